@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: MIT
+# The only Makefile.  `make` builds into build/, `make check` proves it, `make demo` shows it.
+#
+#   make [CC=clang] [SAN=1] [DEV=1] [B=dir]    programs into $(B); SAN=1: ASan + UBSan into build-san;
+#                                              DEV=1: warnings are no errors
+#   make check | check-unit | check-system | check-layers | lint
+#   make demo | bench | golden | install [PREFIX=/usr/local] [DESTDIR=] | clean
+#
+# Folders are layers: each has an archive of its own, and tests/layers.sh says who may include whom.
+
+CC       ?= cc
+CXX      ?= c++
+ifeq ($(origin CC),default)
+CC       := gcc
+endif
+ifeq ($(origin CXX),default)
+CXX      := g++
+endif
+PREFIX   ?= /usr/local
+SAN      ?=
+B        ?= $(if $(SAN),build-san,build)
+VERSION  := 0.1.0
+
+WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wpointer-arith -Wundef -Wvla -Wwrite-strings \
+	    -Wcast-qual $(if $(DEV),,-Werror)
+CWARN    := -Wstrict-prototypes -Wmissing-prototypes
+OPT      := -O2 -g
+SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+comma    := ,
+CPPFLAGS := -I. -I$(B)/gen -D_GNU_SOURCE -DLB_VERSION='"$(VERSION)"' -MMD -MP
+CFLAGS   := -std=c11 $(OPT) $(WARN) $(CWARN) $(SANFLAGS)
+CXXFLAGS := -std=c++17 $(OPT) -Wall -Wextra $(if $(DEV),,-Werror) $(SANFLAGS)
+LDFLAGS  := $(SANFLAGS) -Wl,--as-needed
+
+# --- what is built --------------------------------------------------------------------------
+have      = $(shell printf '\#include <%s>\n' $(1) | $(CC) -E -xc - >/dev/null 2>&1 && echo yes)
+HAVE_SLURM := $(call have,slurm/slurm.h)
+
+PROGRAMS := lbd lbctl lbrun lbworker $(if $(HAVE_SLURM),lbd-slurm)
+BINARIES := $(PROGRAMS:%=$(B)/%)
+
+objects   = $(patsubst %,$(B)/obj/%.o,$(basename $(wildcard $(1))))
+library   = $(filter-out %/main.o,$(call objects,$(1)))
+COMMON   := $(call objects,common/*.c common/*.cc)
+SQL      := $(call objects,sql/*.c)
+SLURM    := $(call objects,slurm/*.c)
+DAEMON   := $(call library,daemon/*.c)
+CTL      := $(call library,ctl/*.c)
+LBRUN    := $(call library,worker/lbrun/*.c)
+LBWORKER := $(call library,worker/lbworker/*.c)
+KERNELS  := $(call objects,kernels/*.c kernels/cpu/*.c)
+LBDSLURM := $(call library,slurm/lbd-slurm/*.c)
+ARCHIVES := $(foreach a,daemon ctl lbrun lbworker kernels slurm sql common,$(B)/$(a).a)
+UNIT     := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
+
+all: $(BINARIES)
+ifeq ($(HAVE_SLURM),)
+	@echo "note: <slurm/slurm.h> not found: lbd-slurm is left out, lbd will use scheduler = \"local\""
+endif
+
+# lbrun must start on a bare compute node: what it uses beyond libc is linked in.
+STATIC_JSON := -Wl,-Bstatic -ljansson -Wl,-Bdynamic
+LIBS_lbd       := -luv -lsqlite3 -ljansson -lstdc++ -lm
+LIBS_lbctl     := -ljansson -lm
+LIBS_lbrun     := $(STATIC_JSON) -lm
+LIBS_lbworker  := $(STATIC_JSON) -lstdc++ -ldl -lm -lpthread
+LIBS_lbd-slurm := -ljansson -lslurm
+
+$(B)/common.a:   $(COMMON)
+$(B)/sql.a:      $(SQL)
+$(B)/slurm.a:    $(SLURM)
+$(B)/daemon.a:   $(DAEMON)
+$(B)/ctl.a:      $(CTL)
+$(B)/lbrun.a:    $(LBRUN)
+$(B)/lbworker.a: $(LBWORKER)
+$(B)/kernels.a:  $(KERNELS)
+$(B)/%.a:
+	@rm -f $@
+	$(AR) rcs $@ $^
+
+$(B)/lbd:       $(B)/obj/daemon/main.o $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/common.a
+$(B)/lbctl:     $(B)/obj/ctl/main.o $(B)/ctl.a $(B)/common.a
+$(B)/lbrun:     $(B)/obj/worker/lbrun/main.o $(B)/lbrun.a $(B)/common.a
+$(B)/lbworker:  $(B)/obj/worker/lbworker/main.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
+$(B)/lbd-slurm: $(B)/obj/slurm/lbd-slurm/main.o $(LBDSLURM) $(B)/common.a
+$(BINARIES):
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_$(@F))
+
+# Kernels: vector code chooses its instructions at run time; results must not depend on the
+# compiler contracting a*b+c where the source does not say so.
+$(B)/obj/kernels/%.o: CFLAGS += -O3 -ffp-contract=off -fno-math-errno -fopenmp-simd
+$(B)/obj/sql/ledger.o: $(B)/gen/queries.h
+
+$(B)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+$(B)/obj/%.o: %.cc
+	@mkdir -p $(@D)
+	$(CXX) $(CPPFLAGS) $(CXXFLAGS) -c -o $@ $<
+
+$(B)/gen/queries.h: sql/embed.sh $(wildcard sql/queries/*.sql sql/schema/*.sql)
+	@mkdir -p $(@D)
+	sh sql/embed.sh $(filter %.sql,$^) >$@.tmp && mv $@.tmp $@
+$(COMMON): $(B)/gen/words.h
+$(B)/gen/words.h: common/words.sh common/words.txt
+	@mkdir -p $(@D)
+	sh common/words.sh common/words.txt >$@.tmp && mv $@.tmp $@
+
+# --- tests ----------------------------------------------------------------------------------
+$(B)/unit/%: $(B)/obj/tests/unit/%.o $(ARCHIVES)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $< -Wl,--start-group $(ARCHIVES) -Wl,--end-group \
+		-lcmocka -luv -lsqlite3 -ljansson -lstdc++ -ldl -lm -lpthread
+
+unit: $(UNIT)
+
+check-unit: $(UNIT) $(BINARIES)
+	B=$(abspath $(B)) prove --exec 'sh tests/unit/run.sh' $(UNIT)
+check-system: $(BINARIES)
+	B=$(abspath $(B)) prove --timer --exec sh tests/system/*.t
+check-layers:
+	sh tests/layers.sh
+
+# One stamp per file, so that a second run looks only at what changed.
+LINTED   := $(wildcard common/*.c sql/*.c slurm/*.c slurm/lbd-slurm/*.c daemon/*.c ctl/*.c \
+	    worker/*/*.c kernels/*.c kernels/cpu/*.c)
+LINTED   := $(if $(HAVE_SLURM),$(LINTED),$(filter-out slurm/lbd-slurm/%,$(LINTED)))
+$(B)/lint/%.tidy: % .clang-tidy | $(B)/gen/queries.h $(B)/gen/words.h
+	@mkdir -p $(@D)
+	@echo "clang-tidy $<"
+	@clang-tidy --quiet $< -- -std=c11 -I. -I$(B)/gen -D_GNU_SOURCE -DLB_VERSION='""' 2>$@.log || \
+		{ cat $@.log; exit 1; }
+	@touch $@
+tidy: $(LINTED:%=$(B)/lint/%.tidy)
+cppcheck: $(B)/gen/queries.h $(B)/gen/words.h
+	@mkdir -p $(B)/lint/cppcheck
+	cppcheck --quiet --std=c11 --enable=warning,portability,performance --inline-suppr \
+		--suppress=missingIncludeSystem --error-exitcode=1 --cppcheck-build-dir=$(B)/lint/cppcheck \
+		-j 2 -I. -I$(B)/gen -D_GNU_SOURCE $(LINTED)
+lint: tidy cppcheck
+
+# Everything a change must pass. The recursive calls are this same file with SAN=1.
+check: all unit
+	$(MAKE) check-layers
+	$(MAKE) lint
+	$(MAKE) SAN=1 all unit
+	$(MAKE) SAN=1 check-unit
+	$(MAKE) SAN=1 check-system
+	$(MAKE) check-unit
+	$(MAKE) check-system
+
+demo:
+	sh etc/demo
+bench: all
+	B=$(abspath $(B)) sh bench/run
+
+# --- install --------------------------------------------------------------------------------
+install: all
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
+		$(DESTDIR)$(PREFIX)/share/man/man5 $(DESTDIR)$(PREFIX)/share/man/man8
+	install -m 755 $(BINARIES) $(DESTDIR)$(PREFIX)/bin
+	for m in docs/man/*.[158]; do \
+		install -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/ || exit 1; done
+
+clean:
+	rm -rf build build-san
+
+.PHONY: all unit check check-unit check-system check-layers lint tidy cppcheck demo bench install clean
+.DELETE_ON_ERROR:
+.SECONDARY:
+-include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* err.h - one way to say what went wrong, from the lowest function to the person's terminal.
+ *
+ * A function that can fail returns 0, or -1 with `err` set. `struct err` lives on the caller's
+ * stack; {0} means "no error". The code travels to clients by name (err_code_name) and ends as
+ * the exit status of the program (err_exit_status). */
+#ifndef COMMON_ERR_H
+#define COMMON_ERR_H
+
+#include <stddef.h>
+
+enum err_code {
+	ERR_NONE,
+	ERR_USAGE,		/* bad input: command line, config, spec, message */
+	ERR_NOT_FOUND,		/* no such run, file, checkpoint */
+	ERR_LOCKED,		/* already running, name taken, or held by somebody else */
+	ERR_DAEMON,		/* lbd cannot be reached */
+	ERR_REFUSED,		/* the peer may not do this */
+	ERR_SCHEDULER,		/* Slurm cannot be reached, or said no */
+	ERR_TIMEOUT,
+	ERR_IO,			/* the system said no: disk full, no permission, … */
+	ERR_INTERNAL,		/* our own mistake */
+	ERR_COUNT
+};
+
+struct err {
+	enum err_code code;
+	char text[504];		/* one line, no newline; control characters are replaced by '?' */
+};
+
+/* Both return -1 always, so that a failure is one statement: `return err_set(err, …)`.
+ * err_set keeps the FIRST error; err_wrap puts context in front of it: "cancel: run x: gone".
+ * A NULL err is allowed everywhere. */
+int err_set(struct err *err, enum err_code code, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+int err_wrap(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* err_set with ": <strerror(errno)>" appended; ERR_IO. */
+int err_errno(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+void err_clear(struct err *err);
+
+/* "not_found" and back; an unknown name gives ERR_INTERNAL. */
+const char *err_code_name(enum err_code code);
+enum err_code err_code_from_name(const char *name);
+
+/* 0 ok, 2 usage, 3 not found, 4 locked, 5 daemon, 6 refused, 7 scheduler, 8 timeout, 9 the rest.
+ * (1 is left to "the run failed or was killed".) */
+int err_exit_status(enum err_code code);
+
+#endif
