@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu.c - the CPU as a device: threads, memory, and the table of operations.
+ *
+ * Everything is done when a call returns, so finish() only tells what went wrong. */
+#include "kernels/cpu/cpu.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { MAX_THREADS = 1024, ALIGN_BYTES = 64 };
+
+void cpu_fail(struct device *dev, const char *what)
+{
+	if (dev->error[0] == '\0')
+		snprintf(dev->error, sizeof(dev->error), "cpu: %s", what);
+}
+
+size_t cpu_rows_per_task(size_t row_floats)
+{
+	const size_t floats_per_task = 16384;
+	return row_floats >= floats_per_task ? 1 : floats_per_task / (row_floats ? row_floats : 1);
+}
+
+bool cpu_scratch(struct device *dev, size_t bytes)
+{
+	if (bytes <= dev->scratch_bytes)
+		return true;
+	bytes = (bytes + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
+	dev->scratch_bytes = 0;
+	for (unsigned i = 0; i < dev->threads; i++) {
+		free(dev->scratch[i]);
+		dev->scratch[i] = aligned_alloc(ALIGN_BYTES, bytes);
+		if (!dev->scratch[i]) {
+			cpu_fail(dev, "no memory for scratch");
+			return false;
+		}
+	}
+	dev->scratch_bytes = bytes;
+	return true;
+}
+
+/* As many as the scheduler lets us run on: Slurm and taskset narrow that. */
+static unsigned threads_available(void)
+{
+	cpu_set_t set;
+	if (sched_getaffinity(0, sizeof(set), &set) != 0)
+		return 1;
+	int count = CPU_COUNT(&set);
+	return count < 1 ? 1 : (unsigned)count;
+}
+
+static const char *instructions(void)
+{
+#if defined(__x86_64__)
+	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"))
+		return "AVX-512";
+	if (__builtin_cpu_supports("avx2"))
+		return "AVX2";
+#endif
+	return "base instructions";
+}
+
+static void cpu_close(struct device *dev)
+{
+	if (!dev)
+		return;
+	pool_destroy(dev->pool);
+	cpu_gemm_close(dev);
+	for (unsigned i = 0; dev->scratch && i < dev->threads; i++)
+		free(dev->scratch[i]);
+	free(dev->scratch);
+	free(dev);
+}
+
+static struct device *cpu_open(const struct backend_options *options, char *why)
+{
+	struct device *dev = calloc(1, sizeof(*dev));
+	if (!dev) {
+		snprintf(why, BACKEND_TEXT_BYTES, "cpu: out of memory");
+		return NULL;
+	}
+	dev->threads = options->threads > 0 ? (unsigned)options->threads : threads_available();
+	if (dev->threads > MAX_THREADS)
+		dev->threads = MAX_THREADS;
+	dev->scratch = calloc(dev->threads, sizeof(*dev->scratch));
+	dev->pool = dev->scratch ? pool_create(dev->threads) : NULL;
+	if (!dev->pool) {
+		snprintf(why, BACKEND_TEXT_BYTES, "cpu: cannot start %u threads", dev->threads);
+		cpu_close(dev);
+		return NULL;
+	}
+	char gemm[BACKEND_TEXT_BYTES];
+	if (!cpu_gemm_open(dev, gemm) && options->warn)
+		options->warn(gemm);
+	snprintf(dev->text, sizeof(dev->text), "cpu: %u thread%s, %s, %.150s", dev->threads,
+		 dev->threads == 1 ? "" : "s", instructions(),
+		 dev->sgemm ? gemm : "portable GEMM");
+	return dev;
+}
+
+static const char *cpu_describe(const struct device *dev)
+{
+	return dev->text;
+}
+
+static int cpu_finish(struct device *dev, char *why)
+{
+	if (dev->error[0] == '\0')
+		return 0;
+	snprintf(why, BACKEND_TEXT_BYTES, "%s", dev->error);
+	return -1;
+}
+
+static void *cpu_alloc(struct device *dev, size_t bytes)
+{
+	(void)dev;
+	if (bytes > SIZE_MAX - ALIGN_BYTES)
+		return NULL;
+	bytes = (bytes + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
+	void *memory = aligned_alloc(ALIGN_BYTES, bytes ? bytes : ALIGN_BYTES);
+	if (memory)
+		memset(memory, 0, bytes);	/* page faults now, not in the first step */
+	return memory;
+}
+
+static void cpu_free(struct device *dev, void *memory)
+{
+	(void)dev;
+	free(memory);
+}
+
+static void cpu_copy(struct device *dev, void *to, const void *from, size_t bytes)
+{
+	(void)dev;
+	memcpy(to, from, bytes);
+}
+
+static void cpu_zero(struct device *dev, void *memory, size_t bytes)
+{
+	(void)dev;
+	memset(memory, 0, bytes);
+}
+
+const struct backend backend_cpu = {
+	.abi_version = BACKEND_ABI,
+	.struct_bytes = sizeof(struct backend),
+	.name = "cpu",
+	.open = cpu_open,
+	.close = cpu_close,
+	.describe = cpu_describe,
+	.finish = cpu_finish,
+	.alloc = cpu_alloc,
+	.free = cpu_free,
+	.upload = cpu_copy,
+	.download = cpu_copy,
+	.zero = cpu_zero,
+	.gemm = cpu_gemm,
+	.embed_forward = cpu_embed_forward,
+	.embed_backward = cpu_embed_backward,
+	.rmsnorm_forward = cpu_rmsnorm_forward,
+	.rmsnorm_backward = cpu_rmsnorm_backward,
+	.rope = cpu_rope,
+	.attention_forward = cpu_attention_forward,
+	.attention_backward = cpu_attention_backward,
+	.swiglu_forward = cpu_swiglu_forward,
+	.swiglu_backward = cpu_swiglu_backward,
+	.cross_entropy = cpu_cross_entropy,
+	.sum_squares = cpu_sum_squares,
+	.adamw = cpu_adamw,
+};

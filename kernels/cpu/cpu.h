@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu.h - what the files of the CPU backend share: the device, and how its loops are written.
+ *
+ * One file holds one operation: its formula and its split into tasks stand on top. Loops are plain
+ * C; CPU_CLONES compiles them for AVX-512, AVX2 and the base instruction set, and the loader picks.
+ * Sums keep 16 partial sums in a fixed order (vec16), whatever the width of the
+ * machine, and nothing is contracted to fused multiply-adds, so that all of them agree to the
+ * bit. Only the GEMM library may differ from one CPU type to another. */
+#ifndef KERNELS_CPU_CPU_H
+#define KERNELS_CPU_CPU_H
+
+#include <string.h>
+
+#include "kernels/backend.h"
+#include "kernels/cpu/pool.h"
+
+#if defined(__x86_64__)
+#define CPU_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define CPU_CLONES
+#endif
+
+/* Helpers of such loops must be part of them, or they would keep the base instructions. */
+#define CPU_INLINE static inline __attribute__((always_inline))
+
+enum { CPU_LANES = 16 };
+
+/* Sixteen floats; loaded and stored by memcpy, so any alignment is fine. */
+typedef float vec16 __attribute__((vector_size(sizeof(float) * CPU_LANES)));
+
+/* oneDNN's dnnl_sgemm, row-major. */
+typedef int sgemm_function(char trans_a, char trans_b, int64_t m, int64_t n, int64_t k,
+			   float alpha, const float *a, int64_t lda, const float *b, int64_t ldb,
+			   float beta, float *c, int64_t ldc);
+
+struct device {
+	struct pool *pool;
+	unsigned threads;
+	void *gemm_library;		/* dlopen handle of oneDNN, or NULL */
+	sgemm_function *sgemm;		/* NULL: the portable one */
+	char **scratch;			/* one area per worker, of scratch_bytes each */
+	size_t scratch_bytes;
+	char text[BACKEND_TEXT_BYTES];	/* describe() */
+	char error[BACKEND_TEXT_BYTES];	/* first failure; "" = none */
+};
+
+/* Keeps the first failure. */
+void cpu_fail(struct device *dev, const char *what);
+/* Makes every worker's scratch at least this large; false (and a failure) without memory. */
+bool cpu_scratch(struct device *dev, size_t bytes);
+
+/* Tasks for `count` rows of `row_bytes`: large enough to be worth a task, small enough to share.
+ * Depends on the shape only. */
+size_t cpu_rows_per_task(size_t row_floats);
+
+static inline size_t cpu_tasks(size_t count, size_t per_task)
+{
+	return (count + per_task - 1) / per_task;
+}
+
+static inline size_t cpu_min(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Pairwise sum of the sixteen lanes. */
+CPU_INLINE float cpu_lanes_sum(const vec16 *acc)
+{
+	float s[CPU_LANES];
+	memcpy(s, acc, sizeof(s));
+	for (int width = CPU_LANES / 2; width > 0; width /= 2)
+		for (int i = 0; i < width; i++)
+			s[i] += s[i + width];
+	return s[0];
+}
+
+/* sum a[i] b[i] */
+CPU_INLINE float cpu_dot(const float *a, const float *b, size_t count)
+{
+	vec16 acc = { 0 }, x, y;
+	size_t i = 0;
+
+	for (; i + CPU_LANES <= count; i += CPU_LANES) {
+		memcpy(&x, a + i, sizeof(x));
+		memcpy(&y, b + i, sizeof(y));
+		acc += x * y;
+	}
+	for (size_t lane = 0; i < count; i++, lane++)
+		acc[lane] += a[i] * b[i];
+	return cpu_lanes_sum(&acc);
+}
+
+/* e^x to 1e-7 relative, branch-free so that loops over it vectorise: x = n ln2 + r, |r| <= ln2/2,
+ * a polynomial for e^r, and 2^n put together from its bits. Held within -87..88; NaN stays NaN. */
+CPU_INLINE float cpu_exp(float x)
+{
+	const float magic = 12582912.0f;	/* 1.5 * 2^23: adding it rounds to an integer */
+	x = x > 88.0f ? 88.0f : x;
+	x = x < -87.0f ? -87.0f : x;
+	float shifted = x * 1.44269504f + magic;
+	float n = shifted - magic;
+	float r = x - n * 0.693359375f + n * 2.12194440e-4f;
+	float p = 1.9875691500e-4f;
+	p = p * r + 1.3981999507e-3f;
+	p = p * r + 8.3334519073e-3f;
+	p = p * r + 4.1665795894e-2f;
+	p = p * r + 1.6666665459e-1f;
+	p = p * r + 5.0000001201e-1f;
+	p = p * r * r + r + 1.0f;
+	uint32_t bits;
+	memcpy(&bits, &shifted, sizeof(bits));
+	bits = (bits + 127u) << 23;
+	float scale;
+	memcpy(&scale, &bits, sizeof(scale));
+	return p * scale;
+}
+
+/* The operations, one file each; contracts in kernels/backend.h. */
+void cpu_gemm(struct device *dev, const struct gemm *g);
+/* Opens oneDNN; true when it is there. why[BACKEND_TEXT_BYTES] names it, or says what is missing. */
+bool cpu_gemm_open(struct device *dev, char *why);
+void cpu_gemm_close(struct device *dev);
+void cpu_embed_forward(struct device *dev, float *out, const float *table, const int32_t *tokens,
+		       size_t rows, size_t dim);
+void cpu_embed_backward(struct device *dev, float *dtable, const float *dout,
+			const int32_t *tokens, size_t rows, size_t dim);
+void cpu_rmsnorm_forward(struct device *dev, float *out, float *rstd, float *sum, const float *x,
+			 const float *delta, const float *weight, size_t rows, size_t dim,
+			 float eps);
+void cpu_rmsnorm_backward(struct device *dev, float *dx, float *dweight, const float *dout,
+			  const float *x, const float *rstd, const float *weight, size_t rows,
+			  size_t dim, bool accumulate);
+void cpu_rope(struct device *dev, float *qkv, const float *table, const struct attention *a,
+	      bool inverse);
+void cpu_attention_forward(struct device *dev, float *out, float *lse, const float *qkv,
+			   const struct attention *a);
+void cpu_attention_backward(struct device *dev, float *dqkv, const float *dout, const float *out,
+			    const float *lse, const float *qkv, const struct attention *a);
+void cpu_swiglu_forward(struct device *dev, float *out, const float *gate_up, size_t rows,
+			size_t width);
+void cpu_swiglu_backward(struct device *dev, float *dgate_up, const float *dout,
+			 const float *gate_up, size_t rows, size_t width);
+void cpu_cross_entropy(struct device *dev, float *loss, float *logits, const int32_t *targets,
+		       size_t rows, size_t vocab, float scale);
+double cpu_sum_squares(struct device *dev, const float *x, size_t count);
+void cpu_adamw(struct device *dev, float *weight, float *m, float *v, const float *grad,
+	       size_t count, const struct adamw *a);
+
+#endif

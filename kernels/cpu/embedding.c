@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* embedding.c - out[r] = table[token[r]], and its gradient dtable[token[r]] += dout[r].
+ *
+ * Forward: a task copies some rows. Backward: a task owns some columns and walks all rows, so that
+ * two rows with the same token are added in row order and without locks. */
+#include "kernels/cpu/cpu.h"
+
+enum { COLUMNS_PER_TASK = 64 };
+
+struct forward {
+	float *out;
+	const float *table;
+	const int32_t *tokens;
+	size_t rows, dim, rows_per_task;
+};
+
+static void forward_task(const void *args, size_t index, unsigned worker)
+{
+	const struct forward *f = args;
+	size_t row = index * f->rows_per_task;
+	size_t end = cpu_min(row + f->rows_per_task, f->rows);
+
+	(void)worker;
+	for (; row < end; row++)
+		memcpy(f->out + row * f->dim, f->table + (size_t)f->tokens[row] * f->dim,
+		       f->dim * sizeof(float));
+}
+
+void cpu_embed_forward(struct device *dev, float *out, const float *table, const int32_t *tokens,
+		       size_t rows, size_t dim)
+{
+	size_t per_task = cpu_rows_per_task(dim);
+	const struct forward f = { out, table, tokens, rows, dim, per_task };
+	pool_run(dev->pool, cpu_tasks(rows, per_task), forward_task, &f);
+}
+
+struct backward {
+	float *dtable;
+	const float *dout;
+	const int32_t *tokens;
+	size_t rows, dim;
+};
+
+CPU_CLONES static void backward_task(const void *args, size_t index, unsigned worker)
+{
+	const struct backward *b = args;
+	size_t first = index * COLUMNS_PER_TASK;
+	size_t count = cpu_min(COLUMNS_PER_TASK, b->dim - first);
+
+	(void)worker;
+	for (size_t row = 0; row < b->rows; row++) {
+		float *restrict to = b->dtable + (size_t)b->tokens[row] * b->dim + first;
+		const float *restrict from = b->dout + row * b->dim + first;
+		for (size_t i = 0; i < count; i++)
+			to[i] += from[i];
+	}
+}
+
+void cpu_embed_backward(struct device *dev, float *dtable, const float *dout,
+			const int32_t *tokens, size_t rows, size_t dim)
+{
+	const struct backward b = { dtable, dout, tokens, rows, dim };
+	pool_run(dev->pool, cpu_tasks(dim, COLUMNS_PER_TASK), backward_task, &b);
+}

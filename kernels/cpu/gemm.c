@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT */
+/* gemm.c - C = op(A) op(B) + beta C: oneDNN's sgemm where it is installed, else a blocked one.
+ *
+ * C is cut into tiles whose size depends on the shape only, and a task computes one tile over the
+ * whole of k, single-threaded: our pool is the only one (a second pool beside it costs 30-50 %),
+ * and the result does not depend on the number of threads. oneDNN is told to use one thread before
+ * it is loaded, by OMP_NUM_THREADS, because each of our threads would otherwise start its own team.
+ *
+ * The portable path packs op(B) and op(A) into scratch and multiplies 6 x 16 blocks in registers
+ * (Goto & van de Geijn 2008): slower than oneDNN, correct everywhere. */
+#include "kernels/cpu/cpu.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Tiles are as large as leaves enough of them to share: packing costs less in large ones. */
+enum { TILES_MAX = 256, TILE_MIN_N = 192, TILE_MIN_M = 96 };
+static const double WORK_PER_TILE = 64e6;	/* multiply-adds */
+
+struct version {			/* dnnl_version_t of oneDNN 2 and 3 */
+	int major, minor, patch;
+};
+
+static void *symbol(void *library, const char *name)
+{
+	return dlsym(library, name);
+}
+
+bool cpu_gemm_open(struct device *dev, char *why)
+{
+	static const char *const names[] = { "libdnnl.so.3", "libdnnl.so.2" };
+	const struct version *(*version)(void) = NULL;
+
+	setenv("OMP_NUM_THREADS", "1", 1);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !dev->gemm_library; i++)
+		dev->gemm_library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+	if (dev->gemm_library) {
+		void *sgemm = symbol(dev->gemm_library, "dnnl_sgemm");
+		void *tell = symbol(dev->gemm_library, "dnnl_version");
+		memcpy(&dev->sgemm, &sgemm, sizeof(sgemm));	/* the POSIX way to a function */
+		memcpy(&version, &tell, sizeof(tell));
+	}
+	if (!dev->sgemm || !version) {
+		dev->sgemm = NULL;
+		snprintf(why, BACKEND_TEXT_BYTES,
+			 "oneDNN (libdnnl.so.2 or .3) was not found: matrix products use the "
+			 "portable code, several times slower");
+		return false;
+	}
+	const struct version *v = version();
+	snprintf(why, BACKEND_TEXT_BYTES, "oneDNN %d.%d.%d", v->major, v->minor, v->patch);
+	return true;
+}
+
+void cpu_gemm_close(struct device *dev)
+{
+	if (dev->gemm_library)
+		dlclose(dev->gemm_library);
+}
+
+/* --- tiles ---------------------------------------------------------------------------------- */
+
+struct tiles {
+	struct gemm g;
+	struct device *dev;
+	size_t tile_m, tile_n, across;	/* across: tiles along n */
+};
+
+static void library_tile(const struct tiles *t, const struct gemm *g)
+{
+	int status = t->dev->sgemm(g->trans_a ? 'T' : 'N', g->trans_b ? 'T' : 'N', (int64_t)g->m,
+				   (int64_t)g->n, (int64_t)g->k, 1.0f, g->a, (int64_t)g->lda, g->b,
+				   (int64_t)g->ldb, g->beta, g->c, (int64_t)g->ldc);
+	if (status != 0)
+		cpu_fail(t->dev, "oneDNN refused a matrix product");
+}
+
+enum { BLOCK_M = 6, BLOCK_N = CPU_LANES, BLOCK_K = 256 };
+
+/* c[0..rows) += a[k][BLOCK_M] (packed) * b[k][BLOCK_N] (packed) */
+CPU_INLINE void block_product(size_t k, const float *a, const float *b, float *c, size_t ldc,
+				 size_t rows, size_t columns)
+{
+	vec16 acc[BLOCK_M] = { { 0 } }, x;
+
+	for (size_t p = 0; p < k; p++) {
+		memcpy(&x, b + p * BLOCK_N, sizeof(x));
+		for (int i = 0; i < BLOCK_M; i++)
+			acc[i] += a[p * BLOCK_M + i] * x;
+	}
+	for (size_t i = 0; i < rows; i++)
+		for (size_t j = 0; j < columns; j++)
+			c[i * ldc + j] += acc[i][j];
+}
+
+/* Element (row, column) of op(X). */
+CPU_INLINE float element(const float *x, size_t ld, bool trans, size_t row, size_t column)
+{
+	return trans ? x[column * ld + row] : x[row * ld + column];
+}
+
+/* k x n of op(B) as strips of BLOCK_N columns, zero-filled at the edge. */
+CPU_INLINE void pack_b(const struct gemm *g, size_t k0, size_t k, float *to)
+{
+	for (size_t j0 = 0; j0 < g->n; j0 += BLOCK_N)
+		for (size_t p = 0; p < k; p++)
+			for (size_t j = j0; j < j0 + BLOCK_N; j++)
+				*to++ = j < g->n ? element(g->b, g->ldb, g->trans_b, k0 + p, j) : 0;
+}
+
+CPU_INLINE void pack_a(const struct gemm *g, size_t row, size_t k0, size_t k, float *to)
+{
+	for (size_t p = 0; p < k; p++)
+		for (size_t i = row; i < row + BLOCK_M; i++)
+			*to++ = i < g->m ? element(g->a, g->lda, g->trans_a, i, k0 + p) : 0;
+}
+
+CPU_CLONES static void portable_tile(const struct gemm *g, float *scratch)
+{
+	float *packed_a = scratch, *packed_b = scratch + BLOCK_M * BLOCK_K;
+
+	for (size_t i = 0; i < g->m && g->beta == 0.0f; i++)
+		memset(g->c + i * g->ldc, 0, g->n * sizeof(float));
+	for (size_t k0 = 0; k0 < g->k; k0 += BLOCK_K) {
+		size_t k = cpu_min(BLOCK_K, g->k - k0);
+		pack_b(g, k0, k, packed_b);
+		for (size_t i = 0; i < g->m; i += BLOCK_M) {
+			pack_a(g, i, k0, k, packed_a);
+			for (size_t j = 0; j < g->n; j += BLOCK_N)
+				block_product(k, packed_a, packed_b + j * k, g->c + i * g->ldc + j,
+					      g->ldc, cpu_min(BLOCK_M, g->m - i),
+					      cpu_min(BLOCK_N, g->n - j));
+		}
+	}
+}
+
+static void tile_task(const void *args, size_t index, unsigned worker)
+{
+	const struct tiles *t = args;
+	struct gemm g = t->g;
+	size_t row = index / t->across * t->tile_m, column = index % t->across * t->tile_n;
+
+	g.m = cpu_min(t->tile_m, g.m - row);
+	g.n = cpu_min(t->tile_n, g.n - column);
+	g.a += g.trans_a ? row : row * g.lda;
+	g.b += g.trans_b ? column * g.ldb : column;
+	g.c += row * g.ldc + column;
+	if (t->dev->sgemm)
+		library_tile(t, &g);
+	else
+		portable_tile(&g, (float *)(void *)t->dev->scratch[worker]);
+}
+
+static size_t round_up(size_t value, size_t to)
+{
+	return (value + to - 1) / to * to;
+}
+
+void cpu_gemm(struct device *dev, const struct gemm *g)
+{
+	struct tiles t = { .g = *g, .dev = dev, .tile_m = g->m, .tile_n = g->n };
+
+	if (g->m == 0 || g->n == 0)
+		return;
+	double tiles = (double)g->m * (double)g->n * (double)g->k / WORK_PER_TILE;
+	size_t wanted = tiles < TILES_MAX ? (size_t)tiles + 1 : TILES_MAX;
+	/* Cut the longer side first, the other one only when that leaves too few tiles. */
+	for (int i = 0; i < 2; i++) {
+		size_t have = cpu_tasks(g->m, t.tile_m) * cpu_tasks(g->n, t.tile_n);
+		bool cut_n = (g->n >= g->m) == (i == 0);
+		size_t want = cpu_tasks(wanted, have);
+		if (cut_n)
+			t.tile_n = round_up(cpu_tasks(g->n, want), 48);
+		else
+			t.tile_m = round_up(cpu_tasks(g->m, want), 48);
+		t.tile_n = cpu_min(t.tile_n < TILE_MIN_N ? TILE_MIN_N : t.tile_n, g->n);
+		t.tile_m = cpu_min(t.tile_m < TILE_MIN_M ? TILE_MIN_M : t.tile_m, g->m);
+	}
+	t.across = cpu_tasks(g->n, t.tile_n);
+	size_t packed = (round_up(t.tile_n, BLOCK_N) + BLOCK_M) * BLOCK_K * sizeof(float);
+	if (!dev->sgemm && !cpu_scratch(dev, packed))
+		return;
+	pool_run(dev->pool, cpu_tasks(g->m, t.tile_m) * t.across, tile_task, &t);
+}

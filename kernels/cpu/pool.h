@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* pool.h - the one thread pool of the CPU backend.
+ *
+ * Work is a number of independent tasks; which thread runs which is left to chance, so a task's
+ * result may depend on its index only. That makes every result equal for 1 and for 64 threads. */
+#ifndef KERNELS_CPU_POOL_H
+#define KERNELS_CPU_POOL_H
+
+#include <stddef.h>
+
+struct pool;
+
+/* `worker` is in 0..pool_threads-1 and names a scratch area, nothing else. */
+typedef void pool_task(const void *args, size_t index, unsigned worker);
+
+/* The calling thread is worker 0; threads-1 more are started. NULL when that fails. */
+struct pool *pool_create(unsigned threads);
+void pool_destroy(struct pool *pool);
+unsigned pool_threads(const struct pool *pool);
+
+/* Runs task(args, 0..count-1) and returns when all are done. One caller at a time. */
+void pool_run(struct pool *pool, size_t count, pool_task *task, const void *args);
+
+#endif

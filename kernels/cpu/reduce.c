@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* reduce.c - sum of squares: fp32 within pieces of PIECE elements, fp64 across them, in order.
+ *
+ * A task owns BLOCK elements and leaves one fp64 partial sum; the caller adds those in order. The
+ * split depends on the count only, so the sum is the same for any number of threads. */
+#include "kernels/cpu/cpu.h"
+
+enum { PIECE = 1024, BLOCK = 1 << 20 };
+
+struct squares {
+	const float *x;
+	size_t count;
+	double *partial;		/* one per task */
+};
+
+CPU_CLONES static void block_task(const void *args, size_t index, unsigned worker)
+{
+	const struct squares *s = args;
+	size_t at = index * BLOCK;
+	size_t end = cpu_min(at + BLOCK, s->count);
+	double sum = 0;
+
+	(void)worker;
+	for (; at < end; at += PIECE)
+		sum += (double)cpu_dot(s->x + at, s->x + at, cpu_min(PIECE, end - at));
+	s->partial[index] = sum;
+}
+
+double cpu_sum_squares(struct device *dev, const float *x, size_t count)
+{
+	size_t tasks = cpu_tasks(count, BLOCK);
+	double sum = 0;
+
+	if (!cpu_scratch(dev, tasks * sizeof(double)))
+		return 0;
+	const struct squares s = { x, count, (double *)(void *)dev->scratch[0] };
+	pool_run(dev->pool, tasks, block_task, &s);
+	for (size_t i = 0; i < tasks; i++)
+		sum += s.partial[i];
+	return sum;
+}

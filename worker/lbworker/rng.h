@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* rng.h - random numbers that are a function of where they are used, so there is no state to save.
+ *
+ * Philox4x32-10 (Salmon et al., SC 2011): 128 random bits from a 64-bit key and a 128-bit counter.
+ * The key is (seed, stream), the counter (step, tensor, element). */
+#ifndef LBWORKER_RNG_H
+#define LBWORKER_RNG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum rng_stream { RNG_INIT, RNG_ORDER };
+
+struct rng {			/* one place of use */
+	uint64_t seed;
+	enum rng_stream stream;
+	uint32_t step, tensor;
+};
+
+void philox4x32_10(uint32_t out[4], const uint32_t counter[4], const uint32_t key[2]);
+
+/* The four words of element `element`. */
+void rng_words(const struct rng *rng, uint64_t element, uint32_t out[4]);
+
+/* to[i] = mean 0, the given standard deviation, by Box-Muller from element i/4. */
+void rng_normal(const struct rng *rng, float *to, size_t count, double std);
+
+/* A bijection of 0..size-1 chosen by `rng`; where `index` goes. A six-round Feistel network over
+ * the next even number of bits, walked until it lands inside (at most some four steps). */
+uint64_t rng_permute(const struct rng *rng, uint64_t index, uint64_t size);
+
+#endif
