@@ -2,11 +2,15 @@
 /* run_state.h - the states of a run, the legal moves between them, and why things end: as data.
  *
  *   created ─▶ submitting ─▶ queued ─▶ running ─▶ completed
- *                  ▲            │         │
- *                  └─ backoff ◀─┴─────────┤
- *                                         └─▶ failed
- *   any live state ─▶ stopping ─▶ killed      created|backoff ─▶ killed (there is nothing to stop)
- *   any live state ─▶ held ─▶ created         failed|killed|completed ─▶ created (lbctl restart)
+ *                  ▲  │         │         │
+ *                  │  └─────────┼─────────┼─▶ failed
+ *                  └─ backoff ◀─┴─────────┘
+ *   created|backoff ─▶ failed (a relaunch is impossible)
+ *   submitting|queued ─▶ running|completed (seen late)    submitting ─▶ backoff (refused for now)
+ *   any live state ─▶ stopping ─▶ completed|failed|killed
+ *   created|backoff|held ─▶ killed (there is nothing to stop)
+ *   any live state ─▶ held ─▶ created
+ *   failed|killed|completed ─▶ created (lbctl restart)
  *
  * The CHECK constraints of the ledger and the drawing in docs/ARCHITECTURE.md are tested against
  * the table behind run_state_may_follow. */
