@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+/* attempt.h - the small files of an attempt's folder, runs/NAME/attempts/N/.
+ *
+ *   attempt.json  written by lbd before the job exists: all that lbrun must know; holds no secrets
+ *   job.sh        the batch script: a constant that execs lbrun with this folder
+ *   claim         taken once by the first lbrun (link(2)); who else comes exits 0 untouched
+ *   spool.jsonl   progress (spool.h)
+ *   out.log       output of the job; every line with its [host:rank]
+ *   exit.json     lbrun's last act, after its last child is dead: what ended the attempt
+ *
+ * All carry "version"; a reader refuses only a newer one. */
+#ifndef COMMON_ATTEMPT_H
+#define COMMON_ATTEMPT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/err.h"
+#include "common/names.h"
+#include "common/run_state.h"
+
+enum { ATTEMPT_FILE_VERSION = 1 };
+
+struct attempt_params {		/* attempt.json */
+	char *run;		/* name */
+	char token[TOKEN_HEX + 1];
+	int64_t number;
+	char **command;		/* argv, NULL-terminated, byte for byte */
+	char *workdir;
+	char *run_dir;		/* runs/NAME */
+	char *checkpoint_dir;
+	char *lbd_socket;	/* poked after new lines where it can be reached; NULL = none */
+	char *launcher;		/* "none" or "srun" */
+	int64_t in_place;	/* relaunches in the same allocation without progress in between */
+	int64_t kill_grace_ms;	/* from SIGTERM to SIGKILL */
+	int64_t *never_on_exit_codes;
+	int64_t never_count;
+};
+
+struct attempt_claim {
+	char token[TOKEN_HEX + 1];
+	char job_id[32];	/* SLURM_JOB_ID, or the local job's; "" = none */
+	int64_t restart_count;	/* SLURM_RESTART_COUNT */
+	char host[65];
+	char boot_id[37];
+	int64_t pid;
+	int64_t time_ms;
+};
+
+struct attempt_exit {
+	char token[TOKEN_HEX + 1];
+	enum cause cause;
+	int exit_code;		/* -1 = none */
+	int signal;		/* 0 = none */
+	int64_t launches;
+	int64_t last_seq;	/* lines in the spool */
+	int64_t time_ms;
+	char text[256];		/* one line for people */
+};
+
+int attempt_params_write(const char *folder, const struct attempt_params *p, struct err *err);
+int attempt_params_read(const char *folder, struct attempt_params *out, struct err *err);
+void attempt_params_clear(struct attempt_params *p);
+
+/* ERR_LOCKED when somebody holds it already. */
+int attempt_claim_take(const char *folder, const struct attempt_claim *claim, struct err *err);
+/* ERR_NOT_FOUND when nobody does. */
+int attempt_claim_read(const char *folder, struct attempt_claim *out, struct err *err);
+
+int attempt_exit_write(const char *folder, const struct attempt_exit *e, struct err *err);
+int attempt_exit_read(const char *folder, struct attempt_exit *out, struct err *err);
+
+/* The highest attempt number below runs/NAME/attempts that has a claim, 0 if none: an lbrun whose
+ * own number is lower is fenced and must end its trainer. */
+int64_t attempt_newest_claim(const char *run_dir);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* run_spec.h - what a person asks for: `lbctl submit FILE.toml` or `lbctl submit -- COMMAND`.
+ *
+ * run_spec_keys is the one table behind parsing, messages and the man page lbd-run(5). */
+#ifndef COMMON_RUN_SPEC_H
+#define COMMON_RUN_SPEC_H
+
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/keys.h"
+#include "common/toml.h"
+
+enum spec_scheduler { SPEC_SCHEDULER_AUTO, SPEC_SCHEDULER_SLURM, SPEC_SCHEDULER_LOCAL };
+enum spec_launcher { SPEC_LAUNCHER_AUTO, SPEC_LAUNCHER_NONE, SPEC_LAUNCHER_SRUN };
+
+struct run_spec {
+	/* [run] */
+	char *name;			/* NULL: drawn */
+	struct key_strings command;	/* argv; unset: the file is an lbworker training config */
+	char *workdir;			/* absolute; the submitter's folder when unset */
+	char *env_file;			/* KEY=VALUE lines, owned by the submitter, mode 0600 */
+	int scheduler;			/* enum spec_scheduler */
+	int launcher;			/* enum spec_launcher */
+	/* [slurm] */
+	char *partition, *account, *qos, *mem, *constraint, *exclude, *nodelist, *reservation;
+	char *licenses, *comment;
+	int64_t nodes, ntasks_per_node, cpus_per_task, gpus_per_node;
+	int64_t time_ms;		/* 0: the partition's limit */
+	/* [restart] */
+	int64_t max_without_progress, in_place, backoff_first_ms, backoff_max_ms;
+	struct key_ints never_on_exit_codes;
+	/* [watch] */
+	int64_t kill_grace_ms;
+	/* [checkpoint] - folder only; the rest of that section is the trainer's */
+	char *checkpoint_folder;	/* NULL: runs/NAME/checkpoints */
+};
+
+extern const struct key run_spec_keys[];
+extern const size_t run_spec_key_count;
+
+/* Reads and checks the whole document. A document without run.command is a training config: its
+ * sections that are not ours are left to lbworker; with run.command every unknown section or key is
+ * an error. All values are checked here (name, durations, "mem", workdir is absolute, …): a spec
+ * that this function accepts can be submitted. Clear with run_spec_clear. */
+int run_spec_read(const struct toml *toml, struct run_spec *out, struct err *err);
+void run_spec_clear(struct run_spec *spec);
+
+/* "16G", "512M", "1024" (MB) → MB; -1 with err. */
+int64_t mem_parse_mb(const char *text, struct err *err);
+
+/* KEY=VALUE lines of an env_file: owner must be `uid`, mode without group and other bits, a regular
+ * file. Returns a NULL-terminated list of "KEY=VALUE", owned by the caller (env_file_free wipes
+ * the memory); NULL with err. Values never appear in err. */
+char **env_file_read(const char *path, unsigned uid, struct err *err);
+void env_file_free(char **list);
+
+#endif

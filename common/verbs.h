@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* verbs.h - what can be asked of lbd over its socket, and who may ask: one list for both ends.
+ *
+ * docs/PROTOCOL.md describes each verb's arguments and answer. lbd keeps one handler per row
+ * (daemon/handlers.c); a row without a handler does not link. */
+#ifndef COMMON_VERBS_H
+#define COMMON_VERBS_H
+
+#include <stdbool.h>
+
+enum { CONTROL_VERSION = 1, CONTROL_MAX_BYTES = 1024 * 1024 };
+
+/* Strongest last. OWNER is the user lbd runs as (and root); MEMBER is in [team] group. */
+enum role { ROLE_NONE, ROLE_MEMBER, ROLE_OWNER, ROLE_COUNT };
+
+/*      id        name        least role    what it does */
+#define VERBS(X) \
+	X(VERSION,  "version",  ROLE_MEMBER, "version, process id and folder of lbd") \
+	X(SUBMIT,   "submit",   ROLE_OWNER,  "start a new run") \
+	X(LS,       "ls",       ROLE_MEMBER, "list runs, newest first") \
+	X(STATUS,   "status",   ROLE_MEMBER, "one run with its attempts and launches") \
+	X(PROGRESS, "progress", ROLE_MEMBER, "steps that arrived since a cursor") \
+	X(EVENTS,   "events",   ROLE_MEMBER, "what happened to a run, who did it, and why") \
+	X(LOGS,     "logs",     ROLE_MEMBER, "where the output of a run lies") \
+	X(KILL,     "kill",     ROLE_MEMBER, "end runs for good") \
+	X(RESTART,  "restart",  ROLE_OWNER,  "start a finished run again from its newest checkpoint") \
+	X(POKE,     "poke",     ROLE_MEMBER, "look at a run's spool now (lbrun's hint)")
+
+enum verb {
+#define X(id, name, role, help) VERB_##id,
+	VERBS(X)
+#undef X
+	VERB_COUNT
+};
+
+struct verb_info {
+	const char *name;
+	enum role least;
+	const char *help;
+};
+extern const struct verb_info verb_info[VERB_COUNT];
+
+/* VERB_COUNT when there is no such verb. */
+enum verb verb_from_name(const char *name);
+const char *role_name(enum role role);
+
+#endif

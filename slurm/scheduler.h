@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* scheduler.h - what lbd needs of a scheduler, and nothing else.
+ *
+ * Three implementations: slurm.c (through the helper process lbd-slurm), local.c (this machine),
+ * and the simulator's. Calls never block and never fail directly: each ends in exactly one call of
+ * `done`, later, on the loop (never from inside the call). Inputs are borrowed for the call only;
+ * the reply is borrowed for the callback only.
+ *
+ * A job is always named by (token, job id, submit time): Slurm reuses bare ids. Every
+ * implementation checks all three before it touches a job. */
+#ifndef SLURM_SCHEDULER_H
+#define SLURM_SCHEDULER_H
+
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/names.h"
+#include "common/run_state.h"
+
+enum { LEDGER_ID_HEX = 16 };
+
+struct job_ref {
+	char token[TOKEN_HEX + 1];
+	uint32_t job_id;		/* 0: not known */
+	int64_t submit_time;		/* seconds since the epoch, as the scheduler tells it */
+};
+
+enum job_phase {
+	JOB_HELD,		/* accepted, will not start before release */
+	JOB_PENDING,
+	JOB_RUNNING,
+	JOB_ENDING,		/* over, but some process or node is not free yet */
+	JOB_ENDED,
+	JOB_PHASE_COUNT
+};
+
+struct job_status {
+	struct job_ref ref;
+	char ledger_id[LEDGER_ID_HEX + 1];	/* whose job this is, from its comment */
+	enum job_phase phase;
+	enum cause cause;		/* once JOB_ENDING/JOB_ENDED: what the scheduler's word amounts to */
+	int exit_code;			/* -1: none */
+	int signal;			/* 0: none */
+	int64_t start_time, end_time;	/* seconds; 0: not yet */
+	int64_t restart_count;
+	char state[24];			/* the scheduler's own word: "PENDING", "NODE_FAIL", … */
+	char reason[48];		/* "Resources", "JobHeldUser", … */
+	char nodes[256];		/* as the scheduler prints it: "n[1-2]" */
+};
+
+struct job_request {
+	const char *token;
+	const char *ledger_id;
+	const char *run;		/* for the job's name: "lb-<run>" */
+	const char *script;		/* text of the batch script */
+	const char *script_path;	/* the same, as a file (the local scheduler runs it) */
+	const char *workdir;
+	const char *output;		/* absolute path of out.log */
+	char *const *env;		/* NULL-terminated "KEY=VALUE"; the job's whole environment */
+	const char *partition, *account, *qos, *constraint, *exclude, *nodelist, *reservation;
+	const char *licenses, *comment;	/* NULL: not given */
+	int64_t nodes, ntasks_per_node, cpus_per_task, gpus_per_node;
+	int64_t mem_mb, time_minutes;	/* 0: not given */
+};
+
+enum scheduler_result {
+	SCHEDULER_OK,
+	SCHEDULER_REFUSED,	/* the scheduler said no: nothing was done, asking again is pointless */
+	SCHEDULER_GONE,		/* no such job (any more), or another one under that id */
+	SCHEDULER_DOWN,		/* could not be reached: nothing was done */
+	SCHEDULER_UNCLEAR,	/* no answer: it may have been done, or may be done later */
+	SCHEDULER_RESULT_COUNT
+};
+
+struct scheduler_reply {
+	enum scheduler_result result;
+	const char *text;		/* one line for people; "" when fine */
+	struct job_ref job;		/* submit */
+	const struct job_status *jobs;	/* poll: all jobs of ours, ended ones as long as they are known */
+	size_t job_count;
+};
+
+typedef void (*scheduler_done)(void *arg, const struct scheduler_reply *reply);
+
+struct scheduler {
+	const struct scheduler_ops *ops;
+};
+
+struct scheduler_ops {
+	const char *name;		/* "slurm", "local" */
+	/* Submits held: the job cannot start before `release`. */
+	void (*submit)(struct scheduler *s, const struct job_request *job, scheduler_done done,
+		       void *arg);
+	void (*release)(struct scheduler *s, const struct job_ref *job, scheduler_done done,
+			void *arg);
+	/* To lbrun alone (the batch process): SIGTERM asks it to end its trainer with grace,
+	 * SIGQUIT to end everything at once. */
+	void (*signal)(struct scheduler *s, const struct job_ref *job, int signo,
+		       scheduler_done done, void *arg);
+	/* Ends the job in every phase, with all its processes that the scheduler knows of. */
+	void (*cancel)(struct scheduler *s, const struct job_ref *job, scheduler_done done,
+		       void *arg);
+	void (*poll)(struct scheduler *s, scheduler_done done, void *arg);
+	/* Pending calls are dropped without their callbacks; jobs live on. `closed` is called once,
+	 * when the loop holds nothing of this scheduler any more and its memory is released. */
+	void (*close)(struct scheduler *s, void (*closed)(void *arg), void *arg);
+};
+
+#endif

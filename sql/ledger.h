@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* ledger.h - the SQLite database of runs: the only door to it, and the only user of sqlite3.h.
+ *
+ * One writer (lbd), one connection, rollback journal, synchronous=FULL, exclusive lock: safe on
+ * network file systems. The first write after a commit opens a transaction; the daemon calls
+ * ledger_commit before it acts on what it wrote. When a commit fails (disk full) the transaction is
+ * rolled back and the caller must read its state anew.
+ *
+ * One function per query, each query a file in sql/queries/. Strings in the structs below are
+ * borrowed: they live for the callback, or until the next call on the ledger.
+ * Functions return 0, or -1 with err; *_find functions give ERR_NOT_FOUND. Times are wall-clock
+ * milliseconds, 0 = not yet. */
+#ifndef SQL_LEDGER_H
+#define SQL_LEDGER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/run_state.h"
+
+struct ledger;
+
+enum { LEDGER_SCHEMA_VERSION = 1 };
+
+/* Opens or creates the file, takes the exclusive lock, runs quick_check and the migrations up to
+ * LEDGER_SCHEMA_VERSION (each in one transaction with its user_version). A newer schema, a corrupt
+ * file or a file somebody else holds (ERR_LOCKED) is refused with what to do. */
+int ledger_open(const char *path, struct ledger **out, struct err *err);
+void ledger_close(struct ledger *ledger);
+
+/* 16 hex digits drawn when the ledger was created: jobs carry it, so that an lbd never touches the
+ * jobs of another one of the same user. */
+const char *ledger_id(const struct ledger *ledger);
+
+int ledger_commit(struct ledger *ledger, struct err *err);	/* nothing open: fine */
+void ledger_rollback(struct ledger *ledger);
+int ledger_backup(struct ledger *ledger, const char *path, struct err *err);
+
+/* --- runs ----------------------------------------------------------------------------------- */
+struct ledger_run {
+	int64_t id;
+	const char *name, *owner;	/* owner: user name of who submitted */
+	int64_t owner_uid;
+	enum run_state state;
+	enum cause cause;		/* why it ended, or why its last attempt did */
+	const char *text;		/* one line for people about the last change; "" */
+	const char *scheduler;		/* "slurm" | "local" */
+	const char *dir;		/* absolute: runs/NAME */
+	enum run_order wanted;
+	const char *wanted_by, *wanted_reason;
+	int64_t wanted_ms;
+	int64_t created_ms, ended_ms;
+	int64_t backoff_until_ms;
+	int64_t failures;		/* launches without progress since the last progress */
+	int64_t step, target_step;	/* newest reported; -1 = none */
+	double loss, tokens_per_s, mfu;	/* NaN = none */
+};
+
+/* *id is set. ERR_LOCKED when the name is taken. */
+int ledger_run_insert(struct ledger *l, const struct ledger_run *run, int64_t *id, struct err *err);
+int ledger_run_find(struct ledger *l, const char *name, struct ledger_run *out, struct err *err);
+/* Newest first; only the live ones (not completed, failed, killed) if live_only. Stops early with
+ * -1 when the callback returns non-zero (err untouched). */
+int ledger_run_each(struct ledger *l, bool live_only,
+		    int (*each)(const struct ledger_run *run, void *arg), void *arg,
+		    struct err *err);
+/* Guarded: the row must be in state `from`, else ERR_INTERNAL. A move that run_state_may_follow does
+ * not allow is refused. Sets ended_ms when `to` is final, clears it otherwise. */
+int ledger_run_move(struct ledger *l, int64_t id, enum run_state from, enum run_state to,
+		    enum cause cause, const char *text, int64_t now_ms, struct err *err);
+int ledger_run_set_wanted(struct ledger *l, int64_t id, enum run_order wanted, const char *by,
+			  const char *reason, int64_t now_ms, struct err *err);
+int ledger_run_set_failures(struct ledger *l, int64_t id, int64_t failures, int64_t backoff_until_ms,
+			    struct err *err);
+/* What `ls` shows of the newest step; values < 0 or NaN leave the column as it is. */
+int ledger_run_set_progress(struct ledger *l, int64_t id, int64_t step, int64_t target_step,
+			    double loss, double tokens_per_s, double mfu, struct err *err);
+
+/* --- attempts ------------------------------------------------------------------------------- */
+struct ledger_attempt {
+	int64_t id, run_id, number;
+	const char *token;
+	enum attempt_state state;
+	int64_t job_id;			/* 0 = not known */
+	int64_t submit_time;		/* seconds, as the scheduler tells it */
+	enum cause cause;
+	int exit_code;			/* -1 = none */
+	int signal;			/* 0 = none */
+	const char *text;
+	const char *nodes;		/* comma-separated names; "" = not known */
+	int64_t created_ms, released_ms, started_ms, ended_ms;
+	int64_t resumed_from_step;	/* -1 = from scratch or not known */
+	int64_t spool_offset, spool_seq;	/* ingested so far */
+};
+
+int ledger_attempt_insert(struct ledger *l, int64_t run_id, int64_t number, const char *token,
+			  int64_t now_ms, int64_t *id, struct err *err);
+/* Oldest first. */
+int ledger_attempt_each(struct ledger *l, int64_t run_id,
+			int (*each)(const struct ledger_attempt *attempt, void *arg), void *arg,
+			struct err *err);
+int ledger_attempt_newest(struct ledger *l, int64_t run_id, struct ledger_attempt *out,
+			  struct err *err);
+int ledger_attempt_by_token(struct ledger *l, const char *token, struct ledger_attempt *out,
+			    struct err *err);
+/* intent → held */
+int ledger_attempt_set_job(struct ledger *l, int64_t id, int64_t job_id, int64_t submit_time,
+			   struct err *err);
+/* held → queued */
+int ledger_attempt_released(struct ledger *l, int64_t id, int64_t now_ms, struct err *err);
+/* any live state → running */
+int ledger_attempt_started(struct ledger *l, int64_t id, const char *nodes, int64_t now_ms,
+			   struct err *err);
+/* any live state → ended */
+int ledger_attempt_end(struct ledger *l, int64_t id, enum cause cause, int exit_code, int signal,
+		       const char *text, int64_t now_ms, struct err *err);
+int ledger_attempt_set_spool(struct ledger *l, int64_t id, int64_t offset, int64_t seq,
+			     struct err *err);
+
+/* --- launches ------------------------------------------------------------------------------- */
+struct ledger_launch {
+	int64_t attempt_id, number;
+	enum cause cause;
+	int exit_code, signal;
+	const char *text;
+	int64_t pid;
+	int64_t started_ms, ended_ms;
+	int64_t resumed_from_step, first_step, last_step;	/* -1 = none */
+};
+
+/* Also sets the attempt's resumed_from_step when number is 1. Starting it twice is fine. */
+int ledger_launch_start(struct ledger *l, int64_t attempt_id, int64_t number, int64_t pid,
+			int64_t resumed_from_step, int64_t now_ms, struct err *err);
+int ledger_launch_end(struct ledger *l, int64_t attempt_id, int64_t number, enum cause cause,
+		      int exit_code, int signal, const char *text, int64_t now_ms, struct err *err);
+int ledger_launch_steps(struct ledger *l, int64_t attempt_id, int64_t number, int64_t first_step,
+			int64_t last_step, struct err *err);
+/* Ends every launch of the attempt that has no end yet. */
+int ledger_launch_end_open(struct ledger *l, int64_t attempt_id, enum cause cause, int64_t now_ms,
+			   struct err *err);
+int ledger_launch_each(struct ledger *l, int64_t attempt_id,
+		       int (*each)(const struct ledger_launch *launch, void *arg), void *arg,
+		       struct err *err);
+
+/* --- checkpoints ---------------------------------------------------------------------------- */
+struct ledger_checkpoint {
+	int64_t run_id, step, attempt;
+	const char *path, *text;
+	bool valid;
+	int64_t time_ms;
+};
+
+/* Inserts, or updates the row of (run, path). */
+int ledger_checkpoint_put(struct ledger *l, const struct ledger_checkpoint *c, struct err *err);
+/* The newest valid one if there is any, else the newest. */
+int ledger_checkpoint_newest(struct ledger *l, int64_t run_id, struct ledger_checkpoint *out,
+			     struct err *err);
+
+/* --- metrics: one row per step line, keyed by (attempt, seq) so that none is stored twice -------- */
+struct ledger_metric {
+	int64_t id;			/* grows; the cursor of ledger_metric_each */
+	int64_t run_id, attempt_id, seq, launch, step;
+	int64_t time_ms;
+	double loss;			/* NaN = none */
+	const char *fields;		/* JSON object of every other numeric field; "{}" */
+};
+
+int ledger_metric_put(struct ledger *l, const struct ledger_metric *m, struct err *err);
+/* In order of arrival, id > after_id, at most `limit`. */
+int ledger_metric_each(struct ledger *l, int64_t run_id, int64_t after_id, int64_t limit,
+		       int (*each)(const struct ledger_metric *m, void *arg), void *arg,
+		       struct err *err);
+/* The newest id of the run, 0 if none. */
+int ledger_metric_last(struct ledger *l, int64_t run_id, int64_t *id, struct err *err);
+
+/* --- events ----------------------------------------------------------------------------------- */
+struct ledger_event {
+	int64_t id, run_id;		/* run_id 0: about lbd itself */
+	int64_t time_ms;
+	const char *kind;		/* "submitted", "queued", "running", "launch_end", "killed", … */
+	const char *actor;		/* user name, "lbd", "lbrun" or "slurm" */
+	const char *text;
+	int64_t attempt;		/* number; 0 = none */
+};
+
+int ledger_event_put(struct ledger *l, const struct ledger_event *e, struct err *err);
+/* Oldest first, id > after_id; run_id 0 = of all runs. */
+int ledger_event_each(struct ledger *l, int64_t run_id, int64_t after_id, int64_t limit,
+		      int (*each)(const struct ledger_event *e, void *arg), void *arg,
+		      struct err *err);
+
+/* --- nodes -------------------------------------------------------------------------------------- */
+/* An attempt ended on this node; counts attempts and those whose cause may be the node's fault
+ * (node_fail, launch_fail, crash, hang). */
+int ledger_node_attempt_ended(struct ledger *l, const char *node, enum cause cause, int64_t now_ms,
+			      struct err *err);
+
+#endif
