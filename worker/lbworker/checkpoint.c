@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/* checkpoint.c - the four files, and the way of a folder into place. */
+#include "worker/lbworker/checkpoint.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/files.h"
+#include "common/json.h"
+#include "common/log.h"
+#include "common/manifest.h"
+#include "common/mem.h"
+#include "worker/lbworker/retention.h"
+#include "worker/lbworker/safetensors.h"
+
+enum { STATE_FORMAT = 1, MAX_STATE_BYTES = 1 << 20, MODE = 0755 };
+
+static const char WEIGHTS[] = "model.safetensors";
+static const char OPTIMIZER[] = "optimizer.safetensors";
+static const char SHAPE[] = "config.json";
+static const char STATE[] = "train_state.json";
+static const char *const moment_prefix[2] = { "exp_avg.", "exp_avg_sq." };
+
+/* --- writing the files ---------------------------------------------------------------------- */
+
+static struct st_tensor describe(const struct model_tensor *t, const char *name, const float *base)
+{
+	return (struct st_tensor){
+		.name = name, .type = ST_F32, .dimensions = t->columns ? 2 : 1,
+		.shape = { t->rows, t->columns }, .data = base + t->offset,
+	};
+}
+
+static int write_weights(const struct checkpoint_parts *p, const char *path, float *host,
+			 struct err *err)
+{
+	static const char *const metadata[] = { "format", "pt", NULL };
+	const struct model *m = p->model;
+	struct st_tensor *list = xcalloc(m->tensors, sizeof(*list));
+
+	m->backend->download(m->device, host, m->weights, m->parameters * sizeof(float));
+	for (size_t i = 0; i < m->tensors; i++)
+		list[i] = describe(&m->tensor[i], m->tensor[i].name, host);
+	int rc = st_write(path, list, m->tensors, metadata, err);
+	free(list);
+	return rc;
+}
+
+static int write_moments(const struct checkpoint_parts *p, const char *path, float *host,
+			 struct err *err)
+{
+	const struct model *m = p->model;
+	const float *const moment[2] = { p->m, p->v };
+	struct st_tensor *list = xcalloc(2 * m->tensors, sizeof(*list));
+	char **names = xcalloc(2 * m->tensors, sizeof(*names));
+
+	for (size_t k = 0; k < 2; k++) {
+		float *at = host + k * m->parameters;
+		m->backend->download(m->device, at, moment[k], m->parameters * sizeof(float));
+		for (size_t i = 0; i < m->tensors; i++) {
+			size_t n = k * m->tensors + i;
+			names[n] = xasprintf("%s%s", moment_prefix[k], m->tensor[i].name);
+			list[n] = describe(&m->tensor[i], names[n], at);
+		}
+	}
+	int rc = st_write(path, list, 2 * m->tensors, NULL, err);
+	for (size_t i = 0; i < 2 * m->tensors; i++)
+		free(names[i]);
+	free(names);
+	free(list);
+	return rc;
+}
+
+/* Takes the object. */
+static int write_json(const char *path, json_t *object, struct err *err)
+{
+	FILE *out = fopen(path, "we");
+	int rc = -1;
+
+	if (out) {
+		rc = json_dumpf(object, out, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+		rc = fputc('\n', out) == EOF ? -1 : rc;
+		rc = fclose(out) != 0 ? -1 : rc;
+	}
+	json_decref(object);
+	return rc == 0 ? 0 : err_errno(err, "%s", path);
+}
+
+static json_t *shape_json(const struct model_shape *s, size_t seq)
+{
+	json_t *o = json_pack("{s:[s], s:s, s:s, s:s}", "architectures", "LlamaForCausalLM",
+			      "model_type", "llama", "hidden_act", "silu", "torch_dtype",
+			      "float32");
+	js_set_int(o, "vocab_size", (int64_t)s->vocab);
+	js_set_int(o, "hidden_size", (int64_t)s->dim);
+	js_set_int(o, "intermediate_size", (int64_t)s->ffn);
+	js_set_int(o, "num_hidden_layers", (int64_t)s->layers);
+	js_set_int(o, "num_attention_heads", (int64_t)s->heads);
+	js_set_int(o, "num_key_value_heads", (int64_t)s->kv_heads);
+	js_set_int(o, "max_position_embeddings", (int64_t)seq);
+	js_set_real(o, "rms_norm_eps", (double)s->norm_eps);
+	js_set_real(o, "rope_theta", s->rope_theta);
+	js_set_bool(o, "tie_word_embeddings", s->tied);
+	js_set_bool(o, "attention_bias", false);
+	return o;
+}
+
+static json_t *state_json(const struct train_state *s)
+{
+	json_t *o = json_object();
+
+	js_set_int(o, "format", STATE_FORMAT);
+	js_set_int(o, "step", s->step);
+	js_set_int(o, "tokens", s->tokens);
+	js_set_int(o, "samples", s->samples);
+	js_set_int(o, "seed", s->seed);
+	js_set_int(o, "seq_len", s->seq_len);
+	js_set_str(o, "data_digest", s->data_digest);
+	js_set_str(o, "config_digest", s->config_digest);
+	return o;
+}
+
+static int write_file(const struct checkpoint_parts *p, const char *folder, const char *name,
+		      float *host, struct err *err)
+{
+	char *path = xasprintf("%s/%s", folder, name);
+	int rc;
+
+	if (name == WEIGHTS)
+		rc = write_weights(p, path, host, err);
+	else if (name == OPTIMIZER)
+		rc = write_moments(p, path, host, err);
+	else if (name == SHAPE)
+		rc = write_json(path, shape_json(&p->model->shape, p->model->seq), err);
+	else
+		rc = write_json(path, state_json(p->state), err);
+	free(path);
+	return rc;
+}
+
+static int write_files(const struct checkpoint_parts *p, const char *folder, struct err *err)
+{
+	static const char *const names[] = { WEIGHTS, OPTIMIZER, SHAPE, STATE };
+	float *host = xmalloc(2 * p->model->parameters * sizeof(float));
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < sizeof(names) / sizeof(names[0]); i++)
+		rc = write_file(p, folder, names[i], host, err);
+	free(host);
+	return rc;
+}
+
+/* --- publishing ----------------------------------------------------------------------------- */
+
+static int publish(const struct checkpoint_parts *p, const struct checkpoint_rules *rules,
+		   const char *tmp, const char *folder, struct err *err)
+{
+	const char *const names[] = { WEIGHTS, OPTIMIZER, SHAPE, STATE };
+	enum { FILES = sizeof(names) / sizeof(names[0]) };
+	struct manifest_file files[FILES];
+	struct manifest m = { .step = p->state->step, .tokens = p->state->tokens, .world_size = 1,
+			      .attempt = rules->attempt, .files = files, .file_count = FILES };
+
+	memset(files, 0, sizeof(files));
+	snprintf(m.config_hash, sizeof(m.config_hash), "%s", p->state->config_digest);
+	for (size_t i = 0; i < FILES; i++)
+		files[i].name = xstrdup(names[i]);
+	int rc = manifest_publish(tmp, folder, &m, err);
+	for (size_t i = 0; i < FILES; i++)
+		free(files[i].name);
+	return rc;
+}
+
+/* A folder of that name is there already (a torn one that was passed over, or the run went back to
+ * an older one): the new one is completed beside it and the two change places in one move. */
+static int publish_over(const struct checkpoint_parts *p, const struct checkpoint_rules *rules,
+			const char *tmp, const char *folder, struct err *err)
+{
+	char *beside = xasprintf("%s.new-%ld", folder, (long)getpid());
+	char *aside = xasprintf("%s.old-%ld", folder, (long)getpid());
+	int rc = folder_remove(beside, err) ? -1 : publish(p, rules, tmp, beside, err);
+
+	if (rc == 0 && renameat2(AT_FDCWD, beside, AT_FDCWD, folder, RENAME_EXCHANGE) != 0) {
+		/* not every file system can: two moves then */
+		if (rename(folder, aside) != 0 || rename(beside, folder) != 0)
+			rc = err_errno(err, "%s", folder);
+	}
+	if (rc == 0)
+		log_info("%s: replaced", folder);
+	if (folder_remove(beside, NULL) || folder_remove(aside, NULL))
+		log_warn("%s: a replaced checkpoint could not be removed", folder);
+	free(beside);
+	free(aside);
+	return rc;
+}
+
+int checkpoint_save(const struct checkpoint_parts *p, const struct checkpoint_rules *rules,
+		    char **path, struct err *err)
+{
+	char parent[PATH_MAX];
+
+	*path = NULL;
+	if (folder_make(rules->parent, MODE, err))
+		return -1;
+	if (!realpath(rules->parent, parent))
+		return err_errno(err, "%s", rules->parent);
+	char *folder = xasprintf("%s/step-%08" PRId64, parent, p->state->step);
+	char *tmp = xasprintf("%s.tmp-%ld", folder, (long)getpid());
+	int rc = folder_remove(tmp, err) || folder_make(tmp, MODE, err) ? -1 : 0;
+	if (rc == 0)
+		rc = write_files(p, tmp, err);
+	if (rc == 0 && file_exists(folder))
+		rc = publish_over(p, rules, tmp, folder, err);
+	else if (rc == 0)
+		rc = publish(p, rules, tmp, folder, err);
+	if (rc != 0)
+		(void)folder_remove(tmp, NULL);
+	else
+		retention_apply(parent, rules->keep_latest_k, rules->keep_every);
+	free(tmp);
+	if (rc == 0)
+		*path = folder;
+	else
+		free(folder);
+	return rc;
+}
+
+/* --- reading -------------------------------------------------------------------------------- */
+
+static int load_array(const struct model *m, const struct st_file *file, const char *prefix,
+		      float *device, float *host, struct err *err)
+{
+	for (size_t i = 0; i < m->tensors; i++) {
+		const struct model_tensor *t = &m->tensor[i];
+		const uint64_t shape[ST_MAX_DIMENSIONS] = { t->rows, t->columns };
+		char name[128];
+		snprintf(name, sizeof(name), "%s%s", prefix, t->name);
+		const struct st_tensor *from = st_find(file, name, ST_F32, shape, err);
+		if (!from)
+			return -1;
+		memcpy(host + t->offset, from->data, from->bytes);
+	}
+	m->backend->upload(m->device, device, host, m->parameters * sizeof(float));
+	return 0;
+}
+
+static int load_weights(const struct checkpoint_parts *p, const char *folder, float *host,
+			struct err *err)
+{
+	char *path = xasprintf("%s/%s", folder, WEIGHTS);
+	struct st_file *file = st_open(path, err);
+	int rc = file ? load_array(p->model, file, "", p->model->weights, host, err) : -1;
+
+	st_close(file);
+	free(path);
+	return rc;
+}
+
+static int load_moments(const struct checkpoint_parts *p, const char *folder, float *host,
+			struct err *err)
+{
+	char *path = xasprintf("%s/%s", folder, OPTIMIZER);
+	struct st_file *file = st_open(path, err);
+	float *const moment[2] = { p->m, p->v };
+	int rc = file ? 0 : -1;
+
+	for (size_t k = 0; rc == 0 && k < 2; k++)
+		rc = load_array(p->model, file, moment_prefix[k], moment[k], host, err);
+	st_close(file);
+	free(path);
+	return rc;
+}
+
+static int check_state(const struct train_state *now, const json_t *o, const char *path,
+		       struct err *err)
+{
+	if (js_int(o, "format", 0) != STATE_FORMAT)
+		return err_set(err, ERR_USAGE, "%s: format is not %d", path, STATE_FORMAT);
+	if (js_int(o, "seq_len", -1) != now->seq_len)
+		return err_set(err, ERR_USAGE,
+			       "%s: was trained with training.seq_len = %" PRId64
+			       ", the config says %" PRId64,
+			       path, js_int(o, "seq_len", -1), now->seq_len);
+	if (js_int(o, "seed", -1) != now->seed)
+		return err_set(err, ERR_USAGE,
+			       "%s: was trained with training.seed = %" PRId64
+			       ", the config says %" PRId64,
+			       path, js_int(o, "seed", -1), now->seed);
+	if (strcmp(js_str(o, "data_digest", ""), now->data_digest) != 0)
+		return err_set(err, ERR_USAGE,
+			       "%s: was trained on other data than training.dataset_path holds now",
+			       path);
+	if (js_int(o, "step", -1) < 0 || js_int(o, "tokens", -1) < 0 ||
+	    js_int(o, "samples", -1) < 0)
+		return err_set(err, ERR_USAGE, "%s: step, tokens or samples is missing", path);
+	return 0;
+}
+
+static int load_state(struct train_state *state, const char *folder, struct err *err)
+{
+	char *path = xasprintf("%s/%s", folder, STATE);
+	json_t *o = js_load(path, MAX_STATE_BYTES, err);
+	int rc = o ? check_state(state, o, path, err) : -1;
+
+	if (rc == 0) {
+		state->step = js_int(o, "step", 0);
+		state->tokens = js_int(o, "tokens", 0);
+		state->samples = js_int(o, "samples", 0);
+	}
+	json_decref(o);
+	free(path);
+	return rc;
+}
+
+int checkpoint_load(const struct checkpoint_parts *p, const char *folder, struct err *err)
+{
+	float *host;
+	int rc;
+
+	if (load_state(p->state, folder, err))
+		return -1;
+	host = xmalloc(p->model->parameters * sizeof(float));
+	rc = load_weights(p, folder, host, err);
+	if (rc == 0)
+		rc = load_moments(p, folder, host, err);
+	free(host);
+	return rc;
+}

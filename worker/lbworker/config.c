@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+/* config.c - the table of keys, and the checks that need more than one of them. */
+#include "worker/lbworker/config.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "common/keys.h"
+#include "common/mem.h"
+#include "common/toml.h"
+
+#define FIELD(name) offsetof(struct config, name)
+
+enum { MAX_COUNT = 1 << 20 };
+
+/* Every key here works; one that is not here is an error. */
+static const struct key keys[] = {
+	{ "job", "description", KEY_STRING, FIELD(description), 0, 0, NULL, "\"\"",
+	  "free text" },
+	{ "job", "dump_folder", KEY_STRING, FIELD(dump_folder), 0, 0, NULL, "\"outputs\"",
+	  "where relative folders of this file start" },
+	{ "model", "name", KEY_ENUM, FIELD(model_name), 0, 0, "llama", "\"llama\"",
+	  "family of the model" },
+	{ "model", "flavor", KEY_STRING, FIELD(flavor), 0, 0, NULL, "\"debugmodel\"",
+	  "its size: debugmodel, bytes-4M, 124M" },
+	{ "model", "init_std", KEY_REAL, FIELD(init_std), 1e-6, 10, NULL, "0.02",
+	  "standard deviation of the first weights" },
+	{ "optimizer", "name", KEY_ENUM, FIELD(optimizer_name), 0, 0, "AdamW", "\"AdamW\"",
+	  "the optimizer" },
+	{ "optimizer", "lr", KEY_REAL, FIELD(lr), 0, 100, NULL, "8e-4", "peak learning rate" },
+	{ "optimizer", "beta1", KEY_REAL, FIELD(beta1), 0, 0.999999, NULL, "0.9",
+	  "decay of the first moment" },
+	{ "optimizer", "beta2", KEY_REAL, FIELD(beta2), 0, 0.999999, NULL, "0.95",
+	  "decay of the second moment" },
+	{ "optimizer", "eps", KEY_REAL, FIELD(eps), 1e-30, 1, NULL, "1e-8",
+	  "added to the root of the second moment" },
+	{ "optimizer", "weight_decay", KEY_REAL, FIELD(weight_decay), 0, 100, NULL, "0.1",
+	  "decoupled; of matrices, not of norms" },
+	{ "lr_scheduler", "warmup_steps", KEY_INT, FIELD(warmup_steps), 0, 1e12, NULL, "200",
+	  "steps from 0 to the peak" },
+	{ "lr_scheduler", "decay_ratio", KEY_REAL, FIELD(decay_ratio), -1, 1, NULL, "-1",
+	  "share of all steps that decay; -1: all after warm-up" },
+	{ "lr_scheduler", "decay_type", KEY_ENUM, FIELD(decay_type), 0, 0, "linear|cosine",
+	  "\"linear\"", "shape of the decay" },
+	{ "lr_scheduler", "min_lr_factor", KEY_REAL, FIELD(min_lr_factor), 0, 1, NULL, "0",
+	  "of the peak, at the end of the decay" },
+	{ "training", "local_batch_size", KEY_INT, FIELD(local_batch_size), 1, MAX_COUNT, NULL,
+	  "8", "sequences in one pass" },
+	{ "training", "global_batch_size", KEY_INT, FIELD(global_batch_size), -1, MAX_COUNT, NULL,
+	  "-1", "sequences in one step, a multiple of local_batch_size; -1: one pass" },
+	{ "training", "seq_len", KEY_INT, FIELD(seq_len), 1, MAX_COUNT, NULL, "256",
+	  "tokens in a sequence" },
+	{ "training", "steps", KEY_INT, FIELD(steps), 1, 1e12, NULL, "10000",
+	  "optimizer steps in all" },
+	{ "training", "max_norm", KEY_REAL, FIELD(max_norm), 0, 1e12, NULL, "1.0",
+	  "gradient norm is clipped to it; 0: not at all" },
+	{ "training", "seed", KEY_INT, FIELD(seed), 0, 9e15, NULL, "0",
+	  "of weights and sample order" },
+	{ "training", "threads", KEY_INT, FIELD(threads), 0, 1024, NULL, "0",
+	  "threads on the CPU; 0: all we may run on" },
+	{ "training", "dataset_path", KEY_STRING, FIELD(dataset_path), 0, 0, NULL, NULL,
+	  "a shard of lbworker prepare, or a folder of *.tokens" },
+	{ "training", "dataset_verify", KEY_BOOL, FIELD(dataset_verify), 0, 0, NULL, "true",
+	  "compare the shards' digests at the start" },
+	{ "checkpoint", "folder", KEY_STRING, FIELD(checkpoint_folder), 0, 0, NULL,
+	  "\"checkpoints\"", "below dump_folder unless absolute" },
+	{ "checkpoint", "interval", KEY_INT, FIELD(checkpoint_interval), 0, 1e12, NULL, "500",
+	  "steps between checkpoints; 0: only at the end" },
+	{ "checkpoint", "keep_latest_k", KEY_INT, FIELD(keep_latest_k), 0, 1e12, NULL, "10",
+	  "newest ones kept, at least 2; 0: all" },
+	{ "checkpoint", "keep_every", KEY_INT, FIELD(keep_every), 0, 1e12, NULL, "0",
+	  "those at multiples of it are kept for good; 0: none" },
+	{ "metrics", "log_freq", KEY_INT, FIELD(log_freq), 1, 1e12, NULL, "10",
+	  "steps between lines on the terminal (reports go out every step)" },
+};
+enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
+
+/* Sections of the run spec that lbd and lbrun read from the same file. */
+static const char *const foreign_sections[] = { "run", "slurm", "restart", "watch", "notify", NULL };
+
+/* `file:line: key: text`; always -1. */
+static int refuse(const struct toml *toml, const char *key, struct err *err, const char *text)
+{
+	int line = toml_line(toml, key);
+
+	if (line > 0)
+		return err_set(err, ERR_USAGE, "%s:%d: %s: %s", toml->file, line, key, text);
+	return err_set(err, ERR_USAGE, "%s: %s: %s", toml->file, key, text);
+}
+
+static int check_batches(struct config *c, const struct toml *toml, struct err *err)
+{
+	int64_t global = c->global_batch_size < 0 ? c->local_batch_size : c->global_batch_size;
+
+	if (global == 0 || global % c->local_batch_size != 0)
+		return refuse(toml, "training.global_batch_size", err,
+			      "must be -1 or a multiple of training.local_batch_size");
+	c->accumulate = global / c->local_batch_size;
+	return 0;
+}
+
+static int check(struct config *c, const struct toml *toml, struct err *err)
+{
+	const char *names;
+
+	c->model = model_flavor_find(c->flavor, &names);
+	if (!c->model) {
+		char *text = xasprintf("there is no \"%s\", allowed: %s", c->flavor, names);
+		refuse(toml, "model.flavor", err, text);
+		free(text);
+		return -1;
+	}
+	if (!c->dataset_path || c->dataset_path[0] == '\0')
+		return refuse(toml, "training.dataset_path", err,
+			      "is required: a shard of lbworker prepare, or a folder of *.tokens");
+	if (c->warmup_steps > c->steps)
+		return refuse(toml, "lr_scheduler.warmup_steps", err,
+			      "must not exceed training.steps");
+	if (c->decay_ratio < 0 && c->decay_ratio > -1)
+		return refuse(toml, "lr_scheduler.decay_ratio", err, "must be -1, or 0 to 1");
+	if (c->decay_ratio > 0 &&
+	    c->decay_ratio * (double)c->steps + (double)c->warmup_steps > (double)c->steps + 0.5)
+		return refuse(toml, "lr_scheduler.decay_ratio", err,
+			      "warm-up and decay together are longer than training.steps");
+	return check_batches(c, toml, err);
+}
+
+static void work_out_path(struct config *c)
+{
+	const char *given = getenv("LB_CHECKPOINT_DIR");
+
+	if (given && given[0] != '\0')
+		c->checkpoint_path = xstrdup(given);
+	else if (c->checkpoint_folder[0] == '/')
+		c->checkpoint_path = xstrdup(c->checkpoint_folder);
+	else
+		c->checkpoint_path = xasprintf("%s/%s", c->dump_folder, c->checkpoint_folder);
+}
+
+static void work_out_digest(struct config *c)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *to = open_memstream(&text, &bytes);
+
+	if (!to)
+		return;
+	config_print(c, to);
+	if (fclose(to) == 0) {
+		XXH128_hash_t hash = XXH3_128bits(text, bytes);
+		snprintf(c->digest, sizeof(c->digest), "%016llx%016llx",
+			 (unsigned long long)hash.high64, (unsigned long long)hash.low64);
+	}
+	free(text);
+}
+
+int config_load(struct config *out, const char *path, char *const *assignments, size_t count,
+		struct err *err)
+{
+	struct toml toml = { 0 };
+	int rc;
+
+	*out = (struct config){ 0 };
+	rc = toml_load(&toml, path, err);
+	for (size_t i = 0; rc == 0 && i < count; i++)
+		rc = toml_set(&toml, assignments[i], err);
+	if (rc == 0)
+		rc = keys_unknown(keys, KEYS, &toml, foreign_sections, err);
+	if (rc == 0)
+		rc = keys_read(keys, KEYS, &toml, out, err);
+	if (rc == 0)
+		rc = check(out, &toml, err);
+	toml_clear(&toml);
+	if (rc) {
+		config_clear(out);
+		return -1;
+	}
+	work_out_path(out);
+	work_out_digest(out);
+	return 0;
+}
+
+void config_clear(struct config *c)
+{
+	keys_clear(keys, KEYS, c);
+	free(c->checkpoint_path);
+	*c = (struct config){ 0 };
+}
+
+void config_print(const struct config *c, FILE *to)
+{
+	keys_print(keys, KEYS, c, to);
+}
+
+struct schedule config_schedule(const struct config *c)
+{
+	return (struct schedule){ .peak = c->lr, .warmup_steps = c->warmup_steps,
+				  .steps = c->steps, .decay_ratio = c->decay_ratio,
+				  .decay = (enum schedule_decay)c->decay_type,
+				  .min_factor = c->min_lr_factor };
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* config.h - what a training is told: one TOML file in torchtitan's words, one table of keys. */
+#ifndef LBWORKER_CONFIG_H
+#define LBWORKER_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/err.h"
+#include "worker/lbworker/model.h"
+#include "worker/lbworker/schedule.h"
+
+struct config {
+	char *description, *dump_folder;
+	int model_name;
+	char *flavor;
+	double init_std;
+	int optimizer_name;
+	double lr, beta1, beta2, eps, weight_decay;
+	int64_t warmup_steps;
+	double decay_ratio;
+	int decay_type;
+	double min_lr_factor;
+	int64_t local_batch_size, global_batch_size, seq_len, steps;
+	double max_norm;
+	int64_t seed, threads;
+	char *dataset_path;
+	bool dataset_verify;
+	char *checkpoint_folder;
+	int64_t checkpoint_interval, keep_latest_k, keep_every;
+	int64_t log_freq;
+
+	/* worked out from the above */
+	const struct model_flavor *model;
+	int64_t accumulate;		/* micro-batches in a step */
+	char *checkpoint_path;		/* LB_CHECKPOINT_DIR, or dump_folder/folder */
+	char digest[33];		/* of the effective values */
+};
+
+/* Reads the file, applies `section.key=value` assignments, checks everything. On failure err is
+ * `file:line: section.key: what is wrong, what is allowed` and *out is cleared. */
+int config_load(struct config *out, const char *path, char *const *assignments, size_t count,
+		struct err *err);
+void config_clear(struct config *config);
+
+/* The effective values as TOML. */
+void config_print(const struct config *config, FILE *to);
+
+struct schedule config_schedule(const struct config *config);
+
+#endif

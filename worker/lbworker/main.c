@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* main.c - lbworker's command line: a table of subcommands, and their exit codes. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/keys.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "worker/lbworker/config.h"
+#include "worker/lbworker/data.h"
+#include "worker/lbworker/train.h"
+
+enum exit_status {
+	EXIT_DONE = 0,			/* done, or stopped after a checkpoint */
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,			/* command line, config, data or checkpoint */
+	EXIT_DIVERGED = 3,		/* loss or gradient NaN or infinite */
+};
+
+struct command {
+	const char *name, *arguments, *help;
+	int (*run)(int argc, char **argv);	/* argv[0] is the command */
+};
+
+static int command_train(int argc, char **argv);
+static int command_prepare(int argc, char **argv);
+static int command_version(int argc, char **argv);
+static int command_help(int argc, char **argv);
+
+static const struct command commands[] = {
+	{ "train", "CONFIG.toml [--section.key VALUE]... [--check]",
+	  "train, or go on from the newest checkpoint; --check prints the effective config",
+	  command_train },
+	{ "prepare", "--out FILE.tokens TEXT...",
+	  "text files to a shard of byte tokens, one document per file", command_prepare },
+	{ "version", "", "print the version", command_version },
+	{ "help", "", "print this", command_help },
+};
+enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
+
+static int say(const struct err *err)
+{
+	fprintf(stderr, "lbworker: %s\n", err->text);
+	return err->code == ERR_USAGE || err->code == ERR_NOT_FOUND ? EXIT_USAGE : EXIT_FAILED;
+}
+
+static int usage(const char *text)
+{
+	fprintf(stderr, "lbworker: %s; lbworker help lists what there is\n", text);
+	return EXIT_USAGE;
+}
+
+/* --- train ---------------------------------------------------------------------------------- */
+
+struct train_arguments {
+	const char *config;
+	char **assignments;		/* "section.key=value", owned */
+	size_t count;
+	bool check;
+};
+
+static int parse_train(struct train_arguments *a, int argc, char **argv, struct err *err)
+{
+	for (int i = 1; i < argc; i++) {
+		const char *word = argv[i];
+		if (strcmp(word, "--check") == 0) {
+			a->check = true;
+		} else if (strncmp(word, "--", 2) != 0) {
+			if (a->config)
+				return err_set(err, ERR_USAGE, "one config file, not also %s", word);
+			a->config = word;
+		} else if (strchr(word, '=')) {
+			a->assignments[a->count++] = xstrdup(word + 2);
+		} else if (!strchr(word, '.')) {
+			return err_set(err, ERR_USAGE, "%s: options are --check and --section.key VALUE",
+				       word);
+		} else if (++i < argc) {
+			a->assignments[a->count++] = xasprintf("%s=%s", word + 2, argv[i]);
+		} else {
+			return err_set(err, ERR_USAGE, "%s needs a value", word);
+		}
+	}
+	return a->config ? 0 : err_set(err, ERR_USAGE, "train needs a config file");
+}
+
+static int train(const struct config *config, bool check)
+{
+	struct err err = { 0 };
+	enum train_end end = TRAIN_DONE;
+
+	if (check) {
+		config_print(config, stdout);
+		return EXIT_DONE;
+	}
+	if (train_run(config, &end, &err))
+		return say(&err);
+	if (end == TRAIN_DIVERGED) {
+		(void)say(&err);
+		return EXIT_DIVERGED;
+	}
+	printf("%s\n", end == TRAIN_DONE ? "done" : "stopped");
+	return EXIT_DONE;
+}
+
+static int command_train(int argc, char **argv)
+{
+	struct train_arguments a = { .assignments = xcalloc((size_t)argc, sizeof(char *)) };
+	struct config config = { 0 };
+	struct err err = { 0 };
+	int status;
+
+	if (parse_train(&a, argc, argv, &err) ||
+	    config_load(&config, a.config, a.assignments, a.count, &err))
+		status = say(&err);
+	else
+		status = train(&config, a.check);
+	config_clear(&config);
+	for (size_t i = 0; i < a.count; i++)
+		free(a.assignments[i]);
+	free(a.assignments);
+	return status;
+}
+
+/* --- the others ----------------------------------------------------------------------------- */
+
+static int command_prepare(int argc, char **argv)
+{
+	struct err err = { 0 };
+	uint64_t tokens;
+
+	if (argc < 4 || strcmp(argv[1], "--out") != 0)
+		return usage("prepare needs --out FILE.tokens and at least one text file");
+	if (data_prepare(argv[2], argv + 3, (size_t)(argc - 3), &tokens, &err))
+		return say(&err);
+	printf("%s: %" PRIu64 " tokens in %d documents\n", argv[2], tokens, argc - 3);
+	return EXIT_DONE;
+}
+
+static int command_version(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	printf("lbworker %s\n", LB_VERSION);
+	return EXIT_DONE;
+}
+
+static int command_help(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	printf("lbworker trains Llama models.\n\n");
+	for (size_t i = 0; i < COMMANDS; i++)
+		printf("  lbworker %s %s\n      %s\n", commands[i].name, commands[i].arguments,
+		       commands[i].help);
+	printf("\nExit status: 0 done or stopped after a checkpoint, 1 failed, 2 bad input,\n"
+	       "3 the loss or the gradient is no finite number.\n");
+	return EXIT_DONE;
+}
+
+int main(int argc, char **argv)
+{
+	const char *names[COMMANDS];
+	const char *name = argc > 1 ? argv[1] : "help";
+
+	log_init("lbworker", LOG_LEVEL_INFO);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (size_t i = 0; i < COMMANDS; i++) {
+		names[i] = commands[i].name;
+		if (strcmp(commands[i].name, name) == 0)
+			return commands[i].run(argc - 1, argv + 1);
+	}
+	const char *guess = nearest(name, names, COMMANDS);
+	char *text = xasprintf("there is no command \"%s\"%s%s%s", name,
+			       guess ? ", did you mean " : "", guess ? guess : "", guess ? "?" : "");
+	int status = usage(text);
+	free(text);
+	return status;
+}

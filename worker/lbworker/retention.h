@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* retention.h - which checkpoints of a folder stay. */
+#ifndef LBWORKER_RETENTION_H
+#define LBWORKER_RETENTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { RETENTION_NEWEST_MIN = 2 };	/* never deleted, whatever the rules say */
+
+/* Pure: is the checkpoint of `step` kept when `newer` ones exist? latest_k 0 = all are. */
+bool retention_keeps(int64_t step, size_t newer, int64_t latest_k, int64_t every);
+
+/* Removes the folders step-NNNNNNNN of `parent` that are not kept; the rest of the folder is not
+ * touched. Trouble is a warning: a full house is no reason to stop a training. */
+void retention_apply(const char *parent, int64_t latest_k, int64_t every);
+
+#endif
