@@ -16,12 +16,13 @@
 # fails it, with a line that says what.
 #
 # Environment: B        build folder (absolute; build/ of this tree)
+#              LB_SRC   top folder, for scripts that do not lie in tests/system
 #              LB_KEEP=1     keep $T and say where it is
 #              LB_DEBUGGER   put in front of lbd, e.g. "strace -f -o /tmp/trace"
 set -u
 umask 022
 
-src=$(cd "$(dirname "$0")/../.." && pwd -P)
+src=${LB_SRC:-$(cd "$(dirname "$0")/../.." && pwd -P)}
 B=${B:-$src/build}
 T=$(mktemp -d "${TMPDIR:-/tmp}/lb.XXXXXX") || exit 1
 LB_HOME=$T/home
