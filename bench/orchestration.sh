@@ -4,7 +4,7 @@
 # taking in progress, memory. On a private cluster of its own; orchestration.py holds the clock.
 # Slurm's partition is closed meanwhile, so that no job starts and takes time from the others.
 LB_SRC=$(cd "$(dirname "$0")/.." && pwd -P)
-# shellcheck disable=SC1091 # looked at on its own
+# shellcheck disable=SC1091,SC2154 # looked at on its own
 . "$LB_SRC/tests/system/lib.sh"
 
 MC_GPUS=0 cluster_start 1
