@@ -4,7 +4,7 @@
 #   make [CC=clang] [SAN=1] [DEV=1] [B=dir]    programs into $(B); SAN=1: ASan + UBSan into build-san;
 #                                              DEV=1: warnings are no errors
 #   make check | check-unit | check-system | check-layers | lint
-#   make demo | bench | golden | install [PREFIX=/usr/local] [DESTDIR=] | clean
+#   make demo | bench | golden | man | install [PREFIX=/usr/local] [DESTDIR=] | clean
 #
 # Folders are layers: each has an archive of its own, and tests/layers.sh says who may include whom.
 
@@ -89,7 +89,7 @@ $(BINARIES):
 # Kernels: vector code chooses its instructions at run time; results must not depend on the
 # compiler contracting a*b+c where the source does not say so.
 $(B)/obj/kernels/%.o: CFLAGS += -O3 -ffp-contract=off -fno-math-errno -fopenmp-simd
-$(B)/obj/sql/ledger.o: $(B)/gen/queries.h
+$(SQL): $(B)/gen/queries.h
 
 $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
@@ -155,17 +155,39 @@ bench: all
 	B=$(abspath $(B)) sh bench/run
 
 # --- install --------------------------------------------------------------------------------
-install: all
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
-		$(DESTDIR)$(PREFIX)/share/man/man5 $(DESTDIR)$(PREFIX)/share/man/man8
+# Man pages are written in scdoc; where it is missing they are left out, and said so.
+MAN      := $(if $(shell command -v scdoc),$(patsubst docs/man/%.scd,$(B)/man/%,$(wildcard docs/man/*.scd)))
+SHARE    := $(DESTDIR)$(PREFIX)/share
+
+man: $(MAN)
+ifeq ($(MAN),)
+	@echo "note: scdoc not found: the man pages are left out"
+endif
+$(B)/man/%: docs/man/%.scd
+	@mkdir -p $(@D)
+	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(stat -c %Y $<)} scdoc <$< >$@.tmp && mv $@.tmp $@
+
+install: all man
+	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/systemd/user $(SHARE)/doc/lowbits \
+		$(SHARE)/man/man1 $(SHARE)/man/man5 $(SHARE)/man/man8 \
+		$(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions \
+		$(SHARE)/fish/vendor_completions.d
 	install -m 755 $(BINARIES) $(DESTDIR)$(PREFIX)/bin
-	for m in docs/man/*.[158]; do \
-		install -m 644 $$m $(DESTDIR)$(PREFIX)/share/man/man$${m##*.}/ || exit 1; done
+	for m in $(MAN); do \
+		install -m 644 $$m $(SHARE)/man/man$${m##*.}/ || exit 1; done
+	for c in etc/completions/*; do case $$c in \
+		*.bash) install -m 644 $$c $(SHARE)/bash-completion/completions/lbctl ;; \
+		*.fish) install -m 644 $$c $(SHARE)/fish/vendor_completions.d/ ;; \
+		*/_*) install -m 644 $$c $(SHARE)/zsh/site-functions/ ;; \
+		esac || exit 1; done
+	sed 's,@BINDIR@,$(PREFIX)/bin,' etc/lbd.service >$(SHARE)/systemd/user/lbd.service
+	install -m 644 README.md CHANGELOG.md LICENSE LICENSES/* docs/PROTOCOL.md docs/ARCHITECTURE.md \
+		etc/lbd.toml $(wildcard docs/*.py) $(SHARE)/doc/lowbits
 
 clean:
 	rm -rf build build-san
 
-.PHONY: all unit check check-unit check-system check-layers lint tidy cppcheck demo bench install clean
+.PHONY: all unit check check-unit check-system check-layers lint tidy cppcheck demo bench man install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

@@ -25,7 +25,9 @@ int64_t js_int(const json_t *object, const char *key, int64_t fallback);	/* real
 double js_real(const json_t *object, const char *key, double fallback);
 bool js_bool(const json_t *object, const char *key, bool fallback);
 
-/* Setters that turn "unknown" into null: NULL text, NaN or infinite reals, `none` integers. */
+/* Setters that turn "unknown" into null: NULL text, NaN or infinite reals, JS_NONE integers.
+ * Text that is no UTF-8 is cleaned first. */
+#define JS_NONE INT64_MIN
 void js_set_str(json_t *object, const char *key, const char *text);
 void js_set_int(json_t *object, const char *key, int64_t value);
 void js_set_real(json_t *object, const char *key, double value);

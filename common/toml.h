@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* toml.h - a TOML document as a JSON tree that remembers its line numbers.
  *
- * toml++ does the parsing (toml.cc, the one C++ file); dates and times become strings. */
+ * toml++ does the parsing (toml.cc, the one C++ file); dates and times become strings. Keys keep
+ * the order of the file. */
 #ifndef COMMON_TOML_H
 #define COMMON_TOML_H
 
@@ -9,10 +10,6 @@
 #include <jansson.h>
 
 #include "common/err.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
 
 struct toml {
 	char *file;		/* the name used in messages; owned */
@@ -35,8 +32,4 @@ int toml_set(struct toml *toml, const char *assignment, struct err *err);
 
 /* The document as TOML text that parses to the same tree (comments are lost); owned by caller. */
 char *toml_print(const struct toml *toml);
-
-#ifdef __cplusplus
-}
-#endif
 #endif

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""orchestration.py LBD_PID SLURMCTLD_PID - times lbctl and lbd beside Slurm's own commands.
+
+Each line: what, our figure, the peer and its figure, ours / theirs. Called by orchestration.sh,
+which has started lbd and a private Slurm and set the environment for both."""
+import json
+import os
+import socket
+import sqlite3
+import statistics
+import subprocess
+import sys
+import time
+
+HOME = os.environ["LB_HOME"]
+SCRATCH = os.environ["T"]
+LINES = 200_000
+SUBMISSIONS = 50
+QUESTIONS = 300
+GIVE_UP_S = 120
+
+
+def say(what, ours, unit, peer, theirs, note=""):
+    digits = 0 if ours >= 1000 else 2
+    print(f"{what:<34} {ours:>10,.{digits}f} {unit:<8} {peer:<34} {theirs:>10,.{digits}f} {unit:<8} "
+          f"ratio {ours / theirs:.2f}{note}", flush=True)
+
+
+def run(*command):
+    """Seconds that a command takes as a process, and what it printed."""
+    start = time.perf_counter()
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    return time.perf_counter() - start, done.stdout.decode().strip()
+
+
+class Lbd:
+    """A client of the control socket."""
+
+    def __init__(self):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.connect(HOME + "/lbd.sock")
+        self.answers = self.socket.makefile("rb")
+
+    def ask(self, verb, **args):
+        line = json.dumps({"v": 1, "verb": verb, "args": args})
+        self.socket.sendall(line.encode() + b"\n")
+        answer = json.loads(self.answers.readline())
+        if not answer["ok"]:
+            sys.exit(f"{verb}: {answer['text']}")
+        return answer["data"]
+
+
+def until(condition, what):
+    deadline = time.monotonic() + GIVE_UP_S
+    while not condition():
+        if time.monotonic() > deadline:
+            sys.exit(f"{what}: not within {GIVE_UP_S} s")
+        time.sleep(0.0005)
+
+
+def job_id(lbd, name):
+    attempts = lbd.ask("status", run=name)["attempts"]
+    return attempts[0]["job_id"] if attempts else None
+
+
+def submit(lbd):
+    """Alternating, so that both see the same machine. An lbd run is submitted held, written down,
+    then released; sbatch does none of that."""
+    printed, known, sbatch = [], [], []
+    for i in range(SUBMISSIONS):
+        name = f"bench-{i}"
+        start = time.perf_counter()
+        run("lbctl", "submit", "--name", name, "--", "true")
+        printed.append(time.perf_counter() - start)
+        until(lambda: job_id(lbd, name), "job id")
+        known.append(time.perf_counter() - start)
+        sbatch.append(run("sbatch", "--parsable", "--output=/dev/null", "--wrap=true")[0])
+    peer = statistics.median(sbatch) * 1e3
+    say("submit, name printed (median)", statistics.median(printed) * 1e3, "ms",
+        "sbatch --parsable", peer)
+    say("submit, job id known (median)", statistics.median(known) * 1e3, "ms",
+        "sbatch --parsable", peer)
+
+
+def percentile(times, share):
+    return sorted(times)[min(len(times) - 1, int(len(times) * share))] * 1e3
+
+
+def ask(lbd):
+    job = str(job_id(lbd, "bench-0"))
+    ours, theirs, raw = [], [], []
+    for _ in range(QUESTIONS):
+        ours.append(run("lbctl", "status", "bench-0", "--json")[0])
+        theirs.append(run("squeue", "--noheader", "--job", job)[0])
+        start = time.perf_counter()
+        lbd.ask("status", run="bench-0")
+        raw.append(time.perf_counter() - start)
+    for share, name in ((0.50, "p50"), (0.99, "p99")):
+        say(f"lbctl status {name}", percentile(ours, share), "ms", f"squeue --job {name}",
+            percentile(theirs, share), f"   (on the open socket: {percentile(raw, share):.2f} ms)")
+
+
+def sqlite_rate():
+    """The same rows into SQLite alone, from memory, as durable as the ledger: nothing to read or
+    parse, so no ingest can be faster."""
+    db = sqlite3.connect(SCRATCH + "/peer.db", isolation_level=None)
+    db.execute("pragma synchronous = full")
+    db.execute("create table m (run integer, step integer, loss real, rate real, "
+               "primary key (run, step)) without rowid")
+    rows = [(1, i, 5.0 / (i + 1), 5400.0) for i in range(LINES)]
+    start = time.perf_counter()
+    for i in range(0, LINES, 10_000):
+        db.execute("begin immediate")
+        db.executemany("insert into m values (?, ?, ?, ?)", rows[i:i + 10_000])
+        db.execute("commit")
+    return LINES / (time.perf_counter() - start)
+
+
+def ingest(lbd):
+    """Lines appended to the spool of a live run, then read by lbd and committed."""
+    name = "bench-ingest"
+    run("lbctl", "submit", "--name", name, "--set", "run.scheduler=local", "--", "sleep", "600")
+    until(lambda: lbd.ask("status", run=name)["state"] == "running", "running")
+    spool = f"{HOME}/runs/{name}/attempts/1/spool.jsonl"
+    with open(spool, encoding="utf-8") as file:
+        seq = len(file.readlines())
+    now = int(time.time() * 1000)
+    text = "".join(
+        json.dumps({"v": 1, "seq": seq + i, "time_ms": now + i, "launch": 1, "from": "trainer",
+                    "line": {"type": "step", "step": i, "loss": 5.0 / i, "target_step": LINES,
+                             "tokens_per_s": 5400.0, "grad_norm": 1.25}},
+                   separators=(",", ":")) + "\n"
+        for i in range(1, LINES + 1))
+    with open(spool, "a", encoding="utf-8") as file:
+        file.write(text)
+    start = time.perf_counter()
+    lbd.ask("poke", run=name)
+    until(lambda: lbd.ask("status", run=name)["step"] == LINES, "ingest")
+    say("progress ingested and committed", LINES / (time.perf_counter() - start), "lines/s",
+        "SQLite alone, the same rows", sqlite_rate())
+    run("lbctl", "kill", name, "--now")
+
+
+def rss_mb(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        for line in file:
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) / 1024
+    return 0.0
+
+
+def main():
+    lbd_pid, slurmctld_pid = sys.argv[1:]
+    idle = rss_mb(lbd_pid)
+    lbd = Lbd()
+    submit(lbd)
+    ask(lbd)
+    ingest(lbd)
+    say("lbd resident, idle", idle, "MB", "slurmctld of the same cluster", rss_mb(slurmctld_pid))
+    say(f"lbd resident, {SUBMISSIONS + 1} runs, after ingest", rss_mb(lbd_pid), "MB",
+        "slurmctld of the same cluster", rss_mb(slurmctld_pid))
+
+
+main()

@@ -1,0 +1,311 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+# lib.sh - what every system test begins with:
+#
+#   . "$(dirname "$0")/lib.sh"
+#   plan 2                         # or done_testing at the end
+#   cluster_start 2                # a private Slurm; absent: scheduler "local"
+#   lbd_start                      # returns once lbd says that it is ready
+#   ok "a run can be submitted" lbctl submit --name r1 -- true
+#   wait_for '[ "$(run_state r1)" = completed ]' 20
+#   is "$(lbctl status r1 --json | json attempts.0.exit_code)" 0 "its exit code is known"
+#
+# Each test has its own folder $T, its own $LB_HOME and socket, and talks to nobody else. When it
+# ends, however it ends, every process that belongs to $T is ended, and no other. Tests do not
+# sleep: they wait for a condition with a deadline. Something that a test needs and that is missing
+# fails it, with a line that says what.
+#
+# Environment: B        build folder (absolute; build/ of this tree)
+#              LB_SRC   top folder, for scripts that do not lie in tests/system
+#              LB_KEEP=1     keep $T and say where it is
+#              LB_DEBUGGER   put in front of lbd, e.g. "strace -f -o /tmp/trace"
+set -u
+umask 022
+
+src=${LB_SRC:-$(cd "$(dirname "$0")/../.." && pwd -P)}
+B=${B:-$src/build}
+T=$(mktemp -d "${TMPDIR:-/tmp}/lb.XXXXXX") || exit 1
+LB_HOME=$T/home
+PATH=$B:$PATH
+SLURM_CONF=$T/none		# until cluster_start: never the site's own Slurm
+mkdir "$LB_HOME"
+ASAN_OPTIONS=${ASAN_OPTIONS:-}${ASAN_OPTIONS:+:}log_path=$T/sanitizer
+UBSAN_OPTIONS=${UBSAN_OPTIONS:-}${UBSAN_OPTIONS:+:}log_path=$T/sanitizer:print_stacktrace=1
+export B T LB_HOME PATH SLURM_CONF ASAN_OPTIONS UBSAN_OPTIONS
+unset LB_SOCKET LB_RUN LB_ATTEMPT LB_LAUNCH LB_RUN_DIR LB_CHECKPOINT_DIR LB_RESUME_FROM
+
+# --- TAP ------------------------------------------------------------------------------------
+tests_run=0
+tests_failed=0
+tests_planned=
+
+plan() {	# COUNT
+	tests_planned=$1
+	echo "1..$1"
+}
+
+diag() { [ -z "$*" ] || printf '%s\n' "$*" | sed 's/^/# /'; }
+
+passed() {	# NAME
+	tests_run=$((tests_run + 1))
+	echo "ok $tests_run - $1"
+}
+failed() {	# NAME
+	tests_run=$((tests_run + 1))
+	tests_failed=$((tests_failed + 1))
+	echo "not ok $tests_run - $1"
+}
+
+# ok NAME COMMAND [ARG…]: the command succeeds. Its output is shown only when it does not.
+ok() {
+	name=$1
+	shift
+	if "$@" >"$T/ok.out" 2>&1; then
+		passed "$name"
+	else
+		status=$?
+		failed "$name"
+		diag "exit status $status: $*"
+		diag "$(tail -n 30 "$T/ok.out")"
+		return 1
+	fi
+}
+
+# exits STATUS NAME COMMAND [ARG…]: it ends with just this status. Afterwards $out and $err hold
+# what it printed.
+exits() {
+	want=$1
+	name=$2
+	shift 2
+	"$@" >"$T/exits.out" 2>"$T/exits.err"
+	status=$?
+	out=$(cat "$T/exits.out")
+	err=$(cat "$T/exits.err")
+	if [ "$status" = "$want" ]; then
+		passed "$name"
+	else
+		failed "$name"
+		diag "exit status $status, expected $want: $*"
+		diag "$out"
+		diag "$err"
+		return 1
+	fi
+}
+
+is() {	# GOT WANT NAME
+	if [ "$1" = "$2" ]; then
+		passed "$3"
+	else
+		failed "$3"
+		diag "got:      $1"
+		diag "expected: $2"
+		return 1
+	fi
+}
+
+like() {	# GOT ERE NAME
+	if printf '%s\n' "$1" | grep -Eq -e "$2"; then
+		passed "$3"
+	else
+		failed "$3"
+		diag "got:            $1"
+		diag "does not match: $2"
+		return 1
+	fi
+}
+
+# Gives up now. cleanup prints what may explain it.
+bail_out() {
+	echo "Bail out! $*"
+	exit 1
+}
+
+done_testing() {
+	if [ -z "$tests_planned" ]; then
+		tests_planned=$tests_run
+		echo "1..$tests_run"
+	fi
+	exit 0		# cleanup decides the status
+}
+
+# --- what a test needs -----------------------------------------------------------------------
+need() {	# PROGRAM PACKAGE
+	PATH=$PATH:/usr/sbin:/sbin command -v "$1" >/dev/null ||
+		bail_out "$1 is missing (Debian package $2); etc/install-deps installs it"
+}
+
+# json PATH <JSON: one value of a document; "#" counts: attempts.0.job_id, attempts.#.
+# Absent members print as "absent", null as "null".
+json() {
+	python3 -c '
+import json, sys
+value = json.load(sys.stdin)
+for part in sys.argv[1].split("."):
+    try:
+        if part == "#":
+            value = len(value)
+        elif part:
+            value = value[int(part) if isinstance(value, list) else part]
+    except (KeyError, IndexError, TypeError, ValueError):
+        print("absent")
+        sys.exit(1)
+print(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+' "$1"
+}
+
+now_ms() { date +%s%3N; }
+
+# wait_for 'CONDITION' SECONDS: until the shell condition holds, else the test fails here.
+wait_for() {
+	deadline=$(($(now_ms) + $2 * 1000))
+	until eval "$1" >"$T/wait.out" 2>&1; do
+		if [ "$(now_ms)" -ge $deadline ]; then
+			failed "within $2 s: $1"
+			diag "$(tail -n 5 "$T/wait.out")"
+			context
+			return 1
+		fi
+		sleep 0.02
+	done
+}
+
+context() {
+	for file in "$T"/lbd.log "$LB_HOME"/runs/*/attempts/*/out.log "$T"/sanitizer.*; do
+		[ -s "$file" ] || continue
+		diag "--- ${file#"$T"/}"
+		diag "$(tail -n 25 "$file")"
+	done
+}
+
+# --- lbd ------------------------------------------------------------------------------------
+lbd_pid=
+
+# lbd_start [OPTION…]: a deadline, because a test that hangs tells nobody why.
+lbd_start() {
+	rm -f "$T/ready"
+	mkfifo "$T/ready"
+	# shellcheck disable=SC2086 # LB_DEBUGGER holds words
+	${LB_DEBUGGER:-} "$B/lbd" --foreground --home "$LB_HOME" --ready-fd 3 "$@" \
+		3>"$T/ready" >>"$T/lbd.log" 2>&1 &
+	lbd_pid=$!
+	# shellcheck disable=SC2016 # for the inner shell
+	if ! timeout 60 sh -c 'read -r line <"$1"' sh "$T/ready"; then
+		context
+		bail_out "lbd did not become ready"
+	fi
+}
+
+# lbd_stop [SIGNAL]: ends it and returns its exit status.
+lbd_stop() {
+	[ -n "$lbd_pid" ] || return 0
+	kill -s "${1:-TERM}" "$lbd_pid" 2>/dev/null
+	wait "$lbd_pid" 2>/dev/null
+	status=$?
+	lbd_pid=
+	return $status
+}
+
+# shellcheck disable=SC2015 # returning 0 is the point
+lbd_kill9() { lbd_stop KILL || :; }
+
+run_state() { lbctl status "$1" --json | json state; }
+
+# run_reaches NAME STATE SECONDS
+run_reaches() { wait_for "[ \"\$(run_state $1)\" = $2 ]" "$3"; }
+
+# --- Slurm ----------------------------------------------------------------------------------
+cluster=
+
+# cluster_start [NODES]: a private cluster for this test alone, and lbd will use it.
+cluster_start() {
+	need slurmctld slurmctld
+	need slurmd slurmd
+	need srun slurm-client
+	need munged munge
+	[ -x "$B/lbd-slurm" ] || bail_out "$B/lbd-slurm is missing: it is built where libslurm-dev is"
+	cluster=$T/slurm
+	"$src/etc/minicluster" start "$cluster" "${1:-1}" >"$T/cluster.log" 2>&1 ||
+		bail_out "no private cluster: $(tail -n 1 "$T/cluster.log")"
+	# shellcheck disable=SC1091 # written by minicluster
+	. "$cluster/env"
+}
+
+cluster_stop() {
+	[ -z "$cluster" ] || "$src/etc/minicluster" stop "$cluster" >>"$T/cluster.log" 2>&1
+	cluster=
+	SLURM_CONF=$T/none
+}
+
+# cluster_signal DAEMON SIGNAL: munged, slurmctld, slurmd.n1 …
+cluster_signal() { "$src/etc/minicluster" signal "$cluster" "$1" "$2"; }
+
+# --- the end --------------------------------------------------------------------------------
+# Processes of this test: those whose arguments or environment name its folder. Jobs of the local
+# scheduler outlive lbd by design, so they are looked for rather than remembered. The list of
+# candidates is made first, so the helpers of this loop are not among them.
+own_processes() {
+	for proc in /proc/[0-9]*; do
+		pid=${proc#/proc/}
+		[ "$pid" != $$ ] || continue
+		if tr '\0' '\n' 2>/dev/null <"$proc/environ" | grep -qF "$T/" ||
+			tr '\0' '\n' 2>/dev/null <"$proc/cmdline" | grep -qF "$T/"; then
+			echo "$pid"
+		fi
+	done 2>/dev/null
+}
+
+end_own_processes() {
+	tries=0
+	while pids=$(own_processes) && [ -n "$pids" ] && [ $tries -lt 50 ]; do
+		# shellcheck disable=SC2086 # numbers
+		kill -KILL $pids 2>/dev/null
+		tries=$((tries + 1))
+		sleep 0.02
+	done
+}
+
+lbd_is_gone() { ! grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$lbd_pid/status"; }
+
+# With grace, so that a leak in lbd is reported; a frozen one is killed.
+lbd_end() {
+	[ -n "$lbd_pid" ] || return 0
+	kill -s TERM "$lbd_pid" 2>/dev/null
+	tries=0
+	until lbd_is_gone || [ $tries -ge 250 ]; do
+		tries=$((tries + 1))
+		sleep 0.02
+	done
+	lbd_stop KILL
+}
+
+# shellcheck disable=SC2317 # called by trap
+cleanup() {
+	result=$?
+	trap '' HUP INT TERM
+	lbd_end
+	cluster_stop
+	end_own_processes
+	if ls "$T"/sanitizer.* >/dev/null 2>&1; then
+		diag "a sanitizer found something"
+		result=1
+		context
+	fi
+	[ $tests_failed = 0 ] || result=1
+	if [ -n "$tests_planned" ] && [ "$tests_run" != "$tests_planned" ]; then
+		diag "planned $tests_planned tests, ran $tests_run"
+		result=1
+	fi
+	if [ -n "${LB_KEEP:-}" ]; then
+		diag "kept: $T"
+	else
+		rm -rf "$T"
+	fi
+	exit $result
+}
+trap cleanup EXIT
+trap 'exit 130' HUP INT TERM
+
+need python3 python3
+for program in lbd lbctl lbrun; do
+	[ -x "$B/$program" ] || bail_out "$B/$program is missing: run make"
+done
