@@ -25,8 +25,7 @@ static void path_of(const struct key *key, char out[PATH_MAX_BYTES])
 	snprintf(out, PATH_MAX_BYTES, "%s%s%s", key->section, key->section[0] ? "." : "", key->name);
 }
 
-/* `file:line: path: what`; what came from the command line has no line and says --set. */
-static int complain(const struct toml *toml, const char *path, const char *what, struct err *err)
+int keys_refuse(const struct toml *toml, const char *path, const char *what, struct err *err)
 {
 	int line = toml_line(toml, path);
 
@@ -288,7 +287,7 @@ static const json_t *section_of(const struct toml *toml, const char *section, st
 		path[end] = '\0';
 		table = json_object_get(table, path + start);
 		if (table && !json_is_object(table)) {
-			complain(toml, path, "must be a section", err);
+			keys_refuse(toml, path, "must be a section", err);
 			return NULL;
 		}
 		path[end] = saved;
@@ -308,7 +307,7 @@ static int read_key(const struct key *key, const struct toml *toml, void *out, s
 	if (!value || readers[key->type](key, value, field_of(key, out), what) == 0)
 		return 0;
 	path_of(key, path);
-	return complain(toml, path, what, err);
+	return keys_refuse(toml, path, what, err);
 }
 
 int keys_read(const struct key *table, size_t count, const struct toml *toml, void *out,
@@ -407,7 +406,7 @@ static int refuse_key(const struct unknown *u, const char *section, const char *
 		snprintf(what, sizeof(what), "unknown key in section [%s]", section);
 	else
 		snprintf(what, sizeof(what), "unknown key; it belongs into a section");
-	return complain(u->toml, path, what, err);
+	return keys_refuse(u->toml, path, what, err);
 }
 
 static int refuse_section(const struct unknown *u, const char *path, struct err *err)
@@ -424,7 +423,7 @@ static int refuse_section(const struct unknown *u, const char *path, struct err 
 		snprintf(what, sizeof(what), "unknown section; did you mean [%s]?", guess);
 	else
 		snprintf(what, sizeof(what), "unknown section");
-	return complain(u->toml, path, what, err);
+	return keys_refuse(u->toml, path, what, err);
 }
 
 static int check_table(const struct unknown *u, const json_t *table, const char *section,
@@ -443,7 +442,7 @@ static int check_table(const struct unknown *u, const json_t *table, const char 
 		if (is_section(u, path))
 			rc = json_is_object(value)
 				     ? check_table(u, value, path, err)
-				     : complain(u->toml, path, "must be a section", err);
+				     : keys_refuse(u->toml, path, "must be a section", err);
 		else
 			rc = json_is_object(value) ? refuse_section(u, path, err)
 						   : refuse_key(u, section, name, path, err);

@@ -42,12 +42,13 @@ struct key {
 	size_t offset;		/* of the field in the struct that keys_read fills */
 	double min, max;	/* numbers and durations (in ms); both 0 = any */
 	const char *choices;	/* KEY_ENUM */
-	const char *fallback;	/* the default as a user would write it in TOML; NULL = zero */
+	const char *fallback;	/* the default as in TOML, quotes optional; NULL = zero */
 	const char *help;	/* one line, for man pages and messages */
 };
 
 /* Fills *out (zeroed by the caller) from the document: first every fallback, then what the
- * document says. Keys of the document that no row names are left for keys_unknown. */
+ * document says. Keys of the document that no row names are left for keys_unknown. An integer is
+ * fine where a string is wanted (`--set run.name=7`). On failure *out holds nothing to clear. */
 int keys_read(const struct key *table, size_t count, const struct toml *toml, void *out,
 	      struct err *err);
 
@@ -55,6 +56,10 @@ int keys_read(const struct key *table, size_t count, const struct toml *toml, vo
  * `ignored` (NULL-terminated list, may be NULL) are passed over whole. */
 int keys_unknown(const struct key *table, size_t count, const struct toml *toml,
 		 const char *const *ignored, struct err *err);
+
+/* For checks that a table cannot express: `file:line: path: what` (ERR_USAGE); a key that has no
+ * line came from the command line and says `--set: path: what`. */
+int keys_refuse(const struct toml *toml, const char *path, const char *what, struct err *err);
 
 /* Releases what keys_read allocated in *out; the struct may then be zeroed and read again. */
 void keys_clear(const struct key *table, size_t count, void *out);

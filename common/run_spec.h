@@ -26,6 +26,7 @@ struct run_spec {
 	char *partition, *account, *qos, *mem, *constraint, *exclude, *nodelist, *reservation;
 	char *licenses, *comment;
 	int64_t nodes, ntasks_per_node, cpus_per_task, gpus_per_node;
+	char *time_text;		/* as written; time_ms is what counts */
 	int64_t time_ms;		/* 0: the partition's limit */
 	/* [restart] */
 	int64_t max_without_progress, in_place, backoff_first_ms, backoff_max_ms;

@@ -278,7 +278,6 @@ lbd_end() {
 	lbd_stop KILL
 }
 
-# shellcheck disable=SC2317 # called by trap
 cleanup() {
 	result=$?
 	trap '' HUP INT TERM

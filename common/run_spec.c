@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/* Everything that can be wrong with a spec is said before anything is done with it: a run that was
+ * accepted must not fail an hour later over a typo. */
+#include "common/run_spec.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/json.h"
+#include "common/mem.h"
+#include "common/names.h"
+
+#define AT(field) offsetof(struct run_spec, field)
+
+#define WEEK_MS (7 * 86400e3)
+#define HOUR_MS 3600e3
+
+const struct key run_spec_keys[] = {
+	{"run", "name", KEY_STRING, AT(name), 0, 0, NULL, NULL,
+	 "name of the run; drawn if not given"},
+	{"run", "command", KEY_STRINGS, AT(command), 0, 0, NULL, NULL,
+	 "program and arguments; without it the file is a training config for lbworker"},
+	{"run", "workdir", KEY_STRING, AT(workdir), 0, 0, NULL, NULL,
+	 "absolute folder to run in; the submitter's if not given"},
+	{"run", "env_file", KEY_STRING, AT(env_file), 0, 0, NULL, NULL,
+	 "absolute path of a private file (mode 0600) of KEY=VALUE lines for the environment"},
+	{"run", "scheduler", KEY_ENUM, AT(scheduler), 0, 0, "auto|slurm|local", "auto",
+	 "where to run: auto takes Slurm where it is configured, else this machine"},
+	{"run", "launcher", KEY_ENUM, AT(launcher), 0, 0, "auto|none|srun", "auto",
+	 "how ranks are started: auto takes srun when there is more than one task"},
+
+	{"slurm", "partition", KEY_STRING, AT(partition), 0, 0, NULL, NULL, "partition"},
+	{"slurm", "account", KEY_STRING, AT(account), 0, 0, NULL, NULL, "account to charge"},
+	{"slurm", "qos", KEY_STRING, AT(qos), 0, 0, NULL, NULL, "quality of service"},
+	{"slurm", "nodes", KEY_INT, AT(nodes), 1, 100000, NULL, "1", "number of nodes"},
+	{"slurm", "ntasks_per_node", KEY_INT, AT(ntasks_per_node), 1, 4096, NULL, "1",
+	 "tasks (ranks) on each node"},
+	{"slurm", "cpus_per_task", KEY_INT, AT(cpus_per_task), 1, 4096, NULL, "1",
+	 "processors for each task"},
+	{"slurm", "gpus_per_node", KEY_INT, AT(gpus_per_node), 0, 1024, NULL, "0",
+	 "GPUs on each node"},
+	{"slurm", "mem", KEY_STRING, AT(mem), 0, 0, NULL, NULL,
+	 "memory on each node, like \"16G\"; a bare number is megabytes"},
+	{"slurm", "time", KEY_STRING, AT(time_text), 0, 0, NULL, NULL,
+	 "time limit, like \"20h\" or Slurm's \"D-HH:MM:SS\"; a bare number is minutes"},
+	{"slurm", "constraint", KEY_STRING, AT(constraint), 0, 0, NULL, NULL, "required features"},
+	{"slurm", "exclude", KEY_STRING, AT(exclude), 0, 0, NULL, NULL, "nodes not to use"},
+	{"slurm", "nodelist", KEY_STRING, AT(nodelist), 0, 0, NULL, NULL, "nodes to use"},
+	{"slurm", "reservation", KEY_STRING, AT(reservation), 0, 0, NULL, NULL, "reservation"},
+	{"slurm", "licenses", KEY_STRING, AT(licenses), 0, 0, NULL, NULL, "licenses"},
+	{"slurm", "comment", KEY_STRING, AT(comment), 0, 0, NULL, NULL,
+	 "words to add to the job's comment"},
+
+	{"restart", "max_without_progress", KEY_INT, AT(max_without_progress), 0, 1000000, NULL, "3",
+	 "launches in a row without a new checkpoint before the run fails"},
+	{"restart", "in_place", KEY_INT, AT(in_place), 0, 1000000, NULL, "3",
+	 "relaunches within one job without progress in between"},
+	{"restart", "backoff_first", KEY_DURATION, AT(backoff_first_ms), 0, WEEK_MS, NULL, "60s",
+	 "pause before the first relaunch; doubled each time"},
+	{"restart", "backoff_max", KEY_DURATION, AT(backoff_max_ms), 0, WEEK_MS, NULL, "30m",
+	 "longest pause before a relaunch"},
+	{"restart", "never_on_exit_codes", KEY_INTS, AT(never_on_exit_codes), 1, 255, NULL, NULL,
+	 "exit codes after which the run is not started again"},
+
+	{"watch", "kill_grace", KEY_DURATION, AT(kill_grace_ms), 0, HOUR_MS, NULL, "30s",
+	 "time between SIGTERM and SIGKILL"},
+
+	{"checkpoint", "folder", KEY_STRING, AT(checkpoint_folder), 0, 0, NULL, NULL,
+	 "where checkpoints are; runs/NAME/checkpoints if not given"},
+};
+const size_t run_spec_key_count = sizeof(run_spec_keys) / sizeof(run_spec_keys[0]);
+
+/* --- amounts --------------------------------------------------------------------------------- */
+
+/* Digits at *at, at most nine of them; -1 when there is none. */
+static int64_t digits(const char **at)
+{
+	int64_t value = 0;
+	int count = 0;
+
+	for (; **at >= '0' && **at <= '9'; (*at)++) {
+		if (++count > 9)
+			return -1;
+		value = value * 10 + (**at - '0');
+	}
+	return count ? value : -1;
+}
+
+int64_t mem_parse_mb(const char *text, struct err *err)
+{
+	static const char suffixes[] = "KMGT";
+	const char *at = text, *suffix = NULL;
+	int64_t value = digits(&at);
+
+	if (value >= 0 && *at)
+		suffix = strchr(suffixes, *at >= 'a' ? *at - 'a' + 'A' : *at);
+	if (value < 0 || (*at && (!suffix || at[1] != '\0')))
+		return err_set(err, ERR_USAGE,
+			       "\"%.40s\" is no amount of memory; write it like \"16G\", \"512M\" or "
+			       "\"1024\" (megabytes)",
+			       text);
+	if (!suffix || *suffix == 'M')
+		return value;
+	if (*suffix == 'K')
+		return (value + 1023) / 1024;
+	return *suffix == 'G' ? value * 1024 : value * 1024 * 1024;
+}
+
+/* Slurm's own forms: M, M:S, H:M:S, D-H, D-H:M, D-H:M:S. The value in ms, or -1. */
+static int64_t slurm_time_ms(const char *text)
+{
+	const char *at = text;
+	int64_t part[3] = {0}, days = 0;
+	int count = 0;
+	bool with_days = strchr(text, '-') != NULL;
+
+	if (with_days) {
+		days = digits(&at);
+		if (days < 0 || days > 36500 || *at++ != '-')
+			return -1;
+	}
+	for (;;) {
+		part[count] = digits(&at);
+		if (part[count++] < 0 || (*at != ':' && *at != '\0'))
+			return -1;
+		if (*at++ == '\0')
+			break;
+		if (count == 3)
+			return -1;
+	}
+	if (with_days || count == 3)
+		return ((days * 24 + part[0]) * 3600 + part[1] * 60 + part[2]) * 1000;
+	return (part[0] * 60 + part[1]) * 1000;
+}
+
+static int parse_time(const char *text, int64_t *out_ms, struct err *err)
+{
+	*out_ms = slurm_time_ms(text);
+	if (*out_ms < 0 && duration_parse(text, out_ms, NULL) < 0)
+		return err_set(err, ERR_USAGE,
+			       "\"%.40s\" is no time limit; write it like \"20h\", \"2d\" or "
+			       "\"D-HH:MM:SS\"",
+			       text);
+	if (*out_ms < 1000 || (double)*out_ms > 52 * WEEK_MS)
+		return err_set(err, ERR_USAGE, "must be from one second to 52 weeks");
+	return 0;
+}
+
+/* --- the whole document ---------------------------------------------------------------------- */
+
+static const char *const our_sections[] = {"run", "slurm", "restart", "watch"};
+
+static bool is_ours(const char *name)
+{
+	for (size_t i = 0; i < sizeof(our_sections) / sizeof(our_sections[0]); i++) {
+		if (strcmp(our_sections[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* In a training config all but our sections is lbworker's to judge. */
+static int check_unknown(const struct toml *toml, bool is_command, struct err *err)
+{
+	const char **ignored = xcalloc(json_object_size(toml->root) + 1, sizeof(ignored[0]));
+	const char *name;
+	const json_t *value;
+	size_t n = 0;
+	int rc;
+
+	json_object_foreach(toml->root, name, value) {
+		if (!is_command && !is_ours(name))
+			ignored[n++] = name;
+	}
+	rc = keys_unknown(run_spec_keys, run_spec_key_count, toml, ignored, err);
+	free(ignored);
+	return rc;
+}
+
+static int check_kind(const struct toml *toml, bool is_command, struct err *err)
+{
+	if (is_command || json_is_object(json_object_get(toml->root, "model")))
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "%s: nothing to run: needs run.command = [\"program\", \"argument\", …], or a "
+		       "[model] section (a training config for lbworker)",
+		       toml->file);
+}
+
+/* `problem` holds what is wrong with the value of `path`. */
+static int refuse(const struct toml *toml, const char *path, const struct err *problem,
+		  struct err *err)
+{
+	return keys_refuse(toml, path, problem->text, err);
+}
+
+static int check_run(const struct toml *toml, const struct run_spec *spec, bool is_command,
+		     struct err *err)
+{
+	struct err problem = {0};
+
+	if (spec->name && name_check(spec->name, &problem) < 0)
+		return refuse(toml, "run.name", &problem, err);
+	if (is_command && (spec->command.count == 0 || spec->command.items[0][0] == '\0'))
+		return keys_refuse(toml, "run.command", "must name a program", err);
+	if (spec->workdir && spec->workdir[0] != '/')
+		return keys_refuse(toml, "run.workdir", "must be an absolute path", err);
+	if (spec->env_file && spec->env_file[0] != '/')
+		return keys_refuse(toml, "run.env_file", "must be an absolute path", err);
+	return 0;
+}
+
+static int check_slurm(const struct toml *toml, struct run_spec *spec, struct err *err)
+{
+	struct err problem = {0};
+
+	if (spec->mem && mem_parse_mb(spec->mem, &problem) < 0)
+		return refuse(toml, "slurm.mem", &problem, err);
+	if (spec->time_text && parse_time(spec->time_text, &spec->time_ms, &problem) < 0)
+		return refuse(toml, "slurm.time", &problem, err);
+	return 0;
+}
+
+static int check_restart(const struct toml *toml, const struct run_spec *spec, struct err *err)
+{
+	const char *path = "restart.backoff_max";
+
+	if (spec->backoff_first_ms <= spec->backoff_max_ms)
+		return 0;
+	if (toml_line(toml, path) == 0)
+		path = "restart.backoff_first";
+	return keys_refuse(toml, path, "backoff_first must not be longer than backoff_max", err);
+}
+
+/* Control characters have no business in any of our strings; an empty one means "not given". */
+static int tidy_strings(const struct toml *toml, struct run_spec *spec, struct err *err)
+{
+	for (size_t i = 0; i < run_spec_key_count; i++) {
+		const struct key *key = &run_spec_keys[i];
+		char **text = (char **)((char *)spec + key->offset);
+		char path[128];
+
+		if (key->type != KEY_STRING || !*text)
+			continue;
+		snprintf(path, sizeof(path), "%s.%s", key->section, key->name);
+		for (const char *c = *text; *c; c++) {
+			if ((unsigned char)*c < 0x20 || *c == 0x7f)
+				return keys_refuse(toml, path,
+						   "must not contain control characters", err);
+		}
+		if (**text || text == &spec->name)
+			continue;
+		free(*text);
+		*text = NULL;
+	}
+	return 0;
+}
+
+int run_spec_read(const struct toml *toml, struct run_spec *out, struct err *err)
+{
+	bool is_command = json_object_get(json_object_get(toml->root, "run"), "command") != NULL;
+
+	*out = (struct run_spec){0};
+	if (check_unknown(toml, is_command, err) < 0 || check_kind(toml, is_command, err) < 0 ||
+	    keys_read(run_spec_keys, run_spec_key_count, toml, out, err) < 0)
+		return -1;
+	if (check_run(toml, out, is_command, err) < 0 || tidy_strings(toml, out, err) < 0 ||
+	    check_slurm(toml, out, err) < 0 || check_restart(toml, out, err) < 0) {
+		run_spec_clear(out);
+		return -1;
+	}
+	return 0;
+}
+
+void run_spec_clear(struct run_spec *spec)
+{
+	keys_clear(run_spec_keys, run_spec_key_count, spec);
+	*spec = (struct run_spec){0};
+}

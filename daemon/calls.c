@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* calls.c - the acts of the engine: calls to a scheduler, and what becomes of their answers.
+ *
+ * An answer names its run by ids, not by pointer: in the meantime the run may have ended, or the
+ * engine may have read everything anew. An answer that finds nobody is dropped; the next poll shows
+ * what it did. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "common/mem.h"
+#include "daemon/engine_internal.h"
+
+struct flight {
+	struct flight *next, **at;
+	struct engine *engine;
+	enum decision_kind kind;
+	int64_t run_id, attempt_id;
+};
+
+static struct flight *take_off(struct engine *e, const struct run *run, enum decision_kind kind)
+{
+	struct flight *f = xcalloc(1, sizeof(*f));
+
+	f->engine = e;
+	f->kind = kind;
+	if (run) {
+		f->run_id = run->id;
+		f->attempt_id = run->attempt.id;
+	}
+	f->next = e->flights;
+	f->at = &e->flights;
+	if (f->next)
+		f->next->at = &f->next;
+	e->flights = f;
+	return f;
+}
+
+static void land(struct flight *f)
+{
+	*f->at = f->next;
+	if (f->next)
+		f->next->at = f->at;
+	free(f);
+}
+
+void engine_drop_flights(struct engine *e)
+{
+	while (e->flights)
+		land(e->flights);
+}
+
+static enum call_state call_state_of(enum scheduler_result result)
+{
+	static const enum call_state states[SCHEDULER_RESULT_COUNT] = {
+		[SCHEDULER_OK] = CALL_OK, [SCHEDULER_REFUSED] = CALL_REFUSED,
+		[SCHEDULER_GONE] = CALL_GONE, [SCHEDULER_DOWN] = CALL_DOWN,
+		[SCHEDULER_UNCLEAR] = CALL_UNCLEAR,
+	};
+
+	return states[result];
+}
+
+static struct call *call_of(struct run *run, enum decision_kind kind)
+{
+	switch (kind) {
+	case DECISION_SUBMIT:
+		return &run->attempt.submit;
+	case DECISION_RELEASE:
+		return &run->attempt.release;
+	case DECISION_SIGNAL:
+		return &run->attempt.signal;
+	default:
+		return &run->attempt.cancel;
+	}
+}
+
+static void take_answer(struct engine *e, struct run *run, enum decision_kind kind,
+			const struct scheduler_reply *reply)
+{
+	struct call *call = call_of(run, kind);
+
+	call->state = call_state_of(reply->result);
+	call->reply_ms = engine_now(e);
+	snprintf(call->text, sizeof(call->text), "%s", reply->text);
+	if (kind == DECISION_SUBMIT && reply->result == SCHEDULER_OK)
+		run->attempt.submitted = reply->job;
+	if (reply->result != SCHEDULER_OK)
+		log_warn("%s: %s: %s", run->name, decision_name(kind), reply->text);
+	engine_wake(e, run);
+}
+
+static void on_answer(void *arg, const struct scheduler_reply *reply)
+{
+	struct flight *f = arg;
+	struct engine *e = f->engine;
+	struct run *run = engine_find_id(e, f->run_id);
+
+	if (run && run->has_attempt && run->attempt.id == f->attempt_id)
+		take_answer(e, run, f->kind, reply);
+	land(f);
+}
+
+static void on_stray_answer(void *arg, const struct scheduler_reply *reply)
+{
+	if (reply->result != SCHEDULER_OK)
+		log_warn("cancel of a stray job: %s", reply->text);
+	land(arg);
+}
+
+void engine_cancel_stray(struct engine *e, struct scheduler *s, const struct job_ref *job)
+{
+	log_warn("job %u: cancelled, its attempt is over or has another job token=%.8s",
+		 job->job_id, job->token);
+	s->ops->cancel(s, job, on_stray_answer, take_off(e, NULL, DECISION_CANCEL));
+}
+
+/* The attempt cannot even be prepared: as if the scheduler had said no, with our own words. */
+static void refuse(struct engine *e, struct run *run, const struct err *err)
+{
+	struct scheduler_reply reply = { .result = SCHEDULER_REFUSED, .text = err->text };
+
+	take_answer(e, run, DECISION_SUBMIT, &reply);
+}
+
+static void submit(struct engine *e, struct run *run)
+{
+	struct flight *f = take_off(e, run, DECISION_SUBMIT);
+	struct err err = { 0 };
+
+	if (e->world->submit(e->world->self, run, ledger_id(e->ledger), on_answer, f, &err) == 0)
+		return;
+	land(f);
+	refuse(e, run, &err);
+}
+
+static void signal_job(struct engine *e, struct run *run, int signo)
+{
+	struct scheduler *s = run->scheduler;
+	struct err err = { 0 };
+
+	/* Without the note lbrun ends the trainer all the same, it just cannot say why. */
+	if (e->world->order(e->world->self, run, &err) < 0)
+		log_warn("%s: %s", run->name, err.text);
+	run->attempt.signalled = signo;
+	s->ops->signal(s, &run->attempt.job, signo, on_answer, take_off(e, run, DECISION_SIGNAL));
+}
+
+void engine_act(struct engine *e, struct run *run, const struct decision *d)
+{
+	struct scheduler *s = run->scheduler;
+	struct call *call = call_of(run, d->kind);
+
+	if (s == NULL)
+		return;
+	call->state = CALL_FLYING;
+	call->made_ms = engine_now(e);
+	switch (d->kind) {
+	case DECISION_SUBMIT:
+		submit(e, run);
+		break;
+	case DECISION_RELEASE:
+		s->ops->release(s, &d->job, on_answer, take_off(e, run, d->kind));
+		break;
+	case DECISION_SIGNAL:
+		signal_job(e, run, d->signo);
+		break;
+	default:
+		s->ops->cancel(s, &d->job, on_answer, take_off(e, run, DECISION_CANCEL));
+		break;
+	}
+	/* the call is flying: find out what to wait for */
+	engine_wake(e, run);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/files.h"
+#include "common/mem.h"
+#include "common/paths.h"
+
+#define FIELD(name) offsetof(struct config, name)
+enum { SECOND_MS = 1000, HOUR_MS = 3600 * SECOND_MS };
+
+const struct key config_keys[] = {
+	{ "team", "group", KEY_STRING, FIELD(team_group), 0, 0, NULL, NULL,
+	  "Unix group whose members may look at and stop these runs" },
+	{ "ledger", "path", KEY_STRING, FIELD(ledger_path), 0, 0, NULL, NULL,
+	  "the SQLite file; a local disk is best" },
+	{ "runs", "folder", KEY_STRING, FIELD(runs_folder), 0, 0, NULL, NULL,
+	  "folder of the runs; the compute nodes must see it" },
+	{ "runs", "lbrun", KEY_STRING, FIELD(lbrun), 0, 0, NULL, NULL,
+	  "path of lbrun as the compute nodes see it; default: beside lbd" },
+	{ "poll", "interval", KEY_DURATION, FIELD(poll_ms), 100, HOUR_MS, NULL, "1s",
+	  "how often the scheduler is asked while jobs are about to change" },
+	{ "poll", "idle_interval", KEY_DURATION, FIELD(idle_poll_ms), 100, HOUR_MS, NULL, "15s",
+	  "how often it is asked at rest" },
+	{ "poll", "spool_interval", KEY_DURATION, FIELD(spool_ms), 50, HOUR_MS, NULL, "500ms",
+	  "how often progress is read when nobody announces it" },
+	{ "poll", "deadline", KEY_DURATION, FIELD(deadline_ms), SECOND_MS, HOUR_MS, NULL, "30s",
+	  "a call to Slurm that takes longer is given up" },
+};
+const size_t config_key_count = sizeof(config_keys) / sizeof(config_keys[0]);
+
+static int read_file(struct config *out, const char *path, struct err *err)
+{
+	struct toml toml = { 0 };
+	int rc = -1;
+
+	if (toml_load(&toml, path, err) == 0 &&
+	    keys_unknown(config_keys, config_key_count, &toml, NULL, err) == 0 &&
+	    keys_read(config_keys, config_key_count, &toml, out, err) == 0)
+		rc = 0;
+	toml_clear(&toml);
+	return rc;
+}
+
+static int read_defaults(struct config *out, struct err *err)
+{
+	struct toml toml = { 0 };
+	int rc;
+
+	if (toml_parse(&toml, "", 0, "lbd.toml", err) < 0)
+		return -1;
+	rc = keys_read(config_keys, config_key_count, &toml, out, err);
+	toml_clear(&toml);
+	return rc;
+}
+
+static int check_absolute(const char *path, const char *key, const char *file, struct err *err)
+{
+	if (path == NULL || path[0] == '/')
+		return 0;
+	return err_set(err, ERR_USAGE, "%s: %s: \"%s\" must be an absolute path", file, key, path);
+}
+
+int config_load(struct config *out, const char *home, struct err *err)
+{
+	char *path = path_join("%s/lbd.toml", home);
+	int rc;
+
+	memset(out, 0, sizeof(*out));
+	rc = file_exists(path) ? read_file(out, path, err) : read_defaults(out, err);
+	if (rc == 0 && (check_absolute(out->ledger_path, "ledger.path", path, err) < 0 ||
+			check_absolute(out->runs_folder, "runs.folder", path, err) < 0 ||
+			check_absolute(out->lbrun, "runs.lbrun", path, err) < 0))
+		rc = -1;
+	if (rc == 0 && out->lbrun == NULL)
+		out->lbrun = path_sibling("lbrun", err);
+	if (rc == 0 && out->lbrun == NULL)
+		rc = -1;
+	if (rc < 0) {
+		config_clear(out);
+	} else {
+		out->home = xstrdup(home);
+		if (out->ledger_path == NULL)
+			out->ledger_path = path_join("%s/ledger.db", home);
+		if (out->runs_folder == NULL)
+			out->runs_folder = path_join("%s/runs", home);
+	}
+	free(path);
+	return rc;
+}
+
+void config_clear(struct config *config)
+{
+	keys_clear(config_keys, config_key_count, config);
+	free(config->home);
+	config->home = NULL;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* config.h - lbd.toml: one table of keys, read once at the start. */
+#ifndef DAEMON_CONFIG_H
+#define DAEMON_CONFIG_H
+
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/keys.h"
+
+struct config {
+	char *home;			/* $LB_HOME, absolute */
+	char *team_group;		/* NULL: nobody but the owner */
+	char *ledger_path;		/* NULL: HOME/ledger.db */
+	char *runs_folder;		/* NULL: HOME/runs */
+	char *lbrun;			/* NULL: beside lbd; must be a path that the nodes see */
+	int64_t poll_ms, idle_poll_ms;	/* asking the scheduler: while something changes, at rest */
+	int64_t spool_ms;		/* looking at the spools of running attempts */
+	int64_t deadline_ms;		/* for one call to Slurm */
+};
+
+extern const struct key config_keys[];
+extern const size_t config_key_count;
+
+/* Reads HOME/lbd.toml (a missing file means defaults) and fills in the paths. `home` is copied.
+ * Clear with config_clear. */
+int config_load(struct config *out, const char *home, struct err *err);
+void config_clear(struct config *config);
+
+#endif

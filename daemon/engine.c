@@ -1,0 +1,575 @@
+/* SPDX-License-Identifier: MIT */
+/* engine.c - gather facts, ask reconcile, write its decision; commit; act. */
+#include "daemon/engine_internal.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "common/mem.h"
+#include "daemon/relaunch.h"
+
+enum {
+	MAX_STEPS = 16,			/* decisions for one run in one turn; far above what any needs */
+	LOAD_AGAIN_MS = 1000,
+	FILES_MS = 1000,		/* how often claim and exit record are looked for */
+};
+
+/* --- small services ---------------------------------------------------------------------------- */
+
+void engine_wake(struct engine *e, struct run *run)
+{
+	run->dirty = true;
+	if (e->news)
+		e->news(e->news_arg);
+}
+
+struct run *engine_find(struct engine *e, const char *name)
+{
+	struct run *run = e->runs;
+
+	while (run && strcmp(run->name, name) != 0)
+		run = run->next;
+	return run;
+}
+
+struct run *engine_find_id(struct engine *e, int64_t id)
+{
+	struct run *run = e->runs;
+
+	while (run && run->id != id)
+		run = run->next;
+	return run;
+}
+
+void engine_wrote(struct engine *e, int rc, const struct err *err)
+{
+	if (rc == 0)
+		return;
+	if (!e->broken)
+		log_error("ledger: %s", err->text);
+	e->broken = true;
+}
+
+void engine_event(struct engine *e, const struct run *run, const char *kind, const char *actor,
+		  const char *fmt, ...)
+{
+	struct err err = { 0 };
+	char text[512];
+	va_list ap;
+	struct ledger_event event = {
+		.run_id = run->id, .time_ms = engine_wall(e), .kind = kind, .actor = actor,
+		.text = text, .attempt = run->has_attempt ? run->attempt.number : 0,
+	};
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	engine_wrote(e, ledger_event_put(e->ledger, &event, &err), &err);
+	log_info("%s: %s text=\"%s\"", run->name, kind, text);
+}
+
+/* --- facts --------------------------------------------------------------------------------------- */
+
+static void look_for_exit(struct engine *e, struct run *run, int64_t now_ms)
+{
+	struct attempt *a = &run->attempt;
+
+	if (!e->world->exited(e->world->self, run, &a->exit) ||
+	    strcmp(a->exit.token, a->job.token) != 0)
+		return;
+	a->exited = true;
+	a->exit_seen_ms = now_ms;
+}
+
+static void look_at_files(struct engine *e, struct run *run, int64_t now_ms)
+{
+	struct attempt *a = &run->attempt;
+
+	if (!run->has_attempt || a->state < ATTEMPT_HELD || a->state == ATTEMPT_ENDED) {
+		run->next_look_ms = INT64_MAX;
+		return;
+	}
+	if (!a->claimed)
+		a->claimed = e->world->claimed(e->world->self, run);
+	/* The record is written after the last spool line: look for it first, then read the spool. */
+	if (a->claimed && !a->exited)
+		look_for_exit(e, run, now_ms);
+	if (a->claimed && engine_ingest(e, run))
+		a->heard_ms = now_ms;
+	run->next_look_ms = now_ms + (a->claimed ? e->times.spool_ms : FILES_MS);
+}
+
+/* Nothing of the spool may be left behind; a line that a network file system still hides gets a
+ * moment. */
+static bool is_told(const struct engine *e, const struct attempt *a)
+{
+	return a->exited && a->drained &&
+	       (a->spool_seq >= a->exit.last_seq ||
+		engine_now(e) >= a->exit_seen_ms + EXIT_GRACE_MS);
+}
+
+static struct facts gather(struct engine *e, const struct run *run)
+{
+	const struct attempt *a = &run->attempt;
+	const struct poller *p = engine_poller(e, run);
+	struct facts f = {
+		.state = run->state, .wanted = run->wanted, .failures = run->failures,
+		.backoff_left_ms = run->backoff_until_ms - engine_wall(e),
+		.ever_started = run->ever_started, .unstarted = run->unstarted,
+		.has_attempt = run->has_attempt,
+	};
+
+	/* A clock that was set back must not stretch a pause beyond the longest one. */
+	if (f.backoff_left_ms > run->policy.backoff_max_ms)
+		f.backoff_left_ms = run->policy.backoff_max_ms;
+	if (!run->has_attempt)
+		return f;
+	f.attempt = a->state;
+	f.job = a->job;
+	f.cause = a->cause;
+	f.exit_code = a->exit_code;
+	f.blame_run = a->blame_run;
+	f.submit = a->submit;
+	f.release = a->release;
+	f.signal = a->signal;
+	f.cancel = a->cancel;
+	f.submitted = a->submitted;
+	f.signalled = a->signalled;
+	f.fresh = a->fresh;
+	f.watching_since_ms = a->watching_since_ms;
+	f.poll_ms = p->done_begun_ms;
+	f.seen = a->seen_poll_ms && a->seen_poll_ms == p->done_begun_ms ? &a->seen : NULL;
+	f.seen_ms = a->seen_poll_ms;
+	f.ended_ms = a->ended_ms;
+	f.claimed = a->claimed;
+	f.exited = is_told(e, a);
+	f.exit_cause = a->exit.cause;
+	f.exit_exit_code = a->exit.exit_code;
+	f.exit_signal = a->exit.signal;
+	f.exit_text = a->exit.text;
+	f.heard_ms = a->heard_ms;
+	return f;
+}
+
+/* --- decisions, written ---------------------------------------------------------------------------- */
+
+static void move_run(struct engine *e, struct run *run, enum run_state to, enum cause cause,
+		     const char *text)
+{
+	struct err err = { 0 };
+
+	if (run->state == to)
+		return;
+	engine_wrote(e, ledger_run_move(e->ledger, run->id, run->state, to, cause,
+					text ? text : "", engine_wall(e), &err), &err);
+	run->state = to;
+}
+
+static void watch_anew(struct run *run, int64_t now_ms)
+{
+	run->attempt.watching_since_ms = now_ms;
+	run->next_look_ms = now_ms;
+}
+
+static void write_new_attempt(struct engine *e, struct run *run)
+{
+	struct attempt *a = &run->attempt;
+	int64_t number = run->has_attempt ? a->number + 1 : 1;
+	struct err err = { 0 };
+
+	memset(a, 0, sizeof(*a));
+	a->number = number;
+	a->state = ATTEMPT_INTENT;
+	a->fresh = true;
+	a->exit_code = -1;
+	e->world->token(e->world->self, a->job.token);
+	run->has_attempt = true;
+	engine_wrote(e, ledger_attempt_insert(e->ledger, run->id, number, a->job.token,
+					      engine_wall(e), &a->id, &err), &err);
+	move_run(e, run, RUN_SUBMITTING, CAUSE_NONE, "");
+	watch_anew(run, engine_now(e));
+}
+
+static void write_adopt(struct engine *e, struct run *run, const struct job_ref *job)
+{
+	struct attempt *a = &run->attempt;
+	struct err err = { 0 };
+
+	engine_wrote(e, ledger_attempt_set_job(e->ledger, a->id, job->job_id, job->submit_time, &err),
+		     &err);
+	a->job.job_id = job->job_id;
+	a->job.submit_time = job->submit_time;
+	a->state = ATTEMPT_HELD;
+	engine_event(e, run, "submitted", "lbd", "job %u", job->job_id);
+	watch_anew(run, engine_now(e));
+}
+
+static void write_released(struct engine *e, struct run *run)
+{
+	struct err err = { 0 };
+
+	engine_wrote(e, ledger_attempt_released(e->ledger, run->attempt.id, engine_wall(e), &err),
+		     &err);
+	run->attempt.state = ATTEMPT_QUEUED;
+	move_run(e, run, RUN_QUEUED, CAUSE_NONE, "");
+	watch_anew(run, engine_now(e));
+}
+
+static void write_start(struct engine *e, struct run *run)
+{
+	struct attempt *a = &run->attempt;
+	struct err err = { 0 };
+
+	engine_wrote(e, ledger_attempt_started(e->ledger, a->id, a->seen.nodes, engine_wall(e), &err),
+		     &err);
+	a->state = ATTEMPT_RUNNING;
+	run->ever_started = true;
+	run->unstarted = 0;
+	move_run(e, run, RUN_RUNNING, CAUSE_NONE, "");
+	engine_event(e, run, "running", "lbd", "attempt %lld runs%s%s", (long long)a->number,
+		     a->seen.nodes[0] ? " on " : "", a->seen.nodes);
+	watch_anew(run, engine_now(e));
+}
+
+/* Counts the launch that lbrun could not tell of itself. */
+static void count_untold(struct engine *e, struct run *run, const struct decision *d)
+{
+	struct attempt *a = &run->attempt;
+	struct err err = { 0 };
+
+	if (a->state != ATTEMPT_RUNNING)
+		run->unstarted++;
+	if (a->launches_counted > 0 || !relaunch_counts(d->cause, d->blame_run))
+		return;
+	run->failures++;
+	engine_wrote(e, ledger_run_set_failures(e->ledger, run->id, run->failures,
+						run->backoff_until_ms, &err), &err);
+}
+
+static void write_end(struct engine *e, struct run *run, const struct decision *d)
+{
+	struct attempt *a = &run->attempt;
+	const char *text = d->text ? d->text : "";
+	struct err err = { 0 };
+	int64_t wall_ms = engine_wall(e);
+
+	engine_wrote(e, ledger_attempt_end(e->ledger, a->id, d->cause, d->exit_code, d->signal, text,
+					   wall_ms, &err), &err);
+	engine_wrote(e, ledger_launch_end_open(e->ledger, a->id, d->cause, wall_ms, &err), &err);
+	if (a->seen.nodes[0])
+		engine_wrote(e, ledger_node_attempt_ended(e->ledger, a->seen.nodes, d->cause, wall_ms,
+							  &err), &err);
+	count_untold(e, run, d);
+	engine_event(e, run, "attempt_end", "lbd", "attempt %lld: %s%s%s", (long long)a->number,
+		     cause_name(d->cause), text[0] ? ": " : "", text);
+	a->state = ATTEMPT_ENDED;
+	a->cause = d->cause;
+	a->exit_code = d->exit_code;
+	a->blame_run = d->blame_run;
+}
+
+static void write_move(struct engine *e, struct run *run, const struct decision *d)
+{
+	struct err err = { 0 };
+
+	if (d->to == RUN_BACKOFF) {
+		run->backoff_until_ms = engine_wall(e) + d->backoff_ms;
+		engine_wrote(e, ledger_run_set_failures(e->ledger, run->id, run->failures,
+							run->backoff_until_ms, &err), &err);
+	}
+	move_run(e, run, d->to, d->cause, d->text);
+	if (d->to == RUN_BACKOFF)
+		engine_event(e, run, "backoff", "lbd", "%s; next attempt in %llds", d->text,
+			     (long long)(d->backoff_ms / 1000));
+	else if (run_state_is_final(d->to))
+		engine_event(e, run, run_state_name(d->to), "lbd", "%s", d->text);
+}
+
+/* true: the decision is an act, to be done after the commit. */
+static bool write_decision(struct engine *e, struct run *run, const struct decision *d)
+{
+	switch (d->kind) {
+	case DECISION_NEW_ATTEMPT:
+		write_new_attempt(e, run);
+		return false;
+	case DECISION_ADOPT:
+		write_adopt(e, run, &d->job);
+		return false;
+	case DECISION_RELEASED:
+		write_released(e, run);
+		return false;
+	case DECISION_START:
+		write_start(e, run);
+		return false;
+	case DECISION_END:
+		write_end(e, run, d);
+		return false;
+	case DECISION_MOVE:
+		write_move(e, run, d);
+		return false;
+	default:
+		return true;
+	}
+}
+
+/* --- the turn -------------------------------------------------------------------------------------- */
+
+struct todo {
+	struct run *run;
+	struct decision decision;
+	struct todo *next;
+};
+
+static struct todo **add_todo(struct todo **tail, struct run *run, const struct decision *d)
+{
+	struct todo *todo = xcalloc(1, sizeof(*todo));
+
+	todo->run = run;
+	todo->decision = *d;
+	todo->decision.text = NULL;	/* acts need none, and it would point into gone facts */
+	*tail = todo;
+	return &todo->next;
+}
+
+/* Steps one run as far as it goes before an act; that act is the end of its turn. */
+static struct todo **step(struct engine *e, struct run *run, struct todo **tail)
+{
+	int64_t now_ms = engine_now(e);
+
+	run->dirty = false;
+	if (now_ms >= run->next_look_ms)
+		look_at_files(e, run, now_ms);
+	for (int i = 0; i < MAX_STEPS && !e->broken; i++) {
+		struct facts f = gather(e, run);
+		struct decision d = reconcile(&f, &run->policy, now_ms);
+
+		run->wake_ms = d.at_ms;
+		if (d.kind == DECISION_WAIT)
+			return tail;
+		log_debug("%s: decision=%s", run->name, decision_name(d.kind));
+		if (write_decision(e, run, &d))
+			return add_todo(tail, run, &d);
+	}
+	run->dirty = true;	/* MAX_STEPS: go on in the next turn */
+	return tail;
+}
+
+static void drop_final_runs(struct engine *e)
+{
+	struct run **at = &e->runs;
+
+	while (*at) {
+		struct run *run = *at;
+
+		if (!run_state_is_final(run->state)) {
+			at = &run->next;
+			continue;
+		}
+		*at = run->next;
+		e->run_count--;
+		run_destroy(run);
+	}
+}
+
+static void act_on(struct engine *e, struct todo *todo, bool do_it)
+{
+	while (todo) {
+		struct todo *next = todo->next;
+
+		if (do_it)
+			engine_act(e, todo->run, &todo->decision);
+		free(todo);
+		todo = next;
+	}
+}
+
+static bool commit(struct engine *e)
+{
+	struct err err = { 0 };
+
+	if (!e->broken && ledger_commit(e->ledger, &err) == 0)
+		return true;
+	engine_wrote(e, -1, &err);
+	ledger_rollback(e->ledger);
+	e->broken = false;
+	e->load_again_ms = engine_now(e) + LOAD_AGAIN_MS;
+	return false;
+}
+
+static bool is_healed(struct engine *e)
+{
+	struct err err = { 0 };
+
+	if (e->load_again_ms == 0)
+		return true;
+	if (engine_now(e) < e->load_again_ms)
+		return false;
+	if (engine_load(e, &err) == 0)
+		return true;
+	log_error("ledger: cannot read it again: %s", err.text);
+	e->load_again_ms = engine_now(e) + LOAD_AGAIN_MS;
+	return false;
+}
+
+static int64_t next_wake(const struct engine *e)
+{
+	int64_t at_ms = INT64_MAX;
+
+	for (const struct run *run = e->runs; run; run = run->next) {
+		int64_t run_ms = run->wake_ms;
+
+		if (run->next_look_ms < run_ms)
+			run_ms = run->next_look_ms;
+		if (run->dirty)
+			run_ms = 0;
+		if (run_ms < at_ms)
+			at_ms = run_ms;
+	}
+	return at_ms;
+}
+
+int64_t engine_turn(struct engine *e)
+{
+	struct todo *todo = NULL, **tail = &todo;
+	int64_t now_ms = engine_now(e), poll_ms;
+	bool committed;
+
+	if (!is_healed(e))
+		return e->load_again_ms;
+	for (struct run *run = e->runs; run && !e->broken; run = run->next)
+		if (run->dirty || now_ms >= run->wake_ms || now_ms >= run->next_look_ms)
+			tail = step(e, run, tail);
+	committed = commit(e);
+	act_on(e, todo, committed);
+	if (!committed)
+		return e->load_again_ms;
+	drop_final_runs(e);
+	poll_ms = engine_poll_due(e);
+	now_ms = next_wake(e);
+	return poll_ms < now_ms ? poll_ms : now_ms;
+}
+
+/* --- orders and hints from outside ------------------------------------------------------------------ */
+
+void engine_order(struct engine *e, const char *name, enum run_order wanted, const char *by,
+		  const char *reason)
+{
+	struct run *run = engine_find(e, name);
+
+	if (run == NULL)
+		return;
+	run->wanted = wanted;
+	free(run->wanted_by);
+	run->wanted_by = xstrdup(by);
+	free(run->wanted_reason);
+	run->wanted_reason = xstrdup(reason);
+	engine_wake(e, run);
+}
+
+void engine_poke(struct engine *e, const char *name)
+{
+	struct run *run = engine_find(e, name);
+
+	if (run == NULL)
+		return;
+	run->next_look_ms = 0;
+	engine_wake(e, run);
+}
+
+void engine_on_news(struct engine *e, void (*news)(void *arg), void *arg)
+{
+	e->news = news;
+	e->news_arg = arg;
+}
+
+void engine_health(const struct engine *e, struct engine_health *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->live_runs = e->run_count;
+	out->slurm_down_since_ms = e->slurm.down_since_ms;
+	snprintf(out->slurm_text, sizeof(out->slurm_text), "%s", e->slurm.text);
+}
+
+/* --- life -------------------------------------------------------------------------------------------- */
+
+static void destroy_runs(struct engine *e)
+{
+	while (e->runs) {
+		struct run *run = e->runs;
+
+		e->runs = run->next;
+		run_destroy(run);
+	}
+	e->run_count = 0;
+}
+
+struct engine *engine_create(struct ledger *ledger, struct scheduler *slurm,
+			     struct scheduler *local, const struct world *world,
+			     const struct poll_times *times)
+{
+	struct engine *e = xcalloc(1, sizeof(*e));
+
+	e->ledger = ledger;
+	e->world = world;
+	e->times = *times;
+	e->slurm = (struct poller){ .engine = e, .scheduler = slurm };
+	e->local = (struct poller){ .engine = e, .scheduler = local };
+	return e;
+}
+
+void engine_destroy(struct engine *e)
+{
+	if (e == NULL)
+		return;
+	engine_drop_flights(e);
+	destroy_runs(e);
+	free(e);
+}
+
+struct loading {
+	struct engine *engine;
+	char (*names)[NAME_MAX_BYTES + 1];
+	size_t count, cap;
+};
+
+static int remember_name(const struct ledger_run *row, void *arg)
+{
+	struct loading *l = arg;
+
+	if (l->count == l->cap) {
+		l->cap = l->cap ? 2 * l->cap : 64;
+		l->names = xrealloc(l->names, l->cap * sizeof(*l->names));
+	}
+	snprintf(l->names[l->count++], sizeof(*l->names), "%s", row->name);
+	return 0;
+}
+
+int engine_adopt(struct engine *e, const char *name, struct err *err)
+{
+	struct ledger_run row;
+
+	if (engine_find(e, name))
+		return 0;
+	if (ledger_run_find(e->ledger, name, &row, err) < 0)
+		return -1;
+	return engine_load_run(e, &row, err);
+}
+
+int engine_load(struct engine *e, struct err *err)
+{
+	struct loading l = { .engine = e };
+	int rc;
+
+	destroy_runs(e);
+	rc = ledger_run_each(e->ledger, true, remember_name, &l, err);
+	/* oldest first, so that the list ends up newest first */
+	for (size_t i = l.count; rc == 0 && i-- > 0;)
+		rc = engine_adopt(e, l.names[i], err);
+	free(l.names);
+	if (rc == 0)
+		e->load_again_ms = 0;
+	return rc;
+}

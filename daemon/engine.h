@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* engine.h - the shell around reconcile: gather facts → decide → write → commit → act.
+ *
+ * The engine touches the outside only through the ledger, the schedulers and `struct world` (clock,
+ * randomness, files of attempts), so that a test can run it in an invented world. It owns its runs;
+ * the ledger, the schedulers and the world are borrowed and must outlive it. */
+#ifndef DAEMON_ENGINE_H
+#define DAEMON_ENGINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/spool.h"
+#include "daemon/run.h"
+#include "slurm/scheduler.h"
+#include "sql/ledger.h"
+
+struct world {
+	void *self;
+	int64_t (*wall_ms)(void *self);
+	int64_t (*mono_ms)(void *self);
+	void (*token)(void *self, char out[TOKEN_HEX + 1]);
+	/* Reads runs/NAME/spec.toml. */
+	int (*spec)(void *self, const char *run_dir, struct run_spec *out, struct err *err);
+	/* Makes the attempt's folder and hands its job to the scheduler, held. -1: it cannot even be
+	 * prepared (done is not called then). */
+	int (*submit)(void *self, const struct run *run, const char *ledger_id,
+		      scheduler_done done, void *arg, struct err *err);
+	/* Leaves the order where lbrun finds it before it is signalled. */
+	int (*order)(void *self, const struct run *run, struct err *err);
+	bool (*claimed)(void *self, const struct run *run);
+	bool (*exited)(void *self, const struct run *run, struct attempt_exit *out);
+	/* As spool_read, on the spool of the run's newest attempt. */
+	int64_t (*spool)(void *self, const struct run *run, int64_t *offset, int64_t max_bytes,
+			 int (*on_line)(const struct spool_line *line, void *arg),
+			 void (*on_bad)(int64_t offset, const struct err *why, void *arg),
+			 void *arg, struct err *err);
+};
+
+struct poll_times {
+	int64_t busy_ms, idle_ms, spool_ms;
+};
+
+struct engine;
+
+/* `slurm` may be NULL: then runs that want it wait. */
+struct engine *engine_create(struct ledger *ledger, struct scheduler *slurm,
+			     struct scheduler *local, const struct world *world,
+			     const struct poll_times *times);
+void engine_destroy(struct engine *engine);
+
+/* Reads every live run from the ledger; also what heals the engine after a failed commit. */
+int engine_load(struct engine *engine, struct err *err);
+
+/* One turn for every run that has news or is due. Returns the monotonic time of the next one. */
+int64_t engine_turn(struct engine *engine);
+
+/* Called once, when something happened that asks for a turn soon. */
+void engine_on_news(struct engine *engine, void (*news)(void *arg), void *arg);
+
+/* A run that the ledger has as live, but the engine not yet (new, or restarted). */
+int engine_adopt(struct engine *engine, const char *name, struct err *err);
+/* A person's order, already in the ledger. */
+void engine_order(struct engine *engine, const char *name, enum run_order wanted,
+		  const char *by, const char *reason);
+/* lbrun's hint that the spool of this run has grown. */
+void engine_poke(struct engine *engine, const char *name);
+
+struct engine_health {
+	int64_t live_runs;
+	int64_t slurm_down_since_ms;	/* wall clock; 0 = it answers, or nobody asked */
+	char slurm_text[160];
+};
+void engine_health(const struct engine *engine, struct engine_health *out);
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* engine_internal.h - what engine.c, calls.c, polls.c and ingest.c share. */
+#ifndef DAEMON_ENGINE_INTERNAL_H
+#define DAEMON_ENGINE_INTERNAL_H
+
+#include "daemon/engine.h"
+
+struct flight;
+
+struct poller {			/* one per scheduler */
+	struct engine *engine;
+	struct scheduler *scheduler;	/* NULL: there is none */
+	bool flying;
+	int64_t begun_ms;		/* of the poll that is flying */
+	int64_t done_begun_ms;		/* begin of the newest complete poll; 0 = none */
+	int64_t not_before_ms;		/* after a failure */
+	int64_t down_since_ms;		/* wall; 0 = fine */
+	int64_t failures;		/* polls in a row that failed */
+	char text[160];
+};
+
+struct engine {
+	struct ledger *ledger;
+	const struct world *world;
+	struct poll_times times;
+	struct poller slurm, local;
+	struct run *runs;		/* live ones, newest first; owned */
+	int64_t run_count;
+	struct flight *flights;		/* calls whose answer is due; owned */
+	bool broken;			/* a write failed in this turn: roll back and load again */
+	int64_t load_again_ms;		/* monotonic; 0 = the state is good */
+	void (*news)(void *arg);
+	void *news_arg;
+};
+
+static inline int64_t engine_now(const struct engine *e)
+{
+	return e->world->mono_ms(e->world->self);
+}
+
+static inline int64_t engine_wall(const struct engine *e)
+{
+	return e->world->wall_ms(e->world->self);
+}
+
+void engine_wake(struct engine *e, struct run *run);		/* mark dirty and announce news */
+struct run *engine_find(struct engine *e, const char *name);
+struct run *engine_find_id(struct engine *e, int64_t id);
+/* Every ledger write goes through here: a failure marks the turn as broken, and is logged. */
+void engine_wrote(struct engine *e, int rc, const struct err *err);
+void engine_event(struct engine *e, const struct run *run, const char *kind, const char *actor,
+		  const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+/* run_load.c */
+int engine_load_run(struct engine *e, const struct ledger_run *row, struct err *err);
+void run_destroy(struct run *run);
+struct poller *engine_poller(struct engine *e, const struct run *run);
+
+/* calls.c: the acts, and their answers */
+void engine_act(struct engine *e, struct run *run, const struct decision *d);
+void engine_cancel_stray(struct engine *e, struct scheduler *s, const struct job_ref *job);
+void engine_drop_flights(struct engine *e);
+
+/* polls.c */
+int64_t engine_poll_due(struct engine *e);	/* starts due polls; monotonic time of the next */
+
+/* ingest.c: spool lines → ledger; true when there was something new */
+bool engine_ingest(struct engine *e, struct run *run);
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/* ingest.c - spool lines → ledger, each exactly once.
+ *
+ * The rows and the offset behind them are committed together, so a crash in between reads the same
+ * lines again and stores them once. One table says what each kind of line does. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/json.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "daemon/engine_internal.h"
+#include "daemon/relaunch.h"
+
+enum {
+	INGEST_BYTES = 4 * 1024 * 1024,	/* of one spool in one turn: others want their turn, too */
+	BAD_LINES_TOLD = 3,
+};
+
+struct newest {			/* what `ls` shows, written once per turn */
+	int64_t step, target_step;
+	double loss, tokens_per_s, mfu;
+	int64_t launch, first_step, last_step;
+};
+
+struct ingest {
+	struct engine *engine;
+	struct run *run;
+	const struct spool_line *spool;
+	struct newest newest;
+	bool any;
+};
+
+/* --- trainer lines -------------------------------------------------------------------------------- */
+
+/* Every numeric field but step and loss, as a JSON object. */
+static char *other_fields(json_t *line)
+{
+	json_t *fields = json_object();
+	const char *key;
+	json_t *value;
+	char *text;
+
+	json_object_foreach(line, key, value)
+		if (json_is_number(value) && strcmp(key, "step") != 0 && strcmp(key, "loss") != 0)
+			json_object_set(fields, key, value);
+	text = js_line(fields);
+	json_decref(fields);
+	return text;
+}
+
+static void write_launch_steps(struct ingest *in)
+{
+	struct err err = { 0 };
+	struct newest *n = &in->newest;
+
+	if (n->launch > 0 && n->last_step >= 0)
+		engine_wrote(in->engine, ledger_launch_steps(in->engine->ledger, in->run->attempt.id,
+							     n->launch, n->first_step, n->last_step,
+							     &err), &err);
+	n->first_step = n->last_step = -1;
+}
+
+static void note_newest(struct ingest *in, json_t *line, const struct ledger_metric *m)
+{
+	struct newest *n = &in->newest;
+
+	if (n->launch != in->spool->launch)
+		write_launch_steps(in);
+	n->launch = in->spool->launch;
+	if (n->first_step < 0)
+		n->first_step = m->step;
+	n->last_step = n->step = m->step;
+	n->loss = m->loss;
+	n->target_step = js_int(line, "target_step", n->target_step);
+	n->tokens_per_s = js_real(line, "tokens_per_s", n->tokens_per_s);
+	n->mfu = js_real(line, "mfu", n->mfu);
+}
+
+static void on_step(struct ingest *in, json_t *line)
+{
+	char *fields = other_fields(line);
+	struct err err = { 0 };
+	struct ledger_metric m = {
+		.run_id = in->run->id, .attempt_id = in->run->attempt.id, .seq = in->spool->seq,
+		.launch = in->spool->launch, .step = js_int(line, "step", 0),
+		.time_ms = in->spool->time_ms, .loss = js_real(line, "loss", NAN),
+		.fields = fields,
+	};
+
+	engine_wrote(in->engine, ledger_metric_put(in->engine->ledger, &m, &err), &err);
+	note_newest(in, line, &m);
+	free(fields);
+}
+
+/* The trainer's word for it; lbrun looks for itself and tells in checkpoint_valid. */
+static void on_nothing(struct ingest *in, json_t *line)
+{
+	(void)in;
+	(void)line;
+}
+
+/* --- lbrun's records --------------------------------------------------------------------------------- */
+
+static void on_attempt_start(struct ingest *in, json_t *line)
+{
+	struct attempt *a = &in->run->attempt;
+
+	if (a->seen.nodes[0] == '\0')
+		snprintf(a->seen.nodes, sizeof(a->seen.nodes), "%s", js_str(line, "nodes", ""));
+	if (a->seen.nodes[0] == '\0')
+		snprintf(a->seen.nodes, sizeof(a->seen.nodes), "%s", js_str(line, "host", ""));
+}
+
+static void on_launch_start(struct ingest *in, json_t *line)
+{
+	int64_t number = js_int(line, "number", 0), step = js_int(line, "resumed_from_step", -1);
+	struct err err = { 0 };
+
+	engine_wrote(in->engine,
+		     ledger_launch_start(in->engine->ledger, in->run->attempt.id, number,
+					 js_int(line, "pid", 0), step, in->spool->time_ms, &err), &err);
+	if (step >= 0)
+		engine_event(in->engine, in->run, "launch", "lbrun", "launch %lld, from step %lld",
+			     (long long)number, (long long)step);
+	else
+		engine_event(in->engine, in->run, "launch", "lbrun", "launch %lld, from scratch",
+			     (long long)number);
+}
+
+static void count_launch(struct ingest *in, enum cause cause, bool progress)
+{
+	struct run *run = in->run;
+	struct err err = { 0 };
+
+	run->attempt.launches_counted++;
+	if (progress)
+		run->failures = 0;
+	else if (relaunch_counts(cause, true))
+		run->failures++;
+	engine_wrote(in->engine, ledger_run_set_failures(in->engine->ledger, run->id, run->failures,
+							 run->backoff_until_ms, &err), &err);
+}
+
+static void on_launch_end(struct ingest *in, json_t *line)
+{
+	enum cause cause = cause_from_name(js_str(line, "cause", ""));
+	const char *text = js_str(line, "text", "");
+	int64_t number = js_int(line, "number", 0);
+	struct err err = { 0 };
+
+	if (cause == CAUSE_COUNT)
+		cause = CAUSE_LOST;	/* a newer lbrun's word that this lbd does not know */
+	write_launch_steps(in);
+	engine_wrote(in->engine,
+		     ledger_launch_end(in->engine->ledger, in->run->attempt.id, number, cause,
+				       (int)js_int(line, "exit_code", -1),
+				       (int)js_int(line, "signal", 0), text, in->spool->time_ms, &err),
+		     &err);
+	count_launch(in, cause, js_bool(line, "progress", false));
+	engine_event(in->engine, in->run, "launch_end", "lbrun", "launch %lld: %s%s%s",
+		     (long long)number, cause_name(cause), text[0] ? ": " : "", text);
+}
+
+static void on_checkpoint_valid(struct ingest *in, json_t *line)
+{
+	struct err err = { 0 };
+	struct ledger_checkpoint c = {
+		.run_id = in->run->id, .step = js_int(line, "step", -1),
+		.attempt = in->run->attempt.number, .path = js_str(line, "path", ""),
+		.text = js_str(line, "text", ""), .valid = js_bool(line, "valid", false),
+		.time_ms = in->spool->time_ms,
+	};
+
+	engine_wrote(in->engine, ledger_checkpoint_put(in->engine->ledger, &c, &err), &err);
+	if (c.valid)
+		engine_event(in->engine, in->run, "checkpoint", "lbrun", "step %lld", (long long)c.step);
+	else
+		engine_event(in->engine, in->run, "checkpoint_bad", "lbrun", "%s: %s", c.path, c.text);
+}
+
+static void on_note(struct ingest *in, json_t *line)
+{
+	engine_event(in->engine, in->run, js_str(line, "kind", "note"), "lbrun", "%s",
+		     js_str(line, "text", ""));
+}
+
+static const struct {
+	const char *type;
+	bool from_trainer;
+	void (*on)(struct ingest *in, json_t *line);
+} kinds[] = {
+	{ "step", true, on_step },			/* the most frequent first */
+	{ "checkpoint", true, on_nothing },
+	{ "hello", true, on_nothing },
+	{ "phase", true, on_nothing },
+	{ "bye", true, on_nothing },
+	{ "attempt_start", false, on_attempt_start },
+	{ "launch_start", false, on_launch_start },
+	{ "launch_end", false, on_launch_end },
+	{ "checkpoint_valid", false, on_checkpoint_valid },
+	{ "note", false, on_note },
+	{ "attempt_end", false, on_nothing },		/* exit.json says the same, later */
+};
+
+/* --- the spool ------------------------------------------------------------------------------------------ */
+
+static int on_line(const struct spool_line *spool, void *arg)
+{
+	struct ingest *in = arg;
+	struct attempt *a = &in->run->attempt;
+	const char *type = js_str(spool->line, "type", "");
+
+	if (spool->seq <= a->spool_seq)
+		return 0;
+	if (spool->seq != a->spool_seq + 1)
+		engine_event(in->engine, in->run, "spool_gap", "lbd", "lines %lld to %lld are missing",
+			     (long long)a->spool_seq + 1, (long long)spool->seq - 1);
+	in->spool = spool;
+	in->any = true;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (kinds[i].from_trainer == spool->from_trainer && strcmp(kinds[i].type, type) == 0) {
+			kinds[i].on(in, spool->line);
+			break;
+		}
+	}
+	a->spool_seq = spool->seq;
+	return in->engine->broken ? -1 : 0;
+}
+
+static void on_bad(int64_t offset, const struct err *why, void *arg)
+{
+	struct ingest *in = arg;
+
+	if (in->run->attempt.bad_lines++ < BAD_LINES_TOLD)
+		engine_event(in->engine, in->run, "spool_bad", "lbd", "offset %lld: %s",
+			     (long long)offset, why->text);
+}
+
+static void write_newest(struct ingest *in)
+{
+	const struct newest *n = &in->newest;
+	const struct attempt *a = &in->run->attempt;
+	struct err err = { 0 };
+
+	write_launch_steps(in);
+	if (n->step >= 0)
+		engine_wrote(in->engine,
+			     ledger_run_set_progress(in->engine->ledger, in->run->id, n->step,
+						     n->target_step, n->loss, n->tokens_per_s, n->mfu,
+						     &err), &err);
+	engine_wrote(in->engine, ledger_attempt_set_spool(in->engine->ledger, a->id, a->spool_offset,
+							  a->spool_seq, &err), &err);
+}
+
+bool engine_ingest(struct engine *e, struct run *run)
+{
+	struct attempt *a = &run->attempt;
+	struct ingest in = {
+		.engine = e, .run = run,
+		.newest = { -1, -1, NAN, NAN, NAN, 0, -1, -1 },
+	};
+	int64_t offset = a->spool_offset, bytes;
+	struct err err = { 0 };
+
+	bytes = e->world->spool(e->world->self, run, &a->spool_offset, INGEST_BYTES, on_line, on_bad,
+				&in, &err);
+	if (bytes < 0 && !e->broken)
+		log_warn("%s: spool: %s", run->name, err.text);
+	a->drained = bytes >= 0 && bytes < INGEST_BYTES / 2;
+	if (!a->drained)
+		engine_wake(e, run);	/* more is waiting than one turn may take */
+	if (a->spool_offset == offset)
+		return false;
+	write_newest(&in);
+	return in.any;
+}

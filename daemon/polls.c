@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/* polls.c - asks the schedulers what they know, and holds it against what we expect.
+ *
+ * One poll tells of all jobs of ours. A job is ours when its comment carries this ledger's id; it
+ * belongs to the run whose newest attempt has its token. Whatever else carries our id is a ghost: a
+ * submission that arrived late, or a second job under one token. Ghosts are cancelled on sight; most
+ * are still held and have cost nothing. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "common/mem.h"
+#include "daemon/engine_internal.h"
+
+enum {
+	POLL_MAX_PAUSE_MS = 60 * 1000,
+	STRAY_GRACE_MS = 30 * 1000,	/* from lbrun's exit record to the end of its job */
+};
+
+/* --- token → run, for the length of one poll ---------------------------------------------------- */
+
+struct token_map {
+	struct run **slots;
+	size_t mask;
+};
+
+static size_t token_hash(const char *token)
+{
+	char head[16];
+
+	/* tokens are random: any 15 of their digits will do */
+	snprintf(head, sizeof(head), "%s", token);
+	return (size_t)strtoull(head, NULL, 16);
+}
+
+static struct token_map map_tokens(struct engine *e, const struct scheduler *s)
+{
+	struct token_map map;
+	size_t size = 16;
+
+	while (size < 2 * (size_t)e->run_count)
+		size *= 2;
+	map.mask = size - 1;
+	map.slots = xcalloc(size, sizeof(struct run *));
+	for (struct run *run = e->runs; run; run = run->next) {
+		size_t i = token_hash(run->attempt.job.token) & map.mask;
+
+		if (!run->has_attempt || run->scheduler != s)
+			continue;
+		while (map.slots[i])
+			i = (i + 1) & map.mask;
+		map.slots[i] = run;
+	}
+	return map;
+}
+
+static struct run *map_find(const struct token_map *map, const char *token)
+{
+	size_t i = token_hash(token) & map->mask;
+
+	while (map->slots[i] && strcmp(map->slots[i]->attempt.job.token, token) != 0)
+		i = (i + 1) & map->mask;
+	return map->slots[i];
+}
+
+/* --- one job of a poll ---------------------------------------------------------------------------- */
+
+static bool same_job(const struct job_ref *a, const struct job_ref *b)
+{
+	return a->job_id == b->job_id && a->submit_time == b->submit_time;
+}
+
+static bool is_older(const struct job_ref *a, const struct job_ref *b)
+{
+	return a->submit_time != b->submit_time ? a->submit_time < b->submit_time :
+						  a->job_id < b->job_id;
+}
+
+static void note_job(struct engine *e, struct run *run, const struct job_status *job,
+		     int64_t begun_ms)
+{
+	struct attempt *a = &run->attempt;
+	bool is_change = a->seen_poll_ms == 0 || a->seen.phase != job->phase;
+
+	a->seen = *job;
+	a->seen_poll_ms = begun_ms;
+	if (job->phase >= JOB_ENDING && a->ended_ms == 0)
+		a->ended_ms = engine_now(e);
+	if (is_change) {
+		run->next_look_ms = 0;
+		run->dirty = true;
+	}
+}
+
+static void cancel_unless_over(struct engine *e, struct scheduler *s, const struct job_status *job)
+{
+	if (job->phase < JOB_ENDING)
+		engine_cancel_stray(e, s, &job->ref);
+}
+
+/* An attempt that is over, and was not simply the one that is just ending. */
+static bool is_ghost(struct engine *e, const struct job_status *job)
+{
+	struct ledger_attempt attempt;
+	struct err err = { 0 };
+
+	if (job->phase == JOB_HELD)
+		return true;
+	if (ledger_attempt_by_token(e->ledger, job->ref.token, &attempt, &err) < 0)
+		return false;
+	return attempt.started_ms == 0 || engine_wall(e) > attempt.ended_ms + STRAY_GRACE_MS;
+}
+
+/* Nobody waits for this job. One that runs under a token that the ledger has never heard of (an
+ * older copy of it was put back, perhaps) is only told of. */
+static void on_stray(struct engine *e, struct scheduler *s, const struct job_status *job)
+{
+	if (job->phase >= JOB_ENDING)
+		return;
+	if (is_ghost(e, job))
+		engine_cancel_stray(e, s, &job->ref);
+	else
+		log_debug("job %u: no attempt waits for it token=%.8s", job->ref.job_id,
+			  job->ref.token);
+}
+
+static void on_job(struct engine *e, struct poller *p, const struct token_map *map,
+		   const struct job_status *job)
+{
+	struct run *run = map_find(map, job->ref.token);
+	struct attempt *a = run ? &run->attempt : NULL;
+	bool has_other = a && a->seen_poll_ms == p->begun_ms && !same_job(&a->seen.ref, &job->ref);
+
+	if (run == NULL || a->state == ATTEMPT_ENDED) {
+		on_stray(e, p->scheduler, job);
+	} else if (a->job.job_id != 0) {
+		if (same_job(&a->job, &job->ref))
+			note_job(e, run, job, p->begun_ms);
+		else
+			cancel_unless_over(e, p->scheduler, job);
+	} else if (has_other && is_older(&a->seen.ref, &job->ref)) {
+		cancel_unless_over(e, p->scheduler, job);
+	} else {
+		if (has_other)
+			cancel_unless_over(e, p->scheduler, &a->seen);
+		note_job(e, run, job, p->begun_ms);
+	}
+}
+
+/* --- the poll ---------------------------------------------------------------------------------------- */
+
+/* Jobs that were there and are no more: their runs must think again. */
+static void wake_missing(struct engine *e, const struct poller *p)
+{
+	for (struct run *run = e->runs; run; run = run->next) {
+		const struct attempt *a = &run->attempt;
+
+		if (run->scheduler == p->scheduler && run->has_attempt &&
+		    a->state != ATTEMPT_ENDED && a->seen_poll_ms != p->done_begun_ms)
+			run->dirty = true;
+	}
+}
+
+static void on_poll_failed(struct engine *e, struct poller *p, const struct scheduler_reply *reply)
+{
+	int64_t pause_ms = e->times.busy_ms;
+
+	if (p->down_since_ms == 0) {
+		p->down_since_ms = engine_wall(e);
+		log_warn("%s does not answer: %s", p->scheduler->ops->name, reply->text);
+	}
+	snprintf(p->text, sizeof(p->text), "%s", reply->text);
+	for (int64_t i = 0; i < p->failures && pause_ms < POLL_MAX_PAUSE_MS; i++)
+		pause_ms *= 2;
+	p->failures++;
+	p->not_before_ms = engine_now(e) + (pause_ms < POLL_MAX_PAUSE_MS ? pause_ms : POLL_MAX_PAUSE_MS);
+}
+
+static void on_poll_done(struct engine *e, struct poller *p, const struct scheduler_reply *reply)
+{
+	const char *ours = ledger_id(e->ledger);
+	struct token_map map = map_tokens(e, p->scheduler);
+
+	for (size_t i = 0; i < reply->job_count; i++)
+		if (strcmp(reply->jobs[i].ledger_id, ours) == 0)
+			on_job(e, p, &map, &reply->jobs[i]);
+	free(map.slots);
+	if (p->down_since_ms != 0)
+		log_info("%s answers again", p->scheduler->ops->name);
+	p->done_begun_ms = p->begun_ms;
+	p->down_since_ms = 0;
+	p->failures = 0;
+	p->not_before_ms = 0;
+	p->text[0] = '\0';
+	wake_missing(e, p);
+}
+
+static void on_poll(void *arg, const struct scheduler_reply *reply)
+{
+	struct poller *p = arg;
+	struct engine *e = p->engine;
+
+	p->flying = false;
+	if (reply->result == SCHEDULER_OK)
+		on_poll_done(e, p, reply);
+	else
+		on_poll_failed(e, p, reply);
+	if (e->news)
+		e->news(e->news_arg);
+}
+
+/* Fast while some job is about to change, slowly at rest (a ghost may still turn up). */
+static int64_t interval_ms(const struct engine *e, const struct poller *p)
+{
+	for (const struct run *run = e->runs; run; run = run->next)
+		if (run->scheduler == p->scheduler && run->has_attempt &&
+		    run->attempt.state != ATTEMPT_ENDED && run->state != RUN_RUNNING)
+			return e->times.busy_ms;
+	return e->times.idle_ms;
+}
+
+static int64_t poll_due(struct engine *e, struct poller *p)
+{
+	int64_t now_ms = engine_now(e), due_ms;
+
+	if (p->scheduler == NULL || p->flying)
+		return INT64_MAX;
+	due_ms = p->done_begun_ms > 0 ? p->done_begun_ms + interval_ms(e, p) : now_ms;
+	if (due_ms < p->not_before_ms)
+		due_ms = p->not_before_ms;
+	if (now_ms < due_ms)
+		return due_ms;
+	p->flying = true;
+	p->begun_ms = now_ms;
+	p->scheduler->ops->poll(p->scheduler, on_poll, p);
+	return INT64_MAX;
+}
+
+int64_t engine_poll_due(struct engine *e)
+{
+	int64_t slurm_ms = poll_due(e, &e->slurm), local_ms = poll_due(e, &e->local);
+
+	return slurm_ms < local_ms ? slurm_ms : local_ms;
+}

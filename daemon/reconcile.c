@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/reconcile.h"
+
+#include <signal.h>
+#include <stddef.h>
+
+#include "daemon/relaunch.h"
+
+static struct decision wait_until(int64_t at_ms)
+{
+	return (struct decision){ .kind = DECISION_WAIT, .at_ms = at_ms };
+}
+
+/* Only news (a reply, a poll, a spool line, an order) can change the answer. */
+static struct decision wait_for_news(void)
+{
+	return wait_until(INT64_MAX);
+}
+
+static struct decision act(enum decision_kind kind, const struct facts *f)
+{
+	return (struct decision){ .kind = kind, .job = f->job, .exit_code = -1 };
+}
+
+static struct decision move(enum run_state to, enum cause cause, const char *text)
+{
+	return (struct decision){ .kind = DECISION_MOVE, .to = to, .cause = cause,
+				  .exit_code = -1, .text = text };
+}
+
+static struct decision end(enum cause cause, const char *text)
+{
+	return (struct decision){ .kind = DECISION_END, .cause = cause, .exit_code = -1,
+				  .text = text };
+}
+
+/* Has the scheduler said, later than `since_ms`, that it does not know the job? */
+static bool missing_since(const struct facts *f, int64_t since_ms)
+{
+	return f->seen == NULL && f->poll_ms > since_ms;
+}
+
+/* A call whose answer was "not now" may be made again after RECHECK_MS. */
+static bool call_due(const struct call *call, int64_t now_ms, int64_t *at_ms)
+{
+	if (call->state == CALL_NONE)
+		return true;
+	if (call->state == CALL_FLYING) {
+		*at_ms = INT64_MAX;
+		return false;
+	}
+	*at_ms = call->reply_ms + RECHECK_MS;
+	return now_ms >= *at_ms;
+}
+
+static struct decision call_or_wait(enum decision_kind kind, const struct facts *f,
+				    const struct call *call, int64_t now_ms)
+{
+	int64_t at_ms = 0;
+
+	return call_due(call, now_ms, &at_ms) ? act(kind, f) : wait_until(at_ms);
+}
+
+/* --- ending an attempt ------------------------------------------------------------------------ */
+
+/* lbrun's own record comes first. Where it says "lost" it was ended by a signal that lbd did not
+ * send: the scheduler knows why. */
+static struct decision end_by_record(const struct facts *f)
+{
+	enum cause cause = f->exit_cause;
+	bool scheduler_knows = cause == CAUSE_LOST && f->seen && f->seen->phase >= JOB_ENDING &&
+			       f->seen->cause != CAUSE_COMPLETED && f->seen->cause != CAUSE_NONE;
+	struct decision d;
+
+	if (scheduler_knows)
+		cause = f->seen->cause;
+	d = end(cause, f->exit_text);
+	d.exit_code = f->exit_exit_code;
+	d.signal = f->exit_signal;
+	d.blame_run = !scheduler_knows;
+	return d;
+}
+
+static struct decision end_by_scheduler(const struct facts *f, enum cause cause)
+{
+	struct decision d = end(cause, f->seen->state);
+
+	d.exit_code = f->seen->exit_code;
+	d.signal = f->seen->signal;
+	return d;
+}
+
+/* A person wants the end, and the attempt still stands. */
+static struct decision stop_running(const struct facts *f, const struct policy *policy,
+				    int64_t now_ms)
+{
+	bool now = f->wanted == ORDER_KILL_NOW;
+	int64_t cancel_ms;
+
+	if (f->signalled == 0 || (now && f->signalled != SIGQUIT)) {
+		struct decision d = act(DECISION_SIGNAL, f);
+
+		d.signo = now ? SIGQUIT : SIGTERM;
+		return d;
+	}
+	cancel_ms = f->signal.made_ms + (now ? QUIT_GRACE_MS : policy->kill_grace_ms + RECHECK_MS);
+	if (now_ms < cancel_ms)
+		return wait_until(cancel_ms);
+	return call_or_wait(DECISION_CANCEL, f, &f->cancel, now_ms);
+}
+
+static struct decision stop_job(const struct facts *f, const struct policy *policy, int64_t now_ms)
+{
+	if (f->state != RUN_STOPPING)
+		return move(RUN_STOPPING, CAUSE_NONE, "asked to end");
+	if (f->exited)
+		return f->exit_cause == CAUSE_COMPLETED ? end_by_record(f) :
+							  end(CAUSE_KILLED, f->exit_text);
+	if (f->seen && f->seen->phase >= JOB_ENDING) {
+		/* its lbrun may be about to write its record; what it says is worth a moment */
+		if (f->claimed && now_ms < f->ended_ms + EXIT_GRACE_MS)
+			return wait_until(f->ended_ms + EXIT_GRACE_MS);
+		return end(CAUSE_KILLED, f->seen->state);
+	}
+	if (missing_since(f, f->watching_since_ms) && !f->claimed)
+		return end(CAUSE_KILLED, "the scheduler does not know the job");
+	if (missing_since(f, f->watching_since_ms) && now_ms > f->heard_ms + LOST_MS)
+		return end(CAUSE_KILLED, "the scheduler does not know the job, and it is silent");
+	if (f->claimed)
+		return stop_running(f, policy, now_ms);
+	return call_or_wait(DECISION_CANCEL, f, &f->cancel, now_ms);
+}
+
+/* --- one function per attempt state -------------------------------------------------------------- */
+
+static struct decision after_attempt(const struct facts *f, const struct policy *policy)
+{
+	struct relaunch_facts r = {
+		.cause = f->cause, .exit_code = f->exit_code, .blame_run = f->blame_run,
+		.ever_started = f->ever_started, .unstarted = f->unstarted,
+		.failures = f->failures,
+	};
+	struct relaunch next = relaunch_decide(&r, policy);
+	struct decision d = move(next.to, f->cause, next.text);
+
+	d.backoff_ms = next.backoff_ms;
+	return d;
+}
+
+/* There is no attempt, or the newest has ended. */
+static struct decision without_attempt(const struct facts *f, const struct policy *policy,
+				       int64_t now_ms)
+{
+	if (f->wanted != ORDER_RUN && !(f->has_attempt && f->cause == CAUSE_COMPLETED))
+		return move(RUN_KILLED, CAUSE_KILLED, "ended on a person's order");
+	switch (f->state) {
+	case RUN_CREATED:
+		return act(DECISION_NEW_ATTEMPT, f);
+	case RUN_BACKOFF:
+		if (f->backoff_left_ms > 0)
+			return wait_until(now_ms + f->backoff_left_ms);
+		return act(DECISION_NEW_ATTEMPT, f);
+	case RUN_HELD:
+		return wait_for_news();
+	default:
+		return after_attempt(f, policy);
+	}
+}
+
+/* The token is in the ledger; whether the scheduler knows it is the question. */
+static struct decision intent(const struct facts *f, int64_t now_ms)
+{
+	int64_t since_ms = f->submit.state == CALL_UNCLEAR ? f->submit.reply_ms : f->watching_since_ms;
+	struct decision d = act(DECISION_ADOPT, f);
+
+	if (f->seen) {
+		d.job = f->seen->ref;
+		return d;
+	}
+	switch (f->submit.state) {
+	case CALL_FLYING:
+		return wait_for_news();
+	case CALL_OK:
+		d.job = f->submitted;
+		return d;
+	case CALL_REFUSED:
+		d = end(CAUSE_LAUNCH_FAIL, f->submit.text);
+		d.blame_run = true;
+		return d;
+	default:
+		break;
+	}
+	if (f->submit.state == CALL_DOWN || (f->submit.state == CALL_NONE && f->fresh)) {
+		if (f->wanted != ORDER_RUN)
+			return end(CAUSE_KILLED, "before it was submitted");
+		return call_or_wait(DECISION_SUBMIT, f, &f->submit, now_ms);
+	}
+	/* Unclear, here or in the life of an earlier lbd. The job is held, so a late one can do no
+	 * harm: it is cancelled on sight, and a new token takes over. */
+	if (!missing_since(f, since_ms + SETTLE_MS))
+		return wait_for_news();
+	return end(f->wanted == ORDER_RUN ? CAUSE_LAUNCH_FAIL : CAUSE_KILLED,
+		   "the submission never arrived");
+}
+
+static struct decision held(const struct facts *f, const struct policy *policy, int64_t now_ms)
+{
+	if (f->wanted != ORDER_RUN)
+		return stop_job(f, policy, now_ms);
+	if (f->release.state == CALL_OK)
+		return act(DECISION_RELEASED, f);
+	if (f->seen && f->seen->phase >= JOB_ENDING)
+		return end_by_scheduler(f, f->seen->cause);
+	if (f->seen && f->seen->phase != JOB_HELD && f->release.state != CALL_FLYING)
+		return act(DECISION_RELEASED, f);
+	if (f->release.state == CALL_GONE)
+		return end(CAUSE_LAUNCH_FAIL, "the scheduler lost the job it had accepted");
+	if (missing_since(f, f->watching_since_ms + SETTLE_MS))
+		return end(CAUSE_LAUNCH_FAIL, "the scheduler lost the job it had accepted");
+	return call_or_wait(DECISION_RELEASE, f, &f->release, now_ms);
+}
+
+/* Released, and not over as far as lbrun has said. */
+static struct decision released(const struct facts *f, int64_t now_ms)
+{
+	bool is_over = f->seen && f->seen->phase >= JOB_ENDING;
+	int64_t silent_ms = f->heard_ms > f->watching_since_ms ? f->heard_ms : f->watching_since_ms;
+
+	if (f->exited && (f->exit_cause != CAUSE_LOST || is_over ||
+			  missing_since(f, f->watching_since_ms)))
+		return end_by_record(f);
+	if (f->attempt == ATTEMPT_QUEUED &&
+	    (f->claimed || (f->seen && f->seen->phase == JOB_RUNNING)))
+		return act(DECISION_START, f);
+	if (is_over) {
+		if (now_ms < f->ended_ms + EXIT_GRACE_MS)
+			return wait_until(f->ended_ms + EXIT_GRACE_MS);
+		return end_by_scheduler(f, f->seen->cause);
+	}
+	if (f->seen || !missing_since(f, f->watching_since_ms))
+		return wait_for_news();
+	if (!f->claimed && missing_since(f, f->watching_since_ms + CONFIRM_MS))
+		return end(CAUSE_LAUNCH_FAIL, "the scheduler lost the job before it started");
+	if (f->claimed && now_ms > silent_ms + LOST_MS)
+		return end(CAUSE_LOST, "the scheduler does not know the job, and it is silent");
+	return wait_until(f->claimed ? silent_ms + LOST_MS + 1 : now_ms + RECHECK_MS);
+}
+
+struct decision reconcile(const struct facts *f, const struct policy *policy, int64_t now_ms)
+{
+	if (run_state_is_final(f->state))
+		return wait_for_news();
+	if (!f->has_attempt || f->attempt == ATTEMPT_ENDED)
+		return without_attempt(f, policy, now_ms);
+	switch (f->attempt) {
+	case ATTEMPT_INTENT:
+		return intent(f, now_ms);
+	case ATTEMPT_HELD:
+		return held(f, policy, now_ms);
+	default:
+		return f->wanted == ORDER_RUN ? released(f, now_ms) :
+						stop_job(f, policy, now_ms);
+	}
+}
+
+const char *decision_name(enum decision_kind kind)
+{
+	static const char *const names[DECISION_COUNT] = {
+		[DECISION_WAIT] = "wait", [DECISION_NEW_ATTEMPT] = "new_attempt",
+		[DECISION_SUBMIT] = "submit", [DECISION_ADOPT] = "adopt",
+		[DECISION_RELEASE] = "release", [DECISION_RELEASED] = "released",
+		[DECISION_START] = "start", [DECISION_SIGNAL] = "signal",
+		[DECISION_CANCEL] = "cancel", [DECISION_END] = "end", [DECISION_MOVE] = "move",
+	};
+
+	return names[kind];
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* reconcile.h - the heart of lbd: what is the next step for this run?
+ *
+ *   reconcile(facts, now) → one decision
+ *
+ * Pure: no I/O, no clock, no allocation. The facts are what the ledger wants, what this lbd has
+ * asked of the scheduler, and what the world shows. The caller writes the decision to the ledger,
+ * commits, acts, and asks again until the answer is DECISION_WAIT. After a crash it reads the ledger,
+ * looks at the world anew and asks the same question: nothing depends on how it got here.
+ *
+ * Steps of an attempt (docs/ARCHITECTURE.md tells why):
+ *
+ *   NEW_ATTEMPT ─▶ SUBMIT (held) ─▶ ADOPT job id ─▶ RELEASE ─▶ RELEASED ─▶ START ─▶ END
+ *     intent          act             held             act        queued    running   ended
+ */
+#ifndef DAEMON_RECONCILE_H
+#define DAEMON_RECONCILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/run_state.h"
+#include "slurm/scheduler.h"
+
+enum {
+	RECHECK_MS = 5 * 1000,		/* a call that failed is asked again after this */
+	SETTLE_MS = 3 * 1000,		/* an unclear submission shows within this once the scheduler answers */
+	CONFIRM_MS = 10 * 1000,		/* a released job must have been seen this long after (Slurm saves its
+					   state every 5 s and forgets what it accepted in between) */
+	EXIT_GRACE_MS = 5 * 1000,	/* for lbrun's exit record to become visible after the job's end */
+	LOST_MS = 180 * 1000,		/* a claimed job that nobody knows and that is silent is lost */
+	QUIT_GRACE_MS = 2 * 1000,	/* from SIGQUIT to the scheduler's own cancel */
+};
+
+/* One call of this lbd to the scheduler. */
+enum call_state {
+	CALL_NONE,		/* not made by this process */
+	CALL_FLYING,
+	CALL_OK,
+	CALL_REFUSED,
+	CALL_GONE,
+	CALL_DOWN,
+	CALL_UNCLEAR,
+};
+
+struct call {
+	enum call_state state;
+	int64_t made_ms, reply_ms;	/* monotonic */
+	char text[160];			/* the scheduler's own words */
+};
+
+/* How relaunching is governed; from the run spec. */
+struct policy {
+	int64_t max_without_progress;
+	int64_t backoff_first_ms, backoff_max_ms;
+	int64_t kill_grace_ms;
+	const int64_t *never_on_exit_codes;
+	size_t never_count;
+};
+
+struct facts {
+	/* wanted: the ledger */
+	enum run_state state;
+	enum run_order wanted;
+	int64_t backoff_left_ms;	/* until the next attempt is due */
+	int64_t failures;		/* launches in a row without progress */
+	bool ever_started;		/* some attempt of this run got its claim */
+	int64_t unstarted;		/* newest attempts in a row that never did */
+
+	/* the newest attempt */
+	bool has_attempt;
+	enum attempt_state attempt;
+	struct job_ref job;		/* job_id 0 while not known */
+	enum cause cause;		/* once ended */
+	int exit_code;
+	bool blame_run;			/* ended by lbrun's own word, not the scheduler's */
+
+	/* what this process asked for, and since when it watches (monotonic ms) */
+	struct call submit, release, signal, cancel;
+	struct job_ref submitted;	/* the answer to submit */
+	int signalled;			/* the last signal sent; 0 = none */
+	bool fresh;			/* this process made the intent: no submission before ours */
+	int64_t watching_since_ms;	/* when this process began to watch this attempt in its state */
+
+	/* observed */
+	int64_t poll_ms;		/* when the newest complete poll was begun; 0 = none yet */
+	const struct job_status *seen;	/* in that poll; NULL = the scheduler does not know it */
+	int64_t seen_ms;		/* begin of the last poll that showed the job; 0 = never */
+	int64_t ended_ms;		/* when the job was first seen to be over; 0 = it is not */
+	bool claimed;			/* lbrun runs, or ran */
+	bool exited;			/* lbrun's exit record is there, its spool read to the end */
+	enum cause exit_cause;
+	int exit_exit_code, exit_signal;
+	const char *exit_text;
+	int64_t heard_ms;		/* last growth of the spool */
+};
+
+enum decision_kind {
+	DECISION_WAIT,			/* nothing to do before `at_ms` or the next news */
+	DECISION_NEW_ATTEMPT,
+	DECISION_SUBMIT,
+	DECISION_ADOPT,			/* record `job` */
+	DECISION_RELEASE,
+	DECISION_RELEASED,		/* record it */
+	DECISION_START,
+	DECISION_SIGNAL,		/* `signo` to lbrun */
+	DECISION_CANCEL,
+	DECISION_END,			/* the attempt, with cause, exit_code, signal, text */
+	DECISION_MOVE,			/* the run, to state `to`, with cause and text */
+	DECISION_COUNT
+};
+
+struct decision {
+	enum decision_kind kind;
+	int64_t at_ms;
+	struct job_ref job;
+	int signo;
+	enum run_state to;
+	enum cause cause;
+	int exit_code, signal;		/* -1 and 0: none */
+	bool blame_run;			/* END: by lbrun's own word */
+	int64_t backoff_ms;		/* MOVE to backoff */
+	const char *text;		/* points into facts, or is a constant */
+};
+
+struct decision reconcile(const struct facts *f, const struct policy *policy, int64_t now_ms);
+
+const char *decision_name(enum decision_kind kind);
+
+#endif

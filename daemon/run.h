@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* run.h - a live run in lbd's memory: the ledger's row, the spec's policy, the newest attempt, and
+ * what this process has asked of the scheduler. Finished runs live in the ledger only. */
+#ifndef DAEMON_RUN_H
+#define DAEMON_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/attempt.h"
+#include "common/run_spec.h"
+#include "daemon/reconcile.h"
+#include "sql/ledger.h"
+
+struct attempt {
+	int64_t id, number;
+	enum attempt_state state;
+	struct job_ref job;
+	enum cause cause;
+	int exit_code;
+	bool blame_run;
+	int64_t launches_counted;	/* launch_end lines of this attempt that were ingested */
+	int64_t spool_offset, spool_seq;
+
+	/* of this process only: gone after a restart, and reconcile knows how to live without */
+	bool fresh;
+	struct call submit, release, signal, cancel;
+	struct job_ref submitted;
+	int signalled;
+	int64_t watching_since_ms;
+	struct job_status seen;		/* valid while seen_poll_ms is that of the newest poll */
+	int64_t seen_poll_ms;
+	int64_t ended_ms;
+	bool claimed, exited;
+	struct attempt_exit exit;	/* valid if exited */
+	int64_t exit_seen_ms;
+	bool drained;			/* the spool was read to its end, as far as it shows here */
+	int64_t heard_ms;
+	int64_t bad_lines;
+};
+
+struct run {
+	struct run *next;
+	int64_t id;
+	char name[NAME_MAX_BYTES + 1];
+	char *owner, *dir;
+	int64_t owner_uid;
+	struct scheduler *scheduler;	/* borrowed from the engine */
+	enum run_state state;
+	enum run_order wanted;
+	char *wanted_by, *wanted_reason;
+	int64_t backoff_until_ms;	/* wall clock, as in the ledger */
+	int64_t failures, unstarted;
+	bool ever_started;
+
+	struct run_spec spec;
+	struct policy policy;		/* points into spec */
+
+	bool has_attempt;
+	struct attempt attempt;		/* the newest */
+
+	bool dirty;			/* something is new: reconcile in the next turn */
+	int64_t wake_ms;		/* monotonic: reconcile then in any case */
+	int64_t next_look_ms;		/* monotonic: look at the attempt's files then */
+};
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/world.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/files.h"
+#include "common/json.h"
+#include "common/paths.h"
+#include "daemon/job.h"
+
+static int64_t real_wall_ms(void *self)
+{
+	(void)self;
+	return clock_wall_ms();
+}
+
+static int64_t real_mono_ms(void *self)
+{
+	(void)self;
+	return clock_mono_ms();
+}
+
+static void real_token(void *self, char out[TOKEN_HEX + 1])
+{
+	(void)self;
+	token_draw(out);
+}
+
+static int real_spec(void *self, const char *run_dir, struct run_spec *out, struct err *err)
+{
+	char *path = path_join("%s/spec.toml", run_dir);
+	struct toml toml = { 0 };
+	int rc = -1;
+
+	(void)self;
+	if (toml_load(&toml, path, err) == 0)
+		rc = run_spec_read(&toml, out, err);
+	toml_clear(&toml);
+	free(path);
+	return rc;
+}
+
+static int real_submit(void *self, const struct run *run, const char *ledger_id,
+		       scheduler_done done, void *arg, struct err *err)
+{
+	return job_submit(self, run, ledger_id, done, arg, err);
+}
+
+static int real_order(void *self, const struct run *run, struct err *err)
+{
+	char *folder = job_folder(run), *path = path_join("%s/order", folder);
+	json_t *order = json_object();
+	char *text;
+	int rc;
+
+	(void)self;
+	js_set_str(order, "order", run_order_name(run->wanted));
+	js_set_str(order, "by", run->wanted_by);
+	js_set_str(order, "reason", run->wanted_reason);
+	text = js_line(order);
+	rc = file_write_atomic(path, text, strlen(text), 0640, err);
+	free(text);
+	json_decref(order);
+	free(path);
+	free(folder);
+	return rc;
+}
+
+static bool real_claimed(void *self, const struct run *run)
+{
+	char *folder = job_folder(run);
+	struct attempt_claim claim;
+	bool is_claimed = attempt_claim_read(folder, &claim, NULL) == 0 &&
+			  strcmp(claim.token, run->attempt.job.token) == 0;
+
+	(void)self;
+	free(folder);
+	return is_claimed;
+}
+
+static bool real_exited(void *self, const struct run *run, struct attempt_exit *out)
+{
+	char *folder = job_folder(run);
+	bool has_exited = attempt_exit_read(folder, out, NULL) == 0;
+
+	(void)self;
+	free(folder);
+	return has_exited;
+}
+
+static int64_t real_spool(void *self, const struct run *run, int64_t *offset, int64_t max_bytes,
+			  int (*on_line)(const struct spool_line *line, void *arg),
+			  void (*on_bad)(int64_t at, const struct err *why, void *arg),
+			  void *arg, struct err *err)
+{
+	char *folder = job_folder(run), *path = path_join("%s/spool.jsonl", folder);
+	int64_t bytes = spool_read(path, offset, max_bytes, on_line, on_bad, arg, err);
+
+	(void)self;
+	free(path);
+	free(folder);
+	return bytes;
+}
+
+void world_init(struct world *world, const struct config *config)
+{
+	*world = (struct world){
+		.self = (void *)(uintptr_t)config, .wall_ms = real_wall_ms, .mono_ms = real_mono_ms,
+		.token = real_token, .spec = real_spec, .submit = real_submit, .order = real_order,
+		.claimed = real_claimed, .exited = real_exited, .spool = real_spool,
+	};
+}

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* world.h - the real world for the engine: system clocks, random tokens, files below runs/. */
+#ifndef DAEMON_WORLD_H
+#define DAEMON_WORLD_H
+
+#include "daemon/config.h"
+#include "daemon/engine.h"
+
+/* `config` is borrowed and must outlive the world. */
+void world_init(struct world *world, const struct config *config);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* lbd-slurm - the part of lbd that talks to Slurm: requests in on stdin, answers out on stdout, one
+ * JSON object a line (wire.h). The only program here that links libslurm, hence its licence.
+ *
+ * lbd starts it with its own process id as the argument and kills it when it takes too long. It
+ * holds no state that matters: a fresh one carries on. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "common/bytes.h"
+#include "common/json.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "slurm/lbd-slurm/calls.h"
+
+static int answers_fd = -1;
+
+static const struct op {
+	const char *name;
+	void (*run)(const json_t *request, struct answer *a);
+} ops[] = {
+	{ "submit", op_submit }, { "release", op_release }, { "signal", op_signal },
+	{ "cancel", op_cancel }, { "poll", op_poll }, { "info", op_info },
+};
+
+int answer_set(struct answer *a, enum scheduler_result result, const char *fmt, ...)
+{
+	va_list ap;
+
+	a->result = result;
+	va_start(ap, fmt);
+	vsnprintf(a->text, sizeof(a->text), fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+/* An answer that cannot be delivered has no reader: lbd is gone, or gave up on us. */
+static void write_line(json_t *object)
+{
+	char *line = js_line(object);
+	size_t len = strlen(line), done = 0;
+
+	line[len++] = '\n';	/* in place of the terminator: the length is known */
+	while (done < len) {
+		ssize_t n = write(answers_fd, line + done, len - done);
+
+		if (n < 0 && errno != EINTR)
+			exit(0);
+		if (n > 0)
+			done += (size_t)n;
+	}
+	free(line);
+	json_decref(object);
+}
+
+void answer_acting(const struct answer *a)
+{
+	write_line(json_pack("{s:I,s:b}", "id", a->id, "acting", 1));
+}
+
+static void answer_write(struct answer *a)
+{
+	js_set_int(a->body, "id", a->id);
+	js_set_str(a->body, "result", wire_result_name(a->result));
+	json_object_set_new(a->body, "text", js_bytes(a->text));
+	write_line(a->body);
+}
+
+static void handle(const char *line, size_t len)
+{
+	struct err err = { 0 };
+	json_t *request = js_parse(line, len, &err);
+	const char *name = js_str(request, "op", "");
+	struct answer a = { .id = js_int(request, "id", 0), .body = json_object() };
+	size_t i, count = sizeof(ops) / sizeof(ops[0]);
+
+	for (i = 0; i < count && strcmp(ops[i].name, name) != 0; i++)
+		;
+	if (i < count)
+		ops[i].run(request, &a);
+	else
+		answer_set(&a, SCHEDULER_REFUSED, "no such request: %s", request ? name : err.text);
+	answer_write(&a);
+	json_decref(request);
+}
+
+/* Handles every complete line of the buffer; only the bytes from `fresh` on may hold new ends. */
+static void handle_lines(struct buf *in, size_t fresh)
+{
+	size_t start = 0;
+	const char *end;
+
+	while ((end = memchr(in->data + fresh, '\n', in->len - fresh))) {
+		size_t at = (size_t)(end - in->data);
+
+		handle(in->data + start, at - start);
+		start = fresh = at + 1;
+	}
+	explicit_bzero(in->data, start);	/* environments may hold secrets */
+	buf_drop(in, start);
+}
+
+static int serve(void)
+{
+	static char chunk[1 << 16];
+	struct buf in;
+	ssize_t n;
+
+	buf_init(&in, WIRE_MAX_REQUEST);
+	while ((n = read(STDIN_FILENO, chunk, sizeof(chunk))) != 0) {
+		size_t fresh = in.len;
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 || buf_add(&in, chunk, (size_t)n)) {
+			log_error("a request cannot be read: %s", n < 0 ? strerror(errno) : "too long");
+			break;
+		}
+		handle_lines(&in, fresh);
+	}
+	buf_fini(&in);
+	return n != 0;
+}
+
+/* Answers go to a descriptor of their own: whatever libslurm prints on stdout joins its noise on
+ * stderr, which is lbd's log. */
+static int move_stdout(void)
+{
+	answers_fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (answers_fd < 0)
+		return -1;
+	if (fcntl(STDERR_FILENO, F_GETFD) < 0) {
+		int null = open("/dev/null", O_WRONLY);
+
+		if (null < 0 || (null != STDERR_FILENO && dup2(null, STDERR_FILENO) < 0))
+			return -1;
+	}
+	return dup2(STDERR_FILENO, STDOUT_FILENO) < 0 ? -1 : 0;
+}
+
+/* Dies with lbd, also when lbd died before we could ask for that. */
+static bool follow_parent(const char *pid)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL))
+		return false;
+	return strtol(pid, NULL, 10) == (long)getppid();
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+		printf("lbd-slurm %s (Slurm %d.%02d.%d)\n", LB_VERSION,
+		       SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER),
+		       SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER),
+		       SLURM_VERSION_MICRO(SLURM_VERSION_NUMBER));
+		return 0;
+	}
+	if (argc != 2) {
+		fprintf(stderr, "usage: lbd-slurm PID_OF_LBD | --version (started by lbd, not by people)\n");
+		return 2;
+	}
+	log_init("lbd-slurm", LOG_LEVEL_INFO);
+	signal(SIGPIPE, SIG_IGN);
+	if (!follow_parent(argv[1]))
+		return 1;
+	if (move_stdout()) {
+		log_error("no descriptors: %s", strerror(errno));
+		return 1;
+	}
+	return serve();
+}

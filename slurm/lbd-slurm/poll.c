@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* poll.c - all jobs of ours in one look, and what to know of the cluster. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "common/json.h"
+#include "slurm/endings.h"
+#include "slurm/lbd-slurm/calls.h"
+
+/* slurm/endings.c judges these numbers without seeing <slurm/slurm.h>. */
+#define SAME(ours, slurms) _Static_assert((int)(ours) == (int)(slurms), #slurms)
+SAME(SJ_PENDING, SLURM_JOB_PENDING);
+SAME(SJ_RUNNING, SLURM_JOB_RUNNING);
+SAME(SJ_SUSPENDED, JOB_SUSPENDED);
+SAME(SJ_COMPLETE, JOB_COMPLETE);
+SAME(SJ_CANCELLED, JOB_CANCELLED);
+SAME(SJ_FAILED, JOB_FAILED);
+SAME(SJ_TIMEOUT, JOB_TIMEOUT);
+SAME(SJ_NODE_FAIL, JOB_NODE_FAIL);
+SAME(SJ_PREEMPTED, JOB_PREEMPTED);
+SAME(SJ_BOOT_FAIL, JOB_BOOT_FAIL);
+SAME(SJ_DEADLINE, JOB_DEADLINE);
+SAME(SJ_OOM, JOB_OOM);
+SAME(SJ_COUNT, JOB_END);
+SAME(SJ_MASK, JOB_STATE_BASE);
+SAME(SJ_CONFIGURING, JOB_CONFIGURING);
+SAME(SJ_COMPLETING, JOB_COMPLETING);
+SAME(SR_HELD_USER, WAIT_HELD_USER);
+SAME(SR_NODE_DOWN, FAIL_DOWN_NODE);
+SAME(SR_LAUNCH_FAILURE, FAIL_LAUNCH);
+SAME(SR_EXIT_CODE, FAIL_EXIT_CODE);
+SAME(SR_TIME_LIMIT, FAIL_TIMEOUT);
+SAME(SR_DEPENDENCY_NEVER, WAIT_DEP_INVALID);
+
+static json_t *nodes_of(const slurm_job_info_t *job)
+{
+	json_t *nodes = job->nodes ? json_string(job->nodes) : NULL;
+
+	return nodes ? nodes : json_string("");
+}
+
+/* The start of a job that has not started, and the end of one that has not ended, are estimates. */
+static json_t *row_of(const slurm_job_info_t *job, const char *token, const char *ledger_id)
+{
+	uint32_t base = job->job_state & SJ_MASK;
+	bool has_started = base != SJ_PENDING && job->start_time > 0;
+	bool has_ended = base > SJ_SUSPENDED;
+
+	return json_pack("[s,s,I,I,I,I,I,i,I,I,I,o]", token, ledger_id, (json_int_t)job->job_id,
+			 (json_int_t)job->submit_time, (json_int_t)job->job_state,
+			 (json_int_t)job->state_reason, (json_int_t)job->exit_code,
+			 job->priority == 0, has_started ? (json_int_t)job->start_time : 0,
+			 has_ended ? (json_int_t)job->end_time : 0, (json_int_t)job->restart_cnt,
+			 nodes_of(job));
+}
+
+static json_t *rows_of(const job_info_msg_t *list)
+{
+	json_t *rows = json_array();
+	uid_t me = getuid();
+
+	for (uint32_t i = 0; i < list->record_count; i++) {
+		const slurm_job_info_t *job = &list->job_array[i];
+		char token[TOKEN_HEX + 1], ledger_id[LEDGER_ID_HEX + 1];
+
+		if (job->user_id == me && wire_comment_parse(job->comment, ledger_id, token))
+			json_array_append_new(rows, row_of(job, token, ledger_id));
+	}
+	return rows;
+}
+
+void op_poll(const json_t *request, struct answer *a)
+{
+	job_info_msg_t *list = NULL;
+	time_t have = (time_t)js_int(request, "have", 0);
+
+	if (slurm_ready(a))
+		return;
+	if (slurm_load_jobs(have, &list, SHOW_ALL | SHOW_LOCAL) == 0) {
+		js_set_int(a->body, "last", (int64_t)list->last_update);
+		json_object_set_new(a->body, "jobs", rows_of(list));
+	} else if (errno == SLURM_NO_CHANGE_IN_DATA && have) {
+		js_set_int(a->body, "last", (int64_t)have);
+		js_set_bool(a->body, "same", true);
+	} else {
+		slurm_failed(a, -1, false, "listing the jobs");
+	}
+	slurm_free_job_info_msg(list);
+}
+
+void op_info(const json_t *request, struct answer *a)
+{
+	slurm_conf_t *conf = NULL;
+
+	(void)request;
+	if (slurm_ready(a))
+		return;
+	if (slurm_load_ctl_conf(0, &conf)) {
+		slurm_failed(a, -1, false, "reading the configuration");
+		return;
+	}
+	js_set_str(a->body, "version", conf->version);
+	js_set_str(a->body, "cluster", conf->cluster_name);
+	js_set_int(a->body, "min_job_age", conf->min_job_age);
+	js_set_int(a->body, "message_timeout", conf->msg_timeout);
+	js_set_int(a->body, "kill_wait", conf->kill_wait);
+	slurm_free_ctl_conf(conf);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* submit.c - one held job from a request, and proof that Slurm has it. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/bytes.h"
+#include "common/json.h"
+#include "common/mem.h"
+#include "slurm/lbd-slurm/calls.h"
+
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
+#define GPU_FORMAT "gres/gpu:%u"
+#else
+#define GPU_FORMAT "gres:gpu:%u"
+#endif
+
+enum { LARGEST = INT32_MAX };	/* below Slurm's marks for "none" and "infinite" */
+
+struct draft {			/* a job description and the strings it borrows */
+	job_desc_msg_t desc;
+	char *strings[24];
+	size_t count;
+	char **env;
+};
+
+/* libslurm takes char *, and changes none of them. NULL when the request has no such text. */
+static char *keep(struct draft *d, char *text)
+{
+	if (text)
+		d->strings[d->count++] = text;
+	return text;
+}
+
+static char *text_of(struct draft *d, const json_t *request, const char *key)
+{
+	char *text = js_bytes_take(json_object_get(request, key));
+
+	if (text && !text[0]) {
+		free(text);
+		return NULL;
+	}
+	return keep(d, text);
+}
+
+/* Zero stands for "not given"; what does not fit is as much as fits, and Slurm will refuse it. */
+static uint32_t number_of(const json_t *request, const char *key, uint32_t fallback, uint32_t max)
+{
+	int64_t n = js_int(request, key, 0);
+
+	return n <= 0 ? fallback : n > (int64_t)max ? max : (uint32_t)n;
+}
+
+static void draft_env(struct draft *d, const json_t *request)
+{
+	const json_t *list = json_object_get(request, "env");
+	size_t count = json_array_size(list);
+
+	d->env = xcalloc(count + 2, sizeof(*d->env));
+	d->desc.environment = d->env;
+	for (size_t i = 0; i < count; i++) {
+		char *entry = js_bytes_take(json_array_get(list, i));
+
+		if (entry)
+			d->env[d->desc.env_size++] = entry;
+	}
+	if (d->desc.env_size == 0)	/* Slurm takes none for an error, after using up a job id */
+		d->env[d->desc.env_size++] = xstrdup("LB=1");
+}
+
+static void draft_texts(struct draft *d, const json_t *request)
+{
+	job_desc_msg_t *desc = &d->desc;
+
+	desc->name = text_of(d, request, "name");
+	desc->comment = text_of(d, request, "comment");
+	desc->script = text_of(d, request, "script");
+	desc->work_dir = text_of(d, request, "workdir");
+	desc->std_out = text_of(d, request, "output");
+	desc->std_in = keep(d, xstrdup("/dev/null"));
+	desc->partition = text_of(d, request, "partition");
+	desc->account = text_of(d, request, "account");
+	desc->qos = text_of(d, request, "qos");
+	desc->features = text_of(d, request, "constraint");
+	desc->exc_nodes = text_of(d, request, "exclude");
+	desc->req_nodes = text_of(d, request, "nodelist");
+	desc->reservation = text_of(d, request, "reservation");
+	desc->licenses = text_of(d, request, "licenses");
+}
+
+/* num_tasks alone reserves no CPU: min_cpus has to say it, as sbatch does. */
+static void draft_sizes(struct draft *d, const json_t *request)
+{
+	job_desc_msg_t *desc = &d->desc;
+	uint32_t nodes = number_of(request, "nodes", 1, 1000000);
+	uint32_t per_node = number_of(request, "ntasks_per_node", 1, 65000);
+	uint32_t cpus = number_of(request, "cpus_per_task", 1, 65000);
+	uint32_t gpus = number_of(request, "gpus_per_node", 0, 65000);
+	uint64_t all_cpus = (uint64_t)nodes * per_node * cpus;
+
+	desc->min_nodes = desc->max_nodes = nodes;
+	desc->ntasks_per_node = (uint16_t)per_node;
+	desc->num_tasks = nodes * per_node;
+	desc->cpus_per_task = (uint16_t)cpus;
+	desc->min_cpus = (uint32_t)(all_cpus < LARGEST ? all_cpus : LARGEST);
+	desc->time_limit = number_of(request, "time_minutes", NO_VAL, LARGEST);
+	if (gpus)
+		desc->tres_per_node = keep(d, xasprintf(GPU_FORMAT, gpus));
+	if (js_int(request, "mem_mb", 0) > 0)
+		desc->pn_min_memory = (uint64_t)js_int(request, "mem_mb", 0);
+}
+
+static void draft_init(struct draft *d, const json_t *request)
+{
+	memset(d, 0, sizeof(*d));
+	slurm_init_job_desc_msg(&d->desc);
+	d->desc.env_size = 0;
+	d->desc.priority = 0;
+	d->desc.alloc_sid = ALLOC_SID_USER_HOLD;	/* so that its owner may release it */
+	d->desc.requeue = 0;
+	d->desc.open_mode = OPEN_MODE_APPEND;
+	draft_texts(d, request);
+	draft_sizes(d, request);
+	draft_env(d, request);
+}
+
+static void draft_fini(struct draft *d)
+{
+	for (uint32_t i = 0; i < d->desc.env_size; i++) {
+		explicit_bzero(d->env[i], strlen(d->env[i]));
+		free(d->env[i]);
+	}
+	free(d->env);
+	for (size_t i = 0; i < d->count; i++)
+		free(d->strings[i]);
+}
+
+static uint32_t id_of(const submit_response_msg_t *response)
+{
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 11, 0)
+	return response->step_id.job_id;
+#else
+	return response->job_id;
+#endif
+}
+
+/* A job whose comment does not carry its token could never be told from others again. */
+static void disown(struct answer *a, uint32_t job_id, const char *comment)
+{
+	char id[16];
+
+	snprintf(id, sizeof(id), "%u", job_id);
+	if (slurm_kill_job2(id, SIGKILL, 0, NULL))
+		slurm_failed(a, -1, true, "cancelling a job whose comment this site replaced");
+	else
+		answer_set(a, SCHEDULER_REFUSED,
+			   "this site replaces the comments of jobs (by \"%.80s\"): lbd needs them",
+			   comment ? comment : "");
+}
+
+/* Reads the submit time back. A failure leaves the job to the next poll, which finds the token. */
+static void confirm(struct answer *a, const struct draft *d, uint32_t job_id)
+{
+	struct answer look = { 0 };
+	job_info_msg_t *list;
+	const slurm_job_info_t *job = slurm_record(&look, job_id, &list);
+
+	js_set_int(a->body, "job_id", job_id);
+	if (!job || job->user_id != getuid() || !job->name || strcmp(job->name, d->desc.name) != 0)
+		answer_set(a, SCHEDULER_UNCLEAR, "job %u was accepted, but cannot be read back: %s",
+			   job_id, job ? "it is another one" : look.text);
+	else if (!job->comment || strcmp(job->comment, d->desc.comment) != 0)
+		disown(a, job_id, job->comment);
+	else
+		js_set_int(a->body, "submit_time", (int64_t)job->submit_time);
+	slurm_free_job_info_msg(list);
+}
+
+static void submit(struct answer *a, struct draft *d)
+{
+	submit_response_msg_t *response = NULL;
+
+	answer_acting(a);
+	if (slurm_submit_batch_job(&d->desc, &response)) {
+		slurm_failed(a, -1, true, "submitting the job");
+		return;
+	}
+	/* Accepted, but it will not start as things are. */
+	if (response->error_code && response->error_code != ESLURM_JOB_HELD)
+		answer_set(a, SCHEDULER_OK, "%s", slurm_strerror((int)response->error_code));
+	confirm(a, d, id_of(response));
+	slurm_free_submit_response_response_msg(response);
+}
+
+void op_submit(const json_t *request, struct answer *a)
+{
+	struct draft d;
+
+	if (slurm_ready(a))
+		return;
+	draft_init(&d, request);
+	if (d.desc.name && d.desc.comment && d.desc.script && d.desc.work_dir)
+		submit(a, &d);
+	else
+		answer_set(a, SCHEDULER_REFUSED, "the request lacks a name, comment, script or workdir");
+	draft_fini(&d);
+}

@@ -1,0 +1,542 @@
+/* SPDX-License-Identifier: MIT */
+/* slurm.c - the Slurm scheduler: requests to the helper lbd-slurm, one at a time.
+ *
+ *   call ─▶ queue (urgent | poll) ─▶ in flight, under a deadline ─▶ answer
+ *                                         │
+ *                                         └─▶ late, or the helper died ─▶ SIGKILL ─▶ unclear or down
+ *
+ * Submit, release, signal and cancel go before polls, but a poll waits for at most URGENT_IN_A_ROW
+ * of them. When the helper fails its request, all that queue behind it are answered "down", too:
+ * whoever asked decides anew, and nobody waits for many deadlines in a row. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/bytes.h"
+#include "common/clock.h"
+#include "common/json.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "slurm/backends.h"
+#include "slurm/helper.h"
+#include "slurm/wire.h"
+
+enum {
+	URGENT_IN_A_ROW = 64,
+	RESPAWN_MS = 1000,	/* at most one start of the helper in this time */
+	KILL_MS = 1000,		/* from its SIGKILL to giving it up */
+	FULL_POLL_MS = 60000	/* a full answer at least this often, whatever the clocks say */
+};
+
+enum op { OP_SUBMIT, OP_RELEASE, OP_SIGNAL, OP_CANCEL, OP_POLL, OP_INFO, OP_COUNT };
+
+static const struct {
+	const char *name;
+	bool is_urgent, is_change;
+} op_info[OP_COUNT] = {
+	[OP_SUBMIT] = { "submit", true, true },   [OP_RELEASE] = { "release", true, true },
+	[OP_SIGNAL] = { "signal", true, true },   [OP_CANCEL] = { "cancel", true, true },
+	[OP_POLL] = { "poll", false, false },     [OP_INFO] = { "info", false, false },
+};
+
+struct request {		/* owned by the queue, then by `current`; freed after its answer */
+	struct request *next;
+	enum op op;
+	int64_t id;
+	struct job_ref ref;
+	char *line;		/* with its newline; NULL: made when it is sent */
+	scheduler_done done;	/* NULL: our own */
+	void *arg;
+};
+
+struct queue {
+	struct request *first, **last;
+};
+
+struct slurm {
+	struct scheduler base;
+	uv_loop_t *loop;
+	struct helper *helper;
+	int64_t deadline_ms;
+	uv_timer_t deadline;
+	uv_timer_t kick;	/* takes the next request, now or when the helper may start again */
+	int open_handles;	/* timers and helper whose close callback is still due */
+	struct queue urgent, idle;
+	struct request *current;
+	bool has_acted;		/* the helper said so of the current request */
+	bool is_late;		/* the helper was killed for being late */
+	int urgent_in_a_row;
+	int64_t next_id;
+	int64_t started_ms;	/* monotonic; of the helper's last start, 0 = never */
+
+	struct job_status *jobs;	/* the last poll's, for as long as Slurm says "no change" */
+	size_t job_count;
+	int64_t last;			/* its time stamp; 0 = there is none */
+	int64_t full_ms;		/* monotonic; of the last full answer */
+	bool has_info;
+
+	bool is_closing;
+	void (*closed)(void *arg);
+	void *closed_arg;
+};
+
+/* --- queues -------------------------------------------------------------------------------- */
+static void queue_init(struct queue *q)
+{
+	q->first = NULL;
+	q->last = &q->first;
+}
+
+static void queue_put(struct queue *q, struct request *r)
+{
+	*q->last = r;
+	q->last = &r->next;
+}
+
+static struct request *queue_take(struct queue *q)
+{
+	struct request *r = q->first;
+
+	if (r && !(q->first = r->next))
+		q->last = &q->first;
+	return r;
+}
+
+static void request_free(struct request *r)
+{
+	if (r && r->line) {
+		explicit_bzero(r->line, strlen(r->line));	/* may hold secrets */
+		free(r->line);
+	}
+	free(r);
+}
+
+static void queue_drop(struct queue *q)
+{
+	struct request *r;
+
+	while ((r = queue_take(q)))
+		request_free(r);
+}
+
+/* A timer that already runs is the respawn pause; it looks at the queue when it is over. */
+static void kick(struct slurm *s, int64_t after_ms);
+
+static struct request *enqueue(struct slurm *s, enum op op, scheduler_done done, void *arg)
+{
+	struct request *r = xcalloc(1, sizeof(*r));
+
+	r->op = op;
+	r->id = ++s->next_id;
+	r->done = done;
+	r->arg = arg;
+	queue_put(op_info[op].is_urgent ? &s->urgent : &s->idle, r);
+	kick(s, 0);
+	return r;
+}
+
+static struct request *next_request(struct slurm *s)
+{
+	bool idle_waits = s->idle.first && s->urgent_in_a_row >= URGENT_IN_A_ROW;
+	struct request *r = idle_waits ? NULL : queue_take(&s->urgent);
+
+	if (r) {
+		s->urgent_in_a_row++;
+		return r;
+	}
+	s->urgent_in_a_row = 0;
+	return queue_take(&s->idle);
+}
+
+/* --- answers ------------------------------------------------------------------------------- */
+/* The callback may make new calls, and may close us: nothing of *s but is_closing counts after. */
+static void answer(struct request *r, struct scheduler_reply *reply)
+{
+	if (r->done)
+		r->done(r->arg, reply);
+	request_free(r);
+}
+
+static void answer_word(struct request *r, enum scheduler_result result, const char *text)
+{
+	struct scheduler_reply reply = { .result = result, .text = text, .job = r->ref };
+
+	answer(r, &reply);
+}
+
+/* The helper failed its request: that one and all behind it get an answer. */
+static void fail_all(struct slurm *s, const char *text)
+{
+	struct request *current = s->current;
+	struct queue waiting[2] = { s->urgent, s->idle };
+	bool is_unclear = current && op_info[current->op].is_change && s->has_acted;
+
+	s->current = NULL;
+	uv_timer_stop(&s->deadline);
+	/* Callbacks may enqueue: what they put in is not ours to fail. */
+	for (int i = 0; i < 2; i++)
+		if (!waiting[i].first)
+			queue_init(&waiting[i]);
+	queue_init(&s->urgent);
+	queue_init(&s->idle);
+	if (current)
+		answer_word(current, is_unclear ? SCHEDULER_UNCLEAR : SCHEDULER_DOWN, text);
+	for (int i = 0; i < 2; i++) {
+		struct request *r;
+
+		while (!s->is_closing && (r = queue_take(&waiting[i])))
+			answer_word(r, SCHEDULER_DOWN, text);
+		queue_drop(&waiting[i]);
+	}
+}
+
+static int take_jobs(struct slurm *s, const json_t *body)
+{
+	const json_t *rows = json_object_get(body, "jobs");
+	size_t count = json_array_size(rows);
+	struct job_status *jobs;
+
+	if (js_bool(body, "same", false) && s->last)
+		return 0;
+	if (!json_is_array(rows))
+		return -1;
+	jobs = xcalloc(count + 1, sizeof(*jobs));
+	for (size_t i = 0; i < count; i++)
+		if (!wire_row_parse(json_array_get(rows, i), &jobs[i])) {
+			free(jobs);
+			return -1;
+		}
+	free(s->jobs);
+	s->jobs = jobs;
+	s->job_count = count;
+	s->last = js_int(body, "last", 0);
+	s->full_ms = clock_mono_ms();
+	return 0;
+}
+
+static void take_info(struct slurm *s, const json_t *body)
+{
+	int64_t age = js_int(body, "min_job_age", 0);
+
+	s->has_info = true;
+	log_info("Slurm %s cluster=%s min_job_age=%llds message_timeout=%llds",
+		 js_str(body, "version", "?"), js_str(body, "cluster", "?"), (long long)age,
+		 (long long)js_int(body, "message_timeout", 0));
+	if (age > 0 && age < 60)
+		log_warn("Slurm forgets ended jobs after %llds (MinJobAge): an ending that lbrun could "
+			 "not record may be missed", (long long)age);
+}
+
+static void finish(struct slurm *s, const json_t *body)
+{
+	struct request *r = s->current;
+	char *text = js_bytes_take(json_object_get(body, "text"));
+	struct scheduler_reply reply = {
+		.result = wire_result_from_name(js_str(body, "result", "")),
+		.text = text ? text : "",
+		.job = r->ref,
+	};
+
+	s->current = NULL;
+	uv_timer_stop(&s->deadline);
+	if (r->op == OP_SUBMIT) {
+		reply.job.job_id = (uint32_t)js_int(body, "job_id", 0);
+		reply.job.submit_time = js_int(body, "submit_time", 0);
+	} else if (r->op == OP_POLL && reply.result == SCHEDULER_OK) {
+		if (take_jobs(s, body)) {
+			reply.result = SCHEDULER_DOWN;
+			reply.text = "the Slurm helper sent a job list that cannot be read";
+		} else {
+			reply.jobs = s->jobs;
+			reply.job_count = s->job_count;
+		}
+		if (!s->has_info)
+			enqueue(s, OP_INFO, NULL, NULL);
+	} else if (r->op == OP_INFO && reply.result == SCHEDULER_OK) {
+		take_info(s, body);
+	}
+	kick(s, 0);
+	answer(r, &reply);
+	free(text);
+}
+
+/* --- the helper ---------------------------------------------------------------------------- */
+static void on_line(void *arg, const char *line, size_t len)
+{
+	struct slurm *s = arg;
+	struct err err = { 0 };
+	json_t *body = js_parse(line, len, &err);
+
+	if (!body || !s->current || js_int(body, "id", 0) != s->current->id) {
+		log_error("the Slurm helper does not make sense: %s", body ? "wrong id" : err.text);
+		helper_kill(s->helper);
+	} else if (js_bool(body, "acting", false)) {
+		s->has_acted = true;
+	} else {
+		finish(s, body);
+	}
+	json_decref(body);
+}
+
+static void on_end(void *arg)
+{
+	struct slurm *s = arg;
+
+	fail_all(s, s->is_late ? "Slurm did not answer in time" : "the Slurm helper ended");
+}
+
+static const struct helper_events helper_events = { on_line, on_end };
+
+static void on_deadline(uv_timer_t *timer)
+{
+	struct slurm *s = timer->data;
+
+	if (s->is_late) {
+		log_error("the Slurm helper cannot be killed: leaving it behind");
+		helper_abandon(s->helper);
+		fail_all(s, "Slurm did not answer in time");
+		return;
+	}
+	s->is_late = true;
+	log_warn("Slurm did not answer request=%s within %lld ms", op_info[s->current->op].name,
+		 (long long)s->deadline_ms);
+	helper_kill(s->helper);
+	uv_timer_start(timer, on_deadline, KILL_MS, 0);
+}
+
+static char *bare_line(const struct slurm *s, const struct request *r)
+{
+	bool is_fresh = s->last && clock_mono_ms() - s->full_ms < FULL_POLL_MS;
+
+	return xasprintf("{\"id\":%lld,\"op\":\"%s\",\"have\":%lld}\n", (long long)r->id,
+			 op_info[r->op].name, r->op == OP_POLL && is_fresh ? (long long)s->last : 0);
+}
+
+static void send_request(struct slurm *s, struct request *r)
+{
+	char *line = r->line ? r->line : bare_line(s, r);
+
+	r->line = NULL;
+	s->current = r;
+	s->has_acted = false;
+	s->is_late = false;
+	uv_timer_start(&s->deadline, on_deadline, (uint64_t)s->deadline_ms, 0);
+	helper_send(s->helper, line, strlen(line));
+}
+
+/* 0: it runs; 1: not yet, the kick timer knows when; -1: it cannot be started. */
+static int start_helper(struct slurm *s, struct err *err)
+{
+	int64_t now = clock_mono_ms();
+
+	if (helper_is_running(s->helper))
+		return 0;
+	if (s->started_ms && now - s->started_ms < RESPAWN_MS) {
+		kick(s, s->started_ms + RESPAWN_MS - now);
+		return 1;
+	}
+	s->started_ms = now;
+	return helper_start(s->helper, err);
+}
+
+static void on_kick(uv_timer_t *timer)
+{
+	struct slurm *s = timer->data;
+	struct err err = { 0 };
+	struct request *r;
+	int rc;
+
+	if (s->current || (!s->urgent.first && !s->idle.first))
+		return;
+	rc = start_helper(s, &err);
+	if (rc < 0)
+		fail_all(s, err.text);
+	if (rc)
+		return;
+	r = next_request(s);
+	if (!r->line || strlen(r->line) < WIRE_MAX_REQUEST) {
+		send_request(s, r);
+		return;
+	}
+	kick(s, 0);
+	answer_word(r, SCHEDULER_REFUSED, "the job's script and environment are too large");
+}
+
+static void kick(struct slurm *s, int64_t after_ms)
+{
+	if (!uv_is_active((uv_handle_t *)&s->kick))
+		uv_timer_start(&s->kick, on_kick, (uint64_t)after_ms, 0);
+}
+
+/* --- calls --------------------------------------------------------------------------------- */
+static char *line_of(json_t *object)
+{
+	char *text = js_line(object);
+	size_t len = strlen(text);
+	char *line = xrealloc(text, len + 2);
+
+	memcpy(line + len, "\n", 2);
+	json_decref(object);
+	return line;
+}
+
+static void set_bytes(json_t *object, const char *key, const char *text)
+{
+	if (text)
+		json_object_set_new(object, key, js_bytes(text));
+}
+
+static json_t *job_json(const struct job_request *job)
+{
+	json_t *object = json_object(), *env = json_array();
+	const struct { const char *key, *text; } texts[] = {
+		{ "script", job->script }, { "workdir", job->workdir }, { "output", job->output },
+		{ "partition", job->partition }, { "account", job->account }, { "qos", job->qos },
+		{ "constraint", job->constraint }, { "exclude", job->exclude },
+		{ "nodelist", job->nodelist }, { "reservation", job->reservation },
+		{ "licenses", job->licenses },
+	};
+	const struct { const char *key; int64_t n; } numbers[] = {
+		{ "nodes", job->nodes }, { "ntasks_per_node", job->ntasks_per_node },
+		{ "cpus_per_task", job->cpus_per_task }, { "gpus_per_node", job->gpus_per_node },
+		{ "mem_mb", job->mem_mb }, { "time_minutes", job->time_minutes },
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		set_bytes(object, texts[i].key, texts[i].text);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		js_set_int(object, numbers[i].key, numbers[i].n);
+	for (char *const *e = job->env; e && *e; e++)
+		json_array_append_new(env, js_bytes(*e));
+	json_object_set_new(object, "env", env);
+	return object;
+}
+
+static void slurm_submit(struct scheduler *base, const struct job_request *job, scheduler_done done,
+			 void *arg)
+{
+	struct request *r = enqueue((struct slurm *)base, OP_SUBMIT, done, arg);
+	json_t *object = job_json(job);
+	char *name = wire_job_name(job), *comment = wire_comment(job);
+
+	snprintf(r->ref.token, sizeof(r->ref.token), "%s", job->token);
+	js_set_int(object, "id", r->id);
+	js_set_str(object, "op", "submit");
+	set_bytes(object, "name", name);
+	set_bytes(object, "comment", comment);
+	r->line = line_of(object);
+	free(name);
+	free(comment);
+}
+
+static void control(struct scheduler *base, enum op op, const struct job_ref *job, int signo,
+		    scheduler_done done, void *arg)
+{
+	struct request *r = enqueue((struct slurm *)base, op, done, arg);
+
+	r->ref = *job;
+	r->line = xasprintf("{\"id\":%lld,\"op\":\"%s\",\"token\":\"%s\",\"job_id\":%u,"
+			    "\"submit_time\":%lld,\"signo\":%d}\n",
+			    (long long)r->id, op_info[op].name, job->token, job->job_id,
+			    (long long)job->submit_time, signo);
+}
+
+static void slurm_release(struct scheduler *base, const struct job_ref *job, scheduler_done done,
+			  void *arg)
+{
+	control(base, OP_RELEASE, job, 0, done, arg);
+}
+
+static void slurm_signal(struct scheduler *base, const struct job_ref *job, int signo,
+			 scheduler_done done, void *arg)
+{
+	control(base, OP_SIGNAL, job, signo, done, arg);
+}
+
+static void slurm_cancel(struct scheduler *base, const struct job_ref *job, scheduler_done done,
+			 void *arg)
+{
+	control(base, OP_CANCEL, job, 0, done, arg);
+}
+
+static void slurm_poll(struct scheduler *base, scheduler_done done, void *arg)
+{
+	enqueue((struct slurm *)base, OP_POLL, done, arg);
+}
+
+/* --- life ---------------------------------------------------------------------------------- */
+static void unref(struct slurm *s)
+{
+	void (*closed)(void *arg) = s->closed;
+	void *arg = s->closed_arg;
+
+	if (--s->open_handles > 0)
+		return;
+	free(s->jobs);
+	free(s);
+	closed(arg);
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+	unref(handle->data);
+}
+
+static void on_helper_closed(void *arg)
+{
+	unref(arg);
+}
+
+static void slurm_close(struct scheduler *base, void (*closed)(void *arg), void *arg)
+{
+	struct slurm *s = (struct slurm *)base;
+
+	s->is_closing = true;
+	s->closed = closed;
+	s->closed_arg = arg;
+	queue_drop(&s->urgent);
+	queue_drop(&s->idle);
+	request_free(s->current);
+	s->current = NULL;
+	uv_close((uv_handle_t *)&s->deadline, on_timer_closed);
+	uv_close((uv_handle_t *)&s->kick, on_timer_closed);
+	helper_close(s->helper, on_helper_closed, s);
+}
+
+static const struct scheduler_ops slurm_ops = {
+	.name = "slurm",
+	.submit = slurm_submit,
+	.release = slurm_release,
+	.signal = slurm_signal,
+	.cancel = slurm_cancel,
+	.poll = slurm_poll,
+	.close = slurm_close,
+};
+
+struct scheduler *scheduler_slurm_create(uv_loop_t *loop, const char *helper_path,
+					 int64_t deadline_ms)
+{
+	struct slurm *s = xcalloc(1, sizeof(*s));
+
+	s->base.ops = &slurm_ops;
+	s->loop = loop;
+	s->deadline_ms = deadline_ms;
+	s->open_handles = 3;
+	queue_init(&s->urgent);
+	queue_init(&s->idle);
+	uv_timer_init(loop, &s->deadline);
+	uv_timer_init(loop, &s->kick);
+	s->deadline.data = s->kick.data = s;
+	s->helper = helper_create(loop, helper_path, WIRE_MAX_REPLY, &helper_events, s);
+	return &s->base;
+}
+
+bool scheduler_slurm_available(const char *helper_path)
+{
+	const char *conf = getenv("SLURM_CONF");
+
+	if (!conf || !conf[0])
+		conf = "/etc/slurm/slurm.conf";
+	return access(conf, R_OK) == 0 && access(helper_path, X_OK) == 0;
+}

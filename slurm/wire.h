@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* wire.h - what lbd and its helper lbd-slurm say to each other.
+ *
+ * One JSON object a line, in both directions; one request at a time. Both are of one build, so there
+ * is no version. Texts travel as in common/bytes.h: an environment may hold any bytes.
+ *
+ *   → {"id":N,"op":"submit", …job_request by member name…, "name","comment"}
+ *     {"id":N,"op":"release"|"signal"|"cancel","token":T,"job_id":J,"submit_time":S[,"signo":K]}
+ *     {"id":N,"op":"poll","have":S}      S: "last" of the poll reply that lbd still holds, or 0
+ *     {"id":N,"op":"info"}
+ *   ← {"id":N,"acting":true}             written just before Slurm is asked to change something: a
+ *                                        helper that dies before this line has done nothing
+ *     {"id":N,"result":W,"text":T, …}    W: ok refused gone down unclear
+ *        submit: "job_id", "submit_time"
+ *        poll:   "last", and "same":true or "jobs":[[…WIRE_ROW…], …]
+ *        info:   "version", "cluster", "min_job_age", "message_timeout", "kill_wait"
+ *
+ * A job carries its token in the comment, "lbd1:<ledger id>:<token>[ <user's comment>]", and in its
+ * name the first 12 digits of it, "lb-<run>-<digits>", for the eyes of people. */
+#ifndef SLURM_WIRE_H
+#define SLURM_WIRE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "slurm/scheduler.h"
+
+enum { WIRE_MAX_REQUEST = 16 << 20, WIRE_MAX_REPLY = 64 << 20, WIRE_NAME_DIGITS = 12 };
+
+enum wire_row {			/* one job of a poll reply, as an array: it is the bulk of the data */
+	WIRE_ROW_TOKEN, WIRE_ROW_LEDGER, WIRE_ROW_JOB_ID, WIRE_ROW_SUBMIT_TIME,
+	WIRE_ROW_STATE, WIRE_ROW_REASON, WIRE_ROW_EXIT_CODE, WIRE_ROW_HELD,
+	WIRE_ROW_START_TIME, WIRE_ROW_END_TIME, WIRE_ROW_RESTARTS, WIRE_ROW_NODES,
+	WIRE_ROW_COUNT
+};
+
+const char *wire_result_name(enum scheduler_result result);
+/* SCHEDULER_UNCLEAR when there is no such word. */
+enum scheduler_result wire_result_from_name(const char *name);
+
+/* Owned strings. */
+char *wire_comment(const struct job_request *job);
+char *wire_job_name(const struct job_request *job);
+/* Is this comment ours? Then its ids are in the outputs; else they are "". */
+bool wire_comment_parse(const char *comment, char ledger_id[LEDGER_ID_HEX + 1],
+			char token[TOKEN_HEX + 1]);
+
+/* One row of a poll reply. False when it is malformed (*out is zeroed then). */
+bool wire_row_parse(const json_t *row, struct job_status *out);
+
+#endif
