@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: MIT */
+/* test_kernels.c - each operation of the CPU backend by itself: gradients against finite
+ * differences of the forward operation, matrix products against a plain loop, and the same bits from
+ * any number of threads. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "common/mem.h"
+#include "kernels/cpu/cpu.h"
+#include "worker/lbworker/rng.h"
+
+static struct device *open_device(int threads)
+{
+	const struct backend_options options = { .threads = threads };
+	char why[BACKEND_TEXT_BYTES];
+	struct device *dev = backend_cpu.open(&options, why);
+
+	if (!dev)
+		fail_msg("%s", why);
+	return dev;
+}
+
+static float *noise(uint32_t tensor, size_t count)
+{
+	const struct rng rng = { .seed = 7, .tensor = tensor };
+	float *x = xmalloc(count * sizeof(float));
+
+	rng_normal(&rng, x, count, 1.0);
+	return x;
+}
+
+/* --- gradients ------------------------------------------------------------------------------ */
+
+/* An operation as y = f(x), and dx for dy = c: f and its gradient get x whole. */
+struct differentiable {
+	const char *name;
+	size_t inputs, outputs;
+	void (*forward)(struct device *dev, float *y, const float *x);
+	void (*backward)(struct device *dev, float *dx, const float *c, const float *x);
+};
+
+static double weighted(struct device *dev, const struct differentiable *op, const float *x,
+		       const float *c, float *y)
+{
+	double sum = 0;
+
+	op->forward(dev, y, x);
+	for (size_t i = 0; i < op->outputs; i++)
+		sum += (double)y[i] * (double)c[i];
+	return sum;
+}
+
+/* d(sum c y)/dx_i by a central difference of the fp32 forward pass. */
+static void check_differences(struct device *dev, const struct differentiable *op)
+{
+	const float h = 1e-2f;
+	float *x = noise(1, op->inputs), *c = noise(2, op->outputs);
+	float *y = xcalloc(op->outputs, sizeof(float)), *dx = xcalloc(op->inputs, sizeof(float));
+
+	op->backward(dev, dx, c, x);
+	for (size_t i = 0; i < op->inputs; i++) {
+		float kept = x[i], above = kept + h, below = kept - h;
+		x[i] = above;
+		double up = weighted(dev, op, x, c, y);
+		x[i] = below;
+		double down = weighted(dev, op, x, c, y);
+		x[i] = kept;
+		double slope = (up - down) / ((double)above - (double)below);
+		if (!(fabs(slope - (double)dx[i]) <= 2e-3 * (1.0 + fabs(slope))))
+			fail_msg("%s: input %zu: gradient %.6g, differences say %.6g", op->name, i,
+				 (double)dx[i], slope);
+	}
+	free(x);
+	free(c);
+	free(y);
+	free(dx);
+}
+
+enum { ROWS = 3, DIM = 21, WIDTH = 19, VOCAB = 35 };
+
+/* x = [rows x dim | weight] */
+static void norm_forward(struct device *dev, float *y, const float *x)
+{
+	float rstd[ROWS];
+	cpu_rmsnorm_forward(dev, y, rstd, NULL, x, NULL, x + ROWS * DIM, ROWS, DIM, 1e-5f);
+}
+
+static void norm_backward(struct device *dev, float *dx, const float *c, const float *x)
+{
+	float rstd[ROWS], y[ROWS * DIM];
+	const float *weight = x + ROWS * DIM;
+	cpu_rmsnorm_forward(dev, y, rstd, NULL, x, NULL, weight, ROWS, DIM, 1e-5f);
+	cpu_rmsnorm_backward(dev, dx, dx + ROWS * DIM, c, x, rstd, weight, ROWS, DIM, false);
+}
+
+static void swiglu_forward(struct device *dev, float *y, const float *x)
+{
+	cpu_swiglu_forward(dev, y, x, ROWS, WIDTH);
+}
+
+static void swiglu_backward(struct device *dev, float *dx, const float *c, const float *x)
+{
+	memcpy(dx, x, ROWS * 2 * WIDTH * sizeof(float));
+	cpu_swiglu_backward(dev, dx, c, dx, ROWS, WIDTH);	/* in place, as the model does */
+}
+
+static const struct attention grouped = { .batch = 2, .seq = 7, .heads = 4, .kv_heads = 2,
+					  .head_dim = 6 };
+enum { QKV = 2 * 7 * (4 + 2 * 2) * 6, ATTENDED = 2 * 7 * 4 * 6, LSE = 2 * 4 * 7 };
+
+static void attend_forward(struct device *dev, float *y, const float *x)
+{
+	float lse[LSE];
+	cpu_attention_forward(dev, y, lse, x, &grouped);
+}
+
+static void attend_backward(struct device *dev, float *dx, const float *c, const float *x)
+{
+	float lse[LSE], y[ATTENDED];
+	cpu_attention_forward(dev, y, lse, x, &grouped);
+	for (size_t i = 0; i < QKV; i++)
+		dx[i] = NAN;		/* it must be written whole */
+	cpu_attention_backward(dev, dx, c, y, lse, x, &grouped);
+}
+
+static void rope_table(float *table)
+{
+	for (size_t t = 0; t < grouped.seq; t++)
+		for (size_t i = 0; i < grouped.head_dim / 2; i++) {
+			double angle = (double)t * pow(10.0, -(double)i);
+			table[(t * grouped.head_dim / 2 + i) * 2] = (float)cos(angle);
+			table[(t * grouped.head_dim / 2 + i) * 2 + 1] = (float)sin(angle);
+		}
+}
+
+static void rope_forward(struct device *dev, float *y, const float *x)
+{
+	float table[7 * 6];
+	rope_table(table);
+	memcpy(y, x, QKV * sizeof(float));
+	cpu_rope(dev, y, table, &grouped, false);
+}
+
+static void rope_backward(struct device *dev, float *dx, const float *c, const float *x)
+{
+	float table[7 * 6];
+	(void)x;
+	rope_table(table);
+	memcpy(dx, c, QKV * sizeof(float));
+	cpu_rope(dev, dx, table, &grouped, true);
+}
+
+static const int32_t some_targets[ROWS] = { 0, 34, 17 };
+
+static void entropy_forward(struct device *dev, float *y, const float *x)
+{
+	float z[ROWS * VOCAB];
+	memcpy(z, x, sizeof(z));
+	cpu_cross_entropy(dev, y, z, some_targets, ROWS, VOCAB, 0.0f);
+	assert_memory_equal(z, x, sizeof(z));
+}
+
+/* The operation has one scale for all rows, so each row is done alone with its own. */
+static void entropy_backward(struct device *dev, float *dx, const float *c, const float *x)
+{
+	float loss;
+	memcpy(dx, x, ROWS * VOCAB * sizeof(float));
+	for (size_t r = 0; r < ROWS; r++)
+		cpu_cross_entropy(dev, &loss, dx + r * VOCAB, some_targets + r, 1, VOCAB, c[r]);
+}
+
+static const int32_t some_tokens[5] = { 2, 0, 2, 3, 2 };
+
+static void embed_forward(struct device *dev, float *y, const float *x)
+{
+	cpu_embed_forward(dev, y, x, some_tokens, 5, DIM);
+}
+
+static void embed_backward(struct device *dev, float *dx, const float *c, const float *x)
+{
+	(void)x;
+	cpu_embed_backward(dev, dx, c, some_tokens, 5, DIM);
+}
+
+static void test_gradients(void **state)
+{
+	static const struct differentiable ops[] = {
+		{ "rmsnorm", ROWS * DIM + DIM, ROWS * DIM, norm_forward, norm_backward },
+		{ "swiglu", ROWS * 2 * WIDTH, ROWS * WIDTH, swiglu_forward, swiglu_backward },
+		{ "attention", QKV, ATTENDED, attend_forward, attend_backward },
+		{ "rope", QKV, QKV, rope_forward, rope_backward },
+		{ "cross_entropy", ROWS * VOCAB, ROWS, entropy_forward, entropy_backward },
+		{ "embedding", 4 * DIM, 5 * DIM, embed_forward, embed_backward },
+	};
+	struct device *dev = open_device(2);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
+		check_differences(dev, &ops[i]);
+	backend_cpu.close(dev);
+}
+
+/* The residual's gradient is added to, the sum in front of the norm is what is normed. */
+static void test_norm_residual(void **state)
+{
+	struct device *dev = open_device(2);
+	float *x = noise(1, ROWS * DIM), *delta = noise(2, ROWS * DIM), *w = noise(3, DIM);
+	float sum[ROWS * DIM], out[ROWS * DIM], plain[ROWS * DIM], rstd[ROWS];
+	float dx[ROWS * DIM], base[ROWS * DIM] = { 0 }, dw[DIM], twice[DIM];
+
+	(void)state;
+	cpu_rmsnorm_forward(dev, out, rstd, sum, x, delta, w, ROWS, DIM, 1e-5f);
+	for (size_t i = 0; i < ROWS * DIM; i++)
+		assert_true(sum[i] == x[i] + delta[i]);
+	cpu_rmsnorm_forward(dev, plain, rstd, NULL, sum, NULL, w, ROWS, DIM, 1e-5f);
+	assert_memory_equal(out, plain, sizeof(out));
+	for (size_t i = 0; i < ROWS * DIM; i++)
+		dx[i] = 100.0f;
+	cpu_rmsnorm_backward(dev, base, dw, delta, sum, rstd, w, ROWS, DIM, false);
+	memcpy(twice, dw, sizeof(dw));
+	cpu_rmsnorm_backward(dev, dx, twice, delta, sum, rstd, w, ROWS, DIM, true);
+	for (size_t i = 0; i < ROWS * DIM; i++)
+		assert_true(fabsf(dx[i] - 100.0f - base[i]) < 1e-4f);
+	for (size_t i = 0; i < DIM; i++)
+		assert_true(twice[i] == dw[i] + dw[i]);
+	free(x);
+	free(delta);
+	free(w);
+	backend_cpu.close(dev);
+}
+
+/* --- matrix products ------------------------------------------------------------------------ */
+
+static void check_product(struct device *dev, const struct gemm *g, const float *before)
+{
+	for (size_t i = 0; i < g->m; i++)
+		for (size_t j = 0; j < g->n; j++) {
+			double want = g->beta * before[i * g->ldc + j], size = 1;
+			for (size_t p = 0; p < g->k; p++) {
+				double a = g->a[g->trans_a ? p * g->lda + i : i * g->lda + p];
+				double b = g->b[g->trans_b ? j * g->ldb + p : p * g->ldb + j];
+				want += a * b;
+				size += fabs(a * b);
+			}
+			if (!(fabs((double)g->c[i * g->ldc + j] - want) <= 2e-6 * size))
+				fail_msg("%s %zux%zux%zu %c%c: C[%zu,%zu] = %g, not %g",
+					 dev->sgemm ? "oneDNN" : "portable", g->m, g->n, g->k,
+					 g->trans_a ? 'T' : 'N', g->trans_b ? 'T' : 'N', i, j,
+					 (double)g->c[i * g->ldc + j], want);
+		}
+}
+
+static void run_product(struct device *dev, const size_t size[3], unsigned flags)
+{
+	struct gemm g = { .m = size[0], .n = size[1], .k = size[2], .trans_a = flags & 1,
+			  .trans_b = flags & 2, .beta = flags & 4 ? 1.0f : 0.0f };
+	size_t pad = 3;
+
+	g.lda = (g.trans_a ? g.m : g.k) + pad;
+	g.ldb = (g.trans_b ? g.k : g.n) + pad;
+	g.ldc = g.n + pad;
+	float *a = noise(1, g.lda * (g.trans_a ? g.k : g.m));
+	float *b = noise(2, g.ldb * (g.trans_b ? g.n : g.k));
+	float *c = noise(3, g.ldc * g.m), *before = noise(3, g.ldc * g.m);
+	g.a = a;
+	g.b = b;
+	g.c = c;
+	if (g.beta == 0.0f)
+		c[0] = NAN;		/* C must not be read */
+	cpu_gemm(dev, &g);
+	check_product(dev, &g, before);
+	for (size_t i = 0; i < g.m; i++)	/* nothing between the rows was touched */
+		assert_memory_equal(c + i * g.ldc + g.n, before + i * g.ldc + g.n,
+				    pad * sizeof(float));
+	free(a);
+	free(b);
+	free(c);
+	free(before);
+}
+
+static void test_products(void **state)
+{
+	static const size_t sizes[][3] = { { 1, 1, 1 }, { 7, 17, 5 }, { 64, 48, 300 },
+					   { 200, 30, 64 }, { 13, 500, 33 } };
+	struct device *dev = open_device(3);
+	sgemm_function *library = dev->sgemm;
+
+	(void)state;
+	for (int portable = 0; portable < 2; portable++) {
+		dev->sgemm = portable ? NULL : library;
+		for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+			for (unsigned flags = 0; flags < 8; flags++)
+				run_product(dev, sizes[i], flags);
+	}
+	dev->sgemm = library;
+	backend_cpu.close(dev);
+}
+
+/* A product large enough for many tiles: the same bits from 1 and from 4 threads. */
+static void test_product_threads(void **state)
+{
+	enum { M = 640, N = 1000, K = 512 };
+	float *a = noise(1, (size_t)M * K), *b = noise(2, (size_t)K * N);
+	float *c[2];
+
+	(void)state;
+	for (int portable = 0; portable < 2; portable++) {
+		for (int i = 0; i < 2; i++) {
+			struct device *dev = open_device(i ? 4 : 1);
+			if (portable)
+				dev->sgemm = NULL;
+			c[i] = xcalloc((size_t)M * N, sizeof(float));
+			const struct gemm g = { .m = M, .n = N, .k = K, .a = a, .b = b, .c = c[i],
+						.lda = K, .ldb = N, .ldc = N };
+			cpu_gemm(dev, &g);
+			backend_cpu.close(dev);
+		}
+		assert_memory_equal(c[0], c[1], (size_t)M * N * sizeof(float));
+		free(c[0]);
+		free(c[1]);
+	}
+	free(a);
+	free(b);
+}
+
+/* --- the rest ------------------------------------------------------------------------------- */
+
+static void test_adamw(void **state)
+{
+	enum { COUNT = 70001 };		/* more than one task, and a tail */
+	const struct adamw a = { .lr = 0.01f, .beta1 = 0.9f, .beta2 = 0.95f, .eps = 1e-8f,
+				 .weight_decay = 0.1f, .grad_scale = 0.5f, .step = 3 };
+	struct device *dev = open_device(2);
+	float *w = noise(1, COUNT), *m = noise(2, COUNT), *v = noise(3, COUNT);
+	float *g = noise(4, COUNT), *old = noise(1, COUNT), *old_m = noise(2, COUNT);
+
+	(void)state;
+	for (size_t i = 0; i < COUNT; i++)
+		v[i] *= v[i];
+	float *old_v = xmalloc(COUNT * sizeof(float));
+	memcpy(old_v, v, COUNT * sizeof(float));
+	cpu_adamw(dev, w, m, v, g, COUNT, &a);
+	for (size_t i = 0; i < COUNT; i++) {
+		double grad = 0.5 * (double)g[i];
+		double mean = 0.9 * (double)old_m[i] + 0.1 * grad;
+		double square = 0.95 * (double)old_v[i] + 0.05 * grad * grad;
+		double direction = mean / (1 - pow(0.9, 3)) /
+				   (sqrt(square / (1 - pow(0.95, 3))) + 1e-8);
+		double want = (double)old[i] - 0.01 * (direction + 0.1 * (double)old[i]);
+		assert_true(fabs((double)m[i] - mean) <= 1e-5);
+		assert_true(fabs((double)v[i] - square) <= 1e-5 * (1 + square));
+		assert_true(fabs((double)w[i] - want) <= 1e-5 * (1 + fabs(direction)));
+	}
+	free(w);
+	free(m);
+	free(v);
+	free(g);
+	free(old);
+	free(old_m);
+	free(old_v);
+	backend_cpu.close(dev);
+}
+
+static void test_sum_squares(void **state)
+{
+	const size_t count = ((size_t)3 << 20) + 77;
+	float *x = noise(1, count);
+	double want = 0, have[2];
+
+	(void)state;
+	for (size_t i = 0; i < count; i++)
+		want += (double)x[i] * (double)x[i];
+	for (int i = 0; i < 2; i++) {
+		struct device *dev = open_device(i ? 3 : 1);
+		have[i] = cpu_sum_squares(dev, x, count);
+		backend_cpu.close(dev);
+	}
+	assert_true(have[0] == have[1]);
+	assert_true(fabs(have[0] - want) <= 1e-6 * want);
+	free(x);
+}
+
+static void test_exp(void **state)
+{
+	(void)state;
+	for (double x = -87; x <= 88; x += 0.01) {
+		double have = (double)cpu_exp((float)x), want = exp((double)(float)x);
+		assert_true(fabs(have - want) <= 3e-7 * want);
+	}
+	assert_true(isnan(cpu_exp(NAN)));
+}
+
+/* A logit that is no number must show in the loss. */
+static void test_nan_shows(void **state)
+{
+	struct device *dev = open_device(1);
+	float z[VOCAB] = { 0 }, loss;
+	const int32_t target = 1;
+
+	(void)state;
+	z[20] = NAN;
+	cpu_cross_entropy(dev, &loss, z, &target, 1, VOCAB, 1.0f);
+	assert_false(isfinite(loss));
+	backend_cpu.close(dev);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_gradients),
+		cmocka_unit_test(test_norm_residual),
+		cmocka_unit_test(test_products),
+		cmocka_unit_test(test_product_threads),
+		cmocka_unit_test(test_adamw),
+		cmocka_unit_test(test_sum_squares),
+		cmocka_unit_test(test_exp),
+		cmocka_unit_test(test_nan_shows),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* test_schedule.c - learning rates by step, and which checkpoints stay. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "worker/lbworker/retention.h"
+#include "worker/lbworker/schedule.h"
+
+static void test_rates(void **state)
+{
+	const struct schedule linear = { .peak = 1, .warmup_steps = 4, .steps = 13,
+					 .decay_ratio = -1, .decay = SCHEDULE_LINEAR };
+	const struct schedule cosine = { .peak = 2, .warmup_steps = 0, .steps = 9,
+					 .decay_ratio = -1, .decay = SCHEDULE_COSINE,
+					 .min_factor = 0.1 };
+	const struct schedule plateau = { .peak = 1, .warmup_steps = 2, .steps = 20,
+					  .decay_ratio = 0.25, .decay = SCHEDULE_LINEAR };
+	static const struct {
+		int which;
+		int64_t step;
+		double want;
+	} cases[] = {
+		{ 0, 1, 0.25 }, { 0, 4, 1 }, { 0, 5, 0.9 }, { 0, 9, 0.5 }, { 0, 13, 0.1 },
+		{ 1, 5, 2 * (0.1 + 0.9 * 0.5) }, { 1, 10, 0.2 }, { 1, 1000, 0.2 },
+		{ 2, 1, 0.5 }, { 2, 2, 1 }, { 2, 15, 1 }, { 2, 16, 1 - 1.0 / 6 },
+		{ 2, 20, 1 - 5.0 / 6 },
+	};
+	const struct schedule *const schedules[] = { &linear, &cosine, &plateau };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		double have = schedule_lr(schedules[cases[i].which], cases[i].step);
+		if (fabs(have - cases[i].want) > 1e-12)
+			fail_msg("case %zu: %g, not %g", i, have, cases[i].want);
+	}
+}
+
+static void test_retention(void **state)
+{
+	(void)state;
+	assert_true(retention_keeps(10, 0, 1, 0));	/* the newest two stay always */
+	assert_true(retention_keeps(10, 1, 1, 0));
+	assert_false(retention_keeps(10, 2, 1, 0));
+	assert_true(retention_keeps(10, 2, 3, 0));
+	assert_false(retention_keeps(10, 3, 3, 0));
+	assert_true(retention_keeps(10, 1000, 0, 0));	/* 0: all */
+	assert_true(retention_keeps(1000, 50, 3, 500));
+	assert_false(retention_keeps(750, 50, 3, 500));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rates),
+		cmocka_unit_test(test_retention),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
