@@ -1,0 +1,240 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# trainer.t - lbworker as a person and lbrun use it: exact resume after kill -9, orders, hostile
+# configs, shards and checkpoints.  B=build prove --exec sh tests/system/trainer.t
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+B=${B:-build}
+T=$(mktemp -d "${TMPDIR:-/tmp}/lb-trainer.XXXXXX") || exit 1
+worker=
+cleanup() {
+	[ -z "$worker" ] || kill -KILL "$worker" 2>/dev/null
+	rm -rf "$T"
+}
+trap cleanup EXIT
+trap 'exit 130' HUP INT TERM
+unset LB_SOCKET LB_RUN LB_ATTEMPT LB_LAUNCH LB_RUN_DIR LB_CHECKPOINT_DIR LB_RESUME_FROM
+
+count=0
+ok() { # ok STATUS NAME
+	count=$((count + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $count - $2"
+	else
+		echo "not ok $count - $2"
+		[ ! -s "$T/err" ] || sed 's/^/# stderr: /' "$T/err"
+	fi
+}
+is() { # is HAVE WANT NAME
+	[ "$1" = "$2" ]
+	ok $? "$3"
+	[ "$1" = "$2" ] || printf '# have: %s\n# want: %s\n' "$1" "$2"
+}
+
+awk 'BEGIN { srand(3); for (i = 0; i < 30000; i++) printf "%c", 97 + int(rand() * rand() * 26) }' \
+	>"$T/text"
+cat >"$T/small.toml" <<-END
+	[run]
+	name = "read-by-others"
+	[model]
+	flavor = "debugmodel"
+	[lr_scheduler]
+	warmup_steps = 5
+	[training]
+	dataset_path = "$T/text.tokens"
+	local_batch_size = 4
+	global_batch_size = 8
+	seq_len = 64
+	steps = 40
+	threads = 2
+	[checkpoint]
+	interval = 10
+	keep_latest_k = 0
+	[metrics]
+	log_freq = 1
+	[job]
+	dump_folder = "$T/unused"
+END
+lbworker() { "$B/lbworker" "$@"; }
+train() { lbworker train "$T/small.toml" "$@"; }
+# The losses a log tells, one "step loss" a line, the last word on each step.
+losses() { cat "$@" | sed -n 's/^\(step [0-9]*\)\/[0-9]* \(loss [0-9.]*\) .*/\1 \2/p' |
+	awk '{ line[$2] = $0 } END { for (s in line) print line[s] }' | sort -k2n; }
+
+lbworker prepare --out "$T/text.tokens" "$T/text" >"$T/out" 2>"$T/err"
+ok $? "prepare writes a shard"
+
+# --- a whole training, and the same one killed and resumed ---------------------------------------
+train --job.dump_folder "$T/whole" >"$T/whole.log" 2>"$T/err"
+ok $? "a training ends with status 0"
+is "$(losses "$T/whole.log" | wc -l)" 40 "every step is told"
+is "$(echo $(ls "$T/whole/checkpoints"))" \
+	"step-00000010 step-00000020 step-00000030 step-00000040" "checkpoints at each interval"
+first=$(losses "$T/whole.log" | sed -n '1s/.* //p')
+last=$(losses "$T/whole.log" | sed -n '$s/.* //p')
+awk "BEGIN { exit !($last < $first - 0.5) }"
+ok $? "the loss falls ($first to $last)"
+
+# Killed at given lines of its output, between and during saves; the pipe paces it.
+kill_after() { # kill_after FOLDER PATTERN LOG: SIGKILL once a line matches
+	rm -f "$T/pipe"
+	mkfifo "$T/pipe"
+	"$B/lbworker" train "$T/small.toml" --job.dump_folder "$1" >"$T/pipe" 2>>"$T/err" &
+	worker=$!
+	while read -r line; do
+		printf '%s\n' "$line"
+		case $line in
+		$2) kill -KILL "$worker" ; break ;;
+		esac
+	done <"$T/pipe" >"$3"
+	wait "$worker" 2>/dev/null
+	killed=$?
+	worker=
+}
+for at in 3 10 17 29; do
+	: >"$T/err"
+	kill_after "$T/killed$at" "step $at/*" "$T/killed$at.log"
+	is $killed 137 "kill -9 at step $at hits"
+	train --job.dump_folder "$T/killed$at" >"$T/resumed$at.log" 2>>"$T/err"
+	ok $? "started again, it ends well"
+	losses "$T/whole.log" >"$T/want"
+	losses "$T/killed$at.log" "$T/resumed$at.log" >"$T/have"
+	cmp "$T/want" "$T/have" >>"$T/err" 2>&1
+	ok $? "its losses are those of the undisturbed one"
+	for file in model.safetensors optimizer.safetensors; do
+		cmp "$T/whole/checkpoints/step-00000040/$file" \
+			"$T/killed$at/checkpoints/step-00000040/$file" >>"$T/err" 2>&1
+		ok $? "its $file is the same to the bit"
+	done
+done
+
+train --job.dump_folder "$T/one" --training.threads 1 >"$T/one.log" 2>"$T/err"
+cmp "$T/whole/checkpoints/step-00000040/model.safetensors" \
+	"$T/one/checkpoints/step-00000040/model.safetensors" >>"$T/err" 2>&1
+ok $? "one thread gives the same bits as two"
+
+# --- orders ---------------------------------------------------------------------------------------
+rm -f "$T/pipe"
+mkfifo "$T/pipe"
+"$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/stopped" --training.steps 1000000 \
+	>"$T/pipe" 2>"$T/err" &
+worker=$!
+while read -r line; do
+	printf '%s\n' "$line"
+	case $line in "step 5/"*) kill -TERM "$worker" ;; esac
+done <"$T/pipe" >"$T/stopped.log"
+wait "$worker"
+status=$?
+worker=
+is $status 0 "SIGTERM: a checkpoint, then status 0"
+is "$(tail -n 1 "$T/stopped.log")" "stopped" "and it says so"
+newest=$(ls "$T/stopped/checkpoints" | tail -n 1)
+step=$(sed -n 's/^step \([0-9]*\)\/.*/\1/p' "$T/stopped.log" | tail -n 1)
+is "$newest" "$(printf 'step-%08d' "$step")" "the checkpoint is of the last step"
+
+LB_CHECKPOINT_DIR=$T/given/deep train --training.steps 5 >"$T/out" 2>"$T/err"
+[ -d "$T/given/deep/step-00000005" ] && [ ! -e "$T/unused" ]
+ok $? "LB_CHECKPOINT_DIR overrides the folder of the config"
+LB_RESUME_FROM=$T/whole/checkpoints/step-00000020 LB_CHECKPOINT_DIR=$T/other \
+	train >"$T/out" 2>"$T/err"
+cmp "$T/whole/checkpoints/step-00000040/model.safetensors" \
+	"$T/other/step-00000040/model.safetensors" >>"$T/err" 2>&1
+ok $? "LB_RESUME_FROM goes on from there, to the same bits"
+
+train --job.dump_folder "$T/few" --checkpoint.interval 2 --checkpoint.keep_latest_k 2 \
+	--checkpoint.keep_every 15 --training.steps 32 >"$T/out" 2>"$T/err"
+is "$(echo $(ls "$T/few/checkpoints"))" "step-00000030 step-00000032" \
+	"retention keeps the latest two and multiples of keep_every"
+
+# --- checkpoints that do not hold -----------------------------------------------------------------
+flip() { printf '\377' | dd of="$1" bs=1 seek=9000 conv=notrunc 2>/dev/null; }
+cp -r "$T/whole" "$T/bent"
+flip "$T/bent/checkpoints/step-00000040/optimizer.safetensors"
+train --job.dump_folder "$T/bent" >"$T/out" 2>"$T/err"
+status=$?
+grep -q "step-00000040 is passed over" "$T/err" && grep -q "^resumed from.*step-00000030" "$T/out"
+ok $? "a flipped bit: that checkpoint is passed over, and said"
+is $status 0 "and the training ends well"
+cmp "$T/whole/checkpoints/step-00000040/model.safetensors" \
+	"$T/bent/checkpoints/step-00000040/model.safetensors" >>"$T/err" 2>&1
+ok $? "with the damaged one replaced"
+
+for one in "$T"/bent/checkpoints/step-*; do flip "$one/model.safetensors"; done
+train --job.dump_folder "$T/bent" >"$T/out" 2>"$T/err"
+status=$?
+[ $status != 0 ] && ! grep -q '^step ' "$T/out"
+ok $? "no valid checkpoint among several: it stops, and never starts from 0"
+LB_RESUME_FROM=$T/bent/checkpoints/step-00000040 train >"$T/out" 2>"$T/err"
+status=$?
+[ $status != 0 ] && ! grep -q '^step ' "$T/out" && grep -q LB_RESUME_FROM "$T/err"
+ok $? "LB_RESUME_FROM that does not hold: it stops"
+LB_RESUME_FROM=$T/nowhere train >"$T/out" 2>"$T/err"
+status=$?
+[ $status != 0 ] && ! grep -q '^step ' "$T/out"
+ok $? "LB_RESUME_FROM that does not exist: it stops"
+for other in "training.seq_len=16" "training.seed=9"; do
+	train --job.dump_folder "$T/whole" "--$other" >"$T/out" 2>"$T/err"
+	is "$? $(grep -c "${other%%=*}" "$T/err")" "2 1" "resuming with another ${other%%=*} is refused"
+done
+LB_RESUME_FROM=$T/whole/checkpoints/step-00000010 train --model.flavor bytes-4M \
+	>"$T/out" 2>"$T/err"
+is "$? $(grep -c 'the model needs F32 256x256' "$T/err")" "2 1" "a checkpoint of another shape is refused"
+
+# --- bad input: one line, status 2 ----------------------------------------------------------------
+refused() { # refused NAME PATTERN: "$T/err" is one line with the pattern, status was 2
+	[ "$status" = 2 ] && [ "$(wc -l <"$T/err")" = 1 ] && grep -q -- "$2" "$T/err"
+	ok $? "$1"
+}
+bad_config() { # bad_config LINE PATTERN
+	printf '%s\n' "$1" | cat "$T/small.toml" - >"$T/bad.toml"
+	lbworker train "$T/bad.toml" >"$T/out" 2>"$T/err"
+	status=$?
+	refused "config: $1" "$2"
+}
+bad_config '[optimizer]
+lrr = 1' 'bad.toml:22: optimizer.lrr.*lr'
+bad_config '[optimiser]
+lr = 1' 'bad.toml:21: optimiser'
+bad_config '[optimizer]
+lr = "fast"' 'bad.toml:22: optimizer.lr'
+bad_config '[optimizer]
+name = "SGD"' 'AdamW'
+bad_config '[optimizer' 'bad.toml:21'
+for pair in training.steps=0 training.seq_len=-5 training.global_batch_size=3 model.flavor=70B \
+	training.dataset_path="$T/none" lr_scheduler.warmup_steps=100 model.name=neox; do
+	train "--$pair" >"$T/out" 2>"$T/err"
+	status=$?
+	refused "$pair" "${pair%%=*}"
+done
+head -c 1000 "$T/text.tokens" >"$T/cut.tokens"
+train --training.dataset_path "$T/cut.tokens" >"$T/out" 2>"$T/err"
+status=$?
+refused "a shard cut short" "cut.tokens.*cut short"
+lbworker train "$T/no-such.toml" >"$T/out" 2>"$T/err"
+status=$?
+refused "no such config" "no-such.toml"
+lbworker train >"$T/out" 2>"$T/err"
+status=$?
+refused "train without a config" "config"
+lbworker trian >"$T/out" 2>"$T/err"
+status=$?
+refused "a misspelt command" "did you mean train"
+
+train --check >"$T/out" 2>"$T/err"
+status=$?
+[ $status = 0 ] && grep -q '^steps = 40$' "$T/out" && ! grep -q '^\[run\]' "$T/out"
+ok $? "--check prints the effective config and trains nothing"
+lbworker train "$T/out" --check 2>"$T/err" | cmp - "$T/out" >>"$T/err" 2>&1
+ok $? "which reads back as itself"
+
+train --job.dump_folder "$T/wild" --optimizer.lr 100 --model.init_std 10 --training.max_norm 0 \
+	--lr_scheduler.warmup_steps 0 >"$T/out" 2>"$T/err"
+is "$? $(grep -c 'diverged' "$T/err")" "3 1" "a loss that is no number: status 3"
+[ ! -e "$T/wild/checkpoints/step-00000040" ]
+ok $? "and no checkpoint of it"
+
+if command -v ldd >/dev/null; then
+	ldd "$B/lbworker" | grep -q dnnl
+	is $? 1 "lbworker starts where oneDNN is not installed"
+fi
+echo "1..$count"

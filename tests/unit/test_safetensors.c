@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* test_safetensors.c - a file goes out and comes back; headers that lie are refused in one line. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "worker/lbworker/safetensors.h"
+
+static char path[] = "/tmp/lb-test-safetensors.XXXXXX";
+
+static int make_file(void **state)
+{
+	int fd = mkstemp(path);
+	(void)state;
+	return fd < 0 ? -1 : close(fd);
+}
+
+static int remove_file(void **state)
+{
+	(void)state;
+	return unlink(path);
+}
+
+static void test_round_trip(void **state)
+{
+	static const float a[6] = { 1, 2, 3, 4, 5, 6 };
+	static const int32_t b[2] = { -7, 8 };
+	static const char *const metadata[] = { "format", "pt", NULL };
+	const struct st_tensor out[] = {
+		{ .name = "a", .type = ST_F32, .dimensions = 2, .shape = { 2, 3 }, .data = a },
+		{ .name = "b.\"odd\"", .type = ST_I32, .dimensions = 1, .shape = { 2 }, .data = b },
+		{ .name = "empty", .type = ST_F32, .dimensions = 1, .shape = { 0 }, .data = NULL },
+	};
+	static const uint64_t shape_a[ST_MAX_DIMENSIONS] = { 2, 3 }, shape_b[ST_MAX_DIMENSIONS] = { 2 };
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(st_write(path, out, 3, metadata, &err), 0);
+	struct st_file *file = st_open(path, &err);
+	if (!file)
+		fail_msg("%s", err.text);
+	assert_int_equal(st_count(file), 3);
+	assert_memory_equal(st_find(file, "a", ST_F32, shape_a, &err)->data, a, sizeof(a));
+	assert_memory_equal(st_find(file, "b.\"odd\"", ST_I32, shape_b, &err)->data, b, sizeof(b));
+	assert_null(st_find(file, "c", ST_F32, shape_a, &err));
+	assert_non_null(strstr(err.text, "no tensor c"));
+	err_clear(&err);
+	assert_null(st_find(file, "a", ST_F32, shape_b, &err));
+	assert_non_null(strstr(err.text, "a is F32 2x3, the model needs F32 2"));
+	st_close(file);
+}
+
+static void write_raw(uint64_t header_bytes, const char *header, size_t data_bytes)
+{
+	FILE *out = fopen(path, "wb");
+	assert_non_null(out);
+	fwrite(&header_bytes, sizeof(header_bytes), 1, out);
+	fwrite(header, strlen(header), 1, out);
+	for (size_t i = 0; i < data_bytes; i++)
+		fputc(0, out);
+	assert_int_equal(fclose(out), 0);
+}
+
+static void test_hostile(void **state)
+{
+	static const struct {
+		const char *header;
+		uint64_t length;	/* 0: the true one */
+		size_t data;
+		const char *says;
+	} cases[] = {
+		{ "{}", UINT64_MAX, 0, "cut short" },
+		{ "{}", 3, 0, "cut short" },
+		{ "", 0, 0, "cut short" },
+		{ "{", 0, 0, "header" },
+		{ "[]", 0, 0, "no JSON object" },
+		{ "{\"a\":1}", 0, 0, "missing" },
+		{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}", 0, 4, "missing" },
+		{ "{\"a\":{\"dtype\":\"F16\",\"shape\":[1],\"data_offsets\":[0,2]}}", 0, 2, "F16" },
+		{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", 0, 4, "no size" },
+		{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[\"1\"],\"data_offsets\":[0,4]}}", 0, 4,
+		  "no size" },
+		{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1],\"data_offsets\":[0,4]}}", 0, 4,
+		  "at most 4" },
+		{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,0]}}", 0, 4, "outside" },
+		{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,8]}}", 0, 4, "outside" },
+		{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[-4,0]}}", 0, 4, "outside" },
+		{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,4]}}", 0, 4, "disagree" },
+		{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[4611686018427387904,4],\"data_offsets\":[0,0]}}",
+		  0, 0, "disagree" },
+		{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 0, 9,
+		  "belong to no tensor" },
+		{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4,8]}}", 0, 8, "gap" },
+		{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
+		  "\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 0, 4, "overlaps" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct err err = { 0 };
+		write_raw(cases[i].length ? cases[i].length : strlen(cases[i].header),
+			  cases[i].header, cases[i].data);
+		struct st_file *file = st_open(path, &err);
+		if (file || !strstr(err.text, cases[i].says) || !strstr(err.text, path))
+			fail_msg("case %zu: wanted \"%s\", got \"%s\"", i, cases[i].says, err.text);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_round_trip),
+		cmocka_unit_test(test_hostile),
+	};
+	return cmocka_run_group_tests(tests, make_file, remove_file);
+}
