@@ -189,7 +189,7 @@ bad_config() { # bad_config LINE PATTERN
 	printf '%s\n' "$1" | cat "$T/small.toml" - >"$T/bad.toml"
 	lbworker train "$T/bad.toml" >"$T/out" 2>"$T/err"
 	status=$?
-	refused "config: $1" "$2"
+	refused "config: $(echo $1)" "$2"
 }
 bad_config '[optimizer]
 lrr = 1' 'bad.toml:22: optimizer.lrr.*lr'
