@@ -22,7 +22,8 @@ static void *field_of(const struct key *key, void *out)
 
 static void path_of(const struct key *key, char out[PATH_MAX_BYTES])
 {
-	snprintf(out, PATH_MAX_BYTES, "%s%s%s", key->section, key->section[0] ? "." : "", key->name);
+	snprintf(out, PATH_MAX_BYTES, "%s%s%s", key->section, key->section[0] ? "." : "",
+		 key->name);
 }
 
 int keys_refuse(const struct toml *toml, const char *path, const char *what, struct err *err)
@@ -48,7 +49,8 @@ static void say_number(const struct key *key, const char *kind, char what[WHAT_M
 	else if (key->max >= untold_max)
 		snprintf(what, WHAT_MAX, "must be %s of at least %.15g", kind, key->min);
 	else
-		snprintf(what, WHAT_MAX, "must be %s from %.15g to %.15g", kind, key->min, key->max);
+		snprintf(what, WHAT_MAX, "must be %s from %.15g to %.15g", kind, key->min,
+			 key->max);
 }
 
 static int read_bool(const struct key *key, const json_t *value, void *field, char what[WHAT_MAX])
@@ -200,8 +202,9 @@ static int read_strings(const struct key *key, const json_t *value, void *field,
 	}
 	free_strings(list);
 	list->items = xcalloc(json_array_size(value) + 1, sizeof(list->items[0]));
-	json_array_foreach(value, i, item)
+	json_array_foreach(value, i, item) {
 		list->items[list->count++] = xstrdup(json_string_value(item));
+	}
 	return 0;
 }
 
@@ -223,8 +226,9 @@ static int read_ints(const struct key *key, const json_t *value, void *field, ch
 	free(list->items);
 	list->items = xcalloc(json_array_size(value) + 1, sizeof(list->items[0]));
 	list->count = json_array_size(value);
-	json_array_foreach(value, i, item)
+	json_array_foreach(value, i, item) {
 		list->items[i] = json_integer_value(item);
+	}
 	return 0;
 }
 
@@ -426,13 +430,13 @@ static int refuse_section(const struct unknown *u, const char *path, struct err 
 	return keys_refuse(u->toml, path, what, err);
 }
 
-static int check_table(const struct unknown *u, const json_t *table, const char *section,
+static int check_table(const struct unknown *u, json_t *table, const char *section,
 		       struct err *err)
 {
 	const char *name;
 	json_t *value;
 
-	json_object_foreach((json_t *)(uintptr_t)table, name, value) {
+	json_object_foreach(table, name, value) {
 		char path[PATH_MAX_BYTES];
 		int rc = 0;
 
