@@ -47,7 +47,7 @@ static const struct option_row logs_options[] = {
 };
 
 static const struct option_row kill_options[] = {
-	{"now", 0, OPTION_FLAG, FIELD(now), NULL, "at once, without time for a last checkpoint"},
+	{"now", 0, OPTION_FLAG, FIELD(now), NULL, "at once: give the trainer no time to end by itself"},
 	{"reason", 0, OPTION_TEXT, FIELD(reason), "TEXT", "why; kept in the run's events"},
 	END_ROW,
 };

@@ -54,8 +54,9 @@ static void ls_print(const struct ctl *ctl, const json_t *runs)
 	size_t i;
 
 	table_init(&table, ls_columns, LS_COUNT);
-	json_array_foreach(runs, i, run)
+	json_array_foreach(runs, i, run) {
 		ls_row(&table, run, now_ms, &ctl->out);
+	}
 	table_print(&table, &ctl->out, stdout);
 	table_fini(&table);
 }
@@ -120,8 +121,9 @@ static void events_print(const struct ctl *ctl, const json_t *events, bool with_
 			columns[count++] = events_columns[c];
 	}
 	table_init(&table, columns, count);
-	json_array_foreach(events, i, event)
+	json_array_foreach(events, i, event) {
 		events_row(&table, event, with_run, &ctl->out);
+	}
 	table_print(&table, &ctl->out, stdout);
 	table_fini(&table);
 }

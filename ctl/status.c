@@ -186,8 +186,9 @@ static void show_job(const struct ctl *ctl, const json_t *attempt)
 
 	if (job > 0)
 		printf(", job %lld", (long long)job);
-	json_array_foreach(json_object_get(attempt, "nodes"), i, node)
+	json_array_foreach(json_object_get(attempt, "nodes"), i, node) {
 		show(ctl, i == 0 ? " on " : ",", json_string_value(node));
+	}
 }
 
 static void show_attempt(const struct ctl *ctl, const json_t *attempt)
@@ -209,8 +210,9 @@ static void show_attempt(const struct ctl *ctl, const json_t *attempt)
 	show_duration(attempt);
 	show_job(ctl, attempt);
 	putchar('\n');
-	json_array_foreach(json_object_get(attempt, "launches"), i, launch)
+	json_array_foreach(json_object_get(attempt, "launches"), i, launch) {
 		show_launch(ctl, launch);
+	}
 }
 
 /* What most people want to do next, by state. */
@@ -249,8 +251,9 @@ static void show_page(const struct ctl *ctl, const json_t *run, const struct his
 	show_speed(ctl, run, &p);
 	show_checkpoint(ctl, run);
 	show_origin(ctl, run);
-	json_array_foreach(json_object_get(run, "attempts"), i, attempt)
+	json_array_foreach(json_object_get(run, "attempts"), i, attempt) {
 		show_attempt(ctl, attempt);
+	}
 	hint(ctl, "next: lbctl %s %s", next_command[run_state_from_name(state)], name);
 	free(name);
 }
