@@ -46,6 +46,11 @@ json_t *js_parse(const char *text, size_t len, struct err *err)
 		err_set(err, ERR_USAGE, "JSON nested deeper than %d", JS_MAX_DEPTH);
 		return NULL;
 	}
+	/* jansson takes a NUL byte for the end and would not look at what hides behind it. */
+	if (memchr(text, '\0', len)) {
+		err_set(err, ERR_USAGE, "bad JSON: NUL byte");
+		return NULL;
+	}
 	value = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
 	if (!value)
 		err_set(err, ERR_USAGE, "bad JSON at line %d column %d: %s", why.line, why.column,
