@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/json.h"
+#include "common/bytes.h"
 #include "common/mem.h"
 
 enum { WHAT_MAX = 320, PATH_MAX_BYTES = 256 };
@@ -196,14 +197,14 @@ static int read_strings(const struct key *key, const json_t *value, void *field,
 	snprintf(what, WHAT_MAX, "must be a list of strings, like [\"a\", \"b\"]");
 	if (!json_is_array(value))
 		return -1;
-	json_array_foreach(value, i, item) {
-		if (!json_is_string(item))
-			return -1;
-	}
 	free_strings(list);
 	list->items = xcalloc(json_array_size(value) + 1, sizeof(list->items[0]));
 	json_array_foreach(value, i, item) {
-		list->items[list->count++] = xstrdup(json_string_value(item));
+		char *text = js_bytes_take(item);	/* {hex = "ff"}: bytes that are no UTF-8 */
+
+		if (text == NULL)
+			return -1;
+		list->items[list->count++] = text;
 	}
 	return 0;
 }
@@ -487,7 +488,7 @@ static json_t *json_of(const struct key *key, const void *field)
 	case KEY_STRINGS:
 		list = json_array();
 		for (size_t i = 0; i < strings->count; i++)
-			json_array_append_new(list, json_string(strings->items[i]));
+			json_array_append_new(list, js_bytes(strings->items[i]));
 		return list;
 	case KEY_INTS:
 		list = json_array();
