@@ -86,7 +86,7 @@ static json_t *on_ls(struct request *r, struct err *err)
 
 static json_t *on_status(struct request *r, struct err *err)
 {
-	struct ledger_run run;
+	struct ledger_run run = { 0 };
 
 	if (find_run(r, &run, err) < 0)
 		return NULL;
@@ -104,7 +104,7 @@ static json_t *on_progress(struct request *r, struct err *err)
 	struct ledger *ledger = r->lbd->ledger;
 	int64_t cursor = js_int(r->args, "after", 0), limit = js_int(r->args, "limit", 1000);
 	json_t *steps = json_array(), *object = NULL;
-	struct ledger_run run;
+	struct ledger_run run = { 0 };
 	int64_t id = 0;
 	int rc;
 
@@ -181,7 +181,7 @@ static int list_log(const struct ledger_attempt *a, void *arg)
 static json_t *on_logs(struct request *r, struct err *err)
 {
 	struct log_list l = { .only = js_int(r->args, "attempt", 0) };
-	struct ledger_run run;
+	struct ledger_run run = { 0 };
 	char *dir;
 	int rc;
 
@@ -217,7 +217,7 @@ static int kill_one(struct request *r, const char *name, enum run_order order, c
 		    json_t *answers, struct err *err)
 {
 	struct lbd *lbd = r->lbd;
-	struct ledger_run run;
+	struct ledger_run run = { 0 };
 	enum run_state state;
 	int64_t id;
 
@@ -278,7 +278,7 @@ static int restart_row(struct request *r, const struct ledger_run *run, struct e
 static json_t *on_restart(struct request *r, struct err *err)
 {
 	const char *name = js_str(r->args, "run", "");
-	struct ledger_run run;
+	struct ledger_run run = { 0 };
 
 	if (find_run(r, &run, err) < 0)
 		return NULL;

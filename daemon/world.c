@@ -98,10 +98,10 @@ static int64_t real_spool(void *self, const struct run *run, int64_t *offset, in
 	return bytes;
 }
 
-void world_init(struct world *world, const struct config *config)
+void world_init(struct world *world, struct config *config)
 {
 	*world = (struct world){
-		.self = (void *)(uintptr_t)config, .wall_ms = real_wall_ms, .mono_ms = real_mono_ms,
+		.self = config, .wall_ms = real_wall_ms, .mono_ms = real_mono_ms,
 		.token = real_token, .spec = real_spec, .submit = real_submit, .order = real_order,
 		.claimed = real_claimed, .exited = real_exited, .spool = real_spool,
 	};
