@@ -275,6 +275,11 @@ static int restart_row(struct request *r, const struct ledger_run *run, struct e
 	return ledger_commit(ledger, err);
 }
 
+static bool is_of_slurm(const struct ledger_run *run)
+{
+	return run->scheduler && strcmp(run->scheduler, "slurm") == 0;
+}
+
 static json_t *on_restart(struct request *r, struct err *err)
 {
 	const char *name = js_str(r->args, "run", "");
@@ -286,7 +291,7 @@ static json_t *on_restart(struct request *r, struct err *err)
 		err_set(err, ERR_LOCKED, "%s is %s already", name, run_state_name(run.state));
 		return NULL;
 	}
-	if (strcmp(run.scheduler, "slurm") == 0 && r->lbd->slurm == NULL) {
+	if (is_of_slurm(&run) && r->lbd->slurm == NULL) {
 		err_set(err, ERR_SCHEDULER, "%s ran under Slurm, which this lbd cannot reach", name);
 		return NULL;
 	}
