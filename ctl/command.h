@@ -60,6 +60,8 @@ int help_run(struct ctl *ctl, struct err *err);
 json_t *ask_about(struct ctl *ctl, enum verb verb, const char *run, json_t *args, struct err *err);
 /* The value as one line of JSON on stdout; takes it. */
 void print_json(json_t *value);
+/* A time of the protocol (seconds) in ms since the epoch; 0 when unknown or no sensible time. */
+int64_t time_ms(const json_t *object, const char *key);
 /* "lbctl: text" on stderr. */
 void complain(const struct ctl *ctl, const char *text);
 /* A next step, on stderr, only for people: nothing when stderr is no terminal. */

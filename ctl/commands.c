@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/json.h"
 #include "common/keys.h"
 #include "common/names.h"
 #include "ctl/command.h"
@@ -181,6 +182,14 @@ void print_json(json_t *value)
 	json_dumpf(value, stdout, flags);
 	putchar('\n');
 	json_decref(value);
+}
+
+int64_t time_ms(const json_t *object, const char *key)
+{
+	double seconds = js_real(object, key, 0);
+
+	/* Up to the year 9999; the cast of anything larger would be undefined. */
+	return seconds > 0 && seconds < 253402300800.0 ? (int64_t)(seconds * 1000) : 0;
 }
 
 void complain(const struct ctl *ctl, const char *text)

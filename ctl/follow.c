@@ -118,7 +118,7 @@ static void say_event(struct follow *f, const json_t *event)
 
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
 		person = person && strcmp(actor, programs[i]) != 0;
-	clock_text((int64_t)(js_real(event, "time", 0) * 1000), time);
+	clock_text(time_ms(event, "time"), time);
 	erase(f);
 	printf("%s%s%s  %s%s%s  %s%s%s%s\n", color_code(style, COLOR_DIM),
 	       strlen(time) > 11 ? time + 11 : time, color_code(style, COLOR_NONE),
@@ -222,13 +222,14 @@ static bool is_final(const json_t *run)
 
 static void say_numbers(const json_t *run)
 {
-	double took = js_real(run, "ended", NAN) - js_real(run, "created", NAN);
+	int64_t start_ms = time_ms(run, "created");
+	int64_t end_ms = time_ms(run, "ended");
 	int64_t step = js_int(run, "step", -1);
 	double loss = js_real(run, "loss", NAN);
 	char text[2 * NUMBER_TEXT_MAX], duration[CLOCK_TEXT_MAX];
 
-	if (isfinite(took))
-		printf(" after %s", duration_text((int64_t)(took * 1000), duration));
+	if (start_ms && end_ms >= start_ms)
+		printf(" after %s", duration_text(end_ms - start_ms, duration));
 	if (step >= 0)
 		printf(" at step %s", step_text(step, js_int(run, "target_step", -1), text));
 	if (isfinite(loss))

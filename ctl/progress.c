@@ -24,7 +24,7 @@ static int newest(const struct pace *pace)
 
 void pace_add(struct pace *pace, int64_t step, double time)
 {
-	if (!isfinite(time))
+	if (!isfinite(time) || step < 0)
 		return;
 	if (pace->count > 0 && (step <= pace->samples[newest(pace)].step ||
 				time < pace->samples[newest(pace)].time))
@@ -47,7 +47,7 @@ double pace_rate(const struct pace *pace)
 	seconds = pace->samples[last].time - pace->samples[first].time;
 	if (!(seconds > 0))
 		return NAN;
-	return (double)(pace->samples[last].step - pace->samples[first].step) / seconds;
+	return ((double)pace->samples[last].step - (double)pace->samples[first].step) / seconds;
 }
 
 int64_t pace_eta_ms(const struct pace *pace, int64_t step, int64_t target)

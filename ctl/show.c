@@ -31,7 +31,7 @@ static void ls_row(struct table *table, const json_t *run, int64_t now_ms,
 		   const struct style *style)
 {
 	struct cell *row = table_row(table);
-	double created = js_real(run, "created", NAN);
+	int64_t created_ms = time_ms(run, "created");
 	const char *state = js_str(run, "state", "?");
 	char text[2 * NUMBER_TEXT_MAX], age[CLOCK_TEXT_MAX];
 
@@ -41,8 +41,7 @@ static void ls_row(struct table *table, const json_t *run, int64_t now_ms,
 	    style);
 	put(&row[LS_LOSS], loss_text(js_real(run, "loss", NAN), text), style);
 	put(&row[LS_SPEED], short_number(js_real(run, "tokens_per_s", NAN), text), style);
-	put(&row[LS_AGE], duration_text(isfinite(created) ? now_ms - (int64_t)(created * 1000) : -1,
-					age), style);
+	put(&row[LS_AGE], duration_text(created_ms ? now_ms - created_ms : -1, age), style);
 	put(&row[LS_CAUSE], js_str(run, "cause", NULL), style);
 }
 
@@ -100,7 +99,7 @@ static void events_row(struct table *table, const json_t *event, bool with_run,
 	struct cell *cell = table_row(table);
 	char time[CLOCK_TEXT_MAX];
 
-	put(cell++, clock_text((int64_t)(js_real(event, "time", 0) * 1000), time), style);
+	put(cell++, clock_text(time_ms(event, "time"), time), style);
 	if (with_run)
 		put(cell++, js_str(event, "run", NULL), style);
 	put(cell++, js_str(event, "actor", NULL), style);

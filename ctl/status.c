@@ -145,7 +145,7 @@ static void show_origin(const struct ctl *ctl, const json_t *run)
 	char time[CLOCK_TEXT_MAX];
 
 	label(ctl, "submitted");
-	show(ctl, "", clock_text((int64_t)(js_real(run, "created", 0) * 1000), time));
+	show(ctl, "", clock_text(time_ms(run, "created"), time));
 	show(ctl, " by ", js_str(run, "owner", NULL));
 	show(ctl, ", ", js_str(run, "scheduler", NULL));
 	putchar('\n');
@@ -157,12 +157,15 @@ static void show_origin(const struct ctl *ctl, const json_t *run)
 /* ", 2m10s" from start to end, or to now while it lasts. */
 static void show_duration(const json_t *thing)
 {
-	double start = js_real(thing, "start_time", NAN);
-	double end = js_real(thing, "end_time", (double)clock_wall_ms() / 1000);
+	int64_t start_ms = time_ms(thing, "start_time");
+	int64_t end_ms = time_ms(thing, "end_time");
 	char text[CLOCK_TEXT_MAX];
 
-	if (isfinite(start))
-		printf(", %s", duration_text((int64_t)((end - start) * 1000), text));
+	if (!end_ms)
+		end_ms = clock_wall_ms();
+	/* Clocks of hosts differ; what would be negative is not worth showing. */
+	if (start_ms && end_ms >= start_ms)
+		printf(", %s", duration_text(end_ms - start_ms, text));
 }
 
 static void show_launch(const struct ctl *ctl, const json_t *launch)
