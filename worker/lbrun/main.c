@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "worker/lbrun/guard.h"
 #include "worker/lbrun/rank.h"
 #include "worker/lbrun/shepherd.h"
 
@@ -55,7 +56,7 @@ static int run_attempt(const char *folder)
 		return EXIT_BROKEN;
 	}
 	guard_lock();
-	status = shepherd_main(path);
+	status = guard_run(shepherd_main, path);
 	free(path);
 	return status;
 }
