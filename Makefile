@@ -25,8 +25,7 @@ WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wpointer-arith -Wundef -Wvla -Wwr
 	    -Wcast-qual $(if $(DEV),,-Werror)
 CWARN    := -Wstrict-prototypes -Wmissing-prototypes
 OPT      := -O2 -g
-SANFLAGS := $(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
-comma    := ,
+SANFLAGS := $(if $(SAN),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
 CPPFLAGS := -I. -I$(B)/gen -D_GNU_SOURCE -DLB_VERSION='"$(VERSION)"' -MMD -MP
 CFLAGS   := -std=c11 $(OPT) $(WARN) $(CWARN) $(SANFLAGS)
 CXXFLAGS := -std=c++17 $(OPT) -Wall -Wextra $(if $(DEV),,-Werror) $(SANFLAGS)
@@ -82,7 +81,7 @@ $(B)/lbd:       $(B)/obj/daemon/main.o $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B
 $(B)/lbctl:     $(B)/obj/ctl/main.o $(B)/ctl.a $(B)/common.a
 $(B)/lbrun:     $(B)/obj/worker/lbrun/main.o $(B)/lbrun.a $(B)/common.a
 $(B)/lbworker:  $(B)/obj/worker/lbworker/main.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
-$(B)/lbd-slurm: $(B)/obj/slurm/lbd-slurm/main.o $(LBDSLURM) $(B)/common.a
+$(B)/lbd-slurm: $(B)/obj/slurm/lbd-slurm/main.o $(LBDSLURM) $(B)/slurm.a $(B)/common.a
 $(BINARIES):
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_$(@F))
 
@@ -114,9 +113,13 @@ $(B)/unit/%: $(B)/obj/tests/unit/%.o $(ARCHIVES)
 
 unit: $(UNIT)
 
+$(B)/tests/scheduler_client: $(B)/obj/tests/system/scheduler_client.o $(B)/slurm.a $(B)/common.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -luv -ljansson -lstdc++ -lm
+
 check-unit: $(UNIT) $(BINARIES)
 	B=$(abspath $(B)) prove --exec 'sh tests/unit/run.sh' $(UNIT)
-check-system: $(BINARIES)
+check-system: $(BINARIES) $(B)/tests/scheduler_client
 	B=$(abspath $(B)) prove --timer --exec sh tests/system/*.t
 check-layers:
 	sh tests/layers.sh

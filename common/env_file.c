@@ -23,8 +23,8 @@ static int check_owner(const struct stat *st, const char *path, unsigned uid, st
 			       path, st->st_uid, uid);
 	if (st->st_mode & 077)
 		return err_set(err, ERR_REFUSED,
-			       "%s: mode %04o lets others at it; make it 0600 (chmod go= FILE)", path,
-			       st->st_mode & 07777U);
+			       "%s: mode %04o lets others at it; make it 0600 (chmod go= FILE)",
+			       path, st->st_mode & 07777U);
 	if (st->st_size > ENV_FILE_MAX_BYTES)
 		return err_set(err, ERR_USAGE, "%s: larger than 1 MiB", path);
 	return 0;
@@ -55,12 +55,17 @@ static char *read_text(int fd, size_t len, const char *path, struct err *err)
 	return text;
 }
 
+static bool is_key_char(char c, bool first)
+{
+	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_' ||
+	       (!first && c >= '0' && c <= '9');
+}
+
 static bool is_assignment(const char *line, size_t len)
 {
 	size_t i = 0;
 
-	while (i < len && ((line[i] >= 'A' && line[i] <= 'Z') || (line[i] >= 'a' && line[i] <= 'z') ||
-			   line[i] == '_' || (i > 0 && line[i] >= '0' && line[i] <= '9')))
+	while (i < len && is_key_char(line[i], i == 0))
 		i++;
 	return i > 0 && i < len && line[i] == '=';
 }
@@ -80,8 +85,8 @@ static char **split(const char *text, size_t len, const char *path, struct err *
 		if (line_len == 0 || line[0] == '#')
 			continue;
 		if (!is_assignment(line, line_len) || memchr(line, '\0', line_len)) {
-			err_set(err, ERR_USAGE, "%s:%d: must be KEY=VALUE, a # comment or empty", path,
-				number);
+			err_set(err, ERR_USAGE, "%s:%d: must be KEY=VALUE, a # comment or empty",
+				path, number);
 			env_file_free(list);
 			return NULL;
 		}

@@ -40,11 +40,11 @@ static size_t cut_at(const char *text, size_t len, size_t max)
 /* Joins "a" "b" "c" into err->text, cut to its size and cleaned. */
 static void put_text(struct err *err, const char *a, const char *b, const char *c)
 {
-	char line[3 * sizeof(err->text)];
+	char line[3 * ERR_TEXT_BYTES];
 	size_t len;
 
 	snprintf(line, sizeof(line), "%s%s%s", a, b, c);
-	len = cut_at(line, strlen(line), sizeof(err->text) - 1);
+	len = cut_at(line, strlen(line), ERR_TEXT_BYTES - 1);
 	memcpy(err->text, line, len);
 	err->text[len] = '\0';
 	text_clean(err->text);
@@ -52,7 +52,7 @@ static void put_text(struct err *err, const char *a, const char *b, const char *
 
 int err_set(struct err *err, enum err_code code, const char *fmt, ...)
 {
-	char text[sizeof(err->text) + 4];
+	char text[ERR_TEXT_BYTES + 4];
 	va_list args;
 
 	if (!err || err->code != ERR_NONE)
@@ -67,8 +67,8 @@ int err_set(struct err *err, enum err_code code, const char *fmt, ...)
 
 int err_wrap(struct err *err, const char *fmt, ...)
 {
-	char text[sizeof(err->text)];
-	char old[sizeof(err->text)];
+	char text[ERR_TEXT_BYTES];
+	char old[ERR_TEXT_BYTES];
 	va_list args;
 
 	if (!err)
@@ -88,10 +88,10 @@ int err_wrap(struct err *err, const char *fmt, ...)
 
 int err_errno(struct err *err, const char *fmt, ...)
 {
-	char text[sizeof(err->text)];
+	char text[ERR_TEXT_BYTES];
 	char reason_buf[128];
 	const char *reason = strerror_r(errno, reason_buf, sizeof(reason_buf));
-	size_t room = sizeof(err->text) - 1 - strlen(": ");
+	size_t room = ERR_TEXT_BYTES - 1 - strlen(": ");
 	size_t reason_len = strlen(reason);
 	va_list args;
 

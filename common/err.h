@@ -23,9 +23,11 @@ enum err_code {
 	ERR_COUNT
 };
 
+enum { ERR_TEXT_BYTES = 504 };
+
 struct err {
 	enum err_code code;
-	char text[504];		/* one line, no newline; control characters are replaced by '?' */
+	char text[ERR_TEXT_BYTES];	/* one line, no newline; control characters become '?' */
 };
 
 /* Both return -1 always, so that a failure is one statement: `return err_set(err, …)`.

@@ -211,7 +211,7 @@ int folder_make(const char *path, mode_t mode, struct err *err)
 	}
 	/* Existing parents are passed over without mkdir: on a read-only or automounted parent it
 	 * may say EROFS or EACCES instead of EEXIST. */
-	for (char *slash = strchr(part + 1, '/'); slash && rc == 0; slash = strchr(slash + 1, '/')) {
+	for (char *slash = part; rc == 0 && (slash = strchr(slash + 1, '/')) != NULL;) {
 		*slash = '\0';
 		if (stat(part, &st) < 0)
 			rc = make_one(part, mode, err);

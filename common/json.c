@@ -46,6 +46,11 @@ json_t *js_parse(const char *text, size_t len, struct err *err)
 		err_set(err, ERR_USAGE, "JSON nested deeper than %d", JS_MAX_DEPTH);
 		return NULL;
 	}
+	/* jansson takes a NUL byte for the end and would not look at what hides behind it. */
+	if (memchr(text, '\0', len)) {
+		err_set(err, ERR_USAGE, "bad JSON: NUL byte");
+		return NULL;
+	}
 	value = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &why);
 	if (!value)
 		err_set(err, ERR_USAGE, "bad JSON at line %d column %d: %s", why.line, why.column,
@@ -86,7 +91,8 @@ int64_t js_int(const json_t *object, const char *key, int64_t fallback)
 		return fallback;
 	/* Casting what does not fit is undefined. 2^63 itself does not fit. */
 	real = json_real_value(value);
-	return real >= -0x1p63 && real < 0x1p63 ? (int64_t)real : fallback;
+	return real >= -9223372036854775808.0 && real < 9223372036854775808.0
+		       ? (int64_t)real : fallback;
 }
 
 double js_real(const json_t *object, const char *key, double fallback)

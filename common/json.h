@@ -21,7 +21,8 @@ json_t *js_load(const char *path, size_t max_bytes, struct err *err);
 
 /* Borrowed member of an object, or the fallback when it is absent, null or of another type. */
 const char *js_str(const json_t *object, const char *key, const char *fallback);
-int64_t js_int(const json_t *object, const char *key, int64_t fallback);	/* reals are truncated */
+/* Reals are truncated. */
+int64_t js_int(const json_t *object, const char *key, int64_t fallback);
 double js_real(const json_t *object, const char *key, double fallback);
 bool js_bool(const json_t *object, const char *key, bool fallback);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/json.h"
+#include "common/bytes.h"
 #include "common/mem.h"
 
 enum { WHAT_MAX = 320, PATH_MAX_BYTES = 256 };
@@ -22,7 +23,8 @@ static void *field_of(const struct key *key, void *out)
 
 static void path_of(const struct key *key, char out[PATH_MAX_BYTES])
 {
-	snprintf(out, PATH_MAX_BYTES, "%s%s%s", key->section, key->section[0] ? "." : "", key->name);
+	snprintf(out, PATH_MAX_BYTES, "%s%s%s", key->section, key->section[0] ? "." : "",
+		 key->name);
 }
 
 int keys_refuse(const struct toml *toml, const char *path, const char *what, struct err *err)
@@ -48,7 +50,8 @@ static void say_number(const struct key *key, const char *kind, char what[WHAT_M
 	else if (key->max >= untold_max)
 		snprintf(what, WHAT_MAX, "must be %s of at least %.15g", kind, key->min);
 	else
-		snprintf(what, WHAT_MAX, "must be %s from %.15g to %.15g", kind, key->min, key->max);
+		snprintf(what, WHAT_MAX, "must be %s from %.15g to %.15g", kind, key->min,
+			 key->max);
 }
 
 static int read_bool(const struct key *key, const json_t *value, void *field, char what[WHAT_MAX])
@@ -194,14 +197,15 @@ static int read_strings(const struct key *key, const json_t *value, void *field,
 	snprintf(what, WHAT_MAX, "must be a list of strings, like [\"a\", \"b\"]");
 	if (!json_is_array(value))
 		return -1;
-	json_array_foreach(value, i, item) {
-		if (!json_is_string(item))
-			return -1;
-	}
 	free_strings(list);
 	list->items = xcalloc(json_array_size(value) + 1, sizeof(list->items[0]));
-	json_array_foreach(value, i, item)
-		list->items[list->count++] = xstrdup(json_string_value(item));
+	json_array_foreach(value, i, item) {
+		char *text = js_bytes_take(item);	/* {hex = "ff"}: bytes that are no UTF-8 */
+
+		if (text == NULL)
+			return -1;
+		list->items[list->count++] = text;
+	}
 	return 0;
 }
 
@@ -223,8 +227,9 @@ static int read_ints(const struct key *key, const json_t *value, void *field, ch
 	free(list->items);
 	list->items = xcalloc(json_array_size(value) + 1, sizeof(list->items[0]));
 	list->count = json_array_size(value);
-	json_array_foreach(value, i, item)
+	json_array_foreach(value, i, item) {
 		list->items[i] = json_integer_value(item);
+	}
 	return 0;
 }
 
@@ -426,13 +431,13 @@ static int refuse_section(const struct unknown *u, const char *path, struct err 
 	return keys_refuse(u->toml, path, what, err);
 }
 
-static int check_table(const struct unknown *u, const json_t *table, const char *section,
+static int check_table(const struct unknown *u, json_t *table, const char *section,
 		       struct err *err)
 {
 	const char *name;
 	json_t *value;
 
-	json_object_foreach((json_t *)(uintptr_t)table, name, value) {
+	json_object_foreach(table, name, value) {
 		char path[PATH_MAX_BYTES];
 		int rc = 0;
 
@@ -483,7 +488,7 @@ static json_t *json_of(const struct key *key, const void *field)
 	case KEY_STRINGS:
 		list = json_array();
 		for (size_t i = 0; i < strings->count; i++)
-			json_array_append_new(list, json_string(strings->items[i]));
+			json_array_append_new(list, js_bytes(strings->items[i]));
 		return list;
 	case KEY_INTS:
 		list = json_array();

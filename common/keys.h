@@ -20,7 +20,7 @@ enum key_type {
 	KEY_REAL,		/* double, within min..max */
 	KEY_STRING,		/* char *, owned; NULL when unset and no fallback */
 	KEY_ENUM,		/* int: index into choices "a|b|c" */
-	KEY_DURATION,		/* int64_t milliseconds: a number of seconds, or "90s" "5m" "1h30m" "2d" "250ms" */
+	KEY_DURATION,		/* int64_t ms: a number of seconds, or "90s" "5m" "1h30m" "250ms" */
 	KEY_STRINGS,		/* struct key_strings, owned */
 	KEY_INTS,		/* struct key_ints, owned */
 };

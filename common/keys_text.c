@@ -20,18 +20,20 @@ static const double duration_max_ms = 100 * 365.25 * 86400e3;
 static bool read_number(const char **at, double *out)
 {
 	const char *s = *at;
-	double value = 0, place = 0.1;
+	double value = 0, scale = 1;
 
 	if (*s < '0' || *s > '9')
 		return false;
 	for (; *s >= '0' && *s <= '9'; s++)
 		value = value * 10 + (*s - '0');
 	if (*s == '.' && s[1] >= '0' && s[1] <= '9') {
-		for (s++; *s >= '0' && *s <= '9'; s++, place /= 10)
-			value += place * (*s - '0');
+		for (s++; *s >= '0' && *s <= '9'; s++) {
+			value = value * 10 + (*s - '0');
+			scale *= 10;
+		}
 	}
 	*at = s;
-	*out = value;
+	*out = value / scale;
 	return true;
 }
 

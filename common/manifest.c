@@ -302,7 +302,7 @@ static int parse_file(const json_t *o, struct manifest_file *file, struct err *e
 		return err_set(err, ERR_USAGE, "\"%.200s\" cannot be the name of a file", name);
 	file->bytes = js_int(o, "bytes", -1);
 	if (file->bytes < 0)
-		return err_set(err, ERR_USAGE, "%s: \"bytes\" must not be negative or missing", name);
+		return err_set(err, ERR_USAGE, "%s: \"bytes\" must be a size", name);
 	if (!is_digest(digest))
 		return err_set(err, ERR_USAGE, "%s: \"xxh3_128\" must be 32 hex digits", name);
 	memcpy(file->digest, digest, sizeof(file->digest));
@@ -312,24 +312,24 @@ static int parse_file(const json_t *o, struct manifest_file *file, struct err *e
 
 static int compare_names(const void *a, const void *b)
 {
-	const struct manifest_file *const *x = a;
-	const struct manifest_file *const *y = b;
+	const char *const *x = a;
+	const char *const *y = b;
 
-	return strcmp((*x)->name, (*y)->name);
+	return strcmp(*x, *y);
 }
 
 static int check_duplicates(const struct manifest *m, struct err *err)
 {
 	size_t count = (size_t)m->file_count;
-	const struct manifest_file **sorted = xcalloc(count, sizeof(sorted[0]));
+	const char **sorted = xcalloc(count, sizeof(sorted[0]));
 	int rc = 0;
 
 	for (size_t i = 0; i < count; i++)
-		sorted[i] = &m->files[i];
+		sorted[i] = m->files[i].name;
 	qsort(sorted, count, sizeof(sorted[0]), compare_names);
 	for (size_t i = 1; i < count && rc == 0; i++) {
-		if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
-			rc = err_set(err, ERR_USAGE, "%s: listed twice", sorted[i]->name);
+		if (strcmp(sorted[i - 1], sorted[i]) == 0)
+			rc = err_set(err, ERR_USAGE, "%s: listed twice", sorted[i]);
 	}
 	free(sorted);
 	return rc;
@@ -358,7 +358,7 @@ static int parse_manifest(const json_t *o, struct manifest *m, struct err *err)
 	const char *hash = js_str(o, "config_hash", "");
 
 	if (format < 1)
-		return err_set(err, ERR_USAGE, "\"format\" is missing: no manifest of a checkpoint");
+		return err_set(err, ERR_USAGE, "no manifest of a checkpoint (no \"format\")");
 	if (format > MANIFEST_FORMAT)
 		return err_set(err, ERR_USAGE, "format %lld is newer than this program",
 			       (long long)format);
@@ -367,8 +367,9 @@ static int parse_manifest(const json_t *o, struct manifest *m, struct err *err)
 	m->world_size = js_int(o, "world_size", -1);
 	m->attempt = js_int(o, "attempt", -1);
 	if (m->step < 0 || m->tokens < 0 || m->world_size < 0 || m->attempt < 0)
-		return err_set(err, ERR_USAGE, "\"step\", \"tokens\", \"world_size\" and \"attempt\" "
-					       "must be integers of at least 0");
+		return err_set(err, ERR_USAGE,
+			       "\"step\", \"tokens\", \"world_size\" and \"attempt\" must be "
+			       "integers of at least 0");
 	if (strlen(hash) >= sizeof(m->config_hash))
 		return err_set(err, ERR_USAGE, "\"config_hash\" is too long");
 	memcpy(m->config_hash, hash, strlen(hash) + 1);

@@ -116,7 +116,8 @@ static int check(const json_t *line, enum message_type *type, struct err *err)
 		return checks[i](line, err) < 0 ? err_wrap(err, "%s", name) : 0;
 	}
 	return err_set(err, ERR_USAGE,
-		       "unknown type \"%.40s\"; allowed: hello, phase, step, checkpoint, bye", name);
+		       "unknown type \"%.40s\"; allowed: hello, phase, step, checkpoint, bye",
+		       name);
 }
 
 json_t *message_parse(const char *line, size_t len, enum message_type *type, struct err *err)

@@ -51,8 +51,8 @@ const struct key run_spec_keys[] = {
 	{"slurm", "comment", KEY_STRING, AT(comment), 0, 0, NULL, NULL,
 	 "words to add to the job's comment"},
 
-	{"restart", "max_without_progress", KEY_INT, AT(max_without_progress), 0, 1000000, NULL, "3",
-	 "launches in a row without a new checkpoint before the run fails"},
+	{"restart", "max_without_progress", KEY_INT, AT(max_without_progress), 0, 1000000, NULL,
+	 "3", "launches in a row without a new checkpoint before the run fails"},
 	{"restart", "in_place", KEY_INT, AT(in_place), 0, 1000000, NULL, "3",
 	 "relaunches within one job without progress in between"},
 	{"restart", "backoff_first", KEY_DURATION, AT(backoff_first_ms), 0, WEEK_MS, NULL, "60s",
@@ -96,8 +96,8 @@ int64_t mem_parse_mb(const char *text, struct err *err)
 		suffix = strchr(suffixes, *at >= 'a' ? *at - 'a' + 'A' : *at);
 	if (value < 0 || (*at && (!suffix || at[1] != '\0')))
 		return err_set(err, ERR_USAGE,
-			       "\"%.40s\" is no amount of memory; write it like \"16G\", \"512M\" or "
-			       "\"1024\" (megabytes)",
+			       "\"%.40s\" is no amount of memory; write it like \"16G\", \"512M\" "
+			       "or \"1024\" (megabytes)",
 			       text);
 	if (!suffix || *suffix == 'M')
 		return value;
@@ -119,15 +119,16 @@ static int64_t slurm_time_ms(const char *text)
 		if (days < 0 || days > 36500 || *at++ != '-')
 			return -1;
 	}
-	for (;;) {
+	while (count < 3) {
 		part[count] = digits(&at);
-		if (part[count++] < 0 || (*at != ':' && *at != '\0'))
+		if (part[count++] < 0)
 			return -1;
-		if (*at++ == '\0')
+		if (*at != ':')
 			break;
-		if (count == 3)
-			return -1;
+		at++;
 	}
+	if (*at != '\0')
+		return -1;
 	if (with_days || count == 3)
 		return ((days * 24 + part[0]) * 3600 + part[1] * 60 + part[2]) * 1000;
 	return (part[0] * 60 + part[1]) * 1000;
@@ -182,8 +183,8 @@ static int check_kind(const struct toml *toml, bool is_command, struct err *err)
 	if (is_command || json_is_object(json_object_get(toml->root, "model")))
 		return 0;
 	return err_set(err, ERR_USAGE,
-		       "%s: nothing to run: needs run.command = [\"program\", \"argument\", …], or a "
-		       "[model] section (a training config for lbworker)",
+		       "%s: nothing to run: needs run.command = [\"program\", \"argument\", …], or "
+		       "a [model] section (a training config for lbworker)",
 		       toml->file);
 }
 

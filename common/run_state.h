@@ -6,9 +6,10 @@
  *                  │  └─────────┼─────────┼─▶ failed
  *                  └─ backoff ◀─┴─────────┘
  *   created|backoff ─▶ failed (a relaunch is impossible)
- *   submitting|queued ─▶ running|completed (seen late)    submitting ─▶ backoff (refused for now)
+ *   submitting|queued ─▶ running|completed (seen late)
+ *   submitting ─▶ backoff (refused for now)
  *   any live state ─▶ stopping ─▶ completed|failed|killed
- *   created|backoff|held ─▶ killed (there is nothing to stop)
+ *   any live state ─▶ killed (there is nothing to stop, or the job was ended without asking lbd)
  *   any live state ─▶ held ─▶ created
  *   failed|killed|completed ─▶ created (lbctl restart)
  *

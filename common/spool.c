@@ -196,6 +196,7 @@ static int append(struct spool_writer *spool, const char *line, size_t len, stru
 int spool_append(struct spool_writer *spool, int64_t launch, bool from_trainer, const json_t *line,
 		 struct err *err)
 {
+	int64_t next;
 	char *body, *text;
 	size_t len;
 	int rc;
@@ -203,9 +204,10 @@ int spool_append(struct spool_writer *spool, int64_t launch, bool from_trainer, 
 	if (spool->fd < 0)
 		return err_set(err, ERR_IO, "spool: not open");
 	body = js_line(line);
+	next = spool->seq + 1;
 	text = xasprintf("{\"v\":%d,\"seq\":%lld,\"time_ms\":%lld,\"launch\":%lld,\"from\":\"%s\","
 			 "\"line\":%s}\n",
-			 SPOOL_VERSION, (long long)(spool->seq + 1), (long long)clock_wall_ms(),
+			 SPOOL_VERSION, (long long)next, (long long)clock_wall_ms(),
 			 (long long)launch, from_trainer ? "trainer" : "lbrun", body);
 	free(body);
 	len = strlen(text);
@@ -215,7 +217,7 @@ int spool_append(struct spool_writer *spool, int64_t launch, bool from_trainer, 
 		rc = append(spool, text, len, err);
 	free(text);
 	if (rc == 0)
-		spool->seq++;
+		spool->seq = next;
 	return rc;
 }
 
@@ -335,7 +337,7 @@ static int open_spool(const char *path, int64_t offset, struct err *err)
 	else if (!S_ISREG(st.st_mode))
 		err_set(err, ERR_IO, "%s: not a regular file", path);
 	else if (st.st_size < offset)
-		err_set(err, ERR_IO, "%s: shorter (%lld bytes) than what was read of it before (%lld)",
+		err_set(err, ERR_IO, "%s: %lld bytes, shorter than what was read of it before (%lld)",
 			path, (long long)st.st_size, (long long)offset);
 	else
 		return fd;

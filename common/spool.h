@@ -45,8 +45,8 @@ struct spool_line {
 	json_t *line;		/* borrowed for the call */
 };
 
-/* Reads complete lines from *offset on, at most max_bytes of them (never less than one line), calls on_line for each and
- * advances *offset. A line that cannot be read (garbage, a newer version) goes to on_bad (may be
+/* Reads complete lines from *offset on, at most max_bytes of them (but never less than one line),
+ * calls on_line for each and advances *offset. A line that cannot be read (garbage, a newer version) goes to on_bad (may be
  * NULL) and is passed over. A missing file counts as empty. Returns the number of bytes consumed,
  * or -1 with err when the file cannot be read or on_line returned non-zero (then *offset stands
  * before that line). */

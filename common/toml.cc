@@ -123,17 +123,19 @@ public:
 
 		for (auto &&[key, node] : from)
 			entries.push_back({&key, &node});
-		std::stable_sort(entries.begin(), entries.end(), [](const entry &a, const entry &b) {
+		auto before = [](const entry &a, const entry &b) {
 			auto x = a.key->source().begin, y = b.key->source().begin;
 			return x.line != y.line ? x.line < y.line : x.column < y.column;
-		});
+		};
+		std::stable_sort(entries.begin(), entries.end(), before);
 		for (const entry &e : entries) {
 			std::string key(e.key->str());
 			std::string whole = path.empty() ? key : path + "." + key;
 			long long line = e.key->source().begin.line;
 
 			json_object_set_new(lines, whole.c_str(), json_integer(line));
-			json_object_set_new(object.get(), key.c_str(), value(*e.node, whole, line, depth));
+			json_object_set_new(object.get(), key.c_str(),
+					    value(*e.node, whole, line, depth));
 		}
 		return object.release();
 	}
@@ -150,7 +152,8 @@ private:
 			std::string whole = path + "[" + std::to_string(i++) + "]";
 			long long own = node.source().begin.line;
 
-			json_array_append_new(list.get(), value(node, whole, own ? own : line, depth));
+			json_array_append_new(list.get(),
+					      value(node, whole, own ? own : line, depth));
 		}
 		return list.release();
 	}

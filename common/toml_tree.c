@@ -225,10 +225,10 @@ static void print_real(struct buf *out, double number)
 	buf_addf(out, "%s%s", text, strpbrk(text, ".e") ? "" : ".0");
 }
 
-static void print_value(struct buf *out, const json_t *value)
+static void print_value(struct buf *out, json_t *value)
 {
 	const char *separator = "";
-	const json_t *item;
+	json_t *item;
 	const char *key;
 	size_t i;
 
@@ -248,7 +248,7 @@ static void print_value(struct buf *out, const json_t *value)
 		buf_addf(out, "]");
 	} else if (json_is_object(value)) {
 		buf_addf(out, "{");
-		json_object_foreach((json_t *)(uintptr_t)value, key, item) {
+		json_object_foreach(value, key, item) {
 			buf_addf(out, "%s", separator);
 			print_key(out, key);
 			buf_addf(out, " = ");

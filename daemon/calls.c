@@ -48,8 +48,15 @@ static void land(struct flight *f)
 
 void engine_drop_flights(struct engine *e)
 {
-	while (e->flights)
-		land(e->flights);
+	struct flight *f = e->flights;
+
+	e->flights = NULL;
+	while (f) {
+		struct flight *next = f->next;
+
+		free(f);
+		f = next;
+	}
 }
 
 static enum call_state call_state_of(enum scheduler_result result)

@@ -30,7 +30,8 @@ static size_t token_hash(const char *token)
 	char head[16];
 
 	/* tokens are random: any 15 of their digits will do */
-	snprintf(head, sizeof(head), "%s", token);
+	memcpy(head, token, sizeof(head));
+	head[sizeof(head) - 1] = '\0';
 	return (size_t)strtoull(head, NULL, 16);
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/world.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/files.h"
-#include "common/json.h"
+#include "common/order.h"
 #include "common/paths.h"
 #include "daemon/job.h"
 
@@ -50,20 +50,14 @@ static int real_submit(void *self, const struct run *run, const char *ledger_id,
 
 static int real_order(void *self, const struct run *run, struct err *err)
 {
-	char *folder = job_folder(run), *path = path_join("%s/order", folder);
-	json_t *order = json_object();
-	char *text;
+	char *folder = job_folder(run);
+	struct attempt_order order = { .order = run->wanted };
 	int rc;
 
 	(void)self;
-	js_set_str(order, "order", run_order_name(run->wanted));
-	js_set_str(order, "by", run->wanted_by);
-	js_set_str(order, "reason", run->wanted_reason);
-	text = js_line(order);
-	rc = file_write_atomic(path, text, strlen(text), 0640, err);
-	free(text);
-	json_decref(order);
-	free(path);
+	snprintf(order.by, sizeof(order.by), "%s", run->wanted_by);
+	snprintf(order.text, sizeof(order.text), "%s", run->wanted_reason);
+	rc = attempt_order_write(folder, &order, err);
 	free(folder);
 	return rc;
 }
@@ -104,10 +98,10 @@ static int64_t real_spool(void *self, const struct run *run, int64_t *offset, in
 	return bytes;
 }
 
-void world_init(struct world *world, const struct config *config)
+void world_init(struct world *world, struct config *config)
 {
 	*world = (struct world){
-		.self = (void *)(uintptr_t)config, .wall_ms = real_wall_ms, .mono_ms = real_mono_ms,
+		.self = config, .wall_ms = real_wall_ms, .mono_ms = real_mono_ms,
 		.token = real_token, .spec = real_spec, .submit = real_submit, .order = real_order,
 		.claimed = real_claimed, .exited = real_exited, .spool = real_spool,
 	};

@@ -7,6 +7,6 @@
 #include "daemon/engine.h"
 
 /* `config` is borrowed and must outlive the world. */
-void world_init(struct world *world, const struct config *config);
+void world_init(struct world *world, struct config *config);
 
 #endif

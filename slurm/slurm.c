@@ -6,8 +6,8 @@
  *                                         └─▶ late, or the helper died ─▶ SIGKILL ─▶ unclear or down
  *
  * Submit, release, signal and cancel go before polls, but a poll waits for at most URGENT_IN_A_ROW
- * of them. When the helper fails its request, all that queue behind it are answered "down", too:
- * whoever asked decides anew, and nobody waits for many deadlines in a row. */
+ * of them. When the helper fails its request, or finds no controller, all that queue behind it are
+ * answered "down", too: whoever asked decides anew, and nobody waits for many deadlines in a row. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,7 +74,7 @@ struct slurm {
 	size_t job_count;
 	int64_t last;			/* its time stamp; 0 = there is none */
 	int64_t full_ms;		/* monotonic; of the last full answer */
-	bool has_info;
+	bool has_info;			/* the cluster's particulars are logged, or asked for */
 
 	bool is_closing;
 	void (*closed)(void *arg);
@@ -215,11 +215,10 @@ static int take_jobs(struct slurm *s, const json_t *body)
 	return 0;
 }
 
-static void take_info(struct slurm *s, const json_t *body)
+static void take_info(const json_t *body)
 {
 	int64_t age = js_int(body, "min_job_age", 0);
 
-	s->has_info = true;
 	log_info("Slurm %s cluster=%s min_job_age=%llds message_timeout=%llds",
 		 js_str(body, "version", "?"), js_str(body, "cluster", "?"), (long long)age,
 		 (long long)js_int(body, "message_timeout", 0));
@@ -253,11 +252,14 @@ static void finish(struct slurm *s, const json_t *body)
 		}
 		if (!s->has_info)
 			enqueue(s, OP_INFO, NULL, NULL);
+		s->has_info = true;
 	} else if (r->op == OP_INFO && reply.result == SCHEDULER_OK) {
-		take_info(s, body);
+		take_info(body);
 	}
 	kick(s, 0);
 	answer(r, &reply);
+	if (js_bool(body, "unreachable", false) && !s->is_closing)
+		fail_all(s, text ? text : "Slurm does not answer");
 	free(text);
 }
 

@@ -11,6 +11,7 @@
  *   ← {"id":N,"acting":true}             written just before Slurm is asked to change something: a
  *                                        helper that dies before this line has done nothing
  *     {"id":N,"result":W,"text":T, …}    W: ok refused gone down unclear
+ *        down:   "unreachable":true when no controller answers anybody
  *        submit: "job_id", "submit_time"
  *        poll:   "last", and "same":true or "jobs":[[…WIRE_ROW…], …]
  *        info:   "version", "cluster", "min_job_age", "message_timeout", "kill_wait"

@@ -86,6 +86,7 @@ int slurm_ready(struct answer *a)
 		if (rc == 0)
 			return 0;
 	}
+	js_set_bool(a->body, "unreachable", true);
 	return answer_set(a, SCHEDULER_DOWN, "Slurm does not answer: %s",
 			  slurm_strerror(rc > 0 ? rc : errno));
 }

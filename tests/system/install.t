@@ -33,13 +33,13 @@ unit=$root$prefix/share/systemd/user/lbd.service
 like "$(cat "$unit")" "^ExecStart=$prefix/bin/lbd --foreground$" "the unit starts the installed lbd"
 
 # The rows of the tables of keys are the truth: { "section", "name", KEY_…
-keys_of() { sed -n 's/^[[:space:]]*{ *"\([a-z_.]*\)", "\([a-z_]*\)", KEY_.*/\1 \2/p' "$1"; }
+keys_of() { sed -n 's/^[[:space:]]*{ *"\([a-z_.]*\)", "\([a-z0-9_]*\)", KEY_.*/\1 \2/p' "$1"; }
 keys_in_manual() {	# SOURCE PAGE
 	keys_of "$src/$1" >"$T/keys"
 	[ -s "$T/keys" ] || return 1
 	while read -r section key; do
-		awk -v section="# [$section]" -v key="*$key*" '
-			/^# / { inside = $0 == section }
+		awk -v section="[$section]" -v key="*$key*" '
+			/^##* / { inside = $2 == section }
 			inside && index($0, key) == 1 { found = 1 }
 			END { exit !found }' "$src/docs/man/$2" || {
 			echo "$2 does not explain $section.$key"
@@ -48,6 +48,7 @@ keys_in_manual() {	# SOURCE PAGE
 	done <"$T/keys"
 }
 ok "every key of a run is in lbd-run(5)" keys_in_manual common/run_spec.c lbd-run.5.scd
+ok "every key of lbworker is in lbworker(1)" keys_in_manual worker/lbworker/config.c lbworker.1.scd
 ok "every key of lbd is in lbd.toml(5)" keys_in_manual daemon/config.c lbd.toml.5.scd
 
 cp "$src/etc/lbd.toml" "$LB_HOME/lbd.toml"

@@ -188,7 +188,6 @@ lbd_start() {
 	${LB_DEBUGGER:-} "$B/lbd" --foreground --home "$LB_HOME" --ready-fd 3 "$@" \
 		3>"$T/ready" >>"$T/lbd.log" 2>&1 &
 	lbd_pid=$!
-	# shellcheck disable=SC2016 # for the inner shell
 	if ! timeout 60 sh -c 'read -r line <"$1"' sh "$T/ready"; then
 		context
 		bail_out "lbd did not become ready"

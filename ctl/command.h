@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* command.h - the table of commands. A new command is one row in commands.c and one function. */
+#ifndef CTL_COMMAND_H
+#define CTL_COMMAND_H
+
+#include <jansson.h>
+
+#include "common/err.h"
+#include "ctl/client.h"
+#include "ctl/options.h"
+#include "ctl/text.h"
+
+enum {			/* exit statuses that no err_code stands for */
+	EXIT_RUN_FAILED = 1,
+	EXIT_INTERRUPTED = 130,
+};
+
+/* One call of lbctl. */
+struct ctl {
+	const struct command *command;
+	struct options options;
+	struct operands operands;
+	struct client client;
+	struct style out, err;		/* of stdout and stderr */
+};
+
+struct command {
+	const char *name;
+	const char *usage;		/* after "lbctl NAME" */
+	const char *summary;		/* one line */
+	const char *examples;		/* one a line */
+	const struct option_row *options;
+	size_t least, most;		/* operands; most 0 with least 0: none */
+	/* The exit status, or -1 with err. */
+	int (*run)(struct ctl *ctl, struct err *err);
+};
+
+extern const struct command commands[];
+extern const size_t command_count;
+extern const struct option_row global_options[];
+
+/* Everything that main does; returns the exit status. */
+int ctl_main(int argc, char **argv);
+
+/* The functions behind the rows: submit.c, show.c, status.c, follow.c, logs.c, orders.c, commands.c */
+int submit_run(struct ctl *ctl, struct err *err);
+int ls_run(struct ctl *ctl, struct err *err);
+int events_run(struct ctl *ctl, struct err *err);
+int version_run(struct ctl *ctl, struct err *err);
+int status_run(struct ctl *ctl, struct err *err);
+int follow_run(struct ctl *ctl, struct err *err);
+int wait_run(struct ctl *ctl, struct err *err);
+int logs_run(struct ctl *ctl, struct err *err);
+int kill_run(struct ctl *ctl, struct err *err);
+int restart_run(struct ctl *ctl, struct err *err);
+int help_run(struct ctl *ctl, struct err *err);
+
+/* --- what commands share -------------------------------------------------------------------- */
+/* Asks about one run; a name that does not exist gets "did you mean". `args` is taken. */
+json_t *ask_about(struct ctl *ctl, enum verb verb, const char *run, json_t *args, struct err *err);
+/* The value as one line of JSON on stdout; takes it. */
+void print_json(json_t *value);
+/* A time of the protocol (seconds) in ms since the epoch; 0 when unknown or no sensible time. */
+int64_t time_ms(const json_t *object, const char *key);
+/* "lbctl: text" on stderr. */
+void complain(const struct ctl *ctl, const char *text);
+/* A next step, on stderr, only for people: nothing when stderr is no terminal. */
+void hint(const struct ctl *ctl, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Shows a run until it is final; `fresh`: it was just submitted, show everything. */
+int follow_show(struct ctl *ctl, const char *run, bool fresh, struct err *err);
+
+#endif

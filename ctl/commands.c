@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/* The table is the whole command language: dispatch, usage, help and the test that compares the
+ * man page and the completions with it all read it. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/json.h"
+#include "common/keys.h"
+#include "common/names.h"
+#include "ctl/command.h"
+
+enum { ANY_NUMBER = 4096, MAX_COMMANDS = 64 };
+
+#define FIELD(member) offsetof(struct options, member)
+#define JSON_ROW {"json", 0, OPTION_FLAG, FIELD(json), NULL, "print JSON, for programs"}
+#define END_ROW {0}
+
+const struct option_row global_options[] = {
+	{"home", 0, OPTION_TEXT, FIELD(home), "DIR", "the folder of lbd, instead of $LB_HOME"},
+	{"no-color", 0, OPTION_FLAG, FIELD(no_color), NULL, "no colours"},
+	{"help", 'h', OPTION_FLAG, FIELD(help), NULL, "show this help"},
+	END_ROW,
+};
+
+static const struct option_row no_options[] = {END_ROW};
+static const struct option_row json_options[] = {JSON_ROW, END_ROW};
+
+static const struct option_row submit_options[] = {
+	{"name", 0, OPTION_TEXT, FIELD(name), "NAME", "name of the run; drawn if not given"},
+	{"set", 0, OPTION_SET, FIELD(set), "KEY=VALUE",
+	 "set section.key, over what the file says; may be repeated"},
+	{"follow", 'f', OPTION_FLAG, FIELD(follow), NULL, "then follow the run until it ends"},
+	JSON_ROW, END_ROW,
+};
+
+static const struct option_row ls_options[] = {
+	{"all", 'a', OPTION_FLAG, FIELD(all), NULL, "also runs that ended more than 7 days ago"},
+	JSON_ROW, END_ROW,
+};
+
+static const struct option_row logs_options[] = {
+	{"follow", 'f', OPTION_FLAG, FIELD(follow), NULL, "wait for more until the run ends"},
+	{"attempt", 0, OPTION_NUMBER, FIELD(attempt), "N", "of this attempt only"},
+	{"json", 0, OPTION_FLAG, FIELD(json), NULL, "print where the files are, as JSON"},
+	END_ROW,
+};
+
+static const struct option_row kill_options[] = {
+	{"now", 0, OPTION_FLAG, FIELD(now), NULL, "at once: give the trainer no time to end by itself"},
+	{"reason", 0, OPTION_TEXT, FIELD(reason), "TEXT", "why; kept in the run's events"},
+	END_ROW,
+};
+
+static const struct option_row wait_options[] = {
+	{"timeout", 0, OPTION_DURATION, FIELD(timeout_ms), "DURATION",
+	 "give up after 90s, 5m, 1h30m …; exit status 8"},
+	JSON_ROW, END_ROW,
+};
+
+const struct command commands[] = {
+	{"submit", "[options] FILE.toml | [options] -- COMMAND ARG…", "start a new run",
+	 "lbctl submit train.toml --follow\n"
+	 "lbctl submit train.toml --name small-1 --set training.steps=500\n"
+	 "lbctl submit --set slurm.gpus_per_node=8 -- torchrun train.py --lr 3e-4\n",
+	 submit_options, 0, 1, submit_run},
+	{"ls", "[--all]", "list runs, newest first",
+	 "lbctl ls\n"
+	 "lbctl ls --all --json | jq -r '.[].name'\n",
+	 ls_options, 0, 0, ls_run},
+	{"status", "RUN", "one run: where it stands, its attempts, what to do next",
+	 "lbctl status brisk-otter-39\n"
+	 "lbctl status brisk-otter-39 --json | jq .step\n",
+	 json_options, 1, 1, status_run},
+	{"follow", "RUN", "watch a run live until it ends",
+	 "lbctl follow brisk-otter-39\n"
+	 "lbctl follow brisk-otter-39 --json >progress.jsonl\n",
+	 json_options, 1, 1, follow_run},
+	{"logs", "[-f] [--attempt N] RUN", "the output of a run",
+	 "lbctl logs brisk-otter-39\n"
+	 "lbctl logs -f brisk-otter-39\n"
+	 "lbctl logs --attempt 2 brisk-otter-39 | grep -i error\n",
+	 logs_options, 1, 1, logs_run},
+	{"events", "[RUN]", "what happened to a run, who did it, and why",
+	 "lbctl events brisk-otter-39\n"
+	 "lbctl events\n",
+	 json_options, 0, 1, events_run},
+	{"kill", "RUN… [--now] [--reason TEXT]", "end runs for good",
+	 "lbctl kill brisk-otter-39 --reason 'wrong data'\n"
+	 "lbctl kill --now brisk-otter-39 calm-heron-12\n",
+	 kill_options, 1, ANY_NUMBER, kill_run},
+	{"restart", "RUN", "start a finished run again from its newest checkpoint",
+	 "lbctl restart brisk-otter-39\n",
+	 no_options, 1, 1, restart_run},
+	{"wait", "RUN [--timeout DURATION]", "wait until a run ends; the exit status says how",
+	 "lbctl wait brisk-otter-39 && ./evaluate.sh\n"
+	 "lbctl wait brisk-otter-39 --timeout 1h30m\n",
+	 wait_options, 1, 1, wait_run},
+	{"version", "", "versions of lbctl and of the lbd that answers",
+	 "lbctl version\n",
+	 json_options, 0, 0, version_run},
+	{"help", "[COMMAND]", "all commands, or one in detail",
+	 "lbctl help submit\n",
+	 no_options, 0, 1, help_run},
+};
+const size_t command_count = sizeof(commands) / sizeof(commands[0]);
+
+static const struct command *command_find(const char *name)
+{
+	for (size_t i = 0; i < command_count; i++) {
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	}
+	return NULL;
+}
+
+static int unknown_command(const char *name, struct err *err)
+{
+	const char *names[MAX_COMMANDS];
+	const char *near;
+
+	for (size_t i = 0; i < command_count; i++)
+		names[i] = commands[i].name;
+	near = nearest(name, names, command_count);
+	if (near)
+		return err_set(err, ERR_USAGE, "unknown command \"%s\"; did you mean %s?", name,
+			       near);
+	return err_set(err, ERR_USAGE, "unknown command \"%s\"; lbctl help lists them", name);
+}
+
+static void print_overview(FILE *to)
+{
+	fputs("lbctl - submit training runs, see how they do, end them\n\n"
+	      "Examples:\n"
+	      "  lbctl submit train.toml --follow\n"
+	      "  lbctl submit -- python train.py\n"
+	      "  lbctl ls\n\n"
+	      "Commands:\n", to);
+	for (size_t i = 0; i < command_count; i++)
+		fprintf(to, "  %-9s %s\n", commands[i].name, commands[i].summary);
+	fputs("\nOptions:\n", to);
+	options_print(global_options, to);
+	fputs("\nMore: lbctl help COMMAND, man lbctl\n", to);
+}
+
+static void print_help(const struct command *command, FILE *to)
+{
+	fprintf(to, "lbctl %s - %s\n\nExamples:\n", command->name, command->summary);
+	for (const char *line = command->examples; *line;) {
+		size_t len = strcspn(line, "\n");
+
+		fprintf(to, "  %.*s\n", (int)len, line);
+		line += len + (line[len] == '\n');
+	}
+	fprintf(to, "\nUsage:\n  lbctl %s %s\n\nOptions:\n", command->name, command->usage);
+	options_print(command->options, to);
+	options_print(global_options, to);
+}
+
+int help_run(struct ctl *ctl, struct err *err)
+{
+	const struct command *command;
+
+	if (ctl->operands.count == 0) {
+		print_overview(stdout);
+		return 0;
+	}
+	command = command_find(ctl->operands.words[0]);
+	if (!command)
+		return unknown_command(ctl->operands.words[0], err);
+	print_help(command, stdout);
+	return 0;
+}
+
+void print_json(json_t *value)
+{
+	/* A terminal gets ASCII: JSON escapes controls, but not the marks that reorder a line. */
+	size_t flags = JSON_COMPACT | JSON_ENCODE_ANY |
+		       (isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0);
+
+	json_dumpf(value, stdout, flags);
+	putchar('\n');
+	json_decref(value);
+}
+
+int64_t time_ms(const json_t *object, const char *key)
+{
+	double seconds = js_real(object, key, 0);
+
+	/* Up to the year 9999; the cast of anything larger would be undefined. */
+	return seconds > 0 && seconds < 253402300800.0 ? (int64_t)(seconds * 1000) : 0;
+}
+
+void complain(const struct ctl *ctl, const char *text)
+{
+	char *shown = clean_copy(text, &ctl->err);
+
+	fflush(stdout);
+	fprintf(stderr, "lbctl: %s\n", shown);
+	free(shown);
+}
+
+void hint(const struct ctl *ctl, const char *fmt, ...)
+{
+	va_list args;
+
+	if (ctl->err.width == 0)
+		return;
+	fflush(stdout);
+	va_start(args, fmt);
+	fputs(color_code(&ctl->err, COLOR_DIM), stderr);
+	vfprintf(stderr, fmt, args);
+	fprintf(stderr, "%s\n", color_code(&ctl->err, COLOR_NONE));
+	va_end(args);
+}
+
+json_t *ask_about(struct ctl *ctl, enum verb verb, const char *run, json_t *args, struct err *err)
+{
+	json_t *data;
+
+	if (!args)
+		args = json_object();
+	json_object_set_new(args, "run", json_string(run));
+	data = client_ask(&ctl->client, verb, args, err);
+	if (!data)
+		client_suggest(&ctl->client, run, err);
+	return data;
+}
+
+/* Words after "--" are operands as well, except that submit takes them as the command. */
+static int check_operands(struct ctl *ctl, struct err *err)
+{
+	const struct command *command = ctl->command;
+	struct operands *o = &ctl->operands;
+
+	if (command->run != submit_run) {
+		for (size_t i = 0; i < o->rest_count; i++)
+			operands_add(o, o->rest[i]);
+	}
+	if (o->count < command->least)
+		return err_set(err, ERR_USAGE, "%s: name a run; usage: lbctl %s %s", command->name,
+			       command->name, command->usage);
+	if (o->count > command->most)
+		return err_set(err, ERR_USAGE, "%s: \"%s\" is too much; usage: lbctl %s%s%s",
+			       command->name, o->words[command->most], command->name,
+			       command->usage[0] ? " " : "", command->usage);
+	if (command->run == submit_run || command->run == help_run)
+		return 0;
+	for (size_t i = 0; i < o->count; i++) {
+		if (name_check(o->words[i], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Options that stand before the command. On success *at is the index of the command's name. */
+static int read_globals(struct ctl *ctl, int argc, char **argv, int *at, struct err *err)
+{
+	const struct option_row *const tables[] = {global_options, NULL};
+
+	if (argc > 1 && strcmp(argv[1], "--version") == 0) {
+		ctl->command = command_find("version");
+		*at = 1;
+		return 0;
+	}
+	*at = options_read(tables, argc - 1, argv + 1, true, &ctl->options, &ctl->operands, err);
+	if (*at < 0)
+		return -1;
+	*at += 1;
+	if (*at == argc && ctl->options.help)
+		ctl->command = command_find("help");
+	else if (*at == argc)
+		return err_set(err, ERR_USAGE, "say what to do");
+	else
+		ctl->command = command_find(argv[*at]);
+	return ctl->command ? 0 : unknown_command(argv[*at], err);
+}
+
+static int read_line(struct ctl *ctl, int argc, char **argv, struct err *err)
+{
+	const struct option_row *tables[] = {NULL, global_options, NULL};
+	int at;
+
+	if (read_globals(ctl, argc, argv, &at, err) < 0)
+		return -1;
+	tables[0] = ctl->command->options;
+	if (at < argc && options_read(tables, argc - at - 1, argv + at + 1, false, &ctl->options,
+				      &ctl->operands, err) < 0)
+		return -1;
+	if (ctl->options.help)
+		return 0;
+	return check_operands(ctl, err);
+}
+
+/* Output that could not be written is a failure: the disk may be full. */
+static int finish_output(const struct ctl *ctl, int status)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return status;
+	complain(ctl, "the output could not be written");
+	return err_exit_status(ERR_IO);
+}
+
+static int dispatch(struct ctl *ctl, int argc, char **argv, struct err *err)
+{
+	int status = read_line(ctl, argc, argv, err);
+
+	style_of(stdout, ctl->options.no_color, &ctl->out);
+	style_of(stderr, ctl->options.no_color, &ctl->err);
+	if (status < 0)
+		return status;
+	if (ctl->options.help && ctl->command->run != help_run) {
+		print_help(ctl->command, stdout);
+		return 0;
+	}
+	if (ctl->command->run != help_run &&
+	    client_init(&ctl->client, ctl->options.home, err) < 0)
+		return -1;
+	return ctl->command->run(ctl, err);
+}
+
+int ctl_main(int argc, char **argv)
+{
+	struct ctl ctl = {.client.fd = -1};
+	struct err err = {0};
+	int status;
+
+	options_init(&ctl.options, &ctl.operands);
+	status = dispatch(&ctl, argc, argv, &err);
+	if (status < 0) {
+		status = interrupted() ? EXIT_INTERRUPTED : err_exit_status(err.code);
+		if (err.code != ERR_NONE)
+			complain(&ctl, err.text);
+		if (!ctl.command && argc < 2)
+			print_overview(stderr);
+	}
+	status = finish_output(&ctl, status);
+	client_fini(&ctl.client);
+	options_fini(&ctl.options, &ctl.operands);
+	return status;
+}

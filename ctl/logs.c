@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/* logs: lbd says where the files are, lbctl reads them itself: output may be large, and must be
+ * readable while lbd is away.
+ *
+ * To a file or pipe the bytes go as they are; to a terminal, cleaned, as every text is. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/bytes.h"
+#include "common/json.h"
+#include "common/mem.h"
+#include "common/paths.h"
+#include "common/run_state.h"
+#include "ctl/command.h"
+
+enum { POLL_MS = 1000, CHUNK = 64 * 1024, LINE_MAX_BYTES = 64 * 1024 };
+
+struct logs {
+	struct ctl *ctl;
+	const char *run;
+	json_t *list;		/* [{"attempt","path"}], by number; owned */
+	int64_t attempt;	/* being read; 0 = none yet */
+	int64_t offset;		/* of the next byte to read in its file */
+	struct buf line;	/* the part of a line that a terminal has not seen */
+	bool any;		/* something was printed */
+	bool away;		/* lbd cannot be reached; it was said */
+	bool final;
+};
+
+static int by_number(const void *a, const void *b)
+{
+	int64_t left = js_int(*(json_t *const *)a, "attempt", 0);
+	int64_t right = js_int(*(json_t *const *)b, "attempt", 0);
+
+	return (left > right) - (left < right);
+}
+
+/* Takes `list`. */
+static json_t *sorted(json_t *list)
+{
+	size_t count = json_array_size(list);
+	json_t **items = xcalloc(count, sizeof(json_t *));
+	json_t *result = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		items[i] = json_array_get(list, i);
+	qsort(items, count, sizeof(json_t *), by_number);
+	for (size_t i = 0; i < count; i++)
+		json_array_append(result, items[i]);
+	free(items);
+	json_decref(list);
+	return result;
+}
+
+/* What lbd would have said, from the folders below $LB_HOME. NULL: there is no such run there. */
+static json_t *list_folder(const struct ctl *ctl, const char *run)
+{
+	char *folder = path_join("%s/runs/%s/attempts", ctl->client.home, run);
+	DIR *dir = opendir(folder);
+	json_t *list = dir ? json_array() : NULL;
+	const struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		char *end;
+		long number = strtol(entry->d_name, &end, 10);
+		char *path = path_join("%s/%s/out.log", folder, entry->d_name);
+
+		if (number > 0 && *end == '\0' && entry->d_name[0] != '+')
+			json_array_append_new(list, json_pack("{s:I, s:o}", "attempt",
+							      (json_int_t)number, "path",
+							      js_bytes(path)));
+		free(path);
+	}
+	if (dir)
+		closedir(dir);
+	free(folder);
+	return list ? sorted(list) : NULL;
+}
+
+/* The list as lbd tells it, or as it can be seen without lbd. */
+static int refresh(struct logs *l, struct err *err)
+{
+	json_t *list = ask_about(l->ctl, VERB_LOGS, l->run, NULL, err);
+
+	if (list) {
+		list = sorted(list);
+		l->away = false;
+	} else if (err->code == ERR_DAEMON || err->code == ERR_TIMEOUT) {
+		list = list_folder(l->ctl, l->run);
+		if (list && !l->away)
+			complain(l->ctl, "lbd is not running; this is what lies in its folder");
+		l->away = true;
+	}
+	if (!list)
+		return -1;
+	err_clear(err);
+	json_decref(l->list);
+	l->list = list;
+	return 0;
+}
+
+/* --- printing -------------------------------------------------------------------------------- */
+static void flush_line(struct logs *l)
+{
+	if (l->line.len > 0) {
+		clean(l->line.data, CLEAN_KEEP_TABS | (l->ctl->out.utf8 ? 0 : CLEAN_ASCII));
+		fputs(l->line.data, stdout);
+	}
+	putchar('\n');
+	buf_drop(&l->line, l->line.len);
+}
+
+/* A lone carriage return is how progress bars redraw their line; here each state is a line. */
+static void print_cleaned(struct logs *l, const char *data, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (data[i] == '\n' || data[i] == '\r') {
+			if (data[i] == '\n' || l->line.len > 0)
+				flush_line(l);
+		} else if (buf_add(&l->line, data[i] ? &data[i] : "?", 1) < 0) {
+			flush_line(l);
+		}
+	}
+}
+
+static void print_bytes(struct logs *l, const char *data, size_t len)
+{
+	l->any = true;
+	if (l->ctl->out.width > 0)
+		print_cleaned(l, data, len);
+	else
+		fwrite(data, 1, len, stdout);
+}
+
+/* Everything from l->offset to the present end of the file. A file that is not there yet is an
+ * empty one. */
+static int print_new(struct logs *l, const char *path, struct err *err)
+{
+	static char chunk[CHUNK];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	ssize_t n = 0;
+	int rc = 0;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : err_errno(err, "%s", path);
+	if (fstat(fd, &st) == 0 && !S_ISREG(st.st_mode)) {
+		close(fd);
+		return err_set(err, ERR_IO, "%s: not a regular file", path);
+	}
+	while (!interrupted() && (n = pread(fd, chunk, sizeof(chunk), l->offset)) > 0) {
+		print_bytes(l, chunk, (size_t)n);
+		l->offset += n;
+	}
+	if (n < 0 && errno != EINTR)
+		rc = err_errno(err, "%s", path);
+	close(fd);
+	fflush(stdout);
+	return rc;
+}
+
+static void begin_attempt(struct logs *l, int64_t number)
+{
+	if (l->line.len > 0)
+		flush_line(l);
+	if (l->ctl->out.width > 0 && json_array_size(l->list) > 1)
+		printf("%s--- attempt %lld ---%s\n", color_code(&l->ctl->out, COLOR_DIM),
+		       (long long)number, color_code(&l->ctl->out, COLOR_NONE));
+	l->attempt = number;
+	l->offset = 0;
+}
+
+/* The rest of the attempt that we are in, then every later one. */
+static int print_all(struct logs *l, struct err *err)
+{
+	int64_t only = l->ctl->options.attempt;
+	const json_t *each;
+	size_t i;
+	int rc = 0;
+
+	json_array_foreach(l->list, i, each) {
+		int64_t number = js_int(each, "attempt", 0);
+		char *path = NULL;
+
+		if (number < l->attempt || (only > 0 && number != only))
+			continue;
+		if (number > l->attempt)
+			begin_attempt(l, number);
+		path = js_bytes_take(json_object_get(each, "path"));
+		if (path)
+			rc = print_new(l, path, err);
+		free(path);
+		if (rc < 0)
+			break;
+	}
+	return rc;
+}
+
+/* --- commands -------------------------------------------------------------------------------- */
+/* Asked before the files are read, so that "final" means that nothing more is to come. */
+static void ask_final(struct logs *l)
+{
+	struct err quiet = {0};
+	json_t *run = client_ask(&l->ctl->client, VERB_STATUS, json_pack("{s:s}", "run", l->run),
+				 &quiet);
+
+	l->final = run_state_is_final(run_state_from_name(js_str(run, "state", NULL)));
+	json_decref(run);
+}
+
+static int follow_files(struct logs *l, struct err *err)
+{
+	interrupt_catch();
+	for (;;) {
+		if (!l->away)
+			ask_final(l);
+		if (refresh(l, err) < 0 || print_all(l, err) < 0)
+			return interrupted() ? EXIT_INTERRUPTED : -1;
+		if (interrupted())
+			return EXIT_INTERRUPTED;
+		if (l->final)
+			return 0;
+		nap(POLL_MS);
+	}
+}
+
+static bool has_attempt(const struct logs *l, int64_t number)
+{
+	const json_t *each;
+	size_t i;
+
+	json_array_foreach(l->list, i, each) {
+		if (js_int(each, "attempt", 0) == number)
+			return true;
+	}
+	return false;
+}
+
+static int show(struct logs *l, struct err *err)
+{
+	int64_t only = l->ctl->options.attempt;
+
+	if (refresh(l, err) < 0)
+		return -1;
+	if (l->ctl->options.json) {
+		print_json(json_incref(l->list));
+		return 0;
+	}
+	if (only > 0 && !has_attempt(l, only) && !l->ctl->options.follow)
+		return err_set(err, ERR_NOT_FOUND, "%s has no attempt %lld; it has %zu", l->run,
+			       (long long)only, json_array_size(l->list));
+	return l->ctl->options.follow ? follow_files(l, err) : print_all(l, err);
+}
+
+int logs_run(struct ctl *ctl, struct err *err)
+{
+	struct logs l = {.ctl = ctl, .run = ctl->operands.words[0]};
+	int status;
+
+	buf_init(&l.line, LINE_MAX_BYTES);
+	status = show(&l, err);
+	if (l.line.len > 0)
+		flush_line(&l);
+	if (status == 0 && !l.any && !ctl->options.json)
+		complain(ctl, "no output yet");
+	buf_fini(&l.line);
+	json_decref(l.list);
+	return status;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* submit: lbd never opens a file that a client names; lbctl reads it and sends the text. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/bytes.h"
+#include "common/files.h"
+#include "common/json.h"
+#include "common/names.h"
+#include "common/text.h"
+#include "ctl/command.h"
+
+enum { FILE_MAX_BYTES = 512 * 1024 };
+
+/* What a trainer needs to find its programs and libraries again. A list, not the whole
+ * environment: that may hold tokens and passwords, and what is sent ends in files. Anything else
+ * belongs in run.env_file. */
+static const char *const kept_variables[] = {
+	"PATH",			/* programs */
+	"LD_LIBRARY_PATH",	/* libraries, as modules set it */
+	"PYTHONPATH",
+	"VIRTUAL_ENV",		/* an activated Python environment */
+	"CONDA_PREFIX", "CONDA_DEFAULT_ENV",
+	"MODULEPATH", "LOADEDMODULES",	/* so that `module` in a script goes on from here */
+	"LANG", "LC_ALL", "TZ",	/* how programs write text and times */
+};
+
+static json_t *environment(void)
+{
+	json_t *env = json_object();
+
+	for (size_t i = 0; i < sizeof(kept_variables) / sizeof(kept_variables[0]); i++) {
+		const char *value = getenv(kept_variables[i]);
+
+		if (value)
+			json_object_set_new(env, kept_variables[i], js_bytes(value));
+	}
+	return env;
+}
+
+/* A word that is no file may well be meant as a command. */
+static int no_such_file(const char *file, struct err *err)
+{
+	size_t len = strlen(file);
+
+	if (len > 5 && strcmp(file + len - 5, ".toml") == 0)
+		return err_set(err, ERR_USAGE, "%s: no such file", file);
+	return err_set(err, ERR_USAGE, "%s: no such file; to submit a command, write: "
+		       "lbctl submit -- %s", file, file);
+}
+
+static int add_file(json_t *args, const char *file, struct err *err)
+{
+	struct err why = {0};
+	struct stat st;
+	size_t len;
+	char *text;
+
+	if (stat(file, &st) == 0 && S_ISDIR(st.st_mode))
+		return err_set(err, ERR_USAGE, "%s: is a folder; name a TOML file", file);
+	text = file_read(file, FILE_MAX_BYTES, &len, &why);
+	if (!text && why.code == ERR_NOT_FOUND)
+		return no_such_file(file, err);
+	if (!text)
+		return err_set(err, ERR_USAGE, "%s", why.text);
+	if (strlen(text) != len || !text_is_utf8(text, len)) {
+		free(text);
+		return err_set(err, ERR_USAGE, "%s: this is no text; a TOML file is UTF-8", file);
+	}
+	json_object_set_new(args, "toml", json_stringn(text, len));
+	json_object_set_new(args, "file", js_bytes(file));
+	free(text);
+	return 0;
+}
+
+static int add_settings(json_t *args, const struct options *options, struct err *err)
+{
+	json_t *set = json_array();
+
+	json_object_set_new(args, "set", set);
+	for (size_t i = 0; i < options->set_count; i++) {
+		const char *word = options->set[i];
+
+		if (!strchr(word, '=') || word[0] == '=')
+			return err_set(err, ERR_USAGE, "--set %s: write it as section.key=value",
+				       word);
+		if (json_array_append_new(set, json_string(word)) < 0)
+			return err_set(err, ERR_USAGE, "--set %s: this is not UTF-8", word);
+	}
+	return 0;
+}
+
+static int add_workdir(json_t *args, struct err *err)
+{
+	/* getcwd gives the physical path: one without links means the same on every node. */
+	char *folder = getcwd(NULL, 0);
+
+	if (!folder)
+		return err_errno(err, "cannot tell the current folder");
+	json_object_set_new(args, "workdir", js_bytes(folder));
+	free(folder);
+	return 0;
+}
+
+/* The arguments as PROTOCOL.md lists them, or NULL with err. */
+static json_t *submission(const struct ctl *ctl, struct err *err)
+{
+	const struct operands *o = &ctl->operands;
+	json_t *args = json_object();
+	int rc = 0;
+
+	if (o->count > 0)
+		rc = add_file(args, o->words[0], err);
+	if (rc == 0 && o->rest_count > 0) {
+		json_t *command = json_array();
+
+		for (size_t i = 0; i < o->rest_count; i++)
+			json_array_append_new(command, js_bytes(o->rest[i]));
+		json_object_set_new(args, "command", command);
+	}
+	if (rc == 0 && ctl->options.name) {
+		rc = name_check(ctl->options.name, err);
+		json_object_set_new(args, "name", json_string(ctl->options.name));
+	}
+	if (rc == 0)
+		rc = add_settings(args, &ctl->options, err);
+	if (rc == 0)
+		rc = add_workdir(args, err);
+	json_object_set_new(args, "env", environment());
+	if (rc == 0)
+		return args;
+	json_decref(args);
+	return NULL;
+}
+
+/* Without an answer nobody knows whether the run exists; saying so keeps people from a second one. */
+static void explain(const struct ctl *ctl, struct err *err)
+{
+	if (ctl->client.sent && (err->code == ERR_TIMEOUT || err->code == ERR_DAEMON))
+		err_wrap(err, "the run may or may not have been submitted, lbctl ls will tell");
+}
+
+int submit_run(struct ctl *ctl, struct err *err)
+{
+	json_t *args, *data;
+	char *name;
+	int status = 0;
+
+	if (ctl->operands.count == 0 && ctl->operands.rest_count == 0)
+		return err_set(err, ERR_USAGE, "submit: name a file or a command; usage: "
+			       "lbctl submit %s", ctl->command->usage);
+	args = submission(ctl, err);
+	data = args ? client_ask(&ctl->client, VERB_SUBMIT, args, err) : NULL;
+	if (!data) {
+		explain(ctl, err);
+		return -1;
+	}
+	name = clean_copy(js_str(data, "run", NULL), &ctl->out);
+	if (ctl->options.json)
+		print_json(json_incref(data));
+	else
+		puts(name);
+	fflush(stdout);
+	if (ctl->options.follow)
+		status = follow_show(ctl, name, true, err);
+	else
+		hint(ctl, "follow it: lbctl follow %s", name);
+	free(name);
+	json_decref(data);
+	return status;
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/handlers.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/json.h"
+#include "common/names.h"
+#include "common/paths.h"
+#include "daemon/control.h"
+#include "daemon/submit.h"
+#include "daemon/views.h"
+
+enum {
+	RECENT_MS = 7 * 24 * 3600 * 1000,	/* ls without --all: what ended within a week */
+	MAX_STEPS_IN_ANSWER = 10000,
+	MAX_EVENTS_IN_ANSWER = 10000,
+};
+
+/* The run that args.run names. */
+static int find_run(struct request *r, struct ledger_run *out, struct err *err)
+{
+	const char *name = js_str(r->args, "run", NULL);
+
+	if (name == NULL)
+		return err_set(err, ERR_USAGE, "which run?");
+	if (name_check(name, err) < 0)
+		return -1;
+	return ledger_run_find(r->lbd->ledger, name, out, err);
+}
+
+static json_t *on_version(struct request *r, struct err *err)
+{
+	struct engine_health health;
+	json_t *o = json_object();
+
+	(void)err;
+	engine_health(r->lbd->engine, &health);
+	js_set_str(o, "version", LB_VERSION);
+	js_set_str(o, "home", r->lbd->config.home);
+	js_set_int(o, "pid", getpid());
+	js_set_time(o, "started", r->lbd->started_ms);
+	js_set_int(o, "live_runs", health.live_runs);
+	js_set_bool(o, "slurm", r->lbd->slurm != NULL);
+	js_set_time(o, "slurm_down_since", health.slurm_down_since_ms);
+	js_set_str(o, "slurm_text", health.slurm_text);
+	return o;
+}
+
+/* --- looking ------------------------------------------------------------------------------------------- */
+
+struct listing {
+	struct ledger *ledger;
+	json_t *list;
+	int64_t since_ms;
+	struct err *err;
+};
+
+static int list_run(const struct ledger_run *run, void *arg)
+{
+	struct listing *l = arg;
+	json_t *o;
+
+	if (run_state_is_final(run->state) && run->ended_ms < l->since_ms)
+		return 0;
+	o = view_run(l->ledger, run, false, l->err);
+	if (o == NULL)
+		return -1;
+	json_array_append_new(l->list, o);
+	return 0;
+}
+
+static json_t *on_ls(struct request *r, struct err *err)
+{
+	struct listing l = {
+		.ledger = r->lbd->ledger, .list = json_array(), .err = err,
+		.since_ms = js_bool(r->args, "all", false) ? 0 : clock_wall_ms() - RECENT_MS,
+	};
+
+	if (ledger_run_each(r->lbd->ledger, false, list_run, &l, err) == 0)
+		return l.list;
+	json_decref(l.list);
+	return NULL;
+}
+
+static json_t *on_status(struct request *r, struct err *err)
+{
+	struct ledger_run run = { 0 };
+
+	if (find_run(r, &run, err) < 0)
+		return NULL;
+	return view_run(r->lbd->ledger, &run, true, err);
+}
+
+static int list_metric(const struct ledger_metric *m, void *arg)
+{
+	json_array_append_new(arg, view_metric(m));
+	return 0;
+}
+
+static json_t *on_progress(struct request *r, struct err *err)
+{
+	struct ledger *ledger = r->lbd->ledger;
+	int64_t cursor = js_int(r->args, "after", 0), limit = js_int(r->args, "limit", 1000);
+	json_t *steps = json_array(), *object = NULL;
+	struct ledger_run run = { 0 };
+	int64_t id = 0;
+	int rc;
+
+	if (limit < 1 || limit > MAX_STEPS_IN_ANSWER)
+		limit = MAX_STEPS_IN_ANSWER;
+	rc = find_run(r, &run, err);
+	if (rc == 0) {
+		id = run.id;
+		object = view_run(ledger, &run, false, err);
+		rc = object ? 0 : -1;
+	}
+	if (rc == 0)
+		rc = cursor < 0 ? ledger_metric_last(ledger, id, &cursor, err) :
+				  ledger_metric_each(ledger, id, cursor, limit, list_metric, steps, err);
+	if (rc < 0) {
+		json_decref(object);
+		json_decref(steps);
+		return NULL;
+	}
+	if (json_array_size(steps) > 0)
+		cursor = js_int(json_array_get(steps, json_array_size(steps) - 1), "id", cursor);
+	return json_pack("{s:o, s:o, s:I}", "run", object, "steps", steps, "cursor",
+			 (json_int_t)cursor);
+}
+
+struct event_list {
+	json_t *list;
+	const char *run_name;
+};
+
+static int list_event(const struct ledger_event *e, void *arg)
+{
+	struct event_list *l = arg;
+
+	json_array_append_new(l->list, view_event(e, l->run_name));
+	return 0;
+}
+
+static json_t *on_events(struct request *r, struct err *err)
+{
+	struct event_list l = { .run_name = js_str(r->args, "run", NULL) };
+	struct ledger_run run = { 0 };
+
+	if (l.run_name && find_run(r, &run, err) < 0)
+		return NULL;
+	l.list = json_array();
+	if (ledger_event_each(r->lbd->ledger, run.id, js_int(r->args, "after", 0),
+			      MAX_EVENTS_IN_ANSWER, list_event, &l, err) == 0)
+		return l.list;
+	json_decref(l.list);
+	return NULL;
+}
+
+struct log_list {
+	json_t *list;
+	const char *dir;
+	int64_t only;		/* attempt number; 0 = all */
+};
+
+static int list_log(const struct ledger_attempt *a, void *arg)
+{
+	struct log_list *l = arg;
+	char *path;
+
+	if (l->only != 0 && a->number != l->only)
+		return 0;
+	path = path_join("%s/attempts/%lld/out.log", l->dir, (long long)a->number);
+	json_array_append_new(l->list, json_pack("{s:I, s:s}", "attempt", (json_int_t)a->number,
+						 "path", path));
+	free(path);
+	return 0;
+}
+
+static json_t *on_logs(struct request *r, struct err *err)
+{
+	struct log_list l = { .only = js_int(r->args, "attempt", 0) };
+	struct ledger_run run = { 0 };
+	char *dir;
+	int rc;
+
+	if (find_run(r, &run, err) < 0)
+		return NULL;
+	dir = path_join("%s", run.dir);
+	l.dir = dir;
+	l.list = json_array();
+	rc = ledger_attempt_each(r->lbd->ledger, run.id, list_log, &l, err);
+	free(dir);
+	if (rc == 0 && (json_array_size(l.list) > 0 || l.only == 0))
+		return l.list;
+	if (rc == 0)
+		err_set(err, ERR_NOT_FOUND, "there is no attempt %lld", (long long)l.only);
+	json_decref(l.list);
+	return NULL;
+}
+
+/* --- orders ---------------------------------------------------------------------------------------------- */
+
+static void add_event(struct lbd *lbd, int64_t run_id, const char *kind, const char *actor,
+		      const char *text)
+{
+	struct ledger_event e = {
+		.run_id = run_id, .time_ms = clock_wall_ms(), .kind = kind, .actor = actor,
+		.text = text,
+	};
+
+	ledger_event_put(lbd->ledger, &e, NULL);
+}
+
+static int kill_one(struct request *r, const char *name, enum run_order order, const char *reason,
+		    json_t *answers, struct err *err)
+{
+	struct lbd *lbd = r->lbd;
+	struct ledger_run run = { 0 };
+	enum run_state state;
+	int64_t id;
+
+	if (name_check(name, err) < 0 || ledger_run_find(lbd->ledger, name, &run, err) < 0)
+		return -1;
+	state = run.state;
+	id = run.id;
+	if (!run_state_is_final(state) && order > run.wanted) {
+		if (ledger_run_set_wanted(lbd->ledger, id, order, r->peer.user, reason,
+					  clock_wall_ms(), err) < 0)
+			return -1;
+		add_event(lbd, id, order == ORDER_KILL_NOW ? "kill_now" : "kill", r->peer.user, reason);
+		engine_order(lbd->engine, name, order, r->peer.user, reason);
+		state = RUN_STOPPING;
+	}
+	json_array_append_new(answers, json_pack("{s:s, s:s}", "run", name, "state",
+						 run_state_name(state)));
+	return 0;
+}
+
+static json_t *on_kill(struct request *r, struct err *err)
+{
+	enum run_order order = js_bool(r->args, "now", false) ? ORDER_KILL_NOW : ORDER_KILL;
+	json_t *runs = json_object_get(r->args, "runs"), *answers = json_array(), *item;
+	size_t i;
+	int rc = json_array_size(runs) > 0 ? 0 : err_set(err, ERR_USAGE, "which runs?");
+
+	json_array_foreach(runs, i, item) {
+		const char *name = json_string_value(item);
+
+		if (rc == 0)
+			rc = kill_one(r, name ? name : "", order, js_str(r->args, "reason", ""),
+				      answers, err);
+	}
+	/* those before a bad name were told already: their order stands */
+	if (ledger_commit(r->lbd->ledger, rc == 0 ? err : NULL) < 0)
+		rc = -1;
+	if (rc == 0)
+		return answers;
+	json_decref(answers);
+	return NULL;
+}
+
+static int restart_row(struct request *r, const struct ledger_run *run, struct err *err)
+{
+	struct ledger *ledger = r->lbd->ledger;
+	int64_t id = run->id, now_ms = clock_wall_ms();
+	enum run_state from = run->state;
+
+	if (ledger_run_set_wanted(ledger, id, ORDER_RUN, r->peer.user, "", now_ms, err) < 0 ||
+	    ledger_run_set_failures(ledger, id, 0, 0, err) < 0 ||
+	    ledger_run_move(ledger, id, from, RUN_CREATED, CAUSE_NONE, "restarted", now_ms, err) < 0)
+		return -1;
+	add_event(r->lbd, id, "restarted", r->peer.user, "");
+	return ledger_commit(ledger, err);
+}
+
+static bool is_of_slurm(const struct ledger_run *run)
+{
+	return run->scheduler && strcmp(run->scheduler, "slurm") == 0;
+}
+
+static json_t *on_restart(struct request *r, struct err *err)
+{
+	const char *name = js_str(r->args, "run", "");
+	struct ledger_run run = { 0 };
+
+	if (find_run(r, &run, err) < 0)
+		return NULL;
+	if (!run_state_is_final(run.state)) {
+		err_set(err, ERR_LOCKED, "%s is %s already", name, run_state_name(run.state));
+		return NULL;
+	}
+	if (is_of_slurm(&run) && r->lbd->slurm == NULL) {
+		err_set(err, ERR_SCHEDULER, "%s ran under Slurm, which this lbd cannot reach", name);
+		return NULL;
+	}
+	if (restart_row(r, &run, err) < 0) {
+		ledger_rollback(r->lbd->ledger);
+		return NULL;
+	}
+	if (engine_adopt(r->lbd->engine, name, err) < 0)
+		return NULL;
+	return json_pack("{s:s, s:s}", "run", name, "state", run_state_name(RUN_CREATED));
+}
+
+static json_t *on_poke(struct request *r, struct err *err)
+{
+	(void)err;
+	engine_poke(r->lbd->engine, js_str(r->args, "run", ""));
+	return json_null();
+}
+
+/* --- the table ----------------------------------------------------------------------------------------------- */
+
+static const struct {
+	json_t *(*now)(struct request *r, struct err *err);	/* the data, or NULL with err */
+	void (*later)(struct request *r);			/* answers by itself */
+} handlers[VERB_COUNT] = {
+	[VERB_VERSION]  = { .now = on_version },
+	[VERB_SUBMIT]   = { .later = submit_run },
+	[VERB_LS]       = { .now = on_ls },
+	[VERB_STATUS]   = { .now = on_status },
+	[VERB_PROGRESS] = { .now = on_progress },
+	[VERB_EVENTS]   = { .now = on_events },
+	[VERB_LOGS]     = { .now = on_logs },
+	[VERB_KILL]     = { .now = on_kill },
+	[VERB_RESTART]  = { .now = on_restart },
+	[VERB_POKE]     = { .now = on_poke },
+};
+
+void handle(struct request *request)
+{
+	struct err err = { 0 };
+	json_t *data;
+
+	if (handlers[request->verb].later) {
+		handlers[request->verb].later(request);
+		return;
+	}
+	data = handlers[request->verb].now(request, &err);
+	if (data)
+		request_answer(request, data);
+	else
+		request_refuse(request, &err);
+}

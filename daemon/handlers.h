@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* handlers.h - what lbd does for each verb: one row, one function. */
+#ifndef DAEMON_HANDLERS_H
+#define DAEMON_HANDLERS_H
+
+struct request;
+
+/* Answers the request, now or later. The peer's role has been checked. */
+void handle(struct request *request);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* lbd.h - the daemon's parts, as main.c puts them together and the handlers use them. */
+#ifndef DAEMON_LBD_H
+#define DAEMON_LBD_H
+
+#include <uv.h>
+
+#include "daemon/config.h"
+#include "daemon/engine.h"
+#include "daemon/world.h"
+
+struct control;
+
+struct lbd {
+	uv_loop_t *loop;
+	struct config config;
+	struct ledger *ledger;
+	struct scheduler *slurm, *local;	/* slurm: NULL where there is none */
+	struct world world;
+	struct engine *engine;
+	struct control *control;
+	int64_t started_ms;			/* wall clock */
+};
+
+#endif

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+/* main.c - lbd: options, the parts put together in order, the loop, and the way down. */
+#include <getopt.h>
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/files.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/paths.h"
+#include "daemon/background.h"
+#include "daemon/control.h"
+#include "daemon/lock.h"
+#include "daemon/notify.h"
+#include "slurm/backends.h"
+
+enum { BACKUP_MS = 3600 * 1000 };
+
+static const char usage_text[] =
+	"usage: lbd [--home DIR] [--foreground] [--ready-fd N] [--check-config] [-v]\n"
+	"\n"
+	"The controller of your training runs: submits them, follows them, brings them back.\n"
+	"\n"
+	"  --home DIR       the folder of runs and ledger ($LB_HOME, else ~/.local/state/lb)\n"
+	"  --foreground     stay in the terminal and log to stderr\n"
+	"  --ready-fd N     write a newline to descriptor N once commands are served\n"
+	"  --check-config   read DIR/lbd.toml, say what is in force, and end\n"
+	"  -v, --verbose    log every decision\n"
+	"  --version, --help\n";
+
+struct options {
+	char *home;		/* NULL: as path_lb_home says */
+	bool foreground, check_config, verbose;
+	int ready_fd;
+};
+
+/* Everything that the loop drives; `lbd` is what the handlers see of it. */
+struct daemon {
+	struct lbd lbd;
+	uv_loop_t loop;
+	uv_timer_t turn, watchdog, backup;
+	uv_signal_t sigterm, sigint;
+	char *backup_path;
+	bool stopping;
+};
+
+/* --- options ----------------------------------------------------------------------------------------------- */
+
+static void parse_options(int argc, char **argv, struct options *o)
+{
+	static const struct option table[] = {
+		{ "home", required_argument, NULL, 'H' },
+		{ "foreground", no_argument, NULL, 'f' },
+		{ "ready-fd", required_argument, NULL, 'r' },
+		{ "check-config", no_argument, NULL, 'n' },
+		{ "verbose", no_argument, NULL, 'v' },
+		{ "version", no_argument, NULL, 'V' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "vh", table, NULL)) != -1) {
+		switch (c) {
+		case 'H':
+			o->home = xstrdup(optarg);
+			break;
+		case 'f':
+			o->foreground = true;
+			break;
+		case 'r':
+			o->ready_fd = (int)strtol(optarg, NULL, 10);
+			break;
+		case 'n':
+			o->check_config = true;
+			break;
+		case 'v':
+			o->verbose = true;
+			break;
+		case 'V':
+			printf("lbd %s\n", LB_VERSION);
+			exit(0);
+		case 'h':
+			fputs(usage_text, stdout);
+			exit(0);
+		default:
+			fputs("try: lbd --help\n", stderr);
+			exit(err_exit_status(ERR_USAGE));
+		}
+	}
+	if (optind < argc) {
+		fprintf(stderr, "lbd: \"%s\": lbd takes options only; try: lbd --help\n", argv[optind]);
+		exit(err_exit_status(ERR_USAGE));
+	}
+}
+
+/* --- the loop's callbacks ------------------------------------------------------------------------------------ */
+
+static void on_turn(uv_timer_t *timer)
+{
+	struct daemon *d = timer->data;
+	int64_t at_ms, wait_ms;
+
+	if (d->stopping)
+		return;
+	at_ms = engine_turn(d->lbd.engine);
+	if (at_ms == INT64_MAX)
+		return;
+	wait_ms = at_ms - clock_mono_ms();
+	uv_timer_start(timer, on_turn, wait_ms > 0 ? (uint64_t)wait_ms : 0, 0);
+}
+
+static void on_news(void *arg)
+{
+	struct daemon *d = arg;
+
+	if (!d->stopping)
+		uv_timer_start(&d->turn, on_turn, 0, 0);
+}
+
+static void on_watchdog(uv_timer_t *timer)
+{
+	(void)timer;
+	notify_systemd("WATCHDOG=1");
+}
+
+static void backup_ledger(struct daemon *d)
+{
+	struct err err = { 0 };
+
+	if (ledger_backup(d->lbd.ledger, d->backup_path, &err) < 0)
+		log_warn("backup of the ledger: %s", err.text);
+}
+
+static void on_backup(uv_timer_t *timer)
+{
+	backup_ledger(timer->data);
+}
+
+static void on_scheduler_closed(void *arg)
+{
+	(void)arg;
+}
+
+static void on_stop(uv_signal_t *handle, int signo)
+{
+	struct daemon *d = handle->data;
+
+	if (d->stopping)
+		return;
+	log_info("ends on signal %d; jobs run on", signo);
+	notify_systemd("STOPPING=1");
+	d->stopping = true;
+	control_close(d->lbd.control);
+	if (d->lbd.slurm)
+		d->lbd.slurm->ops->close(d->lbd.slurm, on_scheduler_closed, NULL);
+	d->lbd.local->ops->close(d->lbd.local, on_scheduler_closed, NULL);
+	uv_close((uv_handle_t *)&d->turn, NULL);
+	uv_close((uv_handle_t *)&d->watchdog, NULL);
+	uv_close((uv_handle_t *)&d->backup, NULL);
+	uv_close((uv_handle_t *)&d->sigterm, NULL);
+	uv_close((uv_handle_t *)&d->sigint, NULL);
+}
+
+/* --- the parts, in order --------------------------------------------------------------------------------------- */
+
+/* With a team its group may enter, and what is made inside belongs to the group. */
+static int open_home(const struct config *config, struct err *err)
+{
+	const struct group *group = config->team_group ? getgrnam(config->team_group) : NULL;
+
+	if (folder_make(config->home, 0700, err) < 0)
+		return -1;
+	if (config->team_group == NULL)
+		return 0;
+	if (group == NULL)
+		return err_set(err, ERR_USAGE, "%s/lbd.toml: team.group: there is no group \"%s\"",
+			       config->home, config->team_group);
+	if (chown(config->home, (uid_t)-1, group->gr_gid) < 0 || chmod(config->home, 02750) < 0)
+		return err_errno(err, "%s: cannot give it to group %s", config->home,
+				 config->team_group);
+	return 0;
+}
+
+static int open_schedulers(struct daemon *d, struct err *err)
+{
+	char *helper = path_sibling("lbd-slurm", err);
+	char *folder = path_join("%s/local", d->lbd.config.home);
+	int rc = -1;
+
+	if (helper && folder_make(folder, 0700, err) == 0 &&
+	    folder_make(d->lbd.config.runs_folder, 0750, err) == 0) {
+		if (scheduler_slurm_available(helper))
+			d->lbd.slurm = scheduler_slurm_create(&d->loop, helper,
+							      d->lbd.config.deadline_ms);
+		else
+			log_info("no Slurm configuration, or no lbd-slurm beside lbd: runs go to the "
+				 "local scheduler");
+		d->lbd.local = scheduler_local_create(&d->loop, folder);
+		rc = d->lbd.local ? 0 : err_set(err, ERR_IO, "%s: cannot use it", folder);
+	}
+	free(helper);
+	free(folder);
+	return rc;
+}
+
+static int open_engine(struct daemon *d, struct err *err)
+{
+	struct poll_times times = {
+		.busy_ms = d->lbd.config.poll_ms, .idle_ms = d->lbd.config.idle_poll_ms,
+		.spool_ms = d->lbd.config.spool_ms,
+	};
+
+	world_init(&d->lbd.world, &d->lbd.config);
+	d->lbd.engine = engine_create(d->lbd.ledger, d->lbd.slurm, d->lbd.local, &d->lbd.world,
+				      &times);
+	engine_on_news(d->lbd.engine, on_news, d);
+	return engine_load(d->lbd.engine, err);
+}
+
+static void open_loop(struct daemon *d)
+{
+	uv_loop_init(&d->loop);
+	d->lbd.loop = &d->loop;
+	uv_timer_init(&d->loop, &d->turn);
+	uv_timer_init(&d->loop, &d->watchdog);
+	uv_timer_init(&d->loop, &d->backup);
+	uv_signal_init(&d->loop, &d->sigterm);
+	uv_signal_init(&d->loop, &d->sigint);
+	d->turn.data = d->backup.data = d->sigterm.data = d->sigint.data = d;
+}
+
+static void start_loop(struct daemon *d, int ready_fd)
+{
+	int64_t watchdog_ms = notify_watchdog_ms();
+
+	uv_signal_start(&d->sigterm, on_stop, SIGTERM);
+	uv_signal_start(&d->sigint, on_stop, SIGINT);
+	uv_timer_start(&d->turn, on_turn, 0, 0);
+	uv_timer_start(&d->backup, on_backup, BACKUP_MS, BACKUP_MS);
+	if (watchdog_ms > 0)
+		uv_timer_start(&d->watchdog, on_watchdog, (uint64_t)watchdog_ms,
+			       (uint64_t)watchdog_ms);
+	notify_systemd("READY=1\nSTATUS=serving");
+	notify_ready_fd(ready_fd);
+}
+
+static int run(struct daemon *d, int ready_fd, struct err *err)
+{
+	int lock = -1;
+
+	if (open_home(&d->lbd.config, err) < 0 || (lock = lock_take(d->lbd.config.home, err)) < 0 ||
+	    ledger_open(d->lbd.config.ledger_path, &d->lbd.ledger, err) < 0)
+		return -1;
+	open_loop(d);
+	if (open_schedulers(d, err) < 0 || open_engine(d, err) < 0 ||
+	    (d->lbd.control = control_open(&d->lbd, err)) == NULL)
+		return -1;
+	log_info("lbd %s serves %s", LB_VERSION, d->lbd.config.home);
+	start_loop(d, ready_fd);
+	background_detach_stderr();
+	uv_run(&d->loop, UV_RUN_DEFAULT);
+	engine_destroy(d->lbd.engine);
+	backup_ledger(d);
+	ledger_close(d->lbd.ledger);
+	uv_loop_close(&d->loop);
+	close(lock);
+	return 0;
+}
+
+static int fail(const struct err *err)
+{
+	fprintf(stderr, "lbd: %s\n", err->text);
+	return err_exit_status(err->code);
+}
+
+/* A refusal belongs on the terminal, so the way into the background begins as late as it can: the
+ * child still speaks to it until it is ready. */
+static int enter_background(const char *home, struct err *err)
+{
+	char *log_path = path_join("%s/lbd.log", home);
+	int fd = folder_make(home, 0700, err) < 0 ? -1 : background_enter(log_path, err);
+
+	free(log_path);
+	return fd;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = { .ready_fd = -1 };
+	struct daemon d = { 0 };
+	struct err err = { 0 };
+	int rc = 0;
+
+	parse_options(argc, argv, &o);
+	log_init("lbd", o.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
+	signal(SIGPIPE, SIG_IGN);
+	umask(027);
+	prctl(PR_SET_DUMPABLE, 0);	/* job environments may pass through: no core files */
+	if (o.home == NULL && (o.home = path_lb_home(&err)) == NULL)
+		return fail(&err);
+	if (config_load(&d.lbd.config, o.home, &err) < 0)
+		return fail(&err);
+	if (o.check_config) {
+		keys_print(config_keys, config_key_count, &d.lbd.config, stdout);
+	} else {
+		if (!o.foreground && (o.ready_fd = enter_background(o.home, &err)) < 0)
+			return fail(&err);
+		d.lbd.started_ms = clock_wall_ms();
+		d.backup_path = path_join("%s.bak", d.lbd.config.ledger_path);
+		if (run(&d, o.ready_fd, &err) < 0)
+			rc = fail(&err);
+		free(d.backup_path);
+	}
+	config_clear(&d.lbd.config);
+	free(o.home);
+	return rc;
+}

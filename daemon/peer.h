@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* peer.h - who is at the other end of a Unix socket, by the kernel's word. */
+#ifndef DAEMON_PEER_H
+#define DAEMON_PEER_H
+
+#include <sys/types.h>
+
+#include "common/err.h"
+#include "common/verbs.h"
+
+struct peer {
+	uid_t uid;
+	char user[64];		/* name, or the number where there is none */
+	enum role role;
+};
+
+/* Owner: the user of this process, and root. Member: whose groups, as the kernel had them at
+ * connect, include team_group (NULL: nobody). */
+int peer_of(int fd, const char *team_group, struct peer *out, struct err *err);
+
+#endif

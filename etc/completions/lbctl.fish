@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+# Completion of lbctl for fish. A unit test holds it against the table of commands.
+
+function __lbctl_runs
+    lbctl ls $argv 2>/dev/null | awk 'NR > 1 { print $1 }'
+end
+
+complete -c lbctl -f
+complete -c lbctl -l home -x -a '(__fish_complete_directories)' -d 'the folder of lbd'
+complete -c lbctl -l no-color -d 'no colours'
+complete -c lbctl -s h -l help -d 'show help'
+
+complete -c lbctl -n __fish_use_subcommand -a submit -d 'start a new run'
+complete -c lbctl -n __fish_use_subcommand -a ls -d 'list runs, newest first'
+complete -c lbctl -n __fish_use_subcommand -a status -d 'one run in detail'
+complete -c lbctl -n __fish_use_subcommand -a follow -d 'watch a run live until it ends'
+complete -c lbctl -n __fish_use_subcommand -a logs -d 'the output of a run'
+complete -c lbctl -n __fish_use_subcommand -a events -d 'what happened, who did it, and why'
+complete -c lbctl -n __fish_use_subcommand -a kill -d 'end runs for good'
+complete -c lbctl -n __fish_use_subcommand -a restart -d 'start a finished run again'
+complete -c lbctl -n __fish_use_subcommand -a wait -d 'wait until a run ends'
+complete -c lbctl -n __fish_use_subcommand -a version -d 'versions of lbctl and lbd'
+complete -c lbctl -n __fish_use_subcommand -a help -d 'all commands, or one in detail'
+
+complete -c lbctl -n '__fish_seen_subcommand_from submit' -F
+complete -c lbctl -n '__fish_seen_subcommand_from submit' -l name -x -d 'name of the run'
+complete -c lbctl -n '__fish_seen_subcommand_from submit' -l set -x -d 'set section.key'
+complete -c lbctl -n '__fish_seen_subcommand_from submit logs' -s f -l follow -d 'go on until the run ends'
+complete -c lbctl -n '__fish_seen_subcommand_from ls' -s a -l all -d 'also older runs'
+complete -c lbctl -n '__fish_seen_subcommand_from logs' -l attempt -x -d 'of this attempt only'
+complete -c lbctl -n '__fish_seen_subcommand_from kill' -l now -d 'at once'
+complete -c lbctl -n '__fish_seen_subcommand_from kill' -l reason -x -d 'why'
+complete -c lbctl -n '__fish_seen_subcommand_from wait' -l timeout -x -d 'give up after this time'
+complete -c lbctl -n '__fish_seen_subcommand_from submit ls status follow logs events wait version' -l json -d 'print JSON'
+complete -c lbctl -n '__fish_seen_subcommand_from status follow logs events kill wait' -a '(__lbctl_runs)'
+complete -c lbctl -n '__fish_seen_subcommand_from restart' -a '(__lbctl_runs --all)'
+complete -c lbctl -n '__fish_seen_subcommand_from help' -a 'submit ls status follow logs events kill restart wait version'

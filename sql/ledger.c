@@ -1,0 +1,479 @@
+/* SPDX-License-Identifier: MIT */
+/* Opening, checking, migrating and committing. The queries are in ledger_*.c beside this file.
+ *
+ * What a write failure means decides most of the code here. A broken constraint undoes one
+ * statement. A write that finds the disk full undoes the whole transaction: `lost` then refuses the
+ * rest of the group, so that no half of it is committed, until the caller has seen it fail in
+ * ledger_commit; when the rollback worked, the ledger goes on. Any other input/output error makes the file untrustworthy to this process - a failed fsync is not repeated,
+ * for the kernel may have dropped the pages - so the ledger stays `broken` until lbd starts anew
+ * and SQLite rolls the journal back. */
+#define QUERY_TEXTS
+#include "sql/ledger_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/files.h"
+#include "common/mem.h"
+
+_Static_assert(sizeof(migrations) / sizeof(migrations[0]) == LEDGER_SCHEMA_VERSION + 1,
+	       "one file in sql/schema per version");
+
+enum {
+	APPLICATION_ID = 1818387559,	/* as in schema/001-initial.sql */
+	PAGE_BYTES = 4096,
+	LOCK_WAIT_MS = 500,		/* a reader may have the file for a moment */
+	CHECK_ALWAYS_BYTES = 32 << 20,	/* quick_check does some 200 MB/s */
+};
+
+/* A page that does not fit the cache must not be written before the commit: an error there leaves
+ * SQLite with a journal that a connection in exclusive mode does not play back. */
+static const char session[] = "PRAGMA synchronous = FULL;"
+			      "PRAGMA foreign_keys = ON;"
+			      "PRAGMA trusted_schema = OFF;"
+			      "PRAGMA cache_spill = OFF;"
+			      "PRAGMA temp_store = MEMORY;";
+
+/* --- errors --------------------------------------------------------------------------------- */
+static const struct meaning {
+	int rc;
+	enum err_code code;
+	const char *text;
+} meanings[] = {
+	{ SQLITE_CONSTRAINT, ERR_INTERNAL, "the ledger does not take this" },
+	{ SQLITE_BUSY, ERR_LOCKED, "held by another process; is lbd running already?" },
+	{ SQLITE_LOCKED, ERR_LOCKED, "held by another process; is lbd running already?" },
+	{ SQLITE_FULL, ERR_IO, "disk full" },
+	{ SQLITE_IOERR_WRITE, ERR_IO, "disk full, over quota or failing" },
+	{ SQLITE_IOERR, ERR_IO, "input/output error; restart lbd once the disk is well" },
+	{ SQLITE_CORRUPT, ERR_IO, "the file is damaged; put the newest backup in its place" },
+	{ SQLITE_NOTADB, ERR_IO, "the file is damaged or no ledger; put the newest backup in its place" },
+	{ SQLITE_CANTOPEN, ERR_IO, "cannot be opened" },
+	{ SQLITE_READONLY, ERR_IO, "cannot be written" },
+	{ SQLITE_PERM, ERR_IO, "no permission" },
+	{ SQLITE_NOMEM, ERR_IO, "out of memory" },
+	{ SQLITE_TOOBIG, ERR_USAGE, "a value is too long" },
+};
+
+/* The exact code where the table has it, else its family (the low byte). */
+static const struct meaning *meaning_of(int rc)
+{
+	static const struct meaning unknown = { 0, ERR_INTERNAL, "unexpected answer from SQLite" };
+	size_t i;
+
+	for (i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
+		if (meanings[i].rc == rc || meanings[i].rc == (rc & 0xff))
+			return &meanings[i];
+	return &unknown;
+}
+
+static bool is_beyond_repair(int rc)
+{
+	int family = rc & 0xff;
+
+	return family == SQLITE_CORRUPT || family == SQLITE_NOTADB ||
+	       (family == SQLITE_IOERR && rc != SQLITE_IOERR_WRITE);
+}
+
+/* SQLite keeps the errno with the file that met it: 0 where it does not know. */
+static int last_errno(const struct ledger *l)
+{
+	sqlite3_file *journal = NULL;
+	int code = 0;
+
+	sqlite3_file_control(l->db, "main", SQLITE_FCNTL_LAST_ERRNO, &code);
+	sqlite3_file_control(l->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &journal);
+	if (!code && journal && journal->pMethods)
+		journal->pMethods->xFileControl(journal, SQLITE_FCNTL_LAST_ERRNO, &code);
+	return code ? code : sqlite3_system_errno(l->db);
+}
+
+static int describe(const struct ledger *l, int rc, struct err *err)
+{
+	const struct meaning *m = meaning_of(rc);
+	int family = rc & 0xff;
+	int code = family == SQLITE_IOERR || family == SQLITE_CANTOPEN ? last_errno(l) : 0;
+
+	if (code)
+		return err_set(err, m->code, "%s: %s (%s)", l->path, m->text, strerror(code));
+	if (m->code == ERR_INTERNAL)
+		return err_set(err, m->code, "%s: %s (%s)", l->path, m->text,
+			       sqlite3_errmsg(l->db));
+	return err_set(err, m->code, "%s: %s", l->path, m->text);
+}
+
+int ledger_fail(struct ledger *l, int rc, struct err *err)
+{
+	struct err why = { 0 };
+
+	if (rc == SQLITE_CONSTRAINT_UNIQUE)
+		return err_set(err, ERR_LOCKED, "it is there already (%s)", sqlite3_errmsg(l->db));
+	describe(l, rc, &why);
+	if ((rc & 0xff) != SQLITE_CONSTRAINT && l->lost.code == ERR_NONE)
+		l->lost = why;
+	if (is_beyond_repair(rc))
+		l->broken = true;
+	return err_set(err, why.code, "%s", why.text);
+}
+
+/* --- transactions --------------------------------------------------------------------------- */
+static int run_text(struct ledger *l, const char *sql, struct err *err)
+{
+	int rc = sqlite3_exec(l->db, sql, NULL, NULL, NULL);
+
+	return rc == SQLITE_OK ? 0 : ledger_fail(l, rc, err);
+}
+
+/* SQLite does not tell when a rollback could not put the old pages back, but the journal does: it
+ * is emptied at the very end. */
+static bool journal_is_empty(const struct ledger *l)
+{
+	const char *journal = sqlite3_filename_journal(sqlite3_db_filename(l->db, "main"));
+	struct stat st;
+
+	return stat(journal, &st) != 0 || st.st_size == 0;
+}
+
+void ledger_rollback(struct ledger *l)
+{
+	release_borrowed(l);
+	if (!sqlite3_get_autocommit(l->db))
+		sqlite3_exec(l->db, "ROLLBACK", NULL, NULL, NULL);
+	if (l->lost.code == ERR_NONE)
+		return;
+	if (!journal_is_empty(l))
+		l->broken = true;
+	if (!l->broken)
+		err_clear(&l->lost);
+}
+
+int ledger_commit(struct ledger *l, struct err *err)
+{
+	int rc = 0;
+
+	release_borrowed(l);
+	if (l->lost.code != ERR_NONE)
+		rc = err_set(err, l->lost.code, "%s", l->lost.text);
+	else if (!sqlite3_get_autocommit(l->db))
+		rc = run_text(l, "COMMIT", err);
+	if (rc)
+		ledger_rollback(l);
+	return rc;
+}
+
+/* --- opening -------------------------------------------------------------------------------- */
+/* The folder may be reached through links, the file itself may not: SQLite refuses both alike. */
+static char *resolve(const char *path, struct err *err)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	char *folder = slash ? xstrndup(path, (size_t)(name - path)) : xstrdup(".");
+	char *real = realpath(folder, NULL);
+	char *whole = NULL;
+
+	if (!real)
+		err_errno(err, "%s", folder);
+	else if (*name == '\0')
+		err_set(err, ERR_USAGE, "%s: is a folder, not a ledger", path);
+	else
+		whole = xasprintf("%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
+	free(real);
+	free(folder);
+	return whole;
+}
+
+/* An existing file must be a plain one with one name (a second name would have a second journal);
+ * a missing one is made for its owner only, and the journal gets the same mode from SQLite. */
+static int prepare_file(const char *path, struct err *err)
+{
+	struct stat st;
+	int fd;
+
+	if (lstat(path, &st) == 0) {
+		if (!S_ISREG(st.st_mode) || st.st_nlink != 1)
+			return err_set(err, ERR_IO, "%s: not a regular file with a single name",
+				       path);
+		return 0;
+	}
+	if (errno != ENOENT)
+		return err_errno(err, "%s", path);
+	/* Nobody can hold a lock on what did not exist, so closing it here breaks none. */
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (fd < 0 && errno != EEXIST)
+		return err_errno(err, "%s", path);
+	if (fd >= 0)
+		close(fd);
+	return 0;
+}
+
+/* SQLite takes a file of less than a page for an empty one, and reads a page that is cut short as
+ * if zeros followed; ours is whole pages unless a journal is there to mend it. */
+static int check_size(const char *path, struct err *err)
+{
+	struct stat st;
+
+	if (stat(path, &st) != 0)
+		return err_errno(err, "%s", path);
+	if (st.st_size % PAGE_BYTES != 0)
+		return err_set(err, ERR_IO,
+			       "%s: the file is damaged or no ledger; put the newest backup in its place",
+			       path);
+	return 0;
+}
+
+static int take_lock(struct ledger *l, struct err *err)
+{
+	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX;
+	int rc = sqlite3_open_v2(l->path, &l->db, flags, NULL);
+
+	if (rc != SQLITE_OK)
+		return ledger_fail(l, rc, err);
+	sqlite3_extended_result_codes(l->db, 1);
+	sqlite3_busy_timeout(l->db, LOCK_WAIT_MS);
+	/* Exclusive mode takes the lock with the first write and keeps it: write now. */
+	return run_text(l,
+			"PRAGMA page_size = 4096; PRAGMA locking_mode = EXCLUSIVE;"
+			"BEGIN EXCLUSIVE; COMMIT;",
+			err);
+}
+
+/* The first column of the first row, as text; "" when there is none. */
+static int ask(struct ledger *l, const char *sql, char *out, size_t size, struct err *err)
+{
+	sqlite3_stmt *s = NULL;
+	int rc = sqlite3_prepare_v2(l->db, sql, -1, &s, NULL);
+
+	if (rc == SQLITE_OK)
+		rc = sqlite3_step(s);
+	sqlite3_snprintf((int)size, out, "%s",
+			 rc == SQLITE_ROW ? (const char *)sqlite3_column_text(s, 0) : "");
+	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+		ledger_fail(l, rc, err);
+	sqlite3_finalize(s);
+	return rc == SQLITE_ROW || rc == SQLITE_DONE ? 0 : -1;
+}
+
+static int ask_int(struct ledger *l, const char *sql, int64_t *out, struct err *err)
+{
+	char text[32];
+
+	if (ask(l, sql, text, sizeof(text), err))
+		return -1;
+	*out = strtoll(text, NULL, 10);
+	return 0;
+}
+
+static int set_session(struct ledger *l, struct err *err)
+{
+	char mode[16];
+
+	if (run_text(l, session, err) ||
+	    ask(l, "PRAGMA journal_mode = TRUNCATE", mode, sizeof(mode), err))
+		return -1;
+	if (strcmp(mode, "truncate") != 0)
+		return err_set(err, ERR_INTERNAL, "%s: SQLite insists on journal mode %s", l->path,
+			       mode);
+	return 0;
+}
+
+/* Is this a ledger, and one that we know how to read? A new one has version 0 and no table. */
+static int check_version(struct ledger *l, int64_t *version, struct err *err)
+{
+	int64_t application, tables;
+
+	if (ask_int(l, "PRAGMA user_version", version, err) ||
+	    ask_int(l, "PRAGMA application_id", &application, err) ||
+	    ask_int(l, "SELECT count(*) FROM sqlite_schema", &tables, err))
+		return -1;
+	if (application != APPLICATION_ID && (application || *version || tables))
+		return err_set(err, ERR_IO, "%s: a database of some other program, not a ledger",
+			       l->path);
+	if (*version > LEDGER_SCHEMA_VERSION)
+		return err_set(err, ERR_IO,
+			       "%s: written by a newer lbd (schema %lld), this one knows %d", l->path,
+			       (long long)*version, LEDGER_SCHEMA_VERSION);
+	return 0;
+}
+
+static int check_pages(struct ledger *l, struct err *err)
+{
+	char answer[200];
+
+	if (ask(l, "PRAGMA quick_check(1)", answer, sizeof(answer), err))
+		return -1;
+	if (strcmp(answer, "ok") != 0)
+		return err_set(err, ERR_IO,
+			       "%s: the file is damaged (%s); put the newest backup in its place",
+			       l->path, answer);
+	return 0;
+}
+
+/* Checking costs time in proportion to the file, and lbd must be up within a second: a big ledger
+ * is checked only if its last user died in the middle of a write. Damage that is met later gives
+ * ERR_IO from the query that meets it. */
+static bool wants_check(const char *path, bool was_interrupted)
+{
+	struct stat st;
+
+	return was_interrupted || stat(path, &st) != 0 || st.st_size <= CHECK_ALWAYS_BYTES;
+}
+
+static int migrate(struct ledger *l, int64_t version, struct err *err)
+{
+	char set_version[48];
+
+	while (version < LEDGER_SCHEMA_VERSION) {
+		version++;
+		sqlite3_snprintf(sizeof(set_version), set_version, "PRAGMA user_version = %d; COMMIT",
+				 (int)version);
+		if (run_text(l, "BEGIN IMMEDIATE", err) || run_text(l, migrations[version], err) ||
+		    run_text(l, set_version, err))
+			return err_wrap(err, "migration to schema %d", (int)version);
+	}
+	return 0;
+}
+
+static int prepare_statements(struct ledger *l, struct err *err)
+{
+	int i, rc;
+
+	for (i = 0; i < Q_COUNT; i++) {
+		rc = sqlite3_prepare_v3(l->db, query_text[i], -1, SQLITE_PREPARE_PERSISTENT,
+					&l->statements[i], NULL);
+		if (rc != SQLITE_OK)
+			return ledger_fail(l, rc, err);
+	}
+	return 0;
+}
+
+static int read_id(struct ledger *l, struct err *err)
+{
+	if (ask(l, query_text[Q_LEDGER_ID], l->id, sizeof(l->id), err))
+		return -1;
+	if (strlen(l->id) != sizeof(l->id) - 1)
+		return err_set(err, ERR_IO, "%s: the ledger has lost its id", l->path);
+	return 0;
+}
+
+static bool is_journal_left(const char *path)
+{
+	char *journal = xasprintf("%s-journal", path);
+	struct stat st;
+	bool left = stat(journal, &st) == 0 && st.st_size > 0;
+
+	free(journal);
+	return left;
+}
+
+static int open_file(struct ledger *l, struct err *err)
+{
+	bool was_interrupted = is_journal_left(l->path);
+	int64_t version;
+
+	if (prepare_file(l->path, err) || (!was_interrupted && check_size(l->path, err)))
+		return -1;
+	if (take_lock(l, err) || set_session(l, err) ||
+	    check_version(l, &version, err))
+		return -1;
+	if (wants_check(l->path, was_interrupted) && check_pages(l, err))
+		return -1;
+	if (migrate(l, version, err) || prepare_statements(l, err))
+		return -1;
+	return read_id(l, err);
+}
+
+int ledger_open(const char *path, struct ledger **out, struct err *err)
+{
+	struct ledger *l = xcalloc(1, sizeof(*l));
+
+	*out = NULL;
+	l->path = resolve(path, err);
+	if (!l->path || open_file(l, err)) {
+		ledger_close(l);
+		return -1;
+	}
+	*out = l;
+	return 0;
+}
+
+void ledger_close(struct ledger *l)
+{
+	int i;
+
+	if (!l)
+		return;
+	for (i = 0; i < Q_COUNT; i++)
+		sqlite3_finalize(l->statements[i]);
+	sqlite3_close(l->db);
+	free(l->path);
+	free(l);
+}
+
+const char *ledger_id(const struct ledger *ledger)
+{
+	return ledger->id;
+}
+
+/* --- backup --------------------------------------------------------------------------------- */
+static int copy_pages(struct ledger *l, struct ledger *copy, struct err *err)
+{
+	sqlite3_backup *backup = sqlite3_backup_init(copy->db, "main", l->db, "main");
+	int rc;
+
+	if (backup) {
+		sqlite3_backup_step(backup, -1);
+		rc = sqlite3_backup_finish(backup);
+	} else {
+		rc = sqlite3_extended_errcode(copy->db);
+	}
+	return rc == SQLITE_OK ? 0 : ledger_fail(copy, rc, err);
+}
+
+/* `copy` borrows the ledger's error handling for the time of the copy; it holds no statements. */
+static int write_copy(struct ledger *l, const char *path, struct err *err)
+{
+	struct ledger copy = { .path = xstrdup(path) };
+	int rc = -1;
+
+	if (unlink(path) != 0 && errno != ENOENT)
+		err_errno(err, "%s", path);
+	else if (!prepare_file(path, err) && !take_lock(&copy, err))
+		rc = copy_pages(l, &copy, err);
+	sqlite3_close(copy.db);
+	free(copy.path);
+	return rc;
+}
+
+/* SQLite syncs the copy as it commits it (synchronous is FULL where nothing else is said); the
+ * rename then makes it the backup in one step. */
+int ledger_backup(struct ledger *l, const char *path, struct err *err)
+{
+	char *whole = resolve(path, err);
+	char *temporary, *slash;
+	int rc;
+
+	if (!whole)
+		return -1;
+	if (!sqlite3_get_autocommit(l->db)) {
+		free(whole);
+		return err_set(err, ERR_INTERNAL, "a backup needs a committed ledger");
+	}
+	temporary = xasprintf("%s.tmp", whole);
+	rc = write_copy(l, temporary, err);
+	if (!rc && rename(temporary, whole) != 0)
+		rc = err_errno(err, "%s", whole);
+	slash = strrchr(whole, '/');
+	slash[slash == whole] = '\0';
+	if (!rc)
+		rc = folder_sync(whole, err);
+	if (rc)
+		unlink(temporary);
+	free(temporary);
+	free(whole);
+	return rc ? err_wrap(err, "backup") : 0;
+}

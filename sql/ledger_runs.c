@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* The queries about runs, and about the nodes they ran on. */
+#include "sql/ledger_internal.h"
+
+#include <math.h>
+
+static const struct column run_columns[] = {
+	COLUMN(ledger_run, INT64, id),
+	COLUMN(ledger_run, TEXT, name),
+	COLUMN(ledger_run, TEXT, owner),
+	COLUMN(ledger_run, INT64, owner_uid),
+	COLUMN(ledger_run, RUN_STATE, state),
+	COLUMN(ledger_run, CAUSE, cause),
+	COLUMN(ledger_run, TEXT, text),
+	COLUMN(ledger_run, TEXT, scheduler),
+	COLUMN(ledger_run, TEXT, dir),
+	COLUMN(ledger_run, ORDER, wanted),
+	COLUMN(ledger_run, TEXT, wanted_by),
+	COLUMN(ledger_run, TEXT, wanted_reason),
+	COLUMN(ledger_run, INT64, wanted_ms),
+	COLUMN(ledger_run, INT64, created_ms),
+	COLUMN(ledger_run, INT64, ended_ms),
+	COLUMN(ledger_run, INT64, backoff_until_ms),
+	COLUMN(ledger_run, INT64, failures),
+	COLUMN(ledger_run, INT64, step),
+	COLUMN(ledger_run, INT64, target_step),
+	COLUMN(ledger_run, REAL, loss),
+	COLUMN(ledger_run, REAL, tokens_per_s),
+	COLUMN(ledger_run, REAL, mfu),
+	{ NULL, 0, 0 },
+};
+
+static const char no_such_run[] = "no such run";
+
+int ledger_run_insert(struct ledger *l, const struct ledger_run *run, int64_t *id, struct err *err)
+{
+	sqlite3_stmt *s = query(l, Q_RUN_INSERT);
+	struct err why = { 0 };
+
+	bind_row(s, run_columns, run);
+	if (write_rows(l, s, &why) < 0)
+		return err_set(err, why.code, "%s: %s", run->name,
+			       why.code == ERR_LOCKED ? "there is a run of this name already" :
+							why.text);
+	*id = sqlite3_last_insert_rowid(l->db);
+	return 0;
+}
+
+int ledger_run_find(struct ledger *l, const char *name, struct ledger_run *out, struct err *err)
+{
+	sqlite3_stmt *s = query(l, Q_RUN_FIND);
+
+	bind_text(s, ":name", name);
+	if (read_one(l, s, run_columns, out, no_such_run, err))
+		return err_wrap(err, "%s", name);
+	return 0;
+}
+
+int ledger_run_each(struct ledger *l, bool live_only,
+		    int (*each)(const struct ledger_run *run, void *arg), void *arg,
+		    struct err *err)
+{
+	sqlite3_stmt *s = query(l, live_only ? Q_RUN_LIST_LIVE : Q_RUN_LIST);
+	struct ledger_run run;
+	int got;
+
+	while ((got = read_next(l, s, run_columns, &run, err)) > 0 && each(&run, arg) == 0)
+		;
+	return read_end(s, got);
+}
+
+int ledger_run_move(struct ledger *l, int64_t id, enum run_state from, enum run_state to,
+		    enum cause cause, const char *text, int64_t now_ms, struct err *err)
+{
+	sqlite3_stmt *s = query(l, Q_RUN_MOVE);
+
+	if (!run_state_may_follow(from, to))
+		return err_set(err, ERR_INTERNAL, "a run cannot go from %s to %s",
+			       run_state_name(from), run_state_name(to));
+	bind_int(s, ":id", id);
+	bind_text(s, ":from", run_state_name(from));
+	bind_text(s, ":to", run_state_name(to));
+	bind_text(s, ":cause", cause_name(cause));
+	bind_text(s, ":text", text);
+	bind_int(s, ":ended_ms", run_state_is_final(to) ? now_ms : 0);
+	return write_one(l, s, ERR_INTERNAL, "the run is not in the state it was thought to be in",
+			 err);
+}
+
+int ledger_run_set_wanted(struct ledger *l, int64_t id, enum run_order wanted, const char *by,
+			  const char *reason, int64_t now_ms, struct err *err)
+{
+	sqlite3_stmt *s = query(l, Q_RUN_SET_WANTED);
+
+	bind_int(s, ":id", id);
+	bind_text(s, ":wanted", run_order_name(wanted));
+	bind_text(s, ":wanted_by", by);
+	bind_text(s, ":wanted_reason", reason);
+	bind_int(s, ":wanted_ms", now_ms);
+	return write_one(l, s, ERR_NOT_FOUND, no_such_run, err);
+}
+
+int ledger_run_set_failures(struct ledger *l, int64_t id, int64_t failures, int64_t backoff_until_ms,
+			    struct err *err)
+{
+	sqlite3_stmt *s = query(l, Q_RUN_SET_FAILURES);
+
+	bind_int(s, ":id", id);
+	bind_int(s, ":failures", failures);
+	bind_int(s, ":backoff_until_ms", backoff_until_ms);
+	return write_one(l, s, ERR_NOT_FOUND, no_such_run, err);
+}
+
+/* What is not bound is NULL, and the query keeps the column. */
+int ledger_run_set_progress(struct ledger *l, int64_t id, int64_t step, int64_t target_step,
+			    double loss, double tokens_per_s, double mfu, struct err *err)
+{
+	sqlite3_stmt *s = query(l, Q_RUN_SET_PROGRESS);
+
+	bind_int(s, ":id", id);
+	if (step >= 0)
+		bind_int(s, ":step", step);
+	if (target_step >= 0)
+		bind_int(s, ":target_step", target_step);
+	bind_real(s, ":loss", loss);
+	bind_real(s, ":tokens_per_s", tokens_per_s < 0 ? NAN : tokens_per_s);
+	bind_real(s, ":mfu", mfu < 0 ? NAN : mfu);
+	return write_one(l, s, ERR_NOT_FOUND, no_such_run, err);
+}
+
+static bool may_be_the_nodes_fault(enum cause cause)
+{
+	return cause == CAUSE_NODE_FAIL || cause == CAUSE_LAUNCH_FAIL || cause == CAUSE_CRASH ||
+	       cause == CAUSE_HANG;
+}
+
+int ledger_node_attempt_ended(struct ledger *l, const char *node, enum cause cause, int64_t now_ms,
+			      struct err *err)
+{
+	sqlite3_stmt *s = query(l, Q_NODE_ATTEMPT_ENDED);
+
+	bind_text(s, ":name", node);
+	bind_int(s, ":suspect", may_be_the_nodes_fault(cause));
+	bind_text(s, ":cause", cause_name(cause));
+	bind_int(s, ":now_ms", now_ms);
+	return write_rows(l, s, err) < 0 ? -1 : 0;
+}

@@ -1,0 +1,205 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The Slurm scheduler against a real, private cluster: every call, every kind of failure.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/scheduler.sh"
+
+export MC_MESSAGETIMEOUT=4 MC_KILLWAIT=2
+cluster_start 2
+client_start slurm "$B/lbd-slurm" 6000
+script exit0 </dev/null
+echo 'exit 3' | script exit3
+echo 'kill -SEGV $$' | script crash
+echo 'sleep 1000' | script sleeps
+# shellcheck disable=SC2016 # for the job
+echo 'printf %s "$ODD" | od -An -tx1; exit 0' | script environment
+
+helper_pid() { ps -o pid=,ppid=,comm= -A | awk -v p="$client" '$2 == p && $3 == "lbd-slurm" { print $1 }'; }
+
+# --- the life of a job ----------------------------------------------------------------------
+a=$(token)
+ok "a job is submitted" submit_job "$a" exit3
+ask poll
+is "$(field_of "$a" 6)" held "it is held"
+is "$(field_of "$a" 11)" JobHeldUser "by its owner, who may release it"
+is "$(field_of "$a" 3-5)" "$ref" "the poll tells the same token, id and submit time as the submission"
+like "$(squeue -h -j "$job_id" -o '%j|%k')" "^lb-test-$(echo "$a" | cut -c1-12)\|lbd1:00112233445566aa:$a made by a test$" \
+	"its name and comment"
+scontrol show job "$job_id" >"$T/job"
+like "$(cat "$T/job")" "Requeue=0" "Slurm will not requeue it by itself"
+like "$(cat "$T/job")" "StdOut=$T/work/out.log" "its output file"
+ok "it is released" ask release "$ref"
+is "$result" ok "release: ok"
+wait_for "job_is $a ended" 30
+is "$(field_of "$a" 7,8,9,10)" "error 3 0 FAILED" "exit 3 is an error with its code"
+
+ending() {	# SCRIPT WANT NAME
+	t=$(token)
+	submit_job "$t" "$1" && ask release "$ref" && wait_for "job_is $t ended" 30
+	is "$(field_of "$t" 7,8,9,10)" "$2" "$3"
+}
+ending exit0 "completed 0 0 COMPLETED" "exit 0 completes"
+ending crash "crash -1 11 FAILED" "a signal is a crash, whatever Slurm calls the reason"
+ending environment "completed 0 0 COMPLETED" "a job with an odd environment runs"
+like "$(cat "$T/work/out.log")" "ff fe" "bytes that are no UTF-8 reach the job"
+
+t=$(token)
+submit_job "$t" sleeps gpus=1 cpus=2 tasks=1 nodes=2 minutes=5 mem=100
+ask release "$ref"
+wait_for "job_is $t running" 30
+is "$(field_of "$t" 12)" "n[1-2]" "two nodes were asked for and are told"
+like "$(scontrol show job "$job_id")" "TimeLimit=00:05:00" "the time limit"
+like "$(scontrol show job "$job_id")" "NumCPUs=4 " "CPUs for all tasks"
+like "$(scontrol show job "$job_id")" "gres/gpu=2|gpu:1" "a GPU on each node"
+ok "cancel" ask cancel "$ref"
+wait_for "job_is $t ended" 30
+is "$(field_of "$t" 7)" killed "a cancelled job was killed"
+ask cancel "$ref"
+is "$result" gone "cancelling it again: gone"
+
+t=$(token)
+submit_job "$t" sleeps
+ask cancel "$ref"
+wait_for "job_is $t ended" 10
+is "$(field_of "$t" 7)" killed "a held job can be cancelled"
+
+# --- signals reach the batch process alone ---------------------------------------------------
+# The script looks what its child wrote meanwhile: after its end Slurm kills the child in any case.
+cat >"$T/traps.body" <<'END'
+trap 'sleep 0.5; grep -q "child got" out.log && exit 8; exit 9' TERM
+sh -c 'trap "echo child got TERM" TERM; while :; do sleep 0.1; done' &
+echo ready
+while :; do wait; done
+END
+script traps <"$T/traps.body"
+rm -f "$T/work/out.log"
+t=$(token)
+submit_job "$t" traps
+ask signal "$ref" 15
+is "$result" refused "a held job cannot be signalled"
+ask release "$ref"
+wait_for "grep -q ready $T/work/out.log" 30
+ask signal "$ref" 15
+is "$result" ok "signal: ok"
+wait_for "job_is $t ended" 30
+is "$(field_of "$t" 7,8)" "error 9" "the script got the signal, and its child did not"
+ask signal "$ref" 15
+is "$result" gone "an ended job cannot be signalled"
+
+# --- the wrong job is never touched ----------------------------------------------------------
+t=$(token)
+submit_job "$t" sleeps
+other=$(token)
+time=${ref##* }
+for verb in release cancel "signal"; do
+	ask "$verb" "$other" "$job_id" "$time" 15
+	is "$result" gone "$verb with another token: gone"
+	ask "$verb" "$t" "$job_id" $((time + 1)) 15
+	is "$result" gone "$verb with another submit time: gone"
+done
+ask cancel "$t" 999999 "$time"
+is "$result" gone "cancel of an unknown id: gone"
+ask poll
+is "$(field_of "$t" 6)" held "and the job is untouched"
+foreign=$(sbatch --parsable --hold -o /dev/null "$T/sleeps")
+ask poll
+is "$(grep -c "^$asked job [0-9a-f]* $foreign " "$T/client.out")" 0 "other jobs of the same user are not ours"
+ask cancel "$t" "$foreign" "$(date -d "$(squeue -h -j "$foreign" -o %V)" +%s)"
+is "$result" gone "nor can they be cancelled"
+is "$(squeue -h -j "$foreign" -o %T)" PENDING "they stay"
+
+# --- refusals -------------------------------------------------------------------------------
+submit_job "$(token)" sleeps partition=nope
+is "$result" refused "an unknown partition is refused"
+like "$rest" "[Pp]artition" "with Slurm's own words"
+submit_job "$(token)" sleeps nodes=50
+like "$result $rest" "^(ok|refused) .*(node|configuration)" "too many nodes: said at once"
+
+# --- a frozen slurmctld ---------------------------------------------------------------------
+t=$(token)
+cluster_signal slurmctld STOP
+tell submit "$t" "$T/work" "$T/sleeps"
+first=$asked
+tell poll
+second=$asked
+answer_of $first
+is "$result" down "slurmctld frozen: the submission was not even sent"
+answer_of $second
+is "$result" down "and the poll behind it does not wait for a deadline of its own"
+[ "$ms" -lt 7500 ]
+is $? 0 "within one deadline ($ms ms)"
+cluster_signal slurmctld CONT
+patience=20
+wait_for 'ask poll && [ "$result" = ok ]' 20
+is "$(field_of "$t" 6)" "" "no ghost of the submission appears"
+submit_job "$t" sleeps
+is "$result" ok "after SIGCONT jobs are submitted again"
+ask cancel "$ref"
+
+# --- a frozen munged: libslurm would block for ever -------------------------------------------
+before=$(helper_pid)
+cluster_signal munged STOP
+ask poll
+is "$result" down "munged frozen: down"
+[ "$ms" -lt 8000 ]
+is $? 0 "at the deadline ($ms ms)"
+cluster_signal munged CONT
+wait_for 'ask poll && [ "$result" = ok ]' 20
+after=$(helper_pid)
+[ -n "$after" ] && [ "$after" != "$before" ]
+is $? 0 "the helper was killed, and another one took over"
+
+# --- the helper dies ------------------------------------------------------------------------
+cluster_signal slurmctld STOP
+tell poll
+wait_for '[ -n "$(helper_pid)" ]' 5
+kill -KILL "$(helper_pid)"
+answer_of $asked
+is "$result" down "a helper that is killed in mid-request: down"
+[ "$ms" -lt 3000 ]
+is $? 0 "at once ($ms ms)"
+cluster_signal slurmctld CONT
+wait_for 'ask poll && [ "$result" = ok ]' 20
+passed "and the next one works"
+
+# --- slurmctld is gone ----------------------------------------------------------------------
+t=$(token)
+wait_for "grep -q . '$T/slurm/state/job_state'" 20
+cluster_signal slurmctld KILL
+submit_job "$t" sleeps
+is "$result" down "slurmctld dead: down"
+[ "$ms" -lt 1000 ]
+is $? 0 "without libslurm's long retries ($ms ms)"
+ok "slurmctld restarts" "$src/etc/minicluster" start-ctld "$cluster"
+wait_for 'ask poll && [ "$result" = ok ]' 30
+submit_job "$t" sleeps
+is "$result" ok "and the scheduler with it"
+ask cancel "$ref"
+
+# --- many -----------------------------------------------------------------------------------
+t=$(token)
+tell many 1000 "$t" "$T/work" "$T/sleeps"
+many=$asked
+patience=60
+wait_for "[ \"\$(grep -c '^$many ok ' $T/client.out)\" = 1000 ]" 60
+diag "1000 submissions: $(grep "^$many ok " "$T/client.out" | cut -d' ' -f3 | sort -n | tail -n 1) ms"
+ask poll none
+is "$result" ok "1000 held jobs in one poll"
+[ "${rest%% *}" -ge 1000 ]
+is $? 0 "all are told (${rest%% *} in $ms ms)"
+first_poll=${rest%% *}
+ask poll none
+is "${rest%% *}" "$first_poll" "and told again when nothing has changed ($ms ms)"
+
+# --- the helper follows its lbd ---------------------------------------------------------------
+helper=$(helper_pid)
+ok "the client ends with an empty loop" client_stop
+wait_for "! kill -0 $helper" 10
+passed "no helper stays behind"
+client_start slurm "$B/lbd-slurm" 6000
+ask poll none
+helper=$(helper_pid)
+kill -KILL "$client"
+wait_for "! grep -qs '^State:[[:space:]]*[^ZX[:space:]]' /proc/$helper/status" 10
+passed "a helper dies with a client that is killed"
+done_testing

@@ -1,0 +1,85 @@
+# shellcheck shell=sh disable=SC2034 # the tests use what is set here
+# SPDX-License-Identifier: MIT
+# scheduler.sh - drives build/tests/scheduler_client for the scheduler-*.t tests.
+#
+#   client_start slurm "$B/lbd-slurm" 5000
+#   ask poll                  # waits for the answer; sets $result $ms and the words after as $rest
+#   tell cancel …             # does not wait; `answer_of $asked` later
+#   field_of TOKEN 5          # of the job's line in the last answer
+#
+# Questions are counted: do not ask in a subshell.
+client=
+asked=0
+
+client_start() {
+	rm -f "$T/client.in"
+	mkfifo "$T/client.in"
+	: >"$T/client.out"
+	asked=0
+	"$B/tests/scheduler_client" "$@" <"$T/client.in" >"$T/client.out" 2>>"$T/client.log" &
+	client=$!
+	exec 4>"$T/client.in"
+}
+
+# Its exit status: 0 when the loop was empty after the close.
+client_stop() {
+	echo close >&4
+	exec 4>&-
+	wait "$client"
+}
+
+tell() {
+	asked=$((asked + 1))
+	echo "$*" >&4
+}
+
+# answer_of NUMBER: until its line is there, sets $result, $ms and $rest.
+answer_of() {
+	wait_for "grep -Eq '^$1 (ok|refused|gone|down|unclear) ' '$T/client.out'" "${patience:-30}" ||
+		return 1
+	line=$(grep -E "^$1 (ok|refused|gone|down|unclear) " "$T/client.out" | head -n 1)
+	result=$(echo "$line" | cut -d' ' -f2)
+	ms=$(echo "$line" | cut -d' ' -f3)
+	rest=$(echo "$line" | cut -d' ' -f4-)
+}
+
+ask() {
+	tell "$@"
+	answer_of $asked
+}
+
+# Fields of a job's line: 3 token, 4 id, 5 submit time, 6 phase, 7 cause, 8 exit code, 9 signal,
+# 10 state, 11 reason, 12 nodes.
+field_of() {	# TOKEN FIELD
+	grep "^$asked job $1 " "$T/client.out" | cut -d' ' -f"$2"
+}
+
+token() { od -An -N16 -tx1 /dev/urandom | tr -d ' \n'; }
+
+script() {	# NAME: a job script from stdin
+	{
+		echo '#!/bin/sh'
+		cat
+	} >"$T/$1"
+}
+
+# submit_job TOKEN SCRIPT [KEY=VALUE…]: sets $job_id and $ref = "TOKEN ID TIME".
+submit_job() {
+	job_token=$1
+	job_script=$2
+	shift 2
+	mkdir -p "$T/work"
+	ask submit "$job_token" "$T/work" "$T/$job_script" "$@" || return 1
+	job_id=${rest%% *}
+	ref="$job_token $(echo "$rest" | cut -d' ' -f1,2)"
+	[ "$result" = ok ]
+}
+
+job_is() {	# TOKEN PHASE
+	ask poll "$1" && [ "$(field_of "$1" 6)" = "$2" ]
+}
+
+phase_is() {	# TOKEN PHASE NAME
+	ask poll "$1"
+	is "$(field_of "$1" 6)" "$2" "$3"
+}

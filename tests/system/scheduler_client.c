@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* scheduler_client slurm HELPER DEADLINE_MS | local FOLDER - drives a scheduler by hand, for tests.
+ *
+ * Commands on stdin, one a line; each is asked at once and answered whenever the scheduler does, as
+ * `N RESULT MS …` where N is the line's number and MS the time that it took:
+ *
+ *   submit TOKEN WORKDIR SCRIPT_FILE [KEY=NUMBER…]  N ok MS JOB_ID SUBMIT_TIME TEXT
+ *   release|cancel TOKEN JOB_ID SUBMIT_TIME         N ok MS TEXT
+ *   signal TOKEN JOB_ID SUBMIT_TIME SIGNO
+ *   poll [TOKEN]                                    N ok MS COUNT TEXT, after one line a job:
+ *                                                   N job TOKEN JOB_ID SUBMIT_TIME PHASE CAUSE
+ *                                                   EXIT_CODE SIGNAL STATE REASON NODES
+ *   many COUNT TOKEN WORKDIR SCRIPT_FILE            COUNT submits; the token's head is varied
+ *   close                                           ends when the scheduler has closed
+ *
+ * At the end of stdin it closes, too. A job's output goes to WORKDIR/out.log. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/files.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "slurm/backends.h"
+
+struct call {			/* freed at the end: calls that a close dropped are never answered */
+	struct call *next;
+	long number;
+	int64_t asked_ms;
+	char verb[16], token[TOKEN_HEX + 1];
+};
+
+static struct scheduler *scheduler;
+static uv_pipe_t input;
+static struct buf lines;
+static struct call *calls;
+static long line_number;
+static char chunk[1 << 16];
+
+static const char *const phases[JOB_PHASE_COUNT] = { "held", "pending", "running", "ending", "ended" };
+static const char *const results[SCHEDULER_RESULT_COUNT] = { "ok", "refused", "gone", "down", "unclear" };
+
+static struct call *call_create(const char *verb)
+{
+	struct call *c = xcalloc(1, sizeof(*c));
+
+	c->next = calls;
+	calls = c;
+	c->number = line_number;
+	c->asked_ms = clock_mono_ms();
+	snprintf(c->verb, sizeof(c->verb), "%s", verb);
+	return c;
+}
+
+static void print_job(const struct call *c, const struct job_status *job)
+{
+	if (c->token[0] && strcmp(c->token, job->ref.token) != 0)
+		return;
+	printf("%ld job %s %" PRIu32 " %" PRId64 " %s %s %d %d %s %s %s\n", c->number, job->ref.token,
+	       job->ref.job_id, job->ref.submit_time, phases[job->phase], cause_name(job->cause),
+	       job->exit_code, job->signal, job->state, job->reason[0] ? job->reason : "-",
+	       job->nodes[0] ? job->nodes : "-");
+}
+
+static void on_done(void *arg, const struct scheduler_reply *reply)
+{
+	struct call *c = arg;
+
+	for (size_t i = 0; i < reply->job_count; i++)
+		print_job(c, &reply->jobs[i]);
+	printf("%ld %s %" PRId64, c->number, results[reply->result], clock_mono_ms() - c->asked_ms);
+	if (strcmp(c->verb, "submit") == 0)
+		printf(" %" PRIu32 " %" PRId64, reply->job.job_id, reply->job.submit_time);
+	if (strcmp(c->verb, "poll") == 0)
+		printf(" %zu", reply->job_count);
+	printf(" %s\n", reply->text);
+	fflush(stdout);
+}
+
+static void set_number(struct job_request *job, const char *word)
+{
+	const struct { const char *key; int64_t *to; } keys[] = {
+		{ "nodes=", &job->nodes }, { "tasks=", &job->ntasks_per_node },
+		{ "cpus=", &job->cpus_per_task }, { "gpus=", &job->gpus_per_node },
+		{ "mem=", &job->mem_mb }, { "minutes=", &job->time_minutes },
+	};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (strncmp(word, keys[i].key, strlen(keys[i].key)) == 0)
+			*keys[i].to = strtoll(strchr(word, '=') + 1, NULL, 10);
+	if (strncmp(word, "partition=", 10) == 0)
+		job->partition = word + 10;
+}
+
+/* The environment holds bytes that are no UTF-8, as environments may. */
+static void submit(char **words, int count)
+{
+	char odd[] = "ODD=\xff\xfe", path[] = "PATH=/usr/bin:/bin";
+	char *env[] = { path, odd, NULL };
+	char *script = file_read(words[3], 1 << 20, NULL, NULL);
+	char *output = xasprintf("%s/out.log", words[2]);
+	struct job_request job = {
+		.token = words[1], .ledger_id = "00112233445566aa", .run = "test",
+		.script = script, .script_path = words[3], .workdir = words[2], .output = output,
+		.env = env, .comment = "made by a test",
+	};
+
+	for (int i = 4; i < count; i++)
+		set_number(&job, words[i]);
+	scheduler->ops->submit(scheduler, &job, on_done, call_create("submit"));
+	free(script);
+	free(output);
+}
+
+static void submit_many(char **words, int count)
+{
+	unsigned n = (unsigned)strtoul(words[1], NULL, 10);
+	char token[TOKEN_HEX + 1];
+	const char *tail = words[2] + 8;
+
+	for (unsigned i = 0; i < n; i++) {
+		snprintf(token, sizeof(token), "%08x%s", i, tail);
+		words[2] = token;
+		submit(words + 1, count - 1);
+	}
+}
+
+static void control(char **words, int count)
+{
+	const struct scheduler_ops *ops = scheduler->ops;
+	struct job_ref ref = { .job_id = (uint32_t)strtoul(words[2], NULL, 10),
+			       .submit_time = strtoll(words[3], NULL, 10) };
+	struct call *c = call_create(words[0]);
+
+	snprintf(ref.token, sizeof(ref.token), "%s", words[1]);
+	if (strcmp(words[0], "release") == 0)
+		ops->release(scheduler, &ref, on_done, c);
+	else if (strcmp(words[0], "cancel") == 0)
+		ops->cancel(scheduler, &ref, on_done, c);
+	else
+		ops->signal(scheduler, &ref, count > 4 ? (int)strtol(words[4], NULL, 10) : 0, on_done, c);
+}
+
+static void on_closed(void *arg)
+{
+	(void)arg;
+	printf("closed\n");
+	fflush(stdout);
+}
+
+static void finish(void)
+{
+	if (uv_is_closing((uv_handle_t *)&input))
+		return;
+	uv_close((uv_handle_t *)&input, NULL);
+	scheduler->ops->close(scheduler, on_closed, NULL);
+}
+
+static void run_line(char *line)
+{
+	char *words[16] = { NULL }, *save = NULL;
+	int count = 0;
+
+	line_number++;
+	for (char *w = strtok_r(line, " ", &save); w && count < 15; w = strtok_r(NULL, " ", &save))
+		words[count++] = w;
+	if (count >= 4 && strcmp(words[0], "submit") == 0) {
+		submit(words, count);
+	} else if (count >= 5 && strcmp(words[0], "many") == 0) {
+		submit_many(words, count);
+	} else if (count >= 4) {
+		control(words, count);
+	} else if (count && strcmp(words[0], "poll") == 0) {
+		struct call *c = call_create("poll");
+
+		snprintf(c->token, sizeof(c->token), "%s", count > 1 ? words[1] : "");
+		scheduler->ops->poll(scheduler, on_done, c);
+	} else {
+		finish();
+	}
+}
+
+static void on_alloc(uv_handle_t *handle, size_t hint, uv_buf_t *buf)
+{
+	(void)handle;
+	(void)hint;
+	*buf = uv_buf_init(chunk, sizeof(chunk));
+}
+
+static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
+{
+	char *end;
+
+	(void)stream;
+	if (n < 0 || buf_add(&lines, buf->base, (size_t)n)) {
+		finish();
+		return;
+	}
+	while (lines.len && (end = memchr(lines.data, '\n', lines.len))) {
+		size_t len = (size_t)(end - lines.data) + 1;
+
+		*end = '\0';
+		run_line(lines.data);
+		buf_drop(&lines, len);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	uv_loop_t *loop = uv_default_loop();
+
+	log_init("client", LOG_LEVEL_DEBUG);
+	if (argc == 4 && strcmp(argv[1], "slurm") == 0) {
+		scheduler = scheduler_slurm_create(loop, argv[2], strtoll(argv[3], NULL, 10));
+	} else if (argc == 3 && strcmp(argv[1], "local") == 0) {
+		scheduler = scheduler_local_create(loop, argv[2]);
+	} else {
+		fprintf(stderr, "usage: scheduler_client slurm HELPER DEADLINE_MS | local FOLDER\n");
+		return 2;
+	}
+	buf_init(&lines, 1 << 20);
+	uv_pipe_init(loop, &input, 0);
+	uv_pipe_open(&input, STDIN_FILENO);
+	uv_read_start((uv_stream_t *)&input, on_alloc, on_read);
+	uv_run(loop, UV_RUN_DEFAULT);
+	buf_fini(&lines);
+	while (calls) {
+		struct call *c = calls;
+
+		calls = c->next;
+		free(c);
+	}
+	return uv_loop_close(loop) ? 1 : 0;
+}

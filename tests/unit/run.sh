@@ -1,0 +1,10 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# run.sh PROGRAM - run one cmocka program in a temporary folder of its own, speaking TAP.
+set -eu
+program=$(realpath "$1")
+folder=$(mktemp -d "${TMPDIR:-/tmp}/lb-unit.XXXXXX")
+trap 'rm -rf "$folder"' EXIT
+trap 'exit 1' HUP INT TERM
+cd "$folder"
+CMOCKA_MESSAGE_OUTPUT=TAP "$program"

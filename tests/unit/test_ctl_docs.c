@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* Every command and option of the table is in the man page and in the completions. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/files.h"
+#include "ctl/command.h"
+
+enum { FILE_MAX_BYTES = 256 * 1024 };
+
+struct document {
+	const char *path;
+	const char *before;	/* what stands before an option's name */
+};
+
+static const struct document documents[] = {
+	{"docs/man/lbctl.1.scd", "--"},
+	{"etc/completions/lbctl.bash", "--"},
+	{"etc/completions/_lbctl", "--"},
+	{"etc/completions/lbctl.fish", "-l "},
+};
+enum { DOCUMENTS = sizeof(documents) / sizeof(documents[0]) };
+
+static bool is_part_of_word(char c)
+{
+	return isalnum((unsigned char)c) || c == '-';
+}
+
+/* Whether `before` directly followed by the whole word `name` is in the text. */
+static bool says(const char *text, const char *before, const char *name)
+{
+	char wanted[64];
+	size_t len;
+
+	snprintf(wanted, sizeof(wanted), "%s%s", before, name);
+	len = strlen(wanted);
+	for (const char *at = strstr(text, wanted); at; at = strstr(at + 1, wanted)) {
+		if ((at == text || !is_part_of_word(at[-1])) && !is_part_of_word(at[len]))
+			return true;
+	}
+	return false;
+}
+
+static void check_options(const struct document *d, const char *text,
+			  const struct option_row *rows)
+{
+	for (const struct option_row *row = rows; row->name; row++) {
+		if (!says(text, d->before, row->name))
+			fail_msg("%s does not know --%s", d->path, row->name);
+	}
+}
+
+static void test_documents(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < DOCUMENTS; i++) {
+		const struct document *d = &documents[i];
+		struct err err = {0};
+		char *text = file_read(d->path, FILE_MAX_BYTES, NULL, &err);
+
+		if (!text)
+			fail_msg("%s", err.text);
+		check_options(d, text, global_options);
+		for (size_t c = 0; c < command_count; c++) {
+			if (!says(text, "", commands[c].name))
+				fail_msg("%s does not know %s", d->path, commands[c].name);
+			check_options(d, text, commands[c].options);
+		}
+		free(text);
+	}
+}
+
+static void test_says(void **state)
+{
+	(void)state;
+	assert_true(says("a --now b", "--", "now"));
+	assert_true(says("--nower --now", "--", "now"));
+	assert_false(says("--nower", "--", "now"));
+	assert_false(says("x--now", "--", "now"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_says),
+		cmocka_unit_test(test_documents),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

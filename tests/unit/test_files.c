@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/unit.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/files.h"
+
+static int entries(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	int n = -2; /* . and .. */
+
+	assert_non_null(dir);
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
+static void test_read(void **state)
+{
+	struct err err = {0};
+	size_t len;
+	char *text;
+
+	(void)state;
+	write_text("f", "hello");
+	text = file_read("f", 5, &len, &err);
+	assert_string_equal(text, "hello");
+	assert_int_equal(len, 5);
+	free(text);
+	assert_null(file_read("f", 4, &len, &err));
+	assert_int_equal(err.code, ERR_IO);
+	assert_contains(err.text, "larger than 4");
+	err_clear(&err);
+	assert_null(file_read("missing", 4, NULL, &err));
+	assert_int_equal(err.code, ERR_NOT_FOUND);
+	err_clear(&err);
+	assert_null(file_read(".", 4, NULL, &err));
+	assert_int_equal(err.code, ERR_IO);
+	/* Must not wait for somebody to write into it. */
+	assert_int_equal(mkfifo("fifo", 0600), 0);
+	assert_null(file_read("fifo", 4, NULL, NULL));
+}
+
+static void test_write_atomic(void **state)
+{
+	struct err err = {0};
+	struct stat st;
+	char *text;
+
+	(void)state;
+	assert_int_equal(mkdir("atomic", 0700), 0);
+	umask(077);
+	assert_int_equal(file_write_atomic("atomic/a", "one", 3, 0644, &err), 0);
+	assert_int_equal(file_write_atomic("atomic/a", "two", 3, 0640, &err), 0);
+	umask(022);
+	stat("atomic/a", &st);
+	assert_int_equal(st.st_mode & 07777, 0640);
+	text = file_read("atomic/a", 10, NULL, &err);
+	assert_string_equal(text, "two");
+	free(text);
+	assert_int_equal(file_write_atomic("no/such/folder", "x", 1, 0600, &err), -1);
+	assert_int_equal(err.code, ERR_IO);
+	err_clear(&err);
+	/* A folder in the way: the temporary file must go, too. */
+	assert_int_equal(mkdir("atomic/d", 0700), 0);
+	assert_int_equal(file_write_atomic("atomic/d", "x", 1, 0600, &err), -1);
+	assert_int_equal(entries("atomic"), 2);
+}
+
+static void test_write_once(void **state)
+{
+	struct err err = {0};
+	char *text;
+
+	(void)state;
+	assert_int_equal(mkdir("once", 0700), 0);
+	assert_int_equal(file_write_once("once/a", "one", 3, 0644, &err), 0);
+	assert_int_equal(file_write_once("once/a", "two", 3, 0644, &err), -1);
+	assert_int_equal(err.code, ERR_LOCKED);
+	text = file_read("once/a", 10, NULL, NULL);
+	assert_string_equal(text, "one");
+	free(text);
+	/* A dangling link is somebody's, too. */
+	assert_int_equal(symlink("nowhere", "once/l"), 0);
+	err_clear(&err);
+	assert_int_equal(file_write_once("once/l", "two", 3, 0644, &err), -1);
+	assert_int_equal(err.code, ERR_LOCKED);
+	assert_int_equal(entries("once"), 2);
+}
+
+static void test_folder_make(void **state)
+{
+	struct err err = {0};
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(folder_make("m/a//b/c/", 0750, &err), 0);
+	assert_int_equal(folder_make("m/a/b/c", 0750, &err), 0);
+	assert_int_equal(stat("m/a", &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0750);
+	write_text("m/file", "");
+	assert_int_equal(folder_make("m/file", 0750, &err), -1);
+	err_clear(&err);
+	assert_int_equal(folder_make("m/file/below", 0750, &err), -1);
+	err_clear(&err);
+	assert_int_equal(folder_make("", 0750, &err), -1);
+	assert_int_equal(folder_make("/", 0750, NULL), 0);
+}
+
+static void test_folder_remove(void **state)
+{
+	struct err err = {0};
+
+	(void)state;
+	folder_make("r/deep/er", 0700, &err);
+	folder_make("kept", 0700, &err);
+	write_text("kept/precious", "x");
+	write_text("r/deep/f", "x");
+	assert_int_equal(symlink("../../kept", "r/deep/link"), 0);
+	assert_int_equal(symlink("kept", "outer"), 0);
+	assert_int_equal(folder_remove("r", &err), 0);
+	assert_false(file_exists("r"));
+	assert_true(file_exists("kept/precious"));
+	/* A link itself is removed, with or without a slash behind it. */
+	assert_int_equal(folder_remove("outer/", &err), 0);
+	assert_false(file_exists("outer"));
+	assert_true(file_exists("kept/precious"));
+	assert_int_equal(folder_remove("never/was", &err), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_read),	     cmocka_unit_test(test_write_atomic),
+		cmocka_unit_test(test_write_once),   cmocka_unit_test(test_folder_make),
+		cmocka_unit_test(test_folder_remove),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+/* test_reconcile.c - the ladder of a submission and every way an attempt can end, as a table of
+ * facts and the decision they must give. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "daemon/reconcile.h"
+#include "daemon/relaunch.h"
+
+enum { NOW = 1000 * 1000, A_MINUTE_AGO = NOW - 60 * 1000, LONG_AGO = NOW - LOST_MS - 1000 };
+
+static const int64_t never[] = { 42 };
+static const struct policy policy = {
+	.max_without_progress = 3, .backoff_first_ms = 60000, .backoff_max_ms = 1800000,
+	.kill_grace_ms = 10000, .never_on_exit_codes = never, .never_count = 1,
+};
+
+static const struct job_status held_job = { .ref = { .job_id = 7 }, .phase = JOB_HELD };
+static const struct job_status pending_job = { .ref = { .job_id = 7 }, .phase = JOB_PENDING };
+static const struct job_status running_job = { .ref = { .job_id = 7 }, .phase = JOB_RUNNING };
+static const struct job_status failed_node = { .phase = JOB_ENDED, .cause = CAUSE_NODE_FAIL };
+static const struct job_status cancelled_job = { .phase = JOB_ENDED, .cause = CAUSE_KILLED };
+
+/* The macros give the usual facts; a case overrides what makes it special. */
+#pragma GCC diagnostic ignored "-Woverride-init"
+
+/* An attempt in this state, begun a minute ago; the scheduler was asked a moment ago. */
+#define ATTEMPT(run_state, attempt_state) \
+	.state = (run_state), .has_attempt = true, .attempt = (attempt_state), \
+	.watching_since_ms = A_MINUTE_AGO, .heard_ms = A_MINUTE_AGO, .poll_ms = NOW - 1, .exit_code = -1
+#define SUBMITTING ATTEMPT(RUN_SUBMITTING, ATTEMPT_INTENT)
+#define HELD       ATTEMPT(RUN_SUBMITTING, ATTEMPT_HELD), .job = { .job_id = 7 }
+#define QUEUED     ATTEMPT(RUN_QUEUED, ATTEMPT_QUEUED), .job = { .job_id = 7 }
+#define RUNNING    ATTEMPT(RUN_RUNNING, ATTEMPT_RUNNING), .job = { .job_id = 7 }, .claimed = true
+#define STOPPING   ATTEMPT(RUN_STOPPING, ATTEMPT_RUNNING), .job = { .job_id = 7 }, .claimed = true, \
+		   .wanted = ORDER_KILL
+#define ENDED(why) ATTEMPT(RUN_RUNNING, ATTEMPT_ENDED), .cause = (why), .ever_started = true
+
+static const struct {
+	const char *when;
+	struct facts facts;
+	enum decision_kind kind;
+	int detail;		/* END: cause; MOVE: state; SIGNAL: signal */
+} cases[] = {
+	/* a new run */
+	{ "created", { .state = RUN_CREATED }, DECISION_NEW_ATTEMPT, 0 },
+	{ "killed before it began", { .state = RUN_CREATED, .wanted = ORDER_KILL },
+	  DECISION_MOVE, RUN_KILLED },
+	{ "final", { .state = RUN_FAILED }, DECISION_WAIT, 0 },
+
+	/* submission */
+	{ "a fresh intent", { SUBMITTING, .fresh = true }, DECISION_SUBMIT, 0 },
+	{ "a fresh intent, killed", { SUBMITTING, .fresh = true, .wanted = ORDER_KILL },
+	  DECISION_END, CAUSE_KILLED },
+	{ "submit in flight", { SUBMITTING, .fresh = true, .submit = { CALL_FLYING, NOW, 0, "" } },
+	  DECISION_WAIT, 0 },
+	{ "submit in flight, killed",
+	  { SUBMITTING, .fresh = true, .wanted = ORDER_KILL, .submit = { CALL_FLYING, NOW, 0, "" } },
+	  DECISION_WAIT, 0 },
+	{ "accepted", { SUBMITTING, .fresh = true, .submit = { CALL_OK, 0, NOW, "" } },
+	  DECISION_ADOPT, 0 },
+	{ "refused", { SUBMITTING, .fresh = true, .submit = { CALL_REFUSED, 0, NOW, "no" } },
+	  DECISION_END, CAUSE_LAUNCH_FAIL },
+	{ "down, just now", { SUBMITTING, .fresh = true, .submit = { CALL_DOWN, 0, NOW, "" } },
+	  DECISION_WAIT, 0 },
+	{ "down, a while ago",
+	  { SUBMITTING, .fresh = true, .submit = { CALL_DOWN, 0, A_MINUTE_AGO, "" } },
+	  DECISION_SUBMIT, 0 },
+	{ "unclear, asked too early",
+	  { SUBMITTING, .fresh = true, .submit = { CALL_UNCLEAR, 0, NOW - 10, "" } },
+	  DECISION_WAIT, 0 },
+	{ "unclear, and never seen",
+	  { SUBMITTING, .fresh = true, .submit = { CALL_UNCLEAR, 0, A_MINUTE_AGO, "" } },
+	  DECISION_END, CAUSE_LAUNCH_FAIL },
+	{ "unclear, but there it is",
+	  { SUBMITTING, .fresh = true, .seen = &held_job, .submit = { CALL_UNCLEAR, 0, NOW, "" } },
+	  DECISION_ADOPT, 0 },
+	{ "an earlier lbd's intent, not polled yet", { SUBMITTING, .poll_ms = 0 },
+	  DECISION_WAIT, 0 },
+	{ "an earlier lbd's intent, in the queue", { SUBMITTING, .seen = &held_job },
+	  DECISION_ADOPT, 0 },
+	{ "an earlier lbd's intent, nowhere", { SUBMITTING }, DECISION_END, CAUSE_LAUNCH_FAIL },
+	{ "an earlier lbd's intent, nowhere, killed", { SUBMITTING, .wanted = ORDER_KILL },
+	  DECISION_END, CAUSE_KILLED },
+
+	/* held */
+	{ "held", { HELD, .seen = &held_job }, DECISION_RELEASE, 0 },
+	{ "held, not polled yet", { HELD, .poll_ms = 0 }, DECISION_RELEASE, 0 },
+	{ "held, killed", { HELD, .seen = &held_job, .wanted = ORDER_KILL },
+	  DECISION_MOVE, RUN_STOPPING },
+	{ "held, release in flight",
+	  { HELD, .seen = &held_job, .release = { CALL_FLYING, NOW, 0, "" } }, DECISION_WAIT, 0 },
+	{ "released", { HELD, .release = { CALL_OK, 0, NOW, "" } }, DECISION_RELEASED, 0 },
+	{ "released by an earlier lbd", { HELD, .seen = &running_job }, DECISION_RELEASED, 0 },
+	{ "accepted, then forgotten", { HELD }, DECISION_END, CAUSE_LAUNCH_FAIL },
+	{ "cancelled by its owner while held", { HELD, .seen = &cancelled_job },
+	  DECISION_END, CAUSE_KILLED },
+
+	/* queued and running */
+	{ "pending", { QUEUED, .seen = &pending_job }, DECISION_WAIT, 0 },
+	{ "started, says the scheduler", { QUEUED, .seen = &running_job }, DECISION_START, 0 },
+	{ "started, says the claim", { QUEUED, .seen = &pending_job, .claimed = true },
+	  DECISION_START, 0 },
+	{ "lost before it started", { QUEUED }, DECISION_END, CAUSE_LAUNCH_FAIL },
+	{ "not seen, but the poll is too old", { QUEUED, .poll_ms = A_MINUTE_AGO - 1 },
+	  DECISION_WAIT, 0 },
+	{ "running", { RUNNING, .seen = &running_job }, DECISION_WAIT, 0 },
+	{ "lbrun said why",
+	  { RUNNING, .seen = &running_job, .exited = true, .exit_cause = CAUSE_CRASH },
+	  DECISION_END, CAUSE_CRASH },
+	{ "lbrun does not know, the scheduler does",
+	  { RUNNING, .seen = &failed_node, .exited = true, .exit_cause = CAUSE_LOST },
+	  DECISION_END, CAUSE_NODE_FAIL },
+	{ "lbrun does not know, the scheduler not yet",
+	  { RUNNING, .seen = &running_job, .exited = true, .exit_cause = CAUSE_LOST },
+	  DECISION_WAIT, 0 },
+	{ "over just now, no record yet", { RUNNING, .seen = &failed_node, .ended_ms = NOW },
+	  DECISION_WAIT, 0 },
+	{ "over for a while, no record",
+	  { RUNNING, .seen = &failed_node, .ended_ms = A_MINUTE_AGO }, DECISION_END, CAUSE_NODE_FAIL },
+	{ "forgotten, but it was heard of a minute ago", { RUNNING }, DECISION_WAIT, 0 },
+	{ "forgotten and silent",
+	  { RUNNING, .watching_since_ms = LONG_AGO, .heard_ms = LONG_AGO }, DECISION_END, CAUSE_LOST },
+
+	/* orders */
+	{ "killed while pending", { QUEUED, .wanted = ORDER_KILL, .seen = &pending_job },
+	  DECISION_MOVE, RUN_STOPPING },
+	{ "stopping a pending job",
+	  { ATTEMPT(RUN_STOPPING, ATTEMPT_QUEUED), .wanted = ORDER_KILL, .seen = &pending_job },
+	  DECISION_CANCEL, 0 },
+	{ "stopping politely", { STOPPING, .seen = &running_job }, DECISION_SIGNAL, SIGTERM },
+	{ "stopping at once", { STOPPING, .wanted = ORDER_KILL_NOW, .seen = &running_job },
+	  DECISION_SIGNAL, SIGQUIT },
+	{ "asked politely, now at once",
+	  { STOPPING, .wanted = ORDER_KILL_NOW, .seen = &running_job, .signalled = SIGTERM,
+	    .signal = { CALL_OK, NOW, NOW, "" } }, DECISION_SIGNAL, SIGQUIT },
+	{ "waiting for its grace",
+	  { STOPPING, .seen = &running_job, .signalled = SIGTERM,
+	    .signal = { CALL_OK, NOW - 1000, NOW, "" } }, DECISION_WAIT, 0 },
+	{ "its grace is over",
+	  { STOPPING, .seen = &running_job, .signalled = SIGTERM,
+	    .signal = { CALL_OK, A_MINUTE_AGO, A_MINUTE_AGO, "" } }, DECISION_CANCEL, 0 },
+	{ "killed, lbrun's word", { STOPPING, .exited = true, .exit_cause = CAUSE_ERROR },
+	  DECISION_END, CAUSE_KILLED },
+	{ "it was done before the order came",
+	  { STOPPING, .exited = true, .exit_cause = CAUSE_COMPLETED }, DECISION_END, CAUSE_COMPLETED },
+	{ "killed, the scheduler's word",
+	  { STOPPING, .seen = &cancelled_job, .ended_ms = A_MINUTE_AGO }, DECISION_END, CAUSE_KILLED },
+	{ "gone",
+	  { ATTEMPT(RUN_STOPPING, ATTEMPT_QUEUED), .wanted = ORDER_KILL }, DECISION_END, CAUSE_KILLED },
+	{ "killed in back-off",
+	  { ENDED(CAUSE_CRASH), .state = RUN_BACKOFF, .wanted = ORDER_KILL, .backoff_left_ms = 99 },
+	  DECISION_MOVE, RUN_KILLED },
+
+	/* after an attempt */
+	{ "completed", { ENDED(CAUSE_COMPLETED) }, DECISION_MOVE, RUN_COMPLETED },
+	{ "completed all the same", { ENDED(CAUSE_COMPLETED), .wanted = ORDER_KILL },
+	  DECISION_MOVE, RUN_COMPLETED },
+	{ "crashed", { ENDED(CAUSE_CRASH), .failures = 1 }, DECISION_MOVE, RUN_BACKOFF },
+	{ "crashed too often", { ENDED(CAUSE_CRASH), .failures = 3 }, DECISION_MOVE, RUN_FAILED },
+	{ "timeouts never count", { ENDED(CAUSE_TIMEOUT), .failures = 99 },
+	  DECISION_MOVE, RUN_BACKOFF },
+	{ "an exit code that means never",
+	  { ENDED(CAUSE_ERROR), .exit_code = 42 }, DECISION_MOVE, RUN_FAILED },
+	{ "killed", { ENDED(CAUSE_KILLED) }, DECISION_MOVE, RUN_KILLED },
+	{ "it never started, and that is its own fault",
+	  { ENDED(CAUSE_LAUNCH_FAIL), .ever_started = false, .blame_run = true, .failures = 1 },
+	  DECISION_MOVE, RUN_FAILED },
+	{ "the scheduler lost it", { ENDED(CAUSE_LAUNCH_FAIL), .unstarted = 1 },
+	  DECISION_MOVE, RUN_BACKOFF },
+	{ "in back-off", { ENDED(CAUSE_CRASH), .state = RUN_BACKOFF, .backoff_left_ms = 500 },
+	  DECISION_WAIT, 0 },
+	{ "back-off is over", { ENDED(CAUSE_CRASH), .state = RUN_BACKOFF }, DECISION_NEW_ATTEMPT, 0 },
+};
+
+static int detail_of(const struct decision *d)
+{
+	switch (d->kind) {
+	case DECISION_END:
+		return (int)d->cause;
+	case DECISION_MOVE:
+		return (int)d->to;
+	case DECISION_SIGNAL:
+		return d->signo;
+	default:
+		return 0;
+	}
+}
+
+static void every_case(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct decision d = reconcile(&cases[i].facts, &policy, NOW);
+
+		if (d.kind != cases[i].kind || detail_of(&d) != cases[i].detail)
+			fail_msg("%s: %s %d, expected %s %d", cases[i].when, decision_name(d.kind),
+				 detail_of(&d), decision_name(cases[i].kind), cases[i].detail);
+	}
+}
+
+/* A kill always wins: whatever the facts, no decision brings a killed run nearer to a new trainer. */
+static void a_kill_always_wins(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct facts f = cases[i].facts;
+		struct decision d;
+
+		f.wanted = ORDER_KILL_NOW;
+		d = reconcile(&f, &policy, NOW);
+		if (d.kind == DECISION_NEW_ATTEMPT || d.kind == DECISION_SUBMIT ||
+		    d.kind == DECISION_RELEASE || (d.kind == DECISION_MOVE && d.to == RUN_BACKOFF))
+			fail_msg("%s, killed: %s", cases[i].when, decision_name(d.kind));
+	}
+}
+
+/* Every move of the run that reconcile asks for is one that the table of states allows. */
+static void moves_are_legal(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct decision d = reconcile(&cases[i].facts, &policy, NOW);
+
+		if (d.kind == DECISION_MOVE && !run_state_may_follow(cases[i].facts.state, d.to))
+			fail_msg("%s: %s to %s", cases[i].when,
+				 run_state_name(cases[i].facts.state), run_state_name(d.to));
+	}
+}
+
+static void a_wait_is_never_in_the_past(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct decision d = reconcile(&cases[i].facts, &policy, NOW);
+
+		if (d.kind == DECISION_WAIT && d.at_ms <= NOW)
+			fail_msg("%s: a busy loop", cases[i].when);
+	}
+}
+
+static void pauses_grow_to_the_longest(void **state)
+{
+	static const int64_t want_s[] = { 0, 60, 120, 240, 480, 960, 1800, 1800 };
+	struct policy endless = policy;
+
+	(void)state;
+	endless.max_without_progress = 1000;
+	for (int64_t n = 0; n < (int64_t)(sizeof(want_s) / sizeof(want_s[0])); n++) {
+		struct relaunch_facts f = { .cause = CAUSE_CRASH, .exit_code = -1, .failures = n };
+
+		assert_int_equal(relaunch_decide(&f, &endless).backoff_ms, want_s[n] * 1000);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_case),
+		cmocka_unit_test(a_kill_always_wins),
+		cmocka_unit_test(moves_are_legal),
+		cmocka_unit_test(a_wait_is_never_in_the_past),
+		cmocka_unit_test(pauses_grow_to_the_longest),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* Every row of what Slurm was seen to say of a job, and what we make of it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "slurm/endings.h"
+
+static const struct row {
+	const char *what;
+	struct slurm_word word;
+	enum job_phase phase;
+	enum cause cause;
+	int exit_code, signal;
+	const char *state, *reason;
+} rows[] = {
+	{ "held by us", { 0, 16, 0, true }, JOB_HELD, CAUSE_NONE, -1, 0, "PENDING", "JobHeldUser" },
+	{ "held by root", { 0, 8, 0, true }, JOB_HELD, CAUSE_NONE, -1, 0, "PENDING", "JobHeldAdmin" },
+	{ "waits", { 0, 3, 0, false }, JOB_PENDING, CAUSE_NONE, -1, 0, "PENDING", "Resources" },
+	{ "waits for something rare", { 0, 171, 0, false }, JOB_PENDING, CAUSE_NONE, -1, 0, "PENDING",
+	  "reason 171" },
+	{ "requeued", { 0, 9, 0, false }, JOB_PENDING, CAUSE_NONE, -1, 0, "PENDING", "BeginTime" },
+	{ "requeued, not yet free", { 0x8000, 0, 0, false }, JOB_PENDING, CAUSE_NONE, -1, 0, "PENDING", "" },
+	{ "nodes boot", { 0x4001, 0, 0, false }, JOB_PENDING, CAUSE_NONE, -1, 0, "RUNNING", "" },
+	{ "runs", { 1, 0, 0, false }, JOB_RUNNING, CAUSE_NONE, -1, 0, "RUNNING", "" },
+	{ "suspended", { 2, 0, 0, false }, JOB_RUNNING, CAUSE_NONE, -1, 0, "SUSPENDED", "" },
+	{ "exit 0", { 3, 0, 0, false }, JOB_ENDED, CAUSE_COMPLETED, 0, 0, "COMPLETED", "" },
+	{ "exit 0, completing", { 0x8003, 0, 0, false }, JOB_ENDING, CAUSE_COMPLETED, 0, 0, "COMPLETED", "" },
+	{ "completed, yet a status", { 3, 0, 0x100, false }, JOB_ENDED, CAUSE_LOST, 1, 0, "COMPLETED", "" },
+	{ "exit 3", { 5, 24, 0x300, false }, JOB_ENDED, CAUSE_ERROR, 3, 0, "FAILED", "NonZeroExitCode" },
+	{ "exit 255", { 5, 24, 0xff00, false }, JOB_ENDED, CAUSE_ERROR, 255, 0, "FAILED", "NonZeroExitCode" },
+	{ "no such command", { 5, 24, 0x7f00, false }, JOB_ENDED, CAUSE_LAUNCH_FAIL, 127, 0, "FAILED",
+	  "NonZeroExitCode" },
+	{ "not executable", { 5, 24, 0x7e00, false }, JOB_ENDED, CAUSE_LAUNCH_FAIL, 126, 0, "FAILED",
+	  "NonZeroExitCode" },
+	{ "SIGKILL", { 5, 23, 9, false }, JOB_ENDED, CAUSE_CRASH, -1, 9, "FAILED", "JobLaunchFailure" },
+	{ "SIGTERM", { 5, 23, 15, false }, JOB_ENDED, CAUSE_CRASH, -1, 15, "FAILED", "JobLaunchFailure" },
+	{ "SIGSEGV with core", { 5, 23, 0x8b, false }, JOB_ENDED, CAUSE_CRASH, -1, 11, "FAILED",
+	  "JobLaunchFailure" },
+	{ "no output file", { 5, 23, 4021, false }, JOB_ENDED, CAUSE_LAUNCH_FAIL, -1, 0, "FAILED",
+	  "JobLaunchFailure" },
+	{ "not launched", { 5, 23, 0, false }, JOB_ENDED, CAUSE_LAUNCH_FAIL, -1, 0, "FAILED",
+	  "JobLaunchFailure" },
+	{ "failed, no reason, no status", { 5, 0, 0, false }, JOB_ENDED, CAUSE_LOST, -1, 0, "FAILED", "" },
+	{ "failed with an odd number", { 5, 24, 4021, false }, JOB_ENDED, CAUSE_LOST, -1, 0, "FAILED",
+	  "NonZeroExitCode" },
+	{ "time limit", { 6, 25, 15, false }, JOB_ENDED, CAUSE_TIMEOUT, -1, 15, "TIMEOUT", "TimeLimit" },
+	{ "time limit, trap exits 0", { 6, 25, 0, false }, JOB_ENDED, CAUSE_TIMEOUT, -1, 0, "TIMEOUT",
+	  "TimeLimit" },
+	{ "cancelled running", { 4, 0, 15, false }, JOB_ENDED, CAUSE_KILLED, -1, 15, "CANCELLED", "" },
+	{ "cancelled, trap exits 4", { 4, 0, 0x400, false }, JOB_ENDED, CAUSE_KILLED, 4, 0, "CANCELLED", "" },
+	{ "cancelled held", { 4, 16, 0, true }, JOB_ENDED, CAUSE_KILLED, -1, 0, "CANCELLED", "JobHeldUser" },
+	{ "cancelled, completing", { 0x8004, 0, 15, false }, JOB_ENDING, CAUSE_KILLED, -1, 15, "CANCELLED", "" },
+	{ "node died", { 7, 20, 0, false }, JOB_ENDED, CAUSE_NODE_FAIL, -1, 0, "NODE_FAIL", "NodeDown" },
+	{ "node died after a task", { 7, 20, 0x8f00, false }, JOB_ENDED, CAUSE_NODE_FAIL, 143, 0, "NODE_FAIL",
+	  "NodeDown" },
+	{ "preempted", { 8, 0, 15, false }, JOB_ENDED, CAUSE_PREEMPTED, -1, 15, "PREEMPTED", "" },
+	{ "node did not boot", { 9, 0, 0, false }, JOB_ENDED, CAUSE_NODE_FAIL, -1, 0, "BOOT_FAIL", "" },
+	{ "deadline passed", { 10, 167, 1, false }, JOB_ENDED, CAUSE_TIMEOUT, -1, 1, "DEADLINE", "reason 167" },
+	{ "out of memory", { 11, 0, 0x7d00, false }, JOB_ENDED, CAUSE_OOM, 125, 0, "OUT_OF_MEMORY", "" },
+	{ "a state of the future", { 12, 999, 0, false }, JOB_ENDED, CAUSE_LOST, -1, 0, "state 12", "reason 999" },
+};
+
+static void test_rows(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct row *r = &rows[i];
+		struct job_status got = { .exit_code = 77, .signal = 77 };
+
+		slurm_word_judge(&r->word, &got);
+		if (got.phase != r->phase || got.cause != r->cause || got.exit_code != r->exit_code ||
+		    got.signal != r->signal || strcmp(got.state, r->state) != 0 ||
+		    strcmp(got.reason, r->reason) != 0)
+			fail_msg("%s: phase %d, %s, exit %d, signal %d, %s, \"%s\"", r->what, got.phase,
+				 cause_name(got.cause), got.exit_code, got.signal, got.state, got.reason);
+	}
+}
+
+/* No number that Slurm might send leads anywhere but to a cause, and ended jobs have one. */
+static void test_every_number(void **state)
+{
+	(void)state;
+	for (uint32_t base = 0; base < 20; base++)
+		for (uint32_t reason = 0; reason < 60; reason++)
+			for (uint32_t code = 0; code < 0x10100; code += 51) {
+				struct slurm_word word = { base, reason, code, false };
+				struct job_status got;
+
+				slurm_word_judge(&word, &got);
+				assert_int_equal(got.cause == CAUSE_NONE, base < SJ_COMPLETE);
+				assert_true(got.cause < CAUSE_COUNT);
+			}
+}
+
+static void test_wait_status(void **state)
+{
+	int exit_code, signal;
+
+	(void)state;
+	assert_int_equal(wait_status_judge(0, &exit_code, &signal), CAUSE_COMPLETED);
+	assert_int_equal(exit_code, 0);
+	assert_int_equal(wait_status_judge(5 << 8, &exit_code, &signal), CAUSE_ERROR);
+	assert_int_equal(exit_code, 5);
+	assert_int_equal(wait_status_judge(127 << 8, &exit_code, &signal), CAUSE_LAUNCH_FAIL);
+	assert_int_equal(wait_status_judge(9, &exit_code, &signal), CAUSE_CRASH);
+	assert_int_equal(signal, 9);
+	assert_int_equal(exit_code, -1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_every_number),
+		cmocka_unit_test(test_wait_status),
+	};
+
+	return cmocka_run_group_tests_name("slurm endings", tests, NULL, NULL);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+/* A job's comment names it; nothing that merely looks like one of ours is taken for it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "slurm/wire.h"
+
+#define LEDGER "00112233445566aa"
+#define TOKEN "0123456789abcdef0123456789abcdef"
+
+static void test_comments(void **state)
+{
+	static const struct { const char *text; bool is_ours; } cases[] = {
+		{ "lbd1:" LEDGER ":" TOKEN, true },
+		{ "lbd1:" LEDGER ":" TOKEN " thesis, chapter 3", true },
+		{ "lbd1:" LEDGER ":" TOKEN "f", false },
+		{ "lbd1:" LEDGER ":" TOKEN ":", false },
+		{ "lbd1:" LEDGER ":" "0123456789abcdef0123456789abcdeF", false },
+		{ "lbd1:" LEDGER ":" "0123", false },
+		{ "lbd1:" LEDGER, false },
+		{ "lbd1:" LEDGER ":", false },
+		{ "lbd1::" TOKEN, false },
+		{ "lbd1:", false },
+		{ "lbd2:" LEDGER ":" TOKEN, false },
+		{ " lbd1:" LEDGER ":" TOKEN, false },
+		{ "", false },
+		{ NULL, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char ledger_id[LEDGER_ID_HEX + 1] = "x", token[TOKEN_HEX + 1] = "x";
+		bool is_ours = wire_comment_parse(cases[i].text, ledger_id, token);
+
+		assert_int_equal(is_ours, cases[i].is_ours);
+		assert_string_equal(ledger_id, is_ours ? LEDGER : "");
+		assert_string_equal(token, is_ours ? TOKEN : "");
+	}
+}
+
+static void test_names(void **state)
+{
+	struct job_request job = { .token = TOKEN, .ledger_id = LEDGER, .run = "brisk-otter-39" };
+	char *name = wire_job_name(&job), *comment = wire_comment(&job);
+
+	(void)state;
+	assert_string_equal(name, "lb-brisk-otter-39-0123456789ab");
+	assert_string_equal(comment, "lbd1:" LEDGER ":" TOKEN);
+	free(name);
+	free(comment);
+	job.comment = "mine";
+	comment = wire_comment(&job);
+	assert_string_equal(comment, "lbd1:" LEDGER ":" TOKEN " mine");
+	free(comment);
+}
+
+static json_t *row(void)
+{
+	return json_pack("[s,s,i,i,i,i,i,i,i,i,i,s]", TOKEN, LEDGER, 7, 1000, 5, 24, 0x300, 0, 1001,
+			 1002, 0, "n[1-2]");
+}
+
+static void test_rows(void **state)
+{
+	struct job_status job;
+	json_t *r = row();
+
+	(void)state;
+	assert_true(wire_row_parse(r, &job));
+	assert_string_equal(job.ref.token, TOKEN);
+	assert_string_equal(job.ledger_id, LEDGER);
+	assert_int_equal(job.ref.job_id, 7);
+	assert_int_equal(job.ref.submit_time, 1000);
+	assert_int_equal(job.cause, CAUSE_ERROR);
+	assert_int_equal(job.exit_code, 3);
+	assert_int_equal(job.end_time, 1002);
+	assert_string_equal(job.nodes, "n[1-2]");
+	json_decref(r);
+	for (size_t i = 0; i < WIRE_ROW_COUNT; i++) {
+		r = row();
+		json_array_set_new(r, i, json_null());
+		assert_false(wire_row_parse(r, &job));
+		assert_int_equal(job.ref.job_id, 0);
+		json_decref(r);
+	}
+	assert_false(wire_row_parse(NULL, &job));
+}
+
+static void test_results(void **state)
+{
+	(void)state;
+	for (int i = 0; i < SCHEDULER_RESULT_COUNT; i++)
+		assert_int_equal(wire_result_from_name(wire_result_name((enum scheduler_result)i)), i);
+	assert_int_equal(wire_result_from_name("fine"), SCHEDULER_UNCLEAR);
+	assert_int_equal(wire_result_from_name(NULL), SCHEDULER_UNCLEAR);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_comments),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_results),
+	};
+
+	return cmocka_run_group_tests_name("slurm wire", tests, NULL, NULL);
+}

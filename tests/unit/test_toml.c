@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/unit.h"
+
+#include "common/json.h"
+#include "common/toml.h"
+
+static char *tree_of(const struct toml *t)
+{
+	return js_line(t->root);
+}
+
+static void test_tree_and_lines(void **state)
+{
+	static const char text[] = "b = 1\n"
+				   "a = 'x'\n"
+				   "[z.y]\n"
+				   "d = 1979-05-27T07:32:00Z\n"
+				   "t = 07:32:00\n"
+				   "f = 1.5\n"
+				   "l = [1, [true], {x = 2}]\n"
+				   "[[arr]]\n"
+				   "k = 1\n";
+	struct toml t;
+	struct err err = {0};
+	char *tree;
+
+	(void)state;
+	assert_int_equal(toml_parse(&t, text, sizeof(text) - 1, "f.toml", &err), 0);
+	tree = tree_of(&t);
+	assert_string_equal(tree, "{\"b\":1,\"a\":\"x\",\"z\":{\"y\":{\"d\":\"1979-05-27T07:32:00Z\","
+				  "\"t\":\"07:32:00\",\"f\":1.5,\"l\":[1,[true],{\"x\":2}]}},"
+				  "\"arr\":[{\"k\":1}]}");
+	free(tree);
+	assert_int_equal(toml_line(&t, "b"), 1);
+	assert_int_equal(toml_line(&t, "a"), 2);
+	assert_int_equal(toml_line(&t, "z.y"), 3);
+	assert_int_equal(toml_line(&t, "z.y.f"), 6);
+	assert_int_equal(toml_line(&t, "z.y.l[2].x"), 7);
+	assert_int_equal(toml_line(&t, "nope"), 0);
+	toml_clear(&t);
+	toml_clear(&t);
+}
+
+static void test_refused(void **state)
+{
+	static const struct {
+		const char *text, *part;
+	} cases[] = {
+		{"a = 1\nb = \n", "f.toml:2: "},
+		{"a = 1\na = 2\n", "f.toml:2: "},
+		{"a = [1,\n", "f.toml:"},
+		{"\n\nx = \"\xff\"\n", "f.toml:3: not valid UTF-8"},
+		{"x = nan", "f.toml:1: x: inf and nan"},
+		{"[t]\nx = -inf", "f.toml:2: t.x: inf and nan"},
+		{"x = \"\\u0000\"", "must not contain NUL"},
+		{"x = 99999999999999999999", "f.toml:1: "},
+		{"x = [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]", "depth"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct err err = {0};
+		struct toml t;
+
+		assert_int_equal(toml_parse(&t, cases[i].text, strlen(cases[i].text), "f.toml", &err),
+				 -1);
+		assert_int_equal(err.code, ERR_USAGE);
+		assert_contains(err.text, cases[i].part);
+		assert_null(t.root);
+	}
+}
+
+static void test_nul_and_size(void **state)
+{
+	size_t len = 1024 * 1024 + 1;
+	char *big = malloc(len);
+	struct err err = {0};
+	struct toml t;
+
+	(void)state;
+	assert_int_equal(toml_parse(&t, "a=1\n\0b=2", 8, "f", &err), -1);
+	assert_contains(err.text, "f:2: NUL byte");
+	err_clear(&err);
+	memset(big, '\n', len);
+	assert_int_equal(toml_parse(&t, big, len, "f", &err), -1);
+	assert_contains(err.text, "1 MiB");
+	assert_int_equal(toml_parse(&t, big, len - 1, "f", NULL), 0);
+	toml_clear(&t);
+	/* A megabyte of one dotted key must not overflow the stack. */
+	for (size_t i = 0; i < len; i++)
+		big[i] = i % 2 ? '.' : 'a';
+	err_clear(&err);
+	assert_int_equal(toml_parse(&t, big, len - 4, "f", &err), -1);
+	assert_contains(err.text, "nested deeper");
+	big[0] = '[';
+	assert_int_equal(toml_parse(&t, big, len - 4, "f", NULL), -1);
+	free(big);
+}
+
+/* Dots in comments and strings are no nesting, and lines go on counting behind them. */
+static void test_dots_elsewhere(void **state)
+{
+#define DOTS "........................................................................"
+	static const char text[] = "# " DOTS "\na = \"" DOTS "\\\"" DOTS "\"\nb = '''\n" DOTS
+				   "\n''" DOTS "'''\nc = \"\"\"" DOTS "\n\\\"\"\"" DOTS
+				   "\"\"\" # x\nd = inf\n";
+	struct err err = {0};
+	struct toml t;
+
+	(void)state;
+	assert_int_equal(toml_parse(&t, text, sizeof(text) - 1, "f", &err), -1);
+	assert_contains(err.text, "f:8: d: inf");
+}
+
+static void test_set(void **state)
+{
+	static const struct {
+		const char *assignment, *tree; /* of a document with a = 1 and [s] k = 2 */
+	} cases[] = {
+		{"a=2", "{\"a\":2,\"s\":{\"k\":2}}"},
+		{"s.k=true", "{\"a\":1,\"s\":{\"k\":true}}"},
+		{"s.k=1.5", "{\"a\":1,\"s\":{\"k\":1.5}}"},
+		{"s.k=\"7\"", "{\"a\":1,\"s\":{\"k\":\"7\"}}"},
+		{"s.k=20h", "{\"a\":1,\"s\":{\"k\":\"20h\"}}"},
+		{"s.k=", "{\"a\":1,\"s\":{\"k\":\"\"}}"},
+		{"s.k=a=b", "{\"a\":1,\"s\":{\"k\":\"a=b\"}}"},
+		{"s.k=[1, \"x\"]", "{\"a\":1,\"s\":{\"k\":[1,\"x\"]}}"},
+		{"s.k=1\nz = 2", "{\"a\":1,\"s\":{\"k\":\"1\\nz = 2\"}}"},
+		{"s={k = 3}", "{\"a\":1,\"s\":{\"k\":3}}"},
+		{"n.e.w=x y", "{\"a\":1,\"s\":{\"k\":2},\"n\":{\"e\":{\"w\":\"x y\"}}}"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct err err = {0};
+		struct toml t;
+		char *tree;
+
+		assert_int_equal(toml_parse(&t, "a=1\n[s]\nk=2\n", 12, "f", &err), 0);
+		assert_int_equal(toml_set(&t, cases[i].assignment, &err), 0);
+		tree = tree_of(&t);
+		assert_string_equal(tree, cases[i].tree);
+		free(tree);
+		if (cases[i].assignment[0] == 's')
+			assert_int_equal(toml_line(&t, "s.k"), 0);
+		toml_clear(&t);
+	}
+}
+
+static void test_bad_set(void **state)
+{
+	static const char *const cases[] = {"", "a", "=1", ".a=1", "a.=1", "a..b=1", "a b=1",
+					    "a/b=1", "a.k=1", "s.k=\xff"};
+	struct toml t;
+
+	(void)state;
+	assert_int_equal(toml_parse(&t, "a=1\n", 4, "f", NULL), 0);
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct err err = {0};
+
+		assert_int_equal(toml_set(&t, cases[i], &err), -1);
+		assert_int_equal(err.code, ERR_USAGE);
+		assert_contains(err.text, "--set ");
+	}
+	toml_clear(&t);
+}
+
+static void test_print_reads_back(void **state)
+{
+	static const char text[] = "a = 1\nr = 1e22\nx = 0.1\nq = 3.0\n"
+				   "s = \"tab\\t nl\\n q\\\" b\\\\ u\\u0001 \xe2\x82\xac\"\n"
+				   "\"odd key\" = []\n'dot.ted' = {}\n\"\" = 1\n"
+				   "[e]\n[t]\nv = [1, {k = 'x', l = [2]}]\n[t.u.w]\nz = false\n"
+				   "[[arr]]\nk = 1\n[[arr]]\n";
+	struct err err = {0};
+	struct toml a, b;
+	char *printed;
+
+	(void)state;
+	assert_int_equal(toml_parse(&a, text, sizeof(text) - 1, "a", &err), 0);
+	printed = toml_print(&a);
+	if (toml_parse(&b, printed, strlen(printed), "b", &err) < 0)
+		fail_msg("%s\n%s", err.text, printed);
+	assert_true(json_equal(a.root, b.root));
+	free(printed);
+	toml_clear(&a);
+	toml_clear(&b);
+}
+
+static void test_load(void **state)
+{
+	struct err err = {0};
+	struct toml t;
+
+	(void)state;
+	write_text("x.toml", "a = 1\n");
+	assert_int_equal(toml_load(&t, "x.toml", &err), 0);
+	assert_string_equal(t.file, "x.toml");
+	toml_clear(&t);
+	assert_int_equal(toml_load(&t, "none.toml", &err), -1);
+	assert_int_equal(err.code, ERR_NOT_FOUND);
+	toml_clear(&t);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_tree_and_lines), cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_nul_and_size),   cmocka_unit_test(test_dots_elsewhere),
+		cmocka_unit_test(test_set),	       cmocka_unit_test(test_bad_set),
+		cmocka_unit_test(test_load),	       cmocka_unit_test(test_print_reads_back),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+#include "worker/lbrun/ending.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "common/text.h"
+
+/* sigabbrev_np is too new for the systems that clusters run. */
+const char *signal_word(int signo)
+{
+	static const char *const words[] = {
+		[SIGHUP] = "HUP",   [SIGINT] = "INT",	[SIGQUIT] = "QUIT", [SIGILL] = "ILL",
+		[SIGTRAP] = "TRAP", [SIGABRT] = "ABRT", [SIGBUS] = "BUS",   [SIGFPE] = "FPE",
+		[SIGKILL] = "KILL", [SIGUSR1] = "USR1", [SIGSEGV] = "SEGV", [SIGUSR2] = "USR2",
+		[SIGPIPE] = "PIPE", [SIGALRM] = "ALRM", [SIGTERM] = "TERM", [SIGXCPU] = "XCPU",
+		[SIGXFSZ] = "XFSZ", [SIGSYS] = "SYS",
+	};
+
+	if (signo < 0 || (size_t)signo >= sizeof(words) / sizeof(words[0]) || !words[signo])
+		return "?";
+	return words[signo];
+}
+
+static bool is_crash_signal(int signo)
+{
+	return signo == SIGSEGV || signo == SIGBUS || signo == SIGFPE || signo == SIGILL ||
+	       signo == SIGABRT || signo == SIGSYS;
+}
+
+static void describe(int wait_status, char *out, size_t size)
+{
+	if (WIFSIGNALED(wait_status)) {
+		snprintf(out, size, "killed by signal %d (SIG%s)%s", WTERMSIG(wait_status),
+			 signal_word(WTERMSIG(wait_status)), WCOREDUMP(wait_status) ? ", core dumped" : "");
+	} else {
+		snprintf(out, size, "exit status %d", WEXITSTATUS(wait_status));
+	}
+}
+
+static enum cause natural_cause(const struct launch_facts *f, const struct ending *end)
+{
+	if (f->oom && (end->signal == SIGKILL || end->exit_code == 128 + SIGKILL))
+		return CAUSE_OOM;
+	if (end->signal)
+		return CAUSE_CRASH;
+	return end->exit_code == 0 ? CAUSE_COMPLETED : CAUSE_ERROR;
+}
+
+/* Whatever a trainer does after it was asked to end, it did not complete: it may have cut its
+ * work short and still exit 0. */
+static enum cause cause_when_stopped(const struct launch_facts *f, const struct ending *end)
+{
+	switch (f->stop) {
+	case STOP_ORDERED:
+		return CAUSE_KILLED;
+	case STOP_WARNED:
+		return is_crash_signal(end->signal) ? CAUSE_CRASH : CAUSE_TIMEOUT;
+	case STOP_NOT:
+	case STOP_SIGNALLED:
+	case STOP_FENCED:
+	case STOP_WHY_COUNT:
+		break;
+	}
+	return CAUSE_LOST;
+}
+
+void ending_decide(const struct launch_facts *f, struct ending *out)
+{
+	char how[64];
+
+	*out = (struct ending){.exit_code = -1};
+	if (WIFSIGNALED(f->wait_status))
+		out->signal = WTERMSIG(f->wait_status);
+	else
+		out->exit_code = WEXITSTATUS(f->wait_status);
+	describe(f->wait_status, how, sizeof(how));
+
+	if (f->stop != STOP_NOT) {
+		out->cause = cause_when_stopped(f, out);
+		snprintf(out->text, sizeof(out->text), "%s; trainer: %s", f->stop_text, how);
+	} else if (f->said_stopped && out->exit_code == 0) {
+		/* It stopped early without our asking: somebody else asked it. */
+		out->cause = CAUSE_LOST;
+		snprintf(out->text, sizeof(out->text),
+			 "the trainer said that it was stopped; lbrun did not ask it to");
+	} else {
+		out->cause = natural_cause(f, out);
+		snprintf(out->text, sizeof(out->text), "%s%s", how,
+			 out->cause == CAUSE_OOM ? "; the kernel ran out of memory for this job"
+						 : "");
+	}
+	text_clean(out->text);
+}
+
+void ending_without_trainer(enum stop_why stop, const char *stop_text, struct ending *out)
+{
+	struct launch_facts f = {.stop = stop};
+
+	*out = (struct ending){.exit_code = -1};
+	out->cause = cause_when_stopped(&f, out);
+	snprintf(out->text, sizeof(out->text), "%s; the trainer was not running", stop_text);
+	text_clean(out->text);
+}
+
+bool ending_may_relaunch(const struct ending *ending, const struct attempt_params *params,
+			 int64_t failures)
+{
+	if (ending->cause != CAUSE_ERROR && ending->cause != CAUSE_CRASH &&
+	    ending->cause != CAUSE_OOM)
+		return false;
+	for (int64_t i = 0; i < params->never_count; i++) {
+		if (ending->exit_code >= 0 && params->never_on_exit_codes[i] == ending->exit_code)
+			return false;
+	}
+	return params->in_place > 0 && failures <= params->in_place;
+}
+
+int ending_exit_status(const struct ending *ending)
+{
+	if (ending->cause == CAUSE_COMPLETED)
+		return 0;
+	if (ending->signal)
+		return 128 + ending->signal;
+	if (ending->exit_code > 0)
+		return ending->exit_code;
+	return 128 + SIGTERM;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* ending.h - why a launch ended, and whether the trainer is started again in place. Pure. */
+#ifndef LBRUN_ENDING_H
+#define LBRUN_ENDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/attempt.h"
+#include "worker/lbrun/stopping.h"
+
+struct launch_facts {
+	int wait_status;	/* of the trainer, as waitpid tells it */
+	bool said_stopped;	/* its bye was "stopped" */
+	bool oom;		/* the kernel killed something of ours for memory meanwhile */
+	enum stop_why stop;
+	const char *stop_text;	/* "by ada: too slow", "SIGTERM that lbd did not send", … */
+};
+
+struct ending {
+	enum cause cause;
+	int exit_code;		/* -1 = none */
+	int signal;		/* 0 = none */
+	char text[200];		/* one line for people */
+};
+
+/* "TERM"; "?" for one that has no business here. */
+const char *signal_word(int signo);
+
+void ending_decide(const struct launch_facts *facts, struct ending *out);
+/* The end of an attempt whose trainer does not run, for this reason to stop. */
+void ending_without_trainer(enum stop_why stop, const char *stop_text, struct ending *out);
+
+/* `failures`: launches in a row that made no progress, the one that just ended included. */
+bool ending_may_relaunch(const struct ending *ending, const struct attempt_params *params,
+			 int64_t failures);
+
+/* Exit status for lbrun: 0 only when the run is completed, so that a scheduler's word alone
+ * never makes a run look finished. */
+int ending_exit_status(const struct ending *ending);
+
+#endif

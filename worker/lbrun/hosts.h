@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* hosts.h - Slurm's short form of host names, written out. */
+#ifndef LBRUN_HOSTS_H
+#define LBRUN_HOSTS_H
+
+#include <jansson.h>
+
+enum { HOSTS_MAX = 4096 };
+
+/* "a,n[1-3,07]x" → ["a","n1x","n2x","n3x","n07x"]. What cannot be read is kept as it is; at most
+ * HOSTS_MAX names. A new reference. */
+json_t *hosts_expand(const char *text);
+
+#endif

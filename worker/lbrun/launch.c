@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/* The start of the trainer, and what its end amounts to. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+#include "common/paths.h"
+#include "worker/lbrun/oom.h"
+#include "worker/lbrun/shepherd.h"
+#include "worker/lbrun/trainer.h"
+
+static const char proc_cgroup[] = "/proc/self/cgroup";
+static const char cgroup_mount[] = "/sys/fs/cgroup";
+
+/* --- what the trainer is given ---------------------------------------------------------------- */
+
+static bool is_srun(const struct shepherd *s)
+{
+	return strcmp(s->params.launcher, "srun") == 0;
+}
+
+struct strings {		/* NULL-terminated, each owned */
+	char **items;
+	size_t count;
+};
+
+static void strings_add(struct strings *list, char *text)
+{
+	list->items = xrealloc(list->items, (list->count + 2) * sizeof(char *));
+	list->items[list->count++] = text;
+	list->items[list->count] = NULL;
+}
+
+static void strings_fini(struct strings *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		free(list->items[i]);
+	free(list->items);
+}
+
+static bool is_ours(const char *setting)
+{
+	static const char *const names[] = {
+		"LB_SOCKET=", "LB_RUN=", "LB_ATTEMPT=", "LB_LAUNCH=", "LB_RUN_DIR=",
+		"LB_CHECKPOINT_DIR=", "LB_RESUME_FROM=",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strncmp(setting, names[i], strlen(names[i])) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void make_env(const struct shepherd *s, struct strings *env)
+{
+	for (char **setting = environ; *setting; setting++) {
+		if (!is_ours(*setting))
+			strings_add(env, xstrdup(*setting));
+	}
+	if (s->hub.path)
+		strings_add(env, xasprintf("LB_SOCKET=%s", s->hub.path));
+	strings_add(env, xasprintf("LB_RUN=%s", s->params.run));
+	strings_add(env, xasprintf("LB_ATTEMPT=%lld", (long long)s->params.number));
+	strings_add(env, xasprintf("LB_LAUNCH=%lld", (long long)s->launch.number));
+	strings_add(env, xasprintf("LB_RUN_DIR=%s", s->params.run_dir));
+	strings_add(env, xasprintf("LB_CHECKPOINT_DIR=%s", s->params.checkpoint_dir));
+	if (s->search.found == 1)
+		strings_add(env, xasprintf("LB_RESUME_FROM=%s", s->search.path));
+}
+
+/* With srun a small lbrun stands in front of each rank, on its node. */
+static int make_argv(const struct shepherd *s, struct strings *argv, struct err *err)
+{
+	if (is_srun(s)) {
+		char self[4096];
+		ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+		if (n < 0)
+			return err_errno(err, "/proc/self/exe");
+		self[n] = '\0';
+		strings_add(argv, xstrdup("srun"));
+		strings_add(argv, xstrdup("--kill-on-bad-exit=1"));
+		strings_add(argv, xstrdup(self));
+		strings_add(argv, xstrdup("--rank"));
+		strings_add(argv, xstrdup("--"));
+	}
+	for (char **arg = s->params.command; *arg; arg++)
+		strings_add(argv, xstrdup(*arg));
+	return 0;
+}
+
+/* --- start ------------------------------------------------------------------------------------ */
+
+static pid_t start(struct shepherd *s, struct err *err)
+{
+	struct strings argv = {0};
+	struct strings env = {0};
+	struct trainer_start what = {.workdir = s->params.workdir, .input = -1};
+	int output[2];
+	pid_t pid = -1;
+
+	make_env(s, &env);
+	if (make_argv(s, &argv, err) == 0) {
+		what.argv = argv.items;
+		what.env = env.items;
+		pid = trainer_start(&what, output, err);
+	}
+	if (pid > 0) {
+		output_attach(&s->output, 0, output[0], is_srun(s));
+		output_attach(&s->output, 1, output[1], is_srun(s));
+	}
+	strings_fini(&argv);
+	strings_fini(&env);
+	return pid;
+}
+
+/* Starting from nothing is right at first; later it is worth a word. */
+static void note_scratch(struct shepherd *s)
+{
+	if (s->search.found == 1) {
+		s->had_checkpoint = true;
+	} else if (s->had_checkpoint || s->launch.number > 1 || s->params.number > 1) {
+		journal_note(&s->journal, s->launch.number, "scratch",
+			     "no checkpoint in %s: the trainer starts from the beginning%s",
+			     s->params.checkpoint_dir,
+			     s->had_checkpoint ? ", although there had been one" : "");
+		output_say(&s->output, "no checkpoint in %s: starting from the beginning",
+			   s->params.checkpoint_dir);
+	}
+}
+
+void launch_begin(struct shepherd *s)
+{
+	struct err why = {0};
+
+	s->launch = (struct launch){.number = s->launch.number + 1, .is_open = true};
+	s->launch.step_at_start = checkpoint_newest_by_size(s->params.checkpoint_dir);
+	s->launch.ooms_at_start = oom_kills(proc_cgroup, cgroup_mount);
+	note_scratch(s);
+	s->launch.pid = start(s, &why);
+	record_launch_start(s);
+	journal_sync(&s->journal);
+	if (s->launch.pid > 0)
+		return;
+	s->ending = (struct ending){.cause = CAUSE_LAUNCH_FAIL, .exit_code = -1};
+	snprintf(s->ending.text, sizeof(s->ending.text), "%.190s", why.text);
+	output_say(&s->output, "%s", why.text);
+	record_launch_end(s, &s->ending, false);
+	s->launch.is_open = false;
+}
+
+/* --- end -------------------------------------------------------------------------------------- */
+
+static void tell(struct shepherd *s, bool progress)
+{
+	output_say(&s->output, "launch %lld ended: %s: %s%s", (long long)s->launch.number,
+		   cause_name(s->ending.cause), s->ending.text,
+		   progress ? "; it made progress" : "");
+}
+
+/* An srun that was killed may leave ranks on other nodes, which only the end of the job clears:
+ * two live trainers must never be. */
+static bool may_have_left_ranks(const struct shepherd *s)
+{
+	return is_srun(s) && s->ending.signal != 0;
+}
+
+bool launch_finish(struct shepherd *s, bool *made_progress)
+{
+	struct launch_facts facts = {.wait_status = s->launch.wait_status};
+	int64_t step = checkpoint_newest_by_size(s->params.checkpoint_dir);
+	int64_t ooms = oom_kills(proc_cgroup, cgroup_mount);
+
+	output_finish(&s->output, clock_mono_ms());
+	hub_drain(&s->hub);
+	hub_drop_all(&s->hub);
+	/* Last look: the order may have become visible only now. */
+	orders_look(s, clock_mono_ms());
+	facts.said_stopped = s->launch.said_stopped;
+	facts.oom = s->launch.ooms_at_start >= 0 && ooms > s->launch.ooms_at_start;
+	facts.stop = stopping_reason(&s->stop);
+	facts.stop_text = s->stop_text;
+	ending_decide(&facts, &s->ending);
+	*made_progress = step > s->launch.step_at_start;
+	s->failures = *made_progress ? 0 : s->failures + 1;
+	record_launch_end(s, &s->ending, *made_progress);
+	tell(s, *made_progress);
+	journal_sync(&s->journal);
+	s->launch.is_open = false;
+	return s->stop.why == STOP_NOT && !may_have_left_ranks(s) &&
+	       ending_may_relaunch(&s->ending, &s->params, s->failures);
+}

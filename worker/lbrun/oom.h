@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* oom.h - did the kernel kill something of this job for want of memory? */
+#ifndef LBRUN_OOM_H
+#define LBRUN_OOM_H
+
+#include <stdint.h>
+
+/* How often so far, in our own control group (v2, else v1); -1 = cannot be told. `proc_cgroup` is
+ * /proc/self/cgroup, `mount` /sys/fs/cgroup; tests give their own. */
+int64_t oom_kills(const char *proc_cgroup, const char *mount);
+
+#endif

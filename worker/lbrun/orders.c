@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* Who may end this attempt, and how they say so: lbd by the file `order` and a signal, the
+ * scheduler by a signal alone, a newer attempt by its claim. The files are looked at every 2 s,
+ * too: an order must win even when lbd cannot signal us. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "worker/lbrun/shepherd.h"
+
+enum { LOOK_EVERY_MS = 2000 };
+
+static void ask_to_stop(struct shepherd *s, enum stop_why why, bool now, int64_t now_ms,
+			const char *text)
+{
+	bool is_announced = why == STOP_SIGNALLED && s->stop.warned;
+
+	if (why > s->stop.why && !is_announced) {
+		snprintf(s->stop_text, sizeof(s->stop_text), "%s", text);
+		output_say(&s->output, "ending the trainer: %s", text);
+	}
+	stopping_request(&s->stop, why, now_ms, s->params.kill_grace_ms,
+			 hub_has_trainer(&s->hub));
+	if (now)
+		stopping_request_now(&s->stop, why, now_ms);
+}
+
+static void look_for_order(struct shepherd *s, int64_t now_ms)
+{
+	struct attempt_order order;
+	struct err why = {0};
+	char text[320];
+
+	if (attempt_order_read(s->folder, &order, &why) < 0) {
+		/* An order that cannot be read is an order. */
+		if (why.code != ERR_USAGE)
+			return;
+		order = (struct attempt_order){.order = ORDER_KILL};
+	}
+	snprintf(text, sizeof(text), "%s ordered%s%s%s%s",
+		 order.order == ORDER_STOP ? "stop" : "kill", order.by[0] ? " by " : "", order.by,
+		 order.text[0] ? ": " : "", order.text);
+	ask_to_stop(s, STOP_ORDERED, order.order == ORDER_KILL_NOW, now_ms, text);
+}
+
+static void look_for_newer(struct shepherd *s, int64_t now_ms)
+{
+	int64_t newest = attempt_newest_claim(s->params.run_dir);
+	char text[80];
+
+	if (newest <= s->params.number)
+		return;
+	snprintf(text, sizeof(text), "fenced: attempt %lld has the run now", (long long)newest);
+	ask_to_stop(s, STOP_FENCED, true, now_ms, text);
+}
+
+void orders_look(struct shepherd *s, int64_t now_ms)
+{
+	s->look_ms = now_ms + LOOK_EVERY_MS;
+	look_for_newer(s, now_ms);
+	look_for_order(s, now_ms);
+	hub_resume(&s->hub);
+}
+
+void orders_signal(struct shepherd *s, int signo, int64_t now_ms)
+{
+	char text[80];
+
+	switch (signo) {
+	case SIGUSR1:
+	case SIGUSR2:
+		ask_to_stop(s, STOP_WARNED, false, now_ms, "the job's time limit is near");
+		break;
+	case SIGTERM:
+	case SIGINT:
+	case SIGQUIT:
+		look_for_order(s, now_ms);
+		snprintf(text, sizeof(text), "ended by SIG%s that lbd did not send",
+			 signal_word(signo));
+		ask_to_stop(s, STOP_SIGNALLED, signo == SIGQUIT, now_ms, text);
+		break;
+	case SIGHUP:	/* "there is an order" */
+		look_for_order(s, now_ms);
+		break;
+	default:
+		break;
+	}
+}

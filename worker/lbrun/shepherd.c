@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT */
+/* One thread, one poll(2): signals arrive through a descriptor, waits are deadlines on the
+ * monotonic clock, and nothing here blocks for long. The child subreaper property makes every
+ * process that the trainer leaves behind our child. */
+#include "worker/lbrun/shepherd.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/paths.h"
+#include "worker/lbrun/older.h"
+#include "worker/lbrun/reap.h"
+
+enum {
+	POLL_MAX = 2 + OUTPUT_POLL_MAX + HUB_POLL_MAX,
+	CLEAR_EVERY_MS = 10,		/* between two passes over what is left */
+	RELAUNCH_PAUSE_MS = 1000,
+	LAST_WORDS_MS = 10 * 1000,	/* a full disk delays our end by this much at most */
+	EXIT_BROKEN = 70,
+};
+
+/* --- children --------------------------------------------------------------------------------- */
+
+static void reap(struct shepherd *s)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (pid == s->launch.pid && s->launch.is_open) {
+			s->launch.has_ended = true;
+			s->launch.wait_status = status;
+		}
+	}
+}
+
+/* --- phases ----------------------------------------------------------------------------------- */
+
+static void enter(struct shepherd *s, enum phase phase, int64_t at_ms)
+{
+	s->phase = phase;
+	s->phase_ms = at_ms;
+}
+
+static void begin_search(struct shepherd *s, int64_t now_ms)
+{
+	struct err why = {0};
+
+	if (search_start(&s->search, s->params.checkpoint_dir, &why) == 0) {
+		enter(s, PHASE_SEARCH, INT64_MAX);
+		return;
+	}
+	s->ending = (struct ending){.cause = CAUSE_LAUNCH_FAIL, .exit_code = -1};
+	snprintf(s->ending.text, sizeof(s->ending.text), "%.190s", why.text);
+	enter(s, PHASE_CLEAR, now_ms);
+}
+
+static void wait_turn(struct shepherd *s, int64_t now_ms)
+{
+	if (now_ms < s->wait_until_ms &&
+	    older_may_live(s->params.run_dir, s->params.number, &s->claim))
+		s->phase_ms = now_ms + OLDER_LOOK_MS;
+	else
+		begin_search(s, now_ms);
+}
+
+static void refuse_to_start(struct shepherd *s)
+{
+	s->ending = (struct ending){.cause = CAUSE_ERROR, .exit_code = -1};
+	snprintf(s->ending.text, sizeof(s->ending.text),
+		 "no valid checkpoint in %.90s: move the bad ones away to start from the beginning",
+		 s->params.checkpoint_dir);
+	output_say(&s->output, "%s", s->ending.text);
+	output_say(&s->output, "%s", s->search.text);
+	journal_note(&s->journal, s->launch.number, "no_valid_checkpoint",
+		     "%s; move the bad ones away to start from the beginning", s->search.text);
+}
+
+static void search_phase(struct shepherd *s, int64_t now_ms)
+{
+	if (s->search.state != SEARCH_DONE)
+		return;
+	if (s->search.found < 0) {
+		refuse_to_start(s);
+		enter(s, PHASE_CLEAR, now_ms);
+		return;
+	}
+	launch_begin(s);
+	if (s->launch.is_open)
+		enter(s, PHASE_RUN, INT64_MAX);
+	else
+		enter(s, PHASE_CLEAR, now_ms);
+}
+
+static void run_turn(struct shepherd *s, int64_t now_ms)
+{
+	if (s->launch.has_ended)
+		enter(s, PHASE_CLEAR, now_ms);
+	else if (s->stop.done[STEP_KILL] && now_ms >= s->phase_ms)
+		descendants_signal(SIGKILL);
+	if (s->phase == PHASE_RUN && s->stop.done[STEP_KILL])
+		s->phase_ms = now_ms + CLEAR_EVERY_MS;
+}
+
+static void clear_turn(struct shepherd *s, int64_t now_ms)
+{
+	bool progress = false;
+
+	if (descendants_signal(SIGKILL) > 0) {
+		s->phase_ms = now_ms + CLEAR_EVERY_MS;
+		return;
+	}
+	if (s->launch.is_open && launch_finish(s, &progress))
+		enter(s, PHASE_PAUSE, clock_mono_ms() + (progress ? 0 : RELAUNCH_PAUSE_MS));
+	else
+		enter(s, PHASE_OVER, INT64_MAX);
+}
+
+/* Asked to end while no trainer runs. */
+static void end_without_trainer(struct shepherd *s, int64_t now_ms)
+{
+	search_stop(&s->search);
+	ending_without_trainer(stopping_reason(&s->stop), s->stop_text, &s->ending);
+	enter(s, PHASE_CLEAR, now_ms);
+}
+
+static void phase_turn(struct shepherd *s, int64_t now_ms)
+{
+	bool is_idle = s->phase == PHASE_WAIT || s->phase == PHASE_SEARCH ||
+		       s->phase == PHASE_PAUSE;
+
+	if (is_idle && s->stop.why != STOP_NOT)
+		end_without_trainer(s, now_ms);
+	if (s->phase == PHASE_SEARCH)
+		search_phase(s, now_ms);
+	if (s->phase == PHASE_RUN)
+		run_turn(s, now_ms);
+	if (now_ms < s->phase_ms)
+		return;
+	if (s->phase == PHASE_WAIT)
+		wait_turn(s, now_ms);
+	else if (s->phase == PHASE_CLEAR)
+		clear_turn(s, now_ms);
+	else if (s->phase == PHASE_PAUSE)
+		begin_search(s, now_ms);
+}
+
+/* --- one turn --------------------------------------------------------------------------------- */
+
+static void stop_turn(struct shepherd *s, int64_t now_ms)
+{
+	enum stop_step step;
+
+	if (s->phase != PHASE_RUN)
+		return;
+	while ((step = stopping_take(&s->stop, now_ms)) != STEP_NONE) {
+		if (step == STEP_ASK)
+			hub_order(&s->hub, "stop");
+		else
+			descendants_signal(step == STEP_TERM ? SIGTERM : SIGKILL);
+	}
+}
+
+static void read_signals(struct shepherd *s, int64_t now_ms)
+{
+	struct signalfd_siginfo info;
+
+	while (read(s->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		orders_signal(s, (int)info.ssi_signo, now_ms);
+	reap(s);
+}
+
+static int timeout_ms(const struct shepherd *s)
+{
+	const int64_t due[] = {
+		s->phase_ms, s->look_ms, output_next_ms(&s->output), journal_next_ms(&s->journal),
+		s->phase == PHASE_RUN ? stopping_next_ms(&s->stop) : INT64_MAX,
+	};
+	int64_t next = due[0];
+	int64_t now_ms = clock_mono_ms();
+
+	for (size_t i = 1; i < sizeof(due) / sizeof(due[0]); i++) {
+		if (due[i] < next)
+			next = due[i];
+	}
+	if (next <= now_ms)
+		return 0;
+	return next - now_ms < 60 * 1000 ? (int)(next - now_ms) : 60 * 1000;
+}
+
+static void turn(struct shepherd *s)
+{
+	struct pollfd fds[POLL_MAX];
+	int count = 0;
+	int hub_first, hub_count;
+	int64_t now_ms;
+
+	fds[count++] = (struct pollfd){.fd = s->signal_fd, .events = POLLIN};
+	fds[count++] = (struct pollfd){.fd = s->search.fd, .events = POLLIN};
+	count += output_poll(&s->output, fds + count);
+	hub_first = count;
+	hub_count = hub_poll(&s->hub, fds + count);
+	count += hub_count;
+	if (poll(fds, (nfds_t)count, timeout_ms(s)) < 0)
+		hub_count = 0;
+
+	now_ms = clock_mono_ms();
+	read_signals(s, now_ms);
+	search_turn(&s->search);
+	output_turn(&s->output, now_ms);
+	if (hub_count > 0)
+		hub_turn(&s->hub, fds + hub_first, hub_count);
+	if (now_ms >= s->look_ms)
+		orders_look(s, now_ms);
+	stop_turn(s, now_ms);
+	phase_turn(s, now_ms);
+	journal_turn(&s->journal, now_ms);
+}
+
+/* --- the attempt ------------------------------------------------------------------------------ */
+
+static void on_bad_checkpoint(void *arg, const char *path, int64_t step, const char *why)
+{
+	struct shepherd *s = arg;
+
+	record_checkpoint(s, path, step, false, why);
+	output_say(&s->output, "checkpoint skipped: %s", why);
+}
+
+static void say(void *arg, const char *text)
+{
+	output_say(arg, "%s", text);
+}
+
+static int open_signals(void)
+{
+	sigset_t set;
+
+	sigfillset(&set);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	sigemptyset(&set);
+	for (const int *signo = (const int[]){SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1,
+					      SIGUSR2, 0};
+	     *signo; signo++)
+		sigaddset(&set, *signo);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void open_parts(struct shepherd *s)
+{
+	const char *rank = getenv("SLURM_PROCID");
+	char *spool = path_join("%s/spool.jsonl", s->folder);
+	struct err why = {0};
+
+	output_init(&s->output, STDOUT_FILENO, s->node, rank ? (int)strtol(rank, NULL, 10) : 0);
+	journal_open(&s->journal, spool, s->params.lbd_socket, s->params.run);
+	s->journal.say = say;
+	s->journal.arg = &s->output;
+	free(spool);
+	search_init(&s->search);
+	s->search.on_bad = on_bad_checkpoint;
+	s->search.arg = s;
+	stopping_init(&s->stop);
+	record_attempt_start(s);
+	if (hub_open(&s->hub, s->folder, &why) < 0) {
+		output_say(&s->output, "trainers cannot report: %s", why.text);
+		journal_note(&s->journal, 0, "no_socket", "trainers cannot report: %s", why.text);
+	}
+	lines_init(s);
+}
+
+/* exit.json is the last thing that happens: who sees it may take it that all else is done. */
+static void last_words(struct shepherd *s)
+{
+	struct attempt_exit e = {
+		.cause = s->ending.cause,
+		.exit_code = s->ending.exit_code,
+		.signal = s->ending.signal,
+		.launches = s->launch.number,
+	};
+	int64_t deadline_ms = clock_mono_ms() + LAST_WORDS_MS;
+	struct err why;
+
+	output_finish(&s->output, clock_mono_ms());
+	hub_close(&s->hub);
+	record_attempt_end(s);
+	while (!journal_sync(&s->journal) && clock_mono_ms() < deadline_ms)
+		poll(NULL, 0, 200);
+	snprintf(e.token, sizeof(e.token), "%s", s->params.token);
+	snprintf(e.text, sizeof(e.text), "%s", s->ending.text);
+	e.last_seq = s->journal.spool.seq;
+	do {
+		why = (struct err){0};
+		e.time_ms = clock_wall_ms();
+		if (attempt_exit_write(s->folder, &e, &why) == 0)
+			return;
+		poll(NULL, 0, 200);
+	} while (clock_mono_ms() < deadline_ms);
+	output_say(&s->output, "cannot write the exit record: %s", why.text);
+}
+
+/* 0 = go on; else the exit status + 1 in *status and nothing was touched. */
+static bool take_claim(struct shepherd *s, int *status)
+{
+	int64_t newest = attempt_newest_claim(s->params.run_dir);
+	struct err why = {0};
+
+	*status = 0;
+	if (newest > s->params.number) {
+		log_warn("fenced: attempt %lld of %s has the run; nothing was started",
+			 (long long)newest, s->params.run);
+		return false;
+	}
+	claim_of_this_process(&s->claim, s->params.token);
+	if (attempt_claim_take(s->folder, &s->claim, &why) == 0)
+		return true;
+	if (why.code == ERR_LOCKED) {
+		log_warn("attempt %lld of %s is claimed already; nothing was started",
+			 (long long)s->params.number, s->params.run);
+		return false;
+	}
+	log_error("cannot claim the attempt: %s", why.text);
+	*status = EXIT_BROKEN;
+	return false;
+}
+
+/* The attempt cannot even begin. Only the one who would have had the claim may say so. */
+static void record_broken(const struct shepherd *s, const char *text)
+{
+	struct attempt_exit e = {
+		.cause = CAUSE_LAUNCH_FAIL, .exit_code = -1, .time_ms = clock_wall_ms()};
+	struct attempt_claim held;
+
+	if (attempt_claim_read(s->folder, &held, NULL) == 0)
+		return;
+	snprintf(e.token, sizeof(e.token), "%s", s->params.token);
+	snprintf(e.text, sizeof(e.text), "%s", text);
+	attempt_exit_write(s->folder, &e, NULL);
+}
+
+static const char *node_name(void)
+{
+	static char host[65];
+	const char *node = getenv("SLURMD_NODENAME");
+
+	gethostname(host, sizeof(host) - 1);
+	return node && node[0] ? node : host;
+}
+
+int shepherd_main(const char *folder)
+{
+	static struct shepherd s;	/* large: buffers of fixed size */
+	struct err why = {0};
+	int status;
+
+	s.folder = folder;
+	s.node = node_name();
+	if (attempt_params_read(folder, &s.params, &why) < 0) {
+		log_error("%s", why.text);
+		return EXIT_BROKEN;
+	}
+	s.signal_fd = open_signals();
+	if (!take_claim(&s, &status)) {
+		if (status)
+			record_broken(&s, "the attempt could not be claimed");
+		attempt_params_clear(&s.params);
+		return status;
+	}
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	open_parts(&s);
+	s.wait_until_ms = clock_mono_ms() + OLDER_WAIT_MS;
+	enter(&s, PHASE_WAIT, 0);
+	/* look_ms is 0: claims and orders are looked at before anything is started. */
+	while (s.phase != PHASE_OVER)
+		turn(&s);
+	last_words(&s);
+	status = ending_exit_status(&s.ending);
+	search_stop(&s.search);
+	journal_close(&s.journal);
+	attempt_params_clear(&s.params);
+	return status;
+}

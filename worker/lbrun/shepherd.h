@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* shepherd.h - one attempt, from its claim to its exit record.
+ *
+ *   WAIT ──▶ SEARCH ──▶ RUN ──▶ CLEAR ──▶ OVER
+ *             ▲                   │
+ *             └───── PAUSE ◀──────┘  relaunch in place
+ *
+ *   WAIT    an older attempt may still be alive: give it a moment
+ *   SEARCH  which checkpoint to start from
+ *   RUN     the trainer runs
+ *   CLEAR   it ended: SIGKILL to whatever it left, until nothing is left
+ *   PAUSE   before it is started again
+ * A request to stop leads from every phase to CLEAR and OVER. */
+#ifndef LBRUN_SHEPHERD_H
+#define LBRUN_SHEPHERD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/attempt.h"
+#include "common/order.h"
+#include "worker/lbrun/checkpoints.h"
+#include "worker/lbrun/ending.h"
+#include "worker/lbrun/hub.h"
+#include "worker/lbrun/journal.h"
+#include "worker/lbrun/output.h"
+#include "worker/lbrun/stopping.h"
+
+enum phase { PHASE_WAIT, PHASE_SEARCH, PHASE_RUN, PHASE_CLEAR, PHASE_PAUSE, PHASE_OVER };
+
+struct launch {
+	int64_t number;			/* 0 = none yet */
+	bool is_open;			/* started, its end not recorded yet */
+	pid_t pid;
+	bool has_ended;
+	int wait_status;
+	bool said_stopped;
+	int64_t step_at_start;		/* newest checkpoint by size; -1 = none */
+	int64_t ooms_at_start;
+};
+
+struct shepherd {
+	const char *folder;
+	struct attempt_params params;
+	struct attempt_claim claim;
+	const char *node;		/* as Slurm calls it, else the host's name */
+	int signal_fd;
+
+	enum phase phase;
+	int64_t phase_ms;		/* when the phase has something to do; INT64_MAX = on news */
+	int64_t wait_until_ms;		/* end of WAIT at the latest */
+	int64_t look_ms;		/* next look at claims and orders */
+
+	struct journal journal;
+	struct hub hub;
+	struct output output;
+	struct search search;
+
+	struct stopping stop;
+	char stop_text[320];
+
+	struct launch launch;
+	int64_t failures;		/* launches in a row without progress */
+	bool had_checkpoint;		/* some launch here was started from one */
+	struct ending ending;
+
+	int64_t bad_lines;		/* since the last note about them */
+	int64_t bad_note_ms;		/* next note at the earliest */
+};
+
+/* Returns the exit status of the program. */
+int shepherd_main(const char *folder);
+
+/* launch.c: the trainer's start and end. */
+void launch_begin(struct shepherd *s);
+/* After the last descendant is dead: records the end; true when it shall be started again. */
+bool launch_finish(struct shepherd *s, bool *made_progress);
+
+/* lines.c: what trainers say, and lbrun's own records. */
+void lines_init(struct shepherd *s);
+void record_attempt_start(struct shepherd *s);
+void record_launch_start(struct shepherd *s);
+void record_launch_end(struct shepherd *s, const struct ending *end, bool progress);
+void record_checkpoint(struct shepherd *s, const char *path, int64_t step, bool is_valid,
+		       const char *text);
+void record_attempt_end(struct shepherd *s);
+
+/* orders.c: who may end this attempt, and how they say so. */
+void orders_look(struct shepherd *s, int64_t now_ms);
+void orders_signal(struct shepherd *s, int signo, int64_t now_ms);
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* stopping.h - when to ask, to SIGTERM and to SIGKILL. Pure: the clock is an argument.
+ *
+ *   asked ({"type":"stop"}) ──▶ SIGTERM to all descendants ──▶ SIGKILL to all descendants
+ *
+ * A trainer that reads our socket has a third of the grace to end by itself before SIGTERM; one
+ * that does not gets SIGTERM at once. A stronger reason replaces a weaker one and never delays
+ * what is due already. */
+#ifndef LBRUN_STOPPING_H
+#define LBRUN_STOPPING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum stop_why {			/* weakest first */
+	STOP_NOT,
+	STOP_WARNED,		/* SIGUSR1, SIGUSR2: the time limit is near */
+	STOP_SIGNALLED,		/* SIGTERM or SIGQUIT, and no order of lbd's: scheduler, or unknown */
+	STOP_ORDERED,		/* a person's order, left by lbd */
+	STOP_FENCED,		/* a newer attempt has the run */
+	STOP_WHY_COUNT
+};
+
+enum stop_step { STEP_NONE, STEP_ASK, STEP_TERM, STEP_KILL, STEP_COUNT };
+
+enum {
+	/* From the warning to SIGTERM, for a trainer that was asked; time for a last checkpoint. */
+	WARN_TO_TERM_MS = 60 * 1000,
+	/* Slurm's default KillWait is 30 s, after which lbrun itself is killed. */
+	SCHEDULER_GRACE_MS = 25 * 1000,
+};
+
+struct stopping {
+	enum stop_why why;
+	bool warned;			/* SIGUSR1 came; SIGTERM after it is the time limit itself */
+	int64_t due_ms[STEP_COUNT];	/* monotonic; INT64_MAX = never */
+	bool done[STEP_COUNT];
+};
+
+void stopping_init(struct stopping *s);
+/* Asked to end with this grace; `listens`: some trainer reads our socket. */
+void stopping_request(struct stopping *s, enum stop_why why, int64_t now_ms, int64_t grace_ms,
+		      bool listens);
+/* Everything ends now. */
+void stopping_request_now(struct stopping *s, enum stop_why why, int64_t now_ms);
+
+/* `why`, with the scheduler's SIGTERM at an announced time limit told as the warning. */
+enum stop_why stopping_reason(const struct stopping *s);
+
+/* The next step that is due and was not taken, which counts as taken then; STEP_NONE else. */
+enum stop_step stopping_take(struct stopping *s, int64_t now_ms);
+/* When stopping_take will have something; INT64_MAX = never. */
+int64_t stopping_next_ms(const struct stopping *s);
+
+#endif
