@@ -16,7 +16,7 @@ struct update {
 	float to_m_hat, to_v_hat;	/* 1/(1-beta^t) */
 };
 
-CPU_CLONES static void update_task(const void *args, size_t index, unsigned worker)
+CPU_CLONES static void adamw_task(const void *args, size_t index, unsigned worker)
 {
 	const struct update u = *(const struct update *)args;
 	size_t first = index * BLOCK;
@@ -46,5 +46,5 @@ void cpu_adamw(struct device *dev, float *weight, float *m, float *v, const floa
 		.to_m_hat = (float)(1.0 / (1.0 - pow(a->beta1, (double)a->step))),
 		.to_v_hat = (float)(1.0 / (1.0 - pow(a->beta2, (double)a->step))),
 	};
-	pool_run(dev->pool, cpu_tasks(count, BLOCK), update_task, &u);
+	pool_run(dev->pool, cpu_tasks(count, BLOCK), adamw_task, &u);
 }

@@ -83,7 +83,7 @@ CPU_INLINE float softmax_row(float *s, size_t count, float scale, float *sum)
 	return max;
 }
 
-CPU_CLONES static void forward_task(const void *args, size_t index, unsigned worker)
+CPU_CLONES static void attention_forward_task(const void *args, size_t index, unsigned worker)
 {
 	const struct heads *w = args;
 	const struct attention *a = &w->a;
@@ -122,7 +122,7 @@ void cpu_attention_forward(struct device *dev, float *out, float *lse, const flo
 	w.scratch = dev->scratch;
 	w.row_floats = (a->heads + 2 * a->kv_heads) * a->head_dim;
 	w.scale = 1.0f / sqrtf((float)a->head_dim);
-	pool_run(dev->pool, a->batch * a->heads, forward_task, &w);
+	pool_run(dev->pool, a->batch * a->heads, attention_forward_task, &w);
 }
 
 /* Where one (batch, query head) of the backward pass finds everything. */
@@ -156,7 +156,7 @@ CPU_INLINE void backward_row(const struct grads *g, size_t i)
 	mix(g->dq + i * g->stride, g->dp, g->k, g->stride, seen, g->dim);
 }
 
-CPU_CLONES static void backward_task(const void *args, size_t index, unsigned worker)
+CPU_CLONES static void attention_backward_task(const void *args, size_t index, unsigned worker)
 {
 	const struct heads *w = args;
 	const struct attention *a = &w->a;
@@ -204,5 +204,5 @@ void cpu_attention_backward(struct device *dev, float *dqkv, const float *dout, 
 	w.scratch = dev->scratch;
 	w.row_floats = (a->heads + 2 * a->kv_heads) * a->head_dim;
 	w.scale = 1.0f / sqrtf((float)a->head_dim);
-	pool_run(dev->pool, a->batch * a->kv_heads, backward_task, &w);
+	pool_run(dev->pool, a->batch * a->kv_heads, attention_backward_task, &w);
 }

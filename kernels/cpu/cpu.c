@@ -53,7 +53,7 @@ static unsigned threads_available(void)
 static const char *instructions(void)
 {
 #if defined(__x86_64__)
-	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl"))
+	if (__builtin_cpu_supports("avx512f"))
 		return "AVX-512";
 	if (__builtin_cpu_supports("avx2"))
 		return "AVX2";

@@ -14,8 +14,10 @@
 #include "kernels/backend.h"
 #include "kernels/cpu/pool.h"
 
+/* A name for a cloned function must be the only one in the backend, even when it is static: clang 14
+ * gives its resolver external linkage. */
 #if defined(__x86_64__)
-#define CPU_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#define CPU_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define CPU_CLONES
 #endif

@@ -51,7 +51,7 @@ CPU_INLINE float sum_exp(const float *z, size_t count, float max)
 	return cpu_lanes_sum(&acc);
 }
 
-CPU_CLONES static void row_task(const void *args, size_t index, unsigned worker)
+CPU_CLONES static void cross_entropy_task(const void *args, size_t index, unsigned worker)
 {
 	const struct head *h = args;
 	float *restrict z = h->logits + index * h->vocab;
@@ -73,5 +73,5 @@ void cpu_cross_entropy(struct device *dev, float *loss, float *logits, const int
 		       size_t rows, size_t vocab, float scale)
 {
 	const struct head h = { loss, logits, targets, vocab, scale };
-	pool_run(dev->pool, rows, row_task, &h);
+	pool_run(dev->pool, rows, cross_entropy_task, &h);
 }

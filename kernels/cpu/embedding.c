@@ -14,7 +14,7 @@ struct forward {
 	size_t rows, dim, rows_per_task;
 };
 
-static void forward_task(const void *args, size_t index, unsigned worker)
+static void embedding_forward_task(const void *args, size_t index, unsigned worker)
 {
 	const struct forward *f = args;
 	size_t row = index * f->rows_per_task;
@@ -31,7 +31,7 @@ void cpu_embed_forward(struct device *dev, float *out, const float *table, const
 {
 	size_t per_task = cpu_rows_per_task(dim);
 	const struct forward f = { out, table, tokens, rows, dim, per_task };
-	pool_run(dev->pool, cpu_tasks(rows, per_task), forward_task, &f);
+	pool_run(dev->pool, cpu_tasks(rows, per_task), embedding_forward_task, &f);
 }
 
 struct backward {
@@ -41,7 +41,7 @@ struct backward {
 	size_t rows, dim;
 };
 
-CPU_CLONES static void backward_task(const void *args, size_t index, unsigned worker)
+CPU_CLONES static void embedding_backward_task(const void *args, size_t index, unsigned worker)
 {
 	const struct backward *b = args;
 	size_t first = index * COLUMNS_PER_TASK;
@@ -60,5 +60,5 @@ void cpu_embed_backward(struct device *dev, float *dtable, const float *dout,
 			const int32_t *tokens, size_t rows, size_t dim)
 {
 	const struct backward b = { dtable, dout, tokens, rows, dim };
-	pool_run(dev->pool, cpu_tasks(dim, COLUMNS_PER_TASK), backward_task, &b);
+	pool_run(dev->pool, cpu_tasks(dim, COLUMNS_PER_TASK), embedding_backward_task, &b);
 }

@@ -116,7 +116,7 @@ CPU_INLINE void pack_a(const struct gemm *g, size_t row, size_t k0, size_t k, fl
 			*to++ = i < g->m ? element(g->a, g->lda, g->trans_a, i, k0 + p) : 0;
 }
 
-CPU_CLONES static void portable_tile(const struct gemm *g, float *scratch)
+CPU_CLONES static void gemm_portable_tile(const struct gemm *g, float *scratch)
 {
 	float *packed_a = scratch, *packed_b = scratch + BLOCK_M * BLOCK_K;
 
@@ -149,7 +149,7 @@ static void tile_task(const void *args, size_t index, unsigned worker)
 	if (t->dev->sgemm)
 		library_tile(t, &g);
 	else
-		portable_tile(&g, (float *)(void *)t->dev->scratch[worker]);
+		gemm_portable_tile(&g, (float *)(void *)t->dev->scratch[worker]);
 }
 
 static size_t round_up(size_t value, size_t to)

@@ -13,7 +13,7 @@ struct squares {
 	double *partial;		/* one per task */
 };
 
-CPU_CLONES static void block_task(const void *args, size_t index, unsigned worker)
+CPU_CLONES static void squares_task(const void *args, size_t index, unsigned worker)
 {
 	const struct squares *s = args;
 	size_t at = index * BLOCK;
@@ -34,7 +34,7 @@ double cpu_sum_squares(struct device *dev, const float *x, size_t count)
 	if (!cpu_scratch(dev, tasks * sizeof(double)))
 		return 0;
 	const struct squares s = { x, count, (double *)(void *)dev->scratch[0] };
-	pool_run(dev->pool, tasks, block_task, &s);
+	pool_run(dev->pool, tasks, squares_task, &s);
 	for (size_t i = 0; i < tasks; i++)
 		sum += s.partial[i];
 	return sum;

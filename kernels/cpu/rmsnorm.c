@@ -36,7 +36,7 @@ CPU_INLINE void forward_row(const struct forward *f, size_t row)
 		out[i] = x[i] * rstd * weight[i];
 }
 
-CPU_CLONES static void forward_task(const void *args, size_t index, unsigned worker)
+CPU_CLONES static void rmsnorm_forward_task(const void *args, size_t index, unsigned worker)
 {
 	const struct forward *f = args;
 	size_t row = index * f->rows_per_task;
@@ -53,7 +53,7 @@ void cpu_rmsnorm_forward(struct device *dev, float *out, float *rstd, float *sum
 {
 	size_t per_task = cpu_rows_per_task(dim);
 	const struct forward f = { out, rstd, sum, x, delta, weight, rows, dim, per_task, eps };
-	pool_run(dev->pool, cpu_tasks(rows, per_task), forward_task, &f);
+	pool_run(dev->pool, cpu_tasks(rows, per_task), rmsnorm_forward_task, &f);
 }
 
 struct backward {
@@ -63,7 +63,7 @@ struct backward {
 	bool accumulate;
 };
 
-CPU_CLONES static void input_task(const void *args, size_t index, unsigned worker)
+CPU_CLONES static void rmsnorm_input_task(const void *args, size_t index, unsigned worker)
 {
 	const struct backward *b = args;
 	size_t row = index * b->rows_per_task;
@@ -92,7 +92,7 @@ CPU_CLONES static void input_task(const void *args, size_t index, unsigned worke
 	}
 }
 
-CPU_CLONES static void weight_task(const void *args, size_t index, unsigned worker)
+CPU_CLONES static void rmsnorm_weight_task(const void *args, size_t index, unsigned worker)
 {
 	const struct backward *b = args;
 	size_t first = index * COLUMNS_PER_TASK;
@@ -119,6 +119,6 @@ void cpu_rmsnorm_backward(struct device *dev, float *dx, float *dweight, const f
 	size_t per_task = cpu_rows_per_task(dim);
 	const struct backward b = { dx,	   dweight, dout,     x,	 rstd, weight, rows, dim,
 				    per_task, accumulate };
-	pool_run(dev->pool, cpu_tasks(rows, per_task), input_task, &b);
-	pool_run(dev->pool, cpu_tasks(dim, COLUMNS_PER_TASK), weight_task, &b);
+	pool_run(dev->pool, cpu_tasks(rows, per_task), rmsnorm_input_task, &b);
+	pool_run(dev->pool, cpu_tasks(dim, COLUMNS_PER_TASK), rmsnorm_weight_task, &b);
 }

@@ -10,7 +10,7 @@ struct swiglu {
 	size_t rows, width, rows_per_task;
 };
 
-CPU_CLONES static void forward_task(const void *args, size_t index, unsigned worker)
+CPU_CLONES static void swiglu_forward_task(const void *args, size_t index, unsigned worker)
 {
 	const struct swiglu *s = args;
 	size_t row = index * s->rows_per_task;
@@ -27,7 +27,7 @@ CPU_CLONES static void forward_task(const void *args, size_t index, unsigned wor
 }
 
 /* No restrict between gate/up and their gradients: backward may run in place. */
-CPU_CLONES static void backward_task(const void *args, size_t index, unsigned worker)
+CPU_CLONES static void swiglu_backward_task(const void *args, size_t index, unsigned worker)
 {
 	const struct swiglu *s = args;
 	size_t row = index * s->rows_per_task;
@@ -53,7 +53,7 @@ void cpu_swiglu_forward(struct device *dev, float *out, const float *gate_up, si
 {
 	size_t per_task = cpu_rows_per_task(width);
 	const struct swiglu s = { out, NULL, gate_up, rows, width, per_task };
-	pool_run(dev->pool, cpu_tasks(rows, per_task), forward_task, &s);
+	pool_run(dev->pool, cpu_tasks(rows, per_task), swiglu_forward_task, &s);
 }
 
 void cpu_swiglu_backward(struct device *dev, float *dgate_up, const float *dout,
@@ -61,5 +61,5 @@ void cpu_swiglu_backward(struct device *dev, float *dgate_up, const float *dout,
 {
 	size_t per_task = cpu_rows_per_task(width);
 	const struct swiglu s = { dgate_up, dout, gate_up, rows, width, per_task };
-	pool_run(dev->pool, cpu_tasks(rows, per_task), backward_task, &s);
+	pool_run(dev->pool, cpu_tasks(rows, per_task), swiglu_backward_task, &s);
 }

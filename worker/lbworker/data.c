@@ -133,9 +133,12 @@ static int shard_map(struct shard *s, struct err *err)
 	} else {
 		s->bytes = (uint64_t)st.st_size;
 		s->map = mmap(NULL, s->bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-		if (s->map == MAP_FAILED)
+		if (s->map == MAP_FAILED) {
 			s->map = NULL;
-		rc = s->map ? 0 : err_errno(err, "%s: mmap", s->path);
+			err_errno(err, "%s: mmap", s->path);
+		} else {
+			rc = 0;
+		}
 	}
 	if (fd >= 0)
 		close(fd);
