@@ -161,6 +161,8 @@ static void heed_checkpoint(struct shepherd *s, const json_t *line)
 	bool is_valid = manifest_verify(path, MANIFEST_SIZES, NULL, &why) == 0;
 
 	record_checkpoint(s, path, js_int(line, "step", -1), is_valid, is_valid ? "" : why.text);
+	if (is_valid && js_int(line, "step", -1) > s->launch.step_told)
+		s->launch.step_told = js_int(line, "step", -1);
 	journal_sync(&s->journal);
 	free(path);
 }
