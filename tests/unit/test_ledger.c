@@ -1174,6 +1174,16 @@ static void damaged_files_are_refused_or_read(void **state)
 		if (opens())
 			fail_msg("%zu bytes of %zu are taken for a ledger", at, len);
 	}
+	for (at = 0; at < len; at += sizeof(page)) {	/* a page lost; all are in use */
+		char *copy = xmalloc(len);
+
+		memcpy(copy, data, len);
+		memset(copy + at, 0xff, sizeof(page));
+		write_file(copy, len);
+		if (opens())
+			fail_msg("nobody misses the page at %zu", at);
+		free(copy);
+	}
 	srand(7);
 	for (i = 0; i < 400; i++) {		/* bytes changed */
 		int k, changed = 1 + rand() % 20;
