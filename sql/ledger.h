@@ -78,7 +78,7 @@ int ledger_run_set_wanted(struct ledger *l, int64_t id, enum run_order wanted, c
 			  const char *reason, int64_t now_ms, struct err *err);
 int ledger_run_set_failures(struct ledger *l, int64_t id, int64_t failures, int64_t backoff_until_ms,
 			    struct err *err);
-/* What `ls` shows of the newest step; NaN, or < 0 for all but the loss, leaves the column as it is. */
+/* What `ls` shows of the newest step; NaN, or < 0 for all but the loss, leaves a column alone. */
 int ledger_run_set_progress(struct ledger *l, int64_t id, int64_t step, int64_t target_step,
 			    double loss, double tokens_per_s, double mfu, struct err *err);
 
