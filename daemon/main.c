@@ -67,6 +67,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 	};
 	int c;
 
+	opterr = 0;	/* one line of our own says it */
 	while ((c = getopt_long(argc, argv, "vh", table, NULL)) != -1) {
 		switch (c) {
 		case 'H':
@@ -91,7 +92,8 @@ static void parse_options(int argc, char **argv, struct options *o)
 			fputs(usage_text, stdout);
 			exit(0);
 		default:
-			fputs("try: lbd --help\n", stderr);
+			fprintf(stderr, "lbd: %s: no such option, or its value is missing; try: "
+					"lbd --help\n", argv[optind - 1]);
 			exit(err_exit_status(ERR_USAGE));
 		}
 	}
