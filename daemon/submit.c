@@ -100,13 +100,14 @@ static int apply_args(struct toml *toml, const json_t *args, struct err *err)
 /* The secrets are read again for each job; whether they can be is told now. */
 static int check_env_file(const struct submission *s, struct err *err)
 {
+	struct err why = { 0 };
 	char **list;
 
 	if (s->spec.env_file == NULL)
 		return 0;
-	list = env_file_read(s->spec.env_file, s->request->peer.uid, err);
+	list = env_file_read(s->spec.env_file, s->request->peer.uid, &why);
 	if (list == NULL)
-		return err_wrap(err, "run.env_file");
+		return err_set(err, ERR_USAGE, "run.env_file: %.400s", why.text);
 	env_file_free(list);
 	return 0;
 }
