@@ -176,6 +176,8 @@ static int send_line(struct client *client, const char *line, int64_t deadline_m
 		n = send(client->fd, line, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
+		if (n < 0 && errno == EPIPE)
+			return 0;	/* it may have said why before it hung up: read that */
 		if (n < 0)
 			return went_away(client, err);
 		line += n;
