@@ -452,6 +452,11 @@ static int write_copy(struct ledger *l, const char *path, struct err *err)
 
 /* SQLite syncs the copy as it commits it (synchronous is FULL where nothing else is said); the
  * rename then makes it the backup in one step. */
+bool ledger_is_broken(const struct ledger *l)
+{
+	return l->broken;
+}
+
 int ledger_backup(struct ledger *l, const char *path, struct err *err)
 {
 	char *whole = resolve(path, err);
