@@ -355,7 +355,7 @@ int64_t spool_read(const char *path, int64_t *offset, int64_t max_bytes,
 	int64_t start = *offset;
 	int rc;
 
-	if (*offset == 0 && access(path, F_OK) < 0 && errno == ENOENT)
+	if (access(path, F_OK) < 0 && errno == ENOENT)
 		return 0;
 	r.fd = open_spool(path, start, err);
 	if (r.fd < 0)

@@ -152,8 +152,8 @@ static int no_answer(struct client *client, int waited, struct err *err)
 	hang_up(client);
 	if (waited < 0)
 		return err_set(err, ERR_INTERNAL, "interrupted");
-	return err_set(err, ERR_TIMEOUT, "lbd for %s has not answered for %d s; it may be stopped or "
-		       "overloaded", client->home, DEADLINE_MS / 1000);
+	return err_set(err, ERR_TIMEOUT, "lbd for %s has not answered for %d s; it may be stopped "
+		       "or overloaded", client->home, DEADLINE_MS / 1000);
 }
 
 static int went_away(struct client *client, struct err *err)
@@ -176,6 +176,8 @@ static int send_line(struct client *client, const char *line, int64_t deadline_m
 		n = send(client->fd, line, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 		if (n < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
+		if (n < 0 && errno == EPIPE)
+			return 0;	/* it may have said why before it hung up: read that */
 		if (n < 0)
 			return went_away(client, err);
 		line += n;
@@ -191,8 +193,8 @@ static ssize_t read_line(struct client *client, int64_t deadline_ms, struct err 
 	size_t seen = 0;
 
 	for (;;) {
-		const char *end = client->in.len > seen
-				  ? memchr(client->in.data + seen, '\n', client->in.len - seen) : NULL;
+		size_t fresh = client->in.len - seen;
+		const char *end = fresh ? memchr(client->in.data + seen, '\n', fresh) : NULL;
 		int ready;
 		ssize_t n;
 
@@ -221,8 +223,8 @@ static json_t *open_answer(json_t *answer, struct err *err)
 	json_t *data = NULL;
 
 	if (js_int(answer, "v", 0) != CONTROL_VERSION)
-		err_set(err, ERR_INTERNAL, "lbd speaks version %lld of the protocol, this lbctl %d; "
-			"use the lbctl that came with it", (long long)js_int(answer, "v", 0),
+		err_set(err, ERR_INTERNAL, "lbd speaks version %lld of the protocol, this lbctl "
+			"%d; use the lbctl that came with it", (long long)js_int(answer, "v", 0),
 			CONTROL_VERSION);
 	else if (js_bool(answer, "ok", false))
 		data = json_incref(json_object_get(answer, "data"));
@@ -248,8 +250,8 @@ static char *request_line(enum verb verb, json_t *args, struct err *err)
 	if (strlen(line) <= CONTROL_MAX_BYTES)
 		return line;
 	free(line);
-	err_set(err, ERR_USAGE, "too much for one request: lbd takes at most %d KiB of file, command "
-		"and environment together", CONTROL_MAX_BYTES / 1024);
+	err_set(err, ERR_USAGE, "too much for one request: lbd takes at most %d KiB of file, "
+		"command and environment together", CONTROL_MAX_BYTES / 1024);
 	return NULL;
 }
 
@@ -301,7 +303,8 @@ static bool still_patient(struct client *client, const struct err *err)
 	if (!client->away) {
 		client->away = true;
 		client->away_since_ms = clock_mono_ms();
-		say(client, "lbd is away; waiting up to a minute for it to come back (the run goes on)");
+		say(client, "lbd is away; waiting up to a minute for it to come back (the run "
+			    "goes on)");
 	}
 	return clock_mono_ms() - client->away_since_ms < client->patience_ms;
 }

@@ -48,7 +48,8 @@ static const struct option_row logs_options[] = {
 };
 
 static const struct option_row kill_options[] = {
-	{"now", 0, OPTION_FLAG, FIELD(now), NULL, "at once: give the trainer no time to end by itself"},
+	{"now", 0, OPTION_FLAG, FIELD(now), NULL,
+	 "at once: give the trainer no time to end by itself"},
 	{"reason", 0, OPTION_TEXT, FIELD(reason), "TEXT", "why; kept in the run's events"},
 	END_ROW,
 };

@@ -383,7 +383,8 @@ int wait_run(struct ctl *ctl, struct err *err)
 	ctl->client.tell = say_away_simply;
 	ctl->client.tell_arg = ctl;
 	while (run && !is_final(run)) {
-		int64_t left_ms = limit_ms < 0 ? INT64_MAX : limit_ms - (clock_mono_ms() - start_ms);
+		int64_t gone_ms = clock_mono_ms() - start_ms;
+		int64_t left_ms = limit_ms < 0 ? INT64_MAX : limit_ms - gone_ms;
 
 		json_decref(run);
 		if (left_ms <= 0)

@@ -241,7 +241,7 @@ static void show_page(const struct ctl *ctl, const json_t *run, const struct his
 	       color_code(&ctl->out, COLOR_NONE), color_code(&ctl->out, state_color(state)));
 	show(ctl, "", state);
 	printf("%s", color_code(&ctl->out, COLOR_NONE));
-	if (js_str(run, "cause", NULL))
+	if (strcmp(js_str(run, "cause", state), state) != 0)
 		show(ctl, ": ", js_str(run, "cause", NULL));
 	putchar('\n');
 	if (js_str(run, "text", "")[0]) {

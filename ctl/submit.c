@@ -135,7 +135,8 @@ static json_t *submission(const struct ctl *ctl, struct err *err)
 	return NULL;
 }
 
-/* Without an answer nobody knows whether the run exists; saying so keeps people from a second one. */
+/* Without an answer nobody knows whether the run exists; saying so keeps people from trying a
+ * second one. */
 static void explain(const struct ctl *ctl, struct err *err)
 {
 	if (ctl->client.sent && (err->code == ERR_TIMEOUT || err->code == ERR_DAEMON))

@@ -30,7 +30,8 @@ struct cell *table_row(struct table *table)
 
 	/* Doubling whenever the number of rows is a power of two. */
 	if ((rows & (rows - 1)) == 0)
-		table->cells = xrealloc(table->cells, (rows ? 2 * rows : 1) * columns * sizeof(*row));
+		table->cells = xrealloc(table->cells,
+					(rows ? 2 * rows : 1) * columns * sizeof(*row));
 	row = table->cells + rows * columns;
 	memset(row, 0, columns * sizeof(*row));
 	table->row_count++;

@@ -118,7 +118,7 @@ static struct facts gather(struct engine *e, const struct run *run)
 	struct facts f = {
 		.state = run->state, .wanted = run->wanted, .failures = run->failures,
 		.backoff_left_ms = run->backoff_until_ms - engine_wall(e),
-		.ever_started = run->ever_started, .unstarted = run->unstarted,
+		.ever_trained = run->ever_trained, .unstarted = run->unstarted,
 		.has_attempt = run->has_attempt,
 	};
 
@@ -226,7 +226,6 @@ static void write_start(struct engine *e, struct run *run)
 	engine_wrote(e, ledger_attempt_started(e->ledger, a->id, a->seen.nodes, engine_wall(e), &err),
 		     &err);
 	a->state = ATTEMPT_RUNNING;
-	run->ever_started = true;
 	run->unstarted = 0;
 	move_run(e, run, RUN_RUNNING, CAUSE_NONE, "");
 	engine_event(e, run, "running", "lbd", "attempt %lld runs%s%s", (long long)a->number,
@@ -269,23 +268,36 @@ static void write_end(struct engine *e, struct run *run, const struct decision *
 	a->cause = d->cause;
 	a->exit_code = d->exit_code;
 	a->blame_run = d->blame_run;
+	snprintf(a->end_text, sizeof(a->end_text), "%s", text);
+}
+
+/* The verdict, and what the last attempt had to say. */
+static void explain(const struct run *run, const struct decision *d, char *out, size_t size)
+{
+	const char *last = run->has_attempt ? run->attempt.end_text : "";
+	bool says_more = d->to == RUN_FAILED || d->to == RUN_BACKOFF;
+
+	snprintf(out, size, "%s%s%s", d->text, says_more && last[0] ? "; last: " : "",
+		 says_more ? last : "");
 }
 
 static void write_move(struct engine *e, struct run *run, const struct decision *d)
 {
 	struct err err = { 0 };
+	char text[400];
 
+	explain(run, d, text, sizeof(text));
 	if (d->to == RUN_BACKOFF) {
 		run->backoff_until_ms = engine_wall(e) + d->backoff_ms;
 		engine_wrote(e, ledger_run_set_failures(e->ledger, run->id, run->failures,
 							run->backoff_until_ms, &err), &err);
 	}
-	move_run(e, run, d->to, d->cause, d->text);
+	move_run(e, run, d->to, d->cause, text);
 	if (d->to == RUN_BACKOFF)
-		engine_event(e, run, "backoff", "lbd", "%s; next attempt in %llds", d->text,
-			     (long long)(d->backoff_ms / 1000));
+		engine_event(e, run, "backoff", "lbd", "next attempt in %llds: %s",
+			     (long long)(d->backoff_ms / 1000), text);
 	else if (run_state_is_final(d->to))
-		engine_event(e, run, run_state_name(d->to), "lbd", "%s", d->text);
+		engine_event(e, run, run_state_name(d->to), "lbd", "%s", text);
 }
 
 /* true: the decision is an act, to be done after the commit. */

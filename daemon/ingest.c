@@ -92,6 +92,7 @@ static void on_step(struct ingest *in, json_t *line)
 
 	engine_wrote(in->engine, ledger_metric_put(in->engine->ledger, &m, &err), &err);
 	note_newest(in, line, &m);
+	in->run->ever_trained = true;
 	free(fields);
 }
 
@@ -153,6 +154,8 @@ static void on_launch_end(struct ingest *in, json_t *line)
 
 	if (cause == CAUSE_COUNT)
 		cause = CAUSE_LOST;	/* a newer lbrun's word that this lbd does not know */
+	if (cause != CAUSE_LAUNCH_FAIL)
+		in->run->ever_trained = true;
 	write_launch_steps(in);
 	engine_wrote(in->engine,
 		     ledger_launch_end(in->engine->ledger, in->run->attempt.id, number, cause,

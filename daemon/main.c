@@ -48,7 +48,7 @@ struct daemon {
 	uv_timer_t turn, watchdog, backup;
 	uv_signal_t sigterm, sigint;
 	char *backup_path;
-	bool stopping;
+	bool stopping, failed;
 };
 
 /* --- options ----------------------------------------------------------------------------------------------- */
@@ -67,6 +67,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 	};
 	int c;
 
+	opterr = 0;	/* one line of our own says it */
 	while ((c = getopt_long(argc, argv, "vh", table, NULL)) != -1) {
 		switch (c) {
 		case 'H':
@@ -91,7 +92,8 @@ static void parse_options(int argc, char **argv, struct options *o)
 			fputs(usage_text, stdout);
 			exit(0);
 		default:
-			fputs("try: lbd --help\n", stderr);
+			fprintf(stderr, "lbd: %s: no such option, or its value is missing; try: "
+					"lbd --help\n", argv[optind - 1]);
 			exit(err_exit_status(ERR_USAGE));
 		}
 	}
@@ -103,6 +105,8 @@ static void parse_options(int argc, char **argv, struct options *o)
 
 /* --- the loop's callbacks ------------------------------------------------------------------------------------ */
 
+static void stop(struct daemon *d);
+
 static void on_turn(uv_timer_t *timer)
 {
 	struct daemon *d = timer->data;
@@ -111,6 +115,12 @@ static void on_turn(uv_timer_t *timer)
 	if (d->stopping)
 		return;
 	at_ms = engine_turn(d->lbd.engine);
+	if (ledger_is_broken(d->lbd.ledger)) {
+		log_error("the ledger cannot be trusted any more: lbd ends, jobs run on");
+		d->failed = true;
+		stop(d);
+		return;
+	}
 	if (at_ms == INT64_MAX)
 		return;
 	wait_ms = at_ms - clock_mono_ms();
@@ -149,24 +159,31 @@ static void on_scheduler_closed(void *arg)
 	(void)arg;
 }
 
-static void on_stop(uv_signal_t *handle, int signo)
+/* Closes whatever keeps the loop alive; it then ends by itself. */
+static void stop(struct daemon *d)
 {
-	struct daemon *d = handle->data;
+	uv_handle_t *handles[] = {
+		(uv_handle_t *)&d->turn, (uv_handle_t *)&d->watchdog, (uv_handle_t *)&d->backup,
+		(uv_handle_t *)&d->sigterm, (uv_handle_t *)&d->sigint,
+	};
 
-	if (d->stopping)
-		return;
-	log_info("ends on signal %d; jobs run on", signo);
 	notify_systemd("STOPPING=1");
 	d->stopping = true;
 	control_close(d->lbd.control);
 	if (d->lbd.slurm)
 		d->lbd.slurm->ops->close(d->lbd.slurm, on_scheduler_closed, NULL);
 	d->lbd.local->ops->close(d->lbd.local, on_scheduler_closed, NULL);
-	uv_close((uv_handle_t *)&d->turn, NULL);
-	uv_close((uv_handle_t *)&d->watchdog, NULL);
-	uv_close((uv_handle_t *)&d->backup, NULL);
-	uv_close((uv_handle_t *)&d->sigterm, NULL);
-	uv_close((uv_handle_t *)&d->sigint, NULL);
+	for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++)
+		uv_close(handles[i], NULL);
+}
+
+static void on_stop(uv_signal_t *handle, int signo)
+{
+	struct daemon *d = handle->data;
+
+	log_info("ends on signal %d; jobs run on", signo);
+	if (!d->stopping)
+		stop(d);
 }
 
 /* --- the parts, in order --------------------------------------------------------------------------------------- */
@@ -268,11 +285,12 @@ static int run(struct daemon *d, int ready_fd, struct err *err)
 	background_detach_stderr();
 	uv_run(&d->loop, UV_RUN_DEFAULT);
 	engine_destroy(d->lbd.engine);
-	backup_ledger(d);
+	if (!d->failed)
+		backup_ledger(d);
 	ledger_close(d->lbd.ledger);
 	uv_loop_close(&d->loop);
 	close(lock);
-	return 0;
+	return d->failed ? err_set(err, ERR_IO, "the ledger is broken; see the log") : 0;
 }
 
 static int fail(const struct err *err)
@@ -302,6 +320,7 @@ int main(int argc, char **argv)
 	parse_options(argc, argv, &o);
 	log_init("lbd", o.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);	/* a full quota is an error of write(2), not the end */
 	umask(027);
 	prctl(PR_SET_DUMPABLE, 0);	/* job environments may pass through: no core files */
 	if (o.home == NULL && (o.home = path_lb_home(&err)) == NULL)

@@ -137,7 +137,7 @@ static struct decision after_attempt(const struct facts *f, const struct policy 
 {
 	struct relaunch_facts r = {
 		.cause = f->cause, .exit_code = f->exit_code, .blame_run = f->blame_run,
-		.ever_started = f->ever_started, .unstarted = f->unstarted,
+		.ever_trained = f->ever_trained, .unstarted = f->unstarted,
 		.failures = f->failures,
 	};
 	struct relaunch next = relaunch_decide(&r, policy);
@@ -226,12 +226,12 @@ static struct decision released(const struct facts *f, int64_t now_ms)
 	bool is_over = f->seen && f->seen->phase >= JOB_ENDING;
 	int64_t silent_ms = f->heard_ms > f->watching_since_ms ? f->heard_ms : f->watching_since_ms;
 
-	if (f->exited && (f->exit_cause != CAUSE_LOST || is_over ||
-			  missing_since(f, f->watching_since_ms)))
-		return end_by_record(f);
 	if (f->attempt == ATTEMPT_QUEUED &&
 	    (f->claimed || (f->seen && f->seen->phase == JOB_RUNNING)))
 		return act(DECISION_START, f);
+	if (f->exited && (f->exit_cause != CAUSE_LOST || is_over ||
+			  missing_since(f, f->watching_since_ms)))
+		return end_by_record(f);
 	if (is_over) {
 		if (now_ms < f->ended_ms + EXIT_GRACE_MS)
 			return wait_until(f->ended_ms + EXIT_GRACE_MS);

@@ -64,7 +64,7 @@ struct facts {
 	enum run_order wanted;
 	int64_t backoff_left_ms;	/* until the next attempt is due */
 	int64_t failures;		/* launches in a row without progress */
-	bool ever_started;		/* some attempt of this run got its claim */
+	bool ever_trained;		/* some launch of this run got past its start */
 	int64_t unstarted;		/* newest attempts in a row that never did */
 
 	/* the newest attempt */

@@ -61,8 +61,8 @@ static struct relaunch relaunch_counted(const struct relaunch_facts *f,
 	if (f->exit_code >= 0 && never_again(policy, f->exit_code))
 		return (struct relaunch){ RUN_FAILED, 0,
 			"the exit status is listed in restart.never_on_exit_codes" };
-	if (f->cause == CAUSE_LAUNCH_FAIL && !f->ever_started)
-		return (struct relaunch){ RUN_FAILED, 0, "it never started" };
+	if (f->cause == CAUSE_LAUNCH_FAIL && !f->ever_trained)
+		return (struct relaunch){ RUN_FAILED, 0, "it cannot be started" };
 	if (f->failures >= policy->max_without_progress)
 		return (struct relaunch){ RUN_FAILED, 0,
 			"too many launches without progress (restart.max_without_progress)" };

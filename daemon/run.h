@@ -19,6 +19,7 @@ struct attempt {
 	enum cause cause;
 	int exit_code;
 	bool blame_run;
+	char end_text[200];
 	int64_t launches_counted;	/* launch_end lines of this attempt that were ingested */
 	int64_t spool_offset, spool_seq;
 
@@ -51,7 +52,7 @@ struct run {
 	char *wanted_by, *wanted_reason;
 	int64_t backoff_until_ms;	/* wall clock, as in the ledger */
 	int64_t failures, unstarted;
-	bool ever_started;
+	bool ever_trained;
 
 	struct run_spec spec;
 	struct policy policy;		/* points into spec */

@@ -38,6 +38,7 @@ static void take_row(struct run *run, const struct ledger_run *row)
 	run->wanted_reason = xstrdup(row->wanted_reason);
 	run->backoff_until_ms = row->backoff_until_ms;
 	run->failures = row->failures;
+	run->ever_trained = row->step >= 0;
 }
 
 static void take_policy(struct run *run)
@@ -71,8 +72,10 @@ static int take_attempt(const struct ledger_attempt *row, void *arg)
 	a->spool_seq = row->spool_seq;
 	a->launches_counted = row->started_ms > 0 && row->spool_seq > 0;
 	run->has_attempt = true;
+	snprintf(a->end_text, sizeof(a->end_text), "%s", row->text);
 	if (row->started_ms > 0) {
-		run->ever_started = true;
+		if (row->state == ATTEMPT_ENDED && row->cause != CAUSE_LAUNCH_FAIL)
+			run->ever_trained = true;
 		run->unstarted = 0;
 	} else if (row->state == ATTEMPT_ENDED) {
 		run->unstarted++;

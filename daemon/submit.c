@@ -97,6 +97,21 @@ static int apply_args(struct toml *toml, const json_t *args, struct err *err)
 	return 0;
 }
 
+/* The secrets are read again for each job; whether they can be is told now. */
+static int check_env_file(const struct submission *s, struct err *err)
+{
+	struct err why = { 0 };
+	char **list;
+
+	if (s->spec.env_file == NULL)
+		return 0;
+	list = env_file_read(s->spec.env_file, s->request->peer.uid, &why);
+	if (list == NULL)
+		return err_set(err, ERR_USAGE, "run.env_file: %.400s", why.text);
+	env_file_free(list);
+	return 0;
+}
+
 static int read_spec(struct submission *s, struct err *err)
 {
 	const json_t *args = s->request->args;
@@ -107,6 +122,8 @@ static int read_spec(struct submission *s, struct err *err)
 		return -1;
 	if (s->spec.workdir == NULL)
 		return err_set(err, ERR_USAGE, "run.workdir: in which folder shall it run?");
+	if (check_env_file(s, err) < 0)
+		return -1;
 	s->scheduler = submit_scheduler(s->lbd, &s->spec, err);
 	return s->scheduler ? 0 : -1;
 }

@@ -4,9 +4,10 @@
  * What a write failure means decides most of the code here. A broken constraint undoes one
  * statement. A write that finds the disk full undoes the whole transaction: `lost` then refuses the
  * rest of the group, so that no half of it is committed, until the caller has seen it fail in
- * ledger_commit; when the rollback worked, the ledger goes on. Any other input/output error makes the file untrustworthy to this process - a failed fsync is not repeated,
- * for the kernel may have dropped the pages - so the ledger stays `broken` until lbd starts anew
- * and SQLite rolls the journal back. */
+ * ledger_commit; when the rollback worked, the ledger goes on. Any other input/output error makes
+ * the file untrustworthy to this process - a failed fsync is not repeated, for the kernel may have
+ * dropped the pages - so the ledger stays `broken` until lbd starts anew and SQLite rolls the
+ * journal back. */
 #define QUERY_TEXTS
 #include "sql/ledger_internal.h"
 
@@ -451,6 +452,11 @@ static int write_copy(struct ledger *l, const char *path, struct err *err)
 
 /* SQLite syncs the copy as it commits it (synchronous is FULL where nothing else is said); the
  * rename then makes it the backup in one step. */
+bool ledger_is_broken(const struct ledger *l)
+{
+	return l->broken;
+}
+
 int ledger_backup(struct ledger *l, const char *path, struct err *err)
 {
 	char *whole = resolve(path, err);

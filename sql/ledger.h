@@ -4,10 +4,13 @@
  * One writer (lbd), one connection, rollback journal, synchronous=FULL, exclusive lock: safe on
  * network file systems. The first write after a commit opens a transaction; the daemon calls
  * ledger_commit before it acts on what it wrote. When a commit fails (disk full) the transaction is
- * rolled back and the caller must read its state anew.
+ * rolled back and the caller must read its state anew. So it does after a write that failed with
+ * ERR_IO: the rest of its group is refused until ledger_commit has failed too, or ledger_rollback
+ * was called. After damage or a failed fsync every call fails ("restart lbd"): close, start anew.
  *
  * One function per query, each query a file in sql/queries/. Strings in the structs below are
- * borrowed: they live for the callback, or until the next call on the ledger.
+ * borrowed: they live for the callback, or until the next call on the ledger (which may be given
+ * them). A callback may call anything but the function that called it, and ledger_close.
  * Functions return 0, or -1 with err; *_find functions give ERR_NOT_FOUND. Times are wall-clock
  * milliseconds, 0 = not yet. */
 #ifndef SQL_LEDGER_H
@@ -23,11 +26,12 @@ struct ledger;
 
 enum { LEDGER_SCHEMA_VERSION = 1 };
 
-/* Opens or creates the file, takes the exclusive lock, runs quick_check and the migrations up to
+/* Opens or creates the file, takes the exclusive lock, runs the migrations up to
  * LEDGER_SCHEMA_VERSION (each in one transaction with its user_version). A newer schema, a corrupt
- * file or a file somebody else holds (ERR_LOCKED) is refused with what to do. */
+ * file or a file somebody else holds (ERR_LOCKED) is refused with what to do. quick_check runs when
+ * the file is small or its last user died while writing. Programs must ignore SIGXFSZ. */
 int ledger_open(const char *path, struct ledger **out, struct err *err);
-void ledger_close(struct ledger *ledger);
+void ledger_close(struct ledger *ledger);	/* what is not committed is gone */
 
 /* 16 hex digits drawn when the ledger was created: jobs carry it, so that an lbd never touches the
  * jobs of another one of the same user. */
@@ -35,6 +39,10 @@ const char *ledger_id(const struct ledger *ledger);
 
 int ledger_commit(struct ledger *ledger, struct err *err);	/* nothing open: fine */
 void ledger_rollback(struct ledger *ledger);
+/* Nothing may be open. Replaces `path` in one step. */
+/* The file can no longer be trusted to this process (a failed fsync, damage): every call fails from
+ * now on, and only a new process may look again. */
+bool ledger_is_broken(const struct ledger *ledger);
 int ledger_backup(struct ledger *ledger, const char *path, struct err *err);
 
 /* --- runs ----------------------------------------------------------------------------------- */
@@ -73,7 +81,7 @@ int ledger_run_set_wanted(struct ledger *l, int64_t id, enum run_order wanted, c
 			  const char *reason, int64_t now_ms, struct err *err);
 int ledger_run_set_failures(struct ledger *l, int64_t id, int64_t failures, int64_t backoff_until_ms,
 			    struct err *err);
-/* What `ls` shows of the newest step; values < 0 or NaN leave the column as it is. */
+/* What `ls` shows of the newest step; NaN, or < 0 for all but the loss, leaves a column alone. */
 int ledger_run_set_progress(struct ledger *l, int64_t id, int64_t step, int64_t target_step,
 			    double loss, double tokens_per_s, double mfu, struct err *err);
 

@@ -34,6 +34,8 @@ UBSAN_OPTIONS=${UBSAN_OPTIONS:-}${UBSAN_OPTIONS:+:}log_path=$T/sanitizer:print_s
 export B T LB_HOME PATH SLURM_CONF ASAN_OPTIONS UBSAN_OPTIONS
 unset LB_SOCKET LB_RUN LB_ATTEMPT LB_LAUNCH LB_RUN_DIR LB_CHECKPOINT_DIR LB_RESUME_FROM
 
+# Names here are global, as all names of a POSIX shell: those of helpers begin with tap_ or lbd_.
+
 # --- TAP ------------------------------------------------------------------------------------
 tests_run=0
 tests_failed=0
@@ -58,13 +60,13 @@ failed() {	# NAME
 
 # ok NAME COMMAND [ARG…]: the command succeeds. Its output is shown only when it does not.
 ok() {
-	name=$1
+	tap_name=$1
 	shift
 	if "$@" >"$T/ok.out" 2>&1; then
-		passed "$name"
+		passed "$tap_name"
 	else
 		status=$?
-		failed "$name"
+		failed "$tap_name"
 		diag "exit status $status: $*"
 		diag "$(tail -n 30 "$T/ok.out")"
 		return 1
@@ -74,18 +76,18 @@ ok() {
 # exits STATUS NAME COMMAND [ARG…]: it ends with just this status. Afterwards $out and $err hold
 # what it printed.
 exits() {
-	want=$1
-	name=$2
+	tap_want=$1
+	tap_name=$2
 	shift 2
 	"$@" >"$T/exits.out" 2>"$T/exits.err"
 	status=$?
 	out=$(cat "$T/exits.out")
 	err=$(cat "$T/exits.err")
-	if [ "$status" = "$want" ]; then
-		passed "$name"
+	if [ "$status" = "$tap_want" ]; then
+		passed "$tap_name"
 	else
-		failed "$name"
-		diag "exit status $status, expected $want: $*"
+		failed "$tap_name"
+		diag "exit status $status, expected $tap_want: $*"
 		diag "$out"
 		diag "$err"
 		return 1
@@ -170,10 +172,10 @@ wait_for() {
 }
 
 context() {
-	for file in "$T"/lbd.log "$LB_HOME"/runs/*/attempts/*/out.log "$T"/sanitizer.*; do
-		[ -s "$file" ] || continue
-		diag "--- ${file#"$T"/}"
-		diag "$(tail -n 25 "$file")"
+	for log in "$T"/lbd.log "$LB_HOME"/runs/*/attempts/*/out.log "$T"/sanitizer.*; do
+		[ -s "$log" ] || continue
+		diag "--- ${log#"$T"/}"
+		diag "$(tail -n 25 "$log")"
 	done
 }
 
@@ -199,9 +201,9 @@ lbd_stop() {
 	[ -n "$lbd_pid" ] || return 0
 	kill -s "${1:-TERM}" "$lbd_pid" 2>/dev/null
 	wait "$lbd_pid" 2>/dev/null
-	status=$?
+	lbd_status=$?
 	lbd_pid=
-	return $status
+	return $lbd_status
 }
 
 # shellcheck disable=SC2015 # returning 0 is the point

@@ -54,6 +54,8 @@ static void test_rate_begins_anew(void **state)
 	assert_true(isnan(pace_rate(&pace)));
 	pace_add(&pace, 102, 61);
 	assert_float_equal(pace_rate(&pace), 1, 1e-9);
+	pace_add(&pace, 102, 70);	/* back by one step */
+	assert_int_equal(pace.count, 1);
 	pace_add(&pace, 103, 5);	/* another host's clock */
 	assert_true(isnan(pace_rate(&pace)));
 	pace_add(&pace, 104, NAN);

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -315,6 +316,7 @@ static void a_second_opener_is_refused_at_once(void **state)
 	if (pid == 0) {
 		struct err err = { 0 };
 
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (ledger_open(file, &l, &err) || write(ready[1], "", 1) != 1)
 			_exit(1);
 		for (;;)
@@ -857,6 +859,8 @@ static void a_metric_counts_once(void **state)
 	int64_t run = add_run(l, "r", RUN_RUNNING), other = add_run(l, "o", RUN_RUNNING), last;
 	int64_t a1 = add_attempt(l, run, 1), a2 = add_attempt(l, run, 2);
 	int64_t b1 = add_attempt(l, other, 1);
+	struct ledger_metric again = { .run_id = run, .attempt_id = a1, .seq = 1, .step = 999,
+				       .fields = "{\"late\":1}" };
 	struct seen seen = { 0 }, rest = { 0 };
 	struct err err = { 0 };
 
@@ -868,7 +872,7 @@ static void a_metric_counts_once(void **state)
 	ok(put_metric(l, run, a1, 2, &err), &err);
 	ok(put_metric(l, run, a1, 2, &err), &err);
 	commit(l);
-	ok(put_metric(l, run, a1, 1, &err), &err);
+	ok(ledger_metric_put(l, &again, &err), &err);
 	ok(put_metric(l, run, a2, 1, &err), &err);
 	commit(l);
 	ok(ledger_metric_each(l, run, 0, 100, see_metric, &seen, &err), &err);
@@ -1142,8 +1146,8 @@ static void damaged_files_are_refused_or_read(void **state)
 {
 	struct ledger *l = open_ledger();
 	struct err err = { 0 };
+	char page[4096], *data;
 	size_t len, at;
-	char *data;
 	int i, refusals = 0;
 
 	(void)state;
@@ -1160,12 +1164,25 @@ static void damaged_files_are_refused_or_read(void **state)
 	data = file_read(file, 1 << 24, &len, &err);
 	assert_non_null(data);
 
-	write_file("#!/bin/sh\nthis is no database, whatever its name may say ............\n", 72);
+	write_file("#!/bin/sh\n", 10);
+	refused(file, ERR_IO, "damaged or no ledger");
+	memset(page, 'x', sizeof(page));
+	write_file(page, sizeof(page));
 	refused(file, ERR_IO, "damaged or no ledger");
 	for (at = 1; at < len; at += 997) {	/* cut short */
 		write_file(data, at);
 		if (opens())
 			fail_msg("%zu bytes of %zu are taken for a ledger", at, len);
+	}
+	for (at = 0; at < len; at += sizeof(page)) {	/* a page lost; all are in use */
+		char *copy = xmalloc(len);
+
+		memcpy(copy, data, len);
+		memset(copy + at, 0xff, sizeof(page));
+		write_file(copy, len);
+		if (opens())
+			fail_msg("nobody misses the page at %zu", at);
+		free(copy);
 	}
 	srand(7);
 	for (i = 0; i < 400; i++) {		/* bytes changed */
@@ -1219,9 +1236,6 @@ static void a_full_disk_undoes_the_whole_group(void **state)
 			ok(ledger_run_set_failures(l, run, seq, 0, &err), &err);
 			for (n = 0; n < rows_per_commit[i] && !rc; n++)
 				rc = put_metric(l, run, attempt, ++seq, &err);
-			/* A failed write must not let the rest of its group in. */
-			if (rc)
-				assert_int_equal(put_metric(l, run, attempt, ++seq, NULL), -1);
 			rc = ledger_commit(l, rc ? NULL : &err);
 			kept = rc ? kept : seq;
 		}
@@ -1242,6 +1256,37 @@ static void a_full_disk_undoes_the_whole_group(void **state)
 		assert_int_equal(ask_int(sql), kept + 1);
 		assert_true(rows_per_commit[i] > 1000 || kept > 0);
 	}
+}
+
+/* Full in the middle of a group: what came before is gone, what comes after must not go in alone. */
+static void a_full_journal_undoes_the_whole_group(void **state)
+{
+	struct ledger *l = open_ledger();
+	int64_t id = add_run(l, "r", RUN_RUNNING);
+	struct ledger_event event = { .run_id = id, .kind = "k" };
+	struct ledger_run run;
+	struct err err = { 0 };
+
+	(void)state;
+	signal(SIGXFSZ, SIG_IGN);
+	commit(l);
+	limit_file_size(4096 + 1000);	/* the journal has room for one page */
+	ok(ledger_run_set_wanted(l, id, ORDER_KILL, "bob", "", 1, &err), &err);
+	assert_int_equal(ledger_event_put(l, &event, &err), -1);
+	limit_file_size(RLIM_INFINITY);
+	assert_int_equal(err.code, ERR_IO);
+	assert_int_equal(ledger_run_set_failures(l, id, 3, 0, NULL), -1);
+	assert_int_equal(ledger_commit(l, NULL), -1);
+
+	err_clear(&err);
+	ok(ledger_event_put(l, &event, &err), &err);
+	commit(l);
+	ok(ledger_run_find(l, "r", &run, &err), &err);
+	assert_int_equal(run.wanted, ORDER_STOP);
+	assert_int_equal(run.failures, 15);
+	ledger_close(l);
+	assert_sound();
+	assert_int_equal(ask_int("SELECT count(*) FROM events"), 1);
 }
 
 /* --- a disk that fails: SQLite's own VFS with an fsync that can be told to fail ---------------------- */
@@ -1320,6 +1365,7 @@ static void write_for_ever(int fd, int64_t round)
 	char name[32];
 	int64_t run, attempt, group, i;
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (ledger_open(file, &l, &err))
 		_exit(1);
 	snprintf(name, sizeof(name), "round-%lld", (long long)round);
@@ -1338,7 +1384,8 @@ static void write_for_ever(int fd, int64_t round)
 	}
 }
 
-static int64_t crash_after(int64_t microseconds, int64_t round)
+/* Lets it acknowledge so many groups, then kills it some time into the next ones. */
+static int64_t crash_after(int groups, int64_t microseconds, int64_t round)
 {
 	struct timespec pause = { .tv_nsec = microseconds * 1000 };
 	int64_t group, last = 0;
@@ -1351,6 +1398,8 @@ static int64_t crash_after(int64_t microseconds, int64_t round)
 	if (pid == 0)
 		write_for_ever(fds[1], round);
 	close(fds[1]);
+	while (groups-- > 0 && read(fds[0], &group, sizeof(group)) == sizeof(group))
+		last = group;
 	nanosleep(&pause, NULL);
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -1364,7 +1413,7 @@ static int64_t crash_after(int64_t microseconds, int64_t round)
 static void a_killed_writer_loses_nothing(void **state)
 {
 	enum { ROUNDS = 40 };
-	int64_t acknowledged, most = 0, round;
+	int64_t acknowledged, round;
 	char sql[256];
 
 	(void)state;
@@ -1372,8 +1421,7 @@ static void a_killed_writer_loses_nothing(void **state)
 	for (round = 0; round < ROUNDS; round++) {
 		int64_t groups;
 
-		acknowledged = crash_after(2000 + rand() % 20000, round);
-		most = acknowledged > most ? acknowledged : most;
+		acknowledged = crash_after(rand() % 6, rand() % 4000, round);
 		ledger_close(open_ledger());
 		assert_sound();
 		snprintf(sql, sizeof(sql),
@@ -1395,7 +1443,6 @@ static void a_killed_writer_loses_nothing(void **state)
 			 (long long)round);
 		assert_int_equal(ask_int(sql), groups);
 	}
-	assert_true(most > 1);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -1433,6 +1480,7 @@ int main(void)
 		TEST(a_backup_is_a_ledger),
 		TEST(damaged_files_are_refused_or_read),
 		TEST(a_full_disk_undoes_the_whole_group),
+		TEST(a_full_journal_undoes_the_whole_group),
 		TEST(after_a_failed_sync_nothing_is_written),
 		TEST(a_killed_writer_loses_nothing),
 	};

@@ -38,7 +38,7 @@ static const struct job_status cancelled_job = { .phase = JOB_ENDED, .cause = CA
 #define RUNNING    ATTEMPT(RUN_RUNNING, ATTEMPT_RUNNING), .job = { .job_id = 7 }, .claimed = true
 #define STOPPING   ATTEMPT(RUN_STOPPING, ATTEMPT_RUNNING), .job = { .job_id = 7 }, .claimed = true, \
 		   .wanted = ORDER_KILL
-#define ENDED(why) ATTEMPT(RUN_RUNNING, ATTEMPT_ENDED), .cause = (why), .ever_started = true
+#define ENDED(why) ATTEMPT(RUN_RUNNING, ATTEMPT_ENDED), .cause = (why), .ever_trained = true
 
 static const struct {
 	const char *when;
@@ -168,7 +168,7 @@ static const struct {
 	  { ENDED(CAUSE_ERROR), .exit_code = 42 }, DECISION_MOVE, RUN_FAILED },
 	{ "killed", { ENDED(CAUSE_KILLED) }, DECISION_MOVE, RUN_KILLED },
 	{ "it never started, and that is its own fault",
-	  { ENDED(CAUSE_LAUNCH_FAIL), .ever_started = false, .blame_run = true, .failures = 1 },
+	  { ENDED(CAUSE_LAUNCH_FAIL), .ever_trained = false, .blame_run = true, .failures = 1 },
 	  DECISION_MOVE, RUN_FAILED },
 	{ "the scheduler lost it", { ENDED(CAUSE_LAUNCH_FAIL), .unstarted = 1 },
 	  DECISION_MOVE, RUN_BACKOFF },

@@ -17,6 +17,9 @@
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* A literal for a field that is not const but will not be written to. */
+#define TEXT(literal) ((char *)(uintptr_t)(literal))
+
 /* Fails with both texts shown when `part` is nowhere in `text`. */
 static inline void assert_contains(const char *text, const char *part)
 {

@@ -138,7 +138,8 @@ void launch_begin(struct shepherd *s)
 {
 	struct err why = {0};
 
-	s->launch = (struct launch){.number = s->launch.number + 1, .is_open = true};
+	s->launch = (struct launch){
+		.number = s->launch.number + 1, .is_open = true, .step_told = -1};
 	s->launch.step_at_start = checkpoint_newest_by_size(s->params.checkpoint_dir);
 	s->launch.ooms_at_start = oom_kills(proc_cgroup, cgroup_mount);
 	note_scratch(s);
@@ -170,10 +171,17 @@ static bool may_have_left_ranks(const struct shepherd *s)
 	return is_srun(s) && s->ending.signal != 0;
 }
 
+/* A newer checkpoint than ever before; or, where broken ones of later steps lie about, one that is
+ * newer than what this launch started from. */
+static bool has_progress(const struct shepherd *s)
+{
+	return checkpoint_newest_by_size(s->params.checkpoint_dir) > s->launch.step_at_start ||
+	       s->launch.step_told > s->search.step;
+}
+
 bool launch_finish(struct shepherd *s, bool *made_progress)
 {
 	struct launch_facts facts = {.wait_status = s->launch.wait_status};
-	int64_t step = checkpoint_newest_by_size(s->params.checkpoint_dir);
 	int64_t ooms = oom_kills(proc_cgroup, cgroup_mount);
 
 	output_finish(&s->output, clock_mono_ms());
@@ -186,7 +194,7 @@ bool launch_finish(struct shepherd *s, bool *made_progress)
 	facts.stop = stopping_reason(&s->stop);
 	facts.stop_text = s->stop_text;
 	ending_decide(&facts, &s->ending);
-	*made_progress = step > s->launch.step_at_start;
+	*made_progress = has_progress(s);
 	s->failures = *made_progress ? 0 : s->failures + 1;
 	record_launch_end(s, &s->ending, *made_progress);
 	tell(s, *made_progress);

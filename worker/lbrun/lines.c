@@ -116,7 +116,7 @@ static void on_trouble(void *arg, const char *text)
 }
 
 /* The spool puts an envelope around the line, one level more, and readers have a limit. */
-static bool is_deeper(const json_t *value, int levels)
+static bool is_deeper(json_t *value, int levels)
 {
 	const char *key;
 	json_t *item;
@@ -126,7 +126,7 @@ static bool is_deeper(const json_t *value, int levels)
 		return false;
 	if (levels == 0)
 		return true;
-	json_object_foreach((json_t *)(uintptr_t)value, key, item)
+	json_object_foreach(value, key, item)
 	{
 		if (is_deeper(item, levels - 1))
 			return true;
@@ -161,6 +161,8 @@ static void heed_checkpoint(struct shepherd *s, const json_t *line)
 	bool is_valid = manifest_verify(path, MANIFEST_SIZES, NULL, &why) == 0;
 
 	record_checkpoint(s, path, js_int(line, "step", -1), is_valid, is_valid ? "" : why.text);
+	if (is_valid && js_int(line, "step", -1) > s->launch.step_told)
+		s->launch.step_told = js_int(line, "step", -1);
 	journal_sync(&s->journal);
 	free(path);
 }

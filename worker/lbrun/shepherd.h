@@ -37,6 +37,7 @@ struct launch {
 	int wait_status;
 	bool said_stopped;
 	int64_t step_at_start;		/* newest checkpoint by size; -1 = none */
+	int64_t step_told;		/* newest that the trainer told of and that is there */
 	int64_t ooms_at_start;
 };
 

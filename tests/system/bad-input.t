@@ -1,0 +1,169 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Whatever is typed or sent: one clear line, the documented exit status, and nothing half-done.
+. "$(dirname "$0")/lib.sh"
+
+lbd_start
+
+# refused STATUS ERE NAME COMMAND…: the status, one line on stderr that matches, nothing on stdout.
+refused() {
+	want=$1 pattern=$2 name=$3
+	shift 3
+	"$@" >"$T/out" 2>"$T/err"
+	status=$?
+	if [ "$status" = "$want" ] && [ ! -s "$T/out" ] && [ "$(wc -l <"$T/err")" = 1 ] &&
+		grep -Eq -e "$pattern" "$T/err"; then
+		passed "$name"
+	else
+		failed "$name"
+		diag "status $status, expected $want; stderr should match $pattern:"
+		diag "$(cat "$T/err" "$T/out")"
+	fi
+}
+
+spec() {	# NAME, text on stdin
+	cat >"$T/$1.toml"
+}
+
+# --- specs ----------------------------------------------------------------------------------
+spec typo <<'EOF_SPEC'
+[run]
+command = ["true"]
+
+[restart]
+backof_first = "60s"
+EOF_SPEC
+refused 2 'typo.toml:5: restart.backof_first: .*"backoff_first"' "a typo in a key: file, line, nearest key" \
+	lbctl submit "$T/typo.toml"
+
+spec section <<'EOF_SPEC'
+[run]
+command = ["true"]
+[slrum]
+nodes = 2
+EOF_SPEC
+refused 2 'section.toml:3: .*slrum' "an unknown section" lbctl submit "$T/section.toml"
+
+spec type <<'EOF_SPEC'
+[run]
+command = "true"
+EOF_SPEC
+refused 2 'type.toml:2: run.command: ' "a value of the wrong type" lbctl submit "$T/type.toml"
+
+spec range <<'EOF_SPEC'
+[run]
+command = ["true"]
+[slurm]
+nodes = -3
+EOF_SPEC
+refused 2 'range.toml:4: slurm.nodes: ' "a value out of range" lbctl submit "$T/range.toml"
+
+spec syntax <<'EOF_SPEC'
+[run]
+command = ["true"
+EOF_SPEC
+refused 2 'syntax.toml:[0-9]+: ' "a file that is no TOML" lbctl submit "$T/syntax.toml"
+
+printf '' | spec empty
+refused 2 'empty.toml' "an empty file" lbctl submit "$T/empty.toml"
+
+printf '[run]\ncommand = ["a\377b"]\n' | spec latin1
+refused 2 'latin1.toml' "a file that is not UTF-8" lbctl submit "$T/latin1.toml"
+
+printf '[model]\nname = "llama"\nflavour = "x"\n' | spec training
+refused 2 'training.toml:3: model.flavour: .*"flavor"' "a typo in a training config, found by lbworker" \
+	lbctl submit "$T/training.toml"
+
+refused 2 'nowhere.toml' "a missing file" lbctl submit "$T/nowhere.toml"
+refused 2 '' "a folder for a file" lbctl submit "$T"
+refused 2 '' "neither file nor command" lbctl submit
+refused 2 'no_such_key' "--set of an unknown key" lbctl submit --set restart.no_such_key=1 -- true
+refused 2 'section.key=value' "--set without a value" lbctl submit --set nonsense -- true
+refused 2 'env_file' "an env_file that is not there" \
+	lbctl submit --set "run.env_file=$T/none" -- true
+
+# --- names ----------------------------------------------------------------------------------
+newline='a
+b'
+long=$(printf '%0300d' 0)
+invalid=$(printf 'a\377b')
+for name in '../x' 'a/b' ';' 'a;b' '$(id)' '-x' '.hidden' 'a..b' '' 'ALL' "$newline" "$long" "$invalid"; do
+	refused 2 '' "the name $(printf %.12s "$name" | tr -c 'A-Za-z0-9./;$()-' '?') is refused" \
+		lbctl submit "--name=$name" -- true
+done
+refused 3 'no such run' "a run that is not there" lbctl status nobody
+refused 2 '' "a name that can be no run's" lbctl status '../../etc/passwd'
+refused 2 'did you mean' "a mistyped command" lbctl statsu
+
+# --- nothing half-done ----------------------------------------------------------------------
+is "$(ls "$LB_HOME/runs")" "" "no folder of a refused run is left"
+is "$(lbctl ls --all --json | json '#')" 0 "no run of it is in the ledger"
+
+lbctl submit --name taken -- true >/dev/null
+refused 4 'taken' "a name that is taken" lbctl submit --name taken -- true
+run_reaches taken completed 20
+refused 2 'name a run' "wait without a run" lbctl wait
+ok "restart of a finished run" lbctl restart taken
+run_reaches taken completed 20
+
+# --- arguments, byte for byte --------------------------------------------------------------
+cat >"$T/show.py" <<'PY'
+import os, sys
+open(os.environ["LB_RUN_DIR"] + "/argv", "wb").write(b"\0".join(os.fsencode(a) for a in sys.argv[1:]))
+PY
+bytes=$(printf '\377\376')
+ok "submitted with hostile arguments" lbctl submit --name argv -- python3 "$T/show.py" \
+	'$(touch pwned)' '`id`' "a'b\"c" 'x y' "$newline" '' '--name' '-' ';' '*' "$bytes" 'é☃'
+run_reaches argv completed 20
+printf '%s\0%s\0%s\0%s\0%s\0%s\0%s\0%s\0%s\0%s\0%s\0%s' \
+	'$(touch pwned)' '`id`' "a'b\"c" 'x y' "$newline" '' '--name' '-' ';' '*' "$bytes" 'é☃' >"$T/want"
+ok "they reached the command byte for byte" cmp "$T/want" "$LB_HOME/runs/argv/argv"
+
+# --- the control socket ------------------------------------------------------------------------
+cat >"$T/talk.py" <<'PY'
+import socket, sys
+home, what = sys.argv[1:]
+s = socket.socket(socket.AF_UNIX)
+s.settimeout(20)
+s.connect(home + "/lbd.sock")
+lines = {
+    "garbage": b"\x00\xff\x13garbage\n",
+    "deep": b"[" * 100 + b"]" * 100 + b"\n",
+    "twice": b'{"v":1,"v":1,"verb":"ls"}\n',
+    "future": b'{"v":99,"verb":"ls"}\n',
+    "verb": b'{"v":1,"verb":"format_disk"}\n',
+    "args": b'{"v":1,"verb":"ls","args":[]}\n',
+    "huge": b'"' + b"x" * (2 << 20) + b'"\n',
+}
+try:
+    s.sendall(lines[what])
+except BrokenPipeError:
+    pass
+print(s.makefile("rb").readline().decode())
+PY
+for what in garbage deep twice future verb args huge; do
+	like "$(python3 "$T/talk.py" "$LB_HOME" $what)" '"ok":false,"error":"usage","text":"[^"]+' \
+		"$what on the control socket"
+done
+ok "lbd serves on" lbctl ls
+
+# --- lbd itself -----------------------------------------------------------------------------
+refused 4 "another lbd is at work here \(pid $lbd_pid on " "a second lbd is refused, the holder named" \
+	lbd --foreground --home "$LB_HOME"
+refused 2 'no such option' "an unknown option of lbd" lbd --frobnicate
+lbd_stop
+is $? 0 "lbd ends with status 0 on SIGTERM"
+refused 5 'start it with: lbd' "without lbd" lbctl ls
+printf '[poll]\nintervall = "1s"\n' >"$LB_HOME/lbd.toml"
+refused 2 'lbd.toml:2: poll.intervall: .*"interval"' "a typo in lbd.toml" \
+	lbd --foreground --home "$LB_HOME"
+refused 2 'lbd.toml:2: ' "told by --check-config too" lbd --check-config --home "$LB_HOME"
+rm "$LB_HOME/lbd.toml"
+
+far=$T/$(printf '%0100d' 0)/$(printf '%0100d' 1)
+mkdir -p "$far"
+LB_HOME=$far
+lbd_start
+ok "a home whose socket path is longer than the system's limit" lbctl submit --name far -- true
+run_reaches far completed 20
+done_testing

@@ -1,0 +1,117 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# kill -9 of lbd, again and again, while runs are submitted, train, crash and come back: no run is
+# lost, none gets a second job or a second trainer at the same time, and every step that lbrun
+# acknowledged is in the ledger exactly once.
+. "$(dirname "$0")/lib.sh"
+
+# A trainer that keeps its own record of what was acknowledged, and of being alone. It dies once,
+# without a checkpoint to come back to, so its second launch begins at step 1 again.
+cat >"$T/trainer.py" <<'PY'
+import fcntl, os, sys, time
+sys.path.insert(0, os.environ["CLIENT"])
+import lb_client as lb
+
+folder = os.environ["LB_RUN_DIR"]
+alone = open(folder + "/alone", "w")
+fcntl.flock(alone, fcntl.LOCK_EX | fcntl.LOCK_NB)      # a second live trainer fails here
+acked = open(folder + "/acked", "a")
+launch = int(os.environ["LB_LAUNCH"])
+lb.send("hello", rank=0, world=1, pid=os.getpid())
+for step in range(1, 41):
+    seq = lb.send("step", step=step, loss=1.0 / step, target_step=40)
+    acked.write(f"{os.environ['LB_ATTEMPT']} {launch} {step}\n")
+    acked.flush()
+    if launch == 1 and step == 20:
+        os.kill(os.getpid(), 9)
+    time.sleep(0.05)
+lb.send("bye", status="done")
+PY
+
+# What the ledger has, in order of arrival, as the trainer would have written it.
+ledger_steps() {
+	python3 - "$LB_HOME" "$1" <<'PY'
+import sqlite3, sys
+home, run = sys.argv[1:]
+db = sqlite3.connect(f"file:{home}/ledger.db?mode=ro&immutable=1", uri=True)
+for row in db.execute("""SELECT a.number, m.launch, m.step FROM metrics m JOIN attempts a ON a.id = m.attempt_id
+        JOIN runs r ON r.id = m.run_id WHERE r.name = ? ORDER BY m.id""", (run,)):
+    print(*row)
+PY
+}
+
+all_over() {
+	for run in $runs; do
+		[ "$(run_state "$run")" = completed ] || return 1
+	done
+}
+
+crash_until_over() {
+	crashes=0
+	until all_over || [ $crashes -ge 60 ]; do
+		sleep "0.$(((crashes * 7 + 1) % 10))$(((crashes * 3) % 10))"	# the moment of the crash
+		lbd_kill9
+		crashes=$((crashes + 1))
+		lbd_start
+	done
+	diag "lbd was killed $crashes times"
+}
+
+check_runs() {
+	for run in $runs; do
+		is "$(run_state "$run")" completed "$1: $run is completed"
+		is "$(lbctl status "$run" --json | json attempts.#)" 1 "$1: $run had one job"
+		is "$(lbctl status "$run" --json | json attempts.0.launches.#)" 2 \
+			"$1: $run was launched twice"
+	done
+	lbd_stop
+	for run in $runs; do
+		is "$(ledger_steps "$run")" "$(cat "$LB_HOME/runs/$run/acked")" \
+			"$1: $run: every acknowledged step is in the ledger, once and in order"
+	done
+	is "$(sqlite3 "$LB_HOME/ledger.db" 'PRAGMA integrity_check')" ok "$1: the ledger is sound"
+}
+
+need sqlite3 sqlite3
+CLIENT=$src/docs
+export CLIENT
+printf '[poll]\ninterval = "200ms"\n' >"$LB_HOME/lbd.toml"
+
+submit_all() {
+	for run in $runs; do
+		lbctl submit --name "$run" --set restart.backoff_first=1s --set "run.scheduler=$1" \
+			-- env "CLIENT=$CLIENT" python3 "$T/trainer.py" >/dev/null || return 1
+	done
+}
+
+runs="a b"
+lbd_start
+ok "submitted to the local scheduler" submit_all local
+crash_until_over
+check_runs local
+
+cluster_start 2
+runs="c d"
+lbd_start
+ok "submitted to Slurm" submit_all slurm
+crash_until_over
+jobs=$(scontrol show job -o | grep -c '^JobId=')
+check_runs slurm
+is "$jobs" 2 "slurm: two runs made two jobs"
+
+# On the rungs of the submission itself: lbd dies within milliseconds of the answer. The job script
+# notes each start of its trainer.
+runs=
+lbd_start
+for delay in 000 001 002 003 004 006 008 012 016 024; do
+	runs="$runs r$delay"
+	lbctl submit --name "r$delay" -- sh -c 'echo started >>"$LB_RUN_DIR/starts"' >/dev/null
+	sleep 0.$delay
+	lbd_kill9
+	lbd_start
+done
+wait_for all_over 60
+is "$(for run in $runs; do wc -l <"$LB_HOME/runs/$run/starts"; done | sort | uniq -c | tr -s ' ')" \
+	" 10 1" "ten runs were submitted under fire: ten trainers were started, once each"
+is "$(squeue -h | wc -l)" 0 "no job of theirs is left in the queue"
+done_testing

@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A controller and a munge daemon that no longer answer must not stop lbd from answering; what was
+# asked meanwhile happens once they are back, once.
+. "$(dirname "$0")/lib.sh"
+
+# 50 times `lbctl status`, as whole processes: median and slowest, in ms.
+time_status() {
+	python3 - "$1" <<'PY'
+import subprocess, sys, time
+times = []
+for _ in range(50):
+    start = time.monotonic()
+    subprocess.run(["lbctl", "status", sys.argv[1], "--json"], check=True, stdout=subprocess.DEVNULL)
+    times.append((time.monotonic() - start) * 1000)
+times.sort()
+print(int(times[25]), int(times[-1]))
+PY
+}
+
+# A call that waits for Slurm takes seconds, whatever else this machine is doing.
+answers() {	# RUN NAME
+	read -r median slowest <<-EOF
+		$(time_status "$1")
+	EOF
+	diag "median $median ms, slowest $slowest ms"
+	ok "$2" test "$median" -le $limit -a "$slowest" -le 1000
+}
+limit=50
+case $B in *san*) limit=500 ;; esac	# sanitizers slow everything down
+
+MC_MESSAGETIMEOUT=5
+export MC_MESSAGETIMEOUT
+cluster_start 1
+printf '[poll]\ninterval = "200ms"\ndeadline = "3s"\n' >"$LB_HOME/lbd.toml"
+lbd_start
+lbctl submit --name before -- sh -c 'until [ -e "$LB_RUN_DIR/go" ]; do sleep 0.1; done' >/dev/null
+run_reaches before running 20
+
+cluster_signal slurmctld STOP
+cluster_signal munged STOP
+ok "a run is accepted while Slurm is frozen" lbctl submit --name during -- sh -c 'echo >>"$LB_RUN_DIR/starts"'
+answers before "lbctl status answers in $limit ms"
+wait_for 'lbctl version --json | json lbd.slurm_down_since | grep -q "[0-9]"' 30
+passed "lbd says since when Slurm is away"
+answers during "and still answers after the helper was given up"
+: >"$LB_HOME/runs/before/go"
+wait_for '[ -e "$LB_HOME/runs/before/attempts/1/exit.json" ]' 20
+
+cluster_signal munged CONT
+cluster_signal slurmctld CONT
+run_reaches before completed 60
+passed "the run that ended meanwhile is completed"
+run_reaches during completed 60
+passed "the run that was submitted meanwhile is completed"
+is "$(wc -l <"$LB_HOME/runs/during/starts")" 1 "its trainer was started once"
+wait_for '[ "$(squeue -h | wc -l)" = 0 ]' 60
+passed "no ghost is left in the queue"
+
+# Away altogether.
+cluster_signal slurmctld KILL
+ok "a run is accepted while slurmctld is dead" lbctl submit --name dead -- true
+answers dead "lbctl status answers in $limit ms"
+"$src/etc/minicluster" start-ctld "$cluster" >/dev/null
+run_reaches dead completed 60
+passed "the run starts once it is back"
+done_testing

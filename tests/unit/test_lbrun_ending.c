@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* Every way in which a trainer can end, and what it counts as. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <signal.h>
+
+#include "worker/lbrun/ending.h"
+
+#define EXITED(code) ((code) << 8)
+#define KILLED(signo) (signo)
+
+static const struct {
+	struct launch_facts facts;
+	enum cause cause;
+	int exit_code, signal, status;
+} endings[] = {
+	{{.wait_status = EXITED(0)}, CAUSE_COMPLETED, 0, 0, 0},
+	{{.wait_status = EXITED(3)}, CAUSE_ERROR, 3, 0, 3},
+	{{.wait_status = EXITED(255)}, CAUSE_ERROR, 255, 0, 255},
+	{{.wait_status = KILLED(SIGSEGV)}, CAUSE_CRASH, -1, SIGSEGV, 139},
+	{{.wait_status = KILLED(SIGKILL)}, CAUSE_CRASH, -1, SIGKILL, 137},
+	{{.wait_status = KILLED(SIGKILL), .oom = true}, CAUSE_OOM, -1, SIGKILL, 137},
+	{{.wait_status = EXITED(137), .oom = true}, CAUSE_OOM, 137, 0, 137},
+	{{.wait_status = EXITED(1), .oom = true}, CAUSE_ERROR, 1, 0, 1},
+	/* it says itself that it did not finish */
+	{{.wait_status = EXITED(0), .said_stopped = true}, CAUSE_LOST, 0, 0, 143},
+	{{.wait_status = EXITED(2), .said_stopped = true}, CAUSE_ERROR, 2, 0, 2},
+	/* asked to end: exit 0 is no completion, whatever it says */
+	{{.wait_status = EXITED(0), .stop = STOP_ORDERED}, CAUSE_KILLED, 0, 0, 143},
+	{{.wait_status = KILLED(SIGKILL), .stop = STOP_ORDERED}, CAUSE_KILLED, -1, SIGKILL, 137},
+	{{.wait_status = KILLED(SIGSEGV), .stop = STOP_ORDERED}, CAUSE_KILLED, -1, SIGSEGV, 139},
+	{{.wait_status = EXITED(0), .stop = STOP_SIGNALLED}, CAUSE_LOST, 0, 0, 143},
+	{{.wait_status = EXITED(0), .stop = STOP_FENCED}, CAUSE_LOST, 0, 0, 143},
+	{{.wait_status = EXITED(0), .stop = STOP_WARNED}, CAUSE_TIMEOUT, 0, 0, 143},
+	{{.wait_status = EXITED(1), .stop = STOP_WARNED}, CAUSE_TIMEOUT, 1, 0, 1},
+	{{.wait_status = KILLED(SIGTERM), .stop = STOP_WARNED}, CAUSE_TIMEOUT, -1, SIGTERM, 143},
+	{{.wait_status = KILLED(SIGSEGV), .stop = STOP_WARNED}, CAUSE_CRASH, -1, SIGSEGV, 139},
+};
+
+static void test_endings(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+		struct launch_facts facts = endings[i].facts;
+		struct ending end;
+
+		facts.stop_text = "asked";
+		ending_decide(&facts, &end);
+		if (end.cause != endings[i].cause)
+			print_message("row %zu\n", i);
+		assert_int_equal(end.cause, endings[i].cause);
+		assert_int_equal(end.exit_code, endings[i].exit_code);
+		assert_int_equal(end.signal, endings[i].signal);
+		assert_int_equal(ending_exit_status(&end), endings[i].status);
+		assert_true(end.text[0] != '\0');
+	}
+}
+
+static void test_every_exit_status(void **state)
+{
+	(void)state;
+	for (int code = 1; code <= 255; code++) {
+		struct launch_facts facts = {.wait_status = EXITED(code)};
+		struct ending end;
+
+		ending_decide(&facts, &end);
+		assert_int_equal(end.cause, CAUSE_ERROR);
+		assert_int_equal(end.exit_code, code);
+	}
+}
+
+static void test_without_trainer(void **state)
+{
+	struct ending end;
+
+	(void)state;
+	ending_without_trainer(STOP_ORDERED, "kill ordered", &end);
+	assert_int_equal(end.cause, CAUSE_KILLED);
+	assert_string_equal(end.text, "kill ordered; the trainer was not running");
+	ending_without_trainer(STOP_WARNED, "limit", &end);
+	assert_int_equal(end.cause, CAUSE_TIMEOUT);
+}
+
+static bool again(enum cause cause, int exit_code, int64_t in_place, int64_t failures)
+{
+	static int64_t never[] = {7, 9};
+	struct attempt_params params = {
+		.in_place = in_place, .never_on_exit_codes = never, .never_count = 2};
+	struct ending end = {.cause = cause, .exit_code = exit_code};
+
+	return ending_may_relaunch(&end, &params, failures);
+}
+
+static void test_relaunch(void **state)
+{
+	(void)state;
+	assert_true(again(CAUSE_ERROR, 1, 2, 1));
+	assert_true(again(CAUSE_CRASH, -1, 2, 2));
+	assert_true(again(CAUSE_OOM, -1, 2, 0));
+	assert_false(again(CAUSE_ERROR, 1, 2, 3));
+	assert_false(again(CAUSE_ERROR, 9, 2, 1));
+	assert_false(again(CAUSE_ERROR, 7, 2, 0));
+	/* 0 means: never in place, progress or not */
+	assert_false(again(CAUSE_ERROR, 1, 0, 0));
+	for (int cause = 0; cause < CAUSE_COUNT; cause++) {
+		if (cause != CAUSE_ERROR && cause != CAUSE_CRASH && cause != CAUSE_OOM)
+			assert_false(again((enum cause)cause, 1, 5, 0));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_endings),
+		cmocka_unit_test(test_every_exit_status),
+		cmocka_unit_test(test_without_trainer),
+		cmocka_unit_test(test_relaunch),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* Small readers: host lists, control groups, names of checkpoints; and the file `order`. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/files.h"
+#include "common/order.h"
+#include "common/paths.h"
+#include "worker/lbrun/checkpoints.h"
+#include "worker/lbrun/hosts.h"
+#include "worker/lbrun/oom.h"
+
+static void test_hosts(void **state)
+{
+	static const struct {
+		const char *text, *names;
+	} cases[] = {
+		{"", "[]"},
+		{"n1", "[\"n1\"]"},
+		{"n[1-3,07]x,b", "[\"n1x\",\"n2x\",\"n3x\",\"n07x\",\"b\"]"},
+		{"a,n[08-11]", "[\"a\",\"n08\",\"n09\",\"n10\",\"n11\"]"},
+		{"n[5-2]", "[]"},
+		{"n[1", "[\"n[1\"]"},
+		{"n[a-b]", "[\"n[a-b]\"]"},
+		{",,", "[]"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		json_t *list = hosts_expand(cases[i].text);
+		char *names = json_dumps(list, JSON_COMPACT);
+
+		assert_string_equal(names, cases[i].names);
+		free(names);
+		json_decref(list);
+	}
+}
+
+static void test_hosts_bounded(void **state)
+{
+	json_t *list = hosts_expand("n[0-999999999]");
+
+	(void)state;
+	assert_int_equal(json_array_size(list), HOSTS_MAX);
+	json_decref(list);
+}
+
+static void test_steps(void **state)
+{
+	(void)state;
+	assert_int_equal(checkpoint_step_of("/a/step-00000042"), 42);
+	assert_int_equal(checkpoint_step_of("step-00000000"), 0);
+	assert_int_equal(checkpoint_step_of("step-123456789"), 123456789);
+	assert_int_equal(checkpoint_step_of("/a/step-00000042.tmp-7"), -1);
+	assert_int_equal(checkpoint_step_of("/step-00000042/a"), -1);
+	assert_int_equal(checkpoint_step_of("step-"), -1);
+	assert_int_equal(checkpoint_step_of("step--5"), -1);
+	assert_int_equal(checkpoint_step_of("step-99999999999999999999999"), -1);
+	assert_int_equal(checkpoint_step_of(""), -1);
+}
+
+static char folder[] = "/tmp/lb-parts.XXXXXX";
+
+static int make_folder(void **state)
+{
+	(void)state;
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+	(void)state;
+	return folder_remove(folder, NULL);
+}
+
+static char *write_file(const char *name, const char *text)
+{
+	char *path = path_join("%s/%s", folder, name);
+	char *parent = path_join("%.*s", (int)(strrchr(path, '/') - path), path);
+
+	folder_make(parent, 0700, NULL);
+	assert_int_equal(file_write_atomic(path, text, strlen(text), 0600, NULL), 0);
+	free(parent);
+	return path;
+}
+
+static void test_oom(void **state)
+{
+	char *v2 = write_file("self2", "0::/job_1/step\n");
+	char *v1 = write_file("self1", "9:cpu:/x\n8:cpuset,memory:/slurm/job\n0::/none\n");
+	char *none = write_file("self0", "garbage\n:\n::\n");
+
+	(void)state;
+	free(write_file("job_1/step/memory.events", "low 0\noom 5\noom_kill 3\n"));
+	free(write_file("memory/slurm/job/memory.oom_control", "under_oom 0\noom_kill 2\n"));
+	assert_int_equal(oom_kills(v2, folder), 3);
+	assert_int_equal(oom_kills(v1, folder), 2);
+	assert_int_equal(oom_kills(none, folder), -1);
+	assert_int_equal(oom_kills("/no/such/file", folder), -1);
+	free(v2);
+	free(v1);
+	free(none);
+}
+
+static void test_order(void **state)
+{
+	struct attempt_order in = {.order = ORDER_KILL_NOW, .by = "ada", .text = "too \"slow\"\n"};
+	struct attempt_order out;
+	struct err err = {0};
+
+	(void)state;
+	assert_int_equal(attempt_order_read(folder, &out, &err), -1);
+	assert_int_equal(err.code, ERR_NOT_FOUND);
+	assert_int_equal(out.order, ORDER_RUN);
+	assert_int_equal(attempt_order_write(folder, &in, NULL), 0);
+	assert_int_equal(attempt_order_read(folder, &out, NULL), 0);
+	assert_int_equal(out.order, ORDER_KILL_NOW);
+	assert_string_equal(out.by, "ada");
+	assert_string_equal(out.text, "too \"slow\"\n");
+
+	free(write_file("order", "{\"version\":1,\"order\":\"run\"}"));
+	err = (struct err){0};
+	assert_int_equal(attempt_order_read(folder, &out, &err), -1);
+	assert_int_equal(err.code, ERR_USAGE);
+	free(write_file("order", "garbage"));
+	err = (struct err){0};
+	assert_int_equal(attempt_order_read(folder, &out, &err), -1);
+	assert_int_equal(err.code, ERR_USAGE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_hosts),
+		cmocka_unit_test(test_hosts_bounded),
+		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_oom),
+		cmocka_unit_test(test_order),
+	};
+
+	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+}

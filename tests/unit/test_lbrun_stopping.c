@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* Who is asked, SIGTERMed and killed, and when. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "worker/lbrun/stopping.h"
+
+enum { NOW = 1000 };
+
+/* Takes all that is due at this time: "ATK" in the order of the steps. */
+static const char *due(struct stopping *s, int64_t now_ms)
+{
+	static char text[8];
+	size_t n = 0;
+	enum stop_step step;
+
+	while ((step = stopping_take(s, now_ms)) != STEP_NONE)
+		text[n++] = " ATK"[step];
+	text[n] = '\0';
+	return text;
+}
+
+static void test_nothing_by_itself(void **state)
+{
+	struct stopping s;
+
+	(void)state;
+	stopping_init(&s);
+	assert_string_equal(due(&s, INT64_MAX - 1), "");
+	assert_true(stopping_next_ms(&s) == INT64_MAX);
+}
+
+static void test_polite(void **state)
+{
+	struct stopping s;
+
+	(void)state;
+	stopping_init(&s);
+	stopping_request(&s, STOP_ORDERED, NOW, 9000, true);
+	assert_string_equal(due(&s, NOW), "A");
+	assert_int_equal(stopping_next_ms(&s), NOW + 3000);
+	assert_string_equal(due(&s, NOW + 2999), "");
+	assert_string_equal(due(&s, NOW + 3000), "T");
+	assert_string_equal(due(&s, NOW + 8999), "");
+	assert_string_equal(due(&s, NOW + 9000), "K");
+	assert_string_equal(due(&s, NOW + 90000), "");
+}
+
+static void test_deaf(void **state)
+{
+	struct stopping s;
+
+	(void)state;
+	stopping_init(&s);
+	stopping_request(&s, STOP_ORDERED, NOW, 9000, false);
+	assert_string_equal(due(&s, NOW), "AT");
+	assert_string_equal(due(&s, NOW + 9000), "K");
+}
+
+static void test_repeating_delays_nothing(void **state)
+{
+	struct stopping s;
+
+	(void)state;
+	stopping_init(&s);
+	stopping_request(&s, STOP_ORDERED, NOW, 9000, true);
+	stopping_request(&s, STOP_ORDERED, NOW + 8000, 9000, true);
+	stopping_request(&s, STOP_SIGNALLED, NOW + 8000, 9000, true);
+	assert_string_equal(due(&s, NOW + 9000), "K");
+	assert_int_equal(s.why, STOP_ORDERED);
+}
+
+static void test_now(void **state)
+{
+	struct stopping s;
+
+	(void)state;
+	stopping_init(&s);
+	stopping_request(&s, STOP_ORDERED, NOW, 9000, true);
+	stopping_request_now(&s, STOP_SIGNALLED, NOW + 1);
+	assert_string_equal(due(&s, NOW + 1), "K");
+	assert_int_equal(s.why, STOP_ORDERED);
+}
+
+static void test_warning_then_limit(void **state)
+{
+	struct stopping s;
+
+	(void)state;
+	stopping_init(&s);
+	stopping_request(&s, STOP_WARNED, NOW, 9000, true);
+	assert_string_equal(due(&s, NOW), "A");
+	assert_string_equal(due(&s, NOW + WARN_TO_TERM_MS - 1), "");
+	assert_string_equal(due(&s, NOW + WARN_TO_TERM_MS), "T");
+	assert_true(stopping_next_ms(&s) == INT64_MAX);
+	stopping_request(&s, STOP_SIGNALLED, NOW + 200000, 9000, true);
+	assert_int_equal(stopping_reason(&s), STOP_WARNED);
+	assert_string_equal(due(&s, NOW + 209000), "K");
+	stopping_request(&s, STOP_ORDERED, NOW + 209000, 9000, true);
+	assert_int_equal(stopping_reason(&s), STOP_ORDERED);
+}
+
+static void test_before_the_scheduler_kills_us(void **state)
+{
+	struct stopping s;
+
+	(void)state;
+	stopping_init(&s);
+	stopping_request(&s, STOP_SIGNALLED, NOW, 3600 * 1000, false);
+	assert_string_equal(due(&s, NOW + SCHEDULER_GRACE_MS), "K");
+	stopping_init(&s);
+	stopping_request(&s, STOP_ORDERED, NOW, 3600 * 1000, false);
+	assert_string_equal(due(&s, NOW + SCHEDULER_GRACE_MS), "AT");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nothing_by_itself),
+		cmocka_unit_test(test_polite),
+		cmocka_unit_test(test_deaf),
+		cmocka_unit_test(test_repeating_delays_nothing),
+		cmocka_unit_test(test_now),
+		cmocka_unit_test(test_warning_then_limit),
+		cmocka_unit_test(test_before_the_scheduler_kills_us),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/unit.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/files.h"
+#include "common/json.h"
+#include "common/spool.h"
+
+struct seen {
+	int64_t seqs[64];
+	int count, bad;
+	int64_t bad_at;
+	char why[504];
+	int stop_at; /* seq at which on_line says no; 0 = never */
+};
+
+static int on_line(const struct spool_line *line, void *arg)
+{
+	struct seen *seen = arg;
+
+	if (seen->stop_at && line->seq == seen->stop_at)
+		return -1;
+	assert_true(seen->count < 64);
+	seen->seqs[seen->count++] = line->seq;
+	assert_string_equal(js_str(line->line, "type", ""), "note");
+	return 0;
+}
+
+static void on_bad(int64_t offset, const struct err *why, void *arg)
+{
+	struct seen *seen = arg;
+
+	seen->bad++;
+	seen->bad_at = offset;
+	snprintf(seen->why, sizeof(seen->why), "%s", why->text);
+}
+
+static void append(struct spool_writer *w, int lines)
+{
+	json_t *line = json_pack("{s:s,s:s}", "type", "note", "text", "a\nb");
+
+	for (int i = 0; i < lines; i++)
+		assert_int_equal(spool_append(w, 2, false, line, NULL), 0);
+	json_decref(line);
+}
+
+static void open_writer(struct spool_writer *w, const char *path, int64_t seq)
+{
+	struct err err = {0};
+
+	if (spool_writer_open(w, path, &err) < 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(w->seq, seq);
+}
+
+static void add_text(const char *path, const char *text, size_t len)
+{
+	FILE *f = fopen(path, "a");
+
+	assert_int_equal(fwrite(text, 1, len, f), len);
+	fclose(f);
+}
+
+static int64_t size_of(const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	return st.st_size;
+}
+
+static void test_write_and_tail(void **state)
+{
+	struct spool_writer w;
+	struct seen seen = {0};
+	int64_t offset = 0;
+
+	(void)state;
+	assert_int_equal(spool_read("a", &offset, 1000, on_line, on_bad, &seen, NULL), 0);
+	open_writer(&w, "a", 0);
+	append(&w, 3);
+	assert_int_equal(spool_sync(&w, NULL), 0);
+	assert_int_equal(spool_read("a", &offset, 1 << 20, on_line, on_bad, &seen, NULL),
+			 size_of("a"));
+	assert_int_equal(offset, size_of("a"));
+	append(&w, 2);
+	spool_read("a", &offset, 1 << 20, on_line, on_bad, &seen, NULL);
+	assert_int_equal(seen.count, 5);
+	for (int i = 0; i < 5; i++)
+		assert_int_equal(seen.seqs[i], i + 1);
+	assert_int_equal(spool_read("a", &offset, 1 << 20, on_line, on_bad, &seen, NULL), 0);
+	spool_writer_close(&w);
+	spool_writer_close(&w);
+	assert_int_equal(spool_append(&w, 1, true, NULL, NULL), -1);
+	open_writer(&w, "a", 5);
+	spool_writer_close(&w);
+}
+
+/* Cut at every byte: the reader sees whole lines only, the writer goes on without a gap. */
+static void test_torn_at_every_byte(void **state)
+{
+	struct spool_writer w;
+	char *text;
+	size_t len, line_end;
+
+	(void)state;
+	open_writer(&w, "torn", 0);
+	append(&w, 2);
+	spool_writer_close(&w);
+	text = file_read("torn", 100000, &len, NULL);
+	line_end = (size_t)(strchr(text, '\n') - text) + 1;
+	for (size_t cut = 0; cut <= len; cut++) {
+		struct seen seen = {0};
+		int64_t offset = 0;
+		int whole = cut == len ? 2 : cut >= line_end;
+
+		unlink("torn");
+		add_text("torn", text, cut);
+		spool_read("torn", &offset, 1 << 20, on_line, on_bad, &seen, NULL);
+		assert_int_equal(seen.count, whole);
+		open_writer(&w, "torn", whole);
+		append(&w, 1);
+		spool_writer_close(&w);
+		spool_read("torn", &offset, 1 << 20, on_line, on_bad, &seen, NULL);
+		assert_int_equal(seen.count, whole + 1);
+		assert_int_equal(seen.seqs[whole], whole + 1);
+		assert_int_equal(seen.bad, 0);
+	}
+	free(text);
+}
+
+static void test_bad_lines(void **state)
+{
+	static const char *const cases[] = {
+		"garbage\n",
+		"\n",
+		"{}\n",
+		"\0\0\0\n",
+		"{\"v\":2,\"seq\":9,\"time_ms\":1,\"launch\":1,\"from\":\"lbrun\",\"line\":{}}\n",
+		"{\"v\":1,\"seq\":0,\"time_ms\":1,\"launch\":1,\"from\":\"lbrun\",\"line\":{}}\n",
+		"{\"v\":1,\"seq\":9,\"time_ms\":1,\"launch\":1,\"from\":\"me\",\"line\":{}}\n",
+		"{\"v\":1,\"seq\":9,\"time_ms\":1,\"launch\":1,\"from\":\"lbrun\",\"line\":7}\n",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		size_t len = i == 3 ? 4 : strlen(cases[i]);
+		struct spool_writer w;
+		struct seen seen = {0};
+		int64_t offset = 0, before;
+
+		unlink("bad");
+		open_writer(&w, "bad", 0);
+		append(&w, 1);
+		before = size_of("bad");
+		add_text("bad", cases[i], len);
+		spool_writer_close(&w);
+		open_writer(&w, "bad", 1); /* seq goes on behind the last good line */
+		append(&w, 1);
+		spool_writer_close(&w);
+		assert_int_equal(spool_read("bad", &offset, 1 << 20, on_line, on_bad, &seen, NULL),
+				 size_of("bad"));
+		assert_int_equal(seen.count, 2);
+		assert_int_equal(seen.bad, 1);
+		assert_int_equal(seen.bad_at, before);
+		offset = 0;
+		seen = (struct seen){0};
+		spool_read("bad", &offset, 1 << 20, on_line, NULL, &seen, NULL);
+		assert_int_equal(seen.count, 2);
+	}
+}
+
+static void test_long_lines(void **state)
+{
+	static const size_t sizes[] = {SPOOL_MAX_LINE_BYTES + 1, 300 * 1024, 1024 * 1024};
+	char *big = malloc(2 * 1024 * 1024);
+
+	(void)state;
+	memset(big, 'x', 2 * 1024 * 1024);
+	for (size_t i = 0; i < COUNT(sizes); i++) {
+		struct spool_writer w;
+		struct seen seen = {0};
+		int64_t offset = 0;
+
+		unlink("long");
+		open_writer(&w, "long", 0);
+		append(&w, 1);
+		add_text("long", big, sizes[i]);
+		/* Its newline is still to come: nothing to say yet. */
+		spool_read("long", &offset, 1 << 22, on_line, on_bad, &seen, NULL);
+		assert_int_equal(seen.count, 1);
+		assert_int_equal(seen.bad, 0);
+		add_text("long", "\n", 1);
+		append(&w, 1);
+		spool_writer_close(&w);
+		open_writer(&w, "long", 2);
+		spool_writer_close(&w);
+		/* In tiny bites, and still forwards. */
+		while (spool_read("long", &offset, 10, on_line, on_bad, &seen, NULL) > 0)
+			;
+		assert_int_equal(seen.count, 2);
+		assert_int_equal(seen.bad, 1);
+		assert_contains(seen.why, "longer than");
+		assert_int_equal(offset, size_of("long"));
+	}
+	free(big);
+}
+
+static void test_append_refuses_too_long(void **state)
+{
+	struct spool_writer w;
+	struct err err = {0};
+	char *big = calloc(1, SPOOL_MAX_LINE_BYTES);
+	json_t *line;
+
+	(void)state;
+	memset(big, 'x', SPOOL_MAX_LINE_BYTES - 1);
+	line = json_pack("{s:s,s:s}", "type", "note", "text", big);
+	open_writer(&w, "toolong", 0);
+	assert_int_equal(spool_append(&w, 1, true, line, &err), -1);
+	assert_int_equal(err.code, ERR_USAGE);
+	assert_int_equal(size_of("toolong"), 0);
+	append(&w, 1);
+	assert_int_equal(w.seq, 1);
+	spool_writer_close(&w);
+	json_decref(line);
+	free(big);
+}
+
+static void test_portions_and_stop(void **state)
+{
+	struct spool_writer w;
+	struct seen seen = {.stop_at = 7};
+	struct err err = {0};
+	int64_t offset = 0, line;
+
+	(void)state;
+	open_writer(&w, "p", 0);
+	append(&w, 1);
+	line = size_of("p");
+	append(&w, 8);
+	spool_writer_close(&w);
+	assert_int_equal(spool_read("p", &offset, 2 * line + 5, on_line, on_bad, &seen, NULL),
+			 2 * line);
+	assert_int_equal(seen.count, 2);
+	assert_int_equal(spool_read("p", &offset, 1 << 20, on_line, on_bad, &seen, &err), -1);
+	assert_int_equal(seen.count, 6);
+	assert_int_equal(offset, 6 * line);
+	seen.stop_at = 0;
+	spool_read("p", &offset, 1 << 20, on_line, on_bad, &seen, NULL);
+	assert_int_equal(seen.count, 9);
+	/* The file shrank below what was read: somebody else's file. */
+	assert_int_equal(truncate("p", 10), 0);
+	err_clear(&err);
+	assert_int_equal(spool_read("p", &offset, 1 << 20, on_line, on_bad, &seen, &err), -1);
+	assert_contains(err.text, "shorter");
+	assert_int_equal(unlink("p"), 0);
+	assert_int_equal(spool_read("p", &offset, 1 << 20, on_line, on_bad, &seen, NULL), 0);
+}
+
+/* A full disk, played by the file size limit: write(2) then writes a part of the line, too. */
+static void test_disk_full(void **state)
+{
+	struct rlimit old, low;
+	struct spool_writer w;
+	struct seen seen = {0};
+	struct err err = {0};
+	json_t *line = json_pack("{s:s}", "type", "note");
+	int64_t before, offset = 0;
+
+	(void)state;
+	signal(SIGXFSZ, SIG_IGN);
+	open_writer(&w, "full", 0);
+	append(&w, 2);
+	before = size_of("full");
+	getrlimit(RLIMIT_FSIZE, &old);
+	low = (struct rlimit){(rlim_t)before + 20, old.rlim_max};
+	setrlimit(RLIMIT_FSIZE, &low);
+	assert_int_equal(spool_append(&w, 1, true, line, &err), -1);
+	setrlimit(RLIMIT_FSIZE, &old);
+	assert_int_equal(err.code, ERR_IO);
+	assert_int_equal(size_of("full"), before);
+	assert_int_equal(w.seq, 2);
+	append(&w, 1);
+	spool_read("full", &offset, 1 << 20, on_line, on_bad, &seen, NULL);
+	assert_int_equal(seen.count, 3);
+	assert_int_equal(seen.bad, 0);
+	spool_writer_close(&w);
+	json_decref(line);
+}
+
+static void test_many_chunks(void **state)
+{
+	struct spool_writer w;
+	int64_t offset = 0, total = 0, n;
+	struct seen seen;
+	int count = 0;
+
+	(void)state;
+	open_writer(&w, "many", 0);
+	append(&w, 10000);
+	do {
+		seen = (struct seen){0};
+		n = spool_read("many", &offset, 5000, on_line, on_bad, &seen, NULL);
+		for (int i = 0; i < seen.count; i++)
+			assert_int_equal(seen.seqs[i], ++count);
+		total += n;
+	} while (n > 0);
+	assert_int_equal(count, 10000);
+	assert_int_equal(total, size_of("many"));
+	spool_writer_close(&w);
+	open_writer(&w, "many", 10000);
+	spool_writer_close(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_write_and_tail),
+		cmocka_unit_test(test_torn_at_every_byte),
+		cmocka_unit_test(test_bad_lines),
+		cmocka_unit_test(test_long_lines),
+		cmocka_unit_test(test_append_refuses_too_long),
+		cmocka_unit_test(test_portions_and_stop),
+		cmocka_unit_test(test_disk_full),
+		cmocka_unit_test(test_many_chunks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
