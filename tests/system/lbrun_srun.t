@@ -6,23 +6,24 @@ cluster_start 2
 
 R=$T/run
 F=$R/attempts/1
+mark=1000.$$	# tells our sleeps from those of others
 mkdir -p "$F" "$R/checkpoints"
 cat >"$T/rank.sh" <<'END'
 echo "rank $SLURM_PROCID launch $LB_LAUNCH"
-setsid sleep 1000 &
+setsid sleep "$2" &
 case $LB_LAUNCH.$SLURM_PROCID in
 1.1) exit 5 ;;
-1.*) sleep 1000 ;;
+1.*) sleep "$2" ;;
 esac
 # A polite one, and one that ignores SIGTERM.
 [ $SLURM_PROCID = 1 ] && trap '' TERM || trap 'echo asked; exit 0' TERM
 : >"$1/up$SLURM_PROCID"
 while :; do sleep 0.1; done
 END
-printf '{"version":1,"token":"%032d","run":"r1","number":1,"command":["sh","%s","%s"],"workdir":"%s",
+printf '{"version":1,"token":"%032d","run":"r1","number":1,"command":["sh","%s","%s","%s"],"workdir":"%s",
 	"run_dir":"%s","checkpoint_dir":"%s/checkpoints","lbd_socket":null,"launcher":"srun",
 	"kill_grace_ms":2000,"in_place":1,"never_on_exit_codes":[]}' \
-	1 "$T/rank.sh" "$T" "$R" "$R" "$R" >"$F/attempt.json"
+	1 "$T/rank.sh" "$T" "$mark" "$R" "$R" "$R" >"$F/attempt.json"
 printf '#!/bin/sh\nexec %s --attempt %s\n' "$B/lbrun" "$F" >"$F/job.sh"
 
 job=$(sbatch --parsable -N2 --ntasks-per-node=1 --no-requeue -D "$R" -o "$F/out.log" "$F/job.sh")
@@ -30,17 +31,16 @@ wait_for '[ -e "$T/up0" ] && [ -e "$T/up1" ]' 30 || diag "$(cat "$F/out.log")"
 like "$(cat "$F/out.log")" '^\[n1:0\] rank 0 launch 2$' "rank 0 runs again, with its prefix"
 like "$(cat "$F/out.log")" '^\[n2:1\] rank 1 launch 2$' "and rank 1, on the other node"
 like "$(cat "$F/spool.jsonl")" '"nodes":\["n1","n2"\]' "the nodes are recorded"
-is "$(pgrep -cf "^sleep 1000$")" 2 "the first launch left nothing behind"
+is "$(pgrep -cf "^sleep $mark\$")" 2 "the first launch left nothing behind"
 
 printf '{"version":1,"order":"kill","by":"ada","text":""}' >"$F/order"
 began=$(now_ms)
 scancel --batch --signal=TERM "$job"
 wait_for '[ -e "$F/exit.json" ]' 20
 diag "grace 2000 ms, exit record after $(($(now_ms) - began)) ms"
+ok "then no process is left on either node" [ -z "$(pgrep -f "^sleep $mark\$")" ]
 like "$(cat "$F/exit.json")" '"killed".*"launches":2.*by ada' "an order ends both"
 like "$(cat "$F/out.log")" '^\[n1:0\] asked$' "the polite one was asked"
-wait_for '[ -z "$(pgrep -f "^sleep 1000$")" ]' 10
-passed "no process is left on either node"
 is "$(grep -vc '^\[n[12]:[01]\] ' "$F/out.log")" "$(grep -c '^slurmstepd' "$F/out.log")" \
 	"every line but Slurm's own has its prefix"
 done_testing

@@ -10,8 +10,14 @@
 #include "common/mem.h"
 #include "common/paths.h"
 #include "worker/lbrun/oom.h"
+#include "worker/lbrun/reap.h"
 #include "worker/lbrun/shepherd.h"
 #include "worker/lbrun/trainer.h"
+
+enum {
+	SRUN_KILL_MS = 3000,
+	KILL_AGAIN_MS = 10,
+};
 
 static const char proc_cgroup[] = "/proc/self/cgroup";
 static const char cgroup_mount[] = "/sys/fs/cgroup";
@@ -153,6 +159,42 @@ void launch_begin(struct shepherd *s)
 	output_say(&s->output, "%s", why.text);
 	record_launch_end(s, &s->ending, false);
 	s->launch.is_open = false;
+}
+
+/* srun ends its whole step at once when it gets SIGTERM itself; scancel reaches the ranks. It may
+ * fail while the controller is away: SIGKILL follows after the grace in any case. */
+static void term_ranks(const char *job)
+{
+	pid_t parent = getpid();
+
+	if (fork() == 0) {
+		child_begin(parent);
+		execlp("scancel", "scancel", "--quiet", "--signal=TERM", job, (char *)NULL);
+		_exit(127);
+	}
+}
+
+void launch_term(const struct shepherd *s)
+{
+	const char *job = getenv("SLURM_JOB_ID");
+
+	if (is_srun(s) && job)
+		term_ranks(job);
+	else
+		descendants_signal(SIGTERM);
+}
+
+int64_t launch_kill(const struct shepherd *s)
+{
+	/* srun kills its step, on all nodes, and ends when that is gone; without it only the end of
+	 * the job would reach the other nodes. */
+	if (is_srun(s)) {
+		kill(s->launch.pid, SIGCONT);
+		kill(s->launch.pid, SIGTERM);
+		return SRUN_KILL_MS;
+	}
+	descendants_signal(SIGKILL);
+	return KILL_AGAIN_MS;
 }
 
 /* --- end -------------------------------------------------------------------------------------- */

@@ -39,9 +39,13 @@ static void on_signal(struct rank *r, int signo, int64_t now_ms)
 {
 	if (signo == SIGCHLD)
 		return;
-	descendants_signal(signo == SIGQUIT ? SIGKILL : signo);
-	if ((signo == SIGTERM || signo == SIGINT) && r->kill_ms == INT64_MAX)
+	/* Slurm signals every process of a step that it knows of; SIGTERM is passed on for those
+	 * that left their parents, the rest would come twice. */
+	if (signo != SIGTERM && signo != SIGINT && signo != SIGQUIT)
+		return;
+	if (r->kill_ms == INT64_MAX)
 		r->kill_ms = now_ms + TERM_TO_KILL_MS;
+	descendants_signal(signo == SIGQUIT ? SIGKILL : signo);
 }
 
 static void read_signals(struct rank *r, int64_t now_ms)

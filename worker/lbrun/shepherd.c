@@ -104,12 +104,12 @@ static void search_phase(struct shepherd *s, int64_t now_ms)
 
 static void run_turn(struct shepherd *s, int64_t now_ms)
 {
-	if (s->launch.has_ended)
+	if (s->launch.has_ended) {
 		enter(s, PHASE_CLEAR, now_ms);
-	else if (s->stop.done[STEP_KILL] && now_ms >= s->phase_ms)
+	} else if (now_ms >= s->phase_ms) {	/* launch_kill was not enough */
 		descendants_signal(SIGKILL);
-	if (s->phase == PHASE_RUN && s->stop.done[STEP_KILL])
 		s->phase_ms = now_ms + CLEAR_EVERY_MS;
+	}
 }
 
 static void clear_turn(struct shepherd *s, int64_t now_ms)
@@ -166,8 +166,10 @@ static void stop_turn(struct shepherd *s, int64_t now_ms)
 	while ((step = stopping_take(&s->stop, now_ms)) != STEP_NONE) {
 		if (step == STEP_ASK)
 			hub_order(&s->hub, "stop");
+		else if (step == STEP_TERM)
+			launch_term(s);
 		else
-			descendants_signal(step == STEP_TERM ? SIGTERM : SIGKILL);
+			s->phase_ms = now_ms + launch_kill(s);
 	}
 }
 

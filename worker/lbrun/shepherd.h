@@ -75,6 +75,10 @@ int shepherd_main(const char *folder);
 
 /* launch.c: the trainer's start and end. */
 void launch_begin(struct shepherd *s);
+/* SIGTERM to the whole trainer. */
+void launch_term(const struct shepherd *s);
+/* Ends the whole trainer; in so many ms SIGKILL to the descendants is to follow. */
+int64_t launch_kill(const struct shepherd *s);
 /* After the last descendant is dead: records the end; true when it shall be started again. */
 bool launch_finish(struct shepherd *s, bool *made_progress);
 
