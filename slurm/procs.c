@@ -19,27 +19,39 @@ struct proc_stat {		/* what we want of /proc/PID/stat */
 	char state;
 };
 
+enum { FIELD_STATE = 3, FIELD_PARENT = 4, FIELD_SESSION = 6, FIELD_START = 22 };
+
+/* Field 2, the program's name in brackets, may hold anything: count on from the last bracket. */
+static int parse_stat(char *text, struct proc_stat *out)
+{
+	char *end = strrchr(text, ')'), *save = NULL;
+	int field = FIELD_STATE;
+
+	for (char *w = end ? strtok_r(end + 1, " ", &save) : NULL; w; w = strtok_r(NULL, " ", &save)) {
+		if (field == FIELD_STATE)
+			out->state = *w;
+		else if (field == FIELD_PARENT)
+			out->parent = strtoll(w, NULL, 10);
+		else if (field == FIELD_SESSION)
+			out->session = strtoll(w, NULL, 10);
+		else if (field == FIELD_START)
+			out->start_ticks = strtoll(w, NULL, 10);
+		field++;
+	}
+	return field > FIELD_START ? 0 : -1;
+}
+
 static int read_stat(int64_t pid, struct proc_stat *out)
 {
-	char path[64], *text, *end;
-	long long parent, session, start;
-	int got = 0;
+	char path[64], *text;
+	int rc;
 
 	snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
 	text = file_read(path, 4096, NULL, NULL);
-	/* The program's name, in brackets, may hold anything: count from the last one. */
-	end = text ? strrchr(text, ')') : NULL;
-	if (end)
-		got = sscanf(end + 1, " %c %lld %*d %lld %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d "
-			     "%*d %*d %*d %*d %lld", &out->state, &parent, &session, &start);
-	free(text);
-	if (got != 4)
-		return -1;
+	rc = text ? parse_stat(text, out) : -1;
 	out->pid = pid;
-	out->parent = parent;
-	out->session = session;
-	out->start_ticks = start;
-	return 0;
+	free(text);
+	return rc;
 }
 
 /* The boot of this machine does not change while we run. */

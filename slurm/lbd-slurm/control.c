@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* control.c - release, signal, cancel: each looks at the job first, and touches no other. */
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 
@@ -51,7 +52,10 @@ static void kill_job(const json_t *request, struct answer *a, int signo, uint16_
 	snprintf(id, sizeof(id), "%u", job_id);
 	answer_acting(a);
 	rc = slurm_kill_job2(id, (uint16_t)signo, flags, NULL);
-	if (rc)
+	/* What Slurm says of a job without processes: a lasting no to this signal. */
+	if (rc && signo != SIGKILL && errno == ESLURM_TRANSITION_STATE_NO_UPDATE)
+		answer_set(a, SCHEDULER_REFUSED, "the job does not run");
+	else if (rc)
 		slurm_failed(a, rc, true, what);
 }
 
