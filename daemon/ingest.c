@@ -178,8 +178,10 @@ static void on_checkpoint_valid(struct ingest *in, json_t *line)
 	};
 
 	engine_wrote(in->engine, ledger_checkpoint_put(in->engine->ledger, &c, &err), &err);
-	if (c.valid)
+	if (c.valid && c.step != in->run->checkpoint_step)	/* trainers may tell of one twice */
 		engine_event(in->engine, in->run, "checkpoint", "lbrun", "step %lld", (long long)c.step);
+	if (c.valid)
+		in->run->checkpoint_step = c.step;
 	else
 		engine_event(in->engine, in->run, "checkpoint_bad", "lbrun", "%s: %s", c.path, c.text);
 }

@@ -38,6 +38,7 @@ static void take_row(struct run *run, const struct ledger_run *row)
 	run->wanted_reason = xstrdup(row->wanted_reason);
 	run->backoff_until_ms = row->backoff_until_ms;
 	run->failures = row->failures;
+	run->checkpoint_step = -1;
 	run->ever_trained = row->step >= 0;
 }
 

@@ -142,6 +142,7 @@ int ledger_launch_start(struct ledger *l, int64_t attempt_id, int64_t number, in
 			int64_t resumed_from_step, int64_t now_ms, struct err *err);
 int ledger_launch_end(struct ledger *l, int64_t attempt_id, int64_t number, enum cause cause,
 		      int exit_code, int signal, const char *text, int64_t now_ms, struct err *err);
+/* last_step as it is now; first_step counts in the first call for this launch only. */
 int ledger_launch_steps(struct ledger *l, int64_t attempt_id, int64_t number, int64_t first_step,
 			int64_t last_step, struct err *err);
 /* Ends every launch of the attempt that has no end yet. */

@@ -1,3 +1,6 @@
 -- SPDX-License-Identifier: MIT
-UPDATE launches SET first_step = :first_step, last_step = :last_step
+-- Called for every batch of steps: the first one stays.
+UPDATE launches SET
+	first_step = CASE first_step WHEN -1 THEN :first_step ELSE first_step END,
+	last_step = :last_step
 WHERE attempt_id = :attempt_id AND number = :number
