@@ -11,6 +11,7 @@
 
 #include "common/files.h"
 #include "ctl/command.h"
+#include "tests/unit/source.h"
 
 enum { FILE_MAX_BYTES = 256 * 1024 };
 
@@ -62,7 +63,7 @@ static void test_documents(void **state)
 	for (size_t i = 0; i < DOCUMENTS; i++) {
 		const struct document *d = &documents[i];
 		struct err err = {0};
-		char *text = file_read(d->path, FILE_MAX_BYTES, NULL, &err);
+		char *text = file_read(source_path(d->path), FILE_MAX_BYTES, NULL, &err);
 
 		if (!text)
 			fail_msg("%s", err.text);

@@ -14,6 +14,7 @@
 #include "common/mem.h"
 #include "worker/lbworker/model.h"
 #include "worker/lbworker/safetensors.h"
+#include "tests/unit/source.h"
 
 /* Both sides start from the same fp32 weights; the reference computes in fp64. */
 static const double LOSS_TOLERANCE = 2e-6;	/* relative */
@@ -65,7 +66,7 @@ static void open_golden(struct fixture *f, const struct golden *g, int threads)
 	assert_non_null(f->device);
 	assert_int_equal(model_create(&f->model, &g->shape, &backend_cpu, f->device, g->batch,
 				      g->seq, &err), 0);
-	f->file = st_open(g->path, &err);
+	f->file = st_open(source_path(g->path), &err);
 	if (!f->file)
 		fail_msg("%s", err.text);
 	for (size_t i = 0; i < f->model->tensors; i++) {
