@@ -310,10 +310,32 @@ static int enter_background(const char *home, struct err *err)
 	return fd;
 }
 
+/* Job environments, with their secrets, pass through this process: no core files. (The leak checker
+ * of a sanitized build could not look into it either.) */
+static void forbid_core(void)
+{
+#ifndef __SANITIZE_ADDRESS__
+	prctl(PR_SET_DUMPABLE, 0);
+#endif
+}
+
+static int serve(struct daemon *d, struct options *o, struct err *err)
+{
+	int rc;
+
+	if (!o->foreground && (o->ready_fd = enter_background(o->home, err)) < 0)
+		return -1;
+	d->lbd.started_ms = clock_wall_ms();
+	d->backup_path = path_join("%s.bak", d->lbd.config.ledger_path);
+	rc = run(d, o->ready_fd, err);
+	free(d->backup_path);
+	return rc;
+}
+
 int main(int argc, char **argv)
 {
 	struct options o = { .ready_fd = -1 };
-	struct daemon d = { 0 };
+	static struct daemon d;
 	struct err err = { 0 };
 	int rc = 0;
 
@@ -322,23 +344,16 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);	/* a full quota is an error of write(2), not the end */
 	umask(027);
-	prctl(PR_SET_DUMPABLE, 0);	/* job environments may pass through: no core files */
-	if (o.home == NULL && (o.home = path_lb_home(&err)) == NULL)
-		return fail(&err);
-	if (config_load(&d.lbd.config, o.home, &err) < 0)
-		return fail(&err);
-	if (o.check_config) {
+	forbid_core();
+	if (o.home == NULL)
+		o.home = path_lb_home(&err);
+	if (o.home == NULL || config_load(&d.lbd.config, o.home, &err) < 0)
+		rc = -1;
+	else if (o.check_config)
 		keys_print(config_keys, config_key_count, &d.lbd.config, stdout);
-	} else {
-		if (!o.foreground && (o.ready_fd = enter_background(o.home, &err)) < 0)
-			return fail(&err);
-		d.lbd.started_ms = clock_wall_ms();
-		d.backup_path = path_join("%s.bak", d.lbd.config.ledger_path);
-		if (run(&d, o.ready_fd, &err) < 0)
-			rc = fail(&err);
-		free(d.backup_path);
-	}
+	else
+		rc = serve(&d, &o, &err);
 	config_clear(&d.lbd.config);
 	free(o.home);
-	return rc;
+	return rc < 0 ? fail(&err) : 0;
 }
