@@ -4,6 +4,7 @@
 #   make [CC=clang] [SAN=1] [DEV=1] [B=dir]    programs into $(B); SAN=1: ASan + UBSan into build-san;
 #                                              DEV=1: warnings are no errors
 #   make check | check-unit | check-system | check-layers | lint
+#   make faults [N=1000]                       kills the trainer N times while it saves
 #   make demo | bench | golden | man | install [PREFIX=/usr/local] [DESTDIR=] | clean
 #
 # Folders are layers: each has an archive of its own, and tests/layers.sh says who may include whom.
@@ -152,6 +153,8 @@ check: all unit
 	$(MAKE) check-unit
 	$(MAKE) check-system
 
+faults: $(B)/lbworker
+	B=$(abspath $(B)) sh tests/faults/checkpoint.sh $(or $(N),1000)
 demo:
 	sh etc/demo
 bench: all
@@ -190,7 +193,7 @@ install: all man
 clean:
 	rm -rf build build-san
 
-.PHONY: all unit check check-unit check-system check-layers lint tidy cppcheck demo bench man install clean
+.PHONY: all unit check check-unit check-system check-layers lint tidy cppcheck faults demo bench man install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

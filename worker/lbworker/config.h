@@ -11,6 +11,8 @@
 #include "worker/lbworker/model.h"
 #include "worker/lbworker/schedule.h"
 
+enum async_mode { ASYNC_DISABLED, ASYNC_ON, ASYNC_PINNED };
+
 struct config {
 	char *description, *dump_folder;
 	int model_name;
@@ -28,6 +30,7 @@ struct config {
 	char *dataset_path;
 	bool dataset_verify;
 	char *checkpoint_folder;
+	int async_mode;			/* enum async_mode */
 	int64_t checkpoint_interval, keep_latest_k, keep_every;
 	int64_t log_freq;
 

@@ -8,16 +8,10 @@
 #include "common/keys.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "worker/lbworker/command.h"
 #include "worker/lbworker/config.h"
 #include "worker/lbworker/data.h"
 #include "worker/lbworker/train.h"
-
-enum exit_status {
-	EXIT_DONE = 0,			/* done, or stopped after a checkpoint */
-	EXIT_FAILED = 1,
-	EXIT_USAGE = 2,			/* command line, config, data or checkpoint */
-	EXIT_DIVERGED = 3,		/* loss or gradient NaN or infinite */
-};
 
 struct command {
 	const char *name, *arguments, *help;
@@ -35,22 +29,12 @@ static const struct command commands[] = {
 	  command_train },
 	{ "prepare", "--out FILE.tokens TEXT...",
 	  "text files to a shard of byte tokens, one document per file", command_prepare },
+	{ "ckpt", "ls FOLDER | verify FOLDER | diff CHECKPOINT CHECKPOINT",
+	  "list checkpoints, read every byte of them, or tell where two differ", command_ckpt },
 	{ "version", "", "print the version", command_version },
 	{ "help", "", "print this", command_help },
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
-
-static int say(const struct err *err)
-{
-	fprintf(stderr, "lbworker: %s\n", err->text);
-	return err->code == ERR_USAGE || err->code == ERR_NOT_FOUND ? EXIT_USAGE : EXIT_FAILED;
-}
-
-static int usage(const char *text)
-{
-	fprintf(stderr, "lbworker: %s; lbworker help lists what there is\n", text);
-	return EXIT_USAGE;
-}
 
 /* --- train ---------------------------------------------------------------------------------- */
 
@@ -95,9 +79,9 @@ static int train(const struct config *config, bool check)
 		return EXIT_DONE;
 	}
 	if (train_run(config, &end, &err))
-		return say(&err);
+		return command_failed(&err);
 	if (end == TRAIN_DIVERGED) {
-		(void)say(&err);
+		(void)command_failed(&err);
 		return EXIT_DIVERGED;
 	}
 	printf("%s\n", end == TRAIN_DONE ? "done" : "stopped");
@@ -113,7 +97,7 @@ static int command_train(int argc, char **argv)
 
 	if (parse_train(&a, argc, argv, &err) ||
 	    config_load(&config, a.config, a.assignments, a.count, &err))
-		status = say(&err);
+		status = command_failed(&err);
 	else
 		status = train(&config, a.check);
 	config_clear(&config);
@@ -131,9 +115,9 @@ static int command_prepare(int argc, char **argv)
 	uint64_t tokens;
 
 	if (argc < 4 || strcmp(argv[1], "--out") != 0)
-		return usage("prepare needs --out FILE.tokens and at least one text file");
+		return command_usage("prepare needs --out FILE.tokens and at least one text file");
 	if (data_prepare(argv[2], argv + 3, (size_t)(argc - 3), &tokens, &err))
-		return say(&err);
+		return command_failed(&err);
 	printf("%s: %" PRIu64 " tokens in %d documents\n", argv[2], tokens, argc - 3);
 	return EXIT_DONE;
 }
@@ -178,7 +162,7 @@ int main(int argc, char **argv)
 	const char *guess = nearest(name, names, COMMANDS);
 	char *text = xasprintf("there is no command \"%s\"%s%s%s", name,
 			       guess ? ", did you mean " : "", guess ? guess : "", guess ? "?" : "");
-	int status = usage(text);
+	int status = command_usage(text);
 	free(text);
 	return status;
 }

@@ -302,6 +302,11 @@ size_t st_count(const struct st_file *f)
 	return f->count;
 }
 
+const struct st_tensor *st_at(const struct st_file *f, size_t index)
+{
+	return &f->tensors[index];
+}
+
 static void print_shape(char *to, size_t bytes, const uint64_t *shape)
 {
 	size_t at = 0;

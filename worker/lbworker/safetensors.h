@@ -38,5 +38,6 @@ void st_close(struct st_file *file);	/* NULL is fine; tensors die with it */
 const struct st_tensor *st_find(const struct st_file *file, const char *name, enum st_type type,
 				const uint64_t shape[ST_MAX_DIMENSIONS], struct err *err);
 size_t st_count(const struct st_file *file);
+const struct st_tensor *st_at(const struct st_file *file, size_t index);	/* in order of data */
 
 #endif

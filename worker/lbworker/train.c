@@ -21,6 +21,8 @@
 #include "worker/lbworker/data.h"
 #include "worker/lbworker/model.h"
 #include "worker/lbworker/report.h"
+#include "worker/lbworker/saver.h"
+#include "worker/lbworker/scratch.h"
 
 struct train {
 	const struct config *config;
@@ -32,6 +34,8 @@ struct train {
 	struct report *report;
 	struct train_state state;
 	struct checkpoint_rules rules;
+	struct checkpoint_parts parts;
+	struct saver *saver;
 	int64_t saved_step;		/* of the newest checkpoint known to be sound; -1: none */
 	char *saved_path;
 	int32_t *tokens, *targets;	/* [local_batch, seq] */
@@ -51,6 +55,7 @@ static void catch_signals(void)
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
+	signal(SIGXFSZ, SIG_IGN);	/* a file that may not grow is an error of write() */
 }
 
 static double now_s(void)
@@ -109,7 +114,9 @@ static int make_model(struct train *t, struct err *err)
 	t->v = t->backend->alloc(t->device, bytes);
 	if (!t->m || !t->v)
 		return err_set(err, ERR_IO, "no memory for the optimizer (%zu MiB)", 2 * bytes >> 20);
-	return 0;
+	t->parts = (struct checkpoint_parts){ t->model, t->m, t->v, &t->state };
+	t->saver = saver_create(&t->parts, &t->rules, err);
+	return t->saver ? 0 : -1;
 }
 
 static void on_bad_checkpoint(const char *path, const struct err *why, void *arg)
@@ -142,7 +149,6 @@ static int find_checkpoint(const struct train *t, char folder[PATH_MAX], struct 
 static int start_or_resume(struct train *t, struct err *err)
 {
 	const struct config *c = t->config;
-	const struct checkpoint_parts parts = { t->model, t->m, t->v, &t->state };
 	char folder[PATH_MAX];
 
 	t->state.seed = c->seed;
@@ -150,6 +156,8 @@ static int start_or_resume(struct train *t, struct err *err)
 	snprintf(t->state.data_digest, sizeof(t->state.data_digest), "%s", data_digest(t->data));
 	snprintf(t->state.config_digest, sizeof(t->state.config_digest), "%s", c->digest);
 	t->saved_step = -1;
+	if (scratch_sweep(t->rules.parent) > 0)
+		log_info("%s: removed what killed writers left", t->rules.parent);
 	int found = find_checkpoint(t, folder, err);
 	if (found < 0)
 		return -1;
@@ -157,7 +165,7 @@ static int start_or_resume(struct train *t, struct err *err)
 		model_init_weights(t->model, (uint64_t)c->seed, c->init_std);
 		return 0;
 	}
-	if (checkpoint_load(&parts, folder, err))
+	if (checkpoint_load(&t->parts, folder, err))
 		return err_wrap(err, "cannot resume");
 	t->saved_step = t->state.step;
 	t->saved_path = xstrdup(folder);
@@ -173,6 +181,7 @@ static int set_up(struct train *t, struct err *err)
 	t->rules = (struct checkpoint_rules){
 		.parent = c->checkpoint_path,
 		.attempt = attempt ? (int64_t)strtoll(attempt, NULL, 10) : 0,
+		.run_dir = getenv("LB_RUN_DIR"),
 		.keep_latest_k = c->keep_latest_k, .keep_every = c->keep_every,
 	};
 	t->report = report_open(getenv("LB_SOCKET"));
@@ -189,6 +198,7 @@ static int set_up(struct train *t, struct err *err)
 
 static void tear_down(struct train *t)
 {
+	saver_destroy(t->saver);
 	if (t->device) {
 		t->backend->free(t->device, t->m);
 		t->backend->free(t->device, t->v);
@@ -296,23 +306,69 @@ static int step(struct train *t, struct err *err)
 
 /* --- checkpoints and the loop --------------------------------------------------------------- */
 
-/* Publishes the present step, unless it is the newest checkpoint already; tells lbrun either way. */
+/* What became of the checkpoint in flight, if it is through; with `wait` it will be. A disk that is
+ * full or broken costs a checkpoint, not the training: -1 only when a newer attempt took over. */
+static int collect(struct train *t, bool wait, struct err *err)
+{
+	struct saver_result r;
+
+	if (!saver_collect(t->saver, wait, &r))
+		return 0;
+	if (!r.path && r.err.code == ERR_REFUSED)
+		return err_set(err, ERR_REFUSED, "%s", r.err.text);
+	if (!r.path) {
+		log_warn("checkpoint of step %" PRId64 ": %s; older ones are as they were", r.step,
+			 r.err.text);
+		return 0;
+	}
+	free(t->saved_path);
+	t->saved_path = r.path;
+	t->saved_step = r.step;
+	printf("checkpoint %s in %.2f s, training waited %.3f s for the copy\n", r.path, r.write_s,
+	       r.copy_s);
+	report_checkpoint(t->report, t->saved_step, t->saved_path);
+	return 0;
+}
+
+/* Only one is in flight: the next waits for it, which is said. */
+static int make_room(struct train *t, struct err *err)
+{
+	double start = now_s();
+
+	if (collect(t, false, err))
+		return -1;
+	if (!saver_busy(t->saver))
+		return 0;
+	if (collect(t, true, err))
+		return -1;
+	printf("step %" PRId64 " waited %.2f s for the checkpoint before\n", t->state.step,
+	       now_s() - start);
+	return 0;
+}
+
+/* Begins a checkpoint of the present step, unless it is the newest already: then lbrun is told
+ * again. */
 static int save(struct train *t, struct err *err)
 {
-	const struct checkpoint_parts parts = { t->model, t->m, t->v, &t->state };
-	char *path;
-
-	if (t->state.step != t->saved_step) {
-		double start = now_s();
-		report_phase(t->report, "checkpoint");
-		if (checkpoint_save(&parts, &t->rules, &path, err))
-			return err_wrap(err, "checkpoint of step %" PRId64, t->state.step);
-		free(t->saved_path);
-		t->saved_path = path;
-		t->saved_step = t->state.step;
-		printf("checkpoint %s in %.2f s\n", path, now_s() - start);
+	if (make_room(t, err))
+		return -1;
+	if (t->state.step == t->saved_step) {
+		report_checkpoint(t->report, t->saved_step, t->saved_path);
+		return 0;
 	}
-	report_checkpoint(t->report, t->saved_step, t->saved_path);
+	report_phase(t->report, "checkpoint");
+	(void)saver_start(t->saver);
+	return t->config->async_mode == ASYNC_DISABLED ? collect(t, true, err) : 0;
+}
+
+/* The last one must be there when we end. */
+static int save_and_wait(struct train *t, struct err *err)
+{
+	if (save(t, err) || collect(t, true, err))
+		return -1;
+	if (t->saved_step != t->state.step)
+		return err_set(err, ERR_IO, "the checkpoint of step %" PRId64
+			       " could not be written", t->state.step);
 	return 0;
 }
 
@@ -327,24 +383,30 @@ static int loop(struct train *t, enum train_end *end, struct err *err)
 	report_phase(t->report, "train");
 	while (t->state.step < t->config->steps) {
 		int rc = step(t, err);
-		if (rc > 0)
+		if (rc > 0) {
 			*end = TRAIN_DIVERGED;
+			(void)collect(t, true, NULL);
+		}
 		if (rc != 0)
 			return rc < 0 ? -1 : 0;
+		if (collect(t, false, err))
+			return -1;
 		unsigned orders = report_orders(t->report);
 		bool stop = stop_signal != 0 || (orders & REPORT_STOP);
-		if (stop || due(t) || (orders & REPORT_SAVE)) {
+		if (!stop && (due(t) || (orders & REPORT_SAVE))) {
 			if (save(t, err))
 				return -1;
 			report_phase(t->report, "train");
 		}
 		if (stop) {
+			if (save_and_wait(t, err))
+				return -1;
 			*end = TRAIN_STOPPED;
 			report_bye(t->report, "stopped");
 			return 0;
 		}
 	}
-	if (save(t, err))
+	if (save_and_wait(t, err))
 		return -1;
 	*end = TRAIN_DONE;
 	report_bye(t->report, "done");
