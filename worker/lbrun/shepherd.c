@@ -76,7 +76,7 @@ static void wait_turn(struct shepherd *s, int64_t now_ms)
 
 static void refuse_to_start(struct shepherd *s)
 {
-	s->ending = (struct ending){.cause = CAUSE_ERROR, .exit_code = -1};
+	s->ending = (struct ending){.cause = CAUSE_ERROR, .exit_code = -1, .is_final = true};
 	snprintf(s->ending.text, sizeof(s->ending.text),
 		 "no valid checkpoint in %.90s: move the bad ones away to start from the beginning",
 		 s->params.checkpoint_dir);
@@ -297,6 +297,7 @@ static void last_words(struct shepherd *s)
 		.cause = s->ending.cause,
 		.exit_code = s->ending.exit_code,
 		.signal = s->ending.signal,
+		.is_final = s->ending.is_final,
 		.launches = s->launch.number,
 	};
 	int64_t deadline_ms = clock_mono_ms() + LAST_WORDS_MS;
