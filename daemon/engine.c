@@ -132,6 +132,7 @@ static struct facts gather(struct engine *e, const struct run *run)
 	f.cause = a->cause;
 	f.exit_code = a->exit_code;
 	f.blame_run = a->blame_run;
+	f.is_final = a->is_final;
 	f.submit = a->submit;
 	f.release = a->release;
 	f.signal = a->signal;
@@ -149,6 +150,7 @@ static struct facts gather(struct engine *e, const struct run *run)
 	f.exit_cause = a->exit.cause;
 	f.exit_exit_code = a->exit.exit_code;
 	f.exit_signal = a->exit.signal;
+	f.exit_final = a->exit.is_final;
 	f.exit_text = a->exit.text;
 	f.heard_ms = a->heard_ms;
 	return f;
@@ -268,6 +270,7 @@ static void write_end(struct engine *e, struct run *run, const struct decision *
 	a->cause = d->cause;
 	a->exit_code = d->exit_code;
 	a->blame_run = d->blame_run;
+	a->is_final = d->is_final;
 	snprintf(a->end_text, sizeof(a->end_text), "%s", text);
 }
 

@@ -78,6 +78,7 @@ static struct decision end_by_record(const struct facts *f)
 	d.exit_code = f->exit_exit_code;
 	d.signal = f->exit_signal;
 	d.blame_run = !scheduler_knows;
+	d.is_final = f->exit_final;
 	return d;
 }
 
@@ -137,6 +138,7 @@ static struct decision after_attempt(const struct facts *f, const struct policy 
 {
 	struct relaunch_facts r = {
 		.cause = f->cause, .exit_code = f->exit_code, .blame_run = f->blame_run,
+		.is_final = f->is_final,
 		.ever_trained = f->ever_trained, .unstarted = f->unstarted,
 		.failures = f->failures,
 	};

@@ -18,7 +18,7 @@ struct attempt {
 	struct job_ref job;
 	enum cause cause;
 	int exit_code;
-	bool blame_run;
+	bool blame_run, is_final;
 	char end_text[200];
 	int64_t launches_counted;	/* launch_end lines of this attempt that were ingested */
 	int64_t spool_offset, spool_seq;

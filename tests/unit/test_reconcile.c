@@ -166,6 +166,8 @@ static const struct {
 	  DECISION_MOVE, RUN_BACKOFF },
 	{ "an exit code that means never",
 	  { ENDED(CAUSE_ERROR), .exit_code = 42 }, DECISION_MOVE, RUN_FAILED },
+	{ "no valid checkpoint: only a person can help",
+	  { ENDED(CAUSE_ERROR), .blame_run = true, .is_final = true }, DECISION_MOVE, RUN_FAILED },
 	{ "killed", { ENDED(CAUSE_KILLED) }, DECISION_MOVE, RUN_KILLED },
 	{ "it never started, and that is its own fault",
 	  { ENDED(CAUSE_LAUNCH_FAIL), .ever_trained = false, .blame_run = true, .failures = 1 },
