@@ -17,5 +17,6 @@ int command_failed(const struct err *err);
 int command_usage(const char *text);
 
 int command_ckpt(int argc, char **argv);
+int command_convert(int argc, char **argv);
 
 #endif

@@ -70,6 +70,8 @@ static const struct key keys[] = {
 	{ "checkpoint", "async_mode", KEY_ENUM, FIELD(async_mode), 0, 0,
 	  "disabled|async|async_with_pinned_mem", "\"async\"",
 	  "written while training goes on, from a copy in memory; disabled: training waits" },
+	{ "checkpoint", "initial_load_path", KEY_STRING, FIELD(initial_load_path), 0, 0, NULL,
+	  "\"\"", "a model of Hugging Face, or a checkpoint, whose weights a new training starts with" },
 	{ "checkpoint", "interval", KEY_INT, FIELD(checkpoint_interval), 0, 1e12, NULL, "500",
 	  "steps between checkpoints; 0: only at the end" },
 	{ "checkpoint", "keep_latest_k", KEY_INT, FIELD(keep_latest_k), 0, 1e12, NULL, "10",

@@ -30,6 +30,7 @@ struct config {
 	char *dataset_path;
 	bool dataset_verify;
 	char *checkpoint_folder;
+	char *initial_load_path;
 	int async_mode;			/* enum async_mode */
 	int64_t checkpoint_interval, keep_latest_k, keep_every;
 	int64_t log_freq;

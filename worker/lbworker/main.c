@@ -31,6 +31,9 @@ static const struct command commands[] = {
 	  "text files to a shard of byte tokens, one document per file", command_prepare },
 	{ "ckpt", "ls FOLDER | verify FOLDER | diff CHECKPOINT CHECKPOINT",
 	  "list checkpoints, read every byte of them, or tell where two differ", command_ckpt },
+	{ "convert", "FROM TO [--dtype float32|bfloat16|float16]",
+	  "weights of a checkpoint, or a model of Hugging Face, to a folder that both can read",
+	  command_convert },
 	{ "version", "", "print the version", command_version },
 	{ "help", "", "print this", command_help },
 };

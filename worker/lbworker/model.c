@@ -117,21 +117,34 @@ static void name_tensors(struct model *m)
 
 /* --- life ----------------------------------------------------------------------------------- */
 
-int model_create(struct model **out, const struct model_shape *shape,
-		 const struct backend *backend, struct device *device, size_t batch, size_t seq,
-		 struct err *err)
+int model_plan(struct model **out, const struct model_shape *shape, size_t batch, size_t seq,
+	       struct err *err)
 {
 	*out = NULL;
 	if (check_shape(shape, batch, seq, err))
 		return -1;
 	struct model *m = xcalloc(1, sizeof(*m));
-	*m = (struct model){ .shape = *shape, .backend = backend, .device = device,
-			     .batch = batch, .seq = seq };
+	*m = (struct model){ .shape = *shape, .batch = batch, .seq = seq };
 	m->layer = xcalloc(shape->layers, sizeof(*m->layer));
 	m->tensor = xcalloc(shape->layers * TENSORS_PER_LAYER + TENSORS_OUTSIDE,
 			    sizeof(*m->tensor));
 	lay_out(m);
 	name_tensors(m);
+	*out = m;
+	return 0;
+}
+
+int model_create(struct model **out, const struct model_shape *shape,
+		 const struct backend *backend, struct device *device, size_t batch, size_t seq,
+		 struct err *err)
+{
+	struct model *m;
+
+	if (model_plan(out, shape, batch, seq, err))
+		return -1;
+	m = *out;
+	m->backend = backend;
+	m->device = device;
 	m->weights = backend->alloc(device, m->parameters * sizeof(float));
 	m->grads = backend->alloc(device, m->parameters * sizeof(float));
 	if (!m->weights || !m->grads)
@@ -139,21 +152,22 @@ int model_create(struct model **out, const struct model_shape *shape,
 			m->parameters, m->parameters * 2 * sizeof(float) >> 20);
 	else
 		m->activations = activations_create(m, err);
-	if (!m->activations) {
-		model_destroy(m);
-		return -1;
-	}
-	*out = m;
-	return 0;
+	if (m->activations)
+		return 0;
+	model_destroy(m);
+	*out = NULL;
+	return -1;
 }
 
 void model_destroy(struct model *m)
 {
 	if (!m)
 		return;
-	activations_destroy(m, m->activations);
-	m->backend->free(m->device, m->weights);
-	m->backend->free(m->device, m->grads);
+	if (m->backend) {
+		activations_destroy(m, m->activations);
+		m->backend->free(m->device, m->weights);
+		m->backend->free(m->device, m->grads);
+	}
 	free(m->layer);
 	free(m->tensor);
 	free(m);

@@ -67,6 +67,9 @@ struct model {
 int model_create(struct model **out, const struct model_shape *shape,
 		 const struct backend *backend, struct device *device, size_t batch, size_t seq,
 		 struct err *err);
+/* The same without device and memory: only names, places and sizes. */
+int model_plan(struct model **out, const struct model_shape *shape, size_t batch, size_t seq,
+	       struct err *err);
 void model_destroy(struct model *model);	/* NULL is fine */
 
 /* Normal with std, residual outputs (Wo, Wdown) with std/sqrt(2 layers), norms 1: Radford 2019. */

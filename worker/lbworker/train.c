@@ -19,6 +19,7 @@
 #include "common/mem.h"
 #include "worker/lbworker/checkpoint.h"
 #include "worker/lbworker/data.h"
+#include "worker/lbworker/hf.h"
 #include "worker/lbworker/model.h"
 #include "worker/lbworker/report.h"
 #include "worker/lbworker/saver.h"
@@ -162,6 +163,9 @@ static int start_or_resume(struct train *t, struct err *err)
 	if (found < 0)
 		return -1;
 	if (found == 0) {
+		if (c->initial_load_path[0] != '\0')
+			return hf_load(t->model, c->initial_load_path, err)
+				       ? err_wrap(err, "checkpoint.initial_load_path") : 0;
 		model_init_weights(t->model, (uint64_t)c->seed, c->init_std);
 		return 0;
 	}

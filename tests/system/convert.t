@@ -1,0 +1,100 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# convert.t - weights out to Hugging Face's layout and in again, to the bit.
+# B=build prove --exec sh tests/system/convert.t
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+B=${B:-build}
+[ -x "$B/lbworker" ] || {
+	echo "Bail out! $B/lbworker is not built"
+	exit 1
+}
+T=$(mktemp -d "${TMPDIR:-/tmp}/lb-convert.XXXXXX") || exit 1
+trap 'rm -rf "$T"' EXIT
+trap 'exit 130' HUP INT TERM
+unset LB_SOCKET LB_RUN LB_ATTEMPT LB_LAUNCH LB_RUN_DIR LB_CHECKPOINT_DIR LB_RESUME_FROM
+
+count=0
+ok() { # ok STATUS NAME
+	count=$((count + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $count - $2"
+	else
+		echo "not ok $count - $2"
+		[ ! -s "$T/err" ] || sed 's/^/# stderr: /' "$T/err"
+	fi
+}
+lbworker() { "$B/lbworker" "$@" >"$T/out" 2>"$T/err"; }
+refused() { # refused NAME PATTERN: status 2, one line on stderr that matches, nothing left behind
+	[ $status = 2 ] && [ "$(wc -l <"$T/err")" = 1 ] && grep -q "$2" "$T/err" &&
+		! ls -d "$T"/never* >"$T/out" 2>&1
+	ok $? "$1"
+}
+
+awk 'BEGIN { srand(3); for (i = 0; i < 20000; i++) printf "%c", 97 + int(rand() * rand() * 26) }' \
+	>"$T/text"
+lbworker prepare --out "$T/text.tokens" "$T/text"
+cat >"$T/small.toml" <<-END
+	[lr_scheduler]
+	warmup_steps = 5
+	[training]
+	dataset_path = "$T/text.tokens"
+	local_batch_size = 4
+	seq_len = 64
+	steps = 40
+	threads = 1
+	[metrics]
+	log_freq = 1
+END
+lbworker train "$T/small.toml" --job.dump_folder "$T/run"
+ok $? "a small training"
+cp "$T/out" "$T/trained.log"
+ours=$T/run/checkpoints/step-00000040
+echo '{"version":"1.0"}' >"$T/tokenizer.json"
+
+lbworker convert "$ours" "$T/exported"
+ok $? "convert writes the layout of Hugging Face"
+cmp "$ours/model.safetensors" "$T/exported/model.safetensors" >"$T/err" 2>&1
+ok $? "as float32 every bit is the same"
+cp "$T/tokenizer.json" "$T/exported"
+lbworker convert "$T/exported" "$T/brain" --dtype bfloat16
+ok $? "convert to bfloat16"
+cmp "$T/tokenizer.json" "$T/brain/tokenizer.json" >"$T/err" 2>&1
+ok $? "the tokenizer comes along"
+lbworker convert "$T/brain" "$T/wide" && lbworker convert "$T/wide" "$T/again" --dtype bfloat16 &&
+	cmp "$T/brain/model.safetensors" "$T/again/model.safetensors" >"$T/err" 2>&1
+ok $? "bfloat16 to float32 and back is the same to the bit"
+lbworker convert "$T/exported" "$T/half" --dtype float16 && lbworker convert "$T/half" "$T/wide16" &&
+	lbworker convert "$T/wide16" "$T/half2" --dtype float16 &&
+	cmp "$T/half/model.safetensors" "$T/half2/model.safetensors" >"$T/err" 2>&1
+ok $? "so is float16"
+
+lbworker train "$T/small.toml" --job.dump_folder "$T/tuned" \
+	--checkpoint.initial_load_path "$T/exported" --training.steps 1 --lr_scheduler.warmup_steps 0
+first=$(sed -n 's/^step 1\/.* loss \([0-9.]*\) .*/\1/p' "$T/out")
+last=$(sed -n 's/^step 40\/.* loss \([0-9.]*\) .*/\1/p' "$T/trained.log")
+awk "BEGIN { exit !($first < $last + 0.3) }"
+ok $? "checkpoint.initial_load_path goes on from those weights (loss $last, then $first)"
+
+lbworker convert "$ours" "$T/exported"
+status=$?
+refused "a folder that exists is not written over" "exists already"
+lbworker convert "$T/nowhere" "$T/never"
+status=$?
+refused "no such model" "nowhere"
+cp -r "$T/exported" "$T/cut"
+head -c 9000 "$T/exported/model.safetensors" >"$T/cut/model.safetensors"
+lbworker convert "$T/cut" "$T/never"
+status=$?
+refused "weights cut short" "model.safetensors"
+cp -r "$T/exported" "$T/taller"
+sed 's/"num_hidden_layers": 2/"num_hidden_layers": 3/' "$T/exported/config.json" >"$T/taller/config.json"
+lbworker convert "$T/taller" "$T/never"
+status=$?
+refused "a config that wants more than there is" "no tensor model.layers.2"
+lbworker train "$T/small.toml" --job.dump_folder "$T/never" --model.flavor bytes-4M \
+	--checkpoint.initial_load_path "$T/exported"
+status=$?
+rm -rf "$T/never"
+refused "weights of another shape" "initial_load_path"
+echo "1..$count"
