@@ -140,7 +140,10 @@ cppcheck: $(B)/gen/queries.h $(B)/gen/words.h
 	cppcheck --quiet --std=c11 --enable=warning,portability,performance --inline-suppr \
 		--suppress=missingIncludeSystem --error-exitcode=1 --cppcheck-build-dir=$(B)/lint/cppcheck \
 		-j 2 -I. -I$(B)/gen -D_GNU_SOURCE $(LINTED)
-lint: tidy cppcheck
+shellcheck:
+	shellcheck -x etc/install-deps etc/demo etc/minicluster .ci/run bench/run bench/*.sh \
+		common/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/system/*.sh tests/system/*.t
+lint: tidy cppcheck shellcheck
 
 # Everything a change must pass. The recursive calls are this same file with SAN=1.
 check: all unit
@@ -190,7 +193,7 @@ install: all man
 clean:
 	rm -rf build build-san
 
-.PHONY: all unit check check-unit check-system check-layers lint tidy cppcheck demo bench man install clean
+.PHONY: all unit check check-unit check-system check-layers lint tidy cppcheck shellcheck demo bench man install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
