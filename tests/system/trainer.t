@@ -88,8 +88,8 @@ kill_after() { # kill_after FOLDER PATTERN LOG: SIGKILL once a line matches
 	worker=$!
 	while read -r line; do
 		printf '%s\n' "$line"
-		case $line in
 		# shellcheck disable=SC2254 # a pattern is meant
+		case $line in
 		$2) kill -KILL "$worker" ; break ;;
 		esac
 	done <"$T/pipe" >"$3"
