@@ -23,7 +23,9 @@ fail() {
 	tail -n 5 "$T/err" "$T/verify"
 	exit 1
 }
-newest() { ls "$T/checkpoints" 2>/dev/null | grep -x 'step-[0-9]*' | tail -n 1; }
+entries() { find "$T/checkpoints" -mindepth 1 -maxdepth 1 -name "$1" 2>/dev/null; }
+newest() { entries 'step-*[0-9]' | sed -n 's,.*/\(step-[0-9]*\)$,\1,p' | sort | tail -n 1; }
+leftovers() { entries 'step-*.*-*' | wc -l; }
 
 awk 'BEGIN { srand(5); for (i = 0; i < 20000; i++) printf "%c", 97 + int(rand() * 26) }' >"$T/text"
 n=0
@@ -44,17 +46,23 @@ cat >"$T/config.toml" <<-END
 	keep_latest_k = 2
 END
 : >"$T/verify"
+mkfifo "$T/pipe"
 during=0 before=step-00000000
 while [ $n -lt "$kills" ]; do
 	n=$((n + 1))
-	"$B/lbworker" train "$T/config.toml" >"$T/out" 2>"$T/err" &
+	"$B/lbworker" train "$T/config.toml" >"$T/pipe" 2>"$T/err" &
 	worker=$!
-	# 20 to 180 ms: set-up takes some 10, a save some 5
-	sleep "$(awk -v seed="$n" 'BEGIN { srand(seed * 7919); print 0.02 + rand() * 0.16 }')"
+	exec 3<"$T/pipe"
+	while read -r line <&3; do
+		case $line in llama*) break ;; esac
+	done
+	# 0 to 120 ms after the set-up; a save takes some 5
+	sleep "$(awk -v seed="$n" 'BEGIN { srand(seed * 7919); print rand() * 0.12 }')"
 	kill -KILL $worker 2>/dev/null || fail "it had ended by itself"
 	wait $worker 2>/dev/null
+	exec 3<&-
 	worker=
-	ls "$T/checkpoints" | grep -q '\.\(tmp\|new\|old\)-' && during=$((during + 1))
+	[ "$(leftovers)" = 0 ] || during=$((during + 1))
 	now=$(newest)
 	[ -n "$now" ] || continue
 	"$B/lbworker" ckpt verify "$T/checkpoints" >"$T/verify" 2>&1 || fail "a checkpoint is not valid"
@@ -63,7 +71,7 @@ while [ $n -lt "$kills" ]; do
 	before=$now
 done
 "$B/lbworker" train "$T/config.toml" --training.steps 1 >"$T/out" 2>"$T/err"
-left=$(ls "$T/checkpoints" | grep -c '\.\(tmp\|new\|old\)-')
+left=$(leftovers)
 [ "$left" = 0 ] || fail "$left leftovers were not removed"
 [ "$before" != step-00000000 ] || fail "nothing was ever saved"
 echo "$kills kills, $during of them during a save: every checkpoint valid, newest $before"
