@@ -56,8 +56,8 @@ while [ $n -lt "$kills" ]; do
 	while read -r line <&3; do
 		case $line in llama*) break ;; esac
 	done
-	# 0 to 120 ms after the set-up; a save takes some 5
-	sleep "$(awk -v seed="$n" 'BEGIN { srand(seed * 7919); print rand() * 0.12 }')"
+	# 0 to 200 ms after the set-up; a save takes some 5
+	sleep "$(awk -v seed="$n" 'BEGIN { srand(seed * 7919); print rand() * 0.2 }')"
 	kill -KILL $worker 2>/dev/null || fail "it had ended by itself"
 	wait $worker 2>/dev/null
 	exec 3<&-

@@ -119,6 +119,15 @@ cmp "$T/whole/checkpoints/step-00000040/model.safetensors" \
 	"$T/one/checkpoints/step-00000040/model.safetensors" >>"$T/err" 2>&1
 ok $? "one thread gives the same bits as two"
 
+# --- other data -----------------------------------------------------------------------------------
+head -c 20000 "$T/text" | sed 's/./&\x00/g; s/\n//g' >"$T/train.bin"
+train --job.dump_folder "$T/mixed" --training.dataset_path "" --training.steps 10 \
+	--training.dataset_mix "[\"3 $T/text.tokens\", \"1 $T/train.bin\"]" >"$T/out" 2>"$T/err"
+ok $? "two sources, one of them raw uint16"
+train --job.dump_folder "$T/mixed" --training.dataset_path "" --training.steps 20 \
+	--training.dataset_mix "[\"1 $T/text.tokens\", \"1 $T/train.bin\"]" >"$T/out" 2>"$T/err"
+is "$? $(grep -c 'was trained on other data' "$T/err")" "2 1" "resuming with another mix is refused"
+
 # --- orders ---------------------------------------------------------------------------------------
 rm -f "$T/pipe"
 mkfifo "$T/pipe"

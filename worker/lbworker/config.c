@@ -62,9 +62,11 @@ static const struct key keys[] = {
 	{ "training", "threads", KEY_INT, FIELD(threads), 0, 1024, NULL, "0",
 	  "threads on the CPU; 0: all we may run on" },
 	{ "training", "dataset_path", KEY_STRING, FIELD(dataset_path), 0, 0, NULL, NULL,
-	  "a shard of lbworker prepare, or a folder of *.tokens" },
+	  "a file of tokens, a folder of *.tokens, or a pattern" },
+	{ "training", "dataset_mix", KEY_STRINGS, FIELD(dataset_mix), 0, 0, NULL, NULL,
+	  "instead of one path several, as \"WEIGHT PATH\"" },
 	{ "training", "dataset_verify", KEY_BOOL, FIELD(dataset_verify), 0, 0, NULL, "true",
-	  "compare the shards' digests at the start" },
+	  "read all data at the start: digests, tokens outside the vocabulary" },
 	{ "checkpoint", "folder", KEY_STRING, FIELD(checkpoint_folder), 0, 0, NULL,
 	  "\"checkpoints\"", "below dump_folder unless absolute" },
 	{ "checkpoint", "async_mode", KEY_ENUM, FIELD(async_mode), 0, 0,
@@ -118,9 +120,10 @@ static int check(struct config *c, const struct toml *toml, struct err *err)
 		free(text);
 		return -1;
 	}
-	if (!c->dataset_path || c->dataset_path[0] == '\0')
+	bool has_path = c->dataset_path && c->dataset_path[0] != '\0';
+	if (has_path == (c->dataset_mix.count > 0))
 		return refuse(toml, "training.dataset_path", err,
-			      "is required: a shard of lbworker prepare, or a folder of *.tokens");
+			      "is required, or training.dataset_mix, but not both");
 	if (c->warmup_steps > c->steps)
 		return refuse(toml, "lr_scheduler.warmup_steps", err,
 			      "must not exceed training.steps");

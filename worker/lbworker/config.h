@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "common/err.h"
+#include "common/keys.h"
 #include "worker/lbworker/model.h"
 #include "worker/lbworker/schedule.h"
 
@@ -28,6 +29,7 @@ struct config {
 	double max_norm;
 	int64_t seed, threads;
 	char *dataset_path;
+	struct key_strings dataset_mix;
 	bool dataset_verify;
 	char *checkpoint_folder;
 	char *initial_load_path;

@@ -29,6 +29,8 @@ static const struct command commands[] = {
 	  command_train },
 	{ "prepare", "--out FILE.tokens TEXT...",
 	  "text files to a shard of byte tokens, one document per file", command_prepare },
+	{ "prepare", "--out FILE.tokens --join [--document-start ID] TOKENS...",
+	  "token files (ours, llm.c's, raw uint16 *.bin) to one shard", command_prepare },
 	{ "ckpt", "ls FOLDER | verify FOLDER | diff CHECKPOINT CHECKPOINT",
 	  "list checkpoints, read every byte of them, or tell where two differ", command_ckpt },
 	{ "convert", "FROM TO [--dtype float32|bfloat16|float16]",
@@ -112,6 +114,26 @@ static int command_train(int argc, char **argv)
 
 /* --- the others ----------------------------------------------------------------------------- */
 
+static int join(int argc, char **argv)
+{
+	int64_t document_start = -1;
+	struct err err = { 0 };
+	uint64_t tokens, documents;
+	int first = 4;
+
+	if (argc > 6 && strcmp(argv[4], "--document-start") == 0) {
+		document_start = strtoll(argv[5], NULL, 10);
+		first = 6;
+	}
+	if (argc <= first)
+		return command_usage("prepare --out FILE.tokens --join needs token files");
+	if (data_join(argv[2], argv + first, (size_t)(argc - first), document_start, &tokens,
+		      &documents, &err))
+		return command_failed(&err);
+	printf("%s: %" PRIu64 " tokens in %" PRIu64 " documents\n", argv[2], tokens, documents);
+	return EXIT_DONE;
+}
+
 static int command_prepare(int argc, char **argv)
 {
 	struct err err = { 0 };
@@ -119,6 +141,8 @@ static int command_prepare(int argc, char **argv)
 
 	if (argc < 4 || strcmp(argv[1], "--out") != 0)
 		return command_usage("prepare needs --out FILE.tokens and at least one text file");
+	if (strcmp(argv[3], "--join") == 0)
+		return join(argc, argv);
 	if (data_prepare(argv[2], argv + 3, (size_t)(argc - 3), &tokens, &err))
 		return command_failed(&err);
 	printf("%s: %" PRIu64 " tokens in %d documents\n", argv[2], tokens, argc - 3);

@@ -89,7 +89,10 @@ static int open_device(struct train *t, struct err *err)
 static int open_data(struct train *t, struct err *err)
 {
 	const struct config *c = t->config;
-	const struct data_options options = { .path = c->dataset_path, .seq = (size_t)c->seq_len,
+	const struct data_options options = { .path = c->dataset_mix.count ? NULL : c->dataset_path,
+					      .mix = c->dataset_mix.items,
+					      .mix_count = c->dataset_mix.count,
+					      .seq = (size_t)c->seq_len,
 					      .vocab = c->model->shape.vocab,
 					      .seed = (uint64_t)c->seed,
 					      .verify = c->dataset_verify };
@@ -97,7 +100,8 @@ static int open_data(struct train *t, struct err *err)
 
 	t->data = data_open(&options, err);
 	if (!t->data)
-		return err_wrap(err, "training.dataset_path");
+		return err_wrap(err, "training.dataset_%s",
+				c->dataset_mix.count ? "mix" : "path");
 	t->tokens = xcalloc(count, sizeof(*t->tokens));
 	t->targets = xcalloc(count, sizeof(*t->targets));
 	return 0;
