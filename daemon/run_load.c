@@ -74,6 +74,7 @@ static int take_attempt(const struct ledger_attempt *row, void *arg)
 	a->launches_counted = row->started_ms > 0 && row->spool_seq > 0;
 	run->has_attempt = true;
 	snprintf(a->end_text, sizeof(a->end_text), "%s", row->text);
+	snprintf(a->nodes, sizeof(a->nodes), "%s", row->nodes);
 	if (row->started_ms > 0) {
 		if (row->state == ATTEMPT_ENDED && row->cause != CAUSE_LAUNCH_FAIL)
 			run->ever_trained = true;
