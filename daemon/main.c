@@ -135,10 +135,22 @@ static void on_news(void *arg)
 		uv_timer_start(&d->turn, on_turn, 0, 0);
 }
 
+/* What `systemctl status` shows, with a word in front that says why it is told. */
+static void notify_status(const struct daemon *d, const char *word)
+{
+	struct engine_health health;
+	char text[320];
+
+	engine_health(d->lbd.engine, &health);
+	snprintf(text, sizeof(text), "%s\nSTATUS=%lld live runs%s%s", word,
+		 (long long)health.live_runs, health.slurm_down_since_ms ? "; Slurm is away: " : "",
+		 health.slurm_down_since_ms ? health.slurm_text : "");
+	notify_systemd(text);
+}
+
 static void on_watchdog(uv_timer_t *timer)
 {
-	(void)timer;
-	notify_systemd("WATCHDOG=1");
+	notify_status(timer->data, "WATCHDOG=1");
 }
 
 static void backup_ledger(struct daemon *d)
@@ -251,7 +263,7 @@ static void open_loop(struct daemon *d)
 	uv_timer_init(&d->loop, &d->backup);
 	uv_signal_init(&d->loop, &d->sigterm);
 	uv_signal_init(&d->loop, &d->sigint);
-	d->turn.data = d->backup.data = d->sigterm.data = d->sigint.data = d;
+	d->turn.data = d->backup.data = d->watchdog.data = d->sigterm.data = d->sigint.data = d;
 }
 
 static void start_loop(struct daemon *d, int ready_fd)
@@ -265,7 +277,7 @@ static void start_loop(struct daemon *d, int ready_fd)
 	if (watchdog_ms > 0)
 		uv_timer_start(&d->watchdog, on_watchdog, (uint64_t)watchdog_ms,
 			       (uint64_t)watchdog_ms);
-	notify_systemd("READY=1\nSTATUS=serving");
+	notify_status(d, "READY=1");
 	notify_ready_fd(ready_fd);
 }
 
@@ -282,7 +294,7 @@ static int run(struct daemon *d, int ready_fd, struct err *err)
 		return -1;
 	log_info("lbd %s serves %s", LB_VERSION, d->lbd.config.home);
 	start_loop(d, ready_fd);
-	background_detach_stderr();
+	background_leave_terminal();
 	uv_run(&d->loop, UV_RUN_DEFAULT);
 	engine_destroy(d->lbd.engine);
 	if (!d->failed)
@@ -295,12 +307,13 @@ static int run(struct daemon *d, int ready_fd, struct err *err)
 
 static int fail(const struct err *err)
 {
-	fprintf(stderr, "lbd: %s\n", err->text);
+	char line[sizeof(err->text) + 8];
+
+	snprintf(line, sizeof(line), "lbd: %s", err->text);
+	background_say(line);
 	return err_exit_status(err->code);
 }
 
-/* A refusal belongs on the terminal, so the way into the background begins as late as it can: the
- * child still speaks to it until it is ready. */
 static int enter_background(const char *home, struct err *err)
 {
 	char *log_path = path_join("%s/lbd.log", home);
@@ -310,10 +323,32 @@ static int enter_background(const char *home, struct err *err)
 	return fd;
 }
 
+/* Job environments, with their secrets, pass through this process: no core files. (The leak checker
+ * of a sanitized build could not look into it either.) */
+static void forbid_core(void)
+{
+#ifndef __SANITIZE_ADDRESS__
+	prctl(PR_SET_DUMPABLE, 0);
+#endif
+}
+
+static int serve(struct daemon *d, struct options *o, struct err *err)
+{
+	int rc;
+
+	if (!o->foreground && (o->ready_fd = enter_background(o->home, err)) < 0)
+		return -1;
+	d->lbd.started_ms = clock_wall_ms();
+	d->backup_path = path_join("%s.bak", d->lbd.config.ledger_path);
+	rc = run(d, o->ready_fd, err);
+	free(d->backup_path);
+	return rc;
+}
+
 int main(int argc, char **argv)
 {
 	struct options o = { .ready_fd = -1 };
-	struct daemon d = { 0 };
+	static struct daemon d;
 	struct err err = { 0 };
 	int rc = 0;
 
@@ -322,23 +357,16 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);	/* a full quota is an error of write(2), not the end */
 	umask(027);
-	prctl(PR_SET_DUMPABLE, 0);	/* job environments may pass through: no core files */
-	if (o.home == NULL && (o.home = path_lb_home(&err)) == NULL)
-		return fail(&err);
-	if (config_load(&d.lbd.config, o.home, &err) < 0)
-		return fail(&err);
-	if (o.check_config) {
+	forbid_core();
+	if (o.home == NULL)
+		o.home = path_lb_home(&err);
+	if (o.home == NULL || config_load(&d.lbd.config, o.home, &err) < 0)
+		rc = -1;
+	else if (o.check_config)
 		keys_print(config_keys, config_key_count, &d.lbd.config, stdout);
-	} else {
-		if (!o.foreground && (o.ready_fd = enter_background(o.home, &err)) < 0)
-			return fail(&err);
-		d.lbd.started_ms = clock_wall_ms();
-		d.backup_path = path_join("%s.bak", d.lbd.config.ledger_path);
-		if (run(&d, o.ready_fd, &err) < 0)
-			rc = fail(&err);
-		free(d.backup_path);
-	}
+	else
+		rc = serve(&d, &o, &err);
 	config_clear(&d.lbd.config);
 	free(o.home);
-	return rc;
+	return rc < 0 ? fail(&err) : 0;
 }

@@ -58,7 +58,7 @@ static void test_long_path(void **state)
 
 	(void)state;
 	for (int i = 0; i < 5; i++)
-		strncat(folder, "/a-folder-with-quite-a-long-name-in-it/" + (i == 0),
+		strncat(folder, &"/a-folder-with-quite-a-long-name-in-it/"[i == 0],
 			sizeof(folder) - strlen(folder) - 1);
 	assert_int_equal(folder_make(folder, 0700, NULL), 0);
 	snprintf(path, sizeof(path), "%slbd.sock", folder);

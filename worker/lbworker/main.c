@@ -164,6 +164,10 @@ int main(int argc, char **argv)
 	const char *names[COMMANDS];
 	const char *name = argc > 1 ? argv[1] : "help";
 
+	if (strcmp(name, "--version") == 0)
+		name = "version";
+	else if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+		name = "help";
 	log_init("lbworker", LOG_LEVEL_INFO);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t i = 0; i < COMMANDS; i++) {
