@@ -295,7 +295,7 @@ static void open_ledger(struct daemon_model *d)
 void daemon_init(struct sim *sim)
 {
 	struct daemon_model *d = &sim->daemon;
-	static const int64_t busy[] = { 5, 10, 15 }, idle[] = { 30, 60, 120 },
+	static const int64_t busy[] = { 5, 15, 30 }, idle[] = { 60, 120, 240 },
 			     spool[] = { 60, 300, 600 };
 
 	*d = (struct daemon_model){ .planned_ms = INT64_MAX, .down_since_ms = sim->now_ms };

@@ -23,8 +23,10 @@ static bool is_in_ledger(struct sim *sim, const char *name)
 	return ledger_run_find(sim->daemon.ledger, name, &row, NULL) == 0;
 }
 
+/* As the handler of "submit". */
 static bool insert(struct sim *sim, const char *name)
 {
+	struct ledger *l = sim->daemon.ledger;
 	struct ledger_run row = {
 		.name = name, .owner = by, .scheduler = "slurm", .dir = name, .text = "",
 		.wanted_by = "", .wanted_reason = "", .step = -1, .target_step = -1,
@@ -32,8 +34,11 @@ static bool insert(struct sim *sim, const char *name)
 	};
 	int64_t id;
 
-	return ledger_run_insert(sim->daemon.ledger, &row, &id, NULL) == 0 &&
-	       ledger_commit(sim->daemon.ledger, NULL) == 0;
+	if (ledger_run_insert(l, &row, &id, NULL) == 0 &&
+	    engine_adopt(sim->daemon.engine, name, NULL) == 0)
+		return engine_settle(sim->daemon.engine, NULL) == 0;
+	ledger_rollback(l);
+	return false;
 }
 
 static void on_submit(struct sim *sim, void *arg, uint64_t stamp)
@@ -44,11 +49,8 @@ static void on_submit(struct sim *sim, void *arg, uint64_t stamp)
 
 	name_of(run, name);
 	/* It may have been accepted by an lbd that died before it could say so. */
-	done = sim->daemon.engine && (is_in_ledger(sim, name) || insert(sim, name));
-	if (done && !sim->daemon.is_dead)
-		done = engine_adopt(sim->daemon.engine, name, NULL) == 0;
-	if (sim->daemon.is_dead)
-		done = false;
+	done = sim->daemon.engine && (is_in_ledger(sim, name) || insert(sim, name)) &&
+	       !sim->daemon.is_dead;
 	daemon_settle(sim);
 	if (!done) {
 		sim_after(sim, TRY_AGAIN_MS, on_submit, arg, stamp);
