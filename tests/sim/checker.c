@@ -291,7 +291,8 @@ static void check_step(struct check *c, const struct fact *f)
 	if (f->a <= a->last_seq)
 		a->told = sum_of(a->told, f->a, f->b);
 	else if (is_due(c, a, f->at_ms))
-		broken(c, f->run, f->at_ms + SLACK_MS, "acknowledged progress is not in the ledger");
+		broken(c, f->run, (a->ended_ms ? a->ended_ms : f->at_ms) + SLACK_MS,
+		       "acknowledged progress is not in the ledger");
 }
 
 /* --- the end ------------------------------------------------------------------------------------------- */
