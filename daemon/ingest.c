@@ -187,6 +187,22 @@ static void on_launch_end(struct ingest *in, json_t *line)
 		     (long long)number, cause_name(cause), text[0] ? ": " : "", text);
 }
 
+/* A new checkpoint is the progress that ends a row of failures: the launch behind it may never get
+ * to say how it ended. */
+static void on_new_checkpoint(struct ingest *in, int64_t step)
+{
+	struct run *run = in->run;
+	struct err err = { 0 };
+
+	run->checkpoint_step = step;
+	engine_event(in->engine, run, "checkpoint", "lbrun", "step %lld", (long long)step);
+	if (run->failures == 0)
+		return;
+	run->failures = 0;
+	engine_wrote(in->engine, ledger_run_set_failures(in->engine->ledger, run->id, 0,
+							 run->backoff_until_ms, &err), &err);
+}
+
 static void on_checkpoint_valid(struct ingest *in, json_t *line)
 {
 	struct err err = { 0 };
@@ -199,10 +215,8 @@ static void on_checkpoint_valid(struct ingest *in, json_t *line)
 
 	engine_wrote(in->engine, ledger_checkpoint_put(in->engine->ledger, &c, &err), &err);
 	if (c.valid && c.step != in->run->checkpoint_step)	/* trainers may tell of one twice */
-		engine_event(in->engine, in->run, "checkpoint", "lbrun", "step %lld", (long long)c.step);
-	if (c.valid)
-		in->run->checkpoint_step = c.step;
-	else
+		on_new_checkpoint(in, c.step);
+	if (!c.valid)
 		engine_event(in->engine, in->run, "checkpoint_bad", "lbrun", "%s: %s", c.path, c.text);
 }
 
