@@ -102,11 +102,11 @@ static void on_trainer_ended(struct check *c, struct view *v, const struct fact 
 
 	attempt_of(v, f->attempt)->trainer_gone_ms = f->at_ms;
 	v->completed |= cause == CAUSE_COMPLETED;
-	v->bad++;
-	v->surely_bad += is_own_fault;
 	v->may_fail |= f->b >= 1000;
-	if (f->b / 100 % 10)
-		v->bad = v->surely_bad = 0;
+	if (f->b / 100 % 10 == 0) {
+		v->bad++;
+		v->surely_bad += is_own_fault;
+	}
 	/* the last attempt may begin with one failure less than allowed */
 	if (v->surely_bad > c->end->max_without_progress + c->end->in_place)
 		broken(c, f->run, f->at_ms, "more launches without progress than the budget allows");
@@ -187,9 +187,14 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 		a->job_id = f->a;
 		a->submit_time = f->b;
 		break;
+	case FACT_CHECKPOINT:
+		v->surely_bad = 0;
+		if (a->ended_ms == 0)
+			v->bad = 0;
+		break;
 	case FACT_ENDED:
 		a->ended_ms = f->at_ms;
-		v->bad += a->trainer_gone_ms == 0;
+		v->bad += a->trainer_gone_ms == 0;	/* for all that lbd can know */
 		break;
 	case FACT_MOVED:
 		on_moved(c, v, f);

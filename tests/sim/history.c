@@ -20,7 +20,7 @@ static const char *const fault_names[FAULT_COUNT] = {
 };
 
 /* What `a` and `b` of a fact are. */
-enum detail { NOTHING, JOB, CAUSE, STATE, ORDER, LAUNCH, LAUNCH_END, STEP, EXIT, ID, WHICH };
+enum detail { NOTHING, JOB, CAUSE, STATE, ORDER, LAUNCH, LAUNCH_END, STEP, EXIT, ID, WHICH, CHECKPOINT };
 
 static const struct {
 	const char *text;
@@ -49,6 +49,7 @@ static const struct {
 	[FACT_TRAINER_FROZEN] = { "trainer frozen", LAUNCH },
 	[FACT_TRAINER_THAWED] = { "trainer thawed", LAUNCH },
 	[FACT_STEP] = { "lbrun   acknowledged", STEP },
+	[FACT_CHECKPOINT] = { "trainer checkpoint", CHECKPOINT },
 	[FACT_EXITED] = { "lbrun   exit record", EXIT },
 	[FACT_DAEMON_UP] = { "lbd     starts", NOTHING },
 	[FACT_DAEMON_DOWN] = { "lbd     is gone", NOTHING },
@@ -100,6 +101,9 @@ static void print_detail(const struct fact *f, FILE *out)
 		break;
 	case ID:
 		fprintf(out, " job=%lld", (long long)f->a);
+		break;
+	case CHECKPOINT:
+		fprintf(out, " step=%lld", (long long)f->b);
 		break;
 	case WHICH:
 		fprintf(out, " %s", fault_names[f->a]);

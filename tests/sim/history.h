@@ -36,6 +36,7 @@ enum fact_kind {
 	FACT_TRAINER_FROZEN,
 	FACT_TRAINER_THAWED,
 	FACT_STEP,			/* a: seq, b: step; acknowledged */
+	FACT_CHECKPOINT,		/* b: step */
 	FACT_EXITED,			/* a: cause, b: last seq */
 	/* no run's own */
 	FACT_DAEMON_UP,

@@ -73,6 +73,7 @@ static void say_checkpoint(struct sim *sim, struct lbrun *p)
 	if (p->step <= files->checkpoint_step)
 		return;
 	files->checkpoint_step = p->step;
+	fact(sim, p, FACT_CHECKPOINT, p->launch, p->step);
 	say(sim, p, &(struct spool_record){ .kind = SPOOL_CHECKPOINT, .step = p->step });
 }
 
