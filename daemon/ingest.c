@@ -140,6 +140,21 @@ static void on_attempt_start(struct ingest *in, json_t *line)
 							in->spool->time_ms, &err), &err);
 }
 
+/* A new checkpoint is the progress that ends a row of failures: the launch behind it may never get
+ * to say how it ended. */
+static void note_progress(struct ingest *in, int64_t step)
+{
+	struct run *run = in->run;
+	struct err err = { 0 };
+
+	run->checkpoint_step = step;
+	if (run->failures == 0)
+		return;
+	run->failures = 0;
+	engine_wrote(in->engine, ledger_run_set_failures(in->engine->ledger, run->id, 0,
+							 run->backoff_until_ms, &err), &err);
+}
+
 static void on_launch_start(struct ingest *in, json_t *line)
 {
 	int64_t number = js_int(line, "number", 0), step = js_int(line, "resumed_from_step", -1);
@@ -148,6 +163,8 @@ static void on_launch_start(struct ingest *in, json_t *line)
 	engine_wrote(in->engine,
 		     ledger_launch_start(in->engine->ledger, in->run->attempt.id, number,
 					 js_int(line, "pid", 0), step, in->spool->time_ms, &err), &err);
+	if (step > in->run->checkpoint_step)	/* an attempt that was given up had gone on */
+		note_progress(in, step);
 	if (step >= 0)
 		engine_event(in->engine, in->run, "launch", "lbrun", "launch %lld, from step %lld",
 			     (long long)number, (long long)step);
@@ -203,11 +220,11 @@ static void on_checkpoint_valid(struct ingest *in, json_t *line)
 	};
 
 	engine_wrote(in->engine, ledger_checkpoint_put(in->engine->ledger, &c, &err), &err);
-	if (c.valid && c.step != in->run->checkpoint_step)	/* trainers may tell of one twice */
+	if (c.valid && c.step != in->run->checkpoint_step) {	/* trainers may tell of one twice */
+		note_progress(in, c.step);
 		engine_event(in->engine, in->run, "checkpoint", "lbrun", "step %lld", (long long)c.step);
-	if (c.valid)
-		in->run->checkpoint_step = c.step;
-	else
+	}
+	if (!c.valid)
 		engine_event(in->engine, in->run, "checkpoint_bad", "lbrun", "%s: %s", c.path, c.text);
 }
 

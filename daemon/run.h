@@ -55,7 +55,7 @@ struct run {
 	int64_t backoff_until_ms;	/* wall clock, as in the ledger */
 	int64_t failures, unstarted;
 	bool ever_trained;
-	int64_t checkpoint_step;	/* of the last valid one heard of by this process; -1 = none */
+	int64_t checkpoint_step;	/* of the last valid one heard of; -1 = none */
 
 	struct run_spec spec;
 	struct policy policy;		/* points into spec */
