@@ -44,6 +44,8 @@ cat >"$T/config.toml" <<-END
 	[checkpoint]
 	interval = 1
 	keep_latest_k = 2
+	[metrics]
+	peak_tflops = 1
 END
 : >"$T/verify"
 mkfifo "$T/pipe"
@@ -54,10 +56,10 @@ while [ $n -lt "$kills" ]; do
 	worker=$!
 	exec 3<"$T/pipe"
 	while read -r line <&3; do
-		case $line in llama*) break ;; esac
+		case $line in "a token needs"*) break ;; esac
 	done
-	# 0 to 200 ms after the set-up; a save takes some 5
-	sleep "$(awk -v seed="$n" 'BEGIN { srand(seed * 7919); print rand() * 0.2 }')"
+	# 0 to 300 ms after the set-up; a save takes 5 to 50
+	sleep "$(awk -v seed="$n" 'BEGIN { srand(seed * 7919); print rand() * 0.3 }')"
 	kill -KILL $worker 2>/dev/null || fail "it had ended by itself"
 	wait $worker 2>/dev/null
 	exec 3<&-

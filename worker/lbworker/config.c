@@ -82,6 +82,26 @@ static const struct key keys[] = {
 	  "those at multiples of it are kept for good; 0: none" },
 	{ "metrics", "log_freq", KEY_INT, FIELD(log_freq), 1, 1e12, NULL, "10",
 	  "steps between lines on the terminal (reports go out every step)" },
+	{ "metrics", "enable_tensorboard", KEY_BOOL, FIELD(enable_tensorboard), 0, 0, NULL, "false",
+	  "event files for TensorBoard" },
+	{ "metrics", "save_tb_folder", KEY_STRING, FIELD(save_tb_folder), 0, 0, NULL, "\"tb\"",
+	  "where they go, below dump_folder" },
+	{ "metrics", "peak_tflops", KEY_REAL, FIELD(peak_tflops), 0, 1e9, NULL, "0",
+	  "what MFU is a share of; 0: measured at the start" },
+	{ "validation", "enable", KEY_BOOL, FIELD(validation_enable), 0, 0, NULL, "false",
+	  "the loss on other data, now and then" },
+	{ "validation", "dataset_path", KEY_STRING, FIELD(validation_path), 0, 0, NULL, "\"\"",
+	  "that data, as training.dataset_path" },
+	{ "validation", "freq", KEY_INT, FIELD(validation_freq), 1, 1e12, NULL, "10",
+	  "steps between validations" },
+	{ "validation", "steps", KEY_INT, FIELD(validation_steps), -1, 1e12, NULL, "-1",
+	  "passes in each, always over the same samples; -1: all of the data" },
+	{ "profiling", "enable_profiling", KEY_BOOL, FIELD(enable_profiling), 0, 0, NULL, "false",
+	  "Chrome traces of single steps" },
+	{ "profiling", "profile_freq", KEY_INT, FIELD(profile_freq), 1, 1e12, NULL, "10",
+	  "steps between traces" },
+	{ "profiling", "save_traces_folder", KEY_STRING, FIELD(save_traces_folder), 0, 0, NULL,
+	  "\"profile_traces\"", "where they go, below dump_folder" },
 };
 enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
 
@@ -124,6 +144,8 @@ static int check(struct config *c, const struct toml *toml, struct err *err)
 	if (has_path == (c->dataset_mix.count > 0))
 		return refuse(toml, "training.dataset_path", err,
 			      "is required, or training.dataset_mix, but not both");
+	if (c->validation_enable && c->validation_path[0] == '\0')
+		return refuse(toml, "validation.dataset_path", err, "is required to validate");
 	if (c->warmup_steps > c->steps)
 		return refuse(toml, "lr_scheduler.warmup_steps", err,
 			      "must not exceed training.steps");

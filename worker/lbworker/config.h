@@ -36,6 +36,15 @@ struct config {
 	int async_mode;			/* enum async_mode */
 	int64_t checkpoint_interval, keep_latest_k, keep_every;
 	int64_t log_freq;
+	bool enable_tensorboard;
+	char *save_tb_folder;
+	double peak_tflops;
+	bool validation_enable;
+	char *validation_path;
+	int64_t validation_freq, validation_steps;
+	bool enable_profiling;
+	int64_t profile_freq;
+	char *save_traces_folder;
 
 	/* worked out from the above */
 	const struct model_flavor *model;

@@ -21,9 +21,11 @@
 #include "worker/lbworker/data.h"
 #include "worker/lbworker/hf.h"
 #include "worker/lbworker/model.h"
+#include "worker/lbworker/progress.h"
 #include "worker/lbworker/report.h"
 #include "worker/lbworker/saver.h"
 #include "worker/lbworker/scratch.h"
+#include "worker/lbworker/trace.h"
 
 struct train {
 	const struct config *config;
@@ -31,8 +33,11 @@ struct train {
 	struct device *device;
 	struct model *model;
 	float *m, *v;			/* moments, device */
-	struct data *data;
+	struct data *data, *validation;	/* validation may be NULL */
 	struct report *report;
+	struct progress *progress;
+	struct trace *trace;		/* of the present step, or NULL */
+	double data_s, checkpoint_s;	/* waited for, since the last step was told */
 	struct train_state state;
 	struct checkpoint_rules rules;
 	struct checkpoint_parts parts;
@@ -96,12 +101,17 @@ static int open_data(struct train *t, struct err *err)
 					      .vocab = c->model->shape.vocab,
 					      .seed = (uint64_t)c->seed,
 					      .verify = c->dataset_verify };
+	struct data_options other = options;
 	size_t count = (size_t)(c->local_batch_size * c->seq_len);
 
+	other.path = c->validation_path;
 	t->data = data_open(&options, err);
 	if (!t->data)
 		return err_wrap(err, "training.dataset_%s",
 				c->dataset_mix.count ? "mix" : "path");
+	t->validation = c->validation_enable ? data_open(&other, err) : NULL;
+	if (c->validation_enable && !t->validation)
+		return err_wrap(err, "validation.dataset_path");
 	t->tokens = xcalloc(count, sizeof(*t->tokens));
 	t->targets = xcalloc(count, sizeof(*t->targets));
 	return 0;
@@ -201,7 +211,10 @@ static int set_up(struct train *t, struct err *err)
 	       " tokens a step, %" PRId64 " steps\n",
 	       c->flavor, t->model->parameters, data_tokens(t->data),
 	       c->accumulate * c->local_batch_size * c->seq_len, c->steps);
-	return start_or_resume(t, err);
+	if (start_or_resume(t, err))
+		return -1;
+	t->progress = progress_open(c, t->model, t->report, t->state.step + 1, err);
+	return t->progress ? 0 : -1;
 }
 
 static void tear_down(struct train *t)
@@ -214,6 +227,8 @@ static void tear_down(struct train *t)
 		t->backend->close(t->device);
 	}
 	data_close(t->data);
+	data_close(t->validation);
+	progress_close(t->progress);
 	report_close(t->report);
 	free(t->tokens);
 	free(t->targets);
@@ -222,14 +237,17 @@ static void tear_down(struct train *t)
 
 /* --- a step --------------------------------------------------------------------------------- */
 
-static int load_batch(struct train *t, uint64_t first, struct err *err)
+static int load_batch(struct train *t, const struct data *data, uint64_t first, struct err *err)
 {
 	const struct config *c = t->config;
+	double start_us = trace_now();
 
 	for (int64_t i = 0; i < c->local_batch_size; i++)
-		if (data_sample(t->data, first + (uint64_t)i, t->tokens + i * c->seq_len,
+		if (data_sample(data, first + (uint64_t)i, t->tokens + i * c->seq_len,
 				t->targets + i * c->seq_len, err))
 			return -1;
+	t->data_s += (trace_now() - start_us) * 1e-6;
+	trace_span(t->trace, "data", start_us);
 	return 0;
 }
 
@@ -242,7 +260,7 @@ static int gradients(struct train *t, double *loss, struct err *err)
 
 	for (int64_t i = 0; i < c->accumulate; i++) {
 		uint64_t first = (uint64_t)(t->state.samples + i * c->local_batch_size);
-		if (load_batch(t, first, err) ||
+		if (load_batch(t, t->data, first, err) ||
 		    model_backprop(t->model, t->tokens, t->targets, 1.0f / (float)batch_tokens,
 				   i > 0, &part, err))
 			return -1;
@@ -271,14 +289,65 @@ static void update(struct train *t, double norm, double lr)
 			  model->parameters - d, &a);
 }
 
-static void tell(struct train *t, const struct report_step *s)
+/* The mean loss of the validation data; NAN when this is no step for it. */
+static int validate(struct train *t, double *loss, struct err *err)
+{
+	const struct config *c = t->config;
+	int64_t passes = c->validation_steps;
+	double sum = 0, part;
+
+	*loss = NAN;
+	if (!t->validation || (t->state.step % c->validation_freq != 0 && t->state.step != c->steps))
+		return 0;
+	report_phase(t->report, "eval");
+	if (passes < 0)
+		passes = (int64_t)(data_samples(t->validation) - 1) / c->local_batch_size + 1;
+	for (int64_t i = 0; i < passes; i++) {
+		if (load_batch(t, t->validation, (uint64_t)(i * c->local_batch_size), err) ||
+		    model_loss(t->model, t->tokens, t->targets, &part, err))
+			return err_wrap(err, "validation");
+		sum += part;
+	}
+	*loss = sum / (double)(passes * c->local_batch_size * c->seq_len);
+	report_phase(t->report, "train");
+	return 0;
+}
+
+static void begin_trace(struct train *t)
 {
 	const struct config *c = t->config;
 
-	report_step(t->report, s);
-	if (s->step % c->log_freq == 0 || s->step == 1 || s->step == c->steps)
-		printf("step %" PRId64 "/%" PRId64 " loss %.4f grad_norm %.3f lr %.3e %.0f tokens/s\n",
-		       s->step, c->steps, s->loss, s->grad_norm, s->lr, s->tokens_per_s);
+	if (!c->enable_profiling || (t->state.step + 1) % c->profile_freq != 0)
+		return;
+	t->trace = trace_begin(t->backend);
+	t->backend = t->model->backend = trace_backend(t->trace);
+}
+
+static void end_trace(struct train *t, double start_us)
+{
+	char *folder = xasprintf("%s/%s", t->config->dump_folder, t->config->save_traces_folder);
+	struct err err = { 0 };
+
+	trace_span(t->trace, "step", start_us);
+	if (t->trace) {
+		t->backend = t->model->backend = &backend_cpu;
+		if (trace_end(t->trace, folder, t->state.step, &err))
+			log_warn("trace: %s", err.text);
+		t->trace = NULL;
+	}
+	free(folder);
+}
+
+static int tell(struct train *t, struct report_step *s, struct err *err)
+{
+	s->tokens = t->state.tokens;
+	s->data_ms = t->data_s * 1e3;
+	s->checkpoint_ms = t->checkpoint_s * 1e3;
+	if (validate(t, &s->val_loss, err))
+		return -1;
+	t->data_s = t->checkpoint_s = 0;
+	progress_step(t->progress, s);
+	return 0;
 }
 
 /* One optimizer step. 1 when the loss or the gradient is not finite (weights untouched). */
@@ -288,8 +357,9 @@ static int step(struct train *t, struct err *err)
 	const struct schedule schedule = config_schedule(c);
 	struct report_step s = { .step = t->state.step + 1, .target_step = c->steps };
 	int64_t tokens = c->accumulate * c->local_batch_size * c->seq_len;
-	double start = now_s();
+	double start = now_s(), start_us = trace_now();
 
+	begin_trace(t);
 	if (gradients(t, &s.loss, err))
 		return err_wrap(err, "step %" PRId64, s.step);
 	s.grad_norm = sqrt(t->backend->sum_squares(t->device, t->model->grads,
@@ -305,11 +375,10 @@ static int step(struct train *t, struct err *err)
 	t->state.tokens += tokens;
 	t->state.samples += c->accumulate * c->local_batch_size;
 	double seconds = now_s() - start;
-	s.tokens = t->state.tokens;
+	end_trace(t, start_us);
 	s.step_ms = seconds * 1e3;
 	s.tokens_per_s = (double)tokens / seconds;
-	tell(t, &s);
-	return 0;
+	return tell(t, &s, err);
 }
 
 /* --- checkpoints and the loop --------------------------------------------------------------- */
@@ -349,6 +418,7 @@ static int make_room(struct train *t, struct err *err)
 		return 0;
 	if (collect(t, true, err))
 		return -1;
+	t->checkpoint_s += now_s() - start;
 	printf("step %" PRId64 " waited %.2f s for the checkpoint before\n", t->state.step,
 	       now_s() - start);
 	return 0;
@@ -365,7 +435,7 @@ static int save(struct train *t, struct err *err)
 		return 0;
 	}
 	report_phase(t->report, "checkpoint");
-	(void)saver_start(t->saver);
+	t->checkpoint_s += saver_start(t->saver);
 	return t->config->async_mode == ASYNC_DISABLED ? collect(t, true, err) : 0;
 }
 
