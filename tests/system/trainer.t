@@ -204,8 +204,8 @@ lr = "fast"' 'bad.toml:22: optimizer.lr'
 bad_config '[optimizer]
 name = "SGD"' 'AdamW'
 bad_config '[optimizer' 'bad.toml:21'
-for pair in training.steps=0 training.seq_len=-5 training.global_batch_size=3 model.flavor=70B \
-	training.dataset_path="$T/none" lr_scheduler.warmup_steps=100 model.name=neox; do
+for pair in training.steps=0 training.seq_len=-5 training.global_batch_size=3 model.flavor=71B \
+	training.dataset_path="$T/none" lr_scheduler.warmup_steps=100 model.name=nexo model.init_std=0; do
 	train "--$pair" >"$T/out" 2>"$T/err"
 	status=$?
 	refused "$pair" "${pair%%=*}"

@@ -22,10 +22,10 @@ static const struct key keys[] = {
 	  "free text" },
 	{ "job", "dump_folder", KEY_STRING, FIELD(dump_folder), 0, 0, NULL, "\"outputs\"",
 	  "where relative folders of this file start" },
-	{ "model", "name", KEY_ENUM, FIELD(model_name), 0, 0, "llama", "\"llama\"",
+	{ "model", "name", KEY_ENUM, FIELD(model_name), 0, 0, "llama|neox|gpt2", "\"llama\"",
 	  "family of the model" },
 	{ "model", "flavor", KEY_STRING, FIELD(flavor), 0, 0, NULL, "\"debugmodel\"",
-	  "its size: debugmodel, bytes-4M, 124M" },
+	  "its size: debugmodel, 124M, 8B ...; lbworker help lists those of each family" },
 	{ "model", "init_std", KEY_REAL, FIELD(init_std), 1e-6, 10, NULL, "0.02",
 	  "standard deviation of the first weights" },
 	{ "optimizer", "name", KEY_ENUM, FIELD(optimizer_name), 0, 0, "AdamW", "\"AdamW\"",
@@ -73,6 +73,11 @@ static const struct key keys[] = {
 	  "newest ones kept, at least 2; 0: all" },
 	{ "checkpoint", "keep_every", KEY_INT, FIELD(keep_every), 0, 1e12, NULL, "0",
 	  "those at multiples of it are kept for good; 0: none" },
+	{ "activation_checkpoint", "mode", KEY_ENUM, FIELD(recompute), 0, 0,
+	  "none|selective|full", "\"none\"",
+	  "what backward computes again to save memory; results are the same" },
+	{ "activation_checkpoint", "selective_ac_option", KEY_STRING, FIELD(recompute_option), 0, 0,
+	  NULL, "\"op\"", "\"op\": norms and activations; \"2\": every second layer, whole" },
 	{ "metrics", "log_freq", KEY_INT, FIELD(log_freq), 1, 1e12, NULL, "10",
 	  "steps between lines on the terminal (reports go out every step)" },
 };
@@ -102,11 +107,24 @@ static int check_batches(struct config *c, const struct toml *toml, struct err *
 	return 0;
 }
 
+static int check_recompute(struct config *c, const struct toml *toml, struct err *err)
+{
+	char *end;
+
+	if (strcmp(c->recompute_option, "op") == 0)
+		return 0;
+	c->recompute_every = strtol(c->recompute_option, &end, 10);
+	if (*end != '\0' || c->recompute_every < 1 || c->recompute_every > MAX_COUNT)
+		return refuse(toml, "activation_checkpoint.selective_ac_option", err,
+			      "must be \"op\" or a number of layers, like \"2\"");
+	return 0;
+}
+
 static int check(struct config *c, const struct toml *toml, struct err *err)
 {
 	const char *names;
 
-	c->model = model_flavor_find(c->flavor, &names);
+	c->model = model_flavor_find((enum model_family)c->model_name, c->flavor, &names);
 	if (!c->model) {
 		char *text = xasprintf("there is no \"%s\", allowed: %s", c->flavor, names);
 		refuse(toml, "model.flavor", err, text);
@@ -125,6 +143,8 @@ static int check(struct config *c, const struct toml *toml, struct err *err)
 	    c->decay_ratio * (double)c->steps + (double)c->warmup_steps > (double)c->steps + 0.5)
 		return refuse(toml, "lr_scheduler.decay_ratio", err,
 			      "warm-up and decay together are longer than training.steps");
+	if (check_recompute(c, toml, err))
+		return -1;
 	return check_batches(c, toml, err);
 }
 
@@ -195,10 +215,29 @@ void config_print(const struct config *c, FILE *to)
 	keys_print(keys, KEYS, c, to);
 }
 
+struct model_options config_model_options(const struct config *c)
+{
+	struct model_options o = { .batch = (size_t)c->local_batch_size,
+				   .seq = (size_t)c->seq_len,
+				   .recompute = (enum model_recompute)c->recompute };
+
+	if (o.recompute == RECOMPUTE_SELECTIVE && c->recompute_every > 0) {
+		o.recompute = RECOMPUTE_FULL;
+		o.every = (size_t)c->recompute_every;
+	}
+	return o;
+}
+
 struct schedule config_schedule(const struct config *c)
 {
 	return (struct schedule){ .peak = c->lr, .warmup_steps = c->warmup_steps,
 				  .steps = c->steps, .decay_ratio = c->decay_ratio,
 				  .decay = (enum schedule_decay)c->decay_type,
 				  .min_factor = c->min_lr_factor };
+}
+
+struct optimizer config_optimizer(const struct config *c)
+{
+	return (struct optimizer){ .beta1 = c->beta1, .beta2 = c->beta2, .eps = c->eps,
+				   .weight_decay = c->weight_decay, .max_norm = c->max_norm };
 }

@@ -9,6 +9,7 @@
 
 #include "common/err.h"
 #include "worker/lbworker/model.h"
+#include "worker/lbworker/optimizer.h"
 #include "worker/lbworker/schedule.h"
 
 struct config {
@@ -28,11 +29,14 @@ struct config {
 	char *dataset_path;
 	bool dataset_verify;
 	char *checkpoint_folder;
+	int recompute;
+	char *recompute_option;
 	int64_t checkpoint_interval, keep_latest_k, keep_every;
 	int64_t log_freq;
 
 	/* worked out from the above */
 	const struct model_flavor *model;
+	int64_t recompute_every;	/* layers; 0: by operation */
 	int64_t accumulate;		/* micro-batches in a step */
 	char *checkpoint_path;		/* LB_CHECKPOINT_DIR, or dump_folder/folder */
 	char digest[33];		/* of the effective values */
@@ -47,6 +51,8 @@ void config_clear(struct config *config);
 /* The effective values as TOML. */
 void config_print(const struct config *config, FILE *to);
 
+struct model_options config_model_options(const struct config *config);
 struct schedule config_schedule(const struct config *config);
+struct optimizer config_optimizer(const struct config *config);
 
 #endif

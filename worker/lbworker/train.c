@@ -100,9 +100,9 @@ static int open_data(struct train *t, struct err *err)
 static int make_model(struct train *t, struct err *err)
 {
 	const struct config *c = t->config;
+	const struct model_options options = config_model_options(c);
 
-	if (model_create(&t->model, &c->model->shape, t->backend, t->device,
-			 (size_t)c->local_batch_size, (size_t)c->seq_len, err))
+	if (model_create(&t->model, &c->model->shape, t->backend, t->device, &options, err))
 		return -1;
 	size_t bytes = t->model->parameters * sizeof(float);
 	t->m = t->backend->alloc(t->device, bytes);
@@ -180,9 +180,9 @@ static int set_up(struct train *t, struct err *err)
 	if (open_device(t, err) || open_data(t, err) || make_model(t, err))
 		return -1;
 	printf("%s\n", t->backend->describe(t->device));
-	printf("llama %s: %zu parameters; %" PRIu64 " tokens of data, %" PRId64
+	printf("%s %s: %zu parameters; %" PRIu64 " tokens of data, %" PRId64
 	       " tokens a step, %" PRId64 " steps\n",
-	       c->flavor, t->model->parameters, data_tokens(t->data),
+	       model_family_name(c->model->shape.family), c->flavor, t->model->parameters, data_tokens(t->data),
 	       c->accumulate * c->local_batch_size * c->seq_len, c->steps);
 	return start_or_resume(t, err);
 }
@@ -234,25 +234,6 @@ static int gradients(struct train *t, double *loss, struct err *err)
 	return 0;
 }
 
-static void update(struct train *t, double norm, double lr)
-{
-	const struct config *c = t->config;
-	struct model *model = t->model;
-	bool clip = c->max_norm > 0 && norm > c->max_norm;
-	struct adamw a = {
-		.lr = (float)lr, .beta1 = (float)c->beta1, .beta2 = (float)c->beta2,
-		.eps = (float)c->eps, .weight_decay = (float)c->weight_decay,
-		.grad_scale = clip ? (float)(c->max_norm / norm) : 1.0f,
-		.step = t->state.step + 1,
-	};
-	size_t d = model->decayed;
-
-	t->backend->adamw(t->device, model->weights, t->m, t->v, model->grads, d, &a);
-	a.weight_decay = 0;
-	t->backend->adamw(t->device, model->weights + d, t->m + d, t->v + d, model->grads + d,
-			  model->parameters - d, &a);
-}
-
 static void tell(struct train *t, const struct report_step *s)
 {
 	const struct config *c = t->config;
@@ -268,6 +249,7 @@ static int step(struct train *t, struct err *err)
 {
 	const struct config *c = t->config;
 	const struct schedule schedule = config_schedule(c);
+	const struct optimizer optimizer = config_optimizer(c);
 	struct report_step s = { .step = t->state.step + 1, .target_step = c->steps };
 	int64_t tokens = c->accumulate * c->local_batch_size * c->seq_len;
 	double start = now_s();
@@ -282,7 +264,9 @@ static int step(struct train *t, struct err *err)
 		return 1;
 	}
 	s.lr = schedule_lr(&schedule, s.step);
-	update(t, s.grad_norm, s.lr);
+	optimizer_update(&optimizer, t->model, t->m, t->v,
+			 &(struct optimizer_step){ .lr = s.lr, .norm = s.grad_norm,
+						   .update = t->state.step + 1 });
 	t->state.step++;
 	t->state.tokens += tokens;
 	t->state.samples += c->accumulate * c->local_batch_size;
