@@ -120,7 +120,7 @@ int attempt_params_write(const char *folder, const struct attempt_params *p, str
 	js_set_int(o, "in_place", p->in_place);
 	js_set_int(o, "kill_grace_ms", p->kill_grace_ms);
 	json_object_set_new(o, "never_on_exit_codes", codes);
-	return write_file(o, folder, "attempt.json", file_write_atomic, err);
+	return write_file(o, folder, "attempt.json", file_write_visible, err);
 }
 
 static char *take_bytes(const json_t *o, const char *key)
@@ -261,6 +261,7 @@ int attempt_exit_write(const char *folder, const struct attempt_exit *e, struct 
 
 	js_set_str(o, "cause", cause_name(e->cause));
 	js_set_int(o, "exit_code", e->exit_code < 0 ? JS_NONE : e->exit_code);
+	js_set_bool(o, "final", e->is_final);
 	js_set_int(o, "signal", e->signal == 0 ? JS_NONE : e->signal);
 	js_set_int(o, "launches", e->launches);
 	js_set_int(o, "last_seq", e->last_seq);
@@ -274,6 +275,7 @@ static int fill_exit(const json_t *o, void *out, struct err *err)
 	struct attempt_exit *e = out;
 
 	e->exit_code = (int)js_int(o, "exit_code", -1);
+	e->is_final = js_bool(o, "final", false);
 	e->signal = (int)js_int(o, "signal", 0);
 	e->launches = js_int(o, "launches", 0);
 	e->last_seq = js_int(o, "last_seq", 0);

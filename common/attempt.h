@@ -53,6 +53,7 @@ struct attempt_exit {
 	enum cause cause;
 	int exit_code;		/* -1 = none */
 	int signal;		/* 0 = none */
+	bool is_final;		/* a relaunch would meet the same: only a person can help */
 	int64_t launches;
 	int64_t last_seq;	/* lines in the spool */
 	int64_t time_ms;

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int log_fd = -1;
+static int terminal = -1;	/* the stderr of whoever started us, until we are ready */
 
 /* The parent's end: a newline means ready; without one the child has died and said why. */
 static void wait_for_child(int ready, pid_t child, const char *log_path)
@@ -25,7 +25,7 @@ static void wait_for_child(int ready, pid_t child, const char *log_path)
 
 int background_enter(const char *log_path, struct err *err)
 {
-	int ready[2], null;
+	int ready[2], null, log_fd;
 	pid_t child;
 
 	log_fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
@@ -43,6 +43,9 @@ int background_enter(const char *log_path, struct err *err)
 	}
 	close(ready[0]);
 	setsid();
+	terminal = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	dup2(log_fd, STDERR_FILENO);
+	close(log_fd);
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	if (null >= 0) {
 		dup2(null, STDIN_FILENO);
@@ -52,8 +55,16 @@ int background_enter(const char *log_path, struct err *err)
 	return ready[1];
 }
 
-void background_detach_stderr(void)
+void background_say(const char *line)
 {
-	if (log_fd >= 0)
-		dup2(log_fd, STDERR_FILENO);
+	fprintf(stderr, "%s\n", line);
+	if (terminal >= 0)
+		dprintf(terminal, "%s\n", line);
+}
+
+void background_leave_terminal(void)
+{
+	if (terminal >= 0)
+		close(terminal);
+	terminal = -1;
 }

@@ -5,12 +5,15 @@
 
 #include "common/err.h"
 
-/* Forks. The child gets a session of its own, no terminal, and stderr in log_path; it goes on and
- * tells its readiness on the returned descriptor (notify_ready_fd). The parent waits for that and
- * exits: 0, or the child's own status when it failed (it has then said why on the terminal). */
+/* Forks. The child gets a session of its own and logs to log_path; it goes on and tells its readiness
+ * on the returned descriptor (notify_ready_fd). The parent waits for that and exits: 0, or the
+ * child's own status when it failed. */
 int background_enter(const char *log_path, struct err *err);
 
-/* In the child, once ready: from now on stderr is the log. */
-void background_detach_stderr(void);
+/* Why lbd cannot start: to the terminal it was started from, and to the log. */
+void background_say(const char *line);
+
+/* Once ready: the terminal is left alone from now on. */
+void background_leave_terminal(void);
 
 #endif

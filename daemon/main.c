@@ -135,10 +135,22 @@ static void on_news(void *arg)
 		uv_timer_start(&d->turn, on_turn, 0, 0);
 }
 
+/* What `systemctl status` shows, with a word in front that says why it is told. */
+static void notify_status(const struct daemon *d, const char *word)
+{
+	struct engine_health health;
+	char text[320];
+
+	engine_health(d->lbd.engine, &health);
+	snprintf(text, sizeof(text), "%s\nSTATUS=%lld live runs%s%s", word,
+		 (long long)health.live_runs, health.slurm_down_since_ms ? "; Slurm is away: " : "",
+		 health.slurm_down_since_ms ? health.slurm_text : "");
+	notify_systemd(text);
+}
+
 static void on_watchdog(uv_timer_t *timer)
 {
-	(void)timer;
-	notify_systemd("WATCHDOG=1");
+	notify_status(timer->data, "WATCHDOG=1");
 }
 
 static void backup_ledger(struct daemon *d)
@@ -208,13 +220,13 @@ static int open_home(const struct config *config, struct err *err)
 
 static int open_schedulers(struct daemon *d, struct err *err)
 {
-	char *helper = path_sibling("lbd-slurm", err);
+	char *helper = path_sibling("lbd-slurm", NULL);	/* not built where there is no libslurm */
 	char *folder = path_join("%s/local", d->lbd.config.home);
 	int rc = -1;
 
-	if (helper && folder_make(folder, 0700, err) == 0 &&
+	if (folder_make(folder, 0700, err) == 0 &&
 	    folder_make(d->lbd.config.runs_folder, 0750, err) == 0) {
-		if (scheduler_slurm_available(helper))
+		if (helper && scheduler_slurm_available(helper))
 			d->lbd.slurm = scheduler_slurm_create(&d->loop, helper,
 							      d->lbd.config.deadline_ms);
 		else
@@ -251,7 +263,7 @@ static void open_loop(struct daemon *d)
 	uv_timer_init(&d->loop, &d->backup);
 	uv_signal_init(&d->loop, &d->sigterm);
 	uv_signal_init(&d->loop, &d->sigint);
-	d->turn.data = d->backup.data = d->sigterm.data = d->sigint.data = d;
+	d->turn.data = d->backup.data = d->watchdog.data = d->sigterm.data = d->sigint.data = d;
 }
 
 static void start_loop(struct daemon *d, int ready_fd)
@@ -265,7 +277,7 @@ static void start_loop(struct daemon *d, int ready_fd)
 	if (watchdog_ms > 0)
 		uv_timer_start(&d->watchdog, on_watchdog, (uint64_t)watchdog_ms,
 			       (uint64_t)watchdog_ms);
-	notify_systemd("READY=1\nSTATUS=serving");
+	notify_status(d, "READY=1");
 	notify_ready_fd(ready_fd);
 }
 
@@ -282,7 +294,7 @@ static int run(struct daemon *d, int ready_fd, struct err *err)
 		return -1;
 	log_info("lbd %s serves %s", LB_VERSION, d->lbd.config.home);
 	start_loop(d, ready_fd);
-	background_detach_stderr();
+	background_leave_terminal();
 	uv_run(&d->loop, UV_RUN_DEFAULT);
 	engine_destroy(d->lbd.engine);
 	if (!d->failed)
@@ -295,12 +307,13 @@ static int run(struct daemon *d, int ready_fd, struct err *err)
 
 static int fail(const struct err *err)
 {
-	fprintf(stderr, "lbd: %s\n", err->text);
+	char line[sizeof(err->text) + 8];
+
+	snprintf(line, sizeof(line), "lbd: %s", err->text);
+	background_say(line);
 	return err_exit_status(err->code);
 }
 
-/* A refusal belongs on the terminal, so the way into the background begins as late as it can: the
- * child still speaks to it until it is ready. */
 static int enter_background(const char *home, struct err *err)
 {
 	char *log_path = path_join("%s/lbd.log", home);

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-/* "READY=1\nSTATUS=…", "WATCHDOG=1", "STOPPING=1"; without $NOTIFY_SOCKET nothing happens. */
+/* "READY=1\nSTATUS=…", "WATCHDOG=1\nSTATUS=…", "STOPPING=1"; without $NOTIFY_SOCKET nothing happens. */
 void notify_systemd(const char *state);
 
 /* How often systemd wants to hear WATCHDOG=1: half of $WATCHDOG_USEC; 0 = never. */

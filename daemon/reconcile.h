@@ -74,6 +74,7 @@ struct facts {
 	enum cause cause;		/* once ended */
 	int exit_code;
 	bool blame_run;			/* ended by lbrun's own word, not the scheduler's */
+	bool is_final;			/* and that word is that only a person can help */
 
 	/* what this process asked for, and since when it watches (monotonic ms) */
 	struct call submit, release, signal, cancel;
@@ -91,6 +92,7 @@ struct facts {
 	bool exited;			/* lbrun's exit record is there, its spool read to the end */
 	enum cause exit_cause;
 	int exit_exit_code, exit_signal;
+	bool exit_final;
 	const char *exit_text;
 	int64_t heard_ms;		/* last growth of the spool */
 };
@@ -118,7 +120,7 @@ struct decision {
 	enum run_state to;
 	enum cause cause;
 	int exit_code, signal;		/* -1 and 0: none */
-	bool blame_run;			/* END: by lbrun's own word */
+	bool blame_run, is_final;	/* END: by lbrun's own word; only a person can help */
 	int64_t backoff_ms;		/* MOVE to backoff */
 	const char *text;		/* points into facts, or is a constant */
 };

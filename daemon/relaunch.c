@@ -58,6 +58,8 @@ static bool never_again(const struct policy *policy, int exit_code)
 static struct relaunch relaunch_counted(const struct relaunch_facts *f,
 					const struct policy *policy, const char *text)
 {
+	if (f->is_final)
+		return (struct relaunch){ RUN_FAILED, 0, "a relaunch would meet the same" };
 	if (f->exit_code >= 0 && never_again(policy, f->exit_code))
 		return (struct relaunch){ RUN_FAILED, 0,
 			"the exit status is listed in restart.never_on_exit_codes" };

@@ -14,6 +14,7 @@ struct relaunch_facts {
 	enum cause cause;
 	int exit_code;		/* -1 = none */
 	bool blame_run;		/* lbrun's own word: a launch_fail is then the run's fault, not the node's */
+	bool is_final;		/* lbrun's word, too: only a person can help */
 	bool ever_trained;	/* some launch of the run got past its start */
 	int64_t unstarted;	/* newest attempts in a row that never started */
 	int64_t failures;	/* launches without progress in a row, this one included */

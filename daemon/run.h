@@ -18,7 +18,7 @@ struct attempt {
 	struct job_ref job;
 	enum cause cause;
 	int exit_code;
-	bool blame_run;
+	bool blame_run, is_final;
 	char end_text[200];
 	int64_t launches_counted;	/* launch_end lines of this attempt that were ingested */
 	int64_t spool_offset, spool_seq;
@@ -36,6 +36,7 @@ struct attempt {
 	struct attempt_exit exit;	/* valid if exited */
 	int64_t exit_seen_ms;
 	bool drained;			/* the spool was read to its end, as far as it shows here */
+	bool has_more;			/* it holds more than one turn may take */
 	int64_t heard_ms;
 	int64_t bad_lines;
 };

@@ -108,6 +108,8 @@ import os, sys, time
 os.write(1, b"one\ntwo")
 os.write(2, b"oops\n")
 time.sleep(0.3)	# an unfinished line is shown meanwhile
+os.write(2, b"late\n")	# must not continue it
+time.sleep(0.1)
 os.write(1, b" three\n\xff\x00\xc3\n")
 os.write(1, b"x" * 20000 + b"\n")
 os.write(1, "\u20ac".encode() * 5000 + b"\n")
@@ -116,6 +118,7 @@ END
 attempt 1 "[\"python3\",\"$T/noise.py\"]"
 run
 is "$(grep -avc '^\[n1:0\] ' "$F/out.log")" 0 "every line of the output has its prefix"
+is "$(grep -ac '^\[n1:0\] late$' "$F/out.log")" 1 "stdout and stderr do not share a line"
 is "$(sed 's/^\[n1:0\] //' "$F/out.log" | grep -ac 'x\{20000\}')" 1 "a long line stays one line"
 is "$(grep -ac "$(printf '\342\202\254%.0s' $(seq 50))" "$F/out.log")" 1 "no character is cut in two"
 
@@ -126,14 +129,14 @@ peak=0
 while [ ! -e "$F/exit.json" ] && kill -0 $lbrun_pid 2>/dev/null; do
 	p=$(sed -n 's/.*"pid":\([0-9]*\).*/\1/p' "$F/claim" 2>/dev/null)
 	rss=$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' "/proc/${p:-0}/status" 2>/dev/null)
-	[ "${rss:-0}" -le $peak ] || peak=$rss
+	[ "${rss:-0}" -le "$peak" ] || peak=$rss
 done
 wait $lbrun_pid
 is "$(grep -c '^\[n1:0\] 0123456789012345678901234567890123456789$' "$F/out.log")" 2439024 \
 	"100 MB of output arrive"
 diag "peak RSS $peak kB"
 if nm "$B/lbrun" 2>/dev/null | grep -q __asan_init; then limit=200000; else limit=5120; fi
-ok "lbrun does not grow with them" [ $peak -gt 0 -a $peak -le $limit ]
+ok "lbrun does not grow with them" [ "$peak" -gt 0 -a "$peak" -le "$limit" ]
 
 # --- relaunch in place -----------------------------------------------------------------------
 fresh
@@ -212,6 +215,7 @@ start
 wait_for '[ -s "$T/seen" ]' 10
 mkdir -p "$R/attempts/2"
 echo '{}' >"$R/attempts/2/claim"
+wait_for '[ -e "$F/exit.json" ]' 10 || kill -KILL $lbrun_pid
 wait $lbrun_pid
 like "$(cat "$F/exit.json")" '"lost".*fenced: attempt 2' "a newer claim ends a running attempt"
 ok "with all its processes" nobody
@@ -278,6 +282,7 @@ attempt 1 "[\"sh\",\"-c\",\"echo up >$T/seen; sleep 300\"]" 5 1000
 start
 wait_for '[ -s "$T/seen" ]' 10
 order stop
+wait_for '[ -e "$F/exit.json" ]' 10 || kill -KILL $lbrun_pid
 wait $lbrun_pid
 like "$(cat "$F/exit.json")" '"killed".*stop ordered' "an order without a signal is found"
 
@@ -303,6 +308,19 @@ wait_for '[ -s "$T/seen" ]' 10
 kill -USR1 $lbrun_pid
 wait $lbrun_pid
 is "$(field cause) $(field exit_code)" "timeout 0" "a warning ends it, which is no completion"
+
+fresh
+cat >"$T/nested.sh" <<'END'
+sh -c 'sh -c "trap \"sleep 0.5; echo asked; exit\" TERM; echo up >$0; while :; do sleep 0.1; done" "$0"; :' "$1"
+:
+END
+attempt 1 "[\"sh\",\"$T/nested.sh\",\"$T/seen\"]" 0 2000
+start
+wait_for '[ -s "$T/seen" ]' 10
+order kill
+kill -TERM $lbrun_pid
+wait $lbrun_pid
+like "$(cat "$F/out.log")" '^\[n1:0\] asked$' "a trainer behind two shells is asked, too"
 
 # kill -9 of either half of lbrun
 for half in guard shepherd; do
@@ -332,7 +350,7 @@ def ask(line):
     s.sendall(line + b"\n")
     return json.loads(f.readline())
 def check(what, condition):
-    print("yes" if condition else "NO", what)
+    print("yes" if condition else "NO", what, flush=True)
 good = b'{"type":"step","step":1,"loss":2.5}'
 check("good", ask(good)["type"] == "ack")
 for line in (b"garbage", b"{", b"\xff\xfe", b"\x00", b'{"type":"step"}', b'{"type":"step","step":1e999}',
@@ -374,7 +392,12 @@ while deaf is None:
 s.close()
 s, f = talk()
 check("one that never reads harms nobody", ask(good)["type"] == "ack")
-s.sendall(b'{"type":"step","step":7}\n{"type":"bye","status":"done"}\n')
+s.close()
+s, f = talk()
+# Far more than is read at a time, and the end at once.
+s.sendall((b'{"type":"step","step":8,"text":"' + b"x" * 1000 + b'"}\n') * 150 +
+          b'{"type":"step","step":7}\n{"type":"bye","status":"done"}\n')
+os._exit(0)
 END
 attempt 1 "[\"python3\",\"$T/garbage.py\"]"
 run
@@ -435,6 +458,37 @@ run
 like "$(spool checkpoint_valid '"step":5')" '"valid":true' "a checkpoint that is told is looked at"
 like "$(spool checkpoint_valid '"step":6')" '"valid":false' "and not believed"
 
+# lbd is told that the spool grew.
+fresh
+cat >"$T/lbd.py" <<'END'
+import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen()
+print("up", flush=True)
+s.settimeout(20)
+c, _ = s.accept()
+sys.stdout.write(c.makefile().readline())
+END
+python3 "$T/lbd.py" "$T/lbd.sock" >"$T/poked" &
+lbd_py=$!
+wait_for '[ -s "$T/poked" ]' 10
+attempt 1 '["true"]'
+sed "s|\"lbd_socket\":null|\"lbd_socket\":\"$T/lbd.sock\"|" "$F/attempt.json" >"$T/x" && mv "$T/x" "$F/attempt.json"
+run
+wait $lbd_py
+is "$(sed 1d "$T/poked" | json args.run)" r1 "lbd is poked"
+
+# An older attempt that left no record and may live on another host is given a moment, not for ever.
+fresh
+attempt 2 '["true"]'
+mkdir -p "$R/attempts/1"
+printf '{"version":1,"token":"%032d","host":"elsewhere","boot_id":"x","pid":1}' 1 >"$R/attempts/1/claim"
+began=$(now_ms)
+exits 0 "an older attempt that may live" run
+took=$(($(now_ms) - began))
+ok "is waited for, but not for ever" [ $took -ge 4900 -a $took -le 9000 ]
+
 # A folder too deep for a socket's address.
 fresh
 deep=$R/attempts/1/$(printf 'd%.0s' $(seq 100))
@@ -458,11 +512,13 @@ for step in range(400):
         acks += 1
     except ValueError:
         errors += 1
-open("$T/seen", "w").write("%d %d" % (acks > 0, errors > 0))
+open("$T/seen", "w").write("%d %d" % (acks, errors))
 END
 attempt 1 "[\"python3\",\"$T/full.py\"]"
 sh -c 'ulimit -f 16; exec "$@"' sh env SLURMD_NODENAME=n1 "$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1
-is "$(cat "$T/seen")" "1 1" "a spool that cannot grow: lines are refused, the trainer runs on"
+read -r acks errors <"$T/seen"
+ok "a spool that cannot grow: lines are refused, the trainer runs on" [ "$acks" -gt 0 -a "$errors" -gt 0 ]
+is "$(grep -c '"from":"trainer"' "$F/spool.jsonl")" "$acks" "what was acknowledged is there, and no more"
 ok "what is there is whole" python3 "$T/whole.py" "$F/spool.jsonl"
 is "$(field cause)" completed "and the exit record is written"
 

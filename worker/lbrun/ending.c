@@ -34,7 +34,8 @@ static void describe(int wait_status, char *out, size_t size)
 {
 	if (WIFSIGNALED(wait_status)) {
 		snprintf(out, size, "killed by signal %d (SIG%s)%s", WTERMSIG(wait_status),
-			 signal_word(WTERMSIG(wait_status)), WCOREDUMP(wait_status) ? ", core dumped" : "");
+			 signal_word(WTERMSIG(wait_status)),
+			 WCOREDUMP(wait_status) ? ", core dumped" : "");
 	} else {
 		snprintf(out, size, "exit status %d", WEXITSTATUS(wait_status));
 	}

@@ -21,6 +21,7 @@ struct ending {
 	enum cause cause;
 	int exit_code;		/* -1 = none */
 	int signal;		/* 0 = none */
+	bool is_final;		/* a relaunch would meet the same */
 	char text[200];		/* one line for people */
 };
 

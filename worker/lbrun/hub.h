@@ -31,7 +31,7 @@ struct hub_conn {
 
 struct hub {
 	int fd;				/* listening; -1 = no socket could be made */
-	bool is_paused;			/* no descriptors left: no new connections for a while */
+	bool is_paused;			/* no descriptors left: nobody is let in for now */
 	char *path;			/* what trainers connect to */
 	char *private_folder;		/* made for the socket, removed with it; NULL = none */
 	struct hub_conn conns[HUB_MAX_CONNECTIONS];

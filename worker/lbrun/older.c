@@ -14,7 +14,7 @@
 
 void claim_of_this_process(struct attempt_claim *claim, const char *token)
 {
-	const char *job = getenv("SLURM_JOB_ID");
+	const char *slurm = getenv("SLURM_JOB_ID"), *job = slurm ? slurm : getenv("LB_JOB_ID");
 	const char *restarts = getenv("SLURM_RESTART_COUNT");
 	char *boot_id = file_read("/proc/sys/kernel/random/boot_id", 64, NULL, NULL);
 

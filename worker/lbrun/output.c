@@ -212,9 +212,11 @@ int64_t output_next_ms(const struct output *o)
 	for (int i = 0; i < OUTPUT_STREAMS; i++) {
 		const struct output_stream *s = &o->streams[i];
 
+		int64_t due_ms = s->since_ms + OUTPUT_IDLE_MS;
+
 		/* Up to three bytes may stay: an unfinished character, not worth waking up for. */
-		if (s->fd >= 0 && !o->is_blocked && s->len > 3 && s->since_ms + OUTPUT_IDLE_MS < next)
-			next = s->since_ms + OUTPUT_IDLE_MS;
+		if (s->fd >= 0 && !o->is_blocked && s->len > 3 && due_ms < next)
+			next = due_ms;
 	}
 	return next;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Slurm may leave orphans behind on the nodes of a step (proctrack/linuxproc), and lbrun on the
- * batch host cannot reach them. It holds no claim and writes no record: the attempt's lbrun does. */
+ * batch host cannot reach them. No claim and no record here: those are the attempt's lbrun's. */
 #include "worker/lbrun/rank.h"
 
 #include <poll.h>

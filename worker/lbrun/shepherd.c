@@ -76,7 +76,7 @@ static void wait_turn(struct shepherd *s, int64_t now_ms)
 
 static void refuse_to_start(struct shepherd *s)
 {
-	s->ending = (struct ending){.cause = CAUSE_ERROR, .exit_code = -1};
+	s->ending = (struct ending){.cause = CAUSE_ERROR, .exit_code = -1, .is_final = true};
 	snprintf(s->ending.text, sizeof(s->ending.text),
 		 "no valid checkpoint in %.90s: move the bad ones away to start from the beginning",
 		 s->params.checkpoint_dir);
@@ -105,6 +105,7 @@ static void search_phase(struct shepherd *s, int64_t now_ms)
 static void run_turn(struct shepherd *s, int64_t now_ms)
 {
 	if (s->launch.has_ended) {
+		s->launch.ended_ms = now_ms;
 		enter(s, PHASE_CLEAR, now_ms);
 	} else if (now_ms >= s->phase_ms) {	/* launch_kill was not enough */
 		descendants_signal(SIGKILL);
@@ -112,11 +113,19 @@ static void run_turn(struct shepherd *s, int64_t now_ms)
 	}
 }
 
+/* A shell in front of a trainer dies of the SIGTERM that the trainer itself may still obey. */
+static bool has_grace_left(const struct shepherd *s, int64_t now_ms)
+{
+	return s->launch.is_open && s->stop.done[STEP_TERM] && !s->stop.done[STEP_KILL] &&
+	       now_ms < s->stop.due_ms[STEP_KILL] &&
+	       now_ms < s->launch.ended_ms + s->params.kill_grace_ms;
+}
+
 static void clear_turn(struct shepherd *s, int64_t now_ms)
 {
 	bool progress = false;
 
-	if (descendants_signal(SIGKILL) > 0) {
+	if (descendants_signal(has_grace_left(s, now_ms) ? 0 : SIGKILL) > 0) {
 		s->phase_ms = now_ms + CLEAR_EVERY_MS;
 		return;
 	}
@@ -288,6 +297,7 @@ static void last_words(struct shepherd *s)
 		.cause = s->ending.cause,
 		.exit_code = s->ending.exit_code,
 		.signal = s->ending.signal,
+		.is_final = s->ending.is_final,
 		.launches = s->launch.number,
 	};
 	int64_t deadline_ms = clock_mono_ms() + LAST_WORDS_MS;

@@ -8,7 +8,8 @@
  *   WAIT    an older attempt may still be alive: give it a moment
  *   SEARCH  which checkpoint to start from
  *   RUN     the trainer runs
- *   CLEAR   it ended: SIGKILL to whatever it left, until nothing is left
+ *   CLEAR   it ended: SIGKILL to whatever it left, until nothing is left; what was just sent
+ *           SIGTERM has the rest of its grace first
  *   PAUSE   before it is started again
  * A request to stop leads from every phase to CLEAR and OVER. */
 #ifndef LBRUN_SHEPHERD_H
@@ -33,7 +34,8 @@ struct launch {
 	int64_t number;			/* 0 = none yet */
 	bool is_open;			/* started, its end not recorded yet */
 	pid_t pid;
-	bool has_ended;
+	bool has_ended;			/* its first process */
+	int64_t ended_ms;
 	int wait_status;
 	bool said_stopped;
 	int64_t step_at_start;		/* newest checkpoint by size; -1 = none */
@@ -49,7 +51,7 @@ struct shepherd {
 	int signal_fd;
 
 	enum phase phase;
-	int64_t phase_ms;		/* when the phase has something to do; INT64_MAX = on news */
+	int64_t phase_ms;		/* when the phase is due; INT64_MAX = on news */
 	int64_t wait_until_ms;		/* end of WAIT at the latest */
 	int64_t look_ms;		/* next look at claims and orders */
 

@@ -15,7 +15,7 @@
 enum stop_why {			/* weakest first */
 	STOP_NOT,
 	STOP_WARNED,		/* SIGUSR1, SIGUSR2: the time limit is near */
-	STOP_SIGNALLED,		/* SIGTERM or SIGQUIT, and no order of lbd's: scheduler, or unknown */
+	STOP_SIGNALLED,		/* SIGTERM or SIGQUIT without an order of lbd's */
 	STOP_ORDERED,		/* a person's order, left by lbd */
 	STOP_FENCED,		/* a newer attempt has the run */
 	STOP_WHY_COUNT
@@ -32,7 +32,7 @@ enum {
 
 struct stopping {
 	enum stop_why why;
-	bool warned;			/* SIGUSR1 came; SIGTERM after it is the time limit itself */
+	bool warned;			/* SIGTERM from now on is the limit itself */
 	int64_t due_ms[STEP_COUNT];	/* monotonic; INT64_MAX = never */
 	bool done[STEP_COUNT];
 };

@@ -1,0 +1,62 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A relaunch starts from the newest checkpoint that is whole. A torn or flipped one is told of, kept
+# and passed over; when there are some and none is whole, the run stops instead of starting again at
+# step 0.
+. "$(dirname "$0")/lib.sh"
+
+text=$T/text
+seq 20000 >"$text"
+lbworker prepare --out "$T/tokens" "$text" >/dev/null || bail_out "lbworker prepare failed"
+cat >"$T/run.toml" <<EOF_SPEC
+[restart]
+in_place = 0
+backoff_first = "1s"
+[model]
+name = "llama"
+flavor = "debugmodel"
+[training]
+dataset_path = "$T/tokens"
+local_batch_size = 2
+seq_len = 32
+steps = 400
+[checkpoint]
+interval = 10
+keep_latest_k = 1000
+EOF_SPEC
+
+lbd_start
+# SIGSTOP while its checkpoints are damaged, so that no new one comes.
+trainer() { pgrep -f "lbworker train $LB_HOME/runs/$1/spec.toml"; }
+checkpoints() { ls -d "$LB_HOME/runs/$1/checkpoints"/step-???????? 2>/dev/null; }
+freeze_with_three() {
+	wait_for "[ \$(checkpoints $1 | wc -l) -ge 3 ]" 60
+	kill -STOP "$(trainer "$1")"
+}
+
+lbctl submit "$T/run.toml" --name torn >/dev/null
+freeze_with_three torn
+newest=$(checkpoints torn | tail -n 1)
+before=$(checkpoints torn | tail -n 2 | head -n 1)
+truncate -s -1 "$newest/model.safetensors"
+kill -KILL "$(trainer torn)"
+wait_for '[ "$(lbctl status torn --json | json attempts.1.launches.0.first_step)" -gt 0 ]' 60
+step=$(basename "$before" | sed 's/step-0*//')
+is "$(lbctl status torn --json | json attempts.1.resumed_from_step)" "$step" \
+	"the next attempt starts from the checkpoint before the torn one"
+like "$(lbctl events torn)" "checkpoint_bad .*$(basename "$newest")" "the torn one is told of"
+ok "and kept" test -e "$newest" -o -n "$(ls -d "$newest".bad-* 2>/dev/null)"
+lbctl kill --now torn >/dev/null
+run_reaches torn killed 30
+
+lbctl submit "$T/run.toml" --name none >/dev/null
+freeze_with_three none
+for folder in $(checkpoints none); do
+	printf 'X' | dd of="$folder/model.safetensors" bs=1 seek=5000 conv=notrunc 2>/dev/null
+done
+kill -KILL "$(trainer none)"
+run_reaches none failed 60
+passed "with no valid checkpoint among several the run stops"
+like "$(lbctl status none --json | json text)" 'no valid checkpoint in .*checkpoints' "it says so"
+is "$(lbctl status none --json | json attempts.1.launches.#)" 0 "no trainer was started"
+done_testing

@@ -1,0 +1,59 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# lbd as a process: what it tells systemd, how it goes into the background, how it ends.
+. "$(dirname "$0")/lib.sh"
+
+# A stand-in for systemd: prints every datagram on one line until STOPPING=1 has come.
+cat >"$T/systemd.py" <<'PY'
+import os, socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+s.settimeout(60)
+print("bound", flush=True)
+while True:
+    text = s.recv(4096).decode()
+    print(text.replace("\n", " "), flush=True)
+    if "STOPPING=1" in text:
+        break
+PY
+python3 "$T/systemd.py" "$T/notify" >"$T/heard" &
+wait_for 'grep -q bound "$T/heard"' 20
+export NOTIFY_SOCKET="$T/notify"
+WATCHDOG_USEC=200000 lbd_start
+wait_for 'grep -q "^READY=1 STATUS=0 live runs" "$T/heard"' 20
+passed "READY=1 with a status"
+lbctl submit --name one -- sleep 1000 >/dev/null
+wait_for 'grep -q "^WATCHDOG=1 STATUS=1 live runs" "$T/heard"' 20
+passed "WATCHDOG=1, and the status follows what happens"
+lbd_stop
+is $? 0 "SIGTERM ends it with status 0"
+wait_for 'grep -q "^STOPPING=1" "$T/heard"' 20
+passed "STOPPING=1"
+unset NOTIFY_SOCKET
+
+ok "the job runs on without lbd" pgrep -f 'sleep 1000'
+[ -e "$LB_HOME/lbd.sock" ]
+is $? 1 "its socket is gone"
+ok "a backup of the ledger was made" test -s "$LB_HOME/ledger.db.bak"
+
+# Into the background: the shell gets its prompt back when commands are served.
+ok "lbd without --foreground returns once it is ready" lbd
+lbd_pid=$(sed 's/^pid \([0-9]*\) .*/\1/' "$LB_HOME/lbd.lock")
+is "$(run_state one)" running "the run of before is still there"
+ok "its log is a file" grep -q 'serves' "$LB_HOME/lbd.log"
+exits 4 "a second one says so on the terminal, and fails" lbd
+like "$err" "pid $lbd_pid" "it names the holder"
+ok "the run can be killed" lbctl kill --now one
+run_reaches one killed 20
+wait_for '! pgrep -f "sleep 1000"' 20
+passed "no process of it is left"
+ok "SIGTERM ends it" kill "$lbd_pid"
+wait_for 'lbd_is_gone' 20
+lbd_pid=
+
+exits 0 "--check-config says what is in force" lbd --check-config
+like "$out" 'idle_interval = ' "as TOML"
+exits 0 "--version" lbd --version
+exits 0 "--help" lbd --help
+like "$out" '^usage: lbd' "says how it is used"
+done_testing
