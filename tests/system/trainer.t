@@ -127,6 +127,12 @@ ok $? "two sources, one of them raw uint16"
 train --job.dump_folder "$T/mixed" --training.dataset_path "" --training.steps 20 \
 	--training.dataset_mix "[\"1 $T/text.tokens\", \"1 $T/train.bin\"]" >"$T/out" 2>"$T/err"
 is "$? $(grep -c 'was trained on other data' "$T/err")" "2 1" "resuming with another mix is refused"
+for mode in selective full; do
+	train --job.dump_folder "$T/$mode" --activation_checkpoint.mode $mode >"$T/out" 2>"$T/err"
+	cmp "$T/whole/checkpoints/step-00000040/model.safetensors" \
+		"$T/$mode/checkpoints/step-00000040/model.safetensors" >>"$T/err" 2>&1
+	ok $? "activation checkpointing, $mode: the same bits"
+done
 
 # --- orders ---------------------------------------------------------------------------------------
 rm -f "$T/pipe"
@@ -165,24 +171,24 @@ is "$(listing "$T/few/checkpoints")" "step-00000030 step-00000032" \
 # The soft limit on file sizes stands for a full disk; it is lifted while the training goes on.
 rm -f "$T/pipe"
 mkfifo "$T/pipe"
-prlimit --fsize=51200:unlimited "$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/full" \
-	--training.steps 1000000 >"$T/pipe" 2>"$T/err" &
+prlimit --fsize=51200:unlimited "$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/disk" \
+	--training.steps 2000 >"$T/pipe" 2>"$T/err" &
 worker=$!
 while read -r line; do
 	printf '%s\n' "$line"
 	case $line in
-	"step 25/"*) ls "$T/full/checkpoints" >"$T/while-full" ; prlimit --pid $worker --fsize=unlimited ;;
+	"step 25/"*) ls "$T/disk/checkpoints" >"$T/while-full" ; prlimit --pid $worker --fsize=unlimited ;;
 	"checkpoint "*) kill -TERM "$worker" ;;
 	esac
-done <"$T/pipe" >"$T/full.log"
+done <"$T/pipe" >"$T/disk.log"
 wait "$worker"
 status=$?
 worker=
 [ $status = 0 ] && grep -q 'checkpoint of step 10:.*File too large' "$T/err"
 ok $? "a full disk is said and costs no training"
-is "$(grep -c 'step-0*[12]0$' "$T/while-full") $(find "$T/full/checkpoints" -name '*.*-*')" "0 " \
+is "$(grep -c 'step-0*[12]0$' "$T/while-full") $(find "$T/disk/checkpoints" -name '*.*-*')" "0 " \
 	"it leaves nothing behind"
-lbworker ckpt verify "$T/full/checkpoints" >"$T/out" 2>"$T/err" && grep -q '^good .*step-000' "$T/out"
+lbworker ckpt verify "$T/disk/checkpoints" >"$T/out" 2>"$T/err" && grep -q '^good .*step-000' "$T/out"
 ok $? "with room again, the next one is written"
 
 if strace -qq -e trace=none true 2>/dev/null; then
@@ -289,8 +295,8 @@ lr = "fast"' 'bad.toml:22: optimizer.lr'
 bad_config '[optimizer]
 name = "SGD"' 'AdamW'
 bad_config '[optimizer' 'bad.toml:21'
-for pair in training.steps=0 training.seq_len=-5 training.global_batch_size=3 model.flavor=70B \
-	training.dataset_path="$T/none" lr_scheduler.warmup_steps=100 model.name=neox; do
+for pair in training.steps=0 training.seq_len=-5 training.global_batch_size=3 model.flavor=71B \
+	training.dataset_path="$T/none" lr_scheduler.warmup_steps=100 model.name=nexo model.init_std=0; do
 	train "--$pair" >"$T/out" 2>"$T/err"
 	status=$?
 	refused "$pair" "${pair%%=*}"
@@ -321,6 +327,12 @@ train --job.dump_folder "$T/wild" --optimizer.lr 100 --model.init_std 10 --train
 is "$? $(grep -c 'diverged' "$T/err")" "3 1" "a loss that is no number: status 3"
 [ ! -e "$T/wild/checkpoints/step-00000040" ]
 ok $? "and no checkpoint of it"
+
+wild() { train --optimizer.lr 100 --model.init_std 10 --training.max_norm 0 \
+	--lr_scheduler.warmup_steps 0 "$@"; }
+wild --job.dump_folder "$T/wilder" --training.max_skipped_steps 3 >"$T/out" 2>"$T/err"
+is "$? $(grep -c 'is left out' "$T/err") $(grep -c diverged "$T/err")" "3 3 1" \
+	"max_skipped_steps: so many are left out, then it has diverged"
 
 if command -v ldd >/dev/null; then
 	ldd "$B/lbworker" | grep -q dnnl

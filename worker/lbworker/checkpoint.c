@@ -143,6 +143,11 @@ static json_t *state_json(const struct train_state *s)
 	js_set_int(o, "samples", s->samples);
 	js_set_int(o, "seed", s->seed);
 	js_set_int(o, "seq_len", s->seq_len);
+	js_set_real(o, "loss", s->loss);
+	js_set_real(o, "usual_norm", s->guard.usual_norm);
+	js_set_int(o, "judged", s->guard.judged);
+	js_set_int(o, "skipped", s->guard.skipped);
+	js_set_int(o, "skipped_in_a_row", s->guard.in_a_row);
 	js_set_str(o, "data_digest", s->data_digest);
 	js_set_str(o, "config_digest", s->config_digest);
 	return o;
@@ -362,6 +367,10 @@ static int load_state(struct train_state *state, const char *folder, struct err 
 		state->step = js_int(o, "step", 0);
 		state->tokens = js_int(o, "tokens", 0);
 		state->samples = js_int(o, "samples", 0);
+		state->loss = js_real(o, "loss", 0);
+		state->guard = (struct guard){ js_real(o, "usual_norm", 0), js_int(o, "judged", 0),
+					       js_int(o, "skipped", 0),
+					       js_int(o, "skipped_in_a_row", 0) };
 	}
 	json_decref(o);
 	free(path);

@@ -135,12 +135,13 @@ static int copy_side_files(const char *from, const char *to, struct err *err)
 
 static int fill(const char *from, const char *tmp, const struct target *target, struct err *err)
 {
+	const struct model_options options = { .batch = 1, .seq = 1 };
 	struct model_shape shape;
 	struct model *m = NULL;
 	size_t positions;
 
 	if (hf_config_read(&shape, &positions, from, err) ||
-	    model_plan(&m, &shape, 1, 1, err))
+	    model_plan(&m, &shape, &options, err))
 		return -1;
 	struct hf_weights *w = hf_weights_open(from, err);
 	char *path = xasprintf("%s/model.safetensors", tmp);

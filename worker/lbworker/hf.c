@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* hf.c - config.json both ways, by one table per family.
- * Names and defaults are those of transformers' LlamaConfig. */
+ * Names and defaults are those of transformers' LlamaConfig, GPTNeoXConfig and GPT2Config. */
 #include "worker/lbworker/hf.h"
 
 #include <math.h>
@@ -26,12 +26,14 @@ struct hf_key {			/* one field of the shape */
 
 struct hf_constant {		/* what our model always does: text, or a flag */
 	const char *name, *text;
-	bool flag;
-	bool is_required;	/* an absent key means something else */
+	bool flag;		/* an absent key means the same */
 };
 
 struct hf_family {
 	const char *model_type, *architecture;
+	const char *positions;			/* the key of the longest sequence */
+	const char *rotary_share;		/* of a head that turns; NULL: all of it */
+	double rotary_fallback;
 	const struct hf_key *keys;		/* ends with a NULL name */
 	const struct hf_constant *constants;	/* the same */
 };
@@ -50,22 +52,58 @@ static const struct hf_key llama_keys[] = {
 };
 
 static const struct hf_constant llama_constants[] = {
-	{ "hidden_act", "silu", false, false },
-	{ "attention_bias", NULL, false, false },
-	{ "mlp_bias", NULL, false, false },
-	{ NULL, NULL, false, false },
+	{ "hidden_act", "silu", false },
+	{ "attention_bias", NULL, false },
+	{ "mlp_bias", NULL, false },
+	{ NULL, NULL, false },
 };
 
-static const struct hf_family families[] = {
-	{ "llama", "LlamaForCausalLM", llama_keys, llama_constants },
+static const struct hf_key neox_keys[] = {
+	{ "vocab_size", HF_SIZE, FIELD(vocab), NAN },
+	{ "hidden_size", HF_SIZE, FIELD(dim), NAN },
+	{ "intermediate_size", HF_SIZE, FIELD(ffn), NAN },
+	{ "num_hidden_layers", HF_SIZE, FIELD(layers), NAN },
+	{ "num_attention_heads", HF_SIZE, FIELD(heads), NAN },
+	{ "layer_norm_eps", HF_FLOAT, FIELD(norm_eps), 1e-5 },
+	{ "rotary_emb_base", HF_DOUBLE, FIELD(rope_theta), 10000.0 },
+	{ "tie_word_embeddings", HF_BOOL, FIELD(tied), 0 },
+	{ NULL, HF_SIZE, 0, 0 },
 };
-enum { FAMILIES = sizeof(families) / sizeof(families[0]) };
 
-static const struct hf_family *family_of(const struct model_shape *shape)
-{
-	(void)shape;
-	return &families[0];
-}
+static const struct hf_constant neox_constants[] = {
+	{ "hidden_act", "gelu", false },
+	{ "use_parallel_residual", NULL, true },
+	{ "attention_bias", NULL, true },
+	{ NULL, NULL, false },
+};
+
+static const struct hf_key gpt2_keys[] = {
+	{ "vocab_size", HF_SIZE, FIELD(vocab), NAN },
+	{ "n_embd", HF_SIZE, FIELD(dim), NAN },
+	{ "n_inner", HF_SIZE, FIELD(ffn), 0 },
+	{ "n_layer", HF_SIZE, FIELD(layers), NAN },
+	{ "n_head", HF_SIZE, FIELD(heads), NAN },
+	{ "n_positions", HF_SIZE, FIELD(positions), 1024 },
+	{ "layer_norm_epsilon", HF_FLOAT, FIELD(norm_eps), 1e-5 },
+	{ "tie_word_embeddings", HF_BOOL, FIELD(tied), 1 },
+	{ NULL, HF_SIZE, 0, 0 },
+};
+
+static const struct hf_constant gpt2_constants[] = {
+	{ "activation_function", "gelu_new", false },
+	{ "scale_attn_weights", NULL, true },
+	{ "scale_attn_by_inverse_layer_idx", NULL, false },
+	{ NULL, NULL, false },
+};
+
+static const struct hf_family families[MODEL_FAMILY_COUNT] = {
+	[MODEL_LLAMA] = { "llama", "LlamaForCausalLM", "max_position_embeddings", NULL, 1,
+			  llama_keys, llama_constants },
+	[MODEL_NEOX] = { "gpt_neox", "GPTNeoXForCausalLM", "max_position_embeddings", "rotary_pct",
+			 0.25, neox_keys, neox_constants },
+	[MODEL_GPT2] = { "gpt2", "GPT2LMHeadModel", "n_positions", NULL, 1, gpt2_keys,
+			 gpt2_constants },
+};
 
 /* --- writing -------------------------------------------------------------------------------- */
 
@@ -97,9 +135,16 @@ static void put_key(json_t *o, const struct hf_key *key, const struct model_shap
 	}
 }
 
+static json_t *scaling_json(const struct rope_scaling *s)
+{
+	return json_pack("{s:s, s:f, s:f, s:f, s:I}", "rope_type", "llama3", "factor", s->factor,
+			 "low_freq_factor", s->low, "high_freq_factor", s->high,
+			 "original_max_position_embeddings", (json_int_t)s->original);
+}
+
 json_t *hf_config_json(const struct model_shape *shape, size_t positions, const char *dtype)
 {
-	const struct hf_family *f = family_of(shape);
+	const struct hf_family *f = &families[shape->family];
 	json_t *o = json_pack("{s:[s], s:s, s:s}", "architectures", f->architecture, "model_type",
 			      f->model_type, "torch_dtype", dtype);
 
@@ -111,7 +156,15 @@ json_t *hf_config_json(const struct model_shape *shape, size_t positions, const 
 	}
 	for (const struct hf_key *key = f->keys; key->name; key++)
 		put_key(o, key, shape);
-	js_set_int(o, "max_position_embeddings", (int64_t)positions);
+	if (f->rotary_share)
+		js_set_real(o, f->rotary_share,
+			    shape->rotary ? (double)shape->rotary * (double)shape->heads /
+						    (double)shape->dim
+					  : 1.0);
+	if (shape->scaling.factor > 0)
+		json_object_set_new(o, "rope_scaling", scaling_json(&shape->scaling));
+	if (!json_object_get(o, f->positions))
+		js_set_int(o, f->positions, (int64_t)positions);
 	return o;
 }
 
@@ -159,7 +212,7 @@ static int check_constant(const json_t *o, const struct hf_constant *c, struct e
 	bool is_ours;
 
 	if (!value || json_is_null(value))
-		is_ours = !c->is_required;
+		is_ours = true;
 	else if (c->text)
 		is_ours = strcmp(js_str(o, c->name, ""), c->text) == 0;
 	else
@@ -170,21 +223,44 @@ static int check_constant(const json_t *o, const struct hf_constant *c, struct e
 		       c->text ? c->text : c->flag ? "true" : "false");
 }
 
+static int read_scaling(const json_t *rope, struct rope_scaling *out, struct err *err)
+{
+	out->factor = js_real(rope, "factor", 0);
+	out->low = js_real(rope, "low_freq_factor", 0);
+	out->high = js_real(rope, "high_freq_factor", 0);
+	out->original = js_real(rope, "original_max_position_embeddings", 0);
+	if (out->factor >= 1 && out->low > 0 && out->high > out->low && out->original >= 1)
+		return 0;
+	return err_set(err, ERR_USAGE, "rope scaling of type llama3 needs factor, low_freq_factor, "
+		       "high_freq_factor and original_max_position_embeddings");
+}
+
 /* transformers 5 keeps the rotary keys in an object of their own. */
-static int check_rope(const json_t *o, struct model_shape *shape, struct err *err)
+static int read_rope(const json_t *o, const struct hf_family *f, struct model_shape *shape,
+		     struct err *err)
 {
 	static const char *const names[] = { "rope_scaling", "rope_parameters" };
+	double share = f->rotary_share ? js_real(o, f->rotary_share, f->rotary_fallback) : 1;
 
 	for (size_t i = 0; i < 2; i++) {
 		const json_t *rope = json_object_get(o, names[i]);
 		if (!json_is_object(rope))
 			continue;
 		const char *type = js_str(rope, "rope_type", js_str(rope, "type", "default"));
-		if (strcmp(type, "default") != 0)
+		shape->rope_theta = js_real(rope, "rope_theta", shape->rope_theta);
+		share = js_real(rope, "partial_rotary_factor", share);
+		if (strcmp(type, "llama3") == 0) {
+			if (read_scaling(rope, &shape->scaling, err))
+				return -1;
+		} else if (strcmp(type, "default") != 0) {
 			return err_set(err, ERR_USAGE, "%s of type \"%.40s\" is not supported",
 				       names[i], type);
-		shape->rope_theta = js_real(rope, "rope_theta", shape->rope_theta);
+		}
 	}
+	if (!(share > 0 && share <= 1))
+		return err_set(err, ERR_USAGE, "the rotary share %g must be above 0, at most 1", share);
+	if (share < 1 && shape->heads > 0)
+		shape->rotary = (size_t)(share * (double)(shape->dim / shape->heads));
 	return 0;
 }
 
@@ -197,16 +273,19 @@ static int check_head_dim(const json_t *o, const struct model_shape *s, struct e
 	return err_set(err, ERR_USAGE, "head_dim must be hidden_size / num_attention_heads");
 }
 
-static int read_shape(const json_t *o, struct model_shape *out, struct err *err)
+static int read_shape(const json_t *o, struct model_shape *out, size_t *positions, struct err *err)
 {
 	const char *type = js_str(o, "model_type", "");
 	const struct hf_family *f = NULL;
 
-	for (size_t i = 0; i < FAMILIES; i++)
-		if (strcmp(families[i].model_type, type) == 0)
+	for (int i = 0; i < MODEL_FAMILY_COUNT; i++)
+		if (strcmp(families[i].model_type, type) == 0) {
+			out->family = (enum model_family)i;
 			f = &families[i];
+		}
 	if (!f)
-		return err_set(err, ERR_USAGE, "model_type \"%.40s\" is not one of: llama", type);
+		return err_set(err, ERR_USAGE, "model_type \"%.40s\" is not one of: llama, gpt_neox, "
+			       "gpt2", type);
 	for (const struct hf_key *key = f->keys; key->name; key++)
 		if (take_key(o, key, out, err))
 			return -1;
@@ -215,7 +294,10 @@ static int read_shape(const json_t *o, struct model_shape *out, struct err *err)
 			return -1;
 	if (out->kv_heads == 0)
 		out->kv_heads = out->heads;
-	return check_rope(o, out, err) || check_head_dim(o, out, err) ? -1 : 0;
+	if (out->ffn == 0)
+		out->ffn = 4 * out->dim;
+	*positions = (size_t)js_int(o, f->positions, 2048);
+	return read_rope(o, f, out, err) || check_head_dim(o, out, err) ? -1 : 0;
 }
 
 int hf_config_read(struct model_shape *out, size_t *positions, const char *folder, struct err *err)
@@ -226,11 +308,9 @@ int hf_config_read(struct model_shape *out, size_t *positions, const char *folde
 
 	*out = (struct model_shape){ 0 };
 	if (o) {
-		rc = read_shape(o, out, err);
+		rc = read_shape(o, out, positions, err);
 		if (rc)
 			err_wrap(err, "%s", path);
-		int64_t longest = js_int(o, "max_position_embeddings", 2048);
-		*positions = longest > 0 ? (size_t)longest : 1;
 	}
 	json_decref(o);
 	free(path);

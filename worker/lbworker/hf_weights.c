@@ -14,6 +14,7 @@
 enum { MAX_INDEX_BYTES = 64 << 20, MAX_FILES = 1024, COPY_ELEMENTS = 1 << 16 };
 
 static const char ONE_FILE[] = "model.safetensors";
+static const char BARE[] = "transformer.";
 static const char INDEX[] = "model.safetensors.index.json";
 
 struct hf_weights {
@@ -108,24 +109,31 @@ void hf_weights_close(struct hf_weights *w)
 	free(w);
 }
 
+static const struct st_tensor *look_up(const struct hf_weights *w, const char *tensor,
+				       const struct st_file **file)
+{
+	const char *name = w->map ? js_str(w->map, tensor, NULL) : w->name[0];
+
+	*file = name ? file_named(w, name) : NULL;
+	return *file ? st_named(*file, tensor) : NULL;
+}
+
 const struct st_tensor *hf_weights_find(const struct hf_weights *w, const struct model_tensor *t,
 					struct err *err)
 {
 	const uint64_t shape[ST_MAX_DIMENSIONS] = { t->rows, t->columns };
-	const struct st_file *file = w->file[0];
-	const struct st_tensor *found;
+	const struct st_file *file = NULL;
+	const struct st_tensor *found = look_up(w, t->name, &file);
 
-	if (w->map) {
-		const char *name = js_str(w->map, t->name, NULL);
-		file = name ? file_named(w, name) : NULL;
-	}
-	found = file ? st_named(file, t->name) : NULL;
+	/* Files of the bare model, without a head, lack the first part of the names. */
+	if (!found && strncmp(t->name, BARE, sizeof(BARE) - 1) == 0)
+		found = look_up(w, t->name + sizeof(BARE) - 1, &file);
 	if (!found) {
 		err_set(err, ERR_USAGE, "%s: there is no tensor %s", w->folder, t->name);
 		return NULL;
 	}
 	if (found->type == ST_I32 || memcmp(found->shape, shape, sizeof(shape)) != 0)
-		return st_find(file, t->name, ST_F32, shape, err);	/* says what is there */
+		return st_find(file, found->name, ST_F32, shape, err);	/* says what is there */
 	return found;
 }
 
@@ -163,18 +171,32 @@ static int load_tensors(struct model *m, const struct hf_weights *w, struct err 
 	return rc;
 }
 
+static size_t turned(const struct model_shape *s)
+{
+	return s->rotary ? s->rotary : s->dim / s->heads;
+}
+
+static bool is_close(double a, double b)
+{
+	return a - b < 1e-6 * (a + b) && b - a < 1e-6 * (a + b);
+}
+
+/* Sizes show in the tensors; this is what does not. */
 static int check_same(const struct model_shape *have, const struct model_shape *want,
 		      const char *folder, struct err *err)
 {
-	float gap = have->norm_eps - want->norm_eps;
+	bool is_rotary = want->family == MODEL_LLAMA || want->family == MODEL_NEOX;
 
-	if (gap < 1e-9f && gap > -1e-9f && have->rope_theta - want->rope_theta < 1e-6 &&
-	    want->rope_theta - have->rope_theta < 1e-6 && have->tied == want->tied &&
-	    have->heads == want->heads && have->kv_heads == want->kv_heads)
+	if (have->family == want->family && have->tied == want->tied &&
+	    have->heads == want->heads && have->kv_heads == want->kv_heads && have->heads > 0 &&
+	    is_close((double)have->norm_eps, (double)want->norm_eps) &&
+	    (!is_rotary || (is_close(have->rope_theta, want->rope_theta) &&
+			   turned(have) == turned(want) &&
+			   is_close(have->scaling.factor + 1, want->scaling.factor + 1))))
 		return 0;
 	return err_set(err, ERR_USAGE,
-		       "%s/config.json: heads, tied head, norm eps or rope theta are not those of "
-		       "model.flavor", folder);
+		       "%s/config.json: family, heads, tied head, norm eps or rotary keys are not "
+		       "those of model.flavor", folder);
 }
 
 int hf_load(struct model *m, const char *folder, struct err *err)

@@ -7,17 +7,10 @@
 
 #include "kernels/peak.h"
 
-/* Tables are looked up, not multiplied; a tied head is both. */
-static double multiplied(const struct model *m)
-{
-	double tables = (double)m->shape.vocab * (double)m->shape.dim;
-	return (double)m->decayed - (m->shape.tied ? 0 : tables);
-}
-
 void meter_init(struct meter *meter, const struct model *m, double peak_tflops, int64_t threads)
 {
 	double attention = (double)m->shape.layers * (double)m->shape.dim * (double)m->seq;
-	double linear = 6 * multiplied(m);
+	double linear = 6 * (double)model_multiplied(m);
 
 	meter->palm_flop = linear + 12 * attention;
 	meter->causal_flop = linear + 6 * attention;

@@ -101,7 +101,8 @@ void progress_step(struct progress *p, struct report_step *s)
 	s->mfu = meter_mfu(m, m->palm_flop, s->tokens_per_s);
 	s->mfu_causal = meter_mfu(m, m->causal_flop, s->tokens_per_s);
 	s->memory_gib = (double)meter_memory_bytes() / (1 << 30);
-	report_step(p->report, s);
+	if (isfinite(s->loss) && isfinite(s->grad_norm))	/* JSON has no other numbers */
+		report_step(p->report, s);
 	if (!is_logged)
 		return;
 	print(s);

@@ -120,9 +120,9 @@ static int open_data(struct train *t, struct err *err)
 static int make_model(struct train *t, struct err *err)
 {
 	const struct config *c = t->config;
+	const struct model_options options = config_model_options(c);
 
-	if (model_create(&t->model, &c->model->shape, t->backend, t->device,
-			 (size_t)c->local_batch_size, (size_t)c->seq_len, err))
+	if (model_create(&t->model, &c->model->shape, t->backend, t->device, &options, err))
 		return -1;
 	size_t bytes = t->model->parameters * sizeof(float);
 	t->m = t->backend->alloc(t->device, bytes);
@@ -207,9 +207,10 @@ static int set_up(struct train *t, struct err *err)
 	if (open_device(t, err) || open_data(t, err) || make_model(t, err))
 		return -1;
 	printf("%s\n", t->backend->describe(t->device));
-	printf("llama %s: %zu parameters; %" PRIu64 " tokens of data, %" PRId64
+	printf("%s %s: %zu parameters; %" PRIu64 " tokens of data, %" PRId64
 	       " tokens a step, %" PRId64 " steps\n",
-	       c->flavor, t->model->parameters, data_tokens(t->data),
+	       model_family_name(c->model->shape.family), c->flavor, t->model->parameters,
+	       data_tokens(t->data),
 	       c->accumulate * c->local_batch_size * c->seq_len, c->steps);
 	if (start_or_resume(t, err))
 		return -1;
@@ -251,14 +252,14 @@ static int load_batch(struct train *t, const struct data *data, uint64_t first, 
 	return 0;
 }
 
-/* Gradient of the mean loss over all micro-batches; *loss is that mean. */
-static int gradients(struct train *t, double *loss, struct err *err)
+/* Gradient of the mean loss over `batches` micro-batches; *loss is that mean. */
+static int gradients(struct train *t, int64_t batches, double *loss, struct err *err)
 {
 	const struct config *c = t->config;
-	int64_t batch_tokens = c->accumulate * c->local_batch_size * c->seq_len;
+	int64_t batch_tokens = batches * c->local_batch_size * c->seq_len;
 	double sum = 0, part;
 
-	for (int64_t i = 0; i < c->accumulate; i++) {
+	for (int64_t i = 0; i < batches; i++) {
 		uint64_t first = (uint64_t)(t->state.samples + i * c->local_batch_size);
 		if (load_batch(t, t->data, first, err) ||
 		    model_backprop(t->model, t->tokens, t->targets, 1.0f / (float)batch_tokens,
@@ -268,25 +269,6 @@ static int gradients(struct train *t, double *loss, struct err *err)
 	}
 	*loss = sum / (double)batch_tokens;
 	return 0;
-}
-
-static void update(struct train *t, double norm, double lr)
-{
-	const struct config *c = t->config;
-	struct model *model = t->model;
-	bool clip = c->max_norm > 0 && norm > c->max_norm;
-	struct adamw a = {
-		.lr = (float)lr, .beta1 = (float)c->beta1, .beta2 = (float)c->beta2,
-		.eps = (float)c->eps, .weight_decay = (float)c->weight_decay,
-		.grad_scale = clip ? (float)(c->max_norm / norm) : 1.0f,
-		.step = t->state.step + 1,
-	};
-	size_t d = model->decayed;
-
-	t->backend->adamw(t->device, model->weights, t->m, t->v, model->grads, d, &a);
-	a.weight_decay = 0;
-	t->backend->adamw(t->device, model->weights + d, t->m + d, t->v + d, model->grads + d,
-			  model->parameters - d, &a);
 }
 
 /* The mean loss of the validation data; NAN when this is no step for it. */
@@ -323,7 +305,7 @@ static void begin_trace(struct train *t)
 	t->backend = t->model->backend = trace_backend(t->trace);
 }
 
-static void end_trace(struct train *t, double start_us)
+static void end_trace(struct train *t, int64_t step, double start_us)
 {
 	char *folder = xasprintf("%s/%s", t->config->dump_folder, t->config->save_traces_folder);
 	struct err err = { 0 };
@@ -331,7 +313,7 @@ static void end_trace(struct train *t, double start_us)
 	trace_span(t->trace, "step", start_us);
 	if (t->trace) {
 		t->backend = t->model->backend = &backend_cpu;
-		if (trace_end(t->trace, folder, t->state.step, &err))
+		if (trace_end(t->trace, folder, step, &err))
 			log_warn("trace: %s", err.text);
 		t->trace = NULL;
 	}
@@ -350,35 +332,71 @@ static int tell(struct train *t, struct report_step *s, struct err *err)
 	return 0;
 }
 
-/* One optimizer step. 1 when the loss or the gradient is not finite (weights untouched). */
-static int step(struct train *t, struct err *err)
+static void update(struct train *t, const struct report_step *s)
+{
+	const struct optimizer optimizer = config_optimizer(t->config);
+	const struct optimizer_step step = { .lr = s->lr, .norm = s->grad_norm,
+					     .update = s->step - t->state.guard.skipped };
+
+	optimizer_update(&optimizer, t->model, t->m, t->v, &step);
+	t->state.loss = s->loss;
+}
+
+/* Updates, or leaves the step out, as the guard says. 1 when it has had enough (err says so). */
+static int judge(struct train *t, const struct report_step *s, struct err *err)
+{
+	enum guard_verdict verdict = guard_judge(&t->state.guard, &t->config->guard, s->loss,
+						 s->grad_norm);
+
+	if (verdict == GUARD_DIVERGED) {
+		err_set(err, ERR_INTERNAL, "step %" PRId64 ": diverged: loss %g, gradient norm %g",
+			s->step, s->loss, s->grad_norm);
+		return 1;
+	}
+	if (verdict == GUARD_SKIP)
+		log_warn("step %" PRId64 " is left out: loss %g, gradient norm %g (usual %.3g); %"
+			 PRId64 " so far", s->step, s->loss, s->grad_norm,
+			 t->state.guard.usual_norm, t->state.guard.skipped);
+	else
+		update(t, s);
+	return 0;
+}
+
+/* Gradients and update. 1 when the training has diverged (weights untouched). */
+static int compute(struct train *t, struct report_step *s, struct err *err)
 {
 	const struct config *c = t->config;
 	const struct schedule schedule = config_schedule(c);
-	struct report_step s = { .step = t->state.step + 1, .target_step = c->steps };
-	int64_t tokens = c->accumulate * c->local_batch_size * c->seq_len;
-	double start = now_s(), start_us = trace_now();
+	int64_t batches = config_accumulate(c, t->state.samples);
+	int64_t tokens = batches * c->local_batch_size * c->seq_len;
+	double start = now_s();
 
-	begin_trace(t);
-	if (gradients(t, &s.loss, err))
-		return err_wrap(err, "step %" PRId64, s.step);
-	s.grad_norm = sqrt(t->backend->sum_squares(t->device, t->model->grads,
-						   t->model->parameters));
-	if (!isfinite(s.loss) || !isfinite(s.grad_norm)) {
-		err_set(err, ERR_INTERNAL, "step %" PRId64 ": diverged: loss %g, gradient norm %g",
-			s.step, s.loss, s.grad_norm);
+	if (gradients(t, batches, &s->loss, err))
+		return err_wrap(err, "step %" PRId64, s->step);
+	s->grad_norm = sqrt(t->backend->sum_squares(t->device, t->model->grads,
+						    t->model->parameters));
+	s->lr = schedule_lr(&schedule, s->step);
+	if (judge(t, s, err))
 		return 1;
-	}
-	s.lr = schedule_lr(&schedule, s.step);
-	update(t, s.grad_norm, s.lr);
 	t->state.step++;
 	t->state.tokens += tokens;
-	t->state.samples += c->accumulate * c->local_batch_size;
+	t->state.samples += batches * c->local_batch_size;
 	double seconds = now_s() - start;
-	end_trace(t, start_us);
-	s.step_ms = seconds * 1e3;
-	s.tokens_per_s = (double)tokens / seconds;
-	return tell(t, &s, err);
+	s->step_ms = seconds * 1e3;
+	s->tokens_per_s = (double)tokens / seconds;
+	return 0;
+}
+
+/* One optimizer step, traced and told. 1 when the training has diverged. */
+static int step(struct train *t, struct err *err)
+{
+	struct report_step s = { .step = t->state.step + 1, .target_step = t->config->steps };
+	double start_us = trace_now();
+
+	begin_trace(t);
+	int rc = compute(t, &s, err);
+	end_trace(t, s.step, start_us);
+	return rc != 0 ? rc : tell(t, &s, err);
 }
 
 /* --- checkpoints and the loop --------------------------------------------------------------- */
