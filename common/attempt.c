@@ -120,6 +120,7 @@ int attempt_params_write(const char *folder, const struct attempt_params *p, str
 	js_set_int(o, "in_place", p->in_place);
 	js_set_int(o, "kill_grace_ms", p->kill_grace_ms);
 	json_object_set_new(o, "never_on_exit_codes", codes);
+	json_object_set_new(o, "watch", attempt_watch_json(&p->watch));
 	return write_file(o, folder, "attempt.json", file_write_atomic, err);
 }
 
@@ -176,7 +177,8 @@ static int fill_params(const json_t *o, void *out, struct err *err)
 	p->in_place = js_int(o, "in_place", 0);
 	p->kill_grace_ms = js_int(o, "kill_grace_ms", 30000);
 	if (get_token(o, p->token, err) < 0 || name_check(p->run, err) < 0 ||
-	    get_command(o, p, err) < 0 || get_codes(o, p, err) < 0)
+	    get_command(o, p, err) < 0 || get_codes(o, p, err) < 0 ||
+	    attempt_watch_read(json_object_get(o, "watch"), &p->watch, err) < 0)
 		return -1;
 	if (p->number < 1)
 		return err_set(err, ERR_USAGE, "\"number\" must be an integer of at least 1");
@@ -214,6 +216,7 @@ void attempt_params_clear(struct attempt_params *p)
 	free(p->lbd_socket);
 	free(p->launcher);
 	free(p->never_on_exit_codes);
+	attempt_watch_clear(&p->watch);
 	*p = (struct attempt_params){0};
 }
 

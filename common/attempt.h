@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "common/attempt_watch.h"
 #include "common/err.h"
 #include "common/names.h"
 #include "common/run_state.h"
@@ -36,6 +37,7 @@ struct attempt_params {		/* attempt.json */
 	int64_t kill_grace_ms;	/* from SIGTERM to SIGKILL */
 	int64_t *never_on_exit_codes;
 	int64_t never_count;
+	struct attempt_watch watch;
 };
 
 struct attempt_claim {

@@ -64,6 +64,16 @@ const struct key run_spec_keys[] = {
 
 	{"watch", "kill_grace", KEY_DURATION, AT(kill_grace_ms), 0, HOUR_MS, NULL, "30s",
 	 "time between SIGTERM and SIGKILL"},
+	{"watch", "setup_timeout", KEY_DURATION, AT(watch.setup_ms), 0, WEEK_MS, NULL, "30m",
+	 "longest start-up, and end, of a trainer that reports; 0 = no limit"},
+	{"watch", "step_timeout", KEY_STRING, AT(step_timeout_text), 0, 0, NULL, "auto",
+	 "longest time between two steps; auto learns it: 5 times the median, at least 60 s"},
+	{"watch", "checkpoint_timeout", KEY_DURATION, AT(watch.checkpoint_ms), 0, WEEK_MS, NULL,
+	 "30m", "longest time for a checkpoint; 0 = no limit"},
+	{"watch", "eval_timeout", KEY_DURATION, AT(watch.eval_ms), 0, WEEK_MS, NULL, "30m",
+	 "longest time for an evaluation; 0 = no limit"},
+	{"watch", "output_timeout", KEY_DURATION, AT(watch.output_ms), 0, WEEK_MS, NULL, "0",
+	 "longest silence of a trainer that only prints; 0 = no limit"},
 
 	{"checkpoint", "folder", KEY_STRING, AT(checkpoint_folder), 0, 0, NULL, NULL,
 	 "where checkpoints are; runs/NAME/checkpoints if not given"},
@@ -222,6 +232,20 @@ static int check_slurm(const struct toml *toml, struct run_spec *spec, struct er
 	return 0;
 }
 
+static int check_watch(const struct toml *toml, struct run_spec *spec, struct err *err)
+{
+	static const char what[] = "must be \"auto\" or a duration up to 7 days, like \"90s\"";
+	const char *text = spec->step_timeout_text;
+	int64_t *ms = &spec->watch.step_ms;
+
+	*ms = WATCH_AUTO;
+	if (!text || strcmp(text, "auto") == 0)
+		return 0;
+	if (duration_parse(text, ms, NULL) < 0 || (double)*ms > WEEK_MS)
+		return keys_refuse(toml, "watch.step_timeout", what, err);
+	return 0;
+}
+
 static int check_restart(const struct toml *toml, const struct run_spec *spec, struct err *err)
 {
 	const char *path = "restart.backoff_max";
@@ -266,7 +290,8 @@ int run_spec_read(const struct toml *toml, struct run_spec *out, struct err *err
 	    keys_read(run_spec_keys, run_spec_key_count, toml, out, err) < 0)
 		return -1;
 	if (check_run(toml, out, is_command, err) < 0 || tidy_strings(toml, out, err) < 0 ||
-	    check_slurm(toml, out, err) < 0 || check_restart(toml, out, err) < 0) {
+	    check_slurm(toml, out, err) < 0 || check_watch(toml, out, err) < 0 ||
+	    check_restart(toml, out, err) < 0) {
 		run_spec_clear(out);
 		return -1;
 	}

@@ -188,7 +188,7 @@ static int write_params(const struct config *config, const struct run *run, cons
 		.checkpoint_dir = checkpoint_dir(run),
 		.lbd_socket = path_join("%s/lbd.sock", config->home),
 		.launcher = xstrdup(launcher_name(spec)),
-		.in_place = spec->in_place, .kill_grace_ms = spec->kill_grace_ms,
+		.in_place = spec->in_place, .kill_grace_ms = spec->kill_grace_ms, .watch = spec->watch,
 		.never_on_exit_codes = xcalloc(spec->never_on_exit_codes.count + 1, sizeof(int64_t)),
 		.never_count = (int64_t)spec->never_on_exit_codes.count,
 	};

@@ -17,7 +17,9 @@ static void test_params(void **state)
 				   .run_dir = TEXT("/r"), .checkpoint_dir = TEXT("/c"),
 				   .launcher = TEXT("srun"), .in_place = 2, .kill_grace_ms = 1500,
 				   .never_on_exit_codes = codes,
-				   .never_count = 2};
+				   .never_count = 2,
+				   .watch = {.setup_ms = 1, .step_ms = 2, .checkpoint_ms = 3,
+					     .eval_ms = 4, .output_ms = 5}};
 	struct attempt_params out;
 	struct err err = {0};
 
@@ -40,6 +42,7 @@ static void test_params(void **state)
 	assert_int_equal(out.kill_grace_ms, 1500);
 	assert_int_equal(out.never_count, 2);
 	assert_int_equal(out.never_on_exit_codes[1], 77);
+	assert_memory_equal(&out.watch, &p.watch, sizeof(p.watch));
 	attempt_params_clear(&out);
 	attempt_params_clear(&out);
 }
@@ -64,6 +67,7 @@ static void test_bad_params(void **state)
 		{HEAD DIRS ",\"command\":[\"x\"],\"launcher\":\"ssh\"}", "\"launcher\""},
 		{HEAD DIRS ",\"command\":[\"x\"],\"in_place\":-1}", "\"in_place\""},
 		{HEAD DIRS ",\"command\":[\"x\"],\"never_on_exit_codes\":[\"a\"]}", "never_on"},
+		{HEAD DIRS ",\"command\":[\"x\"],\"watch\":{\"eval_timeout_ms\":-1}}", "\"eval_"},
 	};
 
 	(void)state;

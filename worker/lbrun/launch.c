@@ -24,7 +24,7 @@ static const char cgroup_mount[] = "/sys/fs/cgroup";
 
 /* --- what the trainer is given ---------------------------------------------------------------- */
 
-static bool is_srun(const struct shepherd *s)
+bool shepherd_is_srun(const struct shepherd *s)
 {
 	return strcmp(s->params.launcher, "srun") == 0;
 }
@@ -82,7 +82,7 @@ static void make_env(const struct shepherd *s, struct strings *env)
 /* With srun a small lbrun stands in front of each rank, on its node. */
 static int make_argv(const struct shepherd *s, struct strings *argv, struct err *err)
 {
-	if (is_srun(s)) {
+	if (shepherd_is_srun(s)) {
 		char self[4096];
 		ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
@@ -117,8 +117,8 @@ static pid_t start(struct shepherd *s, struct err *err)
 		pid = trainer_start(&what, output, err);
 	}
 	if (pid > 0) {
-		output_attach(&s->output, 0, output[0], is_srun(s));
-		output_attach(&s->output, 1, output[1], is_srun(s));
+		output_attach(&s->output, 0, output[0], shepherd_is_srun(s));
+		output_attach(&s->output, 1, output[1], shepherd_is_srun(s));
 	}
 	strings_fini(&argv);
 	strings_fini(&env);
@@ -150,6 +150,7 @@ void launch_begin(struct shepherd *s)
 	s->launch.ooms_at_start = oom_kills(proc_cgroup, cgroup_mount);
 	note_scratch(s);
 	s->launch.pid = start(s, &why);
+	watch_init(&s->watch, &s->params.watch, clock_mono_ms());
 	record_launch_start(s);
 	journal_sync(&s->journal);
 	if (s->launch.pid > 0)
@@ -178,7 +179,7 @@ void launch_term(const struct shepherd *s)
 {
 	const char *job = getenv("SLURM_JOB_ID");
 
-	if (is_srun(s) && job)
+	if (shepherd_is_srun(s) && job)
 		term_ranks(job);
 	else
 		descendants_signal(SIGTERM);
@@ -188,7 +189,7 @@ int64_t launch_kill(const struct shepherd *s)
 {
 	/* srun kills its step, on all nodes, and ends when that is gone; without it only the end of
 	 * the job would reach the other nodes. */
-	if (is_srun(s)) {
+	if (shepherd_is_srun(s)) {
 		kill(s->launch.pid, SIGCONT);
 		kill(s->launch.pid, SIGTERM);
 		return SRUN_KILL_MS;
@@ -210,7 +211,7 @@ static void tell(struct shepherd *s, bool progress)
  * two live trainers must never be. */
 static bool may_have_left_ranks(const struct shepherd *s)
 {
-	return is_srun(s) && s->ending.signal != 0;
+	return shepherd_is_srun(s) && s->ending.signal != 0;
 }
 
 /* A newer checkpoint than ever before; or, where broken ones of later steps lie about, one that is
@@ -242,6 +243,9 @@ bool launch_finish(struct shepherd *s, bool *made_progress)
 	tell(s, *made_progress);
 	journal_sync(&s->journal);
 	s->launch.is_open = false;
+	/* A hang was the launch's, not the attempt's. */
+	if (s->stop.why == STOP_HUNG)
+		stopping_init(&s->stop);
 	return s->stop.why == STOP_NOT && !may_have_left_ranks(s) &&
 	       ending_may_relaunch(&s->ending, &s->params, s->failures);
 }

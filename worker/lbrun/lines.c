@@ -167,9 +167,27 @@ static void heed_checkpoint(struct shepherd *s, const json_t *line)
 	free(path);
 }
 
+static void heed_life(struct shepherd *s, struct hub_conn *conn, enum message_type type,
+		      const json_t *line)
+{
+	int64_t now_ms = clock_mono_ms();
+
+	if (type == MESSAGE_HELLO)
+		conn->rank = js_int(line, "rank", 0);
+	if (type == MESSAGE_PHASE)
+		watch_phase(&s->watch, conn->rank, js_str(line, "name", ""), now_ms);
+	else if (type == MESSAGE_STEP)
+		watch_step(&s->watch, js_int(line, "rank", conn->rank), now_ms);
+	else if (type == MESSAGE_BYE)
+		watch_bye(&s->watch, now_ms);
+	else
+		watch_sign(&s->watch, now_ms);
+}
+
 static void heed(struct shepherd *s, struct hub_conn *conn, enum message_type type,
 		 const json_t *line)
 {
+	heed_life(s, conn, type, line);
 	if (type == MESSAGE_CHECKPOINT)
 		heed_checkpoint(s, line);
 	if (type == MESSAGE_BYE)

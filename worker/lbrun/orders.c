@@ -10,8 +10,8 @@
 
 enum { LOOK_EVERY_MS = 2000 };
 
-static void ask_to_stop(struct shepherd *s, enum stop_why why, bool now, int64_t now_ms,
-			const char *text)
+void ask_to_stop(struct shepherd *s, enum stop_why why, bool now, int64_t now_ms,
+		 const char *text)
 {
 	bool is_announced = why == STOP_SIGNALLED && s->stop.warned;
 
@@ -19,8 +19,9 @@ static void ask_to_stop(struct shepherd *s, enum stop_why why, bool now, int64_t
 		snprintf(s->stop_text, sizeof(s->stop_text), "%s", text);
 		output_say(&s->output, "ending the trainer: %s", text);
 	}
+	/* What hangs does not listen. */
 	stopping_request(&s->stop, why, now_ms, s->params.kill_grace_ms,
-			 hub_has_trainer(&s->hub));
+			 why != STOP_HUNG && hub_has_trainer(&s->hub));
 	if (now)
 		stopping_request_now(&s->stop, why, now_ms);
 }

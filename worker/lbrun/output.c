@@ -182,7 +182,8 @@ void output_turn(struct output *o, int64_t now_ms)
 
 		if (s->fd < 0 || o->is_blocked)
 			continue;
-		read_stream(s, now_ms);
+		if (read_stream(s, now_ms) > 0)
+			o->read_ms = now_ms;
 		write_pieces(o, s, now_ms);
 		if (s->ended && s->len == 0)
 			close_stream(o, s);

@@ -36,6 +36,7 @@ struct output {
 	const struct output_stream *unfinished;	/* whose line is the last one in the file */
 	bool is_blocked;		/* stdout takes nothing at the moment */
 	int64_t dropped_bytes;
+	int64_t read_ms;		/* when something was read last; 0 = never */
 	size_t len;
 	char data[32 * 1024];
 };

@@ -41,6 +41,7 @@ static void reap(struct shepherd *s)
 			s->launch.has_ended = true;
 			s->launch.wait_status = status;
 		}
+		stacks_reaped(&s->stacks, pid, status);
 	}
 }
 
@@ -196,6 +197,7 @@ static int timeout_ms(const struct shepherd *s)
 	const int64_t due[] = {
 		s->phase_ms, s->look_ms, output_next_ms(&s->output), journal_next_ms(&s->journal),
 		s->phase == PHASE_RUN ? stopping_next_ms(&s->stop) : INT64_MAX,
+		hang_next_ms(s),
 	};
 	int64_t next = due[0];
 	int64_t now_ms = clock_mono_ms();
@@ -233,6 +235,7 @@ static void turn(struct shepherd *s)
 		hub_turn(&s->hub, fds + hub_first, hub_count);
 	if (now_ms >= s->look_ms)
 		orders_look(s, now_ms);
+	hang_turn(s, now_ms);
 	stop_turn(s, now_ms);
 	phase_turn(s, now_ms);
 	journal_turn(&s->journal, now_ms);

@@ -26,7 +26,9 @@
 #include "worker/lbrun/hub.h"
 #include "worker/lbrun/journal.h"
 #include "worker/lbrun/output.h"
+#include "worker/lbrun/stacks.h"
 #include "worker/lbrun/stopping.h"
+#include "worker/lbrun/watch.h"
 
 enum phase { PHASE_WAIT, PHASE_SEARCH, PHASE_RUN, PHASE_CLEAR, PHASE_PAUSE, PHASE_OVER };
 
@@ -59,12 +61,16 @@ struct shepherd {
 	struct hub hub;
 	struct output output;
 	struct search search;
+	struct watch watch;
+	struct stacks stacks;
+	int64_t hang_sign_ms;		/* stacks were written for a silence since then */
 
 	struct stopping stop;
 	char stop_text[320];
 
 	struct launch launch;
 	int64_t failures;		/* launches in a row without progress */
+	int64_t turn_ms;		/* when the last turn began */
 	bool had_checkpoint;		/* some launch here was started from one */
 	struct ending ending;
 
@@ -76,6 +82,7 @@ struct shepherd {
 int shepherd_main(const char *folder);
 
 /* launch.c: the trainer's start and end. */
+bool shepherd_is_srun(const struct shepherd *s);
 void launch_begin(struct shepherd *s);
 /* SIGTERM to the whole trainer. */
 void launch_term(const struct shepherd *s);
@@ -93,7 +100,13 @@ void record_checkpoint(struct shepherd *s, const char *path, int64_t step, bool 
 		       const char *text);
 void record_attempt_end(struct shepherd *s);
 
+/* hang.c: what is done about a trainer that hangs. */
+void hang_turn(struct shepherd *s, int64_t now_ms);
+int64_t hang_next_ms(const struct shepherd *s);
+
 /* orders.c: who may end this attempt, and how they say so. */
+void ask_to_stop(struct shepherd *s, enum stop_why why, bool now, int64_t now_ms,
+		 const char *text);
 void orders_look(struct shepherd *s, int64_t now_ms);
 void orders_signal(struct shepherd *s, int signo, int64_t now_ms);
 
