@@ -35,8 +35,8 @@ struct ingest {
 
 /* --- trainer lines -------------------------------------------------------------------------------- */
 
-/* Every numeric field but step and loss, as a JSON object. */
-static char *other_fields(json_t *line)
+/* The numeric fields, as a JSON object. */
+static char *numeric_fields(json_t *line)
 {
 	json_t *fields = json_object();
 	const char *key;
@@ -44,11 +44,31 @@ static char *other_fields(json_t *line)
 	char *text;
 
 	json_object_foreach(line, key, value)
-		if (json_is_number(value) && strcmp(key, "step") != 0 && strcmp(key, "loss") != 0)
+		if (json_is_number(value))
 			json_object_set(fields, key, value);
 	text = js_line(fields);
 	json_decref(fields);
 	return text;
+}
+
+static bool is_plain(json_t *line)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(line, key, value)
+		if (!json_is_number(value) && strcmp(key, "type") != 0)
+			return false;
+	return true;
+}
+
+/* Most step lines hold numbers and their type only: those are kept as they came, because printing
+ * them anew would be the dearest part of the ingest. */
+static char *metric_fields(const struct spool_line *spool)
+{
+	if (spool->text && is_plain(spool->line))
+		return xstrndup(spool->text, spool->text_len);
+	return numeric_fields(spool->line);
 }
 
 static void write_launch_steps(struct ingest *in)
@@ -81,7 +101,7 @@ static void note_newest(struct ingest *in, json_t *line, const struct ledger_met
 
 static void on_step(struct ingest *in, json_t *line)
 {
-	char *fields = other_fields(line);
+	char *fields = metric_fields(in->spool);
 	struct err err = { 0 };
 	struct ledger_metric m = {
 		.run_id = in->run->id, .attempt_id = in->run->attempt.id, .seq = in->spool->seq,
@@ -274,9 +294,8 @@ bool engine_ingest(struct engine *e, struct run *run)
 				&in, &err);
 	if (bytes < 0 && !e->broken)
 		log_warn("%s: spool: %s", run->name, err.text);
-	a->drained = bytes >= 0 && bytes < INGEST_BYTES / 2;
-	if (!a->drained)
-		engine_wake(e, run);	/* more is waiting than one turn may take */
+	a->has_more = bytes >= INGEST_BYTES / 2;
+	a->drained = bytes >= 0 && !a->has_more;
 	if (a->spool_offset == offset)
 		return false;
 	write_newest(&in);

@@ -36,6 +36,7 @@ struct attempt {
 	struct attempt_exit exit;	/* valid if exited */
 	int64_t exit_seen_ms;
 	bool drained;			/* the spool was read to its end, as far as it shows here */
+	bool has_more;			/* it holds more than one turn may take */
 	int64_t heard_ms;
 	int64_t bad_lines;
 };

@@ -202,27 +202,34 @@ static int write_env(const struct submission *s, struct err *err)
 	return rc;
 }
 
-static int write_text(const char *dir, const char *file, const char *text, struct err *err)
+static int write_submitted(const struct submission *s, struct err *err)
 {
-	char *path = path_join("%s/%s", dir, file);
-	int rc = file_write_atomic(path, text, strlen(text), 0640, err);
+	const char *text = js_str(s->request->args, "toml", "");
+	char *path = path_join("%s/submitted.toml", s->dir);
+	int rc = file_write_visible(path, text, strlen(text), 0640, err);
 
 	free(path);
 	return rc;
 }
 
+static int write_spec(const struct submission *s, struct err *err)
+{
+	char *text = toml_print(&s->toml), *path = path_join("%s/spec.toml", s->dir);
+	int rc = file_write_atomic(path, text, strlen(text), 0640, err);
+
+	free(text);
+	free(path);
+	return rc;
+}
+
+/* spec.toml and env.json must be there as surely as the row that will be committed. */
 static int make_folder(struct submission *s, struct err *err)
 {
-	char *spec = toml_print(&s->toml);
-	int rc = -1;
-
 	s->dir = path_join("%s/%s", s->lbd->config.runs_folder, s->name);
-	if (folder_make(s->dir, 0750, err) == 0 &&
-	    write_text(s->dir, "submitted.toml", js_str(s->request->args, "toml", ""), err) == 0 &&
-	    write_text(s->dir, "spec.toml", spec, err) == 0 && write_env(s, err) == 0)
-		rc = 0;
-	free(spec);
-	return rc;
+	if (folder_make(s->dir, 0750, err) < 0 || write_submitted(s, err) < 0 ||
+	    write_env(s, err) < 0 || write_spec(s, err) < 0)
+		return -1;
+	return folder_sync(s->lbd->config.runs_folder, err);
 }
 
 /* --- the row ----------------------------------------------------------------------------------------------------- */
@@ -241,26 +248,26 @@ static int insert_row(struct submission *s, struct err *err)
 		.time_ms = row.created_ms, .kind = "created", .actor = row.owner, .text = "",
 	};
 
-	if (ledger_run_insert(ledger, &row, &event.run_id, err) == 0 &&
-	    ledger_event_put(ledger, &event, err) == 0 && ledger_commit(ledger, err) == 0)
-		return 0;
-	ledger_rollback(ledger);
-	return -1;
+	if (ledger_run_insert(ledger, &row, &event.run_id, err) < 0)
+		return -1;
+	return ledger_event_put(ledger, &event, err);
 }
 
+/* Row and first attempt are committed together; from then on the run cannot be lost. */
 static void finish(struct submission *s)
 {
+	struct ledger *ledger = s->lbd->ledger;
 	struct err err = { 0 };
 
-	if (insert_row(s, &err) < 0) {
+	if (insert_row(s, &err) < 0 || engine_adopt(s->lbd->engine, s->name, &err) < 0) {
+		ledger_rollback(ledger);
 		refuse(s, &err, true);
-		return;
+	} else if (engine_settle(s->lbd->engine, &err) < 0) {
+		refuse(s, &err, true);
+	} else {
+		request_answer(s->request, json_pack("{s:s}", "run", s->name));
+		submission_free(s);
 	}
-	/* The row is committed: the run cannot be lost any more. */
-	if (engine_adopt(s->lbd->engine, s->name, &err) < 0)
-		log_error("%s: %s", s->name, err.text);
-	request_answer(s->request, json_pack("{s:s}", "run", s->name));
-	submission_free(s);
 }
 
 /* --- lbworker's check of a training config ------------------------------------------------------------------- */

@@ -172,7 +172,7 @@ struct ledger_metric {
 	int64_t run_id, attempt_id, seq, launch, step;
 	int64_t time_ms;
 	double loss;			/* NaN = none */
-	const char *fields;		/* JSON object of every other numeric field; "{}" */
+	const char *fields;		/* JSON object of the line's numeric fields; may hold "type", too */
 };
 
 int ledger_metric_put(struct ledger *l, const struct ledger_metric *m, struct err *err);

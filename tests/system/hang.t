@@ -183,6 +183,7 @@ wait_for '[ -s "$T/seen" ]' 10
 shepherd=$(sed -n 's/.*"pid":\([0-9]*\).*/\1/p' "$F/claim")
 python=$(spool launch_start | sed -n 's/.*"pid":\([0-9]*\).*/\1/p')
 kill -STOP "$lbrun_pid" "$python" "$shepherd"
+# shellcheck disable=SC2034 # in what is waited for
 began=$(now_ms)
 wait_for '[ $(($(now_ms) - began)) -gt 7000 ]' 10
 kill -CONT "$lbrun_pid" "$shepherd"

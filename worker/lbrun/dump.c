@@ -206,31 +206,32 @@ void dump_await(pid_t pid, int64_t ms)
 	waitpid(pid, NULL, 0);
 }
 
+static void __attribute__((noreturn)) debugger_child(const struct debugger *d, pid_t pid, int out,
+						     pid_t parent)
+{
+	char *argv[sizeof(d->args) / sizeof(d->args[0]) + 1] = {NULL};
+	int null = open("/dev/null", O_RDONLY);
+
+	child_begin(parent);
+	for (size_t i = 0; i < d->count; i++)
+		argv[i] = d->args[i] ? xstrdup(d->args[i]) : xasprintf("%d", (int)pid);
+	/* It must not go and ask a server for symbols. */
+	unsetenv("DEBUGINFOD_URLS");
+	if (null >= 0 && dup2(null, 0) >= 0 && dup2(out, 1) >= 0 && dup2(out, 2) >= 0)
+		execvp(d->program, argv);
+	_exit(127);
+}
+
 static void debug(FILE *out, const struct debugger *d, pid_t pid)
 {
-	char number[16];
-	char *argv[sizeof(d->args) / sizeof(d->args[0]) + 1] = {NULL};
 	pid_t parent = getpid();
 	pid_t child;
 
-	snprintf(number, sizeof(number), "%d", (int)pid);
-	for (size_t i = 0; i < d->count; i++)
-		argv[i] = d->args[i] ? (char *)(uintptr_t)d->args[i] : number;
 	fprintf(out, "\n--- %s on %d\n", d->program, (int)pid);
 	fflush(out);
 	child = fork();
-	if (child == 0) {
-		int null = open("/dev/null", O_RDONLY);
-
-		child_begin(parent);
-		/* Nothing of it may go and ask a server for symbols. */
-		unsetenv("DEBUGINFOD_URLS");
-		if (null < 0 || dup2(null, 0) < 0 || dup2(fileno(out), 1) < 0 ||
-		    dup2(fileno(out), 2) < 0)
-			_exit(127);
-		execvp(d->program, argv);
-		_exit(127);
-	}
+	if (child == 0)
+		debugger_child(d, pid, fileno(out), parent);
 	if (child > 0)
 		dump_await(child, STACKS_DEBUGGER_MS);
 }

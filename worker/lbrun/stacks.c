@@ -78,11 +78,13 @@ static bool has_word(pid_t pid, const char *file, const char *word, int at)
 	char *path = xasprintf("/proc/%d/%s", (int)pid, file);
 	size_t len = 0;
 	char *text = file_read(path, WORDS_MAX_BYTES, &len, NULL);
+	const char *here = text;
 	bool found = false;
-	int n = 0;
 
-	for (size_t i = 0; text && i < len && !found; i += strlen(text + i) + 1, n++)
-		found = strcmp(text + i, word) == 0 && (at < 0 || n == at);
+	for (int n = 0; here && here < text + len && !found; n++) {
+		found = strcmp(here, word) == 0 && (at < 0 || n == at);
+		here += strlen(here) + 1;
+	}
 	free(text);
 	free(path);
 	return found;
