@@ -100,6 +100,23 @@ def long():
     open(seen, "w").write("up")
     steps(100)
 
+def wishes():
+    reporting()
+    open(seen, "w").write("up")
+    step = 0
+    while not lb.asked("save"):
+        step += 1
+        lb.send("step", step=step)
+        time.sleep(0.02)
+    open(seen + ".saved", "w").write("yes")
+    while not lb.asked("stop"):
+        lb.send("step", step=step)
+        time.sleep(0.02)
+
+def deaf():
+    open(seen, "w").write("up")
+    time.sleep(60)
+
 def silent():
     time.sleep(2.5)
 
@@ -127,7 +144,7 @@ like "$(spool '"kind":"stacks"')" "\"text\":\"$F/$stacks\"" "and a note"
 like "$(cat "$F/$stacks")" '^  thread [0-9]+  Name:.python3  State:.[Tt] \((stopped|tracing stop)\)' \
 	"which say that it was stopped"
 like "$(cat "$F/$stacks")" "python3 $T/trainer.py stop" "and its command line"
-like "$(cat "$F/$stacks")" "on .*: 1 processes? of the trainer" "and when and where"
+like "$(cat "$F/$stacks")" "on .*: 1 process of the trainer" "and when and where"
 is "$(stat -c %a "$F/$stacks")" 640 "the file is not for everybody"
 if command -v gdb >/dev/null && ! grep -q 'Operation not permitted' "$F/$stacks"; then
 	like "$(cat "$F/$stacks")" '^#[0-9]+ .*kill' "with a debugger: where in the program"
@@ -192,6 +209,40 @@ kill -CONT "$python"
 wait $lbrun_pid
 is "$(field cause) $(field launches) $(stacks_count)" "completed 1 0" \
 	"a job that was suspended did not hang"
+
+# --- what a person asks of a trainer that runs --------------------------------------------------
+printf '[run]\nname = "w1"\nscheduler = "local"\ncommand = ["python3", "%s/trainer.py", "wishes", "%s/seen"]\n' \
+	"$T" "$T" >"$T/w1.toml"
+rm -f "$T"/seen*
+lbd_start
+ok "a run of lbd's" lbctl submit "$T/w1.toml"
+wait_for '[ -s "$T/seen" ]' 20
+run_reaches w1 running 20
+exits 0 "lbctl stacks" lbctl stacks w1
+like "$out" "^the stacks of w1 will be in $LB_HOME/runs/w1/attempts/1/stacks-" "says where they will be"
+wait_for 'lbctl events w1 --json | grep -q "stacks-1-[0-9T]*.txt"' 20
+like "$(cat "$LB_HOME"/runs/w1/attempts/1/stacks-1-*.txt)" 'python3 .*trainer.py wishes' "and there they are"
+exits 0 "lbctl save" lbctl save w1
+ok "reaches the trainer" wait_for '[ -s "$T/seen.saved" ]' 20
+wait_for 'lbctl events w1 --json | grep -q "asked the trainer for a checkpoint, by $(id -un)"' 20
+is "$(run_state w1)" running "which goes on after both"
+ok "neither is left to be done again" [ ! -e "$LB_HOME/runs/w1/attempts/1/save" -a \
+	! -e "$LB_HOME/runs/w1/attempts/1/stacks" ]
+ok "it can be ended as before" lbctl kill w1
+run_reaches w1 killed 20
+exits 4 "a run that does not run cannot be asked" lbctl save w1
+like "$err" "w1 is killed: there is no trainer to ask" "and that is said"
+exits 3 "nor one that does not exist" lbctl stacks nobody
+lbd_stop
+
+attempt "[\"python3\",\"$T/trainer.py\",\"deaf\",\"$T/seen\"]" ''
+start
+wait_for '[ -s "$T/seen" ]' 10
+printf '{"version":1,"by":"ada"}' >"$F/save"
+kill -HUP $lbrun_pid
+ok "a trainer that cannot be asked" wait_for 'spool "reads no orders: no checkpoint was asked for, by ada"' 10
+kill -TERM $lbrun_pid
+wait $lbrun_pid
 
 # --- a person's order wins -------------------------------------------------------------------
 trainer spin '"step_timeout_ms":1000' 5

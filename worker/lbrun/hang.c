@@ -36,9 +36,19 @@ static void end_it(struct shepherd *s, int64_t now_ms)
 	ask_to_stop(s, STOP_HUNG, false, now_ms, text);
 }
 
-static void on_hang(struct shepherd *s, int64_t now_ms)
+bool hang_write_stacks(struct shepherd *s, int64_t now_ms)
 {
 	struct err why = {0};
+
+	if (stacks_start(&s->stacks, s->folder, s->launch.number, shepherd_is_srun(s), now_ms,
+			 &why) == 0)
+		return true;
+	output_say(&s->output, "no stacks: %s", why.text);
+	return false;
+}
+
+static void on_hang(struct shepherd *s, int64_t now_ms)
+{
 	char text[120];
 
 	if (s->hang_sign_ms == s->watch.sign_ms) {	/* its stacks are written */
@@ -48,11 +58,8 @@ static void on_hang(struct shepherd *s, int64_t now_ms)
 	watch_describe(&s->watch, now_ms, text, sizeof(text));
 	output_say(&s->output, "the trainer hangs: %s", text);
 	s->hang_sign_ms = s->watch.sign_ms;
-	if (stacks_start(&s->stacks, s->folder, s->launch.number, shepherd_is_srun(s), now_ms,
-			 &why) < 0) {
-		output_say(&s->output, "no stacks: %s", why.text);
+	if (!hang_write_stacks(s, now_ms))
 		end_it(s, now_ms);
-	}
 }
 
 /* Time that is not the trainer's fault. */

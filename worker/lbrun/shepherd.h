@@ -102,6 +102,8 @@ void record_attempt_end(struct shepherd *s);
 
 /* hang.c: what is done about a trainer that hangs. */
 void hang_turn(struct shepherd *s, int64_t now_ms);
+/* On a person's wish. */
+bool hang_write_stacks(struct shepherd *s, int64_t now_ms);
 int64_t hang_next_ms(const struct shepherd *s);
 
 /* orders.c: who may end this attempt, and how they say so. */

@@ -119,7 +119,7 @@ int stacks_node_main(const char *path)
 }
 
 /* The steps of the trainer are full; --overlap shares their resources. Returns srun's pid. */
-static pid_t start_on_nodes(const char *path)
+static pid_t start_on_nodes(const char *path, int out)
 {
 	const char *nodes = getenv("SLURM_JOB_NUM_NODES");
 	pid_t parent = getpid();
@@ -134,8 +134,10 @@ static pid_t start_on_nodes(const char *path)
 	if (pid != 0)
 		return pid;
 	child_begin(parent);
+	if (dup2(out, 1) < 0 || dup2(out, 2) < 0)
+		_exit(127);
 	execlp("srun", "srun", "--overlap", "--quiet", "--input=none", "--ntasks-per-node=1",
-	       "--cpus-per-task=1", "--gres=none", "-N", nodes ? nodes : "1", "-n",
+	       "--cpus-per-task=1", "--mem=0", "--gres=none", "-N", nodes ? nodes : "1", "-n",
 	       nodes ? nodes : "1", self, "--stacks", path, (char *)NULL);
 	_exit(127);
 }
@@ -156,7 +158,8 @@ static void __attribute__((noreturn)) child(const char *path, bool is_srun, pid_
 	write_tree(out, shepherd, until_ms);
 	if (is_srun) {
 		fprintf(out, "\nthe ranks: in the files beside this one, one for each node\n");
-		srun = start_on_nodes(path);
+		fflush(out);
+		srun = start_on_nodes(path, fileno(out));
 	}
 	fflush(out);
 	if (srun > 0)
