@@ -124,6 +124,22 @@ $(B)/tests/scheduler_client: $(B)/obj/tests/system/scheduler_client.o $(B)/slurm
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -luv -ljansson -lstdc++ -lm
 
+# The simulator: the real engine and ledger in invented worlds. SEEDS worlds, or the world SEED.
+SIM_TAPS := ledger_run_insert ledger_run_move ledger_run_set_wanted ledger_attempt_insert \
+	    ledger_attempt_set_job ledger_attempt_released ledger_attempt_end \
+	    ledger_attempt_set_spool ledger_commit
+SEEDS    ?= 500
+$(B)/sim: $(call objects,tests/sim/*.c) $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/common.a
+	$(call say,LINK) $(CC) $(LDFLAGS) $(SIM_TAPS:%=-Wl,--wrap=%) -o $@ $^ -lsqlite3 -ljansson -lstdc++ -lm
+sim: $(B)/sim
+ifdef SEED
+	$(B)/sim --seed $(SEED)
+else
+	$(B)/sim --control no-claim --seeds 50
+	$(B)/sim --control plain-submit --seeds 50
+	$(B)/sim --jobs 2 --seeds $(SEEDS)
+endif
+
 check-unit: $(UNIT) $(BINARIES)
 	B=$(abspath $(B)) prove --exec 'sh tests/unit/run.sh' $(UNIT)
 check-system: $(BINARIES) $(B)/tests/scheduler_client
@@ -200,7 +216,7 @@ install: all man
 clean:
 	rm -rf build build-san
 
-.PHONY: all unit check check-unit check-system check-layers lint tidy cppcheck shellcheck demo bench man install clean
+.PHONY: all unit sim check check-unit check-system check-layers lint tidy cppcheck shellcheck demo bench man install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

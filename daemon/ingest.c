@@ -128,11 +128,31 @@ static void on_nothing(struct ingest *in, json_t *line)
 static void on_attempt_start(struct ingest *in, json_t *line)
 {
 	struct attempt *a = &in->run->attempt;
+	const json_t *nodes = json_object_get(line, "nodes"), *node;
+	struct err err = { 0 };
+	size_t i, len = 0;
 
-	if (a->seen.nodes[0] == '\0')
-		snprintf(a->seen.nodes, sizeof(a->seen.nodes), "%s", js_str(line, "nodes", ""));
-	if (a->seen.nodes[0] == '\0')
-		snprintf(a->seen.nodes, sizeof(a->seen.nodes), "%s", js_str(line, "host", ""));
+	json_array_foreach(nodes, i, node)
+		if (json_is_string(node) && len < sizeof(a->nodes))
+			len += (size_t)snprintf(a->nodes + len, sizeof(a->nodes) - len, "%s%s",
+						i > 0 ? "," : "", json_string_value(node));
+	engine_wrote(in->engine, ledger_attempt_started(in->engine->ledger, a->id, a->nodes,
+							in->spool->time_ms, &err), &err);
+}
+
+/* A new checkpoint is the progress that ends a row of failures: the launch behind it may never get
+ * to say how it ended. */
+static void note_progress(struct ingest *in, int64_t step)
+{
+	struct run *run = in->run;
+	struct err err = { 0 };
+
+	run->checkpoint_step = step;
+	if (run->failures == 0)
+		return;
+	run->failures = 0;
+	engine_wrote(in->engine, ledger_run_set_failures(in->engine->ledger, run->id, 0,
+							 run->backoff_until_ms, &err), &err);
 }
 
 static void on_launch_start(struct ingest *in, json_t *line)
@@ -143,6 +163,8 @@ static void on_launch_start(struct ingest *in, json_t *line)
 	engine_wrote(in->engine,
 		     ledger_launch_start(in->engine->ledger, in->run->attempt.id, number,
 					 js_int(line, "pid", 0), step, in->spool->time_ms, &err), &err);
+	if (step > in->run->checkpoint_step)	/* an attempt that was given up had gone on */
+		note_progress(in, step);
 	if (step >= 0)
 		engine_event(in->engine, in->run, "launch", "lbrun", "launch %lld, from step %lld",
 			     (long long)number, (long long)step);
@@ -198,11 +220,11 @@ static void on_checkpoint_valid(struct ingest *in, json_t *line)
 	};
 
 	engine_wrote(in->engine, ledger_checkpoint_put(in->engine->ledger, &c, &err), &err);
-	if (c.valid && c.step != in->run->checkpoint_step)	/* trainers may tell of one twice */
+	if (c.valid && c.step != in->run->checkpoint_step) {	/* trainers may tell of one twice */
+		note_progress(in, c.step);
 		engine_event(in->engine, in->run, "checkpoint", "lbrun", "step %lld", (long long)c.step);
-	if (c.valid)
-		in->run->checkpoint_step = c.step;
-	else
+	}
+	if (!c.valid)
 		engine_event(in->engine, in->run, "checkpoint_bad", "lbrun", "%s: %s", c.path, c.text);
 }
 

@@ -55,6 +55,8 @@ static bool never_again(const struct policy *policy, int exit_code)
 	return false;
 }
 
+static const char used_up[] = "too many launches without progress (restart.max_without_progress)";
+
 static struct relaunch relaunch_counted(const struct relaunch_facts *f,
 					const struct policy *policy, const char *text)
 {
@@ -66,8 +68,7 @@ static struct relaunch relaunch_counted(const struct relaunch_facts *f,
 	if (f->cause == CAUSE_LAUNCH_FAIL && !f->ever_trained)
 		return (struct relaunch){ RUN_FAILED, 0, "it cannot be started" };
 	if (f->failures >= policy->max_without_progress)
-		return (struct relaunch){ RUN_FAILED, 0,
-			"too many launches without progress (restart.max_without_progress)" };
+		return (struct relaunch){ RUN_FAILED, 0, used_up };
 	return (struct relaunch){ RUN_BACKOFF, pause_ms(policy, f->failures), text };
 }
 
@@ -83,6 +84,9 @@ struct relaunch relaunch_decide(const struct relaunch_facts *f, const struct pol
 	case VERDICT_KILL:
 		return (struct relaunch){ RUN_KILLED, 0, text };
 	case VERDICT_AGAIN:
+		/* its launches before this end may have used the budget up */
+		if (f->failures > 0 && f->failures >= policy->max_without_progress)
+			return (struct relaunch){ RUN_FAILED, 0, used_up };
 		return (struct relaunch){ RUN_BACKOFF, pause_ms(policy, f->unstarted - 1), text };
 	case VERDICT_FAIL:
 	case VERDICT_COUNT_IT:

@@ -32,6 +32,7 @@ struct attempt {
 	struct job_status seen;		/* valid while seen_poll_ms is that of the newest poll */
 	int64_t seen_poll_ms;
 	int64_t ended_ms;
+	char nodes[256];		/* names, comma-separated, as lbrun tells them */
 	bool claimed, exited;
 	struct attempt_exit exit;	/* valid if exited */
 	int64_t exit_seen_ms;
@@ -54,7 +55,7 @@ struct run {
 	int64_t backoff_until_ms;	/* wall clock, as in the ledger */
 	int64_t failures, unstarted;
 	bool ever_trained;
-	int64_t checkpoint_step;	/* of the last valid one heard of by this process; -1 = none */
+	int64_t checkpoint_step;	/* of the last valid one heard of; -1 = none */
 
 	struct run_spec spec;
 	struct policy policy;		/* points into spec */

@@ -74,6 +74,7 @@ static int take_attempt(const struct ledger_attempt *row, void *arg)
 	a->launches_counted = row->started_ms > 0 && row->spool_seq > 0;
 	run->has_attempt = true;
 	snprintf(a->end_text, sizeof(a->end_text), "%s", row->text);
+	snprintf(a->nodes, sizeof(a->nodes), "%s", row->nodes);
 	if (row->started_ms > 0) {
 		if (row->state == ATTEMPT_ENDED && row->cause != CAUSE_LAUNCH_FAIL)
 			run->ever_trained = true;
@@ -82,6 +83,14 @@ static int take_attempt(const struct ledger_attempt *row, void *arg)
 		run->unstarted++;
 	}
 	return 0;
+}
+
+static void take_checkpoint(struct engine *e, struct run *run)
+{
+	struct ledger_checkpoint c;
+
+	if (ledger_checkpoint_newest(e->ledger, run->id, &c, NULL) == 0 && c.valid)
+		run->checkpoint_step = c.step;
 }
 
 int engine_load_run(struct engine *e, const struct ledger_run *row, struct err *err)
@@ -102,6 +111,7 @@ int engine_load_run(struct engine *e, const struct ledger_run *row, struct err *
 		run_destroy(run);
 		return -1;
 	}
+	take_checkpoint(e, run);
 	run->attempt.watching_since_ms = now_ms;
 	run->attempt.heard_ms = now_ms;
 	run->next = e->runs;
