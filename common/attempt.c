@@ -115,6 +115,8 @@ int attempt_params_write(const char *folder, const struct attempt_params *p, str
 	set_bytes(o, "workdir", p->workdir);
 	set_bytes(o, "run_dir", p->run_dir);
 	set_bytes(o, "checkpoint_dir", p->checkpoint_dir);
+	set_bytes(o, "checkpoint_pattern", p->pattern);
+	set_bytes(o, "checkpoint_complete_when", p->complete_when);
 	set_bytes(o, "lbd_socket", p->lbd_socket);
 	js_set_str(o, "launcher", p->launcher);
 	js_set_int(o, "in_place", p->in_place);
@@ -172,6 +174,8 @@ static int fill_params(const json_t *o, void *out, struct err *err)
 	p->workdir = take_bytes(o, "workdir");
 	p->run_dir = take_bytes(o, "run_dir");
 	p->checkpoint_dir = take_bytes(o, "checkpoint_dir");
+	p->pattern = take_bytes(o, "checkpoint_pattern");
+	p->complete_when = take_bytes(o, "checkpoint_complete_when");
 	p->lbd_socket = take_bytes(o, "lbd_socket");
 	p->launcher = xstrdup(js_str(o, "launcher", "none"));
 	p->in_place = js_int(o, "in_place", 0);
@@ -214,6 +218,8 @@ void attempt_params_clear(struct attempt_params *p)
 	free(p->run_dir);
 	free(p->checkpoint_dir);
 	free(p->lbd_socket);
+	free(p->pattern);
+	free(p->complete_when);
 	free(p->launcher);
 	free(p->never_on_exit_codes);
 	attempt_watch_clear(&p->watch);

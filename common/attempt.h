@@ -31,6 +31,8 @@ struct attempt_params {		/* attempt.json */
 	char *workdir;
 	char *run_dir;		/* runs/NAME */
 	char *checkpoint_dir;
+	char *pattern;		/* of foreign checkpoints (foreign.h); NULL = ours */
+	char *complete_when;	/* NULL = not given */
 	char *lbd_socket;	/* poked after new lines where it can be reached; NULL = none */
 	char *launcher;		/* "none" or "srun" */
 	int64_t in_place;	/* relaunches in the same allocation without progress in between */

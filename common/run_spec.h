@@ -35,9 +35,12 @@ struct run_spec {
 	/* [watch] */
 	int64_t kill_grace_ms;
 	char *step_timeout_text;	/* as written; watch.step_ms is what counts */
-	struct attempt_watch watch;
-	/* [checkpoint] - folder only; the rest of that section is the trainer's */
+	struct attempt_watch watch;	/* its limits; the rest is here: */
+	char *progress_regex;
+	struct key_strings node_errors;
+	/* [checkpoint] - the rest of that section is the trainer's */
 	char *checkpoint_folder;	/* NULL: runs/NAME/checkpoints */
+	char *checkpoint_pattern, *checkpoint_complete_when;	/* foreign.h */
 };
 
 extern const struct key run_spec_keys[];

@@ -194,6 +194,13 @@ static int write_params(const struct config *config, const struct run *run, cons
 	};
 	int rc;
 
+	if (spec->progress_regex)
+		p.watch.progress_regex = xstrdup(spec->progress_regex);
+	p.watch.node_errors = command_copy(&spec->node_errors);
+	if (spec->checkpoint_pattern)
+		p.pattern = xstrdup(spec->checkpoint_pattern);
+	if (spec->checkpoint_complete_when)
+		p.complete_when = xstrdup(spec->checkpoint_complete_when);
 	memcpy(p.token, run->attempt.job.token, sizeof(p.token));
 	if (p.never_count > 0)
 		memcpy(p.never_on_exit_codes, spec->never_on_exit_codes.items,

@@ -100,6 +100,11 @@ static int make_argv(const struct shepherd *s, struct strings *argv, struct err 
 	return 0;
 }
 
+static int64_t newest_checkpoint(const struct shepherd *s, char **path)
+{
+	return checkpoint_newest_by_size(s->params.checkpoint_dir, s->foreign, path);
+}
+
 /* --- start ------------------------------------------------------------------------------------ */
 
 static pid_t start(struct shepherd *s, struct err *err)
@@ -146,7 +151,7 @@ void launch_begin(struct shepherd *s)
 
 	s->launch = (struct launch){
 		.number = s->launch.number + 1, .is_open = true, .step_told = -1};
-	s->launch.step_at_start = checkpoint_newest_by_size(s->params.checkpoint_dir);
+	s->launch.step_at_start = newest_checkpoint(s, NULL);
 	s->launch.ooms_at_start = oom_kills(proc_cgroup, cgroup_mount);
 	note_scratch(s);
 	s->launch.pid = start(s, &why);
@@ -218,8 +223,24 @@ static bool may_have_left_ranks(const struct shepherd *s)
  * newer than what this launch started from. */
 static bool has_progress(const struct shepherd *s)
 {
-	return checkpoint_newest_by_size(s->params.checkpoint_dir) > s->launch.step_at_start ||
+	return newest_checkpoint(s, NULL) > s->launch.step_at_start ||
 	       s->launch.step_told > s->search.step;
+}
+
+/* Other trainers do not tell of their checkpoints: we look. */
+void launch_look_for_checkpoint(struct shepherd *s)
+{
+	char *path = NULL;
+	int64_t step;
+
+	if (!s->foreign)
+		return;
+	step = newest_checkpoint(s, &path);
+	if (path && step > s->launch.step_at_start && step > s->launch.step_told) {
+		s->launch.step_told = step;
+		record_checkpoint(s, path, step, true, "");
+	}
+	free(path);
 }
 
 bool launch_finish(struct shepherd *s, bool *made_progress)
@@ -228,6 +249,8 @@ bool launch_finish(struct shepherd *s, bool *made_progress)
 	int64_t ooms = oom_kills(proc_cgroup, cgroup_mount);
 
 	output_finish(&s->output, clock_mono_ms());
+	for (int i = 0; i < OUTPUT_STREAMS; i++)
+		printed_bytes(&s->printed, i, "\n", 1);
 	hub_drain(&s->hub);
 	hub_drop_all(&s->hub);
 	/* Last look: the order may have become visible only now. */
@@ -237,6 +260,7 @@ bool launch_finish(struct shepherd *s, bool *made_progress)
 	facts.stop = stopping_reason(&s->stop);
 	facts.stop_text = s->stop_text;
 	ending_decide(&facts, &s->ending);
+	launch_look_for_checkpoint(s);
 	*made_progress = has_progress(s);
 	s->failures = *made_progress ? 0 : s->failures + 1;
 	record_launch_end(s, &s->ending, *made_progress);

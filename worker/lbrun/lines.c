@@ -13,7 +13,10 @@
 #include "worker/lbrun/hosts.h"
 #include "worker/lbrun/shepherd.h"
 
-enum { BAD_NOTE_EVERY_MS = 10 * 1000 };
+enum {
+	BAD_NOTE_EVERY_MS = 10 * 1000,
+	ERROR_NOTE_EVERY_MS = 10 * 1000,
+};
 
 /* --- lbrun's own records ---------------------------------------------------------------------- */
 
@@ -151,6 +154,20 @@ static json_t *parse(const char *text, size_t len, enum message_type *type, stru
 	return line;
 }
 
+static int verify(const struct shepherd *s, const char *path, struct err *err)
+{
+	const char *name = strrchr(path, '/');
+	char *parent;
+	int rc;
+
+	if (!s->foreign)
+		return manifest_verify(path, MANIFEST_SIZES, NULL, err);
+	parent = path_join("%.*s", (int)(name - path), path);
+	rc = foreign_verify(s->foreign, parent, name + 1, false, err);
+	free(parent);
+	return rc;
+}
+
 /* Digests are checked before a launch starts from it; sizes say whether it is worth telling. */
 static void heed_checkpoint(struct shepherd *s, const json_t *line)
 {
@@ -158,7 +175,7 @@ static void heed_checkpoint(struct shepherd *s, const json_t *line)
 	char *path = told[0] == '/' ? path_join("%s", told)
 				    : path_join("%s/%s", s->params.workdir, told);
 	struct err why = {0};
-	bool is_valid = manifest_verify(path, MANIFEST_SIZES, NULL, &why) == 0;
+	bool is_valid = verify(s, path, &why) == 0;
 
 	record_checkpoint(s, path, js_int(line, "step", -1), is_valid, is_valid ? "" : why.text);
 	if (is_valid && js_int(line, "step", -1) > s->launch.step_told)
@@ -220,6 +237,48 @@ static void on_line(void *arg, struct hub_conn *conn, const char *text, size_t l
 		hub_answer(conn, "{\"type\":\"ack\",\"seq\":%lld}", (long long)seq);
 	heed(s, conn, type, line);
 	json_decref(line);
+}
+
+/* --- what it prints --------------------------------------------------------------------------- */
+
+static void on_printed_step(void *arg, const json_t *line, int64_t rank)
+{
+	struct shepherd *s = arg;
+
+	/* Who reports by itself would be counted twice. */
+	if (hub_has_trainer(&s->hub))
+		return;
+	journal_trainer(&s->journal, s->launch.number, line, NULL);
+	watch_step(&s->watch, rank < 0 ? 0 : rank, clock_mono_ms());
+}
+
+static void on_printed_error(void *arg, const char *node, const char *line)
+{
+	struct shepherd *s = arg;
+	int64_t now_ms = clock_mono_ms();
+
+	if (now_ms < s->error_note_ms)
+		return;
+	s->error_note_ms = now_ms + ERROR_NOTE_EVERY_MS;
+	journal_note(&s->journal, s->launch.number, "node_error", "%s: %.400s",
+		     node[0] ? node : s->node, line);
+}
+
+static void on_bytes(void *arg, int stream, const char *data, size_t len)
+{
+	printed_bytes(&((struct shepherd *)arg)->printed, stream, data, len);
+}
+
+int lines_read_output(struct shepherd *s, struct err *err)
+{
+	s->printed.on_step = on_printed_step;
+	s->printed.on_error = on_printed_error;
+	s->printed.arg = s;
+	if (printed_init(&s->printed, &s->params.watch, err) < 0)
+		return -1;
+	s->output.on_bytes = on_bytes;
+	s->output.arg = s;
+	return 0;
 }
 
 void lines_init(struct shepherd *s)

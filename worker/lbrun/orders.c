@@ -9,7 +9,10 @@
 #include "common/wish.h"
 #include "worker/lbrun/shepherd.h"
 
-enum { LOOK_EVERY_MS = 2000 };
+enum {
+	LOOK_EVERY_MS = 2000,
+	CHECKPOINT_LOOK_MS = 10 * 1000,
+};
 
 void ask_to_stop(struct shepherd *s, enum stop_why why, bool now, int64_t now_ms,
 		 const char *text)
@@ -87,6 +90,10 @@ void orders_look(struct shepherd *s, int64_t now_ms)
 	look_for_newer(s, now_ms);
 	look_for_order(s, now_ms);
 	look_for_wishes(s, now_ms);
+	if (s->foreign && s->phase == PHASE_RUN && now_ms >= s->checkpoint_look_ms) {
+		s->checkpoint_look_ms = now_ms + CHECKPOINT_LOOK_MS;
+		launch_look_for_checkpoint(s);
+	}
 	hub_resume(&s->hub);
 }
 

@@ -26,6 +26,7 @@
 #include "worker/lbrun/hub.h"
 #include "worker/lbrun/journal.h"
 #include "worker/lbrun/output.h"
+#include "worker/lbrun/printed.h"
 #include "worker/lbrun/stacks.h"
 #include "worker/lbrun/stopping.h"
 #include "worker/lbrun/watch.h"
@@ -61,6 +62,9 @@ struct shepherd {
 	struct hub hub;
 	struct output output;
 	struct search search;
+	struct foreign *foreign;	/* NULL = checkpoints are ours */
+	int64_t checkpoint_look_ms;	/* next look for foreign ones */
+	struct printed printed;
 	struct watch watch;
 	struct stacks stacks;
 	int64_t hang_sign_ms;		/* stacks were written for a silence since then */
@@ -76,6 +80,7 @@ struct shepherd {
 
 	int64_t bad_lines;		/* since the last note about them */
 	int64_t bad_note_ms;		/* next note at the earliest */
+	int64_t error_note_ms;		/* the same of errors of the node */
 };
 
 /* Returns the exit status of the program. */
@@ -90,9 +95,13 @@ void launch_term(const struct shepherd *s);
 int64_t launch_kill(const struct shepherd *s);
 /* After the last descendant is dead: records the end; true when it shall be started again. */
 bool launch_finish(struct shepherd *s, bool *made_progress);
+/* Tells of a newer checkpoint of a trainer that does not do so itself. */
+void launch_look_for_checkpoint(struct shepherd *s);
 
 /* lines.c: what trainers say, and lbrun's own records. */
 void lines_init(struct shepherd *s);
+/* What it prints, where attempt.json says how to read it. */
+int lines_read_output(struct shepherd *s, struct err *err);
 void record_attempt_start(struct shepherd *s);
 void record_launch_start(struct shepherd *s);
 void record_launch_end(struct shepherd *s, const struct ending *end, bool progress);
