@@ -113,6 +113,20 @@ def wishes():
         lb.send("step", step=step)
         time.sleep(0.02)
 
+def slow_rank():
+    reporting()
+    for step in range(1, 101):
+        for rank in (1, 0):
+            lb.send("step", step=step, rank=rank, step_ms=100.0 + 50 * rank)
+
+def large():
+    folder = os.environ["LB_CHECKPOINT_DIR"] + "/step-1"
+    os.makedirs(folder)
+    with open(folder + "/w", "w") as f:
+        f.truncate(8 << 40)	# a hole: takes nothing
+    lb.send("checkpoint", step=1, path=folder)
+    lb.send("checkpoint", step=1, path=folder)
+
 def deaf():
     open(seen, "w").write("up")
     time.sleep(60)
@@ -243,6 +257,16 @@ kill -HUP $lbrun_pid
 ok "a trainer that cannot be asked" wait_for 'spool "reads no orders: no checkpoint was asked for, by ada"' 10
 kill -TERM $lbrun_pid
 wait $lbrun_pid
+
+# --- what is worth a note --------------------------------------------------------------------
+trainer slow_rank '' 0
+run
+is "$(spool '"slow_rank"' | sed 's/.*"text":"\([^"]*\).*/\1/')" \
+	"rank 1 takes 150 ms for a step, the others 100 ms" "a slow rank is named, once"
+trainer large '' 0
+sed 's|"lbd_socket"|"checkpoint_pattern":"step-{step}","lbd_socket"|' "$F/attempt.json" >"$T/x" && mv "$T/x" "$F/attempt.json"
+run
+is "$(spool '"no_space"' | grep -c 'a checkpoint takes 8796.1 GB, .* are free')" 1 "no room for the next checkpoint, told once"
 
 # --- a person's order wins -------------------------------------------------------------------
 trainer spin '"step_timeout_ms":1000' 5

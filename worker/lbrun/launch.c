@@ -154,6 +154,7 @@ void launch_begin(struct shepherd *s)
 	s->launch.step_at_start = newest_checkpoint(s, NULL);
 	s->launch.ooms_at_start = oom_kills(proc_cgroup, cgroup_mount);
 	note_scratch(s);
+	ranks_reset(&s->ranks);
 	s->launch.pid = start(s, &why);
 	watch_init(&s->watch, &s->params.watch, clock_mono_ms());
 	record_launch_start(s);
@@ -239,6 +240,7 @@ void launch_look_for_checkpoint(struct shepherd *s)
 	if (path && step > s->launch.step_at_start && step > s->launch.step_told) {
 		s->launch.step_told = step;
 		record_checkpoint(s, path, step, true, "");
+		lines_check_space(s, path);
 	}
 	free(path);
 }

@@ -12,6 +12,7 @@
 #include "common/paths.h"
 #include "worker/lbrun/hosts.h"
 #include "worker/lbrun/shepherd.h"
+#include "worker/lbrun/space.h"
 
 enum {
 	BAD_NOTE_EVERY_MS = 10 * 1000,
@@ -168,6 +169,21 @@ static int verify(const struct shepherd *s, const char *path, struct err *err)
 	return rc;
 }
 
+void lines_check_space(struct shepherd *s, const char *checkpoint)
+{
+	struct space need = space_used(checkpoint);
+	struct space have = space_free(checkpoint);
+	char text[120];
+	bool is_short = space_is_short(&need, &have, text, sizeof(text));
+
+	if (is_short && !s->is_space_told) {
+		journal_note(&s->journal, s->launch.number, "no_space", "%s: %s",
+			     s->params.checkpoint_dir, text);
+		output_say(&s->output, "the next checkpoint may not fit: %s", text);
+	}
+	s->is_space_told = is_short;
+}
+
 /* Digests are checked before a launch starts from it; sizes say whether it is worth telling. */
 static void heed_checkpoint(struct shepherd *s, const json_t *line)
 {
@@ -180,8 +196,31 @@ static void heed_checkpoint(struct shepherd *s, const json_t *line)
 	record_checkpoint(s, path, js_int(line, "step", -1), is_valid, is_valid ? "" : why.text);
 	if (is_valid && js_int(line, "step", -1) > s->launch.step_told)
 		s->launch.step_told = js_int(line, "step", -1);
+	if (is_valid)
+		lines_check_space(s, path);
 	journal_sync(&s->journal);
 	free(path);
+}
+
+static void heed_pace(struct shepherd *s, int64_t rank, const json_t *line)
+{
+	double usual_ms = 0;
+	double ms = js_real(line, "step_ms", 0);
+	int64_t slow = ranks_step(&s->ranks, rank, ms, &usual_ms);
+
+	if (slow < 0)
+		return;
+	journal_note(&s->journal, s->launch.number, "slow_rank",
+		     "rank %lld takes %.0f ms for a step, the others %.0f ms", (long long)slow,
+		     s->ranks.items[slow].mean_ms, usual_ms);
+	output_say(&s->output, "rank %lld is slow: %.0f ms for a step, the others %.0f ms",
+		   (long long)slow, s->ranks.items[slow].mean_ms, usual_ms);
+}
+
+static void heed_step(struct shepherd *s, int64_t rank, const json_t *line)
+{
+	watch_step(&s->watch, rank, clock_mono_ms());
+	heed_pace(s, rank, line);
 }
 
 static void heed_life(struct shepherd *s, struct hub_conn *conn, enum message_type type,
@@ -194,7 +233,7 @@ static void heed_life(struct shepherd *s, struct hub_conn *conn, enum message_ty
 	if (type == MESSAGE_PHASE)
 		watch_phase(&s->watch, conn->rank, js_str(line, "name", ""), now_ms);
 	else if (type == MESSAGE_STEP)
-		watch_step(&s->watch, js_int(line, "rank", conn->rank), now_ms);
+		heed_step(s, js_int(line, "rank", conn->rank), line);
 	else if (type == MESSAGE_BYE)
 		watch_bye(&s->watch, now_ms);
 	else
@@ -249,7 +288,7 @@ static void on_printed_step(void *arg, const json_t *line, int64_t rank)
 	if (hub_has_trainer(&s->hub))
 		return;
 	journal_trainer(&s->journal, s->launch.number, line, NULL);
-	watch_step(&s->watch, rank < 0 ? 0 : rank, clock_mono_ms());
+	heed_step(s, rank < 0 ? 0 : rank, line);
 }
 
 static void on_printed_error(void *arg, const char *node, const char *line)

@@ -418,6 +418,7 @@ int shepherd_main(const char *folder)
 	search_stop(&s.search);
 	journal_close(&s.journal);
 	printed_fini(&s.printed);
+	ranks_reset(&s.ranks);
 	foreign_destroy(s.foreign);
 	attempt_params_clear(&s.params);
 	return status;

@@ -27,6 +27,7 @@
 #include "worker/lbrun/journal.h"
 #include "worker/lbrun/output.h"
 #include "worker/lbrun/printed.h"
+#include "worker/lbrun/ranks.h"
 #include "worker/lbrun/stacks.h"
 #include "worker/lbrun/stopping.h"
 #include "worker/lbrun/watch.h"
@@ -65,6 +66,8 @@ struct shepherd {
 	struct foreign *foreign;	/* NULL = checkpoints are ours */
 	int64_t checkpoint_look_ms;	/* next look for foreign ones */
 	struct printed printed;
+	struct ranks ranks;
+	bool is_space_told;		/* that there is none */
 	struct watch watch;
 	struct stacks stacks;
 	int64_t hang_sign_ms;		/* stacks were written for a silence since then */
@@ -107,6 +110,8 @@ void record_launch_start(struct shepherd *s);
 void record_launch_end(struct shepherd *s, const struct ending *end, bool progress);
 void record_checkpoint(struct shepherd *s, const char *path, int64_t step, bool is_valid,
 		       const char *text);
+/* Is there room for another one like it? */
+void lines_check_space(struct shepherd *s, const char *checkpoint);
 void record_attempt_end(struct shepherd *s);
 
 /* hang.c: what is done about a trainer that hangs. */
