@@ -4,9 +4,9 @@
  *
  *   pattern        "step-{step}" (with * and ? as in a shell), or a regular expression with the
  *                  named group step: "checkpoint_(?<step>\d+)\.pt"; it names entries of the folder
- *   complete_when  a file that exists once a checkpoint is complete: inside it (".metadata") when
- *                  it is a folder, beside it ("DONE_{step}") when it is a file; "manifest": it has a
- *                  manifest.json that holds. Not given: it is complete when it is there. */
+ *   complete_when  a file that exists once a checkpoint is complete: inside it (".metadata")
+ *                  when it is a folder, beside it ("DONE_{step}") when it is a file; "manifest": it has
+ *                  a manifest.json that holds. Not given: it is complete when it is there. */
 #ifndef COMMON_FOREIGN_H
 #define COMMON_FOREIGN_H
 
