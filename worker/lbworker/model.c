@@ -43,8 +43,8 @@ static int check_heads(const struct model_shape *s, struct err *err)
 		return err_set(err, ERR_USAGE, "model: %s has as many kv_heads as heads",
 			       families[s->family]->name);
 	if (s->rotary % 2 != 0 || s->rotary > model_head_dim(s))
-		return err_set(err, ERR_USAGE, "model: rotary %zu must be even and within a head of %zu",
-			       s->rotary, model_head_dim(s));
+		return err_set(err, ERR_USAGE,
+			       "model: rotary %zu must be even and within a head of %zu", s->rotary, model_head_dim(s));
 	return 0;
 }
 
@@ -170,8 +170,8 @@ static void name_tensors(struct model *m)
 /* --- life ----------------------------------------------------------------------------------- */
 
 /* Everything but memory of a device. */
-static struct model *plan_model(const struct model_shape *shape, const struct model_options *options,
-				struct err *err)
+static struct model *plan_model(const struct model_shape *shape,
+				const struct model_options *options, struct err *err)
 {
 	if (check_shape(shape, options, err))
 		return NULL;
