@@ -188,12 +188,20 @@ static int write_params(const struct config *config, const struct run *run, cons
 		.checkpoint_dir = checkpoint_dir(run),
 		.lbd_socket = path_join("%s/lbd.sock", config->home),
 		.launcher = xstrdup(launcher_name(spec)),
-		.in_place = spec->in_place, .kill_grace_ms = spec->kill_grace_ms,
+		.in_place = spec->in_place, .kill_grace_ms = spec->kill_grace_ms, .watch = spec->watch,
+		.warn_ms = run_spec_warn_ms(spec),
 		.never_on_exit_codes = xcalloc(spec->never_on_exit_codes.count + 1, sizeof(int64_t)),
 		.never_count = (int64_t)spec->never_on_exit_codes.count,
 	};
 	int rc;
 
+	if (spec->progress_regex)
+		p.watch.progress_regex = xstrdup(spec->progress_regex);
+	p.watch.node_errors = command_copy(&spec->node_errors);
+	if (spec->checkpoint_pattern)
+		p.pattern = xstrdup(spec->checkpoint_pattern);
+	if (spec->checkpoint_complete_when)
+		p.complete_when = xstrdup(spec->checkpoint_complete_when);
 	memcpy(p.token, run->attempt.job.token, sizeof(p.token));
 	if (p.never_count > 0)
 		memcpy(p.never_on_exit_codes, spec->never_on_exit_codes.items,
@@ -225,6 +233,7 @@ static void hand_over(const struct run *run, struct job_request *job, scheduler_
 	job->gpus_per_node = spec->gpus_per_node;
 	job->mem_mb = spec->mem ? mem_parse_mb(spec->mem, NULL) : 0;
 	job->time_minutes = (spec->time_ms + 59999) / 60000;
+	job->warn_seconds = run_spec_warn_ms(spec) / 1000;
 	run->scheduler->ops->submit(run->scheduler, job, done, arg);
 }
 

@@ -14,6 +14,7 @@
 
 enum stop_why {			/* weakest first */
 	STOP_NOT,
+	STOP_HUNG,		/* nothing moves any more; lbrun's own verdict */
 	STOP_WARNED,		/* SIGUSR1, SIGUSR2: the time limit is near */
 	STOP_SIGNALLED,		/* SIGTERM or SIGQUIT without an order of lbd's */
 	STOP_ORDERED,		/* a person's order, left by lbd */
@@ -24,7 +25,8 @@ enum stop_why {			/* weakest first */
 enum stop_step { STEP_NONE, STEP_ASK, STEP_TERM, STEP_KILL, STEP_COUNT };
 
 enum {
-	/* From the warning to SIGTERM, for a trainer that was asked; time for a last checkpoint. */
+	/* From the warning to SIGTERM, for a trainer that was asked; time for a last checkpoint. At
+	 * least this, else the grace of the request. */
 	WARN_TO_TERM_MS = 60 * 1000,
 	/* Slurm's default KillWait is 30 s, after which lbrun itself is killed. */
 	SCHEDULER_GRACE_MS = 25 * 1000,

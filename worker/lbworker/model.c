@@ -43,8 +43,8 @@ static int check_heads(const struct model_shape *s, struct err *err)
 		return err_set(err, ERR_USAGE, "model: %s has as many kv_heads as heads",
 			       families[s->family]->name);
 	if (s->rotary % 2 != 0 || s->rotary > model_head_dim(s))
-		return err_set(err, ERR_USAGE, "model: rotary %zu must be even and within a head of %zu",
-			       s->rotary, model_head_dim(s));
+		return err_set(err, ERR_USAGE,
+			       "model: rotary %zu must be even and within a head of %zu", s->rotary, model_head_dim(s));
 	return 0;
 }
 
