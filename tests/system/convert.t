@@ -76,6 +76,31 @@ last=$(sed -n 's/^step 40\/.* loss \([0-9.]*\) .*/\1/p' "$T/trained.log")
 awk "BEGIN { exit !($first < $last + 0.3) }"
 ok $? "checkpoint.initial_load_path goes on from those weights (loss $last, then $first)"
 
+lbworker eval "$T/exported" "$T/text.tokens" --seq-len 64 --samples 20
+loss=$(sed -n 's/.* loss \([0-9.]*\), perplexity .*/\1/p' "$T/out")
+awk "BEGIN { exit !($loss > $last - 0.4 && $loss < $last + 0.4) }"
+ok $? "eval finds the loss of the training's end ($last, $loss)"
+lbworker generate "$T/exported" --prompt abc --tokens 10 && cp "$T/out" "$T/said" &&
+	[ "$(wc -c <"$T/said")" = 14 ] && lbworker generate "$ours" --prompt abc --tokens 10 &&
+	cmp "$T/out" "$T/said" >"$T/err" 2>&1
+ok $? "generate says the same of the checkpoint and of its export"
+for family in neox gpt2; do
+	lbworker train "$T/small.toml" --job.dump_folder "$T/$family" --model.name $family \
+		--training.steps 2 --lr_scheduler.warmup_steps 0 &&
+		lbworker convert "$T/$family/checkpoints/step-00000002" "$T/$family.hf" &&
+		cmp "$T/$family/checkpoints/step-00000002/model.safetensors" \
+			"$T/$family.hf/model.safetensors" >"$T/err" 2>&1
+	ok $? "$family: out and in to the bit"
+done
+lbworker train "$T/small.toml" --job.dump_folder "$T/seen" --training.steps 4 \
+	--lr_scheduler.warmup_steps 0 --metrics.enable_tensorboard true --validation.enable true \
+	--validation.dataset_path "$T/text.tokens" --validation.freq 2 --validation.steps 2 \
+	--profiling.enable_profiling true --profiling.profile_freq 4
+[ "$(grep -c '^validation at step [24]: loss' "$T/out")" = 2 ] &&
+	[ -n "$(find "$T/seen/tb" -name 'events.out.tfevents.*' -size +0)" ] &&
+	grep -q '"name":"gemm"' "$T/seen/profile_traces/iteration_4/rank0_trace.json"
+ok $? "validation, TensorBoard events and a trace of the chosen step"
+
 lbworker convert "$ours" "$T/exported"
 status=$?
 refused "a folder that exists is not written over" "exists already"

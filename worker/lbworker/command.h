@@ -18,5 +18,7 @@ int command_usage(const char *text);
 
 int command_ckpt(int argc, char **argv);
 int command_convert(int argc, char **argv);
+int command_eval(int argc, char **argv);
+int command_generate(int argc, char **argv);
 
 #endif

@@ -41,6 +41,10 @@ static const struct command commands[] = {
 	{ "convert", "FROM TO [--dtype float32|bfloat16|float16]",
 	  "weights of a checkpoint, or a model of Hugging Face, to a folder that both can read",
 	  command_convert },
+	{ "eval", "MODEL DATA [--seq-len N] [--samples N] [--logits FILE]",
+	  "loss and perplexity of a checkpoint or a model of Hugging Face", command_eval },
+	{ "generate", "MODEL --prompt TEXT [--tokens N] [--temperature X] [--seed N]",
+	  "go on from a text, for models of bytes", command_generate },
 	{ "version", "", "print the version", command_version },
 	{ "help", "", "print this", command_help },
 };

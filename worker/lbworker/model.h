@@ -117,6 +117,10 @@ int model_backprop(struct model *model, const int32_t *tokens, const int32_t *ta
 int model_loss(struct model *model, const int32_t *tokens, const int32_t *targets,
 	       double *loss_sum, struct err *err);
 
+/* Forward only; logits [rows, vocab] (host memory) of the tokens from `first` on. */
+int model_logits(struct model *model, const int32_t *tokens, size_t first, size_t rows,
+		 float *logits, struct err *err);
+
 /* What a model of that shape takes, without a device. 0, or -1 when the shape is refused. */
 struct model_cost {
 	uint64_t parameters;
