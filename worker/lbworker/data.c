@@ -68,7 +68,7 @@ static int list_folder(struct source *s, const char *folder, struct err *err)
 		if (has_suffix(entry->d_name))
 			add_shard(s, xasprintf("%s/%s", folder, entry->d_name));
 	closedir(dir);
-	if (s->shards == 0)
+	if (!s->shard)
 		return err_set(err, ERR_NOT_FOUND,
 			       "%s: holds no file *%s (other files need a pattern: %s/*.bin)", folder,
 			       SHARD_SUFFIX, folder);
@@ -84,7 +84,7 @@ static int list_pattern(struct source *s, const char *pattern, struct err *err)
 	for (size_t i = 0; rc == 0 && i < found.gl_pathc; i++)
 		add_shard(s, xstrdup(found.gl_pathv[i]));
 	globfree(&found);
-	if (s->shards == 0)
+	if (!s->shard)
 		return err_set(err, ERR_NOT_FOUND, "%s: no file matches", pattern);
 	qsort(s->shard, s->shards, sizeof(*s->shard), by_path);
 	return 0;
@@ -191,7 +191,7 @@ static int open_all(struct data *d, const struct data_options *o, struct err *er
 		s->weight = 1;
 		if (!path && parse_mix(o->mix[i], &s->weight, &path, err))
 			return -1;
-		if (open_source(d, s, path, o->verify, err))
+		if (!path || open_source(d, s, path, o->verify, err))
 			return -1;
 	}
 	if (share_out(d, err))

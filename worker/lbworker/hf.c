@@ -259,8 +259,9 @@ static int read_rope(const json_t *o, const struct hf_family *f, struct model_sh
 	}
 	if (!(share > 0 && share <= 1))
 		return err_set(err, ERR_USAGE, "the rotary share %g must be above 0, at most 1", share);
-	if (share < 1 && shape->heads > 0)
-		shape->rotary = (size_t)(share * (double)(shape->dim / shape->heads));
+	size_t head_dim = shape->heads > 0 ? shape->dim / shape->heads : 0;
+	if (share < 1)
+		shape->rotary = (size_t)(share * (double)head_dim);
 	return 0;
 }
 

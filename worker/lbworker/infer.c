@@ -257,6 +257,17 @@ static int generate(struct model *m, const struct arguments *a, struct err *err)
 	return rc;
 }
 
+static int generate_with(struct infer *f, const struct arguments *a, struct err *err)
+{
+	if (!a->prompt || a->prompt[0] == '\0')
+		return err_set(err, ERR_USAGE, "generate needs --prompt TEXT");
+	if (infer_open(f, a->model, a->seq_len, err) || !f->model)
+		return -1;
+	if (f->model->shape.vocab != BYTES)
+		return err_set(err, ERR_USAGE, "%s: its tokens are not bytes", a->model);
+	return generate(f->model, a, err);
+}
+
 int command_generate(int argc, char **argv)
 {
 	struct arguments a = { .temperature = 1 };
@@ -264,14 +275,8 @@ int command_generate(int argc, char **argv)
 	struct err err = { 0 };
 	int rc = parse(&a, argc, argv, &err);
 
-	if (rc == 0 && (!a.prompt || a.prompt[0] == '\0'))
-		rc = err_set(&err, ERR_USAGE, "generate needs --prompt TEXT");
 	if (rc == 0)
-		rc = infer_open(&f, a.model, a.seq_len, &err);
-	if (rc == 0 && f.model->shape.vocab != BYTES)
-		rc = err_set(&err, ERR_USAGE, "%s: its tokens are not bytes", a.model);
-	if (rc == 0)
-		rc = generate(f.model, &a, &err);
+		rc = generate_with(&f, &a, &err);
 	infer_close(&f);
 	return rc ? command_failed(&err) : EXIT_DONE;
 }
