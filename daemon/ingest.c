@@ -143,8 +143,10 @@ static void on_attempt_start(struct ingest *in, json_t *line)
 		if (json_is_string(node) && len < sizeof(a->nodes))
 			len += (size_t)snprintf(a->nodes + len, sizeof(a->nodes) - len, "%s%s",
 						i > 0 ? "," : "", json_string_value(node));
-	engine_wrote(in->engine, ledger_attempt_started(in->engine->ledger, a->id, a->nodes,
-							in->spool->time_ms, &err), &err);
+	/* While the job counts as held or queued, the decision to start it will write them. */
+	if (a->state == ATTEMPT_RUNNING)
+		engine_wrote(in->engine, ledger_attempt_started(in->engine->ledger, a->id, a->nodes,
+								in->spool->time_ms, &err), &err);
 }
 
 /* A new checkpoint is the progress that ends a row of failures: the launch behind it may never get
