@@ -37,6 +37,7 @@ struct attempt_params {		/* attempt.json */
 	char *launcher;		/* "none" or "srun" */
 	int64_t in_place;	/* relaunches in the same allocation without progress in between */
 	int64_t kill_grace_ms;	/* from SIGTERM to SIGKILL */
+	int64_t warn_ms;	/* from SIGUSR1 to the time limit; 0 = not known */
 	int64_t *never_on_exit_codes;
 	int64_t never_count;
 	struct attempt_watch watch;

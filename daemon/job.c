@@ -189,6 +189,7 @@ static int write_params(const struct config *config, const struct run *run, cons
 		.lbd_socket = path_join("%s/lbd.sock", config->home),
 		.launcher = xstrdup(launcher_name(spec)),
 		.in_place = spec->in_place, .kill_grace_ms = spec->kill_grace_ms, .watch = spec->watch,
+		.warn_ms = run_spec_warn_ms(spec),
 		.never_on_exit_codes = xcalloc(spec->never_on_exit_codes.count + 1, sizeof(int64_t)),
 		.never_count = (int64_t)spec->never_on_exit_codes.count,
 	};
@@ -232,6 +233,7 @@ static void hand_over(const struct run *run, struct job_request *job, scheduler_
 	job->gpus_per_node = spec->gpus_per_node;
 	job->mem_mb = spec->mem ? mem_parse_mb(spec->mem, NULL) : 0;
 	job->time_minutes = (spec->time_ms + 59999) / 60000;
+	job->warn_seconds = run_spec_warn_ms(spec) / 1000;
 	run->scheduler->ops->submit(run->scheduler, job, done, arg);
 }
 

@@ -17,6 +17,7 @@ static void test_params(void **state)
 				   .command = command, .workdir = TEXT("/w\xff"),
 				   .run_dir = TEXT("/r"), .checkpoint_dir = TEXT("/c"),
 				   .launcher = TEXT("srun"), .in_place = 2, .kill_grace_ms = 1500,
+				   .warn_ms = 120000,
 				   .never_on_exit_codes = codes,
 				   .never_count = 2,
 				   .watch = {.setup_ms = 1, .step_ms = 2, .checkpoint_ms = 3,
@@ -45,6 +46,7 @@ static void test_params(void **state)
 	assert_string_equal(out.launcher, "srun");
 	assert_int_equal(out.in_place, 2);
 	assert_int_equal(out.kill_grace_ms, 1500);
+	assert_int_equal(out.warn_ms, 120000);
 	assert_int_equal(out.never_count, 2);
 	assert_int_equal(out.never_on_exit_codes[1], 77);
 	assert_memory_equal(&out.watch, &p.watch, offsetof(struct attempt_watch, progress_regex));
