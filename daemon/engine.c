@@ -246,7 +246,7 @@ static void count_untold(struct engine *e, struct run *run, const struct decisio
 
 	if (a->state != ATTEMPT_RUNNING)
 		run->unstarted++;
-	if (a->launches_counted > 0 || !relaunch_counts(d->cause, d->blame_run))
+	if (a->is_settled || !relaunch_counts(d->cause, d->blame_run))
 		return;
 	run->failures++;
 	engine_wrote(e, ledger_run_set_failures(e->ledger, run->id, run->failures,

@@ -20,7 +20,7 @@ struct attempt {
 	int exit_code;
 	bool blame_run, is_final;
 	char end_text[200];
-	int64_t launches_counted;	/* launch_end lines of this attempt that were ingested */
+	bool is_settled;		/* its newest launch was counted, or made progress */
 	int64_t spool_offset, spool_seq;
 
 	/* of this process only: gone after a restart, and reconcile knows how to live without */

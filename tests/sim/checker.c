@@ -16,13 +16,14 @@ enum {
 	FENCE_MS = 3 * 1000,		/* two trainers of one run at most for so long */
 	STOPPED_MS = 60 * 1000,		/* a run that is over has no trainer after this */
 	SLACK_MS = 60 * 1000,
-	HISTORY_LINES = 100,
+	HISTORY_LINES = 140,
 	STORY_LINES = 3,		/* broken promises told in full */
 };
 
 struct attempt_view {
 	int64_t job_id, submit_time;	/* as the ledger has it */
 	int64_t ended_ms, trainer_gone_ms;
+	bool is_training;
 	int64_t row_id, last_seq;	/* of the ledger: id of the row, newest step line */
 	int64_t told, stored;		/* step lines up to that one, as a sum that shows their order */
 };
@@ -101,6 +102,7 @@ static void on_trainer_ended(struct check *c, struct view *v, const struct fact 
 	bool is_own_fault = cause == CAUSE_ERROR || cause == CAUSE_CRASH || cause == CAUSE_OOM;
 
 	attempt_of(v, f->attempt)->trainer_gone_ms = f->at_ms;
+	attempt_of(v, f->attempt)->is_training = false;
 	v->completed |= cause == CAUSE_COMPLETED;
 	v->may_fail |= f->b >= 1000;
 	if (f->b / 100 % 10 == 0) {
@@ -194,7 +196,7 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 		break;
 	case FACT_ENDED:
 		a->ended_ms = f->at_ms;
-		v->bad += a->trainer_gone_ms == 0;	/* for all that lbd can know */
+		v->bad += a->is_training || a->trainer_gone_ms == 0;
 		break;
 	case FACT_MOVED:
 		on_moved(c, v, f);
@@ -203,6 +205,9 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 		on_job_started(c, v, f);
 		break;
 	case FACT_TRAINER_STARTED:
+		a->is_training = true;
+		on_trainer(c, v, f, 1);
+		break;
 	case FACT_TRAINER_THAWED:
 		on_trainer(c, v, f, 1);
 		break;
