@@ -287,6 +287,16 @@ static void explain(const struct run *run, const struct decision *d, char *out, 
 		 says_more ? last : "");
 }
 
+/* An attempt that was given up may live on where nobody sees it: without a newer claim to fence it
+ * only an order ends it. Said again after a crash, for the move is then made again, too. */
+static void end_survivors(struct engine *e, const struct run *run)
+{
+	struct err err = { 0 };
+
+	if (run->has_attempt && e->world->end_all(e->world->self, run, &err) < 0)
+		log_warn("%s: %s", run->name, err.text);
+}
+
 static void write_move(struct engine *e, struct run *run, const struct decision *d)
 {
 	struct err err = { 0 };
@@ -302,8 +312,10 @@ static void write_move(struct engine *e, struct run *run, const struct decision 
 	if (d->to == RUN_BACKOFF)
 		engine_event(e, run, "backoff", "lbd", "next attempt in %llds: %s",
 			     (long long)(d->backoff_ms / 1000), text);
-	else if (run_state_is_final(d->to))
-		engine_event(e, run, run_state_name(d->to), "lbd", "%s", text);
+	if (!run_state_is_final(d->to))
+		return;
+	end_survivors(e, run);
+	engine_event(e, run, run_state_name(d->to), "lbd", "%s", text);
 }
 
 /* true: the decision is an act, to be done after the commit. */

@@ -35,6 +35,7 @@ struct view {			/* of one run */
 	enum run_state state;
 	int64_t final_ms;		/* 0: it is not over */
 	int64_t backoff_up_ms;		/* lbd's uptime when a pause began; -1: none */
+	int64_t thawed_ms;		/* when some trainer last woke up from a freeze */
 	int trainers;
 	int64_t both_ms;		/* since when there are two; 0: there are not */
 	/* since the run was created or restarted */
@@ -91,8 +92,10 @@ static void on_trainer(struct check *c, struct view *v, const struct fact *f, in
 	}
 	if (change > 0 && v->final_ms && f->kind == FACT_TRAINER_STARTED)
 		broken(c, f->run, f->at_ms, "a trainer was started although the run is over");
-	if (change < 0 && v->final_ms && f->at_ms - v->final_ms > STOPPED_MS &&
-	    f->kind == FACT_TRAINER_ENDED)
+	if (f->kind == FACT_TRAINER_THAWED)
+		v->thawed_ms = f->at_ms;
+	if (f->kind == FACT_TRAINER_ENDED && v->final_ms && f->at_ms - v->final_ms > STOPPED_MS &&
+	    f->at_ms - v->thawed_ms > STOPPED_MS)
 		broken(c, f->run, f->at_ms, "a trainer went on although the run was over");
 }
 

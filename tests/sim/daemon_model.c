@@ -15,7 +15,7 @@
 #include "tests/sim/ledger_taps.h"
 #include "tests/sim/sim.h"
 
-enum { RESTART_MIN_MS = 500, STUCK_TURNS = 20000 };
+enum { RESTART_MIN_MS = 500, STUCK_TURNS = 20000, SURVIVORS = 8 };
 
 int run_index(const char *name)
 {
@@ -106,6 +106,23 @@ static int world_order(void *self, const struct run *run, struct err *err)
 	return 0;
 }
 
+static int world_end_all(void *self, const struct run *run, struct err *err)
+{
+	struct sim *sim = self;
+	int64_t newest = run->attempt.number;
+
+	(void)err;
+	for (int64_t n = newest; n >= 1 && n > newest - SURVIVORS; n--) {
+		struct folder *folder = disk_folder(&sim->disk, run_index(run->name), n);
+
+		if (folder == NULL || folder->exited_ms || sim->daemon.is_dead)
+			continue;
+		folder->order = ORDER_KILL_NOW;
+		lbrun_notice_order(sim, folder);
+	}
+	return 0;
+}
+
 static bool world_claimed(void *self, const struct run *run)
 {
 	const struct sim *sim = self;
@@ -140,8 +157,8 @@ static int64_t world_spool(void *self, const struct run *run, int64_t *offset, i
 
 static const struct world world_ops = {
 	.wall_ms = world_wall, .mono_ms = world_mono, .token = world_token, .spec = world_spec,
-	.submit = world_submit, .order = world_order, .claimed = world_claimed,
-	.exited = world_exited, .spool = world_spool,
+	.submit = world_submit, .order = world_order, .end_all = world_end_all,
+	.claimed = world_claimed, .exited = world_exited, .spool = world_spool,
 };
 
 /* --- the loop ---------------------------------------------------------------------------------------- */
