@@ -16,7 +16,7 @@ enum {
 	FENCE_MS = 3 * 1000,		/* two trainers of one run at most for so long */
 	STOPPED_MS = 60 * 1000,		/* a run that is over has no trainer after this */
 	SLACK_MS = 60 * 1000,
-	HISTORY_LINES = 140,
+	HISTORY_LINES = 100,
 	STORY_LINES = 3,		/* broken promises told in full */
 };
 

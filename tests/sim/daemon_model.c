@@ -191,9 +191,10 @@ static void count_turn(struct sim *sim)
 	d->turn_count++;
 	if (++d->turns_now < STUCK_TURNS)
 		return;
-	fprintf(stderr, "sim: seed %llu: lbd turns and turns at one moment\n",
+	printf("sim: seed %llu: lbd turns and turns at one moment\n",
 		(unsigned long long)sim->seed);
-	history_print(&sim->history, -1, sim->now_ms, 100, stderr);
+	history_print(&sim->history, -1, sim->now_ms, 100, stdout);
+	fflush(stdout);
 	abort();
 }
 
@@ -281,7 +282,7 @@ void daemon_start(struct sim *sim)
 	engine_on_news(d->engine, on_news, sim);
 	sim_fact(sim, FACT_DAEMON_UP, -1, 0, 0, 0);
 	if (engine_load(d->engine, &err) < 0) {
-		fprintf(stderr, "sim: seed %llu: engine_load: %s\n", (unsigned long long)sim->seed,
+		printf("sim: seed %llu: engine_load: %s\n", (unsigned long long)sim->seed,
 			err.text);
 		abort();
 	}
@@ -301,7 +302,7 @@ static void open_ledger(struct daemon_model *d)
 		abort();
 	path = path_join("%s/ledger.db", d->folder);
 	if (ledger_open(path, &d->ledger, &err) < 0) {
-		fprintf(stderr, "sim: %s\n", err.text);
+		printf("sim: %s\n", err.text);
 		abort();
 	}
 	unlink(path);
