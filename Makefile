@@ -118,6 +118,9 @@ $(B)/unit/%: $(B)/obj/tests/unit/%.o $(ARCHIVES)
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $< -Wl,--start-group $(ARCHIVES) -Wl,--end-group \
 		-lcmocka -luv -lsqlite3 -ljansson -lstdc++ -ldl -lm -lpthread
 
+# lbd and lbworker each have a config of their own, under the same names.
+$(B)/unit/test_lbworker_config: ARCHIVES := $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
+
 unit: $(UNIT)
 
 $(B)/tests/scheduler_client: $(B)/obj/tests/system/scheduler_client.o $(B)/slurm.a $(B)/common.a
@@ -144,6 +147,8 @@ check-unit: $(UNIT) $(BINARIES)
 	B=$(abspath $(B)) prove --exec 'sh tests/unit/run.sh' $(UNIT)
 check-system: $(BINARIES) $(B)/tests/scheduler_client
 	B=$(abspath $(B)) prove --timer --exec sh tests/system/*.t
+check-resume: $(B)/lbworker
+	B=$(abspath $(B)) sh tests/system/resume.t
 check-layers:
 	sh tests/layers.sh
 
@@ -216,7 +221,8 @@ install: all man
 clean:
 	rm -rf build build-san
 
-.PHONY: all unit sim check check-unit check-system check-layers lint tidy cppcheck shellcheck demo bench man install clean
+.PHONY: all unit sim check check-unit check-system check-resume check-layers lint tidy cppcheck \
+	shellcheck demo bench man install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

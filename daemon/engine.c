@@ -226,15 +226,15 @@ static void write_released(struct engine *e, struct run *run)
 static void write_start(struct engine *e, struct run *run)
 {
 	struct attempt *a = &run->attempt;
+	const char *nodes = a->nodes[0] ? a->nodes : a->seen.nodes;
 	struct err err = { 0 };
 
-	engine_wrote(e, ledger_attempt_started(e->ledger, a->id, a->seen.nodes, engine_wall(e), &err),
-		     &err);
+	engine_wrote(e, ledger_attempt_started(e->ledger, a->id, nodes, engine_wall(e), &err), &err);
 	a->state = ATTEMPT_RUNNING;
 	run->unstarted = 0;
 	move_run(e, run, RUN_RUNNING, CAUSE_NONE, "");
 	engine_event(e, run, "running", "lbd", "attempt %lld runs%s%s", (long long)a->number,
-		     a->seen.nodes[0] ? " on " : "", a->seen.nodes);
+		     nodes[0] ? " on " : "", nodes);
 	watch_anew(run, engine_now(e));
 }
 
@@ -253,6 +253,21 @@ static void count_untold(struct engine *e, struct run *run, const struct decisio
 						run->backoff_until_ms, &err), &err);
 }
 
+/* Every node of the attempt has a part in how it ended; which one is to blame shows in the sum. */
+static void blame_nodes(struct engine *e, const struct attempt *a, enum cause cause, int64_t wall_ms)
+{
+	char name[sizeof(a->nodes)];
+
+	for (const char *at = a->nodes; *at; at += strspn(at, ",")) {
+		struct err err = { 0 };
+		size_t len = strcspn(at, ",");
+
+		snprintf(name, sizeof(name), "%.*s", (int)len, at);
+		engine_wrote(e, ledger_node_attempt_ended(e->ledger, name, cause, wall_ms, &err), &err);
+		at += len;
+	}
+}
+
 static void write_end(struct engine *e, struct run *run, const struct decision *d)
 {
 	struct attempt *a = &run->attempt;
@@ -263,9 +278,7 @@ static void write_end(struct engine *e, struct run *run, const struct decision *
 	engine_wrote(e, ledger_attempt_end(e->ledger, a->id, d->cause, d->exit_code, d->signal, text,
 					   wall_ms, &err), &err);
 	engine_wrote(e, ledger_launch_end_open(e->ledger, a->id, d->cause, wall_ms, &err), &err);
-	if (a->seen.nodes[0])
-		engine_wrote(e, ledger_node_attempt_ended(e->ledger, a->seen.nodes, d->cause, wall_ms,
-							  &err), &err);
+	blame_nodes(e, a, d->cause, wall_ms);
 	count_untold(e, run, d);
 	engine_event(e, run, "attempt_end", "lbd", "attempt %lld: %s%s%s", (long long)a->number,
 		     cause_name(d->cause), text[0] ? ": " : "", text);

@@ -128,11 +128,16 @@ static void on_nothing(struct ingest *in, json_t *line)
 static void on_attempt_start(struct ingest *in, json_t *line)
 {
 	struct attempt *a = &in->run->attempt;
+	const json_t *nodes = json_object_get(line, "nodes"), *node;
+	struct err err = { 0 };
+	size_t i, len = 0;
 
-	if (a->seen.nodes[0] == '\0')
-		snprintf(a->seen.nodes, sizeof(a->seen.nodes), "%s", js_str(line, "nodes", ""));
-	if (a->seen.nodes[0] == '\0')
-		snprintf(a->seen.nodes, sizeof(a->seen.nodes), "%s", js_str(line, "host", ""));
+	json_array_foreach(nodes, i, node)
+		if (json_is_string(node) && len < sizeof(a->nodes))
+			len += (size_t)snprintf(a->nodes + len, sizeof(a->nodes) - len, "%s%s",
+						i > 0 ? "," : "", json_string_value(node));
+	engine_wrote(in->engine, ledger_attempt_started(in->engine->ledger, a->id, a->nodes,
+							in->spool->time_ms, &err), &err);
 }
 
 /* A new checkpoint is the progress that ends a row of failures: the launch behind it may never get

@@ -32,6 +32,7 @@ struct attempt {
 	struct job_status seen;		/* valid while seen_poll_ms is that of the newest poll */
 	int64_t seen_poll_ms;
 	int64_t ended_ms;
+	char nodes[256];		/* names, comma-separated, as lbrun tells them */
 	bool claimed, exited;
 	struct attempt_exit exit;	/* valid if exited */
 	int64_t exit_seen_ms;

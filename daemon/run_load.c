@@ -81,6 +81,7 @@ static int take_attempt(const struct ledger_attempt *row, void *arg)
 	run->has_attempt = true;
 	know_checkpoint(run, row->resumed_from_step);
 	snprintf(a->end_text, sizeof(a->end_text), "%s", row->text);
+	snprintf(a->nodes, sizeof(a->nodes), "%s", row->nodes);
 	if (row->started_ms > 0) {
 		if (row->state == ATTEMPT_ENDED && row->cause != CAUSE_LAUNCH_FAIL)
 			run->ever_trained = true;

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/bytes.h"
 #include "common/clock.h"
@@ -112,6 +113,19 @@ static int check_env_file(const struct submission *s, struct err *err)
 	return 0;
 }
 
+/* Slurm would run the job in /tmp instead, and say so only in its output. */
+static int check_workdir(const struct submission *s, struct err *err)
+{
+	struct stat st;
+
+	if (s->spec.workdir == NULL)
+		return err_set(err, ERR_USAGE, "run.workdir: in which folder shall it run?");
+	if (stat(s->spec.workdir, &st) < 0 || !S_ISDIR(st.st_mode))
+		return err_set(err, ERR_USAGE, "run.workdir: %s: there is no such folder",
+			       s->spec.workdir);
+	return 0;
+}
+
 static int read_spec(struct submission *s, struct err *err)
 {
 	const json_t *args = s->request->args;
@@ -120,9 +134,7 @@ static int read_spec(struct submission *s, struct err *err)
 	if (toml_parse(&s->toml, text, strlen(text), file, err) < 0 ||
 	    apply_args(&s->toml, args, err) < 0 || run_spec_read(&s->toml, &s->spec, err) < 0)
 		return -1;
-	if (s->spec.workdir == NULL)
-		return err_set(err, ERR_USAGE, "run.workdir: in which folder shall it run?");
-	if (check_env_file(s, err) < 0)
+	if (check_workdir(s, err) < 0 || check_env_file(s, err) < 0)
 		return -1;
 	s->scheduler = submit_scheduler(s->lbd, &s->spec, err);
 	return s->scheduler ? 0 : -1;

@@ -119,6 +119,13 @@ cmp "$T/whole/checkpoints/step-00000040/model.safetensors" \
 	"$T/one/checkpoints/step-00000040/model.safetensors" >>"$T/err" 2>&1
 ok $? "one thread gives the same bits as two"
 
+for mode in selective full; do
+	train --job.dump_folder "$T/$mode" --activation_checkpoint.mode $mode >"$T/out" 2>"$T/err"
+	cmp "$T/whole/checkpoints/step-00000040/model.safetensors" \
+		"$T/$mode/checkpoints/step-00000040/model.safetensors" >>"$T/err" 2>&1
+	ok $? "activation checkpointing, $mode: the same bits"
+done
+
 # --- orders ---------------------------------------------------------------------------------------
 rm -f "$T/pipe"
 mkfifo "$T/pipe"
@@ -206,8 +213,8 @@ lr = "fast"' 'bad.toml:22: optimizer.lr'
 bad_config '[optimizer]
 name = "SGD"' 'AdamW'
 bad_config '[optimizer' 'bad.toml:21'
-for pair in training.steps=0 training.seq_len=-5 training.global_batch_size=3 model.flavor=70B \
-	training.dataset_path="$T/none" lr_scheduler.warmup_steps=100 model.name=neox; do
+for pair in training.steps=0 training.seq_len=-5 training.global_batch_size=3 model.flavor=71B \
+	training.dataset_path="$T/none" lr_scheduler.warmup_steps=100 model.name=nexo model.init_std=0; do
 	train "--$pair" >"$T/out" 2>"$T/err"
 	status=$?
 	refused "$pair" "${pair%%=*}"
@@ -238,6 +245,12 @@ train --job.dump_folder "$T/wild" --optimizer.lr 100 --model.init_std 10 --train
 is "$? $(grep -c 'diverged' "$T/err")" "3 1" "a loss that is no number: status 3"
 [ ! -e "$T/wild/checkpoints/step-00000040" ]
 ok $? "and no checkpoint of it"
+
+wild() { train --optimizer.lr 100 --model.init_std 10 --training.max_norm 0 \
+	--lr_scheduler.warmup_steps 0 "$@"; }
+wild --job.dump_folder "$T/wilder" --training.max_skipped_steps 3 >"$T/out" 2>"$T/err"
+is "$? $(grep -c 'is left out' "$T/err") $(grep -c diverged "$T/err")" "3 3 1" \
+	"max_skipped_steps: so many are left out, then it has diverged"
 
 if command -v ldd >/dev/null; then
 	ldd "$B/lbworker" | grep -q dnnl
