@@ -147,6 +147,7 @@ static struct facts gather(struct engine *e, const struct run *run)
 	f.poll_ms = p->done_begun_ms;
 	f.seen = a->seen_poll_ms && a->seen_poll_ms == p->done_begun_ms ? &a->seen : NULL;
 	f.seen_ms = a->seen_poll_ms;
+	f.was_waiting = a->was_waiting;
 	f.ended_ms = a->ended_ms;
 	f.claimed = a->claimed;
 	f.exited = is_told(e, a);

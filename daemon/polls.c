@@ -86,6 +86,8 @@ static void note_job(struct engine *e, struct run *run, const struct job_status 
 
 	a->seen = *job;
 	a->seen_poll_ms = begun_ms;
+	if (job->phase != JOB_HELD)
+		a->was_waiting = true;
 	if (job->phase >= JOB_ENDING && a->ended_ms == 0)
 		a->ended_ms = engine_now(e);
 	if (is_change) {

@@ -228,6 +228,15 @@ static struct decision held(const struct facts *f, const struct policy *policy, 
 	return call_or_wait(DECISION_RELEASE, f, &f->release, now_ms);
 }
 
+/* Slurm forgets what it had not saved when it died, a release, too. A job that was seen to wait after
+ * its release and is held now was held by somebody else, and stays so. */
+static bool is_release_forgotten(const struct facts *f)
+{
+	return f->attempt == ATTEMPT_QUEUED && f->seen && f->seen->phase == JOB_HELD &&
+	       !f->was_waiting && f->release.state != CALL_REFUSED &&
+	       f->poll_ms > f->watching_since_ms && f->poll_ms > f->release.reply_ms;
+}
+
 /* Released, and not over as far as lbrun has said. */
 static struct decision released(const struct facts *f, int64_t now_ms)
 {
@@ -245,6 +254,8 @@ static struct decision released(const struct facts *f, int64_t now_ms)
 			return wait_until(f->ended_ms + EXIT_GRACE_MS);
 		return end_by_scheduler(f);
 	}
+	if (is_release_forgotten(f))
+		return call_or_wait(DECISION_RELEASE, f, &f->release, now_ms);
 	if (f->seen || !missing_since(f, f->watching_since_ms))
 		return wait_for_news();
 	if (!f->claimed && missing_since(f, f->watching_since_ms + CONFIRM_MS))

@@ -31,6 +31,7 @@ struct attempt {
 	int64_t watching_since_ms;
 	struct job_status seen;		/* valid while seen_poll_ms is that of the newest poll */
 	int64_t seen_poll_ms;
+	bool was_waiting;
 	int64_t ended_ms;
 	char nodes[256];		/* names, comma-separated, as lbrun tells them */
 	bool claimed, exited;

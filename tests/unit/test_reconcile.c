@@ -103,6 +103,13 @@ static const struct {
 
 	/* queued and running */
 	{ "pending", { QUEUED, .seen = &pending_job }, DECISION_WAIT, 0 },
+	{ "held again: its release was forgotten", { QUEUED, .seen = &held_job },
+	  DECISION_RELEASE, 0 },
+	{ "held, but that was before its release",
+	  { QUEUED, .seen = &held_job, .release = { CALL_OK, NOW - 5, NOW, "" } },
+	  DECISION_WAIT, 0 },
+	{ "held by somebody else", { QUEUED, .seen = &held_job, .was_waiting = true },
+	  DECISION_WAIT, 0 },
 	{ "started, says the scheduler", { QUEUED, .seen = &running_job }, DECISION_START, 0 },
 	{ "started, says the claim", { QUEUED, .seen = &pending_job, .claimed = true },
 	  DECISION_START, 0 },
