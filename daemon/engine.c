@@ -120,14 +120,11 @@ static struct facts gather(struct engine *e, const struct run *run)
 	const struct poller *p = engine_poller(e, run);
 	struct facts f = {
 		.state = run->state, .wanted = run->wanted, .failures = run->failures,
-		.backoff_left_ms = run->backoff_until_ms - engine_wall(e),
+		.backoff_left_ms = run->pause_until_ms - engine_now(e),
 		.ever_trained = run->ever_trained, .unstarted = run->unstarted,
 		.has_attempt = run->has_attempt,
 	};
 
-	/* A clock that was set back must not stretch a pause beyond the longest one. */
-	if (f.backoff_left_ms > run->policy.backoff_max_ms)
-		f.backoff_left_ms = run->policy.backoff_max_ms;
 	if (!run->has_attempt)
 		return f;
 	f.attempt = a->state;
@@ -319,6 +316,7 @@ static void write_move(struct engine *e, struct run *run, const struct decision 
 	explain(run, d, text, sizeof(text));
 	if (d->to == RUN_BACKOFF) {
 		run->backoff_until_ms = engine_wall(e) + d->backoff_ms;
+		run->pause_until_ms = engine_now(e) + d->backoff_ms;
 		engine_wrote(e, ledger_run_set_failures(e->ledger, run->id, run->failures,
 							run->backoff_until_ms, &err), &err);
 	}

@@ -53,7 +53,8 @@ struct run {
 	enum run_state state;
 	enum run_order wanted;
 	char *wanted_by, *wanted_reason;
-	int64_t backoff_until_ms;	/* wall clock, as in the ledger */
+	int64_t backoff_until_ms;	/* wall clock, as in the ledger: for people, and for the next lbd */
+	int64_t pause_until_ms;		/* the same on the monotonic clock, which nobody sets */
 	int64_t failures, unstarted;
 	bool ever_trained;
 	int64_t checkpoint_step;	/* of the last valid one heard of; -1 = none */

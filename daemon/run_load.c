@@ -61,6 +61,16 @@ static void know_checkpoint(struct run *run, int64_t step)
 		run->checkpoint_step = step;
 }
 
+/* A clock that was set back must not stretch a pause beyond the longest one. */
+static void take_pause(struct run *run, int64_t now_ms, int64_t wall_ms)
+{
+	int64_t left_ms = run->backoff_until_ms - wall_ms;
+
+	if (left_ms > run->policy.backoff_max_ms)
+		left_ms = run->policy.backoff_max_ms;
+	run->pause_until_ms = now_ms + (left_ms > 0 ? left_ms : 0);
+}
+
 static int take_attempt(const struct ledger_attempt *row, void *arg)
 {
 	struct run *run = arg;
@@ -137,6 +147,7 @@ int engine_load_run(struct engine *e, const struct ledger_run *row, struct err *
 		return -1;
 	}
 	take_policy(run);
+	take_pause(run, now_ms, engine_wall(e));
 	if (ledger_attempt_each(e->ledger, run->id, take_attempt, run, err) < 0 ||
 	    take_progress(e, run, err) < 0) {
 		run_destroy(run);

@@ -162,6 +162,10 @@ static void on_lbd(struct check *c, const struct fact *f)
 	if (f->kind == FACT_DAEMON_UP) {
 		c->is_up = true;
 		c->up_since_ms = f->at_ms;
+		/* a new lbd has but the wall clock to go by, and that may have been set back */
+		for (int run = 0; run < c->end->runs; run++)
+			if (c->views[run].backoff_up_ms >= 0)
+				c->views[run].backoff_up_ms = uptime(c, f->at_ms);
 	} else if (f->kind == FACT_DAEMON_DOWN) {
 		c->up_ms = uptime(c, f->at_ms);
 		c->is_up = false;
