@@ -84,6 +84,16 @@ static void look_for_exit(struct engine *e, struct run *run, int64_t now_ms)
 	a->exit_seen_ms = now_ms;
 }
 
+/* Once it is over, what a network file system still hides is looked for until the grace is over. */
+static int64_t look_pause_ms(const struct engine *e, const struct attempt *a)
+{
+	bool is_over = a->exited || a->ended_ms > 0;
+
+	if (!a->claimed || (is_over && e->times.spool_ms > FILES_MS))
+		return FILES_MS;
+	return e->times.spool_ms;
+}
+
 static void look_at_files(struct engine *e, struct run *run, int64_t now_ms)
 {
 	struct attempt *a = &run->attempt;
@@ -102,7 +112,7 @@ static void look_at_files(struct engine *e, struct run *run, int64_t now_ms)
 	if (a->claimed && a->has_more)
 		run->next_look_ms = now_ms;
 	else
-		run->next_look_ms = now_ms + (a->claimed ? e->times.spool_ms : FILES_MS);
+		run->next_look_ms = now_ms + look_pause_ms(e, a);
 }
 
 /* Nothing of the spool may be left behind; a line that a network file system still hides gets a
