@@ -87,7 +87,7 @@ struct facts {
 	int64_t poll_ms;		/* when the newest complete poll was begun; 0 = none yet */
 	const struct job_status *seen;	/* in that poll; NULL = the scheduler does not know it */
 	int64_t seen_ms;		/* begin of the last poll that showed the job; 0 = never */
-	bool was_waiting;		/* some poll after the release showed it not held */
+	bool was_waiting;		/* some poll well after the release showed it not held */
 	int64_t ended_ms;		/* when the job was first seen to be over; 0 = it is not */
 	bool claimed;			/* lbrun runs, or ran */
 	bool exited;			/* lbrun's exit record is there, its spool read to the end */
