@@ -94,7 +94,7 @@ static void note_job(struct engine *e, struct run *run, const struct job_status 
 	a->seen_poll_ms = begun_ms;
 	if (job->phase != JOB_HELD && is_settled(a, begun_ms))
 		a->was_waiting = true;
-	if (job->phase >= JOB_ENDING && a->ended_ms == 0)
+	if (job->phase >= JOB_ENDING && (is_change || a->ended_ms == 0))
 		a->ended_ms = engine_now(e);
 	if (is_change) {
 		run->next_look_ms = 0;

@@ -293,12 +293,13 @@ static void read_run(struct check *c, int run)
 	}
 }
 
-/* lbd need not read on once it has given an attempt up; what was there by then it must have. */
+/* Of an attempt whose trainer is gone lbd must have it all. One that it gave up while the trainer
+ * lived on, unknown to the scheduler, it need not have heard to its end. */
 static bool is_due(const struct check *c, const struct attempt_view *a, int64_t at_ms)
 {
-	int64_t margin_ms = SLACK_MS + (a->trainer_gone_ms > a->ended_ms ? c->end->spool_ms : 0);
-
-	return a->ended_ms == 0 || at_ms < a->ended_ms - margin_ms;
+	if (a->ended_ms == 0 || a->trainer_gone_ms <= a->ended_ms)
+		return true;
+	return at_ms < a->ended_ms - SLACK_MS - c->end->spool_ms;
 }
 
 static void check_step(struct check *c, const struct fact *f)
