@@ -24,6 +24,8 @@ enum role { ROLE_NONE, ROLE_MEMBER, ROLE_OWNER, ROLE_COUNT };
 	X(LOGS,     "logs",     ROLE_MEMBER, "where the output of a run lies") \
 	X(KILL,     "kill",     ROLE_MEMBER, "end runs for good") \
 	X(RESTART,  "restart",  ROLE_OWNER,  "start a finished run again from its newest checkpoint") \
+	X(SAVE,     "save",     ROLE_MEMBER, "ask a running trainer for a checkpoint") \
+	X(STACKS,   "stacks",   ROLE_MEMBER, "write down where a running trainer's processes are") \
 	X(POKE,     "poke",     ROLE_MEMBER, "look at a run's spool now (lbrun's hint)")
 
 enum verb {

@@ -42,7 +42,8 @@ extern const struct option_row global_options[];
 /* Everything that main does; returns the exit status. */
 int ctl_main(int argc, char **argv);
 
-/* The functions behind the rows: submit.c, show.c, status.c, follow.c, logs.c, orders.c, commands.c */
+/* The functions behind the rows: submit.c, show.c, status.c, follow.c, logs.c, orders.c, wishes.c,
+ * commands.c */
 int submit_run(struct ctl *ctl, struct err *err);
 int ls_run(struct ctl *ctl, struct err *err);
 int events_run(struct ctl *ctl, struct err *err);
@@ -53,6 +54,8 @@ int wait_run(struct ctl *ctl, struct err *err);
 int logs_run(struct ctl *ctl, struct err *err);
 int kill_run(struct ctl *ctl, struct err *err);
 int restart_run(struct ctl *ctl, struct err *err);
+int save_run(struct ctl *ctl, struct err *err);
+int stacks_run(struct ctl *ctl, struct err *err);
 int help_run(struct ctl *ctl, struct err *err);
 
 /* --- what commands share -------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 #include "daemon/control.h"
 #include "daemon/submit.h"
 #include "daemon/views.h"
+#include "daemon/wishes.h"
 
 enum {
 	RECENT_MS = 7 * 24 * 3600 * 1000,	/* ls without --all: what ended within a week */
@@ -326,6 +327,8 @@ static const struct {
 	[VERB_LOGS]     = { .now = on_logs },
 	[VERB_KILL]     = { .now = on_kill },
 	[VERB_RESTART]  = { .now = on_restart },
+	[VERB_SAVE]     = { .now = wish_save },
+	[VERB_STACKS]   = { .now = wish_stacks },
 	[VERB_POKE]     = { .now = on_poke },
 };
 

@@ -188,12 +188,19 @@ static int write_params(const struct config *config, const struct run *run, cons
 		.checkpoint_dir = checkpoint_dir(run),
 		.lbd_socket = path_join("%s/lbd.sock", config->home),
 		.launcher = xstrdup(launcher_name(spec)),
-		.in_place = spec->in_place, .kill_grace_ms = spec->kill_grace_ms,
+		.in_place = spec->in_place, .kill_grace_ms = spec->kill_grace_ms, .watch = spec->watch,
 		.never_on_exit_codes = xcalloc(spec->never_on_exit_codes.count + 1, sizeof(int64_t)),
 		.never_count = (int64_t)spec->never_on_exit_codes.count,
 	};
 	int rc;
 
+	if (spec->progress_regex)
+		p.watch.progress_regex = xstrdup(spec->progress_regex);
+	p.watch.node_errors = command_copy(&spec->node_errors);
+	if (spec->checkpoint_pattern)
+		p.pattern = xstrdup(spec->checkpoint_pattern);
+	if (spec->checkpoint_complete_when)
+		p.complete_when = xstrdup(spec->checkpoint_complete_when);
 	memcpy(p.token, run->attempt.job.token, sizeof(p.token));
 	if (p.never_count > 0)
 		memcpy(p.never_on_exit_codes, spec->never_on_exit_codes.items,

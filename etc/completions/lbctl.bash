@@ -9,7 +9,7 @@ _lbctl_runs()
 _lbctl()
 {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
-	local commands="submit ls status follow logs events kill restart wait version help"
+	local commands="submit ls status follow logs events kill restart save stacks wait version help"
 	local command="" options="--home --no-color --help" words="" i
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
@@ -34,6 +34,7 @@ _lbctl()
 	logs) options+=" --follow --attempt --json"; words=$(_lbctl_runs) ;;
 	kill) options+=" --now --reason"; words=$(_lbctl_runs) ;;
 	restart) words=$(_lbctl_runs --all) ;;
+	save | stacks) words=$(_lbctl_runs) ;;
 	wait) options+=" --timeout --json"; words=$(_lbctl_runs) ;;
 	version) options+=" --json" ;;
 	help) words=$commands ;;

@@ -60,7 +60,8 @@ static void tell_bad(const char *path, const struct err *why, void *arg)
 	answer(*(int *)arg, line);
 }
 
-static void __attribute__((noreturn)) search_child(const char *parent, int fd, pid_t shepherd)
+static void __attribute__((noreturn)) search_child(const char *parent, struct foreign *foreign,
+						   int fd, pid_t shepherd)
 {
 	struct checkpoint_found found = {.step = -1};
 	struct err why = {0};
@@ -68,7 +69,8 @@ static void __attribute__((noreturn)) search_child(const char *parent, int fd, p
 	int rc;
 
 	child_begin(shepherd);
-	rc = checkpoint_newest_valid(parent, &found, tell_bad, &fd, &why);
+	rc = foreign ? foreign_newest(foreign, parent, true, &found, tell_bad, &fd, &why)
+		     : checkpoint_newest_valid(parent, &found, tell_bad, &fd, &why);
 	js_set_int(line, "found", rc);
 	json_object_set_new(line, "path", js_bytes(rc == 1 ? found.path : ""));
 	js_set_int(line, "step", rc == 1 ? found.step : -1);
@@ -84,7 +86,7 @@ void search_init(struct search *s)
 	*s = (struct search){.state = SEARCH_IDLE, .fd = -1};
 }
 
-int search_start(struct search *s, const char *parent, struct err *err)
+int search_start(struct search *s, const char *parent, struct foreign *foreign, struct err *err)
 {
 	pid_t shepherd = getpid();
 	int p[2];
@@ -94,7 +96,7 @@ int search_start(struct search *s, const char *parent, struct err *err)
 	fcntl(p[1], F_SETFL, 0);
 	s->pid = fork();
 	if (s->pid == 0)
-		search_child(parent, p[1], shepherd);
+		search_child(parent, foreign, p[1], shepherd);
 	close(p[1]);
 	if (s->pid < 0) {
 		close(p[0]);
@@ -104,11 +106,20 @@ int search_start(struct search *s, const char *parent, struct err *err)
 	s->path = NULL;
 	s->fd = p[0];
 	s->state = SEARCH_RUNNING;
+	s->foreign = foreign;
 	s->found = -1;
 	s->step = -1;
 	snprintf(s->text, sizeof(s->text), "the search for a checkpoint in %s died", parent);
 	buf_init(&s->in, ANSWER_MAX_BYTES);
 	return 0;
+}
+
+static int64_t step_of(const struct search *s, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return s->foreign ? foreign_step(s->foreign, slash ? slash + 1 : path)
+			  : checkpoint_step_of(path);
 }
 
 static void take_answer(struct search *s, const char *text, size_t len)
@@ -117,7 +128,7 @@ static void take_answer(struct search *s, const char *text, size_t len)
 	char *bad = js_bytes_take(json_object_get(line, "bad"));
 
 	if (bad) {
-		s->on_bad(s->arg, bad, checkpoint_step_of(bad), js_str(line, "text", ""));
+		s->on_bad(s->arg, bad, step_of(s, bad), js_str(line, "text", ""));
 	} else if (line) {
 		s->found = (int)js_int(line, "found", -1);
 		s->path = js_bytes_take(json_object_get(line, "path"));
@@ -170,12 +181,28 @@ void search_stop(struct search *s)
 	s->path = NULL;
 }
 
-int64_t checkpoint_newest_by_size(const char *parent)
+static int64_t newest_foreign(const char *parent, struct foreign *foreign, char **out)
 {
-	DIR *dir = opendir(parent);
+	struct checkpoint_found found;
+
+	if (foreign_newest(foreign, parent, false, &found, NULL, NULL, NULL) != 1)
+		return -1;
+	if (out)
+		*out = path_join("%s", found.path);
+	return found.step;
+}
+
+int64_t checkpoint_newest_by_size(const char *parent, struct foreign *foreign, char **out)
+{
 	const struct dirent *entry;
 	int64_t newest = -1;
+	DIR *dir;
 
+	if (out)
+		*out = NULL;
+	if (foreign)
+		return newest_foreign(parent, foreign, out);
+	dir = opendir(parent);
 	while (dir && (entry = readdir(dir))) {
 		int64_t step = checkpoint_step_of(entry->d_name);
 		char *path;
