@@ -23,6 +23,7 @@ enum {
 struct attempt_view {
 	int64_t job_id, submit_time;	/* as the ledger has it */
 	int64_t ended_ms, trainer_gone_ms;
+	bool is_training;
 	int64_t row_id, last_seq;	/* of the ledger: id of the row, newest step line */
 	int64_t told, stored;		/* step lines up to that one, as a sum that shows their order */
 };
@@ -34,6 +35,7 @@ struct view {			/* of one run */
 	enum run_state state;
 	int64_t final_ms;		/* 0: it is not over */
 	int64_t backoff_up_ms;		/* lbd's uptime when a pause began; -1: none */
+	int64_t thawed_ms;		/* when some trainer last woke up from a freeze */
 	int trainers;
 	int64_t both_ms;		/* since when there are two; 0: there are not */
 	/* since the run was created or restarted */
@@ -90,8 +92,10 @@ static void on_trainer(struct check *c, struct view *v, const struct fact *f, in
 	}
 	if (change > 0 && v->final_ms && f->kind == FACT_TRAINER_STARTED)
 		broken(c, f->run, f->at_ms, "a trainer was started although the run is over");
-	if (change < 0 && v->final_ms && f->at_ms - v->final_ms > STOPPED_MS &&
-	    f->kind == FACT_TRAINER_ENDED)
+	if (f->kind == FACT_TRAINER_THAWED)
+		v->thawed_ms = f->at_ms;
+	if (f->kind == FACT_TRAINER_ENDED && v->final_ms && f->at_ms - v->final_ms > STOPPED_MS &&
+	    f->at_ms - v->thawed_ms > STOPPED_MS)
 		broken(c, f->run, f->at_ms, "a trainer went on although the run was over");
 }
 
@@ -101,6 +105,7 @@ static void on_trainer_ended(struct check *c, struct view *v, const struct fact 
 	bool is_own_fault = cause == CAUSE_ERROR || cause == CAUSE_CRASH || cause == CAUSE_OOM;
 
 	attempt_of(v, f->attempt)->trainer_gone_ms = f->at_ms;
+	attempt_of(v, f->attempt)->is_training = false;
 	v->completed |= cause == CAUSE_COMPLETED;
 	v->may_fail |= f->b >= 1000;
 	if (f->b / 100 % 10 == 0) {
@@ -157,6 +162,10 @@ static void on_lbd(struct check *c, const struct fact *f)
 	if (f->kind == FACT_DAEMON_UP) {
 		c->is_up = true;
 		c->up_since_ms = f->at_ms;
+		/* a new lbd has but the wall clock to go by, and that may have been set back */
+		for (int run = 0; run < c->end->runs; run++)
+			if (c->views[run].backoff_up_ms >= 0)
+				c->views[run].backoff_up_ms = uptime(c, f->at_ms);
 	} else if (f->kind == FACT_DAEMON_DOWN) {
 		c->up_ms = uptime(c, f->at_ms);
 		c->is_up = false;
@@ -194,7 +203,7 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 		break;
 	case FACT_ENDED:
 		a->ended_ms = f->at_ms;
-		v->bad += a->trainer_gone_ms == 0;	/* for all that lbd can know */
+		v->bad += a->is_training || a->trainer_gone_ms == 0;
 		break;
 	case FACT_MOVED:
 		on_moved(c, v, f);
@@ -203,6 +212,9 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 		on_job_started(c, v, f);
 		break;
 	case FACT_TRAINER_STARTED:
+		a->is_training = true;
+		on_trainer(c, v, f, 1);
+		break;
 	case FACT_TRAINER_THAWED:
 		on_trainer(c, v, f, 1);
 		break;
@@ -281,12 +293,13 @@ static void read_run(struct check *c, int run)
 	}
 }
 
-/* lbd need not read on once it has given an attempt up; what was there by then it must have. */
+/* Of an attempt whose trainer is gone lbd must have it all. One that it gave up while the trainer
+ * lived on, unknown to the scheduler, it need not have heard to its end. */
 static bool is_due(const struct check *c, const struct attempt_view *a, int64_t at_ms)
 {
-	int64_t margin_ms = SLACK_MS + (a->trainer_gone_ms > a->ended_ms ? c->end->spool_ms : 0);
-
-	return a->ended_ms == 0 || at_ms < a->ended_ms - margin_ms;
+	if (a->ended_ms == 0 || a->trainer_gone_ms <= a->ended_ms)
+		return true;
+	return at_ms < a->ended_ms - SLACK_MS - c->end->spool_ms;
 }
 
 static void check_step(struct check *c, const struct fact *f)
