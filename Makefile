@@ -148,7 +148,7 @@ endif
 check-unit: $(UNIT) $(BINARIES)
 	B=$(abspath $(B)) prove --exec 'sh tests/unit/run.sh' $(UNIT)
 check-system: $(BINARIES) $(B)/tests/scheduler_client
-	B=$(abspath $(B)) prove --timer --exec sh tests/system/*.t
+	B=$(abspath $(B)) prove -j 2 --timer --exec sh tests/system/*.t
 check-resume: $(B)/lbworker
 	B=$(abspath $(B)) sh tests/system/resume.t
 check-layers:
