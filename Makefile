@@ -5,6 +5,7 @@
 #                                              build-san; DEV=1: warnings are no errors; V=1: say all
 #   make check | check-unit | check-system | check-layers | lint
 #   make sim [SEEDS=N | SEED=k]                simulated years; one world again
+#   make faults [N=1000]                       kills the trainer N times while it saves
 #   make demo | bench | man | install [PREFIX=/usr/local] [DESTDIR=] | clean
 #
 # Folders are layers: each has an archive of its own, and tests/layers.sh says who may include whom.
@@ -172,7 +173,7 @@ cppcheck: $(B)/gen/queries.h $(B)/gen/words.h
 		-j 2 -I. -I$(B)/gen -D_GNU_SOURCE $(LINTED)
 shellcheck:
 	shellcheck -x etc/install-deps etc/demo etc/minicluster .ci/run bench/run bench/*.sh \
-		common/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/system/*.sh tests/system/*.t
+		common/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/faults/*.sh tests/system/*.sh tests/system/*.t
 lint: tidy cppcheck shellcheck
 
 # Everything a change must pass. The recursive calls are this same file with SAN=1.
@@ -187,6 +188,8 @@ check: all unit
 	$(MAKE) SAN=1 B=$(B)-san SEEDS=20 sim
 	$(MAKE) sim
 
+faults: $(B)/lbworker
+	B=$(abspath $(B)) sh tests/faults/checkpoint.sh $(or $(N),1000)
 demo:
 	sh etc/demo
 bench: all
@@ -225,7 +228,7 @@ install: all man
 clean:
 	rm -rf build build-san
 
-.PHONY: all unit sim check check-unit check-system check-resume check-layers lint tidy cppcheck \
+.PHONY: all unit sim faults check check-unit check-system check-resume check-layers lint tidy cppcheck \
 	shellcheck demo bench man install clean
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -14,6 +14,7 @@
 #include "common/files.h"
 #include "common/mem.h"
 #include "worker/lbworker/data.h"
+#include "worker/lbworker/shard.h"
 
 static char folder[] = "/tmp/lb-test-data.XXXXXX";
 

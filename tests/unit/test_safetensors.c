@@ -82,7 +82,7 @@ static void test_hostile(void **state)
 		{ "[]", 0, 0, "no JSON object" },
 		{ "{\"a\":1}", 0, 0, "missing" },
 		{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}", 0, 4, "missing" },
-		{ "{\"a\":{\"dtype\":\"F16\",\"shape\":[1],\"data_offsets\":[0,2]}}", 0, 2, "F16" },
+		{ "{\"a\":{\"dtype\":\"F64\",\"shape\":[1],\"data_offsets\":[0,2]}}", 0, 2, "F64" },
 		{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[-1],\"data_offsets\":[0,4]}}", 0, 4, "no size" },
 		{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[\"1\"],\"data_offsets\":[0,4]}}", 0, 4,
 		  "no size" },

@@ -10,16 +10,17 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "common/attempt.h"
 #include "common/files.h"
 #include "common/json.h"
 #include "common/log.h"
 #include "common/manifest.h"
 #include "common/mem.h"
+#include "worker/lbworker/hf.h"
 #include "worker/lbworker/retention.h"
 #include "worker/lbworker/safetensors.h"
-#include "worker/lbworker/shape_json.h"
+#include "worker/lbworker/scratch.h"
 
 enum { STATE_FORMAT = 1, MAX_STATE_BYTES = 1 << 20, MODE = 0755 };
 
@@ -28,6 +29,51 @@ static const char OPTIMIZER[] = "optimizer.safetensors";
 static const char SHAPE[] = "config.json";
 static const char STATE[] = "train_state.json";
 static const char *const moment_prefix[2] = { "exp_avg.", "exp_avg_sq." };
+
+struct checkpoint_copy {
+	const struct model *model;	/* names and shape only */
+	struct train_state state;
+	float *weights, *moment[2];	/* one allocation, which starts at weights */
+};
+
+/* --- the copy ------------------------------------------------------------------------------- */
+
+struct checkpoint_copy *checkpoint_copy_create(const struct model *m, struct err *err)
+{
+	size_t bytes = 3 * m->parameters * sizeof(float);
+	float *host = malloc(bytes);
+
+	if (!host) {
+		err_set(err, ERR_IO, "no memory for the copy that checkpoints are written from "
+			"(%zu MiB)", bytes >> 20);
+		return NULL;
+	}
+	memset(host, 0, bytes);		/* page faults now, not in the first save */
+	struct checkpoint_copy *c = xcalloc(1, sizeof(*c));
+	*c = (struct checkpoint_copy){ .model = m, .weights = host,
+				       .moment = { host + m->parameters,
+						   host + 2 * m->parameters } };
+	return c;
+}
+
+void checkpoint_copy_destroy(struct checkpoint_copy *c)
+{
+	if (!c)
+		return;
+	free(c->weights);
+	free(c);
+}
+
+void checkpoint_copy_take(struct checkpoint_copy *c, const struct checkpoint_parts *p)
+{
+	const struct model *m = p->model;
+	size_t bytes = m->parameters * sizeof(float);
+
+	m->backend->download(m->device, c->weights, m->weights, bytes);
+	m->backend->download(m->device, c->moment[0], p->m, bytes);
+	m->backend->download(m->device, c->moment[1], p->v, bytes);
+	c->state = *p->state;
+}
 
 /* --- writing the files ---------------------------------------------------------------------- */
 
@@ -39,38 +85,31 @@ static struct st_tensor describe(const struct model_tensor *t, const char *name,
 	};
 }
 
-static int write_weights(const struct checkpoint_parts *p, const char *path, float *host,
-			 struct err *err)
+static int write_weights(const struct checkpoint_copy *c, const char *path, struct err *err)
 {
 	static const char *const metadata[] = { "format", "pt", NULL };
-	const struct model *m = p->model;
+	const struct model *m = c->model;
 	struct st_tensor *list = xcalloc(m->tensors, sizeof(*list));
 
-	m->backend->download(m->device, host, m->weights, m->parameters * sizeof(float));
 	for (size_t i = 0; i < m->tensors; i++)
-		list[i] = describe(&m->tensor[i], m->tensor[i].name, host);
+		list[i] = describe(&m->tensor[i], m->tensor[i].name, c->weights);
 	int rc = st_write(path, list, m->tensors, metadata, err);
 	free(list);
 	return rc;
 }
 
-static int write_moments(const struct checkpoint_parts *p, const char *path, float *host,
-			 struct err *err)
+static int write_moments(const struct checkpoint_copy *c, const char *path, struct err *err)
 {
-	const struct model *m = p->model;
-	const float *const moment[2] = { p->m, p->v };
+	const struct model *m = c->model;
 	struct st_tensor *list = xcalloc(2 * m->tensors, sizeof(*list));
 	char **names = xcalloc(2 * m->tensors, sizeof(*names));
 
-	for (size_t k = 0; k < 2; k++) {
-		float *at = host + k * m->parameters;
-		m->backend->download(m->device, at, moment[k], m->parameters * sizeof(float));
+	for (size_t k = 0; k < 2; k++)
 		for (size_t i = 0; i < m->tensors; i++) {
 			size_t n = k * m->tensors + i;
 			names[n] = xasprintf("%s%s", moment_prefix[k], m->tensor[i].name);
-			list[n] = describe(&m->tensor[i], names[n], at);
+			list[n] = describe(&m->tensor[i], names[n], c->moment[k]);
 		}
-	}
 	int rc = st_write(path, list, 2 * m->tensors, NULL, err);
 	for (size_t i = 0; i < 2 * m->tensors; i++)
 		free(names[i]);
@@ -114,82 +153,121 @@ static json_t *state_json(const struct train_state *s)
 	return o;
 }
 
-static int write_file(const struct checkpoint_parts *p, const char *folder, const char *name,
-		      float *host, struct err *err)
+static int write_file(const struct checkpoint_copy *c, const char *folder, const char *name,
+		      struct err *err)
 {
 	char *path = xasprintf("%s/%s", folder, name);
 	int rc;
 
 	if (name == WEIGHTS)
-		rc = write_weights(p, path, host, err);
+		rc = write_weights(c, path, err);
 	else if (name == OPTIMIZER)
-		rc = write_moments(p, path, host, err);
+		rc = write_moments(c, path, err);
 	else if (name == SHAPE)
-		rc = write_json(path, shape_to_json(&p->model->shape, p->model->seq), err);
+		rc = write_json(path, hf_config_json(&c->model->shape, c->model->seq, "float32"), err);
 	else
-		rc = write_json(path, state_json(p->state), err);
+		rc = write_json(path, state_json(&c->state), err);
 	free(path);
 	return rc;
 }
 
-static int write_files(const struct checkpoint_parts *p, const char *folder, struct err *err)
+static int write_files(const struct checkpoint_copy *c, const char *folder, struct err *err)
 {
 	static const char *const names[] = { WEIGHTS, OPTIMIZER, SHAPE, STATE };
-	float *host = xmalloc(2 * p->model->parameters * sizeof(float));
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < sizeof(names) / sizeof(names[0]); i++)
-		rc = write_file(p, folder, names[i], host, err);
-	free(host);
+		rc = write_file(c, folder, names[i], err);
 	return rc;
 }
 
 /* --- publishing ----------------------------------------------------------------------------- */
 
-static int publish(const struct checkpoint_parts *p, const struct checkpoint_rules *rules,
-		   const char *tmp, const char *folder, struct err *err)
+/* Completes tmp under the name `sealed`: files on disk, manifest written. */
+static int seal(const struct checkpoint_copy *c, const struct checkpoint_rules *rules,
+		const char *tmp, const char *sealed, struct err *err)
 {
 	const char *const names[] = { WEIGHTS, OPTIMIZER, SHAPE, STATE };
 	enum { FILES = sizeof(names) / sizeof(names[0]) };
 	struct manifest_file files[FILES];
-	struct manifest m = { .step = p->state->step, .tokens = p->state->tokens, .world_size = 1,
+	struct manifest m = { .step = c->state.step, .tokens = c->state.tokens, .world_size = 1,
 			      .attempt = rules->attempt, .files = files, .file_count = FILES };
 
 	memset(files, 0, sizeof(files));
-	snprintf(m.config_hash, sizeof(m.config_hash), "%s", p->state->config_digest);
+	snprintf(m.config_hash, sizeof(m.config_hash), "%s", c->state.config_digest);
 	for (size_t i = 0; i < FILES; i++)
 		files[i].name = xstrdup(names[i]);
-	int rc = manifest_publish(tmp, folder, &m, err);
+	int rc = manifest_publish(tmp, sealed, &m, err);
 	for (size_t i = 0; i < FILES; i++)
 		free(files[i].name);
 	return rc;
 }
 
-/* A folder of that name is there already (a torn one that was passed over, or the run went back to
- * an older one): the new one is completed beside it and the two change places in one move. */
-static int publish_over(const struct checkpoint_parts *p, const struct checkpoint_rules *rules,
-			const char *tmp, const char *folder, struct err *err)
+/* A newer attempt may train from what lies here already: nothing may appear under its feet. */
+static int check_fence(const struct checkpoint_rules *rules, struct err *err)
 {
-	char *beside = xasprintf("%s.new-%ld", folder, (long)getpid());
-	char *aside = xasprintf("%s.old-%ld", folder, (long)getpid());
-	int rc = folder_remove(beside, err) ? -1 : publish(p, rules, tmp, beside, err);
+	if (!rules->run_dir || rules->attempt <= 0)
+		return 0;
+	int64_t newest = attempt_newest_claim(rules->run_dir);
+	if (newest <= rules->attempt)
+		return 0;
+	return err_set(err, ERR_REFUSED,
+		       "attempt %" PRId64 " was replaced by attempt %" PRId64 ": nothing published",
+		       rules->attempt, newest);
+}
 
-	if (rc == 0 && renameat2(AT_FDCWD, beside, AT_FDCWD, folder, RENAME_EXCHANGE) != 0) {
+/* A folder of that name is there already (a torn one that was passed over, or the run went back to
+ * an older one): the two change places in one move. */
+static int replace(const char *sealed, const char *folder, struct err *err)
+{
+	char *aside = scratch_name(folder, "old");
+	int rc = 0;
+
+	if (renameat2(AT_FDCWD, sealed, AT_FDCWD, folder, RENAME_EXCHANGE) != 0) {
 		/* not every file system can: two moves then */
-		if (rename(folder, aside) != 0 || rename(beside, folder) != 0)
+		if (rename(folder, aside) != 0 || rename(sealed, folder) != 0)
 			rc = err_errno(err, "%s", folder);
 	}
 	if (rc == 0)
 		log_info("%s: replaced", folder);
-	if (folder_remove(beside, NULL) || folder_remove(aside, NULL))
+	if (folder_remove(aside, NULL))
 		log_warn("%s: a replaced checkpoint could not be removed", folder);
-	free(beside);
 	free(aside);
 	return rc;
 }
 
-int checkpoint_save(const struct checkpoint_parts *p, const struct checkpoint_rules *rules,
-		    char **path, struct err *err)
+static int put_in_place(const char *sealed, const char *folder, const char *parent,
+			struct err *err)
+{
+	int rc;
+
+	if (file_exists(folder))
+		rc = replace(sealed, folder, err);
+	else
+		rc = rename(sealed, folder) == 0 ? 0 : err_errno(err, "%s", folder);
+	return rc == 0 ? folder_sync(parent, err) : -1;
+}
+
+static int publish(const struct checkpoint_copy *c, const struct checkpoint_rules *rules,
+		   const char *parent, const char *folder, struct err *err)
+{
+	char *tmp = scratch_name(folder, "tmp"), *sealed = scratch_name(folder, "new");
+	int rc = -1;
+
+	if (check_fence(rules, err) == 0 && folder_remove(tmp, err) == 0 &&
+	    folder_remove(sealed, err) == 0 && folder_make(tmp, MODE, err) == 0 &&
+	    write_files(c, tmp, err) == 0 && seal(c, rules, tmp, sealed, err) == 0 &&
+	    check_fence(rules, err) == 0)
+		rc = put_in_place(sealed, folder, parent, err);
+	if (folder_remove(tmp, NULL) || folder_remove(sealed, NULL))
+		log_warn("%s: what is left of it could not be removed", tmp);
+	free(tmp);
+	free(sealed);
+	return rc;
+}
+
+int checkpoint_publish(const struct checkpoint_copy *c, const struct checkpoint_rules *rules,
+		       char **path, struct err *err)
 {
 	char parent[PATH_MAX];
 
@@ -198,25 +276,14 @@ int checkpoint_save(const struct checkpoint_parts *p, const struct checkpoint_ru
 		return -1;
 	if (!realpath(rules->parent, parent))
 		return err_errno(err, "%s", rules->parent);
-	char *folder = xasprintf("%s/step-%08" PRId64, parent, p->state->step);
-	char *tmp = xasprintf("%s.tmp-%ld", folder, (long)getpid());
-	int rc = folder_remove(tmp, err) || folder_make(tmp, MODE, err) ? -1 : 0;
-	if (rc == 0)
-		rc = write_files(p, tmp, err);
-	if (rc == 0 && file_exists(folder))
-		rc = publish_over(p, rules, tmp, folder, err);
-	else if (rc == 0)
-		rc = publish(p, rules, tmp, folder, err);
-	if (rc != 0)
-		(void)folder_remove(tmp, NULL);
-	else
-		retention_apply(parent, rules->keep_latest_k, rules->keep_every);
-	free(tmp);
-	if (rc == 0)
-		*path = folder;
-	else
+	char *folder = xasprintf("%s/step-%08" PRId64, parent, c->state.step);
+	if (publish(c, rules, parent, folder, err)) {
 		free(folder);
-	return rc;
+		return -1;
+	}
+	retention_apply(parent, rules->keep_latest_k, rules->keep_every);
+	*path = folder;
+	return 0;
 }
 
 /* --- reading -------------------------------------------------------------------------------- */

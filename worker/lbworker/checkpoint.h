@@ -34,14 +34,24 @@ struct checkpoint_parts {
 struct checkpoint_rules {
 	const char *parent;		/* made when missing */
 	int64_t attempt;		/* LB_ATTEMPT, or 0 */
+	const char *run_dir;		/* LB_RUN_DIR, or NULL: where newer attempts show */
 	int64_t keep_latest_k, keep_every;
 };
 
-/* Publishes step state->step, then removes what the rules no longer keep (never the newest two, and
- * nothing that is no checkpoint). *path (absolute) is owned by the caller. After a failure the
- * older checkpoints are as they were. */
-int checkpoint_save(const struct checkpoint_parts *parts, const struct checkpoint_rules *rules,
-		    char **path, struct err *err);
+/* The state of one moment in host memory, so that training may go on while it is written. */
+struct checkpoint_copy;
+/* Room for it, pre-touched; NULL with err without memory. The model is borrowed. */
+struct checkpoint_copy *checkpoint_copy_create(const struct model *model, struct err *err);
+void checkpoint_copy_destroy(struct checkpoint_copy *copy);	/* NULL is fine */
+void checkpoint_copy_take(struct checkpoint_copy *copy, const struct checkpoint_parts *parts);
+
+/* Publishes the copy, then removes what the rules no longer keep (never the newest two, and nothing
+ * that is no checkpoint). *path (absolute) is owned by the caller. After a failure the older
+ * checkpoints are as they were. ERR_REFUSED: a newer attempt of the run has begun, so nothing was
+ * published. Looks at nothing but the copy, the rules and the model's names and shape: a thread of
+ * its own may call it. */
+int checkpoint_publish(const struct checkpoint_copy *copy, const struct checkpoint_rules *rules,
+		       char **path, struct err *err);
 
 /* Fills weights, moments and state from a folder whose digests hold. state's seed, seq_len and
  * data_digest must be set to what the config says: a checkpoint of another training is refused. */

@@ -70,11 +70,18 @@ static const struct key keys[] = {
 	{ "training", "threads", KEY_INT, FIELD(threads), 0, 1024, NULL, "0",
 	  "threads on the CPU; 0: all we may run on" },
 	{ "training", "dataset_path", KEY_STRING, FIELD(dataset_path), 0, 0, NULL, NULL,
-	  "a shard of lbworker prepare, or a folder of *.tokens" },
+	  "a file of tokens, a folder of *.tokens, or a pattern" },
+	{ "training", "dataset_mix", KEY_STRINGS, FIELD(dataset_mix), 0, 0, NULL, NULL,
+	  "instead of one path several, as \"WEIGHT PATH\"" },
 	{ "training", "dataset_verify", KEY_BOOL, FIELD(dataset_verify), 0, 0, NULL, "true",
-	  "compare the shards' digests at the start" },
+	  "read all data at the start: digests, tokens outside the vocabulary" },
 	{ "checkpoint", "folder", KEY_STRING, FIELD(checkpoint_folder), 0, 0, NULL,
 	  "\"checkpoints\"", "below dump_folder unless absolute" },
+	{ "checkpoint", "async_mode", KEY_ENUM, FIELD(async_mode), 0, 0,
+	  "disabled|async|async_with_pinned_mem", "\"async\"",
+	  "written while training goes on, from a copy in memory; disabled: training waits" },
+	{ "checkpoint", "initial_load_path", KEY_STRING, FIELD(initial_load_path), 0, 0, NULL,
+	  "\"\"", "a model of Hugging Face, or a checkpoint, whose weights a new training starts with" },
 	{ "checkpoint", "interval", KEY_INT, FIELD(checkpoint_interval), 0, 1e12, NULL, "500",
 	  "steps between checkpoints; 0: only at the end" },
 	{ "checkpoint", "keep_latest_k", KEY_INT, FIELD(keep_latest_k), 0, 1e12, NULL, "10",
@@ -88,6 +95,30 @@ static const struct key keys[] = {
 	  NULL, "\"op\"", "\"op\": norms and activations; \"2\": every second layer, whole" },
 	{ "metrics", "log_freq", KEY_INT, FIELD(log_freq), 1, 1e12, NULL, "10",
 	  "steps between lines on the terminal (reports go out every step)" },
+	{ "metrics", "enable_tensorboard", KEY_BOOL, FIELD(enable_tensorboard), 0, 0, NULL, "false",
+	  "event files for TensorBoard" },
+	{ "metrics", "save_tb_folder", KEY_STRING, FIELD(save_tb_folder), 0, 0, NULL, "\"tb\"",
+	  "where they go, below dump_folder" },
+	{ "metrics", "peak_tflops", KEY_REAL, FIELD(peak_tflops), 0, 1e9, NULL, "0",
+	  "what MFU is a share of; 0: measured at the start" },
+	{ "validation", "enable", KEY_BOOL, FIELD(validation_enable), 0, 0, NULL, "false",
+	  "the loss on other data, now and then" },
+	{ "validation", "dataset_path", KEY_STRING, FIELD(validation_path), 0, 0, NULL, "\"\"",
+	  "that data, as training.dataset_path" },
+	{ "validation", "local_batch_size", KEY_INT, FIELD(validation_batch), -1, MAX_COUNT, NULL,
+	  "-1", "-1, or that of training" },
+	{ "validation", "seq_len", KEY_INT, FIELD(validation_seq_len), -1, MAX_COUNT, NULL, "-1",
+	  "-1, or that of training" },
+	{ "validation", "freq", KEY_INT, FIELD(validation_freq), 1, 1e12, NULL, "10",
+	  "steps between validations" },
+	{ "validation", "steps", KEY_INT, FIELD(validation_steps), -1, 1e12, NULL, "-1",
+	  "passes in each, always over the same samples; -1: all of the data" },
+	{ "profiling", "enable_profiling", KEY_BOOL, FIELD(enable_profiling), 0, 0, NULL, "false",
+	  "Chrome traces of single steps" },
+	{ "profiling", "profile_freq", KEY_INT, FIELD(profile_freq), 1, 1e12, NULL, "10",
+	  "steps between traces" },
+	{ "profiling", "save_traces_folder", KEY_STRING, FIELD(save_traces_folder), 0, 0, NULL,
+	  "\"profile_traces\"", "where they go, below dump_folder" },
 };
 enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
 
@@ -155,6 +186,20 @@ static int check_model(struct config *c, const struct toml *toml, struct err *er
 	return 0;
 }
 
+static int check_validation(const struct config *c, const struct toml *toml, struct err *err)
+{
+	if (c->validation_path[0] == '\0')
+		return refuse(toml, "validation.dataset_path", err, "is required to validate");
+	if (c->validation_batch >= 0 && c->validation_batch != c->local_batch_size)
+		return refuse(toml, "validation.local_batch_size", err,
+			      "must be that of training, or -1");
+	if (c->validation_seq_len >= 0 && c->validation_seq_len != c->seq_len)
+		return refuse(toml, "validation.seq_len", err, "must be that of training, or -1");
+	if (c->validation_steps == 0)
+		return refuse(toml, "validation.steps", err, "must be -1, or at least 1");
+	return 0;
+}
+
 /* The model takes batches of that size: gpt2 has so many positions and no more. */
 static int check_size(const struct config *c, const struct toml *toml, struct err *err)
 {
@@ -169,11 +214,15 @@ static int check_size(const struct config *c, const struct toml *toml, struct er
 
 static int check(struct config *c, const struct toml *toml, struct err *err)
 {
+	bool has_path = c->dataset_path && c->dataset_path[0] != '\0';
+
 	if (check_model(c, toml, err))
 		return -1;
-	if (!c->dataset_path || c->dataset_path[0] == '\0')
+	if (has_path == (c->dataset_mix.count > 0))
 		return refuse(toml, "training.dataset_path", err,
-			      "is required: a shard of lbworker prepare, or a folder of *.tokens");
+			      "is required, or training.dataset_mix, but not both");
+	if (c->validation_enable && check_validation(c, toml, err))
+		return -1;
 	if (c->warmup_steps > c->steps)
 		return refuse(toml, "lr_scheduler.warmup_steps", err,
 			      "must not exceed training.steps");

@@ -14,6 +14,8 @@
 #include "worker/lbworker/optimizer.h"
 #include "worker/lbworker/schedule.h"
 
+enum async_mode { ASYNC_DISABLED, ASYNC_ON, ASYNC_PINNED };
+
 struct config {
 	char *description, *dump_folder;
 	int model_name;
@@ -31,12 +33,24 @@ struct config {
 	struct guard_rules guard;
 	int64_t seed, threads;
 	char *dataset_path;
+	struct key_strings dataset_mix;
 	bool dataset_verify;
 	char *checkpoint_folder;
+	char *initial_load_path;
+	int async_mode;			/* enum async_mode */
 	int recompute;
 	char *recompute_option;
 	int64_t checkpoint_interval, keep_latest_k, keep_every;
 	int64_t log_freq;
+	bool enable_tensorboard;
+	char *save_tb_folder;
+	double peak_tflops;
+	bool validation_enable;
+	char *validation_path;
+	int64_t validation_batch, validation_seq_len, validation_freq, validation_steps;
+	bool enable_profiling;
+	int64_t profile_freq;
+	char *save_traces_folder;
 
 	/* worked out from the above */
 	const struct model_flavor *model;

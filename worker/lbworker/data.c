@@ -1,171 +1,48 @@
 /* SPDX-License-Identifier: MIT */
-/* data.c - shards are mapped, checked once, and then only indexed. */
+/* data.c - from the number of a sample to a source, a file and a place. */
 #include "worker/lbworker/data.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <glob.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "common/mem.h"
 #include "worker/lbworker/rng.h"
+#include "worker/lbworker/shard.h"
 
-_Static_assert(sizeof(struct shard_header) == 64, "the header is 64 bytes on disk");
-
-static const char SHARD_MAGIC[8] = { 'L', 'B', 'T', 'O', 'K', 'E', 'N', 'S' };
 static const char SHARD_SUFFIX[] = ".tokens";
+enum { SOURCE_SHIFT = 54 };	/* above any seed that a config may hold */
 
-struct shard {
-	char *path;
-	void *map;
-	uint64_t bytes;
-	struct shard_header header;
-	uint64_t samples;
+struct source {
+	struct shard *shard;
+	uint64_t *first;		/* first sample of each shard, [shards + 1] */
+	size_t shards;
+	double weight;
+	uint64_t quota, before;		/* of a block: samples of ours, and of the sources before us */
 };
 
 struct data {
-	struct shard *shard;
-	size_t shards;
+	struct source *source;
+	size_t sources;
 	uint64_t tokens, samples, vocab, seed;
 	size_t seq;
 	char digest[2 * SHARD_DIGEST_BYTES + 1];
 };
 
-/* --- one shard ------------------------------------------------------------------------------ */
+/* --- the files of a source ------------------------------------------------------------------ */
 
-static uint64_t padded(uint64_t bytes)
+static void add_shard(struct source *s, char *path)
 {
-	return (bytes + 7) / 8 * 8;
-}
-
-/* Bytes the whole file must have; false when the counts cannot be true. */
-static bool expected_bytes(const struct shard_header *h, uint64_t *out)
-{
-	const uint64_t limit = (uint64_t)1 << 60;
-
-	if (h->token_count > limit / h->token_bytes || h->document_count > limit / 8)
-		return false;
-	*out = sizeof(*h) + padded(h->token_count * h->token_bytes) + (h->document_count + 1) * 8;
-	return true;
-}
-
-static int check_header(const struct shard *s, struct err *err)
-{
-	const struct shard_header *h = &s->header;
-	uint64_t expected;
-
-	if (memcmp(h->magic, SHARD_MAGIC, sizeof(SHARD_MAGIC)) != 0)
-		return err_set(err, ERR_USAGE, "%s: not a token shard (make one with lbworker prepare)",
-			       s->path);
-	if (h->version != SHARD_VERSION)
-		return err_set(err, ERR_USAGE, "%s: shard version %" PRIu32 ", this program reads %d",
-			       s->path, h->version, SHARD_VERSION);
-	if (h->token_bytes != 1 && h->token_bytes != 2 && h->token_bytes != 4)
-		return err_set(err, ERR_USAGE, "%s: %" PRIu32 " bytes a token, must be 1, 2 or 4",
-			       s->path, h->token_bytes);
-	if (!expected_bytes(h, &expected) || expected != s->bytes)
-		return err_set(err, ERR_USAGE,
-			       "%s: %" PRIu64 " tokens in %" PRIu64
-			       " documents do not fit its size of %" PRIu64 " bytes (cut short?)",
-			       s->path, h->token_count, h->document_count, s->bytes);
-	return 0;
-}
-
-static int check_index(const struct shard *s, struct err *err)
-{
-	const struct shard_header *h = &s->header;
-	const char *at = (const char *)s->map + sizeof(*h) + padded(h->token_count * h->token_bytes);
-	uint64_t before = 0, start = 0;
-
-	for (uint64_t i = 0; i <= h->document_count; i++, before = start) {
-		memcpy(&start, at + i * sizeof(start), sizeof(start));
-		if (start < before || start > h->token_count || (i == 0 && start != 0))
-			return err_set(err, ERR_USAGE,
-				       "%s: document %" PRIu64 " starts at %" PRIu64
-				       ", not between %" PRIu64 " and %" PRIu64,
-				       s->path, i, start, before, h->token_count);
-	}
-	if (start != h->token_count)
-		return err_set(err, ERR_USAGE, "%s: the document index ends at %" PRIu64
-			       ", not at %" PRIu64 " tokens", s->path, start, h->token_count);
-	return 0;
-}
-
-static void digest_of(const void *bytes, uint64_t count, uint8_t out[SHARD_DIGEST_BYTES])
-{
-	XXH128_canonical_t canonical;
-
-	XXH128_canonicalFromHash(&canonical, XXH3_128bits(bytes, count));
-	memcpy(out, canonical.digest, SHARD_DIGEST_BYTES);
-}
-
-static int check_digest(const struct shard *s, struct err *err)
-{
-	uint8_t digest[SHARD_DIGEST_BYTES];
-
-	digest_of((const char *)s->map + sizeof(s->header), s->bytes - sizeof(s->header), digest);
-	if (memcmp(digest, s->header.digest, sizeof(digest)) != 0)
-		return err_set(err, ERR_USAGE, "%s: its bytes do not match its digest: damaged",
-			       s->path);
-	return 0;
-}
-
-static int shard_map(struct shard *s, struct err *err)
-{
-	int fd = open(s->path, O_RDONLY | O_CLOEXEC);
-	struct stat st;
-	int rc = -1;
-
-	if (fd < 0 && errno == ENOENT)
-		return err_set(err, ERR_NOT_FOUND, "%s: no such file", s->path);
-	if (fd < 0 || fstat(fd, &st) != 0) {
-		err_errno(err, "%s", s->path);
-	} else if (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(s->header)) {
-		err_set(err, ERR_USAGE, "%s: too short for a token shard", s->path);
-	} else {
-		s->bytes = (uint64_t)st.st_size;
-		s->map = mmap(NULL, s->bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-		if (s->map == MAP_FAILED) {
-			s->map = NULL;
-			err_errno(err, "%s: mmap", s->path);
-		} else {
-			rc = 0;
-		}
-	}
-	if (fd >= 0)
-		close(fd);
-	return rc;
-}
-
-static int shard_open(struct shard *s, const struct data_options *o, struct err *err)
-{
-	if (shard_map(s, err))
-		return -1;
-	memcpy(&s->header, s->map, sizeof(s->header));
-	if (check_header(s, err) || check_index(s, err) || (o->verify && check_digest(s, err)))
-		return -1;
-	if (s->header.vocab > o->vocab)
-		return err_set(err, ERR_USAGE,
-			       "%s: tokens up to %" PRIu64 ", the model's vocabulary has %" PRIu64,
-			       s->path, s->header.vocab, o->vocab);
-	s->samples = s->header.token_count == 0 ? 0 : (s->header.token_count - 1) / o->seq;
-	return 0;
-}
-
-/* --- a set of shards ------------------------------------------------------------------------ */
-
-static void add_shard(struct data *d, char *path)
-{
-	d->shard = xrealloc(d->shard, (d->shards + 1) * sizeof(*d->shard));
-	d->shard[d->shards++] = (struct shard){ .path = path };
+	s->shard = xrealloc(s->shard, (s->shards + 1) * sizeof(*s->shard));
+	s->shard[s->shards++] = (struct shard){ .path = path };
 }
 
 static bool has_suffix(const char *name)
@@ -180,7 +57,7 @@ static int by_path(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-static int list_folder(struct data *d, const char *folder, struct err *err)
+static int list_folder(struct source *s, const char *folder, struct err *err)
 {
 	DIR *dir = opendir(folder);
 	const struct dirent *entry;
@@ -189,51 +66,136 @@ static int list_folder(struct data *d, const char *folder, struct err *err)
 		return err_errno(err, "%s", folder);
 	while ((entry = readdir(dir)) != NULL)
 		if (has_suffix(entry->d_name))
-			add_shard(d, xasprintf("%s/%s", folder, entry->d_name));
+			add_shard(s, xasprintf("%s/%s", folder, entry->d_name));
 	closedir(dir);
-	if (d->shards == 0)
-		return err_set(err, ERR_NOT_FOUND, "%s: holds no file *%s", folder, SHARD_SUFFIX);
-	qsort(d->shard, d->shards, sizeof(*d->shard), by_path);
+	if (s->shards == 0)
+		return err_set(err, ERR_NOT_FOUND,
+			       "%s: holds no file *%s (other files need a pattern: %s/*.bin)", folder,
+			       SHARD_SUFFIX, folder);
+	qsort(s->shard, s->shards, sizeof(*s->shard), by_path);
 	return 0;
 }
 
-static int list_shards(struct data *d, const char *path, struct err *err)
+static int list_pattern(struct source *s, const char *pattern, struct err *err)
+{
+	glob_t found = { 0 };
+	int rc = glob(pattern, 0, NULL, &found);
+
+	for (size_t i = 0; rc == 0 && i < found.gl_pathc; i++)
+		add_shard(s, xstrdup(found.gl_pathv[i]));
+	globfree(&found);
+	if (s->shards == 0)
+		return err_set(err, ERR_NOT_FOUND, "%s: no file matches", pattern);
+	qsort(s->shard, s->shards, sizeof(*s->shard), by_path);
+	return 0;
+}
+
+static int list_shards(struct source *s, const char *path, struct err *err)
 {
 	struct stat st;
 
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-		return list_folder(d, path, err);
-	add_shard(d, xstrdup(path));
+		return list_folder(s, path, err);
+	if (stat(path, &st) != 0 && strpbrk(path, "*?["))
+		return list_pattern(s, path, err);
+	add_shard(s, xstrdup(path));
+	return 0;
+}
+
+static int open_source(struct data *d, struct source *s, const char *path, bool verify,
+		       struct err *err)
+{
+	uint64_t tokens = 0;
+
+	if (list_shards(s, path, err))
+		return -1;
+	s->first = xcalloc(s->shards + 1, sizeof(*s->first));
+	for (size_t i = 0; i < s->shards; i++) {
+		if (shard_open(&s->shard[i], d->vocab, verify, err))
+			return -1;
+		uint64_t count = s->shard[i].token_count;
+		tokens += count;
+		s->first[i + 1] = s->first[i] + (count == 0 ? 0 : (count - 1) / d->seq);
+	}
+	if (s->first[s->shards] == 0)
+		return err_set(err, ERR_USAGE,
+			       "%s: %" PRIu64 " tokens are not one sample of %zu + 1", path, tokens,
+			       d->seq);
+	d->tokens += tokens;
+	d->samples += s->first[s->shards];
+	return 0;
+}
+
+/* --- mixing --------------------------------------------------------------------------------- */
+
+static int parse_mix(const char *text, double *weight, const char **path, struct err *err)
+{
+	char *end;
+
+	*weight = strtod(text, &end);
+	if (end == text || *end != ' ' || !isfinite(*weight) || *weight <= 0)
+		return err_set(err, ERR_USAGE,
+			       "\"%.100s\": must be a weight above 0, a space, and a path", text);
+	*path = end + strspn(end, " ");
+	return 0;
+}
+
+/* Cumulative shares, each rounded: together they are a block exactly. */
+static int share_out(struct data *d, struct err *err)
+{
+	double all = 0, so_far = 0;
+	uint64_t before = 0;
+
+	for (size_t i = 0; i < d->sources; i++)
+		all += d->source[i].weight;
+	for (size_t i = 0; i < d->sources; i++) {
+		struct source *s = &d->source[i];
+		so_far += s->weight;
+		uint64_t end = (uint64_t)llround(so_far / all * MIX_BLOCK);
+		s->before = before;
+		s->quota = end - before;
+		before = end;
+		if (s->quota == 0)
+			return err_set(err, ERR_USAGE,
+				       "weight %g of %g is less than one sample in %d", s->weight, all,
+				       MIX_BLOCK);
+	}
 	return 0;
 }
 
 static void name_data(struct data *d)
 {
-	uint8_t digest[SHARD_DIGEST_BYTES];
-	uint8_t *all = xmalloc(d->shards * SHARD_DIGEST_BYTES);
+	XXH3_state_t state;
+	XXH128_canonical_t digest;
 
-	for (size_t i = 0; i < d->shards; i++)
-		memcpy(all + i * SHARD_DIGEST_BYTES, d->shard[i].header.digest, SHARD_DIGEST_BYTES);
-	digest_of(all, d->shards * SHARD_DIGEST_BYTES, digest);
+	XXH3_128bits_reset(&state);
+	for (size_t k = 0; k < d->sources; k++) {
+		const struct source *s = &d->source[k];
+		if (d->sources > 1)
+			XXH3_128bits_update(&state, &s->quota, sizeof(s->quota));
+		for (size_t i = 0; i < s->shards; i++)
+			XXH3_128bits_update(&state, s->shard[i].digest, SHARD_DIGEST_BYTES);
+	}
+	XXH128_canonicalFromHash(&digest, XXH3_128bits_digest(&state));
 	for (size_t i = 0; i < SHARD_DIGEST_BYTES; i++)
-		snprintf(d->digest + 2 * i, 3, "%02x", digest[i]);
-	free(all);
+		snprintf(d->digest + 2 * i, 3, "%02x", digest.digest[i]);
 }
 
 static int open_all(struct data *d, const struct data_options *o, struct err *err)
 {
-	if (list_shards(d, o->path, err))
-		return -1;
-	for (size_t i = 0; i < d->shards; i++) {
-		if (shard_open(&d->shard[i], o, err))
+	if (d->sources > MIX_SOURCES_MAX)
+		return err_set(err, ERR_USAGE, "more than %d sources", MIX_SOURCES_MAX);
+	for (size_t i = 0; i < d->sources; i++) {
+		struct source *s = &d->source[i];
+		const char *path = o->path;
+		s->weight = 1;
+		if (!path && parse_mix(o->mix[i], &s->weight, &path, err))
 			return -1;
-		d->tokens += d->shard[i].header.token_count;
-		d->samples += d->shard[i].samples;
+		if (open_source(d, s, path, o->verify, err))
+			return -1;
 	}
-	if (d->samples == 0)
-		return err_set(err, ERR_USAGE,
-			       "%s: %" PRIu64 " tokens are not one sample of %zu + 1", o->path,
-			       d->tokens, o->seq);
+	if (share_out(d, err))
+		return -1;
 	name_data(d);
 	return 0;
 }
@@ -245,6 +207,8 @@ struct data *data_open(const struct data_options *o, struct err *err)
 	d->seq = o->seq;
 	d->vocab = o->vocab;
 	d->seed = o->seed;
+	d->sources = o->path ? 1 : o->mix_count;
+	d->source = xcalloc(d->sources, sizeof(*d->source));
 	if (open_all(d, o, err)) {
 		data_close(d);
 		return NULL;
@@ -256,12 +220,14 @@ void data_close(struct data *d)
 {
 	if (!d)
 		return;
-	for (size_t i = 0; i < d->shards; i++) {
-		if (d->shard[i].map)
-			munmap(d->shard[i].map, d->shard[i].bytes);
-		free(d->shard[i].path);
+	for (size_t k = 0; k < d->sources; k++) {
+		struct source *s = &d->source[k];
+		for (size_t i = 0; i < s->shards; i++)
+			shard_close(&s->shard[i]);
+		free(s->shard);
+		free(s->first);
 	}
-	free(d->shard);
+	free(d->source);
 	free(d);
 }
 
@@ -282,20 +248,34 @@ const char *data_digest(const struct data *d)
 
 /* --- samples -------------------------------------------------------------------------------- */
 
-static uint64_t token_at(const struct shard *s, uint64_t position)
+/* The source of sample `number`, and in *local how many samples it gave before. */
+static size_t find_source(const struct data *d, uint64_t number, uint64_t *local)
 {
-	const char *at = (const char *)s->map + sizeof(s->header) + position * s->header.token_bytes;
-	uint64_t token = 0;
+	uint64_t block = number / MIX_BLOCK;
+	const struct rng mix = { .seed = d->seed, .stream = RNG_MIX, .step = (uint32_t)block };
+	size_t i = 0;
 
-	memcpy(&token, at, s->header.token_bytes);	/* little-endian, as every host of ours */
-	return token;
+	*local = number;
+	if (d->sources == 1)
+		return 0;
+	uint64_t place = rng_permute(&mix, number % MIX_BLOCK, MIX_BLOCK);
+	while (place >= d->source[i].before + d->source[i].quota)
+		i++;
+	*local = block * d->source[i].quota + place - d->source[i].before;
+	return i;
+}
+
+size_t data_source(const struct data *d, uint64_t number)
+{
+	uint64_t local;
+	return find_source(d, number, &local);
 }
 
 static int copy_sample(const struct data *d, const struct shard *s, uint64_t first,
 		       int32_t *tokens, int32_t *targets, struct err *err)
 {
 	for (size_t i = 0; i <= d->seq; i++) {
-		uint64_t token = token_at(s, first + i);
+		uint64_t token = shard_token(s, first + i);
 		if (token >= d->vocab)
 			return err_set(err, ERR_USAGE,
 				       "%s: token %" PRIu64 " at %" PRIu64
@@ -312,12 +292,22 @@ static int copy_sample(const struct data *d, const struct shard *s, uint64_t fir
 int data_sample(const struct data *d, uint64_t number, int32_t *tokens, int32_t *targets,
 		struct err *err)
 {
-	const struct rng order = { .seed = d->seed, .stream = RNG_ORDER,
-				   .step = (uint32_t)(number / d->samples) };
-	uint64_t sample = rng_permute(&order, number % d->samples, d->samples);
-	const struct shard *s = d->shard;
+	uint64_t local;
+	size_t which = find_source(d, number, &local);
+	const struct source *s = &d->source[which];
+	uint64_t samples = s->first[s->shards];
+	const struct rng order = { .seed = d->seed ^ (uint64_t)which << SOURCE_SHIFT,
+				   .stream = RNG_ORDER, .step = (uint32_t)(local / samples) };
+	uint64_t sample = rng_permute(&order, local % samples, samples);
+	size_t low = 0, high = s->shards;
 
-	for (; sample >= s->samples; s++)
-		sample -= s->samples;
-	return copy_sample(d, s, sample * d->seq, tokens, targets, err);
+	while (high - low > 1) {	/* the last shard that begins at or before it */
+		size_t middle = low + (high - low) / 2;
+		if (s->first[middle] <= sample)
+			low = middle;
+		else
+			high = middle;
+	}
+	return copy_sample(d, &s->shard[low], (sample - s->first[low]) * d->seq, tokens, targets,
+			   err);
 }

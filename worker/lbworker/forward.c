@@ -325,3 +325,22 @@ int model_loss(struct model *m, const int32_t *tokens, const int32_t *targets, d
 	head_and_loss(m, &pass);
 	return collect_loss(m, loss_sum, err);
 }
+
+int model_logits(struct model *m, const int32_t *tokens, size_t first, size_t rows, float *logits,
+		 struct err *err)
+{
+	const struct model_shape *s = &m->shape;
+	struct model_activations *a = m->activations;
+	const struct linear head = { model_outer(m, PARAM_HEAD), ABSENT, s->dim, s->vocab, false };
+	char why[BACKEND_TEXT_BYTES];
+	size_t count;
+
+	forward(m, tokens, tokens);
+	for (size_t row = 0; row < rows; row += count) {
+		count = rows - row < a->chunk_rows ? rows - row : a->chunk_rows;
+		linear_forward(m, &head, a->logits, a->final + (first + row) * s->dim, count, 0);
+		m->backend->download(m->device, logits + row * s->vocab, a->logits,
+				     count * s->vocab * sizeof(float));
+	}
+	return m->backend->finish(m->device, why) ? err_set(err, ERR_INTERNAL, "%s", why) : 0;
+}

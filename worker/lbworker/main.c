@@ -8,17 +8,11 @@
 #include "common/keys.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "worker/lbworker/command.h"
 #include "worker/lbworker/config.h"
 #include "worker/lbworker/data.h"
 #include "worker/lbworker/plan.h"
 #include "worker/lbworker/train.h"
-
-enum exit_status {
-	EXIT_DONE = 0,			/* done, or stopped after a checkpoint */
-	EXIT_FAILED = 1,
-	EXIT_USAGE = 2,			/* command line, config, data or checkpoint */
-	EXIT_DIVERGED = 3,		/* loss or gradient NaN or infinite */
-};
 
 struct command {
 	const char *name, *arguments, *help;
@@ -40,22 +34,21 @@ static const struct command commands[] = {
 	  command_plan },
 	{ "prepare", "--out FILE.tokens TEXT...",
 	  "text files to a shard of byte tokens, one document per file", command_prepare },
+	{ "prepare", "--out FILE.tokens --join [--document-start ID] TOKENS...",
+	  "token files (ours, llm.c's, raw uint16 *.bin) to one shard", command_prepare },
+	{ "ckpt", "ls FOLDER | verify FOLDER | diff CHECKPOINT CHECKPOINT",
+	  "list checkpoints, read every byte of them, or tell where two differ", command_ckpt },
+	{ "convert", "FROM TO [--dtype float32|bfloat16|float16]",
+	  "weights of a checkpoint, or a model of Hugging Face, to a folder that both can read",
+	  command_convert },
+	{ "eval", "MODEL DATA [--seq-len N] [--samples N] [--logits FILE]",
+	  "loss and perplexity of a checkpoint or a model of Hugging Face", command_eval },
+	{ "generate", "MODEL --prompt TEXT [--tokens N] [--temperature X] [--seed N]",
+	  "go on from a text, for models of bytes", command_generate },
 	{ "version", "", "print the version", command_version },
 	{ "help", "", "print this", command_help },
 };
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
-
-static int say(const struct err *err)
-{
-	fprintf(stderr, "lbworker: %s\n", err->text);
-	return err->code == ERR_USAGE || err->code == ERR_NOT_FOUND ? EXIT_USAGE : EXIT_FAILED;
-}
-
-static int usage(const char *text)
-{
-	fprintf(stderr, "lbworker: %s; lbworker help lists what there is\n", text);
-	return EXIT_USAGE;
-}
 
 /* --- train ---------------------------------------------------------------------------------- */
 
@@ -107,9 +100,9 @@ static int train(const struct config *config, bool check)
 		return EXIT_DONE;
 	}
 	if (train_run(config, &end, &err))
-		return say(&err);
+		return command_failed(&err);
 	if (end == TRAIN_DIVERGED) {
-		(void)say(&err);
+		(void)command_failed(&err);
 		return EXIT_DIVERGED;
 	}
 	printf("%s\n", end == TRAIN_DONE ? "done" : "stopped");
@@ -126,10 +119,10 @@ static int plan(const struct config *config, const char *device)
 	known = plan_device_find(device, &names);
 	if (device && !known) {
 		err_set(&err, ERR_USAGE, "--device %s: there is none, allowed: %s", device, names);
-		return say(&err);
+		return command_failed(&err);
 	}
 	if (plan_make(&p, config, &err))
-		return say(&err);
+		return command_failed(&err);
 	plan_print(&p, config, known, stdout);
 	return EXIT_DONE;
 }
@@ -144,7 +137,7 @@ static int command_train(int argc, char **argv)
 
 	if (parse_train(&a, argc, argv, &err) ||
 	    config_load_as(&config, a.config, a.assignments, a.count, a.lenient, stderr, &err))
-		status = say(&err);
+		status = command_failed(&err);
 	else if (strcmp(argv[0], "plan") == 0)
 		status = plan(&config, a.device);
 	else
@@ -163,15 +156,37 @@ static int command_plan(int argc, char **argv)
 
 /* --- the others ----------------------------------------------------------------------------- */
 
+static int join(int argc, char **argv)
+{
+	int64_t document_start = -1;
+	struct err err = { 0 };
+	uint64_t tokens, documents;
+	int first = 4;
+
+	if (argc > 6 && strcmp(argv[4], "--document-start") == 0) {
+		document_start = strtoll(argv[5], NULL, 10);
+		first = 6;
+	}
+	if (argc <= first)
+		return command_usage("prepare --out FILE.tokens --join needs token files");
+	if (data_join(argv[2], argv + first, (size_t)(argc - first), document_start, &tokens,
+		      &documents, &err))
+		return command_failed(&err);
+	printf("%s: %" PRIu64 " tokens in %" PRIu64 " documents\n", argv[2], tokens, documents);
+	return EXIT_DONE;
+}
+
 static int command_prepare(int argc, char **argv)
 {
 	struct err err = { 0 };
 	uint64_t tokens;
 
 	if (argc < 4 || strcmp(argv[1], "--out") != 0)
-		return usage("prepare needs --out FILE.tokens and at least one text file");
+		return command_usage("prepare needs --out FILE.tokens and at least one text file");
+	if (strcmp(argv[3], "--join") == 0)
+		return join(argc, argv);
 	if (data_prepare(argv[2], argv + 3, (size_t)(argc - 3), &tokens, &err))
-		return say(&err);
+		return command_failed(&err);
 	printf("%s: %" PRIu64 " tokens in %d documents\n", argv[2], tokens, argc - 3);
 	return EXIT_DONE;
 }
@@ -222,7 +237,7 @@ int main(int argc, char **argv)
 	const char *guess = nearest(name, names, COMMANDS);
 	char *text = xasprintf("there is no command \"%s\"%s%s%s", name,
 			       guess ? ", did you mean " : "", guess ? guess : "", guess ? "?" : "");
-	int status = usage(text);
+	int status = command_usage(text);
 	free(text);
 	return status;
 }

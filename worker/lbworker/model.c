@@ -175,13 +175,14 @@ int model_plan(struct model **out, const struct model_shape *shape,
 	*out = NULL;
 	if (check_shape(shape, options, err))
 		return -1;
-	struct model *m = *out = xcalloc(1, sizeof(*m));
+	struct model *m = xcalloc(1, sizeof(*m));
 	*m = (struct model){ .shape = *shape, .options = *options,
 			     .family = families[shape->family], .batch = options->batch,
 			     .seq = options->seq };
 	m->layer = xcalloc(shape->layers + 1, sizeof(*m->layer));
 	lay_out(m);
 	name_tensors(m);
+	*out = m;
 	return 0;
 }
 
@@ -189,9 +190,11 @@ int model_create(struct model **out, const struct model_shape *shape,
 		 const struct backend *backend, struct device *device,
 		 const struct model_options *options, struct err *err)
 {
+	struct model *m;
+
 	if (model_plan(out, shape, options, err))
 		return -1;
-	struct model *m = *out;
+	m = *out;
 	m->backend = backend;
 	m->device = device;
 	m->weights = backend->alloc(device, m->parameters * sizeof(float));
@@ -223,7 +226,7 @@ void model_destroy(struct model *m)
 }
 
 /* Tables are looked up, everything else of two sides is multiplied; a tied head is both. */
-static uint64_t multiplied(const struct model *m)
+uint64_t model_multiplied(const struct model *m)
 {
 	const struct model_shape *s = &m->shape;
 	uint64_t tables = s->vocab * s->dim;
@@ -242,7 +245,7 @@ int model_cost(struct model_cost *out, const struct model_shape *shape,
 	if (model_plan(&m, shape, options, err))
 		return -1;
 	out->parameters = m->parameters;
-	out->multiplied = multiplied(m);
+	out->multiplied = model_multiplied(m);
 	out->activation_bytes = activations_bytes(m);
 	model_destroy(m);
 	return 0;

@@ -117,12 +117,18 @@ int model_backprop(struct model *model, const int32_t *tokens, const int32_t *ta
 int model_loss(struct model *model, const int32_t *tokens, const int32_t *targets,
 	       double *loss_sum, struct err *err);
 
+/* Forward only; logits [rows, vocab] (host memory) of the tokens from `first` on. */
+int model_logits(struct model *model, const int32_t *tokens, size_t first, size_t rows,
+		 float *logits, struct err *err);
+
 /* What a model of that shape takes, without a device. 0, or -1 when the shape is refused. */
 struct model_cost {
 	uint64_t parameters;
 	uint64_t multiplied;		/* of these, those in matrix products: the head, not a table */
 	uint64_t activation_bytes;	/* kept for backward, and the buffers all layers share */
 };
+/* The same `multiplied` of a model that is there. */
+uint64_t model_multiplied(const struct model *model);
 int model_cost(struct model_cost *out, const struct model_shape *shape,
 	       const struct model_options *options, struct err *err);
 

@@ -3,6 +3,7 @@
 #include "worker/lbworker/report.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,6 +181,14 @@ void report_step(struct report *r, const struct report_step *s)
 	js_set_real(line, "lr", s->lr);
 	js_set_real(line, "tokens_per_s", s->tokens_per_s);
 	js_set_real(line, "step_ms", s->step_ms);
+	js_set_real(line, "tflops", s->tflops);
+	js_set_real(line, "mfu", s->mfu);
+	js_set_real(line, "mfu_causal", s->mfu_causal);
+	js_set_real(line, "memory_gib", s->memory_gib);
+	js_set_real(line, "data_ms", s->data_ms);
+	js_set_real(line, "checkpoint_ms", s->checkpoint_ms);
+	if (isfinite(s->val_loss))
+		js_set_real(line, "val_loss", s->val_loss);
 	js_set_int(line, "tokens", s->tokens);
 	js_set_int(line, "target_step", s->target_step);
 	send_line(r, line);

@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/files.h"
 #include "common/log.h"
 #include "common/manifest.h"
 #include "common/mem.h"
+#include "worker/lbworker/scratch.h"
 
 enum { STEP_DIGITS_MIN = 8, STEP_DIGITS_MAX = 18 };
 static const char PREFIX[] = "step-";
@@ -49,7 +49,7 @@ static int newest_first(const void *a, const void *b)
 	return *x < *y ? 1 : *x > *y ? -1 : 0;
 }
 
-static int64_t *list_steps(const char *parent, size_t *out_count)
+int64_t *retention_steps(const char *parent, size_t *out_count)
 {
 	DIR *dir = opendir(parent);
 	const struct dirent *entry;
@@ -79,7 +79,7 @@ static bool is_sound(const char *path)
 
 static void remove_one(const char *path)
 {
-	char *doomed = xasprintf("%s.tmp-%ld", path, (long)getpid());
+	char *doomed = scratch_name(path, "tmp");
 	struct err err = { 0 };
 
 	if (rename(path, doomed) != 0)
@@ -92,7 +92,7 @@ static void remove_one(const char *path)
 void retention_apply(const char *parent, int64_t latest_k, int64_t every)
 {
 	size_t count, newer = 0;
-	int64_t *steps = list_steps(parent, &count);
+	int64_t *steps = retention_steps(parent, &count);
 
 	for (size_t i = 0; i < count; i++) {
 		char *path = xasprintf("%s/step-%08" PRId64, parent, steps[i]);

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum rng_stream { RNG_INIT, RNG_ORDER };
+enum rng_stream { RNG_INIT, RNG_ORDER, RNG_MIX, RNG_GENERATE };
 
 struct rng {			/* one place of use */
 	uint64_t seed;

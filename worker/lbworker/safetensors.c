@@ -23,6 +23,8 @@ static const struct {
 } types[ST_TYPE_COUNT] = {
 	[ST_F32] = { "F32", 4 },
 	[ST_I32] = { "I32", 4 },
+	[ST_BF16] = { "BF16", 2 },
+	[ST_F16] = { "F16", 2 },
 };
 
 struct st_file {
@@ -94,31 +96,65 @@ static void put_u64(unsigned char to[PREFIX_BYTES], uint64_t value)
 		to[i] = (unsigned char)(value >> (8 * i));
 }
 
-int st_write(const char *path, const struct st_tensor *tensors, size_t count,
-	     const char *const *metadata, struct err *err)
+struct st_writer {
+	FILE *out;
+	char *path;
+};
+
+struct st_writer *st_begin(const char *path, const struct st_tensor *tensors, size_t count,
+			   const char *const *metadata, struct err *err)
 {
 	unsigned char prefix[PREFIX_BYTES];
 	size_t header_bytes;
 	char *header = make_header(tensors, count, metadata, &header_bytes);
-	FILE *out = fopen(path, "wbe");
-	bool good = out != NULL;
+	struct st_writer *w = xcalloc(1, sizeof(*w));
 
+	w->path = xstrdup(path);
+	w->out = fopen(path, "wbe");
 	put_u64(prefix, header_bytes);
-	good = good && fwrite(prefix, sizeof(prefix), 1, out) == 1;
-	good = good && fwrite(header, header_bytes, 1, out) == 1;
-	for (size_t i = 0; good && i < count; i++) {
-		uint64_t bytes = 0;
-		(void)tensor_bytes(&tensors[i], &bytes);
-		good = bytes == 0 || fwrite(tensors[i].data, bytes, 1, out) == 1;
-	}
-	int saved = errno;
-	if (out && fclose(out) != 0 && good) {
-		good = false;
-		saved = errno;
+	if (!w->out)
+		err_errno(err, "%s", path);
+	if (!w->out || st_append(w, prefix, sizeof(prefix), err) ||
+	    st_append(w, header, header_bytes, err)) {
+		(void)st_end(w, NULL);
+		w = NULL;
 	}
 	free(header);
-	errno = saved;
-	return good ? 0 : err_errno(err, "%s", path);
+	return w;
+}
+
+int st_append(struct st_writer *w, const void *data, size_t bytes, struct err *err)
+{
+	if (bytes == 0 || fwrite(data, bytes, 1, w->out) == 1)
+		return 0;
+	return err_errno(err, "%s", w->path);
+}
+
+int st_end(struct st_writer *w, struct err *err)
+{
+	int rc = 0;
+
+	if (!w)
+		return 0;
+	if (w->out && fclose(w->out) != 0)
+		rc = err_errno(err, "%s", w->path);
+	free(w->path);
+	free(w);
+	return rc;
+}
+
+int st_write(const char *path, const struct st_tensor *tensors, size_t count,
+	     const char *const *metadata, struct err *err)
+{
+	struct st_writer *w = st_begin(path, tensors, count, metadata, err);
+	int rc = w ? 0 : -1;
+
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		uint64_t bytes = 0;
+		(void)tensor_bytes(&tensors[i], &bytes);
+		rc = st_append(w, tensors[i].data, bytes, err);
+	}
+	return st_end(w, err) ? -1 : rc;
 }
 
 /* --- reading -------------------------------------------------------------------------------- */
@@ -141,7 +177,7 @@ static int read_type(const json_t *entry, struct st_tensor *t, const char *path,
 			t->type = (enum st_type)i;
 			return 0;
 		}
-	return err_set(err, ERR_USAGE, "%s: %s: dtype \"%s\" is not one of F32, I32", path, t->name,
+	return err_set(err, ERR_USAGE, "%s: %s: dtype \"%s\" is not one of F32, I32, BF16, F16", path, t->name,
 		       name);
 }
 
@@ -302,6 +338,11 @@ size_t st_count(const struct st_file *f)
 	return f->count;
 }
 
+const struct st_tensor *st_at(const struct st_file *f, size_t index)
+{
+	return &f->tensors[index];
+}
+
 static void print_shape(char *to, size_t bytes, const uint64_t *shape)
 {
 	size_t at = 0;
@@ -311,23 +352,29 @@ static void print_shape(char *to, size_t bytes, const uint64_t *shape)
 		at += (size_t)snprintf(to + at, bytes - at, "%s%" PRIu64, i ? "x" : "", shape[i]);
 }
 
+const struct st_tensor *st_named(const struct st_file *f, const char *name)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (strcmp(f->tensors[i].name, name) == 0)
+			return &f->tensors[i];
+	return NULL;
+}
+
 const struct st_tensor *st_find(const struct st_file *f, const char *name, enum st_type type,
 				const uint64_t shape[ST_MAX_DIMENSIONS], struct err *err)
 {
+	const struct st_tensor *t = st_named(f, name);
 	char have[96], want[96];
 
-	for (size_t i = 0; i < f->count; i++) {
-		const struct st_tensor *t = &f->tensors[i];
-		if (strcmp(t->name, name) != 0)
-			continue;
-		if (t->type == type && memcmp(t->shape, shape, sizeof(t->shape)) == 0)
-			return t;
-		print_shape(have, sizeof(have), t->shape);
-		print_shape(want, sizeof(want), shape);
-		err_set(err, ERR_USAGE, "%s: %s is %s %s, the model needs %s %s", f->path, name,
-			types[t->type].name, have, types[type].name, want);
+	if (!t) {
+		err_set(err, ERR_USAGE, "%s: there is no tensor %s", f->path, name);
 		return NULL;
 	}
-	err_set(err, ERR_USAGE, "%s: there is no tensor %s", f->path, name);
+	if (t->type == type && memcmp(t->shape, shape, sizeof(t->shape)) == 0)
+		return t;
+	print_shape(have, sizeof(have), t->shape);
+	print_shape(want, sizeof(want), shape);
+	err_set(err, ERR_USAGE, "%s: %s is %s %s, the model needs %s %s", f->path, name,
+		types[t->type].name, have, types[type].name, want);
 	return NULL;
 }

@@ -19,9 +19,14 @@
 #include "common/mem.h"
 #include "worker/lbworker/checkpoint.h"
 #include "worker/lbworker/data.h"
+#include "worker/lbworker/hf.h"
 #include "worker/lbworker/model.h"
 #include "worker/lbworker/plan.h"
+#include "worker/lbworker/progress.h"
 #include "worker/lbworker/report.h"
+#include "worker/lbworker/saver.h"
+#include "worker/lbworker/scratch.h"
+#include "worker/lbworker/trace.h"
 
 struct train {
 	const struct config *config;
@@ -29,10 +34,15 @@ struct train {
 	struct device *device;
 	struct model *model;
 	float *m, *v;			/* moments, device */
-	struct data *data;
+	struct data *data, *validation;	/* validation may be NULL */
 	struct report *report;
+	struct progress *progress;
+	struct trace *trace;		/* of the present step, or NULL */
+	double data_s, checkpoint_s;	/* waited for, since the last step was told */
 	struct train_state state;
 	struct checkpoint_rules rules;
+	struct checkpoint_parts parts;
+	struct saver *saver;
 	int64_t saved_step;		/* of the newest checkpoint known to be sound; -1: none */
 	char *saved_path;
 	int32_t *tokens, *targets;	/* [local_batch, seq] */
@@ -52,6 +62,7 @@ static void catch_signals(void)
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
+	signal(SIGXFSZ, SIG_IGN);	/* a file that may not grow is an error of write() */
 }
 
 static double now_s(void)
@@ -84,15 +95,24 @@ static int open_device(struct train *t, struct err *err)
 static int open_data(struct train *t, struct err *err)
 {
 	const struct config *c = t->config;
-	const struct data_options options = { .path = c->dataset_path, .seq = (size_t)c->seq_len,
+	const struct data_options options = { .path = c->dataset_mix.count ? NULL : c->dataset_path,
+					      .mix = c->dataset_mix.items,
+					      .mix_count = c->dataset_mix.count,
+					      .seq = (size_t)c->seq_len,
 					      .vocab = c->model->shape.vocab,
 					      .seed = (uint64_t)c->seed,
 					      .verify = c->dataset_verify };
+	struct data_options other = options;
 	size_t count = (size_t)(c->local_batch_size * c->seq_len);
 
+	other.path = c->validation_path;
 	t->data = data_open(&options, err);
 	if (!t->data)
-		return err_wrap(err, "training.dataset_path");
+		return err_wrap(err, "training.dataset_%s",
+				c->dataset_mix.count ? "mix" : "path");
+	t->validation = c->validation_enable ? data_open(&other, err) : NULL;
+	if (c->validation_enable && !t->validation)
+		return err_wrap(err, "validation.dataset_path");
 	t->tokens = xcalloc(count, sizeof(*t->tokens));
 	t->targets = xcalloc(count, sizeof(*t->targets));
 	return 0;
@@ -114,7 +134,9 @@ static int make_model(struct train *t, struct err *err)
 	t->v = t->backend->alloc(t->device, bytes);
 	if (!t->m || !t->v)
 		return err_set(err, ERR_IO, "no memory for the optimizer (%zu MiB)", 2 * bytes >> 20);
-	return 0;
+	t->parts = (struct checkpoint_parts){ t->model, t->m, t->v, &t->state };
+	t->saver = saver_create(&t->parts, &t->rules, err);
+	return t->saver ? 0 : -1;
 }
 
 static void on_bad_checkpoint(const char *path, const struct err *why, void *arg)
@@ -147,7 +169,6 @@ static int find_checkpoint(const struct train *t, char folder[PATH_MAX], struct 
 static int start_or_resume(struct train *t, struct err *err)
 {
 	const struct config *c = t->config;
-	const struct checkpoint_parts parts = { t->model, t->m, t->v, &t->state };
 	char folder[PATH_MAX];
 
 	t->state.seed = c->seed;
@@ -155,14 +176,19 @@ static int start_or_resume(struct train *t, struct err *err)
 	snprintf(t->state.data_digest, sizeof(t->state.data_digest), "%s", data_digest(t->data));
 	snprintf(t->state.config_digest, sizeof(t->state.config_digest), "%s", c->digest);
 	t->saved_step = -1;
+	if (scratch_sweep(t->rules.parent) > 0)
+		log_info("%s: removed what killed writers left", t->rules.parent);
 	int found = find_checkpoint(t, folder, err);
 	if (found < 0)
 		return -1;
 	if (found == 0) {
+		if (c->initial_load_path[0] != '\0')
+			return hf_load(t->model, c->initial_load_path, err)
+				       ? err_wrap(err, "checkpoint.initial_load_path") : 0;
 		model_init_weights(t->model, (uint64_t)c->seed, c->init_std);
 		return 0;
 	}
-	if (checkpoint_load(&parts, folder, err))
+	if (checkpoint_load(&t->parts, folder, err))
 		return err_wrap(err, "cannot resume");
 	t->saved_step = t->state.step;
 	t->saved_path = xstrdup(folder);
@@ -178,6 +204,7 @@ static int set_up(struct train *t, struct err *err)
 	t->rules = (struct checkpoint_rules){
 		.parent = c->checkpoint_path,
 		.attempt = attempt ? (int64_t)strtoll(attempt, NULL, 10) : 0,
+		.run_dir = getenv("LB_RUN_DIR"),
 		.keep_latest_k = c->keep_latest_k, .keep_every = c->keep_every,
 	};
 	t->report = report_open(getenv("LB_SOCKET"));
@@ -187,13 +214,18 @@ static int set_up(struct train *t, struct err *err)
 	printf("%s\n", t->backend->describe(t->device));
 	printf("%s %s: %zu parameters; %" PRIu64 " tokens of data, %" PRId64
 	       " tokens a step, %" PRId64 " steps\n",
-	       model_family_name(c->model->shape.family), c->flavor, t->model->parameters, data_tokens(t->data),
+	       model_family_name(c->model->shape.family), c->flavor, t->model->parameters,
+	       data_tokens(t->data),
 	       c->accumulate * c->local_batch_size * c->seq_len, c->steps);
-	return start_or_resume(t, err);
+	if (start_or_resume(t, err))
+		return -1;
+	t->progress = progress_open(c, t->model, t->report, t->state.step + 1, err);
+	return t->progress ? 0 : -1;
 }
 
 static void tear_down(struct train *t)
 {
+	saver_destroy(t->saver);
 	if (t->device) {
 		t->backend->free(t->device, t->m);
 		t->backend->free(t->device, t->v);
@@ -201,6 +233,8 @@ static void tear_down(struct train *t)
 		t->backend->close(t->device);
 	}
 	data_close(t->data);
+	data_close(t->validation);
+	progress_close(t->progress);
 	report_close(t->report);
 	free(t->tokens);
 	free(t->targets);
@@ -209,14 +243,17 @@ static void tear_down(struct train *t)
 
 /* --- a step --------------------------------------------------------------------------------- */
 
-static int load_batch(struct train *t, uint64_t first, struct err *err)
+static int load_batch(struct train *t, const struct data *data, uint64_t first, struct err *err)
 {
 	const struct config *c = t->config;
+	double start_us = trace_now();
 
 	for (int64_t i = 0; i < c->local_batch_size; i++)
-		if (data_sample(t->data, first + (uint64_t)i, t->tokens + i * c->seq_len,
+		if (data_sample(data, first + (uint64_t)i, t->tokens + i * c->seq_len,
 				t->targets + i * c->seq_len, err))
 			return -1;
+	t->data_s += (trace_now() - start_us) * 1e-6;
+	trace_span(t->trace, "data", start_us);
 	return 0;
 }
 
@@ -229,7 +266,7 @@ static int gradients(struct train *t, int64_t batches, double *loss, struct err 
 
 	for (int64_t i = 0; i < batches; i++) {
 		uint64_t first = (uint64_t)(t->state.samples + i * c->local_batch_size);
-		if (load_batch(t, first, err) ||
+		if (load_batch(t, t->data, first, err) ||
 		    model_backprop(t->model, t->tokens, t->targets, 1.0f / (float)batch_tokens,
 				   i > 0, &part, err))
 			return -1;
@@ -239,15 +276,65 @@ static int gradients(struct train *t, int64_t batches, double *loss, struct err 
 	return 0;
 }
 
-static void tell(struct train *t, const struct report_step *s)
+/* The mean loss of the validation data; NAN when this is no step for it. */
+static int validate(struct train *t, double *loss, struct err *err)
+{
+	const struct config *c = t->config;
+	int64_t passes = c->validation_steps;
+	double sum = 0, part;
+
+	*loss = NAN;
+	if (!t->validation || (t->state.step % c->validation_freq != 0 && t->state.step != c->steps))
+		return 0;
+	report_phase(t->report, "eval");
+	if (passes < 0)
+		passes = (int64_t)(data_samples(t->validation) - 1) / c->local_batch_size + 1;
+	for (int64_t i = 0; i < passes; i++) {
+		if (load_batch(t, t->validation, (uint64_t)(i * c->local_batch_size), err) ||
+		    model_loss(t->model, t->tokens, t->targets, &part, err))
+			return err_wrap(err, "validation");
+		sum += part;
+	}
+	*loss = sum / (double)(passes * c->local_batch_size * c->seq_len);
+	report_phase(t->report, "train");
+	return 0;
+}
+
+static void begin_trace(struct train *t)
 {
 	const struct config *c = t->config;
 
-	if (isfinite(s->loss) && isfinite(s->grad_norm))	/* JSON has no other numbers */
-		report_step(t->report, s);
-	if (s->step % c->log_freq == 0 || s->step == 1 || s->step == c->steps)
-		printf("step %" PRId64 "/%" PRId64 " loss %.4f grad_norm %.3f lr %.3e %.0f tokens/s\n",
-		       s->step, c->steps, s->loss, s->grad_norm, s->lr, s->tokens_per_s);
+	if (!c->enable_profiling || (t->state.step + 1) % c->profile_freq != 0)
+		return;
+	t->trace = trace_begin(t->backend);
+	t->backend = t->model->backend = trace_backend(t->trace);
+}
+
+static void end_trace(struct train *t, int64_t step, double start_us)
+{
+	char *folder = xasprintf("%s/%s", t->config->dump_folder, t->config->save_traces_folder);
+	struct err err = { 0 };
+
+	trace_span(t->trace, "step", start_us);
+	if (t->trace) {
+		t->backend = t->model->backend = &backend_cpu;
+		if (trace_end(t->trace, folder, step, &err))
+			log_warn("trace: %s", err.text);
+		t->trace = NULL;
+	}
+	free(folder);
+}
+
+static int tell(struct train *t, struct report_step *s, struct err *err)
+{
+	s->tokens = t->state.tokens;
+	s->data_ms = t->data_s * 1e3;
+	s->checkpoint_ms = t->checkpoint_s * 1e3;
+	if (validate(t, &s->val_loss, err))
+		return -1;
+	t->data_s = t->checkpoint_s = 0;
+	progress_step(t->progress, s);
+	return 0;
 }
 
 static void update(struct train *t, const struct report_step *s)
@@ -280,53 +367,109 @@ static int judge(struct train *t, const struct report_step *s, struct err *err)
 	return 0;
 }
 
-/* One optimizer step. 1 when the training has diverged (weights untouched). */
-static int step(struct train *t, struct err *err)
+/* Gradients and update. 1 when the training has diverged (weights untouched). */
+static int compute(struct train *t, struct report_step *s, struct err *err)
 {
 	const struct config *c = t->config;
 	const struct schedule schedule = config_schedule(c);
-	struct report_step s = { .step = t->state.step + 1, .target_step = c->steps };
 	int64_t batches = config_accumulate(c, t->state.samples);
 	int64_t tokens = batches * c->local_batch_size * c->seq_len;
 	double start = now_s();
 
-	if (gradients(t, batches, &s.loss, err))
-		return err_wrap(err, "step %" PRId64, s.step);
-	s.grad_norm = sqrt(t->backend->sum_squares(t->device, t->model->grads,
-						   t->model->parameters));
-	s.lr = schedule_lr(&schedule, s.step);
-	if (judge(t, &s, err))
+	if (gradients(t, batches, &s->loss, err))
+		return err_wrap(err, "step %" PRId64, s->step);
+	s->grad_norm = sqrt(t->backend->sum_squares(t->device, t->model->grads,
+						    t->model->parameters));
+	s->lr = schedule_lr(&schedule, s->step);
+	if (judge(t, s, err))
 		return 1;
 	t->state.step++;
 	t->state.tokens += tokens;
 	t->state.samples += batches * c->local_batch_size;
 	double seconds = now_s() - start;
-	s.tokens = t->state.tokens;
-	s.step_ms = seconds * 1e3;
-	s.tokens_per_s = (double)tokens / seconds;
-	tell(t, &s);
+	s->step_ms = seconds * 1e3;
+	s->tokens_per_s = (double)tokens / seconds;
 	return 0;
+}
+
+/* One optimizer step, traced and told. 1 when the training has diverged. */
+static int step(struct train *t, struct err *err)
+{
+	struct report_step s = { .step = t->state.step + 1, .target_step = t->config->steps };
+	double start_us = trace_now();
+
+	begin_trace(t);
+	int rc = compute(t, &s, err);
+	end_trace(t, s.step, start_us);
+	return rc != 0 ? rc : tell(t, &s, err);
 }
 
 /* --- checkpoints and the loop --------------------------------------------------------------- */
 
-/* Publishes the present step, unless it is the newest checkpoint already; tells lbrun either way. */
+/* What became of the checkpoint in flight, if it is through; with `wait` it will be. A disk that is
+ * full or broken costs a checkpoint, not the training: -1 only when a newer attempt took over. */
+static int collect(struct train *t, bool wait, struct err *err)
+{
+	struct saver_result r;
+
+	if (!saver_collect(t->saver, wait, &r))
+		return 0;
+	if (!r.path && r.err.code == ERR_REFUSED)
+		return err_set(err, ERR_REFUSED, "%s", r.err.text);
+	if (!r.path) {
+		log_warn("checkpoint of step %" PRId64 ": %s; older ones are as they were", r.step,
+			 r.err.text);
+		return 0;
+	}
+	free(t->saved_path);
+	t->saved_path = r.path;
+	t->saved_step = r.step;
+	printf("checkpoint %s in %.2f s, training waited %.3f s for the copy\n", r.path, r.write_s,
+	       r.copy_s);
+	report_checkpoint(t->report, t->saved_step, t->saved_path);
+	return 0;
+}
+
+/* Only one is in flight: the next waits for it, which is said. */
+static int make_room(struct train *t, struct err *err)
+{
+	double start = now_s();
+
+	if (collect(t, false, err))
+		return -1;
+	if (!saver_busy(t->saver))
+		return 0;
+	if (collect(t, true, err))
+		return -1;
+	t->checkpoint_s += now_s() - start;
+	printf("step %" PRId64 " waited %.2f s for the checkpoint before\n", t->state.step,
+	       now_s() - start);
+	return 0;
+}
+
+/* Begins a checkpoint of the present step, unless it is the newest already: then lbrun is told
+ * again. */
 static int save(struct train *t, struct err *err)
 {
-	const struct checkpoint_parts parts = { t->model, t->m, t->v, &t->state };
-	char *path;
-
-	if (t->state.step != t->saved_step) {
-		double start = now_s();
-		report_phase(t->report, "checkpoint");
-		if (checkpoint_save(&parts, &t->rules, &path, err))
-			return err_wrap(err, "checkpoint of step %" PRId64, t->state.step);
-		free(t->saved_path);
-		t->saved_path = path;
-		t->saved_step = t->state.step;
-		printf("checkpoint %s in %.2f s\n", path, now_s() - start);
+	if (make_room(t, err))
+		return -1;
+	if (t->state.step == t->saved_step) {
+		report_checkpoint(t->report, t->saved_step, t->saved_path);
+		return 0;
 	}
-	report_checkpoint(t->report, t->saved_step, t->saved_path);
+	report_phase(t->report, "checkpoint");
+	t->checkpoint_s += saver_start(t->saver);
+	return t->config->async_mode == ASYNC_DISABLED ? collect(t, true, err) : 0;
+}
+
+/* The last one must be there when we end. */
+static int save_and_wait(struct train *t, struct err *err)
+{
+	if (save(t, err) || collect(t, true, err))
+		return -1;
+	if (t->saved_step != t->state.step)
+		return err_set(err, ERR_IO, "the checkpoint of step %" PRId64
+			       " could not be written", t->state.step);
 	return 0;
 }
 
@@ -341,24 +484,30 @@ static int loop(struct train *t, enum train_end *end, struct err *err)
 	report_phase(t->report, "train");
 	while (t->state.step < t->config->steps) {
 		int rc = step(t, err);
-		if (rc > 0)
+		if (rc > 0) {
 			*end = TRAIN_DIVERGED;
+			(void)collect(t, true, NULL);
+		}
 		if (rc != 0)
 			return rc < 0 ? -1 : 0;
+		if (collect(t, false, err))
+			return -1;
 		unsigned orders = report_orders(t->report);
 		bool stop = stop_signal != 0 || (orders & REPORT_STOP);
-		if (stop || due(t) || (orders & REPORT_SAVE)) {
+		if (!stop && (due(t) || (orders & REPORT_SAVE))) {
 			if (save(t, err))
 				return -1;
 			report_phase(t->report, "train");
 		}
 		if (stop) {
+			if (save_and_wait(t, err))
+				return -1;
 			*end = TRAIN_STOPPED;
 			report_bye(t->report, "stopped");
 			return 0;
 		}
 	}
-	if (save(t, err))
+	if (save_and_wait(t, err))
 		return -1;
 	*end = TRAIN_DONE;
 	report_bye(t->report, "done");

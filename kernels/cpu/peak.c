@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* peak.c - each thread keeps enough independent vector accumulators in registers to fill the
+ * pipelines of any x86 since Haswell; the widest instructions the CPU has are chosen at run time. */
+#include "kernels/peak.h"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <time.h>
+
+enum { ACCUMULATORS = 12, ROUNDS = 4, LOOPS = 1000000, MAX_THREADS = 256 };
+
+/* The twelve chains are spelled out by the macro so that they stay in registers. */
+#define CHAINS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
+
+static volatile float sink;
+
+__attribute__((target("avx512f"))) static void burn_512(void)
+{
+	__m512 a = _mm512_set1_ps(0.999f), b = _mm512_set1_ps(0.001f), sum = b;
+#define START(i) __m512 c##i = _mm512_set1_ps((float)(i));
+#define STEP(i) c##i = _mm512_fmadd_ps(c##i, a, b);
+#define ADD(i) sum = _mm512_add_ps(sum, c##i);
+	CHAINS(START)
+	for (long n = 0; n < LOOPS; n++) {
+		CHAINS(STEP)
+	}
+	CHAINS(ADD)
+	sink = _mm512_cvtss_f32(sum);
+#undef START
+#undef STEP
+#undef ADD
+}
+
+__attribute__((target("avx2,fma"))) static void burn_256(void)
+{
+	__m256 a = _mm256_set1_ps(0.999f), b = _mm256_set1_ps(0.001f), sum = b;
+#define START(i) __m256 c##i = _mm256_set1_ps((float)(i));
+#define STEP(i) c##i = _mm256_fmadd_ps(c##i, a, b);
+#define ADD(i) sum = _mm256_add_ps(sum, c##i);
+	CHAINS(START)
+	for (long n = 0; n < LOOPS; n++) {
+		CHAINS(STEP)
+	}
+	CHAINS(ADD)
+	sink = _mm256_cvtss_f32(sum);
+#undef START
+#undef STEP
+#undef ADD
+}
+
+static double now_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void *burn(void *wide)
+{
+	if (*(const bool *)wide)
+		burn_512();
+	else
+		burn_256();
+	return wide;
+}
+
+/* Seconds of one round, 0 when a thread could not be started. */
+static double round_s(int threads, bool wide)
+{
+	pthread_t thread[MAX_THREADS];
+	double start = now_s();
+	int started = 0;
+
+	while (started < threads - 1 &&
+	       pthread_create(&thread[started], NULL, burn, &wide) == 0)
+		started++;
+	(void)burn(&wide);
+	for (int i = 0; i < started; i++)
+		pthread_join(thread[i], NULL);
+	return started == threads - 1 ? now_s() - start : 0;
+}
+
+double peak_fma_flops(int threads)
+{
+	bool wide = __builtin_cpu_supports("avx512f");
+	double best = 0;
+	cpu_set_t set;
+
+	if (!wide && !(__builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2")))
+		return 0;
+	if (threads <= 0)
+		threads = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+	if (threads > MAX_THREADS)
+		return 0;
+	double flop = 2.0 * (wide ? 16 : 8) * ACCUMULATORS * LOOPS * (double)threads;
+	for (int i = 0; i < ROUNDS; i++) {
+		double seconds = round_s(threads, wide);
+		double rate = seconds > 0 ? flop / seconds : 0;
+		best = rate > best ? rate : best;
+	}
+	return best;
+}
+
+#else
+
+double peak_fma_flops(int threads)
+{
+	(void)threads;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,125 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# convert.t - weights out to Hugging Face's layout and in again, to the bit.
+# B=build prove --exec sh tests/system/convert.t
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+B=${B:-build}
+[ -x "$B/lbworker" ] || {
+	echo "Bail out! $B/lbworker is not built"
+	exit 1
+}
+T=$(mktemp -d "${TMPDIR:-/tmp}/lb-convert.XXXXXX") || exit 1
+trap 'rm -rf "$T"' EXIT
+trap 'exit 130' HUP INT TERM
+unset LB_SOCKET LB_RUN LB_ATTEMPT LB_LAUNCH LB_RUN_DIR LB_CHECKPOINT_DIR LB_RESUME_FROM
+
+count=0
+ok() { # ok STATUS NAME
+	count=$((count + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $count - $2"
+	else
+		echo "not ok $count - $2"
+		[ ! -s "$T/err" ] || sed 's/^/# stderr: /' "$T/err"
+	fi
+}
+lbworker() { "$B/lbworker" "$@" >"$T/out" 2>"$T/err"; }
+refused() { # refused NAME PATTERN: status 2, one line on stderr that matches, nothing left behind
+	[ $status = 2 ] && [ "$(wc -l <"$T/err")" = 1 ] && grep -q "$2" "$T/err" &&
+		! ls -d "$T"/never* >"$T/out" 2>&1
+	ok $? "$1"
+}
+
+awk 'BEGIN { srand(3); for (i = 0; i < 20000; i++) printf "%c", 97 + int(rand() * rand() * 26) }' \
+	>"$T/text"
+lbworker prepare --out "$T/text.tokens" "$T/text"
+cat >"$T/small.toml" <<-END
+	[lr_scheduler]
+	warmup_steps = 5
+	[training]
+	dataset_path = "$T/text.tokens"
+	local_batch_size = 4
+	seq_len = 64
+	steps = 40
+	threads = 1
+	[metrics]
+	log_freq = 1
+END
+lbworker train "$T/small.toml" --job.dump_folder "$T/run"
+ok $? "a small training"
+cp "$T/out" "$T/trained.log"
+ours=$T/run/checkpoints/step-00000040
+echo '{"version":"1.0"}' >"$T/tokenizer.json"
+
+lbworker convert "$ours" "$T/exported"
+ok $? "convert writes the layout of Hugging Face"
+cmp "$ours/model.safetensors" "$T/exported/model.safetensors" >"$T/err" 2>&1
+ok $? "as float32 every bit is the same"
+cp "$T/tokenizer.json" "$T/exported"
+lbworker convert "$T/exported" "$T/brain" --dtype bfloat16
+ok $? "convert to bfloat16"
+cmp "$T/tokenizer.json" "$T/brain/tokenizer.json" >"$T/err" 2>&1
+ok $? "the tokenizer comes along"
+lbworker convert "$T/brain" "$T/wide" && lbworker convert "$T/wide" "$T/again" --dtype bfloat16 &&
+	cmp "$T/brain/model.safetensors" "$T/again/model.safetensors" >"$T/err" 2>&1
+ok $? "bfloat16 to float32 and back is the same to the bit"
+lbworker convert "$T/exported" "$T/half" --dtype float16 && lbworker convert "$T/half" "$T/wide16" &&
+	lbworker convert "$T/wide16" "$T/half2" --dtype float16 &&
+	cmp "$T/half/model.safetensors" "$T/half2/model.safetensors" >"$T/err" 2>&1
+ok $? "so is float16"
+
+lbworker train "$T/small.toml" --job.dump_folder "$T/tuned" \
+	--checkpoint.initial_load_path "$T/exported" --training.steps 1 --lr_scheduler.warmup_steps 0
+first=$(sed -n 's/^step 1\/.* loss \([0-9.]*\) .*/\1/p' "$T/out")
+last=$(sed -n 's/^step 40\/.* loss \([0-9.]*\) .*/\1/p' "$T/trained.log")
+awk "BEGIN { exit !($first < $last + 0.3) }"
+ok $? "checkpoint.initial_load_path goes on from those weights (loss $last, then $first)"
+
+lbworker eval "$T/exported" "$T/text.tokens" --seq-len 64 --samples 20
+loss=$(sed -n 's/.* loss \([0-9.]*\), perplexity .*/\1/p' "$T/out")
+awk "BEGIN { exit !($loss > $last - 0.4 && $loss < $last + 0.4) }"
+ok $? "eval finds the loss of the training's end ($last, $loss)"
+lbworker generate "$T/exported" --prompt abc --tokens 10 && cp "$T/out" "$T/said" &&
+	[ "$(wc -c <"$T/said")" = 14 ] && lbworker generate "$ours" --prompt abc --tokens 10 &&
+	cmp "$T/out" "$T/said" >"$T/err" 2>&1
+ok $? "generate says the same of the checkpoint and of its export"
+for family in neox gpt2; do
+	lbworker train "$T/small.toml" --job.dump_folder "$T/$family" --model.name $family \
+		--training.steps 2 --lr_scheduler.warmup_steps 0 &&
+		lbworker convert "$T/$family/checkpoints/step-00000002" "$T/$family.hf" &&
+		cmp "$T/$family/checkpoints/step-00000002/model.safetensors" \
+			"$T/$family.hf/model.safetensors" >"$T/err" 2>&1
+	ok $? "$family: out and in to the bit"
+done
+lbworker train "$T/small.toml" --job.dump_folder "$T/seen" --training.steps 4 \
+	--lr_scheduler.warmup_steps 0 --metrics.enable_tensorboard true --validation.enable true \
+	--validation.dataset_path "$T/text.tokens" --validation.freq 2 --validation.steps 2 \
+	--profiling.enable_profiling true --profiling.profile_freq 4
+[ "$(grep -c '^validation at step [24]: loss' "$T/out")" = 2 ] &&
+	[ -n "$(find "$T/seen/tb" -name 'events.out.tfevents.*' -size +0)" ] &&
+	grep -q '"name":"gemm"' "$T/seen/profile_traces/iteration_4/rank0_trace.json"
+ok $? "validation, TensorBoard events and a trace of the chosen step"
+
+lbworker convert "$ours" "$T/exported"
+status=$?
+refused "a folder that exists is not written over" "exists already"
+lbworker convert "$T/nowhere" "$T/never"
+status=$?
+refused "no such model" "nowhere"
+cp -r "$T/exported" "$T/cut"
+head -c 9000 "$T/exported/model.safetensors" >"$T/cut/model.safetensors"
+lbworker convert "$T/cut" "$T/never"
+status=$?
+refused "weights cut short" "model.safetensors"
+cp -r "$T/exported" "$T/taller"
+sed 's/"num_hidden_layers": 2/"num_hidden_layers": 3/' "$T/exported/config.json" >"$T/taller/config.json"
+lbworker convert "$T/taller" "$T/never"
+status=$?
+refused "a config that wants more than there is" "no tensor model.layers.2"
+lbworker train "$T/small.toml" --job.dump_folder "$T/never" --model.flavor bytes-4M \
+	--checkpoint.initial_load_path "$T/exported"
+status=$?
+rm -rf "$T/never"
+refused "weights of another shape" "initial_load_path"
+echo "1..$count"

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT */
+/* test_hf.c - models of Hugging Face: narrow numbers, config.json both ways, weights in one file or
+ * several, and folders that are refused in one line. */
+#include "tests/unit/unit.h"
+
+#include <math.h>
+#include <sys/stat.h>
+
+#include "common/mem.h"
+#include "worker/lbworker/hf.h"
+#include "worker/lbworker/narrow.h"
+
+/* --- narrow numbers ------------------------------------------------------------------------- */
+
+static void test_all_halves_come_back(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i <= 0xffff; i++) {
+		uint16_t in = (uint16_t)i, out;
+		float wide;
+		narrow_from_f16(&wide, &in, 1);
+		narrow_to_f16(&out, &wide, 1);
+		if (isnan(wide))
+			assert_true((out & 0x7c00) == 0x7c00 && (out & 0x3ff) != 0);
+		else
+			assert_int_equal(out, in);
+		narrow_from_bf16(&wide, &in, 1);
+		narrow_to_bf16(&out, &wide, 1);
+		if (isnan(wide))
+			assert_true((out & 0x7f80) == 0x7f80 && (out & 0x7f) != 0);
+		else
+			assert_int_equal(out, in);
+	}
+}
+
+struct rounding {
+	float from;
+	uint16_t f16, bf16;
+};
+
+static const struct rounding roundings[] = {
+	{ 0.0f, 0x0000, 0x0000 },
+	{ -0.0f, 0x8000, 0x8000 },
+	{ 1.0f, 0x3c00, 0x3f80 },
+	{ -2.0f, 0xc000, 0xc000 },
+	{ 1.0f + 0x1p-11f, 0x3c00, 0x3f80 },		/* half a step of f16: to even */
+	{ 1.0f + 3 * 0x1p-11f, 0x3c02, 0x3f80 },	/* to even, upwards */
+	{ 1.0f + 0x1p-11f + 0x1p-20f, 0x3c01, 0x3f80 },
+	{ 1.0f + 0x1p-8f, 0x3c04, 0x3f80 },		/* half a step of bf16 */
+	{ 1.0f + 3 * 0x1p-8f, 0x3c0c, 0x3f82 },
+	{ 65504.0f, 0x7bff, 0x4780 },
+	{ 65519.0f, 0x7bff, 0x4780 },
+	{ 65520.0f, 0x7c00, 0x4780 },
+	{ 0x1p-14f, 0x0400, 0x3880 },
+	{ 0x1p-24f, 0x0001, 0x3380 },
+	{ 0x1p-25f, 0x0000, 0x3300 },			/* a tie with 0: even */
+	{ 0x1.8p-25f, 0x0001, 0x3340 },
+	{ 0x1.ffcp-15f, 0x0400, 0x3880 },		/* the largest subnormal is not enough */
+	{ INFINITY, 0x7c00, 0x7f80 },
+	{ 3.4e38f, 0x7c00, 0x7f80 },
+};
+
+static void test_rounding(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(roundings); i++) {
+		uint16_t f16, bf16;
+		narrow_to_f16(&f16, &roundings[i].from, 1);
+		narrow_to_bf16(&bf16, &roundings[i].from, 1);
+		if (f16 != roundings[i].f16 || bf16 != roundings[i].bf16)
+			fail_msg("%a: f16 %04x, bf16 %04x", (double)roundings[i].from, f16, bf16);
+	}
+}
+
+/* --- config.json ---------------------------------------------------------------------------- */
+
+static const struct model_shape small = {
+	.vocab = 8, .dim = 4, .layers = 1, .heads = 2, .kv_heads = 1, .ffn = 6, .tied = true,
+	.norm_eps = 1e-5f, .rope_theta = 500000.0,
+};
+
+#define LLAMA "\"model_type\":\"llama\",\"vocab_size\":8,\"hidden_size\":4,\"num_hidden_layers\":1," \
+	      "\"num_attention_heads\":2,\"intermediate_size\":6"
+
+static int read_config(const char *text, struct model_shape *out, struct err *err)
+{
+	size_t positions;
+
+	write_text("config.json", text);
+	return hf_config_read(out, &positions, ".", err);
+}
+
+static void test_config_both_ways(void **state)
+{
+	json_t *o = hf_config_json(&small, 77, "bfloat16");
+	struct model_shape back;
+	struct err err = { 0 };
+	size_t positions = 0;
+
+	(void)state;
+	assert_int_equal(json_dump_file(o, "config.json", 0), 0);
+	json_decref(o);
+	if (hf_config_read(&back, &positions, ".", &err))
+		fail_msg("%s", err.text);
+	assert_memory_equal(&back, &small, sizeof(back));
+	assert_int_equal(positions, 77);
+}
+
+static void test_defaults_of_transformers(void **state)
+{
+	struct model_shape s;
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(read_config("{" LLAMA "}", &s, &err), 0);
+	assert_int_equal(s.kv_heads, 2);
+	assert_true(s.norm_eps > 0.9e-6f && s.norm_eps < 1.1e-6f && s.rope_theta > 9999);
+	assert_int_equal(read_config("{" LLAMA ",\"rope_theta\":5,\"rope_parameters\":"
+				     "{\"rope_type\":\"default\",\"rope_theta\":1000000}}", &s, &err),
+			 0);
+	assert_true(s.rope_theta > 999999);
+}
+
+static const struct {
+	const char *text, *says;
+} bad_configs[] = {
+	{ "", "config.json" },
+	{ "{}", "model_type" },
+	{ "[1]", "model_type" },
+	{ "{\"model_type\":\"mamba\"}", "\"mamba\" is not one of" },
+	{ "{\"model_type\":\"llama\"}", "vocab_size is missing" },
+	{ "{" LLAMA ",\"hidden_act\":\"gelu\"}", "hidden_act must be silu" },
+	{ "{" LLAMA ",\"attention_bias\":true}", "attention_bias must be false" },
+	{ "{" LLAMA ",\"head_dim\":128}", "head_dim" },
+	{ "{" LLAMA ",\"rms_norm_eps\":\"x\"}", "rms_norm_eps is of the wrong type" },
+	{ "{" LLAMA ",\"rope_theta\":-1}", "rope_theta = -1 is out of range" },
+	{ "{" LLAMA ",\"rope_scaling\":{\"type\":\"yarn\"}}", "rope_scaling of type \"yarn\"" },
+};
+
+static void test_bad_configs(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(bad_configs); i++) {
+		struct model_shape s;
+		struct err err = { 0 };
+		if (read_config(bad_configs[i].text, &s, &err) != -1)
+			fail_msg("accepted: %s", bad_configs[i].text);
+		assert_contains(err.text, bad_configs[i].says);
+	}
+}
+
+/* --- weights -------------------------------------------------------------------------------- */
+
+static const uint16_t ones[8] = { 0x3f80, 0x3f80, 0x3f80, 0x3f80, 0x4000, 0x4000, 0x4000, 0x4000 };
+
+static void write_part(const char *path, const char *name)
+{
+	const struct st_tensor t = { .name = name, .type = ST_BF16, .dimensions = 2,
+				     .shape = { 2, 4 }, .data = ones };
+	struct err err = { 0 };
+
+	assert_int_equal(st_write(path, &t, 1, NULL, &err), 0);
+}
+
+static void test_several_files(void **state)
+{
+	const struct model_tensor want[] = { { "a", 0, 2, 4 }, { "b", 0, 2, 4 }, { "b", 0, 4, 2 },
+					     { "c", 0, 2, 4 } };
+	struct err err = { 0 };
+	float wide[3];
+
+	(void)state;
+	assert_int_equal(mkdir("several", 0755), 0);
+	write_part("several/one.safetensors", "a");
+	write_part("several/two.safetensors", "b");
+	write_text("several/model.safetensors.index.json",
+		   "{\"weight_map\":{\"a\":\"one.safetensors\",\"b\":\"two.safetensors\"}}");
+	struct hf_weights *w = hf_weights_open("several", &err);
+	if (!w)
+		fail_msg("%s", err.text);
+	assert_non_null(hf_weights_find(w, &want[0], &err));
+	const struct st_tensor *b = hf_weights_find(w, &want[1], &err);
+	assert_non_null(b);
+	hf_widen(wide, b, 3, 3);
+	assert_true(wide[0] == 1.0f && wide[1] == 2.0f && wide[2] == 2.0f);
+	assert_null(hf_weights_find(w, &want[2], &err));
+	assert_contains(err.text, "b is BF16 2x4");
+	err_clear(&err);
+	assert_null(hf_weights_find(w, &want[3], &err));
+	assert_contains(err.text, "no tensor c");
+	hf_weights_close(w);
+}
+
+static const struct {
+	const char *text, *says;
+} bad_indexes[] = {
+	{ "{}", "weight_map is missing" },
+	{ "{\"weight_map\":{}}", "weight_map is missing" },
+	{ "{\"weight_map\":{\"a\":1}}", "a: no file name" },
+	{ "{\"weight_map\":{\"a\":\"../several/one.safetensors\"}}", "cannot be the name" },
+	{ "{\"weight_map\":{\"a\":\"/etc/passwd\"}}", "cannot be the name" },
+	{ "{\"weight_map\":{\"a\":\"\"}}", "cannot be the name" },
+	{ "{\"weight_map\":{\"a\":\"gone.safetensors\"}}", "gone.safetensors" },
+};
+
+static void test_bad_indexes(void **state)
+{
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(mkdir("bad", 0755), 0);
+	assert_null(hf_weights_open("bad", &err));
+	assert_contains(err.text, "holds neither");
+	for (size_t i = 0; i < COUNT(bad_indexes); i++) {
+		err_clear(&err);
+		write_text("bad/model.safetensors.index.json", bad_indexes[i].text);
+		assert_null(hf_weights_open("bad", &err));
+		assert_contains(err.text, bad_indexes[i].says);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_halves_come_back),
+		cmocka_unit_test(test_rounding),
+		cmocka_unit_test(test_config_both_ways),
+		cmocka_unit_test(test_defaults_of_transformers),
+		cmocka_unit_test(test_bad_configs),
+		cmocka_unit_test(test_several_files),
+		cmocka_unit_test(test_bad_indexes),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* hf.h - models as Hugging Face's transformers keeps them: a folder with config.json and weights in
+ * model.safetensors, or in several files that model.safetensors.index.json lists.
+ *
+ * What a family calls its sizes is a table in hf.c; its tensors carry the same names on both sides,
+ * so nothing is permuted. A config that asks for something our model does not compute (biases,
+ * another activation, …) is refused. */
+#ifndef LBWORKER_HF_H
+#define LBWORKER_HF_H
+
+#include <jansson.h>
+
+#include "common/err.h"
+#include "worker/lbworker/model.h"
+#include "worker/lbworker/safetensors.h"
+
+/* config.json for a shape; a new reference. `dtype`: "float32", "bfloat16" or "float16". */
+json_t *hf_config_json(const struct model_shape *shape, size_t positions, const char *dtype);
+
+/* The shape that folder/config.json says, and the longest sequence it speaks of. */
+int hf_config_read(struct model_shape *out, size_t *positions, const char *folder,
+		   struct err *err);
+
+/* The weights of a folder. */
+struct hf_weights;
+struct hf_weights *hf_weights_open(const char *folder, struct err *err);
+void hf_weights_close(struct hf_weights *weights);		/* NULL is fine */
+/* The tensor of that name and shape (columns 0: a vector), of any floating type; NULL with err. */
+const struct st_tensor *hf_weights_find(const struct hf_weights *weights,
+					const struct model_tensor *tensor, struct err *err);
+/* `count` elements from `first` on, as fp32. */
+void hf_widen(float *to, const struct st_tensor *tensor, size_t first, size_t count);
+
+/* Fills the weights of a model, whose shape must be that of folder/config.json. */
+int hf_load(struct model *model, const char *folder, struct err *err);
+
+#endif

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/* infer.c - lbworker eval and generate: what a trained model says. */
+#include "worker/lbworker/command.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "common/mem.h"
+#include "worker/lbworker/data.h"
+#include "worker/lbworker/hf.h"
+#include "worker/lbworker/rng.h"
+
+enum { SEQ_DEFAULT_MAX = 1024, BYTES = 256 };
+
+struct arguments {
+	const char *model, *data, *logits, *prompt;
+	int64_t seq_len, samples, tokens, seed;
+	double temperature;
+};
+
+struct infer {
+	struct device *device;
+	struct model *model;
+};
+
+/* --- arguments ------------------------------------------------------------------------------ */
+
+static int take_number(const char *name, const char *text, double min, double *out, struct err *err)
+{
+	char *end;
+
+	*out = strtod(text, &end);
+	if (end == text || *end != '\0' || !(*out >= min) || *out > 1e15)
+		return err_set(err, ERR_USAGE, "%s: \"%.40s\" is no number of at least %g", name,
+			       text, min);
+	return 0;
+}
+
+static int take_option(struct arguments *a, const char *name, const char *value, struct err *err)
+{
+	const struct {
+		const char *name, **text;
+		int64_t *integer;
+		double *real, min;
+	} options[] = {
+		{ "--logits", &a->logits, NULL, NULL, 0 },
+		{ "--prompt", &a->prompt, NULL, NULL, 0 },
+		{ "--seq-len", NULL, &a->seq_len, NULL, 1 },
+		{ "--samples", NULL, &a->samples, NULL, 1 },
+		{ "--tokens", NULL, &a->tokens, NULL, 1 },
+		{ "--seed", NULL, &a->seed, NULL, 0 },
+		{ "--temperature", NULL, NULL, &a->temperature, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		double number;
+		if (strcmp(options[i].name, name) != 0)
+			continue;
+		if (options[i].text) {
+			*options[i].text = value;
+			return 0;
+		}
+		if (take_number(name, value, options[i].min, &number, err))
+			return -1;
+		if (options[i].integer)
+			*options[i].integer = (int64_t)number;
+		else
+			*options[i].real = number;
+		return 0;
+	}
+	return err_set(err, ERR_USAGE, "there is no option %s here", name);
+}
+
+static int parse(struct arguments *a, int argc, char **argv, struct err *err)
+{
+	for (int i = 1; i < argc; i++) {
+		if (strncmp(argv[i], "--", 2) == 0) {
+			if (i + 1 == argc)
+				return err_set(err, ERR_USAGE, "%s needs a value", argv[i]);
+			if (take_option(a, argv[i], argv[i + 1], err))
+				return -1;
+			i++;
+		} else if (!a->model) {
+			a->model = argv[i];
+		} else if (!a->data) {
+			a->data = argv[i];
+		} else {
+			return err_set(err, ERR_USAGE, "%s: one argument too many", argv[i]);
+		}
+	}
+	return a->model ? 0 : err_set(err, ERR_USAGE, "%s needs a model", argv[0]);
+}
+
+/* --- the model ------------------------------------------------------------------------------ */
+
+static void warn(const char *text)
+{
+	log_warn("%s", text);
+}
+
+static void infer_close(struct infer *f)
+{
+	model_destroy(f->model);
+	if (f->device)
+		backend_cpu.close(f->device);
+}
+
+static int infer_open(struct infer *f, const char *folder, int64_t seq_len, struct err *err)
+{
+	const struct backend_options backend = { .warn = warn };
+	struct model_options options = { .batch = 1 };
+	struct model_shape shape;
+	char why[BACKEND_TEXT_BYTES];
+	size_t positions;
+
+	if (hf_config_read(&shape, &positions, folder, err))
+		return -1;
+	options.seq = positions < SEQ_DEFAULT_MAX ? positions : SEQ_DEFAULT_MAX;
+	if (seq_len > 0)
+		options.seq = (size_t)seq_len;
+	f->device = backend_cpu.open(&backend, why);
+	if (!f->device)
+		return err_set(err, ERR_IO, "%s", why);
+	if (model_create(&f->model, &shape, &backend_cpu, f->device, &options, err))
+		return -1;
+	return hf_load(f->model, folder, err);
+}
+
+/* --- eval ----------------------------------------------------------------------------------- */
+
+/* The first sample's tokens and logits, for a comparison with other programs. */
+static int write_logits(struct model *m, const int32_t *tokens, const char *path, struct err *err)
+{
+	size_t vocab = m->shape.vocab;
+	float *logits = xmalloc(m->seq * vocab * sizeof(*logits));
+	const struct st_tensor list[] = {
+		{ .name = "tokens", .type = ST_I32, .dimensions = 1, .shape = { m->seq },
+		  .data = tokens },
+		{ .name = "logits", .type = ST_F32, .dimensions = 2, .shape = { m->seq, vocab },
+		  .data = logits },
+	};
+	int rc = model_logits(m, tokens, 0, m->seq, logits, err);
+
+	if (rc == 0)
+		rc = st_write(path, list, 2, NULL, err);
+	free(logits);
+	return rc;
+}
+
+static int eval(struct model *m, const struct arguments *a, struct err *err)
+{
+	const struct data_options options = { .path = a->data, .seq = m->seq,
+					      .vocab = m->shape.vocab, .verify = true };
+	struct data *data = data_open(&options, err);
+	int32_t *tokens = xcalloc(2 * m->seq, sizeof(*tokens)), *targets = tokens + m->seq;
+	uint64_t samples = data ? data_samples(data) : 0;
+	double sum = 0, part;
+	int rc = data ? 0 : -1;
+
+	if (a->samples > 0 && (uint64_t)a->samples < samples)
+		samples = (uint64_t)a->samples;
+	for (uint64_t i = 0; i < samples && rc == 0; i++) {
+		rc = data_sample(data, i, tokens, targets, err);
+		if (rc == 0 && i == 0 && a->logits)
+			rc = write_logits(m, tokens, a->logits, err);
+		if (rc == 0)
+			rc = model_loss(m, tokens, targets, &part, err);
+		sum += rc == 0 ? part : 0;
+	}
+	double loss = samples ? sum / (double)(samples * m->seq) : 0;
+	if (rc == 0)
+		printf("%" PRIu64 " tokens in %" PRIu64 " samples: loss %.6f, perplexity %.4f\n",
+		       samples * m->seq, samples, loss, exp(loss));
+	free(tokens);
+	data_close(data);
+	return rc;
+}
+
+int command_eval(int argc, char **argv)
+{
+	struct arguments a = { 0 };
+	struct infer f = { 0 };
+	struct err err = { 0 };
+	int rc = parse(&a, argc, argv, &err);
+
+	if (rc == 0 && !a.data)
+		rc = err_set(&err, ERR_USAGE, "eval needs data");
+	if (rc == 0)
+		rc = infer_open(&f, a.model, a.seq_len, &err);
+	if (rc == 0)
+		rc = eval(f.model, &a, &err);
+	infer_close(&f);
+	return rc ? command_failed(&err) : EXIT_DONE;
+}
+
+/* --- generate ------------------------------------------------------------------------------- */
+
+/* One token, drawn from softmax(logits / temperature); temperature 0: the most likely. */
+static int32_t draw(const float *logits, size_t vocab, double temperature, double uniform)
+{
+	size_t best = 0;
+	double sum = 0, so_far = 0;
+
+	for (size_t i = 1; i < vocab; i++)
+		if (logits[i] > logits[best])
+			best = i;
+	if (temperature <= 0)
+		return (int32_t)best;
+	for (size_t i = 0; i < vocab; i++)
+		sum += exp((double)(logits[i] - logits[best]) / temperature);
+	for (size_t i = 0; i < vocab; i++) {
+		so_far += exp((double)(logits[i] - logits[best]) / temperature);
+		if (so_far >= uniform * sum)
+			return (int32_t)i;
+	}
+	return (int32_t)best;
+}
+
+static double uniform_of(int64_t seed, uint64_t element)
+{
+	const struct rng rng = { .seed = (uint64_t)seed, .stream = RNG_GENERATE };
+	uint32_t words[4];
+
+	rng_words(&rng, element, words);
+	return ((double)words[0] + 0.5) / 4294967296.0;
+}
+
+static int generate(struct model *m, const struct arguments *a, struct err *err)
+{
+	float *logits = xmalloc(m->shape.vocab * sizeof(*logits));
+	int32_t *window = xcalloc(m->seq, sizeof(*window));
+	size_t length = strlen(a->prompt), kept = length < m->seq ? length : m->seq;
+	int64_t tokens = a->tokens ? a->tokens : BYTES;
+	int rc = 0;
+
+	for (size_t i = 0; i < kept; i++)
+		window[i] = (unsigned char)a->prompt[length - kept + i];
+	fputs(a->prompt, stdout);
+	for (int64_t n = 0; n < tokens && rc == 0; n++) {
+		rc = model_logits(m, window, kept - 1, 1, logits, err);
+		if (rc)
+			break;
+		if (kept == m->seq)	/* the oldest goes */
+			memmove(window, window + 1, --kept * sizeof(*window));
+		window[kept] = draw(logits, m->shape.vocab, a->temperature,
+				    uniform_of(a->seed, (uint64_t)n));
+		(void)putchar(window[kept++]);
+	}
+	(void)putchar('\n');
+	free(window);
+	free(logits);
+	return rc;
+}
+
+int command_generate(int argc, char **argv)
+{
+	struct arguments a = { .temperature = 1 };
+	struct infer f = { 0 };
+	struct err err = { 0 };
+	int rc = parse(&a, argc, argv, &err);
+
+	if (rc == 0 && (!a.prompt || a.prompt[0] == '\0'))
+		rc = err_set(&err, ERR_USAGE, "generate needs --prompt TEXT");
+	if (rc == 0)
+		rc = infer_open(&f, a.model, a.seq_len, &err);
+	if (rc == 0 && f.model->shape.vocab != BYTES)
+		rc = err_set(&err, ERR_USAGE, "%s: its tokens are not bytes", a.model);
+	if (rc == 0)
+		rc = generate(f.model, &a, &err);
+	infer_close(&f);
+	return rc ? command_failed(&err) : EXIT_DONE;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* saver.c - one short-lived thread per checkpoint; what it shares with the loop is the copy, which
+ * the loop leaves alone until it has joined the thread. */
+#include "worker/lbworker/saver.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "common/mem.h"
+
+struct saver {
+	const struct checkpoint_parts *parts;
+	const struct checkpoint_rules *rules;
+	struct checkpoint_copy *copy;
+	pthread_t thread;
+	bool is_thread;			/* false: written in saver_start, no thread could be had */
+	bool in_flight;
+	atomic_bool is_written;
+	struct saver_result result;
+};
+
+static double now_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+struct saver *saver_create(const struct checkpoint_parts *parts,
+			   const struct checkpoint_rules *rules, struct err *err)
+{
+	struct checkpoint_copy *copy = checkpoint_copy_create(parts->model, err);
+
+	if (!copy)
+		return NULL;
+	struct saver *s = xcalloc(1, sizeof(*s));
+	*s = (struct saver){ .parts = parts, .rules = rules, .copy = copy };
+	return s;
+}
+
+void saver_destroy(struct saver *s)
+{
+	struct saver_result result;
+
+	if (!s)
+		return;
+	if (saver_collect(s, true, &result))
+		free(result.path);
+	checkpoint_copy_destroy(s->copy);
+	free(s);
+}
+
+static void *write_it(void *arg)
+{
+	struct saver *s = arg;
+	double start = now_s();
+
+	(void)checkpoint_publish(s->copy, s->rules, &s->result.path, &s->result.err);
+	s->result.write_s = now_s() - start;
+	atomic_store(&s->is_written, true);
+	return NULL;
+}
+
+/* Signals are for the thread that trains. */
+static bool start_thread(struct saver *s)
+{
+	sigset_t all, before;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	bool good = pthread_create(&s->thread, NULL, write_it, s) == 0;
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return good;
+}
+
+double saver_start(struct saver *s)
+{
+	double start = now_s();
+
+	checkpoint_copy_take(s->copy, s->parts);
+	s->result = (struct saver_result){ .step = s->parts->state->step,
+					   .copy_s = now_s() - start };
+	s->in_flight = true;
+	atomic_store(&s->is_written, false);
+	s->is_thread = start_thread(s);
+	if (!s->is_thread)
+		write_it(s);
+	return s->result.copy_s;
+}
+
+bool saver_busy(const struct saver *s)
+{
+	return s->in_flight;
+}
+
+bool saver_collect(struct saver *s, bool wait, struct saver_result *out)
+{
+	if (!s->in_flight || (!wait && !atomic_load(&s->is_written)))
+		return false;
+	if (s->is_thread)
+		pthread_join(s->thread, NULL);
+	s->in_flight = false;
+	*out = s->result;
+	return true;
+}
