@@ -84,6 +84,16 @@ static void look_for_exit(struct engine *e, struct run *run, int64_t now_ms)
 	a->exit_seen_ms = now_ms;
 }
 
+/* Once it is over, what a network file system still hides is looked for until the grace is over. */
+static int64_t look_pause_ms(const struct engine *e, const struct attempt *a)
+{
+	bool is_over = a->exited || a->ended_ms > 0;
+
+	if (!a->claimed || (is_over && e->times.spool_ms > FILES_MS))
+		return FILES_MS;
+	return e->times.spool_ms;
+}
+
 static void look_at_files(struct engine *e, struct run *run, int64_t now_ms)
 {
 	struct attempt *a = &run->attempt;
@@ -102,7 +112,7 @@ static void look_at_files(struct engine *e, struct run *run, int64_t now_ms)
 	if (a->claimed && a->has_more)
 		run->next_look_ms = now_ms;
 	else
-		run->next_look_ms = now_ms + (a->claimed ? e->times.spool_ms : FILES_MS);
+		run->next_look_ms = now_ms + look_pause_ms(e, a);
 }
 
 /* Nothing of the spool may be left behind; a line that a network file system still hides gets a
@@ -120,14 +130,11 @@ static struct facts gather(struct engine *e, const struct run *run)
 	const struct poller *p = engine_poller(e, run);
 	struct facts f = {
 		.state = run->state, .wanted = run->wanted, .failures = run->failures,
-		.backoff_left_ms = run->backoff_until_ms - engine_wall(e),
+		.backoff_left_ms = run->pause_until_ms - engine_now(e),
 		.ever_trained = run->ever_trained, .unstarted = run->unstarted,
 		.has_attempt = run->has_attempt,
 	};
 
-	/* A clock that was set back must not stretch a pause beyond the longest one. */
-	if (f.backoff_left_ms > run->policy.backoff_max_ms)
-		f.backoff_left_ms = run->policy.backoff_max_ms;
 	if (!run->has_attempt)
 		return f;
 	f.attempt = a->state;
@@ -147,6 +154,7 @@ static struct facts gather(struct engine *e, const struct run *run)
 	f.poll_ms = p->done_begun_ms;
 	f.seen = a->seen_poll_ms && a->seen_poll_ms == p->done_begun_ms ? &a->seen : NULL;
 	f.seen_ms = a->seen_poll_ms;
+	f.was_waiting = a->was_waiting;
 	f.ended_ms = a->ended_ms;
 	f.claimed = a->claimed;
 	f.exited = is_told(e, a);
@@ -246,7 +254,7 @@ static void count_untold(struct engine *e, struct run *run, const struct decisio
 
 	if (a->state != ATTEMPT_RUNNING)
 		run->unstarted++;
-	if (a->launches_counted > 0 || !relaunch_counts(d->cause, d->blame_run))
+	if (a->is_settled || !relaunch_counts(d->cause, d->blame_run))
 		return;
 	run->failures++;
 	engine_wrote(e, ledger_run_set_failures(e->ledger, run->id, run->failures,
@@ -300,6 +308,16 @@ static void explain(const struct run *run, const struct decision *d, char *out, 
 		 says_more ? last : "");
 }
 
+/* An attempt that was given up may live on where nobody sees it: without a newer claim to fence it
+ * only an order ends it. Said again after a crash, for the move is then made again, too. */
+static void end_survivors(struct engine *e, const struct run *run)
+{
+	struct err err = { 0 };
+
+	if (run->has_attempt && e->world->end_all(e->world->self, run, &err) < 0)
+		log_warn("%s: %s", run->name, err.text);
+}
+
 static void write_move(struct engine *e, struct run *run, const struct decision *d)
 {
 	struct err err = { 0 };
@@ -308,6 +326,7 @@ static void write_move(struct engine *e, struct run *run, const struct decision 
 	explain(run, d, text, sizeof(text));
 	if (d->to == RUN_BACKOFF) {
 		run->backoff_until_ms = engine_wall(e) + d->backoff_ms;
+		run->pause_until_ms = engine_now(e) + d->backoff_ms;
 		engine_wrote(e, ledger_run_set_failures(e->ledger, run->id, run->failures,
 							run->backoff_until_ms, &err), &err);
 	}
@@ -315,8 +334,10 @@ static void write_move(struct engine *e, struct run *run, const struct decision 
 	if (d->to == RUN_BACKOFF)
 		engine_event(e, run, "backoff", "lbd", "next attempt in %llds: %s",
 			     (long long)(d->backoff_ms / 1000), text);
-	else if (run_state_is_final(d->to))
-		engine_event(e, run, run_state_name(d->to), "lbd", "%s", text);
+	if (!run_state_is_final(d->to))
+		return;
+	end_survivors(e, run);
+	engine_event(e, run, run_state_name(d->to), "lbd", "%s", text);
 }
 
 /* true: the decision is an act, to be done after the commit. */

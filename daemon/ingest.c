@@ -143,8 +143,10 @@ static void on_attempt_start(struct ingest *in, json_t *line)
 		if (json_is_string(node) && len < sizeof(a->nodes))
 			len += (size_t)snprintf(a->nodes + len, sizeof(a->nodes) - len, "%s%s",
 						i > 0 ? "," : "", json_string_value(node));
-	engine_wrote(in->engine, ledger_attempt_started(in->engine->ledger, a->id, a->nodes,
-							in->spool->time_ms, &err), &err);
+	/* While the job counts as held or queued, the decision to start it will write them. */
+	if (a->state == ATTEMPT_RUNNING)
+		engine_wrote(in->engine, ledger_attempt_started(in->engine->ledger, a->id, a->nodes,
+								in->spool->time_ms, &err), &err);
 }
 
 /* A new checkpoint is the progress that ends a row of failures: the launch behind it may never get
@@ -155,6 +157,7 @@ static void note_progress(struct ingest *in, int64_t step)
 	struct err err = { 0 };
 
 	run->checkpoint_step = step;
+	run->attempt.is_settled = true;
 	if (run->failures == 0)
 		return;
 	run->failures = 0;
@@ -172,6 +175,7 @@ static void on_launch_start(struct ingest *in, json_t *line)
 					 js_int(line, "pid", 0), step, in->spool->time_ms, &err), &err);
 	if (step > in->run->checkpoint_step)	/* an attempt that was given up had gone on */
 		note_progress(in, step);
+	in->run->attempt.is_settled = false;
 	if (step >= 0)
 		engine_event(in->engine, in->run, "launch", "lbrun", "launch %lld, from step %lld",
 			     (long long)number, (long long)step);
@@ -180,15 +184,17 @@ static void on_launch_start(struct ingest *in, json_t *line)
 			     (long long)number);
 }
 
+/* "lost": lbrun was told to end it, and the scheduler knows why; it counts, or does not, when the
+ * attempt has ended. */
 static void count_launch(struct ingest *in, enum cause cause, bool progress)
 {
 	struct run *run = in->run;
 	struct err err = { 0 };
 
-	run->attempt.launches_counted++;
+	run->attempt.is_settled = cause != CAUSE_LOST || progress;
 	if (progress)
 		run->failures = 0;
-	else if (relaunch_counts(cause, true))
+	else if (cause != CAUSE_LOST && relaunch_counts(cause, true))
 		run->failures++;
 	engine_wrote(in->engine, ledger_run_set_failures(in->engine->ledger, run->id, run->failures,
 							 run->backoff_until_ms, &err), &err);

@@ -20,7 +20,7 @@ struct attempt {
 	int exit_code;
 	bool blame_run, is_final;
 	char end_text[200];
-	int64_t launches_counted;	/* launch_end lines of this attempt that were ingested */
+	bool is_settled;		/* its newest launch was counted, or made progress */
 	int64_t spool_offset, spool_seq;
 
 	/* of this process only: gone after a restart, and reconcile knows how to live without */
@@ -31,6 +31,7 @@ struct attempt {
 	int64_t watching_since_ms;
 	struct job_status seen;		/* valid while seen_poll_ms is that of the newest poll */
 	int64_t seen_poll_ms;
+	bool was_waiting;
 	int64_t ended_ms;
 	char nodes[256];		/* names, comma-separated, as lbrun tells them */
 	bool claimed, exited;
@@ -52,7 +53,8 @@ struct run {
 	enum run_state state;
 	enum run_order wanted;
 	char *wanted_by, *wanted_reason;
-	int64_t backoff_until_ms;	/* wall clock, as in the ledger */
+	int64_t backoff_until_ms;	/* wall clock, as in the ledger: for people, and for the next lbd */
+	int64_t pause_until_ms;		/* the same on the monotonic clock, which nobody sets */
 	int64_t failures, unstarted;
 	bool ever_trained;
 	int64_t checkpoint_step;	/* of the last valid one heard of; -1 = none */
