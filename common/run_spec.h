@@ -9,9 +9,11 @@
 
 #include "common/err.h"
 #include "common/keys.h"
+#include "common/run_state.h"
 #include "common/toml.h"
 
 enum spec_scheduler { SPEC_SCHEDULER_AUTO, SPEC_SCHEDULER_SLURM, SPEC_SCHEDULER_LOCAL };
+enum spec_rule { SPEC_RELAUNCH, SPEC_COUNT, SPEC_STOP };
 enum spec_launcher { SPEC_LAUNCHER_AUTO, SPEC_LAUNCHER_NONE, SPEC_LAUNCHER_SRUN };
 
 struct run_spec {
@@ -31,8 +33,9 @@ struct run_spec {
 	/* [restart] */
 	int64_t max_without_progress, in_place, backoff_first_ms, backoff_max_ms;
 	struct key_ints never_on_exit_codes;
+	int rules[CAUSE_COUNT];		/* [restart.policy]: enum spec_rule by cause */
 	/* [watch] */
-	int64_t kill_grace_ms;
+	int64_t kill_grace_ms, stop_grace_ms;
 	/* [checkpoint] - folder only; the rest of that section is the trainer's */
 	char *checkpoint_folder;	/* NULL: runs/NAME/checkpoints */
 };

@@ -139,6 +139,7 @@ static struct facts gather(struct engine *e, const struct run *run)
 	f.cancel = a->cancel;
 	f.submitted = a->submitted;
 	f.signalled = a->signalled;
+	f.ordered = a->ordered;
 	f.fresh = a->fresh;
 	f.watching_since_ms = a->watching_since_ms;
 	f.poll_ms = p->done_begun_ms;
@@ -243,7 +244,7 @@ static void count_untold(struct engine *e, struct run *run, const struct decisio
 
 	if (a->state != ATTEMPT_RUNNING)
 		run->unstarted++;
-	if (a->launches_counted > 0 || !relaunch_counts(d->cause, d->blame_run))
+	if (a->launches_counted > 0 || !relaunch_counts(&run->policy, d->cause, d->blame_run))
 		return;
 	run->failures++;
 	engine_wrote(e, ledger_run_set_failures(e->ledger, run->id, run->failures,
@@ -280,6 +281,11 @@ static void explain(const struct run *run, const struct decision *d, char *out, 
 	const char *last = run->has_attempt ? run->attempt.end_text : "";
 	bool says_more = d->to == RUN_FAILED || d->to == RUN_BACKOFF;
 
+	if (d->to == RUN_HELD && run->wanted == ORDER_HOLD) {
+		snprintf(out, size, "%s by %s%s%s", d->text, run->wanted_by,
+			 run->wanted_reason[0] ? ": " : "", run->wanted_reason);
+		return;
+	}
 	snprintf(out, size, "%s%s%s", d->text, says_more && last[0] ? "; last: " : "",
 		 says_more ? last : "");
 }
@@ -299,7 +305,7 @@ static void write_move(struct engine *e, struct run *run, const struct decision 
 	if (d->to == RUN_BACKOFF)
 		engine_event(e, run, "backoff", "lbd", "next attempt in %llds: %s",
 			     (long long)(d->backoff_ms / 1000), text);
-	else if (run_state_is_final(d->to))
+	else if (run_state_is_final(d->to) || d->to == RUN_HELD)
 		engine_event(e, run, run_state_name(d->to), "lbd", "%s", text);
 }
 
@@ -571,6 +577,22 @@ int engine_adopt(struct engine *e, const char *name, struct err *err)
 	if (ledger_run_find(e->ledger, name, &row, err) < 0)
 		return -1;
 	return engine_load_run(e, &row, err);
+}
+
+/* Calls that are under way name their run by ids: their answers find the new one, or nobody. */
+int engine_adopt_anew(struct engine *e, const char *name, struct err *err)
+{
+	for (struct run **at = &e->runs; *at; at = &(*at)->next) {
+		struct run *run = *at;
+
+		if (strcmp(run->name, name) != 0)
+			continue;
+		*at = run->next;
+		e->run_count--;
+		run_destroy(run);
+		break;
+	}
+	return engine_adopt(e, name, err);
 }
 
 int engine_load(struct engine *e, struct err *err)

@@ -61,6 +61,8 @@ void engine_on_news(struct engine *engine, void (*news)(void *arg), void *arg);
 
 /* A run that the ledger has as live, but the engine not yet (new, or restarted). */
 int engine_adopt(struct engine *engine, const char *name, struct err *err);
+/* The same for a run whose row or spec may have changed under a live one (a held run, restarted). */
+int engine_adopt_anew(struct engine *engine, const char *name, struct err *err);
 /* A person's order, already in the ledger. */
 void engine_order(struct engine *engine, const char *name, enum run_order wanted,
 		  const char *by, const char *reason);

@@ -28,6 +28,7 @@ struct attempt {
 	struct call submit, release, signal, cancel;
 	struct job_ref submitted;
 	int signalled;
+	enum run_order ordered;
 	int64_t watching_since_ms;
 	struct job_status seen;		/* valid while seen_poll_ms is that of the newest poll */
 	int64_t seen_poll_ms;
@@ -50,6 +51,7 @@ struct run {
 	enum run_state state;
 	enum run_order wanted;
 	char *wanted_by, *wanted_reason;
+	char *resume_from;		/* as in the ledger; for the next launch of a new attempt */
 	int64_t backoff_until_ms;	/* wall clock, as in the ledger */
 	int64_t failures, unstarted;
 	bool ever_trained;

@@ -22,6 +22,7 @@ void run_destroy(struct run *run)
 	free(run->dir);
 	free(run->wanted_by);
 	free(run->wanted_reason);
+	free(run->resume_from);
 	free(run);
 }
 
@@ -36,6 +37,7 @@ static void take_row(struct run *run, const struct ledger_run *row)
 	run->wanted = row->wanted;
 	run->wanted_by = xstrdup(row->wanted_by);
 	run->wanted_reason = xstrdup(row->wanted_reason);
+	run->resume_from = xstrdup(row->resume_from);
 	run->backoff_until_ms = row->backoff_until_ms;
 	run->failures = row->failures;
 	run->checkpoint_step = -1;
@@ -49,6 +51,8 @@ static void take_policy(struct run *run)
 		.backoff_first_ms = run->spec.backoff_first_ms,
 		.backoff_max_ms = run->spec.backoff_max_ms,
 		.kill_grace_ms = run->spec.kill_grace_ms,
+		.stop_grace_ms = run->spec.stop_grace_ms,
+		.rules = run->spec.rules,
 		.never_on_exit_codes = run->spec.never_on_exit_codes.items,
 		.never_count = run->spec.never_on_exit_codes.count,
 	};

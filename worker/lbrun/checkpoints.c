@@ -60,7 +60,34 @@ static void tell_bad(const char *path, const struct err *why, void *arg)
 	answer(*(int *)arg, line);
 }
 
-static void __attribute__((noreturn)) search_child(const char *parent, int fd, pid_t shepherd)
+/* The one that a person chose, and no other: as checkpoint_newest_valid tells it. */
+static int verify_chosen(const char *path, struct checkpoint_found *found, int fd, struct err *err)
+{
+	struct err why = {0};
+
+	if (strlen(path) >= sizeof(found->path))
+		return err_set(err, ERR_IO, "%.200s…: path too long", path);
+	if (manifest_verify(path, MANIFEST_DIGESTS, NULL, &why) < 0) {
+		tell_bad(path, &why, &fd);
+		return err_set(err, why.code, "%s", why.text);
+	}
+	snprintf(found->path, sizeof(found->path), "%s", path);
+	found->step = checkpoint_step_of(path);
+	return 1;
+}
+
+static int look(const char *parent, const char *choice, struct checkpoint_found *found, int fd,
+		struct err *err)
+{
+	if (strcmp(choice, "scratch") == 0)
+		return 0;
+	if (choice[0] == '/')
+		return verify_chosen(choice, found, fd, err);
+	return checkpoint_newest_valid(parent, found, tell_bad, &fd, err);
+}
+
+static void __attribute__((noreturn)) search_child(const char *parent, const char *choice, int fd,
+						   pid_t shepherd)
 {
 	struct checkpoint_found found = {.step = -1};
 	struct err why = {0};
@@ -68,7 +95,7 @@ static void __attribute__((noreturn)) search_child(const char *parent, int fd, p
 	int rc;
 
 	child_begin(shepherd);
-	rc = checkpoint_newest_valid(parent, &found, tell_bad, &fd, &why);
+	rc = look(parent, choice, &found, fd, &why);
 	js_set_int(line, "found", rc);
 	json_object_set_new(line, "path", js_bytes(rc == 1 ? found.path : ""));
 	js_set_int(line, "step", rc == 1 ? found.step : -1);
@@ -84,7 +111,7 @@ void search_init(struct search *s)
 	*s = (struct search){.state = SEARCH_IDLE, .fd = -1};
 }
 
-int search_start(struct search *s, const char *parent, struct err *err)
+int search_start(struct search *s, const char *parent, const char *choice, struct err *err)
 {
 	pid_t shepherd = getpid();
 	int p[2];
@@ -94,7 +121,7 @@ int search_start(struct search *s, const char *parent, struct err *err)
 	fcntl(p[1], F_SETFL, 0);
 	s->pid = fork();
 	if (s->pid == 0)
-		search_child(parent, p[1], shepherd);
+		search_child(parent, choice, p[1], shepherd);
 	close(p[1]);
 	if (s->pid < 0) {
 		close(p[0]);

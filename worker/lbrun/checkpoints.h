@@ -31,7 +31,8 @@ struct search {
 };
 
 void search_init(struct search *s);
-int search_start(struct search *s, const char *parent, struct err *err);
+/* `choice`: "latest" of those below parent, "scratch" for none, or the path of the one to take. */
+int search_start(struct search *s, const char *parent, const char *choice, struct err *err);
 /* Reads what its child has to say; a child that dies without an answer counts as found = -1. */
 void search_turn(struct search *s);
 /* Kills it. The caller reaps. */

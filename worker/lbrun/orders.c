@@ -10,6 +10,12 @@
 
 enum { LOOK_EVERY_MS = 2000 };
 
+/* Writing a checkpoint may take longer than a killed trainer is given. */
+static int64_t grace_ms(const struct shepherd *s)
+{
+	return s->may_save ? s->params.stop_grace_ms : s->params.kill_grace_ms;
+}
+
 static void ask_to_stop(struct shepherd *s, enum stop_why why, bool now, int64_t now_ms,
 			const char *text)
 {
@@ -19,7 +25,7 @@ static void ask_to_stop(struct shepherd *s, enum stop_why why, bool now, int64_t
 		snprintf(s->stop_text, sizeof(s->stop_text), "%s", text);
 		output_say(&s->output, "ending the trainer: %s", text);
 	}
-	stopping_request(&s->stop, why, now_ms, s->params.kill_grace_ms,
+	stopping_request(&s->stop, why, now_ms, grace_ms(s),
 			 hub_has_trainer(&s->hub));
 	if (now)
 		stopping_request_now(&s->stop, why, now_ms);
@@ -40,6 +46,7 @@ static void look_for_order(struct shepherd *s, int64_t now_ms)
 	snprintf(text, sizeof(text), "%s ordered%s%s%s%s",
 		 order.order == ORDER_STOP ? "stop" : "kill", order.by[0] ? " by " : "", order.by,
 		 order.text[0] ? ": " : "", order.text);
+	s->may_save = order.order == ORDER_STOP;
 	ask_to_stop(s, STOP_ORDERED, order.order == ORDER_KILL_NOW, now_ms, text);
 }
 

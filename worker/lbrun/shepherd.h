@@ -61,6 +61,7 @@ struct shepherd {
 	struct search search;
 
 	struct stopping stop;
+	bool may_save;			/* ordered to end with a checkpoint: the longer grace */
 	char stop_text[320];
 
 	struct launch launch;
