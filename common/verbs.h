@@ -26,6 +26,8 @@ enum role { ROLE_NONE, ROLE_MEMBER, ROLE_OWNER, ROLE_COUNT };
 	X(HOLD,     "hold",     ROLE_MEMBER, "end the attempt with a checkpoint; start no other") \
 	X(RELEASE,  "release",  ROLE_MEMBER, "let a held run go on") \
 	X(RESTART,  "restart",  ROLE_OWNER,  "start a finished or held run again") \
+	X(NODES,    "nodes",    ROLE_MEMBER, "what is known of the nodes") \
+	X(FORGIVE,  "forgive",  ROLE_MEMBER, "trust nodes again") \
 	X(POKE,     "poke",     ROLE_MEMBER, "look at a run's spool now (lbrun's hint)")
 
 enum verb {

@@ -118,6 +118,10 @@ const struct command commands[] = {
 	 "lbctl restart brisk-otter-39 --from 1200 --set optimizer.lr=1e-4\n"
 	 "lbctl restart brisk-otter-39 --from scratch\n",
 	 restart_options, 1, 1, restart_run},
+	{"nodes", "[forgive NODE…]", "nodes that new jobs keep away from",
+	 "lbctl nodes\n"
+	 "lbctl nodes forgive gpu17\n",
+	 json_options, 0, ANY_NUMBER, nodes_run},
 	{"wait", "RUN [--timeout DURATION]", "wait until a run ends; the exit status says how",
 	 "lbctl wait brisk-otter-39 && ./evaluate.sh\n"
 	 "lbctl wait brisk-otter-39 --timeout 1h30m\n",

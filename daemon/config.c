@@ -9,7 +9,10 @@
 #include "common/paths.h"
 
 #define FIELD(name) offsetof(struct config, name)
-enum { SECOND_MS = 1000, HOUR_MS = 3600 * SECOND_MS };
+enum {
+	SECOND_MS = 1000, MINUTE_MS = 60 * SECOND_MS, HOUR_MS = 3600 * SECOND_MS,
+	WEEK_MS = 7 * 24 * HOUR_MS,
+};
 
 const struct key config_keys[] = {
 	{ "team", "group", KEY_STRING, FIELD(team_group), 0, 0, NULL, NULL,
@@ -28,6 +31,12 @@ const struct key config_keys[] = {
 	  "how often progress is read when nobody announces it" },
 	{ "poll", "deadline", KEY_DURATION, FIELD(deadline_ms), SECOND_MS, HOUR_MS, NULL, "30s",
 	  "a call to Slurm that takes longer is given up" },
+	{ "nodes", "half_life", KEY_DURATION, FIELD(nodes.half_life_ms), MINUTE_MS, WEEK_MS, NULL, "24h",
+	  "how fast bad memories of a node fade" },
+	{ "nodes", "threshold", KEY_REAL, FIELD(nodes.threshold), 0.1, 100, NULL, "0.75",
+	  "score from which on new jobs keep away from a node; one failure of the node is 1" },
+	{ "nodes", "max_excluded", KEY_INT, FIELD(nodes.max_excluded), 0, 1000, NULL, "4",
+	  "new jobs keep away from so many nodes at most, the worst ones; 0: from none" },
 };
 const size_t config_key_count = sizeof(config_keys) / sizeof(config_keys[0]);
 

@@ -12,6 +12,7 @@
 
 #include "common/err.h"
 #include "common/spool.h"
+#include "daemon/node_memory.h"
 #include "daemon/run.h"
 #include "slurm/scheduler.h"
 #include "sql/ledger.h"
@@ -49,6 +50,8 @@ struct engine *engine_create(struct ledger *ledger, struct scheduler *slurm,
 			     struct scheduler *local, const struct world *world,
 			     const struct poll_times *times);
 void engine_destroy(struct engine *engine);
+/* Without this call no node is ever avoided. */
+void engine_remember_nodes(struct engine *engine, const struct node_rules *rules);
 
 /* Reads every live run from the ledger; also what heals the engine after a failed commit. */
 int engine_load(struct engine *engine, struct err *err);

@@ -9,6 +9,7 @@
 #include "common/names.h"
 #include "common/paths.h"
 #include "daemon/control.h"
+#include "daemon/nodes.h"
 #include "daemon/orders.h"
 #include "daemon/restart.h"
 #include "daemon/submit.h"
@@ -225,6 +226,8 @@ static const struct {
 	[VERB_HOLD]     = { .now = order_hold },
 	[VERB_RELEASE]  = { .now = order_release },
 	[VERB_RESTART]  = { .later = restart_run },
+	[VERB_NODES]    = { .now = nodes_list },
+	[VERB_FORGIVE]  = { .now = nodes_forgive },
 	[VERB_POKE]     = { .now = on_poke },
 };
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/bytes.h"
 #include "common/json.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -113,11 +114,22 @@ static void on_nothing(struct ingest *in, json_t *line)
 static void on_attempt_start(struct ingest *in, json_t *line)
 {
 	struct attempt *a = &in->run->attempt;
+	json_t *nodes = json_object_get(line, "nodes"), *node;
+	struct err err = { 0 };
+	struct buf names;
+	size_t i;
 
-	if (a->seen.nodes[0] == '\0')
-		snprintf(a->seen.nodes, sizeof(a->seen.nodes), "%s", js_str(line, "nodes", ""));
-	if (a->seen.nodes[0] == '\0')
-		snprintf(a->seen.nodes, sizeof(a->seen.nodes), "%s", js_str(line, "host", ""));
+	if (a->nodes[0])
+		return;
+	/* what does not fit is left out whole: half a name would be another node's */
+	buf_init(&names, sizeof(a->nodes) - 1);
+	json_array_foreach(nodes, i, node)
+		if (json_is_string(node))
+			buf_addf(&names, "%s%s", names.len ? "," : "", json_string_value(node));
+	engine_note_nodes(in->engine, in->run, names.len ? names.data : js_str(line, "host", ""));
+	engine_wrote(in->engine, ledger_attempt_set_nodes(in->engine->ledger, a->id, a->nodes, &err),
+		     &err);
+	buf_fini(&names);
 }
 
 /* What a person chose to start from was for this launch; what follows goes on from the newest. */

@@ -177,11 +177,22 @@ void job_resources(const struct run_spec *spec, struct job_request *job)
 	job->time_minutes = (spec->time_ms + 59999) / 60000;
 }
 
+/* What the spec asks for and what node memory adds; NULL = nothing. Owned by the caller. */
+static char *all_excluded(const struct run *run)
+{
+	const char *asked = run->spec.exclude, *learned = run->excluded;
+
+	if (!learned[0])
+		return asked ? xstrdup(asked) : NULL;
+	return xasprintf("%s%s%s", asked ? asked : "", asked ? "," : "", learned);
+}
+
 int job_submit(const struct config *config, const struct run *run, const char *ledger_id,
 	       scheduler_done done, void *arg, struct err *err)
 {
 	char *folder = job_folder(run), *script = job_script(config->lbrun, folder);
 	char *script_path = path_join("%s/job.sh", folder), *output = path_join("%s/out.log", folder);
+	char *exclude = NULL;
 	struct job_env env = { 0 };
 	int rc = -1;
 
@@ -200,9 +211,12 @@ int job_submit(const struct config *config, const struct run *run, const char *l
 		};
 
 		job_resources(&run->spec, &job);
+		exclude = all_excluded(run);
+		job.exclude = exclude;
 		run->scheduler->ops->submit(run->scheduler, &job, done, arg);
 	}
 	job_env_free(&env);
+	free(exclude);
 	free(folder);
 	free(script);
 	free(script_path);

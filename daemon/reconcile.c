@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "daemon/relaunch.h"
 
@@ -209,7 +210,7 @@ static struct decision intent(const struct facts *f, int64_t now_ms)
 		return d;
 	case CALL_REFUSED:
 		d = end(CAUSE_LAUNCH_FAIL, f->submit.text);
-		d.blame_run = true;
+		d.blame_run = !f->excludes;	/* if so, the next one is tried without */
 		return d;
 	default:
 		break;
@@ -244,6 +245,15 @@ static struct decision held(const struct facts *f, const struct policy *policy, 
 	return call_or_wait(DECISION_RELEASE, f, &f->release, now_ms);
 }
 
+/* With what is left the scheduler can never start it; Slurm then even holds it. The job, still pending, is cancelled as a
+ * ghost; the next attempt may go anywhere. */
+static bool is_walled_in(const struct facts *f)
+{
+	return f->excludes && f->attempt == ATTEMPT_QUEUED && f->seen &&
+	       (f->seen->phase == JOB_PENDING || f->seen->phase == JOB_HELD) &&
+	       strcmp(f->seen->reason, "BadConstraints") == 0;
+}
+
 /* Released, and not over as far as lbrun has said. */
 static struct decision released(const struct facts *f, int64_t now_ms)
 {
@@ -253,6 +263,8 @@ static struct decision released(const struct facts *f, int64_t now_ms)
 	if (f->attempt == ATTEMPT_QUEUED &&
 	    (f->claimed || (f->seen && f->seen->phase == JOB_RUNNING)))
 		return act(DECISION_START, f);
+	if (is_walled_in(f))
+		return end(CAUSE_LAUNCH_FAIL, "no node is left outside of those to be avoided");
 	if (f->exited && (f->exit_cause != CAUSE_LOST || is_over ||
 			  missing_since(f, f->watching_since_ms)))
 		return end_by_record(f);

@@ -75,6 +75,7 @@ struct facts {
 	enum cause cause;		/* once ended */
 	int exit_code;
 	bool blame_run;			/* ended by lbrun's own word, not the scheduler's */
+	bool excludes;			/* it was told to keep away from some nodes */
 	bool is_final;			/* and that word is that only a person can help */
 
 	/* what this process asked for, and since when it watches (monotonic ms) */

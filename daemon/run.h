@@ -20,6 +20,7 @@ struct attempt {
 	int exit_code;
 	bool blame_run, is_final;
 	char end_text[200];
+	char nodes[256];		/* as the scheduler prints them; "" = not known yet */
 	int64_t launches_counted;	/* launch_end lines of this attempt that were ingested */
 	int64_t spool_offset, spool_seq;
 
@@ -51,6 +52,7 @@ struct run {
 	enum run_state state;
 	enum run_order wanted;
 	char *wanted_by, *wanted_reason;
+	char *excluded;			/* nodes that the newest attempt was told to avoid */
 	char *resume_from;		/* as in the ledger; for the next launch of a new attempt */
 	int64_t backoff_until_ms;	/* wall clock, as in the ledger */
 	int64_t failures, unstarted;

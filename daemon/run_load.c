@@ -23,6 +23,7 @@ void run_destroy(struct run *run)
 	free(run->wanted_by);
 	free(run->wanted_reason);
 	free(run->resume_from);
+	free(run->excluded);
 	free(run);
 }
 
@@ -38,6 +39,7 @@ static void take_row(struct run *run, const struct ledger_run *row)
 	run->wanted_by = xstrdup(row->wanted_by);
 	run->wanted_reason = xstrdup(row->wanted_reason);
 	run->resume_from = xstrdup(row->resume_from);
+	run->excluded = xstrdup("");
 	run->backoff_until_ms = row->backoff_until_ms;
 	run->failures = row->failures;
 	run->checkpoint_step = -1;
@@ -77,6 +79,9 @@ static int take_attempt(const struct ledger_attempt *row, void *arg)
 	a->spool_seq = row->spool_seq;
 	a->launches_counted = row->started_ms > 0 && row->spool_seq > 0;
 	run->has_attempt = true;
+	snprintf(a->nodes, sizeof(a->nodes), "%s", row->nodes);
+	free(run->excluded);
+	run->excluded = xstrdup(row->excluded);
 	snprintf(a->end_text, sizeof(a->end_text), "%s", row->text);
 	if (row->started_ms > 0) {
 		if (row->state == ATTEMPT_ENDED && row->cause != CAUSE_LAUNCH_FAIL)

@@ -22,6 +22,8 @@ static const struct policy policy = {
 
 static const struct job_status held_job = { .ref = { .job_id = 7 }, .phase = JOB_HELD };
 static const struct job_status pending_job = { .ref = { .job_id = 7 }, .phase = JOB_PENDING };
+static const struct job_status walled_in_job = { .ref = { .job_id = 7 }, .phase = JOB_PENDING,
+						 .reason = "BadConstraints" };
 static const struct job_status running_job = { .ref = { .job_id = 7 }, .phase = JOB_RUNNING };
 static const struct job_status failed_node = { .phase = JOB_ENDED, .cause = CAUSE_NODE_FAIL };
 static const struct job_status cancelled_job = { .phase = JOB_ENDED, .cause = CAUSE_KILLED };
@@ -128,6 +130,14 @@ static const struct {
 	{ "forgotten, but it was heard of a minute ago", { RUNNING }, DECISION_WAIT, 0 },
 	{ "forgotten and silent",
 	  { RUNNING, .watching_since_ms = LONG_AGO, .heard_ms = LONG_AGO }, DECISION_END, CAUSE_LOST },
+
+	/* node memory must not wall a job in */
+	{ "no node is left, for what was excluded",
+	  { QUEUED, .seen = &walled_in_job, .excludes = true }, DECISION_END, CAUSE_LAUNCH_FAIL },
+	{ "no node is left, and nothing was excluded", { QUEUED, .seen = &walled_in_job },
+	  DECISION_WAIT, 0 },
+	{ "pending, with nodes excluded", { QUEUED, .seen = &pending_job, .excludes = true },
+	  DECISION_WAIT, 0 },
 
 	/* orders */
 	{ "killed while pending", { QUEUED, .wanted = ORDER_KILL, .seen = &pending_job },
