@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: MIT
 # The only Makefile.  `make` builds into build/, `make check` proves it, `make demo` shows it.
 #
-#   make [CC=clang] [SAN=1] [DEV=1] [B=dir]    programs into $(B); SAN=1: ASan + UBSan into build-san;
-#                                              DEV=1: warnings are no errors
+#   make [CC=clang] [SAN=1] [DEV=1] [V=1] [B=dir]   programs into $(B); SAN=1: ASan + UBSan into
+#                                              build-san; DEV=1: warnings are no errors; V=1: say all
 #   make check | check-unit | check-system | check-layers | lint
-#   make demo | bench | golden | man | install [PREFIX=/usr/local] [DESTDIR=] | clean
+#   make demo | bench | man | install [PREFIX=/usr/local] [DESTDIR=] | clean
 #
 # Folders are layers: each has an archive of its own, and tests/layers.sh says who may include whom.
+
+# All cores, unless told otherwise; sub-makes share them.
+ifeq ($(MAKELEVEL)$(filter -j% --jobs%,$(MAKEFLAGS)),0)
+MAKEFLAGS += --jobs=$(shell nproc)
+endif
+MAKEFLAGS += --no-print-directory
+say       = $(if $(V),,@printf '  %-6s %s\n' $(1) $@ &&)
 
 CC       ?= cc
 CXX      ?= c++
@@ -75,7 +82,7 @@ $(B)/lbworker.a: $(LBWORKER)
 $(B)/kernels.a:  $(KERNELS)
 $(B)/%.a:
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(call say,AR) $(AR) rcs $@ $^
 
 $(B)/lbd:       $(B)/obj/daemon/main.o $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/common.a
 $(B)/lbctl:     $(B)/obj/ctl/main.o $(B)/ctl.a $(B)/common.a
@@ -83,7 +90,7 @@ $(B)/lbrun:     $(B)/obj/worker/lbrun/main.o $(B)/lbrun.a $(B)/common.a
 $(B)/lbworker:  $(B)/obj/worker/lbworker/main.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
 $(B)/lbd-slurm: $(B)/obj/slurm/lbd-slurm/main.o $(LBDSLURM) $(B)/slurm.a $(B)/common.a
 $(BINARIES):
-	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS_$(@F))
+	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ $(LIBS_$(@F))
 
 # Kernels: vector code chooses its instructions at run time; results must not depend on the
 # compiler contracting a*b+c where the source does not say so.
@@ -92,35 +99,56 @@ $(SQL): $(B)/gen/queries.h
 
 $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+	$(call say,CC) $(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 $(B)/obj/%.o: %.cc
 	@mkdir -p $(@D)
-	$(CXX) $(CPPFLAGS) $(CXXFLAGS) -c -o $@ $<
+	$(call say,CXX) $(CXX) $(CPPFLAGS) $(CXXFLAGS) -c -o $@ $<
 
 $(B)/gen/queries.h: sql/embed.sh $(wildcard sql/queries/*.sql sql/schema/*.sql)
 	@mkdir -p $(@D)
-	sh sql/embed.sh $(filter %.sql,$^) >$@.tmp && mv $@.tmp $@
+	$(call say,EMBED) sh sql/embed.sh $(filter %.sql,$^) >$@.tmp && mv $@.tmp $@
 $(COMMON): $(B)/gen/words.h
 $(B)/gen/words.h: common/words.sh common/words.txt
 	@mkdir -p $(@D)
-	sh common/words.sh common/words.txt >$@.tmp && mv $@.tmp $@
+	$(call say,WORDS) sh common/words.sh common/words.txt >$@.tmp && mv $@.tmp $@
 
 # --- tests ----------------------------------------------------------------------------------
 $(B)/unit/%: $(B)/obj/tests/unit/%.o $(ARCHIVES)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $< -Wl,--start-group $(ARCHIVES) -Wl,--end-group \
+	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $< -Wl,--start-group $(ARCHIVES) -Wl,--end-group \
 		-lcmocka -luv -lsqlite3 -ljansson -lstdc++ -ldl -lm -lpthread
+
+# lbd and lbworker each have a config of their own, under the same names.
+$(B)/unit/test_lbworker_config: ARCHIVES := $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
 
 unit: $(UNIT)
 
 $(B)/tests/scheduler_client: $(B)/obj/tests/system/scheduler_client.o $(B)/slurm.a $(B)/common.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ -luv -ljansson -lstdc++ -lm
+	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -luv -ljansson -lstdc++ -lm
+
+# The simulator: the real engine and ledger in invented worlds. SEEDS worlds, or the world SEED.
+SIM_TAPS := ledger_run_insert ledger_run_move ledger_run_set_wanted ledger_attempt_insert \
+	    ledger_attempt_set_job ledger_attempt_released ledger_attempt_end \
+	    ledger_attempt_set_spool ledger_commit
+SEEDS    ?= 500
+$(B)/sim: $(call objects,tests/sim/*.c) $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/common.a
+	$(call say,LINK) $(CC) $(LDFLAGS) $(SIM_TAPS:%=-Wl,--wrap=%) -o $@ $^ -lsqlite3 -ljansson -lstdc++ -lm
+sim: $(B)/sim
+ifdef SEED
+	$(B)/sim --seed $(SEED)
+else
+	$(B)/sim --control no-claim --seeds 50
+	$(B)/sim --control plain-submit --seeds 50
+	$(B)/sim --jobs 2 --seeds $(SEEDS)
+endif
 
 check-unit: $(UNIT) $(BINARIES)
 	B=$(abspath $(B)) prove --exec 'sh tests/unit/run.sh' $(UNIT)
 check-system: $(BINARIES) $(B)/tests/scheduler_client
 	B=$(abspath $(B)) prove --timer --exec sh tests/system/*.t
+check-resume: $(B)/lbworker
+	B=$(abspath $(B)) sh tests/system/resume.t
 check-layers:
 	sh tests/layers.sh
 
@@ -140,15 +168,18 @@ cppcheck: $(B)/gen/queries.h $(B)/gen/words.h
 	cppcheck --quiet --std=c11 --enable=warning,portability,performance --inline-suppr \
 		--suppress=missingIncludeSystem --error-exitcode=1 --cppcheck-build-dir=$(B)/lint/cppcheck \
 		-j 2 -I. -I$(B)/gen -D_GNU_SOURCE $(LINTED)
-lint: tidy cppcheck
+shellcheck:
+	shellcheck -x etc/install-deps etc/demo etc/minicluster .ci/run bench/run bench/*.sh \
+		common/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/system/*.sh tests/system/*.t
+lint: tidy cppcheck shellcheck
 
 # Everything a change must pass. The recursive calls are this same file with SAN=1.
 check: all unit
 	$(MAKE) check-layers
 	$(MAKE) lint
-	$(MAKE) SAN=1 all unit
-	$(MAKE) SAN=1 check-unit
-	$(MAKE) SAN=1 check-system
+	$(MAKE) SAN=1 B=$(B)-san all unit
+	$(MAKE) SAN=1 B=$(B)-san check-unit
+	$(MAKE) SAN=1 B=$(B)-san check-system
 	$(MAKE) check-unit
 	$(MAKE) check-system
 
@@ -190,7 +221,8 @@ install: all man
 clean:
 	rm -rf build build-san
 
-.PHONY: all unit check check-unit check-system check-layers lint tidy cppcheck demo bench man install clean
+.PHONY: all unit sim check check-unit check-system check-resume check-layers lint tidy cppcheck \
+	shellcheck demo bench man install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

@@ -122,6 +122,7 @@ def ingest(lbd):
     run("lbctl", "submit", "--name", name, "--set", "run.scheduler=local", "--", "sleep", "600")
     until(lambda: lbd.ask("status", run=name)["state"] == "running", "running")
     spool = f"{HOME}/runs/{name}/attempts/1/spool.jsonl"
+    until(lambda: os.path.exists(spool) and os.path.getsize(spool) > 0, "spool")
     with open(spool, encoding="utf-8") as file:
         seq = len(file.readlines())
     now = int(time.time() * 1000)

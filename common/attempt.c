@@ -134,7 +134,7 @@ int attempt_params_write(const char *folder, const struct attempt_params *p, str
 	json_object_set_new(o, "never_on_causes", names_of_causes(p));
 	js_set_int(o, "kill_grace_ms", p->kill_grace_ms);
 	json_object_set_new(o, "never_on_exit_codes", codes);
-	return write_file(o, folder, "attempt.json", file_write_atomic, err);
+	return write_file(o, folder, "attempt.json", file_write_visible, err);
 }
 
 static char *take_bytes(const json_t *o, const char *key)

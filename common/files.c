@@ -111,9 +111,9 @@ static int write_all(int fd, const char *data, size_t len)
 	return 0;
 }
 
-/* A synced temporary file beside `path`, or NULL. The mode is exact, whatever the umask. A random
+/* A temporary file beside `path`, synced if asked for, or NULL. The mode is exact, whatever the umask. A random
  * suffix, not the pid: several hosts may write to one shared folder. */
-static char *write_temp(const char *path, const void *data, size_t len, mode_t mode,
+static char *write_temp(const char *path, const void *data, size_t len, mode_t mode, bool synced,
 			struct err *err)
 {
 	char *temp = xasprintf("%s.tmp-%016llx", path, (unsigned long long)random_u64());
@@ -125,7 +125,8 @@ static char *write_temp(const char *path, const void *data, size_t len, mode_t m
 		free(temp);
 		return NULL;
 	}
-	ok = fchmod(fd, mode) == 0 && write_all(fd, data, len) == 0 && fsync(fd) == 0;
+	ok = fchmod(fd, mode) == 0 && write_all(fd, data, len) == 0 &&
+	     (!synced || fsync(fd) == 0);
 	if (!ok)
 		err_errno(err, "%s", path);
 	if (close(fd) < 0 && ok) {
@@ -140,9 +141,10 @@ static char *write_temp(const char *path, const void *data, size_t len, mode_t m
 	return temp;
 }
 
-int file_write_atomic(const char *path, const void *data, size_t len, mode_t mode, struct err *err)
+static int replace(const char *path, const void *data, size_t len, mode_t mode, bool synced,
+		   struct err *err)
 {
-	char *temp = write_temp(path, data, len, mode, err);
+	char *temp = write_temp(path, data, len, mode, synced, err);
 	int rc = 0;
 
 	if (!temp)
@@ -152,7 +154,18 @@ int file_write_atomic(const char *path, const void *data, size_t len, mode_t mod
 		unlink(temp);
 	}
 	free(temp);
-	return rc < 0 ? rc : sync_parent(path, err);
+	return rc;
+}
+
+int file_write_atomic(const char *path, const void *data, size_t len, mode_t mode, struct err *err)
+{
+	return replace(path, data, len, mode, true, err) < 0 ? -1 : sync_parent(path, err);
+}
+
+int file_write_visible(const char *path, const void *data, size_t len, mode_t mode,
+		       struct err *err)
+{
+	return replace(path, data, len, mode, false, err);
 }
 
 /* link(2) over NFS may have worked although its answer says otherwise (the reply was lost and the
@@ -172,7 +185,7 @@ static bool link_worked(const char *temp, const char *path)
 
 int file_write_once(const char *path, const void *data, size_t len, mode_t mode, struct err *err)
 {
-	char *temp = write_temp(path, data, len, mode, err);
+	char *temp = write_temp(path, data, len, mode, true, err);
 	int rc = 0;
 
 	if (!temp)

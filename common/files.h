@@ -17,7 +17,11 @@ char *file_read(const char *path, size_t max_bytes, size_t *out_len, struct err 
  * reader sees the old or the new text, never a mixture. */
 int file_write_atomic(const char *path, const void *data, size_t len, mode_t mode, struct err *err);
 
-/* The same, but fails with ERR_LOCKED when `path` exists already (link(2): safe over NFS). */
+/* The same without the syncs, for what can be made again: a power cut may lose it. */
+int file_write_visible(const char *path, const void *data, size_t len, mode_t mode,
+		       struct err *err);
+
+/* As file_write_atomic, but fails with ERR_LOCKED when `path` exists already (link(2): safe over NFS). */
 int file_write_once(const char *path, const void *data, size_t len, mode_t mode, struct err *err);
 
 /* mkdir -p: parents get the same mode; an existing folder is fine. */

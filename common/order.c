@@ -28,7 +28,7 @@ int attempt_order_write(const char *folder, const struct attempt_order *order, s
 	js_set_str(root, "by", order->by);
 	js_set_str(root, "text", order->text);
 	text = js_line(root);
-	rc = file_write_atomic(path, text, strlen(text), 0640, err);
+	rc = file_write_visible(path, text, strlen(text), 0640, err);
 	free(text);
 	json_decref(root);
 	free(path);

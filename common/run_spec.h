@@ -13,7 +13,7 @@
 #include "common/toml.h"
 
 enum spec_scheduler { SPEC_SCHEDULER_AUTO, SPEC_SCHEDULER_SLURM, SPEC_SCHEDULER_LOCAL };
-enum spec_rule { SPEC_RELAUNCH, SPEC_COUNT, SPEC_STOP };
+enum spec_rule { SPEC_RULE_AUTO, SPEC_RELAUNCH, SPEC_COUNT, SPEC_STOP };
 enum spec_launcher { SPEC_LAUNCHER_AUTO, SPEC_LAUNCHER_NONE, SPEC_LAUNCHER_SRUN };
 
 struct run_spec {

@@ -63,6 +63,20 @@ static int check_envelope(const json_t *envelope, struct spool_line *out, struct
 }
 
 /* The envelope (to be released), with *out pointing into it; NULL with err. */
+/* spool_append puts the line last: its text runs to the brace that closes the envelope. */
+static void find_text(const char *text, size_t len, struct spool_line *out)
+{
+	static const char key[] = ",\"line\":{";
+	const char *found = memmem(text, len, key, sizeof(key) - 1);
+
+	out->text = NULL;
+	out->text_len = 0;
+	if (found == NULL || text[len - 1] != '}' || text[len - 2] != '}')
+		return;
+	out->text = found + sizeof(key) - 2;
+	out->text_len = len - 1 - (size_t)(out->text - text);
+}
+
 static json_t *parse_line(const char *text, size_t len, struct spool_line *out, struct err *err)
 {
 	json_t *envelope;
@@ -76,6 +90,8 @@ static json_t *parse_line(const char *text, size_t len, struct spool_line *out, 
 		json_decref(envelope);
 		envelope = NULL;
 	}
+	if (envelope)
+		find_text(text, len, out);
 	return envelope;
 }
 

@@ -43,6 +43,9 @@ struct spool_line {
 	int64_t seq, time_ms, launch;
 	bool from_trainer;
 	json_t *line;		/* borrowed for the call */
+	const char *text;	/* the same as it stands in the file, text_len bytes; borrowed; NULL when
+				   the envelope is not in the order that spool_append writes */
+	size_t text_len;
 };
 
 /* Reads complete lines from *offset on, at most max_bytes of them (but never less than one line),

@@ -98,7 +98,10 @@ static void look_at_files(struct engine *e, struct run *run, int64_t now_ms)
 		look_for_exit(e, run, now_ms);
 	if (a->claimed && engine_ingest(e, run))
 		a->heard_ms = now_ms;
-	run->next_look_ms = now_ms + (a->claimed ? e->times.spool_ms : FILES_MS);
+	if (a->claimed && a->has_more)
+		run->next_look_ms = now_ms;
+	else
+		run->next_look_ms = now_ms + (a->claimed ? e->times.spool_ms : FILES_MS);
 }
 
 /* Nothing of the spool may be left behind; a line that a network file system still hides gets a
@@ -228,17 +231,17 @@ static void act_on(struct engine *e, struct todo *todo, bool do_it)
 	}
 }
 
-static bool commit(struct engine *e)
+static int commit(struct engine *e, struct err *err)
 {
-	struct err err = { 0 };
-
-	if (!e->broken && ledger_commit(e->ledger, &err) == 0)
-		return true;
-	engine_wrote(e, -1, &err);
+	if (e->broken)
+		err_set(err, ERR_IO, "the ledger could not be written; see lbd's log");
+	else if (ledger_commit(e->ledger, err) == 0)
+		return 0;
+	engine_wrote(e, -1, err);
 	ledger_rollback(e->ledger);
 	e->broken = false;
 	e->load_again_ms = engine_now(e) + LOAD_AGAIN_MS;
-	return false;
+	return -1;
 }
 
 static bool is_healed(struct engine *e)
@@ -273,25 +276,47 @@ static int64_t next_wake(const struct engine *e)
 	return at_ms;
 }
 
-int64_t engine_turn(struct engine *e)
+/* Steps every run that has news or is due; commits; acts. */
+static int turn(struct engine *e, struct err *err)
 {
 	struct todo *todo = NULL, **tail = &todo;
-	int64_t now_ms = engine_now(e), poll_ms;
-	bool committed;
+	int64_t now_ms = engine_now(e);
+	int rc;
 
-	if (!is_healed(e))
-		return e->load_again_ms;
 	for (struct run *run = e->runs; run && !e->broken; run = run->next)
 		if (run->dirty || now_ms >= run->wake_ms || now_ms >= run->next_look_ms)
 			tail = step(e, run, tail);
-	committed = commit(e);
-	act_on(e, todo, committed);
-	if (!committed)
+	rc = commit(e, err);
+	act_on(e, todo, rc == 0);
+	if (rc == 0)
+		drop_final_runs(e);
+	return rc;
+}
+
+int64_t engine_turn(struct engine *e)
+{
+	struct err err = { 0 };
+	int64_t poll_ms, wake_ms;
+
+	if (!is_healed(e) || turn(e, &err) < 0)
 		return e->load_again_ms;
-	drop_final_runs(e);
 	poll_ms = engine_poll_due(e);
-	now_ms = next_wake(e);
-	return poll_ms < now_ms ? poll_ms : now_ms;
+	wake_ms = next_wake(e);
+	return poll_ms < wake_ms ? poll_ms : wake_ms;
+}
+
+int engine_settle(struct engine *e, struct err *err)
+{
+	int rc;
+
+	if (e->load_again_ms != 0)
+		return err_set(err, ERR_IO, "the ledger cannot be written at present; see lbd's log");
+	rc = turn(e, err);
+	if (rc < 0 && engine_load(e, NULL) < 0)
+		log_error("ledger: cannot read it again");
+	if (e->news)
+		e->news(e->news_arg);
+	return rc;
 }
 
 /* --- orders and hints from outside ------------------------------------------------------------------ */

@@ -59,6 +59,10 @@ int engine_load(struct engine *engine, struct err *err);
 /* One turn for every run that has news or is due. Returns the monotonic time of the next one. */
 int64_t engine_turn(struct engine *engine);
 
+/* The same turn for what must be committed before a person is answered: -1 with err when it could
+ * not be; everything uncommitted is then undone, here and in the ledger. */
+int engine_settle(struct engine *engine, struct err *err);
+
 /* Called once, when something happened that asks for a turn soon. */
 void engine_on_news(struct engine *engine, void (*news)(void *arg), void *arg);
 

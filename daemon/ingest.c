@@ -39,8 +39,8 @@ struct ingest {
 
 /* --- trainer lines -------------------------------------------------------------------------------- */
 
-/* Every numeric field but step and loss, as a JSON object. */
-static char *other_fields(json_t *line)
+/* The numeric fields, as a JSON object. */
+static char *numeric_fields(json_t *line)
 {
 	json_t *fields = json_object();
 	const char *key;
@@ -48,11 +48,31 @@ static char *other_fields(json_t *line)
 	char *text;
 
 	json_object_foreach(line, key, value)
-		if (json_is_number(value) && strcmp(key, "step") != 0 && strcmp(key, "loss") != 0)
+		if (json_is_number(value))
 			json_object_set(fields, key, value);
 	text = js_line(fields);
 	json_decref(fields);
 	return text;
+}
+
+static bool is_plain(json_t *line)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach(line, key, value)
+		if (!json_is_number(value) && strcmp(key, "type") != 0)
+			return false;
+	return true;
+}
+
+/* Most step lines hold numbers and their type only: those are kept as they came, because printing
+ * them anew would be the dearest part of the ingest. */
+static char *metric_fields(const struct spool_line *spool)
+{
+	if (spool->text && is_plain(spool->line))
+		return xstrndup(spool->text, spool->text_len);
+	return numeric_fields(spool->line);
 }
 
 static void write_launch_steps(struct ingest *in)
@@ -87,7 +107,7 @@ static void note_newest(struct ingest *in, json_t *line, const struct ledger_met
 
 static void on_step(struct ingest *in, json_t *line)
 {
-	char *fields = other_fields(line);
+	char *fields = metric_fields(in->spool);
 	struct err err = { 0 };
 	struct ledger_metric m = {
 		.run_id = in->run->id, .attempt_id = in->run->attempt.id, .seq = in->spool->seq,
@@ -119,17 +139,30 @@ static void on_attempt_start(struct ingest *in, json_t *line)
 	struct buf names;
 	size_t i;
 
-	if (a->nodes[0])
-		return;
 	/* what does not fit is left out whole: half a name would be another node's */
 	buf_init(&names, sizeof(a->nodes) - 1);
 	json_array_foreach(nodes, i, node)
 		if (json_is_string(node))
 			buf_addf(&names, "%s%s", names.len ? "," : "", json_string_value(node));
 	engine_note_nodes(in->engine, in->run, names.len ? names.data : js_str(line, "host", ""));
-	engine_wrote(in->engine, ledger_attempt_set_nodes(in->engine->ledger, a->id, a->nodes, &err),
-		     &err);
+	engine_wrote(in->engine, ledger_attempt_started(in->engine->ledger, a->id, a->nodes,
+							in->spool->time_ms, &err), &err);
 	buf_fini(&names);
+}
+
+/* A new checkpoint is the progress that ends a row of failures: the launch behind it may never get
+ * to say how it ended. */
+static void note_progress(struct ingest *in, int64_t step)
+{
+	struct run *run = in->run;
+	struct err err = { 0 };
+
+	run->checkpoint_step = step;
+	if (run->failures == 0)
+		return;
+	run->failures = 0;
+	engine_wrote(in->engine, ledger_run_set_failures(in->engine->ledger, run->id, 0,
+							 run->backoff_until_ms, &err), &err);
 }
 
 /* What a person chose to start from was for this launch; what follows goes on from the newest. */
@@ -152,6 +185,8 @@ static void on_launch_start(struct ingest *in, json_t *line)
 	engine_wrote(in->engine,
 		     ledger_launch_start(in->engine->ledger, in->run->attempt.id, number,
 					 js_int(line, "pid", 0), step, in->spool->time_ms, &err), &err);
+	if (step > in->run->checkpoint_step)	/* an attempt that was given up had gone on */
+		note_progress(in, step);
 	if (step >= 0)
 		engine_event(in->engine, in->run, "launch", "lbrun", "launch %lld, from step %lld",
 			     (long long)number, (long long)step);
@@ -211,11 +246,11 @@ static void on_checkpoint_valid(struct ingest *in, json_t *line)
 		engine_wrote(in->engine,
 			     ledger_launch_saved(in->engine->ledger, in->run->attempt.id,
 						 in->spool->launch, c.step, c.time_ms, &err), &err);
-	if (c.valid && c.step != in->run->checkpoint_step)	/* trainers may tell of one twice */
+	if (c.valid && c.step != in->run->checkpoint_step) {	/* trainers may tell of one twice */
+		note_progress(in, c.step);
 		engine_event(in->engine, in->run, "checkpoint", "lbrun", "step %lld", (long long)c.step);
-	if (c.valid)
-		in->run->checkpoint_step = c.step;
-	else
+	}
+	if (!c.valid)
 		engine_event(in->engine, in->run, "checkpoint_bad", "lbrun", "%s: %s", c.path, c.text);
 }
 
@@ -307,9 +342,8 @@ bool engine_ingest(struct engine *e, struct run *run)
 				&in, &err);
 	if (bytes < 0 && !e->broken)
 		log_warn("%s: spool: %s", run->name, err.text);
-	a->drained = bytes >= 0 && bytes < INGEST_BYTES / 2;
-	if (!a->drained)
-		engine_wake(e, run);	/* more is waiting than one turn may take */
+	a->has_more = bytes >= INGEST_BYTES / 2;
+	a->drained = bytes >= 0 && !a->has_more;
 	if (a->spool_offset == offset)
 		return false;
 	write_newest(&in);

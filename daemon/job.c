@@ -201,7 +201,7 @@ int job_submit(const struct config *config, const struct run *run, const char *l
 	else if (folder_make(folder, 0750, err) == 0 && leave_later_checkpoints(run, err) == 0 &&
 		 job_env_make(&env, run, err) == 0 && job_env_add_secrets(&env, run, err) == 0 &&
 		 write_params(config, run, folder, err) == 0 &&
-		 file_write_atomic(script_path, script, strlen(script), 0750, err) == 0)
+		 file_write_visible(script_path, script, strlen(script), 0750, err) == 0)
 		rc = 0;
 	if (rc == 0) {
 		struct job_request job = {

@@ -220,13 +220,13 @@ static int open_home(const struct config *config, struct err *err)
 
 static int open_schedulers(struct daemon *d, struct err *err)
 {
-	char *helper = path_sibling("lbd-slurm", err);
+	char *helper = path_sibling("lbd-slurm", NULL);	/* not built where there is no libslurm */
 	char *folder = path_join("%s/local", d->lbd.config.home);
 	int rc = -1;
 
-	if (helper && folder_make(folder, 0700, err) == 0 &&
+	if (folder_make(folder, 0700, err) == 0 &&
 	    folder_make(d->lbd.config.runs_folder, 0750, err) == 0) {
-		if (scheduler_slurm_available(helper))
+		if (helper && scheduler_slurm_available(helper))
 			d->lbd.slurm = scheduler_slurm_create(&d->loop, helper,
 							      d->lbd.config.deadline_ms);
 		else

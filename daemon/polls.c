@@ -152,15 +152,18 @@ static void on_job(struct engine *e, struct poller *p, const struct token_map *m
 
 /* --- the poll ---------------------------------------------------------------------------------------- */
 
-/* Jobs that were there and are no more: their runs must think again. */
+/* Jobs that were there and are no more: their runs must think again, and first look whether lbrun
+ * has had more to say. */
 static void wake_missing(struct engine *e, const struct poller *p)
 {
 	for (struct run *run = e->runs; run; run = run->next) {
 		const struct attempt *a = &run->attempt;
 
 		if (run->scheduler == p->scheduler && run->has_attempt &&
-		    a->state != ATTEMPT_ENDED && a->seen_poll_ms != p->done_begun_ms)
+		    a->state != ATTEMPT_ENDED && a->seen_poll_ms != p->done_begun_ms) {
+			run->next_look_ms = 0;
 			run->dirty = true;
+		}
 	}
 }
 

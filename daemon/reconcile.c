@@ -83,10 +83,16 @@ static struct decision end_by_record(const struct facts *f)
 	return d;
 }
 
-static struct decision end_by_scheduler(const struct facts *f, enum cause cause)
+/* Only lbrun can say that a run is completed: a job that ended well without its record never got as
+ * far as a trainer, or nobody knows how far. */
+static struct decision end_by_scheduler(const struct facts *f)
 {
-	struct decision d = end(cause, f->seen->state);
+	enum cause cause = f->seen->cause;
+	struct decision d;
 
+	if (cause == CAUSE_COMPLETED || cause == CAUSE_NONE)
+		cause = f->claimed ? CAUSE_LOST : CAUSE_LAUNCH_FAIL;
+	d = end(cause, f->seen->state);
 	d.exit_code = f->seen->exit_code;
 	d.signal = f->seen->signal;
 	return d;
@@ -235,7 +241,7 @@ static struct decision held(const struct facts *f, const struct policy *policy, 
 	if (f->release.state == CALL_OK)
 		return act(DECISION_RELEASED, f);
 	if (f->seen && f->seen->phase >= JOB_ENDING)
-		return end_by_scheduler(f, f->seen->cause);
+		return end_by_scheduler(f);
 	if (f->seen && f->seen->phase != JOB_HELD && f->release.state != CALL_FLYING)
 		return act(DECISION_RELEASED, f);
 	if (f->release.state == CALL_GONE)
@@ -271,7 +277,7 @@ static struct decision released(const struct facts *f, int64_t now_ms)
 	if (is_over) {
 		if (now_ms < f->ended_ms + EXIT_GRACE_MS)
 			return wait_until(f->ended_ms + EXIT_GRACE_MS);
-		return end_by_scheduler(f, f->seen->cause);
+		return end_by_scheduler(f);
 	}
 	if (f->seen || !missing_since(f, f->watching_since_ms))
 		return wait_for_news();

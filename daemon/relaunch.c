@@ -16,8 +16,7 @@ enum verdict {
 				   while attempts do not even start */
 };
 
-/* What happens where [restart.policy] says nothing else; its defaults in common/run_spec.c are the
- * same, which a test holds against this table. */
+/* What happens where [restart.policy] says nothing else. */
 static const struct {
 	enum verdict verdict;
 	const char *text;
@@ -45,7 +44,7 @@ static enum verdict verdict_of(const struct policy *policy, enum cause cause, bo
 	};
 	enum verdict verdict = table[cause].verdict;
 
-	if (policy->rules && cause != CAUSE_NONE && verdict != VERDICT_COMPLETE &&
+	if (policy->rules && policy->rules[cause] != SPEC_RULE_AUTO && verdict != VERDICT_COMPLETE &&
 	    verdict != VERDICT_KILL)
 		verdict = by_rule[policy->rules[cause]];
 	/* a program that cannot be started is not the node's fault */
@@ -83,6 +82,8 @@ static bool never_again(const struct policy *policy, int exit_code)
 	return false;
 }
 
+static const char used_up[] = "too many launches without progress (restart.max_without_progress)";
+
 /* Up to a fifth less, so that the runs that one broken switch threw out do not come back all at
  * once. The token, random itself, decides how much: the same facts give the same pause. */
 static int64_t spread(int64_t ms, const char *token)
@@ -109,7 +110,7 @@ static struct relaunch relaunch_counted(const struct relaunch_facts *f, const st
 	if (f->cause == CAUSE_LAUNCH_FAIL && !f->ever_trained)
 		return fail("it cannot be started");
 	if (f->failures >= policy->max_without_progress)
-		return fail("too many launches without progress (restart.max_without_progress)");
+		return fail(used_up);
 	return back_off(f, pause_ms(policy, f->failures));
 }
 
@@ -119,6 +120,9 @@ static struct relaunch relaunch_again(const struct relaunch_facts *f, const stru
 {
 	int64_t ms = pause_ms(policy, f->unstarted - 1), least = pause_ms(policy, is_fault(f->cause));
 
+	/* its launches before this end may have used the budget up */
+	if (f->failures > 0 && f->failures >= policy->max_without_progress)
+		return fail(used_up);
 	return back_off(f, ms > least ? ms : least);
 }
 

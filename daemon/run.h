@@ -20,7 +20,7 @@ struct attempt {
 	int exit_code;
 	bool blame_run, is_final;
 	char end_text[200];
-	char nodes[256];		/* as the scheduler prints them; "" = not known yet */
+	char nodes[256];		/* comma-separated, or as the scheduler prints them; "" = not known */
 	int64_t launches_counted;	/* launch_end lines of this attempt that were ingested */
 	int64_t spool_offset, spool_seq;
 
@@ -38,6 +38,7 @@ struct attempt {
 	struct attempt_exit exit;	/* valid if exited */
 	int64_t exit_seen_ms;
 	bool drained;			/* the spool was read to its end, as far as it shows here */
+	bool has_more;			/* it holds more than one turn may take */
 	int64_t heard_ms;
 	int64_t bad_lines;
 };
@@ -57,7 +58,7 @@ struct run {
 	int64_t backoff_until_ms;	/* wall clock, as in the ledger */
 	int64_t failures, unstarted;
 	bool ever_trained;
-	int64_t checkpoint_step;	/* of the last valid one heard of by this process; -1 = none */
+	int64_t checkpoint_step;	/* of the last valid one heard of; -1 = none */
 
 	struct run_spec spec;
 	struct policy policy;		/* points into spec */

@@ -93,6 +93,14 @@ static int take_attempt(const struct ledger_attempt *row, void *arg)
 	return 0;
 }
 
+static void take_checkpoint(struct engine *e, struct run *run)
+{
+	struct ledger_checkpoint c;
+
+	if (ledger_checkpoint_newest(e->ledger, run->id, &c, NULL) == 0 && c.valid)
+		run->checkpoint_step = c.step;
+}
+
 int engine_load_run(struct engine *e, const struct ledger_run *row, struct err *err)
 {
 	struct run *run = xcalloc(1, sizeof(*run));
@@ -111,6 +119,7 @@ int engine_load_run(struct engine *e, const struct ledger_run *row, struct err *
 		run_destroy(run);
 		return -1;
 	}
+	take_checkpoint(e, run);
 	run->attempt.watching_since_ms = now_ms;
 	run->attempt.heard_ms = now_ms;
 	run->next = e->runs;

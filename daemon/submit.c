@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/clock.h"
 #include "common/files.h"
@@ -98,6 +99,19 @@ int submit_check_env(const struct run_spec *spec, unsigned uid, struct err *err)
 	return 0;
 }
 
+/* Slurm would run the job in /tmp instead, and say so only in its output. */
+static int check_workdir(const struct submission *s, struct err *err)
+{
+	struct stat st;
+
+	if (s->spec.workdir == NULL)
+		return err_set(err, ERR_USAGE, "run.workdir: in which folder shall it run?");
+	if (stat(s->spec.workdir, &st) < 0 || !S_ISDIR(st.st_mode))
+		return err_set(err, ERR_USAGE, "run.workdir: %s: there is no such folder",
+			       s->spec.workdir);
+	return 0;
+}
+
 static int read_spec(struct submission *s, struct err *err)
 {
 	const json_t *args = s->request->args;
@@ -106,9 +120,8 @@ static int read_spec(struct submission *s, struct err *err)
 	if (toml_parse(&s->toml, text, strlen(text), file, err) < 0 ||
 	    apply_args(&s->toml, args, err) < 0 || run_spec_read(&s->toml, &s->spec, err) < 0)
 		return -1;
-	if (s->spec.workdir == NULL)
-		return err_set(err, ERR_USAGE, "run.workdir: in which folder shall it run?");
-	if (submit_check_env(&s->spec, s->request->peer.uid, err) < 0)
+	if (check_workdir(s, err) < 0 ||
+	    submit_check_env(&s->spec, s->request->peer.uid, err) < 0)
 		return -1;
 	s->scheduler = submit_scheduler(s->lbd, &s->spec, err);
 	return s->scheduler ? 0 : -1;
@@ -188,27 +201,34 @@ static int write_env(const struct submission *s, struct err *err)
 	return rc;
 }
 
-static int write_text(const char *dir, const char *file, const char *text, struct err *err)
+static int write_submitted(const struct submission *s, struct err *err)
 {
-	char *path = path_join("%s/%s", dir, file);
-	int rc = file_write_atomic(path, text, strlen(text), 0640, err);
+	const char *text = js_str(s->request->args, "toml", "");
+	char *path = path_join("%s/submitted.toml", s->dir);
+	int rc = file_write_visible(path, text, strlen(text), 0640, err);
 
 	free(path);
 	return rc;
 }
 
+static int write_spec(const struct submission *s, struct err *err)
+{
+	char *text = toml_print(&s->toml), *path = path_join("%s/spec.toml", s->dir);
+	int rc = file_write_atomic(path, text, strlen(text), 0640, err);
+
+	free(text);
+	free(path);
+	return rc;
+}
+
+/* spec.toml and env.json must be there as surely as the row that will be committed. */
 static int make_folder(struct submission *s, struct err *err)
 {
-	char *spec = toml_print(&s->toml);
-	int rc = -1;
-
 	s->dir = path_join("%s/%s", s->lbd->config.runs_folder, s->name);
-	if (folder_make(s->dir, 0750, err) == 0 &&
-	    write_text(s->dir, "submitted.toml", js_str(s->request->args, "toml", ""), err) == 0 &&
-	    write_text(s->dir, "spec.toml", spec, err) == 0 && write_env(s, err) == 0)
-		rc = 0;
-	free(spec);
-	return rc;
+	if (folder_make(s->dir, 0750, err) < 0 || write_submitted(s, err) < 0 ||
+	    write_env(s, err) < 0 || write_spec(s, err) < 0)
+		return -1;
+	return folder_sync(s->lbd->config.runs_folder, err);
 }
 
 /* --- the row ----------------------------------------------------------------------------------------------------- */
@@ -227,11 +247,9 @@ static int insert_row(struct submission *s, struct err *err)
 		.time_ms = row.created_ms, .kind = "created", .actor = row.owner, .text = "",
 	};
 
-	if (ledger_run_insert(ledger, &row, &event.run_id, err) == 0 &&
-	    ledger_event_put(ledger, &event, err) == 0 && ledger_commit(ledger, err) == 0)
-		return 0;
-	ledger_rollback(ledger);
-	return -1;
+	if (ledger_run_insert(ledger, &row, &event.run_id, err) < 0)
+		return -1;
+	return ledger_event_put(ledger, &event, err);
 }
 
 /* Everything was made and checked as for a real submission; nothing of it stays. */
@@ -255,23 +273,25 @@ static void finish_dry(struct submission *s)
 	submission_free(s);
 }
 
+/* Row and first attempt are committed together; from then on the run cannot be lost. */
 static void finish(struct submission *s)
 {
+	struct ledger *ledger = s->lbd->ledger;
 	struct err err = { 0 };
 
 	if (js_bool(s->request->args, "dry_run", false)) {
 		finish_dry(s);
 		return;
 	}
-	if (insert_row(s, &err) < 0) {
+	if (insert_row(s, &err) < 0 || engine_adopt(s->lbd->engine, s->name, &err) < 0) {
+		ledger_rollback(ledger);
 		refuse(s, &err, true);
-		return;
+	} else if (engine_settle(s->lbd->engine, &err) < 0) {
+		refuse(s, &err, true);
+	} else {
+		request_answer(s->request, json_pack("{s:s}", "run", s->name));
+		submission_free(s);
 	}
-	/* The row is committed: the run cannot be lost any more. */
-	if (engine_adopt(s->lbd->engine, s->name, &err) < 0)
-		log_error("%s: %s", s->name, err.text);
-	request_answer(s->request, json_pack("{s:s}", "run", s->name));
-	submission_free(s);
 }
 
 static void on_checked(void *arg, const struct err *problem)

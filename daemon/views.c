@@ -157,6 +157,7 @@ json_t *view_metric(const struct ledger_metric *m)
 
 	if (o == NULL)
 		o = json_object();
+	json_object_del(o, "type");
 	js_set_int(o, "id", m->id);
 	js_set_int(o, "launch", m->launch);
 	js_set_int(o, "step", m->step);

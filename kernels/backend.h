@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BACKEND_ABI = 1, BACKEND_TEXT_BYTES = 256 };
+enum { BACKEND_ABI = 2, BACKEND_TEXT_BYTES = 256 };
 
 struct device;			/* one opened device: its memory, its queue, its threads */
 
@@ -44,10 +44,17 @@ struct gemm {
 };
 
 /* Causal self-attention with grouped key/value heads: query head h uses key/value head h/(H/G).
- * qkv [batch*T, (H+2G)*C]: H query heads, then G key heads, then G value heads in each row. */
+ * qkv [batch*T, (H+2G)*C]: H query heads, then G key heads, then G value heads in each row; when
+ * interleaved (G = H, as GPT-NeoX stores it) query, key and value of head 0, then of head 1, ... */
 struct attention {
 	size_t batch, seq, heads, kv_heads, head_dim;
+	size_t rotary;		/* leading elements of a head that rope() turns, even; 0: all */
+	bool interleaved;
 };
+
+/* Hendrycks & Gimpel 2016: x times the normal distribution function of x, or its approximation by
+ * a tanh, which GPT-2 was trained with. */
+enum gelu_form { GELU_ERF, GELU_TANH };
 
 /* AdamW as in Loshchilov & Hutter 2019, algorithm 2 (decoupled decay), bias-corrected:
  *   g' = g*grad_scale;  m = b1 m + (1-b1) g';  v = b2 v + (1-b2) g'^2
@@ -72,6 +79,8 @@ struct backend {
 
 	/* Zeroed and pre-touched, aligned to 64 bytes; NULL when there is no room. */
 	void *(*alloc)(struct device *dev, size_t bytes);
+	/* Bytes that alloc may still hand out before the device, or what confines us, is full. */
+	uint64_t (*available)(const struct device *dev);
 	void (*free)(struct device *dev, void *memory);
 	void (*upload)(struct device *dev, void *to, const void *from_host, size_t bytes);
 	void (*download)(struct device *dev, void *to_host, const void *from, size_t bytes);
@@ -97,9 +106,36 @@ struct backend {
 				 const float *x, const float *rstd, const float *weight,
 				 size_t rows, size_t dim, bool accumulate);
 
-	/* Rotates query and key heads of qkv in place by their position (row % T): the pair
-	 * (i, i + C/2) turns by angle[pos][i], as Hugging Face stores Llama (half-rotate).
-	 * table [T, C/2, 2] holds cos, sin. inverse = the transposed rotation, for backward. */
+	/* mean[r], rstd[r] = 1/sqrt(variance + eps) of sum = x + delta (as in rmsnorm_forward);
+	 * out = (sum - mean) * rstd * weight[D] + bias[D].  Ba, Kiros & Hinton 2016. */
+	void (*layernorm_forward)(struct device *dev, float *out, float *mean, float *rstd,
+				  float *sum, const float *x, const float *delta,
+				  const float *weight, const float *bias, size_t rows, size_t dim,
+				  float eps);
+	/* As rmsnorm_backward, with dbias[D] beside dweight[D]. */
+	void (*layernorm_backward)(struct device *dev, float *dx, float *dweight, float *dbias,
+				   const float *dout, const float *x, const float *mean,
+				   const float *rstd, const float *weight, size_t rows, size_t dim,
+				   bool accumulate);
+
+	/* y[N,D] += bias[D], in place; dbias[D] (+)= sum over rows of dy, replaced when
+	 * !accumulate. */
+	void (*bias_forward)(struct device *dev, float *y, const float *bias, size_t rows,
+			     size_t dim);
+	void (*bias_backward)(struct device *dev, float *dbias, const float *dy, size_t rows,
+			      size_t dim, bool accumulate);
+
+	/* Learned positions: x[r] += table[r % T], in place; dtable[t] (+)= sum over the rows at
+	 * t of dx. table has at least T rows of D; those behind T are left alone. */
+	void (*positions_forward)(struct device *dev, float *x, const float *table, size_t rows,
+				  size_t seq, size_t dim);
+	void (*positions_backward)(struct device *dev, float *dtable, const float *dx, size_t rows,
+				   size_t seq, size_t dim, bool accumulate);
+
+	/* With R = rotary: rotates query and key heads of qkv in place by their position
+	 * (row % T): the pair (i, i + R/2) turns by angle[pos][i], as Hugging Face stores Llama
+	 * and GPT-NeoX (half-rotate); elements behind R stay. table [T, R/2, 2] holds cos, sin.
+	 * inverse = the transposed rotation, for backward. */
 	void (*rope)(struct device *dev, float *qkv, const float *table, const struct attention *a,
 		     bool inverse);
 
@@ -117,6 +153,12 @@ struct backend {
 	/* dgate_up may be gate_up itself (in place). */
 	void (*swiglu_backward)(struct device *dev, float *dgate_up, const float *dout,
 				const float *gate_up, size_t rows, size_t width);
+
+	void (*gelu_forward)(struct device *dev, float *out, const float *x, size_t count,
+			     enum gelu_form form);
+	/* dx may be x itself (in place). */
+	void (*gelu_backward)(struct device *dev, float *dx, const float *dout, const float *x,
+			      size_t count, enum gelu_form form);
 
 	/* loss[r] = log sum exp(logits[r]) - logits[r][target[r]], computed in fp32 with the
 	 * maximum taken out. In place, logits become their gradient times `scale`; with scale 0

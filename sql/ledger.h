@@ -128,7 +128,6 @@ int ledger_attempt_started(struct ledger *l, int64_t id, const char *nodes, int6
 int ledger_attempt_end(struct ledger *l, int64_t id, enum cause cause, int exit_code, int signal,
 		       const char *text, int64_t now_ms, struct err *err);
 int ledger_attempt_set_excluded(struct ledger *l, int64_t id, const char *excluded, struct err *err);
-int ledger_attempt_set_nodes(struct ledger *l, int64_t id, const char *nodes, struct err *err);
 int ledger_attempt_set_spool(struct ledger *l, int64_t id, int64_t offset, int64_t seq,
 			     struct err *err);
 
@@ -195,7 +194,7 @@ struct ledger_metric {
 	int64_t run_id, attempt_id, seq, launch, step;
 	int64_t time_ms;
 	double loss;			/* NaN = none */
-	const char *fields;		/* JSON object of every other numeric field; "{}" */
+	const char *fields;		/* JSON object of the line's numeric fields; may hold "type", too */
 };
 
 int ledger_metric_put(struct ledger *l, const struct ledger_metric *m, struct err *err);

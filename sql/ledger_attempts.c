@@ -151,15 +151,6 @@ int ledger_attempt_set_excluded(struct ledger *l, int64_t id, const char *exclud
 	return write_one(l, s, ERR_NOT_FOUND, no_such_attempt, err);
 }
 
-int ledger_attempt_set_nodes(struct ledger *l, int64_t id, const char *nodes, struct err *err)
-{
-	sqlite3_stmt *s = query(l, Q_ATTEMPT_SET_NODES);
-
-	bind_int(s, ":id", id);
-	bind_text(s, ":nodes", nodes);
-	return write_one(l, s, ERR_NOT_FOUND, no_such_attempt, err);
-}
-
 int ledger_attempt_set_spool(struct ledger *l, int64_t id, int64_t offset, int64_t seq,
 			     struct err *err)
 {

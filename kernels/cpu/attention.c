@@ -90,10 +90,11 @@ CPU_CLONES static void attention_forward_task(const void *args, size_t index, un
 	size_t dim = a->head_dim, seq = a->seq, stride = w->row_floats;
 	size_t batch = index / a->heads, head = index % a->heads;
 	size_t kv = head / (a->heads / a->kv_heads);
+	const struct cpu_heads at = cpu_heads(a);
 	const float *rows = w->qkv + batch * seq * stride;
-	const float *q = rows + head * dim;
-	const float *k = rows + (a->heads + kv) * dim;
-	const float *v = k + a->kv_heads * dim;
+	const float *q = rows + at.query + head * at.step;
+	const float *k = rows + at.key + kv * at.step;
+	const float *v = rows + at.value + kv * at.step;
 	float *keys = (float *)(void *)w->scratch[worker];	/* [C,T] */
 	float *p = keys + dim * seq;				/* [T] */
 
@@ -163,8 +164,9 @@ CPU_CLONES static void attention_backward_task(const void *args, size_t index, u
 	size_t dim = a->head_dim, seq = a->seq, stride = w->row_floats;
 	size_t batch = index / a->kv_heads, kv = index % a->kv_heads;
 	size_t group = a->heads / a->kv_heads;
-	size_t at = batch * seq * stride, key = at + (a->heads + kv) * dim;
-	size_t value = key + a->kv_heads * dim;
+	const struct cpu_heads heads = cpu_heads(a);
+	size_t at = batch * seq * stride, key = at + heads.key + kv * heads.step;
+	size_t value = at + heads.value + kv * heads.step, query = at + heads.query;
 	float *keys = (float *)(void *)w->scratch[worker];
 	float *values = keys + dim * seq;
 	struct grads g = {
@@ -177,14 +179,15 @@ CPU_CLONES static void attention_backward_task(const void *args, size_t index, u
 	transpose(keys, w->qkv + key, stride, seq, dim);
 	transpose(values, w->qkv + value, stride, seq, dim);
 	for (size_t i = 0; i < seq; i++) {
-		fill(w->dqkv + at + i * stride + kv * group * dim, 0, group * dim);
+		for (size_t head = kv * group; head < (kv + 1) * group; head++)
+			fill(w->dqkv + query + i * stride + head * heads.step, 0, dim);
 		fill(g.dk + i * stride, 0, dim);
 		fill(g.dv + i * stride, 0, dim);
 	}
 	for (size_t head = kv * group; head < (kv + 1) * group; head++) {
 		size_t out = batch * seq * g.out_stride + head * dim;
-		g.q = w->qkv + at + head * dim;
-		g.dq = w->dqkv + at + head * dim;
+		g.q = w->qkv + query + head * heads.step;
+		g.dq = w->dqkv + query + head * heads.step;
 		g.dout = w->dout + out;
 		g.out = w->saved_out + out;
 		g.lse = w->saved_lse + (batch * a->heads + head) * seq;

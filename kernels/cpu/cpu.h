@@ -76,6 +76,21 @@ CPU_INLINE float cpu_lanes_sum(const vec16 *acc)
 	return s[0];
 }
 
+/* sum a[i] */
+CPU_INLINE float cpu_sum(const float *a, size_t count)
+{
+	vec16 acc = { 0 }, x;
+	size_t i = 0;
+
+	for (; i + CPU_LANES <= count; i += CPU_LANES) {
+		memcpy(&x, a + i, sizeof(x));
+		acc += x;
+	}
+	for (size_t lane = 0; i < count; i++, lane++)
+		acc[lane] += a[i];
+	return cpu_lanes_sum(&acc);
+}
+
 /* sum a[i] b[i] */
 CPU_INLINE float cpu_dot(const float *a, const float *b, size_t count)
 {
@@ -117,6 +132,22 @@ CPU_INLINE float cpu_exp(float x)
 	return p * scale;
 }
 
+/* Where a head lies in a row of qkv, in floats from the row's start. */
+struct cpu_heads {
+	size_t query, key, value;	/* of head 0 */
+	size_t step;			/* from one head to the next */
+};
+
+static inline struct cpu_heads cpu_heads(const struct attention *a)
+{
+	if (a->interleaved)
+		return (struct cpu_heads){ 0, a->head_dim, 2 * a->head_dim, 3 * a->head_dim };
+	return (struct cpu_heads){ 0, a->heads * a->head_dim,
+				   (a->heads + a->kv_heads) * a->head_dim, a->head_dim };
+}
+
+uint64_t cpu_available(const struct device *dev);
+
 /* The operations, one file each; contracts in kernels/backend.h. */
 void cpu_gemm(struct device *dev, const struct gemm *g);
 /* Opens oneDNN; true when it is there. why[BACKEND_TEXT_BYTES] names it, or says what is missing. */
@@ -132,6 +163,20 @@ void cpu_rmsnorm_forward(struct device *dev, float *out, float *rstd, float *sum
 void cpu_rmsnorm_backward(struct device *dev, float *dx, float *dweight, const float *dout,
 			  const float *x, const float *rstd, const float *weight, size_t rows,
 			  size_t dim, bool accumulate);
+void cpu_layernorm_forward(struct device *dev, float *out, float *mean, float *rstd, float *sum,
+			   const float *x, const float *delta, const float *weight,
+			   const float *bias, size_t rows, size_t dim, float eps);
+void cpu_layernorm_backward(struct device *dev, float *dx, float *dweight, float *dbias,
+			    const float *dout, const float *x, const float *mean,
+			    const float *rstd, const float *weight, size_t rows, size_t dim,
+			    bool accumulate);
+void cpu_bias_forward(struct device *dev, float *y, const float *bias, size_t rows, size_t dim);
+void cpu_bias_backward(struct device *dev, float *dbias, const float *dy, size_t rows, size_t dim,
+		       bool accumulate);
+void cpu_positions_forward(struct device *dev, float *x, const float *table, size_t rows,
+			   size_t seq, size_t dim);
+void cpu_positions_backward(struct device *dev, float *dtable, const float *dx, size_t rows,
+			    size_t seq, size_t dim, bool accumulate);
 void cpu_rope(struct device *dev, float *qkv, const float *table, const struct attention *a,
 	      bool inverse);
 void cpu_attention_forward(struct device *dev, float *out, float *lse, const float *qkv,
@@ -142,6 +187,10 @@ void cpu_swiglu_forward(struct device *dev, float *out, const float *gate_up, si
 			size_t width);
 void cpu_swiglu_backward(struct device *dev, float *dgate_up, const float *dout,
 			 const float *gate_up, size_t rows, size_t width);
+void cpu_gelu_forward(struct device *dev, float *out, const float *x, size_t count,
+		      enum gelu_form form);
+void cpu_gelu_backward(struct device *dev, float *dx, const float *dout, const float *x,
+		       size_t count, enum gelu_form form);
 void cpu_cross_entropy(struct device *dev, float *loss, float *logits, const int32_t *targets,
 		       size_t rows, size_t vocab, float scale);
 double cpu_sum_squares(struct device *dev, const float *x, size_t count);

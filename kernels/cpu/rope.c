@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rope.c - rotary positions (Su et al. 2021), half-rotate as Hugging Face stores Llama:
- *   (x[i], x[i+C/2]) -> (x[i] cos - x[i+C/2] sin, x[i+C/2] cos + x[i] sin),  i < C/2
+ *   (x[i], x[i+R/2]) -> (x[i] cos - x[i+R/2] sin, x[i+R/2] cos + x[i] sin),  i < R/2
+ * R is the head, or its first part (GPT-NeoX turns a quarter of each).
  *
  * A task owns some rows of qkv and turns all their query and key heads in place. */
 #include "kernels/cpu/cpu.h"
@@ -27,16 +28,20 @@ CPU_CLONES static void rope_task(const void *args, size_t index, unsigned worker
 {
 	const struct rope *r = args;
 	const struct attention *a = &r->shape;
+	const struct cpu_heads at = cpu_heads(a);
 	size_t stride = (a->heads + 2 * a->kv_heads) * a->head_dim;
+	size_t turned = a->rotary ? a->rotary : a->head_dim;
 	size_t row = index * r->rows_per_task;
 	size_t end = cpu_min(row + r->rows_per_task, a->batch * a->seq);
 
 	(void)worker;
 	for (; row < end; row++) {
-		const float *table = r->table + row % a->seq * a->head_dim;
-		for (size_t h = 0; h < a->heads + a->kv_heads; h++)
-			turn(r->qkv + row * stride + h * a->head_dim, table, a->head_dim / 2,
-			     r->sign);
+		const float *table = r->table + row % a->seq * turned;
+		float *qkv = r->qkv + row * stride;
+		for (size_t h = 0; h < a->heads; h++)
+			turn(qkv + at.query + h * at.step, table, turned / 2, r->sign);
+		for (size_t h = 0; h < a->kv_heads; h++)
+			turn(qkv + at.key + h * at.step, table, turned / 2, r->sign);
 	}
 }
 

@@ -79,6 +79,8 @@ refused 2 '' "a folder for a file" lbctl submit "$T"
 refused 2 '' "neither file nor command" lbctl submit
 refused 2 'no_such_key' "--set of an unknown key" lbctl submit --set restart.no_such_key=1 -- true
 refused 2 'section.key=value' "--set without a value" lbctl submit --set nonsense -- true
+refused 2 'run.workdir: .*no such folder' "a workdir that is not there" \
+	lbctl submit --set "run.workdir=$T/none" -- true
 refused 2 'env_file' "an env_file that is not there" \
 	lbctl submit --set "run.env_file=$T/none" -- true
 

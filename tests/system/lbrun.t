@@ -129,14 +129,14 @@ peak=0
 while [ ! -e "$F/exit.json" ] && kill -0 $lbrun_pid 2>/dev/null; do
 	p=$(sed -n 's/.*"pid":\([0-9]*\).*/\1/p' "$F/claim" 2>/dev/null)
 	rss=$(sed -n 's/^VmHWM:[^0-9]*\([0-9]*\).*/\1/p' "/proc/${p:-0}/status" 2>/dev/null)
-	[ "${rss:-0}" -le $peak ] || peak=$rss
+	[ "${rss:-0}" -le "$peak" ] || peak=$rss
 done
 wait $lbrun_pid
 is "$(grep -c '^\[n1:0\] 0123456789012345678901234567890123456789$' "$F/out.log")" 2439024 \
 	"100 MB of output arrive"
 diag "peak RSS $peak kB"
 if nm "$B/lbrun" 2>/dev/null | grep -q __asan_init; then limit=200000; else limit=5120; fi
-ok "lbrun does not grow with them" [ $peak -gt 0 -a $peak -le $limit ]
+ok "lbrun does not grow with them" [ "$peak" -gt 0 -a "$peak" -le "$limit" ]
 
 # --- relaunch in place -----------------------------------------------------------------------
 fresh

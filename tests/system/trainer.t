@@ -61,6 +61,7 @@ cat >"$T/small.toml" <<-END
 END
 lbworker() { "$B/lbworker" "$@"; }
 train() { lbworker train "$T/small.toml" "$@"; }
+listing() { find "$1" -mindepth 1 -maxdepth 1 -printf "%f\n" | sort | paste -s -d " "; }
 # The losses a log tells, one "step loss" a line, the last word on each step.
 losses() { cat "$@" | sed -n 's/^\(step [0-9]*\)\/[0-9]* \(loss [0-9.]*\) .*/\1 \2/p' |
 	awk '{ line[$2] = $0 } END { for (s in line) print line[s] }' | sort -k2n; }
@@ -72,7 +73,7 @@ ok $? "prepare writes a shard"
 train --job.dump_folder "$T/whole" >"$T/whole.log" 2>"$T/err"
 ok $? "a training ends with status 0"
 is "$(losses "$T/whole.log" | wc -l)" 40 "every step is told"
-is "$(echo $(ls "$T/whole/checkpoints"))" \
+is "$(listing "$T/whole/checkpoints")" \
 	"step-00000010 step-00000020 step-00000030 step-00000040" "checkpoints at each interval"
 first=$(losses "$T/whole.log" | sed -n '1s/.* //p')
 last=$(losses "$T/whole.log" | sed -n '$s/.* //p')
@@ -87,6 +88,7 @@ kill_after() { # kill_after FOLDER PATTERN LOG: SIGKILL once a line matches
 	worker=$!
 	while read -r line; do
 		printf '%s\n' "$line"
+		# shellcheck disable=SC2254 # a pattern is meant
 		case $line in
 		$2) kill -KILL "$worker" ; break ;;
 		esac
@@ -117,6 +119,13 @@ cmp "$T/whole/checkpoints/step-00000040/model.safetensors" \
 	"$T/one/checkpoints/step-00000040/model.safetensors" >>"$T/err" 2>&1
 ok $? "one thread gives the same bits as two"
 
+for mode in selective full; do
+	train --job.dump_folder "$T/$mode" --activation_checkpoint.mode $mode >"$T/out" 2>"$T/err"
+	cmp "$T/whole/checkpoints/step-00000040/model.safetensors" \
+		"$T/$mode/checkpoints/step-00000040/model.safetensors" >>"$T/err" 2>&1
+	ok $? "activation checkpointing, $mode: the same bits"
+done
+
 # --- orders ---------------------------------------------------------------------------------------
 rm -f "$T/pipe"
 mkfifo "$T/pipe"
@@ -132,7 +141,7 @@ status=$?
 worker=
 is $status 0 "SIGTERM: a checkpoint, then status 0"
 is "$(tail -n 1 "$T/stopped.log")" "stopped" "and it says so"
-newest=$(ls "$T/stopped/checkpoints" | tail -n 1)
+newest=$(listing "$T/stopped/checkpoints" | sed "s/.* //")
 step=$(sed -n 's/^step \([0-9]*\)\/.*/\1/p' "$T/stopped.log" | tail -n 1)
 is "$newest" "$(printf 'step-%08d' "$step")" "the checkpoint is of the last step"
 
@@ -147,7 +156,7 @@ ok $? "LB_RESUME_FROM goes on from there, to the same bits"
 
 train --job.dump_folder "$T/few" --checkpoint.interval 2 --checkpoint.keep_latest_k 2 \
 	--checkpoint.keep_every 15 --training.steps 32 >"$T/out" 2>"$T/err"
-is "$(echo $(ls "$T/few/checkpoints"))" "step-00000030 step-00000032" \
+is "$(listing "$T/few/checkpoints")" "step-00000030 step-00000032" \
 	"retention keeps the latest two and multiples of keep_every"
 
 # --- checkpoints that do not hold -----------------------------------------------------------------
@@ -193,7 +202,7 @@ bad_config() { # bad_config LINE PATTERN
 	printf '%s\n' "$1" | cat "$T/small.toml" - >"$T/bad.toml"
 	lbworker train "$T/bad.toml" >"$T/out" 2>"$T/err"
 	status=$?
-	refused "config: $(echo $1)" "$2"
+	refused "config: $(printf %s "$1" | tr "\n" " ")" "$2"
 }
 bad_config '[optimizer]
 lrr = 1' 'bad.toml:22: optimizer.lrr.*lr'
@@ -204,8 +213,8 @@ lr = "fast"' 'bad.toml:22: optimizer.lr'
 bad_config '[optimizer]
 name = "SGD"' 'AdamW'
 bad_config '[optimizer' 'bad.toml:21'
-for pair in training.steps=0 training.seq_len=-5 training.global_batch_size=3 model.flavor=70B \
-	training.dataset_path="$T/none" lr_scheduler.warmup_steps=100 model.name=neox; do
+for pair in training.steps=0 training.seq_len=-5 training.global_batch_size=3 model.flavor=71B \
+	training.dataset_path="$T/none" lr_scheduler.warmup_steps=100 model.name=nexo model.init_std=0; do
 	train "--$pair" >"$T/out" 2>"$T/err"
 	status=$?
 	refused "$pair" "${pair%%=*}"
@@ -236,6 +245,12 @@ train --job.dump_folder "$T/wild" --optimizer.lr 100 --model.init_std 10 --train
 is "$? $(grep -c 'diverged' "$T/err")" "3 1" "a loss that is no number: status 3"
 [ ! -e "$T/wild/checkpoints/step-00000040" ]
 ok $? "and no checkpoint of it"
+
+wild() { train --optimizer.lr 100 --model.init_std 10 --training.max_norm 0 \
+	--lr_scheduler.warmup_steps 0 "$@"; }
+wild --job.dump_folder "$T/wilder" --training.max_skipped_steps 3 >"$T/out" 2>"$T/err"
+is "$? $(grep -c 'is left out' "$T/err") $(grep -c diverged "$T/err")" "3 3 1" \
+	"max_skipped_steps: so many are left out, then it has diverged"
 
 if command -v ldd >/dev/null; then
 	ldd "$B/lbworker" | grep -q dnnl

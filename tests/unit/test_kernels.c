@@ -111,6 +111,120 @@ static void swiglu_backward(struct device *dev, float *dx, const float *c, const
 	cpu_swiglu_backward(dev, dx, c, dx, ROWS, WIDTH);	/* in place, as the model does */
 }
 
+/* x = [rows x dim | weight | bias] */
+static void layer_norm_forward(struct device *dev, float *y, const float *x)
+{
+	const float *weight = x + ROWS * DIM;
+	float mean[ROWS], rstd[ROWS];
+	cpu_layernorm_forward(dev, y, mean, rstd, NULL, x, NULL, weight, weight + DIM, ROWS, DIM,
+			      1e-5f);
+}
+
+static void layer_norm_backward(struct device *dev, float *dx, const float *c, const float *x)
+{
+	const float *weight = x + ROWS * DIM;
+	float mean[ROWS], rstd[ROWS], y[ROWS * DIM], *dw = dx + ROWS * DIM;
+	cpu_layernorm_forward(dev, y, mean, rstd, NULL, x, NULL, weight, weight + DIM, ROWS, DIM,
+			      1e-5f);
+	cpu_layernorm_backward(dev, dx, dw, dw + DIM, c, x, mean, rstd, weight, ROWS, DIM, false);
+}
+
+/* x = [rows x dim | bias] */
+static void bias_forward(struct device *dev, float *y, const float *x)
+{
+	memcpy(y, x, ROWS * DIM * sizeof(float));
+	cpu_bias_forward(dev, y, x + ROWS * DIM, ROWS, DIM);
+}
+
+static void bias_backward(struct device *dev, float *dx, const float *c, const float *x)
+{
+	(void)x;
+	memcpy(dx, c, ROWS * DIM * sizeof(float));
+	cpu_bias_backward(dev, dx + ROWS * DIM, c, ROWS, DIM, false);
+}
+
+/* x = [two sequences of 3 x dim | table of 4 positions] */
+static void positions_forward(struct device *dev, float *y, const float *x)
+{
+	memcpy(y, x, 6 * DIM * sizeof(float));
+	cpu_positions_forward(dev, y, x + 6 * DIM, 6, 3, DIM);
+}
+
+static void positions_backward(struct device *dev, float *dx, const float *c, const float *x)
+{
+	(void)x;
+	memcpy(dx, c, 6 * DIM * sizeof(float));
+	cpu_positions_backward(dev, dx + 6 * DIM, c, 6, 3, DIM, false);
+}
+
+static void gelu_forward(struct device *dev, float *y, const float *x)
+{
+	cpu_gelu_forward(dev, y, x, ROWS * WIDTH, GELU_ERF);
+}
+
+static void gelu_backward(struct device *dev, float *dx, const float *c, const float *x)
+{
+	memcpy(dx, x, ROWS * WIDTH * sizeof(float));
+	cpu_gelu_backward(dev, dx, c, dx, ROWS * WIDTH, GELU_ERF);	/* in place */
+}
+
+static void gelu_tanh_forward(struct device *dev, float *y, const float *x)
+{
+	cpu_gelu_forward(dev, y, x, ROWS * WIDTH, GELU_TANH);
+}
+
+static void gelu_tanh_backward(struct device *dev, float *dx, const float *c, const float *x)
+{
+	memcpy(dx, x, ROWS * WIDTH * sizeof(float));
+	cpu_gelu_backward(dev, dx, c, dx, ROWS * WIDTH, GELU_TANH);
+}
+
+/* GPT-NeoX's order of heads, and a part of each that turns. */
+static const struct attention interleaved = { .batch = 2, .seq = 5, .heads = 3, .kv_heads = 3,
+					      .head_dim = 6, .rotary = 4, .interleaved = true };
+enum { SIDE_BY_SIDE = 2 * 5 * 3 * 3 * 6, SIDE_ATTENDED = 2 * 5 * 3 * 6, SIDE_LSE = 2 * 3 * 5 };
+
+static void side_forward(struct device *dev, float *y, const float *x)
+{
+	float lse[SIDE_LSE];
+	cpu_attention_forward(dev, y, lse, x, &interleaved);
+}
+
+static void side_backward(struct device *dev, float *dx, const float *c, const float *x)
+{
+	float lse[SIDE_LSE], y[SIDE_ATTENDED];
+	cpu_attention_forward(dev, y, lse, x, &interleaved);
+	for (size_t i = 0; i < SIDE_BY_SIDE; i++)
+		dx[i] = NAN;
+	cpu_attention_backward(dev, dx, c, y, lse, x, &interleaved);
+}
+
+static void side_table(float table[5 * 4])
+{
+	for (size_t t = 0; t < 5; t++)
+		for (size_t i = 0; i < 2; i++) {
+			table[(t * 2 + i) * 2] = cosf((float)(t * (i + 1)));
+			table[(t * 2 + i) * 2 + 1] = sinf((float)(t * (i + 1)));
+		}
+}
+
+static void side_rope_forward(struct device *dev, float *y, const float *x)
+{
+	float table[5 * 4];
+	side_table(table);
+	memcpy(y, x, SIDE_BY_SIDE * sizeof(float));
+	cpu_rope(dev, y, table, &interleaved, false);
+}
+
+static void side_rope_backward(struct device *dev, float *dx, const float *c, const float *x)
+{
+	float table[5 * 4];
+	(void)x;
+	side_table(table);
+	memcpy(dx, c, SIDE_BY_SIDE * sizeof(float));
+	cpu_rope(dev, dx, table, &interleaved, true);
+}
+
 static const struct attention grouped = { .batch = 2, .seq = 7, .heads = 4, .kv_heads = 2,
 					  .head_dim = 6 };
 enum { QKV = 2 * 7 * (4 + 2 * 2) * 6, ATTENDED = 2 * 7 * 4 * 6, LSE = 2 * 4 * 7 };
@@ -193,6 +307,17 @@ static void test_gradients(void **state)
 {
 	static const struct differentiable ops[] = {
 		{ "rmsnorm", ROWS * DIM + DIM, ROWS * DIM, norm_forward, norm_backward },
+		{ "layernorm", ROWS * DIM + 2 * DIM, ROWS * DIM, layer_norm_forward,
+		  layer_norm_backward },
+		{ "bias", ROWS * DIM + DIM, ROWS * DIM, bias_forward, bias_backward },
+		{ "positions", 10 * DIM, 6 * DIM, positions_forward, positions_backward },
+		{ "gelu", ROWS * WIDTH, ROWS * WIDTH, gelu_forward, gelu_backward },
+		{ "gelu by tanh", ROWS * WIDTH, ROWS * WIDTH, gelu_tanh_forward,
+		  gelu_tanh_backward },
+		{ "attention, side by side", SIDE_BY_SIDE, SIDE_ATTENDED, side_forward,
+		  side_backward },
+		{ "rope of a part", SIDE_BY_SIDE, SIDE_BY_SIDE, side_rope_forward,
+		  side_rope_backward },
 		{ "swiglu", ROWS * 2 * WIDTH, ROWS * WIDTH, swiglu_forward, swiglu_backward },
 		{ "attention", QKV, ATTENDED, attend_forward, attend_backward },
 		{ "rope", QKV, QKV, rope_forward, rope_backward },
@@ -397,6 +522,29 @@ static void test_exp(void **state)
 	assert_true(isnan(cpu_exp(NAN)));
 }
 
+/* Both forms against libm, tails too. */
+static void test_gelu(void **state)
+{
+	struct device *dev = open_device(1);
+
+	(void)state;
+	for (double at = -12; at <= 12; at += 0.003) {
+		float x = (float)at, have;
+		double v = (double)x, want = v * 0.5 * erfc(-v * sqrt(0.5));
+		cpu_gelu_forward(dev, &have, &x, 1, GELU_ERF);
+		/* rounding of the exponent grows with it: x^2/2 times 6e-8 */
+		double tolerance = 2e-6 + 2e-7 * v * v;
+		if (!(fabs((double)have - want) <= tolerance * fabs(want) + 1e-37))
+			fail_msg("gelu(%g) = %g, not %g", v, (double)have, want);
+		double u = sqrt(2 / acos(-1)) * (v + 0.044715 * v * v * v);
+		want = v / (1 + exp(-2 * u));
+		cpu_gelu_forward(dev, &have, &x, 1, GELU_TANH);
+		if (!(fabs((double)have - want) <= 10 * tolerance * fabs(want) + 1e-35))
+			fail_msg("gelu by tanh(%g) = %g, not %g", v, (double)have, want);
+	}
+	backend_cpu.close(dev);
+}
+
 /* A logit that is no number must show in the loss. */
 static void test_nan_shows(void **state)
 {
@@ -421,6 +569,7 @@ int main(void)
 		cmocka_unit_test(test_adamw),
 		cmocka_unit_test(test_sum_squares),
 		cmocka_unit_test(test_exp),
+		cmocka_unit_test(test_gelu),
 		cmocka_unit_test(test_nan_shows),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_model.c - the decoder against numbers of an independent PyTorch program
- * (tests/golden/llama_reference.py): every loss and every gradient, tied and untied. */
+/* test_model.c - the decoders against numbers of independent PyTorch programs
+ * (tests/golden, NAME_reference.py): every loss, every gradient, and a training of 200 steps. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,9 @@
 
 #include "common/mem.h"
 #include "worker/lbworker/model.h"
+#include "worker/lbworker/optimizer.h"
 #include "worker/lbworker/safetensors.h"
+#include "worker/lbworker/schedule.h"
 #include "tests/unit/source.h"
 
 /* Both sides start from the same fp32 weights; the reference computes in fp64. */
@@ -26,14 +28,25 @@ struct golden {
 	size_t batch, seq;
 };
 
+#define COMMON(V, D, L, H, G, F) \
+	.vocab = (V), .dim = (D), .layers = (L), .heads = (H), .kv_heads = (G), .ffn = (F), \
+	.norm_eps = 1e-5f, .rope_theta = 10000.0
+
 static const struct golden goldens[] = {
-	{ "tests/golden/llama_tied.safetensors",
-	  { .vocab = 37, .dim = 32, .layers = 2, .heads = 4, .kv_heads = 2, .ffn = 40,
-	    .tied = true, .norm_eps = 1e-5f, .rope_theta = 10000.0 }, 2, 9 },
-	{ "tests/golden/llama_untied.safetensors",
-	  { .vocab = 50, .dim = 24, .layers = 2, .heads = 6, .kv_heads = 2, .ffn = 36,
-	    .tied = false, .norm_eps = 1e-5f, .rope_theta = 10000.0 }, 3, 5 },
+	{ "tests/golden/llama_tied.safetensors", { COMMON(37, 32, 2, 4, 2, 40), .tied = true },
+	  2, 9 },
+	{ "tests/golden/llama_untied.safetensors", { COMMON(50, 24, 2, 6, 2, 36) }, 3, 5 },
+	{ "tests/golden/llama_scaled.safetensors",
+	  { COMMON(30, 24, 1, 3, 1, 20), .tied = true, .scaling = { 8, 1, 4, 100 } }, 1, 7 },
+	{ "tests/golden/neox.safetensors",
+	  { COMMON(41, 32, 2, 4, 4, 56), .family = MODEL_NEOX, .rotary = 2 }, 2, 9 },
+	{ "tests/golden/neox_whole.safetensors",
+	  { COMMON(30, 24, 1, 3, 3, 40), .family = MODEL_NEOX, .rotary = 8 }, 1, 6 },
+	{ "tests/golden/gpt2.safetensors",
+	  { COMMON(43, 32, 2, 4, 4, 48), .family = MODEL_GPT2, .tied = true, .positions = 12 },
+	  3, 8 },
 };
+enum { GOLDENS = sizeof(goldens) / sizeof(goldens[0]) };
 
 struct fixture {
 	struct device *device;
@@ -56,16 +69,19 @@ static const void *find(const struct st_file *file, const char *name, enum st_ty
 	return t->data;
 }
 
-static void open_golden(struct fixture *f, const struct golden *g, int threads)
+static void open_with(struct fixture *f, const struct golden *g, int threads,
+		      enum model_recompute recompute, size_t every)
 {
-	const struct backend_options options = { .threads = threads };
+	const struct backend_options host = { .threads = threads };
+	const struct model_options options = { .batch = g->batch, .seq = g->seq,
+					       .recompute = recompute, .every = every };
 	char why[BACKEND_TEXT_BYTES];
 	struct err err = { 0 };
 
-	f->device = backend_cpu.open(&options, why);
+	f->device = backend_cpu.open(&host, why);
 	assert_non_null(f->device);
-	assert_int_equal(model_create(&f->model, &g->shape, &backend_cpu, f->device, g->batch,
-				      g->seq, &err), 0);
+	if (model_create(&f->model, &g->shape, &backend_cpu, f->device, &options, &err))
+		fail_msg("%s", err.text);
 	f->file = st_open(source_path(g->path), &err);
 	if (!f->file)
 		fail_msg("%s", err.text);
@@ -79,6 +95,11 @@ static void open_golden(struct fixture *f, const struct golden *g, int threads)
 	f->targets = find(f->file, "targets", ST_I32, g->batch, g->seq);
 	f->losses = find(f->file, "losses", ST_F32, g->batch, g->seq);
 	f->rows = g->batch * g->seq;
+}
+
+static void open_golden(struct fixture *f, const struct golden *g, int threads)
+{
+	open_with(f, g, threads, RECOMPUTE_NONE, 0);
 }
 
 static void close_golden(struct fixture *f)
@@ -121,7 +142,7 @@ static void check_gradient(const struct fixture *f, const struct model_tensor *t
 static void test_golden(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(goldens) / sizeof(goldens[0]); i++) {
+	for (size_t i = 0; i < GOLDENS; i++) {
 		struct fixture f = { 0 };
 		struct err err = { 0 };
 		double sum, plain;
@@ -143,7 +164,7 @@ static void test_golden(void **state)
 static void test_accumulate(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(goldens) / sizeof(goldens[0]); i++) {
+	for (size_t i = 0; i < GOLDENS; i++) {
 		struct fixture f = { 0 };
 		struct err err = { 0 };
 		double sum;
@@ -158,24 +179,122 @@ static void test_accumulate(void **state)
 	}
 }
 
-/* Bit for bit the same gradients from one thread and from five. */
-static void test_threads(void **state)
+static void same_gradients(struct fixture *f, struct fixture *g)
 {
-	struct fixture one = { 0 }, five = { 0 };
 	struct err err = { 0 };
 	double a, b;
 
-	(void)state;
-	open_golden(&one, &goldens[0], 1);
-	open_golden(&five, &goldens[0], 5);
-	assert_int_equal(model_backprop(one.model, one.tokens, one.targets, 1, false, &a, &err), 0);
-	assert_int_equal(model_backprop(five.model, five.tokens, five.targets, 1, false, &b, &err),
-			 0);
+	assert_int_equal(model_backprop(f->model, f->tokens, f->targets, 1, false, &a, &err), 0);
+	assert_int_equal(model_backprop(g->model, g->tokens, g->targets, 1, false, &b, &err), 0);
 	assert_true(a == b);
-	assert_memory_equal(one.model->grads, five.model->grads,
-			    one.model->parameters * sizeof(float));
-	close_golden(&one);
-	close_golden(&five);
+	assert_memory_equal(f->model->grads, g->model->grads,
+			    f->model->parameters * sizeof(float));
+}
+
+/* Bit for bit the same gradients from one thread and from five. */
+static void test_threads(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < GOLDENS; i++) {
+		struct fixture one = { 0 }, five = { 0 };
+		open_golden(&one, &goldens[i], 1);
+		open_golden(&five, &goldens[i], 5);
+		same_gradients(&one, &five);
+		close_golden(&one);
+		close_golden(&five);
+	}
+}
+
+/* What is computed again is what was there before, to the bit; and it saves memory. */
+static void test_recompute(void **state)
+{
+	static const struct {
+		enum model_recompute recompute;
+		size_t every;
+	} policies[] = { { RECOMPUTE_SELECTIVE, 0 }, { RECOMPUTE_FULL, 2 }, { RECOMPUTE_FULL, 0 } };
+
+	(void)state;
+	for (size_t i = 0; i < GOLDENS; i++) {
+		uint64_t before = UINT64_MAX;
+		struct fixture kept = { 0 };
+		struct err err = { 0 };
+		open_golden(&kept, &goldens[i], 2);
+		for (size_t k = 0; k < sizeof(policies) / sizeof(policies[0]); k++) {
+			struct fixture again = { 0 };
+			struct model_cost cost;
+			open_with(&again, &goldens[i], 2, policies[k].recompute,
+				  policies[k].every);
+			same_gradients(&kept, &again);
+			assert_int_equal(model_cost(&cost, &goldens[i].shape,
+						    &again.model->options, &err), 0);
+			assert_int_equal(cost.parameters, kept.model->parameters);
+			if (goldens[i].shape.layers > 1 && policies[k].every == 0)
+				assert_true(cost.activation_bytes < before);
+			if (policies[k].every == 0)
+				before = cost.activation_bytes;
+			close_golden(&again);
+		}
+		close_golden(&kept);
+	}
+}
+
+/* --- 200 steps of training -------------------------------------------------------------------- */
+
+enum { POOL = 8, STEPS = 200 };	/* as in golden.py */
+
+/* The loss of each step, before its update. */
+static void train(struct fixture *f, double losses[STEPS])
+{
+	const struct optimizer optimizer = { .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8,
+					     .weight_decay = 0.1, .max_norm = 1 };
+	const struct schedule schedule = { .peak = 6e-4, .warmup_steps = 20, .steps = STEPS,
+					   .decay_ratio = -1, .decay = SCHEDULE_COSINE,
+					   .min_factor = 0.1 };
+	struct model *model = f->model;
+	size_t rows = POOL * model->batch;
+	const int32_t *tokens = find(f->file, "train.tokens", ST_I32, rows, model->seq);
+	const int32_t *targets = find(f->file, "train.targets", ST_I32, rows, model->seq);
+	float *m = xcalloc(model->parameters, sizeof(*m));
+	float *v = xcalloc(model->parameters, sizeof(*v));
+
+	for (int64_t i = 0; i < STEPS; i++) {
+		size_t at = (size_t)i % POOL * f->rows;
+		struct optimizer_step step = { .lr = schedule_lr(&schedule, i + 1),
+					       .update = i + 1 };
+		struct err err = { 0 };
+		assert_int_equal(model_backprop(model, tokens + at, targets + at,
+						1.0f / (float)f->rows, false, &losses[i], &err), 0);
+		losses[i] /= (double)f->rows;
+		step.norm = sqrt(backend_cpu.sum_squares(f->device, model->grads,
+							 model->parameters));
+		optimizer_update(&optimizer, model, m, v, &step);
+	}
+	free(m);
+	free(v);
+}
+
+static void test_training(void **state)
+{
+	static const double tolerance = 1e-4;	/* relative, of each step's loss */
+
+	(void)state;
+	for (size_t i = 0; i < GOLDENS; i++) {
+		struct fixture f = { 0 };
+		double losses[STEPS], worst = 0;
+		open_golden(&f, &goldens[i], 2);
+		train(&f, losses);
+		const float *want = find(f.file, "train.losses", ST_F32, STEPS, 0);
+		for (int k = 0; k < STEPS; k++) {
+			double off = fabs(losses[k] - (double)want[k]) / (double)want[k];
+			if (!(off <= tolerance))
+				fail_msg("%s: step %d: loss %.9g, reference %.9g", goldens[i].path,
+					 k + 1, losses[k], (double)want[k]);
+			worst = fmax(worst, off);
+		}
+		print_message("%s: %d steps, worst loss off by %.1e\n", goldens[i].path, STEPS,
+			      worst);
+		close_golden(&f);
+	}
 }
 
 static void test_shapes_refused(void **state)
@@ -186,9 +305,16 @@ static void test_shapes_refused(void **state)
 	} cases[] = {
 		{ "heads", { .vocab = 8, .dim = 8, .layers = 1, .heads = 3, .kv_heads = 1, .ffn = 8 } },
 		{ "kv_heads", { .vocab = 8, .dim = 12, .layers = 1, .heads = 3, .kv_heads = 2, .ffn = 8 } },
+		{ "kv_heads", { .family = MODEL_NEOX, .vocab = 8, .dim = 16, .layers = 1, .heads = 4,
+				.kv_heads = 2, .ffn = 8 } },
+		{ "rotary", { .vocab = 8, .dim = 8, .layers = 1, .heads = 2, .kv_heads = 1, .ffn = 8,
+			      .rotary = 6 } },
+		{ "positions", { .family = MODEL_GPT2, .vocab = 8, .dim = 8, .layers = 1, .heads = 2,
+				 .kv_heads = 2, .ffn = 8, .positions = 3 } },
 		{ "zero", { .vocab = 0, .dim = 8, .layers = 1, .heads = 2, .kv_heads = 1, .ffn = 8 } },
 	};
 	const struct backend_options options = { .threads = 1 };
+	const struct model_options small = { .batch = 1, .seq = 4 };
 	char why[BACKEND_TEXT_BYTES];
 	struct device *device = backend_cpu.open(&options, why);
 	struct model *model;
@@ -196,7 +322,7 @@ static void test_shapes_refused(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct err err = { 0 };
-		assert_int_equal(model_create(&model, &cases[i].shape, &backend_cpu, device, 1, 4,
+		assert_int_equal(model_create(&model, &cases[i].shape, &backend_cpu, device, &small,
 					      &err), -1);
 		assert_null(model);
 		assert_non_null(strstr(err.text, cases[i].text));
@@ -210,6 +336,8 @@ int main(void)
 		cmocka_unit_test(test_golden),
 		cmocka_unit_test(test_accumulate),
 		cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_recompute),
+		cmocka_unit_test(test_training),
 		cmocka_unit_test(test_shapes_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,9 +42,7 @@ static void test_defaults(void **state)
 	assert_int_equal(s.backoff_max_ms, 1800000);
 	assert_int_equal(s.kill_grace_ms, 30000);
 	assert_int_equal(s.stop_grace_ms, 300000);
-	assert_int_equal(s.rules[CAUSE_CRASH], SPEC_COUNT);
-	assert_int_equal(s.rules[CAUSE_TIMEOUT], SPEC_RELAUNCH);
-	assert_int_equal(s.rules[CAUSE_DIVERGED], SPEC_STOP);
+	assert_int_equal(s.rules[CAUSE_CRASH], SPEC_RULE_AUTO);
 	assert_null(s.checkpoint_folder);
 	run_spec_clear(&s);
 }
@@ -115,7 +113,7 @@ static void test_mistakes(void **state)
 		 "t.toml:4: restart.never_on_exit_codes: must be a list of integers, each from 1 to "
 		 "255"},
 		{RUN "[restart.policy]\ncrash='never'",
-		 "t.toml:4: restart.policy.crash: must be one of \"relaunch\", \"count\", \"stop\""},
+		 "t.toml:4: restart.policy.crash: must be one of \"auto\", \"relaunch\", \"count\", \"stop\""},
 		{RUN "[restart.policy]\nkilled='stop'", "t.toml:4: restart.policy.killed: unknown key in section [restart.policy]"},
 		{RUN "[watch]\nkill_grace='2h'",
 		 "t.toml:4: watch.kill_grace: must be a duration from 0s to 1h"},

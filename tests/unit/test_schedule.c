@@ -19,7 +19,9 @@ static void test_rates(void **state)
 					 .min_factor = 0.1 };
 	const struct schedule plateau = { .peak = 1, .warmup_steps = 2, .steps = 20,
 					  .decay_ratio = 0.25, .decay = SCHEDULE_LINEAR };
-	static const struct {
+	const struct schedule wsd = { .peak = 1, .warmup_steps = 2, .steps = 20, .decay_ratio = 0.2,
+				      .decay = SCHEDULE_SQRT, .min_factor = 0.5 };
+	const struct {
 		int which;
 		int64_t step;
 		double want;
@@ -27,9 +29,10 @@ static void test_rates(void **state)
 		{ 0, 1, 0.25 }, { 0, 4, 1 }, { 0, 5, 0.9 }, { 0, 9, 0.5 }, { 0, 13, 0.1 },
 		{ 1, 5, 2 * (0.1 + 0.9 * 0.5) }, { 1, 10, 0.2 }, { 1, 1000, 0.2 },
 		{ 2, 1, 0.5 }, { 2, 2, 1 }, { 2, 15, 1 }, { 2, 16, 1 - 1.0 / 6 },
-		{ 2, 20, 1 - 5.0 / 6 },
+		{ 2, 20, 1 - 5.0 / 6 }, { 3, 16, 1 }, { 3, 17, 0.5 + 0.5 * (1 - sqrt(0.2)) },
+		{ 3, 20, 0.5 + 0.5 * (1 - sqrt(0.8)) }, { 3, 30, 0.5 },
 	};
-	const struct schedule *const schedules[] = { &linear, &cosine, &plateau };
+	const struct schedule *const schedules[] = { &linear, &cosine, &plateau, &wsd };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

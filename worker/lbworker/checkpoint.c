@@ -19,6 +19,7 @@
 #include "common/mem.h"
 #include "worker/lbworker/retention.h"
 #include "worker/lbworker/safetensors.h"
+#include "worker/lbworker/shape_json.h"
 
 enum { STATE_FORMAT = 1, MAX_STATE_BYTES = 1 << 20, MODE = 0755 };
 
@@ -93,25 +94,6 @@ static int write_json(const char *path, json_t *object, struct err *err)
 	return rc == 0 ? 0 : err_errno(err, "%s", path);
 }
 
-static json_t *shape_json(const struct model_shape *s, size_t seq)
-{
-	json_t *o = json_pack("{s:[s], s:s, s:s, s:s}", "architectures", "LlamaForCausalLM",
-			      "model_type", "llama", "hidden_act", "silu", "torch_dtype",
-			      "float32");
-	js_set_int(o, "vocab_size", (int64_t)s->vocab);
-	js_set_int(o, "hidden_size", (int64_t)s->dim);
-	js_set_int(o, "intermediate_size", (int64_t)s->ffn);
-	js_set_int(o, "num_hidden_layers", (int64_t)s->layers);
-	js_set_int(o, "num_attention_heads", (int64_t)s->heads);
-	js_set_int(o, "num_key_value_heads", (int64_t)s->kv_heads);
-	js_set_int(o, "max_position_embeddings", (int64_t)seq);
-	js_set_real(o, "rms_norm_eps", (double)s->norm_eps);
-	js_set_real(o, "rope_theta", s->rope_theta);
-	js_set_bool(o, "tie_word_embeddings", s->tied);
-	js_set_bool(o, "attention_bias", false);
-	return o;
-}
-
 static json_t *state_json(const struct train_state *s)
 {
 	json_t *o = json_object();
@@ -122,6 +104,11 @@ static json_t *state_json(const struct train_state *s)
 	js_set_int(o, "samples", s->samples);
 	js_set_int(o, "seed", s->seed);
 	js_set_int(o, "seq_len", s->seq_len);
+	js_set_real(o, "loss", s->loss);
+	js_set_real(o, "usual_norm", s->guard.usual_norm);
+	js_set_int(o, "judged", s->guard.judged);
+	js_set_int(o, "skipped", s->guard.skipped);
+	js_set_int(o, "skipped_in_a_row", s->guard.in_a_row);
 	js_set_str(o, "data_digest", s->data_digest);
 	js_set_str(o, "config_digest", s->config_digest);
 	return o;
@@ -138,7 +125,7 @@ static int write_file(const struct checkpoint_parts *p, const char *folder, cons
 	else if (name == OPTIMIZER)
 		rc = write_moments(p, path, host, err);
 	else if (name == SHAPE)
-		rc = write_json(path, shape_json(&p->model->shape, p->model->seq), err);
+		rc = write_json(path, shape_to_json(&p->model->shape, p->model->seq), err);
 	else
 		rc = write_json(path, state_json(p->state), err);
 	free(path);
@@ -313,6 +300,10 @@ static int load_state(struct train_state *state, const char *folder, struct err 
 		state->step = js_int(o, "step", 0);
 		state->tokens = js_int(o, "tokens", 0);
 		state->samples = js_int(o, "samples", 0);
+		state->loss = js_real(o, "loss", 0);
+		state->guard = (struct guard){ js_real(o, "usual_norm", 0), js_int(o, "judged", 0),
+					       js_int(o, "skipped", 0),
+					       js_int(o, "skipped_in_a_row", 0) };
 	}
 	json_decref(o);
 	free(path);

@@ -12,12 +12,15 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "worker/lbworker/guard.h"
 #include "worker/lbworker/model.h"
 
 struct train_state {
 	int64_t step, tokens;		/* done */
 	int64_t samples;		/* drawn: the loader's whole state */
 	int64_t seed, seq_len;
+	double loss;			/* of the last step that counted */
+	struct guard guard;
 	char data_digest[33], config_digest[33];
 };
 

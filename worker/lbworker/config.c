@@ -11,6 +11,8 @@
 #include "common/keys.h"
 #include "common/mem.h"
 #include "common/toml.h"
+#include "worker/lbworker/compat.h"
+#include "worker/lbworker/init_std.h"
 
 #define FIELD(name) offsetof(struct config, name)
 
@@ -22,12 +24,12 @@ static const struct key keys[] = {
 	  "free text" },
 	{ "job", "dump_folder", KEY_STRING, FIELD(dump_folder), 0, 0, NULL, "\"outputs\"",
 	  "where relative folders of this file start" },
-	{ "model", "name", KEY_ENUM, FIELD(model_name), 0, 0, "llama", "\"llama\"",
+	{ "model", "name", KEY_ENUM, FIELD(model_name), 0, 0, "llama|neox|gpt2", "\"llama\"",
 	  "family of the model" },
 	{ "model", "flavor", KEY_STRING, FIELD(flavor), 0, 0, NULL, "\"debugmodel\"",
-	  "its size: debugmodel, bytes-4M, 124M" },
-	{ "model", "init_std", KEY_REAL, FIELD(init_std), 1e-6, 10, NULL, "0.02",
-	  "standard deviation of the first weights" },
+	  "its size: debugmodel, 124M, 8B ...; lbworker help lists those of each family" },
+	{ "model", "init_std", KEY_STRING, FIELD(init_std_text), 0, 0, NULL, "\"0.02\"",
+	  "of the first weights: a number, or a rule of the width h like \"sqrt(2/(5h))\"" },
 	{ "optimizer", "name", KEY_ENUM, FIELD(optimizer_name), 0, 0, "AdamW", "\"AdamW\"",
 	  "the optimizer" },
 	{ "optimizer", "lr", KEY_REAL, FIELD(lr), 0, 100, NULL, "8e-4", "peak learning rate" },
@@ -43,7 +45,7 @@ static const struct key keys[] = {
 	  "steps from 0 to the peak" },
 	{ "lr_scheduler", "decay_ratio", KEY_REAL, FIELD(decay_ratio), -1, 1, NULL, "-1",
 	  "share of all steps that decay; -1: all after warm-up" },
-	{ "lr_scheduler", "decay_type", KEY_ENUM, FIELD(decay_type), 0, 0, "linear|cosine",
+	{ "lr_scheduler", "decay_type", KEY_ENUM, FIELD(decay_type), 0, 0, "linear|cosine|sqrt",
 	  "\"linear\"", "shape of the decay" },
 	{ "lr_scheduler", "min_lr_factor", KEY_REAL, FIELD(min_lr_factor), 0, 1, NULL, "0",
 	  "of the peak, at the end of the decay" },
@@ -51,12 +53,18 @@ static const struct key keys[] = {
 	  "8", "sequences in one pass" },
 	{ "training", "global_batch_size", KEY_INT, FIELD(global_batch_size), -1, MAX_COUNT, NULL,
 	  "-1", "sequences in one step, a multiple of local_batch_size; -1: one pass" },
+	{ "training", "batch_ramp", KEY_INTS, FIELD(batch_ramp), 1, 1e12, NULL, "[]",
+	  "[start, increment, samples]: global batch grows from start over so many samples" },
 	{ "training", "seq_len", KEY_INT, FIELD(seq_len), 1, MAX_COUNT, NULL, "256",
 	  "tokens in a sequence" },
 	{ "training", "steps", KEY_INT, FIELD(steps), 1, 1e12, NULL, "10000",
 	  "optimizer steps in all" },
 	{ "training", "max_norm", KEY_REAL, FIELD(max_norm), 0, 1e12, NULL, "1.0",
 	  "gradient norm is clipped to it; 0: not at all" },
+	{ "training", "max_skipped_steps", KEY_INT, FIELD(guard.max_skips), 0, 1e12, NULL, "0",
+	  "steps without a finite loss and gradient are left out; more in a row: diverged" },
+	{ "training", "spike_factor", KEY_REAL, FIELD(guard.spike_factor), 0, 1e12, NULL, "0",
+	  "a gradient norm above so many times the usual is left out, too; 0: none is" },
 	{ "training", "seed", KEY_INT, FIELD(seed), 0, 9e15, NULL, "0",
 	  "of weights and sample order" },
 	{ "training", "threads", KEY_INT, FIELD(threads), 0, 1024, NULL, "0",
@@ -73,6 +81,11 @@ static const struct key keys[] = {
 	  "newest ones kept, at least 2; 0: all" },
 	{ "checkpoint", "keep_every", KEY_INT, FIELD(keep_every), 0, 1e12, NULL, "0",
 	  "those at multiples of it are kept for good; 0: none" },
+	{ "activation_checkpoint", "mode", KEY_ENUM, FIELD(recompute), 0, 0,
+	  "none|selective|full", "\"none\"",
+	  "what backward computes again to save memory; results are the same" },
+	{ "activation_checkpoint", "selective_ac_option", KEY_STRING, FIELD(recompute_option), 0, 0,
+	  NULL, "\"op\"", "\"op\": norms and activations; \"2\": every second layer, whole" },
 	{ "metrics", "log_freq", KEY_INT, FIELD(log_freq), 1, 1e12, NULL, "10",
 	  "steps between lines on the terminal (reports go out every step)" },
 };
@@ -99,20 +112,53 @@ static int check_batches(struct config *c, const struct toml *toml, struct err *
 		return refuse(toml, "training.global_batch_size", err,
 			      "must be -1 or a multiple of training.local_batch_size");
 	c->accumulate = global / c->local_batch_size;
+	if (c->batch_ramp.count == 0)
+		return 0;
+	const int64_t *ramp = c->batch_ramp.items, local = c->local_batch_size;
+	if (c->batch_ramp.count != 3 || ramp[0] % local != 0 || ramp[1] % local != 0 ||
+	    ramp[0] >= global || (global - ramp[0]) % ramp[1] != 0)
+		return refuse(toml, "training.batch_ramp", err,
+			      "must be [start, increment, samples]: multiples of local_batch_size "
+			      "that lead from start to global_batch_size");
+	if (ramp[2] < (global - ramp[0]) / ramp[1])
+		return refuse(toml, "training.batch_ramp", err,
+			      "needs at least one sample for each increment");
 	return 0;
 }
 
-static int check(struct config *c, const struct toml *toml, struct err *err)
+static int check_recompute(struct config *c, const struct toml *toml, struct err *err)
+{
+	char *end;
+
+	if (strcmp(c->recompute_option, "op") == 0)
+		return 0;
+	c->recompute_every = strtol(c->recompute_option, &end, 10);
+	if (*end != '\0' || c->recompute_every < 1 || c->recompute_every > MAX_COUNT)
+		return refuse(toml, "activation_checkpoint.selective_ac_option", err,
+			      "must be \"op\" or a number of layers, like \"2\"");
+	return 0;
+}
+
+static int check_model(struct config *c, const struct toml *toml, struct err *err)
 {
 	const char *names;
 
-	c->model = model_flavor_find(c->flavor, &names);
+	c->model = model_flavor_find((enum model_family)c->model_name, c->flavor, &names);
 	if (!c->model) {
 		char *text = xasprintf("there is no \"%s\", allowed: %s", c->flavor, names);
 		refuse(toml, "model.flavor", err, text);
 		free(text);
 		return -1;
 	}
+	if (init_std_parse(c->init_std_text, c->model->shape.dim, &c->init_std))
+		return refuse(toml, "model.init_std", err, "must be " INIT_STD_FORMS);
+	return 0;
+}
+
+static int check(struct config *c, const struct toml *toml, struct err *err)
+{
+	if (check_model(c, toml, err))
+		return -1;
 	if (!c->dataset_path || c->dataset_path[0] == '\0')
 		return refuse(toml, "training.dataset_path", err,
 			      "is required: a shard of lbworker prepare, or a folder of *.tokens");
@@ -125,6 +171,8 @@ static int check(struct config *c, const struct toml *toml, struct err *err)
 	    c->decay_ratio * (double)c->steps + (double)c->warmup_steps > (double)c->steps + 0.5)
 		return refuse(toml, "lr_scheduler.decay_ratio", err,
 			      "warm-up and decay together are longer than training.steps");
+	if (check_recompute(c, toml, err))
+		return -1;
 	return check_batches(c, toml, err);
 }
 
@@ -160,6 +208,13 @@ static void work_out_digest(struct config *c)
 int config_load(struct config *out, const char *path, char *const *assignments, size_t count,
 		struct err *err)
 {
+	return config_load_as(out, path, assignments, count, false, NULL, err);
+}
+
+int config_load_as(struct config *out, const char *path, char *const *assignments, size_t count,
+		   bool lenient, FILE *ignored, struct err *err)
+{
+	const struct compat compat = { keys, KEYS, foreign_sections, lenient, ignored };
 	struct toml toml = { 0 };
 	int rc;
 
@@ -167,6 +222,8 @@ int config_load(struct config *out, const char *path, char *const *assignments, 
 	rc = toml_load(&toml, path, err);
 	for (size_t i = 0; rc == 0 && i < count; i++)
 		rc = toml_set(&toml, assignments[i], err);
+	if (rc == 0)
+		rc = compat_apply(&compat, &toml, err);
 	if (rc == 0)
 		rc = keys_unknown(keys, KEYS, &toml, foreign_sections, err);
 	if (rc == 0)
@@ -195,10 +252,40 @@ void config_print(const struct config *c, FILE *to)
 	keys_print(keys, KEYS, c, to);
 }
 
+int64_t config_accumulate(const struct config *c, int64_t samples)
+{
+	const int64_t *ramp = c->batch_ramp.items;
+
+	if (c->batch_ramp.count == 0 || samples >= ramp[2])
+		return c->accumulate;
+	int64_t increments = (c->accumulate * c->local_batch_size - ramp[0]) / ramp[1];
+	int64_t done = samples / (ramp[2] / increments);
+	return (ramp[0] + (done < increments ? done : increments) * ramp[1]) / c->local_batch_size;
+}
+
+struct model_options config_model_options(const struct config *c)
+{
+	struct model_options o = { .batch = (size_t)c->local_batch_size,
+				   .seq = (size_t)c->seq_len,
+				   .recompute = (enum model_recompute)c->recompute };
+
+	if (o.recompute == RECOMPUTE_SELECTIVE && c->recompute_every > 0) {
+		o.recompute = RECOMPUTE_FULL;
+		o.every = (size_t)c->recompute_every;
+	}
+	return o;
+}
+
 struct schedule config_schedule(const struct config *c)
 {
 	return (struct schedule){ .peak = c->lr, .warmup_steps = c->warmup_steps,
 				  .steps = c->steps, .decay_ratio = c->decay_ratio,
 				  .decay = (enum schedule_decay)c->decay_type,
 				  .min_factor = c->min_lr_factor };
+}
+
+struct optimizer config_optimizer(const struct config *c)
+{
+	return (struct optimizer){ .beta1 = c->beta1, .beta2 = c->beta2, .eps = c->eps,
+				   .weight_decay = c->weight_decay, .max_norm = c->max_norm };
 }

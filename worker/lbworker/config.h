@@ -8,14 +8,17 @@
 #include <stdio.h>
 
 #include "common/err.h"
+#include "common/keys.h"
+#include "worker/lbworker/guard.h"
 #include "worker/lbworker/model.h"
+#include "worker/lbworker/optimizer.h"
 #include "worker/lbworker/schedule.h"
 
 struct config {
 	char *description, *dump_folder;
 	int model_name;
 	char *flavor;
-	double init_std;
+	char *init_std_text;
 	int optimizer_name;
 	double lr, beta1, beta2, eps, weight_decay;
 	int64_t warmup_steps;
@@ -23,17 +26,23 @@ struct config {
 	int decay_type;
 	double min_lr_factor;
 	int64_t local_batch_size, global_batch_size, seq_len, steps;
+	struct key_ints batch_ramp;
 	double max_norm;
+	struct guard_rules guard;
 	int64_t seed, threads;
 	char *dataset_path;
 	bool dataset_verify;
 	char *checkpoint_folder;
+	int recompute;
+	char *recompute_option;
 	int64_t checkpoint_interval, keep_latest_k, keep_every;
 	int64_t log_freq;
 
 	/* worked out from the above */
 	const struct model_flavor *model;
-	int64_t accumulate;		/* micro-batches in a step */
+	double init_std;
+	int64_t recompute_every;	/* layers; 0: by operation */
+	int64_t accumulate;		/* micro-batches in a step, once the batch is full */
 	char *checkpoint_path;		/* LB_CHECKPOINT_DIR, or dump_folder/folder */
 	char digest[33];		/* of the effective values */
 };
@@ -42,11 +51,19 @@ struct config {
  * `file:line: section.key: what is wrong, what is allowed` and *out is cleared. */
 int config_load(struct config *out, const char *path, char *const *assignments, size_t count,
 		struct err *err);
+/* The same. With `lenient` a key that we cannot honour is left out, and `file:line: key: why` is
+ * written to ignored (may be NULL) for each. */
+int config_load_as(struct config *out, const char *path, char *const *assignments, size_t count,
+		   bool lenient, FILE *ignored, struct err *err);
 void config_clear(struct config *config);
 
 /* The effective values as TOML. */
 void config_print(const struct config *config, FILE *to);
 
+/* Micro-batches of the step that begins after `samples` sequences. */
+int64_t config_accumulate(const struct config *config, int64_t samples);
+struct model_options config_model_options(const struct config *config);
 struct schedule config_schedule(const struct config *config);
+struct optimizer config_optimizer(const struct config *config);
 
 #endif

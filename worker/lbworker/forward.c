@@ -2,43 +2,25 @@
 /* forward.c - the program of one micro-batch: forward, head with loss, backward.
  *
  * What backward needs again is kept per layer (struct layer_kept); everything else lives in one
- * set of buffers that all layers share. The residual stream x is kept twice a layer, before each
- * norm. Names: N = batch * seq rows, D, F, Q = (H + 2G) * C. */
-#include "worker/lbworker/model.h"
-
+ * set of buffers that all layers share. What the recompute policy does not keep is one buffer for
+ * all layers, filled again when backward comes by. Names: N = batch * seq rows, D, F,
+ * Q = (H + 2G) * C. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "common/mem.h"
+#include "worker/lbworker/family.h"
 
 enum { HEAD_CHUNK_FLOATS = 16 * 1024 * 1024 };	/* logits held at a time */
 
-struct layer_kept {
-	float *x;			/* [N,D] the residual stream as the layer found it */
-	float *attention_rstd;		/* [N] */
-	float *attention_in;		/* [N,D] normed */
-	float *qkv;			/* [N,Q] rotated */
-	float *attended;		/* [N,D] */
-	float *lse;			/* [batch,H,T] */
-	float *middle;			/* [N,D] the residual stream between the two halves */
-	float *ffn_rstd;		/* [N] */
-	float *ffn_in;			/* [N,D] normed */
-	float *gate_up;			/* [N,2F] */
-	float *hidden;			/* [N,F] */
-};
-
 struct model_activations {
 	struct layer_kept *layer;
-	float *rope;			/* [T, C/2, 2] cos, sin */
+	struct layer_shared shared;
 	float *last;			/* [N,D] the residual stream after the last layer */
-	float *final_rstd, *final;	/* [N], [N,D] normed */
-	float *delta;			/* [N,D] what a half of a layer adds to the stream */
+	struct norm_kept final_norm;
+	float *final;			/* [N,D] normed */
 	float *logits;			/* [chunk,V] */
 	float *loss;			/* [N] */
-	float *dx, *dnormed;		/* [N,D] gradient of the stream, and behind a norm */
-	float *dattended;		/* [N,D] */
-	float *dqkv;			/* [N,Q] */
-	float *dhidden;			/* [N,F] */
 	int32_t *tokens, *targets;	/* [N] */
 	size_t chunk_rows;
 	float *loss_host;		/* [N] */
@@ -60,61 +42,130 @@ static void *reserve(struct plan *plan, size_t count)
 	return at;
 }
 
-static void plan_layer(struct plan *p, const struct model *m, struct layer_kept *k)
+static void plan_norm(struct plan *p, const struct model *m, struct norm_kept *n)
+{
+	n->rstd = reserve(p, m->batch * m->seq);
+	if (m->family->layer_norm)
+		n->mean = reserve(p, m->batch * m->seq);
+}
+
+/* What follows from the kept parts without a matrix product. */
+static void plan_cheap(struct plan *p, const struct model *m, struct layer_kept *k)
+{
+	size_t rows = m->batch * m->seq;
+
+	k->attention_in = reserve(p, rows * m->shape.dim);
+	k->ffn_in = reserve(p, rows * m->shape.dim);
+	k->hidden = reserve(p, rows * m->shape.ffn);
+}
+
+static void plan_costly(struct plan *p, const struct model *m, struct layer_kept *k)
 {
 	const struct model_shape *s = &m->shape;
 	size_t rows = m->batch * m->seq;
-	size_t q = (s->heads + 2 * s->kv_heads) * (s->dim / s->heads);
 
-	k->x = reserve(p, rows * s->dim);
-	k->attention_rstd = reserve(p, rows);
-	k->attention_in = reserve(p, rows * s->dim);
-	k->qkv = reserve(p, rows * q);
+	plan_norm(p, m, &k->norm1);
+	k->qkv = reserve(p, rows * model_qkv_width(s));
 	k->attended = reserve(p, rows * s->dim);
 	k->lse = reserve(p, rows * s->heads);
-	k->middle = reserve(p, rows * s->dim);
-	k->ffn_rstd = reserve(p, rows);
-	k->ffn_in = reserve(p, rows * s->dim);
-	k->gate_up = reserve(p, rows * 2 * s->ffn);
-	k->hidden = reserve(p, rows * s->ffn);
+	if (!m->family->parallel)
+		k->middle = reserve(p, rows * s->dim);
+	plan_norm(p, m, &k->norm2);
+	k->up = reserve(p, rows * s->ffn * (m->family->gated ? 2 : 1));
+}
+
+/* Layers that do not keep something share the buffers of the first that does not. */
+static void plan_layers(struct plan *p, const struct model *m, struct model_activations *a)
+{
+	bool selective = m->options.recompute == RECOMPUTE_SELECTIVE;
+	struct layer_kept common = { 0 };
+
+	if (selective || m->options.recompute == RECOMPUTE_FULL)
+		plan_cheap(p, m, &common);
+	if (m->options.recompute == RECOMPUTE_FULL)
+		plan_costly(p, m, &common);
+	for (size_t l = 0; l < m->shape.layers; l++) {
+		struct layer_kept k = common;
+		bool all = layer_recomputes_all(m, l);
+		k.x = reserve(p, m->batch * m->seq * m->shape.dim);
+		if (!all && !selective)
+			plan_cheap(p, m, &k);
+		if (!all)
+			plan_costly(p, m, &k);
+		a->layer[l] = k;
+	}
 }
 
 static void plan_all(struct plan *p, const struct model *m, struct model_activations *a)
 {
 	const struct model_shape *s = &m->shape;
-	size_t rows = m->batch * m->seq, head_dim = s->dim / s->heads;
+	size_t rows = m->batch * m->seq;
 
-	for (size_t l = 0; l < s->layers; l++)
-		plan_layer(p, m, &a->layer[l]);
-	a->rope = reserve(p, m->seq * head_dim);
+	plan_layers(p, m, a);
+	if (!m->family->learned_positions)
+		a->shared.rope = reserve(p, m->seq * (s->rotary ? s->rotary : model_head_dim(s)));
 	a->last = reserve(p, rows * s->dim);
-	a->final_rstd = reserve(p, rows);
+	plan_norm(p, m, &a->final_norm);
 	a->final = reserve(p, rows * s->dim);
-	a->delta = reserve(p, rows * s->dim);
 	a->logits = reserve(p, a->chunk_rows * s->vocab);
 	a->loss = reserve(p, rows);
-	a->dx = reserve(p, rows * s->dim);
-	a->dnormed = reserve(p, rows * s->dim);
-	a->dattended = reserve(p, rows * s->dim);
-	a->dqkv = reserve(p, rows * (s->heads + 2 * s->kv_heads) * head_dim);
-	a->dhidden = reserve(p, rows * s->ffn);
+	a->shared.delta = reserve(p, rows * s->dim);
+	a->shared.dx = reserve(p, rows * s->dim);
+	a->shared.dnormed = reserve(p, rows * s->dim);
+	a->shared.dattended = reserve(p, rows * s->dim);
+	a->shared.dqkv = reserve(p, rows * model_qkv_width(s));
+	a->shared.dhidden = reserve(p, rows * s->ffn);
 	a->tokens = reserve(p, rows);
 	a->targets = reserve(p, rows);
 }
 
+static size_t head_chunk(const struct model *m)
+{
+	size_t rows = m->batch * m->seq, chunk = HEAD_CHUNK_FLOATS / m->shape.vocab;
+
+	if (chunk > rows)
+		chunk = rows;
+	return chunk ? chunk : 1;
+}
+
+uint64_t activations_bytes(const struct model *m)
+{
+	struct model_activations a = { .chunk_rows = head_chunk(m) };
+	struct plan plan = { 0 };
+
+	a.layer = xcalloc(m->shape.layers, sizeof(*a.layer));
+	plan_all(&plan, m, &a);
+	free(a.layer);
+	return plan.bytes;
+}
+
+/* Radians a token for the i-th pair of `turned` elements. */
+static double turn_of(const struct model_shape *s, size_t i, size_t turned)
+{
+	const struct rope_scaling *scaling = &s->scaling;
+	double turn = pow(s->rope_theta, -2.0 * (double)i / (double)turned);
+
+	if (scaling->factor == 0)
+		return turn;
+	double turns = scaling->original * turn / (2 * 3.14159265358979323846);
+	double blend = (turns - scaling->low) / (scaling->high - scaling->low);
+	blend = fmin(fmax(blend, 0), 1);
+	return (1 - blend) * turn / scaling->factor + blend * turn;
+}
+
 static void fill_rope(const struct model *m, float *table)
 {
-	size_t head_dim = m->shape.dim / m->shape.heads, half = head_dim / 2;
-	float *host = xmalloc(m->seq * head_dim * sizeof(float));
+	const struct model_shape *s = &m->shape;
+	size_t turned = s->rotary ? s->rotary : model_head_dim(s), half = turned / 2;
+	float *host = xmalloc(m->seq * turned * sizeof(float));
 
 	for (size_t t = 0; t < m->seq; t++)
 		for (size_t i = 0; i < half; i++) {
-			double turn = pow(m->shape.rope_theta,
-					  -2.0 * (double)i / (double)head_dim);
-			host[(t * half + i) * 2] = (float)cos((double)t * turn);
-			host[(t * half + i) * 2 + 1] = (float)sin((double)t * turn);
+			double angle = (double)t * turn_of(s, i, turned);
+			host[(t * half + i) * 2] = (float)cos(angle);
+			host[(t * half + i) * 2 + 1] = (float)sin(angle);
 		}
-	m->backend->upload(m->device, table, host, m->seq * head_dim * sizeof(float));
+	m->backend->upload(m->device, table, host, m->seq * turned * sizeof(float));
 	free(host);
 }
 
@@ -126,11 +177,7 @@ struct model_activations *activations_create(const struct model *m, struct err *
 
 	a->layer = xcalloc(m->shape.layers, sizeof(*a->layer));
 	a->loss_host = xcalloc(rows, sizeof(float));
-	a->chunk_rows = HEAD_CHUNK_FLOATS / m->shape.vocab;
-	if (a->chunk_rows > rows)
-		a->chunk_rows = rows;
-	if (a->chunk_rows == 0)
-		a->chunk_rows = 1;
+	a->chunk_rows = head_chunk(m);
 	plan_all(&plan, m, a);
 	a->memory = m->backend->alloc(m->device, plan.bytes);
 	if (!a->memory) {
@@ -141,7 +188,8 @@ struct model_activations *activations_create(const struct model *m, struct err *
 	}
 	plan = (struct plan){ .base = a->memory };
 	plan_all(&plan, m, a);
-	fill_rope(m, a->rope);
+	if (!m->family->learned_positions)
+		fill_rope(m, a->shared.rope);
 	return a;
 }
 
@@ -155,96 +203,30 @@ void activations_destroy(const struct model *m, struct model_activations *a)
 	free(a);
 }
 
-/* --- matrix products of a linear layer: y[N,out] = x[N,in] W[out,in]^T ---------------------- */
-
-static void linear_forward(const struct model *m, float *y, const float *x, const float *w,
-			   size_t rows, size_t in, size_t out)
-{
-	const struct gemm g = { .m = rows, .n = out, .k = in, .a = x, .lda = in, .b = w, .ldb = in,
-				.trans_b = true, .c = y, .ldc = out };
-	m->backend->gemm(m->device, &g);
-}
-
-/* dx = dy W */
-static void linear_backward_input(const struct model *m, float *dx, const float *dy,
-				  const float *w, size_t rows, size_t in, size_t out)
-{
-	const struct gemm g = { .m = rows, .n = in, .k = out, .a = dy, .lda = out, .b = w,
-				.ldb = in, .c = dx, .ldc = in };
-	m->backend->gemm(m->device, &g);
-}
-
-/* dW (+)= dy^T x */
-static void linear_backward_weight(const struct model *m, float *dw, const float *dy,
-				   const float *x, size_t rows, size_t in, size_t out,
-				   bool accumulate)
-{
-	const struct gemm g = { .m = out, .n = in, .k = rows, .a = dy, .lda = out, .trans_a = true,
-				.b = x, .ldb = in, .c = dw, .ldc = in,
-				.beta = accumulate ? 1.0f : 0.0f };
-	m->backend->gemm(m->device, &g);
-}
-
-static struct attention attention_shape(const struct model *m)
-{
-	const struct model_shape *s = &m->shape;
-	return (struct attention){ .batch = m->batch, .seq = m->seq, .heads = s->heads,
-				   .kv_heads = s->kv_heads, .head_dim = s->dim / s->heads };
-}
-
-static size_t qkv_width(const struct model *m)
-{
-	const struct model_shape *s = &m->shape;
-	return (s->heads + 2 * s->kv_heads) * (s->dim / s->heads);
-}
-
 /* --- forward -------------------------------------------------------------------------------- */
-
-/* Leaves in a->delta what the feed-forward adds; the next norm adds it to the stream. */
-static void layer_forward(const struct model *m, size_t l)
-{
-	const struct model_shape *s = &m->shape;
-	const struct model_layer *at = &m->layer[l];
-	struct model_activations *a = m->activations;
-	struct layer_kept *k = &a->layer[l];
-	const struct backend *be = m->backend;
-	const struct attention shape = attention_shape(m);
-	const float *w = m->weights;
-	size_t rows = m->batch * m->seq;
-
-	if (l == 0)
-		be->rmsnorm_forward(m->device, k->attention_in, k->attention_rstd, NULL, k->x, NULL,
-				    w + at->attention_norm, rows, s->dim, s->norm_eps);
-	else
-		be->rmsnorm_forward(m->device, k->attention_in, k->attention_rstd, k->x,
-				    a->layer[l - 1].middle, a->delta, w + at->attention_norm, rows,
-				    s->dim, s->norm_eps);
-	linear_forward(m, k->qkv, k->attention_in, w + at->qkv, rows, s->dim, qkv_width(m));
-	be->rope(m->device, k->qkv, a->rope, &shape, false);
-	be->attention_forward(m->device, k->attended, k->lse, k->qkv, &shape);
-	linear_forward(m, a->delta, k->attended, w + at->out, rows, s->dim, s->dim);
-	be->rmsnorm_forward(m->device, k->ffn_in, k->ffn_rstd, k->middle, k->x, a->delta,
-			    w + at->ffn_norm, rows, s->dim, s->norm_eps);
-	linear_forward(m, k->gate_up, k->ffn_in, w + at->gate_up, rows, s->dim, 2 * s->ffn);
-	be->swiglu_forward(m->device, k->hidden, k->gate_up, rows, s->ffn);
-	linear_forward(m, a->delta, k->hidden, w + at->down, rows, s->ffn, s->dim);
-}
 
 static void forward(const struct model *m, const int32_t *tokens, const int32_t *targets)
 {
 	const struct model_shape *s = &m->shape;
+	const struct backend *be = m->backend;
 	struct model_activations *a = m->activations;
 	size_t rows = m->batch * m->seq;
+	const float *before = NULL;
 
-	m->backend->upload(m->device, a->tokens, tokens, rows * sizeof(*tokens));
-	m->backend->upload(m->device, a->targets, targets, rows * sizeof(*targets));
-	m->backend->embed_forward(m->device, a->layer[0].x, m->weights + m->embedding, a->tokens,
-				  rows, s->dim);
-	for (size_t l = 0; l < s->layers; l++)
-		layer_forward(m, l);
-	m->backend->rmsnorm_forward(m->device, a->final, a->final_rstd, a->last,
-				    a->layer[s->layers - 1].middle, a->delta,
-				    m->weights + m->final_norm, rows, s->dim, s->norm_eps);
+	be->upload(m->device, a->tokens, tokens, rows * sizeof(*tokens));
+	be->upload(m->device, a->targets, targets, rows * sizeof(*targets));
+	be->embed_forward(m->device, a->layer[0].x, m->weights + model_outer(m, PARAM_EMBEDDING),
+			  a->tokens, rows, s->dim);
+	if (m->family->learned_positions)
+		be->positions_forward(m->device, a->layer[0].x,
+				      m->weights + model_outer(m, PARAM_POSITIONS), rows, m->seq,
+				      s->dim);
+	for (size_t l = 0; l < s->layers; l++) {
+		layer_forward(m, l, &a->layer[l], &a->shared, before);
+		before = layer_stream(m, &a->layer[l]);
+	}
+	norm_forward(m, model_outer(m, PARAM_FINAL_NORM), model_outer(m, PARAM_FINAL_NORM_BIAS),
+		     &a->final_norm, a->final, a->last, before, a->shared.delta);
 }
 
 /* --- head and loss, by chunks of rows ------------------------------------------------------- */
@@ -254,84 +236,57 @@ struct head_pass {
 	float scale;
 };
 
-/* Losses into a->loss; with gradients also a->dnormed and the head's weight gradient. */
+/* Losses into a->loss; with gradients also shared.dnormed and the head's weight gradient. */
 static void head_and_loss(const struct model *m, const struct head_pass *pass)
 {
 	const struct model_shape *s = &m->shape;
 	struct model_activations *a = m->activations;
-	const float *w = m->weights + m->head;
+	const struct linear head = { model_outer(m, PARAM_HEAD), ABSENT, s->dim, s->vocab, false };
 	size_t all = m->batch * m->seq;
 
 	for (size_t row = 0; row < all; row += a->chunk_rows) {
 		size_t rows = all - row < a->chunk_rows ? all - row : a->chunk_rows;
 		const float *x = a->final + row * s->dim;
-		linear_forward(m, a->logits, x, w, rows, s->dim, s->vocab);
+		linear_forward(m, &head, a->logits, x, rows, 0);
 		m->backend->cross_entropy(m->device, a->loss + row, a->logits, a->targets + row,
 					  rows, s->vocab, pass->gradients ? pass->scale : 0.0f);
 		if (!pass->gradients)
 			continue;
-		linear_backward_input(m, a->dnormed + row * s->dim, a->logits, w, rows, s->dim,
-				      s->vocab);
-		linear_backward_weight(m, m->grads + m->head, a->logits, x, rows, s->dim, s->vocab,
-				       pass->accumulate || row > 0);
+		linear_backward_input(m, &head, a->shared.dnormed + row * s->dim, a->logits, rows);
+		linear_backward_weight(m, &head, a->logits, x, rows, pass->accumulate || row > 0);
 	}
 }
 
 /* --- backward ------------------------------------------------------------------------------- */
 
-/* a->dx holds the gradient of the stream behind the layer, then of the stream before it. */
-static void layer_backward(const struct model *m, size_t l, bool accumulate)
+static void tables_backward(const struct model *m, bool accumulate)
 {
 	const struct model_shape *s = &m->shape;
-	const struct model_layer *at = &m->layer[l];
 	struct model_activations *a = m->activations;
-	struct layer_kept *k = &a->layer[l];
-	const struct backend *be = m->backend;
-	const struct attention shape = attention_shape(m);
-	const float *w = m->weights;
-	float *g = m->grads;
-	size_t rows = m->batch * m->seq;
+	float *table = m->grads + model_outer(m, PARAM_EMBEDDING);
+	size_t rows = m->batch * m->seq, positions = model_outer(m, PARAM_POSITIONS);
 
-	linear_backward_weight(m, g + at->down, a->dx, k->hidden, rows, s->ffn, s->dim, accumulate);
-	linear_backward_input(m, a->dhidden, a->dx, w + at->down, rows, s->ffn, s->dim);
-	be->swiglu_backward(m->device, k->gate_up, a->dhidden, k->gate_up, rows, s->ffn);
-	linear_backward_weight(m, g + at->gate_up, k->gate_up, k->ffn_in, rows, s->dim, 2 * s->ffn,
-			       accumulate);
-	linear_backward_input(m, a->dnormed, k->gate_up, w + at->gate_up, rows, s->dim, 2 * s->ffn);
-	be->rmsnorm_backward(m->device, a->dx, g + at->ffn_norm, a->dnormed, k->middle,
-			     k->ffn_rstd, w + at->ffn_norm, rows, s->dim, accumulate);
-
-	linear_backward_weight(m, g + at->out, a->dx, k->attended, rows, s->dim, s->dim,
-			       accumulate);
-	linear_backward_input(m, a->dattended, a->dx, w + at->out, rows, s->dim, s->dim);
-	be->attention_backward(m->device, a->dqkv, a->dattended, k->attended, k->lse, k->qkv,
-			       &shape);
-	be->rope(m->device, a->dqkv, a->rope, &shape, true);
-	linear_backward_weight(m, g + at->qkv, a->dqkv, k->attention_in, rows, s->dim, qkv_width(m),
-			       accumulate);
-	linear_backward_input(m, a->dnormed, a->dqkv, w + at->qkv, rows, s->dim, qkv_width(m));
-	be->rmsnorm_backward(m->device, a->dx, g + at->attention_norm, a->dnormed, k->x,
-			     k->attention_rstd, w + at->attention_norm, rows, s->dim, accumulate);
+	/* A tied head has already put its part there. */
+	if (!s->tied && !accumulate)
+		m->backend->zero(m->device, table, s->vocab * s->dim * sizeof(float));
+	m->backend->embed_backward(m->device, table, a->shared.dx, a->tokens, rows, s->dim);
+	if (m->family->learned_positions)
+		m->backend->positions_backward(m->device, m->grads + positions, a->shared.dx, rows,
+					       m->seq, s->dim, accumulate);
 }
 
 static void backward(const struct model *m, bool accumulate)
 {
-	const struct model_shape *s = &m->shape;
 	struct model_activations *a = m->activations;
-	size_t rows = m->batch * m->seq;
 
-	m->backend->zero(m->device, a->dx, rows * s->dim * sizeof(float));
-	m->backend->rmsnorm_backward(m->device, a->dx, m->grads + m->final_norm, a->dnormed,
-				     a->last, a->final_rstd, m->weights + m->final_norm, rows,
-				     s->dim, accumulate);
-	for (size_t l = s->layers; l-- > 0;)
-		layer_backward(m, l, accumulate);
-	/* A tied head has already put its part there. */
-	if (!s->tied && !accumulate)
-		m->backend->zero(m->device, m->grads + m->embedding,
-				 s->vocab * s->dim * sizeof(float));
-	m->backend->embed_backward(m->device, m->grads + m->embedding, a->dx, a->tokens, rows,
-				   s->dim);
+	m->backend->zero(m->device, a->shared.dx, m->batch * m->seq * m->shape.dim * sizeof(float));
+	norm_backward(m, model_outer(m, PARAM_FINAL_NORM), model_outer(m, PARAM_FINAL_NORM_BIAS),
+		      &a->final_norm, a->shared.dx, a->shared.dnormed, a->last, accumulate);
+	for (size_t l = m->shape.layers; l-- > 0;) {
+		layer_again(m, l, &a->layer[l], &a->shared);
+		layer_backward(m, l, &a->layer[l], &a->shared, accumulate);
+	}
+	tables_backward(m, accumulate);
 }
 
 /* --- the two passes ------------------------------------------------------------------------- */

@@ -30,7 +30,7 @@ static int command_version(int argc, char **argv);
 static int command_help(int argc, char **argv);
 
 static const struct command commands[] = {
-	{ "train", "CONFIG.toml [--section.key VALUE]... [--check]",
+	{ "train", "CONFIG.toml [--section.key VALUE]... [--check] [--lenient]",
 	  "train, or go on from the newest checkpoint; --check prints the effective config",
 	  command_train },
 	{ "prepare", "--out FILE.tokens TEXT...",
@@ -58,7 +58,7 @@ struct train_arguments {
 	const char *config;
 	char **assignments;		/* "section.key=value", owned */
 	size_t count;
-	bool check;
+	bool check, lenient;
 };
 
 static int parse_train(struct train_arguments *a, int argc, char **argv, struct err *err)
@@ -67,6 +67,8 @@ static int parse_train(struct train_arguments *a, int argc, char **argv, struct 
 		const char *word = argv[i];
 		if (strcmp(word, "--check") == 0) {
 			a->check = true;
+		} else if (strcmp(word, "--lenient") == 0) {
+			a->lenient = true;
 		} else if (strncmp(word, "--", 2) != 0) {
 			if (a->config)
 				return err_set(err, ERR_USAGE, "one config file, not also %s", word);
@@ -74,7 +76,7 @@ static int parse_train(struct train_arguments *a, int argc, char **argv, struct 
 		} else if (strchr(word, '=')) {
 			a->assignments[a->count++] = xstrdup(word + 2);
 		} else if (!strchr(word, '.')) {
-			return err_set(err, ERR_USAGE, "%s: options are --check and --section.key VALUE",
+			return err_set(err, ERR_USAGE, "%s: options are --check, --lenient and --section.key VALUE",
 				       word);
 		} else if (++i < argc) {
 			a->assignments[a->count++] = xasprintf("%s=%s", word + 2, argv[i]);
@@ -112,7 +114,7 @@ static int command_train(int argc, char **argv)
 	int status;
 
 	if (parse_train(&a, argc, argv, &err) ||
-	    config_load(&config, a.config, a.assignments, a.count, &err))
+	    config_load_as(&config, a.config, a.assignments, a.count, a.lenient, stderr, &err))
 		status = say(&err);
 	else
 		status = train(&config, a.check);

@@ -3,135 +3,199 @@
 #include "worker/lbworker/model.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/mem.h"
+#include "worker/lbworker/family.h"
 #include "worker/lbworker/rng.h"
 
 /* Limits that keep every product below within 64 bits; far above any model. */
-enum { MAX_WIDTH = 1 << 20, MAX_LAYERS = 4096, MAX_SEQ = 1 << 20, MAX_BATCH = 1 << 20 };
-enum { TENSORS_PER_LAYER = 9, TENSORS_OUTSIDE = 3 };
+enum { MAX_DIM = 1 << 17, MAX_FFN = 1 << 19, MAX_VOCAB = 1 << 24, MAX_LAYERS = 1 << 10 };
+enum { MAX_ROWS = 1 << 28 };
+
+static const struct family *const families[MODEL_FAMILY_COUNT] = {
+	[MODEL_LLAMA] = &family_llama,
+	[MODEL_NEOX] = &family_neox,
+	[MODEL_GPT2] = &family_gpt2,
+};
+
+const char *model_family_name(enum model_family family)
+{
+	return families[family]->name;
+}
 
 static bool within(size_t value, size_t max)
 {
 	return value >= 1 && value <= max;
 }
 
-static int check_shape(const struct model_shape *s, size_t batch, size_t seq, struct err *err)
+static int check_heads(const struct model_shape *s, struct err *err)
 {
-	if (!within(s->vocab, MAX_WIDTH) || !within(s->dim, MAX_WIDTH) ||
-	    !within(s->ffn, MAX_WIDTH) || !within(s->layers, MAX_LAYERS) ||
-	    !within(s->heads, s->dim) || !within(s->kv_heads, s->heads))
-		return err_set(err, ERR_USAGE, "model: a size is zero or out of range");
 	if (s->dim % s->heads != 0 || s->dim / s->heads % 2 != 0)
 		return err_set(err, ERR_USAGE, "model: dim %zu must be heads %zu times an even number",
 			       s->dim, s->heads);
 	if (s->heads % s->kv_heads != 0)
 		return err_set(err, ERR_USAGE, "model: heads %zu must be a multiple of kv_heads %zu",
 			       s->heads, s->kv_heads);
-	if (!within(batch, MAX_BATCH) || !within(seq, MAX_SEQ))
-		return err_set(err, ERR_USAGE, "model: batch %zu x seq_len %zu is out of range",
-			       batch, seq);
+	if (families[s->family]->interleaved && s->heads != s->kv_heads)
+		return err_set(err, ERR_USAGE, "model: %s has as many kv_heads as heads",
+			       families[s->family]->name);
+	if (s->rotary % 2 != 0 || s->rotary > model_head_dim(s))
+		return err_set(err, ERR_USAGE, "model: rotary %zu must be even and within a head of %zu",
+			       s->rotary, model_head_dim(s));
 	return 0;
 }
 
-/* --- layout --------------------------------------------------------------------------------- */
-
-static size_t place(size_t *end, size_t count)
+static int check_shape(const struct model_shape *s, const struct model_options *o, struct err *err)
 {
-	size_t at = *end;
-	*end += count;
-	return at;
+	if (!within(s->vocab, MAX_VOCAB) || !within(s->dim, MAX_DIM) || !within(s->ffn, MAX_FFN) ||
+	    !within(s->layers, MAX_LAYERS) || !within(s->heads, s->dim) ||
+	    !within(s->kv_heads, s->heads) || s->positions > MAX_ROWS)
+		return err_set(err, ERR_USAGE, "model: a size is zero or out of range");
+	if (check_heads(s, err))
+		return -1;
+	if (!within(o->batch, MAX_ROWS) || !within(o->seq, MAX_ROWS / o->batch))
+		return err_set(err, ERR_USAGE, "model: batch %zu x seq_len %zu is out of range",
+			       o->batch, o->seq);
+	if (families[s->family]->learned_positions && o->seq > s->positions)
+		return err_set(err, ERR_USAGE, "model: seq_len %zu is more than its %zu positions",
+			       o->seq, s->positions);
+	return 0;
+}
+
+/* --- layout: the matrices of all tables in order, then the vectors ---------------------------- */
+
+static size_t extent_of(const struct model_shape *s, enum extent extent)
+{
+	size_t head_dim = model_head_dim(s);
+
+	switch (extent) {
+	case EXTENT_NONE:
+		return 1;
+	case EXTENT_DIM:
+		return s->dim;
+	case EXTENT_QUERY:
+		return s->heads * head_dim;
+	case EXTENT_KEY:
+		return s->kv_heads * head_dim;
+	case EXTENT_QKV:
+		return model_qkv_width(s);
+	case EXTENT_FFN:
+		return s->ffn;
+	case EXTENT_VOCAB:
+		return s->vocab;
+	case EXTENT_POSITIONS:
+		return s->positions;
+	}
+	return 0;
+}
+
+static bool is_present(const struct model *m, const struct family_tensor *row)
+{
+	return row->name && !(row->param == PARAM_HEAD && m->shape.tied);
+}
+
+/* Gives the table's matrices (or its vectors) the next places behind m->parameters. */
+static void place_table(struct model *m, const struct family_tensor *table, size_t l, bool matrices)
+{
+	size_t *at = m->layer[l].at;
+
+	for (const struct family_tensor *row = table; is_present(m, row); row++) {
+		if ((row->columns != EXTENT_NONE) != matrices)
+			continue;
+		if (at[row->param] == ABSENT)
+			at[row->param] = m->parameters;
+		m->parameters += extent_of(&m->shape, row->rows) *
+				 extent_of(&m->shape, row->columns);
+	}
 }
 
 static void lay_out(struct model *m)
 {
-	const struct model_shape *s = &m->shape;
-	size_t head_dim = s->dim / s->heads, end = 0;
+	const struct family *f = m->family;
+	size_t layers = m->shape.layers;
 
-	m->embedding = place(&end, s->vocab * s->dim);
-	for (size_t l = 0; l < s->layers; l++) {
-		m->layer[l].qkv = place(&end, (s->heads + 2 * s->kv_heads) * head_dim * s->dim);
-		m->layer[l].out = place(&end, s->dim * s->dim);
-		m->layer[l].gate_up = place(&end, 2 * s->ffn * s->dim);
-		m->layer[l].down = place(&end, s->dim * s->ffn);
+	for (size_t l = 0; l <= layers; l++)
+		for (size_t i = 0; i < PARAM_COUNT; i++)
+			m->layer[l].at[i] = ABSENT;
+	for (int matrices = 1; matrices >= 0; matrices--) {
+		place_table(m, f->first, layers, matrices);
+		for (size_t l = 0; l < layers; l++)
+			place_table(m, f->layer, l, matrices);
+		place_table(m, f->last, layers, matrices);
+		if (matrices)
+			m->decayed = m->parameters;
 	}
-	m->head = s->tied ? m->embedding : place(&end, s->vocab * s->dim);
-	m->decayed = end;
-	for (size_t l = 0; l < s->layers; l++) {
-		m->layer[l].attention_norm = place(&end, s->dim);
-		m->layer[l].ffn_norm = place(&end, s->dim);
-	}
-	m->final_norm = place(&end, s->dim);
-	m->parameters = end;
 }
 
-__attribute__((format(printf, 5, 6)))
-static void name_tensor(struct model *m, size_t offset, size_t rows, size_t columns,
-			const char *fmt, ...)
+static void name_table(struct model *m, const struct family_tensor *table, size_t l,
+		       const char *prefix)
 {
-	struct model_tensor *t = &m->tensor[m->tensors++];
-	va_list args;
+	size_t behind[PARAM_COUNT] = { 0 };	/* pieces of the same parameter before this one */
 
-	t->offset = offset;
-	t->rows = rows;
-	t->columns = columns;
-	va_start(args, fmt);
-	(void)vsnprintf(t->name, sizeof(t->name), fmt, args);
-	va_end(args);
+	for (const struct family_tensor *row = table; is_present(m, row); row++) {
+		struct model_tensor *t = &m->tensor[m->tensors++];
+		t->offset = m->layer[l].at[row->param] + behind[row->param];
+		t->rows = extent_of(&m->shape, row->rows);
+		t->columns = row->columns == EXTENT_NONE ? 0 : extent_of(&m->shape, row->columns);
+		behind[row->param] += t->rows * (t->columns ? t->columns : 1);
+		snprintf(t->name, sizeof(t->name), "%s%s", prefix, row->name);
+	}
 }
 
-static void name_layer(struct model *m, size_t l)
+/* "a.%zu.b" with a number in place of %zu; the format stays a literal that a compiler can check. */
+static void layer_prefix(const struct family *f, size_t l, char *out, size_t bytes)
 {
-	const struct model_shape *s = &m->shape;
-	const struct model_layer *at = &m->layer[l];
-	size_t head_dim = s->dim / s->heads;
-	size_t q = s->heads * head_dim, kv = s->kv_heads * head_dim, d = s->dim;
+	const char *mark = strstr(f->prefix, "%zu");
 
-	name_tensor(m, at->qkv, q, d, "model.layers.%zu.self_attn.q_proj.weight", l);
-	name_tensor(m, at->qkv + q * d, kv, d, "model.layers.%zu.self_attn.k_proj.weight", l);
-	name_tensor(m, at->qkv + (q + kv) * d, kv, d, "model.layers.%zu.self_attn.v_proj.weight",
-		    l);
-	name_tensor(m, at->out, d, q, "model.layers.%zu.self_attn.o_proj.weight", l);
-	name_tensor(m, at->gate_up, s->ffn, d, "model.layers.%zu.mlp.gate_proj.weight", l);
-	name_tensor(m, at->gate_up + s->ffn * d, s->ffn, d, "model.layers.%zu.mlp.up_proj.weight",
-		    l);
-	name_tensor(m, at->down, d, s->ffn, "model.layers.%zu.mlp.down_proj.weight", l);
-	name_tensor(m, at->attention_norm, d, 0, "model.layers.%zu.input_layernorm.weight", l);
-	name_tensor(m, at->ffn_norm, d, 0, "model.layers.%zu.post_attention_layernorm.weight", l);
+	snprintf(out, bytes, "%.*s%zu%s", (int)(mark - f->prefix), f->prefix, l,
+		 mark + strlen("%zu"));
 }
 
 static void name_tensors(struct model *m)
 {
-	const struct model_shape *s = &m->shape;
+	char prefix[64];
 
-	name_tensor(m, m->embedding, s->vocab, s->dim, "model.embed_tokens.weight");
-	for (size_t l = 0; l < s->layers; l++)
-		name_layer(m, l);
-	name_tensor(m, m->final_norm, s->dim, 0, "model.norm.weight");
-	if (!s->tied)
-		name_tensor(m, m->head, s->vocab, s->dim, "lm_head.weight");
+	m->tensor = xcalloc((m->shape.layers + 1) * FAMILY_TENSORS, sizeof(*m->tensor));
+	name_table(m, m->family->first, m->shape.layers, "");
+	for (size_t l = 0; l < m->shape.layers; l++) {
+		layer_prefix(m->family, l, prefix, sizeof(prefix));
+		name_table(m, m->family->layer, l, prefix);
+	}
+	name_table(m, m->family->last, m->shape.layers, "");
 }
 
 /* --- life ----------------------------------------------------------------------------------- */
 
-int model_create(struct model **out, const struct model_shape *shape,
-		 const struct backend *backend, struct device *device, size_t batch, size_t seq,
-		 struct err *err)
+/* Everything but memory of a device. */
+static struct model *plan_model(const struct model_shape *shape, const struct model_options *options,
+				struct err *err)
 {
-	*out = NULL;
-	if (check_shape(shape, batch, seq, err))
-		return -1;
+	if (check_shape(shape, options, err))
+		return NULL;
 	struct model *m = xcalloc(1, sizeof(*m));
-	*m = (struct model){ .shape = *shape, .backend = backend, .device = device,
-			     .batch = batch, .seq = seq };
-	m->layer = xcalloc(shape->layers, sizeof(*m->layer));
-	m->tensor = xcalloc(shape->layers * TENSORS_PER_LAYER + TENSORS_OUTSIDE,
-			    sizeof(*m->tensor));
+	*m = (struct model){ .shape = *shape, .options = *options,
+			     .family = families[shape->family], .batch = options->batch,
+			     .seq = options->seq };
+	m->layer = xcalloc(shape->layers + 1, sizeof(*m->layer));
 	lay_out(m);
 	name_tensors(m);
+	return m;
+}
+
+int model_create(struct model **out, const struct model_shape *shape,
+		 const struct backend *backend, struct device *device,
+		 const struct model_options *options, struct err *err)
+{
+	struct model *m = *out = NULL;
+
+	m = plan_model(shape, options, err);
+	if (!m)
+		return -1;
+	m->backend = backend;
+	m->device = device;
 	m->weights = backend->alloc(device, m->parameters * sizeof(float));
 	m->grads = backend->alloc(device, m->parameters * sizeof(float));
 	if (!m->weights || !m->grads)
@@ -152,41 +216,87 @@ void model_destroy(struct model *m)
 	if (!m)
 		return;
 	activations_destroy(m, m->activations);
-	m->backend->free(m->device, m->weights);
-	m->backend->free(m->device, m->grads);
+	if (m->backend) {
+		m->backend->free(m->device, m->weights);
+		m->backend->free(m->device, m->grads);
+	}
 	free(m->layer);
 	free(m->tensor);
 	free(m);
 }
 
+/* Tables are looked up, everything else of two sides is multiplied; a tied head is both. */
+static uint64_t multiplied(const struct model *m)
+{
+	const struct model_shape *s = &m->shape;
+	uint64_t tables = s->vocab * s->dim;
+
+	if (m->family->learned_positions)
+		tables += s->positions * s->dim;
+	return m->decayed - tables + (s->tied ? s->vocab * s->dim : 0);
+}
+
+int model_cost(struct model_cost *out, const struct model_shape *shape,
+	       const struct model_options *options, struct err *err)
+{
+	struct model *m = plan_model(shape, options, err);
+
+	*out = (struct model_cost){ 0 };
+	if (!m)
+		return -1;
+	out->parameters = m->parameters;
+	out->multiplied = multiplied(m);
+	out->activation_bytes = activations_bytes(m);
+	model_destroy(m);
+	return 0;
+}
+
 /* --- how it starts -------------------------------------------------------------------------- */
 
-static void init_matrix(float *host, struct rng *rng, size_t offset, size_t count,
-			double std)
+static bool is_residual(enum param param)
 {
-	rng->tensor++;
-	rng_normal(rng, host + offset, count, std);
+	return param == PARAM_OUT || param == PARAM_DOWN;
+}
+
+static bool starts_at_one(enum param param)
+{
+	return param == PARAM_NORM1 || param == PARAM_NORM2 || param == PARAM_FINAL_NORM;
+}
+
+/* Each matrix has random numbers of its own; pieces of one matrix share them. */
+static void init_table(struct model *m, const struct family_tensor *table, size_t l, float *host,
+		       struct rng *rng, double std)
+{
+	double residual_std = std / sqrt(2.0 * (double)m->shape.layers);
+	const struct family_tensor *row = table;
+
+	while (is_present(m, row)) {
+		const struct family_tensor *first = row;
+		float *to = host + m->layer[l].at[first->param];
+		size_t count = 0;
+		for (; is_present(m, row) && row->param == first->param; row++)
+			count += extent_of(&m->shape, row->rows) *
+				 extent_of(&m->shape, row->columns);
+		if (first->columns != EXTENT_NONE) {
+			rng->tensor++;
+			rng_normal(rng, to, count, is_residual(first->param) ? residual_std : std);
+		} else {
+			for (size_t i = 0; i < count; i++)
+				to[i] = starts_at_one(first->param) ? 1.0f : 0.0f;
+		}
+	}
 }
 
 void model_init_weights(struct model *m, uint64_t seed, double std)
 {
-	const struct model_shape *s = &m->shape;
 	struct rng rng = { .seed = seed, .stream = RNG_INIT };
 	float *host = xmalloc(m->parameters * sizeof(float));
-	double residual_std = std / sqrt(2.0 * (double)s->layers);
+	size_t layers = m->shape.layers;
 
-	init_matrix(host, &rng, m->embedding, s->vocab * s->dim, std);
-	for (size_t l = 0; l < s->layers; l++) {
-		const struct model_layer *at = &m->layer[l];
-		init_matrix(host, &rng, at->qkv, at->out - at->qkv, std);
-		init_matrix(host, &rng, at->out, at->gate_up - at->out, residual_std);
-		init_matrix(host, &rng, at->gate_up, at->down - at->gate_up, std);
-		init_matrix(host, &rng, at->down, s->dim * s->ffn, residual_std);
-	}
-	if (!s->tied)
-		init_matrix(host, &rng, m->head, s->vocab * s->dim, std);
-	for (size_t i = m->decayed; i < m->parameters; i++)
-		host[i] = 1.0f;
+	init_table(m, m->family->first, layers, host, &rng, std);
+	for (size_t l = 0; l < layers; l++)
+		init_table(m, m->family->layer, l, host, &rng, std);
+	init_table(m, m->family->last, layers, host, &rng, std);
 	m->backend->upload(m->device, m->weights, host, m->parameters * sizeof(float));
 	free(host);
 }

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* model.h - the Llama decoder: shapes, parameters, and one pass forward and backward.
+/* model.h - decoders of three families: shapes, parameters, and one pass forward and backward.
  *
- * Touvron et al. 2023: per layer x += Wo attention(rope(Wqkv rmsnorm(x))), then
- * x += Wdown swiglu(Wgate_up rmsnorm(x)); a norm and the head (tied to the embedding or not) at
- * the end. Weights are stored [out, in] as Hugging Face does, so y = x W^T; query, key and value
- * weights lie one after the other, as do gate and up, and each triple is one matrix product.
+ *   llama  Touvron et al. 2023: RMSNorm, rotary positions, grouped heads, SwiGLU
+ *   neox   Black et al. 2022 (GPT-NeoX, Pythia): LayerNorm, attention and feed-forward side by
+ *          side, rotary on a part of each head, GELU, biases
+ *   gpt2   Radford et al. 2019: LayerNorm, learned positions, GELU by tanh, biases
+ *
+ * Weights are stored as Hugging Face stores them: [out, in] so that y = x W^T, in gpt2 [in, out].
+ * Query, key and value weights lie one after the other, as do gate and up, and each is one matrix
+ * product.
  *
  * All parameters are one array, and so are their gradients and both moments of the optimizer: the
- * matrices first (these decay), then the norm weights (these do not). Activations and gradients of
- * one micro-batch are planned once, when the model is made; a step allocates nothing. */
+ * matrices first (these decay), then norm weights and biases (these do not). Activations and
+ * gradients of one micro-batch are planned once, when the model is made; a step allocates nothing. */
 #ifndef LBWORKER_MODEL_H
 #define LBWORKER_MODEL_H
 
@@ -19,11 +23,23 @@
 #include "common/err.h"
 #include "kernels/backend.h"
 
+enum model_family { MODEL_LLAMA, MODEL_NEOX, MODEL_GPT2, MODEL_FAMILY_COUNT };
+
+/* Llama 3's longer contexts (Meta 2024): wavelengths above original/low turn `factor` times slower,
+ * those below original/high as before, between the two a blend. factor 0: none of it. */
+struct rope_scaling {
+	double factor, low, high, original;
+};
+
 struct model_shape {
+	enum model_family family;
 	size_t vocab, dim, layers, heads, kv_heads, ffn;
 	bool tied;			/* the head is the embedding */
 	float norm_eps;
 	double rope_theta;
+	size_t rotary;			/* leading elements of a head that turn; 0: all */
+	size_t positions;		/* learned ones: the longest sequence */
+	struct rope_scaling scaling;
 };
 
 /* A named shape; the names are those of torchtitan where it has them. */
@@ -32,8 +48,25 @@ struct model_flavor {
 	const char *help;
 	struct model_shape shape;
 };
-/* NULL when there is none of that name; names (if not NULL) then lists all, "a, b, c". */
-const struct model_flavor *model_flavor_find(const char *name, const char **names);
+/* NULL when there is none of that name in the family; names (if not NULL) then lists all,
+ * "a, b, c", a fixed text. */
+const struct model_flavor *model_flavor_find(enum model_family family, const char *name,
+					     const char **names);
+const char *model_family_name(enum model_family family);
+
+/* What backward finds again and what it computes once more. Results are the same to the bit. */
+enum model_recompute {
+	RECOMPUTE_NONE,			/* everything is kept */
+	RECOMPUTE_SELECTIVE,		/* norms and activations again, matrix products are kept */
+	RECOMPUTE_FULL,			/* the whole layer again, from its input */
+	RECOMPUTE_COUNT
+};
+
+struct model_options {
+	size_t batch, seq;		/* one micro-batch: batch sequences of seq tokens */
+	enum model_recompute recompute;
+	size_t every;			/* FULL: of each so many layers the first; 0 or 1: all */
+};
 
 /* One tensor as a checkpoint knows it: a name of Hugging Face and a piece of the arrays. */
 struct model_tensor {
@@ -41,21 +74,20 @@ struct model_tensor {
 	size_t offset, rows, columns;	/* columns 0: a vector of `rows` */
 };
 
-struct model_layer {		/* offsets into the parameter array */
-	size_t qkv, out, gate_up, down, attention_norm, ffn_norm;
-};
-
-struct model_activations;	/* private to forward.c */
+struct family;				/* family.h */
+struct model_layer;			/* where its parameters lie: family.h */
+struct model_activations;		/* forward.c */
 
 struct model {
 	struct model_shape shape;
+	struct model_options options;
+	const struct family *family;
 	const struct backend *backend;
 	struct device *device;			/* borrowed */
-	size_t batch, seq;			/* one micro-batch: batch sequences of seq tokens */
+	size_t batch, seq;			/* as in options */
 
 	size_t parameters, decayed;		/* counts; the first `decayed` are matrices */
-	size_t embedding, head, final_norm;	/* offsets */
-	struct model_layer *layer;
+	struct model_layer *layer;		/* [layers], and one more for what is in no layer */
 	struct model_tensor *tensor;		/* in the order of the checkpoint */
 	size_t tensors;
 
@@ -65,11 +97,11 @@ struct model {
 
 /* Checks the shape, plans and allocates everything. 0, or -1 with err and nothing left behind. */
 int model_create(struct model **out, const struct model_shape *shape,
-		 const struct backend *backend, struct device *device, size_t batch, size_t seq,
-		 struct err *err);
+		 const struct backend *backend, struct device *device,
+		 const struct model_options *options, struct err *err);
 void model_destroy(struct model *model);	/* NULL is fine */
 
-/* Normal with std, residual outputs (Wo, Wdown) with std/sqrt(2 layers), norms 1: Radford 2019. */
+/* Normal with std, residual outputs with std/sqrt(2 layers), norms 1, biases 0: Radford 2019. */
 void model_init_weights(struct model *model, uint64_t seed, double std);
 
 /* Forward and backward for tokens and targets [batch, seq] (host memory, ids below vocab).
@@ -82,8 +114,13 @@ int model_backprop(struct model *model, const int32_t *tokens, const int32_t *ta
 int model_loss(struct model *model, const int32_t *tokens, const int32_t *targets,
 	       double *loss_sum, struct err *err);
 
-/* private to model.c and forward.c */
-struct model_activations *activations_create(const struct model *model, struct err *err);
-void activations_destroy(const struct model *model, struct model_activations *a);
+/* What a model of that shape takes, without a device. 0, or -1 when the shape is refused. */
+struct model_cost {
+	uint64_t parameters;
+	uint64_t multiplied;		/* of these, those in matrix products: the head, not a table */
+	uint64_t activation_bytes;	/* kept for backward, and the buffers all layers share */
+};
+int model_cost(struct model_cost *out, const struct model_shape *shape,
+	       const struct model_options *options, struct err *err);
 
 #endif

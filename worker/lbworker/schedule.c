@@ -14,9 +14,15 @@ static double cosine(double progress)
 	return 0.5 * (1.0 + cos(3.14159265358979323846 * progress));
 }
 
+static double square_root(double progress)
+{
+	return 1.0 - sqrt(progress);
+}
+
 static double (*const curves[SCHEDULE_DECAY_COUNT])(double) = {
 	[SCHEDULE_LINEAR] = linear,
 	[SCHEDULE_COSINE] = cosine,
+	[SCHEDULE_SQRT] = square_root,
 };
 
 double schedule_lr(const struct schedule *s, int64_t step)

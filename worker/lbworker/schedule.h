@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* schedule.h - the learning rate of a step: warm-up, a plateau, and a decay. */
+/* schedule.h - the learning rate of a step: warm-up, a plateau, and a decay.
+ *
+ * WSD (warm-up, stable, decay) is a plateau with a decay_ratio: of 0.1 to 0.2, by sqrt, in
+ * Haegele et al. 2024. */
 #ifndef LBWORKER_SCHEDULE_H
 #define LBWORKER_SCHEDULE_H
 
 #include <stdint.h>
 
-enum schedule_decay { SCHEDULE_LINEAR, SCHEDULE_COSINE, SCHEDULE_DECAY_COUNT };
+enum schedule_decay { SCHEDULE_LINEAR, SCHEDULE_COSINE, SCHEDULE_SQRT, SCHEDULE_DECAY_COUNT };
 
 struct schedule {
 	double peak;			/* the configured learning rate */

@@ -100,9 +100,9 @@ static int open_data(struct train *t, struct err *err)
 static int make_model(struct train *t, struct err *err)
 {
 	const struct config *c = t->config;
+	const struct model_options options = config_model_options(c);
 
-	if (model_create(&t->model, &c->model->shape, t->backend, t->device,
-			 (size_t)c->local_batch_size, (size_t)c->seq_len, err))
+	if (model_create(&t->model, &c->model->shape, t->backend, t->device, &options, err))
 		return -1;
 	size_t bytes = t->model->parameters * sizeof(float);
 	t->m = t->backend->alloc(t->device, bytes);
@@ -180,9 +180,9 @@ static int set_up(struct train *t, struct err *err)
 	if (open_device(t, err) || open_data(t, err) || make_model(t, err))
 		return -1;
 	printf("%s\n", t->backend->describe(t->device));
-	printf("llama %s: %zu parameters; %" PRIu64 " tokens of data, %" PRId64
+	printf("%s %s: %zu parameters; %" PRIu64 " tokens of data, %" PRId64
 	       " tokens a step, %" PRId64 " steps\n",
-	       c->flavor, t->model->parameters, data_tokens(t->data),
+	       model_family_name(c->model->shape.family), c->flavor, t->model->parameters, data_tokens(t->data),
 	       c->accumulate * c->local_batch_size * c->seq_len, c->steps);
 	return start_or_resume(t, err);
 }
@@ -215,14 +215,14 @@ static int load_batch(struct train *t, uint64_t first, struct err *err)
 	return 0;
 }
 
-/* Gradient of the mean loss over all micro-batches; *loss is that mean. */
-static int gradients(struct train *t, double *loss, struct err *err)
+/* Gradient of the mean loss over `batches` micro-batches; *loss is that mean. */
+static int gradients(struct train *t, int64_t batches, double *loss, struct err *err)
 {
 	const struct config *c = t->config;
-	int64_t batch_tokens = c->accumulate * c->local_batch_size * c->seq_len;
+	int64_t batch_tokens = batches * c->local_batch_size * c->seq_len;
 	double sum = 0, part;
 
-	for (int64_t i = 0; i < c->accumulate; i++) {
+	for (int64_t i = 0; i < batches; i++) {
 		uint64_t first = (uint64_t)(t->state.samples + i * c->local_batch_size);
 		if (load_batch(t, first, err) ||
 		    model_backprop(t->model, t->tokens, t->targets, 1.0f / (float)batch_tokens,
@@ -234,58 +234,67 @@ static int gradients(struct train *t, double *loss, struct err *err)
 	return 0;
 }
 
-static void update(struct train *t, double norm, double lr)
-{
-	const struct config *c = t->config;
-	struct model *model = t->model;
-	bool clip = c->max_norm > 0 && norm > c->max_norm;
-	struct adamw a = {
-		.lr = (float)lr, .beta1 = (float)c->beta1, .beta2 = (float)c->beta2,
-		.eps = (float)c->eps, .weight_decay = (float)c->weight_decay,
-		.grad_scale = clip ? (float)(c->max_norm / norm) : 1.0f,
-		.step = t->state.step + 1,
-	};
-	size_t d = model->decayed;
-
-	t->backend->adamw(t->device, model->weights, t->m, t->v, model->grads, d, &a);
-	a.weight_decay = 0;
-	t->backend->adamw(t->device, model->weights + d, t->m + d, t->v + d, model->grads + d,
-			  model->parameters - d, &a);
-}
-
 static void tell(struct train *t, const struct report_step *s)
 {
 	const struct config *c = t->config;
 
-	report_step(t->report, s);
+	if (isfinite(s->loss) && isfinite(s->grad_norm))	/* JSON has no other numbers */
+		report_step(t->report, s);
 	if (s->step % c->log_freq == 0 || s->step == 1 || s->step == c->steps)
 		printf("step %" PRId64 "/%" PRId64 " loss %.4f grad_norm %.3f lr %.3e %.0f tokens/s\n",
 		       s->step, c->steps, s->loss, s->grad_norm, s->lr, s->tokens_per_s);
 }
 
-/* One optimizer step. 1 when the loss or the gradient is not finite (weights untouched). */
+static void update(struct train *t, const struct report_step *s)
+{
+	const struct optimizer optimizer = config_optimizer(t->config);
+	const struct optimizer_step step = { .lr = s->lr, .norm = s->grad_norm,
+					     .update = s->step - t->state.guard.skipped };
+
+	optimizer_update(&optimizer, t->model, t->m, t->v, &step);
+	t->state.loss = s->loss;
+}
+
+/* Updates, or leaves the step out, as the guard says. 1 when it has had enough (err says so). */
+static int judge(struct train *t, const struct report_step *s, struct err *err)
+{
+	enum guard_verdict verdict = guard_judge(&t->state.guard, &t->config->guard, s->loss,
+						 s->grad_norm);
+
+	if (verdict == GUARD_DIVERGED) {
+		err_set(err, ERR_INTERNAL, "step %" PRId64 ": diverged: loss %g, gradient norm %g",
+			s->step, s->loss, s->grad_norm);
+		return 1;
+	}
+	if (verdict == GUARD_SKIP)
+		log_warn("step %" PRId64 " is left out: loss %g, gradient norm %g (usual %.3g); %"
+			 PRId64 " so far", s->step, s->loss, s->grad_norm,
+			 t->state.guard.usual_norm, t->state.guard.skipped);
+	else
+		update(t, s);
+	return 0;
+}
+
+/* One optimizer step. 1 when the training has diverged (weights untouched). */
 static int step(struct train *t, struct err *err)
 {
 	const struct config *c = t->config;
 	const struct schedule schedule = config_schedule(c);
 	struct report_step s = { .step = t->state.step + 1, .target_step = c->steps };
-	int64_t tokens = c->accumulate * c->local_batch_size * c->seq_len;
+	int64_t batches = config_accumulate(c, t->state.samples);
+	int64_t tokens = batches * c->local_batch_size * c->seq_len;
 	double start = now_s();
 
-	if (gradients(t, &s.loss, err))
+	if (gradients(t, batches, &s.loss, err))
 		return err_wrap(err, "step %" PRId64, s.step);
 	s.grad_norm = sqrt(t->backend->sum_squares(t->device, t->model->grads,
 						   t->model->parameters));
-	if (!isfinite(s.loss) || !isfinite(s.grad_norm)) {
-		err_set(err, ERR_INTERNAL, "step %" PRId64 ": diverged: loss %g, gradient norm %g",
-			s.step, s.loss, s.grad_norm);
-		return 1;
-	}
 	s.lr = schedule_lr(&schedule, s.step);
-	update(t, s.grad_norm, s.lr);
+	if (judge(t, &s, err))
+		return 1;
 	t->state.step++;
 	t->state.tokens += tokens;
-	t->state.samples += c->accumulate * c->local_batch_size;
+	t->state.samples += batches * c->local_batch_size;
 	double seconds = now_s() - start;
 	s.tokens = t->state.tokens;
 	s.step_ms = seconds * 1e3;

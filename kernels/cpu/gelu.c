@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* gelu.c - out = x P(x), where P is the normal distribution function or GPT-2's stand-in for it.
+ *
+ *   erf:   P(x) = (1 + erf(x/sqrt 2))/2            P'(x) = e^(-x^2/2)/sqrt(2 pi)
+ *   tanh:  P(x) = 1/(1 + e^(-2u)),  u = sqrt(2/pi) (x + 0.044715 x^3),   P' = 2 u' P (1 - P)
+ *   dx = dout (P + x P')
+ *
+ * erfc is Numerical Recipes' (3rd edition, 6.2.2) exp of a polynomial in 1/(1 + z/2): 1.2e-7
+ * relative over the whole range, so the small tail of negative x keeps its digits; branch-free.
+ * A task owns BLOCK elements. */
+#include "kernels/cpu/cpu.h"
+
+enum { BLOCK = 16384 };
+
+struct gelu {
+	float *out;			/* forward: out; backward: dx */
+	const float *dout, *x;
+	size_t count;
+};
+
+/* P(x) of the erf form */
+CPU_INLINE float normal(float x)
+{
+	float z = (x < 0.0f ? -x : x) * 0.70710678f;
+	float t = 1.0f / (1.0f + 0.5f * z);
+	float p = 0.17087277f;
+	p = p * t - 0.82215223f;
+	p = p * t + 1.48851587f;
+	p = p * t - 1.13520398f;
+	p = p * t + 0.27886807f;
+	p = p * t - 0.18628806f;
+	p = p * t + 0.09678418f;
+	p = p * t + 0.37409196f;
+	p = p * t + 1.00002368f;
+	p = p * t - 1.26551223f;
+	float tail = 0.5f * t * cpu_exp(p - z * z);	/* P(-|x|) */
+	return x < 0.0f ? tail : 1.0f - tail;
+}
+
+/* P(x) of the tanh form */
+CPU_INLINE float logistic(float x)
+{
+	return 1.0f / (1.0f + cpu_exp(-1.59576912f * (x + 0.044715f * x * x * x)));
+}
+
+CPU_CLONES static void gelu_erf_forward_task(const void *args, size_t index, unsigned worker)
+{
+	const struct gelu *g = args;
+	size_t first = index * BLOCK, count = cpu_min(BLOCK, g->count - first);
+	const float *restrict x = g->x + first;
+	float *restrict out = g->out + first;
+
+	(void)worker;
+#pragma omp simd
+	for (size_t i = 0; i < count; i++)
+		out[i] = x[i] * normal(x[i]);
+}
+
+CPU_CLONES static void gelu_tanh_forward_task(const void *args, size_t index, unsigned worker)
+{
+	const struct gelu *g = args;
+	size_t first = index * BLOCK, count = cpu_min(BLOCK, g->count - first);
+	const float *restrict x = g->x + first;
+	float *restrict out = g->out + first;
+
+	(void)worker;
+#pragma omp simd
+	for (size_t i = 0; i < count; i++)
+		out[i] = x[i] * logistic(x[i]);
+}
+
+/* No restrict in the two below: backward may run in place. */
+CPU_CLONES static void gelu_erf_backward_task(const void *args, size_t index, unsigned worker)
+{
+	const struct gelu *g = args;
+	size_t first = index * BLOCK, count = cpu_min(BLOCK, g->count - first);
+	const float *x = g->x + first, *dout = g->dout + first;
+	float *dx = g->out + first;
+
+	(void)worker;
+#pragma omp simd
+	for (size_t i = 0; i < count; i++) {
+		float v = x[i];
+		dx[i] = dout[i] * (normal(v) + v * 0.39894228f * cpu_exp(-0.5f * v * v));
+	}
+}
+
+CPU_CLONES static void gelu_tanh_backward_task(const void *args, size_t index, unsigned worker)
+{
+	const struct gelu *g = args;
+	size_t first = index * BLOCK, count = cpu_min(BLOCK, g->count - first);
+	const float *x = g->x + first, *dout = g->dout + first;
+	float *dx = g->out + first;
+
+	(void)worker;
+#pragma omp simd
+	for (size_t i = 0; i < count; i++) {
+		float v = x[i], p = logistic(v);
+		float slope = 1.59576912f * (1.0f + 3.0f * 0.044715f * v * v);
+		dx[i] = dout[i] * (p + v * p * (1.0f - p) * slope);
+	}
+}
+
+void cpu_gelu_forward(struct device *dev, float *out, const float *x, size_t count,
+		      enum gelu_form form)
+{
+	const struct gelu g = { out, NULL, x, count };
+	pool_run(dev->pool, cpu_tasks(count, BLOCK),
+		 form == GELU_TANH ? gelu_tanh_forward_task : gelu_erf_forward_task, &g);
+}
+
+void cpu_gelu_backward(struct device *dev, float *dx, const float *dout, const float *x,
+		       size_t count, enum gelu_form form)
+{
+	const struct gelu g = { dx, dout, x, count };
+	pool_run(dev->pool, cpu_tasks(count, BLOCK),
+		 form == GELU_TANH ? gelu_tanh_backward_task : gelu_erf_backward_task, &g);
+}

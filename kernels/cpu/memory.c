@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* memory.c - how much memory is still ours: what the kernel calls available, or what a limit of
+ * our control group (a batch job's, a container's) leaves, whichever is less. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "kernels/cpu/cpu.h"
+
+enum { LINE_BYTES = 512 };
+
+/* The number behind `key` in a file of lines, or the first number when key is "". */
+static bool number_in(const char *path, const char *key, uint64_t *value)
+{
+	FILE *file = fopen(path, "re");
+	char line[LINE_BYTES];
+	bool found = false;
+
+	if (!file)
+		return false;
+	while (!found && fgets(line, sizeof(line), file))
+		if (strncmp(line, key, strlen(key)) == 0)
+			found = sscanf(line + strlen(key), "%" SCNu64, value) == 1;
+	fclose(file);
+	return found;
+}
+
+/* What one group's limit leaves; file pages that can be dropped do not count as used. */
+static uint64_t leaves(const char *group)
+{
+	uint64_t limit, used, droppable = 0;
+	char path[LINE_BYTES * 2];
+
+	snprintf(path, sizeof(path), "/sys/fs/cgroup%s/memory.max", group);
+	if (!number_in(path, "", &limit))
+		return UINT64_MAX;
+	snprintf(path, sizeof(path), "/sys/fs/cgroup%s/memory.current", group);
+	if (!number_in(path, "", &used))
+		return limit;
+	snprintf(path, sizeof(path), "/sys/fs/cgroup%s/memory.stat", group);
+	(void)number_in(path, "inactive_file ", &droppable);
+	used -= droppable < used ? droppable : used;
+	return limit > used ? limit - used : 0;
+}
+
+/* Our control group and those above it, each with a limit of its own (cgroup v2). */
+static uint64_t group_leaves(void)
+{
+	uint64_t least = UINT64_MAX;
+	char line[LINE_BYTES];
+	FILE *file = fopen("/proc/self/cgroup", "re");
+	char *group = file && fgets(line, sizeof(line), file) ? strstr(line, "::") : NULL;
+
+	if (file)
+		fclose(file);
+	if (!group)
+		return least;
+	group += strlen("::");
+	group[strcspn(group, "\n")] = '\0';
+	for (char *end = group + strlen(group); end; end = strrchr(group, '/')) {
+		*end = '\0';
+		uint64_t here = leaves(group);
+		least = here < least ? here : least;
+	}
+	return least;
+}
+
+uint64_t cpu_available(const struct device *dev)
+{
+	uint64_t kib, group = group_leaves();
+
+	(void)dev;
+	if (!number_in("/proc/meminfo", "MemAvailable:", &kib))
+		return group;
+	return kib * 1024 < group ? kib * 1024 : group;
+}

@@ -1,2 +1,0 @@
--- SPDX-License-Identifier: MIT
-UPDATE attempts SET nodes = :nodes WHERE id = :id

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* climate.c - how rough a world is. Each world has some faults and lacks others: what one fault
+ * hides the absence of it shows. */
+#include "tests/sim/sim.h"
+
+/* Never in a third of all worlds, else around `usual` days. */
+static double mean_days(struct rng *rng, double usual)
+{
+	double factor = 0.25 + 3 * rng_real(rng) * rng_real(rng);
+
+	return rng_chance(rng, 0.33) ? 0 : usual * factor * DAY;
+}
+
+static double chance(struct rng *rng, double most)
+{
+	return rng_chance(rng, 0.33) ? 0 : most * rng_real(rng) * rng_real(rng);
+}
+
+void climate_draw(struct climate *w, struct rng *rng)
+{
+	*w = (struct climate){
+		.controller_crash = mean_days(rng, 1), .controller_freeze = mean_days(rng, 1.5),
+		.cold_start = mean_days(rng, 10), .node_fault = mean_days(rng, 0.7),
+		.preemption = mean_days(rng, 1), .admin_cancel = mean_days(rng, 8),
+		.lbrun_kill = mean_days(rng, 3), .daemon_crash = mean_days(rng, 1),
+		.clock_jump = mean_days(rng, 4),
+		.crash_point = chance(rng, 0.02),
+		.lost_answer = chance(rng, 0.05), .late_effect = chance(rng, 0.05),
+		.no_effect = chance(rng, 0.05), .refusal = chance(rng, 0.005),
+		.early_failure = chance(rng, 0.2), .failure = chance(rng, 0.04),
+		.hang = chance(rng, 0.02), .no_record = chance(rng, 0.05),
+		.tick_ms = rng_range(rng, 2, 8) * HOUR, .queue_ms = rng_range(rng, 1, 15) * MINUTE,
+	};
+}
+
+void climate_calm(struct climate *w)
+{
+	*w = (struct climate){ .tick_ms = HOUR / 2, .queue_ms = 5 * MINUTE };
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: MIT */
+/* daemon_model.c - lbd's loop and its world. The linker puts the functions named __wrap_… between
+ * the engine and the ledger: they note what is written, tell the history of it once it is
+ * committed, and let lbd die before or after a commit. */
+#include "tests/sim/daemon_model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <sqlite3.h>
+
+#include "common/mem.h"
+#include "common/paths.h"
+#include "tests/sim/ledger_taps.h"
+#include "tests/sim/sim.h"
+
+enum { RESTART_MIN_MS = 500, STUCK_TURNS = 20000 };
+
+int run_index(const char *name)
+{
+	const char *digits = strrchr(name, 'r');
+
+	return (int)strtol(digits + 1, NULL, 10);
+}
+
+/* --- struct world ------------------------------------------------------------------------------- */
+
+static int64_t world_wall(void *self)
+{
+	return daemon_wall_ms(self);
+}
+
+static int64_t world_mono(void *self)
+{
+	const struct sim *sim = self;
+
+	return sim->now_ms + sim->daemon.mono_offset_ms;
+}
+
+int64_t daemon_wall_ms(const struct sim *sim)
+{
+	return (int64_t)EPOCH_S * 1000 + sim->now_ms + sim->daemon.wall_offset_ms;
+}
+
+static void world_token(void *self, char out[TOKEN_HEX + 1])
+{
+	struct sim *sim = self;
+
+	snprintf(out, TOKEN_HEX + 1, "%016llx%016llx", (unsigned long long)rng_next(&sim->rng),
+		 (unsigned long long)rng_next(&sim->rng));
+}
+
+static int world_spec(void *self, const char *run_dir, struct run_spec *out, struct err *err)
+{
+	(void)self;
+	(void)run_dir;
+	(void)err;
+	*out = (struct run_spec){
+		.max_without_progress = MAX_WITHOUT_PROGRESS, .in_place = IN_PLACE,
+		.backoff_first_ms = BACKOFF_FIRST_MS, .backoff_max_ms = BACKOFF_MAX_MS,
+		.kill_grace_ms = KILL_GRACE_MS,
+	};
+	out->never_on_exit_codes.items = xcalloc(1, sizeof(int64_t));
+	out->never_on_exit_codes.items[0] = NEVER_EXIT_CODE;
+	out->never_on_exit_codes.count = 1;
+	return 0;
+}
+
+static struct folder *folder_of(const struct sim *sim, const struct run *run)
+{
+	return disk_folder(&sim->disk, run_index(run->name), run->attempt.number);
+}
+
+static int world_submit(void *self, const struct run *run, const char *ledger, scheduler_done done,
+			void *arg, struct err *err)
+{
+	struct sim *sim = self;
+	char number[24];
+	struct job_request job = {
+		.token = run->attempt.job.token, .ledger_id = ledger, .run = run->name,
+		.workdir = number,
+	};
+
+	(void)err;
+	snprintf(number, sizeof(number), "%lld", (long long)run->attempt.number);
+	if (daemon_dies_here(sim))
+		return 0;
+	disk_make_folder(&sim->disk, run_index(run->name), run->attempt.number, job.token,
+			 rng_chance(&sim->rng, 0.3) ? rng_range(&sim->rng, 0, 2000) : 0);
+	run->scheduler->ops->submit(run->scheduler, &job, done, arg);
+	return 0;
+}
+
+static int world_order(void *self, const struct run *run, struct err *err)
+{
+	struct sim *sim = self;
+	struct folder *folder = folder_of(sim, run);
+
+	if (daemon_dies_here(sim))
+		return 0;
+	if (folder == NULL)
+		return err_set(err, ERR_IO, "no such folder");
+	folder->order = run->wanted;
+	lbrun_notice_order(sim, folder);
+	return 0;
+}
+
+static bool world_claimed(void *self, const struct run *run)
+{
+	const struct sim *sim = self;
+	const struct folder *f = folder_of(sim, run);
+
+	return f && f->claimed_ms && f->claimed_ms + f->delay_ms <= sim->now_ms &&
+	       strcmp(f->token, run->attempt.job.token) == 0;
+}
+
+static bool world_exited(void *self, const struct run *run, struct attempt_exit *out)
+{
+	const struct sim *sim = self;
+	const struct folder *f = folder_of(sim, run);
+
+	if (f == NULL || f->exited_ms == 0 || f->exited_ms + f->delay_ms > sim->now_ms)
+		return false;
+	*out = f->exit;
+	return true;
+}
+
+static int64_t world_spool(void *self, const struct run *run, int64_t *offset, int64_t max_bytes,
+			   int (*on_line)(const struct spool_line *line, void *arg),
+			   void (*on_bad)(int64_t at, const struct err *why, void *arg), void *arg,
+			   struct err *err)
+{
+	const struct sim *sim = self;
+	const struct folder *f = folder_of(sim, run);
+
+	(void)on_bad;
+	return f ? folder_read(f, sim->now_ms, offset, max_bytes, on_line, arg, err) : 0;
+}
+
+static const struct world world_ops = {
+	.wall_ms = world_wall, .mono_ms = world_mono, .token = world_token, .spec = world_spec,
+	.submit = world_submit, .order = world_order, .claimed = world_claimed,
+	.exited = world_exited, .spool = world_spool,
+};
+
+/* --- the loop ---------------------------------------------------------------------------------------- */
+
+static void on_turn(struct sim *sim, void *arg, uint64_t stamp);
+
+static void plan_turn(struct sim *sim, int64_t at_ms)
+{
+	struct daemon_model *d = &sim->daemon;
+
+	if (at_ms < sim->now_ms)
+		at_ms = sim->now_ms;
+	if (d->planned_ms != INT64_MAX && d->planned_ms <= at_ms)
+		return;
+	d->planned_ms = at_ms;
+	agenda_add(&sim->agenda, at_ms, on_turn, NULL, ++d->plan);
+}
+
+static void on_news(void *arg)
+{
+	struct sim *sim = arg;
+
+	plan_turn(sim, sim->now_ms);
+}
+
+static void count_turn(struct sim *sim)
+{
+	struct daemon_model *d = &sim->daemon;
+
+	d->turn_count++;
+	if (++d->turns_now < STUCK_TURNS)
+		return;
+	fprintf(stderr, "sim: seed %llu: lbd turns and turns at one moment\n",
+		(unsigned long long)sim->seed);
+	history_print(&sim->history, -1, sim->now_ms, 100, stderr);
+	abort();
+}
+
+static void on_turn(struct sim *sim, void *arg, uint64_t stamp)
+{
+	struct daemon_model *d = &sim->daemon;
+	int64_t at_ms;
+
+	(void)arg;
+	if (d->engine == NULL || d->plan != stamp)
+		return;
+	count_turn(sim);
+	d->planned_ms = INT64_MAX;
+	at_ms = engine_turn(d->engine);
+	if (at_ms != INT64_MAX)
+		plan_turn(sim, at_ms - d->mono_offset_ms);
+	daemon_settle(sim);
+}
+
+/* --- life and death -------------------------------------------------------------------------------------- */
+
+static void on_restart(struct sim *sim, void *arg, uint64_t stamp)
+{
+	(void)arg;
+	(void)stamp;
+	daemon_start(sim);
+}
+
+static void bury(struct sim *sim)
+{
+	struct daemon_model *d = &sim->daemon;
+	int64_t away_ms = RESTART_MIN_MS + rng_exp(&sim->rng, rng_chance(&sim->rng, 0.1) ?
+							      2.0 * HOUR : 10.0 * SECOND);
+
+	engine_destroy(d->engine);
+	d->engine = NULL;
+	d->is_dead = false;
+	d->life++;
+	d->plan++;
+	d->planned_ms = INT64_MAX;
+	d->down_since_ms = sim->now_ms;
+	ledger_rollback(d->ledger);
+	d->pending.count = 0;
+	d->has_written = false;
+	sim_fact(sim, FACT_DAEMON_DOWN, -1, 0, 0, 0);
+	sim_after(sim, away_ms, on_restart, NULL, 0);
+}
+
+void daemon_settle(struct sim *sim)
+{
+	if (sim->daemon.is_dead)
+		bury(sim);
+}
+
+void daemon_crash(struct sim *sim)
+{
+	if (sim->daemon.engine == NULL)
+		return;
+	sim->daemon.is_dead = true;
+	bury(sim);
+}
+
+bool daemon_dies_here(struct sim *sim)
+{
+	struct daemon_model *d = &sim->daemon;
+
+	if (!d->is_dead && d->engine && rng_chance(&sim->rng, sim->climate.crash_point))
+		d->is_dead = true;
+	return d->is_dead;
+}
+
+void daemon_start(struct sim *sim)
+{
+	struct daemon_model *d = &sim->daemon;
+	struct err err = { 0 };
+
+	if (d->engine)
+		return;
+	/* a new process, perhaps on a host that was started anew */
+	d->mono_offset_ms = rng_range(&sim->rng, 0, 1000 * (int64_t)HOUR);
+	d->world = world_ops;
+	d->world.self = sim;
+	d->down_ms += sim->now_ms - d->down_since_ms;
+	d->engine = engine_create(d->ledger, &sim->slurm.base, NULL, &d->world, &d->times);
+	engine_on_news(d->engine, on_news, sim);
+	sim_fact(sim, FACT_DAEMON_UP, -1, 0, 0, 0);
+	if (engine_load(d->engine, &err) < 0) {
+		fprintf(stderr, "sim: seed %llu: engine_load: %s\n", (unsigned long long)sim->seed,
+			err.text);
+		abort();
+	}
+	plan_turn(sim, sim->now_ms);
+}
+
+/* All in memory: SQLite's own file system for that becomes the default one, so that ledger_open
+ * works as ever; the empty file that it makes is removed. */
+static void open_ledger(struct daemon_model *d)
+{
+	char *path;
+	struct err err = { 0 };
+
+	sqlite3_vfs_register(sqlite3_vfs_find("memdb"), 1);
+	snprintf(d->folder, sizeof(d->folder), "/tmp/lb-sim-XXXXXX");
+	if (mkdtemp(d->folder) == NULL)
+		abort();
+	path = path_join("%s/ledger.db", d->folder);
+	if (ledger_open(path, &d->ledger, &err) < 0) {
+		fprintf(stderr, "sim: %s\n", err.text);
+		abort();
+	}
+	unlink(path);
+	rmdir(d->folder);
+	free(path);
+}
+
+void daemon_init(struct sim *sim)
+{
+	struct daemon_model *d = &sim->daemon;
+	static const int64_t busy[] = { 5, 15, 30 }, idle[] = { 60, 120, 240 },
+			     spool[] = { 60, 300, 600 };
+
+	*d = (struct daemon_model){ .planned_ms = INT64_MAX, .down_since_ms = sim->now_ms };
+	d->times = (struct poll_times){
+		.busy_ms = busy[rng_range(&sim->rng, 0, 2)] * SECOND,
+		.idle_ms = idle[rng_range(&sim->rng, 0, 2)] * SECOND,
+		.spool_ms = spool[rng_range(&sim->rng, 0, 2)] * SECOND,
+	};
+	open_ledger(d);
+	ledger_taps_open(sim);
+}
+
+void daemon_fini(struct sim *sim)
+{
+	struct daemon_model *d = &sim->daemon;
+
+	engine_destroy(d->engine);
+	ledger_close(d->ledger);
+	history_fini(&d->pending);
+	ledger_taps_close();
+}

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/sim/disk.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/json.h"
+#include "common/mem.h"
+
+void disk_init(struct disk *disk)
+{
+	*disk = (struct disk){ 0 };
+	for (size_t i = 0; i < sizeof(disk->runs) / sizeof(disk->runs[0]); i++)
+		disk->runs[i].checkpoint_step = -1;
+}
+
+void disk_fini(struct disk *disk)
+{
+	for (size_t i = 0; i < sizeof(disk->runs) / sizeof(disk->runs[0]); i++) {
+		struct run_files *run = &disk->runs[i];
+
+		for (size_t n = 0; n < run->count; n++) {
+			if (run->attempts[n])
+				free(run->attempts[n]->records);
+			free(run->attempts[n]);
+		}
+		free(run->attempts);
+	}
+	*disk = (struct disk){ 0 };
+}
+
+struct folder *disk_folder(const struct disk *disk, int run, int64_t number)
+{
+	const struct run_files *files = &disk->runs[run];
+
+	return number >= 1 && (size_t)number <= files->count ? files->attempts[number - 1] : NULL;
+}
+
+static void make_room(struct run_files *files, int64_t number)
+{
+	if ((size_t)number <= files->count)
+		return;
+	files->attempts = xrealloc(files->attempts, (size_t)number * sizeof(struct folder *));
+	while (files->count < (size_t)number)
+		files->attempts[files->count++] = NULL;
+}
+
+struct folder *disk_make_folder(struct disk *disk, int run, int64_t number, const char *token,
+				int64_t delay_ms)
+{
+	struct run_files *files = &disk->runs[run];
+	struct folder *folder;
+
+	make_room(files, number);
+	folder = files->attempts[number - 1];
+	if (folder == NULL) {
+		folder = files->attempts[number - 1] = xcalloc(1, sizeof(*folder));
+		folder->run = run;
+		folder->number = number;
+		folder->delay_ms = delay_ms;
+	}
+	snprintf(folder->token, sizeof(folder->token), "%s", token);
+	return folder;
+}
+
+int64_t folder_append(struct folder *folder, const struct spool_record *record)
+{
+	if (folder->count == folder->cap) {
+		folder->cap = folder->cap ? 2 * folder->cap : 16;
+		folder->records = xrealloc(folder->records, folder->cap * sizeof(*folder->records));
+	}
+	folder->records[folder->count++] = *record;
+	return (int64_t)folder->count;
+}
+
+/* --- the spool as lbd reads it ------------------------------------------------------------------ */
+
+static json_t *line_of(const struct spool_record *r)
+{
+	switch (r->kind) {
+	case SPOOL_ATTEMPT_START:
+		return json_pack("{s:s, s:s}", "type", "attempt_start", "host", "n1");
+	case SPOOL_LAUNCH_START:
+		return json_pack("{s:s, s:I, s:i, s:I}", "type", "launch_start", "number",
+				 (json_int_t)r->launch, "pid", 7, "resumed_from_step",
+				 (json_int_t)r->step);
+	case SPOOL_STEP:
+		return json_pack("{s:s, s:I, s:f}", "type", "step", "step", (json_int_t)r->step,
+				 "loss", 2.5);
+	case SPOOL_CHECKPOINT:
+		return json_pack("{s:s, s:I, s:s, s:b, s:s}", "type", "checkpoint_valid", "step",
+				 (json_int_t)r->step, "path", "step", "valid", 1, "text", "");
+	case SPOOL_LAUNCH_END:
+		return json_pack("{s:s, s:I, s:s, s:i, s:b, s:s}", "type", "launch_end", "number",
+				 (json_int_t)r->launch, "cause", cause_name(r->cause), "exit_code",
+				 r->exit_code, "progress", r->has_progress, "text", "");
+	case SPOOL_ATTEMPT_END:
+		break;
+	}
+	return json_pack("{s:s, s:s}", "type", "attempt_end", "cause", cause_name(r->cause));
+}
+
+static int deliver(const struct folder *folder, size_t i,
+		   int (*on_line)(const struct spool_line *line, void *arg), void *arg)
+{
+	const struct spool_record *r = &folder->records[i];
+	struct spool_line line = {
+		.seq = (int64_t)i + 1, .time_ms = r->at_ms, .launch = r->launch,
+		.from_trainer = r->kind == SPOOL_STEP, .line = line_of(r),
+	};
+	int rc = on_line(&line, arg);
+
+	json_decref(line.line);
+	return rc;
+}
+
+int64_t folder_read(const struct folder *folder, int64_t now_ms, int64_t *offset, int64_t max_bytes,
+		    int (*on_line)(const struct spool_line *line, void *arg), void *arg,
+		    struct err *err)
+{
+	int64_t start = *offset;
+
+	for (size_t i = (size_t)(start / SPOOL_RECORD_BYTES); i < folder->count; i++) {
+		if (folder->records[i].at_ms + folder->delay_ms > now_ms ||
+		    *offset + SPOOL_RECORD_BYTES > start + max_bytes)
+			break;
+		if (deliver(folder, i, on_line, arg) != 0)
+			return err_set(err, ERR_INTERNAL, "the reader stopped");
+		*offset += SPOOL_RECORD_BYTES;
+	}
+	return *offset - start;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/sim/history.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "common/mem.h"
+#include "common/run_state.h"
+
+static const char *const fault_names[FAULT_COUNT] = {
+	[FAULT_CONTROLLER_CRASH] = "the controller crashes",
+	[FAULT_CONTROLLER_BACK] = "the controller is back",
+	[FAULT_CONTROLLER_FROZEN] = "the controller freezes",
+	[FAULT_CONTROLLER_THAWED] = "the controller thaws",
+	[FAULT_COLD_START] = "cold start: all jobs forgotten, ids from 1",
+	[FAULT_NODE_DIED] = "a node dies", [FAULT_NODE_LOST] = "a node is lost, but works on",
+	[FAULT_NODE_FROZEN] = "a node freezes", [FAULT_NODE_BACK] = "a node is back",
+	[FAULT_PREEMPTED] = "preempted", [FAULT_CANCELLED] = "cancelled by an administrator",
+	[FAULT_LBRUN_KILLED] = "lbrun is killed", [FAULT_CLOCK_JUMP] = "lbd's wall clock jumps",
+};
+
+/* What `a` and `b` of a fact are. */
+enum detail { NOTHING, JOB, CAUSE, STATE, ORDER, LAUNCH, LAUNCH_END, STEP, EXIT, ID, WHICH, CHECKPOINT };
+
+static const struct {
+	const char *text;
+	enum detail detail;
+} kinds[FACT_COUNT] = {
+	[FACT_SUBMITTED] = { "person  submitted", NOTHING },
+	[FACT_ORDERED] = { "person  ordered", ORDER },
+	[FACT_RESTARTED] = { "person  restarted", NOTHING },
+	[FACT_WANTED] = { "ledger  wanted", ORDER },
+	[FACT_INTENT] = { "ledger  intent", NOTHING },
+	[FACT_ADOPTED] = { "ledger  held", JOB },
+	[FACT_RELEASED] = { "ledger  queued", NOTHING },
+	[FACT_ENDED] = { "ledger  attempt ended", CAUSE },
+	[FACT_MOVED] = { "ledger  run is", STATE },
+	[FACT_JOB_MADE] = { "slurm   job made", JOB },
+	[FACT_JOB_STARTED] = { "slurm   job started", JOB },
+	[FACT_JOB_OVER] = { "slurm   job over", JOB },
+	[FACT_JOB_FORGOTTEN] = { "slurm   job forgotten", JOB },
+	[FACT_JOB_UNRELEASED] = { "slurm   release forgotten", JOB },
+	[FACT_REFUSED] = { "slurm   submission refused", NOTHING },
+	[FACT_JOB_CANCELLED] = { "slurm   job cancelled by an administrator", JOB },
+	[FACT_CLAIMED] = { "lbrun   claimed by", ID },
+	[FACT_TURNED_AWAY] = { "lbrun   turned away", ID },
+	[FACT_TRAINER_STARTED] = { "trainer started", LAUNCH },
+	[FACT_TRAINER_ENDED] = { "trainer ended", LAUNCH_END },
+	[FACT_TRAINER_FROZEN] = { "trainer frozen", LAUNCH },
+	[FACT_TRAINER_THAWED] = { "trainer thawed", LAUNCH },
+	[FACT_STEP] = { "lbrun   acknowledged", STEP },
+	[FACT_CHECKPOINT] = { "trainer checkpoint", CHECKPOINT },
+	[FACT_EXITED] = { "lbrun   exit record", EXIT },
+	[FACT_DAEMON_UP] = { "lbd     starts", NOTHING },
+	[FACT_DAEMON_DOWN] = { "lbd     is gone", NOTHING },
+	[FACT_FAULT] = { "fault  ", WHICH },
+	[FACT_QUIET] = { "quiet: no more faults", NOTHING },
+};
+
+void history_add(struct history *h, int64_t at_ms, enum fact_kind kind, int run, int64_t attempt,
+		 int64_t a, int64_t b)
+{
+	if (h->count == h->cap) {
+		h->cap = h->cap ? 2 * h->cap : 1024;
+		h->facts = xrealloc(h->facts, h->cap * sizeof(*h->facts));
+	}
+	h->facts[h->count++] = (struct fact){
+		.at_ms = at_ms, .a = a, .b = b, .attempt = (int32_t)attempt,
+		.run = (int16_t)run, .kind = (uint8_t)kind,
+	};
+}
+
+static void print_detail(const struct fact *f, FILE *out)
+{
+	switch (kinds[f->kind].detail) {
+	case JOB:
+		fprintf(out, " job=%lld.%lld", (long long)f->a, (long long)f->b);
+		break;
+	case CAUSE:
+		fprintf(out, " %s", cause_name((enum cause)f->a));
+		break;
+	case STATE:
+		fprintf(out, " %s (%s)", run_state_name((enum run_state)f->a),
+			cause_name((enum cause)f->b));
+		break;
+	case ORDER:
+		fprintf(out, " %s", run_order_name((enum run_order)f->a));
+		break;
+	case LAUNCH:
+		fprintf(out, " launch=%lld", (long long)f->a);
+		break;
+	case LAUNCH_END:
+		fprintf(out, " launch=%lld %s%s", (long long)f->a,
+			cause_name((enum cause)(f->b % 100)), f->b / 100 % 10 ? ", with progress" : "");
+		break;
+	case STEP:
+		fprintf(out, " seq=%lld step=%lld", (long long)f->a, (long long)f->b);
+		break;
+	case EXIT:
+		fprintf(out, " %s last_seq=%lld", cause_name((enum cause)f->a), (long long)f->b);
+		break;
+	case ID:
+		fprintf(out, " job=%lld", (long long)f->a);
+		break;
+	case CHECKPOINT:
+		fprintf(out, " step=%lld", (long long)f->b);
+		break;
+	case WHICH:
+		fprintf(out, " %s", fault_names[f->a]);
+		break;
+	case NOTHING:
+		break;
+	}
+}
+
+static void print_fact(const struct fact *f, FILE *out)
+{
+	long long ms = f->at_ms;
+
+	fprintf(out, "  %3lldd %02lld:%02lld:%02lld.%03lld  %s", ms / 86400000, ms / 3600000 % 24,
+		ms / 60000 % 60, ms / 1000 % 60, ms % 1000, kinds[f->kind].text);
+	if (f->attempt > 0)
+		fprintf(out, " attempt=%d", (int)f->attempt);
+	print_detail(f, out);
+	fputc('\n', out);
+}
+
+static bool concerns(const struct fact *f, int run)
+{
+	return f->run == run || f->run < 0;
+}
+
+void history_print(const struct history *h, int run, int64_t until_ms, size_t limit, FILE *out)
+{
+	size_t end = h->count, first, found = 0;
+
+	while (end > 0 && h->facts[end - 1].at_ms > until_ms)
+		end--;
+	for (first = end; first > 0 && found < limit; first--)
+		found += concerns(&h->facts[first - 1], run);
+	for (; first < end; first++)
+		if (concerns(&h->facts[first], run))
+			print_fact(&h->facts[first], out);
+}
+
+void history_fini(struct history *h)
+{
+	free(h->facts);
+	*h = (struct history){ 0 };
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* history.h - what happened in a simulated world: an append-only list of facts. The models write
+ * it, the checker reads it, and a person reads it when a promise was broken. */
+#ifndef TESTS_SIM_HISTORY_H
+#define TESTS_SIM_HISTORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum fact_kind {
+	/* people, acknowledged by lbd; a: order */
+	FACT_SUBMITTED,
+	FACT_ORDERED,
+	FACT_RESTARTED,
+	/* the ledger, committed */
+	FACT_WANTED,			/* a: order */
+	FACT_INTENT,
+	FACT_ADOPTED,			/* a: job id, b: submit time */
+	FACT_RELEASED,
+	FACT_ENDED,			/* a: cause */
+	FACT_MOVED,			/* a: run state, b: cause */
+	/* the scheduler; a: job id, b: submit time unless said otherwise */
+	FACT_JOB_MADE,
+	FACT_JOB_STARTED,
+	FACT_JOB_OVER,
+	FACT_JOB_FORGOTTEN,
+	FACT_JOB_UNRELEASED,
+	FACT_REFUSED,			/* a submission */
+	FACT_JOB_CANCELLED,		/* by an administrator */
+	/* lbrun and its trainer; a: launch */
+	FACT_CLAIMED,			/* a: job id */
+	FACT_TURNED_AWAY,		/* a: job id */
+	FACT_TRAINER_STARTED,
+	FACT_TRAINER_ENDED,		/* b: cause, + 100 with progress, + 1000 for ever */
+	FACT_TRAINER_FROZEN,
+	FACT_TRAINER_THAWED,
+	FACT_STEP,			/* a: seq, b: step; acknowledged */
+	FACT_CHECKPOINT,		/* b: step */
+	FACT_EXITED,			/* a: cause, b: last seq */
+	/* no run's own */
+	FACT_DAEMON_UP,
+	FACT_DAEMON_DOWN,
+	FACT_FAULT,			/* a: enum fault */
+	FACT_QUIET,			/* no more faults from here on */
+	FACT_COUNT
+};
+
+enum fault {
+	FAULT_CONTROLLER_CRASH,		/* and what it had not saved is forgotten */
+	FAULT_CONTROLLER_BACK,
+	FAULT_CONTROLLER_FROZEN,
+	FAULT_CONTROLLER_THAWED,
+	FAULT_COLD_START,		/* every job forgotten, ids from 1 */
+	FAULT_NODE_DIED,
+	FAULT_NODE_LOST,		/* it works on, unseen by the controller */
+	FAULT_NODE_FROZEN,
+	FAULT_NODE_BACK,
+	FAULT_PREEMPTED,
+	FAULT_CANCELLED,
+	FAULT_LBRUN_KILLED,
+	FAULT_CLOCK_JUMP,
+	FAULT_COUNT
+};
+
+struct fact {
+	int64_t at_ms;
+	int64_t a, b;
+	int32_t attempt;		/* number; 0: none */
+	int16_t run;			/* -1: none */
+	uint8_t kind;
+};
+
+struct history {
+	struct fact *facts;
+	size_t count, cap;
+};
+
+void history_add(struct history *h, int64_t at_ms, enum fact_kind kind, int run, int64_t attempt,
+		 int64_t a, int64_t b);
+/* The newest `limit` facts up to `until_ms` that concern the run, or no run. */
+void history_print(const struct history *h, int run, int64_t until_ms, size_t limit, FILE *out);
+void history_fini(struct history *h);
+
+#endif

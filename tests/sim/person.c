@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* person.c - people submit, kill and restart runs, with the same steps as lbd's handlers; while lbd
+ * is not there they try again. */
+#include <stdio.h>
+
+#include "tests/sim/sim.h"
+
+enum { TRY_AGAIN_MS = 30 * SECOND };
+
+static const char *const by = "ann";
+
+static void name_of(int run, char out[16])
+{
+	snprintf(out, 16, "r%02d", run);
+}
+
+/* --- submit ------------------------------------------------------------------------------------- */
+
+static bool is_in_ledger(struct sim *sim, const char *name)
+{
+	struct ledger_run row;
+
+	return ledger_run_find(sim->daemon.ledger, name, &row, NULL) == 0;
+}
+
+/* As the handler of "submit". */
+static bool insert(struct sim *sim, const char *name)
+{
+	struct ledger *l = sim->daemon.ledger;
+	struct ledger_run row = {
+		.name = name, .owner = by, .scheduler = "slurm", .dir = name, .text = "",
+		.wanted_by = "", .wanted_reason = "", .step = -1, .target_step = -1,
+		.created_ms = daemon_wall_ms(sim),
+	};
+	int64_t id;
+
+	if (ledger_run_insert(l, &row, &id, NULL) == 0 &&
+	    engine_adopt(sim->daemon.engine, name, NULL) == 0)
+		return engine_settle(sim->daemon.engine, NULL) == 0;
+	ledger_rollback(l);
+	return false;
+}
+
+static void on_submit(struct sim *sim, void *arg, uint64_t stamp)
+{
+	int run = (int)stamp;
+	char name[16];
+	bool done;
+
+	name_of(run, name);
+	/* It may have been accepted by an lbd that died before it could say so. */
+	done = sim->daemon.engine && (is_in_ledger(sim, name) || insert(sim, name)) &&
+	       !sim->daemon.is_dead;
+	daemon_settle(sim);
+	if (!done) {
+		sim_after(sim, TRY_AGAIN_MS, on_submit, arg, stamp);
+		return;
+	}
+	sim->people[run].state = PERSON_LIVE;
+	sim_fact(sim, FACT_SUBMITTED, run, 0, 0, 0);
+}
+
+/* --- kill and restart ------------------------------------------------------------------------------- */
+
+/* As the handler of "kill". */
+static bool give_order(struct sim *sim, const char *name, const struct ledger_run *row,
+		       enum run_order order)
+{
+	struct ledger *l = sim->daemon.ledger;
+
+	if (order <= row->wanted)
+		return true;
+	if (ledger_run_set_wanted(l, row->id, order, by, "", daemon_wall_ms(sim), NULL) < 0)
+		return false;
+	engine_order(sim->daemon.engine, name, order, by, "");
+	return ledger_commit(l, NULL) == 0;
+}
+
+/* As the handler of "restart". */
+static bool restart(struct sim *sim, const char *name, const struct ledger_run *row)
+{
+	struct ledger *l = sim->daemon.ledger;
+	int64_t id = row->id, now_ms = daemon_wall_ms(sim);
+	enum run_state from = row->state;
+
+	if (ledger_run_set_wanted(l, id, ORDER_RUN, by, "", now_ms, NULL) == 0 &&
+	    ledger_run_set_failures(l, id, 0, 0, NULL) == 0 &&
+	    ledger_run_move(l, id, from, RUN_CREATED, CAUSE_NONE, "restarted", now_ms, NULL) == 0 &&
+	    ledger_commit(l, NULL) == 0)
+		return engine_adopt(sim->daemon.engine, name, NULL) == 0;
+	ledger_rollback(l);
+	return false;
+}
+
+static void act(struct sim *sim, int run)
+{
+	struct ledger_run row;
+	enum run_order order = rng_chance(&sim->rng, 0.5) ? ORDER_KILL : ORDER_KILL_NOW;
+	enum fact_kind kind = FACT_COUNT;
+	char name[16];
+
+	name_of(run, name);
+	if (ledger_run_find(sim->daemon.ledger, name, &row, NULL) < 0)
+		return;
+	if (run_state_is_final(row.state)) {
+		if (row.state == RUN_COMPLETED)
+			sim->people[run].target_step += rng_range(&sim->rng, 200, 4000);
+		if (restart(sim, name, &row))
+			kind = FACT_RESTARTED;
+	} else if (rng_chance(&sim->rng, 0.15) && give_order(sim, name, &row, order)) {
+		kind = FACT_ORDERED;
+	}
+	if (kind != FACT_COUNT && !sim->daemon.is_dead)
+		sim_fact(sim, kind, run, 0, kind == FACT_ORDERED ? order : 0, 0);
+}
+
+static void on_person(struct sim *sim, void *arg, uint64_t stamp)
+{
+	int run = (int)stamp;
+
+	if (sim->is_quiet)
+		return;
+	if (sim->daemon.engine && sim->people[run].state == PERSON_LIVE)
+		act(sim, run);
+	daemon_settle(sim);
+	sim_after(sim, MINUTE + rng_exp(&sim->rng, 1.5 * DAY), on_person, arg, stamp);
+}
+
+void people_begin(struct sim *sim)
+{
+	for (int run = 0; run < RUNS; run++) {
+		struct person *p = &sim->people[run];
+
+		p->target_step = rng_range(&sim->rng, 200, 12000);
+		p->never_again = rng_chance(&sim->rng, 0.2);
+		p->is_broken = rng_chance(&sim->rng, 0.1);
+		sim_after(sim, rng_exp(&sim->rng, 0.5 * DAY), on_submit, NULL, (uint64_t)run);
+		sim_after(sim, rng_exp(&sim->rng, 1.0 * DAY), on_person, NULL, (uint64_t)run);
+	}
+}
+
+void people_rest(struct sim *sim)
+{
+	for (int run = 0; run < RUNS; run++) {
+		int64_t soon = sim->disk.runs[run].checkpoint_step + 300;
+
+		if (sim->people[run].target_step > soon)
+			sim->people[run].target_step = soon;
+	}
+}

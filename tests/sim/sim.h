@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* sim.h - one simulated world: the real engine and ledger of lbd, and models of all around them.
+ *
+ *   person ──▶ daemon (engine.c, reconcile.c, polls.c, …, ledger.c: the real ones)
+ *                │  struct scheduler          │  struct world
+ *                ▼                            ▼
+ *            slurm_model ──jobs──▶ lbrun_model ──▶ disk (attempt folders, checkpoints)
+ *
+ * Everything that happens is an event of the agenda; every choice is a throw of the seed's dice. So
+ * a seed is a world, and the same seed is the same world again. Times are true milliseconds since
+ * the world began; lbd's own two clocks are made from them (daemon_model.c). */
+#ifndef TESTS_SIM_SIM_H
+#define TESTS_SIM_SIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "tests/sim/agenda.h"
+#include "tests/sim/daemon_model.h"
+#include "tests/sim/disk.h"
+#include "tests/sim/history.h"
+#include "tests/sim/lbrun_model.h"
+#include "tests/sim/slurm_model.h"
+
+enum {
+	RUNS = 20,
+	FAULT_DAYS = 30,
+	QUIET_DAYS = 7,			/* within which every run must have come to its end */
+	BEGIN_MS = 1000 * SECOND,	/* "0" often means "never" */
+	EPOCH_S = 1767225600,		/* of the wall clocks, when the world begins */
+	/* of every run's spec */
+	MAX_WITHOUT_PROGRESS = 3,
+	IN_PLACE = 3,
+	NEVER_EXIT_CODE = 42,
+	BACKOFF_FIRST_MS = MINUTE,
+	BACKOFF_MAX_MS = 30 * MINUTE,
+	KILL_GRACE_MS = 30 * SECOND,
+};
+
+/* Tests of the test: each breaks one part of the models, and the checker must notice. */
+enum control {
+	CONTROL_NONE,
+	CONTROL_NO_CLAIM,		/* lbrun takes no notice of claims */
+	CONTROL_PLAIN_SUBMIT,		/* jobs are not held when they are submitted */
+	CONTROL_COUNT
+};
+
+/* How rough this world is; drawn from the seed. Means of 0: never. */
+struct climate {
+	double controller_crash, controller_freeze, cold_start;		/* mean ms between two */
+	double node_fault, preemption, admin_cancel, lbrun_kill;
+	double daemon_crash, clock_jump;
+	double crash_point;		/* chance that lbd dies at one */
+	double lost_answer, late_effect, no_effect, refusal;	/* chance per call */
+	double early_failure, failure, hang, no_record;		/* of trainers and of lbrun */
+	int64_t tick_ms, queue_ms;	/* between two words of a trainer; mean wait in the queue */
+};
+
+enum run_of_person { PERSON_BEFORE, PERSON_LIVE };
+
+struct person {			/* one for each run */
+	enum run_of_person state;
+	int64_t target_step;
+	bool never_again;		/* its trainer may end with NEVER_EXIT_CODE */
+	bool is_broken;			/* its trainer hardly ever gets anywhere */
+};
+
+struct sim {
+	uint64_t seed;
+	enum control control;
+	struct rng rng;
+	struct agenda agenda;
+	int64_t now_ms;
+	bool is_quiet;
+	struct climate climate;
+	struct history history;
+	struct disk disk;
+	struct slurm_model slurm;
+	struct lbruns lbruns;
+	struct daemon_model daemon;
+	struct person people[RUNS];
+};
+
+/* Runs the world of this seed to its end. 0, or the number of broken promises (told to `out`). */
+int sim_run(uint64_t seed, enum control control, FILE *out);
+
+static inline void sim_fact(struct sim *sim, enum fact_kind kind, int run, int64_t attempt, int64_t a,
+			    int64_t b)
+{
+	history_add(&sim->history, sim->now_ms, kind, run, attempt, a, b);
+}
+
+static inline void sim_after(struct sim *sim, int64_t ms, event_fn fn, void *arg, uint64_t stamp)
+{
+	agenda_add(&sim->agenda, sim->now_ms + ms, fn, arg, stamp);
+}
+
+/* climate.c */
+void climate_draw(struct climate *climate, struct rng *rng);
+void climate_calm(struct climate *climate);
+
+/* faults.c, person.c: what happens to the world, and who works with lbd */
+void faults_begin(struct sim *sim);
+void people_begin(struct sim *sim);
+void people_rest(struct sim *sim);	/* all that is left is to wait for the ends */
+
+#endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/* slurm_jobs.c - a job's way through the controller. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "tests/sim/sim.h"
+
+enum { SLOTS = 2 };		/* jobs on one node */
+
+void job_set_word(struct job *job, uint32_t state, uint32_t reason, uint32_t exit_code)
+{
+	struct slurm_word word = {
+		.state = state, .reason = reason, .exit_code = exit_code,
+		.is_held = reason == SR_HELD_USER,
+	};
+
+	slurm_word_judge(&word, &job->status);
+}
+
+bool job_is_live(const struct job *job)
+{
+	return job->status.phase < JOB_ENDING;
+}
+
+static void job_fact(struct sim *sim, enum fact_kind kind, const struct job *job)
+{
+	sim_fact(sim, kind, job->run, job->number, job->status.ref.job_id,
+		 job->status.ref.submit_time);
+}
+
+/* --- in and out of the controller's memory ---------------------------------------------------------- */
+
+static void know(struct slurm_model *s, struct job *job)
+{
+	if (s->known_count == s->known_cap) {
+		s->known_cap = s->known_cap ? 2 * s->known_cap : 64;
+		s->known = xrealloc(s->known, s->known_cap * sizeof(struct job *));
+	}
+	s->known[s->known_count++] = job;
+	job->is_known = true;
+}
+
+static void leave_node(struct sim *sim, struct job *job)
+{
+	if (job->is_counted)
+		sim->slurm.nodes[job->node].busy--;
+	job->is_counted = false;
+}
+
+static void unknow(struct sim *sim, struct job *job)
+{
+	struct slurm_model *s = &sim->slurm;
+	size_t i = 0;
+
+	if (!job->is_known)
+		return;
+	while (s->known[i] != job)
+		i++;
+	memmove(s->known + i, s->known + i + 1, (--s->known_count - i) * sizeof(struct job *));
+	job->is_known = false;
+	job->stamp++;
+	leave_node(sim, job);
+}
+
+void job_forget(struct sim *sim, struct job *job)
+{
+	job_fact(sim, FACT_JOB_FORGOTTEN, job);
+	unknow(sim, job);
+}
+
+struct job *job_make(struct sim *sim, int run, int64_t number, const char *token,
+		     const char *ledger_id)
+{
+	struct slurm_model *s = &sim->slurm;
+	struct job *job = xcalloc(1, sizeof(*job));
+
+	job->next = s->jobs;
+	s->jobs = job;
+	job->run = run;
+	job->number = number;
+	job->made_ms = sim->now_ms;
+	job->limit_ms = rng_range(&sim->rng, 6, 72) * HOUR;
+	snprintf(job->status.ref.token, sizeof(job->status.ref.token), "%s", token);
+	snprintf(job->status.ledger_id, sizeof(job->status.ledger_id), "%s", ledger_id);
+	job->status.ref.job_id = s->next_id++;
+	job->status.ref.submit_time = EPOCH_S + sim->now_ms / SECOND;
+	job_set_word(job, SJ_PENDING, SR_HELD_USER, 0);
+	know(s, job);
+	job_fact(sim, FACT_JOB_MADE, job);
+	if (sim->control == CONTROL_PLAIN_SUBMIT)
+		job_release(sim, job);
+	return job;
+}
+
+struct job *job_find(struct sim *sim, const struct job_ref *ref)
+{
+	struct slurm_model *s = &sim->slurm;
+
+	for (size_t i = 0; i < s->known_count; i++) {
+		const struct job_ref *at = &s->known[i]->status.ref;
+
+		if (at->job_id == ref->job_id && at->submit_time == ref->submit_time &&
+		    strcmp(at->token, ref->token) == 0)
+			return s->known[i];
+	}
+	return NULL;
+}
+
+/* --- start -------------------------------------------------------------------------------------------- */
+
+static bool is_answering(const struct sim *sim)
+{
+	return sim->now_ms >= sim->slurm.down_until_ms && sim->now_ms >= sim->slurm.frozen_until_ms;
+}
+
+static int free_node(struct sim *sim)
+{
+	int first = (int)rng_range(&sim->rng, 0, NODES - 1);
+
+	for (int i = 0; i < NODES; i++) {
+		struct node *node = &sim->slurm.nodes[(first + i) % NODES];
+
+		if (node->busy < SLOTS && sim->now_ms >= node->down_until_ms)
+			return (first + i) % NODES;
+	}
+	return -1;
+}
+
+static void on_limit(struct sim *sim, void *arg, uint64_t stamp)
+{
+	struct job *job = arg;
+
+	if (job->stamp != stamp || job->status.phase != JOB_RUNNING)
+		return;
+	if (is_answering(sim))
+		job_end(sim, job, SJ_TIMEOUT, SR_TIME_LIMIT);
+	else
+		sim_after(sim, MINUTE, on_limit, job, stamp);
+}
+
+static void start_on(struct sim *sim, struct job *job, int node)
+{
+	job->node = node;
+	job->is_counted = true;
+	sim->slurm.nodes[node].busy++;
+	job->started_ms = sim->now_ms;
+	snprintf(job->status.nodes, sizeof(job->status.nodes), "n%d", node);
+	job_set_word(job, SJ_RUNNING, SR_NONE, 0);
+	job->stamp++;
+	job_fact(sim, FACT_JOB_STARTED, job);
+	sim_after(sim, job->limit_ms, on_limit, job, job->stamp);
+	lbrun_start(sim, job);
+}
+
+static void on_start(struct sim *sim, void *arg, uint64_t stamp)
+{
+	struct job *job = arg;
+	int node;
+
+	if (job->stamp != stamp || job->status.phase != JOB_PENDING)
+		return;
+	node = is_answering(sim) ? free_node(sim) : -1;
+	if (node >= 0)
+		start_on(sim, job, node);
+	else
+		sim_after(sim, MINUTE, on_start, job, stamp);
+}
+
+static void queue(struct sim *sim, struct job *job)
+{
+	job_set_word(job, SJ_PENDING, SR_PRIORITY, 0);
+	sim_after(sim, rng_exp(&sim->rng, (double)sim->climate.queue_ms), on_start, job, ++job->stamp);
+}
+
+void job_release(struct sim *sim, struct job *job)
+{
+	if (job->status.phase != JOB_HELD)
+		return;
+	job->released_ms = sim->now_ms;
+	queue(sim, job);
+}
+
+void job_unstart(struct sim *sim, struct job *job)
+{
+	if (job->lbrun)
+		lbrun_vanish(sim, job->lbrun);
+	leave_node(sim, job);
+	queue(sim, job);
+}
+
+/* --- end ------------------------------------------------------------------------------------------------ */
+
+static void on_purge(struct sim *sim, void *arg, uint64_t stamp)
+{
+	struct job *job = arg;
+
+	if (job->stamp != stamp || !job->is_known)
+		return;
+	if (is_answering(sim))
+		unknow(sim, job);
+	else
+		sim_after(sim, MINUTE, on_purge, job, stamp);
+}
+
+static void on_freed(struct sim *sim, void *arg, uint64_t stamp)
+{
+	struct job *job = arg;
+
+	if (job->stamp != stamp)
+		return;
+	job->status.phase = JOB_ENDED;
+	leave_node(sim, job);
+	sim_after(sim, MIN_JOB_AGE_MS + rng_range(&sim->rng, 0, MINUTE), on_purge, job, stamp);
+}
+
+/* Over, as the controller sees it; its node may take a moment to be free. */
+static void be_over(struct sim *sim, struct job *job, uint32_t state, uint32_t reason,
+		    uint32_t exit_code)
+{
+	int64_t wait_ms = job->lbrun ? KILL_WAIT_MS + 5000 : rng_range(&sim->rng, 0, 5000);
+
+	job_set_word(job, state | SJ_COMPLETING, reason, exit_code);
+	job_fact(sim, FACT_JOB_OVER, job);
+	sim_after(sim, wait_ms, on_freed, job, ++job->stamp);
+}
+
+static void on_kill_wait(struct sim *sim, void *arg, uint64_t stamp)
+{
+	struct job *job = arg;
+
+	(void)stamp;
+	if (job->lbrun && sim->now_ms >= job->lbrun->frozen_until_ms)
+		lbrun_vanish(sim, job->lbrun);
+	else if (job->lbrun)
+		sim_after(sim, 10 * SECOND, on_kill_wait, job, 0);
+}
+
+void job_end(struct sim *sim, struct job *job, enum slurm_state state, enum slurm_reason reason)
+{
+	bool ran = job->status.phase == JOB_RUNNING;
+
+	if (!job_is_live(job))
+		return;
+	be_over(sim, job, state, reason, ran && state != SJ_NODE_FAIL ? SIGTERM : 0);
+	/* who cannot be reached cannot be signalled */
+	if (!ran || state == SJ_NODE_FAIL || job->lbrun == NULL)
+		return;
+	sim_after(sim, KILL_WAIT_MS, on_kill_wait, job, 0);
+	lbrun_signal(sim, job->lbrun, SIGTERM);
+}
+
+void job_cancel(struct sim *sim, struct job *job)
+{
+	job_end(sim, job, SJ_CANCELLED, SR_NONE);
+}
+
+static void on_report(struct sim *sim, void *arg, uint64_t stamp)
+{
+	struct job *job = arg;
+	int status = (int)(stamp & 0xff);
+
+	if (job->stamp != stamp >> 8 || job->status.phase != JOB_RUNNING)
+		return;
+	if (!is_answering(sim))
+		sim_after(sim, rng_range(&sim->rng, 1, 30) * SECOND, on_report, job, stamp);
+	else if (status == 0)
+		be_over(sim, job, SJ_COMPLETE, SR_NONE, 0);
+	else
+		be_over(sim, job, SJ_FAILED, SR_EXIT_CODE, (uint32_t)status << 8);
+}
+
+void job_report(struct sim *sim, struct job *job, int exit_status)
+{
+	job->lbrun = NULL;
+	sim_after(sim, rng_range(&sim->rng, 5, 500), on_report, job,
+		  job->stamp << 8 | (unsigned)exit_status);
+}

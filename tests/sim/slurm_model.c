@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/* slurm_model.c - the calls: when they take effect, and what the caller is told, if anything. */
+#include "tests/sim/slurm_model.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "tests/sim/sim.h"
+
+enum op { OP_SUBMIT, OP_RELEASE, OP_SIGNAL, OP_CANCEL, OP_POLL };
+
+struct call_record {
+	struct call_record *next;	/* in `calls` */
+	struct call_record *spare;	/* next free one */
+	enum op op;
+	int holders;			/* events that will still look at it */
+	uint64_t life;			/* of the lbd that made it */
+	scheduler_done done;
+	void *arg;
+	int run, signo;
+	int64_t number;
+	struct job_ref ref;
+	char ledger_id[LEDGER_ID_HEX + 1];
+	enum scheduler_result result;
+	const char *text;
+	struct job_status *rows;	/* owned; kept for the next use */
+	size_t row_count, row_cap;
+};
+
+static struct slurm_model *model_of(struct scheduler *s)
+{
+	return (struct slurm_model *)s;	/* base is its first member */
+}
+
+static struct call_record *call_new(struct slurm_model *s, enum op op, scheduler_done done, void *arg)
+{
+	struct call_record *c = s->spare;
+
+	if (c) {
+		s->spare = c->spare;
+	} else {
+		c = xcalloc(1, sizeof(*c));
+		c->next = s->calls;
+		s->calls = c;
+	}
+	c->op = op;
+	c->done = done;
+	c->arg = arg;
+	c->holders = 0;
+	c->life = s->sim->daemon.life;
+	c->result = SCHEDULER_OK;
+	c->text = "";
+	c->row_count = 0;
+	c->ref = (struct job_ref){ 0 };
+	return c;
+}
+
+static void call_drop(struct sim *sim, struct call_record *c)
+{
+	if (--c->holders > 0)
+		return;
+	c->spare = sim->slurm.spare;
+	sim->slurm.spare = c;
+}
+
+/* --- effects ---------------------------------------------------------------------------------------- */
+
+static void do_submit(struct sim *sim, struct call_record *c)
+{
+	if (rng_chance(&sim->rng, sim->climate.refusal)) {
+		c->result = SCHEDULER_REFUSED;
+		c->text = "Invalid partition";
+		sim_fact(sim, FACT_REFUSED, c->run, c->number, 0, 0);
+		return;
+	}
+	c->ref = job_make(sim, c->run, c->number, c->ref.token, c->ledger_id)->status.ref;
+}
+
+static void do_signal(struct sim *sim, struct call_record *c, struct job *job)
+{
+	if (job->status.phase != JOB_RUNNING) {
+		c->result = SCHEDULER_REFUSED;
+		c->text = "the job does not run";
+	} else if (job->lbrun) {
+		lbrun_signal(sim, job->lbrun, c->signo);
+	}
+}
+
+static void do_poll(struct sim *sim, struct call_record *c)
+{
+	struct slurm_model *s = &sim->slurm;
+
+	if (c->row_cap < s->known_count) {
+		c->row_cap = 2 * s->known_count;
+		c->rows = xrealloc(c->rows, c->row_cap * sizeof(*c->rows));
+	}
+	for (size_t i = 0; i < s->known_count; i++)
+		c->rows[i] = s->known[i]->status;
+	c->row_count = s->known_count;
+}
+
+static void do_on_job(struct sim *sim, struct call_record *c)
+{
+	struct job *job = job_find(sim, &c->ref);
+
+	if (job == NULL || !job_is_live(job)) {
+		c->result = SCHEDULER_GONE;
+		c->text = "no such job";
+	} else if (c->op == OP_RELEASE) {
+		job_release(sim, job);
+	} else if (c->op == OP_CANCEL) {
+		job_cancel(sim, job);
+	} else {
+		do_signal(sim, c, job);
+	}
+}
+
+static void take_effect(struct sim *sim, struct call_record *c)
+{
+	if (c->op == OP_SUBMIT)
+		do_submit(sim, c);
+	else if (c->op == OP_POLL)
+		do_poll(sim, c);
+	else
+		do_on_job(sim, c);
+}
+
+/* --- the way there and back ---------------------------------------------------------------------------- */
+
+static void on_reply(struct sim *sim, void *arg, uint64_t stamp)
+{
+	struct call_record *c = arg;
+	struct scheduler_reply reply = {
+		.result = c->result, .text = c->text, .job = c->ref,
+		.jobs = c->rows, .job_count = c->row_count,
+	};
+
+	(void)stamp;
+	if (sim->daemon.engine && c->life == sim->daemon.life && !daemon_dies_here(sim))
+		c->done(c->arg, &reply);
+	daemon_settle(sim);
+	call_drop(sim, c);
+}
+
+static void reply_after(struct sim *sim, struct call_record *c, int64_t ms)
+{
+	c->holders++;
+	sim_after(sim, ms, on_reply, c, 0);
+}
+
+/* Nobody waits for the outcome. */
+static void on_late_effect(struct sim *sim, void *arg, uint64_t stamp)
+{
+	struct call_record *c = arg, outcome = *c;
+
+	if (sim->now_ms < sim->slurm.down_until_ms)
+		;	/* it went down with the controller */
+	else if (sim->now_ms >= sim->slurm.frozen_until_ms)
+		take_effect(sim, &outcome);
+	else if (sim->slurm.frozen_until_ms <= (int64_t)stamp + CREDENTIAL_MS) {
+		agenda_add(&sim->agenda, sim->slurm.frozen_until_ms + rng_range(&sim->rng, 0, 2000),
+			   on_late_effect, c, stamp);
+		return;
+	}
+	call_drop(sim, c);
+}
+
+static void effect_later(struct sim *sim, struct call_record *c, int64_t ms, uint64_t made_ms)
+{
+	c->holders++;
+	sim_after(sim, ms, on_late_effect, c, made_ms);
+}
+
+static void no_answer(struct sim *sim, struct call_record *c)
+{
+	c->result = c->op == OP_POLL ? SCHEDULER_DOWN : SCHEDULER_UNCLEAR;
+	c->text = "Slurm did not answer in time";
+	reply_after(sim, c, rng_range(&sim->rng, 10, 30) * SECOND);
+}
+
+static bool goes_wrong(struct sim *sim, struct call_record *c)
+{
+	double dice = rng_real(&sim->rng);
+	const struct climate *w = &sim->climate;
+
+	if (c->op == OP_POLL || dice >= w->late_effect + w->no_effect + w->lost_answer)
+		return false;
+	if (dice < w->late_effect)
+		effect_later(sim, c, rng_range(&sim->rng, 0, CREDENTIAL_MS), (uint64_t)sim->now_ms);
+	else if (dice < w->late_effect + w->lost_answer)
+		effect_later(sim, c, 0, (uint64_t)sim->now_ms);
+	no_answer(sim, c);
+	return true;
+}
+
+static void on_arrival(struct sim *sim, void *arg, uint64_t stamp)
+{
+	struct call_record *c = arg;
+	const struct slurm_model *s = &sim->slurm;
+
+	(void)stamp;
+	if (sim->now_ms < s->down_until_ms) {
+		c->result = SCHEDULER_DOWN;
+		c->text = "Slurm is down";
+		reply_after(sim, c, rng_range(&sim->rng, 1, 2000));
+	} else if (sim->now_ms < s->frozen_until_ms) {
+		if (c->op != OP_POLL)
+			effect_later(sim, c, 0, (uint64_t)sim->now_ms);
+		no_answer(sim, c);
+	} else if (!goes_wrong(sim, c)) {
+		take_effect(sim, c);
+		reply_after(sim, c, rng_range(&sim->rng, 0, rng_chance(&sim->rng, 0.02) ? 5000 : 20));
+	}
+	call_drop(sim, c);
+}
+
+static void send(struct sim *sim, struct call_record *c)
+{
+	c->holders++;
+	sim_after(sim, rng_range(&sim->rng, 1, 20), on_arrival, c, 0);
+	sim->slurm.call_count++;
+	daemon_dies_here(sim);
+}
+
+/* --- the scheduler that lbd sees -------------------------------------------------------------------------- */
+
+static void model_submit(struct scheduler *base, const struct job_request *job, scheduler_done done,
+			 void *arg)
+{
+	struct slurm_model *s = model_of(base);
+	struct call_record *c;
+
+	if (daemon_dies_here(s->sim))
+		return;
+	c = call_new(s, OP_SUBMIT, done, arg);
+	c->run = run_index(job->run);
+	c->number = (int64_t)strtoll(job->workdir, NULL, 10);
+	snprintf(c->ref.token, sizeof(c->ref.token), "%s", job->token);
+	snprintf(c->ledger_id, sizeof(c->ledger_id), "%s", job->ledger_id);
+	send(s->sim, c);
+}
+
+static void call_on_job(struct scheduler *base, enum op op, const struct job_ref *ref, int signo,
+			scheduler_done done, void *arg)
+{
+	struct slurm_model *s = model_of(base);
+	struct call_record *c;
+
+	if (daemon_dies_here(s->sim))
+		return;
+	c = call_new(s, op, done, arg);
+	c->ref = *ref;
+	c->signo = signo;
+	send(s->sim, c);
+}
+
+static void model_release(struct scheduler *base, const struct job_ref *ref, scheduler_done done,
+			  void *arg)
+{
+	call_on_job(base, OP_RELEASE, ref, 0, done, arg);
+}
+
+static void model_signal(struct scheduler *base, const struct job_ref *ref, int signo,
+			 scheduler_done done, void *arg)
+{
+	call_on_job(base, OP_SIGNAL, ref, signo, done, arg);
+}
+
+static void model_cancel(struct scheduler *base, const struct job_ref *ref, scheduler_done done,
+			 void *arg)
+{
+	call_on_job(base, OP_CANCEL, ref, 0, done, arg);
+}
+
+static void model_poll(struct scheduler *base, scheduler_done done, void *arg)
+{
+	struct slurm_model *s = model_of(base);
+
+	if (s->sim->daemon.is_dead)
+		return;
+	s->poll_count++;
+	s->call_count--;	/* send counts it */
+	send(s->sim, call_new(s, OP_POLL, done, arg));
+}
+
+static void model_close(struct scheduler *base, void (*closed)(void *arg), void *arg)
+{
+	(void)base;
+	closed(arg);
+}
+
+static const struct scheduler_ops ops = {
+	.name = "slurm", .submit = model_submit, .release = model_release, .signal = model_signal,
+	.cancel = model_cancel, .poll = model_poll, .close = model_close,
+};
+
+void slurm_init(struct slurm_model *s, struct sim *sim)
+{
+	*s = (struct slurm_model){ .base = { &ops }, .sim = sim, .next_id = 1 };
+}
+
+void slurm_fini(struct slurm_model *s)
+{
+	while (s->calls) {
+		struct call_record *c = s->calls;
+
+		s->calls = c->next;
+		free(c->rows);
+		free(c);
+	}
+	while (s->jobs) {
+		struct job *job = s->jobs;
+
+		s->jobs = job->next;
+		free(job);
+	}
+	free(s->known);
+}

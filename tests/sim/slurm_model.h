@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* slurm_model.h - a Slurm that is as bad as the measured one: it forgets what it accepted a moment
+ * ago and reuses ids, answers late or never, carries out requests minutes after it was given up on,
+ * loses nodes whose processes live on, and purges the records of ended jobs. */
+#ifndef TESTS_SIM_SLURM_MODEL_H
+#define TESTS_SIM_SLURM_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "slurm/endings.h"
+#include "slurm/scheduler.h"
+
+struct sim;
+struct lbrun;
+
+enum {
+	NODES = 24,
+	SAVE_MS = 5000,			/* the controller saves its state this often */
+	KILL_WAIT_MS = 30 * 1000,
+	MIN_JOB_AGE_MS = 300 * 1000,
+	CREDENTIAL_MS = 300 * 1000,	/* a request older than this is refused */
+};
+
+struct job {
+	struct job *next;		/* all of this world; owned by the model */
+	int run;
+	int64_t number;			/* of the attempt */
+	struct job_status status;
+	uint64_t stamp;			/* counts up whenever planned events are void */
+	bool is_known;			/* to the controller */
+	bool is_counted;		/* in busy of its node */
+	int64_t made_ms, released_ms, started_ms;
+	int64_t limit_ms;
+	int node;
+	struct lbrun *lbrun;		/* the batch process; NULL: none */
+};
+
+struct node {
+	int busy;
+	int64_t down_until_ms;		/* for new jobs */
+};
+
+struct call_record;
+
+struct slurm_model {
+	struct scheduler base;
+	struct sim *sim;
+	struct job *jobs;
+	struct job **known;		/* in the order of submission */
+	size_t known_count, known_cap;
+	uint32_t next_id;
+	int64_t down_until_ms, frozen_until_ms;
+	struct node nodes[NODES];
+	struct call_record *spare, *calls;	/* calls: all that were ever made; owned */
+	int64_t poll_count, call_count;
+};
+
+void slurm_init(struct slurm_model *slurm, struct sim *sim);
+void slurm_fini(struct slurm_model *slurm);
+
+/* slurm_jobs.c: the life of a job */
+struct job *job_make(struct sim *sim, int run, int64_t number, const char *token,
+		     const char *ledger_id);
+struct job *job_find(struct sim *sim, const struct job_ref *ref);
+void job_release(struct sim *sim, struct job *job);
+/* By lbd or an administrator. */
+void job_cancel(struct sim *sim, struct job *job);
+/* The controller ends it with this word; processes get SIGTERM, and SIGKILL after KillWait. */
+void job_end(struct sim *sim, struct job *job, enum slurm_state state, enum slurm_reason reason);
+/* Its batch process is gone, with this exit status. */
+void job_report(struct sim *sim, struct job *job, int exit_status);
+/* The controller has it no longer. */
+void job_forget(struct sim *sim, struct job *job);
+void job_set_word(struct job *job, uint32_t state, uint32_t reason, uint32_t exit_code);
+/* As if its start had never been told to the controller. */
+void job_unstart(struct sim *sim, struct job *job);
+bool job_is_live(const struct job *job);
+
+#endif

@@ -1,0 +1,126 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# resume.t - kill -9 at any moment, go on, and nothing shows: loss, weights and both moments of every
+# step are those of the undisturbed training, to the bit, in each family.
+#
+# Every step leaves a checkpoint, so every step is compared whole: train_state.json holds the loss
+# as a number that reads back exactly. Some kills hit a step, some hit a checkpoint on its way.
+#   make check-resume, or B=build sh tests/system/resume.t
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+B=${B:-build}
+[ -x "$B/lbworker" ] || {
+	echo "Bail out! $B/lbworker is not built"
+	exit 1
+}
+T=$(mktemp -d "${TMPDIR:-/tmp}/lb-resume.XXXXXX") || exit 1
+worker=
+cleanup() {
+	[ -z "$worker" ] || kill -KILL "$worker" 2>/dev/null
+	rm -rf "$T"
+}
+trap cleanup EXIT
+trap 'exit 130' HUP INT TERM
+unset LB_SOCKET LB_RUN LB_ATTEMPT LB_LAUNCH LB_RUN_DIR LB_CHECKPOINT_DIR LB_RESUME_FROM
+
+steps=28
+awk 'BEGIN { srand(5); for (i = 0; i < 30000; i++) printf "%c", 97 + int(rand() * rand() * 26) }' \
+	>"$T/text"
+"$B/lbworker" prepare --out "$T/text.tokens" "$T/text" >/dev/null || exit 1
+cat >"$T/small.toml" <<-END
+	[model]
+	flavor = "debugmodel"
+	[lr_scheduler]
+	warmup_steps = 5
+	decay_type = "sqrt"
+	[training]
+	dataset_path = "$T/text.tokens"
+	local_batch_size = 2
+	global_batch_size = 8
+	batch_ramp = [2, 2, 60]
+	spike_factor = 0.75
+	max_skipped_steps = 100
+	seq_len = 48
+	steps = $steps
+	threads = 2
+	[checkpoint]
+	interval = 1
+	keep_latest_k = 0
+	[metrics]
+	log_freq = 1
+END
+
+count=0
+compared=0
+ok() { # ok STATUS NAME
+	count=$((count + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $count - $2"
+	else
+		echo "not ok $count - $2"
+		[ ! -s "$T/err" ] || sed 's/^/# /' "$T/err" | tail -n 5
+	fi
+}
+train() { # train FAMILY FOLDER
+	"$B/lbworker" train "$T/small.toml" --model.name "$1" --job.dump_folder "$2"
+}
+
+# Kills the training once it has printed a line that matches; the pipe paces it.
+kill_at() { # kill_at FAMILY FOLDER PATTERN
+	rm -f "$T/pipe"
+	mkfifo "$T/pipe"
+	"$B/lbworker" train "$T/small.toml" --model.name "$1" --job.dump_folder "$2" \
+		>"$T/pipe" 2>>"$T/err" &
+	worker=$!
+	while read -r line; do
+		case $line in
+		$3) kill -KILL "$worker" && break ;;
+		esac
+	done <"$T/pipe"
+	wait "$worker" 2>/dev/null
+	killed=$?
+	worker=
+	[ $killed = 137 ]
+}
+
+# Each step of two trainings; adds to `compared`.
+same_steps() { # same_steps FOLDER FOLDER
+	step=1
+	while [ $step -le $steps ]; do
+		name=checkpoints/$(printf 'step-%08d' $step)
+		for file in train_state.json model.safetensors optimizer.safetensors; do
+			# the config's digest covers dump_folder
+			grep -av config_digest "$1/$name/$file" >"$T/a" 2>/dev/null
+			grep -av config_digest "$2/$name/$file" >"$T/b" 2>/dev/null
+			[ -s "$T/a" ] && cmp "$T/a" "$T/b" >>"$T/err" 2>&1 || {
+				echo "$name/$file differs" >>"$T/err"
+				return 1
+			}
+		done
+		compared=$((compared + 1))
+		step=$((step + 1))
+	done
+}
+
+for family in llama neox gpt2; do
+	: >"$T/err"
+	train $family "$T/whole" >"$T/log" 2>>"$T/err"
+	ok $? "$family: an undisturbed training"
+	grep -q 'is left out' "$T/err" && grep -q '"usual_norm": [0-9.]*[1-9]' \
+		"$T/whole/checkpoints/step-00000028/train_state.json"
+	ok $? "$family: with a step left out, so that the guard's memory matters"
+	for at in 'step 2/*' 'step 5/*' 'checkpoint *-00000011 *' 'step 19/*' 'step 25/*'; do
+		kill_at $family "$T/killed" "$at"
+		ok $? "$family: kill -9 at '$at'"
+		# and once more, soon after it went on
+		case $at in 'step 5/'*) kill_at $family "$T/killed" 'step 8/*' ;; esac
+		train $family "$T/killed" >"$T/log" 2>>"$T/err" && grep -q '^resumed from' "$T/log"
+		ok $? "$family: it goes on to its end"
+		same_steps "$T/whole" "$T/killed"
+		ok $? "$family: loss, weights and moments of all $steps steps are the same bits"
+		rm -rf "$T/killed"
+	done
+	rm -rf "$T/whole"
+done
+echo "1..$count"
+echo "# $compared steps compared, each to the bit"

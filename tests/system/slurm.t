@@ -1,0 +1,68 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Runs on the private Slurm, as a person sees them: resources, ranks on two nodes, secrets, ends.
+. "$(dirname "$0")/lib.sh"
+
+cluster_start 2
+lbd_start
+
+# --- what was asked for is what the job has --------------------------------------------------
+lbctl submit --name asked --set slurm.nodes=2 --set slurm.ntasks_per_node=2 \
+	--set slurm.cpus_per_task=1 --set slurm.mem=512M --set slurm.time=30m \
+	--set slurm.gpus_per_node=1 --set slurm.comment=hello \
+	-- sh -c 'echo "I am $SLURM_PROCID of $SLURM_NTASKS"' >/dev/null
+run_reaches asked completed 60
+job=$(lbctl status asked --json | json attempts.0.job_id)
+shown=$(scontrol show job -o "$job")
+like "$shown" 'NumNodes=2 .*NumTasks=4 .*CPUs/Task=1' "nodes and tasks"
+like "$shown" 'TimeLimit=00:30:00' "time limit"
+like "$shown" 'MinMemoryNode=512M' "memory"
+like "$shown" 'gres:gpu:1' "GPUs"
+like "$shown" 'Requeue=0' "Slurm does not requeue it: lbd relaunches"
+like "$shown" 'JobName=lb-asked' "the job has the run's name"
+like "$shown" 'Comment=lbd1:[0-9a-f]*:[0-9a-f]* hello' "and its token, and the person's comment"
+is "$(lbctl status asked --json | json attempts.0.nodes)" '["n1", "n2"]' "the nodes are known"
+is "$(lbctl logs asked | grep -o '\[.*I am .*' | sort)" '[n1:0] I am 0 of 4
+[n1:1] I am 1 of 4
+[n2:2] I am 2 of 4
+[n2:3] I am 3 of 4' "each rank's output has node and rank in front"
+
+# --- a job that cannot be --------------------------------------------------------------------
+lbctl submit --name nowhere --set slurm.partition=nowhere -- true >/dev/null
+run_reaches nowhere failed 30
+like "$(lbctl status nowhere --json | json text)" 'partition' "a partition that is not there: Slurm's word"
+
+# --- secrets -----------------------------------------------------------------------------------
+printf 'API_KEY=canary-7f3a9\n' >"$T/secrets"
+chmod 600 "$T/secrets"
+lbctl submit --name secret --set "run.env_file=$T/secrets" \
+	-- sh -c 'printf %s "$API_KEY" | sha256sum >"$LB_RUN_DIR/seen"' >/dev/null
+run_reaches secret completed 30
+is "$(cut -c1-64 "$LB_HOME/runs/secret/seen")" "$(printf %s canary-7f3a9 | sha256sum | cut -c1-64)" \
+	"the trainer has its secret"
+job=$(lbctl status secret --json | json attempts.0.job_id)
+is "$(grep -rl canary-7f3a9 "$LB_HOME" "$T/lbd.log")" "" "nothing else below \$LB_HOME has, nor the log"
+is "$(scontrol show job "$job" | grep -c canary)" 0 "nor does Slurm show it"
+is "$(lbctl status secret --json | grep -c canary)" 0 "nor does lbd"
+chmod 644 "$T/secrets"
+exits 2 "an env_file that others may read is refused" \
+	lbctl submit --set "run.env_file=$T/secrets" -- true
+like "$err" '0600|chmod' "and the mend is named"
+
+# --- a pending run, and one that is killed while it runs ------------------------------------------
+lbctl submit --name pending --set slurm.nodelist=n1 --set slurm.exclude=n1 -- true >/dev/null 2>&1
+lbctl submit --name big --set slurm.nodes=2 --set slurm.mem=2G -- sleep 1000 >/dev/null
+run_reaches big running 30
+lbctl submit --name waits --set slurm.mem=2G -- true >/dev/null
+run_reaches waits queued 30
+ok "a pending run is killed" lbctl kill waits --reason "not needed"
+run_reaches waits killed 20
+is "$(lbctl status waits --json | json attempts.0.start_time)" null "it never started"
+ok "a running one is killed" lbctl kill --now big
+run_reaches big killed 30
+wait_for '[ "$(squeue -h | grep -vc pending)" = 0 ]' 30
+passed "no job is left"
+wait_for '! pgrep -f "sleep 1000"' 30
+passed "no process is left"
+exits 1 "wait tells a killed run by its status" lbctl wait big
+done_testing

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* optimizer.h - one update of all weights: the gradient's norm clipped, then AdamW (backend.h). */
+#ifndef LBWORKER_OPTIMIZER_H
+#define LBWORKER_OPTIMIZER_H
+
+#include "worker/lbworker/model.h"
+
+struct optimizer {
+	double beta1, beta2, eps;
+	double weight_decay;		/* of matrices only */
+	double max_norm;		/* 0: gradients are not clipped */
+};
+
+struct optimizer_step {
+	double lr;
+	double norm;			/* of model->grads, all together */
+	int64_t update;			/* counts from 1 */
+};
+
+/* m and v are the moments, with the layout of the weights. */
+void optimizer_update(const struct optimizer *optimizer, struct model *model, float *m, float *v,
+		      const struct optimizer_step *step);
+
+#endif
