@@ -66,9 +66,10 @@ endif
 
 # lbrun must start on a bare compute node: what it uses beyond libc is linked in.
 STATIC_JSON := -Wl,-Bstatic -ljansson -Wl,-Bdynamic
-LIBS_lbd       := -luv -lsqlite3 -ljansson -lstdc++ -lm
+STATIC_PCRE := -Wl,-Bstatic -lpcre2-8 -Wl,-Bdynamic
+LIBS_lbd       := -luv -lsqlite3 -ljansson -lpcre2-8 -lstdc++ -lm
 LIBS_lbctl     := -ljansson -lm
-LIBS_lbrun     := $(STATIC_JSON) -lm
+LIBS_lbrun     := $(STATIC_JSON) $(STATIC_PCRE) -lm
 LIBS_lbworker  := $(STATIC_JSON) -lstdc++ -ldl -lm -lpthread
 LIBS_lbd-slurm := -ljansson -lslurm
 
@@ -116,7 +117,7 @@ $(B)/gen/words.h: common/words.sh common/words.txt
 $(B)/unit/%: $(B)/obj/tests/unit/%.o $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $< -Wl,--start-group $(ARCHIVES) -Wl,--end-group \
-		-lcmocka -luv -lsqlite3 -ljansson -lstdc++ -ldl -lm -lpthread
+		-lcmocka -luv -lsqlite3 -ljansson -lpcre2-8 -lstdc++ -ldl -lm -lpthread
 
 # lbd and lbworker each have a config of their own, under the same names.
 $(B)/unit/test_lbworker_config: ARCHIVES := $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
@@ -133,7 +134,7 @@ SIM_TAPS := ledger_run_insert ledger_run_move ledger_run_set_wanted ledger_attem
 	    ledger_attempt_set_spool ledger_commit
 SEEDS    ?= 500
 $(B)/sim: $(call objects,tests/sim/*.c) $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/common.a
-	$(call say,LINK) $(CC) $(LDFLAGS) $(SIM_TAPS:%=-Wl,--wrap=%) -o $@ $^ -lsqlite3 -ljansson -lstdc++ -lm
+	$(call say,LINK) $(CC) $(LDFLAGS) $(SIM_TAPS:%=-Wl,--wrap=%) -o $@ $^ -lsqlite3 -ljansson -lpcre2-8 -lstdc++ -lm
 sim: $(B)/sim
 ifdef SEED
 	$(B)/sim --seed $(SEED)

@@ -126,6 +126,8 @@ int attempt_params_write(const char *folder, const struct attempt_params *p, str
 	set_bytes(o, "workdir", p->workdir);
 	set_bytes(o, "run_dir", p->run_dir);
 	set_bytes(o, "checkpoint_dir", p->checkpoint_dir);
+	set_bytes(o, "checkpoint_pattern", p->pattern);
+	set_bytes(o, "checkpoint_complete_when", p->complete_when);
 	set_bytes(o, "lbd_socket", p->lbd_socket);
 	js_set_str(o, "launcher", p->launcher);
 	js_set_int(o, "in_place", p->in_place);
@@ -134,6 +136,7 @@ int attempt_params_write(const char *folder, const struct attempt_params *p, str
 	json_object_set_new(o, "never_on_causes", names_of_causes(p));
 	js_set_int(o, "kill_grace_ms", p->kill_grace_ms);
 	json_object_set_new(o, "never_on_exit_codes", codes);
+	json_object_set_new(o, "watch", attempt_watch_json(&p->watch));
 	return write_file(o, folder, "attempt.json", file_write_visible, err);
 }
 
@@ -199,6 +202,8 @@ static int fill_params(const json_t *o, void *out, struct err *err)
 	p->workdir = take_bytes(o, "workdir");
 	p->run_dir = take_bytes(o, "run_dir");
 	p->checkpoint_dir = take_bytes(o, "checkpoint_dir");
+	p->pattern = take_bytes(o, "checkpoint_pattern");
+	p->complete_when = take_bytes(o, "checkpoint_complete_when");
 	p->lbd_socket = take_bytes(o, "lbd_socket");
 	p->launcher = xstrdup(js_str(o, "launcher", "none"));
 	p->in_place = js_int(o, "in_place", 0);
@@ -209,7 +214,8 @@ static int fill_params(const json_t *o, void *out, struct err *err)
 		p->resume = xstrdup("latest");
 	get_causes(o, p);
 	if (get_token(o, p->token, err) < 0 || name_check(p->run, err) < 0 ||
-	    get_command(o, p, err) < 0 || get_codes(o, p, err) < 0)
+	    get_command(o, p, err) < 0 || get_codes(o, p, err) < 0 ||
+	    attempt_watch_read(json_object_get(o, "watch"), &p->watch, err) < 0)
 		return -1;
 	if (p->number < 1)
 		return err_set(err, ERR_USAGE, "\"number\" must be an integer of at least 1");
@@ -249,9 +255,12 @@ void attempt_params_clear(struct attempt_params *p)
 	free(p->run_dir);
 	free(p->checkpoint_dir);
 	free(p->lbd_socket);
+	free(p->pattern);
+	free(p->complete_when);
 	free(p->launcher);
 	free(p->resume);
 	free(p->never_on_exit_codes);
+	attempt_watch_clear(&p->watch);
 	*p = (struct attempt_params){0};
 }
 

@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "common/attempt_watch.h"
 #include "common/err.h"
 #include "common/names.h"
 #include "common/run_state.h"
@@ -30,6 +31,8 @@ struct attempt_params {		/* attempt.json */
 	char *workdir;
 	char *run_dir;		/* runs/NAME */
 	char *checkpoint_dir;
+	char *pattern;		/* of foreign checkpoints (foreign.h); NULL = ours */
+	char *complete_when;	/* NULL = not given */
 	char *lbd_socket;	/* poked after new lines where it can be reached; NULL = none */
 	char *launcher;		/* "none" or "srun" */
 	int64_t in_place;	/* relaunches in the same allocation without progress in between */
@@ -39,6 +42,7 @@ struct attempt_params {		/* attempt.json */
 	int64_t *never_on_exit_codes;
 	int64_t never_count;
 	bool never_on_cause[CAUSE_COUNT];	/* not started again after these, in place neither */
+	struct attempt_watch watch;
 };
 
 struct attempt_claim {

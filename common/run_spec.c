@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/foreign.h"
 #include "common/json.h"
 #include "common/mem.h"
 #include "common/names.h"
+#include "common/regexp.h"
 
 #define AT(field) offsetof(struct run_spec, field)
 
@@ -84,9 +86,27 @@ const struct key run_spec_keys[] = {
 	 "time between SIGTERM and SIGKILL"},
 	{"watch", "stop_grace", KEY_DURATION, AT(stop_grace_ms), 0, DAY_MS, NULL, "5m",
 	 "time to write a checkpoint and end when the run is put on hold"},
+	{"watch", "setup_timeout", KEY_DURATION, AT(watch.setup_ms), 0, WEEK_MS, NULL, "30m",
+	 "longest start-up, and end, of a trainer that reports; 0 = no limit"},
+	{"watch", "step_timeout", KEY_STRING, AT(step_timeout_text), 0, 0, NULL, "auto",
+	 "longest time between two steps; auto learns it: 5 times the median, at least 60 s"},
+	{"watch", "checkpoint_timeout", KEY_DURATION, AT(watch.checkpoint_ms), 0, WEEK_MS, NULL,
+	 "30m", "longest time for a checkpoint; 0 = no limit"},
+	{"watch", "eval_timeout", KEY_DURATION, AT(watch.eval_ms), 0, WEEK_MS, NULL, "30m",
+	 "longest time for an evaluation; 0 = no limit"},
+	{"watch", "output_timeout", KEY_DURATION, AT(watch.output_ms), 0, WEEK_MS, NULL, "0",
+	 "longest silence of a trainer that only prints; 0 = no limit"},
+	{"watch", "progress_regex", KEY_STRING, AT(progress_regex), 0, 0, NULL, NULL,
+	 "regular expression for lines of output that tell a step; named groups: step, loss, …"},
+	{"watch", "node_error_regex", KEY_STRINGS, AT(node_errors), 0, 0, NULL, NULL,
+	 "regular expressions for lines of output that tell of a broken node"},
 
 	{"checkpoint", "folder", KEY_STRING, AT(checkpoint_folder), 0, 0, NULL, NULL,
 	 "where checkpoints are; runs/NAME/checkpoints if not given"},
+	{"checkpoint", "pattern", KEY_STRING, AT(checkpoint_pattern), 0, 0, NULL, NULL,
+	 "names of another trainer's checkpoints, like \"step-{step}\", or a regular expression"},
+	{"checkpoint", "complete_when", KEY_STRING, AT(checkpoint_complete_when), 0, 0, NULL, NULL,
+	 "a file in such a checkpoint that is there once it is complete, or \"manifest\""},
 };
 const size_t run_spec_key_count = sizeof(run_spec_keys) / sizeof(run_spec_keys[0]);
 
@@ -242,6 +262,62 @@ static int check_slurm(const struct toml *toml, struct run_spec *spec, struct er
 	return 0;
 }
 
+static int check_watch(const struct toml *toml, struct run_spec *spec, struct err *err)
+{
+	static const char what[] = "must be \"auto\" or a duration up to 7 days, like \"90s\"";
+	const char *text = spec->step_timeout_text;
+	int64_t *ms = &spec->watch.step_ms;
+
+	*ms = WATCH_AUTO;
+	if (!text || strcmp(text, "auto") == 0)
+		return 0;
+	if (duration_parse(text, ms, NULL) < 0 || (double)*ms > WEEK_MS)
+		return keys_refuse(toml, "watch.step_timeout", what, err);
+	return 0;
+}
+
+static int check_regexp(const char *text, const char *group, struct err *problem)
+{
+	struct regexp *r = regexp_create(text, false, problem);
+	int rc = r ? 0 : -1;
+
+	if (r && group && !regexp_has_group(r, group))
+		rc = err_set(problem, ERR_USAGE, "must have a group (?<%s>\\d+)", group);
+	regexp_destroy(r);
+	return rc;
+}
+
+static int check_output(const struct toml *toml, const struct run_spec *spec, struct err *err)
+{
+	struct err problem = {0};
+
+	if (spec->progress_regex && check_regexp(spec->progress_regex, "step", &problem) < 0)
+		return refuse(toml, "watch.progress_regex", &problem, err);
+	for (size_t i = 0; i < spec->node_errors.count; i++) {
+		if (check_regexp(spec->node_errors.items[i], NULL, &problem) < 0)
+			return refuse(toml, "watch.node_error_regex", &problem, err);
+	}
+	return 0;
+}
+
+static int check_checkpoint(const struct toml *toml, const struct run_spec *spec, struct err *err)
+{
+	struct err problem = {0};
+	struct foreign *f;
+
+	if (!spec->checkpoint_pattern) {
+		if (spec->checkpoint_complete_when)
+			return keys_refuse(toml, "checkpoint.complete_when",
+					   "needs checkpoint.pattern", err);
+		return 0;
+	}
+	f = foreign_create(spec->checkpoint_pattern, spec->checkpoint_complete_when, &problem);
+	if (!f)
+		return refuse(toml, "checkpoint.pattern", &problem, err);
+	foreign_destroy(f);
+	return 0;
+}
+
 static int check_restart(const struct toml *toml, const struct run_spec *spec, struct err *err)
 {
 	const char *path = "restart.backoff_max";
@@ -286,7 +362,9 @@ int run_spec_read(const struct toml *toml, struct run_spec *out, struct err *err
 	    keys_read(run_spec_keys, run_spec_key_count, toml, out, err) < 0)
 		return -1;
 	if (check_run(toml, out, is_command, err) < 0 || tidy_strings(toml, out, err) < 0 ||
-	    check_slurm(toml, out, err) < 0 || check_restart(toml, out, err) < 0) {
+	    check_slurm(toml, out, err) < 0 || check_watch(toml, out, err) < 0 ||
+	    check_output(toml, out, err) < 0 || check_checkpoint(toml, out, err) < 0 ||
+	    check_restart(toml, out, err) < 0) {
 		run_spec_clear(out);
 		return -1;
 	}

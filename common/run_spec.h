@@ -7,6 +7,7 @@
 
 #include <stdint.h>
 
+#include "common/attempt_watch.h"
 #include "common/err.h"
 #include "common/keys.h"
 #include "common/run_state.h"
@@ -36,8 +37,13 @@ struct run_spec {
 	int rules[CAUSE_COUNT];		/* [restart.policy]: enum spec_rule by cause */
 	/* [watch] */
 	int64_t kill_grace_ms, stop_grace_ms;
-	/* [checkpoint] - folder only; the rest of that section is the trainer's */
+	char *step_timeout_text;	/* as written; watch.step_ms is what counts */
+	struct attempt_watch watch;	/* its limits; the rest is here: */
+	char *progress_regex;
+	struct key_strings node_errors;
+	/* [checkpoint] - the rest of that section is the trainer's */
 	char *checkpoint_folder;	/* NULL: runs/NAME/checkpoints */
+	char *checkpoint_pattern, *checkpoint_complete_when;	/* foreign.h */
 };
 
 extern const struct key run_spec_keys[];

@@ -26,6 +26,11 @@ static int64_t step_of(const char *name)
 	return step;
 }
 
+int64_t checkpoint_step(struct foreign *foreign, const char *name)
+{
+	return foreign ? foreign_step(foreign, name) : step_of(name);
+}
+
 static int move(const char *parent, const char *name, const char *aside, struct err *err)
 {
 	char *from = path_join("%s/%s", parent, name), *to = path_join("%s/%s", aside, name);
@@ -40,7 +45,8 @@ static int move(const char *parent, const char *name, const char *aside, struct 
 	return rc;
 }
 
-int64_t checkpoints_set_aside(const char *parent, int64_t step, const char *aside, struct err *err)
+int64_t checkpoints_set_aside(const char *parent, struct foreign *foreign, int64_t step,
+			      const char *aside, struct err *err)
 {
 	DIR *dir = opendir(parent);
 	const struct dirent *entry;
@@ -49,7 +55,7 @@ int64_t checkpoints_set_aside(const char *parent, int64_t step, const char *asid
 	if (!dir)
 		return errno == ENOENT ? 0 : err_errno(err, "%s", parent);
 	while (moved >= 0 && (entry = readdir(dir)) != NULL) {
-		if (step_of(entry->d_name) <= step)
+		if (checkpoint_step(foreign, entry->d_name) <= step)
 			continue;
 		moved = move(parent, entry->d_name, aside, err) < 0 ? -1 : moved + 1;
 	}

@@ -42,7 +42,8 @@ extern const struct option_row global_options[];
 /* Everything that main does; returns the exit status. */
 int ctl_main(int argc, char **argv);
 
-/* The functions behind the rows: submit.c, show.c, status.c, follow.c, logs.c, orders.c, commands.c */
+/* The functions behind the rows: submit.c, show.c, status.c, follow.c, logs.c, orders.c, wishes.c,
+ * commands.c */
 int submit_run(struct ctl *ctl, struct err *err);
 int ls_run(struct ctl *ctl, struct err *err);
 int events_run(struct ctl *ctl, struct err *err);
@@ -56,6 +57,8 @@ int kill_run(struct ctl *ctl, struct err *err);
 int hold_run(struct ctl *ctl, struct err *err);
 int release_run(struct ctl *ctl, struct err *err);
 int restart_run(struct ctl *ctl, struct err *err);
+int save_run(struct ctl *ctl, struct err *err);
+int stacks_run(struct ctl *ctl, struct err *err);
 int help_run(struct ctl *ctl, struct err *err);
 
 /* --- what commands share -------------------------------------------------------------------- */

@@ -122,6 +122,12 @@ const struct command commands[] = {
 	 "lbctl nodes\n"
 	 "lbctl nodes forgive gpu17\n",
 	 json_options, 0, ANY_NUMBER, nodes_run},
+	{"save", "RUN", "ask a running trainer for a checkpoint; it goes on then",
+	 "lbctl save brisk-otter-39\n",
+	 no_options, 1, 1, save_run},
+	{"stacks", "RUN", "write down where a running trainer's processes are; it goes on then",
+	 "lbctl stacks brisk-otter-39\n",
+	 no_options, 1, 1, stacks_run},
 	{"wait", "RUN [--timeout DURATION]", "wait until a run ends; the exit status says how",
 	 "lbctl wait brisk-otter-39 && ./evaluate.sh\n"
 	 "lbctl wait brisk-otter-39 --timeout 1h30m\n",

@@ -14,6 +14,7 @@
 #include "daemon/restart.h"
 #include "daemon/submit.h"
 #include "daemon/views.h"
+#include "daemon/wishes.h"
 
 enum {
 	RECENT_MS = 7 * 24 * 3600 * 1000,	/* ls without --all: what ended within a week */
@@ -228,6 +229,8 @@ static const struct {
 	[VERB_RESTART]  = { .later = restart_run },
 	[VERB_NODES]    = { .now = nodes_list },
 	[VERB_FORGIVE]  = { .now = nodes_forgive },
+	[VERB_SAVE]     = { .now = wish_save },
+	[VERB_STACKS]   = { .now = wish_stacks },
 	[VERB_POKE]     = { .now = on_poke },
 };
 

@@ -105,7 +105,7 @@ static void note_newest(struct ingest *in, json_t *line, const struct ledger_met
 	n->mfu = js_real(line, "mfu", n->mfu);
 }
 
-static void on_step(struct ingest *in, json_t *line)
+static void store_step(struct ingest *in, json_t *line)
 {
 	char *fields = metric_fields(in->spool);
 	struct err err = { 0 };
@@ -120,6 +120,13 @@ static void on_step(struct ingest *in, json_t *line)
 	note_newest(in, line, &m);
 	in->run->ever_trained = true;
 	free(fields);
+}
+
+/* The run's progress is that of rank 0; lbrun looks at what the others tell. */
+static void on_step(struct ingest *in, json_t *line)
+{
+	if (js_int(line, "rank", 0) <= 0)
+		store_step(in, line);
 }
 
 /* The trainer's word for it; lbrun looks for itself and tells in checkpoint_valid. */

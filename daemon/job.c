@@ -102,7 +102,7 @@ static int write_params(const struct config *config, const struct run *run, cons
 		.checkpoint_dir = job_checkpoint_dir(spec, run->dir),
 		.lbd_socket = path_join("%s/lbd.sock", config->home),
 		.launcher = xstrdup(job_launcher(spec)),
-		.in_place = spec->in_place, .kill_grace_ms = spec->kill_grace_ms,
+		.in_place = spec->in_place, .kill_grace_ms = spec->kill_grace_ms, .watch = spec->watch,
 		.stop_grace_ms = spec->stop_grace_ms,
 		.resume = xstrdup(run->resume_from[0] ? run->resume_from : "latest"),
 		.never_on_exit_codes = xcalloc(spec->never_on_exit_codes.count + 1, sizeof(int64_t)),
@@ -112,6 +112,13 @@ static int write_params(const struct config *config, const struct run *run, cons
 
 	for (int cause = 0; cause < CAUSE_COUNT; cause++)
 		p.never_on_cause[cause] = spec->rules[cause] == SPEC_STOP;
+	if (spec->progress_regex)
+		p.watch.progress_regex = xstrdup(spec->progress_regex);
+	p.watch.node_errors = command_copy(&spec->node_errors);
+	if (spec->checkpoint_pattern)
+		p.pattern = xstrdup(spec->checkpoint_pattern);
+	if (spec->checkpoint_complete_when)
+		p.complete_when = xstrdup(spec->checkpoint_complete_when);
 	memcpy(p.token, run->attempt.job.token, sizeof(p.token));
 	if (p.never_count > 0)
 		memcpy(p.never_on_exit_codes, spec->never_on_exit_codes.items,
@@ -124,35 +131,52 @@ static int write_params(const struct config *config, const struct run *run, cons
 /* --- going back ------------------------------------------------------------------------------------------ */
 
 /* The step that the run was sent back to: -1 for its beginning, -2 when it goes on from the newest
- * or from a folder whose name tells no step. */
-static int64_t chosen_step(const struct run *run)
+ * or from something whose name tells no step. */
+static int64_t chosen_step(const struct run *run, struct foreign *foreign)
 {
 	const char *slash = strrchr(run->resume_from, '/');
+	int64_t step = slash ? checkpoint_step(foreign, slash + 1) : -1;
 
 	if (strcmp(run->resume_from, "scratch") == 0)
 		return -1;
-	if (slash == NULL || strncmp(slash, "/step-", 6) != 0)
-		return -2;
-	return strtoll(slash + 6, NULL, 10);
+	return step < 0 ? -2 : step;
 }
 
-/* The trainer of this attempt does not run yet, and no other one does. */
-static int leave_later_checkpoints(const struct run *run, struct err *err)
+static int leave_those_after(const struct run *run, struct foreign *foreign, int64_t step,
+			     struct err *err)
 {
-	int64_t step = chosen_step(run), moved;
-	char *parent, *aside;
+	char *parent = job_checkpoint_dir(&run->spec, run->dir);
+	char *aside = path_join("%s/set-aside-%lld", parent, (long long)run->attempt.number);
+	int64_t moved = checkpoints_set_aside(parent, foreign, step, aside, err);
 
-	if (step == -2)
-		return 0;
-	parent = job_checkpoint_dir(&run->spec, run->dir);
-	aside = path_join("%s/set-aside-%lld", parent, (long long)run->attempt.number);
-	moved = checkpoints_set_aside(parent, step, aside, err);
 	if (moved > 0)
 		log_info("%s: %lld later checkpoints are in %s now", run->name, (long long)moved,
 			 aside);
 	free(parent);
 	free(aside);
 	return moved < 0 ? -1 : 0;
+}
+
+/* The trainer of this attempt does not run yet, and no other one does. */
+static int leave_later_checkpoints(const struct run *run, struct err *err)
+{
+	const struct run_spec *spec = &run->spec;
+	struct foreign *foreign = NULL;
+	int64_t step;
+	int rc = 0;
+
+	if (run->resume_from[0] == '\0')
+		return 0;
+	if (spec->checkpoint_pattern) {
+		foreign = foreign_create(spec->checkpoint_pattern, spec->checkpoint_complete_when, err);
+		if (foreign == NULL)
+			return -1;
+	}
+	step = chosen_step(run, foreign);
+	if (step != -2)
+		rc = leave_those_after(run, foreign, step, err);
+	foreign_destroy(foreign);
+	return rc;
 }
 
 /* --- the job --------------------------------------------------------------------------------------------- */

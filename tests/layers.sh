@@ -29,6 +29,7 @@ TABLE
 # header as an ERE, then the folders that may include it; tests/ and bench/ may always.
 libraries() {
 	cat <<'TABLE'
+pcre2\.h                 common
 sqlite3\.h               sql
 slurm/.*\.h              slurm/lbd-slurm
 uv\.h                    daemon slurm

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* memory.c - how much memory is still ours: what the kernel calls available, or what a limit of
  * our control group (a batch job's, a container's) leaves, whichever is less. */
-#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "kernels/cpu/cpu.h"
 
@@ -14,12 +14,16 @@ static bool number_in(const char *path, const char *key, uint64_t *value)
 	FILE *file = fopen(path, "re");
 	char line[LINE_BYTES];
 	bool found = false;
+	char *end;
 
 	if (!file)
 		return false;
-	while (!found && fgets(line, sizeof(line), file))
-		if (strncmp(line, key, strlen(key)) == 0)
-			found = sscanf(line + strlen(key), "%" SCNu64, value) == 1;
+	while (!found && fgets(line, sizeof(line), file)) {
+		if (strncmp(line, key, strlen(key)) != 0)
+			continue;
+		*value = strtoull(line + strlen(key), &end, 10);
+		found = end != line + strlen(key);	/* "max" is no number: no limit */
+	}
 	fclose(file);
 	return found;
 }

@@ -33,6 +33,14 @@ like "$(cat "$F/out.log")" '^\[n2:1\] rank 1 launch 2$' "and rank 1, on the othe
 like "$(cat "$F/spool.jsonl")" '"nodes":\["n1","n2"\]' "the nodes are recorded"
 is "$(pgrep -cf "^sleep $mark\$")" 2 "the first launch left nothing behind"
 
+# Where the ranks are, on both nodes, while they go on.
+printf '{"version":1,"by":"ada"}' >"$F/stacks"
+ok "the stacks are written" wait_for 'grep -q "\"kind\":\"stacks\"" "$F/spool.jsonl"' 40
+for node in 1 2; do
+	like "$(cat "$F"/stacks-2-*.n$node.txt)" "^[0-9]+  sh $T/rank.sh" "those of node $node"
+done
+ok "the ranks live on" [ "$(pgrep -cf "^sleep $mark\$")" = 2 ]
+
 printf '{"version":1,"order":"kill","by":"ada","text":""}' >"$F/order"
 began=$(now_ms)
 scancel --batch --signal=TERM "$job"

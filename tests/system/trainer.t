@@ -240,6 +240,20 @@ ok $? "--check prints the effective config and trains nothing"
 lbworker train "$T/out" --check 2>"$T/err" | cmp - "$T/out" >>"$T/err" 2>&1
 ok $? "which reads back as itself"
 
+for sample in etc/train/*.toml; do
+	lbworker train "$sample" --check >"$T/out" 2>"$T/err" && lbworker plan "$sample" \
+		>"$T/plan" 2>>"$T/err" && grep -q '^H200 .*tokens/s' "$T/plan"
+	ok $? "$sample is sound"
+done
+train --model.flavor 70B >"$T/out" 2>"$T/err"
+status=$?
+refused "more memory than there is: refused before it starts, with numbers" \
+	'GiB needed (weights 262.*GiB available'
+printf '[training]\nbatch_size = 2\ndataset = "c4"\n' >"$T/foreign.toml"
+lbworker train "$T/foreign.toml" --training.dataset_path x --check --lenient >"$T/out" 2>"$T/err"
+is "$? $(grep -c '^local_batch_size = 2' "$T/out") $(cat "$T/err")" \
+	"0 1 $T/foreign.toml:3: training.dataset: ignored, it is not known" "--lenient lists what it ignores"
+
 train --job.dump_folder "$T/wild" --optimizer.lr 100 --model.init_std 10 --training.max_norm 0 \
 	--lr_scheduler.warmup_steps 0 >"$T/out" 2>"$T/err"
 is "$? $(grep -c 'diverged' "$T/err")" "3 1" "a loss that is no number: status 3"

@@ -11,6 +11,7 @@
 static void test_params(void **state)
 {
 	char *command[] = {TEXT("python"), TEXT("a b;c\n"), TEXT("\xff\x01"), TEXT(""), NULL};
+	char *errors[] = {TEXT("Xid"), TEXT("ECC"), NULL};
 	int64_t codes[] = {3, 77};
 	struct attempt_params p = {.run = TEXT("brisk-otter-39"), .token = TOKEN, .number = 4,
 				   .command = command, .workdir = TEXT("/w\xff"),
@@ -18,7 +19,13 @@ static void test_params(void **state)
 				   .launcher = TEXT("srun"), .in_place = 2, .kill_grace_ms = 1500, .stop_grace_ms = 9000,
 				   .resume = TEXT("/c/step-00000005"), .never_on_cause[CAUSE_OOM] = true,
 				   .never_on_exit_codes = codes,
-				   .never_count = 2};
+				   .never_count = 2,
+				   .watch = {.setup_ms = 1, .step_ms = 2, .checkpoint_ms = 3,
+					     .eval_ms = 4, .output_ms = 5,
+					     .progress_regex = TEXT("(?<step>.)"),
+					     .node_errors = errors},
+				   .pattern = TEXT("s-{step}"),
+				   .complete_when = TEXT("manifest")};
 	struct attempt_params out;
 	struct err err = {0};
 
@@ -45,6 +52,12 @@ static void test_params(void **state)
 	assert_false(out.never_on_cause[CAUSE_CRASH]);
 	assert_int_equal(out.never_count, 2);
 	assert_int_equal(out.never_on_exit_codes[1], 77);
+	assert_memory_equal(&out.watch, &p.watch, offsetof(struct attempt_watch, progress_regex));
+	assert_string_equal(out.watch.progress_regex, "(?<step>.)");
+	assert_string_equal(out.watch.node_errors[1], "ECC");
+	assert_null(out.watch.node_errors[2]);
+	assert_string_equal(out.pattern, "s-{step}");
+	assert_string_equal(out.complete_when, "manifest");
 	attempt_params_clear(&out);
 	attempt_params_clear(&out);
 }
@@ -69,6 +82,7 @@ static void test_bad_params(void **state)
 		{HEAD DIRS ",\"command\":[\"x\"],\"launcher\":\"ssh\"}", "\"launcher\""},
 		{HEAD DIRS ",\"command\":[\"x\"],\"in_place\":-1}", "\"in_place\""},
 		{HEAD DIRS ",\"command\":[\"x\"],\"never_on_exit_codes\":[\"a\"]}", "never_on"},
+		{HEAD DIRS ",\"command\":[\"x\"],\"watch\":{\"eval_timeout_ms\":-1}}", "\"eval_"},
 	};
 
 	(void)state;

@@ -34,6 +34,8 @@ static const struct {
 	{{.wait_status = KILLED(SIGSEGV), .stop = STOP_ORDERED}, CAUSE_KILLED, -1, SIGSEGV, 139},
 	{{.wait_status = EXITED(0), .stop = STOP_SIGNALLED}, CAUSE_LOST, 0, 0, 143},
 	{{.wait_status = EXITED(0), .stop = STOP_FENCED}, CAUSE_LOST, 0, 0, 143},
+	{{.wait_status = EXITED(0), .stop = STOP_HUNG}, CAUSE_HANG, 0, 0, 143},
+	{{.wait_status = KILLED(SIGKILL), .stop = STOP_HUNG}, CAUSE_HANG, -1, SIGKILL, 137},
 	{{.wait_status = EXITED(0), .stop = STOP_WARNED}, CAUSE_TIMEOUT, 0, 0, 143},
 	{{.wait_status = EXITED(1), .stop = STOP_WARNED}, CAUSE_TIMEOUT, 1, 0, 1},
 	{{.wait_status = KILLED(SIGTERM), .stop = STOP_WARNED}, CAUSE_TIMEOUT, -1, SIGTERM, 143},
@@ -100,13 +102,15 @@ static void test_relaunch(void **state)
 	assert_true(again(CAUSE_ERROR, 1, 2, 1));
 	assert_true(again(CAUSE_CRASH, -1, 2, 2));
 	assert_true(again(CAUSE_OOM, -1, 2, 0));
+	assert_true(again(CAUSE_HANG, -1, 2, 1));
 	assert_false(again(CAUSE_ERROR, 1, 2, 3));
 	assert_false(again(CAUSE_ERROR, 9, 2, 1));
 	assert_false(again(CAUSE_ERROR, 7, 2, 0));
 	/* 0 means: never in place, progress or not */
 	assert_false(again(CAUSE_ERROR, 1, 0, 0));
 	for (int cause = 0; cause < CAUSE_COUNT; cause++) {
-		if (cause != CAUSE_ERROR && cause != CAUSE_CRASH && cause != CAUSE_OOM)
+		if (cause != CAUSE_ERROR && cause != CAUSE_CRASH && cause != CAUSE_OOM &&
+		    cause != CAUSE_HANG)
 			assert_false(again((enum cause)cause, 1, 5, 0));
 	}
 }

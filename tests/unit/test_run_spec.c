@@ -43,6 +43,11 @@ static void test_defaults(void **state)
 	assert_int_equal(s.kill_grace_ms, 30000);
 	assert_int_equal(s.stop_grace_ms, 300000);
 	assert_int_equal(s.rules[CAUSE_CRASH], SPEC_RULE_AUTO);
+	assert_int_equal(s.watch.setup_ms, 1800000);
+	assert_int_equal(s.watch.step_ms, WATCH_AUTO);
+	assert_int_equal(s.watch.checkpoint_ms, 1800000);
+	assert_int_equal(s.watch.eval_ms, 1800000);
+	assert_int_equal(s.watch.output_ms, 0);
 	assert_null(s.checkpoint_folder);
 	run_spec_clear(&s);
 }
@@ -57,7 +62,8 @@ static void test_everything(void **state)
 		      "scheduler='local'\nlauncher='srun'\n"
 		      "[slurm]\npartition='gpu'\nmem=16000\ntime='1-02:03:04'\nnodes=2\nqos=''\n"
 		      "[restart]\nnever_on_exit_codes=[3,7]\nbackoff_first=1\n"
-		      "[watch]\nkill_grace='1h'\n[checkpoint]\nfolder='/c'\n",
+		      "[watch]\nkill_grace='1h'\nstep_timeout=90\neval_timeout='2m'\n"
+		      "setup_timeout=0\noutput_timeout='1h'\n[checkpoint]\nfolder='/c'\n",
 		      &s, &err) < 0)
 		fail_msg("%s", err.text);
 	assert_string_equal(s.name, "x-1");
@@ -68,6 +74,10 @@ static void test_everything(void **state)
 	assert_int_equal(s.time_ms, (((26 * 60 + 3) * 60) + 4) * 1000);
 	assert_int_equal(s.never_on_exit_codes.count, 2);
 	assert_int_equal(s.kill_grace_ms, 3600000);
+	assert_int_equal(s.watch.setup_ms, 0);
+	assert_int_equal(s.watch.step_ms, 90000);
+	assert_int_equal(s.watch.eval_ms, 120000);
+	assert_int_equal(s.watch.output_ms, 3600000);
 	assert_string_equal(s.checkpoint_folder, "/c");
 	run_spec_clear(&s);
 	run_spec_clear(&s);
@@ -92,6 +102,9 @@ static void test_mistakes(void **state)
 		{"[run]\ncommand=['']", "t.toml:2: run.command: must name a program"},
 		{RUN "name='../x'", "t.toml:3: run.name: bad name \"../x\": it must start with a "
 				    "letter or a digit"},
+		{RUN "[watch]\nstep_timeout='soon'", "t.toml:4: watch.step_timeout: must be "
+							 "\"auto\" or a duration up to 7 days, "
+							 "like \"90s\""},
 		{RUN "name=''", "t.toml:3: run.name: bad name \"\": it is empty"},
 		{RUN "workdir='w'", "t.toml:3: run.workdir: must be an absolute path"},
 		{RUN "env_file='e'", "t.toml:3: run.env_file: must be an absolute path"},

@@ -61,32 +61,39 @@ static void tell_bad(const char *path, const struct err *why, void *arg)
 }
 
 /* The one that a person chose, and no other: as checkpoint_newest_valid tells it. */
-static int verify_chosen(const char *path, struct checkpoint_found *found, int fd, struct err *err)
+static int verify_chosen(const char *path, const char *parent, struct foreign *foreign,
+			 struct checkpoint_found *found, int fd, struct err *err)
 {
+	const char *name = strrchr(path, '/') + 1;
 	struct err why = {0};
+	int rc;
 
 	if (strlen(path) >= sizeof(found->path))
 		return err_set(err, ERR_IO, "%.200s…: path too long", path);
-	if (manifest_verify(path, MANIFEST_DIGESTS, NULL, &why) < 0) {
+	rc = foreign ? foreign_verify(foreign, parent, name, true, &why)
+		     : manifest_verify(path, MANIFEST_DIGESTS, NULL, &why);
+	if (rc < 0) {
 		tell_bad(path, &why, &fd);
 		return err_set(err, why.code, "%s", why.text);
 	}
 	snprintf(found->path, sizeof(found->path), "%s", path);
-	found->step = checkpoint_step_of(path);
+	found->step = foreign ? foreign_step(foreign, name) : checkpoint_step_of(path);
 	return 1;
 }
 
-static int look(const char *parent, const char *choice, struct checkpoint_found *found, int fd,
-		struct err *err)
+static int look(const char *parent, const char *choice, struct foreign *foreign,
+		struct checkpoint_found *found, int fd, struct err *err)
 {
 	if (strcmp(choice, "scratch") == 0)
 		return 0;
 	if (choice[0] == '/')
-		return verify_chosen(choice, found, fd, err);
-	return checkpoint_newest_valid(parent, found, tell_bad, &fd, err);
+		return verify_chosen(choice, parent, foreign, found, fd, err);
+	return foreign ? foreign_newest(foreign, parent, true, found, tell_bad, &fd, err)
+		       : checkpoint_newest_valid(parent, found, tell_bad, &fd, err);
 }
 
-static void __attribute__((noreturn)) search_child(const char *parent, const char *choice, int fd,
+static void __attribute__((noreturn)) search_child(const char *parent, const char *choice,
+						   struct foreign *foreign, int fd,
 						   pid_t shepherd)
 {
 	struct checkpoint_found found = {.step = -1};
@@ -95,7 +102,7 @@ static void __attribute__((noreturn)) search_child(const char *parent, const cha
 	int rc;
 
 	child_begin(shepherd);
-	rc = look(parent, choice, &found, fd, &why);
+	rc = look(parent, choice, foreign, &found, fd, &why);
 	js_set_int(line, "found", rc);
 	json_object_set_new(line, "path", js_bytes(rc == 1 ? found.path : ""));
 	js_set_int(line, "step", rc == 1 ? found.step : -1);
@@ -111,7 +118,8 @@ void search_init(struct search *s)
 	*s = (struct search){.state = SEARCH_IDLE, .fd = -1};
 }
 
-int search_start(struct search *s, const char *parent, const char *choice, struct err *err)
+int search_start(struct search *s, const char *parent, const char *choice, struct foreign *foreign,
+		 struct err *err)
 {
 	pid_t shepherd = getpid();
 	int p[2];
@@ -121,7 +129,7 @@ int search_start(struct search *s, const char *parent, const char *choice, struc
 	fcntl(p[1], F_SETFL, 0);
 	s->pid = fork();
 	if (s->pid == 0)
-		search_child(parent, choice, p[1], shepherd);
+		search_child(parent, choice, foreign, p[1], shepherd);
 	close(p[1]);
 	if (s->pid < 0) {
 		close(p[0]);
@@ -131,11 +139,20 @@ int search_start(struct search *s, const char *parent, const char *choice, struc
 	s->path = NULL;
 	s->fd = p[0];
 	s->state = SEARCH_RUNNING;
+	s->foreign = foreign;
 	s->found = -1;
 	s->step = -1;
 	snprintf(s->text, sizeof(s->text), "the search for a checkpoint in %s died", parent);
 	buf_init(&s->in, ANSWER_MAX_BYTES);
 	return 0;
+}
+
+static int64_t step_of(const struct search *s, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return s->foreign ? foreign_step(s->foreign, slash ? slash + 1 : path)
+			  : checkpoint_step_of(path);
 }
 
 static void take_answer(struct search *s, const char *text, size_t len)
@@ -144,7 +161,7 @@ static void take_answer(struct search *s, const char *text, size_t len)
 	char *bad = js_bytes_take(json_object_get(line, "bad"));
 
 	if (bad) {
-		s->on_bad(s->arg, bad, checkpoint_step_of(bad), js_str(line, "text", ""));
+		s->on_bad(s->arg, bad, step_of(s, bad), js_str(line, "text", ""));
 	} else if (line) {
 		s->found = (int)js_int(line, "found", -1);
 		s->path = js_bytes_take(json_object_get(line, "path"));
@@ -197,12 +214,28 @@ void search_stop(struct search *s)
 	s->path = NULL;
 }
 
-int64_t checkpoint_newest_by_size(const char *parent)
+static int64_t newest_foreign(const char *parent, struct foreign *foreign, char **out)
 {
-	DIR *dir = opendir(parent);
+	struct checkpoint_found found;
+
+	if (foreign_newest(foreign, parent, false, &found, NULL, NULL, NULL) != 1)
+		return -1;
+	if (out)
+		*out = path_join("%s", found.path);
+	return found.step;
+}
+
+int64_t checkpoint_newest_by_size(const char *parent, struct foreign *foreign, char **out)
+{
 	const struct dirent *entry;
 	int64_t newest = -1;
+	DIR *dir;
 
+	if (out)
+		*out = NULL;
+	if (foreign)
+		return newest_foreign(parent, foreign, out);
+	dir = opendir(parent);
 	while (dir && (entry = readdir(dir))) {
 		int64_t step = checkpoint_step_of(entry->d_name);
 		char *path;

@@ -57,6 +57,8 @@ static enum cause cause_when_stopped(const struct launch_facts *f, const struct 
 	switch (f->stop) {
 	case STOP_ORDERED:
 		return CAUSE_KILLED;
+	case STOP_HUNG:
+		return CAUSE_HANG;
 	case STOP_WARNED:
 		return is_crash_signal(end->signal) ? CAUSE_CRASH : CAUSE_TIMEOUT;
 	case STOP_NOT:
@@ -110,7 +112,7 @@ bool ending_may_relaunch(const struct ending *ending, const struct attempt_param
 			 int64_t failures)
 {
 	if (ending->cause != CAUSE_ERROR && ending->cause != CAUSE_CRASH &&
-	    ending->cause != CAUSE_OOM)
+	    ending->cause != CAUSE_OOM && ending->cause != CAUSE_HANG)
 		return false;
 	if (params->never_on_cause[ending->cause])
 		return false;

@@ -59,6 +59,7 @@ static void conn_close(struct hub_conn *conn)
 	close(conn->fd);
 	conn->fd = -1;
 	conn->is_trainer = false;
+	conn->rank = 0;
 	conn->out_len = 0;
 	buf_fini(&conn->in);
 }

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/err.h"
 #include "common/mem.h"
@@ -24,6 +25,7 @@ enum {
 struct hub_conn {
 	int fd;				/* -1 = free */
 	bool is_trainer;		/* said something sensible */
+	int64_t rank;			/* from its hello; else 0 */
 	struct buf in;
 	size_t out_len;
 	char out[HUB_ANSWERS_BYTES];

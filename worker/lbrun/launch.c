@@ -24,7 +24,7 @@ static const char cgroup_mount[] = "/sys/fs/cgroup";
 
 /* --- what the trainer is given ---------------------------------------------------------------- */
 
-static bool is_srun(const struct shepherd *s)
+bool shepherd_is_srun(const struct shepherd *s)
 {
 	return strcmp(s->params.launcher, "srun") == 0;
 }
@@ -82,7 +82,7 @@ static void make_env(const struct shepherd *s, struct strings *env)
 /* With srun a small lbrun stands in front of each rank, on its node. */
 static int make_argv(const struct shepherd *s, struct strings *argv, struct err *err)
 {
-	if (is_srun(s)) {
+	if (shepherd_is_srun(s)) {
 		char self[4096];
 		ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
@@ -98,6 +98,11 @@ static int make_argv(const struct shepherd *s, struct strings *argv, struct err 
 	for (char **arg = s->params.command; *arg; arg++)
 		strings_add(argv, xstrdup(*arg));
 	return 0;
+}
+
+static int64_t newest_checkpoint(const struct shepherd *s, char **path)
+{
+	return checkpoint_newest_by_size(s->params.checkpoint_dir, s->foreign, path);
 }
 
 /* --- start ------------------------------------------------------------------------------------ */
@@ -117,8 +122,8 @@ static pid_t start(struct shepherd *s, struct err *err)
 		pid = trainer_start(&what, output, err);
 	}
 	if (pid > 0) {
-		output_attach(&s->output, 0, output[0], is_srun(s));
-		output_attach(&s->output, 1, output[1], is_srun(s));
+		output_attach(&s->output, 0, output[0], shepherd_is_srun(s));
+		output_attach(&s->output, 1, output[1], shepherd_is_srun(s));
 	}
 	strings_fini(&argv);
 	strings_fini(&env);
@@ -150,10 +155,12 @@ void launch_begin(struct shepherd *s)
 
 	s->launch = (struct launch){
 		.number = s->launch.number + 1, .is_open = true, .step_told = -1};
-	s->launch.step_at_start = checkpoint_newest_by_size(s->params.checkpoint_dir);
+	s->launch.step_at_start = newest_checkpoint(s, NULL);
 	s->launch.ooms_at_start = oom_kills(proc_cgroup, cgroup_mount);
 	note_scratch(s);
+	ranks_reset(&s->ranks);
 	s->launch.pid = start(s, &why);
+	watch_init(&s->watch, &s->params.watch, clock_mono_ms());
 	record_launch_start(s);
 	journal_sync(&s->journal);
 	if (s->launch.pid > 0)
@@ -182,7 +189,7 @@ void launch_term(const struct shepherd *s)
 {
 	const char *job = getenv("SLURM_JOB_ID");
 
-	if (is_srun(s) && job)
+	if (shepherd_is_srun(s) && job)
 		term_ranks(job);
 	else
 		descendants_signal(SIGTERM);
@@ -192,7 +199,7 @@ int64_t launch_kill(const struct shepherd *s)
 {
 	/* srun kills its step, on all nodes, and ends when that is gone; without it only the end of
 	 * the job would reach the other nodes. */
-	if (is_srun(s)) {
+	if (shepherd_is_srun(s)) {
 		kill(s->launch.pid, SIGCONT);
 		kill(s->launch.pid, SIGTERM);
 		return SRUN_KILL_MS;
@@ -214,15 +221,32 @@ static void tell(struct shepherd *s, bool progress)
  * two live trainers must never be. */
 static bool may_have_left_ranks(const struct shepherd *s)
 {
-	return is_srun(s) && s->ending.signal != 0;
+	return shepherd_is_srun(s) && s->ending.signal != 0;
 }
 
 /* A newer checkpoint than ever before; or, where broken ones of later steps lie about, one that is
  * newer than what this launch started from. */
 static bool has_progress(const struct shepherd *s)
 {
-	return checkpoint_newest_by_size(s->params.checkpoint_dir) > s->launch.step_at_start ||
+	return newest_checkpoint(s, NULL) > s->launch.step_at_start ||
 	       s->launch.step_told > s->search.step;
+}
+
+/* Other trainers do not tell of their checkpoints: we look. */
+void launch_look_for_checkpoint(struct shepherd *s)
+{
+	char *path = NULL;
+	int64_t step;
+
+	if (!s->foreign)
+		return;
+	step = newest_checkpoint(s, &path);
+	if (path && step > s->launch.step_at_start && step > s->launch.step_told) {
+		s->launch.step_told = step;
+		record_checkpoint(s, path, step, true, "");
+		lines_check_space(s, path);
+	}
+	free(path);
 }
 
 bool launch_finish(struct shepherd *s, bool *made_progress)
@@ -231,6 +255,8 @@ bool launch_finish(struct shepherd *s, bool *made_progress)
 	int64_t ooms = oom_kills(proc_cgroup, cgroup_mount);
 
 	output_finish(&s->output, clock_mono_ms());
+	for (int i = 0; i < OUTPUT_STREAMS; i++)
+		printed_bytes(&s->printed, i, "\n", 1);
 	hub_drain(&s->hub);
 	hub_drop_all(&s->hub);
 	/* Last look: the order may have become visible only now. */
@@ -240,12 +266,16 @@ bool launch_finish(struct shepherd *s, bool *made_progress)
 	facts.stop = stopping_reason(&s->stop);
 	facts.stop_text = s->stop_text;
 	ending_decide(&facts, &s->ending);
+	launch_look_for_checkpoint(s);
 	*made_progress = has_progress(s);
 	s->failures = *made_progress ? 0 : s->failures + 1;
 	record_launch_end(s, &s->ending, *made_progress);
 	tell(s, *made_progress);
 	journal_sync(&s->journal);
 	s->launch.is_open = false;
+	/* A hang was the launch's, not the attempt's. */
+	if (s->stop.why == STOP_HUNG)
+		stopping_init(&s->stop);
 	return s->stop.why == STOP_NOT && !may_have_left_ranks(s) &&
 	       ending_may_relaunch(&s->ending, &s->params, s->failures);
 }

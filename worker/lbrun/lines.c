@@ -12,8 +12,12 @@
 #include "common/paths.h"
 #include "common/hosts.h"
 #include "worker/lbrun/shepherd.h"
+#include "worker/lbrun/space.h"
 
-enum { BAD_NOTE_EVERY_MS = 10 * 1000 };
+enum {
+	BAD_NOTE_EVERY_MS = 10 * 1000,
+	ERROR_NOTE_EVERY_MS = 10 * 1000,
+};
 
 /* --- lbrun's own records ---------------------------------------------------------------------- */
 
@@ -151,6 +155,35 @@ static json_t *parse(const char *text, size_t len, enum message_type *type, stru
 	return line;
 }
 
+static int verify(const struct shepherd *s, const char *path, struct err *err)
+{
+	const char *name = strrchr(path, '/');
+	char *parent;
+	int rc;
+
+	if (!s->foreign)
+		return manifest_verify(path, MANIFEST_SIZES, NULL, err);
+	parent = path_join("%.*s", (int)(name - path), path);
+	rc = foreign_verify(s->foreign, parent, name + 1, false, err);
+	free(parent);
+	return rc;
+}
+
+void lines_check_space(struct shepherd *s, const char *checkpoint)
+{
+	struct space need = space_used(checkpoint);
+	struct space have = space_free(checkpoint);
+	char text[120];
+	bool is_short = space_is_short(&need, &have, text, sizeof(text));
+
+	if (is_short && !s->is_space_told) {
+		journal_note(&s->journal, s->launch.number, "no_space", "%s: %s",
+			     s->params.checkpoint_dir, text);
+		output_say(&s->output, "the next checkpoint may not fit: %s", text);
+	}
+	s->is_space_told = is_short;
+}
+
 /* Digests are checked before a launch starts from it; sizes say whether it is worth telling. */
 static void heed_checkpoint(struct shepherd *s, const json_t *line)
 {
@@ -158,18 +191,59 @@ static void heed_checkpoint(struct shepherd *s, const json_t *line)
 	char *path = told[0] == '/' ? path_join("%s", told)
 				    : path_join("%s/%s", s->params.workdir, told);
 	struct err why = {0};
-	bool is_valid = manifest_verify(path, MANIFEST_SIZES, NULL, &why) == 0;
+	bool is_valid = verify(s, path, &why) == 0;
 
 	record_checkpoint(s, path, js_int(line, "step", -1), is_valid, is_valid ? "" : why.text);
 	if (is_valid && js_int(line, "step", -1) > s->launch.step_told)
 		s->launch.step_told = js_int(line, "step", -1);
+	if (is_valid)
+		lines_check_space(s, path);
 	journal_sync(&s->journal);
 	free(path);
+}
+
+static void heed_pace(struct shepherd *s, int64_t rank, const json_t *line)
+{
+	double usual_ms = 0;
+	double ms = js_real(line, "step_ms", 0);
+	int64_t slow = ranks_step(&s->ranks, rank, ms, &usual_ms);
+
+	if (slow < 0)
+		return;
+	journal_note(&s->journal, s->launch.number, "slow_rank",
+		     "rank %lld takes %.0f ms for a step, the others %.0f ms", (long long)slow,
+		     s->ranks.items[slow].mean_ms, usual_ms);
+	output_say(&s->output, "rank %lld is slow: %.0f ms for a step, the others %.0f ms",
+		   (long long)slow, s->ranks.items[slow].mean_ms, usual_ms);
+}
+
+static void heed_step(struct shepherd *s, int64_t rank, const json_t *line)
+{
+	watch_step(&s->watch, rank, clock_mono_ms());
+	heed_pace(s, rank, line);
+}
+
+static void heed_life(struct shepherd *s, struct hub_conn *conn, enum message_type type,
+		      const json_t *line)
+{
+	int64_t now_ms = clock_mono_ms();
+
+	if (type == MESSAGE_HELLO)
+		conn->rank = js_int(line, "rank", 0);
+	if (type == MESSAGE_PHASE)
+		watch_phase(&s->watch, conn->rank, js_str(line, "name", ""), now_ms);
+	else if (type == MESSAGE_STEP)
+		heed_step(s, js_int(line, "rank", conn->rank), line);
+	else if (type == MESSAGE_BYE)
+		watch_bye(&s->watch, now_ms);
+	else
+		watch_sign(&s->watch, now_ms);
 }
 
 static void heed(struct shepherd *s, struct hub_conn *conn, enum message_type type,
 		 const json_t *line)
 {
+	heed_life(s, conn, type, line);
 	if (type == MESSAGE_CHECKPOINT)
 		heed_checkpoint(s, line);
 	if (type == MESSAGE_BYE)
@@ -202,6 +276,48 @@ static void on_line(void *arg, struct hub_conn *conn, const char *text, size_t l
 		hub_answer(conn, "{\"type\":\"ack\",\"seq\":%lld}", (long long)seq);
 	heed(s, conn, type, line);
 	json_decref(line);
+}
+
+/* --- what it prints --------------------------------------------------------------------------- */
+
+static void on_printed_step(void *arg, const json_t *line, int64_t rank)
+{
+	struct shepherd *s = arg;
+
+	/* Who reports by itself would be counted twice. */
+	if (hub_has_trainer(&s->hub))
+		return;
+	journal_trainer(&s->journal, s->launch.number, line, NULL);
+	heed_step(s, rank < 0 ? 0 : rank, line);
+}
+
+static void on_printed_error(void *arg, const char *node, const char *line)
+{
+	struct shepherd *s = arg;
+	int64_t now_ms = clock_mono_ms();
+
+	if (now_ms < s->error_note_ms)
+		return;
+	s->error_note_ms = now_ms + ERROR_NOTE_EVERY_MS;
+	journal_note(&s->journal, s->launch.number, "node_error", "%s: %.400s",
+		     node[0] ? node : s->node, line);
+}
+
+static void on_bytes(void *arg, int stream, const char *data, size_t len)
+{
+	printed_bytes(&((struct shepherd *)arg)->printed, stream, data, len);
+}
+
+int lines_read_output(struct shepherd *s, struct err *err)
+{
+	s->printed.on_step = on_printed_step;
+	s->printed.on_error = on_printed_error;
+	s->printed.arg = s;
+	if (printed_init(&s->printed, &s->params.watch, err) < 0)
+		return -1;
+	s->output.on_bytes = on_bytes;
+	s->output.arg = s;
+	return 0;
 }
 
 void lines_init(struct shepherd *s)

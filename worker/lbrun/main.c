@@ -10,12 +10,14 @@
 #include "worker/lbrun/guard.h"
 #include "worker/lbrun/rank.h"
 #include "worker/lbrun/shepherd.h"
+#include "worker/lbrun/stacks.h"
 
 enum { EXIT_USAGE = 2, EXIT_BROKEN = 70 };
 
 static const char usage[] =
 	"usage: lbrun --attempt FOLDER       run the attempt that lbd prepared in FOLDER\n"
 	"       lbrun --rank -- COMMAND…     stand in front of one rank, under srun\n"
+	"       lbrun --stacks PATH          write where the ranks on this node are, under srun\n"
 	"       lbrun --version\n"
 	"lbrun is started by the job that lbd submits; see lbd(8).\n";
 
@@ -69,6 +71,8 @@ int main(int argc, char **argv)
 		return run_attempt(argv[2]);
 	if (argc >= 4 && strcmp(argv[1], "--rank") == 0 && strcmp(argv[2], "--") == 0)
 		return rank_main(argv + 3);
+	if (argc == 3 && strcmp(argv[1], "--stacks") == 0)
+		return stacks_node_main(argv[2]);
 	if (argc == 2 && strcmp(argv[1], "--version") == 0)
 		return printf("lbrun %s\n", LB_VERSION) < 0;
 	if (argc == 2 && strcmp(argv[1], "--help") == 0)

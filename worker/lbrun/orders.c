@@ -6,9 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/wish.h"
 #include "worker/lbrun/shepherd.h"
 
-enum { LOOK_EVERY_MS = 2000 };
+enum {
+	LOOK_EVERY_MS = 2000,
+	CHECKPOINT_LOOK_MS = 10 * 1000,
+};
 
 /* Writing a checkpoint may take longer than a killed trainer is given. */
 static int64_t grace_ms(const struct shepherd *s)
@@ -16,8 +20,8 @@ static int64_t grace_ms(const struct shepherd *s)
 	return s->may_save ? s->params.stop_grace_ms : s->params.kill_grace_ms;
 }
 
-static void ask_to_stop(struct shepherd *s, enum stop_why why, bool now, int64_t now_ms,
-			const char *text)
+void ask_to_stop(struct shepherd *s, enum stop_why why, bool now, int64_t now_ms,
+		 const char *text)
 {
 	bool is_announced = why == STOP_SIGNALLED && s->stop.warned;
 
@@ -25,8 +29,9 @@ static void ask_to_stop(struct shepherd *s, enum stop_why why, bool now, int64_t
 		snprintf(s->stop_text, sizeof(s->stop_text), "%s", text);
 		output_say(&s->output, "ending the trainer: %s", text);
 	}
+	/* What hangs does not listen. */
 	stopping_request(&s->stop, why, now_ms, grace_ms(s),
-			 hub_has_trainer(&s->hub));
+			 why != STOP_HUNG && hub_has_trainer(&s->hub));
 	if (now)
 		stopping_request_now(&s->stop, why, now_ms);
 }
@@ -61,11 +66,41 @@ static void look_for_newer(struct shepherd *s, int64_t now_ms)
 	ask_to_stop(s, STOP_FENCED, true, now_ms, text);
 }
 
+/* --- wishes: the trainer goes on -------------------------------------------------------------- */
+
+static void save(struct shepherd *s, const char *by)
+{
+	int count = hub_order(&s->hub, "save");
+
+	journal_note(&s->journal, s->launch.number, "save",
+		     count > 0 ? "asked the trainer for a checkpoint%s%s"
+			       : "the trainer reads no orders: no checkpoint was asked for%s%s",
+		     by[0] ? ", by " : "", by);
+}
+
+static void look_for_wishes(struct shepherd *s, int64_t now_ms)
+{
+	char by[65];
+
+	if (s->phase != PHASE_RUN)
+		return;
+	if (wish_take(s->folder, WISH_SAVE, by, sizeof(by)))
+		save(s, by);
+	/* Stacks are written one at a time; the wish waits. */
+	if (s->stacks.pid == 0 && wish_take(s->folder, WISH_STACKS, by, sizeof(by)))
+		hang_write_stacks(s, now_ms);
+}
+
 void orders_look(struct shepherd *s, int64_t now_ms)
 {
 	s->look_ms = now_ms + LOOK_EVERY_MS;
 	look_for_newer(s, now_ms);
 	look_for_order(s, now_ms);
+	look_for_wishes(s, now_ms);
+	if (s->foreign && s->phase == PHASE_RUN && now_ms >= s->checkpoint_look_ms) {
+		s->checkpoint_look_ms = now_ms + CHECKPOINT_LOOK_MS;
+		launch_look_for_checkpoint(s);
+	}
 	hub_resume(&s->hub);
 }
 
@@ -86,8 +121,9 @@ void orders_signal(struct shepherd *s, int signo, int64_t now_ms)
 			 signal_word(signo));
 		ask_to_stop(s, STOP_SIGNALLED, signo == SIGQUIT, now_ms, text);
 		break;
-	case SIGHUP:	/* "there is an order" */
+	case SIGHUP:	/* "there is an order", or a wish */
 		look_for_order(s, now_ms);
+		look_for_wishes(s, now_ms);
 		break;
 	default:
 		break;

@@ -157,7 +157,7 @@ static void close_stream(struct output *o, struct output_stream *s)
 	s->fd = -1;
 }
 
-static ssize_t read_stream(struct output_stream *s, int64_t now_ms)
+static ssize_t read_stream(struct output *o, struct output_stream *s, int64_t now_ms)
 {
 	size_t room = sizeof(s->data) - s->len;
 	ssize_t n;
@@ -166,8 +166,10 @@ static ssize_t read_stream(struct output_stream *s, int64_t now_ms)
 		return 0;
 	n = read(s->fd, s->data + s->len, room);
 	if (n > 0) {
+		if (o->on_bytes)
+			o->on_bytes(o->arg, (int)(s - o->streams), s->data + s->len, (size_t)n);
 		s->len += (size_t)n;
-		s->since_ms = now_ms;
+		s->since_ms = o->read_ms = now_ms;
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
 		s->ended = true;
 	}
@@ -182,7 +184,7 @@ void output_turn(struct output *o, int64_t now_ms)
 
 		if (s->fd < 0 || o->is_blocked)
 			continue;
-		read_stream(s, now_ms);
+		read_stream(o, s, now_ms);
 		write_pieces(o, s, now_ms);
 		if (s->ended && s->len == 0)
 			close_stream(o, s);
@@ -236,7 +238,7 @@ void output_finish(struct output *o, int64_t now_ms)
 				poll(&wait, 1, 50);
 			flush(o);
 			/* An empty pipe is the end, even if somebody kept the other side open. */
-			if (read_stream(s, now_ms) < 0)
+			if (read_stream(o, s, now_ms) < 0)
 				s->ended = true;
 			write_pieces(o, s, now_ms);
 			if (s->ended && (s->len == 0 || o->is_blocked))

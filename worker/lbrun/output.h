@@ -33,9 +33,13 @@ struct output {
 	char prefix[96];
 	size_t prefix_len;
 	struct output_stream streams[OUTPUT_STREAMS];
+	/* Set by the owner, or NULL: all that is read, as it comes. */
+	void (*on_bytes)(void *arg, int stream, const char *data, size_t len);
+	void *arg;
 	const struct output_stream *unfinished;	/* whose line is the last one in the file */
 	bool is_blocked;		/* stdout takes nothing at the moment */
 	int64_t dropped_bytes;
+	int64_t read_ms;		/* when something was read last; 0 = never */
 	size_t len;
 	char data[32 * 1024];
 };

@@ -123,26 +123,35 @@ static void mark_descendants(struct process_list *list, pid_t root)
 	}
 }
 
-int descendants_signal(int signo)
+size_t descendants_list(pid_t root, pid_t **pids)
 {
 	struct process_list list = {0};
-	int living = 0;
+	size_t living = 0;
 
 	list_all(&list);
 	if (list.count > 0)
 		qsort(list.items, list.count, sizeof(*list.items), by_pid);
-	mark_descendants(&list, getpid());
+	mark_descendants(&list, root);
+	*pids = xcalloc(list.count + 1, sizeof(pid_t));
 	for (size_t i = 0; i < list.count; i++) {
-		const struct process *p = &list.items[i];
-
-		if (!p->is_ours || p->is_zombie)
-			continue;
-		living++;
-		if (signo)
-			kill(p->pid, signo);
-		if (signo == SIGTERM)
-			kill(p->pid, SIGCONT);
+		if (list.items[i].is_ours && !list.items[i].is_zombie)
+			(*pids)[living++] = list.items[i].pid;
 	}
 	free(list.items);
 	return living;
+}
+
+int descendants_signal(int signo)
+{
+	pid_t *pids;
+	size_t living = descendants_list(getpid(), &pids);
+
+	for (size_t i = 0; i < living; i++) {
+		if (signo)
+			kill(pids[i], signo);
+		if (signo == SIGTERM)
+			kill(pids[i], SIGCONT);
+	}
+	free(pids);
+	return (int)living;
 }

@@ -6,10 +6,14 @@
 #ifndef LBRUN_REAP_H
 #define LBRUN_REAP_H
 
+#include <stddef.h>
 #include <sys/types.h>
 
 /* Sends signo (0: none) to every living descendant; SIGTERM is followed by SIGCONT, because a
  * stopped process would not act on it. Returns how many there were; zombies do not count. */
 int descendants_signal(int signo);
+
+/* The living descendants of `root`, sorted; the caller frees *pids. */
+size_t descendants_list(pid_t root, pid_t **pids);
 
 #endif

@@ -41,6 +41,7 @@ static void reap(struct shepherd *s)
 			s->launch.has_ended = true;
 			s->launch.wait_status = status;
 		}
+		stacks_reaped(&s->stacks, pid, status);
 	}
 }
 
@@ -62,7 +63,7 @@ static void begin_search(struct shepherd *s, int64_t now_ms)
 {
 	struct err why = {0};
 
-	if (search_start(&s->search, s->params.checkpoint_dir, chosen(s), &why) == 0) {
+	if (search_start(&s->search, s->params.checkpoint_dir, chosen(s), s->foreign, &why) == 0) {
 		enter(s, PHASE_SEARCH, INT64_MAX);
 		return;
 	}
@@ -207,6 +208,7 @@ static int timeout_ms(const struct shepherd *s)
 	const int64_t due[] = {
 		s->phase_ms, s->look_ms, output_next_ms(&s->output), journal_next_ms(&s->journal),
 		s->phase == PHASE_RUN ? stopping_next_ms(&s->stop) : INT64_MAX,
+		hang_next_ms(s),
 	};
 	int64_t next = due[0];
 	int64_t now_ms = clock_mono_ms();
@@ -244,6 +246,7 @@ static void turn(struct shepherd *s)
 		hub_turn(&s->hub, fds + hub_first, hub_count);
 	if (now_ms >= s->look_ms)
 		orders_look(s, now_ms);
+	hang_turn(s, now_ms);
 	stop_turn(s, now_ms);
 	phase_turn(s, now_ms);
 	journal_turn(&s->journal, now_ms);
@@ -299,6 +302,10 @@ static void open_parts(struct shepherd *s)
 		journal_note(&s->journal, 0, "no_socket", "trainers cannot report: %s", why.text);
 	}
 	lines_init(s);
+	if (lines_read_output(s, &why) < 0) {
+		output_say(&s->output, "output is not read: %s", why.text);
+		journal_note(&s->journal, 0, "output_not_read", "%s", why.text);
+	}
 }
 
 /* exit.json is the last thing that happens: who sees it may take it that all else is done. */
@@ -380,6 +387,17 @@ static const char *node_name(void)
 	return node && node[0] ? node : host;
 }
 
+static int read_params(struct shepherd *s, struct err *err)
+{
+	const struct attempt_params *p = &s->params;
+
+	if (attempt_params_read(s->folder, &s->params, err) < 0)
+		return -1;
+	if (p->pattern)
+		s->foreign = foreign_create(p->pattern, p->complete_when, err);
+	return p->pattern && !s->foreign ? err_wrap(err, "checkpoint.pattern") : 0;
+}
+
 int shepherd_main(const char *folder)
 {
 	static struct shepherd s;	/* large: buffers of fixed size */
@@ -388,7 +406,7 @@ int shepherd_main(const char *folder)
 
 	s.folder = folder;
 	s.node = node_name();
-	if (attempt_params_read(folder, &s.params, &why) < 0) {
+	if (read_params(&s, &why) < 0) {
 		log_error("%s", why.text);
 		return EXIT_BROKEN;
 	}
@@ -410,6 +428,9 @@ int shepherd_main(const char *folder)
 	status = ending_exit_status(&s.ending);
 	search_stop(&s.search);
 	journal_close(&s.journal);
+	printed_fini(&s.printed);
+	ranks_reset(&s.ranks);
+	foreign_destroy(s.foreign);
 	attempt_params_clear(&s.params);
 	return status;
 }

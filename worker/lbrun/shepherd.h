@@ -26,7 +26,11 @@
 #include "worker/lbrun/hub.h"
 #include "worker/lbrun/journal.h"
 #include "worker/lbrun/output.h"
+#include "worker/lbrun/printed.h"
+#include "worker/lbrun/ranks.h"
+#include "worker/lbrun/stacks.h"
 #include "worker/lbrun/stopping.h"
+#include "worker/lbrun/watch.h"
 
 enum phase { PHASE_WAIT, PHASE_SEARCH, PHASE_RUN, PHASE_CLEAR, PHASE_PAUSE, PHASE_OVER };
 
@@ -59,6 +63,14 @@ struct shepherd {
 	struct hub hub;
 	struct output output;
 	struct search search;
+	struct foreign *foreign;	/* NULL = checkpoints are ours */
+	int64_t checkpoint_look_ms;	/* next look for foreign ones */
+	struct printed printed;
+	struct ranks ranks;
+	bool is_space_told;		/* that there is none */
+	struct watch watch;
+	struct stacks stacks;
+	int64_t hang_sign_ms;		/* stacks were written for a silence since then */
 
 	struct stopping stop;
 	bool may_save;			/* ordered to end with a checkpoint: the longer grace */
@@ -66,17 +78,20 @@ struct shepherd {
 
 	struct launch launch;
 	int64_t failures;		/* launches in a row without progress */
+	int64_t turn_ms;		/* when the last turn began */
 	bool had_checkpoint;		/* some launch here was started from one */
 	struct ending ending;
 
 	int64_t bad_lines;		/* since the last note about them */
 	int64_t bad_note_ms;		/* next note at the earliest */
+	int64_t error_note_ms;		/* the same of errors of the node */
 };
 
 /* Returns the exit status of the program. */
 int shepherd_main(const char *folder);
 
 /* launch.c: the trainer's start and end. */
+bool shepherd_is_srun(const struct shepherd *s);
 void launch_begin(struct shepherd *s);
 /* SIGTERM to the whole trainer. */
 void launch_term(const struct shepherd *s);
@@ -84,17 +99,31 @@ void launch_term(const struct shepherd *s);
 int64_t launch_kill(const struct shepherd *s);
 /* After the last descendant is dead: records the end; true when it shall be started again. */
 bool launch_finish(struct shepherd *s, bool *made_progress);
+/* Tells of a newer checkpoint of a trainer that does not do so itself. */
+void launch_look_for_checkpoint(struct shepherd *s);
 
 /* lines.c: what trainers say, and lbrun's own records. */
 void lines_init(struct shepherd *s);
+/* What it prints, where attempt.json says how to read it. */
+int lines_read_output(struct shepherd *s, struct err *err);
 void record_attempt_start(struct shepherd *s);
 void record_launch_start(struct shepherd *s);
 void record_launch_end(struct shepherd *s, const struct ending *end, bool progress);
 void record_checkpoint(struct shepherd *s, const char *path, int64_t step, bool is_valid,
 		       const char *text);
+/* Is there room for another one like it? */
+void lines_check_space(struct shepherd *s, const char *checkpoint);
 void record_attempt_end(struct shepherd *s);
 
+/* hang.c: what is done about a trainer that hangs. */
+void hang_turn(struct shepherd *s, int64_t now_ms);
+/* On a person's wish. */
+bool hang_write_stacks(struct shepherd *s, int64_t now_ms);
+int64_t hang_next_ms(const struct shepherd *s);
+
 /* orders.c: who may end this attempt, and how they say so. */
+void ask_to_stop(struct shepherd *s, enum stop_why why, bool now, int64_t now_ms,
+		 const char *text);
 void orders_look(struct shepherd *s, int64_t now_ms);
 void orders_signal(struct shepherd *s, int signo, int64_t now_ms);
 

@@ -14,6 +14,7 @@
 
 enum stop_why {			/* weakest first */
 	STOP_NOT,
+	STOP_HUNG,		/* nothing moves any more; lbrun's own verdict */
 	STOP_WARNED,		/* SIGUSR1, SIGUSR2: the time limit is near */
 	STOP_SIGNALLED,		/* SIGTERM or SIGQUIT without an order of lbd's */
 	STOP_ORDERED,		/* a person's order, left by lbd */

@@ -157,12 +157,12 @@ static void drop_empty(json_t *table)
 }
 
 /* All keys below `table` as paths; the list owns its strings. */
-static void list_paths(const json_t *table, const char *section, struct key_strings *list)
+static void list_paths(json_t *table, const char *section, struct key_strings *list)
 {
 	const char *name;
 	json_t *value;
 
-	json_object_foreach((json_t *)(uintptr_t)table, name, value) {
+	json_object_foreach(table, name, value) {
 		char *path = xasprintf("%s%s%s", section, section[0] ? "." : "", name);
 		if (json_is_object(value)) {
 			list_paths(value, path, list);

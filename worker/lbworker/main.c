@@ -10,6 +10,7 @@
 #include "common/mem.h"
 #include "worker/lbworker/config.h"
 #include "worker/lbworker/data.h"
+#include "worker/lbworker/plan.h"
 #include "worker/lbworker/train.h"
 
 enum exit_status {
@@ -25,6 +26,7 @@ struct command {
 };
 
 static int command_train(int argc, char **argv);
+static int command_plan(int argc, char **argv);
 static int command_prepare(int argc, char **argv);
 static int command_version(int argc, char **argv);
 static int command_help(int argc, char **argv);
@@ -33,6 +35,9 @@ static const struct command commands[] = {
 	{ "train", "CONFIG.toml [--section.key VALUE]... [--check] [--lenient]",
 	  "train, or go on from the newest checkpoint; --check prints the effective config",
 	  command_train },
+	{ "plan", "CONFIG.toml [--section.key VALUE]... [--device NAME] [--lenient]",
+	  "parameters, memory, arithmetic, and what a device could reach; trains nothing",
+	  command_plan },
 	{ "prepare", "--out FILE.tokens TEXT...",
 	  "text files to a shard of byte tokens, one document per file", command_prepare },
 	{ "version", "", "print the version", command_version },
@@ -58,14 +63,19 @@ struct train_arguments {
 	const char *config;
 	char **assignments;		/* "section.key=value", owned */
 	size_t count;
+	const char *device;		/* plan only */
 	bool check, lenient;
 };
 
 static int parse_train(struct train_arguments *a, int argc, char **argv, struct err *err)
 {
+	bool plans = strcmp(argv[0], "plan") == 0;
+
 	for (int i = 1; i < argc; i++) {
 		const char *word = argv[i];
-		if (strcmp(word, "--check") == 0) {
+		if (plans && strcmp(word, "--device") == 0 && i + 1 < argc) {
+			a->device = argv[++i];
+		} else if (!plans && strcmp(word, "--check") == 0) {
 			a->check = true;
 		} else if (strcmp(word, "--lenient") == 0) {
 			a->lenient = true;
@@ -76,15 +86,15 @@ static int parse_train(struct train_arguments *a, int argc, char **argv, struct 
 		} else if (strchr(word, '=')) {
 			a->assignments[a->count++] = xstrdup(word + 2);
 		} else if (!strchr(word, '.')) {
-			return err_set(err, ERR_USAGE, "%s: options are --check, --lenient and --section.key VALUE",
-				       word);
+			return err_set(err, ERR_USAGE, "%s: options are %s, --lenient and --section.key VALUE",
+				       word, plans ? "--device NAME" : "--check");
 		} else if (++i < argc) {
 			a->assignments[a->count++] = xasprintf("%s=%s", word + 2, argv[i]);
 		} else {
 			return err_set(err, ERR_USAGE, "%s needs a value", word);
 		}
 	}
-	return a->config ? 0 : err_set(err, ERR_USAGE, "train needs a config file");
+	return a->config ? 0 : err_set(err, ERR_USAGE, "%s needs a config file", argv[0]);
 }
 
 static int train(const struct config *config, bool check)
@@ -106,6 +116,25 @@ static int train(const struct config *config, bool check)
 	return EXIT_DONE;
 }
 
+static int plan(const struct config *config, const char *device)
+{
+	const struct plan_device *known;
+	struct err err = { 0 };
+	const char *names;
+	struct plan p;
+
+	known = plan_device_find(device, &names);
+	if (device && !known) {
+		err_set(&err, ERR_USAGE, "--device %s: there is none, allowed: %s", device, names);
+		return say(&err);
+	}
+	if (plan_make(&p, config, &err))
+		return say(&err);
+	plan_print(&p, config, known, stdout);
+	return EXIT_DONE;
+}
+
+/* train and plan: a config, and what to do with it. */
 static int command_train(int argc, char **argv)
 {
 	struct train_arguments a = { .assignments = xcalloc((size_t)argc, sizeof(char *)) };
@@ -116,6 +145,8 @@ static int command_train(int argc, char **argv)
 	if (parse_train(&a, argc, argv, &err) ||
 	    config_load_as(&config, a.config, a.assignments, a.count, a.lenient, stderr, &err))
 		status = say(&err);
+	else if (strcmp(argv[0], "plan") == 0)
+		status = plan(&config, a.device);
 	else
 		status = train(&config, a.check);
 	config_clear(&config);
@@ -123,6 +154,11 @@ static int command_train(int argc, char **argv)
 		free(a.assignments[i]);
 	free(a.assignments);
 	return status;
+}
+
+static int command_plan(int argc, char **argv)
+{
+	return command_train(argc, argv);
 }
 
 /* --- the others ----------------------------------------------------------------------------- */
@@ -152,10 +188,16 @@ static int command_help(int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
-	printf("lbworker trains Llama models.\n\n");
+	printf("lbworker trains Llama, GPT-NeoX (Pythia) and GPT-2 models.\n\n");
 	for (size_t i = 0; i < COMMANDS; i++)
 		printf("  lbworker %s %s\n      %s\n", commands[i].name, commands[i].arguments,
 		       commands[i].help);
+	printf("\nFlavours of each model.name:\n");
+	for (int f = 0; f < MODEL_FAMILY_COUNT; f++) {
+		const char *flavors;
+		(void)model_flavor_find((enum model_family)f, NULL, &flavors);
+		printf("  %-6s %s\n", model_family_name((enum model_family)f), flavors);
+	}
 	printf("\nExit status: 0 done or stopped after a checkpoint, 1 failed, 2 bad input,\n"
 	       "3 the loss or the gradient is no finite number.\n");
 	return EXIT_DONE;

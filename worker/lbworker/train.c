@@ -20,6 +20,7 @@
 #include "worker/lbworker/checkpoint.h"
 #include "worker/lbworker/data.h"
 #include "worker/lbworker/model.h"
+#include "worker/lbworker/plan.h"
 #include "worker/lbworker/report.h"
 
 struct train {
@@ -101,7 +102,11 @@ static int make_model(struct train *t, struct err *err)
 {
 	const struct config *c = t->config;
 	const struct model_options options = config_model_options(c);
+	struct plan plan;
 
+	if (plan_make(&plan, c, err) ||
+	    plan_fits(&plan, t->backend->available(t->device), err))
+		return -1;
 	if (model_create(&t->model, &c->model->shape, t->backend, t->device, &options, err))
 		return -1;
 	size_t bytes = t->model->parameters * sizeof(float);

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* test_plan.c - known models have the parameters they were published with; the sums of a plan. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "worker/lbworker/plan.h"
+
+/* Parameter counts of the published checkpoints; GPT-2's with 47 more rows of 50304. */
+static void test_counts(void **state)
+{
+	static const struct {
+		enum model_family family;
+		const char *flavor;
+		uint64_t parameters;
+	} cases[] = {
+		{ MODEL_LLAMA, "1B", 1235814400 },
+		{ MODEL_LLAMA, "3B", 3212749824 },
+		{ MODEL_LLAMA, "8B", 8030261248 },
+		{ MODEL_LLAMA, "70B", 70553706496 },
+		{ MODEL_NEOX, "70M", 70426624 },
+		{ MODEL_NEOX, "160M", 162322944 },
+		{ MODEL_NEOX, "410M", 405334016 },
+		{ MODEL_NEOX, "1B", 1011781632 },
+		{ MODEL_NEOX, "1.4B", 1414647808 },
+		{ MODEL_NEOX, "2.8B", 2775208960 },
+		{ MODEL_NEOX, "6.9B", 6857302016 },
+		{ MODEL_GPT2, "124M", 124439808 + 47 * 768 },
+		{ MODEL_GPT2, "355M", 354823168 + 47 * 1024 },
+		{ MODEL_GPT2, "774M", 774030080 + 47 * 1280 },
+		{ MODEL_GPT2, "1558M", 1557611200 + 47 * 1600 },
+	};
+	const struct model_options o = { .batch = 1, .seq = 128 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct model_flavor *f = model_flavor_find(cases[i].family, cases[i].flavor,
+								 NULL);
+		struct model_cost cost;
+		struct err err = { 0 };
+		assert_non_null(f);
+		assert_int_equal(model_cost(&cost, &f->shape, &o, &err), 0);
+		if (cost.parameters != cases[i].parameters)
+			fail_msg("%s: %llu, not %llu", cases[i].flavor,
+				 (unsigned long long)cost.parameters,
+				 (unsigned long long)cases[i].parameters);
+	}
+}
+
+/* Every name in the list of names is a flavour, and a shape that the model takes. */
+static void test_names(void **state)
+{
+	const struct model_options o = { .batch = 1, .seq = 64 };
+
+	(void)state;
+	for (int family = 0; family < MODEL_FAMILY_COUNT; family++) {
+		const char *names, *at;
+		assert_null(model_flavor_find((enum model_family)family, "none", &names));
+		for (at = names; *at; at += strspn(at, ", ")) {
+			char name[32];
+			struct model_cost cost;
+			struct err err = { 0 };
+			size_t len = strcspn(at, ",");
+			snprintf(name, sizeof(name), "%.*s", (int)len, at);
+			const struct model_flavor *f =
+				model_flavor_find((enum model_family)family, name, NULL);
+			if (!f || model_cost(&cost, &f->shape, &o, &err))
+				fail_msg("%s: %s", name, err.text);
+			at += len;
+		}
+	}
+}
+
+static void test_sums(void **state)
+{
+	struct config c = { .local_batch_size = 4, .seq_len = 64, .accumulate = 2, .steps = 10 };
+	struct err err = { 0 };
+	struct plan p, full;
+
+	(void)state;
+	c.model = model_flavor_find(MODEL_LLAMA, "124M", NULL);
+	assert_int_equal(plan_make(&p, &c, &err), 0);
+	assert_int_equal(p.cost.multiplied, 123568128);	/* all but the norms; the head is tied */
+	assert_true(p.flop_palm == 6.0 * 123568128 + 12.0 * 12 * 768 * 64);
+	assert_true(p.flop_causal == 6.0 * 123568128 + 6.0 * 12 * 768 * 64);
+	assert_int_equal(p.tokens, 512);
+	assert_int_equal(plan_bytes(&p), 16 * p.cost.parameters + p.activations);
+	assert_int_equal(plan_fits(&p, plan_bytes(&p), &err), 0);
+	assert_int_equal(plan_fits(&p, plan_bytes(&p) - 1, &err), -1);
+	assert_non_null(strstr(err.text, "GiB needed"));
+	c.recompute = RECOMPUTE_FULL;
+	assert_int_equal(plan_make(&full, &c, &err), 0);
+	assert_true(full.activations < p.activations);
+	double layers = full.flop_causal - 6.0 * 50304 * 768;
+	assert_true(fabs(full.flop_again - layers / 3) < 1);
+
+	const struct plan_device *h200 = plan_device_find("H200", NULL);
+	double most = h200->flops / p.flop_causal;
+	assert_true(plan_ceiling(&p, h200) < most);
+	assert_true(plan_ceiling(&full, h200) < plan_ceiling(&p, h200));
+	assert_null(plan_device_find("H201", NULL));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_sums),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

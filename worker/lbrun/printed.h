@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* printed.h - what a trainer prints, read for its meaning: steps, and signs of a broken node.
+ *
+ * Bounded: a line longer than this is not looked at. '\r' ends a line, too: progress bars. */
+#ifndef LBRUN_PRINTED_H
+#define LBRUN_PRINTED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <jansson.h>
+
+#include "common/attempt_watch.h"
+#include "common/err.h"
+#include "worker/lbrun/output.h"
+
+enum { PRINTED_LINE_BYTES = 4096, PRINTED_ERRORS_MAX = 64 };
+
+struct regexp;
+
+struct printed {
+	struct regexp *progress;	/* NULL = none */
+	struct regexp *errors[PRINTED_ERRORS_MAX];
+	int error_count;
+	struct {
+		size_t len;
+		bool is_too_long;
+		char data[PRINTED_LINE_BYTES];
+	} lines[OUTPUT_STREAMS];
+	/* A line that tells a step, as {"type":"step",…}; borrowed. rank: -1 = not known. */
+	void (*on_step)(void *arg, const json_t *line, int64_t rank);
+	/* A line that tells of a broken node; without its prefix. `node`: "" = not known. */
+	void (*on_error)(void *arg, const char *node, const char *line);
+	void *arg;
+};
+
+int printed_init(struct printed *p, const struct attempt_watch *watch, struct err *err);
+void printed_fini(struct printed *p);
+void printed_bytes(struct printed *p, int stream, const char *data, size_t len);
+
+#endif

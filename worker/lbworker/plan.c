@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* plan.c - sums over a shape; nothing is allocated and no device is opened. */
+#include "worker/lbworker/plan.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* AdamW reads weight, gradient and both moments, and writes all but the gradient. */
+enum { OPTIMIZER_PASSES = 7, COPIES_IN_CHECKPOINT = 3 };
+
+/* Data sheets, dense bf16. A CPU's rate is its own to measure: bench/fma_peak.c. */
+static const struct plan_device devices[] = {
+	{ "A100", "A100 SXM 80 GB", 312e12, 2.039e12, 80e9 },
+	{ "H100", "H100 SXM", 989.4e12, 3.35e12, 80e9 },
+	{ "H200", "H200 SXM", 989.4e12, 4.8e12, 141e9 },
+	{ "B200", "B200 SXM", 2250e12, 8e12, 180e9 },
+};
+enum { DEVICES = sizeof(devices) / sizeof(devices[0]) };
+
+const struct plan_device *plan_device_find(const char *name, const char **names)
+{
+	if (names)
+		*names = "A100, H100, H200, B200";
+	for (size_t i = 0; name && i < DEVICES; i++)
+		if (strcmp(devices[i].name, name) == 0)
+			return &devices[i];
+	return NULL;
+}
+
+/* Forward alone of the layers that are computed again: a third of what the layers cost. */
+static double again(const struct plan *p, const struct model_shape *s,
+		    const struct model_options *o)
+{
+	size_t every = o->every ? o->every : 1, layers = (s->layers + every - 1) / every;
+	double head = 6.0 * (double)s->vocab * (double)s->dim;
+
+	if (o->recompute != RECOMPUTE_FULL)
+		return 0;	/* selective repeats no matrix product */
+	return (p->flop_causal - head) / 3 * (double)layers / (double)s->layers;
+}
+
+int plan_make(struct plan *p, const struct config *c, struct err *err)
+{
+	const struct model_shape *s = &c->model->shape;
+	const struct model_options o = config_model_options(c);
+
+	*p = (struct plan){ 0 };
+	if (model_cost(&p->cost, s, &o, err))
+		return -1;
+	p->weights = p->gradients = p->cost.parameters * sizeof(float);
+	p->moments = 2 * p->weights;
+	p->activations = p->cost.activation_bytes;
+	p->checkpoint = COPIES_IN_CHECKPOINT * p->weights;
+	p->tokens = c->accumulate * c->local_batch_size * c->seq_len;
+	double attention = 12.0 * (double)s->layers * (double)s->dim * (double)c->seq_len;
+	p->flop_palm = 6.0 * (double)p->cost.multiplied + attention;
+	p->flop_causal = p->flop_palm - attention / 2;
+	p->flop_again = again(p, s, &o);
+	return 0;
+}
+
+uint64_t plan_bytes(const struct plan *p)
+{
+	return p->weights + p->gradients + p->moments + p->activations;
+}
+
+double plan_ceiling(const struct plan *p, const struct plan_device *d)
+{
+	double arithmetic = (p->flop_causal + p->flop_again) * (double)p->tokens / d->flops;
+	double optimizer = (double)(OPTIMIZER_PASSES * p->weights) / d->bytes_per_s;
+
+	return (double)p->tokens / (arithmetic + optimizer);
+}
+
+static double gib(double bytes)
+{
+	return bytes / (double)((uint64_t)1 << 30);
+}
+
+static void print_ceiling(const struct plan *p, const struct plan_device *d, FILE *to)
+{
+	double needed = (double)plan_bytes(p), tokens = plan_ceiling(p, d);
+
+	fprintf(to, "%-12s at most %.0f tokens/s, %.2f s a step; %s: %.1f of %.1f GiB (%s, %.0f "
+		"TFLOP/s, %.2f TB/s)\n", d->name, tokens, (double)p->tokens / tokens,
+		needed <= d->bytes ? "fits" : "does not fit", gib(needed), gib(d->bytes), d->about,
+		d->flops / 1e12, d->bytes_per_s / 1e12);
+}
+
+void plan_print(const struct plan *p, const struct config *c, const struct plan_device *device,
+		FILE *to)
+{
+	fprintf(to, "%-12s %s %s: %" PRIu64 " parameters, %" PRIu64 " of them multiplied\n", "model",
+		model_family_name(c->model->shape.family), c->flavor, p->cost.parameters,
+		p->cost.multiplied);
+	fprintf(to, "%-12s %.2f GiB: weights %.2f, gradients %.2f, moments %.2f, activations %.2f\n",
+		"memory", gib((double)plan_bytes(p)), gib((double)p->weights),
+		gib((double)p->gradients), gib((double)p->moments), gib((double)p->activations));
+	fprintf(to, "%-12s %.2f GiB of host memory while one is written\n", "checkpoint",
+		gib((double)p->checkpoint));
+	fprintf(to, "%-12s %" PRId64 " tokens: %" PRId64 " x %" PRId64 " sequences of %" PRId64 "\n",
+		"step", p->tokens, c->accumulate, c->local_batch_size, c->seq_len);
+	fprintf(to, "%-12s %.4g GFLOP a token (PaLM), %.4g causal", "arithmetic",
+		p->flop_palm / 1e9, p->flop_causal / 1e9);
+	if (p->flop_again > 0)
+		fprintf(to, ", %.4g more to compute activations again", p->flop_again / 1e9);
+	fprintf(to, "; %.4g TFLOP a step\n", p->flop_palm * (double)p->tokens / 1e12);
+	fprintf(to, "%-12s %.4g tokens, %.4g EFLOP (PaLM)\n", "training",
+		(double)p->tokens * (double)c->steps,
+		p->flop_palm * (double)p->tokens * (double)c->steps / 1e18);
+	if (device)
+		print_ceiling(p, device, to);
+	for (size_t i = 0; !device && i < DEVICES; i++)
+		print_ceiling(p, &devices[i], to);
+}
+
+int plan_fits(const struct plan *p, uint64_t available, struct err *err)
+{
+	if (plan_bytes(p) <= available)
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "not enough memory: %.2f GiB needed (weights %.2f, gradients %.2f, moments "
+		       "%.2f, activations %.2f), %.2f GiB available; a smaller batch, or "
+		       "activation_checkpoint.mode", gib((double)plan_bytes(p)),
+		       gib((double)p->weights), gib((double)p->gradients), gib((double)p->moments),
+		       gib((double)p->activations), gib((double)available));
+}
