@@ -19,6 +19,9 @@ struct config {
 	int64_t spool_ms;		/* looking at the spools of running attempts */
 	int64_t deadline_ms;		/* for one call to Slurm */
 	struct node_rules nodes;
+	struct key_strings notify_hook;	/* argv; gets JSON on stdin */
+	char *notify_webhook;		/* may hold a secret: never logged, never printed */
+	struct key_strings notify_on;	/* kinds of events; unset: the usual ones */
 };
 
 extern const struct key config_keys[];

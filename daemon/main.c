@@ -15,6 +15,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/paths.h"
+#include "daemon/alerts.h"
 #include "daemon/background.h"
 #include "daemon/control.h"
 #include "daemon/lock.h"
@@ -182,6 +183,7 @@ static void stop(struct daemon *d)
 	notify_systemd("STOPPING=1");
 	d->stopping = true;
 	control_close(d->lbd.control);
+	alerts_close(d->lbd.alerts);
 	if (d->lbd.slurm)
 		d->lbd.slurm->ops->close(d->lbd.slurm, on_scheduler_closed, NULL);
 	d->lbd.local->ops->close(d->lbd.local, on_scheduler_closed, NULL);
@@ -293,6 +295,9 @@ static int run(struct daemon *d, int ready_fd, struct err *err)
 	if (open_schedulers(d, err) < 0 || open_engine(d, err) < 0 ||
 	    (d->lbd.control = control_open(&d->lbd, err)) == NULL)
 		return -1;
+	d->lbd.alerts = alerts_open(&d->lbd, err);
+	if (err->code != ERR_NONE)
+		return -1;
 	log_info("lbd %s serves %s", LB_VERSION, d->lbd.config.home);
 	start_loop(d, ready_fd);
 	background_leave_terminal();
@@ -346,6 +351,16 @@ static int serve(struct daemon *d, struct options *o, struct err *err)
 	return rc;
 }
 
+/* What is in force; but nobody reads a secret over somebody's shoulder. */
+static void print_config(struct config *config)
+{
+	if (config->notify_webhook) {
+		free(config->notify_webhook);
+		config->notify_webhook = xstrdup("(not shown)");
+	}
+	keys_print(config_keys, config_key_count, config, stdout);
+}
+
 int main(int argc, char **argv)
 {
 	struct options o = { .ready_fd = -1 };
@@ -364,7 +379,7 @@ int main(int argc, char **argv)
 	if (o.home == NULL || config_load(&d.lbd.config, o.home, &err) < 0)
 		rc = -1;
 	else if (o.check_config)
-		keys_print(config_keys, config_key_count, &d.lbd.config, stdout);
+		print_config(&d.lbd.config);
 	else
 		rc = serve(&d, &o, &err);
 	config_clear(&d.lbd.config);
