@@ -50,6 +50,7 @@ int events_run(struct ctl *ctl, struct err *err);
 int version_run(struct ctl *ctl, struct err *err);
 int status_run(struct ctl *ctl, struct err *err);
 int follow_run(struct ctl *ctl, struct err *err);
+int goodput_run(struct ctl *ctl, struct err *err);
 int nodes_run(struct ctl *ctl, struct err *err);
 int wait_run(struct ctl *ctl, struct err *err);
 int logs_run(struct ctl *ctl, struct err *err);

@@ -69,6 +69,11 @@ static const struct option_row restart_options[] = {
 	SET_ROW, END_ROW,
 };
 
+static const struct option_row goodput_options[] = {
+	{"since", 0, OPTION_DURATION, FIELD(since_ms), "DURATION", "only of the last 90s, 5h, 7d …"},
+	JSON_ROW, END_ROW,
+};
+
 static const struct option_row wait_options[] = {
 	{"timeout", 0, OPTION_DURATION, FIELD(timeout_ms), "DURATION",
 	 "give up after 90s, 5m, 1h30m …; exit status 8"},
@@ -118,6 +123,10 @@ const struct command commands[] = {
 	 "lbctl restart brisk-otter-39 --from 1200 --set optimizer.lr=1e-4\n"
 	 "lbctl restart brisk-otter-39 --from scratch\n",
 	 restart_options, 1, 1, restart_run},
+	{"goodput", "RUN [--since DURATION]", "where the hours of a run went",
+	 "lbctl goodput brisk-otter-39\n"
+	 "lbctl goodput brisk-otter-39 --since 7d --json | jq .ettr\n",
+	 goodput_options, 1, 1, goodput_run},
 	{"nodes", "[forgive NODE…]", "nodes that new jobs keep away from",
 	 "lbctl nodes\n"
 	 "lbctl nodes forgive gpu17\n",

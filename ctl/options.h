@@ -22,6 +22,7 @@ struct options {
 	size_t set_count;
 	int64_t attempt;		/* 0 = all */
 	int64_t timeout_ms;		/* -1 = none */
+	int64_t since_ms;		/* so far back; 0 = all */
 };
 
 enum option_kind {

@@ -9,6 +9,7 @@
 #include "common/names.h"
 #include "common/paths.h"
 #include "daemon/control.h"
+#include "daemon/goodput_view.h"
 #include "daemon/nodes.h"
 #include "daemon/orders.h"
 #include "daemon/restart.h"
@@ -231,6 +232,7 @@ static const struct {
 	[VERB_FORGIVE]  = { .now = nodes_forgive },
 	[VERB_SAVE]     = { .now = wish_save },
 	[VERB_STACKS]   = { .now = wish_stacks },
+	[VERB_GOODPUT]  = { .now = goodput_answer },
 	[VERB_POKE]     = { .now = on_poke },
 };
 

@@ -152,8 +152,10 @@ static void on_attempt_start(struct ingest *in, json_t *line)
 		if (json_is_string(node))
 			buf_addf(&names, "%s%s", names.len ? "," : "", json_string_value(node));
 	engine_note_nodes(in->engine, in->run, names.len ? names.data : js_str(line, "host", ""));
-	engine_wrote(in->engine, ledger_attempt_started(in->engine->ledger, a->id, a->nodes,
-							in->spool->time_ms, &err), &err);
+	/* a job that was quicker than the answer to its release is written down as started after that */
+	if (a->state != ATTEMPT_HELD)
+		engine_wrote(in->engine, ledger_attempt_started(in->engine->ledger, a->id, a->nodes,
+								in->spool->time_ms, &err), &err);
 	buf_fini(&names);
 }
 

@@ -94,10 +94,10 @@ static bool is_fixed(const char *set)
 
 static int apply_sets(struct restart *s, struct err *err)
 {
-	const json_t *item;
+	const json_t *list = sets(s), *item;
 	size_t i;
 
-	json_array_foreach(sets(s), i, item) {
+	json_array_foreach(list, i, item) {
 		const char *set = json_string_value(item);
 
 		if (set == NULL)
@@ -187,13 +187,14 @@ static int write_spec(const struct restart *s, const char *text, struct err *err
 /* "from step 120; training.steps=500" */
 static void tell(const struct restart *s, struct buf *out)
 {
-	const json_t *item;
+	const json_t *list = sets(s), *item;
 	size_t i;
 
 	buf_addf(out, s->step >= 0 ? "from step %lld" : s->step == -1 ? "from the beginning" :
 		      "from the newest checkpoint", (long long)s->step);
-	json_array_foreach(sets(s), i, item)
+	json_array_foreach(list, i, item) {
 		buf_addf(out, "; %s", json_string_value(item));
+	}
 }
 
 static int write_rows(struct restart *s, struct err *err)

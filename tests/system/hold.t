@@ -125,6 +125,11 @@ lbctl restart c --from 20 >/dev/null
 run_reaches c failed 20
 like "$(lbctl status c --json | json text)" 'step-00000020 is not valid' "a chosen checkpoint that is broken is not replaced"
 
+# --- where the time went
+exits 0 "goodput" lbctl goodput c
+like "$out" 'were productive \(ETTR 0\.[0-9]+\)' "tells the productive share"
+like "$(lbctl goodput c --since 1h --json | json hours.productive)" '^0\.0' "as JSON, too"
+
 # --- what is started again -------------------------------------------------------------------------
 lbctl submit --name never --set restart.policy.crash=stop -- sh -c 'kill -SEGV $$' >/dev/null
 run_reaches never failed 20
