@@ -4,6 +4,7 @@
 #   make [CC=clang] [SAN=1] [DEV=1] [V=1] [B=dir]   programs into $(B); SAN=1: ASan + UBSan into
 #                                              build-san; DEV=1: warnings are no errors; V=1: say all
 #   make check | check-unit | check-system | check-layers | lint
+#   make sim [SEEDS=N | SEED=k]                simulated years; one world again
 #   make demo | bench | man | install [PREFIX=/usr/local] [DESTDIR=] | clean
 #
 # Folders are layers: each has an archive of its own, and tests/layers.sh says who may include whom.
@@ -139,15 +140,15 @@ sim: $(B)/sim
 ifdef SEED
 	$(B)/sim --seed $(SEED)
 else
-	$(B)/sim --control no-claim --seeds 50
-	$(B)/sim --control plain-submit --seeds 50
+	$(B)/sim --control no-claim --seeds 20
+	$(B)/sim --control plain-submit --seeds 20
 	$(B)/sim --jobs 2 --seeds $(SEEDS)
 endif
 
 check-unit: $(UNIT) $(BINARIES)
 	B=$(abspath $(B)) prove --exec 'sh tests/unit/run.sh' $(UNIT)
 check-system: $(BINARIES) $(B)/tests/scheduler_client
-	B=$(abspath $(B)) prove --timer --exec sh tests/system/*.t
+	B=$(abspath $(B)) prove -j 2 --timer --exec sh tests/system/*.t
 check-resume: $(B)/lbworker
 	B=$(abspath $(B)) sh tests/system/resume.t
 check-layers:
@@ -155,7 +156,7 @@ check-layers:
 
 # One stamp per file, so that a second run looks only at what changed.
 LINTED   := $(wildcard common/*.c sql/*.c slurm/*.c slurm/lbd-slurm/*.c daemon/*.c ctl/*.c \
-	    worker/*/*.c kernels/*.c kernels/cpu/*.c)
+	    worker/*/*.c kernels/*.c kernels/cpu/*.c tests/sim/*.c)
 LINTED   := $(if $(HAVE_SLURM),$(LINTED),$(filter-out slurm/lbd-slurm/%,$(LINTED)))
 $(B)/lint/%.tidy: % .clang-tidy | $(B)/gen/queries.h $(B)/gen/words.h
 	@mkdir -p $(@D)
@@ -183,6 +184,8 @@ check: all unit
 	$(MAKE) SAN=1 B=$(B)-san check-system
 	$(MAKE) check-unit
 	$(MAKE) check-system
+	$(MAKE) SAN=1 B=$(B)-san SEEDS=20 sim
+	$(MAKE) sim
 
 demo:
 	sh etc/demo

@@ -4,9 +4,9 @@
  *
  *   pattern        "step-{step}" (with * and ? as in a shell), or a regular expression with the
  *                  named group step: "checkpoint_(?<step>\d+)\.pt"; it names entries of the folder
- *   complete_when  a file that exists once a checkpoint is complete: inside it (".metadata") when it
- *                  is a folder, beside it ("DONE_{step}") when it is a file; "manifest": it has a
- *                  manifest.json that holds. Not given: it is complete when it is there. */
+ *   complete_when  a file that exists once a checkpoint is complete: inside it (".metadata")
+ *                  when it is a folder, beside it ("DONE_{step}") when it is a file; "manifest": it has
+ *                  a manifest.json that holds. Not given: it is complete when it is there. */
 #ifndef COMMON_FOREIGN_H
 #define COMMON_FOREIGN_H
 
@@ -29,8 +29,8 @@ int foreign_verify(struct foreign *f, const char *parent, const char *name, bool
 		   struct err *err);
 
 /* The newest complete one, as checkpoint_newest_valid tells it: 1 found, 0 no candidates, -1 a
- * manifest is there, but none holds. What is incomplete was never a checkpoint; it is told to on_bad
- * and does not count as a candidate. */
+ * manifest is there, but none holds. What is incomplete was never a checkpoint; it is told to
+ * on_bad and does not count as a candidate. */
 int foreign_newest(struct foreign *f, const char *parent, bool deep, struct checkpoint_found *out,
 		   void (*on_bad)(const char *path, const struct err *why, void *arg), void *arg,
 		   struct err *err);

@@ -52,6 +52,8 @@ const struct key run_spec_keys[] = {
 	 "memory on each node, like \"16G\"; a bare number is megabytes"},
 	{"slurm", "time", KEY_STRING, AT(time_text), 0, 0, NULL, NULL,
 	 "time limit, like \"20h\" or Slurm's \"D-HH:MM:SS\"; a bare number is minutes"},
+	{"slurm", "signal_before", KEY_DURATION, AT(signal_before_ms), 0, 65534e3, NULL, "2m",
+	 "how long before the time limit the trainer is asked to save and end; 0 = never"},
 	{"slurm", "constraint", KEY_STRING, AT(constraint), 0, 0, NULL, NULL, "required features"},
 	{"slurm", "exclude", KEY_STRING, AT(exclude), 0, 0, NULL, NULL, "nodes not to use"},
 	{"slurm", "nodelist", KEY_STRING, AT(nodelist), 0, 0, NULL, NULL, "nodes to use"},
@@ -369,6 +371,13 @@ int run_spec_read(const struct toml *toml, struct run_spec *out, struct err *err
 		return -1;
 	}
 	return 0;
+}
+
+int64_t run_spec_warn_ms(const struct run_spec *spec)
+{
+	bool is_too_much = spec->time_ms > 0 && spec->signal_before_ms > spec->time_ms / 2;
+
+	return is_too_much ? 0 : spec->signal_before_ms;
 }
 
 void run_spec_clear(struct run_spec *spec)

@@ -31,6 +31,7 @@ struct run_spec {
 	int64_t nodes, ntasks_per_node, cpus_per_task, gpus_per_node;
 	char *time_text;		/* as written; time_ms is what counts */
 	int64_t time_ms;		/* 0: the partition's limit */
+	int64_t signal_before_ms;	/* as written; run_spec_warn_ms is what counts */
 	/* [restart] */
 	int64_t max_without_progress, in_place, backoff_first_ms, backoff_max_ms;
 	struct key_ints never_on_exit_codes;
@@ -55,6 +56,10 @@ extern const size_t run_spec_key_count;
  * that this function accepts can be submitted. Clear with run_spec_clear. */
 int run_spec_read(const struct toml *toml, struct run_spec *out, struct err *err);
 void run_spec_clear(struct run_spec *spec);
+
+/* How long before the time limit the trainer is asked to save and end; 0 = not at all, also where it
+ * would take more than half of the time. */
+int64_t run_spec_warn_ms(const struct run_spec *spec);
 
 /* "16G", "512M", "1024" (MB) → MB; -1 with err. */
 int64_t mem_parse_mb(const char *text, struct err *err);

@@ -29,7 +29,7 @@ enum role { ROLE_NONE, ROLE_MEMBER, ROLE_OWNER, ROLE_COUNT };
 	X(NODES,    "nodes",    ROLE_MEMBER, "what is known of the nodes") \
 	X(FORGIVE,  "forgive",  ROLE_MEMBER, "trust nodes again") \
 	X(SAVE,     "save",     ROLE_MEMBER, "ask a running trainer for a checkpoint") \
-	X(STACKS,   "stacks",   ROLE_MEMBER, "write down where a running trainer's processes are") \
+	X(STACKS,   "stacks",   ROLE_MEMBER, "write down where its processes are") \
 	X(GOODPUT,  "goodput",  ROLE_MEMBER, "where the time of a run went") \
 	X(POKE,     "poke",     ROLE_MEMBER, "look at a run's spool now (lbrun's hint)")
 

@@ -83,6 +83,16 @@ static void look_for_exit(struct engine *e, struct run *run, int64_t now_ms)
 	a->exit_seen_ms = now_ms;
 }
 
+/* Once it is over, what a network file system still hides is looked for until the grace is over. */
+static int64_t look_pause_ms(const struct engine *e, const struct attempt *a)
+{
+	bool is_over = a->exited || a->ended_ms > 0;
+
+	if (!a->claimed || (is_over && e->times.spool_ms > FILES_MS))
+		return FILES_MS;
+	return e->times.spool_ms;
+}
+
 static void look_at_files(struct engine *e, struct run *run, int64_t now_ms)
 {
 	struct attempt *a = &run->attempt;
@@ -101,7 +111,7 @@ static void look_at_files(struct engine *e, struct run *run, int64_t now_ms)
 	if (a->claimed && a->has_more)
 		run->next_look_ms = now_ms;
 	else
-		run->next_look_ms = now_ms + (a->claimed ? e->times.spool_ms : FILES_MS);
+		run->next_look_ms = now_ms + look_pause_ms(e, a);
 }
 
 /* Nothing of the spool may be left behind; a line that a network file system still hides gets a
@@ -119,14 +129,11 @@ static struct facts gather(struct engine *e, const struct run *run)
 	const struct poller *p = engine_poller(e, run);
 	struct facts f = {
 		.state = run->state, .wanted = run->wanted, .failures = run->failures,
-		.backoff_left_ms = run->backoff_until_ms - engine_wall(e),
+		.backoff_left_ms = run->pause_until_ms - engine_now(e),
 		.ever_trained = run->ever_trained, .unstarted = run->unstarted,
 		.has_attempt = run->has_attempt,
 	};
 
-	/* A clock that was set back must not stretch a pause beyond the longest one. */
-	if (f.backoff_left_ms > run->policy.backoff_max_ms)
-		f.backoff_left_ms = run->policy.backoff_max_ms;
 	if (!run->has_attempt)
 		return f;
 	f.attempt = a->state;
@@ -148,6 +155,7 @@ static struct facts gather(struct engine *e, const struct run *run)
 	f.poll_ms = p->done_begun_ms;
 	f.seen = a->seen_poll_ms && a->seen_poll_ms == p->done_begun_ms ? &a->seen : NULL;
 	f.seen_ms = a->seen_poll_ms;
+	f.was_waiting = a->was_waiting;
 	f.ended_ms = a->ended_ms;
 	f.claimed = a->claimed;
 	f.exited = is_told(e, a);

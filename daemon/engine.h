@@ -30,6 +30,8 @@ struct world {
 		      scheduler_done done, void *arg, struct err *err);
 	/* Leaves the order where lbrun finds it before it is signalled. */
 	int (*order)(void *self, const struct run *run, struct err *err);
+	/* The run is over: what may still live of its newest attempts finds the order to end. */
+	int (*end_all)(void *self, const struct run *run, struct err *err);
 	bool (*claimed)(void *self, const struct run *run);
 	bool (*exited)(void *self, const struct run *run, struct attempt_exit *out);
 	/* As spool_read, on the spool of the run's newest attempt. */

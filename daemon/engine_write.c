@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "daemon/engine_internal.h"
 #include "daemon/relaunch.h"
 
@@ -92,7 +93,7 @@ static void count_untold(struct engine *e, struct run *run, const struct decisio
 
 	if (a->state != ATTEMPT_RUNNING)
 		run->unstarted++;
-	if (a->launches_counted > 0 || !relaunch_counts(&run->policy, d->cause, d->blame_run))
+	if (a->is_settled || !relaunch_counts(&run->policy, d->cause, d->blame_run))
 		return;
 	run->failures++;
 	engine_wrote(e, ledger_run_set_failures(e->ledger, run->id, run->failures,
@@ -136,6 +137,16 @@ static void explain(const struct run *run, const struct decision *d, char *out, 
 		 says_more ? last : "");
 }
 
+/* An attempt that was given up may live on where nobody sees it: without a newer claim to fence it
+ * only an order ends it. Said again after a crash, for the move is then made again, too. */
+static void end_survivors(struct engine *e, const struct run *run)
+{
+	struct err err = { 0 };
+
+	if (run->has_attempt && e->world->end_all(e->world->self, run, &err) < 0)
+		log_warn("%s: %s", run->name, err.text);
+}
+
 static void write_move(struct engine *e, struct run *run, const struct decision *d)
 {
 	struct err err = { 0 };
@@ -144,6 +155,7 @@ static void write_move(struct engine *e, struct run *run, const struct decision 
 	explain(run, d, text, sizeof(text));
 	if (d->to == RUN_BACKOFF) {
 		run->backoff_until_ms = engine_wall(e) + d->backoff_ms;
+		run->pause_until_ms = engine_now(e) + d->backoff_ms;
 		engine_wrote(e, ledger_run_set_failures(e->ledger, run->id, run->failures,
 							run->backoff_until_ms, &err), &err);
 	}
@@ -151,8 +163,10 @@ static void write_move(struct engine *e, struct run *run, const struct decision 
 	if (d->to == RUN_BACKOFF)
 		engine_event(e, run, "backoff", "lbd", "next attempt in %llds: %s",
 			     (long long)(d->backoff_ms / 1000), text);
-	else if (run_state_is_final(d->to) || d->to == RUN_HELD)
-		engine_event(e, run, run_state_name(d->to), "lbd", "%s", text);
+	if (!run_state_is_final(d->to) && d->to != RUN_HELD)
+		return;
+	end_survivors(e, run);
+	engine_event(e, run, run_state_name(d->to), "lbd", "%s", text);
 }
 
 bool engine_write(struct engine *e, struct run *run, const struct decision *d)

@@ -152,8 +152,8 @@ static void on_attempt_start(struct ingest *in, json_t *line)
 		if (json_is_string(node))
 			buf_addf(&names, "%s%s", names.len ? "," : "", json_string_value(node));
 	engine_note_nodes(in->engine, in->run, names.len ? names.data : js_str(line, "host", ""));
-	/* a job that was quicker than the answer to its release is written down as started after that */
-	if (a->state != ATTEMPT_HELD)
+	/* While the job counts as held or queued, the decision to start it will write them. */
+	if (a->state == ATTEMPT_RUNNING)
 		engine_wrote(in->engine, ledger_attempt_started(in->engine->ledger, a->id, a->nodes,
 								in->spool->time_ms, &err), &err);
 	buf_fini(&names);
@@ -167,6 +167,7 @@ static void note_progress(struct ingest *in, int64_t step)
 	struct err err = { 0 };
 
 	run->checkpoint_step = step;
+	run->attempt.is_settled = true;
 	if (run->failures == 0)
 		return;
 	run->failures = 0;
@@ -196,6 +197,7 @@ static void on_launch_start(struct ingest *in, json_t *line)
 					 js_int(line, "pid", 0), step, in->spool->time_ms, &err), &err);
 	if (step > in->run->checkpoint_step)	/* an attempt that was given up had gone on */
 		note_progress(in, step);
+	in->run->attempt.is_settled = false;
 	if (step >= 0)
 		engine_event(in->engine, in->run, "launch", "lbrun", "launch %lld, from step %lld",
 			     (long long)number, (long long)step);
@@ -204,15 +206,17 @@ static void on_launch_start(struct ingest *in, json_t *line)
 			     (long long)number);
 }
 
+/* "lost": lbrun was told to end it, and the scheduler knows why; it counts, or does not, when the
+ * attempt has ended. */
 static void count_launch(struct ingest *in, enum cause cause, bool progress)
 {
 	struct run *run = in->run;
 	struct err err = { 0 };
 
-	run->attempt.launches_counted++;
+	run->attempt.is_settled = cause != CAUSE_LOST || progress;
 	if (progress)
 		run->failures = 0;
-	else if (relaunch_counts(&run->policy, cause, true))
+	else if (cause != CAUSE_LOST && relaunch_counts(&run->policy, cause, true))
 		run->failures++;
 	engine_wrote(in->engine, ledger_run_set_failures(in->engine->ledger, run->id, run->failures,
 							 run->backoff_until_ms, &err), &err);

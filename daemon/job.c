@@ -105,6 +105,7 @@ static int write_params(const struct config *config, const struct run *run, cons
 		.in_place = spec->in_place, .kill_grace_ms = spec->kill_grace_ms, .watch = spec->watch,
 		.stop_grace_ms = spec->stop_grace_ms,
 		.resume = xstrdup(run->resume_from[0] ? run->resume_from : "latest"),
+		.warn_ms = run_spec_warn_ms(spec),
 		.never_on_exit_codes = xcalloc(spec->never_on_exit_codes.count + 1, sizeof(int64_t)),
 		.never_count = (int64_t)spec->never_on_exit_codes.count,
 	};
@@ -199,6 +200,7 @@ void job_resources(const struct run_spec *spec, struct job_request *job)
 	job->gpus_per_node = spec->gpus_per_node;
 	job->mem_mb = spec->mem ? mem_parse_mb(spec->mem, NULL) : 0;
 	job->time_minutes = (spec->time_ms + 59999) / 60000;
+	job->warn_seconds = run_spec_warn_ms(spec) / 1000;
 }
 
 /* What the spec asks for and what node memory adds; NULL = nothing. Owned by the caller. */

@@ -25,14 +25,13 @@ struct token_map {
 	size_t mask;
 };
 
+/* Tokens are random digits: eight of them will do, once their bits are spread. */
 static size_t token_hash(const char *token)
 {
-	char head[16];
+	uint64_t head;
 
-	/* tokens are random: any 15 of their digits will do */
-	memcpy(head, token, sizeof(head));
-	head[sizeof(head) - 1] = '\0';
-	return (size_t)strtoull(head, NULL, 16);
+	memcpy(&head, token, sizeof(head));
+	return (size_t)((head * 0x9e3779b97f4a7c15u) >> 32);
 }
 
 static struct token_map map_tokens(struct engine *e, const struct scheduler *s)
@@ -78,6 +77,13 @@ static bool is_older(const struct job_ref *a, const struct job_ref *b)
 						  a->job_id < b->job_id;
 }
 
+/* By then the controller has saved the release. */
+static bool is_settled(const struct attempt *a, int64_t begun_ms)
+{
+	return a->state >= ATTEMPT_QUEUED && begun_ms > a->watching_since_ms + CONFIRM_MS &&
+	       begun_ms > a->release.reply_ms + CONFIRM_MS;
+}
+
 static void note_job(struct engine *e, struct run *run, const struct job_status *job,
 		     int64_t begun_ms)
 {
@@ -87,7 +93,9 @@ static void note_job(struct engine *e, struct run *run, const struct job_status 
 
 	a->seen = *job;
 	a->seen_poll_ms = begun_ms;
-	if (job->phase >= JOB_ENDING && a->ended_ms == 0)
+	if (job->phase != JOB_HELD && is_settled(a, begun_ms))
+		a->was_waiting = true;
+	if (job->phase >= JOB_ENDING && (is_change || a->ended_ms == 0))
 		a->ended_ms = engine_now(e);
 	if (is_change) {
 		run->next_look_ms = 0;

@@ -104,6 +104,16 @@ static bool must_end(const struct facts *f)
 	return f->wanted != ORDER_RUN || f->state == RUN_STOPPING;
 }
 
+/* Until when lbrun's record of a job that is over is waited for. While Slurm still ends it, lbrun may
+ * still be at work; on a node that failed there is nobody to wait for. */
+static int64_t record_due_ms(const struct facts *f)
+{
+	bool may_work = f->claimed && f->seen->phase == JOB_ENDING &&
+			f->seen->cause != CAUSE_NODE_FAIL;
+
+	return f->ended_ms + (may_work ? ENDING_MS : EXIT_GRACE_MS);
+}
+
 /* A person wants the end, and the attempt still stands. */
 static struct decision stop_running(const struct facts *f, const struct policy *policy,
 				    int64_t now_ms)
@@ -133,8 +143,8 @@ static struct decision stop_job(const struct facts *f, const struct policy *poli
 							  end(CAUSE_KILLED, f->exit_text);
 	if (f->seen && f->seen->phase >= JOB_ENDING) {
 		/* its lbrun may be about to write its record; what it says is worth a moment */
-		if (f->claimed && now_ms < f->ended_ms + EXIT_GRACE_MS)
-			return wait_until(f->ended_ms + EXIT_GRACE_MS);
+		if (f->claimed && now_ms < record_due_ms(f))
+			return wait_until(record_due_ms(f));
 		return end(CAUSE_KILLED, f->seen->state);
 	}
 	if (missing_since(f, f->watching_since_ms) && !f->claimed)
@@ -260,6 +270,15 @@ static bool is_walled_in(const struct facts *f)
 	       strcmp(f->seen->reason, "BadConstraints") == 0;
 }
 
+/* Slurm forgets what it had not saved when it died, a release, too. A job that was seen to wait after
+ * its release and is held now was held by somebody else, and stays so. */
+static bool is_release_forgotten(const struct facts *f)
+{
+	return f->attempt == ATTEMPT_QUEUED && f->seen && f->seen->phase == JOB_HELD &&
+	       !f->was_waiting && f->release.state != CALL_REFUSED &&
+	       f->poll_ms > f->watching_since_ms && f->poll_ms > f->release.reply_ms;
+}
+
 /* Released, and not over as far as lbrun has said. */
 static struct decision released(const struct facts *f, int64_t now_ms)
 {
@@ -275,10 +294,12 @@ static struct decision released(const struct facts *f, int64_t now_ms)
 			  missing_since(f, f->watching_since_ms)))
 		return end_by_record(f);
 	if (is_over) {
-		if (now_ms < f->ended_ms + EXIT_GRACE_MS)
-			return wait_until(f->ended_ms + EXIT_GRACE_MS);
+		if (now_ms < record_due_ms(f))
+			return wait_until(record_due_ms(f));
 		return end_by_scheduler(f);
 	}
+	if (is_release_forgotten(f))
+		return call_or_wait(DECISION_RELEASE, f, &f->release, now_ms);
 	if (f->seen || !missing_since(f, f->watching_since_ms))
 		return wait_for_news();
 	if (!f->claimed && missing_since(f, f->watching_since_ms + CONFIRM_MS))

@@ -28,6 +28,7 @@ enum {
 	CONFIRM_MS = 10 * 1000,		/* a released job must have been seen this long after (Slurm saves its
 					   state every 5 s and forgets what it accepted in between) */
 	EXIT_GRACE_MS = 5 * 1000,	/* for lbrun's exit record to become visible after the job's end */
+	ENDING_MS = 45 * 1000,		/* for lbrun to end its trainer after Slurm's SIGTERM (KillWait: 30 s) */
 	LOST_MS = 180 * 1000,		/* a claimed job that nobody knows and that is silent is lost */
 	QUIT_GRACE_MS = 2 * 1000,	/* from SIGQUIT to the scheduler's own cancel */
 };
@@ -90,7 +91,8 @@ struct facts {
 	int64_t poll_ms;		/* when the newest complete poll was begun; 0 = none yet */
 	const struct job_status *seen;	/* in that poll; NULL = the scheduler does not know it */
 	int64_t seen_ms;		/* begin of the last poll that showed the job; 0 = never */
-	int64_t ended_ms;		/* when the job was first seen to be over; 0 = it is not */
+	bool was_waiting;		/* some poll well after the release showed it not held */
+	int64_t ended_ms;		/* when its present phase was first seen, once it is over; else 0 */
 	bool claimed;			/* lbrun runs, or ran */
 	bool exited;			/* lbrun's exit record is there, its spool read to the end */
 	enum cause exit_cause;

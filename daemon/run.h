@@ -21,7 +21,7 @@ struct attempt {
 	bool blame_run, is_final;
 	char end_text[200];
 	char nodes[256];		/* comma-separated, or as the scheduler prints them; "" = not known */
-	int64_t launches_counted;	/* launch_end lines of this attempt that were ingested */
+	bool is_settled;		/* its newest launch was counted, or made progress */
 	int64_t spool_offset, spool_seq;
 
 	/* of this process only: gone after a restart, and reconcile knows how to live without */
@@ -33,6 +33,7 @@ struct attempt {
 	int64_t watching_since_ms;
 	struct job_status seen;		/* valid while seen_poll_ms is that of the newest poll */
 	int64_t seen_poll_ms;
+	bool was_waiting;
 	int64_t ended_ms;
 	bool claimed, exited;
 	struct attempt_exit exit;	/* valid if exited */
@@ -55,7 +56,8 @@ struct run {
 	char *wanted_by, *wanted_reason;
 	char *excluded;			/* nodes that the newest attempt was told to avoid */
 	char *resume_from;		/* as in the ledger; for the next launch of a new attempt */
-	int64_t backoff_until_ms;	/* wall clock, as in the ledger */
+	int64_t backoff_until_ms;	/* wall clock, as in the ledger: for people, and for the next lbd */
+	int64_t pause_until_ms;		/* the same on the monotonic clock, which nobody sets */
 	int64_t failures, unstarted;
 	bool ever_trained;
 	int64_t checkpoint_step;	/* of the last valid one heard of; -1 = none */

@@ -60,6 +60,23 @@ static void take_policy(struct run *run)
 	};
 }
 
+/* Of this run there is, or was, a checkpoint of this step. */
+static void know_checkpoint(struct run *run, int64_t step)
+{
+	if (step > run->checkpoint_step)
+		run->checkpoint_step = step;
+}
+
+/* A clock that was set back must not stretch a pause beyond the longest one. */
+static void take_pause(struct run *run, int64_t now_ms, int64_t wall_ms)
+{
+	int64_t left_ms = run->backoff_until_ms - wall_ms;
+
+	if (left_ms > run->policy.backoff_max_ms)
+		left_ms = run->policy.backoff_max_ms;
+	run->pause_until_ms = now_ms + (left_ms > 0 ? left_ms : 0);
+}
+
 static int take_attempt(const struct ledger_attempt *row, void *arg)
 {
 	struct run *run = arg;
@@ -77,8 +94,8 @@ static int take_attempt(const struct ledger_attempt *row, void *arg)
 	a->exit_code = row->exit_code;
 	a->spool_offset = row->spool_offset;
 	a->spool_seq = row->spool_seq;
-	a->launches_counted = row->started_ms > 0 && row->spool_seq > 0;
 	run->has_attempt = true;
+	know_checkpoint(run, row->resumed_from_step);
 	snprintf(a->nodes, sizeof(a->nodes), "%s", row->nodes);
 	free(run->excluded);
 	run->excluded = xstrdup(row->excluded);
@@ -93,12 +110,35 @@ static int take_attempt(const struct ledger_attempt *row, void *arg)
 	return 0;
 }
 
-static void take_checkpoint(struct engine *e, struct run *run)
+struct newest_launch {
+	struct run *run;
+	int64_t started_ms;
+};
+
+static int take_launch(const struct ledger_launch *row, void *arg)
 {
+	struct newest_launch *newest = arg;
+
+	newest->started_ms = row->started_ms;
+	know_checkpoint(newest->run, row->resumed_from_step);
+	newest->run->attempt.is_settled = row->ended_ms > 0 && row->cause != CAUSE_LOST;
+	return 0;
+}
+
+/* What tells whether the newest launch counts: its end, or a checkpoint that it made. */
+static int take_progress(struct engine *e, struct run *run, struct err *err)
+{
+	struct newest_launch newest = { .run = run };
 	struct ledger_checkpoint c;
 
-	if (ledger_checkpoint_newest(e->ledger, run->id, &c, NULL) == 0 && c.valid)
-		run->checkpoint_step = c.step;
+	if (ledger_launch_each(e->ledger, run->attempt.id, take_launch, &newest, err) < 0)
+		return -1;
+	if (ledger_checkpoint_newest(e->ledger, run->id, &c, NULL) < 0 || !c.valid)
+		return 0;
+	know_checkpoint(run, c.step);
+	if (c.attempt == run->attempt.number && c.time_ms >= newest.started_ms)
+		run->attempt.is_settled = true;
+	return 0;
 }
 
 int engine_load_run(struct engine *e, const struct ledger_run *row, struct err *err)
@@ -115,11 +155,12 @@ int engine_load_run(struct engine *e, const struct ledger_run *row, struct err *
 		return -1;
 	}
 	take_policy(run);
-	if (ledger_attempt_each(e->ledger, run->id, take_attempt, run, err) < 0) {
+	take_pause(run, now_ms, engine_wall(e));
+	if (ledger_attempt_each(e->ledger, run->id, take_attempt, run, err) < 0 ||
+	    take_progress(e, run, err) < 0) {
 		run_destroy(run);
 		return -1;
 	}
-	take_checkpoint(e, run);
 	run->attempt.watching_since_ms = now_ms;
 	run->attempt.heard_ms = now_ms;
 	run->next = e->runs;

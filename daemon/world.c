@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/files.h"
 #include "common/order.h"
 #include "common/paths.h"
 #include "daemon/job.h"
@@ -65,6 +66,30 @@ static int real_order(void *self, const struct run *run, struct err *err)
 	return rc;
 }
 
+/* So many attempts back, as lbrun looks for older ones. */
+enum { SURVIVORS = 8 };
+
+static int real_end_all(void *self, const struct run *run, struct err *err)
+{
+	static const struct attempt_order order = {
+		.order = ORDER_KILL_NOW, .by = "lbd", .text = "the run is over",
+	};
+	int64_t newest = run->attempt.number;
+	int rc = 0;
+
+	(void)self;
+	for (int64_t n = newest; n >= 1 && n > newest - SURVIVORS; n--) {
+		char *folder = path_join("%s/attempts/%lld", run->dir, (long long)n);
+		struct attempt_exit ended;
+
+		if (file_exists(folder) && attempt_exit_read(folder, &ended, NULL) < 0 &&
+		    attempt_order_write(folder, &order, err) < 0)
+			rc = -1;
+		free(folder);
+	}
+	return rc;
+}
+
 static bool real_claimed(void *self, const struct run *run)
 {
 	char *folder = job_folder(run);
@@ -106,6 +131,7 @@ void world_init(struct world *world, struct config *config)
 	*world = (struct world){
 		.self = config, .wall_ms = real_wall_ms, .mono_ms = real_mono_ms,
 		.token = real_token, .spec = real_spec, .submit = real_submit, .order = real_order,
+		.end_all = real_end_all,
 		.claimed = real_claimed, .exited = real_exited, .spool = real_spool,
 	};
 }

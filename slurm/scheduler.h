@@ -61,6 +61,7 @@ struct job_request {
 	const char *licenses, *comment;	/* NULL: not given */
 	int64_t nodes, ntasks_per_node, cpus_per_task, gpus_per_node;
 	int64_t mem_mb, time_minutes;	/* 0: not given */
+	int64_t warn_seconds;		/* SIGUSR1 to lbrun so long before the time limit; 0: none */
 };
 
 enum scheduler_result {

@@ -403,6 +403,7 @@ static json_t *job_json(const struct job_request *job)
 		{ "nodes", job->nodes }, { "ntasks_per_node", job->ntasks_per_node },
 		{ "cpus_per_task", job->cpus_per_task }, { "gpus_per_node", job->gpus_per_node },
 		{ "mem_mb", job->mem_mb }, { "time_minutes", job->time_minutes },
+		{ "warn_seconds", job->warn_seconds },
 	};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)

@@ -112,6 +112,18 @@ static void draft_sizes(struct draft *d, const json_t *request)
 		desc->pn_min_memory = (uint64_t)js_int(request, "mem_mb", 0);
 }
 
+/* As sbatch --signal=B:USR1@N: to the batch process alone, which is lbrun. */
+static void draft_warning(struct draft *d, const json_t *request)
+{
+	uint32_t seconds = number_of(request, "warn_seconds", 0, UINT16_MAX - 1);
+
+	if (seconds == 0)
+		return;
+	d->desc.warn_signal = SIGUSR1;
+	d->desc.warn_time = (uint16_t)seconds;
+	d->desc.warn_flags = KILL_JOB_BATCH;
+}
+
 static void draft_init(struct draft *d, const json_t *request)
 {
 	memset(d, 0, sizeof(*d));
@@ -123,6 +135,7 @@ static void draft_init(struct draft *d, const json_t *request)
 	d->desc.open_mode = OPEN_MODE_APPEND;
 	draft_texts(d, request);
 	draft_sizes(d, request);
+	draft_warning(d, request);
 	draft_env(d, request);
 }
 

@@ -22,14 +22,15 @@ void climate_draw(struct climate *w, struct rng *rng)
 		.controller_crash = mean_days(rng, 1), .controller_freeze = mean_days(rng, 1.5),
 		.cold_start = mean_days(rng, 10), .node_fault = mean_days(rng, 0.7),
 		.preemption = mean_days(rng, 1), .admin_cancel = mean_days(rng, 8),
-		.lbrun_kill = mean_days(rng, 3), .daemon_crash = mean_days(rng, 1),
-		.clock_jump = mean_days(rng, 4),
-		.crash_point = chance(rng, 0.02),
+		.lbrun_kill = mean_days(rng, 3), .daemon_crash = mean_days(rng, 2),
+		.clock_jump = mean_days(rng, 1),
+		.forgetting = chance(rng, 0.1),
+		.crash_point = chance(rng, 0.006),
 		.lost_answer = chance(rng, 0.05), .late_effect = chance(rng, 0.05),
 		.no_effect = chance(rng, 0.05), .refusal = chance(rng, 0.005),
 		.early_failure = chance(rng, 0.2), .failure = chance(rng, 0.04),
 		.hang = chance(rng, 0.02), .no_record = chance(rng, 0.05),
-		.tick_ms = rng_range(rng, 2, 8) * HOUR, .queue_ms = rng_range(rng, 1, 15) * MINUTE,
+		.tick_ms = rng_range(rng, 2, 8) * HOUR, .queue_ms = rng_range(rng, 30, 480) * SECOND,
 	};
 }
 

@@ -15,13 +15,11 @@
 #include "tests/sim/ledger_taps.h"
 #include "tests/sim/sim.h"
 
-enum { RESTART_MIN_MS = 500, STUCK_TURNS = 20000 };
+enum { RESTART_MIN_MS = 500, STUCK_TURNS = 20000, SURVIVORS = 8 };
 
 int run_index(const char *name)
 {
-	const char *digits = strrchr(name, 'r');
-
-	return (int)strtol(digits + 1, NULL, 10);
+	return 10 * (name[1] - '0') + name[2] - '0';
 }
 
 /* --- struct world ------------------------------------------------------------------------------- */
@@ -106,6 +104,23 @@ static int world_order(void *self, const struct run *run, struct err *err)
 	return 0;
 }
 
+static int world_end_all(void *self, const struct run *run, struct err *err)
+{
+	struct sim *sim = self;
+	int64_t newest = run->attempt.number;
+
+	(void)err;
+	for (int64_t n = newest; n >= 1 && n > newest - SURVIVORS; n--) {
+		struct folder *folder = disk_folder(&sim->disk, run_index(run->name), n);
+
+		if (folder == NULL || folder->exited_ms || sim->daemon.is_dead)
+			continue;
+		folder->order = ORDER_KILL_NOW;
+		lbrun_notice_order(sim, folder);
+	}
+	return 0;
+}
+
 static bool world_claimed(void *self, const struct run *run)
 {
 	const struct sim *sim = self;
@@ -140,8 +155,8 @@ static int64_t world_spool(void *self, const struct run *run, int64_t *offset, i
 
 static const struct world world_ops = {
 	.wall_ms = world_wall, .mono_ms = world_mono, .token = world_token, .spec = world_spec,
-	.submit = world_submit, .order = world_order, .claimed = world_claimed,
-	.exited = world_exited, .spool = world_spool,
+	.submit = world_submit, .order = world_order, .end_all = world_end_all,
+	.claimed = world_claimed, .exited = world_exited, .spool = world_spool,
 };
 
 /* --- the loop ---------------------------------------------------------------------------------------- */
@@ -174,9 +189,10 @@ static void count_turn(struct sim *sim)
 	d->turn_count++;
 	if (++d->turns_now < STUCK_TURNS)
 		return;
-	fprintf(stderr, "sim: seed %llu: lbd turns and turns at one moment\n",
+	printf("sim: seed %llu: lbd turns and turns at one moment\n",
 		(unsigned long long)sim->seed);
-	history_print(&sim->history, -1, sim->now_ms, 100, stderr);
+	history_print(&sim->history, -1, sim->now_ms, 100, stdout);
+	fflush(stdout);
 	abort();
 }
 
@@ -264,7 +280,7 @@ void daemon_start(struct sim *sim)
 	engine_on_news(d->engine, on_news, sim);
 	sim_fact(sim, FACT_DAEMON_UP, -1, 0, 0, 0);
 	if (engine_load(d->engine, &err) < 0) {
-		fprintf(stderr, "sim: seed %llu: engine_load: %s\n", (unsigned long long)sim->seed,
+		printf("sim: seed %llu: engine_load: %s\n", (unsigned long long)sim->seed,
 			err.text);
 		abort();
 	}
@@ -284,7 +300,7 @@ static void open_ledger(struct daemon_model *d)
 		abort();
 	path = path_join("%s/ledger.db", d->folder);
 	if (ledger_open(path, &d->ledger, &err) < 0) {
-		fprintf(stderr, "sim: %s\n", err.text);
+		printf("sim: %s\n", err.text);
 		abort();
 	}
 	unlink(path);
@@ -295,14 +311,17 @@ static void open_ledger(struct daemon_model *d)
 void daemon_init(struct sim *sim)
 {
 	struct daemon_model *d = &sim->daemon;
-	static const int64_t busy[] = { 5, 15, 30 }, idle[] = { 60, 120, 240 },
-			     spool[] = { 60, 300, 600 };
+	static const struct rhythm { int64_t busy, idle, spool; } rhythms[] = {	/* seconds */
+		{ 10, 120, 120 }, { 15, 120, 600 }, { 20, 180, 300 }, { 30, 240, 600 },
+	}, usual = { 2, 30, 30 };
+	const struct rhythm *rhythm;
 
 	*d = (struct daemon_model){ .planned_ms = INT64_MAX, .down_since_ms = sim->now_ms };
+	/* A world in which lbd looks as often as it usually does takes long; a few will do. */
+	rhythm = rng_chance(&sim->rng, 0.03) ? &usual : &rhythms[rng_range(&sim->rng, 0, 3)];
 	d->times = (struct poll_times){
-		.busy_ms = busy[rng_range(&sim->rng, 0, 2)] * SECOND,
-		.idle_ms = idle[rng_range(&sim->rng, 0, 2)] * SECOND,
-		.spool_ms = spool[rng_range(&sim->rng, 0, 2)] * SECOND,
+		.busy_ms = rhythm->busy * SECOND, .idle_ms = rhythm->idle * SECOND,
+		.spool_ms = rhythm->spool * SECOND,
 	};
 	open_ledger(d);
 	ledger_taps_open(sim);

@@ -45,7 +45,7 @@ void daemon_settle(struct sim *sim);
 /* A point at which lbd may die. true: it is dead, and nothing may get out any more. */
 bool daemon_dies_here(struct sim *sim);
 int64_t daemon_wall_ms(const struct sim *sim);
-/* The run's number, from its name or folder ("/runs/r07"). */
+/* The run's number, from its name ("r07"). */
 int run_index(const char *name);
 
 #endif

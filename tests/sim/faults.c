@@ -52,7 +52,7 @@ static bool undo(struct sim *sim, struct job *job, int64_t saved_ms)
 	return false;
 }
 
-static void controller_crash(struct sim *sim)
+void controller_crash(struct sim *sim)
 {
 	struct slurm_model *s = &sim->slurm;
 	int64_t saved_ms = sim->now_ms - rng_range(&sim->rng, 0, SAVE_MS);

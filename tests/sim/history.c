@@ -125,9 +125,22 @@ static void print_fact(const struct fact *f, FILE *out)
 	fputc('\n', out);
 }
 
-static bool concerns(const struct fact *f, int run)
+enum { NEAR_MS = 60 * 1000 };
+
+/* Of what is no run's own, the facts that happened close to one of this run's. */
+static bool is_near(const struct history *h, size_t at, size_t end, int run)
 {
-	return f->run == run || f->run < 0;
+	const struct fact *facts = h->facts;
+
+	if (run < 0 || facts[at].kind == FACT_QUIET)
+		return true;
+	for (size_t i = at; i < end && facts[i].at_ms - facts[at].at_ms < NEAR_MS; i++)
+		if (facts[i].run == run)
+			return true;
+	for (size_t i = at; i-- > 0 && facts[at].at_ms - facts[i].at_ms < NEAR_MS;)
+		if (facts[i].run == run)
+			return true;
+	return false;
 }
 
 void history_print(const struct history *h, int run, int64_t until_ms, size_t limit, FILE *out)
@@ -137,10 +150,13 @@ void history_print(const struct history *h, int run, int64_t until_ms, size_t li
 	while (end > 0 && h->facts[end - 1].at_ms > until_ms)
 		end--;
 	for (first = end; first > 0 && found < limit; first--)
-		found += concerns(&h->facts[first - 1], run);
-	for (; first < end; first++)
-		if (concerns(&h->facts[first], run))
-			print_fact(&h->facts[first], out);
+		found += h->facts[first - 1].run == run;
+	for (; first < end; first++) {
+		const struct fact *f = &h->facts[first];
+
+		if (f->run == run || (f->run < 0 && is_near(h, first, end, run)))
+			print_fact(f, out);
+	}
 }
 
 void history_fini(struct history *h)

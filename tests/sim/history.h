@@ -78,7 +78,7 @@ struct history {
 
 void history_add(struct history *h, int64_t at_ms, enum fact_kind kind, int run, int64_t attempt,
 		 int64_t a, int64_t b);
-/* The newest `limit` facts up to `until_ms` that concern the run, or no run. */
+/* The run's newest `limit` facts up to `until_ms`, with what else happened close to them. */
 void history_print(const struct history *h, int run, int64_t until_ms, size_t limit, FILE *out);
 void history_fini(struct history *h);
 

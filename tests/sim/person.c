@@ -32,11 +32,12 @@ static bool insert(struct sim *sim, const char *name)
 		.wanted_by = "", .wanted_reason = "", .step = -1, .target_step = -1,
 		.created_ms = daemon_wall_ms(sim),
 	};
+	struct err err = { 0 };
 	int64_t id;
 
 	if (ledger_run_insert(l, &row, &id, NULL) == 0 &&
 	    engine_adopt(sim->daemon.engine, name, NULL) == 0)
-		return engine_settle(sim->daemon.engine, NULL) == 0;
+		return engine_settle(sim->daemon.engine, &err) == 0;
 	ledger_rollback(l);
 	return false;
 }

@@ -105,9 +105,6 @@ int sim_run(uint64_t seed, enum control control, FILE *out)
 	live_until(sim, quiet_ms + 1, false);
 	live_until(sim, quiet_ms + (int64_t)QUIET_DAYS * DAY, true);
 	live_until(sim, sim->now_ms + AFTERWARDS_MS, false);
-	if (getenv("SIM_STATS"))
-		printf("seed %llu polls %lld calls %lld turns %lld facts %zu end %lld busy %lld idle %lld spool %lld\n",(unsigned long long)seed,(long long)sim->slurm.poll_count,(long long)sim->slurm.call_count,(long long)sim->daemon.turn_count,sim->history.count,(long long)sim->now_ms/DAY,
-		(long long)sim->daemon.times.busy_ms,(long long)sim->daemon.times.idle_ms,(long long)sim->daemon.times.spool_ms);
 	broken = check(sim, out);
 	sim_destroy(sim);
 	return broken;

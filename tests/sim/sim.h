@@ -52,6 +52,7 @@ struct climate {
 	double node_fault, preemption, admin_cancel, lbrun_kill;
 	double daemon_crash, clock_jump;
 	double crash_point;		/* chance that lbd dies at one */
+	double forgetting;		/* chance that a change kills the controller before it is saved */
 	double lost_answer, late_effect, no_effect, refusal;	/* chance per call */
 	double early_failure, failure, hang, no_record;		/* of trainers and of lbrun */
 	int64_t tick_ms, queue_ms;	/* between two words of a trainer; mean wait in the queue */
@@ -102,6 +103,7 @@ void climate_calm(struct climate *climate);
 
 /* faults.c, person.c: what happens to the world, and who works with lbd */
 void faults_begin(struct sim *sim);
+void controller_crash(struct sim *sim);
 void people_begin(struct sim *sim);
 void people_rest(struct sim *sim);	/* all that is left is to wait for the ends */
 

@@ -117,8 +117,18 @@ static void do_on_job(struct sim *sim, struct call_record *c)
 	}
 }
 
+static void on_crash(struct sim *sim, void *arg, uint64_t stamp)
+{
+	(void)arg;
+	(void)stamp;
+	if (sim->now_ms >= sim->slurm.down_until_ms)
+		controller_crash(sim);
+}
+
 static void take_effect(struct sim *sim, struct call_record *c)
 {
+	if (c->op != OP_POLL && rng_chance(&sim->rng, sim->climate.forgetting))
+		sim_after(sim, rng_range(&sim->rng, 0, SAVE_MS), on_crash, NULL, 0);
 	if (c->op == OP_SUBMIT)
 		do_submit(sim, c);
 	else if (c->op == OP_POLL)

@@ -86,6 +86,7 @@ static void set_number(struct job_request *job, const char *word)
 		{ "nodes=", &job->nodes }, { "tasks=", &job->ntasks_per_node },
 		{ "cpus=", &job->cpus_per_task }, { "gpus=", &job->gpus_per_node },
 		{ "mem=", &job->mem_mb }, { "minutes=", &job->time_minutes },
+		{ "warn=", &job->warn_seconds },
 	};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)

@@ -27,7 +27,7 @@ B=$T
 LB_DEBUGGER="setpriv --reuid 51001 --regid 51001 --groups $team_gid"
 lbd_start
 
-exits 0 "the owner submits" as_owner lbctl submit --name mine -- sleep 1000
+exits 0 "the owner submits" as_owner lbctl submit --name mine -- sleep 6543
 run_reaches mine running 20
 exits 0 "a member looks" as_member lbctl ls --json
 is "$(printf '%s' "$out" | json 0.name)" mine "and sees the run"

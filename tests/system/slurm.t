@@ -51,7 +51,7 @@ like "$err" '0600|chmod' "and the mend is named"
 
 # --- a pending run, and one that is killed while it runs ------------------------------------------
 lbctl submit --name pending --set slurm.nodelist=n1 --set slurm.exclude=n1 -- true >/dev/null 2>&1
-lbctl submit --name big --set slurm.nodes=2 --set slurm.mem=2G -- sleep 1000 >/dev/null
+lbctl submit --name big --set slurm.nodes=2 --set slurm.mem=2G -- sleep 5432 >/dev/null
 run_reaches big running 30
 lbctl submit --name waits --set slurm.mem=2G -- true >/dev/null
 run_reaches waits queued 30
@@ -62,7 +62,7 @@ ok "a running one is killed" lbctl kill --now big
 run_reaches big killed 30
 wait_for '[ "$(squeue -h | grep -vc pending)" = 0 ]' 30
 passed "no job is left"
-wait_for '! pgrep -f "sleep 1000"' 30
+wait_for '! pgrep -f "sleep 5432"' 30
 passed "no process is left"
 exits 1 "wait tells a killed run by its status" lbctl wait big
 done_testing

@@ -71,7 +71,8 @@ static void test_space(void **state)
 		const char *text;	/* NULL = enough */
 	} cases[] = {
 		{{5000000000, 4}, {4000000000, 9}, "a checkpoint takes 5.0 GB, 4.0 GB are free"},
-		{{5000000000, 4}, {5000000000, 3}, "a checkpoint takes 4 files, 3 more are possible"},
+		{{5000000000, 4}, {5000000000, 3},
+		 "a checkpoint takes 4 files, 3 more are possible"},
 		{{5000000000, 4}, {5000000000, -1}, NULL},
 		{{5000000000, 4}, {-1, -1}, NULL},
 	};

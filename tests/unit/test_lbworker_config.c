@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_lbworker_config.c - configs of a training: torchtitan's files old and new, what is refused and where,
- * what --lenient leaves out, and the values that are worked out. */
+/* test_lbworker_config.c - configs of a training: torchtitan's files old and new, what is refused
+ * and where, what --lenient leaves out, and the values that are worked out. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -120,6 +120,8 @@ static void test_refused(void **state)
 		{ BASE "[model]\ninit_std = 20\n", "c.toml:4: model.init_std: must be" },
 		{ BASE "[model]\nname = \"neox\"\nflavor = \"8B\"\n",
 		  "c.toml:5: model.flavor: there is no \"8B\", allowed: debugmodel, 70M" },
+		{ BASE "seq_len = 2048\n[model]\nname = \"gpt2\"\nflavor = \"124M\"\n",
+		  "c.toml:3: training.seq_len: model: seq_len 2048 is more than its 1024" },
 		{ BASE "[activation_checkpoint]\nselective_ac_option = \"two\"\n",
 		  "c.toml:4: activation_checkpoint.selective_ac_option: must be" },
 	};

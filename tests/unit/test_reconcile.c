@@ -27,6 +27,7 @@ static const struct job_status walled_in_job = { .ref = { .job_id = 7 }, .phase 
 static const struct job_status running_job = { .ref = { .job_id = 7 }, .phase = JOB_RUNNING };
 static const struct job_status failed_node = { .phase = JOB_ENDED, .cause = CAUSE_NODE_FAIL };
 static const struct job_status done_job = { .phase = JOB_ENDED, .cause = CAUSE_COMPLETED };
+static const struct job_status ending_job = { .phase = JOB_ENDING, .cause = CAUSE_TIMEOUT };
 static const struct job_status cancelled_job = { .phase = JOB_ENDED, .cause = CAUSE_KILLED };
 
 /* The macros give the usual facts; a case overrides what makes it special. */
@@ -108,6 +109,13 @@ static const struct {
 
 	/* queued and running */
 	{ "pending", { QUEUED, .seen = &pending_job }, DECISION_WAIT, 0 },
+	{ "held again: its release was forgotten", { QUEUED, .seen = &held_job },
+	  DECISION_RELEASE, 0 },
+	{ "held, but that was before its release",
+	  { QUEUED, .seen = &held_job, .release = { CALL_OK, NOW - 5, NOW, "" } },
+	  DECISION_WAIT, 0 },
+	{ "held by somebody else", { QUEUED, .seen = &held_job, .was_waiting = true },
+	  DECISION_WAIT, 0 },
 	{ "started, says the scheduler", { QUEUED, .seen = &running_job }, DECISION_START, 0 },
 	{ "started, says the claim", { QUEUED, .seen = &pending_job, .claimed = true },
 	  DECISION_START, 0 },
@@ -132,6 +140,10 @@ static const struct {
 	  { QUEUED, .seen = &done_job, .ended_ms = A_MINUTE_AGO }, DECISION_END, CAUSE_LAUNCH_FAIL },
 	{ "it ended well, and lbrun did not say so",
 	  { RUNNING, .seen = &done_job, .ended_ms = A_MINUTE_AGO }, DECISION_END, CAUSE_LOST },
+	{ "its time is up, lbrun is at work still",
+	  { RUNNING, .seen = &ending_job, .ended_ms = NOW - 10000 }, DECISION_WAIT, 0 },
+	{ "its time is up, and lbrun never said so",
+	  { RUNNING, .seen = &ending_job, .ended_ms = A_MINUTE_AGO }, DECISION_END, CAUSE_TIMEOUT },
 	{ "forgotten, but it was heard of a minute ago", { RUNNING }, DECISION_WAIT, 0 },
 	{ "forgotten and silent",
 	  { RUNNING, .watching_since_ms = LONG_AGO, .heard_ms = LONG_AGO }, DECISION_END, CAUSE_LOST },

@@ -43,6 +43,11 @@ static void test_defaults(void **state)
 	assert_int_equal(s.kill_grace_ms, 30000);
 	assert_int_equal(s.stop_grace_ms, 300000);
 	assert_int_equal(s.rules[CAUSE_CRASH], SPEC_RULE_AUTO);
+	assert_int_equal(run_spec_warn_ms(&s), 120000);
+	s.time_ms = 240000;
+	assert_int_equal(run_spec_warn_ms(&s), 120000);
+	s.time_ms--;
+	assert_int_equal(run_spec_warn_ms(&s), 0);
 	assert_int_equal(s.watch.setup_ms, 1800000);
 	assert_int_equal(s.watch.step_ms, WATCH_AUTO);
 	assert_int_equal(s.watch.checkpoint_ms, 1800000);

@@ -29,8 +29,10 @@ void ask_to_stop(struct shepherd *s, enum stop_why why, bool now, int64_t now_ms
 		snprintf(s->stop_text, sizeof(s->stop_text), "%s", text);
 		output_say(&s->output, "ending the trainer: %s", text);
 	}
-	/* What hangs does not listen. */
-	stopping_request(&s->stop, why, now_ms, grace_ms(s),
+	/* Half of what is left is for the last checkpoint, the rest for a trainer that obeys
+	 * SIGTERM alone. What hangs does not listen. */
+	stopping_request(&s->stop, why, now_ms,
+			 why == STOP_WARNED ? s->params.warn_ms / 2 : grace_ms(s),
 			 why != STOP_HUNG && hub_has_trainer(&s->hub));
 	if (now)
 		stopping_request_now(&s->stop, why, now_ms);

@@ -28,7 +28,8 @@ void stopping_request(struct stopping *s, enum stop_why why, int64_t now_ms, int
 	if (!listens)
 		due(s, STEP_TERM, now_ms);
 	else if (why == STOP_WARNED)
-		due(s, STEP_TERM, now_ms + WARN_TO_TERM_MS);
+		due(s, STEP_TERM,
+		    now_ms + (grace_ms > WARN_TO_TERM_MS ? grace_ms : WARN_TO_TERM_MS));
 	else
 		due(s, STEP_TERM, now_ms + grace_ms / 3);
 	/* A warning is no order: what ignores it may work on until the limit itself. */

@@ -25,7 +25,8 @@ enum stop_why {			/* weakest first */
 enum stop_step { STEP_NONE, STEP_ASK, STEP_TERM, STEP_KILL, STEP_COUNT };
 
 enum {
-	/* From the warning to SIGTERM, for a trainer that was asked; time for a last checkpoint. */
+	/* From the warning to SIGTERM, for a trainer that was asked; time for a last checkpoint. At
+	 * least this, else the grace of the request. */
 	WARN_TO_TERM_MS = 60 * 1000,
 	/* Slurm's default KillWait is 30 s, after which lbrun itself is killed. */
 	SCHEDULER_GRACE_MS = 25 * 1000,

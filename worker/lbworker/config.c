@@ -155,6 +155,18 @@ static int check_model(struct config *c, const struct toml *toml, struct err *er
 	return 0;
 }
 
+/* The model takes batches of that size: gpt2 has so many positions and no more. */
+static int check_size(const struct config *c, const struct toml *toml, struct err *err)
+{
+	const struct model_options options = config_model_options(c);
+	struct err why = { 0 };
+	struct model_cost cost;
+
+	if (model_cost(&cost, &c->model->shape, &options, &why))
+		return refuse(toml, "training.seq_len", err, why.text);
+	return 0;
+}
+
 static int check(struct config *c, const struct toml *toml, struct err *err)
 {
 	if (check_model(c, toml, err))
@@ -171,9 +183,9 @@ static int check(struct config *c, const struct toml *toml, struct err *err)
 	    c->decay_ratio * (double)c->steps + (double)c->warmup_steps > (double)c->steps + 0.5)
 		return refuse(toml, "lr_scheduler.decay_ratio", err,
 			      "warm-up and decay together are longer than training.steps");
-	if (check_recompute(c, toml, err))
+	if (check_recompute(c, toml, err) || check_batches(c, toml, err))
 		return -1;
-	return check_batches(c, toml, err);
+	return check_size(c, toml, err);
 }
 
 static void work_out_path(struct config *c)

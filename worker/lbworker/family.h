@@ -85,7 +85,7 @@ struct layer_kept {
 	float *qkv;			/* [N,Q] rotated */
 	float *attended;		/* [N,D] */
 	float *lse;			/* [batch,H,T] */
-	float *middle;			/* [N,D] the stream between the two halves; not if parallel */
+	float *middle;			/* [N,D] the stream between the halves; not if parallel */
 	float *ffn_in;			/* [N,D] normed */
 	float *up;			/* [N,2F] gate and up, or [N,F] */
 	float *hidden;			/* [N,F] */

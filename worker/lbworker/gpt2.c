@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* gpt2.c - GPT-2: x += Wo attention(Wqkv norm1(x)), x += Wdown gelu(Wup norm2(x)), positions learned.
+/* gpt2.c - GPT-2: x += Wo attention(Wqkv norm1(x)), x += Wdown gelu(Wup norm2(x)).
  *
- * The matrices of a layer are stored [in, out], as its first release had them. */
+ * Positions are learned. The matrices of a layer are stored [in, out], as its first release had them. */
 #include "worker/lbworker/family.h"
 
 const struct family family_gpt2 = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* layer.c - a layer forward and backward, from steps that all families share.
  *
- *   in sequence (llama, gpt2):   middle = x + attention(norm1(x));  x' = middle + ffn(norm2(middle))
- *   side by side (neox):         x' = x + attention(norm1(x)) + ffn(norm2(x))
+ *   in sequence (llama, gpt2):  middle = x + attention(norm1(x)); x' = middle + ffn(norm2(middle))
+ *   side by side (neox):        x' = x + attention(norm1(x)) + ffn(norm2(x))
  *
  * The last sum is left to the norm that comes next, which reads both anyway. */
 #include "worker/lbworker/family.h"

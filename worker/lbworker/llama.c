@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* llama.c - the Llama family: x += Wo attention(rope(Wqkv norm(x))), x += Wdown swiglu(Wgu norm(x)). */
+/* llama.c - Llama: x += Wo attention(rope(Wqkv norm(x))), x += Wdown swiglu(Wgu norm(x)). */
 #include "worker/lbworker/family.h"
 
 const struct family family_llama = {

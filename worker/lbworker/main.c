@@ -86,8 +86,8 @@ static int parse_train(struct train_arguments *a, int argc, char **argv, struct 
 		} else if (strchr(word, '=')) {
 			a->assignments[a->count++] = xstrdup(word + 2);
 		} else if (!strchr(word, '.')) {
-			return err_set(err, ERR_USAGE, "%s: options are %s, --lenient and --section.key VALUE",
-				       word, plans ? "--device NAME" : "--check");
+			return err_set(err, ERR_USAGE, "%s: options are %s, --lenient and "
+				       "--section.key VALUE", word, plans ? "--device NAME" : "--check");
 		} else if (++i < argc) {
 			a->assignments[a->count++] = xasprintf("%s=%s", word + 2, argv[i]);
 		} else {

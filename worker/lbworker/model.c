@@ -43,8 +43,8 @@ static int check_heads(const struct model_shape *s, struct err *err)
 		return err_set(err, ERR_USAGE, "model: %s has as many kv_heads as heads",
 			       families[s->family]->name);
 	if (s->rotary % 2 != 0 || s->rotary > model_head_dim(s))
-		return err_set(err, ERR_USAGE, "model: rotary %zu must be even and within a head of %zu",
-			       s->rotary, model_head_dim(s));
+		return err_set(err, ERR_USAGE,
+			       "model: rotary %zu must be even and within a head of %zu", s->rotary, model_head_dim(s));
 	return 0;
 }
 
@@ -169,31 +169,29 @@ static void name_tensors(struct model *m)
 
 /* --- life ----------------------------------------------------------------------------------- */
 
-/* Everything but memory of a device. */
-static struct model *plan_model(const struct model_shape *shape, const struct model_options *options,
-				struct err *err)
+int model_plan(struct model **out, const struct model_shape *shape,
+	       const struct model_options *options, struct err *err)
 {
+	*out = NULL;
 	if (check_shape(shape, options, err))
-		return NULL;
-	struct model *m = xcalloc(1, sizeof(*m));
+		return -1;
+	struct model *m = *out = xcalloc(1, sizeof(*m));
 	*m = (struct model){ .shape = *shape, .options = *options,
 			     .family = families[shape->family], .batch = options->batch,
 			     .seq = options->seq };
 	m->layer = xcalloc(shape->layers + 1, sizeof(*m->layer));
 	lay_out(m);
 	name_tensors(m);
-	return m;
+	return 0;
 }
 
 int model_create(struct model **out, const struct model_shape *shape,
 		 const struct backend *backend, struct device *device,
 		 const struct model_options *options, struct err *err)
 {
-	struct model *m = *out = NULL;
-
-	m = plan_model(shape, options, err);
-	if (!m)
+	if (model_plan(out, shape, options, err))
 		return -1;
+	struct model *m = *out;
 	m->backend = backend;
 	m->device = device;
 	m->weights = backend->alloc(device, m->parameters * sizeof(float));
@@ -203,12 +201,11 @@ int model_create(struct model **out, const struct model_shape *shape,
 			m->parameters, m->parameters * 2 * sizeof(float) >> 20);
 	else
 		m->activations = activations_create(m, err);
-	if (!m->activations) {
-		model_destroy(m);
-		return -1;
-	}
-	*out = m;
-	return 0;
+	if (m->activations)
+		return 0;
+	model_destroy(m);
+	*out = NULL;
+	return -1;
 }
 
 void model_destroy(struct model *m)
@@ -239,10 +236,10 @@ static uint64_t multiplied(const struct model *m)
 int model_cost(struct model_cost *out, const struct model_shape *shape,
 	       const struct model_options *options, struct err *err)
 {
-	struct model *m = plan_model(shape, options, err);
+	struct model *m;
 
 	*out = (struct model_cost){ 0 };
-	if (!m)
+	if (model_plan(&m, shape, options, err))
 		return -1;
 	out->parameters = m->parameters;
 	out->multiplied = multiplied(m);

@@ -99,6 +99,9 @@ struct model {
 int model_create(struct model **out, const struct model_shape *shape,
 		 const struct backend *backend, struct device *device,
 		 const struct model_options *options, struct err *err);
+/* The same without device and memory: only names, places and sizes. */
+int model_plan(struct model **out, const struct model_shape *shape,
+	       const struct model_options *options, struct err *err);
 void model_destroy(struct model *model);	/* NULL is fine */
 
 /* Normal with std, residual outputs with std/sqrt(2 layers), norms 1, biases 0: Radford 2019. */

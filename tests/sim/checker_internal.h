@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* checker_internal.h - what the two halves of the checker share: checker.c goes through the history,
+ * checker_ledger.c holds the ledger's last word against it. */
+#ifndef TESTS_SIM_CHECKER_INTERNAL_H
+#define TESTS_SIM_CHECKER_INTERNAL_H
+
+#include <stdbool.h>
+
+#include "tests/sim/checker.h"
+
+enum { SLACK_MS = 60 * 1000 };
+
+struct attempt_view {
+	int64_t job_id, submit_time;	/* as the ledger has it */
+	int64_t ended_ms, trainer_gone_ms;
+	bool is_training;
+	int64_t row_id, last_seq;	/* of the ledger: id of the row, newest step line */
+	int64_t told, stored;		/* step lines up to that one, as a sum that shows their order */
+};
+
+struct view {			/* of one run */
+	struct attempt_view *attempts;
+	int64_t count;
+	bool is_acked;
+	enum run_state state;
+	int64_t final_ms;		/* 0: it is not over */
+	int64_t backoff_up_ms;		/* lbd's uptime when a pause began; -1: none */
+	int64_t thawed_ms;		/* when some trainer last woke up from a freeze */
+	int trainers;
+	int64_t both_ms;		/* since when there are two; 0: there are not */
+	/* since the run was created or restarted */
+	bool completed, may_be_killed, may_fail;
+	int64_t bad, surely_bad;	/* launches without progress since the last progress */
+};
+
+struct check {
+	const struct history *history;
+	const struct world_end *end;
+	FILE *out;
+	struct view *views;
+	int64_t up_ms, up_since_ms;	/* of lbd */
+	bool is_up;
+	int broken;
+};
+
+/* Counts it, and tells it with the run's history up to at_ms. */
+void broken(struct check *c, int run, int64_t at_ms, const char *promise);
+struct attempt_view *attempt_of(struct view *v, int64_t number);
+
+/* checker_ledger.c: every acknowledged run is there and over, with all its acknowledged progress */
+void check_ledger(struct check *c);
+
+#endif
