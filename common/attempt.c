@@ -99,6 +99,17 @@ static void set_bytes(json_t *o, const char *key, const char *text)
 	json_object_set_new(o, key, text ? js_bytes(text) : json_null());
 }
 
+static json_t *names_of_causes(const struct attempt_params *p)
+{
+	json_t *list = json_array();
+
+	for (int cause = 0; cause < CAUSE_COUNT; cause++) {
+		if (p->never_on_cause[cause])
+			json_array_append_new(list, json_string(cause_name((enum cause)cause)));
+	}
+	return list;
+}
+
 int attempt_params_write(const char *folder, const struct attempt_params *p, struct err *err)
 {
 	json_t *o = new_file(p->token);
@@ -120,6 +131,9 @@ int attempt_params_write(const char *folder, const struct attempt_params *p, str
 	set_bytes(o, "lbd_socket", p->lbd_socket);
 	js_set_str(o, "launcher", p->launcher);
 	js_set_int(o, "in_place", p->in_place);
+	js_set_int(o, "stop_grace_ms", p->stop_grace_ms);
+	set_bytes(o, "resume", p->resume ? p->resume : "latest");
+	json_object_set_new(o, "never_on_causes", names_of_causes(p));
 	js_set_int(o, "kill_grace_ms", p->kill_grace_ms);
 	js_set_int(o, "warn_ms", p->warn_ms);
 	json_object_set_new(o, "never_on_exit_codes", codes);
@@ -166,6 +180,20 @@ static int get_codes(const json_t *o, struct attempt_params *p, struct err *err)
 	return 0;
 }
 
+/* Absent in what an older lbd wrote; a name that only a newer one knows cannot happen here. */
+static void get_causes(const json_t *o, struct attempt_params *p)
+{
+	const json_t *name;
+	size_t i;
+
+	json_array_foreach(json_object_get(o, "never_on_causes"), i, name) {
+		enum cause cause = cause_from_name(json_string_value(name));
+
+		if (cause != CAUSE_COUNT)
+			p->never_on_cause[cause] = true;
+	}
+}
+
 static int fill_params(const json_t *o, void *out, struct err *err)
 {
 	struct attempt_params *p = out;
@@ -181,6 +209,11 @@ static int fill_params(const json_t *o, void *out, struct err *err)
 	p->launcher = xstrdup(js_str(o, "launcher", "none"));
 	p->in_place = js_int(o, "in_place", 0);
 	p->kill_grace_ms = js_int(o, "kill_grace_ms", 30000);
+	p->stop_grace_ms = js_int(o, "stop_grace_ms", p->kill_grace_ms);
+	p->resume = take_bytes(o, "resume");
+	if (!p->resume)
+		p->resume = xstrdup("latest");
+	get_causes(o, p);
 	p->warn_ms = js_int(o, "warn_ms", 0);
 	if (get_token(o, p->token, err) < 0 || name_check(p->run, err) < 0 ||
 	    get_command(o, p, err) < 0 || get_codes(o, p, err) < 0 ||
@@ -193,9 +226,13 @@ static int fill_params(const json_t *o, void *out, struct err *err)
 			       "\"workdir\", \"run_dir\" and \"checkpoint_dir\" must be strings");
 	if (strcmp(p->launcher, "none") != 0 && strcmp(p->launcher, "srun") != 0)
 		return err_set(err, ERR_USAGE, "\"launcher\" must be \"none\" or \"srun\"");
-	if (p->in_place < 0 || p->kill_grace_ms < 0)
+	if (p->in_place < 0 || p->kill_grace_ms < 0 || p->stop_grace_ms < 0)
+		return err_set(err, ERR_USAGE, "\"in_place\", \"kill_grace_ms\" and "
+			       "\"stop_grace_ms\" must not be negative");
+	if (strcmp(p->resume, "latest") != 0 && strcmp(p->resume, "scratch") != 0 &&
+	    p->resume[0] != '/')
 		return err_set(err, ERR_USAGE,
-			       "\"in_place\" and \"kill_grace_ms\" must not be negative");
+			       "\"resume\" must be \"latest\", \"scratch\" or an absolute path");
 	return 0;
 }
 
@@ -223,6 +260,7 @@ void attempt_params_clear(struct attempt_params *p)
 	free(p->pattern);
 	free(p->complete_when);
 	free(p->launcher);
+	free(p->resume);
 	free(p->never_on_exit_codes);
 	attempt_watch_clear(&p->watch);
 	*p = (struct attempt_params){0};

@@ -37,9 +37,12 @@ struct attempt_params {		/* attempt.json */
 	char *launcher;		/* "none" or "srun" */
 	int64_t in_place;	/* relaunches in the same allocation without progress in between */
 	int64_t kill_grace_ms;	/* from SIGTERM to SIGKILL */
+	int64_t stop_grace_ms;	/* the same when asked to checkpoint and end (order "stop") */
+	char *resume;		/* of the first launch: "latest", "scratch", or a checkpoint's path */
 	int64_t warn_ms;	/* from SIGUSR1 to the time limit; 0 = not known */
 	int64_t *never_on_exit_codes;
 	int64_t never_count;
+	bool never_on_cause[CAUSE_COUNT];	/* not started again after these, in place neither */
 	struct attempt_watch watch;
 };
 

@@ -41,7 +41,7 @@ static int order_from_json(const json_t *root, struct attempt_order *out, struct
 
 	if (js_int(root, "version", 0) > ORDER_VERSION)
 		return err_set(err, ERR_USAGE, "written by a newer version");
-	if (order == ORDER_COUNT || order == ORDER_RUN)
+	if (order == ORDER_COUNT || order < ORDER_STOP)
 		return err_set(err, ERR_USAGE, "\"order\" must be one of stop, kill, kill_now");
 	out->order = order;
 	snprintf(out->by, sizeof(out->by), "%s", js_str(root, "by", ""));

@@ -16,6 +16,13 @@
 
 #define WEEK_MS (7 * 86400e3)
 #define HOUR_MS 3600e3
+#define DAY_MS (24 * HOUR_MS)
+
+/* "relaunch" is without end, "count" within restart.max_without_progress; what "auto" means for each
+ * cause is lbd's to know (daemon/relaunch.c). */
+#define RULE(name, cause, help) \
+	{"restart.policy", name, KEY_ENUM, AT(rules[cause]), 0, 0, "auto|relaunch|count|stop", "auto", \
+	 help}
 
 const struct key run_spec_keys[] = {
 	{"run", "name", KEY_STRING, AT(name), 0, 0, NULL, NULL,
@@ -66,8 +73,21 @@ const struct key run_spec_keys[] = {
 	{"restart", "never_on_exit_codes", KEY_INTS, AT(never_on_exit_codes), 1, 255, NULL, NULL,
 	 "exit codes after which the run is not started again"},
 
+	RULE("error", CAUSE_ERROR, "what to do when the trainer ended with an error"),
+	RULE("crash", CAUSE_CRASH, "what to do when a signal ended the trainer"),
+	RULE("oom", CAUSE_OOM, "what to do when it ran out of memory"),
+	RULE("hang", CAUSE_HANG, "what to do when it hung"),
+	RULE("timeout", CAUSE_TIMEOUT, "what to do when the time limit came"),
+	RULE("preempted", CAUSE_PREEMPTED, "what to do when the job was preempted"),
+	RULE("node_fail", CAUSE_NODE_FAIL, "what to do when a node failed"),
+	RULE("launch_fail", CAUSE_LAUNCH_FAIL, "what to do when the job did not start"),
+	RULE("diverged", CAUSE_DIVERGED, "what to do when training diverged"),
+	RULE("lost", CAUSE_LOST, "what to do when nobody knows what became of the job"),
+
 	{"watch", "kill_grace", KEY_DURATION, AT(kill_grace_ms), 0, HOUR_MS, NULL, "30s",
 	 "time between SIGTERM and SIGKILL"},
+	{"watch", "stop_grace", KEY_DURATION, AT(stop_grace_ms), 0, DAY_MS, NULL, "5m",
+	 "time to write a checkpoint and end when the run is put on hold"},
 	{"watch", "setup_timeout", KEY_DURATION, AT(watch.setup_ms), 0, WEEK_MS, NULL, "30m",
 	 "longest start-up, and end, of a trainer that reports; 0 = no limit"},
 	{"watch", "step_timeout", KEY_STRING, AT(step_timeout_text), 0, 0, NULL, "auto",

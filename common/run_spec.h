@@ -10,9 +10,11 @@
 #include "common/attempt_watch.h"
 #include "common/err.h"
 #include "common/keys.h"
+#include "common/run_state.h"
 #include "common/toml.h"
 
 enum spec_scheduler { SPEC_SCHEDULER_AUTO, SPEC_SCHEDULER_SLURM, SPEC_SCHEDULER_LOCAL };
+enum spec_rule { SPEC_RULE_AUTO, SPEC_RELAUNCH, SPEC_COUNT, SPEC_STOP };
 enum spec_launcher { SPEC_LAUNCHER_AUTO, SPEC_LAUNCHER_NONE, SPEC_LAUNCHER_SRUN };
 
 struct run_spec {
@@ -33,8 +35,9 @@ struct run_spec {
 	/* [restart] */
 	int64_t max_without_progress, in_place, backoff_first_ms, backoff_max_ms;
 	struct key_ints never_on_exit_codes;
+	int rules[CAUSE_COUNT];		/* [restart.policy]: enum spec_rule by cause */
 	/* [watch] */
-	int64_t kill_grace_ms;
+	int64_t kill_grace_ms, stop_grace_ms;
 	char *step_timeout_text;	/* as written; watch.step_ms is what counts */
 	struct attempt_watch watch;	/* its limits; the rest is here: */
 	char *progress_regex;

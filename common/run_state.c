@@ -46,6 +46,7 @@ static const char *const causes[CAUSE_COUNT] = {
 
 static const char *const orders[ORDER_COUNT] = {
 	[ORDER_RUN] = "run",
+	[ORDER_HOLD] = "hold",
 	[ORDER_STOP] = "stop",
 	[ORDER_KILL] = "kill",
 	[ORDER_KILL_NOW] = "kill_now",

@@ -62,7 +62,14 @@ enum cause {
 };
 
 /* What a person wants of a run, strongest last. */
-enum run_order { ORDER_RUN, ORDER_STOP, ORDER_KILL, ORDER_KILL_NOW, ORDER_COUNT };
+enum run_order {
+	ORDER_RUN,
+	ORDER_HOLD,		/* end the attempt with a checkpoint, start no other until released */
+	ORDER_STOP,		/* to lbrun only: checkpoint and end */
+	ORDER_KILL,
+	ORDER_KILL_NOW,
+	ORDER_COUNT
+};
 
 const char *run_state_name(enum run_state state);
 const char *attempt_state_name(enum attempt_state state);

@@ -23,9 +23,14 @@ enum role { ROLE_NONE, ROLE_MEMBER, ROLE_OWNER, ROLE_COUNT };
 	X(EVENTS,   "events",   ROLE_MEMBER, "what happened to a run, who did it, and why") \
 	X(LOGS,     "logs",     ROLE_MEMBER, "where the output of a run lies") \
 	X(KILL,     "kill",     ROLE_MEMBER, "end runs for good") \
-	X(RESTART,  "restart",  ROLE_OWNER,  "start a finished run again from its newest checkpoint") \
+	X(HOLD,     "hold",     ROLE_MEMBER, "end the attempt with a checkpoint; start no other") \
+	X(RELEASE,  "release",  ROLE_MEMBER, "let a held run go on") \
+	X(RESTART,  "restart",  ROLE_OWNER,  "start a finished or held run again") \
+	X(NODES,    "nodes",    ROLE_MEMBER, "what is known of the nodes") \
+	X(FORGIVE,  "forgive",  ROLE_MEMBER, "trust nodes again") \
 	X(SAVE,     "save",     ROLE_MEMBER, "ask a running trainer for a checkpoint") \
 	X(STACKS,   "stacks",   ROLE_MEMBER, "write down where its processes are") \
+	X(GOODPUT,  "goodput",  ROLE_MEMBER, "where the time of a run went") \
 	X(POKE,     "poke",     ROLE_MEMBER, "look at a run's spool now (lbrun's hint)")
 
 enum verb {

@@ -50,9 +50,13 @@ int events_run(struct ctl *ctl, struct err *err);
 int version_run(struct ctl *ctl, struct err *err);
 int status_run(struct ctl *ctl, struct err *err);
 int follow_run(struct ctl *ctl, struct err *err);
+int goodput_run(struct ctl *ctl, struct err *err);
+int nodes_run(struct ctl *ctl, struct err *err);
 int wait_run(struct ctl *ctl, struct err *err);
 int logs_run(struct ctl *ctl, struct err *err);
 int kill_run(struct ctl *ctl, struct err *err);
+int hold_run(struct ctl *ctl, struct err *err);
+int release_run(struct ctl *ctl, struct err *err);
 int restart_run(struct ctl *ctl, struct err *err);
 int save_run(struct ctl *ctl, struct err *err);
 int stacks_run(struct ctl *ctl, struct err *err);
@@ -61,6 +65,8 @@ int help_run(struct ctl *ctl, struct err *err);
 /* --- what commands share -------------------------------------------------------------------- */
 /* Asks about one run; a name that does not exist gets "did you mean". `args` is taken. */
 json_t *ask_about(struct ctl *ctl, enum verb verb, const char *run, json_t *args, struct err *err);
+/* args.set from --set; -1 with err when one is no section.key=value. */
+int add_settings(json_t *args, const struct options *options, struct err *err);
 /* The value as one line of JSON on stdout; takes it. */
 void print_json(json_t *value);
 /* A time of the protocol (seconds) in ms since the epoch; 0 when unknown or no sensible time. */

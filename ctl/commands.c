@@ -27,10 +27,14 @@ const struct option_row global_options[] = {
 static const struct option_row no_options[] = {END_ROW};
 static const struct option_row json_options[] = {JSON_ROW, END_ROW};
 
+#define SET_ROW {"set", 0, OPTION_SET, FIELD(set), "KEY=VALUE", \
+		 "set section.key, over what the file says; may be repeated"}
+
 static const struct option_row submit_options[] = {
 	{"name", 0, OPTION_TEXT, FIELD(name), "NAME", "name of the run; drawn if not given"},
-	{"set", 0, OPTION_SET, FIELD(set), "KEY=VALUE",
-	 "set section.key, over what the file says; may be repeated"},
+	SET_ROW,
+	{"dry-run", 0, OPTION_FLAG, FIELD(dry_run), NULL,
+	 "show the job that would be submitted, and submit nothing"},
 	{"follow", 'f', OPTION_FLAG, FIELD(follow), NULL, "then follow the run until it ends"},
 	JSON_ROW, END_ROW,
 };
@@ -54,6 +58,22 @@ static const struct option_row kill_options[] = {
 	END_ROW,
 };
 
+static const struct option_row reason_options[] = {
+	{"reason", 0, OPTION_TEXT, FIELD(reason), "TEXT", "why; kept in the run's events"},
+	END_ROW,
+};
+
+static const struct option_row restart_options[] = {
+	{"from", 0, OPTION_TEXT, FIELD(from), "STEP",
+	 "the step of a checkpoint, \"latest\" (the default) or \"scratch\""},
+	SET_ROW, END_ROW,
+};
+
+static const struct option_row goodput_options[] = {
+	{"since", 0, OPTION_DURATION, FIELD(since_ms), "DURATION", "only of the last 90s, 5h, 7d …"},
+	JSON_ROW, END_ROW,
+};
+
 static const struct option_row wait_options[] = {
 	{"timeout", 0, OPTION_DURATION, FIELD(timeout_ms), "DURATION",
 	 "give up after 90s, 5m, 1h30m …; exit status 8"},
@@ -64,6 +84,7 @@ const struct command commands[] = {
 	{"submit", "[options] FILE.toml | [options] -- COMMAND ARG…", "start a new run",
 	 "lbctl submit train.toml --follow\n"
 	 "lbctl submit train.toml --name small-1 --set training.steps=500\n"
+	 "lbctl submit --dry-run train.toml\n"
 	 "lbctl submit --set slurm.gpus_per_node=8 -- torchrun train.py --lr 3e-4\n",
 	 submit_options, 0, 1, submit_run},
 	{"ls", "[--all]", "list runs, newest first",
@@ -91,9 +112,25 @@ const struct command commands[] = {
 	 "lbctl kill brisk-otter-39 --reason 'wrong data'\n"
 	 "lbctl kill --now brisk-otter-39 calm-heron-12\n",
 	 kill_options, 1, ANY_NUMBER, kill_run},
-	{"restart", "RUN", "start a finished run again from its newest checkpoint",
-	 "lbctl restart brisk-otter-39\n",
-	 no_options, 1, 1, restart_run},
+	{"hold", "RUN… [--reason TEXT]", "stop runs with a checkpoint until they are released",
+	 "lbctl hold brisk-otter-39 --reason 'the others need the nodes'\n",
+	 reason_options, 1, ANY_NUMBER, hold_run},
+	{"release", "RUN… [--reason TEXT]", "let held runs go on",
+	 "lbctl release brisk-otter-39\n",
+	 reason_options, 1, ANY_NUMBER, release_run},
+	{"restart", "RUN [--from STEP] [--set KEY=VALUE]", "start a finished or held run again",
+	 "lbctl restart brisk-otter-39\n"
+	 "lbctl restart brisk-otter-39 --from 1200 --set optimizer.lr=1e-4\n"
+	 "lbctl restart brisk-otter-39 --from scratch\n",
+	 restart_options, 1, 1, restart_run},
+	{"goodput", "RUN [--since DURATION]", "where the hours of a run went",
+	 "lbctl goodput brisk-otter-39\n"
+	 "lbctl goodput brisk-otter-39 --since 7d --json | jq .ettr\n",
+	 goodput_options, 1, 1, goodput_run},
+	{"nodes", "[forgive NODE…]", "nodes that new jobs keep away from",
+	 "lbctl nodes\n"
+	 "lbctl nodes forgive gpu17\n",
+	 json_options, 0, ANY_NUMBER, nodes_run},
 	{"save", "RUN", "ask a running trainer for a checkpoint; it goes on then",
 	 "lbctl save brisk-otter-39\n",
 	 no_options, 1, 1, save_run},

@@ -16,12 +16,13 @@ struct options {
 	const char *home;
 	bool no_color, help;
 	/* by command */
-	bool json, all, follow, now;
-	const char *name, *reason;
+	bool json, all, follow, now, dry_run;
+	const char *name, *reason, *from;
 	const char **set;		/* NULL-terminated once any was given; owned */
 	size_t set_count;
 	int64_t attempt;		/* 0 = all */
 	int64_t timeout_ms;		/* -1 = none */
+	int64_t since_ms;		/* so far back; 0 = all */
 };
 
 enum option_kind {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kill and restart: orders to lbd, one line of answer per run. */
+/* kill, hold, release and restart: orders to lbd, one line of answer per run. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +33,8 @@ static int kill_one(struct ctl *ctl, const char *run, struct err *err)
 }
 
 /* One question per run: one name that does not exist must not keep the others alive. */
-int kill_run(struct ctl *ctl, struct err *err)
+static int for_each_run(struct ctl *ctl, int (*one)(struct ctl *ctl, const char *run, struct err *err),
+			struct err *err)
 {
 	json_t *text = ctl->options.reason ? json_string(ctl->options.reason) : json_null();
 	int worst = 0;
@@ -44,7 +45,7 @@ int kill_run(struct ctl *ctl, struct err *err)
 	for (size_t i = 0; i < ctl->operands.count; i++) {
 		struct err why = {0};
 
-		if (kill_one(ctl, ctl->operands.words[i], &why) == 0)
+		if (one(ctl, ctl->operands.words[i], &why) == 0)
 			continue;
 		complain(ctl, why.text);
 		if (err_exit_status(why.code) > worst)
@@ -55,11 +56,57 @@ int kill_run(struct ctl *ctl, struct err *err)
 	return worst;
 }
 
+int kill_run(struct ctl *ctl, struct err *err)
+{
+	return for_each_run(ctl, kill_one, err);
+}
+
+static int ask_one(struct ctl *ctl, enum verb verb, const char *run, struct err *err)
+{
+	json_t *args = json_object(), *data;
+
+	if (ctl->options.reason)
+		json_object_set_new(args, "reason", json_string(ctl->options.reason));
+	data = ask_about(ctl, verb, run, args, err);
+	if (!data)
+		return -1;
+	print_state(ctl, run, data);
+	json_decref(data);
+	return 0;
+}
+
+static int hold_one(struct ctl *ctl, const char *run, struct err *err)
+{
+	return ask_one(ctl, VERB_HOLD, run, err);
+}
+
+static int release_one(struct ctl *ctl, const char *run, struct err *err)
+{
+	return ask_one(ctl, VERB_RELEASE, run, err);
+}
+
+int hold_run(struct ctl *ctl, struct err *err)
+{
+	return for_each_run(ctl, hold_one, err);
+}
+
+int release_run(struct ctl *ctl, struct err *err)
+{
+	return for_each_run(ctl, release_one, err);
+}
+
 int restart_run(struct ctl *ctl, struct err *err)
 {
 	const char *run = ctl->operands.words[0];
-	json_t *data = ask_about(ctl, VERB_RESTART, run, NULL, err);
+	json_t *args = json_object(), *data;
 
+	if (add_settings(args, &ctl->options, err) < 0) {
+		json_decref(args);
+		return -1;
+	}
+	if (ctl->options.from)
+		json_object_set_new(args, "from", json_string(ctl->options.from));
+	data = ask_about(ctl, VERB_RESTART, run, args, err);
 	if (!data)
 		return -1;
 	print_state(ctl, run, data);

@@ -222,7 +222,7 @@ static void show_attempt(const struct ctl *ctl, const json_t *attempt)
 static const char *const next_command[RUN_STATE_COUNT + 1] = {
 	[RUN_CREATED] = "follow", [RUN_SUBMITTING] = "follow", [RUN_QUEUED] = "follow",
 	[RUN_RUNNING] = "follow", [RUN_STOPPING] = "wait", [RUN_BACKOFF] = "events",
-	[RUN_HELD] = "events", [RUN_COMPLETED] = "logs", [RUN_FAILED] = "logs",
+	[RUN_HELD] = "release", [RUN_COMPLETED] = "logs", [RUN_FAILED] = "logs",
 	[RUN_KILLED] = "restart", [RUN_STATE_COUNT] = "events",
 };
 

@@ -8,6 +8,7 @@
 #include "common/bytes.h"
 #include "common/files.h"
 #include "common/json.h"
+#include "common/mem.h"
 #include "common/names.h"
 #include "common/text.h"
 #include "ctl/command.h"
@@ -75,7 +76,7 @@ static int add_file(json_t *args, const char *file, struct err *err)
 	return 0;
 }
 
-static int add_settings(json_t *args, const struct options *options, struct err *err)
+int add_settings(json_t *args, const struct options *options, struct err *err)
 {
 	json_t *set = json_array();
 
@@ -129,6 +130,8 @@ static json_t *submission(const struct ctl *ctl, struct err *err)
 	if (rc == 0)
 		rc = add_workdir(args, err);
 	json_object_set_new(args, "env", environment());
+	if (ctl->options.dry_run)
+		json_object_set_new(args, "dry_run", json_true());
 	if (rc == 0)
 		return args;
 	json_decref(args);
@@ -141,6 +144,83 @@ static void explain(const struct ctl *ctl, struct err *err)
 {
 	if (ctl->client.sent && (err->code == ERR_TIMEOUT || err->code == ERR_DAEMON))
 		err_wrap(err, "the run may or may not have been submitted, lbctl ls will tell");
+}
+
+/* --- --dry-run ------------------------------------------------------------------------------- */
+
+static void show_line(const struct ctl *ctl, const char *name, const json_t *value)
+{
+	char *bytes = js_bytes_take(value), *text;
+
+	if (json_is_integer(value)) {
+		printf("  %s = %lld\n", name, (long long)json_integer_value(value));
+	} else if (bytes) {
+		text = clean_copy(bytes, &ctl->out);
+		printf("  %s = %s\n", name, text);
+		free(text);
+	}
+	free(bytes);
+}
+
+static void show_object(const struct ctl *ctl, const char *title, const json_t *object)
+{
+	const char *name;
+	json_t *value;
+
+	printf("\n%s\n", title);
+	json_object_foreach((json_t *)(uintptr_t)object, name, value) {
+		if (strcmp(title, "environment") == 0 && json_is_null(value))
+			printf("  %s   (secret, from run.env_file)\n", name);
+		else
+			show_line(ctl, name, value);
+	}
+}
+
+static void show_script(const struct ctl *ctl, const char *script)
+{
+	printf("\nscript\n");
+	while (*script) {
+		size_t len = strcspn(script, "\n");
+		char *line = xstrndup(script, len), *text = clean_copy(line, &ctl->out);
+
+		printf("  %s\n", text);
+		free(text);
+		free(line);
+		script += len + (script[len] == '\n');
+	}
+}
+
+static void show_command(const struct ctl *ctl, const json_t *command)
+{
+	const json_t *arg;
+	size_t i;
+
+	printf("\ntrainer\n");
+	json_array_foreach(command, i, arg) {
+		char *bytes = js_bytes_take(arg), *text = clean_copy(bytes, &ctl->out);
+
+		printf("  %s\n", text);
+		free(text);
+		free(bytes);
+	}
+}
+
+static void show_job(struct ctl *ctl, json_t *job)
+{
+	static const char *const plain[] = {"run", "scheduler", "launcher", "workdir", "output",
+					    "checkpoints"};
+
+	if (ctl->options.json) {
+		print_json(json_incref(job));
+		return;
+	}
+	printf("this job would be submitted; nothing was\n");
+	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
+		show_line(ctl, plain[i], json_object_get(job, plain[i]));
+	show_object(ctl, "resources", json_object_get(job, "resources"));
+	show_command(ctl, json_object_get(job, "command"));
+	show_script(ctl, js_str(job, "script", ""));
+	show_object(ctl, "environment", json_object_get(job, "environment"));
 }
 
 int submit_run(struct ctl *ctl, struct err *err)
@@ -157,6 +237,11 @@ int submit_run(struct ctl *ctl, struct err *err)
 	if (!data) {
 		explain(ctl, err);
 		return -1;
+	}
+	if (ctl->options.dry_run) {
+		show_job(ctl, data);
+		json_decref(data);
+		return 0;
 	}
 	name = clean_copy(js_str(data, "run", NULL), &ctl->out);
 	if (ctl->options.json)

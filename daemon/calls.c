@@ -152,6 +152,7 @@ static void signal_job(struct engine *e, struct run *run, int signo)
 	if (e->world->order(e->world->self, run, &err) < 0)
 		log_warn("%s: %s", run->name, err.text);
 	run->attempt.signalled = signo;
+	run->attempt.ordered = run->wanted;
 	s->ops->signal(s, &run->attempt.job, signo, on_answer, take_off(e, run, DECISION_SIGNAL));
 }
 

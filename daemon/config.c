@@ -9,7 +9,10 @@
 #include "common/paths.h"
 
 #define FIELD(name) offsetof(struct config, name)
-enum { SECOND_MS = 1000, HOUR_MS = 3600 * SECOND_MS };
+enum {
+	SECOND_MS = 1000, MINUTE_MS = 60 * SECOND_MS, HOUR_MS = 3600 * SECOND_MS,
+	WEEK_MS = 7 * 24 * HOUR_MS,
+};
 
 const struct key config_keys[] = {
 	{ "team", "group", KEY_STRING, FIELD(team_group), 0, 0, NULL, NULL,
@@ -28,6 +31,18 @@ const struct key config_keys[] = {
 	  "how often progress is read when nobody announces it" },
 	{ "poll", "deadline", KEY_DURATION, FIELD(deadline_ms), SECOND_MS, HOUR_MS, NULL, "30s",
 	  "a call to Slurm that takes longer is given up" },
+	{ "nodes", "half_life", KEY_DURATION, FIELD(nodes.half_life_ms), MINUTE_MS, WEEK_MS, NULL, "24h",
+	  "how fast bad memories of a node fade" },
+	{ "nodes", "threshold", KEY_REAL, FIELD(nodes.threshold), 0.1, 100, NULL, "0.75",
+	  "score from which on new jobs keep away from a node; one failure of the node is 1" },
+	{ "nodes", "max_excluded", KEY_INT, FIELD(nodes.max_excluded), 0, 1000, NULL, "4",
+	  "new jobs keep away from so many nodes at most, the worst ones; 0: from none" },
+	{ "notify", "hook", KEY_STRINGS, FIELD(notify_hook), 0, 0, NULL, NULL,
+	  "program and arguments that get each piece of news as JSON on standard input" },
+	{ "notify", "webhook", KEY_STRING, FIELD(notify_webhook), 0, 0, NULL, NULL,
+	  "address that gets each piece of news as a POST of JSON" },
+	{ "notify", "on", KEY_STRINGS, FIELD(notify_on), 0, 0, NULL, NULL,
+	  "kinds of events that are news, as lbctl events shows them" },
 };
 const size_t config_key_count = sizeof(config_keys) / sizeof(config_keys[0]);
 
@@ -63,6 +78,18 @@ static int check_absolute(const char *path, const char *key, const char *file, s
 	return err_set(err, ERR_USAGE, "%s: %s: \"%s\" must be an absolute path", file, key, path);
 }
 
+static int check_notify(const struct config *config, const char *file, struct err *err)
+{
+	const char *url = config->notify_webhook;
+
+	if (config->notify_hook.count > 0 && config->notify_hook.items[0][0] == '\0')
+		return err_set(err, ERR_USAGE, "%s: notify.hook: must name a program", file);
+	if (url && strncmp(url, "https://", 8) != 0 && strncmp(url, "http://", 7) != 0)
+		return err_set(err, ERR_USAGE, "%s: notify.webhook: must begin with https:// or http://",
+			       file);
+	return 0;
+}
+
 int config_load(struct config *out, const char *home, struct err *err)
 {
 	char *path = path_join("%s/lbd.toml", home);
@@ -73,6 +100,8 @@ int config_load(struct config *out, const char *home, struct err *err)
 	if (rc == 0 && (check_absolute(out->ledger_path, "ledger.path", path, err) < 0 ||
 			check_absolute(out->runs_folder, "runs.folder", path, err) < 0 ||
 			check_absolute(out->lbrun, "runs.lbrun", path, err) < 0))
+		rc = -1;
+	if (rc == 0 && check_notify(out, path, err) < 0)
 		rc = -1;
 	if (rc == 0 && out->lbrun == NULL)
 		out->lbrun = path_sibling("lbrun", err);

@@ -7,6 +7,7 @@
 
 #include "common/err.h"
 #include "common/keys.h"
+#include "daemon/node_memory.h"
 
 struct config {
 	char *home;			/* $LB_HOME, absolute */
@@ -17,6 +18,10 @@ struct config {
 	int64_t poll_ms, idle_poll_ms;	/* asking the scheduler: while something changes, at rest */
 	int64_t spool_ms;		/* looking at the spools of running attempts */
 	int64_t deadline_ms;		/* for one call to Slurm */
+	struct node_rules nodes;
+	struct key_strings notify_hook;	/* argv; gets JSON on stdin */
+	char *notify_webhook;		/* may hold a secret: never logged, never printed */
+	struct key_strings notify_on;	/* kinds of events; unset: the usual ones */
 };
 
 extern const struct key config_keys[];

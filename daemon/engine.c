@@ -9,7 +9,6 @@
 
 #include "common/log.h"
 #include "common/mem.h"
-#include "daemon/relaunch.h"
 
 enum {
 	MAX_STEPS = 16,			/* decisions for one run in one turn; far above what any needs */
@@ -143,12 +142,14 @@ static struct facts gather(struct engine *e, const struct run *run)
 	f.exit_code = a->exit_code;
 	f.blame_run = a->blame_run;
 	f.is_final = a->is_final;
+	f.excludes = run->excluded[0] != '\0';
 	f.submit = a->submit;
 	f.release = a->release;
 	f.signal = a->signal;
 	f.cancel = a->cancel;
 	f.submitted = a->submitted;
 	f.signalled = a->signalled;
+	f.ordered = a->ordered;
 	f.fresh = a->fresh;
 	f.watching_since_ms = a->watching_since_ms;
 	f.poll_ms = p->done_begun_ms;
@@ -165,206 +166,6 @@ static struct facts gather(struct engine *e, const struct run *run)
 	f.exit_text = a->exit.text;
 	f.heard_ms = a->heard_ms;
 	return f;
-}
-
-/* --- decisions, written ---------------------------------------------------------------------------- */
-
-static void move_run(struct engine *e, struct run *run, enum run_state to, enum cause cause,
-		     const char *text)
-{
-	struct err err = { 0 };
-
-	if (run->state == to)
-		return;
-	engine_wrote(e, ledger_run_move(e->ledger, run->id, run->state, to, cause,
-					text ? text : "", engine_wall(e), &err), &err);
-	run->state = to;
-}
-
-static void watch_anew(struct run *run, int64_t now_ms)
-{
-	run->attempt.watching_since_ms = now_ms;
-	run->next_look_ms = now_ms;
-}
-
-static void write_new_attempt(struct engine *e, struct run *run)
-{
-	struct attempt *a = &run->attempt;
-	int64_t number = run->has_attempt ? a->number + 1 : 1;
-	struct err err = { 0 };
-
-	memset(a, 0, sizeof(*a));
-	a->number = number;
-	a->state = ATTEMPT_INTENT;
-	a->fresh = true;
-	a->exit_code = -1;
-	e->world->token(e->world->self, a->job.token);
-	run->has_attempt = true;
-	engine_wrote(e, ledger_attempt_insert(e->ledger, run->id, number, a->job.token,
-					      engine_wall(e), &a->id, &err), &err);
-	move_run(e, run, RUN_SUBMITTING, CAUSE_NONE, "");
-	watch_anew(run, engine_now(e));
-}
-
-static void write_adopt(struct engine *e, struct run *run, const struct job_ref *job)
-{
-	struct attempt *a = &run->attempt;
-	struct err err = { 0 };
-
-	engine_wrote(e, ledger_attempt_set_job(e->ledger, a->id, job->job_id, job->submit_time, &err),
-		     &err);
-	a->job.job_id = job->job_id;
-	a->job.submit_time = job->submit_time;
-	a->state = ATTEMPT_HELD;
-	engine_event(e, run, "submitted", "lbd", "job %u", job->job_id);
-	watch_anew(run, engine_now(e));
-}
-
-static void write_released(struct engine *e, struct run *run)
-{
-	struct err err = { 0 };
-
-	engine_wrote(e, ledger_attempt_released(e->ledger, run->attempt.id, engine_wall(e), &err),
-		     &err);
-	run->attempt.state = ATTEMPT_QUEUED;
-	move_run(e, run, RUN_QUEUED, CAUSE_NONE, "");
-	watch_anew(run, engine_now(e));
-}
-
-static void write_start(struct engine *e, struct run *run)
-{
-	struct attempt *a = &run->attempt;
-	const char *nodes = a->nodes[0] ? a->nodes : a->seen.nodes;
-	struct err err = { 0 };
-
-	engine_wrote(e, ledger_attempt_started(e->ledger, a->id, nodes, engine_wall(e), &err), &err);
-	a->state = ATTEMPT_RUNNING;
-	run->unstarted = 0;
-	move_run(e, run, RUN_RUNNING, CAUSE_NONE, "");
-	engine_event(e, run, "running", "lbd", "attempt %lld runs%s%s", (long long)a->number,
-		     nodes[0] ? " on " : "", nodes);
-	watch_anew(run, engine_now(e));
-}
-
-/* Counts the launch that lbrun could not tell of itself. */
-static void count_untold(struct engine *e, struct run *run, const struct decision *d)
-{
-	struct attempt *a = &run->attempt;
-	struct err err = { 0 };
-
-	if (a->state != ATTEMPT_RUNNING)
-		run->unstarted++;
-	if (a->is_settled || !relaunch_counts(d->cause, d->blame_run))
-		return;
-	run->failures++;
-	engine_wrote(e, ledger_run_set_failures(e->ledger, run->id, run->failures,
-						run->backoff_until_ms, &err), &err);
-}
-
-/* Every node of the attempt has a part in how it ended; which one is to blame shows in the sum. */
-static void blame_nodes(struct engine *e, const struct attempt *a, enum cause cause, int64_t wall_ms)
-{
-	char name[sizeof(a->nodes)];
-
-	for (const char *at = a->nodes; *at; at += strspn(at, ",")) {
-		struct err err = { 0 };
-		size_t len = strcspn(at, ",");
-
-		snprintf(name, sizeof(name), "%.*s", (int)len, at);
-		engine_wrote(e, ledger_node_attempt_ended(e->ledger, name, cause, wall_ms, &err), &err);
-		at += len;
-	}
-}
-
-static void write_end(struct engine *e, struct run *run, const struct decision *d)
-{
-	struct attempt *a = &run->attempt;
-	const char *text = d->text ? d->text : "";
-	struct err err = { 0 };
-	int64_t wall_ms = engine_wall(e);
-
-	engine_wrote(e, ledger_attempt_end(e->ledger, a->id, d->cause, d->exit_code, d->signal, text,
-					   wall_ms, &err), &err);
-	engine_wrote(e, ledger_launch_end_open(e->ledger, a->id, d->cause, wall_ms, &err), &err);
-	blame_nodes(e, a, d->cause, wall_ms);
-	count_untold(e, run, d);
-	engine_event(e, run, "attempt_end", "lbd", "attempt %lld: %s%s%s", (long long)a->number,
-		     cause_name(d->cause), text[0] ? ": " : "", text);
-	a->state = ATTEMPT_ENDED;
-	a->cause = d->cause;
-	a->exit_code = d->exit_code;
-	a->blame_run = d->blame_run;
-	a->is_final = d->is_final;
-	snprintf(a->end_text, sizeof(a->end_text), "%s", text);
-}
-
-/* The verdict, and what the last attempt had to say. */
-static void explain(const struct run *run, const struct decision *d, char *out, size_t size)
-{
-	const char *last = run->has_attempt ? run->attempt.end_text : "";
-	bool says_more = d->to == RUN_FAILED || d->to == RUN_BACKOFF;
-
-	snprintf(out, size, "%s%s%s", d->text, says_more && last[0] ? "; last: " : "",
-		 says_more ? last : "");
-}
-
-/* An attempt that was given up may live on where nobody sees it: without a newer claim to fence it
- * only an order ends it. Said again after a crash, for the move is then made again, too. */
-static void end_survivors(struct engine *e, const struct run *run)
-{
-	struct err err = { 0 };
-
-	if (run->has_attempt && e->world->end_all(e->world->self, run, &err) < 0)
-		log_warn("%s: %s", run->name, err.text);
-}
-
-static void write_move(struct engine *e, struct run *run, const struct decision *d)
-{
-	struct err err = { 0 };
-	char text[400];
-
-	explain(run, d, text, sizeof(text));
-	if (d->to == RUN_BACKOFF) {
-		run->backoff_until_ms = engine_wall(e) + d->backoff_ms;
-		run->pause_until_ms = engine_now(e) + d->backoff_ms;
-		engine_wrote(e, ledger_run_set_failures(e->ledger, run->id, run->failures,
-							run->backoff_until_ms, &err), &err);
-	}
-	move_run(e, run, d->to, d->cause, text);
-	if (d->to == RUN_BACKOFF)
-		engine_event(e, run, "backoff", "lbd", "next attempt in %llds: %s",
-			     (long long)(d->backoff_ms / 1000), text);
-	if (!run_state_is_final(d->to))
-		return;
-	end_survivors(e, run);
-	engine_event(e, run, run_state_name(d->to), "lbd", "%s", text);
-}
-
-/* true: the decision is an act, to be done after the commit. */
-static bool write_decision(struct engine *e, struct run *run, const struct decision *d)
-{
-	switch (d->kind) {
-	case DECISION_NEW_ATTEMPT:
-		write_new_attempt(e, run);
-		return false;
-	case DECISION_ADOPT:
-		write_adopt(e, run, &d->job);
-		return false;
-	case DECISION_RELEASED:
-		write_released(e, run);
-		return false;
-	case DECISION_START:
-		write_start(e, run);
-		return false;
-	case DECISION_END:
-		write_end(e, run, d);
-		return false;
-	case DECISION_MOVE:
-		write_move(e, run, d);
-		return false;
-	default:
-		return true;
-	}
 }
 
 /* --- the turn -------------------------------------------------------------------------------------- */
@@ -402,7 +203,7 @@ static struct todo **step(struct engine *e, struct run *run, struct todo **tail)
 		if (d.kind == DECISION_WAIT)
 			return tail;
 		log_debug("%s: decision=%s", run->name, decision_name(d.kind));
-		if (write_decision(e, run, &d))
+		if (engine_write(e, run, &d))
 			return add_todo(tail, run, &d);
 	}
 	run->dirty = true;	/* MAX_STEPS: go on in the next turn */
@@ -589,9 +390,15 @@ struct engine *engine_create(struct ledger *ledger, struct scheduler *slurm,
 	e->ledger = ledger;
 	e->world = world;
 	e->times = *times;
+	e->nodes = (struct node_rules){ .half_life_ms = 1, .threshold = 1 };
 	e->slurm = (struct poller){ .engine = e, .scheduler = slurm };
 	e->local = (struct poller){ .engine = e, .scheduler = local };
 	return e;
+}
+
+void engine_remember_nodes(struct engine *e, const struct node_rules *rules)
+{
+	e->nodes = *rules;
 }
 
 void engine_destroy(struct engine *e)
@@ -630,6 +437,22 @@ int engine_adopt(struct engine *e, const char *name, struct err *err)
 	if (ledger_run_find(e->ledger, name, &row, err) < 0)
 		return -1;
 	return engine_load_run(e, &row, err);
+}
+
+/* Calls that are under way name their run by ids: their answers find the new one, or nobody. */
+int engine_adopt_anew(struct engine *e, const char *name, struct err *err)
+{
+	for (struct run **at = &e->runs; *at; at = &(*at)->next) {
+		struct run *run = *at;
+
+		if (strcmp(run->name, name) != 0)
+			continue;
+		*at = run->next;
+		e->run_count--;
+		run_destroy(run);
+		break;
+	}
+	return engine_adopt(e, name, err);
 }
 
 int engine_load(struct engine *e, struct err *err)

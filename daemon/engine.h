@@ -12,6 +12,7 @@
 
 #include "common/err.h"
 #include "common/spool.h"
+#include "daemon/node_memory.h"
 #include "daemon/run.h"
 #include "slurm/scheduler.h"
 #include "sql/ledger.h"
@@ -51,6 +52,8 @@ struct engine *engine_create(struct ledger *ledger, struct scheduler *slurm,
 			     struct scheduler *local, const struct world *world,
 			     const struct poll_times *times);
 void engine_destroy(struct engine *engine);
+/* Without this call no node is ever avoided. */
+void engine_remember_nodes(struct engine *engine, const struct node_rules *rules);
 
 /* Reads every live run from the ledger; also what heals the engine after a failed commit. */
 int engine_load(struct engine *engine, struct err *err);
@@ -67,6 +70,8 @@ void engine_on_news(struct engine *engine, void (*news)(void *arg), void *arg);
 
 /* A run that the ledger has as live, but the engine not yet (new, or restarted). */
 int engine_adopt(struct engine *engine, const char *name, struct err *err);
+/* The same for a run whose row or spec may have changed under a live one (a held run, restarted). */
+int engine_adopt_anew(struct engine *engine, const char *name, struct err *err);
 /* A person's order, already in the ledger. */
 void engine_order(struct engine *engine, const char *name, enum run_order wanted,
 		  const char *by, const char *reason);

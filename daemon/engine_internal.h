@@ -4,6 +4,7 @@
 #define DAEMON_ENGINE_INTERNAL_H
 
 #include "daemon/engine.h"
+#include "daemon/node_memory.h"
 
 struct flight;
 
@@ -23,6 +24,7 @@ struct engine {
 	struct ledger *ledger;
 	const struct world *world;
 	struct poll_times times;
+	struct node_rules nodes;
 	struct poller slurm, local;
 	struct run *runs;		/* live ones, newest first; owned */
 	int64_t run_count;
@@ -50,6 +52,16 @@ struct run *engine_find_id(struct engine *e, int64_t id);
 void engine_wrote(struct engine *e, int rc, const struct err *err);
 void engine_event(struct engine *e, const struct run *run, const char *kind, const char *actor,
 		  const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+/* engine_write.c; true: the decision is an act, to be done after the commit */
+bool engine_write(struct engine *e, struct run *run, const struct decision *d);
+
+/* engine_nodes.c */
+void engine_blame_nodes(struct engine *e, const struct run *run, enum cause cause, bool blame_run);
+/* Decides which nodes the new attempt keeps away from. */
+void engine_exclude_nodes(struct engine *e, struct run *run);
+/* The attempt's nodes, as soon as somebody knows them. */
+void engine_note_nodes(struct engine *e, struct run *run, const char *nodes);
 
 /* run_load.c */
 int engine_load_run(struct engine *e, const struct ledger_run *row, struct err *err);

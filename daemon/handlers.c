@@ -9,6 +9,10 @@
 #include "common/names.h"
 #include "common/paths.h"
 #include "daemon/control.h"
+#include "daemon/goodput_view.h"
+#include "daemon/nodes.h"
+#include "daemon/orders.h"
+#include "daemon/restart.h"
 #include "daemon/submit.h"
 #include "daemon/views.h"
 #include "daemon/wishes.h"
@@ -19,8 +23,7 @@ enum {
 	MAX_EVENTS_IN_ANSWER = 10000,
 };
 
-/* The run that args.run names. */
-static int find_run(struct request *r, struct ledger_run *out, struct err *err)
+int request_run(struct request *r, struct ledger_run *out, struct err *err)
 {
 	const char *name = js_str(r->args, "run", NULL);
 
@@ -89,7 +92,7 @@ static json_t *on_status(struct request *r, struct err *err)
 {
 	struct ledger_run run = { 0 };
 
-	if (find_run(r, &run, err) < 0)
+	if (request_run(r, &run, err) < 0)
 		return NULL;
 	return view_run(r->lbd->ledger, &run, true, err);
 }
@@ -111,7 +114,7 @@ static json_t *on_progress(struct request *r, struct err *err)
 
 	if (limit < 1 || limit > MAX_STEPS_IN_ANSWER)
 		limit = MAX_STEPS_IN_ANSWER;
-	rc = find_run(r, &run, err);
+	rc = request_run(r, &run, err);
 	if (rc == 0) {
 		id = run.id;
 		object = view_run(ledger, &run, false, err);
@@ -149,7 +152,7 @@ static json_t *on_events(struct request *r, struct err *err)
 	struct event_list l = { .run_name = js_str(r->args, "run", NULL) };
 	struct ledger_run run = { 0 };
 
-	if (l.run_name && find_run(r, &run, err) < 0)
+	if (l.run_name && request_run(r, &run, err) < 0)
 		return NULL;
 	l.list = json_array();
 	if (ledger_event_each(r->lbd->ledger, run.id, js_int(r->args, "after", 0),
@@ -186,7 +189,7 @@ static json_t *on_logs(struct request *r, struct err *err)
 	char *dir;
 	int rc;
 
-	if (find_run(r, &run, err) < 0)
+	if (request_run(r, &run, err) < 0)
 		return NULL;
 	dir = path_join("%s", run.dir);
 	l.dir = dir;
@@ -199,110 +202,6 @@ static json_t *on_logs(struct request *r, struct err *err)
 		err_set(err, ERR_NOT_FOUND, "there is no attempt %lld", (long long)l.only);
 	json_decref(l.list);
 	return NULL;
-}
-
-/* --- orders ---------------------------------------------------------------------------------------------- */
-
-static void add_event(struct lbd *lbd, int64_t run_id, const char *kind, const char *actor,
-		      const char *text)
-{
-	struct ledger_event e = {
-		.run_id = run_id, .time_ms = clock_wall_ms(), .kind = kind, .actor = actor,
-		.text = text,
-	};
-
-	ledger_event_put(lbd->ledger, &e, NULL);
-}
-
-static int kill_one(struct request *r, const char *name, enum run_order order, const char *reason,
-		    json_t *answers, struct err *err)
-{
-	struct lbd *lbd = r->lbd;
-	struct ledger_run run = { 0 };
-	enum run_state state;
-	int64_t id;
-
-	if (name_check(name, err) < 0 || ledger_run_find(lbd->ledger, name, &run, err) < 0)
-		return -1;
-	state = run.state;
-	id = run.id;
-	if (!run_state_is_final(state) && order > run.wanted) {
-		if (ledger_run_set_wanted(lbd->ledger, id, order, r->peer.user, reason,
-					  clock_wall_ms(), err) < 0)
-			return -1;
-		add_event(lbd, id, order == ORDER_KILL_NOW ? "kill_now" : "kill", r->peer.user, reason);
-		engine_order(lbd->engine, name, order, r->peer.user, reason);
-		state = RUN_STOPPING;
-	}
-	json_array_append_new(answers, json_pack("{s:s, s:s}", "run", name, "state",
-						 run_state_name(state)));
-	return 0;
-}
-
-static json_t *on_kill(struct request *r, struct err *err)
-{
-	enum run_order order = js_bool(r->args, "now", false) ? ORDER_KILL_NOW : ORDER_KILL;
-	json_t *runs = json_object_get(r->args, "runs"), *answers = json_array(), *item;
-	size_t i;
-	int rc = json_array_size(runs) > 0 ? 0 : err_set(err, ERR_USAGE, "which runs?");
-
-	json_array_foreach(runs, i, item) {
-		const char *name = json_string_value(item);
-
-		if (rc == 0)
-			rc = kill_one(r, name ? name : "", order, js_str(r->args, "reason", ""),
-				      answers, err);
-	}
-	/* those before a bad name were told already: their order stands */
-	if (ledger_commit(r->lbd->ledger, rc == 0 ? err : NULL) < 0)
-		rc = -1;
-	if (rc == 0)
-		return answers;
-	json_decref(answers);
-	return NULL;
-}
-
-static int restart_row(struct request *r, const struct ledger_run *run, struct err *err)
-{
-	struct ledger *ledger = r->lbd->ledger;
-	int64_t id = run->id, now_ms = clock_wall_ms();
-	enum run_state from = run->state;
-
-	if (ledger_run_set_wanted(ledger, id, ORDER_RUN, r->peer.user, "", now_ms, err) < 0 ||
-	    ledger_run_set_failures(ledger, id, 0, 0, err) < 0 ||
-	    ledger_run_move(ledger, id, from, RUN_CREATED, CAUSE_NONE, "restarted", now_ms, err) < 0)
-		return -1;
-	add_event(r->lbd, id, "restarted", r->peer.user, "");
-	return ledger_commit(ledger, err);
-}
-
-static bool is_of_slurm(const struct ledger_run *run)
-{
-	return run->scheduler && strcmp(run->scheduler, "slurm") == 0;
-}
-
-static json_t *on_restart(struct request *r, struct err *err)
-{
-	const char *name = js_str(r->args, "run", "");
-	struct ledger_run run = { 0 };
-
-	if (find_run(r, &run, err) < 0)
-		return NULL;
-	if (!run_state_is_final(run.state)) {
-		err_set(err, ERR_LOCKED, "%s is %s already", name, run_state_name(run.state));
-		return NULL;
-	}
-	if (is_of_slurm(&run) && r->lbd->slurm == NULL) {
-		err_set(err, ERR_SCHEDULER, "%s ran under Slurm, which this lbd cannot reach", name);
-		return NULL;
-	}
-	if (restart_row(r, &run, err) < 0) {
-		ledger_rollback(r->lbd->ledger);
-		return NULL;
-	}
-	if (engine_adopt(r->lbd->engine, name, err) < 0)
-		return NULL;
-	return json_pack("{s:s, s:s}", "run", name, "state", run_state_name(RUN_CREATED));
 }
 
 static json_t *on_poke(struct request *r, struct err *err)
@@ -325,10 +224,15 @@ static const struct {
 	[VERB_PROGRESS] = { .now = on_progress },
 	[VERB_EVENTS]   = { .now = on_events },
 	[VERB_LOGS]     = { .now = on_logs },
-	[VERB_KILL]     = { .now = on_kill },
-	[VERB_RESTART]  = { .now = on_restart },
+	[VERB_KILL]     = { .now = order_kill },
+	[VERB_HOLD]     = { .now = order_hold },
+	[VERB_RELEASE]  = { .now = order_release },
+	[VERB_RESTART]  = { .later = restart_run },
+	[VERB_NODES]    = { .now = nodes_list },
+	[VERB_FORGIVE]  = { .now = nodes_forgive },
 	[VERB_SAVE]     = { .now = wish_save },
 	[VERB_STACKS]   = { .now = wish_stacks },
+	[VERB_GOODPUT]  = { .now = goodput_answer },
 	[VERB_POKE]     = { .now = on_poke },
 };
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/bytes.h"
 #include "common/json.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -22,8 +23,11 @@ enum {
 struct newest {			/* what `ls` shows, written once per turn */
 	int64_t step, target_step;
 	double loss, tokens_per_s, mfu;
-	int64_t launch, first_step, last_step;
+	int64_t launch;
+	struct ledger_steps steps;
 };
+
+static const struct ledger_steps no_steps = { .first = -1, .last = -1 };
 
 struct ingest {
 	struct engine *engine;
@@ -76,11 +80,10 @@ static void write_launch_steps(struct ingest *in)
 	struct err err = { 0 };
 	struct newest *n = &in->newest;
 
-	if (n->launch > 0 && n->last_step >= 0)
+	if (n->launch > 0 && n->steps.last >= 0)
 		engine_wrote(in->engine, ledger_launch_steps(in->engine->ledger, in->run->attempt.id,
-							     n->launch, n->first_step, n->last_step,
-							     &err), &err);
-	n->first_step = n->last_step = -1;
+							     n->launch, &n->steps, &err), &err);
+	n->steps = no_steps;
 }
 
 static void note_newest(struct ingest *in, json_t *line, const struct ledger_metric *m)
@@ -90,9 +93,12 @@ static void note_newest(struct ingest *in, json_t *line, const struct ledger_met
 	if (n->launch != in->spool->launch)
 		write_launch_steps(in);
 	n->launch = in->spool->launch;
-	if (n->first_step < 0)
-		n->first_step = m->step;
-	n->last_step = n->step = m->step;
+	if (n->steps.first < 0) {
+		n->steps.first = m->step;
+		n->steps.first_ms = m->time_ms;
+	}
+	n->steps.last = n->step = m->step;
+	n->steps.last_ms = m->time_ms;
 	n->loss = m->loss;
 	n->target_step = js_int(line, "target_step", n->target_step);
 	n->tokens_per_s = js_real(line, "tokens_per_s", n->tokens_per_s);
@@ -135,18 +141,22 @@ static void on_nothing(struct ingest *in, json_t *line)
 static void on_attempt_start(struct ingest *in, json_t *line)
 {
 	struct attempt *a = &in->run->attempt;
-	const json_t *nodes = json_object_get(line, "nodes"), *node;
+	json_t *nodes = json_object_get(line, "nodes"), *node;
 	struct err err = { 0 };
-	size_t i, len = 0;
+	struct buf names;
+	size_t i;
 
+	/* what does not fit is left out whole: half a name would be another node's */
+	buf_init(&names, sizeof(a->nodes) - 1);
 	json_array_foreach(nodes, i, node)
-		if (json_is_string(node) && len < sizeof(a->nodes))
-			len += (size_t)snprintf(a->nodes + len, sizeof(a->nodes) - len, "%s%s",
-						i > 0 ? "," : "", json_string_value(node));
+		if (json_is_string(node))
+			buf_addf(&names, "%s%s", names.len ? "," : "", json_string_value(node));
+	engine_note_nodes(in->engine, in->run, names.len ? names.data : js_str(line, "host", ""));
 	/* While the job counts as held or queued, the decision to start it will write them. */
 	if (a->state == ATTEMPT_RUNNING)
 		engine_wrote(in->engine, ledger_attempt_started(in->engine->ledger, a->id, a->nodes,
 								in->spool->time_ms, &err), &err);
+	buf_fini(&names);
 }
 
 /* A new checkpoint is the progress that ends a row of failures: the launch behind it may never get
@@ -165,11 +175,23 @@ static void note_progress(struct ingest *in, int64_t step)
 							 run->backoff_until_ms, &err), &err);
 }
 
+/* What a person chose to start from was for this launch; what follows goes on from the newest. */
+static void resume_was_heeded(struct ingest *in)
+{
+	struct err err = { 0 };
+
+	engine_wrote(in->engine, ledger_run_set_resume(in->engine->ledger, in->run->id, "", &err),
+		     &err);
+	in->run->resume_from[0] = '\0';
+}
+
 static void on_launch_start(struct ingest *in, json_t *line)
 {
 	int64_t number = js_int(line, "number", 0), step = js_int(line, "resumed_from_step", -1);
 	struct err err = { 0 };
 
+	if (in->run->resume_from[0])
+		resume_was_heeded(in);
 	engine_wrote(in->engine,
 		     ledger_launch_start(in->engine->ledger, in->run->attempt.id, number,
 					 js_int(line, "pid", 0), step, in->spool->time_ms, &err), &err);
@@ -194,7 +216,7 @@ static void count_launch(struct ingest *in, enum cause cause, bool progress)
 	run->attempt.is_settled = cause != CAUSE_LOST || progress;
 	if (progress)
 		run->failures = 0;
-	else if (cause != CAUSE_LOST && relaunch_counts(cause, true))
+	else if (cause != CAUSE_LOST && relaunch_counts(&run->policy, cause, true))
 		run->failures++;
 	engine_wrote(in->engine, ledger_run_set_failures(in->engine->ledger, run->id, run->failures,
 							 run->backoff_until_ms, &err), &err);
@@ -233,6 +255,10 @@ static void on_checkpoint_valid(struct ingest *in, json_t *line)
 	};
 
 	engine_wrote(in->engine, ledger_checkpoint_put(in->engine->ledger, &c, &err), &err);
+	if (c.valid && in->spool->launch > 0)
+		engine_wrote(in->engine,
+			     ledger_launch_saved(in->engine->ledger, in->run->attempt.id,
+						 in->spool->launch, c.step, c.time_ms, &err), &err);
 	if (c.valid && c.step != in->run->checkpoint_step) {	/* trainers may tell of one twice */
 		note_progress(in, c.step);
 		engine_event(in->engine, in->run, "checkpoint", "lbrun", "step %lld", (long long)c.step);
@@ -320,7 +346,7 @@ bool engine_ingest(struct engine *e, struct run *run)
 	struct attempt *a = &run->attempt;
 	struct ingest in = {
 		.engine = e, .run = run,
-		.newest = { -1, -1, NAN, NAN, NAN, 0, -1, -1 },
+		.newest = { -1, -1, NAN, NAN, NAN, 0, no_steps },
 	};
 	int64_t offset = a->spool_offset, bytes;
 	struct err err = { 0 };

@@ -1,112 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/job.h"
 
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/attempt.h"
 #include "common/bytes.h"
 #include "common/files.h"
-#include "common/json.h"
+#include "common/log.h"
 #include "common/mem.h"
 #include "common/paths.h"
-
-enum { ENV_JSON_MAX = 256 * 1024 };
+#include "common/set_aside.h"
+#include "daemon/job_env.h"
 
 char *job_folder(const struct run *run)
 {
 	return path_join("%s/attempts/%lld", run->dir, (long long)run->attempt.number);
-}
-
-/* --- environment ------------------------------------------------------------------------------------ */
-
-struct env {
-	char **list;			/* NULL-terminated */
-	size_t count;
-};
-
-/* Takes `entry` ("NAME=value"); a later one replaces an earlier one of the same name. */
-static void env_take(struct env *env, char *entry)
-{
-	size_t name = strcspn(entry, "=") + 1;
-
-	for (size_t i = 0; i < env->count; i++) {
-		if (strncmp(env->list[i], entry, name) == 0) {
-			free(env->list[i]);
-			env->list[i] = entry;
-			return;
-		}
-	}
-	env->list = xrealloc(env->list, (env->count + 2) * sizeof(char *));
-	env->list[env->count++] = entry;
-	env->list[env->count] = NULL;
-}
-
-/* The values may be secrets: nothing of them stays in freed memory. */
-static void env_free(struct env *env)
-{
-	for (size_t i = 0; i < env->count; i++) {
-		explicit_bzero(env->list[i], strlen(env->list[i]));
-		free(env->list[i]);
-	}
-	free(env->list);
-}
-
-/* What a login gives; Slurm itself adds nothing but SLURM_*. */
-static void env_login(struct env *env, const struct run *run)
-{
-	const struct passwd *pw = getpwuid(getuid());
-	const char *path = getenv("PATH"), *lang = getenv("LANG");
-
-	env_take(env, xasprintf("PATH=%s", path ? path : "/usr/local/bin:/usr/bin:/bin"));
-	if (lang)
-		env_take(env, xasprintf("LANG=%s", lang));
-	env_take(env, xasprintf("SLURM_SUBMIT_DIR=%s", run->spec.workdir));
-	if (pw == NULL)
-		return;
-	env_take(env, xasprintf("HOME=%s", pw->pw_dir));
-	env_take(env, xasprintf("USER=%s", pw->pw_name));
-	env_take(env, xasprintf("LOGNAME=%s", pw->pw_name));
-	env_take(env, xasprintf("SHELL=%s", pw->pw_shell));
-}
-
-/* What lbctl saw in the submitter's shell (PATH, VIRTUAL_ENV, …): a list without secrets. */
-static int env_submitter(struct env *env, const struct run *run, struct err *err)
-{
-	char *path = path_join("%s/env.json", run->dir);
-	json_t *saved = file_exists(path) ? js_load(path, ENV_JSON_MAX, err) : json_object();
-	const char *name;
-	json_t *value;
-
-	free(path);
-	if (saved == NULL)
-		return -1;
-	json_object_foreach(saved, name, value) {
-		char *text = js_bytes_take(value);
-
-		if (text)
-			env_take(env, xasprintf("%s=%s", name, text));
-		free(text);
-	}
-	json_decref(saved);
-	return 0;
-}
-
-static int env_secrets(struct env *env, const struct run *run, struct err *err)
-{
-	char **list;
-
-	if (run->spec.env_file == NULL)
-		return 0;
-	list = env_file_read(run->spec.env_file, (unsigned)run->owner_uid, err);
-	if (list == NULL)
-		return -1;
-	for (char **entry = list; *entry; entry++)
-		env_take(env, xstrdup(*entry));
-	env_file_free(list);
-	return 0;
 }
 
 /* --- files of the attempt ------------------------------------------------------------------------------ */
@@ -124,7 +33,7 @@ static char *shell_quote(const char *text)
 	return buf_take(&out);
 }
 
-static char *job_script(const char *lbrun, const char *folder)
+char *job_script(const char *lbrun, const char *folder)
 {
 	char *program = shell_quote(lbrun), *where = shell_quote(folder);
 	char *script = xasprintf("#!/bin/sh\nexec %s --attempt %s\n", program, where);
@@ -155,19 +64,25 @@ static char **command_copy(const struct key_strings *command)
 	return argv;
 }
 
-/* A relative folder is relative to where the trainer runs; for our own trainer, to the run. */
-static char *checkpoint_dir(const struct run *run)
+char **job_command(const struct config *config, const struct run *run)
 {
-	const char *folder = run->spec.checkpoint_folder;
-
-	if (folder == NULL)
-		return path_join("%s/checkpoints", run->dir);
-	if (folder[0] == '/')
-		return xstrdup(folder);
-	return path_join("%s/%s", run->spec.command.count ? run->spec.workdir : run->dir, folder);
+	return run->spec.command.count ? command_copy(&run->spec.command) :
+					 trainer_command(config, run);
 }
 
-static const char *launcher_name(const struct run_spec *spec)
+/* A relative folder is relative to where the trainer runs; for our own trainer, to the run. */
+char *job_checkpoint_dir(const struct run_spec *spec, const char *dir)
+{
+	const char *folder = spec->checkpoint_folder;
+
+	if (folder == NULL)
+		return path_join("%s/checkpoints", dir);
+	if (folder[0] == '/')
+		return xstrdup(folder);
+	return path_join("%s/%s", spec->command.count ? spec->workdir : dir, folder);
+}
+
+const char *job_launcher(const struct run_spec *spec)
 {
 	bool many = spec->nodes * spec->ntasks_per_node > 1;
 	bool srun = spec->launcher == SPEC_LAUNCHER_SRUN ||
@@ -182,19 +97,22 @@ static int write_params(const struct config *config, const struct run *run, cons
 	const struct run_spec *spec = &run->spec;
 	struct attempt_params p = {
 		.run = xstrdup(run->name), .number = run->attempt.number,
-		.command = spec->command.count ? command_copy(&spec->command) :
-						 trainer_command(config, run),
+		.command = job_command(config, run),
 		.workdir = xstrdup(spec->workdir), .run_dir = xstrdup(run->dir),
-		.checkpoint_dir = checkpoint_dir(run),
+		.checkpoint_dir = job_checkpoint_dir(spec, run->dir),
 		.lbd_socket = path_join("%s/lbd.sock", config->home),
-		.launcher = xstrdup(launcher_name(spec)),
+		.launcher = xstrdup(job_launcher(spec)),
 		.in_place = spec->in_place, .kill_grace_ms = spec->kill_grace_ms, .watch = spec->watch,
+		.stop_grace_ms = spec->stop_grace_ms,
+		.resume = xstrdup(run->resume_from[0] ? run->resume_from : "latest"),
 		.warn_ms = run_spec_warn_ms(spec),
 		.never_on_exit_codes = xcalloc(spec->never_on_exit_codes.count + 1, sizeof(int64_t)),
 		.never_count = (int64_t)spec->never_on_exit_codes.count,
 	};
 	int rc;
 
+	for (int cause = 0; cause < CAUSE_COUNT; cause++)
+		p.never_on_cause[cause] = spec->rules[cause] == SPEC_STOP;
 	if (spec->progress_regex)
 		p.watch.progress_regex = xstrdup(spec->progress_regex);
 	p.watch.node_errors = command_copy(&spec->node_errors);
@@ -211,12 +129,61 @@ static int write_params(const struct config *config, const struct run *run, cons
 	return rc;
 }
 
-/* --- the job --------------------------------------------------------------------------------------------- */
+/* --- going back ------------------------------------------------------------------------------------------ */
 
-static void hand_over(const struct run *run, struct job_request *job, scheduler_done done, void *arg)
+/* The step that the run was sent back to: -1 for its beginning, -2 when it goes on from the newest
+ * or from something whose name tells no step. */
+static int64_t chosen_step(const struct run *run, struct foreign *foreign)
+{
+	const char *slash = strrchr(run->resume_from, '/');
+	int64_t step = slash ? checkpoint_step(foreign, slash + 1) : -1;
+
+	if (strcmp(run->resume_from, "scratch") == 0)
+		return -1;
+	return step < 0 ? -2 : step;
+}
+
+static int leave_those_after(const struct run *run, struct foreign *foreign, int64_t step,
+			     struct err *err)
+{
+	char *parent = job_checkpoint_dir(&run->spec, run->dir);
+	char *aside = path_join("%s/set-aside-%lld", parent, (long long)run->attempt.number);
+	int64_t moved = checkpoints_set_aside(parent, foreign, step, aside, err);
+
+	if (moved > 0)
+		log_info("%s: %lld later checkpoints are in %s now", run->name, (long long)moved,
+			 aside);
+	free(parent);
+	free(aside);
+	return moved < 0 ? -1 : 0;
+}
+
+/* The trainer of this attempt does not run yet, and no other one does. */
+static int leave_later_checkpoints(const struct run *run, struct err *err)
 {
 	const struct run_spec *spec = &run->spec;
+	struct foreign *foreign = NULL;
+	int64_t step;
+	int rc = 0;
 
+	if (run->resume_from[0] == '\0')
+		return 0;
+	if (spec->checkpoint_pattern) {
+		foreign = foreign_create(spec->checkpoint_pattern, spec->checkpoint_complete_when, err);
+		if (foreign == NULL)
+			return -1;
+	}
+	step = chosen_step(run, foreign);
+	if (step != -2)
+		rc = leave_those_after(run, foreign, step, err);
+	foreign_destroy(foreign);
+	return rc;
+}
+
+/* --- the job --------------------------------------------------------------------------------------------- */
+
+void job_resources(const struct run_spec *spec, struct job_request *job)
+{
 	job->workdir = spec->workdir;
 	job->partition = spec->partition;
 	job->account = spec->account;
@@ -234,7 +201,16 @@ static void hand_over(const struct run *run, struct job_request *job, scheduler_
 	job->mem_mb = spec->mem ? mem_parse_mb(spec->mem, NULL) : 0;
 	job->time_minutes = (spec->time_ms + 59999) / 60000;
 	job->warn_seconds = run_spec_warn_ms(spec) / 1000;
-	run->scheduler->ops->submit(run->scheduler, job, done, arg);
+}
+
+/* What the spec asks for and what node memory adds; NULL = nothing. Owned by the caller. */
+static char *all_excluded(const struct run *run)
+{
+	const char *asked = run->spec.exclude, *learned = run->excluded;
+
+	if (!learned[0])
+		return asked ? xstrdup(asked) : NULL;
+	return xasprintf("%s%s%s", asked ? asked : "", asked ? "," : "", learned);
 }
 
 int job_submit(const struct config *config, const struct run *run, const char *ledger_id,
@@ -242,14 +218,14 @@ int job_submit(const struct config *config, const struct run *run, const char *l
 {
 	char *folder = job_folder(run), *script = job_script(config->lbrun, folder);
 	char *script_path = path_join("%s/job.sh", folder), *output = path_join("%s/out.log", folder);
-	struct env env = { 0 };
+	char *exclude = NULL;
+	struct job_env env = { 0 };
 	int rc = -1;
 
-	env_login(&env, run);
 	if (run->scheduler == NULL)
 		err_set(err, ERR_SCHEDULER, "Slurm is not available to this lbd");
-	else if (folder_make(folder, 0750, err) == 0 &&
-		 env_submitter(&env, run, err) == 0 && env_secrets(&env, run, err) == 0 &&
+	else if (folder_make(folder, 0750, err) == 0 && leave_later_checkpoints(run, err) == 0 &&
+		 job_env_make(&env, run, err) == 0 && job_env_add_secrets(&env, run, err) == 0 &&
 		 write_params(config, run, folder, err) == 0 &&
 		 file_write_visible(script_path, script, strlen(script), 0750, err) == 0)
 		rc = 0;
@@ -260,9 +236,13 @@ int job_submit(const struct config *config, const struct run *run, const char *l
 			.env = env.list,
 		};
 
-		hand_over(run, &job, done, arg);
+		job_resources(&run->spec, &job);
+		exclude = all_excluded(run);
+		job.exclude = exclude;
+		run->scheduler->ops->submit(run->scheduler, &job, done, arg);
 	}
-	env_free(&env);
+	job_env_free(&env);
+	free(exclude);
 	free(folder);
 	free(script);
 	free(script_path);

@@ -12,6 +12,17 @@
 /* runs/NAME/attempts/N of the run's newest attempt; owned by the caller. */
 char *job_folder(const struct run *run);
 
+/* Where the run's checkpoints are; owned by the caller. `dir` is runs/NAME. */
+char *job_checkpoint_dir(const struct run_spec *spec, const char *dir);
+
+/* The parts of the job, as job_submit hands them over. Owned by the caller, but for the launcher's
+ * name; argv is NULL-terminated. */
+char *job_script(const char *lbrun, const char *folder);
+char **job_command(const struct config *config, const struct run *run);
+const char *job_launcher(const struct run_spec *spec);
+/* Fills in what the spec asks of the scheduler; borrowed from the spec. */
+void job_resources(const struct run_spec *spec, struct job_request *job);
+
 /* Writes attempts/N with attempt.json and job.sh, and submits it held. -1 when it cannot be
  * prepared; `done` is then not called. */
 int job_submit(const struct config *config, const struct run *run, const char *ledger_id,

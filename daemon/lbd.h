@@ -9,6 +9,7 @@
 #include "daemon/engine.h"
 #include "daemon/world.h"
 
+struct alerts;
 struct control;
 
 struct lbd {
@@ -19,6 +20,7 @@ struct lbd {
 	struct world world;
 	struct engine *engine;
 	struct control *control;
+	struct alerts *alerts;			/* NULL: nobody is to be told */
 	int64_t started_ms;			/* wall clock */
 };
 

@@ -15,6 +15,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/paths.h"
+#include "daemon/alerts.h"
 #include "daemon/background.h"
 #include "daemon/control.h"
 #include "daemon/lock.h"
@@ -182,6 +183,7 @@ static void stop(struct daemon *d)
 	notify_systemd("STOPPING=1");
 	d->stopping = true;
 	control_close(d->lbd.control);
+	alerts_close(d->lbd.alerts);
 	if (d->lbd.slurm)
 		d->lbd.slurm->ops->close(d->lbd.slurm, on_scheduler_closed, NULL);
 	d->lbd.local->ops->close(d->lbd.local, on_scheduler_closed, NULL);
@@ -250,6 +252,7 @@ static int open_engine(struct daemon *d, struct err *err)
 	world_init(&d->lbd.world, &d->lbd.config);
 	d->lbd.engine = engine_create(d->lbd.ledger, d->lbd.slurm, d->lbd.local, &d->lbd.world,
 				      &times);
+	engine_remember_nodes(d->lbd.engine, &d->lbd.config.nodes);
 	engine_on_news(d->lbd.engine, on_news, d);
 	return engine_load(d->lbd.engine, err);
 }
@@ -291,6 +294,9 @@ static int run(struct daemon *d, int ready_fd, struct err *err)
 	open_loop(d);
 	if (open_schedulers(d, err) < 0 || open_engine(d, err) < 0 ||
 	    (d->lbd.control = control_open(&d->lbd, err)) == NULL)
+		return -1;
+	d->lbd.alerts = alerts_open(&d->lbd, err);
+	if (err->code != ERR_NONE)
 		return -1;
 	log_info("lbd %s serves %s", LB_VERSION, d->lbd.config.home);
 	start_loop(d, ready_fd);
@@ -345,6 +351,16 @@ static int serve(struct daemon *d, struct options *o, struct err *err)
 	return rc;
 }
 
+/* What is in force; but nobody reads a secret over somebody's shoulder. */
+static void print_config(struct config *config)
+{
+	if (config->notify_webhook) {
+		free(config->notify_webhook);
+		config->notify_webhook = xstrdup("(not shown)");
+	}
+	keys_print(config_keys, config_key_count, config, stdout);
+}
+
 int main(int argc, char **argv)
 {
 	struct options o = { .ready_fd = -1 };
@@ -363,7 +379,7 @@ int main(int argc, char **argv)
 	if (o.home == NULL || config_load(&d.lbd.config, o.home, &err) < 0)
 		rc = -1;
 	else if (o.check_config)
-		keys_print(config_keys, config_key_count, &d.lbd.config, stdout);
+		print_config(&d.lbd.config);
 	else
 		rc = serve(&d, &o, &err);
 	config_clear(&d.lbd.config);

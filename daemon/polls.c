@@ -88,7 +88,8 @@ static void note_job(struct engine *e, struct run *run, const struct job_status 
 		     int64_t begun_ms)
 {
 	struct attempt *a = &run->attempt;
-	bool is_change = a->seen_poll_ms == 0 || a->seen.phase != job->phase;
+	bool is_change = a->seen_poll_ms == 0 || a->seen.phase != job->phase ||
+			 strcmp(a->seen.reason, job->reason) != 0;
 
 	a->seen = *job;
 	a->seen_poll_ms = begun_ms;

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "daemon/relaunch.h"
 
@@ -97,6 +98,12 @@ static struct decision end_by_scheduler(const struct facts *f)
 	return d;
 }
 
+/* Also when a hold was taken back before the attempt had ended: it was told to end, and does. */
+static bool must_end(const struct facts *f)
+{
+	return f->wanted != ORDER_RUN || f->state == RUN_STOPPING;
+}
+
 /* Until when lbrun's record of a job that is over is waited for. While Slurm still ends it, lbrun may
  * still be at work; on a node that failed there is nobody to wait for. */
 static int64_t record_due_ms(const struct facts *f)
@@ -112,15 +119,16 @@ static struct decision stop_running(const struct facts *f, const struct policy *
 				    int64_t now_ms)
 {
 	bool now = f->wanted == ORDER_KILL_NOW;
+	int64_t grace_ms = f->wanted <= ORDER_STOP ? policy->stop_grace_ms : policy->kill_grace_ms;
 	int64_t cancel_ms;
 
-	if (f->signalled == 0 || (now && f->signalled != SIGQUIT)) {
+	if (f->signalled == 0 || f->wanted > f->ordered) {
 		struct decision d = act(DECISION_SIGNAL, f);
 
 		d.signo = now ? SIGQUIT : SIGTERM;
 		return d;
 	}
-	cancel_ms = f->signal.made_ms + (now ? QUIT_GRACE_MS : policy->kill_grace_ms + RECHECK_MS);
+	cancel_ms = f->signal.made_ms + (now ? QUIT_GRACE_MS : grace_ms + RECHECK_MS);
 	if (now_ms < cancel_ms)
 		return wait_until(cancel_ms);
 	return call_or_wait(DECISION_CANCEL, f, &f->cancel, now_ms);
@@ -154,7 +162,7 @@ static struct decision after_attempt(const struct facts *f, const struct policy 
 {
 	struct relaunch_facts r = {
 		.cause = f->cause, .exit_code = f->exit_code, .blame_run = f->blame_run,
-		.is_final = f->is_final,
+		.is_final = f->is_final, .token = f->job.token,
 		.ever_trained = f->ever_trained, .unstarted = f->unstarted,
 		.failures = f->failures,
 	};
@@ -165,12 +173,23 @@ static struct decision after_attempt(const struct facts *f, const struct policy 
 	return d;
 }
 
+/* The attempt that has just ended has done the work: orders come too late. A run that is about to
+ * have another one (it was restarted) is not done. */
+static bool is_done(const struct facts *f)
+{
+	return f->has_attempt && f->cause == CAUSE_COMPLETED && f->state != RUN_CREATED &&
+	       f->state != RUN_BACKOFF && f->state != RUN_HELD;
+}
+
 /* There is no attempt, or the newest has ended. */
 static struct decision without_attempt(const struct facts *f, const struct policy *policy,
 				       int64_t now_ms)
 {
-	if (f->wanted != ORDER_RUN && !(f->has_attempt && f->cause == CAUSE_COMPLETED))
+	if (f->wanted > ORDER_HOLD && !is_done(f))
 		return move(RUN_KILLED, CAUSE_KILLED, "ended on a person's order");
+	if (f->wanted == ORDER_HOLD && !is_done(f))
+		return f->state == RUN_HELD ? wait_for_news() :
+					      move(RUN_HELD, f->cause, "put on hold");
 	switch (f->state) {
 	case RUN_CREATED:
 		return act(DECISION_NEW_ATTEMPT, f);
@@ -179,7 +198,11 @@ static struct decision without_attempt(const struct facts *f, const struct polic
 			return wait_until(now_ms + f->backoff_left_ms);
 		return act(DECISION_NEW_ATTEMPT, f);
 	case RUN_HELD:
-		return wait_for_news();
+		return move(RUN_CREATED, CAUSE_NONE, "released");
+	case RUN_STOPPING:
+		if (!is_done(f))
+			return move(RUN_HELD, f->cause, "released while it was being put on hold");
+		return after_attempt(f, policy);
 	default:
 		return after_attempt(f, policy);
 	}
@@ -203,7 +226,7 @@ static struct decision intent(const struct facts *f, int64_t now_ms)
 		return d;
 	case CALL_REFUSED:
 		d = end(CAUSE_LAUNCH_FAIL, f->submit.text);
-		d.blame_run = true;
+		d.blame_run = !f->excludes;	/* if so, the next one is tried without */
 		return d;
 	default:
 		break;
@@ -223,7 +246,7 @@ static struct decision intent(const struct facts *f, int64_t now_ms)
 
 static struct decision held(const struct facts *f, const struct policy *policy, int64_t now_ms)
 {
-	if (f->wanted != ORDER_RUN)
+	if (must_end(f))
 		return stop_job(f, policy, now_ms);
 	if (f->release.state == CALL_OK)
 		return act(DECISION_RELEASED, f);
@@ -236,6 +259,15 @@ static struct decision held(const struct facts *f, const struct policy *policy, 
 	if (missing_since(f, f->watching_since_ms + SETTLE_MS))
 		return end(CAUSE_LAUNCH_FAIL, "the scheduler lost the job it had accepted");
 	return call_or_wait(DECISION_RELEASE, f, &f->release, now_ms);
+}
+
+/* With what is left the scheduler can never start it; Slurm then even holds it. The job, still pending, is cancelled as a
+ * ghost; the next attempt may go anywhere. */
+static bool is_walled_in(const struct facts *f)
+{
+	return f->excludes && f->attempt == ATTEMPT_QUEUED && f->seen &&
+	       (f->seen->phase == JOB_PENDING || f->seen->phase == JOB_HELD) &&
+	       strcmp(f->seen->reason, "BadConstraints") == 0;
 }
 
 /* Slurm forgets what it had not saved when it died, a release, too. A job that was seen to wait after
@@ -256,6 +288,8 @@ static struct decision released(const struct facts *f, int64_t now_ms)
 	if (f->attempt == ATTEMPT_QUEUED &&
 	    (f->claimed || (f->seen && f->seen->phase == JOB_RUNNING)))
 		return act(DECISION_START, f);
+	if (is_walled_in(f))
+		return end(CAUSE_LAUNCH_FAIL, "no node is left outside of those to be avoided");
 	if (f->exited && (f->exit_cause != CAUSE_LOST || is_over ||
 			  missing_since(f, f->watching_since_ms)))
 		return end_by_record(f);
@@ -287,8 +321,7 @@ struct decision reconcile(const struct facts *f, const struct policy *policy, in
 	case ATTEMPT_HELD:
 		return held(f, policy, now_ms);
 	default:
-		return f->wanted == ORDER_RUN ? released(f, now_ms) :
-						stop_job(f, policy, now_ms);
+		return must_end(f) ? stop_job(f, policy, now_ms) : released(f, now_ms);
 	}
 }
 

@@ -54,7 +54,8 @@ struct call {
 struct policy {
 	int64_t max_without_progress;
 	int64_t backoff_first_ms, backoff_max_ms;
-	int64_t kill_grace_ms;
+	int64_t kill_grace_ms, stop_grace_ms;
+	const int *rules;		/* enum spec_rule by cause; NULL = the usual ones */
 	const int64_t *never_on_exit_codes;
 	size_t never_count;
 };
@@ -75,12 +76,14 @@ struct facts {
 	enum cause cause;		/* once ended */
 	int exit_code;
 	bool blame_run;			/* ended by lbrun's own word, not the scheduler's */
+	bool excludes;			/* it was told to keep away from some nodes */
 	bool is_final;			/* and that word is that only a person can help */
 
 	/* what this process asked for, and since when it watches (monotonic ms) */
 	struct call submit, release, signal, cancel;
 	struct job_ref submitted;	/* the answer to submit */
 	int signalled;			/* the last signal sent; 0 = none */
+	enum run_order ordered;		/* what it was sent for */
 	bool fresh;			/* this process made the intent: no submission before ours */
 	int64_t watching_since_ms;	/* when this process began to watch this attempt in its state */
 

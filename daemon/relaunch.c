@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/relaunch.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/run_spec.h"
 #include "daemon/reconcile.h"
 
 enum verdict {
@@ -12,6 +16,7 @@ enum verdict {
 				   while attempts do not even start */
 };
 
+/* What happens where [restart.policy] says nothing else. */
 static const struct {
 	enum verdict verdict;
 	const char *text;
@@ -22,8 +27,8 @@ static const struct {
 	[CAUSE_CRASH]       = { VERDICT_COUNT_IT, "the trainer crashed" },
 	[CAUSE_OOM]         = { VERDICT_COUNT_IT, "the trainer ran out of memory" },
 	[CAUSE_HANG]        = { VERDICT_COUNT_IT, "the trainer hung" },
-	[CAUSE_TIMEOUT]     = { VERDICT_AGAIN,  "the job's time limit came" },
-	[CAUSE_PREEMPTED]   = { VERDICT_AGAIN,  "the job was preempted" },
+	[CAUSE_TIMEOUT]     = { VERDICT_AGAIN,    "the job's time limit came" },
+	[CAUSE_PREEMPTED]   = { VERDICT_AGAIN,    "the job was preempted" },
 	[CAUSE_NODE_FAIL]   = { VERDICT_AGAIN,    "a node failed" },
 	[CAUSE_LAUNCH_FAIL] = { VERDICT_AGAIN,    "the job did not start" },
 	[CAUSE_KILLED]      = { VERDICT_KILL,     "ended on a person's order" },
@@ -31,10 +36,32 @@ static const struct {
 	[CAUSE_LOST]        = { VERDICT_COUNT_IT, "nobody knows what became of the job" },
 };
 
-bool relaunch_counts(enum cause cause, bool blame_run)
+static enum verdict verdict_of(const struct policy *policy, enum cause cause, bool blame_run)
 {
-	return table[cause].verdict == VERDICT_COUNT_IT ||
-	       (cause == CAUSE_LAUNCH_FAIL && blame_run);
+	static const enum verdict by_rule[] = {
+		[SPEC_RELAUNCH] = VERDICT_AGAIN, [SPEC_COUNT] = VERDICT_COUNT_IT,
+		[SPEC_STOP] = VERDICT_FAIL,
+	};
+	enum verdict verdict = table[cause].verdict;
+
+	if (policy->rules && policy->rules[cause] != SPEC_RULE_AUTO && verdict != VERDICT_COMPLETE &&
+	    verdict != VERDICT_KILL)
+		verdict = by_rule[policy->rules[cause]];
+	/* a program that cannot be started is not the node's fault */
+	if (cause == CAUSE_LAUNCH_FAIL && blame_run && verdict == VERDICT_AGAIN)
+		verdict = VERDICT_COUNT_IT;
+	return verdict;
+}
+
+bool relaunch_counts(const struct policy *policy, enum cause cause, bool blame_run)
+{
+	return verdict_of(policy, cause, blame_run) == VERDICT_COUNT_IT;
+}
+
+/* The trainer's own doing, as far as causes tell. */
+static bool is_fault(enum cause cause)
+{
+	return table[cause].verdict == VERDICT_COUNT_IT || cause == CAUSE_DIVERGED;
 }
 
 /* None after a launch with progress, then 1, 2, 4 … times the first pause, up to the longest. */
@@ -57,40 +84,63 @@ static bool never_again(const struct policy *policy, int exit_code)
 
 static const char used_up[] = "too many launches without progress (restart.max_without_progress)";
 
-static struct relaunch relaunch_counted(const struct relaunch_facts *f,
-					const struct policy *policy, const char *text)
+/* Up to a fifth less, so that the runs that one broken switch threw out do not come back all at
+ * once. The token, random itself, decides how much: the same facts give the same pause. */
+static int64_t spread(int64_t ms, const char *token)
 {
-	if (f->is_final)
-		return (struct relaunch){ RUN_FAILED, 0, "a relaunch would meet the same" };
-	if (f->exit_code >= 0 && never_again(policy, f->exit_code))
-		return (struct relaunch){ RUN_FAILED, 0,
-			"the exit status is listed in restart.never_on_exit_codes" };
+	char head[9] = "";
+
+	if (token)
+		memcpy(head, token, strnlen(token, 8));
+	return ms - (int64_t)((double)ms / 5 * ((double)strtoul(head, NULL, 16) / 4294967296.0));
+}
+
+static struct relaunch back_off(const struct relaunch_facts *f, int64_t ms)
+{
+	return (struct relaunch){ RUN_BACKOFF, spread(ms, f->token), table[f->cause].text };
+}
+
+static struct relaunch fail(const char *text)
+{
+	return (struct relaunch){ RUN_FAILED, 0, text };
+}
+
+static struct relaunch relaunch_counted(const struct relaunch_facts *f, const struct policy *policy)
+{
 	if (f->cause == CAUSE_LAUNCH_FAIL && !f->ever_trained)
-		return (struct relaunch){ RUN_FAILED, 0, "it cannot be started" };
+		return fail("it cannot be started");
 	if (f->failures >= policy->max_without_progress)
-		return (struct relaunch){ RUN_FAILED, 0, used_up };
-	return (struct relaunch){ RUN_BACKOFF, pause_ms(policy, f->failures), text };
+		return fail(used_up);
+	return back_off(f, pause_ms(policy, f->failures));
+}
+
+/* Who asked for faults not to be counted still gets a pause: a trainer that dies at once would
+ * otherwise flood the scheduler with jobs. */
+static struct relaunch relaunch_again(const struct relaunch_facts *f, const struct policy *policy)
+{
+	int64_t ms = pause_ms(policy, f->unstarted - 1), least = pause_ms(policy, is_fault(f->cause));
+
+	/* its launches before this end may have used the budget up */
+	if (f->failures > 0 && f->failures >= policy->max_without_progress)
+		return fail(used_up);
+	return back_off(f, ms > least ? ms : least);
 }
 
 struct relaunch relaunch_decide(const struct relaunch_facts *f, const struct policy *policy)
 {
-	const char *text = table[f->cause].text;
+	enum verdict verdict = verdict_of(policy, f->cause, f->blame_run);
 
-	if (relaunch_counts(f->cause, f->blame_run))
-		return relaunch_counted(f, policy, text);
-	switch (table[f->cause].verdict) {
-	case VERDICT_COMPLETE:
-		return (struct relaunch){ RUN_COMPLETED, 0, text };
-	case VERDICT_KILL:
-		return (struct relaunch){ RUN_KILLED, 0, text };
-	case VERDICT_AGAIN:
-		/* its launches before this end may have used the budget up */
-		if (f->failures > 0 && f->failures >= policy->max_without_progress)
-			return (struct relaunch){ RUN_FAILED, 0, used_up };
-		return (struct relaunch){ RUN_BACKOFF, pause_ms(policy, f->unstarted - 1), text };
-	case VERDICT_FAIL:
-	case VERDICT_COUNT_IT:
-	default:
-		return (struct relaunch){ RUN_FAILED, 0, text };
-	}
+	if (verdict == VERDICT_COMPLETE)
+		return (struct relaunch){ RUN_COMPLETED, 0, table[f->cause].text };
+	if (verdict == VERDICT_KILL)
+		return (struct relaunch){ RUN_KILLED, 0, table[f->cause].text };
+	if (f->is_final)
+		return fail("a relaunch would meet the same");
+	if (is_fault(f->cause) && f->exit_code >= 0 && never_again(policy, f->exit_code))
+		return fail("the exit status is listed in restart.never_on_exit_codes");
+	if (verdict == VERDICT_COUNT_IT)
+		return relaunch_counted(f, policy);
+	if (verdict == VERDICT_AGAIN)
+		return relaunch_again(f, policy);
+	return fail(table[f->cause].text);
 }

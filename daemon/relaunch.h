@@ -17,6 +17,7 @@ struct relaunch_facts {
 	bool is_final;		/* lbrun's word, too: only a person can help */
 	bool ever_trained;	/* some launch of the run got past its start */
 	int64_t unstarted;	/* newest attempts in a row that never started */
+	const char *token;	/* of the attempt; spreads the pauses. NULL: they are as they stand */
 	int64_t failures;	/* launches without progress in a row, this one included */
 };
 
@@ -29,6 +30,6 @@ struct relaunch {
 struct relaunch relaunch_decide(const struct relaunch_facts *f, const struct policy *policy);
 
 /* Does a launch that ended so count against restart.max_without_progress? */
-bool relaunch_counts(enum cause cause, bool blame_run);
+bool relaunch_counts(const struct policy *policy, enum cause cause, bool blame_run);
 
 #endif

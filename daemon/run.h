@@ -20,6 +20,7 @@ struct attempt {
 	int exit_code;
 	bool blame_run, is_final;
 	char end_text[200];
+	char nodes[256];		/* comma-separated, or as the scheduler prints them; "" = not known */
 	bool is_settled;		/* its newest launch was counted, or made progress */
 	int64_t spool_offset, spool_seq;
 
@@ -28,12 +29,12 @@ struct attempt {
 	struct call submit, release, signal, cancel;
 	struct job_ref submitted;
 	int signalled;
+	enum run_order ordered;
 	int64_t watching_since_ms;
 	struct job_status seen;		/* valid while seen_poll_ms is that of the newest poll */
 	int64_t seen_poll_ms;
 	bool was_waiting;
 	int64_t ended_ms;
-	char nodes[256];		/* names, comma-separated, as lbrun tells them */
 	bool claimed, exited;
 	struct attempt_exit exit;	/* valid if exited */
 	int64_t exit_seen_ms;
@@ -53,6 +54,8 @@ struct run {
 	enum run_state state;
 	enum run_order wanted;
 	char *wanted_by, *wanted_reason;
+	char *excluded;			/* nodes that the newest attempt was told to avoid */
+	char *resume_from;		/* as in the ledger; for the next launch of a new attempt */
 	int64_t backoff_until_ms;	/* wall clock, as in the ledger: for people, and for the next lbd */
 	int64_t pause_until_ms;		/* the same on the monotonic clock, which nobody sets */
 	int64_t failures, unstarted;

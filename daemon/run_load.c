@@ -22,6 +22,8 @@ void run_destroy(struct run *run)
 	free(run->dir);
 	free(run->wanted_by);
 	free(run->wanted_reason);
+	free(run->resume_from);
+	free(run->excluded);
 	free(run);
 }
 
@@ -36,6 +38,8 @@ static void take_row(struct run *run, const struct ledger_run *row)
 	run->wanted = row->wanted;
 	run->wanted_by = xstrdup(row->wanted_by);
 	run->wanted_reason = xstrdup(row->wanted_reason);
+	run->resume_from = xstrdup(row->resume_from);
+	run->excluded = xstrdup("");
 	run->backoff_until_ms = row->backoff_until_ms;
 	run->failures = row->failures;
 	run->checkpoint_step = -1;
@@ -49,6 +53,8 @@ static void take_policy(struct run *run)
 		.backoff_first_ms = run->spec.backoff_first_ms,
 		.backoff_max_ms = run->spec.backoff_max_ms,
 		.kill_grace_ms = run->spec.kill_grace_ms,
+		.stop_grace_ms = run->spec.stop_grace_ms,
+		.rules = run->spec.rules,
 		.never_on_exit_codes = run->spec.never_on_exit_codes.items,
 		.never_count = run->spec.never_on_exit_codes.count,
 	};
@@ -90,8 +96,10 @@ static int take_attempt(const struct ledger_attempt *row, void *arg)
 	a->spool_seq = row->spool_seq;
 	run->has_attempt = true;
 	know_checkpoint(run, row->resumed_from_step);
-	snprintf(a->end_text, sizeof(a->end_text), "%s", row->text);
 	snprintf(a->nodes, sizeof(a->nodes), "%s", row->nodes);
+	free(run->excluded);
+	run->excluded = xstrdup(row->excluded);
+	snprintf(a->end_text, sizeof(a->end_text), "%s", row->text);
 	if (row->started_ms > 0) {
 		if (row->state == ATTEMPT_ENDED && row->cause != CAUSE_LAUNCH_FAIL)
 			run->ever_trained = true;

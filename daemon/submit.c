@@ -8,13 +8,11 @@
 
 #include <ctype.h>
 #include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "common/bytes.h"
 #include "common/clock.h"
 #include "common/files.h"
 #include "common/json.h"
@@ -22,12 +20,10 @@
 #include "common/mem.h"
 #include "common/names.h"
 #include "common/paths.h"
+#include "daemon/check.h"
+#include "daemon/preview.h"
 
-enum {
-	MAX_DRAWS = 100,
-	CHECK_DEADLINE_MS = 20 * 1000,
-	CHECK_MAX_BYTES = 4096,
-};
+enum { MAX_DRAWS = 100 };
 
 struct submission {
 	struct request *request;
@@ -37,22 +33,12 @@ struct submission {
 	char name[NAME_MAX_BYTES + 1];
 	char *dir;
 	const char *scheduler;
-
-	/* lbworker train --check */
-	uv_process_t process;
-	uv_pipe_t output;
-	uv_timer_t deadline;
-	int open_handles;
-	struct buf said;
-	int64_t exit_status;
-	char chunk[1024];
 };
 
 static void submission_free(struct submission *s)
 {
 	toml_clear(&s->toml);
 	run_spec_clear(&s->spec);
-	buf_fini(&s->said);
 	free(s->dir);
 	free(s);
 }
@@ -99,14 +85,14 @@ static int apply_args(struct toml *toml, const json_t *args, struct err *err)
 }
 
 /* The secrets are read again for each job; whether they can be is told now. */
-static int check_env_file(const struct submission *s, struct err *err)
+int submit_check_env(const struct run_spec *spec, unsigned uid, struct err *err)
 {
 	struct err why = { 0 };
 	char **list;
 
-	if (s->spec.env_file == NULL)
+	if (spec->env_file == NULL)
 		return 0;
-	list = env_file_read(s->spec.env_file, s->request->peer.uid, &why);
+	list = env_file_read(spec->env_file, uid, &why);
 	if (list == NULL)
 		return err_set(err, ERR_USAGE, "run.env_file: %.400s", why.text);
 	env_file_free(list);
@@ -134,7 +120,8 @@ static int read_spec(struct submission *s, struct err *err)
 	if (toml_parse(&s->toml, text, strlen(text), file, err) < 0 ||
 	    apply_args(&s->toml, args, err) < 0 || run_spec_read(&s->toml, &s->spec, err) < 0)
 		return -1;
-	if (check_workdir(s, err) < 0 || check_env_file(s, err) < 0)
+	if (check_workdir(s, err) < 0 ||
+	    submit_check_env(&s->spec, s->request->peer.uid, err) < 0)
 		return -1;
 	s->scheduler = submit_scheduler(s->lbd, &s->spec, err);
 	return s->scheduler ? 0 : -1;
@@ -265,12 +252,37 @@ static int insert_row(struct submission *s, struct err *err)
 	return ledger_event_put(ledger, &event, err);
 }
 
+/* Everything was made and checked as for a real submission; nothing of it stays. */
+static void finish_dry(struct submission *s)
+{
+	struct err err = { 0 };
+	struct run run = {
+		.dir = s->dir, .owner_uid = s->request->peer.uid, .spec = s->spec,
+		.attempt = { .number = 1 },
+	};
+	json_t *job;
+
+	snprintf(run.name, sizeof(run.name), "%s", s->name);
+	job = preview_job(&s->lbd->config, &run, s->scheduler, &err);
+	if (job == NULL) {
+		refuse(s, &err, true);
+		return;
+	}
+	folder_remove(s->dir, NULL);
+	request_answer(s->request, job);
+	submission_free(s);
+}
+
 /* Row and first attempt are committed together; from then on the run cannot be lost. */
 static void finish(struct submission *s)
 {
 	struct ledger *ledger = s->lbd->ledger;
 	struct err err = { 0 };
 
+	if (js_bool(s->request->args, "dry_run", false)) {
+		finish_dry(s);
+		return;
+	}
 	if (insert_row(s, &err) < 0 || engine_adopt(s->lbd->engine, s->name, &err) < 0) {
 		ledger_rollback(ledger);
 		refuse(s, &err, true);
@@ -282,157 +294,27 @@ static void finish(struct submission *s)
 	}
 }
 
-/* --- lbworker's check of a training config ------------------------------------------------------------------- */
-
-/* lbworker names the copy; the person knows the file by its own name. */
-static void own_words(struct submission *s, struct err *err)
+static void on_checked(void *arg, const struct err *problem)
 {
-	char *copy = path_join("%s/submitted.toml", s->dir), *said = s->said.data;
-	const char *file = js_str(s->request->args, "file", "spec");
-	size_t skip;
+	struct submission *s = arg;
 
-	if (said == NULL || *said == '\0') {
-		err_set(err, ERR_USAGE, "%s: lbworker refuses it (status %lld)", file,
-			(long long)s->exit_status);
-	} else {
-		said[strcspn(said, "\n")] = '\0';
-		if (strncmp(said, "lbworker: ", 10) == 0)
-			said += 10;
-		skip = strncmp(said, copy, strlen(copy)) == 0 ? strlen(copy) : 0;
-		err_set(err, ERR_USAGE, "%s%s", skip ? file : "", said + skip);
-	}
-	free(copy);
-}
-
-static void on_check_closed(uv_handle_t *handle)
-{
-	struct submission *s = handle->data;
-	struct err err = { 0 };
-
-	if (--s->open_handles > 0)
-		return;
-	if (s->exit_status == 0) {
+	if (problem)
+		refuse(s, problem, true);
+	else
 		finish(s);
-		return;
-	}
-	own_words(s, &err);
-	refuse(s, &err, true);
-}
-
-static void check_over(struct submission *s)
-{
-	if (uv_is_closing((uv_handle_t *)&s->deadline))
-		return;
-	uv_close((uv_handle_t *)&s->process, on_check_closed);
-	uv_close((uv_handle_t *)&s->output, on_check_closed);
-	uv_close((uv_handle_t *)&s->deadline, on_check_closed);
-}
-
-static void on_check_exit(uv_process_t *process, int64_t status, int signo)
-{
-	struct submission *s = process->data;
-
-	s->exit_status = signo ? 128 + signo : status;
-	if (!uv_is_active((uv_handle_t *)&s->output))
-		check_over(s);
-}
-
-static void on_check_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
-{
-	struct submission *s = handle->data;
-
-	(void)suggested;
-	*buf = uv_buf_init(s->chunk, sizeof(s->chunk));
-}
-
-static void on_check_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buf)
-{
-	struct submission *s = stream->data;
-
-	if (got > 0) {
-		buf_add(&s->said, buf->base, (size_t)got);	/* past its maximum: enough was said */
-		return;
-	}
-	if (got < 0) {
-		uv_read_stop(stream);
-		if (!uv_is_active((uv_handle_t *)&s->process))
-			check_over(s);
-	}
-}
-
-static void on_check_deadline(uv_timer_t *timer)
-{
-	struct submission *s = timer->data;
-
-	uv_process_kill(&s->process, SIGKILL);
-}
-
-/* `--set a.b=c` is `--a.b c` to lbworker. Returns an owned, NULL-terminated argv. */
-static char **check_argv(const struct submission *s, const char *lbworker)
-{
-	const json_t *sets = json_object_get(s->request->args, "set");
-	size_t count = json_array_size(sets), n = 0;
-	char **argv = xcalloc(5 + 2 * count, sizeof(char *));
-
-	argv[n++] = xstrdup(lbworker);
-	argv[n++] = xstrdup("train");
-	argv[n++] = path_join("%s/submitted.toml", s->dir);
-	argv[n++] = xstrdup("--check");
-	for (size_t i = 0; i < count; i++) {
-		const char *set = json_string_value(json_array_get(sets, i));
-		size_t key = strcspn(set, "=");
-
-		argv[n++] = xasprintf("--%.*s", (int)key, set);
-		argv[n++] = xstrdup(set[key] ? set + key + 1 : "");
-	}
-	return argv;
-}
-
-static void argv_free(char **argv)
-{
-	for (char **arg = argv; *arg; arg++)
-		free(*arg);
-	free(argv);
-}
-
-static int spawn_check(struct submission *s, char **argv)
-{
-	uv_stdio_container_t stdio[3] = {
-		{ .flags = UV_IGNORE },
-		{ .flags = UV_IGNORE },
-		{ .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&s->output },
-	};
-	uv_process_options_t options = {
-		.file = argv[0], .args = argv, .exit_cb = on_check_exit, .stdio = stdio,
-		.stdio_count = 3, .cwd = s->spec.workdir,
-	};
-
-	uv_pipe_init(s->lbd->loop, &s->output, 0);
-	uv_timer_init(s->lbd->loop, &s->deadline);
-	s->process.data = s->output.data = s->deadline.data = s;
-	s->open_handles = 3;
-	return uv_spawn(s->lbd->loop, &s->process, &options);
 }
 
 static void check_training_config(struct submission *s)
 {
-	const char *lbrun = s->lbd->config.lbrun;
-	char *lbworker = path_join("%.*s/lbworker", (int)(strrchr(lbrun, '/') - lbrun), lbrun);
-	char **argv = check_argv(s, lbworker);
-	int rc;
+	char *config = path_join("%s/submitted.toml", s->dir);
+	struct check check = {
+		.loop = s->lbd->loop, .lbrun = s->lbd->config.lbrun, .config = config,
+		.shown = js_str(s->request->args, "file", "spec"), .workdir = s->spec.workdir,
+		.sets = json_object_get(s->request->args, "set"),
+	};
 
-	buf_init(&s->said, CHECK_MAX_BYTES);
-	rc = spawn_check(s, argv);
-	if (rc < 0) {
-		buf_addf(&s->said, "cannot run %s: %s", lbworker, uv_strerror(rc));
-		s->exit_status = -1;
-		check_over(s);
-	} else {
-		uv_read_start((uv_stream_t *)&s->output, on_check_alloc, on_check_read);
-		uv_timer_start(&s->deadline, on_check_deadline, CHECK_DEADLINE_MS, 0);
-	}
-	argv_free(argv);
-	free(lbworker);
+	check_config(&check, on_checked, s);
+	free(config);
 }
 
 void submit_run(struct request *request)

@@ -52,7 +52,10 @@ static int real_submit(void *self, const struct run *run, const char *ledger_id,
 static int real_order(void *self, const struct run *run, struct err *err)
 {
 	char *folder = job_folder(run);
-	struct attempt_order order = { .order = run->wanted };
+	/* To a trainer a hold is the order to checkpoint and end, even when it was taken back. */
+	struct attempt_order order = {
+		.order = run->wanted < ORDER_STOP ? ORDER_STOP : run->wanted,
+	};
 	int rc;
 
 	(void)self;

@@ -35,7 +35,6 @@ enum {
 /* A page that does not fit the cache must not be written before the commit: an error there leaves
  * SQLite with a journal that a connection in exclusive mode does not play back. */
 static const char session[] = "PRAGMA synchronous = FULL;"
-			      "PRAGMA foreign_keys = ON;"
 			      "PRAGMA trusted_schema = OFF;"
 			      "PRAGMA cache_spill = OFF;"
 			      "PRAGMA temp_store = MEMORY;";
@@ -324,6 +323,18 @@ static bool wants_check(const char *path, bool was_interrupted)
 	return was_interrupted || stat(path, &st) != 0 || st.st_size <= CHECK_ALWAYS_BYTES;
 }
 
+/* A migration may write a table anew that others refer to. */
+static int check_references(struct ledger *l, struct err *err)
+{
+	int64_t broken;
+
+	if (ask_int(l, "SELECT count(*) FROM pragma_foreign_key_check", &broken, err))
+		return -1;
+	if (broken)
+		return err_set(err, ERR_INTERNAL, "%lld rows refer to nothing", (long long)broken);
+	return 0;
+}
+
 static int migrate(struct ledger *l, int64_t version, struct err *err)
 {
 	char set_version[48];
@@ -333,10 +344,10 @@ static int migrate(struct ledger *l, int64_t version, struct err *err)
 		sqlite3_snprintf(sizeof(set_version), set_version, "PRAGMA user_version = %d; COMMIT",
 				 (int)version);
 		if (run_text(l, "BEGIN IMMEDIATE", err) || run_text(l, migrations[version], err) ||
-		    run_text(l, set_version, err))
+		    check_references(l, err) || run_text(l, set_version, err))
 			return err_wrap(err, "migration to schema %d", (int)version);
 	}
-	return 0;
+	return run_text(l, "PRAGMA foreign_keys = ON", err);
 }
 
 static int prepare_statements(struct ledger *l, struct err *err)

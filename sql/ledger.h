@@ -24,7 +24,7 @@
 
 struct ledger;
 
-enum { LEDGER_SCHEMA_VERSION = 1 };
+enum { LEDGER_SCHEMA_VERSION = 2 };
 
 /* Opens or creates the file, takes the exclusive lock, runs the migrations up to
  * LEDGER_SCHEMA_VERSION (each in one transaction with its user_version). A newer schema, a corrupt
@@ -63,6 +63,8 @@ struct ledger_run {
 	int64_t failures;		/* launches without progress since the last progress */
 	int64_t step, target_step;	/* newest reported; -1 = none */
 	double loss, tokens_per_s, mfu;	/* NaN = none */
+	const char *resume_from;	/* for the next launch of a new attempt: "" = the newest valid
+					   checkpoint, "scratch" = none, else the path of one */
 };
 
 /* *id is set. ERR_LOCKED when the name is taken. */
@@ -81,6 +83,7 @@ int ledger_run_set_wanted(struct ledger *l, int64_t id, enum run_order wanted, c
 			  const char *reason, int64_t now_ms, struct err *err);
 int ledger_run_set_failures(struct ledger *l, int64_t id, int64_t failures, int64_t backoff_until_ms,
 			    struct err *err);
+int ledger_run_set_resume(struct ledger *l, int64_t id, const char *resume_from, struct err *err);
 /* What `ls` shows of the newest step; NaN, or < 0 for all but the loss, leaves a column alone. */
 int ledger_run_set_progress(struct ledger *l, int64_t id, int64_t step, int64_t target_step,
 			    double loss, double tokens_per_s, double mfu, struct err *err);
@@ -100,6 +103,7 @@ struct ledger_attempt {
 	int64_t created_ms, released_ms, started_ms, ended_ms;
 	int64_t resumed_from_step;	/* -1 = from scratch or not known */
 	int64_t spool_offset, spool_seq;	/* ingested so far */
+	const char *excluded;		/* nodes it was told to keep away from, comma-separated */
 };
 
 int ledger_attempt_insert(struct ledger *l, int64_t run_id, int64_t number, const char *token,
@@ -123,6 +127,7 @@ int ledger_attempt_started(struct ledger *l, int64_t id, const char *nodes, int6
 /* any live state → ended */
 int ledger_attempt_end(struct ledger *l, int64_t id, enum cause cause, int exit_code, int signal,
 		       const char *text, int64_t now_ms, struct err *err);
+int ledger_attempt_set_excluded(struct ledger *l, int64_t id, const char *excluded, struct err *err);
 int ledger_attempt_set_spool(struct ledger *l, int64_t id, int64_t offset, int64_t seq,
 			     struct err *err);
 
@@ -135,6 +140,8 @@ struct ledger_launch {
 	int64_t pid;
 	int64_t started_ms, ended_ms;
 	int64_t resumed_from_step, first_step, last_step;	/* -1 = none */
+	int64_t first_step_ms, last_step_ms;	/* when these two were reported */
+	int64_t saved_step, saved_ms;		/* its newest valid checkpoint; -1 and 0 = none */
 };
 
 /* Also sets the attempt's resumed_from_step when number is 1. Starting it twice is fine. */
@@ -142,9 +149,17 @@ int ledger_launch_start(struct ledger *l, int64_t attempt_id, int64_t number, in
 			int64_t resumed_from_step, int64_t now_ms, struct err *err);
 int ledger_launch_end(struct ledger *l, int64_t attempt_id, int64_t number, enum cause cause,
 		      int exit_code, int signal, const char *text, int64_t now_ms, struct err *err);
-/* last_step as it is now; first_step counts in the first call for this launch only. */
-int ledger_launch_steps(struct ledger *l, int64_t attempt_id, int64_t number, int64_t first_step,
-			int64_t last_step, struct err *err);
+struct ledger_steps {			/* a batch of steps, in order of arrival */
+	int64_t first, last;
+	int64_t first_ms, last_ms;
+};
+
+/* `last` as it is now; `first` counts in the first call for this launch only. */
+int ledger_launch_steps(struct ledger *l, int64_t attempt_id, int64_t number,
+			const struct ledger_steps *steps, struct err *err);
+/* A launch that is not known is passed over. */
+int ledger_launch_saved(struct ledger *l, int64_t attempt_id, int64_t number, int64_t step,
+			int64_t now_ms, struct err *err);
 /* Ends every launch of the attempt that has no end yet. */
 int ledger_launch_end_open(struct ledger *l, int64_t attempt_id, enum cause cause, int64_t now_ms,
 			   struct err *err);
@@ -165,6 +180,13 @@ int ledger_checkpoint_put(struct ledger *l, const struct ledger_checkpoint *c, s
 /* The newest valid one if there is any, else the newest. */
 int ledger_checkpoint_newest(struct ledger *l, int64_t run_id, struct ledger_checkpoint *out,
 			     struct err *err);
+
+/* The one of this step, a valid one if there is any. */
+int ledger_checkpoint_of_step(struct ledger *l, int64_t run_id, int64_t step,
+			      struct ledger_checkpoint *out, struct err *err);
+
+/* Those after `step` are none of the run any more: a restart went back before them. */
+int ledger_checkpoint_set_aside(struct ledger *l, int64_t run_id, int64_t step, struct err *err);
 
 /* --- metrics: one row per step line, keyed by (attempt, seq) so that none is stored twice -------- */
 struct ledger_metric {
@@ -199,10 +221,35 @@ int ledger_event_each(struct ledger *l, int64_t run_id, int64_t after_id, int64_
 		      int (*each)(const struct ledger_event *e, void *arg), void *arg,
 		      struct err *err);
 
+/* The newest id of all events, 0 if none. */
+int ledger_event_last(struct ledger *l, int64_t *id, struct err *err);
+
 /* --- nodes -------------------------------------------------------------------------------------- */
+struct ledger_node {
+	const char *name;
+	int64_t attempts;		/* that ended there */
+	int64_t suspect;		/* of those, the ones whose cause may be the node's fault */
+	enum cause last_cause;
+	int64_t last_ms, suspect_ms;
+	double score;			/* of mistrust, as of score_ms; daemon/node_memory.h */
+	int64_t score_ms;
+};
+
 /* An attempt ended on this node; counts attempts and those whose cause may be the node's fault
  * (node_fail, launch_fail, crash, hang). */
 int ledger_node_attempt_ended(struct ledger *l, const char *node, enum cause cause, int64_t now_ms,
 			      struct err *err);
+/* ERR_NOT_FOUND where nothing is known of the node. */
+int ledger_node_set_score(struct ledger *l, const char *node, double score, int64_t now_ms,
+			  struct err *err);
+/* By name. */
+int ledger_node_each(struct ledger *l, int (*each)(const struct ledger_node *node, void *arg),
+		     void *arg, struct err *err);
+
+/* --- small facts about lbd itself --------------------------------------------------------------- */
+/* `fallback` when there is none. */
+int ledger_meta_get(struct ledger *l, const char *key, int64_t fallback, int64_t *out,
+		    struct err *err);
+int ledger_meta_put(struct ledger *l, const char *key, int64_t value, struct err *err);
 
 #endif

@@ -22,6 +22,7 @@ static const struct column attempt_columns[] = {
 	COLUMN(ledger_attempt, INT64, resumed_from_step),
 	COLUMN(ledger_attempt, INT64, spool_offset),
 	COLUMN(ledger_attempt, INT64, spool_seq),
+	COLUMN(ledger_attempt, TEXT, excluded),
 	{ NULL, 0, 0 },
 };
 
@@ -38,9 +39,14 @@ static const struct column launch_columns[] = {
 	COLUMN(ledger_launch, INT64, resumed_from_step),
 	COLUMN(ledger_launch, INT64, first_step),
 	COLUMN(ledger_launch, INT64, last_step),
+	COLUMN(ledger_launch, INT64, first_step_ms),
+	COLUMN(ledger_launch, INT64, last_step_ms),
+	COLUMN(ledger_launch, INT64, saved_step),
+	COLUMN(ledger_launch, INT64, saved_ms),
 	{ NULL, 0, 0 },
 };
 
+static const char no_such_attempt[] = "no such attempt";
 static const char no_such_launch[] = "no such launch";
 
 int ledger_attempt_insert(struct ledger *l, int64_t run_id, int64_t number, const char *token,
@@ -136,6 +142,15 @@ int ledger_attempt_end(struct ledger *l, int64_t id, enum cause cause, int exit_
 	return write_one(l, s, ERR_INTERNAL, "the attempt has ended already", err);
 }
 
+int ledger_attempt_set_excluded(struct ledger *l, int64_t id, const char *excluded, struct err *err)
+{
+	sqlite3_stmt *s = query(l, Q_ATTEMPT_SET_EXCLUDED);
+
+	bind_int(s, ":id", id);
+	bind_text(s, ":excluded", excluded);
+	return write_one(l, s, ERR_NOT_FOUND, no_such_attempt, err);
+}
+
 int ledger_attempt_set_spool(struct ledger *l, int64_t id, int64_t offset, int64_t seq,
 			     struct err *err)
 {
@@ -144,7 +159,7 @@ int ledger_attempt_set_spool(struct ledger *l, int64_t id, int64_t offset, int64
 	bind_int(s, ":id", id);
 	bind_int(s, ":spool_offset", offset);
 	bind_int(s, ":spool_seq", seq);
-	return write_one(l, s, ERR_NOT_FOUND, "no such attempt", err);
+	return write_one(l, s, ERR_NOT_FOUND, no_such_attempt, err);
 }
 
 static int attempt_set_resumed(struct ledger *l, int64_t id, int64_t step, struct err *err)
@@ -153,7 +168,7 @@ static int attempt_set_resumed(struct ledger *l, int64_t id, int64_t step, struc
 
 	bind_int(s, ":id", id);
 	bind_int(s, ":resumed_from_step", step);
-	return write_one(l, s, ERR_NOT_FOUND, "no such attempt", err);
+	return write_one(l, s, ERR_NOT_FOUND, no_such_attempt, err);
 }
 
 int ledger_launch_start(struct ledger *l, int64_t attempt_id, int64_t number, int64_t pid,
@@ -186,16 +201,30 @@ int ledger_launch_end(struct ledger *l, int64_t attempt_id, int64_t number, enum
 	return write_one(l, s, ERR_NOT_FOUND, no_such_launch, err);
 }
 
-int ledger_launch_steps(struct ledger *l, int64_t attempt_id, int64_t number, int64_t first_step,
-			int64_t last_step, struct err *err)
+int ledger_launch_steps(struct ledger *l, int64_t attempt_id, int64_t number,
+			const struct ledger_steps *steps, struct err *err)
 {
 	sqlite3_stmt *s = query(l, Q_LAUNCH_STEPS);
 
 	bind_int(s, ":attempt_id", attempt_id);
 	bind_int(s, ":number", number);
-	bind_int(s, ":first_step", first_step);
-	bind_int(s, ":last_step", last_step);
+	bind_int(s, ":first_step", steps->first);
+	bind_int(s, ":last_step", steps->last);
+	bind_int(s, ":first_ms", steps->first_ms);
+	bind_int(s, ":last_ms", steps->last_ms);
 	return write_one(l, s, ERR_NOT_FOUND, no_such_launch, err);
+}
+
+int ledger_launch_saved(struct ledger *l, int64_t attempt_id, int64_t number, int64_t step,
+			int64_t now_ms, struct err *err)
+{
+	sqlite3_stmt *s = query(l, Q_LAUNCH_SAVED);
+
+	bind_int(s, ":attempt_id", attempt_id);
+	bind_int(s, ":number", number);
+	bind_int(s, ":saved_step", step);
+	bind_int(s, ":saved_ms", now_ms);
+	return write_rows(l, s, err) < 0 ? -1 : 0;
 }
 
 int ledger_launch_end_open(struct ledger *l, int64_t attempt_id, enum cause cause, int64_t now_ms,

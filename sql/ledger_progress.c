@@ -54,6 +54,25 @@ int ledger_checkpoint_newest(struct ledger *l, int64_t run_id, struct ledger_che
 	return read_one(l, s, checkpoint_columns, out, "the run has no checkpoint", err);
 }
 
+int ledger_checkpoint_of_step(struct ledger *l, int64_t run_id, int64_t step,
+			      struct ledger_checkpoint *out, struct err *err)
+{
+	sqlite3_stmt *s = query(l, Q_CHECKPOINT_OF_STEP);
+
+	bind_int(s, ":run_id", run_id);
+	bind_int(s, ":step", step);
+	return read_one(l, s, checkpoint_columns, out, "the run has no checkpoint of this step", err);
+}
+
+int ledger_checkpoint_set_aside(struct ledger *l, int64_t run_id, int64_t step, struct err *err)
+{
+	sqlite3_stmt *s = query(l, Q_CHECKPOINT_SET_ASIDE);
+
+	bind_int(s, ":run_id", run_id);
+	bind_int(s, ":step", step);
+	return write_rows(l, s, err) < 0 ? -1 : 0;
+}
+
 int ledger_metric_put(struct ledger *l, const struct ledger_metric *m, struct err *err)
 {
 	sqlite3_stmt *s = query(l, Q_METRIC_PUT);
@@ -114,4 +133,15 @@ int ledger_event_each(struct ledger *l, int64_t run_id, int64_t after_id, int64_
 	while ((got = read_next(l, s, event_columns, &event, err)) > 0 && each(&event, arg) == 0)
 		;
 	return read_end(s, got);
+}
+
+int ledger_event_last(struct ledger *l, int64_t *id, struct err *err)
+{
+	static const struct column only_id[] = { COLUMN(ledger_event, INT64, id), { NULL, 0, 0 } };
+	sqlite3_stmt *s = query(l, Q_EVENT_LAST);
+	struct ledger_event event = { 0 };
+	int got = read_next(l, s, only_id, &event, err);
+
+	*id = event.id;
+	return read_end(s, got > 0 ? 0 : got);
 }

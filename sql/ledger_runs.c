@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The queries about runs, and about the nodes they ran on. */
+/* The queries about runs. */
 #include "sql/ledger_internal.h"
 
 #include <math.h>
@@ -27,6 +27,7 @@ static const struct column run_columns[] = {
 	COLUMN(ledger_run, REAL, loss),
 	COLUMN(ledger_run, REAL, tokens_per_s),
 	COLUMN(ledger_run, REAL, mfu),
+	COLUMN(ledger_run, TEXT, resume_from),
 	{ NULL, 0, 0 },
 };
 
@@ -128,20 +129,11 @@ int ledger_run_set_progress(struct ledger *l, int64_t id, int64_t step, int64_t 
 	return write_one(l, s, ERR_NOT_FOUND, no_such_run, err);
 }
 
-static bool may_be_the_nodes_fault(enum cause cause)
+int ledger_run_set_resume(struct ledger *l, int64_t id, const char *resume_from, struct err *err)
 {
-	return cause == CAUSE_NODE_FAIL || cause == CAUSE_LAUNCH_FAIL || cause == CAUSE_CRASH ||
-	       cause == CAUSE_HANG;
-}
+	sqlite3_stmt *s = query(l, Q_RUN_SET_RESUME);
 
-int ledger_node_attempt_ended(struct ledger *l, const char *node, enum cause cause, int64_t now_ms,
-			      struct err *err)
-{
-	sqlite3_stmt *s = query(l, Q_NODE_ATTEMPT_ENDED);
-
-	bind_text(s, ":name", node);
-	bind_int(s, ":suspect", may_be_the_nodes_fault(cause));
-	bind_text(s, ":cause", cause_name(cause));
-	bind_int(s, ":now_ms", now_ms);
-	return write_rows(l, s, err) < 0 ? -1 : 0;
+	bind_int(s, ":id", id);
+	bind_text(s, ":resume_from", resume_from);
+	return write_one(l, s, ERR_NOT_FOUND, no_such_run, err);
 }

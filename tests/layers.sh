@@ -33,6 +33,7 @@ pcre2\.h                 common
 sqlite3\.h               sql
 slurm/.*\.h              slurm/lbd-slurm
 uv\.h                    daemon slurm
+curl/.*\.h               daemon
 n?curses\.h|menu\.h      -
 toml\+\+/.*|toml\.hpp    common
 (oneapi/)?dnnl.*\.h      kernels/cpu

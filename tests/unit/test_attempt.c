@@ -17,7 +17,8 @@ static void test_params(void **state)
 				   .command = command, .workdir = TEXT("/w\xff"),
 				   .run_dir = TEXT("/r"), .checkpoint_dir = TEXT("/c"),
 				   .launcher = TEXT("srun"), .in_place = 2, .kill_grace_ms = 1500,
-				   .warn_ms = 120000,
+				   .stop_grace_ms = 9000, .resume = TEXT("/c/step-00000005"),
+				   .never_on_cause[CAUSE_OOM] = true, .warn_ms = 120000,
 				   .never_on_exit_codes = codes,
 				   .never_count = 2,
 				   .watch = {.setup_ms = 1, .step_ms = 2, .checkpoint_ms = 3,
@@ -46,6 +47,10 @@ static void test_params(void **state)
 	assert_string_equal(out.launcher, "srun");
 	assert_int_equal(out.in_place, 2);
 	assert_int_equal(out.kill_grace_ms, 1500);
+	assert_int_equal(out.stop_grace_ms, 9000);
+	assert_string_equal(out.resume, "/c/step-00000005");
+	assert_true(out.never_on_cause[CAUSE_OOM]);
+	assert_false(out.never_on_cause[CAUSE_CRASH]);
 	assert_int_equal(out.warn_ms, 120000);
 	assert_int_equal(out.never_count, 2);
 	assert_int_equal(out.never_on_exit_codes[1], 77);

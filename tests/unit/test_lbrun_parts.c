@@ -13,7 +13,7 @@
 #include "common/order.h"
 #include "common/paths.h"
 #include "worker/lbrun/checkpoints.h"
-#include "worker/lbrun/hosts.h"
+#include "common/hosts.h"
 #include "worker/lbrun/oom.h"
 
 static void test_hosts(void **state)

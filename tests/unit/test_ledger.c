@@ -27,6 +27,7 @@
 #include "common/mem.h"
 #include "common/names.h"
 #include "sql/ledger.h"
+#include "tests/unit/source.h"
 
 static char folder[64];
 static char file[96];
@@ -271,6 +272,66 @@ static void a_linked_folder_is_fine(void **state)
 	snprintf(path, sizeof(path), "%s/ledger.db", link_path);
 	ok(ledger_open(path, &l, &err), &err);
 	ledger_close(l);
+}
+
+/* As lbd 0.1 of schema 1 left it: the rows stay, what refers to them still does, and the new
+ * columns begin empty. */
+static void a_ledger_of_schema_1_is_migrated(void **state)
+{
+	char *schema = file_read(source_path("sql/schema/001-initial.sql"), 1 << 20, NULL, NULL);
+	struct ledger *l;
+	struct ledger_run run;
+	struct err err = { 0 };
+	char id[32];
+
+	(void)state;
+	assert_non_null(schema);
+	assert_int_equal(raw("PRAGMA page_size = 4096"), SQLITE_OK);
+	assert_int_equal(raw(schema), SQLITE_OK);
+	free(schema);
+	assert_int_equal(raw(
+		"PRAGMA user_version = 1;"
+		"INSERT INTO runs VALUES (5, 'old', 'ada', 1, 'backoff', 'crash', 't', 'slurm', '/d',"
+		" 'run', '', '', 0, 1, 0, 9, 2, 7, 8, 1.5, NULL, NULL);"
+		"INSERT INTO attempts VALUES (3, 5, 1, 'aa', 'ended', 17, 18, 'crash', -1, 11, '', 'n1',"
+		" 1, 2, 3, 4, -1, 50, 6);"
+		"INSERT INTO launches VALUES (3, 1, 'crash', -1, 11, '', 99, 3, 4, -1, 1, 7);"
+		"INSERT INTO events VALUES (1, 5, 1, 'created', 'ada', '', 0);"
+		"INSERT INTO nodes VALUES ('n1', 4, 2, 'crash', 5, 5), ('n[1-2]', 1, 1, 'crash', 5, 5)"),
+		SQLITE_OK);
+	ask("SELECT value FROM meta WHERE key = 'ledger_id'", id, sizeof(id));
+	l = open_ledger();
+	assert_string_equal(ledger_id(l), id);
+	ok(ledger_run_find(l, "old", &run, &err), &err);
+	assert_int_equal(run.id, 5);
+	assert_int_equal(run.failures, 2);
+	assert_string_equal(run.resume_from, "");
+	ok(ledger_run_set_wanted(l, 5, ORDER_HOLD, "bob", "", 1, &err), &err);
+	ok(ledger_run_move(l, 5, RUN_BACKOFF, RUN_HELD, CAUSE_CRASH, "", 1, &err), &err);
+	commit(l);
+	/* references are enforced, before and after */
+	assert_int_equal(ledger_attempt_insert(l, 77, 1, "bb", 1, &run.id, &err), -1);
+	ledger_close(l);
+	assert_int_equal(ask_int("PRAGMA user_version"), LEDGER_SCHEMA_VERSION);
+	assert_int_equal(ask_int("SELECT count(*) FROM pragma_foreign_key_check"), 0);
+	assert_int_equal(ask_int("SELECT count(*) FROM launches WHERE saved_step = -1"), 1);
+	assert_int_equal(ask_int("SELECT count(*) FROM nodes"), 1);
+	assert_int_equal(ask_int("SELECT count(*) FROM sqlite_schema WHERE name = 'runs_live'"), 1);
+}
+
+/* A migration that would leave rows without what they refer to does not happen at all. */
+static void a_damaged_ledger_of_schema_1_stays_as_it_is(void **state)
+{
+	char *schema = file_read(source_path("sql/schema/001-initial.sql"), 1 << 20, NULL, NULL);
+
+	(void)state;
+	assert_non_null(schema);
+	assert_int_equal(raw(schema), SQLITE_OK);
+	free(schema);
+	assert_int_equal(raw("PRAGMA user_version = 1; PRAGMA foreign_keys = OFF;"
+			     "INSERT INTO events VALUES (1, 5, 1, 'created', 'ada', '', 0)"), SQLITE_OK);
+	refused(file, ERR_INTERNAL, "refer to nothing");
+	assert_int_equal(ask_int("PRAGMA user_version"), 1);
 }
 
 static void a_newer_schema_is_refused(void **state)
@@ -773,8 +834,8 @@ static void launches_of_an_attempt(void **state)
 	(void)state;
 	ok(ledger_launch_start(l, id, 1, 100, -1, 10, &err), &err);
 	ok(ledger_launch_start(l, id, 1, 999, 5, 11, &err), &err);	/* told again: the first stays */
-	ok(ledger_launch_steps(l, id, 1, 1, 9, &err), &err);
-	ok(ledger_launch_steps(l, id, 1, 10, 20, &err), &err);	/* the next batch */
+	ok(ledger_launch_steps(l, id, 1, &(struct ledger_steps){ 1, 9, 100, 900 }, &err), &err);
+	ok(ledger_launch_steps(l, id, 1, &(struct ledger_steps){ 10, 20, 1000, 2000 }, &err), &err);	/* the next batch */
 	ok(ledger_launch_end(l, id, 1, CAUSE_ERROR, 3, 0, "exit status 3", 12, &err), &err);
 	ok(ledger_launch_start(l, id, 2, 101, 20, 13, &err), &err);
 	ok(ledger_launch_start(l, id, 3, 102, 20, 14, &err), &err);
@@ -1455,6 +1516,8 @@ int main(void)
 		TEST(two_ledgers_differ),
 		TEST(odd_paths_are_refused),
 		TEST(a_linked_folder_is_fine),
+		TEST(a_ledger_of_schema_1_is_migrated),
+		TEST(a_damaged_ledger_of_schema_1_stays_as_it_is),
 		TEST(a_newer_schema_is_refused),
 		TEST(somebody_elses_database_is_refused),
 		TEST(a_second_opener_is_refused_at_once),

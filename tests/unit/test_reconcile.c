@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "common/run_spec.h"
 #include "daemon/reconcile.h"
 #include "daemon/relaunch.h"
 
@@ -16,11 +17,13 @@ enum { NOW = 1000 * 1000, A_MINUTE_AGO = NOW - 60 * 1000, LONG_AGO = NOW - LOST_
 static const int64_t never[] = { 42 };
 static const struct policy policy = {
 	.max_without_progress = 3, .backoff_first_ms = 60000, .backoff_max_ms = 1800000,
-	.kill_grace_ms = 10000, .never_on_exit_codes = never, .never_count = 1,
+	.kill_grace_ms = 10000, .stop_grace_ms = 300000, .never_on_exit_codes = never, .never_count = 1,
 };
 
 static const struct job_status held_job = { .ref = { .job_id = 7 }, .phase = JOB_HELD };
 static const struct job_status pending_job = { .ref = { .job_id = 7 }, .phase = JOB_PENDING };
+static const struct job_status walled_in_job = { .ref = { .job_id = 7 }, .phase = JOB_PENDING,
+						 .reason = "BadConstraints" };
 static const struct job_status running_job = { .ref = { .job_id = 7 }, .phase = JOB_RUNNING };
 static const struct job_status failed_node = { .phase = JOB_ENDED, .cause = CAUSE_NODE_FAIL };
 static const struct job_status done_job = { .phase = JOB_ENDED, .cause = CAUSE_COMPLETED };
@@ -39,7 +42,9 @@ static const struct job_status cancelled_job = { .phase = JOB_ENDED, .cause = CA
 #define QUEUED     ATTEMPT(RUN_QUEUED, ATTEMPT_QUEUED), .job = { .job_id = 7 }
 #define RUNNING    ATTEMPT(RUN_RUNNING, ATTEMPT_RUNNING), .job = { .job_id = 7 }, .claimed = true
 #define STOPPING   ATTEMPT(RUN_STOPPING, ATTEMPT_RUNNING), .job = { .job_id = 7 }, .claimed = true, \
-		   .wanted = ORDER_KILL
+		   .wanted = ORDER_KILL, .ordered = ORDER_KILL
+#define HOLDING    ATTEMPT(RUN_STOPPING, ATTEMPT_RUNNING), .job = { .job_id = 7 }, .claimed = true, \
+		   .wanted = ORDER_HOLD, .ordered = ORDER_HOLD
 #define ENDED(why) ATTEMPT(RUN_RUNNING, ATTEMPT_ENDED), .cause = (why), .ever_trained = true
 
 static const struct {
@@ -143,6 +148,14 @@ static const struct {
 	{ "forgotten and silent",
 	  { RUNNING, .watching_since_ms = LONG_AGO, .heard_ms = LONG_AGO }, DECISION_END, CAUSE_LOST },
 
+	/* node memory must not wall a job in */
+	{ "no node is left, for what was excluded",
+	  { QUEUED, .seen = &walled_in_job, .excludes = true }, DECISION_END, CAUSE_LAUNCH_FAIL },
+	{ "no node is left, and nothing was excluded", { QUEUED, .seen = &walled_in_job },
+	  DECISION_WAIT, 0 },
+	{ "pending, with nodes excluded", { QUEUED, .seen = &pending_job, .excludes = true },
+	  DECISION_WAIT, 0 },
+
 	/* orders */
 	{ "killed while pending", { QUEUED, .wanted = ORDER_KILL, .seen = &pending_job },
 	  DECISION_MOVE, RUN_STOPPING },
@@ -171,6 +184,42 @@ static const struct {
 	  { ATTEMPT(RUN_STOPPING, ATTEMPT_QUEUED), .wanted = ORDER_KILL }, DECISION_END, CAUSE_KILLED },
 	{ "killed in back-off",
 	  { ENDED(CAUSE_CRASH), .state = RUN_BACKOFF, .wanted = ORDER_KILL, .backoff_left_ms = 99 },
+	  DECISION_MOVE, RUN_KILLED },
+
+	/* hold and release */
+	{ "held before it began", { .state = RUN_CREATED, .wanted = ORDER_HOLD },
+	  DECISION_MOVE, RUN_HELD },
+	{ "on hold", { .state = RUN_HELD, .wanted = ORDER_HOLD }, DECISION_WAIT, 0 },
+	{ "released", { .state = RUN_HELD }, DECISION_MOVE, RUN_CREATED },
+	{ "on hold, killed", { .state = RUN_HELD, .wanted = ORDER_KILL }, DECISION_MOVE, RUN_KILLED },
+	{ "hold in back-off",
+	  { ENDED(CAUSE_CRASH), .state = RUN_BACKOFF, .wanted = ORDER_HOLD, .backoff_left_ms = 99 },
+	  DECISION_MOVE, RUN_HELD },
+	{ "hold while pending", { QUEUED, .wanted = ORDER_HOLD, .seen = &pending_job },
+	  DECISION_MOVE, RUN_STOPPING },
+	{ "hold while running", { RUNNING, .wanted = ORDER_HOLD, .seen = &running_job },
+	  DECISION_MOVE, RUN_STOPPING },
+	{ "holding, politely", { HOLDING, .seen = &running_job }, DECISION_SIGNAL, SIGTERM },
+	{ "a checkpoint may take longer than a kill",
+	  { HOLDING, .seen = &running_job, .signalled = SIGTERM,
+	    .signal = { CALL_OK, A_MINUTE_AGO, A_MINUTE_AGO, "" } }, DECISION_WAIT, 0 },
+	{ "holding, then killed: the shorter grace begins",
+	  { HOLDING, .wanted = ORDER_KILL, .seen = &running_job, .signalled = SIGTERM,
+	    .signal = { CALL_OK, A_MINUTE_AGO, A_MINUTE_AGO, "" } }, DECISION_SIGNAL, SIGTERM },
+	{ "its attempt has ended", { ENDED(CAUSE_KILLED), .state = RUN_STOPPING, .wanted = ORDER_HOLD },
+	  DECISION_MOVE, RUN_HELD },
+	{ "it was done before the hold came",
+	  { ENDED(CAUSE_COMPLETED), .state = RUN_STOPPING, .wanted = ORDER_HOLD },
+	  DECISION_MOVE, RUN_COMPLETED },
+	{ "released too early: it was told to end, and does",
+	  { HOLDING, .wanted = ORDER_RUN, .seen = &running_job, .signalled = SIGTERM,
+	    .signal = { CALL_OK, NOW - 1000, NOW, "" } }, DECISION_WAIT, 0 },
+	{ "released too early, an earlier lbd's hold",
+	  { HOLDING, .wanted = ORDER_RUN, .seen = &running_job }, DECISION_SIGNAL, SIGTERM },
+	{ "released too early, now ended", { ENDED(CAUSE_KILLED), .state = RUN_STOPPING },
+	  DECISION_MOVE, RUN_HELD },
+	{ "a completed run, restarted, then killed",
+	  { ENDED(CAUSE_COMPLETED), .state = RUN_CREATED, .wanted = ORDER_KILL },
 	  DECISION_MOVE, RUN_KILLED },
 
 	/* after an attempt */
@@ -278,6 +327,65 @@ static void pauses_grow_to_the_longest(void **state)
 	}
 }
 
+/* [restart.policy] turns the usual verdicts round, and only those it may. */
+static void rules_are_heeded(void **state)
+{
+	static const struct {
+		enum cause cause;
+		enum spec_rule rule;
+		bool blame_run;
+		enum run_state to;
+		int64_t backoff_ms;
+		bool counts;
+	} rows[] = {	/* the budget of 3 is spent where it counts */
+		{ CAUSE_CRASH, SPEC_RULE_AUTO, true, RUN_FAILED, 0, true },
+		{ CAUSE_DIVERGED, SPEC_RULE_AUTO, true, RUN_FAILED, 0, false },
+		{ CAUSE_CRASH, SPEC_COUNT, true, RUN_FAILED, 0, true },
+		{ CAUSE_CRASH, SPEC_RELAUNCH, true, RUN_BACKOFF, 60000, false },
+		{ CAUSE_CRASH, SPEC_STOP, true, RUN_FAILED, 0, false },
+		{ CAUSE_TIMEOUT, SPEC_RELAUNCH, false, RUN_BACKOFF, 0, false },
+		{ CAUSE_TIMEOUT, SPEC_COUNT, false, RUN_FAILED, 0, true },
+		{ CAUSE_PREEMPTED, SPEC_STOP, false, RUN_FAILED, 0, false },
+		{ CAUSE_DIVERGED, SPEC_COUNT, true, RUN_FAILED, 0, true },
+		{ CAUSE_DIVERGED, SPEC_RELAUNCH, true, RUN_BACKOFF, 60000, false },
+		{ CAUSE_LAUNCH_FAIL, SPEC_RELAUNCH, true, RUN_FAILED, 0, true },
+		{ CAUSE_LAUNCH_FAIL, SPEC_RELAUNCH, false, RUN_BACKOFF, 0, false },
+		{ CAUSE_COMPLETED, SPEC_STOP, true, RUN_COMPLETED, 0, false },
+		{ CAUSE_KILLED, SPEC_RELAUNCH, true, RUN_KILLED, 0, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct relaunch_facts f = { .cause = rows[i].cause, .exit_code = -1, .failures = rows[i].counts ? 3 : 2,
+					    .blame_run = rows[i].blame_run, .ever_trained = true };
+		struct policy p = policy;
+		int rules[CAUSE_COUNT] = { 0 };
+		struct relaunch r;
+
+		rules[rows[i].cause] = (int)rows[i].rule;
+		p.rules = rules;
+		r = relaunch_decide(&f, &p);
+		if (r.to != rows[i].to || r.backoff_ms != rows[i].backoff_ms ||
+		    relaunch_counts(&p, f.cause, f.blame_run) != rows[i].counts)
+			fail_msg("row %zu: %s, %lld ms", i, run_state_name(r.to),
+				 (long long)r.backoff_ms);
+	}
+}
+
+static void pauses_are_spread_by_the_token(void **state)
+{
+	static const char *const tokens[] = { "00000000", "80000000aa", "ffffffff", NULL, "" };
+	static const int64_t want_ms[] = { 60000, 54000, 48001, 60000, 60000 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(tokens) / sizeof(tokens[0]); i++) {
+		struct relaunch_facts f = { .cause = CAUSE_CRASH, .exit_code = -1, .failures = 1,
+					    .token = tokens[i] };
+
+		assert_int_equal(relaunch_decide(&f, &policy).backoff_ms, want_ms[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -286,6 +394,8 @@ int main(void)
 		cmocka_unit_test(moves_are_legal),
 		cmocka_unit_test(a_wait_is_never_in_the_past),
 		cmocka_unit_test(pauses_grow_to_the_longest),
+		cmocka_unit_test(rules_are_heeded),
+		cmocka_unit_test(pauses_are_spread_by_the_token),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

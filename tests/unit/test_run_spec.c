@@ -41,6 +41,8 @@ static void test_defaults(void **state)
 	assert_int_equal(s.backoff_first_ms, 60000);
 	assert_int_equal(s.backoff_max_ms, 1800000);
 	assert_int_equal(s.kill_grace_ms, 30000);
+	assert_int_equal(s.stop_grace_ms, 300000);
+	assert_int_equal(s.rules[CAUSE_CRASH], SPEC_RULE_AUTO);
 	assert_int_equal(run_spec_warn_ms(&s), 120000);
 	s.time_ms = 240000;
 	assert_int_equal(run_spec_warn_ms(&s), 120000);
@@ -128,6 +130,9 @@ static void test_mistakes(void **state)
 		{RUN "[restart]\nnever_on_exit_codes=[0]",
 		 "t.toml:4: restart.never_on_exit_codes: must be a list of integers, each from 1 to "
 		 "255"},
+		{RUN "[restart.policy]\ncrash='never'",
+		 "t.toml:4: restart.policy.crash: must be one of \"auto\", \"relaunch\", \"count\", \"stop\""},
+		{RUN "[restart.policy]\nkilled='stop'", "t.toml:4: restart.policy.killed: unknown key in section [restart.policy]"},
 		{RUN "[watch]\nkill_grace='2h'",
 		 "t.toml:4: watch.kill_grace: must be a duration from 0s to 1h"},
 	};

@@ -60,8 +60,41 @@ static void tell_bad(const char *path, const struct err *why, void *arg)
 	answer(*(int *)arg, line);
 }
 
-static void __attribute__((noreturn)) search_child(const char *parent, struct foreign *foreign,
-						   int fd, pid_t shepherd)
+/* The one that a person chose, and no other: as checkpoint_newest_valid tells it. */
+static int verify_chosen(const char *path, const char *parent, struct foreign *foreign,
+			 struct checkpoint_found *found, int fd, struct err *err)
+{
+	const char *name = strrchr(path, '/') + 1;
+	struct err why = {0};
+	int rc;
+
+	if (strlen(path) >= sizeof(found->path))
+		return err_set(err, ERR_IO, "%.200s…: path too long", path);
+	rc = foreign ? foreign_verify(foreign, parent, name, true, &why)
+		     : manifest_verify(path, MANIFEST_DIGESTS, NULL, &why);
+	if (rc < 0) {
+		tell_bad(path, &why, &fd);
+		return err_set(err, why.code, "%s", why.text);
+	}
+	snprintf(found->path, sizeof(found->path), "%s", path);
+	found->step = foreign ? foreign_step(foreign, name) : checkpoint_step_of(path);
+	return 1;
+}
+
+static int look(const char *parent, const char *choice, struct foreign *foreign,
+		struct checkpoint_found *found, int fd, struct err *err)
+{
+	if (strcmp(choice, "scratch") == 0)
+		return 0;
+	if (choice[0] == '/')
+		return verify_chosen(choice, parent, foreign, found, fd, err);
+	return foreign ? foreign_newest(foreign, parent, true, found, tell_bad, &fd, err)
+		       : checkpoint_newest_valid(parent, found, tell_bad, &fd, err);
+}
+
+static void __attribute__((noreturn)) search_child(const char *parent, const char *choice,
+						   struct foreign *foreign, int fd,
+						   pid_t shepherd)
 {
 	struct checkpoint_found found = {.step = -1};
 	struct err why = {0};
@@ -69,8 +102,7 @@ static void __attribute__((noreturn)) search_child(const char *parent, struct fo
 	int rc;
 
 	child_begin(shepherd);
-	rc = foreign ? foreign_newest(foreign, parent, true, &found, tell_bad, &fd, &why)
-		     : checkpoint_newest_valid(parent, &found, tell_bad, &fd, &why);
+	rc = look(parent, choice, foreign, &found, fd, &why);
 	js_set_int(line, "found", rc);
 	json_object_set_new(line, "path", js_bytes(rc == 1 ? found.path : ""));
 	js_set_int(line, "step", rc == 1 ? found.step : -1);
@@ -86,7 +118,8 @@ void search_init(struct search *s)
 	*s = (struct search){.state = SEARCH_IDLE, .fd = -1};
 }
 
-int search_start(struct search *s, const char *parent, struct foreign *foreign, struct err *err)
+int search_start(struct search *s, const char *parent, const char *choice, struct foreign *foreign,
+		 struct err *err)
 {
 	pid_t shepherd = getpid();
 	int p[2];
@@ -96,7 +129,7 @@ int search_start(struct search *s, const char *parent, struct foreign *foreign, 
 	fcntl(p[1], F_SETFL, 0);
 	s->pid = fork();
 	if (s->pid == 0)
-		search_child(parent, foreign, p[1], shepherd);
+		search_child(parent, choice, foreign, p[1], shepherd);
 	close(p[1]);
 	if (s->pid < 0) {
 		close(p[0]);

@@ -33,8 +33,10 @@ struct search {
 };
 
 void search_init(struct search *s);
-/* `foreign`: how another trainer calls its checkpoints; NULL = they are ours. */
-int search_start(struct search *s, const char *parent, struct foreign *foreign, struct err *err);
+/* `choice`: "latest" of those below parent, "scratch" for none, or the path of the one to take.
+ * `foreign`: how another trainer calls its checkpoints; NULL = they are ours. */
+int search_start(struct search *s, const char *parent, const char *choice, struct foreign *foreign,
+		 struct err *err);
 /* Reads what its child has to say; a child that dies without an answer counts as found = -1. */
 void search_turn(struct search *s);
 /* Kills it. The caller reaps. */

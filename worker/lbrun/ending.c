@@ -114,6 +114,8 @@ bool ending_may_relaunch(const struct ending *ending, const struct attempt_param
 	if (ending->cause != CAUSE_ERROR && ending->cause != CAUSE_CRASH &&
 	    ending->cause != CAUSE_OOM && ending->cause != CAUSE_HANG)
 		return false;
+	if (params->never_on_cause[ending->cause])
+		return false;
 	for (int64_t i = 0; i < params->never_count; i++) {
 		if (ending->exit_code >= 0 && params->never_on_exit_codes[i] == ending->exit_code)
 			return false;

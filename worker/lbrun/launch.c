@@ -133,8 +133,12 @@ static pid_t start(struct shepherd *s, struct err *err)
 /* Starting from nothing is right at first; later it is worth a word. */
 static void note_scratch(struct shepherd *s)
 {
+	bool is_choice = s->launch.number == 1 && strcmp(s->params.resume, "scratch") == 0;
+
 	if (s->search.found == 1) {
 		s->had_checkpoint = true;
+	} else if (is_choice) {
+		output_say(&s->output, "asked to start from the beginning");
 	} else if (s->had_checkpoint || s->launch.number > 1 || s->params.number > 1) {
 		journal_note(&s->journal, s->launch.number, "scratch",
 			     "no checkpoint in %s: the trainer starts from the beginning%s",

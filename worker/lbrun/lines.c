@@ -10,7 +10,7 @@
 #include "common/manifest.h"
 #include "common/message.h"
 #include "common/paths.h"
-#include "worker/lbrun/hosts.h"
+#include "common/hosts.h"
 #include "worker/lbrun/shepherd.h"
 #include "worker/lbrun/space.h"
 

@@ -14,6 +14,12 @@ enum {
 	CHECKPOINT_LOOK_MS = 10 * 1000,
 };
 
+/* Writing a checkpoint may take longer than a killed trainer is given. */
+static int64_t grace_ms(const struct shepherd *s)
+{
+	return s->may_save ? s->params.stop_grace_ms : s->params.kill_grace_ms;
+}
+
 void ask_to_stop(struct shepherd *s, enum stop_why why, bool now, int64_t now_ms,
 		 const char *text)
 {
@@ -26,7 +32,7 @@ void ask_to_stop(struct shepherd *s, enum stop_why why, bool now, int64_t now_ms
 	/* Half of what is left is for the last checkpoint, the rest for a trainer that obeys
 	 * SIGTERM alone. What hangs does not listen. */
 	stopping_request(&s->stop, why, now_ms,
-			 why == STOP_WARNED ? s->params.warn_ms / 2 : s->params.kill_grace_ms,
+			 why == STOP_WARNED ? s->params.warn_ms / 2 : grace_ms(s),
 			 why != STOP_HUNG && hub_has_trainer(&s->hub));
 	if (now)
 		stopping_request_now(&s->stop, why, now_ms);
@@ -47,6 +53,7 @@ static void look_for_order(struct shepherd *s, int64_t now_ms)
 	snprintf(text, sizeof(text), "%s ordered%s%s%s%s",
 		 order.order == ORDER_STOP ? "stop" : "kill", order.by[0] ? " by " : "", order.by,
 		 order.text[0] ? ": " : "", order.text);
+	s->may_save = order.order == ORDER_STOP;
 	ask_to_stop(s, STOP_ORDERED, order.order == ORDER_KILL_NOW, now_ms, text);
 }
 

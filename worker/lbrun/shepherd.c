@@ -53,11 +53,17 @@ static void enter(struct shepherd *s, enum phase phase, int64_t at_ms)
 	s->phase_ms = at_ms;
 }
 
+/* What a person chose holds for the first launch only: what that one saves is newer. */
+static const char *chosen(const struct shepherd *s)
+{
+	return s->launch.number == 0 ? s->params.resume : "latest";
+}
+
 static void begin_search(struct shepherd *s, int64_t now_ms)
 {
 	struct err why = {0};
 
-	if (search_start(&s->search, s->params.checkpoint_dir, s->foreign, &why) == 0) {
+	if (search_start(&s->search, s->params.checkpoint_dir, chosen(s), s->foreign, &why) == 0) {
 		enter(s, PHASE_SEARCH, INT64_MAX);
 		return;
 	}
@@ -78,13 +84,18 @@ static void wait_turn(struct shepherd *s, int64_t now_ms)
 static void refuse_to_start(struct shepherd *s)
 {
 	s->ending = (struct ending){.cause = CAUSE_ERROR, .exit_code = -1, .is_final = true};
-	snprintf(s->ending.text, sizeof(s->ending.text),
-		 "no valid checkpoint in %.90s: move the bad ones away to start from the beginning",
-		 s->params.checkpoint_dir);
+	if (chosen(s)[0] == '/')
+		snprintf(s->ending.text, sizeof(s->ending.text),
+			 "the checkpoint %.90s is not valid: choose another (lbctl restart --from)",
+			 chosen(s));
+	else
+		snprintf(s->ending.text, sizeof(s->ending.text), "no valid checkpoint in %.90s: move "
+			 "the bad ones away to start from the beginning", s->params.checkpoint_dir);
 	output_say(&s->output, "%s", s->ending.text);
 	output_say(&s->output, "%s", s->search.text);
-	journal_note(&s->journal, s->launch.number, "no_valid_checkpoint",
-		     "%s; move the bad ones away to start from the beginning", s->search.text);
+	journal_note(&s->journal, s->launch.number, "no_valid_checkpoint", "%s%s", s->search.text,
+		     chosen(s)[0] == '/' ? "" :
+					   "; move the bad ones away to start from the beginning");
 }
 
 static void search_phase(struct shepherd *s, int64_t now_ms)

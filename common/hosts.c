@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "worker/lbrun/hosts.h"
+#include "common/hosts.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* hosts.h - Slurm's short form of host names, written out. */
-#ifndef LBRUN_HOSTS_H
-#define LBRUN_HOSTS_H
+#ifndef COMMON_HOSTS_H
+#define COMMON_HOSTS_H
 
 #include <jansson.h>
 

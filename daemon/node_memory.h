@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* node_memory.h - how far a node is mistrusted, and which ones a relaunch keeps away from. Pure.
+ *
+ * Each attempt that a node may have ended adds to its score; half of the score is gone after each
+ * half-life. A node that failed counts 1; one where a trainer crashed or hung counts half, so that a
+ * single crash, which is mostly the trainer's own, excludes nobody. A job of many nodes shares the
+ * blame among them, since Slurm does not say which one it was. */
+#ifndef DAEMON_NODE_MEMORY_H
+#define DAEMON_NODE_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/run_state.h"
+
+struct node_rules {
+	int64_t half_life_ms;
+	double threshold;		/* from this score on a node is avoided */
+	int64_t max_excluded;		/* the worst so many at most; 0 = none */
+};
+
+struct node_note {
+	char *name;
+	double score;			/* as of score_ms */
+	int64_t score_ms;
+};
+
+/* What an attempt that ended so on `nodes` nodes adds to the score of each. blame_run: it ended by
+ * lbrun's own word; a program that cannot be started is then not the node's fault. */
+double node_blame(enum cause cause, bool blame_run, size_t nodes);
+
+/* A clock that was set back does not make a score grow. */
+double node_score_at(double score, int64_t score_ms, int64_t now_ms, int64_t half_life_ms);
+
+/* How long a node stays above the threshold; 0 when it is not. */
+int64_t node_avoided_ms(double score, const struct node_rules *rules);
+
+/* Sorts the notes, worst first, and returns how many of them are to be avoided. */
+size_t node_choose(struct node_note *notes, size_t count, const struct node_rules *rules,
+		   int64_t now_ms);
+
+#endif

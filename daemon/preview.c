@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/preview.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/bytes.h"
+#include "common/json.h"
+#include "common/mem.h"
+#include "common/paths.h"
+#include "daemon/job.h"
+#include "daemon/job_env.h"
+
+static json_t *command_view(const struct config *config, const struct run *run)
+{
+	char **argv = job_command(config, run);
+	json_t *list = json_array();
+
+	for (char **arg = argv; *arg; arg++) {
+		json_array_append_new(list, js_bytes(*arg));
+		free(*arg);
+	}
+	free(argv);
+	return list;
+}
+
+/* Names and values; the values only where they are no secrets. */
+static void add_names(json_t *view, char *const *list, bool with_values)
+{
+	for (; list && *list; list++) {
+		size_t len = strcspn(*list, "=");
+		char *name = xstrndup(*list, len);
+
+		json_object_set_new(view, name, with_values ? js_bytes(*list + len + 1) : json_null());
+		free(name);
+	}
+}
+
+static json_t *env_view(const struct run *run, struct err *err)
+{
+	struct job_env open = { 0 }, secret = { 0 };
+	json_t *view = NULL;
+
+	if (job_env_make(&open, run, err) == 0 && job_env_add_secrets(&secret, run, err) == 0) {
+		view = json_object();
+		add_names(view, open.list, true);
+		add_names(view, secret.list, false);
+	}
+	job_env_free(&open);
+	job_env_free(&secret);
+	return view;
+}
+
+static json_t *resources_view(const struct run_spec *spec)
+{
+	struct job_request job = { 0 };
+	json_t *o = json_object();
+
+	job_resources(spec, &job);
+	js_set_int(o, "nodes", job.nodes);
+	js_set_int(o, "ntasks_per_node", job.ntasks_per_node);
+	js_set_int(o, "cpus_per_task", job.cpus_per_task);
+	js_set_int(o, "gpus_per_node", job.gpus_per_node);
+	js_set_int(o, "mem_mb", job.mem_mb ? job.mem_mb : JS_NONE);
+	js_set_int(o, "time_minutes", job.time_minutes ? job.time_minutes : JS_NONE);
+	js_set_str(o, "partition", job.partition);
+	js_set_str(o, "account", job.account);
+	js_set_str(o, "qos", job.qos);
+	js_set_str(o, "constraint", job.constraint);
+	js_set_str(o, "exclude", job.exclude);
+	js_set_str(o, "nodelist", job.nodelist);
+	js_set_str(o, "reservation", job.reservation);
+	js_set_str(o, "licenses", job.licenses);
+	js_set_str(o, "comment", job.comment);
+	return o;
+}
+
+json_t *preview_job(const struct config *config, const struct run *run, const char *scheduler,
+		    struct err *err)
+{
+	char *folder = job_folder(run), *script = job_script(config->lbrun, folder);
+	char *output = path_join("%s/out.log", folder);
+	char *checkpoints = job_checkpoint_dir(&run->spec, run->dir);
+	json_t *env = env_view(run, err), *o = NULL;
+
+	if (env) {
+		o = json_object();
+		js_set_str(o, "run", run->name);
+		js_set_str(o, "scheduler", scheduler);
+		js_set_str(o, "script", script);
+		js_set_str(o, "workdir", run->spec.workdir);
+		js_set_str(o, "output", output);
+		js_set_str(o, "launcher", job_launcher(&run->spec));
+		json_object_set_new(o, "command", command_view(config, run));
+		js_set_str(o, "checkpoints", checkpoints);
+		json_object_set_new(o, "resources", resources_view(&run->spec));
+		json_object_set_new(o, "environment", env);
+	}
+	free(folder);
+	free(script);
+	free(output);
+	free(checkpoints);
+	return o;
+}

@@ -1,0 +1,2 @@
+-- SPDX-License-Identifier: MIT
+UPDATE attempts SET excluded = :excluded WHERE id = :id

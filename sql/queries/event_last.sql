@@ -1,0 +1,2 @@
+-- SPDX-License-Identifier: MIT
+SELECT coalesce(max(id), 0) FROM events

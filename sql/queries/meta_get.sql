@@ -1,0 +1,2 @@
+-- SPDX-License-Identifier: MIT
+SELECT value FROM meta WHERE key = :key

@@ -1,0 +1,3 @@
+-- SPDX-License-Identifier: MIT
+INSERT INTO meta (key, value) VALUES (:key, :value)
+ON CONFLICT (key) DO UPDATE SET value = excluded.value

@@ -1,0 +1,3 @@
+-- SPDX-License-Identifier: MIT
+SELECT name, attempts, suspect, last_cause, last_ms, suspect_ms, score, score_ms
+FROM nodes ORDER BY name

@@ -1,0 +1,68 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A node dies under a run: the run goes on elsewhere, the team remembers the node, and forgives it
+# when told to. Memory never keeps a job from running at all.
+. "$(dirname "$0")/lib.sh"
+
+node_of() { lbctl status "$1" --json | json "attempts.$2.nodes.0"; }
+attempts() { lbctl status "$1" --json | json attempts.#; }
+score_of() {	# NODE
+	lbctl nodes --json | python3 -c 'import json, sys
+print([round(n["score"], 2) for n in json.load(sys.stdin) if n["name"] == sys.argv[1]] or "none")' "$1"
+}
+avoids() {	# NODE
+	lbctl nodes --json | python3 -c 'import json, sys
+sys.exit(not any(n["name"] == sys.argv[1] and n["avoided_until"] for n in json.load(sys.stdin)))' "$1"
+}
+
+MC_SLURMDTIMEOUT=5
+export MC_SLURMDTIMEOUT
+printf '[poll]\ninterval = "200ms"\nidle_interval = "500ms"\n' >"$LB_HOME/lbd.toml"
+cluster_start 2
+lbd_start
+
+lbctl submit --name a -- sleep 1000 >/dev/null
+run_reaches a running 30
+bad=$(node_of a 0)
+good=$([ "$bad" = n1 ] && echo n2 || echo n1)
+diag "attempt 1 runs on $bad"
+"$src/etc/minicluster" kill-node "$cluster" "$bad"
+wait_for '[ "$(attempts a)" = 2 ] && [ "$(run_state a)" = running ]' 60
+is "$(lbctl status a --json | json attempts.0.cause)" node_fail "a node died: the attempt's cause says so"
+is "$(node_of a 1)" "$good" "the next attempt runs on the other node"
+is "$(score_of "$bad")" "[1.0]" "the node is mistrusted"
+ok "and avoided" avoids "$bad"
+like "$(lbctl events a --json)" "node_suspect.*$bad is avoided for .*: node_fail" "the event names node and cause"
+like "$(scontrol show job -o | tail -n 1)" "ExcNodeList=$bad" "the job was told to keep away from it"
+like "$(lbctl nodes)" "^NODE +SCORE +AVOIDED FOR" "lbctl nodes shows a table"
+lbctl kill --now a >/dev/null
+run_reaches a killed 20
+
+# Back in service, but not trusted: a new run goes to the other node, even though both are free.
+"$src/etc/minicluster" start-node "$cluster" "$bad"
+wait_for 'scontrol update nodename="$bad" state=resume; [ "$(sinfo -h -t idle -o %D)" = 2 ]' 30
+lbd_kill9
+lbd_start
+lbctl submit --name b -- sleep 1000 >/dev/null
+run_reaches b running 30
+is "$(node_of b 0)" "$good" "another run keeps away from it, too; lbd started anew meanwhile"
+lbctl kill --now b >/dev/null
+run_reaches b killed 20
+
+# A job that needs both nodes gets both.
+lbctl submit --name both --set slurm.nodes=2 --set run.launcher=none -- true >/dev/null
+run_reaches both completed 60
+is "$(lbctl status both --json | json attempts.0.cause)" launch_fail "with a node too few it cannot start"
+is "$(lbctl status both --json | json attempts.0.launches.#)" 0 "… and does not"
+is "$(attempts both)" 2 "so it is tried again without memory"
+wait_for '[ "$(squeue -h | wc -l)" = 0 ]' 20
+is "$(squeue -h | wc -l)" 0 "nothing is left in the queue"
+
+exits 0 "a node can be forgiven" lbctl nodes forgive "$bad"
+is "$(score_of "$bad")" "[0.0]" "its score is gone"
+ok "it is not avoided any more" sh -c "! lbctl nodes --json | grep -q 'avoided_until\":[0-9]'"
+like "$(lbctl events --json)" "node_forgiven" "the event is kept"
+exits 3 "a node that nobody knows" lbctl nodes forgive n77
+like "$err" '^lbctl: n77: ' "is named"
+exits 2 "forgive whom?" lbctl nodes forgive
+done_testing

@@ -1,0 +1,94 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# News of runs reach a program and a web address: once, in order, in spite of failures, and without
+# ever showing the address or holding lbd up.
+. "$(dirname "$0")/lib.sh"
+
+# Answers the first POST with 500; writes down what it gets.
+cat >"$T/server.py" <<'PY'
+import http.server, json, sys
+seen = 0
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        global seen
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        seen += 1
+        self.send_response(500 if seen == 1 else 200)
+        self.end_headers()
+        with open(sys.argv[1], "a") as f:
+            f.write(f"{self.path} {seen} {body.decode()}\n")
+    def log_message(self, *args):
+        pass
+server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+open(sys.argv[2], "w").write(str(server.server_port))
+server.serve_forever()
+PY
+python3 "$T/server.py" "$T/posts" "$T/port.tmp" &
+wait_for '[ -s "$T/port.tmp" ]' 10
+port=$(cat "$T/port.tmp")
+
+cat >"$T/hook" <<'SH'
+#!/bin/sh
+cat >>"$1"
+echo >>"$1"
+SH
+chmod +x "$T/hook"
+
+cat >"$LB_HOME/lbd.toml" <<EOF_CONF
+[poll]
+interval = "200ms"
+[notify]
+hook = ["$T/hook", "$T/news"]
+webhook = "http://127.0.0.1:$port/s3cret-path"
+on = ["failed", "completed"]
+EOF_CONF
+lbd_start
+
+field() { sed -n "$1p" "$T/news" | json "$2"; }
+posts() { cut -d' ' -f3- "$T/posts" | sed 's/.*"what":/"what":/' | wc -l; }
+
+lbctl submit --name a --set 'restart.never_on_exit_codes=[3]' -- sh -c 'exit 3' >/dev/null
+run_reaches a failed 20
+wait_for '[ -s "$T/news" ] && [ "$(posts)" -ge 2 ]' 20
+is "$(field 1 run) $(field 1 kind) $(field 1 attempt) $(field 1 cause)" "a failed 1 error" "the hook is told run, kind, attempt and cause"
+like "$(field 1 next)" 'lbctl restart' "and what to do next"
+like "$(field 1 text)" '^a: failed: .*never_on_exit_codes' "in a line for people"
+is "$(wc -l <"$T/news")" 1 "once"
+like "$(sed -n 1p "$T/posts")" '^/s3cret-path 1 .*"run":"a"' "the address is told the same"
+like "$(sed -n 2p "$T/posts")" '^/s3cret-path 2 .*"run":"a"' "it failed, and was tried again"
+
+# News of the time when lbd was away are told when it is back.
+lbctl submit --name b -- true >/dev/null
+run_reaches b completed 20
+lbd_kill9
+lbd_start
+wait_for 'grep -q "\"run\":\"b\"" "$T/posts"' 20
+like "$(tail -n 1 "$T/news")" '"run":"b"' "an lbd that was killed tells the rest when it is back"
+
+# A hook that fails, and one that hangs: lbd serves all the same.
+lbd_stop
+printf '[poll]\ninterval = "200ms"\n[notify]\nhook = ["/nonexistent"]\non = ["completed"]\n' >"$LB_HOME/lbd.toml"
+lbd_start
+lbctl submit --name c -- true >/dev/null
+run_reaches c completed 20
+wait_for 'lbctl events c | grep -q notify_failed' 40
+like "$(lbctl events c)" 'notify_failed .*hook could not be told' "a hook that cannot be told is an event"
+lbd_stop
+printf '[poll]\ninterval = "200ms"\n[notify]\nhook = ["sleep", "1000"]\non = ["completed"]\n' >"$LB_HOME/lbd.toml"
+lbd_start
+lbctl submit --name d -- true >/dev/null
+run_reaches d completed 20
+wait_for 'pgrep -f "^sleep 1000" >/dev/null' 10
+start=$(now_ms)
+lbctl status d >/dev/null
+ok "a hook that hangs holds nobody up" [ $(($(now_ms) - start)) -lt 1000 ]
+ok "and lbd ends all the same" lbd_stop
+
+is "$(grep -rl s3cret-path "$T/lbd.log" "$LB_HOME/ledger.db" "$LB_HOME/runs" | wc -l)" 0 "the address is nowhere"
+printf '[notify]\nwebhook = "ftp://x/s3cret-path"\n' >"$LB_HOME/lbd.toml"
+exits 2 "an address that is none" lbd --home "$LB_HOME" --check-config
+is "$(echo "$err" | grep -c s3cret)" 0 "is refused without being shown"
+printf '[notify]\nwebhook = "http://x/s3cret-path"\n' >"$LB_HOME/lbd.toml"
+exits 0 "a good one is taken" lbd --home "$LB_HOME" --check-config
+is "$(echo "$out" | grep -c s3cret)" 0 "and not shown"
+done_testing

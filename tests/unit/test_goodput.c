@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* A history with every kind of time in it, counted by hand. */
+#include "tests/unit/unit.h"
+
+#include <math.h>
+
+#include "daemon/goodput.h"
+
+static const struct goodput_launch first[] = {
+	/* from scratch: 10 start-up, steps 120..300, saved 250, dead at 310: 50 + 10 lost */
+	{ 110, 310, CAUSE_CRASH, -1, 120, 300, 250 },
+	/* again in place after 5: 15 restore, saved at 400, last step 420, hung until 500 */
+	{ 315, 500, CAUSE_HANG, 7, 330, 420, 400 },
+};
+static const struct goodput_launch second[] = {
+	{ 700, 1000, CAUSE_COMPLETED, 9, 720, 990, 0 },
+};
+static const struct goodput_attempt history[] = {
+	{ 20, 100, 510, first, COUNT(first) },		/* 20 other, 80 queue, 10 start-up */
+	{ 570, 690, 1000, second, COUNT(second) },	/* 60 pause, 120 queue, 10 start-up, 20 restore */
+};
+
+static void every_millisecond_has_its_place(void **state)
+{
+	static const int64_t want[SPENT_COUNT] = {
+		[SPENT_PRODUCTIVE] = 130 + 70 + 280, [SPENT_QUEUE] = 80 + 120,
+		[SPENT_STARTUP] = 10 + 10 + 5 + 10, [SPENT_RESTORE] = 15 + 20,
+		[SPENT_LOST] = 60 + 20, [SPENT_HANG] = 80, [SPENT_PAUSE] = 60, [SPENT_OTHER] = 20 + 10,
+	};
+	struct goodput g;
+
+	(void)state;
+	goodput_count(history, COUNT(history), 0, 0, 1000, &g);
+	for (int i = 0; i < SPENT_COUNT; i++)
+		if (g.ms[i] != want[i])
+			fail_msg("%s: %lld, expected %lld", spent_name((enum spent)i),
+				 (long long)g.ms[i], (long long)want[i]);
+	assert_int_equal(g.total_ms, 1000);
+	assert_float_equal(g.ettr, 0.48, 1e-9);
+}
+
+static void since_cuts_the_past_off(void **state)
+{
+	struct goodput all, late;
+
+	(void)state;
+	goodput_count(history, COUNT(history), 0, 720, 1000, &late);
+	assert_int_equal(late.total_ms, 280);
+	assert_float_equal(late.ettr, 1, 1e-9);
+	for (int64_t since = 0; since <= 1000; since += 13) {
+		goodput_count(history, COUNT(history), 0, since, 1000, &all);
+		assert_int_equal(all.total_ms, 1000 - since);
+	}
+}
+
+static void what_runs_is_productive_until_now(void **state)
+{
+	static const struct goodput_launch live = { 10, 0, CAUSE_NONE, -1, 20, 90, 50 };
+	static const struct goodput_attempt attempt = { 0, 5, 0, &live, 1 };
+	static const struct goodput_attempt waiting = { 0, 0, 0, NULL, 0 };
+	struct goodput g;
+
+	(void)state;
+	goodput_count(&attempt, 1, 0, 0, 100, &g);
+	assert_int_equal(g.ms[SPENT_PRODUCTIVE], 80);
+	goodput_count(&waiting, 1, 0, 0, 100, &g);
+	assert_int_equal(g.ms[SPENT_QUEUE], 100);
+	goodput_count(NULL, 0, 100, 0, 100, &g);
+	assert_true(isnan(g.ettr));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_millisecond_has_its_place),
+		cmocka_unit_test(since_cuts_the_past_off),
+		cmocka_unit_test(what_runs_is_productive_until_now),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* Scores of nodes: who is blamed, how it fades, who is avoided, and that never too many are. */
+#include "tests/unit/unit.h"
+
+#include "daemon/node_memory.h"
+
+enum { HOUR = 3600 * 1000, DAY = 24 * HOUR };
+
+static const struct node_rules rules = { .half_life_ms = DAY, .threshold = 0.75, .max_excluded = 2 };
+
+static void blame_goes_to_whom_it_may_belong(void **state)
+{
+	static const struct {
+		enum cause cause;
+		bool blame_run;
+		size_t nodes;
+		double want;
+	} rows[] = {
+		{ CAUSE_NODE_FAIL, false, 1, 1 },    { CAUSE_NODE_FAIL, false, 4, 0.25 },
+		{ CAUSE_LAUNCH_FAIL, false, 1, 1 },  { CAUSE_LAUNCH_FAIL, true, 1, 0 },
+		{ CAUSE_CRASH, true, 1, 0.5 },	     { CAUSE_HANG, true, 1, 0.5 },
+		{ CAUSE_ERROR, true, 1, 0 },	     { CAUSE_OOM, true, 1, 0 },
+		{ CAUSE_COMPLETED, true, 1, 0 },     { CAUSE_KILLED, true, 1, 0 },
+		{ CAUSE_TIMEOUT, false, 1, 0 },	     { CAUSE_PREEMPTED, false, 1, 0 },
+		{ CAUSE_LOST, false, 1, 0 },	     { CAUSE_NODE_FAIL, false, 0, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++)
+		assert_float_equal(node_blame(rows[i].cause, rows[i].blame_run, rows[i].nodes),
+				   rows[i].want, 1e-12);
+}
+
+static void scores_fade(void **state)
+{
+	(void)state;
+	assert_float_equal(node_score_at(1, 0, 0, DAY), 1, 1e-12);
+	assert_float_equal(node_score_at(1, 0, DAY, DAY), 0.5, 1e-12);
+	assert_float_equal(node_score_at(2, 5, 5 + 3 * (int64_t)DAY, DAY), 0.25, 1e-12);
+	assert_float_equal(node_score_at(1, DAY, 0, DAY), 1, 1e-12);	/* the clock went back */
+	assert_float_equal(node_score_at(1, 0, INT64_MAX / 2, DAY), 0, 1e-12);
+}
+
+/* The time that is told is the time at which the choice changes. */
+static void a_failed_node_is_avoided_for_hours_not_for_ever(void **state)
+{
+	struct node_note note = { .name = TEXT("n1"), .score = 1 };
+	int64_t ms = node_avoided_ms(1, &rules);
+
+	(void)state;
+	assert_in_range(ms, 9 * HOUR, 10 * HOUR);
+	assert_int_equal(node_choose(&note, 1, &rules, ms - 1000), 1);
+	note = (struct node_note){ .name = TEXT("n1"), .score = 1 };
+	assert_int_equal(node_choose(&note, 1, &rules, ms + 1000), 0);
+	assert_int_equal(node_avoided_ms(0.74, &rules), 0);
+}
+
+static void one_crash_is_nobodys_fault_two_are(void **state)
+{
+	double crash = node_blame(CAUSE_CRASH, true, 1);
+	struct node_note note = { .name = TEXT("n1"), .score = crash };
+
+	(void)state;
+	assert_int_equal(node_choose(&note, 1, &rules, 0), 0);
+	note.score = node_score_at(crash, 0, 12 * HOUR, DAY) + crash;
+	note.score_ms = 12 * HOUR;
+	assert_int_equal(node_choose(&note, 1, &rules, 12 * HOUR), 1);
+	note.score = node_score_at(crash, 0, 2 * (int64_t)DAY, DAY) + crash;
+	note.score_ms = 2 * (int64_t)DAY;
+	assert_int_equal(node_choose(&note, 1, &rules, 2 * (int64_t)DAY), 0);
+}
+
+static void the_worst_are_chosen_and_never_too_many(void **state)
+{
+	struct node_note notes[] = {
+		{ TEXT("a"), 0.9, 0 }, { TEXT("b"), 3, 0 }, { TEXT("c"), 0.1, 0 },
+		{ TEXT("d"), 0.9, 0 }, { TEXT("e"), 4, -10 * (int64_t)DAY },
+	};
+	struct node_rules none = rules;
+
+	(void)state;
+	assert_int_equal(node_choose(notes, COUNT(notes), &rules, 0), 2);
+	assert_string_equal(notes[0].name, "b");
+	assert_string_equal(notes[1].name, "a");
+	none.max_excluded = 0;
+	assert_int_equal(node_choose(notes, COUNT(notes), &none, 0), 0);
+	assert_int_equal(node_choose(NULL, 0, &rules, 0), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(blame_goes_to_whom_it_may_belong),
+		cmocka_unit_test(scores_fade),
+		cmocka_unit_test(a_failed_node_is_avoided_for_hours_not_for_ever),
+		cmocka_unit_test(one_crash_is_nobodys_fault_two_are),
+		cmocka_unit_test(the_worst_are_chosen_and_never_too_many),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

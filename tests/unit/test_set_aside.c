@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/unit.h"
+
+#include <sys/stat.h>
+
+#include "common/files.h"
+#include "common/set_aside.h"
+
+static void later_ones_are_moved_and_nothing_else(void **state)
+{
+	static const char *const all[] = { "c/step-00000010", "c/step-00000020", "c/step-00000030",
+					   "c/step-00000040.tmp-7", "c/step-", "c/step-x", "c/old" };
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(checkpoints_set_aside("c", NULL, 10, "c/aside", &err), 0);	/* no such folder */
+	mkdir("c", 0755);
+	for (size_t i = 0; i < COUNT(all); i++)
+		assert_int_equal(mkdir(all[i], 0755), 0);
+	assert_int_equal(checkpoints_set_aside("c", NULL, 10, "c/aside", &err), 2);
+	assert_true(file_exists("c/aside/step-00000020"));
+	assert_true(file_exists("c/aside/step-00000030"));
+	assert_true(file_exists("c/step-00000010"));
+	for (size_t i = 3; i < COUNT(all); i++)
+		assert_true(file_exists(all[i]));
+	assert_int_equal(checkpoints_set_aside("c", NULL, 10, "c/aside", &err), 0);	/* again */
+	assert_int_equal(checkpoints_set_aside("c", NULL, -1, "c/aside", &err), 1);	/* all of them */
+	assert_false(file_exists("c/step-00000010"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(later_ones_are_moved_and_nothing_else),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
