@@ -205,8 +205,11 @@ static struct todo **step(struct engine *e, struct run *run, struct todo **tail)
 		log_debug("%s: decision=%s", run->name, decision_name(d.kind));
 		if (engine_write(e, run, &d))
 			return add_todo(tail, run, &d);
+		/* What is decided on this end may tell a survivor to end: never before it is sure. */
+		if (d.kind == DECISION_END && !run->attempt.exited)
+			break;
 	}
-	run->dirty = true;	/* MAX_STEPS: go on in the next turn */
+	run->dirty = true;	/* go on in the next turn */
 	return tail;
 }
 

@@ -138,7 +138,8 @@ static void explain(const struct run *run, const struct decision *d, char *out, 
 }
 
 /* An attempt that was given up may live on where nobody sees it: without a newer claim to fence it
- * only an order ends it. Said again after a crash, for the move is then made again, too. */
+ * only an order ends it. The attempt's end is committed already, so whatever its lbrun makes of the
+ * order changes nothing; after a crash the move is made again, and this is said again. */
 static void end_survivors(struct engine *e, const struct run *run)
 {
 	struct err err = { 0 };

@@ -248,7 +248,8 @@ static struct decision held(const struct facts *f, const struct policy *policy, 
 {
 	if (must_end(f))
 		return stop_job(f, policy, now_ms);
-	if (f->release.state == CALL_OK)
+	/* The claim proves that an earlier lbd released it, whatever became of the job since. */
+	if (f->release.state == CALL_OK || f->claimed)
 		return act(DECISION_RELEASED, f);
 	if (f->seen && f->seen->phase >= JOB_ENDING)
 		return end_by_scheduler(f);

@@ -121,7 +121,7 @@ static struct relaunch relaunch_again(const struct relaunch_facts *f, const stru
 	int64_t ms = pause_ms(policy, f->unstarted - 1), least = pause_ms(policy, is_fault(f->cause));
 
 	/* its launches before this end may have used the budget up */
-	if (f->failures > 0 && f->failures >= policy->max_without_progress)
+	if (f->unstarted == 0 && f->failures > 0 && f->failures >= policy->max_without_progress)
 		return fail(used_up);
 	return back_off(f, ms > least ? ms : least);
 }

@@ -57,6 +57,8 @@ static void on_trainer(struct check *c, struct view *v, const struct fact *f, in
 	}
 	if (change > 0 && v->final_ms && f->kind == FACT_TRAINER_STARTED)
 		broken(c, f->run, f->at_ms, "a trainer was started although the run is over");
+	if (change > 0 && v->state == RUN_HELD && f->kind == FACT_TRAINER_STARTED)
+		broken(c, f->run, f->at_ms, "a trainer was started although the run is held");
 	if (f->kind == FACT_TRAINER_THAWED)
 		v->thawed_ms = f->at_ms;
 	if (f->kind == FACT_TRAINER_ENDED && v->final_ms && f->at_ms - v->final_ms > STOPPED_MS &&
@@ -93,11 +95,15 @@ static void begin_anew(struct view *v)
 
 static void on_moved(struct check *c, struct view *v, const struct fact *f)
 {
+	bool was_final = v->final_ms > 0;
+
 	v->state = (enum run_state)f->a;
 	v->backoff_up_ms = v->state == RUN_BACKOFF ? uptime(c, f->at_ms) : -1;
 	v->final_ms = run_state_is_final(v->state) ? f->at_ms : 0;
-	if (v->state == RUN_CREATED)
+	if (v->state == RUN_CREATED && was_final)
 		begin_anew(v);
+	else if (v->state == RUN_CREATED)	/* let go: what it had used of its budget stays */
+		v->surely_bad = 0;
 	if (v->state == RUN_COMPLETED && !v->completed)
 		broken(c, f->run, f->at_ms, "called completed, but no trainer was done");
 	if (v->state == RUN_KILLED && !v->may_be_killed)
@@ -146,7 +152,7 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 		v->is_acked = true;
 		break;
 	case FACT_WANTED:
-		v->may_be_killed |= f->a != ORDER_RUN;
+		v->may_be_killed |= f->a > ORDER_HOLD;
 		break;
 	case FACT_JOB_CANCELLED:
 		v->may_be_killed = true;

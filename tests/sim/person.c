@@ -63,18 +63,27 @@ static void on_submit(struct sim *sim, void *arg, uint64_t stamp)
 
 /* --- kill and restart ------------------------------------------------------------------------------- */
 
-/* As the handler of "kill". */
+/* As the handlers of "kill", "hold" and "release". */
 static bool give_order(struct sim *sim, const char *name, const struct ledger_run *row,
 		       enum run_order order)
 {
 	struct ledger *l = sim->daemon.ledger;
 
-	if (order <= row->wanted)
-		return true;
 	if (ledger_run_set_wanted(l, row->id, order, by, "", daemon_wall_ms(sim), NULL) < 0)
 		return false;
 	engine_order(sim->daemon.engine, name, order, by, "");
 	return ledger_commit(l, NULL) == 0;
+}
+
+static enum run_order some_order(struct sim *sim, enum run_order wanted)
+{
+	static const enum run_order orders[] = {
+		ORDER_HOLD, ORDER_HOLD, ORDER_KILL, ORDER_KILL_NOW,
+	};
+
+	if (wanted == ORDER_HOLD && (sim->is_quiet || rng_chance(&sim->rng, 0.7)))
+		return ORDER_RUN;
+	return orders[rng_range(&sim->rng, 0, 3)];
 }
 
 /* As the handler of "restart". */
@@ -93,38 +102,44 @@ static bool restart(struct sim *sim, const char *name, const struct ledger_run *
 	return false;
 }
 
+static void order(struct sim *sim, int run, const char *name, const struct ledger_run *row)
+{
+	enum run_order wanted = some_order(sim, row->wanted);
+	bool is_allowed = wanted == ORDER_RUN ? row->wanted == ORDER_HOLD : wanted > row->wanted;
+
+	if (is_allowed && give_order(sim, name, row, wanted) && !sim->daemon.is_dead)
+		sim_fact(sim, FACT_ORDERED, run, 0, wanted, 0);
+}
+
 static void act(struct sim *sim, int run)
 {
 	struct ledger_run row;
-	enum run_order order = rng_chance(&sim->rng, 0.5) ? ORDER_KILL : ORDER_KILL_NOW;
-	enum fact_kind kind = FACT_COUNT;
 	char name[16];
 
 	name_of(run, name);
 	if (ledger_run_find(sim->daemon.ledger, name, &row, NULL) < 0)
 		return;
-	if (run_state_is_final(row.state)) {
+	if (!run_state_is_final(row.state)) {
+		if (row.wanted == ORDER_HOLD || (!sim->is_quiet && rng_chance(&sim->rng, 0.25)))
+			order(sim, run, name, &row);
+	} else if (!sim->is_quiet) {
 		if (row.state == RUN_COMPLETED)
 			sim->people[run].target_step += rng_range(&sim->rng, 200, 4000);
-		if (restart(sim, name, &row))
-			kind = FACT_RESTARTED;
-	} else if (rng_chance(&sim->rng, 0.15) && give_order(sim, name, &row, order)) {
-		kind = FACT_ORDERED;
+		if (restart(sim, name, &row) && !sim->daemon.is_dead)
+			sim_fact(sim, FACT_RESTARTED, run, 0, 0, 0);
 	}
-	if (kind != FACT_COUNT && !sim->daemon.is_dead)
-		sim_fact(sim, kind, run, 0, kind == FACT_ORDERED ? order : 0, 0);
 }
 
+/* In quiet times all that people still do is to let go what they hold. */
 static void on_person(struct sim *sim, void *arg, uint64_t stamp)
 {
 	int run = (int)stamp;
 
-	if (sim->is_quiet)
-		return;
 	if (sim->daemon.engine && sim->people[run].state == PERSON_LIVE)
 		act(sim, run);
 	daemon_settle(sim);
-	sim_after(sim, MINUTE + rng_exp(&sim->rng, 1.5 * DAY), on_person, arg, stamp);
+	sim_after(sim, MINUTE + rng_exp(&sim->rng, sim->is_quiet ? 2.0 * HOUR : 1.5 * DAY), on_person,
+		  arg, stamp);
 }
 
 void people_begin(struct sim *sim)
@@ -147,5 +162,6 @@ void people_rest(struct sim *sim)
 
 		if (sim->people[run].target_step > soon)
 			sim->people[run].target_step = soon;
+		sim_after(sim, HOUR, on_person, NULL, (uint64_t)run);
 	}
 }
