@@ -46,7 +46,8 @@ plan() {	# COUNT
 	echo "1..$1"
 }
 
-diag() { [ -z "$*" ] || printf '%s\n' "$*" | sed 's/^/# /'; }
+# To stderr: prove shows that, and what failed on another machine must be seen in its log.
+diag() { [ -z "$*" ] || printf '%s\n' "$*" | sed 's/^/# /' >&2; }
 
 passed() {	# NAME
 	tests_run=$((tests_run + 1))
