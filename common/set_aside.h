@@ -11,9 +11,9 @@
 #include "common/err.h"
 #include "common/foreign.h"
 
-/* Moves every checkpoint of `parent` of a step after `step` (`step-N`, or as `foreign` says) into `aside`, a folder on the same file system that
- * is made when there is something to move. The number of folders moved, or -1 with err. Doing it
- * twice is fine. */
+/* Moves every checkpoint of `parent` of a step after `step` (`step-N`, or as `foreign` says) into
+ * `aside`, a folder on the same file system that is made when there is something to move. The number
+ * of folders moved, or -1 with err. Doing it twice is fine. */
 int64_t checkpoints_set_aside(const char *parent, struct foreign *foreign, int64_t step,
 			      const char *aside, struct err *err);
 

@@ -162,13 +162,13 @@ static void show_line(const struct ctl *ctl, const char *name, const json_t *val
 	free(bytes);
 }
 
-static void show_object(const struct ctl *ctl, const char *title, const json_t *object)
+static void show_object(const struct ctl *ctl, const char *title, json_t *object)
 {
 	const char *name;
 	json_t *value;
 
 	printf("\n%s\n", title);
-	json_object_foreach((json_t *)(uintptr_t)object, name, value) {
+	json_object_foreach(object, name, value) {
 		if (strcmp(title, "environment") == 0 && json_is_null(value))
 			printf("  %s   (secret, from run.env_file)\n", name);
 		else

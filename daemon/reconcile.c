@@ -262,8 +262,8 @@ static struct decision held(const struct facts *f, const struct policy *policy, 
 	return call_or_wait(DECISION_RELEASE, f, &f->release, now_ms);
 }
 
-/* With what is left the scheduler can never start it; Slurm then even holds it. The job, still pending, is cancelled as a
- * ghost; the next attempt may go anywhere. */
+/* With what is left the scheduler can never start it; Slurm then even holds it. The job, still
+ * pending, is cancelled as a ghost; the next attempt may go anywhere. */
 static bool is_walled_in(const struct facts *f)
 {
 	return f->excludes && f->attempt == ATTEMPT_QUEUED && f->seen &&
