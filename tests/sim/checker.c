@@ -70,14 +70,15 @@ static void on_trainer_ended(struct check *c, struct view *v, const struct fact 
 {
 	enum cause cause = (enum cause)(f->b % 100);
 	bool is_own_fault = cause == CAUSE_ERROR || cause == CAUSE_CRASH || cause == CAUSE_OOM;
+	struct attempt_view *a = attempt_of(v, f->attempt);
 
-	attempt_of(v, f->attempt)->trainer_gone_ms = f->at_ms;
-	attempt_of(v, f->attempt)->is_training = false;
+	a->trainer_gone_ms = f->at_ms;
+	a->is_training = false;
 	v->completed |= cause == CAUSE_COMPLETED;
 	v->may_fail |= f->b >= 1000;
 	if (f->b / 100 % 10 == 0) {
 		v->bad++;
-		v->surely_bad += is_own_fault;
+		v->surely_bad += is_own_fault && a->ended_ms == 0;	/* else unheard */
 	}
 	/* the last attempt may begin with one failure less than allowed */
 	if (v->surely_bad > c->end->max_without_progress + c->end->in_place)

@@ -102,13 +102,19 @@ static bool restart(struct sim *sim, const char *name, const struct ledger_run *
 	return false;
 }
 
+static void on_second_thought(struct sim *sim, void *arg, uint64_t stamp);
+
 static void order(struct sim *sim, int run, const char *name, const struct ledger_run *row)
 {
 	enum run_order wanted = some_order(sim, row->wanted);
 	bool is_allowed = wanted == ORDER_RUN ? row->wanted == ORDER_HOLD : wanted > row->wanted;
 
-	if (is_allowed && give_order(sim, name, row, wanted) && !sim->daemon.is_dead)
-		sim_fact(sim, FACT_ORDERED, run, 0, wanted, 0);
+	if (!is_allowed || !give_order(sim, name, row, wanted) || sim->daemon.is_dead)
+		return;
+	sim_fact(sim, FACT_ORDERED, run, 0, wanted, 0);
+	if (rng_chance(&sim->rng, 0.4))
+		sim_after(sim, rng_range(&sim->rng, 10, 40 * SECOND), on_second_thought, NULL,
+			  (uint64_t)run);
 }
 
 static void act(struct sim *sim, int run)
@@ -128,6 +134,14 @@ static void act(struct sim *sim, int run)
 		if (restart(sim, name, &row) && !sim->daemon.is_dead)
 			sim_fact(sim, FACT_RESTARTED, run, 0, 0, 0);
 	}
+}
+
+static void on_second_thought(struct sim *sim, void *arg, uint64_t stamp)
+{
+	(void)arg;
+	if (sim->daemon.engine)
+		act(sim, (int)stamp);
+	daemon_settle(sim);
 }
 
 /* In quiet times all that people still do is to let go what they hold. */
