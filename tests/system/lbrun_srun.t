@@ -28,8 +28,10 @@ printf '#!/bin/sh\nexec %s --attempt %s\n' "$B/lbrun" "$F" >"$F/job.sh"
 
 job=$(sbatch --parsable -N2 --ntasks-per-node=1 --no-requeue -D "$R" -o "$F/out.log" "$F/job.sh")
 wait_for '[ -e "$T/up0" ] && [ -e "$T/up1" ]' 30 || diag "$(cat "$F/out.log")"
-like "$(cat "$F/out.log")" '^\[n1:0\] rank 0 launch 2$' "rank 0 runs again, with its prefix"
-like "$(cat "$F/out.log")" '^\[n2:1\] rank 1 launch 2$' "and rank 1, on the other node"
+ok "rank 0 runs again, with its prefix" \
+	wait_for 'grep -qx "\[n1:0\] rank 0 launch 2" "$F/out.log"' 30
+ok "and rank 1, on the other node" \
+	wait_for 'grep -qx "\[n2:1\] rank 1 launch 2" "$F/out.log"' 30
 like "$(cat "$F/spool.jsonl")" '"nodes":\["n1","n2"\]' "the nodes are recorded"
 is "$(pgrep -cf "^sleep $mark\$")" 2 "the first launch left nothing behind"
 
@@ -48,7 +50,7 @@ wait_for '[ -e "$F/exit.json" ]' 20
 diag "grace 2000 ms, exit record after $(($(now_ms) - began)) ms"
 ok "then no process is left on either node" [ -z "$(pgrep -f "^sleep $mark\$")" ]
 like "$(cat "$F/exit.json")" '"killed".*"launches":2.*by ada' "an order ends both"
-like "$(cat "$F/out.log")" '^\[n1:0\] asked$' "the polite one was asked"
+ok "the polite one was asked" wait_for 'grep -qx "\[n1:0\] asked" "$F/out.log"' 10
 is "$(grep -vc '^\[n[12]:[01]\] ' "$F/out.log")" "$(grep -c '^slurmstepd' "$F/out.log")" \
 	"every line but Slurm's own has its prefix"
 done_testing
