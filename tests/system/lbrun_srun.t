@@ -27,17 +27,17 @@ printf '{"version":1,"token":"%032d","run":"r1","number":1,"command":["sh","%s",
 printf '#!/bin/sh\nexec %s --attempt %s\n' "$B/lbrun" "$F" >"$F/job.sh"
 
 job=$(sbatch --parsable -N2 --ntasks-per-node=1 --no-requeue -D "$R" -o "$F/out.log" "$F/job.sh")
-wait_for '[ -e "$T/up0" ] && [ -e "$T/up1" ]' 30 || diag "$(cat "$F/out.log")"
+wait_for '[ -e "$T/up0" ] && [ -e "$T/up1" ]' 60 || diag "$(cat "$F/out.log")"
 ok "rank 0 runs again, with its prefix" \
-	wait_for 'grep -qx "\[n1:0\] rank 0 launch 2" "$F/out.log"' 30
+	wait_for 'grep -qx "\[n1:0\] rank 0 launch 2" "$F/out.log"' 60
 ok "and rank 1, on the other node" \
-	wait_for 'grep -qx "\[n2:1\] rank 1 launch 2" "$F/out.log"' 30
+	wait_for 'grep -qx "\[n2:1\] rank 1 launch 2" "$F/out.log"' 60
 like "$(cat "$F/spool.jsonl")" '"nodes":\["n1","n2"\]' "the nodes are recorded"
 is "$(pgrep -cf "^sleep $mark\$")" 2 "the first launch left nothing behind"
 
 # Where the ranks are, on both nodes, while they go on.
 printf '{"version":1,"by":"ada"}' >"$F/stacks"
-ok "the stacks are written" wait_for 'grep -q "\"kind\":\"stacks\"" "$F/spool.jsonl"' 40
+ok "the stacks are written" wait_for 'grep -q "\"kind\":\"stacks\"" "$F/spool.jsonl"' 90
 for node in 1 2; do
 	like "$(cat "$F"/stacks-2-*.n$node.txt)" "^[0-9]+  sh $T/rank.sh" "those of node $node"
 done
