@@ -29,7 +29,7 @@ before=$("$T/fma_peak" 2)
 after=$("$T/fma_peak" 2)
 
 # The first two steps warm caches and the GEMM library.
-sed -n 's/^step \([0-9]*\)\/.* \([0-9]*\) tokens\/s$/\1 \2/p' "$T/log" | awk '$1 > 2 { print $2 }' |
+sed -n 's/^step \([0-9]*\)\/.* \([0-9]*\) tokens\/s.*$/\1 \2/p' "$T/log" | awk '$1 > 2 { print $2 }' |
 	sort -n >"$T/rates"
 awk -v before="$before" -v after="$after" '
 	{ rate[NR] = $1 }
