@@ -2,28 +2,8 @@
 # SPDX-License-Identifier: MIT
 # convert.t - weights out to Hugging Face's layout and in again, to the bit.
 # B=build prove --exec sh tests/system/convert.t
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-B=${B:-build}
-[ -x "$B/lbworker" ] || {
-	echo "Bail out! $B/lbworker is not built"
-	exit 1
-}
-T=$(mktemp -d "${TMPDIR:-/tmp}/lb-convert.XXXXXX") || exit 1
-trap 'rm -rf "$T"' EXIT
-trap 'exit 130' HUP INT TERM
-unset LB_SOCKET LB_RUN LB_ATTEMPT LB_LAUNCH LB_RUN_DIR LB_CHECKPOINT_DIR LB_RESUME_FROM
+. "$(dirname "$0")/trainer.sh"
 
-count=0
-ok() { # ok STATUS NAME
-	count=$((count + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $count - $2"
-	else
-		echo "not ok $count - $2"
-		[ ! -s "$T/err" ] || sed 's/^/# stderr: /' "$T/err"
-	fi
-}
 lbworker() { "$B/lbworker" "$@" >"$T/out" 2>"$T/err"; }
 refused() { # refused NAME PATTERN: status 2, one line on stderr that matches, nothing left behind
 	[ $status = 2 ] && [ "$(wc -l <"$T/err")" = 1 ] && grep -q "$2" "$T/err" &&

@@ -6,22 +6,7 @@
 # Every step leaves a checkpoint, so every step is compared whole: train_state.json holds the loss
 # as a number that reads back exactly. Some kills hit a step, some hit a checkpoint on its way.
 #   make check-resume, or B=build sh tests/system/resume.t
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-B=${B:-build}
-[ -x "$B/lbworker" ] || {
-	echo "Bail out! $B/lbworker is not built"
-	exit 1
-}
-T=$(mktemp -d "${TMPDIR:-/tmp}/lb-resume.XXXXXX") || exit 1
-worker=
-cleanup() {
-	[ -z "$worker" ] || kill -KILL "$worker" 2>/dev/null
-	rm -rf "$T"
-}
-trap cleanup EXIT
-trap 'exit 130' HUP INT TERM
-unset LB_SOCKET LB_RUN LB_ATTEMPT LB_LAUNCH LB_RUN_DIR LB_CHECKPOINT_DIR LB_RESUME_FROM
+. "$(dirname "$0")/trainer.sh"
 
 steps=28
 awk 'BEGIN { srand(5); for (i = 0; i < 30000; i++) printf "%c", 97 + int(rand() * rand() * 26) }' \
@@ -50,17 +35,7 @@ cat >"$T/small.toml" <<-END
 	log_freq = 1
 END
 
-count=0
 compared=0
-ok() { # ok STATUS NAME
-	count=$((count + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $count - $2"
-	else
-		echo "not ok $count - $2"
-		[ ! -s "$T/err" ] || sed 's/^/# /' "$T/err" | tail -n 5
-	fi
-}
 train() { # train FAMILY FOLDER
 	LB_CHECKPOINT_DIR=$2 "$B/lbworker" train "$T/small.toml" --model.name "$1"
 }

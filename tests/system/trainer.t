@@ -2,33 +2,8 @@
 # SPDX-License-Identifier: MIT
 # trainer.t - lbworker as a person and lbrun use it: exact resume after kill -9, orders, hostile
 # configs, shards and checkpoints.  B=build prove --exec sh tests/system/trainer.t
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-B=${B:-build}
-[ -x "$B/lbworker" ] || {
-	echo "Bail out! $B/lbworker is not built"
-	exit 1
-}
-T=$(mktemp -d "${TMPDIR:-/tmp}/lb-trainer.XXXXXX") || exit 1
-worker=
-cleanup() {
-	[ -z "$worker" ] || kill -KILL "$worker" 2>/dev/null
-	rm -rf "$T"
-}
-trap cleanup EXIT
-trap 'exit 130' HUP INT TERM
-unset LB_SOCKET LB_RUN LB_ATTEMPT LB_LAUNCH LB_RUN_DIR LB_CHECKPOINT_DIR LB_RESUME_FROM
+. "$(dirname "$0")/trainer.sh"
 
-count=0
-ok() { # ok STATUS NAME
-	count=$((count + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $count - $2"
-	else
-		echo "not ok $count - $2"
-		[ ! -s "$T/err" ] || sed 's/^/# stderr: /' "$T/err"
-	fi
-}
 is() { # is HAVE WANT NAME
 	[ "$1" = "$2" ]
 	ok $? "$3"
