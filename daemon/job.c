@@ -6,6 +6,7 @@
 
 #include "common/attempt.h"
 #include "common/bytes.h"
+#include "common/failpoint.h"
 #include "common/files.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -239,6 +240,7 @@ int job_submit(const struct config *config, const struct run *run, const char *l
 		job_resources(&run->spec, &job);
 		exclude = all_excluded(run);
 		job.exclude = exclude;
+		failpoint(FP_SUBMIT_CALL, NULL);
 		run->scheduler->ops->submit(run->scheduler, &job, done, arg);
 	}
 	job_env_free(&env);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/failpoint.h"
 #include "common/json.h"
 #include "common/names.h"
 #include "daemon/handlers.h"
@@ -62,8 +63,11 @@ json_t *order_kill(struct request *r, struct err *err)
 				      answers, err);
 	}
 	/* those before a bad name were told already: their order stands */
+	if (rc == 0 && failpoint(FP_KILL_WRITTEN, err) < 0)
+		rc = -1;
 	if (ledger_commit(r->lbd->ledger, rc == 0 ? err : NULL) < 0)
 		rc = -1;
+	failpoint(FP_KILL_COMMITTED, NULL);
 	if (rc == 0)
 		return answers;
 	json_decref(answers);
@@ -85,8 +89,9 @@ static int order_run(struct request *r, int64_t id, enum run_order order, const 
 	if (ledger_run_set_wanted(ledger, id, order, r->peer.user, reason, clock_wall_ms(), err) < 0)
 		return -1;
 	order_event(r->lbd, id, kind, r->peer.user, reason);
-	if (ledger_commit(ledger, err) < 0)
+	if (failpoint(FP_HOLD_WRITTEN, err) < 0 || ledger_commit(ledger, err) < 0)
 		return -1;
+	failpoint(FP_HOLD_COMMITTED, NULL);
 	engine_order(r->lbd->engine, js_str(r->args, "run", ""), order, r->peer.user, reason);
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "common/clock.h"
+#include "common/failpoint.h"
 #include "common/files.h"
 #include "common/json.h"
 #include "common/log.h"
@@ -228,7 +229,9 @@ static int make_folder(struct submission *s, struct err *err)
 	if (folder_make(s->dir, 0750, err) < 0 || write_submitted(s, err) < 0 ||
 	    write_env(s, err) < 0 || write_spec(s, err) < 0)
 		return -1;
-	return folder_sync(s->lbd->config.runs_folder, err);
+	if (folder_sync(s->lbd->config.runs_folder, err) < 0)
+		return -1;
+	return failpoint(FP_RUN_FOLDER, err);
 }
 
 /* --- the row ----------------------------------------------------------------------------------------------------- */
@@ -283,12 +286,14 @@ static void finish(struct submission *s)
 		finish_dry(s);
 		return;
 	}
-	if (insert_row(s, &err) < 0 || engine_adopt(s->lbd->engine, s->name, &err) < 0) {
+	if (insert_row(s, &err) < 0 || failpoint(FP_RUN_WRITTEN, &err) < 0 ||
+	    engine_adopt(s->lbd->engine, s->name, &err) < 0) {
 		ledger_rollback(ledger);
 		refuse(s, &err, true);
 	} else if (engine_settle(s->lbd->engine, &err) < 0) {
 		refuse(s, &err, true);
 	} else {
+		failpoint(FP_RUN_COMMITTED, NULL);
 		request_answer(s->request, json_pack("{s:s}", "run", s->name));
 		submission_free(s);
 	}

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
+#include "common/failpoint.h"
 #include "common/json.h"
 #include "common/names.h"
 #include "common/paths.h"
@@ -32,8 +33,11 @@ static int tell(struct request *r, int64_t run_id, enum wish wish, struct err *e
 		.actor = r->peer.user, .text = "asked for",
 	};
 
-	return ledger_event_put(r->lbd->ledger, &e, err) < 0 ||
-	       ledger_commit(r->lbd->ledger, err) < 0 ? -1 : 0;
+	if (failpoint(FP_WISH_LEFT, err) < 0 || ledger_event_put(r->lbd->ledger, &e, err) < 0 ||
+	    ledger_commit(r->lbd->ledger, err) < 0)
+		return -1;
+	failpoint(FP_WISH_COMMITTED, NULL);
+	return 0;
 }
 
 static json_t *leave(struct request *r, enum wish wish, struct err *err)
