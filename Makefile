@@ -5,7 +5,7 @@
 #                                              build-san; DEV=1: warnings are no errors; V=1: say all
 #   make check | check-unit | check-system | check-layers | lint
 #   make sim [SEEDS=N | SEED=k]                simulated years; one world again
-#   make faults [N=1000]                       kills the trainer N times while it saves
+#   make faults [POINTS=100 KILLS=1000 …]     the real programs, Slurm and disks, broken again and again
 #   make demo | bench | man | install [PREFIX=/usr/local] [DESTDIR=] | clean
 #
 # Folders are layers: each has an archive of its own, and tests/layers.sh says who may include whom.
@@ -137,6 +137,22 @@ SIM_TAPS := ledger_run_insert ledger_run_move ledger_run_set_wanted ledger_attem
 SEEDS    ?= 500
 $(B)/sim: $(call objects,tests/sim/*.c) $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/common.a
 	$(call say,LINK) $(CC) $(LDFLAGS) $(SIM_TAPS:%=-Wl,--wrap=%) -o $@ $^ -lsqlite3 -ljansson -lpcre2-8 -lstdc++ -lm
+
+# The fault tests' negative controls: the real programs, each with one protection taken out.
+CONTROLS := $(B)/controls/lbd $(B)/controls/lbrun $(if $(HAVE_SLURM),$(B)/controls/lbd-slurm)
+WRAP_lbrun     := attempt_claim_take attempt_newest_claim older_may_live
+WRAP_lbd       := reconcile
+WRAP_lbd-slurm := slurm_submit_batch_job
+$(B)/controls/lbrun:     $(B)/obj/tests/faults/no_claim.o
+$(B)/controls/lbd:       $(B)/obj/tests/faults/plain_submit.o
+$(B)/controls/lbd-slurm: $(B)/obj/tests/faults/plain_slurm.o
+$(B)/controls/lbrun:     $(B)/obj/worker/lbrun/main.o $(B)/lbrun.a $(B)/common.a
+$(B)/controls/lbd:       $(B)/obj/daemon/main.o $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/common.a
+$(B)/controls/lbd-slurm: $(B)/obj/slurm/lbd-slurm/main.o $(LBDSLURM) $(B)/slurm.a $(B)/common.a
+$(CONTROLS):
+	@mkdir -p $(@D)
+	$(call say,LINK) $(CC) $(LDFLAGS) $(WRAP_$(@F):%=-Wl,--wrap=%) -o $@ $^ $(LIBS_$(@F))
+
 sim: $(B)/sim
 ifdef SEED
 	$(B)/sim --seed $(SEED)
@@ -148,7 +164,7 @@ endif
 
 check-unit: $(UNIT) $(BINARIES)
 	B=$(abspath $(B)) prove --exec 'sh tests/unit/run.sh' $(UNIT)
-check-system: $(BINARIES) $(B)/tests/scheduler_client
+check-system: $(BINARIES) $(CONTROLS) $(B)/tests/scheduler_client
 	B=$(abspath $(B)) prove -j 2 --timer --exec sh tests/system/*.t
 check-resume: $(B)/lbworker
 	B=$(abspath $(B)) sh tests/system/resume.t
@@ -188,8 +204,22 @@ check: all unit
 	$(MAKE) SAN=1 B=$(B)-san SEEDS=20 sim
 	$(MAKE) sim
 
-faults: $(B)/lbworker
-	B=$(abspath $(B)) sh tests/faults/checkpoint.sh $(or $(N),1000)
+# How often each fault; 0 leaves it out. Hours, as they stand: see the table that it prints last.
+POINTS   ?= 100
+LBRUN    ?= 20
+KILLS    ?= 1000
+NODE     ?= 20
+ACCEPT   ?= 200
+FREEZE   ?= 100
+MUNGE    ?= 20
+FORGET   ?= 20
+DISK     ?= 1000
+SPOOL    ?= 68
+N        ?= 1000
+faults: all $(CONTROLS)
+	@$(foreach v,POINTS LBRUN KILLS NODE ACCEPT FREEZE MUNGE FORGET DISK SPOOL,$(v)=$($(v))) \
+		WORKER=10 B=$(abspath $(B)) sh tests/system/faults.t
+	B=$(abspath $(B)) sh tests/faults/checkpoint.sh $(N)
 demo:
 	sh etc/demo
 bench: all
