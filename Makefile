@@ -218,7 +218,7 @@ SPOOL    ?= 68
 N        ?= 1000
 faults: all $(CONTROLS)
 	@$(foreach v,POINTS LBRUN KILLS NODE ACCEPT FREEZE MUNGE FORGET DISK SPOOL,$(v)=$($(v))) \
-		WORKER=10 B=$(abspath $(B)) sh tests/system/faults.t
+		WORKER=10 SETTLE=now B=$(abspath $(B)) sh tests/system/faults.t
 	B=$(abspath $(B)) sh tests/faults/checkpoint.sh $(N)
 demo:
 	sh etc/demo

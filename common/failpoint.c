@@ -97,7 +97,8 @@ static int read_entry(char *entry, const char *program, struct err *err)
 		return refuse(err, entry, "must be NAME:ACTION");
 	plan = read_action(colon + 1, &end);
 	if (end == NULL || *end != '\0' || plan.nth < 1)
-		return refuse(err, entry, "the action must be kill, error or delay:500ms, then perhaps @2");
+		return refuse(err, entry,
+			      "the action must be kill, error or delay:500ms, then perhaps @2");
 	if (plan.action == ACT_ERROR && !rows[point].may_fail)
 		return refuse(err, entry, "this step cannot fail");
 	if (strcmp(rows[point].program, program) != 0)
@@ -132,7 +133,7 @@ void failpoint_list(FILE *out)
 			rows[i].may_fail ? " error" : "");
 }
 
-/* --- a point is reached ------------------------------------------------------------------------ */
+/* --- a point is reached ----------------------------------------------------------------------- */
 
 static bool is_first_of_all(const char *name)
 {

@@ -97,4 +97,5 @@ left=$(leftovers)
 [ "$left" = 0 ] || fail "$left leftovers were not removed"
 [ "$before" != step-00000000 ] || fail "nothing was ever saved"
 count=$(echo "$points" | wc -l)
-echo "$kills kills and $count failpoints x $rounds, $during during a save: all checkpoints valid, newest $before"
+echo "$kills kills and $count failpoints x $rounds, $during during a save:" \
+	"all checkpoints valid, newest $before"

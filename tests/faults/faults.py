@@ -4,10 +4,11 @@
 
 Called by tests/system/faults.t, in whose folder $T everything lies. Each part keeps runs flowing
 through lbd, with people's orders mixed in, breaks something again and again, repairs it, waits until
-every run is over, and has history.py look for broken promises. $T/table gets a line of what was done.
+every run is over, and has history.py look for broken promises. $T/table gets a line about it.
 
 Environment: T B LB_HOME SRC, as in lib.sh; CLUSTER, the folder of the private Slurm; LBD and LBRUN,
-other programs than those in B (the negative controls); NODE, how often part random loses a node."""
+other programs than those in B (the negative controls); NODE, how often part kills loses a node;
+SETTLE=later: what is live stays so for the next part, the last part is "end"."""
 import concurrent.futures, json, os, random, re, signal, sqlite3, subprocess, sys, time
 
 T, B, HOME, SRC = (os.environ[name] for name in ("T", "B", "LB_HOME", "SRC"))
@@ -15,6 +16,7 @@ CLUSTER = os.environ.get("CLUSTER", "")
 LBD, LBRUN = os.environ.get("LBD", f"{B}/lbd"), os.environ.get("LBRUN", f"{B}/lbrun")
 WITNESS = f"{HOME}/witness"
 DEADLINE_S = 120                # for anything that must happen; a loaded machine is slow
+BEGUN = time.monotonic()
 FINAL = ("completed", "failed", "killed")
 
 
@@ -227,17 +229,16 @@ def settle(part, did):
                 print(lbctl("status", run)[1], lbctl("events", run)[1])
     if lbd.end() != 0:
         raise SystemExit("lbd did not end well")
-    seen = check()
+    seen = subprocess.run([sys.executable, f"{SRC}/tests/faults/history.py", HOME, WITNESS,
+                           f"{CLUSTER}/log/jobcomp.txt"], stdout=subprocess.PIPE, text=True, check=False)
     print(seen.stdout, end="")
-    with open(f"{T}/table", "a") as table:
-        table.write(f"{part:<12} {did:<58} {seen.stdout.splitlines()[-1].split(': ')[1]}\n")
+    tabulate(part, did, seen.stdout.splitlines()[-1].split(": ")[1])
     return seen.returncode
 
 
-def check():
-    return subprocess.run([sys.executable, f"{SRC}/tests/faults/history.py", HOME, WITNESS,
-                           *([f"{CLUSTER}/log/jobcomp.txt"] if CLUSTER else [])],
-                          stdout=subprocess.PIPE, text=True, check=False)
+def tabulate(part, did, found=""):
+    with open(f"{T}/table", "a") as table:
+        table.write(f"{part:<7}{time.monotonic() - BEGUN:5.0f} s  {did:<58} {found}\n")
 
 
 # --- points of lbd --------------------------------------------------------------------------------
@@ -336,7 +337,7 @@ def lose_node(times):
         await_true("n2 is back", lambda: node_is("(IDLE|MIXED|ALLOCATED)"), pause_s=0.2)
 
 
-def part_random(count):
+def part_kills(count):
     """SIGKILL of lbd at random moments; nodes are lost meanwhile."""
     traffic, moments, nodes, kills = Traffic("k", most=8, seed=2), random.Random(3), int(os.environ.get("NODE", 0)), 0
     losing = concurrent.futures.ThreadPoolExecutor().submit(lose_node, nodes)
@@ -430,6 +431,10 @@ def part_forget(count):
 
 
 # --- disks ------------------------------------------------------------------------------------------
+# The leak checker of a sanitized build is a tracer itself.
+TRACED = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
+
+
 def disk_rounds(most):
     """(call, error, N): every N, or a few from all over."""
     calls = ("pwrite64", "fdatasync", "ftruncate")
@@ -446,7 +451,7 @@ def part_disk(most):
         trace = f"{T}/strace.out"
         files = [w for f in ("ledger.db", "ledger.db-journal") for w in ("-P", f"{HOME}/{f}")]
         lbd = Lbd(front=("strace", "-f", "-qq", "-o", trace, *files, "-e", f"trace={call}",
-                         "-e", f"inject={call}:error={error}:when={nth}"))
+                         "-e", f"inject={call}:error={error}:when={nth}"), env=TRACED)
         run = f"d-{call}-{error.lower()}-{nth}"
         if lbd.is_ready and submit(run, "local", steps=4, pause_ms=0):
             await_true(f"{run} ends, or lbd", lambda: lbd.is_dead() or states().get(run) in FINAL)
@@ -477,7 +482,7 @@ def part_spool(count):
         front = f"{T}/lbrun-{n}"
         call = ("write", "fdatasync")[n // 2 % 2]
         with open(os.open(front, os.O_WRONLY | os.O_CREAT, 0o755), "w") as script:
-            script.write(f'#!/bin/sh\nexec strace -D -f -qq -o {front}.trace -P "$2/spool.jsonl" '
+            script.write(f'#!/bin/sh\nexport ASAN_OPTIONS={TRACED["ASAN_OPTIONS"]}\nexec strace -D -f -qq -o {front}.trace -P "$2/spool.jsonl" '
                          f'-e trace={call} -e inject={call}:error={error}:when={n % 17 + 1}..{n % 17 + 3} '
                          f'{B}/lbrun "$@"\n')
         configure(front)
@@ -529,7 +534,14 @@ def main():
     configure()
     did = globals()[f"part_{sys.argv[1]}"](int(sys.argv[2]))
     configure()
-    return settle(sys.argv[1], did)
+    if os.environ.get("SETTLE") != "later" or sys.argv[1] == "end":
+        return settle(sys.argv[1], did)
+    return tabulate(sys.argv[1], did)
+
+
+def part_end(_):
+    """Nothing more is broken."""
+    return "every run is over, and its history looked at"
 
 
 if __name__ == "__main__":

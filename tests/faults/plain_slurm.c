@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: MIT */
 /* plain_slurm.c - the other half of plain_submit.c: an lbd-slurm (controls/lbd-slurm) whose jobs are
  * not held until they are recorded, but start at once. */
 #include <slurm/slurm.h>
