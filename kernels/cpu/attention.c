@@ -113,7 +113,7 @@ CPU_CLONES static void attention_forward_task(const void *args, size_t index, un
 	}
 }
 
-void cpu_attention_forward(struct device *dev, float *out, float *lse, const float *qkv,
+void cpu_attention_forward(struct device *dev, void *out, float *lse, const void *qkv,
 			   const struct attention *a)
 {
 	struct heads w = { .a = *a, .out = out, .lse = lse, .qkv = qkv };
@@ -196,8 +196,8 @@ CPU_CLONES static void attention_backward_task(const void *args, size_t index, u
 	}
 }
 
-void cpu_attention_backward(struct device *dev, float *dqkv, const float *dout, const float *out,
-			    const float *lse, const float *qkv, const struct attention *a)
+void cpu_attention_backward(struct device *dev, void *dqkv, const void *dout, const void *out,
+			    const float *lse, const void *qkv, const struct attention *a)
 {
 	struct heads w = { .a = *a, .dqkv = dqkv, .qkv = qkv, .dout = dout, .saved_out = out,
 			   .saved_lse = lse };
