@@ -44,8 +44,8 @@ struct backend_options {
 	const char *cache;			/* folder for what was measured; NULL: not kept */
 };
 
-/* C[m,n] = op(A)[m,k] op(B)[k,n] + beta C + bias, where op(X) is X, or X transposed in memory when
- * the flag is set (A is then stored [k,m], B [n,k]). ld* = elements from one stored row to the next.
+/* C[m,n] = alpha op(A)[m,k] op(B)[k,n] + beta C + bias, where op(X) is X, or X transposed in memory
+ * when the flag is set (A is then stored [k,m], B [n,k]). ld* = elements from one stored row to the next.
  * beta is 0 (C is not read) or 1. bias[n] is fp32, part of the weights, and may be NULL.
  * What is behind a and c is an activation; b is too, unless it is a piece of weights (fp32); c is a
  * gradient of weights (fp32) when it says so. */
@@ -57,7 +57,7 @@ struct gemm {
 	bool b_is_weight, c_is_gradient;
 	size_t lda, ldb, ldc;
 	bool trans_a, trans_b;
-	float beta;
+	float alpha, beta;
 };
 
 /* Causal self-attention with grouped key/value heads: query head h uses key/value head h/(H/G).
@@ -67,6 +67,7 @@ struct attention {
 	size_t batch, seq, heads, kv_heads, head_dim;
 	size_t rotary;		/* leading elements of a head that rope() turns, even; 0: all */
 	bool interleaved;
+	float scale;		/* of the scores; 0: 1/sqrt(C) */
 };
 
 /* Hendrycks & Gimpel 2016: x times the normal distribution function of x, or its approximation by
@@ -79,6 +80,11 @@ enum gelu_form { GELU_ERF, GELU_TANH };
 struct adamw {
 	float lr, beta1, beta2, eps, weight_decay, grad_scale;
 	int64_t step;		/* t, from 1 */
+	/* Moments in bf16, rounded stochastically: up with the probability that keeps the mean. The
+	 * 16 random bits for element i of m are piece i mod 8 of Philox(counter { i/8 (64 bits), 0,
+	 * t }, key), those for v of the counter { i/8, 1, t }; i counts from `first` on. */
+	bool bf16_moments;
+	uint64_t first, key;
 };
 
 struct backend {
@@ -162,7 +168,7 @@ struct backend {
 	void (*rope)(struct device *dev, void *qkv, const float *table, const struct attention *a,
 		     bool inverse);
 
-	/* out [batch*T, H*C], lse [batch, H, T] = log sum exp of the scaled scores (1/sqrt(C)). */
+	/* out [batch*T, H*C], lse [batch, H, T] = log sum exp of the scaled scores. */
 	void (*attention_forward)(struct device *dev, void *out, float *lse, const void *qkv,
 				  const struct attention *a);
 	/* dqkv is written whole. */
@@ -191,8 +197,32 @@ struct backend {
 
 	/* Sum of squares in a fixed order, in fp64. Waits, as download does. */
 	double (*sum_squares)(struct device *dev, const float *x, size_t count);
-	void (*adamw)(struct device *dev, float *weight, float *m, float *v, const float *grad,
+	/* m and v hold fp32, or bf16 when `a` says so. */
+	void (*adamw)(struct device *dev, float *weight, void *m, void *v, const float *grad,
 		      size_t count, const struct adamw *a);
+
+	/* --- for devices that work beside us; NULL where an operation is done when it returns --- */
+
+	/* Host memory that copies need not be staged through; NULL when there is no room. */
+	void *(*alloc_host)(struct device *dev, size_t bytes);
+	void (*free_host)(struct device *dev, void *memory);
+	/* download into memory of alloc_host, but returns at once. adamw waits for it, other
+	 * writers of `from` must not come before fetched(), which any thread may call: it returns
+	 * when all bytes are there; 0, or -1 with a line in why. */
+	void (*fetch)(struct device *dev, void *to_host, const void *from, size_t bytes);
+	int (*fetched)(struct device *dev, char *why);
+	/* Notes the moment at which all that was queued so far is done, and after finish() tells it
+	 * in microseconds since the first one. marks_clear: numbers start again. */
+	uint32_t (*mark)(struct device *dev);
+	double (*mark_us)(struct device *dev, uint32_t mark);
+	void (*marks_clear)(struct device *dev);
+	/* A program is a fixed sequence of operations on fixed memory, under a number of the
+	 * caller's: replay() runs it as it was recorded, or says false. Between record() and
+	 * record_end() operations run and may be recorded; upload, download, finish and
+	 * sum_squares have no place there. */
+	bool (*replay)(struct device *dev, uint64_t program);
+	void (*record)(struct device *dev, uint64_t program);
+	void (*record_end)(struct device *dev, uint64_t program);
 };
 
 extern const struct backend backend_cpu;

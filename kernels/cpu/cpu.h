@@ -194,7 +194,7 @@ void cpu_gelu_backward(struct device *dev, void *dx, const void *dout, const voi
 void cpu_cross_entropy(struct device *dev, float *loss, void *logits, const int32_t *targets,
 		       size_t rows, size_t vocab, float scale);
 double cpu_sum_squares(struct device *dev, const float *x, size_t count);
-void cpu_adamw(struct device *dev, float *weight, float *m, float *v, const float *grad,
+void cpu_adamw(struct device *dev, float *weight, void *m, void *v, const float *grad,
 	       size_t count, const struct adamw *a);
 
 #endif

@@ -20,7 +20,7 @@ void linear_forward(const struct model *m, const struct linear *w, void *y, cons
 	const struct gemm g = { .m = rows, .n = w->out, .k = w->in, .a = x, .lda = w->in,
 				.b = m->weights + w->weight, .ldb = w->in_out ? w->out : w->in,
 				.b_is_weight = true, .trans_b = !w->in_out,
-				.c = y, .ldc = w->out, .beta = beta,
+				.c = y, .ldc = w->out, .alpha = 1.0f, .beta = beta,
 				.bias = w->bias == ABSENT ? NULL : m->weights + w->bias };
 
 	m->backend->gemm(m->device, &g);
@@ -33,7 +33,7 @@ void linear_backward_input(const struct model *m, const struct linear *w, void *
 	const struct gemm g = { .m = rows, .n = w->in, .k = w->out, .a = dy, .lda = w->out,
 				.b = m->weights + w->weight, .ldb = w->in_out ? w->out : w->in,
 				.b_is_weight = true, .trans_b = w->in_out,
-				.c = dx, .ldc = w->in };
+				.c = dx, .ldc = w->in, .alpha = 1.0f };
 
 	m->backend->gemm(m->device, &g);
 }
@@ -45,12 +45,12 @@ void linear_backward_weight(const struct model *m, const struct linear *w, const
 	const struct gemm out_in = { .m = w->out, .n = w->in, .k = rows, .a = dy, .lda = w->out,
 				     .trans_a = true, .b = x, .ldb = w->in,
 				     .c = m->grads + w->weight, .c_is_gradient = true, .ldc = w->in,
-				     .beta = accumulate ? 1.0f : 0.0f };
+				     .alpha = 1.0f, .beta = accumulate ? 1.0f : 0.0f };
 	const struct gemm in_out = { .m = w->in, .n = w->out, .k = rows, .a = x, .lda = w->in,
 				     .trans_a = true, .b = dy, .ldb = w->out,
 				     .c = m->grads + w->weight, .c_is_gradient = true,
 				     .ldc = w->out,
-				     .beta = accumulate ? 1.0f : 0.0f };
+				     .alpha = 1.0f, .beta = accumulate ? 1.0f : 0.0f };
 
 	m->backend->gemm(m->device, w->in_out ? &in_out : &out_in);
 	if (w->bias != ABSENT)

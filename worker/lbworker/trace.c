@@ -161,7 +161,7 @@ static void traced_cross_entropy(struct device *dev, float *loss, void *logits,
 	add_span(current, "cross_entropy", start, rows, vocab, 0);
 }
 
-static void traced_adamw(struct device *dev, float *weight, float *m, float *v,
+static void traced_adamw(struct device *dev, float *weight, void *m, void *v,
 			 const float *grad, size_t count, const struct adamw *a)
 {
 	double start = trace_now();
