@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BACKEND_ABI = 2, BACKEND_TEXT_BYTES = 256 };
+enum { BACKEND_ABI = 3, BACKEND_TEXT_BYTES = 256 };
 
 struct device;			/* one opened device: its memory, its queue, its threads */
 
@@ -31,8 +31,8 @@ struct backend_options {
 	void (*warn)(const char *text);		/* told once what makes us slower; may be NULL */
 };
 
-/* C[m,n] = op(A)[m,k] op(B)[k,n] + beta C, where op(X) is X, or X transposed in memory when the
- * flag is set (A is then stored [k,m], B [n,k]). ld* = elements from one stored row to the next.
+/* C[m,n] = alpha op(A)[m,k] op(B)[k,n] + beta C, where op(X) is X, or X transposed in memory when
+ * the flag is set (A is then stored [k,m], B [n,k]). ld* = elements from one stored row to the next.
  * beta is 0 (C is not read) or 1. */
 struct gemm {
 	size_t m, n, k;
@@ -40,7 +40,7 @@ struct gemm {
 	float *c;
 	size_t lda, ldb, ldc;
 	bool trans_a, trans_b;
-	float beta;
+	float alpha, beta;
 };
 
 /* Causal self-attention with grouped key/value heads: query head h uses key/value head h/(H/G).
@@ -50,6 +50,7 @@ struct attention {
 	size_t batch, seq, heads, kv_heads, head_dim;
 	size_t rotary;		/* leading elements of a head that rope() turns, even; 0: all */
 	bool interleaved;
+	float scale;		/* of the scores; 0: 1/sqrt(C) */
 };
 
 /* Hendrycks & Gimpel 2016: x times the normal distribution function of x, or its approximation by
@@ -139,7 +140,7 @@ struct backend {
 	void (*rope)(struct device *dev, float *qkv, const float *table, const struct attention *a,
 		     bool inverse);
 
-	/* out [batch*T, H*C], lse [batch, H, T] = log sum exp of the scaled scores (1/sqrt(C)). */
+	/* out [batch*T, H*C], lse [batch, H, T] = log sum exp of the scaled scores. */
 	void (*attention_forward)(struct device *dev, float *out, float *lse, const float *qkv,
 				  const struct attention *a);
 	/* dqkv is written whole. */

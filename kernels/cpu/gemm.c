@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm.c - C = op(A) op(B) + beta C: oneDNN's sgemm where it is installed, else a blocked one.
+/* gemm.c - C = alpha op(A) op(B) + beta C: oneDNN's sgemm where it is installed, else a blocked one.
  *
  * C is cut into tiles whose size depends on the shape only, and a task computes one tile over the
  * whole of k, single-threaded: our pool is the only one (a second pool beside it costs 30-50 %),
@@ -70,7 +70,7 @@ struct tiles {
 static void library_tile(const struct tiles *t, const struct gemm *g)
 {
 	int status = t->dev->sgemm(g->trans_a ? 'T' : 'N', g->trans_b ? 'T' : 'N', (int64_t)g->m,
-				   (int64_t)g->n, (int64_t)g->k, 1.0f, g->a, (int64_t)g->lda, g->b,
+				   (int64_t)g->n, (int64_t)g->k, g->alpha, g->a, (int64_t)g->lda, g->b,
 				   (int64_t)g->ldb, g->beta, g->c, (int64_t)g->ldc);
 	if (status != 0)
 		cpu_fail(t->dev, "oneDNN refused a matrix product");
@@ -78,9 +78,9 @@ static void library_tile(const struct tiles *t, const struct gemm *g)
 
 enum { BLOCK_M = 6, BLOCK_N = CPU_LANES, BLOCK_K = 256 };
 
-/* c[0..rows) += a[k][BLOCK_M] (packed) * b[k][BLOCK_N] (packed) */
-CPU_INLINE void block_product(size_t k, const float *a, const float *b, float *c, size_t ldc,
-				 size_t rows, size_t columns)
+/* c[0..rows) += alpha * a[k][BLOCK_M] (packed) * b[k][BLOCK_N] (packed) */
+CPU_INLINE void block_product(size_t k, float alpha, const float *a, const float *b, float *c,
+			      size_t ldc, size_t rows, size_t columns)
 {
 	vec16 acc[BLOCK_M] = { { 0 } }, x;
 
@@ -91,7 +91,7 @@ CPU_INLINE void block_product(size_t k, const float *a, const float *b, float *c
 	}
 	for (size_t i = 0; i < rows; i++)
 		for (size_t j = 0; j < columns; j++)
-			c[i * ldc + j] += acc[i][j];
+			c[i * ldc + j] += alpha * acc[i][j];
 }
 
 /* Element (row, column) of op(X). */
@@ -128,8 +128,9 @@ CPU_CLONES static void gemm_portable_tile(const struct gemm *g, float *scratch)
 		for (size_t i = 0; i < g->m; i += BLOCK_M) {
 			pack_a(g, i, k0, k, packed_a);
 			for (size_t j = 0; j < g->n; j += BLOCK_N)
-				block_product(k, packed_a, packed_b + j * k, g->c + i * g->ldc + j,
-					      g->ldc, cpu_min(BLOCK_M, g->m - i),
+				block_product(k, g->alpha, packed_a, packed_b + j * k,
+					      g->c + i * g->ldc + j, g->ldc,
+					      cpu_min(BLOCK_M, g->m - i),
 					      cpu_min(BLOCK_N, g->n - j));
 		}
 	}

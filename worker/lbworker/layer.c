@@ -19,7 +19,8 @@ void linear_forward(const struct model *m, const struct linear *w, float *y, con
 {
 	const struct gemm g = { .m = rows, .n = w->out, .k = w->in, .a = x, .lda = w->in,
 				.b = m->weights + w->weight, .ldb = w->in_out ? w->out : w->in,
-				.trans_b = !w->in_out, .c = y, .ldc = w->out, .beta = beta };
+				.trans_b = !w->in_out, .c = y, .ldc = w->out, .alpha = 1.0f,
+				.beta = beta };
 
 	m->backend->gemm(m->device, &g);
 	if (w->bias != ABSENT)
@@ -32,7 +33,7 @@ void linear_backward_input(const struct model *m, const struct linear *w, float 
 {
 	const struct gemm g = { .m = rows, .n = w->in, .k = w->out, .a = dy, .lda = w->out,
 				.b = m->weights + w->weight, .ldb = w->in_out ? w->out : w->in,
-				.trans_b = w->in_out, .c = dx, .ldc = w->in };
+				.trans_b = w->in_out, .c = dx, .ldc = w->in, .alpha = 1.0f };
 
 	m->backend->gemm(m->device, &g);
 }
@@ -44,11 +45,11 @@ void linear_backward_weight(const struct model *m, const struct linear *w, const
 	const struct gemm out_in = { .m = w->out, .n = w->in, .k = rows, .a = dy, .lda = w->out,
 				     .trans_a = true, .b = x, .ldb = w->in,
 				     .c = m->grads + w->weight, .ldc = w->in,
-				     .beta = accumulate ? 1.0f : 0.0f };
+				     .alpha = 1.0f, .beta = accumulate ? 1.0f : 0.0f };
 	const struct gemm in_out = { .m = w->in, .n = w->out, .k = rows, .a = x, .lda = w->in,
 				     .trans_a = true, .b = dy, .ldb = w->out,
 				     .c = m->grads + w->weight, .ldc = w->out,
-				     .beta = accumulate ? 1.0f : 0.0f };
+				     .alpha = 1.0f, .beta = accumulate ? 1.0f : 0.0f };
 
 	m->backend->gemm(m->device, w->in_out ? &in_out : &out_in);
 	if (w->bias != ABSENT)
