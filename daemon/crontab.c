@@ -105,8 +105,9 @@ void cron_name_of(const char *path, char out[NAME_MAX_BYTES + 1])
 	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
 	const char *dot = strrchr(base, '.');
 
-	snprintf(out, NAME_MAX_BYTES + 1, "%.*s", dot && dot > base ? (int)(dot - base) : (int)strlen(base),
-		 base);
+	size_t len = dot && dot > base ? (size_t)(dot - base) : strlen(base);
+
+	snprintf(out, NAME_MAX_BYTES + 1, "%.*s", (int)len, base);
 }
 
 /* --- the file -------------------------------------------------------------------------------- */

@@ -51,7 +51,7 @@ void crontab_read(const char *text, const char *file, const struct cron_settings
 		  struct cron_entries *out, void (*on_bad)(void *arg, const struct err *why),
 		  void *arg);
 
-/* Takes over the strings of `entry`. ERR_LOCKED when there is one of this name; they are freed then. */
+/* Takes over the strings of `entry`; frees them with ERR_LOCKED when its name is taken. */
 int cron_entries_add(struct cron_entries *entries, struct cron_entry *entry, struct err *err);
 const struct cron_entry *cron_entries_find(const struct cron_entries *entries, const char *name);
 void cron_entries_clear(struct cron_entries *entries);

@@ -153,7 +153,9 @@ static void test_never(void **state)
 
 static void test_bad_zones(void **state)
 {
-	static const char *const names[] = { "Mars/Olympus", "../../etc/passwd", "/etc/passwd", "CET-1" };
+	static const char *const names[] = {
+		"Mars/Olympus", "../../etc/passwd", "/etc/passwd", "CET-1",
+	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(names); i++) {
@@ -198,24 +200,51 @@ static unsigned random_below(unsigned n)
 	return (unsigned)(random_state >> 33) % n;
 }
 
-static void add_list(char *text, const bool *set, unsigned count)
+static void add_list(FILE *text, const bool *set, unsigned count)
 {
 	const char *comma = "";
 
 	for (unsigned i = 0; i < count; i++) {
 		if (!set[i])
 			continue;
-		sprintf(text + strlen(text), "%s%u", comma, i);
+		fprintf(text, "%s%u", comma, i);
 		comma = ",";
 	}
+}
+
+static void add_minutes(struct model_expr *m, FILE *text)
+{
+	unsigned step = 1 + random_below(30);
+
+	m->minute_star = random_below(5) == 0;
+	if (!m->minute_star) {
+		add_list(text, m->minute, 60);
+		return;
+	}
+	for (unsigned i = 0; i < 60; i++)
+		m->minute[i] = i % step == 0;
+	fprintf(text, "*/%u", step);
+}
+
+static void add_hours(struct model_expr *m, FILE *text)
+{
+	m->hour_star = random_below(5) == 0;
+	if (!m->hour_star) {
+		add_list(text, m->hour, 24);
+		return;
+	}
+	memset(m->hour, true, sizeof(m->hour));
+	fputs("*", text);
 }
 
 /* Few minutes, some hours: most of them near the small hours, when clocks are changed. */
 static void model_invent(struct model_expr *m)
 {
 	unsigned hours = 1 + random_below(6), minutes = 1 + random_below(3);
+	FILE *text;
 
 	memset(m, 0, sizeof(*m));
+	assert_non_null(text = fmemopen(m->text, sizeof(m->text), "w"));
 	for (unsigned i = 0; i < minutes; i++)
 		m->minute[random_below(60)] = true;
 	for (unsigned i = 0; i < hours; i++)
@@ -223,26 +252,12 @@ static void model_invent(struct model_expr *m)
 	memset(m->weekday, true, sizeof(m->weekday));
 	if (random_below(4) == 0)
 		m->weekday[random_below(7)] = false;
-	if (random_below(5) == 0) {
-		unsigned step = 1 + random_below(30);
-
-		m->minute_star = true;
-		for (unsigned i = 0; i < 60; i++)
-			m->minute[i] = i % step == 0;
-		sprintf(m->text, "*/%u ", step);
-	} else {
-		add_list(m->text, m->minute, 60);
-	}
-	strcat(m->text, " ");
-	if (random_below(5) == 0) {
-		m->hour_star = true;
-		memset(m->hour, true, sizeof(m->hour));
-		strcat(m->text, "*");
-	} else {
-		add_list(m->text, m->hour, 24);
-	}
-	strcat(m->text, " * * ");
-	add_list(m->text, m->weekday, 7);
+	add_minutes(m, text);
+	fputs(" ", text);
+	add_hours(m, text);
+	fputs(" * * ", text);
+	add_list(text, m->weekday, 7);
+	fclose(text);
 }
 
 /* cron's find_jobs: `minute` is minutes since 1970 on the wall. */
@@ -306,8 +321,8 @@ static void compare(const struct zone *zone, int64_t change_s, struct tally *tal
 		tally->due += due;
 		if (cron_expr_due(&expr, zone, t) != due || (next == t) != due) {
 			if (tally->wrong++ < 5)
-				print_error("%s: \"%s\" at %lld: cron says %d, we %d, next %lld\n", zone->name,
-					    model.text, (long long)t, due,
+				print_error("%s: \"%s\" at %lld: cron says %d, we %d, next %lld\n",
+					    zone->name, model.text, (long long)t, due,
 					    cron_expr_due(&expr, zone, t), (long long)next);
 		}
 		if (next == t)
