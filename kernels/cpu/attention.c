@@ -119,7 +119,7 @@ static float scale_of(const struct attention *a)
 	return a->scale != 0.0f ? a->scale : 1.0f / sqrtf((float)a->head_dim);
 }
 
-void cpu_attention_forward(struct device *dev, float *out, float *lse, const float *qkv,
+void cpu_attention_forward(struct device *dev, void *out, float *lse, const void *qkv,
 			   const struct attention *a)
 {
 	struct heads w = { .a = *a, .out = out, .lse = lse, .qkv = qkv };
@@ -202,8 +202,8 @@ CPU_CLONES static void attention_backward_task(const void *args, size_t index, u
 	}
 }
 
-void cpu_attention_backward(struct device *dev, float *dqkv, const float *dout, const float *out,
-			    const float *lse, const float *qkv, const struct attention *a)
+void cpu_attention_backward(struct device *dev, void *dqkv, const void *dout, const void *out,
+			    const float *lse, const void *qkv, const struct attention *a)
 {
 	struct heads w = { .a = *a, .dqkv = dqkv, .qkv = qkv, .dout = dout, .saved_out = out,
 			   .saved_lse = lse };

@@ -35,7 +35,13 @@ static int pieces_of(const struct linear *w, struct piece piece[2])
 	return 2;
 }
 
-void linear_forward(const struct model *m, const struct linear *w, float *y, const float *x,
+/* Bytes to the piece's first output in a row of y or dy. */
+static size_t bytes_to(const struct model *m, const struct piece *p)
+{
+	return p->at * compute_bytes(m->options.compute);
+}
+
+void linear_forward(const struct model *m, const struct linear *w, void *y, const void *x,
 		    size_t rows, float beta)
 {
 	struct piece piece[2];
@@ -45,49 +51,51 @@ void linear_forward(const struct model *m, const struct linear *w, float *y, con
 		const struct piece *p = &piece[i];
 		const struct gemm g = { .m = rows, .n = p->count, .k = w->in, .a = x, .lda = w->in,
 					.b = m->weights + p->weight,
-					.ldb = w->in_out ? w->out : w->in, .trans_b = !w->in_out,
-					.c = y + p->at, .ldc = w->out, .alpha = p->scale,
-					.beta = beta };
+					.ldb = w->in_out ? w->out : w->in, .b_is_weight = true,
+					.trans_b = !w->in_out, .c = (char *)y + bytes_to(m, p),
+					.ldc = w->out, .alpha = p->scale, .beta = beta,
+					.bias = w->bias == ABSENT ? NULL
+								  : m->weights + w->bias + p->at };
 		m->backend->gemm(m->device, &g);
 	}
-	if (w->bias != ABSENT)
-		m->backend->bias_forward(m->device, y, m->weights + w->bias, rows, w->out);
 }
 
 /* dx = scale dy W */
-void linear_backward_input(const struct model *m, const struct linear *w, float *dx,
-			   const float *dy, size_t rows)
+void linear_backward_input(const struct model *m, const struct linear *w, void *dx,
+			   const void *dy, size_t rows)
 {
 	struct piece piece[2];
 	int pieces = pieces_of(w, piece);
 
 	for (int i = 0; i < pieces; i++) {
 		const struct piece *p = &piece[i];
-		const struct gemm g = { .m = rows, .n = w->in, .k = p->count, .a = dy + p->at,
-					.lda = w->out, .b = m->weights + p->weight,
-					.ldb = w->in_out ? w->out : w->in, .trans_b = w->in_out,
-					.c = dx, .ldc = w->in, .alpha = p->scale,
-					.beta = i > 0 ? 1.0f : 0.0f };
+		const struct gemm g = { .m = rows, .n = w->in, .k = p->count,
+					.a = (const char *)dy + bytes_to(m, p), .lda = w->out,
+					.b = m->weights + p->weight,
+					.ldb = w->in_out ? w->out : w->in, .b_is_weight = true,
+					.trans_b = w->in_out, .c = dx, .ldc = w->in,
+					.alpha = p->scale, .beta = i > 0 ? 1.0f : 0.0f };
 		m->backend->gemm(m->device, &g);
 	}
 }
 
 /* dW (+)= scale dy^T x, or x^T dy where it is stored so; dbias (+)= sum of dy */
-void linear_backward_weight(const struct model *m, const struct linear *w, const float *dy,
-			    const float *x, size_t rows, bool accumulate)
+void linear_backward_weight(const struct model *m, const struct linear *w, const void *dy,
+			    const void *x, size_t rows, bool accumulate)
 {
 	struct piece piece[2];
 	int pieces = pieces_of(w, piece);
 
 	for (int i = 0; i < pieces; i++) {
 		const struct piece *p = &piece[i];
-		struct gemm g = { .m = p->count, .n = w->in, .k = rows, .a = dy + p->at,
-				  .lda = w->out, .trans_a = true, .b = x, .ldb = w->in,
-				  .c = m->grads + p->weight, .ldc = w->in, .alpha = p->scale,
-				  .beta = accumulate ? 1.0f : 0.0f };
+		const void *part = (const char *)dy + bytes_to(m, p);
+		struct gemm g = { .m = p->count, .n = w->in, .k = rows, .a = part, .lda = w->out,
+				  .trans_a = true, .b = x, .ldb = w->in,
+				  .c = m->grads + p->weight, .c_is_gradient = true, .ldc = w->in,
+				  .alpha = p->scale, .beta = accumulate ? 1.0f : 0.0f };
 		if (w->in_out) {
 			g.m = w->in, g.a = x, g.lda = w->in;
-			g.n = p->count, g.b = dy + p->at, g.ldb = g.ldc = w->out;
+			g.n = p->count, g.b = part, g.ldb = g.ldc = w->out;
 		}
 		m->backend->gemm(m->device, &g);
 	}
@@ -97,7 +105,7 @@ void linear_backward_weight(const struct model *m, const struct linear *w, const
 }
 
 void norm_forward(const struct model *m, size_t weight, size_t bias, const struct norm_kept *kept,
-		  float *out, float *sum, const float *x, const float *delta)
+		  void *out, void *sum, const void *x, const void *delta)
 {
 	const struct model_shape *s = &m->shape;
 	const float *w = m->weights;
@@ -112,7 +120,7 @@ void norm_forward(const struct model *m, size_t weight, size_t bias, const struc
 }
 
 void norm_backward(const struct model *m, size_t weight, size_t bias, const struct norm_kept *kept,
-		   float *dx, const float *dout, const float *x, bool accumulate)
+		   void *dx, const void *dout, const void *x, bool accumulate)
 {
 	float *g = m->grads;
 
@@ -211,7 +219,7 @@ static void expand(const struct model *m, size_t l, const struct layer_kept *k)
 /* --- forward ---------------------------------------------------------------------------------- */
 
 static void norm1_forward(const struct model *m, size_t l, const struct layer_kept *k,
-			  const float *before, const float *delta)
+			  const void *before, const void *delta)
 {
 	const size_t *at = m->layer[l].at;
 
@@ -221,17 +229,17 @@ static void norm1_forward(const struct model *m, size_t l, const struct layer_ke
 
 /* In sequence, delta is what attention adds: middle = x + delta. NULL: middle as it stands. */
 static void norm2_forward(const struct model *m, size_t l, const struct layer_kept *k,
-			  const float *delta)
+			  const void *delta)
 {
 	const size_t *at = m->layer[l].at;
 	bool sum = delta && !m->family->parallel;
-	const float *x = sum ? k->x : layer_stream(m, k);
+	const void *x = sum ? k->x : layer_stream(m, k);
 
 	norm_forward(m, at[PARAM_NORM2], at[PARAM_NORM2_BIAS], &k->norm2, k->ffn_in,
 		     sum ? k->middle : NULL, x, sum ? delta : NULL);
 }
 
-const float *layer_stream(const struct model *m, const struct layer_kept *k)
+const void *layer_stream(const struct model *m, const struct layer_kept *k)
 {
 	return m->family->parallel ? k->x : k->middle;
 }
@@ -249,7 +257,7 @@ static void forward_to_hidden(const struct model *m, size_t l, const struct laye
 }
 
 void layer_forward(const struct model *m, size_t l, const struct layer_kept *k,
-		   const struct layer_shared *s, const float *before)
+		   const struct layer_shared *s, const void *before)
 {
 	const struct linear down = down_of(m, l);
 
@@ -286,7 +294,7 @@ void layer_again(const struct model *m, size_t l, const struct layer_kept *k,
 
 /* From s->dx, the gradient of what this half adds, to that of its normed input. */
 static void ffn_backward(const struct model *m, size_t l, const struct layer_kept *k,
-			 const struct layer_shared *s, float *dnormed, bool accumulate)
+			 const struct layer_shared *s, void *dnormed, bool accumulate)
 {
 	const struct linear up = up_of(m, l), down = down_of(m, l);
 	size_t rows = row_count(m), width = m->shape.ffn;
@@ -303,7 +311,7 @@ static void ffn_backward(const struct model *m, size_t l, const struct layer_kep
 }
 
 static void attention_backward(const struct model *m, size_t l, const struct layer_kept *k,
-			       const struct layer_shared *s, float *dnormed, bool accumulate)
+			       const struct layer_shared *s, void *dnormed, bool accumulate)
 {
 	const struct attention shape = attention_of(m);
 	const struct linear qkv = qkv_of(m, l), out = out_of(m, l);
@@ -324,7 +332,7 @@ void layer_backward(const struct model *m, size_t l, const struct layer_kept *k,
 {
 	const size_t *at = m->layer[l].at;
 	/* Side by side, both halves need dx before either norm adds to it. */
-	float *dnormed = m->family->parallel ? s->delta : s->dnormed;
+	void *dnormed = m->family->parallel ? s->delta : s->dnormed;
 
 	ffn_backward(m, l, k, s, s->dnormed, accumulate);
 	if (m->family->parallel)

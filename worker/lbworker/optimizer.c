@@ -17,6 +17,7 @@ static void update_each(const struct optimizer *o, struct model *model, float *m
 		const struct model_tensor *t = &model->tensor[i];
 		if (t->rate <= 0)
 			continue;
+		a.first = t->offset;
 		a.lr = (float)(step->lr * t->rate);
 		a.weight_decay = (float)(o->weight_decay / (o->peak_lr * t->rate));
 		a.eps = (float)(o->eps * t->unit_gradient / sqrt((double)step->tokens));
