@@ -9,9 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/philox.h"
-
-enum rng_stream { RNG_INIT, RNG_ORDER, RNG_MIX, RNG_GENERATE, RNG_ROUND };
+enum rng_stream { RNG_INIT, RNG_ORDER, RNG_MIX, RNG_GENERATE };
 
 struct rng {			/* one place of use */
 	uint64_t seed;
@@ -19,8 +17,7 @@ struct rng {			/* one place of use */
 	uint32_t step, tensor;
 };
 
-/* The key of that seed and stream. */
-uint64_t rng_key(const struct rng *rng);
+void philox4x32_10(uint32_t out[4], const uint32_t counter[4], const uint32_t key[2]);
 
 /* The four words of element `element`. */
 void rng_words(const struct rng *rng, uint64_t element, uint32_t out[4]);
