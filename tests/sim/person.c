@@ -164,6 +164,7 @@ void people_begin(struct sim *sim)
 		p->target_step = rng_range(&sim->rng, 200, 12000);
 		p->never_again = rng_chance(&sim->rng, 0.2);
 		p->is_broken = rng_chance(&sim->rng, 0.1);
+		p->prequeues = rng_chance(&sim->rng, 0.3);
 		sim_after(sim, rng_exp(&sim->rng, 0.5 * DAY), on_submit, NULL, (uint64_t)run);
 		sim_after(sim, rng_exp(&sim->rng, 1.0 * DAY), on_person, NULL, (uint64_t)run);
 	}

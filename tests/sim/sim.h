@@ -65,6 +65,7 @@ struct person {			/* one for each run */
 	int64_t target_step;
 	bool never_again;		/* its trainer may end with NEVER_EXIT_CODE */
 	bool is_broken;			/* its trainer hardly ever gets anywhere */
+	bool prequeues;			/* restart.prequeue */
 };
 
 struct sim {
