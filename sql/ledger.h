@@ -256,6 +256,38 @@ int ledger_node_set_score(struct ledger *l, const char *node, double score, int6
 int ledger_node_each(struct ledger *l, int (*each)(const struct ledger_node *node, void *arg),
 		     void *arg, struct err *err);
 
+/* --- periodic jobs ------------------------------------------------------------------------------ */
+struct ledger_cron_entry {
+	const char *name;
+	int64_t seen_s;			/* what was due up to then has been dealt with */
+	const char *disabled_by;	/* who; "" = enabled */
+};
+
+/* A moment at which an entry was due: once, whatever crashes. */
+struct ledger_cron_tick {
+	const char *entry;
+	int64_t scheduled_s;		/* UTC */
+	const char *state;		/* "waiting", "submitted", "skipped", "refused" */
+	const char *run;		/* name; "" = none */
+	const char *text;		/* why it is not submitted; "" */
+	int64_t time_ms;
+};
+
+/* Makes the entry or changes it. */
+int ledger_cron_entry_put(struct ledger *l, const struct ledger_cron_entry *entry, struct err *err);
+/* By name. */
+int ledger_cron_entry_each(struct ledger *l,
+			   int (*each)(const struct ledger_cron_entry *entry, void *arg), void *arg,
+			   struct err *err);
+/* ERR_LOCKED when there is this tick already, unless it was waiting. Ticks of long ago are forgotten. */
+int ledger_cron_tick_put(struct ledger *l, const struct ledger_cron_tick *tick, struct err *err);
+/* The newest one in this state ("" = any). */
+int ledger_cron_tick_newest(struct ledger *l, const char *entry, const char *state,
+			    struct ledger_cron_tick *out, struct err *err);
+/* The oldest that waits. */
+int ledger_cron_tick_waiting(struct ledger *l, const char *entry, struct ledger_cron_tick *out,
+			     struct err *err);
+
 /* --- small facts about lbd itself --------------------------------------------------------------- */
 /* `fallback` when there is none. */
 int ledger_meta_get(struct ledger *l, const char *key, int64_t fallback, int64_t *out,

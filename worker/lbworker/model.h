@@ -66,6 +66,7 @@ struct model_options {
 	size_t batch, seq;		/* one micro-batch: batch sequences of seq tokens */
 	enum model_recompute recompute;
 	size_t every;			/* FULL: of each so many layers the first; 0 or 1: all */
+	enum compute compute;		/* what the device was opened to compute in */
 };
 
 /* One tensor as a checkpoint knows it: a name of Hugging Face and a piece of the arrays. */
