@@ -182,6 +182,7 @@ void people_begin(struct sim *sim)
 		p->target_step = rng_range(&sim->rng, 200, 12000);
 		p->never_again = rng_chance(&sim->rng, 0.2);
 		p->is_broken = rng_chance(&sim->rng, 0.1);
+		p->prequeues = rng_chance(&sim->rng, 0.3);
 		p->is_warned = rng_chance(&sim->rng, 0.5);
 		p->is_unwatched = rng_chance(&sim->rng, 0.2);
 		sim_after(sim, rng_exp(&sim->rng, 0.5 * DAY), on_submit, NULL, (uint64_t)run);
