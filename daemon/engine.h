@@ -28,6 +28,8 @@ struct world {
 	 * prepared (done is not called then). */
 	int (*submit)(void *self, const struct run *run, const char *ledger_id,
 		      scheduler_done done, void *arg, struct err *err);
+	/* The run has gone on since its newest attempt was submitted, which is still held: tells it. */
+	int (*retell)(void *self, const struct run *run, struct err *err);
 	/* Leaves the order where lbrun finds it before it is signalled. */
 	int (*order)(void *self, const struct run *run, struct err *err);
 	/* The run is over: what may still live of its newest attempts finds the order to end. */
