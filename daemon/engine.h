@@ -84,6 +84,8 @@ struct engine_health {
 	int64_t live_runs;
 	int64_t slurm_down_since_ms;	/* wall clock; 0 = it answers, or nobody asked */
 	char slurm_text[160];
+	int64_t good_poll_ms;		/* monotonic begin of the newest poll that Slurm answered (without
+					   Slurm: the local scheduler); 0 = none yet */
 };
 void engine_health(const struct engine *engine, struct engine_health *out);
 
