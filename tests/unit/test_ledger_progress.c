@@ -107,6 +107,56 @@ static void a_metric_without_loss(void **state)
 	assert_int_equal(ask_int("SELECT count(*) FROM metrics WHERE loss IS NULL"), 1);
 }
 
+struct points {
+	int64_t count, first, last, widest;	/* gap between two neighbours */
+	int64_t dense;				/* neighbouring steps at the end */
+};
+
+static int see_point(const struct ledger_metric *m, void *arg)
+{
+	struct points *p = arg;
+	int64_t gap = m->step - p->last;
+
+	if (p->count++ == 0)
+		p->first = m->step;
+	else if (gap > p->widest)
+		p->widest = gap;
+	p->dense = gap == 1 ? p->dense + 1 : 1;
+	p->last = m->step;
+	return 0;
+}
+
+/* Far more steps than there is room for, thinned as the ingest does it. */
+static void the_metrics_of_a_long_run_are_thinned(void **state)
+{
+	enum { STEPS = 60000, BATCH = 500 };
+	struct ledger *l = open_ledger();
+	int64_t run = add_run(l, "r", RUN_RUNNING), other = add_run(l, "o", RUN_RUNNING);
+	int64_t a = add_attempt(l, run, 1), b = add_attempt(l, other, 1);
+	struct ledger_metric m = { .run_id = run, .attempt_id = a, .fields = "{}" };
+	struct points p = { 0 }, q = { 0 };
+	struct err err = { 0 };
+
+	(void)state;
+	for (int i = 0; i < LEDGER_METRICS_MAX; i++)
+		ok(put_metric(l, other, b, i, &err), &err);
+	for (m.step = m.seq = 1; m.step <= STEPS; m.step = ++m.seq) {
+		ok(ledger_metric_put(l, &m, &err), &err);
+		if (m.step % BATCH == 0)
+			ok(ledger_metric_thin(l, run, &err), &err);
+	}
+	commit(l);
+	ok(ledger_metric_each(l, run, 0, STEPS, see_point, &p, &err), &err);
+	assert_in_range(p.count, LEDGER_METRICS_DENSE + 1000, LEDGER_METRICS_MAX - BATCH);
+	assert_in_range(p.first, 1, 32);
+	assert_int_equal(p.last, STEPS);
+	assert_true(p.dense >= LEDGER_METRICS_DENSE);
+	assert_in_range(p.widest, 2, 64);	/* nowhere a hole: stretches of 32 steps */
+	ok(ledger_metric_each(l, other, 0, STEPS, see_point, &q, &err), &err);
+	assert_int_equal(q.count, LEDGER_METRICS_MAX);	/* nobody else's */
+	ledger_close(l);
+}
+
 static int see_event(const struct ledger_event *e, void *arg)
 {
 	struct seen *seen = arg;
@@ -176,6 +226,7 @@ int main(void)
 		TEST(the_newest_valid_checkpoint),
 		TEST(a_metric_counts_once),
 		TEST(a_metric_without_loss),
+		TEST(the_metrics_of_a_long_run_are_thinned),
 		TEST(events_of_one_run_and_of_all),
 		TEST(nodes_are_remembered),
 	};
