@@ -24,7 +24,7 @@
 
 struct ledger;
 
-enum { LEDGER_SCHEMA_VERSION = 2 };
+enum { LEDGER_SCHEMA_VERSION = 4 };
 
 /* Opens or creates the file, takes the exclusive lock, runs the migrations up to
  * LEDGER_SCHEMA_VERSION (each in one transaction with its user_version). A newer schema, a corrupt
@@ -130,6 +130,16 @@ int ledger_attempt_end(struct ledger *l, int64_t id, enum cause cause, int exit_
 int ledger_attempt_set_excluded(struct ledger *l, int64_t id, const char *excluded, struct err *err);
 int ledger_attempt_set_spool(struct ledger *l, int64_t id, int64_t offset, int64_t seq,
 			     struct err *err);
+
+/* A spare: the row of an attempt-to-be (restart.prequeue), at most one a run. The functions above that
+ * list attempts pass it over; those that take an id serve it, too. */
+int ledger_spare_insert(struct ledger *l, int64_t run_id, int64_t number, const char *token,
+			const char *excluded, int64_t now_ms, int64_t *id, struct err *err);
+/* ERR_NOT_FOUND: the run has none. */
+int ledger_spare_find(struct ledger *l, int64_t run_id, struct ledger_attempt *out, struct err *err);
+/* It becomes the run's newest attempt. */
+int ledger_spare_take(struct ledger *l, int64_t id, int64_t now_ms, struct err *err);
+int ledger_spare_drop(struct ledger *l, int64_t id, struct err *err);
 
 /* --- launches ------------------------------------------------------------------------------- */
 struct ledger_launch {
@@ -253,6 +263,38 @@ int ledger_node_set_score(struct ledger *l, const char *node, double score, int6
 /* By name. */
 int ledger_node_each(struct ledger *l, int (*each)(const struct ledger_node *node, void *arg),
 		     void *arg, struct err *err);
+
+/* --- periodic jobs ------------------------------------------------------------------------------ */
+struct ledger_cron_entry {
+	const char *name;
+	int64_t seen_s;			/* what was due up to then has been dealt with */
+	const char *disabled_by;	/* who; "" = enabled */
+};
+
+/* A moment at which an entry was due: once, whatever crashes. */
+struct ledger_cron_tick {
+	const char *entry;
+	int64_t scheduled_s;		/* UTC */
+	const char *state;		/* "waiting", "submitted", "skipped", "refused" */
+	const char *run;		/* name; "" = none */
+	const char *text;		/* why it is not submitted; "" */
+	int64_t time_ms;
+};
+
+/* Makes the entry or changes it. */
+int ledger_cron_entry_put(struct ledger *l, const struct ledger_cron_entry *entry, struct err *err);
+/* By name. */
+int ledger_cron_entry_each(struct ledger *l,
+			   int (*each)(const struct ledger_cron_entry *entry, void *arg), void *arg,
+			   struct err *err);
+/* ERR_LOCKED when there is this tick already, unless it was waiting. Ticks of long ago are forgotten. */
+int ledger_cron_tick_put(struct ledger *l, const struct ledger_cron_tick *tick, struct err *err);
+/* The newest one in this state ("" = any). */
+int ledger_cron_tick_newest(struct ledger *l, const char *entry, const char *state,
+			    struct ledger_cron_tick *out, struct err *err);
+/* The oldest that waits. */
+int ledger_cron_tick_waiting(struct ledger *l, const char *entry, struct ledger_cron_tick *out,
+			     struct err *err);
 
 /* --- small facts about lbd itself --------------------------------------------------------------- */
 /* `fallback` when there is none. */

@@ -76,6 +76,11 @@ static void cpu_close(struct device *dev)
 static struct device *cpu_open(const struct backend_options *options, char *why)
 {
 	struct device *dev = calloc(1, sizeof(*dev));
+	if (options->compute != COMPUTE_FP32) {
+		snprintf(why, BACKEND_TEXT_BYTES, "cpu: computes in fp32 only");
+		free(dev);
+		return NULL;
+	}
 	if (!dev) {
 		snprintf(why, BACKEND_TEXT_BYTES, "cpu: out of memory");
 		return NULL;
@@ -124,6 +129,11 @@ static void *cpu_alloc(struct device *dev, size_t bytes)
 	return memory;
 }
 
+static float *cpu_alloc_weights(struct device *dev, size_t count)
+{
+	return count > SIZE_MAX / sizeof(float) ? NULL : cpu_alloc(dev, count * sizeof(float));
+}
+
 static void cpu_free(struct device *dev, void *memory)
 {
 	(void)dev;
@@ -134,6 +144,11 @@ static void cpu_copy(struct device *dev, void *to, const void *from, size_t byte
 {
 	(void)dev;
 	memcpy(to, from, bytes);
+}
+
+static void cpu_download_activations(struct device *dev, float *to, const void *from, size_t count)
+{
+	cpu_copy(dev, to, from, count * sizeof(float));
 }
 
 static void cpu_zero(struct device *dev, void *memory, size_t bytes)
@@ -151,10 +166,12 @@ const struct backend backend_cpu = {
 	.describe = cpu_describe,
 	.finish = cpu_finish,
 	.alloc = cpu_alloc,
+	.alloc_weights = cpu_alloc_weights,
 	.available = cpu_available,
 	.free = cpu_free,
 	.upload = cpu_copy,
 	.download = cpu_copy,
+	.download_activations = cpu_download_activations,
 	.zero = cpu_zero,
 	.gemm = cpu_gemm,
 	.embed_forward = cpu_embed_forward,

@@ -51,13 +51,14 @@ static void world_token(void *self, char out[TOKEN_HEX + 1])
 
 static int world_spec(void *self, const char *run_dir, struct run_spec *out, struct err *err)
 {
-	(void)self;
+	const struct sim *sim = self;
+
 	(void)run_dir;
 	(void)err;
 	*out = (struct run_spec){
 		.max_without_progress = MAX_WITHOUT_PROGRESS, .in_place = IN_PLACE,
 		.backoff_first_ms = BACKOFF_FIRST_MS, .backoff_max_ms = BACKOFF_MAX_MS,
-		.kill_grace_ms = KILL_GRACE_MS,
+		.kill_grace_ms = KILL_GRACE_MS, .prequeue = sim->people[run_index(run_dir)].prequeues,
 	};
 	out->never_on_exit_codes.items = xcalloc(1, sizeof(int64_t));
 	out->never_on_exit_codes.items[0] = NEVER_EXIT_CODE;

@@ -78,12 +78,12 @@ static bool give_order(struct sim *sim, const char *name, const struct ledger_ru
 static enum run_order some_order(struct sim *sim, enum run_order wanted)
 {
 	static const enum run_order orders[] = {
-		ORDER_HOLD, ORDER_HOLD, ORDER_KILL, ORDER_KILL_NOW,
+		ORDER_HOLD, ORDER_HOLD, ORDER_STOP, ORDER_KILL, ORDER_KILL_NOW,
 	};
 
 	if (wanted == ORDER_HOLD && (sim->is_quiet || rng_chance(&sim->rng, 0.7)))
 		return ORDER_RUN;
-	return orders[rng_range(&sim->rng, 0, 3)];
+	return orders[rng_range(&sim->rng, 0, 4)];
 }
 
 /* As the handler of "save": a file in the folder of the newest attempt. */
@@ -182,6 +182,7 @@ void people_begin(struct sim *sim)
 		p->target_step = rng_range(&sim->rng, 200, 12000);
 		p->never_again = rng_chance(&sim->rng, 0.2);
 		p->is_broken = rng_chance(&sim->rng, 0.1);
+		p->prequeues = rng_chance(&sim->rng, 0.3);
 		p->is_warned = rng_chance(&sim->rng, 0.5);
 		p->is_unwatched = rng_chance(&sim->rng, 0.2);
 		sim_after(sim, rng_exp(&sim->rng, 0.5 * DAY), on_submit, NULL, (uint64_t)run);

@@ -181,7 +181,8 @@ static void gelu_tanh_backward(struct device *dev, float *dx, const float *c, co
 
 /* GPT-NeoX's order of heads, and a part of each that turns. */
 static const struct attention interleaved = { .batch = 2, .seq = 5, .heads = 3, .kv_heads = 3,
-					      .head_dim = 6, .rotary = 4, .interleaved = true };
+					      .head_dim = 6, .rotary = 4, .interleaved = true,
+					      .scale = 0.3f };
 enum { SIDE_BY_SIDE = 2 * 5 * 3 * 3 * 6, SIDE_ATTENDED = 2 * 5 * 3 * 6, SIDE_LSE = 2 * 3 * 5 };
 
 static void side_forward(struct device *dev, float *y, const float *x)
@@ -365,27 +366,30 @@ static void test_norm_residual(void **state)
 
 static void check_product(struct device *dev, const struct gemm *g, const float *before)
 {
+	const float *left = g->a, *right = g->b, *got = g->c;
+
 	for (size_t i = 0; i < g->m; i++)
 		for (size_t j = 0; j < g->n; j++) {
 			double want = g->beta * before[i * g->ldc + j], size = 1;
 			for (size_t p = 0; p < g->k; p++) {
-				double a = g->a[g->trans_a ? p * g->lda + i : i * g->lda + p];
-				double b = g->b[g->trans_b ? j * g->ldb + p : p * g->ldb + j];
-				want += a * b;
+				double a = left[g->trans_a ? p * g->lda + i : i * g->lda + p];
+				double b = right[g->trans_b ? j * g->ldb + p : p * g->ldb + j];
+				want += (double)g->alpha * a * b;
 				size += fabs(a * b);
 			}
-			if (!(fabs((double)g->c[i * g->ldc + j] - want) <= 2e-6 * size))
+			if (!(fabs((double)got[i * g->ldc + j] - want) <= 2e-6 * size))
 				fail_msg("%s %zux%zux%zu %c%c: C[%zu,%zu] = %g, not %g",
 					 dev->sgemm ? "oneDNN" : "portable", g->m, g->n, g->k,
 					 g->trans_a ? 'T' : 'N', g->trans_b ? 'T' : 'N', i, j,
-					 (double)g->c[i * g->ldc + j], want);
+					 (double)got[i * g->ldc + j], want);
 		}
 }
 
 static void run_product(struct device *dev, const size_t size[3], unsigned flags)
 {
 	struct gemm g = { .m = size[0], .n = size[1], .k = size[2], .trans_a = flags & 1,
-			  .trans_b = flags & 2, .beta = flags & 4 ? 1.0f : 0.0f };
+			  .trans_b = flags & 2, .alpha = flags & 8 ? 0.375f : 1.0f,
+			  .beta = flags & 4 ? 1.0f : 0.0f };
 	size_t pad = 3;
 
 	g.lda = (g.trans_a ? g.m : g.k) + pad;
@@ -421,7 +425,7 @@ static void test_products(void **state)
 	for (int portable = 0; portable < 2; portable++) {
 		dev->sgemm = portable ? NULL : library;
 		for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-			for (unsigned flags = 0; flags < 8; flags++)
+			for (unsigned flags = 0; flags < 16; flags++)
 				run_product(dev, sizes[i], flags);
 	}
 	dev->sgemm = library;
@@ -443,7 +447,7 @@ static void test_product_threads(void **state)
 				dev->sgemm = NULL;
 			c[i] = xcalloc((size_t)M * N, sizeof(float));
 			const struct gemm g = { .m = M, .n = N, .k = K, .a = a, .b = b, .c = c[i],
-						.lda = K, .ldb = N, .ldc = N };
+						.lda = K, .ldb = N, .ldc = N, .alpha = 1 };
 			cpu_gemm(dev, &g);
 			backend_cpu.close(dev);
 		}
