@@ -80,7 +80,7 @@ static const struct key keys[] = {
 	{ "training", "seed", KEY_INT, FIELD(seed), 0, 9e15, NULL, "0",
 	  "of weights and sample order" },
 	{ "training", "threads", KEY_INT, FIELD(threads), 0, 1024, NULL, "0",
-	  "threads on the CPU; 0: all we may run on" },
+	  "threads on the CPU; 0: one for each core we may run on" },
 	{ "training", "dataset_path", KEY_STRING, FIELD(dataset_path), 0, 0, NULL, NULL,
 	  "a file of tokens, a folder of *.tokens, or a pattern" },
 	{ "training", "dataset_mix", KEY_STRINGS, FIELD(dataset_mix), 0, 0, NULL, NULL,
