@@ -11,6 +11,7 @@
 
 struct alerts;
 struct control;
+struct deadman;
 
 struct lbd {
 	uv_loop_t *loop;
@@ -21,6 +22,7 @@ struct lbd {
 	struct engine *engine;
 	struct control *control;
 	struct alerts *alerts;			/* NULL: nobody is to be told */
+	struct deadman *deadman;		/* NULL: nobody watches */
 	int64_t started_ms;			/* wall clock */
 };
 

@@ -49,6 +49,11 @@ static int real_submit(void *self, const struct run *run, const char *ledger_id,
 	return job_submit(self, run, ledger_id, done, arg, err);
 }
 
+static int real_retell(void *self, const struct run *run, struct err *err)
+{
+	return job_retell(self, run, err);
+}
+
 static int real_order(void *self, const struct run *run, struct err *err)
 {
 	char *folder = job_folder(run);
@@ -130,7 +135,8 @@ void world_init(struct world *world, struct config *config)
 {
 	*world = (struct world){
 		.self = config, .wall_ms = real_wall_ms, .mono_ms = real_mono_ms,
-		.token = real_token, .spec = real_spec, .submit = real_submit, .order = real_order,
+		.token = real_token, .spec = real_spec, .submit = real_submit,
+		.retell = real_retell, .order = real_order,
 		.end_all = real_end_all,
 		.claimed = real_claimed, .exited = real_exited, .spool = real_spool,
 	};
