@@ -132,8 +132,9 @@ $(B)/tests/scheduler_client: $(B)/obj/tests/system/scheduler_client.o $(B)/slurm
 
 # The simulator: the real engine and ledger in invented worlds. SEEDS worlds, or the world SEED.
 SIM_TAPS := ledger_run_insert ledger_run_move ledger_run_set_wanted ledger_attempt_insert \
-	    ledger_attempt_set_job ledger_attempt_released ledger_attempt_end \
-	    ledger_attempt_set_spool ledger_commit
+	    ledger_spare_insert ledger_spare_take ledger_attempt_set_job \
+	    ledger_attempt_set_excluded ledger_attempt_released ledger_attempt_started \
+	    ledger_attempt_end ledger_attempt_set_spool ledger_commit
 SEEDS    ?= 500
 $(B)/sim: $(call objects,tests/sim/*.c) $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/common.a
 	$(call say,LINK) $(CC) $(LDFLAGS) $(SIM_TAPS:%=-Wl,--wrap=%) -o $@ $^ -lsqlite3 -ljansson -lpcre2-8 -lstdc++ -lm

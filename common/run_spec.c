@@ -74,6 +74,8 @@ const struct key run_spec_keys[] = {
 	 "longest pause before a relaunch"},
 	{"restart", "never_on_exit_codes", KEY_INTS, AT(never_on_exit_codes), 1, 255, NULL, NULL,
 	 "exit codes after which the run is not started again"},
+	{"restart", "prequeue", KEY_BOOL, AT(prequeue), 0, 0, NULL, "false",
+	 "queue the next attempt's job, held, behind the running one, so that it gains age"},
 
 	RULE("error", CAUSE_ERROR, "what to do when the trainer ended with an error"),
 	RULE("crash", CAUSE_CRASH, "what to do when a signal ended the trainer"),

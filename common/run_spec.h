@@ -5,6 +5,7 @@
 #ifndef COMMON_RUN_SPEC_H
 #define COMMON_RUN_SPEC_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/attempt_watch.h"
@@ -36,6 +37,7 @@ struct run_spec {
 	/* [restart] */
 	int64_t max_without_progress, in_place, backoff_first_ms, backoff_max_ms;
 	struct key_ints never_on_exit_codes;
+	bool prequeue;
 	int rules[CAUSE_COUNT];		/* [restart.policy]: enum spec_rule by cause */
 	/* [watch] */
 	int64_t kill_grace_ms, stop_grace_ms;

@@ -47,12 +47,24 @@ static void write_obey(struct engine *e, struct run *run, enum run_order order)
 	run->by_switch = s.file != NULL;
 }
 
+/* The spare has been in the queue for long: it goes on from where it stands. */
+static bool take_spare(struct engine *e, struct run *run)
+{
+	if (!engine_take_spare(e, run))
+		return false;
+	move_run(e, run, RUN_SUBMITTING, CAUSE_NONE, "");
+	watch_anew(run, engine_now(e));
+	return true;
+}
+
 static void write_new_attempt(struct engine *e, struct run *run)
 {
 	struct attempt *a = &run->attempt;
 	int64_t number = run->has_attempt ? a->number + 1 : 1;
 	struct err err = { 0 };
 
+	if (take_spare(e, run))
+		return;
 	memset(a, 0, sizeof(*a));
 	a->number = number;
 	a->state = ATTEMPT_INTENT;
@@ -194,6 +206,7 @@ static void write_move(struct engine *e, struct run *run, const struct decision 
 			     (long long)(d->backoff_ms / 1000), text);
 	if (!run_state_is_final(d->to) && d->to != RUN_HELD)
 		return;
+	engine_drop_spare(e, run);
 	end_survivors(e, run);
 	engine_event(e, run, run_state_name(d->to), "lbd", "%s", text);
 }

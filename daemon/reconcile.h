@@ -58,6 +58,7 @@ struct policy {
 	const int *rules;		/* enum spec_rule by cause; NULL = the usual ones */
 	const int64_t *never_on_exit_codes;
 	size_t never_count;
+	bool prequeue;			/* the next attempt's job waits behind the running one */
 };
 
 struct facts {
@@ -78,6 +79,7 @@ struct facts {
 	int exit_code;
 	bool blame_run;			/* ended by lbrun's own word, not the scheduler's */
 	bool excludes;			/* it was told to keep away from some nodes */
+	bool goes_back;			/* a person chose what its next launch starts from */
 	bool is_final;			/* and that word is that only a person can help */
 
 	/* what this process asked for, and since when it watches (monotonic ms) */

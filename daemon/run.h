@@ -68,6 +68,10 @@ struct run {
 
 	bool has_attempt;
 	struct attempt attempt;		/* the newest */
+	bool has_spare;
+	struct attempt spare;		/* prequeue.h; its job waits, held */
+	char *spare_excluded;
+	int64_t spare_not_before_ms;	/* monotonic */
 
 	bool dirty;			/* something is new: reconcile in the next turn */
 	int64_t wake_ms;		/* monotonic: reconcile then in any case */

@@ -710,6 +710,53 @@ static int see_attempt(const struct ledger_attempt *attempt, void *arg)
 	return 0;
 }
 
+/* Invisible until it is taken, then an attempt like any other; or gone without a trace. */
+static void a_spare_is_taken_or_dropped(void **state)
+{
+	static const char first[] = "0123456789abcdef0123456789abcde0";
+	static const char second[] = "0123456789abcdef0123456789abcde1";
+	struct ledger *l = open_ledger();
+	struct ledger_attempt a;
+	struct err err = { 0 };
+	int64_t run = add_run(l, "r", RUN_CREATED), id;
+	struct seen seen = { 0 };
+
+	(void)state;
+	add_attempt(l, run, 1);
+	assert_int_equal(ledger_spare_find(l, run, &a, &err), -1);
+	assert_int_equal(err.code, ERR_NOT_FOUND);
+	err_clear(&err);
+	ok(ledger_spare_insert(l, run, 2, first, "n3", 5, &id, &err), &err);
+	ok(ledger_attempt_set_job(l, id, 4711, 1795000000, &err), &err);
+	ok(ledger_attempt_each(l, run, see_attempt, &seen, &err), &err);
+	assert_int_equal(seen.count, 1);
+	ok(ledger_attempt_newest(l, run, &a, &err), &err);
+	assert_int_equal(a.number, 1);
+	ok(ledger_spare_drop(l, id, &err), &err);
+	assert_int_equal(ledger_spare_drop(l, id, &err), -1);
+	err_clear(&err);
+
+	ok(ledger_spare_insert(l, run, 2, second, "n3", 6, &id, &err), &err);
+	ok(ledger_attempt_set_job(l, id, 4712, 1795000001, &err), &err);
+	commit(l);
+	ledger_close(l);
+	l = open_ledger();
+	ok(ledger_spare_find(l, run, &a, &err), &err);
+	assert_int_equal(a.id, id);
+	assert_string_equal(a.token, second);
+	assert_string_equal(a.excluded, "n3");
+	assert_int_equal(a.state, ATTEMPT_HELD);
+	assert_int_equal(a.job_id, 4712);
+	ok(ledger_spare_take(l, id, 9, &err), &err);
+	ok(ledger_attempt_newest(l, run, &a, &err), &err);
+	assert_int_equal(a.id, id);
+	assert_int_equal(a.created_ms, 9);
+	assert_int_equal(ledger_spare_find(l, run, &a, &err), -1);
+	err_clear(&err);
+	assert_int_equal(ledger_spare_drop(l, id, &err), -1);
+	ledger_close(l);
+}
+
 static void an_attempt_from_intent_to_end(void **state)
 {
 	static const char token[] = "0123456789abcdef0123456789abcdef";
@@ -1534,6 +1581,7 @@ int main(void)
 		TEST(a_lost_race_is_seen),
 		TEST(orders_failures_and_progress),
 		TEST(an_attempt_from_intent_to_end),
+		TEST(a_spare_is_taken_or_dropped),
 		TEST(attempts_move_forward_only),
 		TEST(launches_of_an_attempt),
 		TEST(the_newest_valid_checkpoint),

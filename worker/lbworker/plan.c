@@ -41,7 +41,7 @@ static double again(const struct plan *p, const struct model_shape *s,
 
 int plan_make(struct plan *p, const struct config *c, struct err *err)
 {
-	const struct model_shape *s = &c->model->shape;
+	const struct model_shape *s = &c->shape;
 	const struct model_options o = config_model_options(c);
 
 	*p = (struct plan){ 0 };
@@ -91,8 +91,11 @@ void plan_print(const struct plan *p, const struct config *c, const struct plan_
 		FILE *to)
 {
 	fprintf(to, "%-12s %s %s: %" PRIu64 " parameters, %" PRIu64 " of them multiplied\n", "model",
-		model_family_name(c->model->shape.family), c->flavor, p->cost.parameters,
+		model_family_name(c->shape.family), c->flavor, p->cost.parameters,
 		p->cost.multiplied);
+	if (c->shape.umup.enable)
+		fprintf(to, "%-12s every matrix starts at 1 and has a learning rate of its own; the "
+			"head is not the embedding\n", "u-muP");
 	fprintf(to, "%-12s %.2f GiB: weights %.2f, gradients %.2f, moments %.2f, activations %.2f\n",
 		"memory", gib((double)plan_bytes(p)), gib((double)p->weights),
 		gib((double)p->gradients), gib((double)p->moments), gib((double)p->activations));

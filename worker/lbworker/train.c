@@ -99,7 +99,7 @@ static int open_data(struct train *t, struct err *err)
 					      .mix = c->dataset_mix.items,
 					      .mix_count = c->dataset_mix.count,
 					      .seq = (size_t)c->seq_len,
-					      .vocab = c->model->shape.vocab,
+					      .vocab = c->shape.vocab,
 					      .seed = (uint64_t)c->seed,
 					      .verify = c->dataset_verify };
 	struct data_options other = options;
@@ -127,7 +127,7 @@ static int make_model(struct train *t, struct err *err)
 	if (plan_make(&plan, c, err) ||
 	    plan_fits(&plan, t->backend->available(t->device), err))
 		return -1;
-	if (model_create(&t->model, &c->model->shape, t->backend, t->device, &options, err))
+	if (model_create(&t->model, &c->shape, t->backend, t->device, &options, err))
 		return -1;
 	size_t bytes = t->model->parameters * sizeof(float);
 	t->m = t->backend->alloc(t->device, bytes);
@@ -214,7 +214,7 @@ static int set_up(struct train *t, struct err *err)
 	printf("%s\n", t->backend->describe(t->device));
 	printf("%s %s: %zu parameters; %" PRIu64 " tokens of data, %" PRId64
 	       " tokens a step, %" PRId64 " steps\n",
-	       model_family_name(c->model->shape.family), c->flavor, t->model->parameters,
+	       model_family_name(c->shape.family), c->flavor, t->model->parameters,
 	       data_tokens(t->data),
 	       c->accumulate * c->local_batch_size * c->seq_len, c->steps);
 	if (start_or_resume(t, err))
@@ -337,18 +337,19 @@ static int tell(struct train *t, struct report_step *s, struct err *err)
 	return 0;
 }
 
-static void update(struct train *t, const struct report_step *s)
+static void update(struct train *t, const struct report_step *s, int64_t tokens)
 {
 	const struct optimizer optimizer = config_optimizer(t->config);
 	const struct optimizer_step step = { .lr = s->lr, .norm = s->grad_norm,
-					     .update = s->step - t->state.guard.skipped };
+					     .update = s->step - t->state.guard.skipped,
+					     .tokens = tokens };
 
 	optimizer_update(&optimizer, t->model, t->m, t->v, &step);
 	t->state.loss = s->loss;
 }
 
 /* Updates, or leaves the step out, as the guard says. 1 when it has had enough (err says so). */
-static int judge(struct train *t, const struct report_step *s, struct err *err)
+static int judge(struct train *t, const struct report_step *s, int64_t tokens, struct err *err)
 {
 	enum guard_verdict verdict = guard_judge(&t->state.guard, &t->config->guard, s->loss,
 						 s->grad_norm);
@@ -363,7 +364,7 @@ static int judge(struct train *t, const struct report_step *s, struct err *err)
 			 PRId64 " so far", s->step, s->loss, s->grad_norm,
 			 t->state.guard.usual_norm, t->state.guard.skipped);
 	else
-		update(t, s);
+		update(t, s, tokens);
 	return 0;
 }
 
@@ -381,7 +382,7 @@ static int compute(struct train *t, struct report_step *s, struct err *err)
 	s->grad_norm = sqrt(t->backend->sum_squares(t->device, t->model->grads,
 						    t->model->parameters));
 	s->lr = schedule_lr(&schedule, s->step);
-	if (judge(t, s, err))
+	if (judge(t, s, tokens, err))
 		return 1;
 	t->state.step++;
 	t->state.tokens += tokens;

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: MIT
--- Schema 4: runs belong to groups; an order says which switch file it came from.
+-- Schema 5: runs belong to groups; an order says which switch file it came from.
 
 -- run.group of the spec; '' = none.
 ALTER TABLE runs ADD COLUMN run_group TEXT NOT NULL DEFAULT '';
