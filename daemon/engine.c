@@ -411,6 +411,7 @@ void engine_health(const struct engine *e, struct engine_health *out)
 	memset(out, 0, sizeof(*out));
 	out->live_runs = e->run_count;
 	out->slurm_down_since_ms = e->slurm.down_since_ms;
+	out->good_poll_ms = e->slurm.scheduler ? e->slurm.done_begun_ms : e->local.done_begun_ms;
 	snprintf(out->slurm_text, sizeof(out->slurm_text), "%s", e->slurm.text);
 }
 

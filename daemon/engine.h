@@ -35,6 +35,8 @@ struct world {
 	 * prepared (done is not called then). */
 	int (*submit)(void *self, const struct run *run, const char *ledger_id,
 		      scheduler_done done, void *arg, struct err *err);
+	/* The run has gone on since its newest attempt was submitted, which is still held: tells it. */
+	int (*retell)(void *self, const struct run *run, struct err *err);
 	/* Leaves the order where lbrun finds it before it is signalled. */
 	int (*order)(void *self, const struct run *run, struct err *err);
 	/* The run is over: what may still live of its newest attempts finds the order to end. */
@@ -92,6 +94,8 @@ struct engine_health {
 	int64_t live_runs;
 	int64_t slurm_down_since_ms;	/* wall clock; 0 = it answers, or nobody asked */
 	char slurm_text[160];
+	int64_t good_poll_ms;		/* monotonic begin of the newest poll that Slurm answered (without
+					   Slurm: the local scheduler); 0 = none yet */
 };
 void engine_health(const struct engine *engine, struct engine_health *out);
 

@@ -11,6 +11,7 @@
 
 struct alerts;
 struct control;
+struct deadman;
 struct switchboard;
 
 struct lbd {
@@ -23,6 +24,7 @@ struct lbd {
 	struct control *control;
 	struct switchboard *switchboard;	/* NULL: not yet open */
 	struct alerts *alerts;			/* NULL: nobody is to be told */
+	struct deadman *deadman;		/* NULL: nobody watches */
 	int64_t started_ms;			/* wall clock */
 };
 

@@ -16,6 +16,7 @@
 #include "common/mem.h"
 #include "common/paths.h"
 #include "daemon/alerts.h"
+#include "daemon/deadman.h"
 #include "daemon/background.h"
 #include "daemon/control.h"
 #include "daemon/lock.h"
@@ -187,6 +188,7 @@ static void stop(struct daemon *d)
 	switchboard_close(d->lbd.switchboard);
 	d->lbd.switchboard = NULL;
 	alerts_close(d->lbd.alerts);
+	deadman_close(d->lbd.deadman);
 	if (d->lbd.slurm)
 		d->lbd.slurm->ops->close(d->lbd.slurm, on_scheduler_closed, NULL);
 	d->lbd.local->ops->close(d->lbd.local, on_scheduler_closed, NULL);
@@ -303,6 +305,7 @@ static int run(struct daemon *d, int ready_fd, struct err *err)
 	d->lbd.alerts = alerts_open(&d->lbd, err);
 	if (err->code != ERR_NONE)
 		return -1;
+	d->lbd.deadman = deadman_open(&d->lbd);
 	log_info("lbd %s serves %s", LB_VERSION, d->lbd.config.home);
 	start_loop(d, ready_fd);
 	background_leave_terminal();
@@ -359,9 +362,13 @@ static int serve(struct daemon *d, struct options *o, struct err *err)
 /* What is in force; but nobody reads a secret over somebody's shoulder. */
 static void print_config(struct config *config)
 {
-	if (config->notify_webhook) {
-		free(config->notify_webhook);
-		config->notify_webhook = xstrdup("(not shown)");
+	char **secrets[] = { &config->notify_webhook, &config->deadman_url };
+
+	for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++) {
+		if (*secrets[i] == NULL)
+			continue;
+		free(*secrets[i]);
+		*secrets[i] = xstrdup("(not shown)");
 	}
 	keys_print(config_keys, config_key_count, config, stdout);
 }

@@ -62,6 +62,7 @@ struct run {
 	int64_t failures, unstarted;
 	bool ever_trained;
 	int64_t checkpoint_step;	/* of the last valid one heard of; -1 = none */
+	int64_t dense_steps;		/* stored since its metrics were last thinned by this process */
 
 	struct run_spec spec;
 	struct policy policy;		/* points into spec */

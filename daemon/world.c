@@ -51,6 +51,11 @@ static int real_submit(void *self, const struct run *run, const char *ledger_id,
 	return job_submit(&((struct lbd *)self)->config, run, ledger_id, done, arg, err);
 }
 
+static int real_retell(void *self, const struct run *run, struct err *err)
+{
+	return job_retell(&((struct lbd *)self)->config, run, err);
+}
+
 static int real_order(void *self, const struct run *run, struct err *err)
 {
 	char *folder = job_folder(run);
@@ -147,7 +152,8 @@ void world_init(struct world *world, struct lbd *lbd)
 {
 	*world = (struct world){
 		.self = lbd, .wall_ms = real_wall_ms, .mono_ms = real_mono_ms,
-		.token = real_token, .spec = real_spec, .submit = real_submit, .order = real_order,
+		.token = real_token, .spec = real_spec, .submit = real_submit,
+		.retell = real_retell, .order = real_order,
 		.end_all = real_end_all, .switched = real_switched,
 		.claimed = real_claimed, .exited = real_exited, .spool = real_spool,
 	};

@@ -212,6 +212,14 @@ struct ledger_metric {
 };
 
 int ledger_metric_put(struct ledger *l, const struct ledger_metric *m, struct err *err);
+enum {
+	LEDGER_METRICS_MAX = 10000,	/* of one run, once it was thinned */
+	LEDGER_METRICS_DENSE = 5000,	/* of these, the newest, of which none is left out */
+};
+
+/* Leaves out points of a run that has nearly LEDGER_METRICS_MAX or more: of the older ones some remain,
+ * evenly spread over the steps. The spool keeps them all. */
+int ledger_metric_thin(struct ledger *l, int64_t run_id, struct err *err);
 /* In order of arrival, id > after_id, at most `limit`. */
 int ledger_metric_each(struct ledger *l, int64_t run_id, int64_t after_id, int64_t limit,
 		       int (*each)(const struct ledger_metric *m, void *arg), void *arg,
