@@ -50,15 +50,14 @@
 	X(RUN_FOLDER, "run.folder", "lbd", true) \
 	X(RUN_WRITTEN, "run.written", "lbd", true) \
 	X(RUN_COMMITTED, "run.committed", "lbd", false) \
-	X(KILL_WRITTEN, "kill.written", "lbd", true) \
-	X(KILL_COMMITTED, "kill.committed", "lbd", false) \
-	X(HOLD_WRITTEN, "hold.written", "lbd", true) \
-	X(HOLD_COMMITTED, "hold.committed", "lbd", false) \
+	X(ORDER_WRITTEN, "order.written", "lbd", true) \
+	X(ORDER_COMMITTED, "order.committed", "lbd", false) \
+	X(SWITCH_WRITTEN, "switch.written", "lbd", true) \
+	X(SWITCH_COMMITTED, "switch.committed", "lbd", false) \
 	X(RESTART_SPEC, "restart.spec", "lbd", true) \
 	X(RESTART_WRITTEN, "restart.written", "lbd", true) \
 	X(RESTART_COMMITTED, "restart.committed", "lbd", false) \
 	X(WISH_LEFT, "wish.left", "lbd", true) \
-	X(WISH_COMMITTED, "wish.committed", "lbd", false) \
 	X(ALERT_TOLD, "alert.told", "lbd", false) \
 	X(ALERT_COMMITTED, "alert.committed", "lbd", false) \
 	/* the ledger itself: every commit, and the copy of it */ \

@@ -140,6 +140,13 @@ def submit(run, scheduler="slurm", steps=12, pause_ms=60, variables=(), sets=())
     return ok
 
 
+def switch(run, level):
+    path = f"{HOME}/switches/{run}.{level}"
+    if os.path.exists(path):
+        os.unlink(path)
+    open(path, "w").close()
+
+
 class Traffic:
     """Runs that come, are meddled with, and end, while something else goes wrong."""
     def __init__(self, prefix, scheduler="slurm", most=5, seed=1):
@@ -185,6 +192,8 @@ class Traffic:
                 ask("kill", self.new())
             elif verb == "stray":
                 leave_stray()
+            elif verb == "switch":
+                switch(self.pick(known, "running") or "ALL", "save")
             else:
                 self.order(verb, known)
         time.sleep(0.03)        # orders come from people
@@ -248,8 +257,9 @@ def points_of(program):
 
 
 # What makes lbd come by: orders, by the first word of the point; the rest is plain traffic.
-STIMULI = {"kill": ("kill",), "signal": ("kill",), "cancel": ("new-kill",), "hold": ("hold", "release"),
-           "restart": ("kill", "restart"), "wish": ("save",), "run": ("new-kill",), "stray": ("stray",)}
+STIMULI = {"order": ("kill", "hold", "release"), "signal": ("kill",), "cancel": ("new-kill",),
+           "restart": ("kill", "restart"), "wish": ("save",), "switch": ("switch",),
+           "run": ("new-kill",), "stray": ("stray",)}
 
 
 def crash_at(traffic, name, action):
