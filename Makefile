@@ -223,7 +223,8 @@ check: all unit
 
 # How often each fault; 0 leaves it out. Hours, as they stand: see the table that it prints last.
 POINTS   ?= 100
-LBRUN    ?= 20
+LBRUN_POINTS ?= 20
+WORKER_POINTS ?= 10
 KILLS    ?= 1000
 NODE     ?= 20
 ACCEPT   ?= 200
@@ -234,8 +235,8 @@ DISK     ?= 1000
 SPOOL    ?= 68
 N        ?= 1000
 faults: all $(CONTROLS)
-	@$(foreach v,POINTS LBRUN KILLS NODE ACCEPT FREEZE MUNGE FORGET DISK SPOOL,$(v)=$($(v))) \
-		WORKER=10 SETTLE=now B=$(abspath $(B)) sh tests/system/faults.t
+	@$(foreach v,POINTS LBRUN_POINTS WORKER_POINTS KILLS NODE ACCEPT FREEZE MUNGE FORGET DISK SPOOL,$(v)=$($(v))) \
+		SETTLE=now B=$(abspath $(B)) sh tests/system/faults.t
 	B=$(abspath $(B)) sh tests/faults/checkpoint.sh $(N)
 demo:
 	sh etc/demo

@@ -3,17 +3,19 @@
 """faults.py PART [COUNT] - one kind of fault, COUNT times, against the real programs.
 
 Called by tests/system/faults.t, in whose folder $T everything lies. Each part keeps runs flowing
-through lbd, with people's orders mixed in, breaks something again and again, repairs it, waits until
-every run is over, and has history.py look for broken promises. $T/table gets a line about it.
+through lbd, with people's orders mixed in, breaks something again and again, repairs it, waits
+until every run is over, and has history.py look for broken promises. $T/table gets a line about it.
 
-Environment: T B LB_HOME SRC, as in lib.sh; CLUSTER, the folder of the private Slurm; LBD and LBRUN,
-other programs than those in B (the negative controls); NODE, how often part kills loses a node;
+Environment: T B LB_HOME SRC, as in lib.sh; CLUSTER, the folder of the private Slurm; FAULTS_LBD
+and FAULTS_LBRUN, other programs than those in B (the negative controls); NODE, how often part kills
+loses a node;
 SETTLE=later: what is live stays so for the next part, the last part is "end"."""
 import concurrent.futures, json, os, random, re, signal, sqlite3, subprocess, sys, time
 
 T, B, HOME, SRC = (os.environ[name] for name in ("T", "B", "LB_HOME", "SRC"))
 CLUSTER = os.environ.get("CLUSTER", "")
-LBD, LBRUN = os.environ.get("LBD", f"{B}/lbd"), os.environ.get("LBRUN", f"{B}/lbrun")
+LBD = os.environ.get("FAULTS_LBD", f"{B}/lbd")
+LBRUN = os.environ.get("FAULTS_LBRUN", f"{B}/lbrun")
 WITNESS = f"{HOME}/witness"
 DEADLINE_S = 120                # for anything that must happen; a loaded machine is slow
 BEGUN = time.monotonic()
@@ -66,6 +68,8 @@ class Lbd:
         os.close(writes)
         self.is_ready = os.read(reads, 1) == b"\n"      # or its end
         os.close(reads)
+        if not self.is_ready and not env:
+            raise SystemExit("lbd did not start; see its log")
 
     def is_dead(self):
         return self.process.poll() is not None
@@ -93,7 +97,8 @@ class Lbd:
 def lbctl(*args):
     """(acknowledged?, what it printed); lbd may die in the middle of it"""
     try:
-        done = subprocess.run([f"{B}/lbctl", *args], capture_output=True, text=True, timeout=DEADLINE_S)
+        done = subprocess.run([f"{B}/lbctl", *args], capture_output=True, text=True,
+                              timeout=DEADLINE_S)
         return done.returncode == 0, done.stdout
     except subprocess.TimeoutExpired:
         return False, ""
@@ -127,14 +132,15 @@ def ask(verb, run, *args):
 
 
 def submit(run, scheduler="slurm", steps=12, pause_ms=60, variables=(), sets=()):
-    command = ["env", f"LB_CLIENT={SRC}/docs", *variables, "python3", "-S", f"{SRC}/tests/faults/trainer.py",
-               WITNESS, str(steps), str(pause_ms)]
+    command = ["env", f"LB_CLIENT={SRC}/docs", *variables, "python3", "-S",
+               f"{SRC}/tests/faults/trainer.py", WITNESS, str(steps), str(pause_ms)]
     settings = ["checkpoint.pattern=step-{step}", "checkpoint.complete_when=complete",
                 "restart.max_without_progress=100000", "restart.backoff_first=1s",
                 "restart.backoff_max=2s", "watch.kill_grace=2s", "watch.stop_grace=10s",
                 f"run.scheduler={scheduler}", f"run.workdir={HOME}", *sets]
     note("ask", "submit", run)
-    ok, _ = lbctl("submit", "--name", run, *[w for s in settings for w in ("--set", s)], "--", *command)
+    options = [word for setting in settings for word in ("--set", setting)]
+    ok, _ = lbctl("submit", "--name", run, *options, "--", *command)
     if ok:
         note("ack", "submit", run)
     return ok
@@ -239,7 +245,8 @@ def settle(part, did):
     if lbd.end() != 0:
         raise SystemExit("lbd did not end well")
     seen = subprocess.run([sys.executable, f"{SRC}/tests/faults/history.py", HOME, WITNESS,
-                           f"{CLUSTER}/log/jobcomp.txt"], stdout=subprocess.PIPE, text=True, check=False)
+                           f"{CLUSTER}/log/jobcomp.txt"], stdout=subprocess.PIPE, text=True,
+                          check=False)
     print(seen.stdout, end="")
     tabulate(part, did, seen.stdout.splitlines()[-1].split(": ")[1])
     return seen.returncode
@@ -279,10 +286,10 @@ def crash_at(traffic, name, action):
         if time.monotonic() > end:
             raise SystemExit(f"{name} was not reached")
     if not os.path.exists(mark):
-        raise SystemExit(f"{name}: lbd ended by itself ({lbd.process.returncode}), the point was not reached")
+        raise SystemExit(f"{name} was not reached: lbd ended with {lbd.process.returncode}")
     lbd.end(signal.SIGKILL if action == "kill" else signal.SIGTERM)
     if action == "kill" and lbd.process.returncode != -signal.SIGKILL:
-        raise SystemExit(f"{name}: lbd did not die of its failpoint, but with {lbd.process.returncode}")
+        raise SystemExit(f"{name}: lbd ended with {lbd.process.returncode}, not of its failpoint")
 
 
 def part_points(count):
@@ -297,7 +304,7 @@ def part_points(count):
     return f"{len(points)} points of lbd x {count}: {done} crashes"
 
 
-# --- points of lbrun --------------------------------------------------------------------------------
+# --- points of lbrun ------------------------------------------------------------------------------
 def arm(run, name, action):
     """env_file is the only way for these variables into a job."""
     once, path = f"{T}/once-{run}", f"{T}/{run}.env"
@@ -308,13 +315,14 @@ def arm(run, name, action):
 
 
 def part_lbrun(count):
-    """lbrun is killed, or fails, at each of its points, once in each of COUNT runs; lbd dies, too."""
+    """lbrun is killed, or fails, at each of its points, in COUNT runs each; lbd dies, too."""
     points, lbd, marks = points_of("lbrun"), Lbd(), {}
     for turn in range(count):
         stopped = None
         for name, actions in points:
             run = f"r{turn}-{name.replace('.', '-')}"
-            setting, marks[run] = arm(run, name, "error" if "error" in actions and turn % 3 == 1 else "kill")
+            action = "error" if "error" in actions and turn % 3 == 1 else "kill"
+            setting, marks[run] = arm(run, name, action)
             steps = 10
             if name == "stop.seen":
                 stopped, steps = run, 100
@@ -333,14 +341,15 @@ def part_lbrun(count):
     return f"{len(points)} points of lbrun x {count}: {len(marks)} crashes"
 
 
-# --- kills at any moment ------------------------------------------------------------------------------
+# --- kills at any moment --------------------------------------------------------------------------
 def lose_node(times):
     """slurmd dies under its trainers, which live on, and is away until Slurm has given them up."""
     def node_is(pattern):
         return re.search(rf"State={pattern}\s", shows("scontrol", "show", "node", "n2"))
 
     for _ in range(times):
-        await_true("a job runs on n2", lambda: shows("squeue", "-h", "-w", "n2", "-t", "R"), pause_s=0.2)
+        await_true("a job runs on n2", lambda: shows("squeue", "-h", "-w", "n2", "-t", "R"),
+                   pause_s=0.2)
         cluster("kill-node", "n2")
         await_true("Slurm has noticed", lambda: node_is(r"DOWN\S*"), pause_s=0.2)
         cluster("start-node", "n2")
@@ -349,7 +358,8 @@ def lose_node(times):
 
 def part_kills(count):
     """SIGKILL of lbd at random moments; nodes are lost meanwhile."""
-    traffic, moments, nodes, kills = Traffic("k", most=8, seed=2), random.Random(3), int(os.environ.get("NODE", 0)), 0
+    traffic, moments, kills = Traffic("k", most=8, seed=2), random.Random(3), 0
+    nodes = int(os.environ.get("NODE", 0))
     losing = concurrent.futures.ThreadPoolExecutor().submit(lose_node, nodes)
     while kills < count or not losing.done():
         lbd = Lbd()
@@ -363,7 +373,7 @@ def part_kills(count):
     return f"{kills} kills of lbd at random moments, {nodes} nodes lost"
 
 
-# --- the cluster ----------------------------------------------------------------------------------------
+# --- the cluster ----------------------------------------------------------------------------------
 def controller_pid():
     return int(open(f"{CLUSTER}/run/slurmctld.pid").read())
 
@@ -376,18 +386,19 @@ def newest_job():
 
 
 def part_accept(count):
-    """slurmctld is killed within milliseconds of having accepted a job, before it has saved that."""
+    """slurmctld is killed within milliseconds of having accepted a job, before it saved that."""
     lbd, lost = Lbd(), 0
     for n in range(count):
         pid = controller_pid()
-        submit(f"a{n}-first", steps=6, pause_ms=20)     # what it saves; the next one must wait for that
+        submit(f"a{n}-first", steps=6, pause_ms=20)     # is saved at once; what follows is not
         await_state(f"a{n}-first", "queued", "running", *FINAL)
         before, _ = newest_job()
         submit(f"a{n}", steps=6, pause_ms=20)
-        job = await_true("the job is accepted", lambda: newest_job()[0] > before and newest_job()[1], pause_s=0.001)
+        job = await_true("the job is accepted",
+                         lambda: newest_job()[0] > before and newest_job()[1], pause_s=0.001)
         os.kill(pid, signal.SIGKILL)
         cluster("start-ctld")
-        lost += subprocess.run(["scontrol", "show", "job", job], capture_output=True, check=False).returncode != 0
+        lost += "JobId" not in shows("scontrol", "show", "job", job)
         await_true("there is room", lambda: live() < 8)
     lbd.kill()
     return f"{count} kills of slurmctld right after an accept, {lost} jobs lost"
@@ -440,7 +451,7 @@ def part_forget(count):
     return f"{count} cold starts of slurmctld (-c)"
 
 
-# --- disks ------------------------------------------------------------------------------------------
+# --- disks ----------------------------------------------------------------------------------------
 # The leak checker of a sanitized build is a tracer itself.
 TRACED = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
 
@@ -448,12 +459,13 @@ TRACED = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
 def disk_rounds(most):
     """(call, error, N): every N, or a few from all over."""
     calls = ("pwrite64", "fdatasync", "ftruncate")
-    rounds = [(call, error, nth) for nth in range(1, 200) for call in calls for error in ("ENOSPC", "EIO")]
+    rounds = [(call, error, nth) for nth in range(1, 200) for call in calls
+              for error in ("ENOSPC", "EIO")]
     return rounds if most >= 100 else random.Random(5).sample([r for r in rounds if r[2] < 8], most)
 
 
 def part_disk(most):
-    """Writes and syncs of the ledger fail, each N-th one, until none of them is reached any more."""
+    """Writes and syncs of the ledger fail, each N-th one, until none is reached any more."""
     quiet, done, ended = {}, 0, 0
     for call, error, nth in disk_rounds(most):
         if quiet.get((call, error), 0) >= 3:    # three N in a row that were not reached
@@ -479,7 +491,8 @@ def part_disk(most):
 def stop_traced(lbd):
     """strace keeps signals for itself: its child is told."""
     if not lbd.is_dead():
-        for child in open(f"/proc/{lbd.process.pid}/task/{lbd.process.pid}/children").read().split():
+        pid = lbd.process.pid
+        for child in open(f"/proc/{pid}/task/{pid}/children").read().split():
             os.kill(int(child), signal.SIGTERM)
     lbd.end(signal.SIGCONT)
 
@@ -492,8 +505,10 @@ def part_spool(count):
         front = f"{T}/lbrun-{n}"
         call = ("write", "fdatasync")[n // 2 % 2]
         with open(os.open(front, os.O_WRONLY | os.O_CREAT, 0o755), "w") as script:
-            script.write(f'#!/bin/sh\nexport ASAN_OPTIONS={TRACED["ASAN_OPTIONS"]}\nexec strace -D -f -qq -o {front}.trace -P "$2/spool.jsonl" '
-                         f'-e trace={call} -e inject={call}:error={error}:when={n % 17 + 1}..{n % 17 + 3} '
+            script.write(f'#!/bin/sh\nexport ASAN_OPTIONS={TRACED["ASAN_OPTIONS"]}\n'
+                         f'exec strace -D -f -qq -o {front}.trace -P "$2/spool.jsonl" -e trace={call} '
+                         f''
+                         f'-e inject={call}:error={error}:when={n % 17 + 1}..{n % 17 + 3} '
                          f'{B}/lbrun "$@"\n')
         configure(front)
         lbd = lbd.again()
@@ -505,9 +520,9 @@ def part_spool(count):
     return f"{count} spools on a full or broken disk"
 
 
-# --- controls: what must be found when a protection is missing -------------------------------------
+# --- controls: what must be found when a protection is missing ------------------------------------
 def part_copy(_):
-    """Slurm runs a job twice, as it may after a node failure: a second lbrun comes to one attempt."""
+    """Slurm runs a job twice, as after a node failure: a second lbrun comes to one attempt."""
     lbd = Lbd()
     submit("copied", "local", steps=40, pause_ms=50)
     await_state("copied", "running")
@@ -528,7 +543,8 @@ def part_gap(_):
     submit("gap", steps=40, pause_ms=50)
     await_true("lbd is dead", lbd.is_dead)
     await_true("the job runs, or waits for lbd",
-               lambda: "start" in witness("gap") or "JobHeldUser" in shows("squeue", "-h", "-o", "%r"))
+               lambda: "start" in witness("gap") or
+               "JobHeldUser" in shows("squeue", "-h", "-o", "%r"))
     return "1 submission that lbd did not live to record"
 
 

@@ -32,7 +32,8 @@ def read_witness(folder):
             continue
         for text in open(f"{folder}/{name}"):
             ms, attempt, launch, pid, word, step = text.split()
-            lines[name[:-4]].append(Line(int(ms), int(attempt), int(launch), int(pid), word, int(step)))
+            numbers = (int(n) for n in (ms, attempt, launch, pid))
+            lines[name[:-4]].append(Line(*numbers, word, int(step)))
     return lines
 
 
@@ -50,9 +51,9 @@ def read_jobs(path, home):
     for text in open(path) if path and os.path.exists(path) else ():
         # JobId=2 … Name=lb-… StartTime=2026-11-21T08:00:01 EndTime=… NodeList=n1 …
         f = dict(re.findall(r"(\w+)=(\S+)", text))
-        if f["WorkDir"] == home and f["NodeList"] not in ("(null)", "None") and f["StartTime"][:2] == "20":
-            start, end = (datetime.datetime.fromisoformat(f[k]).timestamp() for k in ("StartTime", "EndTime"))
-            jobs.append((f["Name"], int(f["JobId"]), start, end))
+        if f["WorkDir"] == home and "null" not in f["NodeList"] and f["StartTime"][:2] == "20":
+            times = (datetime.datetime.fromisoformat(f[k]) for k in ("StartTime", "EndTime"))
+            jobs.append((f["Name"], int(f["JobId"]), *(t.timestamp() for t in times)))
     return jobs
 
 
@@ -99,8 +100,8 @@ def check_alone(run, lines):
     for line in lines:
         who = (line.attempt, line.launch, line.pid)
         if line.word == "two" or who in gone:
-            violation(run, f"TWO TRAINERS: attempt {line.attempt} launch {line.launch} pid {line.pid} "
-                           f"says {line.word} {line.step} beside {now}")
+            violation(run, f"TWO TRAINERS: attempt {line.attempt} launch {line.launch} "
+                           f"pid {line.pid} says {line.word} {line.step} beside {now}")
         elif who != now:
             gone.add(now)
             now = who
@@ -130,8 +131,9 @@ def check_progress(run, lines, ledger, numbers):
         got = stored.get((attempt, launch), [])
         if got != sent[:len(got)] or len(got) < sure:
             missing = [s for s in sent[:sure] if s not in got]
-            violation(run, f"PROGRESS: attempt {attempt} launch {launch}: {sure} lines acknowledged, "
-                           f"{len(got)} stored; missing {missing[:5]}, doubled {doubles(got)[:5]}")
+            violation(run, f"PROGRESS: attempt {attempt} launch {launch}: {sure} lines "
+                           f"acknowledged, {len(got)} stored; missing {missing[:5]}, "
+                           f"doubled {doubles(got)[:5]}")
     for who in stored.keys() - expected.keys():
         violation(run, f"PROGRESS: steps of a launch {who} that no trainer told of")
     order = [who for who in expected if who in stored]
@@ -145,8 +147,9 @@ def doubles(items):
 
 def check_records(run, lines, ledger, numbers):
     """lbrun's own records arrived once each, and none is missing."""
-    events = [(e["attempt"], e["text"]) for e in ledger.of_run("events", run) if e["kind"] == "launch"]
-    for attempt, text in doubles([(a, t.split(",")[0]) for a, t in events]):
+    launches = [(e["attempt"], e["text"].split(",")[0]) for e in ledger.of_run("events", run)
+                if e["kind"] == "launch"]
+    for attempt, text in doubles(launches):
         violation(run, f"PROGRESS: {text} of attempt {attempt} is told twice")
     for e in ledger.of_run("events", run):
         if e["kind"] in ("spool_gap", "spool_bad"):
@@ -180,7 +183,7 @@ def check_end(run, lines, row, orders):
     for line in lines:
         if line.word == "start" and line.ms > min(kills) + LATE_MS and not any(
                 o.verb == "restart" and o.ms < line.ms for o in orders):
-            violation(run, f"KILL: attempt {line.attempt} started {line.ms - min(kills)} ms after the kill")
+            violation(run, f"KILL: attempt {line.attempt} started {line.ms - min(kills)} ms late")
     if row["state"] == "completed" and not is_done:
         violation(run, "KILL: acknowledged, and the run is completed")
 
@@ -203,15 +206,15 @@ def check_jobs(jobs, ledger):
         if attempt is None:
             violation(name, f"TWO JOBS: job {job_id} ran, and no attempt has its token")
         elif attempt["job_id"] != job_id:
-            violation(attempt["name"], f"TWO JOBS: job {job_id} ran for attempt {attempt['number']}, "
-                                       f"whose job is {attempt['job_id']}")
+            violation(attempt["name"], f"TWO JOBS: job {job_id} ran for attempt "
+                                       f"{attempt['number']}, whose job is {attempt['job_id']}")
         else:
             ran[attempt["name"]].append((start, end, job_id))
     for run, spans in ran.items():
         spans.sort()
         for (_, end, first), (start, _, second) in zip(spans, spans[1:]):
             if start < end - 1:         # whole seconds
-                violation(run, f"TWO JOBS: {first} and {second} ran at once for {end - start:.0f} s")
+                violation(run, f"TWO JOBS: {first} and {second} ran at once, {end - start:.0f} s")
 
 
 def main():
@@ -239,7 +242,8 @@ def main():
         print("BROKEN", line)
     steps = sum(line.word == "ack" for lines in witness.values() for line in lines)
     print(f"history: runs={len(ledger.runs)} attempts={attempts} launches={launches} steps={steps} "
-          f"jobs={len(jobs)} orders={sum(o.kind == 'ack' for o in orders)} violations={len(broken)}")
+          f"jobs={len(jobs)} orders={sum(o.kind == 'ack' for o in orders)} "
+          f"violations={len(broken)}")
     return 1 if broken else 0
 
 

@@ -5,13 +5,16 @@
 
 #include "common/attempt.h"
 
-int __real_attempt_claim_take(const char *folder, const struct attempt_claim *claim, struct err *err);
-int __wrap_attempt_claim_take(const char *folder, const struct attempt_claim *claim, struct err *err);
+int __real_attempt_claim_take(const char *folder, const struct attempt_claim *claim,
+			      struct err *err);
+int __wrap_attempt_claim_take(const char *folder, const struct attempt_claim *claim,
+			      struct err *err);
 int64_t __wrap_attempt_newest_claim(const char *run_dir);
 bool __wrap_older_may_live(const char *run_dir, int64_t number, const struct attempt_claim *own);
 
 /* lbd waits for the file; that somebody has it already is what nobody minds. */
-int __wrap_attempt_claim_take(const char *folder, const struct attempt_claim *claim, struct err *err)
+int __wrap_attempt_claim_take(const char *folder, const struct attempt_claim *claim,
+			      struct err *err)
 {
 	(void)err;
 	__real_attempt_claim_take(folder, claim, NULL);

@@ -3,10 +3,13 @@
  * most scripts do. What it did not live to record it asks for again; nothing is searched for. */
 #include "daemon/reconcile.h"
 
-struct decision __real_reconcile(const struct facts *f, const struct policy *policy, int64_t now_ms);
-struct decision __wrap_reconcile(const struct facts *f, const struct policy *policy, int64_t now_ms);
+struct decision __real_reconcile(const struct facts *f, const struct policy *policy,
+				 int64_t now_ms);
+struct decision __wrap_reconcile(const struct facts *f, const struct policy *policy,
+				 int64_t now_ms);
 
-struct decision __wrap_reconcile(const struct facts *f, const struct policy *policy, int64_t now_ms)
+struct decision __wrap_reconcile(const struct facts *f, const struct policy *policy,
+				 int64_t now_ms)
 {
 	bool is_unsure = f->has_attempt && f->attempt == ATTEMPT_INTENT && !f->fresh;
 

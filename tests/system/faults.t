@@ -6,7 +6,7 @@
 # same file with larger counts.
 #
 # Environment: how often each (0: not at all)
-#   POINTS LBRUN WORKER   failpoints of lbd, lbrun, lbworker
+#   POINTS LBRUN_POINTS WORKER_POINTS    failpoints of lbd, lbrun, lbworker
 #   KILLS NODE            kills of lbd; nodes that are lost meanwhile
 #   ACCEPT FREEZE MUNGE FORGET    slurmctld killed, frozen; munged frozen; slurmctld -c
 #   DISK SPOOL            failed writes and syncs of the ledger (100 or more: every one); of spools
@@ -30,7 +30,7 @@ part() {	# COUNT PART NAME
 	[ "$1" = 0 ] || ok "$3" faults "$2" "$1" || context
 }
 part "${POINTS:-1}" points "lbd dies at each of its failpoints"
-part "${LBRUN:-1}" lbrun "lbrun dies at each of its failpoints"
+part "${LBRUN_POINTS:-1}" lbrun "lbrun dies at each of its failpoints"
 part "${KILLS:-5}" kills "lbd is killed at any moment, and nodes are lost"
 part "${ACCEPT:-1}" accept "slurmctld dies right after an accept"
 part "${FREEZE:-2}" freeze "slurmctld is frozen during a submission"
@@ -40,8 +40,8 @@ part "${DISK:-4}" disk "the disk below the ledger is full, or broken"
 part "${SPOOL:-2}" spool "the disk below the spool is full, or broken"
 [ "$SETTLE" != later ] ||
 	part 1 end "no run is lost, none has two trainers or jobs, no line is missing or doubled"
-[ "${WORKER:-1}" = 0 ] || ok "a trainer dies at each point of a save, and no checkpoint is hurt" \
-	sh "$src/tests/faults/checkpoint.sh" 0 "${WORKER:-1}"
+[ "${WORKER_POINTS:-1}" = 0 ] || ok "a trainer dies at each point of a save, and no checkpoint is hurt" \
+	sh "$src/tests/faults/checkpoint.sh" 0 "${WORKER_POINTS:-1}"
 
 unset SETTLE
 
@@ -57,8 +57,8 @@ control() {	# PART WORDS NAME VARIABLE=PROGRAM…
 	like "$(cat "$T/control.out")" "$2" "$3: without their protection the damage is found"
 	LB_HOME=$T/home
 }
-control copy "TWO TRAINERS" "a job runs twice" "LBRUN=$B/controls/lbrun"
-control gap "TWO JOBS" "an accepted job is not recorded" "LBD=$B/controls/lbd"
+control copy "TWO TRAINERS" "a job runs twice" "FAULTS_LBRUN=$B/controls/lbrun"
+control gap "TWO JOBS" "an accepted job is not recorded" "FAULTS_LBD=$B/controls/lbd"
 
 # A history that is only slightly wrong is found to be wrong.
 damaged() {	# WORDS SQL
@@ -69,8 +69,8 @@ damaged() {	# WORDS SQL
 }
 mkdir "$T/damaged"
 some="(SELECT min(id) + 3 FROM metrics)"
-again="INSERT INTO metrics SELECT NULL, run_id, attempt_id, 99999, launch, step, time_ms, loss, fields
-	FROM metrics WHERE id = $some"
+again="INSERT INTO metrics SELECT NULL, run_id, attempt_id, 99999, launch, step, time_ms, loss,
+	fields FROM metrics WHERE id = $some"
 again=$(echo "$again" | tr '\n\t' '  ')
 while IFS='|' read -r words sql name; do
 	ok "the checker finds $name" damaged "$words" "$sql"
