@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/log.h"
 #include "common/mem.h"
 #include "daemon/engine_internal.h"
 #include "daemon/prequeue.h"
@@ -118,6 +119,10 @@ bool engine_take_spare(struct engine *e, struct run *run)
 	run->has_spare = false;
 	free(run->excluded);
 	run->excluded = xstrdup(run->spare_excluded);
+	/* without it lbrun goes by an older count of launches without progress */
+	if (e->world->retell(e->world->self, run, &err) < 0)
+		log_warn("%s: %s", run->name, err.text);
+	err_clear(&err);
 	engine_wrote(e, ledger_spare_take(e->ledger, run->attempt.id, engine_wall(e), &err), &err);
 	return true;
 }
