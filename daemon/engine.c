@@ -191,6 +191,14 @@ static struct todo **add_todo(struct todo **tail, struct run *run, struct attemp
 	return &todo->next;
 }
 
+static void worry(struct engine *e, struct run *run)
+{
+	int64_t at_ms = engine_worry_about_absence(e, run);
+
+	if (at_ms < run->wake_ms)
+		run->wake_ms = at_ms;
+}
+
 /* Behind an attempt that needs nothing at present. */
 static struct todo **step_spare(struct engine *e, struct run *run, struct todo **tail, int64_t now_ms)
 {
@@ -229,8 +237,10 @@ static struct todo **step(struct engine *e, struct run *run, struct todo **tail)
 		struct decision d = reconcile(&f, &run->policy, now_ms);
 
 		run->wake_ms = d.at_ms;
-		if (d.kind == DECISION_WAIT)
+		if (d.kind == DECISION_WAIT) {
+			worry(e, run);
 			return step_spare(e, run, tail, now_ms);
+		}
 		log_debug("%s: decision=%s", run->name, decision_name(d.kind));
 		if (engine_write(e, run, &d))
 			return add_todo(tail, run, &run->attempt, &d);
