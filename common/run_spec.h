@@ -21,6 +21,7 @@ enum spec_launcher { SPEC_LAUNCHER_AUTO, SPEC_LAUNCHER_NONE, SPEC_LAUNCHER_SRUN 
 struct run_spec {
 	/* [run] */
 	char *name;			/* NULL: drawn */
+	char *group;			/* NULL: none */
 	struct key_strings command;	/* argv; unset: the file is an lbworker training config */
 	char *workdir;			/* absolute; the submitter's folder when unset */
 	char *env_file;			/* KEY=VALUE lines, owned by the submitter, mode 0600 */

@@ -128,6 +128,7 @@ static bool is_told(const struct engine *e, const struct attempt *a)
 static struct facts gather(struct engine *e, const struct run *run, const struct attempt *a)
 {
 	const struct poller *p = engine_poller(e, run);
+	struct switched switched = { 0 };
 	struct facts f = {
 		.state = run->state, .wanted = run->wanted, .failures = run->failures,
 		.backoff_left_ms = run->pause_until_ms - engine_now(e),
@@ -135,6 +136,10 @@ static struct facts gather(struct engine *e, const struct run *run, const struct
 		.has_attempt = run->has_attempt, .goes_back = run->resume_from[0] != '\0',
 	};
 
+	e->world->switched(e->world->self, run, &switched);
+	f.switches_known = switched.is_known;
+	f.switched = switched.order;
+	f.by_switch = run->by_switch;
 	if (!run->has_attempt)
 		return f;
 	f.attempt = a->state;
@@ -383,7 +388,16 @@ void engine_order(struct engine *e, const char *name, enum run_order wanted, con
 	run->wanted_by = xstrdup(by);
 	free(run->wanted_reason);
 	run->wanted_reason = xstrdup(reason);
+	run->by_switch = false;
 	engine_wake(e, run);
+}
+
+void engine_on_switches(struct engine *e)
+{
+	for (struct run *run = e->runs; run; run = run->next)
+		run->dirty = true;
+	if (e->runs && e->news)
+		e->news(e->news_arg);
 }
 
 void engine_poke(struct engine *e, const char *name)

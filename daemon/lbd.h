@@ -12,6 +12,7 @@
 struct alerts;
 struct control;
 struct deadman;
+struct switchboard;
 
 struct lbd {
 	uv_loop_t *loop;
@@ -21,6 +22,7 @@ struct lbd {
 	struct world world;
 	struct engine *engine;
 	struct control *control;
+	struct switchboard *switchboard;	/* NULL: not yet open */
 	struct alerts *alerts;			/* NULL: nobody is to be told */
 	struct deadman *deadman;		/* NULL: nobody watches */
 	int64_t started_ms;			/* wall clock */

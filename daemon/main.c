@@ -21,6 +21,7 @@
 #include "daemon/control.h"
 #include "daemon/lock.h"
 #include "daemon/notify.h"
+#include "daemon/switchboard.h"
 #include "slurm/backends.h"
 
 enum { BACKUP_MS = 3600 * 1000 };
@@ -184,6 +185,8 @@ static void stop(struct daemon *d)
 	notify_systemd("STOPPING=1");
 	d->stopping = true;
 	control_close(d->lbd.control);
+	switchboard_close(d->lbd.switchboard);
+	d->lbd.switchboard = NULL;
 	alerts_close(d->lbd.alerts);
 	deadman_close(d->lbd.deadman);
 	if (d->lbd.slurm)
@@ -251,7 +254,7 @@ static int open_engine(struct daemon *d, struct err *err)
 		.spool_ms = d->lbd.config.spool_ms,
 	};
 
-	world_init(&d->lbd.world, &d->lbd.config);
+	world_init(&d->lbd.world, &d->lbd);
 	d->lbd.engine = engine_create(d->lbd.ledger, d->lbd.slurm, d->lbd.local, &d->lbd.world,
 				      &times);
 	engine_remember_nodes(d->lbd.engine, &d->lbd.config.nodes);
@@ -295,8 +298,10 @@ static int run(struct daemon *d, int ready_fd, struct err *err)
 	    ledger_open(d->lbd.config.ledger_path, &d->lbd.ledger, err) < 0)
 		return -1;
 	open_loop(d);
-	if (open_schedulers(d, err) < 0 || open_engine(d, err) < 0 ||
-	    (d->lbd.control = control_open(&d->lbd, err)) == NULL)
+	if (open_schedulers(d, err) < 0 || open_engine(d, err) < 0)
+		return -1;
+	d->lbd.switchboard = switchboard_open(&d->lbd);
+	if ((d->lbd.control = control_open(&d->lbd, err)) == NULL)
 		return -1;
 	d->lbd.alerts = alerts_open(&d->lbd, err);
 	if (err->code != ERR_NONE)

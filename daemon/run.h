@@ -57,6 +57,7 @@ struct run {
 	enum run_state state;
 	enum run_order wanted;
 	char *wanted_by, *wanted_reason;
+	bool by_switch;			/* `wanted` came from a switch file */
 	char *excluded;			/* nodes that the newest attempt was told to avoid */
 	char *resume_from;		/* as in the ledger; for the next launch of a new attempt */
 	int64_t backoff_until_ms;	/* wall clock, as in the ledger: for people, and for the next lbd */

@@ -39,6 +39,7 @@ static void take_row(struct run *run, const struct ledger_run *row)
 	run->wanted = row->wanted;
 	run->wanted_by = xstrdup(row->wanted_by);
 	run->wanted_reason = xstrdup(row->wanted_reason);
+	run->by_switch = row->wanted_switch[0] != '\0';
 	run->resume_from = xstrdup(row->resume_from);
 	run->excluded = xstrdup("");
 	run->backoff_until_ms = row->backoff_until_ms;

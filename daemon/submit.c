@@ -22,6 +22,7 @@
 #include "common/paths.h"
 #include "daemon/check.h"
 #include "daemon/preview.h"
+#include "daemon/switchboard.h"
 
 enum { MAX_DRAWS = 100 };
 
@@ -245,7 +246,8 @@ static int insert_row(struct submission *s, struct err *err)
 	struct ledger_run row = {
 		.name = s->name, .owner = s->by.user,
 		.owner_uid = s->by.uid, .state = RUN_CREATED, .text = "",
-		.scheduler = s->scheduler, .dir = s->dir, .wanted = ORDER_RUN, .wanted_by = "",
+		.scheduler = s->scheduler, .dir = s->dir, .run_group = s->spec.group,
+		.wanted = ORDER_RUN, .wanted_by = "",
 		.wanted_reason = "", .created_ms = clock_wall_ms(), .step = -1, .target_step = -1,
 		.loss = NAN, .tokens_per_s = NAN, .mfu = NAN,
 	};
@@ -288,6 +290,12 @@ static void finish(struct submission *s)
 
 	if (js_bool(s->by.args, "dry_run", false)) {
 		finish_dry(s);
+		return;
+	}
+	/* a hold is obeyed by the new run itself */
+	if (switchboard_allows(s->lbd->switchboard, s->name, s->spec.group, s->by.user, SWITCH_STOP,
+			       &err) < 0) {
+		refuse(s, &err, true);
 		return;
 	}
 	if (insert_row(s, &err) < 0 || engine_adopt(s->lbd->engine, s->name, &err) < 0) {

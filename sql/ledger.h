@@ -24,7 +24,7 @@
 
 struct ledger;
 
-enum { LEDGER_SCHEMA_VERSION = 4 };
+enum { LEDGER_SCHEMA_VERSION = 5 };
 
 /* Opens or creates the file, takes the exclusive lock, runs the migrations up to
  * LEDGER_SCHEMA_VERSION (each in one transaction with its user_version). A newer schema, a corrupt
@@ -65,6 +65,8 @@ struct ledger_run {
 	double loss, tokens_per_s, mfu;	/* NaN = none */
 	const char *resume_from;	/* for the next launch of a new attempt: "" = the newest valid
 					   checkpoint, "scratch" = none, else the path of one */
+	const char *run_group;		/* run.group of the spec; "" = none */
+	const char *wanted_switch;	/* the file in switches/ that `wanted` came from; "" = a command */
 };
 
 /* *id is set. ERR_LOCKED when the name is taken. */
@@ -81,6 +83,8 @@ int ledger_run_move(struct ledger *l, int64_t id, enum run_state from, enum run_
 		    enum cause cause, const char *text, int64_t now_ms, struct err *err);
 int ledger_run_set_wanted(struct ledger *l, int64_t id, enum run_order wanted, const char *by,
 			  const char *reason, int64_t now_ms, struct err *err);
+/* After ledger_run_set_wanted, which says that the order came from a command: it came from a file. */
+int ledger_run_set_switch(struct ledger *l, int64_t id, const char *file, struct err *err);
 int ledger_run_set_failures(struct ledger *l, int64_t id, int64_t failures, int64_t backoff_until_ms,
 			    struct err *err);
 int ledger_run_set_resume(struct ledger *l, int64_t id, const char *resume_from, struct err *err);

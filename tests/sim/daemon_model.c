@@ -172,9 +172,23 @@ static const struct node_rules node_rules = {
 	.half_life_ms = DAY, .threshold = 0.75, .max_excluded = MAX_EXCLUDED,
 };
 
+static void world_switched(void *self, const struct run *run, struct switched *out)
+{
+	struct sim *sim = self;
+	enum run_order order = sim->people[run_index(run->name)].switched;
+
+	*out = (struct switched){ .is_known = true, .order = order };
+	if (order != ORDER_RUN) {
+		out->file = "switch";
+		out->by = "bob";
+		out->text = "";
+	}
+}
+
 static const struct world world_ops = {
 	.wall_ms = world_wall, .mono_ms = world_mono, .token = world_token, .spec = world_spec,
 	.submit = world_submit, .retell = world_retell, .order = world_order, .end_all = world_end_all,
+	.switched = world_switched,
 	.claimed = world_claimed, .exited = world_exited, .spool = world_spool,
 };
 

@@ -120,6 +120,8 @@ static void a_ledger_of_schema_1_is_migrated(void **state)
 	assert_int_equal(run.id, 5);
 	assert_int_equal(run.failures, 2);
 	assert_string_equal(run.resume_from, "");
+	assert_string_equal(run.run_group, "");
+	assert_string_equal(run.wanted_switch, "");
 	ok(ledger_run_set_wanted(l, 5, ORDER_HOLD, "bob", "", 1, &err), &err);
 	ok(ledger_run_move(l, 5, RUN_BACKOFF, RUN_HELD, CAUSE_CRASH, "", 1, &err), &err);
 	commit(l);

@@ -131,6 +131,10 @@ static const struct key keys[] = {
 	  "steps between traces" },
 	{ "profiling", "save_traces_folder", KEY_STRING, FIELD(save_traces_folder), 0, 0, NULL,
 	  "\"profile_traces\"", "where they go, below dump_folder" },
+	{ "profiling", "enable_memory_snapshot", KEY_BOOL, FIELD(enable_memory_snapshot), 0, 0, NULL,
+	  "false", "a timeline of memory by class, one sample a step" },
+	{ "profiling", "save_memory_snapshot_folder", KEY_STRING, FIELD(save_memory_snapshot_folder),
+	  0, 0, NULL, "\"memory_snapshot\"", "where it goes, below dump_folder" },
 };
 enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
 
