@@ -43,6 +43,8 @@ const struct key config_keys[] = {
 	  "address that gets each piece of news as a POST of JSON" },
 	{ "notify", "on", KEY_STRINGS, FIELD(notify_on), 0, 0, NULL, NULL,
 	  "kinds of events that are news, as lbctl events shows them" },
+	{ "notify", "not_running_after", KEY_DURATION, FIELD(not_running_ms), 0, WEEK_MS, NULL, "6h",
+	  "an event says so when a run should run and does not for so long; 0: never" },
 	{ "notify", "deadman_file", KEY_STRING, FIELD(deadman_file), 0, 0, NULL, NULL,
 	  "file that is written as long as lbd sees the scheduler" },
 	{ "notify", "deadman_url", KEY_STRING, FIELD(deadman_url), 0, 0, NULL, NULL,

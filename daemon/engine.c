@@ -172,6 +172,7 @@ static struct facts gather(struct engine *e, const struct run *run, const struct
 	f.exit_exit_code = a->exit.exit_code;
 	f.exit_signal = a->exit.signal;
 	f.exit_final = a->exit.is_final;
+	f.exit_switched = a->exit.switched;
 	f.exit_text = a->exit.text;
 	f.heard_ms = a->heard_ms;
 	return f;
@@ -197,6 +198,14 @@ static struct todo **add_todo(struct todo **tail, struct run *run, struct attemp
 	todo->decision.text = NULL;	/* acts need none, and it would point into gone facts */
 	*tail = todo;
 	return &todo->next;
+}
+
+static void worry(struct engine *e, struct run *run)
+{
+	int64_t at_ms = engine_worry_about_absence(e, run);
+
+	if (at_ms < run->wake_ms)
+		run->wake_ms = at_ms;
 }
 
 /* Behind an attempt that needs nothing at present. */
@@ -237,8 +246,10 @@ static struct todo **step(struct engine *e, struct run *run, struct todo **tail)
 		struct decision d = reconcile(&f, &run->policy, now_ms);
 
 		run->wake_ms = d.at_ms;
-		if (d.kind == DECISION_WAIT)
+		if (d.kind == DECISION_WAIT) {
+			worry(e, run);
 			return step_spare(e, run, tail, now_ms);
+		}
 		log_debug("%s: decision=%s", run->name, decision_name(d.kind));
 		if (engine_write(e, run, &d))
 			return add_todo(tail, run, &run->attempt, &d);

@@ -258,6 +258,7 @@ static int open_engine(struct daemon *d, struct err *err)
 	d->lbd.engine = engine_create(d->lbd.ledger, d->lbd.slurm, d->lbd.local, &d->lbd.world,
 				      &times);
 	engine_remember_nodes(d->lbd.engine, &d->lbd.config.nodes);
+	engine_worry_after(d->lbd.engine, d->lbd.config.not_running_ms);
 	engine_on_news(d->lbd.engine, on_news, d);
 	return engine_load(d->lbd.engine, err);
 }

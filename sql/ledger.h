@@ -244,6 +244,9 @@ int ledger_event_each(struct ledger *l, int64_t run_id, int64_t after_id, int64_
 		      struct err *err);
 
 /* The newest id of all events, 0 if none. */
+/* When the newest event of this kind happened; 0 = there is none. */
+int ledger_event_newest_ms(struct ledger *l, int64_t run_id, const char *kind, int64_t *time_ms,
+			   struct err *err);
 int ledger_event_last(struct ledger *l, int64_t *id, struct err *err);
 
 /* --- nodes -------------------------------------------------------------------------------------- */
