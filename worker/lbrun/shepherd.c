@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,10 +34,13 @@ enum {
 
 static void reap(struct shepherd *s)
 {
+	struct rusage used;
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+	while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
+		if (used.ru_maxrss > s->launch.peak_kb)
+			s->launch.peak_kb = used.ru_maxrss;
 		if (pid == s->launch.pid && s->launch.is_open) {
 			s->launch.has_ended = true;
 			s->launch.wait_status = status;
