@@ -11,6 +11,7 @@
 
 struct alerts;
 struct control;
+struct cron;
 
 struct lbd {
 	uv_loop_t *loop;
@@ -20,6 +21,7 @@ struct lbd {
 	struct world world;
 	struct engine *engine;
 	struct control *control;
+	struct cron *cron;
 	struct alerts *alerts;			/* NULL: nobody is to be told */
 	int64_t started_ms;			/* wall clock */
 };

@@ -18,6 +18,7 @@
 #include "daemon/alerts.h"
 #include "daemon/background.h"
 #include "daemon/control.h"
+#include "daemon/cron.h"
 #include "daemon/lock.h"
 #include "daemon/notify.h"
 #include "slurm/backends.h"
@@ -183,6 +184,7 @@ static void stop(struct daemon *d)
 	notify_systemd("STOPPING=1");
 	d->stopping = true;
 	control_close(d->lbd.control);
+	cron_close(d->lbd.cron);
 	alerts_close(d->lbd.alerts);
 	if (d->lbd.slurm)
 		d->lbd.slurm->ops->close(d->lbd.slurm, on_scheduler_closed, NULL);
@@ -293,6 +295,7 @@ static int run(struct daemon *d, int ready_fd, struct err *err)
 		return -1;
 	open_loop(d);
 	if (open_schedulers(d, err) < 0 || open_engine(d, err) < 0 ||
+	    (d->lbd.cron = cron_open(&d->lbd, err)) == NULL ||
 	    (d->lbd.control = control_open(&d->lbd, err)) == NULL)
 		return -1;
 	d->lbd.alerts = alerts_open(&d->lbd, err);
