@@ -132,7 +132,8 @@ $(B)/tests/scheduler_client: $(B)/obj/tests/system/scheduler_client.o $(B)/slurm
 
 # The simulator: the real engine and ledger in invented worlds. SEEDS worlds, or the world SEED.
 SIM_TAPS := ledger_run_insert ledger_run_move ledger_run_set_wanted ledger_attempt_insert \
-	    ledger_attempt_set_job ledger_attempt_released ledger_attempt_end \
+	    ledger_attempt_set_job ledger_attempt_set_excluded ledger_attempt_released \
+	    ledger_attempt_started ledger_attempt_end \
 	    ledger_attempt_set_spool ledger_commit
 SEEDS    ?= 500
 $(B)/sim: $(call objects,tests/sim/*.c) $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/common.a

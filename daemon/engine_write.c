@@ -133,6 +133,12 @@ static void explain(const struct run *run, const struct decision *d, char *out, 
 			 run->wanted_reason[0] ? ": " : "", run->wanted_reason);
 		return;
 	}
+	if (d->to == RUN_KILLED && run->wanted > ORDER_HOLD) {
+		snprintf(out, size, "%s by %s%s%s",
+			 run->wanted == ORDER_STOP ? "stopped" : "killed", run->wanted_by,
+			 run->wanted_reason[0] ? ": " : "", run->wanted_reason);
+		return;
+	}
 	snprintf(out, size, "%s%s%s", d->text, says_more && last[0] ? "; last: " : "",
 		 says_more ? last : "");
 }

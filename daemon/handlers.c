@@ -246,6 +246,7 @@ static const struct {
 	[VERB_EVENTS]   = { .now = on_events },
 	[VERB_LOGS]     = { .now = on_logs },
 	[VERB_KILL]     = { .now = order_kill },
+	[VERB_STOP]     = { .now = order_stop },
 	[VERB_HOLD]     = { .now = order_hold },
 	[VERB_RELEASE]  = { .now = order_release },
 	[VERB_RESTART]  = { .later = restart_run },

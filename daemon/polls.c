@@ -84,6 +84,12 @@ static bool is_settled(const struct attempt *a, int64_t begun_ms)
 	       begun_ms > a->release.reply_ms + CONFIRM_MS;
 }
 
+/* Somebody who may has sent it back into the queue although it was not to be requeued. */
+static bool is_requeued(const struct attempt *a, const struct job_status *job)
+{
+	return a->claimed && job->restart_count > 0 && job->phase < JOB_RUNNING;
+}
+
 static void note_job(struct engine *e, struct run *run, const struct job_status *job,
 		     int64_t begun_ms)
 {
@@ -95,7 +101,7 @@ static void note_job(struct engine *e, struct run *run, const struct job_status 
 	a->seen_poll_ms = begun_ms;
 	if (job->phase != JOB_HELD && is_settled(a, begun_ms))
 		a->was_waiting = true;
-	if (job->phase >= JOB_ENDING && (is_change || a->ended_ms == 0))
+	if ((job->phase >= JOB_ENDING || is_requeued(a, job)) && (is_change || a->ended_ms == 0))
 		a->ended_ms = engine_now(e);
 	if (is_change) {
 		run->next_look_ms = 0;

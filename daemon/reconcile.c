@@ -280,6 +280,14 @@ static bool is_release_forgotten(const struct facts *f)
 	       f->poll_ms > f->watching_since_ms && f->poll_ms > f->release.reply_ms;
 }
 
+/* Its lbrun has begun, and it waits again: an administrator requeued it. Its next start would find
+ * the claim taken and end at once; a new attempt need not wait for that. */
+static bool is_requeued(const struct facts *f)
+{
+	return f->claimed && f->seen && f->seen->restart_count > 0 && f->seen->phase < JOB_RUNNING &&
+	       f->ended_ms > 0;
+}
+
 /* Released, and not over as far as lbrun has said. */
 static struct decision released(const struct facts *f, int64_t now_ms)
 {
@@ -298,6 +306,11 @@ static struct decision released(const struct facts *f, int64_t now_ms)
 		if (now_ms < record_due_ms(f))
 			return wait_until(record_due_ms(f));
 		return end_by_scheduler(f);
+	}
+	if (is_requeued(f)) {
+		if (!f->exited && now_ms < f->ended_ms + ENDING_MS)
+			return wait_until(f->ended_ms + ENDING_MS);
+		return end(CAUSE_PREEMPTED, "somebody requeued the job");
 	}
 	if (is_release_forgotten(f))
 		return call_or_wait(DECISION_RELEASE, f, &f->release, now_ms);

@@ -77,7 +77,8 @@ static int world_submit(void *self, const struct run *run, const char *ledger, s
 	char number[24];
 	struct job_request job = {
 		.token = run->attempt.job.token, .ledger_id = ledger, .run = run->name,
-		.workdir = number,
+		.workdir = number, .exclude = run->excluded,
+		.warn_seconds = sim->people[run_index(run->name)].is_warned ? WARN_MS / SECOND : 0,
 	};
 
 	(void)err;
@@ -152,6 +153,11 @@ static int64_t world_spool(void *self, const struct run *run, int64_t *offset, i
 	(void)on_bad;
 	return f ? folder_read(f, sim->now_ms, offset, max_bytes, on_line, arg, err) : 0;
 }
+
+/* As lbd.toml's defaults. */
+static const struct node_rules node_rules = {
+	.half_life_ms = DAY, .threshold = 0.75, .max_excluded = MAX_EXCLUDED,
+};
 
 static const struct world world_ops = {
 	.wall_ms = world_wall, .mono_ms = world_mono, .token = world_token, .spec = world_spec,
@@ -264,6 +270,15 @@ bool daemon_dies_here(struct sim *sim)
 	return d->is_dead;
 }
 
+uint64_t node_bits(const char *names)
+{
+	uint64_t bits = 0;
+
+	for (const char *at = names; at && (at = strchr(at, 'n')); at++)
+		bits |= (uint64_t)1 << strtol(at + 1, NULL, 10);
+	return bits;
+}
+
 void daemon_start(struct sim *sim)
 {
 	struct daemon_model *d = &sim->daemon;
@@ -278,6 +293,7 @@ void daemon_start(struct sim *sim)
 	d->down_ms += sim->now_ms - d->down_since_ms;
 	d->engine = engine_create(d->ledger, &sim->slurm.base, NULL, &d->world, &d->times);
 	engine_on_news(d->engine, on_news, sim);
+	engine_remember_nodes(d->engine, &node_rules);
 	sim_fact(sim, FACT_DAEMON_UP, -1, 0, 0, 0);
 	if (engine_load(d->engine, &err) < 0) {
 		printf("sim: seed %llu: engine_load: %s\n", (unsigned long long)sim->seed,

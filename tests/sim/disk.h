@@ -23,7 +23,7 @@ enum spool_kind {
 };
 
 struct spool_record {
-	int64_t at_ms, launch, step;
+	int64_t at_ms, launch, step;	/* step of SPOOL_ATTEMPT_START: the node */
 	enum spool_kind kind;
 	enum cause cause;
 	int exit_code;

@@ -105,6 +105,26 @@ TAP(int, ledger_attempt_set_job, struct ledger *l, int64_t id, int64_t job_id, i
 	return rc;
 }
 
+TAP(int, ledger_attempt_set_excluded, struct ledger *l, int64_t id, const char *excluded,
+    struct err *err)
+{
+	int rc = __real_ledger_attempt_set_excluded(l, id, excluded, err);
+
+	if (rc == 0)
+		note_attempt(FACT_EXCLUDED, id, (int64_t)node_bits(excluded), 0);
+	return rc;
+}
+
+TAP(int, ledger_attempt_started, struct ledger *l, int64_t id, const char *nodes, int64_t now_ms,
+    struct err *err)
+{
+	int rc = __real_ledger_attempt_started(l, id, nodes, now_ms, err);
+
+	if (rc == 0)
+		note_attempt(FACT_STARTED, id, nodes[0] == 'n' ? strtol(nodes + 1, NULL, 10) : -1, 0);
+	return rc;
+}
+
 TAP(int, ledger_attempt_released, struct ledger *l, int64_t id, int64_t now_ms, struct err *err)
 {
 	int rc = __real_ledger_attempt_released(l, id, now_ms, err);

@@ -78,12 +78,28 @@ static bool give_order(struct sim *sim, const char *name, const struct ledger_ru
 static enum run_order some_order(struct sim *sim, enum run_order wanted)
 {
 	static const enum run_order orders[] = {
-		ORDER_HOLD, ORDER_HOLD, ORDER_KILL, ORDER_KILL_NOW,
+		ORDER_HOLD, ORDER_HOLD, ORDER_STOP, ORDER_KILL, ORDER_KILL_NOW,
 	};
 
 	if (wanted == ORDER_HOLD && (sim->is_quiet || rng_chance(&sim->rng, 0.7)))
 		return ORDER_RUN;
-	return orders[rng_range(&sim->rng, 0, 3)];
+	return orders[rng_range(&sim->rng, 0, 4)];
+}
+
+/* As the handler of "save": a file in the folder of the newest attempt. */
+static void save(struct sim *sim, int run, const struct ledger_run *row)
+{
+	struct ledger_attempt attempt;
+	struct folder *folder;
+
+	if (row->state != RUN_RUNNING ||
+	    ledger_attempt_newest(sim->daemon.ledger, row->id, &attempt, NULL) < 0)
+		return;
+	folder = disk_folder(&sim->disk, run, attempt.number);
+	if (folder == NULL)
+		return;
+	sim_fact(sim, FACT_SAVE_ASKED, run, attempt.number, 0, 0);
+	lbrun_notice_wish(sim, folder);
 }
 
 /* As the handler of "restart". */
@@ -126,6 +142,8 @@ static void act(struct sim *sim, int run)
 	if (ledger_run_find(sim->daemon.ledger, name, &row, NULL) < 0)
 		return;
 	if (!run_state_is_final(row.state)) {
+		if (!sim->is_quiet && rng_chance(&sim->rng, 0.3))
+			save(sim, run, &row);
 		if (row.wanted == ORDER_HOLD || (!sim->is_quiet && rng_chance(&sim->rng, 0.25)))
 			order(sim, run, name, &row);
 	} else if (!sim->is_quiet) {
@@ -164,6 +182,8 @@ void people_begin(struct sim *sim)
 		p->target_step = rng_range(&sim->rng, 200, 12000);
 		p->never_again = rng_chance(&sim->rng, 0.2);
 		p->is_broken = rng_chance(&sim->rng, 0.1);
+		p->is_warned = rng_chance(&sim->rng, 0.5);
+		p->is_unwatched = rng_chance(&sim->rng, 0.2);
 		sim_after(sim, rng_exp(&sim->rng, 0.5 * DAY), on_submit, NULL, (uint64_t)run);
 		sim_after(sim, rng_exp(&sim->rng, 1.0 * DAY), on_person, NULL, (uint64_t)run);
 	}

@@ -25,6 +25,8 @@ static const struct job_status pending_job = { .ref = { .job_id = 7 }, .phase = 
 static const struct job_status walled_in_job = { .ref = { .job_id = 7 }, .phase = JOB_PENDING,
 						 .reason = "BadConstraints" };
 static const struct job_status running_job = { .ref = { .job_id = 7 }, .phase = JOB_RUNNING };
+static const struct job_status requeued_job = { .ref = { .job_id = 7 }, .phase = JOB_PENDING,
+						.restart_count = 1 };
 static const struct job_status failed_node = { .phase = JOB_ENDED, .cause = CAUSE_NODE_FAIL };
 static const struct job_status done_job = { .phase = JOB_ENDED, .cause = CAUSE_COMPLETED };
 static const struct job_status ending_job = { .phase = JOB_ENDING, .cause = CAUSE_TIMEOUT };
@@ -116,6 +118,18 @@ static const struct {
 	{ "held, but that was before its release",
 	  { QUEUED, .seen = &held_job, .release = { CALL_OK, NOW - 5, NOW, "" } },
 	  DECISION_WAIT, 0 },
+	{ "requeued before its lbrun began", { QUEUED, .seen = &requeued_job }, DECISION_WAIT, 0 },
+	{ "requeued, its record is due",
+	  { RUNNING, .seen = &requeued_job, .ended_ms = NOW - ENDING_MS + 1 }, DECISION_WAIT, 0 },
+	{ "requeued, without a record",
+	  { RUNNING, .seen = &requeued_job, .ended_ms = NOW - ENDING_MS }, DECISION_END,
+	  CAUSE_PREEMPTED },
+	{ "requeued, told to end by a signal",
+	  { RUNNING, .seen = &requeued_job, .ended_ms = NOW, .exited = true, .exit_cause = CAUSE_LOST },
+	  DECISION_END, CAUSE_PREEMPTED },
+	{ "requeued, but it was done",
+	  { RUNNING, .seen = &requeued_job, .ended_ms = NOW, .exited = true,
+	    .exit_cause = CAUSE_COMPLETED }, DECISION_END, CAUSE_COMPLETED },
 	{ "held by somebody else", { QUEUED, .seen = &held_job, .was_waiting = true },
 	  DECISION_WAIT, 0 },
 	{ "started, says the scheduler", { QUEUED, .seen = &running_job }, DECISION_START, 0 },

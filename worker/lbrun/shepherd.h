@@ -73,7 +73,7 @@ struct shepherd {
 	int64_t hang_sign_ms;		/* stacks were written for a silence since then */
 
 	struct stopping stop;
-	bool may_save;			/* ordered to end with a checkpoint: the longer grace */
+	enum run_order ordered;		/* by a person: ORDER_RUN = nothing; a stop has the longer grace */
 	char stop_text[320];
 
 	struct launch launch;
