@@ -12,6 +12,8 @@
 struct alerts;
 struct control;
 struct cron;
+struct deadman;
+struct switchboard;
 
 struct lbd {
 	uv_loop_t *loop;
@@ -22,7 +24,9 @@ struct lbd {
 	struct engine *engine;
 	struct control *control;
 	struct cron *cron;
+	struct switchboard *switchboard;	/* NULL: not yet open */
 	struct alerts *alerts;			/* NULL: nobody is to be told */
+	struct deadman *deadman;		/* NULL: nobody watches */
 	int64_t started_ms;			/* wall clock */
 };
 

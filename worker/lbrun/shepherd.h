@@ -78,6 +78,7 @@ struct shepherd {
 
 	struct launch launch;
 	int64_t failures;		/* launches in a row without progress */
+	bool has_progressed;		/* some launch of this attempt did */
 	int64_t turn_ms;		/* when the last turn began */
 	bool had_checkpoint;		/* some launch here was started from one */
 	struct ending ending;
