@@ -6,7 +6,7 @@
 
 faketime=$(ls /usr/lib/*/faketime/libfaketime.so.1 2>/dev/null)
 [ -n "$faketime" ] || bail_out "libfaketime is missing: apt-get install libfaketime"
-plan 27
+plan 26
 export ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0:detect_leaks=0"
 export TZ=Europe/Berlin
 cron=$LB_HOME/cron
@@ -35,12 +35,12 @@ NAME=fixed
 NAME=wild
 30 * * * * true
 END
-lbd_at "2026-03-29 01:50:00" 200
-wait_for 'has_run wild-20260329T0230Z' 60
+lbd_at "2026-03-29 01:31:00" 300
+wait_for 'has_run wild-20260329T0130Z' 60
 is "$(runs fixed)" fixed-20260329T0100Z "a time that is left out in spring: once, right after"
-is "$(runs wild)" "wild-20260329T0130Z wild-20260329T0230Z" "what follows the clock does"
+is "$(runs wild)" wild-20260329T0130Z "what follows the clock does"
 lbd_dies
-lbd_at "2026-10-25 01:50:00" 200
+lbd_at "2026-10-25 01:59:00" 300
 wait_for 'has_run wild-20261025T0130Z' 60
 is "$(runs fixed-20261025)" fixed-20261025T0030Z "a time that comes twice in autumn: once"
 is "$(runs wild-20261025)" "wild-20261025T0030Z wild-20261025T0130Z" "what follows the clock: twice"
