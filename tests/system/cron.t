@@ -6,7 +6,7 @@
 
 faketime=$(ls /usr/lib/*/faketime/libfaketime.so.1 2>/dev/null)
 [ -n "$faketime" ] || bail_out "libfaketime is missing: apt-get install libfaketime"
-plan 26
+plan 27
 export ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0:detect_leaks=0"
 export TZ=Europe/Berlin
 cron=$LB_HOME/cron
@@ -98,6 +98,7 @@ chmod 755 "$cron"/cron.hourly/*.s* 2>/dev/null
 chmod 777 "$cron/cron.hourly/open.sh"
 echo 'not for cron' >"$cron/cron.hourly/README"
 printf '61 * * * * x\n' >"$cron/crontab"
+printf '[notify]\nhook = ["tee", "-a", "%s"]\n' "$T/told" >"$LB_HOME/lbd.toml"
 lbd_start
 wait_for '[ "$(lbctl cron --json | json entries.#)" = 2 ]' 20
 out=$(lbctl cron 2>&1)
@@ -109,6 +110,8 @@ like "$out" "link.sh: must be a regular file" "so is a link"
 like "$out" "is itself a cron that submits itself" "so is the cron that lbd replaces"
 like "$(lbctl events)" "cron_problem .*crontab:1" "people are told of problems"
 is "$(lbctl events | grep -c 'cron_problem .*crontab:1')" 1 "once"
+wait_for 'grep -qs "crontab:1: minute" "$T/told"' 20
+like "$(cat "$T/told")" '"next":"mend what lbctl cron shows"' "with what to do next"
 ok "a job can be started now" lbctl cron run spec
 run=$(lbctl cron --json | json entries.1.last.run)
 like "$run" '^spec-[0-9]{8}T[0-9]{6}Z$' "it has a run of its own"
