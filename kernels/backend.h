@@ -37,7 +37,7 @@ static inline size_t compute_bytes(enum compute compute)
 }
 
 struct backend_options {
-	int threads;				/* host threads; 0 = as many as we may run on */
+	int threads;				/* host threads; 0 = one for each core we may run on */
 	void (*warn)(const char *text);		/* told once what makes us slower; may be NULL */
 	enum compute compute;
 	bool deterministic;			/* the same bits every time, where that costs time */

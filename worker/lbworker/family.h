@@ -47,6 +47,12 @@ struct family {
 	struct family_tensor first[4], last[4];		/* before and behind the layers */
 };
 
+/* u-muP (umup.h): of the peak learning rate; 0: not trained. */
+double umup_rate(const struct model_shape *shape, enum param param);
+/* Typical size of an element of the gradient of the mean loss at the start, times the root of the
+ * number of tokens: the product of the backward scales that the paper would have applied. */
+double umup_unit_gradient(const struct model_shape *shape, enum param param);
+
 extern const struct family family_llama, family_neox, family_gpt2;
 
 struct model_layer {
@@ -121,11 +127,13 @@ void norm_forward(const struct model *m, size_t weight, size_t bias, const struc
 void norm_backward(const struct model *m, size_t weight, size_t bias, const struct norm_kept *kept,
 		   void *dx, const void *dout, const void *x, bool accumulate);
 
-/* A matrix product with the weights at an offset: y[N,out] = x[N,in] W^T + bias + beta y. */
+/* A matrix product with the weights at an offset: y[N,out] = scale x[N,in] W^T + bias + beta y. */
 struct linear {
 	size_t weight, bias;		/* bias ABSENT: none */
 	size_t in, out;
 	bool in_out;			/* stored [in, out] */
+	float scale;			/* of the product */
+	float first_half;		/* scale of the first half of y; 0: as the rest */
 };
 void linear_forward(const struct model *m, const struct linear *w, void *y, const void *x,
 		    size_t rows, float beta);

@@ -250,6 +250,12 @@ static void forward(const struct model *m, const int32_t *tokens, const int32_t 
 
 /* --- head and loss, by chunks of rows ------------------------------------------------------- */
 
+static struct linear head_of(const struct model *m)
+{
+	return (struct linear){ model_outer(m, PARAM_HEAD), ABSENT, m->shape.dim, m->shape.vocab,
+				false, m->scales.head, 0 };
+}
+
 struct head_pass {
 	bool gradients, accumulate;
 	float scale;
@@ -260,7 +266,7 @@ static void head_and_loss(const struct model *m, const struct head_pass *pass)
 {
 	const struct model_shape *s = &m->shape;
 	struct model_activations *a = m->activations;
-	const struct linear head = { model_outer(m, PARAM_HEAD), ABSENT, s->dim, s->vocab, false };
+	const struct linear head = head_of(m);
 	size_t all = m->batch * m->seq;
 
 	for (size_t row = 0; row < all; row += a->chunk_rows) {
@@ -352,7 +358,7 @@ int model_logits(struct model *m, const int32_t *tokens, size_t first, size_t ro
 {
 	const struct model_shape *s = &m->shape;
 	struct model_activations *a = m->activations;
-	const struct linear head = { model_outer(m, PARAM_HEAD), ABSENT, s->dim, s->vocab, false };
+	const struct linear head = head_of(m);
 	char why[BACKEND_TEXT_BYTES];
 	size_t count;
 
