@@ -69,7 +69,7 @@ cudaError_t cudaGetDeviceCount(int *count)
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int)
 {
 	memset(p, 0, sizeof(*p));
-	strcpy(p->name, "emulated GPU");
+	strncpy(p->name, "emulated GPU", sizeof(p->name) - 1);
 	p->major = 9;
 	p->multiProcessorCount = 132;
 	p->totalGlobalMem = DEVICE_BYTES;
