@@ -12,6 +12,8 @@
 #
 # Folders are layers: each has an archive of its own, and tests/layers.sh says who may include whom.
 
+.DEFAULT_GOAL := all
+
 # All cores, unless told otherwise; sub-makes share them.
 ifeq ($(MAKELEVEL)$(filter -j% --jobs%,$(MAKEFLAGS)),0)
 MAKEFLAGS += --jobs=$(shell nproc)
