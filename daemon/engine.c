@@ -172,6 +172,7 @@ static struct facts gather(struct engine *e, const struct run *run, const struct
 	f.exit_exit_code = a->exit.exit_code;
 	f.exit_signal = a->exit.signal;
 	f.exit_final = a->exit.is_final;
+	f.exit_switched = a->exit.switched;
 	f.exit_text = a->exit.text;
 	f.heard_ms = a->heard_ms;
 	return f;
