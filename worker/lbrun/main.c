@@ -8,6 +8,7 @@
 
 #include "common/failpoint.h"
 #include "common/log.h"
+#include "worker/lbrun/core.h"
 #include "worker/lbrun/guard.h"
 #include "worker/lbrun/rank.h"
 #include "worker/lbrun/shepherd.h"
@@ -70,6 +71,7 @@ int main(int argc, char **argv)
 
 	fill_stdio();
 	log_init("lbrun", LOG_LEVEL_INFO);
+	core_forbid();
 	if (failpoint_init("lbrun", &why) < 0) {
 		log_error("%s", why.text);
 		return EXIT_USAGE;
