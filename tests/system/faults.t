@@ -16,9 +16,8 @@ need strace strace
 need sqlite3 sqlite3
 SRC=$src
 NODE=${NODE:-1}
-MC_SLURMDTIMEOUT=5
 MC_MESSAGETIMEOUT=5
-export SRC NODE MC_SLURMDTIMEOUT MC_MESSAGETIMEOUT
+export SRC NODE MC_MESSAGETIMEOUT
 cluster_start 2
 CLUSTER=$cluster
 export CLUSTER
@@ -71,6 +70,7 @@ mkdir "$T/damaged"
 some="(SELECT min(id) + 3 FROM metrics)"
 again="INSERT INTO metrics SELECT NULL, run_id, attempt_id, 99999, launch, step, time_ms, loss,
 	fields FROM metrics WHERE id = $some"
+known=$(awk '$2 == "ack" && $3 == "submit" { print $4; exit }' "$LB_HOME/witness/orders.log")
 again=$(echo "$again" | tr '\n\t' '  ')
 while IFS='|' read -r words sql name; do
 	ok "the checker finds $name" damaged "$words" "$sql"
@@ -78,7 +78,7 @@ done <<END
 PROGRESS|DELETE FROM metrics WHERE id = $some|a line that is missing
 PROGRESS|UPDATE metrics SET step = step + 1 WHERE id = $some|a line that is another one
 PROGRESS|$again|a line that is there twice
-LOST: acknowledged|UPDATE runs SET name = 'x' WHERE id = 1|a run that is gone
+LOST: acknowledged|UPDATE runs SET name = 'x' WHERE name = '$known'|a run that is gone
 LOST: still|UPDATE runs SET state = 'running' WHERE id = 1|a run that never ended
 LOST: killed|UPDATE runs SET state = 'killed' WHERE wanted = 'run'|a run that nobody killed
 TWO JOBS|UPDATE attempts SET job_id = job_id + 1000 WHERE started_ms > 0|jobs that nobody recorded
