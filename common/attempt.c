@@ -130,6 +130,7 @@ int attempt_params_write(const char *folder, const struct attempt_params *p, str
 	set_bytes(o, "checkpoint_complete_when", p->complete_when);
 	set_bytes(o, "lbd_socket", p->lbd_socket);
 	js_set_str(o, "launcher", p->launcher);
+	js_set_bool(o, "is_script", p->is_script);
 	js_set_int(o, "in_place", p->in_place);
 	js_set_int(o, "stop_grace_ms", p->stop_grace_ms);
 	set_bytes(o, "resume", p->resume ? p->resume : "latest");
@@ -207,6 +208,7 @@ static int fill_params(const json_t *o, void *out, struct err *err)
 	p->complete_when = take_bytes(o, "checkpoint_complete_when");
 	p->lbd_socket = take_bytes(o, "lbd_socket");
 	p->launcher = xstrdup(js_str(o, "launcher", "none"));
+	p->is_script = js_bool(o, "is_script", false);
 	p->in_place = js_int(o, "in_place", 0);
 	p->kill_grace_ms = js_int(o, "kill_grace_ms", 30000);
 	p->stop_grace_ms = js_int(o, "stop_grace_ms", p->kill_grace_ms);

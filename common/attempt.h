@@ -35,6 +35,8 @@ struct attempt_params {		/* attempt.json */
 	char *complete_when;	/* NULL = not given */
 	char *lbd_socket;	/* poked after new lines where it can be reached; NULL = none */
 	char *launcher;		/* "none" or "srun" */
+	bool is_script;		/* a batch script: its output goes where the job's does, as it is; it gets
+				   the job's stdin, and the signals that Slurm sends to a batch script */
 	int64_t in_place;	/* relaunches in the same allocation without progress in between */
 	int64_t kill_grace_ms;	/* from SIGTERM to SIGKILL */
 	int64_t stop_grace_ms;	/* the same when asked to checkpoint and end (order "stop") */

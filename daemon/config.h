@@ -19,6 +19,7 @@ struct config {
 	int64_t spool_ms;		/* looking at the spools of running attempts */
 	int64_t deadline_ms;		/* for one call to Slurm */
 	struct node_rules nodes;
+	char *slurm_account, *slurm_partition;	/* NULL: none */
 	struct key_strings notify_hook;	/* argv; gets JSON on stdin */
 	char *notify_webhook;		/* may hold a secret: never logged, never printed */
 	struct key_strings notify_on;	/* kinds of events; unset: the usual ones */

@@ -11,6 +11,7 @@
 #ifndef SLURM_SCHEDULER_H
 #define SLURM_SCHEDULER_H
 
+#include <jansson.h>
 #include <stdint.h>
 
 #include "common/err.h"
@@ -62,6 +63,10 @@ struct job_request {
 	int64_t nodes, ntasks_per_node, cpus_per_task, gpus_per_node;
 	int64_t mem_mb, time_minutes;	/* 0: not given */
 	int64_t warn_seconds;		/* SIGUSR1 to lbrun so long before the time limit; 0: none */
+	/* What sbatch would have made of the options (slurm/batch.h); NULL: the members above. To
+	 * Slurm only; borrowed. */
+	const json_t *fields;
+	char *const *argv;		/* NULL-terminated: script and arguments, for scontrol to show */
 };
 
 enum scheduler_result {

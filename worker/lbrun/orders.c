@@ -125,6 +125,10 @@ void orders_signal(struct shepherd *s, int signo, int64_t now_ms)
 	switch (signo) {
 	case SIGUSR1:
 	case SIGUSR2:
+		if (s->params.is_script) {
+			script_signal(s, signo);
+			break;
+		}
 		ask_to_stop(s, STOP_WARNED, false, now_ms, "the job's time limit is near");
 		break;
 	case SIGTERM:

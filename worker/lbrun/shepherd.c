@@ -22,7 +22,7 @@
 #include "worker/lbrun/reap.h"
 
 enum {
-	POLL_MAX = 2 + OUTPUT_POLL_MAX + HUB_POLL_MAX,
+	POLL_MAX = 2 + 2 * OUTPUT_POLL_MAX + HUB_POLL_MAX,
 	CLEAR_EVERY_MS = 10,		/* between two passes over what is left */
 	RELAUNCH_PAUSE_MS = 1000,
 	LAST_WORDS_MS = 10 * 1000,	/* a full disk delays our end by this much at most */
@@ -208,7 +208,7 @@ static int timeout_ms(const struct shepherd *s)
 	const int64_t due[] = {
 		s->phase_ms, s->look_ms, output_next_ms(&s->output), journal_next_ms(&s->journal),
 		s->phase == PHASE_RUN ? stopping_next_ms(&s->stop) : INT64_MAX,
-		hang_next_ms(s),
+		hang_next_ms(s), s->has_errors ? output_next_ms(&s->errors) : INT64_MAX,
 	};
 	int64_t next = due[0];
 	int64_t now_ms = clock_mono_ms();
@@ -232,6 +232,8 @@ static void turn(struct shepherd *s)
 	fds[count++] = (struct pollfd){.fd = s->signal_fd, .events = POLLIN};
 	fds[count++] = (struct pollfd){.fd = s->search.fd, .events = POLLIN};
 	count += output_poll(&s->output, fds + count);
+	if (s->has_errors)
+		count += output_poll(&s->errors, fds + count);
 	hub_first = count;
 	hub_count = hub_poll(&s->hub, fds + count);
 	count += hub_count;
@@ -242,6 +244,8 @@ static void turn(struct shepherd *s)
 	read_signals(s, now_ms);
 	search_turn(&s->search);
 	output_turn(&s->output, now_ms);
+	if (s->has_errors)
+		output_turn(&s->errors, now_ms);
 	if (hub_count > 0)
 		hub_turn(&s->hub, fds + hub_first, hub_count);
 	if (now_ms >= s->look_ms)
@@ -288,6 +292,8 @@ static void open_parts(struct shepherd *s)
 	struct err why = {0};
 
 	output_init(&s->output, STDOUT_FILENO, s->node, rank ? (int)strtol(rank, NULL, 10) : 0);
+	if (s->params.is_script)
+		script_output_open(s, rank ? (int)strtol(rank, NULL, 10) : 0);
 	journal_open(&s->journal, spool, s->params.lbd_socket, s->params.run);
 	s->journal.say = say;
 	s->journal.arg = &s->output;
@@ -306,6 +312,8 @@ static void open_parts(struct shepherd *s)
 		output_say(&s->output, "output is not read: %s", why.text);
 		journal_note(&s->journal, 0, "output_not_read", "%s", why.text);
 	}
+	s->errors.on_bytes = s->output.on_bytes;
+	s->errors.arg = s->output.arg;
 }
 
 /* exit.json is the last thing that happens: who sees it may take it that all else is done. */
@@ -322,6 +330,8 @@ static void last_words(struct shepherd *s)
 	struct err why;
 
 	output_finish(&s->output, clock_mono_ms());
+	if (s->has_errors)
+		output_finish(&s->errors, clock_mono_ms());
 	hub_close(&s->hub);
 	record_attempt_end(s);
 	while (!journal_sync(&s->journal) && clock_mono_ms() < deadline_ms)
