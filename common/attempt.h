@@ -33,11 +33,16 @@ struct attempt_params {		/* attempt.json */
 	char *checkpoint_dir;
 	char *pattern;		/* of foreign checkpoints (foreign.h); NULL = ours */
 	char *complete_when;	/* NULL = not given */
+	char *switches;		/* folder of switch files (switches.h); NULL = none */
+	char *team;		/* Unix group whose members may leave them; NULL = none */
+	char *group, *owner;	/* of the run: group "" = none; owner is who submitted it */
 	char *lbd_socket;	/* poked after new lines where it can be reached; NULL = none */
 	char *launcher;		/* "none" or "srun" */
 	bool is_script;		/* a batch script: its output goes where the job's does, as it is; it gets
 				   the job's stdin, and the signals that Slurm sends to a batch script */
 	int64_t in_place;	/* relaunches in the same allocation without progress in between */
+	int64_t without_progress;	/* launches of the run in a row before this attempt … */
+	int64_t max_without_progress;	/* … of so many, after which the run fails; -1 = no bound */
 	int64_t kill_grace_ms;	/* from SIGTERM to SIGKILL */
 	int64_t stop_grace_ms;	/* the same when asked to checkpoint and end (order "stop") */
 	char *resume;		/* of the first launch: "latest", "scratch", or a checkpoint's path */
@@ -64,6 +69,7 @@ struct attempt_exit {
 	int exit_code;		/* -1 = none */
 	int signal;		/* 0 = none */
 	bool is_final;		/* a relaunch would meet the same: only a person can help */
+	enum run_order switched;	/* the switch file that ended it; ORDER_RUN = none did */
 	int64_t launches;
 	int64_t last_seq;	/* lines in the spool */
 	int64_t time_ms;

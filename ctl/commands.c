@@ -43,6 +43,7 @@ static const struct option_row submit_options[] = {
 
 static const struct option_row ls_options[] = {
 	{"all", 'a', OPTION_FLAG, FIELD(all), NULL, "also runs that ended more than 7 days ago"},
+	{"group", 0, OPTION_TEXT, FIELD(group), "GROUP", "only runs of this group (run.group)"},
 	JSON_ROW, END_ROW,
 };
 
@@ -91,7 +92,7 @@ const struct command commands[] = {
 	 "lbctl submit --dry-run train.toml\n"
 	 "lbctl submit --set slurm.gpus_per_node=8 -- torchrun train.py --lr 3e-4\n",
 	 submit_options, 0, 2, false, submit_run},
-	{"ls", "[--all]", "list runs, newest first",
+	{"ls", "[--all] [--group GROUP]", "list runs, newest first",
 	 "lbctl ls\n"
 	 "lbctl ls --all --json | jq -r '.[].name'\n",
 	 ls_options, 0, 0, false, ls_run},

@@ -17,7 +17,7 @@ struct options {
 	bool no_color, help;
 	/* by command */
 	bool json, all, follow, now, dry_run, yes;
-	const char *name, *reason, *from;
+	const char *name, *reason, *from, *group;
 	const char **set;		/* NULL-terminated once any was given; owned */
 	size_t set_count;
 	const char **others;		/* options that are none of ours, as typed; likewise */

@@ -22,6 +22,10 @@ struct config {
 	char *slurm_account, *slurm_partition;	/* NULL: none */
 	struct key_strings notify_hook;	/* argv; gets JSON on stdin */
 	char *notify_webhook;		/* may hold a secret: never logged, never printed */
+	int64_t not_running_ms;		/* 0 = never */
+	char *deadman_file;		/* absolute; NULL: none */
+	char *deadman_url;		/* may hold a secret */
+	int64_t deadman_interval_ms;
 	struct key_strings notify_on;	/* kinds of events; unset: the usual ones */
 };
 

@@ -17,6 +17,7 @@ struct poller {			/* one per scheduler */
 	int64_t not_before_ms;		/* after a failure */
 	int64_t down_since_ms;		/* wall; 0 = fine */
 	int64_t failures;		/* polls in a row that failed */
+	bool has_strays;		/* a job was given up: the next poll will find it */
 	char text[160];
 };
 
@@ -25,6 +26,7 @@ struct engine {
 	const struct world *world;
 	struct poll_times times;
 	struct node_rules nodes;
+	int64_t absent_ms;		/* a run that is absent for so long is told of; 0 = never */
 	struct poller slurm, local;
 	struct run *runs;		/* live ones, newest first; owned */
 	int64_t run_count;
@@ -56,12 +58,28 @@ void engine_event(struct engine *e, const struct run *run, const char *kind, con
 /* engine_write.c; true: the decision is an act, to be done after the commit */
 bool engine_write(struct engine *e, struct run *run, const struct decision *d);
 
+/* engine_spare.c; engine_write_spare as engine_write */
+bool engine_write_spare(struct engine *e, struct run *run, const struct decision *d);
+void engine_drop_spare(struct engine *e, struct run *run);
+/* Makes the spare the run's newest attempt; false: there is none that would do. */
+bool engine_take_spare(struct engine *e, struct run *run);
+int engine_load_spare(struct engine *e, struct run *run, struct err *err);
+/* The run with its spare in the attempt's place; everything in it is borrowed. */
+struct run run_with_spare(const struct run *run);
+
 /* engine_nodes.c */
+/* For a new attempt, comma-separated; "" = none. Owned by the caller. */
+char *engine_choose_excluded(struct engine *e, const struct run *run);
 void engine_blame_nodes(struct engine *e, const struct run *run, enum cause cause, bool blame_run);
 /* Decides which nodes the new attempt keeps away from. */
 void engine_exclude_nodes(struct engine *e, struct run *run);
 /* The attempt's nodes, as soon as somebody knows them. */
 void engine_note_nodes(struct engine *e, struct run *run, const char *nodes);
+
+/* engine_worries.c */
+void engine_worry_about_limit(struct engine *e, struct run *run);
+/* Monotonic time of the next look. */
+int64_t engine_worry_about_absence(struct engine *e, struct run *run);
 
 /* run_load.c */
 int engine_load_run(struct engine *e, const struct ledger_run *row, struct err *err);
@@ -69,7 +87,7 @@ void run_destroy(struct run *run);
 struct poller *engine_poller(struct engine *e, const struct run *run);
 
 /* calls.c: the acts, and their answers */
-void engine_act(struct engine *e, struct run *run, const struct decision *d);
+void engine_act(struct engine *e, struct run *run, struct attempt *a, const struct decision *d);
 void engine_cancel_stray(struct engine *e, struct scheduler *s, const struct job_ref *job);
 void engine_drop_flights(struct engine *e);
 

@@ -18,6 +18,7 @@
 enum {
 	INGEST_BYTES = 4 * 1024 * 1024,	/* of one spool in one turn: others want their turn, too */
 	BAD_LINES_TOLD = 3,
+	THIN_AFTER = 500,		/* steps */
 };
 
 struct newest {			/* what `ls` shows, written once per turn */
@@ -103,6 +104,8 @@ static void note_newest(struct ingest *in, json_t *line, const struct ledger_met
 	n->target_step = js_int(line, "target_step", n->target_step);
 	n->tokens_per_s = js_real(line, "tokens_per_s", n->tokens_per_s);
 	n->mfu = js_real(line, "mfu", n->mfu);
+	in->run->target_step = js_int(line, "target_step", in->run->target_step);
+	pace_note(&in->run->attempt.pace, in->spool->launch, m->step, m->time_ms);
 }
 
 static void store_step(struct ingest *in, json_t *line)
@@ -119,6 +122,7 @@ static void store_step(struct ingest *in, json_t *line)
 	engine_wrote(in->engine, ledger_metric_put(in->engine->ledger, &m, &err), &err);
 	note_newest(in, line, &m);
 	in->run->ever_trained = true;
+	in->run->dense_steps++;
 	free(fields);
 }
 
@@ -325,6 +329,17 @@ static void on_bad(int64_t offset, const struct err *why, void *arg)
 			     (long long)offset, why->text);
 }
 
+/* In the transaction that stored them: the ledger never holds more than it promises. */
+static void thin(struct ingest *in)
+{
+	struct err err = { 0 };
+
+	if (in->run->dense_steps < THIN_AFTER)
+		return;
+	in->run->dense_steps = 0;
+	engine_wrote(in->engine, ledger_metric_thin(in->engine->ledger, in->run->id, &err), &err);
+}
+
 static void write_newest(struct ingest *in)
 {
 	const struct newest *n = &in->newest;
@@ -337,6 +352,8 @@ static void write_newest(struct ingest *in)
 			     ledger_run_set_progress(in->engine->ledger, in->run->id, n->step,
 						     n->target_step, n->loss, n->tokens_per_s, n->mfu,
 						     &err), &err);
+	if (n->step >= 0 && in->run->target_step >= 0)
+		engine_worry_about_limit(in->engine, in->run);
 	engine_wrote(in->engine, ledger_attempt_set_spool(in->engine->ledger, a->id, a->spool_offset,
 							  a->spool_seq, &err), &err);
 }
@@ -360,5 +377,6 @@ bool engine_ingest(struct engine *e, struct run *run)
 	if (a->spool_offset == offset)
 		return false;
 	write_newest(&in);
+	thin(&in);
 	return in.any;
 }

@@ -108,6 +108,17 @@ const char *job_launcher(const struct run_spec *spec)
 	return srun ? "srun" : "none";
 }
 
+/* lbrun counts all faults alike: where a rule says that some do not count it is given no bound. */
+static int64_t budget(const struct run_spec *spec)
+{
+	static const enum cause faults[] = { CAUSE_ERROR, CAUSE_CRASH, CAUSE_OOM, CAUSE_HANG };
+
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		if (spec->rules[faults[i]] == SPEC_RELAUNCH)
+			return -1;
+	return spec->max_without_progress;
+}
+
 /* How long before its limit a batch script gets a signal, that lbrun passes on; 0 = not. */
 static int64_t script_warn_ms(const json_t *fields)
 {
@@ -130,8 +141,11 @@ static int write_params(const struct config *config, const struct run *run, cons
 		.workdir = js_bytes_take(json_object_get(fields, "work_dir")), .run_dir = xstrdup(run->dir),
 		.checkpoint_dir = job_checkpoint_dir(spec, run->dir),
 		.lbd_socket = path_join("%s/lbd.sock", config->home),
+		.switches = path_join("%s/switches", config->home),
+		.group = xstrdup(spec->group ? spec->group : ""), .owner = xstrdup(run->owner),
 		.launcher = xstrdup(job_launcher(spec)),
-		.in_place = spec->in_place, .kill_grace_ms = spec->kill_grace_ms, .watch = spec->watch,
+		.in_place = spec->in_place, .without_progress = run->failures,
+		.max_without_progress = budget(spec), .kill_grace_ms = spec->kill_grace_ms, .watch = spec->watch,
 		.stop_grace_ms = spec->stop_grace_ms,
 		.resume = xstrdup(run->resume_from[0] ? run->resume_from : "latest"),
 		.warn_ms = spec->script ? script_warn_ms(fields) : run_spec_warn_ms(spec),
@@ -143,6 +157,8 @@ static int write_params(const struct config *config, const struct run *run, cons
 
 	for (int cause = 0; cause < CAUSE_COUNT; cause++)
 		p.never_on_cause[cause] = spec->rules[cause] == SPEC_STOP;
+	if (config->team_group)
+		p.team = xstrdup(config->team_group);
 	if (spec->progress_regex)
 		p.watch.progress_regex = xstrdup(spec->progress_regex);
 	p.watch.node_errors = command_copy(&spec->node_errors);
@@ -276,6 +292,17 @@ static int prepare(const struct config *config, const struct run *run, const jso
 		rc = 0;
 	free(folder);
 	free(path);
+	return rc;
+}
+
+int job_retell(const struct config *config, const struct run *run, struct err *err)
+{
+	json_t *fields = batch_job_fields(config, run, err);
+	char *folder = job_folder(run);
+	int rc = fields ? write_params(config, run, fields, folder, err) : -1;
+
+	json_decref(fields);
+	free(folder);
 	return rc;
 }
 

@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/json.h"
 #include "daemon/selection.h"
+#include "daemon/switchboard.h"
 
 void order_event(struct lbd *lbd, int64_t run_id, const char *kind, const char *actor,
 		 const char *text)
@@ -70,7 +71,9 @@ static bool releases(const struct request *r, const struct chosen *run, enum run
 			"may release it", run->name, run->row->wanted_by);
 		return false;
 	}
-	return true;
+	/* a hold by a switch ends with the switch */
+	return switchboard_allows(r->lbd->switchboard, run->name, run->row->run_group, run->row->owner,
+				  SWITCH_HOLD, err) == 0;
 }
 
 struct order_kind {

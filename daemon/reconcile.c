@@ -160,6 +160,8 @@ static struct decision stop_job(const struct facts *f, const struct policy *poli
 
 static struct decision after_attempt(const struct facts *f, const struct policy *policy)
 {
+	/* While lbd was away a hold came and went: what it interrupted goes on. */
+	bool was_held = f->cause == CAUSE_KILLED && f->exited && f->exit_switched == ORDER_HOLD;
 	struct relaunch_facts r = {
 		.cause = f->cause, .exit_code = f->exit_code, .blame_run = f->blame_run,
 		.is_final = f->is_final, .token = f->job.token,
@@ -169,6 +171,8 @@ static struct decision after_attempt(const struct facts *f, const struct policy 
 	struct relaunch next = relaunch_decide(&r, policy);
 	struct decision d = move(next.to, f->cause, next.text);
 
+	if (was_held)
+		return move(RUN_HELD, f->cause, "it was on hold by a switch");
 	d.backoff_ms = next.backoff_ms;
 	return d;
 }
@@ -323,10 +327,25 @@ static struct decision released(const struct facts *f, int64_t now_ms)
 	return wait_until(f->claimed ? silent_ms + LOST_MS + 1 : now_ms + RECHECK_MS);
 }
 
+/* A switch is an order like any other: once seen it stands in the ledger, whatever becomes of the
+ * file; only a hold ends with it. */
+static bool may_obey(const struct facts *f, enum run_order *order)
+{
+	bool is_let_go = f->wanted == ORDER_HOLD && f->by_switch && f->switches_known &&
+			 f->switched == ORDER_RUN;
+
+	*order = f->switched;
+	return f->switched > f->wanted || is_let_go;
+}
+
 struct decision reconcile(const struct facts *f, const struct policy *policy, int64_t now_ms)
 {
+	struct decision d = act(DECISION_OBEY, f);
+
 	if (run_state_is_final(f->state))
 		return wait_for_news();
+	if (may_obey(f, &d.order))
+		return d;
 	if (!f->has_attempt || f->attempt == ATTEMPT_ENDED)
 		return without_attempt(f, policy, now_ms);
 	switch (f->attempt) {
@@ -342,7 +361,8 @@ struct decision reconcile(const struct facts *f, const struct policy *policy, in
 const char *decision_name(enum decision_kind kind)
 {
 	static const char *const names[DECISION_COUNT] = {
-		[DECISION_WAIT] = "wait", [DECISION_NEW_ATTEMPT] = "new_attempt",
+		[DECISION_WAIT] = "wait", [DECISION_OBEY] = "obey",
+		[DECISION_NEW_ATTEMPT] = "new_attempt",
 		[DECISION_SUBMIT] = "submit", [DECISION_ADOPT] = "adopt",
 		[DECISION_RELEASE] = "release", [DECISION_RELEASED] = "released",
 		[DECISION_START] = "start", [DECISION_SIGNAL] = "signal",

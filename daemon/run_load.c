@@ -24,6 +24,7 @@ void run_destroy(struct run *run)
 	free(run->wanted_reason);
 	free(run->resume_from);
 	free(run->excluded);
+	free(run->spare_excluded);
 	free(run);
 }
 
@@ -38,11 +39,14 @@ static void take_row(struct run *run, const struct ledger_run *row)
 	run->wanted = row->wanted;
 	run->wanted_by = xstrdup(row->wanted_by);
 	run->wanted_reason = xstrdup(row->wanted_reason);
+	run->by_switch = row->wanted_switch[0] != '\0';
 	run->resume_from = xstrdup(row->resume_from);
 	run->excluded = xstrdup("");
 	run->backoff_until_ms = row->backoff_until_ms;
 	run->failures = row->failures;
 	run->checkpoint_step = -1;
+	run->target_step = row->target_step;
+	run->absent_since_ms = row->wanted_ms > row->created_ms ? row->wanted_ms : row->created_ms;
 	run->ever_trained = row->step >= 0;
 }
 
@@ -57,6 +61,7 @@ static void take_policy(struct run *run)
 		.rules = run->spec.rules,
 		.never_on_exit_codes = run->spec.never_on_exit_codes.items,
 		.never_count = run->spec.never_on_exit_codes.count,
+		.prequeue = run->spec.prequeue,
 	};
 }
 
@@ -101,6 +106,8 @@ static int take_attempt(const struct ledger_attempt *row, void *arg)
 	run->excluded = xstrdup(row->excluded);
 	snprintf(a->end_text, sizeof(a->end_text), "%s", row->text);
 	if (row->started_ms > 0) {
+		if (row->ended_ms > run->absent_since_ms)
+			run->absent_since_ms = row->ended_ms;
 		if (row->state == ATTEMPT_ENDED && row->cause != CAUSE_LAUNCH_FAIL)
 			run->ever_trained = true;
 		run->unstarted = 0;
@@ -155,9 +162,11 @@ int engine_load_run(struct engine *e, const struct ledger_run *row, struct err *
 		return -1;
 	}
 	take_policy(run);
+	if (!is_slurm)		/* elsewhere nothing is gained by waiting in line */
+		run->policy.prequeue = false;
 	take_pause(run, now_ms, engine_wall(e));
 	if (ledger_attempt_each(e->ledger, run->id, take_attempt, run, err) < 0 ||
-	    take_progress(e, run, err) < 0) {
+	    take_progress(e, run, err) < 0 || engine_load_spare(e, run, err) < 0) {
 		run_destroy(run);
 		return -1;
 	}

@@ -30,7 +30,7 @@ static int add_if_chosen(const struct ledger_run *row, void *arg)
 {
 	struct names *names = arg;
 
-	if (selector_matches(names->selector, row->name, NULL, row->owner))
+	if (selector_matches(names->selector, row->name, row->run_group, row->owner))
 		names_add(names, row->name);
 	return 0;
 }

@@ -23,6 +23,7 @@
 #include "daemon/batch_job.h"
 #include "daemon/check.h"
 #include "daemon/preview.h"
+#include "daemon/switchboard.h"
 #include "slurm/directives.h"
 
 enum { MAX_DRAWS = 100 };
@@ -241,7 +242,7 @@ static int write_env(const struct submission *s, struct err *err)
 			json_object_set(kept, name, value);
 	text = js_line(kept);
 	/* with a script comes the whole environment, which may hold secrets */
-	rc = file_write_atomic(path, text, strlen(text), s->spec.script ? 0600 : 0640, err);
+	rc = file_write_visible(path, text, strlen(text), s->spec.script ? 0600 : 0640, err);
 	explicit_bzero(text, strlen(text));
 	free(text);
 	free(path);
@@ -282,14 +283,29 @@ static int write_submitted(const struct submission *s, struct err *err)
 static int write_spec(const struct submission *s, struct err *err)
 {
 	char *text = toml_print(&s->toml), *path = path_join("%s/spec.toml", s->dir);
-	int rc = file_write_atomic(path, text, strlen(text), 0640, err);
+	int rc = file_write_visible(path, text, strlen(text), 0640, err);
 
 	free(text);
 	free(path);
 	return rc;
 }
 
-/* spec.toml and env.json must be there as surely as the row that will be committed. */
+/* spec.toml and env.json must be there as surely as the row that will be committed. Synced when all is
+ * written: the first sync then carries most of what the others would. */
+static int sync_all(const struct submission *s, struct err *err)
+{
+	char *spec = path_join("%s/spec.toml", s->dir), *env = path_join("%s/env.json", s->dir);
+	char *script = path_join("%s/slurm_script", s->dir);
+	int rc = -1;
+
+	if ((!s->spec.script || file_sync(script, err) == 0) && file_sync(spec, err) == 0 && file_sync(env, err) == 0 && folder_sync(s->dir, err) == 0)
+		rc = folder_sync(s->lbd->config.runs_folder, err);
+	free(spec);
+	free(env);
+	free(script);
+	return rc;
+}
+
 static int make_folder(struct submission *s, struct err *err)
 {
 	s->dir = path_join("%s/%s", s->lbd->config.runs_folder, s->name);
@@ -297,7 +313,7 @@ static int make_folder(struct submission *s, struct err *err)
 	    write_env(s, err) < 0 || write_spec(s, err) < 0 || write_script(s, err) < 0 ||
 	    check_options(s, err) < 0)
 		return -1;
-	return folder_sync(s->lbd->config.runs_folder, err);
+	return sync_all(s, err);
 }
 
 /* --- the row ----------------------------------------------------------------------------------------------------- */
@@ -308,7 +324,8 @@ static int insert_row(struct submission *s, struct err *err)
 	struct ledger_run row = {
 		.name = s->name, .owner = s->by.user,
 		.owner_uid = s->by.uid, .state = RUN_CREATED, .text = "",
-		.scheduler = s->scheduler, .dir = s->dir, .wanted = ORDER_RUN, .wanted_by = "",
+		.scheduler = s->scheduler, .dir = s->dir, .run_group = s->spec.group,
+		.wanted = ORDER_RUN, .wanted_by = "",
 		.wanted_reason = "", .created_ms = clock_wall_ms(), .step = -1, .target_step = -1,
 		.loss = NAN, .tokens_per_s = NAN, .mfu = NAN,
 	};
@@ -351,6 +368,12 @@ static void finish(struct submission *s)
 
 	if (js_bool(s->by.args, "dry_run", false)) {
 		finish_dry(s);
+		return;
+	}
+	/* a hold is obeyed by the new run itself */
+	if (switchboard_allows(s->lbd->switchboard, s->name, s->spec.group, s->by.user, SWITCH_STOP,
+			       &err) < 0) {
+		refuse(s, &err, true);
 		return;
 	}
 	if (insert_row(s, &err) < 0 || engine_adopt(s->lbd->engine, s->name, &err) < 0) {

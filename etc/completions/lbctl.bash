@@ -23,13 +23,13 @@ _lbctl()
 
 	case $previous in
 	--home) COMPREPLY=($(compgen -d -- "$current")); return ;;
-	--name | --set | --reason | --from | --since | --attempt | --timeout) return ;;
+	--name | --group | --set | --reason | --from | --since | --attempt | --timeout) return ;;
 	esac
 
 	case $command in
 	"") words=$commands ;;
 	submit) options+=" --name --set --dry-run --follow --json" ;;
-	ls) options+=" --all --json" ;;
+	ls) options+=" --all --group --json" ;;
 	status | follow | events) options+=" --json"; words=$(_lbctl_runs) ;;
 	logs) options+=" --follow --attempt --json"; words=$(_lbctl_runs) ;;
 	kill) options+=" --now --reason --dry-run --yes"; words=$(_lbctl_runs) ;;

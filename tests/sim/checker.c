@@ -159,15 +159,14 @@ static void on_job_started(struct check *c, struct view *v, const struct fact *f
 /* lbd goes by its wall clock in this: after a jump it cannot know. */
 static void on_placed(struct check *c, struct view *v, const struct fact *f)
 {
-	const struct attempt_view *a = attempt_of(v, f->attempt);
-	int node = v->node;
+	struct attempt_view *a = attempt_of(v, f->attempt);
 	bool is_fresh = v->failed_attempt > 0 && v->failed_attempt == f->attempt - 1 &&
 			f->at_ms - v->failed_ms < AVOIDED_MS && c->jumped_ms < v->failed_ms;
 
-	v->node = (int)f->a;
+	a->node = (int)f->a;
 	if (a->excluded >> f->a & 1)
 		broken(c, f->run, f->at_ms, "a job runs on a node that it was to keep away from");
-	if (is_fresh && f->a == node && __builtin_popcountll(a->excluded) < c->end->max_excluded)
+	if (is_fresh && a->node == v->failed_node && __builtin_popcountll(a->excluded) < c->end->max_excluded)
 		broken(c, f->run, f->at_ms, "a relaunch landed on the node that had just failed");
 }
 
@@ -186,6 +185,7 @@ static void on_ended(struct check *c, struct view *v, const struct fact *f)
 	if (f->a == CAUSE_NODE_FAIL && a->has_node) {
 		v->failed_attempt = f->attempt;
 		v->failed_ms = f->at_ms;
+		v->failed_node = a->node;
 	}
 }
 

@@ -18,6 +18,7 @@ struct attempt_view {
 	int64_t said_ms;
 	int64_t requeued_ms;		/* 0: not */
 	bool has_node;			/* lbd knew where it ran */
+	int node;			/* where its job was put last */
 	uint64_t excluded;		/* nodes it was to keep away from */
 	int64_t row_id, last_seq;	/* of the ledger: id of the row, newest step line */
 	int64_t told, stored;		/* step lines up to that one, as a sum that shows their order */
@@ -33,7 +34,7 @@ struct view {			/* of one run */
 	int64_t backoff_up_ms;		/* lbd's uptime when a pause began; -1: none */
 	int64_t backoff_max_ms;		/* how long it may be */
 	int64_t failed_attempt, failed_ms;	/* the newest that a node's failure ended; 0: none */
-	int node;			/* where the newest job was put */
+	int failed_node;
 	int64_t hung_ms;		/* since when a watched trainer is silent; 0: it is not */
 	int64_t checkpoint;		/* step of the newest that lbd must have; -1: none */
 	int64_t thawed_ms;		/* when some trainer last woke up from a freeze */

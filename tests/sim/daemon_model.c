@@ -51,13 +51,14 @@ static void world_token(void *self, char out[TOKEN_HEX + 1])
 
 static int world_spec(void *self, const char *run_dir, struct run_spec *out, struct err *err)
 {
-	(void)self;
+	const struct sim *sim = self;
+
 	(void)run_dir;
 	(void)err;
 	*out = (struct run_spec){
 		.max_without_progress = MAX_WITHOUT_PROGRESS, .in_place = IN_PLACE,
 		.backoff_first_ms = BACKOFF_FIRST_MS, .backoff_max_ms = BACKOFF_MAX_MS,
-		.kill_grace_ms = KILL_GRACE_MS,
+		.kill_grace_ms = KILL_GRACE_MS, .prequeue = sim->people[run_index(run_dir)].prequeues,
 	};
 	out->never_on_exit_codes.items = xcalloc(1, sizeof(int64_t));
 	out->never_on_exit_codes.items[0] = NEVER_EXIT_CODE;
@@ -86,8 +87,20 @@ static int world_submit(void *self, const struct run *run, const char *ledger, s
 	if (daemon_dies_here(sim))
 		return 0;
 	disk_make_folder(&sim->disk, run_index(run->name), run->attempt.number, job.token,
-			 rng_chance(&sim->rng, 0.3) ? rng_range(&sim->rng, 0, 2000) : 0);
+			 rng_chance(&sim->rng, 0.3) ? rng_range(&sim->rng, 0, 2000) : 0)
+		->without_progress = run->failures;
 	run->scheduler->ops->submit(run->scheduler, &job, done, arg);
+	return 0;
+}
+
+static int world_retell(void *self, const struct run *run, struct err *err)
+{
+	const struct sim *sim = self;
+	struct folder *folder = folder_of(sim, run);
+
+	(void)err;
+	if (folder)
+		folder->without_progress = run->failures;
 	return 0;
 }
 
@@ -159,9 +172,23 @@ static const struct node_rules node_rules = {
 	.half_life_ms = DAY, .threshold = 0.75, .max_excluded = MAX_EXCLUDED,
 };
 
+static void world_switched(void *self, const struct run *run, struct switched *out)
+{
+	struct sim *sim = self;
+	enum run_order order = sim->people[run_index(run->name)].switched;
+
+	*out = (struct switched){ .is_known = true, .order = order };
+	if (order != ORDER_RUN) {
+		out->file = "switch";
+		out->by = "bob";
+		out->text = "";
+	}
+}
+
 static const struct world world_ops = {
 	.wall_ms = world_wall, .mono_ms = world_mono, .token = world_token, .spec = world_spec,
-	.submit = world_submit, .order = world_order, .end_all = world_end_all,
+	.submit = world_submit, .retell = world_retell, .order = world_order, .end_all = world_end_all,
+	.switched = world_switched,
 	.claimed = world_claimed, .exited = world_exited, .spool = world_spool,
 };
 
@@ -328,7 +355,7 @@ void daemon_init(struct sim *sim)
 {
 	struct daemon_model *d = &sim->daemon;
 	static const struct rhythm { int64_t busy, idle, spool; } rhythms[] = {	/* seconds */
-		{ 10, 120, 120 }, { 15, 120, 600 }, { 20, 180, 300 }, { 30, 240, 600 },
+		{ 10, 150, 150 }, { 15, 180, 600 }, { 20, 240, 300 }, { 30, 240, 600 },
 	}, usual = { 2, 30, 30 };
 	const struct rhythm *rhythm;
 

@@ -314,7 +314,9 @@ static void begin_launch(struct sim *sim, struct lbrun *p)
 
 static bool may_relaunch(const struct lbrun *p, enum cause cause, int exit_code)
 {
-	return p->stop == LBRUN_GOES_ON && p->failures <= IN_PLACE &&
+	int64_t of_run = p->failures + (p->has_progressed ? 0 : p->folder->without_progress);
+
+	return p->stop == LBRUN_GOES_ON && p->failures <= IN_PLACE && of_run < MAX_WITHOUT_PROGRESS &&
 	       exit_code != NEVER_EXIT_CODE &&
 	       (cause == CAUSE_ERROR || cause == CAUSE_CRASH || cause == CAUSE_OOM ||
 		cause == CAUSE_HANG);
@@ -333,6 +335,7 @@ static void end_launch(struct sim *sim, struct lbrun *p, enum cause cause, int e
 	fact(sim, p, FACT_TRAINER_ENDED, p->launch,
 	     cause + (progress ? 100 : 0) + (exit_code == NEVER_EXIT_CODE ? 1000 : 0));
 	p->failures = progress ? 0 : p->failures + 1;
+	p->has_progressed |= progress;
 	say(sim, p, &(struct spool_record){ .kind = SPOOL_LAUNCH_END, .cause = cause,
 					    .exit_code = exit_code, .has_progress = progress });
 	if (may_relaunch(p, cause, exit_code))
@@ -370,7 +373,7 @@ static void train(struct sim *sim, struct lbrun *p)
 {
 	const struct climate *w = &sim->climate;
 
-	for (int64_t n = rng_range(&sim->rng, 1, 3); n > 0; n--) {
+	for (int64_t n = rng_range(&sim->rng, 1, 2); n > 0; n--) {
 		p->step += rng_range(&sim->rng, 1, 60);
 		say_step(sim, p);
 	}

@@ -27,6 +27,7 @@ struct lbrun {
 	int64_t stop_due_ms;		/* 0: not asked to end */
 	int64_t frozen_until_ms;
 	int64_t launch, failures;	/* in this attempt; in a row without progress */
+	bool has_progressed;
 	int64_t step, checkpoint_at_start;
 	bool fails_early, is_hung;	/* this launch */
 	bool is_warned;			/* SIGTERM from now on is the time limit itself */

@@ -69,7 +69,9 @@ struct person {			/* one for each run */
 	int64_t target_step;
 	bool never_again;		/* its trainer may end with NEVER_EXIT_CODE */
 	bool is_broken;			/* its trainer hardly ever gets anywhere */
+	bool prequeues;			/* restart.prequeue */
 	bool is_warned;			/* its jobs are signalled before their time limit */
+	enum run_order switched;	/* a switch file of this order lies there */
 	bool is_unwatched;		/* its spec has no hang timeouts */
 };
 

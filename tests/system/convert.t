@@ -118,6 +118,38 @@ umup --optimizer.weight_decay 0.1
 status=$?
 refused "the usual decay with u-muP" "optimizer.weight_decay: is independent"
 
+for family in llama neox gpt2; do
+	lbworker train "$T/small.toml" --job.dump_folder "$T/traced" --model.name $family \
+		--training.steps 3 --lr_scheduler.warmup_steps 0 --checkpoint.interval 2 \
+		--profiling.enable_profiling true --profiling.profile_freq 3 \
+		--profiling.enable_memory_snapshot true
+	# A span for each operation of a step; every class of memory, after set-up, 3 steps, 2 saves.
+	python3 - "$T/traced" $family >"$T/out" 2>"$T/err" <<-'END'
+		import json, sys
+		folder, family = sys.argv[1:]
+		spans = json.load(open(folder + "/profile_traces/iteration_3/rank0_trace.json"))
+		have = {s["name"] for s in spans if s["ph"] == "X"}
+		norm = "rmsnorm" if family == "llama" else "layernorm"
+		want = {"gemm", "step", "data", "adamw", "cross_entropy", "attention_backward",
+		        norm + "_forward", norm + "_backward"}
+		want |= {"swiglu_backward"} if family == "llama" else {"gelu_backward", "bias_backward"}
+		want |= {"positions_backward"} if family == "gpt2" else {"rope"}
+		assert want <= have, want - have
+		assert all(s["dur"] >= 0 and s["ts"] > 0 for s in spans if s["ph"] == "X")
+		events = json.load(open(folder + "/memory_snapshot/iteration_1/rank0_memory.json"))
+		counters = [e for e in events if e["ph"] == "C"]
+		assert len(counters) == 1 + 3 + 2 * 2, len(counters)
+		assert [e["ts"] for e in counters] == sorted(e["ts"] for e in counters)
+		first, last = counters[0]["args"], counters[-1]["args"]
+		assert first["weights"] == first["gradients"] == first["moments"] / 2 > 0.1
+		assert first["checkpoint copy"] == 0 and last["activations"] > 0 and last["files"] > 0
+		steps = [e["name"] for e in events if e["ph"] == "i" and e["name"].startswith("step")]
+		assert steps == ["step 1", "step 2", "step 3"], steps
+	END
+	ok $? "$family: a trace of each operation, and a timeline of memory"
+	rm -rf "$T/traced"
+done
+
 lbworker convert "$ours" "$T/exported"
 status=$?
 refused "a folder that exists is not written over" "exists already"

@@ -265,6 +265,7 @@ bool launch_finish(struct shepherd *s, bool *made_progress)
 	hub_drop_all(&s->hub);
 	/* Last look: the order may have become visible only now. */
 	orders_look(s, clock_mono_ms());
+	switched_look(s, clock_mono_ms());
 	facts.said_stopped = s->launch.said_stopped;
 	facts.oom = s->launch.ooms_at_start >= 0 && ooms > s->launch.ooms_at_start;
 	facts.stop = stopping_reason(&s->stop);
@@ -273,6 +274,7 @@ bool launch_finish(struct shepherd *s, bool *made_progress)
 	launch_look_for_checkpoint(s);
 	*made_progress = has_progress(s);
 	s->failures = *made_progress ? 0 : s->failures + 1;
+	s->has_progressed |= *made_progress;
 	record_launch_end(s, &s->ending, *made_progress);
 	tell(s, *made_progress);
 	journal_sync(&s->journal);
@@ -281,5 +283,5 @@ bool launch_finish(struct shepherd *s, bool *made_progress)
 	if (s->stop.why == STOP_HUNG)
 		stopping_init(&s->stop);
 	return s->stop.why == STOP_NOT && !may_have_left_ranks(s) &&
-	       ending_may_relaunch(&s->ending, &s->params, s->failures);
+	       ending_may_relaunch(&s->ending, &s->params, s->failures, s->has_progressed);
 }

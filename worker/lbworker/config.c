@@ -80,7 +80,7 @@ static const struct key keys[] = {
 	{ "training", "seed", KEY_INT, FIELD(seed), 0, 9e15, NULL, "0",
 	  "of weights and sample order" },
 	{ "training", "threads", KEY_INT, FIELD(threads), 0, 1024, NULL, "0",
-	  "threads on the CPU; 0: all we may run on" },
+	  "threads on the CPU; 0: one for each core we may run on" },
 	{ "training", "dataset_path", KEY_STRING, FIELD(dataset_path), 0, 0, NULL, NULL,
 	  "a file of tokens, a folder of *.tokens, or a pattern" },
 	{ "training", "dataset_mix", KEY_STRINGS, FIELD(dataset_mix), 0, 0, NULL, NULL,
@@ -131,6 +131,10 @@ static const struct key keys[] = {
 	  "steps between traces" },
 	{ "profiling", "save_traces_folder", KEY_STRING, FIELD(save_traces_folder), 0, 0, NULL,
 	  "\"profile_traces\"", "where they go, below dump_folder" },
+	{ "profiling", "enable_memory_snapshot", KEY_BOOL, FIELD(enable_memory_snapshot), 0, 0, NULL,
+	  "false", "a timeline of memory by class, one sample a step" },
+	{ "profiling", "save_memory_snapshot_folder", KEY_STRING, FIELD(save_memory_snapshot_folder),
+	  0, 0, NULL, "\"memory_snapshot\"", "where it goes, below dump_folder" },
 };
 enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
 

@@ -52,6 +52,8 @@ struct config {
 	bool enable_profiling;
 	int64_t profile_freq;
 	char *save_traces_folder;
+	bool enable_memory_snapshot;
+	char *save_memory_snapshot_folder;
 
 	/* worked out from the above */
 	const struct model_flavor *model;

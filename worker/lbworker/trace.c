@@ -152,6 +152,84 @@ static void traced_swiglu_backward(struct device *dev, void *dgate_up, const voi
 	add_span(current, "swiglu_backward", start, rows, width, 0);
 }
 
+static void traced_layernorm_forward(struct device *dev, void *out, float *mean, float *rstd,
+				     void *sum, const void *x, const void *delta,
+				     const float *weight, const float *bias, size_t rows,
+				     size_t dim, float eps)
+{
+	double start = trace_now();
+
+	current->inner->layernorm_forward(dev, out, mean, rstd, sum, x, delta, weight, bias, rows,
+					  dim, eps);
+	add_span(current, "layernorm_forward", start, rows, dim, 0);
+}
+
+static void traced_layernorm_backward(struct device *dev, void *dx, float *dweight, float *dbias,
+				      const void *dout, const void *x, const float *mean,
+				      const float *rstd, const float *weight, size_t rows,
+				      size_t dim, bool accumulate)
+{
+	double start = trace_now();
+
+	current->inner->layernorm_backward(dev, dx, dweight, dbias, dout, x, mean, rstd, weight,
+					   rows, dim, accumulate);
+	add_span(current, "layernorm_backward", start, rows, dim, 0);
+}
+
+static void traced_bias_forward(struct device *dev, void *y, const float *bias, size_t rows,
+				size_t dim)
+{
+	double start = trace_now();
+
+	current->inner->bias_forward(dev, y, bias, rows, dim);
+	add_span(current, "bias_forward", start, rows, dim, 0);
+}
+
+static void traced_bias_backward(struct device *dev, float *dbias, const void *dy, size_t rows,
+				 size_t dim, bool accumulate)
+{
+	double start = trace_now();
+
+	current->inner->bias_backward(dev, dbias, dy, rows, dim, accumulate);
+	add_span(current, "bias_backward", start, rows, dim, 0);
+}
+
+static void traced_positions_forward(struct device *dev, void *x, const float *table, size_t rows,
+				     size_t seq, size_t dim)
+{
+	double start = trace_now();
+
+	current->inner->positions_forward(dev, x, table, rows, seq, dim);
+	add_span(current, "positions_forward", start, rows, dim, 0);
+}
+
+static void traced_positions_backward(struct device *dev, float *dtable, const void *dx,
+				      size_t rows, size_t seq, size_t dim, bool accumulate)
+{
+	double start = trace_now();
+
+	current->inner->positions_backward(dev, dtable, dx, rows, seq, dim, accumulate);
+	add_span(current, "positions_backward", start, rows, dim, 0);
+}
+
+static void traced_gelu_forward(struct device *dev, void *out, const void *x, size_t count,
+				enum gelu_form form)
+{
+	double start = trace_now();
+
+	current->inner->gelu_forward(dev, out, x, count, form);
+	add_span(current, "gelu_forward", start, count, 0, 0);
+}
+
+static void traced_gelu_backward(struct device *dev, void *dx, const void *dout, const void *x,
+				 size_t count, enum gelu_form form)
+{
+	double start = trace_now();
+
+	current->inner->gelu_backward(dev, dx, dout, x, count, form);
+	add_span(current, "gelu_backward", start, count, 0, 0);
+}
+
 static void traced_cross_entropy(struct device *dev, float *loss, void *logits,
 				 const int32_t *targets, size_t rows, size_t vocab, float scale)
 {
@@ -215,6 +293,14 @@ static void fill_table(struct trace *t)
 	t->table.attention_backward = traced_attention_backward;
 	t->table.swiglu_forward = traced_swiglu_forward;
 	t->table.swiglu_backward = traced_swiglu_backward;
+	t->table.layernorm_forward = traced_layernorm_forward;
+	t->table.layernorm_backward = traced_layernorm_backward;
+	t->table.bias_forward = traced_bias_forward;
+	t->table.bias_backward = traced_bias_backward;
+	t->table.positions_forward = traced_positions_forward;
+	t->table.positions_backward = traced_positions_backward;
+	t->table.gelu_forward = traced_gelu_forward;
+	t->table.gelu_backward = traced_gelu_backward;
 	t->table.cross_entropy = traced_cross_entropy;
 	t->table.adamw = traced_adamw;
 	t->table.upload = traced_upload;
