@@ -69,7 +69,7 @@ endif
 # lbrun must start on a bare compute node: what it uses beyond libc is linked in.
 STATIC_JSON := -Wl,-Bstatic -ljansson -Wl,-Bdynamic
 STATIC_PCRE := -Wl,-Bstatic -lpcre2-8 -Wl,-Bdynamic
-LIBS_lbd       := -luv -lcurl -lsqlite3 -ljansson -lpcre2-8 -lstdc++ -lm
+LIBS_lbd       := -luv -lsqlite3 -ljansson -lpcre2-8 -lstdc++ -lm
 LIBS_lbctl     := -ljansson -lm
 LIBS_lbrun     := $(STATIC_JSON) $(STATIC_PCRE) -lm
 LIBS_lbworker  := $(STATIC_JSON) -lstdc++ -ldl -lm -lpthread
@@ -97,7 +97,8 @@ $(BINARIES):
 
 # Kernels: vector code chooses its instructions at run time; results must not depend on the
 # compiler contracting a*b+c where the source does not say so.
-$(B)/obj/kernels/%.o: CFLAGS += -O3 -ffp-contract=off -fno-math-errno -fopenmp-simd
+KERNEL_FLAGS := -O3 -ffp-contract=off -fno-math-errno -fopenmp-simd
+$(B)/obj/kernels/%.o: CFLAGS += $(KERNEL_FLAGS)
 $(SQL): $(B)/gen/queries.h
 
 $(B)/obj/%.o: %.c
@@ -130,10 +131,25 @@ $(B)/tests/scheduler_client: $(B)/obj/tests/system/scheduler_client.o $(B)/slurm
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -luv -ljansson -lstdc++ -lm
 
+# The CPU backend as it is, and for one set of instructions each; instructions.t compares them.
+DIGEST   := $(B)/tests/kernel_digest
+CLONES_base    :=
+CLONES_avx2    := __attribute__((target("avx2")))
+CLONES_avx512f := __attribute__((target("avx512f")))
+DIGEST_SOURCES := tests/system/kernel_digest.c $(wildcard kernels/*.c kernels/cpu/*.c)
+$(DIGEST): $(B)/obj/tests/system/kernel_digest.o $(B)/kernels.a
+	@mkdir -p $(@D)
+	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -ldl -lm -lpthread
+$(DIGEST)-%: $(DIGEST_SOURCES) $(wildcard kernels/*.h kernels/cpu/*.h)
+	@mkdir -p $(@D)
+	$(call say,CC) $(CC) $(filter-out -MMD -MP,$(CPPFLAGS)) $(CFLAGS) $(KERNEL_FLAGS) \
+		-D'CPU_CLONES=$(CLONES_$*)' $(LDFLAGS) -o $@ $(DIGEST_SOURCES) -ldl -lm -lpthread
+
 # The simulator: the real engine and ledger in invented worlds. SEEDS worlds, or the world SEED.
 SIM_TAPS := ledger_run_insert ledger_run_move ledger_run_set_wanted ledger_attempt_insert \
-	    ledger_attempt_set_job ledger_attempt_released ledger_attempt_end \
-	    ledger_attempt_set_spool ledger_commit
+	    ledger_spare_insert ledger_spare_take ledger_attempt_set_job \
+	    ledger_attempt_set_excluded ledger_attempt_released ledger_attempt_started \
+	    ledger_attempt_end ledger_attempt_set_spool ledger_commit
 SEEDS    ?= 500
 $(B)/sim: $(call objects,tests/sim/*.c) $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/common.a
 	$(call say,LINK) $(CC) $(LDFLAGS) $(SIM_TAPS:%=-Wl,--wrap=%) -o $@ $^ -lsqlite3 -ljansson -lpcre2-8 -lstdc++ -lm
@@ -148,7 +164,7 @@ endif
 
 check-unit: $(UNIT) $(BINARIES)
 	B=$(abspath $(B)) prove --exec 'sh tests/unit/run.sh' $(UNIT)
-check-system: $(BINARIES) $(B)/tests/scheduler_client
+check-system: $(BINARIES) $(B)/tests/scheduler_client $(DIGEST) $(DIGEST)-base $(DIGEST)-avx2 $(DIGEST)-avx512f
 	B=$(abspath $(B)) prove -j 2 --timer --exec sh tests/system/*.t
 check-resume: $(B)/lbworker
 	B=$(abspath $(B)) sh tests/system/resume.t

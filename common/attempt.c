@@ -131,6 +131,8 @@ int attempt_params_write(const char *folder, const struct attempt_params *p, str
 	set_bytes(o, "lbd_socket", p->lbd_socket);
 	js_set_str(o, "launcher", p->launcher);
 	js_set_int(o, "in_place", p->in_place);
+	js_set_int(o, "without_progress", p->without_progress);
+	js_set_int(o, "max_without_progress", p->max_without_progress);
 	js_set_int(o, "stop_grace_ms", p->stop_grace_ms);
 	set_bytes(o, "resume", p->resume ? p->resume : "latest");
 	json_object_set_new(o, "never_on_causes", names_of_causes(p));
@@ -208,6 +210,8 @@ static int fill_params(const json_t *o, void *out, struct err *err)
 	p->lbd_socket = take_bytes(o, "lbd_socket");
 	p->launcher = xstrdup(js_str(o, "launcher", "none"));
 	p->in_place = js_int(o, "in_place", 0);
+	p->without_progress = js_int(o, "without_progress", 0);
+	p->max_without_progress = js_int(o, "max_without_progress", -1);
 	p->kill_grace_ms = js_int(o, "kill_grace_ms", 30000);
 	p->stop_grace_ms = js_int(o, "stop_grace_ms", p->kill_grace_ms);
 	p->resume = take_bytes(o, "resume");

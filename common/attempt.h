@@ -36,6 +36,8 @@ struct attempt_params {		/* attempt.json */
 	char *lbd_socket;	/* poked after new lines where it can be reached; NULL = none */
 	char *launcher;		/* "none" or "srun" */
 	int64_t in_place;	/* relaunches in the same allocation without progress in between */
+	int64_t without_progress;	/* launches of the run in a row before this attempt … */
+	int64_t max_without_progress;	/* … of so many, after which the run fails; -1 = no bound */
 	int64_t kill_grace_ms;	/* from SIGTERM to SIGKILL */
 	int64_t stop_grace_ms;	/* the same when asked to checkpoint and end (order "stop") */
 	char *resume;		/* of the first launch: "latest", "scratch", or a checkpoint's path */

@@ -27,6 +27,8 @@
 const struct key run_spec_keys[] = {
 	{"run", "name", KEY_STRING, AT(name), 0, 0, NULL, NULL,
 	 "name of the run; drawn if not given"},
+	{"run", "group", KEY_STRING, AT(group), 0, 0, NULL, NULL,
+	 "runs of one group can be listed and ended together: lbctl kill GROUP@group"},
 	{"run", "command", KEY_STRINGS, AT(command), 0, 0, NULL, NULL,
 	 "program and arguments; without it the file is a training config for lbworker"},
 	{"run", "workdir", KEY_STRING, AT(workdir), 0, 0, NULL, NULL,
@@ -72,6 +74,8 @@ const struct key run_spec_keys[] = {
 	 "longest pause before a relaunch"},
 	{"restart", "never_on_exit_codes", KEY_INTS, AT(never_on_exit_codes), 1, 255, NULL, NULL,
 	 "exit codes after which the run is not started again"},
+	{"restart", "prequeue", KEY_BOOL, AT(prequeue), 0, 0, NULL, "false",
+	 "queue the next attempt's job, held, behind the running one, so that it gains age"},
 
 	RULE("error", CAUSE_ERROR, "what to do when the trainer ended with an error"),
 	RULE("crash", CAUSE_CRASH, "what to do when a signal ended the trainer"),
@@ -244,6 +248,8 @@ static int check_run(const struct toml *toml, const struct run_spec *spec, bool 
 
 	if (spec->name && name_check(spec->name, &problem) < 0)
 		return refuse(toml, "run.name", &problem, err);
+	if (spec->group && name_check(spec->group, &problem) < 0)
+		return refuse(toml, "run.group", &problem, err);
 	if (is_command && (spec->command.count == 0 || spec->command.items[0][0] == '\0'))
 		return keys_refuse(toml, "run.command", "must name a program", err);
 	if (spec->workdir && spec->workdir[0] != '/')

@@ -5,6 +5,7 @@
 #ifndef COMMON_RUN_SPEC_H
 #define COMMON_RUN_SPEC_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/attempt_watch.h"
@@ -20,6 +21,7 @@ enum spec_launcher { SPEC_LAUNCHER_AUTO, SPEC_LAUNCHER_NONE, SPEC_LAUNCHER_SRUN 
 struct run_spec {
 	/* [run] */
 	char *name;			/* NULL: drawn */
+	char *group;			/* NULL: none */
 	struct key_strings command;	/* argv; unset: the file is an lbworker training config */
 	char *workdir;			/* absolute; the submitter's folder when unset */
 	char *env_file;			/* KEY=VALUE lines, owned by the submitter, mode 0600 */
@@ -35,6 +37,7 @@ struct run_spec {
 	/* [restart] */
 	int64_t max_without_progress, in_place, backoff_first_ms, backoff_max_ms;
 	struct key_ints never_on_exit_codes;
+	bool prequeue;
 	int rules[CAUSE_COUNT];		/* [restart.policy]: enum spec_rule by cause */
 	/* [watch] */
 	int64_t kill_grace_ms, stop_grace_ms;

@@ -65,7 +65,7 @@ enum cause {
 enum run_order {
 	ORDER_RUN,
 	ORDER_HOLD,		/* end the attempt with a checkpoint, start no other until released */
-	ORDER_STOP,		/* to lbrun only: checkpoint and end */
+	ORDER_STOP,		/* end for good, with a checkpoint; to lbrun, also a hold is this */
 	ORDER_KILL,
 	ORDER_KILL_NOW,
 	ORDER_COUNT

@@ -23,6 +23,7 @@ enum role { ROLE_NONE, ROLE_MEMBER, ROLE_OWNER, ROLE_COUNT };
 	X(EVENTS,   "events",   ROLE_MEMBER, "what happened to a run, who did it, and why") \
 	X(LOGS,     "logs",     ROLE_MEMBER, "where the output of a run lies") \
 	X(KILL,     "kill",     ROLE_MEMBER, "end runs for good") \
+	X(STOP,     "stop",     ROLE_MEMBER, "end runs with a checkpoint") \
 	X(HOLD,     "hold",     ROLE_MEMBER, "end the attempt with a checkpoint; start no other") \
 	X(RELEASE,  "release",  ROLE_MEMBER, "let a held run go on") \
 	X(RESTART,  "restart",  ROLE_OWNER,  "start a finished or held run again") \

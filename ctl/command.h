@@ -31,6 +31,7 @@ struct command {
 	const char *examples;		/* one a line */
 	const struct option_row *options;
 	size_t least, most;		/* operands; most 0 with least 0: none */
+	bool selects;			/* operands are selectors (common/selector.h), else names */
 	/* The exit status, or -1 with err. */
 	int (*run)(struct ctl *ctl, struct err *err);
 };
@@ -55,6 +56,7 @@ int nodes_run(struct ctl *ctl, struct err *err);
 int wait_run(struct ctl *ctl, struct err *err);
 int logs_run(struct ctl *ctl, struct err *err);
 int kill_run(struct ctl *ctl, struct err *err);
+int stop_run(struct ctl *ctl, struct err *err);
 int hold_run(struct ctl *ctl, struct err *err);
 int release_run(struct ctl *ctl, struct err *err);
 int restart_run(struct ctl *ctl, struct err *err);

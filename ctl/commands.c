@@ -9,6 +9,7 @@
 #include "common/json.h"
 #include "common/keys.h"
 #include "common/names.h"
+#include "common/selector.h"
 #include "ctl/command.h"
 
 enum { ANY_NUMBER = 4096, MAX_COMMANDS = 64 };
@@ -41,6 +42,7 @@ static const struct option_row submit_options[] = {
 
 static const struct option_row ls_options[] = {
 	{"all", 'a', OPTION_FLAG, FIELD(all), NULL, "also runs that ended more than 7 days ago"},
+	{"group", 0, OPTION_TEXT, FIELD(group), "GROUP", "only runs of this group (run.group)"},
 	JSON_ROW, END_ROW,
 };
 
@@ -51,17 +53,18 @@ static const struct option_row logs_options[] = {
 	END_ROW,
 };
 
+#define ORDER_ROWS \
+	{"reason", 0, OPTION_TEXT, FIELD(reason), "TEXT", "why; kept in the run's events"}, \
+	{"dry-run", 0, OPTION_FLAG, FIELD(dry_run), NULL, "show which runs it would be; do nothing"}, \
+	{"yes", 'y', OPTION_FLAG, FIELD(yes), NULL, "do not ask, also where many runs are meant"}
+
 static const struct option_row kill_options[] = {
 	{"now", 0, OPTION_FLAG, FIELD(now), NULL,
 	 "at once: give the trainer no time to end by itself"},
-	{"reason", 0, OPTION_TEXT, FIELD(reason), "TEXT", "why; kept in the run's events"},
-	END_ROW,
+	ORDER_ROWS, END_ROW,
 };
 
-static const struct option_row reason_options[] = {
-	{"reason", 0, OPTION_TEXT, FIELD(reason), "TEXT", "why; kept in the run's events"},
-	END_ROW,
-};
+static const struct option_row order_options[] = {ORDER_ROWS, END_ROW};
 
 static const struct option_row restart_options[] = {
 	{"from", 0, OPTION_TEXT, FIELD(from), "STEP",
@@ -86,67 +89,72 @@ const struct command commands[] = {
 	 "lbctl submit train.toml --name small-1 --set training.steps=500\n"
 	 "lbctl submit --dry-run train.toml\n"
 	 "lbctl submit --set slurm.gpus_per_node=8 -- torchrun train.py --lr 3e-4\n",
-	 submit_options, 0, 1, submit_run},
-	{"ls", "[--all]", "list runs, newest first",
+	 submit_options, 0, 1, false, submit_run},
+	{"ls", "[--all] [--group GROUP]", "list runs, newest first",
 	 "lbctl ls\n"
 	 "lbctl ls --all --json | jq -r '.[].name'\n",
-	 ls_options, 0, 0, ls_run},
+	 ls_options, 0, 0, false, ls_run},
 	{"status", "RUN", "one run: where it stands, its attempts, what to do next",
 	 "lbctl status brisk-otter-39\n"
 	 "lbctl status brisk-otter-39 --json | jq .step\n",
-	 json_options, 1, 1, status_run},
+	 json_options, 1, 1, false, status_run},
 	{"follow", "RUN", "watch a run live until it ends",
 	 "lbctl follow brisk-otter-39\n"
 	 "lbctl follow brisk-otter-39 --json >progress.jsonl\n",
-	 json_options, 1, 1, follow_run},
+	 json_options, 1, 1, false, follow_run},
 	{"logs", "[-f] [--attempt N] RUN", "the output of a run",
 	 "lbctl logs brisk-otter-39\n"
 	 "lbctl logs -f brisk-otter-39\n"
 	 "lbctl logs --attempt 2 brisk-otter-39 | grep -i error\n",
-	 logs_options, 1, 1, logs_run},
+	 logs_options, 1, 1, false, logs_run},
 	{"events", "[RUN]", "what happened to a run, who did it, and why",
 	 "lbctl events brisk-otter-39\n"
 	 "lbctl events\n",
-	 json_options, 0, 1, events_run},
-	{"kill", "RUN… [--now] [--reason TEXT]", "end runs for good",
+	 json_options, 0, 1, false, events_run},
+	{"kill", "RUNS… [--now] [--reason TEXT] [--dry-run] [--yes]", "end runs for good",
 	 "lbctl kill brisk-otter-39 --reason 'wrong data'\n"
-	 "lbctl kill --now brisk-otter-39 calm-heron-12\n",
-	 kill_options, 1, ANY_NUMBER, kill_run},
-	{"hold", "RUN… [--reason TEXT]", "stop runs with a checkpoint until they are released",
+	 "lbctl kill --now brisk-otter-39 calm-heron-12\n"
+	 "lbctl kill --dry-run 'sweep-*' ada@user\n"
+	 "lbctl kill --yes ALL\n",
+	 kill_options, 1, ANY_NUMBER, true, kill_run},
+	{"stop", "RUNS… [--reason TEXT] [--dry-run] [--yes]", "end runs for good, with a checkpoint",
+	 "lbctl stop brisk-otter-39 --reason 'good enough'\n",
+	 order_options, 1, ANY_NUMBER, true, stop_run},
+	{"hold", "RUNS… [--reason TEXT] [--dry-run] [--yes]", "stop runs with a checkpoint until they are released",
 	 "lbctl hold brisk-otter-39 --reason 'the others need the nodes'\n",
-	 reason_options, 1, ANY_NUMBER, hold_run},
-	{"release", "RUN… [--reason TEXT]", "let held runs go on",
+	 order_options, 1, ANY_NUMBER, true, hold_run},
+	{"release", "RUNS… [--reason TEXT] [--dry-run] [--yes]", "let held runs go on",
 	 "lbctl release brisk-otter-39\n",
-	 reason_options, 1, ANY_NUMBER, release_run},
+	 order_options, 1, ANY_NUMBER, true, release_run},
 	{"restart", "RUN [--from STEP] [--set KEY=VALUE]", "start a finished or held run again",
 	 "lbctl restart brisk-otter-39\n"
 	 "lbctl restart brisk-otter-39 --from 1200 --set optimizer.lr=1e-4\n"
 	 "lbctl restart brisk-otter-39 --from scratch\n",
-	 restart_options, 1, 1, restart_run},
+	 restart_options, 1, 1, false, restart_run},
 	{"goodput", "RUN [--since DURATION]", "where the hours of a run went",
 	 "lbctl goodput brisk-otter-39\n"
 	 "lbctl goodput brisk-otter-39 --since 7d --json | jq .ettr\n",
-	 goodput_options, 1, 1, goodput_run},
+	 goodput_options, 1, 1, false, goodput_run},
 	{"nodes", "[forgive NODE…]", "nodes that new jobs keep away from",
 	 "lbctl nodes\n"
 	 "lbctl nodes forgive gpu17\n",
-	 json_options, 0, ANY_NUMBER, nodes_run},
-	{"save", "RUN", "ask a running trainer for a checkpoint; it goes on then",
+	 json_options, 0, ANY_NUMBER, false, nodes_run},
+	{"save", "RUNS… [--dry-run] [--yes]", "ask running trainers for a checkpoint; they go on then",
 	 "lbctl save brisk-otter-39\n",
-	 no_options, 1, 1, save_run},
+	 order_options, 1, ANY_NUMBER, true, save_run},
 	{"stacks", "RUN", "write down where a running trainer's processes are; it goes on then",
 	 "lbctl stacks brisk-otter-39\n",
-	 no_options, 1, 1, stacks_run},
+	 no_options, 1, 1, false, stacks_run},
 	{"wait", "RUN [--timeout DURATION]", "wait until a run ends; the exit status says how",
 	 "lbctl wait brisk-otter-39 && ./evaluate.sh\n"
 	 "lbctl wait brisk-otter-39 --timeout 1h30m\n",
-	 wait_options, 1, 1, wait_run},
+	 wait_options, 1, 1, false, wait_run},
 	{"version", "", "versions of lbctl and of the lbd that answers",
 	 "lbctl version\n",
-	 json_options, 0, 0, version_run},
+	 json_options, 0, 0, false, version_run},
 	{"help", "[COMMAND]", "all commands, or one in detail",
 	 "lbctl help submit\n",
-	 no_options, 0, 1, help_run},
+	 no_options, 0, 1, false, help_run},
 };
 const size_t command_count = sizeof(commands) / sizeof(commands[0]);
 
@@ -292,7 +300,10 @@ static int check_operands(struct ctl *ctl, struct err *err)
 	if (command->run == submit_run || command->run == help_run)
 		return 0;
 	for (size_t i = 0; i < o->count; i++) {
-		if (name_check(o->words[i], err) < 0)
+		struct selector selector;
+
+		if (command->selects ? selector_parse(o->words[i], &selector, err) < 0 :
+				       name_check(o->words[i], err) < 0)
 			return -1;
 	}
 	return 0;

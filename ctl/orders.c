@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* kill, hold, release and restart: orders to lbd, one line of answer per run. */
+/* kill, stop, hold, release, save and restart: orders to lbd, one line of answer per run.
+ *
+ * What a glob, a group, a user or ALL means is asked of lbd, shown, and confirmed; then each run is
+ * ordered by its name, so that nothing ends that was not on the list. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/json.h"
+#include "common/mem.h"
+#include "common/selector.h"
 #include "ctl/command.h"
+
+enum { SHOWN_NAMES = 10 };
 
 static void print_state(const struct ctl *ctl, const char *run, const json_t *answer)
 {
@@ -15,59 +24,75 @@ static void print_state(const struct ctl *ctl, const char *run, const json_t *an
 	free(state);
 }
 
-static int kill_one(struct ctl *ctl, const char *run, struct err *err)
+/* --- the runs that are meant ----------------------------------------------------------------- */
+
+static json_t *arguments(const struct ctl *ctl)
 {
-	json_t *args = json_pack("{s:[s], s:b}", "runs", run, "now", ctl->options.now ? 1 : 0);
-	json_t *data;
+	json_t *args = json_object();
 
 	if (ctl->options.reason)
 		json_object_set_new(args, "reason", json_string(ctl->options.reason));
-	data = client_ask(&ctl->client, VERB_KILL, args, err);
-	if (!data) {
-		client_suggest(&ctl->client, run, err);
+	if (ctl->options.now)
+		json_object_set_new(args, "now", json_true());
+	if (ctl->options.dry_run)
+		json_object_set_new(args, "dry_run", json_true());
+	return args;
+}
+
+/* Adds what the selector means to `runs`: [{"run","state"}]. */
+static int expand(struct ctl *ctl, enum verb verb, const char *selector, json_t *runs,
+		  struct err *err)
+{
+	json_t *args = arguments(ctl), *data;
+
+	json_object_set_new(args, "runs", json_pack("[s]", selector));
+	json_object_set_new(args, "dry_run", json_true());
+	data = client_ask(&ctl->client, verb, args, err);
+	if (!data)
 		return -1;
-	}
-	print_state(ctl, run, json_array_get(data, 0));
+	json_array_extend(runs, data);
 	json_decref(data);
 	return 0;
 }
 
-/* One question per run: one name that does not exist must not keep the others alive. */
-static int for_each_run(struct ctl *ctl, int (*one)(struct ctl *ctl, const char *run, struct err *err),
-			struct err *err)
+static void show_question(const struct ctl *ctl, const json_t *runs)
 {
-	json_t *text = ctl->options.reason ? json_string(ctl->options.reason) : json_null();
-	int worst = 0;
+	size_t count = json_array_size(runs);
 
-	if (!text)
-		return err_set(err, ERR_USAGE, "--reason: this is not UTF-8");
-	json_decref(text);
-	for (size_t i = 0; i < ctl->operands.count; i++) {
-		struct err why = {0};
+	fflush(stdout);
+	fprintf(stderr, "%s %zu runs:", ctl->command->name, count);
+	for (size_t i = 0; i < count && i < SHOWN_NAMES; i++) {
+		char *name = clean_copy(js_str(json_array_get(runs, i), "run", NULL), &ctl->err);
 
-		if (one(ctl, ctl->operands.words[i], &why) == 0)
-			continue;
-		complain(ctl, why.text);
-		if (err_exit_status(why.code) > worst)
-			worst = err_exit_status(why.code);
-		if (why.code == ERR_DAEMON || why.code == ERR_TIMEOUT)
-			break;
+		fprintf(stderr, " %s", name);
+		free(name);
 	}
-	return worst;
+	fprintf(stderr, "%s? [y/N] ", count > SHOWN_NAMES ? " …" : "");
+	fflush(stderr);
 }
 
-int kill_run(struct ctl *ctl, struct err *err)
+/* Names that a person did not type are shown before anything happens to them. */
+static int confirm(const struct ctl *ctl, const json_t *runs, struct err *err)
 {
-	return for_each_run(ctl, kill_one, err);
+	char answer[8] = "";
+
+	if (ctl->options.yes || ctl->options.dry_run || json_array_size(runs) == 0)
+		return 0;
+	if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+		return err_set(err, ERR_USAGE, "that means %zu runs: look at them with --dry-run, "
+			       "then say --yes; nothing was done", json_array_size(runs));
+	show_question(ctl, runs);
+	if (fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y'))
+		return 0;
+	return err_set(err, ERR_USAGE, "nothing was done");
 }
 
-static int ask_one(struct ctl *ctl, enum verb verb, const char *run, struct err *err)
-{
-	json_t *args = json_object(), *data;
+/* --- one run after the other ----------------------------------------------------------------- */
 
-	if (ctl->options.reason)
-		json_object_set_new(args, "reason", json_string(ctl->options.reason));
-	data = ask_about(ctl, verb, run, args, err);
+static int order_one(struct ctl *ctl, enum verb verb, const char *run, struct err *err)
+{
+	json_t *data = ask_about(ctl, verb, run, arguments(ctl), err);
+
 	if (!data)
 		return -1;
 	print_state(ctl, run, data);
@@ -75,24 +100,106 @@ static int ask_one(struct ctl *ctl, enum verb verb, const char *run, struct err 
 	return 0;
 }
 
-static int hold_one(struct ctl *ctl, const char *run, struct err *err)
+struct worst {			/* one name that does not exist must not keep the others alive */
+	int status;
+	bool is_over;		/* nobody answers: no use to go on */
+};
+
+static void note(const struct ctl *ctl, struct worst *worst, const struct err *why)
 {
-	return ask_one(ctl, VERB_HOLD, run, err);
+	complain(ctl, why->text);
+	if (err_exit_status(why->code) > worst->status)
+		worst->status = err_exit_status(why->code);
+	worst->is_over = why->code == ERR_DAEMON || why->code == ERR_TIMEOUT;
 }
 
-static int release_one(struct ctl *ctl, const char *run, struct err *err)
+static void order_named(struct ctl *ctl, enum verb verb, struct worst *worst)
 {
-	return ask_one(ctl, VERB_RELEASE, run, err);
+	for (size_t i = 0; i < ctl->operands.count && !worst->is_over; i++) {
+		struct selector selector;
+		struct err why = {0};
+
+		if (selector_parse(ctl->operands.words[i], &selector, NULL) == 0 &&
+		    selector_is_one(&selector) &&
+		    order_one(ctl, verb, ctl->operands.words[i], &why) < 0)
+			note(ctl, worst, &why);
+	}
+}
+
+/* Globs, groups, users and ALL; order_named does the rest. */
+static int order_selected(struct ctl *ctl, enum verb verb, struct worst *worst, struct err *err)
+{
+	json_t *runs = json_array(), *run;
+	size_t i;
+	int rc = 0;
+
+	for (size_t n = 0; rc == 0 && n < ctl->operands.count; n++) {
+		struct selector selector;
+
+		if (selector_parse(ctl->operands.words[n], &selector, err) < 0)
+			rc = -1;
+		else if (!selector_is_one(&selector))
+			rc = expand(ctl, verb, ctl->operands.words[n], runs, err);
+	}
+	if (rc == 0)
+		rc = confirm(ctl, runs, err);
+	json_array_foreach(runs, i, run) {
+		const char *name = js_str(run, "run", "");
+		struct err why = {0};
+
+		if (rc < 0 || worst->is_over)
+			break;
+		if (ctl->options.dry_run)
+			print_state(ctl, name, run);
+		else if (order_one(ctl, verb, name, &why) < 0)
+			note(ctl, worst, &why);
+	}
+	json_decref(runs);
+	return rc;
+}
+
+static int order(struct ctl *ctl, enum verb verb, struct err *err)
+{
+	json_t *text = ctl->options.reason ? json_string(ctl->options.reason) : json_null();
+	struct worst worst = {0};
+
+	if (!text)
+		return err_set(err, ERR_USAGE, "--reason: this is not UTF-8");
+	json_decref(text);
+	/* what needs a question first: "no" means nothing at all was done */
+	if (order_selected(ctl, verb, &worst, err) < 0)
+		return -1;
+	order_named(ctl, verb, &worst);
+	return worst.status;
+}
+
+int kill_run(struct ctl *ctl, struct err *err)
+{
+	return order(ctl, VERB_KILL, err);
+}
+
+int stop_run(struct ctl *ctl, struct err *err)
+{
+	return order(ctl, VERB_STOP, err);
 }
 
 int hold_run(struct ctl *ctl, struct err *err)
 {
-	return for_each_run(ctl, hold_one, err);
+	return order(ctl, VERB_HOLD, err);
 }
 
 int release_run(struct ctl *ctl, struct err *err)
 {
-	return for_each_run(ctl, release_one, err);
+	return order(ctl, VERB_RELEASE, err);
+}
+
+int save_run(struct ctl *ctl, struct err *err)
+{
+	int status = order(ctl, VERB_SAVE, err);
+
+	if (status == 0 && !ctl->options.dry_run)
+		hint(ctl, "see whether they did: lbctl events");
+	return status;
 }
 
 int restart_run(struct ctl *ctl, struct err *err)

@@ -62,9 +62,11 @@ static void ls_print(const struct ctl *ctl, const json_t *runs)
 
 int ls_run(struct ctl *ctl, struct err *err)
 {
-	json_t *runs = client_ask(&ctl->client, VERB_LS,
-				  json_pack("{s:b}", "all", ctl->options.all ? 1 : 0), err);
+	json_t *args = json_pack("{s:b}", "all", ctl->options.all ? 1 : 0), *runs;
 
+	if (ctl->options.group)
+		json_object_set_new(args, "group", json_string(ctl->options.group));
+	runs = client_ask(&ctl->client, VERB_LS, args, err);
 	if (!runs)
 		return -1;
 	if (ctl->options.json) {

@@ -1,23 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* save and stacks: what may be asked of a running trainer without ending it. */
+/* stacks: what may be asked of a running trainer without ending it. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "common/json.h"
 #include "ctl/command.h"
-
-int save_run(struct ctl *ctl, struct err *err)
-{
-	const char *run = ctl->operands.words[0];
-	json_t *data = ask_about(ctl, VERB_SAVE, run, NULL, err);
-
-	if (!data)
-		return -1;
-	printf("%s is asked for a checkpoint\n", run);
-	json_decref(data);
-	hint(ctl, "see whether it did: lbctl events %s", run);
-	return 0;
-}
 
 int stacks_run(struct ctl *ctl, struct err *err)
 {

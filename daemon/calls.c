@@ -20,7 +20,9 @@ struct flight {
 	int64_t run_id, attempt_id;
 };
 
-static struct flight *take_off(struct engine *e, const struct run *run, enum decision_kind kind)
+/* `run` NULL: of a job that no run waits for. */
+static struct flight *take_off(struct engine *e, const struct run *run, const struct attempt *a,
+			       enum decision_kind kind)
 {
 	struct flight *f = xcalloc(1, sizeof(*f));
 
@@ -28,7 +30,7 @@ static struct flight *take_off(struct engine *e, const struct run *run, enum dec
 	f->kind = kind;
 	if (run) {
 		f->run_id = run->id;
-		f->attempt_id = run->attempt.id;
+		f->attempt_id = a->id;
 	}
 	f->next = e->flights;
 	f->at = &e->flights;
@@ -70,30 +72,30 @@ static enum call_state call_state_of(enum scheduler_result result)
 	return states[result];
 }
 
-static struct call *call_of(struct run *run, enum decision_kind kind)
+static struct call *call_of(struct attempt *a, enum decision_kind kind)
 {
 	switch (kind) {
 	case DECISION_SUBMIT:
-		return &run->attempt.submit;
+		return &a->submit;
 	case DECISION_RELEASE:
-		return &run->attempt.release;
+		return &a->release;
 	case DECISION_SIGNAL:
-		return &run->attempt.signal;
+		return &a->signal;
 	default:
-		return &run->attempt.cancel;
+		return &a->cancel;
 	}
 }
 
-static void take_answer(struct engine *e, struct run *run, enum decision_kind kind,
-			const struct scheduler_reply *reply)
+static void take_answer(struct engine *e, struct run *run, struct attempt *a,
+			enum decision_kind kind, const struct scheduler_reply *reply)
 {
-	struct call *call = call_of(run, kind);
+	struct call *call = call_of(a, kind);
 
 	call->state = call_state_of(reply->result);
 	call->reply_ms = engine_now(e);
 	snprintf(call->text, sizeof(call->text), "%s", reply->text);
 	if (kind == DECISION_SUBMIT && reply->result == SCHEDULER_OK)
-		run->attempt.submitted = reply->job;
+		a->submitted = reply->job;
 	if (reply->result != SCHEDULER_OK)
 		log_warn("%s: %s: %s", run->name, decision_name(kind), reply->text);
 	engine_wake(e, run);
@@ -106,7 +108,9 @@ static void on_answer(void *arg, const struct scheduler_reply *reply)
 	struct run *run = engine_find_id(e, f->run_id);
 
 	if (run && run->has_attempt && run->attempt.id == f->attempt_id)
-		take_answer(e, run, f->kind, reply);
+		take_answer(e, run, &run->attempt, f->kind, reply);
+	else if (run && run->has_spare && run->spare.id == f->attempt_id)
+		take_answer(e, run, &run->spare, f->kind, reply);
 	land(f);
 }
 
@@ -121,26 +125,27 @@ void engine_cancel_stray(struct engine *e, struct scheduler *s, const struct job
 {
 	log_warn("job %u: cancelled, its attempt is over or has another job token=%.8s",
 		 job->job_id, job->token);
-	s->ops->cancel(s, job, on_stray_answer, take_off(e, NULL, DECISION_CANCEL));
+	s->ops->cancel(s, job, on_stray_answer, take_off(e, NULL, NULL, DECISION_CANCEL));
 }
 
 /* The attempt cannot even be prepared: as if the scheduler had said no, with our own words. */
-static void refuse(struct engine *e, struct run *run, const struct err *err)
+static void refuse(struct engine *e, struct run *run, struct attempt *a, const struct err *err)
 {
 	struct scheduler_reply reply = { .result = SCHEDULER_REFUSED, .text = err->text };
 
-	take_answer(e, run, DECISION_SUBMIT, &reply);
+	take_answer(e, run, a, DECISION_SUBMIT, &reply);
 }
 
-static void submit(struct engine *e, struct run *run)
+static void submit(struct engine *e, struct run *run, struct attempt *a)
 {
-	struct flight *f = take_off(e, run, DECISION_SUBMIT);
+	struct flight *f = take_off(e, run, a, DECISION_SUBMIT);
+	struct run shadow = a == &run->spare ? run_with_spare(run) : *run;
 	struct err err = { 0 };
 
-	if (e->world->submit(e->world->self, run, ledger_id(e->ledger), on_answer, f, &err) == 0)
+	if (e->world->submit(e->world->self, &shadow, ledger_id(e->ledger), on_answer, f, &err) == 0)
 		return;
 	land(f);
-	refuse(e, run, &err);
+	refuse(e, run, a, &err);
 }
 
 static void signal_job(struct engine *e, struct run *run, int signo)
@@ -153,13 +158,13 @@ static void signal_job(struct engine *e, struct run *run, int signo)
 		log_warn("%s: %s", run->name, err.text);
 	run->attempt.signalled = signo;
 	run->attempt.ordered = run->wanted;
-	s->ops->signal(s, &run->attempt.job, signo, on_answer, take_off(e, run, DECISION_SIGNAL));
+	s->ops->signal(s, &run->attempt.job, signo, on_answer, take_off(e, run, &run->attempt, DECISION_SIGNAL));
 }
 
-void engine_act(struct engine *e, struct run *run, const struct decision *d)
+void engine_act(struct engine *e, struct run *run, struct attempt *a, const struct decision *d)
 {
 	struct scheduler *s = run->scheduler;
-	struct call *call = call_of(run, d->kind);
+	struct call *call = call_of(a, d->kind);
 
 	if (s == NULL)
 		return;
@@ -167,16 +172,16 @@ void engine_act(struct engine *e, struct run *run, const struct decision *d)
 	call->made_ms = engine_now(e);
 	switch (d->kind) {
 	case DECISION_SUBMIT:
-		submit(e, run);
+		submit(e, run, a);
 		break;
 	case DECISION_RELEASE:
-		s->ops->release(s, &d->job, on_answer, take_off(e, run, d->kind));
+		s->ops->release(s, &d->job, on_answer, take_off(e, run, a, d->kind));
 		break;
 	case DECISION_SIGNAL:
 		signal_job(e, run, d->signo);
 		break;
 	default:
-		s->ops->cancel(s, &d->job, on_answer, take_off(e, run, DECISION_CANCEL));
+		s->ops->cancel(s, &d->job, on_answer, take_off(e, run, a, DECISION_CANCEL));
 		break;
 	}
 	/* the call is flying: find out what to wait for */

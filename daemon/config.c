@@ -54,6 +54,12 @@ const struct key config_keys[] = {
 	  "address that gets each piece of news as a POST of JSON" },
 	{ "notify", "on", KEY_STRINGS, FIELD(notify_on), 0, 0, NULL, NULL,
 	  "kinds of events that are news, as lbctl events shows them" },
+	{ "notify", "deadman_file", KEY_STRING, FIELD(deadman_file), 0, 0, NULL, NULL,
+	  "file that is written as long as lbd sees the scheduler" },
+	{ "notify", "deadman_url", KEY_STRING, FIELD(deadman_url), 0, 0, NULL, NULL,
+	  "address that is asked for (GET) as long as lbd sees the scheduler" },
+	{ "notify", "deadman_interval", KEY_DURATION, FIELD(deadman_interval_ms), 100, HOUR_MS, NULL,
+	  "60s", "how often" },
 };
 const size_t config_key_count = sizeof(config_keys) / sizeof(config_keys[0]);
 
@@ -89,15 +95,21 @@ static int check_absolute(const char *path, const char *key, const char *file, s
 	return err_set(err, ERR_USAGE, "%s: %s: \"%s\" must be an absolute path", file, key, path);
 }
 
+static int check_url(const char *url, const char *key, const char *file, struct err *err)
+{
+	if (url == NULL || strncmp(url, "https://", 8) == 0 || strncmp(url, "http://", 7) == 0)
+		return 0;
+	return err_set(err, ERR_USAGE, "%s: %s: must begin with https:// or http://", file, key);
+}
+
 static int check_notify(const struct config *config, const char *file, struct err *err)
 {
-	const char *url = config->notify_webhook;
-
 	if (config->notify_hook.count > 0 && config->notify_hook.items[0][0] == '\0')
 		return err_set(err, ERR_USAGE, "%s: notify.hook: must name a program", file);
-	if (url && strncmp(url, "https://", 8) != 0 && strncmp(url, "http://", 7) != 0)
-		return err_set(err, ERR_USAGE, "%s: notify.webhook: must begin with https:// or http://",
-			       file);
+	if (check_url(config->notify_webhook, "notify.webhook", file, err) < 0 ||
+	    check_url(config->deadman_url, "notify.deadman_url", file, err) < 0 ||
+	    check_absolute(config->deadman_file, "notify.deadman_file", file, err) < 0)
+		return -1;
 	return 0;
 }
 

@@ -26,6 +26,9 @@ struct config {
 	char *local_mem;		/* as written; NULL: all */
 	struct key_strings notify_hook;	/* argv; gets JSON on stdin */
 	char *notify_webhook;		/* may hold a secret: never logged, never printed */
+	char *deadman_file;		/* absolute; NULL: none */
+	char *deadman_url;		/* may hold a secret */
+	int64_t deadman_interval_ms;
 	struct key_strings notify_on;	/* kinds of events; unset: the usual ones */
 };
 

@@ -9,6 +9,7 @@
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "daemon/prequeue.h"
 
 enum {
 	MAX_STEPS = 16,			/* decisions for one run in one turn; far above what any needs */
@@ -123,17 +124,22 @@ static bool is_told(const struct engine *e, const struct attempt *a)
 		engine_now(e) >= a->exit_seen_ms + EXIT_GRACE_MS);
 }
 
-static struct facts gather(struct engine *e, const struct run *run)
+/* `a`: the run's attempt, or its spare. */
+static struct facts gather(struct engine *e, const struct run *run, const struct attempt *a)
 {
-	const struct attempt *a = &run->attempt;
 	const struct poller *p = engine_poller(e, run);
+	struct switched switched = { 0 };
 	struct facts f = {
 		.state = run->state, .wanted = run->wanted, .failures = run->failures,
 		.backoff_left_ms = run->pause_until_ms - engine_now(e),
 		.ever_trained = run->ever_trained, .unstarted = run->unstarted,
-		.has_attempt = run->has_attempt,
+		.has_attempt = run->has_attempt, .goes_back = run->resume_from[0] != '\0',
 	};
 
+	e->world->switched(e->world->self, run, &switched);
+	f.switches_known = switched.is_known;
+	f.switched = switched.order;
+	f.by_switch = run->by_switch;
 	if (!run->has_attempt)
 		return f;
 	f.attempt = a->state;
@@ -172,19 +178,47 @@ static struct facts gather(struct engine *e, const struct run *run)
 
 struct todo {
 	struct run *run;
+	struct attempt *attempt;	/* of the run, or its spare */
 	struct decision decision;
 	struct todo *next;
 };
 
-static struct todo **add_todo(struct todo **tail, struct run *run, const struct decision *d)
+static struct todo **add_todo(struct todo **tail, struct run *run, struct attempt *attempt,
+			      const struct decision *d)
 {
 	struct todo *todo = xcalloc(1, sizeof(*todo));
 
 	todo->run = run;
+	todo->attempt = attempt;
 	todo->decision = *d;
 	todo->decision.text = NULL;	/* acts need none, and it would point into gone facts */
 	*tail = todo;
 	return &todo->next;
+}
+
+/* Behind an attempt that needs nothing at present. */
+static struct todo **step_spare(struct engine *e, struct run *run, struct todo **tail, int64_t now_ms)
+{
+	for (int i = 0; i < MAX_STEPS && !e->broken; i++) {
+		struct facts f = gather(e, run, &run->attempt), s = { 0 };
+		struct decision d;
+
+		if (run->has_spare) {
+			s = gather(e, run, &run->spare);
+			s.state = RUN_SUBMITTING;
+			s.excludes = run->spare_excluded[0] != '\0';
+		}
+		d = prequeue(&f, run->has_spare ? &s : NULL, run->spare_not_before_ms, &run->policy,
+			     now_ms);
+		if (d.at_ms < run->wake_ms && d.kind == DECISION_WAIT)
+			run->wake_ms = d.at_ms;
+		if (d.kind == DECISION_WAIT)
+			return tail;
+		log_debug("%s: next attempt: decision=%s", run->name, decision_name(d.kind));
+		if (engine_write_spare(e, run, &d))
+			return add_todo(tail, run, &run->spare, &d);
+	}
+	return tail;
 }
 
 /* Steps one run as far as it goes before an act; that act is the end of its turn. */
@@ -196,15 +230,15 @@ static struct todo **step(struct engine *e, struct run *run, struct todo **tail)
 	if (now_ms >= run->next_look_ms)
 		look_at_files(e, run, now_ms);
 	for (int i = 0; i < MAX_STEPS && !e->broken; i++) {
-		struct facts f = gather(e, run);
+		struct facts f = gather(e, run, &run->attempt);
 		struct decision d = reconcile(&f, &run->policy, now_ms);
 
 		run->wake_ms = d.at_ms;
 		if (d.kind == DECISION_WAIT)
-			return tail;
+			return step_spare(e, run, tail, now_ms);
 		log_debug("%s: decision=%s", run->name, decision_name(d.kind));
 		if (engine_write(e, run, &d))
-			return add_todo(tail, run, &d);
+			return add_todo(tail, run, &run->attempt, &d);
 		/* What is decided on this end may tell a survivor to end: never before it is sure. */
 		if (d.kind == DECISION_END && !run->attempt.exited)
 			break;
@@ -236,7 +270,7 @@ static void act_on(struct engine *e, struct todo *todo, bool do_it)
 		struct todo *next = todo->next;
 
 		if (do_it)
-			engine_act(e, todo->run, &todo->decision);
+			engine_act(e, todo->run, todo->attempt, &todo->decision);
 		free(todo);
 		todo = next;
 	}
@@ -344,7 +378,16 @@ void engine_order(struct engine *e, const char *name, enum run_order wanted, con
 	run->wanted_by = xstrdup(by);
 	free(run->wanted_reason);
 	run->wanted_reason = xstrdup(reason);
+	run->by_switch = false;
 	engine_wake(e, run);
+}
+
+void engine_on_switches(struct engine *e)
+{
+	for (struct run *run = e->runs; run; run = run->next)
+		run->dirty = true;
+	if (e->runs && e->news)
+		e->news(e->news_arg);
 }
 
 void engine_poke(struct engine *e, const char *name)
@@ -368,6 +411,7 @@ void engine_health(const struct engine *e, struct engine_health *out)
 	memset(out, 0, sizeof(*out));
 	out->live_runs = e->run_count;
 	out->slurm_down_since_ms = e->slurm.down_since_ms;
+	out->good_poll_ms = e->slurm.scheduler ? e->slurm.done_begun_ms : e->local.done_begun_ms;
 	snprintf(out->slurm_text, sizeof(out->slurm_text), "%s", e->slurm.text);
 }
 

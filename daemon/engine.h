@@ -17,6 +17,13 @@
 #include "slurm/scheduler.h"
 #include "sql/ledger.h"
 
+/* What the switch files want of a run (common/switches.h). */
+struct switched {
+	bool is_known;			/* false: the folder cannot be read at present */
+	enum run_order order;		/* of the strongest one; ORDER_RUN = none is there */
+	const char *file, *by, *text;	/* valid until the next turn; NULL without one */
+};
+
 struct world {
 	void *self;
 	int64_t (*wall_ms)(void *self);
@@ -28,10 +35,13 @@ struct world {
 	 * prepared (done is not called then). */
 	int (*submit)(void *self, const struct run *run, const char *ledger_id,
 		      scheduler_done done, void *arg, struct err *err);
+	/* The run has gone on since its newest attempt was submitted, which is still held: tells it. */
+	int (*retell)(void *self, const struct run *run, struct err *err);
 	/* Leaves the order where lbrun finds it before it is signalled. */
 	int (*order)(void *self, const struct run *run, struct err *err);
 	/* The run is over: what may still live of its newest attempts finds the order to end. */
 	int (*end_all)(void *self, const struct run *run, struct err *err);
+	void (*switched)(void *self, const struct run *run, struct switched *out);
 	bool (*claimed)(void *self, const struct run *run);
 	bool (*exited)(void *self, const struct run *run, struct attempt_exit *out);
 	/* As spool_read, on the spool of the run's newest attempt. */
@@ -75,6 +85,8 @@ int engine_adopt_anew(struct engine *engine, const char *name, struct err *err);
 /* A person's order, already in the ledger. */
 void engine_order(struct engine *engine, const char *name, enum run_order wanted,
 		  const char *by, const char *reason);
+/* The switches may have changed: look at them for every run. */
+void engine_on_switches(struct engine *engine);
 /* lbrun's hint that the spool of this run has grown. */
 void engine_poke(struct engine *engine, const char *name);
 
@@ -82,6 +94,8 @@ struct engine_health {
 	int64_t live_runs;
 	int64_t slurm_down_since_ms;	/* wall clock; 0 = it answers, or nobody asked */
 	char slurm_text[160];
+	int64_t good_poll_ms;		/* monotonic begin of the newest poll that Slurm answered (without
+					   Slurm: the local scheduler); 0 = none yet */
 };
 void engine_health(const struct engine *engine, struct engine_health *out);
 

@@ -17,6 +17,7 @@ struct poller {			/* one per scheduler */
 	int64_t not_before_ms;		/* after a failure */
 	int64_t down_since_ms;		/* wall; 0 = fine */
 	int64_t failures;		/* polls in a row that failed */
+	bool has_strays;		/* a job was given up: the next poll will find it */
 	char text[160];
 };
 
@@ -56,7 +57,18 @@ void engine_event(struct engine *e, const struct run *run, const char *kind, con
 /* engine_write.c; true: the decision is an act, to be done after the commit */
 bool engine_write(struct engine *e, struct run *run, const struct decision *d);
 
+/* engine_spare.c; engine_write_spare as engine_write */
+bool engine_write_spare(struct engine *e, struct run *run, const struct decision *d);
+void engine_drop_spare(struct engine *e, struct run *run);
+/* Makes the spare the run's newest attempt; false: there is none that would do. */
+bool engine_take_spare(struct engine *e, struct run *run);
+int engine_load_spare(struct engine *e, struct run *run, struct err *err);
+/* The run with its spare in the attempt's place; everything in it is borrowed. */
+struct run run_with_spare(const struct run *run);
+
 /* engine_nodes.c */
+/* For a new attempt, comma-separated; "" = none. Owned by the caller. */
+char *engine_choose_excluded(struct engine *e, const struct run *run);
 void engine_blame_nodes(struct engine *e, const struct run *run, enum cause cause, bool blame_run);
 /* Decides which nodes the new attempt keeps away from. */
 void engine_exclude_nodes(struct engine *e, struct run *run);
@@ -69,7 +81,7 @@ void run_destroy(struct run *run);
 struct poller *engine_poller(struct engine *e, const struct run *run);
 
 /* calls.c: the acts, and their answers */
-void engine_act(struct engine *e, struct run *run, const struct decision *d);
+void engine_act(struct engine *e, struct run *run, struct attempt *a, const struct decision *d);
 void engine_cancel_stray(struct engine *e, struct scheduler *s, const struct job_ref *job);
 void engine_drop_flights(struct engine *e);
 

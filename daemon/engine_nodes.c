@@ -132,11 +132,17 @@ static char *choose(struct engine *e, const struct run *run)
 	return buf_take(&out);
 }
 
-void engine_exclude_nodes(struct engine *e, struct run *run)
+char *engine_choose_excluded(struct engine *e, const struct run *run)
 {
 	/* The last attempt could not start at all with nodes excluded: this one may go anywhere. */
 	bool was_in_vain = run->unstarted > 0 && run->excluded[0];
-	char *excluded = may_go_elsewhere(e, run) && !was_in_vain ? choose(e, run) : xstrdup("");
+
+	return may_go_elsewhere(e, run) && !was_in_vain ? choose(e, run) : xstrdup("");
+}
+
+void engine_exclude_nodes(struct engine *e, struct run *run)
+{
+	char *excluded = engine_choose_excluded(e, run);
 	struct err err = { 0 };
 
 	free(run->excluded);

@@ -25,12 +25,46 @@ static void watch_anew(struct run *run, int64_t now_ms)
 	run->next_look_ms = now_ms;
 }
 
+/* The switch's own words, as of this turn. */
+static void write_obey(struct engine *e, struct run *run, enum run_order order)
+{
+	static const char *const kinds[ORDER_COUNT] = {
+		[ORDER_RUN] = "release", [ORDER_HOLD] = "hold", [ORDER_STOP] = "stop",
+		[ORDER_KILL] = "kill", [ORDER_KILL_NOW] = "kill_now",
+	};
+	struct switched s = { 0 };
+	struct err err = { 0 };
+
+	e->world->switched(e->world->self, run, &s);
+	engine_wrote(e, ledger_run_set_wanted(e->ledger, run->id, order, s.by ? s.by : "lbd",
+					      s.text ? s.text : "", engine_wall(e), &err), &err);
+	if (s.file)
+		engine_wrote(e, ledger_run_set_switch(e->ledger, run->id, s.file, &err), &err);
+	engine_event(e, run, kinds[order], s.by ? s.by : "lbd", s.file ? "switch %s%s%s" :
+		     "the switch that held it is gone%s%s%s", s.file ? s.file : "",
+		     s.text && s.text[0] ? ": " : "", s.text ? s.text : "");
+	engine_order(e, run->name, order, s.by ? s.by : "lbd", s.text ? s.text : "");
+	run->by_switch = s.file != NULL;
+}
+
+/* The spare has been in the queue for long: it goes on from where it stands. */
+static bool take_spare(struct engine *e, struct run *run)
+{
+	if (!engine_take_spare(e, run))
+		return false;
+	move_run(e, run, RUN_SUBMITTING, CAUSE_NONE, "");
+	watch_anew(run, engine_now(e));
+	return true;
+}
+
 static void write_new_attempt(struct engine *e, struct run *run)
 {
 	struct attempt *a = &run->attempt;
 	int64_t number = run->has_attempt ? a->number + 1 : 1;
 	struct err err = { 0 };
 
+	if (take_spare(e, run))
+		return;
 	memset(a, 0, sizeof(*a));
 	a->number = number;
 	a->state = ATTEMPT_INTENT;
@@ -133,6 +167,12 @@ static void explain(const struct run *run, const struct decision *d, char *out, 
 			 run->wanted_reason[0] ? ": " : "", run->wanted_reason);
 		return;
 	}
+	if (d->to == RUN_KILLED && run->wanted > ORDER_HOLD) {
+		snprintf(out, size, "%s by %s%s%s",
+			 run->wanted == ORDER_STOP ? "stopped" : "killed", run->wanted_by,
+			 run->wanted_reason[0] ? ": " : "", run->wanted_reason);
+		return;
+	}
 	snprintf(out, size, "%s%s%s", d->text, says_more && last[0] ? "; last: " : "",
 		 says_more ? last : "");
 }
@@ -166,6 +206,7 @@ static void write_move(struct engine *e, struct run *run, const struct decision 
 			     (long long)(d->backoff_ms / 1000), text);
 	if (!run_state_is_final(d->to) && d->to != RUN_HELD)
 		return;
+	engine_drop_spare(e, run);
 	end_survivors(e, run);
 	engine_event(e, run, run_state_name(d->to), "lbd", "%s", text);
 }
@@ -173,6 +214,9 @@ static void write_move(struct engine *e, struct run *run, const struct decision 
 bool engine_write(struct engine *e, struct run *run, const struct decision *d)
 {
 	switch (d->kind) {
+	case DECISION_OBEY:
+		write_obey(e, run, d->order);
+		return false;
 	case DECISION_NEW_ATTEMPT:
 		write_new_attempt(e, run);
 		return false;

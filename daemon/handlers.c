@@ -34,6 +34,26 @@ int request_run(struct request *r, struct ledger_run *out, struct err *err)
 	return ledger_run_find(r->lbd->ledger, name, out, err);
 }
 
+static void on_submitted(void *arg, json_t *answer, const struct err *why)
+{
+	struct request *request = arg;
+
+	if (why)
+		request_refuse(request, why);
+	else
+		request_answer(request, answer);
+}
+
+static void on_submit(struct request *request)
+{
+	struct submit submit = {
+		.lbd = request->lbd, .args = request->args, .user = request->peer.user,
+		.uid = request->peer.uid, .done = on_submitted, .arg = request,
+	};
+
+	submit_run(&submit);
+}
+
 static json_t *on_version(struct request *r, struct err *err)
 {
 	struct engine_health health;
@@ -58,6 +78,7 @@ struct listing {
 	struct ledger *ledger;
 	json_t *list;
 	int64_t since_ms;
+	const char *group;		/* NULL: of all */
 	struct err *err;
 };
 
@@ -66,7 +87,8 @@ static int list_run(const struct ledger_run *run, void *arg)
 	struct listing *l = arg;
 	json_t *o;
 
-	if (run_state_is_final(run->state) && run->ended_ms < l->since_ms)
+	if ((run_state_is_final(run->state) && run->ended_ms < l->since_ms) ||
+	    (l->group && strcmp(l->group, run->run_group) != 0))
 		return 0;
 	o = view_run(l->ledger, run, false, l->err);
 	if (o == NULL)
@@ -79,6 +101,7 @@ static json_t *on_ls(struct request *r, struct err *err)
 {
 	struct listing l = {
 		.ledger = r->lbd->ledger, .list = json_array(), .err = err,
+		.group = js_str(r->args, "group", NULL),
 		.since_ms = js_bool(r->args, "all", false) ? 0 : clock_wall_ms() - RECENT_MS,
 	};
 
@@ -218,13 +241,14 @@ static const struct {
 	void (*later)(struct request *r);			/* answers by itself */
 } handlers[VERB_COUNT] = {
 	[VERB_VERSION]  = { .now = on_version },
-	[VERB_SUBMIT]   = { .later = submit_run },
+	[VERB_SUBMIT]   = { .later = on_submit },
 	[VERB_LS]       = { .now = on_ls },
 	[VERB_STATUS]   = { .now = on_status },
 	[VERB_PROGRESS] = { .now = on_progress },
 	[VERB_EVENTS]   = { .now = on_events },
 	[VERB_LOGS]     = { .now = on_logs },
 	[VERB_KILL]     = { .now = order_kill },
+	[VERB_STOP]     = { .now = order_stop },
 	[VERB_HOLD]     = { .now = order_hold },
 	[VERB_RELEASE]  = { .now = order_release },
 	[VERB_RESTART]  = { .later = restart_run },

@@ -18,6 +18,7 @@
 enum {
 	INGEST_BYTES = 4 * 1024 * 1024,	/* of one spool in one turn: others want their turn, too */
 	BAD_LINES_TOLD = 3,
+	THIN_AFTER = 500,		/* steps */
 };
 
 struct newest {			/* what `ls` shows, written once per turn */
@@ -119,6 +120,7 @@ static void store_step(struct ingest *in, json_t *line)
 	engine_wrote(in->engine, ledger_metric_put(in->engine->ledger, &m, &err), &err);
 	note_newest(in, line, &m);
 	in->run->ever_trained = true;
+	in->run->dense_steps++;
 	free(fields);
 }
 
@@ -325,6 +327,17 @@ static void on_bad(int64_t offset, const struct err *why, void *arg)
 			     (long long)offset, why->text);
 }
 
+/* In the transaction that stored them: the ledger never holds more than it promises. */
+static void thin(struct ingest *in)
+{
+	struct err err = { 0 };
+
+	if (in->run->dense_steps < THIN_AFTER)
+		return;
+	in->run->dense_steps = 0;
+	engine_wrote(in->engine, ledger_metric_thin(in->engine->ledger, in->run->id, &err), &err);
+}
+
 static void write_newest(struct ingest *in)
 {
 	const struct newest *n = &in->newest;
@@ -360,5 +373,6 @@ bool engine_ingest(struct engine *e, struct run *run)
 	if (a->spool_offset == offset)
 		return false;
 	write_newest(&in);
+	thin(&in);
 	return in.any;
 }

@@ -91,6 +91,17 @@ const char *job_launcher(const struct run_spec *spec)
 	return srun ? "srun" : "none";
 }
 
+/* lbrun counts all faults alike: where a rule says that some do not count it is given no bound. */
+static int64_t budget(const struct run_spec *spec)
+{
+	static const enum cause faults[] = { CAUSE_ERROR, CAUSE_CRASH, CAUSE_OOM, CAUSE_HANG };
+
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		if (spec->rules[faults[i]] == SPEC_RELAUNCH)
+			return -1;
+	return spec->max_without_progress;
+}
+
 static int write_params(const struct config *config, const struct run *run, const char *folder,
 			struct err *err)
 {
@@ -102,7 +113,8 @@ static int write_params(const struct config *config, const struct run *run, cons
 		.checkpoint_dir = job_checkpoint_dir(spec, run->dir),
 		.lbd_socket = path_join("%s/lbd.sock", config->home),
 		.launcher = xstrdup(job_launcher(spec)),
-		.in_place = spec->in_place, .kill_grace_ms = spec->kill_grace_ms, .watch = spec->watch,
+		.in_place = spec->in_place, .without_progress = run->failures,
+		.max_without_progress = budget(spec), .kill_grace_ms = spec->kill_grace_ms, .watch = spec->watch,
 		.stop_grace_ms = spec->stop_grace_ms,
 		.resume = xstrdup(run->resume_from[0] ? run->resume_from : "latest"),
 		.warn_ms = run_spec_warn_ms(spec),
@@ -212,6 +224,15 @@ static char *all_excluded(const struct run *run)
 	if (!learned[0])
 		return asked ? xstrdup(asked) : NULL;
 	return xasprintf("%s%s%s", asked ? asked : "", asked ? "," : "", learned);
+}
+
+int job_retell(const struct config *config, const struct run *run, struct err *err)
+{
+	char *folder = job_folder(run);
+	int rc = write_params(config, run, folder, err);
+
+	free(folder);
+	return rc;
 }
 
 int job_submit(const struct config *config, const struct run *run, const char *ledger_id,

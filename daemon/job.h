@@ -28,4 +28,7 @@ void job_resources(const struct run_spec *spec, struct job_request *job);
 int job_submit(const struct config *config, const struct run *run, const char *ledger_id,
 	       scheduler_done done, void *arg, struct err *err);
 
+/* Writes the attempt.json of a job that is still held again: the run has gone on since. */
+int job_retell(const struct config *config, const struct run *run, struct err *err);
+
 #endif

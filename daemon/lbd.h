@@ -11,6 +11,8 @@
 
 struct alerts;
 struct control;
+struct deadman;
+struct switchboard;
 
 struct lbd {
 	uv_loop_t *loop;
@@ -20,7 +22,9 @@ struct lbd {
 	struct world world;
 	struct engine *engine;
 	struct control *control;
+	struct switchboard *switchboard;	/* NULL: not yet open */
 	struct alerts *alerts;			/* NULL: nobody is to be told */
+	struct deadman *deadman;		/* NULL: nobody watches */
 	int64_t started_ms;			/* wall clock */
 };
 

@@ -16,10 +16,12 @@
 #include "common/mem.h"
 #include "common/paths.h"
 #include "daemon/alerts.h"
+#include "daemon/deadman.h"
 #include "daemon/background.h"
 #include "daemon/control.h"
 #include "daemon/lock.h"
 #include "daemon/notify.h"
+#include "daemon/switchboard.h"
 #include "slurm/backends.h"
 
 enum { BACKUP_MS = 3600 * 1000 };
@@ -183,7 +185,10 @@ static void stop(struct daemon *d)
 	notify_systemd("STOPPING=1");
 	d->stopping = true;
 	control_close(d->lbd.control);
+	switchboard_close(d->lbd.switchboard);
+	d->lbd.switchboard = NULL;
 	alerts_close(d->lbd.alerts);
+	deadman_close(d->lbd.deadman);
 	if (d->lbd.slurm)
 		d->lbd.slurm->ops->close(d->lbd.slurm, on_scheduler_closed, NULL);
 	d->lbd.local->ops->close(d->lbd.local, on_scheduler_closed, NULL);
@@ -250,7 +255,7 @@ static int open_engine(struct daemon *d, struct err *err)
 		.spool_ms = d->lbd.config.spool_ms,
 	};
 
-	world_init(&d->lbd.world, &d->lbd.config);
+	world_init(&d->lbd.world, &d->lbd);
 	d->lbd.engine = engine_create(d->lbd.ledger, d->lbd.slurm, d->lbd.local, &d->lbd.world,
 				      &times);
 	engine_remember_nodes(d->lbd.engine, &d->lbd.config.nodes);
@@ -293,12 +298,15 @@ static int run(struct daemon *d, int ready_fd, struct err *err)
 	    ledger_open(d->lbd.config.ledger_path, &d->lbd.ledger, err) < 0)
 		return -1;
 	open_loop(d);
-	if (open_schedulers(d, err) < 0 || open_engine(d, err) < 0 ||
-	    (d->lbd.control = control_open(&d->lbd, err)) == NULL)
+	if (open_schedulers(d, err) < 0 || open_engine(d, err) < 0)
+		return -1;
+	d->lbd.switchboard = switchboard_open(&d->lbd);
+	if ((d->lbd.control = control_open(&d->lbd, err)) == NULL)
 		return -1;
 	d->lbd.alerts = alerts_open(&d->lbd, err);
 	if (err->code != ERR_NONE)
 		return -1;
+	d->lbd.deadman = deadman_open(&d->lbd);
 	log_info("lbd %s serves %s", LB_VERSION, d->lbd.config.home);
 	start_loop(d, ready_fd);
 	background_leave_terminal();
@@ -355,9 +363,13 @@ static int serve(struct daemon *d, struct options *o, struct err *err)
 /* What is in force; but nobody reads a secret over somebody's shoulder. */
 static void print_config(struct config *config)
 {
-	if (config->notify_webhook) {
-		free(config->notify_webhook);
-		config->notify_webhook = xstrdup("(not shown)");
+	char **secrets[] = { &config->notify_webhook, &config->deadman_url };
+
+	for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++) {
+		if (*secrets[i] == NULL)
+			continue;
+		free(*secrets[i]);
+		*secrets[i] = xstrdup("(not shown)");
 	}
 	keys_print(config_keys, config_key_count, config, stdout);
 }

@@ -7,8 +7,8 @@
 
 #include "common/clock.h"
 #include "common/json.h"
-#include "common/names.h"
-#include "daemon/handlers.h"
+#include "daemon/selection.h"
+#include "daemon/switchboard.h"
 
 void order_event(struct lbd *lbd, int64_t run_id, const char *kind, const char *actor,
 		 const char *text)
@@ -21,97 +21,29 @@ void order_event(struct lbd *lbd, int64_t run_id, const char *kind, const char *
 	ledger_event_put(lbd->ledger, &e, NULL);
 }
 
-static int kill_one(struct request *r, const char *name, enum run_order order, const char *reason,
-		    json_t *answers, struct err *err)
-{
-	struct lbd *lbd = r->lbd;
-	struct ledger_run run = { 0 };
-	enum run_state state;
-	int64_t id;
+/* --- what each order is about -------------------------------------------------------------------- */
 
-	if (name_check(name, err) < 0 || ledger_run_find(lbd->ledger, name, &run, err) < 0)
-		return -1;
-	state = run.state;
-	id = run.id;
-	if (!run_state_is_final(state) && order > run.wanted) {
-		if (ledger_run_set_wanted(lbd->ledger, id, order, r->peer.user, reason,
-					  clock_wall_ms(), err) < 0)
-			return -1;
-		order_event(lbd, id, order == ORDER_KILL_NOW ? "kill_now" : "kill", r->peer.user,
-			    reason);
-		engine_order(lbd->engine, name, order, r->peer.user, reason);
-		state = RUN_STOPPING;
-	}
-	json_array_append_new(answers, json_pack("{s:s, s:s}", "run", name, "state",
-						 run_state_name(state)));
-	return 0;
+/* Kill and stop: what is weaker than the order that stands, or comes too late, changes nothing. */
+static bool ends(const struct request *r, const struct chosen *run, enum run_order order,
+		 struct err *err)
+{
+	(void)r;
+	(void)err;
+	return !run_state_is_final(run->row->state) && order > run->row->wanted;
 }
 
-json_t *order_kill(struct request *r, struct err *err)
+static bool holds(const struct request *r, const struct chosen *run, enum run_order order,
+		  struct err *err)
 {
-	enum run_order order = js_bool(r->args, "now", false) ? ORDER_KILL_NOW : ORDER_KILL;
-	json_t *runs = json_object_get(r->args, "runs"), *answers = json_array(), *item;
-	size_t i;
-	int rc = json_array_size(runs) > 0 ? 0 : err_set(err, ERR_USAGE, "which runs?");
+	enum run_state state = run->row->state;
 
-	json_array_foreach(runs, i, item) {
-		const char *name = json_string_value(item);
-
-		if (rc == 0)
-			rc = kill_one(r, name ? name : "", order, js_str(r->args, "reason", ""),
-				      answers, err);
-	}
-	/* those before a bad name were told already: their order stands */
-	if (ledger_commit(r->lbd->ledger, rc == 0 ? err : NULL) < 0)
-		rc = -1;
-	if (rc == 0)
-		return answers;
-	json_decref(answers);
-	return NULL;
-}
-
-/* --- hold and release -------------------------------------------------------------------------- */
-
-static json_t *state_of(const char *name, enum run_state state)
-{
-	return json_pack("{s:s, s:s}", "run", name, "state", run_state_name(state));
-}
-
-static int order_run(struct request *r, int64_t id, enum run_order order, const char *kind,
-		     const char *reason, struct err *err)
-{
-	struct ledger *ledger = r->lbd->ledger;
-
-	if (ledger_run_set_wanted(ledger, id, order, r->peer.user, reason, clock_wall_ms(), err) < 0)
-		return -1;
-	order_event(r->lbd, id, kind, r->peer.user, reason);
-	if (ledger_commit(ledger, err) < 0)
-		return -1;
-	engine_order(r->lbd->engine, js_str(r->args, "run", ""), order, r->peer.user, reason);
-	return 0;
-}
-
-json_t *order_hold(struct request *r, struct err *err)
-{
-	const char *name = js_str(r->args, "run", "");
-	struct ledger_run run = { 0 };
-	enum run_state state;
-
-	if (request_run(r, &run, err) < 0)
-		return NULL;
-	state = run.state;
-	if (run_state_is_final(state) || run.wanted > ORDER_HOLD) {
-		err_set(err, ERR_LOCKED, "%s is %s: there is nothing left to hold", name,
+	(void)r;
+	if (run_state_is_final(state) || run->row->wanted > order) {
+		err_set(err, ERR_LOCKED, "%s is %s: there is nothing left to hold", run->name,
 			run_state_name(state));
-		return NULL;
+		return false;
 	}
-	if (run.wanted == ORDER_RUN) {
-		if (order_run(r, run.id, ORDER_HOLD, "hold", js_str(r->args, "reason", ""), err) < 0)
-			return NULL;
-		if (state != RUN_HELD)
-			state = RUN_STOPPING;
-	}
-	return state_of(name, state);
+	return run->row->wanted == ORDER_RUN;
 }
 
 /* Jobs run with the owner's rights, so to let one run again is the owner's; but who put the run on
@@ -121,28 +53,111 @@ static bool may_release(const struct request *r, const struct ledger_run *run)
 	return r->peer.role >= ROLE_OWNER || strcmp(r->peer.user, run->wanted_by) == 0;
 }
 
+static bool releases(const struct request *r, const struct chosen *run, enum run_order order,
+		     struct err *err)
+{
+	enum run_state state = run->row->state;
+
+	(void)order;
+	if (run_state_is_final(state) || run->row->wanted > ORDER_HOLD) {
+		err_set(err, ERR_LOCKED, "%s is %s; a finished run is started again with: "
+			"lbctl restart %s", run->name, run_state_name(state), run->name);
+		return false;
+	}
+	if (run->row->wanted != ORDER_HOLD)
+		return false;
+	if (!may_release(r, run->row)) {
+		err_set(err, ERR_REFUSED, "%s was put on hold by %s: only they and the owner "
+			"may release it", run->name, run->row->wanted_by);
+		return false;
+	}
+	/* a hold by a switch ends with the switch */
+	return switchboard_allows(r->lbd->switchboard, run->name, run->row->run_group, run->row->owner,
+				  SWITCH_HOLD, err) == 0;
+}
+
+struct order_kind {
+	enum run_order order;
+	const char *event;
+	/* Does it change what is wanted of this run? False with err: it is refused. */
+	bool (*applies)(const struct request *r, const struct chosen *run, enum run_order order,
+			struct err *err);
+};
+
+static const struct order_kind kill_kind = { ORDER_KILL, "kill", ends };
+static const struct order_kind kill_now_kind = { ORDER_KILL_NOW, "kill_now", ends };
+static const struct order_kind stop_kind = { ORDER_STOP, "stop", ends };
+static const struct order_kind hold_kind = { ORDER_HOLD, "hold", holds };
+static const struct order_kind release_kind = { ORDER_RUN, "release", releases };
+
+/* --- one run ------------------------------------------------------------------------------------- */
+
+static enum run_state next_state(enum run_state state, enum run_order order)
+{
+	if (order == ORDER_RUN)
+		return state == RUN_HELD ? RUN_CREATED : state;
+	return order == ORDER_HOLD && state == RUN_HELD ? RUN_HELD : RUN_STOPPING;
+}
+
+static json_t *give(struct request *r, const struct chosen *run, const struct order_kind *kind,
+		    struct err *err)
+{
+	enum run_state state = run->row->state;
+	int64_t id = run->row->id;
+	struct lbd *lbd = r->lbd;
+	bool applies = kind->applies(r, run, kind->order, err);
+
+	if (err->code != ERR_NONE || (!applies && !run->is_named))
+		return NULL;
+	if (applies && !run->dry_run) {
+		if (ledger_run_set_wanted(lbd->ledger, id, kind->order, r->peer.user, run->reason,
+					  clock_wall_ms(), err) < 0)
+			return NULL;
+		order_event(lbd, id, kind->event, r->peer.user, run->reason);
+		engine_order(lbd->engine, run->name, kind->order, r->peer.user, run->reason);
+		state = next_state(state, kind->order);
+	}
+	return json_pack("{s:s, s:s}", "run", run->name, "state", run_state_name(state));
+}
+
+static json_t *give_kill(struct request *r, const struct chosen *run, struct err *err)
+{
+	return give(r, run, js_bool(r->args, "now", false) ? &kill_now_kind : &kill_kind, err);
+}
+
+static json_t *give_stop(struct request *r, const struct chosen *run, struct err *err)
+{
+	return give(r, run, &stop_kind, err);
+}
+
+static json_t *give_hold(struct request *r, const struct chosen *run, struct err *err)
+{
+	return give(r, run, &hold_kind, err);
+}
+
+static json_t *give_release(struct request *r, const struct chosen *run, struct err *err)
+{
+	return give(r, run, &release_kind, err);
+}
+
+/* --- handlers ------------------------------------------------------------------------------------ */
+
+json_t *order_kill(struct request *r, struct err *err)
+{
+	return selection_each(r, give_kill, err);
+}
+
+json_t *order_stop(struct request *r, struct err *err)
+{
+	return selection_each(r, give_stop, err);
+}
+
+json_t *order_hold(struct request *r, struct err *err)
+{
+	return selection_each(r, give_hold, err);
+}
+
 json_t *order_release(struct request *r, struct err *err)
 {
-	const char *name = js_str(r->args, "run", "");
-	struct ledger_run run = { 0 };
-	enum run_state state;
-
-	if (request_run(r, &run, err) < 0)
-		return NULL;
-	state = run.state;
-	if (run_state_is_final(state) || run.wanted > ORDER_HOLD) {
-		err_set(err, ERR_LOCKED, "%s is %s; a finished run is started again with: "
-			"lbctl restart %s", name, run_state_name(state), name);
-		return NULL;
-	}
-	if (run.wanted == ORDER_HOLD) {
-		if (!may_release(r, &run)) {
-			err_set(err, ERR_REFUSED, "%s was put on hold by %s: only they and the owner "
-				"may release it", name, run.wanted_by);
-			return NULL;
-		}
-		if (order_run(r, run.id, ORDER_RUN, "release", js_str(r->args, "reason", ""), err) < 0)
-			return NULL;
-	}
-	return state_of(name, state == RUN_HELD ? RUN_CREATED : state);
+	return selection_each(r, give_release, err);
 }

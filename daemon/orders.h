@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* orders.h - what people may want of a live run: kill, hold, release. */
+/* orders.h - what people may want of live runs: kill, stop, hold, release. */
 #ifndef DAEMON_ORDERS_H
 #define DAEMON_ORDERS_H
 
@@ -7,6 +7,7 @@
 
 /* Handlers: the data, or NULL with err. */
 json_t *order_kill(struct request *r, struct err *err);
+json_t *order_stop(struct request *r, struct err *err);
 json_t *order_hold(struct request *r, struct err *err);
 json_t *order_release(struct request *r, struct err *err);
 

@@ -20,8 +20,13 @@ enum {
 
 /* --- token → run, for the length of one poll ---------------------------------------------------- */
 
+struct expected {		/* .run NULL: nobody waits for it */
+	struct run *run;
+	struct attempt *attempt;	/* the run's, or its spare */
+};
+
 struct token_map {
-	struct run **slots;
+	struct expected *slots;
 	size_t mask;
 };
 
@@ -34,32 +39,38 @@ static size_t token_hash(const char *token)
 	return (size_t)((head * 0x9e3779b97f4a7c15u) >> 32);
 }
 
+static void map_add(struct token_map *map, struct run *run, struct attempt *a)
+{
+	size_t i = token_hash(a->job.token) & map->mask;
+
+	while (map->slots[i].run)
+		i = (i + 1) & map->mask;
+	map->slots[i] = (struct expected){ run, a };
+}
+
 static struct token_map map_tokens(struct engine *e, const struct scheduler *s)
 {
 	struct token_map map;
 	size_t size = 16;
 
-	while (size < 2 * (size_t)e->run_count)
+	while (size < 4 * (size_t)e->run_count)		/* a run may have a spare */
 		size *= 2;
 	map.mask = size - 1;
-	map.slots = xcalloc(size, sizeof(struct run *));
+	map.slots = xcalloc(size, sizeof(map.slots[0]));
 	for (struct run *run = e->runs; run; run = run->next) {
-		size_t i = token_hash(run->attempt.job.token) & map.mask;
-
-		if (!run->has_attempt || run->scheduler != s)
-			continue;
-		while (map.slots[i])
-			i = (i + 1) & map.mask;
-		map.slots[i] = run;
+		if (run->has_attempt && run->scheduler == s)
+			map_add(&map, run, &run->attempt);
+		if (run->has_spare && run->scheduler == s)
+			map_add(&map, run, &run->spare);
 	}
 	return map;
 }
 
-static struct run *map_find(const struct token_map *map, const char *token)
+static struct expected map_find(const struct token_map *map, const char *token)
 {
 	size_t i = token_hash(token) & map->mask;
 
-	while (map->slots[i] && strcmp(map->slots[i]->attempt.job.token, token) != 0)
+	while (map->slots[i].run && strcmp(map->slots[i].attempt->job.token, token) != 0)
 		i = (i + 1) & map->mask;
 	return map->slots[i];
 }
@@ -84,10 +95,15 @@ static bool is_settled(const struct attempt *a, int64_t begun_ms)
 	       begun_ms > a->release.reply_ms + CONFIRM_MS;
 }
 
-static void note_job(struct engine *e, struct run *run, const struct job_status *job,
-		     int64_t begun_ms)
+/* Somebody who may has sent it back into the queue although it was not to be requeued. */
+static bool is_requeued(const struct attempt *a, const struct job_status *job)
 {
-	struct attempt *a = &run->attempt;
+	return a->claimed && job->restart_count > 0 && job->phase < JOB_RUNNING;
+}
+
+static void note_job(struct engine *e, struct run *run, struct attempt *a,
+		     const struct job_status *job, int64_t begun_ms)
+{
 	bool is_change = a->seen_poll_ms == 0 || a->seen.phase != job->phase ||
 			 strcmp(a->seen.reason, job->reason) != 0;
 
@@ -95,7 +111,7 @@ static void note_job(struct engine *e, struct run *run, const struct job_status 
 	a->seen_poll_ms = begun_ms;
 	if (job->phase != JOB_HELD && is_settled(a, begun_ms))
 		a->was_waiting = true;
-	if (job->phase >= JOB_ENDING && (is_change || a->ended_ms == 0))
+	if ((job->phase >= JOB_ENDING || is_requeued(a, job)) && (is_change || a->ended_ms == 0))
 		a->ended_ms = engine_now(e);
 	if (is_change) {
 		run->next_look_ms = 0;
@@ -138,15 +154,15 @@ static void on_stray(struct engine *e, struct scheduler *s, const struct job_sta
 static void on_job(struct engine *e, struct poller *p, const struct token_map *map,
 		   const struct job_status *job)
 {
-	struct run *run = map_find(map, job->ref.token);
-	struct attempt *a = run ? &run->attempt : NULL;
+	struct expected x = map_find(map, job->ref.token);
+	struct attempt *a = x.attempt;
 	bool has_other = a && a->seen_poll_ms == p->begun_ms && !same_job(&a->seen.ref, &job->ref);
 
-	if (run == NULL || a->state == ATTEMPT_ENDED) {
+	if (a == NULL || a->state == ATTEMPT_ENDED) {
 		on_stray(e, p->scheduler, job);
 	} else if (a->job.job_id != 0) {
 		if (same_job(&a->job, &job->ref))
-			note_job(e, run, job, p->begun_ms);
+			note_job(e, x.run, a, job, p->begun_ms);
 		else
 			cancel_unless_over(e, p->scheduler, job);
 	} else if (has_other && is_older(&a->seen.ref, &job->ref)) {
@@ -154,7 +170,7 @@ static void on_job(struct engine *e, struct poller *p, const struct token_map *m
 	} else {
 		if (has_other)
 			cancel_unless_over(e, p->scheduler, &a->seen);
-		note_job(e, run, job, p->begun_ms);
+		note_job(e, x.run, a, job, p->begun_ms);
 	}
 }
 
@@ -162,13 +178,17 @@ static void on_job(struct engine *e, struct poller *p, const struct token_map *m
 
 /* Jobs that were there and are no more: their runs must think again, and first look whether lbrun
  * has had more to say. */
+static bool is_missing(const struct poller *p, bool exists, const struct attempt *a)
+{
+	return exists && a->state != ATTEMPT_ENDED && a->seen_poll_ms != p->done_begun_ms;
+}
+
 static void wake_missing(struct engine *e, const struct poller *p)
 {
 	for (struct run *run = e->runs; run; run = run->next) {
-		const struct attempt *a = &run->attempt;
-
-		if (run->scheduler == p->scheduler && run->has_attempt &&
-		    a->state != ATTEMPT_ENDED && a->seen_poll_ms != p->done_begun_ms) {
+		if (run->scheduler == p->scheduler &&
+		    (is_missing(p, run->has_attempt, &run->attempt) ||
+		     is_missing(p, run->has_spare, &run->spare))) {
 			run->next_look_ms = 0;
 			run->dirty = true;
 		}
@@ -201,6 +221,7 @@ static void on_poll_done(struct engine *e, struct poller *p, const struct schedu
 	free(map.slots);
 	if (p->down_since_ms != 0)
 		log_info("%s answers again", p->scheduler->ops->name);
+	p->has_strays = false;
 	p->done_begun_ms = p->begun_ms;
 	p->down_since_ms = 0;
 	p->failures = 0;
@@ -226,6 +247,8 @@ static void on_poll(void *arg, const struct scheduler_reply *reply)
 /* Fast while some job is about to change, slowly at rest (a ghost may still turn up). */
 static int64_t interval_ms(const struct engine *e, const struct poller *p)
 {
+	if (p->has_strays)
+		return e->times.busy_ms;
 	for (const struct run *run = e->runs; run; run = run->next)
 		if (run->scheduler == p->scheduler && run->has_attempt &&
 		    run->attempt.state != ATTEMPT_ENDED && run->state != RUN_RUNNING)

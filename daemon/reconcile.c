@@ -280,6 +280,14 @@ static bool is_release_forgotten(const struct facts *f)
 	       f->poll_ms > f->watching_since_ms && f->poll_ms > f->release.reply_ms;
 }
 
+/* Its lbrun has begun, and it waits again: an administrator requeued it. Its next start would find
+ * the claim taken and end at once; a new attempt need not wait for that. */
+static bool is_requeued(const struct facts *f)
+{
+	return f->claimed && f->seen && f->seen->restart_count > 0 && f->seen->phase < JOB_RUNNING &&
+	       f->ended_ms > 0;
+}
+
 /* Released, and not over as far as lbrun has said. */
 static struct decision released(const struct facts *f, int64_t now_ms)
 {
@@ -299,6 +307,11 @@ static struct decision released(const struct facts *f, int64_t now_ms)
 			return wait_until(record_due_ms(f));
 		return end_by_scheduler(f);
 	}
+	if (is_requeued(f)) {
+		if (!f->exited && now_ms < f->ended_ms + ENDING_MS)
+			return wait_until(f->ended_ms + ENDING_MS);
+		return end(CAUSE_PREEMPTED, "somebody requeued the job");
+	}
 	if (is_release_forgotten(f))
 		return call_or_wait(DECISION_RELEASE, f, &f->release, now_ms);
 	if (f->seen || !missing_since(f, f->watching_since_ms))
@@ -310,10 +323,25 @@ static struct decision released(const struct facts *f, int64_t now_ms)
 	return wait_until(f->claimed ? silent_ms + LOST_MS + 1 : now_ms + RECHECK_MS);
 }
 
+/* A switch is an order like any other: once seen it stands in the ledger, whatever becomes of the
+ * file; only a hold ends with it. */
+static bool may_obey(const struct facts *f, enum run_order *order)
+{
+	bool is_let_go = f->wanted == ORDER_HOLD && f->by_switch && f->switches_known &&
+			 f->switched == ORDER_RUN;
+
+	*order = f->switched;
+	return f->switched > f->wanted || is_let_go;
+}
+
 struct decision reconcile(const struct facts *f, const struct policy *policy, int64_t now_ms)
 {
+	struct decision d = act(DECISION_OBEY, f);
+
 	if (run_state_is_final(f->state))
 		return wait_for_news();
+	if (may_obey(f, &d.order))
+		return d;
 	if (!f->has_attempt || f->attempt == ATTEMPT_ENDED)
 		return without_attempt(f, policy, now_ms);
 	switch (f->attempt) {
@@ -329,7 +357,8 @@ struct decision reconcile(const struct facts *f, const struct policy *policy, in
 const char *decision_name(enum decision_kind kind)
 {
 	static const char *const names[DECISION_COUNT] = {
-		[DECISION_WAIT] = "wait", [DECISION_NEW_ATTEMPT] = "new_attempt",
+		[DECISION_WAIT] = "wait", [DECISION_OBEY] = "obey",
+		[DECISION_NEW_ATTEMPT] = "new_attempt",
 		[DECISION_SUBMIT] = "submit", [DECISION_ADOPT] = "adopt",
 		[DECISION_RELEASE] = "release", [DECISION_RELEASED] = "released",
 		[DECISION_START] = "start", [DECISION_SIGNAL] = "signal",

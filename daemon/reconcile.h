@@ -58,6 +58,7 @@ struct policy {
 	const int *rules;		/* enum spec_rule by cause; NULL = the usual ones */
 	const int64_t *never_on_exit_codes;
 	size_t never_count;
+	bool prequeue;			/* the next attempt's job waits behind the running one */
 };
 
 struct facts {
@@ -66,6 +67,7 @@ struct facts {
 	enum run_order wanted;
 	int64_t backoff_left_ms;	/* until the next attempt is due */
 	int64_t failures;		/* launches in a row without progress */
+	bool by_switch;			/* what is wanted came from a switch file */
 	bool ever_trained;		/* some launch of this run got past its start */
 	int64_t unstarted;		/* newest attempts in a row that never did */
 
@@ -77,6 +79,7 @@ struct facts {
 	int exit_code;
 	bool blame_run;			/* ended by lbrun's own word, not the scheduler's */
 	bool excludes;			/* it was told to keep away from some nodes */
+	bool goes_back;			/* a person chose what its next launch starts from */
 	bool is_final;			/* and that word is that only a person can help */
 
 	/* what this process asked for, and since when it watches (monotonic ms) */
@@ -88,6 +91,8 @@ struct facts {
 	int64_t watching_since_ms;	/* when this process began to watch this attempt in its state */
 
 	/* observed */
+	enum run_order switched;	/* the strongest order among the switch files; ORDER_RUN = none */
+	bool switches_known;		/* they could be looked at */
 	int64_t poll_ms;		/* when the newest complete poll was begun; 0 = none yet */
 	const struct job_status *seen;	/* in that poll; NULL = the scheduler does not know it */
 	int64_t seen_ms;		/* begin of the last poll that showed the job; 0 = never */
@@ -104,6 +109,7 @@ struct facts {
 
 enum decision_kind {
 	DECISION_WAIT,			/* nothing to do before `at_ms` or the next news */
+	DECISION_OBEY,			/* record `order`, a switch's (ORDER_RUN: that of a hold is gone) */
 	DECISION_NEW_ATTEMPT,
 	DECISION_SUBMIT,
 	DECISION_ADOPT,			/* record `job` */
@@ -122,6 +128,7 @@ struct decision {
 	int64_t at_ms;
 	struct job_ref job;
 	int signo;
+	enum run_order order;
 	enum run_state to;
 	enum cause cause;
 	int exit_code, signal;		/* -1 and 0: none */

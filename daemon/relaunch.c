@@ -82,8 +82,6 @@ static bool never_again(const struct policy *policy, int exit_code)
 	return false;
 }
 
-static const char used_up[] = "too many launches without progress (restart.max_without_progress)";
-
 /* Up to a fifth less, so that the runs that one broken switch threw out do not come back all at
  * once. The token, random itself, decides how much: the same facts give the same pause. */
 static int64_t spread(int64_t ms, const char *token)
@@ -110,19 +108,17 @@ static struct relaunch relaunch_counted(const struct relaunch_facts *f, const st
 	if (f->cause == CAUSE_LAUNCH_FAIL && !f->ever_trained)
 		return fail("it cannot be started");
 	if (f->failures >= policy->max_without_progress)
-		return fail(used_up);
+		return fail("too many launches without progress (restart.max_without_progress)");
 	return back_off(f, pause_ms(policy, f->failures));
 }
 
-/* Who asked for faults not to be counted still gets a pause: a trainer that dies at once would
+/* Whatever was counted before: what ends a run is a launch that counts, and lbrun starts none beyond the
+ * budget. Who asked for faults not to be counted still gets a pause: a trainer that dies at once would
  * otherwise flood the scheduler with jobs. */
 static struct relaunch relaunch_again(const struct relaunch_facts *f, const struct policy *policy)
 {
 	int64_t ms = pause_ms(policy, f->unstarted - 1), least = pause_ms(policy, is_fault(f->cause));
 
-	/* its launches before this end may have used the budget up */
-	if (f->unstarted == 0 && f->failures > 0 && f->failures >= policy->max_without_progress)
-		return fail(used_up);
 	return back_off(f, ms > least ? ms : least);
 }
 

@@ -21,6 +21,7 @@
 #include "daemon/job.h"
 #include "daemon/orders.h"
 #include "daemon/submit.h"
+#include "daemon/switchboard.h"
 
 enum { SPEC_MAX_BYTES = 1024 * 1024, TOLD_MAX_BYTES = 400 };
 
@@ -80,16 +81,20 @@ static int find(struct restart *s, struct err *err)
 	s->is_of_slurm = run.scheduler && strcmp(run.scheduler, "slurm") == 0;
 	free(s->dir);
 	s->dir = xstrdup(run.dir);
+	if (switchboard_allows(s->lbd->switchboard, run_name(s), run.run_group, run.owner, SWITCH_HOLD,
+			       err) < 0)
+		return -1;
 	if (s->is_of_slurm && s->lbd->slurm == NULL)
 		return err_set(err, ERR_SCHEDULER, "%s ran under Slurm, which this lbd cannot reach",
 			       run_name(s));
 	return 0;
 }
 
-/* A run keeps its name and its scheduler: both are more than settings. */
+/* A run keeps its name, group and scheduler: they are more than settings. */
 static bool is_fixed(const char *set)
 {
-	return strncmp(set, "run.name=", 9) == 0 || strncmp(set, "run.scheduler=", 14) == 0;
+	return strncmp(set, "run.name=", 9) == 0 || strncmp(set, "run.scheduler=", 14) == 0 ||
+	       strncmp(set, "run.group=", 10) == 0;
 }
 
 static int apply_sets(struct restart *s, struct err *err)
@@ -103,8 +108,8 @@ static int apply_sets(struct restart *s, struct err *err)
 		if (set == NULL)
 			return err_set(err, ERR_USAGE, "--set: must be section.key=value");
 		if (is_fixed(set))
-			return err_set(err, ERR_USAGE, "--set %.100s: a run keeps its name and its "
-				       "scheduler; submit a new one", set);
+			return err_set(err, ERR_USAGE, "--set %.100s: a run keeps its name, its "
+				       "group and its scheduler; submit a new one", set);
 		if (toml_set(&s->toml, set, err) < 0)
 			return -1;
 	}

@@ -54,6 +54,7 @@ struct run {
 	enum run_state state;
 	enum run_order wanted;
 	char *wanted_by, *wanted_reason;
+	bool by_switch;			/* `wanted` came from a switch file */
 	char *excluded;			/* nodes that the newest attempt was told to avoid */
 	char *resume_from;		/* as in the ledger; for the next launch of a new attempt */
 	int64_t backoff_until_ms;	/* wall clock, as in the ledger: for people, and for the next lbd */
@@ -61,12 +62,17 @@ struct run {
 	int64_t failures, unstarted;
 	bool ever_trained;
 	int64_t checkpoint_step;	/* of the last valid one heard of; -1 = none */
+	int64_t dense_steps;		/* stored since its metrics were last thinned by this process */
 
 	struct run_spec spec;
 	struct policy policy;		/* points into spec */
 
 	bool has_attempt;
 	struct attempt attempt;		/* the newest */
+	bool has_spare;
+	struct attempt spare;		/* prequeue.h; its job waits, held */
+	char *spare_excluded;
+	int64_t spare_not_before_ms;	/* monotonic */
 
 	bool dirty;			/* something is new: reconcile in the next turn */
 	int64_t wake_ms;		/* monotonic: reconcile then in any case */

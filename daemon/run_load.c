@@ -24,6 +24,7 @@ void run_destroy(struct run *run)
 	free(run->wanted_reason);
 	free(run->resume_from);
 	free(run->excluded);
+	free(run->spare_excluded);
 	free(run);
 }
 
@@ -38,6 +39,7 @@ static void take_row(struct run *run, const struct ledger_run *row)
 	run->wanted = row->wanted;
 	run->wanted_by = xstrdup(row->wanted_by);
 	run->wanted_reason = xstrdup(row->wanted_reason);
+	run->by_switch = row->wanted_switch[0] != '\0';
 	run->resume_from = xstrdup(row->resume_from);
 	run->excluded = xstrdup("");
 	run->backoff_until_ms = row->backoff_until_ms;
@@ -57,6 +59,7 @@ static void take_policy(struct run *run)
 		.rules = run->spec.rules,
 		.never_on_exit_codes = run->spec.never_on_exit_codes.items,
 		.never_count = run->spec.never_on_exit_codes.count,
+		.prequeue = run->spec.prequeue,
 	};
 }
 
@@ -155,9 +158,11 @@ int engine_load_run(struct engine *e, const struct ledger_run *row, struct err *
 		return -1;
 	}
 	take_policy(run);
+	if (!is_slurm)		/* elsewhere nothing is gained by waiting in line */
+		run->policy.prequeue = false;
 	take_pause(run, now_ms, engine_wall(e));
 	if (ledger_attempt_each(e->ledger, run->id, take_attempt, run, err) < 0 ||
-	    take_progress(e, run, err) < 0) {
+	    take_progress(e, run, err) < 0 || engine_load_spare(e, run, err) < 0) {
 		run_destroy(run);
 		return -1;
 	}

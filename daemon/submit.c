@@ -23,11 +23,12 @@
 #include "daemon/check.h"
 #include "daemon/job.h"
 #include "daemon/preview.h"
+#include "daemon/switchboard.h"
 
 enum { MAX_DRAWS = 100 };
 
 struct submission {
-	struct request *request;
+	struct submit by;
 	struct lbd *lbd;
 	struct toml toml;
 	struct run_spec spec;
@@ -48,7 +49,13 @@ static void refuse(struct submission *s, const struct err *err, bool made_folder
 {
 	if (made_folder)
 		folder_remove(s->dir, NULL);
-	request_refuse(s->request, err);
+	s->by.done(s->by.arg, NULL, err);
+	submission_free(s);
+}
+
+static void answer(struct submission *s, json_t *data)
+{
+	s->by.done(s->by.arg, data, NULL);
 	submission_free(s);
 }
 
@@ -115,14 +122,14 @@ static int check_workdir(const struct submission *s, struct err *err)
 
 static int read_spec(struct submission *s, struct err *err)
 {
-	const json_t *args = s->request->args;
+	const json_t *args = s->by.args;
 	const char *text = js_str(args, "toml", ""), *file = js_str(args, "file", "command line");
 
 	if (toml_parse(&s->toml, text, strlen(text), file, err) < 0 ||
 	    apply_args(&s->toml, args, err) < 0 || run_spec_read(&s->toml, &s->spec, err) < 0)
 		return -1;
 	if (check_workdir(s, err) < 0 ||
-	    submit_check_env(&s->spec, s->request->peer.uid, err) < 0)
+	    submit_check_env(&s->spec, s->by.uid, err) < 0)
 		return -1;
 	s->scheduler = submit_scheduler(s->lbd, &s->spec, err);
 	return s->scheduler ? submit_check_job(s->lbd, s->scheduler, &s->spec, err) : -1;
@@ -203,7 +210,7 @@ static bool is_env_name(const char *name)
 
 static int write_env(const struct submission *s, struct err *err)
 {
-	json_t *env = json_object_get(s->request->args, "env"), *kept = json_object(), *value;
+	json_t *env = json_object_get(s->by.args, "env"), *kept = json_object(), *value;
 	char *path = path_join("%s/env.json", s->dir), *text;
 	const char *name;
 	int rc;
@@ -221,7 +228,7 @@ static int write_env(const struct submission *s, struct err *err)
 
 static int write_submitted(const struct submission *s, struct err *err)
 {
-	const char *text = js_str(s->request->args, "toml", "");
+	const char *text = js_str(s->by.args, "toml", "");
 	char *path = path_join("%s/submitted.toml", s->dir);
 	int rc = file_write_visible(path, text, strlen(text), 0640, err);
 
@@ -255,9 +262,10 @@ static int insert_row(struct submission *s, struct err *err)
 {
 	struct ledger *ledger = s->lbd->ledger;
 	struct ledger_run row = {
-		.name = s->name, .owner = s->request->peer.user,
-		.owner_uid = s->request->peer.uid, .state = RUN_CREATED, .text = "",
-		.scheduler = s->scheduler, .dir = s->dir, .wanted = ORDER_RUN, .wanted_by = "",
+		.name = s->name, .owner = s->by.user,
+		.owner_uid = s->by.uid, .state = RUN_CREATED, .text = "",
+		.scheduler = s->scheduler, .dir = s->dir, .run_group = s->spec.group,
+		.wanted = ORDER_RUN, .wanted_by = "",
 		.wanted_reason = "", .created_ms = clock_wall_ms(), .step = -1, .target_step = -1,
 		.loss = NAN, .tokens_per_s = NAN, .mfu = NAN,
 	};
@@ -267,6 +275,8 @@ static int insert_row(struct submission *s, struct err *err)
 
 	if (ledger_run_insert(ledger, &row, &event.run_id, err) < 0)
 		return -1;
+	if (s->by.also && s->by.also(s->by.arg, event.run_id, err) < 0)
+		return -1;
 	return ledger_event_put(ledger, &event, err);
 }
 
@@ -275,7 +285,7 @@ static void finish_dry(struct submission *s)
 {
 	struct err err = { 0 };
 	struct run run = {
-		.dir = s->dir, .owner_uid = s->request->peer.uid, .spec = s->spec,
+		.dir = s->dir, .owner_uid = s->by.uid, .spec = s->spec,
 		.attempt = { .number = 1 },
 	};
 	json_t *job;
@@ -287,8 +297,7 @@ static void finish_dry(struct submission *s)
 		return;
 	}
 	folder_remove(s->dir, NULL);
-	request_answer(s->request, job);
-	submission_free(s);
+	answer(s, job);
 }
 
 /* Row and first attempt are committed together; from then on the run cannot be lost. */
@@ -297,8 +306,14 @@ static void finish(struct submission *s)
 	struct ledger *ledger = s->lbd->ledger;
 	struct err err = { 0 };
 
-	if (js_bool(s->request->args, "dry_run", false)) {
+	if (js_bool(s->by.args, "dry_run", false)) {
 		finish_dry(s);
+		return;
+	}
+	/* a hold is obeyed by the new run itself */
+	if (switchboard_allows(s->lbd->switchboard, s->name, s->spec.group, s->by.user, SWITCH_STOP,
+			       &err) < 0) {
+		refuse(s, &err, true);
 		return;
 	}
 	if (insert_row(s, &err) < 0 || engine_adopt(s->lbd->engine, s->name, &err) < 0) {
@@ -307,8 +322,7 @@ static void finish(struct submission *s)
 	} else if (engine_settle(s->lbd->engine, &err) < 0) {
 		refuse(s, &err, true);
 	} else {
-		request_answer(s->request, json_pack("{s:s}", "run", s->name));
-		submission_free(s);
+		answer(s, json_pack("{s:s}", "run", s->name));
 	}
 }
 
@@ -327,21 +341,21 @@ static void check_training_config(struct submission *s)
 	char *config = path_join("%s/submitted.toml", s->dir);
 	struct check check = {
 		.loop = s->lbd->loop, .lbrun = s->lbd->config.lbrun, .config = config,
-		.shown = js_str(s->request->args, "file", "spec"), .workdir = s->spec.workdir,
-		.sets = json_object_get(s->request->args, "set"),
+		.shown = js_str(s->by.args, "file", "spec"), .workdir = s->spec.workdir,
+		.sets = json_object_get(s->by.args, "set"),
 	};
 
 	check_config(&check, on_checked, s);
 	free(config);
 }
 
-void submit_run(struct request *request)
+void submit_run(const struct submit *submit)
 {
 	struct submission *s = xcalloc(1, sizeof(*s));
 	struct err err = { 0 };
 
-	s->request = request;
-	s->lbd = request->lbd;
+	s->by = *submit;
+	s->lbd = submit->lbd;
 	if (read_spec(s, &err) < 0 || choose_name(s, &err) < 0)
 		refuse(s, &err, false);
 	else if (make_folder(s, &err) < 0)

@@ -1,12 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* submit.h - from the text a person submitted to a run in the ledger. */
+/* submit.h - from the text that was submitted to a run in the ledger. */
 #ifndef DAEMON_SUBMIT_H
 #define DAEMON_SUBMIT_H
 
 #include "daemon/control.h"
 
-/* Answers the request, at once or after lbworker has checked a training config. */
-void submit_run(struct request *request);
+struct submit {
+	struct lbd *lbd;
+	json_t *args;			/* as docs/PROTOCOL.md has them; borrowed until done is called */
+	const char *user;		/* who submits; borrowed likewise */
+	unsigned uid;
+	/* Writes what shall be committed together with the run, or not at all; may be NULL. */
+	int (*also)(void *arg, int64_t run_id, struct err *err);
+	/* Called once, with the answer (taken), or with NULL and why not. */
+	void (*done)(void *arg, json_t *answer, const struct err *why);
+	void *arg;
+};
+
+/* Calls done at once, or after lbworker has checked a training config. */
+void submit_run(const struct submit *submit);
 
 /* Whether the secrets of run.env_file can be read for a job of this user. */
 int submit_check_env(const struct run_spec *spec, unsigned uid, struct err *err);

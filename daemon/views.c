@@ -130,6 +130,7 @@ json_t *view_run(struct ledger *ledger, const struct ledger_run *run, bool with_
 	js_set_str(o, "name", run->name);
 	js_set_str(o, "state", run_state_name(run->state));
 	js_set_str(o, "owner", run->owner);
+	js_set_str(o, "group", run->run_group[0] ? run->run_group : NULL);
 	set_cause(o, run->cause);
 	js_set_str(o, "text", run->text);
 	js_set_str(o, "scheduler", run->scheduler);

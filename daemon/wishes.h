@@ -7,10 +7,15 @@
 
 #include "common/err.h"
 
+struct lbd;
 struct request;
+struct switch_file;
 
 /* The data of the answer, or NULL with err. */
 json_t *wish_stacks(struct request *r, struct err *err);
 json_t *wish_save(struct request *r, struct err *err);
+
+/* Asks every running trainer that the switch means, and commits. */
+int wish_save_by_switch(struct lbd *lbd, const struct switch_file *s, struct err *err);
 
 #endif

@@ -10,6 +10,8 @@
 #include "common/order.h"
 #include "common/paths.h"
 #include "daemon/job.h"
+#include "daemon/lbd.h"
+#include "daemon/switchboard.h"
 
 static int64_t real_wall_ms(void *self)
 {
@@ -46,7 +48,12 @@ static int real_spec(void *self, const char *run_dir, struct run_spec *out, stru
 static int real_submit(void *self, const struct run *run, const char *ledger_id,
 		       scheduler_done done, void *arg, struct err *err)
 {
-	return job_submit(self, run, ledger_id, done, arg, err);
+	return job_submit(&((struct lbd *)self)->config, run, ledger_id, done, arg, err);
+}
+
+static int real_retell(void *self, const struct run *run, struct err *err)
+{
+	return job_retell(&((struct lbd *)self)->config, run, err);
 }
 
 static int real_order(void *self, const struct run *run, struct err *err)
@@ -90,6 +97,21 @@ static int real_end_all(void *self, const struct run *run, struct err *err)
 	return rc;
 }
 
+static void real_switched(void *self, const struct run *run, struct switched *out)
+{
+	const struct switchboard *board = ((struct lbd *)self)->switchboard;
+	const struct switch_file *s;
+
+	*out = (struct switched){ .is_known = switchboard_is_known(board) };
+	s = switchboard_find(board, run->name, run->spec.group, run->owner);
+	if (s == NULL)
+		return;
+	out->order = switch_order(s->level);
+	out->file = s->file;
+	out->by = s->by;
+	out->text = s->text;
+}
+
 static bool real_claimed(void *self, const struct run *run)
 {
 	char *folder = job_folder(run);
@@ -126,12 +148,13 @@ static int64_t real_spool(void *self, const struct run *run, int64_t *offset, in
 	return bytes;
 }
 
-void world_init(struct world *world, struct config *config)
+void world_init(struct world *world, struct lbd *lbd)
 {
 	*world = (struct world){
-		.self = config, .wall_ms = real_wall_ms, .mono_ms = real_mono_ms,
-		.token = real_token, .spec = real_spec, .submit = real_submit, .order = real_order,
-		.end_all = real_end_all,
+		.self = lbd, .wall_ms = real_wall_ms, .mono_ms = real_mono_ms,
+		.token = real_token, .spec = real_spec, .submit = real_submit,
+		.retell = real_retell, .order = real_order,
+		.end_all = real_end_all, .switched = real_switched,
 		.claimed = real_claimed, .exited = real_exited, .spool = real_spool,
 	};
 }

@@ -3,10 +3,11 @@
 #ifndef DAEMON_WORLD_H
 #define DAEMON_WORLD_H
 
-#include "daemon/config.h"
 #include "daemon/engine.h"
 
-/* `config` is borrowed and must outlive the world. */
-void world_init(struct world *world, struct config *config);
+struct lbd;
+
+/* `lbd` is borrowed and must outlive the world. */
+void world_init(struct world *world, struct lbd *lbd);
 
 #endif

@@ -5,8 +5,10 @@
  * with it per tensor within a written tolerance.
  *
  * Rules that hold for every operation:
- *  - All tensors are row-major fp32 in device memory (alloc), owned by the caller, borrowed for
- *    the call, and may not overlap unless the comment says "in place".
+ *  - All tensors are row-major in device memory (alloc), owned by the caller, borrowed for the
+ *    call, and may not overlap unless the comment says "in place". `void *` is an activation, in
+ *    the type the device was opened to compute in; `float *` is fp32 whatever that is: weights,
+ *    their gradients, moments, statistics of rows, losses. Sums are fp32 at least.
  *  - Operations are queued on the device in call order and may return before they are done. They
  *    return nothing: the first failure sticks to the device and finish() tells it. upload and
  *    download are ordered with them; download returns when the bytes are there.
@@ -22,25 +24,40 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BACKEND_ABI = 2, BACKEND_TEXT_BYTES = 256 };
+enum { BACKEND_ABI = 3, BACKEND_TEXT_BYTES = 256 };
 
 struct device;			/* one opened device: its memory, its queue, its threads */
 
+/* What activations are stored in and multiplied in. */
+enum compute { COMPUTE_FP32, COMPUTE_BF16, COMPUTE_COUNT };
+
+static inline size_t compute_bytes(enum compute compute)
+{
+	return compute == COMPUTE_BF16 ? 2 : 4;
+}
+
 struct backend_options {
-	int threads;				/* host threads; 0 = as many as we may run on */
+	int threads;				/* host threads; 0 = one for each core we may run on */
 	void (*warn)(const char *text);		/* told once what makes us slower; may be NULL */
+	enum compute compute;
+	bool deterministic;			/* the same bits every time, where that costs time */
+	const char *cache;			/* folder for what was measured; NULL: not kept */
 };
 
-/* C[m,n] = op(A)[m,k] op(B)[k,n] + beta C, where op(X) is X, or X transposed in memory when the
- * flag is set (A is then stored [k,m], B [n,k]). ld* = elements from one stored row to the next.
- * beta is 0 (C is not read) or 1. */
+/* C[m,n] = alpha op(A)[m,k] op(B)[k,n] + beta C + bias, where op(X) is X, or X transposed in memory
+ * when the flag is set (A is then stored [k,m], B [n,k]). ld* = elements from one stored row to the next.
+ * beta is 0 (C is not read) or 1. bias[n] is fp32, part of the weights, and may be NULL.
+ * What is behind a and c is an activation; b is too, unless it is a piece of weights (fp32); c is a
+ * gradient of weights (fp32) when it says so. */
 struct gemm {
 	size_t m, n, k;
-	const float *a, *b;
-	float *c;
+	const void *a, *b;
+	void *c;
+	const float *bias;
+	bool b_is_weight, c_is_gradient;
 	size_t lda, ldb, ldc;
 	bool trans_a, trans_b;
-	float beta;
+	float alpha, beta;
 };
 
 /* Causal self-attention with grouped key/value heads: query head h uses key/value head h/(H/G).
@@ -50,6 +67,7 @@ struct attention {
 	size_t batch, seq, heads, kv_heads, head_dim;
 	size_t rotary;		/* leading elements of a head that rope() turns, even; 0: all */
 	bool interleaved;
+	float scale;		/* of the scores; 0: 1/sqrt(C) */
 };
 
 /* Hendrycks & Gimpel 2016: x times the normal distribution function of x, or its approximation by
@@ -62,6 +80,11 @@ enum gelu_form { GELU_ERF, GELU_TANH };
 struct adamw {
 	float lr, beta1, beta2, eps, weight_decay, grad_scale;
 	int64_t step;		/* t, from 1 */
+	/* Moments in bf16, rounded stochastically: up with the probability that keeps the mean. The
+	 * 16 random bits for element i of m are piece i mod 8 of Philox(counter { i/8 (64 bits), 0,
+	 * t }, key), those for v of the counter { i/8, 1, t }; i counts from `first` on. */
+	bool bf16_moments;
+	uint64_t first, key;
 };
 
 struct backend {
@@ -79,97 +102,127 @@ struct backend {
 
 	/* Zeroed and pre-touched, aligned to 64 bytes; NULL when there is no room. */
 	void *(*alloc)(struct device *dev, size_t bytes);
+	/* The same for weights: fp32 [count]. The device may keep a copy of its own in the type it
+	 * computes in, which upload and adamw bring up to date. */
+	float *(*alloc_weights)(struct device *dev, size_t count);
 	/* Bytes that alloc may still hand out before the device, or what confines us, is full. */
 	uint64_t (*available)(const struct device *dev);
 	void (*free)(struct device *dev, void *memory);
 	void (*upload)(struct device *dev, void *to, const void *from_host, size_t bytes);
 	void (*download)(struct device *dev, void *to_host, const void *from, size_t bytes);
+	/* An activation of `count` elements, widened to fp32 on its way. */
+	void (*download_activations)(struct device *dev, float *to_host, const void *from,
+				     size_t count);
 	void (*zero)(struct device *dev, void *memory, size_t bytes);
 
 	void (*gemm)(struct device *dev, const struct gemm *g);
 
 	/* out[N,D] = table[tokens[N], D]; tokens are below V (the caller checked). */
-	void (*embed_forward)(struct device *dev, float *out, const float *table,
+	void (*embed_forward)(struct device *dev, void *out, const float *table,
 			      const int32_t *tokens, size_t rows, size_t dim);
 	/* dtable[tokens[r]] += dout[r], in row order. */
-	void (*embed_backward)(struct device *dev, float *dtable, const float *dout,
+	void (*embed_backward)(struct device *dev, float *dtable, const void *dout,
 			       const int32_t *tokens, size_t rows, size_t dim);
 
 	/* sum = x + delta (delta may be NULL: then sum is not written and may be NULL);
 	 * rstd[r] = 1/sqrt(mean(sum^2) + eps);  out = sum * rstd * weight[D].  Zhang & Sennrich 2019. */
-	void (*rmsnorm_forward)(struct device *dev, float *out, float *rstd, float *sum,
-				const float *x, const float *delta, const float *weight,
+	void (*rmsnorm_forward)(struct device *dev, void *out, float *rstd, void *sum,
+				const void *x, const void *delta, const float *weight,
 				size_t rows, size_t dim, float eps);
 	/* dx += gradient through the norm (the residual's own gradient is already in dx);
 	 * dweight[D] (+)= sum over rows, replaced when !accumulate. x is what was normed. */
-	void (*rmsnorm_backward)(struct device *dev, float *dx, float *dweight, const float *dout,
-				 const float *x, const float *rstd, const float *weight,
+	void (*rmsnorm_backward)(struct device *dev, void *dx, float *dweight, const void *dout,
+				 const void *x, const float *rstd, const float *weight,
 				 size_t rows, size_t dim, bool accumulate);
 
 	/* mean[r], rstd[r] = 1/sqrt(variance + eps) of sum = x + delta (as in rmsnorm_forward);
 	 * out = (sum - mean) * rstd * weight[D] + bias[D].  Ba, Kiros & Hinton 2016. */
-	void (*layernorm_forward)(struct device *dev, float *out, float *mean, float *rstd,
-				  float *sum, const float *x, const float *delta,
+	void (*layernorm_forward)(struct device *dev, void *out, float *mean, float *rstd,
+				  void *sum, const void *x, const void *delta,
 				  const float *weight, const float *bias, size_t rows, size_t dim,
 				  float eps);
 	/* As rmsnorm_backward, with dbias[D] beside dweight[D]. */
-	void (*layernorm_backward)(struct device *dev, float *dx, float *dweight, float *dbias,
-				   const float *dout, const float *x, const float *mean,
+	void (*layernorm_backward)(struct device *dev, void *dx, float *dweight, float *dbias,
+				   const void *dout, const void *x, const float *mean,
 				   const float *rstd, const float *weight, size_t rows, size_t dim,
 				   bool accumulate);
 
 	/* y[N,D] += bias[D], in place; dbias[D] (+)= sum over rows of dy, replaced when
 	 * !accumulate. */
-	void (*bias_forward)(struct device *dev, float *y, const float *bias, size_t rows,
+	void (*bias_forward)(struct device *dev, void *y, const float *bias, size_t rows,
 			     size_t dim);
-	void (*bias_backward)(struct device *dev, float *dbias, const float *dy, size_t rows,
+	void (*bias_backward)(struct device *dev, float *dbias, const void *dy, size_t rows,
 			      size_t dim, bool accumulate);
 
 	/* Learned positions: x[r] += table[r % T], in place; dtable[t] (+)= sum over the rows at
 	 * t of dx. table has at least T rows of D; those behind T are left alone. */
-	void (*positions_forward)(struct device *dev, float *x, const float *table, size_t rows,
+	void (*positions_forward)(struct device *dev, void *x, const float *table, size_t rows,
 				  size_t seq, size_t dim);
-	void (*positions_backward)(struct device *dev, float *dtable, const float *dx, size_t rows,
+	void (*positions_backward)(struct device *dev, float *dtable, const void *dx, size_t rows,
 				   size_t seq, size_t dim, bool accumulate);
 
 	/* With R = rotary: rotates query and key heads of qkv in place by their position
 	 * (row % T): the pair (i, i + R/2) turns by angle[pos][i], as Hugging Face stores Llama
 	 * and GPT-NeoX (half-rotate); elements behind R stay. table [T, R/2, 2] holds cos, sin.
 	 * inverse = the transposed rotation, for backward. */
-	void (*rope)(struct device *dev, float *qkv, const float *table, const struct attention *a,
+	void (*rope)(struct device *dev, void *qkv, const float *table, const struct attention *a,
 		     bool inverse);
 
-	/* out [batch*T, H*C], lse [batch, H, T] = log sum exp of the scaled scores (1/sqrt(C)). */
-	void (*attention_forward)(struct device *dev, float *out, float *lse, const float *qkv,
+	/* out [batch*T, H*C], lse [batch, H, T] = log sum exp of the scaled scores. */
+	void (*attention_forward)(struct device *dev, void *out, float *lse, const void *qkv,
 				  const struct attention *a);
 	/* dqkv is written whole. */
-	void (*attention_backward)(struct device *dev, float *dqkv, const float *dout,
-				   const float *out, const float *lse, const float *qkv,
+	void (*attention_backward)(struct device *dev, void *dqkv, const void *dout,
+				   const void *out, const float *lse, const void *qkv,
 				   const struct attention *a);
 
 	/* gate_up [N, 2F]: F gates, then F ups.  out[N,F] = silu(gate) * up.  Shazeer 2020. */
-	void (*swiglu_forward)(struct device *dev, float *out, const float *gate_up, size_t rows,
+	void (*swiglu_forward)(struct device *dev, void *out, const void *gate_up, size_t rows,
 			       size_t width);
 	/* dgate_up may be gate_up itself (in place). */
-	void (*swiglu_backward)(struct device *dev, float *dgate_up, const float *dout,
-				const float *gate_up, size_t rows, size_t width);
+	void (*swiglu_backward)(struct device *dev, void *dgate_up, const void *dout,
+				const void *gate_up, size_t rows, size_t width);
 
-	void (*gelu_forward)(struct device *dev, float *out, const float *x, size_t count,
+	void (*gelu_forward)(struct device *dev, void *out, const void *x, size_t count,
 			     enum gelu_form form);
 	/* dx may be x itself (in place). */
-	void (*gelu_backward)(struct device *dev, float *dx, const float *dout, const float *x,
+	void (*gelu_backward)(struct device *dev, void *dx, const void *dout, const void *x,
 			      size_t count, enum gelu_form form);
 
 	/* loss[r] = log sum exp(logits[r]) - logits[r][target[r]], computed in fp32 with the
 	 * maximum taken out. In place, logits become their gradient times `scale`; with scale 0
 	 * they are left alone. The caller feeds a large head in chunks of rows. */
-	void (*cross_entropy)(struct device *dev, float *loss, float *logits,
+	void (*cross_entropy)(struct device *dev, float *loss, void *logits,
 			      const int32_t *targets, size_t rows, size_t vocab, float scale);
 
 	/* Sum of squares in a fixed order, in fp64. Waits, as download does. */
 	double (*sum_squares)(struct device *dev, const float *x, size_t count);
-	void (*adamw)(struct device *dev, float *weight, float *m, float *v, const float *grad,
+	/* m and v hold fp32, or bf16 when `a` says so. */
+	void (*adamw)(struct device *dev, float *weight, void *m, void *v, const float *grad,
 		      size_t count, const struct adamw *a);
+
+	/* --- for devices that work beside us; NULL where an operation is done when it returns --- */
+
+	/* Host memory that copies need not be staged through; NULL when there is no room. */
+	void *(*alloc_host)(struct device *dev, size_t bytes);
+	void (*free_host)(struct device *dev, void *memory);
+	/* download into memory of alloc_host, but returns at once. adamw waits for it, other
+	 * writers of `from` must not come before fetched(), which any thread may call: it returns
+	 * when all bytes are there; 0, or -1 with a line in why. */
+	void (*fetch)(struct device *dev, void *to_host, const void *from, size_t bytes);
+	int (*fetched)(struct device *dev, char *why);
+	/* Notes the moment at which all that was queued so far is done, and after finish() tells it
+	 * in microseconds since the first one. marks_clear: numbers start again. */
+	uint32_t (*mark)(struct device *dev);
+	double (*mark_us)(struct device *dev, uint32_t mark);
+	void (*marks_clear)(struct device *dev);
+	/* A program is a fixed sequence of operations on fixed memory, under a number of the
+	 * caller's: replay() runs it as it was recorded, or says false. Between record() and
+	 * record_end() operations run and may be recorded; upload, download, finish and
+	 * sum_squares have no place there. */
+	bool (*replay)(struct device *dev, uint64_t program);
+	void (*record)(struct device *dev, uint64_t program);
+	void (*record_end)(struct device *dev, uint64_t program);
 };
 
 extern const struct backend backend_cpu;

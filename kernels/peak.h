@@ -3,7 +3,7 @@
 #ifndef KERNELS_PEAK_H
 #define KERNELS_PEAK_H
 
-/* Operations a second of `threads` threads (0: all we may run on), the best of several rounds that
+/* Operations a second of `threads` threads (0: one for each core we may run on), the best of several rounds that
  * take some 10 ms each; 0 when the CPU has no FMA or threads cannot be started. */
 double peak_fma_flops(int threads);
 

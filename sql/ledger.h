@@ -24,7 +24,7 @@
 
 struct ledger;
 
-enum { LEDGER_SCHEMA_VERSION = 2 };
+enum { LEDGER_SCHEMA_VERSION = 5 };
 
 /* Opens or creates the file, takes the exclusive lock, runs the migrations up to
  * LEDGER_SCHEMA_VERSION (each in one transaction with its user_version). A newer schema, a corrupt
@@ -65,6 +65,8 @@ struct ledger_run {
 	double loss, tokens_per_s, mfu;	/* NaN = none */
 	const char *resume_from;	/* for the next launch of a new attempt: "" = the newest valid
 					   checkpoint, "scratch" = none, else the path of one */
+	const char *run_group;		/* run.group of the spec; "" = none */
+	const char *wanted_switch;	/* the file in switches/ that `wanted` came from; "" = a command */
 };
 
 /* *id is set. ERR_LOCKED when the name is taken. */
@@ -81,6 +83,8 @@ int ledger_run_move(struct ledger *l, int64_t id, enum run_state from, enum run_
 		    enum cause cause, const char *text, int64_t now_ms, struct err *err);
 int ledger_run_set_wanted(struct ledger *l, int64_t id, enum run_order wanted, const char *by,
 			  const char *reason, int64_t now_ms, struct err *err);
+/* After ledger_run_set_wanted, which says that the order came from a command: it came from a file. */
+int ledger_run_set_switch(struct ledger *l, int64_t id, const char *file, struct err *err);
 int ledger_run_set_failures(struct ledger *l, int64_t id, int64_t failures, int64_t backoff_until_ms,
 			    struct err *err);
 int ledger_run_set_resume(struct ledger *l, int64_t id, const char *resume_from, struct err *err);
@@ -130,6 +134,16 @@ int ledger_attempt_end(struct ledger *l, int64_t id, enum cause cause, int exit_
 int ledger_attempt_set_excluded(struct ledger *l, int64_t id, const char *excluded, struct err *err);
 int ledger_attempt_set_spool(struct ledger *l, int64_t id, int64_t offset, int64_t seq,
 			     struct err *err);
+
+/* A spare: the row of an attempt-to-be (restart.prequeue), at most one a run. The functions above that
+ * list attempts pass it over; those that take an id serve it, too. */
+int ledger_spare_insert(struct ledger *l, int64_t run_id, int64_t number, const char *token,
+			const char *excluded, int64_t now_ms, int64_t *id, struct err *err);
+/* ERR_NOT_FOUND: the run has none. */
+int ledger_spare_find(struct ledger *l, int64_t run_id, struct ledger_attempt *out, struct err *err);
+/* It becomes the run's newest attempt. */
+int ledger_spare_take(struct ledger *l, int64_t id, int64_t now_ms, struct err *err);
+int ledger_spare_drop(struct ledger *l, int64_t id, struct err *err);
 
 /* --- launches ------------------------------------------------------------------------------- */
 struct ledger_launch {
@@ -198,6 +212,14 @@ struct ledger_metric {
 };
 
 int ledger_metric_put(struct ledger *l, const struct ledger_metric *m, struct err *err);
+enum {
+	LEDGER_METRICS_MAX = 10000,	/* of one run, once it was thinned */
+	LEDGER_METRICS_DENSE = 5000,	/* of these, the newest, of which none is left out */
+};
+
+/* Leaves out points of a run that has nearly LEDGER_METRICS_MAX or more: of the older ones some remain,
+ * evenly spread over the steps. The spool keeps them all. */
+int ledger_metric_thin(struct ledger *l, int64_t run_id, struct err *err);
 /* In order of arrival, id > after_id, at most `limit`. */
 int ledger_metric_each(struct ledger *l, int64_t run_id, int64_t after_id, int64_t limit,
 		       int (*each)(const struct ledger_metric *m, void *arg), void *arg,
@@ -245,6 +267,38 @@ int ledger_node_set_score(struct ledger *l, const char *node, double score, int6
 /* By name. */
 int ledger_node_each(struct ledger *l, int (*each)(const struct ledger_node *node, void *arg),
 		     void *arg, struct err *err);
+
+/* --- periodic jobs ------------------------------------------------------------------------------ */
+struct ledger_cron_entry {
+	const char *name;
+	int64_t seen_s;			/* what was due up to then has been dealt with */
+	const char *disabled_by;	/* who; "" = enabled */
+};
+
+/* A moment at which an entry was due: once, whatever crashes. */
+struct ledger_cron_tick {
+	const char *entry;
+	int64_t scheduled_s;		/* UTC */
+	const char *state;		/* "waiting", "submitted", "skipped", "refused" */
+	const char *run;		/* name; "" = none */
+	const char *text;		/* why it is not submitted; "" */
+	int64_t time_ms;
+};
+
+/* Makes the entry or changes it. */
+int ledger_cron_entry_put(struct ledger *l, const struct ledger_cron_entry *entry, struct err *err);
+/* By name. */
+int ledger_cron_entry_each(struct ledger *l,
+			   int (*each)(const struct ledger_cron_entry *entry, void *arg), void *arg,
+			   struct err *err);
+/* ERR_LOCKED when there is this tick already, unless it was waiting. Ticks of long ago are forgotten. */
+int ledger_cron_tick_put(struct ledger *l, const struct ledger_cron_tick *tick, struct err *err);
+/* The newest one in this state ("" = any). */
+int ledger_cron_tick_newest(struct ledger *l, const char *entry, const char *state,
+			    struct ledger_cron_tick *out, struct err *err);
+/* The oldest that waits. */
+int ledger_cron_tick_waiting(struct ledger *l, const char *entry, struct ledger_cron_tick *out,
+			     struct err *err);
 
 /* --- small facts about lbd itself --------------------------------------------------------------- */
 /* `fallback` when there is none. */

@@ -162,6 +162,47 @@ int ledger_attempt_set_spool(struct ledger *l, int64_t id, int64_t offset, int64
 	return write_one(l, s, ERR_NOT_FOUND, no_such_attempt, err);
 }
 
+int ledger_spare_insert(struct ledger *l, int64_t run_id, int64_t number, const char *token,
+			const char *excluded, int64_t now_ms, int64_t *id, struct err *err)
+{
+	sqlite3_stmt *s = query(l, Q_SPARE_INSERT);
+
+	bind_int(s, ":run_id", run_id);
+	bind_int(s, ":number", number);
+	bind_text(s, ":token", token);
+	bind_text(s, ":excluded", excluded);
+	bind_int(s, ":created_ms", now_ms);
+	if (write_rows(l, s, err) < 0)
+		return -1;
+	*id = sqlite3_last_insert_rowid(l->db);
+	return 0;
+}
+
+int ledger_spare_find(struct ledger *l, int64_t run_id, struct ledger_attempt *out, struct err *err)
+{
+	sqlite3_stmt *s = query(l, Q_SPARE_FIND);
+
+	bind_int(s, ":run_id", run_id);
+	return read_one(l, s, attempt_columns, out, "no job waits behind the run's attempt", err);
+}
+
+int ledger_spare_take(struct ledger *l, int64_t id, int64_t now_ms, struct err *err)
+{
+	sqlite3_stmt *s = query(l, Q_SPARE_TAKE);
+
+	bind_int(s, ":id", id);
+	bind_int(s, ":created_ms", now_ms);
+	return write_one(l, s, ERR_INTERNAL, "this attempt is no spare", err);
+}
+
+int ledger_spare_drop(struct ledger *l, int64_t id, struct err *err)
+{
+	sqlite3_stmt *s = query(l, Q_SPARE_DROP);
+
+	bind_int(s, ":id", id);
+	return write_one(l, s, ERR_INTERNAL, "this attempt is no spare", err);
+}
+
 static int attempt_set_resumed(struct ledger *l, int64_t id, int64_t step, struct err *err)
 {
 	sqlite3_stmt *s = query(l, Q_ATTEMPT_SET_RESUMED);

@@ -81,6 +81,43 @@ int ledger_metric_put(struct ledger *l, const struct ledger_metric *m, struct er
 	return write_rows(l, s, err) < 0 ? -1 : 0;
 }
 
+enum {
+	THIN_FROM = LEDGER_METRICS_MAX * 9 / 10,	/* room for what comes before the next time */
+	SPARSE_MAX = LEDGER_METRICS_MAX / 4,
+};
+
+/* Stretches of 2^shift steps: doubling them keeps the rows that were kept before in their places. */
+static int shift_for(int64_t last_step)
+{
+	int shift = 0;
+
+	while (last_step >> shift >= SPARSE_MAX)
+		shift++;
+	return shift;
+}
+
+int ledger_metric_thin(struct ledger *l, int64_t run_id, struct err *err)
+{
+	static const struct column extent[] = {
+		COLUMN(ledger_metric, INT64, id), COLUMN(ledger_metric, INT64, step), { NULL, 0, 0 },
+	};
+	sqlite3_stmt *s = query(l, Q_METRIC_EXTENT);
+	struct ledger_metric all = { 0 };
+	int got;
+
+	bind_int(s, ":run_id", run_id);
+	got = read_next(l, s, extent, &all, err);
+	if (read_end(s, got > 0 ? 0 : got) < 0)
+		return -1;
+	if (all.id <= THIN_FROM)
+		return 0;
+	s = query(l, Q_METRIC_THIN);
+	bind_int(s, ":run_id", run_id);
+	bind_int(s, ":dense", LEDGER_METRICS_DENSE);
+	bind_int(s, ":shift", shift_for(all.step));
+	return write_rows(l, s, err) < 0 ? -1 : 0;
+}
+
 int ledger_metric_each(struct ledger *l, int64_t run_id, int64_t after_id, int64_t limit,
 		       int (*each)(const struct ledger_metric *m, void *arg), void *arg,
 		       struct err *err)

@@ -28,6 +28,8 @@ static const struct column run_columns[] = {
 	COLUMN(ledger_run, REAL, tokens_per_s),
 	COLUMN(ledger_run, REAL, mfu),
 	COLUMN(ledger_run, TEXT, resume_from),
+	COLUMN(ledger_run, TEXT, run_group),
+	COLUMN(ledger_run, TEXT, wanted_switch),
 	{ NULL, 0, 0 },
 };
 
@@ -98,6 +100,15 @@ int ledger_run_set_wanted(struct ledger *l, int64_t id, enum run_order wanted, c
 	bind_text(s, ":wanted_by", by);
 	bind_text(s, ":wanted_reason", reason);
 	bind_int(s, ":wanted_ms", now_ms);
+	return write_one(l, s, ERR_NOT_FOUND, no_such_run, err);
+}
+
+int ledger_run_set_switch(struct ledger *l, int64_t id, const char *file, struct err *err)
+{
+	sqlite3_stmt *s = query(l, Q_RUN_SET_SWITCH);
+
+	bind_int(s, ":id", id);
+	bind_text(s, ":wanted_switch", file);
 	return write_one(l, s, ERR_NOT_FOUND, no_such_run, err);
 }
 

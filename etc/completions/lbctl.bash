@@ -9,7 +9,7 @@ _lbctl_runs()
 _lbctl()
 {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
-	local commands="submit ls status follow logs events kill hold release restart save stacks goodput nodes wait version help"
+	local commands="submit ls status follow logs events kill stop hold release restart save stacks goodput nodes wait version help"
 	local command="" options="--home --no-color --help" words="" i
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
@@ -23,21 +23,21 @@ _lbctl()
 
 	case $previous in
 	--home) COMPREPLY=($(compgen -d -- "$current")); return ;;
-	--name | --set | --reason | --from | --since | --attempt | --timeout) return ;;
+	--name | --group | --set | --reason | --from | --since | --attempt | --timeout) return ;;
 	esac
 
 	case $command in
 	"") words=$commands ;;
 	submit) options+=" --name --set --dry-run --follow --json" ;;
-	ls) options+=" --all --json" ;;
+	ls) options+=" --all --group --json" ;;
 	status | follow | events) options+=" --json"; words=$(_lbctl_runs) ;;
 	logs) options+=" --follow --attempt --json"; words=$(_lbctl_runs) ;;
-	kill) options+=" --now --reason"; words=$(_lbctl_runs) ;;
-	hold | release) options+=" --reason"; words=$(_lbctl_runs) ;;
+	kill) options+=" --now --reason --dry-run --yes"; words=$(_lbctl_runs) ;;
+	stop | hold | release | save) options+=" --reason --dry-run --yes"; words=$(_lbctl_runs) ;;
 	restart) options+=" --from --set"; words=$(_lbctl_runs --all) ;;
 	goodput) options+=" --since --json"; words=$(_lbctl_runs --all) ;;
 	nodes) options+=" --json"; words=forgive ;;
-	save | stacks) words=$(_lbctl_runs) ;;
+	stacks) words=$(_lbctl_runs) ;;
 	wait) options+=" --timeout --json"; words=$(_lbctl_runs) ;;
 	version) options+=" --json" ;;
 	help) words=$commands ;;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* attention.c - causal softmax(q k^T / sqrt(C)) v with grouped key/value heads, and its gradient.
+/* attention.c - causal softmax(c q k^T) v with grouped key/value heads, and its gradient; c is the
+ * scale of the scores, 1/sqrt(C) unless the caller wants another.
  *
- *   s_ij = q_i . k_j / sqrt(C) for j <= i;  lse_i = log sum_j e^(s_ij);  p_ij = e^(s_ij - lse_i)
+ *   s_ij = c q_i . k_j for j <= i;  lse_i = log sum_j e^(s_ij);  p_ij = e^(s_ij - lse_i)
  *   out_i = sum_j p_ij v_j
  *   dv_j += p_ij dout_i;  dp_ij = dout_i . v_j;  ds_ij = p_ij (dp_ij - dout_i . out_i)
- *   dq_i = sum_j ds_ij k_j / sqrt(C);  dk_j += ds_ij q_i / sqrt(C)
+ *   dq_i = c sum_j ds_ij k_j;  dk_j += c ds_ij q_i
  *
  * The T x T matrix is never stored: a row of scores lives in scratch and backward computes it
  * again from lse. Keys (and values, in backward) are transposed once per head, so that every inner
@@ -20,7 +21,7 @@ struct heads {
 	const float *qkv, *dout, *saved_out, *saved_lse;
 	char **scratch;
 	size_t row_floats;		/* of qkv */
-	float scale;			/* 1/sqrt(C) */
+	float scale;
 };
 
 /* to[0..width) += sum over n of coef[n] * rows[n*stride + 0..width), four rows at a time. */
@@ -113,7 +114,12 @@ CPU_CLONES static void attention_forward_task(const void *args, size_t index, un
 	}
 }
 
-void cpu_attention_forward(struct device *dev, float *out, float *lse, const float *qkv,
+static float scale_of(const struct attention *a)
+{
+	return a->scale != 0.0f ? a->scale : 1.0f / sqrtf((float)a->head_dim);
+}
+
+void cpu_attention_forward(struct device *dev, void *out, float *lse, const void *qkv,
 			   const struct attention *a)
 {
 	struct heads w = { .a = *a, .out = out, .lse = lse, .qkv = qkv };
@@ -122,7 +128,7 @@ void cpu_attention_forward(struct device *dev, float *out, float *lse, const flo
 		return;
 	w.scratch = dev->scratch;
 	w.row_floats = (a->heads + 2 * a->kv_heads) * a->head_dim;
-	w.scale = 1.0f / sqrtf((float)a->head_dim);
+	w.scale = scale_of(a);
 	pool_run(dev->pool, a->batch * a->heads, attention_forward_task, &w);
 }
 
@@ -196,8 +202,8 @@ CPU_CLONES static void attention_backward_task(const void *args, size_t index, u
 	}
 }
 
-void cpu_attention_backward(struct device *dev, float *dqkv, const float *dout, const float *out,
-			    const float *lse, const float *qkv, const struct attention *a)
+void cpu_attention_backward(struct device *dev, void *dqkv, const void *dout, const void *out,
+			    const float *lse, const void *qkv, const struct attention *a)
 {
 	struct heads w = { .a = *a, .dqkv = dqkv, .qkv = qkv, .dout = dout, .saved_out = out,
 			   .saved_lse = lse };
@@ -206,6 +212,6 @@ void cpu_attention_backward(struct device *dev, float *dqkv, const float *dout, 
 		return;
 	w.scratch = dev->scratch;
 	w.row_floats = (a->heads + 2 * a->kv_heads) * a->head_dim;
-	w.scale = 1.0f / sqrtf((float)a->head_dim);
+	w.scale = scale_of(a);
 	pool_run(dev->pool, a->batch * a->kv_heads, attention_backward_task, &w);
 }

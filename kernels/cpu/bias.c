@@ -27,7 +27,7 @@ CPU_CLONES static void bias_forward_task(const void *args, size_t index, unsigne
 	}
 }
 
-void cpu_bias_forward(struct device *dev, float *y, const float *bias, size_t rows, size_t dim)
+void cpu_bias_forward(struct device *dev, void *y, const float *bias, size_t rows, size_t dim)
 {
 	size_t per_task = cpu_rows_per_task(dim);
 	const struct forward f = { y, bias, rows, dim, per_task };
@@ -59,7 +59,7 @@ CPU_CLONES static void bias_backward_task(const void *args, size_t index, unsign
 		to[i] = b->accumulate ? to[i] + sum[i] : sum[i];
 }
 
-void cpu_bias_backward(struct device *dev, float *dbias, const float *dy, size_t rows, size_t dim,
+void cpu_bias_backward(struct device *dev, float *dbias, const void *dy, size_t rows, size_t dim,
 		       bool accumulate)
 {
 	const struct backward b = { dbias, dy, rows, dim, accumulate };

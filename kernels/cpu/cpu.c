@@ -4,11 +4,13 @@
  * Everything is done when a call returns, so finish() only tells what went wrong. */
 #include "kernels/cpu/cpu.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
-enum { MAX_THREADS = 1024, ALIGN_BYTES = 64 };
+#include "kernels/cpus.h"
+
+enum { MAX_THREADS = 1024, ALIGN_BYTES = 64, HUGE_BYTES = 2 << 20 };
 
 void cpu_fail(struct device *dev, const char *what)
 {
@@ -35,19 +37,10 @@ bool cpu_scratch(struct device *dev, size_t bytes)
 			cpu_fail(dev, "no memory for scratch");
 			return false;
 		}
+		memset(dev->scratch[i], 0, bytes);
 	}
 	dev->scratch_bytes = bytes;
 	return true;
-}
-
-/* As many as the scheduler lets us run on: Slurm and taskset narrow that. */
-static unsigned threads_available(void)
-{
-	cpu_set_t set;
-	if (sched_getaffinity(0, sizeof(set), &set) != 0)
-		return 1;
-	int count = CPU_COUNT(&set);
-	return count < 1 ? 1 : (unsigned)count;
 }
 
 static const char *instructions(void)
@@ -76,11 +69,16 @@ static void cpu_close(struct device *dev)
 static struct device *cpu_open(const struct backend_options *options, char *why)
 {
 	struct device *dev = calloc(1, sizeof(*dev));
+	if (options->compute != COMPUTE_FP32) {
+		snprintf(why, BACKEND_TEXT_BYTES, "cpu: computes in fp32 only");
+		free(dev);
+		return NULL;
+	}
 	if (!dev) {
 		snprintf(why, BACKEND_TEXT_BYTES, "cpu: out of memory");
 		return NULL;
 	}
-	dev->threads = options->threads > 0 ? (unsigned)options->threads : threads_available();
+	dev->threads = options->threads > 0 ? (unsigned)options->threads : cpus_cores();
 	if (dev->threads > MAX_THREADS)
 		dev->threads = MAX_THREADS;
 	dev->scratch = calloc(dev->threads, sizeof(*dev->scratch));
@@ -112,16 +110,45 @@ static int cpu_finish(struct device *dev, char *why)
 	return -1;
 }
 
+struct region {
+	char *at;
+	size_t bytes;
+};
+
+static void touch_task(const void *args, size_t index, unsigned worker)
+{
+	const struct region *r = args;
+	size_t at = index * HUGE_BYTES;
+
+	(void)worker;
+	memset(r->at + at, 0, cpu_min(HUGE_BYTES, r->bytes - at));
+}
+
+/* Zeroes, by all threads: pages are there before the first step, near the threads that share them. */
+static void touch(struct device *dev, void *memory, size_t bytes)
+{
+	const struct region r = { memory, bytes };
+
+	pool_run(dev->pool, cpu_tasks(bytes, HUGE_BYTES), touch_task, &r);
+}
+
 static void *cpu_alloc(struct device *dev, size_t bytes)
 {
-	(void)dev;
-	if (bytes > SIZE_MAX - ALIGN_BYTES)
+	if (bytes > SIZE_MAX - HUGE_BYTES)
 		return NULL;
-	bytes = (bytes + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
-	void *memory = aligned_alloc(ALIGN_BYTES, bytes ? bytes : ALIGN_BYTES);
+	size_t align = bytes >= 2 * (size_t)HUGE_BYTES ? HUGE_BYTES : ALIGN_BYTES;
+	bytes = (bytes + align - 1) / align * align;
+	void *memory = aligned_alloc(align, bytes ? bytes : align);
+	if (memory && align == HUGE_BYTES)	/* a wish only: fewer, larger pages */
+		(void)madvise(memory, bytes, MADV_HUGEPAGE);
 	if (memory)
-		memset(memory, 0, bytes);	/* page faults now, not in the first step */
+		touch(dev, memory, bytes);
 	return memory;
+}
+
+static float *cpu_alloc_weights(struct device *dev, size_t count)
+{
+	return count > SIZE_MAX / sizeof(float) ? NULL : cpu_alloc(dev, count * sizeof(float));
 }
 
 static void cpu_free(struct device *dev, void *memory)
@@ -134,6 +161,11 @@ static void cpu_copy(struct device *dev, void *to, const void *from, size_t byte
 {
 	(void)dev;
 	memcpy(to, from, bytes);
+}
+
+static void cpu_download_activations(struct device *dev, float *to, const void *from, size_t count)
+{
+	cpu_copy(dev, to, from, count * sizeof(float));
 }
 
 static void cpu_zero(struct device *dev, void *memory, size_t bytes)
@@ -151,10 +183,12 @@ const struct backend backend_cpu = {
 	.describe = cpu_describe,
 	.finish = cpu_finish,
 	.alloc = cpu_alloc,
+	.alloc_weights = cpu_alloc_weights,
 	.available = cpu_available,
 	.free = cpu_free,
 	.upload = cpu_copy,
 	.download = cpu_copy,
+	.download_activations = cpu_download_activations,
 	.zero = cpu_zero,
 	.gemm = cpu_gemm,
 	.embed_forward = cpu_embed_forward,

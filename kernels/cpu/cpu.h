@@ -16,7 +16,8 @@
 
 /* A name for a cloned function must be the only one in the backend, even when it is static: clang 14
  * gives its resolver external linkage. */
-#if defined(__x86_64__)
+#if defined(CPU_CLONES)			/* a test asks for one set of instructions */
+#elif defined(__x86_64__)
 #define CPU_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define CPU_CLONES
@@ -153,48 +154,48 @@ void cpu_gemm(struct device *dev, const struct gemm *g);
 /* Opens oneDNN; true when it is there. why[BACKEND_TEXT_BYTES] names it, or says what is missing. */
 bool cpu_gemm_open(struct device *dev, char *why);
 void cpu_gemm_close(struct device *dev);
-void cpu_embed_forward(struct device *dev, float *out, const float *table, const int32_t *tokens,
+void cpu_embed_forward(struct device *dev, void *out, const float *table, const int32_t *tokens,
 		       size_t rows, size_t dim);
-void cpu_embed_backward(struct device *dev, float *dtable, const float *dout,
+void cpu_embed_backward(struct device *dev, float *dtable, const void *dout,
 			const int32_t *tokens, size_t rows, size_t dim);
-void cpu_rmsnorm_forward(struct device *dev, float *out, float *rstd, float *sum, const float *x,
-			 const float *delta, const float *weight, size_t rows, size_t dim,
+void cpu_rmsnorm_forward(struct device *dev, void *out, float *rstd, void *sum, const void *x,
+			 const void *delta, const float *weight, size_t rows, size_t dim,
 			 float eps);
-void cpu_rmsnorm_backward(struct device *dev, float *dx, float *dweight, const float *dout,
-			  const float *x, const float *rstd, const float *weight, size_t rows,
+void cpu_rmsnorm_backward(struct device *dev, void *dx, float *dweight, const void *dout,
+			  const void *x, const float *rstd, const float *weight, size_t rows,
 			  size_t dim, bool accumulate);
-void cpu_layernorm_forward(struct device *dev, float *out, float *mean, float *rstd, float *sum,
-			   const float *x, const float *delta, const float *weight,
+void cpu_layernorm_forward(struct device *dev, void *out, float *mean, float *rstd, void *sum,
+			   const void *x, const void *delta, const float *weight,
 			   const float *bias, size_t rows, size_t dim, float eps);
-void cpu_layernorm_backward(struct device *dev, float *dx, float *dweight, float *dbias,
-			    const float *dout, const float *x, const float *mean,
+void cpu_layernorm_backward(struct device *dev, void *dx, float *dweight, float *dbias,
+			    const void *dout, const void *x, const float *mean,
 			    const float *rstd, const float *weight, size_t rows, size_t dim,
 			    bool accumulate);
-void cpu_bias_forward(struct device *dev, float *y, const float *bias, size_t rows, size_t dim);
-void cpu_bias_backward(struct device *dev, float *dbias, const float *dy, size_t rows, size_t dim,
+void cpu_bias_forward(struct device *dev, void *y, const float *bias, size_t rows, size_t dim);
+void cpu_bias_backward(struct device *dev, float *dbias, const void *dy, size_t rows, size_t dim,
 		       bool accumulate);
-void cpu_positions_forward(struct device *dev, float *x, const float *table, size_t rows,
+void cpu_positions_forward(struct device *dev, void *x, const float *table, size_t rows,
 			   size_t seq, size_t dim);
-void cpu_positions_backward(struct device *dev, float *dtable, const float *dx, size_t rows,
+void cpu_positions_backward(struct device *dev, float *dtable, const void *dx, size_t rows,
 			    size_t seq, size_t dim, bool accumulate);
-void cpu_rope(struct device *dev, float *qkv, const float *table, const struct attention *a,
+void cpu_rope(struct device *dev, void *qkv, const float *table, const struct attention *a,
 	      bool inverse);
-void cpu_attention_forward(struct device *dev, float *out, float *lse, const float *qkv,
+void cpu_attention_forward(struct device *dev, void *out, float *lse, const void *qkv,
 			   const struct attention *a);
-void cpu_attention_backward(struct device *dev, float *dqkv, const float *dout, const float *out,
-			    const float *lse, const float *qkv, const struct attention *a);
-void cpu_swiglu_forward(struct device *dev, float *out, const float *gate_up, size_t rows,
+void cpu_attention_backward(struct device *dev, void *dqkv, const void *dout, const void *out,
+			    const float *lse, const void *qkv, const struct attention *a);
+void cpu_swiglu_forward(struct device *dev, void *out, const void *gate_up, size_t rows,
 			size_t width);
-void cpu_swiglu_backward(struct device *dev, float *dgate_up, const float *dout,
-			 const float *gate_up, size_t rows, size_t width);
-void cpu_gelu_forward(struct device *dev, float *out, const float *x, size_t count,
+void cpu_swiglu_backward(struct device *dev, void *dgate_up, const void *dout,
+			 const void *gate_up, size_t rows, size_t width);
+void cpu_gelu_forward(struct device *dev, void *out, const void *x, size_t count,
 		      enum gelu_form form);
-void cpu_gelu_backward(struct device *dev, float *dx, const float *dout, const float *x,
+void cpu_gelu_backward(struct device *dev, void *dx, const void *dout, const void *x,
 		       size_t count, enum gelu_form form);
-void cpu_cross_entropy(struct device *dev, float *loss, float *logits, const int32_t *targets,
+void cpu_cross_entropy(struct device *dev, float *loss, void *logits, const int32_t *targets,
 		       size_t rows, size_t vocab, float scale);
 double cpu_sum_squares(struct device *dev, const float *x, size_t count);
-void cpu_adamw(struct device *dev, float *weight, float *m, float *v, const float *grad,
+void cpu_adamw(struct device *dev, float *weight, void *m, void *v, const float *grad,
 	       size_t count, const struct adamw *a);
 
 #endif

@@ -69,7 +69,7 @@ CPU_CLONES static void cross_entropy_task(const void *args, size_t index, unsign
 	z[target] -= h->scale;
 }
 
-void cpu_cross_entropy(struct device *dev, float *loss, float *logits, const int32_t *targets,
+void cpu_cross_entropy(struct device *dev, float *loss, void *logits, const int32_t *targets,
 		       size_t rows, size_t vocab, float scale)
 {
 	const struct head h = { loss, logits, targets, vocab, scale };

@@ -26,7 +26,7 @@ static void embedding_forward_task(const void *args, size_t index, unsigned work
 		       f->dim * sizeof(float));
 }
 
-void cpu_embed_forward(struct device *dev, float *out, const float *table, const int32_t *tokens,
+void cpu_embed_forward(struct device *dev, void *out, const float *table, const int32_t *tokens,
 		       size_t rows, size_t dim)
 {
 	size_t per_task = cpu_rows_per_task(dim);
@@ -56,7 +56,7 @@ CPU_CLONES static void embedding_backward_task(const void *args, size_t index, u
 	}
 }
 
-void cpu_embed_backward(struct device *dev, float *dtable, const float *dout,
+void cpu_embed_backward(struct device *dev, float *dtable, const void *dout,
 			const int32_t *tokens, size_t rows, size_t dim)
 {
 	const struct backward b = { dtable, dout, tokens, rows, dim };

@@ -101,7 +101,7 @@ CPU_CLONES static void gelu_tanh_backward_task(const void *args, size_t index, u
 	}
 }
 
-void cpu_gelu_forward(struct device *dev, float *out, const float *x, size_t count,
+void cpu_gelu_forward(struct device *dev, void *out, const void *x, size_t count,
 		      enum gelu_form form)
 {
 	const struct gelu g = { out, NULL, x, count };
@@ -109,7 +109,7 @@ void cpu_gelu_forward(struct device *dev, float *out, const float *x, size_t cou
 		 form == GELU_TANH ? gelu_tanh_forward_task : gelu_erf_forward_task, &g);
 }
 
-void cpu_gelu_backward(struct device *dev, float *dx, const float *dout, const float *x,
+void cpu_gelu_backward(struct device *dev, void *dx, const void *dout, const void *x,
 		       size_t count, enum gelu_form form)
 {
 	const struct gelu g = { dx, dout, x, count };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm.c - C = op(A) op(B) + beta C: oneDNN's sgemm where it is installed, else a blocked one.
+/* gemm.c - C = alpha op(A) op(B) + beta C + bias: oneDNN's sgemm where it is installed, else a blocked one.
  *
  * C is cut into tiles whose size depends on the shape only, and a task computes one tile over the
  * whole of k, single-threaded: our pool is the only one (a second pool beside it costs 30-50 %),
@@ -61,16 +61,26 @@ void cpu_gemm_close(struct device *dev)
 
 /* --- tiles ---------------------------------------------------------------------------------- */
 
+/* A product, or a tile of one, in floats. */
+struct product {
+	size_t m, n, k;
+	const float *a, *b;
+	float *c;
+	size_t lda, ldb, ldc;
+	bool trans_a, trans_b;
+	float alpha, beta;
+};
+
 struct tiles {
-	struct gemm g;
+	struct product g;
 	struct device *dev;
 	size_t tile_m, tile_n, across;	/* across: tiles along n */
 };
 
-static void library_tile(const struct tiles *t, const struct gemm *g)
+static void library_tile(const struct tiles *t, const struct product *g)
 {
 	int status = t->dev->sgemm(g->trans_a ? 'T' : 'N', g->trans_b ? 'T' : 'N', (int64_t)g->m,
-				   (int64_t)g->n, (int64_t)g->k, 1.0f, g->a, (int64_t)g->lda, g->b,
+				   (int64_t)g->n, (int64_t)g->k, g->alpha, g->a, (int64_t)g->lda, g->b,
 				   (int64_t)g->ldb, g->beta, g->c, (int64_t)g->ldc);
 	if (status != 0)
 		cpu_fail(t->dev, "oneDNN refused a matrix product");
@@ -78,9 +88,9 @@ static void library_tile(const struct tiles *t, const struct gemm *g)
 
 enum { BLOCK_M = 6, BLOCK_N = CPU_LANES, BLOCK_K = 256 };
 
-/* c[0..rows) += a[k][BLOCK_M] (packed) * b[k][BLOCK_N] (packed) */
-CPU_INLINE void block_product(size_t k, const float *a, const float *b, float *c, size_t ldc,
-				 size_t rows, size_t columns)
+/* c[0..rows) += alpha * a[k][BLOCK_M] (packed) * b[k][BLOCK_N] (packed) */
+CPU_INLINE void block_product(size_t k, float alpha, const float *a, const float *b, float *c,
+			      size_t ldc, size_t rows, size_t columns)
 {
 	vec16 acc[BLOCK_M] = { { 0 } }, x;
 
@@ -91,7 +101,7 @@ CPU_INLINE void block_product(size_t k, const float *a, const float *b, float *c
 	}
 	for (size_t i = 0; i < rows; i++)
 		for (size_t j = 0; j < columns; j++)
-			c[i * ldc + j] += acc[i][j];
+			c[i * ldc + j] += alpha * acc[i][j];
 }
 
 /* Element (row, column) of op(X). */
@@ -101,7 +111,7 @@ CPU_INLINE float element(const float *x, size_t ld, bool trans, size_t row, size
 }
 
 /* k x n of op(B) as strips of BLOCK_N columns, zero-filled at the edge. */
-CPU_INLINE void pack_b(const struct gemm *g, size_t k0, size_t k, float *to)
+CPU_INLINE void pack_b(const struct product *g, size_t k0, size_t k, float *to)
 {
 	for (size_t j0 = 0; j0 < g->n; j0 += BLOCK_N)
 		for (size_t p = 0; p < k; p++)
@@ -109,14 +119,14 @@ CPU_INLINE void pack_b(const struct gemm *g, size_t k0, size_t k, float *to)
 				*to++ = j < g->n ? element(g->b, g->ldb, g->trans_b, k0 + p, j) : 0;
 }
 
-CPU_INLINE void pack_a(const struct gemm *g, size_t row, size_t k0, size_t k, float *to)
+CPU_INLINE void pack_a(const struct product *g, size_t row, size_t k0, size_t k, float *to)
 {
 	for (size_t p = 0; p < k; p++)
 		for (size_t i = row; i < row + BLOCK_M; i++)
 			*to++ = i < g->m ? element(g->a, g->lda, g->trans_a, i, k0 + p) : 0;
 }
 
-CPU_CLONES static void gemm_portable_tile(const struct gemm *g, float *scratch)
+CPU_CLONES static void gemm_portable_tile(const struct product *g, float *scratch)
 {
 	float *packed_a = scratch, *packed_b = scratch + BLOCK_M * BLOCK_K;
 
@@ -128,8 +138,9 @@ CPU_CLONES static void gemm_portable_tile(const struct gemm *g, float *scratch)
 		for (size_t i = 0; i < g->m; i += BLOCK_M) {
 			pack_a(g, i, k0, k, packed_a);
 			for (size_t j = 0; j < g->n; j += BLOCK_N)
-				block_product(k, packed_a, packed_b + j * k, g->c + i * g->ldc + j,
-					      g->ldc, cpu_min(BLOCK_M, g->m - i),
+				block_product(k, g->alpha, packed_a, packed_b + j * k,
+					      g->c + i * g->ldc + j, g->ldc,
+					      cpu_min(BLOCK_M, g->m - i),
 					      cpu_min(BLOCK_N, g->n - j));
 		}
 	}
@@ -138,7 +149,7 @@ CPU_CLONES static void gemm_portable_tile(const struct gemm *g, float *scratch)
 static void tile_task(const void *args, size_t index, unsigned worker)
 {
 	const struct tiles *t = args;
-	struct gemm g = t->g;
+	struct product g = t->g;
 	size_t row = index / t->across * t->tile_m, column = index % t->across * t->tile_n;
 
 	g.m = cpu_min(t->tile_m, g.m - row);
@@ -159,7 +170,9 @@ static size_t round_up(size_t value, size_t to)
 
 void cpu_gemm(struct device *dev, const struct gemm *g)
 {
-	struct tiles t = { .g = *g, .dev = dev, .tile_m = g->m, .tile_n = g->n };
+	const struct product whole = { g->m, g->n, g->k, g->a, g->b, g->c, g->lda, g->ldb, g->ldc,
+				       g->trans_a, g->trans_b, g->alpha, g->beta };
+	struct tiles t = { .g = whole, .dev = dev, .tile_m = g->m, .tile_n = g->n };
 
 	if (g->m == 0 || g->n == 0)
 		return;
@@ -182,4 +195,6 @@ void cpu_gemm(struct device *dev, const struct gemm *g)
 	if (!dev->sgemm && !cpu_scratch(dev, packed))
 		return;
 	pool_run(dev->pool, cpu_tasks(g->m, t.tile_m) * t.across, tile_task, &t);
+	if (g->bias)
+		cpu_bias_forward(dev, g->c, g->bias, g->m, g->n);
 }

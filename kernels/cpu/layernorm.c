@@ -65,8 +65,8 @@ CPU_CLONES static void layernorm_forward_task(const void *args, size_t index, un
 		forward_row(f, row);
 }
 
-void cpu_layernorm_forward(struct device *dev, float *out, float *mean, float *rstd, float *sum,
-			   const float *x, const float *delta, const float *weight,
+void cpu_layernorm_forward(struct device *dev, void *out, float *mean, float *rstd, void *sum,
+			   const void *x, const void *delta, const float *weight,
 			   const float *bias, size_t rows, size_t dim, float eps)
 {
 	size_t per_task = cpu_rows_per_task(dim);
@@ -146,8 +146,8 @@ CPU_CLONES static void layernorm_weight_task(const void *args, size_t index, uns
 	}
 }
 
-void cpu_layernorm_backward(struct device *dev, float *dx, float *dweight, float *dbias,
-			    const float *dout, const float *x, const float *mean,
+void cpu_layernorm_backward(struct device *dev, void *dx, float *dweight, float *dbias,
+			    const void *dout, const void *x, const float *mean,
 			    const float *rstd, const float *weight, size_t rows, size_t dim,
 			    bool accumulate)
 {

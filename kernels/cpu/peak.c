@@ -7,9 +7,10 @@
 
 #include <immintrin.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <time.h>
+
+#include "kernels/cpus.h"
 
 enum { ACCUMULATORS = 12, ROUNDS = 4, LOOPS = 1000000, MAX_THREADS = 256 };
 
@@ -60,28 +61,47 @@ static double now_s(void)
 	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void *burn(void *wide)
+struct burner {
+	pthread_t thread;
+	unsigned core;			/* where it stays; the caller keeps the place it has */
+	bool wide;
+};
+
+static void burn(bool wide)
 {
-	if (*(const bool *)wide)
+	if (wide)
 		burn_512();
 	else
 		burn_256();
-	return wide;
+}
+
+static void *burn_beside(void *arg)
+{
+	const struct burner *b = arg;
+
+	if (!cpus_bind(b->core))
+		cpus_unbind();
+	burn(b->wide);
+	return NULL;
 }
 
 /* Seconds of one round, 0 when a thread could not be started. */
 static double round_s(int threads, bool wide)
 {
-	pthread_t thread[MAX_THREADS];
+	struct burner burner[MAX_THREADS];
 	double start = now_s();
 	int started = 0;
 
-	while (started < threads - 1 &&
-	       pthread_create(&thread[started], NULL, burn, &wide) == 0)
-		started++;
-	(void)burn(&wide);
+	for (; started < threads - 1; started++) {
+		struct burner *b = &burner[started];
+		b->core = (unsigned)started + 1;
+		b->wide = wide;
+		if (pthread_create(&b->thread, NULL, burn_beside, b) != 0)
+			break;
+	}
+	burn(wide);
 	for (int i = 0; i < started; i++)
-		pthread_join(thread[i], NULL);
+		pthread_join(burner[i].thread, NULL);
 	return started == threads - 1 ? now_s() - start : 0;
 }
 
@@ -89,12 +109,11 @@ double peak_fma_flops(int threads)
 {
 	bool wide = __builtin_cpu_supports("avx512f");
 	double best = 0;
-	cpu_set_t set;
 
 	if (!wide && !(__builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2")))
 		return 0;
 	if (threads <= 0)
-		threads = sched_getaffinity(0, sizeof(set), &set) == 0 ? CPU_COUNT(&set) : 1;
+		threads = (int)cpus_cores();
 	if (threads > MAX_THREADS)
 		return 0;
 	double flop = 2.0 * (wide ? 16 : 8) * ACCUMULATORS * LOOPS * (double)threads;

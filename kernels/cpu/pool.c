@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "kernels/cpus.h"
+
 enum { SPINS = 4000 };
 
 struct helper {
@@ -20,6 +22,7 @@ struct helper {
 
 struct pool {
 	unsigned threads;
+	bool is_bound;			/* each thread to a core */
 	struct helper *helpers;		/* threads - 1 of them */
 	unsigned started;
 
@@ -73,6 +76,8 @@ static void *helper_main(void *arg)
 	struct pool *pool = self->pool;
 	unsigned seen = 0;
 
+	if (pool->is_bound)
+		(void)cpus_bind(self->worker);
 	for (;;) {
 		seen = wait_for_round(pool, seen);
 		if (atomic_load(&pool->ending))
@@ -130,6 +135,7 @@ struct pool *pool_create(unsigned threads)
 	if (!pool)
 		return NULL;
 	pool->threads = threads;
+	pool->is_bound = threads == cpus_cores() && cpus_bind(0);
 	pool->helpers = calloc(threads, sizeof(*pool->helpers));
 	pthread_mutex_init(&pool->lock, NULL);
 	pthread_cond_init(&pool->begun, NULL);
@@ -159,6 +165,8 @@ void pool_destroy(struct pool *pool)
 	pthread_cond_destroy(&pool->begun);
 	pthread_cond_destroy(&pool->done);
 	pthread_mutex_destroy(&pool->lock);
+	if (pool->is_bound)
+		cpus_unbind();
 	free(pool->helpers);
 	free(pool);
 }

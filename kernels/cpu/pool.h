@@ -13,7 +13,9 @@ struct pool;
 /* `worker` is in 0..pool_threads-1 and names a scratch area, nothing else. */
 typedef void pool_task(const void *args, size_t index, unsigned worker);
 
-/* The calling thread is worker 0; threads-1 more are started. NULL when that fails. */
+/* The calling thread is worker 0; threads-1 more are started. NULL when that fails. With one thread
+ * for each core that we may run on, each stays on a core of its own, and so does the caller until
+ * pool_destroy; fewer are left to the scheduler, who knows where others run. */
 struct pool *pool_create(unsigned threads);
 void pool_destroy(struct pool *pool);
 unsigned pool_threads(const struct pool *pool);

@@ -26,7 +26,7 @@ CPU_CLONES static void positions_forward_task(const void *args, size_t index, un
 	}
 }
 
-void cpu_positions_forward(struct device *dev, float *x, const float *table, size_t rows,
+void cpu_positions_forward(struct device *dev, void *x, const float *table, size_t rows,
 			   size_t seq, size_t dim)
 {
 	size_t per_task = cpu_rows_per_task(dim);
@@ -60,7 +60,7 @@ CPU_CLONES static void positions_backward_task(const void *args, size_t index, u
 	}
 }
 
-void cpu_positions_backward(struct device *dev, float *dtable, const float *dx, size_t rows,
+void cpu_positions_backward(struct device *dev, float *dtable, const void *dx, size_t rows,
 			    size_t seq, size_t dim, bool accumulate)
 {
 	size_t per_task = cpu_rows_per_task(rows / seq * dim);

@@ -47,8 +47,8 @@ CPU_CLONES static void rmsnorm_forward_task(const void *args, size_t index, unsi
 		forward_row(f, row);
 }
 
-void cpu_rmsnorm_forward(struct device *dev, float *out, float *rstd, float *sum, const float *x,
-			 const float *delta, const float *weight, size_t rows, size_t dim,
+void cpu_rmsnorm_forward(struct device *dev, void *out, float *rstd, void *sum, const void *x,
+			 const void *delta, const float *weight, size_t rows, size_t dim,
 			 float eps)
 {
 	size_t per_task = cpu_rows_per_task(dim);
@@ -112,8 +112,8 @@ CPU_CLONES static void rmsnorm_weight_task(const void *args, size_t index, unsig
 		to[i] = b->accumulate ? to[i] + sum[i] : sum[i];
 }
 
-void cpu_rmsnorm_backward(struct device *dev, float *dx, float *dweight, const float *dout,
-			  const float *x, const float *rstd, const float *weight, size_t rows,
+void cpu_rmsnorm_backward(struct device *dev, void *dx, float *dweight, const void *dout,
+			  const void *x, const float *rstd, const float *weight, size_t rows,
 			  size_t dim, bool accumulate)
 {
 	size_t per_task = cpu_rows_per_task(dim);

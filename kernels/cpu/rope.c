@@ -45,7 +45,7 @@ CPU_CLONES static void rope_task(const void *args, size_t index, unsigned worker
 	}
 }
 
-void cpu_rope(struct device *dev, float *qkv, const float *table, const struct attention *a,
+void cpu_rope(struct device *dev, void *qkv, const float *table, const struct attention *a,
 	      bool inverse)
 {
 	size_t per_task = cpu_rows_per_task((a->heads + a->kv_heads) * a->head_dim);

@@ -48,7 +48,7 @@ CPU_CLONES static void swiglu_backward_task(const void *args, size_t index, unsi
 	}
 }
 
-void cpu_swiglu_forward(struct device *dev, float *out, const float *gate_up, size_t rows,
+void cpu_swiglu_forward(struct device *dev, void *out, const void *gate_up, size_t rows,
 			size_t width)
 {
 	size_t per_task = cpu_rows_per_task(width);
@@ -56,8 +56,8 @@ void cpu_swiglu_forward(struct device *dev, float *out, const float *gate_up, si
 	pool_run(dev->pool, cpu_tasks(rows, per_task), swiglu_forward_task, &s);
 }
 
-void cpu_swiglu_backward(struct device *dev, float *dgate_up, const float *dout,
-			 const float *gate_up, size_t rows, size_t width)
+void cpu_swiglu_backward(struct device *dev, void *dgate_up, const void *dout,
+			 const void *gate_up, size_t rows, size_t width)
 {
 	size_t per_task = cpu_rows_per_task(width);
 	const struct swiglu s = { dgate_up, dout, gate_up, rows, width, per_task };

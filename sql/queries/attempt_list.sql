@@ -2,4 +2,4 @@
 SELECT id, run_id, number, token, state, job_id, submit_time, cause, exit_code, signal, text,
 	nodes, created_ms, released_ms, started_ms, ended_ms, resumed_from_step, spool_offset,
 	spool_seq, excluded
-FROM attempts WHERE run_id = :run_id ORDER BY number
+FROM attempts WHERE run_id = :run_id AND is_spare = 0 ORDER BY number

@@ -24,12 +24,12 @@ PEAK_LR, WARMUP, MIN_FACTOR = 6e-4, 20, 0.1
 BETA1, BETA2, EPS, DECAY, MAX_NORM = 0.9, 0.95, 1e-8, 0.1, 1.0
 
 
-def make_weights(shapes, gen):
+def make_weights(shapes, gen, spread=0.25):
     """Norm weights around 1, all else around 0, rounded to fp32: that is what the C side reads."""
     weights = {}
     for name, shape in shapes.items():
         is_norm = len(shape) == 1 and not name.endswith("bias")
-        mean, std = (1.0, 0.2) if is_norm else (0.0, 0.25)
+        mean, std = (1.0, 0.2) if is_norm else (0.0, spread)
         w = mean + std * torch.randn(shape, generator=gen)
         weights[name] = w.float().double().requires_grad_()
     return weights
@@ -64,9 +64,9 @@ def rotate(x, turned, rule=None, theta=10000.0):  # x [B, heads, T, C]; the firs
     return torch.cat([a * cos - b * sin, b * cos + a * sin, rest], -1)
 
 
-def attend(q, k, v):  # [B, heads, T, C] each -> [B, T, heads*C]
+def attend(q, k, v, scale=None):  # [B, heads, T, C] each -> [B, T, heads*C]
     b, h, t, c = q.shape
-    score = q @ k.transpose(-1, -2) / math.sqrt(c)
+    score = q @ k.transpose(-1, -2) * (scale or 1 / math.sqrt(c))
     future = torch.ones(t, t, dtype=torch.bool).triu(1)
     prob = torch.exp(score.masked_fill(future, -math.inf))
     prob = prob / prob.sum(-1, keepdim=True)
@@ -79,14 +79,19 @@ def cross_entropy(logits, targets):
 
 
 def rate(step):
-    """Of step 1, 2, ...: linear warm-up, then a cosine that ends one step after the last."""
+    """Of the peak, at step 1, 2, ...: linear warm-up, then a cosine that ends one step after the last."""
     if step <= WARMUP:
-        return PEAK_LR * step / WARMUP
+        return step / WARMUP
     progress = (step - WARMUP) / (STEPS - WARMUP + 1)
-    return PEAK_LR * (MIN_FACTOR + (1 - MIN_FACTOR) * 0.5 * (1 + math.cos(math.pi * progress)))
+    return (MIN_FACTOR + (1 - MIN_FACTOR) * 0.5 * (1 + math.cos(math.pi * progress)))
 
 
-def train(tokens, targets, weights, s, losses):
+def usual_group(name, x, s):
+    """Peak learning rate, what a step at the peak takes off the weight, and epsilon."""
+    return PEAK_LR, PEAK_LR * (DECAY if x.dim() == 2 else 0.0), EPS
+
+
+def train(tokens, targets, weights, s, losses, group):
     """The mean loss of each step before its update: AdamW, clipped; vectors do not decay."""
     w = {k: v.detach().clone().requires_grad_() for k, v in weights.items()}
     m = {k: torch.zeros_like(v) for k, v in w.items()}
@@ -105,8 +110,8 @@ def train(tokens, targets, weights, s, losses):
                 m[k] = BETA1 * m[k] + (1 - BETA1) * g
                 v[k] = BETA2 * v[k] + (1 - BETA2) * g * g
                 m_hat, v_hat = m[k] / (1 - BETA1 ** step), v[k] / (1 - BETA2 ** step)
-                decay = DECAY if x.dim() == 2 else 0.0
-                x -= rate(step) * (m_hat / (torch.sqrt(v_hat) + EPS) + decay * x)
+                lr, decay, eps = group(k, x, s)
+                x -= rate(step) * (lr * m_hat / (torch.sqrt(v_hat) + eps) + decay * x)
         told.append(loss.item())
     return torch.tensor(told)
 
@@ -126,11 +131,11 @@ def save(path, tensors, metadata):
         f.write(struct.pack("<Q", len(text)) + text + data)
 
 
-def write_all(folder, models, shapes, losses):
+def write_all(folder, models, shapes, losses, group=usual_group):
     """One file for each row of `models`."""
     for name, s in models.items():
         gen = torch.Generator().manual_seed(20240517)
-        w = make_weights(shapes(s), gen)
+        w = make_weights(shapes(s), gen, s.get("spread", 0.25))
         size = (s["batch"], s["seq"])
         tokens = torch.randint(s["vocab"], size, generator=gen)
         targets = torch.randint(s["vocab"], size, generator=gen)
@@ -142,7 +147,7 @@ def write_all(folder, models, shapes, losses):
         out = dict(w)
         out |= {"grad." + k: t.grad for k, t in w.items()}
         out |= {"tokens": tokens, "targets": targets, "losses": loss}
-        told = train(many, after, w, s, losses)
+        told = train(many, after, w, s, losses, group)
         out |= {"train.tokens": many, "train.targets": after, "train.losses": told}
         save(f"{folder}/{name}.safetensors", out, s)
         print(f"{name}: mean loss {loss.mean().item():.9f}, "

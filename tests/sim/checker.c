@@ -14,6 +14,9 @@
 enum {
 	FENCE_MS = 3 * 1000,		/* two trainers of one run at most for so long */
 	STOPPED_MS = 60 * 1000,		/* a run that is over has no trainer after this */
+	AVOIDED_MS = 2 * 3600 * 1000,	/* a node that failed is kept away from for longer than this */
+	RECORD_MS = 5 * 1000,		/* until lbd has seen the record of a job that is over */
+	ENDING_MS = 45 * 1000,		/* as long it may wait for one */
 	HISTORY_LINES = 100,
 	STORY_LINES = 3,		/* broken promises told in full */
 };
@@ -59,8 +62,10 @@ static void on_trainer(struct check *c, struct view *v, const struct fact *f, in
 		broken(c, f->run, f->at_ms, "a trainer was started although the run is over");
 	if (change > 0 && v->state == RUN_HELD && f->kind == FACT_TRAINER_STARTED)
 		broken(c, f->run, f->at_ms, "a trainer was started although the run is held");
-	if (f->kind == FACT_TRAINER_THAWED)
+	if (f->kind == FACT_TRAINER_THAWED) {
 		v->thawed_ms = f->at_ms;
+		v->hung_ms = v->hung_ms ? f->at_ms : 0;
+	}
 	if (f->kind == FACT_TRAINER_ENDED && v->final_ms && f->at_ms - v->final_ms > STOPPED_MS &&
 	    f->at_ms - v->thawed_ms > STOPPED_MS)
 		broken(c, f->run, f->at_ms, "a trainer went on although the run was over");
@@ -69,17 +74,21 @@ static void on_trainer(struct check *c, struct view *v, const struct fact *f, in
 static void on_trainer_ended(struct check *c, struct view *v, const struct fact *f)
 {
 	enum cause cause = (enum cause)(f->b % 100);
-	bool is_own_fault = cause == CAUSE_ERROR || cause == CAUSE_CRASH || cause == CAUSE_OOM;
+	bool is_own_fault = cause == CAUSE_ERROR || cause == CAUSE_CRASH || cause == CAUSE_OOM ||
+			    cause == CAUSE_HANG;
 	struct attempt_view *a = attempt_of(v, f->attempt);
 
 	a->trainer_gone_ms = f->at_ms;
 	a->is_training = false;
 	v->completed |= cause == CAUSE_COMPLETED;
 	v->may_fail |= f->b >= 1000;
-	if (f->b / 100 % 10 == 0) {
+	if (f->b / 100 % 10 == 0 && cause != CAUSE_TIMEOUT) {
 		v->bad++;
 		v->surely_bad += is_own_fault && a->ended_ms == 0;	/* else unheard */
 	}
+	if (v->hung_ms && f->at_ms - v->hung_ms > c->end->hang_max_ms + SLACK_MS)
+		broken(c, f->run, f->at_ms, "a silent trainer was left alone");
+	v->hung_ms = 0;
 	/* the last attempt may begin with one failure less than allowed */
 	if (v->surely_bad > c->end->max_without_progress + c->end->in_place)
 		broken(c, f->run, f->at_ms, "more launches without progress than the budget allows");
@@ -100,6 +109,8 @@ static void on_moved(struct check *c, struct view *v, const struct fact *f)
 
 	v->state = (enum run_state)f->a;
 	v->backoff_up_ms = v->state == RUN_BACKOFF ? uptime(c, f->at_ms) : -1;
+	/* the time limit is nobody's fault: the next attempt follows at once */
+	v->backoff_max_ms = f->b == CAUSE_TIMEOUT ? 0 : c->end->backoff_max_ms;
 	v->final_ms = run_state_is_final(v->state) ? f->at_ms : 0;
 	if (v->state == RUN_CREATED && was_final)
 		begin_anew(v);
@@ -116,17 +127,66 @@ static void on_moved(struct check *c, struct view *v, const struct fact *f)
 static void on_intent(struct check *c, struct view *v, const struct fact *f)
 {
 	if (v->backoff_up_ms >= 0 &&
-	    uptime(c, f->at_ms) - v->backoff_up_ms > c->end->backoff_max_ms + SLACK_MS)
-		broken(c, f->run, f->at_ms, "a pause was longer than restart.backoff_max");
+	    uptime(c, f->at_ms) - v->backoff_up_ms > v->backoff_max_ms + SLACK_MS)
+		broken(c, f->run, f->at_ms, v->backoff_max_ms ?
+		       "a pause was longer than restart.backoff_max" :
+		       "a run paused although only its time limit had come");
 	v->backoff_up_ms = -1;
+}
+
+/* lbd had two polls to see that the job waits again, and no reason to let it. */
+static bool is_left_waiting(const struct check *c, const struct view *v,
+			    const struct attempt_view *a, int64_t now_ms)
+{
+	int64_t since_ms = a->requeued_ms;
+
+	return since_ms > 0 && a->ended_ms == 0 && v->state == RUN_RUNNING && v->wanted == ORDER_RUN &&
+	       c->is_up && c->up_since_ms < since_ms && c->trouble_ms < since_ms &&
+	       now_ms - since_ms > 2 * c->end->idle_ms + ENDING_MS + SLACK_MS;
 }
 
 static void on_job_started(struct check *c, struct view *v, const struct fact *f)
 {
-	const struct attempt_view *a = attempt_of(v, f->attempt);
+	struct attempt_view *a = attempt_of(v, f->attempt);
 
 	if (a->job_id != f->a || a->submit_time != f->b)
 		broken(c, f->run, f->at_ms, "a job started that the ledger does not have");
+	if (is_left_waiting(c, v, a, f->at_ms))
+		broken(c, f->run, f->at_ms, "a requeued job was waited for in vain");
+	a->requeued_ms = 0;
+}
+
+/* lbd goes by its wall clock in this: after a jump it cannot know. */
+static void on_placed(struct check *c, struct view *v, const struct fact *f)
+{
+	struct attempt_view *a = attempt_of(v, f->attempt);
+	bool is_fresh = v->failed_attempt > 0 && v->failed_attempt == f->attempt - 1 &&
+			f->at_ms - v->failed_ms < AVOIDED_MS && c->jumped_ms < v->failed_ms;
+
+	a->node = (int)f->a;
+	if (a->excluded >> f->a & 1)
+		broken(c, f->run, f->at_ms, "a job runs on a node that it was to keep away from");
+	if (is_fresh && a->node == v->failed_node && __builtin_popcountll(a->excluded) < c->end->max_excluded)
+		broken(c, f->run, f->at_ms, "a relaunch landed on the node that had just failed");
+}
+
+/* What lbrun wrote down is what the ledger says, unless a person wanted the end, or lbrun itself
+ * could not tell. */
+static void on_ended(struct check *c, struct view *v, const struct fact *f)
+{
+	struct attempt_view *a = attempt_of(v, f->attempt);
+	bool is_settled = a->said == CAUSE_NONE || a->said == CAUSE_LOST || f->a == CAUSE_KILLED ||
+			  f->at_ms - a->said_ms < RECORD_MS;
+
+	a->ended_ms = f->at_ms;
+	v->bad += a->is_training || a->trainer_gone_ms == 0;
+	if (!is_settled && (enum cause)f->a != a->said)
+		broken(c, f->run, f->at_ms, "the ledger has another cause than lbrun's record");
+	if (f->a == CAUSE_NODE_FAIL && a->has_node) {
+		v->failed_attempt = f->attempt;
+		v->failed_ms = f->at_ms;
+		v->failed_node = a->node;
+	}
 }
 
 static void on_lbd(struct check *c, const struct fact *f)
@@ -141,6 +201,10 @@ static void on_lbd(struct check *c, const struct fact *f)
 	} else if (f->kind == FACT_DAEMON_DOWN) {
 		c->up_ms = uptime(c, f->at_ms);
 		c->is_up = false;
+	} else if (f->kind == FACT_FAULT && f->a == FAULT_CLOCK_JUMP) {
+		c->jumped_ms = f->at_ms;
+	} else if (f->kind == FACT_FAULT && f->a <= FAULT_COLD_START) {
+		c->trouble_ms = f->at_ms;
 	}
 }
 
@@ -152,7 +216,12 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 	case FACT_SUBMITTED:
 		v->is_acked = true;
 		break;
+	case FACT_FAULT:
+		if (f->a == FAULT_REQUEUED)
+			a->requeued_ms = f->at_ms;
+		break;
 	case FACT_WANTED:
+		v->wanted = (enum run_order)f->a;
 		v->may_be_killed |= f->a > ORDER_HOLD;
 		break;
 	case FACT_JOB_CANCELLED:
@@ -173,15 +242,30 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 		if (a->ended_ms == 0)
 			v->bad = 0;
 		break;
+	case FACT_EXCLUDED:
+		a->excluded = (uint64_t)f->a;
+		break;
+	case FACT_STARTED:
+		a->has_node = f->a >= 0;
+		break;
+	case FACT_EXITED:
+		a->said = (enum cause)f->a;
+		a->said_ms = f->at_ms;
+		break;
 	case FACT_ENDED:
-		a->ended_ms = f->at_ms;
-		v->bad += a->is_training || a->trainer_gone_ms == 0;
+		on_ended(c, v, f);
 		break;
 	case FACT_MOVED:
 		on_moved(c, v, f);
 		break;
 	case FACT_JOB_STARTED:
 		on_job_started(c, v, f);
+		break;
+	case FACT_JOB_PLACED:
+		on_placed(c, v, f);
+		break;
+	case FACT_TRAINER_HUNG:
+		v->hung_ms = f->at_ms;
 		break;
 	case FACT_TRAINER_STARTED:
 		a->is_training = true;
@@ -222,7 +306,7 @@ int history_check(const struct history *h, const struct world_end *end, FILE *ou
 
 	c.views = xcalloc((size_t)end->runs, sizeof(*c.views));
 	for (int run = 0; run < end->runs; run++)
-		c.views[run].backoff_up_ms = -1;
+		c.views[run].backoff_up_ms = c.views[run].checkpoint = -1;
 	for (size_t i = 0; i < h->count; i++) {
 		if (h->facts[i].run >= 0)
 			on_fact(&c, &c.views[h->facts[i].run], &h->facts[i]);

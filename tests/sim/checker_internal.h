@@ -14,6 +14,12 @@ struct attempt_view {
 	int64_t job_id, submit_time;	/* as the ledger has it */
 	int64_t ended_ms, trainer_gone_ms;
 	bool is_training;
+	enum cause said;		/* in lbrun's exit record; CAUSE_NONE: there is none */
+	int64_t said_ms;
+	int64_t requeued_ms;		/* 0: not */
+	bool has_node;			/* lbd knew where it ran */
+	int node;			/* where its job was put last */
+	uint64_t excluded;		/* nodes it was to keep away from */
 	int64_t row_id, last_seq;	/* of the ledger: id of the row, newest step line */
 	int64_t told, stored;		/* step lines up to that one, as a sum that shows their order */
 };
@@ -23,8 +29,14 @@ struct view {			/* of one run */
 	int64_t count;
 	bool is_acked;
 	enum run_state state;
+	enum run_order wanted;
 	int64_t final_ms;		/* 0: it is not over */
 	int64_t backoff_up_ms;		/* lbd's uptime when a pause began; -1: none */
+	int64_t backoff_max_ms;		/* how long it may be */
+	int64_t failed_attempt, failed_ms;	/* the newest that a node's failure ended; 0: none */
+	int failed_node;
+	int64_t hung_ms;		/* since when a watched trainer is silent; 0: it is not */
+	int64_t checkpoint;		/* step of the newest that lbd must have; -1: none */
 	int64_t thawed_ms;		/* when some trainer last woke up from a freeze */
 	int trainers;
 	int64_t both_ms;		/* since when there are two; 0: there are not */
@@ -40,6 +52,8 @@ struct check {
 	struct view *views;
 	int64_t up_ms, up_since_ms;	/* of lbd */
 	bool is_up;
+	int64_t jumped_ms;		/* when lbd's wall clock was last set; 0: never */
+	int64_t trouble_ms;		/* when the controller last had any */
 	int broken;
 };
 

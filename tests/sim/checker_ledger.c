@@ -85,6 +85,28 @@ static void check_step(struct check *c, const struct fact *f)
 		       "acknowledged progress is not in the ledger");
 }
 
+/* The same of checkpoints: the ledger's newest is the newest that it must have heard of, or newer. */
+static void check_checkpoints(struct check *c, int run)
+{
+	struct ledger_checkpoint newest = { .step = -1 };
+	struct ledger_run row;
+	char name[16];
+
+	snprintf(name, sizeof(name), "r%02d", run);
+	if (ledger_run_find(c->end->ledger, name, &row, NULL) == 0)
+		ledger_checkpoint_newest(c->end->ledger, row.id, &newest, NULL);
+	if (newest.step < c->views[run].checkpoint)
+		broken(c, run, INT64_MAX, "the newest checkpoint is not in the ledger");
+}
+
+static void note_checkpoint(struct check *c, const struct fact *f)
+{
+	struct view *v = &c->views[f->run];
+
+	if (f->b > v->checkpoint && is_due(c, attempt_of(v, f->attempt), f->at_ms))
+		v->checkpoint = f->b;
+}
+
 static void check_sums(struct check *c, int run)
 {
 	const struct view *v = &c->views[run];
@@ -102,6 +124,10 @@ void check_ledger(struct check *c)
 	for (size_t i = 0; i < c->history->count; i++)
 		if (c->history->facts[i].kind == FACT_STEP)
 			check_step(c, &c->history->facts[i]);
+		else if (c->history->facts[i].kind == FACT_CHECKPOINT)
+			note_checkpoint(c, &c->history->facts[i]);
 	for (int run = 0; run < c->end->runs; run++)
 		check_sums(c, run);
+	for (int run = 0; run < c->end->runs; run++)
+		check_checkpoints(c, run);
 }

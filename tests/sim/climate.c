@@ -22,6 +22,7 @@ void climate_draw(struct climate *w, struct rng *rng)
 		.controller_crash = mean_days(rng, 1), .controller_freeze = mean_days(rng, 1.5),
 		.cold_start = mean_days(rng, 10), .node_fault = mean_days(rng, 0.7),
 		.preemption = mean_days(rng, 1), .admin_cancel = mean_days(rng, 8),
+		.admin_requeue = mean_days(rng, 4),
 		.lbrun_kill = mean_days(rng, 3), .daemon_crash = mean_days(rng, 2),
 		.clock_jump = mean_days(rng, 1),
 		.forgetting = chance(rng, 0.1),

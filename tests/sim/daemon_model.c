@@ -51,13 +51,14 @@ static void world_token(void *self, char out[TOKEN_HEX + 1])
 
 static int world_spec(void *self, const char *run_dir, struct run_spec *out, struct err *err)
 {
-	(void)self;
+	const struct sim *sim = self;
+
 	(void)run_dir;
 	(void)err;
 	*out = (struct run_spec){
 		.max_without_progress = MAX_WITHOUT_PROGRESS, .in_place = IN_PLACE,
 		.backoff_first_ms = BACKOFF_FIRST_MS, .backoff_max_ms = BACKOFF_MAX_MS,
-		.kill_grace_ms = KILL_GRACE_MS,
+		.kill_grace_ms = KILL_GRACE_MS, .prequeue = sim->people[run_index(run_dir)].prequeues,
 	};
 	out->never_on_exit_codes.items = xcalloc(1, sizeof(int64_t));
 	out->never_on_exit_codes.items[0] = NEVER_EXIT_CODE;
@@ -77,7 +78,8 @@ static int world_submit(void *self, const struct run *run, const char *ledger, s
 	char number[24];
 	struct job_request job = {
 		.token = run->attempt.job.token, .ledger_id = ledger, .run = run->name,
-		.workdir = number,
+		.workdir = number, .exclude = run->excluded,
+		.warn_seconds = sim->people[run_index(run->name)].is_warned ? WARN_MS / SECOND : 0,
 	};
 
 	(void)err;
@@ -85,8 +87,20 @@ static int world_submit(void *self, const struct run *run, const char *ledger, s
 	if (daemon_dies_here(sim))
 		return 0;
 	disk_make_folder(&sim->disk, run_index(run->name), run->attempt.number, job.token,
-			 rng_chance(&sim->rng, 0.3) ? rng_range(&sim->rng, 0, 2000) : 0);
+			 rng_chance(&sim->rng, 0.3) ? rng_range(&sim->rng, 0, 2000) : 0)
+		->without_progress = run->failures;
 	run->scheduler->ops->submit(run->scheduler, &job, done, arg);
+	return 0;
+}
+
+static int world_retell(void *self, const struct run *run, struct err *err)
+{
+	const struct sim *sim = self;
+	struct folder *folder = folder_of(sim, run);
+
+	(void)err;
+	if (folder)
+		folder->without_progress = run->failures;
 	return 0;
 }
 
@@ -153,9 +167,28 @@ static int64_t world_spool(void *self, const struct run *run, int64_t *offset, i
 	return f ? folder_read(f, sim->now_ms, offset, max_bytes, on_line, arg, err) : 0;
 }
 
+/* As lbd.toml's defaults. */
+static const struct node_rules node_rules = {
+	.half_life_ms = DAY, .threshold = 0.75, .max_excluded = MAX_EXCLUDED,
+};
+
+static void world_switched(void *self, const struct run *run, struct switched *out)
+{
+	struct sim *sim = self;
+	enum run_order order = sim->people[run_index(run->name)].switched;
+
+	*out = (struct switched){ .is_known = true, .order = order };
+	if (order != ORDER_RUN) {
+		out->file = "switch";
+		out->by = "bob";
+		out->text = "";
+	}
+}
+
 static const struct world world_ops = {
 	.wall_ms = world_wall, .mono_ms = world_mono, .token = world_token, .spec = world_spec,
-	.submit = world_submit, .order = world_order, .end_all = world_end_all,
+	.submit = world_submit, .retell = world_retell, .order = world_order, .end_all = world_end_all,
+	.switched = world_switched,
 	.claimed = world_claimed, .exited = world_exited, .spool = world_spool,
 };
 
@@ -264,6 +297,15 @@ bool daemon_dies_here(struct sim *sim)
 	return d->is_dead;
 }
 
+uint64_t node_bits(const char *names)
+{
+	uint64_t bits = 0;
+
+	for (const char *at = names; at && (at = strchr(at, 'n')); at++)
+		bits |= (uint64_t)1 << strtol(at + 1, NULL, 10);
+	return bits;
+}
+
 void daemon_start(struct sim *sim)
 {
 	struct daemon_model *d = &sim->daemon;
@@ -278,6 +320,7 @@ void daemon_start(struct sim *sim)
 	d->down_ms += sim->now_ms - d->down_since_ms;
 	d->engine = engine_create(d->ledger, &sim->slurm.base, NULL, &d->world, &d->times);
 	engine_on_news(d->engine, on_news, sim);
+	engine_remember_nodes(d->engine, &node_rules);
 	sim_fact(sim, FACT_DAEMON_UP, -1, 0, 0, 0);
 	if (engine_load(d->engine, &err) < 0) {
 		printf("sim: seed %llu: engine_load: %s\n", (unsigned long long)sim->seed,

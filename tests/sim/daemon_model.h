@@ -47,5 +47,7 @@ bool daemon_dies_here(struct sim *sim);
 int64_t daemon_wall_ms(const struct sim *sim);
 /* The run's number, from its name ("r07"). */
 int run_index(const char *name);
+/* "n3,n17" as bits 3 and 17. */
+uint64_t node_bits(const char *names);
 
 #endif

@@ -23,7 +23,7 @@ enum spool_kind {
 };
 
 struct spool_record {
-	int64_t at_ms, launch, step;
+	int64_t at_ms, launch, step;	/* step of SPOOL_ATTEMPT_START: the node */
 	enum spool_kind kind;
 	enum cause cause;
 	int exit_code;
@@ -33,6 +33,7 @@ struct spool_record {
 struct folder {			/* runs/NAME/attempts/N */
 	int run;
 	int64_t number;
+	int64_t without_progress;	/* launches of the run, in a row, before it */
 	char token[TOKEN_HEX + 1];
 	int64_t delay_ms;		/* until lbd sees what was written here */
 	int64_t claimed_ms;		/* 0: not */

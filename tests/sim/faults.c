@@ -199,6 +199,16 @@ static void admin_cancel(struct sim *sim)
 	job_cancel(sim, job);
 }
 
+static void admin_requeue(struct sim *sim)
+{
+	struct job *job = some_job(sim);
+
+	if (job == NULL || job->status.phase != JOB_RUNNING)
+		return;
+	sim_fact(sim, FACT_FAULT, job->run, job->number, FAULT_REQUEUED, 0);
+	job_requeue(sim, job);
+}
+
 static void lbrun_kill(struct sim *sim)
 {
 	const struct lbruns *all = &sim->lbruns;
@@ -235,6 +245,7 @@ static const struct {
 	{ offsetof(struct climate, node_fault), node_fault },
 	{ offsetof(struct climate, preemption), preemption },
 	{ offsetof(struct climate, admin_cancel), admin_cancel },
+	{ offsetof(struct climate, admin_requeue), admin_requeue },
 	{ offsetof(struct climate, lbrun_kill), lbrun_kill },
 	{ offsetof(struct climate, daemon_crash), daemon_crash },
 	{ offsetof(struct climate, clock_jump), clock_jump },

@@ -16,11 +16,13 @@ static const char *const fault_names[FAULT_COUNT] = {
 	[FAULT_NODE_DIED] = "a node dies", [FAULT_NODE_LOST] = "a node is lost, but works on",
 	[FAULT_NODE_FROZEN] = "a node freezes", [FAULT_NODE_BACK] = "a node is back",
 	[FAULT_PREEMPTED] = "preempted", [FAULT_CANCELLED] = "cancelled by an administrator",
+	[FAULT_REQUEUED] = "requeued by an administrator",
 	[FAULT_LBRUN_KILLED] = "lbrun is killed", [FAULT_CLOCK_JUMP] = "lbd's wall clock jumps",
 };
 
 /* What `a` and `b` of a fact are. */
-enum detail { NOTHING, JOB, CAUSE, STATE, ORDER, LAUNCH, LAUNCH_END, STEP, EXIT, ID, WHICH, CHECKPOINT };
+enum detail { NOTHING, JOB, CAUSE, STATE, ORDER, LAUNCH, LAUNCH_END, STEP, EXIT, ID, WHICH, CHECKPOINT,
+	      NODES_OUT, NODE };
 
 static const struct {
 	const char *text;
@@ -29,14 +31,18 @@ static const struct {
 	[FACT_SUBMITTED] = { "person  submitted", NOTHING },
 	[FACT_ORDERED] = { "person  ordered", ORDER },
 	[FACT_RESTARTED] = { "person  restarted", NOTHING },
+	[FACT_SAVE_ASKED] = { "person  asked for a checkpoint", NOTHING },
 	[FACT_WANTED] = { "ledger  wanted", ORDER },
 	[FACT_INTENT] = { "ledger  intent", NOTHING },
+	[FACT_EXCLUDED] = { "ledger  keeps away from", NODES_OUT },
 	[FACT_ADOPTED] = { "ledger  held", JOB },
 	[FACT_RELEASED] = { "ledger  queued", NOTHING },
+	[FACT_STARTED] = { "ledger  running", NODE },
 	[FACT_ENDED] = { "ledger  attempt ended", CAUSE },
 	[FACT_MOVED] = { "ledger  run is", STATE },
 	[FACT_JOB_MADE] = { "slurm   job made", JOB },
 	[FACT_JOB_STARTED] = { "slurm   job started", JOB },
+	[FACT_JOB_PLACED] = { "slurm   job is", NODE },
 	[FACT_JOB_OVER] = { "slurm   job over", JOB },
 	[FACT_JOB_FORGOTTEN] = { "slurm   job forgotten", JOB },
 	[FACT_JOB_UNRELEASED] = { "slurm   release forgotten", JOB },
@@ -48,6 +54,8 @@ static const struct {
 	[FACT_TRAINER_ENDED] = { "trainer ended", LAUNCH_END },
 	[FACT_TRAINER_FROZEN] = { "trainer frozen", LAUNCH },
 	[FACT_TRAINER_THAWED] = { "trainer thawed", LAUNCH },
+	[FACT_TRAINER_HUNG] = { "trainer falls silent", LAUNCH },
+	[FACT_WARNED] = { "lbrun   warned of the time limit", LAUNCH },
 	[FACT_STEP] = { "lbrun   acknowledged", STEP },
 	[FACT_CHECKPOINT] = { "trainer checkpoint", CHECKPOINT },
 	[FACT_EXITED] = { "lbrun   exit record", EXIT },
@@ -107,6 +115,14 @@ static void print_detail(const struct fact *f, FILE *out)
 		break;
 	case WHICH:
 		fprintf(out, " %s", fault_names[f->a]);
+		break;
+	case NODES_OUT:
+		for (int n = 0; n < 64; n++)
+			if ((uint64_t)f->a >> n & 1)
+				fprintf(out, " n%d", n);
+		break;
+	case NODE:
+		fprintf(out, " on n%lld", (long long)f->a);
 		break;
 	case NOTHING:
 		break;

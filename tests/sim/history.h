@@ -13,16 +13,20 @@ enum fact_kind {
 	FACT_SUBMITTED,
 	FACT_ORDERED,
 	FACT_RESTARTED,
+	FACT_SAVE_ASKED,
 	/* the ledger, committed */
 	FACT_WANTED,			/* a: order */
 	FACT_INTENT,
+	FACT_EXCLUDED,			/* a: the nodes, one bit each */
 	FACT_ADOPTED,			/* a: job id, b: submit time */
 	FACT_RELEASED,
+	FACT_STARTED,			/* a: node, as far as lbd knows; -1: it does not */
 	FACT_ENDED,			/* a: cause */
 	FACT_MOVED,			/* a: run state, b: cause */
 	/* the scheduler; a: job id, b: submit time unless said otherwise */
 	FACT_JOB_MADE,
 	FACT_JOB_STARTED,
+	FACT_JOB_PLACED,		/* a: node */
 	FACT_JOB_OVER,
 	FACT_JOB_FORGOTTEN,
 	FACT_JOB_UNRELEASED,
@@ -35,6 +39,8 @@ enum fact_kind {
 	FACT_TRAINER_ENDED,		/* b: cause, + 100 with progress, + 1000 for ever */
 	FACT_TRAINER_FROZEN,
 	FACT_TRAINER_THAWED,
+	FACT_TRAINER_HUNG,
+	FACT_WARNED,			/* SIGUSR1: the time limit is near */
 	FACT_STEP,			/* a: seq, b: step; acknowledged */
 	FACT_CHECKPOINT,		/* b: step */
 	FACT_EXITED,			/* a: cause, b: last seq */
@@ -58,6 +64,7 @@ enum fault {
 	FAULT_NODE_BACK,
 	FAULT_PREEMPTED,
 	FAULT_CANCELLED,
+	FAULT_REQUEUED,			/* by an administrator */
 	FAULT_LBRUN_KILLED,
 	FAULT_CLOCK_JUMP,
 	FAULT_COUNT

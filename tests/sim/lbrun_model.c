@@ -121,6 +121,8 @@ static void finish(struct sim *sim, struct lbrun *p, enum cause cause, int exit_
 
 static enum cause stop_cause(const struct lbrun *p)
 {
+	if (p->stop == LBRUN_WARNED || (p->stop == LBRUN_SIGNALLED && p->is_warned))
+		return CAUSE_TIMEOUT;
 	return p->stop == LBRUN_ORDERED ? CAUSE_KILLED : CAUSE_LOST;
 }
 
@@ -153,6 +155,35 @@ static void stop(struct sim *sim, struct lbrun *p, enum lbrun_stop why, bool now
 		p->stop_due_ms = due_ms;
 		agenda_add(&sim->agenda, due_ms, on_stopped, p, (uint64_t)due_ms);
 	}
+}
+
+/* Some trainers take no notice of a warning, and go on until the limit itself. */
+void lbrun_warn(struct sim *sim, struct lbrun *p)
+{
+	if (sim->now_ms < p->frozen_until_ms || p->phase == LBRUN_BOOT || p->phase == LBRUN_OVER)
+		return;
+	p->is_warned = true;
+	fact(sim, p, FACT_WARNED, p->launch, 0);
+	if (p->phase != LBRUN_TRAIN || (!p->is_hung && rng_chance(&sim->rng, 0.7)))
+		stop(sim, p, LBRUN_WARNED, false);
+}
+
+static void on_wish(struct sim *sim, void *arg, uint64_t stamp)
+{
+	struct lbrun *p = arg;
+
+	(void)stamp;
+	if (p->phase == LBRUN_TRAIN && sim->now_ms >= p->frozen_until_ms && p->stop_due_ms == 0 &&
+	    !p->is_hung && !p->fails_early)
+		say_checkpoint(sim, p);
+}
+
+void lbrun_notice_wish(struct sim *sim, const struct folder *folder)
+{
+	for (size_t i = 0; i < sim->lbruns.live_count; i++)
+		if (sim->lbruns.live[i]->folder == folder)
+			sim_after(sim, rng_range(&sim->rng, 0, LOOK_MS) + folder->delay_ms, on_wish,
+				  sim->lbruns.live[i], 0);
 }
 
 static bool is_fenced(const struct sim *sim, const struct lbrun *p)
@@ -273,6 +304,7 @@ static void begin_launch(struct sim *sim, struct lbrun *p)
 	p->checkpoint_at_start = files_of(sim, p)->checkpoint_step;
 	p->step = p->checkpoint_at_start > 0 ? p->checkpoint_at_start : 0;
 	p->fails_early = is_bad;
+	p->is_hung = false;
 	p->stop_due_ms = 0;
 	say(sim, p, &(struct spool_record){ .kind = SPOOL_LAUNCH_START, .step = p->checkpoint_at_start });
 	fact(sim, p, FACT_TRAINER_STARTED, p->launch, 0);
@@ -282,9 +314,12 @@ static void begin_launch(struct sim *sim, struct lbrun *p)
 
 static bool may_relaunch(const struct lbrun *p, enum cause cause, int exit_code)
 {
-	return p->stop == LBRUN_GOES_ON && p->failures <= IN_PLACE &&
+	int64_t of_run = p->failures + (p->has_progressed ? 0 : p->folder->without_progress);
+
+	return p->stop == LBRUN_GOES_ON && p->failures <= IN_PLACE && of_run < MAX_WITHOUT_PROGRESS &&
 	       exit_code != NEVER_EXIT_CODE &&
-	       (cause == CAUSE_ERROR || cause == CAUSE_CRASH || cause == CAUSE_OOM);
+	       (cause == CAUSE_ERROR || cause == CAUSE_CRASH || cause == CAUSE_OOM ||
+		cause == CAUSE_HANG);
 }
 
 static void end_launch(struct sim *sim, struct lbrun *p, enum cause cause, int exit_code)
@@ -300,12 +335,23 @@ static void end_launch(struct sim *sim, struct lbrun *p, enum cause cause, int e
 	fact(sim, p, FACT_TRAINER_ENDED, p->launch,
 	     cause + (progress ? 100 : 0) + (exit_code == NEVER_EXIT_CODE ? 1000 : 0));
 	p->failures = progress ? 0 : p->failures + 1;
+	p->has_progressed |= progress;
 	say(sim, p, &(struct spool_record){ .kind = SPOOL_LAUNCH_END, .cause = cause,
 					    .exit_code = exit_code, .has_progress = progress });
 	if (may_relaunch(p, cause, exit_code))
 		plan(sim, p, LBRUN_PAUSE, progress ? 0 : SECOND);
 	else
 		finish(sim, p, cause, exit_code);
+}
+
+/* It says nothing any more. Unwatched, it stays so until its job ends. */
+static void hang(struct sim *sim, struct lbrun *p)
+{
+	p->is_hung = true;
+	if (sim->people[p->run].is_unwatched)
+		return;
+	fact(sim, p, FACT_TRAINER_HUNG, p->launch, 0);
+	plan(sim, p, LBRUN_TRAIN, rng_range(&sim->rng, HANG_MIN_MS, HANG_MAX_MS));
 }
 
 static void fail(struct sim *sim, struct lbrun *p)
@@ -337,7 +383,9 @@ static void train(struct sim *sim, struct lbrun *p)
 		end_launch(sim, p, CAUSE_COMPLETED, 0);
 	else if (rng_chance(&sim->rng, w->failure))
 		fail(sim, p);
-	else if (!rng_chance(&sim->rng, w->hang))
+	else if (rng_chance(&sim->rng, w->hang))
+		hang(sim, p);
+	else
 		plan(sim, p, LBRUN_TRAIN, MINUTE + rng_exp(&sim->rng, (double)w->tick_ms));
 }
 
@@ -377,7 +425,7 @@ static void claim(struct sim *sim, struct lbrun *p)
 	for (size_t i = 0; i < sim->lbruns.live_count; i++)
 		if (sim->lbruns.live[i]->run == p->run && sim->lbruns.live[i] != p)
 			will_look(sim, sim->lbruns.live[i]);
-	say(sim, p, &(struct spool_record){ .kind = SPOOL_ATTEMPT_START });
+	say(sim, p, &(struct spool_record){ .kind = SPOOL_ATTEMPT_START, .step = p->node });
 	plan(sim, p, LBRUN_WAIT, heeds && older_may_live(sim, p) ? OLDER_WAIT_MS : 10);
 	look(sim, p);
 }
@@ -403,6 +451,10 @@ static void on_phase(struct sim *sim, void *arg, uint64_t stamp)
 	case LBRUN_TRAIN:
 		if (p->stop_due_ms != 0)
 			;	/* asked to end, it only waits for that */
+		else if (p->is_hung)
+			end_launch(sim, p, CAUSE_HANG, -1);
+		else if (p->fails_early && rng_chance(&sim->rng, 0.25))
+			hang(sim, p);
 		else if (p->fails_early)
 			fail(sim, p);
 		else

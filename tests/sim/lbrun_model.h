@@ -14,7 +14,7 @@ struct folder;
 
 enum lbrun_phase { LBRUN_BOOT, LBRUN_WAIT, LBRUN_TRAIN, LBRUN_PAUSE, LBRUN_OVER };
 
-enum lbrun_stop { LBRUN_GOES_ON, LBRUN_SIGNALLED, LBRUN_ORDERED, LBRUN_FENCED };
+enum lbrun_stop { LBRUN_GOES_ON, LBRUN_WARNED, LBRUN_SIGNALLED, LBRUN_ORDERED, LBRUN_FENCED };
 
 struct lbrun {
 	struct lbrun *next;		/* all of this world */
@@ -27,8 +27,10 @@ struct lbrun {
 	int64_t stop_due_ms;		/* 0: not asked to end */
 	int64_t frozen_until_ms;
 	int64_t launch, failures;	/* in this attempt; in a row without progress */
+	bool has_progressed;
 	int64_t step, checkpoint_at_start;
-	bool fails_early;		/* this launch */
+	bool fails_early, is_hung;	/* this launch */
+	bool is_warned;			/* SIGTERM from now on is the time limit itself */
 };
 
 struct lbruns {
@@ -46,6 +48,10 @@ void lbrun_signal(struct sim *sim, struct lbrun *p, int signo);
 /* It and all it started are gone, without a word. */
 void lbrun_vanish(struct sim *sim, struct lbrun *p);
 void lbrun_freeze(struct sim *sim, struct lbrun *p, int64_t until_ms);
+/* SIGUSR1: its time limit is near. */
+void lbrun_warn(struct sim *sim, struct lbrun *p);
+/* A wish for a checkpoint was put into its folder. */
+void lbrun_notice_wish(struct sim *sim, const struct folder *folder);
 /* An order was put into its folder. */
 void lbrun_notice_order(struct sim *sim, const struct folder *folder);
 

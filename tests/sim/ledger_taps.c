@@ -12,6 +12,7 @@ static struct {
 	struct whose {
 		int run;
 		int64_t number;
+		uint64_t avoids;	/* a spare: bits of nodes */
 	} *attempts;			/* [id of the row] */
 	int64_t cap;
 	int run_of[RUNS + 2];		/* [id of the row] */
@@ -39,6 +40,15 @@ static void note(enum fact_kind kind, int run, int64_t attempt, int64_t a, int64
 static void note_attempt(enum fact_kind kind, int64_t id, int64_t a, int64_t b)
 {
 	note(kind, taps.attempts[id].run, taps.attempts[id].number, a, b);
+}
+
+static void know_attempt(int64_t id, int64_t run_id, int64_t number)
+{
+	if (id >= taps.cap) {
+		taps.cap = 2 * id;
+		taps.attempts = xrealloc(taps.attempts, (size_t)taps.cap * sizeof(*taps.attempts));
+	}
+	taps.attempts[id] = (struct whose){ .run = taps.run_of[run_id], .number = number };
 }
 
 /* --- writes ------------------------------------------------------------------------------------- */
@@ -86,13 +96,34 @@ TAP(int, ledger_attempt_insert, struct ledger *l, int64_t run_id, int64_t number
 
 	if (rc < 0)
 		return rc;
-	if (*id >= taps.cap) {
-		taps.cap = 2 * *id;
-		taps.attempts = xrealloc(taps.attempts, (size_t)taps.cap * sizeof(*taps.attempts));
-	}
-	taps.attempts[*id] = (struct whose){ taps.run_of[run_id], number };
+	know_attempt(*id, run_id, number);
 	note_attempt(FACT_INTENT, *id, 0, 0);
 	return 0;
+}
+
+/* Not meant to start before it is taken. */
+TAP(int, ledger_spare_insert, struct ledger *l, int64_t run_id, int64_t number, const char *token,
+    const char *excluded, int64_t now_ms, int64_t *id, struct err *err)
+{
+	int rc = __real_ledger_spare_insert(l, run_id, number, token, excluded, now_ms, id, err);
+
+	if (rc == 0) {
+		know_attempt(*id, run_id, number);
+		taps.attempts[*id].avoids = node_bits(excluded);
+	}
+	taps.sim->daemon.has_written = true;
+	return rc;
+}
+
+TAP(int, ledger_spare_take, struct ledger *l, int64_t id, int64_t now_ms, struct err *err)
+{
+	int rc = __real_ledger_spare_take(l, id, now_ms, err);
+
+	if (rc == 0) {
+		note_attempt(FACT_INTENT, id, 1, 0);
+		note_attempt(FACT_EXCLUDED, id, (int64_t)taps.attempts[id].avoids, 0);
+	}
+	return rc;
 }
 
 TAP(int, ledger_attempt_set_job, struct ledger *l, int64_t id, int64_t job_id, int64_t submit_time,
@@ -102,6 +133,26 @@ TAP(int, ledger_attempt_set_job, struct ledger *l, int64_t id, int64_t job_id, i
 
 	if (rc == 0)
 		note_attempt(FACT_ADOPTED, id, job_id, submit_time);
+	return rc;
+}
+
+TAP(int, ledger_attempt_set_excluded, struct ledger *l, int64_t id, const char *excluded,
+    struct err *err)
+{
+	int rc = __real_ledger_attempt_set_excluded(l, id, excluded, err);
+
+	if (rc == 0)
+		note_attempt(FACT_EXCLUDED, id, (int64_t)node_bits(excluded), 0);
+	return rc;
+}
+
+TAP(int, ledger_attempt_started, struct ledger *l, int64_t id, const char *nodes, int64_t now_ms,
+    struct err *err)
+{
+	int rc = __real_ledger_attempt_started(l, id, nodes, now_ms, err);
+
+	if (rc == 0)
+		note_attempt(FACT_STARTED, id, nodes[0] == 'n' ? strtol(nodes + 1, NULL, 10) : -1, 0);
 	return rc;
 }
 

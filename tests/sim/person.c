@@ -75,15 +75,52 @@ static bool give_order(struct sim *sim, const char *name, const struct ledger_ru
 	return ledger_commit(l, NULL) == 0;
 }
 
+/* A file that lbd sees when it looks, at once or when it is there again; only that of a hold does
+ * any more once it was seen, so it lies there for long. */
+static void put_switch(struct sim *sim, int run, enum run_order wanted)
+{
+	sim->people[run].switched = wanted;
+	if (sim->daemon.engine)
+		engine_on_switches(sim->daemon.engine);
+}
+
+static bool order_by_switch(struct sim *sim, int run, enum run_order wanted)
+{
+	enum run_order lies = sim->people[run].switched;
+	bool takes_away = lies == ORDER_HOLD && wanted == ORDER_RUN;
+
+	if (!takes_away && (wanted < ORDER_HOLD || wanted > ORDER_KILL ||
+			    !rng_chance(&sim->rng, 0.3)))
+		return false;
+	put_switch(sim, run, wanted);
+	return true;
+}
+
 static enum run_order some_order(struct sim *sim, enum run_order wanted)
 {
 	static const enum run_order orders[] = {
-		ORDER_HOLD, ORDER_HOLD, ORDER_KILL, ORDER_KILL_NOW,
+		ORDER_HOLD, ORDER_HOLD, ORDER_STOP, ORDER_KILL, ORDER_KILL_NOW,
 	};
 
 	if (wanted == ORDER_HOLD && (sim->is_quiet || rng_chance(&sim->rng, 0.7)))
 		return ORDER_RUN;
-	return orders[rng_range(&sim->rng, 0, 3)];
+	return orders[rng_range(&sim->rng, 0, 4)];
+}
+
+/* As the handler of "save": a file in the folder of the newest attempt. */
+static void save(struct sim *sim, int run, const struct ledger_run *row)
+{
+	struct ledger_attempt attempt;
+	struct folder *folder;
+
+	if (row->state != RUN_RUNNING ||
+	    ledger_attempt_newest(sim->daemon.ledger, row->id, &attempt, NULL) < 0)
+		return;
+	folder = disk_folder(&sim->disk, run, attempt.number);
+	if (folder == NULL)
+		return;
+	sim_fact(sim, FACT_SAVE_ASKED, run, attempt.number, 0, 0);
+	lbrun_notice_wish(sim, folder);
 }
 
 /* As the handler of "restart". */
@@ -109,7 +146,11 @@ static void order(struct sim *sim, int run, const char *name, const struct ledge
 	enum run_order wanted = some_order(sim, row->wanted);
 	bool is_allowed = wanted == ORDER_RUN ? row->wanted == ORDER_HOLD : wanted > row->wanted;
 
-	if (!is_allowed || !give_order(sim, name, row, wanted) || sim->daemon.is_dead)
+	if (!is_allowed)
+		return;
+	/* what a switch wants is a fact once lbd has seen it */
+	if (!order_by_switch(sim, run, wanted) &&
+	    (!give_order(sim, name, row, wanted) || sim->daemon.is_dead))
 		return;
 	sim_fact(sim, FACT_ORDERED, run, 0, wanted, 0);
 	if (rng_chance(&sim->rng, 0.4))
@@ -126,11 +167,14 @@ static void act(struct sim *sim, int run)
 	if (ledger_run_find(sim->daemon.ledger, name, &row, NULL) < 0)
 		return;
 	if (!run_state_is_final(row.state)) {
+		if (!sim->is_quiet && rng_chance(&sim->rng, 0.3))
+			save(sim, run, &row);
 		if (row.wanted == ORDER_HOLD || (!sim->is_quiet && rng_chance(&sim->rng, 0.25)))
 			order(sim, run, name, &row);
 	} else if (!sim->is_quiet) {
 		if (row.state == RUN_COMPLETED)
 			sim->people[run].target_step += rng_range(&sim->rng, 200, 4000);
+		put_switch(sim, run, ORDER_RUN);
 		if (restart(sim, name, &row) && !sim->daemon.is_dead)
 			sim_fact(sim, FACT_RESTARTED, run, 0, 0, 0);
 	}
@@ -151,6 +195,8 @@ static void on_person(struct sim *sim, void *arg, uint64_t stamp)
 
 	if (sim->daemon.engine && sim->people[run].state == PERSON_LIVE)
 		act(sim, run);
+	else if (!sim->is_quiet && sim->people[run].state == PERSON_LIVE)
+		order_by_switch(sim, run, some_order(sim, ORDER_RUN));
 	daemon_settle(sim);
 	sim_after(sim, MINUTE + rng_exp(&sim->rng, sim->is_quiet ? 2.0 * HOUR : 1.5 * DAY), on_person,
 		  arg, stamp);
@@ -164,6 +210,9 @@ void people_begin(struct sim *sim)
 		p->target_step = rng_range(&sim->rng, 200, 12000);
 		p->never_again = rng_chance(&sim->rng, 0.2);
 		p->is_broken = rng_chance(&sim->rng, 0.1);
+		p->prequeues = rng_chance(&sim->rng, 0.3);
+		p->is_warned = rng_chance(&sim->rng, 0.5);
+		p->is_unwatched = rng_chance(&sim->rng, 0.2);
 		sim_after(sim, rng_exp(&sim->rng, 0.5 * DAY), on_submit, NULL, (uint64_t)run);
 		sim_after(sim, rng_exp(&sim->rng, 1.0 * DAY), on_person, NULL, (uint64_t)run);
 	}

@@ -84,11 +84,13 @@ static int check(struct sim *sim, FILE *out)
 	struct world_end end = {
 		.seed = sim->seed, .now_ms = sim->now_ms, .runs = RUNS,
 		.ledger = sim->daemon.ledger, .spool_ms = sim->daemon.times.spool_ms,
+		.idle_ms = sim->daemon.times.idle_ms,
 		.polls = sim->slurm.poll_count, .calls = sim->slurm.call_count,
 		.turns = sim->daemon.turn_count,
 		.up_ms = sim->now_ms - BEGIN_MS - sim->daemon.down_ms,
 		.max_without_progress = MAX_WITHOUT_PROGRESS, .in_place = IN_PLACE,
-		.backoff_max_ms = BACKOFF_MAX_MS,
+		.backoff_max_ms = BACKOFF_MAX_MS, .hang_max_ms = HANG_MAX_MS,
+		.max_excluded = MAX_EXCLUDED,
 	};
 
 	for (size_t i = 0; i < sim->slurm.known_count; i++)

@@ -32,7 +32,11 @@ enum {
 	/* of every run's spec */
 	MAX_WITHOUT_PROGRESS = 3,
 	IN_PLACE = 3,
+	MAX_EXCLUDED = 4,
 	NEVER_EXIT_CODE = 42,
+	WARN_MS = 10 * MINUTE,		/* slurm.signal_before, where a run has it */
+	HANG_MIN_MS = MINUTE,		/* lbrun notices a silent trainer within */
+	HANG_MAX_MS = 30 * MINUTE,
 	BACKOFF_FIRST_MS = MINUTE,
 	BACKOFF_MAX_MS = 30 * MINUTE,
 	KILL_GRACE_MS = 30 * SECOND,
@@ -49,7 +53,7 @@ enum control {
 /* How rough this world is; drawn from the seed. Means of 0: never. */
 struct climate {
 	double controller_crash, controller_freeze, cold_start;		/* mean ms between two */
-	double node_fault, preemption, admin_cancel, lbrun_kill;
+	double node_fault, preemption, admin_cancel, admin_requeue, lbrun_kill;
 	double daemon_crash, clock_jump;
 	double crash_point;		/* chance that lbd dies at one */
 	double forgetting;		/* chance that a change kills the controller before it is saved */
@@ -65,6 +69,10 @@ struct person {			/* one for each run */
 	int64_t target_step;
 	bool never_again;		/* its trainer may end with NEVER_EXIT_CODE */
 	bool is_broken;			/* its trainer hardly ever gets anywhere */
+	bool prequeues;			/* restart.prequeue */
+	bool is_warned;			/* its jobs are signalled before their time limit */
+	enum run_order switched;	/* a switch file of this order lies there */
+	bool is_unwatched;		/* its spec has no hang timeouts */
 };
 
 struct sim {

@@ -71,7 +71,7 @@ void job_forget(struct sim *sim, struct job *job)
 }
 
 struct job *job_make(struct sim *sim, int run, int64_t number, const char *token,
-		     const char *ledger_id)
+		     const char *ledger_id, int64_t warn_ms, uint64_t excluded)
 {
 	struct slurm_model *s = &sim->slurm;
 	struct job *job = xcalloc(1, sizeof(*job));
@@ -81,6 +81,8 @@ struct job *job_make(struct sim *sim, int run, int64_t number, const char *token
 	job->run = run;
 	job->number = number;
 	job->made_ms = sim->now_ms;
+	job->warn_ms = warn_ms;
+	job->excluded = excluded;
 	job->limit_ms = rng_range(&sim->rng, 6, 72) * HOUR;
 	snprintf(job->status.ref.token, sizeof(job->status.ref.token), "%s", token);
 	snprintf(job->status.ledger_id, sizeof(job->status.ledger_id), "%s", ledger_id);
@@ -115,14 +117,15 @@ static bool is_answering(const struct sim *sim)
 	return sim->now_ms >= sim->slurm.down_until_ms && sim->now_ms >= sim->slurm.frozen_until_ms;
 }
 
-static int free_node(struct sim *sim)
+static int free_node(struct sim *sim, uint64_t excluded)
 {
 	int first = (int)rng_range(&sim->rng, 0, NODES - 1);
 
 	for (int i = 0; i < NODES; i++) {
 		struct node *node = &sim->slurm.nodes[(first + i) % NODES];
+		bool may_be_used = (excluded >> (first + i) % NODES & 1) == 0;
 
-		if (node->busy < SLOTS && sim->now_ms >= node->down_until_ms)
+		if (may_be_used && node->busy < SLOTS && sim->now_ms >= node->down_until_ms)
 			return (first + i) % NODES;
 	}
 	return -1;
@@ -140,6 +143,14 @@ static void on_limit(struct sim *sim, void *arg, uint64_t stamp)
 		sim_after(sim, MINUTE, on_limit, job, stamp);
 }
 
+static void on_warning(struct sim *sim, void *arg, uint64_t stamp)
+{
+	struct job *job = arg;
+
+	if (job->stamp == stamp && job->status.phase == JOB_RUNNING && job->lbrun && is_answering(sim))
+		lbrun_warn(sim, job->lbrun);
+}
+
 static void start_on(struct sim *sim, struct job *job, int node)
 {
 	job->node = node;
@@ -150,7 +161,10 @@ static void start_on(struct sim *sim, struct job *job, int node)
 	job_set_word(job, SJ_RUNNING, SR_NONE, 0);
 	job->stamp++;
 	job_fact(sim, FACT_JOB_STARTED, job);
+	sim_fact(sim, FACT_JOB_PLACED, job->run, job->number, node, 0);
 	sim_after(sim, job->limit_ms, on_limit, job, job->stamp);
+	if (job->warn_ms)
+		sim_after(sim, job->limit_ms - job->warn_ms, on_warning, job, job->stamp);
 	lbrun_start(sim, job);
 }
 
@@ -161,7 +175,7 @@ static void on_start(struct sim *sim, void *arg, uint64_t stamp)
 
 	if (job->stamp != stamp || job->status.phase != JOB_PENDING)
 		return;
-	node = is_answering(sim) ? free_node(sim) : -1;
+	node = is_answering(sim) && job->lbrun == NULL ? free_node(sim, job->excluded) : -1;
 	if (node >= 0)
 		start_on(sim, job, node);
 	else
@@ -246,6 +260,19 @@ void job_end(struct sim *sim, struct job *job, enum slurm_state state, enum slur
 	be_over(sim, job, state, reason, ran && state != SJ_NODE_FAIL ? SIGTERM : 0);
 	/* who cannot be reached cannot be signalled */
 	if (!ran || state == SJ_NODE_FAIL || job->lbrun == NULL)
+		return;
+	sim_after(sim, KILL_WAIT_MS, on_kill_wait, job, 0);
+	lbrun_signal(sim, job->lbrun, SIGTERM);
+}
+
+/* Slurm lets it begin again after two minutes, once it is its turn. */
+void job_requeue(struct sim *sim, struct job *job)
+{
+	job->status.restart_count++;
+	job_set_word(job, SJ_PENDING, SR_BEGIN_TIME, 0);
+	sim_after(sim, 2 * MINUTE + rng_exp(&sim->rng, 15.0 * MINUTE), on_start, job, ++job->stamp);
+	leave_node(sim, job);
+	if (job->lbrun == NULL)
 		return;
 	sim_after(sim, KILL_WAIT_MS, on_kill_wait, job, 0);
 	lbrun_signal(sim, job->lbrun, SIGTERM);

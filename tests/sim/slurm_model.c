@@ -20,7 +20,8 @@ struct call_record {
 	scheduler_done done;
 	void *arg;
 	int run, signo;
-	int64_t number;
+	int64_t number, warn_ms;
+	uint64_t excluded;
 	struct job_ref ref;
 	char ledger_id[LEDGER_ID_HEX + 1];
 	enum scheduler_result result;
@@ -75,7 +76,8 @@ static void do_submit(struct sim *sim, struct call_record *c)
 		sim_fact(sim, FACT_REFUSED, c->run, c->number, 0, 0);
 		return;
 	}
-	c->ref = job_make(sim, c->run, c->number, c->ref.token, c->ledger_id)->status.ref;
+	c->ref = job_make(sim, c->run, c->number, c->ref.token, c->ledger_id, c->warn_ms,
+			  c->excluded)->status.ref;
 }
 
 static void do_signal(struct sim *sim, struct call_record *c, struct job *job)
@@ -247,6 +249,8 @@ static void model_submit(struct scheduler *base, const struct job_request *job, 
 	c = call_new(s, OP_SUBMIT, done, arg);
 	c->run = run_index(job->run);
 	c->number = (int64_t)strtoll(job->workdir, NULL, 10);
+	c->warn_ms = job->warn_seconds * SECOND;
+	c->excluded = node_bits(job->exclude);
 	snprintf(c->ref.token, sizeof(c->ref.token), "%s", job->token);
 	snprintf(c->ledger_id, sizeof(c->ledger_id), "%s", job->ledger_id);
 	send(s->sim, c);

@@ -32,7 +32,8 @@ struct job {
 	bool is_known;			/* to the controller */
 	bool is_counted;		/* in busy of its node */
 	int64_t made_ms, released_ms, started_ms;
-	int64_t limit_ms;
+	int64_t limit_ms, warn_ms;	/* warn_ms before the limit lbrun is told; 0: it is not */
+	uint64_t excluded;		/* nodes, one bit each */
 	int node;
 	struct lbrun *lbrun;		/* the batch process; NULL: none */
 };
@@ -62,13 +63,15 @@ void slurm_fini(struct slurm_model *slurm);
 
 /* slurm_jobs.c: the life of a job */
 struct job *job_make(struct sim *sim, int run, int64_t number, const char *token,
-		     const char *ledger_id);
+		     const char *ledger_id, int64_t warn_ms, uint64_t excluded);
 struct job *job_find(struct sim *sim, const struct job_ref *ref);
 void job_release(struct sim *sim, struct job *job);
 /* By lbd or an administrator. */
 void job_cancel(struct sim *sim, struct job *job);
 /* The controller ends it with this word; processes get SIGTERM, and SIGKILL after KillWait. */
 void job_end(struct sim *sim, struct job *job, enum slurm_state state, enum slurm_reason reason);
+/* By an administrator: its processes end, and it waits anew, under the same id. */
+void job_requeue(struct sim *sim, struct job *job);
 /* Its batch process is gone, with this exit status. */
 void job_report(struct sim *sim, struct job *job, int exit_status);
 /* The controller has it no longer. */

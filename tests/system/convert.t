@@ -81,6 +81,75 @@ lbworker train "$T/small.toml" --job.dump_folder "$T/seen" --training.steps 4 \
 	grep -q '"name":"gemm"' "$T/seen/profile_traces/iteration_4/rank0_trace.json"
 ok $? "validation, TensorBoard events and a trace of the chosen step"
 
+# --- several files -------------------------------------------------------------------------------
+lbworker convert "$ours" "$T/pieces" --max-shard-size 100KB
+[ "$(ls "$T/pieces" | grep -c '^model-0000[1-9]-of-0000[1-9].safetensors$')" -gt 3 ] &&
+	[ ! -e "$T/pieces/model.safetensors" ] && [ -s "$T/pieces/model.safetensors.index.json" ] &&
+	[ -z "$(find "$T/pieces" -name 'model-*' -size +110k)" ]
+ok $? "--max-shard-size: several files and an index"
+lbworker convert "$T/pieces" "$T/whole" &&
+	cmp "$ours/model.safetensors" "$T/whole/model.safetensors" >"$T/err" 2>&1
+ok $? "read again they are the same to the bit"
+rm "$T/pieces/model-00002-of-"*
+lbworker convert "$T/pieces" "$T/never"
+status=$?
+refused "one of several files is missing" "model-00002-of"
+
+# --- u-muP ---------------------------------------------------------------------------------------
+umup() { lbworker train "$T/small.toml" --job.dump_folder "$T/umup" --u_mup.enable true \
+	--optimizer.lr 0.5 --optimizer.weight_decay 1e-4 "$@"; }
+umup && last=$(sed -n 's/^step 40\/.* loss \([0-9.]*\) .*/\1/p' "$T/out") &&
+	awk "BEGIN { exit !($last < 3.2) }"
+ok $? "a training with u-muP (loss $last)"
+lbworker convert "$T/umup/checkpoints/step-00000040" "$T/plain"
+grep -q '"model_type": "llama"' "$T/plain/config.json" && ! grep -q u_mup "$T/plain/config.json" &&
+	! grep -q '"llama"' "$T/umup/checkpoints/step-00000040/config.json"
+ok $? "convert makes a plain Llama of it"
+lbworker eval "$T/umup/checkpoints/step-00000040" "$T/text.tokens" --seq-len 64 --samples 20
+theirs=$(sed -n 's/.* loss \([0-9.]*\), .*/\1/p' "$T/out")
+lbworker eval "$T/plain" "$T/text.tokens" --seq-len 64 --samples 20
+plain=$(sed -n 's/.* loss \([0-9.]*\), .*/\1/p' "$T/out")
+awk "BEGIN { d = $theirs - $plain; exit !(d < 1e-5 && d > -1e-5 && $theirs < $last + 0.4) }"
+ok $? "which has the same loss ($theirs, $plain)"
+umup --u_mup.attention 2 --training.steps 41
+status=$?
+refused "going on with another multiplier" "u_mup is not that of the training"
+umup --optimizer.weight_decay 0.1
+status=$?
+refused "the usual decay with u-muP" "optimizer.weight_decay: is independent"
+
+for family in llama neox gpt2; do
+	lbworker train "$T/small.toml" --job.dump_folder "$T/traced" --model.name $family \
+		--training.steps 3 --lr_scheduler.warmup_steps 0 --checkpoint.interval 2 \
+		--profiling.enable_profiling true --profiling.profile_freq 3 \
+		--profiling.enable_memory_snapshot true
+	# A span for each operation of a step; every class of memory, after set-up, 3 steps, 2 saves.
+	python3 - "$T/traced" $family >"$T/out" 2>"$T/err" <<-'END'
+		import json, sys
+		folder, family = sys.argv[1:]
+		spans = json.load(open(folder + "/profile_traces/iteration_3/rank0_trace.json"))
+		have = {s["name"] for s in spans if s["ph"] == "X"}
+		norm = "rmsnorm" if family == "llama" else "layernorm"
+		want = {"gemm", "step", "data", "adamw", "cross_entropy", "attention_backward",
+		        norm + "_forward", norm + "_backward"}
+		want |= {"swiglu_backward"} if family == "llama" else {"gelu_backward", "bias_backward"}
+		want |= {"positions_backward"} if family == "gpt2" else {"rope"}
+		assert want <= have, want - have
+		assert all(s["dur"] >= 0 and s["ts"] > 0 for s in spans if s["ph"] == "X")
+		events = json.load(open(folder + "/memory_snapshot/iteration_1/rank0_memory.json"))
+		counters = [e for e in events if e["ph"] == "C"]
+		assert len(counters) == 1 + 3 + 2 * 2, len(counters)
+		assert [e["ts"] for e in counters] == sorted(e["ts"] for e in counters)
+		first, last = counters[0]["args"], counters[-1]["args"]
+		assert first["weights"] == first["gradients"] == first["moments"] / 2 > 0.1
+		assert first["checkpoint copy"] == 0 and last["activations"] > 0 and last["files"] > 0
+		steps = [e["name"] for e in events if e["ph"] == "i" and e["name"].startswith("step")]
+		assert steps == ["step 1", "step 2", "step 3"], steps
+	END
+	ok $? "$family: a trace of each operation, and a timeline of memory"
+	rm -rf "$T/traced"
+done
+
 lbworker convert "$ours" "$T/exported"
 status=$?
 refused "a folder that exists is not written over" "exists already"

@@ -95,6 +95,30 @@ lbctl kill --now b >/dev/null
 run_reaches b killed 10
 exits 4 "a killed run cannot be released" lbctl release b
 
+# --- stop: as a hold, but for good; a kill after it does not wait for the checkpoint --------------
+train s1 100000
+train s2 100000
+wait_for '[ "$(step_of s1)" -ge 3 ] && [ "$(step_of s2)" -ge 3 ]' 20
+exits 2 "a glob is not obeyed away from a terminal" lbctl stop 's?'
+like "$err" 'that means 2 runs.*--yes; nothing was done' "and the way on is told"
+exits 0 "what it means can be seen" lbctl stop --dry-run 's?'
+is "$out" "s2 running
+s1 running" "all of it"
+exits 0 "with --yes it is obeyed" lbctl stop --yes 's?' --reason "good enough"
+run_reaches s1 killed 20
+run_reaches s2 killed 20
+is "$(lbctl status s1 --json | json checkpoint.step)" "$(step_of s1)" "its last step was saved"
+like "$(lbctl status s1 --json | json text)" '^stopped by .*: good enough$' "who and why is told"
+lbd_kill9
+lbd_start
+is "$(run_state s1)" killed "it stays so when lbd starts anew"
+SLOW_SAVE=60 train s3 100000 --set watch.kill_grace=1s
+wait_for '[ "$(step_of s3)" -ge 3 ]' 20
+lbctl stop s3 >/dev/null
+run_reaches s3 stopping 10
+lbctl kill s3 >/dev/null
+run_reaches s3 killed 15
+
 # --- restart -------------------------------------------------------------------------------------
 train c 40
 run_reaches c completed 20

@@ -16,7 +16,7 @@ static void test_params(void **state)
 	struct attempt_params p = {.run = TEXT("brisk-otter-39"), .token = TOKEN, .number = 4,
 				   .command = command, .workdir = TEXT("/w\xff"),
 				   .run_dir = TEXT("/r"), .checkpoint_dir = TEXT("/c"),
-				   .launcher = TEXT("srun"), .in_place = 2, .kill_grace_ms = 1500,
+				   .launcher = TEXT("srun"), .in_place = 2, .without_progress = 1, .max_without_progress = 4, .kill_grace_ms = 1500,
 				   .stop_grace_ms = 9000, .resume = TEXT("/c/step-00000005"),
 				   .never_on_cause[CAUSE_OOM] = true, .warn_ms = 120000,
 				   .never_on_exit_codes = codes,
@@ -46,6 +46,8 @@ static void test_params(void **state)
 	assert_null(out.lbd_socket);
 	assert_string_equal(out.launcher, "srun");
 	assert_int_equal(out.in_place, 2);
+	assert_int_equal(out.without_progress, 1);
+	assert_int_equal(out.max_without_progress, 4);
 	assert_int_equal(out.kill_grace_ms, 1500);
 	assert_int_equal(out.stop_grace_ms, 9000);
 	assert_string_equal(out.resume, "/c/step-00000005");

@@ -164,8 +164,10 @@ static void write_part(const char *path, const char *name)
 
 static void test_several_files(void **state)
 {
-	const struct model_tensor want[] = { { "a", 0, 2, 4 }, { "b", 0, 2, 4 }, { "b", 0, 4, 2 },
-					     { "c", 0, 2, 4 } };
+	const struct model_tensor want[] = {
+		{ .name = "a", .rows = 2, .columns = 4 }, { .name = "b", .rows = 2, .columns = 4 },
+		{ .name = "b", .rows = 4, .columns = 2 }, { .name = "c", .rows = 2, .columns = 4 },
+	};
 	struct err err = { 0 };
 	float wide[3];
 

@@ -3,17 +3,21 @@
  * differences of the forward operation, matrix products against a plain loop, and the same bits from
  * any number of threads. */
 #include <math.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <cmocka.h>
 
 #include "common/mem.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpus.h"
 #include "worker/lbworker/rng.h"
 
 static struct device *open_device(int threads)
@@ -181,7 +185,8 @@ static void gelu_tanh_backward(struct device *dev, float *dx, const float *c, co
 
 /* GPT-NeoX's order of heads, and a part of each that turns. */
 static const struct attention interleaved = { .batch = 2, .seq = 5, .heads = 3, .kv_heads = 3,
-					      .head_dim = 6, .rotary = 4, .interleaved = true };
+					      .head_dim = 6, .rotary = 4, .interleaved = true,
+					      .scale = 0.3f };
 enum { SIDE_BY_SIDE = 2 * 5 * 3 * 3 * 6, SIDE_ATTENDED = 2 * 5 * 3 * 6, SIDE_LSE = 2 * 3 * 5 };
 
 static void side_forward(struct device *dev, float *y, const float *x)
@@ -365,27 +370,30 @@ static void test_norm_residual(void **state)
 
 static void check_product(struct device *dev, const struct gemm *g, const float *before)
 {
+	const float *left = g->a, *right = g->b, *got = g->c;
+
 	for (size_t i = 0; i < g->m; i++)
 		for (size_t j = 0; j < g->n; j++) {
 			double want = g->beta * before[i * g->ldc + j], size = 1;
 			for (size_t p = 0; p < g->k; p++) {
-				double a = g->a[g->trans_a ? p * g->lda + i : i * g->lda + p];
-				double b = g->b[g->trans_b ? j * g->ldb + p : p * g->ldb + j];
-				want += a * b;
+				double a = left[g->trans_a ? p * g->lda + i : i * g->lda + p];
+				double b = right[g->trans_b ? j * g->ldb + p : p * g->ldb + j];
+				want += (double)g->alpha * a * b;
 				size += fabs(a * b);
 			}
-			if (!(fabs((double)g->c[i * g->ldc + j] - want) <= 2e-6 * size))
+			if (!(fabs((double)got[i * g->ldc + j] - want) <= 2e-6 * size))
 				fail_msg("%s %zux%zux%zu %c%c: C[%zu,%zu] = %g, not %g",
 					 dev->sgemm ? "oneDNN" : "portable", g->m, g->n, g->k,
 					 g->trans_a ? 'T' : 'N', g->trans_b ? 'T' : 'N', i, j,
-					 (double)g->c[i * g->ldc + j], want);
+					 (double)got[i * g->ldc + j], want);
 		}
 }
 
 static void run_product(struct device *dev, const size_t size[3], unsigned flags)
 {
 	struct gemm g = { .m = size[0], .n = size[1], .k = size[2], .trans_a = flags & 1,
-			  .trans_b = flags & 2, .beta = flags & 4 ? 1.0f : 0.0f };
+			  .trans_b = flags & 2, .alpha = flags & 8 ? 0.375f : 1.0f,
+			  .beta = flags & 4 ? 1.0f : 0.0f };
 	size_t pad = 3;
 
 	g.lda = (g.trans_a ? g.m : g.k) + pad;
@@ -421,7 +429,7 @@ static void test_products(void **state)
 	for (int portable = 0; portable < 2; portable++) {
 		dev->sgemm = portable ? NULL : library;
 		for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-			for (unsigned flags = 0; flags < 8; flags++)
+			for (unsigned flags = 0; flags < 16; flags++)
 				run_product(dev, sizes[i], flags);
 	}
 	dev->sgemm = library;
@@ -443,7 +451,7 @@ static void test_product_threads(void **state)
 				dev->sgemm = NULL;
 			c[i] = xcalloc((size_t)M * N, sizeof(float));
 			const struct gemm g = { .m = M, .n = N, .k = K, .a = a, .b = b, .c = c[i],
-						.lda = K, .ldb = N, .ldc = N };
+						.lda = K, .ldb = N, .ldc = N, .alpha = 1 };
 			cpu_gemm(dev, &g);
 			backend_cpu.close(dev);
 		}
@@ -453,6 +461,79 @@ static void test_product_threads(void **state)
 	}
 	free(a);
 	free(b);
+}
+
+/* --- threads and pages ------------------------------------------------------------------------ */
+
+enum { WORKERS_MAX = 64 };
+
+struct seen {
+	atomic_uint arrived;
+	unsigned workers;
+	atomic_int cpus[WORKERS_MAX];	/* how many CPUs a worker may run on */
+	atomic_int cpu[WORKERS_MAX];	/* one of them */
+};
+
+/* Each task waits for the others, so that every worker has one. */
+static void look_task(const void *args, size_t index, unsigned worker)
+{
+	struct seen *const *seen = args;
+	cpu_set_t set;
+
+	(void)index;
+	assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
+	(*seen)->cpus[worker] = CPU_COUNT(&set);
+	(*seen)->cpu[worker] = sched_getcpu();
+	(*seen)->arrived++;
+	while ((*seen)->arrived < (*seen)->workers)
+		sched_yield();
+}
+
+/* One thread for each core: each is bound to its own. Any other number is left free. */
+static void test_bound(void **state)
+{
+	unsigned cores = cpus_cores();
+	cpu_set_t before, after;
+
+	(void)state;
+	sched_getaffinity(0, sizeof(before), &before);
+	for (unsigned threads = cores; threads <= cores + 1 && threads < WORKERS_MAX; threads++) {
+		struct seen seen = { .workers = threads }, *arg = &seen;
+		struct pool *pool = pool_create(threads);
+		assert_non_null(pool);
+		pool_run(pool, threads, look_task, &arg);
+		for (unsigned i = 0; i < threads && threads == cores; i++) {
+			assert_int_equal(seen.cpus[i], 1);
+			for (unsigned k = 0; k < i; k++)
+				assert_int_not_equal(seen.cpu[i], seen.cpu[k]);
+		}
+		for (unsigned i = 0; i < threads && threads > cores; i++)
+			assert_int_equal(seen.cpus[i], CPU_COUNT(&before));
+		pool_destroy(pool);
+		sched_getaffinity(0, sizeof(after), &after);
+		assert_true(CPU_EQUAL(&before, &after));
+	}
+}
+
+/* What alloc gave is there: writing all of it costs no page fault. */
+static void test_touched(void **state)
+{
+	enum { BYTES = 9 << 20 };
+	struct device *dev = open_device(2);
+	char *memory = backend_cpu.alloc(dev, BYTES);
+	struct rusage before, after;
+
+	(void)state;
+	assert_non_null(memory);
+	getrusage(RUSAGE_SELF, &before);
+	for (size_t i = 0; i < BYTES; i += 1024) {
+		assert_int_equal(memory[i], 0);
+		memory[i] = 1;
+	}
+	getrusage(RUSAGE_SELF, &after);
+	assert_in_range(after.ru_minflt - before.ru_minflt, 0, 8);
+	backend_cpu.free(dev, memory);
+	backend_cpu.close(dev);
 }
 
 /* --- the rest ------------------------------------------------------------------------------- */
@@ -566,6 +647,8 @@ int main(void)
 		cmocka_unit_test(test_norm_residual),
 		cmocka_unit_test(test_products),
 		cmocka_unit_test(test_product_threads),
+		cmocka_unit_test(test_bound),
+		cmocka_unit_test(test_touched),
 		cmocka_unit_test(test_adamw),
 		cmocka_unit_test(test_sum_squares),
 		cmocka_unit_test(test_exp),

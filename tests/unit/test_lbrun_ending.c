@@ -90,10 +90,10 @@ static bool again(enum cause cause, int exit_code, int64_t in_place, int64_t fai
 {
 	static int64_t never[] = {7, 9};
 	struct attempt_params params = {
-		.in_place = in_place, .never_on_exit_codes = never, .never_count = 2};
+		.in_place = in_place, .max_without_progress = -1, .never_on_exit_codes = never, .never_count = 2};
 	struct ending end = {.cause = cause, .exit_code = exit_code};
 
-	return ending_may_relaunch(&end, &params, failures);
+	return ending_may_relaunch(&end, &params, failures, false);
 }
 
 static void test_relaunch(void **state)
@@ -115,6 +115,31 @@ static void test_relaunch(void **state)
 	}
 }
 
+/* The launch that uses the run's budget up is the last one of its attempt. */
+static void test_budget(void **state)
+{
+	static const struct {
+		int64_t before, failures, max;
+		bool made_progress, may;
+	} rows[] = {
+		{0, 2, 3, false, true}, {0, 3, 3, false, false}, {2, 1, 3, false, false},
+		{2, 1, 3, true, true},	{5, 3, 3, true, false},  {1, 1, 3, false, true},
+		{0, 0, 3, true, true},	{0, 1, 0, false, false}, {9, 9, -1, false, true},
+	};
+	struct ending end = {.cause = CAUSE_CRASH, .exit_code = -1};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct attempt_params params = {.in_place = 100,
+						.without_progress = rows[i].before,
+						.max_without_progress = rows[i].max};
+
+		if (ending_may_relaunch(&end, &params, rows[i].failures, rows[i].made_progress) !=
+		    rows[i].may)
+			fail_msg("row %zu", i);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -122,6 +147,7 @@ int main(void)
 		cmocka_unit_test(test_every_exit_status),
 		cmocka_unit_test(test_without_trainer),
 		cmocka_unit_test(test_relaunch),
+		cmocka_unit_test(test_budget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

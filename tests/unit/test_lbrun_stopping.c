@@ -49,6 +49,23 @@ static void test_polite(void **state)
 	assert_string_equal(due(&s, NOW + 90000), "");
 }
 
+/* A kill after a stop: the shorter grace counts from now; what comes again changes nothing. */
+static void test_more_urgent(void **state)
+{
+	struct stopping s;
+
+	(void)state;
+	stopping_init(&s);
+	stopping_request(&s, STOP_ORDERED, NOW, 300000, true);
+	assert_string_equal(due(&s, NOW), "A");
+	stopping_request(&s, STOP_ORDERED, NOW + 1000, 300000, false);
+	assert_string_equal(due(&s, NOW + 1000), "");
+	stopping_request(&s, STOP_ORDERED, NOW + 2000, 9000, true);
+	assert_string_equal(due(&s, NOW + 4999), "");
+	assert_string_equal(due(&s, NOW + 5000), "T");
+	assert_string_equal(due(&s, NOW + 11000), "K");
+}
+
 static void test_deaf(void **state)
 {
 	struct stopping s;
@@ -121,7 +138,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_by_itself),
 		cmocka_unit_test(test_polite),
-		cmocka_unit_test(test_deaf),
+		cmocka_unit_test(test_more_urgent), cmocka_unit_test(test_deaf),
 		cmocka_unit_test(test_repeating_delays_nothing),
 		cmocka_unit_test(test_now),
 		cmocka_unit_test(test_warning_then_limit),

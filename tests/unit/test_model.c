@@ -26,6 +26,7 @@ struct golden {
 	const char *path;
 	struct model_shape shape;
 	size_t batch, seq;
+	double lr, decay;		/* of its training; 0: the usual */
 };
 
 #define COMMON(V, D, L, H, G, F) \
@@ -34,17 +35,22 @@ struct golden {
 
 static const struct golden goldens[] = {
 	{ "tests/golden/llama_tied.safetensors", { COMMON(37, 32, 2, 4, 2, 40), .tied = true },
-	  2, 9 },
-	{ "tests/golden/llama_untied.safetensors", { COMMON(50, 24, 2, 6, 2, 36) }, 3, 5 },
+	  2, 9, 0, 0 },
+	{ "tests/golden/llama_untied.safetensors", { COMMON(50, 24, 2, 6, 2, 36) }, 3, 5, 0, 0 },
 	{ "tests/golden/llama_scaled.safetensors",
-	  { COMMON(30, 24, 1, 3, 1, 20), .tied = true, .scaling = { 8, 1, 4, 100 } }, 1, 7 },
+	  { COMMON(30, 24, 1, 3, 1, 20), .tied = true, .scaling = { 8, 1, 4, 100 } }, 1, 7, 0, 0 },
 	{ "tests/golden/neox.safetensors",
-	  { COMMON(41, 32, 2, 4, 4, 56), .family = MODEL_NEOX, .rotary = 2 }, 2, 9 },
+	  { COMMON(41, 32, 2, 4, 4, 56), .family = MODEL_NEOX, .rotary = 2 }, 2, 9, 0, 0 },
 	{ "tests/golden/neox_whole.safetensors",
-	  { COMMON(30, 24, 1, 3, 3, 40), .family = MODEL_NEOX, .rotary = 8 }, 1, 6 },
+	  { COMMON(30, 24, 1, 3, 3, 40), .family = MODEL_NEOX, .rotary = 8 }, 1, 6, 0, 0 },
 	{ "tests/golden/gpt2.safetensors",
 	  { COMMON(43, 32, 2, 4, 4, 48), .family = MODEL_GPT2, .tied = true, .positions = 12 },
-	  3, 8 },
+	  3, 8, 0, 0 },
+	{ "tests/golden/umup.safetensors",
+	  { COMMON(37, 32, 3, 4, 2, 40),
+	    .umup = { true, .attention = 1.5, .activation = 0.7, .residual = 0.8, .ratio = 1.25,
+		      .loss = 1.3, .context = 9 } },
+	  2, 9, 0.25, 1e-3 },
 };
 enum { GOLDENS = sizeof(goldens) / sizeof(goldens[0]) };
 
@@ -243,11 +249,13 @@ static void test_recompute(void **state)
 enum { POOL = 8, STEPS = 200 };	/* as in golden.py */
 
 /* The loss of each step, before its update. */
-static void train(struct fixture *f, double losses[STEPS])
+static void train(struct fixture *f, const struct golden *g, double losses[STEPS])
 {
+	const double peak = g->lr > 0 ? g->lr : 6e-4;
 	const struct optimizer optimizer = { .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8,
-					     .weight_decay = 0.1, .max_norm = 1 };
-	const struct schedule schedule = { .peak = 6e-4, .warmup_steps = 20, .steps = STEPS,
+					     .weight_decay = g->decay > 0 ? g->decay : 0.1,
+					     .max_norm = 1, .peak_lr = peak };
+	const struct schedule schedule = { .peak = peak, .warmup_steps = 20, .steps = STEPS,
 					   .decay_ratio = -1, .decay = SCHEDULE_COSINE,
 					   .min_factor = 0.1 };
 	struct model *model = f->model;
@@ -260,7 +268,7 @@ static void train(struct fixture *f, double losses[STEPS])
 	for (int64_t i = 0; i < STEPS; i++) {
 		size_t at = (size_t)i % POOL * f->rows;
 		struct optimizer_step step = { .lr = schedule_lr(&schedule, i + 1),
-					       .update = i + 1 };
+					       .update = i + 1, .tokens = (int64_t)f->rows };
 		struct err err = { 0 };
 		assert_int_equal(model_backprop(model, tokens + at, targets + at,
 						1.0f / (float)f->rows, false, &losses[i], &err), 0);
@@ -282,7 +290,7 @@ static void test_training(void **state)
 		struct fixture f = { 0 };
 		double losses[STEPS], worst = 0;
 		open_golden(&f, &goldens[i], 2);
-		train(&f, losses);
+		train(&f, &goldens[i], losses);
 		const float *want = find(f.file, "train.losses", ST_F32, STEPS, 0);
 		for (int k = 0; k < STEPS; k++) {
 			double off = fabs(losses[k] - (double)want[k]) / (double)want[k];

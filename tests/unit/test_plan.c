@@ -84,6 +84,7 @@ static void test_sums(void **state)
 
 	(void)state;
 	c.model = model_flavor_find(MODEL_LLAMA, "124M", NULL);
+	c.shape = c.model->shape;
 	assert_int_equal(plan_make(&p, &c, &err), 0);
 	assert_int_equal(p.cost.multiplied, 123568128);	/* all but the norms; the head is tied */
 	assert_true(p.flop_palm == 6.0 * 123568128 + 12.0 * 12 * 768 * 64);

@@ -25,6 +25,8 @@ static const struct job_status pending_job = { .ref = { .job_id = 7 }, .phase = 
 static const struct job_status walled_in_job = { .ref = { .job_id = 7 }, .phase = JOB_PENDING,
 						 .reason = "BadConstraints" };
 static const struct job_status running_job = { .ref = { .job_id = 7 }, .phase = JOB_RUNNING };
+static const struct job_status requeued_job = { .ref = { .job_id = 7 }, .phase = JOB_PENDING,
+						.restart_count = 1 };
 static const struct job_status failed_node = { .phase = JOB_ENDED, .cause = CAUSE_NODE_FAIL };
 static const struct job_status done_job = { .phase = JOB_ENDED, .cause = CAUSE_COMPLETED };
 static const struct job_status ending_job = { .phase = JOB_ENDING, .cause = CAUSE_TIMEOUT };
@@ -58,6 +60,40 @@ static const struct {
 	{ "killed before it began", { .state = RUN_CREATED, .wanted = ORDER_KILL },
 	  DECISION_MOVE, RUN_KILLED },
 	{ "final", { .state = RUN_FAILED }, DECISION_WAIT, 0 },
+
+	/* switch files: recorded first, whatever else is due */
+	{ "created, switched off", { .state = RUN_CREATED, .switched = ORDER_KILL }, DECISION_OBEY,
+	  ORDER_KILL },
+	{ "created, held by a switch", { .state = RUN_CREATED, .switched = ORDER_HOLD }, DECISION_OBEY,
+	  ORDER_HOLD },
+	{ "about to be submitted", { SUBMITTING, .fresh = true, .switched = ORDER_KILL },
+	  DECISION_OBEY, ORDER_KILL },
+	{ "about to be released", { HELD, .seen = &held_job, .switched = ORDER_STOP }, DECISION_OBEY,
+	  ORDER_STOP },
+	{ "waiting in the queue", { QUEUED, .seen = &pending_job, .switched = ORDER_KILL },
+	  DECISION_OBEY, ORDER_KILL },
+	{ "running", { RUNNING, .seen = &running_job, .switched = ORDER_KILL }, DECISION_OBEY,
+	  ORDER_KILL },
+	{ "backing off", { ATTEMPT(RUN_BACKOFF, ATTEMPT_ENDED), .cause = CAUSE_CRASH,
+			   .backoff_left_ms = 60000, .switched = ORDER_KILL }, DECISION_OBEY, ORDER_KILL },
+	{ "on hold", { .state = RUN_HELD, .wanted = ORDER_HOLD, .switched = ORDER_KILL },
+	  DECISION_OBEY, ORDER_KILL },
+	{ "a stop becomes a kill", { STOPPING, .wanted = ORDER_STOP, .switched = ORDER_KILL },
+	  DECISION_OBEY, ORDER_KILL },
+	{ "a weaker switch changes nothing", { .state = RUN_HELD, .wanted = ORDER_HOLD,
+					       .switched = ORDER_HOLD }, DECISION_WAIT, 0 },
+	{ "nor one after the end", { .state = RUN_COMPLETED, .switched = ORDER_KILL },
+	  DECISION_WAIT, 0 },
+	{ "recorded once", { .state = RUN_CREATED, .wanted = ORDER_KILL, .switched = ORDER_KILL },
+	  DECISION_MOVE, RUN_KILLED },
+	{ "a kill stands when its switch is gone", { .state = RUN_CREATED, .wanted = ORDER_KILL,
+	    .by_switch = true, .switches_known = true }, DECISION_MOVE, RUN_KILLED },
+	{ "a hold ends with its switch", { .state = RUN_HELD, .wanted = ORDER_HOLD, .by_switch = true,
+					   .switches_known = true }, DECISION_OBEY, ORDER_RUN },
+	{ "but not while nobody can look", { .state = RUN_HELD, .wanted = ORDER_HOLD,
+					     .by_switch = true }, DECISION_WAIT, 0 },
+	{ "nor one by command", { .state = RUN_HELD, .wanted = ORDER_HOLD, .switches_known = true },
+	  DECISION_WAIT, 0 },
 
 	/* submission */
 	{ "a fresh intent", { SUBMITTING, .fresh = true }, DECISION_SUBMIT, 0 },
@@ -116,6 +152,18 @@ static const struct {
 	{ "held, but that was before its release",
 	  { QUEUED, .seen = &held_job, .release = { CALL_OK, NOW - 5, NOW, "" } },
 	  DECISION_WAIT, 0 },
+	{ "requeued before its lbrun began", { QUEUED, .seen = &requeued_job }, DECISION_WAIT, 0 },
+	{ "requeued, its record is due",
+	  { RUNNING, .seen = &requeued_job, .ended_ms = NOW - ENDING_MS + 1 }, DECISION_WAIT, 0 },
+	{ "requeued, without a record",
+	  { RUNNING, .seen = &requeued_job, .ended_ms = NOW - ENDING_MS }, DECISION_END,
+	  CAUSE_PREEMPTED },
+	{ "requeued, told to end by a signal",
+	  { RUNNING, .seen = &requeued_job, .ended_ms = NOW, .exited = true, .exit_cause = CAUSE_LOST },
+	  DECISION_END, CAUSE_PREEMPTED },
+	{ "requeued, but it was done",
+	  { RUNNING, .seen = &requeued_job, .ended_ms = NOW, .exited = true,
+	    .exit_cause = CAUSE_COMPLETED }, DECISION_END, CAUSE_COMPLETED },
 	{ "held by somebody else", { QUEUED, .seen = &held_job, .was_waiting = true },
 	  DECISION_WAIT, 0 },
 	{ "started, says the scheduler", { QUEUED, .seen = &running_job }, DECISION_START, 0 },
@@ -232,8 +280,11 @@ static const struct {
 	{ "crashed too often", { ENDED(CAUSE_CRASH), .failures = 3 }, DECISION_MOVE, RUN_FAILED },
 	{ "timeouts never count", { ENDED(CAUSE_TIMEOUT), .failures = 2 },
 	  DECISION_MOVE, RUN_BACKOFF },
-	{ "a timeout after its launches had used the budget up",
-	  { ENDED(CAUSE_TIMEOUT), .failures = 3 }, DECISION_MOVE, RUN_FAILED },
+	{ "a timeout after its launches had used the budget up: not the timeout's fault",
+	  { ENDED(CAUSE_TIMEOUT), .failures = 3 }, DECISION_MOVE, RUN_BACKOFF },
+	{ "preempted after its launches had used the budget up",
+	  { ENDED(CAUSE_PREEMPTED), .failures = 7 }, DECISION_MOVE, RUN_BACKOFF },
+	{ "a crash after that", { ENDED(CAUSE_CRASH), .failures = 4 }, DECISION_MOVE, RUN_FAILED },
 	{ "never started, after others had used the budget up",
 	  { ENDED(CAUSE_LAUNCH_FAIL), .failures = 3, .unstarted = 1 }, DECISION_MOVE, RUN_BACKOFF },
 	{ "an exit code that means never",
@@ -260,6 +311,8 @@ static int detail_of(const struct decision *d)
 		return (int)d->to;
 	case DECISION_SIGNAL:
 		return d->signo;
+	case DECISION_OBEY:
+		return (int)d->order;
 	default:
 		return 0;
 	}
@@ -294,6 +347,22 @@ static void a_kill_always_wins(void **state)
 }
 
 /* Every move of the run that reconcile asks for is one that the table of states allows. */
+/* Whatever the facts: nothing is done before a stronger switch is recorded. */
+static void a_switch_comes_first(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct facts f = cases[i].facts;
+		struct decision d;
+
+		f.switched = ORDER_KILL;
+		d = reconcile(&f, &policy, NOW);
+		if (!run_state_is_final(f.state) && f.wanted < ORDER_KILL &&
+		    (d.kind != DECISION_OBEY || d.order != ORDER_KILL))
+			fail_msg("%s, switched off: %s", cases[i].when, decision_name(d.kind));
+	}
+}
+
 static void moves_are_legal(void **state)
 {
 	(void)state;
@@ -395,6 +464,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_case),
 		cmocka_unit_test(a_kill_always_wins),
+		cmocka_unit_test(a_switch_comes_first),
 		cmocka_unit_test(moves_are_legal),
 		cmocka_unit_test(a_wait_is_never_in_the_past),
 		cmocka_unit_test(pauses_grow_to_the_longest),

@@ -109,8 +109,10 @@ void ending_without_trainer(enum stop_why stop, const char *stop_text, struct en
 }
 
 bool ending_may_relaunch(const struct ending *ending, const struct attempt_params *params,
-			 int64_t failures)
+			 int64_t failures, bool made_progress)
 {
+	int64_t of_run = failures + (made_progress ? 0 : params->without_progress);
+
 	if (ending->cause != CAUSE_ERROR && ending->cause != CAUSE_CRASH &&
 	    ending->cause != CAUSE_OOM && ending->cause != CAUSE_HANG)
 		return false;
@@ -120,6 +122,9 @@ bool ending_may_relaunch(const struct ending *ending, const struct attempt_param
 		if (ending->exit_code >= 0 && params->never_on_exit_codes[i] == ending->exit_code)
 			return false;
 	}
+	/* the run fails now: that is lbd's to say */
+	if (params->max_without_progress >= 0 && of_run >= params->max_without_progress)
+		return false;
 	return params->in_place > 0 && failures <= params->in_place;
 }
 

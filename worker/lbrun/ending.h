@@ -32,9 +32,10 @@ void ending_decide(const struct launch_facts *facts, struct ending *out);
 /* The end of an attempt whose trainer does not run, for this reason to stop. */
 void ending_without_trainer(enum stop_why stop, const char *stop_text, struct ending *out);
 
-/* `failures`: launches in a row that made no progress, the one that just ended included. */
+/* `failures`: launches in a row that made no progress, the one that just ended included.
+ * `made_progress`: some launch of this attempt did, so what the run had failed before is forgiven. */
 bool ending_may_relaunch(const struct ending *ending, const struct attempt_params *params,
-			 int64_t failures);
+			 int64_t failures, bool made_progress);
 
 /* Exit status for lbrun: 0 only when the run is completed, so that a scheduler's word alone
  * never makes a run look finished. */

@@ -269,6 +269,7 @@ bool launch_finish(struct shepherd *s, bool *made_progress)
 	launch_look_for_checkpoint(s);
 	*made_progress = has_progress(s);
 	s->failures = *made_progress ? 0 : s->failures + 1;
+	s->has_progressed |= *made_progress;
 	record_launch_end(s, &s->ending, *made_progress);
 	tell(s, *made_progress);
 	journal_sync(&s->journal);
@@ -277,5 +278,5 @@ bool launch_finish(struct shepherd *s, bool *made_progress)
 	if (s->stop.why == STOP_HUNG)
 		stopping_init(&s->stop);
 	return s->stop.why == STOP_NOT && !may_have_left_ranks(s) &&
-	       ending_may_relaunch(&s->ending, &s->params, s->failures);
+	       ending_may_relaunch(&s->ending, &s->params, s->failures, s->has_progressed);
 }

@@ -17,7 +17,7 @@ enum {
 /* Writing a checkpoint may take longer than a killed trainer is given. */
 static int64_t grace_ms(const struct shepherd *s)
 {
-	return s->may_save ? s->params.stop_grace_ms : s->params.kill_grace_ms;
+	return s->ordered == ORDER_STOP ? s->params.stop_grace_ms : s->params.kill_grace_ms;
 }
 
 void ask_to_stop(struct shepherd *s, enum stop_why why, bool now, int64_t now_ms,
@@ -38,6 +38,19 @@ void ask_to_stop(struct shepherd *s, enum stop_why why, bool now, int64_t now_ms
 		stopping_request_now(&s->stop, why, now_ms);
 }
 
+/* The words of a stronger order replace those of a weaker one. */
+static void obey(struct shepherd *s, enum run_order order, int64_t now_ms, const char *text)
+{
+	if (order <= s->ordered)
+		return;
+	if (s->stop.why == STOP_ORDERED) {
+		snprintf(s->stop_text, sizeof(s->stop_text), "%s", text);
+		output_say(&s->output, "ending the trainer: %s", text);
+	}
+	s->ordered = order;
+	ask_to_stop(s, STOP_ORDERED, order == ORDER_KILL_NOW, now_ms, text);
+}
+
 static void look_for_order(struct shepherd *s, int64_t now_ms)
 {
 	struct attempt_order order;
@@ -53,8 +66,7 @@ static void look_for_order(struct shepherd *s, int64_t now_ms)
 	snprintf(text, sizeof(text), "%s ordered%s%s%s%s",
 		 order.order == ORDER_STOP ? "stop" : "kill", order.by[0] ? " by " : "", order.by,
 		 order.text[0] ? ": " : "", order.text);
-	s->may_save = order.order == ORDER_STOP;
-	ask_to_stop(s, STOP_ORDERED, order.order == ORDER_KILL_NOW, now_ms, text);
+	obey(s, order.order, now_ms, text);
 }
 
 static void look_for_newer(struct shepherd *s, int64_t now_ms)

@@ -73,11 +73,12 @@ struct shepherd {
 	int64_t hang_sign_ms;		/* stacks were written for a silence since then */
 
 	struct stopping stop;
-	bool may_save;			/* ordered to end with a checkpoint: the longer grace */
+	enum run_order ordered;		/* by a person: ORDER_RUN = nothing; a stop has the longer grace */
 	char stop_text[320];
 
 	struct launch launch;
 	int64_t failures;		/* launches in a row without progress */
+	bool has_progressed;		/* some launch of this attempt did */
 	int64_t turn_ms;		/* when the last turn began */
 	bool had_checkpoint;		/* some launch here was started from one */
 	struct ending ending;

@@ -17,9 +17,11 @@ static void due(struct stopping *s, enum stop_step step, int64_t at_ms)
 void stopping_request(struct stopping *s, enum stop_why why, int64_t now_ms, int64_t grace_ms,
 		      bool listens)
 {
-	if (why <= s->why)
+	/* The same reason again may be more urgent: a kill after a stop. */
+	if (why < s->why || (why == s->why && grace_ms >= s->grace_ms))
 		return;
 	s->why = why;
+	s->grace_ms = grace_ms;
 	if (why == STOP_WARNED)
 		s->warned = true;
 	if (why == STOP_SIGNALLED && grace_ms > SCHEDULER_GRACE_MS)

@@ -4,8 +4,8 @@
  *   asked ({"type":"stop"}) ──▶ SIGTERM to all descendants ──▶ SIGKILL to all descendants
  *
  * A trainer that reads our socket has a third of the grace to end by itself before SIGTERM; one
- * that does not gets SIGTERM at once. A stronger reason replaces a weaker one and never delays
- * what is due already. */
+ * that does not gets SIGTERM at once. A stronger or a more urgent reason replaces a weaker one and
+ * never delays what is due already. */
 #ifndef LBRUN_STOPPING_H
 #define LBRUN_STOPPING_H
 
@@ -35,6 +35,7 @@ enum {
 struct stopping {
 	enum stop_why why;
 	bool warned;			/* SIGTERM from now on is the limit itself */
+	int64_t grace_ms;		/* of the request that counts */
 	int64_t due_ms[STEP_COUNT];	/* monotonic; INT64_MAX = never */
 	bool done[STEP_COUNT];
 };

@@ -312,6 +312,9 @@ static int load_weights(const struct checkpoint_parts *p, const char *folder, fl
 	struct st_file *file = st_open(path, err);
 	int rc = file ? load_array(p->model, file, "", p->model->weights, host, err) : -1;
 
+	if (rc == 0)
+		rc = hf_check_umup(&p->model->shape, folder, err);
+
 	st_close(file);
 	free(path);
 	return rc;

@@ -83,10 +83,8 @@ static const struct {
 	{ "metrics.rank_0_only", NULL },
 	{ "metrics.disable_color_printing", NULL },
 	{ "metrics.enable_color_printing", NULL },
-	{ "profiling.enable_memory_snapshot", "false" },
 	{ "profiling.profiler_active", NULL },
 	{ "profiling.profiler_warmup", NULL },
-	{ "profiling.save_memory_snapshot_folder", NULL },
 	{ "validation.enabled", "false" },
 	{ "validation.dataset", NULL },		/* dataset_path says it */
 	{ "comm.*", NULL },

@@ -30,6 +30,18 @@ static const struct key keys[] = {
 	  "its size: debugmodel, 124M, 8B ...; lbworker help lists those of each family" },
 	{ "model", "init_std", KEY_STRING, FIELD(init_std_text), 0, 0, NULL, "\"0.02\"",
 	  "of the first weights: a number, or a rule of the width h like \"sqrt(2/(5h))\"" },
+	{ "u_mup", "enable", KEY_BOOL, FIELD(umup.enable), 0, 0, NULL, "false",
+	  "unit-scaled maximal update parametrization: settings hold for all widths; llama only" },
+	{ "u_mup", "attention", KEY_REAL, FIELD(umup.attention), 1e-6, 1e6, NULL, "1",
+	  "multiplier of attention's scores" },
+	{ "u_mup", "activation", KEY_REAL, FIELD(umup.activation), 1e-6, 1e6, NULL, "1",
+	  "multiplier within the sigmoid of SwiGLU" },
+	{ "u_mup", "residual", KEY_REAL, FIELD(umup.residual), 1e-6, 1e6, NULL, "1",
+	  "what all layers add to the stream, against the embedding" },
+	{ "u_mup", "residual_attention_ratio", KEY_REAL, FIELD(umup.ratio), 1e-6, 1e6, NULL, "1",
+	  "what attention adds, against the feed-forward" },
+	{ "u_mup", "loss", KEY_REAL, FIELD(umup.loss), 1e-6, 1e6, NULL, "1",
+	  "multiplier of the logits" },
 	{ "optimizer", "name", KEY_ENUM, FIELD(optimizer_name), 0, 0, "AdamW", "\"AdamW\"",
 	  "the optimizer" },
 	{ "optimizer", "lr", KEY_REAL, FIELD(lr), 0, 100, NULL, "8e-4", "peak learning rate" },
@@ -68,7 +80,7 @@ static const struct key keys[] = {
 	{ "training", "seed", KEY_INT, FIELD(seed), 0, 9e15, NULL, "0",
 	  "of weights and sample order" },
 	{ "training", "threads", KEY_INT, FIELD(threads), 0, 1024, NULL, "0",
-	  "threads on the CPU; 0: all we may run on" },
+	  "threads on the CPU; 0: one for each core we may run on" },
 	{ "training", "dataset_path", KEY_STRING, FIELD(dataset_path), 0, 0, NULL, NULL,
 	  "a file of tokens, a folder of *.tokens, or a pattern" },
 	{ "training", "dataset_mix", KEY_STRINGS, FIELD(dataset_mix), 0, 0, NULL, NULL,
@@ -119,6 +131,10 @@ static const struct key keys[] = {
 	  "steps between traces" },
 	{ "profiling", "save_traces_folder", KEY_STRING, FIELD(save_traces_folder), 0, 0, NULL,
 	  "\"profile_traces\"", "where they go, below dump_folder" },
+	{ "profiling", "enable_memory_snapshot", KEY_BOOL, FIELD(enable_memory_snapshot), 0, 0, NULL,
+	  "false", "a timeline of memory by class, one sample a step" },
+	{ "profiling", "save_memory_snapshot_folder", KEY_STRING, FIELD(save_memory_snapshot_folder),
+	  0, 0, NULL, "\"memory_snapshot\"", "where it goes, below dump_folder" },
 };
 enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
 
@@ -170,6 +186,25 @@ static int check_recompute(struct config *c, const struct toml *toml, struct err
 	return 0;
 }
 
+/* An independent decay of the usual 0.1 would leave nothing of the weights within some steps. */
+static const double UMUP_DECAY_MAX = 0.02;
+
+static int check_umup(struct config *c, const struct toml *toml, struct err *err)
+{
+	if (c->shape.family != MODEL_LLAMA)
+		return refuse(toml, "u_mup.enable", err, "needs model.name \"llama\"");
+	if (c->weight_decay > UMUP_DECAY_MAX)
+		return refuse(toml, "optimizer.weight_decay", err,
+			      "is independent of the learning rate with u_mup.enable: at most 0.02; "
+			      "1.2e-4 is usual, with an optimizer.lr around 1");
+	if (c->lr <= 0)
+		return refuse(toml, "optimizer.lr", err, "must be above 0 with u_mup.enable");
+	c->shape.tied = false;
+	c->shape.umup = c->umup;
+	c->shape.umup.context = (double)c->seq_len;
+	return 0;
+}
+
 static int check_model(struct config *c, const struct toml *toml, struct err *err)
 {
 	const char *names;
@@ -181,9 +216,10 @@ static int check_model(struct config *c, const struct toml *toml, struct err *er
 		free(text);
 		return -1;
 	}
-	if (init_std_parse(c->init_std_text, c->model->shape.dim, &c->init_std))
+	c->shape = c->model->shape;
+	if (init_std_parse(c->init_std_text, c->shape.dim, &c->init_std))
 		return refuse(toml, "model.init_std", err, "must be " INIT_STD_FORMS);
-	return 0;
+	return c->umup.enable ? check_umup(c, toml, err) : 0;
 }
 
 static int check_validation(const struct config *c, const struct toml *toml, struct err *err)
@@ -207,7 +243,7 @@ static int check_size(const struct config *c, const struct toml *toml, struct er
 	struct err why = { 0 };
 	struct model_cost cost;
 
-	if (model_cost(&cost, &c->model->shape, &options, &why))
+	if (model_cost(&cost, &c->shape, &options, &why))
 		return refuse(toml, "training.seq_len", err, why.text);
 	return 0;
 }
@@ -348,5 +384,6 @@ struct schedule config_schedule(const struct config *c)
 struct optimizer config_optimizer(const struct config *c)
 {
 	return (struct optimizer){ .beta1 = c->beta1, .beta2 = c->beta2, .eps = c->eps,
-				   .weight_decay = c->weight_decay, .max_norm = c->max_norm };
+				   .weight_decay = c->weight_decay, .max_norm = c->max_norm,
+				   .peak_lr = c->lr };
 }

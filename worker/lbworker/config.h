@@ -21,6 +21,7 @@ struct config {
 	int model_name;
 	char *flavor;
 	char *init_std_text;
+	struct umup umup;
 	int optimizer_name;
 	double lr, beta1, beta2, eps, weight_decay;
 	int64_t warmup_steps;
@@ -51,9 +52,12 @@ struct config {
 	bool enable_profiling;
 	int64_t profile_freq;
 	char *save_traces_folder;
+	bool enable_memory_snapshot;
+	char *save_memory_snapshot_folder;
 
 	/* worked out from the above */
 	const struct model_flavor *model;
+	struct model_shape shape;	/* of that flavour, as this training has it */
 	double init_std;
 	int64_t recompute_every;	/* layers; 0: by operation */
 	int64_t accumulate;		/* micro-batches in a step, once the batch is full */

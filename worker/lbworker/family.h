@@ -47,6 +47,12 @@ struct family {
 	struct family_tensor first[4], last[4];		/* before and behind the layers */
 };
 
+/* u-muP (umup.h): of the peak learning rate; 0: not trained. */
+double umup_rate(const struct model_shape *shape, enum param param);
+/* Typical size of an element of the gradient of the mean loss at the start, times the root of the
+ * number of tokens: the product of the backward scales that the paper would have applied. */
+double umup_unit_gradient(const struct model_shape *shape, enum param param);
+
 extern const struct family family_llama, family_neox, family_gpt2;
 
 struct model_layer {
@@ -79,34 +85,34 @@ struct norm_kept {
 };
 
 struct layer_kept {
-	float *x;			/* [N,D] the residual stream as the layer found it */
+	void *x;			/* [N,D] the residual stream as the layer found it */
 	struct norm_kept norm1, norm2;
-	float *attention_in;		/* [N,D] normed */
-	float *qkv;			/* [N,Q] rotated */
-	float *attended;		/* [N,D] */
+	void *attention_in;		/* [N,D] normed */
+	void *qkv;			/* [N,Q] rotated */
+	void *attended;		/* [N,D] */
 	float *lse;			/* [batch,H,T] */
-	float *middle;			/* [N,D] the stream between the halves; not if parallel */
-	float *ffn_in;			/* [N,D] normed */
-	float *up;			/* [N,2F] gate and up, or [N,F] */
-	float *hidden;			/* [N,F] */
+	void *middle;			/* [N,D] the stream between the halves; not if parallel */
+	void *ffn_in;			/* [N,D] normed */
+	void *up;			/* [N,2F] gate and up, or [N,F] */
+	void *hidden;			/* [N,F] */
 };
 
 /* Buffers that all layers share. */
 struct layer_shared {
 	float *rope;			/* [T, R/2, 2] cos, sin */
-	float *delta;			/* [N,D] what a layer adds to the stream; in backward free */
-	float *dx, *dnormed;		/* [N,D] gradient of the stream, and behind a norm */
-	float *dattended;		/* [N,D] */
-	float *dqkv;			/* [N,Q] */
-	float *dhidden;			/* [N,F] */
+	void *delta;			/* [N,D] what a layer adds to the stream; in backward free */
+	void *dx, *dnormed;		/* [N,D] gradient of the stream, and behind a norm */
+	void *dattended;		/* [N,D] */
+	void *dqkv;			/* [N,Q] */
+	void *dhidden;			/* [N,F] */
 };
 
 /* forward: the stream before the layer is `before` + shared->delta, or k->x as it stands when
  * `before` is NULL; leaves in shared->delta what the layer's last half adds to layer_stream(). */
 void layer_forward(const struct model *m, size_t l, const struct layer_kept *k,
-		   const struct layer_shared *s, const float *before);
+		   const struct layer_shared *s, const void *before);
 /* The stream to which shared->delta is still to be added. */
-const float *layer_stream(const struct model *m, const struct layer_kept *k);
+const void *layer_stream(const struct model *m, const struct layer_kept *k);
 /* Computes again what the policy did not keep. */
 void layer_again(const struct model *m, size_t l, const struct layer_kept *k,
 		 const struct layer_shared *s);
@@ -117,22 +123,24 @@ void layer_backward(const struct model *m, size_t l, const struct layer_kept *k,
 bool layer_recomputes_all(const struct model *m, size_t l);
 
 void norm_forward(const struct model *m, size_t weight, size_t bias, const struct norm_kept *kept,
-		  float *out, float *sum, const float *x, const float *delta);
+		  void *out, void *sum, const void *x, const void *delta);
 void norm_backward(const struct model *m, size_t weight, size_t bias, const struct norm_kept *kept,
-		   float *dx, const float *dout, const float *x, bool accumulate);
+		   void *dx, const void *dout, const void *x, bool accumulate);
 
-/* A matrix product with the weights at an offset: y[N,out] = x[N,in] W^T + bias + beta y. */
+/* A matrix product with the weights at an offset: y[N,out] = scale x[N,in] W^T + bias + beta y. */
 struct linear {
 	size_t weight, bias;		/* bias ABSENT: none */
 	size_t in, out;
 	bool in_out;			/* stored [in, out] */
+	float scale;			/* of the product */
+	float first_half;		/* scale of the first half of y; 0: as the rest */
 };
-void linear_forward(const struct model *m, const struct linear *w, float *y, const float *x,
+void linear_forward(const struct model *m, const struct linear *w, void *y, const void *x,
 		    size_t rows, float beta);
-void linear_backward_input(const struct model *m, const struct linear *w, float *dx,
-			   const float *dy, size_t rows);
-void linear_backward_weight(const struct model *m, const struct linear *w, const float *dy,
-			    const float *x, size_t rows, bool accumulate);
+void linear_backward_input(const struct model *m, const struct linear *w, void *dx,
+			   const void *dy, size_t rows);
+void linear_backward_weight(const struct model *m, const struct linear *w, const void *dy,
+			    const void *x, size_t rows, bool accumulate);
 
 struct model_activations *activations_create(const struct model *model, struct err *err);
 void activations_destroy(const struct model *model, struct model_activations *a);

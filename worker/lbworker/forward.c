@@ -16,10 +16,10 @@ enum { HEAD_CHUNK_FLOATS = 16 * 1024 * 1024 };	/* logits held at a time */
 struct model_activations {
 	struct layer_kept *layer;
 	struct layer_shared shared;
-	float *last;			/* [N,D] the residual stream after the last layer */
+	void *last;			/* [N,D] the residual stream after the last layer */
 	struct norm_kept final_norm;
-	float *final;			/* [N,D] normed */
-	float *logits;			/* [chunk,V] */
+	void *final;			/* [N,D] normed */
+	void *logits;			/* [chunk,V] */
 	float *loss;			/* [N] */
 	int32_t *tokens, *targets;	/* [N] */
 	size_t chunk_rows;
@@ -32,21 +32,34 @@ struct model_activations {
 struct plan {
 	char *base;			/* NULL while counting */
 	size_t bytes;
+	size_t activation_bytes;	/* one element of an activation */
 };
 
+static void *reserve_bytes(struct plan *plan, size_t bytes)
+{
+	const size_t align = 256;
+	char *at = plan->base ? plan->base + plan->bytes : NULL;
+	plan->bytes += (bytes + align - 1) / align * align;
+	return at;
+}
+
+/* An activation, in the type the device computes in. */
 static void *reserve(struct plan *plan, size_t count)
 {
-	const size_t align = 64;
-	char *at = plan->base ? plan->base + plan->bytes : NULL;
-	plan->bytes += (count * sizeof(float) + align - 1) / align * align;
-	return at;
+	return reserve_bytes(plan, count * plan->activation_bytes);
+}
+
+/* fp32, or anything else of four bytes. */
+static void *reserve_words(struct plan *plan, size_t count)
+{
+	return reserve_bytes(plan, count * sizeof(float));
 }
 
 static void plan_norm(struct plan *p, const struct model *m, struct norm_kept *n)
 {
-	n->rstd = reserve(p, m->batch * m->seq);
+	n->rstd = reserve_words(p, m->batch * m->seq);
 	if (m->family->layer_norm)
-		n->mean = reserve(p, m->batch * m->seq);
+		n->mean = reserve_words(p, m->batch * m->seq);
 }
 
 /* What follows from the kept parts without a matrix product. */
@@ -67,7 +80,7 @@ static void plan_costly(struct plan *p, const struct model *m, struct layer_kept
 	plan_norm(p, m, &k->norm1);
 	k->qkv = reserve(p, rows * model_qkv_width(s));
 	k->attended = reserve(p, rows * s->dim);
-	k->lse = reserve(p, rows * s->heads);
+	k->lse = reserve_words(p, rows * s->heads);
 	if (!m->family->parallel)
 		k->middle = reserve(p, rows * s->dim);
 	plan_norm(p, m, &k->norm2);
@@ -103,20 +116,20 @@ static void plan_all(struct plan *p, const struct model *m, struct model_activat
 
 	plan_layers(p, m, a);
 	if (!m->family->learned_positions)
-		a->shared.rope = reserve(p, m->seq * (s->rotary ? s->rotary : model_head_dim(s)));
+		a->shared.rope = reserve_words(p, m->seq * (s->rotary ? s->rotary : model_head_dim(s)));
 	a->last = reserve(p, rows * s->dim);
 	plan_norm(p, m, &a->final_norm);
 	a->final = reserve(p, rows * s->dim);
 	a->logits = reserve(p, a->chunk_rows * s->vocab);
-	a->loss = reserve(p, rows);
+	a->loss = reserve_words(p, rows);
 	a->shared.delta = reserve(p, rows * s->dim);
 	a->shared.dx = reserve(p, rows * s->dim);
 	a->shared.dnormed = reserve(p, rows * s->dim);
 	a->shared.dattended = reserve(p, rows * s->dim);
 	a->shared.dqkv = reserve(p, rows * model_qkv_width(s));
 	a->shared.dhidden = reserve(p, rows * s->ffn);
-	a->tokens = reserve(p, rows);
-	a->targets = reserve(p, rows);
+	a->tokens = reserve_words(p, rows);
+	a->targets = reserve_words(p, rows);
 }
 
 static size_t head_chunk(const struct model *m)
@@ -131,7 +144,7 @@ static size_t head_chunk(const struct model *m)
 uint64_t activations_bytes(const struct model *m)
 {
 	struct model_activations a = { .chunk_rows = head_chunk(m) };
-	struct plan plan = { 0 };
+	struct plan plan = { .activation_bytes = compute_bytes(m->options.compute) };
 
 	a.layer = xcalloc(m->shape.layers, sizeof(*a.layer));
 	plan_all(&plan, m, &a);
@@ -173,7 +186,7 @@ struct model_activations *activations_create(const struct model *m, struct err *
 {
 	struct model_activations *a = xcalloc(1, sizeof(*a));
 	size_t rows = m->batch * m->seq;
-	struct plan plan = { 0 };
+	struct plan plan = { .activation_bytes = compute_bytes(m->options.compute) };
 
 	a->layer = xcalloc(m->shape.layers, sizeof(*a->layer));
 	a->loss_host = xcalloc(rows, sizeof(float));
@@ -186,7 +199,7 @@ struct model_activations *activations_create(const struct model *m, struct err *
 		activations_destroy(m, a);
 		return NULL;
 	}
-	plan = (struct plan){ .base = a->memory };
+	plan = (struct plan){ a->memory, 0, plan.activation_bytes };
 	plan_all(&plan, m, a);
 	if (!m->family->learned_positions)
 		fill_rope(m, a->shared.rope);
@@ -205,13 +218,19 @@ void activations_destroy(const struct model *m, struct model_activations *a)
 
 /* --- forward -------------------------------------------------------------------------------- */
 
+/* Row `row` of an activation [rows,width]. */
+static void *row_of(const struct model *m, void *activation, size_t row, size_t width)
+{
+	return (char *)activation + row * width * compute_bytes(m->options.compute);
+}
+
 static void forward(const struct model *m, const int32_t *tokens, const int32_t *targets)
 {
 	const struct model_shape *s = &m->shape;
 	const struct backend *be = m->backend;
 	struct model_activations *a = m->activations;
 	size_t rows = m->batch * m->seq;
-	const float *before = NULL;
+	const void *before = NULL;
 
 	be->upload(m->device, a->tokens, tokens, rows * sizeof(*tokens));
 	be->upload(m->device, a->targets, targets, rows * sizeof(*targets));
@@ -231,6 +250,12 @@ static void forward(const struct model *m, const int32_t *tokens, const int32_t 
 
 /* --- head and loss, by chunks of rows ------------------------------------------------------- */
 
+static struct linear head_of(const struct model *m)
+{
+	return (struct linear){ model_outer(m, PARAM_HEAD), ABSENT, m->shape.dim, m->shape.vocab,
+				false, m->scales.head, 0 };
+}
+
 struct head_pass {
 	bool gradients, accumulate;
 	float scale;
@@ -241,18 +266,19 @@ static void head_and_loss(const struct model *m, const struct head_pass *pass)
 {
 	const struct model_shape *s = &m->shape;
 	struct model_activations *a = m->activations;
-	const struct linear head = { model_outer(m, PARAM_HEAD), ABSENT, s->dim, s->vocab, false };
+	const struct linear head = head_of(m);
 	size_t all = m->batch * m->seq;
 
 	for (size_t row = 0; row < all; row += a->chunk_rows) {
 		size_t rows = all - row < a->chunk_rows ? all - row : a->chunk_rows;
-		const float *x = a->final + row * s->dim;
+		const void *x = row_of(m, a->final, row, s->dim);
 		linear_forward(m, &head, a->logits, x, rows, 0);
 		m->backend->cross_entropy(m->device, a->loss + row, a->logits, a->targets + row,
 					  rows, s->vocab, pass->gradients ? pass->scale : 0.0f);
 		if (!pass->gradients)
 			continue;
-		linear_backward_input(m, &head, a->shared.dnormed + row * s->dim, a->logits, rows);
+		linear_backward_input(m, &head, row_of(m, a->shared.dnormed, row, s->dim),
+				      a->logits, rows);
 		linear_backward_weight(m, &head, a->logits, x, rows, pass->accumulate || row > 0);
 	}
 }
@@ -279,7 +305,8 @@ static void backward(const struct model *m, bool accumulate)
 {
 	struct model_activations *a = m->activations;
 
-	m->backend->zero(m->device, a->shared.dx, m->batch * m->seq * m->shape.dim * sizeof(float));
+	m->backend->zero(m->device, a->shared.dx, m->batch * m->seq * m->shape.dim *
+						      compute_bytes(m->options.compute));
 	norm_backward(m, model_outer(m, PARAM_FINAL_NORM), model_outer(m, PARAM_FINAL_NORM_BIAS),
 		      &a->final_norm, a->shared.dx, a->shared.dnormed, a->last, accumulate);
 	for (size_t l = m->shape.layers; l-- > 0;) {
@@ -331,16 +358,16 @@ int model_logits(struct model *m, const int32_t *tokens, size_t first, size_t ro
 {
 	const struct model_shape *s = &m->shape;
 	struct model_activations *a = m->activations;
-	const struct linear head = { model_outer(m, PARAM_HEAD), ABSENT, s->dim, s->vocab, false };
+	const struct linear head = head_of(m);
 	char why[BACKEND_TEXT_BYTES];
 	size_t count;
 
 	forward(m, tokens, tokens);
 	for (size_t row = 0; row < rows; row += count) {
 		count = rows - row < a->chunk_rows ? rows - row : a->chunk_rows;
-		linear_forward(m, &head, a->logits, a->final + (first + row) * s->dim, count, 0);
-		m->backend->download(m->device, logits + row * s->vocab, a->logits,
-				     count * s->vocab * sizeof(float));
+		linear_forward(m, &head, a->logits, row_of(m, a->final, first + row, s->dim), count, 0);
+		m->backend->download_activations(m->device, logits + row * s->vocab, a->logits,
+						 count * s->vocab);
 	}
 	return m->backend->finish(m->device, why) ? err_set(err, ERR_INTERNAL, "%s", why) : 0;
 }

@@ -142,6 +142,51 @@ static json_t *scaling_json(const struct rope_scaling *s)
 			 "original_max_position_embeddings", (json_int_t)s->original);
 }
 
+/* Whoever does not know u-muP must not take the weights for those of a plain Llama. */
+static const char UMUP_TYPE[] = "lbworker_umup_llama", UMUP_NAME[] = "LbworkerUmupLlama";
+
+static const struct {
+	const char *name;
+	size_t offset;
+} umup_keys[] = {
+	{ "attention", offsetof(struct umup, attention) },
+	{ "activation", offsetof(struct umup, activation) },
+	{ "residual", offsetof(struct umup, residual) },
+	{ "residual_attention_ratio", offsetof(struct umup, ratio) },
+	{ "loss", offsetof(struct umup, loss) },
+	{ "context", offsetof(struct umup, context) },
+};
+enum { UMUP_KEYS = sizeof(umup_keys) / sizeof(umup_keys[0]) };
+
+static void put_umup(json_t *o, const struct umup *u)
+{
+	json_t *keys = json_object();
+
+	for (size_t i = 0; i < UMUP_KEYS; i++) {
+		double value;
+		memcpy(&value, (const char *)u + umup_keys[i].offset, sizeof(value));
+		js_set_real(keys, umup_keys[i].name, value);
+	}
+	json_object_set_new(o, "u_mup", keys);
+	js_set_str(o, "model_type", UMUP_TYPE);
+	json_object_set_new(o, "architectures", json_pack("[s]", UMUP_NAME));
+}
+
+static int read_umup(const json_t *o, struct umup *u, struct err *err)
+{
+	const json_t *keys = json_object_get(o, "u_mup");
+
+	u->enable = true;
+	for (size_t i = 0; i < UMUP_KEYS; i++) {
+		double value = js_real(keys, umup_keys[i].name, 0);
+		if (!(value > 0))
+			return err_set(err, ERR_USAGE, "u_mup.%s must be above 0",
+				       umup_keys[i].name);
+		memcpy((char *)u + umup_keys[i].offset, &value, sizeof(value));
+	}
+	return 0;
+}
+
 json_t *hf_config_json(const struct model_shape *shape, size_t positions, const char *dtype)
 {
 	const struct hf_family *f = &families[shape->family];
@@ -165,6 +210,8 @@ json_t *hf_config_json(const struct model_shape *shape, size_t positions, const 
 		json_object_set_new(o, "rope_scaling", scaling_json(&shape->scaling));
 	if (!json_object_get(o, f->positions))
 		js_set_int(o, f->positions, (int64_t)positions);
+	if (shape->umup.enable)
+		put_umup(o, &shape->umup);
 	return o;
 }
 
@@ -284,6 +331,11 @@ static int read_shape(const json_t *o, struct model_shape *out, size_t *position
 			out->family = (enum model_family)i;
 			f = &families[i];
 		}
+	if (strcmp(type, UMUP_TYPE) == 0) {
+		f = &families[MODEL_LLAMA];
+		if (read_umup(o, &out->umup, err))
+			return -1;
+	}
 	if (!f)
 		return err_set(err, ERR_USAGE, "model_type \"%.40s\" is not one of: llama, gpt_neox, "
 			       "gpt2", type);

@@ -21,6 +21,9 @@ json_t *hf_config_json(const struct model_shape *shape, size_t positions, const 
 int hf_config_read(struct model_shape *out, size_t *positions, const char *folder,
 		   struct err *err);
 
+/* -1 unless folder/config.json has the u-muP of that shape, or both have none. */
+int hf_check_umup(const struct model_shape *shape, const char *folder, struct err *err);
+
 /* The weights of a folder. */
 struct hf_weights;
 struct hf_weights *hf_weights_open(const char *folder, struct err *err);

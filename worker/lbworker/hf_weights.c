@@ -45,7 +45,11 @@ static int add_file(struct hf_weights *w, const char *name, struct err *err)
 		return err_set(err, ERR_USAGE, "%s/%s: more than %d files", w->folder, INDEX,
 			       MAX_FILES);
 	char *path = xasprintf("%s/%s", w->folder, name);
-	struct st_file *file = st_open(path, err);
+	struct st_file *file = NULL;
+	if (w->index && !file_exists(path))
+		err_set(err, ERR_USAGE, "%s: is missing, though %s lists it", path, INDEX);
+	else
+		file = st_open(path, err);
 	free(path);
 	if (!file)
 		return -1;
@@ -199,6 +203,28 @@ static int check_same(const struct model_shape *have, const struct model_shape *
 		       "those of model.flavor", folder);
 }
 
+static bool same_umup(const struct umup *a, const struct umup *b)
+{
+	if (!a->enable || !b->enable)
+		return a->enable == b->enable;
+	return is_close(a->attention, b->attention) && is_close(a->activation, b->activation) &&
+	       is_close(a->residual, b->residual) && is_close(a->ratio, b->ratio) &&
+	       is_close(a->loss, b->loss) && is_close(a->context, b->context);
+}
+
+int hf_check_umup(const struct model_shape *shape, const char *folder, struct err *err)
+{
+	struct model_shape have;
+	size_t positions;
+
+	if (hf_config_read(&have, &positions, folder, err))
+		return -1;
+	if (same_umup(&have.umup, &shape->umup))
+		return 0;
+	return err_set(err, ERR_USAGE, "%s/config.json: its u_mup is not that of the training: what a "
+		       "weight means would change", folder);
+}
+
 int hf_load(struct model *m, const char *folder, struct err *err)
 {
 	struct model_shape shape;
@@ -207,7 +233,7 @@ int hf_load(struct model *m, const char *folder, struct err *err)
 	int rc;
 
 	if (hf_config_read(&shape, &positions, folder, err) ||
-	    check_same(&shape, &m->shape, folder, err))
+	    check_same(&shape, &m->shape, folder, err) || hf_check_umup(&m->shape, folder, err))
 		return -1;
 	w = hf_weights_open(folder, err);
 	rc = w ? load_tensors(m, w, err) : -1;

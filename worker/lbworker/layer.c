@@ -14,50 +14,98 @@ static size_t row_count(const struct model *m)
 
 /* --- a matrix product, a norm ---------------------------------------------------------------- */
 
-void linear_forward(const struct model *m, const struct linear *w, float *y, const float *x,
+/* Outputs that share a scale; one piece, or two halves. */
+struct piece {
+	size_t at, count;		/* outputs */
+	size_t weight;			/* where their weights begin, and their gradients */
+	float scale;
+};
+
+static int pieces_of(const struct linear *w, struct piece piece[2])
+{
+	size_t half = w->out / 2;
+	size_t behind = w->weight + half * (w->in_out ? 1 : w->in);
+
+	if (w->first_half == 0.0f || w->first_half == w->scale) {
+		piece[0] = (struct piece){ 0, w->out, w->weight, w->scale };
+		return 1;
+	}
+	piece[0] = (struct piece){ 0, half, w->weight, w->first_half };
+	piece[1] = (struct piece){ half, half, behind, w->scale };
+	return 2;
+}
+
+/* Bytes to the piece's first output in a row of y or dy. */
+static size_t bytes_to(const struct model *m, const struct piece *p)
+{
+	return p->at * compute_bytes(m->options.compute);
+}
+
+void linear_forward(const struct model *m, const struct linear *w, void *y, const void *x,
 		    size_t rows, float beta)
 {
-	const struct gemm g = { .m = rows, .n = w->out, .k = w->in, .a = x, .lda = w->in,
-				.b = m->weights + w->weight, .ldb = w->in_out ? w->out : w->in,
-				.trans_b = !w->in_out, .c = y, .ldc = w->out, .beta = beta };
+	struct piece piece[2];
+	int pieces = pieces_of(w, piece);
 
-	m->backend->gemm(m->device, &g);
-	if (w->bias != ABSENT)
-		m->backend->bias_forward(m->device, y, m->weights + w->bias, rows, w->out);
+	for (int i = 0; i < pieces; i++) {
+		const struct piece *p = &piece[i];
+		const struct gemm g = { .m = rows, .n = p->count, .k = w->in, .a = x, .lda = w->in,
+					.b = m->weights + p->weight,
+					.ldb = w->in_out ? w->out : w->in, .b_is_weight = true,
+					.trans_b = !w->in_out, .c = (char *)y + bytes_to(m, p),
+					.ldc = w->out, .alpha = p->scale, .beta = beta,
+					.bias = w->bias == ABSENT ? NULL
+								  : m->weights + w->bias + p->at };
+		m->backend->gemm(m->device, &g);
+	}
 }
 
-/* dx = dy W */
-void linear_backward_input(const struct model *m, const struct linear *w, float *dx,
-			   const float *dy, size_t rows)
+/* dx = scale dy W */
+void linear_backward_input(const struct model *m, const struct linear *w, void *dx,
+			   const void *dy, size_t rows)
 {
-	const struct gemm g = { .m = rows, .n = w->in, .k = w->out, .a = dy, .lda = w->out,
-				.b = m->weights + w->weight, .ldb = w->in_out ? w->out : w->in,
-				.trans_b = w->in_out, .c = dx, .ldc = w->in };
+	struct piece piece[2];
+	int pieces = pieces_of(w, piece);
 
-	m->backend->gemm(m->device, &g);
+	for (int i = 0; i < pieces; i++) {
+		const struct piece *p = &piece[i];
+		const struct gemm g = { .m = rows, .n = w->in, .k = p->count,
+					.a = (const char *)dy + bytes_to(m, p), .lda = w->out,
+					.b = m->weights + p->weight,
+					.ldb = w->in_out ? w->out : w->in, .b_is_weight = true,
+					.trans_b = w->in_out, .c = dx, .ldc = w->in,
+					.alpha = p->scale, .beta = i > 0 ? 1.0f : 0.0f };
+		m->backend->gemm(m->device, &g);
+	}
 }
 
-/* dW (+)= dy^T x, or x^T dy where it is stored so; dbias (+)= sum of dy */
-void linear_backward_weight(const struct model *m, const struct linear *w, const float *dy,
-			    const float *x, size_t rows, bool accumulate)
+/* dW (+)= scale dy^T x, or x^T dy where it is stored so; dbias (+)= sum of dy */
+void linear_backward_weight(const struct model *m, const struct linear *w, const void *dy,
+			    const void *x, size_t rows, bool accumulate)
 {
-	const struct gemm out_in = { .m = w->out, .n = w->in, .k = rows, .a = dy, .lda = w->out,
-				     .trans_a = true, .b = x, .ldb = w->in,
-				     .c = m->grads + w->weight, .ldc = w->in,
-				     .beta = accumulate ? 1.0f : 0.0f };
-	const struct gemm in_out = { .m = w->in, .n = w->out, .k = rows, .a = x, .lda = w->in,
-				     .trans_a = true, .b = dy, .ldb = w->out,
-				     .c = m->grads + w->weight, .ldc = w->out,
-				     .beta = accumulate ? 1.0f : 0.0f };
+	struct piece piece[2];
+	int pieces = pieces_of(w, piece);
 
-	m->backend->gemm(m->device, w->in_out ? &in_out : &out_in);
+	for (int i = 0; i < pieces; i++) {
+		const struct piece *p = &piece[i];
+		const void *part = (const char *)dy + bytes_to(m, p);
+		struct gemm g = { .m = p->count, .n = w->in, .k = rows, .a = part, .lda = w->out,
+				  .trans_a = true, .b = x, .ldb = w->in,
+				  .c = m->grads + p->weight, .c_is_gradient = true, .ldc = w->in,
+				  .alpha = p->scale, .beta = accumulate ? 1.0f : 0.0f };
+		if (w->in_out) {
+			g.m = w->in, g.a = x, g.lda = w->in;
+			g.n = p->count, g.b = part, g.ldb = g.ldc = w->out;
+		}
+		m->backend->gemm(m->device, &g);
+	}
 	if (w->bias != ABSENT)
 		m->backend->bias_backward(m->device, m->grads + w->bias, dy, rows, w->out,
 					  accumulate);
 }
 
 void norm_forward(const struct model *m, size_t weight, size_t bias, const struct norm_kept *kept,
-		  float *out, float *sum, const float *x, const float *delta)
+		  void *out, void *sum, const void *x, const void *delta)
 {
 	const struct model_shape *s = &m->shape;
 	const float *w = m->weights;
@@ -72,7 +120,7 @@ void norm_forward(const struct model *m, size_t weight, size_t bias, const struc
 }
 
 void norm_backward(const struct model *m, size_t weight, size_t bias, const struct norm_kept *kept,
-		   float *dx, const float *dout, const float *x, bool accumulate)
+		   void *dx, const void *dout, const void *x, bool accumulate)
 {
 	float *g = m->grads;
 
@@ -89,33 +137,42 @@ void norm_backward(const struct model *m, size_t weight, size_t bias, const stru
 /* --- the four products of a layer, and its attention ------------------------------------------ */
 
 static struct linear linear_of(const struct model *m, size_t l, enum param weight, enum param bias,
-			       size_t in, size_t out)
+			       size_t in, size_t out, float scale)
 {
 	const struct model_layer *layer = &m->layer[l];
 
-	return (struct linear){ layer->at[weight], layer->at[bias], in, out, m->family->in_out };
+	return (struct linear){ layer->at[weight], layer->at[bias], in, out, m->family->in_out,
+				scale, 0 };
 }
 
 static struct linear qkv_of(const struct model *m, size_t l)
 {
-	return linear_of(m, l, PARAM_QKV, PARAM_QKV_BIAS, m->shape.dim, model_qkv_width(&m->shape));
+	return linear_of(m, l, PARAM_QKV, PARAM_QKV_BIAS, m->shape.dim, model_qkv_width(&m->shape),
+			 m->scales.qkv);
 }
 
 static struct linear out_of(const struct model *m, size_t l)
 {
-	return linear_of(m, l, PARAM_OUT, PARAM_OUT_BIAS, m->shape.dim, m->shape.dim);
+	return linear_of(m, l, PARAM_OUT, PARAM_OUT_BIAS, m->shape.dim, m->shape.dim,
+			 m->scales.out);
 }
 
 static struct linear up_of(const struct model *m, size_t l)
 {
 	size_t width = m->shape.ffn * (m->family->gated ? 2 : 1);
 
-	return linear_of(m, l, PARAM_UP, PARAM_UP_BIAS, m->shape.dim, width);
+	struct linear up = linear_of(m, l, PARAM_UP, PARAM_UP_BIAS, m->shape.dim, width,
+				     m->scales.up);
+
+	if (m->family->gated)
+		up.first_half = m->scales.gate;
+	return up;
 }
 
 static struct linear down_of(const struct model *m, size_t l)
 {
-	return linear_of(m, l, PARAM_DOWN, PARAM_DOWN_BIAS, m->shape.ffn, m->shape.dim);
+	return linear_of(m, l, PARAM_DOWN, PARAM_DOWN_BIAS, m->shape.ffn, m->shape.dim,
+			 m->scales.down);
 }
 
 static struct attention attention_of(const struct model *m)
@@ -124,7 +181,8 @@ static struct attention attention_of(const struct model *m)
 
 	return (struct attention){ .batch = m->batch, .seq = m->seq, .heads = s->heads,
 				   .kv_heads = s->kv_heads, .head_dim = model_head_dim(s),
-				   .rotary = s->rotary, .interleaved = m->family->interleaved };
+				   .rotary = s->rotary, .interleaved = m->family->interleaved,
+				   .scale = m->scales.scores };
 }
 
 static void attend(const struct model *m, size_t l, const struct layer_kept *k,
@@ -161,7 +219,7 @@ static void expand(const struct model *m, size_t l, const struct layer_kept *k)
 /* --- forward ---------------------------------------------------------------------------------- */
 
 static void norm1_forward(const struct model *m, size_t l, const struct layer_kept *k,
-			  const float *before, const float *delta)
+			  const void *before, const void *delta)
 {
 	const size_t *at = m->layer[l].at;
 
@@ -171,17 +229,17 @@ static void norm1_forward(const struct model *m, size_t l, const struct layer_ke
 
 /* In sequence, delta is what attention adds: middle = x + delta. NULL: middle as it stands. */
 static void norm2_forward(const struct model *m, size_t l, const struct layer_kept *k,
-			  const float *delta)
+			  const void *delta)
 {
 	const size_t *at = m->layer[l].at;
 	bool sum = delta && !m->family->parallel;
-	const float *x = sum ? k->x : layer_stream(m, k);
+	const void *x = sum ? k->x : layer_stream(m, k);
 
 	norm_forward(m, at[PARAM_NORM2], at[PARAM_NORM2_BIAS], &k->norm2, k->ffn_in,
 		     sum ? k->middle : NULL, x, sum ? delta : NULL);
 }
 
-const float *layer_stream(const struct model *m, const struct layer_kept *k)
+const void *layer_stream(const struct model *m, const struct layer_kept *k)
 {
 	return m->family->parallel ? k->x : k->middle;
 }
@@ -199,7 +257,7 @@ static void forward_to_hidden(const struct model *m, size_t l, const struct laye
 }
 
 void layer_forward(const struct model *m, size_t l, const struct layer_kept *k,
-		   const struct layer_shared *s, const float *before)
+		   const struct layer_shared *s, const void *before)
 {
 	const struct linear down = down_of(m, l);
 
@@ -236,7 +294,7 @@ void layer_again(const struct model *m, size_t l, const struct layer_kept *k,
 
 /* From s->dx, the gradient of what this half adds, to that of its normed input. */
 static void ffn_backward(const struct model *m, size_t l, const struct layer_kept *k,
-			 const struct layer_shared *s, float *dnormed, bool accumulate)
+			 const struct layer_shared *s, void *dnormed, bool accumulate)
 {
 	const struct linear up = up_of(m, l), down = down_of(m, l);
 	size_t rows = row_count(m), width = m->shape.ffn;
@@ -253,7 +311,7 @@ static void ffn_backward(const struct model *m, size_t l, const struct layer_kep
 }
 
 static void attention_backward(const struct model *m, size_t l, const struct layer_kept *k,
-			       const struct layer_shared *s, float *dnormed, bool accumulate)
+			       const struct layer_shared *s, void *dnormed, bool accumulate)
 {
 	const struct attention shape = attention_of(m);
 	const struct linear qkv = qkv_of(m, l), out = out_of(m, l);
@@ -274,7 +332,7 @@ void layer_backward(const struct model *m, size_t l, const struct layer_kept *k,
 {
 	const size_t *at = m->layer[l].at;
 	/* Side by side, both halves need dx before either norm adds to it. */
-	float *dnormed = m->family->parallel ? s->delta : s->dnormed;
+	void *dnormed = m->family->parallel ? s->delta : s->dnormed;
 
 	ffn_backward(m, l, k, s, s->dnormed, accumulate);
 	if (m->family->parallel)

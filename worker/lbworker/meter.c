@@ -7,13 +7,20 @@
 
 #include "kernels/peak.h"
 
+struct token_flop meter_flop(const struct model_shape *s, uint64_t parameters, uint64_t multiplied,
+			     size_t seq)
+{
+	double attention = (double)s->layers * (double)s->dim * (double)seq;
+	double linear = 6 * (double)multiplied, all = (double)parameters;
+
+	return (struct token_flop){ .palm = linear + 12 * attention,
+				    .causal = linear + 6 * attention, .handbook = 6 * all,
+				    .handbook_again = 8 * all };
+}
+
 void meter_init(struct meter *meter, const struct model *m, double peak_tflops, int64_t threads)
 {
-	double attention = (double)m->shape.layers * (double)m->shape.dim * (double)m->seq;
-	double linear = 6 * (double)model_multiplied(m);
-
-	meter->palm_flop = linear + 12 * attention;
-	meter->causal_flop = linear + 6 * attention;
+	meter->flop = meter_flop(&m->shape, m->parameters, model_multiplied(m), m->seq);
 	meter->peak_flops = peak_tflops > 0 ? peak_tflops * 1e12 : peak_fma_flops((int)threads);
 }
 

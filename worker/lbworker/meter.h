@@ -4,6 +4,8 @@
  * Floating-point operations of a token, forward and backward, by two conventions:
  *   PaLM    6 M + 12 L D T  (Chowdhery et al. 2022, appendix B): attention as if it saw all T tokens
  *   causal  6 M +  6 L D T: it sees half of them
+ *   6 N     of all N parameters, and 8 N where every layer is computed again: the handbooks' rule of
+ *           thumb (Bekman, Machine Learning Engineering, after Narayanan et al. 2021), a cross-check
  * M parameters in matrix products (the head, not the embedding table), L layers, D = heads * width
  * of a head, T tokens in a sequence. Recomputation does not count. MFU is PaLM's unless it says
  * causal, as everywhere else. */
@@ -14,8 +16,16 @@
 
 #include "worker/lbworker/model.h"
 
+struct token_flop {
+	double palm, causal;
+	double handbook;		/* 6 N */
+	double handbook_again;		/* 8 N */
+};
+struct token_flop meter_flop(const struct model_shape *shape, uint64_t parameters,
+			     uint64_t multiplied, size_t seq);
+
 struct meter {
-	double palm_flop, causal_flop;	/* a token */
+	struct token_flop flop;
 	double peak_flops;		/* a second, 0: not known */
 };
 

@@ -59,6 +59,8 @@ static int check_shape(const struct model_shape *s, const struct model_options *
 	if (!within(o->batch, MAX_ROWS) || !within(o->seq, MAX_ROWS / o->batch))
 		return err_set(err, ERR_USAGE, "model: batch %zu x seq_len %zu is out of range",
 			       o->batch, o->seq);
+	if (umup_check(s, err))
+		return -1;
 	if (families[s->family]->learned_positions && o->seq > s->positions)
 		return err_set(err, ERR_USAGE, "model: seq_len %zu is more than its %zu positions",
 			       o->seq, s->positions);
@@ -130,6 +132,29 @@ static void lay_out(struct model *m)
 	}
 }
 
+/* What it takes to make a piece of a parameter that of a model without u-muP. `first`: the queries
+ * among query, key and value; the gates among gates and ups. */
+static double folded(const struct model *m, enum param param, bool first)
+{
+	const struct umup_scales *s = &m->scales;
+	double root = sqrt((double)model_head_dim(&m->shape));
+
+	switch (param) {
+	case PARAM_QKV:
+		return (double)s->qkv * (first && s->scores > 0 ? (double)s->scores * root : 1);
+	case PARAM_OUT:
+		return (double)s->out;
+	case PARAM_UP:
+		return (double)(first ? s->gate : s->up);
+	case PARAM_DOWN:
+		return (double)s->down;
+	case PARAM_HEAD:
+		return (double)s->head;
+	default:
+		return 1;
+	}
+}
+
 static void name_table(struct model *m, const struct family_tensor *table, size_t l,
 		       const char *prefix)
 {
@@ -140,6 +165,9 @@ static void name_table(struct model *m, const struct family_tensor *table, size_
 		t->offset = m->layer[l].at[row->param] + behind[row->param];
 		t->rows = extent_of(&m->shape, row->rows);
 		t->columns = row->columns == EXTENT_NONE ? 0 : extent_of(&m->shape, row->columns);
+		t->rate = umup_rate(&m->shape, row->param);
+		t->unit_gradient = umup_unit_gradient(&m->shape, row->param);
+		t->folded = folded(m, row->param, behind[row->param] == 0);
 		behind[row->param] += t->rows * (t->columns ? t->columns : 1);
 		snprintf(t->name, sizeof(t->name), "%s%s", prefix, row->name);
 	}
@@ -178,7 +206,7 @@ int model_plan(struct model **out, const struct model_shape *shape,
 	struct model *m = xcalloc(1, sizeof(*m));
 	*m = (struct model){ .shape = *shape, .options = *options,
 			     .family = families[shape->family], .batch = options->batch,
-			     .seq = options->seq };
+			     .seq = options->seq, .scales = umup_scales(shape) };
 	m->layer = xcalloc(shape->layers + 1, sizeof(*m->layer));
 	lay_out(m);
 	name_tensors(m);
@@ -197,7 +225,7 @@ int model_create(struct model **out, const struct model_shape *shape,
 	m = *out;
 	m->backend = backend;
 	m->device = device;
-	m->weights = backend->alloc(device, m->parameters * sizeof(float));
+	m->weights = backend->alloc_weights(device, m->parameters);
 	m->grads = backend->alloc(device, m->parameters * sizeof(float));
 	if (!m->weights || !m->grads)
 		err_set(err, ERR_IO, "no memory for %zu parameters and their gradients (%zu MiB)",
@@ -267,7 +295,8 @@ static bool starts_at_one(enum param param)
 static void init_table(struct model *m, const struct family_tensor *table, size_t l, float *host,
 		       struct rng *rng, double std)
 {
-	double residual_std = std / sqrt(2.0 * (double)m->shape.layers);
+	double residual_std = m->shape.umup.enable ? std
+						   : std / sqrt(2.0 * (double)m->shape.layers);
 	const struct family_tensor *row = table;
 
 	while (is_present(m, row)) {
@@ -293,6 +322,8 @@ void model_init_weights(struct model *m, uint64_t seed, double std)
 	float *host = xmalloc(m->parameters * sizeof(float));
 	size_t layers = m->shape.layers;
 
+	if (m->shape.umup.enable)
+		std = 1;
 	init_table(m, m->family->first, layers, host, &rng, std);
 	for (size_t l = 0; l < layers; l++)
 		init_table(m, m->family->layer, l, host, &rng, std);

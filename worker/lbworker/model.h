@@ -22,6 +22,7 @@
 
 #include "common/err.h"
 #include "kernels/backend.h"
+#include "worker/lbworker/umup.h"
 
 enum model_family { MODEL_LLAMA, MODEL_NEOX, MODEL_GPT2, MODEL_FAMILY_COUNT };
 
@@ -40,6 +41,7 @@ struct model_shape {
 	size_t rotary;			/* leading elements of a head that turn; 0: all */
 	size_t positions;		/* learned ones: the longest sequence */
 	struct rope_scaling scaling;
+	struct umup umup;
 };
 
 /* A named shape; the names are those of torchtitan where it has them. */
@@ -66,12 +68,16 @@ struct model_options {
 	size_t batch, seq;		/* one micro-batch: batch sequences of seq tokens */
 	enum model_recompute recompute;
 	size_t every;			/* FULL: of each so many layers the first; 0 or 1: all */
+	enum compute compute;		/* what the device was opened to compute in */
 };
 
 /* One tensor as a checkpoint knows it: a name of Hugging Face and a piece of the arrays. */
 struct model_tensor {
 	char name[96];
 	size_t offset, rows, columns;	/* columns 0: a vector of `rows` */
+	/* u-muP (umup.h); without it 1, and rate and unit_gradient are not looked at */
+	double rate, unit_gradient;
+	double folded;			/* times that it is the weight of a model without u-muP */
 };
 
 struct family;				/* family.h */
@@ -87,6 +93,7 @@ struct model {
 	size_t batch, seq;			/* as in options */
 
 	size_t parameters, decayed;		/* counts; the first `decayed` are matrices */
+	struct umup_scales scales;		/* of the products */
 	struct model_layer *layer;		/* [layers], and one more for what is in no layer */
 	struct model_tensor *tensor;		/* in the order of the checkpoint */
 	size_t tensors;
@@ -104,7 +111,8 @@ int model_plan(struct model **out, const struct model_shape *shape,
 	       const struct model_options *options, struct err *err);
 void model_destroy(struct model *model);	/* NULL is fine */
 
-/* Normal with std, residual outputs with std/sqrt(2 layers), norms 1, biases 0: Radford 2019. */
+/* Normal with std, residual outputs with std/sqrt(2 layers), norms 1, biases 0: Radford 2019. With
+ * u-muP std is 1 everywhere. */
 void model_init_weights(struct model *model, uint64_t seed, double std);
 
 /* Forward and backward for tokens and targets [batch, seq] (host memory, ids below vocab).

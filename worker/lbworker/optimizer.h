@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* optimizer.h - one update of all weights: the gradient's norm clipped, then AdamW (backend.h). */
+/* optimizer.h - one update of all weights: the gradient's norm clipped, then AdamW (backend.h). With
+ * u-muP each matrix has a learning rate of its own, and decays independently of it (umup.h). */
 #ifndef LBWORKER_OPTIMIZER_H
 #define LBWORKER_OPTIMIZER_H
 
@@ -9,12 +10,14 @@ struct optimizer {
 	double beta1, beta2, eps;
 	double weight_decay;		/* of matrices only */
 	double max_norm;		/* 0: gradients are not clipped */
+	double peak_lr;			/* of the schedule; for u-muP */
 };
 
 struct optimizer_step {
 	double lr;
 	double norm;			/* of model->grads, all together */
 	int64_t update;			/* counts from 1 */
+	int64_t tokens;			/* that the gradient is the mean of; for u-muP */
 };
 
 /* m and v are the moments, with the layout of the weights. */

@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "worker/lbworker/meter.h"
+
 /* AdamW reads weight, gradient and both moments, and writes all but the gradient. */
 enum { OPTIMIZER_PASSES = 7, COPIES_IN_CHECKPOINT = 3 };
 
@@ -27,6 +29,19 @@ const struct plan_device *plan_device_find(const char *name, const char **names)
 	return NULL;
 }
 
+const struct plan_device *plan_device_of(const char *description)
+{
+	if (strstr(description, "PCIe") || strstr(description, "NVL"))
+		return NULL;		/* the table has the SXM ones */
+	for (size_t i = 0; i < DEVICES; i++) {
+		const char *at = strstr(description, devices[i].name);
+		size_t length = strlen(devices[i].name);
+		if (at && (at == description || at[-1] == ' ') && strcspn(at, " ,:") == length)
+			return &devices[i];
+	}
+	return NULL;
+}
+
 /* Forward alone of the layers that are computed again: a third of what the layers cost. */
 static double again(const struct plan *p, const struct model_shape *s,
 		    const struct model_options *o)
@@ -41,7 +56,7 @@ static double again(const struct plan *p, const struct model_shape *s,
 
 int plan_make(struct plan *p, const struct config *c, struct err *err)
 {
-	const struct model_shape *s = &c->model->shape;
+	const struct model_shape *s = &c->shape;
 	const struct model_options o = config_model_options(c);
 
 	*p = (struct plan){ 0 };
@@ -52,9 +67,12 @@ int plan_make(struct plan *p, const struct config *c, struct err *err)
 	p->activations = p->cost.activation_bytes;
 	p->checkpoint = COPIES_IN_CHECKPOINT * p->weights;
 	p->tokens = c->accumulate * c->local_batch_size * c->seq_len;
-	double attention = 12.0 * (double)s->layers * (double)s->dim * (double)c->seq_len;
-	p->flop_palm = 6.0 * (double)p->cost.multiplied + attention;
-	p->flop_causal = p->flop_palm - attention / 2;
+	const struct token_flop flop = meter_flop(s, p->cost.parameters, p->cost.multiplied,
+						  (size_t)c->seq_len);
+	p->flop_palm = flop.palm;
+	p->flop_causal = flop.causal;
+	p->flop_handbook = o.recompute == RECOMPUTE_FULL && o.every <= 1 ? flop.handbook_again
+									 : flop.handbook;
 	p->flop_again = again(p, s, &o);
 	return 0;
 }
@@ -81,8 +99,9 @@ static void print_ceiling(const struct plan *p, const struct plan_device *d, FIL
 {
 	double needed = (double)plan_bytes(p), tokens = plan_ceiling(p, d);
 
-	fprintf(to, "%-12s at most %.0f tokens/s, %.2f s a step; %s: %.1f of %.1f GiB (%s, %.0f "
-		"TFLOP/s, %.2f TB/s)\n", d->name, tokens, (double)p->tokens / tokens,
+	fprintf(to, "%-12s at most %.0f tokens/s (MFU %.0f%% PaLM, %.0f%% causal), %.2f s a step; %s: %.1f of %.1f GiB (%s, %.0f "
+		"TFLOP/s, %.2f TB/s)\n", d->name, tokens, 100 * p->flop_palm * tokens / d->flops,
+		100 * p->flop_causal * tokens / d->flops, (double)p->tokens / tokens,
 		needed <= d->bytes ? "fits" : "does not fit", gib(needed), gib(d->bytes), d->about,
 		d->flops / 1e12, d->bytes_per_s / 1e12);
 }
@@ -91,8 +110,11 @@ void plan_print(const struct plan *p, const struct config *c, const struct plan_
 		FILE *to)
 {
 	fprintf(to, "%-12s %s %s: %" PRIu64 " parameters, %" PRIu64 " of them multiplied\n", "model",
-		model_family_name(c->model->shape.family), c->flavor, p->cost.parameters,
+		model_family_name(c->shape.family), c->flavor, p->cost.parameters,
 		p->cost.multiplied);
+	if (c->shape.umup.enable)
+		fprintf(to, "%-12s every matrix starts at 1 and has a learning rate of its own; the "
+			"head is not the embedding\n", "u-muP");
 	fprintf(to, "%-12s %.2f GiB: weights %.2f, gradients %.2f, moments %.2f, activations %.2f\n",
 		"memory", gib((double)plan_bytes(p)), gib((double)p->weights),
 		gib((double)p->gradients), gib((double)p->moments), gib((double)p->activations));
@@ -104,6 +126,7 @@ void plan_print(const struct plan *p, const struct config *c, const struct plan_
 		p->flop_palm / 1e9, p->flop_causal / 1e9);
 	if (p->flop_again > 0)
 		fprintf(to, ", %.4g more to compute activations again", p->flop_again / 1e9);
+	fprintf(to, "; %.4g as handbooks have it", p->flop_handbook / 1e9);
 	fprintf(to, "; %.4g TFLOP a step\n", p->flop_palm * (double)p->tokens / 1e12);
 	fprintf(to, "%-12s %.4g tokens, %.4g EFLOP (PaLM)\n", "training",
 		(double)p->tokens * (double)c->steps,

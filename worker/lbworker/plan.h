@@ -19,6 +19,7 @@ struct plan {
 	 * width D and T tokens: 6 N + 12 L D T (Chowdhery et al. 2022, PaLM), and with the half
 	 * of attention that a causal mask leaves: 6 N + 6 L D T. */
 	double flop_palm, flop_causal;
+	double flop_handbook;		/* 6 N of all parameters, 8 N with every layer again (meter.h) */
 	double flop_again;		/* causal; what activation checkpointing adds */
 };
 
@@ -34,6 +35,9 @@ uint64_t plan_bytes(const struct plan *plan);	/* on the device, all classes */
 
 /* NULL when there is none of that name; names (if not NULL) then lists all. */
 const struct plan_device *plan_device_find(const char *name, const char **names);
+
+/* The one whose name is a word of a device's description; NULL: none that we know. */
+const struct plan_device *plan_device_of(const char *description);
 
 /* Tokens per second that no program can exceed: all arithmetic at the full rate, the optimizer's
  * bytes at the full bandwidth, nothing else at all. */

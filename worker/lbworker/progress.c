@@ -10,12 +10,14 @@
 
 #include "common/mem.h"
 #include "worker/lbworker/meter.h"
+#include "worker/lbworker/plan.h"
 #include "worker/lbworker/tensorboard.h"
 
 struct progress {
 	const struct config *config;
 	struct report *report;
 	struct meter meter;
+	const struct plan_device *sheet;	/* NULL: we know none, as of CPUs */
 	struct tensorboard *tb;		/* NULL: not wanted */
 };
 
@@ -32,6 +34,19 @@ static int open_tensorboard(struct progress *p, int64_t first_step, struct err *
 	return p->tb ? 0 : err_wrap(err, "metrics.save_tb_folder");
 }
 
+static void print_ceilings(const struct progress *p)
+{
+	const struct token_flop *f = &p->meter.flop;
+
+	printf("a token needs %.3f GFLOP (attention counted causally: %.3f; 6 N, as handbooks have it: "
+	       "%.3f); peak %.3f TFLOP/s, %s\n", f->palm * 1e-9, f->causal * 1e-9,
+	       f->handbook * 1e-9, p->meter.peak_flops * 1e-12,
+	       p->config->peak_tflops > 0 ? "from metrics.peak_tflops" : "measured now in fp32");
+	if (p->sheet)
+		printf("%s: %.1f TFLOP/s by its data sheet, of which mfu_sheet is a share\n",
+		       p->sheet->about, p->sheet->flops * 1e-12);
+}
+
 struct progress *progress_open(const struct config *config, const struct model *model,
 			       struct report *report, int64_t first_step, struct err *err)
 {
@@ -43,10 +58,9 @@ struct progress *progress_open(const struct config *config, const struct model *
 		progress_close(p);
 		return NULL;
 	}
+	p->sheet = plan_device_of(model->backend->describe(model->device));
 	meter_init(&p->meter, model, config->peak_tflops, config->threads);
-	printf("a token needs %.3f GFLOP (attention counted causally: %.3f); peak %.3f TFLOP/s, %s\n",
-	       p->meter.palm_flop * 1e-9, p->meter.causal_flop * 1e-9, p->meter.peak_flops * 1e-12,
-	       config->peak_tflops > 0 ? "from metrics.peak_tflops" : "measured now in fp32");
+	print_ceilings(p);
 	return p;
 }
 
@@ -69,6 +83,8 @@ static void chart(struct progress *p, const struct report_step *s)
 		{ "tflops", s->tflops },
 		{ "mfu(%)", 100 * s->mfu },
 		{ "mfu_causal(%)", 100 * s->mfu_causal },
+		{ "mfu_handbook(%)", 100 * s->mfu_handbook },
+		{ "mfu_sheet(%)", 100 * s->mfu_sheet },
 		{ "memory/max_active(GiB)", s->memory_gib },
 		{ "time_metrics/end_to_end(s)", s->step_ms * 1e-3 },
 		{ "time_metrics/data_loading(s)", s->data_ms * 1e-3 },
@@ -97,9 +113,11 @@ void progress_step(struct progress *p, struct report_step *s)
 	bool is_logged = s->step % log_freq == 0 || s->step == 1 || s->step == s->target_step ||
 			 isfinite(s->val_loss);
 
-	s->tflops = m->palm_flop * s->tokens_per_s * 1e-12;
-	s->mfu = meter_mfu(m, m->palm_flop, s->tokens_per_s);
-	s->mfu_causal = meter_mfu(m, m->causal_flop, s->tokens_per_s);
+	s->tflops = m->flop.palm * s->tokens_per_s * 1e-12;
+	s->mfu = meter_mfu(m, m->flop.palm, s->tokens_per_s);
+	s->mfu_causal = meter_mfu(m, m->flop.causal, s->tokens_per_s);
+	s->mfu_handbook = meter_mfu(m, m->flop.handbook, s->tokens_per_s);
+	s->mfu_sheet = p->sheet ? m->flop.palm * s->tokens_per_s / p->sheet->flops : NAN;
 	s->memory_gib = (double)meter_memory_bytes() / (1 << 30);
 	if (isfinite(s->loss) && isfinite(s->grad_norm))	/* JSON has no other numbers */
 		report_step(p->report, s);

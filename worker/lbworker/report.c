@@ -184,6 +184,9 @@ void report_step(struct report *r, const struct report_step *s)
 	js_set_real(line, "tflops", s->tflops);
 	js_set_real(line, "mfu", s->mfu);
 	js_set_real(line, "mfu_causal", s->mfu_causal);
+	js_set_real(line, "mfu_handbook", s->mfu_handbook);
+	if (isfinite(s->mfu_sheet))
+		js_set_real(line, "mfu_sheet", s->mfu_sheet);
 	js_set_real(line, "memory_gib", s->memory_gib);
 	js_set_real(line, "data_ms", s->data_ms);
 	js_set_real(line, "checkpoint_ms", s->checkpoint_ms);

@@ -15,7 +15,9 @@ enum report_order { REPORT_NOTHING = 0, REPORT_SAVE = 1, REPORT_STOP = 2 };	/* f
 struct report_step {
 	int64_t step, target_step, tokens;	/* tokens: trained so far */
 	double loss, grad_norm, lr, tokens_per_s, step_ms;
-	double tflops, mfu, mfu_causal;	/* shares, not per cent (meter.h) */
+	/* shares, not per cent, of the measured peak unless said (meter.h) */
+	double tflops, mfu, mfu_causal, mfu_handbook;
+	double mfu_sheet;		/* of the data sheet; NAN: there is none */
 	double memory_gib;		/* highest so far */
 	double data_ms;			/* of step_ms: getting the samples */
 	double checkpoint_ms;		/* waited for checkpoints since the step before */

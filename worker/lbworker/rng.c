@@ -1,38 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* rng.c - Philox4x32-10 and what is drawn from it. */
+/* rng.c - what is drawn from Philox. */
 #include "worker/lbworker/rng.h"
 
 #include <math.h>
 
 static const double PI = 3.14159265358979323846;
 
-enum { PHILOX_ROUNDS = 10, FEISTEL_ROUNDS = 6 };
+enum { FEISTEL_ROUNDS = 6 };
 
-void philox4x32_10(uint32_t out[4], const uint32_t counter[4], const uint32_t key[2])
+uint64_t rng_key(const struct rng *rng)
 {
-	uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
-	uint32_t k0 = key[0], k1 = key[1];
-
-	for (int round = 0; round < PHILOX_ROUNDS; round++) {
-		uint64_t p0 = (uint64_t)0xD2511F53u * c0;
-		uint64_t p1 = (uint64_t)0xCD9E8D57u * c2;
-		c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
-		c1 = (uint32_t)p1;
-		c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
-		c3 = (uint32_t)p0;
-		k0 += 0x9E3779B9u;
-		k1 += 0xBB67AE85u;
-	}
-	out[0] = c0;
-	out[1] = c1;
-	out[2] = c2;
-	out[3] = c3;
+	return rng->seed ^ (uint64_t)rng->stream << 56;
 }
 
 void rng_words(const struct rng *rng, uint64_t element, uint32_t out[4])
 {
-	const uint32_t key[2] = { (uint32_t)rng->seed,
-				  (uint32_t)(rng->seed >> 32) ^ ((uint32_t)rng->stream << 24) };
+	const uint64_t both = rng_key(rng);
+	const uint32_t key[2] = { (uint32_t)both, (uint32_t)(both >> 32) };
 	const uint32_t counter[4] = { (uint32_t)element, (uint32_t)(element >> 32), rng->tensor,
 				      rng->step };
 	philox4x32_10(out, counter, key);

@@ -9,7 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum rng_stream { RNG_INIT, RNG_ORDER, RNG_MIX, RNG_GENERATE };
+#include "kernels/philox.h"
+
+enum rng_stream { RNG_INIT, RNG_ORDER, RNG_MIX, RNG_GENERATE, RNG_ROUND };
 
 struct rng {			/* one place of use */
 	uint64_t seed;
@@ -17,7 +19,8 @@ struct rng {			/* one place of use */
 	uint32_t step, tensor;
 };
 
-void philox4x32_10(uint32_t out[4], const uint32_t counter[4], const uint32_t key[2]);
+/* The key of that seed and stream. */
+uint64_t rng_key(const struct rng *rng);
 
 /* The four words of element `element`. */
 void rng_words(const struct rng *rng, uint64_t element, uint32_t out[4]);

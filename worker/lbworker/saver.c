@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "common/mem.h"
+#include "kernels/cpus.h"
 
 struct saver {
 	const struct checkpoint_parts *parts;
@@ -65,6 +66,12 @@ static void *write_it(void *arg)
 	return NULL;
 }
 
+static void *write_beside(void *arg)
+{
+	cpus_unbind();		/* the core of the thread that trains is not ours */
+	return write_it(arg);
+}
+
 /* Signals are for the thread that trains. */
 static bool start_thread(struct saver *s)
 {
@@ -72,7 +79,7 @@ static bool start_thread(struct saver *s)
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	bool good = pthread_create(&s->thread, NULL, write_it, s) == 0;
+	bool good = pthread_create(&s->thread, NULL, write_beside, s) == 0;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return good;
 }

@@ -66,7 +66,7 @@ static void traced_gemm(struct device *dev, const struct gemm *g)
 	add_span(current, "gemm", start, g->m, g->n, g->k);
 }
 
-static void traced_embed_forward(struct device *dev, float *out, const float *table,
+static void traced_embed_forward(struct device *dev, void *out, const float *table,
 				 const int32_t *tokens, size_t rows, size_t dim)
 {
 	double start = trace_now();
@@ -75,7 +75,7 @@ static void traced_embed_forward(struct device *dev, float *out, const float *ta
 	add_span(current, "embed_forward", start, rows, dim, 0);
 }
 
-static void traced_embed_backward(struct device *dev, float *dtable, const float *dout,
+static void traced_embed_backward(struct device *dev, float *dtable, const void *dout,
 				  const int32_t *tokens, size_t rows, size_t dim)
 {
 	double start = trace_now();
@@ -84,8 +84,8 @@ static void traced_embed_backward(struct device *dev, float *dtable, const float
 	add_span(current, "embed_backward", start, rows, dim, 0);
 }
 
-static void traced_rmsnorm_forward(struct device *dev, float *out, float *rstd, float *sum,
-				   const float *x, const float *delta, const float *weight,
+static void traced_rmsnorm_forward(struct device *dev, void *out, float *rstd, void *sum,
+				   const void *x, const void *delta, const float *weight,
 				   size_t rows, size_t dim, float eps)
 {
 	double start = trace_now();
@@ -94,8 +94,8 @@ static void traced_rmsnorm_forward(struct device *dev, float *out, float *rstd, 
 	add_span(current, "rmsnorm_forward", start, rows, dim, 0);
 }
 
-static void traced_rmsnorm_backward(struct device *dev, float *dx, float *dweight,
-				    const float *dout, const float *x, const float *rstd,
+static void traced_rmsnorm_backward(struct device *dev, void *dx, float *dweight,
+				    const void *dout, const void *x, const float *rstd,
 				    const float *weight, size_t rows, size_t dim,
 				    bool accumulate)
 {
@@ -106,7 +106,7 @@ static void traced_rmsnorm_backward(struct device *dev, float *dx, float *dweigh
 	add_span(current, "rmsnorm_backward", start, rows, dim, 0);
 }
 
-static void traced_rope(struct device *dev, float *qkv, const float *table,
+static void traced_rope(struct device *dev, void *qkv, const float *table,
 			const struct attention *a, bool inverse)
 {
 	double start = trace_now();
@@ -115,8 +115,8 @@ static void traced_rope(struct device *dev, float *qkv, const float *table,
 	add_span(current, "rope", start, a->batch, a->seq, a->heads);
 }
 
-static void traced_attention_forward(struct device *dev, float *out, float *lse,
-				     const float *qkv, const struct attention *a)
+static void traced_attention_forward(struct device *dev, void *out, float *lse,
+				     const void *qkv, const struct attention *a)
 {
 	double start = trace_now();
 
@@ -124,8 +124,8 @@ static void traced_attention_forward(struct device *dev, float *out, float *lse,
 	add_span(current, "attention_forward", start, a->batch, a->seq, a->heads);
 }
 
-static void traced_attention_backward(struct device *dev, float *dqkv, const float *dout,
-				      const float *out, const float *lse, const float *qkv,
+static void traced_attention_backward(struct device *dev, void *dqkv, const void *dout,
+				      const void *out, const float *lse, const void *qkv,
 				      const struct attention *a)
 {
 	double start = trace_now();
@@ -134,7 +134,7 @@ static void traced_attention_backward(struct device *dev, float *dqkv, const flo
 	add_span(current, "attention_backward", start, a->batch, a->seq, a->heads);
 }
 
-static void traced_swiglu_forward(struct device *dev, float *out, const float *gate_up,
+static void traced_swiglu_forward(struct device *dev, void *out, const void *gate_up,
 				  size_t rows, size_t width)
 {
 	double start = trace_now();
@@ -143,8 +143,8 @@ static void traced_swiglu_forward(struct device *dev, float *out, const float *g
 	add_span(current, "swiglu_forward", start, rows, width, 0);
 }
 
-static void traced_swiglu_backward(struct device *dev, float *dgate_up, const float *dout,
-				   const float *gate_up, size_t rows, size_t width)
+static void traced_swiglu_backward(struct device *dev, void *dgate_up, const void *dout,
+				   const void *gate_up, size_t rows, size_t width)
 {
 	double start = trace_now();
 
@@ -152,7 +152,85 @@ static void traced_swiglu_backward(struct device *dev, float *dgate_up, const fl
 	add_span(current, "swiglu_backward", start, rows, width, 0);
 }
 
-static void traced_cross_entropy(struct device *dev, float *loss, float *logits,
+static void traced_layernorm_forward(struct device *dev, void *out, float *mean, float *rstd,
+				     void *sum, const void *x, const void *delta,
+				     const float *weight, const float *bias, size_t rows,
+				     size_t dim, float eps)
+{
+	double start = trace_now();
+
+	current->inner->layernorm_forward(dev, out, mean, rstd, sum, x, delta, weight, bias, rows,
+					  dim, eps);
+	add_span(current, "layernorm_forward", start, rows, dim, 0);
+}
+
+static void traced_layernorm_backward(struct device *dev, void *dx, float *dweight, float *dbias,
+				      const void *dout, const void *x, const float *mean,
+				      const float *rstd, const float *weight, size_t rows,
+				      size_t dim, bool accumulate)
+{
+	double start = trace_now();
+
+	current->inner->layernorm_backward(dev, dx, dweight, dbias, dout, x, mean, rstd, weight,
+					   rows, dim, accumulate);
+	add_span(current, "layernorm_backward", start, rows, dim, 0);
+}
+
+static void traced_bias_forward(struct device *dev, void *y, const float *bias, size_t rows,
+				size_t dim)
+{
+	double start = trace_now();
+
+	current->inner->bias_forward(dev, y, bias, rows, dim);
+	add_span(current, "bias_forward", start, rows, dim, 0);
+}
+
+static void traced_bias_backward(struct device *dev, float *dbias, const void *dy, size_t rows,
+				 size_t dim, bool accumulate)
+{
+	double start = trace_now();
+
+	current->inner->bias_backward(dev, dbias, dy, rows, dim, accumulate);
+	add_span(current, "bias_backward", start, rows, dim, 0);
+}
+
+static void traced_positions_forward(struct device *dev, void *x, const float *table, size_t rows,
+				     size_t seq, size_t dim)
+{
+	double start = trace_now();
+
+	current->inner->positions_forward(dev, x, table, rows, seq, dim);
+	add_span(current, "positions_forward", start, rows, dim, 0);
+}
+
+static void traced_positions_backward(struct device *dev, float *dtable, const void *dx,
+				      size_t rows, size_t seq, size_t dim, bool accumulate)
+{
+	double start = trace_now();
+
+	current->inner->positions_backward(dev, dtable, dx, rows, seq, dim, accumulate);
+	add_span(current, "positions_backward", start, rows, dim, 0);
+}
+
+static void traced_gelu_forward(struct device *dev, void *out, const void *x, size_t count,
+				enum gelu_form form)
+{
+	double start = trace_now();
+
+	current->inner->gelu_forward(dev, out, x, count, form);
+	add_span(current, "gelu_forward", start, count, 0, 0);
+}
+
+static void traced_gelu_backward(struct device *dev, void *dx, const void *dout, const void *x,
+				 size_t count, enum gelu_form form)
+{
+	double start = trace_now();
+
+	current->inner->gelu_backward(dev, dx, dout, x, count, form);
+	add_span(current, "gelu_backward", start, count, 0, 0);
+}
+
+static void traced_cross_entropy(struct device *dev, float *loss, void *logits,
 				 const int32_t *targets, size_t rows, size_t vocab, float scale)
 {
 	double start = trace_now();
@@ -161,7 +239,7 @@ static void traced_cross_entropy(struct device *dev, float *loss, float *logits,
 	add_span(current, "cross_entropy", start, rows, vocab, 0);
 }
 
-static void traced_adamw(struct device *dev, float *weight, float *m, float *v,
+static void traced_adamw(struct device *dev, float *weight, void *m, void *v,
 			 const float *grad, size_t count, const struct adamw *a)
 {
 	double start = trace_now();
@@ -215,6 +293,14 @@ static void fill_table(struct trace *t)
 	t->table.attention_backward = traced_attention_backward;
 	t->table.swiglu_forward = traced_swiglu_forward;
 	t->table.swiglu_backward = traced_swiglu_backward;
+	t->table.layernorm_forward = traced_layernorm_forward;
+	t->table.layernorm_backward = traced_layernorm_backward;
+	t->table.bias_forward = traced_bias_forward;
+	t->table.bias_backward = traced_bias_backward;
+	t->table.positions_forward = traced_positions_forward;
+	t->table.positions_backward = traced_positions_backward;
+	t->table.gelu_forward = traced_gelu_forward;
+	t->table.gelu_backward = traced_gelu_backward;
 	t->table.cross_entropy = traced_cross_entropy;
 	t->table.adamw = traced_adamw;
 	t->table.upload = traced_upload;

@@ -26,6 +26,7 @@
 #include "worker/lbworker/report.h"
 #include "worker/lbworker/saver.h"
 #include "worker/lbworker/scratch.h"
+#include "worker/lbworker/timeline.h"
 #include "worker/lbworker/trace.h"
 
 struct train {
@@ -38,6 +39,8 @@ struct train {
 	struct report *report;
 	struct progress *progress;
 	struct trace *trace;		/* of the present step, or NULL */
+	const struct backend *untraced;	/* the table to go back to then */
+	struct timeline *timeline;	/* of memory, or NULL */
 	double data_s, checkpoint_s;	/* waited for, since the last step was told */
 	struct train_state state;
 	struct checkpoint_rules rules;
@@ -99,7 +102,7 @@ static int open_data(struct train *t, struct err *err)
 					      .mix = c->dataset_mix.items,
 					      .mix_count = c->dataset_mix.count,
 					      .seq = (size_t)c->seq_len,
-					      .vocab = c->model->shape.vocab,
+					      .vocab = c->shape.vocab,
 					      .seed = (uint64_t)c->seed,
 					      .verify = c->dataset_verify };
 	struct data_options other = options;
@@ -127,7 +130,7 @@ static int make_model(struct train *t, struct err *err)
 	if (plan_make(&plan, c, err) ||
 	    plan_fits(&plan, t->backend->available(t->device), err))
 		return -1;
-	if (model_create(&t->model, &c->model->shape, t->backend, t->device, &options, err))
+	if (model_create(&t->model, &c->shape, t->backend, t->device, &options, err))
 		return -1;
 	size_t bytes = t->model->parameters * sizeof(float);
 	t->m = t->backend->alloc(t->device, bytes);
@@ -196,6 +199,28 @@ static int start_or_resume(struct train *t, struct err *err)
 	return 0;
 }
 
+static int open_timeline(struct train *t, struct err *err)
+{
+	const struct config *c = t->config;
+	struct timeline_classes classes;
+	struct plan plan;
+	char *folder;
+
+	if (!c->enable_memory_snapshot)
+		return 0;
+	if (plan_make(&plan, c, err))
+		return -1;
+	classes = (struct timeline_classes){ .weights = plan.weights, .gradients = plan.gradients,
+					     .moments = plan.moments,
+					     .activations = plan.activations,
+					     .checkpoint_copy = plan.checkpoint };
+	folder = xasprintf("%s/%s", c->dump_folder, c->save_memory_snapshot_folder);
+	t->timeline = timeline_open(folder, t->state.step + 1, &classes, err);
+	free(folder);
+	timeline_add(t->timeline, "set up before step", t->state.step + 1);
+	return t->timeline ? 0 : err_wrap(err, "profiling.save_memory_snapshot_folder");
+}
+
 static int set_up(struct train *t, struct err *err)
 {
 	const struct config *c = t->config;
@@ -214,10 +239,10 @@ static int set_up(struct train *t, struct err *err)
 	printf("%s\n", t->backend->describe(t->device));
 	printf("%s %s: %zu parameters; %" PRIu64 " tokens of data, %" PRId64
 	       " tokens a step, %" PRId64 " steps\n",
-	       model_family_name(c->model->shape.family), c->flavor, t->model->parameters,
+	       model_family_name(c->shape.family), c->flavor, t->model->parameters,
 	       data_tokens(t->data),
 	       c->accumulate * c->local_batch_size * c->seq_len, c->steps);
-	if (start_or_resume(t, err))
+	if (start_or_resume(t, err) || open_timeline(t, err))
 		return -1;
 	t->progress = progress_open(c, t->model, t->report, t->state.step + 1, err);
 	return t->progress ? 0 : -1;
@@ -235,6 +260,7 @@ static void tear_down(struct train *t)
 	data_close(t->data);
 	data_close(t->validation);
 	progress_close(t->progress);
+	timeline_close(t->timeline);
 	report_close(t->report);
 	free(t->tokens);
 	free(t->targets);
@@ -306,6 +332,7 @@ static void begin_trace(struct train *t)
 
 	if (!c->enable_profiling || (t->state.step + 1) % c->profile_freq != 0)
 		return;
+	t->untraced = t->backend;
 	t->trace = trace_begin(t->backend);
 	t->backend = t->model->backend = trace_backend(t->trace);
 }
@@ -317,7 +344,7 @@ static void end_trace(struct train *t, int64_t step, double start_us)
 
 	trace_span(t->trace, "step", start_us);
 	if (t->trace) {
-		t->backend = t->model->backend = &backend_cpu;
+		t->backend = t->model->backend = t->untraced;
 		if (trace_end(t->trace, folder, step, &err))
 			log_warn("trace: %s", err.text);
 		t->trace = NULL;
@@ -333,22 +360,24 @@ static int tell(struct train *t, struct report_step *s, struct err *err)
 	if (validate(t, &s->val_loss, err))
 		return -1;
 	t->data_s = t->checkpoint_s = 0;
+	timeline_add(t->timeline, "step", s->step);
 	progress_step(t->progress, s);
 	return 0;
 }
 
-static void update(struct train *t, const struct report_step *s)
+static void update(struct train *t, const struct report_step *s, int64_t tokens)
 {
 	const struct optimizer optimizer = config_optimizer(t->config);
 	const struct optimizer_step step = { .lr = s->lr, .norm = s->grad_norm,
-					     .update = s->step - t->state.guard.skipped };
+					     .update = s->step - t->state.guard.skipped,
+					     .tokens = tokens };
 
 	optimizer_update(&optimizer, t->model, t->m, t->v, &step);
 	t->state.loss = s->loss;
 }
 
 /* Updates, or leaves the step out, as the guard says. 1 when it has had enough (err says so). */
-static int judge(struct train *t, const struct report_step *s, struct err *err)
+static int judge(struct train *t, const struct report_step *s, int64_t tokens, struct err *err)
 {
 	enum guard_verdict verdict = guard_judge(&t->state.guard, &t->config->guard, s->loss,
 						 s->grad_norm);
@@ -363,7 +392,7 @@ static int judge(struct train *t, const struct report_step *s, struct err *err)
 			 PRId64 " so far", s->step, s->loss, s->grad_norm,
 			 t->state.guard.usual_norm, t->state.guard.skipped);
 	else
-		update(t, s);
+		update(t, s, tokens);
 	return 0;
 }
 
@@ -381,7 +410,7 @@ static int compute(struct train *t, struct report_step *s, struct err *err)
 	s->grad_norm = sqrt(t->backend->sum_squares(t->device, t->model->grads,
 						    t->model->parameters));
 	s->lr = schedule_lr(&schedule, s->step);
-	if (judge(t, s, err))
+	if (judge(t, s, tokens, err))
 		return 1;
 	t->state.step++;
 	t->state.tokens += tokens;
@@ -424,6 +453,7 @@ static int collect(struct train *t, bool wait, struct err *err)
 	free(t->saved_path);
 	t->saved_path = r.path;
 	t->saved_step = r.step;
+	timeline_add(t->timeline, "checkpoint is written of step", r.step);
 	printf("checkpoint %s in %.2f s, training waited %.3f s for the copy\n", r.path, r.write_s,
 	       r.copy_s);
 	report_checkpoint(t->report, t->saved_step, t->saved_path);
@@ -459,6 +489,7 @@ static int save(struct train *t, struct err *err)
 	}
 	report_phase(t->report, "checkpoint");
 	t->checkpoint_s += saver_start(t->saver);
+	timeline_add(t->timeline, "checkpoint begins at step", t->state.step);
 	return t->config->async_mode == ASYNC_DISABLED ? collect(t, true, err) : 0;
 }
 

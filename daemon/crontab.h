@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* crontab.h - what is to be done periodically, as people write it down.
+ *
+ *   CRON_TZ=Europe/Berlin          for the lines below it, like every NAME=VALUE line
+ *   CATCH_UP=one                   none | one | all: ticks missed while lbd was down
+ *   OVERLAP=skip                   skip | queue | replace: the last one still runs
+ *   TIMEOUT=2h                     then it is ended
+ *   JITTER=5m                      spread the starts over so long; each entry has its own moment
+ *   NAME=backup                    for the next entry only; else the name of its file
+ *   30 4 * * 1-5  backup.slurm --all
+ *
+ * A line that is wrong is told and left out; the others hold. */
+#ifndef DAEMON_CRONTAB_H
+#define DAEMON_CRONTAB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "common/names.h"
+#include "daemon/cron_expr.h"
+#include "daemon/cron_plan.h"
+
+enum cron_overlap { OVERLAP_SKIP, OVERLAP_QUEUE, OVERLAP_REPLACE };
+
+struct cron_settings {
+	int catch_up;			/* enum cron_catch_up */
+	int overlap;			/* enum cron_overlap */
+	int64_t timeout_ms;		/* 0 = none */
+	int64_t jitter_ms;		/* 0 = none */
+};
+
+struct cron_entry {
+	char name[NAME_MAX_BYTES + 1];	/* no other entry has it */
+	char *source;			/* "FILE:LINE" or the script's path, for messages */
+	char *when;			/* as written: "30 4 * * 1-5", "@daily" */
+	char *zone;			/* "" = the machine's own */
+	struct cron_expr expr;
+	char **argv;			/* what to submit: a script and its arguments, or a command */
+	struct cron_settings settings;
+};
+
+struct cron_entries {
+	struct cron_entry *items;
+	size_t count;
+};
+
+/* Adds the entries of a crontab to *out. Each problem is told as "file:line: what is wrong, what
+ * is allowed". */
+void crontab_read(const char *text, const char *file, const struct cron_settings *defaults,
+		  struct cron_entries *out, void (*on_bad)(void *arg, const struct err *why),
+		  void *arg);
+
+/* Takes over the strings of `entry`; frees them with ERR_LOCKED when its name is taken. */
+int cron_entries_add(struct cron_entries *entries, struct cron_entry *entry, struct err *err);
+const struct cron_entry *cron_entries_find(const struct cron_entries *entries, const char *name);
+void cron_entries_clear(struct cron_entries *entries);
+
+/* "CATCH_UP" → settings; letter case does not matter. ERR_NOT_FOUND: no such setting. */
+int cron_setting(struct cron_settings *settings, const char *key, const char *value,
+		 struct err *err);
+
+/* "cron/backup.slurm" → "backup": the name of its file without the ending. */
+void cron_name_of(const char *path, char out[NAME_MAX_BYTES + 1]);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/selection.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/json.h"
+#include "common/mem.h"
+#include "common/names.h"
+#include "common/selector.h"
+#include "common/text.h"
+
+struct names {
+	const struct selector *selector;
+	char (*items)[NAME_MAX_BYTES + 1];
+	size_t count, cap;
+};
+
+static void names_add(struct names *names, const char *name)
+{
+	if (names->count == names->cap) {
+		names->cap = names->cap ? 2 * names->cap : 16;
+		names->items = xrealloc(names->items, names->cap * sizeof(*names->items));
+	}
+	snprintf(names->items[names->count++], sizeof(*names->items), "%s", name);
+}
+
+static int add_if_chosen(const struct ledger_run *row, void *arg)
+{
+	struct names *names = arg;
+
+	if (selector_matches(names->selector, row->name, row->run_group, row->owner))
+		names_add(names, row->name);
+	return 0;
+}
+
+static int find_names(struct request *r, const char *text, struct names *names, bool *is_named,
+		      struct err *err)
+{
+	struct selector selector;
+
+	if (selector_parse(text, &selector, err) < 0)
+		return -1;
+	*is_named = selector_is_one(&selector);
+	if (*is_named) {
+		names_add(names, text);
+		return 0;
+	}
+	names->selector = &selector;
+	return ledger_run_each(r->lbd->ledger, true, add_if_chosen, names, err);
+}
+
+/* One clean line of bounded length, whatever was sent. Owned by the caller. */
+static char *clean_reason(const char *text)
+{
+	size_t len = strnlen(text, REASON_MAX_BYTES);
+	char *out;
+
+	while (len > 0 && text[len] != '\0' && ((unsigned char)text[len] & 0xc0) == 0x80)
+		len--;		/* not through the middle of a character */
+	out = xstrndup(text, len);
+	for (char *c = out; *c; c++)
+		if (*c == '\n' || *c == '\t' || *c == '\r')
+			*c = ' ';
+	text_clean(out);
+	return out;
+}
+
+struct doing {
+	struct request *r;
+	selection_do one;
+	char *reason;
+	json_t *answers;
+};
+
+static int do_one(struct doing *d, const char *name, bool is_named, struct err *err)
+{
+	struct ledger_run row;
+	struct err why = { 0 };
+	struct chosen chosen = {
+		.row = &row, .name = name, .is_named = is_named, .reason = d->reason,
+		.dry_run = js_bool(d->r->args, "dry_run", false),
+	};
+	json_t *answer;
+
+	if (ledger_run_find(d->r->lbd->ledger, name, &row, err) < 0)
+		return -1;
+	answer = d->one(d->r, &chosen, &why);
+	if (answer)
+		json_array_append_new(d->answers, answer);
+	else if (why.code != ERR_NONE && (is_named || why.code == ERR_IO))
+		return err_set(err, why.code, "%s", why.text);
+	return 0;
+}
+
+static int do_selector(struct doing *d, const char *text, struct err *err)
+{
+	struct names names = { 0 };
+	bool is_named = false;
+	int rc = find_names(d->r, text, &names, &is_named, err);
+
+	for (size_t i = 0; rc == 0 && i < names.count; i++)
+		rc = do_one(d, names.items[i], is_named, err);
+	free(names.items);
+	return rc;
+}
+
+static int do_all(struct doing *d, const char *single, struct err *err)
+{
+	const json_t *list = json_object_get(d->r->args, "runs"), *item;
+	struct err bad = { 0 };
+	size_t i;
+	int rc;
+
+	if (single)
+		return name_check(single, err) < 0 ? -1 : do_selector(d, single, err);
+	rc = json_array_size(list) > 0 ? 0 : err_set(err, ERR_USAGE, "which runs?");
+	json_array_foreach(list, i, item) {
+		const char *text = json_string_value(item);
+
+		if (rc == 0 && do_selector(d, text ? text : "", &bad) < 0)
+			rc = err_set(err, bad.code, "%s", bad.text);
+	}
+	return rc;
+}
+
+json_t *selection_each(struct request *r, selection_do one, struct err *err)
+{
+	const char *single = js_str(r->args, "run", NULL);
+	struct doing d = {
+		.r = r, .one = one, .reason = clean_reason(js_str(r->args, "reason", "")),
+		.answers = json_array(),
+	};
+	int rc = do_all(&d, single, err);
+	json_t *answer = NULL;
+
+	/* those before a bad name were told already: their order stands */
+	if (ledger_commit(r->lbd->ledger, rc == 0 ? err : NULL) < 0)
+		rc = -1;
+	if (rc == 0)
+		answer = json_incref(single ? json_array_get(d.answers, 0) : d.answers);
+	free(d.reason);
+	json_decref(d.answers);
+	return answer;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* cpus.h - the CPUs we may run on, as cores, and threads that stay on one of them.
+ *
+ * What we may run on is the mask at the first call of any of these: Slurm, taskset and containers
+ * narrow it. Two hardware threads of one core are one core: they share the units that multiply. */
+#ifndef KERNELS_CPUS_H
+#define KERNELS_CPUS_H
+
+#include <stdbool.h>
+
+unsigned cpus_cores(void);		/* at least 1 */
+/* Keeps the calling thread on core `index` (below cpus_cores()); false: it stays free. */
+bool cpus_bind(unsigned index);
+/* The calling thread may run on all of them: threads inherit what their parent was bound to. */
+void cpus_unbind(void);
+
+#endif

@@ -1,0 +1,2 @@
+-- SPDX-License-Identifier: MIT
+DELETE FROM attempts WHERE id = :id AND is_spare = 1

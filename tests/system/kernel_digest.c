@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* kernel_digest.c - one line for each operation of the CPU backend: its name and a digest of all it
+ * computes from fixed inputs of awkward sizes. Built once as the library has it and once for each set of
+ * instructions alone (see the Makefile): instructions.t compares what they print.
+ *
+ *   kernel_digest [THREADS] */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "kernels/cpu/cpu.h"
+
+enum { ROWS = 37, DIM = 83, WIDTH = 61, VOCAB = 517, TABLE = 23, FLOATS = ROWS * VOCAB };
+
+static struct device *dev;
+static float x[FLOATS], y[FLOATS], z[FLOATS], w[FLOATS], b[FLOATS], s[FLOATS], t[FLOATS];
+static int32_t tokens[ROWS];
+
+/* Fixed noise in -2..2, another for each array. */
+static void fill(float *a, uint64_t seed)
+{
+	uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
+
+	for (size_t i = 0; i < FLOATS; i++) {
+		state = state * 6364136223846793005u + 1442695040888963407u;
+		a[i] = (float)(int32_t)(state >> 40) * 0x1p-22f - 2.0f;
+	}
+}
+
+static void fill_all(void)
+{
+	float *const all[] = { x, y, z, w, b, s, t };
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		fill(all[i], i + 1);
+	for (size_t i = 0; i < ROWS; i++)
+		tokens[i] = (int32_t)(i * 7 % TABLE);
+}
+
+/* All arrays, whatever the operation wrote. */
+static void tell(const char *name)
+{
+	const float *const all[] = { x, y, z, w, b, s, t };
+	XXH64_hash_t digest = 0;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		digest = XXH3_64bits_withSeed(all[i], sizeof(x), digest);
+	printf("%s %016" PRIx64 "\n", name, (uint64_t)digest);
+	fill_all();
+}
+
+static const struct attention heads = { .batch = 1, .seq = ROWS, .heads = 3, .kv_heads = 1,
+					.head_dim = 18, .rotary = 10 };
+
+static void norms(void)
+{
+	cpu_rmsnorm_forward(dev, y, s, t, x, z, w, ROWS, DIM, 1e-5f);
+	tell("rmsnorm_forward");
+	cpu_rmsnorm_backward(dev, y, t, z, x, s, w, ROWS, DIM, true);
+	tell("rmsnorm_backward");
+	cpu_layernorm_forward(dev, y, s, t, NULL, x, NULL, w, b, ROWS, DIM, 1e-5f);
+	tell("layernorm_forward");
+	cpu_layernorm_backward(dev, y, t, b, z, x, s, s + ROWS, w, ROWS, DIM, false);
+	tell("layernorm_backward");
+}
+
+static void tables(void)
+{
+	cpu_embed_forward(dev, y, x, tokens, ROWS, DIM);
+	tell("embed_forward");
+	cpu_embed_backward(dev, y, x, tokens, ROWS, DIM);
+	tell("embed_backward");
+	cpu_positions_forward(dev, y, x, ROWS, ROWS, DIM);
+	tell("positions_forward");
+	cpu_positions_backward(dev, y, x, ROWS, 1, DIM, true);
+	tell("positions_backward");
+	cpu_bias_forward(dev, y, b, ROWS, DIM);
+	tell("bias_forward");
+	cpu_bias_backward(dev, b, y, ROWS, DIM, true);
+	tell("bias_backward");
+}
+
+static void activations(void)
+{
+	cpu_swiglu_forward(dev, y, x, ROWS, WIDTH);
+	tell("swiglu_forward");
+	cpu_swiglu_backward(dev, y, z, x, ROWS, WIDTH);
+	tell("swiglu_backward");
+	for (int form = GELU_ERF; form <= GELU_TANH; form++) {
+		cpu_gelu_forward(dev, y, x, ROWS * WIDTH, (enum gelu_form)form);
+		tell(form == GELU_ERF ? "gelu_forward" : "gelu_tanh_forward");
+		cpu_gelu_backward(dev, y, z, x, ROWS * WIDTH, (enum gelu_form)form);
+		tell(form == GELU_ERF ? "gelu_backward" : "gelu_tanh_backward");
+	}
+}
+
+static void attentions(void)
+{
+	cpu_rope(dev, x, w, &heads, false);
+	tell("rope");
+	cpu_attention_forward(dev, y, s, x, &heads);
+	tell("attention_forward");
+	cpu_attention_forward(dev, y, s, x, &heads);
+	cpu_attention_backward(dev, t, z, y, s, x, &heads);
+	tell("attention_backward");
+}
+
+static void products(void)
+{
+	for (unsigned flags = 0; flags < 8; flags++) {
+		const struct gemm g = { .m = ROWS, .n = DIM, .k = WIDTH, .a = x, .b = w, .c = y,
+					.lda = 90, .ldb = 90, .ldc = DIM, .trans_a = flags & 1,
+					.trans_b = flags & 2, .alpha = 0.75f,
+					.beta = flags & 4 ? 1.0f : 0.0f };
+		cpu_gemm(dev, &g);
+	}
+	tell("gemm");
+}
+
+static void the_rest(void)
+{
+	const struct adamw a = { .lr = 0.01f, .beta1 = 0.9f, .beta2 = 0.95f, .eps = 1e-8f,
+				 .weight_decay = 0.1f, .grad_scale = 0.5f, .step = 3 };
+
+	cpu_cross_entropy(dev, s, x, tokens, ROWS, VOCAB, 0.25f);
+	tell("cross_entropy");
+	for (size_t i = 0; i < FLOATS; i++)
+		z[i] = z[i] < 0 ? -z[i] : z[i];		/* second moments */
+	cpu_adamw(dev, x, y, z, w, FLOATS, &a);
+	tell("adamw");
+	double sum = cpu_sum_squares(dev, x, FLOATS);
+	memcpy(y, &sum, sizeof(sum));
+	tell("sum_squares");
+}
+
+int main(int argc, char **argv)
+{
+	const struct backend_options options = { .threads = argc > 1 ? (int)strtol(argv[1], NULL, 10)
+								     : 1 };
+	char why[BACKEND_TEXT_BYTES];
+
+	dev = backend_cpu.open(&options, why);
+	if (!dev) {
+		fprintf(stderr, "kernel_digest: %s\n", why);
+		return 1;
+	}
+	dev->sgemm = NULL;	/* the library has instructions of its own */
+	fill_all();
+	norms();
+	tables();
+	activations();
+	attentions();
+	products();
+	the_rest();
+	int rc = backend_cpu.finish(dev, why);
+	backend_cpu.close(dev);
+	return rc ? 1 : 0;
+}

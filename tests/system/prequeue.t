@@ -1,0 +1,68 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# restart.prequeue: the next attempt's job waits, held, behind the running one; it takes over after a
+# crash, and goes when the run does not go on. lbd may die meanwhile.
+. "$(dirname "$0")/lib.sh"
+
+jobs() { squeue -h -o "%i %T %r" | sort -n; }
+waiting() { squeue -h -t PENDING -o "%i %r" | awk '$2 == "JobHeldUser" { print $1 }'; }
+job_of() { lbctl status "$1" --json | json "attempts.$2.job_id"; }
+attempts() { lbctl status "$1" --json | json attempts.#; }
+in_line() { wait_for "[ \"\$(waiting | wc -w)\" = $1 ]" 20; }
+
+printf '[poll]\ninterval = "200ms"\nidle_interval = "500ms"\n' >"$LB_HOME/lbd.toml"
+cluster_start 2
+lbd_start
+
+# A trainer that ends as the file says, as soon as there is one.
+cat >"$T/train.sh" <<END
+while [ ! -e $T/end.\$LB_ATTEMPT ]; do sleep 0.1; done
+exit \$(cat $T/end.\$LB_ATTEMPT)
+END
+lbctl submit --name a --set restart.prequeue=true --set restart.in_place=0 \
+	--set restart.backoff_first=0 -- sh "$T/train.sh" >/dev/null
+run_reaches a running 30
+in_line 1
+second=$(waiting)
+like "$(lbctl events a)" "prequeued +job $second waits behind attempt 1" "a second job waits behind the first"
+is "$(attempts a)" 1 "it is no attempt yet"
+is "$(lbctl status a --json | json state)" running "the run runs"
+
+# A new lbd knows of it and makes no third one.
+lbd_kill9
+lbd_start
+lbctl submit --name marker -- true >/dev/null
+run_reaches marker completed 30
+is "$(waiting)" "$second" "lbd died: the same job waits on, alone"
+
+echo 3 >"$T/end.1"
+wait_for '[ "$(attempts a)" = 2 ] && [ "$(run_state a)" = running ]' 30
+is "$(job_of a 1)" "$second" "after a crash the job that waited is the next attempt"
+in_line 1
+third=$(waiting)
+ok "and another one waits" [ "$third" -gt "$second" ]
+
+# Somebody releases it: it may not start beside the trainer that runs. It goes, and is not missed.
+scontrol release "$third"
+wait_for '[ -z "$(squeue -h -j "$third" -o %T 2>/dev/null)" ]' 20
+is "$(lbctl status a --json | json attempts.1.state)" running "a spare that somebody released is cancelled"
+is "$(find "$LB_HOME/runs/a" -name claim | wc -l)" 2 "no trainer of it ever started"
+
+lbctl kill --now a >/dev/null
+run_reaches a killed 20
+
+for how in complete kill hold; do
+	lbctl submit --name "$how" --set restart.prequeue=true -- sh "$T/train.sh" >/dev/null
+	rm -f "$T"/end.*
+	run_reaches "$how" running 30
+	in_line 1
+	case $how in
+	complete) echo 0 >"$T/end.1"; run_reaches complete completed 20 ;;
+	kill) lbctl kill --now kill >/dev/null; run_reaches kill killed 20 ;;
+	hold) lbctl hold hold >/dev/null; run_reaches hold held 60 ;;
+	esac
+	wait_for '[ -z "$(squeue -h)" ]' 20
+	is "$(jobs)" "" "$how: the job that waited is cancelled"
+done
+lbctl kill hold >/dev/null
+done_testing

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/unit/unit.h"
+
+#include "common/shell_words.h"
+#include "daemon/crontab.h"
+
+static const struct cron_settings defaults = { CATCH_UP_ONE, OVERLAP_SKIP, 0, 0 };
+
+struct bad {
+	char text[4096];
+	int count;
+};
+
+static void on_bad(void *arg, const struct err *why)
+{
+	struct bad *bad = arg;
+
+	bad->count++;
+	snprintf(bad->text + strlen(bad->text), sizeof(bad->text) - strlen(bad->text), "%s\n", why->text);
+}
+
+static void test_words(void **state)
+{
+	static const struct {
+		const char *text, *joined;	/* words joined by |; NULL: refused */
+	} cases[] = {
+		{ "", "" },
+		{ "  a  b\tc ", "a|b|c" },
+		{ "a 'b c' \"d 'e\"", "a|b c|d 'e" },
+		{ "a\\ b 'x\\y' \"q\\\"r\\z\"", "a b|x\\y|q\"r\\z" },
+		{ "pre'fix'ed \"\" ''", "prefixed||" },
+		{ "date +%F", "date|+%F" },
+		{ "'a|b;$c'", "a|b;$c" },
+		{ "a | b", NULL }, { "a > b", NULL }, { "a && b", NULL }, { "echo $HOME", NULL },
+		{ "echo \"$HOME\"", NULL }, { "echo `id`", NULL }, { "a; b", NULL }, { "'open", NULL },
+		{ "\"open", NULL }, { "end\\", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct err err = { 0 };
+		char **words = shell_words(cases[i].text, &err), joined[256] = "";
+
+		if ((words == NULL) != (cases[i].joined == NULL))
+			fail_msg("%s: %s", cases[i].text, err.text);
+		for (size_t k = 0; words && words[k]; k++)
+			snprintf(joined + strlen(joined), sizeof(joined) - strlen(joined), "%s%s",
+				 k ? "|" : "", words[k]);
+		if (words)
+			assert_string_equal(joined, cases[i].joined);
+		shell_words_free(words);
+	}
+}
+
+static void test_good_file(void **state)
+{
+	static const char text[] = "# nightly things\r\n"
+				   "\n"
+				   "30 4 * * 1-5 backup.slurm --all 'two words'\n"
+				   "CRON_TZ = \"Europe/Berlin\"\n"
+				   "catch_up=all\n"
+				   "TIMEOUT=2h\n"
+				   "  NAME=checker\n"
+				   "@hourly\tlbctl ls   \n"
+				   "OVERLAP=replace\n"
+				   "JITTER=90\n"
+				   "0 0 * * * /home/u/prune.sh";
+	struct cron_entries list = { 0 };
+	struct bad bad = { 0 };
+
+	(void)state;
+	crontab_read(text, "crontab", &defaults, &list, on_bad, &bad);
+	assert_string_equal(bad.text, "");
+	assert_int_equal(list.count, 3);
+	assert_string_equal(list.items[0].name, "backup");
+	assert_string_equal(list.items[0].when, "30 4 * * 1-5");
+	assert_string_equal(list.items[0].source, "crontab:3");
+	assert_string_equal(list.items[0].zone, "");
+	assert_string_equal(list.items[0].argv[2], "two words");
+	assert_null(list.items[0].argv[3]);
+	assert_int_equal(list.items[0].settings.catch_up, CATCH_UP_ONE);
+	assert_string_equal(list.items[1].name, "checker");
+	assert_string_equal(list.items[1].zone, "Europe/Berlin");
+	assert_int_equal(list.items[1].settings.catch_up, CATCH_UP_ALL);
+	assert_int_equal(list.items[1].settings.timeout_ms, 2 * 3600 * 1000);
+	assert_int_equal(list.items[1].settings.overlap, OVERLAP_SKIP);
+	assert_string_equal(list.items[2].name, "prune");
+	assert_int_equal(list.items[2].settings.overlap, OVERLAP_REPLACE);
+	assert_int_equal(list.items[2].settings.jitter_ms, 90 * 1000);
+	assert_non_null(cron_entries_find(&list, "prune"));
+	assert_null(cron_entries_find(&list, "gone"));
+	cron_entries_clear(&list);
+}
+
+/* Each bad line is told with its place; the good one among them holds. */
+static void test_bad_lines(void **state)
+{
+	static const struct {
+		const char *line, *part;
+	} cases[] = {
+		{ "61 * * * * x", "crontab:1: minute \"61\"" },
+		{ "* * * * x", "crontab:1: day of week \"x\"" },
+		{ "@daily", "crontab:1: nothing is to be done" },
+		{ "@reboot x", "allowed are @hourly" },
+		{ "@daily a | b", "there is no shell here" },
+		{ "CRON_TZ=Mars/Olympus", "CRON_TZ: there is no time zone" },
+		{ "OVERLAP=never", "OVERLAP: \"never\": allowed are skip, queue and replace" },
+		{ "TIMEOUT=soon", "crontab:1: TIMEOUT: " },
+		{ "SHELL=/bin/sh", "SHELL: allowed are CRON_TZ" },
+		{ "MAILTO=me", "lbd sends no mail" },
+		{ "NAME=../x", "crontab:1: NAME: bad name" },
+		{ "@daily '/opt/a b.sh'", "write NAME=" },
+		{ "@daily good.sh", "crontab:2: good: there is an entry of this name already (crontab:1)" },
+		{ "hello", "crontab:1: minute \"hello\"" },
+		{ "\x1b[2J", "crontab:1: minute \"?[2J\"" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct cron_entries list = { 0 };
+		struct bad bad = { 0 };
+		char text[256];
+
+		snprintf(text, sizeof(text), "%s\n@daily good.sh\n", cases[i].line);
+		crontab_read(text, "crontab", &defaults, &list, on_bad, &bad);
+		assert_int_equal(bad.count, 1);
+		assert_contains(bad.text, cases[i].part);
+		assert_int_equal(list.count, 1);
+		assert_string_equal(list.items[0].name, "good");
+		cron_entries_clear(&list);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_good_file),
+		cmocka_unit_test(test_bad_lines),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
