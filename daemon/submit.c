@@ -147,7 +147,7 @@ int submit_check_job(const struct lbd *lbd, const char *name, const struct run_s
 		return err_set(err, ERR_USAGE, "slurm.ntasks_per_node: there is no srun to start %lld "
 					       "tasks on this machine; ask for one task, and let the "
 					       "trainer (torchrun, …) start its ranks",
-			       (long long)(spec->nodes * spec->ntasks_per_node));
+			       (long long)spec->nodes * spec->ntasks_per_node);
 	job_resources(spec, &job);
 	return s->ops->check(s, &job, err);
 }

@@ -79,6 +79,7 @@ run_reaches c queued 20
 lbctl kill c --reason "not needed" >/dev/null
 run_reaches c killed 20
 is "$(seen c)" "" "a run that waits can be held, released and killed; it never started"
+# shellcheck disable=SC2034 # wait_for reads it
 child=$(cat "$T/child.b")
 lbctl kill --now b >/dev/null
 run_reaches b killed 20

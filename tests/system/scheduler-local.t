@@ -223,12 +223,13 @@ ask cancel "$two_ref"
 ask cancel "$four_ref"
 wait_for "job_is $two ended && job_is $four ended" 10
 
-for index in 1 2 3; do
-	queued array=900 index=$index limit=2
-	eval "task$index=\$t task${index}_ref=\$ref"
-done
+queued array=900 index=1 limit=2
+task1_ref=$ref
+queued array=900 index=2 limit=2
+task2_ref=$ref
+queued array=900 index=3 limit=2
+task3=$t task3_ref=$ref
 ask poll
-# shellcheck disable=SC2154 # set by eval
 is "$(field_of "$task3" 6,11)" "pending JobArrayTaskLimit" "two tasks of an array at once: the third waits"
 ask cancel "$task1_ref"
 wait_for "job_is $task3 running" 10
