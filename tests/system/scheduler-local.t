@@ -146,8 +146,10 @@ wait_for "grep -q 'job $job_id ' $T/work/out.log" 10
 pid=$(sed -n "s/job $job_id .* pid //p" "$T/work/out.log")
 client_stop
 kill -KILL "$pid"
+wait_for "is_dead $pid" 10
 sed -i "s/\"pid\": *[0-9]*/\"pid\":$innocent/" "$T/jobs/$job_id.json"
 local_start
+wait_for "job_is $t ended" 10
 ask cancel "$ref"
 is "$result" gone "a reused pid is not taken for the job"
 is "$(is_dead $innocent || echo alive)" alive "and its owner lives"
