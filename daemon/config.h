@@ -7,6 +7,7 @@
 
 #include "common/err.h"
 #include "common/keys.h"
+#include "daemon/cron_load.h"
 #include "daemon/node_memory.h"
 #include "slurm/backends.h"
 
@@ -24,8 +25,10 @@ struct config {
 	struct key_ints local_gpu_ids;	/* unset: whichever there are */
 	int64_t local_cpus, local_jobs;	/* 0: all; any number */
 	char *local_mem;		/* as written; NULL: all */
+	struct cron_config cron;
 	struct key_strings notify_hook;	/* argv; gets JSON on stdin */
 	char *notify_webhook;		/* may hold a secret: never logged, never printed */
+	int64_t not_running_ms;		/* 0 = never */
 	char *deadman_file;		/* absolute; NULL: none */
 	char *deadman_url;		/* may hold a secret */
 	int64_t deadman_interval_ms;

@@ -112,6 +112,8 @@ static int write_params(const struct config *config, const struct run *run, cons
 		.workdir = xstrdup(spec->workdir), .run_dir = xstrdup(run->dir),
 		.checkpoint_dir = job_checkpoint_dir(spec, run->dir),
 		.lbd_socket = path_join("%s/lbd.sock", config->home),
+		.switches = path_join("%s/switches", config->home),
+		.group = xstrdup(spec->group ? spec->group : ""), .owner = xstrdup(run->owner),
 		.launcher = xstrdup(job_launcher(spec)),
 		.in_place = spec->in_place, .without_progress = run->failures,
 		.max_without_progress = budget(spec), .kill_grace_ms = spec->kill_grace_ms, .watch = spec->watch,
@@ -125,6 +127,8 @@ static int write_params(const struct config *config, const struct run *run, cons
 
 	for (int cause = 0; cause < CAUSE_COUNT; cause++)
 		p.never_on_cause[cause] = spec->rules[cause] == SPEC_STOP;
+	if (config->team_group)
+		p.team = xstrdup(config->team_group);
 	if (spec->progress_regex)
 		p.watch.progress_regex = xstrdup(spec->progress_regex);
 	p.watch.node_errors = command_copy(&spec->node_errors);

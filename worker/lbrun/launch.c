@@ -261,6 +261,7 @@ bool launch_finish(struct shepherd *s, bool *made_progress)
 	hub_drop_all(&s->hub);
 	/* Last look: the order may have become visible only now. */
 	orders_look(s, clock_mono_ms());
+	switched_look(s, clock_mono_ms());
 	facts.said_stopped = s->launch.said_stopped;
 	facts.oom = s->launch.ooms_at_start >= 0 && ooms > s->launch.ooms_at_start;
 	facts.stop = stopping_reason(&s->stop);

@@ -22,7 +22,7 @@
 #include "worker/lbrun/reap.h"
 
 enum {
-	POLL_MAX = 2 + OUTPUT_POLL_MAX + HUB_POLL_MAX,
+	POLL_MAX = 3 + OUTPUT_POLL_MAX + HUB_POLL_MAX,
 	CLEAR_EVERY_MS = 10,		/* between two passes over what is left */
 	RELAUNCH_PAUSE_MS = 1000,
 	LAST_WORDS_MS = 10 * 1000,	/* a full disk delays our end by this much at most */
@@ -105,6 +105,12 @@ static void search_phase(struct shepherd *s, int64_t now_ms)
 	if (s->search.found < 0) {
 		refuse_to_start(s);
 		enter(s, PHASE_CLEAR, now_ms);
+		return;
+	}
+	/* the last look before anything is started */
+	switched_look(s, now_ms);
+	if (s->stop.why != STOP_NOT) {
+		s->phase_ms = now_ms;
 		return;
 	}
 	launch_begin(s);
@@ -206,7 +212,7 @@ static void read_signals(struct shepherd *s, int64_t now_ms)
 static int timeout_ms(const struct shepherd *s)
 {
 	const int64_t due[] = {
-		s->phase_ms, s->look_ms, output_next_ms(&s->output), journal_next_ms(&s->journal),
+		s->phase_ms, s->look_ms, s->switch_ms, output_next_ms(&s->output), journal_next_ms(&s->journal),
 		s->phase == PHASE_RUN ? stopping_next_ms(&s->stop) : INT64_MAX,
 		hang_next_ms(s),
 	};
@@ -231,6 +237,7 @@ static void turn(struct shepherd *s)
 
 	fds[count++] = (struct pollfd){.fd = s->signal_fd, .events = POLLIN};
 	fds[count++] = (struct pollfd){.fd = s->search.fd, .events = POLLIN};
+	fds[count++] = (struct pollfd){.fd = s->switch_fd, .events = POLLIN};
 	count += output_poll(&s->output, fds + count);
 	hub_first = count;
 	hub_count = hub_poll(&s->hub, fds + count);
@@ -244,6 +251,10 @@ static void turn(struct shepherd *s)
 	output_turn(&s->output, now_ms);
 	if (hub_count > 0)
 		hub_turn(&s->hub, fds + hub_first, hub_count);
+	if (fds[2].revents & POLLIN)
+		switched_news(s, now_ms);
+	if (now_ms >= s->switch_ms)
+		switched_look(s, now_ms);
 	if (now_ms >= s->look_ms)
 		orders_look(s, now_ms);
 	hang_turn(s, now_ms);
@@ -317,6 +328,7 @@ static void last_words(struct shepherd *s)
 		.signal = s->ending.signal,
 		.is_final = s->ending.is_final,
 		.launches = s->launch.number,
+		.switched = s->switch_order,
 	};
 	int64_t deadline_ms = clock_mono_ms() + LAST_WORDS_MS;
 	struct err why;
@@ -419,12 +431,15 @@ int shepherd_main(const char *folder)
 	}
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	open_parts(&s);
+	switched_open(&s);
 	s.wait_until_ms = clock_mono_ms() + OLDER_WAIT_MS;
 	enter(&s, PHASE_WAIT, 0);
-	/* look_ms is 0: claims and orders are looked at before anything is started. */
+	/* look_ms and switch_ms are 0: claims, orders and switches are looked at before anything is
+	 * started. */
 	while (s.phase != PHASE_OVER)
 		turn(&s);
 	last_words(&s);
+	switched_cancel_job(&s);
 	status = ending_exit_status(&s.ending);
 	search_stop(&s.search);
 	journal_close(&s.journal);
