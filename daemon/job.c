@@ -246,6 +246,7 @@ void job_resources(const struct run_spec *spec, struct job_request *job)
 	job->gpus_per_node = spec->gpus_per_node;
 	job->mem_mb = spec->mem ? mem_parse_mb(spec->mem, NULL) : 0;
 	job->time_minutes = (spec->time_ms + 59999) / 60000;
+	job->time_seconds = spec->time_ms / 1000;
 	job->warn_seconds = run_spec_warn_ms(spec) / 1000;
 }
 
@@ -313,18 +314,19 @@ int job_submit(const struct config *config, const struct run *run, const char *l
 	char *folder = job_folder(run), *text = fields ? batch_script_text(run, err) : NULL;
 	char *script = job_script(config->lbrun, folder, text), **argv = shown_argv(run);
 	char *script_path = path_join("%s/job.sh", folder), *output = path_join("%s/out.log", folder);
-	struct job_env env = { 0 };
+	struct job_env env = { 0 }, open_env = { 0 };
 	int rc = -1;
 
 	if (run->scheduler == NULL)
 		err_set(err, ERR_SCHEDULER, "Slurm is not available to this lbd");
-	else if (fields)
+	else if (fields && job_env_make(&open_env, run, fields, err) == 0)
 		rc = prepare(config, run, fields, script, &env, err);
 	if (rc == 0) {
 		struct job_request job = {
 			.token = run->attempt.job.token, .ledger_id = ledger_id, .run = run->name,
 			.script = script, .script_path = script_path, .output = output,
-			.env = env.list, .fields = fields, .argv = argv,
+			.fields = fields, .argv = argv, .env = env.list, .open_env = open_env.list, .env_file = run->spec.env_file,
+			.env_uid = (unsigned)run->owner_uid,
 		};
 
 		own_fields(run, fields, output);
@@ -334,6 +336,7 @@ int job_submit(const struct config *config, const struct run *run, const char *l
 		run->scheduler->ops->submit(run->scheduler, &job, done, arg);
 	}
 	job_env_free(&env);
+	job_env_free(&open_env);
 	argv_free(argv);
 	json_decref(fields);
 	free(folder);

@@ -311,7 +311,7 @@ SETTER(set_mail_type)
 SETTER(set_signal)
 {
 	const char *at = value, *when = strchr(value, '@');
-	int64_t seconds = 60, number;
+	int64_t seconds = 60, number = 0;
 	char *name;
 	int rc;
 
@@ -399,7 +399,7 @@ SETTER(set_switches)
 {
 	const char *at = strchr(value, '@');
 	char *count = at ? xstrndup(value, (size_t)(at - value)) : xstrdup(value);
-	int64_t n, seconds;
+	int64_t n = 0, seconds = 0;
 	int rc = sbatch_number(count, 1, INT32, &n, err);
 
 	free(count);
@@ -642,12 +642,16 @@ const struct sbatch_option *sbatch_option_find(const char *name, size_t len, str
 	const struct sbatch_option *found = NULL;
 
 	for (size_t i = 0; i < sbatch_option_count; i++) {
+		const char *whole = sbatch_options[i].name;
+
+		if (whole && strlen(whole) == len && strncmp(whole, name, len) == 0)
+			return &sbatch_options[i];
+	}
+	for (size_t i = 0; i < sbatch_option_count; i++) {
 		const struct sbatch_option *o = &sbatch_options[i];
 
 		if (!o->name || strncmp(o->name, name, len) != 0)
 			continue;
-		if (o->name[len] == '\0')
-			return o;
 		if (found) {
 			err_set(err, ERR_USAGE, "may be --%s or --%s", found->name, o->name);
 			return NULL;

@@ -141,16 +141,33 @@ static bool take_offset(const char **at, struct moment *m, time_t now)
 	return true;
 }
 
+/* From one to `most` digits. */
+static bool take_digits(const char **at, int most, int *out)
+{
+	int count = 0;
+
+	for (*out = 0; count < most && isdigit((unsigned char)**at); count++)
+		*out = *out * 10 + (*(*at)++ - '0');
+	return count > 0;
+}
+
+static bool take_mark(const char **at, const char *marks)
+{
+	bool there = **at && strchr(marks, **at);
+
+	*at += there;
+	return there;
+}
+
 /* "H:MM", "HH:MM[:SS]", then perhaps "am" or "pm". */
 static bool take_clock(const char **at, struct moment *m)
 {
-	int used = 0, hour, minute, second = 0;
+	int hour, minute, second = 0;
 
-	if (sscanf(*at, "%2d:%2d%n", &hour, &minute, &used) != 2)
+	if (!take_digits(at, 2, &hour) || !take_mark(at, ":") || !take_digits(at, 2, &minute))
 		return false;
-	*at += used;
-	if (sscanf(*at, ":%2d%n", &second, &used) == 1)
-		*at += used;
+	if (take_mark(at, ":") && !take_digits(at, 2, &second))
+		return false;
 	while (isspace((unsigned char)**at))
 		(*at)++;
 	if (skip_word(at, "pm"))
@@ -160,33 +177,30 @@ static bool take_clock(const char **at, struct moment *m)
 	m->hour = hour;
 	m->minute = minute;
 	m->second = second;
-	return hour >= 0 && hour < 24 && minute >= 0 && minute < 60 && second >= 0 && second < 60;
+	return hour < 24 && minute < 60 && second < 60;
 }
 
 /* "YYYY-MM-DD", "MMDDYY", "MM/DD/YY", "MM.DD", … */
 static bool take_date(const char **at, struct moment *m)
 {
-	int used = 0, year = -1, month, day;
+	int year = -1, month, day;
 
-	if (sscanf(*at, "%4d-%2d-%2d%n", &year, &month, &day, &used) == 3 && used >= 8) {
+	if (strspn(*at, "0123456789") == 4 && (*at)[4] == '-') {
+		if (!take_digits(at, 4, &year) || !take_mark(at, "-") || !take_digits(at, 2, &month) ||
+		    !take_mark(at, "-") || !take_digits(at, 2, &day))
+			return false;
 		year -= 1900;
-		*at += used;
 	} else {
-		if (sscanf(*at, "%2d%n", &month, &used) != 1)
+		if (!take_digits(at, 2, &month))
 			return false;
-		*at += used;
-		*at += **at == '/' || **at == '.';
-		if (sscanf(*at, "%2d%n", &day, &used) != 1)
+		take_mark(at, "/.");
+		if (!take_digits(at, 2, &day))
 			return false;
-		*at += used;
-		*at += **at == '/' || **at == '.';
-		year = -1;
-		if (isdigit((unsigned char)**at)) {
-			if (sscanf(*at, "%2d%n", &year, &used) != 1)
-				return false;
-			*at += used;
+		take_mark(at, "/.");
+		if (take_digits(at, 2, &year))
 			year += 100;
-		}
+		else
+			year = -1;
 	}
 	m->month = month - 1;
 	m->day = day;
