@@ -39,6 +39,26 @@ const struct key config_keys[] = {
 	  "score from which on new jobs keep away from a node; one failure of the node is 1" },
 	{ "nodes", "max_excluded", KEY_INT, FIELD(nodes.max_excluded), 0, 1000, NULL, "4",
 	  "new jobs keep away from so many nodes at most, the worst ones; 0: from none" },
+	{ "cron", "folder", KEY_STRING, FIELD(cron.folder), 0, 0, NULL, NULL,
+	  "folder of the periodic jobs: crontab, cron.hourly, cron.daily, …" },
+	{ "cron", "time_zone", KEY_STRING, FIELD(cron.time_zone), 0, 0, NULL, NULL,
+	  "as in Europe/Berlin; the machine's own when unset" },
+	{ "cron", "hourly", KEY_STRING, FIELD(cron.when[CRON_HOURLY]), 0, 0, NULL, "17 * * * *",
+	  "when the jobs in cron.hourly are due, as in a crontab" },
+	{ "cron", "daily", KEY_STRING, FIELD(cron.when[CRON_DAILY]), 0, 0, NULL, "25 6 * * *",
+	  "when those in cron.daily are" },
+	{ "cron", "weekly", KEY_STRING, FIELD(cron.when[CRON_WEEKLY]), 0, 0, NULL, "47 6 * * 7",
+	  "when those in cron.weekly are" },
+	{ "cron", "monthly", KEY_STRING, FIELD(cron.when[CRON_MONTHLY]), 0, 0, NULL, "52 6 1 * *",
+	  "when those in cron.monthly are" },
+	{ "cron", "catch_up", KEY_ENUM, FIELD(cron.settings.catch_up), 0, 0, "none|one|all", "one",
+	  "which of the times missed while lbd was down are made up for" },
+	{ "cron", "overlap", KEY_ENUM, FIELD(cron.settings.overlap), 0, 0, "skip|queue|replace", "skip",
+	  "what happens when the one before still runs" },
+	{ "cron", "timeout", KEY_DURATION, FIELD(cron.settings.timeout_ms), 0, 0, NULL, "0",
+	  "a job that runs longer is ended; 0: never" },
+	{ "cron", "jitter", KEY_DURATION, FIELD(cron.settings.jitter_ms), 0, HOUR_MS, NULL, "0",
+	  "jobs start at a moment of their own within so long after they are due" },
 	{ "notify", "hook", KEY_STRINGS, FIELD(notify_hook), 0, 0, NULL, NULL,
 	  "program and arguments that get each piece of news as JSON on standard input" },
 	{ "notify", "webhook", KEY_STRING, FIELD(notify_webhook), 0, 0, NULL, NULL,
@@ -88,6 +108,21 @@ static int check_absolute(const char *path, const char *key, const char *file, s
 	return err_set(err, ERR_USAGE, "%s: %s: \"%s\" must be an absolute path", file, key, path);
 }
 
+static int check_cron(const struct cron_config *cron, const char *file, struct err *err)
+{
+	static const char *const names[] = { "hourly", "daily", "weekly", "monthly" };
+	struct cron_expr expr;
+	struct zone zone;
+
+	for (int p = 0; p < CRON_PERIODS; p++)
+		if (cron_expr_parse(cron->when[p], &expr, err) < 0)
+			return err_wrap(err, "%s: cron.%s", file, names[p]);
+	if (zone_load(&zone, cron->time_zone, 0, 0, err) < 0)
+		return err_wrap(err, "%s: cron.time_zone", file);
+	zone_clear(&zone);
+	return check_absolute(cron->folder, "cron.folder", file, err);
+}
+
 static int check_url(const char *url, const char *key, const char *file, struct err *err)
 {
 	if (url == NULL || strncmp(url, "https://", 8) == 0 || strncmp(url, "http://", 7) == 0)
@@ -117,7 +152,7 @@ int config_load(struct config *out, const char *home, struct err *err)
 			check_absolute(out->runs_folder, "runs.folder", path, err) < 0 ||
 			check_absolute(out->lbrun, "runs.lbrun", path, err) < 0))
 		rc = -1;
-	if (rc == 0 && check_notify(out, path, err) < 0)
+	if (rc == 0 && (check_notify(out, path, err) < 0 || check_cron(&out->cron, path, err) < 0))
 		rc = -1;
 	if (rc == 0 && out->lbrun == NULL)
 		out->lbrun = path_sibling("lbrun", err);

@@ -8,6 +8,7 @@
 
 #include "common/err.h"
 #include "common/keys.h"
+#include "daemon/cron_load.h"
 #include "daemon/node_memory.h"
 
 struct config {
@@ -21,6 +22,7 @@ struct config {
 	int64_t spool_ms;		/* looking at the spools of running attempts */
 	int64_t deadline_ms;		/* for one call to Slurm */
 	struct node_rules nodes;
+	struct cron_config cron;
 	struct key_strings notify_hook;	/* argv; gets JSON on stdin */
 	char *notify_webhook;		/* may hold a secret: never logged, never printed */
 	int64_t not_running_ms;		/* 0 = never */

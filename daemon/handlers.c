@@ -9,6 +9,7 @@
 #include "common/names.h"
 #include "common/paths.h"
 #include "daemon/control.h"
+#include "daemon/cron.h"
 #include "daemon/goodput_view.h"
 #include "daemon/nodes.h"
 #include "daemon/orders.h"
@@ -257,6 +258,9 @@ static const struct {
 	[VERB_SAVE]     = { .now = wish_save },
 	[VERB_STACKS]   = { .now = wish_stacks },
 	[VERB_GOODPUT]  = { .now = goodput_answer },
+	[VERB_CRON]     = { .now = cron_ls },
+	[VERB_CRON_RUN] = { .later = cron_run_now },
+	[VERB_CRON_SET] = { .now = cron_set_enabled },
 	[VERB_POKE]     = { .now = on_poke },
 };
 

@@ -19,6 +19,7 @@
 #include "daemon/deadman.h"
 #include "daemon/background.h"
 #include "daemon/control.h"
+#include "daemon/cron.h"
 #include "daemon/lock.h"
 #include "daemon/notify.h"
 #include "daemon/switchboard.h"
@@ -185,6 +186,7 @@ static void stop(struct daemon *d)
 	notify_systemd("STOPPING=1");
 	d->stopping = true;
 	control_close(d->lbd.control);
+	cron_close(d->lbd.cron);
 	switchboard_close(d->lbd.switchboard);
 	d->lbd.switchboard = NULL;
 	alerts_close(d->lbd.alerts);
@@ -301,7 +303,8 @@ static int run(struct daemon *d, int ready_fd, struct err *err)
 	if (open_schedulers(d, err) < 0 || open_engine(d, err) < 0)
 		return -1;
 	d->lbd.switchboard = switchboard_open(&d->lbd);
-	if ((d->lbd.control = control_open(&d->lbd, err)) == NULL)
+	if ((d->lbd.cron = cron_open(&d->lbd, err)) == NULL ||
+	    (d->lbd.control = control_open(&d->lbd, err)) == NULL)
 		return -1;
 	d->lbd.alerts = alerts_open(&d->lbd, err);
 	if (err->code != ERR_NONE)

@@ -299,6 +299,9 @@ int ledger_cron_tick_put(struct ledger *l, const struct ledger_cron_tick *tick, 
 /* The newest one in this state ("" = any). */
 int ledger_cron_tick_newest(struct ledger *l, const char *entry, const char *state,
 			    struct ledger_cron_tick *out, struct err *err);
+/* The newest one whose run completed. */
+int ledger_cron_tick_succeeded(struct ledger *l, const char *entry, struct ledger_cron_tick *out,
+			       struct err *err);
 /* The oldest that waits. */
 int ledger_cron_tick_waiting(struct ledger *l, const char *entry, struct ledger_cron_tick *out,
 			     struct err *err);
