@@ -77,6 +77,10 @@ int ledger_run_find(struct ledger *l, const char *name, struct ledger_run *out, 
 int ledger_run_each(struct ledger *l, bool live_only,
 		    int (*each)(const struct ledger_run *run, void *arg), void *arg,
 		    struct err *err);
+/* The same of all but those that ended before since_ms: few, whatever the ledger has seen. */
+int ledger_run_each_since(struct ledger *l, int64_t since_ms,
+			  int (*each)(const struct ledger_run *run, void *arg), void *arg,
+			  struct err *err);
 /* Guarded: the row must be in state `from`, else ERR_INTERNAL. A move that run_state_may_follow does
  * not allow is refused. Sets ended_ms when `to` is final, clears it otherwise. */
 int ledger_run_move(struct ledger *l, int64_t id, enum run_state from, enum run_state to,
