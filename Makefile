@@ -6,9 +6,13 @@
 #   make check | check-unit | check-system | check-layers | lint
 #   make sim [SEEDS=N | SEED=k]                simulated years; one world again
 #   make faults [N=1000]                       kills the trainer N times while it saves
+#   make gpu-check | gpu-bench                 what needs a GPU: agreement, and speed against PyTorch
+#   make [CUDA=0|1|auto] [CUDA_HOME=dir]       the CUDA backend; auto: where nvcc is found
 #   make demo | bench | man | install [PREFIX=/usr/local] [DESTDIR=] | clean
 #
 # Folders are layers: each has an archive of its own, and tests/layers.sh says who may include whom.
+
+.DEFAULT_GOAL := all
 
 # All cores, unless told otherwise; sub-makes share them.
 ifeq ($(MAKELEVEL)$(filter -j% --jobs%,$(MAKEFLAGS)),0)
@@ -61,7 +65,56 @@ LBDSLURM := $(call library,slurm/lbd-slurm/*.c)
 ARCHIVES := $(foreach a,daemon ctl lbrun lbworker kernels slurm sql common,$(B)/$(a).a)
 UNIT     := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
 
-all: $(BINARIES)
+# --- the CUDA backend: a library of its own, which lbworker opens at run time -----------------
+CUDA      ?= auto
+CUDA_HOME ?= $(firstword $(patsubst %/bin/nvcc,%,$(wildcard /usr/local/cuda/bin/nvcc) $(shell command -v nvcc)))
+NVCC      := $(wildcard $(CUDA_HOME)/bin/nvcc)
+ifeq ($(CUDA),auto)
+HAVE_CUDA := $(NVCC)
+else ifeq ($(CUDA),1)
+HAVE_CUDA := $(or $(NVCC),$(error CUDA=1: there is no bin/nvcc in "$(CUDA_HOME)"))
+endif
+CU       := $(patsubst kernels/cuda/%.cu,%,$(wildcard kernels/cuda/*.cu))
+CUC      := $(patsubst kernels/cuda/%.c,%,$(wildcard kernels/cuda/*.c))
+# Machine code for Hopper while developing; PTX for all from Ampere on, and Blackwell, to install.
+sm        = -gencode arch=compute_$(1),code=sm_$(1)
+GENCODE  := $(call sm,90a)
+RELEASE  := -gencode arch=compute_80,code=compute_80 $(call sm,90a) $(call sm,100a)
+# The host side of a kernel file is C but in name: no C++ library is linked.
+NVCCFLAGS := -std=c++17 -O3 -I. -Xptxas -v -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra,-fno-threadsafe-statics,-fno-exceptions,-fno-rtti
+CULINK   := -shared -Wl,--exclude-libs,ALL -Wl,-z,defs -L$(CUDA_HOME)/lib64 \
+	    -Wl,-rpath,$(CUDA_HOME)/lib64 -lcublasLt -lcudart_static -ldl -lrt -lpthread -lm
+LBCUDA   := $(if $(HAVE_CUDA),$(if $(SAN),,$(B)/liblbcuda.so))
+
+$(B)/obj/kernels/cuda/%.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
+$(B)/obj/kernels/cuda/%.o: CFLAGS += -fPIC -fvisibility=hidden
+# What the assembler said of registers and spills is kept beside the object: tests/gpu/objects.sh.
+$(B)/cuda/%.o: kernels/cuda/%.cu
+	@mkdir -p $(@D)
+	$(call say,NVCC) $(NVCC) $(NVCCFLAGS) $(GENCODE) -MD -MF $@.d -c -o $@ $< 2>$@.log || { cat $@.log; exit 1; }
+$(B)/release/%.o: kernels/cuda/%.cu
+	@mkdir -p $(@D)
+	$(call say,NVCC) $(NVCC) $(NVCCFLAGS) $(RELEASE) -MD -MF $@.d -c -o $@ $< 2>$@.log || { cat $@.log; exit 1; }
+$(B)/liblbcuda.so: $(CU:%=$(B)/cuda/%.o) $(CUC:%=$(B)/obj/kernels/cuda/%.o)
+$(B)/release/liblbcuda.so: $(CU:%=$(B)/release/%.o) $(CUC:%=$(B)/obj/kernels/cuda/%.o)
+$(B)/liblbcuda.so $(B)/release/liblbcuda.so:
+	$(call say,LINK) $(CC) -o $@ $^ $(CULINK)
+
+# The same kernels on the host (tests/emulation), for tests where there is no GPU.
+EMULATION := $(patsubst tests/emulation/%.cc,%,$(wildcard tests/emulation/*.cc))
+EMULATED  := $(if $(HAVE_CUDA),$(B)/liblbcuda-emulated.so)
+$(B)/obj/tests/emulation/%.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
+$(B)/obj/tests/emulation/%.o: CXXFLAGS += -fPIC -fvisibility=hidden
+$(B)/emulated/%.o: kernels/cuda/%.cu tests/emulation/emulate.h
+	@mkdir -p $(@D)
+	$(call say,CXX) $(CXX) $(CPPFLAGS) -isystem $(CUDA_HOME)/include $(CXXFLAGS) -O1 -fPIC \
+		-fvisibility=hidden -ffp-contract=off -Wno-unused-function -Wno-unknown-pragmas -x c++ \
+		-include tests/emulation/emulate.h -c -o $@ $<
+$(B)/liblbcuda-emulated.so: $(CU:%=$(B)/emulated/%.o) $(CUC:%=$(B)/obj/kernels/cuda/%.o) \
+		$(patsubst %,$(B)/obj/tests/emulation/%.o,$(filter-out cudnn,$(EMULATION)))
+	$(call say,LINK) $(CXX) $(SANFLAGS) -shared -o $@ $^ -ldl -lm
+
+all: $(BINARIES) $(LBCUDA)
 ifeq ($(HAVE_SLURM),)
 	@echo "note: <slurm/slurm.h> not found: lbd-slurm is left out, lbd will use scheduler = \"local\""
 endif
@@ -74,6 +127,11 @@ LIBS_lbctl     := -ljansson -lm
 LIBS_lbrun     := $(STATIC_JSON) $(STATIC_PCRE) -lm
 LIBS_lbworker  := $(STATIC_JSON) -lstdc++ -ldl -lm -lpthread
 LIBS_lbd-slurm := -ljansson -lslurm
+
+# A test that opens the CUDA backend as lbworker does.
+$(B)/gpu/ops: $(B)/obj/tests/gpu/ops.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
+	@mkdir -p $(@D)
+	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ $(LIBS_lbworker)
 
 $(B)/common.a:   $(COMMON)
 $(B)/sql.a:      $(SQL)
@@ -129,7 +187,7 @@ unit: $(UNIT)
 
 $(B)/tests/scheduler_client: $(B)/obj/tests/system/scheduler_client.o $(B)/slurm.a $(B)/common.a
 	@mkdir -p $(@D)
-	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -luv -ljansson -lstdc++ -lm
+	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -luv -ljansson -lpcre2-8 -lstdc++ -lm
 
 # The CPU backend as it is, and for one set of instructions each; instructions.t compares them.
 DIGEST   := $(B)/tests/kernel_digest
@@ -253,4 +311,4 @@ clean:
 	shellcheck demo bench man install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
--include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
+-include $(shell find $(B)/obj $(B)/cuda $(B)/release $(B)/emulated -name '*.d' 2>/dev/null)

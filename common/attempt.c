@@ -128,6 +128,10 @@ int attempt_params_write(const char *folder, const struct attempt_params *p, str
 	set_bytes(o, "checkpoint_dir", p->checkpoint_dir);
 	set_bytes(o, "checkpoint_pattern", p->pattern);
 	set_bytes(o, "checkpoint_complete_when", p->complete_when);
+	set_bytes(o, "switches", p->switches);
+	set_bytes(o, "team", p->team);
+	js_set_str(o, "group", p->group);
+	js_set_str(o, "owner", p->owner);
 	set_bytes(o, "lbd_socket", p->lbd_socket);
 	js_set_str(o, "launcher", p->launcher);
 	js_set_int(o, "in_place", p->in_place);
@@ -208,6 +212,10 @@ static int fill_params(const json_t *o, void *out, struct err *err)
 	p->pattern = take_bytes(o, "checkpoint_pattern");
 	p->complete_when = take_bytes(o, "checkpoint_complete_when");
 	p->lbd_socket = take_bytes(o, "lbd_socket");
+	p->switches = take_bytes(o, "switches");
+	p->team = take_bytes(o, "team");
+	p->group = xstrdup(js_str(o, "group", ""));
+	p->owner = xstrdup(js_str(o, "owner", ""));
 	p->launcher = xstrdup(js_str(o, "launcher", "none"));
 	p->in_place = js_int(o, "in_place", 0);
 	p->without_progress = js_int(o, "without_progress", 0);
@@ -261,6 +269,10 @@ void attempt_params_clear(struct attempt_params *p)
 	free(p->run_dir);
 	free(p->checkpoint_dir);
 	free(p->lbd_socket);
+	free(p->switches);
+	free(p->team);
+	free(p->group);
+	free(p->owner);
 	free(p->pattern);
 	free(p->complete_when);
 	free(p->launcher);
@@ -316,6 +328,7 @@ int attempt_exit_write(const char *folder, const struct attempt_exit *e, struct 
 	js_set_int(o, "exit_code", e->exit_code < 0 ? JS_NONE : e->exit_code);
 	js_set_bool(o, "final", e->is_final);
 	js_set_int(o, "signal", e->signal == 0 ? JS_NONE : e->signal);
+	js_set_str(o, "switched", e->switched == ORDER_RUN ? NULL : run_order_name(e->switched));
 	js_set_int(o, "launches", e->launches);
 	js_set_int(o, "last_seq", e->last_seq);
 	js_set_int(o, "time_ms", e->time_ms);
@@ -330,6 +343,7 @@ static int fill_exit(const json_t *o, void *out, struct err *err)
 	e->exit_code = (int)js_int(o, "exit_code", -1);
 	e->is_final = js_bool(o, "final", false);
 	e->signal = (int)js_int(o, "signal", 0);
+	e->switched = run_order_from_name(js_str(o, "switched", run_order_name(ORDER_RUN)));
 	e->launches = js_int(o, "launches", 0);
 	e->last_seq = js_int(o, "last_seq", 0);
 	e->time_ms = js_int(o, "time_ms", 0);

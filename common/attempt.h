@@ -33,6 +33,9 @@ struct attempt_params {		/* attempt.json */
 	char *checkpoint_dir;
 	char *pattern;		/* of foreign checkpoints (foreign.h); NULL = ours */
 	char *complete_when;	/* NULL = not given */
+	char *switches;		/* folder of switch files (switches.h); NULL = none */
+	char *team;		/* Unix group whose members may leave them; NULL = none */
+	char *group, *owner;	/* of the run: group "" = none; owner is who submitted it */
 	char *lbd_socket;	/* poked after new lines where it can be reached; NULL = none */
 	char *launcher;		/* "none" or "srun" */
 	int64_t in_place;	/* relaunches in the same allocation without progress in between */
@@ -64,6 +67,7 @@ struct attempt_exit {
 	int exit_code;		/* -1 = none */
 	int signal;		/* 0 = none */
 	bool is_final;		/* a relaunch would meet the same: only a person can help */
+	enum run_order switched;	/* the switch file that ended it; ORDER_RUN = none did */
 	int64_t launches;
 	int64_t last_seq;	/* lines in the spool */
 	int64_t time_ms;

@@ -236,18 +236,27 @@ int folder_make(const char *path, mode_t mode, struct err *err)
 	return rc;
 }
 
-int folder_sync(const char *path, struct err *err)
+static int sync_path(const char *path, int flags, struct err *err)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int rc = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | flags), rc = 0;
 
 	if (fd < 0)
 		return err_errno(err, "%s", path);
 	/* Some file systems cannot sync a folder and need not: EINVAL is their way to say so. */
-	if (fsync(fd) < 0 && errno != EINVAL)
+	if (fsync(fd) < 0 && (errno != EINVAL || (flags & O_DIRECTORY) == 0))
 		rc = err_errno(err, "%s", path);
 	close(fd);
 	return rc;
+}
+
+int folder_sync(const char *path, struct err *err)
+{
+	return sync_path(path, O_DIRECTORY, err);
+}
+
+int file_sync(const char *path, struct err *err)
+{
+	return sync_path(path, O_NOFOLLOW, err);
 }
 
 static int remove_at(int parent, const char *name, const char *shown, struct err *err);

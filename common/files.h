@@ -27,6 +27,8 @@ int file_write_once(const char *path, const void *data, size_t len, mode_t mode,
 /* mkdir -p: parents get the same mode; an existing folder is fine. */
 int folder_make(const char *path, mode_t mode, struct err *err);
 int folder_sync(const char *path, struct err *err);
+/* A plain file that was written without: what file_write_visible put there is then safe, too. */
+int file_sync(const char *path, struct err *err);
 /* rm -r below and including `path`; never follows a link; a missing path is fine. */
 int folder_remove(const char *path, struct err *err);
 

@@ -393,26 +393,45 @@ void switch_describe(const struct switch_file *s, char *out, size_t size)
 
 /* --- leaving one ------------------------------------------------------------------------------ */
 
+/* Into its place in one step, so that who sees it sees its text; hidden until then. */
+static int put_in_place(const char *hidden, const char *path, struct err *err)
+{
+	int rc = renameat2(AT_FDCWD, hidden, AT_FDCWD, path, RENAME_NOREPLACE);
+
+	if (rc < 0 && (errno == EINVAL || errno == ENOSYS)) {	/* some network file systems */
+		errno = EEXIST;
+		rc = access(path, F_OK) == 0 ? -1 : rename(hidden, path);
+	}
+	if (rc == 0)
+		return 0;
+	rc = errno == EEXIST ? err_set(err, ERR_LOCKED, "%s is there already", path) :
+			       err_errno(err, "%s", path);
+	unlink(hidden);
+	return rc;
+}
+
 int switch_write(const char *folder, const char *selector, enum switch_level level,
 		 const char *text, struct err *err)
 {
 	char *path = xasprintf("%s/%s.%s", folder, selector, levels[level].name);
-	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
-	int rc = 0;
+	char *hidden = xasprintf("%s/.%s.%ld", folder, levels[level].name, (long)getpid());
+	int fd, rc = 0;
 
-	if (fd < 0 && errno == EEXIST)
-		rc = err_set(err, ERR_LOCKED, "%s is there already", path);
-	else if (fd < 0 && (errno == EACCES || errno == EPERM))
+	unlink(hidden);
+	fd = open(hidden, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
+	if (fd < 0 && (errno == EACCES || errno == EPERM))
 		rc = err_set(err, ERR_REFUSED, "%s: you may not leave switches there", path);
 	else if (fd < 0)
 		rc = err_errno(err, "%s", path);
-	/* the order stands even where its text cannot be written */
-	if (fd >= 0 && text[0] && (write(fd, text, strlen(text)) < 0 || write(fd, "\n", 1) < 0))
-		err_clear(err);
+	/* the order stands even where its text cannot be written: a full disk */
+	if (fd >= 0 && text[0] && write(fd, text, strlen(text)) < 0)
+		rc = 0;
 	if (fd >= 0) {
 		fchmod(fd, 0640);
 		close(fd);
+		rc = put_in_place(hidden, path, err);
 	}
+	free(hidden);
 	free(path);
 	return rc;
 }

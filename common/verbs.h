@@ -32,6 +32,9 @@ enum role { ROLE_NONE, ROLE_MEMBER, ROLE_OWNER, ROLE_COUNT };
 	X(SAVE,     "save",     ROLE_MEMBER, "ask a running trainer for a checkpoint") \
 	X(STACKS,   "stacks",   ROLE_MEMBER, "write down where its processes are") \
 	X(GOODPUT,  "goodput",  ROLE_MEMBER, "where the time of a run went") \
+	X(CRON,     "cron",     ROLE_MEMBER, "list the periodic jobs: last result, next time") \
+	X(CRON_RUN, "cron_run", ROLE_OWNER,  "start a periodic job now") \
+	X(CRON_SET, "cron_set", ROLE_OWNER,  "disable a periodic job, or enable it again") \
 	X(POKE,     "poke",     ROLE_MEMBER, "look at a run's spool now (lbrun's hint)")
 
 enum verb {

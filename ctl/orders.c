@@ -2,15 +2,18 @@
 /* kill, stop, hold, release, save and restart: orders to lbd, one line of answer per run.
  *
  * What a glob, a group, a user or ALL means is asked of lbd, shown, and confirmed; then each run is
- * ordered by its name, so that nothing ends that was not on the list. */
+ * ordered by its name, so that nothing ends that was not on the list. Where lbd cannot be reached a
+ * switch file says the same. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/json.h"
-#include "common/mem.h"
+#include "common/paths.h"
 #include "common/selector.h"
+#include "common/switches.h"
 #include "ctl/command.h"
 
 enum { SHOWN_NAMES = 10 };
@@ -87,14 +90,100 @@ static int confirm(const struct ctl *ctl, const json_t *runs, struct err *err)
 	return err_set(err, ERR_USAGE, "nothing was done");
 }
 
+/* --- without lbd ----------------------------------------------------------------------------- */
+
+static const struct {
+	enum verb verb;
+	enum switch_level level;
+} switch_verbs[] = {
+	{VERB_KILL, SWITCH_KILL}, {VERB_STOP, SWITCH_STOP}, {VERB_HOLD, SWITCH_HOLD},
+	{VERB_SAVE, SWITCH_SAVE}, {VERB_RELEASE, SWITCH_HOLD},
+};
+
+static enum switch_level level_of(enum verb verb)
+{
+	size_t i = 0;
+
+	while (switch_verbs[i].verb != verb)
+		i++;
+	return switch_verbs[i].level;
+}
+
+/* lbd may be dead, frozen, or on another host. */
+static bool is_away(const struct err *why)
+{
+	return why->code == ERR_DAEMON || why->code == ERR_TIMEOUT;
+}
+
+static int take_switch_away(const char *path, const char *selector, const struct err *why,
+			    struct err *err)
+{
+	if (unlink(path) == 0) {
+		printf("%s: lbd cannot be reached; its switch %s is gone\n", selector, path);
+		return 0;
+	}
+	if (errno == ENOENT)
+		return err_set(err, why->code, "%s", why->text);
+	return err_set(err, ERR_REFUSED, "%s: you may not take it away", path);
+}
+
+/* Each job and the next lbd look at the folder by themselves. */
+static int leave_switch(const struct ctl *ctl, enum verb verb, const char *selector,
+			const struct err *why, struct err *err)
+{
+	char *folder = path_join("%s/switches", ctl->client.home);
+	char *path = path_join("%s/%s.%s", folder, selector, switch_level_name(level_of(verb)));
+	const char *text = ctl->options.reason ? ctl->options.reason : "";
+	struct err trouble = {0};
+	int rc = 0;
+
+	if (ctl->options.dry_run || access(folder, F_OK) < 0)
+		rc = err_set(err, why->code, "%s", why->text);
+	else if (verb == VERB_RELEASE)
+		rc = take_switch_away(path, selector, why, err);
+	else if (switch_write(folder, selector, level_of(verb), text, &trouble) < 0 &&
+		 trouble.code != ERR_LOCKED)
+		rc = err_set(err, trouble.code, "%s; and lbd cannot be reached: %s", trouble.text,
+			     why->text);
+	else
+		printf("%s: lbd cannot be reached; the switch %s is there: jobs obey it by "
+		       "themselves, lbd when it is back%s\n", selector, path,
+		       ctl->options.now ? " (not --now)" : "");
+	free(path);
+	free(folder);
+	return rc;
+}
+
+/* Nobody can say which runs are meant. */
+static int leave_wide_switch(const struct ctl *ctl, enum verb verb, const char *selector,
+			     const struct err *why, struct err *err)
+{
+	char answer[8] = "";
+
+	if (!ctl->options.yes && !ctl->options.dry_run) {
+		if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+			return err_set(err, ERR_USAGE, "lbd cannot be reached to say which runs \"%s\" "
+				       "means; say --yes to leave a switch for all of them; nothing was "
+				       "done", selector);
+		fprintf(stderr, "lbd cannot be reached: leave a switch for every run that \"%s\" "
+			"means? [y/N] ", selector);
+		if (!fgets(answer, sizeof(answer), stdin) || (answer[0] != 'y' && answer[0] != 'Y'))
+			return err_set(err, ERR_USAGE, "nothing was done");
+	}
+	return leave_switch(ctl, verb, selector, why, err);
+}
+
 /* --- one run after the other ----------------------------------------------------------------- */
 
 static int order_one(struct ctl *ctl, enum verb verb, const char *run, struct err *err)
 {
-	json_t *data = ask_about(ctl, verb, run, arguments(ctl), err);
+	struct err why = {0};
+	json_t *data = ask_about(ctl, verb, run, arguments(ctl), &why);
 
+	if (!data && is_away(&why))
+		return leave_switch(ctl, verb, run, &why, err);
 	if (!data)
-		return -1;
+		return err_set(err, why.code, "%s", why.text);
 	print_state(ctl, run, data);
 	json_decref(data);
 	return 0;
@@ -136,10 +225,16 @@ static int order_selected(struct ctl *ctl, enum verb verb, struct worst *worst, 
 	for (size_t n = 0; rc == 0 && n < ctl->operands.count; n++) {
 		struct selector selector;
 
+		struct err why = {0};
+
 		if (selector_parse(ctl->operands.words[n], &selector, err) < 0)
 			rc = -1;
 		else if (!selector_is_one(&selector))
-			rc = expand(ctl, verb, ctl->operands.words[n], runs, err);
+			rc = expand(ctl, verb, ctl->operands.words[n], runs, &why);
+		if (is_away(&why))
+			rc = leave_wide_switch(ctl, verb, ctl->operands.words[n], &why, err);
+		else if (why.code != ERR_NONE)
+			err_set(err, why.code, "%s", why.text);
 	}
 	if (rc == 0)
 		rc = confirm(ctl, runs, err);

@@ -23,24 +23,36 @@ enum {
 
 static const char cursor_key[] = "alerted_event";
 
-/* What people are told of where [notify] on does not say. */
-static const char *const usual_kinds[] = {
-	"completed", "failed", "killed", "backoff", "held", "checkpoint_bad", "no_valid_checkpoint",
-	"node_suspect", "node_again", NULL,
-};
-
-/* What to do about it; the rest asks for nothing. */
-static const struct {
+/* What people are told of where [notify] on does not say, and what to do about it. Of all other kinds
+ * they are told when they ask for it, and nothing is to be done. */
+static const struct news {
 	const char *kind, *next;
-} next_actions[] = {
+} usual[] = {
+	{ "completed", "none: the run is done" },
 	{ "failed", "look at lbctl logs, then lbctl restart" },
 	{ "killed", "lbctl restart starts it again" },
 	{ "held", "lbctl release lets it go on" },
 	{ "backoff", "none: it is started again" },
 	{ "checkpoint_bad", "none: an older one is used" },
 	{ "no_valid_checkpoint", "move the bad checkpoints away, then lbctl restart" },
+	{ "no_space", "make room before the next checkpoint, or let it keep fewer" },
 	{ "node_suspect", "have the node looked at; lbctl nodes forgive trusts it again" },
+	{ "node_again", "have the node looked at; slurm.exclude keeps the run away from it" },
+	{ "node_error", "have the node looked at" },
+	{ "eta_past_limit", "none: it goes on in another job; a longer slurm.time saves the wait" },
+	{ "cron_problem", "mend what lbctl cron shows" },
+	{ "cron_refused", "mend it, then lbctl cron run" },
+	{ "cron_silent", "look at lbctl cron, and at lbctl logs of its last runs" },
+	{ "not_running", "look at lbctl status; ask Slurm with scontrol show job, or its administrators" },
 };
+
+static const struct news *find_news(const char *kind)
+{
+	for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++)
+		if (strcmp(usual[i].kind, kind) == 0)
+			return &usual[i];
+	return NULL;
+}
 
 enum stage { STAGE_HOOK, STAGE_WEB, STAGE_COUNT };
 
@@ -75,9 +87,10 @@ static void next_stage(struct alerts *a);
 
 static bool is_wanted(const struct config *config, const char *kind)
 {
-	const char *const *kinds = config->notify_on.items ?
-					   (const char *const *)config->notify_on.items : usual_kinds;
+	char **kinds = config->notify_on.items;
 
+	if (kinds == NULL)
+		return find_news(kind) != NULL;
 	while (*kinds && strcmp(*kinds, kind) != 0)
 		kinds++;
 	return *kinds != NULL;
@@ -109,16 +122,15 @@ static bool is_repetition(struct alerts *a, uint64_t hash)
 
 static const char *next_action(const char *kind)
 {
-	for (size_t i = 0; i < sizeof(next_actions) / sizeof(next_actions[0]); i++)
-		if (strcmp(next_actions[i].kind, kind) == 0)
-			return next_actions[i].next;
-	return "none";
+	const struct news *news = find_news(kind);
+
+	return news ? news->next : "none";
 }
 
 struct finding {
 	struct alerts *alerts;
 	json_t *event;			/* of the first one that is wanted */
-	int64_t seen;
+	int64_t seen, attempt;
 };
 
 static int see_event(const struct ledger_event *e, void *arg)
@@ -126,10 +138,11 @@ static int see_event(const struct ledger_event *e, void *arg)
 	struct finding *f = arg;
 
 	f->seen = e->id;
-	if (e->run_id == 0 || !is_wanted(&f->alerts->lbd->config, e->kind) ||
+	if (!is_wanted(&f->alerts->lbd->config, e->kind) ||
 	    is_repetition(f->alerts, hash_of(e->run_id, e->kind, e->text)))
 		return 0;
 	f->alerts->run_id = e->run_id;
+	f->attempt = e->attempt;
 	f->event = json_object();
 	js_set_int(f->event, "id", e->id);
 	js_set_time(f->event, "time", e->time_ms);
@@ -137,26 +150,47 @@ static int see_event(const struct ledger_event *e, void *arg)
 	js_set_str(f->event, "actor", e->actor);
 	js_set_str(f->event, "what", e->text);
 	js_set_int(f->event, "attempt", e->attempt ? e->attempt : JS_NONE);
+	js_set_str(f->event, "next", next_action(e->kind));
 	return 1;
+}
+
+/* What concerns no run says so by itself. */
+static void set_text(json_t *event, const char *run)
+{
+	char text[700];
+
+	snprintf(text, sizeof(text), "%s%s%s: %s", run ? run : "", run ? ": " : "",
+		 js_str(event, "kind", ""), js_str(event, "what", ""));
+	js_set_str(event, "text", text);
 }
 
 static int add_run(const struct ledger_run *run, void *arg)
 {
 	struct finding *f = arg;
-	char text[700];
 
 	if (run->id != f->alerts->run_id)
 		return 0;
-	snprintf(text, sizeof(text), "%s: %s: %s", run->name, js_str(f->event, "kind", ""),
-		 js_str(f->event, "what", ""));
 	js_set_str(f->event, "run", run->name);
 	js_set_str(f->event, "owner", run->owner);
 	js_set_str(f->event, "state", run_state_name(run->state));
 	js_set_str(f->event, "cause", run->cause == CAUSE_NONE ? NULL : cause_name(run->cause));
 	js_set_int(f->event, "step", run->step < 0 ? JS_NONE : run->step);
 	js_set_real(f->event, "loss", run->loss);
-	js_set_str(f->event, "next", next_action(js_str(f->event, "kind", "")));
-	js_set_str(f->event, "text", text);
+	set_text(f->event, run->name);
+	return 1;
+}
+
+/* Of the attempt that the event is about; later ones may have begun since. */
+static int add_attempt(const struct ledger_attempt *attempt, void *arg)
+{
+	struct finding *f = arg;
+
+	if (attempt->number != f->attempt)
+		return 0;
+	js_set_str(f->event, "node", attempt->nodes[0] ? attempt->nodes : NULL);
+	js_set_int(f->event, "job", attempt->job_id ? attempt->job_id : JS_NONE);
+	if (attempt->cause != CAUSE_NONE)
+		js_set_str(f->event, "cause", cause_name(attempt->cause));
 	return 1;
 }
 
@@ -165,16 +199,16 @@ static char *find_next(struct alerts *a)
 {
 	struct ledger *ledger = a->lbd->ledger;
 	struct finding f = { .alerts = a, .seen = a->cursor };
-	struct ledger_attempt attempt;
 	char *text;
 
 	ledger_event_each(ledger, 0, a->cursor, BATCH, see_event, &f, NULL);
 	a->cursor = f.seen;
 	if (f.event == NULL)
 		return NULL;
+	set_text(f.event, NULL);
 	ledger_run_each(ledger, false, add_run, &f, NULL);
-	if (ledger_attempt_newest(ledger, a->run_id, &attempt, NULL) == 0)
-		js_set_str(f.event, "node", attempt.nodes);
+	js_set_str(f.event, "node", NULL);
+	ledger_attempt_each(ledger, a->run_id, add_attempt, &f, NULL);
 	text = js_line(f.event);
 	json_decref(f.event);
 	return text;

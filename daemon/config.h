@@ -7,7 +7,9 @@
 
 #include "common/err.h"
 #include "common/keys.h"
+#include "daemon/cron_load.h"
 #include "daemon/node_memory.h"
+#include "slurm/backends.h"
 
 struct config {
 	char *home;			/* $LB_HOME, absolute */
@@ -19,8 +21,14 @@ struct config {
 	int64_t spool_ms;		/* looking at the spools of running attempts */
 	int64_t deadline_ms;		/* for one call to Slurm */
 	struct node_rules nodes;
+	int64_t local_gpus;		/* -1: all that are found */
+	struct key_ints local_gpu_ids;	/* unset: whichever there are */
+	int64_t local_cpus, local_jobs;	/* 0: all; any number */
+	char *local_mem;		/* as written; NULL: all */
+	struct cron_config cron;
 	struct key_strings notify_hook;	/* argv; gets JSON on stdin */
 	char *notify_webhook;		/* may hold a secret: never logged, never printed */
+	int64_t not_running_ms;		/* 0 = never */
 	char *deadman_file;		/* absolute; NULL: none */
 	char *deadman_url;		/* may hold a secret */
 	int64_t deadman_interval_ms;
@@ -33,6 +41,8 @@ extern const size_t config_key_count;
 /* Reads HOME/lbd.toml (a missing file means defaults) and fills in the paths. `home` is copied.
  * Clear with config_clear. */
 int config_load(struct config *out, const char *home, struct err *err);
+/* Borrows from config. */
+struct local_limits config_local(const struct config *config);
 void config_clear(struct config *config);
 
 #endif

@@ -84,10 +84,13 @@ static void look_for_exit(struct engine *e, struct run *run, int64_t now_ms)
 	a->exit_seen_ms = now_ms;
 }
 
-/* Once it is over, what a network file system still hides is looked for until the grace is over. */
-static int64_t look_pause_ms(const struct engine *e, const struct attempt *a)
+/* Once it is over, what a network file system still hides is looked for until the grace is over. Of a
+ * job that the scheduler does not know nothing but its files can tell. */
+static int64_t look_pause_ms(struct engine *e, const struct run *run)
 {
-	bool is_over = a->exited || a->ended_ms > 0;
+	const struct attempt *a = &run->attempt;
+	bool is_unknown = a->seen_poll_ms != engine_poller(e, run)->done_begun_ms;
+	bool is_over = a->exited || a->ended_ms > 0 || is_unknown;
 
 	if (!a->claimed || (is_over && e->times.spool_ms > FILES_MS))
 		return FILES_MS;
@@ -112,7 +115,7 @@ static void look_at_files(struct engine *e, struct run *run, int64_t now_ms)
 	if (a->claimed && a->has_more)
 		run->next_look_ms = now_ms;
 	else
-		run->next_look_ms = now_ms + look_pause_ms(e, a);
+		run->next_look_ms = now_ms + look_pause_ms(e, run);
 }
 
 /* Nothing of the spool may be left behind; a line that a network file system still hides gets a
@@ -169,6 +172,7 @@ static struct facts gather(struct engine *e, const struct run *run, const struct
 	f.exit_exit_code = a->exit.exit_code;
 	f.exit_signal = a->exit.signal;
 	f.exit_final = a->exit.is_final;
+	f.exit_switched = a->exit.switched;
 	f.exit_text = a->exit.text;
 	f.heard_ms = a->heard_ms;
 	return f;
@@ -194,6 +198,14 @@ static struct todo **add_todo(struct todo **tail, struct run *run, struct attemp
 	todo->decision.text = NULL;	/* acts need none, and it would point into gone facts */
 	*tail = todo;
 	return &todo->next;
+}
+
+static void worry(struct engine *e, struct run *run)
+{
+	int64_t at_ms = engine_worry_about_absence(e, run);
+
+	if (at_ms < run->wake_ms)
+		run->wake_ms = at_ms;
 }
 
 /* Behind an attempt that needs nothing at present. */
@@ -234,8 +246,10 @@ static struct todo **step(struct engine *e, struct run *run, struct todo **tail)
 		struct decision d = reconcile(&f, &run->policy, now_ms);
 
 		run->wake_ms = d.at_ms;
-		if (d.kind == DECISION_WAIT)
+		if (d.kind == DECISION_WAIT) {
+			worry(e, run);
 			return step_spare(e, run, tail, now_ms);
+		}
 		log_debug("%s: decision=%s", run->name, decision_name(d.kind));
 		if (engine_write(e, run, &d))
 			return add_todo(tail, run, &run->attempt, &d);
@@ -516,4 +530,13 @@ int engine_load(struct engine *e, struct err *err)
 	if (rc == 0)
 		e->load_again_ms = 0;
 	return rc;
+}
+
+const char *engine_waits_for(struct engine *e, const char *name)
+{
+	const struct run *run = engine_find(e, name);
+	bool is_waiting = run && run->has_attempt && run->attempt.state == ATTEMPT_QUEUED &&
+			  run->attempt.seen_poll_ms > 0 && run->attempt.seen.phase <= JOB_PENDING;
+
+	return is_waiting ? run->attempt.seen.reason : "";
 }

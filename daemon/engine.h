@@ -65,6 +65,9 @@ void engine_destroy(struct engine *engine);
 /* Without this call no node is ever avoided. */
 void engine_remember_nodes(struct engine *engine, const struct node_rules *rules);
 
+/* Without this call nobody is told of runs that should run and do not; after so long. */
+void engine_worry_after(struct engine *engine, int64_t absent_ms);
+
 /* Reads every live run from the ledger; also what heals the engine after a failed commit. */
 int engine_load(struct engine *engine, struct err *err);
 
@@ -98,5 +101,9 @@ struct engine_health {
 					   Slurm: the local scheduler); 0 = none yet */
 };
 void engine_health(const struct engine *engine, struct engine_health *out);
+
+/* Why the scheduler has not started the run's job yet, in its own words ("Resources"); "" when it has,
+ * or has not said. Borrowed until the next turn. */
+const char *engine_waits_for(struct engine *engine, const char *name);
 
 #endif

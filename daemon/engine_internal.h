@@ -26,6 +26,7 @@ struct engine {
 	const struct world *world;
 	struct poll_times times;
 	struct node_rules nodes;
+	int64_t absent_ms;		/* a run that is absent for so long is told of; 0 = never */
 	struct poller slurm, local;
 	struct run *runs;		/* live ones, newest first; owned */
 	int64_t run_count;
@@ -74,6 +75,11 @@ void engine_blame_nodes(struct engine *e, const struct run *run, enum cause caus
 void engine_exclude_nodes(struct engine *e, struct run *run);
 /* The attempt's nodes, as soon as somebody knows them. */
 void engine_note_nodes(struct engine *e, struct run *run, const char *nodes);
+
+/* engine_worries.c */
+void engine_worry_about_limit(struct engine *e, struct run *run);
+/* Monotonic time of the next look. */
+int64_t engine_worry_about_absence(struct engine *e, struct run *run);
 
 /* run_load.c */
 int engine_load_run(struct engine *e, const struct ledger_run *row, struct err *err);

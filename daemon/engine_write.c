@@ -160,7 +160,7 @@ static void write_end(struct engine *e, struct run *run, const struct decision *
 static void explain(const struct run *run, const struct decision *d, char *out, size_t size)
 {
 	const char *last = run->has_attempt ? run->attempt.end_text : "";
-	bool says_more = d->to == RUN_FAILED || d->to == RUN_BACKOFF;
+	bool says_more = d->to != RUN_COMPLETED && d->to != RUN_STOPPING && d->to != RUN_CREATED;
 
 	if (d->to == RUN_HELD && run->wanted == ORDER_HOLD) {
 		snprintf(out, size, "%s by %s%s%s", d->text, run->wanted_by,

@@ -104,6 +104,8 @@ static void note_newest(struct ingest *in, json_t *line, const struct ledger_met
 	n->target_step = js_int(line, "target_step", n->target_step);
 	n->tokens_per_s = js_real(line, "tokens_per_s", n->tokens_per_s);
 	n->mfu = js_real(line, "mfu", n->mfu);
+	in->run->target_step = js_int(line, "target_step", in->run->target_step);
+	pace_note(&in->run->attempt.pace, in->spool->launch, m->step, m->time_ms);
 }
 
 static void store_step(struct ingest *in, json_t *line)
@@ -350,6 +352,8 @@ static void write_newest(struct ingest *in)
 			     ledger_run_set_progress(in->engine->ledger, in->run->id, n->step,
 						     n->target_step, n->loss, n->tokens_per_s, n->mfu,
 						     &err), &err);
+	if (n->step >= 0 && in->run->target_step >= 0)
+		engine_worry_about_limit(in->engine, in->run);
 	engine_wrote(in->engine, ledger_attempt_set_spool(in->engine->ledger, a->id, a->spool_offset,
 							  a->spool_seq, &err), &err);
 }

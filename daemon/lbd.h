@@ -11,6 +11,7 @@
 
 struct alerts;
 struct control;
+struct cron;
 struct deadman;
 struct switchboard;
 
@@ -22,6 +23,7 @@ struct lbd {
 	struct world world;
 	struct engine *engine;
 	struct control *control;
+	struct cron *cron;
 	struct switchboard *switchboard;	/* NULL: not yet open */
 	struct alerts *alerts;			/* NULL: nobody is to be told */
 	struct deadman *deadman;		/* NULL: nobody watches */

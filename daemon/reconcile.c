@@ -160,6 +160,8 @@ static struct decision stop_job(const struct facts *f, const struct policy *poli
 
 static struct decision after_attempt(const struct facts *f, const struct policy *policy)
 {
+	/* While lbd was away a hold came and went: what it interrupted goes on. */
+	bool was_held = f->cause == CAUSE_KILLED && f->exited && f->exit_switched == ORDER_HOLD;
 	struct relaunch_facts r = {
 		.cause = f->cause, .exit_code = f->exit_code, .blame_run = f->blame_run,
 		.is_final = f->is_final, .token = f->job.token,
@@ -169,6 +171,8 @@ static struct decision after_attempt(const struct facts *f, const struct policy 
 	struct relaunch next = relaunch_decide(&r, policy);
 	struct decision d = move(next.to, f->cause, next.text);
 
+	if (was_held)
+		return move(RUN_HELD, f->cause, "it was on hold by a switch");
 	d.backoff_ms = next.backoff_ms;
 	return d;
 }

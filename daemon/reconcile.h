@@ -103,6 +103,7 @@ struct facts {
 	enum cause exit_cause;
 	int exit_exit_code, exit_signal;
 	bool exit_final;
+	enum run_order exit_switched;	/* the switch that lbrun ended it for */
 	const char *exit_text;
 	int64_t heard_ms;		/* last growth of the spool */
 };

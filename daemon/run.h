@@ -10,6 +10,7 @@
 #include "common/attempt.h"
 #include "common/run_spec.h"
 #include "daemon/reconcile.h"
+#include "daemon/worries.h"
 #include "sql/ledger.h"
 
 struct attempt {
@@ -42,6 +43,8 @@ struct attempt {
 	bool has_more;			/* it holds more than one turn may take */
 	int64_t heard_ms;
 	int64_t bad_lines;
+	struct pace pace;
+	bool is_limit_told;
 };
 
 struct run {
@@ -61,6 +64,7 @@ struct run {
 	int64_t pause_until_ms;		/* the same on the monotonic clock, which nobody sets */
 	int64_t failures, unstarted;
 	bool ever_trained;
+	int64_t target_step;		/* -1 = not told */
 	int64_t checkpoint_step;	/* of the last valid one heard of; -1 = none */
 	int64_t dense_steps;		/* stored since its metrics were last thinned by this process */
 
@@ -73,6 +77,9 @@ struct run {
 	struct attempt spare;		/* prequeue.h; its job waits, held */
 	char *spare_excluded;
 	int64_t spare_not_before_ms;	/* monotonic */
+
+	int64_t absent_since_ms;	/* wall: should run, and does not; 0 = all is well */
+	bool is_absence_told;
 
 	bool dirty;			/* something is new: reconcile in the next turn */
 	int64_t wake_ms;		/* monotonic: reconcile then in any case */

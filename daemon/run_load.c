@@ -45,6 +45,8 @@ static void take_row(struct run *run, const struct ledger_run *row)
 	run->backoff_until_ms = row->backoff_until_ms;
 	run->failures = row->failures;
 	run->checkpoint_step = -1;
+	run->target_step = row->target_step;
+	run->absent_since_ms = row->wanted_ms > row->created_ms ? row->wanted_ms : row->created_ms;
 	run->ever_trained = row->step >= 0;
 }
 
@@ -104,6 +106,8 @@ static int take_attempt(const struct ledger_attempt *row, void *arg)
 	run->excluded = xstrdup(row->excluded);
 	snprintf(a->end_text, sizeof(a->end_text), "%s", row->text);
 	if (row->started_ms > 0) {
+		if (row->ended_ms > run->absent_since_ms)
+			run->absent_since_ms = row->ended_ms;
 		if (row->state == ATTEMPT_ENDED && row->cause != CAUSE_LAUNCH_FAIL)
 			run->ever_trained = true;
 		run->unstarted = 0;

@@ -21,6 +21,7 @@
 #include "common/names.h"
 #include "common/paths.h"
 #include "daemon/check.h"
+#include "daemon/job.h"
 #include "daemon/preview.h"
 #include "daemon/switchboard.h"
 
@@ -131,7 +132,24 @@ static int read_spec(struct submission *s, struct err *err)
 	    submit_check_env(&s->spec, s->by.uid, err) < 0)
 		return -1;
 	s->scheduler = submit_scheduler(s->lbd, &s->spec, err);
-	return s->scheduler ? 0 : -1;
+	return s->scheduler ? submit_check_job(s->lbd, s->scheduler, &s->spec, err) : -1;
+}
+
+int submit_check_job(const struct lbd *lbd, const char *name, const struct run_spec *spec,
+		     struct err *err)
+{
+	const struct scheduler *s = strcmp(name, "local") == 0 ? lbd->local : lbd->slurm;
+	struct job_request job = { 0 };
+
+	if (s == NULL || s->ops->check == NULL)
+		return 0;
+	if (strcmp(job_launcher(spec), "srun") == 0)
+		return err_set(err, ERR_USAGE, "slurm.ntasks_per_node: there is no srun to start %lld "
+					       "tasks on this machine; ask for one task, and let the "
+					       "trainer (torchrun, …) start its ranks",
+			       (long long)spec->nodes * spec->ntasks_per_node);
+	job_resources(spec, &job);
+	return s->ops->check(s, &job, err);
 }
 
 const char *submit_scheduler(const struct lbd *lbd, const struct run_spec *spec, struct err *err)
@@ -201,7 +219,7 @@ static int write_env(const struct submission *s, struct err *err)
 		if (is_env_name(name))
 			json_object_set(kept, name, value);
 	text = js_line(kept);
-	rc = file_write_atomic(path, text, strlen(text), 0640, err);
+	rc = file_write_visible(path, text, strlen(text), 0640, err);
 	free(text);
 	free(path);
 	json_decref(kept);
@@ -221,21 +239,34 @@ static int write_submitted(const struct submission *s, struct err *err)
 static int write_spec(const struct submission *s, struct err *err)
 {
 	char *text = toml_print(&s->toml), *path = path_join("%s/spec.toml", s->dir);
-	int rc = file_write_atomic(path, text, strlen(text), 0640, err);
+	int rc = file_write_visible(path, text, strlen(text), 0640, err);
 
 	free(text);
 	free(path);
 	return rc;
 }
 
-/* spec.toml and env.json must be there as surely as the row that will be committed. */
+/* spec.toml and env.json must be there as surely as the row that will be committed. Synced when all is
+ * written: the first sync then carries most of what the others would. */
+static int sync_all(const struct submission *s, struct err *err)
+{
+	char *spec = path_join("%s/spec.toml", s->dir), *env = path_join("%s/env.json", s->dir);
+	int rc = -1;
+
+	if (file_sync(spec, err) == 0 && file_sync(env, err) == 0 && folder_sync(s->dir, err) == 0)
+		rc = folder_sync(s->lbd->config.runs_folder, err);
+	free(spec);
+	free(env);
+	return rc;
+}
+
 static int make_folder(struct submission *s, struct err *err)
 {
 	s->dir = path_join("%s/%s", s->lbd->config.runs_folder, s->name);
 	if (folder_make(s->dir, 0750, err) < 0 || write_submitted(s, err) < 0 ||
 	    write_env(s, err) < 0 || write_spec(s, err) < 0)
 		return -1;
-	return folder_sync(s->lbd->config.runs_folder, err);
+	return sync_all(s, err);
 }
 
 /* --- the row ----------------------------------------------------------------------------------------------------- */

@@ -223,6 +223,11 @@ struct backend {
 	bool (*replay)(struct device *dev, uint64_t program);
 	void (*record)(struct device *dev, uint64_t program);
 	void (*record_end)(struct device *dev, uint64_t program);
+	/* What was chosen by measurement, as text (owned by the caller; NULL without memory): the
+	 * same choices give the same bits. choose() takes such a text before the first operation:
+	 * the number of choices taken, or -1 when it was written for another device or library. */
+	char *(*choices)(struct device *dev);
+	int (*choose)(struct device *dev, const char *text);
 };
 
 extern const struct backend backend_cpu;

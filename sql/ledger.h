@@ -77,6 +77,10 @@ int ledger_run_find(struct ledger *l, const char *name, struct ledger_run *out, 
 int ledger_run_each(struct ledger *l, bool live_only,
 		    int (*each)(const struct ledger_run *run, void *arg), void *arg,
 		    struct err *err);
+/* The same of all but those that ended before since_ms: few, whatever the ledger has seen. */
+int ledger_run_each_since(struct ledger *l, int64_t since_ms,
+			  int (*each)(const struct ledger_run *run, void *arg), void *arg,
+			  struct err *err);
 /* Guarded: the row must be in state `from`, else ERR_INTERNAL. A move that run_state_may_follow does
  * not allow is refused. Sets ended_ms when `to` is final, clears it otherwise. */
 int ledger_run_move(struct ledger *l, int64_t id, enum run_state from, enum run_state to,
@@ -244,6 +248,9 @@ int ledger_event_each(struct ledger *l, int64_t run_id, int64_t after_id, int64_
 		      struct err *err);
 
 /* The newest id of all events, 0 if none. */
+/* When the newest event of this kind happened; 0 = there is none. */
+int ledger_event_newest_ms(struct ledger *l, int64_t run_id, const char *kind, int64_t *time_ms,
+			   struct err *err);
 int ledger_event_last(struct ledger *l, int64_t *id, struct err *err);
 
 /* --- nodes -------------------------------------------------------------------------------------- */
@@ -296,6 +303,9 @@ int ledger_cron_tick_put(struct ledger *l, const struct ledger_cron_tick *tick, 
 /* The newest one in this state ("" = any). */
 int ledger_cron_tick_newest(struct ledger *l, const char *entry, const char *state,
 			    struct ledger_cron_tick *out, struct err *err);
+/* The newest one whose run completed. */
+int ledger_cron_tick_succeeded(struct ledger *l, const char *entry, struct ledger_cron_tick *out,
+			       struct err *err);
 /* The oldest that waits. */
 int ledger_cron_tick_waiting(struct ledger *l, const char *entry, struct ledger_cron_tick *out,
 			     struct err *err);

@@ -172,6 +172,21 @@ int ledger_event_each(struct ledger *l, int64_t run_id, int64_t after_id, int64_
 	return read_end(s, got);
 }
 
+int ledger_event_newest_ms(struct ledger *l, int64_t run_id, const char *kind, int64_t *time_ms,
+			   struct err *err)
+{
+	static const struct column only_time[] = { COLUMN(ledger_event, INT64, time_ms), { NULL, 0, 0 } };
+	sqlite3_stmt *s = query(l, Q_EVENT_NEWEST_MS);
+	struct ledger_event event = { 0 };
+	int got;
+
+	bind_int(s, ":run_id", run_id);
+	bind_text(s, ":kind", kind);
+	got = read_next(l, s, only_time, &event, err);
+	*time_ms = event.time_ms;
+	return read_end(s, got > 0 ? 0 : got);
+}
+
 int ledger_event_last(struct ledger *l, int64_t *id, struct err *err)
 {
 	static const struct column only_id[] = { COLUMN(ledger_event, INT64, id), { NULL, 0, 0 } };

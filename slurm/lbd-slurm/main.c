@@ -168,6 +168,9 @@ int main(int argc, char **argv)
 	}
 	log_init("lbd-slurm", LOG_LEVEL_INFO);
 	signal(SIGPIPE, SIG_IGN);
+#ifndef __SANITIZE_ADDRESS__
+	prctl(PR_SET_DUMPABLE, 0);	/* job environments, with their secrets, pass through here */
+#endif
 	if (!follow_parent(argv[1]))
 		return 1;
 	if (move_stdout()) {

@@ -31,7 +31,7 @@ void climate_draw(struct climate *w, struct rng *rng)
 		.no_effect = chance(rng, 0.05), .refusal = chance(rng, 0.005),
 		.early_failure = chance(rng, 0.2), .failure = chance(rng, 0.04),
 		.hang = chance(rng, 0.02), .no_record = chance(rng, 0.05),
-		.tick_ms = rng_range(rng, 2, 8) * HOUR, .queue_ms = rng_range(rng, 30, 480) * SECOND,
+		.tick_ms = rng_range(rng, 3, 9) * HOUR, .queue_ms = rng_range(rng, 30, 480) * SECOND,
 	};
 }
 

@@ -355,7 +355,7 @@ void daemon_init(struct sim *sim)
 {
 	struct daemon_model *d = &sim->daemon;
 	static const struct rhythm { int64_t busy, idle, spool; } rhythms[] = {	/* seconds */
-		{ 10, 120, 120 }, { 15, 120, 600 }, { 20, 180, 300 }, { 30, 240, 600 },
+		{ 10, 150, 150 }, { 15, 180, 600 }, { 20, 240, 300 }, { 30, 240, 600 },
 	}, usual = { 2, 30, 30 };
 	const struct rhythm *rhythm;
 

@@ -373,7 +373,7 @@ static void train(struct sim *sim, struct lbrun *p)
 {
 	const struct climate *w = &sim->climate;
 
-	for (int64_t n = rng_range(&sim->rng, 1, 3); n > 0; n--) {
+	for (int64_t n = rng_range(&sim->rng, 1, 2); n > 0; n--) {
 		p->step += rng_range(&sim->rng, 1, 60);
 		say_step(sim, p);
 	}

@@ -95,6 +95,11 @@ static const struct {
 	{ "nor one by command", { .state = RUN_HELD, .wanted = ORDER_HOLD, .switches_known = true },
 	  DECISION_WAIT, 0 },
 
+	{ "held by a switch while lbd was away, and let go",
+	  { ENDED(CAUSE_KILLED), .exited = true, .exit_switched = ORDER_HOLD }, DECISION_MOVE, RUN_HELD },
+	{ "killed by a switch while lbd was away",
+	  { ENDED(CAUSE_KILLED), .exited = true, .exit_switched = ORDER_KILL }, DECISION_MOVE, RUN_KILLED },
+
 	/* submission */
 	{ "a fresh intent", { SUBMITTING, .fresh = true }, DECISION_SUBMIT, 0 },
 	{ "a fresh intent, killed", { SUBMITTING, .fresh = true, .wanted = ORDER_KILL },

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/log.h"
+#include "worker/lbrun/core.h"
 #include "worker/lbrun/guard.h"
 #include "worker/lbrun/rank.h"
 #include "worker/lbrun/shepherd.h"
@@ -67,6 +68,7 @@ int main(int argc, char **argv)
 {
 	fill_stdio();
 	log_init("lbrun", LOG_LEVEL_INFO);
+	core_forbid();
 	if (argc == 3 && strcmp(argv[1], "--attempt") == 0)
 		return run_attempt(argv[2]);
 	if (argc >= 4 && strcmp(argv[1], "--rank") == 0 && strcmp(argv[2], "--") == 0)

@@ -39,7 +39,7 @@ void ask_to_stop(struct shepherd *s, enum stop_why why, bool now, int64_t now_ms
 }
 
 /* The words of a stronger order replace those of a weaker one. */
-static void obey(struct shepherd *s, enum run_order order, int64_t now_ms, const char *text)
+void orders_obey(struct shepherd *s, enum run_order order, int64_t now_ms, const char *text)
 {
 	if (order <= s->ordered)
 		return;
@@ -66,7 +66,7 @@ static void look_for_order(struct shepherd *s, int64_t now_ms)
 	snprintf(text, sizeof(text), "%s ordered%s%s%s%s",
 		 order.order == ORDER_STOP ? "stop" : "kill", order.by[0] ? " by " : "", order.by,
 		 order.text[0] ? ": " : "", order.text);
-	obey(s, order.order, now_ms, text);
+	orders_obey(s, order.order, now_ms, text);
 }
 
 static void look_for_newer(struct shepherd *s, int64_t now_ms)
@@ -82,7 +82,7 @@ static void look_for_newer(struct shepherd *s, int64_t now_ms)
 
 /* --- wishes: the trainer goes on -------------------------------------------------------------- */
 
-static void save(struct shepherd *s, const char *by)
+void orders_save(struct shepherd *s, const char *by)
 {
 	int count = hub_order(&s->hub, "save");
 
@@ -99,7 +99,7 @@ static void look_for_wishes(struct shepherd *s, int64_t now_ms)
 	if (s->phase != PHASE_RUN)
 		return;
 	if (wish_take(s->folder, WISH_SAVE, by, sizeof(by)))
-		save(s, by);
+		orders_save(s, by);
 	/* Stacks are written one at a time; the wish waits. */
 	if (s->stacks.pid == 0 && wish_take(s->folder, WISH_STACKS, by, sizeof(by)))
 		hang_write_stacks(s, now_ms);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -22,9 +23,10 @@
 #include "worker/lbrun/reap.h"
 
 enum {
-	POLL_MAX = 2 + OUTPUT_POLL_MAX + HUB_POLL_MAX,
+	POLL_MAX = 3 + OUTPUT_POLL_MAX + HUB_POLL_MAX,
 	CLEAR_EVERY_MS = 10,		/* between two passes over what is left */
 	RELAUNCH_PAUSE_MS = 1000,
+	OUR_TERM_MS = 1000,		/* Slurm's SIGTERM to a whole job reaches us so long after others */
 	LAST_WORDS_MS = 10 * 1000,	/* a full disk delays our end by this much at most */
 	EXIT_BROKEN = 70,
 };
@@ -33,10 +35,13 @@ enum {
 
 static void reap(struct shepherd *s)
 {
+	struct rusage used;
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+	while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
+		if (used.ru_maxrss > s->launch.peak_kb)
+			s->launch.peak_kb = used.ru_maxrss;
 		if (pid == s->launch.pid && s->launch.is_open) {
 			s->launch.has_ended = true;
 			s->launch.wait_status = status;
@@ -107,6 +112,12 @@ static void search_phase(struct shepherd *s, int64_t now_ms)
 		enter(s, PHASE_CLEAR, now_ms);
 		return;
 	}
+	/* the last look before anything is started */
+	switched_look(s, now_ms);
+	if (s->stop.why != STOP_NOT) {
+		s->phase_ms = now_ms;
+		return;
+	}
 	launch_begin(s);
 	if (s->launch.is_open)
 		enter(s, PHASE_RUN, INT64_MAX);
@@ -114,10 +125,27 @@ static void search_phase(struct shepherd *s, int64_t now_ms)
 		enter(s, PHASE_CLEAR, now_ms);
 }
 
+/* Its SIGTERM was perhaps for all of the job: then it comes to us, too, and was no crash. */
+static bool may_be_told(struct shepherd *s, int64_t now_ms)
+{
+	int64_t until_ms = s->launch.ended_ms + OUR_TERM_MS;
+	int status = s->launch.wait_status;
+	bool is_terminated = (WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) ||
+			     (WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGTERM);
+
+	if (!is_terminated || s->stop.why != STOP_NOT || now_ms >= until_ms)
+		return false;
+	s->phase_ms = until_ms;
+	return true;
+}
+
 static void run_turn(struct shepherd *s, int64_t now_ms)
 {
 	if (s->launch.has_ended) {
-		s->launch.ended_ms = now_ms;
+		if (s->launch.ended_ms == 0)
+			s->launch.ended_ms = now_ms;
+		if (may_be_told(s, now_ms))
+			return;
 		enter(s, PHASE_CLEAR, now_ms);
 	} else if (now_ms >= s->phase_ms) {	/* launch_kill was not enough */
 		descendants_signal(SIGKILL);
@@ -206,7 +234,7 @@ static void read_signals(struct shepherd *s, int64_t now_ms)
 static int timeout_ms(const struct shepherd *s)
 {
 	const int64_t due[] = {
-		s->phase_ms, s->look_ms, output_next_ms(&s->output), journal_next_ms(&s->journal),
+		s->phase_ms, s->look_ms, s->switch_ms, output_next_ms(&s->output), journal_next_ms(&s->journal),
 		s->phase == PHASE_RUN ? stopping_next_ms(&s->stop) : INT64_MAX,
 		hang_next_ms(s),
 	};
@@ -231,6 +259,7 @@ static void turn(struct shepherd *s)
 
 	fds[count++] = (struct pollfd){.fd = s->signal_fd, .events = POLLIN};
 	fds[count++] = (struct pollfd){.fd = s->search.fd, .events = POLLIN};
+	fds[count++] = (struct pollfd){.fd = s->switch_fd, .events = POLLIN};
 	count += output_poll(&s->output, fds + count);
 	hub_first = count;
 	hub_count = hub_poll(&s->hub, fds + count);
@@ -244,6 +273,10 @@ static void turn(struct shepherd *s)
 	output_turn(&s->output, now_ms);
 	if (hub_count > 0)
 		hub_turn(&s->hub, fds + hub_first, hub_count);
+	if (fds[2].revents & POLLIN)
+		switched_news(s, now_ms);
+	if (now_ms >= s->switch_ms)
+		switched_look(s, now_ms);
 	if (now_ms >= s->look_ms)
 		orders_look(s, now_ms);
 	hang_turn(s, now_ms);
@@ -317,6 +350,7 @@ static void last_words(struct shepherd *s)
 		.signal = s->ending.signal,
 		.is_final = s->ending.is_final,
 		.launches = s->launch.number,
+		.switched = s->switch_order,
 	};
 	int64_t deadline_ms = clock_mono_ms() + LAST_WORDS_MS;
 	struct err why;
@@ -419,12 +453,15 @@ int shepherd_main(const char *folder)
 	}
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	open_parts(&s);
+	switched_open(&s);
 	s.wait_until_ms = clock_mono_ms() + OLDER_WAIT_MS;
 	enter(&s, PHASE_WAIT, 0);
-	/* look_ms is 0: claims and orders are looked at before anything is started. */
+	/* look_ms and switch_ms are 0: claims, orders and switches are looked at before anything is
+	 * started. */
 	while (s.phase != PHASE_OVER)
 		turn(&s);
 	last_words(&s);
+	switched_cancel_job(&s);
 	status = ending_exit_status(&s.ending);
 	search_stop(&s.search);
 	journal_close(&s.journal);

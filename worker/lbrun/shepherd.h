@@ -45,6 +45,7 @@ struct launch {
 	int64_t step_at_start;		/* newest checkpoint by size; -1 = none */
 	int64_t step_told;		/* newest that the trainer told of and that is there */
 	int64_t ooms_at_start;
+	int64_t peak_kb;	/* of the largest process that has ended, or of one it waited for */
 };
 
 struct shepherd {
@@ -75,6 +76,12 @@ struct shepherd {
 	struct stopping stop;
 	enum run_order ordered;		/* by a person: ORDER_RUN = nothing; a stop has the longer grace */
 	char stop_text[320];
+
+	int switch_fd;			/* tells that the switches changed; -1 = nobody does */
+	int64_t switch_ms;		/* next look at them */
+	enum run_order switch_order;	/* the strongest seen there */
+	uint64_t save_inode;		/* the save switch that was seen last */
+	int64_t save_changed_ns, save_due_ms;
 
 	struct launch launch;
 	int64_t failures;		/* launches in a row without progress */
@@ -127,5 +134,16 @@ void ask_to_stop(struct shepherd *s, enum stop_why why, bool now, int64_t now_ms
 		 const char *text);
 void orders_look(struct shepherd *s, int64_t now_ms);
 void orders_signal(struct shepherd *s, int signo, int64_t now_ms);
+/* A person's order; what is weaker than an earlier one changes nothing. */
+void orders_obey(struct shepherd *s, enum run_order order, int64_t now_ms, const char *text);
+void orders_save(struct shepherd *s, const char *by);
+
+/* switched.c: the same by switch files, without lbd. */
+void switched_open(struct shepherd *s);
+/* The folder has changed: look in a moment, when what is being written there has its text. */
+void switched_news(struct shepherd *s, int64_t now_ms);
+void switched_look(struct shepherd *s, int64_t now_ms);
+/* The last act of a job that a switch ended. */
+void switched_cancel_job(const struct shepherd *s);
 
 #endif

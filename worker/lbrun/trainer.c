@@ -11,6 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "worker/lbrun/core.h"
+
 enum failed_step { FAILED_STDIO, FAILED_WORKDIR, FAILED_EXEC };
 
 struct failure {
@@ -26,6 +28,7 @@ void child_begin(pid_t parent)
 		signal(signo, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	core_allow_again();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	/* Too late for the kernel to tell us? */
 	if (getppid() != parent)

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* backend.c - opening a GPU, telling its errors, and the table. */
+#include "kernels/cuda/cuda.h"
+
+#include <cublasLt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CAPABILITY_MIN = 80 };	/* bf16 in the matrix units */
+
+/* --- errors --------------------------------------------------------------------------------- */
+
+void cuda_fail(struct device *dev, const struct place *at, const char *text)
+{
+	char sizes[96] = "";
+	size_t used = 0;
+
+	if (dev->error[0] != '\0')
+		return;
+	for (int i = 0; i < PLACE_SIZES && at->size[i] && used < sizeof(sizes) - 24; i++)
+		used += (size_t)snprintf(sizes + used, sizeof(sizes) - used, "%s%zu",
+					 i ? "x" : " ", at->size[i]);
+	snprintf(dev->error, sizeof(dev->error), "cuda: %s%s: %.120s (%s:%d)", at->operation, sizes,
+		 text, at->file, at->line);
+}
+
+bool cuda_ok(struct device *dev, const struct place *at, cudaError_t status)
+{
+	dev->last = *at;
+	if (status == cudaSuccess && dev->waits_always && !dev->is_recording)
+		status = cudaStreamSynchronize(dev->stream);
+	if (status == cudaSuccess)
+		return true;
+	cuda_fail(dev, at, cudaGetErrorString(status));
+	return false;
+}
+
+static int cuda_finish(struct device *dev, char *why)
+{
+	const struct place last = dev->last;
+	cudaError_t status = cudaStreamSynchronize(dev->stream);
+	char text[128];
+
+	if (status != cudaSuccess) {
+		snprintf(text, sizeof(text), "%s, in this or an operation before it; LB_CUDA_WAIT=1 "
+			 "tells which", cudaGetErrorString(status));
+		cuda_fail(dev, &last, text);
+	}
+	if (dev->error[0] == '\0')
+		return 0;
+	snprintf(why, BACKEND_TEXT_BYTES, "%s", dev->error);
+	return -1;
+}
+
+void *cuda_scratch(struct device *dev, const struct place *at, size_t bytes)
+{
+	if (bytes <= dev->scratch_bytes)
+		return dev->scratch;
+	if (dev->is_recording) {
+		cuda_fail(dev, at, "its area would have to grow in the middle of a recording");
+		return NULL;
+	}
+	cuda_programs_clear(dev);
+	if (!cuda_ok(dev, at, cudaStreamSynchronize(dev->stream)))
+		return NULL;
+	cudaFree(dev->scratch);
+	dev->scratch = NULL;
+	dev->scratch_bytes = 0;
+	if (!cuda_ok(dev, at, cudaMalloc(&dev->scratch, bytes)))
+		return NULL;
+	dev->scratch_bytes = bytes;
+	return dev->scratch;
+}
+
+/* --- open and close --------------------------------------------------------------------------- */
+
+static void cuda_close(struct device *dev)
+{
+	if (!dev)
+		return;
+	if (dev->stream)
+		cudaStreamSynchronize(dev->stream);
+	cuda_programs_clear(dev);
+	cuda_attention_close(dev);
+	cuda_gemm_close(dev);
+	cuda_marks_destroy(dev);
+	for (size_t i = 0; i < STAGES; i++) {
+		if (dev->stage[i].memory)
+			cudaFreeHost(dev->stage[i].memory);
+		if (dev->stage[i].passed)
+			cudaEventDestroy(dev->stage[i].passed);
+	}
+	cudaFree(dev->scratch);
+	cudaFreeHost(dev->sum_host);
+	if (dev->computed)
+		cudaEventDestroy(dev->computed);
+	if (dev->fetched)
+		cudaEventDestroy(dev->fetched);
+	if (dev->fetches)
+		cudaStreamDestroy(dev->fetches);
+	if (dev->stream)
+		cudaStreamDestroy(dev->stream);
+	free(dev);
+}
+
+static const char *find_gpu(struct cudaDeviceProp *gpu, char *text, size_t bytes)
+{
+	cudaError_t status;
+	int count = 0;
+
+	status = cudaGetDeviceCount(&count);
+	if (status == cudaSuccess && count == 0)
+		status = cudaErrorNoDevice;
+	if (status == cudaSuccess)
+		status = cudaGetDeviceProperties(gpu, 0);
+	if (status != cudaSuccess) {
+		snprintf(text, bytes, "cuda: no GPU here: %s", cudaGetErrorString(status));
+		return text;
+	}
+	if (gpu->major * 10 + gpu->minor >= CAPABILITY_MIN)
+		return NULL;
+	snprintf(text, bytes, "cuda: %.60s has compute capability %d.%d, 8.0 is needed", gpu->name,
+		 gpu->major, gpu->minor);
+	return text;
+}
+
+static bool make_streams(struct device *dev)
+{
+	const struct place *at = AT("open", 0, 0, 0, 0);
+
+	return cuda_ok(dev, at, cudaStreamCreateWithFlags(&dev->stream, cudaStreamNonBlocking)) &&
+	       cuda_ok(dev, at, cudaStreamCreateWithFlags(&dev->fetches, cudaStreamNonBlocking)) &&
+	       cuda_ok(dev, at, cudaEventCreateWithFlags(&dev->computed,
+							 cudaEventDisableTiming)) &&
+	       cuda_ok(dev, at, cudaEventCreateWithFlags(&dev->fetched, cudaEventDisableTiming)) &&
+	       cuda_ok(dev, at, cudaMallocHost((void **)&dev->sum_host, sizeof(double)));
+}
+
+static void describe(struct device *dev, const struct cudaDeviceProp *gpu)
+{
+	size_t lt = cublasLtGetVersion();
+	int driver = 0;
+
+	cudaDriverGetVersion(&driver);
+	snprintf(dev->text, sizeof(dev->text),
+		 "cuda: %.60s, %d multiprocessors, %.1f GiB, %s%s, driver %d.%d, cuBLASLt %zu.%zu",
+		 gpu->name, gpu->multiProcessorCount,
+		 (double)gpu->totalGlobalMem / (double)((size_t)1 << 30),
+		 dev->compute == COMPUTE_BF16 ? "bf16" : "fp32",
+		 dev->deterministic ? ", deterministic" : "", driver / 1000, driver % 1000 / 10,
+		 lt / 10000, lt / 100 % 100);
+}
+
+static struct device *cuda_open(const struct backend_options *options, char *why)
+{
+	const char *wait = getenv("LB_CUDA_WAIT");
+	struct cudaDeviceProp gpu;
+
+	if (find_gpu(&gpu, why, BACKEND_TEXT_BYTES))
+		return NULL;
+	struct device *dev = calloc(1, sizeof(*dev));
+	if (!dev) {
+		snprintf(why, BACKEND_TEXT_BYTES, "cuda: out of memory");
+		return NULL;
+	}
+	dev->compute = options->compute;
+	dev->deterministic = options->deterministic;
+	dev->waits_always = wait && strcmp(wait, "1") == 0;
+	dev->warn = options->warn;
+	dev->processors = gpu.multiProcessorCount;
+	snprintf(dev->cache, sizeof(dev->cache), "%s", options->cache ? options->cache : "");
+	snprintf(dev->name, sizeof(dev->name), "%.63s", gpu.name);
+	if (!make_streams(dev)) {
+		snprintf(why, BACKEND_TEXT_BYTES, "%s", dev->error);
+		cuda_close(dev);
+		return NULL;
+	}
+	if (!cuda_gemm_open(dev, why)) {
+		cuda_close(dev);
+		return NULL;
+	}
+	describe(dev, &gpu);
+	return dev;
+}
+
+static const char *cuda_describe(const struct device *dev)
+{
+	return dev->text;
+}
+
+/* --- the table ---------------------------------------------------------------------------------- */
+
+static const struct backend backend_cuda = {
+	.abi_version = BACKEND_ABI,
+	.struct_bytes = sizeof(struct backend),
+	.name = "cuda",
+	.open = cuda_open,
+	.close = cuda_close,
+	.describe = cuda_describe,
+	.finish = cuda_finish,
+	.alloc = cuda_alloc,
+	.alloc_weights = cuda_alloc_weights,
+	.available = cuda_available,
+	.free = cuda_free,
+	.upload = cuda_upload,
+	.download = cuda_download,
+	.download_activations = cuda_download_activations,
+	.zero = cuda_zero,
+	.gemm = cuda_gemm,
+	.embed_forward = cuda_embed_forward,
+	.embed_backward = cuda_embed_backward,
+	.rmsnorm_forward = cuda_rmsnorm_forward,
+	.rmsnorm_backward = cuda_rmsnorm_backward,
+	.layernorm_forward = cuda_layernorm_forward,
+	.layernorm_backward = cuda_layernorm_backward,
+	.bias_forward = cuda_bias_forward,
+	.bias_backward = cuda_bias_backward,
+	.positions_forward = cuda_positions_forward,
+	.positions_backward = cuda_positions_backward,
+	.rope = cuda_rope,
+	.attention_forward = cuda_attention_forward,
+	.attention_backward = cuda_attention_backward,
+	.swiglu_forward = cuda_swiglu_forward,
+	.swiglu_backward = cuda_swiglu_backward,
+	.gelu_forward = cuda_gelu_forward,
+	.gelu_backward = cuda_gelu_backward,
+	.cross_entropy = cuda_cross_entropy,
+	.sum_squares = cuda_sum_squares,
+	.adamw = cuda_adamw,
+	.alloc_host = cuda_alloc_host,
+	.free_host = cuda_free_host,
+	.fetch = cuda_fetch,
+	.fetched = cuda_fetched,
+	.mark = cuda_mark,
+	.mark_us = cuda_mark_us,
+	.marks_clear = cuda_marks_clear,
+	.replay = cuda_replay,
+	.record = cuda_record,
+	.record_end = cuda_record_end,
+	.choices = cuda_choices,
+	.choose = cuda_choose,
+};
+
+const struct backend *lbcuda_backend(void)
+{
+	return &backend_cuda;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* cuda.h - what the files of the CUDA backend share: the device, its errors, the operations.
+ *
+ * One .cu file holds one operation: formula and thread mapping on top, kernels that take one struct,
+ * and launchers that are entries of the table in kernels/backend.h. Everything is queued on
+ * dev->stream; nothing here waits unless its comment says so. */
+#ifndef KERNELS_CUDA_CUDA_H
+#define KERNELS_CUDA_CUDA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda_runtime_api.h>
+
+#include "kernels/backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { PLACE_SIZES = 4, STAGES = 2, WEIGHT_RANGES = 4, PROGRAMS = 16 };
+
+/* An operation, for messages: its name, the sizes it works on (0: no more), where it is queued. */
+struct place {
+	const char *operation;
+	size_t size[PLACE_SIZES];
+	const char *file;
+	int line;
+};
+#ifdef __cplusplus
+#define AT(operation, a, b, c, d) (place{ operation, { a, b, c, d }, __FILE__, __LINE__ })
+#else
+#define AT(operation, a, b, c, d) (&(struct place){ operation, { a, b, c, d }, __FILE__, __LINE__ })
+#endif
+
+/* Weights, and the device's own copy of them in its compute type (NULL: none is needed). */
+struct weight_range {
+	float *master;
+	uint16_t *narrow;
+	size_t count;
+};
+
+/* Pinned memory that small uploads pass through, so that they overlap what is queued. */
+struct stage {
+	void *memory;
+	cudaEvent_t passed;
+};
+
+struct program {
+	uint64_t number;
+	int seen;			/* times run without a recording */
+	cudaGraphExec_t recorded;	/* NULL: not yet */
+};
+
+struct gemm_state;			/* gemm.c */
+struct attention_state;			/* attention.c */
+struct marks;				/* marks.c */
+
+struct device {
+	cudaStream_t stream, fetches;
+	cudaEvent_t computed, fetched;
+	bool is_fetching;
+	enum compute compute;
+	bool deterministic;
+	bool waits_always;		/* LB_CUDA_WAIT=1: errors are told by the operation at fault */
+	bool is_recording;
+	int processors;			/* multiprocessors */
+	void (*warn)(const char *text);
+	char cache[256];		/* folder; "": nothing is kept */
+	char name[64];			/* of the GPU */
+	struct stage stage[STAGES];
+	unsigned next_stage;
+	struct weight_range weights[WEIGHT_RANGES];
+	void *scratch;			/* of one operation at a time */
+	size_t scratch_bytes;
+	double *sum_host;		/* pinned */
+	struct program program[PROGRAMS];
+	struct gemm_state *gemms;
+	struct attention_state *attentions;
+	struct marks *marks;
+	struct place last;		/* queued last */
+	char text[BACKEND_TEXT_BYTES];
+	char error[BACKEND_TEXT_BYTES];	/* first failure; "" = none */
+};
+
+/* The library's only exported name; its type is for whoever opens it. */
+__attribute__((visibility("default"))) const struct backend *lbcuda_backend(void);
+
+/* Keeps the first failure: "OPERATION AxBxC: text (FILE:LINE)". */
+void cuda_fail(struct device *dev, const struct place *at, const char *text);
+/* Notes what was queued; false when `status` is a failure, which is kept. */
+bool cuda_ok(struct device *dev, const struct place *at, cudaError_t status);
+/* At least that many bytes for one operation; NULL (and a failure) without memory. Grows, with a
+ * wait, in the first steps only. */
+void *cuda_scratch(struct device *dev, const struct place *at, size_t bytes);
+/* The copy in the compute type of a piece of weights, or `weights` itself in fp32. */
+const void *cuda_narrow(const struct device *dev, const float *weights);
+
+/* memory.c */
+void *cuda_alloc(struct device *dev, size_t bytes);
+float *cuda_alloc_weights(struct device *dev, size_t count);
+uint64_t cuda_available(const struct device *dev);
+void cuda_free(struct device *dev, void *memory);
+void cuda_upload(struct device *dev, void *to, const void *from, size_t bytes);
+void cuda_download(struct device *dev, void *to, const void *from, size_t bytes);
+void cuda_download_activations(struct device *dev, float *to, const void *from, size_t count);
+void cuda_zero(struct device *dev, void *memory, size_t bytes);
+void *cuda_alloc_host(struct device *dev, size_t bytes);
+void cuda_free_host(struct device *dev, void *memory);
+void cuda_fetch(struct device *dev, void *to_host, const void *from, size_t bytes);
+int cuda_fetched(struct device *dev, char *why);
+
+/* program.c */
+bool cuda_replay(struct device *dev, uint64_t number);
+void cuda_record(struct device *dev, uint64_t number);
+void cuda_record_end(struct device *dev, uint64_t number);
+void cuda_programs_clear(struct device *dev);
+
+/* marks.c */
+uint32_t cuda_mark(struct device *dev);
+double cuda_mark_us(struct device *dev, uint32_t mark);
+void cuda_marks_clear(struct device *dev);
+void cuda_marks_destroy(struct device *dev);
+
+/* gemm.c: opens cuBLASLt; false with a line in why. */
+bool cuda_gemm_open(struct device *dev, char *why);
+void cuda_gemm_close(struct device *dev);
+void cuda_gemm(struct device *dev, const struct gemm *g);
+char *cuda_choices(struct device *dev);
+int cuda_choose(struct device *dev, const char *text);
+
+/* attention.c, and attention_own.cu for what cuDNN does not do. */
+void cuda_attention_close(struct device *dev);
+void cuda_attention_forward(struct device *dev, void *out, float *lse, const void *qkv,
+			    const struct attention *a);
+void cuda_attention_backward(struct device *dev, void *dqkv, const void *dout, const void *out,
+			     const float *lse, const void *qkv, const struct attention *a);
+void cuda_own_attention_forward(struct device *dev, void *out, float *lse, const void *qkv,
+				const struct attention *a);
+void cuda_own_attention_backward(struct device *dev, void *dqkv, const void *dout,
+				 const void *out, const float *lse, const void *qkv,
+				 const struct attention *a);
+/* dk and dv of every query head [batch,T,H,C] each, added up into the shared heads of dqkv. */
+void cuda_heads_sum(struct device *dev, void *dqkv, const void *dk, const void *dv,
+		    const struct attention *a);
+
+/* One file each; contracts in kernels/backend.h. */
+void cuda_embed_forward(struct device *dev, void *out, const float *table, const int32_t *tokens,
+			size_t rows, size_t dim);
+void cuda_embed_backward(struct device *dev, float *dtable, const void *dout,
+			 const int32_t *tokens, size_t rows, size_t dim);
+void cuda_rmsnorm_forward(struct device *dev, void *out, float *rstd, void *sum, const void *x,
+			  const void *delta, const float *weight, size_t rows, size_t dim,
+			  float eps);
+void cuda_rmsnorm_backward(struct device *dev, void *dx, float *dweight, const void *dout,
+			   const void *x, const float *rstd, const float *weight, size_t rows,
+			   size_t dim, bool accumulate);
+void cuda_layernorm_forward(struct device *dev, void *out, float *mean, float *rstd, void *sum,
+			    const void *x, const void *delta, const float *weight,
+			    const float *bias, size_t rows, size_t dim, float eps);
+void cuda_layernorm_backward(struct device *dev, void *dx, float *dweight, float *dbias,
+			     const void *dout, const void *x, const float *mean,
+			     const float *rstd, const float *weight, size_t rows, size_t dim,
+			     bool accumulate);
+void cuda_bias_forward(struct device *dev, void *y, const float *bias, size_t rows, size_t dim);
+void cuda_bias_backward(struct device *dev, float *dbias, const void *dy, size_t rows, size_t dim,
+			bool accumulate);
+void cuda_positions_forward(struct device *dev, void *x, const float *table, size_t rows,
+			    size_t seq, size_t dim);
+void cuda_positions_backward(struct device *dev, float *dtable, const void *dx, size_t rows,
+			     size_t seq, size_t dim, bool accumulate);
+void cuda_rope(struct device *dev, void *qkv, const float *table, const struct attention *a,
+	       bool inverse);
+void cuda_swiglu_forward(struct device *dev, void *out, const void *gate_up, size_t rows,
+			 size_t width);
+void cuda_swiglu_backward(struct device *dev, void *dgate_up, const void *dout,
+			  const void *gate_up, size_t rows, size_t width);
+void cuda_gelu_forward(struct device *dev, void *out, const void *x, size_t count,
+		       enum gelu_form form);
+void cuda_gelu_backward(struct device *dev, void *dx, const void *dout, const void *x,
+			size_t count, enum gelu_form form);
+void cuda_cross_entropy(struct device *dev, float *loss, void *logits, const int32_t *targets,
+			size_t rows, size_t vocab, float scale);
+double cuda_sum_squares(struct device *dev, const float *x, size_t count);
+void cuda_adamw(struct device *dev, float *weight, void *m, void *v, const float *grad,
+		size_t count, const struct adamw *a);
+/* to[i] = from[i] rounded to nearest even; *amax (NULL: not wanted) = max |from[i]|. */
+void cuda_cast_bf16(struct device *dev, uint16_t *to, const float *from, size_t count,
+		    float *amax);
+void cuda_cast_fp32(struct device *dev, float *to, const uint16_t *from, size_t count);
+/* out[c] (+)= sum over r < rows, in order, of partial[r * stride + c]. */
+void cuda_column_sum(struct device *dev, float *out, const float *partial, size_t rows,
+		     size_t stride, size_t columns, bool accumulate);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: MIT */
+/* gemm.c - matrix products by cuBLASLt, its algorithms chosen by measurement.
+ *
+ * Row-major C = op(A) op(B) is, read by columns, C^T = op(B)^T op(A)^T: our B is the library's
+ * first operand, our A its second, and a bias runs along the library's rows.
+ *
+ * The first product of a kind asks for CANDIDATES algorithms and times each on the operands at hand;
+ * the fastest is kept, as text (choices) that a later run reads again: same algorithm, same bits. A
+ * product that adds to C cannot be repeated and takes the first proposal. */
+#include "kernels/cuda/cuda.h"
+
+#include <cublasLt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CANDIDATES = 8, REPEATS = 3, ALIGN_MAX = 256, ALGO_WORDS = 8, LINE_BYTES = 512 };
+static const size_t WORKSPACE_BYTES = (size_t)64 << 20;
+
+/* What makes two products of one kind: every byte of it is set. */
+struct kind {
+	uint64_t m, n, k, lda, ldb, ldc;
+	uint32_t flags, align;		/* FLAG_*; bytes that all pointers are aligned to */
+};
+enum { FLAG_TRANS_A = 1, FLAG_TRANS_B = 2, FLAG_ADD = 4, FLAG_BIAS = 8, FLAG_GRADIENT = 16,
+       FLAG_BF16 = 32, FLAG_FIXED = 64 };
+
+struct product {
+	struct kind kind;
+	cublasLtMatmulAlgo_t algo;
+	cublasLtMatmulDesc_t what;
+	cublasLtMatrixLayout_t a, b, c;	/* the library's */
+};
+
+struct gemm_state {
+	cublasLtHandle_t library;
+	void *workspace;
+	struct product *product;
+	size_t products, room;
+	cudaEvent_t start, end;
+	bool is_new;			/* something was measured that is not in the cache */
+};
+
+/* --- kinds ---------------------------------------------------------------------------------------- */
+
+static uint32_t alignment(const void *a, const void *b, const void *c)
+{
+	uintptr_t bits = (uintptr_t)a | (uintptr_t)b | (uintptr_t)c | ALIGN_MAX;
+	return (uint32_t)(bits & (~bits + 1));
+}
+
+static struct kind kind_of(const struct device *dev, const struct gemm *g, const void *b)
+{
+	struct kind k = { g->m, g->n, g->k, g->lda, g->ldb, g->ldc, 0, alignment(g->a, b, g->c) };
+
+	k.flags = (g->trans_a ? FLAG_TRANS_A : 0) | (g->trans_b ? FLAG_TRANS_B : 0) |
+		  (g->beta != 0.0f ? FLAG_ADD : 0) | (g->bias ? FLAG_BIAS : 0) |
+		  (g->c_is_gradient ? FLAG_GRADIENT : 0) |
+		  (dev->compute == COMPUTE_BF16 ? FLAG_BF16 : 0) |
+		  (dev->deterministic ? FLAG_FIXED : 0);
+	return k;
+}
+
+static struct product *find(struct gemm_state *s, const struct kind *kind)
+{
+	for (size_t i = 0; i < s->products; i++)
+		if (memcmp(&s->product[i].kind, kind, sizeof(*kind)) == 0)
+			return &s->product[i];
+	return NULL;
+}
+
+static struct product *add(struct gemm_state *s, const struct kind *kind)
+{
+	if (s->products == s->room) {
+		size_t room = s->room ? 2 * s->room : 32;
+		struct product *grown = realloc(s->product, room * sizeof(*grown));
+		if (!grown)
+			return NULL;
+		s->product = grown;
+		s->room = room;
+	}
+	struct product *p = &s->product[s->products++];
+	*p = (struct product){ .kind = *kind };
+	return p;
+}
+
+/* --- descriptors ------------------------------------------------------------------------------------ */
+
+static bool lt_ok(struct device *dev, const struct place *at, cublasStatus_t status)
+{
+	if (status == CUBLAS_STATUS_SUCCESS)
+		return true;
+	char text[96];
+	snprintf(text, sizeof(text), "cuBLASLt: %s", cublasLtGetStatusString(status));
+	cuda_fail(dev, at, text);
+	return false;
+}
+
+static bool make_layouts(struct device *dev, const struct place *at, struct product *p)
+{
+	const struct kind *k = &p->kind;
+	bool ta = k->flags & FLAG_TRANS_A, tb = k->flags & FLAG_TRANS_B;
+	cudaDataType_t in = k->flags & FLAG_BF16 ? CUDA_R_16BF : CUDA_R_32F;
+	cudaDataType_t out = k->flags & FLAG_GRADIENT ? CUDA_R_32F : in;
+
+	return lt_ok(dev, at, cublasLtMatrixLayoutCreate(&p->a, in, tb ? k->k : k->n,
+							 tb ? k->n : k->k, (int64_t)k->ldb)) &&
+	       lt_ok(dev, at, cublasLtMatrixLayoutCreate(&p->b, in, ta ? k->m : k->k,
+							 ta ? k->k : k->m, (int64_t)k->lda)) &&
+	       lt_ok(dev, at, cublasLtMatrixLayoutCreate(&p->c, out, k->n, k->m,
+							 (int64_t)k->ldc));
+}
+
+static bool make_what(struct device *dev, const struct place *at, struct product *p)
+{
+	const cublasOperation_t a = p->kind.flags & FLAG_TRANS_B ? CUBLAS_OP_T : CUBLAS_OP_N;
+	const cublasOperation_t b = p->kind.flags & FLAG_TRANS_A ? CUBLAS_OP_T : CUBLAS_OP_N;
+	const cublasLtEpilogue_t bias = CUBLASLT_EPILOGUE_BIAS;
+
+	if (!lt_ok(dev, at, cublasLtMatmulDescCreate(&p->what, CUBLAS_COMPUTE_32F, CUDA_R_32F)) ||
+	    !lt_ok(dev, at, cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_TRANSA,
+							   &a, sizeof(a))) ||
+	    !lt_ok(dev, at, cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_TRANSB,
+							   &b, sizeof(b))))
+		return false;
+	return !(p->kind.flags & FLAG_BIAS) ||
+	       lt_ok(dev, at, cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_EPILOGUE,
+							     &bias, sizeof(bias)));
+}
+
+/* The bias is another one in every layer: its place is set before each call. */
+static void set_bias(struct device *dev, const struct place *at, struct product *p,
+		     const struct gemm *g)
+{
+	const void *bias = g->bias ? cuda_narrow(dev, g->bias) : NULL;
+
+	if (bias)
+		lt_ok(dev, at, cublasLtMatmulDescSetAttribute(p->what,
+							      CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+							      &bias, sizeof(bias)));
+}
+
+/* --- choosing ------------------------------------------------------------------------------------- */
+
+static cublasStatus_t multiply(struct device *dev, const struct product *p, const struct gemm *g,
+			       const void *b, const cublasLtMatmulAlgo_t *algo)
+{
+	const struct gemm_state *s = dev->gemms;
+
+	return cublasLtMatmul(s->library, p->what, &g->alpha, b, p->a, g->a, p->b, &g->beta, g->c,
+			      p->c, g->c, p->c, algo, s->workspace, WORKSPACE_BYTES, dev->stream);
+}
+
+static int propose(struct device *dev, const struct place *at, const struct product *p,
+		   cublasLtMatmulHeuristicResult_t out[CANDIDATES])
+{
+	const uint32_t align = p->kind.align;
+	/* Sums of parts in workspace have a fixed order; sums in place depend on who comes first. */
+	const uint32_t schemes = p->kind.flags & FLAG_FIXED
+					 ? CUBLASLT_REDUCTION_SCHEME_NONE
+					 : CUBLASLT_REDUCTION_SCHEME_MASK;
+	const struct { cublasLtMatmulPreferenceAttributes_t name; const void *value; size_t bytes; }
+	wishes[] = {
+		{ CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &WORKSPACE_BYTES,
+		  sizeof(WORKSPACE_BYTES) },
+		{ CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes, sizeof(schemes) },
+		{ CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &align, sizeof(align) },
+		{ CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &align, sizeof(align) },
+		{ CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &align, sizeof(align) },
+		{ CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &align, sizeof(align) },
+	};
+	cublasLtMatmulPreference_t preference;
+	int found = 0;
+
+	if (!lt_ok(dev, at, cublasLtMatmulPreferenceCreate(&preference)))
+		return 0;
+	bool good = true;
+	for (size_t i = 0; good && i < sizeof(wishes) / sizeof(wishes[0]); i++)
+		good = lt_ok(dev, at, cublasLtMatmulPreferenceSetAttribute(preference,
+				wishes[i].name, wishes[i].value, wishes[i].bytes));
+	if (good && cublasLtMatmulAlgoGetHeuristic(dev->gemms->library, p->what, p->a, p->b, p->c,
+						   p->c, preference, CANDIDATES, out,
+						   &found) != CUBLAS_STATUS_SUCCESS)
+		found = 0;
+	cublasLtMatmulPreferenceDestroy(preference);
+	return found;
+}
+
+/* Milliseconds of REPEATS products after one to warm up; a huge number when it fails. */
+static float time_of(struct device *dev, const struct place *at, const struct product *p,
+		     const struct gemm *g, const void *b, const cublasLtMatmulAlgo_t *algo)
+{
+	const struct gemm_state *s = dev->gemms;
+	const float never = 1e30f;
+	float ms = never;
+
+	for (int i = 0; i <= REPEATS; i++) {
+		if (i == 1)
+			cudaEventRecord(s->start, dev->stream);
+		if (multiply(dev, p, g, b, algo) != CUBLAS_STATUS_SUCCESS)
+			return never;
+	}
+	cudaEventRecord(s->end, dev->stream);
+	if (!cuda_ok(dev, at, cudaEventSynchronize(s->end)) ||
+	    !cuda_ok(dev, at, cudaEventElapsedTime(&ms, s->start, s->end)))
+		return never;
+	return ms;
+}
+
+static bool choose(struct device *dev, const struct place *at, struct product *p,
+		   const struct gemm *g, const void *b)
+{
+	cublasLtMatmulHeuristicResult_t proposal[CANDIDATES];
+	int found = propose(dev, at, p, proposal), best = 0;
+	float least = 0;
+
+	if (found == 0) {
+		cuda_fail(dev, at, "cuBLASLt has no algorithm for it");
+		return false;
+	}
+	for (int i = 0; !(p->kind.flags & FLAG_ADD) && !dev->is_recording && i < found; i++) {
+		float ms = time_of(dev, at, p, g, b, &proposal[i].algo);
+		if (i == 0 || ms < least) {
+			least = ms;
+			best = i;
+		}
+	}
+	p->algo = proposal[best].algo;
+	dev->gemms->is_new = true;
+	return true;
+}
+
+/* The product of that kind, ready to run; NULL and a failure. */
+static struct product *ready(struct device *dev, const struct place *at, const struct gemm *g,
+			     const void *b)
+{
+	const struct kind kind = kind_of(dev, g, b);
+	struct product *p = find(dev->gemms, &kind);
+
+	if (p && p->what)
+		return p;
+	bool is_known = p != NULL;
+	if (!p)
+		p = add(dev->gemms, &kind);
+	if (!p) {
+		cuda_fail(dev, at, "out of memory");
+		return NULL;
+	}
+	if (!make_layouts(dev, at, p) || !make_what(dev, at, p))
+		return NULL;
+	set_bias(dev, at, p, g);
+	cublasLtMatmulHeuristicResult_t unused;
+	if (is_known && cublasLtMatmulAlgoCheck(dev->gemms->library, p->what, p->a, p->b, p->c,
+						p->c, &p->algo, &unused) == CUBLAS_STATUS_SUCCESS)
+		return p;
+	return choose(dev, at, p, g, b) ? p : NULL;
+}
+
+void cuda_gemm(struct device *dev, const struct gemm *g)
+{
+	const struct place *at = AT("gemm", g->m, g->n, g->k, 0);
+	const void *b = g->b_is_weight ? cuda_narrow(dev, g->b) : g->b;
+	const void *bias = g->bias ? cuda_narrow(dev, g->bias) : NULL;
+	struct gemm plain = *g;
+
+	if (g->m == 0 || g->n == 0 || dev->error[0] != '\0')
+		return;
+	if (dev->compute == COMPUTE_BF16 && g->b_is_weight && b == g->b) {
+		cuda_fail(dev, at, "its weights do not come from alloc_weights");
+		return;
+	}
+	/* The library wants a bias where its vectors can read it; elsewhere ours adds it. */
+	if ((uintptr_t)bias % 16 != 0)
+		plain.bias = NULL;
+	struct product *p = ready(dev, at, &plain, b);
+	if (!p)
+		return;
+	set_bias(dev, at, p, &plain);
+	lt_ok(dev, at, multiply(dev, p, &plain, b, &p->algo));
+	cuda_ok(dev, at, cudaGetLastError());
+	if (g->bias && !plain.bias)
+		cuda_bias_forward(dev, g->c, g->bias, g->m, g->n);
+}
+
+/* --- choices as text ----------------------------------------------------------------------------- */
+
+/* Algorithms mean something to one library on one GPU. */
+static void header(const struct device *dev, char out[LINE_BYTES])
+{
+	snprintf(out, LINE_BYTES, "gemm 1 cuBLASLt %zu %s", cublasLtGetVersion(), dev->name);
+}
+
+static void write_choices(const struct device *dev, FILE *to)
+{
+	const struct gemm_state *s = dev->gemms;
+	char first[LINE_BYTES];
+
+	header(dev, first);
+	fprintf(to, "%s\n", first);
+	for (size_t i = 0; i < s->products; i++) {
+		const struct kind *k = &s->product[i].kind;
+		fprintf(to, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+			" %" PRIu32 " %" PRIu32, k->m, k->n, k->k, k->lda, k->ldb, k->ldc, k->flags,
+			k->align);
+		for (size_t w = 0; w < ALGO_WORDS; w++)
+			fprintf(to, " %" PRIx64, s->product[i].algo.data[w]);
+		fputc('\n', to);
+	}
+}
+
+char *cuda_choices(struct device *dev)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *to = open_memstream(&text, &bytes);
+
+	if (!to)
+		return NULL;
+	write_choices(dev, to);
+	if (fclose(to) != 0) {
+		free(text);
+		return NULL;
+	}
+	return text;
+}
+
+static bool read_choice(const char *line, struct kind *k, cublasLtMatmulAlgo_t *algo)
+{
+	uint64_t number[8];
+	char *end;
+
+	for (size_t i = 0; i < 8; i++, line = end) {
+		number[i] = strtoull(line, &end, 10);
+		if (end == line)
+			return false;
+	}
+	*k = (struct kind){ number[0], number[1], number[2], number[3], number[4], number[5],
+			    (uint32_t)number[6], (uint32_t)number[7] };
+	for (size_t w = 0; w < ALGO_WORDS; w++, line = end) {
+		algo->data[w] = strtoull(line, &end, 16);
+		if (end == line)
+			return false;
+	}
+	return true;
+}
+
+int cuda_choose(struct device *dev, const char *text)
+{
+	char first[LINE_BYTES];
+	size_t length;
+	int taken = 0;
+
+	header(dev, first);
+	length = strlen(first);
+	if (strncmp(text, first, length) != 0 || text[length] != '\n')
+		return -1;
+	while ((text = strchr(text, '\n')) && *++text) {
+		cublasLtMatmulAlgo_t algo;
+		struct kind kind;
+		if (!read_choice(text, &kind, &algo))
+			return -1;
+		struct product *p = find(dev->gemms, &kind);
+		if (!p)
+			p = add(dev->gemms, &kind);
+		if (!p)
+			return -1;
+		if (p->what)
+			continue;	/* in use already */
+		p->algo = algo;
+		taken++;
+	}
+	return taken;
+}
+
+/* --- the cache file -------------------------------------------------------------------------------- */
+
+static void cache_path(const struct device *dev, char out[LINE_BYTES], const char *behind)
+{
+	char gpu[64];
+
+	snprintf(gpu, sizeof(gpu), "%s", dev->name);
+	for (char *c = gpu; *c; c++)
+		if (*c == ' ' || *c == '/')
+			*c = '-';
+	snprintf(out, LINE_BYTES, "%s/gemm-%s-%zu%s", dev->cache, gpu, cublasLtGetVersion(), behind);
+}
+
+static void load_cache(struct device *dev)
+{
+	char path[LINE_BYTES], *text = NULL;
+	size_t room = 0;
+
+	cache_path(dev, path, "");
+	FILE *from = dev->cache[0] ? fopen(path, "re") : NULL;
+	if (!from)
+		return;
+	if (getdelim(&text, &room, '\0', from) > 0)
+		(void)cuda_choose(dev, text);	/* another one's file is measured anew */
+	free(text);
+	fclose(from);
+}
+
+/* By rename: readers see a whole file or none. What cannot be kept is measured again next time. */
+static void save_cache(struct device *dev)
+{
+	char path[LINE_BYTES], fresh[LINE_BYTES];
+
+	if (!dev->cache[0] || !dev->gemms->is_new)
+		return;
+	cache_path(dev, path, "");
+	cache_path(dev, fresh, ".new");
+	FILE *to = fopen(fresh, "we");
+	if (!to)
+		return;
+	write_choices(dev, to);
+	bool good = !ferror(to);
+	good = fclose(to) == 0 && good;
+	if (!good || rename(fresh, path) != 0)
+		remove(fresh);
+}
+
+/* --- open and close ------------------------------------------------------------------------------- */
+
+bool cuda_gemm_open(struct device *dev, char *why)
+{
+	struct gemm_state *s = dev->gemms = calloc(1, sizeof(*s));
+
+	if (s && cublasLtCreate(&s->library) == CUBLAS_STATUS_SUCCESS &&
+	    cudaMalloc(&s->workspace, WORKSPACE_BYTES) == cudaSuccess &&
+	    cudaEventCreate(&s->start) == cudaSuccess && cudaEventCreate(&s->end) == cudaSuccess) {
+		load_cache(dev);
+		return true;
+	}
+	snprintf(why, BACKEND_TEXT_BYTES, "cuda: cuBLASLt does not start on %s", dev->name);
+	return false;
+}
+
+void cuda_gemm_close(struct device *dev)
+{
+	struct gemm_state *s = dev->gemms;
+
+	if (!s)
+		return;
+	if (s->library) {
+		save_cache(dev);
+		cublasLtDestroy(s->library);
+	}
+	for (size_t i = 0; i < s->products; i++) {
+		const struct product *p = &s->product[i];
+		if (p->what)
+			cublasLtMatmulDescDestroy(p->what);
+		if (p->a)
+			cublasLtMatrixLayoutDestroy(p->a);
+		if (p->b)
+			cublasLtMatrixLayoutDestroy(p->b);
+		if (p->c)
+			cublasLtMatrixLayoutDestroy(p->c);
+	}
+	cudaFree(s->workspace);
+	if (s->start)
+		cudaEventDestroy(s->start);
+	if (s->end)
+		cudaEventDestroy(s->end);
+	free(s->product);
+	free(s);
+	dev->gemms = NULL;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* load.c - looking for the library, and refusing one that was built from another backend.h. */
+#include "kernels/load.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef const struct backend *table_function(void);
+
+/* "FOLDER-OF-THIS-PROGRAM/behind" */
+static void beside(char out[PATH_MAX], const char *behind)
+{
+	char self[PATH_MAX / 2];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	self[length > 0 ? length : 0] = '\0';
+	char *slash = strrchr(self, '/');
+	if (slash)
+		*slash = '\0';
+	snprintf(out, PATH_MAX, "%s/%s", self, behind);
+}
+
+static void *open_library(char *why)
+{
+	static const char *const places[] = { "liblbcuda.so", "../lib/lowbits/liblbcuda.so" };
+	const char *given = getenv("LB_CUDA_LIBRARY");
+	char path[PATH_MAX];
+	void *library = NULL;
+
+	if (given && given[0] != '\0') {
+		library = dlopen(given, RTLD_NOW | RTLD_LOCAL);
+		if (!library)
+			snprintf(why, BACKEND_TEXT_BYTES, "LB_CUDA_LIBRARY: %.200s", dlerror());
+		return library;
+	}
+	for (size_t i = 0; !library && i < sizeof(places) / sizeof(places[0]); i++) {
+		beside(path, places[i]);
+		if (access(path, F_OK) != 0)
+			continue;
+		library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+		if (!library) {
+			snprintf(why, BACKEND_TEXT_BYTES, "cuda: %.220s", dlerror());
+			return NULL;
+		}
+	}
+	if (!library)
+		snprintf(why, BACKEND_TEXT_BYTES, "cuda: there is no liblbcuda.so beside this program "
+			 "(it is built where nvcc is found)");
+	return library;
+}
+
+const struct backend *backend_load_cuda(char *why)
+{
+	table_function *table;
+	void *library = open_library(why);
+
+	if (!library)
+		return NULL;
+	*(void **)&table = dlsym(library, "lbcuda_backend");
+	const struct backend *be = table ? table() : NULL;
+	if (be && be->abi_version == BACKEND_ABI && be->struct_bytes == sizeof(struct backend))
+		return be;
+	snprintf(why, BACKEND_TEXT_BYTES, "cuda: liblbcuda.so belongs to another version of this "
+		 "program");
+	return NULL;
+}

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+// cublaslt.cc - matrix products as cuBLASLt's manual defines them: column-major D = alpha op(A) op(B) +
+// beta C + bias, fp32 sums, and nothing but the attributes that the backend sets.
+#include <cublasLt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <vector>
+
+#include "tests/emulation/queue.h"
+
+namespace {
+
+struct layout {
+	cudaDataType_t type;
+	uint64_t rows, columns;
+	int64_t ld;
+};
+
+struct what {
+	cublasOperation_t a, b;
+	cublasLtEpilogue_t epilogue;
+	const void *bias;
+};
+
+float read(const void *x, cudaDataType_t type, size_t i)
+{
+	if (type == CUDA_R_32F)
+		return ((const float *)x)[i];
+	uint32_t bits = (uint32_t)((const uint16_t *)x)[i] << 16;
+	float y;
+	memcpy(&y, &bits, sizeof(y));
+	return y;
+}
+
+void write(void *x, cudaDataType_t type, size_t i, float y)
+{
+	uint32_t bits;
+	if (type == CUDA_R_32F) {
+		((float *)x)[i] = y;
+		return;
+	}
+	memcpy(&bits, &y, sizeof(bits));
+	bits = y != y ? 0x7fff0000u : bits + 0x7fffu + (bits >> 16 & 1u);
+	((uint16_t *)x)[i] = (uint16_t)(bits >> 16);
+}
+
+// op(X) as rows of fp32
+std::vector<float> opened(const void *x, const layout &l, bool turned)
+{
+	size_t rows = turned ? l.columns : l.rows, columns = turned ? l.rows : l.columns;
+	std::vector<float> out(rows * columns);
+	for (size_t i = 0; i < rows; i++)
+		for (size_t j = 0; j < columns; j++)
+			out[i * columns + j] =
+				read(x, l.type, turned ? i * (size_t)l.ld + j : j * (size_t)l.ld + i);
+	return out;
+}
+
+void product(const what &w, float alpha, const void *a, const layout &la, const void *b,
+	     const layout &lb, float beta, void *c, const layout &lc)
+{
+	std::vector<float> left = opened(a, la, w.a == CUBLAS_OP_T);
+	// op(B) turned, so that both are read along the inner index
+	std::vector<float> right = opened(b, lb, w.b != CUBLAS_OP_T);
+	size_t inner = left.size() / lc.rows;
+
+	for (size_t j = 0; j < lc.columns; j++)
+		for (size_t i = 0; i < lc.rows; i++) {
+			float sum = 0;
+			for (size_t k = 0; k < inner; k++)
+				sum += left[i * inner + k] * right[j * inner + k];
+			size_t at = j * (size_t)lc.ld + i;
+			sum *= alpha;
+			if (beta != 0)
+				sum += beta * read(c, lc.type, at);
+			if (w.epilogue == CUBLASLT_EPILOGUE_BIAS)
+				sum += read(w.bias, lc.type, i);
+			write(c, lc.type, at, sum);
+		}
+}
+
+bool fits(const what &w, const layout &a, const layout &b, const layout &c)
+{
+	uint64_t m = w.a == CUBLAS_OP_T ? a.columns : a.rows;
+	uint64_t k = w.a == CUBLAS_OP_T ? a.rows : a.columns;
+	uint64_t n = w.b == CUBLAS_OP_T ? b.rows : b.columns;
+	uint64_t k2 = w.b == CUBLAS_OP_T ? b.columns : b.rows;
+	return m == c.rows && n == c.columns && k == k2 && a.ld >= (int64_t)a.rows &&
+	       b.ld >= (int64_t)b.rows && c.ld >= (int64_t)c.rows;
+}
+
+} // namespace
+
+extern "C" {
+
+size_t cublasLtGetVersion(void)
+{
+	return 130100;
+}
+
+const char *cublasLtGetStatusString(cublasStatus_t)
+{
+	return "refused by the emulation";
+}
+
+cublasStatus_t cublasLtCreate(cublasLtHandle_t *out)
+{
+	*out = (cublasLtHandle_t)malloc(1);
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle)
+{
+	free((void *)handle);
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *out, cublasComputeType_t compute,
+					cudaDataType_t scale)
+{
+	if (compute != CUBLAS_COMPUTE_32F || scale != CUDA_R_32F)
+		return CUBLAS_STATUS_NOT_SUPPORTED;
+	*out = (cublasLtMatmulDesc_t) new what{ CUBLAS_OP_N, CUBLAS_OP_N,
+						CUBLASLT_EPILOGUE_DEFAULT, NULL };
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d,
+					      cublasLtMatmulDescAttributes_t name,
+					      const void *value, size_t bytes)
+{
+	what *w = (what *)d;
+	void *to = name == CUBLASLT_MATMUL_DESC_TRANSA ? (void *)&w->a
+		 : name == CUBLASLT_MATMUL_DESC_TRANSB ? (void *)&w->b
+		 : name == CUBLASLT_MATMUL_DESC_EPILOGUE ? (void *)&w->epilogue
+		 : name == CUBLASLT_MATMUL_DESC_BIAS_POINTER ? (void *)&w->bias : NULL;
+	if (!to)
+		return CUBLAS_STATUS_NOT_SUPPORTED;
+	memcpy(to, value, bytes);
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t d)
+{
+	delete (what *)d;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *out, cudaDataType type,
+					  uint64_t rows, uint64_t columns, int64_t ld)
+{
+	*out = (cublasLtMatrixLayout_t) new layout{ type, rows, columns, ld };
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t l)
+{
+	delete (layout *)l;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *out)
+{
+	*out = (cublasLtMatmulPreference_t)malloc(1);
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t,
+						    cublasLtMatmulPreferenceAttributes_t,
+						    const void *, size_t)
+{
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t p)
+{
+	free((void *)p);
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+// Two algorithms that only differ in name.
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
+	cublasLtHandle_t, cublasLtMatmulDesc_t d, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+	cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int room,
+	cublasLtMatmulHeuristicResult_t out[], int *count)
+{
+	*count = 0;
+	if (!fits(*(what *)d, *(layout *)a, *(layout *)b, *(layout *)c))
+		return CUBLAS_STATUS_INVALID_VALUE;
+	for (int i = 0; i < room && i < 2; i++, ++*count) {
+		memset(&out[i], 0, sizeof(out[i]));
+		out[i].algo.data[0] = 0xe0 + (uint64_t)i;
+	}
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t,
+				       cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+				       cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+				       const cublasLtMatmulAlgo_t *algo,
+				       cublasLtMatmulHeuristicResult_t *)
+{
+	return algo->data[0] / 2 == 0xe0 / 2 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t d, const void *alpha,
+			      const void *a, cublasLtMatrixLayout_t la, const void *b,
+			      cublasLtMatrixLayout_t lb, const void *beta, const void *c,
+			      cublasLtMatrixLayout_t, void *out, cublasLtMatrixLayout_t lc,
+			      const cublasLtMatmulAlgo_t *algo, void *, size_t, cudaStream_t)
+{
+	const what w = *(what *)d;
+	const layout first = *(layout *)la, second = *(layout *)lb, third = *(layout *)lc;
+	const float by = *(const float *)alpha, kept = *(const float *)beta;
+
+	if (c != out || !algo || algo->data[0] / 2 != 0xe0 / 2 || !fits(w, first, second, third))
+		return CUBLAS_STATUS_INVALID_VALUE;
+	emulated_enqueue([=] { product(w, by, a, first, b, second, kept, out, third); });
+	return CUBLAS_STATUS_SUCCESS;
+}
+
+} // extern "C"

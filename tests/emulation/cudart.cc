@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+// cudart.cc - the functions of the CUDA runtime that the backend calls, on host memory. Work is done
+// when it is queued; while a stream is captured it is kept, and a graph runs it again.
+#include <cuda_runtime_api.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <map>
+#include <vector>
+
+#include "tests/emulation/queue.h"
+
+namespace {
+
+typedef std::vector<std::function<void()>> work_list;
+
+work_list *captured;		// NULL: nothing is captured
+std::map<void *, size_t> taken;	// device memory
+unsigned long graph_runs;
+
+const size_t DEVICE_BYTES = (size_t)8 << 30;
+
+double now_ms()
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
+}
+
+struct event {
+	double at_ms;
+};
+
+cudaError_t not_now()
+{
+	return captured ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+}
+
+} // namespace
+
+void emulated_enqueue(const std::function<void()> &work)
+{
+	if (captured)
+		captured->push_back(work);
+	else
+		work();
+}
+
+bool emulated_is_capturing(void)
+{
+	return captured != NULL;
+}
+
+extern "C" unsigned long emulated_graph_runs(void)
+{
+	return graph_runs;
+}
+
+extern "C" {
+
+cudaError_t cudaGetDeviceCount(int *count)
+{
+	*count = 1;
+	return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int)
+{
+	memset(p, 0, sizeof(*p));
+	strncpy(p->name, "emulated GPU", sizeof(p->name) - 1);
+	p->major = 9;
+	p->multiProcessorCount = 132;
+	p->totalGlobalMem = DEVICE_BYTES;
+	return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int *version)
+{
+	*version = 13000;
+	return cudaSuccess;
+}
+
+cudaError_t cudaGetLastError(void)
+{
+	return cudaSuccess;
+}
+
+const char *cudaGetErrorString(cudaError_t status)
+{
+	switch (status) {
+	case cudaSuccess: return "no error";
+	case cudaErrorMemoryAllocation: return "out of memory";
+	case cudaErrorStreamCaptureUnsupported: return "not permitted while a stream is captured";
+	case cudaErrorInvalidValue: return "invalid argument";
+	default: return "unknown error";
+	}
+}
+
+// Fresh memory is NaN: what nobody wrote shows.
+cudaError_t cudaMalloc(void **out, size_t bytes)
+{
+	size_t used = 0;
+	for (auto &m : taken)
+		used += m.second;
+	if (not_now() != cudaSuccess)
+		return not_now();
+	if (used + bytes > DEVICE_BYTES || posix_memalign(out, 256, bytes))
+		return cudaErrorMemoryAllocation;
+	memset(*out, 0xff, bytes);
+	taken[*out] = bytes;
+	return cudaSuccess;
+}
+
+cudaError_t cudaFree(void *memory)
+{
+	if (memory && !taken.erase(memory))
+		return cudaErrorInvalidValue;
+	free(memory);
+	return cudaSuccess;
+}
+
+cudaError_t cudaMallocHost(void **out, size_t bytes)
+{
+	*out = malloc(bytes);
+	return *out ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+cudaError_t cudaFreeHost(void *memory)
+{
+	free(memory);
+	return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t *unused, size_t *all)
+{
+	*all = *unused = DEVICE_BYTES;
+	for (auto &m : taken)
+		*unused -= m.second;
+	return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind,
+			    cudaStream_t)
+{
+	emulated_enqueue([=] { memcpy(to, from, bytes); });
+	return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t)
+{
+	emulated_enqueue([=] { memset(to, value, bytes); });
+	return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned)
+{
+	*out = (cudaStream_t)malloc(1);
+	return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+	free((void *)stream);
+	return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t)
+{
+	return not_now();
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned)
+{
+	return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned)
+{
+	*out = (cudaEvent_t)calloc(1, sizeof(event));
+	return cudaSuccess;
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *out)
+{
+	return cudaEventCreateWithFlags(out, 0);
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t e)
+{
+	free((void *)e);
+	return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t)
+{
+	((event *)e)->at_ms = now_ms();
+	return cudaSuccess;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t)
+{
+	return not_now();
+}
+
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t start, cudaEvent_t end)
+{
+	*ms = (float)(((event *)end)->at_ms - ((event *)start)->at_ms);
+	return cudaSuccess;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t, enum cudaStreamCaptureMode)
+{
+	captured = new work_list;
+	return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *out)
+{
+	*out = (cudaGraph_t)captured;
+	captured = NULL;
+	return cudaSuccess;
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph, unsigned long long)
+{
+	*out = (cudaGraphExec_t) new work_list(*(work_list *)graph);
+	return cudaSuccess;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t)
+{
+	graph_runs++;
+	for (auto &work : *(work_list *)graph)
+		work();
+	return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+	delete (work_list *)graph;
+	return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph)
+{
+	delete (work_list *)graph;
+	return cudaSuccess;
+}
+
+} // extern "C"
