@@ -2,10 +2,11 @@
 /* peer_llmc.c - seconds a training step of llm.c's GPT-2 124M takes, one line a step.
  *
  * Compiled together with its train_gpt2.c, which is not part of this project:
- *   cc -O3 -ffast-math -march=native -fopenmp -I LLM.C -o peer_llmc bench/peer_llmc.c -lm
+ *   cc -O3 -ffast-math -march=native -fopenmp -I LLM.C -DPEER='"train_gpt2.c"'
+ *      -o peer_llmc bench/peer_llmc.c -lm
  *   peer_llmc BATCH SEQUENCE STEPS */
 #define TESTING			/* llm.c leaves its main out */
-#include "train_gpt2.c"
+#include PEER
 
 static void fill(float *to, size_t count, float spread, uint64_t *state)
 {
@@ -20,8 +21,9 @@ int main(int argc, char **argv)
 	GPT2 model = { .config = { .max_seq_len = 1024, .vocab_size = 50257, .num_layers = 12,
 				   .num_heads = 12, .channels = 768, .padded_vocab_size = 50304 },
 		       .mean_loss = -1.0f };
-	int batch = argc > 3 ? atoi(argv[1]) : 4, seq = argc > 3 ? atoi(argv[2]) : 64;
-	int steps = argc > 3 ? atoi(argv[3]) : 4;
+	int batch = argc > 3 ? (int)strtol(argv[1], NULL, 10) : 4;
+	int seq = argc > 3 ? (int)strtol(argv[2], NULL, 10) : 64;
+	int steps = argc > 3 ? (int)strtol(argv[3], NULL, 10) : 4;
 	int *inputs = malloc(sizeof(int) * (size_t)(batch * seq + 1));
 	uint64_t state = 1;
 

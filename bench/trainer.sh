@@ -58,7 +58,7 @@ fi
 
 peers=ours
 if [ -n "${LB_BENCH_LLMC:-}" ] && ${CC:-cc} -O3 -ffast-math -march=native -fopenmp -w \
-	-I"$LB_BENCH_LLMC" -o "$T/peer_llmc" bench/peer_llmc.c -lm; then
+	-I"$LB_BENCH_LLMC" -DPEER='"train_gpt2.c"' -o "$T/peer_llmc" bench/peer_llmc.c -lm; then
 	peers="$peers llmc"
 fi
 if [ -n "${LB_BENCH_TORCH:-}" ] && "$LB_BENCH_TORCH" -c 'import torch' 2>>"$T/log"; then

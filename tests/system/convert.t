@@ -122,7 +122,7 @@ ok $? "validation, TensorBoard events and a trace of the chosen step"
 
 # --- several files -------------------------------------------------------------------------------
 lbworker convert "$ours" "$T/pieces" --max-shard-size 100KB
-[ "$(ls "$T/pieces" | grep -c '^model-0000[1-9]-of-0000[1-9].safetensors$')" -gt 3 ] &&
+[ "$(find "$T/pieces" -name 'model-0000[1-9]-of-0000[1-9].safetensors' | wc -l)" -gt 3 ] &&
 	[ ! -e "$T/pieces/model.safetensors" ] && [ -s "$T/pieces/model.safetensors.index.json" ] &&
 	[ -z "$(find "$T/pieces" -name 'model-*' -size +110k)" ]
 ok $? "--max-shard-size: several files and an index"

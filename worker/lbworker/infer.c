@@ -195,7 +195,7 @@ int command_eval(int argc, char **argv)
 		rc = err_set(&err, ERR_USAGE, "eval needs data");
 	if (rc == 0)
 		rc = infer_open(&f, a.model, a.seq_len, &err);
-	if (rc == 0)
+	if (rc == 0 && f.model)
 		rc = eval(f.model, &a, &err);
 	infer_close(&f);
 	return rc ? command_failed(&err) : EXIT_DONE;
