@@ -18,6 +18,8 @@ enum {
 const struct key config_keys[] = {
 	{ "team", "group", KEY_STRING, FIELD(team_group), 0, 0, NULL, NULL,
 	  "Unix group whose members may look at and stop these runs" },
+	{ "team", "may_submit", KEY_BOOL, FIELD(may_submit), 0, 0, NULL, "false",
+	  "let the team's members submit and restart: their commands run with the owner's rights" },
 	{ "ledger", "path", KEY_STRING, FIELD(ledger_path), 0, 0, NULL, NULL,
 	  "the SQLite file; a local disk is best" },
 	{ "runs", "folder", KEY_STRING, FIELD(runs_folder), 0, 0, NULL, NULL,

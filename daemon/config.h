@@ -3,6 +3,7 @@
 #ifndef DAEMON_CONFIG_H
 #define DAEMON_CONFIG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/err.h"
@@ -14,6 +15,7 @@
 struct config {
 	char *home;			/* $LB_HOME, absolute */
 	char *team_group;		/* NULL: nobody but the owner */
+	bool may_submit;		/* members of the team may start runs, as the owner */
 	char *ledger_path;		/* NULL: HOME/ledger.db */
 	char *runs_folder;		/* NULL: HOME/runs */
 	char *lbrun;			/* NULL: beside lbd; must be a path that the nodes see */
