@@ -187,7 +187,7 @@ unit: $(UNIT)
 
 $(B)/tests/scheduler_client: $(B)/obj/tests/system/scheduler_client.o $(B)/slurm.a $(B)/common.a
 	@mkdir -p $(@D)
-	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -luv -ljansson -lstdc++ -lm
+	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -luv -ljansson -lpcre2-8 -lstdc++ -lm
 
 # The CPU backend as it is, and for one set of instructions each; instructions.t compares them.
 DIGEST   := $(B)/tests/kernel_digest
@@ -198,10 +198,15 @@ DIGEST_SOURCES := tests/system/kernel_digest.c $(wildcard kernels/*.c kernels/cp
 $(DIGEST): $(B)/obj/tests/system/kernel_digest.o $(B)/kernels.a
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -ldl -lm -lpthread
-$(DIGEST)-%: $(DIGEST_SOURCES) $(wildcard kernels/*.h kernels/cpu/*.h)
-	@mkdir -p $(@D)
-	$(call say,CC) $(CC) $(filter-out -MMD -MP,$(CPPFLAGS)) $(CFLAGS) $(KERNEL_FLAGS) \
-		-D'CPU_CLONES=$(CLONES_$*)' $(LDFLAGS) -o $@ $(DIGEST_SOURCES) -ldl -lm -lpthread
+define digest_of
+$(B)/obj/only-$(1)/%.o: %.c
+	@mkdir -p $$(@D)
+	$$(call say,CC) $$(CC) $$(CPPFLAGS) $$(CFLAGS) $$(KERNEL_FLAGS) -D'CPU_CLONES=$$(CLONES_$(1))' -c -o $$@ $$<
+$(DIGEST)-$(1): $(DIGEST_SOURCES:%.c=$(B)/obj/only-$(1)/%.o)
+	@mkdir -p $$(@D)
+	$$(call say,LINK) $$(CC) $$(LDFLAGS) -o $$@ $$^ -ldl -lm -lpthread
+endef
+$(foreach set,base avx2 avx512f,$(eval $(call digest_of,$(set))))
 
 # The simulator: the real engine and ledger in invented worlds. SEEDS worlds, or the world SEED.
 SIM_TAPS := ledger_run_insert ledger_run_move ledger_run_set_wanted ledger_attempt_insert \

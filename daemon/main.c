@@ -233,6 +233,7 @@ static int open_schedulers(struct daemon *d, struct err *err)
 {
 	char *helper = path_sibling("lbd-slurm", NULL);	/* not built where there is no libslurm */
 	char *folder = path_join("%s/local", d->lbd.config.home);
+	struct local_limits limits = config_local(&d->lbd.config);
 	int rc = -1;
 
 	if (folder_make(folder, 0700, err) == 0 &&
@@ -243,7 +244,7 @@ static int open_schedulers(struct daemon *d, struct err *err)
 		else
 			log_info("no Slurm configuration, or no lbd-slurm beside lbd: runs go to the "
 				 "local scheduler");
-		d->lbd.local = scheduler_local_create(&d->loop, folder);
+		d->lbd.local = scheduler_local_create(&d->loop, folder, &limits);
 		rc = d->lbd.local ? 0 : err_set(err, ERR_IO, "%s: cannot use it", folder);
 	}
 	free(helper);

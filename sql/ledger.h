@@ -86,6 +86,10 @@ struct ledger_ended {
 };
 int ledger_run_next_ended(struct ledger *l, int64_t after_ms, int64_t after_id, int64_t until_ms,
 			  struct ledger_ended *out, struct err *err);
+/* The same of all but those that ended before since_ms: few, whatever the ledger has seen. */
+int ledger_run_each_since(struct ledger *l, int64_t since_ms,
+			  int (*each)(const struct ledger_run *run, void *arg), void *arg,
+			  struct err *err);
 /* Guarded: the row must be in state `from`, else ERR_INTERNAL. A move that run_state_may_follow does
  * not allow is refused. Sets ended_ms when `to` is final, clears it otherwise. */
 int ledger_run_move(struct ledger *l, int64_t id, enum run_state from, enum run_state to,

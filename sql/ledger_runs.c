@@ -68,17 +68,33 @@ int ledger_run_find(struct ledger *l, const char *name, struct ledger_run *out, 
 	return 0;
 }
 
-int ledger_run_each(struct ledger *l, bool live_only,
+static int each_run(struct ledger *l, sqlite3_stmt *s,
 		    int (*each)(const struct ledger_run *run, void *arg), void *arg,
 		    struct err *err)
 {
-	sqlite3_stmt *s = query(l, live_only ? Q_RUN_LIST_LIVE : Q_RUN_LIST);
 	struct ledger_run run;
 	int got;
 
 	while ((got = read_next(l, s, run_columns, &run, err)) > 0 && each(&run, arg) == 0)
 		;
 	return read_end(s, got);
+}
+
+int ledger_run_each(struct ledger *l, bool live_only,
+		    int (*each)(const struct ledger_run *run, void *arg), void *arg,
+		    struct err *err)
+{
+	return each_run(l, query(l, live_only ? Q_RUN_LIST_LIVE : Q_RUN_LIST), each, arg, err);
+}
+
+int ledger_run_each_since(struct ledger *l, int64_t since_ms,
+			  int (*each)(const struct ledger_run *run, void *arg), void *arg,
+			  struct err *err)
+{
+	sqlite3_stmt *s = query(l, Q_RUN_LIST_SINCE);
+
+	bind_int(s, ":since_ms", since_ms);
+	return each_run(l, s, each, arg, err);
 }
 
 int ledger_run_move(struct ledger *l, int64_t id, enum run_state from, enum run_state to,

@@ -264,6 +264,9 @@ bool launch_finish(struct shepherd *s, bool *made_progress)
 	switched_look(s, clock_mono_ms());
 	facts.said_stopped = s->launch.said_stopped;
 	facts.oom = s->launch.ooms_at_start >= 0 && ooms > s->launch.ooms_at_start;
+	facts.peak_mb = s->launch.peak_kb / 1024;
+	facts.limit_mb = oom_limit_mb(getenv("SLURM_MEM_PER_NODE"), getenv("SLURM_MEM_PER_CPU"),
+				      getenv("SLURM_CPUS_ON_NODE"));
 	facts.stop = stopping_reason(&s->stop);
 	facts.stop_text = s->stop_text;
 	ending_decide(&facts, &s->ending);
