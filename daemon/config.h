@@ -3,6 +3,7 @@
 #ifndef DAEMON_CONFIG_H
 #define DAEMON_CONFIG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/err.h"
@@ -14,9 +15,11 @@
 struct config {
 	char *home;			/* $LB_HOME, absolute */
 	char *team_group;		/* NULL: nobody but the owner */
+	bool may_submit;		/* members of the team may start runs, as the owner */
 	char *ledger_path;		/* NULL: HOME/ledger.db */
 	char *runs_folder;		/* NULL: HOME/runs */
 	char *lbrun;			/* NULL: beside lbd; must be a path that the nodes see */
+	int64_t compress_logs_ms, retain_logs_ms;	/* after a run's end; 0 = never */
 	int64_t poll_ms, idle_poll_ms;	/* asking the scheduler: while something changes, at rest */
 	int64_t spool_ms;		/* looking at the spools of running attempts */
 	int64_t deadline_ms;		/* for one call to Slurm */
