@@ -122,8 +122,8 @@ endif
 # lbrun must start on a bare compute node: what it uses beyond libc is linked in.
 STATIC_JSON := -Wl,-Bstatic -ljansson -Wl,-Bdynamic
 STATIC_PCRE := -Wl,-Bstatic -lpcre2-8 -Wl,-Bdynamic
-LIBS_lbd       := -luv -lsqlite3 -ljansson -lpcre2-8 -lstdc++ -lm
-LIBS_lbctl     := -ljansson -lm
+LIBS_lbd       := -luv -lsqlite3 -ljansson -lpcre2-8 -lzstd -lstdc++ -lm
+LIBS_lbctl     := -ljansson -lzstd -lm
 LIBS_lbrun     := $(STATIC_JSON) $(STATIC_PCRE) -lm
 LIBS_lbworker  := $(STATIC_JSON) -lstdc++ -ldl -lm -lpthread
 LIBS_lbd-slurm := -ljansson -lslurm
@@ -178,7 +178,7 @@ $(B)/gen/words.h: common/words.sh common/words.txt
 $(B)/unit/%: $(B)/obj/tests/unit/%.o $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $< -Wl,--start-group $(ARCHIVES) -Wl,--end-group \
-		-lcmocka -luv -lsqlite3 -ljansson -lpcre2-8 -lstdc++ -ldl -lm -lpthread
+		-lcmocka -luv -lsqlite3 -ljansson -lpcre2-8 -lzstd -lstdc++ -ldl -lm -lpthread
 
 # lbd and lbworker each have a config of their own, under the same names.
 $(B)/unit/test_lbworker_config: ARCHIVES := $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
@@ -251,7 +251,7 @@ cppcheck: $(B)/gen/queries.h $(B)/gen/words.h
 		--suppress=missingIncludeSystem --error-exitcode=1 --cppcheck-build-dir=$(B)/lint/cppcheck \
 		-j 2 -I. -I$(B)/gen -D_GNU_SOURCE $(LINTED)
 shellcheck:
-	shellcheck -x etc/install-deps etc/demo etc/minicluster .ci/run bench/run bench/*.sh \
+	shellcheck -x etc/install-deps etc/demo etc/minicluster etc/cron/*.sh .ci/run bench/run bench/*.sh \
 		common/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/faults/*.sh tests/system/*.sh tests/system/*.t
 lint: tidy cppcheck shellcheck
 
@@ -303,6 +303,8 @@ install: all man
 	sed 's,@BINDIR@,$(PREFIX)/bin,' etc/lbd.service >$(SHARE)/systemd/user/lbd.service
 	install -m 644 README.md CHANGELOG.md LICENSE LICENSES/* docs/PROTOCOL.md docs/ARCHITECTURE.md \
 		etc/lbd.toml $(wildcard docs/*.py) $(SHARE)/doc/lowbits
+	install -d $(SHARE)/doc/lowbits/cron
+	install -m 755 etc/cron/*.sh $(SHARE)/doc/lowbits/cron
 
 clean:
 	rm -rf build build-san

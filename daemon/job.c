@@ -120,6 +120,7 @@ static int write_params(const struct config *config, const struct run *run, cons
 		.stop_grace_ms = spec->stop_grace_ms,
 		.resume = xstrdup(run->resume_from[0] ? run->resume_from : "latest"),
 		.warn_ms = run_spec_warn_ms(spec),
+		.kill_wait_ms = run->scheduler ? run->scheduler->kill_wait_ms : 0,
 		.never_on_exit_codes = xcalloc(spec->never_on_exit_codes.count + 1, sizeof(int64_t)),
 		.never_count = (int64_t)spec->never_on_exit_codes.count,
 	};

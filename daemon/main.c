@@ -21,6 +21,7 @@
 #include "daemon/control.h"
 #include "daemon/cron.h"
 #include "daemon/lock.h"
+#include "daemon/log_keeper.h"
 #include "daemon/notify.h"
 #include "daemon/switchboard.h"
 #include "slurm/backends.h"
@@ -187,6 +188,7 @@ static void stop(struct daemon *d)
 	d->stopping = true;
 	control_close(d->lbd.control);
 	cron_close(d->lbd.cron);
+	log_keeper_close(d->lbd.log_keeper);
 	switchboard_close(d->lbd.switchboard);
 	d->lbd.switchboard = NULL;
 	alerts_close(d->lbd.alerts);
@@ -311,6 +313,7 @@ static int run(struct daemon *d, int ready_fd, struct err *err)
 	if (err->code != ERR_NONE)
 		return -1;
 	d->lbd.deadman = deadman_open(&d->lbd);
+	d->lbd.log_keeper = log_keeper_open(&d->lbd);
 	log_info("lbd %s serves %s", LB_VERSION, d->lbd.config.home);
 	start_loop(d, ready_fd);
 	background_leave_terminal();

@@ -93,6 +93,7 @@ typedef void (*scheduler_done)(void *arg, const struct scheduler_reply *reply);
 
 struct scheduler {
 	const struct scheduler_ops *ops;
+	int64_t kill_wait_ms;		/* from its SIGTERM to its SIGKILL; 0: not known (yet) */
 };
 
 struct scheduler_ops {

@@ -280,7 +280,7 @@ bool launch_finish(struct shepherd *s, bool *made_progress)
 	s->launch.is_open = false;
 	/* A hang was the launch's, not the attempt's. */
 	if (s->stop.why == STOP_HUNG)
-		stopping_init(&s->stop);
+		stopping_init(&s->stop, s->params.kill_wait_ms);
 	return s->stop.why == STOP_NOT && !may_have_left_ranks(s) &&
 	       ending_may_relaunch(&s->ending, &s->params, s->failures, s->has_progressed);
 }

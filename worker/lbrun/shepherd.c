@@ -328,7 +328,7 @@ static void open_parts(struct shepherd *s)
 	search_init(&s->search);
 	s->search.on_bad = on_bad_checkpoint;
 	s->search.arg = s;
-	stopping_init(&s->stop);
+	stopping_init(&s->stop, s->params.kill_wait_ms);
 	record_attempt_start(s);
 	if (hub_open(&s->hub, s->folder, &why) < 0) {
 		output_say(&s->output, "trainers cannot report: %s", why.text);
