@@ -107,7 +107,7 @@ $(B)/obj/tests/emulation/%.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
 $(B)/obj/tests/emulation/%.o: CXXFLAGS += -fPIC -fvisibility=hidden
 $(B)/emulated/%.o: kernels/cuda/%.cu tests/emulation/emulate.h
 	@mkdir -p $(@D)
-	$(call say,CXX) $(CXX) $(CPPFLAGS) -isystem $(CUDA_HOME)/include $(CXXFLAGS) -O1 -fPIC \
+	$(call say,CXX) $(CXX) $(CPPFLAGS) -isystem $(CUDA_HOME)/include $(CXXFLAGS) -fPIC \
 		-fvisibility=hidden -ffp-contract=off -Wno-unused-function -Wno-unknown-pragmas -x c++ \
 		-include tests/emulation/emulate.h -c -o $@ $<
 $(B)/liblbcuda-emulated.so: $(CU:%=$(B)/emulated/%.o) $(CUC:%=$(B)/obj/kernels/cuda/%.o) \
