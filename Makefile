@@ -110,8 +110,8 @@ $(B)/emulated/%.o: kernels/cuda/%.cu tests/emulation/emulate.h
 	$(call say,CXX) $(CXX) $(CPPFLAGS) -isystem $(CUDA_HOME)/include $(CXXFLAGS) -fPIC \
 		-fvisibility=hidden -ffp-contract=off -Wno-unused-function -Wno-unknown-pragmas -x c++ \
 		-include tests/emulation/emulate.h -c -o $@ $<
-$(B)/liblbcuda-emulated.so: $(CU:%=$(B)/emulated/%.o) $(CUC:%=$(B)/obj/kernels/cuda/%.o) \
-		$(patsubst %,$(B)/obj/tests/emulation/%.o,$(filter-out cudnn,$(EMULATION)))
+$(B)/liblbcuda-emulated.so: $(CU:%=$(B)/emulated/%.o) $(EMULATION:%=$(B)/obj/tests/emulation/%.o) \
+		$(patsubst %,$(B)/obj/kernels/cuda/%.o,$(filter-out cudnn_api,$(CUC)))
 	$(call say,LINK) $(CXX) $(SANFLAGS) -shared -o $@ $^ -ldl -lm
 
 all: $(BINARIES) $(LBCUDA)
@@ -127,6 +127,16 @@ LIBS_lbctl     := -ljansson -lm
 LIBS_lbrun     := $(STATIC_JSON) $(STATIC_PCRE) -lm
 LIBS_lbworker  := $(STATIC_JSON) -lstdc++ -ldl -lm -lpthread
 LIBS_lbd-slurm := -ljansson -lslurm
+
+# cuDNN's plans without a GPU: a driver that loads code and has no device.
+$(B)/gpu/stub/libcuda.so.1: tests/gpu/stub_driver.sh
+	@mkdir -p $(@D)
+	$(call say,STUB) sh tests/gpu/stub_driver.sh $(CUDA_HOME)/lib64/stubs/libcuda.so >$(@D)/libcuda.c && \
+		$(CC) -w -shared -fPIC -Wl,-soname,libcuda.so.1 -o $@ $(@D)/libcuda.c
+$(B)/obj/tests/gpu/sdpa_plans.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
+$(B)/gpu/sdpa_plans: $(B)/obj/tests/gpu/sdpa_plans.o $(B)/obj/kernels/cuda/sdpa.o $(B)/obj/kernels/cuda/cudnn_api.o
+	@mkdir -p $(@D)
+	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -Wl,-rpath,$(CUDA_HOME)/lib64 -Wl,--disable-new-dtags -ldl -lm
 
 # A test that opens the CUDA backend as lbworker does.
 $(B)/gpu/ops: $(B)/obj/tests/gpu/ops.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
