@@ -257,14 +257,14 @@ cppcheck: $(B)/gen/queries.h $(B)/gen/words.h
 		-j 2 -I. -I$(B)/gen -D_GNU_SOURCE $(LINTED)
 shellcheck:
 	shellcheck -x etc/install-deps etc/demo etc/minicluster .ci/run bench/run bench/*.sh \
-		common/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/faults/*.sh tests/system/*.sh tests/system/*.t
+		common/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/faults/*.sh tests/gpu/*.sh tests/system/*.sh tests/system/*.t
 lint: tidy cppcheck shellcheck
 
 # Everything a change must pass. The recursive calls are this same file with SAN=1.
 check: all unit
 	$(MAKE) check-layers
 	$(MAKE) lint
-	$(MAKE) SAN=1 B=$(B)-san all unit
+	$(MAKE) SAN=1 B=$(B)-san all unit gpu-parts
 	$(MAKE) SAN=1 B=$(B)-san check-unit
 	$(MAKE) SAN=1 B=$(B)-san check-system
 	$(MAKE) check-unit
@@ -312,7 +312,7 @@ install: all man
 clean:
 	rm -rf build build-san
 
-.PHONY: all unit sim faults check check-unit check-system check-resume check-layers lint tidy cppcheck \
+.PHONY: all unit gpu-parts gpu-check gpu-bench sim faults check check-unit check-system check-resume check-layers lint tidy cppcheck \
 	shellcheck demo bench man install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
