@@ -232,7 +232,11 @@ endif
 
 check-unit: $(UNIT) $(BINARIES)
 	B=$(abspath $(B)) prove --exec 'sh tests/unit/run.sh' $(UNIT)
-check-system: $(BINARIES) $(B)/tests/scheduler_client $(DIGEST) $(DIGEST)-base $(DIGEST)-avx2 $(DIGEST)-avx512f
+# What gpu.t runs where nvcc is found.
+GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/gpu/ops \
+	     $(if $(SAN),,$(LBCUDA) $(B)/gpu/sdpa_plans $(B)/gpu/stub/libcuda.so.1))
+gpu-parts: $(BINARIES) $(GPU_PARTS)
+check-system: $(BINARIES) $(B)/tests/scheduler_client $(DIGEST) $(DIGEST)-base $(DIGEST)-avx2 $(DIGEST)-avx512f $(GPU_PARTS)
 	B=$(abspath $(B)) prove -j 2 --timer --exec sh tests/system/*.t
 check-resume: $(B)/lbworker
 	B=$(abspath $(B)) sh tests/system/resume.t
