@@ -122,8 +122,8 @@ endif
 # lbrun must start on a bare compute node: what it uses beyond libc is linked in.
 STATIC_JSON := -Wl,-Bstatic -ljansson -Wl,-Bdynamic
 STATIC_PCRE := -Wl,-Bstatic -lpcre2-8 -Wl,-Bdynamic
-LIBS_lbd       := -luv -lsqlite3 -ljansson -lpcre2-8 -lstdc++ -lm
-LIBS_lbctl     := -ljansson -lm
+LIBS_lbd       := -luv -lsqlite3 -ljansson -lpcre2-8 -lzstd -lstdc++ -lm
+LIBS_lbctl     := -ljansson -lzstd -lm
 LIBS_lbrun     := $(STATIC_JSON) $(STATIC_PCRE) -lm
 LIBS_lbworker  := $(STATIC_JSON) -lstdc++ -ldl -lm -lpthread
 LIBS_lbd-slurm := -ljansson -lslurm
@@ -188,7 +188,7 @@ $(B)/gen/words.h: common/words.sh common/words.txt
 $(B)/unit/%: $(B)/obj/tests/unit/%.o $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $< -Wl,--start-group $(ARCHIVES) -Wl,--end-group \
-		-lcmocka -luv -lsqlite3 -ljansson -lpcre2-8 -lstdc++ -ldl -lm -lpthread
+		-lcmocka -luv -lsqlite3 -ljansson -lpcre2-8 -lzstd -lstdc++ -ldl -lm -lpthread
 
 # lbd and lbworker each have a config of their own, under the same names.
 $(B)/unit/test_lbworker_config: ARCHIVES := $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
@@ -197,7 +197,7 @@ unit: $(UNIT)
 
 $(B)/tests/scheduler_client: $(B)/obj/tests/system/scheduler_client.o $(B)/slurm.a $(B)/common.a
 	@mkdir -p $(@D)
-	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -luv -ljansson -lstdc++ -lm
+	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -luv -ljansson -lpcre2-8 -lstdc++ -lm
 
 # The CPU backend as it is, and for one set of instructions each; instructions.t compares them.
 DIGEST   := $(B)/tests/kernel_digest
@@ -208,10 +208,15 @@ DIGEST_SOURCES := tests/system/kernel_digest.c $(wildcard kernels/*.c kernels/cp
 $(DIGEST): $(B)/obj/tests/system/kernel_digest.o $(B)/kernels.a
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -ldl -lm -lpthread
-$(DIGEST)-%: $(DIGEST_SOURCES) $(wildcard kernels/*.h kernels/cpu/*.h)
-	@mkdir -p $(@D)
-	$(call say,CC) $(CC) $(filter-out -MMD -MP,$(CPPFLAGS)) $(CFLAGS) $(KERNEL_FLAGS) \
-		-D'CPU_CLONES=$(CLONES_$*)' $(LDFLAGS) -o $@ $(DIGEST_SOURCES) -ldl -lm -lpthread
+define digest_of
+$(B)/obj/only-$(1)/%.o: %.c
+	@mkdir -p $$(@D)
+	$$(call say,CC) $$(CC) $$(CPPFLAGS) $$(CFLAGS) $$(KERNEL_FLAGS) -D'CPU_CLONES=$$(CLONES_$(1))' -c -o $$@ $$<
+$(DIGEST)-$(1): $(DIGEST_SOURCES:%.c=$(B)/obj/only-$(1)/%.o)
+	@mkdir -p $$(@D)
+	$$(call say,LINK) $$(CC) $$(LDFLAGS) -o $$@ $$^ -ldl -lm -lpthread
+endef
+$(foreach set,base avx2 avx512f,$(eval $(call digest_of,$(set))))
 
 # The simulator: the real engine and ledger in invented worlds. SEEDS worlds, or the world SEED.
 SIM_TAPS := ledger_run_insert ledger_run_move ledger_run_set_wanted ledger_attempt_insert \
@@ -260,7 +265,7 @@ cppcheck: $(B)/gen/queries.h $(B)/gen/words.h
 		--suppress=missingIncludeSystem --error-exitcode=1 --cppcheck-build-dir=$(B)/lint/cppcheck \
 		-j 2 -I. -I$(B)/gen -D_GNU_SOURCE $(LINTED)
 shellcheck:
-	shellcheck -x etc/install-deps etc/demo etc/minicluster .ci/run bench/run bench/*.sh \
+	shellcheck -x etc/install-deps etc/demo etc/minicluster etc/cron/*.sh .ci/run bench/run bench/*.sh \
 		common/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/faults/*.sh tests/gpu/*.sh tests/system/*.sh tests/system/*.t
 lint: tidy cppcheck shellcheck
 
@@ -312,6 +317,8 @@ install: all man
 	sed 's,@BINDIR@,$(PREFIX)/bin,' etc/lbd.service >$(SHARE)/systemd/user/lbd.service
 	install -m 644 README.md CHANGELOG.md LICENSE LICENSES/* docs/PROTOCOL.md docs/ARCHITECTURE.md \
 		etc/lbd.toml $(wildcard docs/*.py) $(SHARE)/doc/lowbits
+	install -d $(SHARE)/doc/lowbits/cron
+	install -m 755 etc/cron/*.sh $(SHARE)/doc/lowbits/cron
 
 clean:
 	rm -rf build build-san

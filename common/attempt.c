@@ -142,6 +142,7 @@ int attempt_params_write(const char *folder, const struct attempt_params *p, str
 	json_object_set_new(o, "never_on_causes", names_of_causes(p));
 	js_set_int(o, "kill_grace_ms", p->kill_grace_ms);
 	js_set_int(o, "warn_ms", p->warn_ms);
+	js_set_int(o, "kill_wait_ms", p->kill_wait_ms);
 	json_object_set_new(o, "never_on_exit_codes", codes);
 	json_object_set_new(o, "watch", attempt_watch_json(&p->watch));
 	return write_file(o, folder, "attempt.json", file_write_visible, err);
@@ -227,6 +228,7 @@ static int fill_params(const json_t *o, void *out, struct err *err)
 		p->resume = xstrdup("latest");
 	get_causes(o, p);
 	p->warn_ms = js_int(o, "warn_ms", 0);
+	p->kill_wait_ms = js_int(o, "kill_wait_ms", 0);
 	if (get_token(o, p->token, err) < 0 || name_check(p->run, err) < 0 ||
 	    get_command(o, p, err) < 0 || get_codes(o, p, err) < 0 ||
 	    attempt_watch_read(json_object_get(o, "watch"), &p->watch, err) < 0)

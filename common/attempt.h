@@ -42,6 +42,7 @@ struct attempt_params {		/* attempt.json */
 	int64_t without_progress;	/* launches of the run in a row before this attempt … */
 	int64_t max_without_progress;	/* … of so many, after which the run fails; -1 = no bound */
 	int64_t kill_grace_ms;	/* from SIGTERM to SIGKILL */
+	int64_t kill_wait_ms;	/* from the scheduler's own SIGTERM to its SIGKILL; 0 = not known */
 	int64_t stop_grace_ms;	/* the same when asked to checkpoint and end (order "stop") */
 	char *resume;		/* of the first launch: "latest", "scratch", or a checkpoint's path */
 	int64_t warn_ms;	/* from SIGUSR1 to the time limit; 0 = not known */

@@ -135,6 +135,11 @@ const struct command commands[] = {
 	 "lbctl goodput brisk-otter-39\n"
 	 "lbctl goodput brisk-otter-39 --since 7d --json | jq .ettr\n",
 	 goodput_options, 1, 1, false, goodput_run},
+	{"cron", "[ls | run NAME | enable NAME | disable NAME]",
+	 "periodic jobs: last result, next time, why not",
+	 "lbctl cron\n"
+	 "lbctl cron run backup\n",
+	 json_options, 0, 2, false, cron_run},
 	{"nodes", "[forgive NODE…]", "nodes that new jobs keep away from",
 	 "lbctl nodes\n"
 	 "lbctl nodes forgive gpu17\n",

@@ -40,6 +40,9 @@ static const struct news {
 	{ "node_again", "have the node looked at; slurm.exclude keeps the run away from it" },
 	{ "node_error", "have the node looked at" },
 	{ "eta_past_limit", "none: it goes on in another job; a longer slurm.time saves the wait" },
+	{ "cron_problem", "mend what lbctl cron shows" },
+	{ "cron_refused", "mend it, then lbctl cron run" },
+	{ "cron_silent", "look at lbctl cron, and at lbctl logs of its last runs" },
 	{ "not_running", "look at lbctl status; ask Slurm with scontrol show job, or its administrators" },
 };
 
@@ -135,7 +138,7 @@ static int see_event(const struct ledger_event *e, void *arg)
 	struct finding *f = arg;
 
 	f->seen = e->id;
-	if (e->run_id == 0 || !is_wanted(&f->alerts->lbd->config, e->kind) ||
+	if (!is_wanted(&f->alerts->lbd->config, e->kind) ||
 	    is_repetition(f->alerts, hash_of(e->run_id, e->kind, e->text)))
 		return 0;
 	f->alerts->run_id = e->run_id;
@@ -147,26 +150,33 @@ static int see_event(const struct ledger_event *e, void *arg)
 	js_set_str(f->event, "actor", e->actor);
 	js_set_str(f->event, "what", e->text);
 	js_set_int(f->event, "attempt", e->attempt ? e->attempt : JS_NONE);
+	js_set_str(f->event, "next", next_action(e->kind));
 	return 1;
+}
+
+/* What concerns no run says so by itself. */
+static void set_text(json_t *event, const char *run)
+{
+	char text[700];
+
+	snprintf(text, sizeof(text), "%s%s%s: %s", run ? run : "", run ? ": " : "",
+		 js_str(event, "kind", ""), js_str(event, "what", ""));
+	js_set_str(event, "text", text);
 }
 
 static int add_run(const struct ledger_run *run, void *arg)
 {
 	struct finding *f = arg;
-	char text[700];
 
 	if (run->id != f->alerts->run_id)
 		return 0;
-	snprintf(text, sizeof(text), "%s: %s: %s", run->name, js_str(f->event, "kind", ""),
-		 js_str(f->event, "what", ""));
 	js_set_str(f->event, "run", run->name);
 	js_set_str(f->event, "owner", run->owner);
 	js_set_str(f->event, "state", run_state_name(run->state));
 	js_set_str(f->event, "cause", run->cause == CAUSE_NONE ? NULL : cause_name(run->cause));
 	js_set_int(f->event, "step", run->step < 0 ? JS_NONE : run->step);
 	js_set_real(f->event, "loss", run->loss);
-	js_set_str(f->event, "next", next_action(js_str(f->event, "kind", "")));
-	js_set_str(f->event, "text", text);
+	set_text(f->event, run->name);
 	return 1;
 }
 
@@ -195,6 +205,7 @@ static char *find_next(struct alerts *a)
 	a->cursor = f.seen;
 	if (f.event == NULL)
 		return NULL;
+	set_text(f.event, NULL);
 	ledger_run_each(ledger, false, add_run, &f, NULL);
 	js_set_str(f.event, "node", NULL);
 	ledger_attempt_each(ledger, a->run_id, add_attempt, &f, NULL);

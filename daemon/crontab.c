@@ -61,7 +61,7 @@ int cron_setting(struct cron_settings *settings, const char *key, const char *va
 
 /* --- the list -------------------------------------------------------------------------------- */
 
-static void entry_clear(struct cron_entry *entry)
+void cron_entry_clear(struct cron_entry *entry)
 {
 	free(entry->source);
 	free(entry->when);
@@ -84,7 +84,7 @@ int cron_entries_add(struct cron_entries *entries, struct cron_entry *entry, str
 	if (twin) {
 		err_set(err, ERR_LOCKED, "%s: there is an entry of this name already (%s); give one of "
 			"them another NAME=", entry->name, twin->source);
-		entry_clear(entry);
+		cron_entry_clear(entry);
 		return -1;
 	}
 	entries->items = xrealloc(entries->items, (entries->count + 1) * sizeof(*entries->items));
@@ -95,7 +95,7 @@ int cron_entries_add(struct cron_entries *entries, struct cron_entry *entry, str
 void cron_entries_clear(struct cron_entries *entries)
 {
 	for (size_t i = 0; i < entries->count; i++)
-		entry_clear(&entries->items[i]);
+		cron_entry_clear(&entries->items[i]);
 	free(entries->items);
 	*entries = (struct cron_entries){ 0 };
 }
@@ -215,18 +215,18 @@ static int read_entry(struct reader *r, const char *line, struct err *err)
 
 	if (cron_expr_parse(entry.when, &entry.expr, err) < 0 ||
 	    (entry.argv = shell_words(line + len, err)) == NULL) {
-		entry_clear(&entry);
+		cron_entry_clear(&entry);
 		return -1;
 	}
 	if (entry.argv[0] == NULL) {
-		entry_clear(&entry);
+		cron_entry_clear(&entry);
 		return err_set(err, ERR_USAGE, "nothing is to be done; a script or a command is wanted "
 			       "after the time");
 	}
 	entry.source = xasprintf("%s:%d", r->file, r->line);
 	entry.zone = xstrdup(r->zone ? r->zone : "");
 	if (name_entry(r, &entry, err) < 0) {
-		entry_clear(&entry);
+		cron_entry_clear(&entry);
 		return -1;
 	}
 	return cron_entries_add(r->out, &entry, err);
@@ -255,11 +255,13 @@ static char *next_line(const char **text)
 	return line;
 }
 
-void crontab_read(const char *text, const char *file, const struct cron_settings *defaults,
-		  struct cron_entries *out, void (*on_bad)(void *arg, const struct err *why),
+void crontab_read(const char *text, const char *file, const char *zone,
+		  const struct cron_settings *defaults, struct cron_entries *out, void (*on_bad)(void *arg, const struct err *why),
 		  void *arg)
 {
-	struct reader r = { .file = file, .settings = *defaults, .out = out };
+	struct reader r = {
+		.file = file, .settings = *defaults, .out = out, .zone = zone ? xstrdup(zone) : NULL,
+	};
 
 	while (*text != '\0') {
 		char *line = next_line(&text);

@@ -45,14 +45,17 @@ struct cron_entries {
 	size_t count;
 };
 
-/* Adds the entries of a crontab to *out. Each problem is told as "file:line: what is wrong, what
- * is allowed". */
-void crontab_read(const char *text, const char *file, const struct cron_settings *defaults,
-		  struct cron_entries *out, void (*on_bad)(void *arg, const struct err *why),
+/* Adds the entries of a crontab to *out. `zone` (NULL or "": the machine's own) and `defaults` hold
+ * until a line says otherwise. Each problem is told as "file:line: what is wrong, what is
+ * allowed". */
+void crontab_read(const char *text, const char *file, const char *zone,
+		  const struct cron_settings *defaults, struct cron_entries *out, void (*on_bad)(void *arg, const struct err *why),
 		  void *arg);
 
 /* Takes over the strings of `entry`; frees them with ERR_LOCKED when its name is taken. */
 int cron_entries_add(struct cron_entries *entries, struct cron_entry *entry, struct err *err);
+/* Releases its strings. */
+void cron_entry_clear(struct cron_entry *entry);
 const struct cron_entry *cron_entries_find(const struct cron_entries *entries, const char *name);
 void cron_entries_clear(struct cron_entries *entries);
 

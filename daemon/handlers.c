@@ -9,6 +9,7 @@
 #include "common/names.h"
 #include "common/paths.h"
 #include "daemon/control.h"
+#include "daemon/cron.h"
 #include "daemon/goodput_view.h"
 #include "daemon/nodes.h"
 #include "daemon/orders.h"
@@ -77,7 +78,6 @@ static json_t *on_version(struct request *r, struct err *err)
 struct listing {
 	struct ledger *ledger;
 	json_t *list;
-	int64_t since_ms;
 	const char *group;		/* NULL: of all */
 	struct err *err;
 };
@@ -87,8 +87,7 @@ static int list_run(const struct ledger_run *run, void *arg)
 	struct listing *l = arg;
 	json_t *o;
 
-	if ((run_state_is_final(run->state) && run->ended_ms < l->since_ms) ||
-	    (l->group && strcmp(l->group, run->run_group) != 0))
+	if (l->group && strcmp(l->group, run->run_group) != 0)
 		return 0;
 	o = view_run(l->ledger, run, false, l->err);
 	if (o == NULL)
@@ -102,10 +101,10 @@ static json_t *on_ls(struct request *r, struct err *err)
 	struct listing l = {
 		.ledger = r->lbd->ledger, .list = json_array(), .err = err,
 		.group = js_str(r->args, "group", NULL),
-		.since_ms = js_bool(r->args, "all", false) ? 0 : clock_wall_ms() - RECENT_MS,
 	};
+	int64_t since_ms = js_bool(r->args, "all", false) ? 0 : clock_wall_ms() - RECENT_MS;
 
-	if (ledger_run_each(r->lbd->ledger, false, list_run, &l, err) == 0)
+	if (ledger_run_each_since(r->lbd->ledger, since_ms, list_run, &l, err) == 0)
 		return l.list;
 	json_decref(l.list);
 	return NULL;
@@ -113,11 +112,17 @@ static json_t *on_ls(struct request *r, struct err *err)
 
 static json_t *on_status(struct request *r, struct err *err)
 {
+	const char *waits_for;
+	json_t *o;
 	struct ledger_run run = { 0 };
 
 	if (request_run(r, &run, err) < 0)
 		return NULL;
-	return view_run(r->lbd->ledger, &run, true, err);
+	waits_for = engine_waits_for(r->lbd->engine, run.name);
+	o = view_run(r->lbd->ledger, &run, true, err);
+	if (o)
+		js_set_str(o, "waits_for", waits_for[0] ? waits_for : NULL);
+	return o;
 }
 
 static int list_metric(const struct ledger_metric *m, void *arg)
@@ -257,6 +262,9 @@ static const struct {
 	[VERB_SAVE]     = { .now = wish_save },
 	[VERB_STACKS]   = { .now = wish_stacks },
 	[VERB_GOODPUT]  = { .now = goodput_answer },
+	[VERB_CRON]     = { .now = cron_ls },
+	[VERB_CRON_RUN] = { .later = cron_run_now },
+	[VERB_CRON_SET] = { .now = cron_set_enabled },
 	[VERB_POKE]     = { .now = on_poke },
 };
 

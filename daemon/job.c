@@ -120,6 +120,7 @@ static int write_params(const struct config *config, const struct run *run, cons
 		.stop_grace_ms = spec->stop_grace_ms,
 		.resume = xstrdup(run->resume_from[0] ? run->resume_from : "latest"),
 		.warn_ms = run_spec_warn_ms(spec),
+		.kill_wait_ms = run->scheduler ? run->scheduler->kill_wait_ms : 0,
 		.never_on_exit_codes = xcalloc(spec->never_on_exit_codes.count + 1, sizeof(int64_t)),
 		.never_count = (int64_t)spec->never_on_exit_codes.count,
 	};
@@ -216,6 +217,7 @@ void job_resources(const struct run_spec *spec, struct job_request *job)
 	job->gpus_per_node = spec->gpus_per_node;
 	job->mem_mb = spec->mem ? mem_parse_mb(spec->mem, NULL) : 0;
 	job->time_minutes = (spec->time_ms + 59999) / 60000;
+	job->time_seconds = spec->time_ms / 1000;
 	job->warn_seconds = run_spec_warn_ms(spec) / 1000;
 }
 
@@ -244,13 +246,14 @@ int job_submit(const struct config *config, const struct run *run, const char *l
 	char *folder = job_folder(run), *script = job_script(config->lbrun, folder);
 	char *script_path = path_join("%s/job.sh", folder), *output = path_join("%s/out.log", folder);
 	char *exclude = NULL;
-	struct job_env env = { 0 };
+	struct job_env env = { 0 }, open_env = { 0 };
 	int rc = -1;
 
 	if (run->scheduler == NULL)
 		err_set(err, ERR_SCHEDULER, "Slurm is not available to this lbd");
 	else if (folder_make(folder, 0750, err) == 0 && leave_later_checkpoints(run, err) == 0 &&
-		 job_env_make(&env, run, err) == 0 && job_env_add_secrets(&env, run, err) == 0 &&
+		 job_env_make(&open_env, run, err) == 0 && job_env_make(&env, run, err) == 0 &&
+		 job_env_add_secrets(&env, run, err) == 0 &&
 		 write_params(config, run, folder, err) == 0 &&
 		 file_write_visible(script_path, script, strlen(script), 0750, err) == 0)
 		rc = 0;
@@ -258,7 +261,8 @@ int job_submit(const struct config *config, const struct run *run, const char *l
 		struct job_request job = {
 			.token = run->attempt.job.token, .ledger_id = ledger_id, .run = run->name,
 			.script = script, .script_path = script_path, .output = output,
-			.env = env.list,
+			.env = env.list, .open_env = open_env.list, .env_file = run->spec.env_file,
+			.env_uid = (unsigned)run->owner_uid,
 		};
 
 		job_resources(&run->spec, &job);
@@ -267,6 +271,7 @@ int job_submit(const struct config *config, const struct run *run, const char *l
 		run->scheduler->ops->submit(run->scheduler, &job, done, arg);
 	}
 	job_env_free(&env);
+	job_env_free(&open_env);
 	free(exclude);
 	free(folder);
 	free(script);

@@ -11,6 +11,8 @@
 
 struct alerts;
 struct control;
+struct cron;
+struct log_keeper;
 struct deadman;
 struct switchboard;
 
@@ -22,6 +24,8 @@ struct lbd {
 	struct world world;
 	struct engine *engine;
 	struct control *control;
+	struct cron *cron;
+	struct log_keeper *log_keeper;
 	struct switchboard *switchboard;	/* NULL: not yet open */
 	struct alerts *alerts;			/* NULL: nobody is to be told */
 	struct deadman *deadman;		/* NULL: nobody watches */

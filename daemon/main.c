@@ -19,7 +19,9 @@
 #include "daemon/deadman.h"
 #include "daemon/background.h"
 #include "daemon/control.h"
+#include "daemon/cron.h"
 #include "daemon/lock.h"
+#include "daemon/log_keeper.h"
 #include "daemon/notify.h"
 #include "daemon/switchboard.h"
 #include "slurm/backends.h"
@@ -185,6 +187,8 @@ static void stop(struct daemon *d)
 	notify_systemd("STOPPING=1");
 	d->stopping = true;
 	control_close(d->lbd.control);
+	cron_close(d->lbd.cron);
+	log_keeper_close(d->lbd.log_keeper);
 	switchboard_close(d->lbd.switchboard);
 	d->lbd.switchboard = NULL;
 	alerts_close(d->lbd.alerts);
@@ -229,6 +233,7 @@ static int open_schedulers(struct daemon *d, struct err *err)
 {
 	char *helper = path_sibling("lbd-slurm", NULL);	/* not built where there is no libslurm */
 	char *folder = path_join("%s/local", d->lbd.config.home);
+	struct local_limits limits = config_local(&d->lbd.config);
 	int rc = -1;
 
 	if (folder_make(folder, 0700, err) == 0 &&
@@ -239,7 +244,7 @@ static int open_schedulers(struct daemon *d, struct err *err)
 		else
 			log_info("no Slurm configuration, or no lbd-slurm beside lbd: runs go to the "
 				 "local scheduler");
-		d->lbd.local = scheduler_local_create(&d->loop, folder);
+		d->lbd.local = scheduler_local_create(&d->loop, folder, &limits);
 		rc = d->lbd.local ? 0 : err_set(err, ERR_IO, "%s: cannot use it", folder);
 	}
 	free(helper);
@@ -301,12 +306,14 @@ static int run(struct daemon *d, int ready_fd, struct err *err)
 	if (open_schedulers(d, err) < 0 || open_engine(d, err) < 0)
 		return -1;
 	d->lbd.switchboard = switchboard_open(&d->lbd);
-	if ((d->lbd.control = control_open(&d->lbd, err)) == NULL)
+	if ((d->lbd.cron = cron_open(&d->lbd, err)) == NULL ||
+	    (d->lbd.control = control_open(&d->lbd, err)) == NULL)
 		return -1;
 	d->lbd.alerts = alerts_open(&d->lbd, err);
 	if (err->code != ERR_NONE)
 		return -1;
 	d->lbd.deadman = deadman_open(&d->lbd);
+	d->lbd.log_keeper = log_keeper_open(&d->lbd);
 	log_info("lbd %s serves %s", LB_VERSION, d->lbd.config.home);
 	start_loop(d, ready_fd);
 	background_leave_terminal();

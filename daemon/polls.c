@@ -82,6 +82,14 @@ static bool same_job(const struct job_ref *a, const struct job_ref *b)
 	return a->job_id == b->job_id && a->submit_time == b->submit_time;
 }
 
+/* Of one token. A job that somebody sends back into the queue keeps its number, and is submitted anew. */
+static bool is_ours_again(const struct job_ref *ours, const struct job_status *job)
+{
+	return same_job(ours, &job->ref) ||
+	       (job->restart_count > 0 && ours->job_id == job->ref.job_id &&
+		ours->submit_time < job->ref.submit_time);
+}
+
 static bool is_older(const struct job_ref *a, const struct job_ref *b)
 {
 	return a->submit_time != b->submit_time ? a->submit_time < b->submit_time :
@@ -161,7 +169,7 @@ static void on_job(struct engine *e, struct poller *p, const struct token_map *m
 	if (a == NULL || a->state == ATTEMPT_ENDED) {
 		on_stray(e, p->scheduler, job);
 	} else if (a->job.job_id != 0) {
-		if (same_job(&a->job, &job->ref))
+		if (is_ours_again(&a->job, job))
 			note_job(e, x.run, a, job, p->begun_ms);
 		else
 			cancel_unless_over(e, p->scheduler, job);

@@ -59,7 +59,7 @@ static json_t *resources_view(const struct run_spec *spec)
 	job_resources(spec, &job);
 	js_set_int(o, "nodes", job.nodes);
 	js_set_int(o, "ntasks_per_node", job.ntasks_per_node);
-	js_set_int(o, "cpus_per_task", job.cpus_per_task);
+	js_set_int(o, "cpus_per_task", job.cpus_per_task ? job.cpus_per_task : JS_NONE);
 	js_set_int(o, "gpus_per_node", job.gpus_per_node);
 	js_set_int(o, "mem_mb", job.mem_mb ? job.mem_mb : JS_NONE);
 	js_set_int(o, "time_minutes", job.time_minutes ? job.time_minutes : JS_NONE);

@@ -21,6 +21,7 @@
 #include "common/names.h"
 #include "common/paths.h"
 #include "daemon/check.h"
+#include "daemon/job.h"
 #include "daemon/preview.h"
 #include "daemon/switchboard.h"
 
@@ -131,7 +132,24 @@ static int read_spec(struct submission *s, struct err *err)
 	    submit_check_env(&s->spec, s->by.uid, err) < 0)
 		return -1;
 	s->scheduler = submit_scheduler(s->lbd, &s->spec, err);
-	return s->scheduler ? 0 : -1;
+	return s->scheduler ? submit_check_job(s->lbd, s->scheduler, &s->spec, err) : -1;
+}
+
+int submit_check_job(const struct lbd *lbd, const char *name, const struct run_spec *spec,
+		     struct err *err)
+{
+	const struct scheduler *s = strcmp(name, "local") == 0 ? lbd->local : lbd->slurm;
+	struct job_request job = { 0 };
+
+	if (s == NULL || s->ops->check == NULL)
+		return 0;
+	if (strcmp(job_launcher(spec), "srun") == 0)
+		return err_set(err, ERR_USAGE, "slurm.ntasks_per_node: there is no srun to start %lld "
+					       "tasks on this machine; ask for one task, and let the "
+					       "trainer (torchrun, …) start its ranks",
+			       (long long)spec->nodes * spec->ntasks_per_node);
+	job_resources(spec, &job);
+	return s->ops->check(s, &job, err);
 }
 
 const char *submit_scheduler(const struct lbd *lbd, const struct run_spec *spec, struct err *err)

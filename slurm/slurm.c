@@ -215,13 +215,15 @@ static int take_jobs(struct slurm *s, const json_t *body)
 	return 0;
 }
 
-static void take_info(const json_t *body)
+static void take_info(struct slurm *s, const json_t *body)
 {
 	int64_t age = js_int(body, "min_job_age", 0);
 
-	log_info("Slurm %s cluster=%s min_job_age=%llds message_timeout=%llds",
+	s->base.kill_wait_ms = 1000 * js_int(body, "kill_wait", 0);
+	log_info("Slurm %s cluster=%s min_job_age=%llds message_timeout=%llds kill_wait=%llds",
 		 js_str(body, "version", "?"), js_str(body, "cluster", "?"), (long long)age,
-		 (long long)js_int(body, "message_timeout", 0));
+		 (long long)js_int(body, "message_timeout", 0),
+		 (long long)js_int(body, "kill_wait", 0));
 	if (age > 0 && age < 60)
 		log_warn("Slurm forgets ended jobs after %llds (MinJobAge): an ending that lbrun could "
 			 "not record may be missed", (long long)age);
@@ -254,7 +256,7 @@ static void finish(struct slurm *s, const json_t *body)
 			enqueue(s, OP_INFO, NULL, NULL);
 		s->has_info = true;
 	} else if (r->op == OP_INFO && reply.result == SCHEDULER_OK) {
-		take_info(body);
+		take_info(s, body);
 	}
 	kick(s, 0);
 	answer(r, &reply);

@@ -72,3 +72,12 @@ int ledger_cron_tick_waiting(struct ledger *l, const char *entry, struct ledger_
 	bind_text(s, ":entry", entry);
 	return read_one(l, s, tick_columns, out, no_such_tick, err);
 }
+
+int ledger_cron_tick_succeeded(struct ledger *l, const char *entry, struct ledger_cron_tick *out,
+			       struct err *err)
+{
+	sqlite3_stmt *s = query(l, Q_CRON_TICK_SUCCEEDED);
+
+	bind_text(s, ":entry", entry);
+	return read_one(l, s, tick_columns, out, "it never succeeded", err);
+}

@@ -33,6 +33,15 @@ static const struct column run_columns[] = {
 	{ NULL, 0, 0 },
 };
 
+static const struct column ended_columns[] = {
+	COLUMN(ledger_ended, INT64, id),
+	COLUMN(ledger_ended, TEXT, name),
+	COLUMN(ledger_ended, TEXT, dir),
+	COLUMN(ledger_ended, INT64, ended_ms),
+	COLUMN(ledger_ended, BOOL, is_periodic),
+	{ NULL, 0, 0 },
+};
+
 static const char no_such_run[] = "no such run";
 
 int ledger_run_insert(struct ledger *l, const struct ledger_run *run, int64_t *id, struct err *err)
@@ -59,17 +68,33 @@ int ledger_run_find(struct ledger *l, const char *name, struct ledger_run *out, 
 	return 0;
 }
 
-int ledger_run_each(struct ledger *l, bool live_only,
+static int each_run(struct ledger *l, sqlite3_stmt *s,
 		    int (*each)(const struct ledger_run *run, void *arg), void *arg,
 		    struct err *err)
 {
-	sqlite3_stmt *s = query(l, live_only ? Q_RUN_LIST_LIVE : Q_RUN_LIST);
 	struct ledger_run run;
 	int got;
 
 	while ((got = read_next(l, s, run_columns, &run, err)) > 0 && each(&run, arg) == 0)
 		;
 	return read_end(s, got);
+}
+
+int ledger_run_each(struct ledger *l, bool live_only,
+		    int (*each)(const struct ledger_run *run, void *arg), void *arg,
+		    struct err *err)
+{
+	return each_run(l, query(l, live_only ? Q_RUN_LIST_LIVE : Q_RUN_LIST), each, arg, err);
+}
+
+int ledger_run_each_since(struct ledger *l, int64_t since_ms,
+			  int (*each)(const struct ledger_run *run, void *arg), void *arg,
+			  struct err *err)
+{
+	sqlite3_stmt *s = query(l, Q_RUN_LIST_SINCE);
+
+	bind_int(s, ":since_ms", since_ms);
+	return each_run(l, s, each, arg, err);
 }
 
 int ledger_run_move(struct ledger *l, int64_t id, enum run_state from, enum run_state to,
@@ -147,4 +172,15 @@ int ledger_run_set_resume(struct ledger *l, int64_t id, const char *resume_from,
 	bind_int(s, ":id", id);
 	bind_text(s, ":resume_from", resume_from);
 	return write_one(l, s, ERR_NOT_FOUND, no_such_run, err);
+}
+
+int ledger_run_next_ended(struct ledger *l, int64_t after_ms, int64_t after_id, int64_t until_ms,
+			  struct ledger_ended *out, struct err *err)
+{
+	sqlite3_stmt *s = query(l, Q_RUN_NEXT_ENDED);
+
+	bind_int(s, ":after_ms", after_ms);
+	bind_int(s, ":after_id", after_id);
+	bind_int(s, ":until_ms", until_ms);
+	return read_one(l, s, ended_columns, out, "no other run has ended", err);
 }

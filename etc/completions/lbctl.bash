@@ -9,7 +9,7 @@ _lbctl_runs()
 _lbctl()
 {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
-	local commands="submit ls status follow logs events kill stop hold release restart save stacks goodput nodes wait version help"
+	local commands="submit ls status follow logs events kill stop hold release restart save stacks goodput cron nodes wait version help"
 	local command="" options="--home --no-color --help" words="" i
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
@@ -36,6 +36,7 @@ _lbctl()
 	stop | hold | release | save) options+=" --reason --dry-run --yes"; words=$(_lbctl_runs) ;;
 	restart) options+=" --from --set"; words=$(_lbctl_runs --all) ;;
 	goodput) options+=" --since --json"; words=$(_lbctl_runs --all) ;;
+	cron) options+=" --json"; words="ls run enable disable" ;;
 	nodes) options+=" --json"; words=forgive ;;
 	stacks) words=$(_lbctl_runs) ;;
 	wait) options+=" --timeout --json"; words=$(_lbctl_runs) ;;

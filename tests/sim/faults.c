@@ -29,7 +29,7 @@ static void vanish_later(struct sim *sim, void *arg, uint64_t stamp)
 static void job_fact(struct sim *sim, enum fact_kind kind, const struct job *job)
 {
 	sim_fact(sim, kind, job->run, job->number, job->status.ref.job_id,
-		 job->status.ref.submit_time);
+		 job->first_submit_time);
 }
 
 /* What the controller did after `saved_ms` has not happened. true: the job itself is gone. */

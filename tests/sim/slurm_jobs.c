@@ -27,7 +27,7 @@ bool job_is_live(const struct job *job)
 static void job_fact(struct sim *sim, enum fact_kind kind, const struct job *job)
 {
 	sim_fact(sim, kind, job->run, job->number, job->status.ref.job_id,
-		 job->status.ref.submit_time);
+		 job->first_submit_time);
 }
 
 /* --- in and out of the controller's memory ---------------------------------------------------------- */
@@ -88,6 +88,7 @@ struct job *job_make(struct sim *sim, int run, int64_t number, const char *token
 	snprintf(job->status.ledger_id, sizeof(job->status.ledger_id), "%s", ledger_id);
 	job->status.ref.job_id = s->next_id++;
 	job->status.ref.submit_time = EPOCH_S + sim->now_ms / SECOND;
+	job->first_submit_time = job->status.ref.submit_time;
 	job_set_word(job, SJ_PENDING, SR_HELD_USER, 0);
 	know(s, job);
 	job_fact(sim, FACT_JOB_MADE, job);
@@ -269,6 +270,7 @@ void job_end(struct sim *sim, struct job *job, enum slurm_state state, enum slur
 void job_requeue(struct sim *sim, struct job *job)
 {
 	job->status.restart_count++;
+	job->status.ref.submit_time = EPOCH_S + sim->now_ms / SECOND;
 	job_set_word(job, SJ_PENDING, SR_BEGIN_TIME, 0);
 	sim_after(sim, 2 * MINUTE + rng_exp(&sim->rng, 15.0 * MINUTE), on_start, job, ++job->stamp);
 	leave_node(sim, job);

@@ -28,6 +28,7 @@ struct job {
 	int run;
 	int64_t number;			/* of the attempt */
 	struct job_status status;
+	int64_t first_submit_time;	/* a requeue makes it a new one */
 	uint64_t stamp;			/* counts up whenever planned events are void */
 	bool is_known;			/* to the controller */
 	bool is_counted;		/* in busy of its node */

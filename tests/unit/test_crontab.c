@@ -69,7 +69,7 @@ static void test_good_file(void **state)
 	struct bad bad = { 0 };
 
 	(void)state;
-	crontab_read(text, "crontab", &defaults, &list, on_bad, &bad);
+	crontab_read(text, "crontab", NULL, &defaults, &list, on_bad, &bad);
 	assert_string_equal(bad.text, "");
 	assert_int_equal(list.count, 3);
 	assert_string_equal(list.items[0].name, "backup");
@@ -122,7 +122,7 @@ static void test_bad_lines(void **state)
 		char text[256];
 
 		snprintf(text, sizeof(text), "%s\n@daily good.sh\n", cases[i].line);
-		crontab_read(text, "crontab", &defaults, &list, on_bad, &bad);
+		crontab_read(text, "crontab", NULL, &defaults, &list, on_bad, &bad);
 		assert_int_equal(bad.count, 1);
 		assert_contains(bad.text, cases[i].part);
 		assert_int_equal(list.count, 1);

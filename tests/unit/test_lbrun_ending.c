@@ -25,6 +25,12 @@ static const struct {
 	{{.wait_status = KILLED(SIGKILL), .oom = true}, CAUSE_OOM, -1, SIGKILL, 137},
 	{{.wait_status = EXITED(137), .oom = true}, CAUSE_OOM, 137, 0, 137},
 	{{.wait_status = EXITED(1), .oom = true}, CAUSE_ERROR, 1, 0, 1},
+	/* figures at death are evidence only when they are at the limit, and only of a SIGKILL */
+	{{.wait_status = KILLED(SIGKILL), .peak_mb = 950, .limit_mb = 1000}, CAUSE_OOM, -1, SIGKILL, 137},
+	{{.wait_status = KILLED(SIGKILL), .peak_mb = 949, .limit_mb = 1000}, CAUSE_CRASH, -1, SIGKILL, 137},
+	{{.wait_status = KILLED(SIGKILL), .peak_mb = 950}, CAUSE_CRASH, -1, SIGKILL, 137},
+	{{.wait_status = KILLED(SIGSEGV), .peak_mb = 999, .limit_mb = 1000}, CAUSE_CRASH, -1, SIGSEGV, 139},
+	{{.wait_status = EXITED(1), .peak_mb = 999, .limit_mb = 1000}, CAUSE_ERROR, 1, 0, 1},
 	/* it says itself that it did not finish */
 	{{.wait_status = EXITED(0), .said_stopped = true}, CAUSE_LOST, 0, 0, 143},
 	{{.wait_status = EXITED(2), .said_stopped = true}, CAUSE_ERROR, 2, 0, 2},

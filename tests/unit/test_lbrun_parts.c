@@ -102,6 +102,10 @@ static void test_oom(void **state)
 	assert_int_equal(oom_kills(v2, folder), 3);
 	assert_int_equal(oom_kills(v1, folder), 2);
 	assert_int_equal(oom_kills(none, folder), -1);
+	assert_int_equal(oom_limit_mb("16384", "2048", "4"), 16384);
+	assert_int_equal(oom_limit_mb(NULL, "2048", "4"), 8192);
+	assert_int_equal(oom_limit_mb(NULL, "2048", NULL), 0);
+	assert_int_equal(oom_limit_mb("0", NULL, "4"), 0);
 	assert_int_equal(oom_kills("/no/such/file", folder), -1);
 	free(v2);
 	free(v1);

@@ -154,6 +154,28 @@ static void runs_are_listed_newest_first(void **state)
 }
 
 /* The daemon decides inside the loop, reads more and writes. */
+static void runs_that_ended_long_ago_may_be_left_out(void **state)
+{
+	struct ledger *l = open_ledger();
+	struct ledger_run run = a_run("old");
+	struct seen seen = { 0 };
+	struct err err = { 0 };
+	int64_t id;
+
+	(void)state;
+	run.state = RUN_FAILED;
+	run.ended_ms = 99;
+	ok(ledger_run_insert(l, &run, &id, &err), &err);
+	run.name = "late";
+	run.ended_ms = 100;
+	ok(ledger_run_insert(l, &run, &id, &err), &err);
+	add_run(l, "live", RUN_RUNNING);
+	ok(ledger_run_each_since(l, 100, see_run, &seen, &err), &err);
+	assert_int_equal(seen.count, 2);
+	assert_string_equal(seen.names, "live late ");
+	ledger_close(l);
+}
+
 static int fail_run(const struct ledger_run *run, void *arg)
 {
 	struct err err = { 0 };
@@ -307,6 +329,7 @@ int main(void)
 		TEST(a_taken_name_spoils_nothing),
 		TEST(nonsense_is_refused_alone),
 		TEST(runs_are_listed_newest_first),
+		TEST(runs_that_ended_long_ago_may_be_left_out),
 		TEST(a_callback_may_read_write_and_commit),
 		TEST(found_strings_may_go_into_the_next_write),
 		TEST(every_pair_of_states_moves_as_the_table_says),

@@ -41,9 +41,16 @@ static void describe(int wait_status, char *out, size_t size)
 	}
 }
 
+/* Some sites have no control groups: slurmd looks at the sizes of processes now and then, and kills. A
+ * process that had grown to within a twentieth of the limit died of that. */
+static bool was_at_limit(const struct launch_facts *f)
+{
+	return f->limit_mb > 0 && f->peak_mb >= f->limit_mb - f->limit_mb / 20;
+}
+
 static enum cause natural_cause(const struct launch_facts *f, const struct ending *end)
 {
-	if (f->oom && (end->signal == SIGKILL || end->exit_code == 128 + SIGKILL))
+	if ((f->oom || was_at_limit(f)) && (end->signal == SIGKILL || end->exit_code == 128 + SIGKILL))
 		return CAUSE_OOM;
 	if (end->signal)
 		return CAUSE_CRASH;
@@ -70,9 +77,20 @@ static enum cause cause_when_stopped(const struct launch_facts *f, const struct 
 	return CAUSE_LOST;
 }
 
+static void describe_memory(const struct launch_facts *f, enum cause cause, char *out, size_t size)
+{
+	if (cause != CAUSE_OOM)
+		out[0] = '\0';
+	else if (f->oom)
+		snprintf(out, size, "; the kernel ran out of memory for this job");
+	else
+		snprintf(out, size, "; it had taken %lld of the job's %lld MB", (long long)f->peak_mb,
+			 (long long)f->limit_mb);
+}
+
 void ending_decide(const struct launch_facts *f, struct ending *out)
 {
-	char how[64];
+	char how[64], why[80];
 
 	*out = (struct ending){.exit_code = -1};
 	if (WIFSIGNALED(f->wait_status))
@@ -91,9 +109,8 @@ void ending_decide(const struct launch_facts *f, struct ending *out)
 			 "the trainer said that it was stopped; lbrun did not ask it to");
 	} else {
 		out->cause = natural_cause(f, out);
-		snprintf(out->text, sizeof(out->text), "%s%s", how,
-			 out->cause == CAUSE_OOM ? "; the kernel ran out of memory for this job"
-						 : "");
+		describe_memory(f, out->cause, why, sizeof(why));
+		snprintf(out->text, sizeof(out->text), "%s%s", how, why);
 	}
 	text_clean(out->text);
 }

@@ -13,6 +13,7 @@ struct launch_facts {
 	int wait_status;	/* of the trainer, as waitpid tells it */
 	bool said_stopped;	/* its bye was "stopped" */
 	bool oom;		/* the kernel killed something of ours for memory meanwhile */
+	int64_t peak_mb, limit_mb;	/* its largest process, and what the job may take; 0 = not known */
 	enum stop_why stop;
 	const char *stop_text;	/* "by ada: too slow", "SIGTERM that lbd did not send", … */
 };

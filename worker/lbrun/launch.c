@@ -264,6 +264,9 @@ bool launch_finish(struct shepherd *s, bool *made_progress)
 	switched_look(s, clock_mono_ms());
 	facts.said_stopped = s->launch.said_stopped;
 	facts.oom = s->launch.ooms_at_start >= 0 && ooms > s->launch.ooms_at_start;
+	facts.peak_mb = s->launch.peak_kb / 1024;
+	facts.limit_mb = oom_limit_mb(getenv("SLURM_MEM_PER_NODE"), getenv("SLURM_MEM_PER_CPU"),
+				      getenv("SLURM_CPUS_ON_NODE"));
 	facts.stop = stopping_reason(&s->stop);
 	facts.stop_text = s->stop_text;
 	ending_decide(&facts, &s->ending);
@@ -277,7 +280,7 @@ bool launch_finish(struct shepherd *s, bool *made_progress)
 	s->launch.is_open = false;
 	/* A hang was the launch's, not the attempt's. */
 	if (s->stop.why == STOP_HUNG)
-		stopping_init(&s->stop);
+		stopping_init(&s->stop, s->params.kill_wait_ms);
 	return s->stop.why == STOP_NOT && !may_have_left_ranks(s) &&
 	       ending_may_relaunch(&s->ending, &s->params, s->failures, s->has_progressed);
 }

@@ -52,6 +52,20 @@ static int64_t count_of_line(char *line, const char *mount)
 	return count;
 }
 
+static int64_t number(const char *text)
+{
+	int64_t n = text ? strtoll(text, NULL, 10) : 0;
+
+	return n > 0 ? n : 0;
+}
+
+int64_t oom_limit_mb(const char *per_node, const char *per_cpu, const char *cpus)
+{
+	int64_t mb = number(per_node);
+
+	return mb ? mb : number(per_cpu) * number(cpus);
+}
+
 int64_t oom_kills(const char *proc_cgroup, const char *mount)
 {
 	char *text = file_read(proc_cgroup, CGROUP_MAX_BYTES, NULL, NULL);

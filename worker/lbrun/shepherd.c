@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@ enum {
 	POLL_MAX = 3 + OUTPUT_POLL_MAX + HUB_POLL_MAX,
 	CLEAR_EVERY_MS = 10,		/* between two passes over what is left */
 	RELAUNCH_PAUSE_MS = 1000,
+	OUR_TERM_MS = 1000,		/* Slurm's SIGTERM to a whole job reaches us so long after others */
 	LAST_WORDS_MS = 10 * 1000,	/* a full disk delays our end by this much at most */
 	EXIT_BROKEN = 70,
 };
@@ -33,10 +35,13 @@ enum {
 
 static void reap(struct shepherd *s)
 {
+	struct rusage used;
 	int status;
 	pid_t pid;
 
-	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+	while ((pid = wait4(-1, &status, WNOHANG, &used)) > 0) {
+		if (used.ru_maxrss > s->launch.peak_kb)
+			s->launch.peak_kb = used.ru_maxrss;
 		if (pid == s->launch.pid && s->launch.is_open) {
 			s->launch.has_ended = true;
 			s->launch.wait_status = status;
@@ -120,10 +125,27 @@ static void search_phase(struct shepherd *s, int64_t now_ms)
 		enter(s, PHASE_CLEAR, now_ms);
 }
 
+/* Its SIGTERM was perhaps for all of the job: then it comes to us, too, and was no crash. */
+static bool may_be_told(struct shepherd *s, int64_t now_ms)
+{
+	int64_t until_ms = s->launch.ended_ms + OUR_TERM_MS;
+	int status = s->launch.wait_status;
+	bool is_terminated = (WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) ||
+			     (WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGTERM);
+
+	if (!is_terminated || s->stop.why != STOP_NOT || now_ms >= until_ms)
+		return false;
+	s->phase_ms = until_ms;
+	return true;
+}
+
 static void run_turn(struct shepherd *s, int64_t now_ms)
 {
 	if (s->launch.has_ended) {
-		s->launch.ended_ms = now_ms;
+		if (s->launch.ended_ms == 0)
+			s->launch.ended_ms = now_ms;
+		if (may_be_told(s, now_ms))
+			return;
 		enter(s, PHASE_CLEAR, now_ms);
 	} else if (now_ms >= s->phase_ms) {	/* launch_kill was not enough */
 		descendants_signal(SIGKILL);
@@ -306,7 +328,7 @@ static void open_parts(struct shepherd *s)
 	search_init(&s->search);
 	s->search.on_bad = on_bad_checkpoint;
 	s->search.arg = s;
-	stopping_init(&s->stop);
+	stopping_init(&s->stop, s->params.kill_wait_ms);
 	record_attempt_start(s);
 	if (hub_open(&s->hub, s->folder, &why) < 0) {
 		output_say(&s->output, "trainers cannot report: %s", why.text);

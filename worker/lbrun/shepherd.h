@@ -45,6 +45,7 @@ struct launch {
 	int64_t step_at_start;		/* newest checkpoint by size; -1 = none */
 	int64_t step_told;		/* newest that the trainer told of and that is there */
 	int64_t ooms_at_start;
+	int64_t peak_kb;	/* of the largest process that has ended, or of one it waited for */
 };
 
 struct shepherd {

@@ -43,8 +43,9 @@ static const struct command commands[] = {
 	  command_convert },
 	{ "eval", "MODEL DATA [--seq-len N] [--samples N] [--logits FILE]",
 	  "loss and perplexity of a checkpoint or a model of Hugging Face", command_eval },
-	{ "generate", "MODEL --prompt TEXT [--tokens N] [--temperature X] [--seed N]",
-	  "go on from a text, for models of bytes", command_generate },
+	{ "generate", "MODEL --prompt TEXT | --prompt-tokens N,... [--tokenizer FILE] [--tokens N] "
+	  "[--temperature X] [--seed N]",
+	  "go on from a text of bytes, or from tokens", command_generate },
 	{ "version", "", "print the version", command_version },
 	{ "help", "", "print this", command_help },
 };

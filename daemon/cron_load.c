@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/cron_load.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/files.h"
+#include "common/mem.h"
+#include "common/paths.h"
+
+enum { MAX_BYTES = 1024 * 1024 };
+
+static const char *const folder_names[CRON_PERIODS] = {
+	[CRON_HOURLY] = "cron.hourly", [CRON_DAILY] = "cron.daily",
+	[CRON_WEEKLY] = "cron.weekly", [CRON_MONTHLY] = "cron.monthly",
+};
+
+struct loader {
+	const struct cron_config *config;
+	struct cron_entries *out;
+	void (*on_bad)(void *arg, const struct err *why);
+	void *arg;
+};
+
+static void tell(const struct loader *l, const struct err *err)
+{
+	l->on_bad(l->arg, err);
+}
+
+/* --- who may write there --------------------------------------------------------------------- */
+
+/* Ours or root's, and nobody else's to change. */
+static int check_rights(const char *path, const struct stat *st, struct err *err)
+{
+	if (st->st_uid != geteuid() && st->st_uid != 0)
+		return err_set(err, ERR_REFUSED, "%s: belongs to somebody else; what lies here runs as you: "
+			       "copy it to make it yours", path);
+	if (st->st_mode & (S_IWGRP | S_IWOTH))
+		return err_set(err, ERR_REFUSED, "%s: others may write it, and would run as you: "
+			       "chmod go-w %s", path, path);
+	return 0;
+}
+
+/* 1: there and safe, 0: not there, -1 with err. Links are not followed. */
+static int check_folder(const char *path, struct err *err)
+{
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : err_errno(err, "%s", path);
+	if (!S_ISDIR(st.st_mode))
+		return err_set(err, ERR_USAGE, "%s: must be a folder", path);
+	return check_rights(path, &st, err) < 0 ? -1 : 1;
+}
+
+/* The text of a file that is safe to act upon; owned. NULL with err. */
+static char *read_safe(const char *path, struct err *err)
+{
+	struct stat st;
+
+	if (lstat(path, &st) < 0) {
+		err_errno(err, "%s", path);
+		return NULL;
+	}
+	if (!S_ISREG(st.st_mode)) {
+		err_set(err, ERR_USAGE, "%s: must be a regular file, and no link", path);
+		return NULL;
+	}
+	return check_rights(path, &st, err) < 0 ? NULL : file_read(path, MAX_BYTES, NULL, err);
+}
+
+/* --- scripts in folders ---------------------------------------------------------------------- */
+
+/* The rest of the file may be anything. */
+static int read_lb_line(struct cron_entry *entry, const char *line, size_t len, struct err *err)
+{
+	char *text = xstrndup(line, len), *key = text + strspn(text, " \t");
+	char *equals = strchr(key, '=');
+	int rc = -1;
+
+	if (equals == NULL) {
+		err_set(err, ERR_USAGE, "#LB: KEY=VALUE is wanted");
+	} else {
+		*equals = '\0';
+		if (strcmp(key, "NAME") == 0) {
+			snprintf(entry->name, sizeof(entry->name), "%s", equals + 1);
+			rc = 0;
+		} else {
+			rc = cron_setting(&entry->settings, key, equals + 1, err);
+		}
+	}
+	free(text);
+	return rc;
+}
+
+/* `#LB KEY=VALUE` */
+static int read_lb_lines(struct cron_entry *entry, const char *text, struct err *err)
+{
+	int number = 1;
+
+	for (const char *line = text; *line != '\0'; number++) {
+		size_t len = strcspn(line, "\n"), shown = strcspn(line, "\r\n");
+
+		if (strncmp(line, "#LB ", 4) == 0 && read_lb_line(entry, line + 4, shown - 4, err) < 0)
+			return err_wrap(err, "%s:%d", entry->source, number);
+		line += len + (line[len] == '\n');
+	}
+	return 0;
+}
+
+/* The self-resubmitting scheduler that lbd replaces: it would run everything a second time. */
+static bool is_scheduler(const char *text)
+{
+	return strstr(text, "sbatch") && strstr(text, "--begin=now+") &&
+	       (strstr(text, "cron.hourly") || strstr(text, "cron.daily") ||
+		strstr(text, "cron.weekly"));
+}
+
+static int check_script(const char *path, const char *text, struct err *err)
+{
+	if (is_scheduler(text))
+		return err_set(err, ERR_USAGE, "%s: this script is itself a cron that submits itself again; "
+			       "lbd does what it does: move it away, and scancel its jobs", path);
+	return 0;
+}
+
+static int add_script(const struct loader *l, const char *path, enum cron_period period,
+		      struct err *err)
+{
+	struct cron_entry entry = { .settings = l->config->settings };
+	char *text = read_safe(path, err);
+	int rc = -1;
+
+	if (text == NULL)
+		return -1;
+	entry.source = xstrdup(path);
+	entry.when = xstrdup(l->config->when[period]);
+	entry.zone = xstrdup(l->config->time_zone ? l->config->time_zone : "");
+	entry.argv = xcalloc(2, sizeof(*entry.argv));
+	entry.argv[0] = xstrdup(path);
+	cron_name_of(path, entry.name);
+	if (check_script(path, text, err) == 0 && read_lb_lines(&entry, text, err) == 0 &&
+	    cron_expr_parse(entry.when, &entry.expr, err) == 0 &&
+	    (rc = name_check(entry.name, err)) < 0)
+		err_wrap(err, "%s", path);
+	free(text);
+	if (rc < 0) {
+		cron_entry_clear(&entry);
+		return -1;
+	}
+	return cron_entries_add(l->out, &entry, err);
+}
+
+static bool is_script(const struct dirent *entry)
+{
+	static const char *const endings[] = { ".slurm", ".sh", ".sbatch", ".toml" };
+	const char *dot = strrchr(entry->d_name, '.');
+
+	for (size_t i = 0; dot && dot != entry->d_name && i < sizeof(endings) / sizeof(endings[0]); i++)
+		if (strcmp(dot, endings[i]) == 0)
+			return true;
+	return false;
+}
+
+static int wanted(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.' && is_script(entry);
+}
+
+static void load_folder(const struct loader *l, const char *path, enum cron_period period)
+{
+	struct dirent **names = NULL;
+	struct err err = { 0 };
+	int count = 0, there = check_folder(path, &err);
+
+	if (there > 0 && (count = scandir(path, &names, wanted, alphasort)) < 0)
+		there = err_errno(&err, "%s", path);
+	if (there < 0)
+		tell(l, &err);
+	for (int i = 0; i < count; i++) {
+		char *file = path_join("%s/%s", path, names[i]->d_name);
+		struct err why = { 0 };
+
+		if (add_script(l, file, period, &why) < 0)
+			tell(l, &why);
+		free(file);
+		free(names[i]);
+	}
+	free(names);
+}
+
+/* --- all of it ------------------------------------------------------------------------------- */
+
+static void load_crontab(const struct loader *l, const char *path)
+{
+	struct err err = { 0 };
+	char *text;
+
+	if (!file_exists(path))
+		return;
+	text = read_safe(path, &err);
+	if (text == NULL)
+		tell(l, &err);
+	else
+		crontab_read(text, path, l->config->time_zone, &l->config->settings, l->out,
+			     l->on_bad, l->arg);
+	free(text);
+}
+
+void cron_load(const struct cron_config *config, const char *folder, struct cron_entries *out,
+	       void (*on_bad)(void *arg, const struct err *why), void *arg)
+{
+	struct loader l = { config, out, on_bad, arg };
+	struct err err = { 0 };
+	int there = check_folder(folder, &err);
+	char *path;
+
+	if (there < 0)
+		tell(&l, &err);
+	if (there <= 0)
+		return;
+	path = path_join("%s/crontab", folder);
+	load_crontab(&l, path);
+	free(path);
+	for (int p = 0; p < CRON_PERIODS; p++) {
+		path = path_join("%s/%s", folder, folder_names[p]);
+		load_folder(&l, path, (enum cron_period)p);
+		free(path);
+	}
+}

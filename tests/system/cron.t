@@ -1,0 +1,129 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Periodic jobs by a clock that runs many times as fast: the nights the clocks change, what was
+# missed, lbd killed while jobs are due; the rights of the folder, its mistakes, and what people do.
+. "$(dirname "$0")/lib.sh"
+
+faketime=$(ls /usr/lib/*/faketime/libfaketime.so.1 2>/dev/null)
+[ -n "$faketime" ] || bail_out "libfaketime is missing: apt-get install libfaketime"
+plan 27
+export ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0:detect_leaks=0"
+export TZ=Europe/Berlin
+cron=$LB_HOME/cron
+mkdir "$cron"
+
+# lbd, whose clock begins at $1 (local time) and runs $2 times as fast.
+lbd_at() {
+	LB_DEBUGGER="env LD_PRELOAD=$faketime FAKETIME_FMT=%s FAKETIME=@$(date -d "$1" +%s)x$2" lbd_start
+}
+lbd_dies() {
+	kill -9 "$lbd_pid"
+	wait "$lbd_pid" 2>/dev/null
+}
+runs() {	# PREFIX
+	lbctl ls --all --json | python3 -c '
+import json, sys
+print(*sorted(r["name"] for r in json.load(sys.stdin) if r["name"].startswith(sys.argv[1])))' "$1"
+}
+job() { lbctl cron --json | json "entries.$1"; }	# the path of a field
+has_run() { lbctl status "$1" >/dev/null 2>&1; }
+
+# --- the clocks change ----------------------------------------------------------------------------
+cat >"$cron/crontab" <<'END'
+NAME=fixed
+30 2 * * * true
+NAME=wild
+30 * * * * true
+END
+lbd_at "2026-03-29 01:31:00" 300
+wait_for 'has_run wild-20260329T0130Z' 60
+is "$(runs fixed)" fixed-20260329T0100Z "a time that is left out in spring: once, right after"
+is "$(runs wild)" wild-20260329T0130Z "what follows the clock does"
+lbd_dies
+lbd_at "2026-10-25 01:59:00" 300
+wait_for 'has_run wild-20261025T0130Z' 60
+is "$(runs fixed-20261025)" fixed-20261025T0030Z "a time that comes twice in autumn: once"
+is "$(runs wild-20261025)" "wild-20261025T0030Z wild-20261025T0130Z" "what follows the clock: twice"
+is "$(runs fixed | wc -w)" 3 "of the months between, one night was made up for"
+lbd_dies
+
+# --- killed while jobs are due ------------------------------------------------------------------------
+cat >"$cron/crontab" <<'END'
+CATCH_UP=all
+OVERLAP=queue
+* * * * * /bin/true
+END
+for at in 00 06 12 18; do
+	lbd_at "2026-11-01 12:$at:30" 300
+	wait_for "has_run true-20261101T11${at%?}$((${at#?} + 1))Z" 60
+	lbd_dies
+done
+lbd_at "2026-11-01 12:24:30" 300
+wait_for 'has_run true-20261101T1124Z' 60
+lbd_dies
+is "$(sqlite3 "$LB_HOME/ledger.db" "SELECT count(*), count(DISTINCT scheduled_s), min(scheduled_s),
+	max(scheduled_s) >= 1793532240 FROM cron_ticks WHERE entry = 'true' AND scheduled_s <= 1793532240")" \
+	"24|24|1793530860|1" "every minute is there, and once"
+is "$(sqlite3 "$LB_HOME/ledger.db" "SELECT count(*) FROM cron_ticks t LEFT JOIN runs r ON r.name = t.run
+	WHERE t.state = 'submitted' AND r.id IS NULL")" 0 "each has its run"
+is "$(sqlite3 "$LB_HOME/ledger.db" "SELECT count(*) FROM runs r LEFT JOIN cron_ticks t ON r.name = t.run
+	WHERE r.name LIKE 'true-%' AND t.entry IS NULL")" 0 "and each run its tick"
+
+# --- one at a time, and not too long -------------------------------------------------------------------
+cat >"$cron/crontab" <<'END'
+NAME=slow
+* * * * * sleep 1000
+NAME=long
+TIMEOUT=3m
+0 13 * * * sleep 1000
+END
+lbd_at "2026-11-02 12:59:30" 60
+wait_for '[ "$(job 0.last.state)" = skipped ]' 60
+is "$(job 0.last.text)" "the one before it still runs" "a job that still runs is not started again"
+wait_for '[ "$(job 1.last.run_state)" = killed ]' 60
+like "$(lbctl events long-20261102T1200Z)" "longer than its TIMEOUT" "one that takes too long is ended"
+lbctl kill slow-20261102T1200Z >/dev/null
+lbd_stop
+
+# --- the folder, and people ------------------------------------------------------------------------------
+rm "$cron/crontab"
+mkdir -m 755 "$cron/cron.hourly" "$cron/cron.daily"
+printf '#!/bin/sh\n#LB OVERLAP=queue\necho made it\n' >"$cron/cron.hourly/tidy.slurm"
+printf '#!/bin/sh\necho open\n' >"$cron/cron.hourly/open.sh"
+printf '[run]\nname = "x"\ncommand = ["true"]\n' >"$cron/cron.daily/spec.toml"
+printf '#!/bin/sh\nsbatch --begin=now+1hour cron-hourly.slurm\nfor f in cron.hourly/*; do sbatch $f; done\n' \
+	>"$cron/cron.hourly/cron-hourly.slurm"
+ln -s /bin/true "$cron/cron.hourly/link.sh"
+chmod 755 "$cron"/cron.hourly/*.s* 2>/dev/null
+chmod 777 "$cron/cron.hourly/open.sh"
+echo 'not for cron' >"$cron/cron.hourly/README"
+printf '61 * * * * x\n' >"$cron/crontab"
+printf '[notify]\nhook = ["tee", "-a", "%s"]\n' "$T/told" >"$LB_HOME/lbd.toml"
+lbd_start
+wait_for '[ "$(lbctl cron --json | json entries.#)" = 2 ]' 20
+out=$(lbctl cron 2>&1)
+like "$out" "^tidy +17 \* \* \* \*" "a script in cron.hourly is due each hour"
+like "$out" "^spec +25 6 \* \* \*" "a run spec in cron.daily each day"
+like "$out" "crontab:1: minute .61.: is out of range; 0-59" "a bad line is told with its place"
+like "$out" "chmod go-w .*open.sh" "a script that others may write is refused, with the way out"
+like "$out" "link.sh: must be a regular file" "so is a link"
+like "$out" "is itself a cron that submits itself" "so is the cron that lbd replaces"
+like "$(lbctl events)" "cron_problem .*crontab:1" "people are told of problems"
+is "$(lbctl events | grep -c 'cron_problem .*crontab:1')" 1 "once"
+wait_for 'grep -qs "crontab:1: minute" "$T/told"' 20
+like "$(cat "$T/told")" '"next":"mend what lbctl cron shows"' "with what to do next"
+ok "a job can be started now" lbctl cron run spec
+run=$(lbctl cron --json | json entries.1.last.run)
+like "$run" '^spec-[0-9]{8}T[0-9]{6}Z$' "it has a run of its own"
+wait_for '[ "$(run_state "$run")" = completed ]' 20
+exits 3 "what does not exist cannot" lbctl cron run nothing
+like "$err" "there is no such entry in $cron" "and that is said"
+ok "it can be disabled" lbctl cron disable tidy
+like "$(lbctl cron)" "^tidy .* disabled by $(id -un)" "by whom is said"
+lbd_stop
+lbd_start
+wait_for '[ "$(lbctl cron --json | json entries.#)" = 2 ]' 20
+is "$(job 0.enabled)" false "and lbd does not forget it"
+lbctl cron enable tidy
+is "$(job 0.enabled)" true "it can be enabled again"
+lbd_stop
