@@ -91,6 +91,7 @@ lbctl save secret >/dev/null
 } >"$T/said" 2>/dev/null
 is "$(grep -c $canary "$T/said")" 0 "the secret is in no reply, argv, script or comment"
 is "$(grep -rlF $canary "$T" --exclude-dir=slurm)" "$T/env" "and in no file but its own"
+# shellcheck disable=SC2046 # paths
 is "$(grep -lF $canary /proc/$lbd_pid/environ $(pgrep -P $lbd_pid | sed 's|.*|/proc/&/environ|') 2>/dev/null)" "" \
 	"nor in the environment of lbd and its helpers"
 is "$(cat "$T/work/limit")" unlimited "a trainer keeps its limit of core files"
