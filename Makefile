@@ -107,11 +107,11 @@ $(B)/obj/tests/emulation/%.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
 $(B)/obj/tests/emulation/%.o: CXXFLAGS += -fPIC -fvisibility=hidden
 $(B)/emulated/%.o: kernels/cuda/%.cu tests/emulation/emulate.h
 	@mkdir -p $(@D)
-	$(call say,CXX) $(CXX) $(CPPFLAGS) -isystem $(CUDA_HOME)/include $(CXXFLAGS) -O1 -fPIC \
+	$(call say,CXX) $(CXX) $(CPPFLAGS) -isystem $(CUDA_HOME)/include $(CXXFLAGS) -fPIC \
 		-fvisibility=hidden -ffp-contract=off -Wno-unused-function -Wno-unknown-pragmas -x c++ \
 		-include tests/emulation/emulate.h -c -o $@ $<
-$(B)/liblbcuda-emulated.so: $(CU:%=$(B)/emulated/%.o) $(CUC:%=$(B)/obj/kernels/cuda/%.o) \
-		$(patsubst %,$(B)/obj/tests/emulation/%.o,$(filter-out cudnn,$(EMULATION)))
+$(B)/liblbcuda-emulated.so: $(CU:%=$(B)/emulated/%.o) $(EMULATION:%=$(B)/obj/tests/emulation/%.o) \
+		$(patsubst %,$(B)/obj/kernels/cuda/%.o,$(filter-out cudnn_api,$(CUC)))
 	$(call say,LINK) $(CXX) $(SANFLAGS) -shared -o $@ $^ -ldl -lm
 
 all: $(BINARIES) $(LBCUDA)
@@ -122,11 +122,21 @@ endif
 # lbrun must start on a bare compute node: what it uses beyond libc is linked in.
 STATIC_JSON := -Wl,-Bstatic -ljansson -Wl,-Bdynamic
 STATIC_PCRE := -Wl,-Bstatic -lpcre2-8 -Wl,-Bdynamic
-LIBS_lbd       := -luv -lsqlite3 -ljansson -lpcre2-8 -lstdc++ -lm
-LIBS_lbctl     := -ljansson -lm
+LIBS_lbd       := -luv -lsqlite3 -ljansson -lpcre2-8 -lzstd -lstdc++ -lm
+LIBS_lbctl     := -ljansson -lzstd -lm
 LIBS_lbrun     := $(STATIC_JSON) $(STATIC_PCRE) -lm
 LIBS_lbworker  := $(STATIC_JSON) -lstdc++ -ldl -lm -lpthread
 LIBS_lbd-slurm := -ljansson -lslurm
+
+# cuDNN's plans without a GPU: a driver that loads code and has no device.
+$(B)/gpu/stub/libcuda.so.1: tests/gpu/stub_driver.sh
+	@mkdir -p $(@D)
+	$(call say,STUB) sh tests/gpu/stub_driver.sh $(CUDA_HOME)/lib64/stubs/libcuda.so >$(@D)/libcuda.c && \
+		$(CC) -w -shared -fPIC -Wl,-soname,libcuda.so.1 -o $@ $(@D)/libcuda.c
+$(B)/obj/tests/gpu/sdpa_plans.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
+$(B)/gpu/sdpa_plans: $(B)/obj/tests/gpu/sdpa_plans.o $(B)/obj/kernels/cuda/sdpa.o $(B)/obj/kernels/cuda/cudnn_api.o
+	@mkdir -p $(@D)
+	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -Wl,-rpath,$(CUDA_HOME)/lib64 -Wl,--disable-new-dtags -ldl -lm
 
 # A test that opens the CUDA backend as lbworker does.
 $(B)/gpu/ops: $(B)/obj/tests/gpu/ops.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
@@ -178,7 +188,7 @@ $(B)/gen/words.h: common/words.sh common/words.txt
 $(B)/unit/%: $(B)/obj/tests/unit/%.o $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $< -Wl,--start-group $(ARCHIVES) -Wl,--end-group \
-		-lcmocka -luv -lsqlite3 -ljansson -lpcre2-8 -lstdc++ -ldl -lm -lpthread
+		-lcmocka -luv -lsqlite3 -ljansson -lpcre2-8 -lzstd -lstdc++ -ldl -lm -lpthread
 
 # lbd and lbworker each have a config of their own, under the same names.
 $(B)/unit/test_lbworker_config: ARCHIVES := $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
@@ -187,7 +197,7 @@ unit: $(UNIT)
 
 $(B)/tests/scheduler_client: $(B)/obj/tests/system/scheduler_client.o $(B)/slurm.a $(B)/common.a
 	@mkdir -p $(@D)
-	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -luv -ljansson -lstdc++ -lm
+	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -luv -ljansson -lpcre2-8 -lstdc++ -lm
 
 # The CPU backend as it is, and for one set of instructions each; instructions.t compares them.
 DIGEST   := $(B)/tests/kernel_digest
@@ -198,10 +208,15 @@ DIGEST_SOURCES := tests/system/kernel_digest.c $(wildcard kernels/*.c kernels/cp
 $(DIGEST): $(B)/obj/tests/system/kernel_digest.o $(B)/kernels.a
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -ldl -lm -lpthread
-$(DIGEST)-%: $(DIGEST_SOURCES) $(wildcard kernels/*.h kernels/cpu/*.h)
-	@mkdir -p $(@D)
-	$(call say,CC) $(CC) $(filter-out -MMD -MP,$(CPPFLAGS)) $(CFLAGS) $(KERNEL_FLAGS) \
-		-D'CPU_CLONES=$(CLONES_$*)' $(LDFLAGS) -o $@ $(DIGEST_SOURCES) -ldl -lm -lpthread
+define digest_of
+$(B)/obj/only-$(1)/%.o: %.c
+	@mkdir -p $$(@D)
+	$$(call say,CC) $$(CC) $$(CPPFLAGS) $$(CFLAGS) $$(KERNEL_FLAGS) -D'CPU_CLONES=$$(CLONES_$(1))' -c -o $$@ $$<
+$(DIGEST)-$(1): $(DIGEST_SOURCES:%.c=$(B)/obj/only-$(1)/%.o)
+	@mkdir -p $$(@D)
+	$$(call say,LINK) $$(CC) $$(LDFLAGS) -o $$@ $$^ -ldl -lm -lpthread
+endef
+$(foreach set,base avx2 avx512f,$(eval $(call digest_of,$(set))))
 
 # The simulator: the real engine and ledger in invented worlds. SEEDS worlds, or the world SEED.
 SIM_TAPS := ledger_run_insert ledger_run_move ledger_run_set_wanted ledger_attempt_insert \
@@ -238,8 +253,12 @@ endif
 
 check-unit: $(UNIT) $(BINARIES)
 	B=$(abspath $(B)) prove --exec 'sh tests/unit/run.sh' $(UNIT)
+# What gpu.t runs where nvcc is found.
+GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/gpu/ops \
+	     $(if $(SAN),,$(LBCUDA) $(B)/gpu/sdpa_plans $(B)/gpu/stub/libcuda.so.1))
+gpu-parts: $(BINARIES) $(GPU_PARTS)
 check-system: $(BINARIES) $(CONTROLS) $(B)/tests/scheduler_client $(DIGEST) $(DIGEST)-base \
-		$(DIGEST)-avx2 $(DIGEST)-avx512f
+		$(DIGEST)-avx2 $(DIGEST)-avx512f $(GPU_PARTS)
 	B=$(abspath $(B)) prove -j 2 --timer --exec sh tests/system/*.t
 check-resume: $(B)/lbworker
 	B=$(abspath $(B)) sh tests/system/resume.t
@@ -263,15 +282,15 @@ cppcheck: $(B)/gen/queries.h $(B)/gen/words.h
 		--suppress=missingIncludeSystem --error-exitcode=1 --cppcheck-build-dir=$(B)/lint/cppcheck \
 		-j 2 -I. -I$(B)/gen -D_GNU_SOURCE $(LINTED)
 shellcheck:
-	shellcheck -x etc/install-deps etc/demo etc/minicluster .ci/run bench/run bench/*.sh \
-		common/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/faults/*.sh tests/system/*.sh tests/system/*.t
+	shellcheck -x etc/install-deps etc/demo etc/minicluster etc/cron/*.sh .ci/run bench/run bench/*.sh \
+		common/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/faults/*.sh tests/gpu/*.sh tests/system/*.sh tests/system/*.t
 lint: tidy cppcheck shellcheck
 
 # Everything a change must pass. The recursive calls are this same file with SAN=1.
 check: all unit
 	$(MAKE) check-layers
 	$(MAKE) lint
-	$(MAKE) SAN=1 B=$(B)-san all unit
+	$(MAKE) SAN=1 B=$(B)-san all unit gpu-parts
 	$(MAKE) SAN=1 B=$(B)-san check-unit
 	$(MAKE) SAN=1 B=$(B)-san check-system
 	$(MAKE) check-unit
@@ -330,11 +349,13 @@ install: all man
 	sed 's,@BINDIR@,$(PREFIX)/bin,' etc/lbd.service >$(SHARE)/systemd/user/lbd.service
 	install -m 644 README.md CHANGELOG.md LICENSE LICENSES/* docs/PROTOCOL.md docs/ARCHITECTURE.md \
 		etc/lbd.toml $(wildcard docs/*.py) $(SHARE)/doc/lowbits
+	install -d $(SHARE)/doc/lowbits/cron
+	install -m 755 etc/cron/*.sh $(SHARE)/doc/lowbits/cron
 
 clean:
 	rm -rf build build-san
 
-.PHONY: all unit sim faults check check-unit check-system check-resume check-layers lint tidy cppcheck \
+.PHONY: all unit gpu-parts gpu-check gpu-bench sim faults check check-unit check-system check-resume check-layers lint tidy cppcheck \
 	shellcheck demo bench man install clean
 .DELETE_ON_ERROR:
 .SECONDARY:

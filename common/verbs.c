@@ -21,7 +21,8 @@ enum verb verb_from_name(const char *name)
 const char *role_name(enum role role)
 {
 	static const char *const names[ROLE_COUNT] = {
-		[ROLE_NONE] = "outsider", [ROLE_MEMBER] = "team member", [ROLE_OWNER] = "owner",
+		[ROLE_NONE] = "outsider", [ROLE_MEMBER] = "team member",
+		[ROLE_SUBMITTER] = "owner", [ROLE_OWNER] = "owner",
 	};
 
 	return names[role];

@@ -10,13 +10,14 @@
 
 enum { CONTROL_VERSION = 1, CONTROL_MAX_BYTES = 1024 * 1024 };
 
-/* Strongest last. OWNER is the user lbd runs as (and root); MEMBER is in [team] group. */
-enum role { ROLE_NONE, ROLE_MEMBER, ROLE_OWNER, ROLE_COUNT };
+/* Strongest last. OWNER is the user lbd runs as (and root); MEMBER is in [team] group, and SUBMITTER
+ * where the owner says so ([team] may_submit): who submits chooses what runs with the owner's rights. */
+enum role { ROLE_NONE, ROLE_MEMBER, ROLE_SUBMITTER, ROLE_OWNER, ROLE_COUNT };
 
 /*      id        name        least role    what it does */
 #define VERBS(X) \
 	X(VERSION,  "version",  ROLE_MEMBER, "version, process id and folder of lbd") \
-	X(SUBMIT,   "submit",   ROLE_OWNER,  "start a new run") \
+	X(SUBMIT,   "submit",   ROLE_SUBMITTER, "start a new run") \
 	X(LS,       "ls",       ROLE_MEMBER, "list runs, newest first") \
 	X(STATUS,   "status",   ROLE_MEMBER, "one run with its attempts and launches") \
 	X(PROGRESS, "progress", ROLE_MEMBER, "steps that arrived since a cursor") \
@@ -26,7 +27,7 @@ enum role { ROLE_NONE, ROLE_MEMBER, ROLE_OWNER, ROLE_COUNT };
 	X(STOP,     "stop",     ROLE_MEMBER, "end runs with a checkpoint") \
 	X(HOLD,     "hold",     ROLE_MEMBER, "end the attempt with a checkpoint; start no other") \
 	X(RELEASE,  "release",  ROLE_MEMBER, "let a held run go on") \
-	X(RESTART,  "restart",  ROLE_OWNER,  "start a finished or held run again") \
+	X(RESTART,  "restart",  ROLE_SUBMITTER, "start a finished or held run again") \
 	X(NODES,    "nodes",    ROLE_MEMBER, "what is known of the nodes") \
 	X(FORGIVE,  "forgive",  ROLE_MEMBER, "trust nodes again") \
 	X(SAVE,     "save",     ROLE_MEMBER, "ask a running trainer for a checkpoint") \
@@ -53,6 +54,7 @@ extern const struct verb_info verb_info[VERB_COUNT];
 
 /* VERB_COUNT when there is no such verb. */
 enum verb verb_from_name(const char *name);
+/* For people: "team member"; who may submit is "owner" to those who may not. */
 const char *role_name(enum role role);
 
 #endif

@@ -35,6 +35,19 @@ static void print_goodput(const json_t *data)
 	}
 }
 
+/* What ended launches, and what was lost or hung away by it. */
+static void print_causes(const json_t *data)
+{
+	json_t *causes = json_object_get(data, "causes"), *cause;
+	const char *name;
+
+	if (json_object_size(causes) > 0)
+		printf("\n%-25s %10s %10s\n", "LAUNCHES ENDED BY", "LAUNCHES", "HOURS LOST");
+	json_object_foreach(causes, name, cause)
+		printf("%-25s %10lld %10.3f\n", name, (long long)js_int(cause, "launches", 0),
+		       js_real(cause, "hours", 0));
+}
+
 int goodput_run(struct ctl *ctl, struct err *err)
 {
 	json_t *args = json_pack("{s:I}", "since", (json_int_t)(ctl->options.since_ms / 1000));
@@ -47,6 +60,7 @@ int goodput_run(struct ctl *ctl, struct err *err)
 		return 0;
 	}
 	print_goodput(data);
+	print_causes(data);
 	json_decref(data);
 	return 0;
 }

@@ -249,6 +249,11 @@ static void show_page(const struct ctl *ctl, const json_t *run, const struct his
 		show(ctl, "", js_str(run, "text", NULL));
 		putchar('\n');
 	}
+	if (js_str(run, "waits_for", NULL)) {
+		label(ctl, "waits for");
+		show(ctl, "", js_str(run, "waits_for", NULL));
+		putchar('\n');
+	}
 	show_step(ctl, &p);
 	show_loss(ctl, &p, h);
 	show_speed(ctl, run, &p);

@@ -7,6 +7,7 @@
 #include "common/files.h"
 #include "common/mem.h"
 #include "common/paths.h"
+#include "common/run_spec.h"
 
 #define FIELD(name) offsetof(struct config, name)
 enum {
@@ -17,12 +18,18 @@ enum {
 const struct key config_keys[] = {
 	{ "team", "group", KEY_STRING, FIELD(team_group), 0, 0, NULL, NULL,
 	  "Unix group whose members may look at and stop these runs" },
+	{ "team", "may_submit", KEY_BOOL, FIELD(may_submit), 0, 0, NULL, "false",
+	  "let the team's members submit and restart: their commands run with the owner's rights" },
 	{ "ledger", "path", KEY_STRING, FIELD(ledger_path), 0, 0, NULL, NULL,
 	  "the SQLite file; a local disk is best" },
 	{ "runs", "folder", KEY_STRING, FIELD(runs_folder), 0, 0, NULL, NULL,
 	  "folder of the runs; the compute nodes must see it" },
 	{ "runs", "lbrun", KEY_STRING, FIELD(lbrun), 0, 0, NULL, NULL,
 	  "path of lbrun as the compute nodes see it; default: beside lbd" },
+	{ "runs", "compress_logs", KEY_DURATION, FIELD(compress_logs_ms), 0, 0, NULL, "7d",
+	  "output of a run is compressed so long after it ended; 0: never" },
+	{ "runs", "retain_logs", KEY_DURATION, FIELD(retain_logs_ms), 0, 0, NULL, "0",
+	  "and removed so long after it ended; 0: never" },
 	{ "poll", "interval", KEY_DURATION, FIELD(poll_ms), 100, HOUR_MS, NULL, "1s",
 	  "how often the scheduler is asked while jobs are about to change" },
 	{ "poll", "idle_interval", KEY_DURATION, FIELD(idle_poll_ms), 100, HOUR_MS, NULL, "15s",
@@ -37,6 +44,20 @@ const struct key config_keys[] = {
 	  "score from which on new jobs keep away from a node; one failure of the node is 1" },
 	{ "nodes", "max_excluded", KEY_INT, FIELD(nodes.max_excluded), 0, 1000, NULL, "4",
 	  "new jobs keep away from so many nodes at most, the worst ones; 0: from none" },
+	{ "slurm", "account", KEY_STRING, FIELD(slurm_account), 0, 0, NULL, NULL,
+	  "account of jobs that name none" },
+	{ "slurm", "partition", KEY_STRING, FIELD(slurm_partition), 0, 0, NULL, NULL,
+	  "partition of jobs that name none" },
+	{ "local", "gpus", KEY_INT, FIELD(local_gpus), -1, 64, NULL, "-1",
+	  "GPUs of this machine that jobs may have; -1: all that are found" },
+	{ "local", "gpu_ids", KEY_INTS, FIELD(local_gpu_ids), 0, 63, NULL, NULL,
+	  "which GPUs these are, by their numbers on the bus (nvidia-smi shows them)" },
+	{ "local", "cpus", KEY_INT, FIELD(local_cpus), 0, 1024, NULL, "0",
+	  "CPUs that jobs may have for themselves; 0: all" },
+	{ "local", "mem", KEY_STRING, FIELD(local_mem), 0, 0, NULL, NULL,
+	  "memory that jobs may have, like \"200G\"; all of it if not given" },
+	{ "local", "jobs", KEY_INT, FIELD(local_jobs), 0, 100000, NULL, "0",
+	  "jobs that may run at once on this machine; 0: any number" },
 	{ "cron", "folder", KEY_STRING, FIELD(cron.folder), 0, 0, NULL, NULL,
 	  "folder of the periodic jobs: crontab, cron.hourly, cron.daily, …" },
 	{ "cron", "time_zone", KEY_STRING, FIELD(cron.time_zone), 0, 0, NULL, NULL,
@@ -139,6 +160,25 @@ static int check_notify(const struct config *config, const char *file, struct er
 	return 0;
 }
 
+static int check_local(const struct config *config, const char *file, struct err *err)
+{
+	struct err why = { 0 };
+
+	if (config->local_mem && mem_parse_mb(config->local_mem, &why) < 0)
+		return err_set(err, ERR_USAGE, "%s: local.mem: %s", file, why.text);
+	return 0;
+}
+
+struct local_limits config_local(const struct config *config)
+{
+	return (struct local_limits){
+		.gpus = config->local_gpus, .gpu_ids = config->local_gpu_ids.items,
+		.gpu_id_count = config->local_gpu_ids.count, .cpus = config->local_cpus,
+		.mem_mb = config->local_mem ? mem_parse_mb(config->local_mem, NULL) : 0,
+		.jobs = config->local_jobs,
+	};
+}
+
 int config_load(struct config *out, const char *home, struct err *err)
 {
 	char *path = path_join("%s/lbd.toml", home);
@@ -150,7 +190,8 @@ int config_load(struct config *out, const char *home, struct err *err)
 			check_absolute(out->runs_folder, "runs.folder", path, err) < 0 ||
 			check_absolute(out->lbrun, "runs.lbrun", path, err) < 0))
 		rc = -1;
-	if (rc == 0 && (check_notify(out, path, err) < 0 || check_cron(&out->cron, path, err) < 0))
+	if (rc == 0 && (check_notify(out, path, err) < 0 || check_local(out, path, err) < 0 ||
+			check_cron(&out->cron, path, err) < 0))
 		rc = -1;
 	if (rc == 0 && out->lbrun == NULL)
 		out->lbrun = path_sibling("lbrun", err);

@@ -3,23 +3,32 @@
 #ifndef DAEMON_CONFIG_H
 #define DAEMON_CONFIG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/err.h"
 #include "common/keys.h"
 #include "daemon/cron_load.h"
 #include "daemon/node_memory.h"
+#include "slurm/backends.h"
 
 struct config {
 	char *home;			/* $LB_HOME, absolute */
 	char *team_group;		/* NULL: nobody but the owner */
+	bool may_submit;		/* members of the team may start runs, as the owner */
 	char *ledger_path;		/* NULL: HOME/ledger.db */
 	char *runs_folder;		/* NULL: HOME/runs */
 	char *lbrun;			/* NULL: beside lbd; must be a path that the nodes see */
+	int64_t compress_logs_ms, retain_logs_ms;	/* after a run's end; 0 = never */
 	int64_t poll_ms, idle_poll_ms;	/* asking the scheduler: while something changes, at rest */
 	int64_t spool_ms;		/* looking at the spools of running attempts */
 	int64_t deadline_ms;		/* for one call to Slurm */
 	struct node_rules nodes;
+	char *slurm_account, *slurm_partition;	/* NULL: none */
+	int64_t local_gpus;		/* -1: all that are found */
+	struct key_ints local_gpu_ids;	/* unset: whichever there are */
+	int64_t local_cpus, local_jobs;	/* 0: all; any number */
+	char *local_mem;		/* as written; NULL: all */
 	struct cron_config cron;
 	struct key_strings notify_hook;	/* argv; gets JSON on stdin */
 	char *notify_webhook;		/* may hold a secret: never logged, never printed */
@@ -36,6 +45,8 @@ extern const size_t config_key_count;
 /* Reads HOME/lbd.toml (a missing file means defaults) and fills in the paths. `home` is copied.
  * Clear with config_clear. */
 int config_load(struct config *out, const char *home, struct err *err);
+/* Borrows from config. */
+struct local_limits config_local(const struct config *config);
 void config_clear(struct config *config);
 
 #endif

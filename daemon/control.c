@@ -280,7 +280,8 @@ static int admit(struct conn *c, struct err *err)
 
 	c->peer.uid = (uid_t)-1;
 	uv_fileno((uv_handle_t *)&c->pipe, &fd);
-	if (peer_of(fd, control->lbd->config.team_group, &c->peer, err) < 0)
+	if (peer_of(fd, control->lbd->config.team_group, control->lbd->config.may_submit,
+		    &c->peer, err) < 0)
 		return -1;
 	if (c->peer.role == ROLE_NONE)
 		return err_set(err, ERR_REFUSED, "these runs belong to somebody else, and %s is not in "

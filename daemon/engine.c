@@ -568,3 +568,12 @@ int engine_load(struct engine *e, struct err *err)
 		e->load_again_ms = 0;
 	return rc;
 }
+
+const char *engine_waits_for(struct engine *e, const char *name)
+{
+	const struct run *run = engine_find(e, name);
+	bool is_waiting = run && run->has_attempt && run->attempt.state == ATTEMPT_QUEUED &&
+			  run->attempt.seen_poll_ms > 0 && run->attempt.seen.phase <= JOB_PENDING;
+
+	return is_waiting ? run->attempt.seen.reason : "";
+}

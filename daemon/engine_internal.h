@@ -75,6 +75,8 @@ struct run run_with_spare(const struct run *run);
 /* For a new attempt, comma-separated; "" = none. Owned by the caller. */
 char *engine_choose_excluded(struct engine *e, const struct run *run);
 void engine_blame_nodes(struct engine *e, const struct run *run, enum cause cause, bool blame_run);
+/* lbrun's note, "NODE: LINE". */
+void engine_node_error(struct engine *e, struct run *run, const char *text);
 /* Decides which nodes the new attempt keeps away from. */
 void engine_exclude_nodes(struct engine *e, struct run *run);
 /* The attempt's nodes, as soon as somebody knows them. */

@@ -14,11 +14,23 @@
 #include "common/mem.h"
 #include "daemon/engine_internal.h"
 
-enum { EXCLUDED_MAX_BYTES = 4096 };
+enum { EXCLUDED_MAX_BYTES = 4096, HOST_MAX_BYTES = 64 };
 
 static bool may_go_elsewhere(struct engine *e, const struct run *run)
 {
 	return engine_poller(e, run) == &e->slurm;
+}
+
+static bool has_name(const char *list, const char *name)
+{
+	json_t *names = hosts_expand(list ? list : ""), *item;
+	bool found = false;
+	size_t i;
+
+	json_array_foreach(names, i, item)
+		found = found || strcmp(json_string_value(item), name) == 0;
+	json_decref(names);
+	return found;
 }
 
 /* --- blame ---------------------------------------------------------------------------------------- */
@@ -40,7 +52,7 @@ static int see_score(const struct ledger_node *node, void *arg)
 	return 0;
 }
 
-static void blame_node(struct engine *e, const struct run *run, const char *name, enum cause cause,
+static void blame_node(struct engine *e, const struct run *run, const char *name, const char *why,
 		       double blame)
 {
 	struct search old = { .name = name };
@@ -55,7 +67,7 @@ static void blame_node(struct engine *e, const struct run *run, const char *name
 	avoided_ms = node_avoided_ms(score, &e->nodes);
 	if (avoided_ms > 0 && e->nodes.max_excluded > 0)
 		engine_event(e, run, "node_suspect", "lbd", "%s is avoided for %s: %s", name,
-			     duration_text(avoided_ms, text), cause_name(cause));
+			     duration_text(avoided_ms, text), why);
 }
 
 void engine_blame_nodes(struct engine *e, const struct run *run, enum cause cause, bool blame_run)
@@ -70,9 +82,24 @@ void engine_blame_nodes(struct engine *e, const struct run *run, enum cause caus
 		engine_wrote(e, ledger_node_attempt_ended(e->ledger, json_string_value(name), cause,
 							  engine_wall(e), &err), &err);
 		if (blame > 0 && !e->broken)
-			blame_node(e, run, json_string_value(name), cause, blame);
+			blame_node(e, run, json_string_value(name), cause_name(cause), blame);
 	}
 	json_decref(names);
+}
+
+/* Once in an attempt; of a node that the job does not have we believe nothing. */
+void engine_node_error(struct engine *e, struct run *run, const char *text)
+{
+	struct attempt *a = &run->attempt;
+	size_t used = strlen(a->error_nodes);
+	char name[HOST_MAX_BYTES + 1];
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(text, ":"), text);
+	if (!may_go_elsewhere(e, run) || !has_name(a->nodes, name) || has_name(a->error_nodes, name) ||
+	    used + strlen(name) + 2 > sizeof(a->error_nodes))
+		return;
+	snprintf(a->error_nodes + used, sizeof(a->error_nodes) - used, "%s%s", used ? "," : "", name);
+	blame_node(e, run, name, "errors in the output", NODE_ERROR_BLAME);
 }
 
 /* --- the next job --------------------------------------------------------------------------------- */
@@ -96,18 +123,6 @@ static int add_note(const struct ledger_node *node, void *arg)
 		.name = xstrdup(node->name), .score = node->score, .score_ms = node->score_ms,
 	};
 	return 0;
-}
-
-static bool has_name(const char *list, const char *name)
-{
-	json_t *names = hosts_expand(list ? list : ""), *item;
-	bool found = false;
-	size_t i;
-
-	json_array_foreach(names, i, item)
-		found = found || strcmp(json_string_value(item), name) == 0;
-	json_decref(names);
-	return found;
 }
 
 /* Owned by the caller; "" = none. */

@@ -42,6 +42,20 @@ static void walk_launch(struct walk *w, const struct goodput_launch *l, int64_t 
 	spend(w, end_ms, tail);
 }
 
+/* lbrun cannot tell why it was ended from outside: the attempt's cause can. */
+static void walk_launch_of(struct walk *w, const struct goodput_attempt *a,
+			   const struct goodput_launch *l, int64_t end_ms)
+{
+	enum cause cause = l->cause == CAUSE_LOST || l->cause == CAUSE_NONE ? a->cause : l->cause;
+	const int64_t *ms = w->out->ms;
+	int64_t before_ms = ms[SPENT_LOST] + ms[SPENT_HANG];
+
+	walk_launch(w, l, end_ms);
+	w->out->wasted_ms[cause] += ms[SPENT_LOST] + ms[SPENT_HANG] - before_ms;
+	if (l->ended_ms > w->since_ms && l->ended_ms <= w->end_ms)
+		w->out->ends[cause]++;
+}
+
 static void walk_attempt(struct walk *w, const struct goodput_attempt *a)
 {
 	int64_t end_ms = a->ended_ms ? a->ended_ms : w->end_ms;
@@ -50,7 +64,7 @@ static void walk_attempt(struct walk *w, const struct goodput_attempt *a)
 	for (size_t i = 0; i < a->launch_count; i++) {
 		const struct goodput_launch *l = &a->launches[i];
 
-		walk_launch(w, l, l->ended_ms ? l->ended_ms : end_ms);
+		walk_launch_of(w, a, l, l->ended_ms ? l->ended_ms : end_ms);
 	}
 	spend(w, end_ms, a->launch_count ? SPENT_OTHER : SPENT_STARTUP);
 }

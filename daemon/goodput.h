@@ -31,6 +31,7 @@ struct goodput_launch {
 };
 
 struct goodput_attempt {
+	enum cause cause;
 	int64_t created_ms, started_ms, ended_ms;	/* 0 = not yet */
 	const struct goodput_launch *launches;
 	size_t launch_count;
@@ -38,6 +39,8 @@ struct goodput_attempt {
 
 struct goodput {
 	int64_t ms[SPENT_COUNT];
+	int64_t wasted_ms[CAUSE_COUNT];	/* of lost and hang: by what ended the launch … */
+	int64_t ends[CAUSE_COUNT];	/* … and how many ended so; where lbrun could not tell, the attempt's */
 	int64_t total_ms;		/* their sum */
 	double ettr;			/* productive of total; NaN when there was no time */
 };

@@ -26,7 +26,7 @@ static int add_attempt(const struct ledger_attempt *a, void *arg)
 	h->attempts = xrealloc(h->attempts, (h->count + 1) * sizeof(h->attempts[0]));
 	h->ids = xrealloc(h->ids, (h->count + 1) * sizeof(h->ids[0]));
 	h->attempts[h->count] = (struct goodput_attempt){
-		.created_ms = a->created_ms, .started_ms = a->started_ms, .ended_ms = a->ended_ms,
+		.cause = a->cause, .created_ms = a->created_ms, .started_ms = a->started_ms, .ended_ms = a->ended_ms,
 	};
 	h->owned = xrealloc(h->owned, (h->count + 1) * sizeof(struct goodput_launch *));
 	h->owned[h->count] = NULL;
@@ -71,6 +71,23 @@ static void history_free(struct history *h)
 	free(h->ids);
 }
 
+static json_t *view_causes(const struct goodput *g)
+{
+	json_t *causes = json_object();
+
+	for (int i = CAUSE_NONE + 1; i < CAUSE_COUNT; i++) {
+		json_t *o;
+
+		if (g->ends[i] == 0 && g->wasted_ms[i] == 0)
+			continue;
+		o = json_object();
+		js_set_int(o, "launches", g->ends[i]);
+		js_set_real(o, "hours", (double)g->wasted_ms[i] / 3600e3);
+		json_object_set_new(causes, cause_name((enum cause)i), o);
+	}
+	return causes;
+}
+
 static json_t *view(const struct goodput *g, int64_t gpus)
 {
 	json_t *o = json_object(), *hours = json_object(), *gpu_hours = json_object();
@@ -88,6 +105,7 @@ static json_t *view(const struct goodput *g, int64_t gpus)
 	js_set_real(o, "hours_total", (double)g->total_ms / 3600e3);
 	json_object_set_new(o, "hours", hours);
 	js_set_int(o, "gpus", gpus);
+	json_object_set_new(o, "causes", view_causes(g));
 	js_set_real(o, "gpu_hours_total", sum);
 	json_object_set_new(o, "gpu_hours", gpu_hours);
 	return o;

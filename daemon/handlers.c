@@ -112,11 +112,17 @@ static json_t *on_ls(struct request *r, struct err *err)
 
 static json_t *on_status(struct request *r, struct err *err)
 {
+	const char *waits_for;
+	json_t *o;
 	struct ledger_run run = { 0 };
 
 	if (request_run(r, &run, err) < 0)
 		return NULL;
-	return view_run(r->lbd->ledger, &run, true, err);
+	waits_for = engine_waits_for(r->lbd->engine, run.name);
+	o = view_run(r->lbd->ledger, &run, true, err);
+	if (o)
+		js_set_str(o, "waits_for", waits_for[0] ? waits_for : NULL);
+	return o;
 }
 
 static int list_metric(const struct ledger_metric *m, void *arg)

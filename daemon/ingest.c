@@ -273,8 +273,11 @@ static void on_checkpoint_valid(struct ingest *in, json_t *line)
 
 static void on_note(struct ingest *in, json_t *line)
 {
-	engine_event(in->engine, in->run, js_str(line, "kind", "note"), "lbrun", "%s",
-		     js_str(line, "text", ""));
+	const char *kind = js_str(line, "kind", "note"), *text = js_str(line, "text", "");
+
+	engine_event(in->engine, in->run, kind, "lbrun", "%s", text);
+	if (strcmp(kind, "node_error") == 0)
+		engine_node_error(in->engine, in->run, text);
 }
 
 static const struct {

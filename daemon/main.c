@@ -22,6 +22,7 @@
 #include "daemon/control.h"
 #include "daemon/cron.h"
 #include "daemon/lock.h"
+#include "daemon/log_keeper.h"
 #include "daemon/notify.h"
 #include "daemon/switchboard.h"
 #include "slurm/backends.h"
@@ -193,6 +194,7 @@ static void stop(struct daemon *d)
 	d->stopping = true;
 	control_close(d->lbd.control);
 	cron_close(d->lbd.cron);
+	log_keeper_close(d->lbd.log_keeper);
 	switchboard_close(d->lbd.switchboard);
 	d->lbd.switchboard = NULL;
 	alerts_close(d->lbd.alerts);
@@ -237,6 +239,7 @@ static int open_schedulers(struct daemon *d, struct err *err)
 {
 	char *helper = path_sibling("lbd-slurm", NULL);	/* not built where there is no libslurm */
 	char *folder = path_join("%s/local", d->lbd.config.home);
+	struct local_limits limits = config_local(&d->lbd.config);
 	int rc = -1;
 
 	if (folder_make(folder, 0700, err) == 0 &&
@@ -247,7 +250,7 @@ static int open_schedulers(struct daemon *d, struct err *err)
 		else
 			log_info("no Slurm configuration, or no lbd-slurm beside lbd: runs go to the "
 				 "local scheduler");
-		d->lbd.local = scheduler_local_create(&d->loop, folder);
+		d->lbd.local = scheduler_local_create(&d->loop, folder, &limits);
 		rc = d->lbd.local ? 0 : err_set(err, ERR_IO, "%s: cannot use it", folder);
 	}
 	free(helper);
@@ -316,6 +319,7 @@ static int run(struct daemon *d, int ready_fd, struct err *err)
 	if (err->code != ERR_NONE)
 		return -1;
 	d->lbd.deadman = deadman_open(&d->lbd);
+	d->lbd.log_keeper = log_keeper_open(&d->lbd);
 	log_info("lbd %s serves %s", LB_VERSION, d->lbd.config.home);
 	start_loop(d, ready_fd);
 	background_leave_terminal();

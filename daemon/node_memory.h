@@ -14,6 +14,10 @@
 
 #include "common/run_state.h"
 
+/* A line of its output that tells of a broken node (watch.node_error_regex), once in an attempt: with the
+ * crash that mostly follows, the node is avoided. */
+#define NODE_ERROR_BLAME 0.5
+
 struct node_rules {
 	int64_t half_life_ms;
 	double threshold;		/* from this score on a node is avoided */

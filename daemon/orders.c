@@ -50,7 +50,7 @@ static bool holds(const struct request *r, const struct chosen *run, enum run_or
  * hold may take that back. */
 static bool may_release(const struct request *r, const struct ledger_run *run)
 {
-	return r->peer.role >= ROLE_OWNER || strcmp(r->peer.user, run->wanted_by) == 0;
+	return r->peer.role >= ROLE_SUBMITTER || strcmp(r->peer.user, run->wanted_by) == 0;
 }
 
 static bool releases(const struct request *r, const struct chosen *run, enum run_order order,

@@ -32,7 +32,7 @@ static bool is_in_group(int fd, gid_t primary, const char *name)
 	return false;
 }
 
-int peer_of(int fd, const char *team_group, struct peer *out, struct err *err)
+int peer_of(int fd, const char *team_group, bool may_submit, struct peer *out, struct err *err)
 {
 	struct ucred cred;
 	socklen_t bytes = sizeof(cred);
@@ -48,7 +48,9 @@ int peer_of(int fd, const char *team_group, struct peer *out, struct err *err)
 		snprintf(out->user, sizeof(out->user), "%u", cred.uid);
 	if (cred.uid == geteuid() || cred.uid == 0)
 		out->role = ROLE_OWNER;
+	else if (is_in_group(fd, cred.gid, team_group))
+		out->role = may_submit ? ROLE_SUBMITTER : ROLE_MEMBER;
 	else
-		out->role = is_in_group(fd, cred.gid, team_group) ? ROLE_MEMBER : ROLE_NONE;
+		out->role = ROLE_NONE;
 	return 0;
 }

@@ -3,6 +3,7 @@
 #ifndef DAEMON_PEER_H
 #define DAEMON_PEER_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "common/err.h"
@@ -14,8 +15,8 @@ struct peer {
 	enum role role;
 };
 
-/* Owner: the user of this process, and root. Member: whose groups, as the kernel had them at
- * connect, include team_group (NULL: nobody). */
-int peer_of(int fd, const char *team_group, struct peer *out, struct err *err);
+/* Owner: the user of this process, and root. Member, or submitter where members may submit: whose
+ * groups, as the kernel had them at connect, include team_group (NULL: nobody). */
+int peer_of(int fd, const char *team_group, bool may_submit, struct peer *out, struct err *err);
 
 #endif

@@ -44,6 +44,7 @@ struct attempt {
 	int64_t heard_ms;
 	int64_t bad_lines;
 	struct pace pace;
+	char error_nodes[256];		/* that were blamed for lines of its output; comma-separated */
 	bool is_limit_told;
 };
 

@@ -14,12 +14,22 @@
 struct scheduler *scheduler_slurm_create(uv_loop_t *loop, const char *helper_path,
 					 int64_t deadline_ms);
 
-/* Runs job scripts on this machine as detached sessions that outlive lbd; remembers them in
- * `folder` ($LB_HOME/local), so that a restarted lbd finds them again. A job that was held is gone
- * then: its environment is never written. CPUs, memory, GPUs and time of a request are not enforced.
- * The first cancel is a SIGQUIT to lbrun, the second kills all that can be found of the job. Jobs
- * get LB_JOB_ID and LB_LOCK_FD, a descriptor that lbrun keeps open and close-on-exec (local.c). */
-struct scheduler *scheduler_local_create(uv_loop_t *loop, const char *folder);
+/* What jobs on this machine may have, [local] of lbd.toml. */
+struct local_limits {
+	int64_t gpus;			/* -1: all that are found */
+	const int64_t *gpu_ids;		/* which ones; borrowed during the call */
+	size_t gpu_id_count;		/* 0: not said */
+	int64_t cpus, mem_mb;		/* 0: all */
+	int64_t jobs;			/* at once; 0: any number */
+};
+
+/* Runs job scripts on this machine as detached sessions that outlive lbd, in the order of their
+ * numbers and as GPUs, CPUs and memory allow (slots.h). All jobs, waiting ones too, are remembered
+ * in `folder` ($LB_HOME/local), so that a restarted lbd finds them again; secrets are not: they are
+ * read when a job starts. The first cancel is a SIGQUIT to lbrun, the second kills all that can be
+ * found of the job. What a job gets in its environment is told in local_env.h. */
+struct scheduler *scheduler_local_create(uv_loop_t *loop, const char *folder,
+					 const struct local_limits *limits);
 
 /* Is a Slurm configuration to be found ($SLURM_CONF or /etc/slurm/slurm.conf), and the helper? */
 bool scheduler_slurm_available(const char *helper_path);

@@ -1,22 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* local.c - this machine as a scheduler: a released job starts at once, as a session of its own that
- * outlives lbd.
+/* local.c - this machine as a scheduler: a released job waits for its slots, then runs as a session
+ * of its own that outlives lbd.
  *
- *   held ─release─▶ running ─its first process ends─▶ ended
- *     └───────cancel──────────────────────────────────▲
+ *   held ─release─▶ pending ─its turn─▶ running ─first process gone─▶ ending ─all gone─▶ ended
+ *     └─────────────cancel─┴──────────────────────────────────────────────────────────────▲
  *
- * Nothing is shared out: CPUs, memory, GPUs and time limits of a request are not enforced, and jobs
- * do not wait for each other.
+ * Who may start is slots.h's to say; each change here asks it again. GPUs, CPUs and memory of a job
+ * are free when nothing of the job is left: every descendant carries its token in its environment,
+ * and what outlives the first process for long is killed.
  *
  * The job script is expected to exec lbrun, which is thus the job's first process. lbrun sets
  * FD_CLOEXEC on descriptor LB_LOCK_FD and never closes it: so the lock lasts exactly as long as
  * lbrun lives, and tells a restarted lbd so. An ended child of this lbd has a known wait status; a
  * job that ended while no lbd watched is lost, and what lbrun wrote down is the only word on it.
  *
+ * At the time limit it is as in Slurm: SIGUSR1 to lbrun some time before, SIGTERM at the limit, and
+ * half a minute later the end. The limit is lbd's to keep: one that passes while no lbd runs is kept
+ * as soon as there is one.
+ *
  * Cancel asks lbrun by SIGQUIT, as it alone can end what left its session; asked again, lbrun, its
  * session and every descendant that can still be found are killed. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +34,15 @@
 #include "common/mem.h"
 #include "slurm/backends.h"
 #include "slurm/endings.h"
+#include "slurm/local_env.h"
 #include "slurm/local_jobs.h"
+
+enum {
+	KILL_WAIT_SECONDS = 30,		/* Slurm's: from the time limit to SIGKILL */
+	ENDING_GRACE_MS = 5000,		/* for lbrun's second process to clear up by itself */
+	ENDING_LOOK_MS = 100,
+	ADOPTED_LOOK_MS = 1000,		/* a job that is not our child tells nobody that it ended */
+};
 
 struct child {			/* a job that this lbd started; freed in on_child_closed */
 	uv_process_t process;
@@ -54,11 +68,15 @@ struct local {
 	struct err broken;	/* why the folder cannot be used, if so */
 	struct later *due, **due_end;
 	uv_timer_t timer;
+	struct machine machine;
+	uv_timer_t clock;	/* the next moment at which something is to be done by itself */
 	struct child *children;
-	int open_handles;	/* the timer and all children whose close callback is still due */
+	int open_handles;	/* the timers and all children whose close callback is still due */
 	void (*closed)(void *arg);
 	void *closed_arg;
 };
+
+static void look_after(struct local *l);
 
 /* --- answers ------------------------------------------------------------------------------- */
 static void answer_poll(struct local *l, const struct later *a)
@@ -67,7 +85,8 @@ static void answer_poll(struct local *l, const struct later *a)
 	struct job_status *list;
 	size_t count = 0;
 
-	local_jobs_refresh(&l->jobs);
+	look_after(l);
+	local_jobs_forget(&l->jobs);
 	for (const struct local_job *job = l->jobs.first; job; job = job->next)
 		count++;
 	list = xcalloc(count + 1, sizeof(*list));
@@ -178,15 +197,33 @@ static void on_child_exit(uv_process_t *process, int64_t status, int signo)
 	enum cause cause;
 
 	cause = wait_status_judge(signo ? signo : (int)status << 8, &exit_code, &signal);
-	if (job && job->status.phase != JOB_ENDED) {
-		local_job_end(job, cause, exit_code, signal);
+	if (job && job->status.phase == JOB_RUNNING) {
+		local_job_ending(job, cause, exit_code, signal);
 		save(c->local, job);
 	}
 	uv_close((uv_handle_t *)process, on_child_closed);
+	look_after(c->local);
+}
+
+/* A child inherits the CPUs of the thread that forks it. */
+static int spawn_bound(struct local *l, struct child *c, const uv_process_options_t *options,
+		       const cpu_set_t *cpus)
+{
+	cpu_set_t ours;
+	bool is_bound = CPU_COUNT(cpus) > 0 && sched_getaffinity(0, sizeof(ours), &ours) == 0;
+	int rc;
+
+	if (is_bound && sched_setaffinity(0, sizeof(*cpus), cpus))
+		log_warn("a local job runs on other CPUs than it was given: %s", strerror(errno));
+	rc = uv_spawn(l->loop, &c->process, options);
+	if (is_bound)
+		sched_setaffinity(0, sizeof(ours), &ours);
+	return rc;
 }
 
 /* `descriptors`: output and lock. 0 or a libuv error; *pid is set on success. */
-static int spawn(struct local *l, struct local_job *job, const int descriptors[2], int *pid)
+static int spawn(struct local *l, struct local_job *job, char **env, const int descriptors[2],
+		 int *pid)
 {
 	char sh[] = "/bin/sh";
 	char *args[] = { sh, job->script_path, NULL };
@@ -197,12 +234,12 @@ static int spawn(struct local *l, struct local_job *job, const int descriptors[2
 		[LOCAL_LOCK_FD] = { .flags = UV_INHERIT_FD, .data.fd = descriptors[1] },
 	};
 	uv_process_options_t options = {
-		.exit_cb = on_child_exit, .file = sh, .args = args, .env = job->env,
+		.exit_cb = on_child_exit, .file = sh, .args = args, .env = env,
 		.cwd = job->workdir, .flags = UV_PROCESS_DETACHED, .stdio = stdio,
 		.stdio_count = LOCAL_LOCK_FD + 1,
 	};
 	struct child *c = xcalloc(1, sizeof(*c));
-	int rc = uv_spawn(l->loop, &c->process, &options);
+	int rc = spawn_bound(l, c, &options, &job->cpus);
 
 	c->process.data = c;
 	c->local = l;
@@ -219,7 +256,7 @@ static int spawn(struct local *l, struct local_job *job, const int descriptors[2
 	return rc;
 }
 
-static int start(struct local *l, struct local_job *job, struct err *err)
+static int start(struct local *l, struct local_job *job, char **env, struct err *err)
 {
 	int fds[2] = { -1, -1 }, rc = -1, pid;
 
@@ -227,7 +264,7 @@ static int start(struct local *l, struct local_job *job, struct err *err)
 	fds[1] = local_job_lock(&l->jobs, job, err);
 	if (fds[0] < 0)
 		err_errno(err, "%s", job->output);
-	else if (fds[1] >= 0 && (rc = spawn(l, job, fds, &pid)))
+	else if (fds[1] >= 0 && (rc = spawn(l, job, env, fds, &pid)))
 		rc = err_set(err, ERR_IO, "cannot start %s in %s: %s", job->script_path,
 			     job->workdir, uv_strerror(rc));
 	for (int i = 0; i < 2; i++)
@@ -241,7 +278,203 @@ static int start(struct local *l, struct local_job *job, struct err *err)
 	return 0;
 }
 
+/* The record says "released" before anything starts: a crash in between leaves a job that may have
+ * run, never one that may be started again. */
+static void start_job(struct local *l, struct local_job *job)
+{
+	struct err err = { 0 };
+	char **env = local_env_make(job, &err);
+
+	local_job_run(job);
+	if (!env || local_job_save(&l->jobs, job, &err) || start(l, job, env, &err)) {
+		local_job_ending(job, CAUSE_LAUNCH_FAIL, -1, 0);
+		local_job_ended(job);
+		snprintf(job->status.reason, sizeof(job->status.reason), "%.47s", err.text);
+		log_warn("a local job did not start: %s", err.text);
+	}
+	local_env_free(env);
+	save(l, job);
+}
+
+/* --- the queue ----------------------------------------------------------------------------- */
+
+/* By what it really holds: the machine may have had more to give when the job started. */
+static struct slot_job slot_job_of(const struct local *l, const struct local_job *job)
+{
+	struct slot_job s = { .wants = job->wants, .array_id = job->array_id,
+			      .array_limit = job->array_limit, .holds = local_job_holds(job) };
+	cpu_set_t cpus;
+
+	if (!s.holds)
+		return s;
+	CPU_AND(&cpus, &job->cpus, &l->machine.cpus);
+	s.wants.gpus = __builtin_popcountll(job->gpus & l->machine.gpus);
+	s.wants.cpus = CPU_COUNT(&cpus);
+	return s;
+}
+
+static void give_slots(const struct local *l, struct local_job *job)
+{
+	uint64_t gpus = 0;
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	for (const struct local_job *other = l->jobs.first; other; other = other->next) {
+		if (!local_job_holds(other))
+			continue;
+		gpus |= other->gpus;
+		CPU_OR(&cpus, &cpus, &other->cpus);
+	}
+	job->gpus = gpus_pick(l->machine.gpus, gpus, job->wants.gpus);
+	cpus_pick(&l->machine.cpus, &cpus, job->wants.cpus, &job->cpus);
+}
+
+static bool is_queued(const struct local_job *job)
+{
+	return job->status.phase == JOB_PENDING || local_job_holds(job);
+}
+
+/* Starts all that may start now, and says of the others why they wait. */
+static void queue_turn(struct local *l)
+{
+	struct slots all = machine_slots(&l->machine);
+	size_t count, n = 0;
+	struct local_job **jobs = local_jobs_sorted(&l->jobs, &count);
+	struct slot_job *plan = xcalloc(count + 1, sizeof(*plan));
+
+	for (size_t i = 0; i < count; i++) {
+		if (!is_queued(jobs[i]))
+			continue;
+		plan[n] = slot_job_of(l, jobs[i]);
+		jobs[n++] = jobs[i];
+	}
+	slots_plan(&all, plan, n);
+	for (size_t i = 0; i < n; i++) {
+		if (plan[i].verdict == SLOT_STARTS) {
+			give_slots(l, jobs[i]);
+			start_job(l, jobs[i]);
+		} else if (plan[i].verdict != SLOT_TAKEN) {
+			slots_reason(&all, &plan[i], jobs[i]->status.reason);
+		}
+	}
+	free(plan);
+	free(jobs);
+}
+
+/* --- what is to be done without being asked -------------------------------------------------- */
+static size_t signal_marked(const struct local_job *job, int signo)
+{
+	char mark[LOCAL_MARK_BYTES];
+
+	local_env_mark(job, mark);
+	return procs_marked(mark, signo);
+}
+
+static void kill_all_of(const struct local_job *job)
+{
+	proc_kill_family(&job->proc);
+	signal_marked(job, SIGKILL);
+}
+
+static void ending_turn(struct local *l, struct local_job *job)
+{
+	bool is_late = clock_mono_ms() >= job->ending_since_ms + ENDING_GRACE_MS;
+
+	if (signal_marked(job, is_late ? SIGKILL : 0) > 0)
+		return;
+	local_job_ended(job);
+	save(l, job);
+}
+
+static void time_out(struct local *l, struct local_job *job)
+{
+	job->is_timed_out = true;
+	save(l, job);
+	log_info("local job %u has reached its time limit", job->status.ref.job_id);
+	proc_signal(&job->proc, SIGTERM);
+}
+
+/* When the job is next to be looked at for its time limit, in seconds since the epoch. */
+static int64_t limit_turn(struct local *l, struct local_job *job)
+{
+	int64_t now = clock_wall_ms() / 1000, end = job->status.start_time + job->time_seconds;
+
+	if (job->time_seconds <= 0)
+		return INT64_MAX;
+	if (!job->is_warned && job->warn_seconds > 0 && now >= end - job->warn_seconds) {
+		job->is_warned = true;
+		proc_signal(&job->proc, SIGUSR1);
+	}
+	if (!job->is_timed_out && now >= end)
+		time_out(l, job);
+	if (now >= end + KILL_WAIT_SECONDS)
+		kill_all_of(job);
+	if (job->is_timed_out)
+		return now >= end + KILL_WAIT_SECONDS ? now + 1 : end + KILL_WAIT_SECONDS;
+	return job->is_warned || job->warn_seconds <= 0 ? end : end - job->warn_seconds;
+}
+
+/* In how many ms the job is to be looked at again. */
+static int64_t job_turn(struct local *l, struct local_job *job)
+{
+	int64_t due, now_ms = clock_wall_ms();
+
+	if (job->status.phase == JOB_RUNNING && !job->is_child &&
+	    !local_job_is_alive(&l->jobs, job)) {
+		local_job_ending(job, CAUSE_LOST, -1, 0);
+		save(l, job);
+	}
+	if (job->status.phase == JOB_ENDING)
+		ending_turn(l, job);
+	if (job->status.phase == JOB_ENDING)
+		return ENDING_LOOK_MS;
+	if (job->status.phase != JOB_RUNNING)
+		return INT64_MAX;
+	due = limit_turn(l, job);
+	if (due < INT64_MAX)
+		due = due * 1000 > now_ms ? due * 1000 - now_ms : 1;
+	return !job->is_child && due > ADOPTED_LOOK_MS ? ADOPTED_LOOK_MS : due;
+}
+
+static void on_clock(uv_timer_t *timer)
+{
+	look_after(timer->data);
+}
+
+static void look_after(struct local *l)
+{
+	int64_t due = INT64_MAX;
+
+	if (uv_is_closing((uv_handle_t *)&l->clock))
+		return;
+	for (struct local_job *job = l->jobs.first; job; job = job->next)
+		job_turn(l, job);
+	queue_turn(l);
+	for (struct local_job *job = l->jobs.first; job; job = job->next) {
+		int64_t at = job_turn(l, job);
+
+		due = at < due ? at : due;
+	}
+	if (due < INT64_MAX)
+		uv_timer_start(&l->clock, on_clock, (uint64_t)due, 0);
+	else
+		uv_timer_stop(&l->clock);
+}
+
 /* --- calls --------------------------------------------------------------------------------- */
+static int local_check(const struct scheduler *base, const struct job_request *request,
+		       struct err *err)
+{
+	const struct local *l = (const struct local *)base;
+	struct slots all = machine_slots(&l->machine), wants = slots_wanted(request);
+
+	if (request->nodes > 1)
+		return err_set(err, ERR_USAGE, "slurm.nodes: the job wants %lld nodes, this machine is "
+					       "one; it could never start",
+			       (long long)request->nodes);
+	return slots_check(&all, &wants, err);
+}
+
 static void local_submit(struct scheduler *base, const struct job_request *request,
 			 scheduler_done done, void *arg)
 {
@@ -253,6 +486,10 @@ static void local_submit(struct scheduler *base, const struct job_request *reque
 	snprintf(a->job.token, sizeof(a->job.token), "%s", request->token);
 	if (a->result != SCHEDULER_OK)
 		return;
+	if (local_check(base, request, &err)) {
+		answer_is(a, SCHEDULER_REFUSED, err.text);
+		return;
+	}
 	job = local_jobs_add(&l->jobs, request, &err);
 	if (job)
 		a->job = job->status.ref;
@@ -260,8 +497,6 @@ static void local_submit(struct scheduler *base, const struct job_request *reque
 		answer_is(a, SCHEDULER_DOWN, err.text);
 }
 
-/* The record says "released" before anything starts: a crash in between leaves a job that may have
- * run, never one that may be started again. */
 static void local_release(struct scheduler *base, const struct job_ref *ref, scheduler_done done,
 			  void *arg)
 {
@@ -272,18 +507,13 @@ static void local_release(struct scheduler *base, const struct job_ref *ref, sch
 
 	if (!job || job->status.phase != JOB_HELD)
 		return;
-	job->status.phase = JOB_RUNNING;
-	job->status.reason[0] = '\0';
-	job->status.start_time = clock_wall_ms() / 1000;
-	snprintf(job->status.state, sizeof(job->status.state), "RUNNING");
-	if (local_job_save(&l->jobs, job, &err) || start(l, job, &err)) {
-		local_job_end(job, CAUSE_LAUNCH_FAIL, -1, 0);
-		snprintf(job->status.reason, sizeof(job->status.reason), "%.47s", err.text);
-		answer_is(a, SCHEDULER_OK, err.text);
-		log_warn("a local job did not start: %s", err.text);
+	local_job_wait(job);
+	if (local_job_save(&l->jobs, job, &err)) {
+		local_job_hold(job);
+		answer_is(a, SCHEDULER_DOWN, err.text);
+		return;
 	}
-	local_job_drop_env(job);
-	save(l, job);
+	look_after(l);
 }
 
 static void local_signal(struct scheduler *base, const struct job_ref *ref, int signo,
@@ -295,7 +525,7 @@ static void local_signal(struct scheduler *base, const struct job_ref *ref, int 
 
 	if (!job)
 		return;
-	if (job->status.phase == JOB_HELD)
+	if (job->status.phase < JOB_RUNNING)
 		answer_is(a, SCHEDULER_REFUSED, "the job has not started");
 	else if (proc_signal(&job->proc, signo))
 		answer_is(a, SCHEDULER_GONE, "the job's first process is gone");
@@ -313,14 +543,17 @@ static void local_cancel(struct scheduler *base, const struct job_ref *ref, sche
 		return;
 	is_again = job->is_cancelled;
 	job->is_cancelled = true;
-	if (job->status.phase == JOB_HELD)
-		local_job_end(job, CAUSE_KILLED, -1, 0);
-	else if (is_again)
-		proc_kill_family(&job->proc);
-	else
+	if (job->status.phase < JOB_RUNNING) {
+		local_job_ending(job, CAUSE_KILLED, -1, 0);
+		local_job_ended(job);
+	} else if (is_again) {
+		kill_all_of(job);
+	} else {
 		proc_signal(&job->proc, SIGQUIT);
+	}
 	if (!is_again)
 		save(l, job);
+	look_after(l);
 }
 
 static void local_poll(struct scheduler *base, scheduler_done done, void *arg)
@@ -346,6 +579,7 @@ static void local_close(struct scheduler *base, void (*closed)(void *arg), void 
 		free(a);
 	}
 	uv_close((uv_handle_t *)&l->timer, on_timer_closed);
+	uv_close((uv_handle_t *)&l->clock, on_timer_closed);
 	for (struct child *c = l->children; c; c = c->next)
 		if (!uv_is_closing((uv_handle_t *)&c->process))
 			uv_close((uv_handle_t *)&c->process, on_child_closed);
@@ -353,6 +587,7 @@ static void local_close(struct scheduler *base, void (*closed)(void *arg), void 
 
 static const struct scheduler_ops local_ops = {
 	.name = "local",
+	.check = local_check,
 	.submit = local_submit,
 	.release = local_release,
 	.signal = local_signal,
@@ -361,16 +596,20 @@ static const struct scheduler_ops local_ops = {
 	.close = local_close,
 };
 
-struct scheduler *scheduler_local_create(uv_loop_t *loop, const char *folder)
+struct scheduler *scheduler_local_create(uv_loop_t *loop, const char *folder,
+					 const struct local_limits *limits)
 {
 	struct local *l = xcalloc(1, sizeof(*l));
 
 	l->base.ops = &local_ops;
 	l->loop = loop;
 	l->due_end = &l->due;
-	l->open_handles = 1;
+	l->open_handles = 2;
 	uv_timer_init(loop, &l->timer);
-	l->timer.data = l;
-	local_jobs_init(&l->jobs, folder, &l->broken);
+	uv_timer_init(loop, &l->clock);
+	l->timer.data = l->clock.data = l;
+	machine_find(&l->machine, limits);
+	if (local_jobs_init(&l->jobs, folder, &l->broken) == 0)
+		uv_timer_start(&l->clock, on_clock, 0, 0);
 	return &l->base;
 }

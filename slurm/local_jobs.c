@@ -30,19 +30,18 @@ static int64_t now_seconds(void)
 	return clock_wall_ms() / 1000;
 }
 
-void local_job_drop_env(struct local_job *job)
+static void env_drop(struct local_job *job)
 {
-	for (char **e = job->env; e && *e; e++) {
-		explicit_bzero(*e, strlen(*e));
+	for (char **e = job->env; e && *e; e++)
 		free(*e);
-	}
 	free(job->env);
 	job->env = NULL;
 }
 
 static void job_free(struct local_job *job)
 {
-	local_job_drop_env(job);
+	env_drop(job);
+	free(job->env_file);
 	free(job->script_path);
 	free(job->workdir);
 	free(job->output);
@@ -65,22 +64,94 @@ static void set_phase(struct local_job *job, enum job_phase phase, const char *w
 	snprintf(job->status.state, sizeof(job->status.state), "%s", word);
 }
 
-void local_job_end(struct local_job *job, enum cause cause, int exit_code, int signal)
+void local_job_hold(struct local_job *job)
 {
-	set_phase(job, JOB_ENDED, "ENDED");
-	job->status.cause = job->is_cancelled ? CAUSE_KILLED : cause;
+	set_phase(job, JOB_HELD, "HELD");
+	snprintf(job->status.reason, sizeof(job->status.reason), "JobHeldUser");
+}
+
+void local_job_wait(struct local_job *job)
+{
+	set_phase(job, JOB_PENDING, "PENDING");
+	snprintf(job->status.reason, sizeof(job->status.reason), "Priority");
+}
+
+void local_job_run(struct local_job *job)
+{
+	set_phase(job, JOB_RUNNING, "RUNNING");
+	job->status.reason[0] = '\0';
+	job->status.start_time = now_seconds();
+	env_drop(job);
+}
+
+void local_job_ending(struct local_job *job, enum cause cause, int exit_code, int signal)
+{
+	set_phase(job, JOB_ENDING, "COMPLETING");
+	job->status.cause = job->is_cancelled	? CAUSE_KILLED :
+			    job->is_timed_out	? CAUSE_TIMEOUT :
+						  cause;
 	job->status.exit_code = exit_code;
 	job->status.signal = signal;
 	job->status.end_time = now_seconds();
-	job->is_child = false;
 	job->status.reason[0] = '\0';
-	local_job_drop_env(job);
+	job->is_child = false;
+	job->ending_since_ms = clock_mono_ms();
+	env_drop(job);
+}
+
+void local_job_ended(struct local_job *job)
+{
+	set_phase(job, JOB_ENDED, "ENDED");
+	job->gpus = 0;
+	CPU_ZERO(&job->cpus);
+}
+
+bool local_job_holds(const struct local_job *job)
+{
+	return job->status.phase == JOB_RUNNING || job->status.phase == JOB_ENDING;
 }
 
 /* --- records ------------------------------------------------------------------------------- */
-static const char *phase_word(enum job_phase phase)
+static const char *const phase_words[JOB_PHASE_COUNT] = {
+	"held", "pending", "released", "ending", "ended",
+};
+
+static enum job_phase phase_from_word(const char *word)
 {
-	return phase == JOB_HELD ? "held" : phase == JOB_ENDED ? "ended" : "released";
+	for (int i = 0; i < JOB_PHASE_COUNT; i++)
+		if (strcmp(phase_words[i], word) == 0)
+			return (enum job_phase)i;
+	return JOB_PHASE_COUNT;
+}
+
+static void add_env(json_t *o, const struct local_job *job)
+{
+	json_t *list = json_array();
+
+	for (char **e = job->env; e && *e; e++)
+		json_array_append_new(list, js_bytes(*e));
+	json_object_set_new(o, "env", list);
+	if (job->env_file)
+		json_object_set_new(o, "env_file", js_bytes(job->env_file));
+	js_set_int(o, "env_uid", job->env_uid);
+}
+
+static void add_slots(json_t *o, const struct local_job *job)
+{
+	char *gpus = gpus_text(job->gpus), *cpus = cpus_text(&job->cpus);
+
+	js_set_int(o, "want_gpus", job->wants.gpus);
+	js_set_int(o, "want_cpus", job->wants.cpus);
+	js_set_int(o, "want_mem_mb", job->wants.mem_mb);
+	js_set_str(o, "gpus", gpus);
+	js_set_str(o, "cpus", cpus);
+	js_set_int(o, "time_seconds", job->time_seconds);
+	js_set_int(o, "warn_seconds", job->warn_seconds);
+	js_set_int(o, "array_id", job->array_id);
+	js_set_int(o, "array_index", job->array_index);
+	js_set_int(o, "array_limit", job->array_limit);
+	free(gpus);
+	free(cpus);
 }
 
 int local_job_save(const struct local_jobs *jobs, const struct local_job *job, struct err *err)
@@ -96,7 +167,7 @@ int local_job_save(const struct local_jobs *jobs, const struct local_job *job, s
 	js_set_int(o, "job_id", st->ref.job_id);
 	js_set_int(o, "submit_time", st->ref.submit_time);
 	js_set_str(o, "ledger_id", st->ledger_id);
-	js_set_str(o, "phase", phase_word(st->phase));
+	js_set_str(o, "phase", phase_words[st->phase]);
 	json_object_set_new(o, "script", js_bytes(job->script_path));
 	json_object_set_new(o, "workdir", js_bytes(job->workdir));
 	json_object_set_new(o, "output", js_bytes(job->output));
@@ -104,6 +175,9 @@ int local_job_save(const struct local_jobs *jobs, const struct local_job *job, s
 	js_set_int(o, "start_ticks", job->proc.start_ticks);
 	js_set_str(o, "boot_id", job->proc.boot_id);
 	js_set_bool(o, "cancelled", job->is_cancelled);
+	js_set_bool(o, "timed_out", job->is_timed_out);
+	add_env(o, job);
+	add_slots(o, job);
 	js_set_int(o, "start", st->start_time);
 	js_set_int(o, "end", st->end_time);
 	js_set_str(o, "cause", cause_name(st->cause));
@@ -127,38 +201,80 @@ static struct local_job *job_create(const char *token, const char *ledger_id, ui
 	st->ref.job_id = job_id;
 	st->exit_code = -1;
 	gethostname(st->nodes, sizeof(st->nodes) - 1);
-	set_phase(job, JOB_HELD, "HELD");
-	snprintf(st->reason, sizeof(st->reason), "JobHeldUser");
+	local_job_hold(job);
 	return job;
+}
+
+static void parse_env(const json_t *o, struct local_job *job)
+{
+	const json_t *list = json_object_get(o, "env");
+	size_t count = 0;
+
+	job->env = xcalloc(json_array_size(list) + 1, sizeof(*job->env));
+	for (size_t i = 0; i < json_array_size(list); i++)
+		if ((job->env[count] = js_bytes_take(json_array_get(list, i))))
+			count++;
+	job->env_file = js_bytes_take(json_object_get(o, "env_file"));
+	job->env_uid = (unsigned)js_int(o, "env_uid", 0);
+}
+
+static void parse_slots(const json_t *o, struct local_job *job)
+{
+	job->wants.gpus = js_int(o, "want_gpus", 0);
+	job->wants.cpus = js_int(o, "want_cpus", 0);
+	job->wants.mem_mb = js_int(o, "want_mem_mb", 0);
+	job->gpus = gpus_parse(js_str(o, "gpus", ""));
+	cpus_parse(js_str(o, "cpus", ""), &job->cpus);
+	job->time_seconds = js_int(o, "time_seconds", 0);
+	job->warn_seconds = js_int(o, "warn_seconds", 0);
+	job->array_id = (uint32_t)js_int(o, "array_id", 0);
+	job->array_index = js_int(o, "array_index", 0);
+	job->array_limit = js_int(o, "array_limit", 0);
+}
+
+static void parse_process(const json_t *o, struct local_job *job)
+{
+	job->proc.pid = js_int(o, "pid", 0);
+	job->proc.start_ticks = js_int(o, "start_ticks", 0);
+	snprintf(job->proc.boot_id, sizeof(job->proc.boot_id), "%s", js_str(o, "boot_id", ""));
+	job->is_cancelled = js_bool(o, "cancelled", false);
+	job->is_timed_out = js_bool(o, "timed_out", false);
+}
+
+static void parse_phase(const json_t *o, struct local_job *job, enum job_phase phase)
+{
+	if (phase == JOB_PENDING)
+		local_job_wait(job);
+	if (phase == JOB_RUNNING)
+		local_job_run(job);
+	if (phase >= JOB_ENDING)
+		local_job_ending(job, cause_from_name(js_str(o, "cause", "lost")),
+				 (int)js_int(o, "exit_code", -1), (int)js_int(o, "signal", 0));
+	if (phase == JOB_ENDED)
+		local_job_ended(job);
+	job->status.start_time = js_int(o, "start", 0);
+	job->status.end_time = js_int(o, "end", 0);
 }
 
 static struct local_job *job_parse(const json_t *o)
 {
-	const char *phase = js_str(o, "phase", ""), *token = js_str(o, "token", "");
+	const char *token = js_str(o, "token", "");
+	enum job_phase phase = phase_from_word(js_str(o, "phase", ""));
 	int64_t job_id = js_int(o, "job_id", 0);
 	struct local_job *job;
 
 	if (js_int(o, "version", 0) != RECORD_VERSION || strlen(token) != TOKEN_HEX ||
-	    job_id <= 0 || job_id > UINT32_MAX)
+	    phase == JOB_PHASE_COUNT || job_id <= 0 || job_id > UINT32_MAX)
 		return NULL;
 	job = job_create(token, js_str(o, "ledger_id", ""), (uint32_t)job_id);
 	job->script_path = js_bytes_take(json_object_get(o, "script"));
 	job->workdir = js_bytes_take(json_object_get(o, "workdir"));
 	job->output = js_bytes_take(json_object_get(o, "output"));
 	job->status.ref.submit_time = js_int(o, "submit_time", 0);
-	job->status.start_time = js_int(o, "start", 0);
-	job->proc.pid = js_int(o, "pid", 0);
-	job->proc.start_ticks = js_int(o, "start_ticks", 0);
-	snprintf(job->proc.boot_id, sizeof(job->proc.boot_id), "%s", js_str(o, "boot_id", ""));
-	job->is_cancelled = js_bool(o, "cancelled", false);
-	job->status.reason[0] = '\0';
-	if (strcmp(phase, "released") == 0)
-		set_phase(job, JOB_RUNNING, "RUNNING");
-	if (strcmp(phase, "ended") == 0) {
-		local_job_end(job, cause_from_name(js_str(o, "cause", "lost")),
-			      (int)js_int(o, "exit_code", -1), (int)js_int(o, "signal", 0));
-		job->status.end_time = js_int(o, "end", 0);
-	}
+	parse_env(o, job);
+	parse_slots(o, job);
+	parse_process(o, job);
+	parse_phase(o, job, phase);
 	if (!job->script_path || !job->workdir || !job->output) {
 		job_free(job);
 		return NULL;
@@ -195,7 +311,7 @@ static bool is_locked(const struct local_jobs *jobs, const struct local_job *job
 }
 
 /* Two witnesses, either is enough: a job must never be taken for dead while it lives. */
-static bool is_alive(const struct local_jobs *jobs, const struct local_job *job)
+bool local_job_is_alive(const struct local_jobs *jobs, const struct local_job *job)
 {
 	return is_locked(jobs, job) || proc_is_alive(&job->proc);
 }
@@ -213,16 +329,7 @@ static void find_process(const struct local_jobs *jobs, struct local_job *job)
 	free(path);
 }
 
-static void note_loss(const struct local_jobs *jobs, struct local_job *job)
-{
-	struct err err = { 0 };
-
-	local_job_end(job, CAUSE_LOST, -1, 0);
-	if (local_job_save(jobs, job, &err))
-		log_warn("the end of a local job is not on disk: %s", err.text);
-}
-
-void local_jobs_refresh(struct local_jobs *jobs)
+void local_jobs_forget(struct local_jobs *jobs)
 {
 	struct local_job **at = &jobs->first;
 	int64_t long_ago = now_seconds() - KEEP_ENDED_SECONDS;
@@ -230,8 +337,6 @@ void local_jobs_refresh(struct local_jobs *jobs)
 	while (*at) {
 		struct local_job *job = *at;
 
-		if (job->status.phase == JOB_RUNNING && !job->is_child && !is_alive(jobs, job))
-			note_loss(jobs, job);
 		if (job->status.phase != JOB_ENDED || job->status.end_time > long_ago) {
 			at = &job->next;
 			continue;
@@ -254,9 +359,6 @@ static void load_record(struct local_jobs *jobs, uint32_t job_id)
 		jobs->next_id = job_id + 1;
 	if (!job) {
 		log_warn("%s is no record of a local job: %s", path, err.text);
-	} else if (job->status.phase == JOB_HELD) {
-		job_forget(jobs, job_id);
-		job_free(job);
 	} else {
 		if (job->status.phase == JOB_RUNNING && !job->proc.pid)
 			find_process(jobs, job);
@@ -305,7 +407,7 @@ int local_jobs_init(struct local_jobs *jobs, const char *folder, struct err *err
 		jobs->next_id = (uint32_t)strtoul(text, NULL, 10);
 	free(text);
 	free(path);
-	local_jobs_refresh(jobs);
+	local_jobs_forget(jobs);
 	return 0;
 }
 
@@ -334,19 +436,25 @@ static int draw_id(struct local_jobs *jobs, uint32_t *job_id, struct err *err)
 	return 0;
 }
 
-static char **env_copy(char *const *env, uint32_t job_id)
+static char **env_copy(char *const *env)
 {
 	size_t count = 0;
 	char **copy;
 
 	while (env && env[count])
 		count++;
-	copy = xcalloc(count + 3, sizeof(*copy));
+	copy = xcalloc(count + 1, sizeof(*copy));
 	for (size_t i = 0; i < count; i++)
 		copy[i] = xstrdup(env[i]);
-	copy[count] = xasprintf("LB_LOCK_FD=%d", LOCAL_LOCK_FD);
-	copy[count + 1] = xasprintf("LB_JOB_ID=%u", job_id);
 	return copy;
+}
+
+struct slots slots_wanted(const struct job_request *r)
+{
+	int64_t tasks = r->ntasks_per_node > 0 ? r->ntasks_per_node : 1;
+
+	return (struct slots){ .gpus = r->gpus_per_node, .cpus = tasks * r->cpus_per_task,
+			       .mem_mb = r->mem_mb };
 }
 
 struct local_job *local_jobs_add(struct local_jobs *jobs, const struct job_request *request,
@@ -362,7 +470,16 @@ struct local_job *local_jobs_add(struct local_jobs *jobs, const struct job_reque
 	job->script_path = xstrdup(request->script_path);
 	job->workdir = xstrdup(request->workdir);
 	job->output = xstrdup(request->output);
-	job->env = env_copy(request->env, job_id);
+	job->env = env_copy(request->open_env ? request->open_env : request->env);
+	job->env_file = request->env_file ? xstrdup(request->env_file) : NULL;
+	job->env_uid = request->env_uid;
+	job->wants = slots_wanted(request);
+	job->time_seconds = request->time_seconds ? request->time_seconds :
+						    request->time_minutes * 60;
+	job->warn_seconds = request->warn_seconds;
+	job->array_id = request->array_id;
+	job->array_index = request->array_index;
+	job->array_limit = request->array_limit;
 	if (local_job_save(jobs, job, err)) {
 		job_free(job);
 		return NULL;
@@ -389,4 +506,28 @@ struct local_job *local_jobs_find(struct local_jobs *jobs, const struct job_ref 
 	    strcmp(job->status.ref.token, ref->token) != 0)
 		return NULL;
 	return job;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct local_job *const *x = a, *const *y = b;
+	uint32_t i = (*x)->status.ref.job_id, j = (*y)->status.ref.job_id;
+
+	return (i > j) - (i < j);
+}
+
+struct local_job **local_jobs_sorted(const struct local_jobs *jobs, size_t *count)
+{
+	struct local_job **list;
+
+	*count = 0;
+	for (struct local_job *job = jobs->first; job; job = job->next)
+		++*count;
+	list = xcalloc(*count + 1, sizeof(struct local_job *));
+	*count = 0;
+	for (struct local_job *job = jobs->first; job; job = job->next)
+		list[(*count)++] = job;
+	if (*count > 1)
+		qsort(list, *count, sizeof(struct local_job *), by_number);
+	return list;
 }

@@ -2,14 +2,15 @@
 /* local_jobs.h - the local scheduler's jobs, and their files in $LB_HOME/local:
  *
  *   next_id       the next job's id; it only grows
- *   ID.json       what a restarted lbd must know of a job; never its environment, which may hold
- *                 secrets: a held job is therefore gone when lbd is
+ *   ID.json       what a restarted lbd must know of a job; until it starts, also that part of its
+ *                 environment which holds no secrets
  *   ID.lock       flock(2)ed by the job's first process for as long as it lives */
 #ifndef SLURM_LOCAL_JOBS_H
 #define SLURM_LOCAL_JOBS_H
 
 #include <stdbool.h>
 
+#include "slurm/machine.h"
 #include "slurm/procs.h"
 #include "slurm/scheduler.h"
 
@@ -19,10 +20,21 @@ struct local_job {		/* owned by its struct local_jobs */
 	struct local_job *next;
 	struct job_status status;
 	char *script_path, *workdir, *output;
-	char **env;		/* held jobs only; wiped after the start */
+	char **env;		/* without secrets; until the start only */
+	char *env_file;		/* where the secrets are; NULL: none */
+	unsigned env_uid;	/* whose file that must be */
+	struct slots wants;	/* CPUs: 0 when it shares them */
+	uint64_t gpus;		/* what it was given */
+	cpu_set_t cpus;		/* empty: it shares them */
+	int64_t time_seconds, warn_seconds;	/* limit, and how long before it to warn; 0: none */
+	uint32_t array_id;
+	int64_t array_index, array_limit;
 	struct proc_name proc;	/* pid 0: not known */
 	bool is_child;		/* of this lbd: its wait status will come */
 	bool is_cancelled;	/* somebody asked for its end */
+	bool is_warned;		/* by this lbd, of its time limit */
+	bool is_timed_out;
+	int64_t ending_since_ms;	/* monotonic, this lbd's; while JOB_ENDING */
 };
 
 struct local_jobs {		/* embedded; local_jobs_init … local_jobs_fini */
@@ -31,10 +43,12 @@ struct local_jobs {		/* embedded; local_jobs_init … local_jobs_fini */
 	uint32_t next_id;
 };
 
-/* Reads the folder (made if need be). Jobs that were held are forgotten, those that ran meanwhile
- * are ended (lost), unless they still run. Records that cannot be read are logged and left alone. */
+/* Reads the folder (made if need be). Records that cannot be read are logged and left alone. */
 int local_jobs_init(struct local_jobs *jobs, const char *folder, struct err *err);
 void local_jobs_fini(struct local_jobs *jobs);
+
+/* What a request takes of one machine. */
+struct slots slots_wanted(const struct job_request *r);
 
 struct local_job *local_jobs_add(struct local_jobs *jobs, const struct job_request *request,
 				 struct err *err);
@@ -45,11 +59,23 @@ int local_job_save(const struct local_jobs *jobs, const struct local_job *job, s
 
 /* Its lock, taken, close-on-exec; the caller passes it to the job and closes it. -1 with err. */
 int local_job_lock(const struct local_jobs *jobs, const struct local_job *job, struct err *err);
-/* Notes the end; the caller saves. */
-void local_job_end(struct local_job *job, enum cause cause, int exit_code, int signal);
-/* Looks at every job that is not our child, and forgets those that ended long ago. */
-void local_jobs_refresh(struct local_jobs *jobs);
+/* It is held, waits for its turn, or runs; the caller saves. */
+void local_job_hold(struct local_job *job);
+void local_job_wait(struct local_job *job);
+void local_job_run(struct local_job *job);
+/* Its first process is gone, for this reason; others of it may still be there. The caller saves. */
+void local_job_ending(struct local_job *job, enum cause cause, int exit_code, int signal);
+/* Nothing of it is left, and what it had is free again; the caller saves. */
+void local_job_ended(struct local_job *job);
+/* Does its first process live, as far as can be told of one that is not our child? */
+bool local_job_is_alive(const struct local_jobs *jobs, const struct local_job *job);
+/* Those that ended long ago. */
+void local_jobs_forget(struct local_jobs *jobs);
 
-void local_job_drop_env(struct local_job *job);
+/* All jobs by their numbers, an array that the caller owns. */
+struct local_job **local_jobs_sorted(const struct local_jobs *jobs, size_t *count);
+
+/* It holds GPUs, CPUs and memory. */
+bool local_job_holds(const struct local_job *job);
 
 #endif

@@ -192,6 +192,46 @@ void proc_kill_family(const struct proc_name *name)
 	proc_signal(name, SIGKILL);
 }
 
+enum { ENVIRON_MAX_BYTES = 4 << 20 };
+
+/* Settings are separated by NULs. */
+static bool has_setting(int64_t pid, const char *setting)
+{
+	char path[64], *text;
+	size_t len = 0, want = strlen(setting) + 1;
+	bool found = false;
+
+	snprintf(path, sizeof(path), "/proc/%lld/environ", (long long)pid);
+	text = file_read(path, ENVIRON_MAX_BYTES, &len, NULL);
+	for (size_t at = 0; text && at < len && !found; at += strlen(text + at) + 1)
+		found = at + want <= len + 1 && strcmp(text + at, setting) == 0;
+	free(text);
+	return found;
+}
+
+size_t procs_marked(const char *setting, int signo)
+{
+	struct family f;
+	size_t count = 0;
+
+	family_read(&f);
+	for (size_t i = 0; i < f.count; i++) {
+		struct proc_name name = { f.all[i].pid, f.all[i].start_ticks, "" };
+
+		if (f.all[i].pid == getpid() || f.all[i].state == 'Z' || f.all[i].state == 'X' ||
+		    !has_setting(f.all[i].pid, setting))
+			continue;
+		snprintf(name.boot_id, sizeof(name.boot_id), "%s", boot_id());
+		if (proc_is_alive(&name))
+			count++;
+		if (signo)
+			proc_signal(&name, signo);
+	}
+	free(f.all);
+	free(f.is_member);
+	return count;
+}
+
 int64_t proc_find_by_fd(int fd, const char *path)
 {
 	DIR *dir = opendir("/proc");

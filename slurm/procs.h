@@ -4,6 +4,7 @@
 #define SLURM_PROCS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 enum { BOOT_ID_BYTES = 37 };
@@ -22,6 +23,10 @@ bool proc_is_alive(const struct proc_name *name);
 int proc_signal(const struct proc_name *name, int signo);
 /* SIGKILL to the process, its session, and all their descendants that can still be told. */
 void proc_kill_family(const struct proc_name *name);
+/* How many living processes have `setting` ("NAME=value") in the environment that they were started
+ * with: it marks all descendants of a job, whatever session or parent they have chosen. Each gets
+ * `signo`, unless that is 0. Processes that we may not look at do not count, nor do we. */
+size_t procs_marked(const char *setting, int signo);
 /* A process that has `path` open as descriptor `fd`; 0 when there is none that we may look at. */
 int64_t proc_find_by_fd(int fd, const char *path);
 

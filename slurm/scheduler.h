@@ -11,6 +11,7 @@
 #ifndef SLURM_SCHEDULER_H
 #define SLURM_SCHEDULER_H
 
+#include <jansson.h>
 #include <stdint.h>
 
 #include "common/err.h"
@@ -57,11 +58,23 @@ struct job_request {
 	const char *workdir;
 	const char *output;		/* absolute path of out.log */
 	char *const *env;		/* NULL-terminated "KEY=VALUE"; the job's whole environment */
+	/* The same for schedulers that keep it on disk: what is no secret, and the private file (of
+	 * env_uid, mode 0600) from which the rest is read when the job starts. */
+	char *const *open_env;
+	const char *env_file;		/* NULL: none */
+	unsigned env_uid;
 	const char *partition, *account, *qos, *constraint, *exclude, *nodelist, *reservation;
 	const char *licenses, *comment;	/* NULL: not given */
 	int64_t nodes, ntasks_per_node, cpus_per_task, gpus_per_node;
 	int64_t mem_mb, time_minutes;	/* 0: not given */
+	int64_t time_seconds;		/* the same limit, not rounded; 0: not given */
+	uint32_t array_id;		/* number of the array's first job; 0: no task of an array */
+	int64_t array_index, array_limit;	/* limit: of tasks at once; 0: none */
 	int64_t warn_seconds;		/* SIGUSR1 to lbrun so long before the time limit; 0: none */
+	/* What sbatch would have made of the options (slurm/batch.h); NULL: the members above. To
+	 * Slurm only; borrowed. */
+	const json_t *fields;
+	char *const *argv;		/* NULL-terminated: script and arguments, for scontrol to show */
 };
 
 enum scheduler_result {
@@ -85,10 +98,13 @@ typedef void (*scheduler_done)(void *arg, const struct scheduler_reply *reply);
 
 struct scheduler {
 	const struct scheduler_ops *ops;
+	int64_t kill_wait_ms;		/* from its SIGTERM to its SIGKILL; 0: not known (yet) */
 };
 
 struct scheduler_ops {
 	const char *name;		/* "slurm", "local" */
+	/* Could such a job ever start? -1 with err when not; NULL where only the scheduler knows. */
+	int (*check)(const struct scheduler *s, const struct job_request *job, struct err *err);
 	/* Submits held: the job cannot start before `release`. */
 	void (*submit)(struct scheduler *s, const struct job_request *job, scheduler_done done,
 		       void *arg);

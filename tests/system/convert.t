@@ -64,6 +64,45 @@ lbworker generate "$T/exported" --prompt abc --tokens 10 && cp "$T/out" "$T/said
 	[ "$(wc -c <"$T/said")" = 14 ] && lbworker generate "$ours" --prompt abc --tokens 10 &&
 	cmp "$T/out" "$T/said" >"$T/err" 2>&1
 ok $? "generate says the same of the checkpoint and of its export"
+# A model of 300 tokens: numbers in; out numbers, or text by a tokenizer file of llm.c.
+python3 - "$T/exported" "$T/wider" 2>"$T/err" <<-'END'
+	import json, os, struct, sys
+	old, new = sys.argv[1:]
+	raw = open(old + "/model.safetensors", "rb").read()
+	size = struct.unpack("<Q", raw[:8])[0]
+	header, out, data = json.loads(raw[8:8 + size]), {}, b""
+	for name, t in header.items():
+	    if name == "__metadata__":
+	        continue
+	    rows = raw[8 + size:][t["data_offsets"][0]:t["data_offsets"][1]]
+	    if t["shape"][0] == 256 and ("embed" in name or "lm_head" in name):
+	        rows, t["shape"][0] = rows + rows[:44 * 4 * t["shape"][1]], 300
+	    out[name] = dict(t, data_offsets=[len(data), len(data) + len(rows)])
+	    data += rows
+	text = json.dumps(out).encode()
+	text += b" " * (-len(text) % 8)
+	os.mkdir(new)
+	open(new + "/model.safetensors", "wb").write(struct.pack("<Q", len(text)) + text + data)
+	config = json.load(open(old + "/config.json"))
+	json.dump(dict(config, vocab_size=300), open(new + "/config.json", "w"))
+END
+{ printf '\310\327\064\001\002\000\000\000\003\000\000\000' && head -c 1012 /dev/zero &&
+	printf '\002ab\001c\003def'; } >"$T/tokenizer.bin"
+lbworker generate "$T/wider" --prompt-tokens "0, 2,299" --tokens 1 \
+	--temperature 0 --seq-len 8
+grep -qE '^0 2 299 [0-9]+ $' "$T/out"
+ok $? "generate from token numbers"
+lbworker generate "$T/wider" --prompt-tokens "0, 2,1,299" --tokens 1 \
+	--seq-len 8 --tokenizer "$T/tokenizer.bin"
+grep -q '^abdefc<299>' "$T/out"
+ok $? "as text by a tokenizer file"
+for bad in "--prompt abc" "--prompt-tokens 1,300" "--prompt-tokens -1" "--prompt-tokens ," \
+	"--prompt-tokens 1 --tokenizer $T/text"; do
+	# shellcheck disable=SC2086 # an option and its value
+	lbworker generate "$T/wider" --seq-len 8 $bad
+	status=$?
+	refused "generate $bad" "token"
+done
 for family in neox gpt2; do
 	lbworker train "$T/small.toml" --job.dump_folder "$T/$family" --model.name $family \
 		--training.steps 2 --lr_scheduler.warmup_steps 0 &&
@@ -83,7 +122,7 @@ ok $? "validation, TensorBoard events and a trace of the chosen step"
 
 # --- several files -------------------------------------------------------------------------------
 lbworker convert "$ours" "$T/pieces" --max-shard-size 100KB
-[ "$(ls "$T/pieces" | grep -c '^model-0000[1-9]-of-0000[1-9].safetensors$')" -gt 3 ] &&
+[ "$(find "$T/pieces" -name 'model-0000[1-9]-of-0000[1-9].safetensors' | wc -l)" -gt 3 ] &&
 	[ ! -e "$T/pieces/model.safetensors" ] && [ -s "$T/pieces/model.safetensors.index.json" ] &&
 	[ -z "$(find "$T/pieces" -name 'model-*' -size +110k)" ]
 ok $? "--max-shard-size: several files and an index"

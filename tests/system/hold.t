@@ -164,9 +164,9 @@ is "$(lbctl status never --json | json attempts.#)" 1 "… and no other job"
 printf 'CANARY=7a11y-ho\n' >"$T/secrets"
 chmod 600 "$T/secrets"
 before=$(ls "$LB_HOME/runs")
-exits 0 "a dry run" lbctl submit --dry-run --name dry --set slurm.nodes=2 --set "run.env_file=$T/secrets" \
+exits 0 "a dry run" lbctl submit --dry-run --name dry --set slurm.cpus_per_task=1 --set "run.env_file=$T/secrets" \
 	-- echo 'two words'
-like "$out" '^  nodes = 2$' "shows resources"
+like "$out" '^  cpus_per_task = 1$' "shows resources"
 like "$out" '^  two words$' "the command"
 like "$out" "lbrun. --attempt .*/runs/dry/attempts/1'" "the script"
 like "$out" '^  PATH = /' "the environment"

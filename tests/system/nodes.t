@@ -58,6 +58,17 @@ is "$(attempts both)" 2 "so it is tried again without memory"
 wait_for '[ "$(squeue -h | wc -l)" = 0 ]' 20
 is "$(squeue -h | wc -l)" 0 "nothing is left in the queue"
 
+# A line that tells of a broken node, and the crash that follows: that node is avoided, the other is not.
+lbctl nodes forgive "$bad" >/dev/null
+lbctl submit --name xid --set 'watch.node_error_regex=["Xid"]' --set restart.in_place=0 \
+	--set restart.backoff_first=0 -- sh -c '[ "$LB_ATTEMPT" = 1 ] || exec sleep 1000; echo "NVRM: Xid 79"; exit 1' >/dev/null
+wait_for '[ "$(attempts xid)" = 2 ] && [ "$(run_state xid)" = running ]' 60
+is "$(score_of "$(node_of xid 0)")" "[0.5]" "a line that tells of a broken node counts against it"
+like "$(lbctl events xid)" 'node_error .*Xid 79' "and is an event"
+lbctl kill --now xid >/dev/null
+run_reaches xid killed 20
+bad=$(node_of xid 0)
+
 exits 0 "a node can be forgiven" lbctl nodes forgive "$bad"
 is "$(score_of "$bad")" "[0.0]" "its score is gone"
 ok "it is not avoided any more" sh -c "! lbctl nodes --json | grep -q 'avoided_until\":[0-9]'"

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/scheduler.sh"
 
-local_start() { client_start local "$T/jobs"; }
+local_start() { client_start local "$T/jobs" gpus=0; }
 record_of() { cat "$T/jobs/$job_id.json"; }
 is_dead() { ! grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status"; }
 
@@ -37,7 +37,6 @@ is "$(field_of "$a" 3-6)" "$ref held" "it is held"
 [ ! -e "$T/work/out.log" ]
 is $? 0 "and has not started"
 like "$(record_of)" '"phase": ?"held"' "its record is on disk"
-is "$(grep -c 'ODD\|PATH=' "$T/jobs/$job_id.json")" 0 "without its environment"
 ask signal "$ref" 15
 is "$result" refused "a held job cannot be signalled"
 ask release "$ref"
@@ -94,8 +93,12 @@ is "$(is_dead "$pid" || echo alive)" alive "the job outlives a killed lbd"
 local_start
 phase_is "$a" running "the next one finds it"
 is "$(field_of "$a" 3-5)" "$ref" "by the same token, id and submit time"
+phase_is "$h" held "a job that was held is held still"
 ask release "$held"
-is "$result" gone "a job that was held is gone: its environment was never written"
+wait_for "job_is $h ended" 10
+is "$(field_of "$h" 7)" completed "and runs when it is released"
+ask poll "$a"
+ref=$(field_of "$a" 3-5)
 ok "a polite end" client_stop
 is "$(is_dead "$pid" || echo alive)" alive "leaves the job alone, too"
 local_start
@@ -143,8 +146,10 @@ wait_for "grep -q 'job $job_id ' $T/work/out.log" 10
 pid=$(sed -n "s/job $job_id .* pid //p" "$T/work/out.log")
 client_stop
 kill -KILL "$pid"
+wait_for "is_dead $pid" 10
 sed -i "s/\"pid\": *[0-9]*/\"pid\":$innocent/" "$T/jobs/$job_id.json"
 local_start
+wait_for "job_is $t ended" 10
 ask cancel "$ref"
 is "$result" gone "a reused pid is not taken for the job"
 is "$(is_dead $innocent || echo alive)" alive "and its owner lives"
@@ -163,6 +168,106 @@ wait_for "job_is $t ended" 10
 is "$(field_of "$t" 7)" killed "cancelled again, it is killed"
 wait_for "is_dead $child" 10
 passed "with a child in another session"
+
+# --- slots ------------------------------------------------------------------------------------
+client_stop
+client_start local "$T/jobs" gpus=2 cpus=1 mem=1000
+# shellcheck disable=SC2016 # for the job
+echo 'echo "$LB_JOB_ID sees <$CUDA_VISIBLE_DEVICES> cpus $(grep -c . "$0") $(sed -n "s/^Cpus_allowed_list:.//p" /proc/self/status) $CANARY $SLURM_ARRAY_TASK_ID"; exec sleep 1000' | script shows
+printf 'CANARY=7a11y-ho\n' >"$T/secrets"
+chmod 600 "$T/secrets"
+seen_by() { sed -n "s/^$1 sees //p" "$T/work/out.log"; }
+queued() {	# KEY=VALUE…: submits and releases; sets $t and $ref
+	t=$(token)
+	submit_job "$t" shows "$@" && ask release "$ref"
+}
+queued gpus=1 cpus=1
+one=$t one_ref=$ref
+wait_for "seen_by $job_id | grep -q '<0>'" 10
+like "$(seen_by "$job_id")" '^<0> cpus 2 [0-9]+ ' "a job sees the GPU that it was given, and runs on one CPU"
+queued gpus=2 "secrets=$T/secrets"
+two=$t two_ref=$ref two_id=$job_id
+queued gpus=1
+three=$t three_ref=$ref three_id=$job_id
+queued
+four=$t four_ref=$ref four_id=$job_id
+ask poll
+is "$(field_of "$two" 6,11)" "pending Resources:_1_of_2_GPUs_free" "two GPUs: it waits, and says for what"
+is "$(field_of "$three" 6,11)" "pending Priority" "a later one does not overtake it"
+is "$(field_of "$four" 6)" running "one that asks for nothing need not wait"
+wait_for "seen_by $four_id | grep -q '<>'" 10
+passed "and sees no GPU"
+submit_job "$(token)" shows gpus=3
+is "$result" refused "what can never start is refused"
+like "$rest" 'gpus_per_node: the job wants 3 GPUs, this machine has 2' "with the numbers"
+submit_job "$(token)" shows nodes=2
+is "$result" refused "so are two nodes"
+ask signal "$two_ref" 15
+is "$result" refused "a job that waits cannot be signalled"
+is "$(grep -rc 7a11y-ho "$T/jobs" | grep -vc ':0$')" 0 "no secret is in the records"
+kill -KILL "$client"
+wait "$client" 2>/dev/null
+exec 4>&-
+client_start local "$T/jobs" gpus=2 cpus=1 mem=1000
+ask poll
+is "$(field_of "$two" 6,11)" "pending Resources:_1_of_2_GPUs_free" "after kill -9 it waits still: the GPU is taken"
+is "$(field_of "$one" 6)" running "by the job that runs on"
+ask cancel "$three_ref"
+ask poll
+is "$(field_of "$three" 6,7)" "ended killed" "a job that waits can be cancelled"
+ask cancel "$one_ref"
+wait_for "job_is $two running" 10
+wait_for "seen_by $two_id | grep -q '<0,1>'" 10
+like "$(seen_by "$two_id")" '7a11y-ho' "its secrets were read when it started"
+is "$(seen_by "$two_id" | grep -c .)" 1 "it was started once"
+is "$(seen_by "$three_id")" "" "the cancelled one never was"
+ask cancel "$two_ref"
+ask cancel "$four_ref"
+wait_for "job_is $two ended && job_is $four ended" 10
+
+queued array=900 index=1 limit=2
+task1_ref=$ref
+queued array=900 index=2 limit=2
+task2_ref=$ref
+queued array=900 index=3 limit=2
+task3=$t task3_ref=$ref
+ask poll
+is "$(field_of "$task3" 6,11)" "pending JobArrayTaskLimit" "two tasks of an array at once: the third waits"
+ask cancel "$task1_ref"
+wait_for "job_is $task3 running" 10
+wait_for "seen_by $job_id | grep -q ' 3\$'" 10
+passed "then has its turn, and knows its index"
+ask cancel "$task2_ref"
+ask cancel "$task3_ref"
+
+# --- time limits, and what is left behind -------------------------------------------------------
+cat >"$T/body" <<'END'
+trap 'echo warned' USR1
+trap 'echo limit; exit 0' TERM
+echo timed
+while :; do sleep 0.05; done
+END
+script timed <"$T/body"
+t=$(token)
+submit_job "$t" timed seconds=3 warn=2
+ask release "$ref"
+wait_for "job_is $t ended" 20
+is "$(grep -Ex 'timed|warned|limit' "$T/work/out.log" | tr '\n' ' ')" "timed warned limit " "a warning, then the limit"
+is "$(field_of "$t" 7)" timeout "which is why it ended"
+# It leaves its session, its parent and its process group.
+echo 'setsid sh -c "setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo orphan \$!"' | script leaves
+t=$(token)
+submit_job "$t" leaves gpus=2
+ask release "$ref"
+wait_for "grep -q '^orphan' $T/work/out.log" 10
+child=$(sed -n 's/^orphan //p' "$T/work/out.log")
+u=$(token)
+submit_job "$u" shows gpus=1
+ask release "$ref"
+wait_for "job_is $u running" 20
+is "$(is_dead "$child" || echo alive)" "" "its GPUs are free once nothing of it lives: a double fork is ended"
+ask cancel "$ref"
+wait_for "job_is $u ended" 10
 
 # --- a folder that is no good -----------------------------------------------------------------
 echo nonsense >"$T/jobs/77.json"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* scheduler_client slurm HELPER DEADLINE_MS | local FOLDER - drives a scheduler by hand, for tests.
+/* scheduler_client slurm HELPER DEADLINE_MS | local FOLDER [gpus=N cpus=N mem=MB jobs=N] - drives a
+ * scheduler by hand, for tests.
  *
  * Commands on stdin, one a line; each is asked at once and answered whenever the scheduler does, as
  * `N RESULT MS …` where N is the line's number and MS the time that it took:
@@ -55,13 +56,25 @@ static struct call *call_create(const char *verb)
 	return c;
 }
 
+/* A reason is a word here, whatever it is made of. */
+static const char *reason_word(const struct job_status *job)
+{
+	static char word[sizeof(job->reason)];
+
+	snprintf(word, sizeof(word), "%s", job->reason[0] ? job->reason : "-");
+	for (char *c = word; *c; c++)
+		if (*c == ' ')
+			*c = '_';
+	return word;
+}
+
 static void print_job(const struct call *c, const struct job_status *job)
 {
 	if (c->token[0] && strcmp(c->token, job->ref.token) != 0)
 		return;
 	printf("%ld job %s %" PRIu32 " %" PRId64 " %s %s %d %d %s %s %s\n", c->number, job->ref.token,
 	       job->ref.job_id, job->ref.submit_time, phases[job->phase], cause_name(job->cause),
-	       job->exit_code, job->signal, job->state, job->reason[0] ? job->reason : "-",
+	       job->exit_code, job->signal, job->state, reason_word(job),
 	       job->nodes[0] ? job->nodes : "-");
 }
 
@@ -86,7 +99,8 @@ static void set_number(struct job_request *job, const char *word)
 		{ "nodes=", &job->nodes }, { "tasks=", &job->ntasks_per_node },
 		{ "cpus=", &job->cpus_per_task }, { "gpus=", &job->gpus_per_node },
 		{ "mem=", &job->mem_mb }, { "minutes=", &job->time_minutes },
-		{ "warn=", &job->warn_seconds },
+		{ "warn=", &job->warn_seconds }, { "seconds=", &job->time_seconds },
+		{ "limit=", &job->array_limit }, { "index=", &job->array_index },
 	};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
@@ -94,6 +108,10 @@ static void set_number(struct job_request *job, const char *word)
 			*keys[i].to = strtoll(strchr(word, '=') + 1, NULL, 10);
 	if (strncmp(word, "partition=", 10) == 0)
 		job->partition = word + 10;
+	if (strncmp(word, "secrets=", 8) == 0)
+		job->env_file = word + 8;
+	if (strncmp(word, "array=", 6) == 0)
+		job->array_id = (uint32_t)strtoul(word + 6, NULL, 10);
 }
 
 /* The environment holds bytes that are no UTF-8, as environments may. */
@@ -106,7 +124,7 @@ static void submit(char **words, int count)
 	struct job_request job = {
 		.token = words[1], .ledger_id = "00112233445566aa", .run = "test",
 		.script = script, .script_path = words[3], .workdir = words[2], .output = output,
-		.env = env, .comment = "made by a test",
+		.env = env, .env_uid = getuid(), .comment = "made by a test",
 	};
 
 	for (int i = 4; i < count; i++)
@@ -209,6 +227,22 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 	}
 }
 
+static struct scheduler *create_local(uv_loop_t *loop, char **words)
+{
+	struct local_limits limits = { 0 };
+	const char *folder = *words;
+	const struct { const char *key; int64_t *to; } keys[] = {
+		{ "gpus=", &limits.gpus }, { "cpus=", &limits.cpus }, { "mem=", &limits.mem_mb },
+		{ "jobs=", &limits.jobs },
+	};
+
+	while (*++words)
+		for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+			if (strncmp(*words, keys[i].key, strlen(keys[i].key)) == 0)
+				*keys[i].to = strtoll(strchr(*words, '=') + 1, NULL, 10);
+	return scheduler_local_create(loop, folder, &limits);
+}
+
 int main(int argc, char **argv)
 {
 	uv_loop_t *loop = uv_default_loop();
@@ -216,10 +250,10 @@ int main(int argc, char **argv)
 	log_init("client", LOG_LEVEL_DEBUG);
 	if (argc == 4 && strcmp(argv[1], "slurm") == 0) {
 		scheduler = scheduler_slurm_create(loop, argv[2], strtoll(argv[3], NULL, 10));
-	} else if (argc == 3 && strcmp(argv[1], "local") == 0) {
-		scheduler = scheduler_local_create(loop, argv[2]);
+	} else if (argc >= 3 && strcmp(argv[1], "local") == 0) {
+		scheduler = create_local(loop, argv + 2);
 	} else {
-		fprintf(stderr, "usage: scheduler_client slurm HELPER DEADLINE_MS | local FOLDER\n");
+		fprintf(stderr, "usage: scheduler_client slurm HELPER DEADLINE_MS | local FOLDER [gpus=N …]\n");
 		return 2;
 	}
 	buf_init(&lines, 1 << 20);

@@ -16,8 +16,8 @@ static const struct goodput_launch second[] = {
 	{ 700, 1000, CAUSE_COMPLETED, 9, 720, 990, 0 },
 };
 static const struct goodput_attempt history[] = {
-	{ 20, 100, 510, first, COUNT(first) },		/* 20 other, 80 queue, 10 start-up */
-	{ 570, 690, 1000, second, COUNT(second) },	/* 60 pause, 120 queue, 10 start-up, 20 restore */
+	{ CAUSE_PREEMPTED, 20, 100, 510, first, COUNT(first) },		/* 20 other, 80 queue, 10 start-up */
+	{ CAUSE_COMPLETED, 570, 690, 1000, second, COUNT(second) },	/* 60 pause, 120 queue, 10 start-up, 20 restore */
 };
 
 static void every_millisecond_has_its_place(void **state)
@@ -56,8 +56,8 @@ static void since_cuts_the_past_off(void **state)
 static void what_runs_is_productive_until_now(void **state)
 {
 	static const struct goodput_launch live = { 10, 0, CAUSE_NONE, -1, 20, 90, 50 };
-	static const struct goodput_attempt attempt = { 0, 5, 0, &live, 1 };
-	static const struct goodput_attempt waiting = { 0, 0, 0, NULL, 0 };
+	static const struct goodput_attempt attempt = { CAUSE_NONE, 0, 5, 0, &live, 1 };
+	static const struct goodput_attempt waiting = { CAUSE_NONE, 0, 0, 0, NULL, 0 };
 	struct goodput g;
 
 	(void)state;
@@ -69,12 +69,36 @@ static void what_runs_is_productive_until_now(void **state)
 	assert_true(isnan(g.ettr));
 }
 
+/* A launch that lbrun was told to end is the attempt's cause, not "lost". */
+static void losses_have_their_causes(void **state)
+{
+	static const struct goodput_launch told = { 110, 310, CAUSE_LOST, -1, 120, 300, 250 };
+	static const struct goodput_attempt preempted = { CAUSE_PREEMPTED, 0, 100, 310, &told, 1 };
+	struct goodput g;
+
+	(void)state;
+	goodput_count(history, COUNT(history), 0, 0, 1000, &g);
+	assert_int_equal(g.wasted_ms[CAUSE_CRASH], 60);
+	assert_int_equal(g.wasted_ms[CAUSE_HANG], 20 + 80);
+	assert_int_equal(g.wasted_ms[CAUSE_COMPLETED], 0);
+	assert_int_equal(g.ends[CAUSE_CRASH], 1);
+	assert_int_equal(g.ends[CAUSE_HANG], 1);
+	assert_int_equal(g.ends[CAUSE_COMPLETED], 1);
+	goodput_count(history, COUNT(history), 0, 310, 1000, &g);
+	assert_int_equal(g.ends[CAUSE_CRASH], 0);
+	goodput_count(&preempted, 1, 0, 0, 310, &g);
+	assert_int_equal(g.wasted_ms[CAUSE_PREEMPTED], 60);
+	assert_int_equal(g.wasted_ms[CAUSE_LOST], 0);
+	assert_int_equal(g.ends[CAUSE_PREEMPTED], 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_millisecond_has_its_place),
 		cmocka_unit_test(since_cuts_the_past_off),
 		cmocka_unit_test(what_runs_is_productive_until_now),
+		cmocka_unit_test(losses_have_their_causes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,7 +33,7 @@ static void test_defaults(void **state)
 	assert_int_equal(s.launcher, SPEC_LAUNCHER_AUTO);
 	assert_int_equal(s.nodes, 1);
 	assert_int_equal(s.ntasks_per_node, 1);
-	assert_int_equal(s.cpus_per_task, 1);
+	assert_int_equal(s.cpus_per_task, 0);
 	assert_int_equal(s.gpus_per_node, 0);
 	assert_int_equal(s.time_ms, 0);
 	assert_int_equal(s.max_without_progress, 3);

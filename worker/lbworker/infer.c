@@ -14,11 +14,12 @@
 #include "worker/lbworker/data.h"
 #include "worker/lbworker/hf.h"
 #include "worker/lbworker/rng.h"
+#include "worker/lbworker/token_text.h"
 
-enum { SEQ_DEFAULT_MAX = 1024, BYTES = 256 };
+enum { SEQ_DEFAULT_MAX = 1024, TOKENS_DEFAULT = 256 };
 
 struct arguments {
-	const char *model, *data, *logits, *prompt;
+	const char *model, *data, *logits, *prompt, *prompt_tokens, *tokenizer;
 	int64_t seq_len, samples, tokens, seed;
 	double temperature;
 };
@@ -50,6 +51,8 @@ static int take_option(struct arguments *a, const char *name, const char *value,
 	} options[] = {
 		{ "--logits", &a->logits, NULL, NULL, 0 },
 		{ "--prompt", &a->prompt, NULL, NULL, 0 },
+		{ "--prompt-tokens", &a->prompt_tokens, NULL, NULL, 0 },
+		{ "--tokenizer", &a->tokenizer, NULL, NULL, 0 },
 		{ "--seq-len", NULL, &a->seq_len, NULL, 1 },
 		{ "--samples", NULL, &a->samples, NULL, 1 },
 		{ "--tokens", NULL, &a->tokens, NULL, 1 },
@@ -192,7 +195,7 @@ int command_eval(int argc, char **argv)
 		rc = err_set(&err, ERR_USAGE, "eval needs data");
 	if (rc == 0)
 		rc = infer_open(&f, a.model, a.seq_len, &err);
-	if (rc == 0)
+	if (rc == 0 && f.model)
 		rc = eval(f.model, &a, &err);
 	infer_close(&f);
 	return rc ? command_failed(&err) : EXIT_DONE;
@@ -230,17 +233,34 @@ static double uniform_of(int64_t seed, uint64_t element)
 	return ((double)words[0] + 0.5) / 4294967296.0;
 }
 
-static int generate(struct model *m, const struct arguments *a, struct err *err)
+/* What to begin with. The caller frees. */
+static int32_t *prompt_of(const struct arguments *a, size_t vocab, size_t *count, struct err *err)
+{
+	if (a->prompt_tokens)
+		return token_text_numbers(a->prompt_tokens, vocab, count, err);
+	if (vocab != TOKEN_TEXT_BYTES) {
+		err_set(err, ERR_USAGE, "%s: its tokens are not bytes: give --prompt-tokens, numbers "
+			"that its tokenizer made of a text", a->model);
+		return NULL;
+	}
+	int32_t *tokens = xcalloc(strlen(a->prompt), sizeof(*tokens));
+	for (*count = 0; a->prompt[*count]; ++*count)
+		tokens[*count] = (unsigned char)a->prompt[*count];
+	return tokens;
+}
+
+static int generate(struct model *m, const struct arguments *a, const struct token_text *text,
+		    const int32_t *prompt, size_t length, struct err *err)
 {
 	float *logits = xmalloc(m->shape.vocab * sizeof(*logits));
 	int32_t *window = xcalloc(m->seq, sizeof(*window));
-	size_t length = strlen(a->prompt), kept = length < m->seq ? length : m->seq;
-	int64_t tokens = a->tokens ? a->tokens : BYTES;
+	size_t kept = length < m->seq ? length : m->seq;
+	int64_t tokens = a->tokens ? a->tokens : TOKENS_DEFAULT;
 	int rc = 0;
 
-	for (size_t i = 0; i < kept; i++)
-		window[i] = (unsigned char)a->prompt[length - kept + i];
-	fputs(a->prompt, stdout);
+	memcpy(window, prompt + length - kept, kept * sizeof(*window));
+	for (size_t i = 0; i < length; i++)
+		token_text_put(text, prompt[i], stdout);
 	for (int64_t n = 0; n < tokens && rc == 0; n++) {
 		rc = model_logits(m, window, kept - 1, 1, logits, err);
 		if (rc)
@@ -249,7 +269,7 @@ static int generate(struct model *m, const struct arguments *a, struct err *err)
 			memmove(window, window + 1, --kept * sizeof(*window));
 		window[kept] = draw(logits, m->shape.vocab, a->temperature,
 				    uniform_of(a->seed, (uint64_t)n));
-		(void)putchar(window[kept++]);
+		token_text_put(text, window[kept++], stdout);
 	}
 	(void)putchar('\n');
 	free(window);
@@ -259,13 +279,19 @@ static int generate(struct model *m, const struct arguments *a, struct err *err)
 
 static int generate_with(struct infer *f, const struct arguments *a, struct err *err)
 {
-	if (!a->prompt || a->prompt[0] == '\0')
-		return err_set(err, ERR_USAGE, "generate needs --prompt TEXT");
+	size_t length = 0;
+
+	if (!a->prompt_tokens && (!a->prompt || a->prompt[0] == '\0'))
+		return err_set(err, ERR_USAGE, "generate needs --prompt TEXT, or --prompt-tokens");
 	if (infer_open(f, a->model, a->seq_len, err) || !f->model)
 		return -1;
-	if (f->model->shape.vocab != BYTES)
-		return err_set(err, ERR_USAGE, "%s: its tokens are not bytes", a->model);
-	return generate(f->model, a, err);
+	size_t vocab = f->model->shape.vocab;
+	int32_t *prompt = prompt_of(a, vocab, &length, err);
+	struct token_text *text = prompt ? token_text_open(a->tokenizer, vocab, err) : NULL;
+	int rc = text ? generate(f->model, a, text, prompt, length, err) : -1;
+	token_text_close(text);
+	free(prompt);
+	return rc;
 }
 
 int command_generate(int argc, char **argv)

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+/* local_env.c - see local_env.h. */
+#include "slurm/local_env.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "common/run_spec.h"
+
+struct env {			/* NULL-terminated, each owned */
+	char **list;
+	size_t count;
+};
+
+static void wipe(char *entry)
+{
+	explicit_bzero(entry, strlen(entry));
+	free(entry);
+}
+
+/* Takes `entry`; a later one replaces an earlier one of the same name. */
+static void take(struct env *env, char *entry)
+{
+	size_t name = strcspn(entry, "=") + 1;
+
+	for (size_t i = 0; i < env->count; i++) {
+		if (strncmp(env->list[i], entry, name) != 0)
+			continue;
+		wipe(env->list[i]);
+		env->list[i] = entry;
+		return;
+	}
+	env->list = xrealloc(env->list, (env->count + 2) * sizeof(char *));
+	env->list[env->count++] = entry;
+	env->list[env->count] = NULL;
+}
+
+static void take_number(struct env *env, const char *name, int64_t number)
+{
+	if (number > 0)
+		take(env, xasprintf("%s=%" PRId64, name, number));
+}
+
+static int take_secrets(struct env *env, const struct local_job *job, struct err *err)
+{
+	char **secrets;
+
+	if (!job->env_file)
+		return 0;
+	secrets = env_file_read(job->env_file, job->env_uid, err);
+	if (!secrets)
+		return -1;
+	for (char **s = secrets; *s; s++)
+		take(env, xstrdup(*s));
+	env_file_free(secrets);
+	return 0;
+}
+
+static void take_slots(struct env *env, const struct local_job *job)
+{
+	char *gpus = gpus_text(job->gpus);
+
+	take(env, xasprintf("CUDA_VISIBLE_DEVICES=%s", gpus));
+	take(env, xstrdup("CUDA_DEVICE_ORDER=PCI_BUS_ID"));
+	free(gpus);
+	take_number(env, "SLURM_GPUS_ON_NODE", job->wants.gpus);
+	take_number(env, "SLURM_CPUS_PER_TASK", job->wants.cpus);
+	take_number(env, "SLURM_CPUS_ON_NODE", job->wants.cpus);
+	take_number(env, "SLURM_MEM_PER_NODE", job->wants.mem_mb);
+	if (job->array_id == 0)
+		return;
+	take_number(env, "SLURM_ARRAY_JOB_ID", job->array_id);
+	take(env, xasprintf("SLURM_ARRAY_TASK_ID=%" PRId64, job->array_index));
+}
+
+void local_env_mark(const struct local_job *job, char out[LOCAL_MARK_BYTES])
+{
+	snprintf(out, LOCAL_MARK_BYTES, "LB_JOB_TOKEN=%s", job->status.ref.token);
+}
+
+char **local_env_make(const struct local_job *job, struct err *err)
+{
+	char mark[LOCAL_MARK_BYTES];
+	struct env env = { 0 };
+
+	local_env_mark(job, mark);
+	take(&env, xstrdup(mark));
+	for (char **e = job->env; e && *e; e++)
+		take(&env, xstrdup(*e));
+	if (take_secrets(&env, job, err)) {
+		local_env_free(env.list);
+		return NULL;
+	}
+	take(&env, xstrdup(mark));
+	take(&env, xasprintf("LB_LOCK_FD=%d", LOCAL_LOCK_FD));
+	take(&env, xasprintf("LB_JOB_ID=%u", job->status.ref.job_id));
+	take_slots(&env, job);
+	return env.list;
+}
+
+void local_env_free(char **env)
+{
+	for (char **e = env; e && *e; e++)
+		wipe(*e);
+	free(env);
+}

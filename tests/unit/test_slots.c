@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+/* Who may start, row by row; and what is picked and written down of GPUs and CPUs. */
+#include "tests/unit/unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "slurm/machine.h"
+#include "slurm/slots.h"
+
+enum { MAX_JOBS = 5 };
+
+static const struct row {
+	const char *name;
+	struct slots machine;
+	struct slot_job jobs[MAX_JOBS];
+	enum slot_verdict want[MAX_JOBS];
+	const char *reasons[MAX_JOBS];
+	size_t count;
+} rows[] = {
+	{ "all fit", { 2, 4, 1000, 0 },
+	  { { .wants = { .gpus = 1, .cpus = 2 } }, { .wants = { .gpus = 1, .mem_mb = 1000 } } },
+	  { SLOT_STARTS, SLOT_STARTS }, { "", "" }, 2 },
+	{ "what nobody asked for is not counted", { 1, 1, 1, 0 },
+	  { { .wants = { 0 } }, { .wants = { 0 } }, { .wants = { .cpus = 1 } } },
+	  { SLOT_STARTS, SLOT_STARTS, SLOT_STARTS }, { "", "", "" }, 3 },
+	{ "GPUs are taken", { 4, 4, 0, 0 },
+	  { { .wants = { .gpus = 3 }, .holds = true }, { .wants = { .gpus = 2 } } },
+	  { SLOT_TAKEN, SLOT_NO_GPUS }, { "", "Resources: 1 of 4 GPUs free" }, 2 },
+	{ "first come, first served", { 4, 4, 0, 0 },
+	  { { .wants = { .gpus = 3 }, .holds = true },
+	    { .wants = { .gpus = 4 } }, { .wants = { .gpus = 1 } } },
+	  { SLOT_TAKEN, SLOT_NO_GPUS, SLOT_BEHIND },
+	  { "", "Resources: 1 of 4 GPUs free", "Priority" }, 3 },
+	{ "what the earlier one does not need may be had", { 4, 4, 0, 0 },
+	  { { .wants = { .gpus = 3 }, .holds = true },
+	    { .wants = { .gpus = 4, .cpus = 2 } }, { .wants = { .cpus = 2 } },
+	    { .wants = { .cpus = 1 } } },
+	  { SLOT_TAKEN, SLOT_NO_GPUS, SLOT_STARTS, SLOT_BEHIND },
+	  { "", "Resources: 1 of 4 GPUs free", "", "Priority" }, 4 },
+	{ "memory is what is missing", { 1, 1, 1000, 0 },
+	  { { .wants = { .mem_mb = 900 }, .holds = true },
+	    { .wants = { .mem_mb = 200 } }, { .wants = { .mem_mb = 50 } } },
+	  { SLOT_TAKEN, SLOT_NO_MEM, SLOT_BEHIND },
+	  { "", "Resources: 100 of 1000 MB free", "Priority" }, 3 },
+	{ "so many jobs at once", { 0, 1, 1, 2 },
+	  { { .wants = { 0 }, .holds = true }, { .wants = { 0 } }, { .wants = { 0 } } },
+	  { SLOT_TAKEN, SLOT_STARTS, SLOT_NO_JOBS }, { "", "", "Resources: 0 of 2 jobs free" }, 3 },
+	{ "tasks of an array, two at once", { 0, 4, 1, 0 },
+	  { { .array_id = 7, .array_limit = 2, .holds = true },
+	    { .array_id = 7, .array_limit = 2 }, { .array_id = 7, .array_limit = 2 },
+	    { .array_id = 8, .array_limit = 1 } },
+	  { SLOT_TAKEN, SLOT_STARTS, SLOT_ARRAY_LIMIT, SLOT_STARTS },
+	  { "", "", "JobArrayTaskLimit", "" }, 4 },
+	{ "an array at its limit keeps nothing back", { 1, 4, 1, 0 },
+	  { { .array_id = 7, .array_limit = 1, .holds = true },
+	    { .wants = { .gpus = 1 }, .array_id = 7, .array_limit = 1 }, { .wants = { .gpus = 1 } } },
+	  { SLOT_TAKEN, SLOT_ARRAY_LIMIT, SLOT_STARTS }, { "", "JobArrayTaskLimit", "" }, 3 },
+	{ "what can never start keeps nothing back", { 1, 1, 1, 0 },
+	  { { .wants = { .gpus = 2 } }, { .wants = { .gpus = 1 } } },
+	  { SLOT_NEVER, SLOT_STARTS }, { "BadConstraints", "" }, 2 },
+	{ "more is taken than there is", { 1, 1, 1, 0 },
+	  { { .wants = { .gpus = 1 }, .holds = true },
+	    { .wants = { .gpus = 1 }, .holds = true }, { .wants = { .gpus = 1 } } },
+	  { SLOT_TAKEN, SLOT_TAKEN, SLOT_NO_GPUS }, { "", "", "Resources: 0 of 1 GPUs free" }, 3 },
+};
+
+static void test_plan(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct row *row = &rows[i];
+		size_t count = row->count;
+		struct slot_job jobs[MAX_JOBS];
+
+		memcpy(jobs, row->jobs, sizeof(jobs));
+		slots_plan(&row->machine, jobs, count);
+		for (size_t j = 0; j < count; j++) {
+			char reason[SLOT_REASON_BYTES];
+
+			slots_reason(&row->machine, &jobs[j], reason);
+			if (jobs[j].verdict != row->want[j])
+				fail_msg("%s: job %zu: verdict %d, expected %d", row->name, j,
+					 (int)jobs[j].verdict, (int)row->want[j]);
+			assert_string_equal(reason, row->reasons[j]);
+		}
+	}
+}
+
+/* Whatever the jobs: never more than there is, and no later job delays an earlier one: taking all
+ * later jobs away changes no verdict. */
+static void test_promises(void **state)
+{
+	unsigned seed = 1;
+
+	(void)state;
+	for (int round = 0; round < 20000; round++) {
+		struct slots machine = { 4, 8, 100, round % 3 ? 0 : 3 };
+		struct slot_job jobs[MAX_JOBS] = { 0 }, fewer[MAX_JOBS];
+		int64_t gpus = 0, cpus = 0, mem = 0, count = 0;
+
+		for (size_t j = 0; j < MAX_JOBS; j++) {
+			jobs[j].wants.gpus = rand_r(&seed) % 4;
+			jobs[j].wants.cpus = rand_r(&seed) % 5;
+			jobs[j].wants.mem_mb = rand_r(&seed) % 60;
+		}
+		jobs[rand_r(&seed) % MAX_JOBS].holds = true;
+		memcpy(fewer, jobs, sizeof(jobs));
+		slots_plan(&machine, jobs, MAX_JOBS);
+		for (size_t j = 0; j < MAX_JOBS; j++) {
+			if (jobs[j].verdict != SLOT_STARTS && !jobs[j].holds)
+				continue;
+			gpus += jobs[j].wants.gpus;
+			cpus += jobs[j].wants.cpus;
+			mem += jobs[j].wants.mem_mb;
+			count++;
+		}
+		assert_true(gpus <= 4 && cpus <= 8 && mem <= 100);
+		assert_true(machine.jobs == 0 || count <= 3);
+		for (size_t n = MAX_JOBS; n > 0; n--) {
+			if (fewer[n - 1].holds)
+				break;
+			slots_plan(&machine, fewer, n - 1);
+			for (size_t j = 0; j + 1 < n; j++)
+				assert_int_equal(fewer[j].verdict, jobs[j].verdict);
+		}
+	}
+}
+
+static void test_check(void **state)
+{
+	struct slots machine = { 2, 8, 1000, 1 }, fits = { 2, 8, 1000, 0 }, not = { 3, 1, 1, 0 };
+	struct err err = { 0 };
+
+	(void)state;
+	assert_int_equal(slots_check(&machine, &fits, &err), 0);
+	assert_int_equal(slots_check(&machine, &not, &err), -1);
+	assert_non_null(strstr(err.text, "slurm.gpus_per_node: the job wants 3 GPUs, this machine has 2"));
+}
+
+static void test_sets(void **state)
+{
+	cpu_set_t all, taken, got;
+	char *text;
+
+	(void)state;
+	assert_int_equal(gpus_pick(0xf, 0x5, 1), 0x2);
+	assert_int_equal(gpus_pick(0xf, 0x5, 9), 0xa);
+	text = gpus_text(0x8000000000000005u);
+	assert_string_equal(text, "0,2,63");
+	assert_true(gpus_parse(text) == 0x8000000000000005u);
+	free(text);
+	assert_true(gpus_parse("1,64,-3,x") == 0x2);
+	assert_true(gpus_parse("") == 0);
+	CPU_ZERO(&all);
+	CPU_ZERO(&taken);
+	for (size_t i = 3; i < 8; i++)
+		CPU_SET(i, &all);
+	CPU_SET(4, &taken);
+	cpus_pick(&all, &taken, 3, &got);
+	text = cpus_text(&got);
+	assert_string_equal(text, "3,5,6");
+	cpus_parse(text, &taken);
+	assert_true(CPU_EQUAL(&taken, &got));
+	free(text);
+}
+
+static void test_limits(void **state)
+{
+	const int64_t ids[] = { 1, 3, 70 };
+	struct local_limits limits = { .gpus = -1, .gpu_ids = ids, .gpu_id_count = 3, .cpus = 1,
+				       .mem_mb = 512, .jobs = 4 };
+	struct machine m;
+
+	(void)state;
+	machine_find(&m, &limits);
+	assert_true(m.gpus == 0xa);
+	assert_int_equal(CPU_COUNT(&m.cpus), 1);
+	assert_int_equal(m.mem_mb, 512);
+	assert_int_equal(m.jobs, 4);
+	limits = (struct local_limits){ .gpus = 64 };
+	machine_find(&m, &limits);
+	assert_true(m.gpus == UINT64_MAX);
+	assert_true(m.mem_mb > 64 && CPU_COUNT(&m.cpus) > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_plan), cmocka_unit_test(test_promises),
+		cmocka_unit_test(test_check), cmocka_unit_test(test_sets),
+		cmocka_unit_test(test_limits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
