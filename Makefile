@@ -107,11 +107,11 @@ $(B)/obj/tests/emulation/%.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
 $(B)/obj/tests/emulation/%.o: CXXFLAGS += -fPIC -fvisibility=hidden
 $(B)/emulated/%.o: kernels/cuda/%.cu tests/emulation/emulate.h
 	@mkdir -p $(@D)
-	$(call say,CXX) $(CXX) $(CPPFLAGS) -isystem $(CUDA_HOME)/include $(CXXFLAGS) -O1 -fPIC \
+	$(call say,CXX) $(CXX) $(CPPFLAGS) -isystem $(CUDA_HOME)/include $(CXXFLAGS) -fPIC \
 		-fvisibility=hidden -ffp-contract=off -Wno-unused-function -Wno-unknown-pragmas -x c++ \
 		-include tests/emulation/emulate.h -c -o $@ $<
-$(B)/liblbcuda-emulated.so: $(CU:%=$(B)/emulated/%.o) $(CUC:%=$(B)/obj/kernels/cuda/%.o) \
-		$(patsubst %,$(B)/obj/tests/emulation/%.o,$(filter-out cudnn,$(EMULATION)))
+$(B)/liblbcuda-emulated.so: $(CU:%=$(B)/emulated/%.o) $(EMULATION:%=$(B)/obj/tests/emulation/%.o) \
+		$(patsubst %,$(B)/obj/kernels/cuda/%.o,$(filter-out cudnn_api,$(CUC)))
 	$(call say,LINK) $(CXX) $(SANFLAGS) -shared -o $@ $^ -ldl -lm
 
 all: $(BINARIES) $(LBCUDA)
@@ -127,6 +127,16 @@ LIBS_lbctl     := -ljansson -lzstd -lm
 LIBS_lbrun     := $(STATIC_JSON) $(STATIC_PCRE) -lm
 LIBS_lbworker  := $(STATIC_JSON) -lstdc++ -ldl -lm -lpthread
 LIBS_lbd-slurm := -ljansson -lslurm
+
+# cuDNN's plans without a GPU: a driver that loads code and has no device.
+$(B)/gpu/stub/libcuda.so.1: tests/gpu/stub_driver.sh
+	@mkdir -p $(@D)
+	$(call say,STUB) sh tests/gpu/stub_driver.sh $(CUDA_HOME)/lib64/stubs/libcuda.so >$(@D)/libcuda.c && \
+		$(CC) -w -shared -fPIC -Wl,-soname,libcuda.so.1 -o $@ $(@D)/libcuda.c
+$(B)/obj/tests/gpu/sdpa_plans.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
+$(B)/gpu/sdpa_plans: $(B)/obj/tests/gpu/sdpa_plans.o $(B)/obj/kernels/cuda/sdpa.o $(B)/obj/kernels/cuda/cudnn_api.o
+	@mkdir -p $(@D)
+	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -Wl,-rpath,$(CUDA_HOME)/lib64 -Wl,--disable-new-dtags -ldl -lm
 
 # A test that opens the CUDA backend as lbworker does.
 $(B)/gpu/ops: $(B)/obj/tests/gpu/ops.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
@@ -227,7 +237,11 @@ endif
 
 check-unit: $(UNIT) $(BINARIES)
 	B=$(abspath $(B)) prove --exec 'sh tests/unit/run.sh' $(UNIT)
-check-system: $(BINARIES) $(B)/tests/scheduler_client $(DIGEST) $(DIGEST)-base $(DIGEST)-avx2 $(DIGEST)-avx512f
+# What gpu.t runs where nvcc is found.
+GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/gpu/ops \
+	     $(if $(SAN),,$(LBCUDA) $(B)/gpu/sdpa_plans $(B)/gpu/stub/libcuda.so.1))
+gpu-parts: $(BINARIES) $(GPU_PARTS)
+check-system: $(BINARIES) $(B)/tests/scheduler_client $(DIGEST) $(DIGEST)-base $(DIGEST)-avx2 $(DIGEST)-avx512f $(GPU_PARTS)
 	B=$(abspath $(B)) prove -j 2 --timer --exec sh tests/system/*.t
 check-resume: $(B)/lbworker
 	B=$(abspath $(B)) sh tests/system/resume.t
@@ -252,14 +266,14 @@ cppcheck: $(B)/gen/queries.h $(B)/gen/words.h
 		-j 2 -I. -I$(B)/gen -D_GNU_SOURCE $(LINTED)
 shellcheck:
 	shellcheck -x etc/install-deps etc/demo etc/minicluster etc/cron/*.sh .ci/run bench/run bench/*.sh \
-		common/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/faults/*.sh tests/system/*.sh tests/system/*.t
+		common/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/faults/*.sh tests/gpu/*.sh tests/system/*.sh tests/system/*.t
 lint: tidy cppcheck shellcheck
 
 # Everything a change must pass. The recursive calls are this same file with SAN=1.
 check: all unit
 	$(MAKE) check-layers
 	$(MAKE) lint
-	$(MAKE) SAN=1 B=$(B)-san all unit
+	$(MAKE) SAN=1 B=$(B)-san all unit gpu-parts
 	$(MAKE) SAN=1 B=$(B)-san check-unit
 	$(MAKE) SAN=1 B=$(B)-san check-system
 	$(MAKE) check-unit
@@ -309,7 +323,7 @@ install: all man
 clean:
 	rm -rf build build-san
 
-.PHONY: all unit sim faults check check-unit check-system check-resume check-layers lint tidy cppcheck \
+.PHONY: all unit gpu-parts gpu-check gpu-bench sim faults check check-unit check-system check-resume check-layers lint tidy cppcheck \
 	shellcheck demo bench man install clean
 .DELETE_ON_ERROR:
 .SECONDARY:

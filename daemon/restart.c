@@ -289,7 +289,7 @@ void restart_run(struct request *request)
 	s->lbd = request->lbd;
 	if (find(s, &err) < 0 || read_spec(s, &err) < 0 || choose(s, &err) < 0)
 		refuse(s, &err);
-	else if (s->spec.command.count == 0 && s->old_text)
+	else if (!run_spec_is_command(&s->spec) && s->old_text)
 		check_training_config(s);
 	else
 		finish(s);

@@ -111,7 +111,8 @@ static pid_t start(struct shepherd *s, struct err *err)
 {
 	struct strings argv = {0};
 	struct strings env = {0};
-	struct trainer_start what = {.workdir = s->params.workdir, .input = -1};
+	struct trainer_start what = {.workdir = s->params.workdir,
+				     .input = s->params.is_script ? STDIN_FILENO : -1};
 	int output[2];
 	pid_t pid = -1;
 
@@ -123,7 +124,8 @@ static pid_t start(struct shepherd *s, struct err *err)
 	}
 	if (pid > 0) {
 		output_attach(&s->output, 0, output[0], shepherd_is_srun(s));
-		output_attach(&s->output, 1, output[1], shepherd_is_srun(s));
+		output_attach(s->has_errors ? &s->errors : &s->output, 1, output[1],
+			      shepherd_is_srun(s));
 	}
 	strings_fini(&argv);
 	strings_fini(&env);
@@ -255,6 +257,8 @@ bool launch_finish(struct shepherd *s, bool *made_progress)
 	int64_t ooms = oom_kills(proc_cgroup, cgroup_mount);
 
 	output_finish(&s->output, clock_mono_ms());
+	if (s->has_errors)
+		output_finish(&s->errors, clock_mono_ms());
 	for (int i = 0; i < OUTPUT_STREAMS; i++)
 		printed_bytes(&s->printed, i, "\n", 1);
 	hub_drain(&s->hub);
