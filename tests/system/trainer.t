@@ -129,7 +129,7 @@ step=$(sed -n 's/^step \([0-9]*\)\/.*/\1/p' "$T/stopped.log" | tail -n 1)
 is "$newest" "$(printf 'step-%08d' "$step")" "the checkpoint is of the last step"
 
 LB_CHECKPOINT_DIR=$T/given/deep train --training.steps 5 >"$T/out" 2>"$T/err"
-[ -d "$T/given/deep/step-00000005" ] && [ ! -e "$T/unused" ]
+[ -d "$T/given/deep/step-00000005" ] && [ ! -e "$T/unused/checkpoints" ]
 ok $? "LB_CHECKPOINT_DIR overrides the folder of the config"
 LB_RESUME_FROM=$T/whole/checkpoints/step-00000020 LB_CHECKPOINT_DIR=$T/other \
 	train >"$T/out" 2>"$T/err"
