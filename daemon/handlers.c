@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/attempt_logs.h"
 #include "common/clock.h"
 #include "common/json.h"
 #include "common/names.h"
@@ -199,14 +200,13 @@ struct log_list {
 static int list_log(const struct ledger_attempt *a, void *arg)
 {
 	struct log_list *l = arg;
-	char *path;
+	char *folder;
 
 	if (l->only != 0 && a->number != l->only)
 		return 0;
-	path = path_join("%s/attempts/%lld/out.log", l->dir, (long long)a->number);
-	json_array_append_new(l->list, json_pack("{s:I, s:s}", "attempt", (json_int_t)a->number,
-						 "path", path));
-	free(path);
+	folder = path_join("%s/attempts/%lld", l->dir, (long long)a->number);
+	attempt_logs(folder, a->number, l->list);
+	free(folder);
 	return 0;
 }
 

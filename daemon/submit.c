@@ -38,6 +38,7 @@ struct submission {
 	char name[NAME_MAX_BYTES + 1];
 	char *dir;
 	const char *scheduler;
+	bool hold;			/* --hold: it waits for lbctl release */
 };
 
 static void submission_free(struct submission *s)
@@ -260,8 +261,8 @@ static int write_env(const struct submission *s, struct err *err)
 		if (is_env_name(name) || s->spec.script)
 			json_object_set(kept, name, value);
 	text = js_line(kept);
-	/* with a script comes the whole environment, which may hold secrets */
-	rc = file_write_visible(path, text, strlen(text), s->spec.script ? 0600 : 0640, err);
+	/* it may hold secrets, with a script above all: then it is the whole environment */
+	rc = file_write_visible(path, text, strlen(text), 0600, err);
 	explicit_bzero(text, strlen(text));
 	free(text);
 	free(path);
@@ -280,11 +281,12 @@ static int write_script(const struct submission *s, struct err *err)
 }
 
 /* Every option is understood now, not when the job is due. */
-static int check_options(const struct submission *s, struct err *err)
+static int check_options(struct submission *s, struct err *err)
 {
 	struct run run = { .dir = s->dir, .spec = s->spec, .excluded = NULL };
 	json_t *fields = batch_job_fields(&s->lbd->config, &run, err);
 
+	s->hold = js_int(fields, "hold", 0) != 0;
 	json_decref(fields);
 	return fields ? 0 : -1;
 }
@@ -317,7 +319,8 @@ static int sync_all(const struct submission *s, struct err *err)
 	char *script = path_join("%s/slurm_script", s->dir);
 	int rc = -1;
 
-	if ((!s->spec.script || file_sync(script, err) == 0) && file_sync(spec, err) == 0 && file_sync(env, err) == 0 && folder_sync(s->dir, err) == 0)
+	if ((!s->spec.script || file_sync(script, err) == 0) && file_sync(spec, err) == 0 &&
+	    file_sync(env, err) == 0 && folder_sync(s->dir, err) == 0)
 		rc = folder_sync(s->lbd->config.runs_folder, err);
 	free(spec);
 	free(env);
@@ -344,8 +347,9 @@ static int insert_row(struct submission *s, struct err *err)
 		.name = s->name, .owner = s->by.user,
 		.owner_uid = s->by.uid, .state = RUN_CREATED, .text = "",
 		.scheduler = s->scheduler, .dir = s->dir, .run_group = s->spec.group,
-		.wanted = ORDER_RUN, .wanted_by = "",
-		.wanted_reason = "", .created_ms = clock_wall_ms(), .step = -1, .target_step = -1,
+		.wanted = s->hold ? ORDER_HOLD : ORDER_RUN,
+		.wanted_by = s->hold ? s->by.user : "",
+		.wanted_reason = s->hold ? "submitted with --hold" : "", .created_ms = clock_wall_ms(), .step = -1, .target_step = -1,
 		.loss = NAN, .tokens_per_s = NAN, .mfu = NAN,
 	};
 	struct ledger_event event = {
