@@ -147,6 +147,10 @@ static int read_spec(struct restart *s, struct err *err)
 	else
 		free(text);
 	free(path);
+	if (rc == 0 && json_array_size(sets(s)) > 0)
+		rc = submit_check_followed(s->lbd, "run.after", &s->spec.after, err);
+	if (rc == 0 && json_array_size(sets(s)) > 0)
+		rc = submit_check_followed(s->lbd, "run.after_ok", &s->spec.after_ok, err);
 	if (rc == 0)
 		s->checkpoints = job_checkpoint_dir(&s->spec, s->dir);
 	return rc;
