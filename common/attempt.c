@@ -134,6 +134,7 @@ int attempt_params_write(const char *folder, const struct attempt_params *p, str
 	js_set_str(o, "owner", p->owner);
 	set_bytes(o, "lbd_socket", p->lbd_socket);
 	js_set_str(o, "launcher", p->launcher);
+	js_set_bool(o, "is_script", p->is_script);
 	js_set_int(o, "in_place", p->in_place);
 	js_set_int(o, "without_progress", p->without_progress);
 	js_set_int(o, "max_without_progress", p->max_without_progress);
@@ -218,6 +219,7 @@ static int fill_params(const json_t *o, void *out, struct err *err)
 	p->group = xstrdup(js_str(o, "group", ""));
 	p->owner = xstrdup(js_str(o, "owner", ""));
 	p->launcher = xstrdup(js_str(o, "launcher", "none"));
+	p->is_script = js_bool(o, "is_script", false);
 	p->in_place = js_int(o, "in_place", 0);
 	p->without_progress = js_int(o, "without_progress", 0);
 	p->max_without_progress = js_int(o, "max_without_progress", -1);

@@ -38,6 +38,8 @@ struct attempt_params {		/* attempt.json */
 	char *group, *owner;	/* of the run: group "" = none; owner is who submitted it */
 	char *lbd_socket;	/* poked after new lines where it can be reached; NULL = none */
 	char *launcher;		/* "none" or "srun" */
+	bool is_script;		/* a batch script: its output goes where the job's does, as it is; it gets
+				   the job's stdin, and the signals that Slurm sends to a batch script */
 	int64_t in_place;	/* relaunches in the same allocation without progress in between */
 	int64_t without_progress;	/* launches of the run in a row before this attempt … */
 	int64_t max_without_progress;	/* … of so many, after which the run fails; -1 = no bound */

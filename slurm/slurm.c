@@ -393,7 +393,7 @@ static void set_bytes(json_t *object, const char *key, const char *text)
 
 static json_t *job_json(const struct job_request *job)
 {
-	json_t *object = json_object(), *env = json_array();
+	json_t *object = json_object(), *env = json_array(), *argv = json_array();
 	const struct { const char *key, *text; } texts[] = {
 		{ "script", job->script }, { "workdir", job->workdir }, { "output", job->output },
 		{ "partition", job->partition }, { "account", job->account }, { "qos", job->qos },
@@ -415,6 +415,11 @@ static json_t *job_json(const struct job_request *job)
 	for (char *const *e = job->env; e && *e; e++)
 		json_array_append_new(env, js_bytes(*e));
 	json_object_set_new(object, "env", env);
+	for (char *const *word = job->argv; word && *word; word++)
+		json_array_append_new(argv, js_bytes(*word));
+	json_object_set_new(object, "argv", argv);
+	if (job->fields)
+		json_object_set_new(object, "fields", json_deep_copy(job->fields));
 	return object;
 }
 
@@ -423,7 +428,8 @@ static void slurm_submit(struct scheduler *base, const struct job_request *job, 
 {
 	struct request *r = enqueue((struct slurm *)base, OP_SUBMIT, done, arg);
 	json_t *object = job_json(job);
-	char *name = wire_job_name(job), *comment = wire_comment(job);
+	char *named = js_bytes_take(json_object_get(job->fields, "name"));
+	char *name = named ? named : wire_job_name(job), *comment = wire_comment(job);
 
 	snprintf(r->ref.token, sizeof(r->ref.token), "%s", job->token);
 	js_set_int(object, "id", r->id);

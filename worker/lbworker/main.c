@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/failpoint.h"
 #include "common/keys.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -228,12 +229,15 @@ int main(int argc, char **argv)
 {
 	const char *names[COMMANDS];
 	const char *name = argc > 1 ? argv[1] : "help";
+	struct err err = { 0 };
 
 	if (strcmp(name, "--version") == 0)
 		name = "version";
 	else if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
 		name = "help";
 	log_init("lbworker", LOG_LEVEL_INFO);
+	if (failpoint_init("lbworker", &err) < 0)
+		return command_usage(err.text);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t i = 0; i < COMMANDS; i++) {
 		names[i] = commands[i].name;
