@@ -24,6 +24,7 @@ struct config {
 	int64_t spool_ms;		/* looking at the spools of running attempts */
 	int64_t deadline_ms;		/* for one call to Slurm */
 	struct node_rules nodes;
+	char *slurm_account, *slurm_partition;	/* NULL: none */
 	int64_t local_gpus;		/* -1: all that are found */
 	struct key_ints local_gpu_ids;	/* unset: whichever there are */
 	int64_t local_cpus, local_jobs;	/* 0: all; any number */
