@@ -112,10 +112,13 @@ static int open_gpu(struct train *t, struct err *err)
 
 	if (c->device == DEVICE_CPU)
 		return 0;
-	t->backend = backend_load_cuda(why);
-	t->device = t->backend ? open_backend(t, t->backend, why) : NULL;
-	if (t->device)
+	const struct backend *be = backend_load_cuda(why);
+	struct device *device = be ? open_backend(t, be, why) : NULL;
+	if (device) {
+		t->backend = be;
+		t->device = device;
 		return 1;
+	}
 	if (c->device == DEVICE_CUDA)
 		return err_set(err, ERR_IO, "device.name = \"cuda\": %s", why);
 	printf("%s; the CPU computes\n", why);
