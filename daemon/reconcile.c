@@ -94,7 +94,12 @@ static struct decision end_by_word(const struct facts *f, enum cause cause, cons
 
 static struct decision end_by_scheduler(const struct facts *f)
 {
-	struct decision d = end_by_word(f, f->seen->cause, f->seen->state);
+	/* What a node cannot launch, and must not requeue, it cancels. A person cancels what waits or
+	 * runs; in the moment between, once more will do. */
+	bool is_not_launched = f->seen->cause == CAUSE_KILLED && !f->claimed &&
+			       f->seen->nodes[0] != '\0';
+	struct decision d = end_by_word(f, is_not_launched ? CAUSE_LAUNCH_FAIL : f->seen->cause,
+					f->seen->state);
 
 	d.exit_code = f->seen->exit_code;
 	d.signal = f->seen->signal;
