@@ -140,7 +140,7 @@ $(B)/gpu/sdpa_plans: $(B)/obj/tests/gpu/sdpa_plans.o $(B)/obj/kernels/cuda/sdpa.
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -Wl,-rpath,$(CUDA_HOME)/lib64 -Wl,--disable-new-dtags -ldl -lm
 
 # A test that opens the CUDA backend as lbworker does.
-$(B)/gpu/ops: $(B)/obj/tests/gpu/ops.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
+$(B)/gpu/ops $(B)/gpu/goldens: $(B)/gpu/%: $(B)/obj/tests/gpu/%.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ $(LIBS_lbworker)
 
@@ -255,7 +255,7 @@ endif
 check-unit: $(UNIT) $(BINARIES)
 	B=$(abspath $(B)) prove --exec 'sh tests/unit/run.sh' $(UNIT)
 # What gpu.t runs where nvcc is found.
-GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/gpu/ops \
+GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/gpu/ops $(B)/gpu/goldens \
 	     $(if $(SAN),,$(LBCUDA) $(B)/gpu/sdpa_plans $(B)/gpu/stub/libcuda.so.1))
 gpu-parts: $(BINARIES) $(GPU_PARTS)
 # Tests mostly wait: more of them at once than there are cores.
@@ -286,12 +286,13 @@ cppcheck: $(B)/gen/queries.h $(B)/gen/words.h
 		-j 2 -I. -I$(B)/gen -D_GNU_SOURCE $(LINTED)
 shellcheck:
 	shellcheck -x etc/install-deps etc/demo etc/minicluster etc/cron/*.sh .ci/run bench/run bench/*.sh \
-		common/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/faults/*.sh tests/fuzz/*.sh tests/gpu/*.sh tests/system/*.sh tests/system/*.t
+		bench/gpu/*.sh common/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/faults/*.sh \
+		tests/fuzz/*.sh tests/gpu/*.sh tests/system/*.sh tests/system/*.t
 lint: tidy cppcheck shellcheck
 
 # Everything a change must pass. The recursive calls are this same file with SAN=1: all tests run
 # against sanitized programs, and PLAIN against those that people use.
-PLAIN    := $(foreach t,demo install lbd lbrun instructions trainer crash,tests/system/$(t).t)
+PLAIN    := $(foreach t,demo install gpu lbd lbrun instructions trainer crash,tests/system/$(t).t)
 check: all unit
 	$(MAKE) check-layers
 	$(MAKE) lint
@@ -333,6 +334,10 @@ faults: all $(CONTROLS)
 	@$(foreach v,POINTS LBRUN_POINTS WORKER_POINTS KILLS NODE ACCEPT FREEZE MUNGE FORGET DISK SPOOL,$(v)=$($(v))) \
 		SETTLE=now B=$(abspath $(B)) sh tests/system/faults.t
 	B=$(abspath $(B)) sh tests/faults/checkpoint.sh $(N)
+gpu-check: $(BINARIES) $(LBCUDA) $(B)/gpu/ops $(B)/gpu/goldens
+	B=$(B) sh tests/gpu/check.sh
+gpu-bench: $(BINARIES) $(LBCUDA) $(B)/gpu/ops
+	B=$(B) sh bench/gpu/run.sh
 demo:
 	sh etc/demo
 bench: all
