@@ -226,6 +226,15 @@ SIM_TAPS := ledger_run_insert ledger_run_move ledger_run_set_wanted ledger_attem
 SEEDS    ?= 500
 $(B)/sim: $(call objects,tests/sim/*.c) $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/common.a
 	$(call say,LINK) $(CC) $(LDFLAGS) $(SIM_TAPS:%=-Wl,--wrap=%) -o $@ $^ -lsqlite3 -ljansson -lpcre2-8 -lstdc++ -lm
+
+# A month of one job on 64 nodes, under lbd and under its peers. bench/ettr.sh prints the table.
+ETTR     := $(filter-out %/main.o,$(call objects,tests/sim/ettr/*.c)) $(B)/obj/tests/sim/agenda.o
+$(B)/ettr.a: $(ETTR)
+$(B)/ettr: $(B)/obj/tests/sim/ettr/main.o $(B)/ettr.a $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/lbrun.a $(B)/common.a
+	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -lsqlite3 -ljansson -lpcre2-8 -lstdc++ -lm
+$(B)/unit/test_ettr: ARCHIVES += $(B)/ettr.a
+$(B)/unit/test_ettr: $(B)/ettr.a
+
 sim: $(B)/sim
 ifdef SEED
 	$(B)/sim --seed $(SEED)
@@ -250,7 +259,7 @@ check-layers:
 
 # One stamp per file, so that a second run looks only at what changed.
 LINTED   := $(wildcard common/*.c sql/*.c slurm/*.c slurm/lbd-slurm/*.c daemon/*.c ctl/*.c \
-	    worker/*/*.c kernels/*.c kernels/cpu/*.c tests/sim/*.c)
+	    worker/*/*.c kernels/*.c kernels/cpu/*.c tests/sim/*.c tests/sim/ettr/*.c)
 LINTED   := $(if $(HAVE_SLURM),$(LINTED),$(filter-out slurm/lbd-slurm/%,$(LINTED)))
 $(B)/lint/%.tidy: % .clang-tidy | $(B)/gen/queries.h $(B)/gen/words.h
 	@mkdir -p $(@D)
@@ -285,7 +294,7 @@ faults: $(B)/lbworker
 	B=$(abspath $(B)) sh tests/faults/checkpoint.sh $(or $(N),1000)
 demo:
 	sh etc/demo
-bench: all
+bench: all $(B)/ettr
 	B=$(abspath $(B)) sh bench/run
 
 # --- install --------------------------------------------------------------------------------

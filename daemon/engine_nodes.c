@@ -63,6 +63,7 @@ static void blame_node(struct engine *e, const struct run *run, const char *name
 
 	engine_wrote(e, ledger_node_each(e->ledger, see_score, &old, &err), &err);
 	score = node_score_at(old.score, old.score_ms, now_ms, e->nodes.half_life_ms) + blame;
+	engine_wrote(e, ledger_node_know(e->ledger, name, now_ms, &err), &err);
 	engine_wrote(e, ledger_node_set_score(e->ledger, name, score, now_ms, &err), &err);
 	avoided_ms = node_avoided_ms(score, &e->nodes);
 	if (avoided_ms > 0 && e->nodes.max_excluded > 0)
