@@ -5,9 +5,10 @@
 #                                              build-san; DEV=1: warnings are no errors; V=1: say all
 #   make check | check-unit | check-system | check-layers | lint
 #   make sim [SEEDS=N | SEED=k]                simulated years; one world again
-#   make faults [N=1000]                       kills the trainer N times while it saves
+#   make faults [POINTS=100 KILLS=1000 …]      the programs, Slurm and disks, broken again and again
 #   make gpu-check | gpu-bench                 what needs a GPU: agreement, and speed against PyTorch
 #   make [CUDA=0|1|auto] [CUDA_HOME=dir]       the CUDA backend; auto: where nvcc is found
+#   make fuzz [SECONDS=60]                    whatever reads what strangers wrote
 #   make demo | bench | man | install [PREFIX=/usr/local] [DESTDIR=] | clean
 #
 # Folders are layers: each has an archive of its own, and tests/layers.sh says who may include whom.
@@ -38,7 +39,7 @@ WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wpointer-arith -Wundef -Wvla -Wwr
 	    -Wcast-qual $(if $(DEV),,-Werror)
 CWARN    := -Wstrict-prototypes -Wmissing-prototypes
 OPT      := -O2 -g
-SANFLAGS := $(if $(SAN),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+SANFLAGS := $(if $(FUZZING),-fsanitize=fuzzer-no-link) $(if $(SAN),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
 CPPFLAGS := -I. -I$(B)/gen -D_GNU_SOURCE -DLB_VERSION='"$(VERSION)"' -MMD -MP
 CFLAGS   := -std=c11 $(OPT) $(WARN) $(CWARN) $(SANFLAGS)
 CXXFLAGS := -std=c++17 $(OPT) -Wall -Wextra $(if $(DEV),,-Werror) $(SANFLAGS)
@@ -139,7 +140,7 @@ $(B)/gpu/sdpa_plans: $(B)/obj/tests/gpu/sdpa_plans.o $(B)/obj/kernels/cuda/sdpa.
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -Wl,-rpath,$(CUDA_HOME)/lib64 -Wl,--disable-new-dtags -ldl -lm
 
 # A test that opens the CUDA backend as lbworker does.
-$(B)/gpu/ops: $(B)/obj/tests/gpu/ops.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
+$(B)/gpu/ops $(B)/gpu/goldens: $(B)/gpu/%: $(B)/obj/tests/gpu/%.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ $(LIBS_lbworker)
 
@@ -235,6 +236,21 @@ $(B)/ettr: $(B)/obj/tests/sim/ettr/main.o $(B)/ettr.a $(B)/daemon.a $(B)/slurm.a
 $(B)/unit/test_ettr: ARCHIVES += $(B)/ettr.a
 $(B)/unit/test_ettr: $(B)/ettr.a
 
+# The fault tests' negative controls: the real programs, each with one protection taken out.
+CONTROLS := $(B)/controls/lbd $(B)/controls/lbrun $(if $(HAVE_SLURM),$(B)/controls/lbd-slurm)
+WRAP_lbrun     := attempt_claim_take attempt_newest_claim older_may_live
+WRAP_lbd       := reconcile
+WRAP_lbd-slurm := slurm_submit_batch_job
+$(B)/controls/lbrun:     $(B)/obj/tests/faults/no_claim.o
+$(B)/controls/lbd:       $(B)/obj/tests/faults/plain_submit.o
+$(B)/controls/lbd-slurm: $(B)/obj/tests/faults/plain_slurm.o
+$(B)/controls/lbrun:     $(B)/obj/worker/lbrun/main.o $(B)/lbrun.a $(B)/common.a
+$(B)/controls/lbd:       $(B)/obj/daemon/main.o $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/common.a
+$(B)/controls/lbd-slurm: $(B)/obj/slurm/lbd-slurm/main.o $(LBDSLURM) $(B)/slurm.a $(B)/common.a
+$(CONTROLS):
+	@mkdir -p $(@D)
+	$(call say,LINK) $(CC) $(LDFLAGS) $(WRAP_$(@F):%=-Wl,--wrap=%) -o $@ $^ $(LIBS_$(@F))
+
 sim: $(B)/sim
 ifdef SEED
 	$(B)/sim --seed $(SEED)
@@ -247,11 +263,14 @@ endif
 check-unit: $(UNIT) $(BINARIES)
 	B=$(abspath $(B)) prove --exec 'sh tests/unit/run.sh' $(UNIT)
 # What gpu.t runs where nvcc is found.
-GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/gpu/ops \
+GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/gpu/ops $(B)/gpu/goldens \
 	     $(if $(SAN),,$(LBCUDA) $(B)/gpu/sdpa_plans $(B)/gpu/stub/libcuda.so.1))
 gpu-parts: $(BINARIES) $(GPU_PARTS)
-check-system: $(BINARIES) $(B)/tests/scheduler_client $(DIGEST) $(DIGEST)-base $(DIGEST)-avx2 $(DIGEST)-avx512f $(GPU_PARTS)
-	B=$(abspath $(B)) prove -j 2 --timer --exec sh tests/system/*.t
+# Tests mostly wait: more of them at once than there are cores.
+TESTS    ?= $(wildcard tests/system/*.t)
+check-system: $(BINARIES) $(CONTROLS) $(B)/tests/scheduler_client $(DIGEST) $(DIGEST)-base \
+		$(DIGEST)-avx2 $(DIGEST)-avx512f $(GPU_PARTS)
+	B=$(abspath $(B)) prove -j 4 --timer --exec sh $(TESTS)
 check-resume: $(B)/lbworker
 	B=$(abspath $(B)) sh tests/system/resume.t
 check-layers:
@@ -275,10 +294,13 @@ cppcheck: $(B)/gen/queries.h $(B)/gen/words.h
 		-j 2 -I. -I$(B)/gen -D_GNU_SOURCE $(LINTED)
 shellcheck:
 	shellcheck -x etc/install-deps etc/demo etc/minicluster etc/cron/*.sh .ci/run bench/run bench/*.sh \
-		common/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/faults/*.sh tests/gpu/*.sh tests/system/*.sh tests/system/*.t
+		bench/gpu/*.sh common/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/faults/*.sh \
+		tests/fuzz/*.sh tests/gpu/*.sh tests/system/*.sh tests/system/*.t
 lint: tidy cppcheck shellcheck
 
-# Everything a change must pass. The recursive calls are this same file with SAN=1.
+# Everything a change must pass. The recursive calls are this same file with SAN=1: all tests run
+# against sanitized programs, and PLAIN against those that people use.
+PLAIN    := $(foreach t,demo install gpu lbd lbrun instructions trainer crash,tests/system/$(t).t)
 check: all unit
 	$(MAKE) check-layers
 	$(MAKE) lint
@@ -286,12 +308,44 @@ check: all unit
 	$(MAKE) SAN=1 B=$(B)-san check-unit
 	$(MAKE) SAN=1 B=$(B)-san check-system
 	$(MAKE) check-unit
-	$(MAKE) check-system
+	$(MAKE) TESTS='$(PLAIN)' check-system
 	$(MAKE) SAN=1 B=$(B)-san SEEDS=20 sim
 	$(MAKE) sim
+	$(MAKE) SECONDS=4 fuzz
 
-faults: $(B)/lbworker
-	B=$(abspath $(B)) sh tests/faults/checkpoint.sh $(or $(N),1000)
+# Fuzz targets: everything that reads what strangers wrote. SECONDS each, two at a time.
+FUZZ     := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+SECONDS  ?= 60
+$(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/obj/tests/fuzz/fuzz.o $(B)/daemon.a $(B)/slurm.a $(B)/common.a
+	@mkdir -p $(@D)
+	$(call say,LINK) $(CXX) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ -luv -ljansson -lpcre2-8 -lzstd -lm
+fuzz-targets: $(FUZZ)
+fuzz:
+	$(MAKE) CC=clang CXX=clang++ SAN=1 FUZZING=1 B=build-fuzz fuzz-targets
+	B=$(abspath build-fuzz) prove --exec 'sh tests/fuzz/run.sh $(SECONDS)' \
+		$(patsubst tests/fuzz/%.c,build-fuzz/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+
+# How often each fault; 0 leaves it out. Hours, as they stand: see the table that it prints last.
+POINTS   ?= 100
+LBRUN_POINTS ?= 20
+WORKER_POINTS ?= 10
+KILLS    ?= 1000
+NODE     ?= 20
+ACCEPT   ?= 200
+FREEZE   ?= 100
+MUNGE    ?= 20
+FORGET   ?= 20
+DISK     ?= 1000
+SPOOL    ?= 68
+N        ?= 1000
+faults: all $(CONTROLS)
+	@$(foreach v,POINTS LBRUN_POINTS WORKER_POINTS KILLS NODE ACCEPT FREEZE MUNGE FORGET DISK SPOOL,$(v)=$($(v))) \
+		SETTLE=now B=$(abspath $(B)) sh tests/system/faults.t
+	B=$(abspath $(B)) sh tests/faults/checkpoint.sh $(N)
+gpu-check: $(BINARIES) $(LBCUDA) $(B)/gpu/ops $(B)/gpu/goldens
+	B=$(B) sh tests/gpu/check.sh
+gpu-bench: $(BINARIES) $(LBCUDA) $(B)/gpu/ops
+	B=$(B) sh bench/gpu/run.sh
 demo:
 	sh etc/demo
 bench: all $(B)/ettr
@@ -330,9 +384,9 @@ install: all man
 	install -m 755 etc/cron/*.sh $(SHARE)/doc/lowbits/cron
 
 clean:
-	rm -rf build build-san
+	rm -rf build build-san build-fuzz
 
-.PHONY: all unit gpu-parts gpu-check gpu-bench sim faults check check-unit check-system check-resume check-layers lint tidy cppcheck \
+.PHONY: all unit gpu-parts gpu-check gpu-bench sim fuzz fuzz-targets faults check check-unit check-system check-resume check-layers lint tidy cppcheck \
 	shellcheck demo bench man install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
