@@ -8,6 +8,7 @@
 #   make faults [POINTS=100 KILLS=1000 …]      the programs, Slurm and disks, broken again and again
 #   make gpu-check | gpu-bench                 what needs a GPU: agreement, and speed against PyTorch
 #   make [CUDA=0|1|auto] [CUDA_HOME=dir]       the CUDA backend; auto: where nvcc is found
+#   make fuzz [SECONDS=60]                    whatever reads what strangers wrote
 #   make demo | bench | man | install [PREFIX=/usr/local] [DESTDIR=] | clean
 #
 # Folders are layers: each has an archive of its own, and tests/layers.sh says who may include whom.
@@ -38,7 +39,7 @@ WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wpointer-arith -Wundef -Wvla -Wwr
 	    -Wcast-qual $(if $(DEV),,-Werror)
 CWARN    := -Wstrict-prototypes -Wmissing-prototypes
 OPT      := -O2 -g
-SANFLAGS := $(if $(SAN),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+SANFLAGS := $(if $(FUZZING),-fsanitize=fuzzer-no-link) $(if $(SAN),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
 CPPFLAGS := -I. -I$(B)/gen -D_GNU_SOURCE -DLB_VERSION='"$(VERSION)"' -MMD -MP
 CFLAGS   := -std=c11 $(OPT) $(WARN) $(CWARN) $(SANFLAGS)
 CXXFLAGS := -std=c++17 $(OPT) -Wall -Wextra $(if $(DEV),,-Werror) $(SANFLAGS)
@@ -139,7 +140,7 @@ $(B)/gpu/sdpa_plans: $(B)/obj/tests/gpu/sdpa_plans.o $(B)/obj/kernels/cuda/sdpa.
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -Wl,-rpath,$(CUDA_HOME)/lib64 -Wl,--disable-new-dtags -ldl -lm
 
 # A test that opens the CUDA backend as lbworker does.
-$(B)/gpu/ops: $(B)/obj/tests/gpu/ops.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
+$(B)/gpu/ops $(B)/gpu/goldens: $(B)/gpu/%: $(B)/obj/tests/gpu/%.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ $(LIBS_lbworker)
 
@@ -254,12 +255,14 @@ endif
 check-unit: $(UNIT) $(BINARIES)
 	B=$(abspath $(B)) prove --exec 'sh tests/unit/run.sh' $(UNIT)
 # What gpu.t runs where nvcc is found.
-GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/gpu/ops \
+GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/gpu/ops $(B)/gpu/goldens \
 	     $(if $(SAN),,$(LBCUDA) $(B)/gpu/sdpa_plans $(B)/gpu/stub/libcuda.so.1))
 gpu-parts: $(BINARIES) $(GPU_PARTS)
+# Tests mostly wait: more of them at once than there are cores.
+TESTS    ?= $(wildcard tests/system/*.t)
 check-system: $(BINARIES) $(CONTROLS) $(B)/tests/scheduler_client $(DIGEST) $(DIGEST)-base \
 		$(DIGEST)-avx2 $(DIGEST)-avx512f $(GPU_PARTS)
-	B=$(abspath $(B)) prove -j 2 --timer --exec sh tests/system/*.t
+	B=$(abspath $(B)) prove -j 4 --timer --exec sh $(TESTS)
 check-resume: $(B)/lbworker
 	B=$(abspath $(B)) sh tests/system/resume.t
 check-layers:
@@ -283,10 +286,13 @@ cppcheck: $(B)/gen/queries.h $(B)/gen/words.h
 		-j 2 -I. -I$(B)/gen -D_GNU_SOURCE $(LINTED)
 shellcheck:
 	shellcheck -x etc/install-deps etc/demo etc/minicluster etc/cron/*.sh .ci/run bench/run bench/*.sh \
-		common/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/faults/*.sh tests/gpu/*.sh tests/system/*.sh tests/system/*.t
+		bench/gpu/*.sh common/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/faults/*.sh \
+		tests/fuzz/*.sh tests/gpu/*.sh tests/system/*.sh tests/system/*.t
 lint: tidy cppcheck shellcheck
 
-# Everything a change must pass. The recursive calls are this same file with SAN=1.
+# Everything a change must pass. The recursive calls are this same file with SAN=1: all tests run
+# against sanitized programs, and PLAIN against those that people use.
+PLAIN    := $(foreach t,demo install gpu lbd lbrun instructions trainer crash,tests/system/$(t).t)
 check: all unit
 	$(MAKE) check-layers
 	$(MAKE) lint
@@ -294,9 +300,22 @@ check: all unit
 	$(MAKE) SAN=1 B=$(B)-san check-unit
 	$(MAKE) SAN=1 B=$(B)-san check-system
 	$(MAKE) check-unit
-	$(MAKE) check-system
+	$(MAKE) TESTS='$(PLAIN)' check-system
 	$(MAKE) SAN=1 B=$(B)-san SEEDS=20 sim
 	$(MAKE) sim
+	$(MAKE) SECONDS=4 fuzz
+
+# Fuzz targets: everything that reads what strangers wrote. SECONDS each, two at a time.
+FUZZ     := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+SECONDS  ?= 60
+$(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/obj/tests/fuzz/fuzz.o $(B)/daemon.a $(B)/slurm.a $(B)/common.a
+	@mkdir -p $(@D)
+	$(call say,LINK) $(CXX) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ -luv -ljansson -lpcre2-8 -lzstd -lm
+fuzz-targets: $(FUZZ)
+fuzz:
+	$(MAKE) CC=clang CXX=clang++ SAN=1 FUZZING=1 B=build-fuzz fuzz-targets
+	B=$(abspath build-fuzz) prove --exec 'sh tests/fuzz/run.sh $(SECONDS)' \
+		$(patsubst tests/fuzz/%.c,build-fuzz/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
 # How often each fault; 0 leaves it out. Hours, as they stand: see the table that it prints last.
 POINTS   ?= 100
@@ -315,6 +334,10 @@ faults: all $(CONTROLS)
 	@$(foreach v,POINTS LBRUN_POINTS WORKER_POINTS KILLS NODE ACCEPT FREEZE MUNGE FORGET DISK SPOOL,$(v)=$($(v))) \
 		SETTLE=now B=$(abspath $(B)) sh tests/system/faults.t
 	B=$(abspath $(B)) sh tests/faults/checkpoint.sh $(N)
+gpu-check: $(BINARIES) $(LBCUDA) $(B)/gpu/ops $(B)/gpu/goldens
+	B=$(B) sh tests/gpu/check.sh
+gpu-bench: $(BINARIES) $(LBCUDA) $(B)/gpu/ops
+	B=$(B) sh bench/gpu/run.sh
 demo:
 	sh etc/demo
 bench: all
@@ -333,12 +356,18 @@ $(B)/man/%: docs/man/%.scd
 	@mkdir -p $(@D)
 	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(stat -c %Y $<)} scdoc <$< >$@.tmp && mv $@.tmp $@
 
+# The library for every GPU from Ampere on; install takes it where it was made (some minutes).
+release: $(if $(HAVE_CUDA),$(B)/release/liblbcuda.so)
+
 install: all man
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/systemd/user $(SHARE)/doc/lowbits \
 		$(SHARE)/man/man1 $(SHARE)/man/man5 $(SHARE)/man/man8 \
 		$(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions \
 		$(SHARE)/fish/vendor_completions.d
 	install -m 755 $(BINARIES) $(DESTDIR)$(PREFIX)/bin
+	for l in $(firstword $(wildcard $(B)/release/liblbcuda.so) $(LBCUDA)); do \
+		install -d $(DESTDIR)$(PREFIX)/lib/lowbits && \
+		install -m 755 $$l $(DESTDIR)$(PREFIX)/lib/lowbits || exit 1; done
 	for m in $(MAN); do \
 		install -m 644 $$m $(SHARE)/man/man$${m##*.}/ || exit 1; done
 	for c in etc/completions/*; do case $$c in \
@@ -353,9 +382,9 @@ install: all man
 	install -m 755 etc/cron/*.sh $(SHARE)/doc/lowbits/cron
 
 clean:
-	rm -rf build build-san
+	rm -rf build build-san build-fuzz
 
-.PHONY: all unit gpu-parts gpu-check gpu-bench sim faults check check-unit check-system check-resume check-layers lint tidy cppcheck \
+.PHONY: release all unit gpu-parts gpu-check gpu-bench sim fuzz fuzz-targets faults check check-unit check-system check-resume check-layers lint tidy cppcheck \
 	shellcheck demo bench man install clean
 .DELETE_ON_ERROR:
 .SECONDARY:
