@@ -364,12 +364,18 @@ $(B)/man/%: docs/man/%.scd
 	@mkdir -p $(@D)
 	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(stat -c %Y $<)} scdoc <$< >$@.tmp && mv $@.tmp $@
 
+# The library for every GPU from Ampere on; install takes it where it was made (some minutes).
+release: $(if $(HAVE_CUDA),$(B)/release/liblbcuda.so)
+
 install: all man
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/systemd/user $(SHARE)/doc/lowbits \
 		$(SHARE)/man/man1 $(SHARE)/man/man5 $(SHARE)/man/man8 \
 		$(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions \
 		$(SHARE)/fish/vendor_completions.d
 	install -m 755 $(BINARIES) $(DESTDIR)$(PREFIX)/bin
+	for l in $(firstword $(wildcard $(B)/release/liblbcuda.so) $(LBCUDA)); do \
+		install -d $(DESTDIR)$(PREFIX)/lib/lowbits && \
+		install -m 755 $$l $(DESTDIR)$(PREFIX)/lib/lowbits || exit 1; done
 	for m in $(MAN); do \
 		install -m 644 $$m $(SHARE)/man/man$${m##*.}/ || exit 1; done
 	for c in etc/completions/*; do case $$c in \
@@ -386,7 +392,7 @@ install: all man
 clean:
 	rm -rf build build-san build-fuzz
 
-.PHONY: all unit gpu-parts gpu-check gpu-bench sim fuzz fuzz-targets faults check check-unit check-system check-resume check-layers lint tidy cppcheck \
+.PHONY: release all unit gpu-parts gpu-check gpu-bench sim fuzz fuzz-targets faults check check-unit check-system check-resume check-layers lint tidy cppcheck \
 	shellcheck demo bench man install clean
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -118,7 +118,8 @@ static pid_t start(struct shepherd *s, struct err *err)
 	pid_t pid = -1;
 
 	make_env(s, &env);
-	if (make_argv(s, &argv, err) == 0 && failpoint(FP_TRAINER_BEFORE, err) == 0) {
+	failpoint(FP_TRAINER_BEFORE, NULL);
+	if (make_argv(s, &argv, err) == 0) {
 		what.argv = argv.items;
 		what.env = env.items;
 		pid = trainer_start(&what, output, err);
