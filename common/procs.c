@@ -12,7 +12,7 @@
 
 #include "common/files.h"
 #include "common/mem.h"
-#include "slurm/procs.h"
+#include "common/procs.h"
 
 struct proc_stat {		/* what we want of /proc/PID/stat */
 	int64_t pid, parent, session, start_ticks;
