@@ -5,7 +5,7 @@
 #                                              build-san; DEV=1: warnings are no errors; V=1: say all
 #   make check | check-unit | check-system | check-layers | lint
 #   make sim [SEEDS=N | SEED=k]                simulated years; one world again
-#   make faults [N=1000]                       kills the trainer N times while it saves
+#   make faults [POINTS=100 KILLS=1000 …]      the programs, Slurm and disks, broken again and again
 #   make gpu-check | gpu-bench                 what needs a GPU: agreement, and speed against PyTorch
 #   make [CUDA=0|1|auto] [CUDA_HOME=dir]       the CUDA backend; auto: where nvcc is found
 #   make demo | bench | man | install [PREFIX=/usr/local] [DESTDIR=] | clean
@@ -107,11 +107,11 @@ $(B)/obj/tests/emulation/%.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
 $(B)/obj/tests/emulation/%.o: CXXFLAGS += -fPIC -fvisibility=hidden
 $(B)/emulated/%.o: kernels/cuda/%.cu tests/emulation/emulate.h
 	@mkdir -p $(@D)
-	$(call say,CXX) $(CXX) $(CPPFLAGS) -isystem $(CUDA_HOME)/include $(CXXFLAGS) -O1 -fPIC \
+	$(call say,CXX) $(CXX) $(CPPFLAGS) -isystem $(CUDA_HOME)/include $(CXXFLAGS) -fPIC \
 		-fvisibility=hidden -ffp-contract=off -Wno-unused-function -Wno-unknown-pragmas -x c++ \
 		-include tests/emulation/emulate.h -c -o $@ $<
-$(B)/liblbcuda-emulated.so: $(CU:%=$(B)/emulated/%.o) $(CUC:%=$(B)/obj/kernels/cuda/%.o) \
-		$(patsubst %,$(B)/obj/tests/emulation/%.o,$(filter-out cudnn,$(EMULATION)))
+$(B)/liblbcuda-emulated.so: $(CU:%=$(B)/emulated/%.o) $(EMULATION:%=$(B)/obj/tests/emulation/%.o) \
+		$(patsubst %,$(B)/obj/kernels/cuda/%.o,$(filter-out cudnn_api,$(CUC)))
 	$(call say,LINK) $(CXX) $(SANFLAGS) -shared -o $@ $^ -ldl -lm
 
 all: $(BINARIES) $(LBCUDA)
@@ -122,11 +122,21 @@ endif
 # lbrun must start on a bare compute node: what it uses beyond libc is linked in.
 STATIC_JSON := -Wl,-Bstatic -ljansson -Wl,-Bdynamic
 STATIC_PCRE := -Wl,-Bstatic -lpcre2-8 -Wl,-Bdynamic
-LIBS_lbd       := -luv -lsqlite3 -ljansson -lpcre2-8 -lstdc++ -lm
-LIBS_lbctl     := -ljansson -lm
+LIBS_lbd       := -luv -lsqlite3 -ljansson -lpcre2-8 -lzstd -lstdc++ -lm
+LIBS_lbctl     := -ljansson -lzstd -lm
 LIBS_lbrun     := $(STATIC_JSON) $(STATIC_PCRE) -lm
 LIBS_lbworker  := $(STATIC_JSON) -lstdc++ -ldl -lm -lpthread
 LIBS_lbd-slurm := -ljansson -lslurm
+
+# cuDNN's plans without a GPU: a driver that loads code and has no device.
+$(B)/gpu/stub/libcuda.so.1: tests/gpu/stub_driver.sh
+	@mkdir -p $(@D)
+	$(call say,STUB) sh tests/gpu/stub_driver.sh $(CUDA_HOME)/lib64/stubs/libcuda.so >$(@D)/libcuda.c && \
+		$(CC) -w -shared -fPIC -Wl,-soname,libcuda.so.1 -o $@ $(@D)/libcuda.c
+$(B)/obj/tests/gpu/sdpa_plans.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
+$(B)/gpu/sdpa_plans: $(B)/obj/tests/gpu/sdpa_plans.o $(B)/obj/kernels/cuda/sdpa.o $(B)/obj/kernels/cuda/cudnn_api.o
+	@mkdir -p $(@D)
+	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -Wl,-rpath,$(CUDA_HOME)/lib64 -Wl,--disable-new-dtags -ldl -lm
 
 # A test that opens the CUDA backend as lbworker does.
 $(B)/gpu/ops: $(B)/obj/tests/gpu/ops.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
@@ -178,7 +188,7 @@ $(B)/gen/words.h: common/words.sh common/words.txt
 $(B)/unit/%: $(B)/obj/tests/unit/%.o $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $< -Wl,--start-group $(ARCHIVES) -Wl,--end-group \
-		-lcmocka -luv -lsqlite3 -ljansson -lpcre2-8 -lstdc++ -ldl -lm -lpthread
+		-lcmocka -luv -lsqlite3 -ljansson -lpcre2-8 -lzstd -lstdc++ -ldl -lm -lpthread
 
 # lbd and lbworker each have a config of their own, under the same names.
 $(B)/unit/test_lbworker_config: ARCHIVES := $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
@@ -221,6 +231,22 @@ SIM_TAPS := ledger_run_insert ledger_run_move ledger_run_set_wanted ledger_attem
 SEEDS    ?= 500
 $(B)/sim: $(call objects,tests/sim/*.c) $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/common.a
 	$(call say,LINK) $(CC) $(LDFLAGS) $(SIM_TAPS:%=-Wl,--wrap=%) -o $@ $^ -lsqlite3 -ljansson -lpcre2-8 -lstdc++ -lm
+
+# The fault tests' negative controls: the real programs, each with one protection taken out.
+CONTROLS := $(B)/controls/lbd $(B)/controls/lbrun $(if $(HAVE_SLURM),$(B)/controls/lbd-slurm)
+WRAP_lbrun     := attempt_claim_take attempt_newest_claim older_may_live
+WRAP_lbd       := reconcile
+WRAP_lbd-slurm := slurm_submit_batch_job
+$(B)/controls/lbrun:     $(B)/obj/tests/faults/no_claim.o
+$(B)/controls/lbd:       $(B)/obj/tests/faults/plain_submit.o
+$(B)/controls/lbd-slurm: $(B)/obj/tests/faults/plain_slurm.o
+$(B)/controls/lbrun:     $(B)/obj/worker/lbrun/main.o $(B)/lbrun.a $(B)/common.a
+$(B)/controls/lbd:       $(B)/obj/daemon/main.o $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/common.a
+$(B)/controls/lbd-slurm: $(B)/obj/slurm/lbd-slurm/main.o $(LBDSLURM) $(B)/slurm.a $(B)/common.a
+$(CONTROLS):
+	@mkdir -p $(@D)
+	$(call say,LINK) $(CC) $(LDFLAGS) $(WRAP_$(@F):%=-Wl,--wrap=%) -o $@ $^ $(LIBS_$(@F))
+
 sim: $(B)/sim
 ifdef SEED
 	$(B)/sim --seed $(SEED)
@@ -232,7 +258,12 @@ endif
 
 check-unit: $(UNIT) $(BINARIES)
 	B=$(abspath $(B)) prove --exec 'sh tests/unit/run.sh' $(UNIT)
-check-system: $(BINARIES) $(B)/tests/scheduler_client $(B)/tests/nolocks.so $(DIGEST) $(DIGEST)-base $(DIGEST)-avx2 $(DIGEST)-avx512f
+# What gpu.t runs where nvcc is found.
+GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/gpu/ops \
+	     $(if $(SAN),,$(LBCUDA) $(B)/gpu/sdpa_plans $(B)/gpu/stub/libcuda.so.1))
+gpu-parts: $(BINARIES) $(GPU_PARTS)
+check-system: $(BINARIES) $(CONTROLS) $(B)/tests/scheduler_client $(B)/tests/nolocks.so $(DIGEST) $(DIGEST)-base \
+		$(DIGEST)-avx2 $(DIGEST)-avx512f $(GPU_PARTS)
 	B=$(abspath $(B)) prove -j 2 --timer --exec sh tests/system/*.t
 check-resume: $(B)/lbworker
 	B=$(abspath $(B)) sh tests/system/resume.t
@@ -256,15 +287,15 @@ cppcheck: $(B)/gen/queries.h $(B)/gen/words.h
 		--suppress=missingIncludeSystem --error-exitcode=1 --cppcheck-build-dir=$(B)/lint/cppcheck \
 		-j 2 -I. -I$(B)/gen -D_GNU_SOURCE $(LINTED)
 shellcheck:
-	shellcheck -x etc/install-deps etc/demo etc/minicluster .ci/run bench/run bench/*.sh \
-		common/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/faults/*.sh tests/system/*.sh tests/system/*.t
+	shellcheck -x etc/install-deps etc/demo etc/minicluster etc/cron/*.sh .ci/run bench/run bench/*.sh \
+		common/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/faults/*.sh tests/gpu/*.sh tests/system/*.sh tests/system/*.t
 lint: tidy cppcheck shellcheck
 
 # Everything a change must pass. The recursive calls are this same file with SAN=1.
 check: all unit
 	$(MAKE) check-layers
 	$(MAKE) lint
-	$(MAKE) SAN=1 B=$(B)-san all unit
+	$(MAKE) SAN=1 B=$(B)-san all unit gpu-parts
 	$(MAKE) SAN=1 B=$(B)-san check-unit
 	$(MAKE) SAN=1 B=$(B)-san check-system
 	$(MAKE) check-unit
@@ -272,8 +303,23 @@ check: all unit
 	$(MAKE) SAN=1 B=$(B)-san SEEDS=20 sim
 	$(MAKE) sim
 
-faults: $(B)/lbworker
-	B=$(abspath $(B)) sh tests/faults/checkpoint.sh $(or $(N),1000)
+# How often each fault; 0 leaves it out. Hours, as they stand: see the table that it prints last.
+POINTS   ?= 100
+LBRUN_POINTS ?= 20
+WORKER_POINTS ?= 10
+KILLS    ?= 1000
+NODE     ?= 20
+ACCEPT   ?= 200
+FREEZE   ?= 100
+MUNGE    ?= 20
+FORGET   ?= 20
+DISK     ?= 1000
+SPOOL    ?= 68
+N        ?= 1000
+faults: all $(CONTROLS)
+	@$(foreach v,POINTS LBRUN_POINTS WORKER_POINTS KILLS NODE ACCEPT FREEZE MUNGE FORGET DISK SPOOL,$(v)=$($(v))) \
+		SETTLE=now B=$(abspath $(B)) sh tests/system/faults.t
+	B=$(abspath $(B)) sh tests/faults/checkpoint.sh $(N)
 demo:
 	sh etc/demo
 bench: all
@@ -308,11 +354,13 @@ install: all man
 	sed 's,@BINDIR@,$(PREFIX)/bin,' etc/lbd.service >$(SHARE)/systemd/user/lbd.service
 	install -m 644 README.md CHANGELOG.md LICENSE LICENSES/* docs/PROTOCOL.md docs/ARCHITECTURE.md \
 		etc/lbd.toml $(wildcard docs/*.py) $(SHARE)/doc/lowbits
+	install -d $(SHARE)/doc/lowbits/cron
+	install -m 755 etc/cron/*.sh $(SHARE)/doc/lowbits/cron
 
 clean:
 	rm -rf build build-san
 
-.PHONY: all unit sim faults check check-unit check-system check-resume check-layers lint tidy cppcheck \
+.PHONY: all unit gpu-parts gpu-check gpu-bench sim faults check check-unit check-system check-resume check-layers lint tidy cppcheck \
 	shellcheck demo bench man install clean
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -134,6 +134,7 @@ int attempt_params_write(const char *folder, const struct attempt_params *p, str
 	js_set_str(o, "owner", p->owner);
 	set_bytes(o, "lbd_socket", p->lbd_socket);
 	js_set_str(o, "launcher", p->launcher);
+	js_set_bool(o, "is_script", p->is_script);
 	js_set_int(o, "in_place", p->in_place);
 	js_set_int(o, "without_progress", p->without_progress);
 	js_set_int(o, "max_without_progress", p->max_without_progress);
@@ -142,6 +143,7 @@ int attempt_params_write(const char *folder, const struct attempt_params *p, str
 	json_object_set_new(o, "never_on_causes", names_of_causes(p));
 	js_set_int(o, "kill_grace_ms", p->kill_grace_ms);
 	js_set_int(o, "warn_ms", p->warn_ms);
+	js_set_int(o, "kill_wait_ms", p->kill_wait_ms);
 	json_object_set_new(o, "never_on_exit_codes", codes);
 	json_object_set_new(o, "watch", attempt_watch_json(&p->watch));
 	return write_file(o, folder, "attempt.json", file_write_visible, err);
@@ -217,6 +219,7 @@ static int fill_params(const json_t *o, void *out, struct err *err)
 	p->group = xstrdup(js_str(o, "group", ""));
 	p->owner = xstrdup(js_str(o, "owner", ""));
 	p->launcher = xstrdup(js_str(o, "launcher", "none"));
+	p->is_script = js_bool(o, "is_script", false);
 	p->in_place = js_int(o, "in_place", 0);
 	p->without_progress = js_int(o, "without_progress", 0);
 	p->max_without_progress = js_int(o, "max_without_progress", -1);
@@ -227,6 +230,7 @@ static int fill_params(const json_t *o, void *out, struct err *err)
 		p->resume = xstrdup("latest");
 	get_causes(o, p);
 	p->warn_ms = js_int(o, "warn_ms", 0);
+	p->kill_wait_ms = js_int(o, "kill_wait_ms", 0);
 	if (get_token(o, p->token, err) < 0 || name_check(p->run, err) < 0 ||
 	    get_command(o, p, err) < 0 || get_codes(o, p, err) < 0 ||
 	    attempt_watch_read(json_object_get(o, "watch"), &p->watch, err) < 0)

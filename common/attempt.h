@@ -38,10 +38,13 @@ struct attempt_params {		/* attempt.json */
 	char *group, *owner;	/* of the run: group "" = none; owner is who submitted it */
 	char *lbd_socket;	/* poked after new lines where it can be reached; NULL = none */
 	char *launcher;		/* "none" or "srun" */
+	bool is_script;		/* a batch script: its output goes where the job's does, as it is; it gets
+				   the job's stdin, and the signals that Slurm sends to a batch script */
 	int64_t in_place;	/* relaunches in the same allocation without progress in between */
 	int64_t without_progress;	/* launches of the run in a row before this attempt … */
 	int64_t max_without_progress;	/* … of so many, after which the run fails; -1 = no bound */
 	int64_t kill_grace_ms;	/* from SIGTERM to SIGKILL */
+	int64_t kill_wait_ms;	/* from the scheduler's own SIGTERM to its SIGKILL; 0 = not known */
 	int64_t stop_grace_ms;	/* the same when asked to checkpoint and end (order "stop") */
 	char *resume;		/* of the first launch: "latest", "scratch", or a checkpoint's path */
 	int64_t warn_ms;	/* from SIGUSR1 to the time limit; 0 = not known */

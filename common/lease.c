@@ -80,16 +80,15 @@ static json_t *to_json(const struct lease *lease)
 void lease_print(const struct lease *lease, char out[LEASE_BYTES])
 {
 	json_t *o = to_json(lease);
-	char *line = js_line(o);
+	char *line = js_line(o), padded[LEASE_BYTES + 1];
 
 	if (strlen(line) >= LEASE_BYTES) {
 		js_set_str(o, "log", "");
 		free(line);
 		line = js_line(o);
 	}
-	memset(out, ' ', LEASE_BYTES);
-	memcpy(out, line, strlen(line));
-	out[LEASE_BYTES - 1] = '\n';
+	snprintf(padded, sizeof(padded), "%-*s\n", LEASE_BYTES - 1, line);
+	memcpy(out, padded, LEASE_BYTES);
 	free(line);
 	json_decref(o);
 }

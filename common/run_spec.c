@@ -31,6 +31,10 @@ const struct key run_spec_keys[] = {
 	 "runs of one group can be listed and ended together: lbctl kill GROUP@group"},
 	{"run", "command", KEY_STRINGS, AT(command), 0, 0, NULL, NULL,
 	 "program and arguments; without it the file is a training config for lbworker"},
+	{"run", "script", KEY_STRING, AT(script), 0, 0, NULL, NULL,
+	 "absolute path of a batch script; lbctl submit FILE sets it"},
+	{"run", "arguments", KEY_STRINGS, AT(arguments), 0, 0, NULL, NULL,
+	 "arguments of the batch script"},
 	{"run", "workdir", KEY_STRING, AT(workdir), 0, 0, NULL, NULL,
 	 "absolute folder to run in; the submitter's if not given"},
 	{"run", "env_file", KEY_STRING, AT(env_file), 0, 0, NULL, NULL,
@@ -63,6 +67,8 @@ const struct key run_spec_keys[] = {
 	{"slurm", "licenses", KEY_STRING, AT(licenses), 0, 0, NULL, NULL, "licenses"},
 	{"slurm", "comment", KEY_STRING, AT(comment), 0, 0, NULL, NULL,
 	 "words to add to the job's comment"},
+	{"slurm", "extra", KEY_STRINGS, AT(extra), 0, 0, NULL, NULL,
+	 "more options of sbatch, like [\"--exclusive\", \"--gres=gpu:a100:4\"]"},
 
 	{"restart", "max_without_progress", KEY_INT, AT(max_without_progress), 0, 1000000, NULL,
 	 "3", "launches in a row without a new checkpoint before the run fails"},
@@ -250,8 +256,15 @@ static int check_run(const struct toml *toml, const struct run_spec *spec, bool 
 		return refuse(toml, "run.name", &problem, err);
 	if (spec->group && name_check(spec->group, &problem) < 0)
 		return refuse(toml, "run.group", &problem, err);
-	if (is_command && (spec->command.count == 0 || spec->command.items[0][0] == '\0'))
+	if (is_command && !spec->script &&
+	    (spec->command.count == 0 || spec->command.items[0][0] == '\0'))
 		return keys_refuse(toml, "run.command", "must name a program", err);
+	if (spec->script && spec->command.count > 0)
+		return keys_refuse(toml, "run.script", "excludes run.command", err);
+	if (spec->script && spec->script[0] != '/')
+		return keys_refuse(toml, "run.script", "must be an absolute path", err);
+	if (spec->arguments.count > 0 && !spec->script)
+		return keys_refuse(toml, "run.arguments", "needs run.script", err);
 	if (spec->workdir && spec->workdir[0] != '/')
 		return keys_refuse(toml, "run.workdir", "must be an absolute path", err);
 	if (spec->env_file && spec->env_file[0] != '/')
@@ -337,6 +350,22 @@ static int check_restart(const struct toml *toml, const struct run_spec *spec, s
 	return keys_refuse(toml, path, "backoff_first must not be longer than backoff_max", err);
 }
 
+/* A script says itself what it needs; our defaults must not overrule it. */
+static void forget_defaults(const struct toml *toml, struct run_spec *spec)
+{
+	const struct { const char *name; int64_t *value; } numbers[] = {
+		{"nodes", &spec->nodes}, {"ntasks_per_node", &spec->ntasks_per_node},
+		{"cpus_per_task", &spec->cpus_per_task}, {"gpus_per_node", &spec->gpus_per_node},
+		{"signal_before", &spec->signal_before_ms},
+	};
+	const json_t *given = json_object_get(toml->root, "slurm");
+
+	for (size_t i = 0; spec->script && i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		if (!json_object_get(given, numbers[i].name))
+			*numbers[i].value = 0;
+	}
+}
+
 /* Control characters have no business in any of our strings; an empty one means "not given". */
 static int tidy_strings(const struct toml *toml, struct run_spec *spec, struct err *err)
 {
@@ -363,7 +392,8 @@ static int tidy_strings(const struct toml *toml, struct run_spec *spec, struct e
 
 int run_spec_read(const struct toml *toml, struct run_spec *out, struct err *err)
 {
-	bool is_command = json_object_get(json_object_get(toml->root, "run"), "command") != NULL;
+	const json_t *run = json_object_get(toml->root, "run");
+	bool is_command = json_object_get(run, "command") || json_object_get(run, "script");
 
 	*out = (struct run_spec){0};
 	if (check_unknown(toml, is_command, err) < 0 || check_kind(toml, is_command, err) < 0 ||
@@ -376,7 +406,13 @@ int run_spec_read(const struct toml *toml, struct run_spec *out, struct err *err
 		run_spec_clear(out);
 		return -1;
 	}
+	forget_defaults(toml, out);
 	return 0;
+}
+
+bool run_spec_is_command(const struct run_spec *spec)
+{
+	return spec->command.count > 0 || spec->script;
 }
 
 int64_t run_spec_warn_ms(const struct run_spec *spec)

@@ -23,6 +23,10 @@ struct run_spec {
 	char *name;			/* NULL: drawn */
 	char *group;			/* NULL: none */
 	struct key_strings command;	/* argv; unset: the file is an lbworker training config */
+	char *script;			/* absolute path a batch script had when it was submitted; its text is
+					   runs/NAME/slurm_script; then [slurm] holds only what was given,
+					   0 and NULL else, and the script's own options say the rest */
+	struct key_strings arguments;	/* of the script */
 	char *workdir;			/* absolute; the submitter's folder when unset */
 	char *env_file;			/* KEY=VALUE lines, owned by the submitter, mode 0600 */
 	int scheduler;			/* enum spec_scheduler */
@@ -30,6 +34,7 @@ struct run_spec {
 	/* [slurm] */
 	char *partition, *account, *qos, *mem, *constraint, *exclude, *nodelist, *reservation;
 	char *licenses, *comment;
+	struct key_strings extra;	/* options of sbatch, as on its command line */
 	int64_t nodes, ntasks_per_node, cpus_per_task, gpus_per_node;
 	char *time_text;		/* as written; time_ms is what counts */
 	int64_t time_ms;		/* 0: the partition's limit */
@@ -59,6 +64,9 @@ extern const size_t run_spec_key_count;
  * that this function accepts can be submitted. Clear with run_spec_clear. */
 int run_spec_read(const struct toml *toml, struct run_spec *out, struct err *err);
 void run_spec_clear(struct run_spec *spec);
+
+/* Not a training config: a command, or a batch script. */
+bool run_spec_is_command(const struct run_spec *spec);
 
 /* How long before the time limit the trainer is asked to save and end; 0 = not at all, also where it
  * would take more than half of the time. */

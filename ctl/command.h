@@ -69,6 +69,11 @@ int help_run(struct ctl *ctl, struct err *err);
 /* --- what commands share -------------------------------------------------------------------- */
 /* Asks about one run; a name that does not exist gets "did you mean". `args` is taken. */
 json_t *ask_about(struct ctl *ctl, enum verb verb, const char *run, json_t *args, struct err *err);
+/* What sbatch would have sent: the whole environment, limits, umask. A new reference. */
+json_t *batch_environment(void);
+/* "script", "script_path", "arguments" of a submission. */
+void batch_add_script(json_t *args, const char *file, const char *text, size_t len,
+		      const struct operands *operands);
 /* args.set from --set; -1 with err when one is no section.key=value. */
 int add_settings(json_t *args, const struct options *options, struct err *err);
 /* The value as one line of JSON on stdout; takes it. */

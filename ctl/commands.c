@@ -37,6 +37,7 @@ static const struct option_row submit_options[] = {
 	{"dry-run", 0, OPTION_FLAG, FIELD(dry_run), NULL,
 	 "show the job that would be submitted, and submit nothing"},
 	{"follow", 'f', OPTION_FLAG, FIELD(follow), NULL, "then follow the run until it ends"},
+	{"OPTION", 0, OPTION_OTHERS, 0, "[=VALUE]", "any option of sbatch, over what the file says"},
 	JSON_ROW, END_ROW,
 };
 
@@ -93,12 +94,13 @@ static const struct option_row daemon_options[] = {
 };
 
 const struct command commands[] = {
-	{"submit", "[options] FILE.toml | [options] -- COMMAND ARG…", "start a new run",
+	{"submit", "[options] FILE.toml | SCRIPT [-- ARG…] | -- COMMAND ARG…", "start a new run",
 	 "lbctl submit train.toml --follow\n"
+	 "lbctl submit --time=12:00:00 train.slurm -- --lr 3e-4\n"
 	 "lbctl submit train.toml --name small-1 --set training.steps=500\n"
 	 "lbctl submit --dry-run train.toml\n"
 	 "lbctl submit --set slurm.gpus_per_node=8 -- torchrun train.py --lr 3e-4\n",
-	 submit_options, 0, 1, false, submit_run},
+	 submit_options, 0, 2, false, submit_run},
 	{"ls", "[--all] [--group GROUP]", "list runs, newest first",
 	 "lbctl ls\n"
 	 "lbctl ls --all --json | jq -r '.[].name'\n",

@@ -12,10 +12,12 @@
 #include <unistd.h>
 
 #include "common/bytes.h"
+#include "common/files.h"
 #include "common/json.h"
 #include "common/mem.h"
 #include "common/paths.h"
 #include "common/run_state.h"
+#include "common/zst.h"
 #include "ctl/command.h"
 
 enum { POLL_MS = 1000, CHUNK = 64 * 1024, LINE_MAX_BYTES = 64 * 1024 };
@@ -137,6 +139,26 @@ static void print_bytes(struct logs *l, const char *data, size_t len)
 		fwrite(data, 1, len, stdout);
 }
 
+static int print_piece(const char *data, size_t len, void *arg)
+{
+	print_bytes(arg, data, len);
+	return interrupted();
+}
+
+/* Output of a run that ended long ago; it does not grow any more. */
+static int print_compressed(struct logs *l, const char *path, struct err *err)
+{
+	char *compressed = path_join("%s.zst", path);
+	int rc = 0;
+
+	if (l->offset == 0 && file_exists(compressed)) {
+		l->offset = 1;
+		rc = zst_read(compressed, print_piece, l, err);
+	}
+	free(compressed);
+	return rc;
+}
+
 /* Everything from l->offset to the present end of the file. A file that is not there yet is an
  * empty one. */
 static int print_new(struct logs *l, const char *path, struct err *err)
@@ -148,7 +170,7 @@ static int print_new(struct logs *l, const char *path, struct err *err)
 	int rc = 0;
 
 	if (fd < 0)
-		return errno == ENOENT ? 0 : err_errno(err, "%s", path);
+		return errno == ENOENT ? print_compressed(l, path, err) : err_errno(err, "%s", path);
 	if (fstat(fd, &st) == 0 && !S_ISREG(st.st_mode)) {
 		close(fd);
 		return err_set(err, ERR_IO, "%s: not a regular file", path);

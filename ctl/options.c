@@ -28,6 +28,7 @@ void options_init(struct options *options, struct operands *operands)
 void options_fini(struct options *options, struct operands *operands)
 {
 	free(options->set);
+	free(options->others);
 	free(operands->words);
 	free(operands->rest);
 	options_init(options, operands);
@@ -67,6 +68,19 @@ static const struct option_row *by_letter(const struct reader *r, char letter)
 	return NULL;
 }
 
+static const struct option_row *by_kind(const struct reader *r, enum option_kind kind)
+{
+	for (size_t t = 0; r->tables[t]; t++) {
+		for (const struct option_row *row = r->tables[t]; row->name; row++) {
+			if (row->kind == kind)
+				return row;
+		}
+	}
+	return NULL;
+}
+
+static int store(const struct reader *r, const struct option_row *row, const char *value);
+
 static int unknown(const struct reader *r, const char *name, size_t len)
 {
 	const char *candidates[MAX_CANDIDATES];
@@ -74,6 +88,10 @@ static int unknown(const struct reader *r, const char *name, size_t len)
 	const char *near;
 	size_t count = 0;
 
+	if (by_kind(r, OPTION_OTHERS)) {
+		free(word);
+		return store(r, by_kind(r, OPTION_OTHERS), r->argv[r->at]);
+	}
 	for (size_t t = 0; r->tables[t]; t++) {
 		for (const struct option_row *row = r->tables[t]; row->name; row++) {
 			if (count < MAX_CANDIDATES)
@@ -118,6 +136,9 @@ static int store(const struct reader *r, const struct option_row *row, const cha
 		if (duration_parse(value, field, r->err) < 0)
 			return err_wrap(r->err, "--%s", row->name);
 		return 0;
+	case OPTION_OTHERS:
+		append(&r->out->others, &r->out->other_count, value);
+		return 0;
 	case OPTION_SET:
 		append(&r->out->set, &r->out->set_count, value);
 		return 0;
@@ -156,8 +177,12 @@ static int read_letters(struct reader *r, const char *letters)
 	for (const char *c = letters; *c; c++) {
 		const struct option_row *row = by_letter(r, *c);
 
+		if (!row && c == letters && by_kind(r, OPTION_OTHERS))
+			return store(r, by_kind(r, OPTION_OTHERS), r->argv[r->at]);
 		if (!row)
 			return err_set(r->err, ERR_USAGE, "unknown option -%.4s", c);
+		if (row->kind == OPTION_OTHERS)
+			return store(r, row, r->argv[r->at]);
 		if (row->kind != OPTION_FLAG)
 			return take_value(r, row, c[1] ? c + 1 : NULL);
 		if (store(r, row, NULL) < 0)

@@ -20,6 +20,8 @@ struct options {
 	const char *name, *reason, *from, *group;
 	const char **set;		/* NULL-terminated once any was given; owned */
 	size_t set_count;
+	const char **others;		/* options that are none of ours, as typed; likewise */
+	size_t other_count;
 	int64_t attempt;		/* 0 = all */
 	int64_t timeout_ms;		/* -1 = none */
 	int64_t since_ms;		/* so far back; 0 = all */
@@ -31,6 +33,8 @@ enum option_kind {
 	OPTION_NUMBER,			/* int64_t, at least 1 */
 	OPTION_DURATION,		/* int64_t milliseconds: "90", "5m", "1h30m" */
 	OPTION_SET,			/* appends to options.set */
+	OPTION_OTHERS,			/* this command takes options that no row names, into options.others;
+					   a value must be attached ("--nodes=2", "-N2") */
 };
 
 struct option_row {

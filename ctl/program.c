@@ -20,6 +20,7 @@ enum { OUTPUT_MAX_BYTES = 1024 * 1024, NO_SUCH_PROGRAM = 127 };
 /* What the child has for input, output and errors; -1: as ours. */
 static pid_t start(const char *const argv[], int in, int out, int errors, struct err *err)
 {
+	char *const *words;
 	pid_t child;
 
 	fflush(NULL);
@@ -32,7 +33,8 @@ static pid_t start(const char *const argv[], int in, int out, int errors, struct
 	    (errors >= 0 && dup2(errors, STDERR_FILENO) < 0))
 		_exit(NO_SUCH_PROGRAM - 1);
 	/* exec changes none of the words, its prototype is older than const */
-	execvp(argv[0], (char *const *)(uintptr_t)argv);
+	memcpy(&words, &argv, sizeof(words));
+	execvp(words[0], words);
 	_exit(errno == ENOENT ? NO_SUCH_PROGRAM : NO_SUCH_PROGRAM - 1);
 }
 

@@ -52,7 +52,22 @@ static int no_such_file(const char *file, struct err *err)
 		       "lbctl submit -- %s", file, file);
 }
 
-static int add_file(json_t *args, const char *file, struct err *err)
+/* By its first line; by its name where that is missing, so that lbd can say so. */
+static bool is_script(const char *file, const char *text)
+{
+	static const char *const ends[] = {".slurm", ".sbatch", ".sh", ".job"};
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		size_t len = strlen(file), end = strlen(ends[i]);
+
+		if (len > end && strcmp(file + len - end, ends[i]) == 0)
+			return true;
+	}
+	return strncmp(text, "#!", 2) == 0;
+}
+
+/* A run spec, or a batch script. */
+static int add_file(json_t *args, const char *file, const struct operands *o, struct err *err)
 {
 	struct err why = {0};
 	struct stat st;
@@ -60,7 +75,7 @@ static int add_file(json_t *args, const char *file, struct err *err)
 	char *text;
 
 	if (stat(file, &st) == 0 && S_ISDIR(st.st_mode))
-		return err_set(err, ERR_USAGE, "%s: is a folder; name a TOML file", file);
+		return err_set(err, ERR_USAGE, "%s: is a folder; name a TOML file or a batch script", file);
 	text = file_read(file, FILE_MAX_BYTES, &len, &why);
 	if (!text && why.code == ERR_NOT_FOUND)
 		return no_such_file(file, err);
@@ -68,10 +83,14 @@ static int add_file(json_t *args, const char *file, struct err *err)
 		return err_set(err, ERR_USAGE, "%s", why.text);
 	if (strlen(text) != len || !text_is_utf8(text, len)) {
 		free(text);
-		return err_set(err, ERR_USAGE, "%s: this is no text; a TOML file is UTF-8", file);
+		return err_set(err, ERR_USAGE, "%s: this is no text; a TOML file or a script is UTF-8", file);
 	}
-	json_object_set_new(args, "toml", json_stringn(text, len));
-	json_object_set_new(args, "file", js_bytes(file));
+	if (is_script(file, text)) {
+		batch_add_script(args, file, text, len, o);
+	} else {
+		json_object_set_new(args, "toml", json_stringn(text, len));
+		json_object_set_new(args, "file", js_bytes(file));
+	}
 	free(text);
 	return 0;
 }
@@ -105,22 +124,32 @@ static int add_workdir(json_t *args, struct err *err)
 	return 0;
 }
 
+static void add_words(json_t *args, const char *key, const char *const *words, size_t count)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(list, js_bytes(words[i]));
+	json_object_set_new(args, key, list);
+}
+
 /* The arguments as PROTOCOL.md lists them, or NULL with err. */
 static json_t *submission(const struct ctl *ctl, struct err *err)
 {
 	const struct operands *o = &ctl->operands;
 	json_t *args = json_object();
+	bool has_script;
 	int rc = 0;
 
-	if (o->count > 0)
-		rc = add_file(args, o->words[0], err);
-	if (rc == 0 && o->rest_count > 0) {
-		json_t *command = json_array();
-
-		for (size_t i = 0; i < o->rest_count; i++)
-			json_array_append_new(command, js_bytes(o->rest[i]));
-		json_object_set_new(args, "command", command);
-	}
+	for (size_t i = 0; rc == 0 && i < o->count; i++)
+		rc = add_file(args, o->words[i], o, err);
+	has_script = json_object_get(args, "script") != NULL;
+	if (rc == 0 && o->count > 1 && (!has_script || !json_object_get(args, "toml")))
+		rc = err_set(err, ERR_USAGE, "submit: two files must be a run spec and a batch script");
+	if (rc == 0 && o->rest_count > 0 && !has_script)
+		add_words(args, "command", o->rest, o->rest_count);
+	if (rc == 0 && ctl->options.other_count > 0)
+		add_words(args, "options", ctl->options.others, ctl->options.other_count);
 	if (rc == 0 && ctl->options.name) {
 		rc = name_check(ctl->options.name, err);
 		json_object_set_new(args, "name", json_string(ctl->options.name));
@@ -129,7 +158,7 @@ static json_t *submission(const struct ctl *ctl, struct err *err)
 		rc = add_settings(args, &ctl->options, err);
 	if (rc == 0)
 		rc = add_workdir(args, err);
-	json_object_set_new(args, "env", environment());
+	json_object_set_new(args, "env", has_script ? batch_environment() : environment());
 	if (ctl->options.dry_run)
 		json_object_set_new(args, "dry_run", json_true());
 	if (rc == 0)
@@ -152,7 +181,12 @@ static void show_line(const struct ctl *ctl, const char *name, const json_t *val
 {
 	char *bytes = js_bytes_take(value), *text;
 
-	if (json_is_integer(value)) {
+	if (json_is_array(value)) {
+		char *list = js_line(value);
+
+		printf("  %s = %s\n", name, list);
+		free(list);
+	} else if (json_is_integer(value)) {
 		printf("  %s = %lld\n", name, (long long)json_integer_value(value));
 	} else if (bytes) {
 		text = clean_copy(bytes, &ctl->out);
@@ -170,7 +204,7 @@ static void show_object(const struct ctl *ctl, const char *title, json_t *object
 	printf("\n%s\n", title);
 	json_object_foreach(object, name, value) {
 		if (strcmp(title, "environment") == 0 && json_is_null(value))
-			printf("  %s   (secret, from run.env_file)\n", name);
+			printf("  %s   (not shown: it may be secret)\n", name);
 		else
 			show_line(ctl, name, value);
 	}

@@ -19,6 +19,7 @@ struct config {
 	char *ledger_path;		/* NULL: HOME/ledger.db */
 	char *runs_folder;		/* NULL: HOME/runs */
 	char *lbrun;			/* NULL: beside lbd; must be a path that the nodes see */
+	int64_t compress_logs_ms, retain_logs_ms;	/* after a run's end; 0 = never */
 	int64_t poll_ms, idle_poll_ms;	/* asking the scheduler: while something changes, at rest */
 	int64_t spool_ms;		/* looking at the spools of running attempts */
 	int64_t deadline_ms;		/* for one call to Slurm */
@@ -29,6 +30,7 @@ struct config {
 		int64_t hand_over_ms;	/* it ends by itself so long before that */
 	} in_slurm;
 	struct node_rules nodes;
+	char *slurm_account, *slurm_partition;	/* NULL: none */
 	int64_t local_gpus;		/* -1: all that are found */
 	struct key_ints local_gpu_ids;	/* unset: whichever there are */
 	int64_t local_cpus, local_jobs;	/* 0: all; any number */

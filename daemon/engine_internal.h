@@ -21,6 +21,9 @@ struct poller {			/* one per scheduler */
 	char text[160];
 };
 
+#define WROTE(kind) (1u << (kind))
+#define WROTE_LINES WROTE(DECISION_COUNT)
+
 struct call_count {		/* what the schedulers are asked for, polls too */
 	int64_t minute_ms, now, before;	/* monotonic begin of this minute; so many in it, in the last */
 	bool is_whole;			/* `before` is that of a whole minute */
@@ -38,6 +41,7 @@ struct engine {
 	struct call_count calls;
 	struct flight *flights;		/* calls whose answer is due; owned */
 	bool broken;			/* a write failed in this turn: roll back and load again */
+	unsigned written;		/* bits of decision kinds, and WROTE_LINES, not yet committed */
 	int64_t load_again_ms;		/* monotonic; 0 = the state is good */
 	void (*news)(void *arg);
 	void *news_arg;

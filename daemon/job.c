@@ -6,11 +6,14 @@
 
 #include "common/attempt.h"
 #include "common/bytes.h"
+#include "common/failpoint.h"
 #include "common/files.h"
+#include "common/json.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/paths.h"
 #include "common/set_aside.h"
+#include "daemon/batch_job.h"
 #include "daemon/job_env.h"
 
 char *job_folder(const struct run *run)
@@ -33,13 +36,15 @@ static char *shell_quote(const char *text)
 	return buf_take(&out);
 }
 
-char *job_script(const char *lbrun, const char *folder)
+char *job_script(const char *lbrun, const char *folder, const char *text)
 {
 	char *program = shell_quote(lbrun), *where = shell_quote(folder);
-	char *script = xasprintf("#!/bin/sh\nexec %s --attempt %s\n", program, where);
+	char *launch = xasprintf("exec %s --attempt %s\n", program, where);
+	char *script = text ? batch_job_wrap(launch, text) : xasprintf("#!/bin/sh\n%s", launch);
 
 	free(program);
 	free(where);
+	free(launch);
 	return script;
 }
 
@@ -64,8 +69,21 @@ static char **command_copy(const struct key_strings *command)
 	return argv;
 }
 
+static char **script_command(const struct run *run)
+{
+	const struct key_strings *arguments = &run->spec.arguments;
+	char **argv = xcalloc(arguments->count + 2, sizeof(char *));
+
+	argv[0] = batch_script_path(run);
+	for (size_t i = 0; i < arguments->count; i++)
+		argv[i + 1] = xstrdup(arguments->items[i]);
+	return argv;
+}
+
 char **job_command(const struct config *config, const struct run *run)
 {
+	if (run->spec.script)
+		return script_command(run);
 	return run->spec.command.count ? command_copy(&run->spec.command) :
 					 trainer_command(config, run);
 }
@@ -79,12 +97,12 @@ char *job_checkpoint_dir(const struct run_spec *spec, const char *dir)
 		return path_join("%s/checkpoints", dir);
 	if (folder[0] == '/')
 		return xstrdup(folder);
-	return path_join("%s/%s", spec->command.count ? spec->workdir : dir, folder);
+	return path_join("%s/%s", run_spec_is_command(spec) ? spec->workdir : dir, folder);
 }
 
 const char *job_launcher(const struct run_spec *spec)
 {
-	bool many = spec->nodes * spec->ntasks_per_node > 1;
+	bool many = !spec->script && spec->nodes * spec->ntasks_per_node > 1;
 	bool srun = spec->launcher == SPEC_LAUNCHER_SRUN ||
 		    (spec->launcher == SPEC_LAUNCHER_AUTO && many);
 
@@ -102,14 +120,26 @@ static int64_t budget(const struct run_spec *spec)
 	return spec->max_without_progress;
 }
 
-static int write_params(const struct config *config, const struct run *run, const char *folder,
-			struct err *err)
+/* How long before its limit a batch script gets a signal, that lbrun passes on; 0 = not. */
+static int64_t script_warn_ms(const json_t *fields)
+{
+	const json_t *flags = json_object_get(fields, "warn_flags"), *flag;
+	bool to_script = false;
+	size_t i;
+
+	json_array_foreach(flags, i, flag)
+		to_script = to_script || strcmp(json_string_value(flag), "batch") == 0;
+	return to_script ? 1000 * js_int(fields, "warn_time", 0) : 0;
+}
+
+static int write_params(const struct config *config, const struct run *run, const json_t *fields,
+			const char *folder, struct err *err)
 {
 	const struct run_spec *spec = &run->spec;
 	struct attempt_params p = {
 		.run = xstrdup(run->name), .number = run->attempt.number,
 		.command = job_command(config, run),
-		.workdir = xstrdup(spec->workdir), .run_dir = xstrdup(run->dir),
+		.workdir = js_bytes_take(json_object_get(fields, "work_dir")), .run_dir = xstrdup(run->dir),
 		.checkpoint_dir = job_checkpoint_dir(spec, run->dir),
 		.lbd_socket = path_join("%s/lbd.sock", config->home),
 		.switches = path_join("%s/switches", config->home),
@@ -119,7 +149,9 @@ static int write_params(const struct config *config, const struct run *run, cons
 		.max_without_progress = budget(spec), .kill_grace_ms = spec->kill_grace_ms, .watch = spec->watch,
 		.stop_grace_ms = spec->stop_grace_ms,
 		.resume = xstrdup(run->resume_from[0] ? run->resume_from : "latest"),
-		.warn_ms = run_spec_warn_ms(spec),
+		.warn_ms = spec->script ? script_warn_ms(fields) : run_spec_warn_ms(spec),
+		.is_script = spec->script != NULL,
+		.kill_wait_ms = run->scheduler ? run->scheduler->kill_wait_ms : 0,
 		.never_on_exit_codes = xcalloc(spec->never_on_exit_codes.count + 1, sizeof(int64_t)),
 		.never_count = (int64_t)spec->never_on_exit_codes.count,
 	};
@@ -220,21 +252,59 @@ void job_resources(const struct run_spec *spec, struct job_request *job)
 	job->warn_seconds = run_spec_warn_ms(spec) / 1000;
 }
 
-/* What the spec asks for and what node memory adds; NULL = nothing. Owned by the caller. */
-static char *all_excluded(const struct run *run)
+/* The fields that are lbd's own to say: a command's output is out.log, a script's is its own. */
+static void own_fields(const struct run *run, json_t *fields, const char *output)
 {
-	const char *asked = run->spec.exclude, *learned = run->excluded;
+	if (run->spec.script)
+		return;
+	js_set_str(fields, "open_mode", "append");
+	if (!json_object_get(fields, "std_out"))
+		json_object_set_new(fields, "std_out", js_bytes(output));
+}
 
-	if (!learned[0])
-		return asked ? xstrdup(asked) : NULL;
-	return xasprintf("%s%s%s", asked ? asked : "", asked ? "," : "", learned);
+/* What scontrol shows as the command: the script where it was submitted, with its arguments. */
+static char **shown_argv(const struct run *run)
+{
+	char **argv = run->spec.script ? script_command(run) : NULL;
+
+	if (argv) {
+		free(argv[0]);
+		argv[0] = xstrdup(run->spec.script);
+	}
+	return argv;
+}
+
+static void argv_free(char **argv)
+{
+	for (char **word = argv; word && *word; word++)
+		free(*word);
+	free(argv);
+}
+
+/* Everything that the job needs on disk. */
+static int prepare(const struct config *config, const struct run *run, const json_t *fields,
+		   const char *script, struct job_env *env, struct err *err)
+{
+	char *folder = job_folder(run), *path = path_join("%s/job.sh", folder);
+	int rc = -1;
+
+	if (folder_make(folder, 0750, err) == 0 && leave_later_checkpoints(run, err) == 0 &&
+	    job_env_make(env, run, fields, err) == 0 && job_env_add_secrets(env, run, err) == 0 &&
+	    write_params(config, run, fields, folder, err) == 0 &&
+	    file_write_visible(path, script, strlen(script), 0750, err) == 0)
+		rc = 0;
+	free(folder);
+	free(path);
+	return rc;
 }
 
 int job_retell(const struct config *config, const struct run *run, struct err *err)
 {
+	json_t *fields = batch_job_fields(config, run, err);
 	char *folder = job_folder(run);
-	int rc = write_params(config, run, folder, err);
+	int rc = fields ? write_params(config, run, fields, folder, err) : -1;
 
+	json_decref(fields);
 	free(folder);
 	return rc;
 }
@@ -242,37 +312,38 @@ int job_retell(const struct config *config, const struct run *run, struct err *e
 int job_submit(const struct config *config, const struct run *run, const char *ledger_id,
 	       scheduler_done done, void *arg, struct err *err)
 {
-	char *folder = job_folder(run), *script = job_script(config->lbrun, folder);
+	json_t *fields = batch_job_fields(config, run, err);
+	char *folder = job_folder(run), *text = fields ? batch_script_text(run, err) : NULL;
+	char *script = job_script(config->lbrun, folder, text), **argv = shown_argv(run);
 	char *script_path = path_join("%s/job.sh", folder), *output = path_join("%s/out.log", folder);
-	char *exclude = NULL;
 	struct job_env env = { 0 }, open_env = { 0 };
 	int rc = -1;
 
 	if (run->scheduler == NULL)
 		err_set(err, ERR_SCHEDULER, "Slurm is not available to this lbd");
-	else if (folder_make(folder, 0750, err) == 0 && leave_later_checkpoints(run, err) == 0 &&
-		 job_env_make(&open_env, run, err) == 0 && job_env_make(&env, run, err) == 0 &&
-		 job_env_add_secrets(&env, run, err) == 0 &&
-		 write_params(config, run, folder, err) == 0 &&
-		 file_write_visible(script_path, script, strlen(script), 0750, err) == 0)
-		rc = 0;
+	else if (fields && job_env_make(&open_env, run, fields, err) == 0)
+		rc = prepare(config, run, fields, script, &env, err);
 	if (rc == 0) {
 		struct job_request job = {
 			.token = run->attempt.job.token, .ledger_id = ledger_id, .run = run->name,
 			.script = script, .script_path = script_path, .output = output,
-			.env = env.list, .open_env = open_env.list, .env_file = run->spec.env_file,
+			.fields = fields, .argv = argv, .env = env.list, .open_env = open_env.list, .env_file = run->spec.env_file,
 			.env_uid = (unsigned)run->owner_uid,
 		};
 
+		own_fields(run, fields, output);
 		job_resources(&run->spec, &job);
-		exclude = all_excluded(run);
-		job.exclude = exclude;
+		job.comment = js_str(fields, "comment", NULL);
+		job.workdir = js_str(fields, "work_dir", job.workdir);
+		failpoint(FP_SUBMIT_CALL, NULL);
 		run->scheduler->ops->submit(run->scheduler, &job, done, arg);
 	}
 	job_env_free(&env);
 	job_env_free(&open_env);
-	free(exclude);
+	argv_free(argv);
+	json_decref(fields);
 	free(folder);
+	free(text);
 	free(script);
 	free(script_path);
 	free(output);

@@ -11,11 +11,11 @@
 #include "common/json.h"
 #include "common/mem.h"
 #include "common/paths.h"
+#include "daemon/batch_job.h"
 
 enum { ENV_JSON_MAX = 256 * 1024 };
 
-/* Takes `entry` ("NAME=value"); a later one replaces an earlier one of the same name. */
-static void env_take(struct job_env *env, char *entry)
+void job_env_take(struct job_env *env, char *entry)
 {
 	size_t name = strcspn(entry, "=") + 1;
 
@@ -47,20 +47,19 @@ static void env_login(struct job_env *env, const struct run *run)
 	const struct passwd *pw = getpwuid(getuid());
 	const char *path = getenv("PATH"), *lang = getenv("LANG");
 
-	env_take(env, xasprintf("PATH=%s", path ? path : "/usr/local/bin:/usr/bin:/bin"));
+	job_env_take(env, xasprintf("PATH=%s", path ? path : "/usr/local/bin:/usr/bin:/bin"));
 	if (lang)
-		env_take(env, xasprintf("LANG=%s", lang));
-	env_take(env, xasprintf("SLURM_SUBMIT_DIR=%s", run->spec.workdir));
+		job_env_take(env, xasprintf("LANG=%s", lang));
+	job_env_take(env, xasprintf("SLURM_SUBMIT_DIR=%s", run->spec.workdir));
 	if (pw == NULL)
 		return;
-	env_take(env, xasprintf("HOME=%s", pw->pw_dir));
-	env_take(env, xasprintf("USER=%s", pw->pw_name));
-	env_take(env, xasprintf("LOGNAME=%s", pw->pw_name));
-	env_take(env, xasprintf("SHELL=%s", pw->pw_shell));
+	job_env_take(env, xasprintf("HOME=%s", pw->pw_dir));
+	job_env_take(env, xasprintf("USER=%s", pw->pw_name));
+	job_env_take(env, xasprintf("LOGNAME=%s", pw->pw_name));
+	job_env_take(env, xasprintf("SHELL=%s", pw->pw_shell));
 }
 
-/* What lbctl saw in the submitter's shell (PATH, VIRTUAL_ENV, …): a list without secrets. */
-static int env_submitter(struct job_env *env, const struct run *run, struct err *err)
+int job_env_submitter(struct job_env *env, const struct run *run, struct err *err)
 {
 	char *path = path_join("%s/env.json", run->dir);
 	json_t *saved = file_exists(path) ? js_load(path, ENV_JSON_MAX, err) : json_object();
@@ -74,7 +73,7 @@ static int env_submitter(struct job_env *env, const struct run *run, struct err 
 		char *text = js_bytes_take(value);
 
 		if (text)
-			env_take(env, xasprintf("%s=%s", name, text));
+			job_env_take(env, xasprintf("%s=%s", name, text));
 		free(text);
 	}
 	json_decref(saved);
@@ -91,13 +90,28 @@ int job_env_add_secrets(struct job_env *env, const struct run *run, struct err *
 	if (list == NULL)
 		return -1;
 	for (char **entry = list; *entry; entry++)
-		env_take(env, xstrdup(*entry));
+		job_env_take(env, xstrdup(*entry));
 	env_file_free(list);
 	return 0;
 }
 
-int job_env_make(struct job_env *env, const struct run *run, struct err *err)
+/* A batch script gets the submitter's environment and nothing else, as from sbatch; where there is
+ * none (cron), that of a login. */
+static int env_of_script(struct job_env *env, const struct run *run, const json_t *fields,
+			 struct err *err)
 {
+	if (job_env_submitter(env, run, err) < 0)
+		return -1;
+	if (env->count == 0)
+		env_login(env, run);
+	batch_job_env(fields, env);
+	return 0;
+}
+
+int job_env_make(struct job_env *env, const struct run *run, const json_t *fields, struct err *err)
+{
+	if (run->spec.script)
+		return env_of_script(env, run, fields, err);
 	env_login(env, run);
-	return env_submitter(env, run, err);
+	return job_env_submitter(env, run, err);
 }

@@ -4,6 +4,7 @@
 #ifndef DAEMON_JOB_ENV_H
 #define DAEMON_JOB_ENV_H
 
+#include <jansson.h>
 #include <stddef.h>
 
 #include "common/err.h"
@@ -14,8 +15,13 @@ struct job_env {		/* zeroed by the caller; free it in any case */
 	size_t count;
 };
 
-/* Everything but the secrets. */
-int job_env_make(struct job_env *env, const struct run *run, struct err *err);
+/* Everything but the secrets. `fields` is the job's (batch_job.h). A batch script gets what sbatch
+ * would have given it, and nothing of lbd's. */
+int job_env_make(struct job_env *env, const struct run *run, const json_t *fields, struct err *err);
+/* The submitter's alone, as lbctl sent it. */
+int job_env_submitter(struct job_env *env, const struct run *run, struct err *err);
+/* Takes `entry` ("NAME=value"); a later one replaces an earlier one of the same name. */
+void job_env_take(struct job_env *env, char *entry);
 int job_env_add_secrets(struct job_env *env, const struct run *run, struct err *err);
 /* Wipes the values. */
 void job_env_free(struct job_env *env);

@@ -12,6 +12,7 @@
 struct alerts;
 struct control;
 struct cron;
+struct log_keeper;
 struct deadman;
 struct lock;
 struct switchboard;
@@ -26,6 +27,7 @@ struct lbd {
 	struct engine *engine;
 	struct control *control;
 	struct cron *cron;
+	struct log_keeper *log_keeper;
 	struct switchboard *switchboard;	/* NULL: not yet open */
 	struct alerts *alerts;			/* NULL: nobody is to be told */
 	struct deadman *deadman;		/* NULL: nobody watches */

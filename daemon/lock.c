@@ -19,6 +19,7 @@
 #include "common/procs.h"
 
 enum {
+	PATIENCE_MS = 500, SOON_MS = 20,	/* with a lock that is about to be free */
 	LOOK_MS = 100,			/* at a lease that may run out */
 	TORN_LOOKS = 20,		/* a lease is written in place: a reader may meet half of it */
 	CLAIM_TRIES = 100,
@@ -31,14 +32,26 @@ struct lock {
 	struct lease lease;
 };
 
-static void nap(void)
+static void nap(int64_t ms)
 {
-	struct timespec t = { .tv_nsec = LOOK_MS * 1000000L };
+	struct timespec t = { .tv_nsec = ms * 1000000L };
 
 	nanosleep(&t, NULL);
 }
 
 /* --- the lock ------------------------------------------------------------------------------------- */
+
+/* A child of an lbd that was killed holds the lock on until its exec: a moment's patience. */
+static int take(int fd)
+{
+	int64_t give_up_ms = clock_mono_ms() + PATIENCE_MS;
+	int rc;
+
+	while ((rc = flock(fd, LOCK_EX | LOCK_NB)) < 0 && errno == EWOULDBLOCK &&
+	       clock_mono_ms() < give_up_ms)
+		nap(SOON_MS);
+	return rc;
+}
 
 static int refuse(const char *home, const char *holder, struct err *err)
 {
@@ -85,7 +98,7 @@ static int take_flock(const char *home, struct err *err)
 
 	if (fd < 0) {
 		err_errno(err, "%s", path);
-	} else if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
+	} else if (take(fd) < 0 && errno == EWOULDBLOCK) {
 		refuse_lock(path, home, err);
 		close(fd);
 		fd = -1;
@@ -120,7 +133,7 @@ static int read_newest(const char *home, struct lease *out, struct err *err)
 			return err_set(err, why.code, "%s; when no other lbd runs, remove it",
 				       why.text);
 		} else {
-			nap();
+			nap(LOOK_MS);
 		}
 	}
 }
@@ -142,7 +155,7 @@ static int outwait(const char *home, struct lease *lease, struct err *err)
 		 (long long)(lease->lease_ms + 999) / 1000, holder);
 	free(holder);
 	while (clock_mono_ms() < end_ms) {
-		nap();
+		nap(LOOK_MS);
 		if (read_newest(home, &now, err) < 0)
 			return -1;
 		if (!is_same(&now, lease) && now.ended_ms == 0)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/failpoint.h"
 #include "common/files.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -22,6 +23,7 @@
 #include "daemon/cron.h"
 #include "daemon/in_slurm.h"
 #include "daemon/lock.h"
+#include "daemon/log_keeper.h"
 #include "daemon/notify.h"
 #include "daemon/switchboard.h"
 #include "slurm/backends.h"
@@ -44,6 +46,7 @@ static const char usage_text[] =
 	"  --print-job      print a batch script that runs lbd in a job of its own, and end\n"
 	"  --check-config   read DIR/lbd.toml, say what is in force, and end\n"
 	"  -v, --verbose    log every decision\n"
+	"  --failpoints     list the points at which tests crash these programs, and end\n"
 	"  --version, --help\n";
 
 struct options {
@@ -76,6 +79,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 		{ "print-job", no_argument, NULL, 'j' },
 		{ "check-config", no_argument, NULL, 'n' },
 		{ "verbose", no_argument, NULL, 'v' },
+		{ "failpoints", no_argument, NULL, 'F' },
 		{ "version", no_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
@@ -106,6 +110,9 @@ static void parse_options(int argc, char **argv, struct options *o)
 		case 'v':
 			o->verbose = true;
 			break;
+		case 'F':
+			failpoint_list(stdout);
+			exit(0);
 		case 'V':
 			printf("lbd %s\n", LB_VERSION);
 			exit(0);
@@ -246,6 +253,7 @@ static void stop(struct daemon *d)
 	d->stopping = true;
 	control_close(d->lbd.control);
 	cron_close(d->lbd.cron);
+	log_keeper_close(d->lbd.log_keeper);
 	switchboard_close(d->lbd.switchboard);
 	d->lbd.switchboard = NULL;
 	alerts_close(d->lbd.alerts);
@@ -398,6 +406,7 @@ static int open_parts(struct daemon *d, struct err *err)
 	if (err->code != ERR_NONE)
 		return -1;
 	d->lbd.deadman = deadman_open(&d->lbd);
+	d->lbd.log_keeper = log_keeper_open(&d->lbd);
 	return 0;
 }
 
@@ -491,7 +500,8 @@ int main(int argc, char **argv)
 	forbid_core();
 	if (o.home == NULL)
 		o.home = path_lb_home(&err);
-	if (o.home == NULL || config_load(&d.lbd.config, o.home, &err) < 0)
+	if (o.home == NULL || failpoint_init("lbd", &err) < 0 ||
+	    config_load(&d.lbd.config, o.home, &err) < 0)
 		rc = -1;
 	else if (o.check_config)
 		print_config(&d.lbd.config);

@@ -8,6 +8,7 @@
 #include "common/json.h"
 #include "common/mem.h"
 #include "common/paths.h"
+#include "daemon/batch_job.h"
 #include "daemon/job.h"
 #include "daemon/job_env.h"
 
@@ -36,14 +37,15 @@ static void add_names(json_t *view, char *const *list, bool with_values)
 	}
 }
 
-static json_t *env_view(const struct run *run, struct err *err)
+static json_t *env_view(const struct run *run, const json_t *fields, struct err *err)
 {
 	struct job_env open = { 0 }, secret = { 0 };
 	json_t *view = NULL;
 
-	if (job_env_make(&open, run, err) == 0 && job_env_add_secrets(&secret, run, err) == 0) {
+	if (job_env_make(&open, run, fields, err) == 0 && job_env_add_secrets(&secret, run, err) == 0) {
 		view = json_object();
-		add_names(view, open.list, true);
+		/* a script's is the submitter's whole environment: who knows what is in there */
+		add_names(view, open.list, run->spec.script == NULL);
 		add_names(view, secret.list, false);
 	}
 	job_env_free(&open);
@@ -51,11 +53,14 @@ static json_t *env_view(const struct run *run, struct err *err)
 	return view;
 }
 
-static json_t *resources_view(const struct run_spec *spec)
+/* A script asks in its own words, which have more to say than ours. */
+static json_t *resources_view(const struct run_spec *spec, const json_t *fields)
 {
 	struct job_request job = { 0 };
-	json_t *o = json_object();
+	json_t *o = spec->script ? json_deep_copy(fields) : json_object();
 
+	if (spec->script)
+		return o;
 	job_resources(spec, &job);
 	js_set_int(o, "nodes", job.nodes);
 	js_set_int(o, "ntasks_per_node", job.ntasks_per_node);
@@ -78,24 +83,28 @@ static json_t *resources_view(const struct run_spec *spec)
 json_t *preview_job(const struct config *config, const struct run *run, const char *scheduler,
 		    struct err *err)
 {
-	char *folder = job_folder(run), *script = job_script(config->lbrun, folder);
+	json_t *fields = batch_job_fields(config, run, err);
+	char *text = fields ? batch_script_text(run, err) : NULL;
+	char *folder = job_folder(run), *script = job_script(config->lbrun, folder, text);
 	char *output = path_join("%s/out.log", folder);
 	char *checkpoints = job_checkpoint_dir(&run->spec, run->dir);
-	json_t *env = env_view(run, err), *o = NULL;
+	json_t *env = fields ? env_view(run, fields, err) : NULL, *o = NULL;
 
 	if (env) {
 		o = json_object();
 		js_set_str(o, "run", run->name);
 		js_set_str(o, "scheduler", scheduler);
 		js_set_str(o, "script", script);
-		js_set_str(o, "workdir", run->spec.workdir);
-		js_set_str(o, "output", output);
+		js_set_str(o, "workdir", js_str(fields, "work_dir", run->spec.workdir));
+		js_set_str(o, "output", run->spec.script ? js_str(fields, "std_out", "slurm-%j.out") : output);
 		js_set_str(o, "launcher", job_launcher(&run->spec));
 		json_object_set_new(o, "command", command_view(config, run));
 		js_set_str(o, "checkpoints", checkpoints);
-		json_object_set_new(o, "resources", resources_view(&run->spec));
+		json_object_set_new(o, "resources", resources_view(&run->spec, fields));
 		json_object_set_new(o, "environment", env);
 	}
+	json_decref(fields);
+	free(text);
 	free(folder);
 	free(script);
 	free(output);

@@ -14,16 +14,19 @@
 #include <sys/stat.h>
 
 #include "common/clock.h"
+#include "common/failpoint.h"
 #include "common/files.h"
 #include "common/json.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/names.h"
 #include "common/paths.h"
+#include "daemon/batch_job.h"
 #include "daemon/check.h"
 #include "daemon/job.h"
 #include "daemon/preview.h"
 #include "daemon/switchboard.h"
+#include "slurm/directives.h"
 
 enum { MAX_DRAWS = 100 };
 
@@ -72,6 +75,27 @@ static int set_in_run(struct toml *toml, const char *key, json_t *value)
 	return json_object_set_new(run, key, value);
 }
 
+/* Options of sbatch from the command line go behind those of the file. */
+static void add_extra(struct toml *toml, const json_t *options)
+{
+	json_t *slurm = json_object_get(toml->root, "slurm"), *extra, *item;
+	size_t i;
+
+	if (json_array_size(options) == 0)
+		return;
+	if (slurm == NULL) {
+		slurm = json_object();
+		json_object_set_new(toml->root, "slurm", slurm);
+	}
+	extra = json_object_get(slurm, "extra");
+	if (!json_is_array(extra)) {
+		extra = json_array();
+		json_object_set_new(slurm, "extra", extra);
+	}
+	json_array_foreach(options, i, item)
+		json_array_append(extra, item);
+}
+
 /* What the command line says on top of the file. */
 static int apply_args(struct toml *toml, const json_t *args, struct err *err)
 {
@@ -80,6 +104,10 @@ static int apply_args(struct toml *toml, const json_t *args, struct err *err)
 	const char *name = js_str(args, "name", NULL), *workdir = js_str(args, "workdir", NULL);
 	size_t i;
 
+	if (json_object_get(args, "script")) {
+		set_in_run(toml, "script", json_incref(json_object_get(args, "script_path")));
+		set_in_run(toml, "arguments", json_incref(json_object_get(args, "arguments")));
+	}
 	json_array_foreach(sets, i, item)
 		if (!json_is_string(item) || toml_set(toml, json_string_value(item), err) < 0)
 			return err_set(err, ERR_USAGE, "--set: must be section.key=value");
@@ -89,6 +117,7 @@ static int apply_args(struct toml *toml, const json_t *args, struct err *err)
 		set_in_run(toml, "command", json_incref(command));
 	if (workdir && json_object_get(json_object_get(toml->root, "run"), "workdir") == NULL)
 		set_in_run(toml, "workdir", json_string(workdir));
+	add_extra(toml, json_object_get(args, "options"));
 	return 0;
 }
 
@@ -120,6 +149,18 @@ static int check_workdir(const struct submission *s, struct err *err)
 	return 0;
 }
 
+static int check_script(const struct submission *s, struct err *err)
+{
+	const char *text = js_str(s->by.args, "script", NULL);
+
+	if (!s->spec.script)
+		return 0;
+	if (!text)
+		return err_set(err, ERR_USAGE, "run.script: lbctl submit sends the script along: name "
+			       "it on the command line");
+	return directives_check_script(text, strlen(text), s->spec.script, err);
+}
+
 static int read_spec(struct submission *s, struct err *err)
 {
 	const json_t *args = s->by.args;
@@ -128,7 +169,7 @@ static int read_spec(struct submission *s, struct err *err)
 	if (toml_parse(&s->toml, text, strlen(text), file, err) < 0 ||
 	    apply_args(&s->toml, args, err) < 0 || run_spec_read(&s->toml, &s->spec, err) < 0)
 		return -1;
-	if (check_workdir(s, err) < 0 ||
+	if (check_workdir(s, err) < 0 || check_script(s, err) < 0 ||
 	    submit_check_env(&s->spec, s->by.uid, err) < 0)
 		return -1;
 	s->scheduler = submit_scheduler(s->lbd, &s->spec, err);
@@ -216,14 +257,36 @@ static int write_env(const struct submission *s, struct err *err)
 	int rc;
 
 	json_object_foreach(env, name, value)
-		if (is_env_name(name))
+		if (is_env_name(name) || s->spec.script)
 			json_object_set(kept, name, value);
 	text = js_line(kept);
-	rc = file_write_visible(path, text, strlen(text), 0640, err);
+	/* with a script comes the whole environment, which may hold secrets */
+	rc = file_write_visible(path, text, strlen(text), s->spec.script ? 0600 : 0640, err);
+	explicit_bzero(text, strlen(text));
 	free(text);
 	free(path);
 	json_decref(kept);
 	return rc;
+}
+
+static int write_script(const struct submission *s, struct err *err)
+{
+	const char *text = js_str(s->by.args, "script", "");
+	char *path = path_join("%s/slurm_script", s->dir);
+	int rc = s->spec.script ? file_write_visible(path, text, strlen(text), 0750, err) : 0;
+
+	free(path);
+	return rc;
+}
+
+/* Every option is understood now, not when the job is due. */
+static int check_options(const struct submission *s, struct err *err)
+{
+	struct run run = { .dir = s->dir, .spec = s->spec, .excluded = NULL };
+	json_t *fields = batch_job_fields(&s->lbd->config, &run, err);
+
+	json_decref(fields);
+	return fields ? 0 : -1;
 }
 
 static int write_submitted(const struct submission *s, struct err *err)
@@ -251,12 +314,14 @@ static int write_spec(const struct submission *s, struct err *err)
 static int sync_all(const struct submission *s, struct err *err)
 {
 	char *spec = path_join("%s/spec.toml", s->dir), *env = path_join("%s/env.json", s->dir);
+	char *script = path_join("%s/slurm_script", s->dir);
 	int rc = -1;
 
-	if (file_sync(spec, err) == 0 && file_sync(env, err) == 0 && folder_sync(s->dir, err) == 0)
+	if ((!s->spec.script || file_sync(script, err) == 0) && file_sync(spec, err) == 0 && file_sync(env, err) == 0 && folder_sync(s->dir, err) == 0)
 		rc = folder_sync(s->lbd->config.runs_folder, err);
 	free(spec);
 	free(env);
+	free(script);
 	return rc;
 }
 
@@ -264,9 +329,10 @@ static int make_folder(struct submission *s, struct err *err)
 {
 	s->dir = path_join("%s/%s", s->lbd->config.runs_folder, s->name);
 	if (folder_make(s->dir, 0750, err) < 0 || write_submitted(s, err) < 0 ||
-	    write_env(s, err) < 0 || write_spec(s, err) < 0)
+	    write_env(s, err) < 0 || write_spec(s, err) < 0 || write_script(s, err) < 0 ||
+	    check_options(s, err) < 0)
 		return -1;
-	return sync_all(s, err);
+	return sync_all(s, err) < 0 ? -1 : failpoint(FP_RUN_FOLDER, err);
 }
 
 /* --- the row ----------------------------------------------------------------------------------------------------- */
@@ -329,12 +395,14 @@ static void finish(struct submission *s)
 		refuse(s, &err, true);
 		return;
 	}
-	if (insert_row(s, &err) < 0 || engine_adopt(s->lbd->engine, s->name, &err) < 0) {
+	if (insert_row(s, &err) < 0 || failpoint(FP_RUN_WRITTEN, &err) < 0 ||
+	    engine_adopt(s->lbd->engine, s->name, &err) < 0) {
 		ledger_rollback(ledger);
 		refuse(s, &err, true);
 	} else if (engine_settle(s->lbd->engine, &err) < 0) {
 		refuse(s, &err, true);
 	} else {
+		failpoint(FP_RUN_COMMITTED, NULL);
 		answer(s, json_pack("{s:s}", "run", s->name));
 	}
 }
@@ -373,7 +441,7 @@ void submit_run(const struct submit *submit)
 		refuse(s, &err, false);
 	else if (make_folder(s, &err) < 0)
 		refuse(s, &err, true);
-	else if (s->spec.command.count == 0)
+	else if (!run_spec_is_command(&s->spec))
 		check_training_config(s);
 	else
 		finish(s);

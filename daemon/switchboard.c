@@ -21,7 +21,7 @@
 enum {
 	LOOK_MS = 1000,
 	SETTLE_LOOK_MS = 20,		/* many changes at once are one */
-	REMEMBERED = 256,
+	TOLD_BITS = 1 << 16,
 };
 
 struct switchboard {
@@ -32,8 +32,7 @@ struct switchboard {
 	bool is_known;
 	char trouble[ERR_TEXT_BYTES];	/* what is wrong with the folder; "" = nothing */
 	uint64_t seen;			/* stands for all that counts */
-	uint64_t told[REMEMBERED];	/* refused files, once each */
-	size_t told_next;
+	uint8_t told[TOLD_BITS / 8];	/* refused files by hash: each is told once, or never */
 	uv_timer_t timer, soon;
 	uv_fs_event_t changes;
 	int open_handles;
@@ -132,14 +131,12 @@ static void on_refused(const char *file, const char *by, const char *why, void *
 	struct switchboard *b = arg;
 	char *text = xasprintf("%s does not count: %s", file, why);
 	uint64_t h = add_hash(14695981039346656037u, text, strlen(text));
-	bool is_new = true;
+	uint8_t *byte = &b->told[(h ^ h >> 32) % TOLD_BITS / 8];
+	uint8_t bit = (uint8_t)(1u << ((h ^ h >> 32) % 8));
 
-	for (size_t i = 0; i < REMEMBERED; i++)
-		is_new &= b->told[i] != h;
-	if (is_new) {
-		b->told[b->told_next++ % REMEMBERED] = h;
+	if (!(*byte & bit))
 		tell(b, "switch_refused", by, text);
-	}
+	*byte |= bit;
 	free(text);
 }
 

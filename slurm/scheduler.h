@@ -11,6 +11,7 @@
 #ifndef SLURM_SCHEDULER_H
 #define SLURM_SCHEDULER_H
 
+#include <jansson.h>
 #include <stdint.h>
 
 #include "common/err.h"
@@ -70,6 +71,10 @@ struct job_request {
 	uint32_t array_id;		/* number of the array's first job; 0: no task of an array */
 	int64_t array_index, array_limit;	/* limit: of tasks at once; 0: none */
 	int64_t warn_seconds;		/* SIGUSR1 to lbrun so long before the time limit; 0: none */
+	/* What sbatch would have made of the options (slurm/batch.h); NULL: the members above. To
+	 * Slurm only; borrowed. */
+	const json_t *fields;
+	char *const *argv;		/* NULL-terminated: script and arguments, for scontrol to show */
 };
 
 enum scheduler_result {
@@ -93,6 +98,7 @@ typedef void (*scheduler_done)(void *arg, const struct scheduler_reply *reply);
 
 struct scheduler {
 	const struct scheduler_ops *ops;
+	int64_t kill_wait_ms;		/* from its SIGTERM to its SIGKILL; 0: not known (yet) */
 };
 
 struct scheduler_ops {

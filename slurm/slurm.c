@@ -215,13 +215,15 @@ static int take_jobs(struct slurm *s, const json_t *body)
 	return 0;
 }
 
-static void take_info(const json_t *body)
+static void take_info(struct slurm *s, const json_t *body)
 {
 	int64_t age = js_int(body, "min_job_age", 0);
 
-	log_info("Slurm %s cluster=%s min_job_age=%llds message_timeout=%llds",
+	s->base.kill_wait_ms = 1000 * js_int(body, "kill_wait", 0);
+	log_info("Slurm %s cluster=%s min_job_age=%llds message_timeout=%llds kill_wait=%llds",
 		 js_str(body, "version", "?"), js_str(body, "cluster", "?"), (long long)age,
-		 (long long)js_int(body, "message_timeout", 0));
+		 (long long)js_int(body, "message_timeout", 0),
+		 (long long)js_int(body, "kill_wait", 0));
 	if (age > 0 && age < 60)
 		log_warn("Slurm forgets ended jobs after %llds (MinJobAge): an ending that lbrun could "
 			 "not record may be missed", (long long)age);
@@ -254,7 +256,7 @@ static void finish(struct slurm *s, const json_t *body)
 			enqueue(s, OP_INFO, NULL, NULL);
 		s->has_info = true;
 	} else if (r->op == OP_INFO && reply.result == SCHEDULER_OK) {
-		take_info(body);
+		take_info(s, body);
 	}
 	kick(s, 0);
 	answer(r, &reply);
@@ -391,7 +393,7 @@ static void set_bytes(json_t *object, const char *key, const char *text)
 
 static json_t *job_json(const struct job_request *job)
 {
-	json_t *object = json_object(), *env = json_array();
+	json_t *object = json_object(), *env = json_array(), *argv = json_array();
 	const struct { const char *key, *text; } texts[] = {
 		{ "script", job->script }, { "workdir", job->workdir }, { "output", job->output },
 		{ "partition", job->partition }, { "account", job->account }, { "qos", job->qos },
@@ -413,6 +415,11 @@ static json_t *job_json(const struct job_request *job)
 	for (char *const *e = job->env; e && *e; e++)
 		json_array_append_new(env, js_bytes(*e));
 	json_object_set_new(object, "env", env);
+	for (char *const *word = job->argv; word && *word; word++)
+		json_array_append_new(argv, js_bytes(*word));
+	json_object_set_new(object, "argv", argv);
+	if (job->fields)
+		json_object_set_new(object, "fields", json_deep_copy(job->fields));
 	return object;
 }
 
@@ -421,7 +428,8 @@ static void slurm_submit(struct scheduler *base, const struct job_request *job, 
 {
 	struct request *r = enqueue((struct slurm *)base, OP_SUBMIT, done, arg);
 	json_t *object = job_json(job);
-	char *name = wire_job_name(job), *comment = wire_comment(job);
+	char *named = js_bytes_take(json_object_get(job->fields, "name"));
+	char *name = named ? named : wire_job_name(job), *comment = wire_comment(job);
 
 	snprintf(r->ref.token, sizeof(r->ref.token), "%s", job->token);
 	js_set_int(object, "id", r->id);

@@ -80,6 +80,15 @@ int ledger_run_find(struct ledger *l, const char *name, struct ledger_run *out, 
 int ledger_run_each(struct ledger *l, bool live_only,
 		    int (*each)(const struct ledger_run *run, void *arg), void *arg,
 		    struct err *err);
+/* The run that ended first after (after_ms, after_id), until_ms at the latest. ERR_NOT_FOUND: none. */
+struct ledger_ended {
+	int64_t id;
+	const char *name, *dir;
+	int64_t ended_ms;
+	bool is_periodic;		/* cron started it */
+};
+int ledger_run_next_ended(struct ledger *l, int64_t after_ms, int64_t after_id, int64_t until_ms,
+			  struct ledger_ended *out, struct err *err);
 /* The same of all but those that ended before since_ms: few, whatever the ledger has seen. */
 int ledger_run_each_since(struct ledger *l, int64_t since_ms,
 			  int (*each)(const struct ledger_run *run, void *arg), void *arg,

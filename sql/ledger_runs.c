@@ -33,6 +33,15 @@ static const struct column run_columns[] = {
 	{ NULL, 0, 0 },
 };
 
+static const struct column ended_columns[] = {
+	COLUMN(ledger_ended, INT64, id),
+	COLUMN(ledger_ended, TEXT, name),
+	COLUMN(ledger_ended, TEXT, dir),
+	COLUMN(ledger_ended, INT64, ended_ms),
+	COLUMN(ledger_ended, BOOL, is_periodic),
+	{ NULL, 0, 0 },
+};
+
 static const char no_such_run[] = "no such run";
 
 int ledger_run_insert(struct ledger *l, const struct ledger_run *run, int64_t *id, struct err *err)
@@ -163,4 +172,15 @@ int ledger_run_set_resume(struct ledger *l, int64_t id, const char *resume_from,
 	bind_int(s, ":id", id);
 	bind_text(s, ":resume_from", resume_from);
 	return write_one(l, s, ERR_NOT_FOUND, no_such_run, err);
+}
+
+int ledger_run_next_ended(struct ledger *l, int64_t after_ms, int64_t after_id, int64_t until_ms,
+			  struct ledger_ended *out, struct err *err)
+{
+	sqlite3_stmt *s = query(l, Q_RUN_NEXT_ENDED);
+
+	bind_int(s, ":after_ms", after_ms);
+	bind_int(s, ":after_id", after_id);
+	bind_int(s, ":until_ms", until_ms);
+	return read_one(l, s, ended_columns, out, "no other run has ended", err);
 }

@@ -33,6 +33,7 @@ pcre2\.h                 common
 sqlite3\.h               sql
 slurm/.*\.h              slurm/lbd-slurm
 uv\.h                    daemon slurm
+zstd\.h                  common
 curl/.*\.h               daemon
 n?curses\.h|menu\.h      -
 toml\+\+/.*|toml\.hpp    common

@@ -144,9 +144,12 @@ const slurm_job_info_t *slurm_record(struct answer *a, uint32_t job_id, job_info
 		slurm_failed(a, rc, false, "looking for the job");
 		return NULL;
 	}
-	for (uint32_t i = 0; i < (*list)->record_count; i++)
-		if ((*list)->job_array[i].job_id == job_id)
-			return &(*list)->job_array[i];
+	for (uint32_t i = 0; i < (*list)->record_count; i++) {
+		const slurm_job_info_t *job = &(*list)->job_array[i];
+
+		if (job->job_id == job_id || job->array_job_id == job_id)
+			return job;
+	}
 	answer_set(a, SCHEDULER_GONE, "job %u is not known to Slurm", job_id);
 	return NULL;
 }

@@ -39,6 +39,12 @@ static json_t *nodes_of(const slurm_job_info_t *job)
 	return nodes ? nodes : json_string("");
 }
 
+/* An array is known by its own id; one of its tasks has the same. */
+static uint32_t id_of(const slurm_job_info_t *job)
+{
+	return job->array_job_id ? job->array_job_id : job->job_id;
+}
+
 /* The start of a job that has not started, and the end of one that has not ended, are estimates. */
 static json_t *row_of(const slurm_job_info_t *job, const char *token, const char *ledger_id)
 {
@@ -46,12 +52,45 @@ static json_t *row_of(const slurm_job_info_t *job, const char *token, const char
 	bool has_started = base != SJ_PENDING && job->start_time > 0;
 	bool has_ended = base > SJ_SUSPENDED;
 
-	return json_pack("[s,s,I,I,I,I,I,i,I,I,I,o]", token, ledger_id, (json_int_t)job->job_id,
+	return json_pack("[s,s,I,I,I,I,I,i,I,I,I,o]", token, ledger_id, (json_int_t)id_of(job),
 			 (json_int_t)job->submit_time, (json_int_t)job->job_state,
 			 (json_int_t)job->state_reason, (json_int_t)job->exit_code,
 			 job->priority == 0, has_started ? (json_int_t)job->start_time : 0,
 			 has_ended ? (json_int_t)job->end_time : 0, (json_int_t)job->restart_cnt,
 			 nodes_of(job));
+}
+
+/* The tasks of an array are one job to lbd: what any of them still does counts first, then what
+ * failed. Pending tasks may share a record, so that an array has from one to as many as it has tasks. */
+static int weight_of(const slurm_job_info_t *job)
+{
+	uint32_t base = job->job_state & SJ_MASK;
+
+	if (base == SJ_RUNNING || base == SJ_SUSPENDED)
+		return 4;
+	if (job->job_state & (SJ_COMPLETING | SJ_CONFIGURING))
+		return 3;
+	if (base == SJ_PENDING)
+		return 2;
+	return base == SJ_COMPLETE ? 0 : 1;
+}
+
+/* Whether another record tells of the same array and is to be told instead. */
+static bool is_outweighed(const job_info_msg_t *list, uint32_t at)
+{
+	const slurm_job_info_t *job = &list->job_array[at];
+
+	if (job->array_job_id == 0)
+		return false;
+	for (uint32_t i = 0; i < list->record_count; i++) {
+		const slurm_job_info_t *other = &list->job_array[i];
+		int difference = weight_of(other) - weight_of(job);
+
+		if (other->array_job_id == job->array_job_id && other->user_id == job->user_id &&
+		    (difference > 0 || (difference == 0 && i < at)))
+			return true;
+	}
+	return false;
 }
 
 static json_t *rows_of(const job_info_msg_t *list)
@@ -63,7 +102,8 @@ static json_t *rows_of(const job_info_msg_t *list)
 		const slurm_job_info_t *job = &list->job_array[i];
 		char token[TOKEN_HEX + 1], ledger_id[LEDGER_ID_HEX + 1];
 
-		if (job->user_id == me && wire_comment_parse(job->comment, ledger_id, token))
+		if (job->user_id == me && wire_comment_parse(job->comment, ledger_id, token) &&
+		    !is_outweighed(list, i))
 			json_array_append_new(rows, row_of(job, token, ledger_id));
 	}
 	return rows;

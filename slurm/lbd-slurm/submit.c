@@ -10,6 +10,7 @@
 #include "common/json.h"
 #include "common/mem.h"
 #include "slurm/lbd-slurm/calls.h"
+#include "slurm/lbd-slurm/fields.h"
 
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
 #define GPU_FORMAT "gres/gpu:%u"
@@ -21,19 +22,11 @@ enum { LARGEST = INT32_MAX };	/* below Slurm's marks for "none" and "infinite" *
 
 struct draft {			/* a job description and the strings it borrows */
 	job_desc_msg_t desc;
-	char *strings[24];
-	size_t count;
-	char **env;
+	struct kept kept;
+	char **env, **argv;
 };
 
 /* libslurm takes char *, and changes none of them. NULL when the request has no such text. */
-static char *keep(struct draft *d, char *text)
-{
-	if (text)
-		d->strings[d->count++] = text;
-	return text;
-}
-
 static char *text_of(struct draft *d, const json_t *request, const char *key)
 {
 	char *text = js_bytes_take(json_object_get(request, key));
@@ -42,7 +35,7 @@ static char *text_of(struct draft *d, const json_t *request, const char *key)
 		free(text);
 		return NULL;
 	}
-	return keep(d, text);
+	return keep(&d->kept, text);
 }
 
 /* Zero stands for "not given"; what does not fit is as much as fits, and Slurm will refuse it. */
@@ -70,6 +63,23 @@ static void draft_env(struct draft *d, const json_t *request)
 		d->env[d->desc.env_size++] = xstrdup("LB=1");
 }
 
+/* What scontrol shows as the job's command, and what its script gets as arguments. */
+static void draft_argv(struct draft *d, const json_t *request)
+{
+	const json_t *list = json_object_get(request, "argv");
+	size_t count = json_array_size(list);
+
+	d->argv = xcalloc(count + 1, sizeof(*d->argv));
+	for (size_t i = 0; i < count; i++) {
+		char *word = js_bytes_take(json_array_get(list, i));
+
+		if (word)
+			d->argv[d->desc.argc++] = keep(&d->kept, word);
+	}
+	if (d->desc.argc)
+		d->desc.argv = d->argv;
+}
+
 static void draft_texts(struct draft *d, const json_t *request)
 {
 	job_desc_msg_t *desc = &d->desc;
@@ -78,8 +88,14 @@ static void draft_texts(struct draft *d, const json_t *request)
 	desc->comment = text_of(d, request, "comment");
 	desc->script = text_of(d, request, "script");
 	desc->work_dir = text_of(d, request, "workdir");
+	desc->std_in = keep(&d->kept, xstrdup("/dev/null"));
+}
+
+static void draft_places(struct draft *d, const json_t *request)
+{
+	job_desc_msg_t *desc = &d->desc;
+
 	desc->std_out = text_of(d, request, "output");
-	desc->std_in = keep(d, xstrdup("/dev/null"));
 	desc->partition = text_of(d, request, "partition");
 	desc->account = text_of(d, request, "account");
 	desc->qos = text_of(d, request, "qos");
@@ -107,7 +123,7 @@ static void draft_sizes(struct draft *d, const json_t *request)
 	desc->min_cpus = (uint32_t)(all_cpus < LARGEST ? all_cpus : LARGEST);
 	desc->time_limit = number_of(request, "time_minutes", NO_VAL, LARGEST);
 	if (gpus)
-		desc->tres_per_node = keep(d, xasprintf(GPU_FORMAT, gpus));
+		desc->tres_per_node = keep(&d->kept, xasprintf(GPU_FORMAT, gpus));
 	if (js_int(request, "mem_mb", 0) > 0)
 		desc->pn_min_memory = (uint64_t)js_int(request, "mem_mb", 0);
 }
@@ -124,19 +140,27 @@ static void draft_warning(struct draft *d, const json_t *request)
 	d->desc.warn_flags = KILL_JOB_BATCH;
 }
 
-static void draft_init(struct draft *d, const json_t *request)
+/* A request that was resolved as sbatch would have done holds "fields"; they say it all. */
+static int draft_init(struct draft *d, const json_t *request, struct err *err)
 {
+	const json_t *fields = json_object_get(request, "fields");
+
 	memset(d, 0, sizeof(*d));
 	slurm_init_job_desc_msg(&d->desc);
 	d->desc.env_size = 0;
 	d->desc.priority = 0;
 	d->desc.alloc_sid = ALLOC_SID_USER_HOLD;	/* so that its owner may release it */
 	d->desc.requeue = 0;
-	d->desc.open_mode = OPEN_MODE_APPEND;
 	draft_texts(d, request);
+	draft_argv(d, request);
+	draft_env(d, request);
+	if (fields)
+		return fields_apply(fields, &d->desc, &d->kept, err);
+	d->desc.open_mode = OPEN_MODE_APPEND;
+	draft_places(d, request);
 	draft_sizes(d, request);
 	draft_warning(d, request);
-	draft_env(d, request);
+	return 0;
 }
 
 static void draft_fini(struct draft *d)
@@ -146,8 +170,8 @@ static void draft_fini(struct draft *d)
 		free(d->env[i]);
 	}
 	free(d->env);
-	for (size_t i = 0; i < d->count; i++)
-		free(d->strings[i]);
+	free(d->argv);
+	kept_fini(&d->kept);
 }
 
 static uint32_t id_of(const submit_response_msg_t *response)
@@ -209,12 +233,14 @@ static void submit(struct answer *a, struct draft *d)
 
 void op_submit(const json_t *request, struct answer *a)
 {
+	struct err why = { 0 };
 	struct draft d;
 
 	if (slurm_ready(a))
 		return;
-	draft_init(&d, request);
-	if (d.desc.name && d.desc.comment && d.desc.script && d.desc.work_dir)
+	if (draft_init(&d, request, &why) < 0)
+		answer_set(a, SCHEDULER_REFUSED, "%s", why.text);
+	else if (d.desc.name && d.desc.comment && d.desc.script && d.desc.work_dir)
 		submit(a, &d);
 	else
 		answer_set(a, SCHEDULER_REFUSED, "the request lacks a name, comment, script or workdir");

@@ -256,7 +256,7 @@ static void shape(struct suite *s, const char *format, ...)
 
 static void rmsnorm(struct suite *s)
 {
-	size_t rows = size(s, pick(s, 40, 4096)), dim = size(s, pick(s, 300, 5000));
+	size_t rows = size(s, pick(s, 40, 4096)), dim = 15 + size(s, pick(s, 300, 5000));
 	bool residual = draw(s) % 2, accumulate = draw(s) % 2;
 	struct tensors all = { .count = 0 };
 	struct tensor *x = random_tensor(s, &all, rows * dim, true, 1);

@@ -6,7 +6,7 @@
 
 lbworker() { "$B/lbworker" "$@" >"$T/out" 2>"$T/err"; }
 refused() { # refused NAME PATTERN: status 2, one line on stderr that matches, nothing left behind
-	[ $status = 2 ] && [ "$(wc -l <"$T/err")" = 1 ] && grep -q "$2" "$T/err" &&
+	[ $status = 2 ] && [ "$(grep -vc ' info lbworker: ' "$T/err")" = 1 ] && grep -q "$2" "$T/err" &&
 		! ls -d "$T"/never* >"$T/out" 2>&1
 	ok $? "$1"
 }

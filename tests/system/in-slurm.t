@@ -59,9 +59,9 @@ while [ $turn -lt $hand_overs ]; do
 	wait_for '[ "$(lease ended_ms)" = 0 ] && lbctl ls' 30
 	ok "$turn: another run is submitted" lbctl submit --name "g$turn" -- sleep 600
 	run_reaches g$turn running 30
-	seen=$(launches)
+	launched=$(($(launches) + 1))
 	wait_for 'kill -KILL "$(cat "$LB_HOME/runs/train/pid")"' 20
-	wait_for '[ "$(launches)" = $((seen + 1)) ]' 30
+	wait_for "[ \"\$(launches)\" = $launched ]" 30
 	passed "$turn: the trainer was killed, and launched again"
 	generation=$(lease generation)
 	wait_for "is_past $generation" 180

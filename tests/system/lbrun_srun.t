@@ -53,4 +53,33 @@ like "$(cat "$F/exit.json")" '"killed".*"launches":2.*by ada' "an order ends bot
 ok "the polite one was asked" wait_for 'grep -qx "\[n1:0\] asked" "$F/out.log"' 10
 is "$(grep -vc '^\[n[12]:[01]\] ' "$F/out.log")" "$(grep -c '^slurmstepd' "$F/out.log")" \
 	"every line but Slurm's own has its prefix"
+
+# A job on both nodes that hangs: its stacks on every node are written before anybody is killed.
+F=$R/attempts/2
+mkdir -p "$F"
+cat >"$T/hang.py" <<END
+import os, sys, time
+sys.path.insert(0, "$src/docs")
+import lb_client as lb
+if os.environ["SLURM_PROCID"] == "0":
+    lb.send("hello", rank=0, world=2, pid=os.getpid())
+    lb.send("phase", name="train")
+    for step in range(1, 5):
+        lb.send("step", step=step, loss=1.0)
+time.sleep(1000)
+END
+printf '{"version":1,"token":"%032d","run":"r1","number":2,"command":["python3","%s"],"workdir":"%s",
+	"run_dir":"%s","checkpoint_dir":"%s/checkpoints","lbd_socket":null,"launcher":"srun",
+	"kill_grace_ms":1000,"in_place":0,"never_on_exit_codes":[],
+	"watch":{"step_timeout_ms":2000,"setup_timeout_ms":60000}}' \
+	2 "$T/hang.py" "$R" "$R" "$R" >"$F/attempt.json"
+printf '#!/bin/sh\nexec %s --attempt %s\n' "$B/lbrun" "$F" >"$F/job.sh"
+sbatch --parsable -N2 --ntasks-per-node=1 --no-requeue -D "$R" -o "$F/out.log" "$F/job.sh" >/dev/null
+wait_for '[ -e "$F/exit.json" ]' 90
+like "$(cat "$F/exit.json")" '"hang"' "a job on two nodes hangs"
+for node in 1 2; do
+	like "$(cat "$F"/stacks-1-*.n$node.txt)" "^[0-9]+  .*python3 $T/hang.py" "the stacks of node $node, while it hung"
+done
+like "$(cat "$F/spool.jsonl")" '"kind":"stacks","text":"[^"]*stacks-1-' "are named in the spool"
+ok "and nobody is left on either" [ -z "$(pgrep -f "$T/hang.py")" ]
 done_testing

@@ -34,4 +34,6 @@ for how in requeue requeuehold; do
 	lbctl kill --now "$how" >/dev/null
 	run_reaches "$how" killed 20
 done
+is "$(json kill_wait_ms <"$LB_HOME/runs/requeuehold/attempts/2/attempt.json")" 5000 \
+	"lbrun knows how long this Slurm waits before it kills"
 done_testing

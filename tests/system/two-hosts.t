@@ -21,7 +21,6 @@ host_start() {
 	lbd_start
 	LB_DEBUGGER=
 }
-is_gone() { ! grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status"; }
 
 cluster_start 1
 printf '[daemon]\nlease = "3s"\n[poll]\ninterval = "200ms"\n' >"$LB_HOME/lbd.toml"
@@ -42,7 +41,7 @@ for delay in 000 010 200; do
 	kill -s STOP "$lbd_pid"
 	sleeper=$lbd_pid
 	rm "$LB_HOME/lbd.sock"	# over there nobody would answer at it
-	host_start $host
+	host_start "$host"
 	is "$(lease host).$(lease generation)" "$host.$((turn + 1))" "taken over after the lease ($host)"
 	kill -s CONT "$sleeper"
 	wait "$sleeper"

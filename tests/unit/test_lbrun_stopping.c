@@ -28,7 +28,7 @@ static void test_nothing_by_itself(void **state)
 	struct stopping s;
 
 	(void)state;
-	stopping_init(&s);
+	stopping_init(&s, 0);
 	assert_string_equal(due(&s, INT64_MAX - 1), "");
 	assert_true(stopping_next_ms(&s) == INT64_MAX);
 }
@@ -38,7 +38,7 @@ static void test_polite(void **state)
 	struct stopping s;
 
 	(void)state;
-	stopping_init(&s);
+	stopping_init(&s, 0);
 	stopping_request(&s, STOP_ORDERED, NOW, 9000, true);
 	assert_string_equal(due(&s, NOW), "A");
 	assert_int_equal(stopping_next_ms(&s), NOW + 3000);
@@ -55,7 +55,7 @@ static void test_more_urgent(void **state)
 	struct stopping s;
 
 	(void)state;
-	stopping_init(&s);
+	stopping_init(&s, 0);
 	stopping_request(&s, STOP_ORDERED, NOW, 300000, true);
 	assert_string_equal(due(&s, NOW), "A");
 	stopping_request(&s, STOP_ORDERED, NOW + 1000, 300000, false);
@@ -71,7 +71,7 @@ static void test_deaf(void **state)
 	struct stopping s;
 
 	(void)state;
-	stopping_init(&s);
+	stopping_init(&s, 0);
 	stopping_request(&s, STOP_ORDERED, NOW, 9000, false);
 	assert_string_equal(due(&s, NOW), "AT");
 	assert_string_equal(due(&s, NOW + 9000), "K");
@@ -82,7 +82,7 @@ static void test_repeating_delays_nothing(void **state)
 	struct stopping s;
 
 	(void)state;
-	stopping_init(&s);
+	stopping_init(&s, 0);
 	stopping_request(&s, STOP_ORDERED, NOW, 9000, true);
 	stopping_request(&s, STOP_ORDERED, NOW + 8000, 9000, true);
 	stopping_request(&s, STOP_SIGNALLED, NOW + 8000, 9000, true);
@@ -95,7 +95,7 @@ static void test_now(void **state)
 	struct stopping s;
 
 	(void)state;
-	stopping_init(&s);
+	stopping_init(&s, 0);
 	stopping_request(&s, STOP_ORDERED, NOW, 9000, true);
 	stopping_request_now(&s, STOP_SIGNALLED, NOW + 1);
 	assert_string_equal(due(&s, NOW + 1), "K");
@@ -107,7 +107,7 @@ static void test_warning_then_limit(void **state)
 	struct stopping s;
 
 	(void)state;
-	stopping_init(&s);
+	stopping_init(&s, 0);
 	stopping_request(&s, STOP_WARNED, NOW, 9000, true);
 	assert_string_equal(due(&s, NOW), "A");
 	assert_string_equal(due(&s, NOW + WARN_TO_TERM_MS - 1), "");
@@ -125,12 +125,30 @@ static void test_before_the_scheduler_kills_us(void **state)
 	struct stopping s;
 
 	(void)state;
-	stopping_init(&s);
+	stopping_init(&s, 0);
 	stopping_request(&s, STOP_SIGNALLED, NOW, 3600 * 1000, false);
 	assert_string_equal(due(&s, NOW + SCHEDULER_GRACE_MS), "K");
-	stopping_init(&s);
+	stopping_init(&s, 0);
 	stopping_request(&s, STOP_ORDERED, NOW, 3600 * 1000, false);
 	assert_string_equal(due(&s, NOW + SCHEDULER_GRACE_MS), "AT");
+}
+
+/* A site that waits less than usual before it kills, and one that waits longer. */
+static void test_kill_wait(void **state)
+{
+	static const struct {
+		int64_t kill_wait_ms, kill_ms;
+	} rows[] = { { 0, SCHEDULER_GRACE_MS }, { 30000, SCHEDULER_GRACE_MS }, { 6000, 5000 },
+		     { 600000, 300000 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct stopping s;
+
+		stopping_init(&s, rows[i].kill_wait_ms);
+		stopping_request(&s, STOP_SIGNALLED, NOW, 300000, true);
+		assert_int_equal(s.due_ms[STEP_KILL], NOW + rows[i].kill_ms);
+	}
 }
 
 int main(void)
@@ -143,6 +161,7 @@ int main(void)
 		cmocka_unit_test(test_now),
 		cmocka_unit_test(test_warning_then_limit),
 		cmocka_unit_test(test_before_the_scheduler_kills_us),
+		cmocka_unit_test(test_kill_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/failpoint.h"
 #include "common/mem.h"
 #include "common/paths.h"
 #include "worker/lbrun/oom.h"
@@ -111,19 +112,21 @@ static pid_t start(struct shepherd *s, struct err *err)
 {
 	struct strings argv = {0};
 	struct strings env = {0};
-	struct trainer_start what = {.workdir = s->params.workdir, .input = -1};
+	struct trainer_start what = {.workdir = s->params.workdir,
+				     .input = s->params.is_script ? STDIN_FILENO : -1};
 	int output[2];
 	pid_t pid = -1;
 
 	make_env(s, &env);
-	if (make_argv(s, &argv, err) == 0) {
+	if (make_argv(s, &argv, err) == 0 && failpoint(FP_TRAINER_BEFORE, err) == 0) {
 		what.argv = argv.items;
 		what.env = env.items;
 		pid = trainer_start(&what, output, err);
 	}
 	if (pid > 0) {
 		output_attach(&s->output, 0, output[0], shepherd_is_srun(s));
-		output_attach(&s->output, 1, output[1], shepherd_is_srun(s));
+		output_attach(s->has_errors ? &s->errors : &s->output, 1, output[1],
+			      shepherd_is_srun(s));
 	}
 	strings_fini(&argv);
 	strings_fini(&env);
@@ -160,9 +163,11 @@ void launch_begin(struct shepherd *s)
 	note_scratch(s);
 	ranks_reset(&s->ranks);
 	s->launch.pid = start(s, &why);
+	failpoint(FP_TRAINER_STARTED, NULL);
 	watch_init(&s->watch, &s->params.watch, clock_mono_ms());
 	record_launch_start(s);
 	journal_sync(&s->journal);
+	failpoint(FP_TRAINER_RECORDED, NULL);
 	if (s->launch.pid > 0)
 		return;
 	s->ending = (struct ending){.cause = CAUSE_LAUNCH_FAIL, .exit_code = -1};
@@ -254,7 +259,10 @@ bool launch_finish(struct shepherd *s, bool *made_progress)
 	struct launch_facts facts = {.wait_status = s->launch.wait_status};
 	int64_t ooms = oom_kills(proc_cgroup, cgroup_mount);
 
+	failpoint(FP_TRAINER_ENDED, NULL);
 	output_finish(&s->output, clock_mono_ms());
+	if (s->has_errors)
+		output_finish(&s->errors, clock_mono_ms());
 	for (int i = 0; i < OUTPUT_STREAMS; i++)
 		printed_bytes(&s->printed, i, "\n", 1);
 	hub_drain(&s->hub);
@@ -277,10 +285,11 @@ bool launch_finish(struct shepherd *s, bool *made_progress)
 	record_launch_end(s, &s->ending, *made_progress);
 	tell(s, *made_progress);
 	journal_sync(&s->journal);
+	failpoint(FP_END_RECORDED, NULL);
 	s->launch.is_open = false;
 	/* A hang was the launch's, not the attempt's. */
 	if (s->stop.why == STOP_HUNG)
-		stopping_init(&s->stop);
+		stopping_init(&s->stop, s->params.kill_wait_ms);
 	return s->stop.why == STOP_NOT && !may_have_left_ranks(s) &&
 	       ending_may_relaunch(&s->ending, &s->params, s->failures, s->has_progressed);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/failpoint.h"
 #include "common/wish.h"
 #include "worker/lbrun/shepherd.h"
 
@@ -26,6 +27,7 @@ void ask_to_stop(struct shepherd *s, enum stop_why why, bool now, int64_t now_ms
 	bool is_announced = why == STOP_SIGNALLED && s->stop.warned;
 
 	if (why > s->stop.why && !is_announced) {
+		failpoint(FP_STOP_SEEN, NULL);
 		snprintf(s->stop_text, sizeof(s->stop_text), "%s", text);
 		output_say(&s->output, "ending the trainer: %s", text);
 	}
@@ -57,7 +59,7 @@ static void look_for_order(struct shepherd *s, int64_t now_ms)
 	struct err why = {0};
 	char text[320];
 
-	if (attempt_order_read(s->folder, &order, &why) < 0) {
+	if (attempt_order_read(s->orders_folder, &order, &why) < 0) {
 		/* An order that cannot be read is an order. */
 		if (why.code != ERR_USAGE)
 			return;
@@ -98,10 +100,10 @@ static void look_for_wishes(struct shepherd *s, int64_t now_ms)
 
 	if (s->phase != PHASE_RUN)
 		return;
-	if (wish_take(s->folder, WISH_SAVE, by, sizeof(by)))
+	if (wish_take(s->orders_folder, WISH_SAVE, by, sizeof(by)))
 		orders_save(s, by);
 	/* Stacks are written one at a time; the wish waits. */
-	if (s->stacks.pid == 0 && wish_take(s->folder, WISH_STACKS, by, sizeof(by)))
+	if (s->stacks.pid == 0 && wish_take(s->orders_folder, WISH_STACKS, by, sizeof(by)))
 		hang_write_stacks(s, now_ms);
 }
 
@@ -125,6 +127,10 @@ void orders_signal(struct shepherd *s, int signo, int64_t now_ms)
 	switch (signo) {
 	case SIGUSR1:
 	case SIGUSR2:
+		if (s->params.is_script) {
+			script_signal(s, signo);
+			break;
+		}
 		ask_to_stop(s, STOP_WARNED, false, now_ms, "the job's time limit is near");
 		break;
 	case SIGTERM:

@@ -89,12 +89,12 @@ static void put(struct output *o, const void *data, size_t len)
 static bool put_piece(struct output *o, const struct output_stream *s, const char *data,
 		      size_t len)
 {
-	bool is_prefixed = s->raw && data[0] == '[';
+	bool is_prefixed = o->plain || (s->raw && data[0] == '[');
 
 	if (!has_room(o, o->prefix_len + 1 + len))
 		return false;
 	if (o->unfinished != s) {
-		if (o->unfinished)
+		if (o->unfinished && !o->plain)
 			put(o, "\n", 1);
 		if (!is_prefixed)
 			put(o, o->prefix, o->prefix_len);
@@ -149,7 +149,7 @@ static void write_pieces(struct output *o, struct output_stream *s, int64_t now_
 
 static void close_stream(struct output *o, struct output_stream *s)
 {
-	if (o->unfinished == s && has_room(o, 1)) {
+	if (o->unfinished == s && !o->plain && has_room(o, 1)) {
 		put(o, "\n", 1);
 		o->unfinished = NULL;
 	}

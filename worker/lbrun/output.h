@@ -30,6 +30,7 @@ struct output_stream {
 
 struct output {
 	int fd;
+	bool plain;			/* as it comes: no prefix, nothing added */
 	char prefix[96];
 	size_t prefix_len;
 	struct output_stream streams[OUTPUT_STREAMS];

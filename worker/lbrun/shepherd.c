@@ -17,13 +17,14 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/failpoint.h"
 #include "common/log.h"
 #include "common/paths.h"
 #include "worker/lbrun/older.h"
 #include "worker/lbrun/reap.h"
 
 enum {
-	POLL_MAX = 3 + OUTPUT_POLL_MAX + HUB_POLL_MAX,
+	POLL_MAX = 3 + 2 * OUTPUT_POLL_MAX + HUB_POLL_MAX,
 	CLEAR_EVERY_MS = 10,		/* between two passes over what is left */
 	RELAUNCH_PAUSE_MS = 1000,
 	OUR_TERM_MS = 1000,		/* Slurm's SIGTERM to a whole job reaches us so long after others */
@@ -236,7 +237,7 @@ static int timeout_ms(const struct shepherd *s)
 	const int64_t due[] = {
 		s->phase_ms, s->look_ms, s->switch_ms, output_next_ms(&s->output), journal_next_ms(&s->journal),
 		s->phase == PHASE_RUN ? stopping_next_ms(&s->stop) : INT64_MAX,
-		hang_next_ms(s),
+		hang_next_ms(s), s->has_errors ? output_next_ms(&s->errors) : INT64_MAX,
 	};
 	int64_t next = due[0];
 	int64_t now_ms = clock_mono_ms();
@@ -261,6 +262,8 @@ static void turn(struct shepherd *s)
 	fds[count++] = (struct pollfd){.fd = s->search.fd, .events = POLLIN};
 	fds[count++] = (struct pollfd){.fd = s->switch_fd, .events = POLLIN};
 	count += output_poll(&s->output, fds + count);
+	if (s->has_errors)
+		count += output_poll(&s->errors, fds + count);
 	hub_first = count;
 	hub_count = hub_poll(&s->hub, fds + count);
 	count += hub_count;
@@ -271,6 +274,8 @@ static void turn(struct shepherd *s)
 	read_signals(s, now_ms);
 	search_turn(&s->search);
 	output_turn(&s->output, now_ms);
+	if (s->has_errors)
+		output_turn(&s->errors, now_ms);
 	if (hub_count > 0)
 		hub_turn(&s->hub, fds + hub_first, hub_count);
 	if (fds[2].revents & POLLIN)
@@ -321,6 +326,8 @@ static void open_parts(struct shepherd *s)
 	struct err why = {0};
 
 	output_init(&s->output, STDOUT_FILENO, s->node, rank ? (int)strtol(rank, NULL, 10) : 0);
+	if (s->params.is_script)
+		script_output_open(s, rank ? (int)strtol(rank, NULL, 10) : 0);
 	journal_open(&s->journal, spool, s->params.lbd_socket, s->params.run);
 	s->journal.say = say;
 	s->journal.arg = &s->output;
@@ -328,7 +335,7 @@ static void open_parts(struct shepherd *s)
 	search_init(&s->search);
 	s->search.on_bad = on_bad_checkpoint;
 	s->search.arg = s;
-	stopping_init(&s->stop);
+	stopping_init(&s->stop, s->params.kill_wait_ms);
 	record_attempt_start(s);
 	if (hub_open(&s->hub, s->folder, &why) < 0) {
 		output_say(&s->output, "trainers cannot report: %s", why.text);
@@ -339,6 +346,8 @@ static void open_parts(struct shepherd *s)
 		output_say(&s->output, "output is not read: %s", why.text);
 		journal_note(&s->journal, 0, "output_not_read", "%s", why.text);
 	}
+	s->errors.on_bytes = s->output.on_bytes;
+	s->errors.arg = s->output.arg;
 }
 
 /* exit.json is the last thing that happens: who sees it may take it that all else is done. */
@@ -356,6 +365,8 @@ static void last_words(struct shepherd *s)
 	struct err why;
 
 	output_finish(&s->output, clock_mono_ms());
+	if (s->has_errors)
+		output_finish(&s->errors, clock_mono_ms());
 	hub_close(&s->hub);
 	record_attempt_end(s);
 	while (!journal_sync(&s->journal) && clock_mono_ms() < deadline_ms)
@@ -366,8 +377,11 @@ static void last_words(struct shepherd *s)
 	do {
 		why = (struct err){0};
 		e.time_ms = clock_wall_ms();
-		if (attempt_exit_write(s->folder, &e, &why) == 0)
+		if (failpoint(FP_EXIT_BEFORE, &why) == 0 &&
+		    attempt_exit_write(s->folder, &e, &why) == 0) {
+			failpoint(FP_EXIT_WRITTEN, NULL);
 			return;
+		}
 		poll(NULL, 0, 200);
 	} while (clock_mono_ms() < deadline_ms);
 	output_say(&s->output, "cannot write the exit record: %s", why.text);
@@ -386,8 +400,11 @@ static bool take_claim(struct shepherd *s, int *status)
 		return false;
 	}
 	claim_of_this_process(&s->claim, s->params.token);
-	if (attempt_claim_take(s->folder, &s->claim, &why) == 0)
+	if (failpoint(FP_CLAIM_BEFORE, &why) == 0 &&
+	    attempt_claim_take(s->folder, &s->claim, &why) == 0) {
+		failpoint(FP_CLAIM_TAKEN, NULL);
 		return true;
+	}
 	if (why.code == ERR_LOCKED) {
 		log_warn("attempt %lld of %s is claimed already; nothing was started",
 			 (long long)s->params.number, s->params.run);
@@ -438,11 +455,15 @@ int shepherd_main(const char *folder)
 	struct err why = {0};
 	int status;
 
-	s.folder = folder;
+	s.folder = s.orders_folder = folder;
 	s.node = node_name();
 	if (read_params(&s, &why) < 0) {
 		log_error("%s", why.text);
 		return EXIT_BROKEN;
+	}
+	if (s.params.is_script && script_task_enter(&s)) {
+		attempt_params_clear(&s.params);
+		return 0;
 	}
 	s.signal_fd = open_signals();
 	if (!take_claim(&s, &status)) {
@@ -461,6 +482,8 @@ int shepherd_main(const char *folder)
 	while (s.phase != PHASE_OVER)
 		turn(&s);
 	last_words(&s);
+	if (s.params.is_script)
+		script_task_leave(&s);
 	switched_cancel_job(&s);
 	status = ending_exit_status(&s.ending);
 	search_stop(&s.search);

@@ -50,10 +50,13 @@ struct launch {
 
 struct shepherd {
 	const char *folder;
+	const char *orders_folder;	/* of the attempt; for a task of an array `folder` is below it */
 	struct attempt_params params;
 	struct attempt_claim claim;
 	const char *node;		/* as Slurm calls it, else the host's name */
 	int signal_fd;
+	bool has_errors;		/* a script's stderr goes elsewhere than its stdout: */
+	struct output errors;
 
 	enum phase phase;
 	int64_t phase_ms;		/* when the phase is due; INT64_MAX = on news */
@@ -107,6 +110,14 @@ void launch_term(const struct shepherd *s);
 int64_t launch_kill(const struct shepherd *s);
 /* After the last descendant is dead: records the end; true when it shall be started again. */
 bool launch_finish(struct shepherd *s, bool *made_progress);
+/* A batch script: its output as it is, out.log as a link to it; signals of Slurm to it. */
+void script_output_open(struct shepherd *s, int rank);
+void script_signal(struct shepherd *s, int signo);
+/* A task of an array has a folder of its own, attempts/N/task-K. True: an earlier attempt has
+ * completed it, nothing is to be done. */
+bool script_task_enter(struct shepherd *s);
+/* Remembers a completed task, for later attempts. */
+void script_task_leave(const struct shepherd *s);
 /* Tells of a newer checkpoint of a trainer that does not do so itself. */
 void launch_look_for_checkpoint(struct shepherd *s);
 

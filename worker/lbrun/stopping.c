@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "worker/lbrun/stopping.h"
 
-void stopping_init(struct stopping *s)
+void stopping_init(struct stopping *s, int64_t kill_wait_ms)
 {
 	*s = (struct stopping){.why = STOP_NOT};
 	for (int i = 0; i < STEP_COUNT; i++)
 		s->due_ms[i] = INT64_MAX;
+	s->scheduler_grace_ms = kill_wait_ms > 0 ? kill_wait_ms / 6 * 5 : SCHEDULER_GRACE_MS;
 }
 
 static void due(struct stopping *s, enum stop_step step, int64_t at_ms)
@@ -24,8 +25,8 @@ void stopping_request(struct stopping *s, enum stop_why why, int64_t now_ms, int
 	s->grace_ms = grace_ms;
 	if (why == STOP_WARNED)
 		s->warned = true;
-	if (why == STOP_SIGNALLED && grace_ms > SCHEDULER_GRACE_MS)
-		grace_ms = SCHEDULER_GRACE_MS;
+	if (why == STOP_SIGNALLED && grace_ms > s->scheduler_grace_ms)
+		grace_ms = s->scheduler_grace_ms;
 	due(s, STEP_ASK, now_ms);
 	if (!listens)
 		due(s, STEP_TERM, now_ms);

@@ -28,7 +28,7 @@ enum {
 	/* From the warning to SIGTERM, for a trainer that was asked; time for a last checkpoint. At
 	 * least this, else the grace of the request. */
 	WARN_TO_TERM_MS = 60 * 1000,
-	/* Slurm's default KillWait is 30 s, after which lbrun itself is killed. */
+	/* Slurm's default KillWait is 30 s, after which lbrun itself is killed: five sixths of it. */
 	SCHEDULER_GRACE_MS = 25 * 1000,
 };
 
@@ -36,11 +36,13 @@ struct stopping {
 	enum stop_why why;
 	bool warned;			/* SIGTERM from now on is the limit itself */
 	int64_t grace_ms;		/* of the request that counts */
+	int64_t scheduler_grace_ms;	/* at most so long after the scheduler's own SIGTERM */
 	int64_t due_ms[STEP_COUNT];	/* monotonic; INT64_MAX = never */
 	bool done[STEP_COUNT];
 };
 
-void stopping_init(struct stopping *s);
+/* `kill_wait_ms`: from the scheduler's SIGTERM to its SIGKILL; 0 = not known. */
+void stopping_init(struct stopping *s, int64_t kill_wait_ms);
 /* Asked to end with this grace; `listens`: some trainer reads our socket. */
 void stopping_request(struct stopping *s, enum stop_why why, int64_t now_ms, int64_t grace_ms,
 		      bool listens);

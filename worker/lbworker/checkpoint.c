@@ -12,12 +12,14 @@
 #include <sys/stat.h>
 
 #include "common/attempt.h"
+#include "common/failpoint.h"
 #include "common/files.h"
 #include "common/json.h"
 #include "common/log.h"
 #include "common/manifest.h"
 #include "common/mem.h"
 #include "worker/lbworker/hf.h"
+#include "worker/lbworker/narrow.h"
 #include "worker/lbworker/retention.h"
 #include "worker/lbworker/safetensors.h"
 #include "worker/lbworker/scratch.h"
@@ -34,6 +36,8 @@ struct checkpoint_copy {
 	const struct model *model;	/* names and shape only */
 	struct train_state state;
 	float *weights, *moment[2];	/* one allocation, which starts at weights */
+	bool is_narrow;			/* moments are still bf16, at the start of their room */
+	char *choices;			/* of the device; NULL: it makes none */
 };
 
 /* --- the copy ------------------------------------------------------------------------------- */
@@ -41,7 +45,8 @@ struct checkpoint_copy {
 struct checkpoint_copy *checkpoint_copy_create(const struct model *m, struct err *err)
 {
 	size_t bytes = 3 * m->parameters * sizeof(float);
-	float *host = malloc(bytes);
+	const struct backend *be = m->backend;
+	float *host = be->alloc_host ? be->alloc_host(m->device, bytes) : malloc(bytes);
 
 	if (!host) {
 		err_set(err, ERR_IO, "no memory for the copy that checkpoints are written from "
@@ -60,19 +65,55 @@ void checkpoint_copy_destroy(struct checkpoint_copy *c)
 {
 	if (!c)
 		return;
-	free(c->weights);
+	if (c->model->backend->free_host)
+		c->model->backend->free_host(c->model->device, c->weights);
+	else
+		free(c->weights);
+	free(c->choices);
 	free(c);
 }
 
 void checkpoint_copy_take(struct checkpoint_copy *c, const struct checkpoint_parts *p)
 {
 	const struct model *m = p->model;
+	const struct backend *be = m->backend;
+	void (*take)(struct device *, void *, const void *, size_t) = be->fetch ? be->fetch
+										 : be->download;
 	size_t bytes = m->parameters * sizeof(float);
 
-	m->backend->download(m->device, c->weights, m->weights, bytes);
-	m->backend->download(m->device, c->moment[0], p->m, bytes);
-	m->backend->download(m->device, c->moment[1], p->v, bytes);
+	c->is_narrow = m->options.bf16_moments;
+	take(m->device, c->weights, m->weights, bytes);
+	take(m->device, c->moment[0], p->m, c->is_narrow ? bytes / 2 : bytes);
+	take(m->device, c->moment[1], p->v, c->is_narrow ? bytes / 2 : bytes);
 	c->state = *p->state;
+	free(c->choices);
+	c->choices = be->choices ? be->choices(m->device) : NULL;
+}
+
+/* Where they lie: from the end on, so that nothing is overwritten before it is read. */
+static void widen_in_place(float *moment, size_t count)
+{
+	const uint16_t *narrow = (const uint16_t *)(const void *)moment;
+
+	while (count-- > 0) {
+		uint16_t half;
+		memcpy(&half, narrow + count, sizeof(half));
+		narrow_from_bf16(moment + count, &half, 1);
+	}
+}
+
+/* All bytes are here, in fp32. */
+static int complete(struct checkpoint_copy *c, struct err *err)
+{
+	const struct model *m = c->model;
+	char why[BACKEND_TEXT_BYTES];
+
+	if (m->backend->fetched && m->backend->fetched(m->device, why))
+		return err_set(err, ERR_IO, "%s", why);
+	for (int k = 0; c->is_narrow && k < 2; k++)
+		widen_in_place(c->moment[k], m->parameters);
+	c->is_narrow = false;
+	return 0;
 }
 
 /* --- writing the files ---------------------------------------------------------------------- */
@@ -133,8 +174,9 @@ static int write_json(const char *path, json_t *object, struct err *err)
 	return rc == 0 ? 0 : err_errno(err, "%s", path);
 }
 
-static json_t *state_json(const struct train_state *s)
+static json_t *state_json(const struct checkpoint_copy *c)
 {
+	const struct train_state *s = &c->state;
 	json_t *o = json_object();
 
 	js_set_int(o, "format", STATE_FORMAT);
@@ -150,6 +192,8 @@ static json_t *state_json(const struct train_state *s)
 	js_set_int(o, "skipped_in_a_row", s->guard.in_a_row);
 	js_set_str(o, "data_digest", s->data_digest);
 	js_set_str(o, "config_digest", s->config_digest);
+	if (c->choices)
+		js_set_str(o, "device_choices", c->choices);
 	return o;
 }
 
@@ -166,7 +210,7 @@ static int write_file(const struct checkpoint_copy *c, const char *folder, const
 	else if (name == SHAPE)
 		rc = write_json(path, hf_config_json(&c->model->shape, c->model->seq, "float32"), err);
 	else
-		rc = write_json(path, state_json(&c->state), err);
+		rc = write_json(path, state_json(c), err);
 	free(path);
 	return rc;
 }
@@ -174,10 +218,15 @@ static int write_file(const struct checkpoint_copy *c, const char *folder, const
 static int write_files(const struct checkpoint_copy *c, const char *folder, struct err *err)
 {
 	static const char *const names[] = { WEIGHTS, OPTIMIZER, SHAPE, STATE };
+	static const enum failpoint points[] = { FP_CHECKPOINT_WEIGHTS, FP_CHECKPOINT_OPTIMIZER,
+						 FP_CHECKPOINT_SHAPE, FP_CHECKPOINT_STATE };
 	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; rc == 0 && i < sizeof(names) / sizeof(names[0]); i++) {
 		rc = write_file(c, folder, names[i], err);
+		if (rc == 0)
+			rc = failpoint(points[i], err);
+	}
 	return rc;
 }
 
@@ -257,8 +306,9 @@ static int publish(const struct checkpoint_copy *c, const struct checkpoint_rule
 	if (check_fence(rules, err) == 0 && folder_remove(tmp, err) == 0 &&
 	    folder_remove(sealed, err) == 0 && folder_make(tmp, MODE, err) == 0 &&
 	    write_files(c, tmp, err) == 0 && seal(c, rules, tmp, sealed, err) == 0 &&
-	    check_fence(rules, err) == 0)
+	    failpoint(FP_CHECKPOINT_SEALED, err) == 0 && check_fence(rules, err) == 0)
 		rc = put_in_place(sealed, folder, parent, err);
+	failpoint(FP_CHECKPOINT_PLACED, NULL);
 	if (folder_remove(tmp, NULL) || folder_remove(sealed, NULL))
 		log_warn("%s: what is left of it could not be removed", tmp);
 	free(tmp);
@@ -266,13 +316,13 @@ static int publish(const struct checkpoint_copy *c, const struct checkpoint_rule
 	return rc;
 }
 
-int checkpoint_publish(const struct checkpoint_copy *c, const struct checkpoint_rules *rules,
+int checkpoint_publish(struct checkpoint_copy *c, const struct checkpoint_rules *rules,
 		       char **path, struct err *err)
 {
 	char parent[PATH_MAX];
 
 	*path = NULL;
-	if (folder_make(rules->parent, MODE, err))
+	if (complete(c, err) || folder_make(rules->parent, MODE, err))
 		return -1;
 	if (!realpath(rules->parent, parent))
 		return err_errno(err, "%s", rules->parent);
@@ -289,7 +339,7 @@ int checkpoint_publish(const struct checkpoint_copy *c, const struct checkpoint_
 /* --- reading -------------------------------------------------------------------------------- */
 
 static int load_array(const struct model *m, const struct st_file *file, const char *prefix,
-		      float *device, float *host, struct err *err)
+		      void *device, bool narrow, float *host, struct err *err)
 {
 	for (size_t i = 0; i < m->tensors; i++) {
 		const struct model_tensor *t = &m->tensor[i];
@@ -301,7 +351,10 @@ static int load_array(const struct model *m, const struct st_file *file, const c
 			return -1;
 		memcpy(host + t->offset, from->data, from->bytes);
 	}
-	m->backend->upload(m->device, device, host, m->parameters * sizeof(float));
+	if (narrow)		/* in place, from the start on: what comes is behind what is written */
+		narrow_to_bf16((uint16_t *)(void *)host, host, m->parameters);
+	m->backend->upload(m->device, device, host,
+			   m->parameters * (narrow ? sizeof(uint16_t) : sizeof(float)));
 	return 0;
 }
 
@@ -310,7 +363,7 @@ static int load_weights(const struct checkpoint_parts *p, const char *folder, fl
 {
 	char *path = xasprintf("%s/%s", folder, WEIGHTS);
 	struct st_file *file = st_open(path, err);
-	int rc = file ? load_array(p->model, file, "", p->model->weights, host, err) : -1;
+	int rc = file ? load_array(p->model, file, "", p->model->weights, false, host, err) : -1;
 
 	if (rc == 0)
 		rc = hf_check_umup(&p->model->shape, folder, err);
@@ -325,11 +378,12 @@ static int load_moments(const struct checkpoint_parts *p, const char *folder, fl
 {
 	char *path = xasprintf("%s/%s", folder, OPTIMIZER);
 	struct st_file *file = st_open(path, err);
-	float *const moment[2] = { p->m, p->v };
+	void *const moment[2] = { p->m, p->v };
 	int rc = file ? 0 : -1;
 
 	for (size_t k = 0; rc == 0 && k < 2; k++)
-		rc = load_array(p->model, file, moment_prefix[k], moment[k], host, err);
+		rc = load_array(p->model, file, moment_prefix[k], moment[k],
+				p->model->options.bf16_moments, host, err);
 	st_close(file);
 	free(path);
 	return rc;
@@ -360,8 +414,19 @@ static int check_state(const struct train_state *now, const json_t *o, const cha
 	return 0;
 }
 
-static int load_state(struct train_state *state, const char *folder, struct err *err)
+/* The algorithms that the training had: with them it goes on to the bit. Written on another GPU or by
+ * another library they are of no use here. */
+static void take_choices(const struct model *m, const json_t *o)
 {
+	const char *text = js_str(o, "device_choices", "");
+
+	if (m->backend->choose && text[0] != '\0' && m->backend->choose(m->device, text) < 0)
+		log_info("the checkpoint was written on another GPU: algorithms are chosen anew");
+}
+
+static int load_state(const struct checkpoint_parts *p, const char *folder, struct err *err)
+{
+	struct train_state *state = p->state;
 	char *path = xasprintf("%s/%s", folder, STATE);
 	json_t *o = js_load(path, MAX_STATE_BYTES, err);
 	int rc = o ? check_state(state, o, path, err) : -1;
@@ -374,6 +439,7 @@ static int load_state(struct train_state *state, const char *folder, struct err 
 		state->guard = (struct guard){ js_real(o, "usual_norm", 0), js_int(o, "judged", 0),
 					       js_int(o, "skipped", 0),
 					       js_int(o, "skipped_in_a_row", 0) };
+		take_choices(p->model, o);
 	}
 	json_decref(o);
 	free(path);
@@ -385,7 +451,7 @@ int checkpoint_load(const struct checkpoint_parts *p, const char *folder, struct
 	float *host;
 	int rc;
 
-	if (load_state(p->state, folder, err))
+	if (load_state(p, folder, err))
 		return -1;
 	host = xmalloc(p->model->parameters * sizeof(float));
 	rc = load_weights(p, folder, host, err);

@@ -24,10 +24,11 @@ struct train_state {
 	char data_digest[33], config_digest[33];
 };
 
-/* What a checkpoint reads and writes; moments have the layout of the weights. */
+/* What a checkpoint reads and writes; moments have the layout of the weights, and the type that the
+ * model's options say. Files hold fp32 either way. */
 struct checkpoint_parts {
 	struct model *model;
-	float *m, *v;			/* device, [model->parameters] */
+	void *m, *v;			/* device, [model->parameters] */
 	struct train_state *state;
 };
 
@@ -50,7 +51,7 @@ void checkpoint_copy_take(struct checkpoint_copy *copy, const struct checkpoint_
  * checkpoints are as they were. ERR_REFUSED: a newer attempt of the run has begun, so nothing was
  * published. Looks at nothing but the copy, the rules and the model's names and shape: a thread of
  * its own may call it. */
-int checkpoint_publish(const struct checkpoint_copy *copy, const struct checkpoint_rules *rules,
+int checkpoint_publish(struct checkpoint_copy *copy, const struct checkpoint_rules *rules,
 		       char **path, struct err *err);
 
 /* Fills weights, moments and state from a folder whose digests hold. state's seed, seq_len and

@@ -52,7 +52,6 @@ static const struct {
 	{ "training.deterministic", NULL },	/* it always is */
 	{ "training.enable_cpu_offload", "false" },
 	{ "training.dtype", "\"float32\"" },
-	{ "training.mixed_precision_param", "\"float32\"" },
 	{ "training.mixed_precision_reduce", "\"float32\"" },
 	{ "parallelism.data_parallel_shard_degree", "-1\n1" },
 	{ "parallelism.data_parallel_replicate_degree", "1" },

@@ -13,6 +13,7 @@
 #include "common/toml.h"
 #include "worker/lbworker/compat.h"
 #include "worker/lbworker/init_std.h"
+#include "worker/lbworker/rng.h"
 
 #define FIELD(name) offsetof(struct config, name)
 
@@ -53,6 +54,8 @@ static const struct key keys[] = {
 	  "added to the root of the second moment" },
 	{ "optimizer", "weight_decay", KEY_REAL, FIELD(weight_decay), 0, 100, NULL, "0.1",
 	  "decoupled; of matrices, not of norms" },
+	{ "optimizer", "moments", KEY_ENUM, FIELD(moments), 0, 0, "float32|bfloat16", "\"float32\"",
+	  "what both moments are kept in; bfloat16 is rounded by chance and halves them" },
 	{ "lr_scheduler", "warmup_steps", KEY_INT, FIELD(warmup_steps), 0, 1e12, NULL, "200",
 	  "steps from 0 to the peak" },
 	{ "lr_scheduler", "decay_ratio", KEY_REAL, FIELD(decay_ratio), -1, 1, NULL, "-1",
@@ -79,6 +82,15 @@ static const struct key keys[] = {
 	  "a gradient norm above so many times the usual is left out, too; 0: none is" },
 	{ "training", "seed", KEY_INT, FIELD(seed), 0, 9e15, NULL, "0",
 	  "of weights and sample order" },
+	{ "training", "mixed_precision_param", KEY_ENUM, FIELD(compute), 0, 0,
+	  "float32|bfloat16", "\"float32\"",
+	  "what activations are stored and multiplied in; bfloat16 needs a GPU" },
+	{ "device", "name", KEY_ENUM, FIELD(device), 0, 0, "auto|cpu|cuda", "\"auto\"",
+	  "what computes; auto: the GPU if there is one; cuda: an error if there is none" },
+	{ "device", "deterministic", KEY_BOOL, FIELD(deterministic), 0, 0, NULL, "false",
+	  "the same bits every time on a GPU too, where that costs time" },
+	{ "device", "cache", KEY_STRING, FIELD(device_cache), 0, 0, NULL, "\"cache\"",
+	  "folder below dump_folder for what was measured on a GPU; \"\": measured every time" },
 	{ "training", "threads", KEY_INT, FIELD(threads), 0, 1024, NULL, "0",
 	  "threads on the CPU; 0: one for each core we may run on" },
 	{ "training", "dataset_path", KEY_STRING, FIELD(dataset_path), 0, 0, NULL, NULL,
@@ -364,7 +376,9 @@ struct model_options config_model_options(const struct config *c)
 {
 	struct model_options o = { .batch = (size_t)c->local_batch_size,
 				   .seq = (size_t)c->seq_len,
-				   .recompute = (enum model_recompute)c->recompute };
+				   .recompute = (enum model_recompute)c->recompute,
+				   .compute = (enum compute)c->compute,
+				   .bf16_moments = c->moments == COMPUTE_BF16 };
 
 	if (o.recompute == RECOMPUTE_SELECTIVE && c->recompute_every > 0) {
 		o.recompute = RECOMPUTE_FULL;
@@ -383,7 +397,9 @@ struct schedule config_schedule(const struct config *c)
 
 struct optimizer config_optimizer(const struct config *c)
 {
+	const struct rng rounding = { .seed = (uint64_t)c->seed, .stream = RNG_ROUND };
+
 	return (struct optimizer){ .beta1 = c->beta1, .beta2 = c->beta2, .eps = c->eps,
 				   .weight_decay = c->weight_decay, .max_norm = c->max_norm,
-				   .peak_lr = c->lr };
+				   .peak_lr = c->lr, .key = rng_key(&rounding) };
 }

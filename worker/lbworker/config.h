@@ -14,6 +14,7 @@
 #include "worker/lbworker/optimizer.h"
 #include "worker/lbworker/schedule.h"
 
+enum device_wish { DEVICE_AUTO, DEVICE_CPU, DEVICE_CUDA };
 enum async_mode { ASYNC_DISABLED, ASYNC_ON, ASYNC_PINNED };
 
 struct config {
@@ -22,7 +23,7 @@ struct config {
 	char *flavor;
 	char *init_std_text;
 	struct umup umup;
-	int optimizer_name;
+	int optimizer_name, moments;	/* moments: enum compute */
 	double lr, beta1, beta2, eps, weight_decay;
 	int64_t warmup_steps;
 	double decay_ratio;
@@ -33,6 +34,10 @@ struct config {
 	double max_norm;
 	struct guard_rules guard;
 	int64_t seed, threads;
+	int device;			/* enum device_wish */
+	bool deterministic;
+	char *device_cache;
+	int compute;			/* enum compute */
 	char *dataset_path;
 	struct key_strings dataset_mix;
 	bool dataset_verify;

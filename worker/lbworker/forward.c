@@ -7,6 +7,7 @@
  * Q = (H + 2G) * C. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/mem.h"
 #include "worker/lbworker/family.h"
@@ -224,7 +225,16 @@ static void *row_of(const struct model *m, void *activation, size_t row, size_t 
 	return (char *)activation + row * width * compute_bytes(m->options.compute);
 }
 
-static void forward(const struct model *m, const int32_t *tokens, const int32_t *targets)
+static void feed(const struct model *m, const int32_t *tokens, const int32_t *targets)
+{
+	struct model_activations *a = m->activations;
+	size_t rows = m->batch * m->seq;
+
+	m->backend->upload(m->device, a->tokens, tokens, rows * sizeof(*tokens));
+	m->backend->upload(m->device, a->targets, targets, rows * sizeof(*targets));
+}
+
+static void forward(const struct model *m)
 {
 	const struct model_shape *s = &m->shape;
 	const struct backend *be = m->backend;
@@ -232,8 +242,6 @@ static void forward(const struct model *m, const int32_t *tokens, const int32_t 
 	size_t rows = m->batch * m->seq;
 	const void *before = NULL;
 
-	be->upload(m->device, a->tokens, tokens, rows * sizeof(*tokens));
-	be->upload(m->device, a->targets, targets, rows * sizeof(*targets));
 	be->embed_forward(m->device, a->layer[0].x, m->weights + model_outer(m, PARAM_EMBEDDING),
 			  a->tokens, rows, s->dim);
 	if (m->family->learned_positions)
@@ -333,14 +341,40 @@ static int collect_loss(const struct model *m, double *loss_sum, struct err *err
 	return 0;
 }
 
+/* The number of a pass as a program of the device: the same number, the same operations. */
+static uint64_t program_of(const struct head_pass *pass)
+{
+	uint32_t scale;
+
+	memcpy(&scale, &pass->scale, sizeof(scale));
+	return (uint64_t)scale << 2 | (pass->gradients ? 2 : 0) | (pass->accumulate ? 1 : 0);
+}
+
+/* Tokens and targets are on the device; all the rest of a pass, but for reading the loss. */
+static void run(const struct model *m, const struct head_pass *pass)
+{
+	const struct backend *be = m->backend;
+	uint64_t program = program_of(pass);
+
+	if (be->replay && be->replay(m->device, program))
+		return;
+	if (be->record)
+		be->record(m->device, program);
+	forward(m);
+	head_and_loss(m, pass);
+	if (pass->gradients)
+		backward(m, pass->accumulate);
+	if (be->record_end)
+		be->record_end(m->device, program);
+}
+
 int model_backprop(struct model *m, const int32_t *tokens, const int32_t *targets, float scale,
 		   bool accumulate, double *loss_sum, struct err *err)
 {
 	const struct head_pass pass = { .gradients = true, .accumulate = accumulate,
 					.scale = scale };
-	forward(m, tokens, targets);
-	head_and_loss(m, &pass);
-	backward(m, accumulate);
+	feed(m, tokens, targets);
+	run(m, &pass);
 	return collect_loss(m, loss_sum, err);
 }
 
@@ -348,8 +382,8 @@ int model_loss(struct model *m, const int32_t *tokens, const int32_t *targets, d
 	       struct err *err)
 {
 	const struct head_pass pass = { .gradients = false };
-	forward(m, tokens, targets);
-	head_and_loss(m, &pass);
+	feed(m, tokens, targets);
+	run(m, &pass);
 	return collect_loss(m, loss_sum, err);
 }
 
@@ -362,7 +396,8 @@ int model_logits(struct model *m, const int32_t *tokens, size_t first, size_t ro
 	char why[BACKEND_TEXT_BYTES];
 	size_t count;
 
-	forward(m, tokens, tokens);
+	feed(m, tokens, tokens);
+	forward(m);
 	for (size_t row = 0; row < rows; row += count) {
 		count = rows - row < a->chunk_rows ? rows - row : a->chunk_rows;
 		linear_forward(m, &head, a->logits, row_of(m, a->final, first + row, s->dim), count, 0);

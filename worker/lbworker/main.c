@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/failpoint.h"
 #include "common/keys.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -26,7 +27,7 @@ static int command_version(int argc, char **argv);
 static int command_help(int argc, char **argv);
 
 static const struct command commands[] = {
-	{ "train", "CONFIG.toml [--section.key VALUE]... [--check] [--lenient]",
+	{ "train", "CONFIG.toml [--section.key VALUE]... [--device auto|cpu|cuda] [--check] [--lenient]",
 	  "train, or go on from the newest checkpoint; --check prints the effective config",
 	  command_train },
 	{ "plan", "CONFIG.toml [--section.key VALUE]... [--device NAME] [--lenient]",
@@ -69,6 +70,8 @@ static int parse_train(struct train_arguments *a, int argc, char **argv, struct 
 		const char *word = argv[i];
 		if (plans && strcmp(word, "--device") == 0 && i + 1 < argc) {
 			a->device = argv[++i];
+		} else if (strcmp(word, "--device") == 0 && i + 1 < argc) {
+			a->assignments[a->count++] = xasprintf("device.name=%s", argv[++i]);
 		} else if (!plans && strcmp(word, "--check") == 0) {
 			a->check = true;
 		} else if (strcmp(word, "--lenient") == 0) {
@@ -81,7 +84,7 @@ static int parse_train(struct train_arguments *a, int argc, char **argv, struct 
 			a->assignments[a->count++] = xstrdup(word + 2);
 		} else if (!strchr(word, '.')) {
 			return err_set(err, ERR_USAGE, "%s: options are %s, --lenient and "
-				       "--section.key VALUE", word, plans ? "--device NAME" : "--check");
+				       "--section.key VALUE", word, plans ? "--device NAME" : "--device NAME, --check");
 		} else if (++i < argc) {
 			a->assignments[a->count++] = xasprintf("%s=%s", word + 2, argv[i]);
 		} else {
@@ -223,12 +226,15 @@ int main(int argc, char **argv)
 {
 	const char *names[COMMANDS];
 	const char *name = argc > 1 ? argv[1] : "help";
+	struct err err = { 0 };
 
 	if (strcmp(name, "--version") == 0)
 		name = "version";
 	else if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
 		name = "help";
 	log_init("lbworker", LOG_LEVEL_INFO);
+	if (failpoint_init("lbworker", &err) < 0)
+		return command_usage(err.text);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t i = 0; i < COMMANDS; i++) {
 		names[i] = commands[i].name;

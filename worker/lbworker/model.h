@@ -69,6 +69,7 @@ struct model_options {
 	enum model_recompute recompute;
 	size_t every;			/* FULL: of each so many layers the first; 0 or 1: all */
 	enum compute compute;		/* what the device was opened to compute in */
+	bool bf16_moments;		/* of the optimizer; else fp32 */
 };
 
 /* One tensor as a checkpoint knows it: a name of Hugging Face and a piece of the arrays. */

@@ -11,6 +11,7 @@ struct optimizer {
 	double weight_decay;		/* of matrices only */
 	double max_norm;		/* 0: gradients are not clipped */
 	double peak_lr;			/* of the schedule; for u-muP */
+	uint64_t key;			/* of the random numbers that round bf16 moments */
 };
 
 struct optimizer_step {
@@ -20,8 +21,8 @@ struct optimizer_step {
 	int64_t tokens;			/* that the gradient is the mean of; for u-muP */
 };
 
-/* m and v are the moments, with the layout of the weights. */
-void optimizer_update(const struct optimizer *optimizer, struct model *model, float *m, float *v,
+/* m and v are the moments, with the layout of the weights and the type of model->options. */
+void optimizer_update(const struct optimizer *optimizer, struct model *model, void *m, void *v,
 		      const struct optimizer_step *step);
 
 #endif

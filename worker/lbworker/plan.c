@@ -7,8 +7,7 @@
 
 #include "worker/lbworker/meter.h"
 
-/* AdamW reads weight, gradient and both moments, and writes all but the gradient. */
-enum { OPTIMIZER_PASSES = 7, COPIES_IN_CHECKPOINT = 3 };
+enum { COPIES_IN_CHECKPOINT = 3 };
 
 /* Data sheets, dense bf16. A CPU's rate is its own to measure: bench/fma_peak.c. */
 static const struct plan_device devices[] = {
@@ -54,6 +53,18 @@ static double again(const struct plan *p, const struct model_shape *s,
 	return (p->flop_causal - head) / 3 * (double)layers / (double)s->layers;
 }
 
+/* What matrix products and attention on a GPU work in: dq of attention in fp32, dk and dv of every
+ * query head where heads are shared, and the library's own 64 MiB. */
+static uint64_t work_area(const struct model_shape *s, const struct model_options *o)
+{
+	uint64_t rows = (uint64_t)o->batch * o->seq, wide = rows * s->dim;
+
+	if (o->compute != COMPUTE_BF16)
+		return 0;
+	return ((uint64_t)64 << 20) + wide * sizeof(float) + rows * s->heads * sizeof(float) +
+	       (s->heads == s->kv_heads ? 0 : 2 * wide * sizeof(uint16_t));
+}
+
 int plan_make(struct plan *p, const struct config *c, struct err *err)
 {
 	const struct model_shape *s = &c->shape;
@@ -62,10 +73,11 @@ int plan_make(struct plan *p, const struct config *c, struct err *err)
 	*p = (struct plan){ 0 };
 	if (model_cost(&p->cost, s, &o, err))
 		return -1;
-	p->weights = p->gradients = p->cost.parameters * sizeof(float);
-	p->moments = 2 * p->weights;
-	p->activations = p->cost.activation_bytes;
-	p->checkpoint = COPIES_IN_CHECKPOINT * p->weights;
+	p->gradients = p->cost.parameters * sizeof(float);
+	p->weights = p->gradients + (o.compute == COMPUTE_BF16 ? p->gradients / 2 : 0);
+	p->moments = o.bf16_moments ? p->gradients : 2 * p->gradients;
+	p->activations = p->cost.activation_bytes + work_area(s, &o);
+	p->checkpoint = COPIES_IN_CHECKPOINT * p->gradients;
 	p->tokens = c->accumulate * c->local_batch_size * c->seq_len;
 	const struct token_flop flop = meter_flop(s, p->cost.parameters, p->cost.multiplied,
 						  (size_t)c->seq_len);
@@ -82,10 +94,17 @@ uint64_t plan_bytes(const struct plan *p)
 	return p->weights + p->gradients + p->moments + p->activations;
 }
 
+/* AdamW reads weight, gradient and both moments, and writes all but the gradient; and the narrow copy
+ * of the weights, where there is one. */
+static uint64_t optimizer_bytes(const struct plan *p)
+{
+	return 3 * p->gradients + (p->weights - p->gradients) + 2 * p->moments;
+}
+
 double plan_ceiling(const struct plan *p, const struct plan_device *d)
 {
 	double arithmetic = (p->flop_causal + p->flop_again) * (double)p->tokens / d->flops;
-	double optimizer = (double)(OPTIMIZER_PASSES * p->weights) / d->bytes_per_s;
+	double optimizer = (double)optimizer_bytes(p) / d->bytes_per_s;
 
 	return (double)p->tokens / (arithmetic + optimizer);
 }

@@ -14,9 +14,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/files.h"
 #include "common/log.h"
 #include "common/manifest.h"
 #include "common/mem.h"
+#include "kernels/load.h"
 #include "worker/lbworker/checkpoint.h"
 #include "worker/lbworker/data.h"
 #include "worker/lbworker/hf.h"
@@ -30,11 +32,12 @@
 #include "worker/lbworker/trace.h"
 
 struct train {
-	const struct config *config;
+	struct config own;		/* what was asked for, as far as the device can do it */
+	const struct config *config;	/* &own */
 	const struct backend *backend;
 	struct device *device;
 	struct model *model;
-	float *m, *v;			/* moments, device */
+	void *m, *v;			/* moments, device */
 	struct data *data, *validation;	/* validation may be NULL */
 	struct report *report;
 	struct progress *progress;
@@ -83,16 +86,59 @@ static void warn(const char *text)
 
 /* --- setting up ----------------------------------------------------------------------------- */
 
-static int open_device(struct train *t, struct err *err)
+/* Opens `be`; NULL with a line in why. */
+static struct device *open_backend(const struct train *t, const struct backend *be, char *why)
 {
-	const struct backend_options options = { .threads = (int)t->config->threads, .warn = warn };
+	const struct config *c = t->config;
+	char *cache = c->device_cache[0] == '/' ? xstrdup(c->device_cache)
+						: xasprintf("%s/%s", c->dump_folder, c->device_cache);
+	const struct backend_options options = {
+		.threads = (int)c->threads, .warn = warn, .compute = (enum compute)c->compute,
+		.deterministic = c->deterministic,
+		.cache = c->device_cache[0] && be != &backend_cpu &&
+			 folder_make(cache, 0755, NULL) == 0 ? cache : NULL,
+	};
+	struct device *device = be->open(&options, why);
+
+	free(cache);
+	return device;
+}
+
+/* The GPU, if one is wished for and there: 1; 0 when the CPU shall do it. */
+static int open_gpu(struct train *t, struct err *err)
+{
+	const struct config *c = t->config;
 	char why[BACKEND_TEXT_BYTES];
 
-	t->backend = &backend_cpu;
-	t->device = t->backend->open(&options, why);
-	if (!t->device)
-		return err_set(err, ERR_IO, "%s", why);
+	if (c->device == DEVICE_CPU)
+		return 0;
+	t->backend = backend_load_cuda(why);
+	t->device = t->backend ? open_backend(t, t->backend, why) : NULL;
+	if (t->device)
+		return 1;
+	if (c->device == DEVICE_CUDA)
+		return err_set(err, ERR_IO, "device.name = \"cuda\": %s", why);
+	log_info("%s; the CPU computes", why);
 	return 0;
+}
+
+static int open_device(struct train *t, struct err *err)
+{
+	char why[BACKEND_TEXT_BYTES];
+	int rc = open_gpu(t, err);
+
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	if (t->own.compute != COMPUTE_FP32) {
+		if (t->own.device == DEVICE_CPU)
+			return err_set(err, ERR_USAGE, "training.mixed_precision_param: the CPU "
+				       "computes in \"float32\" only");
+		log_warn("the CPU computes in float32, not in %s", "bfloat16");
+		t->own.compute = COMPUTE_FP32;
+	}
+	t->backend = &backend_cpu;
+	t->device = open_backend(t, t->backend, why);
+	return t->device ? 0 : err_set(err, ERR_IO, "%s", why);
 }
 
 static int open_data(struct train *t, struct err *err)
@@ -132,7 +178,8 @@ static int make_model(struct train *t, struct err *err)
 		return -1;
 	if (model_create(&t->model, &c->shape, t->backend, t->device, &options, err))
 		return -1;
-	size_t bytes = t->model->parameters * sizeof(float);
+	size_t bytes = t->model->parameters * (options.bf16_moments ? sizeof(uint16_t)
+								      : sizeof(float));
 	t->m = t->backend->alloc(t->device, bytes);
 	t->v = t->backend->alloc(t->device, bytes);
 	if (!t->m || !t->v)
@@ -489,6 +536,7 @@ static int save(struct train *t, struct err *err)
 	}
 	report_phase(t->report, "checkpoint");
 	t->checkpoint_s += saver_start(t->saver);
+	timeline_copied(t->timeline);
 	timeline_add(t->timeline, "checkpoint begins at step", t->state.step);
 	return t->config->async_mode == ASYNC_DISABLED ? collect(t, true, err) : 0;
 }
@@ -547,9 +595,10 @@ static int loop(struct train *t, enum train_end *end, struct err *err)
 
 int train_run(const struct config *config, enum train_end *end, struct err *err)
 {
-	struct train t = { .config = config };
+	struct train t = { .own = *config };
 	int rc;
 
+	t.config = &t.own;
 	catch_signals();
 	rc = set_up(&t, err);
 	if (rc == 0)

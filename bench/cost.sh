@@ -1,0 +1,20 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# cost.sh - what a step costs as model, sequence and batch grow, against two floors: its arithmetic at the
+# FMA peak, and the bytes of its weights at the memory's bandwidth, both measured in the same minutes.
+#   B=build sh bench/cost.sh [FOLDER]     writes FOLDER/cost.md and FOLDER/cost.svg (build/bench)
+set -eu
+cd "$(dirname "$0")/.."
+B=${B:-build}
+out=${1:-$B/bench}
+T=$(mktemp -d "${TMPDIR:-/tmp}/lb-bench.XXXXXX")
+trap 'rm -rf "$T"' EXIT
+trap 'exit 130' HUP INT TERM
+unset LB_SOCKET LB_RESUME_FROM LB_CHECKPOINT_DIR
+mkdir -p "$out"
+${CC:-cc} -O2 -D_GNU_SOURCE -I. -o "$T/fma_peak" bench/fma_peak.c kernels/cpu/peak.c kernels/cpus.c \
+	-lpthread
+${CC:-cc} -O3 -march=native -D_GNU_SOURCE -I. -o "$T/stream" bench/stream.c kernels/cpus.c -lpthread
+awk 'BEGIN { srand(1); for (i = 0; i < 80000; i++) printf "%c", 32 + int(rand() * 90) }' >"$T/text"
+"$B/lbworker" prepare --out "$T/text.tokens" "$T/text" >"$T/log"
+python3 bench/cost.py "$B/lbworker" "$T" "$out"

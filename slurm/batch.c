@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/* The sums are sbatch's: what is left open follows from the rest in an order that matters. */
+#include "slurm/batch.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/bytes.h"
+#include "common/json.h"
+#include "common/mem.h"
+#include "slurm/directives.h"
+#include "slurm/sbatch_values.h"
+
+static int gather(const struct batch_request *r, struct directives *d, struct err *err)
+{
+	if (r->script && directives_read_script(d, r->script, r->script_len, r->file, err) < 0)
+		return -1;
+	if (directives_read_env(d, r->env, err) < 0)
+		return -1;
+	if (r->settings && directives_read_words(d, r->settings, "[slurm]", err) < 0)
+		return -1;
+	if (r->extra && directives_read_words(d, r->extra, "slurm.extra", err) < 0)
+		return -1;
+	return 0;
+}
+
+static const char *shown_name(const struct directive *at)
+{
+	return at->option->name ? at->option->name : at->option->variable;
+}
+
+static int apply(const struct directives *d, struct sbatch_choice *choice, struct err *err)
+{
+	for (size_t i = 0; i < d->count; i++) {
+		const struct directive *at = &d->items[i];
+		struct err why = {0};
+
+		if (at->option->set(choice, at->option, at->value, &why) < 0)
+			return err_set(err, ERR_USAGE, "%s: --%s: %s", at->place, shown_name(at),
+				       why.text);
+	}
+	return 0;
+}
+
+/* --- which of several ways to ask for memory counts ----------------------------------------------- */
+
+/* The origin of the last directive that set `field`, -1 = none. */
+static int origin_of(const struct directives *d, const char *field)
+{
+	int origin = -1;
+
+	for (size_t i = 0; i < d->count; i++) {
+		const char *sets = d->items[i].option->field;
+
+		if (sets && strcmp(sets, field) == 0)
+			origin = (int)d->items[i].origin;
+	}
+	return origin;
+}
+
+static int choose_memory(const struct directives *d, json_t *fields, struct err *err)
+{
+	static const char *const ways[] = {"mem_per_node", "mem_per_cpu", "mem_per_gpu"};
+	const char *chosen = NULL;
+	int by_option = 0, by_variable = 0;
+
+	for (int i = 0; i < 3; i++) {
+		int origin = origin_of(d, ways[i]);
+
+		by_variable += origin == DIRECTIVE_ENVIRONMENT;
+		if (origin < 0 || origin == DIRECTIVE_ENVIRONMENT)
+			continue;
+		by_option++;
+		chosen = ways[i];
+	}
+	if (by_option > 1 || (by_option == 0 && by_variable > 1))
+		return err_set(err, ERR_USAGE, "--mem, --mem-per-cpu and --mem-per-gpu exclude each "
+			       "other: give one of them");
+	for (int i = 0; chosen && i < 3; i++) {
+		if (ways[i] != chosen)
+			json_object_del(fields, ways[i]);
+	}
+	return 0;
+}
+
+static int check_pairs(const struct directives *d, struct err *err)
+{
+	static const char *const with_gpu_tasks[] = {"gpus_per_task", "gpus_per_socket",
+						     "ntasks_per_node"};
+
+	if (origin_of(d, "ntasks_per_gpu") < 0 && origin_of(d, "ntasks_per_tres") < 0)
+		return 0;
+	for (int i = 0; i < 3; i++) {
+		if (origin_of(d, with_gpu_tasks[i]) >= 0)
+			return err_set(err, ERR_USAGE, "--ntasks-per-gpu excludes --gpus-per-task, "
+				       "--gpus-per-socket and --ntasks-per-node");
+	}
+	return 0;
+}
+
+/* --- sums -------------------------------------------------------------------------------------------- */
+
+struct sums {
+	json_t *fields;
+	bool nodes_set, tasks_set;
+	int64_t min_nodes, max_nodes, tasks;
+};
+
+static int64_t number(const struct sums *s, const char *field, int64_t fallback)
+{
+	return js_int(s->fields, field, fallback);
+}
+
+static int count_nodes(struct sums *s, struct err *err)
+{
+	const char *list = js_str(s->fields, "req_nodes", NULL);
+	int64_t named = 0;
+
+	s->nodes_set = json_object_get(s->fields, "min_nodes") != NULL;
+	s->min_nodes = number(s, "min_nodes", 1);
+	s->max_nodes = number(s, "max_nodes", 0);
+	if (list) {
+		if (sbatch_node_count(list, &named, err) < 0)
+			return -1;
+		s->min_nodes = s->nodes_set && s->min_nodes > named ? s->min_nodes : named;
+		s->nodes_set = true;
+	}
+	if (s->max_nodes && s->min_nodes > s->max_nodes)
+		return err_set(err, ERR_USAGE, "--nodelist: names %lld nodes, but --nodes allows %lld",
+			       (long long)named, (long long)s->max_nodes);
+	return 0;
+}
+
+/* One task a node, or a socket, core, thread where these were counted. */
+static void implied_tasks(struct sums *s)
+{
+	static const char *const levels[] = {"sockets_per_node", "cores_per_socket",
+					     "threads_per_core"};
+
+	s->tasks = s->min_nodes > 1 ? s->min_nodes : 1;
+	for (int i = 0; i < 3; i++) {
+		if (json_object_get(s->fields, levels[i])) {
+			s->tasks *= number(s, levels[i], 1);
+			s->tasks_set = true;
+		}
+	}
+}
+
+static void count_tasks(struct sums *s)
+{
+	int64_t per_node = number(s, "ntasks_per_node", 0);
+	bool is_exact = s->max_nodes == 0 || s->min_nodes == s->max_nodes;
+
+	s->tasks_set = json_object_get(s->fields, "ntasks") != NULL;
+	s->tasks = number(s, "ntasks", 1);
+	if (per_node > 0 && !s->tasks_set && is_exact) {
+		s->tasks = s->min_nodes * per_node;
+		s->tasks_set = true;
+	}
+	if ((s->nodes_set || json_object_get(s->fields, "extra_set")) && is_exact && !s->tasks_set) {
+		implied_tasks(s);
+	} else if (s->nodes_set && s->tasks_set) {
+		if (s->tasks < s->max_nodes)
+			s->max_nodes = s->tasks;
+		if (s->tasks < s->min_nodes)
+			s->min_nodes = s->max_nodes = s->tasks;
+	}
+}
+
+/* "a100:4,2" → 6. */
+static int64_t sum_counts(const char *list)
+{
+	int64_t sum = 0;
+
+	while (list && *list) {
+		size_t len = strcspn(list, ",");
+		char *item = xstrndup(list, len), *colon = strrchr(item, ':');
+
+		sum += strtoll(colon ? colon + 1 : item, NULL, 10);
+		free(item);
+		list += len + (list[len] == ',');
+	}
+	return sum;
+}
+
+/* So many tasks for each GPU, where nothing else counts them. */
+static void tasks_of_gpus(struct sums *s)
+{
+	int64_t each = number(s, "ntasks_per_gpu", number(s, "ntasks_per_tres", 0));
+	int64_t gpus = sum_counts(js_str(s->fields, "gpus", NULL));
+
+	if (gpus == 0)
+		gpus = s->min_nodes * sum_counts(js_str(s->fields, "gpus_per_node", NULL));
+	if (each > 0 && gpus > 0 && !s->tasks_set)
+		js_set_int(s->fields, "implied_tasks", each * gpus);
+}
+
+static void count_cpus(struct sums *s)
+{
+	int64_t per_task = number(s, "cpus_per_task", 0);
+
+	if (per_task > number(s, "pn_min_cpus", -1))
+		js_set_int(s->fields, "pn_min_cpus", per_task);
+	if (number(s, "overcommit", 0))
+		js_set_int(s->fields, "min_cpus", s->min_nodes > 1 ? s->min_nodes : 1);
+	else if (per_task)
+		js_set_int(s->fields, "min_cpus", s->tasks * per_task);
+	else if (s->nodes_set && s->min_nodes == 0)
+		js_set_int(s->fields, "min_cpus", 0);
+	else
+		js_set_int(s->fields, "min_cpus", s->tasks);
+}
+
+static void write_sums(struct sums *s)
+{
+	json_object_del(s->fields, "min_nodes");
+	json_object_del(s->fields, "max_nodes");
+	json_object_del(s->fields, "ntasks");
+	json_object_del(s->fields, "extra_set");
+	if (s->nodes_set) {
+		js_set_int(s->fields, "min_nodes", s->min_nodes);
+		if (s->max_nodes)
+			js_set_int(s->fields, "max_nodes", s->max_nodes);
+	}
+	if (s->tasks_set)
+		js_set_int(s->fields, "num_tasks", s->tasks);
+}
+
+/* A hint stands for counts, unless these are given. */
+static void apply_hint(json_t *fields)
+{
+	const char *hint = js_str(fields, "hint", NULL);
+
+	if (!hint || json_object_get(fields, "ntasks_per_core") ||
+	    json_object_get(fields, "threads_per_core"))
+		return;
+	if (strcmp(hint, "multithread") == 0)
+		js_set_int(fields, "ntasks_per_core_infinite", 1);
+	else
+		js_set_int(fields, "threads_per_core", 1);
+	if (strcmp(hint, "memory_bound") == 0)
+		js_set_int(fields, "cores_per_socket", 1);
+}
+
+static void full_path(json_t *fields, const char *field, const char *folder)
+{
+	char *path = js_bytes_take(json_object_get(fields, field)), *full;
+
+	if (path && path[0] && path[0] != '/') {
+		full = xasprintf("%s/%s", folder, path);
+		json_object_set_new(fields, field, js_bytes(full));
+		free(full);
+	}
+	free(path);
+}
+
+static void name_paths(const struct batch_request *r, json_t *fields)
+{
+	static const char *const files[] = {"std_in", "std_out", "std_err"};
+	char *folder;
+
+	if (!json_object_get(fields, "work_dir"))
+		json_object_set_new(fields, "work_dir", js_bytes(r->workdir));
+	folder = js_bytes_take(json_object_get(fields, "work_dir"));
+	for (int i = 0; i < 3; i++)
+		full_path(fields, files[i], folder);
+	free(folder);
+	if (r->file && !json_object_get(fields, "name")) {
+		const char *slash = strrchr(r->file, '/');
+
+		json_object_set_new(fields, "name", js_bytes(slash ? slash + 1 : r->file));
+	}
+}
+
+static int sum_up(const struct batch_request *r, const struct directives *d, json_t *fields,
+		  struct err *err)
+{
+	struct sums s = {.fields = fields};
+	int64_t begin = js_int(fields, "begin_time", 0), deadline = js_int(fields, "deadline", 0);
+
+	if (choose_memory(d, fields, err) < 0 || check_pairs(d, err) < 0)
+		return -1;
+	apply_hint(fields);
+	if (count_nodes(&s, err) < 0)
+		return -1;
+	count_tasks(&s);
+	count_cpus(&s);
+	tasks_of_gpus(&s);
+	write_sums(&s);
+	name_paths(r, fields);
+	if (begin && deadline && deadline < begin)
+		return err_set(err, ERR_USAGE, "--deadline: is before --begin");
+	return 0;
+}
+
+json_t *batch_resolve(const struct batch_request *r, struct err *err)
+{
+	struct sbatch_choice choice = {.fields = json_object(), .workdir = r->workdir, .now = r->now};
+	struct directives d = {0};
+	int rc;
+
+	if (r->account)
+		json_object_set_new(choice.fields, "account", js_bytes(r->account));
+	if (r->partition)
+		json_object_set_new(choice.fields, "partition", js_bytes(r->partition));
+	rc = gather(r, &d, err);
+	if (rc == 0)
+		rc = apply(&d, &choice, err);
+	if (rc == 0)
+		rc = sum_up(r, &d, choice.fields, err);
+	directives_clear(&d);
+	if (rc == 0)
+		return choice.fields;
+	json_decref(choice.fields);
+	return NULL;
+}
+
+/* --- as words -------------------------------------------------------------------------------------------- */
+
+void batch_words_free(char **words)
+{
+	for (char **word = words; word && *word; word++)
+		free(*word);
+	free(words);
+}
+
+char **batch_words(const struct batch_request *r, struct err *err)
+{
+	struct directives d = {0};
+	char **words = NULL;
+	size_t n = 0;
+
+	if (gather(r, &d, err) == 0) {
+		words = xcalloc(d.count + 3, sizeof(char *));
+		if (r->account)
+			words[n++] = xasprintf("--account=%s", r->account);
+		if (r->partition)
+			words[n++] = xasprintf("--partition=%s", r->partition);
+		for (size_t i = 0; i < d.count; i++) {
+			const struct directive *at = &d.items[i];
+
+			if (!at->option->name)	/* by its variable alone */
+				continue;
+			words[n++] = at->value ? xasprintf("--%s=%s", at->option->name, at->value) :
+						 xasprintf("--%s", at->option->name);
+		}
+	}
+	directives_clear(&d);
+	return words;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* batch.h - from the options of a batch job to the job that sbatch would have made of them. */
+#ifndef SLURM_BATCH_H
+#define SLURM_BATCH_H
+
+#include <jansson.h>
+#include <time.h>
+
+#include "common/err.h"
+
+struct batch_request {			/* all borrowed; NULL = not given */
+	const char *script;		/* text[0..script_len) with its #SBATCH lines */
+	size_t script_len;
+	const char *file;		/* its name in messages; its last part names the job */
+	const char *account, *partition;	/* unless anything else says so */
+	char *const *env;		/* NAME=value; SBATCH_* count */
+	char *const *settings;		/* words: what [slurm] of the spec says */
+	char *const *extra;		/* words: [slurm] extra, then the command line */
+	const char *workdir;		/* where it is submitted from; absolute */
+	time_t now;
+};
+
+/* What is asked for, as the JSON object that lbd-slurm turns into a job (fields.c): sbatch's
+ * defaults and sums are in it. The caller decrefs. NULL with err: "train.slurm:4: --nodes: …". */
+json_t *batch_resolve(const struct batch_request *request, struct err *err);
+
+/* The same as words for sbatch's own command line, "--nodes=2" …; a NULL-terminated list, each
+ * owned, freed by batch_words_free. */
+char **batch_words(const struct batch_request *request, struct err *err);
+void batch_words_free(char **words);
+
+#endif

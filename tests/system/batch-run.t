@@ -1,0 +1,89 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Batch scripts under lbrun meet what they meet under sbatch: environment, arguments, files, signals,
+# arrays; and they are relaunched, followed and killed like any run.
+. "$(dirname "$0")/lib.sh"
+
+cluster_start 2
+lbd_start
+mkdir "$T/work"
+cd "$T/work" || exit 1
+
+# --- the same environment, folder and arguments as from sbatch ------------------------------------
+cat >env.slurm <<'END'
+#!/bin/bash
+#SBATCH --job-name=env -N1 --ntasks=2 --cpus-per-task=1 --mem=100M --time=5
+#SBATCH --output=%x-%j.out --error=%x-%j.err
+printf '%s\n' "$0: $*" >"$1"
+cd . && pwd >>"$1"
+env | sort >>"$1"
+ulimit -a >>"$1"
+echo "out $SLURM_JOB_ID"
+echo "err $SLURM_JOB_ID" >&2
+END
+export MINE='a value; with $(signs)'
+job=$(sbatch --parsable env.slurm "$T/theirs" 'x y')
+wait_for '[ -s "env-$job.err" ]' 60
+lbctl submit --name env env.slurm -- "$T/ours" 'x y' >/dev/null
+run_reaches env completed 60
+mine=$(lbctl status env --json | json attempts.0.job_id)
+# What differs for good reason: ids and times, what lbrun adds, where the script's copy lies.
+same() {
+	sed -E -e 's,^[^ ]*slurm_script: [^ ]*,SCRIPT:,' -e '/^(LB_|_=|OLDPWD=|SHLVL=)/d' \
+		-e "s,\\b($job|$mine)\\b,ID,g" -e '/^SLURM_(TASK_PID|JOB_START|JOB_END|TOPOLOGY)/d' "$1"
+}
+is "$(same "$T/ours")" "$(same "$T/theirs")" "environment, folder, arguments and limits are sbatch's"
+is "$(head -n 1 "env-$mine.out")" "out $mine" "its output is where the script says"
+is "$(head -n 1 "env-$mine.err")" "err $mine" "and its errors"
+like "$(lbctl logs env)" "out $mine" "lbctl logs finds it there"
+
+# --- a failing script is launched again ----------------------------------------------------------
+cat >once.slurm <<'END'
+#!/bin/bash
+#SBATCH --mem=100M
+[ -e "$LB_RUN_DIR/tried" ] && exit 0
+touch "$LB_RUN_DIR/tried"
+exit 3
+END
+lbctl submit --name again once.slurm >/dev/null
+run_reaches again completed 60
+is "$(lbctl status again --json | json attempts.0.launches.#)" 2 "a script that failed is launched again"
+
+# --- a warning reaches the script alone ------------------------------------------------------------
+cat >warned.slurm <<'END'
+#!/bin/bash
+#SBATCH --mem=100M --signal=B:USR1@60 --time=10
+trap 'echo warned; exit 0' USR1
+touch "$LB_RUN_DIR/ready"
+while :; do sleep 0.1; done
+END
+lbctl submit --name warned warned.slurm >/dev/null
+wait_for '[ -e "$LB_HOME/runs/warned/ready" ]' 60
+scancel --batch --signal=USR1 "$(lbctl status warned --json | json attempts.0.job_id)"
+run_reaches warned completed 60
+passed "a signal for the batch script reaches it"
+
+# --- arrays ----------------------------------------------------------------------------------------
+cat >array.slurm <<'END'
+#!/bin/bash
+#SBATCH --array=1-3%2 --mem=100M -n1 --output=%x_%A_%a.out
+echo "task $SLURM_ARRAY_TASK_ID of $SLURM_ARRAY_TASK_COUNT" | tee -a "$LB_RUN_DIR/done"
+END
+lbctl submit --name array array.slurm >/dev/null
+run_reaches array completed 90
+is "$(sort "$LB_HOME/runs/array/done")" 'task 1 of 3
+task 2 of 3
+task 3 of 3' "each task of an array runs, once"
+is "$(lbctl status array --json | json attempts.#)" 1 "and all are one attempt"
+lbctl submit --name later --array=1-40%1 array.slurm >/dev/null
+wait_for '[ -s "$LB_HOME/runs/later/done" ]' 60
+ok "an array is killed" lbctl kill --now later
+run_reaches later killed 60
+wait_for '[ -z "$(squeue -h)" ]' 60
+passed "with its pending tasks"
+
+# --- held, and what cannot be -----------------------------------------------------------------------
+exits 2 "an unknown option is refused" lbctl submit --no-such=1 once.slurm
+like "$err" 'no-such: there is no such option' "and named"
+like "$(lbctl submit --dry-run --gpus=2 once.slurm)" 'gpus = 2' "--dry-run shows what is asked for"
+done_testing

@@ -1,0 +1,151 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# gpu.t - all of the CUDA backend that can be shown without a GPU: its kernels and its calls, run on
+# the host (tests/emulation), agree with the CPU backend, alone and in whole trainings; cuDNN plans
+# its attention; it says plainly that there is no GPU.  B=build prove --exec sh tests/system/gpu.t
+. "$(dirname "$0")/trainer.sh"
+
+emulated=$PWD/$B/liblbcuda-emulated.so
+case $B in /*) emulated=$B/liblbcuda-emulated.so ;; esac
+[ -e "$emulated" ] || {
+	echo "1..0 # SKIP built without CUDA (nvcc was not found, or CUDA=0)"
+	exit 0
+}
+
+# --- operation by operation ------------------------------------------------------------------------
+ops() { LB_CUDA_LIBRARY=$emulated "$B/gpu/ops" "$@" >"$T/ops" 2>"$T/err"; }
+agree() { # agree NAME ARGUMENTS...
+	name=$1
+	shift
+	ops "$@"
+	status=$?
+	ok "$status" "$name"
+	[ "$status" = 0 ] || grep -v '^ok' "$T/ops" | sed 's/^/# /'
+}
+agree "every operation agrees with the CPU's in fp32" --fp32 --rounds 4 --seed 11
+agree "and in bf16" --rounds 4 --seed 21
+cp "$T/ops" "$T/forward"
+LB_EMULATION_ORDER=reverse ops --rounds 4 --seed 21
+cmp -s "$T/forward" "$T/ops"
+ok $? "with threads and blocks in the other order the bits are the same"
+
+# --- whole trainings ---------------------------------------------------------------------------------
+awk 'BEGIN { srand(5); for (i = 0; i < 9000; i++) printf "%c", 97 + int(rand() * rand() * 26) }' \
+	>"$T/text"
+"$B/lbworker" prepare --out "$T/text.tokens" "$T/text" >"$T/out" 2>"$T/err"
+cat >"$T/small.toml" <<-END
+	[model]
+	flavor = "debugmodel"
+	[lr_scheduler]
+	warmup_steps = 2
+	[training]
+	dataset_path = "$T/text.tokens"
+	local_batch_size = 1
+	global_batch_size = 2
+	seq_len = 16
+	steps = 8
+	[checkpoint]
+	interval = 4
+	keep_latest_k = 0
+	[metrics]
+	log_freq = 1
+	peak_tflops = 1
+END
+train() { # train FOLDER OPTIONS...
+	folder=$1
+	shift
+	LB_CUDA_LIBRARY=$emulated "$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/$folder" \
+		"$@" >"$T/$folder.log" 2>"$T/err"
+}
+losses() { sed -n 's/^step \([0-9]*\)\/[0-9]* loss \([0-9.]*\) grad_norm \([0-9.]*\) .*/\1 \2 \3/p' "$T/$1.log"; }
+# near LOG LOG STEPS TOLERANCE: as many steps, losses and gradient norms no further apart (relative)
+near() {
+	losses "$1" >"$T/a"
+	losses "$2" >"$T/b"
+	awk -v steps="$3" -v most="$4" '
+	function apart(x, y) { return (x > y ? x - y : y - x) / (y + 1e-9) }
+	NR == FNR { loss[$1] = $2; norm[$1] = $3; next }
+	$1 in loss { both++; if (apart(loss[$1], $2) > most || apart(norm[$1], $3) > 10 * most) bad = 1 }
+	END { exit both != steps || bad }' "$T/a" "$T/b"
+}
+train cpu --device cpu
+train gpu --device cuda
+near gpu cpu 8 2e-4
+ok $? "a training in fp32 goes as on the CPU"
+train narrow --device cuda --training.mixed_precision_param bfloat16 --optimizer.moments bfloat16
+near narrow cpu 8 5e-3
+ok $? "and one in bf16, with bf16 moments rounded by chance"
+for family in neox gpt2; do
+	train "cpu-$family" --device cpu --model.name "$family" --training.steps 3
+	train "gpu-$family" --device cuda --model.name "$family" --training.steps 3
+	near "gpu-$family" "cpu-$family" 3 2e-4
+	ok $? "and those of $family"
+done
+
+# From the checkpoint in the middle, on the same device and on the other one.
+resume() { # resume FROM FOLDER OPTIONS...
+	from=$1 to=$2
+	shift 2
+	mkdir -p "$T/$to/checkpoints"
+	cp -r "$T/$from/checkpoints/step-00000004" "$T/$to/checkpoints/"
+	train "$to" "$@"
+}
+narrow="--training.mixed_precision_param bfloat16 --optimizer.moments bfloat16"
+# shellcheck disable=SC2086 # words
+resume narrow again --device cuda $narrow
+for file in model optimizer; do
+	cmp "$T/narrow/checkpoints/step-00000008/$file.safetensors" \
+		"$T/again/checkpoints/step-00000008/$file.safetensors" || echo differ
+done >"$T/out" 2>&1
+[ ! -s "$T/out" ]
+ok $? "a resumed training ends with the same bits"
+resume gpu to-cpu --device cpu
+near to-cpu cpu 4 2e-4
+ok $? "a checkpoint of the GPU goes on with the CPU"
+resume cpu to-gpu --device cuda
+near to-gpu cpu 4 2e-4
+ok $? "and one of the CPU with the GPU"
+grep -q device_choices "$T/gpu/checkpoints/step-00000008/train_state.json"
+ok $? "the algorithms chosen are in the checkpoint"
+[ -s "$T/gpu/cache/gemm-emulated-GPU-130100" ]
+ok $? "and in the cache"
+
+# --- no GPU -------------------------------------------------------------------------------------------
+LB_CUDA_LIBRARY=$T/nowhere.so "$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/no" \
+	--training.steps 1 --lr_scheduler.warmup_steps 0 >"$T/out" 2>"$T/err"
+status=$?
+[ "$status" = 0 ] && [ "$(grep -c 'the CPU computes' "$T/err")" = 1 ] && grep -q '^cpu:' "$T/out"
+ok $? "without the library the CPU computes, and one line says so"
+LB_CUDA_LIBRARY=$T/nowhere.so "$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/no2" \
+	--device cuda >"$T/out" 2>"$T/said"
+status=$?
+[ "$status" = 1 ] && grep -q 'device.name = "cuda"' "$T/said"
+ok $? "asked for by name it is an error"
+LB_CUDA_LIBRARY=$T/nowhere.so "$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/no3" \
+	--device cpu --training.mixed_precision_param bfloat16 >"$T/out" 2>"$T/said"
+[ $? = 2 ] && grep -q 'mixed_precision_param: the CPU computes in "float32" only' "$T/said"
+ok $? "bf16 on the CPU is refused by the key's name"
+
+# --- the real library, where it is built: it loads and finds no driver; cuDNN plans -------------------
+if [ -e "$B/liblbcuda.so" ]; then
+	if [ -e /dev/nvidia0 ]; then
+		echo "# there is a GPU here: see make gpu-check"
+	else
+		"$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/real" --device cuda \
+			>"$T/out" 2>"$T/said"
+		[ $? = 1 ] && grep -q 'cuda: no GPU here: ' "$T/said"
+		ok $? "the library loads without a driver and says what is missing"
+	fi
+	sh tests/gpu/objects.sh "$B/cuda" >"$T/objects"
+	! grep -q '^not ok' "$T/objects" && [ "$(grep -c '^ok' "$T/objects")" -ge 14 ]
+	ok $? "no kernel spills"
+	grep -A 5 '^not ok' "$T/objects" | sed 's/^/# /'
+	LD_LIBRARY_PATH=$B/gpu/stub "$B/gpu/sdpa_plans" >"$T/plans" 2>"$T/err"
+	status=$?
+	if [ "$status" = 77 ]; then
+		sed -n 's/^1..0 //p' "$T/plans"
+	else
+		ok "$status" "cuDNN plans $(grep -c '^ok' "$T/plans") attention graphs for an H200"
+	fi
+fi
+echo "1..$count"

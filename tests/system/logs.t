@@ -1,0 +1,59 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The output of runs that ended long ago (here: a second) is compressed, still readable, and later
+# removed; nothing else is touched.
+. "$(dirname "$0")/lib.sh"
+
+plan 13
+config() { printf '[runs]\n%s\n' "$1" >"$LB_HOME/lbd.toml"; }
+runs=$LB_HOME/runs
+
+config 'compress_logs = 0'
+mkdir -p "$LB_HOME/cron"
+printf '@yearly echo from cron\n' >"$LB_HOME/cron/crontab"
+lbd_start
+lbctl submit --name talk -- sh -c 'i=0; while [ $i -lt 2000 ]; do echo "line $i"; i=$((i+1)); done' >/dev/null
+lbctl submit --name trap -- true >/dev/null
+run_reaches talk completed 20
+run_reaches trap completed 20
+wait_for 'lbctl cron run echo >/dev/null' 20
+export cron
+cron=$(lbctl cron --json | json entries.0.last.run)
+wait_for '[ "$(run_state "$cron")" = completed ]' 20
+lbctl logs talk >"$T/before"
+like "$(wc -l <"$T/before")" "^200[0-9]" "there is output"
+lbd_stop
+
+# somebody put links where output was
+mv "$runs/trap/attempts" "$T/elsewhere"
+ln -s "$T/elsewhere" "$runs/trap/attempts"
+find "$T/elsewhere" | sort >"$T/list"
+touch "$runs/talk/attempts/1/notes.txt"
+
+config 'compress_logs = 1'
+sleep_until_old() { wait_for '[ "$(($(date +%s) - $(stat -c %Y "$runs/talk/attempts/1/out.log")))" -ge 2 ]' 20; }
+sleep_until_old
+lbd_start
+wait_for '[ -e "$runs/talk/attempts/1/out.log.zst" ] && [ ! -e "$runs/talk/attempts/1/out.log" ]' 20
+ok "the spool is compressed, too" test -e "$runs/talk/attempts/1/spool.jsonl.zst"
+lbctl logs talk >"$T/after"
+ok "lbctl logs still reads it" cmp "$T/before" "$T/after"
+wait_for '[ -e "$runs/$cron/attempts/1/out.log.zst" ]' 20
+lbd_stop
+ok "nothing was touched through a link" sh -c "find '$T/elsewhere' | sort | cmp - '$T/list'"
+truncate -s 10 "$runs/talk/attempts/1/out.log.zst"
+exits 9 "a damaged log is told" lbctl logs talk
+like "$err" "out.log.zst: damaged" "by its name"
+
+config 'retain_logs = 1'
+lbd_start
+wait_for '[ ! -e "$runs/talk/attempts/1/out.log.zst" ]' 20
+wait_for '[ ! -e "$runs/$cron" ]' 20
+passed "of a periodic job nothing stays"
+ok "what somebody else put there stays" test -e "$runs/talk/attempts/1/notes.txt"
+ok "and the record of the attempt" test -e "$runs/talk/attempts/1/exit.json"
+ok "still nothing through a link" sh -c "find '$T/elsewhere' | sort | cmp - '$T/list'"
+ok "the ledger knows the run" lbctl status talk
+exits 0 "its logs are empty" lbctl logs talk
+like "$err" "no output" "and that is said"
+lbd_stop
