@@ -47,6 +47,9 @@ static const struct command commands[] = {
 	{ "generate", "MODEL --prompt TEXT | --prompt-tokens N,... [--tokenizer FILE] [--tokens N] "
 	  "[--temperature X] [--seed N]",
 	  "go on from a text of bytes, or from tokens", command_generate },
+	{ "trace", "summary FOLDER [--svg FILE]",
+	  "where the time of traced steps went: compute, copies, both, neither; top operations",
+	  command_trace },
 	{ "version", "", "print the version", command_version },
 	{ "help", "", "print this", command_help },
 };

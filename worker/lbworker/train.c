@@ -118,7 +118,7 @@ static int open_gpu(struct train *t, struct err *err)
 		return 1;
 	if (c->device == DEVICE_CUDA)
 		return err_set(err, ERR_IO, "device.name = \"cuda\": %s", why);
-	log_info("%s; the CPU computes", why);
+	printf("%s; the CPU computes\n", why);
 	return 0;
 }
 
