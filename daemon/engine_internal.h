@@ -84,6 +84,12 @@ void engine_exclude_nodes(struct engine *e, struct run *run);
 /* The attempt's nodes, as soon as somebody knows them. */
 void engine_note_nodes(struct engine *e, struct run *run, const char *nodes);
 
+/* engine_line.c */
+/* Looks at the runs that must be over before this one begins. */
+void engine_look_at_line(struct engine *e, struct run *run);
+/* Some run is over: those that wait for one look again. */
+void engine_wake_line(struct engine *e);
+
 /* engine_worries.c */
 void engine_worry_about_limit(struct engine *e, struct run *run);
 /* Monotonic time of the next look. */
