@@ -163,6 +163,7 @@ static struct facts gather(struct engine *e, const struct run *run, const struct
 	f.recall = a->recall;
 	f.recalled = a->recalled;
 	f.submitted = a->submitted;
+	f.refusal = a->call_text;
 	f.signalled = a->signalled;
 	f.ordered = a->ordered;
 	f.fresh = a->fresh;
