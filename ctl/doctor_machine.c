@@ -245,10 +245,12 @@ struct version {
 
 static struct version version_of(const char *text)
 {
-	struct version v = {0};
+	long parts[3] = {0};
+	char *end = NULL;
 
-	sscanf(text, "%d.%d.%d", &v.major, &v.minor, &v.patch);
-	return v;
+	for (size_t i = 0; i < 3 && *text; i++, text = *end == '.' ? end + 1 : "")
+		parts[i] = strtol(text, &end, 10);
+	return (struct version){(int)parts[0], (int)parts[1], (int)parts[2]};
 }
 
 static int compare(struct version a, struct version b)

@@ -42,8 +42,8 @@ lbd_start
 is "$(verdict slurmctld) $(verdict libslurm) $(verdict 'clock skew')" "fine fine fine" "a Slurm that is well"
 is "$(verdict MinJobAge)" finding "ended jobs that Slurm forgets before lbd looks"
 like "$(verdict MinJobAge fix)" 'poll.idle_interval' "which key"
-cluster_signal slurmctld KILL
-is "$(verdict slurmctld)" finding "a controller that is gone"
 printf '[poll]\nintervall = "1s"\n' >"$LB_HOME/lbd.toml"
 like "$(verdict lbd text)" 'poll.intervall' "a lbd.toml that is wrong, and where"
+cluster_signal slurmctld KILL
+is "$(verdict slurmctld)" finding "a controller that is gone"
 done_testing
