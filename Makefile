@@ -204,6 +204,7 @@ $(B)/tests/scheduler_client: $(B)/obj/tests/system/scheduler_client.o $(B)/slurm
 $(B)/tests/nolocks.so: tests/system/nolocks.c
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(CPPFLAGS) -std=c11 -O2 -fPIC -shared -o $@ $< -ldl
+check-system: $(B)/tests/nolocks.so
 
 # The CPU backend as it is, and for one set of instructions each; instructions.t compares them.
 DIGEST   := $(B)/tests/kernel_digest
@@ -232,6 +233,14 @@ SIM_TAPS := ledger_run_insert ledger_run_move ledger_run_set_wanted ledger_attem
 SEEDS    ?= 500
 $(B)/sim: $(call objects,tests/sim/*.c) $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/common.a
 	$(call say,LINK) $(CC) $(LDFLAGS) $(SIM_TAPS:%=-Wl,--wrap=%) -o $@ $^ -lsqlite3 -ljansson -lpcre2-8 -lstdc++ -lm
+
+# A month of one job on 64 nodes, under lbd and under its peers. bench/ettr.sh prints the table.
+ETTR     := $(filter-out %/main.o,$(call objects,tests/sim/ettr/*.c)) $(B)/obj/tests/sim/agenda.o
+$(B)/ettr.a: $(ETTR)
+$(B)/ettr: $(B)/obj/tests/sim/ettr/main.o $(B)/ettr.a $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/lbrun.a $(B)/common.a
+	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -lsqlite3 -ljansson -lpcre2-8 -lstdc++ -lm
+$(B)/unit/test_ettr: ARCHIVES += $(B)/ettr.a
+$(B)/unit/test_ettr: $(B)/ettr.a
 
 # The fault tests' negative controls: the real programs, each with one protection taken out.
 CONTROLS := $(B)/controls/lbd $(B)/controls/lbrun $(if $(HAVE_SLURM),$(B)/controls/lbd-slurm)
@@ -263,9 +272,11 @@ check-unit: $(UNIT) $(BINARIES)
 GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/gpu/ops $(B)/gpu/goldens \
 	     $(if $(SAN),,$(LBCUDA) $(B)/gpu/sdpa_plans $(B)/gpu/stub/libcuda.so.1))
 gpu-parts: $(BINARIES) $(GPU_PARTS)
-check-system: $(BINARIES) $(CONTROLS) $(B)/tests/scheduler_client $(B)/tests/nolocks.so $(DIGEST) $(DIGEST)-base \
+# Tests mostly wait: more of them at once than there are cores.
+TESTS    ?= $(wildcard tests/system/*.t)
+check-system: $(BINARIES) $(CONTROLS) $(B)/tests/scheduler_client $(DIGEST) $(DIGEST)-base \
 		$(DIGEST)-avx2 $(DIGEST)-avx512f $(GPU_PARTS)
-	B=$(abspath $(B)) prove -j 2 --timer --exec sh tests/system/*.t
+	B=$(abspath $(B)) prove -j 4 --timer --exec sh $(TESTS)
 check-resume: $(B)/lbworker
 	B=$(abspath $(B)) sh tests/system/resume.t
 check-layers:
@@ -273,7 +284,7 @@ check-layers:
 
 # One stamp per file, so that a second run looks only at what changed.
 LINTED   := $(wildcard common/*.c sql/*.c slurm/*.c slurm/lbd-slurm/*.c daemon/*.c ctl/*.c \
-	    worker/*/*.c kernels/*.c kernels/cpu/*.c tests/sim/*.c)
+	    worker/*/*.c kernels/*.c kernels/cpu/*.c tests/sim/*.c tests/sim/ettr/*.c)
 LINTED   := $(if $(HAVE_SLURM),$(LINTED),$(filter-out slurm/lbd-slurm/%,$(LINTED)))
 $(B)/lint/%.tidy: % .clang-tidy | $(B)/gen/queries.h $(B)/gen/words.h
 	@mkdir -p $(@D)
@@ -288,11 +299,14 @@ cppcheck: $(B)/gen/queries.h $(B)/gen/words.h
 		--suppress=missingIncludeSystem --error-exitcode=1 --cppcheck-build-dir=$(B)/lint/cppcheck \
 		-j 2 -I. -I$(B)/gen -D_GNU_SOURCE $(LINTED)
 shellcheck:
-	shellcheck -x etc/install-deps etc/demo etc/minicluster etc/cron/*.sh .ci/run bench/run bench/*.sh bench/gpu/*.sh \
-		common/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/faults/*.sh tests/gpu/*.sh tests/system/*.sh tests/system/*.t
+	shellcheck -x etc/install-deps etc/demo etc/minicluster etc/cron/*.sh .ci/run bench/run bench/*.sh \
+		bench/gpu/*.sh common/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/faults/*.sh \
+		tests/fuzz/*.sh tests/gpu/*.sh tests/system/*.sh tests/system/*.t
 lint: tidy cppcheck shellcheck
 
-# Everything a change must pass. The recursive calls are this same file with SAN=1.
+# Everything a change must pass. The recursive calls are this same file with SAN=1: all tests run
+# against sanitized programs, and PLAIN against those that people use.
+PLAIN    := $(foreach t,demo install gpu lbd lbrun instructions trainer crash,tests/system/$(t).t)
 check: all unit
 	$(MAKE) check-layers
 	$(MAKE) lint
@@ -300,7 +314,7 @@ check: all unit
 	$(MAKE) SAN=1 B=$(B)-san check-unit
 	$(MAKE) SAN=1 B=$(B)-san check-system
 	$(MAKE) check-unit
-	$(MAKE) check-system
+	$(MAKE) TESTS='$(PLAIN)' check-system
 	$(MAKE) SAN=1 B=$(B)-san SEEDS=20 sim
 	$(MAKE) sim
 	$(MAKE) SECONDS=4 fuzz
@@ -340,7 +354,7 @@ gpu-bench: $(BINARIES) $(LBCUDA) $(B)/gpu/ops
 	B=$(B) sh bench/gpu/run.sh
 demo:
 	sh etc/demo
-bench: all
+bench: all $(B)/ettr
 	B=$(abspath $(B)) sh bench/run
 
 # --- install --------------------------------------------------------------------------------
@@ -356,12 +370,18 @@ $(B)/man/%: docs/man/%.scd
 	@mkdir -p $(@D)
 	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(stat -c %Y $<)} scdoc <$< >$@.tmp && mv $@.tmp $@
 
+# The library for every GPU from Ampere on; install takes it where it was made (some minutes).
+release: $(if $(HAVE_CUDA),$(B)/release/liblbcuda.so)
+
 install: all man
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/systemd/user $(SHARE)/doc/lowbits \
 		$(SHARE)/man/man1 $(SHARE)/man/man5 $(SHARE)/man/man8 \
 		$(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions \
 		$(SHARE)/fish/vendor_completions.d
 	install -m 755 $(BINARIES) $(DESTDIR)$(PREFIX)/bin
+	for l in $(firstword $(wildcard $(B)/release/liblbcuda.so) $(LBCUDA)); do \
+		install -d $(DESTDIR)$(PREFIX)/lib/lowbits && \
+		install -m 755 $$l $(DESTDIR)$(PREFIX)/lib/lowbits || exit 1; done
 	for m in $(MAN); do \
 		install -m 644 $$m $(SHARE)/man/man$${m##*.}/ || exit 1; done
 	for c in etc/completions/*; do case $$c in \
@@ -378,7 +398,7 @@ install: all man
 clean:
 	rm -rf build build-san build-fuzz
 
-.PHONY: all unit gpu-parts gpu-check gpu-bench sim fuzz fuzz-targets faults check check-unit check-system check-resume check-layers lint tidy cppcheck \
+.PHONY: release all unit gpu-parts gpu-check gpu-bench sim fuzz fuzz-targets faults check check-unit check-system check-resume check-layers lint tidy cppcheck \
 	shellcheck demo bench man install clean
 .DELETE_ON_ERROR:
 .SECONDARY:

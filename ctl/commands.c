@@ -34,6 +34,10 @@ static const struct option_row json_options[] = {JSON_ROW, END_ROW};
 static const struct option_row submit_options[] = {
 	{"name", 0, OPTION_TEXT, FIELD(name), "NAME", "name of the run; drawn if not given"},
 	SET_ROW,
+	{"after", 0, OPTION_LIST, FIELD(after), "RUN",
+	 "begin when this run has ended, however; may be repeated"},
+	{"after-ok", 0, OPTION_LIST, FIELD(after_ok), "RUN",
+	 "begin when this run has completed; fail when it does not"},
 	{"dry-run", 0, OPTION_FLAG, FIELD(dry_run), NULL,
 	 "show the job that would be submitted, and submit nothing"},
 	{"follow", 'f', OPTION_FLAG, FIELD(follow), NULL, "then follow the run until it ends"},
@@ -99,6 +103,7 @@ const struct command commands[] = {
 	 "lbctl submit --time=12:00:00 train.slurm -- --lr 3e-4\n"
 	 "lbctl submit train.toml --name small-1 --set training.steps=500\n"
 	 "lbctl submit --dry-run train.toml\n"
+	 "lbctl submit evaluate.toml --after-ok small-1\n"
 	 "lbctl submit --set slurm.gpus_per_node=8 -- torchrun train.py --lr 3e-4\n",
 	 submit_options, 0, 2, false, submit_run},
 	{"ls", "[--all] [--group GROUP]", "list runs, newest first",

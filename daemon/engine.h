@@ -103,8 +103,8 @@ struct engine_health {
 };
 void engine_health(struct engine *engine, struct engine_health *out);
 
-/* Why the scheduler has not started the run's job yet, in its own words ("Resources"); "" when it has,
- * or has not said. Borrowed until the next turn. */
+/* Why the run has not begun: whom it follows, or the scheduler's own words ("Resources"); "" when it has,
+ * or nobody has said. Borrowed until the next turn. */
 const char *engine_waits_for(struct engine *engine, const char *name);
 
 #endif

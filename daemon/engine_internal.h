@@ -80,6 +80,8 @@ struct run run_with_spare(const struct run *run);
 /* engine_nodes.c */
 /* For a new attempt, comma-separated; "" = none. Owned by the caller. */
 char *engine_choose_excluded(struct engine *e, const struct run *run);
+/* A launch has ended; lbrun says at which node that began ("" = nobody knows). */
+void engine_launch_blames(struct engine *e, struct run *run, enum cause cause, const char *node);
 void engine_blame_nodes(struct engine *e, const struct run *run, enum cause cause, bool blame_run);
 /* lbrun's note, "NODE: LINE". */
 void engine_node_error(struct engine *e, struct run *run, const char *text);
@@ -87,6 +89,12 @@ void engine_node_error(struct engine *e, struct run *run, const char *text);
 void engine_exclude_nodes(struct engine *e, struct run *run);
 /* The attempt's nodes, as soon as somebody knows them. */
 void engine_note_nodes(struct engine *e, struct run *run, const char *nodes);
+
+/* engine_line.c */
+/* Looks at the runs that must be over before this one begins. */
+void engine_look_at_line(struct engine *e, struct run *run);
+/* Some run is over: those that wait for one look again. */
+void engine_wake_line(struct engine *e);
 
 /* engine_worries.c */
 void engine_worry_about_limit(struct engine *e, struct run *run);

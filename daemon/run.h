@@ -27,7 +27,8 @@ struct attempt {
 
 	/* of this process only: gone after a restart, and reconcile knows how to live without */
 	bool fresh;
-	struct call submit, release, signal, cancel;
+	struct call submit, release, signal, cancel, recall;
+	struct recalled recalled;
 	struct job_ref submitted;
 	int signalled;
 	enum run_order ordered;
@@ -45,6 +46,7 @@ struct attempt {
 	int64_t bad_lines;
 	struct pace pace;
 	char error_nodes[256];		/* that were blamed for lines of its output; comma-separated */
+	bool is_node_named;		/* lbrun knew which node its newest launch ended at */
 	bool is_limit_told;
 };
 
@@ -81,6 +83,9 @@ struct run {
 
 	int64_t absent_since_ms;	/* wall: should run, and does not; 0 = all is well */
 	bool is_absence_told;
+
+	enum line line;			/* as of its last look; line_text is for people */
+	char line_text[200];
 
 	bool dirty;			/* something is new: reconcile in the next turn */
 	int64_t wake_ms;		/* monotonic: reconcile then in any case */

@@ -23,12 +23,13 @@ _lbctl()
 
 	case $previous in
 	--home) COMPREPLY=($(compgen -d -- "$current")); return ;;
+	--after | --after-ok) COMPREPLY=($(compgen -W "$(_lbctl_runs)" -- "$current")); return ;;
 	--name | --group | --set | --reason | --from | --since | --attempt | --timeout) return ;;
 	esac
 
 	case $command in
 	"") words=$commands ;;
-	submit) options+=" --name --set --dry-run --follow --json" ;;
+	submit) options+=" --name --set --after --after-ok --dry-run --follow --json" ;;
 	ls) options+=" --all --group --json" ;;
 	status | follow | events) options+=" --json"; words=$(_lbctl_runs) ;;
 	logs) options+=" --follow --attempt --json"; words=$(_lbctl_runs) ;;

@@ -35,6 +35,8 @@ complete -c lbctl -n __fish_use_subcommand -a help -d 'all commands, or one in d
 
 complete -c lbctl -n '__fish_seen_subcommand_from submit' -F
 complete -c lbctl -n '__fish_seen_subcommand_from submit' -l name -x -d 'name of the run'
+complete -c lbctl -n '__fish_seen_subcommand_from submit' -l after -x -d 'begin when this run has ended'
+complete -c lbctl -n '__fish_seen_subcommand_from submit' -l after-ok -x -d 'begin when this run has completed'
 complete -c lbctl -n '__fish_seen_subcommand_from submit' -l dry-run -d 'submit nothing, show the job'
 complete -c lbctl -n '__fish_seen_subcommand_from restart' -l from -x -a 'latest scratch' -d 'step of a checkpoint'
 complete -c lbctl -n '__fish_seen_subcommand_from submit restart' -l set -x -d 'set section.key'

@@ -136,7 +136,8 @@ static void split_time(struct summary *s)
 {
 	int compute = 0, copy = 0, step = 0;
 
-	qsort(s->edge, s->edges, sizeof(*s->edge), by_time);
+	if (s->edges)
+		qsort(s->edge, s->edges, sizeof(*s->edge), by_time);
 	for (size_t i = 0; i + 1 < s->edges; i++) {
 		compute += s->edge[i].compute;
 		copy += s->edge[i].copy;
@@ -160,8 +161,9 @@ static int add_file(struct summary *s, const char *path, struct err *err)
 
 	if (!root)
 		return -1;
-	json_array_foreach(events, i, event)
+	json_array_foreach(events, i, event) {
 		add_event(s, event);
+	}
 	s->has_steps = s->steps > before;
 	split_time(s);
 	s->files++;
