@@ -471,12 +471,13 @@ void engine_on_news(struct engine *e, void (*news)(void *arg), void *arg)
 	e->news_arg = arg;
 }
 
-void engine_health(const struct engine *e, struct engine_health *out)
+void engine_health(struct engine *e, struct engine_health *out)
 {
 	memset(out, 0, sizeof(*out));
 	out->live_runs = e->run_count;
 	out->slurm_down_since_ms = e->slurm.down_since_ms;
 	out->good_poll_ms = e->slurm.scheduler ? e->slurm.done_begun_ms : e->local.done_begun_ms;
+	out->calls_per_minute = engine_calls_per_minute(e);
 	snprintf(out->slurm_text, sizeof(out->slurm_text), "%s", e->slurm.text);
 }
 

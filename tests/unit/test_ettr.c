@@ -38,7 +38,7 @@ static struct account lived(const struct peer *peer, const struct month *m)
 	if (peer)
 		peer_live(peer, m, &a);
 	else
-		lbd_live(m, &a, NULL);
+		lbd_live(m, HALF_LIFE_MS, &a, NULL);
 	assert_int_equal(sum(&a), MONTH_MS);
 	return a;
 }

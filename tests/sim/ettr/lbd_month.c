@@ -718,11 +718,11 @@ static void submit_run(struct sim *sim)
 	must(&err, engine_settle(sim->engine, &err));
 }
 
-static void begin(struct sim *sim)
+static void begin(struct sim *sim, int64_t half_life_ms)
 {
-	/* as lbd.toml's defaults */
-	static const struct node_rules rules = {
-		.half_life_ms = DAY, .threshold = 0.75, .max_excluded = 4,
+	/* else as lbd.toml's defaults */
+	const struct node_rules rules = {
+		.half_life_ms = half_life_ms, .threshold = 0.75, .max_excluded = 4,
 	};
 	static const struct poll_times times = {
 		.busy_ms = BUSY_MS, .idle_ms = IDLE_MS, .spool_ms = SPOOL_MS,
@@ -777,14 +777,15 @@ static void close_account(struct sim *sim)
 		job_over(sim, sim->job, SJ_CANCELLED, SR_NONE, 0);
 }
 
-void lbd_live(const struct month *m, struct account *a, struct lbd_notes *notes)
+void lbd_live(const struct month *m, int64_t half_life_ms, struct account *a,
+	      struct lbd_notes *notes)
 {
 	struct sim *sim = xcalloc(1, sizeof(*sim));
 	struct event e;
 
 	sim->m = m;
 	sim->a = a;
-	begin(sim);
+	begin(sim, half_life_ms);
 	while (sim->agenda.count > 0 && sim->agenda.heap[0].at_ms < MONTH_MS) {
 		agenda_take(&sim->agenda, &e);
 		sim->now_ms = e.at_ms;

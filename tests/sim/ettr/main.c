@@ -11,10 +11,10 @@
 
 enum { MONTHS_MAX = 10000, GPUS = JOB_NODES * GPUS_OF_NODE };
 
-enum who { WHO_LBD, WHO_REQUEUE, WHO_CHAIN, WHO_COUNT };
+enum who { WHO_LBD, WHO_LBD_WEEK, WHO_REQUEUE, WHO_CHAIN, WHO_COUNT };
 
 static const char *const who_names[WHO_COUNT] = {
-	"lbd", "sbatch --requeue", "--array=1-N%1",
+	"lbd", "lbd, half_life 7d", "sbatch --requeue", "--array=1-N%1",
 };
 
 static const struct {
@@ -45,7 +45,9 @@ static void live(enum who who, const struct month *m, struct tally *t, long n)
 	struct account a = { 0 };
 
 	if (who == WHO_LBD)
-		lbd_live(m, &a, NULL);
+		lbd_live(m, HALF_LIFE_MS, &a, NULL);
+	else if (who == WHO_LBD_WEEK)
+		lbd_live(m, 7 * (int64_t)DAY, &a, NULL);
 	else
 		peer_live(who == WHO_REQUEUE ? &peer_requeue : &peer_chain, m, &a);
 	t->ettr[n] = account_ettr(&a);
@@ -128,6 +130,7 @@ static void print_assumptions(void)
 	     "  phases; so a hang ends after 60 s (steps take 10 s), before the first step after 30 min. Real are\n"
 	     "  engine, ledger, policy, node memory, rules for launches in place and for hangs. Slurm tells of\n"
 	     "  a lost node after 300 s (SlurmdTimeout). A torn checkpoint costs no more than its own steps.\n"
+	     "  Its second row: with nodes.half_life = \"7d\" it mistrusts bad nodes for longer.\n"
 	     "Assumed of the peers, at their best: a script that requeues itself after a crash (which Slurm\n"
 	     "  lets begin after 120 s, cred_expire) or a chain whose next task follows at once; NCCL's\n"
 	     "  watchdog on (10 min), lost nodes as above. They know no bad nodes, and a checkpoint that was\n"
@@ -138,7 +141,7 @@ static void print_assumptions(void)
 
 int main(int argc, char **argv)
 {
-	long months = argc == 3 && strcmp(argv[1], "--months") == 0 ? strtol(argv[2], NULL, 10) : 100;
+	long months = argc == 3 && strcmp(argv[1], "--months") == 0 ? strtol(argv[2], NULL, 10) : 80;
 
 	if (months < 10 || months > MONTHS_MAX || (argc != 1 && argc != 3)) {
 		fputs("usage: ettr [--months N]\n", stderr);
