@@ -200,6 +200,12 @@ $(B)/tests/scheduler_client: $(B)/obj/tests/system/scheduler_client.o $(B)/slurm
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -luv -ljansson -lpcre2-8 -lstdc++ -lm
 
+# File locks that say yes to everybody, and another machine's name: two-hosts.t.
+$(B)/tests/nolocks.so: tests/system/nolocks.c
+	@mkdir -p $(@D)
+	$(call say,LINK) $(CC) $(CPPFLAGS) -std=c11 -O2 -fPIC -shared -o $@ $< -ldl
+check-system: $(B)/tests/nolocks.so
+
 # The CPU backend as it is, and for one set of instructions each; instructions.t compares them.
 DIGEST   := $(B)/tests/kernel_digest
 CLONES_base    :=
@@ -227,6 +233,14 @@ SIM_TAPS := ledger_run_insert ledger_run_move ledger_run_set_wanted ledger_attem
 SEEDS    ?= 500
 $(B)/sim: $(call objects,tests/sim/*.c) $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/common.a
 	$(call say,LINK) $(CC) $(LDFLAGS) $(SIM_TAPS:%=-Wl,--wrap=%) -o $@ $^ -lsqlite3 -ljansson -lpcre2-8 -lstdc++ -lm
+
+# A month of one job on 64 nodes, under lbd and under its peers. bench/ettr.sh prints the table.
+ETTR     := $(filter-out %/main.o,$(call objects,tests/sim/ettr/*.c)) $(B)/obj/tests/sim/agenda.o
+$(B)/ettr.a: $(ETTR)
+$(B)/ettr: $(B)/obj/tests/sim/ettr/main.o $(B)/ettr.a $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/lbrun.a $(B)/common.a
+	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -lsqlite3 -ljansson -lpcre2-8 -lstdc++ -lm
+$(B)/unit/test_ettr: ARCHIVES += $(B)/ettr.a
+$(B)/unit/test_ettr: $(B)/ettr.a
 
 # The fault tests' negative controls: the real programs, each with one protection taken out.
 CONTROLS := $(B)/controls/lbd $(B)/controls/lbrun $(if $(HAVE_SLURM),$(B)/controls/lbd-slurm)
@@ -270,7 +284,7 @@ check-layers:
 
 # One stamp per file, so that a second run looks only at what changed.
 LINTED   := $(wildcard common/*.c sql/*.c slurm/*.c slurm/lbd-slurm/*.c daemon/*.c ctl/*.c \
-	    worker/*/*.c kernels/*.c kernels/cpu/*.c tests/sim/*.c)
+	    worker/*/*.c kernels/*.c kernels/cpu/*.c tests/sim/*.c tests/sim/ettr/*.c)
 LINTED   := $(if $(HAVE_SLURM),$(LINTED),$(filter-out slurm/lbd-slurm/%,$(LINTED)))
 $(B)/lint/%.tidy: % .clang-tidy | $(B)/gen/queries.h $(B)/gen/words.h
 	@mkdir -p $(@D)
@@ -340,7 +354,7 @@ gpu-bench: $(BINARIES) $(LBCUDA) $(B)/gpu/ops
 	B=$(B) sh bench/gpu/run.sh
 demo:
 	sh etc/demo
-bench: all
+bench: all $(B)/ettr
 	B=$(abspath $(B)) sh bench/run
 
 # --- install --------------------------------------------------------------------------------

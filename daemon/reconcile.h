@@ -34,6 +34,13 @@ enum {
 	QUIT_GRACE_MS = 2 * 1000,	/* from SIGQUIT to the scheduler's own cancel */
 };
 
+/* How it stands with the runs that must be over before this one begins (run.after, run.after_ok). */
+enum line {
+	LINE_FREE,		/* there are none, or they are done */
+	LINE_WAITS,
+	LINE_BROKEN,		/* one that was to complete did not */
+};
+
 /* One call of this lbd to the scheduler. */
 enum call_state {
 	CALL_NONE,		/* not made by this process */
@@ -48,7 +55,6 @@ enum call_state {
 struct call {
 	enum call_state state;
 	int64_t made_ms, reply_ms;	/* monotonic */
-	char text[160];			/* the scheduler's own words */
 };
 
 /* What the scheduler's accounting remembers of a job that it knows no longer. */
@@ -79,6 +85,9 @@ struct facts {
 	bool ever_trained;		/* some launch of this run got past its start */
 	int64_t unstarted;		/* newest attempts in a row that never did */
 
+	enum line line;
+	const char *line_text;		/* whom it waits for, or who did not complete */
+
 	/* the newest attempt */
 	bool has_attempt;
 	enum attempt_state attempt;
@@ -93,6 +102,7 @@ struct facts {
 	/* what this process asked for, and since when it watches (monotonic ms) */
 	struct call submit, release, signal, cancel;
 	struct job_ref submitted;	/* the answer to submit */
+	const char *refusal;		/* the scheduler's own words, if it was no */
 	int signalled;			/* the last signal sent; 0 = none */
 	enum run_order ordered;		/* what it was sent for */
 	bool fresh;			/* this process made the intent: no submission before ours */

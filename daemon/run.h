@@ -30,6 +30,7 @@ struct attempt {
 	struct call submit, release, signal, cancel, recall;
 	struct recalled recalled;
 	struct job_ref submitted;
+	char call_text[160];		/* the scheduler's own words to the newest submit or release */
 	int signalled;
 	enum run_order ordered;
 	int64_t watching_since_ms;
@@ -46,6 +47,7 @@ struct attempt {
 	int64_t bad_lines;
 	struct pace pace;
 	char error_nodes[256];		/* that were blamed for lines of its output; comma-separated */
+	bool is_node_named;		/* lbrun knew which node its newest launch ended at */
 	bool is_limit_told;
 };
 
@@ -82,6 +84,9 @@ struct run {
 
 	int64_t absent_since_ms;	/* wall: should run, and does not; 0 = all is well */
 	bool is_absence_told;
+
+	enum line line;			/* as of its last look; line_text is for people */
+	char line_text[200];
 
 	bool dirty;			/* something is new: reconcile in the next turn */
 	int64_t wake_ms;		/* monotonic: reconcile then in any case */
