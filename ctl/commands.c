@@ -90,6 +90,15 @@ static const struct option_row wait_options[] = {
 	JSON_ROW, END_ROW,
 };
 
+static const struct option_row daemon_options[] = {
+	{"in-slurm", 0, OPTION_FLAG, FIELD(in_slurm), NULL,
+	 "start: as a small job of Slurm, which queues the next one"},
+	{"follow", 'f', OPTION_FLAG, FIELD(follow), NULL, "logs: wait for more"},
+	{"timeout", 0, OPTION_DURATION, FIELD(timeout_ms), "DURATION",
+	 "start, stop: wait so long; a minute if not given"},
+	JSON_ROW, END_ROW,
+};
+
 const struct command commands[] = {
 	{"submit", "[options] FILE.toml | SCRIPT [-- ARG…] | -- COMMAND ARG…", "start a new run",
 	 "lbctl submit train.toml --follow\n"
@@ -168,6 +177,17 @@ const struct command commands[] = {
 	 "lbctl wait brisk-otter-39 && ./evaluate.sh\n"
 	 "lbctl wait brisk-otter-39 --timeout 1h30m\n",
 	 wait_options, 1, 1, false, wait_run},
+	{"daemon", "start [--in-slurm] | stop | restart | status | logs [-f]",
+	 "start and stop lbd; where it runs, since when",
+	 "lbctl daemon start\n"
+	 "lbctl daemon status\n"
+	 "lbctl daemon start --in-slurm\n"
+	 "lbctl daemon logs -f\n",
+	 daemon_options, 0, 1, false, daemon_run},
+	{"doctor", "", "look at what lbd depends on, and say what to do",
+	 "lbctl doctor\n"
+	 "lbctl doctor --json | jq -r '.[] | select(.verdict == \"finding\") | .fix'\n",
+	 json_options, 0, 0, false, doctor_run},
 	{"version", "", "versions of lbctl and of the lbd that answers",
 	 "lbctl version\n",
 	 json_options, 0, 0, false, version_run},

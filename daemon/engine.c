@@ -164,6 +164,7 @@ static struct facts gather(struct engine *e, const struct run *run, const struct
 	f.recall = a->recall;
 	f.recalled = a->recalled;
 	f.submitted = a->submitted;
+	f.refusal = a->call_text;
 	f.signalled = a->signalled;
 	f.ordered = a->ordered;
 	f.fresh = a->fresh;
@@ -218,6 +219,8 @@ static void worry(struct engine *e, struct run *run)
 /* Behind an attempt that needs nothing at present. */
 static struct todo **step_spare(struct engine *e, struct run *run, struct todo **tail, int64_t now_ms)
 {
+	if (!run->has_spare && !run->policy.prequeue)
+		return tail;
 	for (int i = 0; i < MAX_STEPS && !e->broken; i++) {
 		struct facts f = gather(e, run, &run->attempt), s = { 0 };
 		struct decision d;
@@ -468,12 +471,13 @@ void engine_on_news(struct engine *e, void (*news)(void *arg), void *arg)
 	e->news_arg = arg;
 }
 
-void engine_health(const struct engine *e, struct engine_health *out)
+void engine_health(struct engine *e, struct engine_health *out)
 {
 	memset(out, 0, sizeof(*out));
 	out->live_runs = e->run_count;
 	out->slurm_down_since_ms = e->slurm.down_since_ms;
 	out->good_poll_ms = e->slurm.scheduler ? e->slurm.done_begun_ms : e->local.done_begun_ms;
+	out->calls_per_minute = engine_calls_per_minute(e);
 	snprintf(out->slurm_text, sizeof(out->slurm_text), "%s", e->slurm.text);
 }
 

@@ -72,6 +72,9 @@ static json_t *on_version(struct request *r, struct err *err)
 	js_set_bool(o, "slurm", r->lbd->slurm != NULL);
 	js_set_time(o, "slurm_down_since", health.slurm_down_since_ms);
 	js_set_str(o, "slurm_text", health.slurm_text);
+	js_set_time(o, "slurm_seen", r->lbd->slurm && health.good_poll_ms > 0 ?
+		    clock_wall_ms() - (clock_mono_ms() - health.good_poll_ms) : 0);
+	js_set_real(o, "calls_per_minute", health.calls_per_minute);
 	return o;
 }
 

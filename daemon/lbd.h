@@ -14,11 +14,13 @@ struct control;
 struct cron;
 struct log_keeper;
 struct deadman;
+struct lock;
 struct switchboard;
 
 struct lbd {
 	uv_loop_t *loop;
 	struct config config;
+	struct lock *lock;			/* of the folder: it is ours */
 	struct ledger *ledger;
 	struct scheduler *slurm, *local;	/* slurm: NULL where there is none */
 	struct world world;

@@ -109,8 +109,9 @@ static void add_extra(struct toml *toml, const json_t *options)
 		extra = json_array();
 		json_object_set_new(slurm, "extra", extra);
 	}
-	json_array_foreach(options, i, item)
+	json_array_foreach(options, i, item) {
 		json_array_append(extra, item);
+	}
 }
 
 /* What the command line says on top of the file. */
