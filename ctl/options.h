@@ -16,7 +16,7 @@ struct options {
 	const char *home;
 	bool no_color, help;
 	/* by command */
-	bool json, all, follow, now, dry_run, yes;
+	bool json, all, team, follow, now, dry_run, yes;
 	const char *name, *reason, *from, *group;
 	const char **set;		/* NULL-terminated once any was given; owned */
 	size_t set_count;

@@ -20,6 +20,7 @@
 #include "daemon/background.h"
 #include "daemon/control.h"
 #include "daemon/cron.h"
+#include "daemon/exporter.h"
 #include "daemon/lock.h"
 #include "daemon/log_keeper.h"
 #include "daemon/notify.h"
@@ -191,6 +192,7 @@ static void stop(struct daemon *d)
 	log_keeper_close(d->lbd.log_keeper);
 	switchboard_close(d->lbd.switchboard);
 	d->lbd.switchboard = NULL;
+	exporter_close(d->lbd.exporter);
 	alerts_close(d->lbd.alerts);
 	deadman_close(d->lbd.deadman);
 	if (d->lbd.slurm)
@@ -314,6 +316,7 @@ static int run(struct daemon *d, int ready_fd, struct err *err)
 		return -1;
 	d->lbd.deadman = deadman_open(&d->lbd);
 	d->lbd.log_keeper = log_keeper_open(&d->lbd);
+	d->lbd.exporter = exporter_open(&d->lbd);
 	log_info("lbd %s serves %s", LB_VERSION, d->lbd.config.home);
 	start_loop(d, ready_fd);
 	background_leave_terminal();

@@ -40,6 +40,8 @@ const char *ledger_id(const struct ledger *ledger);
 int ledger_commit(struct ledger *ledger, struct err *err);	/* nothing open: fine */
 void ledger_rollback(struct ledger *ledger);
 /* Nothing may be open. Replaces `path` in one step. */
+/* Goes up with each row that is written. */
+int64_t ledger_changes(const struct ledger *ledger);
 /* The file can no longer be trusted to this process (a failed fsync, damage): every call fails from
  * now on, and only a new process may look again. */
 bool ledger_is_broken(const struct ledger *ledger);
