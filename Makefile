@@ -5,9 +5,10 @@
 #                                              build-san; DEV=1: warnings are no errors; V=1: say all
 #   make check | check-unit | check-system | check-layers | lint
 #   make sim [SEEDS=N | SEED=k]                simulated years; one world again
-#   make faults [N=1000]                       kills the trainer N times while it saves
+#   make faults [POINTS=100 KILLS=1000 …]      the programs, Slurm and disks, broken again and again
 #   make gpu-check | gpu-bench                 what needs a GPU: agreement, and speed against PyTorch
 #   make [CUDA=0|1|auto] [CUDA_HOME=dir]       the CUDA backend; auto: where nvcc is found
+#   make fuzz [SECONDS=60]                    whatever reads what strangers wrote
 #   make demo | bench | man | install [PREFIX=/usr/local] [DESTDIR=] | clean
 #
 # Folders are layers: each has an archive of its own, and tests/layers.sh says who may include whom.
@@ -38,7 +39,7 @@ WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wpointer-arith -Wundef -Wvla -Wwr
 	    -Wcast-qual $(if $(DEV),,-Werror)
 CWARN    := -Wstrict-prototypes -Wmissing-prototypes
 OPT      := -O2 -g
-SANFLAGS := $(if $(SAN),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+SANFLAGS := $(if $(FUZZING),-fsanitize=fuzzer-no-link) $(if $(SAN),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
 CPPFLAGS := -I. -I$(B)/gen -D_GNU_SOURCE -DLB_VERSION='"$(VERSION)"' -MMD -MP
 CFLAGS   := -std=c11 $(OPT) $(WARN) $(CWARN) $(SANFLAGS)
 CXXFLAGS := -std=c++17 $(OPT) -Wall -Wextra $(if $(DEV),,-Werror) $(SANFLAGS)
@@ -139,7 +140,7 @@ $(B)/gpu/sdpa_plans: $(B)/obj/tests/gpu/sdpa_plans.o $(B)/obj/kernels/cuda/sdpa.
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -Wl,-rpath,$(CUDA_HOME)/lib64 -Wl,--disable-new-dtags -ldl -lm
 
 # A test that opens the CUDA backend as lbworker does.
-$(B)/gpu/ops: $(B)/obj/tests/gpu/ops.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
+$(B)/gpu/ops $(B)/gpu/goldens: $(B)/gpu/%: $(B)/obj/tests/gpu/%.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ $(LIBS_lbworker)
 
@@ -226,6 +227,22 @@ SIM_TAPS := ledger_run_insert ledger_run_move ledger_run_set_wanted ledger_attem
 SEEDS    ?= 500
 $(B)/sim: $(call objects,tests/sim/*.c) $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/common.a
 	$(call say,LINK) $(CC) $(LDFLAGS) $(SIM_TAPS:%=-Wl,--wrap=%) -o $@ $^ -lsqlite3 -ljansson -lpcre2-8 -lstdc++ -lm
+
+# The fault tests' negative controls: the real programs, each with one protection taken out.
+CONTROLS := $(B)/controls/lbd $(B)/controls/lbrun $(if $(HAVE_SLURM),$(B)/controls/lbd-slurm)
+WRAP_lbrun     := attempt_claim_take attempt_newest_claim older_may_live
+WRAP_lbd       := reconcile
+WRAP_lbd-slurm := slurm_submit_batch_job
+$(B)/controls/lbrun:     $(B)/obj/tests/faults/no_claim.o
+$(B)/controls/lbd:       $(B)/obj/tests/faults/plain_submit.o
+$(B)/controls/lbd-slurm: $(B)/obj/tests/faults/plain_slurm.o
+$(B)/controls/lbrun:     $(B)/obj/worker/lbrun/main.o $(B)/lbrun.a $(B)/common.a
+$(B)/controls/lbd:       $(B)/obj/daemon/main.o $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/common.a
+$(B)/controls/lbd-slurm: $(B)/obj/slurm/lbd-slurm/main.o $(LBDSLURM) $(B)/slurm.a $(B)/common.a
+$(CONTROLS):
+	@mkdir -p $(@D)
+	$(call say,LINK) $(CC) $(LDFLAGS) $(WRAP_$(@F):%=-Wl,--wrap=%) -o $@ $^ $(LIBS_$(@F))
+
 sim: $(B)/sim
 ifdef SEED
 	$(B)/sim --seed $(SEED)
@@ -238,10 +255,11 @@ endif
 check-unit: $(UNIT) $(BINARIES)
 	B=$(abspath $(B)) prove --exec 'sh tests/unit/run.sh' $(UNIT)
 # What gpu.t runs where nvcc is found.
-GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/gpu/ops \
+GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/gpu/ops $(B)/gpu/goldens \
 	     $(if $(SAN),,$(LBCUDA) $(B)/gpu/sdpa_plans $(B)/gpu/stub/libcuda.so.1))
 gpu-parts: $(BINARIES) $(GPU_PARTS)
-check-system: $(BINARIES) $(B)/tests/scheduler_client $(DIGEST) $(DIGEST)-base $(DIGEST)-avx2 $(DIGEST)-avx512f $(GPU_PARTS)
+check-system: $(BINARIES) $(CONTROLS) $(B)/tests/scheduler_client $(DIGEST) $(DIGEST)-base \
+		$(DIGEST)-avx2 $(DIGEST)-avx512f $(GPU_PARTS)
 	B=$(abspath $(B)) prove -j 2 --timer --exec sh tests/system/*.t
 check-resume: $(B)/lbworker
 	B=$(abspath $(B)) sh tests/system/resume.t
@@ -265,7 +283,7 @@ cppcheck: $(B)/gen/queries.h $(B)/gen/words.h
 		--suppress=missingIncludeSystem --error-exitcode=1 --cppcheck-build-dir=$(B)/lint/cppcheck \
 		-j 2 -I. -I$(B)/gen -D_GNU_SOURCE $(LINTED)
 shellcheck:
-	shellcheck -x etc/install-deps etc/demo etc/minicluster etc/cron/*.sh .ci/run bench/run bench/*.sh \
+	shellcheck -x etc/install-deps etc/demo etc/minicluster etc/cron/*.sh .ci/run bench/run bench/*.sh bench/gpu/*.sh \
 		common/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/faults/*.sh tests/gpu/*.sh tests/system/*.sh tests/system/*.t
 lint: tidy cppcheck shellcheck
 
@@ -280,9 +298,41 @@ check: all unit
 	$(MAKE) check-system
 	$(MAKE) SAN=1 B=$(B)-san SEEDS=20 sim
 	$(MAKE) sim
+	$(MAKE) SECONDS=4 fuzz
 
-faults: $(B)/lbworker
-	B=$(abspath $(B)) sh tests/faults/checkpoint.sh $(or $(N),1000)
+# Fuzz targets: everything that reads what strangers wrote. SECONDS each, two at a time.
+FUZZ     := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+SECONDS  ?= 60
+$(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/obj/tests/fuzz/fuzz.o $(B)/daemon.a $(B)/slurm.a $(B)/common.a
+	@mkdir -p $(@D)
+	$(call say,LINK) $(CXX) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ -luv -ljansson -lpcre2-8 -lzstd -lm
+fuzz-targets: $(FUZZ)
+fuzz:
+	$(MAKE) CC=clang CXX=clang++ SAN=1 FUZZING=1 B=build-fuzz fuzz-targets
+	B=$(abspath build-fuzz) prove --exec 'sh tests/fuzz/run.sh $(SECONDS)' \
+		$(patsubst tests/fuzz/%.c,build-fuzz/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+
+# How often each fault; 0 leaves it out. Hours, as they stand: see the table that it prints last.
+POINTS   ?= 100
+LBRUN_POINTS ?= 20
+WORKER_POINTS ?= 10
+KILLS    ?= 1000
+NODE     ?= 20
+ACCEPT   ?= 200
+FREEZE   ?= 100
+MUNGE    ?= 20
+FORGET   ?= 20
+DISK     ?= 1000
+SPOOL    ?= 68
+N        ?= 1000
+faults: all $(CONTROLS)
+	@$(foreach v,POINTS LBRUN_POINTS WORKER_POINTS KILLS NODE ACCEPT FREEZE MUNGE FORGET DISK SPOOL,$(v)=$($(v))) \
+		SETTLE=now B=$(abspath $(B)) sh tests/system/faults.t
+	B=$(abspath $(B)) sh tests/faults/checkpoint.sh $(N)
+gpu-check: $(BINARIES) $(LBCUDA) $(B)/gpu/ops $(B)/gpu/goldens
+	B=$(B) sh tests/gpu/check.sh
+gpu-bench: $(BINARIES) $(LBCUDA) $(B)/gpu/ops
+	B=$(B) sh bench/gpu/run.sh
 demo:
 	sh etc/demo
 bench: all
@@ -321,9 +371,9 @@ install: all man
 	install -m 755 etc/cron/*.sh $(SHARE)/doc/lowbits/cron
 
 clean:
-	rm -rf build build-san
+	rm -rf build build-san build-fuzz
 
-.PHONY: all unit gpu-parts gpu-check gpu-bench sim faults check check-unit check-system check-resume check-layers lint tidy cppcheck \
+.PHONY: all unit gpu-parts gpu-check gpu-bench sim fuzz fuzz-targets faults check check-unit check-system check-resume check-layers lint tidy cppcheck \
 	shellcheck demo bench man install clean
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -2,6 +2,7 @@
 /* A manifest is read as if an enemy wrote it: its names are opened below the folder one component
  * at a time without following links, everything is bounded, and nothing is believed that the disk
  * does not confirm. */
+#include "common/failpoint.h"
 #include "common/manifest.h"
 
 #include <dirent.h>
@@ -279,9 +280,13 @@ int manifest_publish(const char *tmp_folder, const char *folder, struct manifest
 
 	if (m->file_count < 0 || m->file_count > MANIFEST_MAX_FILES)
 		err_set(err, ERR_USAGE, "%s: more than %d files", folder, MANIFEST_MAX_FILES);
-	else if (seal_files(tmp_folder, m, err) == 0 && write_manifest(tmp_folder, m, err) == 0 &&
-		 put_in_place(tmp_folder, folder, err) == 0)
+	else if (seal_files(tmp_folder, m, err) == 0 && failpoint(FP_MANIFEST_BEFORE, err) == 0 &&
+		 write_manifest(tmp_folder, m, err) == 0 &&
+		 failpoint(FP_MANIFEST_WRITTEN, err) == 0 &&
+		 put_in_place(tmp_folder, folder, err) == 0) {
+		failpoint(FP_MANIFEST_RENAMED, NULL);
 		rc = folder_sync(parent, err);
+	}
 	free(parent);
 	return rc;
 }

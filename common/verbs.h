@@ -6,7 +6,11 @@
 #ifndef COMMON_VERBS_H
 #define COMMON_VERBS_H
 
+#include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
+
+#include "common/err.h"
 
 enum { CONTROL_VERSION = 1, CONTROL_MAX_BYTES = 1024 * 1024 };
 
@@ -56,5 +60,9 @@ extern const struct verb_info verb_info[VERB_COUNT];
 enum verb verb_from_name(const char *name);
 /* For people: "team member"; who may submit is "owner" to those who may not. */
 const char *role_name(enum role role);
+
+/* One line of the socket, {"v":1,"verb":NAME,"args":{…}}: the arguments (an object, owned; an empty one
+ * where there are none) and *verb. NULL with ERR_USAGE. */
+json_t *verb_request_parse(const char *line, size_t len, enum verb *verb, struct err *err);
 
 #endif

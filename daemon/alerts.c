@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/failpoint.h"
 #include "common/json.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -220,9 +221,11 @@ static void keep_cursor(struct alerts *a)
 {
 	struct err err = { 0 };
 
+	failpoint(FP_ALERT_TOLD, NULL);
 	if (ledger_meta_put(a->lbd->ledger, cursor_key, a->cursor, &err) < 0 ||
 	    ledger_commit(a->lbd->ledger, &err) < 0)
 		log_warn("notify: how far people were told cannot be kept: %s", err.text);
+	failpoint(FP_ALERT_COMMITTED, NULL);
 }
 
 static void give_up(struct alerts *a, const char *problem)

@@ -9,9 +9,31 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/failpoint.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "daemon/engine_internal.h"
+
+/* Where the call is made, and where its answer arrives; submit.call comes later, in job.c. */
+static const struct {
+	enum decision_kind kind;
+	enum failpoint call, answer;
+} call_points[] = {
+	{ DECISION_SUBMIT, FP_COUNT, FP_SUBMIT_ANSWER },
+	{ DECISION_RELEASE, FP_RELEASE_CALL, FP_RELEASE_ANSWER },
+	{ DECISION_SIGNAL, FP_SIGNAL_CALL, FP_SIGNAL_ANSWER },
+	{ DECISION_CANCEL, FP_CANCEL_CALL, FP_CANCEL_ANSWER },
+};
+
+static void pass_point(enum decision_kind kind, bool is_answer)
+{
+	for (size_t i = 0; i < sizeof(call_points) / sizeof(call_points[0]); i++) {
+		enum failpoint point = is_answer ? call_points[i].answer : call_points[i].call;
+
+		if (call_points[i].kind == kind && point != FP_COUNT)
+			failpoint(point, NULL);
+	}
+}
 
 struct flight {
 	struct flight *next, **at;
@@ -107,6 +129,7 @@ static void on_answer(void *arg, const struct scheduler_reply *reply)
 	struct engine *e = f->engine;
 	struct run *run = engine_find_id(e, f->run_id);
 
+	pass_point(f->kind, true);
 	if (run && run->has_attempt && run->attempt.id == f->attempt_id)
 		take_answer(e, run, &run->attempt, f->kind, reply);
 	else if (run && run->has_spare && run->spare.id == f->attempt_id)
@@ -125,6 +148,7 @@ void engine_cancel_stray(struct engine *e, struct scheduler *s, const struct job
 {
 	log_warn("job %u: cancelled, its attempt is over or has another job token=%.8s",
 		 job->job_id, job->token);
+	failpoint(FP_STRAY_CALL, NULL);
 	s->ops->cancel(s, job, on_stray_answer, take_off(e, NULL, NULL, DECISION_CANCEL));
 }
 
@@ -170,6 +194,7 @@ void engine_act(struct engine *e, struct run *run, struct attempt *a, const stru
 		return;
 	call->state = CALL_FLYING;
 	call->made_ms = engine_now(e);
+	pass_point(d->kind, false);
 	switch (d->kind) {
 	case DECISION_SUBMIT:
 		submit(e, run, a);

@@ -147,48 +147,34 @@ void request_refuse(struct request *request, const struct err *err)
 
 /* --- frames --------------------------------------------------------------------------------------------- */
 
-static int check_request(const struct conn *c, const json_t *frame, enum verb *verb, struct err *err)
+static int check_role(const struct conn *c, enum verb verb, struct err *err)
 {
-	const char *name = js_str(frame, "verb", NULL);
-
-	if (js_int(frame, "v", 0) != CONTROL_VERSION)
-		return err_set(err, ERR_USAGE, "this lbd speaks version %d of the protocol",
-			       CONTROL_VERSION);
-	if (name == NULL)
-		return err_set(err, ERR_USAGE, "a request needs a \"verb\"");
-	*verb = verb_from_name(name);
-	if (*verb == VERB_COUNT)
-		return err_set(err, ERR_USAGE, "no such verb: %.60s", name);
-	if (c->peer.role < verb_info[*verb].least)
-		return err_set(err, ERR_REFUSED, "\"%s\" is for the %s of these runs only; you are %s",
-			       name, role_name(verb_info[*verb].least), c->peer.user);
-	if (json_object_get(frame, "args") && !json_is_object(json_object_get(frame, "args")))
-		return err_set(err, ERR_USAGE, "\"args\" must be an object");
-	return 0;
+	if (c->peer.role >= verb_info[verb].least)
+		return 0;
+	return err_set(err, ERR_REFUSED, "\"%s\" is for the %s of these runs only; you are %s",
+		       verb_info[verb].name, role_name(verb_info[verb].least), c->peer.user);
 }
 
 static void on_frame(struct conn *c, const char *line, size_t len)
 {
 	struct err err = { 0 };
-	json_t *frame = js_parse(line, len, &err), *args;
-	enum verb verb = VERB_COUNT;
+	enum verb verb;
+	json_t *args = verb_request_parse(line, len, &verb, &err);
 	struct request *request;
 
-	if (frame == NULL || check_request(c, frame, &verb, &err) < 0) {
+	if (args == NULL || check_role(c, verb, &err) < 0) {
 		send_error(c, &err);
-		json_decref(frame);
+		json_decref(args);
 		return;
 	}
-	args = json_object_get(frame, "args");
 	request = xcalloc(1, sizeof(*request));
 	request->lbd = c->control->lbd;
 	request->verb = verb;
-	request->args = args ? json_incref(args) : json_object();
+	request->args = args;
 	request->peer = c->peer;
 	request->conn = c;
 	request->next = c->requests;
 	c->requests = request;
-	json_decref(frame);
 	handle(request);
 }
 

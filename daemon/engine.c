@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/failpoint.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "daemon/prequeue.h"
@@ -110,8 +111,10 @@ static void look_at_files(struct engine *e, struct run *run, int64_t now_ms)
 	/* The record is written after the last spool line: look for it first, then read the spool. */
 	if (a->claimed && !a->exited)
 		look_for_exit(e, run, now_ms);
-	if (a->claimed && engine_ingest(e, run))
+	if (a->claimed && engine_ingest(e, run)) {
 		a->heard_ms = now_ms;
+		e->written |= WROTE_LINES;
+	}
 	if (a->claimed && a->has_more)
 		run->next_look_ms = now_ms;
 	else
@@ -229,6 +232,7 @@ static struct todo **step_spare(struct engine *e, struct run *run, struct todo *
 		log_debug("%s: next attempt: decision=%s", run->name, decision_name(d.kind));
 		if (engine_write_spare(e, run, &d))
 			return add_todo(tail, run, &run->spare, &d);
+		e->written |= WROTE(d.kind);
 	}
 	return tail;
 }
@@ -253,6 +257,7 @@ static struct todo **step(struct engine *e, struct run *run, struct todo **tail)
 		log_debug("%s: decision=%s", run->name, decision_name(d.kind));
 		if (engine_write(e, run, &d))
 			return add_todo(tail, run, &run->attempt, &d);
+		e->written |= WROTE(d.kind);
 		/* What is decided on this end may tell a survivor to end: never before it is sure. */
 		if (d.kind == DECISION_END && !run->attempt.exited)
 			break;
@@ -290,12 +295,44 @@ static void act_on(struct engine *e, struct todo *todo, bool do_it)
 	}
 }
 
+static const struct {
+	unsigned what;
+	enum failpoint written, committed;
+} commit_points[] = {
+	{ WROTE(DECISION_NEW_ATTEMPT), FP_INTENT_WRITTEN, FP_INTENT_COMMITTED },
+	{ WROTE(DECISION_ADOPT), FP_JOB_WRITTEN, FP_JOB_COMMITTED },
+	{ WROTE(DECISION_RELEASED), FP_RELEASED_WRITTEN, FP_RELEASED_COMMITTED },
+	{ WROTE(DECISION_START), FP_START_WRITTEN, FP_START_COMMITTED },
+	{ WROTE(DECISION_END), FP_END_WRITTEN, FP_END_COMMITTED },
+	{ WROTE(DECISION_MOVE), FP_MOVE_WRITTEN, FP_MOVE_COMMITTED },
+	{ WROTE_LINES, FP_INGEST_WRITTEN, FP_INGEST_COMMITTED },
+};
+enum { COMMIT_POINTS = sizeof(commit_points) / sizeof(commit_points[0]) };
+
+static int commit_written(struct engine *e, struct err *err)
+{
+	unsigned written = e->written;
+	int rc = 0;
+
+	e->written = 0;
+	for (size_t i = 0; i < COMMIT_POINTS && rc == 0; i++)
+		if (written & commit_points[i].what)
+			rc = failpoint(commit_points[i].written, err);
+	if (rc < 0 || ledger_commit(e->ledger, err) < 0)
+		return -1;
+	for (size_t i = 0; i < COMMIT_POINTS; i++)
+		if (written & commit_points[i].what)
+			failpoint(commit_points[i].committed, NULL);
+	return 0;
+}
+
 static int commit(struct engine *e, struct err *err)
 {
 	if (e->broken)
 		err_set(err, ERR_IO, "the ledger could not be written; see lbd's log");
-	else if (ledger_commit(e->ledger, err) == 0)
+	else if (commit_written(e, err) == 0)
 		return 0;
+	e->written = 0;
 	engine_wrote(e, -1, err);
 	ledger_rollback(e->ledger);
 	e->broken = false;

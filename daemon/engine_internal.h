@@ -21,6 +21,9 @@ struct poller {			/* one per scheduler */
 	char text[160];
 };
 
+#define WROTE(kind) (1u << (kind))
+#define WROTE_LINES WROTE(DECISION_COUNT)
+
 struct engine {
 	struct ledger *ledger;
 	const struct world *world;
@@ -32,6 +35,7 @@ struct engine {
 	int64_t run_count;
 	struct flight *flights;		/* calls whose answer is due; owned */
 	bool broken;			/* a write failed in this turn: roll back and load again */
+	unsigned written;		/* bits of decision kinds, and WROTE_LINES, not yet committed */
 	int64_t load_again_ms;		/* monotonic; 0 = the state is good */
 	void (*news)(void *arg);
 	void *news_arg;

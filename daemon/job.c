@@ -6,6 +6,7 @@
 
 #include "common/attempt.h"
 #include "common/bytes.h"
+#include "common/failpoint.h"
 #include "common/files.h"
 #include "common/json.h"
 #include "common/log.h"
@@ -334,6 +335,7 @@ int job_submit(const struct config *config, const struct run *run, const char *l
 		job_resources(&run->spec, &job);
 		job.comment = js_str(fields, "comment", NULL);
 		job.workdir = js_str(fields, "work_dir", job.workdir);
+		failpoint(FP_SUBMIT_CALL, NULL);
 		run->scheduler->ops->submit(run->scheduler, &job, done, arg);
 	}
 	job_env_free(&env);

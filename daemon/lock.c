@@ -2,6 +2,7 @@
 #include "daemon/lock.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,19 @@
 #include "common/clock.h"
 #include "common/files.h"
 #include "common/paths.h"
+
+enum { PATIENCE_MS = 500, LOOK_MS = 20 };
+
+/* A child of an lbd that was killed holds the lock on until its exec: a moment's patience. */
+static int take(int fd)
+{
+	int64_t give_up_ms = clock_mono_ms() + PATIENCE_MS;
+	int rc;
+
+	while ((rc = flock(fd, LOCK_EX | LOCK_NB)) < 0 && clock_mono_ms() < give_up_ms)
+		poll(NULL, 0, LOOK_MS);
+	return rc;
+}
 
 static int refuse(const char *path, const char *home, struct err *err)
 {
@@ -44,7 +58,7 @@ int lock_take(const char *home, struct err *err)
 
 	if (fd < 0) {
 		err_errno(err, "%s", path);
-	} else if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+	} else if (take(fd) < 0) {
 		refuse(path, home, err);
 		close(fd);
 		fd = -1;

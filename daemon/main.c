@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/failpoint.h"
 #include "common/files.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -39,6 +40,7 @@ static const char usage_text[] =
 	"  --ready-fd N     write a newline to descriptor N once commands are served\n"
 	"  --check-config   read DIR/lbd.toml, say what is in force, and end\n"
 	"  -v, --verbose    log every decision\n"
+	"  --failpoints     list the points at which tests crash these programs, and end\n"
 	"  --version, --help\n";
 
 struct options {
@@ -67,6 +69,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 		{ "ready-fd", required_argument, NULL, 'r' },
 		{ "check-config", no_argument, NULL, 'n' },
 		{ "verbose", no_argument, NULL, 'v' },
+		{ "failpoints", no_argument, NULL, 'F' },
 		{ "version", no_argument, NULL, 'V' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
@@ -91,6 +94,9 @@ static void parse_options(int argc, char **argv, struct options *o)
 		case 'v':
 			o->verbose = true;
 			break;
+		case 'F':
+			failpoint_list(stdout);
+			exit(0);
 		case 'V':
 			printf("lbd %s\n", LB_VERSION);
 			exit(0);
@@ -399,7 +405,8 @@ int main(int argc, char **argv)
 	forbid_core();
 	if (o.home == NULL)
 		o.home = path_lb_home(&err);
-	if (o.home == NULL || config_load(&d.lbd.config, o.home, &err) < 0)
+	if (o.home == NULL || failpoint_init("lbd", &err) < 0 ||
+	    config_load(&d.lbd.config, o.home, &err) < 0)
 		rc = -1;
 	else if (o.check_config)
 		print_config(&d.lbd.config);

@@ -88,10 +88,15 @@ static struct decision end_by_record(const struct facts *f)
 static struct decision end_by_scheduler(const struct facts *f)
 {
 	enum cause cause = f->seen->cause;
+	/* What a node cannot launch, and must not requeue, it cancels. A person cancels what waits or
+	 * runs; in the moment between, once more will do. */
+	bool is_not_launched = cause == CAUSE_KILLED && !f->claimed && f->seen->nodes[0] != '\0';
 	struct decision d;
 
 	if (cause == CAUSE_COMPLETED || cause == CAUSE_NONE)
 		cause = f->claimed ? CAUSE_LOST : CAUSE_LAUNCH_FAIL;
+	if (is_not_launched)
+		cause = CAUSE_LAUNCH_FAIL;
 	d = end(cause, f->seen->state);
 	d.exit_code = f->seen->exit_code;
 	d.signal = f->seen->signal;

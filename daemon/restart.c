@@ -11,6 +11,7 @@
 
 #include "common/bytes.h"
 #include "common/clock.h"
+#include "common/failpoint.h"
 #include "common/files.h"
 #include "common/json.h"
 #include "common/log.h"
@@ -220,7 +221,9 @@ static int write_rows(struct restart *s, struct err *err)
 	    ledger_run_move(ledger, s->run_id, s->from, RUN_CREATED, CAUSE_NONE, "restarted", now_ms,
 			    err) == 0) {
 		order_event(s->lbd, s->run_id, "restarted", user, told.data);
-		rc = ledger_commit(ledger, err);
+		rc = failpoint(FP_RESTART_WRITTEN, err);
+		if (rc == 0)
+			rc = ledger_commit(ledger, err);
 	}
 	if (rc < 0)
 		ledger_rollback(ledger);
@@ -236,7 +239,7 @@ static int commit(struct restart *s, struct err *err)
 	free(text);
 	if (rc < 0)
 		return -1;
-	if (write_rows(s, err) == 0)
+	if (failpoint(FP_RESTART_SPEC, err) == 0 && write_rows(s, err) == 0)
 		return 0;
 	if (s->old_text && write_spec(s, s->old_text, NULL) < 0)
 		log_warn("%s: spec.toml keeps the settings of a restart that failed", run_name(s));
@@ -252,6 +255,7 @@ static void finish(struct restart *s)
 		refuse(s, &err);
 		return;
 	}
+	failpoint(FP_RESTART_COMMITTED, NULL);
 	/* The row is committed: the run cannot be lost any more. */
 	if (engine_adopt_anew(s->lbd->engine, run_name(s), &err) < 0)
 		log_error("%s: %s", run_name(s), err.text);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/failpoint.h"
 #include "common/json.h"
 #include "common/mem.h"
 #include "common/names.h"
@@ -136,8 +137,11 @@ json_t *selection_each(struct request *r, selection_do one, struct err *err)
 	json_t *answer = NULL;
 
 	/* those before a bad name were told already: their order stands */
+	if (rc == 0)
+		rc = failpoint(FP_ORDER_WRITTEN, err);
 	if (ledger_commit(r->lbd->ledger, rc == 0 ? err : NULL) < 0)
 		rc = -1;
+	failpoint(FP_ORDER_COMMITTED, NULL);
 	if (rc == 0)
 		answer = json_incref(single ? json_array_get(d.answers, 0) : d.answers);
 	free(d.reason);

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "common/clock.h"
+#include "common/failpoint.h"
 #include "common/files.h"
 #include "common/json.h"
 #include "common/log.h"
@@ -331,7 +332,7 @@ static int make_folder(struct submission *s, struct err *err)
 	    write_env(s, err) < 0 || write_spec(s, err) < 0 || write_script(s, err) < 0 ||
 	    check_options(s, err) < 0)
 		return -1;
-	return sync_all(s, err);
+	return sync_all(s, err) < 0 ? -1 : failpoint(FP_RUN_FOLDER, err);
 }
 
 /* --- the row ----------------------------------------------------------------------------------------------------- */
@@ -394,12 +395,14 @@ static void finish(struct submission *s)
 		refuse(s, &err, true);
 		return;
 	}
-	if (insert_row(s, &err) < 0 || engine_adopt(s->lbd->engine, s->name, &err) < 0) {
+	if (insert_row(s, &err) < 0 || failpoint(FP_RUN_WRITTEN, &err) < 0 ||
+	    engine_adopt(s->lbd->engine, s->name, &err) < 0) {
 		ledger_rollback(ledger);
 		refuse(s, &err, true);
 	} else if (engine_settle(s->lbd->engine, &err) < 0) {
 		refuse(s, &err, true);
 	} else {
+		failpoint(FP_RUN_COMMITTED, NULL);
 		answer(s, json_pack("{s:s}", "run", s->name));
 	}
 }

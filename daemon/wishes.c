@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
+#include "common/failpoint.h"
 #include "common/json.h"
 #include "common/paths.h"
 #include "common/switches.h"
@@ -20,6 +21,8 @@ static int tell(struct lbd *lbd, int64_t run_id, enum wish wish, const char *by,
 		.actor = by, .text = reason[0] ? reason : "asked for",
 	};
 
+	if (failpoint(FP_WISH_LEFT, err) < 0)
+		return -1;
 	return ledger_event_put(lbd->ledger, &e, err);
 }
 
@@ -109,7 +112,8 @@ int wish_save_by_switch(struct lbd *lbd, const struct switch_file *s, struct err
 	struct saving saving = { .lbd = lbd, .s = s, .err = err };
 
 	if (ledger_run_each(lbd->ledger, true, save_if_meant, &saving, err) < 0 ||
-	    ledger_commit(lbd->ledger, err) < 0)
+	    failpoint(FP_SWITCH_WRITTEN, err) < 0 || ledger_commit(lbd->ledger, err) < 0)
 		return -1;
+	failpoint(FP_SWITCH_COMMITTED, NULL);
 	return saving.rc;
 }

@@ -37,6 +37,13 @@ static void *open_library(char *why)
 			snprintf(why, BACKEND_TEXT_BYTES, "LB_CUDA_LIBRARY: %.200s", dlerror());
 		return library;
 	}
+	/* Without a driver the half gigabyte behind our library need not be mapped to find that out. */
+	void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
+	if (!driver) {
+		snprintf(why, BACKEND_TEXT_BYTES, "cuda: no GPU here: there is no driver "
+			 "(libcuda.so.1)");
+		return NULL;
+	}
 	for (size_t i = 0; !library && i < sizeof(places) / sizeof(places[0]); i++) {
 		beside(path, places[i]);
 		if (access(path, F_OK) != 0)

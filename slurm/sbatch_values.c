@@ -267,7 +267,7 @@ int sbatch_moment(const char *text, time_t now, time_t *out, struct err *err)
 	bool good = true;
 
 	if (strncasecmp(text, "uts", 3) == 0) {
-		int64_t when;
+		int64_t when = 0;
 
 		if (sbatch_number(text + 3, 1000000, INT64_MAX / 2, &when, err) < 0)
 			return -1;
@@ -331,7 +331,7 @@ static bool take_count(const char **at, int64_t *out)
 int sbatch_nodes(const char *text, int64_t *out_min, int64_t *out_max, struct err *err)
 {
 	const char *at = text;
-	int64_t min, max;
+	int64_t min = 1, max;
 	bool good = take_count(&at, &min);
 
 	max = min = good ? min : 1;

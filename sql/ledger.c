@@ -19,6 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/failpoint.h"
 #include "common/files.h"
 #include "common/mem.h"
 
@@ -171,9 +172,11 @@ int ledger_commit(struct ledger *l, struct err *err)
 	if (l->lost.code != ERR_NONE)
 		rc = err_set(err, l->lost.code, "%s", l->lost.text);
 	else if (!sqlite3_get_autocommit(l->db))
-		rc = run_text(l, "COMMIT", err);
+		rc = failpoint(FP_LEDGER_COMMIT, err) < 0 ? -1 : run_text(l, "COMMIT", err);
 	if (rc)
 		ledger_rollback(l);
+	else
+		failpoint(FP_LEDGER_COMMITTED, NULL);
 	return rc;
 }
 
@@ -497,12 +500,15 @@ int ledger_backup(struct ledger *l, const char *path, struct err *err)
 	}
 	temporary = xasprintf("%s.tmp", whole);
 	rc = write_copy(l, temporary, err);
+	if (!rc)
+		rc = failpoint(FP_BACKUP_COPIED, err);
 	if (!rc && rename(temporary, whole) != 0)
 		rc = err_errno(err, "%s", whole);
 	slash = strrchr(whole, '/');
 	slash[slash == whole] = '\0';
 	if (!rc)
 		rc = folder_sync(whole, err);
+	failpoint(FP_BACKUP_PLACED, NULL);
 	if (rc)
 		unlink(temporary);
 	free(temporary);

@@ -1,13 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# checkpoint.sh [KILLS] - kills a trainer that saves after every step KILLS times (1000), each time
-# at a random moment, and reads every byte of every checkpoint afterwards: all must be valid, none
-# of an earlier kill may be lost, and what the dead left must be gone at the end.
-#   B=build sh tests/faults/checkpoint.sh 1000
+# checkpoint.sh [KILLS [ROUNDS]] - kills a trainer that saves after every step KILLS times (1000),
+# each time at a random moment, and ROUNDS times (1) at each failpoint of a save; reads every byte of
+# every checkpoint afterwards: all must be valid, none of an earlier kill may be lost, and what the
+# dead left must be gone at the end.
+#   B=build sh tests/faults/checkpoint.sh 1000 10
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
 kills=${1:-1000}
+rounds=${2:-1}
 T=$(mktemp -d "${TMPDIR:-/tmp}/lb-faults.XXXXXX") || exit 1
 worker=
 cleanup() {
@@ -50,6 +52,17 @@ END
 : >"$T/verify"
 mkfifo "$T/pipe"
 during=0 before=step-00000000
+
+look() {	# after a kill
+	[ "$(leftovers)" = 0 ] || during=$((during + 1))
+	now=$(newest)
+	[ -n "$now" ] || return 0
+	"$B/lbworker" ckpt verify "$T/checkpoints" >"$T/verify" 2>&1 || fail "a checkpoint is not valid"
+	[ "$(printf '%s\n%s\n' "$before" "$now" | sort | tail -n 1)" = "$now" ] ||
+		fail "newest was $before, is $now"
+	before=$now
+}
+
 while [ $n -lt "$kills" ]; do
 	n=$((n + 1))
 	"$B/lbworker" train "$T/config.toml" >"$T/pipe" 2>"$T/err" &
@@ -64,16 +77,25 @@ while [ $n -lt "$kills" ]; do
 	wait $worker 2>/dev/null
 	exec 3<&-
 	worker=
-	[ "$(leftovers)" = 0 ] || during=$((during + 1))
-	now=$(newest)
-	[ -n "$now" ] || continue
-	"$B/lbworker" ckpt verify "$T/checkpoints" >"$T/verify" 2>&1 || fail "a checkpoint is not valid"
-	[ "$(printf '%s\n%s\n' "$before" "$now" | sort | tail -n 1)" = "$now" ] ||
-		fail "newest was $before, is $now"
-	before=$now
+	look
+done
+
+points=$("$B/lbd" --failpoints | awk '$1 == "lbworker" { print $2 }')
+round=0
+while [ $round -lt "$rounds" ]; do
+	round=$((round + 1))
+	for point in $points; do
+		n="$round at $point"
+		LB_FAILPOINT=$point:kill@$((1 + round % 4)) \
+			"$B/lbworker" train "$T/config.toml" >"$T/out" 2>"$T/err"
+		[ $? = 137 ] || fail "it did not die there"
+		look
+	done
 done
 "$B/lbworker" train "$T/config.toml" --training.steps 1 >"$T/out" 2>"$T/err"
 left=$(leftovers)
 [ "$left" = 0 ] || fail "$left leftovers were not removed"
 [ "$before" != step-00000000 ] || fail "nothing was ever saved"
-echo "$kills kills, $during of them during a save: every checkpoint valid, newest $before"
+count=$(echo "$points" | wc -l)
+echo "$kills kills and $count failpoints x $rounds, $during during a save:" \
+	"all checkpoints valid, newest $before"

@@ -108,8 +108,8 @@ static void test_refused(void **state)
 		  "c.toml:4: parallelism.tensor_parallel_degree: 8 is not supported, only 1" },
 		{ BASE "data_parallel_shard_degree = 8\n",
 		  "c.toml:3: parallelism.data_parallel_shard_degree: 8 is not supported, only -1" },
-		{ BASE "mixed_precision_param = \"bfloat16\"\n",
-		  "c.toml:3: training.mixed_precision_param: \"bfloat16\" is not supported, only "
+		{ BASE "mixed_precision_reduce = \"bfloat16\"\n",
+		  "c.toml:3: training.mixed_precision_reduce: \"bfloat16\" is not supported, only "
 		  "\"float32\"" },
 		{ BASE "batch_size = 0\n", "c.toml:3: training.local_batch_size: must be" },
 		{ BASE "dataset = \"c4\"\n", "c.toml:3: training.dataset: unknown key" },

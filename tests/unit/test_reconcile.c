@@ -31,6 +31,8 @@ static const struct job_status failed_node = { .phase = JOB_ENDED, .cause = CAUS
 static const struct job_status done_job = { .phase = JOB_ENDED, .cause = CAUSE_COMPLETED };
 static const struct job_status ending_job = { .phase = JOB_ENDING, .cause = CAUSE_TIMEOUT };
 static const struct job_status cancelled_job = { .phase = JOB_ENDED, .cause = CAUSE_KILLED };
+static const struct job_status cancelled_on_its_node = { .phase = JOB_ENDED, .cause = CAUSE_KILLED,
+							 .nodes = "n1" };
 
 /* The macros give the usual facts; a case overrides what makes it special. */
 #pragma GCC diagnostic ignored "-Woverride-init"
@@ -193,6 +195,14 @@ static const struct {
 	  { RUNNING, .seen = &failed_node, .ended_ms = A_MINUTE_AGO }, DECISION_END, CAUSE_NODE_FAIL },
 	{ "it ended well, and lbrun never began",
 	  { QUEUED, .seen = &done_job, .ended_ms = A_MINUTE_AGO }, DECISION_END, CAUSE_LAUNCH_FAIL },
+	{ "cancelled while it waited: a person's scancel",
+	  { QUEUED, .seen = &cancelled_job, .ended_ms = A_MINUTE_AGO }, DECISION_END, CAUSE_KILLED },
+	{ "cancelled on its node before lbrun began: slurmd could not launch it",
+	  { QUEUED, .seen = &cancelled_on_its_node, .ended_ms = A_MINUTE_AGO },
+	  DECISION_END, CAUSE_LAUNCH_FAIL },
+	{ "cancelled under a running lbrun: a person's scancel",
+	  { RUNNING, .claimed = true, .seen = &cancelled_on_its_node, .ended_ms = A_MINUTE_AGO },
+	  DECISION_END, CAUSE_KILLED },
 	{ "it ended well, and lbrun did not say so",
 	  { RUNNING, .seen = &done_job, .ended_ms = A_MINUTE_AGO }, DECISION_END, CAUSE_LOST },
 	{ "its time is up, lbrun is at work still",

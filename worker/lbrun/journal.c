@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/failpoint.h"
 #include "common/json.h"
 #include "common/mem.h"
 
@@ -55,12 +56,14 @@ static int append(struct journal *j, int64_t launch, bool from_trainer, const js
 
 	/* Closed when half a line could not be taken back; opening cuts it off. */
 	if ((j->spool.fd < 0 && spool_writer_open(&j->spool, j->path, &why) < 0) ||
+	    failpoint(FP_SPOOL_BEFORE, &why) < 0 ||
 	    spool_append(&j->spool, launch, from_trainer, line, &why) < 0) {
 		/* A line that is too long says nothing about the next one. */
 		if (why.code != ERR_USAGE)
 			failed(j, &why);
 		return err_set(err, why.code, "%s", why.text);
 	}
+	failpoint(FP_SPOOL_APPENDED, NULL);
 	if (j->is_failing)
 		say(j, "the spool can be written again");
 	j->is_failing = false;
@@ -142,7 +145,8 @@ bool journal_sync(struct journal *j)
 	j->sync_ms = INT64_MAX;
 	if (append_waiting(j, NULL) < 0)
 		return false;
-	if (j->spool.fd >= 0 && spool_sync(&j->spool, &why) == 0)
+	if (j->spool.fd >= 0 && failpoint(FP_SPOOL_SYNC, &why) == 0 &&
+	    spool_sync(&j->spool, &why) == 0)
 		return true;
 	failed(j, &why);
 	return false;

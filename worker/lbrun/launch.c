@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/failpoint.h"
 #include "common/mem.h"
 #include "common/paths.h"
 #include "worker/lbrun/oom.h"
@@ -117,7 +118,7 @@ static pid_t start(struct shepherd *s, struct err *err)
 	pid_t pid = -1;
 
 	make_env(s, &env);
-	if (make_argv(s, &argv, err) == 0) {
+	if (make_argv(s, &argv, err) == 0 && failpoint(FP_TRAINER_BEFORE, err) == 0) {
 		what.argv = argv.items;
 		what.env = env.items;
 		pid = trainer_start(&what, output, err);
@@ -162,9 +163,11 @@ void launch_begin(struct shepherd *s)
 	note_scratch(s);
 	ranks_reset(&s->ranks);
 	s->launch.pid = start(s, &why);
+	failpoint(FP_TRAINER_STARTED, NULL);
 	watch_init(&s->watch, &s->params.watch, clock_mono_ms());
 	record_launch_start(s);
 	journal_sync(&s->journal);
+	failpoint(FP_TRAINER_RECORDED, NULL);
 	if (s->launch.pid > 0)
 		return;
 	s->ending = (struct ending){.cause = CAUSE_LAUNCH_FAIL, .exit_code = -1};
@@ -256,6 +259,7 @@ bool launch_finish(struct shepherd *s, bool *made_progress)
 	struct launch_facts facts = {.wait_status = s->launch.wait_status};
 	int64_t ooms = oom_kills(proc_cgroup, cgroup_mount);
 
+	failpoint(FP_TRAINER_ENDED, NULL);
 	output_finish(&s->output, clock_mono_ms());
 	if (s->has_errors)
 		output_finish(&s->errors, clock_mono_ms());
@@ -281,6 +285,7 @@ bool launch_finish(struct shepherd *s, bool *made_progress)
 	record_launch_end(s, &s->ending, *made_progress);
 	tell(s, *made_progress);
 	journal_sync(&s->journal);
+	failpoint(FP_END_RECORDED, NULL);
 	s->launch.is_open = false;
 	/* A hang was the launch's, not the attempt's. */
 	if (s->stop.why == STOP_HUNG)

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/failpoint.h"
 #include "common/log.h"
 #include "worker/lbrun/core.h"
 #include "worker/lbrun/guard.h"
@@ -66,9 +67,15 @@ static int run_attempt(const char *folder)
 
 int main(int argc, char **argv)
 {
+	struct err why = {0};
+
 	fill_stdio();
 	log_init("lbrun", LOG_LEVEL_INFO);
 	core_forbid();
+	if (failpoint_init("lbrun", &why) < 0) {
+		log_error("%s", why.text);
+		return EXIT_USAGE;
+	}
 	if (argc == 3 && strcmp(argv[1], "--attempt") == 0)
 		return run_attempt(argv[2]);
 	if (argc >= 4 && strcmp(argv[1], "--rank") == 0 && strcmp(argv[2], "--") == 0)

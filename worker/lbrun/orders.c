@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/failpoint.h"
 #include "common/wish.h"
 #include "worker/lbrun/shepherd.h"
 
@@ -26,6 +27,7 @@ void ask_to_stop(struct shepherd *s, enum stop_why why, bool now, int64_t now_ms
 	bool is_announced = why == STOP_SIGNALLED && s->stop.warned;
 
 	if (why > s->stop.why && !is_announced) {
+		failpoint(FP_STOP_SEEN, NULL);
 		snprintf(s->stop_text, sizeof(s->stop_text), "%s", text);
 		output_say(&s->output, "ending the trainer: %s", text);
 	}

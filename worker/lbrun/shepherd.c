@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/failpoint.h"
 #include "common/log.h"
 #include "common/paths.h"
 #include "worker/lbrun/older.h"
@@ -376,8 +377,11 @@ static void last_words(struct shepherd *s)
 	do {
 		why = (struct err){0};
 		e.time_ms = clock_wall_ms();
-		if (attempt_exit_write(s->folder, &e, &why) == 0)
+		if (failpoint(FP_EXIT_BEFORE, &why) == 0 &&
+		    attempt_exit_write(s->folder, &e, &why) == 0) {
+			failpoint(FP_EXIT_WRITTEN, NULL);
 			return;
+		}
 		poll(NULL, 0, 200);
 	} while (clock_mono_ms() < deadline_ms);
 	output_say(&s->output, "cannot write the exit record: %s", why.text);
@@ -396,8 +400,11 @@ static bool take_claim(struct shepherd *s, int *status)
 		return false;
 	}
 	claim_of_this_process(&s->claim, s->params.token);
-	if (attempt_claim_take(s->folder, &s->claim, &why) == 0)
+	if (failpoint(FP_CLAIM_BEFORE, &why) == 0 &&
+	    attempt_claim_take(s->folder, &s->claim, &why) == 0) {
+		failpoint(FP_CLAIM_TAKEN, NULL);
 		return true;
+	}
 	if (why.code == ERR_LOCKED) {
 		log_warn("attempt %lld of %s is claimed already; nothing was started",
 			 (long long)s->params.number, s->params.run);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Switch files (common/switches.h), seen by lbrun itself: they must work with lbd dead. The kernel
- * says when the folder changes; where it does not, on network file systems, a look every second finds
- * out. What the switch orders, the trainer gets as from lbd; then the job cancels itself, so that
- * Slurm ends what may be left of it on other nodes. */
+ * says when the folder changes; where it does not, on network file systems, a look every second
+ * finds out. What the switch orders, the trainer gets as from lbd; then the job cancels itself, so
+ * that Slurm ends what may be left of it on other nodes. */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "common/attempt.h"
+#include "common/failpoint.h"
 #include "common/files.h"
 #include "common/json.h"
 #include "common/log.h"
@@ -217,10 +218,15 @@ static int write_file(const struct checkpoint_copy *c, const char *folder, const
 static int write_files(const struct checkpoint_copy *c, const char *folder, struct err *err)
 {
 	static const char *const names[] = { WEIGHTS, OPTIMIZER, SHAPE, STATE };
+	static const enum failpoint points[] = { FP_CHECKPOINT_WEIGHTS, FP_CHECKPOINT_OPTIMIZER,
+						 FP_CHECKPOINT_SHAPE, FP_CHECKPOINT_STATE };
 	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; rc == 0 && i < sizeof(names) / sizeof(names[0]); i++) {
 		rc = write_file(c, folder, names[i], err);
+		if (rc == 0)
+			rc = failpoint(points[i], err);
+	}
 	return rc;
 }
 
@@ -300,8 +306,9 @@ static int publish(const struct checkpoint_copy *c, const struct checkpoint_rule
 	if (check_fence(rules, err) == 0 && folder_remove(tmp, err) == 0 &&
 	    folder_remove(sealed, err) == 0 && folder_make(tmp, MODE, err) == 0 &&
 	    write_files(c, tmp, err) == 0 && seal(c, rules, tmp, sealed, err) == 0 &&
-	    check_fence(rules, err) == 0)
+	    failpoint(FP_CHECKPOINT_SEALED, err) == 0 && check_fence(rules, err) == 0)
 		rc = put_in_place(sealed, folder, parent, err);
+	failpoint(FP_CHECKPOINT_PLACED, NULL);
 	if (folder_remove(tmp, NULL) || folder_remove(sealed, NULL))
 		log_warn("%s: what is left of it could not be removed", tmp);
 	free(tmp);

@@ -20,5 +20,6 @@ int command_ckpt(int argc, char **argv);
 int command_convert(int argc, char **argv);
 int command_eval(int argc, char **argv);
 int command_generate(int argc, char **argv);
+int command_trace(int argc, char **argv);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/failpoint.h"
 #include "common/keys.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -46,6 +47,9 @@ static const struct command commands[] = {
 	{ "generate", "MODEL --prompt TEXT | --prompt-tokens N,... [--tokenizer FILE] [--tokens N] "
 	  "[--temperature X] [--seed N]",
 	  "go on from a text of bytes, or from tokens", command_generate },
+	{ "trace", "summary FOLDER [--svg FILE]",
+	  "where the time of traced steps went: compute, copies, both, neither; top operations",
+	  command_trace },
 	{ "version", "", "print the version", command_version },
 	{ "help", "", "print this", command_help },
 };
@@ -225,12 +229,15 @@ int main(int argc, char **argv)
 {
 	const char *names[COMMANDS];
 	const char *name = argc > 1 ? argv[1] : "help";
+	struct err err = { 0 };
 
 	if (strcmp(name, "--version") == 0)
 		name = "version";
 	else if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
 		name = "help";
 	log_init("lbworker", LOG_LEVEL_INFO);
+	if (failpoint_init("lbworker", &err) < 0)
+		return command_usage(err.text);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t i = 0; i < COMMANDS; i++) {
 		names[i] = commands[i].name;

@@ -29,8 +29,9 @@ struct meter {
 	double peak_flops;		/* a second, 0: not known */
 };
 
-/* The peak is `peak_tflops` where that is above 0; otherwise fp32 multiply-adds are measured for a
- * few hundredths of a second on `threads` threads (0: all we may run on). */
+/* The peak is `peak_tflops` where that is above 0; otherwise it is measured for a few hundredths of a
+ * second: on the CPU fp32 multiply-adds on `threads` threads (0: all we may run on), on a GPU its best
+ * matrix product in the model's compute type. */
 void meter_init(struct meter *meter, const struct model *model, double peak_tflops,
 		int64_t threads);
 

@@ -41,7 +41,7 @@ static void print_ceilings(const struct progress *p)
 	printf("a token needs %.3f GFLOP (attention counted causally: %.3f; 6 N, as handbooks have it: "
 	       "%.3f); peak %.3f TFLOP/s, %s\n", f->palm * 1e-9, f->causal * 1e-9,
 	       f->handbook * 1e-9, p->meter.peak_flops * 1e-12,
-	       p->config->peak_tflops > 0 ? "from metrics.peak_tflops" : "measured now in fp32");
+	       p->config->peak_tflops > 0 ? "from metrics.peak_tflops" : "measured now");
 	if (p->sheet)
 		printf("%s: %.1f TFLOP/s by its data sheet, of which mfu_sheet is a share\n",
 		       p->sheet->about, p->sheet->flops * 1e-12);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/failpoint.h"
 #include "common/files.h"
 #include "common/log.h"
 #include "common/manifest.h"
@@ -82,9 +83,10 @@ static void remove_one(const char *path)
 	char *doomed = scratch_name(path, "tmp");
 	struct err err = { 0 };
 
+	failpoint(FP_RETENTION_BEFORE, NULL);
 	if (rename(path, doomed) != 0)
 		log_warn("old checkpoint %s: %s", path, strerror(errno));
-	else if (folder_remove(doomed, &err))
+	else if (failpoint(FP_RETENTION_RENAMED, NULL) == 0 && folder_remove(doomed, &err))
 		log_warn("old checkpoint: %s", err.text);
 	free(doomed);
 }

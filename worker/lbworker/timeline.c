@@ -3,6 +3,7 @@
 #include "worker/lbworker/timeline.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@ enum { FOLDER_MODE = 0755, LINE_BYTES = 256 };
 
 struct timeline {
 	struct timeline_classes classes;
+	bool is_copied;
 	char *path;
 	FILE *out;			/* NULL once a write has failed, which is said once */
 };
@@ -79,8 +81,7 @@ void timeline_add(struct timeline *t, const char *event, int64_t step)
 	const struct resident r = resident_now();
 	uint64_t fixed = c->weights + c->gradients + c->moments + c->activations;
 	uint64_t rest = r.anonymous > fixed ? r.anonymous - fixed : 0;
-	/* The copy is there from the start, but takes memory only once it is written to. */
-	uint64_t copy = rest < c->checkpoint_copy ? 0 : c->checkpoint_copy;
+	uint64_t copy = !t->is_copied ? 0 : rest < c->checkpoint_copy ? rest : c->checkpoint_copy;
 	double now = trace_now();
 
 	fprintf(t->out, ",\n{\"ph\":\"C\",\"name\":\"memory (MiB)\",\"pid\":0,\"ts\":%.3f,\"args\":{"
@@ -95,6 +96,12 @@ void timeline_add(struct timeline *t, const char *event, int64_t step)
 	log_warn("memory timeline: %s cannot be written, it ends here", t->path);
 	fclose(t->out);
 	t->out = NULL;
+}
+
+void timeline_copied(struct timeline *t)
+{
+	if (t)
+		t->is_copied = true;
 }
 
 void timeline_close(struct timeline *t)

@@ -24,6 +24,8 @@ struct timeline *timeline_open(const char *folder, int64_t first_step,
 			       const struct timeline_classes *classes, struct err *err);
 /* A sample now, under the name of what has just happened, like "step" or "checkpoint begins". */
 void timeline_add(struct timeline *timeline, const char *event, int64_t step);	/* NULL is fine */
+/* The copy for checkpoints is written to from now on, so that it takes memory. */
+void timeline_copied(struct timeline *timeline);				/* NULL is fine */
 void timeline_close(struct timeline *timeline);					/* NULL is fine */
 
 #endif

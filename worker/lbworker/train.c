@@ -118,7 +118,7 @@ static int open_gpu(struct train *t, struct err *err)
 		return 1;
 	if (c->device == DEVICE_CUDA)
 		return err_set(err, ERR_IO, "device.name = \"cuda\": %s", why);
-	log_info("%s; the CPU computes", why);
+	printf("%s; the CPU computes\n", why);
 	return 0;
 }
 
@@ -536,6 +536,7 @@ static int save(struct train *t, struct err *err)
 	}
 	report_phase(t->report, "checkpoint");
 	t->checkpoint_s += saver_start(t->saver);
+	timeline_copied(t->timeline);
 	timeline_add(t->timeline, "checkpoint begins at step", t->state.step);
 	return t->config->async_mode == ASYNC_DISABLED ? collect(t, true, err) : 0;
 }

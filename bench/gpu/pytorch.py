@@ -1,0 +1,135 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The peer of gpu-bench: a Llama of the same shape in PyTorch, as fast as we know to make it.
+
+torch.compile over the whole model, the fastest of PyTorch's attention backends (each is tried),
+fused AdamW, bf16 weights' copies by autocast, chunked loss for large vocabularies, and activation
+checkpointing where the shape asks for it.  Prints one line: tokens/s as median and best of steps.
+
+    pytorch.py FLAVOR BATCH SEQ [--selective] [--steps N] [--warmup N] [--bf16-moments]
+"""
+import argparse, time, sys
+import torch, torch.nn as nn, torch.nn.functional as F
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts, CheckpointPolicy
+
+#          vocab   dim  layers heads kv  ffn    tied
+SHAPES = { "124M": (50304, 768, 12, 12, 12, 2048, True),
+           "1B": (128256, 2048, 16, 32, 8, 8192, True),
+           "8B": (128256, 4096, 32, 32, 8, 14336, False) }
+
+
+def rope(seq, width, theta=500000.0):
+    turn = theta ** (-torch.arange(0, width, 2).float() / width)
+    angle = torch.outer(torch.arange(seq).float(), turn)
+    return torch.cat([angle.cos(), angle.cos()], -1), torch.cat([angle.sin(), angle.sin()], -1)
+
+
+def rotate(x, cos, sin):
+    a, b = x.chunk(2, -1)
+    return x * cos + torch.cat([-b, a], -1) * sin
+
+
+class Layer(nn.Module):
+    def __init__(self, dim, heads, kv, ffn):
+        super().__init__()
+        self.heads, self.kv, self.width = heads, kv, dim // heads
+        self.norm1, self.norm2 = nn.RMSNorm(dim, 1e-5), nn.RMSNorm(dim, 1e-5)
+        self.qkv = nn.Linear(dim, (heads + 2 * kv) * self.width, bias=False)
+        self.out = nn.Linear(dim, dim, bias=False)
+        self.up, self.down = nn.Linear(dim, 2 * ffn, bias=False), nn.Linear(ffn, dim, bias=False)
+
+    def forward(self, x, cos, sin):
+        b, t, d = x.shape
+        qkv = self.qkv(self.norm1(x)).view(b, t, -1, self.width).transpose(1, 2)
+        q, k, v = qkv.split([self.heads, self.kv, self.kv], 1)
+        q, k = rotate(q, cos, sin), rotate(k, cos, sin)
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=self.kv != self.heads)
+        x = x + self.out(y.transpose(1, 2).reshape(b, t, d))
+        gate, up = self.up(self.norm2(x)).chunk(2, -1)
+        return x + self.down(F.silu(gate) * up)
+
+
+def keep_products(ctx, op, *args, **kwargs):
+    products = (torch.ops.aten.mm.default, torch.ops.aten._scaled_dot_product_flash_attention.default,
+                torch.ops.aten._scaled_dot_product_cudnn_attention.default)
+    return CheckpointPolicy.MUST_SAVE if op in products else CheckpointPolicy.PREFER_RECOMPUTE
+
+
+class Llama(nn.Module):
+    def __init__(self, shape, seq, selective):
+        super().__init__()
+        vocab, dim, layers, heads, kv, ffn, tied = shape
+        self.embedding, self.norm = nn.Embedding(vocab, dim), nn.RMSNorm(dim, 1e-5)
+        self.layers = nn.ModuleList(Layer(dim, heads, kv, ffn) for _ in range(layers))
+        self.head = nn.Linear(dim, vocab, bias=False)
+        if tied:
+            self.head.weight = self.embedding.weight
+        self.selective = selective
+        cos, sin = rope(seq, dim // heads)
+        self.register_buffer("cos", cos.bfloat16()), self.register_buffer("sin", sin.bfloat16())
+
+    def forward(self, tokens, targets):
+        x = self.embedding(tokens).bfloat16()
+        for layer in self.layers:
+            if self.selective:
+                x = checkpoint(layer, x, self.cos, self.sin, use_reentrant=False,
+                               context_fn=lambda: create_selective_checkpoint_contexts(keep_products))
+            else:
+                x = layer(x, self.cos, self.sin)
+        return F.cross_entropy(self.head(self.norm(x)).float().flatten(0, 1), targets.flatten())
+
+
+def measure(options, backend):
+    torch.manual_seed(0)
+    model = Llama(SHAPES[options.flavor], options.seq, options.selective).cuda()
+    for p in model.parameters():
+        nn.init.normal_(p, 0, 0.02) if p.dim() > 1 else None
+    if options.flavor == "8B":      # fp32 weights, gradients and moments do not fit beside each other
+        model = model.bfloat16()
+    update = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
+    run = torch.compile(model)
+    vocab = SHAPES[options.flavor][0]
+    batches = [torch.randint(vocab, (2, options.batch, options.seq), device="cuda") for _ in range(4)]
+    times = []
+    for step in range(options.warmup + options.steps):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        with torch.autocast("cuda", torch.bfloat16), sdpa_kernel(backend):
+            loss = run(*batches[step % 4])
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0, foreach=True)
+        update.step()
+        update.zero_grad(set_to_none=True)
+        torch.cuda.synchronize()
+        if step >= options.warmup:
+            times.append(time.perf_counter() - start)
+    return sorted(times)
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("flavor", choices=SHAPES)
+    p.add_argument("batch", type=int)
+    p.add_argument("seq", type=int)
+    p.add_argument("--selective", action="store_true")
+    p.add_argument("--steps", type=int, default=20)
+    p.add_argument("--warmup", type=int, default=5)
+    options = p.parse_args()
+    torch.set_float32_matmul_precision("high")
+    tokens, results = options.batch * options.seq, {}
+    for backend in (SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION):
+        try:
+            results[backend.name] = measure(options, backend)
+        except Exception as e:      # one that this build lacks, or no memory: the other one counts
+            print(f"# {backend.name}: {type(e).__name__}: {str(e).splitlines()[0][:150]}", file=sys.stderr)
+        torch._dynamo.reset()
+        torch.cuda.empty_cache()
+    if not results:
+        sys.exit("pytorch: no attention backend worked")
+    name, times = min(results.items(), key=lambda r: r[1][len(r[1]) // 2])
+    print(f"{tokens / times[len(times) // 2]:.0f} {tokens / times[0]:.0f} torch-{torch.__version__} "
+          f"{name} peak {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB")
+
+
+main()

@@ -1,0 +1,579 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""faults.py PART [COUNT] - one kind of fault, COUNT times, against the real programs.
+
+Called by tests/system/faults.t, in whose folder $T everything lies. Each part keeps runs flowing
+through lbd, with people's orders mixed in, breaks something again and again, repairs it, waits
+until every run is over, and has history.py look for broken promises. $T/table gets a line about it.
+
+Environment: T B LB_HOME SRC, as in lib.sh; CLUSTER, the folder of the private Slurm; FAULTS_LBD
+and FAULTS_LBRUN, other programs than those in B (the negative controls); NODE, how often part kills
+loses a node;
+SETTLE=later: what is live stays so for the next part, the last part is "end"."""
+import atexit, concurrent.futures, json, os, random, re, signal, sqlite3, subprocess, sys, time
+
+T, B, HOME, SRC = (os.environ[name] for name in ("T", "B", "LB_HOME", "SRC"))
+CLUSTER = os.environ.get("CLUSTER", "")
+LBD = os.environ.get("FAULTS_LBD", f"{B}/lbd")
+LBRUN = os.environ.get("FAULTS_LBRUN", f"{B}/lbrun")
+WITNESS = f"{HOME}/witness"
+DEADLINE_S = 120                # for anything that must happen; a loaded machine is slow
+BEGUN = time.monotonic()
+FINAL = ("completed", "failed", "killed")
+
+
+def now_ms():
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000
+
+
+def await_true(what, condition, seconds=DEADLINE_S, pause_s=0.02):
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise SystemExit(f"within {seconds} s: {what}")
+        time.sleep(pause_s)
+
+
+CONFIG = """[poll]
+interval = "200ms"
+idle_interval = "1s"
+spool_interval = "100ms"
+deadline = "2s"
+[nodes]
+max_excluded = 0
+[notify]
+hook = ["true"]
+[runs]
+lbrun = "%s"
+"""
+
+
+def configure(lbrun=LBRUN):
+    with open(f"{HOME}/lbd.toml", "w") as config:
+        config.write(CONFIG % lbrun)
+
+
+# --- lbd ----------------------------------------------------------------------------------------
+class Lbd:
+    """The daemon under test; `front` is put before it, `env` added to its environment."""
+    def __init__(self, env=None, front=()):
+        reads, writes = os.pipe()
+        self.log = open(f"{T}/lbd.log", "ab")
+        self.process = subprocess.Popen(
+            [*front, LBD, "--foreground", "--home", HOME, "--ready-fd", str(writes)],
+            pass_fds=(writes,), stdout=self.log, stderr=self.log, env={**os.environ, **(env or {})})
+        os.close(writes)
+        self.is_ready = os.read(reads, 1) == b"\n"      # or its end
+        os.close(reads)
+        atexit.register(self.process.kill)
+        if not self.is_ready and not env:
+            raise SystemExit("lbd did not start; see its log")
+
+    def is_dead(self):
+        return self.process.poll() is not None
+
+    def end(self, signo=signal.SIGTERM):
+        if not self.is_dead():
+            self.process.send_signal(signo)
+        try:
+            return self.process.wait(DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise SystemExit("lbd did not end")
+        finally:
+            self.log.close()
+
+    def kill(self):
+        self.end(signal.SIGKILL)
+
+    def again(self):
+        self.kill()
+        return Lbd()
+
+
+# --- people -------------------------------------------------------------------------------------
+def lbctl(*args):
+    """(acknowledged?, what it printed); lbd may die in the middle of it"""
+    try:
+        done = subprocess.run([f"{B}/lbctl", *args], capture_output=True, text=True,
+                              timeout=DEADLINE_S)
+        return done.returncode == 0, done.stdout
+    except subprocess.TimeoutExpired:
+        return False, ""
+
+
+def states():
+    ok, text = lbctl("ls", "--all", "--json")
+    return {run["name"]: run["state"] for run in json.loads(text)} if ok and text else {}
+
+
+def live():
+    return sum(state not in FINAL for state in states().values())
+
+
+def await_state(run, *wanted):
+    return await_true(f"{run} is {' or '.join(wanted)}", lambda: states().get(run) in wanted)
+
+
+def note(kind, verb, run):
+    with open(f"{WITNESS}/orders.log", "a") as log:
+        log.write(f"{now_ms()} {kind} {verb} {run}\n")
+
+
+def ask(verb, run, *args):
+    """An order, with what was asked and what was acknowledged written down."""
+    note("ask", verb, run)
+    ok, _ = lbctl(verb, run, *args)
+    if ok:
+        note("ack", verb, run)
+    return ok
+
+
+def submit(run, scheduler="slurm", steps=12, pause_ms=60, variables=(), sets=()):
+    command = ["env", f"LB_CLIENT={SRC}/docs", *variables, "python3", "-S",
+               f"{SRC}/tests/faults/trainer.py", WITNESS, str(steps), str(pause_ms)]
+    settings = ["checkpoint.pattern=step-{step}", "checkpoint.complete_when=complete",
+                "restart.max_without_progress=100000", "restart.backoff_first=1s",
+                "restart.backoff_max=2s", "watch.kill_grace=2s", "watch.stop_grace=10s",
+                f"run.scheduler={scheduler}", f"run.workdir={HOME}", *sets]
+    note("ask", "submit", run)
+    options = [word for setting in settings for word in ("--set", setting)]
+    ok, _ = lbctl("submit", "--name", run, *options, "--", *command)
+    if ok:
+        note("ack", "submit", run)
+    return ok
+
+
+def switch(run, level):
+    path = f"{HOME}/switches/{run}.{level}"
+    if os.path.exists(path):
+        os.unlink(path)
+    open(path, "w").close()
+
+
+class Traffic:
+    """Runs that come, are meddled with, and end, while something else goes wrong."""
+    def __init__(self, prefix, scheduler="slurm", most=5, seed=1):
+        self.prefix, self.scheduler, self.most = prefix, scheduler, most
+        self.random, self.made, self.held = random.Random(seed), 0, set()
+
+    def new(self, **more):
+        self.made += 1
+        name = f"{self.prefix}{self.made}"
+        crash = ("CRASH_AT=7",) if self.made % 3 == 0 else ()
+        submit(name, self.scheduler, variables=crash, **more)
+        return name
+
+    def pick(self, known, *wanted):
+        names = [n for n, s in known.items() if s in wanted and n.startswith(self.prefix)]
+        return self.random.choice(names) if names else None
+
+    def order(self, verb, known):
+        live = ("running", "queued", "submitting", "backoff")
+        if verb == "release":
+            run = self.pick(known, "held") or (self.held and self.random.choice(sorted(self.held)))
+        else:
+            run = self.pick(known, *{"save": ("running",), "restart": ("killed",)}.get(verb, live))
+        if not run:
+            return
+        now = ("--now",) if verb == "kill" and self.random.random() < 0.3 else ()
+        ask(verb, run, *now)
+        if verb == "hold":
+            self.held.add(run)
+        elif verb in ("release", "kill"):
+            self.held.discard(run)
+
+    def turn(self, *verbs):
+        """One more run if there is room, and one of these orders (or a random one, at times)."""
+        known = states()
+        if sum(s not in FINAL and s != "held" for s in known.values()) < self.most:
+            self.new()
+            known = states()
+        if not verbs and self.random.random() < 0.4:
+            verbs = (self.random.choice(("kill", "hold", "release", "release", "restart", "save")),)
+        for verb in verbs:
+            if verb == "new-kill":
+                ask("kill", self.new())
+            elif verb == "stray":
+                leave_stray()
+            elif verb == "switch":
+                switch(self.pick(known, "running") or "ALL", "save")
+            else:
+                self.order(verb, known)
+        time.sleep(0.03)        # orders come from people
+
+
+# --- Slurm --------------------------------------------------------------------------------------
+def cluster(*args):
+    subprocess.run([f"{SRC}/etc/minicluster", args[0], CLUSTER, *args[1:]], check=True,
+                   stdout=subprocess.DEVNULL)
+
+
+def shows(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+
+def leave_stray():
+    """A late copy of a submission: held, with this ledger's mark and a token of nobody."""
+    db = sqlite3.connect(f"file:{HOME}/ledger.db?mode=ro&immutable=1", uri=True)
+    mark = db.execute("SELECT value FROM meta WHERE key = 'ledger_id'").fetchone()[0]
+    subprocess.run(["sbatch", "--hold", "--job-name=stray", f"--comment=lbd1:{mark}:{'0' * 32}",
+                    "--output=/dev/null", "--wrap=true"], stdout=subprocess.DEVNULL, check=False)
+
+
+# --- the end of a part ----------------------------------------------------------------------------
+def settle(part, did):
+    """No more faults: every run comes to its end, lbd ends well, and the history is looked at."""
+    lbd = Lbd()
+
+    def is_over():
+        known = states()
+        for run, state in known.items():
+            if state == "held":
+                ask("release", run)
+        return known and all(state in FINAL for state in known.values())
+    try:
+        await_true("every run is over", is_over, 400, 0.2)
+    finally:
+        left = {run: state for run, state in states().items() if state not in FINAL}
+        if left:
+            print("still live:", left)
+            for run in left:
+                print(lbctl("status", run)[1], lbctl("events", run)[1])
+    if lbd.end() != 0:
+        raise SystemExit("lbd did not end well")
+    seen = subprocess.run([sys.executable, f"{SRC}/tests/faults/history.py", HOME, WITNESS,
+                           f"{CLUSTER}/log/jobcomp.txt"], stdout=subprocess.PIPE, text=True,
+                          check=False)
+    print(seen.stdout, end="")
+    tabulate(part, did, seen.stdout.splitlines()[-1].split(": ")[1])
+    return seen.returncode
+
+
+def tabulate(part, did, found=""):
+    with open(f"{T}/table", "a") as table:
+        table.write(f"{part:<7}{time.monotonic() - BEGUN:5.0f} s  {did:<58} {found}\n")
+
+
+# --- points of lbd --------------------------------------------------------------------------------
+def points_of(program):
+    rows = [line.split() for line in shows(f"{B}/lbd", "--failpoints").splitlines()]
+    return [(row[1], row[2:]) for row in rows if row[0] == program]
+
+
+# What makes lbd come by: orders, by the first word of the point; the rest is plain traffic.
+STIMULI = {"order": ("kill", "hold", "release"), "signal": ("kill",), "cancel": ("new-kill",),
+           "restart": ("kill", "restart"), "wish": ("save",), "switch": ("switch",),
+           "run": ("new-kill",), "stray": ("stray",)}
+
+
+def crash_at(traffic, name, action):
+    once = f"{T}/once"
+    mark = f"{once}/{name}"
+    os.makedirs(once, exist_ok=True)
+    if os.path.exists(mark):
+        os.unlink(mark)
+    word = name.split(".")[0]
+    lbd = Lbd({"LB_FAILPOINT": f"{name}:{action}", "LB_FAILPOINT_ONCE": once})
+    end = time.monotonic() + DEADLINE_S
+    while not lbd.is_dead() and not os.path.exists(mark):
+        if word == "backup":
+            lbd.end()
+            break
+        traffic.turn(*STIMULI.get(word, ()))
+        if time.monotonic() > end:
+            raise SystemExit(f"{name} was not reached")
+    if not os.path.exists(mark):
+        raise SystemExit(f"{name} was not reached: lbd ended with {lbd.process.returncode}")
+    lbd.end(signal.SIGKILL if action == "kill" else signal.SIGTERM)
+    if action == "kill" and lbd.process.returncode != -signal.SIGKILL:
+        raise SystemExit(f"{name}: lbd ended with {lbd.process.returncode}, not of its failpoint")
+
+
+def part_points(count):
+    """lbd is killed, and where that is possible fails, at each of its points, COUNT times."""
+    traffic, done = Traffic("p"), 0
+    points = points_of("lbd")
+    for turn in range(count):
+        for name, actions in points:
+            action = "error" if "error" in actions and turn % 3 == 1 else "kill"
+            crash_at(traffic, name, action)
+            done += 1
+    return f"{len(points)} points of lbd x {count}: {done} crashes"
+
+
+# --- points of lbrun ------------------------------------------------------------------------------
+def arm(run, name, action):
+    """env_file is the only way for these variables into a job."""
+    once, path = f"{T}/once-{run}", f"{T}/{run}.env"
+    os.makedirs(once, exist_ok=True)
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as env:
+        env.write(f"LB_FAILPOINT={name}:{action}\nLB_FAILPOINT_ONCE={once}\n")
+    return f"run.env_file={path}", f"{once}/{name}"
+
+
+def part_lbrun(count):
+    """lbrun is killed, or fails, at each of its points, in COUNT runs each; lbd dies, too."""
+    points, lbd, marks = points_of("lbrun"), Lbd(), {}
+    for turn in range(count):
+        stopped = None
+        for name, actions in points:
+            run = f"r{turn}-{name.replace('.', '-')}"
+            action = "error" if "error" in actions and turn % 3 == 1 else "kill"
+            setting, marks[run] = arm(run, name, action)
+            steps = 10
+            if name == "stop.seen":
+                stopped, steps = run, 100
+            if not submit(run, steps=steps, sets=(setting, "restart.policy.launch_fail=relaunch")):
+                raise SystemExit(f"{run}: not accepted")
+            await_true("there is room", lambda: live() < 10)
+        lbd = lbd.again()
+        await_state(stopped, "running")
+        ask("hold", stopped)
+        await_state(stopped, "held")
+        ask("release", stopped)
+        lbd = lbd.again()
+        for run in [run for run in marks if run.startswith(f"r{turn}-")]:
+            await_true(f"{run}: its point is reached", lambda: os.path.exists(marks[run]))
+    lbd.kill()
+    return f"{len(points)} points of lbrun x {count}: {len(marks)} crashes"
+
+
+# --- kills at any moment --------------------------------------------------------------------------
+def lose_node(times):
+    """slurmd dies under its trainers, which live on, and is away until Slurm has given them up."""
+    def node_is(pattern):
+        return re.search(rf"State={pattern}\s", shows("scontrol", "show", "node", "n2"))
+
+    for _ in range(times):
+        await_true("a job runs on n2", lambda: shows("squeue", "-h", "-w", "n2", "-t", "R"),
+                   pause_s=0.2)
+        cluster("kill-node", "n2")
+        # as Slurm does by itself after SlurmdTimeout; a short one would lose nodes to a busy host
+        shows("scontrol", "update", "nodename=n2", "state=down", "reason=lost")
+        await_true("Slurm has given it up", lambda: node_is(r"DOWN\S*"), pause_s=0.2)
+        time.sleep(3)           # the next attempts meet those that live on
+        cluster("start-node", "n2")
+        shows("scontrol", "update", "nodename=n2", "state=resume")
+        await_true("n2 is back", lambda: node_is("(IDLE|MIXED|ALLOCATED)"), pause_s=0.2)
+
+
+def part_kills(count):
+    """SIGKILL of lbd at random moments; nodes are lost meanwhile."""
+    traffic, moments, kills = Traffic("k", most=8, seed=2), random.Random(3), 0
+    nodes = int(os.environ.get("NODE", 0))
+    losing = concurrent.futures.ThreadPoolExecutor().submit(lose_node, nodes)
+    while kills < count or not losing.done():
+        lbd = Lbd()
+        end = time.monotonic() + moments.random() ** 2 * 1.5
+        traffic.turn()
+        while time.monotonic() < end:
+            traffic.turn()
+        lbd.kill()
+        kills += 1
+    losing.result()
+    return f"{kills} kills of lbd at random moments, {nodes} nodes lost"
+
+
+# --- the cluster ----------------------------------------------------------------------------------
+def controller_pid():
+    return int(open(f"{CLUSTER}/run/slurmctld.pid").read())
+
+
+def newest_job():
+    """The last job that the controller says it has accepted."""
+    with open(f"{CLUSTER}/log/slurmctld.log", errors="replace") as log:
+        jobs = re.findall(r"_slurm_rpc_submit_batch_job: JobId=(\d+)", log.read())
+    return len(jobs), jobs[-1] if jobs else None
+
+
+def part_accept(count):
+    """slurmctld is killed within milliseconds of having accepted a job, before it saved that."""
+    lbd, lost = Lbd(), 0
+    for n in range(count):
+        pid = controller_pid()
+        submit(f"a{n}-first", steps=6, pause_ms=20)     # is saved at once; what follows is not
+        await_state(f"a{n}-first", "queued", "running", *FINAL)
+        before, _ = newest_job()
+        submit(f"a{n}", steps=6, pause_ms=20)
+        job = await_true("the job is accepted",
+                         lambda: newest_job()[0] > before and newest_job()[1], pause_s=0.001)
+        os.kill(pid, signal.SIGKILL)
+        cluster("start-ctld")
+        lost += "JobId" not in shows("scontrol", "show", "job", job)
+        await_true("there is room", lambda: live() < 8)
+    lbd.kill()
+    return f"{count} kills of slurmctld right after an accept, {lost} jobs lost"
+
+
+def freeze(daemon, prefix, count):
+    lbd = Lbd()
+    for n in range(count):
+        cluster("signal", daemon, "STOP")
+        try:
+            submit(f"{prefix}{n}", steps=6, pause_ms=20)
+            if n % 2:           # as long as lbd has patience, or shorter
+                await_true("lbd gives up on Slurm", is_slurm_away)
+            if n % 4 == 3:
+                lbd = lbd.again()
+        finally:
+            cluster("signal", daemon, "CONT")
+        await_true("there is room", lambda: live() < 8)
+    lbd.kill()
+
+
+def is_slurm_away():
+    ok, text = lbctl("version", "--json")
+    return ok and json.loads(text)["lbd"]["slurm_down_since"]
+
+
+def part_freeze(count):
+    """slurmctld is frozen while a job is submitted: what arrives late is a ghost."""
+    freeze("slurmctld", "f", count)
+    return f"{count} submissions to a frozen slurmctld"
+
+
+def part_munge(count):
+    """munged is frozen while a job is submitted: libslurm blocks for ever."""
+    freeze("munged", "m", count)
+    return f"{count} submissions with munged frozen"
+
+
+def part_forget(count):
+    """slurmctld forgets every job, and numbers begin at 1 again."""
+    traffic = Traffic("c", seed=4)
+    for _ in range(count):
+        lbd = Lbd()
+        traffic.turn()
+        await_true("some run is running", lambda: traffic.turn() or "running" in states().values())
+        cluster("signal", "slurmctld", "KILL")
+        cluster("start-ctld", "-c")
+        await_true("lbd sees Slurm again", lambda: not is_slurm_away())
+        lbd.kill()
+    return f"{count} cold starts of slurmctld (-c)"
+
+
+# --- disks ----------------------------------------------------------------------------------------
+# The leak checker of a sanitized build is a tracer itself.
+TRACED = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
+
+
+def disk_rounds(most):
+    """(call, error, N): every N, or a few from all over."""
+    calls = ("pwrite64", "fdatasync")
+    rounds = [(call, error, nth) for nth in range(1, 200) for call in calls
+              for error in ("ENOSPC", "EIO")]
+    return rounds if most >= 100 else random.Random(5).sample([r for r in rounds if r[2] < 8], most)
+
+
+def part_disk(most):
+    """Writes and syncs of the ledger fail, each N-th one, until none is reached any more."""
+    quiet, done, ended = {}, 0, 0
+    for call, error, nth in disk_rounds(most):
+        if quiet.get((call, error), 0) >= 3:    # three N in a row that were not reached
+            continue
+        trace = f"{T}/strace.out"
+        files = [w for f in ("ledger.db", "ledger.db-journal") for w in ("-P", f"{HOME}/{f}")]
+        lbd = Lbd(front=("strace", "-f", "-qq", "-o", trace, *files, "-e", f"trace={call}",
+                         "-e", f"inject={call}:error={error}:when={nth}"), env=TRACED)
+        run = f"d-{call}-{error.lower()}-{nth}"
+        if lbd.is_ready and submit(run, "local", steps=4, pause_ms=0):
+            await_true(f"{run} ends, or lbd", lambda: lbd.is_dead() or states().get(run) in FINAL)
+        died = lbd.is_dead()
+        ended += died
+        if died and lbd.process.returncode < 0:
+            raise SystemExit(f"lbd crashed (signal {-lbd.process.returncode}) after {run}")
+        stop_traced(lbd)
+        is_hit = "(INJECTED)" in open(trace).read()
+        quiet[call, error] = 0 if is_hit else quiet.get((call, error), 0) + 1
+        done += is_hit
+    return f"{done} failed writes and syncs of the ledger, lbd ended on {ended}"
+
+
+def stop_traced(lbd):
+    """strace keeps signals for itself: its child is told."""
+    if not lbd.is_dead():
+        pid = lbd.process.pid
+        for child in open(f"/proc/{pid}/task/{pid}/children").read().split():
+            os.kill(int(child), signal.SIGTERM)
+    lbd.end(signal.SIGCONT)
+
+
+def part_spool(count):
+    """The disk below lbrun's spool is full for a while, from the N-th write on."""
+    lbd = Lbd()
+    for n in range(count):
+        run, error = f"s{n}", ("ENOSPC", "EIO")[n % 2]
+        front = f"{T}/lbrun-{n}"
+        call = ("write", "fdatasync")[n // 2 % 2]
+        with open(os.open(front, os.O_WRONLY | os.O_CREAT, 0o755), "w") as script:
+            script.write(f'#!/bin/sh\nexport ASAN_OPTIONS={TRACED["ASAN_OPTIONS"]}\n'
+                         f'exec strace -D -f -qq -o {front}.trace -P "$2/spool.jsonl" -e trace={call} '
+                         f''
+                         f'-e inject={call}:error={error}:when={n % 17 + 1}..{n % 17 + 3} '
+                         f'{B}/lbrun "$@"\n')
+        configure(front)
+        lbd = lbd.again()
+        submit(run, "local", steps=8, pause_ms=10)
+        await_state(run, *FINAL)
+        if call == "write" and "(INJECTED)" not in open(f"{front}.trace").read():
+            raise SystemExit(f"{run}: no write of the spool failed")
+    lbd.end()
+    return f"{count} spools on a full or broken disk"
+
+
+# --- controls: what must be found when a protection is missing ------------------------------------
+def part_copy(_):
+    """Slurm runs a job twice, as after a node failure: a second lbrun comes to one attempt."""
+    lbd = Lbd()
+    submit("copied", "local", steps=40, pause_ms=50)
+    await_state("copied", "running")
+    await_true("its trainer steps", lambda: "ack" in witness("copied"))
+    second = subprocess.Popen([LBRUN, "--attempt", f"{HOME}/runs/copied/attempts/1"],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    await_true("the copy has gone away, or done its work",
+               lambda: second.poll() is not None or "two" in witness("copied"))
+    second.terminate()
+    second.wait()
+    lbd.kill()
+    return "1 job that ran twice"
+
+
+def part_gap(_):
+    """lbd dies between Slurm's accept and its own record of it, and comes back seconds later."""
+    lbd = Lbd({"LB_FAILPOINT": "submit.answer:kill"})
+    submit("gap", steps=40, pause_ms=50)
+    await_true("lbd is dead", lbd.is_dead)
+    await_true("the job runs, or waits for lbd",
+               lambda: "start" in witness("gap") or
+               "JobHeldUser" in shows("squeue", "-h", "-o", "%r"))
+    return "1 submission that lbd did not live to record"
+
+
+def witness(run):
+    try:
+        return open(f"{WITNESS}/{run}.log").read()
+    except FileNotFoundError:
+        return ""
+
+
+def main():
+    os.makedirs(WITNESS, exist_ok=True)
+    configure()
+    did = globals()[f"part_{sys.argv[1]}"](int(sys.argv[2]))
+    configure()
+    if os.environ.get("SETTLE") != "later" or sys.argv[1] == "end":
+        return settle(sys.argv[1], did)
+    return tabulate(sys.argv[1], did)
+
+
+def part_end(_):
+    """Nothing more is broken."""
+    return "every run is over, and its history looked at"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* A batch script: the job that sbatch would have made of it, or one line naming the place. */
+#include "tests/fuzz/fuzz.h"
+
+#include "slurm/batch.h"
+#include "slurm/directives.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *none[] = { NULL };
+	struct batch_request request = {
+		.script = (const char *)data, .script_len = size, .file = "train.slurm", .env = none,
+		.settings = none, .extra = none, .workdir = "/work", .now = 1800000000,
+	};
+	struct err err = { 0 };
+	json_t *job;
+
+	if (directives_check_script(request.script, size, request.file, &err) < 0) {
+		fuzz_check(err.text[0] != '\0');
+		return 0;
+	}
+	job = batch_resolve(&request, &err);
+	fuzz_check(job ? json_is_object(job) : err.text[0] != '\0');
+	json_decref(job);
+	return 0;
+}

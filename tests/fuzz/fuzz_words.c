@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* What people type: words of a command line, names, selectors of runs, durations, memory. */
+#include "tests/fuzz/fuzz.h"
+
+#include "common/keys.h"
+#include "common/names.h"
+#include "common/run_spec.h"
+#include "common/selector.h"
+#include "common/shell_words.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = fuzz_text(data, size), **words = shell_words(text, NULL);
+	struct selector selector;
+	struct err err = { 0 };
+	int64_t value;
+
+	shell_words_free(words);
+	if (name_check(text, NULL) == 0)
+		fuzz_check(strchr(text, '/') == NULL && strstr(text, "..") == NULL && text[0] != '-');
+	if (selector_parse(text, &selector, &err) == 0)
+		selector_matches(&selector, "brisk-otter-39", "sweep", "ada");
+	if (duration_parse(text, &value, NULL) == 0)
+		fuzz_check(value >= 0);
+	mem_parse_mb(text, NULL);
+	free(text);
+	return 0;
+}

@@ -1,0 +1,136 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# check.sh - everything that needs a GPU, in one run of at most eight minutes: B=build sh tests/gpu/check.sh
+#
+# Each part ends as ok, FAILED or skipped; the table comes last, so that the end of the output says all.
+# Exit 77 without a GPU. LB_GPU_LOG: a folder that keeps each part's output.
+# shellcheck disable=SC2086 # $bf16, $fixed: words
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+B=${B:-build}
+case $B in /*) ;; *) B=$PWD/$B ;; esac
+export LB_CUDA_LIBRARY="${LB_CUDA_LIBRARY:-$B/liblbcuda.so}"
+T=$(mktemp -d "${TMPDIR:-/tmp}/lb-gpu.XXXXXX") || exit 1
+trap 'rm -rf "$T"' EXIT
+LOG=${LB_GPU_LOG:-$T}
+mkdir -p "$LOG"
+
+"$B/gpu/ops" --rounds 0 >"$T/probe" 2>&1
+if [ $? = 77 ]; then
+	cat "$T/probe"
+	echo "gpu-check: there is no GPU here, nothing was checked"
+	exit 77
+fi
+first=$(date +%s)
+: >"$T/table"
+failures=0
+part() { # part NAME COMMAND...: a line of the table; the last line that the command printed is its figure
+	name=$1
+	shift
+	start=$(date +%s)
+	file=$LOG/$(echo "$name" | tr ' /' '--').log
+	"$@" >"$file" 2>&1
+	status=$?
+	end=$(date +%s)
+	word=ok
+	[ "$status" = 0 ] || { word=FAILED; failures=$((failures + 1)); }
+	[ "$status" != 77 ] || { word=skipped; failures=$((failures - 1)); }
+	printf '%-34s %-8s %4d s  %s\n' "$name" "$word" $((end - start)) "$(tail -n 1 "$file")" \
+		| tee -a "$T/table"
+	[ "$word" != FAILED ] || grep -v '^ok' "$file" | tail -n 15
+}
+
+# --- operations and whole models ---------------------------------------------------------------------
+part "operations fp32" "$B/gpu/ops" --fp32 --rounds 20
+part "operations bf16" "$B/gpu/ops" --rounds 20
+part "operations fp32, large" "$B/gpu/ops" --fp32 --large --rounds 2
+part "operations bf16, large" "$B/gpu/ops" --large --rounds 2
+part "PyTorch goldens fp32" "$B/gpu/goldens"
+part "PyTorch goldens bf16" "$B/gpu/goldens" --bf16
+part "goldens bf16, deterministic" "$B/gpu/goldens" --bf16 --deterministic
+
+# --- trainings ---------------------------------------------------------------------------------------
+awk 'BEGIN { srand(5); for (i = 0; i < 400000; i++) printf "%c", 97 + int(rand() * rand() * 26) }' >"$T/text"
+"$B/lbworker" prepare --out "$T/text.tokens" "$T/text" >/dev/null || exit 1
+cat >"$T/small.toml" <<-END
+	[model]
+	flavor = "debugmodel"
+	[lr_scheduler]
+	warmup_steps = 10
+	[training]
+	dataset_path = "$T/text.tokens"
+	local_batch_size = 4
+	global_batch_size = 8
+	seq_len = 128
+	steps = 200
+	[checkpoint]
+	interval = 100
+	keep_latest_k = 0
+	[metrics]
+	log_freq = 1
+END
+train() { # train FOLDER OPTIONS...
+	folder=$1
+	shift
+	"$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/$folder" "$@" >"$T/$folder.log"
+}
+losses() { sed -n 's/^step \([0-9]*\)\/[0-9]* loss \([0-9.]*\) grad_norm \([0-9.]*\) .*/\1 \2 \3/p' "$T/$1.log"; }
+# The mean gap of the last 20 losses, and the largest of all, against a tolerance each.
+gap() { # gap HAVE WANT MEAN LARGEST
+	losses "$1" >"$T/a" && losses "$2" >"$T/b"
+	awk -v mean="$3" -v most="$4" '
+	NR == FNR { loss[$1] = $2; next }
+	{ d = (loss[$1] - $2) / $2; a = d < 0 ? -d : d; if (a > worst) { worst = a; at = $1 }
+	  if ($1 > 180) { sum += d; n++ } }
+	END { m = n ? sum / n : 9; m = m < 0 ? -m : m
+	  printf "mean gap of the last 20 losses %.5f %%, largest of all %.5f %% at step %d\n", 100 * m, 100 * worst, at
+	  exit !(n == 20 && m <= mean && worst <= most) }' "$T/a" "$T/b"
+}
+same() { # same FOLDER FOLDER STEP: the same bits
+	for file in model optimizer; do
+		cmp "$T/$1/checkpoints/step-$3/$file.safetensors" "$T/$2/checkpoints/step-$3/$file.safetensors" ||
+			return 1
+	done
+	echo "weights and moments of step $3 are the same to the bit"
+}
+bf16="--training.mixed_precision_param bfloat16"
+training_200() { train cpu --device cpu && train "$1" --device cuda $2 && gap "$1" cpu "$3" "$4"; }
+part "200 steps fp32, against the CPU" training_200 fp32 "" 1e-4 2e-3
+part "200 steps bf16, against the CPU" training_200 bf16 "$bf16" 1e-3 2e-2
+part "200 steps bf16 moments" training_200 moments "$bf16 --optimizer.moments bfloat16" 2.5e-3 3e-2
+fixed="$bf16 --device.deterministic true"
+twice() { train one --device cuda $fixed && train two --device cuda $fixed && same one two 00000200; }
+part "two runs, deterministic" twice
+# SIGKILL while it runs, as soon as the first checkpoint is told; then it goes on to the end.
+killed() {
+	"$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/three" --device cuda $fixed >"$T/three.log" &
+	worker=$!
+	until grep -q '^checkpoint' "$T/three.log" 2>/dev/null || ! kill -0 $worker 2>/dev/null; do :; done
+	kill -KILL $worker 2>/dev/null
+	wait $worker 2>/dev/null
+	train three --device cuda $fixed && same one three 00000200
+}
+part "kill -9 and resume" killed
+across() {
+	mkdir -p "$T/to-cpu/checkpoints" "$T/to-gpu/checkpoints"
+	cp -r "$T/fp32/checkpoints/step-00000100" "$T/to-cpu/checkpoints/"
+	cp -r "$T/cpu/checkpoints/step-00000100" "$T/to-gpu/checkpoints/"
+	train to-cpu --device cpu && gap to-cpu cpu 1e-3 5e-3 && train to-gpu --device cuda &&
+		gap to-gpu cpu 1e-3 5e-3
+}
+part "checkpoints GPU to CPU and back" across
+
+# --- memory and races ----------------------------------------------------------------------------------
+sanitized() { # sanitized TOOL
+	command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not installed"; return 77; }
+	compute-sanitizer --tool "$1" --error-exitcode 9 "$B/gpu/ops" --rounds 1 --seed 3
+}
+for tool in memcheck racecheck initcheck; do
+	part "compute-sanitizer $tool" sanitized $tool
+done
+
+echo
+echo "gpu-check, $(date -u +%F), $(sed -n 1p "$T/probe")"
+cat "$T/table"
+echo "$(grep -c ' ok ' "$T/table") ok, $failures failed, $(grep -c skipped "$T/table") skipped, $(($(date +%s) - first)) s"
+[ "$failures" = 0 ]
