@@ -103,9 +103,22 @@ static struct call *call_of(struct attempt *a, enum decision_kind kind)
 		return &a->release;
 	case DECISION_SIGNAL:
 		return &a->signal;
+	case DECISION_RECALL:
+		return &a->recall;
 	default:
 		return &a->cancel;
 	}
+}
+
+/* That nobody remembers is no news: the attempt is lost, as it would be without asking. */
+static void take_memory(struct attempt *a, const struct scheduler_reply *reply)
+{
+	const struct job_status *job = reply->jobs;
+
+	if (reply->result != SCHEDULER_OK || reply->job_count == 0)
+		return;
+	a->recalled = (struct recalled){ job->cause, job->exit_code, job->signal, "" };
+	snprintf(a->recalled.state, sizeof(a->recalled.state), "%s (accounting)", job->state);
 }
 
 static void take_answer(struct engine *e, struct run *run, struct attempt *a,
@@ -118,7 +131,9 @@ static void take_answer(struct engine *e, struct run *run, struct attempt *a,
 	snprintf(call->text, sizeof(call->text), "%s", reply->text);
 	if (kind == DECISION_SUBMIT && reply->result == SCHEDULER_OK)
 		a->submitted = reply->job;
-	if (reply->result != SCHEDULER_OK)
+	if (kind == DECISION_RECALL)
+		take_memory(a, reply);
+	else if (reply->result != SCHEDULER_OK)
 		log_warn("%s: %s: %s", run->name, decision_name(kind), reply->text);
 	engine_wake(e, run);
 }
@@ -204,6 +219,9 @@ void engine_act(struct engine *e, struct run *run, struct attempt *a, const stru
 		break;
 	case DECISION_SIGNAL:
 		signal_job(e, run, d->signo);
+		break;
+	case DECISION_RECALL:
+		s->ops->recall(s, &d->job, on_answer, take_off(e, run, a, d->kind));
 		break;
 	default:
 		s->ops->cancel(s, &d->job, on_answer, take_off(e, run, a, DECISION_CANCEL));

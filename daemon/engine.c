@@ -159,6 +159,9 @@ static struct facts gather(struct engine *e, const struct run *run, const struct
 	f.release = a->release;
 	f.signal = a->signal;
 	f.cancel = a->cancel;
+	f.may_recall = run->scheduler && run->scheduler->ops->recall;
+	f.recall = a->recall;
+	f.recalled = a->recalled;
 	f.submitted = a->submitted;
 	f.signalled = a->signalled;
 	f.ordered = a->ordered;

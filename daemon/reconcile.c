@@ -69,12 +69,12 @@ static struct decision call_or_wait(enum decision_kind kind, const struct facts 
 static struct decision end_by_record(const struct facts *f)
 {
 	enum cause cause = f->exit_cause;
-	bool scheduler_knows = cause == CAUSE_LOST && f->seen && f->seen->phase >= JOB_ENDING &&
-			       f->seen->cause != CAUSE_COMPLETED && f->seen->cause != CAUSE_NONE;
+	enum cause other = f->seen ? f->seen->cause : f->recalled.cause;
+	bool scheduler_knows = cause == CAUSE_LOST && other != CAUSE_COMPLETED && other != CAUSE_NONE;
 	struct decision d;
 
 	if (scheduler_knows)
-		cause = f->seen->cause;
+		cause = other;
 	d = end(cause, f->exit_text);
 	d.exit_code = f->exit_exit_code;
 	d.signal = f->exit_signal;
@@ -85,21 +85,33 @@ static struct decision end_by_record(const struct facts *f)
 
 /* Only lbrun can say that a run is completed: a job that ended well without its record never got as
  * far as a trainer, or nobody knows how far. */
-static struct decision end_by_scheduler(const struct facts *f)
+static struct decision end_by_word(const struct facts *f, enum cause cause, const char *state)
 {
-	enum cause cause = f->seen->cause;
-	/* What a node cannot launch, and must not requeue, it cancels. A person cancels what waits or
-	 * runs; in the moment between, once more will do. */
-	bool is_not_launched = cause == CAUSE_KILLED && !f->claimed && f->seen->nodes[0] != '\0';
-	struct decision d;
-
 	if (cause == CAUSE_COMPLETED || cause == CAUSE_NONE)
 		cause = f->claimed ? CAUSE_LOST : CAUSE_LAUNCH_FAIL;
-	if (is_not_launched)
-		cause = CAUSE_LAUNCH_FAIL;
-	d = end(cause, f->seen->state);
+	return end(cause, state);
+}
+
+static struct decision end_by_scheduler(const struct facts *f)
+{
+	/* What a node cannot launch, and must not requeue, it cancels. A person cancels what waits or
+	 * runs; in the moment between, once more will do. */
+	bool is_not_launched = f->seen->cause == CAUSE_KILLED && !f->claimed &&
+			       f->seen->nodes[0] != '\0';
+	struct decision d = end_by_word(f, is_not_launched ? CAUSE_LAUNCH_FAIL : f->seen->cause,
+					f->seen->state);
+
 	d.exit_code = f->seen->exit_code;
 	d.signal = f->seen->signal;
+	return d;
+}
+
+static struct decision end_by_accounting(const struct facts *f)
+{
+	struct decision d = end_by_word(f, f->recalled.cause, f->recalled.state);
+
+	d.exit_code = f->recalled.exit_code;
+	d.signal = f->recalled.signal;
 	return d;
 }
 
@@ -297,6 +309,31 @@ static bool is_requeued(const struct facts *f)
 	       f->ended_ms > 0;
 }
 
+/* Claimed, and the scheduler knows it no longer; lbrun has left no word, or "lost". What accounting
+ * says comes third, and is worth a moment; without it the job may still live where nobody sees it. */
+static struct decision forgotten(const struct facts *f, int64_t silent_ms, int64_t now_ms)
+{
+	int64_t ask_ms = f->recall.state == CALL_NONE ? now_ms : f->recall.reply_ms + RECALL_MS;
+	int64_t lost_ms = silent_ms + LOST_MS + 1;
+	bool is_remembered = f->recalled.cause != CAUSE_NONE;
+
+	if (is_remembered && f->exited)
+		return end_by_record(f);
+	if (is_remembered && now_ms >= silent_ms + EXIT_GRACE_MS)
+		return end_by_accounting(f);
+	if (is_remembered)
+		return wait_until(silent_ms + EXIT_GRACE_MS);
+	if (f->may_recall && f->recall.state == CALL_FLYING && now_ms < lost_ms)
+		return wait_until(lost_ms);
+	if (f->may_recall && now_ms >= ask_ms && now_ms < lost_ms)
+		return act(DECISION_RECALL, f);
+	if (f->exited)
+		return end_by_record(f);
+	if (now_ms >= lost_ms)
+		return end(CAUSE_LOST, "the scheduler does not know the job, and it is silent");
+	return wait_until(f->may_recall && ask_ms < lost_ms ? ask_ms : lost_ms);
+}
+
 /* Released, and not over as far as lbrun has said. */
 static struct decision released(const struct facts *f, int64_t now_ms)
 {
@@ -308,8 +345,7 @@ static struct decision released(const struct facts *f, int64_t now_ms)
 		return act(DECISION_START, f);
 	if (is_walled_in(f))
 		return end(CAUSE_LAUNCH_FAIL, "no node is left outside of those to be avoided");
-	if (f->exited && (f->exit_cause != CAUSE_LOST || is_over ||
-			  missing_since(f, f->watching_since_ms)))
+	if (f->exited && (f->exit_cause != CAUSE_LOST || is_over))
 		return end_by_record(f);
 	if (is_over) {
 		if (now_ms < record_due_ms(f))
@@ -325,11 +361,11 @@ static struct decision released(const struct facts *f, int64_t now_ms)
 		return call_or_wait(DECISION_RELEASE, f, &f->release, now_ms);
 	if (f->seen || !missing_since(f, f->watching_since_ms))
 		return wait_for_news();
-	if (!f->claimed && missing_since(f, f->watching_since_ms + CONFIRM_MS))
+	if (f->claimed)
+		return forgotten(f, silent_ms, now_ms);
+	if (missing_since(f, f->watching_since_ms + CONFIRM_MS))
 		return end(CAUSE_LAUNCH_FAIL, "the scheduler lost the job before it started");
-	if (f->claimed && now_ms > silent_ms + LOST_MS)
-		return end(CAUSE_LOST, "the scheduler does not know the job, and it is silent");
-	return wait_until(f->claimed ? silent_ms + LOST_MS + 1 : now_ms + RECHECK_MS);
+	return wait_until(now_ms + RECHECK_MS);
 }
 
 /* A switch is an order like any other: once seen it stands in the ledger, whatever becomes of the
@@ -371,7 +407,8 @@ const char *decision_name(enum decision_kind kind)
 		[DECISION_SUBMIT] = "submit", [DECISION_ADOPT] = "adopt",
 		[DECISION_RELEASE] = "release", [DECISION_RELEASED] = "released",
 		[DECISION_START] = "start", [DECISION_SIGNAL] = "signal",
-		[DECISION_CANCEL] = "cancel", [DECISION_END] = "end", [DECISION_MOVE] = "move",
+		[DECISION_CANCEL] = "cancel",
+		[DECISION_RECALL] = "recall", [DECISION_END] = "end", [DECISION_MOVE] = "move",
 	};
 
 	return names[kind];

@@ -29,6 +29,7 @@ enum {
 					   state every 5 s and forgets what it accepted in between) */
 	EXIT_GRACE_MS = 5 * 1000,	/* for lbrun's exit record to become visible after the job's end */
 	ENDING_MS = 45 * 1000,		/* for lbrun to end its trainer after Slurm's SIGTERM (KillWait: 30 s) */
+	RECALL_MS = 60 * 1000,		/* what nobody remembered is asked again after this: accounting is late */
 	LOST_MS = 180 * 1000,		/* a claimed job that nobody knows and that is silent is lost */
 	QUIT_GRACE_MS = 2 * 1000,	/* from SIGQUIT to the scheduler's own cancel */
 };
@@ -48,6 +49,13 @@ struct call {
 	enum call_state state;
 	int64_t made_ms, reply_ms;	/* monotonic */
 	char text[160];			/* the scheduler's own words */
+};
+
+/* What the scheduler's accounting remembers of a job that it knows no longer. */
+struct recalled {
+	enum cause cause;		/* CAUSE_NONE: nothing */
+	int exit_code, signal;		/* -1 and 0: none */
+	char state[40];
 };
 
 /* How relaunching is governed; from the run spec. */
@@ -90,6 +98,10 @@ struct facts {
 	bool fresh;			/* this process made the intent: no submission before ours */
 	int64_t watching_since_ms;	/* when this process began to watch this attempt in its state */
 
+	bool may_recall;		/* the scheduler has a memory beyond its polls */
+	struct call recall;
+	struct recalled recalled;	/* the answer to that */
+
 	/* observed */
 	enum run_order switched;	/* the strongest order among the switch files; ORDER_RUN = none */
 	bool switches_known;		/* they could be looked at */
@@ -119,6 +131,7 @@ enum decision_kind {
 	DECISION_START,
 	DECISION_SIGNAL,		/* `signo` to lbrun */
 	DECISION_CANCEL,
+	DECISION_RECALL,		/* ask accounting how the job ended */
 	DECISION_END,			/* the attempt, with cause, exit_code, signal, text */
 	DECISION_MOVE,			/* the run, to state `to`, with cause and text */
 	DECISION_COUNT

@@ -27,7 +27,8 @@ struct attempt {
 
 	/* of this process only: gone after a restart, and reconcile knows how to live without */
 	bool fresh;
-	struct call submit, release, signal, cancel;
+	struct call submit, release, signal, cancel, recall;
+	struct recalled recalled;
 	struct job_ref submitted;
 	int signalled;
 	enum run_order ordered;

@@ -4,6 +4,7 @@
  * Slurm's reason misleads: a batch script killed by a signal is FAILED with JobLaunchFailure, just
  * as one whose output file could not be made. Only the shape of exit_code tells them apart. */
 #include <stdio.h>
+#include <string.h>
 
 #include "slurm/endings.h"
 
@@ -147,6 +148,25 @@ void slurm_word_judge(const struct slurm_word *word, struct job_status *out)
 	/* A zero that no process returned says nothing. */
 	if (shape == SHAPE_ZERO && out->cause != CAUSE_COMPLETED)
 		out->exit_code = -1;
+}
+
+bool slurm_state_from_word(const char *word, uint32_t *state)
+{
+	size_t len = strcspn(word, " ");
+
+	for (*state = 0; *state < SJ_COUNT; (*state)++)
+		if (strlen(state_words[*state]) == len && memcmp(state_words[*state], word, len) == 0)
+			return true;
+	*state = 0;
+	return false;
+}
+
+uint32_t slurm_reason_from_word(const char *word)
+{
+	for (uint32_t i = 1; i < sizeof(reason_words) / sizeof(reason_words[0]); i++)
+		if (reason_words[i] && strcmp(reason_words[i], word) == 0)
+			return i;
+	return SR_NONE;
 }
 
 enum cause wait_status_judge(int status, int *exit_code, int *signal)

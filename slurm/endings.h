@@ -42,6 +42,11 @@ struct slurm_word {
  * table does not know has cause lost: nobody guesses. */
 void slurm_word_judge(const struct slurm_word *word, struct job_status *out);
 
+/* The names of states and reasons as sacct prints them ("CANCELLED by 1000" too). False, and SR_NONE,
+ * for what is not in the tables. */
+bool slurm_state_from_word(const char *word, uint32_t *state);
+uint32_t slurm_reason_from_word(const char *word);
+
 /* The same for a process of ours: what a wait(2) status amounts to. */
 enum cause wait_status_judge(int status, int *exit_code, int *signal);
 

@@ -90,7 +90,7 @@ struct scheduler_reply {
 	enum scheduler_result result;
 	const char *text;		/* one line for people; "" when fine */
 	struct job_ref job;		/* submit */
-	const struct job_status *jobs;	/* poll: all jobs of ours, ended ones as long as they are known */
+	const struct job_status *jobs;	/* recall: the one; poll: all jobs of ours, ended ones as long as they are known */
 	size_t job_count;
 };
 
@@ -118,6 +118,10 @@ struct scheduler_ops {
 	void (*cancel)(struct scheduler *s, const struct job_ref *job, scheduler_done done,
 		       void *arg);
 	void (*poll)(struct scheduler *s, scheduler_done done, void *arg);
+	/* What a poll does not tell of any more: SCHEDULER_OK with the one job, which is over;
+	 * SCHEDULER_GONE when nothing remembers it, or not that it ended. NULL: nothing ever does. */
+	void (*recall)(struct scheduler *s, const struct job_ref *job, scheduler_done done,
+		       void *arg);
 	/* Pending calls are dropped without their callbacks; jobs live on. `closed` is called once,
 	 * when the loop holds nothing of this scheduler any more and its memory is released. */
 	void (*close)(struct scheduler *s, void (*closed)(void *arg), void *arg);

@@ -18,6 +18,7 @@
 #include "common/json.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "slurm/accounting.h"
 #include "slurm/backends.h"
 #include "slurm/helper.h"
 #include "slurm/wire.h"
@@ -58,10 +59,11 @@ struct slurm {
 	struct scheduler base;
 	uv_loop_t *loop;
 	struct helper *helper;
+	struct accounting *accounting;
 	int64_t deadline_ms;
 	uv_timer_t deadline;
 	uv_timer_t kick;	/* takes the next request, now or when the helper may start again */
-	int open_handles;	/* timers and helper whose close callback is still due */
+	int open_handles;	/* timers, helper and accounting whose close callback is still due */
 	struct queue urgent, idle;
 	struct request *current;
 	bool has_acted;		/* the helper said so of the current request */
@@ -476,6 +478,12 @@ static void slurm_poll(struct scheduler *base, scheduler_done done, void *arg)
 	enqueue((struct slurm *)base, OP_POLL, done, arg);
 }
 
+static void slurm_recall(struct scheduler *base, const struct job_ref *job, scheduler_done done,
+			 void *arg)
+{
+	accounting_ask(((struct slurm *)base)->accounting, job, done, arg);
+}
+
 /* --- life ---------------------------------------------------------------------------------- */
 static void unref(struct slurm *s)
 {
@@ -494,7 +502,7 @@ static void on_timer_closed(uv_handle_t *handle)
 	unref(handle->data);
 }
 
-static void on_helper_closed(void *arg)
+static void on_part_closed(void *arg)
 {
 	unref(arg);
 }
@@ -512,7 +520,8 @@ static void slurm_close(struct scheduler *base, void (*closed)(void *arg), void 
 	s->current = NULL;
 	uv_close((uv_handle_t *)&s->deadline, on_timer_closed);
 	uv_close((uv_handle_t *)&s->kick, on_timer_closed);
-	helper_close(s->helper, on_helper_closed, s);
+	accounting_close(s->accounting, on_part_closed, s);
+	helper_close(s->helper, on_part_closed, s);
 }
 
 static const struct scheduler_ops slurm_ops = {
@@ -522,6 +531,7 @@ static const struct scheduler_ops slurm_ops = {
 	.signal = slurm_signal,
 	.cancel = slurm_cancel,
 	.poll = slurm_poll,
+	.recall = slurm_recall,
 	.close = slurm_close,
 };
 
@@ -533,13 +543,14 @@ struct scheduler *scheduler_slurm_create(uv_loop_t *loop, const char *helper_pat
 	s->base.ops = &slurm_ops;
 	s->loop = loop;
 	s->deadline_ms = deadline_ms;
-	s->open_handles = 3;
+	s->open_handles = 4;
 	queue_init(&s->urgent);
 	queue_init(&s->idle);
 	uv_timer_init(loop, &s->deadline);
 	uv_timer_init(loop, &s->kick);
 	s->deadline.data = s->kick.data = s;
 	s->helper = helper_create(loop, helper_path, WIRE_MAX_REPLY, &helper_events, s);
+	s->accounting = accounting_create(loop, "sacct", deadline_ms);
 	return &s->base;
 }
 

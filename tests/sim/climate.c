@@ -18,7 +18,10 @@ static double chance(struct rng *rng, double most)
 
 void climate_draw(struct climate *w, struct rng *rng)
 {
+	bool has_accounting = rng_chance(rng, 0.5);
+
 	*w = (struct climate){
+		.has_accounting = has_accounting,
 		.controller_crash = mean_days(rng, 1), .controller_freeze = mean_days(rng, 1.5),
 		.cold_start = mean_days(rng, 10), .node_fault = mean_days(rng, 0.7),
 		.preemption = mean_days(rng, 1), .admin_cancel = mean_days(rng, 8),

@@ -59,6 +59,7 @@ struct climate {
 	double forgetting;		/* chance that a change kills the controller before it is saved */
 	double lost_answer, late_effect, no_effect, refusal;	/* chance per call */
 	double early_failure, failure, hang, no_record;		/* of trainers and of lbrun */
+	bool has_accounting;
 	int64_t tick_ms, queue_ms;	/* between two words of a trainer; mean wait in the queue */
 };
 

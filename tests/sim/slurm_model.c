@@ -9,7 +9,7 @@
 #include "common/mem.h"
 #include "tests/sim/sim.h"
 
-enum op { OP_SUBMIT, OP_RELEASE, OP_SIGNAL, OP_CANCEL, OP_POLL };
+enum op { OP_SUBMIT, OP_RELEASE, OP_SIGNAL, OP_CANCEL, OP_POLL, OP_RECALL };
 
 struct call_record {
 	struct call_record *next;	/* in `calls` */
@@ -103,6 +103,28 @@ static void do_poll(struct sim *sim, struct call_record *c)
 	c->row_count = s->known_count;
 }
 
+/* Accounting keeps what ended, whoever has forgotten it since; what just vanished ended nowhere. */
+static void do_recall(struct sim *sim, struct call_record *c)
+{
+	const struct job_ref *ref = &c->ref;
+	struct job *job = sim->slurm.jobs;
+
+	while (job && (job->status.ref.job_id != ref->job_id ||
+		       job->status.ref.submit_time != ref->submit_time ||
+		       strcmp(job->status.ref.token, ref->token) != 0))
+		job = job->next;
+	if (job == NULL || job->status.phase != JOB_ENDED || !sim->climate.has_accounting) {
+		c->result = SCHEDULER_GONE;
+		return;
+	}
+	if (c->row_cap == 0) {
+		c->row_cap = 8;
+		c->rows = xcalloc(c->row_cap, sizeof(*c->rows));
+	}
+	c->rows[0] = job->status;
+	c->row_count = 1;
+}
+
 static void do_on_job(struct sim *sim, struct call_record *c)
 {
 	struct job *job = job_find(sim, &c->ref);
@@ -129,12 +151,14 @@ static void on_crash(struct sim *sim, void *arg, uint64_t stamp)
 
 static void take_effect(struct sim *sim, struct call_record *c)
 {
-	if (c->op != OP_POLL && rng_chance(&sim->rng, sim->climate.forgetting))
+	if (c->op < OP_POLL && rng_chance(&sim->rng, sim->climate.forgetting))
 		sim_after(sim, rng_range(&sim->rng, 0, SAVE_MS), on_crash, NULL, 0);
 	if (c->op == OP_SUBMIT)
 		do_submit(sim, c);
 	else if (c->op == OP_POLL)
 		do_poll(sim, c);
+	else if (c->op == OP_RECALL)
+		do_recall(sim, c);
 	else
 		do_on_job(sim, c);
 }
@@ -187,7 +211,7 @@ static void effect_later(struct sim *sim, struct call_record *c, int64_t ms, uin
 
 static void no_answer(struct sim *sim, struct call_record *c)
 {
-	c->result = c->op == OP_POLL ? SCHEDULER_DOWN : SCHEDULER_UNCLEAR;
+	c->result = c->op >= OP_POLL ? SCHEDULER_DOWN : SCHEDULER_UNCLEAR;
 	c->text = "Slurm did not answer in time";
 	reply_after(sim, c, rng_range(&sim->rng, 10, 30) * SECOND);
 }
@@ -197,7 +221,7 @@ static bool goes_wrong(struct sim *sim, struct call_record *c)
 	double dice = rng_real(&sim->rng);
 	const struct climate *w = &sim->climate;
 
-	if (c->op == OP_POLL || dice >= w->late_effect + w->no_effect + w->lost_answer)
+	if (c->op >= OP_POLL || dice >= w->late_effect + w->no_effect + w->lost_answer)
 		return false;
 	if (dice < w->late_effect)
 		effect_later(sim, c, rng_range(&sim->rng, 0, CREDENTIAL_MS), (uint64_t)sim->now_ms);
@@ -218,7 +242,7 @@ static void on_arrival(struct sim *sim, void *arg, uint64_t stamp)
 		c->text = "Slurm is down";
 		reply_after(sim, c, rng_range(&sim->rng, 1, 2000));
 	} else if (sim->now_ms < s->frozen_until_ms) {
-		if (c->op != OP_POLL)
+		if (c->op < OP_POLL)
 			effect_later(sim, c, 0, (uint64_t)sim->now_ms);
 		no_answer(sim, c);
 	} else if (!goes_wrong(sim, c)) {
@@ -288,6 +312,12 @@ static void model_cancel(struct scheduler *base, const struct job_ref *ref, sche
 	call_on_job(base, OP_CANCEL, ref, 0, done, arg);
 }
 
+static void model_recall(struct scheduler *base, const struct job_ref *ref, scheduler_done done,
+			 void *arg)
+{
+	call_on_job(base, OP_RECALL, ref, 0, done, arg);
+}
+
 static void model_poll(struct scheduler *base, scheduler_done done, void *arg)
 {
 	struct slurm_model *s = model_of(base);
@@ -307,7 +337,8 @@ static void model_close(struct scheduler *base, void (*closed)(void *arg), void 
 
 static const struct scheduler_ops ops = {
 	.name = "slurm", .submit = model_submit, .release = model_release, .signal = model_signal,
-	.cancel = model_cancel, .poll = model_poll, .close = model_close,
+	.cancel = model_cancel, .poll = model_poll, .recall = model_recall,
+	.close = model_close,
 };
 
 void slurm_init(struct slurm_model *s, struct sim *sim)
