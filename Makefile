@@ -228,6 +228,14 @@ SEEDS    ?= 500
 $(B)/sim: $(call objects,tests/sim/*.c) $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/common.a
 	$(call say,LINK) $(CC) $(LDFLAGS) $(SIM_TAPS:%=-Wl,--wrap=%) -o $@ $^ -lsqlite3 -ljansson -lpcre2-8 -lstdc++ -lm
 
+# A month of one job on 64 nodes, under lbd and under its peers. bench/ettr.sh prints the table.
+ETTR     := $(filter-out %/main.o,$(call objects,tests/sim/ettr/*.c)) $(B)/obj/tests/sim/agenda.o
+$(B)/ettr.a: $(ETTR)
+$(B)/ettr: $(B)/obj/tests/sim/ettr/main.o $(B)/ettr.a $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/lbrun.a $(B)/common.a
+	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -lsqlite3 -ljansson -lpcre2-8 -lstdc++ -lm
+$(B)/unit/test_ettr: ARCHIVES += $(B)/ettr.a
+$(B)/unit/test_ettr: $(B)/ettr.a
+
 # The fault tests' negative controls: the real programs, each with one protection taken out.
 CONTROLS := $(B)/controls/lbd $(B)/controls/lbrun $(if $(HAVE_SLURM),$(B)/controls/lbd-slurm)
 WRAP_lbrun     := attempt_claim_take attempt_newest_claim older_may_live
@@ -270,7 +278,7 @@ check-layers:
 
 # One stamp per file, so that a second run looks only at what changed.
 LINTED   := $(wildcard common/*.c sql/*.c slurm/*.c slurm/lbd-slurm/*.c daemon/*.c ctl/*.c \
-	    worker/*/*.c kernels/*.c kernels/cpu/*.c tests/sim/*.c)
+	    worker/*/*.c kernels/*.c kernels/cpu/*.c tests/sim/*.c tests/sim/ettr/*.c)
 LINTED   := $(if $(HAVE_SLURM),$(LINTED),$(filter-out slurm/lbd-slurm/%,$(LINTED)))
 $(B)/lint/%.tidy: % .clang-tidy | $(B)/gen/queries.h $(B)/gen/words.h
 	@mkdir -p $(@D)
@@ -340,7 +348,7 @@ gpu-bench: $(BINARIES) $(LBCUDA) $(B)/gpu/ops
 	B=$(B) sh bench/gpu/run.sh
 demo:
 	sh etc/demo
-bench: all
+bench: all $(B)/ettr
 	B=$(abspath $(B)) sh bench/run
 
 # --- install --------------------------------------------------------------------------------
@@ -356,12 +364,18 @@ $(B)/man/%: docs/man/%.scd
 	@mkdir -p $(@D)
 	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(stat -c %Y $<)} scdoc <$< >$@.tmp && mv $@.tmp $@
 
+# The library for every GPU from Ampere on; install takes it where it was made (some minutes).
+release: $(if $(HAVE_CUDA),$(B)/release/liblbcuda.so)
+
 install: all man
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/systemd/user $(SHARE)/doc/lowbits \
 		$(SHARE)/man/man1 $(SHARE)/man/man5 $(SHARE)/man/man8 \
 		$(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions \
 		$(SHARE)/fish/vendor_completions.d
 	install -m 755 $(BINARIES) $(DESTDIR)$(PREFIX)/bin
+	for l in $(firstword $(wildcard $(B)/release/liblbcuda.so) $(LBCUDA)); do \
+		install -d $(DESTDIR)$(PREFIX)/lib/lowbits && \
+		install -m 755 $$l $(DESTDIR)$(PREFIX)/lib/lowbits || exit 1; done
 	for m in $(MAN); do \
 		install -m 644 $$m $(SHARE)/man/man$${m##*.}/ || exit 1; done
 	for c in etc/completions/*; do case $$c in \
@@ -378,7 +392,7 @@ install: all man
 clean:
 	rm -rf build build-san build-fuzz
 
-.PHONY: all unit gpu-parts gpu-check gpu-bench sim fuzz fuzz-targets faults check check-unit check-system check-resume check-layers lint tidy cppcheck \
+.PHONY: release all unit gpu-parts gpu-check gpu-bench sim fuzz fuzz-targets faults check check-unit check-system check-resume check-layers lint tidy cppcheck \
 	shellcheck demo bench man install clean
 .DELETE_ON_ERROR:
 .SECONDARY:

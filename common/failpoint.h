@@ -68,7 +68,7 @@
 	/* an attempt on its node */ \
 	X(CLAIM_BEFORE, "claim.before", "lbrun", true) \
 	X(CLAIM_TAKEN, "claim.taken", "lbrun", false) \
-	X(TRAINER_BEFORE, "trainer.before", "lbrun", true) \
+	X(TRAINER_BEFORE, "trainer.before", "lbrun", false) \
 	X(TRAINER_STARTED, "trainer.started", "lbrun", false) \
 	X(TRAINER_RECORDED, "trainer.recorded", "lbrun", false) \
 	X(TRAINER_ENDED, "trainer.ended", "lbrun", false) \

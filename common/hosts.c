@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/mem.h"
+
 static void add(json_t *list, const char *text, size_t len)
 {
 	if (len > 0 && json_array_size(list) < HOSTS_MAX)
@@ -85,4 +87,75 @@ json_t *hosts_expand(const char *text)
 			return list;
 		start = at + 1;
 	}
+}
+
+/* --- back ------------------------------------------------------------------------------------- */
+
+struct numbered {		/* PREFIX and a number at the end */
+	const char *name;
+	size_t prefix_len, width;	/* width: of the number; 0 = it has none that we can count on */
+	long number;
+};
+
+static struct numbered take_apart(const char *name)
+{
+	struct numbered n = { .name = name, .prefix_len = strlen(name) };
+
+	while (n.prefix_len > 0 && name[n.prefix_len - 1] >= '0' && name[n.prefix_len - 1] <= '9')
+		n.prefix_len--;
+	n.width = strlen(name) - n.prefix_len;
+	if (n.width > 9)
+		n.width = 0;
+	n.number = n.width ? strtol(name + n.prefix_len, NULL, 10) : 0;
+	return n;
+}
+
+/* Is b what comes after a? "n10" is that after "n9", "n010" is not that after "n09": a range has as many
+ * digits as its first number, and more only where the number needs them. */
+static bool follows(const struct numbered *a, const struct numbered *b)
+{
+	bool is_even = a->width == b->width ||
+		       (a->width < b->width && b->name[b->prefix_len] != '0');
+
+	return a->width && b->width && is_even && a->prefix_len == b->prefix_len &&
+	       strncmp(a->name, b->name, a->prefix_len) == 0 && b->number == a->number + 1;
+}
+
+/* first … last, all in a row; nothing when there is no room. */
+static void add_row(struct buf *out, const struct numbered *first, const struct numbered *last)
+{
+	const char *comma = out->len ? "," : "";
+
+	if (!first->name)
+		return;
+	if (first->number == last->number)
+		buf_addf(out, "%s%s", comma, first->name);
+	else
+		buf_addf(out, "%s%.*s[%s-%s]", comma, (int)first->prefix_len, first->name,
+			 first->name + first->prefix_len, last->name + last->prefix_len);
+}
+
+char *hosts_fold(const json_t *names, size_t limit)
+{
+	struct numbered first = { 0 }, last = { 0 };
+	struct buf out;
+	json_t *item;
+	size_t i;
+
+	buf_init(&out, limit);
+	buf_addf(&out, "%s", "");
+	json_array_foreach(names, i, item) {
+		struct numbered n;
+
+		if (!json_is_string(item))
+			continue;
+		n = take_apart(json_string_value(item));
+		if (!first.name || !follows(&last, &n)) {
+			add_row(&out, &first, &last);
+			first = n;
+		}
+		last = n;
+	}
+	add_row(&out, &first, &last);
+	return buf_take(&out);
 }

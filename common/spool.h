@@ -8,7 +8,7 @@
  *   {"type":"attempt_start","host":H,"nodes":[…],"pid":N}
  *   {"type":"launch_start","number":K,"pid":N,"resumed_from_step":S|null,"resumed_from":PATH|null}
  *   {"type":"launch_end","number":K,"cause":C,"exit_code":N|null,"signal":N|null,"progress":bool,
- *    "text":why}
+ *    "node":the one at which it began|null,"text":why}
  *   {"type":"checkpoint_valid","step":N,"path":P,"valid":bool,"text":why}
  *   {"type":"note","kind":WORD,"text":T}
  *   {"type":"attempt_end","cause":C,"exit_code":N|null,"signal":N|null,"text":why}

@@ -74,6 +74,8 @@ struct run run_with_spare(const struct run *run);
 /* engine_nodes.c */
 /* For a new attempt, comma-separated; "" = none. Owned by the caller. */
 char *engine_choose_excluded(struct engine *e, const struct run *run);
+/* A launch has ended; lbrun says at which node that began ("" = nobody knows). */
+void engine_launch_blames(struct engine *e, struct run *run, enum cause cause, const char *node);
 void engine_blame_nodes(struct engine *e, const struct run *run, enum cause cause, bool blame_run);
 /* lbrun's note, "NODE: LINE". */
 void engine_node_error(struct engine *e, struct run *run, const char *text);

@@ -63,6 +63,7 @@ static void blame_node(struct engine *e, const struct run *run, const char *name
 
 	engine_wrote(e, ledger_node_each(e->ledger, see_score, &old, &err), &err);
 	score = node_score_at(old.score, old.score_ms, now_ms, e->nodes.half_life_ms) + blame;
+	engine_wrote(e, ledger_node_know(e->ledger, name, now_ms, &err), &err);
 	engine_wrote(e, ledger_node_set_score(e->ledger, name, score, now_ms, &err), &err);
 	avoided_ms = node_avoided_ms(score, &e->nodes);
 	if (avoided_ms > 0 && e->nodes.max_excluded > 0)
@@ -73,7 +74,9 @@ static void blame_node(struct engine *e, const struct run *run, const char *name
 void engine_blame_nodes(struct engine *e, const struct run *run, enum cause cause, bool blame_run)
 {
 	json_t *names = hosts_expand(run->attempt.nodes), *name;
-	double blame = may_go_elsewhere(e, run) ?
+	/* a launch's end that had one node to blame is not the others' as well */
+	bool is_settled = run->attempt.is_node_named && node_blame_named(cause) > 0;
+	double blame = may_go_elsewhere(e, run) && !is_settled ?
 			       node_blame(cause, blame_run, json_array_size(names)) : 0;
 	struct err err = { 0 };
 	size_t i;
@@ -85,6 +88,16 @@ void engine_blame_nodes(struct engine *e, const struct run *run, enum cause caus
 			blame_node(e, run, json_string_value(name), cause_name(cause), blame);
 	}
 	json_decref(names);
+}
+
+void engine_launch_blames(struct engine *e, struct run *run, enum cause cause, const char *node)
+{
+	double blame = node_blame_named(cause);
+
+	run->attempt.is_node_named = blame > 0 && may_go_elsewhere(e, run) &&
+				     has_name(run->attempt.nodes, node);
+	if (run->attempt.is_node_named)
+		blame_node(e, run, node, cause_name(cause), blame);
 }
 
 /* Once in an attempt; of a node that the job does not have we believe nothing. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/bytes.h"
+#include "common/hosts.h"
 #include "common/json.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -145,22 +145,15 @@ static void on_nothing(struct ingest *in, json_t *line)
 static void on_attempt_start(struct ingest *in, json_t *line)
 {
 	struct attempt *a = &in->run->attempt;
-	json_t *nodes = json_object_get(line, "nodes"), *node;
+	char *names = hosts_fold(json_object_get(line, "nodes"), sizeof(a->nodes) - 1);
 	struct err err = { 0 };
-	struct buf names;
-	size_t i;
 
-	/* what does not fit is left out whole: half a name would be another node's */
-	buf_init(&names, sizeof(a->nodes) - 1);
-	json_array_foreach(nodes, i, node)
-		if (json_is_string(node))
-			buf_addf(&names, "%s%s", names.len ? "," : "", json_string_value(node));
-	engine_note_nodes(in->engine, in->run, names.len ? names.data : js_str(line, "host", ""));
+	engine_note_nodes(in->engine, in->run, names[0] ? names : js_str(line, "host", ""));
 	/* While the job counts as held or queued, the decision to start it will write them. */
 	if (a->state == ATTEMPT_RUNNING)
 		engine_wrote(in->engine, ledger_attempt_started(in->engine->ledger, a->id, a->nodes,
 								in->spool->time_ms, &err), &err);
-	buf_fini(&names);
+	free(names);
 }
 
 /* A new checkpoint is the progress that ends a row of failures: the launch behind it may never get
@@ -244,6 +237,7 @@ static void on_launch_end(struct ingest *in, json_t *line)
 				       (int)js_int(line, "signal", 0), text, in->spool->time_ms, &err),
 		     &err);
 	count_launch(in, cause, js_bool(line, "progress", false));
+	engine_launch_blames(in->engine, in->run, cause, js_str(line, "node", ""));
 	engine_event(in->engine, in->run, "launch_end", "lbrun", "launch %lld: %s%s%s",
 		     (long long)number, cause_name(cause), text[0] ? ": " : "", text);
 }

@@ -16,6 +16,15 @@ double node_blame(enum cause cause, bool blame_run, size_t nodes)
 	return weights[cause] / (double)nodes;
 }
 
+double node_blame_named(enum cause cause)
+{
+	static const double weights[CAUSE_COUNT] = {
+		[CAUSE_CRASH] = 0.5, [CAUSE_ERROR] = 0.5, [CAUSE_HANG] = 0.5,
+	};
+
+	return weights[cause];
+}
+
 double node_score_at(double score, int64_t score_ms, int64_t now_ms, int64_t half_life_ms)
 {
 	if (now_ms <= score_ms)

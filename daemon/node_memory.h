@@ -3,8 +3,9 @@
  *
  * Each attempt that a node may have ended adds to its score; half of the score is gone after each
  * half-life. A node that failed counts 1; one where a trainer crashed or hung counts half, so that a
- * single crash, which is mostly the trainer's own, excludes nobody. A job of many nodes shares the
- * blame among them, since Slurm does not say which one it was. */
+ * single crash, which is mostly the trainer's own, excludes nobody. Where lbrun can name the node, by a
+ * line that told of its errors or by the first rank that a signal killed, that one has all of the blame;
+ * else a job of many nodes shares it among them, since Slurm does not say which one it was. */
 #ifndef DAEMON_NODE_MEMORY_H
 #define DAEMON_NODE_MEMORY_H
 
@@ -33,6 +34,10 @@ struct node_note {
 /* What an attempt that ended so on `nodes` nodes adds to the score of each. blame_run: it ended by
  * lbrun's own word; a program that cannot be started is then not the node's fault. */
 double node_blame(enum cause cause, bool blame_run, size_t nodes);
+
+/* The same of a launch whose end lbrun puts down to one node of the job; the others have no part in it.
+ * An error counts, too: what a broken GPU does to a Python trainer is mostly an exception. */
+double node_blame_named(enum cause cause);
 
 /* A clock that was set back does not make a score grow. */
 double node_score_at(double score, int64_t score_ms, int64_t now_ms, int64_t half_life_ms);

@@ -21,7 +21,7 @@ void order_event(struct lbd *lbd, int64_t run_id, const char *kind, const char *
 	ledger_event_put(lbd->ledger, &e, NULL);
 }
 
-/* --- what each order is about -------------------------------------------------------------------- */
+/* --- what each order is about ----------------------------------------------------------------- */
 
 /* Kill and stop: what is weaker than the order that stands, or comes too late, changes nothing. */
 static bool ends(const struct request *r, const struct chosen *run, enum run_order order,
@@ -90,7 +90,7 @@ static const struct order_kind stop_kind = { ORDER_STOP, "stop", ends };
 static const struct order_kind hold_kind = { ORDER_HOLD, "hold", holds };
 static const struct order_kind release_kind = { ORDER_RUN, "release", releases };
 
-/* --- one run ------------------------------------------------------------------------------------- */
+/* --- one run ---------------------------------------------------------------------------------- */
 
 static enum run_state next_state(enum run_state state, enum run_order order)
 {
@@ -140,7 +140,7 @@ static json_t *give_release(struct request *r, const struct chosen *run, struct 
 	return give(r, run, &release_kind, err);
 }
 
-/* --- handlers ------------------------------------------------------------------------------------ */
+/* --- handlers --------------------------------------------------------------------------------- */
 
 json_t *order_kill(struct request *r, struct err *err)
 {

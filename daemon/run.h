@@ -46,6 +46,7 @@ struct attempt {
 	int64_t bad_lines;
 	struct pace pace;
 	char error_nodes[256];		/* that were blamed for lines of its output; comma-separated */
+	bool is_node_named;		/* lbrun knew which node its newest launch ended at */
 	bool is_limit_told;
 };
 

@@ -58,7 +58,7 @@ static const char readme[] =
 	"\n"
 	"Only ordinary files of the owner and of members of the team count, no links.\n";
 
-/* --- the folder --------------------------------------------------------------------------------- */
+/* --- the folder ------------------------------------------------------------------------------- */
 
 static int write_readme(const struct switchboard *b, struct err *err)
 {
@@ -92,7 +92,7 @@ static int give_to_team(const struct switchboard *b, struct err *err)
 	return 0;
 }
 
-/* --- a look ------------------------------------------------------------------------------------- */
+/* --- a look ----------------------------------------------------------------------------------- */
 
 static uint64_t add_hash(uint64_t h, const void *data, size_t len)
 {
@@ -196,7 +196,7 @@ static void on_change(uv_fs_event_t *handle, const char *file, int events, int s
 		uv_timer_start(&b->soon, on_timer, SETTLE_LOOK_MS, 0);
 }
 
-/* --- what others ask ---------------------------------------------------------------------------- */
+/* --- what others ask -------------------------------------------------------------------------- */
 
 bool switchboard_is_known(const struct switchboard *board)
 {
@@ -229,7 +229,7 @@ int switchboard_allows(struct switchboard *board, const char *name, const char *
 		       board->folder, s->file);
 }
 
-/* --- life --------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 static void on_closed(uv_handle_t *handle)
 {

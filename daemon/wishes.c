@@ -75,7 +75,7 @@ json_t *wish_save(struct request *r, struct err *err)
 	return selection_each(r, leave_save, err);
 }
 
-/* --- a switch file ------------------------------------------------------------------------------- */
+/* --- a switch file ---------------------------------------------------------------------------- */
 
 struct saving {
 	struct lbd *lbd;

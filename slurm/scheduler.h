@@ -111,7 +111,7 @@ struct scheduler_ops {
 	void (*release)(struct scheduler *s, const struct job_ref *job, scheduler_done done,
 			void *arg);
 	/* To lbrun alone (the batch process): SIGTERM asks it to end its trainer with grace,
-	 * SIGQUIT to end everything at once. */
+	 * SIGQUIT to end everything at once. Tasks of its array that wait are cancelled. */
 	void (*signal)(struct scheduler *s, const struct job_ref *job, int signo,
 		       scheduler_done done, void *arg);
 	/* Ends the job in every phase, with all its processes that the scheduler knows of. */

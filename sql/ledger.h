@@ -279,6 +279,8 @@ struct ledger_node {
  * (node_fail, launch_fail, crash, hang). */
 int ledger_node_attempt_ended(struct ledger *l, const char *node, enum cause cause, int64_t now_ms,
 			      struct err *err);
+/* Makes a row for a node of which nothing is known yet. */
+int ledger_node_know(struct ledger *l, const char *node, int64_t now_ms, struct err *err);
 /* ERR_NOT_FOUND where nothing is known of the node. */
 int ledger_node_set_score(struct ledger *l, const char *node, double score, int64_t now_ms,
 			  struct err *err);

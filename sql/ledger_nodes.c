@@ -44,6 +44,15 @@ int ledger_node_attempt_ended(struct ledger *l, const char *node, enum cause cau
 	return write_rows(l, s, err) < 0 ? -1 : 0;
 }
 
+int ledger_node_know(struct ledger *l, const char *node, int64_t now_ms, struct err *err)
+{
+	sqlite3_stmt *s = query(l, Q_NODE_KNOW);
+
+	bind_text(s, ":name", node);
+	bind_int(s, ":now_ms", now_ms);
+	return write_rows(l, s, err) < 0 ? -1 : 0;
+}
+
 int ledger_node_set_score(struct ledger *l, const char *node, double score, int64_t now_ms,
 			  struct err *err)
 {

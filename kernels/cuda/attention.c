@@ -138,7 +138,12 @@ static void run(struct device *dev, const struct place *at, const struct shape *
 /* Element `offset` of an array of bf16; the library's table takes no const. */
 static void *at_element(const void *array, size_t offset)
 {
-	return (void *)((uintptr_t)array + offset * sizeof(uint16_t));
+	const union {
+		const uint16_t *given;
+		void *taken;
+	} at = { .given = (const uint16_t *)array + offset };
+
+	return at.taken;
 }
 
 void cuda_attention_forward(struct device *dev, void *out, float *lse, const void *qkv,

@@ -155,7 +155,7 @@ static void describe(struct device *dev, const struct cudaDeviceProp *gpu)
 static struct device *cuda_open(const struct backend_options *options, char *why)
 {
 	const char *wait = getenv("LB_CUDA_WAIT");
-	struct cudaDeviceProp gpu;
+	struct cudaDeviceProp gpu = { 0 };
 
 	if (find_gpu(&gpu, why, BACKEND_TEXT_BYTES))
 		return NULL;

@@ -6,7 +6,8 @@
  *
  * The first product of a kind asks for CANDIDATES algorithms and times each on the operands at hand;
  * the fastest is kept, as text (choices) that a later run reads again: same algorithm, same bits. A
- * product that adds to C cannot be repeated and takes the first proposal. */
+ * product that adds to C cannot be repeated: it takes what was measured for the one that does not, or
+ * the first proposal. */
 #include "kernels/cuda/cuda.h"
 
 #include <cublasLt.h>
@@ -208,13 +209,33 @@ static float time_of(struct device *dev, const struct place *at, const struct pr
 	return ms;
 }
 
+/* The same product without adding to C has been measured: its algorithm serves here, too. */
+static bool take_twin(struct device *dev, struct product *p)
+{
+	cublasLtMatmulHeuristicResult_t unused;
+	struct kind kind = p->kind;
+
+	kind.flags &= ~(uint32_t)FLAG_ADD;
+	const struct product *twin = find(dev->gemms, &kind);
+	if (!(p->kind.flags & FLAG_ADD) || !twin || !twin->what ||
+	    cublasLtMatmulAlgoCheck(dev->gemms->library, p->what, p->a, p->b, p->c, p->c,
+				    &twin->algo, &unused) != CUBLAS_STATUS_SUCCESS)
+		return false;
+	p->algo = twin->algo;
+	dev->gemms->is_new = true;
+	return true;
+}
+
 static bool choose(struct device *dev, const struct place *at, struct product *p,
 		   const struct gemm *g, const void *b)
 {
 	cublasLtMatmulHeuristicResult_t proposal[CANDIDATES];
-	int found = propose(dev, at, p, proposal), best = 0;
+	int found, best = 0;
 	float least = 0;
 
+	if (take_twin(dev, p))
+		return true;
+	found = propose(dev, at, p, proposal);
 	if (found == 0) {
 		cuda_fail(dev, at, "cuBLASLt has no algorithm for it");
 		return false;

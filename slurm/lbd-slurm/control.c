@@ -3,8 +3,11 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "common/json.h"
+#include "common/mem.h"
 #include "slurm/lbd-slurm/calls.h"
 
 enum { ID_TEXT = 16 };
@@ -59,6 +62,34 @@ static void kill_job(const json_t *request, struct answer *a, int signo, uint16_
 		slurm_failed(a, rc, true, what);
 }
 
+/* A signal reaches the tasks that run. Those that wait have nobody to tell: left alone, each would
+ * still start, once, to find out. What cannot be cancelled here does just that. */
+static void cancel_waiting_tasks(const json_t *request, struct answer *a)
+{
+	job_info_msg_t *list;
+	uint32_t job_id;
+
+	if (slurm_find(a, request, &job_id))
+		return;
+	if (!slurm_record(a, job_id, &list)) {
+		slurm_free_job_info_msg(list);
+		return;
+	}
+	for (uint32_t i = 0; i < list->record_count; i++) {
+		const slurm_job_info_t *job = &list->job_array[i];
+		int len = job->array_task_str ? (int)strcspn(job->array_task_str, "%") : 0;
+		char *tasks;
+
+		if (len == 0)
+			continue;
+		tasks = xasprintf("%u_[%.*s]", job_id, len, job->array_task_str);
+		answer_acting(a);
+		slurm_kill_job2(tasks, SIGKILL, 0, NULL);
+		free(tasks);
+	}
+	slurm_free_job_info_msg(list);
+}
+
 void op_signal(const json_t *request, struct answer *a)
 {
 	int signo = (int)js_int(request, "signo", 0);
@@ -68,7 +99,9 @@ void op_signal(const json_t *request, struct answer *a)
 		answer_set(a, SCHEDULER_REFUSED, "%d is no signal to send", signo);
 		return;
 	}
-	kill_job(request, a, signo, KILL_JOB_BATCH, "signalling the job");
+	cancel_waiting_tasks(request, a);
+	if (a->result == SCHEDULER_OK)
+		kill_job(request, a, signo, KILL_JOB_BATCH, "signalling the job");
 }
 
 void op_cancel(const json_t *request, struct answer *a)

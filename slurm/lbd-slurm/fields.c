@@ -36,7 +36,7 @@ void kept_fini(struct kept *kept)
 	*kept = (struct kept){0};
 }
 
-/* --- members of the same name ----------------------------------------------------------------------- */
+/* --- members of the same name ----------------------------------------------------------------- */
 
 enum kind { TEXT, U8, U16, U32, U64, TIME };
 
@@ -96,7 +96,7 @@ static void put_rows(const json_t *fields, job_desc_msg_t *desc, struct kept *ke
 	}
 }
 
-/* --- words ---------------------------------------------------------------------------------------------- */
+/* --- words ------------------------------------------------------------------------------------ */
 
 struct word {
 	const char *name;
@@ -159,7 +159,7 @@ static uint32_t profile_of(const char *text)
 	return profile;
 }
 
-/* --- distribution ---------------------------------------------------------------------------------------- */
+/* --- distribution ----------------------------------------------------------------------------- */
 
 /* The level's part of the constant: node, socket, core; a star takes the level's default. */
 static int level_bits(const char *word, size_t len, int level, uint32_t *bits)
@@ -220,7 +220,7 @@ static int put_distribution(const char *text, job_desc_msg_t *desc, struct err *
 	return 0;
 }
 
-/* --- processor frequencies ------------------------------------------------------------------------------ */
+/* --- processor frequencies -------------------------------------------------------------------- */
 
 static uint32_t governor_of(const char *word)
 {
@@ -275,7 +275,7 @@ static int put_cpu_freq(const char *text, job_desc_msg_t *desc, struct err *err)
 	return good ? 0 : err_set(err, ERR_USAGE, "--cpu-freq: \"%.40s\": must be P1[-P2[:P3]]", text);
 }
 
-/* --- memory binding --------------------------------------------------------------------------------------- */
+/* --- memory binding --------------------------------------------------------------------------- */
 
 /* "map_mem:0,1" keeps its commas: one before a digit or an "x" belongs to a list. */
 static size_t mem_bind_word(const char *at)
@@ -321,7 +321,7 @@ static int put_mem_bind(const char *text, job_desc_msg_t *desc, struct kept *kep
 	return 0;
 }
 
-/* --- GPUs and other generic resources ---------------------------------------------------------------------- */
+/* --- GPUs and other generic resources --------------------------------------------------------- */
 
 /* "a:3,b:1" → "gres:gpu:a:3,gres:gpu:b:1"; what has the prefix keeps it. Owned by `kept`. */
 static char *with_prefix(struct kept *kept, const char *prefix, const char *list)
@@ -374,7 +374,7 @@ static void put_gres(const json_t *fields, job_desc_msg_t *desc, struct kept *ke
 		desc->tres_freq = keep(kept, xasprintf("gpu:%s", js_str(fields, "gpu_freq", "")));
 }
 
-/* --- the rest --------------------------------------------------------------------------------------------- */
+/* --- the rest --------------------------------------------------------------------------------- */
 
 static void put_memory(const json_t *fields, job_desc_msg_t *desc)
 {

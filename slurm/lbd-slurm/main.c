@@ -168,6 +168,7 @@ int main(int argc, char **argv)
 	}
 	log_init("lbd-slurm", LOG_LEVEL_INFO);
 	signal(SIGPIPE, SIG_IGN);
+	setenv("SLURM_BITSTR_LEN", "0", 1);	/* libslurm: all tasks of an array, not the first */
 #ifndef __SANITIZE_ADDRESS__
 	prctl(PR_SET_DUMPABLE, 0);	/* job environments, with their secrets, pass through here */
 #endif

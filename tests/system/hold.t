@@ -154,13 +154,13 @@ exits 0 "goodput" lbctl goodput c
 like "$out" 'were productive \(ETTR 0\.[0-9]+\)' "tells the productive share"
 like "$(lbctl goodput c --since 1h --json | json hours.productive)" '^0\.0' "as JSON, too"
 
-# --- what is started again -------------------------------------------------------------------------
+# --- what is started again ------------------------------------------------------------------------
 lbctl submit --name never --set restart.policy.crash=stop -- sh -c 'kill -SEGV $$' >/dev/null
 run_reaches never failed 20
 is "$(lbctl status never --json | json attempts.0.launches.#)" 1 "policy stop: not even in place"
 is "$(lbctl status never --json | json attempts.#)" 1 "… and no other job"
 
-# --- dry run ---------------------------------------------------------------------------------------
+# --- dry run --------------------------------------------------------------------------------------
 printf 'CANARY=7a11y-ho\n' >"$T/secrets"
 chmod 600 "$T/secrets"
 before=$(ls "$LB_HOME/runs")

@@ -13,7 +13,7 @@ cluster_start 1
 ulimit -c unlimited
 lbd_start
 
-# --- names and reasons -----------------------------------------------------------------------------
+# --- names and reasons ----------------------------------------------------------------------------
 cat >"$T/hostile.py" <<'PY'
 import json, os, random, socket, sys
 home, work = sys.argv[1], sys.argv[2]
@@ -75,7 +75,7 @@ ok "a terminal gets none of it raw: events" python3 "$T/onpty.py" lbctl events
 ok "… nor does the log" sh -c "! grep -aPq '[\x00-\x08\x0b-\x1f\x7f]' '$T/lbd.log'"
 find "$LB_HOME/switches" -type f ! -name README -delete
 
-# --- the canary ------------------------------------------------------------------------------------
+# --- the canary -----------------------------------------------------------------------------------
 lbctl submit --name secret --set "run.env_file=$T/env" --set run.workdir="$T/work" \
 	-- sh -c 'echo "${#SECRET} bytes"; exec sleep 6543' >/dev/null
 run_reaches secret running 30

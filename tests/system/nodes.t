@@ -60,10 +60,11 @@ is "$(squeue -h | wc -l)" 0 "nothing is left in the queue"
 
 # A line that tells of a broken node, and the crash that follows: that node is avoided, the other is not.
 lbctl nodes forgive "$bad" >/dev/null
-lbctl submit --name xid --set 'watch.node_error_regex=["Xid"]' --set restart.in_place=0 \
+lbctl submit --name xid --set 'watch.node_error_regex=["Xid"]' \
 	--set restart.backoff_first=0 -- sh -c '[ "$LB_ATTEMPT" = 1 ] || exec sleep 1000; echo "NVRM: Xid 79"; exit 1' >/dev/null
 wait_for '[ "$(attempts xid)" = 2 ] && [ "$(run_state xid)" = running ]' 60
-is "$(score_of "$(node_of xid 0)")" "[0.5]" "a line that tells of a broken node counts against it"
+is "$(score_of "$(node_of xid 0)")" "[1.0]" "a line that tells of a broken node and the end that follows count against it"
+ok "it is avoided" avoids "$(node_of xid 0)"
 like "$(lbctl events xid)" 'node_error .*Xid 79' "and is an event"
 lbctl kill --now xid >/dev/null
 run_reaches xid killed 20
@@ -76,4 +77,15 @@ like "$(lbctl events --json)" "node_forgiven" "the event is kept"
 exits 3 "a node that nobody knows" lbctl nodes forgive n77
 like "$err" '^lbctl: n77: ' "is named"
 exits 2 "forgive whom?" lbctl nodes forgive
+
+# One rank of two is killed: its node alone is blamed, not half of it the other.
+lbctl nodes forgive n1 >/dev/null 2>&1
+lbctl nodes forgive n2 >/dev/null 2>&1
+lbctl submit --name pair --set slurm.nodes=2 --set run.launcher=srun -- sh -c \
+	'[ "$LB_LAUNCH$SLURMD_NODENAME" != 1n2 ] || kill -SEGV $$; exec sleep 1000' >/dev/null
+wait_for '[ "$(lbctl status pair --json | json attempts.0.launches.#)" = 2 ]' 60
+is "$(score_of n2)" "[0.5]" "the node of the rank that a signal killed has all of the blame"
+like "$(score_of n1)" '^(none|\[0\.0\])$' "the other node has none"
+lbctl kill --now pair >/dev/null
+run_reaches pair killed 20
 done_testing

@@ -151,7 +151,7 @@ is_gone frozen 60 && passed "lbrun frozen: lbd cancels the job, and nothing is l
 run_reaches frozen killed 30
 as_member rm "$S"/*.kill
 
-# --- what is no order ------------------------------------------------------------------------------
+# --- what is no order -----------------------------------------------------------------------------
 train safe polite
 is_up safe
 exits 6 "an outsider does not kill by command" as_outsider lbctl kill safe
@@ -181,7 +181,7 @@ is "$(run_state safe)" running "none of it was an order"
 as_member touch "$S/safe.kill"
 run_reaches safe killed 20 && passed "a member's file is"
 
-# --- verbs and roles: every cell -------------------------------------------------------------------
+# --- verbs and roles: every cell ------------------------------------------------------------------
 cat >"$T/verbs.py" <<'PY'
 import json, re, socket, sys
 role = int(sys.argv[1])

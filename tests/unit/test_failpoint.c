@@ -29,7 +29,7 @@ static void test_quiet(void **state)
 	assert_false(failpoint_armed);
 	for (int i = 0; i < FP_COUNT; i++)
 		assert_int_equal(failpoint((enum failpoint)i, &err), 0);
-	assert_int_equal(init("claim.before:kill,trainer.before:error", &err), 0);
+	assert_int_equal(init("claim.before:kill,exit.before:error", &err), 0);
 	assert_false(failpoint_armed);	/* those are lbrun's */
 }
 

@@ -42,6 +42,34 @@ static void test_hosts(void **state)
 	}
 }
 
+static void test_hosts_folded(void **state)
+{
+	static const struct {
+		const char *names, *text;
+		size_t limit;
+	} cases[] = {
+		{"[]", "", 99},
+		{"[\"a\"]", "a", 99},
+		{"[\"n1\",\"n2\",\"n3\"]", "n[1-3]", 99},
+		{"[\"n1\",\"n3\",\"n4\",\"m5\",7,\"m\"]", "n1,n[3-4],m5,m", 99},
+		{"[\"n8\",\"n9\",\"n10\"]", "n[8-10]", 99},
+		{"[\"n08\",\"n09\",\"n10\",\"n011\"]", "n[08-10],n011", 99},
+		{"[\"n1\",\"n1\"]", "n1,n1", 99},
+		{"[\"n12345678901\",\"n12345678902\"]", "n12345678901,n12345678902", 99},
+		{"[\"abc1\",\"x2\",\"y\"]", "abc1,y", 6},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		json_t *list = json_loads(cases[i].names, 0, NULL);
+		char *text = hosts_fold(list, cases[i].limit);
+
+		assert_string_equal(text, cases[i].text);
+		free(text);
+		json_decref(list);
+	}
+}
+
 static void test_hosts_bounded(void **state)
 {
 	json_t *list = hosts_expand("n[0-999999999]");
@@ -142,6 +170,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hosts),
+		cmocka_unit_test(test_hosts_folded),
 		cmocka_unit_test(test_hosts_bounded),
 		cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_oom),

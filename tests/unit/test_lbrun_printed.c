@@ -22,6 +22,12 @@ static void on_error(void *arg, const char *node, const char *line)
 	snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s|%s ", node, line);
 }
 
+static void on_rank_killed(void *arg, const char *node)
+{
+	(void)arg;
+	snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s killed ", node);
+}
+
 static const char *read_all(struct attempt_watch *watch, const char *const *chunks)
 {
 	static struct printed p;
@@ -31,6 +37,7 @@ static const char *read_all(struct attempt_watch *watch, const char *const *chun
 	assert_int_equal(printed_init(&p, watch, NULL), 0);
 	p.on_step = on_step;
 	p.on_error = on_error;
+	p.on_rank_killed = on_rank_killed;
 	for (; *chunks; chunks++)
 		printed_bytes(&p, 0, *chunks, strlen(*chunks));
 	printed_fini(&p);
@@ -81,12 +88,24 @@ static void test_errors(void **state)
 			    "n3|CUDA error: uncorrectable ECC error |Xid (x): 79 ");
 }
 
+static void test_rank_killed(void **state)
+{
+	struct attempt_watch watch = {0};
+
+	(void)state;
+	assert_string_equal(READ("[n3:7] lbrun: this rank was killed by signal 11 (SIGSEGV)\n"),
+			    "n3 killed ");
+	/* a trainer's own words are no shepherd's */
+	assert_string_equal(READ("lbrun: this rank was killed by signal 9\n[n3:7] was killed\n"), "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_progress),
 		cmocka_unit_test(test_long_lines),
 		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_rank_killed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,6 +31,20 @@ static void blame_goes_to_whom_it_may_belong(void **state)
 				   rows[i].want, 1e-12);
 }
 
+static void a_named_node_has_all_of_the_blame(void **state)
+{
+	(void)state;
+	assert_float_equal(node_blame_named(CAUSE_CRASH), 0.5, 1e-12);
+	assert_float_equal(node_blame_named(CAUSE_HANG), 0.5, 1e-12);
+	assert_float_equal(node_blame_named(CAUSE_ERROR), 0.5, 1e-12);
+	assert_float_equal(node_blame_named(CAUSE_OOM), 0, 1e-12);
+	assert_float_equal(node_blame_named(CAUSE_COMPLETED), 0, 1e-12);
+	assert_float_equal(node_blame_named(CAUSE_KILLED), 0, 1e-12);
+	assert_float_equal(node_blame_named(CAUSE_LOST), 0, 1e-12);
+	/* an error line and the end that follows are enough, whatever the size of the job */
+	assert_true(NODE_ERROR_BLAME + node_blame_named(CAUSE_CRASH) >= rules.threshold);
+}
+
 static void scores_fade(void **state)
 {
 	(void)state;
@@ -91,6 +105,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(blame_goes_to_whom_it_may_belong),
+		cmocka_unit_test(a_named_node_has_all_of_the_blame),
 		cmocka_unit_test(scores_fade),
 		cmocka_unit_test(a_failed_node_is_avoided_for_hours_not_for_ever),
 		cmocka_unit_test(one_crash_is_nobodys_fault_two_are),

@@ -118,7 +118,8 @@ static pid_t start(struct shepherd *s, struct err *err)
 	pid_t pid = -1;
 
 	make_env(s, &env);
-	if (make_argv(s, &argv, err) == 0 && failpoint(FP_TRAINER_BEFORE, err) == 0) {
+	failpoint(FP_TRAINER_BEFORE, NULL);
+	if (make_argv(s, &argv, err) == 0) {
 		what.argv = argv.items;
 		what.env = env.items;
 		pid = trainer_start(&what, output, err);
@@ -254,8 +255,21 @@ void launch_look_for_checkpoint(struct shepherd *s)
 	free(path);
 }
 
+/* A node that broke the trainer, or ended two launches in a row, would do so again: another job can keep
+ * away from it, a launch in place cannot. */
+static bool is_allocation_healthy(struct shepherd *s)
+{
+	const struct launch *l = &s->launch;
+	bool is_again = l->node[0] && strcmp(l->node, s->node_before) == 0;
+
+	snprintf(s->node_before, sizeof(s->node_before), "%s", l->node);
+	return !getenv("SLURM_JOB_ID") || !(l->is_node_broken || is_again);
+}
+
 bool launch_finish(struct shepherd *s, bool *made_progress)
 {
+	bool is_healthy;
+
 	struct launch_facts facts = {.wait_status = s->launch.wait_status};
 	int64_t ooms = oom_kills(proc_cgroup, cgroup_mount);
 
@@ -290,6 +304,7 @@ bool launch_finish(struct shepherd *s, bool *made_progress)
 	/* A hang was the launch's, not the attempt's. */
 	if (s->stop.why == STOP_HUNG)
 		stopping_init(&s->stop, s->params.kill_wait_ms);
-	return s->stop.why == STOP_NOT && !may_have_left_ranks(s) &&
+	is_healthy = is_allocation_healthy(s);
+	return s->stop.why == STOP_NOT && is_healthy && !may_have_left_ranks(s) &&
 	       ending_may_relaunch(&s->ending, &s->params, s->failures, s->has_progressed);
 }

@@ -66,6 +66,7 @@ void record_launch_end(struct shepherd *s, const struct ending *end, bool progre
 
 	js_set_int(line, "number", s->launch.number);
 	js_set_bool(line, "progress", progress);
+	js_set_str(line, "node", s->launch.node[0] ? s->launch.node : NULL);
 	set_ending(line, end);
 	journal_own(&s->journal, s->launch.number, line);
 }
@@ -291,11 +292,27 @@ static void on_printed_step(void *arg, const json_t *line, int64_t rank)
 	heed_step(s, rank < 0 ? 0 : rank, line);
 }
 
+/* The first error line names it, or else the first rank that a signal killed: the others mostly follow
+ * because of that one. */
+static void suspect(struct shepherd *s, const char *node, bool is_broken)
+{
+	if (s->launch.node[0] && (s->launch.is_node_broken || !is_broken))
+		return;
+	snprintf(s->launch.node, sizeof(s->launch.node), "%s", node);
+	s->launch.is_node_broken = is_broken;
+}
+
+static void on_rank_killed(void *arg, const char *node)
+{
+	suspect(arg, node, false);
+}
+
 static void on_printed_error(void *arg, const char *node, const char *line)
 {
 	struct shepherd *s = arg;
 	int64_t now_ms = clock_mono_ms();
 
+	suspect(s, node[0] ? node : s->node, true);
 	if (now_ms < s->error_note_ms)
 		return;
 	s->error_note_ms = now_ms + ERROR_NOTE_EVERY_MS;
@@ -312,6 +329,7 @@ int lines_read_output(struct shepherd *s, struct err *err)
 {
 	s->printed.on_step = on_printed_step;
 	s->printed.on_error = on_printed_error;
+	s->printed.on_rank_killed = shepherd_is_srun(s) ? on_rank_killed : NULL;
 	s->printed.arg = s;
 	if (printed_init(&s->printed, &s->params.watch, err) < 0)
 		return -1;

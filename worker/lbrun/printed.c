@@ -125,11 +125,14 @@ static void heed_line(struct printed *p, char *line, size_t len)
 	len -= (size_t)(text - line);
 	heed_step(p, text, len, rank);
 	heed_errors(p, node, text, len);
+	if (p->on_rank_killed && node[0] &&
+	    strncmp(text, PRINTED_RANK_KILLED, strlen(PRINTED_RANK_KILLED)) == 0)
+		p->on_rank_killed(p->arg, node);
 }
 
 void printed_bytes(struct printed *p, int stream, const char *data, size_t len)
 {
-	if (!p->progress && p->error_count == 0)
+	if (!p->progress && p->error_count == 0 && !p->on_rank_killed)
 		return;
 	for (size_t i = 0; i < len; i++) {
 		if (data[i] == '\n' || data[i] == '\r') {

@@ -31,8 +31,14 @@ struct printed {
 	void (*on_step)(void *arg, const json_t *line, int64_t rank);
 	/* A line that tells of a broken node; without its prefix. `node`: "" = not known. */
 	void (*on_error)(void *arg, const char *node, const char *line);
+	/* A rank's shepherd says that a signal killed its rank (PRINTED_RANK_KILLED); NULL: not heeded. */
+	void (*on_rank_killed)(void *arg, const char *node);
 	void *arg;
 };
+
+/* What the shepherd of a rank prints then, after its prefix. */
+#define PRINTED_RANK_KILLED_WORDS "this rank was killed by signal "	/* as output_say takes it */
+#define PRINTED_RANK_KILLED "lbrun: " PRINTED_RANK_KILLED_WORDS
 
 int printed_init(struct printed *p, const struct attempt_watch *watch, struct err *err);
 void printed_fini(struct printed *p);

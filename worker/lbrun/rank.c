@@ -15,7 +15,9 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "worker/lbrun/ending.h"
 #include "worker/lbrun/output.h"
+#include "worker/lbrun/printed.h"
 #include "worker/lbrun/reap.h"
 #include "worker/lbrun/trainer.h"
 
@@ -114,6 +116,16 @@ static int open_signals(void)
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
+/* The first one to say so is the one that the others follow; who is asked to end is silent. */
+static void tell_of_signal(struct rank *r)
+{
+	int signo = WIFSIGNALED(r->wait_status) ? WTERMSIG(r->wait_status) : 0;
+
+	if (signo && r->kill_ms == INT64_MAX)
+		output_say(&r->output, PRINTED_RANK_KILLED_WORDS "%d (SIG%s)", signo,
+			   signal_word(signo));
+}
+
 int rank_main(char *const *argv)
 {
 	static struct rank r = {.kill_ms = INT64_MAX};	/* large: buffers of fixed size */
@@ -140,6 +152,7 @@ int rank_main(char *const *argv)
 		turn(&r);
 	clear(&r);
 	output_finish(&r.output, clock_mono_ms());
+	tell_of_signal(&r);
 	return WIFSIGNALED(r.wait_status) ? 128 + WTERMSIG(r.wait_status)
 					  : WEXITSTATUS(r.wait_status);
 }

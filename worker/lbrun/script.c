@@ -46,7 +46,7 @@ void script_output_open(struct shepherd *s, int rank)
 	link_output(s->folder, "err.log", STDERR_FILENO);
 }
 
-/* --- arrays -------------------------------------------------------------------------------------- */
+/* --- arrays ----------------------------------------------------------------------------------- */
 
 static const char *task_number(void)
 {

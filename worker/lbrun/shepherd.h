@@ -45,6 +45,8 @@ struct launch {
 	int64_t step_at_start;		/* newest checkpoint by size; -1 = none */
 	int64_t step_told;		/* newest that the trainer told of and that is there */
 	int64_t ooms_at_start;
+	char node[65];			/* where its end began, as far as we know; "" = nobody knows */
+	bool is_node_broken;		/* a line told of errors of that node */
 	int64_t peak_kb;	/* of the largest process that has ended, or of one it waited for */
 };
 
@@ -87,6 +89,7 @@ struct shepherd {
 	int64_t save_changed_ns, save_due_ms;
 
 	struct launch launch;
+	char node_before[65];		/* launch.node of the launch before; "" = none */
 	int64_t failures;		/* launches in a row without progress */
 	bool has_progressed;		/* some launch of this attempt did */
 	int64_t turn_ms;		/* when the last turn began */

@@ -96,10 +96,12 @@ void switched_look(struct shepherd *s, int64_t now_ms)
 }
 
 /* The job ends with lbrun in any case; but Slurm ends its steps on all nodes only on an order, and
- * "cancelled" is what people then see. The controller may be away: not for long. */
+ * "cancelled" is what people then see. An array goes with all its tasks: the switch means the run.
+ * The controller may be away: not for long. */
 void switched_cancel_job(const struct shepherd *s)
 {
-	const char *job = getenv("SLURM_JOB_ID");
+	const char *array = getenv("SLURM_ARRAY_JOB_ID");
+	const char *job = array ? array : getenv("SLURM_JOB_ID");
 	int64_t deadline_ms = clock_mono_ms() + CANCEL_MS;
 	pid_t parent = getpid(), pid;
 

@@ -12,7 +12,8 @@
 #include "common/mem.h"
 #include "worker/lbworker/family.h"
 
-enum { HEAD_CHUNK_FLOATS = 16 * 1024 * 1024 };	/* logits held at a time */
+/* Logits held at a time; a GPU needs more of them to be busy, in whole tiles of rows. */
+enum { HEAD_CHUNK = 16 << 20, HEAD_CHUNK_BF16 = 128 << 20, HEAD_TILE = 128 };
 
 struct model_activations {
 	struct layer_kept *layer;
@@ -135,8 +136,12 @@ static void plan_all(struct plan *p, const struct model *m, struct model_activat
 
 static size_t head_chunk(const struct model *m)
 {
-	size_t rows = m->batch * m->seq, chunk = HEAD_CHUNK_FLOATS / m->shape.vocab;
+	bool bf16 = m->options.compute == COMPUTE_BF16;
+	size_t rows = m->batch * m->seq;
+	size_t chunk = (bf16 ? HEAD_CHUNK_BF16 : HEAD_CHUNK) / m->shape.vocab;
 
+	if (bf16 && chunk > HEAD_TILE)
+		chunk = chunk / HEAD_TILE * HEAD_TILE;
 	if (chunk > rows)
 		chunk = rows;
 	return chunk ? chunk : 1;

@@ -46,10 +46,10 @@ static double product_s(const struct model *m, const struct gemm *g)
 
 	be->marks_clear(m->device);
 	be->gemm(m->device, g);
-	uint32_t start = be->mark(m->device), end = start;
+	uint32_t start = be->mark(m->device);
 	for (int i = 0; i < PRODUCTS; i++)
 		be->gemm(m->device, g);
-	end = be->mark(m->device);
+	uint32_t end = be->mark(m->device);
 	if (be->finish(m->device, why))
 		return NAN;
 	return (be->mark_us(m->device, end) - be->mark_us(m->device, start)) * 1e-6 / PRODUCTS;

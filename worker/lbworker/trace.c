@@ -448,7 +448,7 @@ static double unix_ms(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	return 1e3 * (double)now.tv_sec + (double)(now.tv_nsec / 1000000);
+	return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
 }
 
 int trace_end(struct trace *t, const char *folder, int64_t step, struct err *err)

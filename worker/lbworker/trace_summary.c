@@ -136,7 +136,8 @@ static void split_time(struct summary *s)
 {
 	int compute = 0, copy = 0, step = 0;
 
-	qsort(s->edge, s->edges, sizeof(*s->edge), by_time);
+	if (s->edges)
+		qsort(s->edge, s->edges, sizeof(*s->edge), by_time);
 	for (size_t i = 0; i + 1 < s->edges; i++) {
 		compute += s->edge[i].compute;
 		copy += s->edge[i].copy;

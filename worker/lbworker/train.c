@@ -104,7 +104,7 @@ static struct device *open_backend(const struct train *t, const struct backend *
 	return device;
 }
 
-/* The GPU, if one is wished for and there: 1; 0 when the CPU shall do it. */
+/* The GPU, if one is wished for and there; else t->device stays NULL. */
 static int open_gpu(struct train *t, struct err *err)
 {
 	const struct config *c = t->config;
@@ -112,10 +112,13 @@ static int open_gpu(struct train *t, struct err *err)
 
 	if (c->device == DEVICE_CPU)
 		return 0;
-	t->backend = backend_load_cuda(why);
-	t->device = t->backend ? open_backend(t, t->backend, why) : NULL;
-	if (t->device)
-		return 1;
+	const struct backend *be = backend_load_cuda(why);
+	struct device *device = be ? open_backend(t, be, why) : NULL;
+	if (device) {
+		t->backend = be;
+		t->device = device;
+		return 0;
+	}
 	if (c->device == DEVICE_CUDA)
 		return err_set(err, ERR_IO, "device.name = \"cuda\": %s", why);
 	printf("%s; the CPU computes\n", why);
@@ -125,10 +128,12 @@ static int open_gpu(struct train *t, struct err *err)
 static int open_device(struct train *t, struct err *err)
 {
 	char why[BACKEND_TEXT_BYTES];
-	int rc = open_gpu(t, err);
 
-	if (rc != 0)
-		return rc < 0 ? -1 : 0;
+	t->backend = &backend_cpu;
+	if (open_gpu(t, err))
+		return -1;
+	if (t->device)
+		return 0;
 	if (t->own.compute != COMPUTE_FP32) {
 		if (t->own.device == DEVICE_CPU)
 			return err_set(err, ERR_USAGE, "training.mixed_precision_param: the CPU "
@@ -136,7 +141,6 @@ static int open_device(struct train *t, struct err *err)
 		log_warn("the CPU computes in float32, not in %s", "bfloat16");
 		t->own.compute = COMPUTE_FP32;
 	}
-	t->backend = &backend_cpu;
 	t->device = open_backend(t, t->backend, why);
 	return t->device ? 0 : err_set(err, ERR_IO, "%s", why);
 }

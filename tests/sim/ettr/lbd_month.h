@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* lbd_month.h - how a run of lbd lives through a month: its real engine, ledger and policy, lbrun's
+ * real rules for relaunches in place and for hangs, and models of Slurm and of the trainer that do
+ * exactly what the month says. Everything about lbd is as by default, but for how often it looks at
+ * Slurm and at the spool, which is less often (so that a month takes a moment). */
+#ifndef TESTS_SIM_ETTR_LBD_MONTH_H
+#define TESTS_SIM_ETTR_LBD_MONTH_H
+
+#include "tests/sim/ettr/month.h"
+
+struct lbd_notes {		/* what else there is to tell */
+	int64_t jobs, launches;
+	int64_t on_lemons_ms;	/* node-time of jobs that ran, on the bad nodes */
+	int64_t failures;	/* times that the run failed, and waited for a person */
+};
+
+/* *notes may be NULL. */
+void lbd_live(const struct month *m, struct account *a, struct lbd_notes *notes);
+
+#endif
