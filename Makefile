@@ -200,6 +200,12 @@ $(B)/tests/scheduler_client: $(B)/obj/tests/system/scheduler_client.o $(B)/slurm
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -luv -ljansson -lpcre2-8 -lstdc++ -lm
 
+# File locks that say yes to everybody, and another machine's name: two-hosts.t.
+$(B)/tests/nolocks.so: tests/system/nolocks.c
+	@mkdir -p $(@D)
+	$(call say,LINK) $(CC) $(CPPFLAGS) -std=c11 -O2 -fPIC -shared -o $@ $< -ldl
+check-system: $(B)/tests/nolocks.so
+
 # The CPU backend as it is, and for one set of instructions each; instructions.t compares them.
 DIGEST   := $(B)/tests/kernel_digest
 CLONES_base    :=

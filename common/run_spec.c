@@ -29,6 +29,10 @@ const struct key run_spec_keys[] = {
 	 "name of the run; drawn if not given"},
 	{"run", "group", KEY_STRING, AT(group), 0, 0, NULL, NULL,
 	 "runs of one group can be listed and ended together: lbctl kill GROUP@group"},
+	{"run", "after", KEY_STRINGS, AT(after), 0, 0, NULL, NULL,
+	 "names of runs that must have ended, however, before this one begins"},
+	{"run", "after_ok", KEY_STRINGS, AT(after_ok), 0, 0, NULL, NULL,
+	 "names of runs that must have completed before this one begins"},
 	{"run", "command", KEY_STRINGS, AT(command), 0, 0, NULL, NULL,
 	 "program and arguments; without it the file is a training config for lbworker"},
 	{"run", "script", KEY_STRING, AT(script), 0, 0, NULL, NULL,
@@ -247,6 +251,20 @@ static int refuse(const struct toml *toml, const char *path, const struct err *p
 	return keys_refuse(toml, path, problem->text, err);
 }
 
+static int check_names(const struct toml *toml, const char *path, const struct key_strings *names,
+		       const char *own, struct err *err)
+{
+	for (size_t i = 0; i < names->count; i++) {
+		struct err problem = {0};
+
+		if (name_check(names->items[i], &problem) < 0)
+			return refuse(toml, path, &problem, err);
+		if (own && strcmp(names->items[i], own) == 0)
+			return keys_refuse(toml, path, "a run cannot wait for itself", err);
+	}
+	return 0;
+}
+
 static int check_run(const struct toml *toml, const struct run_spec *spec, bool is_command,
 		     struct err *err)
 {
@@ -256,6 +274,9 @@ static int check_run(const struct toml *toml, const struct run_spec *spec, bool 
 		return refuse(toml, "run.name", &problem, err);
 	if (spec->group && name_check(spec->group, &problem) < 0)
 		return refuse(toml, "run.group", &problem, err);
+	if (check_names(toml, "run.after", &spec->after, spec->name, err) < 0 ||
+	    check_names(toml, "run.after_ok", &spec->after_ok, spec->name, err) < 0)
+		return -1;
 	if (is_command && !spec->script &&
 	    (spec->command.count == 0 || spec->command.items[0][0] == '\0'))
 		return keys_refuse(toml, "run.command", "must name a program", err);

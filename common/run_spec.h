@@ -22,6 +22,7 @@ struct run_spec {
 	/* [run] */
 	char *name;			/* NULL: drawn */
 	char *group;			/* NULL: none */
+	struct key_strings after, after_ok;	/* names of runs that end, or complete, before this begins */
 	struct key_strings command;	/* argv; unset: the file is an lbworker training config */
 	char *script;			/* absolute path a batch script had when it was submitted; its text is
 					   runs/NAME/slurm_script; then [slurm] holds only what was given,

@@ -16,6 +16,7 @@
 #include "common/clock.h"
 #include "common/json.h"
 #include "common/keys.h"
+#include "common/lease.h"
 #include "common/paths.h"
 #include "common/sock.h"
 
@@ -97,8 +98,17 @@ void client_fini(struct client *client)
 
 static int not_running(const struct client *client, const char *why, struct err *err)
 {
-	return err_set(err, ERR_DAEMON, "lbd is not running for %s (%s); start it with: lbd",
-		       client->home, why);
+	char *path = lease_path(client->home, 0);
+	struct lease lease;
+	bool is_known = lease_read(path, &lease, NULL) == 0;
+
+	free(path);
+	if (is_known && lease.ended_ms == 0 && !lease_is_here(&lease))
+		return err_set(err, ERR_DAEMON, "lbd for %s is at work elsewhere (pid %lld on %s): "
+			       "log in there, or see: lbctl daemon status", client->home,
+			       (long long)lease.pid, lease.host);
+	return err_set(err, ERR_DAEMON, "lbd is not running for %s (%s); start it with: "
+		       "lbctl daemon start", client->home, why);
 }
 
 /* A Unix connect blocks while the listener's queue is full, which is for ever when lbd is stopped;

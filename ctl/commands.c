@@ -34,6 +34,10 @@ static const struct option_row json_options[] = {JSON_ROW, END_ROW};
 static const struct option_row submit_options[] = {
 	{"name", 0, OPTION_TEXT, FIELD(name), "NAME", "name of the run; drawn if not given"},
 	SET_ROW,
+	{"after", 0, OPTION_LIST, FIELD(after), "RUN",
+	 "begin when this run has ended, however; may be repeated"},
+	{"after-ok", 0, OPTION_LIST, FIELD(after_ok), "RUN",
+	 "begin when this run has completed; fail when it does not"},
 	{"dry-run", 0, OPTION_FLAG, FIELD(dry_run), NULL,
 	 "show the job that would be submitted, and submit nothing"},
 	{"follow", 'f', OPTION_FLAG, FIELD(follow), NULL, "then follow the run until it ends"},
@@ -85,12 +89,22 @@ static const struct option_row wait_options[] = {
 	JSON_ROW, END_ROW,
 };
 
+static const struct option_row daemon_options[] = {
+	{"in-slurm", 0, OPTION_FLAG, FIELD(in_slurm), NULL,
+	 "start: as a small job of Slurm, which queues the next one"},
+	{"follow", 'f', OPTION_FLAG, FIELD(follow), NULL, "logs: wait for more"},
+	{"timeout", 0, OPTION_DURATION, FIELD(timeout_ms), "DURATION",
+	 "start, stop: wait so long; a minute if not given"},
+	JSON_ROW, END_ROW,
+};
+
 const struct command commands[] = {
 	{"submit", "[options] FILE.toml | SCRIPT [-- ARG…] | -- COMMAND ARG…", "start a new run",
 	 "lbctl submit train.toml --follow\n"
 	 "lbctl submit --time=12:00:00 train.slurm -- --lr 3e-4\n"
 	 "lbctl submit train.toml --name small-1 --set training.steps=500\n"
 	 "lbctl submit --dry-run train.toml\n"
+	 "lbctl submit evaluate.toml --after-ok small-1\n"
 	 "lbctl submit --set slurm.gpus_per_node=8 -- torchrun train.py --lr 3e-4\n",
 	 submit_options, 0, 2, false, submit_run},
 	{"ls", "[--all] [--group GROUP] [--team]", "list runs, newest first",
@@ -159,6 +173,13 @@ const struct command commands[] = {
 	 "lbctl wait brisk-otter-39 && ./evaluate.sh\n"
 	 "lbctl wait brisk-otter-39 --timeout 1h30m\n",
 	 wait_options, 1, 1, false, wait_run},
+	{"daemon", "start [--in-slurm] | stop | restart | status | logs [-f]",
+	 "start and stop lbd; where it runs, since when",
+	 "lbctl daemon start\n"
+	 "lbctl daemon status\n"
+	 "lbctl daemon start --in-slurm\n"
+	 "lbctl daemon logs -f\n",
+	 daemon_options, 0, 1, false, daemon_run},
 	{"version", "", "versions of lbctl and of the lbd that answers",
 	 "lbctl version\n",
 	 json_options, 0, 0, false, version_run},

@@ -43,9 +43,10 @@ static void print_causes(const json_t *data)
 
 	if (json_object_size(causes) > 0)
 		printf("\n%-25s %10s %10s\n", "LAUNCHES ENDED BY", "LAUNCHES", "HOURS LOST");
-	json_object_foreach(causes, name, cause)
+	json_object_foreach(causes, name, cause) {
 		printf("%-25s %10lld %10.3f\n", name, (long long)js_int(cause, "launches", 0),
 		       js_real(cause, "hours", 0));
+	}
 }
 
 int goodput_run(struct ctl *ctl, struct err *err)

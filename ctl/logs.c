@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/attempt_logs.h"
 #include "common/bytes.h"
 #include "common/files.h"
 #include "common/json.h"
@@ -22,12 +23,19 @@
 
 enum { POLL_MS = 1000, CHUNK = 64 * 1024, LINE_MAX_BYTES = 64 * 1024 };
 
+struct place {			/* one file: an attempt's, or that of a task of an array */
+	int64_t attempt, task, offset;
+};
+
 struct logs {
 	struct ctl *ctl;
 	const char *run;
 	json_t *list;		/* [{"attempt","path"}], by number; owned */
-	int64_t attempt;	/* being read; 0 = none yet */
-	int64_t offset;		/* of the next byte to read in its file */
+	struct place *places;	/* of what was read; owned */
+	size_t place_count;
+	const struct place *at;	/* at hand */
+	struct place shown;	/* of what was printed last */
+	int64_t offset;		/* of the next byte to read in the file at hand */
 	struct buf line;	/* the part of a line that a terminal has not seen */
 	bool any;		/* something was printed */
 	bool away;		/* lbd cannot be reached; it was said */
@@ -39,6 +47,10 @@ static int by_number(const void *a, const void *b)
 	int64_t left = js_int(*(json_t *const *)a, "attempt", 0);
 	int64_t right = js_int(*(json_t *const *)b, "attempt", 0);
 
+	if (left == right) {
+		left = js_int(*(json_t *const *)a, "task", -1);
+		right = js_int(*(json_t *const *)b, "task", -1);
+	}
 	return (left > right) - (left < right);
 }
 
@@ -70,12 +82,10 @@ static json_t *list_folder(const struct ctl *ctl, const char *run)
 	while (dir && (entry = readdir(dir))) {
 		char *end;
 		long number = strtol(entry->d_name, &end, 10);
-		char *path = path_join("%s/%s/out.log", folder, entry->d_name);
+		char *path = path_join("%s/%s", folder, entry->d_name);
 
 		if (number > 0 && *end == '\0' && entry->d_name[0] != '+')
-			json_array_append_new(list, json_pack("{s:I, s:o}", "attempt",
-							      (json_int_t)number, "path",
-							      js_bytes(path)));
+			attempt_logs(path, number, list);
 		free(path);
 	}
 	if (dir)
@@ -130,9 +140,26 @@ static void print_cleaned(struct logs *l, const char *data, size_t len)
 	}
 }
 
+/* What comes next is from another file: to a person that is said. */
+static void begin(struct logs *l, const struct place *p)
+{
+	if (l->shown.attempt == p->attempt && l->shown.task == p->task)
+		return;
+	if (l->line.len > 0)
+		flush_line(l);
+	l->shown = *p;
+	if (l->ctl->out.width == 0 || json_array_size(l->list) < 2)
+		return;
+	printf("%s--- attempt %lld", color_code(&l->ctl->out, COLOR_DIM), (long long)p->attempt);
+	if (p->task >= 0)
+		printf(", task %lld", (long long)p->task);
+	printf(" ---%s\n", color_code(&l->ctl->out, COLOR_NONE));
+}
+
 static void print_bytes(struct logs *l, const char *data, size_t len)
 {
 	l->any = true;
+	begin(l, l->at);
 	if (l->ctl->out.width > 0)
 		print_cleaned(l, data, len);
 	else
@@ -186,18 +213,33 @@ static int print_new(struct logs *l, const char *path, struct err *err)
 	return rc;
 }
 
-static void begin_attempt(struct logs *l, int64_t number)
+/* Where reading goes on in the file of this row. */
+static struct place *place_of(struct logs *l, const json_t *row)
 {
-	if (l->line.len > 0)
-		flush_line(l);
-	if (l->ctl->out.width > 0 && json_array_size(l->list) > 1)
-		printf("%s--- attempt %lld ---%s\n", color_code(&l->ctl->out, COLOR_DIM),
-		       (long long)number, color_code(&l->ctl->out, COLOR_NONE));
-	l->attempt = number;
-	l->offset = 0;
+	int64_t attempt = js_int(row, "attempt", 0), task = js_int(row, "task", -1);
+
+	for (size_t i = 0; i < l->place_count; i++) {
+		if (l->places[i].attempt == attempt && l->places[i].task == task)
+			return &l->places[i];
+	}
+	return NULL;
 }
 
-/* The rest of the attempt that we are in, then every later one. */
+static void add_places(struct logs *l)
+{
+	size_t i;
+	const json_t *row;
+
+	l->places = xrealloc(l->places, (l->place_count + json_array_size(l->list) + 1) *
+					sizeof(*l->places));
+	json_array_foreach(l->list, i, row) {
+		if (!place_of(l, row))
+			l->places[l->place_count++] = (struct place){
+				js_int(row, "attempt", 0), js_int(row, "task", -1), 0};
+	}
+}
+
+/* What is new in each file. */
 static int print_all(struct logs *l, struct err *err)
 {
 	int64_t only = l->ctl->options.attempt;
@@ -205,17 +247,19 @@ static int print_all(struct logs *l, struct err *err)
 	size_t i;
 	int rc = 0;
 
+	add_places(l);
 	json_array_foreach(l->list, i, each) {
-		int64_t number = js_int(each, "attempt", 0);
-		char *path = NULL;
+		struct place *p = place_of(l, each);
+		char *path;
 
-		if (number < l->attempt || (only > 0 && number != only))
+		if (only > 0 && p->attempt != only)
 			continue;
-		if (number > l->attempt)
-			begin_attempt(l, number);
 		path = js_bytes_take(json_object_get(each, "path"));
+		l->at = p;
+		l->offset = p->offset;
 		if (path)
 			rc = print_new(l, path, err);
+		p->offset = l->offset;
 		free(path);
 		if (rc < 0)
 			break;
@@ -292,5 +336,6 @@ int logs_run(struct ctl *ctl, struct err *err)
 		complain(ctl, "no output yet");
 	buf_fini(&l.line);
 	json_decref(l.list);
+	free(l.places);
 	return status;
 }

@@ -28,6 +28,9 @@ void options_init(struct options *options, struct operands *operands)
 void options_fini(struct options *options, struct operands *operands)
 {
 	free(options->set);
+	free(options->after.items);
+	free(options->after_ok.items);
+	free(options->sweep.items);
 	free(options->others);
 	free(operands->words);
 	free(operands->rest);
@@ -139,6 +142,12 @@ static int store(const struct reader *r, const struct option_row *row, const cha
 	case OPTION_OTHERS:
 		append(&r->out->others, &r->out->other_count, value);
 		return 0;
+	case OPTION_LIST: {
+		struct word_list *list = (struct word_list *)((char *)r->out + row->offset);
+
+		append(&list->items, &list->count, value);
+		return 0;
+	}
 	case OPTION_SET:
 		append(&r->out->set, &r->out->set_count, value);
 		return 0;

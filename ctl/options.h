@@ -10,18 +10,24 @@
 
 #include "common/err.h"
 
+struct word_list {			/* of an option that may be repeated; words borrowed, list owned */
+	const char **items;		/* NULL-terminated once any was given */
+	size_t count;
+};
+
 /* Every option of every command; a command accepts those that its rows name. */
 struct options {
 	/* everywhere */
 	const char *home;
 	bool no_color, help;
 	/* by command */
-	bool json, all, team, follow, now, dry_run, yes;
+	bool json, all, team, follow, now, dry_run, yes, in_slurm;
 	const char *name, *reason, *from, *group;
 	const char **set;		/* NULL-terminated once any was given; owned */
 	size_t set_count;
 	const char **others;		/* options that are none of ours, as typed; likewise */
 	size_t other_count;
+	struct word_list after, after_ok, sweep;
 	int64_t attempt;		/* 0 = all */
 	int64_t timeout_ms;		/* -1 = none */
 	int64_t since_ms;		/* so far back; 0 = all */
@@ -33,6 +39,7 @@ enum option_kind {
 	OPTION_NUMBER,			/* int64_t, at least 1 */
 	OPTION_DURATION,		/* int64_t milliseconds: "90", "5m", "1h30m" */
 	OPTION_SET,			/* appends to options.set */
+	OPTION_LIST,			/* appends to a struct word_list */
 	OPTION_OTHERS,			/* this command takes options that no row names, into options.others;
 					   a value must be attached ("--nodes=2", "-N2") */
 };

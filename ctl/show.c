@@ -42,7 +42,7 @@ static void ls_row(struct table *table, const json_t *run, int64_t now_ms,
 	put(&row[LS_LOSS], loss_text(js_real(run, "loss", NAN), text), style);
 	put(&row[LS_SPEED], short_number(js_real(run, "tokens_per_s", NAN), text), style);
 	put(&row[LS_AGE], duration_text(created_ms ? now_ms - created_ms : -1, age), style);
-	put(&row[LS_CAUSE], js_str(run, "cause", NULL), style);
+	put(&row[LS_CAUSE], js_str(run, "cause", js_str(run, "waits_for", NULL)), style);
 }
 
 static void ls_print(const struct ctl *ctl, const json_t *runs)

@@ -154,6 +154,10 @@ static json_t *submission(const struct ctl *ctl, struct err *err)
 		rc = name_check(ctl->options.name, err);
 		json_object_set_new(args, "name", json_string(ctl->options.name));
 	}
+	if (rc == 0 && ctl->options.after.count > 0)
+		add_words(args, "after", ctl->options.after.items, ctl->options.after.count);
+	if (rc == 0 && ctl->options.after_ok.count > 0)
+		add_words(args, "after_ok", ctl->options.after_ok.items, ctl->options.after_ok.count);
 	if (rc == 0)
 		rc = add_settings(args, &ctl->options, err);
 	if (rc == 0)

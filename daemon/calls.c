@@ -4,6 +4,7 @@
  * An answer names its run by ids, not by pointer: in the meantime the run may have ended, or the
  * engine may have read everything anew. An answer that finds nobody is dropped; the next poll shows
  * what it did. */
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,6 +82,34 @@ void engine_drop_flights(struct engine *e)
 		free(f);
 		f = next;
 	}
+}
+
+enum { COUNT_MS = 60 * 1000 };
+
+static void turn_minute(struct call_count *c, int64_t now_ms)
+{
+	int64_t minutes = (now_ms - c->minute_ms) / COUNT_MS;
+
+	if (c->minute_ms == 0)
+		c->minute_ms = now_ms;
+	else if (minutes > 0) {
+		c->before = minutes == 1 ? c->now : 0;
+		c->now = 0;
+		c->is_whole = true;
+		c->minute_ms += minutes * COUNT_MS;
+	}
+}
+
+void engine_count_call(struct engine *e)
+{
+	turn_minute(&e->calls, engine_now(e));
+	e->calls.now++;
+}
+
+double engine_calls_per_minute(struct engine *e)
+{
+	turn_minute(&e->calls, engine_now(e));
+	return e->calls.is_whole ? (double)e->calls.before : NAN;
 }
 
 static enum call_state call_state_of(enum scheduler_result result)
@@ -161,6 +190,7 @@ static void on_stray_answer(void *arg, const struct scheduler_reply *reply)
 
 void engine_cancel_stray(struct engine *e, struct scheduler *s, const struct job_ref *job)
 {
+	engine_count_call(e);
 	log_warn("job %u: cancelled, its attempt is over or has another job token=%.8s",
 		 job->job_id, job->token);
 	failpoint(FP_STRAY_CALL, NULL);
@@ -207,6 +237,7 @@ void engine_act(struct engine *e, struct run *run, struct attempt *a, const stru
 
 	if (s == NULL)
 		return;
+	engine_count_call(e);
 	call->state = CALL_FLYING;
 	call->made_ms = engine_now(e);
 	pass_point(d->kind, false);

@@ -40,6 +40,20 @@ const struct key config_keys[] = {
 	  "how often progress is read when nobody announces it" },
 	{ "poll", "deadline", KEY_DURATION, FIELD(deadline_ms), SECOND_MS, HOUR_MS, NULL, "30s",
 	  "a call to Slurm that takes longer is given up" },
+	{ "daemon", "lease", KEY_DURATION, FIELD(lease_ms), SECOND_MS, HOUR_MS, NULL, "30s",
+	  "an lbd on another machine that has been silent for so long is taken to be gone" },
+	{ "daemon", "partition", KEY_STRING, FIELD(in_slurm.partition), 0, 0, NULL, NULL,
+	  "partition of lbd's own job (lbctl daemon start --in-slurm)" },
+	{ "daemon", "account", KEY_STRING, FIELD(in_slurm.account), 0, 0, NULL, NULL,
+	  "account of lbd's own job" },
+	{ "daemon", "qos", KEY_STRING, FIELD(in_slurm.qos), 0, 0, NULL, NULL,
+	  "quality of service of lbd's own job" },
+	{ "daemon", "mem", KEY_STRING, FIELD(in_slurm.mem), 0, 0, NULL, "256M",
+	  "memory of lbd's own job" },
+	{ "daemon", "time", KEY_DURATION, FIELD(in_slurm.time_ms), MINUTE_MS, 52.0 * WEEK_MS, NULL, "1d",
+	  "time limit of each of lbd's own jobs; the next one waits in the queue" },
+	{ "daemon", "hand_over", KEY_DURATION, FIELD(in_slurm.hand_over_ms), SECOND_MS, HOUR_MS, NULL,
+	  "2m", "so long before that limit lbd ends, and the next job takes over" },
 	{ "nodes", "half_life", KEY_DURATION, FIELD(nodes.half_life_ms), MINUTE_MS, WEEK_MS, NULL, "24h",
 	  "how fast bad memories of a node fade" },
 	{ "nodes", "threshold", KEY_REAL, FIELD(nodes.threshold), 0.1, 100, NULL, "0.75",
@@ -179,6 +193,22 @@ static int check_local(const struct config *config, const char *file, struct err
 	return 0;
 }
 
+/* These words are lines of a job script. */
+static int check_in_slurm(const struct config *config, const char *file, struct err *err)
+{
+	const struct in_slurm *s = &config->in_slurm;
+	const char *words[] = { s->partition, s->account, s->qos, s->mem };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (words[i] && (words[i][0] == '\0' || strpbrk(words[i], " \t\n'\"#$`\\")))
+			return err_set(err, ERR_USAGE, "%s: daemon: \"%s\": one word without blanks and "
+				       "quotes is allowed", file, words[i]);
+	if (s->hand_over_ms + MINUTE_MS / 6 > s->time_ms)
+		return err_set(err, ERR_USAGE, "%s: daemon.hand_over: must be 10s shorter than "
+			       "daemon.time at least", file);
+	return 0;
+}
+
 struct local_limits config_local(const struct config *config)
 {
 	return (struct local_limits){
@@ -200,8 +230,9 @@ int config_load(struct config *out, const char *home, struct err *err)
 			check_absolute(out->runs_folder, "runs.folder", path, err) < 0 ||
 			check_absolute(out->lbrun, "runs.lbrun", path, err) < 0))
 		rc = -1;
-	if (rc == 0 && (check_team(out, path, err) < 0 || check_notify(out, path, err) < 0 || check_local(out, path, err) < 0 ||
-			check_cron(&out->cron, path, err) < 0))
+	if (rc == 0 && (check_team(out, path, err) < 0 || check_notify(out, path, err) < 0 ||
+			check_local(out, path, err) < 0 || check_cron(&out->cron, path, err) < 0 ||
+			check_in_slurm(out, path, err) < 0))
 		rc = -1;
 	if (rc == 0 && out->lbrun == NULL)
 		out->lbrun = path_sibling("lbrun", err);

@@ -24,6 +24,12 @@ struct config {
 	int64_t poll_ms, idle_poll_ms;	/* asking the scheduler: while something changes, at rest */
 	int64_t spool_ms;		/* looking at the spools of running attempts */
 	int64_t deadline_ms;		/* for one call to Slurm */
+	int64_t lease_ms;		/* an lbd elsewhere that is silent for so long is gone */
+	struct in_slurm {		/* lbd as a job of its own (in_slurm.h) */
+		char *partition, *account, *qos, *mem;	/* NULL: as the site has it */
+		int64_t time_ms;	/* limit of each job */
+		int64_t hand_over_ms;	/* it ends by itself so long before that */
+	} in_slurm;
 	struct node_rules nodes;
 	char *slurm_account, *slurm_partition;	/* NULL: none */
 	int64_t local_gpus;		/* -1: all that are found */

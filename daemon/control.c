@@ -12,6 +12,8 @@
 #include "common/mem.h"
 #include "common/paths.h"
 #include "common/sock.h"
+#include "daemon/lbd.h"
+#include "daemon/lock.h"
 #include "daemon/handlers.h"
 
 enum {
@@ -347,7 +349,8 @@ void control_close(struct control *control)
 {
 	if (control == NULL)
 		return;
-	unlink(control->path);
+	if (control->lbd->lock && lock_check(control->lbd->lock, NULL) == 0)
+		unlink(control->path);	/* else it may be another lbd's by now */
 	while (control->conns)
 		conn_close(control->conns);
 	uv_close((uv_handle_t *)&control->listener, on_listener_closed);

@@ -139,6 +139,7 @@ static struct facts gather(struct engine *e, const struct run *run, const struct
 		.state = run->state, .wanted = run->wanted, .failures = run->failures,
 		.backoff_left_ms = run->pause_until_ms - engine_now(e),
 		.ever_trained = run->ever_trained, .unstarted = run->unstarted,
+		.line = run->line, .line_text = run->line_text,
 		.has_attempt = run->has_attempt, .goes_back = run->resume_from[0] != '\0',
 	};
 
@@ -249,9 +250,12 @@ static struct todo **step(struct engine *e, struct run *run, struct todo **tail)
 	if (now_ms >= run->next_look_ms)
 		look_at_files(e, run, now_ms);
 	for (int i = 0; i < MAX_STEPS && !e->broken; i++) {
-		struct facts f = gather(e, run, &run->attempt);
-		struct decision d = reconcile(&f, &run->policy, now_ms);
+		struct facts f;
+		struct decision d;
 
+		engine_look_at_line(e, run);
+		f = gather(e, run, &run->attempt);
+		d = reconcile(&f, &run->policy, now_ms);
 		run->wake_ms = d.at_ms;
 		if (d.kind == DECISION_WAIT) {
 			worry(e, run);
@@ -272,6 +276,7 @@ static struct todo **step(struct engine *e, struct run *run, struct todo **tail)
 static void drop_final_runs(struct engine *e)
 {
 	struct run **at = &e->runs;
+	bool any = false;
 
 	while (*at) {
 		struct run *run = *at;
@@ -283,7 +288,10 @@ static void drop_final_runs(struct engine *e)
 		*at = run->next;
 		e->run_count--;
 		run_destroy(run);
+		any = true;
 	}
+	if (any)
+		engine_wake_line(e);
 }
 
 static void act_on(struct engine *e, struct todo *todo, bool do_it)
@@ -460,12 +468,13 @@ void engine_on_news(struct engine *e, void (*news)(void *arg), void *arg)
 	e->news_arg = arg;
 }
 
-void engine_health(const struct engine *e, struct engine_health *out)
+void engine_health(struct engine *e, struct engine_health *out)
 {
 	memset(out, 0, sizeof(*out));
 	out->live_runs = e->run_count;
 	out->slurm_down_since_ms = e->slurm.down_since_ms;
 	out->good_poll_ms = e->slurm.scheduler ? e->slurm.done_begun_ms : e->local.done_begun_ms;
+	out->calls_per_minute = engine_calls_per_minute(e);
 	snprintf(out->slurm_text, sizeof(out->slurm_text), "%s", e->slurm.text);
 }
 
@@ -574,9 +583,13 @@ int engine_load(struct engine *e, struct err *err)
 
 const char *engine_waits_for(struct engine *e, const char *name)
 {
-	const struct run *run = engine_find(e, name);
+	struct run *run = engine_find(e, name);
 	bool is_waiting = run && run->has_attempt && run->attempt.state == ATTEMPT_QUEUED &&
 			  run->attempt.seen_poll_ms > 0 && run->attempt.seen.phase <= JOB_PENDING;
 
+	if (run && run->line == LINE_WAITS) {	/* in today's words */
+		engine_look_at_line(e, run);
+		return run->line_text;
+	}
 	return is_waiting ? run->attempt.seen.reason : "";
 }

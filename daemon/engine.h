@@ -99,11 +99,12 @@ struct engine_health {
 	char slurm_text[160];
 	int64_t good_poll_ms;		/* monotonic begin of the newest poll that Slurm answered (without
 					   Slurm: the local scheduler); 0 = none yet */
+	double calls_per_minute;	/* to the schedulers, in the last whole minute; NaN = none yet */
 };
-void engine_health(const struct engine *engine, struct engine_health *out);
+void engine_health(struct engine *engine, struct engine_health *out);
 
-/* Why the scheduler has not started the run's job yet, in its own words ("Resources"); "" when it has,
- * or has not said. Borrowed until the next turn. */
+/* Why the run has not begun: whom it follows, or the scheduler's own words ("Resources"); "" when it has,
+ * or nobody has said. Borrowed until the next turn. */
 const char *engine_waits_for(struct engine *engine, const char *name);
 
 #endif

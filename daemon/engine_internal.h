@@ -24,6 +24,11 @@ struct poller {			/* one per scheduler */
 #define WROTE(kind) (1u << (kind))
 #define WROTE_LINES WROTE(DECISION_COUNT)
 
+struct call_count {		/* what the schedulers are asked for, polls too */
+	int64_t minute_ms, now, before;	/* monotonic begin of this minute; so many in it, in the last */
+	bool is_whole;			/* `before` is that of a whole minute */
+};
+
 struct engine {
 	struct ledger *ledger;
 	const struct world *world;
@@ -33,6 +38,7 @@ struct engine {
 	struct poller slurm, local;
 	struct run *runs;		/* live ones, newest first; owned */
 	int64_t run_count;
+	struct call_count calls;
 	struct flight *flights;		/* calls whose answer is due; owned */
 	bool broken;			/* a write failed in this turn: roll back and load again */
 	unsigned written;		/* bits of decision kinds, and WROTE_LINES, not yet committed */
@@ -84,6 +90,12 @@ void engine_exclude_nodes(struct engine *e, struct run *run);
 /* The attempt's nodes, as soon as somebody knows them. */
 void engine_note_nodes(struct engine *e, struct run *run, const char *nodes);
 
+/* engine_line.c */
+/* Looks at the runs that must be over before this one begins. */
+void engine_look_at_line(struct engine *e, struct run *run);
+/* Some run is over: those that wait for one look again. */
+void engine_wake_line(struct engine *e);
+
 /* engine_worries.c */
 void engine_worry_about_limit(struct engine *e, struct run *run);
 /* Monotonic time of the next look. */
@@ -98,6 +110,8 @@ struct poller *engine_poller(struct engine *e, const struct run *run);
 void engine_act(struct engine *e, struct run *run, struct attempt *a, const struct decision *d);
 void engine_cancel_stray(struct engine *e, struct scheduler *s, const struct job_ref *job);
 void engine_drop_flights(struct engine *e);
+void engine_count_call(struct engine *e);
+double engine_calls_per_minute(struct engine *e);
 
 /* polls.c */
 int64_t engine_poll_due(struct engine *e);	/* starts due polls; monotonic time of the next */

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/attempt_logs.h"
 #include "common/clock.h"
 #include "common/json.h"
 #include "common/names.h"
@@ -70,6 +71,9 @@ static json_t *on_version(struct request *r, struct err *err)
 	js_set_bool(o, "slurm", r->lbd->slurm != NULL);
 	js_set_time(o, "slurm_down_since", health.slurm_down_since_ms);
 	js_set_str(o, "slurm_text", health.slurm_text);
+	js_set_time(o, "slurm_seen", r->lbd->slurm && health.good_poll_ms > 0 ?
+		    clock_wall_ms() - (clock_mono_ms() - health.good_poll_ms) : 0);
+	js_set_real(o, "calls_per_minute", health.calls_per_minute);
 	return o;
 }
 
@@ -77,6 +81,7 @@ static json_t *on_version(struct request *r, struct err *err)
 
 struct listing {
 	struct ledger *ledger;
+	struct engine *engine;
 	json_t *list;
 	const char *group;		/* NULL: of all */
 	struct err *err;
@@ -92,6 +97,12 @@ static int list_run(const struct ledger_run *run, void *arg)
 	o = view_run(l->ledger, run, false, l->err);
 	if (o == NULL)
 		return -1;
+	/* its own words are gone with the queries made since */
+	if (strcmp(js_str(o, "state", ""), run_state_name(RUN_CREATED)) == 0) {
+		const char *waits_for = engine_waits_for(l->engine, js_str(o, "name", ""));
+
+		js_set_str(o, "waits_for", waits_for[0] ? waits_for : NULL);
+	}
 	json_array_append_new(l->list, o);
 	return 0;
 }
@@ -99,7 +110,7 @@ static int list_run(const struct ledger_run *run, void *arg)
 static json_t *on_ls(struct request *r, struct err *err)
 {
 	struct listing l = {
-		.ledger = r->lbd->ledger, .list = json_array(), .err = err,
+		.ledger = r->lbd->ledger, .engine = r->lbd->engine, .list = json_array(), .err = err,
 		.group = js_str(r->args, "group", NULL),
 	};
 	int64_t since_ms = js_bool(r->args, "all", false) ? 0 : clock_wall_ms() - RECENT_MS;
@@ -199,14 +210,13 @@ struct log_list {
 static int list_log(const struct ledger_attempt *a, void *arg)
 {
 	struct log_list *l = arg;
-	char *path;
+	char *folder;
 
 	if (l->only != 0 && a->number != l->only)
 		return 0;
-	path = path_join("%s/attempts/%lld/out.log", l->dir, (long long)a->number);
-	json_array_append_new(l->list, json_pack("{s:I, s:s}", "attempt", (json_int_t)a->number,
-						 "path", path));
-	free(path);
+	folder = path_join("%s/attempts/%lld", l->dir, (long long)a->number);
+	attempt_logs(folder, a->number, l->list);
+	free(folder);
 	return 0;
 }
 

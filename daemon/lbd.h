@@ -15,11 +15,13 @@ struct cron;
 struct exporter;
 struct log_keeper;
 struct deadman;
+struct lock;
 struct switchboard;
 
 struct lbd {
 	uv_loop_t *loop;
 	struct config config;
+	struct lock *lock;			/* of the folder: it is ours */
 	struct ledger *ledger;
 	struct scheduler *slurm, *local;	/* slurm: NULL where there is none */
 	struct world world;

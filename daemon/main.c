@@ -22,22 +22,29 @@
 #include "daemon/control.h"
 #include "daemon/cron.h"
 #include "daemon/exporter.h"
+#include "daemon/in_slurm.h"
 #include "daemon/lock.h"
 #include "daemon/log_keeper.h"
 #include "daemon/notify.h"
 #include "daemon/switchboard.h"
 #include "slurm/backends.h"
 
-enum { BACKUP_MS = 3600 * 1000 };
+enum {
+	BACKUP_MS = 3600 * 1000,
+	RENEWALS = 6,			/* of the lease, in its length */
+};
 
 static const char usage_text[] =
-	"usage: lbd [--home DIR] [--foreground] [--ready-fd N] [--check-config] [-v]\n"
+	"usage: lbd [--home DIR] [--foreground] [--ready-fd N] [--until TIME] [--check-config] [-v]\n"
+	"       lbd [--home DIR] --print-job\n"
 	"\n"
 	"The controller of your training runs: submits them, follows them, brings them back.\n"
 	"\n"
 	"  --home DIR       the folder of runs and ledger ($LB_HOME, else ~/.local/state/lb)\n"
 	"  --foreground     stay in the terminal and log to stderr\n"
 	"  --ready-fd N     write a newline to descriptor N once commands are served\n"
+	"  --until TIME     end at this time (seconds since 1970), for the next lbd to take over\n"
+	"  --print-job      print a batch script that runs lbd in a job of its own, and end\n"
 	"  --check-config   read DIR/lbd.toml, say what is in force, and end\n"
 	"  -v, --verbose    log every decision\n"
 	"  --failpoints     list the points at which tests crash these programs, and end\n"
@@ -45,18 +52,20 @@ static const char usage_text[] =
 
 struct options {
 	char *home;		/* NULL: as path_lb_home says */
-	bool foreground, check_config, verbose;
+	bool foreground, check_config, print_job, verbose;
 	int ready_fd;
+	int64_t until_ms;	/* wall clock; 0 = never */
 };
 
 /* Everything that the loop drives; `lbd` is what the handlers see of it. */
 struct daemon {
 	struct lbd lbd;
 	uv_loop_t loop;
-	uv_timer_t turn, watchdog, backup;
+	uv_timer_t turn, watchdog, backup, lease, hand_over;
 	uv_signal_t sigterm, sigint;
 	char *backup_path;
-	bool stopping, failed;
+	bool stopping, failed, is_superseded;
+	const char *why;	/* it ends; NULL: it serves */
 };
 
 /* --- options ----------------------------------------------------------------------------------------------- */
@@ -67,6 +76,8 @@ static void parse_options(int argc, char **argv, struct options *o)
 		{ "home", required_argument, NULL, 'H' },
 		{ "foreground", no_argument, NULL, 'f' },
 		{ "ready-fd", required_argument, NULL, 'r' },
+		{ "until", required_argument, NULL, 'u' },
+		{ "print-job", no_argument, NULL, 'j' },
 		{ "check-config", no_argument, NULL, 'n' },
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "failpoints", no_argument, NULL, 'F' },
@@ -87,6 +98,12 @@ static void parse_options(int argc, char **argv, struct options *o)
 			break;
 		case 'r':
 			o->ready_fd = (int)strtol(optarg, NULL, 10);
+			break;
+		case 'u':
+			o->until_ms = strtoll(optarg, NULL, 10) * 1000;
+			break;
+		case 'j':
+			o->print_job = true;
 			break;
 		case 'n':
 			o->check_config = true;
@@ -119,17 +136,58 @@ static void parse_options(int argc, char **argv, struct options *o)
 
 static void stop(struct daemon *d);
 
+/* Whether we may go on. Another lbd in our place means that nothing of ours is to be written or
+ * submitted any more; a look that failed is repeated, the ledger refuses meanwhile. */
+static bool is_ours(struct daemon *d, int (*look)(struct lock *lock, struct err *err))
+{
+	struct err err = { 0 };
+
+	if (look(d->lbd.lock, &err) == 0)
+		return true;
+	log_error("%s", err.text);
+	if (err.code != ERR_LOCKED)
+		return true;
+	d->is_superseded = d->failed = true;
+	d->why = "another lbd took over";
+	if (!d->stopping)
+		stop(d);
+	return false;
+}
+
+static int look_only(struct lock *lock, struct err *err)
+{
+	return lock_check(lock, err);
+}
+
+static void on_lease(uv_timer_t *timer)
+{
+	is_ours(timer->data, lock_renew);
+}
+
+static void on_hand_over(uv_timer_t *timer)
+{
+	struct daemon *d = timer->data;
+
+	log_info("hands over to the next lbd; jobs run on");
+	d->why = "handed over to the next one";
+	if (!d->stopping)
+		stop(d);
+}
+
 static void on_turn(uv_timer_t *timer)
 {
 	struct daemon *d = timer->data;
 	int64_t at_ms, wait_ms;
 
-	if (d->stopping)
+	if (d->stopping || !is_ours(d, look_only))
 		return;
 	at_ms = engine_turn(d->lbd.engine);
 	if (ledger_is_broken(d->lbd.ledger)) {
+		if (!is_ours(d, look_only))
+			return;
 		log_error("the ledger cannot be trusted any more: lbd ends, jobs run on");
 		d->failed = true;
+		d->why = "its ledger was broken";
 		stop(d);
 		return;
 	}
@@ -188,6 +246,7 @@ static void stop(struct daemon *d)
 {
 	uv_handle_t *handles[] = {
 		(uv_handle_t *)&d->turn, (uv_handle_t *)&d->watchdog, (uv_handle_t *)&d->backup,
+		(uv_handle_t *)&d->lease, (uv_handle_t *)&d->hand_over,
 		(uv_handle_t *)&d->sigterm, (uv_handle_t *)&d->sigint,
 	};
 
@@ -213,6 +272,7 @@ static void on_stop(uv_signal_t *handle, int signo)
 	struct daemon *d = handle->data;
 
 	log_info("ends on signal %d; jobs run on", signo);
+	d->why = signo == SIGINT ? "interrupted (SIGINT)" : "stopped (SIGTERM)";
 	if (!d->stopping)
 		stop(d);
 }
@@ -283,33 +343,60 @@ static void open_loop(struct daemon *d)
 	uv_timer_init(&d->loop, &d->turn);
 	uv_timer_init(&d->loop, &d->watchdog);
 	uv_timer_init(&d->loop, &d->backup);
+	uv_timer_init(&d->loop, &d->lease);
+	uv_timer_init(&d->loop, &d->hand_over);
 	uv_signal_init(&d->loop, &d->sigterm);
 	uv_signal_init(&d->loop, &d->sigint);
 	d->turn.data = d->backup.data = d->watchdog.data = d->sigterm.data = d->sigint.data = d;
+	d->lease.data = d->hand_over.data = d;
 }
 
-static void start_loop(struct daemon *d, int ready_fd)
+static void start_loop(struct daemon *d, const struct options *o)
 {
 	int64_t watchdog_ms = notify_watchdog_ms();
+	uint64_t lease_ms = (uint64_t)d->lbd.config.lease_ms;
+	int64_t left_ms = o->until_ms - clock_wall_ms();
 
 	uv_signal_start(&d->sigterm, on_stop, SIGTERM);
 	uv_signal_start(&d->sigint, on_stop, SIGINT);
 	uv_timer_start(&d->turn, on_turn, 0, 0);
 	uv_timer_start(&d->backup, on_backup, BACKUP_MS, BACKUP_MS);
+	uv_timer_start(&d->lease, on_lease, lease_ms / RENEWALS, lease_ms / RENEWALS);
+	if (o->until_ms > 0)
+		uv_timer_start(&d->hand_over, on_hand_over, left_ms > 0 ? (uint64_t)left_ms : 0, 0);
 	if (watchdog_ms > 0)
 		uv_timer_start(&d->watchdog, on_watchdog, (uint64_t)watchdog_ms,
 			       (uint64_t)watchdog_ms);
 	notify_status(d, "READY=1");
-	notify_ready_fd(ready_fd);
+	notify_ready_fd(o->ready_fd);
 }
 
-static int run(struct daemon *d, int ready_fd, struct err *err)
+/* Of stderr, where that is a file; owned, NULL = it is not. */
+static char *log_path(void)
 {
-	int lock = -1;
+	struct stat st;
 
-	if (open_home(&d->lbd.config, err) < 0 || (lock = lock_take(d->lbd.config.home, err)) < 0 ||
-	    ledger_open(d->lbd.config.ledger_path, &d->lbd.ledger, err) < 0)
+	if (fstat(STDERR_FILENO, &st) < 0 || !S_ISREG(st.st_mode))
+		return NULL;
+	return realpath("/proc/self/fd/2", NULL);
+}
+
+static int open_ledger(struct daemon *d, struct err *err)
+{
+	const struct config *config = &d->lbd.config;
+	char *log = log_path();
+
+	if (open_home(config, err) == 0)
+		d->lbd.lock = lock_take(config->home, config->lease_ms, log, err);
+	free(log);
+	if (d->lbd.lock == NULL || ledger_open(config->ledger_path, &d->lbd.ledger, err) < 0)
 		return -1;
+	ledger_guard(d->lbd.ledger, lock_check, d->lbd.lock);
+	return 0;
+}
+
+static int open_parts(struct daemon *d, struct err *err)
+{
 	open_loop(d);
 	if (open_schedulers(d, err) < 0 || open_engine(d, err) < 0)
 		return -1;
@@ -323,8 +410,17 @@ static int run(struct daemon *d, int ready_fd, struct err *err)
 	d->lbd.deadman = deadman_open(&d->lbd);
 	d->lbd.log_keeper = log_keeper_open(&d->lbd);
 	d->lbd.exporter = exporter_open(&d->lbd);
+	return 0;
+}
+
+static int run(struct daemon *d, const struct options *o, struct err *err)
+{
+	if (open_ledger(d, err) < 0 || open_parts(d, err) < 0) {
+		lock_release(d->lbd.lock, err->text);
+		return -1;
+	}
 	log_info("lbd %s serves %s", LB_VERSION, d->lbd.config.home);
-	start_loop(d, ready_fd);
+	start_loop(d, o);
 	background_leave_terminal();
 	uv_run(&d->loop, UV_RUN_DEFAULT);
 	engine_destroy(d->lbd.engine);
@@ -332,7 +428,9 @@ static int run(struct daemon *d, int ready_fd, struct err *err)
 		backup_ledger(d);
 	ledger_close(d->lbd.ledger);
 	uv_loop_close(&d->loop);
-	close(lock);
+	lock_release(d->lbd.lock, d->why);
+	if (d->is_superseded)
+		return err_set(err, ERR_LOCKED, "another lbd took over; see the log");
 	return d->failed ? err_set(err, ERR_IO, "the ledger is broken; see the log") : 0;
 }
 
@@ -371,7 +469,7 @@ static int serve(struct daemon *d, struct options *o, struct err *err)
 		return -1;
 	d->lbd.started_ms = clock_wall_ms();
 	d->backup_path = path_join("%s.bak", d->lbd.config.ledger_path);
-	rc = run(d, o->ready_fd, err);
+	rc = run(d, o, err);
 	free(d->backup_path);
 	return rc;
 }
@@ -410,6 +508,8 @@ int main(int argc, char **argv)
 		rc = -1;
 	else if (o.check_config)
 		print_config(&d.lbd.config);
+	else if (o.print_job)
+		rc = in_slurm_print(&d.lbd.config, stdout, &err);
 	else
 		rc = serve(&d, &o, &err);
 	config_clear(&d.lbd.config);

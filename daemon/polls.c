@@ -277,6 +277,7 @@ static int64_t poll_due(struct engine *e, struct poller *p)
 		return due_ms;
 	p->flying = true;
 	p->begun_ms = now_ms;
+	engine_count_call(e);
 	p->scheduler->ops->poll(p->scheduler, on_poll, p);
 	return INT64_MAX;
 }

@@ -202,6 +202,16 @@ static bool is_done(const struct facts *f)
 	       f->state != RUN_BACKOFF && f->state != RUN_HELD;
 }
 
+/* A run that has begun once has waited for those before it. */
+static struct decision begin(const struct facts *f)
+{
+	if (f->has_attempt || f->line == LINE_FREE)
+		return act(DECISION_NEW_ATTEMPT, f);
+	if (f->line == LINE_WAITS)
+		return wait_for_news();
+	return move(RUN_FAILED, CAUSE_LAUNCH_FAIL, f->line_text);
+}
+
 /* There is no attempt, or the newest has ended. */
 static struct decision without_attempt(const struct facts *f, const struct policy *policy,
 				       int64_t now_ms)
@@ -213,7 +223,7 @@ static struct decision without_attempt(const struct facts *f, const struct polic
 					      move(RUN_HELD, f->cause, "put on hold");
 	switch (f->state) {
 	case RUN_CREATED:
-		return act(DECISION_NEW_ATTEMPT, f);
+		return begin(f);
 	case RUN_BACKOFF:
 		if (f->backoff_left_ms > 0)
 			return wait_until(now_ms + f->backoff_left_ms);

@@ -34,6 +34,13 @@ enum {
 	QUIT_GRACE_MS = 2 * 1000,	/* from SIGQUIT to the scheduler's own cancel */
 };
 
+/* How it stands with the runs that must be over before this one begins (run.after, run.after_ok). */
+enum line {
+	LINE_FREE,		/* there are none, or they are done */
+	LINE_WAITS,
+	LINE_BROKEN,		/* one that was to complete did not */
+};
+
 /* One call of this lbd to the scheduler. */
 enum call_state {
 	CALL_NONE,		/* not made by this process */
@@ -78,6 +85,9 @@ struct facts {
 	bool by_switch;			/* what is wanted came from a switch file */
 	bool ever_trained;		/* some launch of this run got past its start */
 	int64_t unstarted;		/* newest attempts in a row that never did */
+
+	enum line line;
+	const char *line_text;		/* whom it waits for, or who did not complete */
 
 	/* the newest attempt */
 	bool has_attempt;

@@ -17,6 +17,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/paths.h"
+#include "daemon/batch_job.h"
 #include "daemon/check.h"
 #include "daemon/handlers.h"
 #include "daemon/job.h"
@@ -117,6 +118,19 @@ static int apply_sets(struct restart *s, struct err *err)
 	return 0;
 }
 
+/* What is asked of the scheduler is judged now, not when the job is due. */
+static int check_options(const struct restart *s, struct err *err)
+{
+	struct run run = { .dir = s->dir, .spec = s->spec };
+	json_t *fields;
+
+	if (json_array_size(sets(s)) == 0)
+		return 0;
+	fields = batch_job_fields(&s->lbd->config, &run, err);
+	json_decref(fields);
+	return fields ? 0 : -1;
+}
+
 static int read_spec(struct restart *s, struct err *err)
 {
 	char *path = path_join("%s/spec.toml", s->dir), *text = NULL;
@@ -125,13 +139,18 @@ static int read_spec(struct restart *s, struct err *err)
 
 	text = file_read(path, SPEC_MAX_BYTES, &len, err);
 	if (text && toml_parse(&s->toml, text, len, "spec.toml", err) == 0 &&
-	    apply_sets(s, err) == 0 && run_spec_read(&s->toml, &s->spec, err) == 0)
+	    apply_sets(s, err) == 0 && run_spec_read(&s->toml, &s->spec, err) == 0 &&
+	    check_options(s, err) == 0)
 		rc = submit_check_env(&s->spec, s->request->peer.uid, err);
 	if (json_array_size(sets(s)) > 0)
 		s->old_text = text;
 	else
 		free(text);
 	free(path);
+	if (rc == 0 && json_array_size(sets(s)) > 0)
+		rc = submit_check_followed(s->lbd, "run.after", &s->spec.after, err);
+	if (rc == 0 && json_array_size(sets(s)) > 0)
+		rc = submit_check_followed(s->lbd, "run.after_ok", &s->spec.after_ok, err);
 	if (rc == 0)
 		s->checkpoints = job_checkpoint_dir(&s->spec, s->dir);
 	return rc;

@@ -84,6 +84,9 @@ struct run {
 	int64_t absent_since_ms;	/* wall: should run, and does not; 0 = all is well */
 	bool is_absence_told;
 
+	enum line line;			/* as of its last look; line_text is for people */
+	char line_text[200];
+
 	bool dirty;			/* something is new: reconcile in the next turn */
 	int64_t wake_ms;		/* monotonic: reconcile then in any case */
 	int64_t next_look_ms;		/* monotonic: look at the attempt's files then */

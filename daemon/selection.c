@@ -13,7 +13,7 @@
 #include "common/text.h"
 
 struct names {
-	const struct selector *selector;
+	struct selector selector;
 	char (*items)[NAME_MAX_BYTES + 1];
 	size_t count, cap;
 };
@@ -31,7 +31,7 @@ static int add_if_chosen(const struct ledger_run *row, void *arg)
 {
 	struct names *names = arg;
 
-	if (selector_matches(names->selector, row->name, row->run_group, row->owner))
+	if (selector_matches(&names->selector, row->name, row->run_group, row->owner))
 		names_add(names, row->name);
 	return 0;
 }
@@ -39,16 +39,13 @@ static int add_if_chosen(const struct ledger_run *row, void *arg)
 static int find_names(struct request *r, const char *text, struct names *names, bool *is_named,
 		      struct err *err)
 {
-	struct selector selector;
-
-	if (selector_parse(text, &selector, err) < 0)
+	if (selector_parse(text, &names->selector, err) < 0)
 		return -1;
-	*is_named = selector_is_one(&selector);
+	*is_named = selector_is_one(&names->selector);
 	if (*is_named) {
 		names_add(names, text);
 		return 0;
 	}
-	names->selector = &selector;
 	return ledger_run_each(r->lbd->ledger, true, add_if_chosen, names, err);
 }
 

@@ -38,6 +38,7 @@ struct submission {
 	char name[NAME_MAX_BYTES + 1];
 	char *dir;
 	const char *scheduler;
+	bool hold;			/* --hold: it waits for lbctl release */
 };
 
 static void submission_free(struct submission *s)
@@ -75,6 +76,22 @@ static int set_in_run(struct toml *toml, const char *key, json_t *value)
 	return json_object_set_new(run, key, value);
 }
 
+/* Names of runs to wait for go behind those of the file. */
+static void add_names(struct toml *toml, const char *key, const json_t *names)
+{
+	json_t *list = json_object_get(json_object_get(toml->root, "run"), key), *item;
+	size_t i;
+
+	if (json_array_size(names) == 0)
+		return;
+	if (!json_is_array(list)) {
+		list = json_array();
+		set_in_run(toml, key, list);
+	}
+	json_array_foreach(names, i, item)
+		json_array_append(list, item);
+}
+
 /* Options of sbatch from the command line go behind those of the file. */
 static void add_extra(struct toml *toml, const json_t *options)
 {
@@ -92,8 +109,9 @@ static void add_extra(struct toml *toml, const json_t *options)
 		extra = json_array();
 		json_object_set_new(slurm, "extra", extra);
 	}
-	json_array_foreach(options, i, item)
+	json_array_foreach(options, i, item) {
 		json_array_append(extra, item);
+	}
 }
 
 /* What the command line says on top of the file. */
@@ -108,6 +126,8 @@ static int apply_args(struct toml *toml, const json_t *args, struct err *err)
 		set_in_run(toml, "script", json_incref(json_object_get(args, "script_path")));
 		set_in_run(toml, "arguments", json_incref(json_object_get(args, "arguments")));
 	}
+	add_names(toml, "after", json_object_get(args, "after"));
+	add_names(toml, "after_ok", json_object_get(args, "after_ok"));
 	json_array_foreach(sets, i, item)
 		if (!json_is_string(item) || toml_set(toml, json_string_value(item), err) < 0)
 			return err_set(err, ERR_USAGE, "--set: must be section.key=value");
@@ -136,6 +156,23 @@ int submit_check_env(const struct run_spec *spec, unsigned uid, struct err *err)
 	return 0;
 }
 
+int submit_check_followed(const struct lbd *lbd, const char *key, const struct key_strings *names,
+			  struct err *err)
+{
+	for (size_t i = 0; i < names->count; i++) {
+		struct ledger_run row;
+		struct err why = { 0 };
+
+		if (ledger_run_find(lbd->ledger, names->items[i], &row, &why) == 0)
+			continue;
+		if (why.code != ERR_NOT_FOUND)
+			return err_set(err, why.code, "%s", why.text);
+		return err_set(err, ERR_USAGE, "%s: there is no run %s; the runs to wait for are "
+			       "submitted first", key, names->items[i]);
+	}
+	return 0;
+}
+
 /* Slurm would run the job in /tmp instead, and say so only in its output. */
 static int check_workdir(const struct submission *s, struct err *err)
 {
@@ -147,6 +184,12 @@ static int check_workdir(const struct submission *s, struct err *err)
 		return err_set(err, ERR_USAGE, "run.workdir: %s: there is no such folder",
 			       s->spec.workdir);
 	return 0;
+}
+
+static int check_followed(const struct submission *s, struct err *err)
+{
+	return submit_check_followed(s->lbd, "run.after", &s->spec.after, err) < 0 ?
+	       -1 : submit_check_followed(s->lbd, "run.after_ok", &s->spec.after_ok, err);
 }
 
 static int check_script(const struct submission *s, struct err *err)
@@ -169,7 +212,7 @@ static int read_spec(struct submission *s, struct err *err)
 	if (toml_parse(&s->toml, text, strlen(text), file, err) < 0 ||
 	    apply_args(&s->toml, args, err) < 0 || run_spec_read(&s->toml, &s->spec, err) < 0)
 		return -1;
-	if (check_workdir(s, err) < 0 || check_script(s, err) < 0 ||
+	if (check_followed(s, err) < 0 || check_workdir(s, err) < 0 || check_script(s, err) < 0 ||
 	    submit_check_env(&s->spec, s->by.uid, err) < 0)
 		return -1;
 	s->scheduler = submit_scheduler(s->lbd, &s->spec, err);
@@ -260,8 +303,8 @@ static int write_env(const struct submission *s, struct err *err)
 		if (is_env_name(name) || s->spec.script)
 			json_object_set(kept, name, value);
 	text = js_line(kept);
-	/* with a script comes the whole environment, which may hold secrets */
-	rc = file_write_visible(path, text, strlen(text), s->spec.script ? 0600 : 0640, err);
+	/* it may hold secrets, with a script above all: then it is the whole environment */
+	rc = file_write_visible(path, text, strlen(text), 0600, err);
 	explicit_bzero(text, strlen(text));
 	free(text);
 	free(path);
@@ -280,11 +323,12 @@ static int write_script(const struct submission *s, struct err *err)
 }
 
 /* Every option is understood now, not when the job is due. */
-static int check_options(const struct submission *s, struct err *err)
+static int check_options(struct submission *s, struct err *err)
 {
 	struct run run = { .dir = s->dir, .spec = s->spec, .excluded = NULL };
 	json_t *fields = batch_job_fields(&s->lbd->config, &run, err);
 
+	s->hold = js_int(fields, "hold", 0) != 0;
 	json_decref(fields);
 	return fields ? 0 : -1;
 }
@@ -317,7 +361,8 @@ static int sync_all(const struct submission *s, struct err *err)
 	char *script = path_join("%s/slurm_script", s->dir);
 	int rc = -1;
 
-	if ((!s->spec.script || file_sync(script, err) == 0) && file_sync(spec, err) == 0 && file_sync(env, err) == 0 && folder_sync(s->dir, err) == 0)
+	if ((!s->spec.script || file_sync(script, err) == 0) && file_sync(spec, err) == 0 &&
+	    file_sync(env, err) == 0 && folder_sync(s->dir, err) == 0)
 		rc = folder_sync(s->lbd->config.runs_folder, err);
 	free(spec);
 	free(env);
@@ -344,8 +389,9 @@ static int insert_row(struct submission *s, struct err *err)
 		.name = s->name, .owner = s->by.user,
 		.owner_uid = s->by.uid, .state = RUN_CREATED, .text = "",
 		.scheduler = s->scheduler, .dir = s->dir, .run_group = s->spec.group,
-		.wanted = ORDER_RUN, .wanted_by = "",
-		.wanted_reason = "", .created_ms = clock_wall_ms(), .step = -1, .target_step = -1,
+		.wanted = s->hold ? ORDER_HOLD : ORDER_RUN,
+		.wanted_by = s->hold ? s->by.user : "",
+		.wanted_reason = s->hold ? "submitted with --hold" : "", .created_ms = clock_wall_ms(), .step = -1, .target_step = -1,
 		.loss = NAN, .tokens_per_s = NAN, .mfu = NAN,
 	};
 	struct ledger_event event = {

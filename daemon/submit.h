@@ -23,6 +23,10 @@ void submit_run(const struct submit *submit);
 /* Whether the secrets of run.env_file can be read for a job of this user. */
 int submit_check_env(const struct run_spec *spec, unsigned uid, struct err *err);
 
+/* Is there a run of each of these names? */
+int submit_check_followed(const struct lbd *lbd, const char *key, const struct key_strings *names,
+			  struct err *err);
+
 /* Could a job of this spec ever start there? What only Slurm knows is left to it. */
 int submit_check_job(const struct lbd *lbd, const char *scheduler, const struct run_spec *spec,
 		     struct err *err);

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "slurm/machine.h"
-#include "slurm/procs.h"
+#include "common/procs.h"
 #include "slurm/scheduler.h"
 
 enum { LOCAL_LOCK_FD = 3 };	/* the lock's descriptor in the job; its LB_LOCK_FD says so, too */

@@ -484,9 +484,26 @@ SETTER(set_export)
 	return 0;
 }
 
+/* Names of limits, as "CORE" or "RLIMIT_CORE". */
 SETTER(set_propagate)
 {
-	(void)err;
+	static const char *const limits[] = {"ALL", "NONE", "CPU", "FSIZE", "DATA", "STACK", "CORE",
+					     "RSS", "NPROC", "NOFILE", "MEMLOCK", "AS"};
+	const char *at = value ? value : "";
+
+	while (*at) {
+		const char *name = at + (strncasecmp(at, "RLIMIT_", 7) == 0 ? 7 : 0);
+		size_t len = strcspn(name, ",");
+		bool known = false;
+
+		for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+			known = known || (strlen(limits[i]) == len &&
+					  strncasecmp(name, limits[i], len) == 0);
+		if (!known)
+			return not_among(value, "ALL, NONE, or some of AS, CORE, CPU, DATA, FSIZE, "
+					 "MEMLOCK, NOFILE, NPROC, RSS, STACK", err);
+		at = name + len + (name[len] == ',');
+	}
 	put_text(c, option->field, value && value[0] ? value : "ALL");
 	return 0;
 }

@@ -164,6 +164,25 @@ void ledger_rollback(struct ledger *l)
 		err_clear(&l->lost);
 }
 
+void ledger_guard(struct ledger *l, int (*may)(void *arg, struct err *err), void *arg)
+{
+	l->may_write = may;
+	l->guard_arg = arg;
+}
+
+int ledger_ask_guard(struct ledger *l, struct err *err)
+{
+	struct err why = { 0 };
+
+	if (l->may_write == NULL || l->may_write(l->guard_arg, &why) == 0)
+		return 0;
+	if (l->lost.code == ERR_NONE)
+		l->lost = why;
+	if (why.code == ERR_LOCKED)
+		l->broken = true;
+	return err_set(err, why.code, "%s", why.text);
+}
+
 int ledger_commit(struct ledger *l, struct err *err)
 {
 	int rc = 0;
@@ -172,7 +191,8 @@ int ledger_commit(struct ledger *l, struct err *err)
 	if (l->lost.code != ERR_NONE)
 		rc = err_set(err, l->lost.code, "%s", l->lost.text);
 	else if (!sqlite3_get_autocommit(l->db))
-		rc = failpoint(FP_LEDGER_COMMIT, err) < 0 ? -1 : run_text(l, "COMMIT", err);
+		rc = ledger_ask_guard(l, err) < 0 || failpoint(FP_LEDGER_COMMIT, err) < 0 ?
+		     -1 : run_text(l, "COMMIT", err);
 	if (rc)
 		ledger_rollback(l);
 	else

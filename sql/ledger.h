@@ -38,13 +38,16 @@ void ledger_close(struct ledger *ledger);	/* what is not committed is gone */
 const char *ledger_id(const struct ledger *ledger);
 
 int ledger_commit(struct ledger *ledger, struct err *err);	/* nothing open: fine */
+/* Asked before each commit: may this process still write? -1 with ERR_LOCKED: never again, the ledger
+ * is broken to it; with another error: not now, this commit fails. NULL: always. */
+void ledger_guard(struct ledger *ledger, int (*may)(void *arg, struct err *err), void *arg);
 void ledger_rollback(struct ledger *ledger);
-/* Nothing may be open. Replaces `path` in one step. */
 /* Goes up with each row that is written. */
 int64_t ledger_changes(const struct ledger *ledger);
 /* The file can no longer be trusted to this process (a failed fsync, damage): every call fails from
  * now on, and only a new process may look again. */
 bool ledger_is_broken(const struct ledger *ledger);
+/* Nothing may be open. Replaces `path` in one step. */
 int ledger_backup(struct ledger *ledger, const char *path, struct err *err);
 
 /* --- runs ----------------------------------------------------------------------------------- */

@@ -27,6 +27,8 @@ struct ledger {
 	sqlite3_stmt *borrowed;	/* found its row; reset later, since the caller reads its strings */
 	struct err lost;	/* set: what the open transaction wrote is gone, for this reason */
 	bool broken;		/* `lost` for good: the file can no longer be trusted to this process */
+	int (*may_write)(void *arg, struct err *err);	/* ledger_guard; NULL: always */
+	void *guard_arg;
 };
 
 /* How one member of a struct lies in a column and in the parameter of the same name. A table of
@@ -79,6 +81,9 @@ int read_end(sqlite3_stmt *s, int last);
 /* Ends the life of the row that read_one found; called only when the next query has run, for its
  * caller may have bound strings of that row. */
 void release_borrowed(struct ledger *l);
+
+/* Before a transaction is begun, which writes to the journal, and before it is committed. */
+int ledger_ask_guard(struct ledger *l, struct err *err);
 
 /* Puts into err what SQLite's result code means to people, and remembers what it means for the
  * transaction; -1. */

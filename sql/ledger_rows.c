@@ -192,8 +192,11 @@ int write_rows(struct ledger *l, sqlite3_stmt *s, struct err *err)
 	/* The first half of this group of writes is gone: the second must not go in alone. */
 	if (l->lost.code != ERR_NONE)
 		return err_set(err, l->lost.code, "%s", l->lost.text);
-	if (sqlite3_get_autocommit(l->db))
+	if (sqlite3_get_autocommit(l->db)) {
+		if (ledger_ask_guard(l, err) < 0)
+			return -1;
 		rc = sqlite3_exec(l->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+	}
 	if (rc == SQLITE_OK)
 		rc = sqlite3_step(s);
 	if (rc != SQLITE_DONE)

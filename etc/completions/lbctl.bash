@@ -9,7 +9,7 @@ _lbctl_runs()
 _lbctl()
 {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
-	local commands="submit ls status follow logs events kill stop hold release restart save stacks goodput cron nodes wait version help"
+	local commands="submit ls status follow logs events kill stop hold release restart save stacks goodput cron nodes wait daemon version help"
 	local command="" options="--home --no-color --help" words="" i
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
@@ -23,12 +23,13 @@ _lbctl()
 
 	case $previous in
 	--home) COMPREPLY=($(compgen -d -- "$current")); return ;;
+	--after | --after-ok) COMPREPLY=($(compgen -W "$(_lbctl_runs)" -- "$current")); return ;;
 	--name | --group | --set | --reason | --from | --since | --attempt | --timeout) return ;;
 	esac
 
 	case $command in
 	"") words=$commands ;;
-	submit) options+=" --name --set --dry-run --follow --json" ;;
+	submit) options+=" --name --set --after --after-ok --dry-run --follow --json" ;;
 	ls) options+=" --all --group --team --json" ;;
 	status | follow | events) options+=" --json"; words=$(_lbctl_runs) ;;
 	logs) options+=" --follow --attempt --json"; words=$(_lbctl_runs) ;;
@@ -38,6 +39,7 @@ _lbctl()
 	goodput) options+=" --since --json"; words=$(_lbctl_runs --all) ;;
 	cron) options+=" --json"; words="ls run enable disable" ;;
 	nodes) options+=" --json"; words=forgive ;;
+	daemon) options+=" --in-slurm --follow --timeout --json"; words="start stop restart status logs" ;;
 	stacks) words=$(_lbctl_runs) ;;
 	wait) options+=" --timeout --json"; words=$(_lbctl_runs) ;;
 	version) options+=" --json" ;;

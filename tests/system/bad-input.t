@@ -155,7 +155,7 @@ refused 4 "another lbd is at work here \(pid $lbd_pid on " "a second lbd is refu
 refused 2 'no such option' "an unknown option of lbd" lbd --frobnicate
 lbd_stop
 is $? 0 "lbd ends with status 0 on SIGTERM"
-refused 5 'start it with: lbd' "without lbd" lbctl ls
+refused 5 'start it with: lbctl daemon start' "without lbd" lbctl ls
 printf '[poll]\nintervall = "1s"\n' >"$LB_HOME/lbd.toml"
 refused 2 'lbd.toml:2: poll.intervall: .*"interval"' "a typo in lbd.toml" \
 	lbd --foreground --home "$LB_HOME"

@@ -14,6 +14,7 @@ cat >env.slurm <<'END'
 #!/bin/bash
 #SBATCH --job-name=env -N1 --ntasks=2 --cpus-per-task=1 --mem=100M --time=5
 #SBATCH --output=%x-%j.out --error=%x-%j.err
+#SBATCH --mem-bind=sort,verbose,mask_mem:0x1 --cpu-freq=low-high:ondemand --propagate=NOFILE,RLIMIT_AS
 printf '%s\n' "$0: $*" >"$1"
 cd . && pwd >>"$1"
 env | sort >>"$1"
@@ -21,6 +22,8 @@ ulimit -a >>"$1"
 echo "out $SLURM_JOB_ID"
 echo "err $SLURM_JOB_ID" >&2
 END
+ulimit -S -n 900	# is to arrive,
+ulimit -S -s 4096	# and this is not
 export MINE='a value; with $(signs)'
 job=$(sbatch --parsable env.slurm "$T/theirs" 'x y')
 wait_for '[ -s "env-$job.err" ]' 60
@@ -33,6 +36,8 @@ same() {
 		-e "s,\\b($job|$mine)\\b,ID,g" -e '/^SLURM_(TASK_PID|JOB_START|JOB_END|TOPOLOGY)/d' "$1"
 }
 is "$(same "$T/ours")" "$(same "$T/theirs")" "environment, folder, arguments and limits are sbatch's"
+like "$(cat "$T/ours")" '^open files .* 900$' "a limit that --propagate names arrives"
+is "$(stat -c %a "$LB_HOME/runs/env/env.json")" 600 "nobody else reads the submitter's environment"
 is "$(head -n 1 "env-$mine.out")" "out $mine" "its output is where the script says"
 is "$(head -n 1 "env-$mine.err")" "err $mine" "and its errors"
 like "$(lbctl logs env)" "out $mine" "lbctl logs finds it there"
@@ -74,6 +79,9 @@ run_reaches array completed 90
 is "$(sort "$LB_HOME/runs/array/done")" 'task 1 of 3
 task 2 of 3
 task 3 of 3' "each task of an array runs, once"
+is "$(lbctl logs array | grep -v ^lbrun)" 'task 1 of 3
+task 2 of 3
+task 3 of 3' "lbctl logs shows them by number"
 is "$(lbctl status array --json | json attempts.#)" 1 "and all are one attempt"
 lbctl submit --name later --array=1-40%1 array.slurm >/dev/null
 wait_for '[ -s "$LB_HOME/runs/later/done" ]' 60
@@ -83,6 +91,15 @@ wait_for '[ -z "$(squeue -h)" ]' 60
 passed "with its pending tasks"
 
 # --- held, and what cannot be -----------------------------------------------------------------------
+sed 's/^#SBATCH.*/& --hold/' once.slurm >held.slurm
+lbctl submit --name held held.slurm >/dev/null
+run_reaches held held 20
+is "$(lbctl status held --json | json attempts.#)" 0 "a script with --hold waits before there is a job"
+lbctl release held
+run_reaches held completed 60
+exits 2 "what restart sets is judged at once" lbctl restart held --set 'slurm.extra=["--nodes=none"]'
+like "$err" 'nodes: "none"' "and named"
+exits 2 "an unknown limit is refused" lbctl submit --propagate=CORE,FOO once.slurm
 exits 2 "an unknown option is refused" lbctl submit --no-such=1 once.slurm
 like "$err" 'no-such: there is no such option' "and named"
 like "$(lbctl submit --dry-run --gpus=2 once.slurm)" 'gpus = 2' "--dry-run shows what is asked for"

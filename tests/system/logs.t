@@ -35,7 +35,8 @@ sleep_until_old() { wait_for '[ "$(($(date +%s) - $(stat -c %Y "$runs/talk/attem
 sleep_until_old
 lbd_start
 wait_for '[ -e "$runs/talk/attempts/1/out.log.zst" ] && [ ! -e "$runs/talk/attempts/1/out.log" ]' 20
-ok "the spool is compressed, too" test -e "$runs/talk/attempts/1/spool.jsonl.zst"
+wait_for '[ -e "$runs/talk/attempts/1/spool.jsonl.zst" ]' 20
+passed "the spool is compressed, too"
 lbctl logs talk >"$T/after"
 ok "lbctl logs still reads it" cmp "$T/before" "$T/after"
 wait_for '[ -e "$runs/$cron/attempts/1/out.log.zst" ]' 20

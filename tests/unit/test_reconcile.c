@@ -63,6 +63,17 @@ static const struct {
 	  DECISION_MOVE, RUN_KILLED },
 	{ "final", { .state = RUN_FAILED }, DECISION_WAIT, 0 },
 
+	/* runs that follow runs */
+	{ "behind another", { .state = RUN_CREATED, .line = LINE_WAITS }, DECISION_WAIT, 0 },
+	{ "behind one that did not complete", { .state = RUN_CREATED, .line = LINE_BROKEN,
+	  .line_text = "run.after_ok: a is failed" }, DECISION_MOVE, RUN_FAILED },
+	{ "killed while it waits", { .state = RUN_CREATED, .line = LINE_WAITS, .wanted = ORDER_KILL },
+	  DECISION_MOVE, RUN_KILLED },
+	{ "held while it waits", { .state = RUN_CREATED, .line = LINE_WAITS, .wanted = ORDER_HOLD },
+	  DECISION_MOVE, RUN_HELD },
+	{ "a run that has begun once waits no more", { ATTEMPT(RUN_CREATED, ATTEMPT_ENDED),
+	  .cause = CAUSE_ERROR, .line = LINE_WAITS }, DECISION_NEW_ATTEMPT, 0 },
+
 	/* switch files: recorded first, whatever else is due */
 	{ "created, switched off", { .state = RUN_CREATED, .switched = ORDER_KILL }, DECISION_OBEY,
 	  ORDER_KILL },

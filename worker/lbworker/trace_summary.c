@@ -161,8 +161,9 @@ static int add_file(struct summary *s, const char *path, struct err *err)
 
 	if (!root)
 		return -1;
-	json_array_foreach(events, i, event)
+	json_array_foreach(events, i, event) {
 		add_event(s, event);
+	}
 	s->has_steps = s->steps > before;
 	split_time(s);
 	s->files++;

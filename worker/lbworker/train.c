@@ -92,13 +92,12 @@ static struct device *open_backend(const struct train *t, const struct backend *
 	const struct config *c = t->config;
 	char *cache = c->device_cache[0] == '/' ? xstrdup(c->device_cache)
 						: xasprintf("%s/%s", c->dump_folder, c->device_cache);
-	const struct backend_options options = {
+	bool is_cached = c->device_cache[0] && be != &backend_cpu &&
+			 folder_make(cache, 0755, NULL) == 0;
+	struct device *device = be->open(&(struct backend_options){
 		.threads = (int)c->threads, .warn = warn, .compute = (enum compute)c->compute,
-		.deterministic = c->deterministic,
-		.cache = c->device_cache[0] && be != &backend_cpu &&
-			 folder_make(cache, 0755, NULL) == 0 ? cache : NULL,
-	};
-	struct device *device = be->open(&options, why);
+		.deterministic = c->deterministic, .cache = is_cached ? cache : NULL,
+	}, why);
 
 	free(cache);
 	return device;

@@ -12,7 +12,7 @@
 
 #include "common/files.h"
 #include "common/mem.h"
-#include "slurm/procs.h"
+#include "common/procs.h"
 
 struct proc_stat {		/* what we want of /proc/PID/stat */
 	int64_t pid, parent, session, start_ticks;
@@ -203,7 +203,9 @@ static bool has_setting(int64_t pid, const char *setting)
 
 	snprintf(path, sizeof(path), "/proc/%lld/environ", (long long)pid);
 	text = file_read(path, ENVIRON_MAX_BYTES, &len, NULL);
-	for (size_t at = 0; text && at < len && !found; at += strlen(text + at) + 1)
+	if (text == NULL)
+		return false;
+	for (size_t at = 0; at < len && !found; at += strlen(text + at) + 1)
 		found = at + want <= len + 1 && strcmp(text + at, setting) == 0;
 	free(text);
 	return found;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* procs.h - naming a process of this machine so that a reused pid is never taken for it. */
-#ifndef SLURM_PROCS_H
-#define SLURM_PROCS_H
+#ifndef COMMON_PROCS_H
+#define COMMON_PROCS_H
 
 #include <stdbool.h>
 #include <stddef.h>

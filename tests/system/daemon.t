@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# lbctl daemon: start, stop, restart, status and logs of an lbd in the background, also when it is dead.
+. "$(dirname "$0")/lib.sh"
+
+lease() { json "$1" <"$LB_HOME/lbd.lease"; }
+follow_pid() { lbd_pid=$(lease pid); }	# cleanup ends it
+
+exits 5 "nothing was ever started: status says so by its exit status" lbctl daemon status
+like "$out" 'does not run here' "and in words"
+like "$out" 'lbctl daemon start' "and what to do"
+exits 0 "start returns once lbd answers" lbctl daemon start
+follow_pid
+ok "it does" lbctl ls
+exits 0 "starting it twice is no error" lbctl daemon start
+like "$out" "runs already: pid $lbd_pid on " "it is named"
+exits 0 "status" lbctl daemon status
+like "$out" "^lbd serves: pid $lbd_pid on $(hostname) since " "who, where, since when"
+like "$out" '^Slurm +none' "what of Slurm"
+like "$out" "^log +$LB_HOME/lbd.log" "where its log is"
+is "$(lbctl daemon status --json | json state)" serves "the same for programs"
+is "$(lbctl daemon status --json | json lbd.pid)" "$lbd_pid" "with its own words"
+ok "a run is submitted" lbctl submit --name r -- sleep 60
+exits 0 "logs" lbctl daemon logs
+like "$out" 'lbd .* serves ' "shows the end of the log"
+
+before=$lbd_pid
+exits 0 "restart" lbctl daemon restart
+follow_pid
+[ "$before" != "$lbd_pid" ]
+is $? 0 "another process serves"
+is "$(lease generation)" 2 "it is the second one here"
+run_reaches r running 20
+exits 0 "stop returns when it has ended" lbctl daemon stop
+like "$out" 'jobs run on' "and says what becomes of jobs"
+wait_for 'lbd_is_gone' 20
+exits 5 "status of one that ended" lbctl daemon status
+like "$out" 'it ended .* ago: stopped \(SIGTERM\)' "why"
+exits 0 "stopping it twice is no error" lbctl daemon stop
+
+ok "started again" lbctl daemon start
+follow_pid
+kill -KILL "$lbd_pid"
+wait_for 'lbd_is_gone' 20
+exits 5 "status of one that was killed" lbctl daemon status
+like "$out" "it died without a word \(pid $lbd_pid on " "what is known of it"
+is "$(lbctl daemon status --json | json state)" died "for programs"
+exits 5 "commands say what to do" lbctl ls
+like "$err" 'lbctl daemon start' "start it"
+exits 0 "a dead one on this machine is not waited for" timeout 20 lbctl daemon start
+follow_pid
+is "$(run_state r)" running "its runs are found again"
+lbctl kill --now r >/dev/null
+run_reaches r killed 20
+
+# somebody tidied up: whoever cannot show that the folder is its own writes nothing more
+rm "$LB_HOME/lbd.lease"
+wait_for 'lbd_is_gone' 30
+like "$(cat "$LB_HOME/lbd.log")" 'lbd.lease is gone' "an lbd without its lease ends, and says why"
+exits 2 "another word" lbctl daemon dance
+printf '[poll]\nintervall = "1s"\n' >"$LB_HOME/lbd.toml"
+exits 2 "what keeps lbd from starting" lbctl daemon start
+like "$err" 'poll.intervall' "is said"
+done_testing

@@ -1,0 +1,93 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# lbd as a job of Slurm that hands over to its successor, while a run trains, is killed and started
+# again, and people give orders between the two. LB_LONG=1 (make faults): five hand-overs of jobs
+# with a limit of two minutes; else one, of a job that leaves early.
+. "$(dirname "$0")/lib.sh"
+
+hand_overs=1 limit=1m early=50s
+[ -z "${LB_LONG:-}" ] || { hand_overs=5 limit=2m early=40s; }
+
+cat >"$T/trainer.py" <<'PY'
+import os, sys, time
+sys.path.insert(0, os.environ["CLIENT"])
+import lb_client as lb
+
+acked = open(os.environ["LB_RUN_DIR"] + "/acked", "a")
+open(os.environ["LB_RUN_DIR"] + "/pid", "w").write(str(os.getpid()))
+lb.send("hello", rank=0, world=1, pid=os.getpid())
+for step in range(1, 100000):
+    lb.send("step", step=step, loss=1.0 / step)
+    acked.write(f"{os.environ['LB_LAUNCH']} {step}\n")
+    acked.flush()
+    time.sleep(0.2)
+PY
+ledger_steps() {
+	python3 - "$LB_HOME" <<'PY'
+import sqlite3, sys
+db = sqlite3.connect(f"file:{sys.argv[1]}/ledger.db?mode=ro&immutable=1", uri=True)
+for row in db.execute("SELECT m.launch, m.step FROM metrics m JOIN runs r ON r.id = m.run_id WHERE r.name = 'train' ORDER BY m.id"):
+    print(*row)
+PY
+}
+lease() { json "$1" <"$LB_HOME/lbd.lease"; }
+launches() { lbctl status train --json | json attempts.0.launches.#; }
+# its generation is that, and it has ended
+is_past() { [ "$(lease generation)" -gt "$1" ] || [ "$(lease ended_ms)" != 0 ]; }
+
+need sqlite3 sqlite3
+CLIENT=$src/docs
+export CLIENT
+cluster_start 2
+printf '[daemon]\ntime = "%s"\nhand_over = "%s"\n[poll]\ninterval = "500ms"\n' $limit $early >"$LB_HOME/lbd.toml"
+
+exits 0 "start returns once lbd runs in its job" lbctl daemon start --in-slurm
+like "$out" 'lbd runs in job [0-9]+ on' "it says which"
+first=$(lease job_id)
+wait_for 'lbctl daemon status' 20
+is "$(squeue -h -j "$first" -o '%T %C')" "RUNNING 1" "a job of one CPU"
+wait_for '[ "$(squeue -h -t PENDING -o %j | grep -c ^lbd-)" = 1 ]' 20
+passed "its successor waits in the queue"
+exits 0 "starting it twice starts no second chain" lbctl daemon start --in-slurm
+ok "a run is submitted" lbctl submit --name train --set restart.backoff_first=1s \
+	-- env "CLIENT=$CLIENT" python3 "$T/trainer.py"
+run_reaches train running 30
+
+turn=0
+while [ $turn -lt $hand_overs ]; do
+	turn=$((turn + 1))
+	wait_for '[ "$(lease ended_ms)" = 0 ] && lbctl ls' 30
+	ok "$turn: another run is submitted" lbctl submit --name "g$turn" -- sleep 600
+	run_reaches g$turn running 30
+	launched=$(($(launches) + 1))
+	wait_for 'kill -KILL "$(cat "$LB_HOME/runs/train/pid")"' 20
+	wait_for "[ \"\$(launches)\" = $launched ]" 30
+	passed "$turn: the trainer was killed, and launched again"
+	generation=$(lease generation)
+	wait_for "is_past $generation" 180
+	ended=$(lease ended_ms)
+	ok "$turn: an order in between is taken" lbctl kill "g$turn" --reason hand-over
+	diag "$(cat "$T/ok.out")"
+	wait_for "[ \$(lease generation) = $((generation + 1)) ]" 30
+	gap=$(($(lease since_ms) - ended))
+	diag "the successor was there after $gap ms"
+	[ "$gap" -le 10000 ]
+	is $? 0 "$turn: the successor is there within 10 s"
+	wait_for 'lbctl ls' 20
+	run_reaches g$turn killed 30
+	is "$(run_state train)" running "$turn: the other run went on"
+	rm -f "$LB_HOME"/switches/*.kill
+done
+wait_for '[ "$(squeue -h -t PENDING -o %j | grep -c ^lbd-)" = 1 ]' 30
+is "$(lbctl status train --json | json attempts.#)" 1 "all of it was one job"
+lbctl kill train >/dev/null
+run_reaches train killed 30
+
+exits 0 "stop ends it, and the chain with it" lbctl daemon stop
+wait_for '[ -z "$(squeue -h -o %j | grep ^lbd-)" ]' 30
+passed "no job of its own is left"
+is "$(lease why)" "stopped (SIGTERM)" "it ended in peace"
+is "$(ledger_steps)" "$(cat "$LB_HOME/runs/train/acked")" \
+	"every acknowledged step is in the ledger, once and in order"
+is "$(sqlite3 "$LB_HOME/ledger.db" 'PRAGMA integrity_check')" ok "the ledger is sound"
+done_testing

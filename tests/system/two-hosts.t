@@ -1,0 +1,62 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Two machines, one folder, on a file system whose locks say yes to everybody: a live lbd is never
+# taken over, a silent one after its lease; and when that one wakes up, in the middle of submitting,
+# it ends before it writes or submits anything: each run gets one job.
+. "$(dirname "$0")/lib.sh"
+
+shim=$B/tests/nolocks.so
+[ -e "$shim" ] || bail_out "$shim is missing: run make $shim"
+ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0
+lease() { json "$1" <"$LB_HOME/lbd.lease"; }
+
+# on HOST COMMAND…: there, with locks that do not lock
+on() {
+	on_host=$1
+	shift
+	env LD_PRELOAD="$shim" NOLOCKS_HOST="$on_host" "$@"
+}
+host_start() {
+	LB_DEBUGGER="env LD_PRELOAD=$shim NOLOCKS_HOST=$1"
+	lbd_start
+	LB_DEBUGGER=
+}
+
+cluster_start 1
+printf '[daemon]\nlease = "3s"\n[poll]\ninterval = "200ms"\n' >"$LB_HOME/lbd.toml"
+host_start alpha
+exits 4 "the same machine: refused" on alpha lbd --foreground --home "$LB_HOME"
+like "$err" "pid $lbd_pid on alpha" "the holder is named"
+exits 4 "another machine, a live holder: refused" on beta lbd --foreground --home "$LB_HOME"
+like "$err" "pid $lbd_pid on alpha" "the holder is named"
+exits 0 "status, seen from there" on beta lbctl daemon status
+
+# The sleeper is stopped at some moment of a submission, as a machine that hangs is.
+turn=0
+for delay in 000 010 200; do
+	turn=$((turn + 1))
+	host=$([ $((turn % 2)) = 1 ] && echo beta || echo alpha)
+	lbctl submit --name "r$turn" -- sh -c 'echo started >>"$LB_RUN_DIR/starts"' >/dev/null
+	sleep 0.$delay		# the moment
+	kill -s STOP "$lbd_pid"
+	sleeper=$lbd_pid
+	rm "$LB_HOME/lbd.sock"	# over there nobody would answer at it
+	host_start "$host"
+	is "$(lease host).$(lease generation)" "$host.$((turn + 1))" "taken over after the lease ($host)"
+	kill -s CONT "$sleeper"
+	wait "$sleeper"
+	is $? 4 "the one that wakes up ends at once"
+	ok "and leaves the other's socket alone" lbctl submit --name "s$turn" -- true
+done
+like "$(cat "$T/lbd.log")" "another lbd is at work here \(pid $lbd_pid on $host" "and says whom it found"
+for turn in 1 2 3; do
+	run_reaches r$turn completed 60
+	run_reaches s$turn completed 60
+	is "$(wc -l <"$LB_HOME/runs/r$turn/starts")" 1 "r$turn was started once"
+	is "$(lbctl status r$turn --json | json attempts.#)" 1 "by one job"
+done
+is "$(scontrol show job -o | grep -c '^JobId=')" 6 "six runs made six jobs"
+lbd_stop
+need sqlite3 sqlite3
+is "$(sqlite3 "$LB_HOME/ledger.db" 'PRAGMA integrity_check')" ok "the ledger is sound"
+done_testing
