@@ -58,6 +58,7 @@ int status_run(struct ctl *ctl, struct err *err);
 int follow_run(struct ctl *ctl, struct err *err);
 int goodput_run(struct ctl *ctl, struct err *err);
 int cron_run(struct ctl *ctl, struct err *err);
+int doctor_run(struct ctl *ctl, struct err *err);
 int daemon_run(struct ctl *ctl, struct err *err);
 int nodes_run(struct ctl *ctl, struct err *err);
 int wait_run(struct ctl *ctl, struct err *err);

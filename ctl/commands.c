@@ -180,6 +180,10 @@ const struct command commands[] = {
 	 "lbctl daemon start --in-slurm\n"
 	 "lbctl daemon logs -f\n",
 	 daemon_options, 0, 1, false, daemon_run},
+	{"doctor", "", "look at what lbd depends on, and say what to do",
+	 "lbctl doctor\n"
+	 "lbctl doctor --json | jq -r '.[] | select(.verdict == \"finding\") | .fix'\n",
+	 json_options, 0, 0, false, doctor_run},
 	{"version", "", "versions of lbctl and of the lbd that answers",
 	 "lbctl version\n",
 	 json_options, 0, 0, false, version_run},

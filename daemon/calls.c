@@ -157,7 +157,8 @@ static void take_answer(struct engine *e, struct run *run, struct attempt *a,
 
 	call->state = call_state_of(reply->result);
 	call->reply_ms = engine_now(e);
-	snprintf(call->text, sizeof(call->text), "%s", reply->text);
+	if (kind == DECISION_SUBMIT || kind == DECISION_RELEASE)
+		snprintf(a->call_text, sizeof(a->call_text), "%s", reply->text);
 	if (kind == DECISION_SUBMIT && reply->result == SCHEDULER_OK)
 		a->submitted = reply->job;
 	if (kind == DECISION_RECALL)

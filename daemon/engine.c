@@ -164,6 +164,7 @@ static struct facts gather(struct engine *e, const struct run *run, const struct
 	f.recall = a->recall;
 	f.recalled = a->recalled;
 	f.submitted = a->submitted;
+	f.refusal = a->call_text;
 	f.signalled = a->signalled;
 	f.ordered = a->ordered;
 	f.fresh = a->fresh;
@@ -218,6 +219,8 @@ static void worry(struct engine *e, struct run *run)
 /* Behind an attempt that needs nothing at present. */
 static struct todo **step_spare(struct engine *e, struct run *run, struct todo **tail, int64_t now_ms)
 {
+	if (!run->has_spare && !run->policy.prequeue)
+		return tail;
 	for (int i = 0; i < MAX_STEPS && !e->broken; i++) {
 		struct facts f = gather(e, run, &run->attempt), s = { 0 };
 		struct decision d;

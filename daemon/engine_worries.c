@@ -51,7 +51,7 @@ static bool should_run(const struct run *run)
 
 static const char *refusal(const struct attempt *a)
 {
-	return a->submit.state > CALL_OK ? a->submit.text : a->release.state > CALL_OK ? a->release.text : "";
+	return a->submit.state > CALL_OK || a->release.state > CALL_OK ? a->call_text : "";
 }
 
 static void tell_absence(struct engine *e, struct run *run)

@@ -195,6 +195,7 @@ static void on_launch_start(struct ingest *in, json_t *line)
 	if (step > in->run->checkpoint_step)	/* an attempt that was given up had gone on */
 		note_progress(in, step);
 	in->run->attempt.is_settled = false;
+	in->run->attempt.is_node_named = false;
 	if (step >= 0)
 		engine_event(in->engine, in->run, "launch", "lbrun", "launch %lld, from step %lld",
 			     (long long)number, (long long)step);

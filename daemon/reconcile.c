@@ -256,7 +256,7 @@ static struct decision intent(const struct facts *f, int64_t now_ms)
 		d.job = f->submitted;
 		return d;
 	case CALL_REFUSED:
-		d = end(CAUSE_LAUNCH_FAIL, f->submit.text);
+		d = end(CAUSE_LAUNCH_FAIL, f->refusal);
 		d.blame_run = !f->excludes;	/* if so, the next one is tried without */
 		return d;
 	default:

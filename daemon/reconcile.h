@@ -55,7 +55,6 @@ enum call_state {
 struct call {
 	enum call_state state;
 	int64_t made_ms, reply_ms;	/* monotonic */
-	char text[160];			/* the scheduler's own words */
 };
 
 /* What the scheduler's accounting remembers of a job that it knows no longer. */
@@ -103,6 +102,7 @@ struct facts {
 	/* what this process asked for, and since when it watches (monotonic ms) */
 	struct call submit, release, signal, cancel;
 	struct job_ref submitted;	/* the answer to submit */
+	const char *refusal;		/* the scheduler's own words, if it was no */
 	int signalled;			/* the last signal sent; 0 = none */
 	enum run_order ordered;		/* what it was sent for */
 	bool fresh;			/* this process made the intent: no submission before ours */

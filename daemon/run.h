@@ -30,6 +30,7 @@ struct attempt {
 	struct call submit, release, signal, cancel, recall;
 	struct recalled recalled;
 	struct job_ref submitted;
+	char call_text[160];		/* the scheduler's own words to the newest submit or release */
 	int signalled;
 	enum run_order ordered;
 	int64_t watching_since_ms;

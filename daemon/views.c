@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/hosts.h"
 #include "common/json.h"
 
 static void set_cause(json_t *object, enum cause cause)
@@ -13,24 +14,6 @@ static void set_cause(json_t *object, enum cause cause)
 static void set_known(json_t *object, const char *key, int64_t value, int64_t unknown)
 {
 	json_object_set_new(object, key, value == unknown ? json_null() : json_integer(value));
-}
-
-static json_t *view_nodes(const char *list)
-{
-	json_t *nodes = json_array();
-
-	while (*list) {
-		size_t len = 0;
-		int depth = 0;
-
-		/* "n[1,3],m7": commas inside brackets belong to the name */
-		for (; list[len] && (list[len] != ',' || depth > 0); len++)
-			depth += (list[len] == '[') - (list[len] == ']');
-		if (len > 0)
-			json_array_append_new(nodes, json_stringn(list, len));
-		list += len + (list[len] == ',');
-	}
-	return nodes;
 }
 
 static int add_launch(const struct ledger_launch *l, void *arg)
@@ -65,7 +48,7 @@ static json_t *view_attempt(const struct ledger_attempt *a)
 	js_set_str(o, "text", a->text);
 	set_known(o, "exit_code", a->exit_code, -1);
 	set_known(o, "signal", a->signal, 0);
-	json_object_set_new(o, "nodes", view_nodes(a->nodes));
+	json_object_set_new(o, "nodes", hosts_expand(a->nodes));
 	js_set_time(o, "start_time", a->started_ms);
 	js_set_time(o, "end_time", a->ended_ms);
 	set_known(o, "resumed_from_step", a->resumed_from_step, -1);

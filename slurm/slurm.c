@@ -205,7 +205,7 @@ static int take_jobs(struct slurm *s, const json_t *body)
 		return -1;
 	jobs = xcalloc(count + 1, sizeof(*jobs));
 	for (size_t i = 0; i < count; i++)
-		if (!wire_row_parse(json_array_get(rows, i), &jobs[i])) {
+		if (!wire_row_parse(json_string_value(json_array_get(rows, i)), &jobs[i])) {
 			free(jobs);
 			return -1;
 		}

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* wire.c - see wire.h. */
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/json.h"
@@ -72,52 +74,64 @@ bool wire_comment_parse(const char *comment, char ledger_id[LEDGER_ID_HEX + 1],
 	return false;
 }
 
-static bool row_is_sound(const json_t *row)
+void wire_row_print(const struct wire_row *r, char out[WIRE_ROW_BYTES])
 {
-	if (json_array_size(row) != WIRE_ROW_COUNT)
-		return false;
-	for (size_t i = 0; i < WIRE_ROW_COUNT; i++) {
-		bool is_text = i == WIRE_ROW_TOKEN || i == WIRE_ROW_LEDGER || i == WIRE_ROW_NODES;
-		const json_t *value = json_array_get(row, i);
+	snprintf(out, WIRE_ROW_BYTES,
+		 "%s %s %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
+		 " %" PRId64 " %" PRId64 " %" PRId64 " %s",
+		 r->token, r->ledger_id, r->job_id, r->submit_time, r->state, r->reason, r->exit_code,
+		 r->is_held, r->start_time, r->end_time, r->restarts, r->nodes);
+}
 
-		if (is_text ? !json_is_string(value) : !json_is_integer(value))
-			return false;
-	}
+/* A number and the blank behind it. */
+static bool take_number(const char **at, int64_t *out)
+{
+	char *end;
+
+	*out = strtoll(*at, &end, 10);
+	if (end == *at || *end != ' ')
+		return false;
+	*at = end + 1;
 	return true;
 }
 
-static const char *row_text(const json_t *row, enum wire_row at)
+static bool take_row(const char *at, struct wire_row *r)
 {
-	return json_string_value(json_array_get(row, at));
+	int64_t *numbers[] = {
+		&r->job_id, &r->submit_time, &r->state, &r->reason, &r->exit_code, &r->is_held,
+		&r->start_time, &r->end_time, &r->restarts,
+	};
+
+	if (!take_hex(&at, TOKEN_HEX, " ", r->token) ||
+	    !take_hex(&at, LEDGER_ID_HEX, " ", r->ledger_id))
+		return false;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (!take_number(&at, numbers[i]))
+			return false;
+	r->nodes = at;
+	return true;
 }
 
-static int64_t row_int(const json_t *row, enum wire_row at)
-{
-	return json_integer_value(json_array_get(row, at));
-}
-
-bool wire_row_parse(const json_t *row, struct job_status *out)
+bool wire_row_parse(const char *row, struct job_status *out)
 {
 	struct slurm_word word;
+	struct wire_row r;
 
 	memset(out, 0, sizeof(*out));
-	if (!row_is_sound(row) || strlen(row_text(row, WIRE_ROW_TOKEN)) != TOKEN_HEX ||
-	    strlen(row_text(row, WIRE_ROW_LEDGER)) != LEDGER_ID_HEX)
+	if (row == NULL || !take_row(row, &r))
 		return false;
 	word = (struct slurm_word){
-		.state = (uint32_t)row_int(row, WIRE_ROW_STATE),
-		.reason = (uint32_t)row_int(row, WIRE_ROW_REASON),
-		.exit_code = (uint32_t)row_int(row, WIRE_ROW_EXIT_CODE),
-		.is_held = row_int(row, WIRE_ROW_HELD) != 0,
+		.state = (uint32_t)r.state, .reason = (uint32_t)r.reason,
+		.exit_code = (uint32_t)r.exit_code, .is_held = r.is_held != 0,
 	};
 	slurm_word_judge(&word, out);
-	snprintf(out->ref.token, sizeof(out->ref.token), "%s", row_text(row, WIRE_ROW_TOKEN));
-	snprintf(out->ledger_id, sizeof(out->ledger_id), "%s", row_text(row, WIRE_ROW_LEDGER));
-	snprintf(out->nodes, sizeof(out->nodes), "%s", row_text(row, WIRE_ROW_NODES));
-	out->ref.job_id = (uint32_t)row_int(row, WIRE_ROW_JOB_ID);
-	out->ref.submit_time = row_int(row, WIRE_ROW_SUBMIT_TIME);
-	out->start_time = row_int(row, WIRE_ROW_START_TIME);
-	out->end_time = row_int(row, WIRE_ROW_END_TIME);
-	out->restart_count = row_int(row, WIRE_ROW_RESTARTS);
+	snprintf(out->ref.token, sizeof(out->ref.token), "%s", r.token);
+	snprintf(out->ledger_id, sizeof(out->ledger_id), "%s", r.ledger_id);
+	snprintf(out->nodes, sizeof(out->nodes), "%s", r.nodes);
+	out->ref.job_id = (uint32_t)r.job_id;
+	out->ref.submit_time = r.submit_time;
+	out->start_time = r.start_time;
+	out->end_time = r.end_time;
+	out->restart_count = r.restarts;
 	return true;
 }

@@ -13,7 +13,7 @@
  *     {"id":N,"result":W,"text":T, …}    W: ok refused gone down unclear
  *        down:   "unreachable":true when no controller answers anybody
  *        submit: "job_id", "submit_time"
- *        poll:   "last", and "same":true or "jobs":[[…WIRE_ROW…], …]
+ *        poll:   "last", and "same":true or "jobs":[wire_row, …]
  *        info:   "version", "cluster", "min_job_age", "message_timeout", "kill_wait"
  *
  * A job carries its token in the comment, "lbd1:<ledger id>:<token>[ <user's comment>]", and in its
@@ -28,12 +28,15 @@
 
 enum { WIRE_MAX_REQUEST = 16 << 20, WIRE_MAX_REPLY = 64 << 20, WIRE_NAME_DIGITS = 12 };
 
-enum wire_row {			/* one job of a poll reply, as an array: it is the bulk of the data */
-	WIRE_ROW_TOKEN, WIRE_ROW_LEDGER, WIRE_ROW_JOB_ID, WIRE_ROW_SUBMIT_TIME,
-	WIRE_ROW_STATE, WIRE_ROW_REASON, WIRE_ROW_EXIT_CODE, WIRE_ROW_HELD,
-	WIRE_ROW_START_TIME, WIRE_ROW_END_TIME, WIRE_ROW_RESTARTS, WIRE_ROW_NODES,
-	WIRE_ROW_COUNT
+/* One job of a poll reply, as Slurm tells it. It travels as one text, its members in this order with
+ * blanks between them: ten thousand of those are read in a tenth of the time of as many arrays. */
+struct wire_row {
+	char token[TOKEN_HEX + 1], ledger_id[LEDGER_ID_HEX + 1];
+	int64_t job_id, submit_time, state, reason, exit_code, is_held, start_time, end_time, restarts;
+	const char *nodes;		/* borrowed; may be "" */
 };
+
+enum { WIRE_ROW_BYTES = 512 };
 
 const char *wire_result_name(enum scheduler_result result);
 /* SCHEDULER_UNCLEAR when there is no such word. */
@@ -46,7 +49,9 @@ char *wire_job_name(const struct job_request *job);
 bool wire_comment_parse(const char *comment, char ledger_id[LEDGER_ID_HEX + 1],
 			char token[TOKEN_HEX + 1]);
 
-/* One row of a poll reply. False when it is malformed (*out is zeroed then). */
-bool wire_row_parse(const json_t *row, struct job_status *out);
+/* Names of nodes that do not fit are cut off. */
+void wire_row_print(const struct wire_row *row, char out[WIRE_ROW_BYTES]);
+/* What such a row amounts to. False when it is malformed, or NULL (*out is zeroed then). */
+bool wire_row_parse(const char *row, struct job_status *out);
 
 #endif

@@ -9,7 +9,7 @@ _lbctl_runs()
 _lbctl()
 {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
-	local commands="submit ls status follow logs events kill stop hold release restart save stacks goodput cron nodes wait daemon version help"
+	local commands="submit ls status follow logs events kill stop hold release restart save stacks goodput cron nodes wait daemon doctor version help"
 	local command="" options="--home --no-color --help" words="" i
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
@@ -42,7 +42,7 @@ _lbctl()
 	daemon) options+=" --in-slurm --follow --timeout --json"; words="start stop restart status logs" ;;
 	stacks) words=$(_lbctl_runs) ;;
 	wait) options+=" --timeout --json"; words=$(_lbctl_runs) ;;
-	version) options+=" --json" ;;
+	doctor | version) options+=" --json" ;;
 	help) words=$commands ;;
 	esac
 

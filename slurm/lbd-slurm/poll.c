@@ -32,13 +32,6 @@ SAME(SR_EXIT_CODE, FAIL_EXIT_CODE);
 SAME(SR_TIME_LIMIT, FAIL_TIMEOUT);
 SAME(SR_DEPENDENCY_NEVER, WAIT_DEP_INVALID);
 
-static json_t *nodes_of(const slurm_job_info_t *job)
-{
-	json_t *nodes = job->nodes ? json_string(job->nodes) : NULL;
-
-	return nodes ? nodes : json_string("");
-}
-
 /* An array is known by its own id; one of its tasks has the same. */
 static uint32_t id_of(const slurm_job_info_t *job)
 {
@@ -46,18 +39,22 @@ static uint32_t id_of(const slurm_job_info_t *job)
 }
 
 /* The start of a job that has not started, and the end of one that has not ended, are estimates. */
-static json_t *row_of(const slurm_job_info_t *job, const char *token, const char *ledger_id)
+static void fill_row(struct wire_row *row, const slurm_job_info_t *job)
 {
 	uint32_t base = job->job_state & SJ_MASK;
 	bool has_started = base != SJ_PENDING && job->start_time > 0;
 	bool has_ended = base > SJ_SUSPENDED;
 
-	return json_pack("[s,s,I,I,I,I,I,i,I,I,I,o]", token, ledger_id, (json_int_t)id_of(job),
-			 (json_int_t)job->submit_time, (json_int_t)job->job_state,
-			 (json_int_t)job->state_reason, (json_int_t)job->exit_code,
-			 job->priority == 0, has_started ? (json_int_t)job->start_time : 0,
-			 has_ended ? (json_int_t)job->end_time : 0, (json_int_t)job->restart_cnt,
-			 nodes_of(job));
+	row->job_id = id_of(job);
+	row->submit_time = (int64_t)job->submit_time;
+	row->state = job->job_state;
+	row->reason = job->state_reason;
+	row->exit_code = job->exit_code;
+	row->is_held = job->priority == 0;
+	row->start_time = has_started ? (int64_t)job->start_time : 0;
+	row->end_time = has_ended ? (int64_t)job->end_time : 0;
+	row->restarts = job->restart_cnt;
+	row->nodes = job->nodes ? job->nodes : "";	/* Slurm takes no names but ASCII ones */
 }
 
 /* The tasks of an array are one job to lbd: what any of them still does counts first, then what
@@ -100,11 +97,15 @@ static json_t *rows_of(const job_info_msg_t *list)
 
 	for (uint32_t i = 0; i < list->record_count; i++) {
 		const slurm_job_info_t *job = &list->job_array[i];
-		char token[TOKEN_HEX + 1], ledger_id[LEDGER_ID_HEX + 1];
+		char text[WIRE_ROW_BYTES];
+		struct wire_row row;
 
-		if (job->user_id == me && wire_comment_parse(job->comment, ledger_id, token) &&
-		    !is_outweighed(list, i))
-			json_array_append_new(rows, row_of(job, token, ledger_id));
+		if (job->user_id != me || !wire_comment_parse(job->comment, row.ledger_id, row.token) ||
+		    is_outweighed(list, i))
+			continue;
+		fill_row(&row, job);
+		wire_row_print(&row, text);
+		json_array_append_new(rows, json_string(text));
 	}
 	return rows;
 }

@@ -50,6 +50,8 @@ static int64_t uptime(const struct check *c, int64_t now_ms)
 
 static void on_trainer(struct check *c, struct view *v, const struct fact *f, int change)
 {
+	struct attempt_view *a = attempt_of(v, f->attempt);
+
 	v->trainers += change;
 	if (v->trainers > 1 && v->both_ms == 0)
 		v->both_ms = f->at_ms;
@@ -64,7 +66,7 @@ static void on_trainer(struct check *c, struct view *v, const struct fact *f, in
 		broken(c, f->run, f->at_ms, "a trainer was started although the run is held");
 	if (f->kind == FACT_TRAINER_THAWED) {
 		v->thawed_ms = f->at_ms;
-		v->hung_ms = v->hung_ms ? f->at_ms : 0;
+		a->hung_ms = a->hung_ms ? f->at_ms : 0;
 	}
 	if (f->kind == FACT_TRAINER_ENDED && v->final_ms && f->at_ms - v->final_ms > STOPPED_MS &&
 	    f->at_ms - v->thawed_ms > STOPPED_MS)
@@ -86,9 +88,9 @@ static void on_trainer_ended(struct check *c, struct view *v, const struct fact 
 		v->bad++;
 		v->surely_bad += is_own_fault && a->ended_ms == 0;	/* else unheard */
 	}
-	if (v->hung_ms && f->at_ms - v->hung_ms > c->end->hang_max_ms + SLACK_MS)
+	if (a->hung_ms && f->at_ms - a->hung_ms > c->end->hang_max_ms + SLACK_MS)
 		broken(c, f->run, f->at_ms, "a silent trainer was left alone");
-	v->hung_ms = 0;
+	a->hung_ms = 0;
 	/* the last attempt may begin with one failure less than allowed */
 	if (v->surely_bad > c->end->max_without_progress + c->end->in_place)
 		broken(c, f->run, f->at_ms, "more launches without progress than the budget allows");
@@ -265,7 +267,7 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 		on_placed(c, v, f);
 		break;
 	case FACT_TRAINER_HUNG:
-		v->hung_ms = f->at_ms;
+		a->hung_ms = f->at_ms;
 		break;
 	case FACT_TRAINER_STARTED:
 		a->is_training = true;

@@ -17,6 +17,7 @@ struct attempt_view {
 	enum cause said;		/* in lbrun's exit record; CAUSE_NONE: there is none */
 	int64_t said_ms;
 	int64_t requeued_ms;		/* 0: not */
+	int64_t hung_ms;		/* since when its watched trainer is silent; 0: it is not */
 	bool has_node;			/* lbd knew where it ran */
 	int node;			/* where its job was put last */
 	uint64_t excluded;		/* nodes it was to keep away from */
@@ -35,7 +36,6 @@ struct view {			/* of one run */
 	int64_t backoff_max_ms;		/* how long it may be */
 	int64_t failed_attempt, failed_ms;	/* the newest that a node's failure ended; 0: none */
 	int failed_node;
-	int64_t hung_ms;		/* since when a watched trainer is silent; 0: it is not */
 	int64_t checkpoint;		/* step of the newest that lbd must have; -1: none */
 	int64_t thawed_ms;		/* when some trainer last woke up from a freeze */
 	int trainers;

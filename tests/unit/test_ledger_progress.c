@@ -220,6 +220,29 @@ static void nodes_are_remembered(void **state)
 	assert_string_equal(row, "12 4 lost 12 9");
 }
 
+/* A node may be mistrusted before any attempt has ended on it. */
+static void a_node_can_be_known_first(void **state)
+{
+	struct ledger *l = open_ledger();
+	struct err err = { 0 };
+	char row[96];
+
+	(void)state;
+	assert_int_equal(ledger_node_set_score(l, "n2", 1, 5, &err), -1);
+	assert_int_equal(err.code, ERR_NOT_FOUND);
+	err = (struct err){ 0 };
+	ok(ledger_node_know(l, "n2", 5, &err), &err);
+	ok(ledger_node_set_score(l, "n2", 1, 5, &err), &err);
+	ok(ledger_node_attempt_ended(l, "n2", CAUSE_CRASH, 7, &err), &err);
+	ok(ledger_node_know(l, "n2", 9, &err), &err);	/* nothing changes any more */
+	commit(l);
+	ledger_close(l);
+	ask("SELECT format('%d %d %s %d %.1f %d', attempts, suspect, last_cause, last_ms, score, score_ms)"
+	    " FROM nodes WHERE name = 'n2'",
+	    row, sizeof(row));
+	assert_string_equal(row, "1 1 crash 7 1.0 5");
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -229,6 +252,7 @@ int main(void)
 		TEST(the_metrics_of_a_long_run_are_thinned),
 		TEST(events_of_one_run_and_of_all),
 		TEST(nodes_are_remembered),
+		TEST(a_node_can_be_known_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -59,36 +59,53 @@ static void test_names(void **state)
 	free(comment);
 }
 
-static json_t *row(void)
-{
-	return json_pack("[s,s,i,i,i,i,i,i,i,i,i,s]", TOKEN, LEDGER, 7, 1000, 5, 24, 0x300, 0, 1001,
-			 1002, 0, "n[1-2]");
-}
-
 static void test_rows(void **state)
 {
+	static const struct wire_row row = {
+		.token = TOKEN, .ledger_id = LEDGER, .job_id = 7, .submit_time = 1000, .state = 5,
+		.reason = 24, .exit_code = 0x300, .start_time = 1001, .end_time = 1002,
+		.restarts = 4, .nodes = "n[1-2]",
+	};
+	char text[WIRE_ROW_BYTES];
 	struct job_status job;
-	json_t *r = row();
 
 	(void)state;
-	assert_true(wire_row_parse(r, &job));
+	wire_row_print(&row, text);
+	assert_true(wire_row_parse(text, &job));
 	assert_string_equal(job.ref.token, TOKEN);
 	assert_string_equal(job.ledger_id, LEDGER);
 	assert_int_equal(job.ref.job_id, 7);
 	assert_int_equal(job.ref.submit_time, 1000);
 	assert_int_equal(job.cause, CAUSE_ERROR);
 	assert_int_equal(job.exit_code, 3);
+	assert_int_equal(job.start_time, 1001);
 	assert_int_equal(job.end_time, 1002);
+	assert_int_equal(job.restart_count, 4);
 	assert_string_equal(job.nodes, "n[1-2]");
-	json_decref(r);
-	for (size_t i = 0; i < WIRE_ROW_COUNT; i++) {
-		r = row();
-		json_array_set_new(r, i, json_null());
-		assert_false(wire_row_parse(r, &job));
-		assert_int_equal(job.ref.job_id, 0);
-		json_decref(r);
-	}
 	assert_false(wire_row_parse(NULL, &job));
+	assert_int_equal(job.ref.job_id, 0);
+	for (char *end = strrchr(text, ' '); end; end = strrchr(text, ' ')) {	/* cut short */
+		*end = '\0';
+		assert_false(wire_row_parse(text, &job));
+	}
+}
+
+/* Each number in turn is none. */
+static void test_bad_rows(void **state)
+{
+	char row[WIRE_ROW_BYTES];
+	struct job_status job;
+
+	(void)state;
+	for (int i = 0; i < 9; i++) {
+		int at = snprintf(row, sizeof(row), "%s %s", TOKEN, LEDGER);
+
+		for (int n = 0; n < 9; n++)
+			at += snprintf(row + at, sizeof(row) - (size_t)at, n == i ? " x" : " 1");
+		snprintf(row + at, sizeof(row) - (size_t)at, " n1");
+		assert_false(wire_row_parse(row, &job));
+	}
+	assert_false(wire_row_parse("", &job));
 }
 
 static void test_results(void **state)
@@ -106,6 +123,7 @@ int main(void)
 		cmocka_unit_test(test_comments),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_bad_rows),
 		cmocka_unit_test(test_results),
 	};
 

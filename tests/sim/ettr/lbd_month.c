@@ -22,25 +22,27 @@
 enum {
 	EPOCH_S = 1767225600,
 	STEP_MS = 10 * SECOND,
-	BUSY_MS = 5 * SECOND, IDLE_MS = 30 * SECOND, SPOOL_MS = 30 * SECOND,
-	ANSWER_MS = 50,			/* of Slurm, to each call */
-	OPEN_MS = 2 * SECOND,		/* from a job's start to its lbrun's claim */
-	IN_PLACE_PAUSE_MS = SECOND,	/* as lbrun's */
+	BUSY_MS = 5 * SECOND,
+	IDLE_MS = 30 * SECOND,
+	SPOOL_MS = 30 * SECOND,
+	ANSWER_MS = 50,             /* of Slurm, to each call */
+	OPEN_MS = 2 * SECOND,       /* from a job's start to its lbrun's claim */
+	IN_PLACE_PAUSE_MS = SECOND, /* as lbrun's */
 	MIN_JOB_AGE_MS = 300 * SECOND,
 	JOBS_MAX = 4096,
-	MONO_MS = 1000 * SECOND,	/* of lbd's clock, when the month begins: 0 often means "never" */
+	MONO_MS = 1000 * SECOND, /* of lbd's clock, when the month begins: 0 often means "never" */
 };
 
 static const char run_name[] = "r1";
 
 enum phase { PHASE_NONE, PHASE_START, PHASE_TRAIN, PHASE_STUCK };
 
-struct said {			/* a line of the spool */
-	char *text;		/* owned */
+struct said {       /* a line of the spool */
+	char *text; /* owned */
 	int64_t at_ms, launch;
 };
 
-struct job {			/* and its attempt's folder */
+struct job { /* and its attempt's folder */
 	struct job_status status;
 	bool avoided[NODE_COUNT], held[NODE_COUNT];
 	int64_t over_ms;
@@ -64,22 +66,22 @@ struct sim {
 	int64_t planned_ms;
 	uint64_t plan;
 	struct run_spec spec;
-	struct job *jobs[JOBS_MAX];	/* [number of the attempt - 1]; owned */
+	struct job *jobs[JOBS_MAX]; /* [number of the attempt - 1]; owned */
 	size_t job_count;
-	int64_t hang_ms, setup_ms;	/* silence that lbrun allows: learned, and before the first step */
+	int64_t hang_ms, setup_ms; /* silence that lbrun allows: learned; before any step */
 	/* the trainer */
-	struct job *job;		/* whose it is; NULL: none runs */
+	struct job *job; /* whose it is; NULL: none runs */
 	enum phase phase;
-	uint64_t stamp;			/* of what is planned for this phase */
-	int64_t mark_ms;		/* until then all is in the account */
+	uint64_t stamp;  /* of what is planned for this phase */
+	int64_t mark_ms; /* until then all is in the account */
 	enum trouble why;
 	int64_t launch, failures, without_before;
 	bool has_progressed, is_new_saved;
-	int64_t saved_step;		/* -1: none */
+	int64_t saved_step; /* -1: none */
 	bool is_waiting_for_person;
 };
 
-/* --- the account -------------------------------------------------------------------------------- */
+/* --- the account ------------------------------------------------------------------------------ */
 
 static void spent(struct sim *sim, enum where where)
 {
@@ -92,7 +94,7 @@ static void after(struct sim *sim, int64_t ms, event_fn fn, void *arg, uint64_t 
 	agenda_add(&sim->agenda, sim->now_ms + ms, fn, arg, stamp);
 }
 
-/* --- the spool ------------------------------------------------------------------------------------ */
+/* --- the spool -------------------------------------------------------------------------------- */
 
 static int64_t wall_ms(const struct sim *sim)
 {
@@ -106,7 +108,7 @@ static void say(struct sim *sim, struct job *job, json_t *line)
 		job->line_cap = job->line_cap ? 2 * job->line_cap : 16;
 		job->lines = xrealloc(job->lines, job->line_cap * sizeof(job->lines[0]));
 	}
-	job->lines[job->line_count++] = (struct said){ js_line(line), wall_ms(sim), sim->launch };
+	job->lines[job->line_count++] = (struct said){js_line(line), wall_ms(sim), sim->launch};
 	json_decref(line);
 }
 
@@ -124,8 +126,10 @@ static int64_t world_spool(void *self, const struct run *run, int64_t *offset, i
 	while (job && *offset < (int64_t)job->line_count) {
 		const struct said *said = &job->lines[*offset];
 		struct spool_line line = {
-			.seq = *offset + 1, .time_ms = said->at_ms, .launch = said->launch,
-			.line = json_loads(said->text, 0, NULL),
+		    .seq = *offset + 1,
+		    .time_ms = said->at_ms,
+		    .launch = said->launch,
+		    .line = json_loads(said->text, 0, NULL),
 		};
 		int rc = on_line(&line, arg);
 
@@ -137,13 +141,15 @@ static int64_t world_spool(void *self, const struct run *run, int64_t *offset, i
 	return *offset - start;
 }
 
-/* --- Slurm ------------------------------------------------------------------------------------------- */
+/* --- Slurm ------------------------------------------------------------------------------------ */
 
 static void set_word(struct job *job, uint32_t state, uint32_t reason, uint32_t exit_code)
 {
 	struct slurm_word word = {
-		.state = state, .reason = reason, .exit_code = exit_code,
-		.is_held = reason == SR_HELD_USER,
+	    .state = state,
+	    .reason = reason,
+	    .exit_code = exit_code,
+	    .is_held = reason == SR_HELD_USER,
 	};
 
 	slurm_word_judge(&word, &job->status);
@@ -165,7 +171,7 @@ static void read_names(const char *text, bool out[NODE_COUNT])
 	size_t i;
 
 	json_array_foreach(names, i, name)
-		out[strtol(strrchr(json_string_value(name), '-') + 1, NULL, 10)] = true;
+	    out[strtol(strrchr(json_string_value(name), '-') + 1, NULL, 10)] = true;
 	json_decref(names);
 }
 
@@ -174,7 +180,8 @@ static void job_over(struct sim *sim, struct job *job, uint32_t state, uint32_t 
 {
 	for (int i = 0; i < LEMONS; i++)
 		if (job->held[i])
-			sim->notes.on_lemons_ms += sim->now_ms - (job->status.start_time - EPOCH_S) * 1000;
+			sim->notes.on_lemons_ms +=
+			    sim->now_ms - (job->status.start_time - EPOCH_S) * 1000;
 	set_word(job, state, reason, exit_code);
 	job->over_ms = sim->now_ms;
 	sim->job = NULL;
@@ -260,7 +267,7 @@ static void release(struct sim *sim, struct job *job)
 static void on_call(struct sim *sim, void *arg, uint64_t stamp)
 {
 	struct call_record *c = arg;
-	struct scheduler_reply reply = { .result = SCHEDULER_OK, .text = "" };
+	struct scheduler_reply reply = {.result = SCHEDULER_OK, .text = ""};
 	struct job_status *rows = NULL;
 
 	(void)stamp;
@@ -272,7 +279,7 @@ static void on_call(struct sim *sim, void *arg, uint64_t stamp)
 	} else if (c->op == OP_RELEASE && c->job && c->job->status.phase == JOB_HELD) {
 		release(sim, c->job);
 	} else {
-		reply.result = SCHEDULER_GONE;	/* nobody cancels a live job in this month */
+		reply.result = SCHEDULER_GONE; /* nobody cancels a live job in this month */
 	}
 	c->done(c->arg, &reply);
 	free(rows);
@@ -288,7 +295,7 @@ static void call(struct scheduler *s, enum op op, struct job *job, scheduler_don
 {
 	struct call_record *c = xcalloc(1, sizeof(*c));
 
-	*c = (struct call_record){ op, done, arg, job };
+	*c = (struct call_record){op, done, arg, job};
 	after(sim_of(s), ANSWER_MS, on_call, c, 0);
 }
 
@@ -299,7 +306,7 @@ static void do_submit(struct scheduler *s, const struct job_request *request, sc
 	struct job *job = xcalloc(1, sizeof(*job));
 
 	if (sim->job_count == JOBS_MAX)
-		abort();	/* one every ten minutes of the month */
+		abort(); /* one every ten minutes of the month */
 	sim->jobs[sim->job_count++] = job;
 	snprintf(job->status.ref.token, sizeof(job->status.ref.token), "%s", request->token);
 	snprintf(job->status.ledger_id, sizeof(job->status.ledger_id), "%s", request->ledger_id);
@@ -310,20 +317,22 @@ static void do_submit(struct scheduler *s, const struct job_request *request, sc
 	call(s, OP_SUBMIT, job, done, arg);
 }
 
-static void do_release(struct scheduler *s, const struct job_ref *ref, scheduler_done done, void *arg)
+static void do_release(struct scheduler *s, const struct job_ref *ref, scheduler_done done,
+		       void *arg)
 {
 	call(s, OP_RELEASE, find(sim_of(s), ref->token), done, arg);
 }
 
-static void do_signal(struct scheduler *s, const struct job_ref *ref, int signo, scheduler_done done,
-		      void *arg)
+static void do_signal(struct scheduler *s, const struct job_ref *ref, int signo,
+		      scheduler_done done, void *arg)
 {
 	(void)ref;
 	(void)signo;
 	call(s, OP_CANCEL, NULL, done, arg);
 }
 
-static void do_cancel(struct scheduler *s, const struct job_ref *ref, scheduler_done done, void *arg)
+static void do_cancel(struct scheduler *s, const struct job_ref *ref, scheduler_done done,
+		      void *arg)
 {
 	(void)ref;
 	call(s, OP_CANCEL, NULL, done, arg);
@@ -341,11 +350,16 @@ static void do_close(struct scheduler *s, void (*closed)(void *arg), void *arg)
 }
 
 static const struct scheduler_ops slurm_ops = {
-	.name = "slurm", .submit = do_submit, .release = do_release, .signal = do_signal,
-	.cancel = do_cancel, .poll = do_poll, .close = do_close,
+    .name = "slurm",
+    .submit = do_submit,
+    .release = do_release,
+    .signal = do_signal,
+    .cancel = do_cancel,
+    .poll = do_poll,
+    .close = do_close,
 };
 
-/* --- lbrun and the trainer --------------------------------------------------------------------------- */
+/* --- lbrun and the trainer -------------------------------------------------------------------- */
 
 static void enter(struct sim *sim, enum phase phase, int64_t ms, event_fn next)
 {
@@ -360,8 +374,9 @@ static void on_saved(struct sim *sim, void *arg, uint64_t stamp)
 		return;
 	sim->saved_step += sim->m->c.interval_ms / STEP_MS;
 	sim->is_new_saved = true;
-	say(sim, sim->job, json_pack("{s:s, s:I, s:s, s:b, s:s}", "type", "checkpoint_valid", "step",
-				     (json_int_t)sim->saved_step, "path", "step", "valid", 1, "text", ""));
+	say(sim, sim->job,
+	    json_pack("{s:s, s:I, s:s, s:b, s:s}", "type", "checkpoint_valid", "step",
+		      (json_int_t)sim->saved_step, "path", "step", "valid", 1, "text", ""));
 	enter(sim, PHASE_TRAIN, sim->m->c.interval_ms + sim->m->c.save_ms, on_saved);
 }
 
@@ -381,9 +396,10 @@ static void begin_launch(struct sim *sim)
 	sim->launch++;
 	sim->notes.launches++;
 	sim->is_new_saved = false;
-	say(sim, sim->job, json_pack("{s:s, s:I, s:i, s:I}", "type", "launch_start", "number",
-				     (json_int_t)sim->launch, "pid", 7, "resumed_from_step",
-				     (json_int_t)sim->saved_step));
+	say(sim, sim->job,
+	    json_pack("{s:s, s:I, s:i, s:I}", "type", "launch_start", "number",
+		      (json_int_t)sim->launch, "pid", 7, "resumed_from_step",
+		      (json_int_t)sim->saved_step));
 	enter(sim, PHASE_START, sim->m->c.start_ms, on_first_step);
 }
 
@@ -393,21 +409,26 @@ static void write_exit(struct sim *sim, enum cause cause, int exit_code)
 
 	say(sim, job, json_pack("{s:s, s:s}", "type", "attempt_end", "cause", cause_name(cause)));
 	job->exit = (struct attempt_exit){
-		.cause = cause, .exit_code = exit_code, .launches = sim->launch,
-		.last_seq = (int64_t)job->line_count, .time_ms = wall_ms(sim),
+	    .cause = cause,
+	    .exit_code = exit_code,
+	    .launches = sim->launch,
+	    .last_seq = (int64_t)job->line_count,
+	    .time_ms = wall_ms(sim),
 	};
 	snprintf(job->exit.token, sizeof(job->exit.token), "%s", job->status.ref.token);
 	job->has_exit = true;
 }
 
-/* lbrun's verdict on a launch; `node`: where it began, or -1. A node that told of errors is left. */
+/* lbrun's verdict on a launch; `node`: where it began, or -1. A node that told of errors is left.
+ */
 static void end_launch(struct sim *sim, enum cause cause, int exit_code, int node)
 {
 	struct attempt_params params = {
-		.in_place = sim->spec.in_place, .without_progress = sim->without_before,
-		.max_without_progress = sim->spec.max_without_progress,
+	    .in_place = sim->spec.in_place,
+	    .without_progress = sim->without_before,
+	    .max_without_progress = sim->spec.max_without_progress,
 	};
-	struct ending ending = { .cause = cause, .exit_code = exit_code };
+	struct ending ending = {.cause = cause, .exit_code = exit_code};
 	json_t *line = json_pack("{s:s, s:I, s:s, s:i, s:b, s:s}", "type", "launch_end", "number",
 				 (json_int_t)sim->launch, "cause", cause_name(cause), "exit_code",
 				 exit_code, "progress", sim->is_new_saved, "text", "");
@@ -442,8 +463,8 @@ static void on_hang_seen(struct sim *sim, void *arg, uint64_t stamp)
 		end_launch(sim, CAUSE_HANG, -1, -1);
 }
 
-/* The other ranks hang until lbrun ends them, and srun cannot start new ones on a node that is gone:
- * what lbrun does meanwhile comes to nothing. Slurm ends the job, and lbrun with it. */
+/* The other ranks hang until lbrun ends them, and srun cannot start new ones on a node that is
+ * gone: what lbrun does meanwhile comes to nothing. Slurm ends the job, and lbrun with it. */
 static void on_node_fail(struct sim *sim, void *arg, uint64_t stamp)
 {
 	(void)arg;
@@ -456,8 +477,9 @@ static void on_node_fail(struct sim *sim, void *arg, uint64_t stamp)
 
 static void gpu_fails(struct sim *sim, const struct trouble_at *t)
 {
-	say(sim, sim->job, json_pack("{s:s, s:s, s:o}", "type", "note", "kind", "node_error", "text",
-				     json_sprintf("gpu-node-%03d: NVRM: Xid 79", t->node)));
+	say(sim, sim->job,
+	    json_pack("{s:s, s:s, s:o}", "type", "note", "kind", "node_error", "text",
+		      json_sprintf("gpu-node-%03d: NVRM: Xid 79", t->node)));
 	end_launch(sim, CAUSE_ERROR, 1, t->node);
 }
 
@@ -497,13 +519,14 @@ static void lbrun_begin(struct sim *sim, void *arg, uint64_t stamp)
 	job->is_claimed = true;
 	sim->launch = sim->failures = 0;
 	sim->has_progressed = false;
-	say(sim, job, json_pack("{s:s, s:s, s:o}", "type", "attempt_start", "host", "gpu-node",
-				"nodes", names_of(job)));
+	say(sim, job,
+	    json_pack("{s:s, s:s, s:o}", "type", "attempt_start", "host", "gpu-node", "nodes",
+		      names_of(job)));
 	begin_launch(sim);
 }
 
-/* What lbrun's watch allows before the first step, and once it has seen some of a trainer that tells
- * its phases. */
+/* What lbrun's watch allows before the first step, and once it has seen some of a trainer that
+ * tells its phases. */
 static void learn_limits(struct sim *sim)
 {
 	struct attempt_watch limits;
@@ -520,7 +543,7 @@ static void learn_limits(struct sim *sim)
 	attempt_watch_clear(&limits);
 }
 
-/* --- lbd's world ----------------------------------------------------------------------------------------- */
+/* --- lbd's world ------------------------------------------------------------------------------ */
 
 static int64_t world_wall(void *self)
 {
@@ -546,7 +569,7 @@ static int world_spec(void *self, const char *dir, struct run_spec *out, struct 
 	static const char text[] = "[run]\nname = \"r1\"\ncommand = [\"train\"]\nworkdir = \"/\"\n"
 				   "[slurm]\nnodes = 64\n"
 				   "[watch]\nnode_error_regex = [\"NVRM: Xid\"]\n";
-	struct toml toml = { 0 };
+	struct toml toml = {0};
 	int rc;
 
 	(void)self;
@@ -563,13 +586,16 @@ static int world_submit(void *self, const struct run *run, const char *ledger, s
 {
 	struct sim *sim = self;
 	struct job_request job = {
-		.token = run->attempt.job.token, .ledger_id = ledger, .run = run->name,
-		.exclude = run->excluded, .nodes = JOB_NODES,
+	    .token = run->attempt.job.token,
+	    .ledger_id = ledger,
+	    .run = run->name,
+	    .exclude = run->excluded,
+	    .nodes = JOB_NODES,
 	};
 
 	(void)err;
 	if (run->attempt.number != (int64_t)sim->job_count + 1)
-		abort();	/* Slurm loses nothing here: one job for each attempt */
+		abort(); /* Slurm loses nothing here: one job for each attempt */
 	sim->without_before = run->failures;
 	run->scheduler->ops->submit(run->scheduler, &job, done, arg);
 	return 0;
@@ -587,7 +613,7 @@ static void world_switched(void *self, const struct run *run, struct switched *o
 {
 	(void)self;
 	(void)run;
-	*out = (struct switched){ .is_known = true, .order = ORDER_RUN };
+	*out = (struct switched){.is_known = true, .order = ORDER_RUN};
 }
 
 static const struct job *job_of(const struct sim *sim, const struct run *run)
@@ -614,13 +640,21 @@ static bool world_exited(void *self, const struct run *run, struct attempt_exit 
 }
 
 static const struct world world_ops = {
-	.wall_ms = world_wall, .mono_ms = world_mono, .token = world_token, .spec = world_spec,
-	.submit = world_submit, .retell = world_nothing, .order = world_nothing,
-	.end_all = world_nothing, .switched = world_switched, .claimed = world_claimed,
-	.exited = world_exited, .spool = world_spool,
+    .wall_ms = world_wall,
+    .mono_ms = world_mono,
+    .token = world_token,
+    .spec = world_spec,
+    .submit = world_submit,
+    .retell = world_nothing,
+    .order = world_nothing,
+    .end_all = world_nothing,
+    .switched = world_switched,
+    .claimed = world_claimed,
+    .exited = world_exited,
+    .spool = world_spool,
 };
 
-/* --- the loop, and the person behind it --------------------------------------------------------------------- */
+/* --- the loop, and the person behind it ------------------------------------------------------- */
 
 static void must(struct err *err, int rc)
 {
@@ -653,15 +687,15 @@ static void on_news(void *arg)
 static void on_person(struct sim *sim, void *arg, uint64_t stamp)
 {
 	struct ledger_run row;
-	struct err err = { 0 };
+	struct err err = {0};
 
 	(void)arg;
 	(void)stamp;
 	sim->is_waiting_for_person = false;
 	must(&err, ledger_run_find(sim->ledger, run_name, &row, &err));
 	must(&err, ledger_run_set_failures(sim->ledger, row.id, 0, 0, &err));
-	must(&err, ledger_run_move(sim->ledger, row.id, row.state, RUN_CREATED, CAUSE_NONE, "restarted",
-				   wall_ms(sim), &err));
+	must(&err, ledger_run_move(sim->ledger, row.id, row.state, RUN_CREATED, CAUSE_NONE,
+				   "restarted", wall_ms(sim), &err));
 	must(&err, ledger_commit(sim->ledger, &err));
 	must(&err, engine_adopt(sim->engine, run_name, &err));
 }
@@ -686,13 +720,13 @@ static void on_turn(struct sim *sim, void *arg, uint64_t stamp)
 	after(sim, sim->m->c.person_ms, on_person, NULL, 0);
 }
 
-/* --- begin and end -------------------------------------------------------------------------------------------- */
+/* --- begin and end ---------------------------------------------------------------------------- */
 
 /* In memory, as the simulator's. */
 static void open_ledger(struct sim *sim)
 {
 	char folder[] = "/tmp/lb-ettr-XXXXXX", *path;
-	struct err err = { 0 };
+	struct err err = {0};
 
 	sqlite3_vfs_register(sqlite3_vfs_find("memdb"), 1);
 	must(&err, mkdtemp(folder) ? 0 : err_set(&err, ERR_IO, "/tmp: cannot be written"));
@@ -706,11 +740,18 @@ static void open_ledger(struct sim *sim)
 static void submit_run(struct sim *sim)
 {
 	struct ledger_run row = {
-		.name = run_name, .owner = "ann", .scheduler = "slurm", .dir = run_name, .text = "",
-		.wanted_by = "", .wanted_reason = "", .step = -1, .target_step = -1,
-		.created_ms = wall_ms(sim),
+	    .name = run_name,
+	    .owner = "ann",
+	    .scheduler = "slurm",
+	    .dir = run_name,
+	    .text = "",
+	    .wanted_by = "",
+	    .wanted_reason = "",
+	    .step = -1,
+	    .target_step = -1,
+	    .created_ms = wall_ms(sim),
 	};
-	struct err err = { 0 };
+	struct err err = {0};
 	int64_t id;
 
 	must(&err, ledger_run_insert(sim->ledger, &row, &id, &err));
@@ -718,16 +759,20 @@ static void submit_run(struct sim *sim)
 	must(&err, engine_settle(sim->engine, &err));
 }
 
-static void begin(struct sim *sim)
+static void begin(struct sim *sim, int64_t half_life_ms)
 {
-	/* as lbd.toml's defaults */
-	static const struct node_rules rules = {
-		.half_life_ms = DAY, .threshold = 0.75, .max_excluded = 4,
+	/* else as lbd.toml's defaults */
+	const struct node_rules rules = {
+	    .half_life_ms = half_life_ms,
+	    .threshold = 0.75,
+	    .max_excluded = 4,
 	};
 	static const struct poll_times times = {
-		.busy_ms = BUSY_MS, .idle_ms = IDLE_MS, .spool_ms = SPOOL_MS,
+	    .busy_ms = BUSY_MS,
+	    .idle_ms = IDLE_MS,
+	    .spool_ms = SPOOL_MS,
 	};
-	struct err err = { 0 };
+	struct err err = {0};
 
 	sim->rng.state = sim->m->seed + 1;
 	sim->planned_ms = INT64_MAX;
@@ -771,20 +816,22 @@ static void close_account(struct sim *sim)
 	if (sim->phase == PHASE_TRAIN)
 		account_train(sim->a, &sim->m->c, TROUBLE_NONE, sim->mark_ms, MONTH_MS);
 	else
-		spent(sim, sim->phase == PHASE_START ? WHERE_START :
-			   sim->phase == PHASE_STUCK ? WHERE_NOTICE : WHERE_WAIT);
+		spent(sim, sim->phase == PHASE_START   ? WHERE_START
+			   : sim->phase == PHASE_STUCK ? WHERE_NOTICE
+						       : WHERE_WAIT);
 	if (sim->job)
 		job_over(sim, sim->job, SJ_CANCELLED, SR_NONE, 0);
 }
 
-void lbd_live(const struct month *m, struct account *a, struct lbd_notes *notes)
+void lbd_live(const struct month *m, int64_t half_life_ms, struct account *a,
+	      struct lbd_notes *notes)
 {
 	struct sim *sim = xcalloc(1, sizeof(*sim));
 	struct event e;
 
 	sim->m = m;
 	sim->a = a;
-	begin(sim);
+	begin(sim, half_life_ms);
 	while (sim->agenda.count > 0 && sim->agenda.heap[0].at_ms < MONTH_MS) {
 		agenda_take(&sim->agenda, &e);
 		sim->now_ms = e.at_ms;

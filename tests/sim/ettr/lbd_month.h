@@ -14,7 +14,10 @@ struct lbd_notes {		/* what else there is to tell */
 	int64_t failures;	/* times that the run failed, and waited for a person */
 };
 
-/* *notes may be NULL. */
-void lbd_live(const struct month *m, struct account *a, struct lbd_notes *notes);
+enum { HALF_LIFE_MS = DAY };	/* nodes.half_life by default */
+
+/* half_life_ms: nodes.half_life of lbd.toml. *notes may be NULL. */
+void lbd_live(const struct month *m, int64_t half_life_ms, struct account *a,
+	      struct lbd_notes *notes);
 
 #endif

@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# lbctl doctor: nothing to find on a sound machine; then one thing after the other is broken, and found.
+. "$(dirname "$0")/lib.sh"
+
+shim=$B/tests/nolocks.so
+[ -e "$shim" ] || bail_out "$shim is missing: run make $shim"
+ASAN_OPTIONS=$ASAN_OPTIONS:verify_asan_link_order=0
+chmod 700 "$LB_HOME"
+# verdict CHECK, fix CHECK
+verdict() { lbctl doctor --json | python3 -c 'import json, sys
+print(*[c[sys.argv[2]] for c in json.load(sys.stdin) if c["check"] == sys.argv[1]])' "$1" "${2:-verdict}"; }
+
+exits 1 "without lbd there is a finding" lbctl doctor
+like "$out" '^CHECK +lbd +no lbd answers' "it is told"
+like "$out" 'to do: .*lbctl daemon start' "with what to do"
+like "$out" '^- +slurmctld +no Slurm here' "what is not here is left out"
+lbd_start
+is "$(verdict lbd) $(verdict locks) $(verdict modes) $(verdict clock)" "fine fine fine fine" \
+	"with lbd this machine is well"
+is "$(LD_PRELOAD=$shim verdict locks)" finding "locks that say yes to everybody"
+chmod 777 "$LB_HOME/switches"
+is "$(verdict modes)" finding "a folder of switches that others may write to"
+like "$(verdict modes fix)" "chmod 700 '$LB_HOME/switches'" "and how to close it"
+chmod 700 "$LB_HOME/switches"
+lbd_stop
+
+# a driver and a toolkit that do not go together
+mkdir "$T/bin"
+printf '#!/bin/sh\necho 470.57.02\n' >"$T/bin/nvidia-smi"
+printf '#!/bin/sh\necho "Cuda compilation tools, release 12.4, V12.4.131"\n' >"$T/bin/nvcc"
+chmod +x "$T/bin/nvidia-smi" "$T/bin/nvcc"
+is "$(PATH=$T/bin:$PATH verdict GPUs)" finding "a driver too old for its CUDA"
+printf '#!/bin/sh\necho 560.35.03\n' >"$T/bin/nvidia-smi"
+like "$(PATH=$T/bin:$PATH verdict GPUs text)" 'driver 560.35.03 .*xgboost' "one that is known to hang, and who says so"
+printf '[team]\ngroup = "no-such-group"\n' >"$LB_HOME/lbd.toml"
+is "$(verdict team)" finding "a team that does not exist"
+
+printf '[poll]\nidle_interval = "10m"\n' >"$LB_HOME/lbd.toml"
+cluster_start 1
+lbd_start
+is "$(verdict slurmctld) $(verdict libslurm) $(verdict 'clock skew')" "fine fine fine" "a Slurm that is well"
+is "$(verdict MinJobAge)" finding "ended jobs that Slurm forgets before lbd looks"
+like "$(verdict MinJobAge fix)" 'poll.idle_interval' "which key"
+printf '[poll]\nintervall = "1s"\n' >"$LB_HOME/lbd.toml"
+like "$(verdict lbd text)" 'poll.intervall' "a lbd.toml that is wrong, and where"
+cluster_signal slurmctld KILL
+is "$(verdict slurmctld)" finding "a controller that is gone"
+done_testing

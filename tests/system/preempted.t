@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Somebody of a better partition takes the node: the attempt ends as preempted, the run waits in the
+# queue at once, without a pause, and nothing counts against it.
+. "$(dirname "$0")/lib.sh"
+
+run=guest
+printf '[poll]\ninterval = "200ms"\nidle_interval = "500ms"\n' >"$LB_HOME/lbd.toml"
+cat >"$T/conf" <<'END'
+PreemptType=preempt/partition_prio
+PreemptMode=CANCEL
+PartitionName=guests Nodes=n1 PriorityTier=1 PreemptMode=CANCEL GraceTime=0 MaxTime=INFINITE State=UP
+PartitionName=owners Nodes=n1 PriorityTier=9 PreemptMode=OFF MaxTime=INFINITE State=UP
+END
+export MC_CONF_EXTRA="$T/conf" MC_KILLWAIT=2
+cluster_start 1
+lbd_start
+
+# one attempt without progress that counted would be the run's end
+lbctl submit --name $run --set slurm.partition=guests --set slurm.cpus_per_task=4 \
+	--set restart.max_without_progress=1 -- sleep 1000 >/dev/null
+run_reaches $run running 30
+wait_for '[ -s "$LB_HOME/runs/$run/attempts/1/claim" ]' 20
+owner=$(sbatch --parsable -p owners -n1 -c4 -o /dev/null --wrap 'sleep 1000')
+wait_for '[ "$(lbctl status $run --json | json attempts.#)" = 2 ] && [ "$(run_state $run)" = queued ]' 40
+is "$(lbctl status $run --json | json attempts.0.cause)" preempted "the attempt ended as preempted"
+is "$(lbctl status $run --json | json attempts.1.job_id)" "$((owner + 1))" "the next job waits at once"
+is "$(squeue -h -j "$owner" -o %T)" RUNNING "… behind the one that took its place"
+ok "… and there was no pause" sh -c "! lbctl events $run | grep -Eq 'next attempt in [1-9]'"
+scancel "$owner"
+run_reaches $run running 30
+is "$(lbctl status $run --json | json attempts.1.state)" running "it runs again once it may"
+lbctl kill --now $run >/dev/null
+run_reaches $run killed 20
+done_testing
