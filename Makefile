@@ -347,6 +347,7 @@ N        ?= 1000
 faults: all $(CONTROLS)
 	@$(foreach v,POINTS LBRUN_POINTS WORKER_POINTS KILLS NODE ACCEPT FREEZE MUNGE FORGET DISK SPOOL,$(v)=$($(v))) \
 		SETTLE=now B=$(abspath $(B)) sh tests/system/faults.t
+	LB_LONG=1 B=$(abspath $(B)) sh tests/system/in-slurm.t
 	B=$(abspath $(B)) sh tests/faults/checkpoint.sh $(N)
 gpu-check: $(BINARIES) $(LBCUDA) $(B)/gpu/ops $(B)/gpu/goldens
 	B=$(B) sh tests/gpu/check.sh

@@ -15,6 +15,7 @@
 
 enum {
 	POLL_MAX_PAUSE_MS = 60 * 1000,
+	POLL_SHARE = 4,			/* a controller that takes long is left alone so much longer */
 	STRAY_GRACE_MS = 30 * 1000,	/* from lbrun's exit record to the end of its job */
 };
 
@@ -218,6 +219,15 @@ static void on_poll_failed(struct engine *e, struct poller *p, const struct sche
 	p->not_before_ms = engine_now(e) + (pause_ms < POLL_MAX_PAUSE_MS ? pause_ms : POLL_MAX_PAUSE_MS);
 }
 
+/* One that is busy must not be asked as often as one that answers at once: our questions take a fifth
+ * of its time at most. */
+static int64_t after_slow(int64_t now_ms, int64_t begun_ms)
+{
+	int64_t pause_ms = POLL_SHARE * (now_ms - begun_ms);
+
+	return now_ms + (pause_ms < POLL_MAX_PAUSE_MS ? pause_ms : POLL_MAX_PAUSE_MS);
+}
+
 static void on_poll_done(struct engine *e, struct poller *p, const struct scheduler_reply *reply)
 {
 	const char *ours = ledger_id(e->ledger);
@@ -233,7 +243,7 @@ static void on_poll_done(struct engine *e, struct poller *p, const struct schedu
 	p->done_begun_ms = p->begun_ms;
 	p->down_since_ms = 0;
 	p->failures = 0;
-	p->not_before_ms = 0;
+	p->not_before_ms = after_slow(engine_now(e), p->begun_ms);
 	p->text[0] = '\0';
 	wake_missing(e, p);
 }

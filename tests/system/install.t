@@ -31,6 +31,10 @@ ok "every man page is installed and clean" pages_are_readable
 
 unit=$root$prefix/share/systemd/user/lbd.service
 like "$(cat "$unit")" "^ExecStart=$prefix/bin/lbd --foreground$" "the unit starts the installed lbd"
+if PATH=$PATH:/usr/bin command -v systemd-analyze >/dev/null; then
+	sed "s,=$prefix,=$root$prefix," "$unit" >"$T/lbd.service"
+	is "$(systemd-analyze verify --man=no "$T/lbd.service" 2>&1)" "" "systemd has nothing to say against it"
+fi
 
 # The rows of the tables of keys are the truth: { "section", "name", KEY_…
 keys_of() { sed -n 's/^[[:space:]]*{ *"\([a-z_.]*\)", "\([a-z0-9_]*\)", KEY_.*/\1 \2/p' "$1"; }
