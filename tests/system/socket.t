@@ -32,8 +32,8 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 20000),) * 2)
 LS = b'{"v":1,"verb":"ls","args":{"all":true}}\n'
 def connect(timeout=30):
     s = socket.socket(socket.AF_UNIX)
+    s.connect(home)		# with a deadline it would not wait for room in the queue
     s.settimeout(timeout)
-    s.connect(home)
     return s
 def ask(s, line=LS):
     s.sendall(line)

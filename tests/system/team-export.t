@@ -94,7 +94,7 @@ exits 3 "a colleague who tells of nothing" as_member lbctl kill nobody/first
 exits 2 "a name that is none" as_member lbctl kill "../../first"
 exits 0 "the owner's own goes to lbd" as $owner lbctl hold $owner/first
 like "$out" "^first " "by its socket"
-run_reaches first held 20
+told first held
 
 # --- files that are not what they seem ---------------------------------------------------------------
 cat >"$T/hostile.py" <<'PY'
