@@ -25,24 +25,28 @@ hostile = ["".join(rng.choice(bits) for _ in range(rng.randint(1, 5))) for _ in 
 s = socket.socket(socket.AF_UNIX)
 s.connect(home + "/lbd.sock")
 f = s.makefile("r", encoding="utf-8", errors="surrogateescape")
-def ask(verb, **args):
-    s.sendall(json.dumps({"v": 1, "verb": verb, "args": args}).encode() + b"\n")
-    line = f.readline()
-    assert not any(ord(c) < 32 for c in line.rstrip("\n")), "a reply with raw control characters"
-    return json.loads(line)
+def ask_all(*questions):
+    s.sendall(b"".join(json.dumps({"v": 1, "verb": verb, "args": args}).encode() + b"\n"
+                       for verb, args in questions))
+    lines = [f.readline() for _ in questions]
+    assert not any(ord(c) < 32 for line in lines for c in line.rstrip("\n")), "raw control characters"
+    return [json.loads(line) for line in lines]
 bad = 0
 for text in hostile:
-    for answer in (ask("submit", name=text, command=["true"], workdir=work),
-                   ask("submit", set=["run.group=" + json.dumps(text)], command=["true"], workdir=work),
-                   ask("status", run=text)):
-        if answer["ok"]:
-            print("accepted:", ascii(text)); bad += 1
-    ask("kill", runs=[text if "*" not in text and text != "ALL" and "?" not in text else "x/"], reason=text)
-    ask("save", run="victim", reason=text)
+    job = {"command": ["true"], "workdir": work}
+    is_one = "*" not in text and text != "ALL" and "?" not in text
+    answers = ask_all(("submit", {"name": text, **job}),
+                      ("submit", {"set": ["run.group=" + json.dumps(text)], **job}),
+                      ("status", {"run": text}),
+                      ("kill", {"runs": [text if is_one else "x/"], "reason": text}),
+                      ("save", {"run": "victim", "reason": text}))
+    if any(answer["ok"] for answer in answers[:3]):
+        print("accepted:", ascii(text))
+        bad += 1
     name = os.fsencode(text.replace("/", "_").replace("\0", "_").encode("utf-8", "surrogatepass"))[:250]
     if name not in (b".", b"..") and b"ALL" not in name and b"*" not in name and b"?" not in name:
         open(home.encode() + b"/switches/" + name, "wb").write(text.encode("utf-8", "surrogatepass"))
-print(ask("kill", run="other", reason="\x1b[31m\n" + hostile[0] * 100)["ok"])
+print(ask_all(("kill", {"run": "other", "reason": "\x1b[31m\n" + hostile[0] * 100}))[0]["ok"])
 sys.exit(bad > 0)
 PY
 cat >"$T/onpty.py" <<'PY'
@@ -63,11 +67,13 @@ PY
 mkdir "$T/work"
 for run in victim other; do
 	(cd "$T/work" && lbctl submit --name $run -- sh -c 'ulimit -c >limit; exec sleep 6543' >/dev/null)
-	run_reaches $run running 30
 done
+for run in victim other; do run_reaches $run running 30; done
 ok "1000 hostile names and groups are refused" python3 "$T/hostile.py" "$LB_HOME" "$T/work"
 run_reaches other killed 30
-is "$(find "$T" / -xdev -name pwned -newer "$T/env" 2>/dev/null | head -n 1)" "" "none of them reached a shell"
+# where a shell of lbd's, of Slurm's or of ours would be
+is "$(find "$T" -name pwned; ls -d "$PWD/pwned" /pwned /tmp/pwned "$HOME/pwned" 2>/dev/null)" "" \
+	"none of them reached a shell"
 is "$(ls "$LB_HOME/runs" | tr '\n' ' ')" "other victim " "nor became a folder"
 is "$(lbctl ls --team --json | json '#')" 2 "nor is told to the team"
 is "$(run_state victim)" running "nor an order"
