@@ -293,7 +293,7 @@ static bool sets_group(const json_t *sets)
 }
 
 /* The submission of one combination; a new reference. */
-static json_t *one_of_sweep(const json_t *args, const char *base, size_t number, const json_t *sets,
+static json_t *one_of_sweep(const json_t *args, const char *base, size_t number, json_t *sets,
 			    bool dry)
 {
 	json_t *one = json_deep_copy(args), *all = json_object_get(one, "set");
@@ -301,7 +301,7 @@ static json_t *one_of_sweep(const json_t *args, const char *base, size_t number,
 
 	if (!sets_group(all))
 		json_array_append_new(all, json_string(group));
-	json_array_extend(all, (json_t *)(uintptr_t)sets);
+	json_array_extend(all, sets);
 	json_object_set_new(one, "name", json_string(name));
 	if (dry)
 		json_object_set_new(one, "dry_run", json_true());
