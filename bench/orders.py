@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The clock of orders.sh. Graces are 1 s; scancel, the peer, has the cluster's KillWait of 5 s."""
+import json
 import os
 import subprocess
 import sys
@@ -124,29 +125,54 @@ def pending():
         say(f"{what} to pending job gone from squeue", times, note="target: 1000 ms")
 
 
-def cpu_share(seconds=20):
-    def ticks():
-        with open(f"/proc/{LBD}/stat", encoding="ascii") as file:
-            return sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13]))
-    before = ticks()
+def seen():
+    """A save ends nothing: one trainer sees them all. The event's time is in the ledger."""
+    run("lbctl", "submit", "--name", "seen", "--", "sleep", "6543")
+    until(lambda: '"running"' in run("lbctl", "status", "seen", "--json"), "running")
+    times = []
+    for i in range(N):
+        path = f"{HOME}/switches/seen.save"
+        with open(path, "x", encoding="ascii") as file:
+            left = os.fstat(file.fileno()).st_mtime
+        until(lambda: not os.path.exists(path), "taken away")
+        saves = [event["time"] for event in json.loads(run("lbctl", "events", "seen", "--json"))
+                 if event["kind"] == "save" and event["actor"] != "lbrun"]
+        times.append(1000 * (max(saves) - left))
+    say("switch file to seen by lbd", times, note="target: 1000 ms")
+
+
+def ticks(pids):
+    total = 0
+    for pid in pids:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            total += sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13]))
+    return total
+
+
+def cpu_share(pids, seconds=20):
+    before = ticks(pids)
     time.sleep(seconds)
-    return 100 * (ticks() - before) / os.sysconf("SC_CLK_TCK") / seconds
+    return 100 * (ticks(pids) - before) / os.sysconf("SC_CLK_TCK") / seconds
+
+
+def both(what):
+    shepherds = run("pgrep", "-f", f"lbrun --attempt {HOME}/runs/seen/").split()
+    time.sleep(5)
+    print(f"{'lbd, ' + what:58} {cpu_share([LBD]):8.2f} % of a core")
+    print(f"{'lbrun, ' + what:58} {cpu_share(shepherds):8.2f} % of a core", flush=True)
 
 
 def watching():
-    with open(f"{HOME}/switches/ALL.hold", "x", encoding="ascii"):
+    with open(f"{HOME}/switches/w*.hold", "x", encoding="ascii"):
         pass
     for i in range(WATCHED):
         run("lbctl", "submit", "--name", f"w{i}", "--", "true")
-    time.sleep(5)
-    print(f"{f'lbd, {WATCHED} held runs, one switch':58} {cpu_share():8.2f} % of a core", flush=True)
+    both(f"{WATCHED} held runs, one switch")
     for i in range(WATCHED):
         switch(f"nobody-{i}")
-    time.sleep(5)
-    print(f"{f'lbd, {WATCHED} held runs, {WATCHED} more switches':58} {cpu_share():8.2f} % of a core",
-          flush=True)
+    both(f"{WATCHED} held runs, {WATCHED} more switches")
 
 
-running()
-pending()
-watching()
+PARTS = {"running": running, "pending": pending, "seen": seen, "watching": watching}
+for part in os.environ.get("PARTS", "seen watching running pending").split():
+    PARTS[part]()

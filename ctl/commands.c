@@ -48,6 +48,7 @@ static const struct option_row submit_options[] = {
 static const struct option_row ls_options[] = {
 	{"all", 'a', OPTION_FLAG, FIELD(all), NULL, "also runs that ended more than 7 days ago"},
 	{"group", 0, OPTION_TEXT, FIELD(group), "GROUP", "only runs of this group (run.group)"},
+	{"team", 't', OPTION_FLAG, FIELD(team), NULL, "the runs of everybody in the team"},
 	JSON_ROW, END_ROW,
 };
 
@@ -106,8 +107,9 @@ const struct command commands[] = {
 	 "lbctl submit evaluate.toml --after-ok small-1\n"
 	 "lbctl submit --set slurm.gpus_per_node=8 -- torchrun train.py --lr 3e-4\n",
 	 submit_options, 0, 2, false, submit_run},
-	{"ls", "[--all] [--group GROUP]", "list runs, newest first",
+	{"ls", "[--all] [--group GROUP] [--team]", "list runs, newest first",
 	 "lbctl ls\n"
+	 "lbctl ls --team\n"
 	 "lbctl ls --all --json | jq -r '.[].name'\n",
 	 ls_options, 0, 0, false, ls_run},
 	{"status", "RUN", "one run: where it stands, its attempts, what to do next",
@@ -131,6 +133,7 @@ const struct command commands[] = {
 	 "lbctl kill brisk-otter-39 --reason 'wrong data'\n"
 	 "lbctl kill --now brisk-otter-39 calm-heron-12\n"
 	 "lbctl kill --dry-run 'sweep-*' ada@user\n"
+	 "lbctl kill ada/calm-heron-12 --reason 'it hangs'\n"
 	 "lbctl kill --yes ALL\n",
 	 kill_options, 1, ANY_NUMBER, true, kill_run},
 	{"stop", "RUNS… [--reason TEXT] [--dry-run] [--yes]", "end runs for good, with a checkpoint",
@@ -332,9 +335,10 @@ static int check_operands(struct ctl *ctl, struct err *err)
 	if (command->run == submit_run || command->run == help_run)
 		return 0;
 	for (size_t i = 0; i < o->count; i++) {
+		char user[TEAM_USER_BYTES + 1];
 		struct selector selector;
 
-		if (command->selects ? selector_parse(o->words[i], &selector, err) < 0 :
+		if (command->selects ? team_word(o->words[i], user, &selector, err) < 0 :
 				       name_check(o->words[i], err) < 0)
 			return -1;
 	}
@@ -424,6 +428,7 @@ int ctl_main(int argc, char **argv)
 	}
 	status = finish_output(&ctl, status);
 	client_fini(&ctl.client);
+	team_clear(&ctl.team);
 	options_fini(&ctl.options, &ctl.operands);
 	return status;
 }

@@ -30,7 +30,7 @@ _lbctl()
 	case $command in
 	"") words=$commands ;;
 	submit) options+=" --name --set --after --after-ok --dry-run --follow --json" ;;
-	ls) options+=" --all --group --json" ;;
+	ls) options+=" --all --group --team --json" ;;
 	status | follow | events) options+=" --json"; words=$(_lbctl_runs) ;;
 	logs) options+=" --follow --attempt --json"; words=$(_lbctl_runs) ;;
 	kill) options+=" --now --reason --dry-run --yes"; words=$(_lbctl_runs) ;;

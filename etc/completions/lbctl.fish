@@ -42,6 +42,7 @@ complete -c lbctl -n '__fish_seen_subcommand_from restart' -l from -x -a 'latest
 complete -c lbctl -n '__fish_seen_subcommand_from submit restart' -l set -x -d 'set section.key'
 complete -c lbctl -n '__fish_seen_subcommand_from submit logs daemon' -s f -l follow -d 'go on until the run ends'
 complete -c lbctl -n '__fish_seen_subcommand_from ls' -s a -l all -d 'also older runs'
+complete -c lbctl -n '__fish_seen_subcommand_from ls' -s t -l team -d 'of everybody in the team'
 complete -c lbctl -n '__fish_seen_subcommand_from ls' -l group -x -d 'only of this group'
 complete -c lbctl -n '__fish_seen_subcommand_from logs' -l attempt -x -d 'of this attempt only'
 complete -c lbctl -n '__fish_seen_subcommand_from kill' -l now -d 'at once'

@@ -282,7 +282,7 @@ lbd_end() {
 
 cleanup() {
 	result=$?
-	trap '' HUP INT TERM
+	trap '' HUP INT TERM PIPE
 	lbd_end
 	cluster_stop
 	end_own_processes
@@ -304,7 +304,8 @@ cleanup() {
 	exit $result
 }
 trap cleanup EXIT
-trap 'exit 130' HUP INT TERM
+# PIPE: who reads our output, prove or a terminal, may be gone before us.
+trap 'exit 130' HUP INT TERM PIPE
 
 need python3 python3
 for program in lbd lbctl lbrun; do

@@ -156,10 +156,23 @@ train safe polite
 is_up safe
 exits 6 "an outsider does not kill by command" as_outsider lbctl kill safe
 ok "nor by a file" sh -c "! setpriv --reuid $outsider --regid $outsider --init-groups touch $S/safe.kill"
-touch "$T/file" && chown $outsider "$T/file"
-mv "$T/file" "$S/safe.kill"			# as root: a file of somebody else in the folder
+# Files of somebody else that get into the folder all the same: a member moves and links what they
+# can, root what only root can.
+mkdir -m 777 "$T/open"
+as_outsider touch "$T/open/theirs"
+as_outsider chmod 666 "$T/open/theirs"
+exits 0 "a member moves a stranger's file into the folder" as_member mv "$T/open/theirs" "$S/safe.kill"
 wait_for 'lbctl events | grep -q "safe.kill does not count: its owner is not in the team"' 10
+is "$(stat -c %U "$S/safe.kill")" $outsider "… it is the stranger's"
 rm "$S/safe.kill"
+as_member touch "$T/open/linked"
+exits 0 "a file with two names, one of them in the folder" as_member ln "$T/open/linked" "$S/safe.kill"
+wait_for 'lbctl events | grep -q "safe.kill does not count: a file with several names"' 10
+rm "$S/safe.kill"
+as $owner touch "$T/open/owners" && chmod 666 "$T/open/owners"
+exits 0 "… one of the owner's own" as $owner ln "$T/open/owners" "$S/safe.stop"
+wait_for 'lbctl events | grep -q "safe.stop does not count: a file with several names"' 10
+rm "$S/safe.stop"
 as_member ln -s "$LB_HOME/lbd.toml" "$S/safe.kill"
 wait_for 'lbctl events | grep -q "safe.kill does not count: a symbolic link"' 10
 rm "$S/safe.kill"

@@ -7,6 +7,6 @@ LB_SRC=$(cd "$(dirname "$0")/../.." && pwd -P)
 export LB_SRC
 folder=$(mktemp -d "${TMPDIR:-/tmp}/lb-unit.XXXXXX")
 trap 'rm -rf "$folder"' EXIT
-trap 'exit 1' HUP INT TERM
+trap 'exit 1' HUP INT TERM PIPE
 cd "$folder"
 CMOCKA_MESSAGE_OUTPUT=TAP "$program"
