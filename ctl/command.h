@@ -56,6 +56,7 @@ int events_run(struct ctl *ctl, struct err *err);
 int version_run(struct ctl *ctl, struct err *err);
 int status_run(struct ctl *ctl, struct err *err);
 int follow_run(struct ctl *ctl, struct err *err);
+int compare_run(struct ctl *ctl, struct err *err);
 int goodput_run(struct ctl *ctl, struct err *err);
 int cron_run(struct ctl *ctl, struct err *err);
 int doctor_run(struct ctl *ctl, struct err *err);

@@ -38,6 +38,8 @@ static const struct option_row submit_options[] = {
 	 "begin when this run has ended, however; may be repeated"},
 	{"after-ok", 0, OPTION_LIST, FIELD(after_ok), "RUN",
 	 "begin when this run has completed; fail when it does not"},
+	{"sweep", 0, OPTION_LIST, FIELD(sweep), "KEY=VALUES",
+	 "a run for each value, like a.b=1,2 or a.b=1..9; repeated: for each combination"},
 	{"dry-run", 0, OPTION_FLAG, FIELD(dry_run), NULL,
 	 "show the job that would be submitted, and submit nothing"},
 	{"follow", 'f', OPTION_FLAG, FIELD(follow), NULL, "then follow the run until it ends"},
@@ -104,6 +106,7 @@ const struct command commands[] = {
 	 "lbctl submit --time=12:00:00 train.slurm -- --lr 3e-4\n"
 	 "lbctl submit train.toml --name small-1 --set training.steps=500\n"
 	 "lbctl submit --dry-run train.toml\n"
+	 "lbctl submit train.toml --sweep optimizer.lr=1e-4,3e-4 --sweep training.seed=1..3\n"
 	 "lbctl submit evaluate.toml --after-ok small-1\n"
 	 "lbctl submit --set slurm.gpus_per_node=8 -- torchrun train.py --lr 3e-4\n",
 	 submit_options, 0, 2, false, submit_run},
@@ -150,6 +153,10 @@ const struct command commands[] = {
 	 "lbctl restart brisk-otter-39 --from 1200 --set optimizer.lr=1e-4\n"
 	 "lbctl restart brisk-otter-39 --from scratch\n",
 	 restart_options, 1, 1, false, restart_run},
+	{"compare", "GROUP", "the runs of a group side by side: what differs, and how they do",
+	 "lbctl compare sweep\n"
+	 "lbctl compare sweep --json | jq '.runs | min_by(.min_loss).name'\n",
+	 json_options, 1, 1, false, compare_run},
 	{"goodput", "RUN [--since DURATION]", "where the hours of a run went",
 	 "lbctl goodput brisk-otter-39\n"
 	 "lbctl goodput brisk-otter-39 --since 7d --json | jq .ettr\n",

@@ -243,6 +243,8 @@ int ledger_metric_each(struct ledger *l, int64_t run_id, int64_t after_id, int64
 		       int (*each)(const struct ledger_metric *m, void *arg), void *arg,
 		       struct err *err);
 /* The newest id of the run, 0 if none. */
+/* The least loss that is kept; NaN: none. */
+int ledger_metric_least_loss(struct ledger *l, int64_t run_id, double *out, struct err *err);
 int ledger_metric_last(struct ledger *l, int64_t run_id, int64_t *id, struct err *err);
 
 /* --- events ----------------------------------------------------------------------------------- */

@@ -21,6 +21,7 @@ complete -c lbctl -n __fish_use_subcommand -a stop -d 'end runs for good, with a
 complete -c lbctl -n __fish_use_subcommand -a hold -d 'stop runs until they are released'
 complete -c lbctl -n __fish_use_subcommand -a release -d 'let held runs go on'
 complete -c lbctl -n __fish_use_subcommand -a restart -d 'start a finished or held run again'
+complete -c lbctl -n __fish_use_subcommand -a compare -d 'the runs of a group side by side'
 complete -c lbctl -n __fish_use_subcommand -a goodput -d 'where the hours of a run went'
 complete -c lbctl -n '__fish_seen_subcommand_from goodput' -l since -x -d 'so far back'
 complete -c lbctl -n __fish_use_subcommand -a cron -d 'periodic jobs: last result, next time, why not'
@@ -35,6 +36,7 @@ complete -c lbctl -n __fish_use_subcommand -a help -d 'all commands, or one in d
 
 complete -c lbctl -n '__fish_seen_subcommand_from submit' -F
 complete -c lbctl -n '__fish_seen_subcommand_from submit' -l name -x -d 'name of the run'
+complete -c lbctl -n '__fish_seen_subcommand_from submit' -l sweep -x -d 'a run for each value'
 complete -c lbctl -n '__fish_seen_subcommand_from submit' -l after -x -d 'begin when this run has ended'
 complete -c lbctl -n '__fish_seen_subcommand_from submit' -l after-ok -x -d 'begin when this run has completed'
 complete -c lbctl -n '__fish_seen_subcommand_from submit' -l dry-run -d 'submit nothing, show the job'
@@ -50,10 +52,10 @@ complete -c lbctl -n '__fish_seen_subcommand_from kill stop hold release save' -
 complete -c lbctl -n '__fish_seen_subcommand_from kill stop hold release save' -l dry-run -d 'show which runs it would be'
 complete -c lbctl -n '__fish_seen_subcommand_from kill stop hold release save' -s y -l yes -d 'do not ask'
 complete -c lbctl -n '__fish_seen_subcommand_from wait daemon' -l timeout -x -d 'give up after this time'
-complete -c lbctl -n '__fish_seen_subcommand_from submit ls status follow logs events goodput cron nodes wait daemon doctor version' -l json -d 'print JSON'
+complete -c lbctl -n '__fish_seen_subcommand_from submit ls status follow logs events compare goodput cron nodes wait daemon doctor version' -l json -d 'print JSON'
 complete -c lbctl -n '__fish_seen_subcommand_from status follow logs events kill stop hold release save stacks wait' -a '(__lbctl_runs)'
 complete -c lbctl -n '__fish_seen_subcommand_from restart goodput' -a '(__lbctl_runs --all)'
-complete -c lbctl -n '__fish_seen_subcommand_from help' -a 'submit ls status follow logs events kill stop hold release restart save stacks goodput cron nodes wait daemon doctor version'
+complete -c lbctl -n '__fish_seen_subcommand_from help' -a 'submit ls status follow logs events kill stop hold release restart save stacks compare goodput cron nodes wait daemon doctor version'
 complete -c lbctl -n '__fish_seen_subcommand_from cron' -a 'ls run enable disable'
 complete -c lbctl -n '__fish_seen_subcommand_from daemon' -l in-slurm -d 'as a job of its own'
 complete -c lbctl -n '__fish_seen_subcommand_from daemon' -a 'start stop restart status logs'
