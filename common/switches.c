@@ -7,15 +7,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/clock.h"
 #include "common/mem.h"
+#include "common/members.h"
 #include "common/text.h"
 
 /* --- levels ----------------------------------------------------------------------------------- */
@@ -47,61 +46,6 @@ enum switch_level switch_level_from_name(const char *name)
 enum run_order switch_order(enum switch_level level)
 {
 	return levels[level].order;
-}
-
-/* --- who is in the team ----------------------------------------------------------------------- */
-
-enum { MEMORIES = 16, MEMORY_MS = 10 * 1000, MAX_GROUPS = 4096 };
-
-struct user {
-	uid_t uid;
-	bool is_member;
-	int64_t until_ms;
-	char name[65];
-};
-
-static bool is_member(const struct passwd *pw, const char *team)
-{
-	const struct group *group = getgrnam(team);
-	int count = MAX_GROUPS;
-	bool found = false;
-	gid_t *groups;
-	gid_t gid;
-
-	if (!group)
-		return false;
-	gid = group->gr_gid;
-	groups = xcalloc(MAX_GROUPS, sizeof(*groups));
-	if (getgrouplist(pw->pw_name, pw->pw_gid, groups, &count) < 0)
-		count = MAX_GROUPS;
-	for (int i = 0; i < count && !found; i++)
-		found = groups[i] == gid;
-	free(groups);
-	return found;
-}
-
-/* The directory service may be far away: what it said holds for a moment. One team a program. */
-static const struct user *user_of(uid_t uid, const char *team)
-{
-	static struct user memory[MEMORIES];
-	static size_t next;
-	int64_t now_ms = clock_mono_ms();
-	const struct passwd *pw;
-	struct user *u;
-
-	for (size_t i = 0; i < MEMORIES; i++)
-		if (memory[i].uid == uid && now_ms < memory[i].until_ms)
-			return &memory[i];
-	u = &memory[next++ % MEMORIES];
-	*u = (struct user){.uid = uid, .until_ms = now_ms + MEMORY_MS};
-	pw = getpwuid(uid);
-	if (pw)
-		snprintf(u->name, sizeof(u->name), "%s", pw->pw_name);
-	else
-		snprintf(u->name, sizeof(u->name), "%u", uid);
-	text_clean(u->name);
-	u->is_member = pw && team && is_member(pw, team);
-	return u;
 }
 
 /* --- the folder ------------------------------------------------------------------------------- */
@@ -165,7 +109,7 @@ static const char *what_is_wrong(const struct stat *st, const struct switch_rule
 		return "a file with several names (hard links) is no switch";
 	if (st->st_uid == rules->owner || st->st_uid == 0)
 		return NULL;
-	if (!user_of(st->st_uid, rules->team)->is_member)
+	if (!member_of(st->st_uid, rules->team)->is_member)
 		return "its owner is not in the team";
 	return NULL;
 }
@@ -228,7 +172,7 @@ static void refuse(const struct reading *r, const char *file, const struct stat 
 		return;
 	shown = xstrndup(file, SWITCH_FILE_BYTES);
 	text_clean(shown);
-	r->refused(shown, user_of(st->st_uid, r->rules->team)->name, why, r->arg);
+	r->refused(shown, member_of(st->st_uid, r->rules->team)->name, why, r->arg);
 	free(shown);
 }
 
@@ -249,7 +193,7 @@ static void read_file(struct reading *r, const char *file)
 	}
 	s.inode = st.st_ino;
 	s.changed_ns = (int64_t)st.st_ctim.tv_sec * 1000000000 + st.st_ctim.tv_nsec;
-	snprintf(s.by, sizeof(s.by), "%s", user_of(st.st_uid, r->rules->team)->name);
+	snprintf(s.by, sizeof(s.by), "%s", member_of(st.st_uid, r->rules->team)->name);
 	read_text(r->dir, &st, &s);
 	if (r->out->count == r->cap) {
 		r->cap = r->cap ? 2 * r->cap : 16;
@@ -394,44 +338,64 @@ void switch_describe(const struct switch_file *s, char *out, size_t size)
 /* --- leaving one ------------------------------------------------------------------------------ */
 
 /* Into its place in one step, so that who sees it sees its text; hidden until then. */
-static int put_in_place(const char *hidden, const char *path, struct err *err)
+static int put_in_place(int folder, const char *hidden, const char *file, const char *shown,
+			struct err *err)
 {
-	int rc = renameat2(AT_FDCWD, hidden, AT_FDCWD, path, RENAME_NOREPLACE);
+	int rc = renameat2(folder, hidden, folder, file, RENAME_NOREPLACE);
 
 	if (rc < 0 && (errno == EINVAL || errno == ENOSYS)) {	/* some network file systems */
 		errno = EEXIST;
-		rc = access(path, F_OK) == 0 ? -1 : rename(hidden, path);
+		rc = faccessat(folder, file, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ?
+			     -1 : renameat(folder, hidden, folder, file);
 	}
 	if (rc == 0)
 		return 0;
-	rc = errno == EEXIST ? err_set(err, ERR_LOCKED, "%s is there already", path) :
-			       err_errno(err, "%s", path);
-	unlink(hidden);
+	rc = errno == EEXIST ? err_set(err, ERR_LOCKED, "%s/%s is there already", shown, file) :
+			       err_errno(err, "%s/%s", shown, file);
+	unlinkat(folder, hidden, 0);
 	return rc;
 }
 
-int switch_write(const char *folder, const char *selector, enum switch_level level,
+int switches_folder_open(const char *folder, const uid_t *owner, struct err *err)
+{
+	int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC | (owner ? O_NOFOLLOW : 0));
+	struct stat st;
+
+	if (fd < 0 && (errno == EACCES || errno == EPERM))
+		return err_set(err, ERR_REFUSED, "%s: you may not leave switches there", folder);
+	if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
+		return err_set(err, ERR_REFUSED, "%s is a link or a file: no switch is left there", folder);
+	if (fd < 0)
+		return err_errno(err, "%s", folder);
+	if (!owner || (fstat(fd, &st) == 0 && st.st_uid == *owner))
+		return fd;
+	close(fd);
+	return err_set(err, ERR_REFUSED, "%s does not belong to who names it: no switch is left there",
+		       folder);
+}
+
+int switch_write(int folder, const char *shown, const char *selector, enum switch_level level,
 		 const char *text, struct err *err)
 {
-	char *path = xasprintf("%s/%s.%s", folder, selector, levels[level].name);
-	char *hidden = xasprintf("%s/.%s.%ld", folder, levels[level].name, (long)getpid());
+	char *file = xasprintf("%s.%s", selector, levels[level].name);
+	char *hidden = xasprintf(".%s.%ld", levels[level].name, (long)getpid());
 	int fd, rc = 0;
 
-	unlink(hidden);
-	fd = open(hidden, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
+	unlinkat(folder, hidden, 0);
+	fd = openat(folder, hidden, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
 	if (fd < 0 && (errno == EACCES || errno == EPERM))
-		rc = err_set(err, ERR_REFUSED, "%s: you may not leave switches there", path);
+		rc = err_set(err, ERR_REFUSED, "%s/%s: you may not leave switches there", shown, file);
 	else if (fd < 0)
-		rc = err_errno(err, "%s", path);
+		rc = err_errno(err, "%s/%s", shown, file);
 	/* the order stands even where its text cannot be written: a full disk */
 	if (fd >= 0 && text[0] && write(fd, text, strlen(text)) < 0)
 		rc = 0;
 	if (fd >= 0) {
 		fchmod(fd, 0640);
 		close(fd);
-		rc = put_in_place(hidden, path, err);
+		rc = put_in_place(folder, hidden, file, shown, err);
 	}
 	free(hidden);
-	free(path);
+	free(file);
 	return rc;
 }

@@ -80,8 +80,13 @@ const struct switch_file *switches_find_save(const struct switches *switches,
 /* "kill by bob with the switch a.kill: wrong data": for people. */
 void switch_describe(const struct switch_file *s, char *out, size_t size);
 
-/* Leaves a switch; what is there under this name stays (ERR_LOCKED). */
-int switch_write(const char *folder, const char *selector, enum switch_level level,
+/* The folder, to leave a switch in it; only if it belongs to `owner` and is no link, unless that is
+ * NULL. A descriptor, or -1 with err: ERR_REFUSED, ERR_IO. */
+int switches_folder_open(const char *folder, const uid_t *owner, struct err *err);
+
+/* Leaves a switch in the open folder, which messages call `shown`; what is there under this name
+ * stays (ERR_LOCKED). */
+int switch_write(int folder, const char *shown, const char *selector, enum switch_level level,
 		 const char *text, struct err *err);
 
 #endif

@@ -37,6 +37,7 @@ enum role { ROLE_NONE, ROLE_MEMBER, ROLE_SUBMITTER, ROLE_OWNER, ROLE_COUNT };
 	X(SAVE,     "save",     ROLE_MEMBER, "ask a running trainer for a checkpoint") \
 	X(STACKS,   "stacks",   ROLE_MEMBER, "write down where its processes are") \
 	X(GOODPUT,  "goodput",  ROLE_MEMBER, "where the time of a run went") \
+	X(COMPARE,  "compare",  ROLE_MEMBER, "the runs of a group side by side") \
 	X(CRON,     "cron",     ROLE_MEMBER, "list the periodic jobs: last result, next time") \
 	X(CRON_RUN, "cron_run", ROLE_OWNER,  "start a periodic job now") \
 	X(CRON_SET, "cron_set", ROLE_OWNER,  "disable a periodic job, or enable it again") \

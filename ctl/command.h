@@ -6,6 +6,9 @@
 #include <jansson.h>
 
 #include "common/err.h"
+#include "common/selector.h"
+#include "common/switches.h"
+#include "common/team.h"
 #include "ctl/client.h"
 #include "ctl/options.h"
 #include "ctl/text.h"
@@ -22,6 +25,8 @@ struct ctl {
 	struct operands operands;
 	struct client client;
 	struct style out, err;		/* of stdout and stderr */
+	struct team team;		/* what colleagues tell, once has_team */
+	bool has_team;
 };
 
 struct command {
@@ -51,6 +56,7 @@ int events_run(struct ctl *ctl, struct err *err);
 int version_run(struct ctl *ctl, struct err *err);
 int status_run(struct ctl *ctl, struct err *err);
 int follow_run(struct ctl *ctl, struct err *err);
+int compare_run(struct ctl *ctl, struct err *err);
 int goodput_run(struct ctl *ctl, struct err *err);
 int cron_run(struct ctl *ctl, struct err *err);
 int doctor_run(struct ctl *ctl, struct err *err);
@@ -85,6 +91,22 @@ int64_t time_ms(const json_t *object, const char *key);
 void complain(const struct ctl *ctl, const char *text);
 /* A next step, on stderr, only for people: nothing when stderr is no terminal. */
 void hint(const struct ctl *ctl, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* --- the team (team.c) ---------------------------------------------------------------------- */
+int team_ls(struct ctl *ctl, struct err *err);
+/* "OWNER/SELECTOR"; without an owner *user is "". */
+int team_word(const char *word, char user[TEAM_USER_BYTES + 1], struct selector *out,
+	      struct err *err);
+/* Adds the live runs that OWNER/SELECTOR means to `runs`: [{"run":"OWNER/NAME","state"}]. */
+int team_expand(struct ctl *ctl, const char *word, json_t *runs, struct err *err);
+/* "OWNER/NAME" of the one live run of this name, owned; NULL (without err) where nobody has one, with
+ * err where several have. */
+char *team_find(struct ctl *ctl, const char *name, struct err *err);
+/* Is OWNER/… of the lbd that this lbctl talks to? */
+bool team_is_mine(struct ctl *ctl, const char *word);
+/* Leaves a switch for OWNER/NAME where its lbd says; `release` takes that switch away. */
+int team_order(struct ctl *ctl, const char *word, enum switch_level level, bool release,
+	       struct err *err);
+
 /* Shows a run until it is final; `fresh`: it was just submitted, show everything. */
 int follow_show(struct ctl *ctl, const char *run, bool fresh, struct err *err);
 

@@ -38,6 +38,8 @@ static const struct option_row submit_options[] = {
 	 "begin when this run has ended, however; may be repeated"},
 	{"after-ok", 0, OPTION_LIST, FIELD(after_ok), "RUN",
 	 "begin when this run has completed; fail when it does not"},
+	{"sweep", 0, OPTION_LIST, FIELD(sweep), "KEY=VALUES",
+	 "a run for each value, like a.b=1,2 or a.b=1..9; repeated: for each combination"},
 	{"dry-run", 0, OPTION_FLAG, FIELD(dry_run), NULL,
 	 "show the job that would be submitted, and submit nothing"},
 	{"follow", 'f', OPTION_FLAG, FIELD(follow), NULL, "then follow the run until it ends"},
@@ -48,6 +50,7 @@ static const struct option_row submit_options[] = {
 static const struct option_row ls_options[] = {
 	{"all", 'a', OPTION_FLAG, FIELD(all), NULL, "also runs that ended more than 7 days ago"},
 	{"group", 0, OPTION_TEXT, FIELD(group), "GROUP", "only runs of this group (run.group)"},
+	{"team", 't', OPTION_FLAG, FIELD(team), NULL, "the runs of everybody in the team"},
 	JSON_ROW, END_ROW,
 };
 
@@ -103,11 +106,13 @@ const struct command commands[] = {
 	 "lbctl submit --time=12:00:00 train.slurm -- --lr 3e-4\n"
 	 "lbctl submit train.toml --name small-1 --set training.steps=500\n"
 	 "lbctl submit --dry-run train.toml\n"
+	 "lbctl submit train.toml --sweep optimizer.lr=1e-4,3e-4 --sweep training.seed=1..3\n"
 	 "lbctl submit evaluate.toml --after-ok small-1\n"
 	 "lbctl submit --set slurm.gpus_per_node=8 -- torchrun train.py --lr 3e-4\n",
 	 submit_options, 0, 2, false, submit_run},
-	{"ls", "[--all] [--group GROUP]", "list runs, newest first",
+	{"ls", "[--all] [--group GROUP] [--team]", "list runs, newest first",
 	 "lbctl ls\n"
+	 "lbctl ls --team\n"
 	 "lbctl ls --all --json | jq -r '.[].name'\n",
 	 ls_options, 0, 0, false, ls_run},
 	{"status", "RUN", "one run: where it stands, its attempts, what to do next",
@@ -131,6 +136,7 @@ const struct command commands[] = {
 	 "lbctl kill brisk-otter-39 --reason 'wrong data'\n"
 	 "lbctl kill --now brisk-otter-39 calm-heron-12\n"
 	 "lbctl kill --dry-run 'sweep-*' ada@user\n"
+	 "lbctl kill ada/calm-heron-12 --reason 'it hangs'\n"
 	 "lbctl kill --yes ALL\n",
 	 kill_options, 1, ANY_NUMBER, true, kill_run},
 	{"stop", "RUNS… [--reason TEXT] [--dry-run] [--yes]", "end runs for good, with a checkpoint",
@@ -147,6 +153,10 @@ const struct command commands[] = {
 	 "lbctl restart brisk-otter-39 --from 1200 --set optimizer.lr=1e-4\n"
 	 "lbctl restart brisk-otter-39 --from scratch\n",
 	 restart_options, 1, 1, false, restart_run},
+	{"compare", "GROUP", "the runs of a group side by side: what differs, and how they do",
+	 "lbctl compare sweep\n"
+	 "lbctl compare sweep --json | jq '.runs | min_by(.min_loss).name'\n",
+	 json_options, 1, 1, false, compare_run},
 	{"goodput", "RUN [--since DURATION]", "where the hours of a run went",
 	 "lbctl goodput brisk-otter-39\n"
 	 "lbctl goodput brisk-otter-39 --since 7d --json | jq .ettr\n",
@@ -332,9 +342,10 @@ static int check_operands(struct ctl *ctl, struct err *err)
 	if (command->run == submit_run || command->run == help_run)
 		return 0;
 	for (size_t i = 0; i < o->count; i++) {
+		char user[TEAM_USER_BYTES + 1];
 		struct selector selector;
 
-		if (command->selects ? selector_parse(o->words[i], &selector, err) < 0 :
+		if (command->selects ? team_word(o->words[i], user, &selector, err) < 0 :
 				       name_check(o->words[i], err) < 0)
 			return -1;
 	}
@@ -424,6 +435,7 @@ int ctl_main(int argc, char **argv)
 	}
 	status = finish_output(&ctl, status);
 	client_fini(&ctl.client);
+	team_clear(&ctl.team);
 	options_fini(&ctl.options, &ctl.operands);
 	return status;
 }

@@ -21,7 +21,7 @@ struct options {
 	const char *home;
 	bool no_color, help;
 	/* by command */
-	bool json, all, follow, now, dry_run, yes, in_slurm;
+	bool json, all, team, follow, now, dry_run, yes, in_slurm;
 	const char *name, *reason, *from, *group;
 	const char **set;		/* NULL-terminated once any was given; owned */
 	size_t set_count;

@@ -3,7 +3,7 @@
  *
  * What a glob, a group, a user or ALL means is asked of lbd, shown, and confirmed; then each run is
  * ordered by its name, so that nothing ends that was not on the list. Where lbd cannot be reached a
- * switch file says the same. */
+ * switch file says the same. OWNER/RUN is a colleague's (team.c). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,8 +46,13 @@ static json_t *arguments(const struct ctl *ctl)
 static int expand(struct ctl *ctl, enum verb verb, const char *selector, json_t *runs,
 		  struct err *err)
 {
-	json_t *args = arguments(ctl), *data;
+	json_t *args, *data;
 
+	if (strchr(selector, '/') && !team_is_mine(ctl, selector))
+		return team_expand(ctl, selector, runs, err);
+	if (strchr(selector, '/'))
+		selector = strchr(selector, '/') + 1;
+	args = arguments(ctl);
 	json_object_set_new(args, "runs", json_pack("[s]", selector));
 	json_object_set_new(args, "dry_run", json_true());
 	data = client_ask(&ctl->client, verb, args, err);
@@ -135,13 +140,14 @@ static int leave_switch(const struct ctl *ctl, enum verb verb, const char *selec
 	char *path = path_join("%s/%s.%s", folder, selector, switch_level_name(level_of(verb)));
 	const char *text = ctl->options.reason ? ctl->options.reason : "";
 	struct err trouble = {0};
-	int rc = 0;
+	int fd = -1, rc = 0;
 
 	if (ctl->options.dry_run || access(folder, F_OK) < 0)
 		rc = err_set(err, why->code, "%s", why->text);
 	else if (verb == VERB_RELEASE)
 		rc = take_switch_away(path, selector, why, err);
-	else if (switch_write(folder, selector, level_of(verb), text, &trouble) < 0 &&
+	else if (((fd = switches_folder_open(folder, NULL, &trouble)) < 0 ||
+		  switch_write(fd, folder, selector, level_of(verb), text, &trouble) < 0) &&
 		 trouble.code != ERR_LOCKED)
 		rc = err_set(err, trouble.code, "%s; and lbd cannot be reached: %s", trouble.text,
 			     why->text);
@@ -149,6 +155,8 @@ static int leave_switch(const struct ctl *ctl, enum verb verb, const char *selec
 		printf("%s: lbd cannot be reached; the switch %s is there: jobs obey it by "
 		       "themselves, lbd when it is back%s\n", selector, path,
 		       ctl->options.now ? " (not --now)" : "");
+	if (fd >= 0)
+		close(fd);
 	free(path);
 	free(folder);
 	return rc;
@@ -175,11 +183,58 @@ static int leave_wide_switch(const struct ctl *ctl, enum verb verb, const char *
 
 /* --- one run after the other ----------------------------------------------------------------- */
 
+static int order_colleague(struct ctl *ctl, enum verb verb, const char *word, struct err *err)
+{
+	return team_order(ctl, word, level_of(verb), verb == VERB_RELEASE, err);
+}
+
+/* A name that lbd here does not know may be a colleague's run; that is asked, as it was not said.
+ * False: it is not, and nothing was done. */
+static bool order_found(struct ctl *ctl, enum verb verb, const char *run, struct err *err)
+{
+	char answer[8] = "y", *word = team_find(ctl, run, err);
+
+	if (word && !ctl->options.yes && !ctl->options.dry_run) {
+		if (isatty(STDIN_FILENO) && isatty(STDERR_FILENO)) {
+			fprintf(stderr, "%s is a run of %.*s: %s %s? [y/N] ", run,
+				(int)strcspn(word, "/"), word, ctl->command->name, word);
+			if (!fgets(answer, sizeof(answer), stdin))
+				answer[0] = 'n';
+		} else {
+			err_set(err, ERR_USAGE, "%s is no run of this lbd; if you mean %s, say so; nothing "
+				"was done", run, word);
+		}
+	}
+	if (word && err->code == ERR_NONE && (answer[0] == 'y' || answer[0] == 'Y'))
+		order_colleague(ctl, verb, word, err);
+	else if (word)
+		err_set(err, ERR_USAGE, "nothing was done");
+	free(word);
+	return word || err->code != ERR_NONE;
+}
+
+static bool has_switches(const struct ctl *ctl)
+{
+	char *folder = path_join("%s/switches", ctl->client.home);
+	bool has = access(folder, F_OK) == 0;
+
+	free(folder);
+	return has;
+}
+
 static int order_one(struct ctl *ctl, enum verb verb, const char *run, struct err *err)
 {
 	struct err why = {0};
-	json_t *data = ask_about(ctl, verb, run, arguments(ctl), &why);
+	json_t *data;
 
+	if (strchr(run, '/') && !team_is_mine(ctl, run))
+		return order_colleague(ctl, verb, run, err);
+	if (strchr(run, '/'))
+		run = strchr(run, '/') + 1;
+	data = ask_about(ctl, verb, run, arguments(ctl), &why);
+	if (!data && (why.code == ERR_NOT_FOUND || (is_away(&why) && !has_switches(ctl))) &&
+	    order_found(ctl, verb, run, err))
+		return err->code == ERR_NONE ? 0 : -1;
 	if (!data && is_away(&why))
 		return leave_switch(ctl, verb, run, &why, err);
 	if (!data)
@@ -205,10 +260,11 @@ static void note(const struct ctl *ctl, struct worst *worst, const struct err *w
 static void order_named(struct ctl *ctl, enum verb verb, struct worst *worst)
 {
 	for (size_t i = 0; i < ctl->operands.count && !worst->is_over; i++) {
+		char user[TEAM_USER_BYTES + 1];
 		struct selector selector;
 		struct err why = {0};
 
-		if (selector_parse(ctl->operands.words[i], &selector, NULL) == 0 &&
+		if (team_word(ctl->operands.words[i], user, &selector, NULL) == 0 &&
 		    selector_is_one(&selector) &&
 		    order_one(ctl, verb, ctl->operands.words[i], &why) < 0)
 			note(ctl, worst, &why);
@@ -223,15 +279,15 @@ static int order_selected(struct ctl *ctl, enum verb verb, struct worst *worst, 
 	int rc = 0;
 
 	for (size_t n = 0; rc == 0 && n < ctl->operands.count; n++) {
+		char user[TEAM_USER_BYTES + 1];
 		struct selector selector;
-
 		struct err why = {0};
 
-		if (selector_parse(ctl->operands.words[n], &selector, err) < 0)
+		if (team_word(ctl->operands.words[n], user, &selector, err) < 0)
 			rc = -1;
 		else if (!selector_is_one(&selector))
 			rc = expand(ctl, verb, ctl->operands.words[n], runs, &why);
-		if (is_away(&why))
+		if (is_away(&why) && !user[0])
 			rc = leave_wide_switch(ctl, verb, ctl->operands.words[n], &why, err);
 		else if (why.code != ERR_NONE)
 			err_set(err, why.code, "%s", why.text);

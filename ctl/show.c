@@ -62,8 +62,11 @@ static void ls_print(const struct ctl *ctl, const json_t *runs)
 
 int ls_run(struct ctl *ctl, struct err *err)
 {
-	json_t *args = json_pack("{s:b}", "all", ctl->options.all ? 1 : 0), *runs;
+	json_t *args, *runs;
 
+	if (ctl->options.team)
+		return team_ls(ctl, err);
+	args = json_pack("{s:b}", "all", ctl->options.all ? 1 : 0);
 	if (ctl->options.group)
 		json_object_set_new(args, "group", json_string(ctl->options.group));
 	runs = client_ask(&ctl->client, VERB_LS, args, err);

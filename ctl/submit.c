@@ -12,6 +12,7 @@
 #include "common/names.h"
 #include "common/text.h"
 #include "ctl/command.h"
+#include "ctl/sweep.h"
 
 enum { FILE_MAX_BYTES = 512 * 1024 };
 
@@ -261,6 +262,128 @@ static void show_job(struct ctl *ctl, json_t *job)
 	show_object(ctl, "environment", json_object_get(job, "environment"));
 }
 
+/* --- --sweep ---------------------------------------------------------------------------------- */
+
+/* "base" of "configs/base.toml", unless --name says another. */
+static int sweep_name(const struct ctl *ctl, char out[NAME_MAX_BYTES + 1], struct err *err)
+{
+	const char *name = ctl->options.name;
+	const char *file = ctl->operands.count ? ctl->operands.words[0] : NULL, *slash;
+
+	if (!name && !file)
+		return err_set(err, ERR_USAGE, "--sweep: needs --name: its runs are NAME-1, NAME-2, …");
+	slash = name ? NULL : strrchr(file, '/');
+	if (!name)
+		name = slash ? slash + 1 : file;
+	snprintf(out, NAME_MAX_BYTES + 1, "%.*s",
+		 ctl->options.name ? NAME_MAX_BYTES : (int)strcspn(name, "."), name);
+	return name_check(out, err);
+}
+
+static bool sets_group(const json_t *sets)
+{
+	const json_t *set;
+	size_t i;
+
+	json_array_foreach(sets, i, set) {
+		if (strncmp(json_string_value(set), "run.group=", 10) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The submission of one combination; a new reference. */
+static json_t *one_of_sweep(const json_t *args, const char *base, size_t number, const json_t *sets,
+			    bool dry)
+{
+	json_t *one = json_deep_copy(args), *all = json_object_get(one, "set");
+	char *name = xasprintf("%s-%zu", base, number), *group = xasprintf("run.group=%s", base);
+
+	if (!sets_group(all))
+		json_array_append_new(all, json_string(group));
+	json_array_extend(all, (json_t *)(uintptr_t)sets);
+	json_object_set_new(one, "name", json_string(name));
+	if (dry)
+		json_object_set_new(one, "dry_run", json_true());
+	free(name);
+	free(group);
+	return one;
+}
+
+/* Every combination is judged before the first is submitted. */
+static int sweep_pass(struct ctl *ctl, const json_t *args, const char *base, const json_t *all,
+		      bool dry, json_t *runs, struct err *err)
+{
+	json_t *sets;
+	size_t i;
+
+	json_array_foreach(all, i, sets) {
+		json_t *one = one_of_sweep(args, base, i + 1, sets, dry);
+		json_t *data = client_ask(&ctl->client, VERB_SUBMIT, one, err);
+
+		if (!data) {
+			char *which = js_line(sets);
+
+			err_wrap(err, dry ? "%s-%zu %s: nothing was submitted" :
+				 "%s-%zu %s: the runs before it were submitted", base, i + 1, which);
+			free(which);
+			return -1;
+		}
+		if (!dry || ctl->options.dry_run)
+			json_array_append_new(runs, json_pack("{s:O, s:O}", "run",
+							      json_object_get(data, "run"), "set", sets));
+		json_decref(data);
+	}
+	return 0;
+}
+
+static void show_sweep(struct ctl *ctl, const char *base, json_t *runs)
+{
+	const json_t *each, *set;
+	size_t i, k;
+
+	if (ctl->options.json) {
+		print_json(json_incref(runs));
+		return;
+	}
+	json_array_foreach(runs, i, each) {
+		printf("%s", js_str(each, "run", "?"));
+		if (ctl->options.dry_run) {
+			json_array_foreach(json_object_get(each, "set"), k, set) {
+				printf(" %s", json_string_value(set));
+			}
+		}
+		putchar('\n');
+	}
+	if (!ctl->options.dry_run)
+		hint(ctl, "compare them: lbctl compare %s; end them: lbctl kill %s@group", base, base);
+}
+
+static int submit_sweep(struct ctl *ctl, struct err *err)
+{
+	json_t *all = sweep_combinations(&ctl->options.sweep, err), *args = NULL;
+	json_t *runs = json_array();
+	char base[NAME_MAX_BYTES + 1];
+	int rc = -1;
+
+	if (all && ctl->options.follow)
+		err_set(err, ERR_USAGE, "--sweep: excludes --follow");
+	else if (all && sweep_name(ctl, base, err) == 0)
+		args = submission(ctl, err);
+	if (args) {
+		json_object_del(args, "dry_run");
+		rc = sweep_pass(ctl, args, base, all, true, runs, err);
+	}
+	if (rc == 0 && !ctl->options.dry_run)
+		rc = sweep_pass(ctl, args, base, all, false, runs, err);
+	if (rc == 0)
+		show_sweep(ctl, base, runs);
+	json_decref(args);
+	json_decref(all);
+	json_decref(runs);
+	return rc;
+}
+
 int submit_run(struct ctl *ctl, struct err *err)
 {
 	json_t *args, *data;
@@ -270,6 +393,8 @@ int submit_run(struct ctl *ctl, struct err *err)
 	if (ctl->operands.count == 0 && ctl->operands.rest_count == 0)
 		return err_set(err, ERR_USAGE, "submit: name a file or a command; usage: "
 			       "lbctl submit %s", ctl->command->usage);
+	if (ctl->options.sweep.count > 0)
+		return submit_sweep(ctl, err);
 	args = submission(ctl, err);
 	data = args ? client_ask(&ctl->client, VERB_SUBMIT, args, err) : NULL;
 	if (!data) {

@@ -20,6 +20,8 @@ const struct key config_keys[] = {
 	  "Unix group whose members may look at and stop these runs" },
 	{ "team", "may_submit", KEY_BOOL, FIELD(may_submit), 0, 0, NULL, "false",
 	  "let the team's members submit and restart: their commands run with the owner's rights" },
+	{ "team", "folder", KEY_STRING, FIELD(team_folder), 0, 0, NULL, NULL,
+	  "folder of the team's group where this lbd tells of its runs, for lbctl ls --team" },
 	{ "ledger", "path", KEY_STRING, FIELD(ledger_path), 0, 0, NULL, NULL,
 	  "the SQLite file; a local disk is best" },
 	{ "runs", "folder", KEY_STRING, FIELD(runs_folder), 0, 0, NULL, NULL,
@@ -174,6 +176,14 @@ static int check_notify(const struct config *config, const char *file, struct er
 	return 0;
 }
 
+static int check_team(const struct config *config, const char *file, struct err *err)
+{
+	if (config->team_folder && config->team_group == NULL)
+		return err_set(err, ERR_USAGE, "%s: team.folder: needs team.group, too: who is to be "
+			       "told", file);
+	return check_absolute(config->team_folder, "team.folder", file, err);
+}
+
 static int check_local(const struct config *config, const char *file, struct err *err)
 {
 	struct err why = { 0 };
@@ -220,8 +230,9 @@ int config_load(struct config *out, const char *home, struct err *err)
 			check_absolute(out->runs_folder, "runs.folder", path, err) < 0 ||
 			check_absolute(out->lbrun, "runs.lbrun", path, err) < 0))
 		rc = -1;
-	if (rc == 0 && (check_notify(out, path, err) < 0 || check_local(out, path, err) < 0 ||
-			check_cron(&out->cron, path, err) < 0 || check_in_slurm(out, path, err) < 0))
+	if (rc == 0 && (check_team(out, path, err) < 0 || check_notify(out, path, err) < 0 ||
+			check_local(out, path, err) < 0 || check_cron(&out->cron, path, err) < 0 ||
+			check_in_slurm(out, path, err) < 0))
 		rc = -1;
 	if (rc == 0 && out->lbrun == NULL)
 		out->lbrun = path_sibling("lbrun", err);

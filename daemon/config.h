@@ -16,6 +16,7 @@ struct config {
 	char *home;			/* $LB_HOME, absolute */
 	char *team_group;		/* NULL: nobody but the owner */
 	bool may_submit;		/* members of the team may start runs, as the owner */
+	char *team_folder;		/* absolute; NULL: the team is not told */
 	char *ledger_path;		/* NULL: HOME/ledger.db */
 	char *runs_folder;		/* NULL: HOME/runs */
 	char *lbrun;			/* NULL: beside lbd; must be a path that the nodes see */

@@ -158,6 +158,32 @@ static char *resolve(const struct cron *cron, const char *program)
 	return xstrdup(program);
 }
 
+/* A batch script: one of whose first lines is for sbatch. Others are run as they are. */
+static bool is_batch(const char *path, const char *text)
+{
+	static const char *const ends[] = { ".slurm", ".sbatch", ".sh", ".job" };
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (ends_with(path, ends[i]))
+			return strncmp(text, "#!", 2) == 0 && strstr(text, "\n#SBATCH ") != NULL;
+	return false;
+}
+
+/* Its #SBATCH lines count, as for lbctl submit SCRIPT. */
+static bool add_batch(json_t *args, const char *path, char *const *argv)
+{
+	char *text = file_read(path, MAX_SPEC_BYTES, NULL, NULL);
+	bool is = text && is_batch(path, text);
+
+	if (is) {
+		js_set_str(args, "script", text);
+		js_set_str(args, "script_path", path);
+		json_object_set_new(args, "arguments", strings(argv + 1));
+	}
+	free(text);
+	return is;
+}
+
 /* What lbctl submit would send. A job that fails is not tried again: its next time comes. */
 static json_t *arguments(const struct cron *cron, const struct cron_entry *entry, const char *name,
 			 struct err *err)
@@ -177,7 +203,7 @@ static json_t *arguments(const struct cron *cron, const struct cron_entry *entry
 			js_set_str(args, "toml", text);
 		}
 		free(text);
-	} else {
+	} else if (!add_batch(args, path, entry->argv)) {
 		json_t *command = strings(entry->argv);
 
 		json_array_set_new(command, 0, json_string(path));

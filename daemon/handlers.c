@@ -11,6 +11,7 @@
 #include "common/paths.h"
 #include "daemon/control.h"
 #include "daemon/cron.h"
+#include "daemon/compare.h"
 #include "daemon/goodput_view.h"
 #include "daemon/nodes.h"
 #include "daemon/orders.h"
@@ -271,6 +272,7 @@ static const struct {
 	[VERB_FORGIVE]  = { .now = nodes_forgive },
 	[VERB_SAVE]     = { .now = wish_save },
 	[VERB_STACKS]   = { .now = wish_stacks },
+	[VERB_COMPARE]  = { .now = compare_answer },
 	[VERB_GOODPUT]  = { .now = goodput_answer },
 	[VERB_CRON]     = { .now = cron_ls },
 	[VERB_CRON_RUN] = { .later = cron_run_now },

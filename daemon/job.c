@@ -252,10 +252,20 @@ void job_resources(const struct run_spec *spec, struct job_request *job)
 	job->warn_seconds = run_spec_warn_ms(spec) / 1000;
 }
 
+/* Scripts that nobody submitted by hand (cron) have no folder of a person to write slurm-N.out to. */
+static bool has_submitter(const struct run *run)
+{
+	struct job_env env = { 0 };
+	bool has = job_env_submitter(&env, run, NULL) < 0 || env.count > 0;
+
+	job_env_free(&env);
+	return has;
+}
+
 /* The fields that are lbd's own to say: a command's output is out.log, a script's is its own. */
 static void own_fields(const struct run *run, json_t *fields, const char *output)
 {
-	if (run->spec.script)
+	if (run->spec.script && has_submitter(run))
 		return;
 	js_set_str(fields, "open_mode", "append");
 	if (!json_object_get(fields, "std_out"))

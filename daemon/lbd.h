@@ -12,6 +12,7 @@
 struct alerts;
 struct control;
 struct cron;
+struct exporter;
 struct log_keeper;
 struct deadman;
 struct lock;
@@ -29,6 +30,7 @@ struct lbd {
 	struct cron *cron;
 	struct log_keeper *log_keeper;
 	struct switchboard *switchboard;	/* NULL: not yet open */
+	struct exporter *exporter;		/* NULL: the team is not told */
 	struct alerts *alerts;			/* NULL: nobody is to be told */
 	struct deadman *deadman;		/* NULL: nobody watches */
 	int64_t started_ms;			/* wall clock */

@@ -21,6 +21,7 @@
 #include "daemon/background.h"
 #include "daemon/control.h"
 #include "daemon/cron.h"
+#include "daemon/exporter.h"
 #include "daemon/in_slurm.h"
 #include "daemon/lock.h"
 #include "daemon/log_keeper.h"
@@ -256,6 +257,7 @@ static void stop(struct daemon *d)
 	log_keeper_close(d->lbd.log_keeper);
 	switchboard_close(d->lbd.switchboard);
 	d->lbd.switchboard = NULL;
+	exporter_close(d->lbd.exporter);
 	alerts_close(d->lbd.alerts);
 	deadman_close(d->lbd.deadman);
 	if (d->lbd.slurm)
@@ -407,6 +409,7 @@ static int open_parts(struct daemon *d, struct err *err)
 		return -1;
 	d->lbd.deadman = deadman_open(&d->lbd);
 	d->lbd.log_keeper = log_keeper_open(&d->lbd);
+	d->lbd.exporter = exporter_open(&d->lbd);
 	return 0;
 }
 

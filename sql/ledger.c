@@ -494,6 +494,11 @@ static int write_copy(struct ledger *l, const char *path, struct err *err)
 	return rc;
 }
 
+int64_t ledger_changes(const struct ledger *l)
+{
+	return sqlite3_total_changes64(l->db);
+}
+
 /* SQLite syncs the copy as it commits it (synchronous is FULL where nothing else is said); the
  * rename then makes it the backup in one step. */
 bool ledger_is_broken(const struct ledger *l)

@@ -42,6 +42,8 @@ int ledger_commit(struct ledger *ledger, struct err *err);	/* nothing open: fine
  * is broken to it; with another error: not now, this commit fails. NULL: always. */
 void ledger_guard(struct ledger *ledger, int (*may)(void *arg, struct err *err), void *arg);
 void ledger_rollback(struct ledger *ledger);
+/* Goes up with each row that is written. */
+int64_t ledger_changes(const struct ledger *ledger);
 /* The file can no longer be trusted to this process (a failed fsync, damage): every call fails from
  * now on, and only a new process may look again. */
 bool ledger_is_broken(const struct ledger *ledger);
@@ -241,6 +243,8 @@ int ledger_metric_each(struct ledger *l, int64_t run_id, int64_t after_id, int64
 		       int (*each)(const struct ledger_metric *m, void *arg), void *arg,
 		       struct err *err);
 /* The newest id of the run, 0 if none. */
+/* The least loss that is kept; NaN: none. */
+int ledger_metric_least_loss(struct ledger *l, int64_t run_id, double *out, struct err *err);
 int ledger_metric_last(struct ledger *l, int64_t run_id, int64_t *id, struct err *err);
 
 /* --- events ----------------------------------------------------------------------------------- */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The queries about what a run leaves behind as it goes: checkpoints, metrics, events. */
+#include <math.h>
+
 #include "sql/ledger_internal.h"
 
 static const struct column checkpoint_columns[] = {
@@ -144,6 +146,21 @@ int ledger_metric_last(struct ledger *l, int64_t run_id, int64_t *id, struct err
 	bind_int(s, ":run_id", run_id);
 	got = read_next(l, s, only_id, &metric, err);
 	*id = metric.id;
+	return read_end(s, got > 0 ? 0 : got);
+}
+
+int ledger_metric_least_loss(struct ledger *l, int64_t run_id, double *out, struct err *err)
+{
+	static const struct column only_loss[] = {
+		COLUMN(ledger_metric, REAL, loss), { NULL, 0, 0 },
+	};
+	sqlite3_stmt *s = query(l, Q_METRIC_LEAST_LOSS);
+	struct ledger_metric metric = { .loss = NAN };
+	int got;
+
+	bind_int(s, ":run_id", run_id);
+	got = read_next(l, s, only_loss, &metric, err);
+	*out = metric.loss;
 	return read_end(s, got > 0 ? 0 : got);
 }
 

@@ -9,7 +9,7 @@ _lbctl_runs()
 _lbctl()
 {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
-	local commands="submit ls status follow logs events kill stop hold release restart save stacks goodput cron nodes wait daemon doctor version help"
+	local commands="submit ls status follow logs events kill stop hold release restart save stacks compare goodput cron nodes wait daemon doctor version help"
 	local command="" options="--home --no-color --help" words="" i
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
@@ -24,18 +24,19 @@ _lbctl()
 	case $previous in
 	--home) COMPREPLY=($(compgen -d -- "$current")); return ;;
 	--after | --after-ok) COMPREPLY=($(compgen -W "$(_lbctl_runs)" -- "$current")); return ;;
-	--name | --group | --set | --reason | --from | --since | --attempt | --timeout) return ;;
+	--sweep | --name | --group | --set | --reason | --from | --since | --attempt | --timeout) return ;;
 	esac
 
 	case $command in
 	"") words=$commands ;;
-	submit) options+=" --name --set --after --after-ok --dry-run --follow --json" ;;
-	ls) options+=" --all --group --json" ;;
+	submit) options+=" --name --set --after --after-ok --sweep --dry-run --follow --json" ;;
+	ls) options+=" --all --group --team --json" ;;
 	status | follow | events) options+=" --json"; words=$(_lbctl_runs) ;;
 	logs) options+=" --follow --attempt --json"; words=$(_lbctl_runs) ;;
 	kill) options+=" --now --reason --dry-run --yes"; words=$(_lbctl_runs) ;;
 	stop | hold | release | save) options+=" --reason --dry-run --yes"; words=$(_lbctl_runs) ;;
 	restart) options+=" --from --set"; words=$(_lbctl_runs --all) ;;
+	compare) options+=" --json" ;;
 	goodput) options+=" --since --json"; words=$(_lbctl_runs --all) ;;
 	cron) options+=" --json"; words="ls run enable disable" ;;
 	nodes) options+=" --json"; words=forgive ;;

@@ -6,7 +6,7 @@
 
 faketime=$(ls /usr/lib/*/faketime/libfaketime.so.1 2>/dev/null)
 [ -n "$faketime" ] || bail_out "libfaketime is missing: apt-get install libfaketime"
-plan 27
+plan 28
 export ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0:detect_leaks=0"
 export TZ=Europe/Berlin
 cron=$LB_HOME/cron
@@ -88,7 +88,7 @@ lbd_stop
 # --- the folder, and people ------------------------------------------------------------------------------
 rm "$cron/crontab"
 mkdir -m 755 "$cron/cron.hourly" "$cron/cron.daily"
-printf '#!/bin/sh\n#LB OVERLAP=queue\necho made it\n' >"$cron/cron.hourly/tidy.slurm"
+printf '#!/bin/sh\n#LB OVERLAP=queue\n#SBATCH --time=10 --gres=gpu:8 --export=WORD=counts\necho "made it: $WORD"\n' >"$cron/cron.hourly/tidy.slurm"
 printf '#!/bin/sh\necho open\n' >"$cron/cron.hourly/open.sh"
 printf '[run]\nname = "x"\ncommand = ["true"]\n' >"$cron/cron.daily/spec.toml"
 printf '#!/bin/sh\nsbatch --begin=now+1hour cron-hourly.slurm\nfor f in cron.hourly/*; do sbatch $f; done\n' \
@@ -126,4 +126,8 @@ wait_for '[ "$(lbctl cron --json | json entries.#)" = 2 ]' 20
 is "$(job 0.enabled)" false "and lbd does not forget it"
 lbctl cron enable tidy
 is "$(job 0.enabled)" true "it can be enabled again"
+lbctl cron run tidy >/dev/null
+run=$(job 0.last.run)
+wait_for '[ "$(run_state "$run")" = completed ]' 20
+like "$(lbctl logs "$run")" '^made it: counts$' "what a script says to sbatch counts; what makes no sense here does no harm"
 lbd_stop

@@ -7,7 +7,8 @@
 
 canary=canary$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')
 printf 'SECRET=%s\n' $canary >"$T/env" && chmod 600 "$T/env"
-printf '[poll]\ninterval = "200ms"\n' >"$LB_HOME/lbd.toml"
+mkdir "$T/team" && chmod 3770 "$T/team"
+printf '[team]\ngroup = "%s"\nfolder = "%s"\n[poll]\ninterval = "200ms"\n' "$(id -gn)" "$T/team" >"$LB_HOME/lbd.toml"
 cluster_start 1
 ulimit -c unlimited
 lbd_start
@@ -74,6 +75,7 @@ run_reaches other killed 30
 is "$(find "$T" -name pwned; ls -d "$PWD/pwned" /pwned /tmp/pwned "$HOME/pwned" 2>/dev/null)" "" \
 	"none of them reached a shell"
 is "$(ls "$LB_HOME/runs" | tr '\n' ' ')" "other victim " "nor became a folder"
+is "$(lbctl ls --team --json | json '#')" 2 "nor is told to the team"
 is "$(run_state victim)" running "nor an order"
 ok "a terminal gets none of it raw: events" python3 "$T/onpty.py" lbctl events
 ok "… nor does the log" sh -c "! grep -aPq '[\x00-\x08\x0b-\x1f\x7f]' '$T/lbd.log'"
@@ -86,8 +88,9 @@ run_reaches secret running 30
 wait_for 'grep -q "bytes" "$LB_HOME/runs/secret/attempts/1/out.log"' 20
 like "$(lbctl logs secret)" "${#canary} bytes" "the trainer has the secret"
 lbctl save secret >/dev/null
+wait_for 'grep -q "\"name\":\"secret\"" "$T"/team/*.json' 20
 {
-	for verb in ls "ls --json" "status secret" "status secret --json" "events secret --json" "goodput secret --json" \
+	for verb in ls "ls --json" "ls --team --json" "status secret" "status secret --json" "events secret --json" "goodput secret --json" \
 		"nodes --json" "version --json" "logs secret --json"; do lbctl $verb; done
 	lbctl submit --dry-run --json --set "run.env_file=$T/env" -- true
 	job=$(lbctl status secret --json | json attempts.0.job_id)

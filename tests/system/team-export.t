@@ -1,0 +1,185 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# shellcheck disable=SC2086 # names of users hold no blanks
+# The runs of a whole team: what each lbd tells in a common folder, who may read it, orders that reach
+# a colleague's run without a word to the colleague's lbd, and files that are not what they seem.
+. "$(dirname "$0")/lib.sh"
+
+if [ "$(id -u)" != 0 ]; then
+	echo "1..0 # SKIP three users take root to play"
+	tests_planned=0
+	exit 0
+fi
+need setpriv util-linux
+need useradd passwd
+
+owner=lbo$$ member=lbm$$ outsider=lbx$$ team=lbt$$
+drop_users() {
+	for user in $owner $member $outsider; do userdel $user; done >/dev/null 2>&1
+	groupdel $team >/dev/null 2>&1
+}
+end() { result=$?; end_own_processes; drop_users; (exit $result); cleanup; }
+trap end EXIT
+make_users() {
+	groupadd $team && useradd -M -G $team $owner && useradd -M -G $team $member && useradd -M $outsider
+}
+make_users || bail_out "cannot make users"
+as() { user=$1; shift; setpriv --reuid $user --regid $user --init-groups "$@"; }
+# colleagues have no lbd, and know of the folder only
+F=$T/team
+as_member() { as $member env LB_HOME="$T/none" LB_TEAM="$F" timeout 20 "$@"; }
+as_outsider() { as $outsider env LB_HOME="$T/none" LB_TEAM="$F" timeout 20 "$@"; }
+
+chmod 755 "$T"
+cp "$B"/lb* "$T"/ 2>/dev/null
+B=$T PATH=$T:$PATH
+mkdir "$F" && chgrp $team "$F" && chmod 3770 "$F"
+printf '[team]\ngroup = "%s"\nfolder = "%s"\n[poll]\ninterval = "200ms"\n' $team "$F" >"$LB_HOME/lbd.toml"
+chown -R $owner "$LB_HOME"
+LB_DEBUGGER="setpriv --reuid $owner --regid $owner --init-groups"
+E=$F/$owner.json
+
+# --- telling --------------------------------------------------------------------------------------
+as $member touch "$E"
+lbd_start
+wait_for "lbctl events | grep -q 'team_refused.*$owner.json cannot be written'" 10
+as $member rm "$E"
+for run in first frozen sweep-1 sweep-2; do
+	as $owner lbctl submit --name $run --set watch.kill_grace=1s --set run.group=g-$run -- sleep 6543 >/dev/null
+done
+told() { wait_for "grep -q '\"name\":\"$1\",\"state\":\"$2\"' $E" 20; }
+for run in first frozen sweep-1 sweep-2; do told $run running; done
+is "$(stat -c '%a %U %G' "$E")" "640 $owner $team" "an export is its owner's to write, the team's to read"
+is "$(json switches <"$E")" "$LB_HOME/switches" "it says where orders go"
+ok "no path of a run, no token, no text" sh -c "! grep -Eq 'attempts|token\"|text|runs/' '$E'"
+exits 0 "a member looks" as_member lbctl ls --team
+like "$out" "^OWNER +NAME +STATE" "whose they are is a column"
+like "$out" "^$owner +frozen +running" "and sees the owner's runs"
+is "$(as_member lbctl ls --team --json --group g-first | json 0.user)" $owner "as JSON, of one group"
+is "$(as_member lbctl ls --team --json --group g-first | json '#')" 1 "… and of no other"
+exits 0 "the owner needs no variable" as $owner lbctl ls --team
+exits 6 "an outsider sees nothing" as_outsider lbctl ls --team
+exits 2 "without a folder that is said" as $member env LB_HOME="$T/none" lbctl ls --team
+like "$err" "which team\? .*LB_TEAM names none" "and what to name"
+
+# --- orders: lbd is frozen, so nobody asks it -----------------------------------------------------
+kill -STOP $lbd_pid
+exits 6 "an outsider orders nothing" as_outsider lbctl kill $owner/frozen
+exits 0 "a member sees what it would be" as_member lbctl kill --dry-run $owner/frozen
+ok "and leaves nothing" [ ! -e "$LB_HOME/switches/frozen.kill" ]
+exits 0 "a member kills" as_member lbctl kill $owner/frozen --reason "it hangs"
+like "$out" "the switch $LB_HOME/switches/frozen.kill is there" "by a switch where the export says"
+wait_for '[ -e "$LB_HOME/runs/frozen/attempts/1/exit.json" ]' 30 && passed "the job obeys it with lbd frozen"
+kill -CONT $lbd_pid
+run_reaches frozen killed 20
+like "$(lbctl events frozen)" "$member .*switch frozen.kill: it hangs" "who and why is on record"
+told frozen killed && passed "and told to the team"
+exits 0 "what is over is left alone" as_member lbctl kill $owner/frozen
+as_member rm "$LB_HOME/switches/frozen.kill"
+
+exits 2 "a bare name is not taken for a colleague's run" as_member lbctl hold first
+like "$err" "if you mean $owner/first, say so" "but which it may be is told"
+exits 0 "unless one says yes" as_member lbctl hold --yes first
+run_reaches first held 20
+exits 0 "who held it lets it go on" as_member lbctl release $owner/first
+run_reaches first running 20
+exits 2 "a glob asks" as_member lbctl stop "$owner/sweep-*"
+exits 0 "or is told yes" as_member lbctl stop --yes "$owner/sweep-*"
+run_reaches sweep-1 killed 20
+run_reaches sweep-2 killed 20
+is "$(run_state first)" running "what it does not mean runs on"
+as_member rm "$LB_HOME"/switches/sweep-1.stop "$LB_HOME"/switches/sweep-2.stop
+exits 3 "a run that nobody tells of" as_member lbctl kill $owner/nothing
+exits 3 "a colleague who tells of nothing" as_member lbctl kill nobody/first
+exits 2 "a name that is none" as_member lbctl kill "../../first"
+exits 0 "the owner's own goes to lbd" as $owner lbctl hold $owner/first
+like "$out" "^first " "by its socket"
+told first held
+
+# --- files that are not what they seem ---------------------------------------------------------------
+cat >"$T/hostile.py" <<'PY'
+import json, os, sys, time
+folder, member, owner_home, what = sys.argv[1:]
+path = f"{folder}/{member}.json"
+if os.path.lexists(path): os.rmdir(path) if os.path.isdir(path) else os.unlink(path)
+run = {"name": "first", "state": "running", "owner": member, "step": 1, "created": time.time()}
+def export(**more):
+    return json.dumps({"format": 1, "user": member, "switches": f"{owner_home}/switches",
+                       "written": time.time(), "runs": [run], "left_out": 0} | more)
+def put(text):
+    open(path, "wb").write(text if isinstance(text, bytes) else text.encode())
+if what == "link": os.symlink(f"{folder}/../home/lbd.toml", path)
+elif what == "hardlink":
+    put(export()); os.link(path, f"{folder}/other")
+elif what == "fifo": os.mkfifo(path)
+elif what == "folder": os.mkdir(path)
+elif what == "empty": put("")
+elif what == "garbage": put(bytes(range(256)) * 1000)
+elif what == "deep": put("[" * 100000)
+elif what == "huge": put(export()); os.truncate(path, 1 << 40)
+elif what == "version": put(export(format=2))
+elif what == "shape": put(export(runs={"a": 1}))
+elif what == "many": put('{"format":1,"runs":[' + ",".join(['{"name":"a","state":"held"}'] * 35000) + "]}")
+elif what == "controls":
+    bad = "\x1b]0;pwned\x07\x9b2J\u202e\n\r"
+    put(export(user=bad, switches="/tmp/" + bad, runs=[
+        {"name": "x" + bad, "state": "running"}, {"name": "../x", "state": "running"}, "no run", None, 7,
+        run | {"state": bad}, {"name": "y", "state": "running", "owner": bad, "cause": bad * 99, "step": "1", "loss": [],
+         "created": 1e300, "tokens_per_s": "x", "group": bad, "mfu": {"a": bad}}]))
+elif what == "deputy": put(export())
+elif what == "linked":
+    link = f"{folder}/away"
+    if not os.path.lexists(link): os.symlink(f"{owner_home}/switches", link)
+    put(export(switches=link))
+elif what == "relative": put(export(switches="../home/switches"))
+elif what == "old": put(export(written=time.time() - 86400))
+PY
+hostile() { as $member env python3 "$T/hostile.py" "$F" $member "$LB_HOME" $1; }
+M=$F/$member.json
+for row in "link:a symbolic link" "hardlink:a file with several names" "fifo:only an ordinary file" "folder:only an ordinary" \
+	"empty:it makes no sense" "garbage:it makes no sense" "deep:it makes no sense" "huge:it is too large" \
+	"version:it is of another version" "shape:it lists no runs"; do
+	hostile ${row%%:*}
+	exits 0 "${row%%:*}: the others are listed" as $owner timeout 20 lbctl ls --team
+	like "$err" "$M does not count: ${row#*:}" "${row%%:*}: it is told"
+	like "$out" "^$owner +first +held" "${row%%:*}: nothing is lost"
+done
+rm -rf "$F/other"
+hostile many
+is "$(as $owner lbctl ls --team --json | json '#')" 4100 "so many runs are taken from one file, and no more"
+hostile controls
+exits 0 "control characters" as $owner lbctl ls --team
+ok "control characters: none arrives" sh -c '! grep -Pq "[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]" "$T/exits.out" "$T/exits.err"'
+is "$(as $owner lbctl ls --team | grep -c "^$member ")" 1 "only what can be a run's name is one"
+exits 3 "nor is its folder used" as $owner lbctl kill $member/y
+for what in deputy linked relative; do
+	hostile $what
+	status=6
+	[ $what != relative ] || status=3
+	exits $status "$what: no order to who did not ask for it" \
+		as $owner lbctl kill $member/first
+	ok "$what: no switch is left" [ ! -e "$LB_HOME/switches/first.kill" ]
+done
+hostile old
+exits 0 "an old one is listed" as $owner lbctl ls --team
+like "$err" "$member's lbd has told nothing for 1d" "and how old it is"
+cp "$M" "$T/copy" && rm "$M"
+install -o $outsider -m 644 "$T/copy" "$F/$outsider.json"
+install -o $outsider -m 644 "$T/copy" "$M"
+exits 0 "files of an outsider" as $owner lbctl ls --team
+like "$err" "$outsider.json does not count: its owner is not in the team" "do not count"
+like "$err" "$member.json does not count: it belongs to another user" "nor do those of somebody else"
+rm "$F/$outsider.json" "$M"
+chmod 3777 "$F"
+exits 6 "a folder that all can write to does not count" as_member lbctl ls --team
+like "$err" "mend it with: chmod 3770 $F" "and how to mend it"
+chmod 2770 "$F"
+exits 6 "nor one where files can be replaced" as_member lbctl ls --team
+chmod 3770 "$F"
+
+# --- the end --------------------------------------------------------------------------------------
+lbctl kill --now first >/dev/null
+run_reaches first killed 20
+lbd_stop
+is "$(json runs.3.state <"$E")" killed "what lbd tells last is how things stand"
+done_testing
