@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# orders.sh - from an order to the last process dead, by switch file and by command, for trainers that
-# end politely, ignore SIGTERM or are stopped, running and pending; and what watching switches costs.
-# N (50) of each; PARTS: some of them ("seen watching running pending"). On a private cluster of its own; orders.py holds the clock.
+# orders.sh - from an order to the last process dead, by switch file and by command, for trainers
+# that end politely, ignore SIGTERM or are stopped, running and pending; when a switch is seen; and
+# what watching switches costs. N (50) of each; PARTS: some of "seen watching running pending". On a
+# private cluster of its own; orders.py holds the clock.
 LB_SRC=$(cd "$(dirname "$0")/.." && pwd -P)
 # shellcheck disable=SC1091,SC2154 # looked at on its own
 . "$LB_SRC/tests/system/lib.sh"

@@ -22,6 +22,8 @@ host_start() {
 	LB_DEBUGGER=
 }
 
+is_gone() { ! grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status"; }
+
 cluster_start 1
 printf '[daemon]\nlease = "3s"\n[poll]\ninterval = "200ms"\n' >"$LB_HOME/lbd.toml"
 host_start alpha
@@ -44,6 +46,7 @@ for delay in 000 010 200; do
 	host_start "$host"
 	is "$(lease host).$(lease generation)" "$host.$((turn + 1))" "taken over after the lease ($host)"
 	kill -s CONT "$sleeper"
+	wait_for 'is_gone "$sleeper"' 30 || kill -KILL "$sleeper"
 	wait "$sleeper"
 	is $? 4 "the one that wakes up ends at once"
 	ok "and leaves the other's socket alone" lbctl submit --name "s$turn" -- true
