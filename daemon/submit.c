@@ -88,8 +88,9 @@ static void add_names(struct toml *toml, const char *key, const json_t *names)
 		list = json_array();
 		set_in_run(toml, key, list);
 	}
-	json_array_foreach(names, i, item)
+	json_array_foreach(names, i, item) {
 		json_array_append(list, item);
+	}
 }
 
 /* Options of sbatch from the command line go behind those of the file. */

@@ -22,7 +22,9 @@ ulimit -a >>"$1"
 echo "out $SLURM_JOB_ID"
 echo "err $SLURM_JOB_ID" >&2
 END
+# shellcheck disable=SC3045 # dash knows -S
 ulimit -S -n 900	# is to arrive,
+# shellcheck disable=SC3045
 ulimit -S -s 4096	# and this is not
 export MINE='a value; with $(signs)'
 job=$(sbatch --parsable env.slurm "$T/theirs" 'x y')
