@@ -18,7 +18,7 @@ static int bad(const char *text, struct err *err)
 	char shown[4 * 40 + 1];
 	size_t to = 0;
 
-	for (size_t i = 0; text[i] && i < 40; i++) {
+	for (size_t i = 0; i < 40 && text[i]; i++) {
 		unsigned char c = (unsigned char)text[i];
 
 		if (c > 0x20 && c < 0x7f && c != '\\' && c != '"')
