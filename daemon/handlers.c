@@ -124,16 +124,16 @@ static json_t *on_ls(struct request *r, struct err *err)
 
 static json_t *on_status(struct request *r, struct err *err)
 {
+	struct ledger_run run = { 0 };
 	const char *waits_for;
 	json_t *o;
-	struct ledger_run run = { 0 };
 
-	if (request_run(r, &run, err) < 0)
+	if (request_run(r, &run, err) < 0 ||
+	    (o = view_run(r->lbd->ledger, &run, true, err)) == NULL)
 		return NULL;
-	waits_for = engine_waits_for(r->lbd->engine, run.name);
-	o = view_run(r->lbd->ledger, &run, true, err);
-	if (o)
-		js_set_str(o, "waits_for", waits_for[0] ? waits_for : NULL);
+	/* it asks the ledger: the row's own strings are gone then */
+	waits_for = engine_waits_for(r->lbd->engine, js_str(o, "name", ""));
+	js_set_str(o, "waits_for", waits_for[0] ? waits_for : NULL);
 	return o;
 }
 
