@@ -29,7 +29,7 @@ LB_HOME=$T/home
 PATH=$B:$PATH
 SLURM_CONF=$T/none		# until cluster_start: never the site's own Slurm
 mkdir "$LB_HOME"
-ASAN_OPTIONS=${ASAN_OPTIONS:-}${ASAN_OPTIONS:+:}log_path=$T/sanitizer
+ASAN_OPTIONS=${ASAN_OPTIONS:-}${ASAN_OPTIONS:+:}log_path=$T/sanitizer:disable_coredump=0
 UBSAN_OPTIONS=${UBSAN_OPTIONS:-}${UBSAN_OPTIONS:+:}log_path=$T/sanitizer:print_stacktrace=1
 export B T LB_HOME PATH SLURM_CONF ASAN_OPTIONS UBSAN_OPTIONS
 unset LB_SOCKET LB_RUN LB_ATTEMPT LB_LAUNCH LB_RUN_DIR LB_CHECKPOINT_DIR LB_RESUME_FROM
