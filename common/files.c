@@ -96,8 +96,10 @@ static int sync_parent(const char *path, struct err *err)
 	return rc;
 }
 
-static int write_all(int fd, const char *data, size_t len)
+int file_write_all(int fd, const void *bytes, size_t len)
 {
+	const char *data = bytes;
+
 	while (len > 0) {
 		ssize_t n = write(fd, data, len);
 
@@ -125,7 +127,7 @@ static char *write_temp(const char *path, const void *data, size_t len, mode_t m
 		free(temp);
 		return NULL;
 	}
-	ok = fchmod(fd, mode) == 0 && write_all(fd, data, len) == 0 &&
+	ok = fchmod(fd, mode) == 0 && file_write_all(fd, data, len) == 0 &&
 	     (!synced || fsync(fd) == 0);
 	if (!ok)
 		err_errno(err, "%s", path);

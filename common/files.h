@@ -24,6 +24,9 @@ int file_write_visible(const char *path, const void *data, size_t len, mode_t mo
 /* As file_write_atomic, but fails with ERR_LOCKED when `path` exists already (link(2): safe over NFS). */
 int file_write_once(const char *path, const void *data, size_t len, mode_t mode, struct err *err);
 
+/* write(2) until all of it is written; -1 with errno. */
+int file_write_all(int fd, const void *bytes, size_t len);
+
 /* mkdir -p: parents get the same mode; an existing folder is fine. */
 int folder_make(const char *path, mode_t mode, struct err *err);
 int folder_sync(const char *path, struct err *err);

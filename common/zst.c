@@ -11,26 +11,12 @@
 #include <unistd.h>
 #include <zstd.h>
 
+#include "common/files.h"
 #include "common/mem.h"
 
 enum { LEVEL = 3 };
 
 /* --- writing ----------------------------------------------------------------------------------- */
-
-static int write_all(int fd, const char *data, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(fd, data, len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -1;
-		data += n;
-		len -= (size_t)n;
-	}
-	return 0;
-}
 
 /* One piece of input; the last one ends the frame. */
 static int feed(ZSTD_CCtx *context, ZSTD_inBuffer *in, bool last, int to, char *out, size_t room)
@@ -45,7 +31,7 @@ static int feed(ZSTD_CCtx *context, ZSTD_inBuffer *in, bool last, int to, char *
 			errno = EIO;
 			return -1;
 		}
-		if (write_all(to, out, piece.pos) < 0)
+		if (file_write_all(to, out, piece.pos) < 0)
 			return -1;
 	} while (last ? left != 0 : in->pos < in->size);
 	return 0;
