@@ -4,27 +4,8 @@
 # The runs of a whole team: what each lbd tells in a common folder, who may read it, orders that reach
 # a colleague's run without a word to the colleague's lbd, and files that are not what they seem.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/users.sh"
 
-if [ "$(id -u)" != 0 ]; then
-	echo "1..0 # SKIP three users take root to play"
-	tests_planned=0
-	exit 0
-fi
-need setpriv util-linux
-need useradd passwd
-
-owner=lbo$$ member=lbm$$ outsider=lbx$$ team=lbt$$
-drop_users() {
-	for user in $owner $member $outsider; do userdel $user; done >/dev/null 2>&1
-	groupdel $team >/dev/null 2>&1
-}
-end() { result=$?; end_own_processes; drop_users; (exit $result); cleanup; }
-trap end EXIT
-make_users() {
-	groupadd $team && useradd -M -G $team $owner && useradd -M -G $team $member && useradd -M $outsider
-}
-make_users || bail_out "cannot make users"
-as() { user=$1; shift; setpriv --reuid $user --regid $user --init-groups "$@"; }
 # colleagues have no lbd, and know of the folder only
 F=$T/team
 as_member() { as $member env LB_HOME="$T/none" LB_TEAM="$F" timeout 20 "$@"; }

@@ -5,29 +5,8 @@
 # cluster. Each of the three ways in which a run is ended (lbd, lbrun, the start of the job) is shown
 # alone, with trainers that do not want to end.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/users.sh"
 
-if [ "$(id -u)" != 0 ]; then
-	echo "1..0 # SKIP three users take root to play"
-	tests_planned=0
-	exit 0
-fi
-need setpriv util-linux
-need useradd passwd
-
-# --- three users, for this test alone -------------------------------------------------------------
-owner=lbo$$ member=lbm$$ outsider=lbx$$ team=lbt$$
-drop_users() {
-	for user in $owner $member $outsider; do userdel $user; done >/dev/null 2>&1
-	groupdel $team >/dev/null 2>&1
-}
-end() { result=$?; end_own_processes; drop_users; (exit $result); cleanup; }
-trap end EXIT
-make_users() {
-	groupadd $team && useradd -M -G $team $owner && useradd -M -G $team $member &&
-		useradd -M $outsider
-}
-make_users || bail_out "cannot make users"
-as() { user=$1; shift; setpriv --reuid $user --regid $user --init-groups "$@"; }
 as_member() { as $member "$@"; }
 as_outsider() { as $outsider "$@"; }
 
