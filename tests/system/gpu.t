@@ -122,6 +122,29 @@ ok $? "the algorithms chosen are in the checkpoint"
 [ -s "$T/gpu/cache/gemm-emulated-GPU-130100" ]
 ok $? "and in the cache"
 
+# --- what a model says -------------------------------------------------------------------------------
+ours=$T/gpu/checkpoints/step-00000008
+says() { # says FILE COMMAND ARGUMENTS...: its output, on the emulated GPU where asked for
+	file=$T/$1
+	shift
+	LB_CUDA_LIBRARY=$emulated "$B/lbworker" "$@" --seq-len 16 >"$file" 2>"$T/err"
+}
+says cpu-eval eval "$ours" "$T/text.tokens" --samples 3 --device cpu &&
+	says gpu-eval eval "$ours" "$T/text.tokens" --samples 3 --device cuda &&
+	says narrow-eval eval "$ours" "$T/text.tokens" --samples 3 --device cuda --dtype bfloat16 &&
+	cat "$T/cpu-eval" "$T/gpu-eval" "$T/narrow-eval" | awk '{ sub(/,/, "", $7); loss[NR] = $7 }
+		function apart(i) { return (loss[i] > loss[1] ? loss[i] - loss[1] : loss[1] - loss[i]) / loss[1] }
+		END { exit !(NR == 3 && loss[1] > 1 && apart(2) <= 1e-5 && apart(3) > 0 && apart(3) <= 5e-3) }'
+ok $? "eval on the GPU, in fp32 and bf16, has the loss of the CPU"
+says cpu-said generate "$ours" --prompt abc --tokens 5 --temperature 0 --device cpu &&
+	says gpu-said generate "$ours" --prompt abc --tokens 5 --temperature 0 --device cuda &&
+	[ -s "$T/gpu-said" ] && cmp "$T/cpu-said" "$T/gpu-said" >"$T/out"
+ok $? "generate says the same"
+LB_CUDA_LIBRARY=$T/nowhere.so "$B/lbworker" eval "$ours" "$T/text.tokens" --device cuda >"$T/out" 2>"$T/said"
+[ $? = 1 ] && grep -q -e '--device cuda: ' "$T/said" && says bad eval "$ours" "$T/text.tokens" --device gpu
+[ $? = 2 ] && grep -q -e '--device: there is no "gpu", allowed are auto, cpu, cuda' "$T/err" && : >"$T/err"
+ok $? "a device that is not there is said by the name of the option"
+
 # --- no GPU -------------------------------------------------------------------------------------------
 LB_CUDA_LIBRARY=$T/nowhere.so "$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/no" \
 	--training.steps 1 --lr_scheduler.warmup_steps 0 >"$T/out" 2>"$T/err"

@@ -11,10 +11,10 @@
 #include "common/keys.h"
 #include "worker/lbworker/guard.h"
 #include "worker/lbworker/model.h"
+#include "worker/lbworker/opened.h"
 #include "worker/lbworker/optimizer.h"
 #include "worker/lbworker/schedule.h"
 
-enum device_wish { DEVICE_AUTO, DEVICE_CPU, DEVICE_CUDA };
 enum async_mode { ASYNC_DISABLED, ASYNC_ON, ASYNC_PINNED };
 
 struct config {

@@ -42,10 +42,11 @@ static const struct command commands[] = {
 	{ "convert", "FROM TO [--dtype float32|bfloat16|float16] [--max-shard-size 5GB]",
 	  "weights of a checkpoint, or a model of Hugging Face, to a folder that both can read",
 	  command_convert },
-	{ "eval", "MODEL DATA [--seq-len N] [--samples N] [--logits FILE]",
+	{ "eval", "MODEL DATA [--seq-len N] [--samples N] [--logits FILE] [--device auto|cpu|cuda] "
+	  "[--dtype float32|bfloat16]",
 	  "loss and perplexity of a checkpoint or a model of Hugging Face", command_eval },
 	{ "generate", "MODEL --prompt TEXT | --prompt-tokens N,... [--tokenizer FILE] [--tokens N] "
-	  "[--temperature X] [--seed N]",
+	  "[--temperature X] [--seed N] [--device auto|cpu|cuda] [--dtype float32|bfloat16]",
 	  "go on from a text of bytes, or from tokens", command_generate },
 	{ "trace", "summary FOLDER [--svg FILE]",
 	  "where the time of traced steps went: compute, copies, both, neither; top operations",

@@ -18,7 +18,6 @@
 #include "common/log.h"
 #include "common/manifest.h"
 #include "common/mem.h"
-#include "kernels/load.h"
 #include "worker/lbworker/checkpoint.h"
 #include "worker/lbworker/data.h"
 #include "worker/lbworker/hf.h"
@@ -79,69 +78,26 @@ static double now_s(void)
 	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static void warn(const char *text)
-{
-	log_warn("%s", text);
-}
-
 /* --- setting up ----------------------------------------------------------------------------- */
 
-/* Opens `be`; NULL with a line in why. */
-static struct device *open_backend(const struct train *t, const struct backend *be, char *why)
+static int open_device(struct train *t, struct err *err)
 {
 	const struct config *c = t->config;
 	char *cache = c->device_cache[0] == '/' ? xstrdup(c->device_cache)
 						: xasprintf("%s/%s", c->dump_folder, c->device_cache);
-	bool is_cached = c->device_cache[0] && be != &backend_cpu &&
-			 folder_make(cache, 0755, NULL) == 0;
-	struct device *device = be->open(&(struct backend_options){
-		.threads = (int)c->threads, .warn = warn, .compute = (enum compute)c->compute,
-		.deterministic = c->deterministic, .cache = is_cached ? cache : NULL,
-	}, why);
+	struct opened opened;
+	int rc = device_open(&opened, &(struct device_order){
+		.wish = (enum device_wish)c->device, .wish_name = "device.name = \"cuda\"",
+		.compute_name = "training.mixed_precision_param", .notes = stdout,
+		.threads = (int)c->threads, .compute = (enum compute)c->compute,
+		.deterministic = c->deterministic, .cache = c->device_cache[0] ? cache : NULL,
+	}, err);
 
 	free(cache);
-	return device;
-}
-
-/* The GPU, if one is wished for and there; else t->device stays NULL. */
-static int open_gpu(struct train *t, struct err *err)
-{
-	const struct config *c = t->config;
-	char why[BACKEND_TEXT_BYTES];
-
-	if (c->device == DEVICE_CPU)
-		return 0;
-	const struct backend *be = backend_load_cuda(why);
-	struct device *device = be ? open_backend(t, be, why) : NULL;
-	if (device) {
-		t->backend = be;
-		t->device = device;
-		return 0;
-	}
-	if (c->device == DEVICE_CUDA)
-		return err_set(err, ERR_IO, "device.name = \"cuda\": %s", why);
-	printf("%s; the CPU computes\n", why);
-	return 0;
-}
-
-static int open_device(struct train *t, struct err *err)
-{
-	char why[BACKEND_TEXT_BYTES];
-
-	t->backend = &backend_cpu;
-	if (open_gpu(t, err))
-		return -1;
-	if (t->device)
-		return 0;
-	if (t->own.compute != COMPUTE_FP32) {
-		if (t->own.device == DEVICE_CPU)
-			return err_set(err, ERR_USAGE, "training.mixed_precision_param: the CPU "
-				       "computes in \"float32\" only");
-		log_warn("the CPU computes in float32, not in %s", "bfloat16");
-		t->own.compute = COMPUTE_FP32;
-	}
-	t->device = open_backend(t, t->backend, why);
-	return t->device ? 0 : err_set(err, ERR_IO, "%s", why);
+	t->backend = opened.backend;
+	t->device = opened.device;
+	t->own.compute = opened.compute;
+	return rc;
 }
 
 static int open_data(struct train *t, struct err *err)
