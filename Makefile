@@ -82,7 +82,7 @@ sm        = -gencode arch=compute_$(1),code=sm_$(1)
 GENCODE  := $(call sm,90a)
 RELEASE  := -gencode arch=compute_80,code=compute_80 $(call sm,90a) $(call sm,100a)
 # The host side of a kernel file is C but in name: no C++ library is linked.
-NVCCFLAGS := -std=c++17 -O3 -I. -Xptxas -v -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra,-fno-threadsafe-statics,-fno-exceptions,-fno-rtti
+NVCCFLAGS := -std=c++17 -O3 -I. $(if $(DEV),,-Werror all-warnings) -Xptxas -v -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra,-fno-threadsafe-statics,-fno-exceptions,-fno-rtti
 CULINK   := -shared -Wl,--exclude-libs,ALL -Wl,-z,defs -L$(CUDA_HOME)/lib64 \
 	    -Wl,-rpath,$(CUDA_HOME)/lib64 -lcublasLt -lcudart_static -ldl -lrt -lpthread -lm
 LBCUDA   := $(if $(HAVE_CUDA),$(if $(SAN),,$(B)/liblbcuda.so))
@@ -284,12 +284,14 @@ check-layers:
 
 # One stamp per file, so that a second run looks only at what changed.
 LINTED   := $(wildcard common/*.c sql/*.c slurm/*.c slurm/lbd-slurm/*.c daemon/*.c ctl/*.c \
-	    worker/*/*.c kernels/*.c kernels/cpu/*.c tests/sim/*.c tests/sim/ettr/*.c)
+	    worker/*/*.c kernels/*.c kernels/cpu/*.c tests/sim/*.c tests/sim/ettr/*.c \
+	    $(if $(HAVE_CUDA),kernels/cuda/*.c tests/gpu/*.c))
 LINTED   := $(if $(HAVE_SLURM),$(LINTED),$(filter-out slurm/lbd-slurm/%,$(LINTED)))
 $(B)/lint/%.tidy: % .clang-tidy | $(B)/gen/queries.h $(B)/gen/words.h
 	@mkdir -p $(@D)
 	@echo "clang-tidy $<"
-	@clang-tidy --quiet $< -- -std=c11 -I. -I$(B)/gen -D_GNU_SOURCE -DLB_VERSION='""' 2>$@.log || \
+	@clang-tidy --quiet $< -- -std=c11 -I. -I$(B)/gen -D_GNU_SOURCE -DLB_VERSION='""' \
+		$(if $(HAVE_CUDA),-isystem $(CUDA_HOME)/include) 2>$@.log || \
 		{ cat $@.log; exit 1; }
 	@touch $@
 tidy: $(LINTED:%=$(B)/lint/%.tidy)

@@ -145,8 +145,7 @@ static void infer_close(struct infer *f)
 static int infer_open(struct infer *f, const struct arguments *a, struct err *err)
 {
 	const struct device_order order = { .wish = a->device, .wish_name = "--device cuda",
-					    .compute = a->compute, .compute_name = "--dtype",
-					    .notes = stderr };
+					    .compute = a->compute, .compute_name = "--dtype" };
 	struct model_options options = { .batch = 1 };
 	struct model_shape shape;
 	size_t positions;

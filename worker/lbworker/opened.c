@@ -35,7 +35,8 @@ static int open_gpu(struct opened *out, const struct device_order *o, struct err
 		return 0;
 	if (o->wish == DEVICE_CUDA)
 		return err_set(err, ERR_IO, "%s: %s", o->wish_name, why);
-	fprintf(o->notes, "%s; the CPU computes\n", why);
+	if (o->notes)
+		fprintf(o->notes, "%s; the CPU computes\n", why);
 	return 0;
 }
 

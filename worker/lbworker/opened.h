@@ -14,7 +14,7 @@ enum device_wish { DEVICE_AUTO, DEVICE_CPU, DEVICE_CUDA };
 struct device_order {
 	enum device_wish wish;
 	const char *wish_name, *compute_name;	/* what people set them with, for errors */
-	FILE *notes;			/* where one line says why the CPU computes */
+	FILE *notes;			/* where one line says why the CPU computes; NULL: nowhere */
 	int threads;
 	enum compute compute;
 	bool deterministic;
