@@ -139,6 +139,13 @@ $(B)/gpu/sdpa_plans: $(B)/obj/tests/gpu/sdpa_plans.o $(B)/obj/kernels/cuda/sdpa.
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -Wl,-rpath,$(CUDA_HOME)/lib64 -Wl,--disable-new-dtags -ldl -lm
 
+# What a profiler sees of our ranges, without one.
+$(B)/obj/tests/gpu/nvtx_tap.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
+$(B)/obj/tests/gpu/nvtx_tap.o: CFLAGS += -fPIC
+$(B)/gpu/nvtx_tap.so: $(B)/obj/tests/gpu/nvtx_tap.o
+	@mkdir -p $(@D)
+	$(call say,LINK) $(CC) $(LDFLAGS) -shared -o $@ $^
+
 # A test that opens the CUDA backend as lbworker does.
 $(B)/gpu/ops $(B)/gpu/goldens: $(B)/gpu/%: $(B)/obj/tests/gpu/%.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
 	@mkdir -p $(@D)
@@ -269,7 +276,7 @@ endif
 check-unit: $(UNIT) $(BINARIES)
 	B=$(abspath $(B)) prove --exec 'sh tests/unit/run.sh' $(UNIT)
 # What gpu.t runs where nvcc is found.
-GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/gpu/ops $(B)/gpu/goldens \
+GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/gpu/ops $(B)/gpu/goldens $(B)/gpu/nvtx_tap.so \
 	     $(if $(SAN),,$(LBCUDA) $(B)/gpu/sdpa_plans $(B)/gpu/stub/libcuda.so.1))
 gpu-parts: $(BINARIES) $(GPU_PARTS)
 # Tests mostly wait: more of them at once than there are cores.

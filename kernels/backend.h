@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BACKEND_ABI = 3, BACKEND_TEXT_BYTES = 256 };
+enum { BACKEND_ABI = 4, BACKEND_TEXT_BYTES = 256 };
 
 struct device;			/* one opened device: its memory, its queue, its threads */
 
@@ -216,6 +216,10 @@ struct backend {
 	uint32_t (*mark)(struct device *dev);
 	double (*mark_us)(struct device *dev, uint32_t mark);
 	void (*marks_clear)(struct device *dev);
+	/* What the host does from here to the matching pop has that name in a profiler; the text is
+	 * borrowed for the call. Costs nothing where none is attached. */
+	void (*range_push)(struct device *dev, const char *name);
+	void (*range_pop)(struct device *dev);
 	/* A program is a fixed sequence of operations on fixed memory, under a number of the
 	 * caller's: replay() runs it as it was recorded, or says false. Between record() and
 	 * record_end() operations run and may be recorded; upload, download, finish and
@@ -229,6 +233,18 @@ struct backend {
 	char *(*choices)(struct device *dev);
 	int (*choose)(struct device *dev, const char *text);
 };
+
+static inline void backend_range(const struct backend *be, struct device *dev, const char *name)
+{
+	if (be->range_push)
+		be->range_push(dev, name);
+}
+
+static inline void backend_range_end(const struct backend *be, struct device *dev)
+{
+	if (be->range_pop)
+		be->range_pop(dev);
+}
 
 extern const struct backend backend_cpu;
 

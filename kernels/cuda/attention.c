@@ -130,8 +130,10 @@ static void run(struct device *dev, const struct place *at, const struct shape *
 {
 	char why[BACKEND_TEXT_BYTES];
 
+	cuda_range_push(dev, at->operation);
 	if (sdpa_plan_run(plan, dev->attentions->handle, pointers, s->workspace, why, sizeof(why)))
 		cuda_fail(dev, at, why);
+	cuda_range_pop(dev);
 	cuda_ok(dev, at, cudaGetLastError());
 }
 

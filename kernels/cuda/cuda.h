@@ -123,6 +123,10 @@ double cuda_mark_us(struct device *dev, uint32_t mark);
 void cuda_marks_clear(struct device *dev);
 void cuda_marks_destroy(struct device *dev);
 
+/* ranges.c */
+void cuda_range_push(struct device *dev, const char *name);
+void cuda_range_pop(struct device *dev);
+
 /* gemm.c: opens cuBLASLt; false with a line in why. */
 bool cuda_gemm_open(struct device *dev, char *why);
 void cuda_gemm_close(struct device *dev);

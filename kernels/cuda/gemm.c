@@ -298,7 +298,9 @@ void cuda_gemm(struct device *dev, const struct gemm *g)
 	if (!p)
 		return;
 	set_bias(dev, at, p, &plain);
+	cuda_range_push(dev, at->operation);
 	lt_ok(dev, at, multiply(dev, p, &plain, b, &p->algo));
+	cuda_range_pop(dev);
 	cuda_ok(dev, at, cudaGetLastError());
 	if (g->bias && !plain.bias)
 		cuda_bias_forward(dev, g->c, g->bias, g->m, g->n);

@@ -122,6 +122,22 @@ ok $? "the algorithms chosen are in the checkpoint"
 [ -s "$T/gpu/cache/gemm-emulated-GPU-130100" ]
 ok $? "and in the cache"
 
+# --- what a profiler sees ------------------------------------------------------------------------------
+tap=$(realpath "$B/gpu/nvtx_tap.so")
+LB_NVTX_TAP=$T/ranges NVTX_INJECTION64_PATH=$tap train ranged --device cuda --training.steps 2
+cat >"$T/wanted" <<-END
+	step 1
+	  data
+	  forward
+	    embed_forward
+	    rmsnorm_forward
+	    gemm
+END
+grep -v '^!' "$T/ranges" | sed -n '/^step 1/,/gemm/p' | cmp -s - "$T/wanted" && ! grep '^!' "$T/ranges" &&
+	grep -q '^  update' "$T/ranges" && grep -q '^    adamw' "$T/ranges" && grep -q '^checkpoint' "$T/ranges"
+ok $? "a profiler sees steps, phases and operations, each range closed"
+sed -n '/^step 1/,/gemm/p' "$T/ranges" | diff "$T/wanted" - | sed 's/^/# /'
+
 # --- what a model says -------------------------------------------------------------------------------
 ours=$T/gpu/checkpoints/step-00000008
 says() { # says FILE COMMAND ARGUMENTS...: its output, on the emulated GPU where asked for

@@ -222,6 +222,12 @@ void activations_destroy(const struct model *m, struct model_activations *a)
 	free(a);
 }
 
+/* What is wanted of a pass. */
+struct head_pass {
+	bool gradients, accumulate;
+	float scale;
+};
+
 /* --- forward -------------------------------------------------------------------------------- */
 
 /* Row `row` of an activation [rows,width]. */
@@ -239,7 +245,7 @@ static void feed(const struct model *m, const int32_t *tokens, const int32_t *ta
 	m->backend->upload(m->device, a->targets, targets, rows * sizeof(*targets));
 }
 
-static void forward(const struct model *m)
+static void forward(const struct model *m, const struct head_pass *pass)
 {
 	const struct model_shape *s = &m->shape;
 	const struct backend *be = m->backend;
@@ -247,6 +253,7 @@ static void forward(const struct model *m)
 	size_t rows = m->batch * m->seq;
 	const void *before = NULL;
 
+	(void)pass;
 	be->embed_forward(m->device, a->layer[0].x, m->weights + model_outer(m, PARAM_EMBEDDING),
 			  a->tokens, rows, s->dim);
 	if (m->family->learned_positions)
@@ -268,11 +275,6 @@ static struct linear head_of(const struct model *m)
 	return (struct linear){ model_outer(m, PARAM_HEAD), ABSENT, m->shape.dim, m->shape.vocab,
 				false, m->scales.head, 0 };
 }
-
-struct head_pass {
-	bool gradients, accumulate;
-	float scale;
-};
 
 /* Losses into a->loss; with gradients also shared.dnormed and the head's weight gradient. */
 static void head_and_loss(const struct model *m, const struct head_pass *pass)
@@ -314,9 +316,10 @@ static void tables_backward(const struct model *m, bool accumulate)
 					       m->seq, s->dim, accumulate);
 }
 
-static void backward(const struct model *m, bool accumulate)
+static void backward(const struct model *m, const struct head_pass *pass)
 {
 	struct model_activations *a = m->activations;
+	bool accumulate = pass->accumulate;
 
 	m->backend->zero(m->device, a->shared.dx, m->batch * m->seq * m->shape.dim *
 						      compute_bytes(m->options.compute));
@@ -346,6 +349,15 @@ static int collect_loss(const struct model *m, double *loss_sum, struct err *err
 	return 0;
 }
 
+/* `what` under a name that profilers show. */
+static void named(const struct model *m, const char *name, const struct head_pass *pass,
+		  void (*what)(const struct model *, const struct head_pass *))
+{
+	backend_range(m->backend, m->device, name);
+	what(m, pass);
+	backend_range_end(m->backend, m->device);
+}
+
 /* The number of a pass as a program of the device: the same number, the same operations. */
 static uint64_t program_of(const struct head_pass *pass)
 {
@@ -365,10 +377,10 @@ static void run(const struct model *m, const struct head_pass *pass)
 		return;
 	if (be->record)
 		be->record(m->device, program);
-	forward(m);
-	head_and_loss(m, pass);
+	named(m, "forward", pass, forward);
+	named(m, "head and loss", pass, head_and_loss);
 	if (pass->gradients)
-		backward(m, pass->accumulate);
+		named(m, "backward", pass, backward);
 	if (be->record_end)
 		be->record_end(m->device, program);
 }
@@ -402,7 +414,7 @@ int model_logits(struct model *m, const int32_t *tokens, size_t first, size_t ro
 	size_t count;
 
 	feed(m, tokens, tokens);
-	forward(m);
+	forward(m, NULL);
 	for (size_t row = 0; row < rows; row += count) {
 		count = rows - row < a->chunk_rows ? rows - row : a->chunk_rows;
 		linear_forward(m, &head, a->logits, row_of(m, a->final, first + row, s->dim), count, 0);

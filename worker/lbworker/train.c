@@ -279,14 +279,16 @@ static int load_batch(struct train *t, const struct data *data, uint64_t first, 
 {
 	const struct config *c = t->config;
 	double start_us = trace_now();
+	int rc = 0;
 
-	for (int64_t i = 0; i < c->local_batch_size; i++)
-		if (data_sample(data, first + (uint64_t)i, t->tokens + i * c->seq_len,
-				t->targets + i * c->seq_len, err))
-			return -1;
+	backend_range(t->backend, t->device, "data");
+	for (int64_t i = 0; rc == 0 && i < c->local_batch_size; i++)
+		rc = data_sample(data, first + (uint64_t)i, t->tokens + i * c->seq_len,
+				 t->targets + i * c->seq_len, err);
+	backend_range_end(t->backend, t->device);
 	t->data_s += (trace_now() - start_us) * 1e-6;
 	trace_span(t->trace, "data", start_us);
-	return 0;
+	return rc;
 }
 
 /* Gradient of the mean loss over `batches` micro-batches; *loss is that mean. */
@@ -378,7 +380,9 @@ static void update(struct train *t, const struct report_step *s, int64_t tokens)
 					     .update = s->step - t->state.guard.skipped,
 					     .tokens = tokens };
 
+	backend_range(t->backend, t->device, "update");
 	optimizer_update(&optimizer, t->model, t->m, t->v, &step);
+	backend_range_end(t->backend, t->device);
 	t->state.loss = s->loss;
 }
 
@@ -432,9 +436,13 @@ static int step(struct train *t, struct err *err)
 {
 	struct report_step s = { .step = t->state.step + 1, .target_step = t->config->steps };
 	double start_us = trace_now();
+	char name[32];
 
 	begin_trace(t);
+	snprintf(name, sizeof(name), "step %" PRId64, s.step);
+	backend_range(t->backend, t->device, name);
 	int rc = compute(t, &s, err);
+	backend_range_end(t->backend, t->device);
 	end_trace(t, s.step, start_us);
 	return rc != 0 ? rc : tell(t, &s, err);
 }
@@ -494,7 +502,9 @@ static int save(struct train *t, struct err *err)
 		return 0;
 	}
 	report_phase(t->report, "checkpoint");
+	backend_range(t->backend, t->device, "checkpoint");
 	t->checkpoint_s += saver_start(t->saver);
+	backend_range_end(t->backend, t->device);
 	timeline_copied(t->timeline);
 	timeline_add(t->timeline, "checkpoint begins at step", t->state.step);
 	return t->config->async_mode == ASYNC_DISABLED ? collect(t, true, err) : 0;
