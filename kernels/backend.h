@@ -87,6 +87,20 @@ struct adamw {
 	uint64_t first, key;
 };
 
+enum { HOLDINGS_MAX = 24 };
+
+/* Who holds the memory of a device of its own. */
+struct memory_use {
+	uint64_t total, available;	/* bytes; what is neither held nor available is others' */
+	struct {
+		const char *what;
+		uint64_t bytes;
+	} held[HOLDINGS_MAX];		/* by us, added up by name */
+	size_t count;
+	const char *refused;		/* what there was no room for; NULL: nothing yet */
+	uint64_t refused_bytes;
+};
+
 struct backend {
 	uint32_t abi_version;	/* BACKEND_ABI */
 	uint32_t struct_bytes;	/* sizeof(struct backend): an older table is refused, not guessed */
@@ -100,8 +114,9 @@ struct backend {
 	/* Waits for everything queued. 0, or -1 with the first failure since open in why. */
 	int (*finish)(struct device *dev, char *why);
 
-	/* Zeroed and pre-touched, aligned to 64 bytes; NULL when there is no room. */
-	void *(*alloc)(struct device *dev, size_t bytes);
+	/* Zeroed and pre-touched, aligned to 64 bytes; NULL when there is no room. `what` is a
+	 * literal: the name of all memory of that kind when people are told who holds what. */
+	void *(*alloc)(struct device *dev, size_t bytes, const char *what);
 	/* The same for weights: fp32 [count]. The device may keep a copy of its own in the type it
 	 * computes in, which upload and adamw bring up to date. */
 	float *(*alloc_weights)(struct device *dev, size_t count);
@@ -203,6 +218,7 @@ struct backend {
 
 	/* --- for devices that work beside us; NULL where an operation is done when it returns --- */
 
+	void (*memory)(const struct device *dev, struct memory_use *out);
 	/* Host memory that copies need not be staged through; NULL when there is no room. */
 	void *(*alloc_host)(struct device *dev, size_t bytes);
 	void (*free_host)(struct device *dev, void *memory);

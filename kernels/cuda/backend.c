@@ -64,12 +64,11 @@ void *cuda_scratch(struct device *dev, const struct place *at, size_t bytes)
 	cuda_programs_clear(dev);
 	if (!cuda_ok(dev, at, cudaStreamSynchronize(dev->stream)))
 		return NULL;
-	cudaFree(dev->scratch);
-	dev->scratch = NULL;
-	dev->scratch_bytes = 0;
-	if (!cuda_ok(dev, at, cudaMalloc(&dev->scratch, bytes)))
-		return NULL;
-	dev->scratch_bytes = bytes;
+	cuda_give(dev, dev->scratch);
+	dev->scratch = cuda_take(dev, bytes, "reductions");
+	dev->scratch_bytes = dev->scratch ? bytes : 0;
+	if (!dev->scratch)
+		cuda_fail(dev, at, "out of memory");
 	return dev->scratch;
 }
 
@@ -91,7 +90,7 @@ static void cuda_close(struct device *dev)
 		if (dev->stage[i].passed)
 			cudaEventDestroy(dev->stage[i].passed);
 	}
-	cudaFree(dev->scratch);
+	cuda_give(dev, dev->scratch);
 	cudaFreeHost(dev->sum_host);
 	if (dev->computed)
 		cudaEventDestroy(dev->computed);
@@ -101,6 +100,7 @@ static void cuda_close(struct device *dev)
 		cudaStreamDestroy(dev->fetches);
 	if (dev->stream)
 		cudaStreamDestroy(dev->stream);
+	free(dev->block);
 	free(dev);
 }
 
@@ -228,6 +228,7 @@ static const struct backend backend_cuda = {
 	.cross_entropy = cuda_cross_entropy,
 	.sum_squares = cuda_sum_squares,
 	.adamw = cuda_adamw,
+	.memory = cuda_memory,
 	.alloc_host = cuda_alloc_host,
 	.free_host = cuda_free_host,
 	.fetch = cuda_fetch,

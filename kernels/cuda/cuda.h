@@ -47,6 +47,13 @@ struct stage {
 	cudaEvent_t passed;
 };
 
+/* Device memory that is ours, and for what. */
+struct block {
+	void *memory;
+	size_t bytes;
+	const char *what;		/* a literal */
+};
+
 struct program {
 	uint64_t number;
 	int seen;			/* times run without a recording */
@@ -72,6 +79,9 @@ struct device {
 	struct stage stage[STAGES];
 	unsigned next_stage;
 	struct weight_range weights[WEIGHT_RANGES];
+	struct block *block;
+	size_t blocks, blocks_room;
+	struct block refused;		/* the last that there was no room for */
 	void *scratch;			/* of one operation at a time */
 	size_t scratch_bytes;
 	double *sum_host;		/* pinned */
@@ -98,7 +108,11 @@ void *cuda_scratch(struct device *dev, const struct place *at, size_t bytes);
 const void *cuda_narrow(const struct device *dev, const float *weights);
 
 /* memory.c */
-void *cuda_alloc(struct device *dev, size_t bytes);
+void *cuda_alloc(struct device *dev, size_t bytes, const char *what);
+/* The same as it comes, not zeroed; cuda_give takes what either of them gave, and NULL. */
+void *cuda_take(struct device *dev, size_t bytes, const char *what);
+void cuda_give(struct device *dev, void *memory);
+void cuda_memory(const struct device *dev, struct memory_use *out);
 float *cuda_alloc_weights(struct device *dev, size_t count);
 uint64_t cuda_available(const struct device *dev);
 void cuda_free(struct device *dev, void *memory);

@@ -450,7 +450,7 @@ bool cuda_gemm_open(struct device *dev, char *why)
 	struct gemm_state *s = dev->gemms = calloc(1, sizeof(*s));
 
 	if (s && cublasLtCreate(&s->library) == CUBLAS_STATUS_SUCCESS &&
-	    cudaMalloc(&s->workspace, WORKSPACE_BYTES) == cudaSuccess &&
+	    (s->workspace = cuda_take(dev, WORKSPACE_BYTES, "matrix products")) != NULL &&
 	    cudaEventCreate(&s->start) == cudaSuccess && cudaEventCreate(&s->end) == cudaSuccess) {
 		load_cache(dev);
 		return true;
@@ -480,7 +480,7 @@ void cuda_gemm_close(struct device *dev)
 		if (p->c)
 			cublasLtMatrixLayoutDestroy(p->c);
 	}
-	cudaFree(s->workspace);
+	cuda_give(dev, s->workspace);
 	if (s->start)
 		cudaEventDestroy(s->start);
 	if (s->end)

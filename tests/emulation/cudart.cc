@@ -20,7 +20,12 @@ work_list *captured;		// NULL: nothing is captured
 std::map<void *, size_t> taken;	// device memory
 unsigned long graph_runs;
 
-const size_t DEVICE_BYTES = (size_t)8 << 30;
+// LB_EMULATION_BYTES: a GPU so small that something does not fit
+size_t device_bytes()
+{
+	const char *bytes = getenv("LB_EMULATION_BYTES");
+	return bytes ? strtoull(bytes, NULL, 10) : (size_t)8 << 30;
+}
 
 double now_ms()
 {
@@ -72,7 +77,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int)
 	strncpy(p->name, "emulated GPU", sizeof(p->name) - 1);
 	p->major = 9;
 	p->multiProcessorCount = 132;
-	p->totalGlobalMem = DEVICE_BYTES;
+	p->totalGlobalMem = device_bytes();
 	return cudaSuccess;
 }
 
@@ -106,7 +111,7 @@ cudaError_t cudaMalloc(void **out, size_t bytes)
 		used += m.second;
 	if (not_now() != cudaSuccess)
 		return not_now();
-	if (used + bytes > DEVICE_BYTES || posix_memalign(out, 256, bytes))
+	if (used + bytes > device_bytes() || posix_memalign(out, 256, bytes))
 		return cudaErrorMemoryAllocation;
 	memset(*out, 0xff, bytes);
 	taken[*out] = bytes;
@@ -135,7 +140,7 @@ cudaError_t cudaFreeHost(void *memory)
 
 cudaError_t cudaMemGetInfo(size_t *unused, size_t *all)
 {
-	*all = *unused = DEVICE_BYTES;
+	*all = *unused = device_bytes();
 	for (auto &m : taken)
 		*unused -= m.second;
 	return cudaSuccess;

@@ -124,8 +124,8 @@ static struct tensor *add(struct suite *s, struct tensors *all, size_t count, bo
 	struct tensor *t = &all->t[all->count++];
 
 	*t = (struct tensor){ .count = count, .is_activation = is_activation };
-	t->cpu = backend_cpu.alloc(s->cpu, count * sizeof(float));
-	t->gpu = s->be->alloc(s->gpu, count * sizeof(float));
+	t->cpu = backend_cpu.alloc(s->cpu, count * sizeof(float), "a test");
+	t->gpu = s->be->alloc(s->gpu, count * sizeof(float), "a test");
 	t->got = xmalloc(count * sizeof(float));
 	if (!t->cpu || !t->gpu) {
 		fprintf(stderr, "no memory for a tensor of %zu\n", count);

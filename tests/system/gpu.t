@@ -138,6 +138,25 @@ grep -v '^!' "$T/ranges" | sed -n '/^step 1/,/gemm/p' | cmp -s - "$T/wanted" && 
 ok $? "a profiler sees steps, phases and operations, each range closed"
 sed -n '/^step 1/,/gemm/p' "$T/ranges" | diff "$T/wanted" - | sed 's/^/# /'
 
+# --- memory ---------------------------------------------------------------------------------------------
+train timed --device cuda --training.steps 2 --profiling.enable_memory_snapshot true
+grep -q '"GPU memory (MiB)".*"matrix products":64.000.*"weights":[0-9.]*,"gradients":[0-9.]*,"activations":' \
+	"$T/timed/memory_snapshot/iteration_1/rank0_memory.json" &&
+	grep -q '"memory (MiB)".*"weights":0.000' "$T/timed/memory_snapshot/iteration_1/rank0_memory.json"
+ok $? "the timeline of memory has the GPU's, by who holds it"
+snapshot=memory_snapshot/iteration_1/rank0_out_of_memory.json
+LB_EMULATION_BYTES=69206016 train refused --device cuda
+[ $? != 0 ] && grep -q 'not enough memory' "$T/err" && grep -q '^weights  *[0-9.]* *0.0$' "$T/err" &&
+	grep -q '"why": "not enough memory' "$T/refused/$snapshot" && ! [ -e "$T/refused/checkpoints" ]
+ok $? "a training that the plan does not fit in is refused with a table, before it begins"
+# Room for exactly what the plan counts: the first work area of a reduction is one too many.
+room=$(sed -n 's/.*"\(planned\|held\)_bytes": \([0-9]*\).*/\2/p' "$T/refused/$snapshot" |
+	awk '{ sum += $1 } END { print sum }')
+LB_EMULATION_BYTES=$room train late --device cuda
+[ $? != 0 ] && grep -q 'out of memory (kernels/cuda/' "$T/err" && grep -q 'no room for .* of reductions' "$T/err" &&
+	grep -q '"refused": "reductions"' "$T/late/$snapshot" && grep -q '"held_bytes": [1-9]' "$T/late/$snapshot"
+ok $? "one that runs out of it in a step says what for, and who holds the rest"
+
 # --- what a model says -------------------------------------------------------------------------------
 ours=$T/gpu/checkpoints/step-00000008
 says() { # says FILE COMMAND ARGUMENTS...: its output, on the emulated GPU where asked for

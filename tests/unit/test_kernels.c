@@ -520,7 +520,7 @@ static void test_touched(void **state)
 {
 	enum { BYTES = 9 << 20 };
 	struct device *dev = open_device(2);
-	char *memory = backend_cpu.alloc(dev, BYTES);
+	char *memory = backend_cpu.alloc(dev, BYTES, "a test");
 	struct rusage before, after;
 
 	(void)state;

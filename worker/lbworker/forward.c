@@ -198,7 +198,7 @@ struct model_activations *activations_create(const struct model *m, struct err *
 	a->loss_host = xcalloc(rows, sizeof(float));
 	a->chunk_rows = head_chunk(m);
 	plan_all(&plan, m, a);
-	a->memory = m->backend->alloc(m->device, plan.bytes);
+	a->memory = m->backend->alloc(m->device, plan.bytes, "activations");
 	if (!a->memory) {
 		err_set(err, ERR_IO, "no memory for the activations of %zu x %zu tokens (%zu MiB)",
 			m->batch, m->seq, plan.bytes >> 20);

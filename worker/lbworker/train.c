@@ -21,6 +21,7 @@
 #include "worker/lbworker/checkpoint.h"
 #include "worker/lbworker/data.h"
 #include "worker/lbworker/hf.h"
+#include "worker/lbworker/memory_report.h"
 #include "worker/lbworker/model.h"
 #include "worker/lbworker/plan.h"
 #include "worker/lbworker/progress.h"
@@ -43,6 +44,7 @@ struct train {
 	struct trace *trace;		/* of the present step, or NULL */
 	const struct backend *untraced;	/* the table to go back to then */
 	struct timeline *timeline;	/* of memory, or NULL */
+	bool is_too_large;		/* by the plan: nothing was begun */
 	double data_s, checkpoint_s;	/* waited for, since the last step was told */
 	struct train_state state;
 	struct checkpoint_rules rules;
@@ -132,15 +134,17 @@ static int make_model(struct train *t, struct err *err)
 	const struct model_options options = config_model_options(c);
 	struct plan plan;
 
-	if (plan_make(&plan, c, err) ||
-	    plan_fits(&plan, t->backend->available(t->device), err))
+	if (plan_make(&plan, c, err))
+		return -1;
+	t->is_too_large = plan_fits(&plan, t->backend->available(t->device), err) != 0;
+	if (t->is_too_large)
 		return -1;
 	if (model_create(&t->model, &c->shape, t->backend, t->device, &options, err))
 		return -1;
 	size_t bytes = t->model->parameters * (options.bf16_moments ? sizeof(uint16_t)
 								      : sizeof(float));
-	t->m = t->backend->alloc(t->device, bytes);
-	t->v = t->backend->alloc(t->device, bytes);
+	t->m = t->backend->alloc(t->device, bytes, "moments");
+	t->v = t->backend->alloc(t->device, bytes, "moments");
 	if (!t->m || !t->v)
 		return err_set(err, ERR_IO, "no memory for the optimizer (%zu MiB)", 2 * bytes >> 20);
 	t->parts = (struct checkpoint_parts){ t->model, t->m, t->v, &t->state };
@@ -216,12 +220,16 @@ static int open_timeline(struct train *t, struct err *err)
 		return 0;
 	if (plan_make(&plan, c, err))
 		return -1;
-	classes = (struct timeline_classes){ .weights = plan.weights, .gradients = plan.gradients,
-					     .moments = plan.moments,
-					     .activations = plan.activations,
-					     .checkpoint_copy = plan.checkpoint };
+	const struct backend *gpu = t->backend->memory ? t->backend : NULL;
+	classes = (struct timeline_classes){ .checkpoint_copy = plan.checkpoint };
+	if (!gpu) {			/* else they are not in this process's memory */
+		classes.weights = plan.weights;
+		classes.gradients = plan.gradients;
+		classes.moments = plan.moments;
+		classes.activations = plan.activations;
+	}
 	folder = xasprintf("%s/%s", c->dump_folder, c->save_memory_snapshot_folder);
-	t->timeline = timeline_open(folder, t->state.step + 1, &classes, err);
+	t->timeline = timeline_open(folder, t->state.step + 1, &classes, gpu, t->device, err);
 	free(folder);
 	timeline_add(t->timeline, "set up before step", t->state.step + 1);
 	return t->timeline ? 0 : err_wrap(err, "profiling.save_memory_snapshot_folder");
@@ -562,6 +570,23 @@ static int loop(struct train *t, enum train_end *end, struct err *err)
 	return 0;
 }
 
+/* A GPU that had no room: who holds it. */
+static void explain(const struct train *t, const struct err *err)
+{
+	const struct config *c = t->config;
+	struct memory_use use = { 0 };
+	struct plan plan;
+
+	if (!t->device || !t->backend->memory)
+		return;
+	t->backend->memory(t->device, &use);
+	if ((!use.refused && !t->is_too_large) || plan_make(&plan, c, NULL))
+		return;
+	char *folder = xasprintf("%s/%s", c->dump_folder, c->save_memory_snapshot_folder);
+	memory_report(folder, t->state.step + 1, &use, &plan, err->text, stderr);
+	free(folder);
+}
+
 int train_run(const struct config *config, enum train_end *end, struct err *err)
 {
 	struct train t = { .own = *config };
@@ -572,6 +597,8 @@ int train_run(const struct config *config, enum train_end *end, struct err *err)
 	rc = set_up(&t, err);
 	if (rc == 0)
 		rc = loop(&t, end, err);
+	if (rc != 0)
+		explain(&t, err);
 	tear_down(&t);
 	return rc;
 }
