@@ -146,7 +146,7 @@ extern "C" void cuda_adamw(struct device *dev, float *weight, void *m, void *v, 
 			    a->key, (uint32_t)a->step, false };
 	const uintptr_t bits = (uintptr_t)weight | (uintptr_t)m | (uintptr_t)v | (uintptr_t)grad;
 
-	u.wide = bits % 32 == 0 && (uintptr_t)u.narrow % 16 == 0 && a->first % GROUP == 0;
+	u.wide = bits % 16 == 0 && (uintptr_t)u.narrow % 16 == 0 && a->first % GROUP == 0;
 	if (count == 0)
 		return;
 	if (dev->is_fetching)		/* a checkpoint's copy must be out of our way */

@@ -78,7 +78,8 @@ template <typename T> DEVICE float rounded(float x)
 	return widen(y);
 }
 
-template <typename T, int V> struct alignas(sizeof(T) * V) vector {
+/* What one instruction reads; more of them follow one another. */
+template <typename T, int V> struct alignas(sizeof(T) * V < 16 ? sizeof(T) * V : 16) vector {
 	T v[V];
 };
 
