@@ -44,16 +44,31 @@ struct backend_options {
 	const char *cache;			/* folder for what was measured; NULL: not kept */
 };
 
+/* Hendrycks & Gimpel 2016: x times the normal distribution function of x, or its approximation by
+ * a tanh, which GPT-2 was trained with. */
+enum gelu_form { GELU_ERF, GELU_TANH };
+
+/* What becomes of a product's result R: nothing; GELU: kept = R, C = gelu(R); GELU_BACKWARD: C = R times
+ * the slope of gelu at kept. kept[m,n] is an activation whose rows are ldc = n apart; beta is 0. */
+enum gemm_then { GEMM_PLAIN, GEMM_GELU, GEMM_GELU_BACKWARD };
+
 /* C[m,n] = alpha op(A)[m,k] op(B)[k,n] + beta C + bias, where op(X) is X, or X transposed in memory
  * when the flag is set (A is then stored [k,m], B [n,k]). ld* = elements from one stored row to the next.
  * beta is 0 (C is not read) or 1. bias[n] is fp32, part of the weights, and may be NULL.
  * What is behind a and c is an activation; b is too, unless it is a piece of weights (fp32); c is a
- * gradient of weights (fp32) when it says so. */
+ * gradient of weights (fp32) when it says so.
+ * sum_a[m] and sum_b[n], where not NULL, get the sums over k of op(A) and op(B), as C of its product:
+ * replaced with beta 0, else added to; fp32. They ask for A transposed with lda = m, for B as it lies with
+ * ldb = n. (A gradient of weights is dy^T x; that of their bias is the sum of dy.) */
 struct gemm {
 	size_t m, n, k;
 	const void *a, *b;
 	void *c;
 	const float *bias;
+	float *sum_a, *sum_b;
+	enum gemm_then then;
+	enum gelu_form gelu;
+	void *kept;
 	bool b_is_weight, c_is_gradient;
 	size_t lda, ldb, ldc;
 	bool trans_a, trans_b;
@@ -69,10 +84,6 @@ struct attention {
 	bool interleaved;
 	float scale;		/* of the scores; 0: 1/sqrt(C) */
 };
-
-/* Hendrycks & Gimpel 2016: x times the normal distribution function of x, or its approximation by
- * a tanh, which GPT-2 was trained with. */
-enum gelu_form { GELU_ERF, GELU_TANH };
 
 /* AdamW as in Loshchilov & Hutter 2019, algorithm 2 (decoupled decay), bias-corrected:
  *   g' = g*grad_scale;  m = b1 m + (1-b1) g';  v = b2 v + (1-b2) g'^2
@@ -200,7 +211,7 @@ struct backend {
 
 	void (*gelu_forward)(struct device *dev, void *out, const void *x, size_t count,
 			     enum gelu_form form);
-	/* dx may be x itself (in place). */
+	/* dx may be x or dout itself (in place). */
 	void (*gelu_backward)(struct device *dev, void *dx, const void *dout, const void *x,
 			      size_t count, enum gelu_form form);
 

@@ -29,6 +29,8 @@ LB_EMULATION_ORDER=reverse ops --rounds 4 --seed 21
 cmp -s "$T/forward" "$T/ops"
 ok $? "with threads and blocks in the other order the bits are the same"
 
+LB_EMULATION_EPILOGUES=bias agree "products whose epilogues the library does not offer" --only gemm --rounds 40
+
 goldens() { LB_CUDA_LIBRARY=$emulated "$B/gpu/goldens" "$@" >"$T/goldens" 2>"$T/err"; }
 goldens && [ "$(grep -c '^ok' "$T/goldens")" = 18 ]
 ok $? "whole models have PyTorch's gradients in fp32: eager, recorded, replayed"

@@ -273,7 +273,7 @@ static void forward(const struct model *m, const struct head_pass *pass)
 static struct linear head_of(const struct model *m)
 {
 	return (struct linear){ model_outer(m, PARAM_HEAD), ABSENT, m->shape.dim, m->shape.vocab,
-				false, m->scales.head, 0 };
+				false, m->scales.head, 0, NULL };
 }
 
 /* Losses into a->loss; with gradients also shared.dnormed and the head's weight gradient. */

@@ -56,7 +56,8 @@ const struct model_flavor *model_flavor_find(enum model_family family, const cha
 					     const char **names);
 const char *model_family_name(enum model_family family);
 
-/* What backward finds again and what it computes once more. Results are the same to the bit. */
+/* What backward finds again and what it computes once more. Results are the same to the bit; only bf16
+ * behind a GELU differs by a rounding, where the product before it applied that to its fp32 sum. */
 enum model_recompute {
 	RECOMPUTE_NONE,			/* everything is kept */
 	RECOMPUTE_SELECTIVE,		/* norms and activations again, matrix products are kept */
