@@ -15,7 +15,7 @@ struct keeper {
 	const struct train_state *state;
 	struct report *report;
 	struct timeline *timeline;	/* may be NULL */
-	struct saver *saver;
+	struct saver *saver;		/* NULL: none are written */
 	int64_t saved_step;		/* of the newest one known to be sound; -1: none */
 	char *saved_path;
 	double waited_s;
@@ -34,9 +34,10 @@ struct keeper *keeper_create(const struct config *config, const struct checkpoin
 	struct keeper *k = xcalloc(1, sizeof(*k));
 
 	*k = (struct keeper){ .config = config, .state = parts->state, .report = report,
-			      .saver = saver_create(parts, &rules, err),
 			      .saved_step = path ? parts->state->step : -1, .saved_path = path };
-	if (k->saver)
+	if (config->checkpoint_enable)
+		k->saver = saver_create(parts, &rules, err);
+	if (k->saver || !config->checkpoint_enable)
 		return k;
 	keeper_destroy(k);
 	return NULL;
@@ -79,15 +80,17 @@ int keeper_collect(struct keeper *k, struct err *err)
 {
 	struct saver_result r;
 
-	return saver_collect(k->saver, false, &r) ? heard(k, &r, err) : 0;
+	return k->saver && saver_collect(k->saver, false, &r) ? heard(k, &r, err) : 0;
 }
 
 int keeper_wait(struct keeper *k, struct err *err)
 {
 	double start_us = clock_mono_us();
 	struct saver_result r;
-	bool was_there = saver_collect(k->saver, true, &r);
 
+	if (!k->saver)
+		return 0;
+	bool was_there = saver_collect(k->saver, true, &r);
 	k->waited_s += (clock_mono_us() - start_us) * 1e-6;
 	return was_there ? heard(k, &r, err) : 0;
 }
@@ -112,11 +115,13 @@ bool keeper_due(const struct keeper *k)
 {
 	int64_t interval = k->config->checkpoint_interval;
 
-	return interval > 0 && k->state->step % interval == 0;
+	return k->saver && interval > 0 && k->state->step % interval == 0;
 }
 
 int keeper_save(struct keeper *k, struct err *err)
 {
+	if (!k->saver)
+		return 0;
 	if (make_room(k, err))
 		return -1;
 	if (k->state->step == k->saved_step) {
@@ -134,7 +139,7 @@ int keeper_finish(struct keeper *k, struct err *err)
 {
 	if (keeper_save(k, err) || keeper_wait(k, err))
 		return -1;
-	if (k->saved_step != k->state->step)
+	if (k->saver && k->saved_step != k->state->step)
 		return err_set(err, ERR_IO, "the checkpoint of step %" PRId64
 			       " could not be written", k->state->step);
 	return 0;

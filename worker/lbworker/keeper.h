@@ -2,6 +2,7 @@
 /* keeper.h - the checkpoints of a training while it runs: begins them, hears what became of them,
  * and tells lbrun, the terminal and the memory timeline.
  *
+ * With checkpoint.enable = false there are none, and every call but the first does nothing.
  * A disk that is full or broken costs a checkpoint, not the training: what was saved before stays
  * as it was, and the next one is another try. */
 #ifndef LBWORKER_KEEPER_H

@@ -19,7 +19,7 @@ static void on_bad_checkpoint(const char *path, const struct err *why, void *arg
 }
 
 /* 1 with *path, 0 when there is none, -1. */
-static int find_checkpoint(const char *parent, char **path, struct err *err)
+static int find_checkpoint(const struct config *c, char **path, struct err *err)
 {
 	const char *given = getenv("LB_RESUME_FROM");
 	struct checkpoint_found found;
@@ -30,7 +30,9 @@ static int find_checkpoint(const char *parent, char **path, struct err *err)
 		*path = xstrdup(given);
 		return 1;
 	}
-	int rc = checkpoint_newest_valid(parent, &found, on_bad_checkpoint, NULL, err);
+	if (!c->checkpoint_enable)
+		return 0;
+	int rc = checkpoint_newest_valid(c->checkpoint_path, &found, on_bad_checkpoint, NULL, err);
 	if (rc < 0)
 		return err_wrap(err, "cannot resume");
 	if (rc > 0)
@@ -57,9 +59,9 @@ int resume(const struct checkpoint_parts *parts, const struct config *c, const c
 	*state = (struct train_state){ .seed = c->seed, .seq_len = c->seq_len };
 	snprintf(state->data_digest, sizeof(state->data_digest), "%s", data_digest);
 	snprintf(state->config_digest, sizeof(state->config_digest), "%s", c->digest);
-	if (scratch_sweep(c->checkpoint_path) > 0)
+	if (c->checkpoint_enable && scratch_sweep(c->checkpoint_path) > 0)
 		log_info("%s: removed what killed writers left", c->checkpoint_path);
-	int found = find_checkpoint(c->checkpoint_path, path, err);
+	int found = find_checkpoint(c, path, err);
 	if (found <= 0)
 		return found < 0 ? -1 : begin(parts->model, c, err);
 	if (checkpoint_load(parts, *path, err)) {

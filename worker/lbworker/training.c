@@ -42,7 +42,7 @@ static int make_model(struct training *t, const struct plan *plan, struct err *e
 	const struct model_options options = config_model_options(c);
 	size_t bytes_each = options.bf16_moments ? sizeof(uint16_t) : sizeof(float);
 
-	if (plan_fits(plan, t->backend->available(t->device), err) ||
+	if (plan_fits(plan, t->backend == &backend_cpu, t->backend->available(t->device), err) ||
 	    model_create(&t->model, &c->shape, t->backend, t->device, &options, err))
 		return -1;
 	t->m = t->backend->alloc(t->device, t->model->parameters * bytes_each);
@@ -60,6 +60,8 @@ static void say_what(const struct training *t)
 	       " tokens a step, %" PRId64 " steps\n",
 	       model_family_name(c->shape.family), c->flavor, t->model->parameters,
 	       data_tokens(t->data), c->accumulate * c->local_batch_size * c->seq_len, c->steps);
+	if (!c->checkpoint_enable)
+		printf("checkpoint.enable = false: what is trained ends with this process\n");
 }
 
 static int go_on(struct training *t, struct err *err)
