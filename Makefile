@@ -397,6 +397,8 @@ install: all man
 	sed 's,@BINDIR@,$(PREFIX)/bin,' etc/lbd.service >$(SHARE)/systemd/user/lbd.service
 	install -m 644 README.md CHANGELOG.md LICENSE LICENSES/* docs/PROTOCOL.md docs/ARCHITECTURE.md \
 		etc/lbd.toml $(wildcard docs/*.py) $(SHARE)/doc/lowbits
+	install -d $(SHARE)/lowbits/network
+	install -m 644 etc/network/*.toml $(SHARE)/lowbits/network
 	install -d $(SHARE)/doc/lowbits/cron
 	install -m 755 etc/cron/*.sh $(SHARE)/doc/lowbits/cron
 

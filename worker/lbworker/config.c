@@ -155,7 +155,8 @@ static const struct key keys[] = {
 enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
 
 /* Sections of the run spec that lbd and lbrun read from the same file. */
-static const char *const foreign_sections[] = { "run", "slurm", "restart", "watch", "notify", NULL };
+static const char *const foreign_sections[] = { "run", "slurm", "torchrun", "nsys", "restart", "watch",
+						       "notify", NULL };
 
 /* `file:line: key: text`; always -1. */
 static int refuse(const struct toml *toml, const char *key, struct err *err, const char *text)
