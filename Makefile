@@ -8,7 +8,7 @@
 #   make faults [POINTS=100 KILLS=1000 …]      the programs, Slurm and disks, broken again and again
 #   make gpu-check | gpu-bench                 what needs a GPU: agreement, and speed against PyTorch
 #   make [CUDA=0|1|auto] [CUDA_HOME=dir]       the CUDA backend; auto: where nvcc is found
-#   make fuzz [SECONDS=60]                    whatever reads what strangers wrote
+#   make fuzz [SECONDS=60] [RUNS=10000000]    whatever reads what strangers wrote
 #   make demo | bench | man | install [PREFIX=/usr/local] [DESTDIR=] | clean
 #
 # Folders are layers: each has an archive of its own, and tests/layers.sh says who may include whom.
@@ -330,16 +330,18 @@ check: all unit
 	$(MAKE) sim
 	$(MAKE) SECONDS=4 fuzz
 
-# Fuzz targets: everything that reads what strangers wrote. SECONDS each, two at a time.
+# Fuzz targets: everything that reads what strangers wrote. SECONDS each (0: without end) or RUNS inputs,
+# two at a time.
 FUZZ     := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 SECONDS  ?= 60
+RUNS     ?=
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/obj/tests/fuzz/fuzz.o $(B)/daemon.a $(B)/slurm.a $(B)/common.a
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CXX) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ -luv -ljansson -lpcre2-8 -lzstd -lm
 fuzz-targets: $(FUZZ)
 fuzz:
 	$(MAKE) CC=clang CXX=clang++ SAN=1 FUZZING=1 B=build-fuzz fuzz-targets
-	B=$(abspath build-fuzz) prove --exec 'sh tests/fuzz/run.sh $(SECONDS)' \
+	B=$(abspath build-fuzz) RUNS=$(RUNS) prove --exec 'sh tests/fuzz/run.sh $(SECONDS)' \
 		$(patsubst tests/fuzz/%.c,build-fuzz/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
 # How often each fault; 0 leaves it out. Hours, as they stand: see the table that it prints last.
@@ -404,6 +406,8 @@ install: all man
 	sed 's,@BINDIR@,$(PREFIX)/bin,' etc/lbd.service >$(SHARE)/systemd/user/lbd.service
 	install -m 644 README.md CHANGELOG.md LICENSE LICENSES/* docs/PROTOCOL.md docs/ARCHITECTURE.md \
 		etc/lbd.toml $(wildcard docs/*.py) $(SHARE)/doc/lowbits
+	install -d $(SHARE)/lowbits/network
+	install -m 644 etc/network/*.toml $(SHARE)/lowbits/network
 	install -d $(SHARE)/doc/lowbits/cron
 	install -m 755 etc/cron/*.sh $(SHARE)/doc/lowbits/cron
 

@@ -222,6 +222,17 @@ static bool has_switches(const struct ctl *ctl)
 	return has;
 }
 
+/* Without its ledger lbd does nothing; a switch needs none. */
+static int refuse(const struct ctl *ctl, enum verb verb, const char *run, const struct err *why,
+		  struct err *err)
+{
+	if (why->code != ERR_IO || verb == VERB_RELEASE)
+		return err_set(err, why->code, "%s", why->text);
+	return err_set(err, why->code, "%s: nothing was done: %s; a switch does without the ledger: "
+		       "touch '%s/switches/%s.%s'", run, why->text, ctl->client.home, run,
+		       switch_level_name(level_of(verb)));
+}
+
 static int order_one(struct ctl *ctl, enum verb verb, const char *run, struct err *err)
 {
 	struct err why = {0};
@@ -238,7 +249,7 @@ static int order_one(struct ctl *ctl, enum verb verb, const char *run, struct er
 	if (!data && is_away(&why))
 		return leave_switch(ctl, verb, run, &why, err);
 	if (!data)
-		return err_set(err, why.code, "%s", why.text);
+		return refuse(ctl, verb, run, &why, err);
 	print_state(ctl, run, data);
 	json_decref(data);
 	return 0;

@@ -27,7 +27,27 @@ static const char *const kept_variables[] = {
 	"CONDA_PREFIX", "CONDA_DEFAULT_ENV",
 	"MODULEPATH", "LOADEDMODULES",	/* so that `module` in a script goes on from here */
 	"LANG", "LC_ALL", "TZ",	/* how programs write text and times */
+	"MASTER_ADDR", "MASTER_PORT",	/* where ranks meet */
 };
+
+/* Beginnings of variables that tune communication; a network's profile gives way to them. */
+static const char *const kept_families[] = {"NCCL_", "TORCH_NCCL_", "OFI_NCCL_", "FI_", "GLOO_", "UCX_"};
+
+static void add_family(json_t *env, const char *family)
+{
+	size_t len = strlen(family);
+
+	for (char **entry = environ; *entry; entry++) {
+		const char *value = strchr(*entry, '=');
+		char *name;
+
+		if (!value || strncmp(*entry, family, len) != 0)
+			continue;
+		name = xstrndup(*entry, (size_t)(value - *entry));
+		json_object_set_new(env, name, js_bytes(value + 1));
+		free(name);
+	}
+}
 
 static json_t *environment(void)
 {
@@ -39,6 +59,8 @@ static json_t *environment(void)
 		if (value)
 			json_object_set_new(env, kept_variables[i], js_bytes(value));
 	}
+	for (size_t i = 0; i < sizeof(kept_families) / sizeof(kept_families[0]); i++)
+		add_family(env, kept_families[i]);
 	return env;
 }
 
@@ -229,13 +251,15 @@ static void show_script(const struct ctl *ctl, const char *script)
 	}
 }
 
-static void show_command(const struct ctl *ctl, const json_t *command)
+static void show_words(const struct ctl *ctl, const char *title, const json_t *words)
 {
 	const json_t *arg;
 	size_t i;
 
-	printf("\ntrainer\n");
-	json_array_foreach(command, i, arg) {
+	if (json_array_size(words) == 0)
+		return;
+	printf("\n%s\n", title);
+	json_array_foreach(words, i, arg) {
 		char *bytes = js_bytes_take(arg), *text = clean_copy(bytes, &ctl->out);
 
 		printf("  %s\n", text);
@@ -257,7 +281,10 @@ static void show_job(struct ctl *ctl, json_t *job)
 	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
 		show_line(ctl, plain[i], json_object_get(job, plain[i]));
 	show_object(ctl, "resources", json_object_get(job, "resources"));
-	show_command(ctl, json_object_get(job, "command"));
+	show_words(ctl, "srun", json_object_get(job, "srun"));
+	show_words(ctl, "profiler", json_object_get(job, "profiler"));
+	show_words(ctl, "torchrun", json_object_get(job, "torchrun"));
+	show_words(ctl, "trainer", json_object_get(job, "command"));
 	show_script(ctl, js_str(job, "script", ""));
 	show_object(ctl, "environment", json_object_get(job, "environment"));
 }

@@ -31,7 +31,7 @@ struct config {
 		int64_t hand_over_ms;	/* it ends by itself so long before that */
 	} in_slurm;
 	struct node_rules nodes;
-	char *slurm_account, *slurm_partition;	/* NULL: none */
+	char *slurm_account, *slurm_partition, *slurm_network;	/* NULL: none */
 	int64_t local_gpus;		/* -1: all that are found */
 	struct key_ints local_gpu_ids;	/* unset: whichever there are */
 	int64_t local_cpus, local_jobs;	/* 0: all; any number */

@@ -85,6 +85,7 @@ json_t *cron_set_enabled(struct request *r, struct err *err)
 	const struct cron_entry *entry = find(r, err);
 	bool enable = js_bool(r->args, "enabled", true);
 	struct cron_state *state;
+	char *was;
 	struct ledger_event e = {
 		.time_ms = clock_wall_ms(), .kind = enable ? "cron_enabled" : "cron_disabled",
 		.actor = r->peer.user, .text = entry ? entry->name : "",
@@ -93,11 +94,16 @@ json_t *cron_set_enabled(struct request *r, struct err *err)
 	if (entry == NULL)
 		return NULL;
 	state = cron_state_of(cron, entry->name);
-	free(state->disabled_by);
+	was = state->disabled_by;
 	state->disabled_by = xstrdup(enable ? "" : r->peer.user);
 	if (cron_state_write(cron, state, err) < 0 ||
-	    ledger_event_put(r->lbd->ledger, &e, err) < 0 || ledger_commit(r->lbd->ledger, err) < 0)
+	    ledger_event_put(r->lbd->ledger, &e, err) < 0 || ledger_commit(r->lbd->ledger, err) < 0) {
+		ledger_rollback(r->lbd->ledger);
+		free(state->disabled_by);
+		state->disabled_by = was;
 		return NULL;
+	}
+	free(was);
 	return view_entry(cron, entry, e.time_ms / 1000);
 }
 

@@ -162,10 +162,7 @@ static char *choose(struct engine *e, const struct run *run)
 
 char *engine_choose_excluded(struct engine *e, const struct run *run)
 {
-	/* The last attempt could not start at all with nodes excluded: this one may go anywhere. */
-	bool was_in_vain = run->unstarted > 0 && run->excluded[0];
-
-	return may_go_elsewhere(e, run) && !was_in_vain ? choose(e, run) : xstrdup("");
+	return may_go_elsewhere(e, run) && !run->is_walled_in ? choose(e, run) : xstrdup("");
 }
 
 void engine_exclude_nodes(struct engine *e, struct run *run)

@@ -72,6 +72,7 @@ void engine_drop_spare(struct engine *e, struct run *run)
 
 static void come_to_nothing(struct engine *e, struct run *run, const struct decision *d)
 {
+	run->is_walled_in |= d->is_walled_in;
 	if (d->cause != CAUSE_KILLED) {
 		run->spare_not_before_ms = engine_now(e) + SPARE_AGAIN_MS;
 		engine_event(e, run, "prequeue_failed", "lbd", "the job of the next attempt: %s",

@@ -113,6 +113,7 @@ static void write_start(struct engine *e, struct run *run)
 	engine_wrote(e, ledger_attempt_started(e->ledger, a->id, a->nodes, engine_wall(e), &err), &err);
 	a->state = ATTEMPT_RUNNING;
 	run->unstarted = 0;
+	run->is_walled_in = false;
 	move_run(e, run, RUN_RUNNING, CAUSE_NONE, "");
 	engine_event(e, run, "running", "lbd", "attempt %lld runs%s%s", (long long)a->number,
 		     a->nodes[0] ? " on " : "", a->nodes);
@@ -144,6 +145,9 @@ static void write_end(struct engine *e, struct run *run, const struct decision *
 	engine_wrote(e, ledger_attempt_end(e->ledger, a->id, d->cause, d->exit_code, d->signal, text,
 					   wall_ms, &err), &err);
 	engine_wrote(e, ledger_launch_end_open(e->ledger, a->id, d->cause, wall_ms, &err), &err);
+	if (d->is_walled_in)
+		engine_wrote(e, ledger_attempt_walled_in(e->ledger, a->id, &err), &err);
+	run->is_walled_in |= d->is_walled_in;
 	engine_blame_nodes(e, run, d->cause, d->blame_run);
 	count_untold(e, run, d);
 	engine_event(e, run, "attempt_end", "lbd", "attempt %lld: %s%s%s", (long long)a->number,

@@ -15,6 +15,7 @@
 #include "common/set_aside.h"
 #include "daemon/batch_job.h"
 #include "daemon/job_env.h"
+#include "daemon/launch.h"
 
 char *job_folder(const struct run *run)
 {
@@ -100,15 +101,6 @@ char *job_checkpoint_dir(const struct run_spec *spec, const char *dir)
 	return path_join("%s/%s", run_spec_is_command(spec) ? spec->workdir : dir, folder);
 }
 
-const char *job_launcher(const struct run_spec *spec)
-{
-	bool many = !spec->script && spec->nodes * spec->ntasks_per_node > 1;
-	bool srun = spec->launcher == SPEC_LAUNCHER_SRUN ||
-		    (spec->launcher == SPEC_LAUNCHER_AUTO && many);
-
-	return srun ? "srun" : "none";
-}
-
 /* lbrun counts all faults alike: where a rule says that some do not count it is given no bound. */
 static int64_t budget(const struct run_spec *spec)
 {
@@ -136,15 +128,18 @@ static int write_params(const struct config *config, const struct run *run, cons
 			const char *folder, struct err *err)
 {
 	const struct run_spec *spec = &run->spec;
+	char *checkpoints = job_checkpoint_dir(spec, run->dir);
 	struct attempt_params p = {
 		.run = xstrdup(run->name), .number = run->attempt.number,
 		.command = job_command(config, run),
 		.workdir = js_bytes_take(json_object_get(fields, "work_dir")), .run_dir = xstrdup(run->dir),
-		.checkpoint_dir = job_checkpoint_dir(spec, run->dir),
+		.checkpoint_dir = checkpoints,
 		.lbd_socket = path_join("%s/lbd.sock", config->home),
 		.switches = path_join("%s/switches", config->home),
 		.group = xstrdup(spec->group ? spec->group : ""), .owner = xstrdup(run->owner),
-		.launcher = xstrdup(job_launcher(spec)),
+		.launcher = xstrdup(launch_by(spec)),
+		.srun = launch_srun(config, run, checkpoints), .torchrun = launch_torchrun(spec),
+		.profiler = launch_profiler(spec, folder),
 		.in_place = spec->in_place, .without_progress = run->failures,
 		.max_without_progress = budget(spec), .kill_grace_ms = spec->kill_grace_ms, .watch = spec->watch,
 		.stop_grace_ms = spec->stop_grace_ms,
@@ -299,7 +294,7 @@ static int prepare(const struct config *config, const struct run *run, const jso
 	int rc = -1;
 
 	if (folder_make(folder, 0750, err) == 0 && leave_later_checkpoints(run, err) == 0 &&
-	    job_env_make(env, run, fields, err) == 0 && job_env_add_secrets(env, run, err) == 0 &&
+	    job_env_make(env, config, run, fields, err) == 0 && job_env_add_secrets(env, run, err) == 0 &&
 	    write_params(config, run, fields, folder, err) == 0 &&
 	    file_write_visible(path, script, strlen(script), 0750, err) == 0)
 		rc = 0;
@@ -331,7 +326,7 @@ int job_submit(const struct config *config, const struct run *run, const char *l
 
 	if (run->scheduler == NULL)
 		err_set(err, ERR_SCHEDULER, "Slurm is not available to this lbd");
-	else if (fields && job_env_make(&open_env, run, fields, err) == 0)
+	else if (fields && job_env_make(&open_env, config, run, fields, err) == 0)
 		rc = prepare(config, run, fields, script, &env, err);
 	if (rc == 0) {
 		struct job_request job = {

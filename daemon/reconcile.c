@@ -239,6 +239,16 @@ static struct decision without_attempt(const struct facts *f, const struct polic
 	}
 }
 
+/* With nodes excluded that may be why: the next attempt is tried without. */
+static struct decision end_by_refusal(const struct facts *f)
+{
+	struct decision d = end(CAUSE_LAUNCH_FAIL, f->refusal);
+
+	d.is_walled_in = f->excludes;
+	d.blame_run = !f->excludes;
+	return d;
+}
+
 /* The token is in the ledger; whether the scheduler knows it is the question. */
 static struct decision intent(const struct facts *f, int64_t now_ms)
 {
@@ -256,9 +266,7 @@ static struct decision intent(const struct facts *f, int64_t now_ms)
 		d.job = f->submitted;
 		return d;
 	case CALL_REFUSED:
-		d = end(CAUSE_LAUNCH_FAIL, f->refusal);
-		d.blame_run = !f->excludes;	/* if so, the next one is tried without */
-		return d;
+		return end_by_refusal(f);
 	default:
 		break;
 	}
@@ -293,13 +301,21 @@ static struct decision held(const struct facts *f, const struct policy *policy, 
 	return call_or_wait(DECISION_RELEASE, f, &f->release, now_ms);
 }
 
-/* With what is left the scheduler can never start it; Slurm then even holds it. The job, still
- * pending, is cancelled as a ghost; the next attempt may go anywhere. */
+/* With what is left the scheduler can never start it; Slurm then even holds it. */
 static bool is_walled_in(const struct facts *f)
 {
 	return f->excludes && f->attempt == ATTEMPT_QUEUED && f->seen &&
 	       (f->seen->phase == JOB_PENDING || f->seen->phase == JOB_HELD) &&
 	       strcmp(f->seen->reason, "BadConstraints") == 0;
+}
+
+/* The job, still pending, is cancelled as a ghost; the next attempt may go anywhere. */
+static struct decision end_walled_in(void)
+{
+	struct decision d = end(CAUSE_LAUNCH_FAIL, "no node is left outside of those to be avoided");
+
+	d.is_walled_in = true;
+	return d;
 }
 
 /* Slurm forgets what it had not saved when it died, a release, too. A job that was seen to wait after
@@ -354,7 +370,7 @@ static struct decision released(const struct facts *f, int64_t now_ms)
 	    (f->claimed || (f->seen && f->seen->phase == JOB_RUNNING)))
 		return act(DECISION_START, f);
 	if (is_walled_in(f))
-		return end(CAUSE_LAUNCH_FAIL, "no node is left outside of those to be avoided");
+		return end_walled_in();
 	if (f->exited && (f->exit_cause != CAUSE_LOST || is_over))
 		return end_by_record(f);
 	if (is_over) {

@@ -157,6 +157,7 @@ struct decision {
 	enum cause cause;
 	int exit_code, signal;		/* -1 and 0: none */
 	bool blame_run, is_final;	/* END: by lbrun's own word; only a person can help */
+	bool is_walled_in;		/* END: the nodes it keeps away from may be why it cannot start */
 	int64_t backoff_ms;		/* MOVE to backoff */
 	const char *text;		/* points into facts, or is a constant */
 };

@@ -238,8 +238,8 @@ static int write_rows(struct restart *s, struct err *err)
 	    (s->step == -2 ||
 	     ledger_checkpoint_set_aside(ledger, s->run_id, s->step, err) == 0) &&
 	    ledger_run_move(ledger, s->run_id, s->from, RUN_CREATED, CAUSE_NONE, "restarted", now_ms,
-			    err) == 0) {
-		order_event(s->lbd, s->run_id, "restarted", user, told.data);
+			    err) == 0 &&
+	    order_event(s->lbd, s->run_id, "restarted", user, told.data, err) == 0) {
 		rc = failpoint(FP_RESTART_WRITTEN, err);
 		if (rc == 0)
 			rc = ledger_commit(ledger, err);

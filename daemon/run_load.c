@@ -111,8 +111,10 @@ static int take_attempt(const struct ledger_attempt *row, void *arg)
 		if (row->state == ATTEMPT_ENDED && row->cause != CAUSE_LAUNCH_FAIL)
 			run->ever_trained = true;
 		run->unstarted = 0;
+		run->is_walled_in = false;
 	} else if (row->state == ATTEMPT_ENDED) {
 		run->unstarted++;
+		run->is_walled_in |= row->is_walled_in;
 	}
 	return 0;
 }

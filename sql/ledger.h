@@ -24,7 +24,7 @@
 
 struct ledger;
 
-enum { LEDGER_SCHEMA_VERSION = 5 };
+enum { LEDGER_SCHEMA_VERSION = 6 };
 
 /* Opens or creates the file, takes the exclusive lock, runs the migrations up to
  * LEDGER_SCHEMA_VERSION (each in one transaction with its user_version). A newer schema, a corrupt
@@ -126,6 +126,7 @@ struct ledger_attempt {
 	int64_t resumed_from_step;	/* -1 = from scratch or not known */
 	int64_t spool_offset, spool_seq;	/* ingested so far */
 	const char *excluded;		/* nodes it was told to keep away from, comma-separated */
+	bool is_walled_in;		/* the scheduler had no other for it */
 };
 
 int ledger_attempt_insert(struct ledger *l, int64_t run_id, int64_t number, const char *token,
@@ -150,6 +151,7 @@ int ledger_attempt_started(struct ledger *l, int64_t id, const char *nodes, int6
 int ledger_attempt_end(struct ledger *l, int64_t id, enum cause cause, int exit_code, int signal,
 		       const char *text, int64_t now_ms, struct err *err);
 int ledger_attempt_set_excluded(struct ledger *l, int64_t id, const char *excluded, struct err *err);
+int ledger_attempt_walled_in(struct ledger *l, int64_t id, struct err *err);
 int ledger_attempt_set_spool(struct ledger *l, int64_t id, int64_t offset, int64_t seq,
 			     struct err *err);
 

@@ -158,11 +158,12 @@ static void on_job_started(struct check *c, struct view *v, const struct fact *f
 	a->requeued_ms = 0;
 }
 
-/* lbd goes by its wall clock in this: after a jump it cannot know. */
+/* However many attempts got lost before this one. lbd goes by its wall clock in this: after a jump it
+ * cannot know. */
 static void on_placed(struct check *c, struct view *v, const struct fact *f)
 {
 	struct attempt_view *a = attempt_of(v, f->attempt);
-	bool is_fresh = v->failed_attempt > 0 && v->failed_attempt == f->attempt - 1 &&
+	bool is_fresh = v->failed_attempt > 0 && v->failed_attempt < f->attempt &&
 			f->at_ms - v->failed_ms < AVOIDED_MS && c->jumped_ms < v->failed_ms;
 
 	a->node = (int)f->a;
@@ -170,6 +171,8 @@ static void on_placed(struct check *c, struct view *v, const struct fact *f)
 		broken(c, f->run, f->at_ms, "a job runs on a node that it was to keep away from");
 	if (is_fresh && a->node == v->failed_node && __builtin_popcountll(a->excluded) < c->end->max_excluded)
 		broken(c, f->run, f->at_ms, "a relaunch landed on the node that had just failed");
+	if (f->attempt > v->failed_attempt)
+		v->failed_attempt = 0;
 }
 
 /* What lbrun wrote down is what the ledger says, unless a person wanted the end, or lbrun itself
@@ -231,6 +234,8 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 		break;
 	case FACT_REFUSED:
 		v->may_fail = true;
+		if (a->excluded)	/* perhaps for that: the next one may go anywhere */
+			v->failed_attempt = 0;
 		break;
 	case FACT_INTENT:
 		on_intent(c, v, f);

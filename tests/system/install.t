@@ -55,6 +55,14 @@ ok "every key of a run is in lbd-run(5)" keys_in_manual common/run_spec.c lbd-ru
 ok "every key of lbworker is in lbworker(1)" keys_in_manual worker/lbworker/config.c lbworker.1.scd
 ok "every key of lbd is in lbd.toml(5)" keys_in_manual daemon/config.c lbd.toml.5.scd
 
+# An installed lbd finds what lies beside it, not in a source tree.
+SLURM_CONF=$T/none "$root$prefix/bin/lbd" --foreground --home "$LB_HOME" >"$T/lbd.log" 2>&1 &
+lbd_pid=$!
+wait_for 'lbctl ls' 20
+like "$(lbctl submit --dry-run --set slurm.network=efa -- true)" 'FI_PROVIDER = efa' \
+	"the installed lbd knows the installed networks"
+lbd_stop
+
 cp "$src/etc/lbd.toml" "$LB_HOME/lbd.toml"
 ok "the sample configuration is valid" lbd --check-config --home "$LB_HOME"
 sample_names_every_key() {

@@ -142,6 +142,14 @@ train --job.dump_folder "$T/few" --checkpoint.interval 2 --checkpoint.keep_lates
 is "$(listing "$T/few/checkpoints")" "step-00000030 step-00000032" \
 	"retention keeps the latest two and multiples of keep_every"
 
+train --job.dump_folder "$T/none-kept" --checkpoint.enable false >"$T/out" 2>"$T/err"
+status=$?
+[ $status = 0 ] && [ ! -e "$T/none-kept" ] && grep -q '^checkpoint.enable = false: ' "$T/out"
+ok $? "checkpoint.enable = false: none is written, which is said"
+LB_RESUME_FROM=$T/whole/checkpoints/step-00000020 train --checkpoint.enable false >"$T/tail" 2>"$T/err"
+is "$(losses "$T/tail")" "$(losses "$T/whole.log" | sed -n '21,$p')" \
+	"and LB_RESUME_FROM is gone on from all the same"
+
 # --- saving goes wrong, or is not for us any more -------------------------------------------------
 # The soft limit on file sizes stands for a full disk; it is lifted while the training goes on.
 rm -f "$T/pipe"
@@ -271,7 +279,7 @@ bad_config '[optimizer]
 name = "SGD"' 'AdamW'
 bad_config '[optimizer' 'bad.toml:21'
 for pair in training.steps=0 training.seq_len=-5 training.global_batch_size=3 model.flavor=71B \
-	training.dataset_path="$T/none" lr_scheduler.warmup_steps=100 model.name=nexo model.init_std=0; do
+	training.dataset_path="$T/none" lr_scheduler.total_steps=0 model.name=nexo model.init_std=0; do
 	train "--$pair" >"$T/out" 2>"$T/err"
 	status=$?
 	refused "$pair" "${pair%%=*}"
@@ -306,10 +314,10 @@ train --model.flavor 70B >"$T/out" 2>"$T/err"
 status=$?
 refused "more memory than there is: refused before it starts, with numbers" \
 	'GiB needed (weights 262.*GiB available'
-printf '[training]\nbatch_size = 2\ndataset = "c4"\n' >"$T/foreign.toml"
+printf '[training]\nbatch_size = 2\ndata_set = "c4"\n' >"$T/foreign.toml"
 lbworker train "$T/foreign.toml" --training.dataset_path x --check --lenient >"$T/out" 2>"$T/err"
 is "$? $(grep -c '^local_batch_size = 2' "$T/out") $(cat "$T/err")" \
-	"0 1 $T/foreign.toml:3: training.dataset: ignored, it is not known" "--lenient lists what it ignores"
+	"0 1 $T/foreign.toml:3: training.data_set: ignored, it is not known" "--lenient lists what it ignores"
 
 train --job.dump_folder "$T/wild" --optimizer.lr 100 --model.init_std 10 --training.max_norm 0 \
 	--lr_scheduler.warmup_steps 0 >"$T/out" 2>"$T/err"

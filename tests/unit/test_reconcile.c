@@ -392,6 +392,35 @@ static void every_case(void **state)
 	}
 }
 
+/* Nodes are given another chance only where the scheduler may have no other, not for a job that got lost. */
+static void what_walls_a_run_in(void **state)
+{
+	static const struct {
+		const char *when;
+		struct facts facts;
+		bool is_walled_in;
+	} ends[] = {
+		{ "refused", { SUBMITTING, .excludes = true, .submit = { CALL_REFUSED } }, true },
+		{ "refused, nothing excluded", { SUBMITTING, .submit = { CALL_REFUSED } }, false },
+		{ "no node is left", { QUEUED, .seen = &walled_in_job, .excludes = true }, true },
+		{ "it never arrived", { SUBMITTING, .excludes = true,
+		  .submit = { CALL_UNCLEAR, .reply_ms = A_MINUTE_AGO } }, false },
+		{ "lost while held", { HELD, .excludes = true, .release = { CALL_GONE } }, false },
+		{ "lost while it waited", { QUEUED, .excludes = true }, false },
+		{ "cancelled", { QUEUED, .seen = &cancelled_job, .excludes = true,
+		  .ended_ms = A_MINUTE_AGO }, false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		struct decision d = reconcile(&ends[i].facts, &policy, NOW);
+
+		if (d.kind != DECISION_END || d.is_walled_in != ends[i].is_walled_in)
+			fail_msg("%s: %s, walled in: %d", ends[i].when, decision_name(d.kind),
+				 d.is_walled_in);
+	}
+}
+
 /* A kill always wins: whatever the facts, no decision brings a killed run nearer to a new trainer. */
 static void a_kill_always_wins(void **state)
 {
@@ -525,6 +554,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_case),
+		cmocka_unit_test(what_walls_a_run_in),
 		cmocka_unit_test(a_kill_always_wins),
 		cmocka_unit_test(a_switch_comes_first),
 		cmocka_unit_test(moves_are_legal),

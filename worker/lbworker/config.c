@@ -58,6 +58,8 @@ static const struct key keys[] = {
 	  "what both moments are kept in; bfloat16 is rounded by chance and halves them" },
 	{ "lr_scheduler", "warmup_steps", KEY_INT, FIELD(warmup_steps), 0, 1e12, NULL, "200",
 	  "steps from 0 to the peak" },
+	{ "lr_scheduler", "total_steps", KEY_INT, FIELD(schedule_steps), -1, 1e12, NULL, "-1",
+	  "steps that the schedule spans; -1: training.steps" },
 	{ "lr_scheduler", "decay_ratio", KEY_REAL, FIELD(decay_ratio), -1, 1, NULL, "-1",
 	  "share of all steps that decay; -1: all after warm-up" },
 	{ "lr_scheduler", "decay_type", KEY_ENUM, FIELD(decay_type), 0, 0, "linear|cosine|sqrt",
@@ -99,6 +101,8 @@ static const struct key keys[] = {
 	  "instead of one path several, as \"WEIGHT PATH\"" },
 	{ "training", "dataset_verify", KEY_BOOL, FIELD(dataset_verify), 0, 0, NULL, "true",
 	  "read all data at the start: digests, tokens outside the vocabulary" },
+	{ "checkpoint", "enable", KEY_BOOL, FIELD(checkpoint_enable), 0, 0, NULL, "true",
+	  "false: none is written, and none is looked for; what is trained ends with the process" },
 	{ "checkpoint", "folder", KEY_STRING, FIELD(checkpoint_folder), 0, 0, NULL,
 	  "\"checkpoints\"", "below dump_folder unless absolute" },
 	{ "checkpoint", "async_mode", KEY_ENUM, FIELD(async_mode), 0, 0,
@@ -151,7 +155,8 @@ static const struct key keys[] = {
 enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
 
 /* Sections of the run spec that lbd and lbrun read from the same file. */
-static const char *const foreign_sections[] = { "run", "slurm", "restart", "watch", "notify", NULL };
+static const char *const foreign_sections[] = { "run", "slurm", "torchrun", "nsys", "restart", "watch",
+						       "notify", NULL };
 
 /* `file:line: key: text`; always -1. */
 static int refuse(const struct toml *toml, const char *key, struct err *err, const char *text)
@@ -161,6 +166,15 @@ static int refuse(const struct toml *toml, const char *key, struct err *err, con
 	if (line > 0)
 		return err_set(err, ERR_USAGE, "%s:%d: %s: %s", toml->file, line, key, text);
 	return err_set(err, ERR_USAGE, "%s: %s: %s", toml->file, key, text);
+}
+
+/* The same for what is no mistake, but should be known. A default is not worth a word. */
+static void note(const struct toml *toml, const char *key, FILE *notes, const char *text)
+{
+	int line = toml_line(toml, key);
+
+	if (notes && line > 0)
+		fprintf(notes, "%s:%d: %s: %s\n", toml->file, line, key, text);
 }
 
 static int check_batches(struct config *c, const struct toml *toml, struct err *err)
@@ -260,7 +274,28 @@ static int check_size(const struct config *c, const struct toml *toml, struct er
 	return 0;
 }
 
-static int check(struct config *c, const struct toml *toml, struct err *err)
+/* What does not fit into the schedule is shortened, as torchtitan does: a trial of ten steps needs no
+ * other warm-up than the training it is for. */
+static int check_schedule(struct config *c, const struct toml *toml, FILE *notes, struct err *err)
+{
+	if (c->decay_ratio < 0 && c->decay_ratio > -1)
+		return refuse(toml, "lr_scheduler.decay_ratio", err, "must be -1, or 0 to 1");
+	if (c->schedule_steps == 0)
+		return refuse(toml, "lr_scheduler.total_steps", err, "must be -1, or at least 1");
+	int64_t steps = c->schedule_steps > 0 ? c->schedule_steps : c->steps;
+	if (c->warmup_steps > steps) {
+		note(toml, "lr_scheduler.warmup_steps", notes, "all steps, as it is more");
+		c->warmup_steps = steps;
+	}
+	double room = (double)(steps - c->warmup_steps) / (double)steps;
+	if (c->decay_ratio > room && (c->decay_ratio - room) * (double)steps > 0.5) {
+		note(toml, "lr_scheduler.decay_ratio", notes, "all steps after warm-up, as it is more");
+		c->decay_ratio = -1;
+	}
+	return 0;
+}
+
+static int check(struct config *c, const struct toml *toml, FILE *notes, struct err *err)
 {
 	bool has_path = c->dataset_path && c->dataset_path[0] != '\0';
 
@@ -268,18 +303,12 @@ static int check(struct config *c, const struct toml *toml, struct err *err)
 		return -1;
 	if (has_path == (c->dataset_mix.count > 0))
 		return refuse(toml, "training.dataset_path", err,
-			      "is required, or training.dataset_mix, but not both");
+			      has_path ? "goes without training.dataset_mix"
+				       : "is required: a file of tokens, as lbworker prepare makes it");
 	if (c->validation_enable && check_validation(c, toml, err))
 		return -1;
-	if (c->warmup_steps > c->steps)
-		return refuse(toml, "lr_scheduler.warmup_steps", err,
-			      "must not exceed training.steps");
-	if (c->decay_ratio < 0 && c->decay_ratio > -1)
-		return refuse(toml, "lr_scheduler.decay_ratio", err, "must be -1, or 0 to 1");
-	if (c->decay_ratio > 0 &&
-	    c->decay_ratio * (double)c->steps + (double)c->warmup_steps > (double)c->steps + 0.5)
-		return refuse(toml, "lr_scheduler.decay_ratio", err,
-			      "warm-up and decay together are longer than training.steps");
+	if (check_schedule(c, toml, notes, err))
+		return -1;
 	if (check_recompute(c, toml, err) || check_batches(c, toml, err))
 		return -1;
 	return check_size(c, toml, err);
@@ -321,9 +350,9 @@ int config_load(struct config *out, const char *path, char *const *assignments, 
 }
 
 int config_load_as(struct config *out, const char *path, char *const *assignments, size_t count,
-		   bool lenient, FILE *ignored, struct err *err)
+		   bool lenient, FILE *notes, struct err *err)
 {
-	const struct compat compat = { keys, KEYS, foreign_sections, lenient, ignored };
+	const struct compat compat = { keys, KEYS, foreign_sections, lenient, notes };
 	struct toml toml = { 0 };
 	int rc;
 
@@ -338,7 +367,7 @@ int config_load_as(struct config *out, const char *path, char *const *assignment
 	if (rc == 0)
 		rc = keys_read(keys, KEYS, &toml, out, err);
 	if (rc == 0)
-		rc = check(out, &toml, err);
+		rc = check(out, &toml, notes, err);
 	toml_clear(&toml);
 	if (rc) {
 		config_clear(out);
@@ -390,7 +419,8 @@ struct model_options config_model_options(const struct config *c)
 struct schedule config_schedule(const struct config *c)
 {
 	return (struct schedule){ .peak = c->lr, .warmup_steps = c->warmup_steps,
-				  .steps = c->steps, .decay_ratio = c->decay_ratio,
+				  .steps = c->schedule_steps > 0 ? c->schedule_steps : c->steps,
+				  .decay_ratio = c->decay_ratio,
 				  .decay = (enum schedule_decay)c->decay_type,
 				  .min_factor = c->min_lr_factor };
 }

@@ -12,7 +12,7 @@
 #include "common/mem.h"
 #include "worker/lbworker/data.h"
 #include "worker/lbworker/hf.h"
-#include "worker/lbworker/opened.h"
+#include "worker/lbworker/device.h"
 #include "worker/lbworker/rng.h"
 #include "worker/lbworker/token_text.h"
 

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/files.h"
 #include "common/log.h"
 #include "common/mem.h"
-#include "worker/lbworker/trace.h"
 
 enum { FOLDER_MODE = 0755, LINE_BYTES = 256 };
 
@@ -104,7 +104,7 @@ void timeline_add(struct timeline *t, const char *event, int64_t step)
 	uint64_t fixed = c->weights + c->gradients + c->moments + c->activations;
 	uint64_t rest = r.anonymous > fixed ? r.anonymous - fixed : 0;
 	uint64_t copy = !t->is_copied ? 0 : rest < c->checkpoint_copy ? rest : c->checkpoint_copy;
-	double now = trace_now();
+	double now = clock_mono_us();
 
 	fprintf(t->out, ",\n{\"ph\":\"C\",\"name\":\"memory (MiB)\",\"pid\":0,\"ts\":%.3f,\"args\":{"
 		"\"weights\":%.3f,\"gradients\":%.3f,\"moments\":%.3f,\"activations\":%.3f,"

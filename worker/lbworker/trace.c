@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/files.h"
 #include "common/mem.h"
 
@@ -41,18 +42,10 @@ struct trace {
 
 static struct trace *current;		/* operations know their device, but not us */
 
-double trace_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return 1e6 * (double)now.tv_sec + 1e-3 * (double)now.tv_nsec;
-}
-
 static void add_span(struct trace *t, const char *name, double start_us, size_t a, size_t b,
 		     size_t c)
 {
-	double end_us = trace_now();
+	double end_us = clock_mono_us();
 
 	if (t->spans == t->room) {
 		t->room = t->room ? 2 * t->room : 1024;
@@ -71,7 +64,7 @@ void trace_span(struct trace *t, const char *name, double start_us)
 static struct moment begin(struct device *dev)
 {
 	const struct backend *be = current->inner;
-	struct moment now = { .host_us = trace_now() };
+	struct moment now = { .host_us = clock_mono_us() };
 
 	if (be->mark) {
 		if (!current->device)

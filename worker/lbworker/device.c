@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* opened.c - the GPU first, then the CPU, and what that means for the type to compute in. */
-#include "worker/lbworker/opened.h"
+#include "worker/lbworker/device.h"
 
 #include "common/files.h"
 #include "common/log.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* opened.h - the device that computes: a GPU where one is wished for and there, else this machine. */
-#ifndef LBWORKER_OPENED_H
-#define LBWORKER_OPENED_H
+/* device.h - the device that computes: a GPU where one is wished for and there, else this machine. */
+#ifndef LBWORKER_DEVICE_H
+#define LBWORKER_DEVICE_H
 
 #include <stdbool.h>
 #include <stdio.h>
