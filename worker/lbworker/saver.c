@@ -78,10 +78,12 @@ static bool start_thread(struct saver *s)
 
 double saver_start(struct saver *s)
 {
-	const struct model *m = s->parts->model;
+	const struct model *m = s->parts.model;
 	double start_us = clock_mono_us();
 
+	backend_range(m->backend, m->device, "checkpoint");
 	checkpoint_copy_take(s->copy, &s->parts);
+	backend_range_end(m->backend, m->device);
 	s->result = (struct saver_result){ .step = s->parts.state->step,
 					   .copy_s = (clock_mono_us() - start_us) * 1e-6 };
 	s->in_flight = true;
