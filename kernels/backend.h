@@ -85,12 +85,26 @@ struct attention {
 	float scale;		/* of the scores; 0: 1/sqrt(C) */
 };
 
+/* What changes from step to step, in device memory, so that a step can be one recorded program that the
+ * host does not interrupt. The host writes the first half before the step, the device the second. */
+struct decision {
+	double norm_limit;	/* a larger norm of the gradient leaves the step out; or INFINITY */
+	double norm_most;	/* a larger norm is scaled down to this one; 0: none is */
+	float lr;
+	float to_m_hat, to_v_hat;	/* 1/(1-beta^t) */
+	uint32_t step;		/* t, from 1: of the steps that were not left out */
+
+	double loss_sum, squares;	/* of all losses, of all gradients */
+	float grad_scale;
+	uint32_t is_left_out;	/* a sum is no finite number, or the norm above its limit */
+};
+
 /* AdamW as in Loshchilov & Hutter 2019, algorithm 2 (decoupled decay), bias-corrected:
  *   g' = g*grad_scale;  m = b1 m + (1-b1) g';  v = b2 v + (1-b2) g'^2
- *   w -= lr * (m/(1-b1^t) / (sqrt(v/(1-b2^t)) + eps) + weight_decay * w) */
+ *   w -= lr * rate * (m/(1-b1^t) / (sqrt(v/(1-b2^t)) + eps) + weight_decay * w) */
 struct adamw {
-	float lr, beta1, beta2, eps, weight_decay, grad_scale;
-	int64_t step;		/* t, from 1 */
+	float beta1, beta2, eps, weight_decay;
+	float rate;		/* of these weights, as a share of lr */
 	/* Moments in bf16, rounded stochastically: up with the probability that keeps the mean. The
 	 * 16 random bits for element i of m are piece i mod 8 of Philox(counter { i/8 (64 bits), 0,
 	 * t }, key), those for v of the counter { i/8, 1, t }; i counts from `first` on. */
@@ -221,11 +235,16 @@ struct backend {
 	void (*cross_entropy)(struct device *dev, float *loss, void *logits,
 			      const int32_t *targets, size_t rows, size_t vocab, float scale);
 
-	/* Sum of squares in a fixed order, in fp64. Waits, as download does. */
-	double (*sum_squares)(struct device *dev, const float *x, size_t count);
-	/* m and v hold fp32, or bf16 when `a` says so. */
+	/* In a fixed order, in fp64: *sum = sum of x^2; *sum (+)= sum of losses, replaced when
+	 * !accumulate. */
+	void (*sum_squares)(struct device *dev, double *sum, const float *x, size_t count);
+	void (*sum_losses)(struct device *dev, double *sum, const float *loss, size_t rows,
+			   bool accumulate);
+	/* From loss_sum and squares: grad_scale and is_left_out. */
+	void (*decide)(struct device *dev, struct decision *d);
+	/* m and v hold fp32, or bf16 when `a` says so. Nothing is written when d->is_left_out. */
 	void (*adamw)(struct device *dev, float *weight, void *m, void *v, const float *grad,
-		      size_t count, const struct adamw *a);
+		      size_t count, const struct adamw *a, const struct decision *d);
 
 	/* --- for devices that work beside us; NULL where an operation is done when it returns --- */
 
@@ -249,8 +268,8 @@ struct backend {
 	void (*range_pop)(struct device *dev);
 	/* A program is a fixed sequence of operations on fixed memory, under a number of the
 	 * caller's: replay() runs it as it was recorded, or says false. Between record() and
-	 * record_end() operations run and may be recorded; upload, download, finish and
-	 * sum_squares have no place there. */
+	 * record_end() operations run and may be recorded; upload, download and finish have no
+	 * place there. */
 	bool (*replay)(struct device *dev, uint64_t program);
 	void (*record)(struct device *dev, uint64_t program);
 	void (*record_end)(struct device *dev, uint64_t program);

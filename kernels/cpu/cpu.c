@@ -211,5 +211,7 @@ const struct backend backend_cpu = {
 	.gelu_backward = cpu_gelu_backward,
 	.cross_entropy = cpu_cross_entropy,
 	.sum_squares = cpu_sum_squares,
+	.sum_losses = cpu_sum_losses,
+	.decide = cpu_decide,
 	.adamw = cpu_adamw,
 };

@@ -91,7 +91,6 @@ static void cuda_close(struct device *dev)
 			cudaEventDestroy(dev->stage[i].passed);
 	}
 	cuda_give(dev, dev->scratch);
-	cudaFreeHost(dev->sum_host);
 	if (dev->computed)
 		cudaEventDestroy(dev->computed);
 	if (dev->fetched)
@@ -133,8 +132,7 @@ static bool make_streams(struct device *dev)
 	       cuda_ok(dev, at, cudaStreamCreateWithFlags(&dev->fetches, cudaStreamNonBlocking)) &&
 	       cuda_ok(dev, at, cudaEventCreateWithFlags(&dev->computed,
 							 cudaEventDisableTiming)) &&
-	       cuda_ok(dev, at, cudaEventCreateWithFlags(&dev->fetched, cudaEventDisableTiming)) &&
-	       cuda_ok(dev, at, cudaMallocHost((void **)&dev->sum_host, sizeof(double)));
+	       cuda_ok(dev, at, cudaEventCreateWithFlags(&dev->fetched, cudaEventDisableTiming));
 }
 
 static void describe(struct device *dev, const struct cudaDeviceProp *gpu)
@@ -227,6 +225,8 @@ static const struct backend backend_cuda = {
 	.gelu_backward = cuda_gelu_backward,
 	.cross_entropy = cuda_cross_entropy,
 	.sum_squares = cuda_sum_squares,
+	.sum_losses = cuda_sum_losses,
+	.decide = cuda_decide,
 	.adamw = cuda_adamw,
 	.memory = cuda_memory,
 	.alloc_host = cuda_alloc_host,

@@ -67,7 +67,6 @@ struct marks;				/* marks.c */
 struct device {
 	cudaStream_t stream, fetches;
 	cudaEvent_t computed, fetched;
-	bool is_fetching;
 	enum compute compute;
 	bool deterministic;
 	bool waits_always;		/* LB_CUDA_WAIT=1: errors are told by the operation at fault */
@@ -84,7 +83,6 @@ struct device {
 	struct block refused;		/* the last that there was no room for */
 	void *scratch;			/* of one operation at a time */
 	size_t scratch_bytes;
-	double *sum_host;		/* pinned */
 	struct program program[PROGRAMS];
 	struct gemm_state *gemms;
 	struct attention_state *attentions;
@@ -200,9 +198,12 @@ void cuda_gelu_backward(struct device *dev, void *dx, const void *dout, const vo
 			size_t count, enum gelu_form form);
 void cuda_cross_entropy(struct device *dev, float *loss, void *logits, const int32_t *targets,
 			size_t rows, size_t vocab, float scale);
-double cuda_sum_squares(struct device *dev, const float *x, size_t count);
+void cuda_sum_squares(struct device *dev, double *sum, const float *x, size_t count);
+void cuda_sum_losses(struct device *dev, double *sum, const float *loss, size_t rows,
+		     bool accumulate);
+void cuda_decide(struct device *dev, struct decision *d);
 void cuda_adamw(struct device *dev, float *weight, void *m, void *v, const float *grad,
-		size_t count, const struct adamw *a);
+		size_t count, const struct adamw *a, const struct decision *d);
 /* to[i] = from[i] rounded to nearest even; *amax (NULL: not wanted) = max |from[i]|. */
 void cuda_cast_bf16(struct device *dev, uint16_t *to, const float *from, size_t count,
 		    float *amax);

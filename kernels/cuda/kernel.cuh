@@ -16,6 +16,7 @@
 #endif
 
 #include "kernels/cuda/cuda.h"
+#include "kernels/decided.h"
 
 #ifndef LB_EMULATED
 #define DEVICE static __device__ __forceinline__

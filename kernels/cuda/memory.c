@@ -251,9 +251,8 @@ void cuda_fetch(struct device *dev, void *to_host, const void *from, size_t byte
 	if (cuda_ok(dev, at, cudaEventRecord(dev->computed, dev->stream)) &&
 	    cuda_ok(dev, at, cudaStreamWaitEvent(dev->fetches, dev->computed, 0)) &&
 	    cuda_ok(dev, at, cudaMemcpyAsync(to_host, from, bytes, cudaMemcpyDeviceToHost,
-					     dev->fetches)) &&
-	    cuda_ok(dev, at, cudaEventRecord(dev->fetched, dev->fetches)))
-		dev->is_fetching = true;
+					     dev->fetches)))
+		cuda_ok(dev, at, cudaEventRecord(dev->fetched, dev->fetches));
 }
 
 int cuda_fetched(struct device *dev, char *why)

@@ -3,6 +3,7 @@
 // when it is queued; while a stream is captured it is kept, and a graph runs it again.
 #include <cuda_runtime_api.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -18,7 +19,20 @@ typedef std::vector<std::function<void()>> work_list;
 
 work_list *captured;		// NULL: nothing is captured
 std::map<void *, size_t> taken;	// device memory
-unsigned long graph_runs;
+unsigned long graph_runs, allocations, queued;	// queued: outside of graphs
+
+// LB_EMULATION_COUNTS: the file that tells at the end what was asked of the GPU.
+struct counts {
+	~counts()
+	{
+		const char *path = getenv("LB_EMULATION_COUNTS");
+		FILE *to = path ? fopen(path, "w") : NULL;
+		if (!to)
+			return;
+		fprintf(to, "%lu %lu %lu\n", graph_runs, queued, allocations);
+		fclose(to);
+	}
+} told_at_the_end;
 
 // LB_EMULATION_BYTES: a GPU so small that something does not fit
 size_t device_bytes()
@@ -49,18 +63,15 @@ void emulated_enqueue(const std::function<void()> &work)
 {
 	if (captured)
 		captured->push_back(work);
-	else
+	else {
+		queued++;
 		work();
+	}
 }
 
 bool emulated_is_capturing(void)
 {
 	return captured != NULL;
-}
-
-extern "C" unsigned long emulated_graph_runs(void)
-{
-	return graph_runs;
 }
 
 extern "C" {
@@ -113,6 +124,7 @@ cudaError_t cudaMalloc(void **out, size_t bytes)
 		return not_now();
 	if (used + bytes > device_bytes() || posix_memalign(out, 256, bytes))
 		return cudaErrorMemoryAllocation;
+	allocations++;
 	memset(*out, 0xff, bytes);
 	taken[*out] = bytes;
 	return cudaSuccess;
@@ -176,9 +188,11 @@ cudaError_t cudaStreamSynchronize(cudaStream_t)
 	return not_now();
 }
 
-cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned)
+// No event of ours is recorded within a capture: to wait for one there is to wait for the outside.
+cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned flags)
 {
-	return cudaSuccess;
+	return captured && flags != cudaEventWaitExternal ? cudaErrorStreamCaptureIsolation
+							  : cudaSuccess;
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned)
@@ -200,6 +214,8 @@ cudaError_t cudaEventDestroy(cudaEvent_t e)
 
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t)
 {
+	if (not_now() != cudaSuccess)
+		return not_now();
 	((event *)e)->at_ms = now_ms();
 	return cudaSuccess;
 }

@@ -124,6 +124,25 @@ ok $? "the algorithms chosen are in the checkpoint"
 [ -s "$T/gpu/cache/gemm-emulated-GPU-130100" ]
 ok $? "and in the cache"
 
+# --- a step as one program ------------------------------------------------------------------------------
+# Two steps more are two graphs more (with two micro-batches four), and nothing beside them but what goes up
+# (tokens, targets, the host's half of a decision) and what comes down (the decision).
+counts() { # counts STEPS BATCH: graphs, what was queued outside of them, allocations
+	LB_EMULATION_COUNTS=$T/counts train "counted-$1-$2-$4" --device cuda --training.steps "$1" \
+		--training.global_batch_size "$2" --checkpoint.interval 0 "$3" "$4" && cat "$T/counts"
+}
+more() { # more BATCH MOMENTS: the same of two steps in the middle of a training
+	counts 6 "$1" --optimizer.moments "$2" >"$T/a" && counts 8 "$1" --optimizer.moments "$2" >"$T/b" &&
+		paste "$T/a" "$T/b" | awk '{ print $4 - $1, $5 - $2, $6 - $3 }'
+}
+seen="$(more 1 float32), $(more 1 bfloat16), $(more 2 float32)"
+[ "$seen" = "2 8 0, 2 8 0, 4 12 0" ]
+ok $? "a step is one graph, with a micro-batch more one more; nothing is allocated ($seen)"
+train spiky --device cuda --training.steps 8 --training.max_norm 0.5
+train spiky-cpu --device cpu --training.steps 8 --training.max_norm 0.5
+near spiky spiky-cpu 8 2e-4
+ok $? "a clipped gradient is clipped within the graph as on the CPU"
+
 # --- what a profiler sees ------------------------------------------------------------------------------
 tap=$(realpath "$B/gpu/nvtx_tap.so")
 LB_NVTX_TAP=$T/ranges NVTX_INJECTION64_PATH=$tap train ranged --device cuda --training.steps 2
@@ -151,9 +170,9 @@ LB_EMULATION_BYTES=69206016 train refused --device cuda
 [ $? != 0 ] && grep -q 'not enough memory' "$T/err" && grep -q '^weights  *[0-9.]* *0.0$' "$T/err" &&
 	grep -q '"why": "not enough memory' "$T/refused/$snapshot" && ! [ -e "$T/refused/checkpoints" ]
 ok $? "a training that the plan does not fit in is refused with a table, before it begins"
-# Room for exactly what the plan counts: the first work area of a reduction is one too many.
+# Room for exactly what the plan counts, and 56 bytes of a decision: the first work area of a reduction is one too many.
 room=$(sed -n 's/.*"\(planned\|held\)_bytes": \([0-9]*\).*/\2/p' "$T/refused/$snapshot" |
-	awk '{ sum += $1 } END { print sum }')
+	awk '{ sum += $1 } END { print sum + 56 }')
 LB_EMULATION_BYTES=$room train late --device cuda
 [ $? != 0 ] && grep -q 'out of memory (kernels/cuda/' "$T/err" && grep -q 'no room for .* of reductions' "$T/err" &&
 	grep -q '"refused": "reductions"' "$T/late/$snapshot" && grep -q '"held_bytes": [1-9]' "$T/late/$snapshot"

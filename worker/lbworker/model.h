@@ -123,6 +123,12 @@ void model_init_weights(struct model *model, uint64_t seed, double std);
 int model_backprop(struct model *model, const int32_t *tokens, const int32_t *targets, float scale,
 		   bool accumulate, double *loss_sum, struct err *err);
 
+/* The same, but only queued: *loss_sum lies in device memory and is added to when `accumulate`.
+ * behind(arg), where it is not NULL, queues what belongs to the same pass, always the same; scale, accumulate
+ * and whether there is something behind say which pass it is. The host's tokens may change again. */
+void model_queue(struct model *model, const int32_t *tokens, const int32_t *targets, float scale,
+		 bool accumulate, double *loss_sum, void (*behind)(void *arg), void *arg);
+
 /* The same without gradients. */
 int model_loss(struct model *model, const int32_t *tokens, const int32_t *targets,
 	       double *loss_sum, struct err *err);

@@ -37,12 +37,16 @@ static void catch_signals(void)
 
 /* --- a step --------------------------------------------------------------------------------- */
 
+/* Samples from `first` on into t->tokens and t->targets, unless they are there already. */
 static int load_batch(struct training *t, const struct data *data, uint64_t first, struct err *err)
 {
 	const struct config *c = &t->config;
 	double start_us = clock_mono_us();
 	int rc = 0;
 
+	if (t->loaded == data && t->loaded_first == first)
+		return 0;
+	t->loaded = NULL;
 	backend_range(t->backend, t->device, "data");
 	for (int64_t i = 0; rc == 0 && i < c->local_batch_size; i++)
 		rc = data_sample(data, first + (uint64_t)i, t->tokens + i * c->seq_len,
@@ -50,25 +54,45 @@ static int load_batch(struct training *t, const struct data *data, uint64_t firs
 	backend_range_end(t->backend, t->device);
 	t->data_s += (clock_mono_us() - start_us) * 1e-6;
 	trace_span(t->trace, "data", start_us);
-	return rc;
+	if (rc != 0)
+		return -1;
+	t->loaded = data;
+	t->loaded_first = first;
+	return 0;
 }
 
-/* Gradient of the mean loss over `batches` micro-batches; *loss is that mean. */
-static int gradients(struct training *t, int64_t batches, double *loss, struct err *err)
-{
-	const struct config *c = &t->config;
-	int64_t batch_tokens = batches * c->local_batch_size * c->seq_len;
-	double sum = 0, part;
+/* What a step consists of, as the device is told. */
+struct queued {
+	struct training *t;
+	int64_t batches, tokens;
+};
 
-	for (int64_t i = 0; i < batches; i++) {
-		uint64_t first = (uint64_t)(t->state.samples + i * c->local_batch_size);
-		if (load_batch(t, t->data, first, err) ||
-		    model_backprop(t->model, t->tokens, t->targets, 1.0f / (float)batch_tokens,
-				   i > 0, &part, err))
+/* Behind the last micro-batch: norm, decision, update. */
+static void queue_update(void *arg)
+{
+	const struct queued *q = arg;
+	struct training *t = q->t;
+	const struct optimizer optimizer = config_optimizer(&t->config);
+
+	backend_range(t->backend, t->device, "update");
+	optimizer_update(&optimizer, t->model, t->m, t->v, t->decision, q->tokens);
+	backend_range_end(t->backend, t->device);
+}
+
+/* The gradient of the mean loss over all micro-batches, and the update. With one of them a device that
+ * records runs a single program. */
+static int queue_step(struct queued *q, struct err *err)
+{
+	struct training *t = q->t;
+	int64_t each = t->config.local_batch_size;
+
+	for (int64_t i = 0; i < q->batches; i++) {
+		bool is_last = i + 1 == q->batches;
+		if (load_batch(t, t->data, (uint64_t)(t->state.samples + i * each), err))
 			return -1;
-		sum += part;
+		model_queue(t->model, t->tokens, t->targets, 1.0f / (float)q->tokens, i > 0,
+			    &t->decision->loss_sum, is_last ? queue_update : NULL, q);
 	}
-	*loss = sum / (double)batch_tokens;
 	return 0;
 }
 
@@ -135,25 +159,17 @@ static int tell(struct training *t, struct report_step *s, struct err *err)
 	return 0;
 }
 
-static void update(struct training *t, const struct report_step *s, int64_t tokens)
-{
-	const struct optimizer optimizer = config_optimizer(&t->config);
-	const struct optimizer_step step = { .lr = s->lr, .norm = s->grad_norm,
-					     .update = s->step - t->state.guard.skipped,
-					     .tokens = tokens };
-
-	backend_range(t->backend, t->device, "update");
-	optimizer_update(&optimizer, t->model, t->m, t->v, &step);
-	backend_range_end(t->backend, t->device);
-	t->state.loss = s->loss;
-}
-
-/* Updates, or leaves the step out, as the guard says. 1 when it has had enough (err says so). */
-static int judge(struct training *t, const struct report_step *s, int64_t tokens, struct err *err)
+/* Takes note of what the device decided; it left out what the guard would leave out. 1 when there
+ * were too many of these (err says so). */
+static int judge(struct training *t, const struct report_step *s, bool is_left_out, struct err *err)
 {
 	enum guard_verdict verdict = guard_judge(&t->state.guard, &t->config.guard, s->loss,
 						 s->grad_norm);
 
+	if ((verdict == GUARD_GO) == is_left_out)
+		return err_set(err, ERR_INTERNAL, "step %" PRId64 ": the device %s, loss %g, gradient "
+			       "norm %g", s->step, is_left_out ? "left it out" : "made the update",
+			       s->loss, s->grad_norm);
 	if (verdict == GUARD_DIVERGED) {
 		err_set(err, ERR_INTERNAL, "step %" PRId64 ": diverged: loss %g, gradient norm %g",
 			s->step, s->loss, s->grad_norm);
@@ -164,8 +180,31 @@ static int judge(struct training *t, const struct report_step *s, int64_t tokens
 			 PRId64 " so far", s->step, s->loss, s->grad_norm,
 			 t->state.guard.usual_norm, t->state.guard.skipped);
 	else
-		update(t, s, tokens);
+		t->state.loss = s->loss;
 	return 0;
+}
+
+/* Queues the step, loads the next one's samples meanwhile, and waits once. */
+static int run_step(struct queued *q, const struct report_step *s, struct decision *d,
+		    struct err *err)
+{
+	struct training *t = q->t;
+	const struct optimizer optimizer = config_optimizer(&t->config);
+	const struct optimizer_step step = {
+		.lr = s->lr, .update = s->step - t->state.guard.skipped,
+		.norm_limit = guard_limit(&t->state.guard, &t->config.guard),
+	};
+	int64_t next = t->state.samples + q->batches * t->config.local_batch_size;
+	char why[BACKEND_TEXT_BYTES];
+
+	*d = optimizer_decision(&optimizer, &step);
+	t->backend->upload(t->device, t->decision, d, sizeof(*d));
+	if (queue_step(q, err))
+		return -1;
+	if (s->step < s->target_step)	/* what is wrong with them shows when they are due */
+		(void)load_batch(t, t->data, (uint64_t)next, NULL);
+	t->backend->download(t->device, d, t->decision, sizeof(*d));
+	return t->backend->finish(t->device, why) ? err_set(err, ERR_INTERNAL, "%s", why) : 0;
 }
 
 /* Gradients and update. 1 when the training has diverged (weights untouched). */
@@ -175,15 +214,18 @@ static int compute(struct training *t, struct report_step *s, struct err *err)
 	const struct schedule schedule = config_schedule(c);
 	int64_t batches = config_accumulate(c, t->state.samples);
 	int64_t tokens = batches * c->local_batch_size * c->seq_len;
+	struct queued q = { t, batches, tokens };
 	double start_us = clock_mono_us();
+	struct decision d;
 
-	if (gradients(t, batches, &s->loss, err))
-		return err_wrap(err, "step %" PRId64, s->step);
-	s->grad_norm = sqrt(t->backend->sum_squares(t->device, t->model->grads,
-						    t->model->parameters));
 	s->lr = schedule_lr(&schedule, s->step);
-	if (judge(t, s, tokens, err))
-		return 1;
+	if (run_step(&q, s, &d, err))
+		return err_wrap(err, "step %" PRId64, s->step);
+	s->loss = d.loss_sum / (double)tokens;
+	s->grad_norm = sqrt(d.squares);
+	int rc = judge(t, s, d.is_left_out, err);
+	if (rc != 0)
+		return rc;
 	t->state.step++;
 	t->state.tokens += tokens;
 	t->state.samples += batches * c->local_batch_size;

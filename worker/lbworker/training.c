@@ -69,7 +69,8 @@ static int make_model(struct training *t, const struct plan *plan, struct err *e
 		return -1;
 	t->m = t->backend->alloc(t->device, t->model->parameters * bytes_each, "moments");
 	t->v = t->backend->alloc(t->device, t->model->parameters * bytes_each, "moments");
-	return t->m && t->v ? 0 : err_set(err, ERR_IO, "no memory for the optimizer (%zu MiB)",
+	t->decision = t->backend->alloc(t->device, sizeof(*t->decision), "moments");
+	return t->m && t->v && t->decision ? 0 : err_set(err, ERR_IO, "no memory for the optimizer (%zu MiB)",
 					  2 * t->model->parameters * bytes_each >> 20);
 }
 
@@ -143,6 +144,7 @@ void training_close(struct training *t)
 	if (t->device) {
 		t->backend->free(t->device, t->m);
 		t->backend->free(t->device, t->v);
+		t->backend->free(t->device, t->decision);
 		model_destroy(t->model);
 		t->backend->close(t->device);
 	}

@@ -23,8 +23,11 @@ struct training {			/* owns all of it; stays where it was opened */
 	struct device *device;
 	struct model *model;
 	void *m, *v;			/* moments, device */
+	struct decision *decision;	/* device */
 	struct data *data, *validation;	/* validation may be NULL */
 	int32_t *tokens, *targets;	/* [local_batch, seq] */
+	const struct data *loaded;	/* whose samples these are, from loaded_first on; or NULL */
+	uint64_t loaded_first;
 	struct train_state state;
 	struct keeper *keeper;
 	struct report *report;
