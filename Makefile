@@ -46,7 +46,7 @@ CXXFLAGS := -std=c++17 $(OPT) -Wall -Wextra $(if $(DEV),,-Werror) $(SANFLAGS)
 LDFLAGS  := $(SANFLAGS) -Wl,--as-needed
 
 # --- what is built --------------------------------------------------------------------------
-have      = $(shell printf '\#include <%s>\n' $(1) | $(CC) -E -xc - >/dev/null 2>&1 && echo yes)
+have      = $(shell $(CC) -E -include $(1) -xc /dev/null >/dev/null 2>&1 && echo yes)
 HAVE_SLURM := $(call have,slurm/slurm.h)
 
 PROGRAMS := lbd lbctl lbrun lbworker $(if $(HAVE_SLURM),lbd-slurm)
