@@ -257,6 +257,7 @@ struct ledger_event {
 	const char *actor;		/* user name, "lbd", "lbrun" or "slurm" */
 	const char *text;
 	int64_t attempt;		/* number; 0 = none */
+	const char *run;		/* the name of run_id when read, "" without; not written */
 };
 
 int ledger_event_put(struct ledger *l, const struct ledger_event *e, struct err *err);
@@ -265,10 +266,10 @@ int ledger_event_each(struct ledger *l, int64_t run_id, int64_t after_id, int64_
 		      int (*each)(const struct ledger_event *e, void *arg), void *arg,
 		      struct err *err);
 
-/* The newest id of all events, 0 if none. */
 /* When the newest event of this kind happened; 0 = there is none. */
 int ledger_event_newest_ms(struct ledger *l, int64_t run_id, const char *kind, int64_t *time_ms,
 			   struct err *err);
+/* The newest id of all events, 0 if none. */
 int ledger_event_last(struct ledger *l, int64_t *id, struct err *err);
 
 /* --- nodes -------------------------------------------------------------------------------------- */
