@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/config.h"
 
+#include <grp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -180,6 +181,9 @@ static int check_notify(const struct config *config, const char *file, struct er
 
 static int check_team(const struct config *config, const char *file, struct err *err)
 {
+	if (config->team_group && getgrnam(config->team_group) == NULL)
+		return err_set(err, ERR_USAGE, "%s: team.group: there is no group \"%s\"", file,
+			       config->team_group);
 	if (config->team_folder && config->team_group == NULL)
 		return err_set(err, ERR_USAGE, "%s: team.folder: needs team.group, too: who is to be "
 			       "told", file);
