@@ -10,7 +10,7 @@
 
 enum { JOB_NAME, JOB_WHEN, JOB_LAST, JOB_RESULT, JOB_NEXT, JOB_NOTE, JOB_COUNT };
 static const struct column columns[JOB_COUNT] = {
-	[JOB_NAME] = {.title = "NAME", .least = 12, .rank = 0},
+	[JOB_NAME] = {.title = "NAME", .least = 32, .rank = 0},
 	[JOB_WHEN] = {.title = "WHEN", .rank = 4},
 	[JOB_LAST] = {.title = "LAST", .rank = 3},
 	[JOB_RESULT] = {.title = "RESULT", .rank = 1},
@@ -94,7 +94,8 @@ static int show(struct ctl *ctl, struct err *err)
 		free(text);
 	}
 	if (json_array_size(jobs) == 0)
-		hint(ctl, "no periodic jobs; drop scripts into %s/cron.daily, or write %s/crontab",
+		hint(ctl, "no periodic jobs; make %s/cron.daily and drop scripts (*.sh, *.slurm) into it, "
+			  "or write %s/crontab; both are read each minute",
 		     js_str(data, "folder", ""), js_str(data, "folder", ""));
 	json_decref(data);
 	return 0;
