@@ -18,7 +18,7 @@ static struct cell *put(struct cell *cell, const char *text, const struct style 
 /* --- ls -------------------------------------------------------------------------------------- */
 enum { LS_NAME, LS_STATE, LS_STEP, LS_LOSS, LS_SPEED, LS_AGE, LS_CAUSE, LS_COUNT };
 static const struct column ls_columns[LS_COUNT] = {
-	[LS_NAME] = {.title = "NAME", .least = 12, .rank = 0},
+	[LS_NAME] = {.title = "NAME", .least = 32, .rank = 0},	/* people copy it */
 	[LS_STATE] = {.title = "STATE", .rank = 1},
 	[LS_STEP] = {.title = "STEP", .right = true, .rank = 2},
 	[LS_LOSS] = {.title = "LOSS", .right = true, .rank = 3},
@@ -60,6 +60,17 @@ static void ls_print(const struct ctl *ctl, const json_t *runs)
 	table_fini(&table);
 }
 
+static const char *ls_nothing(const struct options *o)
+{
+	if (o->group && o->all)
+		return "no runs of this group";
+	if (o->group)
+		return "no runs of this group in the last 7 days; --all shows older ones";
+	if (o->all)
+		return "no runs yet; start one with: lbctl submit FILE.toml";
+	return "no runs in the last 7 days; lbctl ls --all shows older ones, lbctl submit starts one";
+}
+
 int ls_run(struct ctl *ctl, struct err *err)
 {
 	json_t *args, *runs;
@@ -78,11 +89,8 @@ int ls_run(struct ctl *ctl, struct err *err)
 	}
 	if (json_array_size(runs) > 0)
 		ls_print(ctl, runs);
-	else if (ctl->options.all)
-		complain(ctl, "no runs yet; start one with: lbctl submit FILE.toml");
 	else
-		complain(ctl, "no runs in the last 7 days; lbctl ls --all shows older ones, "
-			      "lbctl submit starts one");
+		complain(ctl, ls_nothing(&ctl->options));
 	json_decref(runs);
 	return 0;
 }
@@ -91,7 +99,7 @@ int ls_run(struct ctl *ctl, struct err *err)
 enum { EV_TIME, EV_RUN, EV_ACTOR, EV_KIND, EV_TEXT, EV_COUNT };
 static const struct column events_columns[EV_COUNT] = {
 	[EV_TIME] = {.title = "TIME", .rank = 0},
-	[EV_RUN] = {.title = "RUN", .least = 8, .rank = 1},
+	[EV_RUN] = {.title = "RUN", .least = 24, .rank = 1},
 	[EV_ACTOR] = {.title = "ACTOR", .rank = 3},
 	[EV_KIND] = {.title = "KIND", .rank = 2},
 	[EV_TEXT] = {.title = "WHAT HAPPENED", .runs_on = true, .rank = 0},

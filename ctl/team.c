@@ -69,7 +69,7 @@ static int load(struct ctl *ctl, struct err *err)
 	refusals.folder = folder;
 	rc = team_read(folder, clock_wall_ms(), &ctl->team, on_refused, &refusals, err);
 	if (refusals.count > TOLD_REFUSED)
-		complain(ctl, "… and more files that do not count");
+		complain(ctl, "... and more files that do not count");
 	free(folder);
 	ctl->has_team = rc == 0;
 	return rc;

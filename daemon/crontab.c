@@ -205,7 +205,7 @@ static int name_entry(struct reader *r, struct cron_entry *entry, struct err *er
 		cron_name_of(entry->argv[0], entry->name);
 	free(r->name);
 	r->name = NULL;
-	return name_check(entry->name, err) < 0 ? err_wrap(err, "write NAME=… above it") : 0;
+	return name_check(entry->name, err) < 0 ? err_wrap(err, "write NAME=... above it") : 0;
 }
 
 static int read_entry(struct reader *r, const char *line, struct err *err)

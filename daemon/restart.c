@@ -76,8 +76,8 @@ static int find(struct restart *s, struct err *err)
 	if (request_run(s->request, &run, err) < 0)
 		return -1;
 	if (!run_state_is_final(run.state) && run.state != RUN_HELD)
-		return err_set(err, ERR_LOCKED, "%s is %s already", run_name(s),
-			       run_state_name(run.state));
+		return err_set(err, ERR_LOCKED, "%s is %s%s", run_name(s), run_state_name(run.state),
+			       run.state == RUN_STOPPING ? ": restart it when it has ended" : " already");
 	s->run_id = run.id;
 	s->from = run.state;
 	s->is_of_slurm = run.scheduler && strcmp(run.scheduler, "slurm") == 0;

@@ -236,7 +236,7 @@ int submit_check_job(const struct lbd *lbd, const char *name, const struct run_s
 	if (strcmp(launch_by(spec), "srun") == 0)
 		return err_set(err, ERR_USAGE, "slurm.ntasks_per_node: there is no srun to start %lld "
 					       "tasks on this machine; ask for one task, and let the "
-					       "trainer (torchrun, …) start its ranks",
+					       "trainer (torchrun, ...) start its ranks",
 			       (long long)spec->nodes * spec->ntasks_per_node);
 	job_resources(spec, &job);
 	return s->ops->check(s, &job, err);

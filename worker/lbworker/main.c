@@ -213,8 +213,8 @@ static int command_help(int argc, char **argv)
 	(void)argv;
 	printf("lbworker trains Llama, GPT-NeoX (Pythia) and GPT-2 models.\n\n");
 	for (size_t i = 0; i < COMMANDS; i++)
-		printf("  lbworker %s %s\n      %s\n", commands[i].name, commands[i].arguments,
-		       commands[i].help);
+		printf("  lbworker %s%s%s\n      %s\n", commands[i].name,
+		       commands[i].arguments[0] ? " " : "", commands[i].arguments, commands[i].help);
 	printf("\nFlavours of each model.name:\n");
 	for (int f = 0; f < MODEL_FAMILY_COUNT; f++) {
 		const char *flavors;
