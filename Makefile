@@ -404,7 +404,7 @@ install: all man
 		*/_*) install -m 644 $$c $(SHARE)/zsh/site-functions/ ;; \
 		esac || exit 1; done
 	sed 's,@BINDIR@,$(PREFIX)/bin,' etc/lbd.service >$(SHARE)/systemd/user/lbd.service
-	install -m 644 README.md CHANGELOG.md LICENSE LICENSES/* docs/PROTOCOL.md docs/ARCHITECTURE.md \
+	install -m 644 README.md CHANGELOG.md LICENSE NOTICE LICENSES/* docs/PROTOCOL.md docs/ARCHITECTURE.md \
 		etc/lbd.toml $(wildcard docs/*.py) $(SHARE)/doc/lowbits
 	install -d $(SHARE)/lowbits/network
 	install -m 644 etc/network/*.toml $(SHARE)/lowbits/network
