@@ -67,6 +67,8 @@ const struct key config_keys[] = {
 	  "partition of jobs that name none" },
 	{ "slurm", "network", KEY_STRING, FIELD(slurm_network), 0, 0, NULL, NULL,
 	  "network of runs that name none; not of batch scripts" },
+	{ "slurm", "submit_with", KEY_ENUM, FIELD(submit_with), 0, 0, "libslurm|sbatch", "libslurm",
+	  "what submits: sbatch where the site filters what that is given" },
 	{ "local", "gpus", KEY_INT, FIELD(local_gpus), -1, 64, NULL, "-1",
 	  "GPUs of this machine that jobs may have; -1: all that are found" },
 	{ "local", "gpu_ids", KEY_INTS, FIELD(local_gpu_ids), 0, 63, NULL, NULL,
