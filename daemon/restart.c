@@ -260,7 +260,8 @@ static int commit(struct restart *s, struct err *err)
 		return -1;
 	if (failpoint(FP_RESTART_SPEC, err) == 0 && write_rows(s, err) == 0)
 		return 0;
-	if (s->old_text && write_spec(s, s->old_text, NULL) < 0)
+	/* after a failed sync the rows may be there all the same, and go by the new settings */
+	if (s->old_text && !ledger_is_broken(s->lbd->ledger) && write_spec(s, s->old_text, NULL) < 0)
 		log_warn("%s: spec.toml keeps the settings of a restart that failed", run_name(s));
 	return -1;
 }

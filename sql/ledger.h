@@ -45,7 +45,8 @@ void ledger_rollback(struct ledger *ledger);
 /* Goes up with each row that is written. */
 int64_t ledger_changes(const struct ledger *ledger);
 /* The file can no longer be trusted to this process (a failed fsync, damage): every call fails from
- * now on, and only a new process may look again. */
+ * now on, and only a new process may look again. It may find what the failed commit wrote: what that
+ * needs outside the ledger must not be taken back. */
 bool ledger_is_broken(const struct ledger *ledger);
 /* Nothing may be open. Replaces `path` in one step. */
 int ledger_backup(struct ledger *ledger, const char *path, struct err *err);
