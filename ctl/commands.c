@@ -268,6 +268,21 @@ int help_run(struct ctl *ctl, struct err *err)
 	return 0;
 }
 
+void print_rows(const struct ctl *ctl, const struct column *columns, int column_count,
+		 const json_t *items,
+		 void (*fill)(struct cell *row, const json_t *item, const struct style *style))
+{
+	struct table table;
+	const json_t *item;
+	size_t i;
+
+	table_init(&table, columns, column_count);
+	json_array_foreach(items, i, item)
+		fill(table_row(&table), item, &ctl->out);
+	table_print(&table, &ctl->out, stdout);
+	table_fini(&table);
+}
+
 void print_json(json_t *value)
 {
 	/* A terminal gets ASCII: JSON escapes controls, but not the marks that reorder a line. */

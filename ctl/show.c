@@ -16,8 +16,8 @@ static struct cell *put(struct cell *cell, const char *text, const struct style 
 }
 
 /* --- ls -------------------------------------------------------------------------------------- */
-enum { LS_NAME, LS_STATE, LS_STEP, LS_LOSS, LS_SPEED, LS_AGE, LS_CAUSE, LS_COUNT };
-static const struct column ls_columns[LS_COUNT] = {
+enum { LS_NAME, LS_STATE, LS_STEP, LS_LOSS, LS_SPEED, LS_AGE, LS_CAUSE };
+const struct column run_columns[RUN_COLUMNS] = {
 	[LS_NAME] = {.title = "NAME", .least = 32, .rank = 0},	/* people copy it */
 	[LS_STATE] = {.title = "STATE", .rank = 1},
 	[LS_STEP] = {.title = "STEP", .right = true, .rank = 2},
@@ -27,10 +27,8 @@ static const struct column ls_columns[LS_COUNT] = {
 	[LS_CAUSE] = {.title = "CAUSE", .rank = 4},
 };
 
-static void ls_row(struct table *table, const json_t *run, int64_t now_ms,
-		   const struct style *style)
+void fill_run(struct cell *row, const json_t *run, const struct style *style)
 {
-	struct cell *row = table_row(table);
 	int64_t created_ms = time_ms(run, "created");
 	const char *state = js_str(run, "state", "?");
 	char text[2 * NUMBER_TEXT_MAX], age[CLOCK_TEXT_MAX];
@@ -41,23 +39,8 @@ static void ls_row(struct table *table, const json_t *run, int64_t now_ms,
 	    style);
 	put(&row[LS_LOSS], loss_text(js_real(run, "loss", NAN), text), style);
 	put(&row[LS_SPEED], short_number(js_real(run, "tokens_per_s", NAN), text), style);
-	put(&row[LS_AGE], duration_text(created_ms ? now_ms - created_ms : -1, age), style);
+	put(&row[LS_AGE], duration_text(created_ms ? clock_wall_ms() - created_ms : -1, age), style);
 	put(&row[LS_CAUSE], js_str(run, "cause", js_str(run, "waits_for", NULL)), style);
-}
-
-static void ls_print(const struct ctl *ctl, const json_t *runs)
-{
-	int64_t now_ms = clock_wall_ms();
-	struct table table;
-	json_t *run;
-	size_t i;
-
-	table_init(&table, ls_columns, LS_COUNT);
-	json_array_foreach(runs, i, run) {
-		ls_row(&table, run, now_ms, &ctl->out);
-	}
-	table_print(&table, &ctl->out, stdout);
-	table_fini(&table);
 }
 
 static const char *ls_nothing(const struct options *o)
@@ -88,7 +71,7 @@ int ls_run(struct ctl *ctl, struct err *err)
 		return 0;
 	}
 	if (json_array_size(runs) > 0)
-		ls_print(ctl, runs);
+		print_rows(ctl, run_columns, RUN_COLUMNS, runs, fill_run);
 	else
 		complain(ctl, ls_nothing(&ctl->options));
 	json_decref(runs);
