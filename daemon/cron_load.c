@@ -92,6 +92,8 @@ static int read_lb_line(struct cron_entry *entry, const char *line, size_t len, 
 		if (strcmp(key, "NAME") == 0) {
 			snprintf(entry->name, sizeof(entry->name), "%s", equals + 1);
 			rc = 0;
+		} else if (strcmp(key, "SBATCH") == 0) {
+			rc = cron_options(entry, equals + 1, err);
 		} else {
 			rc = cron_setting(&entry->settings, key, equals + 1, err);
 		}

@@ -188,6 +188,8 @@ static json_t *arguments(const struct cron *cron, const struct cron_entry *entry
 				 "restart.max_without_progress=1");
 
 	js_set_str(args, "file", path);
+	if (entry->options)
+		json_object_set_new(args, "options", strings(entry->options));
 	if (ends_with(path, ".toml")) {
 		char *text = file_read(path, MAX_SPEC_BYTES, NULL, err);
 
