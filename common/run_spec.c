@@ -143,7 +143,7 @@ const struct key run_spec_keys[] = {
 	{"watch", "output_timeout", KEY_DURATION, AT(watch.output_ms), 0, WEEK_MS, NULL, "0",
 	 "longest silence of a trainer that only prints; 0 = no limit"},
 	{"watch", "progress_regex", KEY_STRING, AT(progress_regex), 0, 0, NULL, NULL,
-	 "regular expression for lines of output that tell a step; named groups: step, loss, …"},
+	 "regular expression for lines of output that tell a step; named groups: step, loss, ..."},
 	{"watch", "node_error_regex", KEY_STRINGS, AT(node_errors), 0, 0, NULL, NULL,
 	 "regular expressions for lines of output that tell of a broken node"},
 
@@ -269,7 +269,7 @@ static int check_kind(const struct toml *toml, bool is_command, struct err *err)
 	if (is_command || json_is_object(json_object_get(toml->root, "model")))
 		return 0;
 	return err_set(err, ERR_USAGE,
-		       "%s: nothing to run: needs run.command = [\"program\", \"argument\", …], or "
+		       "%s: nothing to run: needs run.command = [\"program\", \"argument\", ...], or "
 		       "a [model] section (a training config for lbworker)",
 		       toml->file);
 }

@@ -56,7 +56,7 @@ int team_open(const char *folder, const char *team, struct err *err)
 
 	if (fd < 0 && errno == ENOENT)
 		return err_set(err, ERR_NOT_FOUND, "%s is missing: make it with: mkdir -m 3770 %s and "
-			       "chgrp TEAM %s", folder, folder, folder);
+			       "chgrp %s %s", folder, folder, team ? team : "TEAM", folder);
 	if (fd < 0 && errno == EACCES)
 		return err_set(err, ERR_REFUSED, "%s: you may not look into it; are you in the team?",
 			       folder);

@@ -35,15 +35,18 @@ static json_t *view_entry(struct cron *cron, const struct cron_entry *entry, int
 	bool is_enabled = state->disabled_by[0] == '\0';
 	int64_t next_s = is_enabled ? cron_next_s(cron, entry, now_s) : -1;
 	struct ledger_cron_tick tick;
-	json_t *o = json_object(), *argv = json_array();
+	json_t *o = json_object(), *argv = json_array(), *options = json_array();
 
 	for (char **word = entry->argv; *word; word++)
 		json_array_append_new(argv, json_string(*word));
+	for (char **word = entry->options; word && *word; word++)
+		json_array_append_new(options, json_string(*word));
 	js_set_str(o, "name", entry->name);
 	js_set_str(o, "when", entry->when);
 	js_set_str(o, "time_zone", entry->zone[0] ? entry->zone : NULL);
 	js_set_str(o, "source", entry->source);
 	json_object_set_new(o, "command", argv);
+	json_object_set_new(o, "options", options);
 	js_set_bool(o, "enabled", is_enabled);
 	js_set_str(o, "disabled_by", is_enabled ? NULL : state->disabled_by);
 	js_set_time(o, "next", next_s < 0 ? 0 : next_s * 1000);

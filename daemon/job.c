@@ -16,6 +16,7 @@
 #include "daemon/batch_job.h"
 #include "daemon/job_env.h"
 #include "daemon/launch.h"
+#include "slurm/batch.h"
 
 char *job_folder(const struct run *run)
 {
@@ -37,11 +38,12 @@ static char *shell_quote(const char *text)
 	return buf_take(&out);
 }
 
-char *job_script(const char *lbrun, const char *folder, const char *text)
+char *job_script(const struct config *config, const char *folder, const char *text)
 {
-	char *program = shell_quote(lbrun), *where = shell_quote(folder);
+	bool is_read = config->submit_with == SUBMIT_WITH_SBATCH;
+	char *program = shell_quote(config->lbrun), *where = shell_quote(folder);
 	char *launch = xasprintf("exec %s --attempt %s\n", program, where);
-	char *script = text ? batch_job_wrap(launch, text) : xasprintf("#!/bin/sh\n%s", launch);
+	char *script = text ? batch_job_wrap(launch, text, is_read) : xasprintf("#!/bin/sh\n%s", launch);
 
 	free(program);
 	free(where);
@@ -319,24 +321,31 @@ int job_submit(const struct config *config, const struct run *run, const char *l
 {
 	json_t *fields = batch_job_fields(config, run, err);
 	char *folder = job_folder(run), *text = fields ? batch_script_text(run, err) : NULL;
-	char *script = job_script(config->lbrun, folder, text), **argv = shown_argv(run);
+	char *script = job_script(config, folder, text), **argv = shown_argv(run);
 	char *script_path = path_join("%s/job.sh", folder), *output = path_join("%s/out.log", folder);
 	struct job_env env = { 0 }, open_env = { 0 };
+	char **words = NULL;
 	int rc = -1;
 
 	if (run->scheduler == NULL)
 		err_set(err, ERR_SCHEDULER, "Slurm is not available to this lbd");
 	else if (fields && job_env_make(&open_env, config, run, fields, err) == 0)
 		rc = prepare(config, run, fields, script, &env, err);
+	if (rc == 0)
+		own_fields(run, fields, output);
+	if (rc == 0 && config->submit_with == SUBMIT_WITH_SBATCH) {
+		words = batch_job_words(config, run, fields, err);
+		rc = words ? 0 : -1;
+	}
 	if (rc == 0) {
 		struct job_request job = {
 			.token = run->attempt.job.token, .ledger_id = ledger_id, .run = run->name,
 			.script = script, .script_path = script_path, .output = output,
 			.fields = fields, .argv = argv, .env = env.list, .open_env = open_env.list, .env_file = run->spec.env_file,
-			.env_uid = (unsigned)run->owner_uid,
+			.env_uid = (unsigned)run->owner_uid, .words = words,
+			.submit_dir = run->spec.workdir,
 		};
 
-		own_fields(run, fields, output);
 		job_resources(&run->spec, &job);
 		job.comment = js_str(fields, "comment", NULL);
 		job.workdir = js_str(fields, "work_dir", job.workdir);
@@ -346,6 +355,7 @@ int job_submit(const struct config *config, const struct run *run, const char *l
 	job_env_free(&env);
 	job_env_free(&open_env);
 	argv_free(argv);
+	batch_words_free(words);
 	json_decref(fields);
 	free(folder);
 	free(text);

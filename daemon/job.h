@@ -17,7 +17,7 @@ char *job_checkpoint_dir(const struct run_spec *spec, const char *dir);
 
 /* The parts of the job, as job_submit hands them over; `text` is that of a batch script, or NULL.
  * Owned by the caller; argv is NULL-terminated. */
-char *job_script(const char *lbrun, const char *folder, const char *text);
+char *job_script(const struct config *config, const char *folder, const char *text);
 char **job_command(const struct config *config, const struct run *run);
 /* Fills in what the spec asks of the scheduler; borrowed from the spec. */
 void job_resources(const struct run_spec *spec, struct job_request *job);

@@ -21,6 +21,14 @@ int order_event(struct lbd *lbd, int64_t run_id, const char *kind, const char *a
 	return ledger_event_put(lbd->ledger, &e, err);
 }
 
+int order_write(struct lbd *lbd, int64_t run_id, enum run_order order, const char *event,
+		const char *actor, const char *reason, struct err *err)
+{
+	if (ledger_run_set_wanted(lbd->ledger, run_id, order, actor, reason, clock_wall_ms(), err) < 0)
+		return -1;
+	return order_event(lbd, run_id, event, actor, reason, err);
+}
+
 /* --- what each order is about ----------------------------------------------------------------- */
 
 /* Kill and stop: what is weaker than the order that stands, or comes too late, changes nothing. */
@@ -118,16 +126,14 @@ static json_t *write_order(struct request *r, const struct chosen *run, bool *ac
 {
 	const struct order_kind *kind = kind_of(r);
 	enum run_state state = run->row->state;
-	struct ledger *ledger = r->lbd->ledger;
 	int64_t id = run->row->id;
 	bool applies = kind->applies(r, run, kind->order, err);
 
 	if (err->code != ERR_NONE || (!applies && !run->is_named))
 		return NULL;
 	if (applies && !run->dry_run) {
-		if (ledger_run_set_wanted(ledger, id, kind->order, r->peer.user, run->reason,
-					  clock_wall_ms(), err) < 0 ||
-		    order_event(r->lbd, id, kind->event, r->peer.user, run->reason, err) < 0)
+		if (order_write(r->lbd, id, kind->order, kind->event, r->peer.user, run->reason,
+				err) < 0)
 			return NULL;
 		state = next_state(state, kind->order);
 		*acts = true;

@@ -114,7 +114,7 @@ json_t *preview_job(const struct config *config, const struct run *run, const ch
 {
 	json_t *fields = batch_job_fields(config, run, err);
 	char *text = fields ? batch_script_text(run, err) : NULL;
-	char *folder = job_folder(run), *script = job_script(config->lbrun, folder, text);
+	char *folder = job_folder(run), *script = job_script(config, folder, text);
 	char *output = path_join("%s/out.log", folder);
 	char *checkpoints = job_checkpoint_dir(&run->spec, run->dir);
 	json_t *env = fields ? env_view(config, run, fields, err) : NULL, *o = NULL;

@@ -236,7 +236,7 @@ int submit_check_job(const struct lbd *lbd, const char *name, const struct run_s
 	if (strcmp(launch_by(spec), "srun") == 0)
 		return err_set(err, ERR_USAGE, "slurm.ntasks_per_node: there is no srun to start %lld "
 					       "tasks on this machine; ask for one task, and let the "
-					       "trainer (torchrun, …) start its ranks",
+					       "trainer (torchrun, ...) start its ranks",
 			       (long long)spec->nodes * spec->ntasks_per_node);
 	job_resources(spec, &job);
 	return s->ops->check(s, &job, err);
@@ -441,6 +441,18 @@ static void finish_dry(struct submission *s)
 	answer(s, job);
 }
 
+/* After a failed sync only the next lbd can tell whether the row is there: if it is, the run goes on,
+ * and needs its folder. */
+static void refuse_uncommitted(struct submission *s, struct err *err)
+{
+	bool is_unsure = ledger_is_broken(s->lbd->ledger);
+
+	if (is_unsure)
+		err_wrap(err, "%s may have been submitted all the same, lbctl status %s tells once lbd "
+			      "is back", s->name, s->name);
+	refuse(s, err, !is_unsure);
+}
+
 /* Row and first attempt are committed together; from then on the run cannot be lost. */
 static void finish(struct submission *s)
 {
@@ -462,7 +474,7 @@ static void finish(struct submission *s)
 		ledger_rollback(ledger);
 		refuse(s, &err, true);
 	} else if (engine_settle(s->lbd->engine, &err) < 0) {
-		refuse(s, &err, true);
+		refuse_uncommitted(s, &err);
 	} else {
 		failpoint(FP_RUN_COMMITTED, NULL);
 		answer(s, json_pack("{s:s}", "run", s->name));

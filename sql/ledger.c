@@ -185,6 +185,7 @@ int ledger_ask_guard(struct ledger *l, struct err *err)
 
 int ledger_commit(struct ledger *l, struct err *err)
 {
+	struct err late = { 0 };
 	int rc = 0;
 
 	release_borrowed(l);
@@ -193,10 +194,13 @@ int ledger_commit(struct ledger *l, struct err *err)
 	else if (!sqlite3_get_autocommit(l->db))
 		rc = ledger_ask_guard(l, err) < 0 || failpoint(FP_LEDGER_COMMIT, err) < 0 ?
 		     -1 : run_text(l, "COMMIT", err);
+	if (rc == 0 && failpoint(FP_LEDGER_COMMITTED, &late) < 0) {
+		l->lost = late;		/* as when the very last sync fails: committed, and nobody can tell */
+		l->broken = true;
+		rc = err_set(err, late.code, "%s", late.text);
+	}
 	if (rc)
 		ledger_rollback(l);
-	else
-		failpoint(FP_LEDGER_COMMITTED, NULL);
 	return rc;
 }
 

@@ -237,8 +237,8 @@ static void test_short_trials(void **state)
 	config_clear(&c);
 	fclose(to);
 	assert_string_equal(told,
-			    "c.toml:6: lr_scheduler.decay_ratio: all steps after warm-up, as it is more\n"
-			    "c.toml:5: lr_scheduler.warmup_steps: all steps, as it is more\n");
+			    "c.toml:6: lr_scheduler.decay_ratio: more than warm-up leaves: all of that decays\n"
+			    "c.toml:5: lr_scheduler.warmup_steps: more than all steps: every step warms up\n");
 	free(told);
 	load_ok(&c, BASE "steps = 10\n[lr_scheduler]\ntotal_steps = 400\n");
 	assert_int_equal(c.warmup_steps, 200);

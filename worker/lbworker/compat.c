@@ -262,25 +262,20 @@ static bool is_among(const char *values, const char *text)
 
 static void ignore(const struct compat *c, struct toml *toml, const char *path, const char *why)
 {
-	int line = toml_line(toml, path);
+	char where[TOML_WHERE_BYTES];
 
-	if (c->ignored && line > 0)
-		fprintf(c->ignored, "%s:%d: %s: ignored, %s\n", toml->file, line, path, why);
-	else if (c->ignored)
-		fprintf(c->ignored, "%s: %s: ignored, %s\n", toml->file, path, why);
+	if (c->ignored)
+		fprintf(c->ignored, "%s: ignored, %s\n", toml_where(toml, path, where), why);
 	drop(toml, path);
 }
 
 static int refuse(const struct toml *toml, const char *path, const char *text, const char *allowed,
 		  struct err *err)
 {
-	int line = toml_line(toml, path);
-	char where[32] = "";
+	char where[TOML_WHERE_BYTES];
 
-	if (line > 0)
-		snprintf(where, sizeof(where), ":%d", line);
-	return err_set(err, ERR_USAGE, "%s%s: %s: %s is not supported, only %.*s; --lenient goes on "
-		       "without it", toml->file, where, path, text, (int)strcspn(allowed, "\n"),
+	return err_set(err, ERR_USAGE, "%s: %s is not supported, only %.*s; --lenient goes on without "
+		       "it", toml_where(toml, path, where), text, (int)strcspn(allowed, "\n"),
 		       allowed);
 }
 

@@ -4,11 +4,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "common/clock.h"
+#include "common/files.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "worker/lbworker/saver.h"
+
+enum { FOLDER_MODE = 0755 };
 
 struct keeper {
 	const struct config *config;
@@ -20,6 +24,16 @@ struct keeper {
 	char *saved_path;
 	double waited_s;
 };
+
+/* Where nothing can ever be saved, training need not begin. */
+static int try_folder(const char *folder, struct err *err)
+{
+	if (folder_make(folder, FOLDER_MODE, err))
+		return err_wrap(err, "checkpoint.folder");
+	if (access(folder, W_OK | X_OK) != 0)
+		return err_errno(err, "checkpoint.folder: %s", folder);
+	return 0;
+}
 
 struct keeper *keeper_create(const struct config *config, const struct checkpoint_parts *parts,
 			     struct report *report, char *path, struct err *err)
@@ -35,7 +49,7 @@ struct keeper *keeper_create(const struct config *config, const struct checkpoin
 
 	*k = (struct keeper){ .config = config, .state = parts->state, .report = report,
 			      .saved_step = path ? parts->state->step : -1, .saved_path = path };
-	if (config->checkpoint_enable)
+	if (config->checkpoint_enable && try_folder(rules.parent, err) == 0)
 		k->saver = saver_create(parts, &rules, err);
 	if (k->saver || !config->checkpoint_enable)
 		return k;

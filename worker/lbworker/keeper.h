@@ -18,8 +18,8 @@
 
 struct keeper;
 
-/* Takes the memory that a copy of the state needs, so that a lack of it shows now. Everything is
- * borrowed, but for `path`, which is taken over: the checkpoint that parts->state was loaded from,
+/* Makes the folder, and takes the memory that a copy of the state needs, so that a lack of either shows
+ * now. Everything is borrowed, but for `path`, which is taken over: the checkpoint that parts->state was loaded from,
  * or NULL. */
 struct keeper *keeper_create(const struct config *config, const struct checkpoint_parts *parts,
 			     struct report *report, char *path, struct err *err);

@@ -25,6 +25,7 @@ static void on_signal(int number)
 	stop_signal = number;
 }
 
+/* Until there is something to save, signals end us as they would end any program. */
 static void catch_signals(void)
 {
 	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
@@ -32,7 +33,6 @@ static void catch_signals(void)
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGINT, &action, NULL);
-	signal(SIGXFSZ, SIG_IGN);	/* a file that may not grow is an error of write() */
 }
 
 /* --- a step --------------------------------------------------------------------------------- */
@@ -280,6 +280,9 @@ static int loop(struct training *t, enum train_end *end, struct err *err)
 {
 	*end = TRAIN_DONE;
 	report_phase(t->report, "train");
+	if (t->state.step >= t->config.steps)
+		printf("step %" PRId64 " of %" PRId64 ": nothing is left to train\n", t->state.step,
+		       t->config.steps);
 	while (t->state.step < t->config.steps) {
 		int rc = step(t, err);
 		if (rc > 0) {
@@ -322,8 +325,9 @@ int train_run(const struct config *config, enum train_end *end, struct err *err)
 {
 	struct training t;
 
-	catch_signals();
+	signal(SIGXFSZ, SIG_IGN);	/* a file that may not grow is an error of write() */
 	int rc = training_open(&t, config, err);
+	catch_signals();
 	if (rc == 0)
 		rc = loop(&t, end, err);
 	if (rc != 0)
