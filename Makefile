@@ -277,7 +277,7 @@ check-unit: $(UNIT) $(BINARIES)
 	B=$(abspath $(B)) prove --exec 'sh tests/unit/run.sh' $(UNIT)
 # What gpu.t runs where nvcc is found.
 GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/gpu/ops $(B)/gpu/goldens $(B)/gpu/nvtx_tap.so \
-	     $(if $(SAN),,$(LBCUDA) $(B)/gpu/sdpa_plans $(B)/gpu/stub/libcuda.so.1))
+	     $(if $(SAN),,$(LBCUDA) $(B)/release/gelu.o $(B)/gpu/sdpa_plans $(B)/gpu/stub/libcuda.so.1))
 gpu-parts: $(BINARIES) $(GPU_PARTS)
 # Tests mostly wait: more of them at once than there are cores.
 TESTS    ?= $(wildcard tests/system/*.t)
@@ -386,6 +386,7 @@ $(B)/man/%: docs/man/%.scd
 
 # The library for every GPU from Ampere on; install takes it where it was made (some minutes).
 release: $(if $(HAVE_CUDA),$(B)/release/liblbcuda.so)
+	@for l in $^; do sh tests/gpu/code.sh $$l; done
 
 install: all man
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/systemd/user $(SHARE)/doc/lowbits \
