@@ -40,6 +40,7 @@ struct engine {
 	int64_t run_count;
 	struct call_count calls;
 	struct flight *flights;		/* calls whose answer is due; owned */
+	bool has_final;			/* some run is over: it leaves the list after the commit */
 	bool broken;			/* a write failed in this turn: roll back and load again */
 	unsigned written;		/* bits of decision kinds, and WROTE_LINES, not yet committed */
 	int64_t load_again_ms;		/* monotonic; 0 = the state is good */

@@ -244,19 +244,19 @@ static const struct words {
 	{ "nodes", "last_cause", CAUSE_COUNT, cause_word },
 };
 
-/* How many words stand in CHECK (column IN ('a', 'b')) of the table. */
+/* How many words stand in CHECK (column = 'a' OR column = 'b') of the table. */
 static unsigned words_in_check(const struct words *w)
 {
-	char sql[128], text[4096], start[64];
+	char sql[128], text[8192], start[64];
 	const char *at, *end;
 	unsigned quotes = 0;
 
 	snprintf(sql, sizeof(sql), "SELECT sql FROM sqlite_schema WHERE name = '%s'", w->table);
 	ask(sql, text, sizeof(text));
-	snprintf(start, sizeof(start), "(%s IN (", w->column);
+	snprintf(start, sizeof(start), " %s = '", w->column);
 	at = strstr(text, start);
 	assert_non_null(at);
-	end = strstr(at, "))");
+	end = strchr(at, ')');
 	assert_non_null(end);
 	for (; at < end; at++)
 		quotes += *at == '\'';
