@@ -25,6 +25,7 @@
 
 enum {
 	POLL_MAX = 3 + 2 * OUTPUT_POLL_MAX + HUB_POLL_MAX,
+	ASKED_EVERY_MS = 200,
 	CLEAR_EVERY_MS = 10,		/* between two passes over what is left */
 	RELAUNCH_PAUSE_MS = 1000,
 	OUR_TERM_MS = 1000,		/* Slurm's SIGTERM to a whole job reaches us so long after others */
@@ -223,6 +224,15 @@ static void stop_turn(struct shepherd *s, int64_t now_ms)
 	}
 }
 
+/* Ranks are no children of ours: nobody tells when they are gone. */
+static void asked_turn(struct shepherd *s, int64_t now_ms)
+{
+	if (s->asked.pids == NULL || now_ms < s->asked_ms)
+		return;
+	s->asked_ms = now_ms + ASKED_EVERY_MS;
+	launchers_turn(&s->asked);
+}
+
 static void read_signals(struct shepherd *s, int64_t now_ms)
 {
 	struct signalfd_siginfo info;
@@ -237,7 +247,8 @@ static int timeout_ms(const struct shepherd *s)
 	const int64_t due[] = {
 		s->phase_ms, s->look_ms, s->switch_ms, output_next_ms(&s->output), journal_next_ms(&s->journal),
 		s->phase == PHASE_RUN ? stopping_next_ms(&s->stop) : INT64_MAX,
-		hang_next_ms(s), s->has_errors ? output_next_ms(&s->errors) : INT64_MAX,
+		hang_next_ms(s), s->asked.pids ? s->asked_ms : INT64_MAX,
+		s->has_errors ? output_next_ms(&s->errors) : INT64_MAX,
 	};
 	int64_t next = due[0];
 	int64_t now_ms = clock_mono_ms();
@@ -286,6 +297,7 @@ static void turn(struct shepherd *s)
 		orders_look(s, now_ms);
 	hang_turn(s, now_ms);
 	stop_turn(s, now_ms);
+	asked_turn(s, now_ms);
 	phase_turn(s, now_ms);
 	journal_turn(&s->journal, now_ms);
 }
