@@ -8,7 +8,7 @@
 #   make faults [POINTS=100 KILLS=1000 …]      the programs, Slurm and disks, broken again and again
 #   make gpu-check | gpu-bench                 what needs a GPU: agreement, and speed against PyTorch
 #   make [CUDA=0|1|auto] [CUDA_HOME=dir]       the CUDA backend; auto: where nvcc is found
-#   make fuzz [SECONDS=60]                    whatever reads what strangers wrote
+#   make fuzz [SECONDS=60] [RUNS=10000000]    whatever reads what strangers wrote
 #   make demo | bench | man | install [PREFIX=/usr/local] [DESTDIR=] | clean
 #
 # Folders are layers: each has an archive of its own, and tests/layers.sh says who may include whom.
@@ -46,7 +46,7 @@ CXXFLAGS := -std=c++17 $(OPT) -Wall -Wextra $(if $(DEV),,-Werror) $(SANFLAGS)
 LDFLAGS  := $(SANFLAGS) -Wl,--as-needed
 
 # --- what is built --------------------------------------------------------------------------
-have      = $(shell printf '\#include <%s>\n' $(1) | $(CC) -E -xc - >/dev/null 2>&1 && echo yes)
+have      = $(shell $(CC) -E -include $(1) -xc /dev/null >/dev/null 2>&1 && echo yes)
 HAVE_SLURM := $(call have,slurm/slurm.h)
 
 PROGRAMS := lbd lbctl lbrun lbworker $(if $(HAVE_SLURM),lbd-slurm)
@@ -82,7 +82,7 @@ sm        = -gencode arch=compute_$(1),code=sm_$(1)
 GENCODE  := $(call sm,90a)
 RELEASE  := -gencode arch=compute_80,code=compute_80 $(call sm,90a) $(call sm,100a)
 # The host side of a kernel file is C but in name: no C++ library is linked.
-NVCCFLAGS := -std=c++17 -O3 -I. -Xptxas -v -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra,-fno-threadsafe-statics,-fno-exceptions,-fno-rtti
+NVCCFLAGS := -std=c++17 -O3 -I. $(if $(DEV),,-Werror all-warnings) -Xptxas -v -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra,-fno-threadsafe-statics,-fno-exceptions,-fno-rtti
 CULINK   := -shared -Wl,--exclude-libs,ALL -Wl,-z,defs -L$(CUDA_HOME)/lib64 \
 	    -Wl,-rpath,$(CUDA_HOME)/lib64 -lcublasLt -lcudart_static -ldl -lrt -lpthread -lm
 LBCUDA   := $(if $(HAVE_CUDA),$(if $(SAN),,$(B)/liblbcuda.so))
@@ -138,6 +138,13 @@ $(B)/obj/tests/gpu/sdpa_plans.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
 $(B)/gpu/sdpa_plans: $(B)/obj/tests/gpu/sdpa_plans.o $(B)/obj/kernels/cuda/sdpa.o $(B)/obj/kernels/cuda/cudnn_api.o
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -Wl,-rpath,$(CUDA_HOME)/lib64 -Wl,--disable-new-dtags -ldl -lm
+
+# What a profiler sees of our ranges, without one.
+$(B)/obj/tests/gpu/nvtx_tap.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
+$(B)/obj/tests/gpu/nvtx_tap.o: CFLAGS += -fPIC
+$(B)/gpu/nvtx_tap.so: $(B)/obj/tests/gpu/nvtx_tap.o
+	@mkdir -p $(@D)
+	$(call say,LINK) $(CC) $(LDFLAGS) -shared -o $@ $^
 
 # A test that opens the CUDA backend as lbworker does.
 $(B)/gpu/ops $(B)/gpu/goldens: $(B)/gpu/%: $(B)/obj/tests/gpu/%.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
@@ -269,7 +276,7 @@ endif
 check-unit: $(UNIT) $(BINARIES)
 	B=$(abspath $(B)) prove --exec 'sh tests/unit/run.sh' $(UNIT)
 # What gpu.t runs where nvcc is found.
-GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/gpu/ops $(B)/gpu/goldens \
+GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/gpu/ops $(B)/gpu/goldens $(B)/gpu/nvtx_tap.so \
 	     $(if $(SAN),,$(LBCUDA) $(B)/gpu/sdpa_plans $(B)/gpu/stub/libcuda.so.1))
 gpu-parts: $(BINARIES) $(GPU_PARTS)
 # Tests mostly wait: more of them at once than there are cores.
@@ -284,12 +291,14 @@ check-layers:
 
 # One stamp per file, so that a second run looks only at what changed.
 LINTED   := $(wildcard common/*.c sql/*.c slurm/*.c slurm/lbd-slurm/*.c daemon/*.c ctl/*.c \
-	    worker/*/*.c kernels/*.c kernels/cpu/*.c tests/sim/*.c tests/sim/ettr/*.c)
+	    worker/*/*.c kernels/*.c kernels/cpu/*.c tests/sim/*.c tests/sim/ettr/*.c \
+	    $(if $(HAVE_CUDA),kernels/cuda/*.c tests/gpu/*.c))
 LINTED   := $(if $(HAVE_SLURM),$(LINTED),$(filter-out slurm/lbd-slurm/%,$(LINTED)))
 $(B)/lint/%.tidy: % .clang-tidy | $(B)/gen/queries.h $(B)/gen/words.h
 	@mkdir -p $(@D)
 	@echo "clang-tidy $<"
-	@clang-tidy --quiet $< -- -std=c11 -I. -I$(B)/gen -D_GNU_SOURCE -DLB_VERSION='""' 2>$@.log || \
+	@clang-tidy --quiet $< -- -std=c11 -I. -I$(B)/gen -D_GNU_SOURCE -DLB_VERSION='""' \
+		$(if $(HAVE_CUDA),-isystem $(CUDA_HOME)/include) 2>$@.log || \
 		{ cat $@.log; exit 1; }
 	@touch $@
 tidy: $(LINTED:%=$(B)/lint/%.tidy)
@@ -306,9 +315,9 @@ lint: tidy cppcheck shellcheck
 
 # Everything a change must pass. The recursive calls are this same file with SAN=1: tests run against
 # sanitized programs, and PLAIN against those that people use. The faults, hundreds of starts of lbd,
-# take too long here: make faults.
+# only against those.
 FAULTS   := tests/system/faults.t
-PLAIN    := $(foreach t,demo install gpu lbd lbrun instructions trainer crash,tests/system/$(t).t)
+PLAIN    := $(FAULTS) $(foreach t,demo install gpu lbd lbrun instructions trainer crash,tests/system/$(t).t)
 check: all unit
 	$(MAKE) check-layers
 	$(MAKE) lint
@@ -321,16 +330,18 @@ check: all unit
 	$(MAKE) sim
 	$(MAKE) SECONDS=4 fuzz
 
-# Fuzz targets: everything that reads what strangers wrote. SECONDS each, two at a time.
+# Fuzz targets: everything that reads what strangers wrote. SECONDS each (0: without end) or RUNS inputs,
+# two at a time.
 FUZZ     := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 SECONDS  ?= 60
+RUNS     ?=
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/obj/tests/fuzz/fuzz.o $(B)/daemon.a $(B)/slurm.a $(B)/common.a
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CXX) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ -luv -ljansson -lpcre2-8 -lzstd -lm
 fuzz-targets: $(FUZZ)
 fuzz:
 	$(MAKE) CC=clang CXX=clang++ SAN=1 FUZZING=1 B=build-fuzz fuzz-targets
-	B=$(abspath build-fuzz) prove --exec 'sh tests/fuzz/run.sh $(SECONDS)' \
+	B=$(abspath build-fuzz) RUNS=$(RUNS) prove --exec 'sh tests/fuzz/run.sh $(SECONDS)' \
 		$(patsubst tests/fuzz/%.c,build-fuzz/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
 # How often each fault; 0 leaves it out. Hours, as they stand: see the table that it prints last.
@@ -393,8 +404,10 @@ install: all man
 		*/_*) install -m 644 $$c $(SHARE)/zsh/site-functions/ ;; \
 		esac || exit 1; done
 	sed 's,@BINDIR@,$(PREFIX)/bin,' etc/lbd.service >$(SHARE)/systemd/user/lbd.service
-	install -m 644 README.md CHANGELOG.md LICENSE LICENSES/* docs/PROTOCOL.md docs/ARCHITECTURE.md \
+	install -m 644 README.md CHANGELOG.md LICENSE NOTICE LICENSES/* docs/PROTOCOL.md docs/ARCHITECTURE.md \
 		etc/lbd.toml $(wildcard docs/*.py) $(SHARE)/doc/lowbits
+	install -d $(SHARE)/lowbits/network
+	install -m 644 etc/network/*.toml $(SHARE)/lowbits/network
 	install -d $(SHARE)/doc/lowbits/cron
 	install -m 755 etc/cron/*.sh $(SHARE)/doc/lowbits/cron
 

@@ -2,6 +2,7 @@
 """The clock of orders.sh. Graces are 1 s; scancel, the peer, has the cluster's KillWait of 5 s."""
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -173,6 +174,40 @@ def watching():
     both(f"{WATCHED} held runs, {WATCHED} more switches")
 
 
-PARTS = {"running": running, "pending": pending, "seen": seen, "watching": watching}
-for part in os.environ.get("PARTS", "seen watching running pending").split():
+def socket():
+    """A new connection for each question (`ls` of ten runs), alone and beside a colleague's 10,000."""
+    script, flags = os.environ["T"] + "/press.py", os.environ["T"] + "/flags"
+    if os.getuid() != 0:
+        print("socket: left out: the colleague takes root to play")
+        return
+    shutil.copy(os.path.dirname(__file__) + "/../tests/system/press.py", script)
+    os.chmod(script, 0o644)
+    os.makedirs(flags)
+    os.chmod(flags, 0o777)
+    for i in range(10):
+        run("lbctl", "submit", "--name", f"s{i}", "--", "true")
+    until(lambda: run("lbctl", "ls", "--all").count("completed") >= 10, "completed")
+
+    def owner(done):
+        return subprocess.Popen([sys.executable, script, HOME, "others", done], stdout=subprocess.PIPE, text=True)
+
+    def tell(what, answer):
+        p50, p99, count = answer.split()
+        print(f"{what:58} p50 {p50:>8}  p99 {p99:>8} ms  n={count}  target: p99 of 100 ms", flush=True)
+
+    with open(f"{flags}/alone", "x", encoding="ascii"):
+        tell("ls over the socket, a new connection each, alone", owner(f"{flags}/alone").communicate()[0])
+    colleague = {"user": 51002, "group": 51002, "extra_groups": ["games"], "cwd": "/"}
+    with subprocess.Popen(["env", "PATH=/usr/bin:/bin", "python3", script, HOME, "flood", f"{flags}/underway"], stdout=subprocess.DEVNULL,
+                          **colleague) as flood:
+        until(lambda: os.path.exists(f"{flags}/underway") or flood.poll() is not None, "the flood")
+        asked = owner(f"{flags}/done")
+        if flood.wait() != 0:
+            sys.exit("the colleague's connections failed")
+    with open(f"{flags}/done", "x", encoding="ascii"):
+        tell("… while a colleague opens 10,000 connections", asked.communicate()[0])
+
+
+PARTS = {"running": running, "pending": pending, "seen": seen, "watching": watching, "socket": socket}
+for part in os.environ.get("PARTS", "seen watching socket running pending").split():
     PARTS[part]()

@@ -110,19 +110,28 @@ static json_t *names_of_causes(const struct attempt_params *p)
 	return list;
 }
 
+/* An empty list is left out. */
+static void set_words(json_t *o, const char *key, char **words)
+{
+	json_t *list = json_array();
+
+	for (; words && *words; words++)
+		json_array_append_new(list, js_bytes(*words));
+	if (json_array_size(list) > 0)
+		json_object_set(o, key, list);
+	json_decref(list);
+}
+
 int attempt_params_write(const char *folder, const struct attempt_params *p, struct err *err)
 {
 	json_t *o = new_file(p->token);
-	json_t *command = json_array();
 	json_t *codes = json_array();
 
-	for (char **arg = p->command; arg && *arg; arg++)
-		json_array_append_new(command, js_bytes(*arg));
 	for (int64_t i = 0; i < p->never_count; i++)
 		json_array_append_new(codes, json_integer(p->never_on_exit_codes[i]));
 	js_set_str(o, "run", p->run);
 	js_set_int(o, "number", p->number);
-	json_object_set_new(o, "command", command);
+	set_words(o, "command", p->command);
 	set_bytes(o, "workdir", p->workdir);
 	set_bytes(o, "run_dir", p->run_dir);
 	set_bytes(o, "checkpoint_dir", p->checkpoint_dir);
@@ -134,6 +143,9 @@ int attempt_params_write(const char *folder, const struct attempt_params *p, str
 	js_set_str(o, "owner", p->owner);
 	set_bytes(o, "lbd_socket", p->lbd_socket);
 	js_set_str(o, "launcher", p->launcher);
+	set_words(o, "srun", p->srun);
+	set_words(o, "torchrun", p->torchrun);
+	set_words(o, "profiler", p->profiler);
 	js_set_bool(o, "is_script", p->is_script);
 	js_set_int(o, "in_place", p->in_place);
 	js_set_int(o, "without_progress", p->without_progress);
@@ -156,21 +168,34 @@ static char *take_bytes(const json_t *o, const char *key)
 	return value && !json_is_null(value) ? js_bytes_take(value) : NULL;
 }
 
-static int get_command(const json_t *o, struct attempt_params *p, struct err *err)
+/* NULL where there is no such list. */
+static int get_words(const json_t *o, const char *key, char ***out, struct err *err)
 {
-	const json_t *list = json_object_get(o, "command");
-	const json_t *arg;
+	const json_t *list = json_object_get(o, key);
+	const json_t *word;
 	size_t i;
 
+	if (!list)
+		return 0;
 	if (!json_is_array(list) || json_array_size(list) == 0)
-		return err_set(err, ERR_USAGE, "\"command\" must be a list of strings");
-	p->command = xcalloc(json_array_size(list) + 1, sizeof(p->command[0]));
-	json_array_foreach(list, i, arg) {
-		p->command[i] = js_bytes_take(arg);
-		if (!p->command[i])
-			return err_set(err, ERR_USAGE, "\"command\": item %zu is no string", i);
+		return err_set(err, ERR_USAGE, "\"%s\" must be a list of strings", key);
+	*out = xcalloc(json_array_size(list) + 1, sizeof((*out)[0]));
+	json_array_foreach(list, i, word) {
+		(*out)[i] = js_bytes_take(word);
+		if (!(*out)[i])
+			return err_set(err, ERR_USAGE, "\"%s\": item %zu is no string", key, i);
 	}
 	return 0;
+}
+
+static int get_commands(const json_t *o, struct attempt_params *p, struct err *err)
+{
+	if (get_words(o, "command", &p->command, err) < 0 ||
+	    get_words(o, "srun", &p->srun, err) < 0 ||
+	    get_words(o, "torchrun", &p->torchrun, err) < 0 ||
+	    get_words(o, "profiler", &p->profiler, err) < 0)
+		return -1;
+	return p->command ? 0 : err_set(err, ERR_USAGE, "\"command\" must be a list of strings");
 }
 
 static int get_codes(const json_t *o, struct attempt_params *p, struct err *err)
@@ -232,7 +257,7 @@ static int fill_params(const json_t *o, void *out, struct err *err)
 	p->warn_ms = js_int(o, "warn_ms", 0);
 	p->kill_wait_ms = js_int(o, "kill_wait_ms", 0);
 	if (get_token(o, p->token, err) < 0 || name_check(p->run, err) < 0 ||
-	    get_command(o, p, err) < 0 || get_codes(o, p, err) < 0 ||
+	    get_commands(o, p, err) < 0 || get_codes(o, p, err) < 0 ||
 	    attempt_watch_read(json_object_get(o, "watch"), &p->watch, err) < 0)
 		return -1;
 	if (p->number < 1)
@@ -263,11 +288,19 @@ int attempt_params_read(const char *folder, struct attempt_params *out, struct e
 	return rc;
 }
 
+static void free_words(char **words)
+{
+	for (char **word = words; word && *word; word++)
+		free(*word);
+	free(words);
+}
+
 void attempt_params_clear(struct attempt_params *p)
 {
-	for (char **arg = p->command; arg && *arg; arg++)
-		free(*arg);
-	free(p->command);
+	free_words(p->command);
+	free_words(p->srun);
+	free_words(p->torchrun);
+	free_words(p->profiler);
 	free(p->run);
 	free(p->workdir);
 	free(p->run_dir);

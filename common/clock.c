@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <time.h>
 
+/* Time asleep counts: a laptop that woke up has waited. */
+static const clockid_t mono = CLOCK_BOOTTIME;
+
 static int64_t read_ms(clockid_t id)
 {
 	struct timespec t;
@@ -19,8 +22,15 @@ int64_t clock_wall_ms(void)
 
 int64_t clock_mono_ms(void)
 {
-	/* Time asleep counts: a laptop that woke up has waited. */
-	return read_ms(CLOCK_BOOTTIME);
+	return read_ms(mono);
+}
+
+double clock_mono_us(void)
+{
+	struct timespec t;
+
+	clock_gettime(mono, &t);
+	return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
 }
 
 const char *clock_text(int64_t wall_ms, char out[CLOCK_TEXT_MAX])

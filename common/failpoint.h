@@ -62,7 +62,7 @@
 	X(ALERT_COMMITTED, "alert.committed", "lbd", false) \
 	/* the ledger itself: every commit, and the copy of it */ \
 	X(LEDGER_COMMIT, "ledger.commit", "lbd", true) \
-	X(LEDGER_COMMITTED, "ledger.committed", "lbd", false) \
+	X(LEDGER_COMMITTED, "ledger.committed", "lbd", true) \
 	X(BACKUP_COPIED, "backup.copied", "lbd", true) \
 	X(BACKUP_PLACED, "backup.placed", "lbd", false) \
 	/* an attempt on its node */ \

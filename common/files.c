@@ -205,8 +205,10 @@ static int make_one(const char *path, mode_t mode, struct err *err)
 {
 	struct stat st;
 
+	/* whatever the umask is; in a folder that hands its group on, so does this one */
 	if (mkdir(path, mode) == 0)
-		return chmod(path, mode) == 0 ? 0 : err_errno(err, "%s", path);
+		return stat(path, &st) == 0 && chmod(path, mode | (st.st_mode & S_ISGID)) == 0
+			       ? 0 : err_errno(err, "%s", path);
 	if (errno != EEXIST)
 		return err_errno(err, "%s", path);
 	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))

@@ -29,11 +29,9 @@ static void path_of(const struct key *key, char out[PATH_MAX_BYTES])
 
 int keys_refuse(const struct toml *toml, const char *path, const char *what, struct err *err)
 {
-	int line = toml_line(toml, path);
+	char where[TOML_WHERE_BYTES];
 
-	if (line == 0)
-		return err_set(err, ERR_USAGE, "--set: %s: %s", path, what);
-	return err_set(err, ERR_USAGE, "%s:%d: %s: %s", toml->file, line, path, what);
+	return err_set(err, ERR_USAGE, "%s: %s", toml_where(toml, path, where), what);
 }
 
 /* --- one value ------------------------------------------------------------------------------- */

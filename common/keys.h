@@ -57,8 +57,8 @@ int keys_read(const struct key *table, size_t count, const struct toml *toml, vo
 int keys_unknown(const struct key *table, size_t count, const struct toml *toml,
 		 const char *const *ignored, struct err *err);
 
-/* For checks that a table cannot express: `file:line: path: what` (ERR_USAGE); a key that has no
- * line came from the command line and says `--set: path: what`. */
+/* For checks that a table cannot express: `file:line: path: what` (ERR_USAGE), with what toml_where
+ * says of the path. */
 int keys_refuse(const struct toml *toml, const char *path, const char *what, struct err *err);
 
 /* Releases what keys_read allocated in *out; the struct may then be zeroed and read again. */

@@ -572,7 +572,7 @@ int checkpoint_newest_valid(const char *parent, struct checkpoint_found *out,
 		n = snprintf(out->path, sizeof(out->path), "%s/step-%08lld", parent,
 			     (long long)out->step);
 		if (n < 0 || (size_t)n >= sizeof(out->path))
-			rc = err_set(err, ERR_IO, "%.200s…: path too long", parent);
+			rc = err_set(err, ERR_IO, "%.200s...: path too long", parent);
 		else if (check_candidate(out, &why) == 0)
 			rc = 1;
 		else if (on_bad)

@@ -45,8 +45,8 @@ const struct key run_spec_keys[] = {
 	 "absolute path of a private file (mode 0600) of KEY=VALUE lines for the environment"},
 	{"run", "scheduler", KEY_ENUM, AT(scheduler), 0, 0, "auto|slurm|local", "auto",
 	 "where to run: auto takes Slurm where it is configured, else this machine"},
-	{"run", "launcher", KEY_ENUM, AT(launcher), 0, 0, "auto|none|srun", "auto",
-	 "how ranks are started: auto takes srun when there is more than one task"},
+	{"run", "launcher", KEY_ENUM, AT(launcher), 0, 0, "auto|none|srun|torchrun", "auto",
+	 "how ranks are started: auto takes srun when there is more than one task, or a container"},
 
 	{"slurm", "partition", KEY_STRING, AT(partition), 0, 0, NULL, NULL, "partition"},
 	{"slurm", "account", KEY_STRING, AT(account), 0, 0, NULL, NULL, "account to charge"},
@@ -73,6 +73,36 @@ const struct key run_spec_keys[] = {
 	 "words to add to the job's comment"},
 	{"slurm", "extra", KEY_STRINGS, AT(extra), 0, 0, NULL, NULL,
 	 "more options of sbatch, like [\"--exclusive\", \"--gres=gpu:a100:4\"]"},
+	{"slurm", "network", KEY_STRING, AT(network), 0, 0, NULL, NULL,
+	 "what the nodes are connected by: efa, infiniband, slingshot, socket, tcpx, or your own"},
+	{"slurm", "mpi", KEY_STRING, AT(mpi), 0, 0, NULL, NULL,
+	 "how srun sets up MPI, like \"pmix\"; srun --mpi=list shows what there is"},
+	{"slurm", "srun", KEY_STRINGS, AT(srun), 0, 0, NULL, NULL,
+	 "more options of srun, like [\"--cpu-bind=cores\"]"},
+	{"slurm", "container_image", KEY_STRING, AT(container_image), 0, 0, NULL, NULL,
+	 "image that the ranks run in, by pyxis"},
+	{"slurm", "container_mounts", KEY_STRINGS, AT(container_mounts), 0, 0, NULL, NULL,
+	 "folders to see in there, like [\"/data:/data:ro\"]"},
+	{"slurm", "container_workdir", KEY_STRING, AT(container_workdir), 0, 0, NULL, NULL,
+	 "folder to run in there; run.workdir if not given"},
+	{"slurm", "container_name", KEY_STRING, AT(container_name), 0, 0, NULL, NULL,
+	 "name under which the container stays on the nodes, for the next launch"},
+
+	{"torchrun", "command", KEY_STRINGS, AT(torchrun), 0, 0, NULL, "[\"torchrun\"]",
+	 "torchrun, and options for it"},
+	{"torchrun", "nproc_per_node", KEY_INT, AT(nproc_per_node), 0, 4096, NULL, "0",
+	 "ranks on each node; 0: one for each GPU, without GPUs one"},
+
+	{"nsys", "enabled", KEY_BOOL, AT(nsys), 0, 0, NULL, "false",
+	 "run the ranks under NVIDIA's profiler, nsys"},
+	{"nsys", "delay", KEY_DURATION, AT(nsys_delay_ms), 0, WEEK_MS, NULL, "0",
+	 "how long after the launch it begins to record"},
+	{"nsys", "duration", KEY_DURATION, AT(nsys_duration_ms), 0, WEEK_MS, NULL, "0",
+	 "for how long; 0: to the end"},
+	{"nsys", "output", KEY_STRING, AT(nsys_output), 0, 0, NULL, NULL,
+	 "report of a rank; %q{LB_RANK} is its number; in the attempt's folder if not given"},
+	{"nsys", "options", KEY_STRINGS, AT(nsys_options), 0, 0, NULL, NULL,
+	 "more options of nsys profile, like [\"--trace=cuda,nvtx\"]"},
 
 	{"restart", "max_without_progress", KEY_INT, AT(max_without_progress), 0, 1000000, NULL,
 	 "3", "launches in a row without a new checkpoint before the run fails"},
@@ -113,7 +143,7 @@ const struct key run_spec_keys[] = {
 	{"watch", "output_timeout", KEY_DURATION, AT(watch.output_ms), 0, WEEK_MS, NULL, "0",
 	 "longest silence of a trainer that only prints; 0 = no limit"},
 	{"watch", "progress_regex", KEY_STRING, AT(progress_regex), 0, 0, NULL, NULL,
-	 "regular expression for lines of output that tell a step; named groups: step, loss, …"},
+	 "regular expression for lines of output that tell a step; named groups: step, loss, ..."},
 	{"watch", "node_error_regex", KEY_STRINGS, AT(node_errors), 0, 0, NULL, NULL,
 	 "regular expressions for lines of output that tell of a broken node"},
 
@@ -205,7 +235,7 @@ static int parse_time(const char *text, int64_t *out_ms, struct err *err)
 
 /* --- the whole document ---------------------------------------------------------------------- */
 
-static const char *const our_sections[] = {"run", "slurm", "restart", "watch"};
+static const char *const our_sections[] = {"run", "slurm", "torchrun", "nsys", "restart", "watch"};
 
 static bool is_ours(const char *name)
 {
@@ -239,7 +269,7 @@ static int check_kind(const struct toml *toml, bool is_command, struct err *err)
 	if (is_command || json_is_object(json_object_get(toml->root, "model")))
 		return 0;
 	return err_set(err, ERR_USAGE,
-		       "%s: nothing to run: needs run.command = [\"program\", \"argument\", …], or "
+		       "%s: nothing to run: needs run.command = [\"program\", \"argument\", ...], or "
 		       "a [model] section (a training config for lbworker)",
 		       toml->file);
 }
@@ -423,7 +453,7 @@ int run_spec_read(const struct toml *toml, struct run_spec *out, struct err *err
 	if (check_run(toml, out, is_command, err) < 0 || tidy_strings(toml, out, err) < 0 ||
 	    check_slurm(toml, out, err) < 0 || check_watch(toml, out, err) < 0 ||
 	    check_output(toml, out, err) < 0 || check_checkpoint(toml, out, err) < 0 ||
-	    check_restart(toml, out, err) < 0) {
+	    check_restart(toml, out, err) < 0 || run_spec_check_launch(toml, out, err) < 0) {
 		run_spec_clear(out);
 		return -1;
 	}

@@ -16,7 +16,9 @@
 
 enum spec_scheduler { SPEC_SCHEDULER_AUTO, SPEC_SCHEDULER_SLURM, SPEC_SCHEDULER_LOCAL };
 enum spec_rule { SPEC_RULE_AUTO, SPEC_RELAUNCH, SPEC_COUNT, SPEC_STOP };
-enum spec_launcher { SPEC_LAUNCHER_AUTO, SPEC_LAUNCHER_NONE, SPEC_LAUNCHER_SRUN };
+enum spec_launcher {
+	SPEC_LAUNCHER_AUTO, SPEC_LAUNCHER_NONE, SPEC_LAUNCHER_SRUN, SPEC_LAUNCHER_TORCHRUN
+};
 
 struct run_spec {
 	/* [run] */
@@ -40,6 +42,19 @@ struct run_spec {
 	char *time_text;		/* as written; time_ms is what counts */
 	int64_t time_ms;		/* 0: the partition's limit */
 	int64_t signal_before_ms;	/* as written; run_spec_warn_ms is what counts */
+	char *network;			/* name of a profile: daemon/network.h */
+	char *mpi;			/* srun --mpi */
+	struct key_strings srun;	/* more options of srun */
+	char *container_image, *container_workdir, *container_name;	/* pyxis; NULL: none */
+	struct key_strings container_mounts;
+	/* [torchrun] */
+	struct key_strings torchrun;	/* program, with options of its own */
+	int64_t nproc_per_node;		/* 0: as many as GPUs */
+	/* [nsys] */
+	bool nsys;			/* ranks run under the profiler */
+	int64_t nsys_delay_ms, nsys_duration_ms;	/* 0: from the start; to the end */
+	char *nsys_output;		/* NULL: in the attempt's folder */
+	struct key_strings nsys_options;
 	/* [restart] */
 	int64_t max_without_progress, in_place, backoff_first_ms, backoff_max_ms;
 	struct key_ints never_on_exit_codes;
@@ -64,6 +79,9 @@ extern const size_t run_spec_key_count;
  * an error. All values are checked here (name, durations, "mem", workdir is absolute, …): a spec
  * that this function accepts can be submitted. Clear with run_spec_clear. */
 int run_spec_read(const struct toml *toml, struct run_spec *out, struct err *err);
+/* run_spec_launch.c, for run_spec_read: do launcher, container and profiler fit together? */
+int run_spec_check_launch(const struct toml *toml, const struct run_spec *spec, struct err *err);
+
 void run_spec_clear(struct run_spec *spec);
 
 /* Not a training config: a command, or a batch script. */

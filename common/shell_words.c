@@ -28,7 +28,7 @@ static int read_word(const char **p, struct buf *word, struct err *err)
 			if (c == '\0')
 				return err_set(err, ERR_USAGE, "a backslash at the end");
 		} else if (strchr(quote == '\0' ? "|&;<>()$`" : quote == '"' ? "$`" : "", c)) {
-			return err_set(err, ERR_USAGE, "'%c': there is no shell here; write sh -c '…', or "
+			return err_set(err, ERR_USAGE, "'%c': there is no shell here; write sh -c '...', or "
 				       "put it into a script", c);
 		}
 		buf_add(word, &c, 1);

@@ -255,6 +255,7 @@ struct reader {
 	const char *path;
 	int fd;
 	char *buf;
+	size_t room;		/* of it: a chunk, or all that the file holds yet */
 	int64_t *offset;
 	int64_t start, stop; /* where this call began; where it ends at the latest */
 	int (*on_line)(const struct spool_line *line, void *arg);
@@ -319,7 +320,7 @@ static int skip_long_line(const struct reader *r)
 /* Delivers the lines of one chunk. 1 go on, 0 end of what can be read, -1 with err. */
 static int read_some(const struct reader *r, struct err *err)
 {
-	ssize_t n = read_chunk(r->fd, r->buf, CHUNK_BYTES, *r->offset);
+	ssize_t n = read_chunk(r->fd, r->buf, r->room, *r->offset);
 	const char *at = r->buf, *end = r->buf + (n > 0 ? n : 0);
 	const char *newline;
 
@@ -341,22 +342,25 @@ static int read_some(const struct reader *r, struct err *err)
 	return n == CHUNK_BYTES;
 }
 
-static int open_spool(const char *path, int64_t offset, struct err *err)
+static int open_spool(const char *path, int64_t offset, int64_t *more, struct err *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
 
+	*more = 0;
 	if (fd < 0)
 		return err_errno(err, "%s", path);
-	if (fstat(fd, &st) < 0)
+	if (fstat(fd, &st) < 0) {
 		err_errno(err, "%s", path);
-	else if (!S_ISREG(st.st_mode))
+	} else if (!S_ISREG(st.st_mode)) {
 		err_set(err, ERR_IO, "%s: not a regular file", path);
-	else if (st.st_size < offset)
+	} else if (st.st_size < offset) {
 		err_set(err, ERR_IO, "%s: %lld bytes, shorter than what was read of it before (%lld)",
 			path, (long long)st.st_size, (long long)offset);
-	else
+	} else {
+		*more = st.st_size - offset;
 		return fd;
+	}
 	close(fd);
 	return -1;
 }
@@ -368,23 +372,26 @@ int64_t spool_read(const char *path, int64_t *offset, int64_t max_bytes,
 {
 	struct reader r = {.path = path, .offset = offset, .on_line = on_line, .on_bad = on_bad,
 			   .arg = arg};
-	int64_t start = *offset;
-	int rc;
+	int64_t start = *offset, more;
+	int rc = 0;
 
 	if (access(path, F_OK) < 0 && errno == ENOENT)
 		return 0;
-	r.fd = open_spool(path, start, err);
+	r.fd = open_spool(path, start, &more, err);
 	if (r.fd < 0)
 		return -1;
 	if (max_bytes < 1)
 		max_bytes = 1;
 	r.start = start;
 	r.stop = max_bytes > INT64_MAX - start ? INT64_MAX : start + max_bytes;
-	r.buf = xmalloc(CHUNK_BYTES);
-	do
-		rc = read_some(&r, err);
-	while (rc > 0);
-	free(r.buf);
+	r.room = more < CHUNK_BYTES ? (size_t)more : CHUNK_BYTES;
+	if (more > 0) {
+		r.buf = xmalloc(r.room);
+		do
+			rc = read_some(&r, err);
+		while (rc > 0);
+		free(r.buf);
+	}
 	close(r.fd);
 	return rc < 0 ? -1 : *offset - start;
 }

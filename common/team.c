@@ -56,7 +56,7 @@ int team_open(const char *folder, const char *team, struct err *err)
 
 	if (fd < 0 && errno == ENOENT)
 		return err_set(err, ERR_NOT_FOUND, "%s is missing: make it with: mkdir -m 3770 %s and "
-			       "chgrp TEAM %s", folder, folder, folder);
+			       "chgrp %s %s", folder, folder, team ? team : "TEAM", folder);
 	if (fd < 0 && errno == EACCES)
 		return err_set(err, ERR_REFUSED, "%s: you may not look into it; are you in the team?",
 			       folder);
@@ -237,7 +237,7 @@ static const char *what_is_wrong(const struct reading *r, const struct stat *st,
 	return NULL;
 }
 
-/* The same file as was looked at; at most TEAM_EXPORT_BYTES of it, whatever it has become. */
+/* The same file as was looked at; no more of it than there was then, whatever it has become. */
 static char *read_text(struct reading *r, const char *file, const struct stat *seen, size_t *len)
 {
 	int fd = openat(r->folder, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -248,9 +248,9 @@ static char *read_text(struct reading *r, const char *file, const struct stat *s
 	*len = 0;
 	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == seen->st_ino &&
 	    st.st_dev == seen->st_dev)
-		text = xmalloc(TEAM_EXPORT_BYTES + 1);
-	while (text && n > 0 && *len < TEAM_EXPORT_BYTES) {
-		n = read(fd, text + *len, TEAM_EXPORT_BYTES - *len);
+		text = xmalloc((size_t)seen->st_size + 1);
+	while (text && n > 0 && *len < (size_t)seen->st_size) {
+		n = read(fd, text + *len, (size_t)seen->st_size - *len);
 		*len += n > 0 ? (size_t)n : 0;
 	}
 	if (fd >= 0)

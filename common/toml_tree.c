@@ -59,6 +59,19 @@ int toml_line(const struct toml *toml, const char *dotted_key)
 	return (int)js_int(toml->lines, dotted_key, 0);
 }
 
+const char *toml_where(const struct toml *toml, const char *key, char out[TOML_WHERE_BYTES])
+{
+	int line = toml_line(toml, key);
+
+	if (line > 0)
+		snprintf(out, TOML_WHERE_BYTES, "%s:%d: %s", toml->file, line, key);
+	else if (line == TOML_ASSIGNED)
+		snprintf(out, TOML_WHERE_BYTES, "%s%s", toml->option ? toml->option : "--set: ", key);
+	else
+		snprintf(out, TOML_WHERE_BYTES, "%s: %s", toml->file, key);
+	return out;
+}
+
 /* --- --set ----------------------------------------------------------------------------------- */
 
 static bool is_bare(char c)
@@ -119,9 +132,9 @@ static void forget_lines(json_t *lines, const char *key)
 
 /* The table that holds the last part of `key`, made where it is missing. `key` is cut at the dots
  * and whole again on return. *last is the part behind the last dot. */
-static json_t *walk(json_t *root, char *key, const char **last, struct err *err)
+static json_t *walk(struct toml *toml, char *key, const char **last, struct err *err)
 {
-	json_t *table = root;
+	json_t *table = toml->root;
 	char *part = key;
 
 	for (char *dot = strchr(part, '.'); dot; dot = strchr(part, '.')) {
@@ -132,6 +145,7 @@ static json_t *walk(json_t *root, char *key, const char **last, struct err *err)
 		if (!next) {
 			next = json_object();
 			json_object_set_new(table, part, next);
+			json_object_set_new(toml->lines, key, json_integer(TOML_ASSIGNED));
 		}
 		*dot = '.';
 		if (!json_is_object(next)) {
@@ -154,12 +168,13 @@ static int set_key(struct toml *toml, char *key, const char *text, struct err *e
 
 	if (!value)
 		return -1;
-	table = walk(toml->root, key, &last, err);
+	table = walk(toml, key, &last, err);
 	if (!table) {
 		json_decref(value);
 		return -1;
 	}
 	forget_lines(toml->lines, key);
+	json_object_set_new(toml->lines, key, json_integer(TOML_ASSIGNED));
 	json_object_set_new(table, last, value);
 	return 0;
 }
@@ -167,15 +182,17 @@ static int set_key(struct toml *toml, char *key, const char *text, struct err *e
 int toml_set(struct toml *toml, const char *assignment, struct err *err)
 {
 	const char *equals = strchr(assignment, '=');
+	const char *option = toml->option ? toml->option : "--set ";
 	char *key;
 	int rc;
 
 	if (!equals || !is_dotted_key(assignment, (size_t)(equals - assignment)))
-		return err_set(err, ERR_USAGE, "--set %s: must be section.key=value", assignment);
+		return err_set(err, ERR_USAGE, "%s%s: must be section.key=value", option,
+			       assignment);
 	key = xstrndup(assignment, (size_t)(equals - assignment));
 	rc = set_key(toml, key, equals + 1, err);
 	free(key);
-	return rc < 0 ? err_wrap(err, "--set %s", assignment) : 0;
+	return rc < 0 ? err_wrap(err, "%s%s", option, assignment) : 0;
 }
 
 /* --- printing -------------------------------------------------------------------------------- */

@@ -83,6 +83,14 @@ void batch_add_script(json_t *args, const char *file, const char *text, size_t l
 		      const struct operands *operands);
 /* args.set from --set; -1 with err when one is no section.key=value. */
 int add_settings(json_t *args, const struct options *options, struct err *err);
+/* A run as `ls` shows it. */
+enum { RUN_COLUMNS = 7 };
+extern const struct column run_columns[RUN_COLUMNS];
+void fill_run(struct cell *row, const json_t *run, const struct style *style);
+/* A table on stdout with a line for each item of the array; `fill` has the cells of that line. */
+void print_rows(const struct ctl *ctl, const struct column *columns, int column_count,
+		const json_t *items,
+		 void (*fill)(struct cell *row, const json_t *item, const struct style *style));
 /* The value as one line of JSON on stdout; takes it. */
 void print_json(json_t *value);
 /* A time of the protocol (seconds) in ms since the epoch; 0 when unknown or no sensible time. */

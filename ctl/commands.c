@@ -81,13 +81,13 @@ static const struct option_row restart_options[] = {
 };
 
 static const struct option_row goodput_options[] = {
-	{"since", 0, OPTION_DURATION, FIELD(since_ms), "DURATION", "only of the last 90s, 5h, 7d …"},
+	{"since", 0, OPTION_DURATION, FIELD(since_ms), "DURATION", "only of the last 90s, 5h, 7d ..."},
 	JSON_ROW, END_ROW,
 };
 
 static const struct option_row wait_options[] = {
 	{"timeout", 0, OPTION_DURATION, FIELD(timeout_ms), "DURATION",
-	 "give up after 90s, 5m, 1h30m …; exit status 8"},
+	 "give up after 90s, 5m, 1h30m ...; exit status 8"},
 	JSON_ROW, END_ROW,
 };
 
@@ -101,7 +101,7 @@ static const struct option_row daemon_options[] = {
 };
 
 const struct command commands[] = {
-	{"submit", "[options] FILE.toml | SCRIPT [-- ARG…] | -- COMMAND ARG…", "start a new run",
+	{"submit", "[options] FILE.toml | SCRIPT [-- ARG...] | -- COMMAND ARG...", "start a new run",
 	 "lbctl submit train.toml --follow\n"
 	 "lbctl submit --time=12:00:00 train.slurm -- --lr 3e-4\n"
 	 "lbctl submit train.toml --name small-1 --set training.steps=500\n"
@@ -132,20 +132,21 @@ const struct command commands[] = {
 	 "lbctl events brisk-otter-39\n"
 	 "lbctl events\n",
 	 json_options, 0, 1, false, events_run},
-	{"kill", "RUNS… [--now] [--reason TEXT] [--dry-run] [--yes]", "end runs for good",
+	{"kill", "RUNS... [--now] [--reason TEXT] [--dry-run] [--yes]", "end runs for good",
 	 "lbctl kill brisk-otter-39 --reason 'wrong data'\n"
 	 "lbctl kill --now brisk-otter-39 calm-heron-12\n"
 	 "lbctl kill --dry-run 'sweep-*' ada@user\n"
 	 "lbctl kill ada/calm-heron-12 --reason 'it hangs'\n"
 	 "lbctl kill --yes ALL\n",
 	 kill_options, 1, ANY_NUMBER, true, kill_run},
-	{"stop", "RUNS… [--reason TEXT] [--dry-run] [--yes]", "end runs for good, with a checkpoint",
+	{"stop", "RUNS... [--reason TEXT] [--dry-run] [--yes]", "end runs for good, with a checkpoint",
 	 "lbctl stop brisk-otter-39 --reason 'good enough'\n",
 	 order_options, 1, ANY_NUMBER, true, stop_run},
-	{"hold", "RUNS… [--reason TEXT] [--dry-run] [--yes]", "stop runs with a checkpoint until they are released",
+	{"hold", "RUNS... [--reason TEXT] [--dry-run] [--yes]",
+	 "stop runs with a checkpoint until they are released",
 	 "lbctl hold brisk-otter-39 --reason 'the others need the nodes'\n",
 	 order_options, 1, ANY_NUMBER, true, hold_run},
-	{"release", "RUNS… [--reason TEXT] [--dry-run] [--yes]", "let held runs go on",
+	{"release", "RUNS... [--reason TEXT] [--dry-run] [--yes]", "let held runs go on",
 	 "lbctl release brisk-otter-39\n",
 	 order_options, 1, ANY_NUMBER, true, release_run},
 	{"restart", "RUN [--from STEP] [--set KEY=VALUE]", "start a finished or held run again",
@@ -166,11 +167,11 @@ const struct command commands[] = {
 	 "lbctl cron\n"
 	 "lbctl cron run backup\n",
 	 json_options, 0, 2, false, cron_run},
-	{"nodes", "[forgive NODE…]", "nodes that new jobs keep away from",
+	{"nodes", "[forgive NODE...]", "nodes that new jobs keep away from",
 	 "lbctl nodes\n"
 	 "lbctl nodes forgive gpu17\n",
 	 json_options, 0, ANY_NUMBER, false, nodes_run},
-	{"save", "RUNS… [--dry-run] [--yes]", "ask running trainers for a checkpoint; they go on then",
+	{"save", "RUNS... [--dry-run] [--yes]", "ask running trainers for a checkpoint; they go on then",
 	 "lbctl save brisk-otter-39\n",
 	 order_options, 1, ANY_NUMBER, true, save_run},
 	{"stacks", "RUN", "write down where a running trainer's processes are; it goes on then",
@@ -265,6 +266,21 @@ int help_run(struct ctl *ctl, struct err *err)
 		return unknown_command(ctl->operands.words[0], err);
 	print_help(command, stdout);
 	return 0;
+}
+
+void print_rows(const struct ctl *ctl, const struct column *columns, int column_count,
+		 const json_t *items,
+		 void (*fill)(struct cell *row, const json_t *item, const struct style *style))
+{
+	struct table table;
+	const json_t *item;
+	size_t i;
+
+	table_init(&table, columns, column_count);
+	json_array_foreach(items, i, item)
+		fill(table_row(&table), item, &ctl->out);
+	table_print(&table, &ctl->out, stdout);
+	table_fini(&table);
 }
 
 void print_json(json_t *value)

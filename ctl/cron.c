@@ -10,7 +10,7 @@
 
 enum { JOB_NAME, JOB_WHEN, JOB_LAST, JOB_RESULT, JOB_NEXT, JOB_NOTE, JOB_COUNT };
 static const struct column columns[JOB_COUNT] = {
-	[JOB_NAME] = {.title = "NAME", .least = 12, .rank = 0},
+	[JOB_NAME] = {.title = "NAME", .least = 32, .rank = 0},
 	[JOB_WHEN] = {.title = "WHEN", .rank = 4},
 	[JOB_LAST] = {.title = "LAST", .rank = 3},
 	[JOB_RESULT] = {.title = "RESULT", .rank = 1},
@@ -45,10 +45,9 @@ static char *note_of(const json_t *job, const struct style *style)
 	return clean_copy(js_str(last, "text", ""), style);
 }
 
-static void add_row(struct table *table, const json_t *job, const struct style *style)
+static void fill_row(struct cell *row, const json_t *job, const struct style *style)
 {
 	const json_t *last = json_object_get(job, "last");
-	struct cell *row = table_row(table);
 
 	row[JOB_NAME].text = clean_copy(js_str(job, "name", NULL), style);
 	row[JOB_WHEN].text = clean_copy(js_str(job, "when", NULL), style);
@@ -57,20 +56,6 @@ static void add_row(struct table *table, const json_t *job, const struct style *
 	row[JOB_RESULT].color = is_bad(result_of(last)) ? COLOR_BAD : COLOR_NONE;
 	row[JOB_NEXT].text = clock_copy(time_ms(job, "next"));
 	row[JOB_NOTE].text = note_of(job, style);
-}
-
-static void print_jobs(const struct ctl *ctl, const json_t *jobs)
-{
-	struct table table;
-	json_t *job;
-	size_t i;
-
-	table_init(&table, columns, JOB_COUNT);
-	json_array_foreach(jobs, i, job) {
-		add_row(&table, job, &ctl->out);
-	}
-	table_print(&table, &ctl->out, stdout);
-	table_fini(&table);
 }
 
 static int show(struct ctl *ctl, struct err *err)
@@ -86,7 +71,7 @@ static int show(struct ctl *ctl, struct err *err)
 		return 0;
 	}
 	if (json_array_size(jobs) > 0)
-		print_jobs(ctl, jobs);
+		print_rows(ctl, columns, JOB_COUNT, jobs, fill_row);
 	json_array_foreach(json_object_get(data, "problems"), i, problem) {
 		char *text = clean_copy(json_string_value(problem), &ctl->err);
 
@@ -94,7 +79,8 @@ static int show(struct ctl *ctl, struct err *err)
 		free(text);
 	}
 	if (json_array_size(jobs) == 0)
-		hint(ctl, "no periodic jobs; drop scripts into %s/cron.daily, or write %s/crontab",
+		hint(ctl, "no periodic jobs; make %s/cron.daily and drop scripts (*.sh, *.slurm) into it, "
+			  "or write %s/crontab; both are read each minute",
 		     js_str(data, "folder", ""), js_str(data, "folder", ""));
 	json_decref(data);
 	return 0;

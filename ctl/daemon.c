@@ -200,24 +200,38 @@ static int await_job(struct ctl *ctl, int64_t job, struct err *err)
 
 /* --- start ------------------------------------------------------------------------------------ */
 
-static char *write_job(struct ctl *ctl, struct err *err)
+/* What lbd prints with this option; owned. NULL with err, which lbd.toml may be the reason for. */
+static char *lbd_says(struct ctl *ctl, const char *option, struct err *err)
 {
-	char *path = job_path(ctl), *lbd = path_sibling("lbd", err), *script = NULL;
+	static const char prefix[] = "lbd: ";
+	char *lbd = path_sibling("lbd", err), *text = NULL;
 	int status = -1;
 
 	if (lbd) {
-		const char *const argv[] = {lbd, "--home", ctl->client.home, "--print-job", NULL};
+		const char *const argv[] = {lbd, "--home", ctl->client.home, option, NULL};
 
-		status = program_output(argv, SLURM_MS, &script, err);
-		if (status > 0)
-			status = err_set(err, ERR_USAGE, "%s", script);
+		status = program_output(argv, SLURM_MS, &text, err);
 	}
+	if (status > 0)
+		err_set(err, ERR_USAGE, "%s",
+			text + (strncmp(text, prefix, strlen(prefix)) == 0 ? strlen(prefix) : 0));
+	free(lbd);
+	if (status == 0)
+		return text;
+	free(text);
+	return NULL;
+}
+
+static char *write_job(struct ctl *ctl, struct err *err)
+{
+	char *path = job_path(ctl), *script = lbd_says(ctl, "--print-job", err);
+	int status = script ? 0 : -1;
+
 	if (status == 0)
 		status = folder_make(ctl->client.home, 0700, err);
 	if (status == 0)
 		status = file_write_atomic(path, script, strlen(script), 0700, err);
 	free(script);
-	free(lbd);
 	if (status == 0)
 		return path;
 	free(path);
@@ -329,11 +343,16 @@ static int stop(struct ctl *ctl, struct err *err)
 	return 0;
 }
 
+/* A typo in lbd.toml must not leave people without lbd: it is looked at while the old one serves. */
 static int restart(struct ctl *ctl, struct err *err)
 {
+	char *config = lbd_says(ctl, "--check-config", err);
 	struct found f;
 	int rc;
 
+	free(config);
+	if (config == NULL)
+		return err_wrap(err, "nothing was done");
 	find(ctl, false, &f);
 	if (f.lease.job_id != 0)
 		ctl->options.in_slurm = true;

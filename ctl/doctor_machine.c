@@ -11,6 +11,7 @@
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -18,6 +19,7 @@
 #include "common/json.h"
 #include "common/mem.h"
 #include "common/paths.h"
+#include "common/team.h"
 #include "ctl/doctor.h"
 #include "ctl/program.h"
 
@@ -159,7 +161,7 @@ static void look_at_space(const struct patient *p, struct finding *f)
 	}
 	mib = (int64_t)st.f_bavail * (int64_t)st.f_frsize >> 20;
 	if (mib < LEAST_FREE_MIB)
-		finding_bad(f, "remove old checkpoints (checkpoint.keep), or set runs.folder",
+		finding_bad(f, "remove old checkpoints (checkpoint.keep_latest_k), or set runs.folder",
 			    "%s: %lld MiB are free", runs, (long long)mib);
 	else if (st.f_files > 0 && st.f_favail < LEAST_INODES)
 		finding_bad(f, "remove small files: runs.retain_logs does so for logs",
@@ -206,34 +208,76 @@ static void look_at_modes(const struct patient *p, struct finding *f)
 		     has_team ? " and the team's" : " alone");
 }
 
-static void look_at_group(const char *name, struct finding *f)
+static bool is_in_group(const struct group *g, struct finding *f)
 {
-	const struct group *g = name ? getgrnam(name) : NULL;
 	gid_t groups[256];
 	int count = getgroups(256, groups);
 
-	if (name == NULL) {
-		finding_skip(f, "no team.group in lbd.toml: only you may stop these runs");
-		return;
-	}
-	if (g == NULL) {
-		finding_bad(f, "name a group of getent group, or ask for it", "there is no group \"%s\"",
-			    name);
-		return;
-	}
+	if (getegid() == g->gr_gid || geteuid() == 0)
+		return true;
 	for (int i = 0; i < count; i++)
-		if (groups[i] == g->gr_gid || geteuid() == 0) {
-			finding_fine(f, "group %s", name);
-			return;
-		}
-	finding_bad(f, "ask to be added, then log in anew", "you are not in group %s", name);
+		if (groups[i] == g->gr_gid)
+			return true;
+	finding_bad(f, "ask to be added, then log in anew", "you are not in group %s", g->gr_name);
+	return false;
+}
+
+/* By its mode; what an access list says more than that is not judged. */
+static bool may_pass(const struct stat *st, gid_t gid, const char *folder)
+{
+	return (st->st_mode & S_IXOTH) || (st->st_gid == gid && (st->st_mode & S_IXGRP)) ||
+	       getxattr(folder, "system.posix_acl_access", NULL, 0) > 0;
+}
+
+/* A closed folder above the open one shuts everybody out, and nobody would see why. */
+static bool leads_there(const struct patient *p, const struct group *g, struct finding *f)
+{
+	char *folder = xstrdup(p->home), *fix;
+	struct stat st;
+	bool is_open = true;
+
+	for (char *slash = folder; is_open && (slash = strchr(slash + 1, '/'));) {
+		*slash = '\0';
+		is_open = stat(folder, &st) < 0 || may_pass(&st, g->gr_gid, folder);
+		if (is_open)
+			*slash = '/';
+	}
+	if (!is_open) {
+		fix = xasprintf("chmod o+x '%s', or set LB_HOME to a folder that the team can reach",
+				folder);
+		finding_bad(f, fix, "the way to %s is closed to group %s: %s has mode %04o", p->home,
+			    g->gr_name, folder, st.st_mode & 07777u);
+		free(fix);
+	}
+	free(folder);
+	return is_open;
+}
+
+static bool is_told(const struct patient *p, const struct group *g, struct finding *f)
+{
+	char *folder = patient_setting(p, "team", "folder");
+	struct err why = {0};
+	int fd = folder ? team_open(folder, g->gr_name, &why) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	free(folder);
+	if (why.code != ERR_NONE)
+		finding_bad(f, "see team.folder in man lbd.toml", "%s", why.text);
+	return why.code == ERR_NONE;
 }
 
 static void look_at_team(const struct patient *p, struct finding *f)
 {
 	char *name = patient_setting(p, "team", "group");
+	const struct group *g = name ? getgrnam(name) : NULL;
 
-	look_at_group(name, f);
+	if (p->config == NULL)
+		finding_skip(f, "nobody knows while lbd.toml is wrong");
+	else if (g == NULL)
+		finding_skip(f, "no team.group in lbd.toml: only you may stop these runs");
+	else if (is_in_group(g, f) && leads_there(p, g, f) && is_told(p, g, f))
+		finding_fine(f, "group %s", name);
 	free(name);
 }
 
@@ -368,8 +412,8 @@ static void look_at_gpus(const struct patient *p, struct finding *f)
 		finding_skip(f, "no NVIDIA driver, CUDA or NCCL on this machine; run it on a GPU node, too");
 	else if (!(driver && cuda && is_too_old(driver, cuda, f)) &&
 		 !(driver && is_known_bad("driver", driver, f)) && !(nccl && is_known_bad("NCCL", nccl, f)))
-		finding_fine(f, "driver %s, CUDA %s, NCCL %s: nothing bad is known", driver ? driver : "-",
-			     cuda ? cuda : "-", nccl ? nccl : "-");
+		finding_fine(f, "driver %s, CUDA %s, NCCL %s: nothing bad is known", driver ? driver : "none",
+			     cuda ? cuda : "none", nccl ? nccl : "none");
 	free(driver);
 	free(cuda);
 	free(nccl);

@@ -114,16 +114,20 @@ static void say_event(struct follow *f, const json_t *event)
 	char *kind = clean_copy(js_str(event, "kind", NULL), style);
 	char *text = clean_copy(js_str(event, "text", NULL), style);
 	char *who = clean_copy(actor, style);
-	bool person = true;
+	bool person = true, has_text = js_str(event, "text", "")[0] != '\0';
 
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
 		person = person && strcmp(actor, programs[i]) != 0;
 	clock_text(time_ms(event, "time"), time);
 	erase(f);
-	printf("%s%s%s  %s%s%s  %s%s%s%s\n", color_code(style, COLOR_DIM),
-	       strlen(time) > 11 ? time + 11 : time, color_code(style, COLOR_NONE),
-	       color_code(style, COLOR_BOLD), kind, color_code(style, COLOR_NONE), text,
-	       person ? " (by " : "", person ? who : "", person ? ")" : "");
+	printf("%s%s%s  %s%s%s", color_code(style, COLOR_DIM), strlen(time) > 11 ? time + 11 : time,
+	       color_code(style, COLOR_NONE), color_code(style, COLOR_BOLD), kind,
+	       color_code(style, COLOR_NONE));
+	if (has_text)
+		printf("  %s", text);
+	if (person)
+		printf("%s(by %s)", has_text ? " " : "  ", who);
+	putchar('\n');
 	free(kind);
 	free(text);
 	free(who);

@@ -18,9 +18,8 @@ static const struct column columns[NODE_COUNT] = {
 	[NODE_LAST] = {.title = "LAST ENDED", .rank = 5},
 };
 
-static void add_row(struct table *table, const json_t *node, const struct style *style)
+static void fill_row(struct cell *row, const json_t *node, const struct style *style)
 {
-	struct cell *row = table_row(table);
 	int64_t until_ms = time_ms(node, "avoided_until");
 	char text[CLOCK_TEXT_MAX];
 
@@ -32,20 +31,6 @@ static void add_row(struct table *table, const json_t *node, const struct style 
 	row[NODE_ATTEMPTS].text = xasprintf("%lld", (long long)js_int(node, "attempts", 0));
 	row[NODE_SUSPECT].text = xasprintf("%lld", (long long)js_int(node, "suspect", 0));
 	row[NODE_LAST].text = clean_copy(js_str(node, "last_cause", NULL), style);
-}
-
-static void print_nodes(const struct ctl *ctl, const json_t *nodes)
-{
-	struct table table;
-	json_t *node;
-	size_t i;
-
-	table_init(&table, columns, NODE_COUNT);
-	json_array_foreach(nodes, i, node) {
-		add_row(&table, node, &ctl->out);
-	}
-	table_print(&table, &ctl->out, stdout);
-	table_fini(&table);
 }
 
 static json_t *forgive(struct ctl *ctl, struct err *err)
@@ -75,7 +60,7 @@ int nodes_run(struct ctl *ctl, struct err *err)
 		return 0;
 	}
 	if (json_array_size(nodes) > 0)
-		print_nodes(ctl, nodes);
+		print_rows(ctl, columns, NODE_COUNT, nodes, fill_row);
 	else
 		complain(ctl, "no attempt has ended on any node yet");
 	json_decref(nodes);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/json.h"
+#include "common/mem.h"
 #include "common/paths.h"
 #include "common/selector.h"
 #include "common/switches.h"
@@ -68,31 +69,46 @@ static void show_question(const struct ctl *ctl, const json_t *runs)
 	size_t count = json_array_size(runs);
 
 	fflush(stdout);
-	fprintf(stderr, "%s %zu runs:", ctl->command->name, count);
+	fprintf(stderr, "%s %zu run%s:", ctl->command->name, count, count == 1 ? "" : "s");
 	for (size_t i = 0; i < count && i < SHOWN_NAMES; i++) {
 		char *name = clean_copy(js_str(json_array_get(runs, i), "run", NULL), &ctl->err);
 
 		fprintf(stderr, " %s", name);
 		free(name);
 	}
-	fprintf(stderr, "%s? [y/N] ", count > SHOWN_NAMES ? " …" : "");
+	fprintf(stderr, "%s? [y/N] ", count > SHOWN_NAMES ? " ..." : "");
+}
+
+static bool can_ask(void)
+{
+	return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
+}
+
+/* Anything but "y" is a no, the end of the input (Ctrl-D), too: -1 with err. */
+static int says_yes(struct err *err)
+{
+	char answer[8];
+
 	fflush(stderr);
+	if (!fgets(answer, sizeof(answer), stdin))
+		fputc('\n', stderr);
+	else if (answer[0] == 'y' || answer[0] == 'Y')
+		return 0;
+	return err_set(err, ERR_USAGE, "nothing was done");
 }
 
 /* Names that a person did not type are shown before anything happens to them. */
 static int confirm(const struct ctl *ctl, const json_t *runs, struct err *err)
 {
-	char answer[8] = "";
+	size_t count = json_array_size(runs);
 
-	if (ctl->options.yes || ctl->options.dry_run || json_array_size(runs) == 0)
+	if (ctl->options.yes || ctl->options.dry_run || count == 0)
 		return 0;
-	if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
-		return err_set(err, ERR_USAGE, "that means %zu runs: look at them with --dry-run, "
-			       "then say --yes; nothing was done", json_array_size(runs));
+	if (!can_ask())
+		return err_set(err, ERR_USAGE, "that means %zu run%s: look with --dry-run, then say "
+			       "--yes; nothing was done", count, count == 1 ? "" : "s");
 	show_question(ctl, runs);
-	if (fgets(answer, sizeof(answer), stdin) && (answer[0] == 'y' || answer[0] == 'Y'))
-		return 0;
-	return err_set(err, ERR_USAGE, "nothing was done");
+	return says_yes(err);
 }
 
 /* --- without lbd ----------------------------------------------------------------------------- */
@@ -166,17 +182,15 @@ static int leave_switch(const struct ctl *ctl, enum verb verb, const char *selec
 static int leave_wide_switch(const struct ctl *ctl, enum verb verb, const char *selector,
 			     const struct err *why, struct err *err)
 {
-	char answer[8] = "";
-
 	if (!ctl->options.yes && !ctl->options.dry_run) {
-		if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+		if (!can_ask())
 			return err_set(err, ERR_USAGE, "lbd cannot be reached to say which runs \"%s\" "
 				       "means; say --yes to leave a switch for all of them; nothing was "
 				       "done", selector);
 		fprintf(stderr, "lbd cannot be reached: leave a switch for every run that \"%s\" "
 			"means? [y/N] ", selector);
-		if (!fgets(answer, sizeof(answer), stdin) || (answer[0] != 'y' && answer[0] != 'Y'))
-			return err_set(err, ERR_USAGE, "nothing was done");
+		if (says_yes(err) < 0)
+			return -1;
 	}
 	return leave_switch(ctl, verb, selector, why, err);
 }
@@ -192,23 +206,20 @@ static int order_colleague(struct ctl *ctl, enum verb verb, const char *word, st
  * False: it is not, and nothing was done. */
 static bool order_found(struct ctl *ctl, enum verb verb, const char *run, struct err *err)
 {
-	char answer[8] = "y", *word = team_find(ctl, run, err);
+	char *word = team_find(ctl, run, err);
 
 	if (word && !ctl->options.yes && !ctl->options.dry_run) {
-		if (isatty(STDIN_FILENO) && isatty(STDERR_FILENO)) {
+		if (can_ask()) {
 			fprintf(stderr, "%s is a run of %.*s: %s %s? [y/N] ", run,
 				(int)strcspn(word, "/"), word, ctl->command->name, word);
-			if (!fgets(answer, sizeof(answer), stdin))
-				answer[0] = 'n';
+			says_yes(err);
 		} else {
 			err_set(err, ERR_USAGE, "%s is no run of this lbd; if you mean %s, say so; nothing "
 				"was done", run, word);
 		}
 	}
-	if (word && err->code == ERR_NONE && (answer[0] == 'y' || answer[0] == 'Y'))
+	if (word && err->code == ERR_NONE)
 		order_colleague(ctl, verb, word, err);
-	else if (word)
-		err_set(err, ERR_USAGE, "nothing was done");
 	free(word);
 	return word || err->code != ERR_NONE;
 }
@@ -220,6 +231,17 @@ static bool has_switches(const struct ctl *ctl)
 
 	free(folder);
 	return has;
+}
+
+/* Without its ledger lbd does nothing; a switch needs none. */
+static int refuse(const struct ctl *ctl, enum verb verb, const char *run, const struct err *why,
+		  struct err *err)
+{
+	if (why->code != ERR_IO || verb == VERB_RELEASE)
+		return err_set(err, why->code, "%s", why->text);
+	return err_set(err, why->code, "%s: nothing was done: %s; a switch does without the ledger: "
+		       "touch '%s/switches/%s.%s'", run, why->text, ctl->client.home, run,
+		       switch_level_name(level_of(verb)));
 }
 
 static int order_one(struct ctl *ctl, enum verb verb, const char *run, struct err *err)
@@ -238,7 +260,7 @@ static int order_one(struct ctl *ctl, enum verb verb, const char *run, struct er
 	if (!data && is_away(&why))
 		return leave_switch(ctl, verb, run, &why, err);
 	if (!data)
-		return err_set(err, why.code, "%s", why.text);
+		return refuse(ctl, verb, run, &why, err);
 	print_state(ctl, run, data);
 	json_decref(data);
 	return 0;
@@ -271,6 +293,15 @@ static void order_named(struct ctl *ctl, enum verb verb, struct worst *worst)
 	}
 }
 
+/* Silence would leave people guessing whether it was done. */
+static void say_none(const struct ctl *ctl, const char *word)
+{
+	char *text = xasprintf("%s: there is no run to %s", word, ctl->command->name);
+
+	complain(ctl, text);
+	free(text);
+}
+
 /* Globs, groups, users and ALL; order_named does the rest. */
 static int order_selected(struct ctl *ctl, enum verb verb, struct worst *worst, struct err *err)
 {
@@ -280,6 +311,7 @@ static int order_selected(struct ctl *ctl, enum verb verb, struct worst *worst, 
 
 	for (size_t n = 0; rc == 0 && n < ctl->operands.count; n++) {
 		char user[TEAM_USER_BYTES + 1];
+		size_t known = json_array_size(runs);
 		struct selector selector;
 		struct err why = {0};
 
@@ -287,6 +319,8 @@ static int order_selected(struct ctl *ctl, enum verb verb, struct worst *worst, 
 			rc = -1;
 		else if (!selector_is_one(&selector))
 			rc = expand(ctl, verb, ctl->operands.words[n], runs, &why);
+		if (rc == 0 && !selector_is_one(&selector) && json_array_size(runs) == known)
+			say_none(ctl, ctl->operands.words[n]);
 		if (is_away(&why) && !user[0])
 			rc = leave_wide_switch(ctl, verb, ctl->operands.words[n], &why, err);
 		else if (why.code != ERR_NONE)

@@ -16,9 +16,9 @@ static struct cell *put(struct cell *cell, const char *text, const struct style 
 }
 
 /* --- ls -------------------------------------------------------------------------------------- */
-enum { LS_NAME, LS_STATE, LS_STEP, LS_LOSS, LS_SPEED, LS_AGE, LS_CAUSE, LS_COUNT };
-static const struct column ls_columns[LS_COUNT] = {
-	[LS_NAME] = {.title = "NAME", .least = 12, .rank = 0},
+enum { LS_NAME, LS_STATE, LS_STEP, LS_LOSS, LS_SPEED, LS_AGE, LS_CAUSE };
+const struct column run_columns[RUN_COLUMNS] = {
+	[LS_NAME] = {.title = "NAME", .least = 32, .rank = 0},	/* people copy it */
 	[LS_STATE] = {.title = "STATE", .rank = 1},
 	[LS_STEP] = {.title = "STEP", .right = true, .rank = 2},
 	[LS_LOSS] = {.title = "LOSS", .right = true, .rank = 3},
@@ -27,10 +27,8 @@ static const struct column ls_columns[LS_COUNT] = {
 	[LS_CAUSE] = {.title = "CAUSE", .rank = 4},
 };
 
-static void ls_row(struct table *table, const json_t *run, int64_t now_ms,
-		   const struct style *style)
+void fill_run(struct cell *row, const json_t *run, const struct style *style)
 {
-	struct cell *row = table_row(table);
 	int64_t created_ms = time_ms(run, "created");
 	const char *state = js_str(run, "state", "?");
 	char text[2 * NUMBER_TEXT_MAX], age[CLOCK_TEXT_MAX];
@@ -41,23 +39,19 @@ static void ls_row(struct table *table, const json_t *run, int64_t now_ms,
 	    style);
 	put(&row[LS_LOSS], loss_text(js_real(run, "loss", NAN), text), style);
 	put(&row[LS_SPEED], short_number(js_real(run, "tokens_per_s", NAN), text), style);
-	put(&row[LS_AGE], duration_text(created_ms ? now_ms - created_ms : -1, age), style);
+	put(&row[LS_AGE], duration_text(created_ms ? clock_wall_ms() - created_ms : -1, age), style);
 	put(&row[LS_CAUSE], js_str(run, "cause", js_str(run, "waits_for", NULL)), style);
 }
 
-static void ls_print(const struct ctl *ctl, const json_t *runs)
+static const char *ls_nothing(const struct options *o)
 {
-	int64_t now_ms = clock_wall_ms();
-	struct table table;
-	json_t *run;
-	size_t i;
-
-	table_init(&table, ls_columns, LS_COUNT);
-	json_array_foreach(runs, i, run) {
-		ls_row(&table, run, now_ms, &ctl->out);
-	}
-	table_print(&table, &ctl->out, stdout);
-	table_fini(&table);
+	if (o->group && o->all)
+		return "no runs of this group";
+	if (o->group)
+		return "no runs of this group in the last 7 days; --all shows older ones";
+	if (o->all)
+		return "no runs yet; start one with: lbctl submit FILE.toml";
+	return "no runs in the last 7 days; lbctl ls --all shows older ones, lbctl submit starts one";
 }
 
 int ls_run(struct ctl *ctl, struct err *err)
@@ -77,12 +71,9 @@ int ls_run(struct ctl *ctl, struct err *err)
 		return 0;
 	}
 	if (json_array_size(runs) > 0)
-		ls_print(ctl, runs);
-	else if (ctl->options.all)
-		complain(ctl, "no runs yet; start one with: lbctl submit FILE.toml");
+		print_rows(ctl, run_columns, RUN_COLUMNS, runs, fill_run);
 	else
-		complain(ctl, "no runs in the last 7 days; lbctl ls --all shows older ones, "
-			      "lbctl submit starts one");
+		complain(ctl, ls_nothing(&ctl->options));
 	json_decref(runs);
 	return 0;
 }
@@ -91,7 +82,7 @@ int ls_run(struct ctl *ctl, struct err *err)
 enum { EV_TIME, EV_RUN, EV_ACTOR, EV_KIND, EV_TEXT, EV_COUNT };
 static const struct column events_columns[EV_COUNT] = {
 	[EV_TIME] = {.title = "TIME", .rank = 0},
-	[EV_RUN] = {.title = "RUN", .least = 8, .rank = 1},
+	[EV_RUN] = {.title = "RUN", .least = 24, .rank = 1},
 	[EV_ACTOR] = {.title = "ACTOR", .rank = 3},
 	[EV_KIND] = {.title = "KIND", .rank = 2},
 	[EV_TEXT] = {.title = "WHAT HAPPENED", .runs_on = true, .rank = 0},

@@ -27,7 +27,27 @@ static const char *const kept_variables[] = {
 	"CONDA_PREFIX", "CONDA_DEFAULT_ENV",
 	"MODULEPATH", "LOADEDMODULES",	/* so that `module` in a script goes on from here */
 	"LANG", "LC_ALL", "TZ",	/* how programs write text and times */
+	"MASTER_ADDR", "MASTER_PORT",	/* where ranks meet */
 };
+
+/* Beginnings of variables that tune communication; a network's profile gives way to them. */
+static const char *const kept_families[] = {"NCCL_", "TORCH_NCCL_", "OFI_NCCL_", "FI_", "GLOO_", "UCX_"};
+
+static void add_family(json_t *env, const char *family)
+{
+	size_t len = strlen(family);
+
+	for (char **entry = environ; *entry; entry++) {
+		const char *value = strchr(*entry, '=');
+		char *name;
+
+		if (!value || strncmp(*entry, family, len) != 0)
+			continue;
+		name = xstrndup(*entry, (size_t)(value - *entry));
+		json_object_set_new(env, name, js_bytes(value + 1));
+		free(name);
+	}
+}
 
 static json_t *environment(void)
 {
@@ -39,15 +59,33 @@ static json_t *environment(void)
 		if (value)
 			json_object_set_new(env, kept_variables[i], js_bytes(value));
 	}
+	for (size_t i = 0; i < sizeof(kept_families) / sizeof(kept_families[0]); i++)
+		add_family(env, kept_families[i]);
 	return env;
 }
 
-/* A word that is no file may well be meant as a command. */
-static int no_such_file(const char *file, struct err *err)
+static bool ends_with(const char *file, const char *end)
 {
-	size_t len = strlen(file);
+	size_t len = strlen(file), end_len = strlen(end);
 
-	if (len > 5 && strcmp(file + len - 5, ".toml") == 0)
+	return len > end_len && strcmp(file + len - end_len, end) == 0;
+}
+
+/* "--time" or "-t", whose value stands apart? Which options of sbatch take one is lbd's to know. */
+static bool is_bare(const char *option)
+{
+	return option[1] == '-' ? !strchr(option, '=') : strlen(option) == 2;
+}
+
+/* A word that is no file may well be meant as a command, or as the value of an option. */
+static int no_such_file(const struct options *o, const char *file, struct err *err)
+{
+	const char *last = o->other_count > 0 ? o->others[o->other_count - 1] : NULL;
+
+	if (last && is_bare(last))
+		return err_set(err, ERR_USAGE, "%s: no such file; a value belongs to its option: %s%s%s",
+			       file, last, last[1] == '-' ? "=" : "", file);
+	if (ends_with(file, ".toml"))
 		return err_set(err, ERR_USAGE, "%s: no such file", file);
 	return err_set(err, ERR_USAGE, "%s: no such file; to submit a command, write: "
 		       "lbctl submit -- %s", file, file);
@@ -58,17 +96,14 @@ static bool is_script(const char *file, const char *text)
 {
 	static const char *const ends[] = {".slurm", ".sbatch", ".sh", ".job"};
 
-	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		size_t len = strlen(file), end = strlen(ends[i]);
-
-		if (len > end && strcmp(file + len - end, ends[i]) == 0)
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (ends_with(file, ends[i]))
 			return true;
-	}
 	return strncmp(text, "#!", 2) == 0;
 }
 
 /* A run spec, or a batch script. */
-static int add_file(json_t *args, const char *file, const struct operands *o, struct err *err)
+static int add_file(json_t *args, const char *file, const struct ctl *ctl, struct err *err)
 {
 	struct err why = {0};
 	struct stat st;
@@ -79,7 +114,7 @@ static int add_file(json_t *args, const char *file, const struct operands *o, st
 		return err_set(err, ERR_USAGE, "%s: is a folder; name a TOML file or a batch script", file);
 	text = file_read(file, FILE_MAX_BYTES, &len, &why);
 	if (!text && why.code == ERR_NOT_FOUND)
-		return no_such_file(file, err);
+		return no_such_file(&ctl->options, file, err);
 	if (!text)
 		return err_set(err, ERR_USAGE, "%s", why.text);
 	if (strlen(text) != len || !text_is_utf8(text, len)) {
@@ -87,7 +122,7 @@ static int add_file(json_t *args, const char *file, const struct operands *o, st
 		return err_set(err, ERR_USAGE, "%s: this is no text; a TOML file or a script is UTF-8", file);
 	}
 	if (is_script(file, text)) {
-		batch_add_script(args, file, text, len, o);
+		batch_add_script(args, file, text, len, &ctl->operands);
 	} else {
 		json_object_set_new(args, "toml", json_stringn(text, len));
 		json_object_set_new(args, "file", js_bytes(file));
@@ -143,7 +178,7 @@ static json_t *submission(const struct ctl *ctl, struct err *err)
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < o->count; i++)
-		rc = add_file(args, o->words[i], o, err);
+		rc = add_file(args, o->words[i], ctl, err);
 	has_script = json_object_get(args, "script") != NULL;
 	if (rc == 0 && o->count > 1 && (!has_script || !json_object_get(args, "toml")))
 		rc = err_set(err, ERR_USAGE, "submit: two files must be a run spec and a batch script");
@@ -173,11 +208,19 @@ static json_t *submission(const struct ctl *ctl, struct err *err)
 }
 
 /* Without an answer nobody knows whether the run exists; saying so keeps people from trying a
- * second one. */
+ * second one. And train.py was hardly meant as a run spec. */
 static void explain(const struct ctl *ctl, struct err *err)
 {
-	if (ctl->client.sent && (err->code == ERR_TIMEOUT || err->code == ERR_DAEMON))
+	const char *file = ctl->operands.count == 1 ? ctl->operands.words[0] : NULL;
+	struct err why = *err;
+
+	if (ctl->client.sent && (err->code == ERR_TIMEOUT || err->code == ERR_DAEMON)) {
 		err_wrap(err, "the run may or may not have been submitted, lbctl ls will tell");
+	} else if (err->code == ERR_USAGE && file && ends_with(file, ".py")) {
+		*err = (struct err){0};
+		err_set(err, why.code, "%s; to submit a command, write: lbctl submit -- python %s",
+			why.text, file);
+	}
 }
 
 /* --- --dry-run ------------------------------------------------------------------------------- */
@@ -229,13 +272,15 @@ static void show_script(const struct ctl *ctl, const char *script)
 	}
 }
 
-static void show_command(const struct ctl *ctl, const json_t *command)
+static void show_words(const struct ctl *ctl, const char *title, const json_t *words)
 {
 	const json_t *arg;
 	size_t i;
 
-	printf("\ntrainer\n");
-	json_array_foreach(command, i, arg) {
+	if (json_array_size(words) == 0)
+		return;
+	printf("\n%s\n", title);
+	json_array_foreach(words, i, arg) {
 		char *bytes = js_bytes_take(arg), *text = clean_copy(bytes, &ctl->out);
 
 		printf("  %s\n", text);
@@ -257,7 +302,10 @@ static void show_job(struct ctl *ctl, json_t *job)
 	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
 		show_line(ctl, plain[i], json_object_get(job, plain[i]));
 	show_object(ctl, "resources", json_object_get(job, "resources"));
-	show_command(ctl, json_object_get(job, "command"));
+	show_words(ctl, "srun", json_object_get(job, "srun"));
+	show_words(ctl, "profiler", json_object_get(job, "profiler"));
+	show_words(ctl, "torchrun", json_object_get(job, "torchrun"));
+	show_words(ctl, "trainer", json_object_get(job, "command"));
 	show_script(ctl, js_str(job, "script", ""));
 	show_object(ctl, "environment", json_object_get(job, "environment"));
 }
@@ -271,7 +319,7 @@ static int sweep_name(const struct ctl *ctl, char out[NAME_MAX_BYTES + 1], struc
 	const char *file = ctl->operands.count ? ctl->operands.words[0] : NULL, *slash;
 
 	if (!name && !file)
-		return err_set(err, ERR_USAGE, "--sweep: needs --name: its runs are NAME-1, NAME-2, …");
+		return err_set(err, ERR_USAGE, "--sweep: needs --name: its runs are NAME-1, NAME-2, ...");
 	slash = name ? NULL : strrchr(file, '/');
 	if (!name)
 		name = slash ? slash + 1 : file;

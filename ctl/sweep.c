@@ -74,7 +74,7 @@ static json_t *axis(const char *word, struct err *err)
 	int rc = 0;
 
 	if (key_len == 0 || *at != '=')
-		rc = err_set(err, ERR_USAGE, "--sweep %.100s: write it as section.key=value,value,…", word);
+		rc = err_set(err, ERR_USAGE, "--sweep %.100s: write it as section.key=value,value,...", word);
 	while (rc >= 0 && *at) {
 		size_t len = value_len(++at);
 		char *value = xstrndup(at, len);

@@ -4,7 +4,6 @@
  * the rights there, and by who looks at the file; nobody else's daemon is asked. */
 #include <errno.h>
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -69,45 +68,13 @@ static int load(struct ctl *ctl, struct err *err)
 	refusals.folder = folder;
 	rc = team_read(folder, clock_wall_ms(), &ctl->team, on_refused, &refusals, err);
 	if (refusals.count > TOLD_REFUSED)
-		complain(ctl, "… and more files that do not count");
+		complain(ctl, "... and more files that do not count");
 	free(folder);
 	ctl->has_team = rc == 0;
 	return rc;
 }
 
 /* --- ls --team -------------------------------------------------------------------------------- */
-
-enum { TM_OWNER, TM_NAME, TM_STATE, TM_STEP, TM_LOSS, TM_SPEED, TM_AGE, TM_CAUSE, TM_COUNT };
-static const struct column columns[TM_COUNT] = {
-	[TM_OWNER] = {.title = "OWNER", .rank = 0},
-	[TM_NAME] = {.title = "NAME", .least = 12, .rank = 0},
-	[TM_STATE] = {.title = "STATE", .rank = 1},
-	[TM_STEP] = {.title = "STEP", .right = true, .rank = 2},
-	[TM_LOSS] = {.title = "LOSS", .right = true, .rank = 3},
-	[TM_SPEED] = {.title = "TOK/S", .right = true, .rank = 6},
-	[TM_AGE] = {.title = "AGE", .right = true, .rank = 5},
-	[TM_CAUSE] = {.title = "CAUSE", .rank = 4},
-};
-
-static void add_row(struct table *table, const struct team_export *export, const json_t *run,
-		    const struct style *style)
-{
-	struct cell *row = table_row(table);
-	int64_t created_ms = time_ms(run, "created");
-	const char *state = js_str(run, "state", "?");
-	char text[2 * NUMBER_TEXT_MAX], age[CLOCK_TEXT_MAX];
-
-	row[TM_OWNER].text = clean_copy(export->user, style);
-	row[TM_NAME].text = clean_copy(js_str(run, "name", NULL), style);
-	row[TM_STATE] = (struct cell){clean_copy(state, style), state_color(state)};
-	row[TM_STEP].text = clean_copy(step_text(js_int(run, "step", -1),
-						 js_int(run, "target_step", -1), text), style);
-	row[TM_LOSS].text = clean_copy(loss_text(js_real(run, "loss", NAN), text), style);
-	row[TM_SPEED].text = clean_copy(short_number(js_real(run, "tokens_per_s", NAN), text), style);
-	row[TM_AGE].text = clean_copy(
-		duration_text(created_ms ? clock_wall_ms() - created_ms : -1, age), style);
-	row[TM_CAUSE].text = clean_copy(js_str(run, "cause", NULL), style);
-}
 
 /* An export that nobody writes any more tells how things stood. */
 static bool is_stale(const struct team_export *export)
@@ -166,17 +133,26 @@ static void print_list(const struct ctl *ctl)
 	print_json(list);
 }
 
-static void print_table(const struct ctl *ctl)
+/* The columns of `ls`, and whose the run is in front of them. */
+static void print_runs(const struct ctl *ctl)
 {
+	struct column columns[1 + RUN_COLUMNS] = {{.title = "OWNER", .rank = 0}};
 	struct table table;
 	json_t *run;
 	size_t i;
 
-	table_init(&table, columns, TM_COUNT);
+	memcpy(columns + 1, run_columns, sizeof(run_columns));
+	table_init(&table, columns, 1 + RUN_COLUMNS);
 	for (size_t n = 0; n < ctl->team.count; n++)
-		json_array_foreach(ctl->team.exports[n].runs, i, run)
-			if (is_listed(ctl, run))
-				add_row(&table, &ctl->team.exports[n], run, &ctl->out);
+		json_array_foreach(ctl->team.exports[n].runs, i, run) {
+			struct cell *row;
+
+			if (!is_listed(ctl, run))
+				continue;
+			row = table_row(&table);
+			row[0].text = clean_copy(ctl->team.exports[n].user, &ctl->out);
+			fill_run(row + 1, run, &ctl->out);
+		}
 	if (table.row_count > 0)
 		table_print(&table, &ctl->out, stdout);
 	else
@@ -198,7 +174,7 @@ int team_ls(struct ctl *ctl, struct err *err)
 	if (ctl->options.json)
 		print_list(ctl);
 	else
-		print_table(ctl);
+		print_runs(ctl);
 	return 0;
 }
 

@@ -149,15 +149,38 @@ json_t *batch_job_fields(const struct config *config, const struct run *run, str
 	return fields;
 }
 
-char **batch_job_words(const struct config *config, const struct run *run, struct err *err)
+/* What fields say beyond the options: where lbd's own output goes, and nodes to keep away from. */
+static char **add_own_words(char **words, const json_t *fields)
+{
+	static const struct { const char *field, *option; } own[] = {
+		{"exc_nodes", "exclude"}, {"std_out", "output"}, {"open_mode", "open-mode"},
+	};
+	size_t n = 0;
+
+	while (words[n])
+		n++;
+	words = xrealloc(words, (n + sizeof(own) / sizeof(own[0]) + 1) * sizeof(char *));
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+		char *value = js_bytes_take(json_object_get(fields, own[i].field));
+
+		if (value)
+			words[n++] = xasprintf("--%s=%s", own[i].option, value);
+		free(value);
+	}
+	words[n] = NULL;
+	return words;
+}
+
+char **batch_job_words(const struct config *config, const struct run *run, const json_t *fields,
+		       struct err *err)
 {
 	char **words = NULL;
 	struct source s;
 
 	if (source_make(&s, config, run, err) == 0)
-		words = batch_words(&s.request, err);
+		words = batch_words(&s.request, fields, err);
 	source_fini(&s);
-	return words;
+	return words ? add_own_words(words, fields) : NULL;
 }
 
 /* --- the script ------------------------------------------------------------------------------------------ */
@@ -172,12 +195,37 @@ static size_t head_of(const char *text)
 	return (size_t)(at - text);
 }
 
-char *batch_job_wrap(const char *launch, const char *text)
+/* Lines of text[0..len) as they are, but that those of options get a mark in front. */
+static char *hide_options(const char *text, size_t len)
+{
+	struct buf out;
+
+	buf_init(&out, 2 * SCRIPT_MAX_BYTES);
+	while (len > 0) {
+		const char *newline = memchr(text, '\n', len);
+		size_t n = newline ? (size_t)(newline - text) + 1 : len;
+
+		if (strncmp(text, "#SBATCH", 7) == 0 || strncmp(text, "#SLURM", 6) == 0)
+			buf_addf(&out, "%s", "#lbd");
+		buf_add(&out, text, n);
+		text += n;
+		len -= n;
+	}
+	buf_add(&out, "", 0);
+	return buf_take(&out);
+}
+
+char *batch_job_wrap(const char *launch, const char *text, bool is_read)
 {
 	size_t first = strcspn(text, "\n") + (text[strcspn(text, "\n")] == '\n');
 	size_t head = head_of(text);
+	char *comments, *script;
 
 	if (head < first)
 		head = first;
-	return xasprintf("#!/bin/sh\n%.*s%s%s", (int)(head - first), text + first, launch, text + head);
+	comments = is_read ? hide_options(text + first, head - first) :
+			     xstrndup(text + first, head - first);
+	script = xasprintf("#!/bin/sh\n%s%s%s", comments, launch, text + head);
+	free(comments);
+	return script;
 }

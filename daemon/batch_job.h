@@ -7,6 +7,7 @@
 #define DAEMON_BATCH_JOB_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "common/err.h"
 #include "daemon/config.h"
@@ -22,12 +23,15 @@ char *batch_script_text(const struct run *run, struct err *err);
  * already, --begin and --dependency, is left out of later ones. */
 json_t *batch_job_fields(const struct config *config, const struct run *run, struct err *err);
 
-/* The same as words of sbatch's command line; for submit_with = "sbatch". */
-char **batch_job_words(const struct config *config, const struct run *run, struct err *err);
+/* The same as words of sbatch's command line (slurm/batch.h), for submit_with = "sbatch". `fields` as
+ * job_submit hands them over. */
+char **batch_job_words(const struct config *config, const struct run *run, const json_t *fields,
+		       struct err *err);
 
 /* The batch script that Slurm gets: the comments that a script begins with (Slurm reads #BB and #DW
- * there), then lbrun, then the rest, which no shell reaches: scontrol write batch_script shows it. */
-char *batch_job_wrap(const char *launch, const char *text);
+ * there), then lbrun, then the rest, which no shell reaches: scontrol write batch_script shows it.
+ * `is_read`: sbatch will read it, and is not to find options a second time: "#lbd#SBATCH". */
+char *batch_job_wrap(const char *launch, const char *text, bool is_read);
 
 /* The environment that sbatch would have given the script, from the submitter's. */
 void batch_job_env(const json_t *fields, struct job_env *env);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/config.h"
 
+#include <grp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,6 +65,10 @@ const struct key config_keys[] = {
 	  "account of jobs that name none" },
 	{ "slurm", "partition", KEY_STRING, FIELD(slurm_partition), 0, 0, NULL, NULL,
 	  "partition of jobs that name none" },
+	{ "slurm", "network", KEY_STRING, FIELD(slurm_network), 0, 0, NULL, NULL,
+	  "network of runs that name none; not of batch scripts" },
+	{ "slurm", "submit_with", KEY_ENUM, FIELD(submit_with), 0, 0, "libslurm|sbatch", "libslurm",
+	  "what submits: sbatch where the site filters what that is given" },
 	{ "local", "gpus", KEY_INT, FIELD(local_gpus), -1, 64, NULL, "-1",
 	  "GPUs of this machine that jobs may have; -1: all that are found" },
 	{ "local", "gpu_ids", KEY_INTS, FIELD(local_gpu_ids), 0, 63, NULL, NULL,
@@ -178,6 +183,9 @@ static int check_notify(const struct config *config, const char *file, struct er
 
 static int check_team(const struct config *config, const char *file, struct err *err)
 {
+	if (config->team_group && getgrnam(config->team_group) == NULL)
+		return err_set(err, ERR_USAGE, "%s: team.group: there is no group \"%s\"", file,
+			       config->team_group);
 	if (config->team_folder && config->team_group == NULL)
 		return err_set(err, ERR_USAGE, "%s: team.folder: needs team.group, too: who is to be "
 			       "told", file);

@@ -12,6 +12,8 @@
 #include "daemon/node_memory.h"
 #include "slurm/backends.h"
 
+enum submit_with { SUBMIT_WITH_LIBSLURM, SUBMIT_WITH_SBATCH };
+
 struct config {
 	char *home;			/* $LB_HOME, absolute */
 	char *team_group;		/* NULL: nobody but the owner */
@@ -31,7 +33,8 @@ struct config {
 		int64_t hand_over_ms;	/* it ends by itself so long before that */
 	} in_slurm;
 	struct node_rules nodes;
-	char *slurm_account, *slurm_partition;	/* NULL: none */
+	char *slurm_account, *slurm_partition, *slurm_network;	/* NULL: none */
+	int submit_with;		/* enum submit_with */
 	int64_t local_gpus;		/* -1: all that are found */
 	struct key_ints local_gpu_ids;	/* unset: whichever there are */
 	int64_t local_cpus, local_jobs;	/* 0: all; any number */

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,6 +92,8 @@ static int read_lb_line(struct cron_entry *entry, const char *line, size_t len, 
 		if (strcmp(key, "NAME") == 0) {
 			snprintf(entry->name, sizeof(entry->name), "%s", equals + 1);
 			rc = 0;
+		} else if (strcmp(key, "SBATCH") == 0) {
+			rc = cron_options(entry, equals + 1, err);
 		} else {
 			rc = cron_setting(&entry->settings, key, equals + 1, err);
 		}
@@ -157,20 +160,41 @@ static int add_script(const struct loader *l, const char *path, enum cron_period
 	return cron_entries_add(l->out, &entry, err);
 }
 
-static bool is_script(const struct dirent *entry)
-{
-	static const char *const endings[] = { ".slurm", ".sh", ".sbatch", ".toml" };
-	const char *dot = strrchr(entry->d_name, '.');
+static const char *const endings[] = { ".slurm", ".sh", ".sbatch", ".toml" };
+enum { ENDINGS = sizeof(endings) / sizeof(endings[0]) };
 
-	for (size_t i = 0; dot && dot != entry->d_name && i < sizeof(endings) / sizeof(endings[0]); i++)
+static bool is_script(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	for (size_t i = 0; dot && i < ENDINGS; i++)
 		if (strcmp(dot, endings[i]) == 0)
 			return true;
 	return false;
 }
 
-static int wanted(const struct dirent *entry)
+/* A script under a name that is none of ours, as they lie in /etc/cron.daily: its owner would wait
+ * for ever. One called x.sh.off, x.sh~ and the like was taken away on purpose. */
+static bool is_misnamed(const char *path, const char *name)
 {
-	return entry->d_name[0] != '.' && is_script(entry);
+	char start[2] = "";
+	int fd;
+
+	for (size_t i = 0; i < ENDINGS; i++)
+		if (strstr(name, endings[i]))
+			return false;
+	fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	if (read(fd, start, sizeof(start)) < (ssize_t)sizeof(start))
+		start[0] = '\0';
+	close(fd);
+	return memcmp(start, "#!", sizeof(start)) == 0;
+}
+
+static int is_visible(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
 }
 
 static void load_folder(const struct loader *l, const char *path, enum cron_period period)
@@ -179,7 +203,7 @@ static void load_folder(const struct loader *l, const char *path, enum cron_peri
 	struct err err = { 0 };
 	int count = 0, there = check_folder(path, &err);
 
-	if (there > 0 && (count = scandir(path, &names, wanted, alphasort)) < 0)
+	if (there > 0 && (count = scandir(path, &names, is_visible, alphasort)) < 0)
 		there = err_errno(&err, "%s", path);
 	if (there < 0)
 		tell(l, &err);
@@ -187,7 +211,12 @@ static void load_folder(const struct loader *l, const char *path, enum cron_peri
 		char *file = path_join("%s/%s", path, names[i]->d_name);
 		struct err why = { 0 };
 
-		if (add_script(l, file, period, &why) < 0)
+		if (is_script(names[i]->d_name))
+			add_script(l, file, period, &why);
+		else if (is_misnamed(file, names[i]->d_name))
+			err_set(&why, ERR_USAGE, "%s: only *.sh, *.slurm, *.sbatch and *.toml are started: "
+				"rename it", file);
+		if (why.code != ERR_NONE)
 			tell(l, &why);
 		free(file);
 		free(names[i]);

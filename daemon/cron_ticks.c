@@ -15,6 +15,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/paths.h"
+#include "daemon/orders.h"
 #include "daemon/submit.h"
 
 enum { MAX_SPEC_BYTES = 1024 * 1024 };
@@ -58,18 +59,12 @@ static void settle(struct cron *cron, const char *entry, int64_t scheduled_s, co
 
 static void end_run(struct cron *cron, const struct ledger_run *run, const char *reason)
 {
-	char *name = xstrdup(run->name);
-	struct ledger_event e = {
-		.run_id = run->id, .time_ms = clock_wall_ms(), .kind = "kill", .actor = "cron",
-		.text = reason,
-	};
+	struct lbd *lbd = cron->lbd;
+	char *name = xstrdup(run->name);	/* the row is the ledger's */
 
 	if (run->wanted < ORDER_KILL &&
-	    ledger_run_set_wanted(cron->lbd->ledger, run->id, ORDER_KILL, "cron", reason,
-				  e.time_ms, NULL) == 0) {
-		ledger_event_put(cron->lbd->ledger, &e, NULL);
-		engine_order(cron->lbd->engine, name, ORDER_KILL, "cron", reason);
-	}
+	    order_write(lbd, run->id, ORDER_KILL, "kill", "cron", reason, NULL) == 0)
+		engine_order(lbd->engine, name, ORDER_KILL, "cron", reason);
 	free(name);
 }
 
@@ -193,6 +188,8 @@ static json_t *arguments(const struct cron *cron, const struct cron_entry *entry
 				 "restart.max_without_progress=1");
 
 	js_set_str(args, "file", path);
+	if (entry->options)
+		json_object_set_new(args, "options", strings(entry->options));
 	if (ends_with(path, ".toml")) {
 		char *text = file_read(path, MAX_SPEC_BYTES, NULL, err);
 

@@ -35,15 +35,18 @@ static json_t *view_entry(struct cron *cron, const struct cron_entry *entry, int
 	bool is_enabled = state->disabled_by[0] == '\0';
 	int64_t next_s = is_enabled ? cron_next_s(cron, entry, now_s) : -1;
 	struct ledger_cron_tick tick;
-	json_t *o = json_object(), *argv = json_array();
+	json_t *o = json_object(), *argv = json_array(), *options = json_array();
 
 	for (char **word = entry->argv; *word; word++)
 		json_array_append_new(argv, json_string(*word));
+	for (char **word = entry->options; word && *word; word++)
+		json_array_append_new(options, json_string(*word));
 	js_set_str(o, "name", entry->name);
 	js_set_str(o, "when", entry->when);
 	js_set_str(o, "time_zone", entry->zone[0] ? entry->zone : NULL);
 	js_set_str(o, "source", entry->source);
 	json_object_set_new(o, "command", argv);
+	json_object_set_new(o, "options", options);
 	js_set_bool(o, "enabled", is_enabled);
 	js_set_str(o, "disabled_by", is_enabled ? NULL : state->disabled_by);
 	js_set_time(o, "next", next_s < 0 ? 0 : next_s * 1000);
@@ -85,6 +88,7 @@ json_t *cron_set_enabled(struct request *r, struct err *err)
 	const struct cron_entry *entry = find(r, err);
 	bool enable = js_bool(r->args, "enabled", true);
 	struct cron_state *state;
+	char *was;
 	struct ledger_event e = {
 		.time_ms = clock_wall_ms(), .kind = enable ? "cron_enabled" : "cron_disabled",
 		.actor = r->peer.user, .text = entry ? entry->name : "",
@@ -93,11 +97,16 @@ json_t *cron_set_enabled(struct request *r, struct err *err)
 	if (entry == NULL)
 		return NULL;
 	state = cron_state_of(cron, entry->name);
-	free(state->disabled_by);
+	was = state->disabled_by;
 	state->disabled_by = xstrdup(enable ? "" : r->peer.user);
 	if (cron_state_write(cron, state, err) < 0 ||
-	    ledger_event_put(r->lbd->ledger, &e, err) < 0 || ledger_commit(r->lbd->ledger, err) < 0)
+	    ledger_event_put(r->lbd->ledger, &e, err) < 0 || ledger_commit(r->lbd->ledger, err) < 0) {
+		ledger_rollback(r->lbd->ledger);
+		free(state->disabled_by);
+		state->disabled_by = was;
 		return NULL;
+	}
+	free(was);
 	return view_entry(cron, entry, e.time_ms / 1000);
 }
 

@@ -6,10 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 #include "common/keys.h"
 #include "common/mem.h"
 #include "common/shell_words.h"
+#include "slurm/batch.h"
+
+/* What slurm/batch.c puts in front of what is wrong with options that are not a script's. */
+#define OPTIONS_PLACE "slurm.extra: "
 
 /* --- settings -------------------------------------------------------------------------------- */
 
@@ -56,7 +61,7 @@ int cron_setting(struct cron_settings *settings, const char *key, const char *va
 		return rc < 0 ? err_wrap(err, "%s", settings_table[i].key) : 0;
 	}
 	return err_set(err, ERR_NOT_FOUND, "%.40s: allowed are CRON_TZ, NAME, CATCH_UP, OVERLAP, "
-		       "TIMEOUT and JITTER", key);
+		       "TIMEOUT, JITTER and SBATCH", key);
 }
 
 /* --- the list -------------------------------------------------------------------------------- */
@@ -67,6 +72,65 @@ void cron_entry_clear(struct cron_entry *entry)
 	free(entry->when);
 	free(entry->zone);
 	shell_words_free(entry->argv);
+	shell_words_free(entry->options);
+}
+
+/* --- options of sbatch ------------------------------------------------------------------------- */
+
+static size_t count_words(char *const *words)
+{
+	size_t n = 0;
+
+	while (words && words[n])
+		n++;
+	return n;
+}
+
+/* Do these, together, make sense to sbatch? */
+static int check_options(char *const *options, struct err *err)
+{
+	const struct batch_request request = { .extra = options, .workdir = "/", .now = time(NULL) };
+	struct err why = { 0 };
+	json_t *fields = batch_resolve(&request, &why);
+
+	json_decref(fields);
+	return fields ? 0 : err_set(err, ERR_USAGE, "%s", why.text + (strncmp(why.text, OPTIONS_PLACE,
+		       strlen(OPTIONS_PLACE)) == 0 ? strlen(OPTIONS_PLACE) : 0));
+}
+
+/* Takes the words themselves, not the list. */
+static int add_options(struct cron_entry *entry, char **words, size_t count, struct err *err)
+{
+	size_t had = count_words(entry->options);
+
+	entry->options = xrealloc(entry->options, (had + count + 1) * sizeof(char *));
+	memcpy(entry->options + had, words, count * sizeof(char *));
+	entry->options[had + count] = NULL;
+	return check_options(entry->options, err);
+}
+
+int cron_options(struct cron_entry *entry, const char *text, struct err *err)
+{
+	char **words = shell_words(text, err);
+	int rc = words ? add_options(entry, words, count_words(words), err) : -1;
+
+	free(words);
+	return rc < 0 ? err_wrap(err, "SBATCH") : 0;
+}
+
+/* Words in front of the script that begin with "-" are for sbatch. */
+static int take_options(struct cron_entry *entry, struct err *err)
+{
+	size_t all = count_words(entry->argv), count = 0;
+	int rc;
+
+	while (entry->argv[count] && entry->argv[count][0] == '-')
+		count++;
+	if (count == 0)
+		return 0;
+	rc = add_options(entry, entry->argv, count, err);
+	memmove(entry->argv, entry->argv + count, (all - count + 1) * sizeof(char *));
+	return rc;
 }
 
 const struct cron_entry *cron_entries_find(const struct cron_entries *entries, const char *name)
@@ -116,7 +180,7 @@ struct reader {
 	const char *file;
 	int line;
 	struct cron_settings settings;
-	char *zone, *name;		/* what CRON_TZ= and NAME= said last */
+	char *zone, *name, *options;	/* what CRON_TZ=, NAME= and SBATCH= said last */
 	struct cron_entries *out;
 };
 
@@ -159,6 +223,15 @@ static int assign(struct reader *r, const char *key, const char *value, struct e
 			return err_wrap(err, "NAME");
 		replace(&r->name, value);
 		return 0;
+	}
+	if (strcmp(key, "SBATCH") == 0) {
+		struct cron_entry probe = { 0 };
+		int rc = cron_options(&probe, value, err);
+
+		cron_entry_clear(&probe);
+		if (rc == 0)
+			replace(&r->options, value);
+		return rc;
 	}
 	if (strcmp(key, "MAILTO") == 0)
 		return err_set(err, ERR_USAGE, "MAILTO: lbd sends no mail; [notify] in lbd.toml says whom "
@@ -205,7 +278,7 @@ static int name_entry(struct reader *r, struct cron_entry *entry, struct err *er
 		cron_name_of(entry->argv[0], entry->name);
 	free(r->name);
 	r->name = NULL;
-	return name_check(entry->name, err) < 0 ? err_wrap(err, "write NAME=… above it") : 0;
+	return name_check(entry->name, err) < 0 ? err_wrap(err, "write NAME=... above it") : 0;
 }
 
 static int read_entry(struct reader *r, const char *line, struct err *err)
@@ -214,7 +287,8 @@ static int read_entry(struct reader *r, const char *line, struct err *err)
 	struct cron_entry entry = { .when = xstrndup(line, len), .settings = r->settings };
 
 	if (cron_expr_parse(entry.when, &entry.expr, err) < 0 ||
-	    (entry.argv = shell_words(line + len, err)) == NULL) {
+	    (entry.argv = shell_words(line + len, err)) == NULL ||
+	    (r->options && cron_options(&entry, r->options, err) < 0) || take_options(&entry, err) < 0) {
 		cron_entry_clear(&entry);
 		return -1;
 	}
@@ -276,4 +350,5 @@ void crontab_read(const char *text, const char *file, const char *zone,
 	}
 	free(r.zone);
 	free(r.name);
+	free(r.options);
 }

@@ -6,8 +6,9 @@
  *   OVERLAP=skip                   skip | queue | replace: the last one still runs
  *   TIMEOUT=2h                     then it is ended
  *   JITTER=5m                      spread the starts over so long; each entry has its own moment
+ *   SBATCH=--partition=cpu -N1     options of sbatch, before those of a line
  *   NAME=backup                    for the next entry only; else the name of its file
- *   30 4 * * 1-5  backup.slurm --all
+ *   30 4 * * 1-5  --time=10 backup.slurm --all
  *
  * A line that is wrong is told and left out; the others hold. */
 #ifndef DAEMON_CRONTAB_H
@@ -37,6 +38,7 @@ struct cron_entry {
 	char *zone;			/* "" = the machine's own */
 	struct cron_expr expr;
 	char **argv;			/* what to submit: a script and its arguments, or a command */
+	char **options;			/* of sbatch, NULL-terminated; NULL = none */
 	struct cron_settings settings;
 };
 
@@ -62,6 +64,10 @@ void cron_entries_clear(struct cron_entries *entries);
 /* "CATCH_UP" → settings; letter case does not matter. ERR_NOT_FOUND: no such setting. */
 int cron_setting(struct cron_settings *settings, const char *key, const char *value,
 		 struct err *err);
+
+/* Adds options of sbatch, as people write them: "--time=10 -N2"; a value is attached to its option.
+ * Each is understood now, not when the job is due. */
+int cron_options(struct cron_entry *entry, const char *text, struct err *err);
 
 /* "cron/backup.slurm" → "backup": the name of its file without the ending. */
 void cron_name_of(const char *path, char out[NAME_MAX_BYTES + 1]);

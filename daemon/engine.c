@@ -424,8 +424,10 @@ int engine_settle(struct engine *e, struct err *err)
 {
 	int rc;
 
-	if (e->load_again_ms != 0)
+	if (e->load_again_ms != 0) {
+		ledger_rollback(e->ledger);	/* nobody else's commit may carry in what is refused */
 		return err_set(err, ERR_IO, "the ledger cannot be written at present; see lbd's log");
+	}
 	rc = turn(e, err);
 	if (rc < 0 && engine_load(e, NULL) < 0)
 		log_error("ledger: cannot read it again");

@@ -174,31 +174,24 @@ static json_t *on_progress(struct request *r, struct err *err)
 			 (json_int_t)cursor);
 }
 
-struct event_list {
-	json_t *list;
-	const char *run_name;
-};
-
 static int list_event(const struct ledger_event *e, void *arg)
 {
-	struct event_list *l = arg;
-
-	json_array_append_new(l->list, view_event(e, l->run_name));
+	json_array_append_new(arg, view_event(e));
 	return 0;
 }
 
 static json_t *on_events(struct request *r, struct err *err)
 {
-	struct event_list l = { .run_name = js_str(r->args, "run", NULL) };
 	struct ledger_run run = { 0 };
+	json_t *list;
 
-	if (l.run_name && request_run(r, &run, err) < 0)
+	if (js_str(r->args, "run", NULL) && request_run(r, &run, err) < 0)
 		return NULL;
-	l.list = json_array();
+	list = json_array();
 	if (ledger_event_each(r->lbd->ledger, run.id, js_int(r->args, "after", 0),
-			      MAX_EVENTS_IN_ANSWER, list_event, &l, err) == 0)
-		return l.list;
-	json_decref(l.list);
+			      MAX_EVENTS_IN_ANSWER, list_event, list, err) == 0)
+		return list;
+	json_decref(list);
 	return NULL;
 }
 
@@ -263,15 +256,15 @@ static const struct {
 	[VERB_PROGRESS] = { .now = on_progress },
 	[VERB_EVENTS]   = { .now = on_events },
 	[VERB_LOGS]     = { .now = on_logs },
-	[VERB_KILL]     = { .now = order_kill },
-	[VERB_STOP]     = { .now = order_stop },
-	[VERB_HOLD]     = { .now = order_hold },
-	[VERB_RELEASE]  = { .now = order_release },
+	[VERB_KILL]     = { .now = order_give },
+	[VERB_STOP]     = { .now = order_give },
+	[VERB_HOLD]     = { .now = order_give },
+	[VERB_RELEASE]  = { .now = order_give },
 	[VERB_RESTART]  = { .later = restart_run },
 	[VERB_NODES]    = { .now = nodes_list },
 	[VERB_FORGIVE]  = { .now = nodes_forgive },
-	[VERB_SAVE]     = { .now = wish_save },
-	[VERB_STACKS]   = { .now = wish_stacks },
+	[VERB_SAVE]     = { .now = wish_ask },
+	[VERB_STACKS]   = { .now = wish_ask },
 	[VERB_COMPARE]  = { .now = compare_answer },
 	[VERB_GOODPUT]  = { .now = goodput_answer },
 	[VERB_CRON]     = { .now = cron_ls },

@@ -15,6 +15,8 @@
 #include "common/set_aside.h"
 #include "daemon/batch_job.h"
 #include "daemon/job_env.h"
+#include "daemon/launch.h"
+#include "slurm/batch.h"
 
 char *job_folder(const struct run *run)
 {
@@ -36,11 +38,12 @@ static char *shell_quote(const char *text)
 	return buf_take(&out);
 }
 
-char *job_script(const char *lbrun, const char *folder, const char *text)
+char *job_script(const struct config *config, const char *folder, const char *text)
 {
-	char *program = shell_quote(lbrun), *where = shell_quote(folder);
+	bool is_read = config->submit_with == SUBMIT_WITH_SBATCH;
+	char *program = shell_quote(config->lbrun), *where = shell_quote(folder);
 	char *launch = xasprintf("exec %s --attempt %s\n", program, where);
-	char *script = text ? batch_job_wrap(launch, text) : xasprintf("#!/bin/sh\n%s", launch);
+	char *script = text ? batch_job_wrap(launch, text, is_read) : xasprintf("#!/bin/sh\n%s", launch);
 
 	free(program);
 	free(where);
@@ -100,15 +103,6 @@ char *job_checkpoint_dir(const struct run_spec *spec, const char *dir)
 	return path_join("%s/%s", run_spec_is_command(spec) ? spec->workdir : dir, folder);
 }
 
-const char *job_launcher(const struct run_spec *spec)
-{
-	bool many = !spec->script && spec->nodes * spec->ntasks_per_node > 1;
-	bool srun = spec->launcher == SPEC_LAUNCHER_SRUN ||
-		    (spec->launcher == SPEC_LAUNCHER_AUTO && many);
-
-	return srun ? "srun" : "none";
-}
-
 /* lbrun counts all faults alike: where a rule says that some do not count it is given no bound. */
 static int64_t budget(const struct run_spec *spec)
 {
@@ -136,15 +130,18 @@ static int write_params(const struct config *config, const struct run *run, cons
 			const char *folder, struct err *err)
 {
 	const struct run_spec *spec = &run->spec;
+	char *checkpoints = job_checkpoint_dir(spec, run->dir);
 	struct attempt_params p = {
 		.run = xstrdup(run->name), .number = run->attempt.number,
 		.command = job_command(config, run),
 		.workdir = js_bytes_take(json_object_get(fields, "work_dir")), .run_dir = xstrdup(run->dir),
-		.checkpoint_dir = job_checkpoint_dir(spec, run->dir),
+		.checkpoint_dir = checkpoints,
 		.lbd_socket = path_join("%s/lbd.sock", config->home),
 		.switches = path_join("%s/switches", config->home),
 		.group = xstrdup(spec->group ? spec->group : ""), .owner = xstrdup(run->owner),
-		.launcher = xstrdup(job_launcher(spec)),
+		.launcher = xstrdup(launch_by(spec)),
+		.srun = launch_srun(config, run, checkpoints), .torchrun = launch_torchrun(spec),
+		.profiler = launch_profiler(spec, folder),
 		.in_place = spec->in_place, .without_progress = run->failures,
 		.max_without_progress = budget(spec), .kill_grace_ms = spec->kill_grace_ms, .watch = spec->watch,
 		.stop_grace_ms = spec->stop_grace_ms,
@@ -299,7 +296,7 @@ static int prepare(const struct config *config, const struct run *run, const jso
 	int rc = -1;
 
 	if (folder_make(folder, 0750, err) == 0 && leave_later_checkpoints(run, err) == 0 &&
-	    job_env_make(env, run, fields, err) == 0 && job_env_add_secrets(env, run, err) == 0 &&
+	    job_env_make(env, config, run, fields, err) == 0 && job_env_add_secrets(env, run, err) == 0 &&
 	    write_params(config, run, fields, folder, err) == 0 &&
 	    file_write_visible(path, script, strlen(script), 0750, err) == 0)
 		rc = 0;
@@ -324,24 +321,31 @@ int job_submit(const struct config *config, const struct run *run, const char *l
 {
 	json_t *fields = batch_job_fields(config, run, err);
 	char *folder = job_folder(run), *text = fields ? batch_script_text(run, err) : NULL;
-	char *script = job_script(config->lbrun, folder, text), **argv = shown_argv(run);
+	char *script = job_script(config, folder, text), **argv = shown_argv(run);
 	char *script_path = path_join("%s/job.sh", folder), *output = path_join("%s/out.log", folder);
 	struct job_env env = { 0 }, open_env = { 0 };
+	char **words = NULL;
 	int rc = -1;
 
 	if (run->scheduler == NULL)
 		err_set(err, ERR_SCHEDULER, "Slurm is not available to this lbd");
-	else if (fields && job_env_make(&open_env, run, fields, err) == 0)
+	else if (fields && job_env_make(&open_env, config, run, fields, err) == 0)
 		rc = prepare(config, run, fields, script, &env, err);
+	if (rc == 0)
+		own_fields(run, fields, output);
+	if (rc == 0 && config->submit_with == SUBMIT_WITH_SBATCH) {
+		words = batch_job_words(config, run, fields, err);
+		rc = words ? 0 : -1;
+	}
 	if (rc == 0) {
 		struct job_request job = {
 			.token = run->attempt.job.token, .ledger_id = ledger_id, .run = run->name,
 			.script = script, .script_path = script_path, .output = output,
 			.fields = fields, .argv = argv, .env = env.list, .open_env = open_env.list, .env_file = run->spec.env_file,
-			.env_uid = (unsigned)run->owner_uid,
+			.env_uid = (unsigned)run->owner_uid, .words = words,
+			.submit_dir = run->spec.workdir,
 		};
 
-		own_fields(run, fields, output);
 		job_resources(&run->spec, &job);
 		job.comment = js_str(fields, "comment", NULL);
 		job.workdir = js_str(fields, "work_dir", job.workdir);
@@ -351,6 +355,7 @@ int job_submit(const struct config *config, const struct run *run, const char *l
 	job_env_free(&env);
 	job_env_free(&open_env);
 	argv_free(argv);
+	batch_words_free(words);
 	json_decref(fields);
 	free(folder);
 	free(text);

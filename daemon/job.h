@@ -15,11 +15,10 @@ char *job_folder(const struct run *run);
 /* Where the run's checkpoints are; owned by the caller. `dir` is runs/NAME. */
 char *job_checkpoint_dir(const struct run_spec *spec, const char *dir);
 
-/* The parts of the job, as job_submit hands them over; `text` is that of a batch script, or NULL. Owned by the caller, but for the launcher's
- * name; argv is NULL-terminated. */
-char *job_script(const char *lbrun, const char *folder, const char *text);
+/* The parts of the job, as job_submit hands them over; `text` is that of a batch script, or NULL.
+ * Owned by the caller; argv is NULL-terminated. */
+char *job_script(const struct config *config, const char *folder, const char *text);
 char **job_command(const struct config *config, const struct run *run);
-const char *job_launcher(const struct run_spec *spec);
 /* Fills in what the spec asks of the scheduler; borrowed from the spec. */
 void job_resources(const struct run_spec *spec, struct job_request *job);
 

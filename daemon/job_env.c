@@ -12,6 +12,7 @@
 #include "common/mem.h"
 #include "common/paths.h"
 #include "daemon/batch_job.h"
+#include "daemon/network.h"
 
 enum { ENV_JSON_MAX = 256 * 1024 };
 
@@ -108,10 +109,17 @@ static int env_of_script(struct job_env *env, const struct run *run, const json_
 	return 0;
 }
 
-int job_env_make(struct job_env *env, const struct run *run, const json_t *fields, struct err *err)
+int job_env_make(struct job_env *env, const struct config *config, const struct run *run,
+		 const json_t *fields, struct err *err)
 {
-	if (run->spec.script)
-		return env_of_script(env, run, fields, err);
-	env_login(env, run);
-	return job_env_submitter(env, run, err);
+	const char *network = network_of(config, &run->spec);
+	int rc;
+
+	if (run->spec.script) {
+		rc = env_of_script(env, run, fields, err);
+	} else {
+		env_login(env, run);
+		rc = job_env_submitter(env, run, err);
+	}
+	return rc == 0 && network ? network_add(env, config, network, err) : rc;
 }

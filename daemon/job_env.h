@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "common/err.h"
+#include "daemon/config.h"
 #include "daemon/run.h"
 
 struct job_env {		/* zeroed by the caller; free it in any case */
@@ -17,7 +18,8 @@ struct job_env {		/* zeroed by the caller; free it in any case */
 
 /* Everything but the secrets. `fields` is the job's (batch_job.h). A batch script gets what sbatch
  * would have given it, and nothing of lbd's. */
-int job_env_make(struct job_env *env, const struct run *run, const json_t *fields, struct err *err);
+int job_env_make(struct job_env *env, const struct config *config, const struct run *run,
+		 const json_t *fields, struct err *err);
 /* The submitter's alone, as lbctl sent it. */
 int job_env_submitter(struct job_env *env, const struct run *run, struct err *err);
 /* Takes `entry` ("NAME=value"); a later one replaces an earlier one of the same name. */

@@ -280,21 +280,32 @@ static void on_stop(uv_signal_t *handle, int signo)
 /* --- the parts, in order --------------------------------------------------------------------------------------- */
 
 /* With a team its group may enter, and what is made inside belongs to the group. */
+static int open_to_team(const char *folder, const char *team, struct err *err)
+{
+	const struct group *group = team ? getgrnam(team) : NULL;
+
+	if (team && (!group || chown(folder, (uid_t)-1, group->gr_gid) < 0 || chmod(folder, 02750) < 0))
+		return err_errno(err, "%s: cannot give it to group %s", folder, team);
+	return 0;
+}
+
 static int open_home(const struct config *config, struct err *err)
 {
-	const struct group *group = config->team_group ? getgrnam(config->team_group) : NULL;
-
 	if (folder_make(config->home, 0700, err) < 0)
 		return -1;
-	if (config->team_group == NULL)
-		return 0;
-	if (group == NULL)
-		return err_set(err, ERR_USAGE, "%s/lbd.toml: team.group: there is no group \"%s\"",
-			       config->home, config->team_group);
-	if (chown(config->home, (uid_t)-1, group->gr_gid) < 0 || chmod(config->home, 02750) < 0)
-		return err_errno(err, "%s: cannot give it to group %s", config->home,
-				 config->team_group);
-	return 0;
+	return open_to_team(config->home, config->team_group, err);
+}
+
+/* One that lies elsewhere is as its owner made it. */
+static int open_runs(const struct config *config, struct err *err)
+{
+	const char *folder = config->runs_folder;
+	size_t len = strlen(config->home);
+	bool is_inside = strncmp(folder, config->home, len) == 0 && folder[len] == '/';
+
+	if (folder_make(folder, 0750, err) < 0)
+		return -1;
+	return is_inside ? open_to_team(folder, config->team_group, err) : 0;
 }
 
 static int open_schedulers(struct daemon *d, struct err *err)
@@ -304,8 +315,7 @@ static int open_schedulers(struct daemon *d, struct err *err)
 	struct local_limits limits = config_local(&d->lbd.config);
 	int rc = -1;
 
-	if (folder_make(folder, 0700, err) == 0 &&
-	    folder_make(d->lbd.config.runs_folder, 0750, err) == 0) {
+	if (folder_make(folder, 0700, err) == 0 && open_runs(&d->lbd.config, err) == 0) {
 		if (helper && scheduler_slurm_available(helper))
 			d->lbd.slurm = scheduler_slurm_create(&d->loop, helper,
 							      d->lbd.config.deadline_ms);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An order is written to the ledger and committed before its answer; the engine then makes it true,
- * and goes on doing so after a restart of lbd. */
+/* An order is written to the ledger and committed before anything else hears of it; the engine then
+ * makes it true, and goes on doing so after a restart of lbd. */
 #include "daemon/orders.h"
 
 #include <string.h>
@@ -10,15 +10,23 @@
 #include "daemon/selection.h"
 #include "daemon/switchboard.h"
 
-void order_event(struct lbd *lbd, int64_t run_id, const char *kind, const char *actor,
-		 const char *text)
+int order_event(struct lbd *lbd, int64_t run_id, const char *kind, const char *actor,
+		const char *text, struct err *err)
 {
 	struct ledger_event e = {
 		.run_id = run_id, .time_ms = clock_wall_ms(), .kind = kind, .actor = actor,
 		.text = text,
 	};
 
-	ledger_event_put(lbd->ledger, &e, NULL);
+	return ledger_event_put(lbd->ledger, &e, err);
+}
+
+int order_write(struct lbd *lbd, int64_t run_id, enum run_order order, const char *event,
+		const char *actor, const char *reason, struct err *err)
+{
+	if (ledger_run_set_wanted(lbd->ledger, run_id, order, actor, reason, clock_wall_ms(), err) < 0)
+		return -1;
+	return order_event(lbd, run_id, event, actor, reason, err);
 }
 
 /* --- what each order is about ----------------------------------------------------------------- */
@@ -84,11 +92,25 @@ struct order_kind {
 			struct err *err);
 };
 
-static const struct order_kind kill_kind = { ORDER_KILL, "kill", ends };
-static const struct order_kind kill_now_kind = { ORDER_KILL_NOW, "kill_now", ends };
-static const struct order_kind stop_kind = { ORDER_STOP, "stop", ends };
-static const struct order_kind hold_kind = { ORDER_HOLD, "hold", holds };
-static const struct order_kind release_kind = { ORDER_RUN, "release", releases };
+static const struct order_kind *kind_of(const struct request *r)
+{
+	static const struct order_kind kill = { ORDER_KILL, "kill", ends };
+	static const struct order_kind kill_now = { ORDER_KILL_NOW, "kill_now", ends };
+	static const struct order_kind stop = { ORDER_STOP, "stop", ends };
+	static const struct order_kind hold = { ORDER_HOLD, "hold", holds };
+	static const struct order_kind release = { ORDER_RUN, "release", releases };
+
+	switch (r->verb) {
+	case VERB_KILL:
+		return js_bool(r->args, "now", false) ? &kill_now : &kill;
+	case VERB_STOP:
+		return &stop;
+	case VERB_HOLD:
+		return &hold;
+	default:
+		return &release;
+	}
+}
 
 /* --- one run ---------------------------------------------------------------------------------- */
 
@@ -99,65 +121,37 @@ static enum run_state next_state(enum run_state state, enum run_order order)
 	return order == ORDER_HOLD && state == RUN_HELD ? RUN_HELD : RUN_STOPPING;
 }
 
-static json_t *give(struct request *r, const struct chosen *run, const struct order_kind *kind,
-		    struct err *err)
+static json_t *write_order(struct request *r, const struct chosen *run, bool *acts,
+			   struct err *err)
 {
+	const struct order_kind *kind = kind_of(r);
 	enum run_state state = run->row->state;
 	int64_t id = run->row->id;
-	struct lbd *lbd = r->lbd;
 	bool applies = kind->applies(r, run, kind->order, err);
 
 	if (err->code != ERR_NONE || (!applies && !run->is_named))
 		return NULL;
 	if (applies && !run->dry_run) {
-		if (ledger_run_set_wanted(lbd->ledger, id, kind->order, r->peer.user, run->reason,
-					  clock_wall_ms(), err) < 0)
+		if (order_write(r->lbd, id, kind->order, kind->event, r->peer.user, run->reason,
+				err) < 0)
 			return NULL;
-		order_event(lbd, id, kind->event, r->peer.user, run->reason);
-		engine_order(lbd->engine, run->name, kind->order, r->peer.user, run->reason);
 		state = next_state(state, kind->order);
+		*acts = true;
 	}
 	return json_pack("{s:s, s:s}", "run", run->name, "state", run_state_name(state));
 }
 
-static json_t *give_kill(struct request *r, const struct chosen *run, struct err *err)
+static int tell_engine(struct request *r, const json_t *answer, const char *reason, struct err *err)
 {
-	return give(r, run, js_bool(r->args, "now", false) ? &kill_now_kind : &kill_kind, err);
+	(void)err;
+	engine_order(r->lbd->engine, js_str(answer, "run", ""), kind_of(r)->order, r->peer.user,
+		     reason);
+	return 0;
 }
 
-static json_t *give_stop(struct request *r, const struct chosen *run, struct err *err)
+json_t *order_give(struct request *r, struct err *err)
 {
-	return give(r, run, &stop_kind, err);
-}
+	static const struct selection_verb verb = { write_order, tell_engine };
 
-static json_t *give_hold(struct request *r, const struct chosen *run, struct err *err)
-{
-	return give(r, run, &hold_kind, err);
-}
-
-static json_t *give_release(struct request *r, const struct chosen *run, struct err *err)
-{
-	return give(r, run, &release_kind, err);
-}
-
-/* --- handlers --------------------------------------------------------------------------------- */
-
-json_t *order_kill(struct request *r, struct err *err)
-{
-	return selection_each(r, give_kill, err);
-}
-
-json_t *order_stop(struct request *r, struct err *err)
-{
-	return selection_each(r, give_stop, err);
-}
-
-json_t *order_hold(struct request *r, struct err *err)
-{
-	return selection_each(r, give_hold, err);
-}
-
-json_t *order_release(struct request *r, struct err *err)
-{
-	return selection_each(r, give_release, err);
+	return selection_each(r, &verb, err);
 }

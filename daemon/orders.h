@@ -5,14 +5,15 @@
 
 #include "daemon/control.h"
 
-/* Handlers: the data, or NULL with err. */
-json_t *order_kill(struct request *r, struct err *err);
-json_t *order_stop(struct request *r, struct err *err);
-json_t *order_hold(struct request *r, struct err *err);
-json_t *order_release(struct request *r, struct err *err);
+/* The handler of them all: the data, or NULL with err. */
+json_t *order_give(struct request *r, struct err *err);
 
+/* What is wanted of this run, by whom and why, with an event that says so; not committed. The engine
+ * (engine_order) is told by the caller. */
+int order_write(struct lbd *lbd, int64_t run_id, enum run_order order, const char *event,
+		const char *actor, const char *reason, struct err *err);
 /* An event of this run, by this person; not committed. */
-void order_event(struct lbd *lbd, int64_t run_id, const char *kind, const char *actor,
-		 const char *text);
+int order_event(struct lbd *lbd, int64_t run_id, const char *kind, const char *actor,
+		const char *text, struct err *err);
 
 #endif

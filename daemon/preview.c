@@ -11,6 +11,7 @@
 #include "daemon/batch_job.h"
 #include "daemon/job.h"
 #include "daemon/job_env.h"
+#include "daemon/launch.h"
 
 static json_t *command_view(const struct config *config, const struct run *run)
 {
@@ -25,6 +26,32 @@ static json_t *command_view(const struct config *config, const struct run *run)
 	return list;
 }
 
+static const char *launcher_name(const struct run_spec *spec)
+{
+	return spec->launcher == SPEC_LAUNCHER_TORCHRUN ? "torchrun" : launch_by(spec);
+}
+
+/* Takes `words`; nothing where there are none. */
+static void add_words(json_t *o, const char *key, char **words)
+{
+	json_t *list = words ? json_array() : NULL;
+
+	for (char **word = words; word && *word; word++)
+		json_array_append_new(list, js_bytes(*word));
+	if (list)
+		json_object_set_new(o, key, list);
+	launch_words_free(words);
+}
+
+/* What is put in front of the command. */
+static void add_launch(json_t *o, const struct config *config, const struct run *run,
+		       const char *checkpoints, const char *folder)
+{
+	add_words(o, "srun", launch_srun(config, run, checkpoints));
+	add_words(o, "profiler", launch_profiler(&run->spec, folder));
+	add_words(o, "torchrun", launch_torchrun(&run->spec));
+}
+
 /* Names and values; the values only where they are no secrets. */
 static void add_names(json_t *view, char *const *list, bool with_values)
 {
@@ -37,12 +64,14 @@ static void add_names(json_t *view, char *const *list, bool with_values)
 	}
 }
 
-static json_t *env_view(const struct run *run, const json_t *fields, struct err *err)
+static json_t *env_view(const struct config *config, const struct run *run, const json_t *fields,
+			struct err *err)
 {
 	struct job_env open = { 0 }, secret = { 0 };
 	json_t *view = NULL;
 
-	if (job_env_make(&open, run, fields, err) == 0 && job_env_add_secrets(&secret, run, err) == 0) {
+	if (job_env_make(&open, config, run, fields, err) == 0 &&
+	    job_env_add_secrets(&secret, run, err) == 0) {
 		view = json_object();
 		/* a script's is the submitter's whole environment: who knows what is in there */
 		add_names(view, open.list, run->spec.script == NULL);
@@ -85,10 +114,10 @@ json_t *preview_job(const struct config *config, const struct run *run, const ch
 {
 	json_t *fields = batch_job_fields(config, run, err);
 	char *text = fields ? batch_script_text(run, err) : NULL;
-	char *folder = job_folder(run), *script = job_script(config->lbrun, folder, text);
+	char *folder = job_folder(run), *script = job_script(config, folder, text);
 	char *output = path_join("%s/out.log", folder);
 	char *checkpoints = job_checkpoint_dir(&run->spec, run->dir);
-	json_t *env = fields ? env_view(run, fields, err) : NULL, *o = NULL;
+	json_t *env = fields ? env_view(config, run, fields, err) : NULL, *o = NULL;
 
 	if (env) {
 		o = json_object();
@@ -97,8 +126,9 @@ json_t *preview_job(const struct config *config, const struct run *run, const ch
 		js_set_str(o, "script", script);
 		js_set_str(o, "workdir", js_str(fields, "work_dir", run->spec.workdir));
 		js_set_str(o, "output", run->spec.script ? js_str(fields, "std_out", "slurm-%j.out") : output);
-		js_set_str(o, "launcher", job_launcher(&run->spec));
+		js_set_str(o, "launcher", launcher_name(&run->spec));
 		json_object_set_new(o, "command", command_view(config, run));
+		add_launch(o, config, run, checkpoints, folder);
 		js_set_str(o, "checkpoints", checkpoints);
 		json_object_set_new(o, "resources", resources_view(&run->spec, fields));
 		json_object_set_new(o, "environment", env);

@@ -76,8 +76,8 @@ static int find(struct restart *s, struct err *err)
 	if (request_run(s->request, &run, err) < 0)
 		return -1;
 	if (!run_state_is_final(run.state) && run.state != RUN_HELD)
-		return err_set(err, ERR_LOCKED, "%s is %s already", run_name(s),
-			       run_state_name(run.state));
+		return err_set(err, ERR_LOCKED, "%s is %s%s", run_name(s), run_state_name(run.state),
+			       run.state == RUN_STOPPING ? ": restart it when it has ended" : " already");
 	s->run_id = run.id;
 	s->from = run.state;
 	s->is_of_slurm = run.scheduler && strcmp(run.scheduler, "slurm") == 0;
@@ -238,8 +238,8 @@ static int write_rows(struct restart *s, struct err *err)
 	    (s->step == -2 ||
 	     ledger_checkpoint_set_aside(ledger, s->run_id, s->step, err) == 0) &&
 	    ledger_run_move(ledger, s->run_id, s->from, RUN_CREATED, CAUSE_NONE, "restarted", now_ms,
-			    err) == 0) {
-		order_event(s->lbd, s->run_id, "restarted", user, told.data);
+			    err) == 0 &&
+	    order_event(s->lbd, s->run_id, "restarted", user, told.data, err) == 0) {
 		rc = failpoint(FP_RESTART_WRITTEN, err);
 		if (rc == 0)
 			rc = ledger_commit(ledger, err);
@@ -260,7 +260,8 @@ static int commit(struct restart *s, struct err *err)
 		return -1;
 	if (failpoint(FP_RESTART_SPEC, err) == 0 && write_rows(s, err) == 0)
 		return 0;
-	if (s->old_text && write_spec(s, s->old_text, NULL) < 0)
+	/* after a failed sync the rows may be there all the same, and go by the new settings */
+	if (s->old_text && !ledger_is_broken(s->lbd->ledger) && write_spec(s, s->old_text, NULL) < 0)
 		log_warn("%s: spec.toml keeps the settings of a restart that failed", run_name(s));
 	return -1;
 }

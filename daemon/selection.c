@@ -67,10 +67,16 @@ static char *clean_reason(const char *text)
 
 struct doing {
 	struct request *r;
-	selection_do one;
+	const struct selection_verb *verb;
 	char *reason;
 	json_t *answers;
+	json_t *to_act;			/* those of them that something is to be done for */
 };
+
+static bool is_of_ledger(const struct err *why)
+{
+	return why->code == ERR_IO || why->code == ERR_INTERNAL;
+}
 
 static int do_one(struct doing *d, const char *name, bool is_named, struct err *err)
 {
@@ -81,13 +87,16 @@ static int do_one(struct doing *d, const char *name, bool is_named, struct err *
 		.dry_run = js_bool(d->r->args, "dry_run", false),
 	};
 	json_t *answer;
+	bool acts = false;
 
 	if (ledger_run_find(d->r->lbd->ledger, name, &row, err) < 0)
 		return -1;
-	answer = d->one(d->r, &chosen, &why);
+	answer = d->verb->write(d->r, &chosen, &acts, &why);
+	if (answer && acts)
+		json_array_append(d->to_act, answer);
 	if (answer)
 		json_array_append_new(d->answers, answer);
-	else if (why.code != ERR_NONE && (is_named || why.code == ERR_IO))
+	else if (why.code != ERR_NONE && (is_named || is_of_ledger(&why)))
 		return err_set(err, why.code, "%s", why.text);
 	return 0;
 }
@@ -123,25 +132,59 @@ static int do_all(struct doing *d, const char *single, struct err *err)
 	return rc;
 }
 
-json_t *selection_each(struct request *r, selection_do one, struct err *err)
+/* All that was written, or nothing. */
+static int commit(struct ledger *ledger, struct err *err)
+{
+	if (failpoint(FP_ORDER_WRITTEN, err) < 0) {
+		ledger_rollback(ledger);
+		return -1;
+	}
+	if (ledger_commit(ledger, err) < 0)
+		return -1;
+	failpoint(FP_ORDER_COMMITTED, NULL);
+	return 0;
+}
+
+static int act_on_all(const struct doing *d, struct err *err)
+{
+	const json_t *answer;
+	size_t i;
+	int rc = 0;
+
+	json_array_foreach(d->to_act, i, answer)
+		rc |= d->verb->act(d->r, answer, d->reason, err);
+	return rc;
+}
+
+/* Those before a bad name were told already: their order stands. */
+static int do_and_commit(struct doing *d, const char *single, struct err *err)
+{
+	struct err lost = { 0 };
+	int rc = do_all(d, single, err);
+
+	if (rc < 0 && is_of_ledger(err)) {
+		ledger_rollback(d->r->lbd->ledger);
+		return -1;
+	}
+	if (commit(d->r->lbd->ledger, &lost) == 0)
+		return act_on_all(d, err) < 0 ? -1 : rc;
+	*err = lost;
+	return -1;
+}
+
+json_t *selection_each(struct request *r, const struct selection_verb *verb, struct err *err)
 {
 	const char *single = js_str(r->args, "run", NULL);
 	struct doing d = {
-		.r = r, .one = one, .reason = clean_reason(js_str(r->args, "reason", "")),
-		.answers = json_array(),
+		.r = r, .verb = verb, .reason = clean_reason(js_str(r->args, "reason", "")),
+		.answers = json_array(), .to_act = json_array(),
 	};
-	int rc = do_all(&d, single, err);
 	json_t *answer = NULL;
 
-	/* those before a bad name were told already: their order stands */
-	if (rc == 0)
-		rc = failpoint(FP_ORDER_WRITTEN, err);
-	if (ledger_commit(r->lbd->ledger, rc == 0 ? err : NULL) < 0)
-		rc = -1;
-	failpoint(FP_ORDER_COMMITTED, NULL);
-	if (rc == 0)
+	if (do_and_commit(&d, single, err) == 0)
 		answer = json_incref(single ? json_array_get(d.answers, 0) : d.answers);
 	free(d.reason);
 	json_decref(d.answers);
+	json_decref(d.to_act);
 	return answer;
 }

@@ -21,11 +21,18 @@ struct chosen {
 	bool dry_run;			/* args.dry_run: change nothing, answer what would */
 };
 
-/* The answer for one run, NULL with err when it is refused, NULL without err: pass it over. */
-typedef json_t *(*selection_do)(struct request *r, const struct chosen *run, struct err *err);
+/* What a verb does to each run: first it is written, and when all of it is committed, done. */
+struct selection_verb {
+	/* The answer for this run, NULL with err when it is refused, NULL without err: pass it over.
+	 * *acts (false before): something is to be done. */
+	json_t *(*write)(struct request *r, const struct chosen *run, bool *acts, struct err *err);
+	/* `answer` is what `write` gave. */
+	int (*act)(struct request *r, const json_t *answer, const char *reason, struct err *err);
+};
 
-/* Does it to each, commits, and gives the list of answers (for args.run the only one). Named runs
- * come one after the other: what was done before a bad one stands. NULL with err else. */
-json_t *selection_each(struct request *r, selection_do one, struct err *err);
+/* Does it to each and gives the list of answers (for args.run the only one). Named runs come one
+ * after the other: what was done before a bad one stands. NULL with err else; when the ledger could
+ * not be written nothing was done to any. */
+json_t *selection_each(struct request *r, const struct selection_verb *verb, struct err *err);
 
 #endif

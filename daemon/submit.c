@@ -24,6 +24,8 @@
 #include "daemon/batch_job.h"
 #include "daemon/check.h"
 #include "daemon/job.h"
+#include "daemon/launch.h"
+#include "daemon/network.h"
 #include "daemon/preview.h"
 #include "daemon/switchboard.h"
 #include "slurm/directives.h"
@@ -228,10 +230,13 @@ int submit_check_job(const struct lbd *lbd, const char *name, const struct run_s
 
 	if (s == NULL || s->ops->check == NULL)
 		return 0;
-	if (strcmp(job_launcher(spec), "srun") == 0)
+	if (spec->container_image)
+		return err_set(err, ERR_USAGE, "slurm.container_image: containers are started by srun "
+					       "(pyxis), which is not on this machine");
+	if (strcmp(launch_by(spec), "srun") == 0)
 		return err_set(err, ERR_USAGE, "slurm.ntasks_per_node: there is no srun to start %lld "
 					       "tasks on this machine; ask for one task, and let the "
-					       "trainer (torchrun, …) start its ranks",
+					       "trainer (torchrun, ...) start its ranks",
 			       (long long)spec->nodes * spec->ntasks_per_node);
 	job_resources(spec, &job);
 	return s->ops->check(s, &job, err);
@@ -323,6 +328,16 @@ static int write_script(const struct submission *s, struct err *err)
 	return rc;
 }
 
+static int check_network(const struct submission *s, struct err *err)
+{
+	const char *name = network_of(&s->lbd->config, &s->spec);
+	struct job_env env = { 0 };
+	int rc = name ? network_add(&env, &s->lbd->config, name, err) : 0;
+
+	job_env_free(&env);
+	return rc;
+}
+
 /* Every option is understood now, not when the job is due. */
 static int check_options(struct submission *s, struct err *err)
 {
@@ -331,7 +346,7 @@ static int check_options(struct submission *s, struct err *err)
 
 	s->hold = js_int(fields, "hold", 0) != 0;
 	json_decref(fields);
-	return fields ? 0 : -1;
+	return fields ? check_network(s, err) : -1;
 }
 
 static int write_submitted(const struct submission *s, struct err *err)
@@ -426,6 +441,18 @@ static void finish_dry(struct submission *s)
 	answer(s, job);
 }
 
+/* After a failed sync only the next lbd can tell whether the row is there: if it is, the run goes on,
+ * and needs its folder. */
+static void refuse_uncommitted(struct submission *s, struct err *err)
+{
+	bool is_unsure = ledger_is_broken(s->lbd->ledger);
+
+	if (is_unsure)
+		err_wrap(err, "%s may have been submitted all the same, lbctl status %s tells once lbd "
+			      "is back", s->name, s->name);
+	refuse(s, err, !is_unsure);
+}
+
 /* Row and first attempt are committed together; from then on the run cannot be lost. */
 static void finish(struct submission *s)
 {
@@ -447,7 +474,7 @@ static void finish(struct submission *s)
 		ledger_rollback(ledger);
 		refuse(s, &err, true);
 	} else if (engine_settle(s->lbd->engine, &err) < 0) {
-		refuse(s, &err, true);
+		refuse_uncommitted(s, &err);
 	} else {
 		failpoint(FP_RUN_COMMITTED, NULL);
 		answer(s, json_pack("{s:s}", "run", s->name));

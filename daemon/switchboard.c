@@ -29,9 +29,9 @@ struct switchboard {
 	char *folder;
 	struct switch_rules rules;
 	struct switches switches;
-	bool is_known;
+	bool is_known, is_unsaved;
 	char trouble[ERR_TEXT_BYTES];	/* what is wrong with the folder; "" = nothing */
-	uint64_t seen;			/* stands for all that counts */
+	uint64_t seen;			/* stands for all that counts; 0 = look at it anew */
 	uint8_t told[TOLD_BITS / 8];	/* refused files by hash: each is told once, or never */
 	uv_timer_t timer, soon;
 	uv_fs_event_t changes;
@@ -140,9 +140,13 @@ static void on_refused(const char *file, const char *by, const char *why, void *
 	free(text);
 }
 
-/* A wish is done once, and then taken away: the folder is ours. */
+/* A wish is done once, and then taken away: the folder is ours. What could not be written down is tried
+ * again at the next look. */
 static void take_saves(struct switchboard *b)
 {
+	bool was_unsaved = b->is_unsaved;
+
+	b->is_unsaved = false;
 	for (size_t i = 0; i < b->switches.count; i++) {
 		const struct switch_file *s = &b->switches.items[i];
 		struct err err = { 0 };
@@ -150,9 +154,13 @@ static void take_saves(struct switchboard *b)
 
 		if (s->level != SWITCH_SAVE)
 			continue;
+		if (wish_save_by_switch(b->lbd, s, &err) < 0) {
+			if (!was_unsaved)
+				log_warn("%s: %s", s->file, err.text);
+			b->is_unsaved = true;
+			continue;
+		}
 		path = path_join("%s/%s", b->folder, s->file);
-		if (wish_save_by_switch(b->lbd, s, &err) < 0)
-			log_warn("%s: %s", s->file, err.text);
 		if (unlink(path) < 0)
 			log_warn("%s: cannot take it away: %s", path, strerror(errno));
 		free(path);
@@ -177,6 +185,8 @@ static void look(struct switchboard *b)
 	if (!is_news)
 		return;
 	take_saves(b);
+	if (b->is_unsaved)
+		b->seen = 0;
 	engine_on_switches(b->lbd->engine);
 }
 

@@ -150,7 +150,7 @@ json_t *view_metric(const struct ledger_metric *m)
 	return o;
 }
 
-json_t *view_event(const struct ledger_event *e, const char *run_name)
+json_t *view_event(const struct ledger_event *e)
 {
 	json_t *o = json_object();
 
@@ -159,7 +159,7 @@ json_t *view_event(const struct ledger_event *e, const char *run_name)
 	js_set_str(o, "kind", e->kind);
 	js_set_str(o, "actor", e->actor);
 	js_set_str(o, "text", e->text);
-	js_set_str(o, "run", run_name);
+	js_set_str(o, "run", e->run[0] ? e->run : NULL);
 	set_known(o, "attempt", e->attempt, 0);
 	return o;
 }

@@ -13,6 +13,6 @@
 json_t *view_run(struct ledger *ledger, const struct ledger_run *run, bool with_attempts,
 		 struct err *err);
 json_t *view_metric(const struct ledger_metric *m);
-json_t *view_event(const struct ledger_event *e, const char *run_name);
+json_t *view_event(const struct ledger_event *e);
 
 #endif

@@ -11,11 +11,11 @@ struct lbd;
 struct request;
 struct switch_file;
 
-/* The data of the answer, or NULL with err. */
-json_t *wish_stacks(struct request *r, struct err *err);
-json_t *wish_save(struct request *r, struct err *err);
+/* The handler of save and stacks: the data of the answer, or NULL with err. */
+json_t *wish_ask(struct request *r, struct err *err);
 
-/* Asks every running trainer that the switch means, and commits. */
+/* Asks every running trainer that the switch means. -1 with err when that could not be written down:
+ * then nobody was asked. */
 int wish_save_by_switch(struct lbd *lbd, const struct switch_file *s, struct err *err);
 
 #endif

@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BACKEND_ABI = 3, BACKEND_TEXT_BYTES = 256 };
+enum { BACKEND_ABI = 4, BACKEND_TEXT_BYTES = 256 };
 
 struct device;			/* one opened device: its memory, its queue, its threads */
 
@@ -44,16 +44,31 @@ struct backend_options {
 	const char *cache;			/* folder for what was measured; NULL: not kept */
 };
 
+/* Hendrycks & Gimpel 2016: x times the normal distribution function of x, or its approximation by
+ * a tanh, which GPT-2 was trained with. */
+enum gelu_form { GELU_ERF, GELU_TANH };
+
+/* What becomes of a product's result R: nothing; GELU: kept = R, C = gelu(R); GELU_BACKWARD: C = R times
+ * the slope of gelu at kept. kept[m,n] is an activation whose rows are ldc = n apart; beta is 0. */
+enum gemm_then { GEMM_PLAIN, GEMM_GELU, GEMM_GELU_BACKWARD };
+
 /* C[m,n] = alpha op(A)[m,k] op(B)[k,n] + beta C + bias, where op(X) is X, or X transposed in memory
  * when the flag is set (A is then stored [k,m], B [n,k]). ld* = elements from one stored row to the next.
  * beta is 0 (C is not read) or 1. bias[n] is fp32, part of the weights, and may be NULL.
  * What is behind a and c is an activation; b is too, unless it is a piece of weights (fp32); c is a
- * gradient of weights (fp32) when it says so. */
+ * gradient of weights (fp32) when it says so.
+ * sum_a[m] and sum_b[n], where not NULL, get the sums over k of op(A) and op(B), as C of its product:
+ * replaced with beta 0, else added to; fp32. They ask for A transposed with lda = m, for B as it lies with
+ * ldb = n. (A gradient of weights is dy^T x; that of their bias is the sum of dy.) */
 struct gemm {
 	size_t m, n, k;
 	const void *a, *b;
 	void *c;
 	const float *bias;
+	float *sum_a, *sum_b;
+	enum gemm_then then;
+	enum gelu_form gelu;
+	void *kept;
 	bool b_is_weight, c_is_gradient;
 	size_t lda, ldb, ldc;
 	bool trans_a, trans_b;
@@ -70,21 +85,45 @@ struct attention {
 	float scale;		/* of the scores; 0: 1/sqrt(C) */
 };
 
-/* Hendrycks & Gimpel 2016: x times the normal distribution function of x, or its approximation by
- * a tanh, which GPT-2 was trained with. */
-enum gelu_form { GELU_ERF, GELU_TANH };
+/* What changes from step to step, in device memory, so that a step can be one recorded program that the
+ * host does not interrupt. The host writes the first half before the step, the device the second. */
+struct decision {
+	double norm_limit;	/* a larger norm of the gradient leaves the step out; or INFINITY */
+	double norm_most;	/* a larger norm is scaled down to this one; 0: none is */
+	float lr;
+	float to_m_hat, to_v_hat;	/* 1/(1-beta^t) */
+	uint32_t step;		/* t, from 1: of the steps that were not left out */
+
+	double loss_sum, squares;	/* of all losses, of all gradients */
+	float grad_scale;
+	uint32_t is_left_out;	/* a sum is no finite number, or the norm above its limit */
+};
 
 /* AdamW as in Loshchilov & Hutter 2019, algorithm 2 (decoupled decay), bias-corrected:
  *   g' = g*grad_scale;  m = b1 m + (1-b1) g';  v = b2 v + (1-b2) g'^2
- *   w -= lr * (m/(1-b1^t) / (sqrt(v/(1-b2^t)) + eps) + weight_decay * w) */
+ *   w -= lr * rate * (m/(1-b1^t) / (sqrt(v/(1-b2^t)) + eps) + weight_decay * w) */
 struct adamw {
-	float lr, beta1, beta2, eps, weight_decay, grad_scale;
-	int64_t step;		/* t, from 1 */
+	float beta1, beta2, eps, weight_decay;
+	float rate;		/* of these weights, as a share of lr */
 	/* Moments in bf16, rounded stochastically: up with the probability that keeps the mean. The
 	 * 16 random bits for element i of m are piece i mod 8 of Philox(counter { i/8 (64 bits), 0,
 	 * t }, key), those for v of the counter { i/8, 1, t }; i counts from `first` on. */
 	bool bf16_moments;
 	uint64_t first, key;
+};
+
+enum { HOLDINGS_MAX = 24 };
+
+/* Who holds the memory of a device of its own. */
+struct memory_use {
+	uint64_t total, available;	/* bytes; what is neither held nor available is others' */
+	struct {
+		const char *what;
+		uint64_t bytes;
+	} held[HOLDINGS_MAX];		/* by us, added up by name */
+	size_t count;
+	const char *refused;		/* what there was no room for; NULL: nothing yet */
+	uint64_t refused_bytes;
 };
 
 struct backend {
@@ -100,8 +139,9 @@ struct backend {
 	/* Waits for everything queued. 0, or -1 with the first failure since open in why. */
 	int (*finish)(struct device *dev, char *why);
 
-	/* Zeroed and pre-touched, aligned to 64 bytes; NULL when there is no room. */
-	void *(*alloc)(struct device *dev, size_t bytes);
+	/* Zeroed and pre-touched, aligned to 64 bytes; NULL when there is no room. `what` is a
+	 * literal: the name of all memory of that kind when people are told who holds what. */
+	void *(*alloc)(struct device *dev, size_t bytes, const char *what);
 	/* The same for weights: fp32 [count]. The device may keep a copy of its own in the type it
 	 * computes in, which upload and adamw bring up to date. */
 	float *(*alloc_weights)(struct device *dev, size_t count);
@@ -185,7 +225,7 @@ struct backend {
 
 	void (*gelu_forward)(struct device *dev, void *out, const void *x, size_t count,
 			     enum gelu_form form);
-	/* dx may be x itself (in place). */
+	/* dx may be x or dout itself (in place). */
 	void (*gelu_backward)(struct device *dev, void *dx, const void *dout, const void *x,
 			      size_t count, enum gelu_form form);
 
@@ -195,14 +235,20 @@ struct backend {
 	void (*cross_entropy)(struct device *dev, float *loss, void *logits,
 			      const int32_t *targets, size_t rows, size_t vocab, float scale);
 
-	/* Sum of squares in a fixed order, in fp64. Waits, as download does. */
-	double (*sum_squares)(struct device *dev, const float *x, size_t count);
-	/* m and v hold fp32, or bf16 when `a` says so. */
+	/* In a fixed order, in fp64: *sum = sum of x^2; *sum (+)= sum of losses, replaced when
+	 * !accumulate. */
+	void (*sum_squares)(struct device *dev, double *sum, const float *x, size_t count);
+	void (*sum_losses)(struct device *dev, double *sum, const float *loss, size_t rows,
+			   bool accumulate);
+	/* From loss_sum and squares: grad_scale and is_left_out. */
+	void (*decide)(struct device *dev, struct decision *d);
+	/* m and v hold fp32, or bf16 when `a` says so. Nothing is written when d->is_left_out. */
 	void (*adamw)(struct device *dev, float *weight, void *m, void *v, const float *grad,
-		      size_t count, const struct adamw *a);
+		      size_t count, const struct adamw *a, const struct decision *d);
 
 	/* --- for devices that work beside us; NULL where an operation is done when it returns --- */
 
+	void (*memory)(const struct device *dev, struct memory_use *out);
 	/* Host memory that copies need not be staged through; NULL when there is no room. */
 	void *(*alloc_host)(struct device *dev, size_t bytes);
 	void (*free_host)(struct device *dev, void *memory);
@@ -216,10 +262,14 @@ struct backend {
 	uint32_t (*mark)(struct device *dev);
 	double (*mark_us)(struct device *dev, uint32_t mark);
 	void (*marks_clear)(struct device *dev);
+	/* What the host does from here to the matching pop has that name in a profiler; the text is
+	 * borrowed for the call. Costs nothing where none is attached. */
+	void (*range_push)(struct device *dev, const char *name);
+	void (*range_pop)(struct device *dev);
 	/* A program is a fixed sequence of operations on fixed memory, under a number of the
 	 * caller's: replay() runs it as it was recorded, or says false. Between record() and
-	 * record_end() operations run and may be recorded; upload, download, finish and
-	 * sum_squares have no place there. */
+	 * record_end() operations run and may be recorded; upload, download and finish have no
+	 * place there. */
 	bool (*replay)(struct device *dev, uint64_t program);
 	void (*record)(struct device *dev, uint64_t program);
 	void (*record_end)(struct device *dev, uint64_t program);
@@ -229,6 +279,18 @@ struct backend {
 	char *(*choices)(struct device *dev);
 	int (*choose)(struct device *dev, const char *text);
 };
+
+static inline void backend_range(const struct backend *be, struct device *dev, const char *name)
+{
+	if (be->range_push)
+		be->range_push(dev, name);
+}
+
+static inline void backend_range_end(const struct backend *be, struct device *dev)
+{
+	if (be->range_pop)
+		be->range_pop(dev);
+}
 
 extern const struct backend backend_cpu;
 

@@ -325,7 +325,32 @@ void batch_words_free(char **words)
 	free(words);
 }
 
-char **batch_words(const struct batch_request *r, struct err *err)
+static bool is_among(const char *word, const char *const *list, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (strcmp(list[i], word) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The last ones are about sbatch's own behaviour: it is not to wait, or to talk. */
+static bool is_left_out(const struct sbatch_option *option, const json_t *fields)
+{
+	static const char *const ours[] = {"job-name", "comment", "hold", "requeue", "no-requeue",
+					   "wait", "parsable", "quiet", "verbose"};
+	static const char *const may_be_gone[] = {"begin_time", "dependency", "mem_per_node",
+						  "mem_per_cpu", "mem_per_gpu"};
+
+	if (!option->name)	/* by its variable alone, which sbatch reads itself */
+		return true;
+	if (is_among(option->name, ours, sizeof(ours) / sizeof(ours[0])))
+		return true;
+	return option->field && !json_object_get(fields, option->field) &&
+	       is_among(option->field, may_be_gone, sizeof(may_be_gone) / sizeof(may_be_gone[0]));
+}
+
+char **batch_words(const struct batch_request *r, const json_t *fields, struct err *err)
 {
 	struct directives d = {0};
 	char **words = NULL;
@@ -340,7 +365,7 @@ char **batch_words(const struct batch_request *r, struct err *err)
 		for (size_t i = 0; i < d.count; i++) {
 			const struct directive *at = &d.items[i];
 
-			if (!at->option->name)	/* by its variable alone */
+			if (is_left_out(at->option, fields))
 				continue;
 			words[n++] = at->value ? xasprintf("--%s=%s", at->option->name, at->value) :
 						 xasprintf("--%s", at->option->name);

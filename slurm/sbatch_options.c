@@ -165,12 +165,8 @@ SETTER(set_nodelist)
 
 SETTER(set_array)
 {
-	int64_t *items, limit;
-	size_t count;
-
-	if (sbatch_array(value, 4000000, &items, &count, &limit, err) < 0)
+	if (sbatch_array(value, 4000000, err) < 0)
 		return -1;
-	free(items);
 	put_text(c, option->field, value);
 	return 0;
 }

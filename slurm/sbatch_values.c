@@ -477,34 +477,12 @@ int sbatch_node_count(const char *text, int64_t *out, struct err *err)
 		       text);
 }
 
-static int by_value(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static size_t unique(int64_t *items, size_t count)
-{
-	size_t kept = 0;
-
-	if (count > 1)
-		qsort(items, count, sizeof(*items), by_value);
-	for (size_t i = 0; i < count; i++) {
-		if (kept == 0 || items[kept - 1] != items[i])
-			items[kept++] = items[i];
-	}
-	return kept;
-}
-
-int sbatch_array(const char *text, size_t max, int64_t **out, size_t *out_count,
-		 int64_t *out_limit, struct err *err)
+int sbatch_array(const char *text, int64_t max, struct err *err)
 {
 	static const char what[] = "must be array indices like \"0-15\", \"1,3,5\", \"0-20:4\" or "
 				   "\"1-10%2\"";
-	int64_t *items = xcalloc(max, sizeof(*items)), limit = 0;
 	const char *at = text;
-	size_t count = 0;
+	int64_t count = 0;
 	bool good;
 
 	at += *at == '[';
@@ -522,22 +500,17 @@ int sbatch_array(const char *text, size_t max, int64_t **out, size_t *out_count,
 				step = digits(&at);
 			}
 		}
-		good = good && low <= high && step > 0 && (uint64_t)((high - low) / step) < max - count;
-		for (int64_t i = low; good && i <= high; i += step)
-			items[count++] = i;
+		good = good && low <= high && step > 0 && (high - low) / step < max - count;
+		count += good ? (high - low) / step + 1 : 0;
 	} while (good && *at == ',' && at++ && count < max);
 	at += good && *at == ']';
 	if (good && *at == '%') {
 		at++;
 		good = isdigit((unsigned char)*at);
-		limit = digits(&at);
+		digits(&at);
 	}
-	if (!good || *at) {
-		free(items);
-		return err_set(err, ERR_USAGE, "\"%.60s\": %s, at most %zu of them", text, what, max);
-	}
-	*out = items;
-	*out_count = unique(items, count);
-	*out_limit = limit;
-	return 0;
+	if (good && *at == '\0')
+		return 0;
+	return err_set(err, ERR_USAGE, "\"%.60s\": %s, at most %lld of them", text, what,
+		       (long long)max);
 }

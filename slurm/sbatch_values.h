@@ -35,9 +35,7 @@ int sbatch_signal_number(const char *text, int64_t *out, struct err *err);
 /* How many different nodes "n[1-3,7],login" names. */
 int sbatch_node_count(const char *text, int64_t *out, struct err *err);
 
-/* The indices of "1-10:3,15%2" in order, each once, at most `max`; *out_limit is what follows the
- * "%", 0 = none. The caller frees *out. */
-int sbatch_array(const char *text, size_t max, int64_t **out, size_t *out_count,
-		 int64_t *out_limit, struct err *err);
+/* Indices like "1-10:3,15%2", at most `max` of them. */
+int sbatch_array(const char *text, int64_t max, struct err *err);
 
 #endif

@@ -75,6 +75,10 @@ struct job_request {
 	 * Slurm only; borrowed. */
 	const json_t *fields;
 	char *const *argv;		/* NULL-terminated: script and arguments, for scontrol to show */
+	/* Options for the site's sbatch, which then submits script_path from submit_dir; NULL: it is
+	 * done without it. To Slurm only. */
+	char *const *words;
+	const char *submit_dir;
 };
 
 enum scheduler_result {

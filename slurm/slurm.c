@@ -393,6 +393,18 @@ static void set_bytes(json_t *object, const char *key, const char *text)
 		json_object_set_new(object, key, js_bytes(text));
 }
 
+/* For the site's sbatch. */
+static void add_words(json_t *object, const struct job_request *job)
+{
+	json_t *words = json_array();
+
+	for (char *const *word = job->words; *word; word++)
+		json_array_append_new(words, js_bytes(*word));
+	json_object_set_new(object, "sbatch", words);
+	set_bytes(object, "script_path", job->script_path);
+	set_bytes(object, "submit_dir", job->submit_dir);
+}
+
 static json_t *job_json(const struct job_request *job)
 {
 	json_t *object = json_object(), *env = json_array(), *argv = json_array();
@@ -422,6 +434,8 @@ static json_t *job_json(const struct job_request *job)
 	json_object_set_new(object, "argv", argv);
 	if (job->fields)
 		json_object_set_new(object, "fields", json_deep_copy(job->fields));
+	if (job->words)
+		add_words(object, job);
 	return object;
 }
 

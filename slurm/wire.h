@@ -5,6 +5,7 @@
  * is no version. Texts travel as in common/bytes.h: an environment may hold any bytes.
  *
  *   → {"id":N,"op":"submit", …job_request by member name…, "name","comment"}
+ *        with "sbatch":[options…] by the site's sbatch
  *     {"id":N,"op":"release"|"signal"|"cancel","token":T,"job_id":J,"submit_time":S[,"signo":K]}
  *     {"id":N,"op":"poll","have":S}      S: "last" of the poll reply that lbd still holds, or 0
  *     {"id":N,"op":"info"}

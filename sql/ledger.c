@@ -195,6 +195,7 @@ static int commit(struct ledger *l, struct err *err)
 
 int ledger_commit(struct ledger *l, struct err *err)
 {
+	struct err late = { 0 };
 	int rc = 0;
 
 	release_borrowed(l);
@@ -202,10 +203,13 @@ int ledger_commit(struct ledger *l, struct err *err)
 		rc = err_set(err, l->lost.code, "%s", l->lost.text);
 	else if (!sqlite3_get_autocommit(l->db))
 		rc = commit(l, err);
+	if (rc == 0 && failpoint(FP_LEDGER_COMMITTED, &late) < 0) {
+		l->lost = late;		/* as when the very last sync fails: committed, and nobody can tell */
+		l->broken = true;
+		rc = err_set(err, late.code, "%s", late.text);
+	}
 	if (rc)
 		ledger_rollback(l);
-	else
-		failpoint(FP_LEDGER_COMMITTED, NULL);
 	return rc;
 }
 

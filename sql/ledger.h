@@ -45,7 +45,8 @@ void ledger_rollback(struct ledger *ledger);
 /* Goes up with each row that is written. */
 int64_t ledger_changes(const struct ledger *ledger);
 /* The file can no longer be trusted to this process (a failed fsync, damage): every call fails from
- * now on, and only a new process may look again. */
+ * now on, and only a new process may look again. It may find what the failed commit wrote: what that
+ * needs outside the ledger must not be taken back. */
 bool ledger_is_broken(const struct ledger *ledger);
 /* Nothing may be open. Replaces `path` in one step. */
 int ledger_backup(struct ledger *ledger, const char *path, struct err *err);
@@ -257,6 +258,7 @@ struct ledger_event {
 	const char *actor;		/* user name, "lbd", "lbrun" or "slurm" */
 	const char *text;
 	int64_t attempt;		/* number; 0 = none */
+	const char *run;		/* the name of run_id when read, "" without; not written */
 };
 
 int ledger_event_put(struct ledger *l, const struct ledger_event *e, struct err *err);
@@ -265,10 +267,10 @@ int ledger_event_each(struct ledger *l, int64_t run_id, int64_t after_id, int64_
 		      int (*each)(const struct ledger_event *e, void *arg), void *arg,
 		      struct err *err);
 
-/* The newest id of all events, 0 if none. */
 /* When the newest event of this kind happened; 0 = there is none. */
 int ledger_event_newest_ms(struct ledger *l, int64_t run_id, const char *kind, int64_t *time_ms,
 			   struct err *err);
+/* The newest id of all events, 0 if none. */
 int ledger_event_last(struct ledger *l, int64_t *id, struct err *err);
 
 /* --- nodes -------------------------------------------------------------------------------------- */

@@ -36,6 +36,7 @@ static const struct column event_columns[] = {
 	COLUMN(ledger_event, TEXT, actor),
 	COLUMN(ledger_event, TEXT, text),
 	COLUMN(ledger_event, INT64, attempt),
+	COLUMN(ledger_event, TEXT, run),
 	{ NULL, 0, 0 },
 };
 

@@ -94,16 +94,17 @@ static void adamw_bf16_task(const void *args, size_t index, unsigned worker)
 }
 
 void cpu_adamw(struct device *dev, float *weight, void *m, void *v, const float *grad,
-	       size_t count, const struct adamw *a)
+	       size_t count, const struct adamw *a, const struct decision *d)
 {
 	const struct update u = {
 		.weight = weight, .m = m, .v = v, .grad = grad, .count = count,
-		.lr = a->lr, .beta1 = a->beta1, .beta2 = a->beta2, .eps = a->eps,
-		.weight_decay = a->weight_decay, .grad_scale = a->grad_scale,
-		.to_m_hat = (float)(1.0 / (1.0 - pow(a->beta1, (double)a->step))),
-		.to_v_hat = (float)(1.0 / (1.0 - pow(a->beta2, (double)a->step))),
-		.first = a->first, .key = a->key, .step = (uint32_t)a->step,
+		.lr = d->lr * a->rate, .beta1 = a->beta1, .beta2 = a->beta2, .eps = a->eps,
+		.weight_decay = a->weight_decay, .grad_scale = d->grad_scale,
+		.to_m_hat = d->to_m_hat, .to_v_hat = d->to_v_hat,
+		.first = a->first, .key = a->key, .step = d->step,
 	};
+	if (d->is_left_out)
+		return;
 	pool_run(dev->pool, cpu_tasks(count, BLOCK),
 		 a->bf16_moments ? adamw_bf16_task : adamw_task, &u);
 }

@@ -132,8 +132,9 @@ static void touch(struct device *dev, void *memory, size_t bytes)
 	pool_run(dev->pool, cpu_tasks(bytes, HUGE_BYTES), touch_task, &r);
 }
 
-static void *cpu_alloc(struct device *dev, size_t bytes)
+static void *cpu_alloc(struct device *dev, size_t bytes, const char *what)
 {
+	(void)what;
 	if (bytes > SIZE_MAX - HUGE_BYTES)
 		return NULL;
 	size_t align = bytes >= 2 * (size_t)HUGE_BYTES ? HUGE_BYTES : ALIGN_BYTES;
@@ -148,7 +149,7 @@ static void *cpu_alloc(struct device *dev, size_t bytes)
 
 static float *cpu_alloc_weights(struct device *dev, size_t count)
 {
-	return count > SIZE_MAX / sizeof(float) ? NULL : cpu_alloc(dev, count * sizeof(float));
+	return count > SIZE_MAX / sizeof(float) ? NULL : cpu_alloc(dev, count * sizeof(float), "weights");
 }
 
 static void cpu_free(struct device *dev, void *memory)
@@ -210,5 +211,7 @@ const struct backend backend_cpu = {
 	.gelu_backward = cpu_gelu_backward,
 	.cross_entropy = cpu_cross_entropy,
 	.sum_squares = cpu_sum_squares,
+	.sum_losses = cpu_sum_losses,
+	.decide = cpu_decide,
 	.adamw = cpu_adamw,
 };

@@ -194,8 +194,11 @@ void cpu_gelu_backward(struct device *dev, void *dx, const void *dout, const voi
 		       size_t count, enum gelu_form form);
 void cpu_cross_entropy(struct device *dev, float *loss, void *logits, const int32_t *targets,
 		       size_t rows, size_t vocab, float scale);
-double cpu_sum_squares(struct device *dev, const float *x, size_t count);
+void cpu_sum_squares(struct device *dev, double *sum, const float *x, size_t count);
+void cpu_sum_losses(struct device *dev, double *sum, const float *loss, size_t rows,
+		    bool accumulate);
+void cpu_decide(struct device *dev, struct decision *d);
 void cpu_adamw(struct device *dev, float *weight, void *m, void *v, const float *grad,
-	       size_t count, const struct adamw *a);
+	       size_t count, const struct adamw *a, const struct decision *d);
 
 #endif

@@ -168,7 +168,7 @@ static size_t round_up(size_t value, size_t to)
 	return (value + to - 1) / to * to;
 }
 
-void cpu_gemm(struct device *dev, const struct gemm *g)
+static void multiply(struct device *dev, const struct gemm *g)
 {
 	const struct product whole = { g->m, g->n, g->k, g->a, g->b, g->c, g->lda, g->ldb, g->ldc,
 				       g->trans_a, g->trans_b, g->alpha, g->beta };
@@ -197,4 +197,21 @@ void cpu_gemm(struct device *dev, const struct gemm *g)
 	pool_run(dev->pool, cpu_tasks(g->m, t.tile_m) * t.across, tile_task, &t);
 	if (g->bias)
 		cpu_bias_forward(dev, g->c, g->bias, g->m, g->n);
+}
+
+void cpu_gemm(struct device *dev, const struct gemm *g)
+{
+	struct gemm product = *g;
+
+	if (g->then == GEMM_GELU)
+		product.c = g->kept;
+	multiply(dev, &product);
+	if (g->then == GEMM_GELU)
+		cpu_gelu_forward(dev, g->c, g->kept, g->m * g->n, g->gelu);
+	if (g->then == GEMM_GELU_BACKWARD)
+		cpu_gelu_backward(dev, g->c, g->c, g->kept, g->m * g->n, g->gelu);
+	if (g->sum_a)
+		cpu_bias_backward(dev, g->sum_a, g->a, g->k, g->m, g->beta != 0.0f);
+	if (g->sum_b)
+		cpu_bias_backward(dev, g->sum_b, g->b, g->k, g->n, g->beta != 0.0f);
 }

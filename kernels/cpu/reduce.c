@@ -26,16 +26,15 @@ CPU_CLONES static void squares_task(const void *args, size_t index, unsigned wor
 	s->partial[index] = sum;
 }
 
-double cpu_sum_squares(struct device *dev, const float *x, size_t count)
+void cpu_sum_squares(struct device *dev, double *sum, const float *x, size_t count)
 {
 	size_t tasks = cpu_tasks(count, BLOCK);
-	double sum = 0;
 
+	*sum = 0;
 	if (!cpu_scratch(dev, tasks * sizeof(double)))
-		return 0;
+		return;
 	const struct squares s = { x, count, (double *)(void *)dev->scratch[0] };
 	pool_run(dev->pool, tasks, squares_task, &s);
 	for (size_t i = 0; i < tasks; i++)
-		sum += s.partial[i];
-	return sum;
+		*sum += s.partial[i];
 }

@@ -17,11 +17,13 @@ struct update {
 	void *m, *v;
 	const float *grad;
 	size_t count;
-	float lr, beta1, beta2, eps, weight_decay, grad_scale;
-	float to_m_hat, to_v_hat;	/* 1/(1-beta^t) */
+	float beta1, beta2, eps, weight_decay, rate;
 	uint64_t first, key;
-	uint32_t step;
+	const struct decision *decision;
 	bool wide;
+	/* of the decision, once a thread has read it */
+	float lr, grad_scale, to_m_hat, to_v_hat;
+	uint32_t step;
 };
 
 /* Moments: fp32 as they are; bf16 up or down by 16 random bits, Inf and NaN as they are. */
@@ -117,12 +119,18 @@ template <typename M> DEVICE void update_group(const struct update &u, size_t i,
 
 template <typename M> static __global__ void adamw(struct update u)
 {
+	const struct decision d = *u.decision;
 	uint64_t group = u.first / GROUP + flat_index();
 	uint64_t begin = group * GROUP, end = begin + GROUP;
 	uint32_t of_m[4] = { 0 }, of_v[4] = { 0 };
 
-	if (begin >= u.first + u.count)
+	if (d.is_left_out || begin >= u.first + u.count)
 		return;
+	u.lr = d.lr * u.rate;
+	u.grad_scale = d.grad_scale;
+	u.to_m_hat = d.to_m_hat;
+	u.to_v_hat = d.to_v_hat;
+	u.step = d.step;
 	random_words<M>(u, group, of_m, of_v);
 	if (u.wide && begin >= u.first && end <= u.first + u.count) {
 		update_group<M>(u, begin - u.first, of_m, of_v);
@@ -135,22 +143,22 @@ template <typename M> static __global__ void adamw(struct update u)
 }
 
 extern "C" void cuda_adamw(struct device *dev, float *weight, void *m, void *v, const float *grad,
-			   size_t count, const struct adamw *a)
+			   size_t count, const struct adamw *a, const struct decision *d)
 {
 	const struct place at = AT("adamw", count, 0, 0, 0);
 	const void *narrow = cuda_narrow(dev, weight);	/* the weights themselves: none is kept */
 	struct update u = { weight, narrow == weight ? NULL : (uint16_t *)narrow, m, v, grad, count,
-			    a->lr, a->beta1, a->beta2, a->eps, a->weight_decay, a->grad_scale,
-			    (float)(1.0 / (1.0 - pow(a->beta1, (double)a->step))),
-			    (float)(1.0 / (1.0 - pow(a->beta2, (double)a->step))), a->first,
-			    a->key, (uint32_t)a->step, false };
+			    a->beta1, a->beta2, a->eps, a->weight_decay, a->rate, a->first,
+			    a->key, d, false, 0, 0, 0, 0, 0 };
 	const uintptr_t bits = (uintptr_t)weight | (uintptr_t)m | (uintptr_t)v | (uintptr_t)grad;
 
-	u.wide = bits % 32 == 0 && (uintptr_t)u.narrow % 16 == 0 && a->first % GROUP == 0;
+	u.wide = bits % 16 == 0 && (uintptr_t)u.narrow % 16 == 0 && a->first % GROUP == 0;
 	if (count == 0)
 		return;
-	if (dev->is_fetching)		/* a checkpoint's copy must be out of our way */
-		cuda_ok(dev, &at, cudaStreamWaitEvent(dev->stream, dev->fetched, 0));
+	/* A checkpoint's copy must be out of our way: the last one there is when this runs, so in a
+	 * recording the wait is one for an event that lies outside of it. */
+	cuda_ok(dev, &at, cudaStreamWaitEvent(dev->stream, dev->fetched,
+					      dev->is_recording ? cudaEventWaitExternal : 0));
 	size_t groups = (a->first + count - 1) / GROUP - a->first / GROUP + 1;
 	if (a->bf16_moments)
 		launch_flat(dev, at, adamw<bf16>, groups, u);

@@ -77,15 +77,26 @@ static bool take_memory(struct device *dev, struct shape *s)
 	size_t all = a->batch * a->heads * a->seq, forward = sdpa_plan_workspace(s->forward);
 	size_t backward = sdpa_plan_workspace(s->backward);
 
-	s->workspace = cuda_alloc(dev, forward > backward ? forward : backward);
-	s->accumulated = cuda_alloc(dev, all * a->head_dim * sizeof(float));
-	s->along = cuda_alloc(dev, all * sizeof(float));
+	s->workspace = cuda_alloc(dev, forward > backward ? forward : backward, "attention");
+	s->accumulated = cuda_alloc(dev, all * a->head_dim * sizeof(float), "attention");
+	s->along = cuda_alloc(dev, all * sizeof(float), "attention");
 	if (a->heads != a->kv_heads) {
-		s->dk = cuda_alloc(dev, all * a->head_dim * sizeof(uint16_t));
-		s->dv = cuda_alloc(dev, all * a->head_dim * sizeof(uint16_t));
+		s->dk = cuda_alloc(dev, all * a->head_dim * sizeof(uint16_t), "attention");
+		s->dv = cuda_alloc(dev, all * a->head_dim * sizeof(uint16_t), "attention");
 	}
 	return s->workspace && s->accumulated && s->along &&
 	       (a->heads == a->kv_heads || (s->dk && s->dv));
+}
+
+static void release(struct device *dev, struct shape *s)
+{
+	void *const memory[] = { s->workspace, s->accumulated, s->along, s->dk, s->dv };
+
+	sdpa_plan_destroy(s->forward);
+	sdpa_plan_destroy(s->backward);
+	for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++)
+		cuda_give(dev, memory[i]);
+	*s = (struct shape){ .a = s->a, .is_used = s->is_used };
 }
 
 static void make_plans(struct device *dev, struct attention_state *state, struct shape *s)
@@ -99,8 +110,9 @@ static void make_plans(struct device *dev, struct attention_state *state, struct
 					       sizeof(why));
 	if (s->backward && take_memory(dev, s))
 		return;
-	s->is_refused = true;
 	tell(dev, s->backward ? "no memory for cuDNN's attention" : why);
+	release(dev, s);
+	s->is_refused = true;
 }
 
 /* The plans for that shape, or NULL: our own kernels do it. */
@@ -130,8 +142,10 @@ static void run(struct device *dev, const struct place *at, const struct shape *
 {
 	char why[BACKEND_TEXT_BYTES];
 
+	cuda_range_push(dev, at->operation);
 	if (sdpa_plan_run(plan, dev->attentions->handle, pointers, s->workspace, why, sizeof(why)))
 		cuda_fail(dev, at, why);
+	cuda_range_pop(dev);
 	cuda_ok(dev, at, cudaGetLastError());
 }
 
@@ -196,16 +210,8 @@ void cuda_attention_close(struct device *dev)
 
 	if (!state)
 		return;
-	for (size_t i = 0; i < SHAPES; i++) {
-		struct shape *s = &state->shape[i];
-		sdpa_plan_destroy(s->forward);
-		sdpa_plan_destroy(s->backward);
-		cudaFree(s->workspace);
-		cudaFree(s->accumulated);
-		cudaFree(s->along);
-		cudaFree(s->dk);
-		cudaFree(s->dv);
-	}
+	for (size_t i = 0; i < SHAPES; i++)
+		release(dev, &state->shape[i]);
 	if (state->handle)
 		state->api.destroy_handle(state->handle);
 	cudnn_close(&state->api);

@@ -64,12 +64,11 @@ void *cuda_scratch(struct device *dev, const struct place *at, size_t bytes)
 	cuda_programs_clear(dev);
 	if (!cuda_ok(dev, at, cudaStreamSynchronize(dev->stream)))
 		return NULL;
-	cudaFree(dev->scratch);
-	dev->scratch = NULL;
-	dev->scratch_bytes = 0;
-	if (!cuda_ok(dev, at, cudaMalloc(&dev->scratch, bytes)))
-		return NULL;
-	dev->scratch_bytes = bytes;
+	cuda_give(dev, dev->scratch);
+	dev->scratch = cuda_take(dev, bytes, "reductions");
+	dev->scratch_bytes = dev->scratch ? bytes : 0;
+	if (!dev->scratch)
+		cuda_fail(dev, at, "out of memory");
 	return dev->scratch;
 }
 
@@ -91,8 +90,7 @@ static void cuda_close(struct device *dev)
 		if (dev->stage[i].passed)
 			cudaEventDestroy(dev->stage[i].passed);
 	}
-	cudaFree(dev->scratch);
-	cudaFreeHost(dev->sum_host);
+	cuda_give(dev, dev->scratch);
 	if (dev->computed)
 		cudaEventDestroy(dev->computed);
 	if (dev->fetched)
@@ -101,6 +99,7 @@ static void cuda_close(struct device *dev)
 		cudaStreamDestroy(dev->fetches);
 	if (dev->stream)
 		cudaStreamDestroy(dev->stream);
+	free(dev->block);
 	free(dev);
 }
 
@@ -133,8 +132,7 @@ static bool make_streams(struct device *dev)
 	       cuda_ok(dev, at, cudaStreamCreateWithFlags(&dev->fetches, cudaStreamNonBlocking)) &&
 	       cuda_ok(dev, at, cudaEventCreateWithFlags(&dev->computed,
 							 cudaEventDisableTiming)) &&
-	       cuda_ok(dev, at, cudaEventCreateWithFlags(&dev->fetched, cudaEventDisableTiming)) &&
-	       cuda_ok(dev, at, cudaMallocHost((void **)&dev->sum_host, sizeof(double)));
+	       cuda_ok(dev, at, cudaEventCreateWithFlags(&dev->fetched, cudaEventDisableTiming));
 }
 
 static void describe(struct device *dev, const struct cudaDeviceProp *gpu)
@@ -227,7 +225,10 @@ static const struct backend backend_cuda = {
 	.gelu_backward = cuda_gelu_backward,
 	.cross_entropy = cuda_cross_entropy,
 	.sum_squares = cuda_sum_squares,
+	.sum_losses = cuda_sum_losses,
+	.decide = cuda_decide,
 	.adamw = cuda_adamw,
+	.memory = cuda_memory,
 	.alloc_host = cuda_alloc_host,
 	.free_host = cuda_free_host,
 	.fetch = cuda_fetch,
@@ -235,6 +236,8 @@ static const struct backend backend_cuda = {
 	.mark = cuda_mark,
 	.mark_us = cuda_mark_us,
 	.marks_clear = cuda_marks_clear,
+	.range_push = cuda_range_push,
+	.range_pop = cuda_range_pop,
 	.replay = cuda_replay,
 	.record = cuda_record,
 	.record_end = cuda_record_end,

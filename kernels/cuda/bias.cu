@@ -16,21 +16,22 @@ struct bias {
 template <typename T, int V> static __global__ void bias_forward(struct bias b)
 {
 	size_t i = flat_index();
-	float y[V];
+	float y[V], shift[V];
 
 	if (i >= b.rows * b.vectors)
 		return;
 	load<T, V>(y, b.y, i);
+	load<float, V>(shift, b.bias, i % b.vectors);
 #pragma unroll
 	for (int j = 0; j < V; j++)
-		y[j] += b.bias[i % b.vectors * V + j];
+		y[j] += shift[j];
 	store<T, V>(b.y, i, y);
 }
 
 extern "C" void cuda_bias_forward(struct device *dev, void *y, const float *bias, size_t rows,
 				  size_t dim)
 {
-	bool wide = is_wide(dev, dim, y);
+	bool wide = is_wide(dev, dim, y, bias);
 	struct bias b = { y, bias, rows, dim / vector_of(dev, wide) };
 	launch_flat(dev, AT("bias_forward", rows, dim, 0, 0), PICK(dev, wide, bias_forward),
 		    rows * b.vectors, b);

@@ -47,6 +47,13 @@ struct stage {
 	cudaEvent_t passed;
 };
 
+/* Device memory that is ours, and for what. */
+struct block {
+	void *memory;
+	size_t bytes;
+	const char *what;		/* a literal */
+};
+
 struct program {
 	uint64_t number;
 	int seen;			/* times run without a recording */
@@ -60,7 +67,6 @@ struct marks;				/* marks.c */
 struct device {
 	cudaStream_t stream, fetches;
 	cudaEvent_t computed, fetched;
-	bool is_fetching;
 	enum compute compute;
 	bool deterministic;
 	bool waits_always;		/* LB_CUDA_WAIT=1: errors are told by the operation at fault */
@@ -72,9 +78,11 @@ struct device {
 	struct stage stage[STAGES];
 	unsigned next_stage;
 	struct weight_range weights[WEIGHT_RANGES];
+	struct block *block;
+	size_t blocks, blocks_room;
+	struct block refused;		/* the last that there was no room for */
 	void *scratch;			/* of one operation at a time */
 	size_t scratch_bytes;
-	double *sum_host;		/* pinned */
 	struct program program[PROGRAMS];
 	struct gemm_state *gemms;
 	struct attention_state *attentions;
@@ -98,7 +106,11 @@ void *cuda_scratch(struct device *dev, const struct place *at, size_t bytes);
 const void *cuda_narrow(const struct device *dev, const float *weights);
 
 /* memory.c */
-void *cuda_alloc(struct device *dev, size_t bytes);
+void *cuda_alloc(struct device *dev, size_t bytes, const char *what);
+/* The same as it comes, not zeroed; cuda_give takes what either of them gave, and NULL. */
+void *cuda_take(struct device *dev, size_t bytes, const char *what);
+void cuda_give(struct device *dev, void *memory);
+void cuda_memory(const struct device *dev, struct memory_use *out);
 float *cuda_alloc_weights(struct device *dev, size_t count);
 uint64_t cuda_available(const struct device *dev);
 void cuda_free(struct device *dev, void *memory);
@@ -122,6 +134,10 @@ uint32_t cuda_mark(struct device *dev);
 double cuda_mark_us(struct device *dev, uint32_t mark);
 void cuda_marks_clear(struct device *dev);
 void cuda_marks_destroy(struct device *dev);
+
+/* ranges.c */
+void cuda_range_push(struct device *dev, const char *name);
+void cuda_range_pop(struct device *dev);
 
 /* gemm.c: opens cuBLASLt; false with a line in why. */
 bool cuda_gemm_open(struct device *dev, char *why);
@@ -182,9 +198,12 @@ void cuda_gelu_backward(struct device *dev, void *dx, const void *dout, const vo
 			size_t count, enum gelu_form form);
 void cuda_cross_entropy(struct device *dev, float *loss, void *logits, const int32_t *targets,
 			size_t rows, size_t vocab, float scale);
-double cuda_sum_squares(struct device *dev, const float *x, size_t count);
+void cuda_sum_squares(struct device *dev, double *sum, const float *x, size_t count);
+void cuda_sum_losses(struct device *dev, double *sum, const float *loss, size_t rows,
+		     bool accumulate);
+void cuda_decide(struct device *dev, struct decision *d);
 void cuda_adamw(struct device *dev, float *weight, void *m, void *v, const float *grad,
-		size_t count, const struct adamw *a);
+		size_t count, const struct adamw *a, const struct decision *d);
 /* to[i] = from[i] rounded to nearest even; *amax (NULL: not wanted) = max |from[i]|. */
 void cuda_cast_bf16(struct device *dev, uint16_t *to, const float *from, size_t count,
 		    float *amax);

@@ -7,7 +7,10 @@
  * The first product of a kind asks for CANDIDATES algorithms and times each on the operands at hand;
  * the fastest is kept, as text (choices) that a later run reads again: same algorithm, same bits. A
  * product that adds to C cannot be repeated: it takes what was measured for the one that does not, or
- * the first proposal. */
+ * the first proposal.
+ *
+ * GELU (its tanh form), its slope, and sums of an operand are left to the library's epilogues where it has
+ * an algorithm with them; elsewhere our own kernels follow the plain product. */
 #include "kernels/cuda/cuda.h"
 
 #include <cublasLt.h>
@@ -25,13 +28,16 @@ struct kind {
 	uint32_t flags, align;		/* FLAG_*; bytes that all pointers are aligned to */
 };
 enum { FLAG_TRANS_A = 1, FLAG_TRANS_B = 2, FLAG_ADD = 4, FLAG_BIAS = 8, FLAG_GRADIENT = 16,
-       FLAG_BF16 = 32, FLAG_FIXED = 64 };
+       FLAG_BF16 = 32, FLAG_FIXED = 64, FLAG_GELU = 128, FLAG_SLOPE = 256, FLAG_SUM_A = 512,
+       FLAG_SUM_B = 1024 };
+enum { FLAGS_FUSED = FLAG_GELU | FLAG_SLOPE | FLAG_SUM_A | FLAG_SUM_B };
 
 struct product {
 	struct kind kind;
 	cublasLtMatmulAlgo_t algo;
 	cublasLtMatmulDesc_t what;
 	cublasLtMatrixLayout_t a, b, c;	/* the library's */
+	bool is_refused;		/* with this epilogue there is no algorithm */
 };
 
 struct gemm_state {
@@ -55,11 +61,16 @@ static struct kind kind_of(const struct device *dev, const struct gemm *g, const
 {
 	struct kind k = { g->m, g->n, g->k, g->lda, g->ldb, g->ldc, 0, alignment(g->a, b, g->c) };
 
+	if (g->kept)
+		k.align = alignment(g->a, b, g->kept) < k.align ? alignment(g->a, b, g->kept) : k.align;
 	k.flags = (g->trans_a ? FLAG_TRANS_A : 0) | (g->trans_b ? FLAG_TRANS_B : 0) |
 		  (g->beta != 0.0f ? FLAG_ADD : 0) | (g->bias ? FLAG_BIAS : 0) |
 		  (g->c_is_gradient ? FLAG_GRADIENT : 0) |
 		  (dev->compute == COMPUTE_BF16 ? FLAG_BF16 : 0) |
-		  (dev->deterministic ? FLAG_FIXED : 0);
+		  (dev->deterministic ? FLAG_FIXED : 0) |
+		  (g->then == GEMM_GELU ? FLAG_GELU : 0) |
+		  (g->then == GEMM_GELU_BACKWARD ? FLAG_SLOPE : 0) |
+		  (g->sum_a ? FLAG_SUM_A : 0) | (g->sum_b ? FLAG_SUM_B : 0);
 	return k;
 }
 
@@ -113,11 +124,28 @@ static bool make_layouts(struct device *dev, const struct place *at, struct prod
 							 (int64_t)k->ldc));
 }
 
+/* Our A is the library's second operand: its sums are BGRADB. */
+static cublasLtEpilogue_t epilogue_of(uint32_t flags)
+{
+	const bool bias = flags & FLAG_BIAS;
+
+	if (flags & FLAG_GELU)
+		return bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
+	if (flags & FLAG_SLOPE)
+		return CUBLASLT_EPILOGUE_DGELU;
+	if (flags & FLAG_SUM_A)
+		return CUBLASLT_EPILOGUE_BGRADB;
+	if (flags & FLAG_SUM_B)
+		return CUBLASLT_EPILOGUE_BGRADA;
+	return bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+}
+
 static bool make_what(struct device *dev, const struct place *at, struct product *p)
 {
 	const cublasOperation_t a = p->kind.flags & FLAG_TRANS_B ? CUBLAS_OP_T : CUBLAS_OP_N;
 	const cublasOperation_t b = p->kind.flags & FLAG_TRANS_A ? CUBLAS_OP_T : CUBLAS_OP_N;
-	const cublasLtEpilogue_t bias = CUBLASLT_EPILOGUE_BIAS;
+	const cublasLtEpilogue_t epilogue = epilogue_of(p->kind.flags);
+	const int64_t aux_ld = (int64_t)p->kind.ldc;
 
 	if (!lt_ok(dev, at, cublasLtMatmulDescCreate(&p->what, CUBLAS_COMPUTE_32F, CUDA_R_32F)) ||
 	    !lt_ok(dev, at, cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_TRANSA,
@@ -125,21 +153,29 @@ static bool make_what(struct device *dev, const struct place *at, struct product
 	    !lt_ok(dev, at, cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_TRANSB,
 							   &b, sizeof(b))))
 		return false;
-	return !(p->kind.flags & FLAG_BIAS) ||
-	       lt_ok(dev, at, cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_EPILOGUE,
-							     &bias, sizeof(bias)));
+	if (!lt_ok(dev, at, cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_EPILOGUE,
+							   &epilogue, sizeof(epilogue))))
+		return false;
+	return !(p->kind.flags & (FLAG_GELU | FLAG_SLOPE)) ||
+	       lt_ok(dev, at, cublasLtMatmulDescSetAttribute(p->what,
+							     CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD,
+							     &aux_ld, sizeof(aux_ld)));
 }
 
-/* The bias is another one in every layer: its place is set before each call. */
-static void set_bias(struct device *dev, const struct place *at, struct product *p,
-		     const struct gemm *g)
+/* Bias, sums and what GELU keeps lie elsewhere in every layer: their places are set before each call. */
+static void set_places(struct device *dev, const struct place *at, struct product *p,
+		       const struct gemm *g)
 {
-	const void *bias = g->bias ? cuda_narrow(dev, g->bias) : NULL;
+	const void *bias = g->bias ? cuda_narrow(dev, g->bias) : g->sum_a ? g->sum_a : g->sum_b;
 
 	if (bias)
 		lt_ok(dev, at, cublasLtMatmulDescSetAttribute(p->what,
 							      CUBLASLT_MATMUL_DESC_BIAS_POINTER,
 							      &bias, sizeof(bias)));
+	if (g->kept)
+		lt_ok(dev, at, cublasLtMatmulDescSetAttribute(p->what,
+				CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &g->kept,
+				sizeof(g->kept)));
 }
 
 /* --- choosing ------------------------------------------------------------------------------------- */
@@ -209,21 +245,26 @@ static float time_of(struct device *dev, const struct place *at, const struct pr
 	return ms;
 }
 
-/* The same product without adding to C has been measured: its algorithm serves here, too. */
+/* The same product without adding to C, with sums or not, has been measured: its algorithm serves
+ * here, too. */
 static bool take_twin(struct device *dev, struct product *p)
 {
+	static const uint32_t sums[] = { 0, FLAG_SUM_A, FLAG_SUM_B };
 	cublasLtMatmulHeuristicResult_t unused;
 	struct kind kind = p->kind;
 
-	kind.flags &= ~(uint32_t)FLAG_ADD;
-	const struct product *twin = find(dev->gemms, &kind);
-	if (!(p->kind.flags & FLAG_ADD) || !twin || !twin->what ||
-	    cublasLtMatmulAlgoCheck(dev->gemms->library, p->what, p->a, p->b, p->c, p->c,
-				    &twin->algo, &unused) != CUBLAS_STATUS_SUCCESS)
-		return false;
-	p->algo = twin->algo;
-	dev->gemms->is_new = true;
-	return true;
+	for (size_t i = 0; (p->kind.flags & FLAG_ADD) && i < sizeof(sums) / sizeof(sums[0]); i++) {
+		kind.flags = (p->kind.flags & ~(uint32_t)FLAG_ADD) | sums[i];
+		const struct product *twin = find(dev->gemms, &kind);
+		if (!twin || !twin->what || twin->is_refused ||
+		    cublasLtMatmulAlgoCheck(dev->gemms->library, p->what, p->a, p->b, p->c, p->c,
+					    &twin->algo, &unused) != CUBLAS_STATUS_SUCCESS)
+			continue;
+		p->algo = twin->algo;
+		dev->gemms->is_new = true;
+		return true;
+	}
+	return false;
 }
 
 static bool choose(struct device *dev, const struct place *at, struct product *p,
@@ -236,6 +277,9 @@ static bool choose(struct device *dev, const struct place *at, struct product *p
 	if (take_twin(dev, p))
 		return true;
 	found = propose(dev, at, p, proposal);
+	p->is_refused = found == 0 && (p->kind.flags & FLAGS_FUSED);
+	if (p->is_refused)
+		return false;
 	if (found == 0) {
 		cuda_fail(dev, at, "cuBLASLt has no algorithm for it");
 		return false;
@@ -252,7 +296,7 @@ static bool choose(struct device *dev, const struct place *at, struct product *p
 	return true;
 }
 
-/* The product of that kind, ready to run; NULL and a failure. */
+/* The product of that kind, ready to run; NULL and a failure, or it is_refused. */
 static struct product *ready(struct device *dev, const struct place *at, const struct gemm *g,
 			     const void *b)
 {
@@ -260,7 +304,7 @@ static struct product *ready(struct device *dev, const struct place *at, const s
 	struct product *p = find(dev->gemms, &kind);
 
 	if (p && p->what)
-		return p;
+		return p->is_refused ? NULL : p;
 	bool is_known = p != NULL;
 	if (!p)
 		p = add(dev->gemms, &kind);
@@ -270,7 +314,7 @@ static struct product *ready(struct device *dev, const struct place *at, const s
 	}
 	if (!make_layouts(dev, at, p) || !make_what(dev, at, p))
 		return NULL;
-	set_bias(dev, at, p, g);
+	set_places(dev, at, p, g);
 	cublasLtMatmulHeuristicResult_t unused;
 	if (is_known && cublasLtMatmulAlgoCheck(dev->gemms->library, p->what, p->a, p->b, p->c,
 						p->c, &p->algo, &unused) == CUBLAS_STATUS_SUCCESS)
@@ -278,12 +322,75 @@ static struct product *ready(struct device *dev, const struct place *at, const s
 	return choose(dev, at, p, g, b) ? p : NULL;
 }
 
+/* --- what the library does of a product, and what we do behind it ------------------------------------ */
+
+static bool is_aligned(const void *at)
+{
+	return (uintptr_t)at % 16 == 0;
+}
+
+/* The part of g that the library may be asked for: its vectors must be able to read bias and sums. */
+static struct gemm fused(const struct device *dev, const struct gemm *g)
+{
+	struct gemm f = *g;
+	bool bias = !g->bias || is_aligned(cuda_narrow(dev, g->bias));
+
+	if (!bias)
+		f.bias = NULL;
+	if (!bias || g->gelu != GELU_TANH || g->ldc % 8 != 0 || !is_aligned(g->kept) ||
+	    !is_aligned(g->c))
+		f.then = GEMM_PLAIN;
+	if (g->beta != 0.0f || !is_aligned(g->sum_a) || !is_aligned(g->sum_b))
+		f.sum_a = f.sum_b = NULL;
+	return f;
+}
+
+/* The same with nothing behind it but a bias. */
+static struct gemm plain(const struct gemm *f)
+{
+	struct gemm p = *f;
+
+	p.then = GEMM_PLAIN;
+	p.sum_a = p.sum_b = NULL;
+	return p;
+}
+
+/* False: it was refused, or has failed. */
+static bool run(struct device *dev, const struct place *at, const struct gemm *g, const void *b)
+{
+	struct product *p = ready(dev, at, g, b);
+
+	if (!p)
+		return false;
+	set_places(dev, at, p, g);
+	cuda_range_push(dev, at->operation);
+	lt_ok(dev, at, multiply(dev, p, g, b, &p->algo));
+	cuda_range_pop(dev);
+	cuda_ok(dev, at, cudaGetLastError());
+	return true;
+}
+
+/* What of g is not in f, which has run. */
+static void complete(struct device *dev, const struct gemm *g, const struct gemm *f)
+{
+	const bool add = g->beta != 0.0f;
+
+	if (g->bias && !f->bias)
+		cuda_bias_forward(dev, f->c, g->bias, g->m, g->n);
+	if (g->then == GEMM_GELU && f->then == GEMM_PLAIN)
+		cuda_gelu_forward(dev, g->c, g->kept, g->m * g->n, g->gelu);
+	if (g->then == GEMM_GELU_BACKWARD && f->then == GEMM_PLAIN)
+		cuda_gelu_backward(dev, g->c, g->c, g->kept, g->m * g->n, g->gelu);
+	if (g->sum_a && !f->sum_a)
+		cuda_bias_backward(dev, g->sum_a, g->a, g->k, g->m, add);
+	if (g->sum_b && !f->sum_b)
+		cuda_bias_backward(dev, g->sum_b, g->b, g->k, g->n, add);
+}
+
 void cuda_gemm(struct device *dev, const struct gemm *g)
 {
 	const struct place *at = AT("gemm", g->m, g->n, g->k, 0);
 	const void *b = g->b_is_weight ? cuda_narrow(dev, g->b) : g->b;
-	const void *bias = g->bias ? cuda_narrow(dev, g->bias) : NULL;
-	struct gemm plain = *g;
 
 	if (g->m == 0 || g->n == 0 || dev->error[0] != '\0')
 		return;
@@ -291,17 +398,19 @@ void cuda_gemm(struct device *dev, const struct gemm *g)
 		cuda_fail(dev, at, "its weights do not come from alloc_weights");
 		return;
 	}
-	/* The library wants a bias where its vectors can read it; elsewhere ours adds it. */
-	if ((uintptr_t)bias % 16 != 0)
-		plain.bias = NULL;
-	struct product *p = ready(dev, at, &plain, b);
-	if (!p)
-		return;
-	set_bias(dev, at, p, &plain);
-	lt_ok(dev, at, multiply(dev, p, &plain, b, &p->algo));
-	cuda_ok(dev, at, cudaGetLastError());
-	if (g->bias && !plain.bias)
-		cuda_bias_forward(dev, g->c, g->bias, g->m, g->n);
+	const struct gemm most = fused(dev, g), least = plain(&most);
+	const struct gemm *const tries[] = { &most, &least };
+	for (size_t i = 0; i < 2 && dev->error[0] == '\0'; i++) {
+		struct gemm f = *tries[i];
+		if (f.then == GEMM_PLAIN) {
+			f.c = g->then == GEMM_GELU ? g->kept : g->c;
+			f.kept = NULL;
+		}
+		if (run(dev, at, &f, b)) {
+			complete(dev, g, &f);
+			return;
+		}
+	}
 }
 
 /* --- choices as text ----------------------------------------------------------------------------- */
@@ -321,6 +430,8 @@ static void write_choices(const struct device *dev, FILE *to)
 	fprintf(to, "%s\n", first);
 	for (size_t i = 0; i < s->products; i++) {
 		const struct kind *k = &s->product[i].kind;
+		if (s->product[i].is_refused)
+			continue;
 		fprintf(to, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
 			" %" PRIu32 " %" PRIu32, k->m, k->n, k->k, k->lda, k->ldb, k->ldc, k->flags,
 			k->align);
@@ -448,7 +559,7 @@ bool cuda_gemm_open(struct device *dev, char *why)
 	struct gemm_state *s = dev->gemms = calloc(1, sizeof(*s));
 
 	if (s && cublasLtCreate(&s->library) == CUBLAS_STATUS_SUCCESS &&
-	    cudaMalloc(&s->workspace, WORKSPACE_BYTES) == cudaSuccess &&
+	    (s->workspace = cuda_take(dev, WORKSPACE_BYTES, "matrix products")) != NULL &&
 	    cudaEventCreate(&s->start) == cudaSuccess && cudaEventCreate(&s->end) == cudaSuccess) {
 		load_cache(dev);
 		return true;
@@ -478,7 +589,7 @@ void cuda_gemm_close(struct device *dev)
 		if (p->c)
 			cublasLtMatrixLayoutDestroy(p->c);
 	}
-	cudaFree(s->workspace);
+	cuda_give(dev, s->workspace);
 	if (s->start)
 		cudaEventDestroy(s->start);
 	if (s->end)

@@ -16,6 +16,7 @@
 #endif
 
 #include "kernels/cuda/cuda.h"
+#include "kernels/decided.h"
 
 #ifndef LB_EMULATED
 #define DEVICE static __device__ __forceinline__
@@ -78,7 +79,8 @@ template <typename T> DEVICE float rounded(float x)
 	return widen(y);
 }
 
-template <typename T, int V> struct alignas(sizeof(T) * V) vector {
+/* What one instruction reads; more of them follow one another. */
+template <typename T, int V> struct alignas(sizeof(T) * V < 16 ? sizeof(T) * V : 16) vector {
 	T v[V];
 };
 
@@ -188,16 +190,24 @@ template <typename A>
 static void launch(struct device *dev, const struct place &at, void (*kernel)(A), size_t blocks,
 		   unsigned threads, size_t shared_bytes, const A &arguments)
 {
-	const size_t plain = 48 * 1024;	/* more must be asked for */
+	/* A block has 48 KiB without asking, for its arrays of fixed size, too: those stay below 16
+	 * (tests/gpu/objects.sh). */
+	const size_t plain = 32 * 1024, most = 0x7fffffff;
 
 	if (blocks == 0 || dev->error[0] != '\0')
 		return;
+	if (blocks > most) {
+		cuda_fail(dev, &at, "more than a grid can hold");
+		return;
+	}
 	if (shared_bytes > plain &&
 	    !cuda_ok(dev, &at, cudaFuncSetAttribute((const void *)kernel,
 						    cudaFuncAttributeMaxDynamicSharedMemorySize,
 						    (int)shared_bytes)))
 		return;
+	cuda_range_push(dev, at.operation);
 	kernel<<<(unsigned)blocks, threads, shared_bytes, dev->stream>>>(arguments);
+	cuda_range_pop(dev);
 	cuda_ok(dev, &at, cudaGetLastError());
 }
 

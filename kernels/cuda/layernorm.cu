@@ -5,10 +5,8 @@
  *   dx += r (g - mean(g) - n mean(g n))
  *   dw (+)= sum over rows of dy n, db (+)= sum over rows of dy
  *
- * Threads as in rmsnorm.cu; the block's shared memory holds its parts of dw and db. */
-#include "kernels/cuda/kernel.cuh"
-
-enum { ROWS_MIN = 8, BLOCKS_MAX = 1056 };
+ * Threads: norm.cuh; the block's shared memory holds its parts of dw and db. */
+#include "kernels/cuda/norm.cuh"
 
 struct forward {
 	void *out;
@@ -27,15 +25,8 @@ template <typename T, int V> static __global__ void layernorm_forward(struct for
 	float sum = 0.0f, squares = 0.0f;
 
 	for (size_t i = threadIdx.x; i < vectors; i += blockDim.x) {
-		float v[V], d[V];
-		load<T, V>(v, f.x, first + i);
-		if (f.delta) {
-			load<T, V>(d, f.delta, first + i);
-#pragma unroll
-			for (int j = 0; j < V; j++)
-				v[j] = rounded<T>(v[j] + d[j]);
-			store<T, V>(f.sum, first + i, v);
-		}
+		float v[V];
+		take_summed<T, V>(v, f.x, f.delta, f.sum, first + i);
 #pragma unroll
 		for (int j = 0; j < V; j++)
 			sum += v[j];
@@ -54,11 +45,13 @@ template <typename T, int V> static __global__ void layernorm_forward(struct for
 		f.rstd[row] = rstd;
 	}
 	for (size_t i = threadIdx.x; i < vectors; i += blockDim.x) {
-		float v[V];
+		float v[V], w[V], shift[V];
 		load<T, V>(v, x, first + i);
+		load<float, V>(w, f.weight, i);
+		load<float, V>(shift, f.bias, i);
 #pragma unroll
 		for (int j = 0; j < V; j++)
-			v[j] = (v[j] - mean) * rstd * f.weight[i * V + j] + f.bias[i * V + j];
+			v[j] = (v[j] - mean) * rstd * w[j] + shift[j];
 		store<T, V>(f.out, first + i, v);
 	}
 }
@@ -68,7 +61,7 @@ extern "C" void cuda_layernorm_forward(struct device *dev, void *out, float *mea
 				       const float *weight, const float *bias, size_t rows,
 				       size_t dim, float eps)
 {
-	bool wide = is_wide(dev, dim, out, sum, x, delta);
+	bool wide = is_wide(dev, dim, out, sum, x, delta, weight, bias);
 	struct forward f = { out, mean, rstd, sum, x, delta, weight, bias, dim, eps };
 	launch(dev, AT("layernorm_forward", rows, dim, 0, 0), PICK(dev, wide, layernorm_forward),
 	       rows, threads_for(dim / vector_of(dev, wide), BLOCK_MAX), 0, f);
@@ -79,7 +72,8 @@ struct backward {
 	float *partial;			/* [blocks, 2, dim]: dw, then db */
 	const void *dout, *x;
 	const float *mean, *rstd, *weight;
-	size_t rows, dim, rows_per_block;
+	size_t dim;
+	struct runs runs;
 };
 
 template <typename T, int V> DEVICE void backward_row(const struct backward &b, size_t row,
@@ -89,27 +83,33 @@ template <typename T, int V> DEVICE void backward_row(const struct backward &b, 
 	float mean = b.mean[row], r = b.rstd[row], sum = 0.0f, along = 0.0f;
 
 	for (size_t i = threadIdx.x; i < vectors; i += blockDim.x) {
-		float d[V], x[V];
+		float d[V], x[V], w[V], dw[V], db[V];
 		load<T, V>(d, b.dout, first + i);
 		load<T, V>(x, b.x, first + i);
+		load<float, V>(w, b.weight, i);
+		load<float, V>(dw, dweight, i);
+		load<float, V>(db, dbias, i);
 #pragma unroll
 		for (int j = 0; j < V; j++) {
-			float g = d[j] * b.weight[i * V + j], n = (x[j] - mean) * r;
+			float g = d[j] * w[j], n = (x[j] - mean) * r;
 			sum += g;
 			along += g * n;
-			dweight[i * V + j] += d[j] * n;
-			dbias[i * V + j] += d[j];
+			dw[j] += d[j] * n;
+			db[j] += d[j];
 		}
+		store<float, V>(dweight, i, dw);
+		store<float, V>(dbias, i, db);
 	}
 	float level = block_sum(sum) / (float)b.dim, back = block_sum(along) / (float)b.dim;
 	for (size_t i = threadIdx.x; i < vectors; i += blockDim.x) {
-		float d[V], x[V], dx[V];
+		float d[V], x[V], w[V], dx[V];
 		load<T, V>(d, b.dout, first + i);
 		load<T, V>(x, b.x, first + i);
 		load<T, V>(dx, b.dx, first + i);
+		load<float, V>(w, b.weight, i);
 #pragma unroll
 		for (int j = 0; j < V; j++)
-			dx[j] += r * (d[j] * b.weight[i * V + j] - level -
+			dx[j] += r * (d[j] * w[j] - level -
 				      (x[j] - mean) * r * back);
 		store<T, V>(b.dx, first + i, dx);
 	}
@@ -117,21 +117,12 @@ template <typename T, int V> DEVICE void backward_row(const struct backward &b, 
 
 template <typename T, int V> static __global__ void layernorm_backward(struct backward b)
 {
-	SHARED_FLOATS(part);		/* [2, dim] */
-	size_t row = blockIdx.x * b.rows_per_block;
-	size_t end = row + b.rows_per_block < b.rows ? row + b.rows_per_block : b.rows;
+	SHARED_FLOATS(part);		/* dw, then db: [2, dim] */
 
-	for (size_t i = threadIdx.x; i < b.dim / V; i += blockDim.x)
-		for (int j = 0; j < V; j++)
-			part[i * V + j] = part[b.dim + i * V + j] = 0.0f;
-	for (; row < end; row++)
+	clear_parts<V>(part, b.dim, 2);
+	for (size_t row = first_row(b.runs); row < end_row(b.runs); row++)
 		backward_row<T, V>(b, row, part, part + b.dim);
-	for (size_t i = threadIdx.x; i < b.dim / V; i += blockDim.x)
-		for (int j = 0; j < V; j++) {
-			size_t to = blockIdx.x * 2 * b.dim + i * V + j;
-			b.partial[to] = part[i * V + j];
-			b.partial[to + b.dim] = part[b.dim + i * V + j];
-		}
+	leave_parts<V>(b.partial, part, b.dim, 2);
 }
 
 extern "C" void cuda_layernorm_backward(struct device *dev, void *dx, float *dweight,
@@ -140,16 +131,14 @@ extern "C" void cuda_layernorm_backward(struct device *dev, void *dx, float *dwe
 					size_t rows, size_t dim, bool accumulate)
 {
 	const struct place at = AT("layernorm_backward", rows, dim, 0, 0);
-	bool wide = is_wide(dev, dim, dx, dout, x);
-	size_t per_block = blocks_for(rows, BLOCKS_MAX);
-	per_block = per_block < ROWS_MIN ? (size_t)ROWS_MIN : per_block;
-	size_t blocks = blocks_for(rows, per_block);
-	float *partial = (float *)cuda_scratch(dev, &at, blocks * 2 * dim * sizeof(float));
-	struct backward b = { dx, partial, dout, x, mean, rstd, weight, rows, dim, per_block };
+	const struct runs runs = runs_of(rows);
+	bool wide = is_wide(dev, dim, dx, dout, x, weight);
+	float *partial = (float *)cuda_scratch(dev, &at, runs.blocks * 2 * dim * sizeof(float));
+	struct backward b = { dx, partial, dout, x, mean, rstd, weight, dim, runs };
 	if (!partial)
 		return;
-	launch(dev, at, PICK(dev, wide, layernorm_backward), blocks,
+	launch(dev, at, PICK(dev, wide, layernorm_backward), runs.blocks,
 	       threads_for(dim / vector_of(dev, wide), BLOCK_MAX), 2 * dim * sizeof(float), b);
-	cuda_column_sum(dev, dweight, partial, blocks, 2 * dim, dim, accumulate);
-	cuda_column_sum(dev, dbias, partial + dim, blocks, 2 * dim, dim, accumulate);
+	cuda_column_sum(dev, dweight, partial, runs.blocks, 2 * dim, dim, accumulate);
+	cuda_column_sum(dev, dbias, partial + dim, runs.blocks, 2 * dim, dim, accumulate);
 }

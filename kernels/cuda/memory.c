@@ -11,16 +11,80 @@
 
 enum { STAGE_BYTES = 8 << 20 };
 
-void *cuda_alloc(struct device *dev, size_t bytes)
+/* Room to note one more block; false without memory of the host. */
+static bool room_for_block(struct device *dev)
 {
-	void *memory = NULL;
+	if (dev->blocks < dev->blocks_room)
+		return true;
+	size_t room = dev->blocks_room ? 2 * dev->blocks_room : 32;
+	struct block *grown = realloc(dev->block, room * sizeof(*grown));
+	if (!grown)
+		return false;
+	dev->block = grown;
+	dev->blocks_room = room;
+	return true;
+}
 
-	if (cudaMalloc(&memory, bytes ? bytes : 1) != cudaSuccess) {
+void *cuda_take(struct device *dev, size_t bytes, const char *what)
+{
+	struct block b = { NULL, bytes ? bytes : 1, what };
+
+	if (!room_for_block(dev) || cudaMalloc(&b.memory, b.bytes) != cudaSuccess) {
 		(void)cudaGetLastError();	/* the caller says what there was no room for */
+		b.memory = NULL;
+		dev->refused = b;
 		return NULL;
 	}
-	cuda_zero(dev, memory, bytes);
+	dev->block[dev->blocks++] = b;
+	return b.memory;
+}
+
+void cuda_give(struct device *dev, void *memory)
+{
+	for (size_t i = 0; memory && i < dev->blocks; i++)
+		if (dev->block[i].memory == memory) {
+			dev->block[i] = dev->block[--dev->blocks];
+			cuda_ok(dev, AT("free", 0, 0, 0, 0), cudaFree(memory));
+			return;
+		}
+}
+
+void *cuda_alloc(struct device *dev, size_t bytes, const char *what)
+{
+	void *memory = cuda_take(dev, bytes, what);
+
+	if (memory)
+		cuda_zero(dev, memory, bytes);
 	return memory;
+}
+
+static void add_holding(struct memory_use *use, const struct block *b)
+{
+	size_t i = 0;
+
+	while (i < use->count && strcmp(use->held[i].what, b->what) != 0)
+		i++;
+	if (i == HOLDINGS_MAX)
+		return;
+	if (i == use->count) {
+		use->held[i].what = b->what;
+		use->count++;
+	}
+	use->held[i].bytes += b->bytes;
+}
+
+void cuda_memory(const struct device *dev, struct memory_use *out)
+{
+	size_t unused = 0, all = 0;
+
+	*out = (struct memory_use){ .refused = dev->refused.what,
+				    .refused_bytes = dev->refused.bytes };
+	if (cudaMemGetInfo(&unused, &all) != cudaSuccess)
+		(void)cudaGetLastError();
+	out->available = unused;
+	out->total = all;
+	for (size_t i = 0; i < dev->blocks; i++)
+		add_holding(out, &dev->block[i]);
 }
 
 static struct weight_range *free_range(struct device *dev)
@@ -38,11 +102,11 @@ float *cuda_alloc_weights(struct device *dev, size_t count)
 	if (!range || count > SIZE_MAX / sizeof(float))
 		return NULL;
 	range->count = count;
-	range->master = cuda_alloc(dev, count * sizeof(float));
+	range->master = cuda_alloc(dev, count * sizeof(float), "weights");
 	if (range->master && dev->compute == COMPUTE_BF16) {
-		range->narrow = cuda_alloc(dev, count * sizeof(uint16_t));
+		range->narrow = cuda_alloc(dev, count * sizeof(uint16_t), "weights");
 		if (!range->narrow) {
-			cudaFree(range->master);
+			cuda_give(dev, range->master);
 			range->master = NULL;
 		}
 	}
@@ -64,11 +128,11 @@ void cuda_free(struct device *dev, void *memory)
 	cuda_ok(dev, AT("free", 0, 0, 0, 0), cudaStreamSynchronize(dev->stream));
 	for (size_t i = 0; i < WEIGHT_RANGES; i++)
 		if (dev->weights[i].master == memory) {
-			cudaFree(dev->weights[i].narrow);
+			cuda_give(dev, dev->weights[i].narrow);
 			dev->weights[i] = (struct weight_range){ 0 };
 		}
 	cuda_programs_clear(dev);
-	cudaFree(memory);
+	cuda_give(dev, memory);
 }
 
 /* The range of weights that `at` lies in, or NULL. */
@@ -187,9 +251,8 @@ void cuda_fetch(struct device *dev, void *to_host, const void *from, size_t byte
 	if (cuda_ok(dev, at, cudaEventRecord(dev->computed, dev->stream)) &&
 	    cuda_ok(dev, at, cudaStreamWaitEvent(dev->fetches, dev->computed, 0)) &&
 	    cuda_ok(dev, at, cudaMemcpyAsync(to_host, from, bytes, cudaMemcpyDeviceToHost,
-					     dev->fetches)) &&
-	    cuda_ok(dev, at, cudaEventRecord(dev->fetched, dev->fetches)))
-		dev->is_fetching = true;
+					     dev->fetches)))
+		cuda_ok(dev, at, cudaEventRecord(dev->fetched, dev->fetches));
 }
 
 int cuda_fetched(struct device *dev, char *why)

@@ -14,21 +14,22 @@ struct positions {
 template <typename T, int V> static __global__ void positions_forward(struct positions p)
 {
 	size_t i = flat_index(), row = i / p.vectors;
-	float x[V];
+	float x[V], at[V];
 
 	if (row >= p.rows)
 		return;
 	load<T, V>(x, p.x, i);
+	load<float, V>(at, p.table, row % p.seq * p.vectors + i % p.vectors);
 #pragma unroll
 	for (int j = 0; j < V; j++)
-		x[j] += p.table[(row % p.seq * p.vectors + i % p.vectors) * V + j];
+		x[j] += at[j];
 	store<T, V>(p.x, i, x);
 }
 
 extern "C" void cuda_positions_forward(struct device *dev, void *x, const float *table,
 				       size_t rows, size_t seq, size_t dim)
 {
-	bool wide = is_wide(dev, dim, x);
+	bool wide = is_wide(dev, dim, x, table);
 	struct positions p = { x, table, rows, seq, dim / vector_of(dev, wide) };
 	launch_flat(dev, AT("positions_forward", rows, seq, dim, 0),
 		    PICK(dev, wide, positions_forward), rows * p.vectors, p);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* reduce.cu - sums in a fixed order: squares of a flat array in fp64, and columns of partial sums.
+/* reduce.cu - sums in a fixed order: squares of a flat array and losses in fp64, and columns of partial
+ * sums.
  *
  * Squares: a block adds PIECE elements by a tree and leaves one partial sum; one block then adds
  * those, thread t every 1024th from t on, and the threads by a tree. The split depends on the count
@@ -11,7 +12,7 @@ enum { PIECE = 16384, ROW_WARPS = 32 };
 
 struct squares {
 	const float *x;
-	double *partial;
+	double *partial, *sum;
 	size_t count;
 };
 
@@ -40,35 +41,59 @@ static __global__ void squares_of_pieces(struct squares s)
 		sum += (double)s.x[i] * (double)s.x[i];
 	sum = block_sum_fp64(sum);
 	if (threadIdx.x == 0)
-		s.partial[1 + blockIdx.x] = sum;
+		s.partial[blockIdx.x] = sum;
 }
 
-/* partial[0] = the sum of the `count` behind it */
+/* *sum = the sum of `count` partial ones */
 static __global__ void sum_of_pieces(struct squares s)
 {
 	double sum = 0;
 
 	for (size_t i = threadIdx.x; i < s.count; i += blockDim.x)
-		sum += s.partial[1 + i];
+		sum += s.partial[i];
 	sum = block_sum_fp64(sum);
 	if (threadIdx.x == 0)
-		s.partial[0] = sum;
+		*s.sum = sum;
 }
 
-extern "C" double cuda_sum_squares(struct device *dev, const float *x, size_t count)
+extern "C" void cuda_sum_squares(struct device *dev, double *sum, const float *x, size_t count)
 {
 	const struct place at = AT("sum_squares", count, 0, 0, 0);
 	size_t pieces = blocks_for(count, PIECE);
-	double *partial = (double *)cuda_scratch(dev, &at, (1 + pieces) * sizeof(double));
-	struct squares s = { x, partial, count };
+	double *partial = (double *)cuda_scratch(dev, &at, (pieces + 1) * sizeof(double));
+	struct squares s = { x, partial, sum, count };
 
 	if (!partial)
-		return 0;
+		return;
 	launch(dev, at, squares_of_pieces, pieces, BLOCK, 0, s);
 	s.count = pieces;
 	launch(dev, at, sum_of_pieces, 1, BLOCK_MAX, 0, s);
-	cuda_download(dev, dev->sum_host, partial, sizeof(double));
-	return dev->error[0] == '\0' ? *dev->sum_host : NAN;
+}
+
+struct losses {
+	double *sum;
+	const float *loss;
+	size_t rows;
+	bool accumulate;
+};
+
+/* One block: thread t adds every 1024th from t on, then the threads by a tree. */
+static __global__ void sum_losses(struct losses l)
+{
+	double sum = 0;
+
+	for (size_t i = threadIdx.x; i < l.rows; i += blockDim.x)
+		sum += (double)l.loss[i];
+	sum = block_sum_fp64(sum);
+	if (threadIdx.x == 0)
+		*l.sum = l.accumulate ? *l.sum + sum : sum;
+}
+
+extern "C" void cuda_sum_losses(struct device *dev, double *sum, const float *loss, size_t rows,
+				bool accumulate)
+{
+	struct losses l = { sum, loss, rows, accumulate };
+	launch(dev, AT("sum_losses", rows, 0, 0, 0), sum_losses, 1, BLOCK_MAX, 0, l);
 }
 
 struct columns {

@@ -5,12 +5,8 @@
  *   dx += r g - x r^3 (g . x)/D
  *   dw (+)= sum over rows of dy x r
  *
- * Forward: a block owns a row. Backward: a block owns a run of rows and keeps its part of dw in
- * shared memory, a thread always the same columns; the parts are then added in the order of the
- * blocks. The number of blocks depends on the shape only, so results do, too. */
-#include "kernels/cuda/kernel.cuh"
-
-enum { ROWS_MIN = 8, BLOCKS_MAX = 1056 };	/* 8 blocks on each of 132 multiprocessors */
+ * Threads: norm.cuh. */
+#include "kernels/cuda/norm.cuh"
 
 struct forward {
 	void *out;
@@ -29,15 +25,8 @@ template <typename T, int V> static __global__ void rmsnorm_forward(struct forwa
 	float squares = 0.0f;
 
 	for (size_t i = threadIdx.x; i < vectors; i += blockDim.x) {
-		float v[V], d[V];
-		load<T, V>(v, f.x, first + i);
-		if (f.delta) {
-			load<T, V>(d, f.delta, first + i);
-#pragma unroll
-			for (int j = 0; j < V; j++)
-				v[j] = rounded<T>(v[j] + d[j]);
-			store<T, V>(f.sum, first + i, v);
-		}
+		float v[V];
+		take_summed<T, V>(v, f.x, f.delta, f.sum, first + i);
 #pragma unroll
 		for (int j = 0; j < V; j++)
 			squares += v[j] * v[j];
@@ -46,11 +35,12 @@ template <typename T, int V> static __global__ void rmsnorm_forward(struct forwa
 	if (threadIdx.x == 0)
 		f.rstd[row] = rstd;
 	for (size_t i = threadIdx.x; i < vectors; i += blockDim.x) {
-		float v[V];
+		float v[V], w[V];
 		load<T, V>(v, x, first + i);	/* this thread wrote it, or the caller */
+		load<float, V>(w, f.weight, i);
 #pragma unroll
 		for (int j = 0; j < V; j++)
-			v[j] *= rstd * f.weight[i * V + j];
+			v[j] *= rstd * w[j];
 		store<T, V>(f.out, first + i, v);
 	}
 }
@@ -59,7 +49,7 @@ extern "C" void cuda_rmsnorm_forward(struct device *dev, void *out, float *rstd,
 				     const void *x, const void *delta, const float *weight,
 				     size_t rows, size_t dim, float eps)
 {
-	bool wide = is_wide(dev, dim, out, sum, x, delta);
+	bool wide = is_wide(dev, dim, out, sum, x, delta, weight);
 	struct forward f = { out, rstd, sum, x, delta, weight, dim, eps };
 	launch(dev, AT("rmsnorm_forward", rows, dim, 0, 0), PICK(dev, wide, rmsnorm_forward), rows,
 	       threads_for(dim / vector_of(dev, wide), BLOCK_MAX), 0, f);
@@ -70,46 +60,51 @@ struct backward {
 	float *partial;			/* [blocks, dim] */
 	const void *dout, *x;
 	const float *rstd, *weight;
-	size_t rows, dim, rows_per_block;
+	size_t dim;
+	struct runs runs;
 };
+
+template <typename T, int V> DEVICE void backward_row(const struct backward &b, size_t row,
+						       float *dweight)
+{
+	size_t vectors = b.dim / V, first = row * vectors;
+	float r = b.rstd[row], along = 0.0f;
+
+	for (size_t i = threadIdx.x; i < vectors; i += blockDim.x) {
+		float d[V], x[V], w[V], dw[V];
+		load<T, V>(d, b.dout, first + i);
+		load<T, V>(x, b.x, first + i);
+		load<float, V>(w, b.weight, i);
+		load<float, V>(dw, dweight, i);
+#pragma unroll
+		for (int j = 0; j < V; j++) {
+			along += d[j] * w[j] * x[j];
+			dw[j] += d[j] * x[j] * r;
+		}
+		store<float, V>(dweight, i, dw);
+	}
+	float back = block_sum(along) / (float)b.dim * r * r * r;
+	for (size_t i = threadIdx.x; i < vectors; i += blockDim.x) {
+		float d[V], x[V], w[V], dx[V];
+		load<T, V>(d, b.dout, first + i);
+		load<T, V>(x, b.x, first + i);
+		load<T, V>(dx, b.dx, first + i);
+		load<float, V>(w, b.weight, i);
+#pragma unroll
+		for (int j = 0; j < V; j++)
+			dx[j] += d[j] * w[j] * r - x[j] * back;
+		store<T, V>(b.dx, first + i, dx);
+	}
+}
 
 template <typename T, int V> static __global__ void rmsnorm_backward(struct backward b)
 {
 	SHARED_FLOATS(dweight);		/* [dim] */
-	size_t vectors = b.dim / V, row = blockIdx.x * b.rows_per_block;
-	size_t end = row + b.rows_per_block < b.rows ? row + b.rows_per_block : b.rows;
 
-	for (size_t i = threadIdx.x; i < vectors; i += blockDim.x)
-		for (int j = 0; j < V; j++)
-			dweight[i * V + j] = 0.0f;
-	for (; row < end; row++) {
-		size_t first = row * vectors;
-		float r = b.rstd[row], along = 0.0f;
-		for (size_t i = threadIdx.x; i < vectors; i += blockDim.x) {
-			float d[V], x[V];
-			load<T, V>(d, b.dout, first + i);
-			load<T, V>(x, b.x, first + i);
-#pragma unroll
-			for (int j = 0; j < V; j++) {
-				along += d[j] * b.weight[i * V + j] * x[j];
-				dweight[i * V + j] += d[j] * x[j] * r;
-			}
-		}
-		float back = block_sum(along) / (float)b.dim * r * r * r;
-		for (size_t i = threadIdx.x; i < vectors; i += blockDim.x) {
-			float d[V], x[V], dx[V];
-			load<T, V>(d, b.dout, first + i);
-			load<T, V>(x, b.x, first + i);
-			load<T, V>(dx, b.dx, first + i);
-#pragma unroll
-			for (int j = 0; j < V; j++)
-				dx[j] += d[j] * b.weight[i * V + j] * r - x[j] * back;
-			store<T, V>(b.dx, first + i, dx);
-		}
-	}
-	for (size_t i = threadIdx.x; i < vectors; i += blockDim.x)
-		for (int j = 0; j < V; j++)
-			b.partial[blockIdx.x * b.dim + i * V + j] = dweight[i * V + j];
+	clear_parts<V>(dweight, b.dim, 1);
+	for (size_t row = first_row(b.runs); row < end_row(b.runs); row++)
+		backward_row<T, V>(b, row, dweight);
+	leave_parts<V>(b.partial, dweight, b.dim, 1);
 }
 
 extern "C" void cuda_rmsnorm_backward(struct device *dev, void *dx, float *dweight,
@@ -118,15 +113,13 @@ extern "C" void cuda_rmsnorm_backward(struct device *dev, void *dx, float *dweig
 				      bool accumulate)
 {
 	const struct place at = AT("rmsnorm_backward", rows, dim, 0, 0);
-	bool wide = is_wide(dev, dim, dx, dout, x);
-	size_t per_block = blocks_for(rows, BLOCKS_MAX);
-	per_block = per_block < ROWS_MIN ? (size_t)ROWS_MIN : per_block;
-	size_t blocks = blocks_for(rows, per_block);
-	float *partial = (float *)cuda_scratch(dev, &at, blocks * dim * sizeof(float));
-	struct backward b = { dx, partial, dout, x, rstd, weight, rows, dim, per_block };
+	const struct runs runs = runs_of(rows);
+	bool wide = is_wide(dev, dim, dx, dout, x, weight);
+	float *partial = (float *)cuda_scratch(dev, &at, runs.blocks * dim * sizeof(float));
+	struct backward b = { dx, partial, dout, x, rstd, weight, dim, runs };
 	if (!partial)
 		return;
-	launch(dev, at, PICK(dev, wide, rmsnorm_backward), blocks,
+	launch(dev, at, PICK(dev, wide, rmsnorm_backward), runs.blocks,
 	       threads_for(dim / vector_of(dev, wide), BLOCK_MAX), dim * sizeof(float), b);
-	cuda_column_sum(dev, dweight, partial, blocks, dim, dim, accumulate);
+	cuda_column_sum(dev, dweight, partial, runs.blocks, dim, dim, accumulate);
 }

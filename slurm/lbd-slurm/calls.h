@@ -33,12 +33,18 @@ int slurm_ready(struct answer *a);
 /* Judges a failed call. `has_acted`: it was one that changes something. Always -1. */
 int slurm_failed(struct answer *a, int rc, bool has_acted, const char *what);
 
+/* The same for an error that was told in Slurm's words, by a command that was to change something. */
+int slurm_failed_in_words(struct answer *a, const char *words, const char *what);
+
 /* The job that the request names by token, job id and submit time. 0: it is there, and ours; -1:
  * *a says why not. */
 int slurm_find(struct answer *a, const json_t *request, uint32_t *job_id);
 
 /* The record of one job id; NULL with *a set. The caller releases *list, not the record. */
 const slurm_job_info_t *slurm_record(struct answer *a, uint32_t job_id, job_info_msg_t **list);
+
+/* Submits the request by the sbatch command, held. 0 with the job's number, or -1. */
+int sbatch_submit(const json_t *request, struct answer *a, uint32_t *job_id);
 
 /* The operations: each sets *a. */
 void op_submit(const json_t *request, struct answer *a);

@@ -198,17 +198,17 @@ static void disown(struct answer *a, uint32_t job_id, const char *comment)
 }
 
 /* Reads the submit time back. A failure leaves the job to the next poll, which finds the token. */
-static void confirm(struct answer *a, const struct draft *d, uint32_t job_id)
+static void confirm(struct answer *a, const char *name, const char *comment, uint32_t job_id)
 {
 	struct answer look = { 0 };
 	job_info_msg_t *list;
 	const slurm_job_info_t *job = slurm_record(&look, job_id, &list);
 
 	js_set_int(a->body, "job_id", job_id);
-	if (!job || job->user_id != getuid() || !job->name || strcmp(job->name, d->desc.name) != 0)
+	if (!job || job->user_id != getuid() || !job->name || strcmp(job->name, name) != 0)
 		answer_set(a, SCHEDULER_UNCLEAR, "job %u was accepted, but cannot be read back: %s",
 			   job_id, job ? "it is another one" : look.text);
-	else if (!job->comment || strcmp(job->comment, d->desc.comment) != 0)
+	else if (!job->comment || strcmp(job->comment, comment) != 0)
 		disown(a, job_id, job->comment);
 	else
 		js_set_int(a->body, "submit_time", (int64_t)job->submit_time);
@@ -227,8 +227,23 @@ static void submit(struct answer *a, struct draft *d)
 	/* Accepted, but it will not start as things are. */
 	if (response->error_code && response->error_code != ESLURM_JOB_HELD)
 		answer_set(a, SCHEDULER_OK, "%s", slurm_strerror((int)response->error_code));
-	confirm(a, d, id_of(response));
+	confirm(a, d->desc.name, d->desc.comment, id_of(response));
 	slurm_free_submit_response_response_msg(response);
+}
+
+/* By the site's own sbatch. */
+static void submit_by_sbatch(struct answer *a, const json_t *request)
+{
+	char *name = js_bytes_take(json_object_get(request, "name"));
+	char *comment = js_bytes_take(json_object_get(request, "comment"));
+	uint32_t job_id;
+
+	if (!name || !comment)
+		answer_set(a, SCHEDULER_REFUSED, "the request lacks a name or comment");
+	else if (sbatch_submit(request, a, &job_id) == 0)
+		confirm(a, name, comment, job_id);
+	free(name);
+	free(comment);
 }
 
 void op_submit(const json_t *request, struct answer *a)
@@ -238,6 +253,10 @@ void op_submit(const json_t *request, struct answer *a)
 
 	if (slurm_ready(a))
 		return;
+	if (json_object_get(request, "sbatch")) {
+		submit_by_sbatch(a, request);
+		return;
+	}
 	if (draft_init(&d, request, &why) < 0)
 		answer_set(a, SCHEDULER_REFUSED, "%s", why.text);
 	else if (d.desc.name && d.desc.comment && d.desc.script && d.desc.work_dir)

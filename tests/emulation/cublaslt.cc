@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // cublaslt.cc - matrix products as cuBLASLt's manual defines them: column-major D = alpha op(A) op(B) +
-// beta C + bias, fp32 sums, and nothing but the attributes that the backend sets.
+// beta C + bias, fp32 sums, and nothing but the attributes and epilogues that the backend sets.
+// LB_EMULATION_EPILOGUES=bias: of the epilogues only that one is offered, as on an older GPU.
 #include <cublasLt.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,8 +22,23 @@ struct layout {
 struct what {
 	cublasOperation_t a, b;
 	cublasLtEpilogue_t epilogue;
-	const void *bias;
+	const void *bias;	// or where the sums of an operand go
+	void *aux;
+	int64_t aux_ld;
 };
+
+// GELU by its tanh form is the library's only one.
+float gelu(float x)
+{
+	return 0.5f * x * (1 + tanhf(0.79788456f * (x + 0.044715f * x * x * x)));
+}
+
+float gelu_slope(float x)
+{
+	float t = tanhf(0.79788456f * (x + 0.044715f * x * x * x));
+	return 0.5f * (1 + t) +
+	       0.5f * x * (1 - t * t) * 0.79788456f * (1 + 3 * 0.044715f * x * x);
+}
 
 float read(const void *x, cudaDataType_t type, size_t i)
 {
@@ -74,10 +91,50 @@ void product(const what &w, float alpha, const void *a, const layout &la, const 
 			sum *= alpha;
 			if (beta != 0)
 				sum += beta * read(c, lc.type, at);
-			if (w.epilogue == CUBLASLT_EPILOGUE_BIAS)
+			if (w.epilogue == CUBLASLT_EPILOGUE_BIAS ||
+			    w.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS)
 				sum += read(w.bias, lc.type, i);
+			size_t aux = j * (size_t)w.aux_ld + i;
+			if (w.epilogue == CUBLASLT_EPILOGUE_GELU_AUX ||
+			    w.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS) {
+				write(w.aux, lc.type, aux, sum);
+				sum = gelu(sum);
+			}
+			if (w.epilogue == CUBLASLT_EPILOGUE_DGELU)
+				sum *= gelu_slope(read(w.aux, lc.type, aux));
 			write(c, lc.type, at, sum);
 		}
+	// BGRADA: a sum for each row of D, BGRADB: for each column; over the inner index
+	bool rows = w.epilogue == CUBLASLT_EPILOGUE_BGRADA;
+	if (!rows && w.epilogue != CUBLASLT_EPILOGUE_BGRADB)
+		return;
+	const std::vector<float> &x = rows ? left : right;
+	for (size_t i = 0; i < (rows ? lc.rows : lc.columns); i++) {
+		float sum = 0;
+		for (size_t k = 0; k < inner; k++)
+			sum += x[i * inner + k];
+		write((void *)w.bias, lc.type, i, sum);
+	}
+}
+
+// What the manual asks of an epilogue.
+bool offered(const what &w, const layout &c)
+{
+	const char *only = getenv("LB_EMULATION_EPILOGUES");
+	bool is_gelu = w.epilogue == CUBLASLT_EPILOGUE_GELU_AUX ||
+		       w.epilogue == CUBLASLT_EPILOGUE_GELU_AUX_BIAS ||
+		       w.epilogue == CUBLASLT_EPILOGUE_DGELU;
+	bool is_sum = w.epilogue == CUBLASLT_EPILOGUE_BGRADA ||
+		      w.epilogue == CUBLASLT_EPILOGUE_BGRADB;
+	if (only && strcmp(only, "bias") == 0 && (is_gelu || is_sum))
+		return false;
+	if (is_gelu && (!w.aux || (uintptr_t)w.aux % 16 || w.aux_ld % 8 ||
+			w.aux_ld < (int64_t)c.rows))
+		return false;
+	if ((is_sum || w.epilogue == CUBLASLT_EPILOGUE_BIAS) && (!w.bias || (uintptr_t)w.bias % 16))
+		return false;
+	return is_gelu || is_sum || w.epilogue == CUBLASLT_EPILOGUE_BIAS ||
+	       w.epilogue == CUBLASLT_EPILOGUE_DEFAULT;
 }
 
 bool fits(const what &w, const layout &a, const layout &b, const layout &c)
@@ -122,7 +179,7 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *out, cublasCompute
 	if (compute != CUBLAS_COMPUTE_32F || scale != CUDA_R_32F)
 		return CUBLAS_STATUS_NOT_SUPPORTED;
 	*out = (cublasLtMatmulDesc_t) new what{ CUBLAS_OP_N, CUBLAS_OP_N,
-						CUBLASLT_EPILOGUE_DEFAULT, NULL };
+						CUBLASLT_EPILOGUE_DEFAULT, NULL, NULL, 0 };
 	return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -134,7 +191,9 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t d,
 	void *to = name == CUBLASLT_MATMUL_DESC_TRANSA ? (void *)&w->a
 		 : name == CUBLASLT_MATMUL_DESC_TRANSB ? (void *)&w->b
 		 : name == CUBLASLT_MATMUL_DESC_EPILOGUE ? (void *)&w->epilogue
-		 : name == CUBLASLT_MATMUL_DESC_BIAS_POINTER ? (void *)&w->bias : NULL;
+		 : name == CUBLASLT_MATMUL_DESC_BIAS_POINTER ? (void *)&w->bias
+		 : name == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER ? (void *)&w->aux
+		 : name == CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD ? (void *)&w->aux_ld : NULL;
 	if (!to)
 		return CUBLAS_STATUS_NOT_SUPPORTED;
 	memcpy(to, value, bytes);
@@ -188,6 +247,8 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
 	*count = 0;
 	if (!fits(*(what *)d, *(layout *)a, *(layout *)b, *(layout *)c))
 		return CUBLAS_STATUS_INVALID_VALUE;
+	if (!offered(*(what *)d, *(layout *)c))
+		return CUBLAS_STATUS_NOT_SUPPORTED;
 	for (int i = 0; i < room && i < 2; i++, ++*count) {
 		memset(&out[i], 0, sizeof(out[i]));
 		out[i].algo.data[0] = 0xe0 + (uint64_t)i;
@@ -214,7 +275,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t d, const vo
 	const layout first = *(layout *)la, second = *(layout *)lb, third = *(layout *)lc;
 	const float by = *(const float *)alpha, kept = *(const float *)beta;
 
-	if (c != out || !algo || algo->data[0] / 2 != 0xe0 / 2 || !fits(w, first, second, third))
+	if (c != out || !algo || algo->data[0] / 2 != 0xe0 / 2 || !fits(w, first, second, third) ||
+	    !offered(w, third))
 		return CUBLAS_STATUS_INVALID_VALUE;
 	emulated_enqueue([=] { product(w, by, a, first, b, second, kept, out, third); });
 	return CUBLAS_STATUS_SUCCESS;

@@ -3,6 +3,7 @@
 // when it is queued; while a stream is captured it is kept, and a graph runs it again.
 #include <cuda_runtime_api.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -18,9 +19,27 @@ typedef std::vector<std::function<void()>> work_list;
 
 work_list *captured;		// NULL: nothing is captured
 std::map<void *, size_t> taken;	// device memory
-unsigned long graph_runs;
+unsigned long graph_runs, allocations, queued;	// queued: outside of graphs
 
-const size_t DEVICE_BYTES = (size_t)8 << 30;
+// LB_EMULATION_COUNTS: the file that tells at the end what was asked of the GPU.
+struct counts {
+	~counts()
+	{
+		const char *path = getenv("LB_EMULATION_COUNTS");
+		FILE *to = path ? fopen(path, "w") : NULL;
+		if (!to)
+			return;
+		fprintf(to, "%lu %lu %lu\n", graph_runs, queued, allocations);
+		fclose(to);
+	}
+} told_at_the_end;
+
+// LB_EMULATION_BYTES: a GPU so small that something does not fit
+size_t device_bytes()
+{
+	const char *bytes = getenv("LB_EMULATION_BYTES");
+	return bytes ? strtoull(bytes, NULL, 10) : (size_t)8 << 30;
+}
 
 double now_ms()
 {
@@ -44,18 +63,15 @@ void emulated_enqueue(const std::function<void()> &work)
 {
 	if (captured)
 		captured->push_back(work);
-	else
+	else {
+		queued++;
 		work();
+	}
 }
 
 bool emulated_is_capturing(void)
 {
 	return captured != NULL;
-}
-
-extern "C" unsigned long emulated_graph_runs(void)
-{
-	return graph_runs;
 }
 
 extern "C" {
@@ -72,7 +88,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int)
 	strncpy(p->name, "emulated GPU", sizeof(p->name) - 1);
 	p->major = 9;
 	p->multiProcessorCount = 132;
-	p->totalGlobalMem = DEVICE_BYTES;
+	p->totalGlobalMem = device_bytes();
 	return cudaSuccess;
 }
 
@@ -106,8 +122,9 @@ cudaError_t cudaMalloc(void **out, size_t bytes)
 		used += m.second;
 	if (not_now() != cudaSuccess)
 		return not_now();
-	if (used + bytes > DEVICE_BYTES || posix_memalign(out, 256, bytes))
+	if (used + bytes > device_bytes() || posix_memalign(out, 256, bytes))
 		return cudaErrorMemoryAllocation;
+	allocations++;
 	memset(*out, 0xff, bytes);
 	taken[*out] = bytes;
 	return cudaSuccess;
@@ -135,7 +152,7 @@ cudaError_t cudaFreeHost(void *memory)
 
 cudaError_t cudaMemGetInfo(size_t *unused, size_t *all)
 {
-	*all = *unused = DEVICE_BYTES;
+	*all = *unused = device_bytes();
 	for (auto &m : taken)
 		*unused -= m.second;
 	return cudaSuccess;
@@ -171,9 +188,11 @@ cudaError_t cudaStreamSynchronize(cudaStream_t)
 	return not_now();
 }
 
-cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned)
+// No event of ours is recorded within a capture: to wait for one there is to wait for the outside.
+cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned flags)
 {
-	return cudaSuccess;
+	return captured && flags != cudaEventWaitExternal ? cudaErrorStreamCaptureIsolation
+							  : cudaSuccess;
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned)
@@ -195,6 +214,8 @@ cudaError_t cudaEventDestroy(cudaEvent_t e)
 
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t)
 {
+	if (not_now() != cudaSuccess)
+		return not_now();
 	((event *)e)->at_ms = now_ms();
 	return cudaSuccess;
 }

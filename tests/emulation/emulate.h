@@ -74,7 +74,9 @@ static void launch(struct device *dev, const struct place &at, void (*kernel)(A)
 {
 	if (blocks == 0 || dev->error[0] != '\0')
 		return;
+	cuda_range_push(dev, at.operation);
 	emulated_launch([=] { kernel(arguments); }, blocks, threads, shared_bytes, false);
+	cuda_range_pop(dev);
 	cuda_ok(dev, &at, cudaGetLastError());
 }
 
@@ -86,7 +88,9 @@ static void launch_flat(struct device *dev, const struct place &at, void (*kerne
 
 	if (threads == 0 || dev->error[0] != '\0')
 		return;
+	cuda_range_push(dev, at.operation);
 	emulated_launch([=] { kernel(arguments); }, (threads + block - 1) / block, block, 0, true);
+	cuda_range_pop(dev);
 	cuda_ok(dev, &at, cudaGetLastError());
 }
 

@@ -8,7 +8,5 @@
 void emulated_enqueue(const std::function<void()> &work);
 /* For calls that may not happen in a capture. */
 bool emulated_is_capturing(void);
-/* Host functions that a test asks about: how many graphs were run, how many kernels. */
-extern "C" unsigned long emulated_graph_runs(void);
 
 #endif

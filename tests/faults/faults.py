@@ -10,14 +10,15 @@ Environment: T B LB_HOME SRC, as in lib.sh; CLUSTER, the folder of the private S
 and FAULTS_LBRUN, other programs than those in B (the negative controls); NODE, how often part kills
 loses a node;
 SETTLE=later: what is live stays so for the next part, the last part is "end"."""
-import atexit, concurrent.futures, json, os, random, re, signal, sqlite3, subprocess, sys, time
+import atexit, concurrent.futures, json, os, random, re, select, signal, sqlite3, subprocess, sys, time
 
 T, B, HOME, SRC = (os.environ[name] for name in ("T", "B", "LB_HOME", "SRC"))
 CLUSTER = os.environ.get("CLUSTER", "")
 LBD = os.environ.get("FAULTS_LBD", f"{B}/lbd")
 LBRUN = os.environ.get("FAULTS_LBRUN", f"{B}/lbrun")
 WITNESS = f"{HOME}/witness"
-DEADLINE_S = 120                # for anything that must happen; a loaded machine is slow
+DEADLINE_S = 300                # for anything that must happen; a loaded machine is slow
+SETTLE_S = 900                  # for all runs to end: a job that is lost in silence takes three minutes
 BEGUN = time.monotonic()
 FINAL = ("completed", "failed", "killed")
 
@@ -65,10 +66,12 @@ class Lbd:
         self.process = subprocess.Popen(
             [*front, LBD, "--foreground", "--home", HOME, "--ready-fd", str(writes)],
             pass_fds=(writes,), stdout=self.log, stderr=self.log, env={**os.environ, **(env or {})})
+        atexit.register(self.process.kill)
         os.close(writes)
+        if not select.select([reads], [], [], DEADLINE_S)[0]:
+            raise SystemExit("lbd hangs at its start")
         self.is_ready = os.read(reads, 1) == b"\n"      # or its end
         os.close(reads)
-        atexit.register(self.process.kill)
         if not self.is_ready and not env:
             raise SystemExit("lbd did not start; see its log")
 
@@ -154,6 +157,14 @@ def switch(run, level):
     open(path, "w").close()
 
 
+def take_away(run, level):
+    """Where lbctl finds lbd dead it leaves a switch, and a switch is stronger than a release."""
+    try:
+        os.unlink(f"{HOME}/switches/{run}.{level}")
+    except FileNotFoundError:
+        pass
+
+
 class Traffic:
     """Runs that come, are meddled with, and end, while something else goes wrong."""
     def __init__(self, prefix, scheduler="slurm", most=5, seed=1):
@@ -216,6 +227,13 @@ def shows(*command):
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
+def mend_nodes():
+    """A Slurm that has forgotten a job drains the node on which it finds it again, once it gives its
+    number to another one; an administrator brings the node back."""
+    for node in set(shows("sinfo", "-h", "-N", "-t", "drain", "-o", "%N").split()):
+        shows("scontrol", "update", f"nodename={node}", "state=resume")
+
+
 def leave_stray():
     """A late copy of a submission: held, with this ledger's mark and a token of nobody."""
     db = sqlite3.connect(f"file:{HOME}/ledger.db?mode=ro&immutable=1", uri=True)
@@ -230,13 +248,15 @@ def settle(part, did):
     lbd = Lbd()
 
     def is_over():
+        mend_nodes()
         known = states()
         for run, state in known.items():
             if state == "held":
+                take_away(run, "hold")
                 ask("release", run)
         return known and all(state in FINAL for state in known.values())
     try:
-        await_true("every run is over", is_over, 400, 0.2)
+        await_true("every run is over", is_over, SETTLE_S, 0.2)
     finally:
         left = {run: state for run, state in states().items() if state not in FINAL}
         if left:
@@ -443,16 +463,22 @@ def part_munge(count):
 
 
 def part_forget(count):
-    """slurmctld forgets every job, and numbers begin at 1 again."""
-    traffic = Traffic("c", seed=4)
-    for _ in range(count):
-        lbd = Lbd()
-        traffic.turn()
-        await_true("some run is running", lambda: traffic.turn() or "running" in states().values())
+    """slurmctld forgets every job, one that waits or one that runs, and numbers begin at 1 again."""
+    lbd = Lbd()
+    for n in range(count):
+        run, nodes = f"c{n}", "nodename=n[1-2]"
+        is_waiting = n % 2 == 0         # the one that runs is found lost after three silent minutes
+        if is_waiting:
+            shows("scontrol", "update", nodes, "state=drain", "reason=full")
+        submit(run, steps=40)
+        await_state(run, "queued" if is_waiting else "running")
+        if n % 4 > 1:
+            lbd = lbd.again()
         cluster("signal", "slurmctld", "KILL")
         cluster("start-ctld", "-c")
+        shows("scontrol", "update", nodes, "state=resume")
         await_true("lbd sees Slurm again", lambda: not is_slurm_away())
-        lbd.kill()
+    lbd.kill()
     return f"{count} cold starts of slurmctld (-c)"
 
 
@@ -462,11 +488,13 @@ TRACED = {"ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
 
 
 def disk_rounds(most):
-    """(call, error, N): every N, or a few from all over."""
-    calls = ("pwrite64", "fdatasync")
-    rounds = [(call, error, nth) for nth in range(1, 200) for call in calls
+    """(call, error, N): every N; or a few, and each early sync, for there a commit is made, or not."""
+    rounds = [(call, error, nth) for nth in range(1, 200) for call in ("pwrite64", "fdatasync")
               for error in ("ENOSPC", "EIO")]
-    return rounds if most >= 100 else random.Random(5).sample([r for r in rounds if r[2] < 8], most)
+    if most >= 100:
+        return rounds
+    syncs = [("fdatasync", "EIO", nth) for nth in range(1, 17)]
+    return syncs + random.Random(5).sample([r for r in rounds if r[2] < 12], most)
 
 
 def part_disk(most):
@@ -502,27 +530,33 @@ def stop_traced(lbd):
     lbd.end(signal.SIGCONT)
 
 
+def broken_spool(path, call, error, nth):
+    """An lbrun for which three of these calls on its spool fail, from the N-th on."""
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o755), "w") as script:
+        script.write(f'#!/bin/sh\nexport ASAN_OPTIONS={TRACED["ASAN_OPTIONS"]}\n'
+                     f'exec strace -D -f -qq -o {path}.trace -P "$2/spool.jsonl" -e trace={call} '
+                     f'-e inject={call}:error={error}:when={nth}..{nth + 2} {B}/lbrun "$@"\n')
+
+
 def part_spool(count):
-    """The disk below lbrun's spool is full for a while, from the N-th write on."""
-    lbd = Lbd()
-    for n in range(count):
-        run, error = f"s{n}", ("ENOSPC", "EIO")[n % 2]
-        front = f"{T}/lbrun-{n}"
-        call = ("write", "fdatasync")[n // 2 % 2]
-        with open(os.open(front, os.O_WRONLY | os.O_CREAT, 0o755), "w") as script:
-            script.write(f'#!/bin/sh\nexport ASAN_OPTIONS={TRACED["ASAN_OPTIONS"]}\n'
-                         f'exec strace -D -f -qq -o {front}.trace -P "$2/spool.jsonl" -e trace={call} '
-                         f''
-                         f'-e inject={call}:error={error}:when={n % 17 + 1}..{n % 17 + 3} '
-                         f'{B}/lbrun "$@"\n')
+    """The disk below lbrun's spool is full for a while, from the N-th write or sync on."""
+    lbd, done = Lbd(), 0
+    rounds = [(call, error, nth) for nth in range(1, 100) for call in ("write", "fdatasync")
+              for error in ("ENOSPC", "EIO")]
+    for call, error, nth in rounds[:count]:
+        run = f"s-{call}-{error.lower()}-{nth}"
+        front = f"{T}/lbrun-{run}"
+        broken_spool(front, call, error, nth)
         configure(front)
         lbd = lbd.again()
         submit(run, "local", steps=8, pause_ms=10)
         await_state(run, *FINAL)
-        if call == "write" and "(INJECTED)" not in open(f"{front}.trace").read():
+        is_hit = "(INJECTED)" in open(f"{front}.trace").read()
+        if call == "write" and nth == 1 and not is_hit:
             raise SystemExit(f"{run}: no write of the spool failed")
+        done += is_hit
     lbd.end()
-    return f"{count} spools on a full or broken disk"
+    return f"{count} lbruns with a full or broken disk below the spool, {done} met it"
 
 
 # --- controls: what must be found when a protection is missing ------------------------------------

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # objects.sh FOLDER - what the assembler said of each kernel (FOLDER/*.o.log, from -Xptxas -v): every
 # source has kernels, none spills, none keeps an array in local memory, none takes so many registers
-# that a block of 1024 threads would not start. Speaks TAP; a line per source.
+# that a block of 1024 threads would not start, none has more than 16 KiB of shared memory of fixed size
+# (launch() in kernel.cuh counts on that). Speaks TAP; a line per source.
 set -u
 folder=$1
 count=0
@@ -21,8 +22,12 @@ for log in "$folder"/*.o.log; do
 	}
 	/Used [0-9]+ registers/ {
 		for (i = 1; i < NF; i++)
+		{
 			if ($i == "Used" && $(i + 1) > most)
 				most = $(i + 1)
+			if ($(i + 1) == "bytes" && $(i + 2) ~ /^smem/ && $i > 16384)
+				wrong[++wrongs] = kernel ": " $i " bytes of shared memory of fixed size"
+		}
 	}
 	END {
 		if (!kernels)

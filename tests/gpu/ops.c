@@ -124,8 +124,8 @@ static struct tensor *add(struct suite *s, struct tensors *all, size_t count, bo
 	struct tensor *t = &all->t[all->count++];
 
 	*t = (struct tensor){ .count = count, .is_activation = is_activation };
-	t->cpu = backend_cpu.alloc(s->cpu, count * sizeof(float));
-	t->gpu = s->be->alloc(s->gpu, count * sizeof(float));
+	t->cpu = backend_cpu.alloc(s->cpu, count * sizeof(float), "a test");
+	t->gpu = s->be->alloc(s->gpu, count * sizeof(float), "a test");
 	t->got = xmalloc(count * sizeof(float));
 	if (!t->cpu || !t->gpu) {
 		fprintf(stderr, "no memory for a tensor of %zu\n", count);
@@ -481,6 +481,21 @@ static void cross_entropy(struct suite *s)
 	release(s, &all);
 }
 
+/* Decided on both sides: a gradient twice as large as it may be, or one that is left out. */
+static struct tensor *decision_of(struct suite *s, struct tensors *all, bool is_left_out)
+{
+	const struct decision d = { .norm_limit = is_left_out ? 1 : INFINITY, .norm_most = 2,
+				    .lr = 2e-2f, .to_m_hat = 1.7f, .to_v_hat = 3.1f,
+				    .step = (uint32_t)between(s, 1, 1000), .loss_sum = 3,
+				    .squares = 16 };
+	struct tensor *t = add(s, all, sizeof(d) / sizeof(float), false);
+
+	memcpy(t->cpu, &d, sizeof(d));
+	to_gpu(s, t);
+	BOTH(decide, ON(t));
+	return t;
+}
+
 static void adamw(struct suite *s)
 {
 	size_t count = size(s, pick(s, 5000, 3000000));
@@ -490,10 +505,9 @@ static void adamw(struct suite *s)
 	struct tensor *m = random_tensor(s, &all, count, false, 1);
 	struct tensor *v = random_tensor(s, &all, count, false, 1);
 	struct tensor *g = random_tensor(s, &all, count, false, 1);
-	const struct adamw a = { .lr = 1e-2f, .beta1 = 0.9f, .beta2 = 0.95f, .eps = 1e-8f,
-				 .weight_decay = 0.1f, .grad_scale = 0.5f,
-				 .step = (int64_t)between(s, 1, 1000),
-				 .bf16_moments = narrow_moments, .first = between(s, 0, 2) * 11,
+	struct tensor *decision = decision_of(s, &all, draw(s) % 5 == 0);
+	const struct adamw a = { .rate = 0.5f, .beta1 = 0.9f, .beta2 = 0.95f, .eps = 1e-8f,
+				 .weight_decay = 0.1f, .bf16_moments = narrow_moments, .first = between(s, 0, 2) * 11,
 				 .key = 0x123456789abcdefULL };
 
 	shape(s, "%zu from %" PRIu64 "%s", count, a.first, narrow_moments ? " bf16 moments" : "");
@@ -506,7 +520,7 @@ static void adamw(struct suite *s)
 	}
 	to_gpu(s, m);
 	to_gpu(s, v);
-	BOTH(adamw, ON(w), ON(m), ON(v), ON(g), count, &a);
+	BOTH(adamw, ON(w), ON(m), ON(v), ON(g), count, &a, ON(decision));
 	compare(s, "adamw", "weight", w, 1);
 	if (narrow_moments)
 		m->count = v->count = count / 2;	/* whole words, of two moments each */
@@ -530,14 +544,21 @@ static void sum_squares(struct suite *s)
 	size_t count = size(s, pick(s, 100000, 30000000));
 	struct tensors all = { .count = 0 };
 	struct tensor *x = random_tensor(s, &all, count, false, 1);
-	double got = s->be->sum_squares(s->gpu, x->gpu, count);
-	double want = backend_cpu.sum_squares(s->cpu, x->cpu, count);
-	bool good = fabs(got - want) <= 1e-6 * want;
+	struct tensor *sums = poisoned(s, &all, 4, false);	/* two of fp64 */
+	double got[2], want[2];
+
+	BOTH(sum_squares, ON(sums), ON(x), count);
+	BOTH(sum_losses, (double *)ON(sums) + 1, ON(x), count, false);
+	BOTH(sum_losses, (double *)ON(sums) + 1, ON(x), count / 2, true);
+	s->be->download(s->gpu, got, sums->gpu, sizeof(got));
+	memcpy(want, sums->cpu, sizeof(want));
+	bool good = fabs(got[0] - want[0]) <= 1e-6 * want[0] &&
+		    fabs(got[1] - want[1]) <= 1e-9 * (double)count;
 
 	s->compared++;
 	s->failed += !good;
-	printf("%-6s %-20s %-9s %-28zu %.9g, CPU %.9g\n", good ? "ok" : "not ok", "sum_squares", "",
-	       count, got, want);
+	printf("%-6s %-20s %-9s %-28zu %.9g, CPU %.9g; losses %.9g, CPU %.9g\n",
+	       good ? "ok" : "not ok", "sums", "", count, got[0], want[0], got[1], want[1]);
 	release(s, &all);
 }
 
@@ -556,6 +577,8 @@ static void gemm(struct suite *s)
 	size_t most = pick(s, 70, 1500), m = size(s, most), n = size(s, most), k = size(s, most);
 	bool weight = draw(s) % 2, is_gradient = !weight && draw(s) % 2, add_to = draw(s) % 2;
 	bool ta = draw(s) % 2, tb = draw(s) % 2, has_bias = weight && draw(s) % 2;
+	enum gemm_then then = is_gradient || add_to ? GEMM_PLAIN : (enum gemm_then)(draw(s) % 3);
+	bool sum_a = is_gradient && ta && draw(s) % 2, sum_b = is_gradient && !sum_a && !tb;
 	struct tensors all = { .count = 0 };
 	struct tensor *a = random_tensor(s, &all, m * k, true, 1);
 	struct tensor *b = random_tensor(s, &all, k * n + n, !weight, 1);
@@ -564,25 +587,40 @@ static void gemm(struct suite *s)
 	struct gemm g = { .m = m, .n = n, .k = k, .lda = ta ? m : k, .ldb = tb ? k : n, .ldc = n,
 			  .trans_a = ta, .trans_b = tb, .alpha = draw(s) % 2 ? 1.0f : 0.5f,
 			  .beta = add_to ? 1.0f : 0.0f, .b_is_weight = weight,
-			  .c_is_gradient = is_gradient };
+			  .c_is_gradient = is_gradient, .then = then,
+			  .gelu = draw(s) % 3 ? GELU_TANH : GELU_ERF };
+	struct tensor *kept = then == GEMM_GELU_BACKWARD ? random_tensor(s, &all, m * n, true, 2)
+							 : poisoned(s, &all, m * n, true);
+	struct tensor *sum = gradient(s, &all, sum_a ? m : n, add_to);
 	float *weights = weight ? as_weights(s, b) : NULL;
 
-	shape(s, "%zux%zux%zu %c%c%s%s%s%s", m, n, k, ta ? 'T' : 'N', tb ? 'T' : 'N',
+	shape(s, "%zux%zux%zu %c%c%s%s%s%s%s%s", m, n, k, ta ? 'T' : 'N', tb ? 'T' : 'N',
 	      weight ? " weight" : "", is_gradient ? " gradient" : "", add_to ? " add" : "",
-	      has_bias ? " bias" : "");
+	      has_bias ? " bias" : "", then == GEMM_GELU ? " gelu" : then ? " slope" : "",
+	      sum_a ? " sum a" : sum_b ? " sum b" : "");
 	for (size_t i = 0; weight && s->compute == COMPUTE_BF16 && i < b->count; i++)
 		b->cpu[i] = widen(narrow(b->cpu[i]));
 	g.a = a->gpu;
 	g.b = weights ? (void *)weights : b->gpu;
 	g.c = c->gpu;
 	g.bias = has_bias ? weights + k * n : NULL;
+	g.kept = then ? kept->gpu : NULL;
+	g.sum_a = sum_a ? sum->gpu : NULL;
+	g.sum_b = sum_b ? sum->gpu : NULL;
 	s->be->gemm(s->gpu, &g);
 	g.a = a->cpu;
 	g.b = b->cpu;
 	g.c = c->cpu;
 	g.bias = has_bias ? b->cpu + k * n : NULL;
+	g.kept = then ? kept->cpu : NULL;
+	g.sum_a = sum_a ? sum->cpu : NULL;
+	g.sum_b = sum_b ? sum->cpu : NULL;
 	backend_cpu.gemm(s->cpu, &g);
 	compare(s, "gemm", "c", c, (double)k);
+	if (then == GEMM_GELU)
+		compare(s, "gemm", "kept", kept, (double)k);
+	if (sum_a || sum_b)
+		compare(s, "gemm", "sum", sum, (double)k);
 	s->be->free(s->gpu, weights);
 	release(s, &all);
 }

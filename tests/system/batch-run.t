@@ -99,6 +99,31 @@ run_reaches held held 20
 is "$(lbctl status held --json | json attempts.#)" 0 "a script with --hold waits before there is a job"
 lbctl release held
 run_reaches held completed 60
+# --- periodic ones -------------------------------------------------------------------------------------
+mkdir -m 755 "$LB_HOME/cron" "$LB_HOME/cron/cron.daily"
+cat >"$LB_HOME/cron/crontab" <<END
+SBATCH=--time=7 --comment="from a crontab"
+NAME=line
+0 0 1 1 * --mem=90M --time=8 sleep 1000
+0 0 1 1 * --no-such=1 true
+0 0 1 1 * --nodes=some true
+END
+printf '#!/bin/sh\n#LB SBATCH=--time=9\n#SBATCH --time=3 --mem=80M\nsleep 1000\n' >"$LB_HOME/cron/cron.daily/script.sh"
+for entry in line script; do
+	wait_for "lbctl cron run $entry" 90 >/dev/null
+	run=$(lbctl ls --json | json '' | tr ',' '\n' | sed -n "s/.*\"name\": \"\($entry-2[^\"]*\)\".*/\1/p" | head -n 1)
+	run_reaches "$run" running 60
+	scontrol show job "$(lbctl status "$run" --json | json attempts.0.job_id)" >"$T/shown.$entry"
+	lbctl kill --now "$run" >/dev/null
+done
+like "$(cat "$T/shown.line")" 'TimeLimit=00:08:00' "a line of a crontab may have options of sbatch"
+like "$(cat "$T/shown.line")" 'MinMemoryNode=90M' "several"
+like "$(cat "$T/shown.line")" 'Comment=lbd1:[^ ]* from a crontab' "and what stands above it holds, too"
+like "$(cat "$T/shown.script")" 'TimeLimit=00:09:00' "so may a script, over its #SBATCH lines"
+like "$(cat "$T/shown.script")" 'MinMemoryNode=80M' "whose others count"
+like "$(lbctl cron 2>&1)" 'crontab:4: --no-such: there is no such option of sbatch' "an unknown one is told with its line"
+like "$(lbctl cron 2>&1)" 'crontab:5: --nodes: ' "so is a bad value"
+
 exits 2 "what restart sets is judged at once" lbctl restart held --set 'slurm.extra=["--nodes=none"]'
 like "$err" 'nodes: "none"' "and named"
 exits 2 "an unknown limit is refused" lbctl submit --propagate=CORE,FOO once.slurm

@@ -14,6 +14,7 @@ import sys
 import time
 
 HOME = os.environ["LB_HOME"]
+BY_SBATCH = os.environ.get("SUBMIT_WITH") == "sbatch"
 IDS_AND_TIMES = {"JobId", "ArrayJobId", "Priority", "Reason", "RunTime", "SubmitTime", "EligibleTime",
 		 "AccrueTime", "StartTime", "EndTime", "LastSchedEval", "Scheduler", "PreemptTime",
 		 "SuspendTime", "SecsPreSuspend"}
@@ -61,10 +62,13 @@ def show():
 
 def alike(fields, is_ours):
 	"""What lbd adds, and says that it adds: its token, and Requeue=0 since lbd itself relaunches.
-	Reason and Priority are of the moment: sbatch's jobs are held, lbd's were and are released."""
+	Reason and Priority are of the moment: sbatch's jobs are held, lbd's were and are released.
+	What sbatch is given by lbd lies in the attempt's folder: Command shows that path."""
 	fields = dict(fields)
 	fields.pop("Requeue", None)
 	fields["AllocNode:Sid"] = fields.get("AllocNode:Sid", "").split(":")[0]
+	if BY_SBATCH:
+		fields["Command"] = re.sub(r"^\S+", "SCRIPT", fields["Command"])
 	if is_ours:
 		comment = re.sub(r"^lbd1:\S*\s*", "", fields.get("Comment", ""))
 		fields.pop("Comment", None)
@@ -83,6 +87,8 @@ def unwrapped(text, script):
 	first = script.split("\n", 1)[0]
 	body = re.sub(r"^exec '\S*lbrun' --attempt .*\n", "", text.split("\n", 1)[1] + "\n", count=1,
 		      flags=re.M)
+	if BY_SBATCH:	# its options were on the command line: they are hidden from sbatch in the script
+		body = re.sub(r"^#lbd#", "#", body, flags=re.M)
 	return (first + "\n" + body).rstrip("\n")
 
 

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Batch scripts as they are: lbctl makes the very job that sbatch makes. tests/golden/batch holds the
-# scripts, batch.py submits and compares.
+# scripts, batch.py submits and compares. SUBMIT_WITH=sbatch: lbd itself goes through sbatch
+# (batch-sbatch.t).
 . "$(dirname "$0")/lib.sh"
 
 cat >"$T/extra.conf" <<'END'
@@ -18,6 +19,8 @@ for job in 1 2 3 4 5 6 7 8 9 10; do	# for others to depend on
 	sbatch --hold --wrap true >/dev/null || bail_out "sbatch failed at job $job"
 done
 scontrol update partitionname=debug state=down	# jobs are taken, none starts
+export SUBMIT_WITH="${SUBMIT_WITH:-libslurm}"
+printf '[slurm]\nsubmit_with = "%s"\n' "$SUBMIT_WITH" >"$LB_HOME/lbd.toml"
 lbd_start
 mkdir "$T/sub"
 cd "$T" || exit 1

@@ -170,9 +170,9 @@ for family in llama neox gpt2; do
 		spans = json.load(open(name))["traceEvents"]
 		have = {s["name"] for s in spans if s["ph"] == "X"}
 		norm = "rmsnorm" if family == "llama" else "layernorm"
-		want = {"gemm", "step", "data", "adamw", "cross_entropy", "attention_backward",
+		want = {"gemm", "step", "adamw", "cross_entropy", "attention_backward",
 		        norm + "_forward", norm + "_backward"}
-		want |= {"swiglu_backward"} if family == "llama" else {"gelu_backward", "bias_backward"}
+		want |= {"swiglu_backward"} if family == "llama" else {"gemm_gelu", "gemm_gelu_backward", "gemm_bias_backward"}
 		want |= {"positions_backward"} if family == "gpt2" else {"rope"}
 		assert want <= have, want - have
 		assert all(s["dur"] >= 0 and s["ts"] > 0 for s in spans if s["ph"] == "X")

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # kill -9 of lbd, again and again, while runs are submitted, train, crash and come back: no run is
 # lost, none gets a second job or a second trainer at the same time, and every step that lbrun
-# acknowledged is in the ledger exactly once.
+# acknowledged is in the ledger exactly once. Nor does a run appear that was refused.
 . "$(dirname "$0")/lib.sh"
 
 # A trainer that keeps its own record of what was acknowledged, and of being alone. It dies once,
@@ -89,6 +89,40 @@ lbd_start
 ok "submitted to the local scheduler" submit_all local
 crash_until_over
 check_runs local
+
+# The ledger cannot be written for a moment: who is refused meanwhile leaves nothing behind that the
+# next commit would carry in.
+refused() {
+	tried=$((tried + 1))
+	! lbctl submit --name "full$tried" -- true 2>"$T/refused" &&
+		grep -q "cannot be written" "$T/refused" && lbctl hold waits
+}
+tried=0
+LB_FAILPOINT=released.written:error lbd_start
+lbctl submit --name waits -- true >/dev/null
+wait_for refused 60
+lbd_stop
+lbd_start
+is "$(lbctl ls --all --json | grep -c "\"full$tried\"")" 0 "a run that was refused does not appear later"
+is "$([ -e "$LB_HOME/runs/full$tried" ] && echo there)" "" "nor does its folder stay"
+lbctl kill waits >/dev/null
+lbd_stop
+
+# The last sync of a commit fails: it was made, and lbd cannot know. The next one does, and finds the
+# folder, too. The commit of the submission is one of the first.
+unsure=0
+for n in 1 2 3 4 5 6 7 8; do
+	LB_FAILPOINT=ledger.committed:error@$n lbd_try
+	lbctl submit --name "unsure$n" -- true 2>>"$T/unsure" >/dev/null
+	lbd_stop
+	lbd_start
+	if grep -q "unsure$n may have been submitted all the same" "$T/unsure"; then
+		unsure=$((unsure + 1))
+		wait_for "[ \"\$(run_state unsure$n)\" = completed ]" 30
+	fi
+	lbd_stop
+done
+like "$unsure" '^[1-8]$' "a submission of which nobody knows whether it was taken is found, and done"
 
 cluster_start 2
 runs="c d"

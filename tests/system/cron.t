@@ -6,7 +6,7 @@
 
 faketime=$(ls /usr/lib/*/faketime/libfaketime.so.1 2>/dev/null)
 [ -n "$faketime" ] || bail_out "libfaketime is missing: apt-get install libfaketime"
-plan 28
+plan 30
 export ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0:detect_leaks=0"
 export TZ=Europe/Berlin
 cron=$LB_HOME/cron
@@ -97,6 +97,7 @@ ln -s /bin/true "$cron/cron.hourly/link.sh"
 chmod 755 "$cron"/cron.hourly/*.s* 2>/dev/null
 chmod 777 "$cron/cron.hourly/open.sh"
 echo 'not for cron' >"$cron/cron.hourly/README"
+printf '#!/bin/sh\n' | tee "$cron/cron.hourly/tidy.sh.off" >"$cron/cron.hourly/nightly"
 printf '61 * * * * x\n' >"$cron/crontab"
 printf '[notify]\nhook = ["tee", "-a", "%s"]\n' "$T/told" >"$LB_HOME/lbd.toml"
 lbd_start
@@ -106,6 +107,8 @@ like "$out" "^tidy +17 \* \* \* \*" "a script in cron.hourly is due each hour"
 like "$out" "^spec +25 6 \* \* \*" "a run spec in cron.daily each day"
 like "$out" "crontab:1: minute .61.: is out of range; 0-59" "a bad line is told with its place"
 like "$out" "chmod go-w .*open.sh" "a script that others may write is refused, with the way out"
+like "$out" "cron.hourly/nightly: only \*.sh, .* rename it" "a script that is called otherwise is told of"
+is "$(echo "$out" | grep -c 'README\|sh\.off')" 0 "what is none is left alone"
 like "$out" "link.sh: must be a regular file" "so is a link"
 like "$out" "is itself a cron that submits itself" "so is the cron that lbd replaces"
 like "$(lbctl events)" "cron_problem .*crontab:1" "people are told of problems"

@@ -58,7 +58,13 @@ rm "$LB_HOME/lbd.lease"
 wait_for 'lbd_is_gone' 30
 like "$(cat "$LB_HOME/lbd.log")" 'lbd.lease is gone' "an lbd without its lease ends, and says why"
 exits 2 "another word" lbctl daemon dance
+ok "started once more" lbctl daemon start
+follow_pid
 printf '[poll]\nintervall = "1s"\n' >"$LB_HOME/lbd.toml"
+exits 2 "restart with a lbd.toml that is wrong" lbctl daemon restart
+like "$err" 'nothing was done: .*lbd.toml:2: poll.intervall' "is refused"
+is "$(lbctl daemon status --json | json lbd.pid)" "$lbd_pid" "the one that serves goes on"
+ok "ended" lbctl daemon stop
 exits 2 "what keeps lbd from starting" lbctl daemon start
 like "$err" 'poll.intervall' "is said"
 done_testing

@@ -28,13 +28,14 @@ export SETTLE
 part() {	# COUNT PART NAME
 	[ "$1" = 0 ] || ok "$3" faults "$2" "$1" || context
 }
+# first: the jobs of other parts, forgotten while they run, would be lost for three minutes
+part "${FORGET:-1}" forget "slurmctld forgets all jobs, and their numbers begin anew"
 part "${POINTS:-1}" points "lbd dies at each of its failpoints"
 part "${LBRUN_POINTS:-1}" lbrun "lbrun dies at each of its failpoints"
 part "${KILLS:-5}" kills "lbd is killed at any moment, and nodes are lost"
 part "${ACCEPT:-1}" accept "slurmctld dies right after an accept"
 part "${FREEZE:-2}" freeze "slurmctld is frozen during a submission"
 part "${MUNGE:-2}" munge "munged is frozen during a submission"
-part "${FORGET:-1}" forget "slurmctld forgets all jobs, and their numbers begin anew"
 part "${DISK:-4}" disk "the disk below the ledger is full, or broken"
 part "${SPOOL:-2}" spool "the disk below the spool is full, or broken"
 [ "$SETTLE" != later ] ||

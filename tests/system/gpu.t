@@ -29,6 +29,8 @@ LB_EMULATION_ORDER=reverse ops --rounds 4 --seed 21
 cmp -s "$T/forward" "$T/ops"
 ok $? "with threads and blocks in the other order the bits are the same"
 
+LB_EMULATION_EPILOGUES=bias agree "products whose epilogues the library does not offer" --only gemm --rounds 40
+
 goldens() { LB_CUDA_LIBRARY=$emulated "$B/gpu/goldens" "$@" >"$T/goldens" 2>"$T/err"; }
 goldens && [ "$(grep -c '^ok' "$T/goldens")" = 18 ]
 ok $? "whole models have PyTorch's gradients in fp32: eager, recorded, replayed"
@@ -121,6 +123,83 @@ grep -q device_choices "$T/gpu/checkpoints/step-00000008/train_state.json"
 ok $? "the algorithms chosen are in the checkpoint"
 [ -s "$T/gpu/cache/gemm-emulated-GPU-130100" ]
 ok $? "and in the cache"
+
+# --- a step as one program ------------------------------------------------------------------------------
+# Two steps more are two graphs more (with two micro-batches four), and nothing beside them but what goes up
+# (tokens, targets, the host's half of a decision) and what comes down (the decision).
+counts() { # counts STEPS BATCH: graphs, what was queued outside of them, allocations
+	LB_EMULATION_COUNTS=$T/counts train "counted-$1-$2-$4" --device cuda --training.steps "$1" \
+		--training.global_batch_size "$2" --checkpoint.interval 0 "$3" "$4" && cat "$T/counts"
+}
+more() { # more BATCH MOMENTS: the same of two steps in the middle of a training
+	counts 6 "$1" --optimizer.moments "$2" >"$T/a" && counts 8 "$1" --optimizer.moments "$2" >"$T/b" &&
+		paste "$T/a" "$T/b" | awk '{ print $4 - $1, $5 - $2, $6 - $3 }'
+}
+seen="$(more 1 float32), $(more 1 bfloat16), $(more 2 float32)"
+[ "$seen" = "2 8 0, 2 8 0, 4 12 0" ]
+ok $? "a step is one graph, with a micro-batch more one more; nothing is allocated ($seen)"
+train spiky --device cuda --training.steps 8 --training.max_norm 0.5
+train spiky-cpu --device cpu --training.steps 8 --training.max_norm 0.5
+near spiky spiky-cpu 8 2e-4
+ok $? "a clipped gradient is clipped within the graph as on the CPU"
+
+# --- what a profiler sees ------------------------------------------------------------------------------
+tap=$(realpath "$B/gpu/nvtx_tap.so")
+LB_NVTX_TAP=$T/ranges NVTX_INJECTION64_PATH=$tap train ranged --device cuda --training.steps 2
+cat >"$T/wanted" <<-END
+	step 1
+	  data
+	  forward
+	    embed_forward
+	    rmsnorm_forward
+	    gemm
+END
+grep -v '^!' "$T/ranges" | sed -n '/^step 1/,/gemm/p' | cmp -s - "$T/wanted" && ! grep '^!' "$T/ranges" &&
+	grep -q '^  update' "$T/ranges" && grep -q '^    adamw' "$T/ranges" && grep -q '^checkpoint' "$T/ranges"
+ok $? "a profiler sees steps, phases and operations, each range closed"
+sed -n '/^step 1/,/gemm/p' "$T/ranges" | diff "$T/wanted" - | sed 's/^/# /'
+
+# --- memory ---------------------------------------------------------------------------------------------
+train timed --device cuda --training.steps 2 --profiling.enable_memory_snapshot true
+grep -q '"GPU memory (MiB)".*"matrix products":64.000.*"weights":[0-9.]*,"gradients":[0-9.]*,"activations":' \
+	"$T/timed/memory_snapshot/iteration_1/rank0_memory.json" &&
+	grep -q '"memory (MiB)".*"weights":0.000' "$T/timed/memory_snapshot/iteration_1/rank0_memory.json"
+ok $? "the timeline of memory has the GPU's, by who holds it"
+snapshot=memory_snapshot/iteration_1/rank0_out_of_memory.json
+LB_EMULATION_BYTES=69206016 train refused --device cuda
+[ $? != 0 ] && grep -q 'not enough memory' "$T/err" && grep -q '^weights  *[0-9.]* *0.0$' "$T/err" &&
+	grep -q '"why": "not enough memory' "$T/refused/$snapshot" && ! [ -e "$T/refused/checkpoints" ]
+ok $? "a training that the plan does not fit in is refused with a table, before it begins"
+# Room for exactly what the plan counts, and 56 bytes of a decision: the first work area of a reduction is one too many.
+room=$(sed -n 's/.*"\(planned\|held\)_bytes": \([0-9]*\).*/\2/p' "$T/refused/$snapshot" |
+	awk '{ sum += $1 } END { print sum + 56 }')
+LB_EMULATION_BYTES=$room train late --device cuda
+[ $? != 0 ] && grep -q 'out of memory (kernels/cuda/' "$T/err" && grep -q 'no room for .* of reductions' "$T/err" &&
+	grep -q '"refused": "reductions"' "$T/late/$snapshot" && grep -q '"held_bytes": [1-9]' "$T/late/$snapshot"
+ok $? "one that runs out of it in a step says what for, and who holds the rest"
+
+# --- what a model says -------------------------------------------------------------------------------
+ours=$T/gpu/checkpoints/step-00000008
+says() { # says FILE COMMAND ARGUMENTS...: its output, on the emulated GPU where asked for
+	file=$T/$1
+	shift
+	LB_CUDA_LIBRARY=$emulated "$B/lbworker" "$@" --seq-len 16 >"$file" 2>"$T/err"
+}
+says cpu-eval eval "$ours" "$T/text.tokens" --samples 3 --device cpu &&
+	says gpu-eval eval "$ours" "$T/text.tokens" --samples 3 --device cuda &&
+	says narrow-eval eval "$ours" "$T/text.tokens" --samples 3 --device cuda --dtype bfloat16 &&
+	cat "$T/cpu-eval" "$T/gpu-eval" "$T/narrow-eval" | awk '{ sub(/,/, "", $7); loss[NR] = $7 }
+		function apart(i) { return (loss[i] > loss[1] ? loss[i] - loss[1] : loss[1] - loss[i]) / loss[1] }
+		END { exit !(NR == 3 && loss[1] > 1 && apart(2) <= 1e-5 && apart(3) > 0 && apart(3) <= 5e-3) }'
+ok $? "eval on the GPU, in fp32 and bf16, has the loss of the CPU"
+says cpu-said generate "$ours" --prompt abc --tokens 5 --temperature 0 --device cpu &&
+	says gpu-said generate "$ours" --prompt abc --tokens 5 --temperature 0 --device cuda &&
+	[ -s "$T/gpu-said" ] && cmp "$T/cpu-said" "$T/gpu-said" >"$T/out"
+ok $? "generate says the same"
+LB_CUDA_LIBRARY=$T/nowhere.so "$B/lbworker" eval "$ours" "$T/text.tokens" --device cuda >"$T/out" 2>"$T/said"
+[ $? = 1 ] && grep -q -e '--device cuda: ' "$T/said" && says bad eval "$ours" "$T/text.tokens" --device gpu
+[ $? = 2 ] && grep -q -e '--device: there is no "gpu", allowed are auto, cpu, cuda' "$T/err" && : >"$T/err"
+ok $? "a device that is not there is said by the name of the option"
 
 # --- no GPU -------------------------------------------------------------------------------------------
 LB_CUDA_LIBRARY=$T/nowhere.so "$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/no" \

@@ -8,6 +8,8 @@ need man man-db
 
 root=$T/root
 prefix=/opt/lowbits
+like "$(make -n -C "$src" CC="gcc -nostdinc" B="$T/none" all)" 'slurm.h> not found: lbd-slurm is left out' \
+	"without libslurm the rest is built"
 ok "make install" make -C "$src" B="$B" SAN="${SAN:-}" DESTDIR="$root" PREFIX=$prefix install
 
 programs_start() {
@@ -22,12 +24,15 @@ pages_are_readable() {
 	for page in "$src"/docs/man/*.scd; do
 		name=$(basename "$page" .scd)
 		installed=$root$prefix/share/man/man${name##*.}/$name
-		warnings=$(MANWIDTH=80 man --warnings -l "$installed" 2>&1 >"$T/page") || return 1
+		warnings=$(LC_ALL=C MANWIDTH=80 man --warnings -l "$installed" 2>&1 >"$T/page") || return 1
 		echo "$name: $warnings"
 		[ -z "$warnings" ] && [ -s "$T/page" ] || return 1
 	done
 }
 ok "every man page is installed and clean" pages_are_readable
+
+like "$(man -l "$root$prefix/share/man/man5/lbd-run.5" 2>/dev/null)" 'step: \*\(\?<step>\\d\+\)' \
+	"an example can be copied from it: no backslash is lost"
 
 unit=$root$prefix/share/systemd/user/lbd.service
 like "$(cat "$unit")" "^ExecStart=$prefix/bin/lbd --foreground$" "the unit starts the installed lbd"
@@ -54,6 +59,14 @@ keys_in_manual() {	# SOURCE PAGE
 ok "every key of a run is in lbd-run(5)" keys_in_manual common/run_spec.c lbd-run.5.scd
 ok "every key of lbworker is in lbworker(1)" keys_in_manual worker/lbworker/config.c lbworker.1.scd
 ok "every key of lbd is in lbd.toml(5)" keys_in_manual daemon/config.c lbd.toml.5.scd
+
+# An installed lbd finds what lies beside it, not in a source tree.
+SLURM_CONF=$T/none "$root$prefix/bin/lbd" --foreground --home "$LB_HOME" >"$T/lbd.log" 2>&1 &
+lbd_pid=$!
+wait_for 'lbctl ls' 20
+like "$(lbctl submit --dry-run --set slurm.network=efa -- true)" 'FI_PROVIDER = efa' \
+	"the installed lbd knows the installed networks"
+lbd_stop
 
 cp "$src/etc/lbd.toml" "$LB_HOME/lbd.toml"
 ok "the sample configuration is valid" lbd --check-config --home "$LB_HOME"

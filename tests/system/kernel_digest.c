@@ -122,16 +122,19 @@ static void products(void)
 
 static void the_rest(void)
 {
-	const struct adamw a = { .lr = 0.01f, .beta1 = 0.9f, .beta2 = 0.95f, .eps = 1e-8f,
-				 .weight_decay = 0.1f, .grad_scale = 0.5f, .step = 3 };
+	const struct adamw a = { .rate = 1, .beta1 = 0.9f, .beta2 = 0.95f, .eps = 1e-8f,
+				 .weight_decay = 0.1f };
+	const struct decision d = { .lr = 0.01f, .grad_scale = 0.5f, .step = 3,
+				    .to_m_hat = 3.69f, .to_v_hat = 7.01f };
+	double sum;
 
 	cpu_cross_entropy(dev, s, x, tokens, ROWS, VOCAB, 0.25f);
 	tell("cross_entropy");
 	for (size_t i = 0; i < FLOATS; i++)
 		z[i] = z[i] < 0 ? -z[i] : z[i];		/* second moments */
-	cpu_adamw(dev, x, y, z, w, FLOATS, &a);
+	cpu_adamw(dev, x, y, z, w, FLOATS, &a, &d);
 	tell("adamw");
-	double sum = cpu_sum_squares(dev, x, FLOATS);
+	cpu_sum_squares(dev, &sum, x, FLOATS);
 	memcpy(y, &sum, sizeof(sum));
 	tell("sum_squares");
 }

@@ -183,18 +183,21 @@ context() {
 # --- lbd ------------------------------------------------------------------------------------
 lbd_pid=
 
-# lbd_start [OPTION…]: a deadline, because a test that hangs tells nobody why.
-lbd_start() {
+# lbd_try [OPTION…]: fails where lbd does; a deadline, because a test that hangs tells nobody why.
+lbd_try() {
 	rm -f "$T/ready"
 	mkfifo "$T/ready"
 	# shellcheck disable=SC2086 # LB_DEBUGGER holds words
 	${LB_DEBUGGER:-} "$B/lbd" --foreground --home "$LB_HOME" --ready-fd 3 "$@" \
 		3>"$T/ready" >>"$T/lbd.log" 2>&1 &
 	lbd_pid=$!
-	if ! timeout 60 sh -c 'read -r line <"$1"' sh "$T/ready"; then
-		context
-		bail_out "lbd did not become ready"
-	fi
+	timeout 60 sh -c 'read -r line <"$1"' sh "$T/ready"
+}
+
+lbd_start() {	# [OPTION…]
+	lbd_try "$@" && return
+	context
+	bail_out "lbd did not become ready"
 }
 
 # lbd_stop [SIGNAL]: ends it and returns its exit status.

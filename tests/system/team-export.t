@@ -43,6 +43,15 @@ exits 6 "an outsider sees nothing" as_outsider lbctl ls --team
 exits 2 "without a folder that is said" as $member env LB_HOME="$T/none" lbctl ls --team
 like "$err" "which team\? .*LB_TEAM names none" "and what to name"
 
+# --- output: what lbd made is the team's to read, and nobody else's ---------------------------------
+run_folder=$LB_HOME/runs/first
+is "$(as $member lbctl status first --json | json dir)" "$run_folder" "a member is told where a run lies"
+exits 0 "and reads its output" as $member lbctl logs first
+exits 0 "also without lbctl" as_member cat "$run_folder/attempts/1/out.log"
+ok "but writes nothing there" as_member sh -c "! touch '$run_folder/x' '$run_folder/attempts/1/x'"
+ok "and reads no environment" as_member sh -c "! cat '$run_folder/env.json'"
+ok "an outsider gets nothing" as_outsider sh -c "! ls '$run_folder'"
+
 # --- orders: lbd is frozen, so nobody asks it -----------------------------------------------------
 kill -STOP $lbd_pid
 exits 6 "an outsider orders nothing" as_outsider lbctl kill $owner/frozen
@@ -57,6 +66,12 @@ like "$(lbctl events frozen)" "$member .*switch frozen.kill: it hangs" "who and 
 told frozen killed && passed "and told to the team"
 exits 0 "what is over is left alone" as_member lbctl kill $owner/frozen
 as_member rm "$LB_HOME/switches/frozen.kill"
+
+exits 0 "a member asks a colleague's trainer for a checkpoint" as_member lbctl save $owner/first --reason "before lunch"
+like "$out" "the switch $LB_HOME/switches/first.save is there" "by a switch, too"
+wait_for '[ ! -e "$LB_HOME/switches/first.save" ]' 10 && passed "which lbd takes away when it has asked"
+like "$(lbctl events first)" "$member +save +switch first.save: before lunch" "who and why is on record"
+is "$(run_state first)" running "and the run goes on"
 
 exits 2 "a bare name is not taken for a colleague's run" as_member lbctl hold first
 like "$err" "if you mean $owner/first, say so" "but which it may be is told"

@@ -142,7 +142,33 @@ train --job.dump_folder "$T/few" --checkpoint.interval 2 --checkpoint.keep_lates
 is "$(listing "$T/few/checkpoints")" "step-00000030 step-00000032" \
 	"retention keeps the latest two and multiples of keep_every"
 
+train --job.dump_folder "$T/none-kept" --checkpoint.enable false >"$T/out" 2>"$T/err"
+status=$?
+[ $status = 0 ] && [ ! -e "$T/none-kept" ] && grep -q '^checkpoint.enable = false: ' "$T/out"
+ok $? "checkpoint.enable = false: none is written, which is said"
+LB_RESUME_FROM=$T/whole/checkpoints/step-00000020 train --checkpoint.enable false >"$T/tail" 2>"$T/err"
+is "$(losses "$T/tail")" "$(losses "$T/whole.log" | sed -n '21,$p')" \
+	"and LB_RESUME_FROM is gone on from all the same"
+
 # --- saving goes wrong, or is not for us any more -------------------------------------------------
+train --job.dump_folder /proc/none >"$T/out" 2>"$T/err"
+status=$?
+[ $status = 1 ] && grep -q '^lbworker: checkpoint.folder: /proc/none' "$T/err" && ! grep -q '^step ' "$T/out"
+ok $? "where nothing can be saved, training does not begin"
+train --job.dump_folder "$T/whole" --training.steps 30 >"$T/out" 2>"$T/err"
+is "$? $(grep -c '^step 40 of 30: nothing is left to train' "$T/out")" "0 1" "what is done is said to be done"
+
+# A library that never comes stands for a set-up that takes long.
+mkfifo "$T/slow.so"
+LB_CUDA_LIBRARY=$T/slow.so "$B/lbworker" train "$T/small.toml" >"$T/out" 2>"$T/err" &
+worker=$!
+exec 9>"$T/slow.so"	# returns when lbworker has it open
+kill -TERM "$worker"
+exec 9>&-
+wait "$worker" 2>/dev/null
+is $? 143 "SIGTERM before there is anything to save ends it at once"
+worker=
+
 # The soft limit on file sizes stands for a full disk; it is lifted while the training goes on.
 rm -f "$T/pipe"
 mkfifo "$T/pipe"
@@ -270,8 +296,24 @@ lr = "fast"' 'bad.toml:22: optimizer.lr'
 bad_config '[optimizer]
 name = "SGD"' 'AdamW'
 bad_config '[optimizer' 'bad.toml:21'
+for words in "--training.step 5:--training.step: unknown key; did you mean" \
+	"--training.steps:--training.steps: must be an integer" "--model.flavor 8b:--model.flavor: there is no" \
+	"--chek:--chek: there is no such option" "-x:-x: there is no such option" \
+	"--device:--device needs a name" "--device gpu:--device.name: must be one of"; do
+	# shellcheck disable=SC2086 # words are meant
+	train ${words%%:*} >"$T/out" 2>"$T/err"
+	status=$?
+	refused "train ${words%%:*}" "^lbworker: ${words#*:}"
+done
+train --metrics.enable_tensorboard --check >"$T/out" 2>"$T/err"
+is "$? $(grep -c '^enable_tensorboard = true' "$T/out")" "0 1" "a key without a value is a flag"
+for command in train plan prepare convert eval generate ckpt trace; do
+	lbworker $command --help >"$T/out" 2>"$T/err" && lbworker help $command | cmp - "$T/out" >>"$T/err" &&
+		grep -q "^  lbworker $command " "$T/out" && [ "$(wc -l <"$T/out")" -lt 5 ]
+	ok $? "lbworker $command --help"
+done
 for pair in training.steps=0 training.seq_len=-5 training.global_batch_size=3 model.flavor=71B \
-	training.dataset_path="$T/none" lr_scheduler.warmup_steps=100 model.name=nexo model.init_std=0; do
+	training.dataset_path="$T/none" lr_scheduler.total_steps=0 model.name=nexo model.init_std=0; do
 	train "--$pair" >"$T/out" 2>"$T/err"
 	status=$?
 	refused "$pair" "${pair%%=*}"
@@ -280,6 +322,25 @@ head -c 1000 "$T/text.tokens" >"$T/cut.tokens"
 train --training.dataset_path "$T/cut.tokens" >"$T/out" 2>"$T/err"
 status=$?
 refused "a shard cut short" "cut.tokens.*cut short"
+mkfifo "$T/fifo.tokens"
+timeout 10 "$B/lbworker" train "$T/small.toml" --training.dataset_path "$T/fifo.tokens" >"$T/out" 2>"$T/err"
+status=$?
+refused "a pipe for data" "fifo.tokens: not a regular file"
+head -c 4000 "$T/text" | sed 's/./&\x00\x00\x00/g; s/\n//g' >"$T/wide.bin"
+train --training.dataset_path "$T/wide.bin" >"$T/out" 2>"$T/err"
+status=$?
+refused "raw tokens of four bytes" "wide.bin: every second token is 0, as if they were uint32"
+for words in "--out $T/x.tokens:at least one text file" "$T/text:--out FILE.tokens" \
+	"--out $T/x.tokens --document-start 1 $T/text:goes with --join" \
+	"--out $T/x.tokens --join --document-start abc $T/text.tokens:must be the number of a token" \
+	"--out $T/x.tokens --joined $T/text:--joined: there is no such option"; do
+	# shellcheck disable=SC2086 # words are meant
+	lbworker prepare ${words%:*} >"$T/out" 2>"$T/err"
+	status=$?
+	refused "prepare: ${words##*:}" "${words##*:}"
+done
+lbworker prepare --join "$T/text.tokens" --out "$T/x.tokens" >"$T/out" 2>"$T/err"
+is "$? $(cat "$T/out")" "0 $T/x.tokens: 30000 tokens in 1 document" "prepare takes its options in any order"
 lbworker train "$T/no-such.toml" >"$T/out" 2>"$T/err"
 status=$?
 refused "no such config" "no-such.toml"
@@ -306,10 +367,10 @@ train --model.flavor 70B >"$T/out" 2>"$T/err"
 status=$?
 refused "more memory than there is: refused before it starts, with numbers" \
 	'GiB needed (weights 262.*GiB available'
-printf '[training]\nbatch_size = 2\ndataset = "c4"\n' >"$T/foreign.toml"
+printf '[training]\nbatch_size = 2\ndata_set = "c4"\n' >"$T/foreign.toml"
 lbworker train "$T/foreign.toml" --training.dataset_path x --check --lenient >"$T/out" 2>"$T/err"
 is "$? $(grep -c '^local_batch_size = 2' "$T/out") $(cat "$T/err")" \
-	"0 1 $T/foreign.toml:3: training.dataset: ignored, it is not known" "--lenient lists what it ignores"
+	"0 1 $T/foreign.toml:3: training.data_set: ignored, it is not known" "--lenient lists what it ignores"
 
 train --job.dump_folder "$T/wild" --optimizer.lr 100 --model.init_std 10 --training.max_norm 0 \
 	--lr_scheduler.warmup_steps 0 >"$T/out" 2>"$T/err"

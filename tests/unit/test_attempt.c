@@ -12,9 +12,11 @@ static void test_params(void **state)
 {
 	char *command[] = {TEXT("python"), TEXT("a b;c\n"), TEXT("\xff\x01"), TEXT(""), NULL};
 	char *errors[] = {TEXT("Xid"), TEXT("ECC"), NULL};
+	char *srun[] = {TEXT("--mpi=pmix"), NULL}, *torchrun[] = {TEXT("torchrun"), NULL};
 	int64_t codes[] = {3, 77};
 	struct attempt_params p = {.run = TEXT("brisk-otter-39"), .token = TOKEN, .number = 4,
-				   .command = command, .workdir = TEXT("/w\xff"),
+				   .command = command, .srun = srun, .torchrun = torchrun,
+				   .workdir = TEXT("/w\xff"),
 				   .run_dir = TEXT("/r"), .checkpoint_dir = TEXT("/c"),
 				   .launcher = TEXT("srun"), .in_place = 2, .without_progress = 1, .max_without_progress = 4, .kill_grace_ms = 1500,
 				   .stop_grace_ms = 9000, .resume = TEXT("/c/step-00000005"),
@@ -41,6 +43,10 @@ static void test_params(void **state)
 	for (int i = 0; i < 4; i++)
 		assert_string_equal(out.command[i], command[i]);
 	assert_null(out.command[4]);
+	assert_string_equal(out.srun[0], "--mpi=pmix");
+	assert_string_equal(out.torchrun[0], "torchrun");
+	assert_null(out.torchrun[1]);
+	assert_null(out.profiler);
 	assert_string_equal(out.workdir, "/w\xff");
 	assert_string_equal(out.checkpoint_dir, "/c");
 	assert_null(out.lbd_socket);
@@ -82,6 +88,7 @@ static void test_bad_params(void **state)
 		{HEAD DIRS "}", "\"command\""},
 		{HEAD DIRS ",\"command\":[]}", "\"command\""},
 		{HEAD DIRS ",\"command\":[1]}", "item 0"},
+		{HEAD DIRS ",\"command\":[\"x\"],\"srun\":\"-l\"}", "\"srun\""},
 		{HEAD "\"command\":[\"x\"]}", "\"workdir\""},
 		{HEAD DIRS ",\"command\":[\"x\"],\"launcher\":\"ssh\"}", "\"launcher\""},
 		{HEAD DIRS ",\"command\":[\"x\"],\"in_place\":-1}", "\"in_place\""},

@@ -64,7 +64,8 @@ static void test_good_file(void **state)
 				   "@hourly\tlbctl ls   \n"
 				   "OVERLAP=replace\n"
 				   "JITTER=90\n"
-				   "0 0 * * * /home/u/prune.sh";
+				   "SBATCH=-N1\n"
+				   "0 0 * * * --time=10 '--comment=a b' /home/u/prune.sh -v";
 	struct cron_entries list = { 0 };
 	struct bad bad = { 0 };
 
@@ -85,6 +86,11 @@ static void test_good_file(void **state)
 	assert_int_equal(list.items[1].settings.timeout_ms, 2 * 3600 * 1000);
 	assert_int_equal(list.items[1].settings.overlap, OVERLAP_SKIP);
 	assert_string_equal(list.items[2].name, "prune");
+	assert_string_equal(list.items[2].options[0], "-N1");
+	assert_string_equal(list.items[2].options[2], "--comment=a b");
+	assert_null(list.items[2].options[3]);
+	assert_string_equal(list.items[2].argv[1], "-v");
+	assert_null(list.items[0].options);
 	assert_int_equal(list.items[2].settings.overlap, OVERLAP_REPLACE);
 	assert_int_equal(list.items[2].settings.jitter_ms, 90 * 1000);
 	assert_non_null(cron_entries_find(&list, "prune"));
@@ -110,6 +116,9 @@ static void test_bad_lines(void **state)
 		{ "MAILTO=me", "lbd sends no mail" },
 		{ "NAME=../x", "crontab:1: NAME: bad name" },
 		{ "@daily '/opt/a b.sh'", "write NAME=" },
+		{ "@daily --nope x.sh", "crontab:1: --nope: there is no such option of sbatch" },
+		{ "@daily --time=10", "crontab:1: nothing is to be done" },
+		{ "SBATCH=--nodes=none", "crontab:1: SBATCH: --nodes: " },
 		{ "@daily good.sh", "crontab:2: good: there is an entry of this name already (crontab:1)" },
 		{ "hello", "crontab:1: minute \"hello\"" },
 		{ "\x1b[2J", "crontab:1: minute \"?[2J\"" },

@@ -520,7 +520,7 @@ static void test_touched(void **state)
 {
 	enum { BYTES = 9 << 20 };
 	struct device *dev = open_device(2);
-	char *memory = backend_cpu.alloc(dev, BYTES);
+	char *memory = backend_cpu.alloc(dev, BYTES, "a test");
 	struct rusage before, after;
 
 	(void)state;
@@ -541,8 +541,11 @@ static void test_touched(void **state)
 static void test_adamw(void **state)
 {
 	enum { COUNT = 70001 };		/* more than one task, and a tail */
-	const struct adamw a = { .lr = 0.01f, .beta1 = 0.9f, .beta2 = 0.95f, .eps = 1e-8f,
-				 .weight_decay = 0.1f, .grad_scale = 0.5f, .step = 3 };
+	const struct adamw a = { .rate = 0.5f, .beta1 = 0.9f, .beta2 = 0.95f, .eps = 1e-8f,
+				 .weight_decay = 0.1f };
+	struct decision d = { .lr = 0.02f, .grad_scale = 0.5f, .step = 3, .is_left_out = 1,
+			      .to_m_hat = (float)(1 / (1 - pow(0.9, 3))),
+			      .to_v_hat = (float)(1 / (1 - pow(0.95, 3))) };
 	struct device *dev = open_device(2);
 	float *w = noise(1, COUNT), *m = noise(2, COUNT), *v = noise(3, COUNT);
 	float *g = noise(4, COUNT), *old = noise(1, COUNT), *old_m = noise(2, COUNT);
@@ -552,7 +555,11 @@ static void test_adamw(void **state)
 		v[i] *= v[i];
 	float *old_v = xmalloc(COUNT * sizeof(float));
 	memcpy(old_v, v, COUNT * sizeof(float));
-	cpu_adamw(dev, w, m, v, g, COUNT, &a);
+	cpu_adamw(dev, w, m, v, g, COUNT, &a, &d);
+	assert_memory_equal(w, old, COUNT * sizeof(float));
+	assert_memory_equal(m, old_m, COUNT * sizeof(float));
+	d.is_left_out = 0;
+	cpu_adamw(dev, w, m, v, g, COUNT, &a, &d);
 	for (size_t i = 0; i < COUNT; i++) {
 		double grad = 0.5 * (double)g[i];
 		double mean = 0.9 * (double)old_m[i] + 0.1 * grad;
@@ -585,12 +592,47 @@ static void test_sum_squares(void **state)
 		want += (double)x[i] * (double)x[i];
 	for (int i = 0; i < 2; i++) {
 		struct device *dev = open_device(i ? 3 : 1);
-		have[i] = cpu_sum_squares(dev, x, count);
+		cpu_sum_squares(dev, &have[i], x, count);
 		backend_cpu.close(dev);
 	}
 	assert_true(have[0] == have[1]);
 	assert_true(fabs(have[0] - want) <= 1e-6 * want);
 	free(x);
+}
+
+static void test_decide(void **state)
+{
+	static const struct {
+		struct decision d;
+		float grad_scale;
+		uint32_t is_left_out;
+	} cases[] = {
+		{ { .norm_limit = INFINITY, .norm_most = 1, .loss_sum = 5, .squares = 16 }, 0.25f, 0 },
+		{ { .norm_limit = INFINITY, .norm_most = 4, .loss_sum = 5, .squares = 16 }, 1, 0 },
+		{ { .norm_limit = INFINITY, .loss_sum = 5, .squares = 16 }, 1, 0 },
+		{ { .norm_limit = 4, .norm_most = 1, .loss_sum = 5, .squares = 16 }, 0.25f, 0 },
+		{ { .norm_limit = 3.9, .loss_sum = 5, .squares = 16 }, 1, 1 },
+		{ { .norm_limit = INFINITY, .loss_sum = NAN, .squares = 16 }, 1, 1 },
+		{ { .norm_limit = INFINITY, .loss_sum = INFINITY, .squares = 16 }, 1, 1 },
+		{ { .norm_limit = INFINITY, .loss_sum = 5, .squares = NAN }, 1, 1 },
+		{ { .norm_limit = INFINITY, .loss_sum = 5, .squares = INFINITY }, 1, 1 },
+	};
+	const float losses[] = { 1, 2.5f, 4 };
+	struct device *dev = open_device(1);
+	double sum = NAN;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct decision d = cases[i].d;
+		cpu_decide(dev, &d);
+		assert_int_equal(d.is_left_out, cases[i].is_left_out);
+		assert_true(d.grad_scale == cases[i].grad_scale);
+	}
+	cpu_sum_losses(dev, &sum, losses, 3, false);
+	assert_true(sum == 7.5);
+	cpu_sum_losses(dev, &sum, losses, 2, true);
+	assert_true(sum == 11);
+	backend_cpu.close(dev);
 }
 
 static void test_exp(void **state)
@@ -651,6 +693,7 @@ int main(void)
 		cmocka_unit_test(test_touched),
 		cmocka_unit_test(test_adamw),
 		cmocka_unit_test(test_sum_squares),
+		cmocka_unit_test(test_decide),
 		cmocka_unit_test(test_exp),
 		cmocka_unit_test(test_gelu),
 		cmocka_unit_test(test_nan_shows),

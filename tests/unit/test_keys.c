@@ -153,6 +153,17 @@ static void test_set_and_ignored(void **state)
 	assert_int_equal(toml_set(&toml, "one.n=99", NULL), 0);
 	assert_int_equal(keys_read(table, COUNT(table), &toml, &c, &err), -1);
 	assert_string_equal(err.text, "--set: one.n: must be an integer from 1 to 10");
+	err_clear(&err);
+	toml.option = "--";
+	assert_int_equal(keys_refuse(&toml, "one.n", "no", &err), -1);
+	assert_string_equal(err.text, "--one.n: no");
+	err_clear(&err);
+	keys_refuse(&toml, "one.other", "is missing", &err);
+	assert_string_equal(err.text, "f: one.other: is missing");
+	err_clear(&err);
+	assert_int_equal(toml_set(&toml, "three.n=1", NULL), 0);
+	assert_int_equal(keys_unknown(table, COUNT(table), &toml, ignored, &err), -1);
+	assert_string_equal(err.text, "--three: unknown section");
 	toml_clear(&toml);
 }
 

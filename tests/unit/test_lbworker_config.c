@@ -97,6 +97,34 @@ static void test_old_spellings(void **state)
 	config_clear(&c);
 }
 
+/* Spellings from the first months of torchtitan, and of its last files in TOML. */
+static void test_all_spellings(void **state)
+{
+	struct config c;
+
+	(void)state;
+	load_ok(&c, "[profiling]\nrun_profiler = true\nprofile_every_x_iter = 7\n"
+		    "[model]\nname = \"llama2\"\nflavor = \"70B\"\nnorm_type = \"compiled_rmsnorm\"\n"
+		    "[training]\ndataset = \"alpaca\"\ndataset_path = \"x\"\n"
+		    "checkpoint_interval = 55\ncheckpoint_interval_type = \"steps\"\n"
+		    "checkpoint_folder = \"there\"\nsequence_parallel_degree = 1\n"
+		    "pipeline_parallel_degree = 1\nfp8_linear = \"\"\n"
+		    "enable_fsdp_float8_all_gather = true\n"
+		    "[training.dataloader]\nnum_workers = 2\n"
+		    "[experimental]\npipeline_parallel_schedule = \"1F1B\"\n"
+		    "[quantize.linear.float8]\nfilter_fqns = [\"output\"]\n"
+		    "[quantize.linear.mx]\nfilter_fqns = [\"output\"]\n"
+		    "[checkpoint]\nenable_checkpoint = false\nlast_save_model_only = true\n"
+		    "[comm]\nmode = \"default\"\ntrace_buf_size = 0\n");
+	assert_true(c.enable_profiling);
+	assert_int_equal(c.profile_freq, 7);
+	assert_int_equal(c.shape.vocab, 32000);
+	assert_int_equal(c.checkpoint_interval, 55);
+	assert_string_equal(c.checkpoint_folder, "there");
+	assert_false(c.checkpoint_enable);
+	config_clear(&c);
+}
+
 #define BASE "[training]\ndataset_path = \"x\"\n"
 
 static void test_refused(void **state)
@@ -112,8 +140,21 @@ static void test_refused(void **state)
 		  "c.toml:3: training.mixed_precision_reduce: \"bfloat16\" is not supported, only "
 		  "\"float32\"" },
 		{ BASE "batch_size = 0\n", "c.toml:3: training.local_batch_size: must be" },
-		{ BASE "dataset = \"c4\"\n", "c.toml:3: training.dataset: unknown key" },
-		{ BASE "[float8]\nrecipe_name = \"rowwise\"\n", "c.toml:3: float8: unknown section" },
+		{ "[training]\ndataset = \"c4\"\n", "c.toml: training.dataset_path: is required: a file of "
+		  "tokens, as lbworker prepare makes it" },
+		{ BASE "dataset_mix = [\"1 x\"]\n", "c.toml:2: training.dataset_path: goes without "
+		  "training.dataset_mix" },
+		{ BASE "data_set = \"c4\"\n", "c.toml:3: training.data_set: unknown key" },
+		{ BASE "[model]\nname = \"llama2\"\nflavor = \"1B\"\n",
+		  "c.toml:5: model.flavor: there is no \"2-1B\", allowed: debugmodel" },
+		{ BASE "checkpoint_interval_type = \"seconds\"\n",
+		  "c.toml:3: checkpoint.interval_type: \"seconds\" is not supported, only \"steps\"; "
+		  "--lenient goes on without it" },
+		{ BASE "[quantize.linear.float8]\nrecipe_name = \"rowwise\"\n",
+		  "c.toml:4: float8.recipe_name: \"rowwise\" is not supported, only \"\"" },
+		{ BASE "[quantize.linear.float8]\nfast = true\n", "c.toml:4: float8: unknown section" },
+		{ BASE "[lr_scheduler]\ntotal_steps = 0\n",
+		  "c.toml:4: lr_scheduler.total_steps: must be -1, or at least 1" },
 		{ BASE "[validation]\nenable = true\n", "c.toml: validation.dataset_path: is required to validate" },
 		{ BASE "[validation]\nenable = true\ndataset_path = \"y\"\nseq_len = 7\n",
 		  "c.toml:6: validation.seq_len: must be that of training, or -1" },
@@ -149,21 +190,60 @@ static void test_lenient(void **state)
 	FILE *to = open_memstream(&told, &bytes);
 
 	(void)state;
-	if (load(&c, BASE "dataset = \"c4\"\nbatch_size = 2\n[float8]\nrecipe_name = \"rowwise\"\n"
+	if (load(&c, BASE "data_set = \"c4\"\nbatch_size = 2\n[float8]\nrecipe_name = \"rowwise\"\n"
 			  "[parallelism]\ntensor_parallel_degree = 8\n[run]\nname = \"n\"\n",
 		 true, to, &err))
 		fail_msg("%s", err.text);
 	fclose(to);
 	assert_int_equal(c.local_batch_size, 2);
 	assert_string_equal(told,
-			    "c.toml:3: training.dataset: ignored, it is not known\n"
-			    "c.toml:6: float8.recipe_name: ignored, it is not known\n"
+			    "c.toml:3: training.data_set: ignored, it is not known\n"
+			    "c.toml:6: float8.recipe_name: ignored, it is not supported\n"
 			    "c.toml:8: parallelism.tensor_parallel_degree: ignored, it is not "
 			    "supported\n");
 	free(told);
 	config_clear(&c);
 	/* a bad value of a key that is ours stays an error */
 	assert_int_equal(load(&c, BASE "steps = 0\n", true, NULL, &err), -1);
+}
+
+/* A schedule that is longer than the training is cut, which is said when somebody asked for it. */
+static void test_short_trials(void **state)
+{
+	struct config c;
+	struct err err;
+	char *told = NULL;
+	size_t bytes = 0;
+	FILE *to = open_memstream(&told, &bytes);
+
+	(void)state;
+	if (load(&c, BASE "steps = 10\n", false, to, &err))
+		fail_msg("%s", err.text);
+	assert_int_equal(c.warmup_steps, 10);
+	config_clear(&c);
+	fflush(to);
+	assert_string_equal(told, "");
+	if (load(&c, BASE "steps = 10\n[lr_scheduler]\nwarmup_steps = 4\ndecay_ratio = 0.8\n", false,
+		 to, &err))
+		fail_msg("%s", err.text);
+	struct schedule cut = config_schedule(&c), whole = cut;
+	whole.decay_ratio = 0.6;
+	for (int64_t step = 1; step <= 10; step++)
+		assert_true(schedule_lr(&cut, step) == schedule_lr(&whole, step));
+	config_clear(&c);
+	if (load(&c, BASE "steps = 10\n[lr_scheduler]\nwarmup_steps = 40\n", false, to, &err))
+		fail_msg("%s", err.text);
+	assert_int_equal(c.warmup_steps, 10);
+	config_clear(&c);
+	fclose(to);
+	assert_string_equal(told,
+			    "c.toml:6: lr_scheduler.decay_ratio: more than warm-up leaves: all of that decays\n"
+			    "c.toml:5: lr_scheduler.warmup_steps: more than all steps: every step warms up\n");
+	free(told);
+	load_ok(&c, BASE "steps = 10\n[lr_scheduler]\ntotal_steps = 400\n");
+	assert_int_equal(c.warmup_steps, 200);
+	assert_int_equal(config_schedule(&c).steps, 400);
+	config_clear(&c);
 }
 
 static void test_init_std(void **state)
@@ -212,8 +292,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_titan),
 		cmocka_unit_test(test_old_spellings),
+		cmocka_unit_test(test_all_spellings),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_lenient),
+		cmocka_unit_test(test_short_trials),
 		cmocka_unit_test(test_init_std),
 		cmocka_unit_test(test_batch_ramp),
 	};

@@ -167,8 +167,8 @@ static int see_event(const struct ledger_event *e, void *arg)
 	assert_string_equal(e->text, "text");
 	assert_int_equal(e->attempt, 3);
 	seen->ids[seen->count++] = e->id;
-	snprintf(seen->names + len, sizeof(seen->names) - len, "%s:%lld ", e->kind,
-		 (long long)e->run_id);
+	snprintf(seen->names + len, sizeof(seen->names) - len, "%s:%lld:%s ", e->kind,
+		 (long long)e->run_id, e->run);
 	return 0;
 }
 
@@ -191,11 +191,11 @@ static void events_of_one_run_and_of_all(void **state)
 	e.run_id = 1;
 	ok(ledger_event_put(l, &e, &err), &err);
 	ok(ledger_event_each(l, 0, 0, 100, see_event, &all, &err), &err);
-	assert_string_equal(all.names, "started:0 queued:1 queued:2 running:1 ");
+	assert_string_equal(all.names, "started:0: queued:1:a queued:2:b running:1:a ");
 	ok(ledger_event_each(l, 1, 0, 100, see_event, &one, &err), &err);
-	assert_string_equal(one.names, "queued:1 running:1 ");
+	assert_string_equal(one.names, "queued:1:a running:1:a ");
 	ok(ledger_event_each(l, 0, all.ids[1], 1, see_event, &rest, &err), &err);
-	assert_string_equal(rest.names, "queued:2 ");
+	assert_string_equal(rest.names, "queued:2:b ");
 	e.run_id = 99;
 	assert_int_equal(ledger_event_put(l, &e, &err), -1);
 	assert_int_equal(err.code, ERR_INTERNAL);

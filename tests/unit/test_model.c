@@ -268,14 +268,15 @@ static void train(struct fixture *f, const struct golden *g, double losses[STEPS
 	for (int64_t i = 0; i < STEPS; i++) {
 		size_t at = (size_t)i % POOL * f->rows;
 		struct optimizer_step step = { .lr = schedule_lr(&schedule, i + 1),
-					       .update = i + 1, .tokens = (int64_t)f->rows };
+					       .update = i + 1, .norm_limit = INFINITY };
+		struct decision decision = optimizer_decision(&optimizer, &step);
 		struct err err = { 0 };
 		assert_int_equal(model_backprop(model, tokens + at, targets + at,
 						1.0f / (float)f->rows, false, &losses[i], &err), 0);
+		decision.loss_sum = losses[i];
 		losses[i] /= (double)f->rows;
-		step.norm = sqrt(backend_cpu.sum_squares(f->device, model->grads,
-							 model->parameters));
-		optimizer_update(&optimizer, model, m, v, &step);
+		optimizer_update(&optimizer, model, m, v, &decision, (int64_t)f->rows);
+		assert_int_equal(decision.is_left_out, 0);
 	}
 	free(m);
 	free(v);

@@ -23,6 +23,10 @@ static void test_counts(void **state)
 		{ MODEL_LLAMA, "3B", 3212749824 },
 		{ MODEL_LLAMA, "8B", 8030261248 },
 		{ MODEL_LLAMA, "70B", 70553706496 },
+		{ MODEL_LLAMA, "405B", 405853388800 },
+		{ MODEL_LLAMA, "2-7B", 6738415616 },
+		{ MODEL_LLAMA, "2-13B", 13015864320 },
+		{ MODEL_LLAMA, "2-70B", 68976648192 },
 		{ MODEL_NEOX, "70M", 70426624 },
 		{ MODEL_NEOX, "160M", 162322944 },
 		{ MODEL_NEOX, "410M", 405334016 },
@@ -78,7 +82,8 @@ static void test_names(void **state)
 
 static void test_sums(void **state)
 {
-	struct config c = { .local_batch_size = 4, .seq_len = 64, .accumulate = 2, .steps = 10 };
+	struct config c = { .local_batch_size = 4, .seq_len = 64, .accumulate = 2, .steps = 10,
+			    .checkpoint_enable = true };
 	struct err err = { 0 };
 	struct plan p, full;
 
@@ -91,9 +96,16 @@ static void test_sums(void **state)
 	assert_true(p.flop_causal == 6.0 * 123568128 + 6.0 * 12 * 768 * 64);
 	assert_int_equal(p.tokens, 512);
 	assert_int_equal(plan_bytes(&p), 16 * p.cost.parameters + p.activations);
-	assert_int_equal(plan_fits(&p, plan_bytes(&p), &err), 0);
-	assert_int_equal(plan_fits(&p, plan_bytes(&p) - 1, &err), -1);
+	assert_int_equal(plan_fits(&p, false, plan_bytes(&p), &err), 0);
+	assert_int_equal(plan_fits(&p, false, plan_bytes(&p) - 1, &err), -1);
 	assert_non_null(strstr(err.text, "GiB needed"));
+	assert_null(strstr(err.text, "checkpoint copy"));
+	/* where the copy for checkpoints shares that memory: weights and both moments again */
+	uint64_t with_copy = plan_bytes(&p) + 12 * p.cost.parameters;
+	assert_int_equal(plan_fits(&p, true, with_copy, &err), 0);
+	err = (struct err){ 0 };
+	assert_int_equal(plan_fits(&p, true, with_copy - 1, &err), -1);
+	assert_non_null(strstr(err.text, "checkpoint copy 1.38), "));
 	c.recompute = RECOMPUTE_FULL;
 	assert_int_equal(plan_make(&full, &c, &err), 0);
 	assert_true(full.activations < p.activations);

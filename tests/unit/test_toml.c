@@ -148,9 +148,28 @@ static void test_set(void **state)
 		assert_string_equal(tree, cases[i].tree);
 		free(tree);
 		if (cases[i].assignment[0] == 's')
-			assert_int_equal(toml_line(&t, "s.k"), 0);
+			assert_true(toml_line(&t, "s.k") <= 0);
 		toml_clear(&t);
 	}
+}
+
+static void test_where(void **state)
+{
+	struct err err = {0};
+	char where[TOML_WHERE_BYTES];
+	struct toml t;
+
+	(void)state;
+	assert_int_equal(toml_parse(&t, "a=1\n[s]\nk=2\n", 12, "f", &err), 0);
+	assert_string_equal(toml_where(&t, "s.k", where), "f:3: s.k");
+	assert_string_equal(toml_where(&t, "s.z", where), "f: s.z");
+	assert_int_equal(toml_set(&t, "s.k=3", &err), 0);
+	assert_string_equal(toml_where(&t, "s.k", where), "--set: s.k");
+	t.option = "--";
+	assert_string_equal(toml_where(&t, "s.k", where), "--s.k");
+	assert_int_equal(toml_set(&t, "new.k=3", &err), 0);
+	assert_string_equal(toml_where(&t, "new", where), "--new");
+	toml_clear(&t);
 }
 
 static void test_bad_set(void **state)
@@ -213,7 +232,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_tree_and_lines), cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_nul_and_size),   cmocka_unit_test(test_dots_elsewhere),
-		cmocka_unit_test(test_set),	       cmocka_unit_test(test_bad_set),
+		cmocka_unit_test(test_set),	       cmocka_unit_test(test_where), cmocka_unit_test(test_bad_set),
 		cmocka_unit_test(test_load),	       cmocka_unit_test(test_print_reads_back),
 	};
 

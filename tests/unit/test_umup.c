@@ -196,9 +196,11 @@ static double moved(size_t width, bool umup, double lr)
 	open_model(&f, &shape);
 	assert_int_equal(model_logits(f.model, f.tokens, 0, ROWS, before, &err), 0);
 	for (int64_t i = 1; i <= UPDATES; i++) {
-		const struct optimizer_step step = { .lr = lr, .update = i, .tokens = ROWS };
+		const struct optimizer_step step = { .lr = lr, .update = i,
+							.norm_limit = INFINITY };
+		struct decision decision = optimizer_decision(&optimizer, &step);
 		backprop(&f);
-		optimizer_update(&optimizer, f.model, f.m, f.v, &step);
+		optimizer_update(&optimizer, f.model, f.m, f.v, &decision, ROWS);
 	}
 	assert_int_equal(model_logits(f.model, f.tokens, 0, ROWS, after, &err), 0);
 	for (size_t i = 0; i < ROWS * VOCAB; i++)

@@ -10,7 +10,7 @@
 #include "common/failpoint.h"
 #include "common/mem.h"
 #include "common/paths.h"
-#include "worker/lbrun/launchers.h"
+#include "worker/lbrun/launcher.h"
 #include "worker/lbrun/oom.h"
 #include "worker/lbrun/rank.h"
 #include "worker/lbrun/reap.h"
@@ -55,7 +55,7 @@ static bool is_ours(const char *setting)
 {
 	static const char *const names[] = {
 		"LB_SOCKET=", "LB_RUN=", "LB_ATTEMPT=", "LB_LAUNCH=", "LB_RUN_DIR=",
-		"LB_CHECKPOINT_DIR=", "LB_RESUME_FROM=",
+		"LB_CHECKPOINT_DIR=", "LB_RESUME_FROM=", "LB_RANK=",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -65,7 +65,16 @@ static bool is_ours(const char *setting)
 	return false;
 }
 
-static void make_env(const struct shepherd *s, struct strings *env)
+/* For ranks that look there, as PyTorch's do. */
+static void add_meeting(const struct meeting *m, struct strings *env)
+{
+	if (!getenv("MASTER_ADDR"))
+		strings_add(env, xasprintf("MASTER_ADDR=%s", m->host));
+	if (!getenv("MASTER_PORT"))
+		strings_add(env, xasprintf("MASTER_PORT=%lld", (long long)m->port));
+}
+
+static void make_env(const struct shepherd *s, const struct meeting *m, struct strings *env)
 {
 	for (char **setting = environ; *setting; setting++) {
 		if (!is_ours(*setting))
@@ -80,26 +89,31 @@ static void make_env(const struct shepherd *s, struct strings *env)
 	strings_add(env, xasprintf("LB_CHECKPOINT_DIR=%s", s->params.checkpoint_dir));
 	if (s->search.found == 1)
 		strings_add(env, xasprintf("LB_RESUME_FROM=%s", s->search.path));
+	if (launcher_has_ranks(&s->params))
+		add_meeting(m, env);
 }
 
-/* With srun a small lbrun stands in front of each rank, on its node. */
-static int make_argv(const struct shepherd *s, struct strings *argv, struct err *err)
+static void choose_meeting(const struct shepherd *s, struct meeting *m)
 {
-	if (shepherd_is_srun(s)) {
-		char self[4096];
-		ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	const char *job = getenv("SLURM_JOB_ID");
 
-		if (n < 0)
-			return err_errno(err, "/proc/self/exe");
-		self[n] = '\0';
-		strings_add(argv, xstrdup("srun"));
-		strings_add(argv, xstrdup("--kill-on-bad-exit=1"));
-		strings_add(argv, xstrdup(self));
-		strings_add(argv, xstrdup("--rank"));
-		strings_add(argv, xstrdup("--"));
-	}
-	for (char **arg = s->params.command; *arg; arg++)
-		strings_add(argv, xstrdup(*arg));
+	*m = (struct meeting){0};
+	if (launcher_has_ranks(&s->params))
+		meeting_choose(m, (job ? strtoll(job, NULL, 10) : getpid()) + s->launch.number);
+}
+
+static int make_argv(const struct shepherd *s, const struct meeting *m, struct strings *argv,
+		     struct err *err)
+{
+	char self[4096];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	if (n < 0)
+		return err_errno(err, "/proc/self/exe");
+	self[n] = '\0';
+	argv->items = launcher_argv(&s->params, m, self, s->hub.private_folder);
+	while (argv->items[argv->count])
+		argv->count++;
 	return 0;
 }
 
@@ -114,22 +128,24 @@ static pid_t start(struct shepherd *s, struct err *err)
 {
 	struct strings argv = {0};
 	struct strings env = {0};
+	struct meeting meeting;
+	bool has_prefixes = launcher_has_ranks(&s->params) || s->params.profiler;
 	struct trainer_start what = {.workdir = s->params.workdir,
 				     .input = s->params.is_script ? STDIN_FILENO : -1};
 	int output[2];
 	pid_t pid = -1;
 
-	make_env(s, &env);
+	choose_meeting(s, &meeting);
+	make_env(s, &meeting, &env);
 	failpoint(FP_TRAINER_BEFORE, NULL);
-	if (make_argv(s, &argv, err) == 0) {
+	if (make_argv(s, &meeting, &argv, err) == 0) {
 		what.argv = argv.items;
 		what.env = env.items;
 		pid = trainer_start(&what, output, err);
 	}
 	if (pid > 0) {
-		output_attach(&s->output, 0, output[0], shepherd_is_srun(s));
-		output_attach(s->has_errors ? &s->errors : &s->output, 1, output[1],
-			      shepherd_is_srun(s));
+		output_attach(&s->output, 0, output[0], has_prefixes);
+		output_attach(s->has_errors ? &s->errors : &s->output, 1, output[1], has_prefixes);
 	}
 	strings_fini(&argv);
 	strings_fini(&env);
@@ -201,7 +217,7 @@ void launch_term(struct shepherd *s)
 		signal_steps(job, RANK_TERM_NAME);
 		return;
 	}
-	if (launchers_term(&s->asked) && job)
+	if (asked_begin(&s->asked) && job)
 		signal_steps(job, "TERM");
 }
 

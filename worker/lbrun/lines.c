@@ -11,6 +11,7 @@
 #include "common/message.h"
 #include "common/paths.h"
 #include "common/hosts.h"
+#include "worker/lbrun/launcher.h"
 #include "worker/lbrun/shepherd.h"
 #include "worker/lbrun/space.h"
 
@@ -329,7 +330,7 @@ int lines_read_output(struct shepherd *s, struct err *err)
 {
 	s->printed.on_step = on_printed_step;
 	s->printed.on_error = on_printed_error;
-	s->printed.on_rank_killed = shepherd_is_srun(s) ? on_rank_killed : NULL;
+	s->printed.on_rank_killed = launcher_has_ranks(&s->params) ? on_rank_killed : NULL;
 	s->printed.arg = s;
 	if (printed_init(&s->printed, &s->params.watch, err) < 0)
 		return -1;

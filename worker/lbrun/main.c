@@ -19,6 +19,7 @@ enum { EXIT_USAGE = 2, EXIT_BROKEN = 70 };
 static const char usage[] =
 	"usage: lbrun --attempt FOLDER       run the attempt that lbd prepared in FOLDER\n"
 	"       lbrun --rank -- COMMAND…     stand in front of one rank, under srun\n"
+	"       lbrun --node K -- COMMAND…   in front of a torchrun with K ranks, on its node\n"
 	"       lbrun --stacks PATH          write where the ranks on this node are, under srun\n"
 	"       lbrun --version\n"
 	"lbrun is started by the job that lbd submits; see lbd(8).\n";
@@ -80,6 +81,8 @@ int main(int argc, char **argv)
 		return run_attempt(argv[2]);
 	if (argc >= 4 && strcmp(argv[1], "--rank") == 0 && strcmp(argv[2], "--") == 0)
 		return rank_main(argv + 3);
+	if (argc >= 5 && strcmp(argv[1], "--node") == 0 && strcmp(argv[3], "--") == 0)
+		return rank_node_main((int)strtol(argv[2], NULL, 10), argv + 4);
 	if (argc == 3 && strcmp(argv[1], "--stacks") == 0)
 		return stacks_node_main(argv[2]);
 	if (argc == 2 && strcmp(argv[1], "--version") == 0)

@@ -85,11 +85,24 @@ static void put(struct output *o, const void *data, size_t len)
 	o->len += len;
 }
 
+/* "[host:7] ", or as much of it as has come. */
+static bool has_prefix(const char *data, size_t len)
+{
+	size_t at = 1;
+	bool has_colon = false;
+
+	while (at < len && !strchr(" ]\n", data[at]))
+		has_colon |= data[at++] == ':';
+	if (data[0] != '[' || at == len)
+		return data[0] == '[';
+	return data[at] == ']' && has_colon && data[at - 1] >= '0' && data[at - 1] <= '9';
+}
+
 /* One piece of a line; `data` ends in a newline or is the unfinished end of it. */
 static bool put_piece(struct output *o, const struct output_stream *s, const char *data,
 		      size_t len)
 {
-	bool is_prefixed = o->plain || (s->raw && data[0] == '[');
+	bool is_prefixed = o->plain || (s->raw && has_prefix(data, len));
 
 	if (!has_room(o, o->prefix_len + 1 + len))
 		return false;

@@ -21,7 +21,7 @@ enum {
 
 struct output_stream {
 	int fd;				/* -1 = closed */
-	bool raw;			/* lines that begin with '[' carry their prefix already */
+	bool raw;			/* lines that begin with "[host:rank]" keep that prefix */
 	bool ended;
 	int64_t since_ms;		/* when the unfinished line last grew */
 	size_t len;

@@ -230,7 +230,7 @@ static void asked_turn(struct shepherd *s, int64_t now_ms)
 	if (s->asked.pids == NULL || now_ms < s->asked_ms)
 		return;
 	s->asked_ms = now_ms + ASKED_EVERY_MS;
-	launchers_turn(&s->asked);
+	asked_look(&s->asked);
 }
 
 static void read_signals(struct shepherd *s, int64_t now_ms)

@@ -21,11 +21,11 @@
 
 #include "common/attempt.h"
 #include "common/order.h"
+#include "worker/lbrun/asked.h"
 #include "worker/lbrun/checkpoints.h"
 #include "worker/lbrun/ending.h"
 #include "worker/lbrun/hub.h"
 #include "worker/lbrun/journal.h"
-#include "worker/lbrun/launchers.h"
 #include "worker/lbrun/output.h"
 #include "worker/lbrun/printed.h"
 #include "worker/lbrun/ranks.h"

@@ -20,6 +20,8 @@ int command_ckpt(int argc, char **argv);
 int command_convert(int argc, char **argv);
 int command_eval(int argc, char **argv);
 int command_generate(int argc, char **argv);
+int command_prepare(int argc, char **argv);
 int command_trace(int argc, char **argv);
+int command_train(int argc, char **argv);	/* and plan */
 
 #endif

@@ -58,6 +58,8 @@ static const struct key keys[] = {
 	  "what both moments are kept in; bfloat16 is rounded by chance and halves them" },
 	{ "lr_scheduler", "warmup_steps", KEY_INT, FIELD(warmup_steps), 0, 1e12, NULL, "200",
 	  "steps from 0 to the peak" },
+	{ "lr_scheduler", "total_steps", KEY_INT, FIELD(schedule_steps), -1, 1e12, NULL, "-1",
+	  "steps that the schedule spans; -1: training.steps" },
 	{ "lr_scheduler", "decay_ratio", KEY_REAL, FIELD(decay_ratio), -1, 1, NULL, "-1",
 	  "share of all steps that decay; -1: all after warm-up" },
 	{ "lr_scheduler", "decay_type", KEY_ENUM, FIELD(decay_type), 0, 0, "linear|cosine|sqrt",
@@ -99,6 +101,8 @@ static const struct key keys[] = {
 	  "instead of one path several, as \"WEIGHT PATH\"" },
 	{ "training", "dataset_verify", KEY_BOOL, FIELD(dataset_verify), 0, 0, NULL, "true",
 	  "read all data at the start: digests, tokens outside the vocabulary" },
+	{ "checkpoint", "enable", KEY_BOOL, FIELD(checkpoint_enable), 0, 0, NULL, "true",
+	  "false: none is written, and none is looked for; what is trained ends with the process" },
 	{ "checkpoint", "folder", KEY_STRING, FIELD(checkpoint_folder), 0, 0, NULL,
 	  "\"checkpoints\"", "below dump_folder unless absolute" },
 	{ "checkpoint", "async_mode", KEY_ENUM, FIELD(async_mode), 0, 0,
@@ -151,16 +155,16 @@ static const struct key keys[] = {
 enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
 
 /* Sections of the run spec that lbd and lbrun read from the same file. */
-static const char *const foreign_sections[] = { "run", "slurm", "restart", "watch", "notify", NULL };
+static const char *const foreign_sections[] = { "run", "slurm", "torchrun", "nsys", "restart", "watch",
+						       "notify", NULL };
 
-/* `file:line: key: text`; always -1. */
-static int refuse(const struct toml *toml, const char *key, struct err *err, const char *text)
+/* What is no mistake, but should be known. A default is not worth a word. */
+static void note(const struct toml *toml, const char *key, FILE *notes, const char *text)
 {
-	int line = toml_line(toml, key);
+	char where[TOML_WHERE_BYTES];
 
-	if (line > 0)
-		return err_set(err, ERR_USAGE, "%s:%d: %s: %s", toml->file, line, key, text);
-	return err_set(err, ERR_USAGE, "%s: %s: %s", toml->file, key, text);
+	if (notes && toml_line(toml, key) != 0)
+		fprintf(notes, "%s: %s\n", toml_where(toml, key, where), text);
 }
 
 static int check_batches(struct config *c, const struct toml *toml, struct err *err)
@@ -168,20 +172,21 @@ static int check_batches(struct config *c, const struct toml *toml, struct err *
 	int64_t global = c->global_batch_size < 0 ? c->local_batch_size : c->global_batch_size;
 
 	if (global == 0 || global % c->local_batch_size != 0)
-		return refuse(toml, "training.global_batch_size", err,
-			      "must be -1 or a multiple of training.local_batch_size");
+		return keys_refuse(toml, "training.global_batch_size",
+				   "must be -1 or a multiple of training.local_batch_size", err);
 	c->accumulate = global / c->local_batch_size;
 	if (c->batch_ramp.count == 0)
 		return 0;
 	const int64_t *ramp = c->batch_ramp.items, local = c->local_batch_size;
 	if (c->batch_ramp.count != 3 || ramp[0] % local != 0 || ramp[1] % local != 0 ||
 	    ramp[0] >= global || (global - ramp[0]) % ramp[1] != 0)
-		return refuse(toml, "training.batch_ramp", err,
-			      "must be [start, increment, samples]: multiples of local_batch_size "
-			      "that lead from start to global_batch_size");
+		return keys_refuse(toml, "training.batch_ramp",
+				   "must be [start, increment, samples]: multiples of "
+				   "local_batch_size that lead from start to "
+				   "global_batch_size", err);
 	if (ramp[2] < (global - ramp[0]) / ramp[1])
-		return refuse(toml, "training.batch_ramp", err,
-			      "needs at least one sample for each increment");
+		return keys_refuse(toml, "training.batch_ramp",
+				   "needs at least one sample for each increment", err);
 	return 0;
 }
 
@@ -193,8 +198,8 @@ static int check_recompute(struct config *c, const struct toml *toml, struct err
 		return 0;
 	c->recompute_every = strtol(c->recompute_option, &end, 10);
 	if (*end != '\0' || c->recompute_every < 1 || c->recompute_every > MAX_COUNT)
-		return refuse(toml, "activation_checkpoint.selective_ac_option", err,
-			      "must be \"op\" or a number of layers, like \"2\"");
+		return keys_refuse(toml, "activation_checkpoint.selective_ac_option",
+				   "must be \"op\" or a number of layers, like \"2\"", err);
 	return 0;
 }
 
@@ -204,13 +209,14 @@ static const double UMUP_DECAY_MAX = 0.02;
 static int check_umup(struct config *c, const struct toml *toml, struct err *err)
 {
 	if (c->shape.family != MODEL_LLAMA)
-		return refuse(toml, "u_mup.enable", err, "needs model.name \"llama\"");
+		return keys_refuse(toml, "u_mup.enable", "needs model.name \"llama\"", err);
 	if (c->weight_decay > UMUP_DECAY_MAX)
-		return refuse(toml, "optimizer.weight_decay", err,
-			      "is independent of the learning rate with u_mup.enable: at most 0.02; "
-			      "1.2e-4 is usual, with an optimizer.lr around 1");
+		return keys_refuse(toml, "optimizer.weight_decay",
+				   "is independent of the learning rate with u_mup.enable: "
+				   "at most 0.02; 1.2e-4 is usual, with an optimizer.lr "
+				   "around 1", err);
 	if (c->lr <= 0)
-		return refuse(toml, "optimizer.lr", err, "must be above 0 with u_mup.enable");
+		return keys_refuse(toml, "optimizer.lr", "must be above 0 with u_mup.enable", err);
 	c->shape.tied = false;
 	c->shape.umup = c->umup;
 	c->shape.umup.context = (double)c->seq_len;
@@ -224,27 +230,28 @@ static int check_model(struct config *c, const struct toml *toml, struct err *er
 	c->model = model_flavor_find((enum model_family)c->model_name, c->flavor, &names);
 	if (!c->model) {
 		char *text = xasprintf("there is no \"%s\", allowed: %s", c->flavor, names);
-		refuse(toml, "model.flavor", err, text);
+		keys_refuse(toml, "model.flavor", text, err);
 		free(text);
 		return -1;
 	}
 	c->shape = c->model->shape;
 	if (init_std_parse(c->init_std_text, c->shape.dim, &c->init_std))
-		return refuse(toml, "model.init_std", err, "must be " INIT_STD_FORMS);
+		return keys_refuse(toml, "model.init_std", "must be " INIT_STD_FORMS, err);
 	return c->umup.enable ? check_umup(c, toml, err) : 0;
 }
 
 static int check_validation(const struct config *c, const struct toml *toml, struct err *err)
 {
 	if (c->validation_path[0] == '\0')
-		return refuse(toml, "validation.dataset_path", err, "is required to validate");
+		return keys_refuse(toml, "validation.dataset_path", "is required to validate", err);
 	if (c->validation_batch >= 0 && c->validation_batch != c->local_batch_size)
-		return refuse(toml, "validation.local_batch_size", err,
-			      "must be that of training, or -1");
+		return keys_refuse(toml, "validation.local_batch_size",
+				   "must be that of training, or -1", err);
 	if (c->validation_seq_len >= 0 && c->validation_seq_len != c->seq_len)
-		return refuse(toml, "validation.seq_len", err, "must be that of training, or -1");
+		return keys_refuse(toml, "validation.seq_len",
+				   "must be that of training, or -1", err);
 	if (c->validation_steps == 0)
-		return refuse(toml, "validation.steps", err, "must be -1, or at least 1");
+		return keys_refuse(toml, "validation.steps", "must be -1, or at least 1", err);
 	return 0;
 }
 
@@ -256,30 +263,47 @@ static int check_size(const struct config *c, const struct toml *toml, struct er
 	struct model_cost cost;
 
 	if (model_cost(&cost, &c->shape, &options, &why))
-		return refuse(toml, "training.seq_len", err, why.text);
+		return keys_refuse(toml, "training.seq_len", why.text, err);
 	return 0;
 }
 
-static int check(struct config *c, const struct toml *toml, struct err *err)
+/* What does not fit into the schedule is shortened, as torchtitan does: a trial of ten steps needs
+ * no other warm-up than the training it is for. */
+static int check_schedule(struct config *c, const struct toml *toml, FILE *notes, struct err *err)
+{
+	if (c->decay_ratio < 0 && c->decay_ratio > -1)
+		return keys_refuse(toml, "lr_scheduler.decay_ratio", "must be -1, or 0 to 1", err);
+	if (c->schedule_steps == 0)
+		return keys_refuse(toml, "lr_scheduler.total_steps",
+				   "must be -1, or at least 1", err);
+	int64_t steps = c->schedule_steps > 0 ? c->schedule_steps : c->steps;
+	if (c->warmup_steps > steps) {
+		note(toml, "lr_scheduler.warmup_steps", notes, "more than all steps: every step warms up");
+		c->warmup_steps = steps;
+	}
+	double room = (double)(steps - c->warmup_steps) / (double)steps;
+	if (c->decay_ratio > room && (c->decay_ratio - room) * (double)steps > 0.5) {
+		note(toml, "lr_scheduler.decay_ratio", notes, "more than warm-up leaves: all of that decays");
+		c->decay_ratio = -1;
+	}
+	return 0;
+}
+
+static int check(struct config *c, const struct toml *toml, FILE *notes, struct err *err)
 {
 	bool has_path = c->dataset_path && c->dataset_path[0] != '\0';
 
 	if (check_model(c, toml, err))
 		return -1;
 	if (has_path == (c->dataset_mix.count > 0))
-		return refuse(toml, "training.dataset_path", err,
-			      "is required, or training.dataset_mix, but not both");
+		return keys_refuse(toml, "training.dataset_path",
+				   has_path ? "goes without training.dataset_mix"
+					    : "is required: a file of tokens, as lbworker prepare makes it",
+				   err);
 	if (c->validation_enable && check_validation(c, toml, err))
 		return -1;
-	if (c->warmup_steps > c->steps)
-		return refuse(toml, "lr_scheduler.warmup_steps", err,
-			      "must not exceed training.steps");
-	if (c->decay_ratio < 0 && c->decay_ratio > -1)
-		return refuse(toml, "lr_scheduler.decay_ratio", err, "must be -1, or 0 to 1");
-	if (c->decay_ratio > 0 &&
-	    c->decay_ratio * (double)c->steps + (double)c->warmup_steps > (double)c->steps + 0.5)
-		return refuse(toml, "lr_scheduler.decay_ratio", err,
-			      "warm-up and decay together are longer than training.steps");
+	if (check_schedule(c, toml, notes, err))
+		return -1;
 	if (check_recompute(c, toml, err) || check_batches(c, toml, err))
 		return -1;
 	return check_size(c, toml, err);
@@ -321,14 +345,15 @@ int config_load(struct config *out, const char *path, char *const *assignments, 
 }
 
 int config_load_as(struct config *out, const char *path, char *const *assignments, size_t count,
-		   bool lenient, FILE *ignored, struct err *err)
+		   bool lenient, FILE *notes, struct err *err)
 {
-	const struct compat compat = { keys, KEYS, foreign_sections, lenient, ignored };
+	const struct compat compat = { keys, KEYS, foreign_sections, lenient, notes };
 	struct toml toml = { 0 };
 	int rc;
 
 	*out = (struct config){ 0 };
 	rc = toml_load(&toml, path, err);
+	toml.option = "--";
 	for (size_t i = 0; rc == 0 && i < count; i++)
 		rc = toml_set(&toml, assignments[i], err);
 	if (rc == 0)
@@ -338,7 +363,7 @@ int config_load_as(struct config *out, const char *path, char *const *assignment
 	if (rc == 0)
 		rc = keys_read(keys, KEYS, &toml, out, err);
 	if (rc == 0)
-		rc = check(out, &toml, err);
+		rc = check(out, &toml, notes, err);
 	toml_clear(&toml);
 	if (rc) {
 		config_clear(out);
@@ -390,7 +415,8 @@ struct model_options config_model_options(const struct config *c)
 struct schedule config_schedule(const struct config *c)
 {
 	return (struct schedule){ .peak = c->lr, .warmup_steps = c->warmup_steps,
-				  .steps = c->steps, .decay_ratio = c->decay_ratio,
+				  .steps = c->schedule_steps > 0 ? c->schedule_steps : c->steps,
+				  .decay_ratio = c->decay_ratio,
 				  .decay = (enum schedule_decay)c->decay_type,
 				  .min_factor = c->min_lr_factor };
 }

@@ -11,10 +11,10 @@
 #include "common/keys.h"
 #include "worker/lbworker/guard.h"
 #include "worker/lbworker/model.h"
+#include "worker/lbworker/device.h"
 #include "worker/lbworker/optimizer.h"
 #include "worker/lbworker/schedule.h"
 
-enum device_wish { DEVICE_AUTO, DEVICE_CPU, DEVICE_CUDA };
 enum async_mode { ASYNC_DISABLED, ASYNC_ON, ASYNC_PINNED };
 
 struct config {
@@ -25,7 +25,7 @@ struct config {
 	struct umup umup;
 	int optimizer_name, moments;	/* moments: enum compute */
 	double lr, beta1, beta2, eps, weight_decay;
-	int64_t warmup_steps;
+	int64_t warmup_steps, schedule_steps;
 	double decay_ratio;
 	int decay_type;
 	double min_lr_factor;
@@ -41,6 +41,7 @@ struct config {
 	char *dataset_path;
 	struct key_strings dataset_mix;
 	bool dataset_verify;
+	bool checkpoint_enable;
 	char *checkpoint_folder;
 	char *initial_load_path;
 	int async_mode;			/* enum async_mode */
@@ -74,10 +75,10 @@ struct config {
  * `file:line: section.key: what is wrong, what is allowed` and *out is cleared. */
 int config_load(struct config *out, const char *path, char *const *assignments, size_t count,
 		struct err *err);
-/* The same. With `lenient` a key that we cannot honour is left out, and `file:line: key: why` is
- * written to ignored (may be NULL) for each. */
+/* The same. With `lenient` a key that we cannot honour is left out. What is left out, or taken for
+ * another value, is written to `notes` (may be NULL) as `file:line: key: what and why`. */
 int config_load_as(struct config *out, const char *path, char *const *assignments, size_t count,
-		   bool lenient, FILE *ignored, struct err *err);
+		   bool lenient, FILE *notes, struct err *err);
 void config_clear(struct config *config);
 
 /* The effective values as TOML. */

@@ -127,13 +127,17 @@ void norm_forward(const struct model *m, size_t weight, size_t bias, const struc
 void norm_backward(const struct model *m, size_t weight, size_t bias, const struct norm_kept *kept,
 		   void *dx, const void *dout, const void *x, bool accumulate);
 
-/* A matrix product with the weights at an offset: y[N,out] = scale x[N,in] W^T + bias + beta y. */
+/* A matrix product with the weights at an offset: y[N,out] = scale x[N,in] W^T + bias + beta y, or
+ * gelu of that. */
 struct linear {
 	size_t weight, bias;		/* bias ABSENT: none */
 	size_t in, out;
 	bool in_out;			/* stored [in, out] */
 	float scale;			/* of the product */
 	float first_half;		/* scale of the first half of y; 0: as the rest */
+	/* GELU behind it (forward) or in front of it (backward_input): what went into that; NULL:
+	 * there is none. */
+	void *kept;
 };
 void linear_forward(const struct model *m, const struct linear *w, void *y, const void *x,
 		    size_t rows, float beta);

@@ -2,7 +2,7 @@
 /* flavors.c - named model shapes, one row each.
  *
  * Sizes are those of the config.json that each model was published with; vocabularies of GPT-2 are
- * padded from 50257 to 50304, as llm.c does, to a multiple of 128. The largest are for planning. */
+ * padded from 50257 to 50304, as llm.c does, to a multiple of 128. The largest (405B, 175B) are for planning. */
 #include "worker/lbworker/model.h"
 
 #include <string.h>
@@ -33,6 +33,10 @@ static const struct model_flavor flavors[] = {
 	{ "3B", "Llama 3.2", LLAMA(128256, 3072, 28, 24, 8, 8192, true, SCALED(32)) },
 	{ "8B", "Llama 3", LLAMA(128256, 4096, 32, 32, 8, 14336, false, THETA(500000)) },
 	{ "70B", "Llama 3", LLAMA(128256, 8192, 80, 64, 8, 28672, false, THETA(500000)) },
+	{ "405B", "Llama 3.1", LLAMA(128256, 16384, 126, 128, 8, 53248, false, SCALED(8)) },
+	{ "2-7B", "Llama 2", LLAMA(32000, 4096, 32, 32, 32, 11008, false, THETA(10000)) },
+	{ "2-13B", "Llama 2", LLAMA(32000, 5120, 40, 40, 40, 13824, false, THETA(10000)) },
+	{ "2-70B", "Llama 2", LLAMA(32000, 8192, 80, 64, 8, 28672, false, THETA(10000)) },
 
 	{ "debugmodel", "0.2 M parameters, bytes; for tests", NEOX(256, 64, 2, 4, 4) },
 	{ "70M", "Pythia", NEOX(50304, 512, 6, 8, 16) },
@@ -52,7 +56,8 @@ static const struct model_flavor flavors[] = {
 };
 
 static const char *const flavor_names[MODEL_FAMILY_COUNT] = {
-	[MODEL_LLAMA] = "debugmodel, bytes-4M, 124M, 1B, 3B, 8B, 70B",
+	[MODEL_LLAMA] = "debugmodel, bytes-4M, 124M, 1B, 3B, 8B, 70B, 405B, 2-7B, 2-13B, "
+			"2-70B",
 	[MODEL_NEOX] = "debugmodel, 70M, 160M, 410M, 1B, 1.4B, 2.8B, 6.9B",
 	[MODEL_GPT2] = "debugmodel, 124M, 355M, 774M, 1558M, 175B",
 };

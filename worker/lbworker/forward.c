@@ -25,8 +25,8 @@ struct model_activations {
 	float *loss;			/* [N] */
 	int32_t *tokens, *targets;	/* [N] */
 	size_t chunk_rows;
-	float *loss_host;		/* [N] */
-	void *memory;			/* all of the above but layer and loss_host */
+	double *loss_sum;
+	void *memory;			/* all of the above but layer */
 };
 
 /* --- the plan: one walk counts, a second one hands out addresses ---------------------------- */
@@ -132,6 +132,7 @@ static void plan_all(struct plan *p, const struct model *m, struct model_activat
 	a->shared.dhidden = reserve(p, rows * s->ffn);
 	a->tokens = reserve_words(p, rows);
 	a->targets = reserve_words(p, rows);
+	a->loss_sum = reserve_bytes(p, sizeof(double));
 }
 
 static size_t head_chunk(const struct model *m)
@@ -191,14 +192,12 @@ static void fill_rope(const struct model *m, float *table)
 struct model_activations *activations_create(const struct model *m, struct err *err)
 {
 	struct model_activations *a = xcalloc(1, sizeof(*a));
-	size_t rows = m->batch * m->seq;
 	struct plan plan = { .activation_bytes = compute_bytes(m->options.compute) };
 
 	a->layer = xcalloc(m->shape.layers, sizeof(*a->layer));
-	a->loss_host = xcalloc(rows, sizeof(float));
 	a->chunk_rows = head_chunk(m);
 	plan_all(&plan, m, a);
-	a->memory = m->backend->alloc(m->device, plan.bytes);
+	a->memory = m->backend->alloc(m->device, plan.bytes, "activations");
 	if (!a->memory) {
 		err_set(err, ERR_IO, "no memory for the activations of %zu x %zu tokens (%zu MiB)",
 			m->batch, m->seq, plan.bytes >> 20);
@@ -218,9 +217,18 @@ void activations_destroy(const struct model *m, struct model_activations *a)
 		return;
 	m->backend->free(m->device, a->memory);
 	free(a->layer);
-	free(a->loss_host);
 	free(a);
 }
+
+/* What is wanted of a pass. */
+struct head_pass {
+	bool gradients, accumulate;
+	float scale;
+	double *loss_sum;		/* device; of this pass, or added to when is_summed */
+	bool is_summed;
+	void (*behind)(void *arg);	/* may be NULL */
+	void *arg;
+};
 
 /* --- forward -------------------------------------------------------------------------------- */
 
@@ -239,7 +247,7 @@ static void feed(const struct model *m, const int32_t *tokens, const int32_t *ta
 	m->backend->upload(m->device, a->targets, targets, rows * sizeof(*targets));
 }
 
-static void forward(const struct model *m)
+static void forward(const struct model *m, const struct head_pass *pass)
 {
 	const struct model_shape *s = &m->shape;
 	const struct backend *be = m->backend;
@@ -247,6 +255,7 @@ static void forward(const struct model *m)
 	size_t rows = m->batch * m->seq;
 	const void *before = NULL;
 
+	(void)pass;
 	be->embed_forward(m->device, a->layer[0].x, m->weights + model_outer(m, PARAM_EMBEDDING),
 			  a->tokens, rows, s->dim);
 	if (m->family->learned_positions)
@@ -266,13 +275,8 @@ static void forward(const struct model *m)
 static struct linear head_of(const struct model *m)
 {
 	return (struct linear){ model_outer(m, PARAM_HEAD), ABSENT, m->shape.dim, m->shape.vocab,
-				false, m->scales.head, 0 };
+				false, m->scales.head, 0, NULL };
 }
-
-struct head_pass {
-	bool gradients, accumulate;
-	float scale;
-};
 
 /* Losses into a->loss; with gradients also shared.dnormed and the head's weight gradient. */
 static void head_and_loss(const struct model *m, const struct head_pass *pass)
@@ -314,9 +318,10 @@ static void tables_backward(const struct model *m, bool accumulate)
 					       m->seq, s->dim, accumulate);
 }
 
-static void backward(const struct model *m, bool accumulate)
+static void backward(const struct model *m, const struct head_pass *pass)
 {
 	struct model_activations *a = m->activations;
+	bool accumulate = pass->accumulate;
 
 	m->backend->zero(m->device, a->shared.dx, m->batch * m->seq * m->shape.dim *
 						      compute_bytes(m->options.compute));
@@ -333,42 +338,57 @@ static void backward(const struct model *m, bool accumulate)
 
 static int collect_loss(const struct model *m, double *loss_sum, struct err *err)
 {
-	struct model_activations *a = m->activations;
-	size_t rows = m->batch * m->seq;
 	char why[BACKEND_TEXT_BYTES];
 
-	m->backend->download(m->device, a->loss_host, a->loss, rows * sizeof(float));
-	*loss_sum = 0;
-	for (size_t i = 0; i < rows; i++)
-		*loss_sum += (double)a->loss_host[i];
+	m->backend->download(m->device, loss_sum, m->activations->loss_sum, sizeof(*loss_sum));
 	if (m->backend->finish(m->device, why))
 		return err_set(err, ERR_INTERNAL, "%s", why);
 	return 0;
 }
 
+/* `what` under a name that profilers show. */
+static void named(const struct model *m, const char *name, const struct head_pass *pass,
+		  void (*what)(const struct model *, const struct head_pass *))
+{
+	backend_range(m->backend, m->device, name);
+	what(m, pass);
+	backend_range_end(m->backend, m->device);
+}
+
 /* The number of a pass as a program of the device: the same number, the same operations. */
-static uint64_t program_of(const struct head_pass *pass)
+static uint64_t program_of(const struct model *m, const struct head_pass *pass)
 {
 	uint32_t scale;
 
 	memcpy(&scale, &pass->scale, sizeof(scale));
-	return (uint64_t)scale << 2 | (pass->gradients ? 2 : 0) | (pass->accumulate ? 1 : 0);
+	return (uint64_t)scale << 4 | (pass->behind ? 8 : 0) |
+	       (pass->loss_sum != m->activations->loss_sum ? 4 : 0) | (pass->gradients ? 2 : 0) |
+	       (pass->accumulate ? 1 : 0);
 }
 
-/* Tokens and targets are on the device; all the rest of a pass, but for reading the loss. */
+static void sum_losses(const struct model *m, const struct head_pass *pass)
+{
+	m->backend->sum_losses(m->device, pass->loss_sum, m->activations->loss,
+			       m->batch * m->seq, pass->is_summed);
+}
+
+/* Tokens and targets are on the device; all the rest of a pass. */
 static void run(const struct model *m, const struct head_pass *pass)
 {
 	const struct backend *be = m->backend;
-	uint64_t program = program_of(pass);
+	uint64_t program = program_of(m, pass);
 
 	if (be->replay && be->replay(m->device, program))
 		return;
 	if (be->record)
 		be->record(m->device, program);
-	forward(m);
-	head_and_loss(m, pass);
+	named(m, "forward", pass, forward);
+	named(m, "head and loss", pass, head_and_loss);
+	sum_losses(m, pass);
 	if (pass->gradients)
-		backward(m, pass->accumulate);
+		named(m, "backward", pass, backward);
+	if (pass->behind)
+		pass->behind(pass->arg);
 	if (be->record_end)
 		be->record_end(m->device, program);
 }
@@ -377,16 +397,26 @@ int model_backprop(struct model *m, const int32_t *tokens, const int32_t *target
 		   bool accumulate, double *loss_sum, struct err *err)
 {
 	const struct head_pass pass = { .gradients = true, .accumulate = accumulate,
-					.scale = scale };
+					.scale = scale, .loss_sum = m->activations->loss_sum };
 	feed(m, tokens, targets);
 	run(m, &pass);
 	return collect_loss(m, loss_sum, err);
 }
 
+void model_queue(struct model *m, const int32_t *tokens, const int32_t *targets, float scale,
+		 bool accumulate, double *loss_sum, void (*behind)(void *arg), void *arg)
+{
+	const struct head_pass pass = { .gradients = true, .accumulate = accumulate,
+					.scale = scale, .loss_sum = loss_sum,
+					.is_summed = accumulate, .behind = behind, .arg = arg };
+	feed(m, tokens, targets);
+	run(m, &pass);
+}
+
 int model_loss(struct model *m, const int32_t *tokens, const int32_t *targets, double *loss_sum,
 	       struct err *err)
 {
-	const struct head_pass pass = { .gradients = false };
+	const struct head_pass pass = { .loss_sum = m->activations->loss_sum };
 	feed(m, tokens, targets);
 	run(m, &pass);
 	return collect_loss(m, loss_sum, err);
@@ -402,7 +432,7 @@ int model_logits(struct model *m, const int32_t *tokens, size_t first, size_t ro
 	size_t count;
 
 	feed(m, tokens, tokens);
-	forward(m);
+	forward(m, NULL);
 	for (size_t row = 0; row < rows; row += count) {
 		count = rows - row < a->chunk_rows ? rows - row : a->chunk_rows;
 		linear_forward(m, &head, a->logits, row_of(m, a->final, first + row, s->dim), count, 0);

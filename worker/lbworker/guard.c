@@ -4,20 +4,19 @@
 #include "worker/lbworker/guard.h"
 
 #include <math.h>
-#include <stdbool.h>
 
 enum { MEMORY = 50, WARM_UP = 20 };
 
-static bool is_spike(const struct guard *g, const struct guard_rules *rules, double norm)
+double guard_limit(const struct guard *g, const struct guard_rules *rules)
 {
-	return rules->spike_factor > 0 && g->judged >= WARM_UP &&
-	       norm > rules->spike_factor * g->usual_norm;
+	return rules->spike_factor > 0 && g->judged >= WARM_UP
+		       ? rules->spike_factor * g->usual_norm : INFINITY;
 }
 
 enum guard_verdict guard_judge(struct guard *g, const struct guard_rules *rules, double loss,
 			       double norm)
 {
-	if (isfinite(loss) && isfinite(norm) && !is_spike(g, rules, norm)) {
+	if (isfinite(loss) && isfinite(norm) && !(norm > guard_limit(g, rules))) {
 		g->judged++;
 		g->usual_norm += (norm - g->usual_norm) /
 				 (double)(g->judged < MEMORY ? g->judged : MEMORY);

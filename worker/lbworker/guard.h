@@ -20,6 +20,9 @@ struct guard {
 
 enum guard_verdict { GUARD_GO, GUARD_SKIP, GUARD_DIVERGED };
 
+/* The norm above which the next step would be a spike; INFINITY: there is no such. */
+double guard_limit(const struct guard *guard, const struct guard_rules *rules);
+
 /* Takes note of a step; without effects but on *guard. */
 enum guard_verdict guard_judge(struct guard *guard, const struct guard_rules *rules, double loss,
 			       double norm);

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/log.h"
 #include "common/mem.h"
 #include "worker/lbworker/data.h"
 #include "worker/lbworker/hf.h"
+#include "worker/lbworker/device.h"
 #include "worker/lbworker/rng.h"
 #include "worker/lbworker/token_text.h"
 
@@ -22,10 +22,12 @@ struct arguments {
 	const char *model, *data, *logits, *prompt, *prompt_tokens, *tokenizer;
 	int64_t seq_len, samples, tokens, seed;
 	double temperature;
+	enum device_wish device;
+	enum compute compute;
 };
 
 struct infer {
-	struct device *device;
+	struct opened on;
 	struct model *model;
 };
 
@@ -39,6 +41,36 @@ static int take_number(const char *name, const char *text, double min, double *o
 	if (end == text || *end != '\0' || !(*out >= min) || *out > 1e15)
 		return err_set(err, ERR_USAGE, "%s: \"%.40s\" is no number of at least %g", name,
 			       text, min);
+	return 0;
+}
+
+/* One of `words`, by its place in them. */
+static int take_word(const char *name, const char *text, const char *const words[], int *out,
+		     struct err *err)
+{
+	for (*out = 0; words[*out]; ++*out)
+		if (strcmp(words[*out], text) == 0)
+			return 0;
+	err_set(err, ERR_USAGE, "%s: there is no \"%.40s\", allowed are %s, %s%s%s", name, text,
+		words[0], words[1], words[2] ? ", " : "", words[2] ? words[2] : "");
+	return -1;
+}
+
+static int take_device(struct arguments *a, const char *name, const char *value, struct err *err)
+{
+	static const char *const wishes[] = { [DEVICE_AUTO] = "auto", [DEVICE_CPU] = "cpu",
+					      [DEVICE_CUDA] = "cuda", NULL };
+	static const char *const types[] = { [COMPUTE_FP32] = "float32",
+					     [COMPUTE_BF16] = "bfloat16", NULL };
+	bool is_device = strcmp(name, "--device") == 0;
+	int word;
+
+	if (take_word(name, value, is_device ? wishes : types, &word, err))
+		return -1;
+	if (is_device)
+		a->device = (enum device_wish)word;
+	else
+		a->compute = (enum compute)word;
 	return 0;
 }
 
@@ -60,6 +92,8 @@ static int take_option(struct arguments *a, const char *name, const char *value,
 		{ "--temperature", NULL, NULL, &a->temperature, 0 },
 	};
 
+	if (strcmp(name, "--device") == 0 || strcmp(name, "--dtype") == 0)
+		return take_device(a, name, value, err);
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
 		double number;
 		if (strcmp(options[i].name, name) != 0)
@@ -101,37 +135,32 @@ static int parse(struct arguments *a, int argc, char **argv, struct err *err)
 
 /* --- the model ------------------------------------------------------------------------------ */
 
-static void warn(const char *text)
-{
-	log_warn("%s", text);
-}
-
 static void infer_close(struct infer *f)
 {
 	model_destroy(f->model);
-	if (f->device)
-		backend_cpu.close(f->device);
+	if (f->on.device)
+		f->on.backend->close(f->on.device);
 }
 
-static int infer_open(struct infer *f, const char *folder, int64_t seq_len, struct err *err)
+static int infer_open(struct infer *f, const struct arguments *a, struct err *err)
 {
-	const struct backend_options backend = { .warn = warn };
+	const struct device_order order = { .wish = a->device, .wish_name = "--device cuda",
+					    .compute = a->compute, .compute_name = "--dtype" };
 	struct model_options options = { .batch = 1 };
 	struct model_shape shape;
-	char why[BACKEND_TEXT_BYTES];
 	size_t positions;
 
-	if (hf_config_read(&shape, &positions, folder, err))
+	if (hf_config_read(&shape, &positions, a->model, err))
 		return -1;
 	options.seq = positions < SEQ_DEFAULT_MAX ? positions : SEQ_DEFAULT_MAX;
-	if (seq_len > 0)
-		options.seq = (size_t)seq_len;
-	f->device = backend_cpu.open(&backend, why);
-	if (!f->device)
-		return err_set(err, ERR_IO, "%s", why);
-	if (model_create(&f->model, &shape, &backend_cpu, f->device, &options, err))
+	if (a->seq_len > 0)
+		options.seq = (size_t)a->seq_len;
+	if (device_open(&f->on, &order, err))
 		return -1;
-	return hf_load(f->model, folder, err);
+	options.compute = f->on.compute;
+	if (model_create(&f->model, &shape, f->on.backend, f->on.device, &options, err))
+		return -1;
+	return hf_load(f->model, a->model, err);
 }
 
 /* --- eval ----------------------------------------------------------------------------------- */
@@ -194,7 +223,7 @@ int command_eval(int argc, char **argv)
 	if (rc == 0 && !a.data)
 		rc = err_set(&err, ERR_USAGE, "eval needs data");
 	if (rc == 0)
-		rc = infer_open(&f, a.model, a.seq_len, &err);
+		rc = infer_open(&f, &a, &err);
 	if (rc == 0 && f.model)
 		rc = eval(f.model, &a, &err);
 	infer_close(&f);
@@ -283,7 +312,7 @@ static int generate_with(struct infer *f, const struct arguments *a, struct err 
 
 	if (!a->prompt_tokens && (!a->prompt || a->prompt[0] == '\0'))
 		return err_set(err, ERR_USAGE, "generate needs --prompt TEXT, or --prompt-tokens");
-	if (infer_open(f, a->model, a->seq_len, err) || !f->model)
+	if (infer_open(f, a, err) || !f->model)
 		return -1;
 	size_t vocab = f->model->shape.vocab;
 	int32_t *prompt = prompt_of(a, vocab, &length, err);

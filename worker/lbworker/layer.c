@@ -54,13 +54,15 @@ void linear_forward(const struct model *m, const struct linear *w, void *y, cons
 					.ldb = w->in_out ? w->out : w->in, .b_is_weight = true,
 					.trans_b = !w->in_out, .c = (char *)y + bytes_to(m, p),
 					.ldc = w->out, .alpha = p->scale, .beta = beta,
+					.then = w->kept ? GEMM_GELU : GEMM_PLAIN,
+					.gelu = m->family->gelu, .kept = w->kept,
 					.bias = w->bias == ABSENT ? NULL
 								  : m->weights + w->bias + p->at };
 		m->backend->gemm(m->device, &g);
 	}
 }
 
-/* dx = scale dy W */
+/* dx = scale dy W, times the slope of a GELU that made x */
 void linear_backward_input(const struct model *m, const struct linear *w, void *dx,
 			   const void *dy, size_t rows)
 {
@@ -74,7 +76,9 @@ void linear_backward_input(const struct model *m, const struct linear *w, void *
 					.b = m->weights + p->weight,
 					.ldb = w->in_out ? w->out : w->in, .b_is_weight = true,
 					.trans_b = w->in_out, .c = dx, .ldc = w->in,
-					.alpha = p->scale, .beta = i > 0 ? 1.0f : 0.0f };
+					.alpha = p->scale, .beta = i > 0 ? 1.0f : 0.0f,
+					.then = w->kept ? GEMM_GELU_BACKWARD : GEMM_PLAIN,
+					.gelu = m->family->gelu, .kept = w->kept };
 		m->backend->gemm(m->device, &g);
 	}
 }
@@ -85,6 +89,7 @@ void linear_backward_weight(const struct model *m, const struct linear *w, const
 {
 	struct piece piece[2];
 	int pieces = pieces_of(w, piece);
+	float *bias = w->bias == ABSENT ? NULL : m->grads + w->bias;
 
 	for (int i = 0; i < pieces; i++) {
 		const struct piece *p = &piece[i];
@@ -92,16 +97,15 @@ void linear_backward_weight(const struct model *m, const struct linear *w, const
 		struct gemm g = { .m = p->count, .n = w->in, .k = rows, .a = part, .lda = w->out,
 				  .trans_a = true, .b = x, .ldb = w->in,
 				  .c = m->grads + p->weight, .c_is_gradient = true, .ldc = w->in,
-				  .alpha = p->scale, .beta = accumulate ? 1.0f : 0.0f };
+				  .alpha = p->scale, .beta = accumulate ? 1.0f : 0.0f,
+				  .sum_a = bias };
 		if (w->in_out) {
 			g.m = w->in, g.a = x, g.lda = w->in;
 			g.n = p->count, g.b = part, g.ldb = g.ldc = w->out;
+			g.sum_a = NULL, g.sum_b = bias;
 		}
 		m->backend->gemm(m->device, &g);
 	}
-	if (w->bias != ABSENT)
-		m->backend->bias_backward(m->device, m->grads + w->bias, dy, rows, w->out,
-					  accumulate);
 }
 
 void norm_forward(const struct model *m, size_t weight, size_t bias, const struct norm_kept *kept,
@@ -142,7 +146,7 @@ static struct linear linear_of(const struct model *m, size_t l, enum param weigh
 	const struct model_layer *layer = &m->layer[l];
 
 	return (struct linear){ layer->at[weight], layer->at[bias], in, out, m->family->in_out,
-				scale, 0 };
+				scale, 0, NULL };
 }
 
 static struct linear qkv_of(const struct model *m, size_t l)
@@ -210,8 +214,13 @@ static void activate(const struct model *m, const struct layer_kept *k)
 
 static void expand(const struct model *m, size_t l, const struct layer_kept *k)
 {
-	const struct linear up = up_of(m, l);
+	struct linear up = up_of(m, l);
 
+	if (!m->family->gated) {
+		up.kept = k->up;
+		linear_forward(m, &up, k->hidden, k->ffn_in, row_count(m), 0);
+		return;
+	}
 	linear_forward(m, &up, k->up, k->ffn_in, row_count(m), 0);
 	activate(m, k);
 }
@@ -296,18 +305,18 @@ void layer_again(const struct model *m, size_t l, const struct layer_kept *k,
 static void ffn_backward(const struct model *m, size_t l, const struct layer_kept *k,
 			 const struct layer_shared *s, void *dnormed, bool accumulate)
 {
-	const struct linear up = up_of(m, l), down = down_of(m, l);
+	const struct linear up = up_of(m, l);
+	struct linear down = down_of(m, l);
 	size_t rows = row_count(m), width = m->shape.ffn;
+	const void *dup = m->family->gated ? k->up : s->dhidden;
 
 	linear_backward_weight(m, &down, s->dx, k->hidden, rows, accumulate);
+	down.kept = m->family->gated ? NULL : k->up;
 	linear_backward_input(m, &down, s->dhidden, s->dx, rows);
 	if (m->family->gated)
 		m->backend->swiglu_backward(m->device, k->up, s->dhidden, k->up, rows, width);
-	else
-		m->backend->gelu_backward(m->device, k->up, s->dhidden, k->up, rows * width,
-					  m->family->gelu);
-	linear_backward_weight(m, &up, k->up, k->ffn_in, rows, accumulate);
-	linear_backward_input(m, &up, dnormed, k->up, rows);
+	linear_backward_weight(m, &up, dup, k->ffn_in, rows, accumulate);
+	linear_backward_input(m, &up, dnormed, dup, rows);
 }
 
 static void attention_backward(const struct model *m, size_t l, const struct layer_kept *k,

@@ -60,12 +60,15 @@ static double peak_gemm_flops(const struct model *m)
 {
 	const struct backend *be = m->backend;
 	const double long_enough_s = 1e-3;
+	const char *const what = "measuring";
 	double best = 0;
 
 	for (size_t side = SIDE_LEAST; side <= SIDE_MOST; side *= 2) {
 		size_t bytes = side * side * compute_bytes(m->options.compute);
-		void *a = be->alloc(m->device, bytes), *b = be->alloc(m->device, bytes);
-		void *c = be->alloc(m->device, bytes);
+		if (be->available(m->device) / 4 < bytes)
+			break;
+		void *a = be->alloc(m->device, bytes, what), *b = be->alloc(m->device, bytes, what);
+		void *c = be->alloc(m->device, bytes, what);
 		const struct gemm g = { .m = side, .n = side, .k = side, .a = a, .b = b, .c = c,
 					.lda = side, .ldb = side, .ldc = side, .trans_b = true,
 					.alpha = 1.0f };

@@ -226,7 +226,7 @@ int model_create(struct model **out, const struct model_shape *shape,
 	m->backend = backend;
 	m->device = device;
 	m->weights = backend->alloc_weights(device, m->parameters);
-	m->grads = backend->alloc(device, m->parameters * sizeof(float));
+	m->grads = backend->alloc(device, m->parameters * sizeof(float), "gradients");
 	if (!m->weights || !m->grads)
 		err_set(err, ERR_IO, "no memory for %zu parameters and their gradients (%zu MiB)",
 			m->parameters, m->parameters * 2 * sizeof(float) >> 20);

@@ -56,7 +56,8 @@ const struct model_flavor *model_flavor_find(enum model_family family, const cha
 					     const char **names);
 const char *model_family_name(enum model_family family);
 
-/* What backward finds again and what it computes once more. Results are the same to the bit. */
+/* What backward finds again and what it computes once more. Results are the same to the bit; only bf16
+ * behind a GELU differs by a rounding, where the product before it applied that to its fp32 sum. */
 enum model_recompute {
 	RECOMPUTE_NONE,			/* everything is kept */
 	RECOMPUTE_SELECTIVE,		/* norms and activations again, matrix products are kept */
@@ -121,6 +122,12 @@ void model_init_weights(struct model *model, uint64_t seed, double std);
  * `accumulate`. *loss_sum gets the sum of the token losses. */
 int model_backprop(struct model *model, const int32_t *tokens, const int32_t *targets, float scale,
 		   bool accumulate, double *loss_sum, struct err *err);
+
+/* The same, but only queued: *loss_sum lies in device memory and is added to when `accumulate`.
+ * behind(arg), where it is not NULL, queues what belongs to the same pass, always the same; scale, accumulate
+ * and whether there is something behind say which pass it is. The host's tokens may change again. */
+void model_queue(struct model *model, const int32_t *tokens, const int32_t *targets, float scale,
+		 bool accumulate, double *loss_sum, void (*behind)(void *arg), void *arg);
 
 /* The same without gradients. */
 int model_loss(struct model *model, const int32_t *tokens, const int32_t *targets,

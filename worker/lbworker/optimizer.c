@@ -10,48 +10,67 @@ static size_t elements(const struct model_tensor *t)
 	return t->rows * (t->columns ? t->columns : 1);
 }
 
-/* `count` parameters from a->first on. */
-static void update_some(struct model *model, void *m, void *v, size_t count, const struct adamw *a)
+struct decision optimizer_decision(const struct optimizer *o, const struct optimizer_step *step)
 {
-	size_t bytes = a->first * (a->bf16_moments ? sizeof(uint16_t) : sizeof(float));
-
-	model->backend->adamw(model->device, model->weights + a->first, (char *)m + bytes,
-			      (char *)v + bytes, model->grads + a->first, count, a);
+	return (struct decision){
+		.norm_limit = step->norm_limit, .norm_most = o->max_norm, .lr = (float)step->lr,
+		.to_m_hat = (float)(1.0 / (1.0 - pow((float)o->beta1, (double)step->update))),
+		.to_v_hat = (float)(1.0 / (1.0 - pow((float)o->beta2, (double)step->update))),
+		.step = (uint32_t)step->update,
+	};
 }
 
-static void update_each(const struct optimizer *o, struct model *model, void *m, void *v,
-			const struct optimizer_step *step, struct adamw a)
+struct update {
+	struct model *model;
+	void *m, *v;
+	const struct decision *decision;
+};
+
+/* `count` parameters from a->first on. */
+static void update_some(const struct update *u, size_t count, const struct adamw *a)
 {
-	for (size_t i = 0; i < model->tensors; i++) {
-		const struct model_tensor *t = &model->tensor[i];
+	struct model *model = u->model;
+	size_t bytes = a->first * (a->bf16_moments ? sizeof(uint16_t) : sizeof(float));
+
+	model->backend->adamw(model->device, model->weights + a->first, (char *)u->m + bytes,
+			      (char *)u->v + bytes, model->grads + a->first, count, a, u->decision);
+}
+
+static void update_each(const struct optimizer *o, const struct update *u, int64_t tokens,
+			struct adamw a)
+{
+	for (size_t i = 0; i < u->model->tensors; i++) {
+		const struct model_tensor *t = &u->model->tensor[i];
 		if (t->rate <= 0)
 			continue;
 		a.first = t->offset;
-		a.lr = (float)(step->lr * t->rate);
+		a.rate = (float)t->rate;
 		a.weight_decay = (float)(o->weight_decay / (o->peak_lr * t->rate));
-		a.eps = (float)(o->eps * t->unit_gradient / sqrt((double)step->tokens));
-		update_some(model, m, v, elements(t), &a);
+		a.eps = (float)(o->eps * t->unit_gradient / sqrt((double)tokens));
+		update_some(u, elements(t), &a);
 	}
 }
 
 void optimizer_update(const struct optimizer *o, struct model *model, void *m, void *v,
-		      const struct optimizer_step *step)
+		      struct decision *decision, int64_t tokens)
 {
-	bool clip = o->max_norm > 0 && step->norm > o->max_norm;
+	const struct update u = { model, m, v, decision };
 	size_t d = model->decayed;
 	struct adamw a = {
-		.lr = (float)step->lr, .beta1 = (float)o->beta1, .beta2 = (float)o->beta2,
-		.eps = (float)o->eps, .weight_decay = (float)o->weight_decay,
-		.grad_scale = clip ? (float)(o->max_norm / step->norm) : 1.0f,
-		.step = step->update, .bf16_moments = model->options.bf16_moments, .key = o->key,
+		.beta1 = (float)o->beta1, .beta2 = (float)o->beta2, .eps = (float)o->eps,
+		.weight_decay = (float)o->weight_decay, .rate = 1,
+		.bf16_moments = model->options.bf16_moments, .key = o->key,
 	};
 
+	model->backend->sum_squares(model->device, &decision->squares, model->grads,
+				    model->parameters);
+	model->backend->decide(model->device, decision);
 	if (model->shape.umup.enable) {
-		update_each(o, model, m, v, step, a);
+		update_each(o, &u, tokens, a);
 		return;
 	}
-	update_some(model, m, v, d, &a);
+	update_some(&u, d, &a);
 	a.first = d;
 	a.weight_decay = 0;
-	update_some(model, m, v, model->parameters - d, &a);
+	update_some(&u, model->parameters - d, &a);
 }

@@ -16,13 +16,17 @@ struct optimizer {
 
 struct optimizer_step {
 	double lr;
-	double norm;			/* of model->grads, all together */
 	int64_t update;			/* counts from 1 */
-	int64_t tokens;			/* that the gradient is the mean of; for u-muP */
+	double norm_limit;		/* a larger norm leaves the step out; or INFINITY */
 };
 
-/* m and v are the moments, with the layout of the weights and the type of model->options. */
+/* The host's part of a decision; the caller brings it to the device. */
+struct decision optimizer_decision(const struct optimizer *optimizer,
+				   const struct optimizer_step *step);
+/* Queues the norm of model->grads, the decision (device memory, where loss_sum is already) and the
+ * update of all weights. m and v are the moments, with the layout of the weights and the type of
+ * model->options; tokens: that the gradient is the mean of, for u-muP. */
 void optimizer_update(const struct optimizer *optimizer, struct model *model, void *m, void *v,
-		      const struct optimizer_step *step);
+		      struct decision *decision, int64_t tokens);
 
 #endif

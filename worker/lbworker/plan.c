@@ -77,7 +77,7 @@ int plan_make(struct plan *p, const struct config *c, struct err *err)
 	p->weights = p->gradients + (o.compute == COMPUTE_BF16 ? p->gradients / 2 : 0);
 	p->moments = o.bf16_moments ? p->gradients : 2 * p->gradients;
 	p->activations = p->cost.activation_bytes + work_area(s, &o);
-	p->checkpoint = COPIES_IN_CHECKPOINT * p->gradients;
+	p->checkpoint = c->checkpoint_enable ? COPIES_IN_CHECKPOINT * p->gradients : 0;
 	p->tokens = c->accumulate * c->local_batch_size * c->seq_len;
 	const struct token_flop flop = meter_flop(s, p->cost.parameters, p->cost.multiplied,
 						  (size_t)c->seq_len);
@@ -137,7 +137,7 @@ void plan_print(const struct plan *p, const struct config *c, const struct plan_
 	fprintf(to, "%-12s %.2f GiB: weights %.2f, gradients %.2f, moments %.2f, activations %.2f\n",
 		"memory", gib((double)plan_bytes(p)), gib((double)p->weights),
 		gib((double)p->gradients), gib((double)p->moments), gib((double)p->activations));
-	fprintf(to, "%-12s %.2f GiB of host memory while one is written\n", "checkpoint",
+	fprintf(to, "%-12s %.2f GiB of host memory that it is written from\n", "checkpoint",
 		gib((double)p->checkpoint));
 	fprintf(to, "%-12s %" PRId64 " tokens: %" PRId64 " x %" PRId64 " sequences of %" PRId64 "\n",
 		"step", p->tokens, c->accumulate, c->local_batch_size, c->seq_len);
@@ -156,14 +156,19 @@ void plan_print(const struct plan *p, const struct config *c, const struct plan_
 		print_ceiling(p, &devices[i], to);
 }
 
-int plan_fits(const struct plan *p, uint64_t available, struct err *err)
+int plan_fits(const struct plan *p, bool with_copy, uint64_t available, struct err *err)
 {
-	if (plan_bytes(p) <= available)
+	uint64_t copy = with_copy ? p->checkpoint : 0, needed = plan_bytes(p) + copy;
+	char more[64] = "";
+
+	if (needed <= available)
 		return 0;
+	if (copy > 0)
+		snprintf(more, sizeof(more), ", checkpoint copy %.2f", gib((double)copy));
 	return err_set(err, ERR_USAGE,
 		       "not enough memory: %.2f GiB needed (weights %.2f, gradients %.2f, moments "
-		       "%.2f, activations %.2f), %.2f GiB available; a smaller batch, or "
-		       "activation_checkpoint.mode", gib((double)plan_bytes(p)),
-		       gib((double)p->weights), gib((double)p->gradients), gib((double)p->moments),
-		       gib((double)p->activations), gib((double)available));
+		       "%.2f, activations %.2f%s), %.2f GiB available; a smaller batch, or "
+		       "activation_checkpoint.mode", gib((double)needed), gib((double)p->weights),
+		       gib((double)p->gradients), gib((double)p->moments),
+		       gib((double)p->activations), more, gib((double)available));
 }

@@ -4,6 +4,7 @@
 #ifndef LBWORKER_PLAN_H
 #define LBWORKER_PLAN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -13,7 +14,7 @@
 struct plan {
 	struct model_cost cost;
 	uint64_t weights, gradients, moments, activations;	/* bytes on the device */
-	uint64_t checkpoint;		/* bytes of host memory while one is written */
+	uint64_t checkpoint;		/* bytes of host memory that one is written from */
 	int64_t tokens;			/* in a step, once the batch is full */
 	/* Forward and backward of one token. Of N parameters that are multiplied, with L layers of
 	 * width D and T tokens: 6 N + 12 L D T (Chowdhery et al. 2022, PaLM), and with the half
@@ -47,7 +48,8 @@ double plan_ceiling(const struct plan *plan, const struct plan_device *device);
 void plan_print(const struct plan *plan, const struct config *config,
 		const struct plan_device *device, FILE *to);
 
-/* -1 with numbers when `available` bytes do not suffice. */
-int plan_fits(const struct plan *plan, uint64_t available, struct err *err);
+/* -1 with numbers when `available` bytes do not suffice. with_copy: the copy for checkpoints takes of
+ * the same memory. */
+int plan_fits(const struct plan *plan, bool with_copy, uint64_t available, struct err *err);
 
 #endif

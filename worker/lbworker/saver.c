@@ -7,14 +7,14 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "kernels/cpus.h"
 
 struct saver {
-	const struct checkpoint_parts *parts;
-	const struct checkpoint_rules *rules;
+	struct checkpoint_parts parts;
+	struct checkpoint_rules rules;
 	struct checkpoint_copy *copy;
 	pthread_t thread;
 	bool is_thread;			/* false: written in saver_start, no thread could be had */
@@ -22,14 +22,6 @@ struct saver {
 	atomic_bool is_written;
 	struct saver_result result;
 };
-
-static double now_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 struct saver *saver_create(const struct checkpoint_parts *parts,
 			   const struct checkpoint_rules *rules, struct err *err)
@@ -39,7 +31,7 @@ struct saver *saver_create(const struct checkpoint_parts *parts,
 	if (!copy)
 		return NULL;
 	struct saver *s = xcalloc(1, sizeof(*s));
-	*s = (struct saver){ .parts = parts, .rules = rules, .copy = copy };
+	*s = (struct saver){ .parts = *parts, .rules = *rules, .copy = copy };
 	return s;
 }
 
@@ -58,10 +50,10 @@ void saver_destroy(struct saver *s)
 static void *write_it(void *arg)
 {
 	struct saver *s = arg;
-	double start = now_s();
+	double start_us = clock_mono_us();
 
-	(void)checkpoint_publish(s->copy, s->rules, &s->result.path, &s->result.err);
-	s->result.write_s = now_s() - start;
+	(void)checkpoint_publish(s->copy, &s->rules, &s->result.path, &s->result.err);
+	s->result.write_s = (clock_mono_us() - start_us) * 1e-6;
 	atomic_store(&s->is_written, true);
 	return NULL;
 }
@@ -86,11 +78,14 @@ static bool start_thread(struct saver *s)
 
 double saver_start(struct saver *s)
 {
-	double start = now_s();
+	const struct model *m = s->parts.model;
+	double start_us = clock_mono_us();
 
-	checkpoint_copy_take(s->copy, s->parts);
-	s->result = (struct saver_result){ .step = s->parts->state->step,
-					   .copy_s = now_s() - start };
+	backend_range(m->backend, m->device, "checkpoint");
+	checkpoint_copy_take(s->copy, &s->parts);
+	backend_range_end(m->backend, m->device);
+	s->result = (struct saver_result){ .step = s->parts.state->step,
+					   .copy_s = (clock_mono_us() - start_us) * 1e-6 };
 	s->in_flight = true;
 	atomic_store(&s->is_written, false);
 	s->is_thread = start_thread(s);

@@ -166,6 +166,22 @@ static int open_foreign(struct shard *s, uint64_t header_bytes, uint64_t vocab, 
 	return verify ? check_tokens(s, vocab, err) : 0;
 }
 
+/* A raw file does not say what it holds. Of uint32 tokens read as uint16 every second one is 0. */
+static int open_raw(struct shard *s, uint64_t vocab, bool verify, struct err *err)
+{
+	uint64_t odd = 1, many = 64;
+
+	s->token_bytes = 2;
+	if (open_foreign(s, 0, vocab, verify, err))
+		return -1;
+	while (odd < s->token_count && shard_token(s, odd) == 0)
+		odd += 2;
+	if (odd < many || odd < s->token_count)
+		return 0;
+	return err_set(err, ERR_USAGE, "%s: every second token is 0, as if they were uint32; without a "
+		       "header they must be uint16", s->path);
+}
+
 static int open_llmc(struct shard *s, const struct llmc_format *f, uint64_t vocab, bool verify,
 		     struct err *err)
 {
@@ -191,7 +207,7 @@ static int open_llmc(struct shard *s, const struct llmc_format *f, uint64_t voca
 
 static int map_file(struct shard *s, struct err *err)
 {
-	int fd = open(s->path, O_RDONLY | O_CLOEXEC);
+	int fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);	/* a pipe keeps nobody waiting */
 	struct stat st;
 	int rc = -1;
 
@@ -199,7 +215,9 @@ static int map_file(struct shard *s, struct err *err)
 		return err_set(err, ERR_NOT_FOUND, "%s: no such file", s->path);
 	if (fd < 0 || fstat(fd, &st) != 0) {
 		err_errno(err, "%s", s->path);
-	} else if (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(SHARD_MAGIC)) {
+	} else if (!S_ISREG(st.st_mode)) {
+		err_set(err, ERR_USAGE, "%s: not a regular file", s->path);
+	} else if (st.st_size < (off_t)sizeof(SHARD_MAGIC)) {
 		err_set(err, ERR_USAGE, "%s: too short for a token shard", s->path);
 	} else {
 		s->bytes = (uint64_t)st.st_size;
@@ -237,8 +255,7 @@ int shard_open(struct shard *s, uint64_t vocab, bool verify, struct err *err)
 	if (!is_named_bin(s->path))
 		return err_set(err, ERR_USAGE, "%s: not a token shard (make one with lbworker prepare)",
 			       s->path);
-	s->token_bytes = 2;
-	return open_foreign(s, 0, vocab, verify, err);
+	return open_raw(s, vocab, verify, err);
 }
 
 void shard_close(struct shard *s)

@@ -8,16 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/files.h"
 #include "common/log.h"
 #include "common/mem.h"
-#include "worker/lbworker/trace.h"
 
 enum { FOLDER_MODE = 0755, LINE_BYTES = 256 };
 
 struct timeline {
 	struct timeline_classes classes;
 	bool is_copied;
+	const struct backend *gpu;	/* NULL: none */
+	struct device *device;
 	char *path;
 	FILE *out;			/* NULL once a write has failed, which is said once */
 };
@@ -46,12 +48,15 @@ static struct resident resident_now(void)
 }
 
 struct timeline *timeline_open(const char *folder, int64_t first_step,
-			       const struct timeline_classes *classes, struct err *err)
+			       const struct timeline_classes *classes, const struct backend *gpu,
+			       struct device *device, struct err *err)
 {
 	char *parent = xasprintf("%s/iteration_%" PRId64, folder, first_step);
 	struct timeline *t = xcalloc(1, sizeof(*t));
 
 	t->classes = *classes;
+	t->gpu = gpu;
+	t->device = device;
 	t->path = xasprintf("%s/rank0_memory.json", parent);
 	if (folder_make(parent, FOLDER_MODE, err) == 0) {
 		t->out = fopen(t->path, "we");
@@ -73,6 +78,23 @@ static double mib(uint64_t bytes)
 	return (double)bytes / (1 << 20);
 }
 
+/* By who holds it; what is neither ours nor free belongs to others on that GPU. */
+static void add_gpu(const struct timeline *t, double now)
+{
+	struct memory_use use;
+	uint64_t ours = 0;
+
+	t->gpu->memory(t->device, &use);
+	fprintf(t->out, ",\n{\"ph\":\"C\",\"name\":\"GPU memory (MiB)\",\"pid\":0,\"ts\":%.3f,"
+		"\"args\":{", now);
+	for (size_t i = 0; i < use.count; i++) {
+		fprintf(t->out, "\"%s\":%.3f,", use.held[i].what, mib(use.held[i].bytes));
+		ours += use.held[i].bytes;
+	}
+	uint64_t taken = use.total - use.available;
+	fprintf(t->out, "\"others\":%.3f}}", mib(taken > ours ? taken - ours : 0));
+}
+
 void timeline_add(struct timeline *t, const char *event, int64_t step)
 {
 	if (!t || !t->out)
@@ -82,13 +104,15 @@ void timeline_add(struct timeline *t, const char *event, int64_t step)
 	uint64_t fixed = c->weights + c->gradients + c->moments + c->activations;
 	uint64_t rest = r.anonymous > fixed ? r.anonymous - fixed : 0;
 	uint64_t copy = !t->is_copied ? 0 : rest < c->checkpoint_copy ? rest : c->checkpoint_copy;
-	double now = trace_now();
+	double now = clock_mono_us();
 
 	fprintf(t->out, ",\n{\"ph\":\"C\",\"name\":\"memory (MiB)\",\"pid\":0,\"ts\":%.3f,\"args\":{"
 		"\"weights\":%.3f,\"gradients\":%.3f,\"moments\":%.3f,\"activations\":%.3f,"
 		"\"checkpoint copy\":%.3f,\"other\":%.3f,\"files\":%.3f}}",
 		now, mib(c->weights), mib(c->gradients), mib(c->moments), mib(c->activations),
 		mib(copy), mib(rest - copy), mib(r.files));
+	if (t->gpu)
+		add_gpu(t, now);
 	fprintf(t->out, ",\n{\"ph\":\"i\",\"s\":\"p\",\"name\":\"%s %" PRId64 "\",\"pid\":0,\"tid\":0,"
 		"\"ts\":%.3f}", event, step, now);
 	if (fflush(t->out) == 0)

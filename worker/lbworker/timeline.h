@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "common/err.h"
+#include "kernels/backend.h"
 
 struct timeline_classes {	/* bytes of this process, by what asked for them */
 	uint64_t weights, gradients, moments, activations;
@@ -19,9 +20,11 @@ struct timeline_classes {	/* bytes of this process, by what asked for them */
 
 struct timeline;
 
-/* Writes folder/iteration_STEP/rank0_memory.json, STEP being the first of this launch. */
+/* Writes folder/iteration_STEP/rank0_memory.json, STEP being the first of this launch. With a `gpu`
+ * (whose table has `memory`; else NULL) what is held of its memory is a track of its own. */
 struct timeline *timeline_open(const char *folder, int64_t first_step,
-			       const struct timeline_classes *classes, struct err *err);
+			       const struct timeline_classes *classes, const struct backend *gpu,
+			       struct device *device, struct err *err);
 /* A sample now, under the name of what has just happened, like "step" or "checkpoint begins". */
 void timeline_add(struct timeline *timeline, const char *event, int64_t step);	/* NULL is fine */
 /* The copy for checkpoints is written to from now on, so that it takes memory. */

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/files.h"
 #include "common/mem.h"
 
@@ -41,18 +42,10 @@ struct trace {
 
 static struct trace *current;		/* operations know their device, but not us */
 
-double trace_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return 1e6 * (double)now.tv_sec + 1e-3 * (double)now.tv_nsec;
-}
-
 static void add_span(struct trace *t, const char *name, double start_us, size_t a, size_t b,
 		     size_t c)
 {
-	double end_us = trace_now();
+	double end_us = clock_mono_us();
 
 	if (t->spans == t->room) {
 		t->room = t->room ? 2 * t->room : 1024;
@@ -71,7 +64,7 @@ void trace_span(struct trace *t, const char *name, double start_us)
 static struct moment begin(struct device *dev)
 {
 	const struct backend *be = current->inner;
-	struct moment now = { .host_us = trace_now() };
+	struct moment now = { .host_us = clock_mono_us() };
 
 	if (be->mark) {
 		if (!current->device)
@@ -101,7 +94,8 @@ static void traced_gemm(struct device *dev, const struct gemm *g)
 	struct moment start = begin(dev);
 
 	current->inner->gemm(dev, g);
-	end(dev, "gemm", start, g->m, g->n, g->k);
+	end(dev, g->then == GEMM_GELU ? "gemm_gelu" : g->then ? "gemm_gelu_backward"
+		 : g->sum_a || g->sum_b ? "gemm_bias_backward" : "gemm", start, g->m, g->n, g->k);
 }
 
 static void traced_embed_forward(struct device *dev, void *out, const float *table,
@@ -278,11 +272,12 @@ static void traced_cross_entropy(struct device *dev, float *loss, void *logits,
 }
 
 static void traced_adamw(struct device *dev, float *weight, void *m, void *v,
-			 const float *grad, size_t count, const struct adamw *a)
+			 const float *grad, size_t count, const struct adamw *a,
+			 const struct decision *d)
 {
 	struct moment start = begin(dev);
 
-	current->inner->adamw(dev, weight, m, v, grad, count, a);
+	current->inner->adamw(dev, weight, m, v, grad, count, a, d);
 	end(dev, "adamw", start, count, 0, 0);
 }
 
@@ -310,13 +305,12 @@ static void traced_zero(struct device *dev, void *memory, size_t bytes)
 	end(dev, "zero", start, bytes, 0, 0);
 }
 
-static double traced_sum_squares(struct device *dev, const float *x, size_t count)
+static void traced_sum_squares(struct device *dev, double *sum, const float *x, size_t count)
 {
 	struct moment start = begin(dev);
-	double sum = current->inner->sum_squares(dev, x, count);
 
+	current->inner->sum_squares(dev, sum, x, count);
 	end(dev, "sum_squares", start, count, 0, 0);
-	return sum;
 }
 
 static void fill_table(struct trace *t)

@@ -20,8 +20,7 @@ struct trace;
 struct trace *trace_begin(const struct backend *backend);
 /* The table to use instead of `backend` until trace_end. */
 const struct backend *trace_backend(struct trace *trace);
-/* A span of the loop itself: between trace_now() and now. */
-double trace_now(void);
+/* A span of the loop itself: between start_us, by clock_mono_us(), and now. */
 void trace_span(struct trace *trace, const char *name, double start_us);	/* NULL is fine */
 
 /* Writes folder/iteration_STEP/rank0.UNIX-MS.pt.trace.json, and releases. NULL is fine. */

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "worker/lbrun/launchers.h"
+#include "worker/lbrun/asked.h"
 
 #define ARGS(text) text, sizeof(text)
 
@@ -29,6 +29,7 @@ static void test_names(void **state)
 		{"mpirun", ARGS("mpirun\0-np\0002\0train"), LAUNCHER_LOCAL},
 		{"hydra_bstrap_pr", ARGS("hydra_bstrap_proxy"), LAUNCHER_LOCAL},
 		{"srun", ARGS("srun\0train"), LAUNCHER_SRUN},
+		{"lbrun", ARGS("lbrun\0--rank\0--\0train"), LAUNCHER_RANK},
 		{"sh", ARGS("sh\0-c\0srun train"), LAUNCHER_NONE},
 		{"lbworker", ARGS("lbworker\0-m\0torch.distributed.run"), LAUNCHER_NONE},
 	};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "worker/lbrun/launchers.h"
+#include "worker/lbrun/asked.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "worker/lbrun/rank.h"
 #include "worker/lbrun/reap.h"
 
 enum { ARGS_MAX = 1024 };	/* what names the program comes first */
@@ -25,7 +26,7 @@ static const struct {
 	{"hydra_pmi_proxy", LAUNCHER_LOCAL}, {"hydra_bstrap_pr", LAUNCHER_LOCAL},
 	{"orterun", LAUNCHER_LOCAL},	     {"orted", LAUNCHER_LOCAL},
 	{"prterun", LAUNCHER_LOCAL},	     {"prted", LAUNCHER_LOCAL},
-	{"srun", LAUNCHER_SRUN},
+	{"srun", LAUNCHER_SRUN},	     {"lbrun", LAUNCHER_RANK},
 };
 
 /* Of "python -m MODULE". */
@@ -116,13 +117,30 @@ static bool is_fork(pid_t pid)
 	       memcmp(args, parents, size) == 0;
 }
 
+/* The lbrun in front of a rank looks after those below it. */
+static bool is_below_rank(pid_t pid)
+{
+	for (pid_t at = process_parent(pid); at > 1 && at != getpid(); at = process_parent(at)) {
+		if (what_is(at) == LAUNCHER_RANK)
+			return true;
+	}
+	return false;
+}
+
+static bool is_asked(pid_t pid, enum launcher what)
+{
+	if (what == LAUNCHER_RANK)
+		return true;
+	return what == LAUNCHER_NONE && !is_fork(pid) && !is_below_rank(pid);
+}
+
 static void term(pid_t pid)
 {
-	kill(pid, SIGTERM);
+	kill(pid, what_is(pid) == LAUNCHER_RANK ? RANK_TERM : SIGTERM);
 	kill(pid, SIGCONT);	/* a stopped process would not act on it */
 }
 
-bool launchers_term(struct asked *asked)
+bool asked_begin(struct asked *asked)
 {
 	pid_t *pids;
 	size_t living = descendants_list(getpid(), &pids), kept = 0;
@@ -134,16 +152,16 @@ bool launchers_term(struct asked *asked)
 		/* what an mpirun starts by srun are its own daemons: they end at SIGTERM, and their
 		 * ranks with them */
 		has_srun |= what == LAUNCHER_SRUN &&
-			    what_is(process_parent(pids[i])) == LAUNCHER_NONE;
-		if (what == LAUNCHER_NONE && !is_fork(pids[i]))
+			    what_is(process_parent(pids[i])) != LAUNCHER_LOCAL;
+		if (is_asked(pids[i], what))
 			pids[kept++] = pids[i];
 	}
 	for (size_t i = 0; i < kept; i++)	/* not before: who is gone has no forks */
 		term(pids[i]);
-	launchers_forget(asked);
+	asked_forget(asked);
 	*asked = (struct asked){.pids = pids, .count = kept, .has_srun = has_srun};
 	if (kept == 0)
-		launchers_turn(asked);
+		asked_look(asked);
 	return has_srun;
 }
 
@@ -156,7 +174,7 @@ static bool is_listed(const pid_t *pids, size_t count, pid_t pid)
 	return false;
 }
 
-void launchers_turn(struct asked *asked)
+void asked_look(struct asked *asked)
 {
 	pid_t *pids;
 	size_t living;
@@ -171,11 +189,11 @@ void launchers_turn(struct asked *asked)
 	for (size_t i = 0; i < living && is_due && !asked->has_srun; i++)
 		term(pids[i]);
 	if (is_due)
-		launchers_forget(asked);
+		asked_forget(asked);
 	free(pids);
 }
 
-void launchers_forget(struct asked *asked)
+void asked_forget(struct asked *asked)
 {
 	free(asked->pids);
 	*asked = (struct asked){0};

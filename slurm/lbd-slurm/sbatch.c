@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* sbatch.c - a job by the site's own sbatch: for sites whose filters (CliFilterPlugins) look at what that
+ * command is given, and would never see a job that libslurm made. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/bytes.h"
+#include "common/json.h"
+#include "common/mem.h"
+#include "slurm/lbd-slurm/calls.h"
+
+enum { SAID_BYTES = 4096, NOT_STARTED = 126 };
+
+struct list {			/* NULL-terminated, each owned */
+	char **items;
+	size_t count;
+};
+
+/* Takes `text`; nothing where that is NULL. */
+static void add(struct list *l, char *text)
+{
+	if (!text)
+		return;
+	l->items = xrealloc(l->items, (l->count + 2) * sizeof(char *));
+	l->items[l->count++] = text;
+	l->items[l->count] = NULL;
+}
+
+static void add_all(struct list *l, const json_t *array, size_t from)
+{
+	for (size_t i = from; i < json_array_size(array); i++)
+		add(l, js_bytes_take(json_array_get(array, i)));
+}
+
+/* The values may be secrets. */
+static void list_fini(struct list *l)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		explicit_bzero(l->items[i], strlen(l->items[i]));
+		free(l->items[i]);
+	}
+	free(l->items);
+}
+
+static void add_text(struct list *l, const json_t *request, const char *key, const char *option)
+{
+	char *text = js_bytes_take(json_object_get(request, key));
+
+	if (text)
+		add(l, xasprintf("%s%s", option, text));
+	free(text);
+}
+
+/* What lbd says itself comes last, and counts. */
+static void words_make(struct list *words, const json_t *request)
+{
+	add(words, xstrdup("sbatch"));
+	add_all(words, json_object_get(request, "sbatch"), 0);
+	add(words, xstrdup("--parsable"));
+	add(words, xstrdup("--hold"));
+	add(words, xstrdup("--no-requeue"));
+	add_text(words, request, "name", "--job-name=");
+	add_text(words, request, "comment", "--comment=");
+	add_text(words, request, "script_path", "");
+	add_all(words, json_object_get(request, "argv"), 1);
+}
+
+static bool is_variable(const char *entry, const char *name)
+{
+	size_t len = strlen(name);
+
+	return strncmp(entry, name, len) == 0 && entry[len] == '=';
+}
+
+/* sbatch passes its environment on to the job. It is to find our cluster, and not to wait for the end. */
+static void env_make(struct list *env, const json_t *request)
+{
+	const char *conf = getenv("SLURM_CONF");
+	struct list all = {0};
+	bool has_conf = false;
+
+	add_all(&all, json_object_get(request, "env"), 0);
+	for (size_t i = 0; i < all.count; i++) {
+		has_conf |= is_variable(all.items[i], "SLURM_CONF");
+		if (!is_variable(all.items[i], "SBATCH_WAIT"))
+			add(env, xstrdup(all.items[i]));
+	}
+	if (conf && !has_conf)
+		add(env, xasprintf("SLURM_CONF=%s", conf));
+	list_fini(&all);
+}
+
+/* --- the process ------------------------------------------------------------------------------------ */
+
+static const char *value_of(char *const *env, const char *name)
+{
+	for (; env && *env; env++) {
+		if (is_variable(*env, name))
+			return strchr(*env, '=') + 1;
+	}
+	return NULL;
+}
+
+/* sbatch tells Slurm of its own limits and umask: they are to be the submitter's. */
+static void take_limits(char *const *env)
+{
+	static const struct { const char *name; int resource; } limits[] = {
+		{"SLURM_RLIMIT_CPU", RLIMIT_CPU}, {"SLURM_RLIMIT_FSIZE", RLIMIT_FSIZE},
+		{"SLURM_RLIMIT_DATA", RLIMIT_DATA}, {"SLURM_RLIMIT_STACK", RLIMIT_STACK},
+		{"SLURM_RLIMIT_CORE", RLIMIT_CORE}, {"SLURM_RLIMIT_RSS", RLIMIT_RSS},
+		{"SLURM_RLIMIT_NPROC", RLIMIT_NPROC}, {"SLURM_RLIMIT_NOFILE", RLIMIT_NOFILE},
+		{"SLURM_RLIMIT_MEMLOCK", RLIMIT_MEMLOCK}, {"SLURM_RLIMIT_AS", RLIMIT_AS},
+	};
+	const char *mask = value_of(env, "SLURM_UMASK");
+
+	if (mask)
+		umask((mode_t)strtoul(mask, NULL, 8));
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		const char *text = value_of(env, limits[i].name);
+		struct rlimit limit;
+
+		if (!text || getrlimit(limits[i].resource, &limit) < 0)
+			continue;
+		text += *text == 'U';	/* of --propagate */
+		limit.rlim_cur = strtoul(text, NULL, 10);
+		if (limit.rlim_cur > limit.rlim_max)
+			limit.rlim_cur = limit.rlim_max;
+		setrlimit(limits[i].resource, &limit);
+	}
+}
+
+static void __attribute__((noreturn)) child(char **words, char **env, const char *folder, int out,
+					    int said)
+{
+	int null = open("/dev/null", O_RDONLY);
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	signal(SIGPIPE, SIG_DFL);
+	if (null >= 0 && dup2(null, 0) == 0 && dup2(out, 1) == 1 && dup2(said, 2) == 2 &&
+	    (!folder || chdir(folder) == 0)) {
+		take_limits(env);
+		execvpe(words[0], words, env);
+	}
+	_exit(NOT_STARTED);
+}
+
+/* Its exit status, or -1 when it has none. */
+static int await(pid_t pid)
+{
+	int status;
+	pid_t rc;
+
+	do
+		rc = waitpid(pid, &status, 0);
+	while (rc < 0 && errno == EINTR);
+	return rc == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void read_back(int fd, char text[SAID_BYTES])
+{
+	ssize_t n = fd < 0 ? 0 : pread(fd, text, SAID_BYTES - 1, 0);
+
+	text[n > 0 ? n : 0] = '\0';
+	if (fd >= 0)
+		close(fd);
+}
+
+/* --- what it said ------------------------------------------------------------------------------------ */
+
+static const char *without_heads(const char *line)
+{
+	static const char *const heads[] = {"sbatch: ", "error: ", "fatal: ", "warning: "};
+
+	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
+		if (strncmp(line, heads[i], strlen(heads[i])) == 0)
+			line += strlen(heads[i]);
+	}
+	return line;
+}
+
+/* All its lines as one, without the name of the program in front of each. A filter's reason stands
+ * before the line that says that there was one. */
+static void in_one_line(const char *said, char out[SAID_BYTES])
+{
+	char *copy = xstrdup(said), *rest = copy, *line;
+	size_t len = 0;
+
+	out[0] = '\0';
+	while ((line = strsep(&rest, "\n")) && len < SAID_BYTES) {
+		if (*line)
+			len += (size_t)snprintf(out + len, SAID_BYTES - len, "%s%s", len ? "; " : "",
+						without_heads(line));
+	}
+	free(copy);
+}
+
+/* "12", or "12;cluster". */
+static int judge(int status, const char *out, const char *said, struct answer *a, uint32_t *job_id)
+{
+	char line[SAID_BYTES];
+	char *end;
+	unsigned long id = strtoul(out, &end, 10);
+
+	in_one_line(said, line);
+	if (status == NOT_STARTED)
+		return answer_set(a, SCHEDULER_DOWN, "sbatch cannot be started");
+	if (status > 0)
+		return slurm_failed_in_words(a, line, "sbatch");
+	if (status < 0 || end == out || id == 0 || id >= UINT32_MAX)
+		return answer_set(a, SCHEDULER_UNCLEAR, "sbatch did not tell the job's number");
+	*job_id = (uint32_t)id;
+	if (line[0])
+		answer_set(a, SCHEDULER_OK, "%s", line);
+	return 0;
+}
+
+int sbatch_submit(const json_t *request, struct answer *a, uint32_t *job_id)
+{
+	char out_text[SAID_BYTES], said_text[SAID_BYTES];
+	char *folder = js_bytes_take(json_object_get(request, "submit_dir"));
+	int out = memfd_create("out", MFD_CLOEXEC), said = memfd_create("said", MFD_CLOEXEC);
+	struct list words = {0}, env = {0};
+	int status = NOT_STARTED;
+	pid_t pid;
+
+	words_make(&words, request);
+	env_make(&env, request);
+	answer_acting(a);
+	pid = out >= 0 && said >= 0 ? fork() : -1;
+	if (pid == 0)
+		child(words.items, env.items, folder, out, said);
+	if (pid > 0)
+		status = await(pid);
+	read_back(out, out_text);
+	read_back(said, said_text);
+	list_fini(&words);
+	list_fini(&env);
+	free(folder);
+	return judge(status, out_text, said_text, a, job_id);
+}

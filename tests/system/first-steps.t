@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What people type in their first hour, and how they get it wrong: each answer says what to do next.
+. "$(dirname "$0")/lib.sh"
+
+# terminal COLUMNS COMMAND…: what it draws there, without colours; nothing is typed but the end.
+cat >"$T/terminal.py" <<'PY'
+import os, pty, re, struct, sys, fcntl, termios
+pid, fd = pty.fork()
+if pid == 0:
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 15, int(sys.argv[1]), 0, 0))
+    os.environ["TERM"] = "xterm"
+    os.environ.pop("COLUMNS", None)
+    os.execvp(sys.argv[2], sys.argv[2:])
+os.write(fd, b"\4\4")
+seen = b""
+try:
+    while part := os.read(fd, 4096):
+        seen += part
+except OSError:
+    pass
+sys.stdout.write(re.sub(r"\x1b\[[0-9;]*[a-zA-Z]", "", seen.decode()).replace("\r", ""))
+PY
+terminal() { python3 "$T/terminal.py" "$@"; }
+
+exits 5 "a folder that is not there" env LB_HOME="$T/typo" lbctl ls
+like "$err" "$T/typo \(there is no such folder\)" "is said to be the trouble"
+lbd_start
+exits 0 "no runs yet" lbctl ls --all
+like "$err" "no runs yet; start one with: lbctl submit" "and how to get one"
+echo 'import torch' >"$T/train.py"
+exits 2 "a program is no run spec" lbctl submit "$T/train.py" -- --lr 3e-4
+like "$err" "to submit a command, write: lbctl submit -- python $T/train.py" "what was meant is shown"
+exits 2 "an option of sbatch apart from its value" lbctl submit --time 10 "$T/train.slurm"
+like "$err" "^lbctl: 10: no such file; a value belongs to its option: --time=10$" "is shown as it should be"
+exits 2 "a short one" lbctl submit -t 10 "$T/train.slurm"
+like "$err" "a value belongs to its option: -t10$" "too"
+exits 0 "the end of a command" lbctl submit --name a-rather-long-name-of-22 --follow -- true
+like "$out" "created  \(by $(id -un)\)" "who submitted it"
+exits 0 "runs of a group that has none" lbctl ls --all --group none
+like "$err" "no runs of this group" "is another thing than no runs"
+exits 0 "kill what does not live" lbctl kill --yes ALL
+like "$err" "ALL: there is no run to kill" "silence would not tell whether it was done"
+like "$(lbctl events | grep created)" "a-rather-long-name-of-22 " "the events of all runs name the run"
+is "$(lbctl events --json | json 0.run)" a-rather-long-name-of-22 "for programs, too"
+
+train() { lbctl submit --name "$1" -- sh -c 'trap "" TERM; while :; do sleep 0.1; done' >/dev/null; }
+train one
+run_reaches one running 20
+exits 2 "a glob wants to be confirmed" lbctl kill 'on*'
+like "$err" "that means 1 run: " "one run is no runs"
+like "$(terminal 80 lbctl kill 'on*')" "^lbctl: nothing was done" "Ctrl-D is a no, on a line of its own"
+like "$(terminal 52 lbctl ls)" "^a-rather-long-name-of-22 +completed" "a narrow terminal leaves names whole"
+is "$(terminal 52 lbctl ls | awk 'length > 52')" "" "and wraps no line"
+lbctl kill one >/dev/null
+exits 4 "a run that is about to end cannot be restarted" lbctl restart one
+like "$err" "one is stopping: restart it when it has ended" "yet"
+lbctl kill --now one >/dev/null
+run_reaches one killed 20
+
+only_ascii() { ! LC_ALL=C "$@" 2>&1 | LC_ALL=C grep '[^ -~]'; }
+for command in ls submit kill nodes; do
+	ok "lbctl help $command where there is no UTF-8" only_ascii lbctl help $command
+done
+done_testing

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* An order that could not be committed was never given: not in the ledger, not in the engine's memory,
+ * and no file of it lies about. The engine and its ledger are the real ones. */
+#include "tests/unit/ledger_home.h"
+
+#include <sys/stat.h>
+
+#include "common/failpoint.h"
+#include "common/toml.h"
+#include "common/wish.h"
+#include "daemon/lbd.h"
+#include "daemon/orders.h"
+#include "daemon/wishes.h"
+
+static int64_t clock_now(void *self)
+{
+	(void)self;
+	return 1000 * 1000;
+}
+
+static int a_spec(void *self, const char *run_dir, struct run_spec *out, struct err *err)
+{
+	static const char text[] = "[run]\ncommand = [\"true\"]\nscheduler = \"local\"\n";
+	struct toml toml = { 0 };
+	int rc = -1;
+
+	(void)self;
+	(void)run_dir;
+	if (toml_parse(&toml, text, sizeof(text) - 1, "spec.toml", err) == 0)
+		rc = run_spec_read(&toml, out, err);
+	toml_clear(&toml);
+	return rc;
+}
+
+static void no_switch(void *self, const struct run *run, struct switched *out)
+{
+	(void)self;
+	(void)run;
+	*out = (struct switched){ .is_known = true };
+}
+
+static int nothing_to_end(void *self, const struct run *run, struct err *err)
+{
+	(void)self;
+	(void)run;
+	(void)err;
+	return 0;
+}
+
+static const struct world world = {
+	.wall_ms = clock_now, .mono_ms = clock_now, .spec = a_spec, .switched = no_switch,
+	.end_all = nothing_to_end,
+};
+static const struct scheduler_ops ops = { .name = "test" };
+static struct scheduler scheduler = { .ops = &ops };
+static const struct poll_times times = { .busy_ms = 1000, .idle_ms = 15000, .spool_ms = 500 };
+
+static void open_lbd(struct lbd *lbd)
+{
+	struct err err = { 0 };
+
+	*lbd = (struct lbd){ .ledger = open_ledger() };
+	lbd->engine = engine_create(lbd->ledger, NULL, &scheduler, &world, &times);
+	ok(engine_load(lbd->engine, &err), &err);
+}
+
+static void close_lbd(struct lbd *lbd)
+{
+	engine_destroy(lbd->engine);
+	ledger_close(lbd->ledger);
+}
+
+/* The next time `point` is reached it fails, once. */
+static void fail_at(const char *point)
+{
+	struct err err = { 0 };
+	char text[64];
+
+	snprintf(text, sizeof(text), "%s:error", point);
+	setenv("LB_FAILPOINT", text, 1);
+	ok(failpoint_init("lbd", &err), &err);
+}
+
+static json_t *give(struct lbd *lbd, enum verb verb, struct err *err)
+{
+	struct request r = {
+		.lbd = lbd, .verb = verb, .peer = { .uid = 1002, .user = "bob", .role = ROLE_MEMBER },
+		.args = json_pack("{s:s, s:s}", "run", "first", "reason", "it hangs"),
+	};
+	json_t *answer = verb == VERB_SAVE ? wish_ask(&r, err) : order_give(&r, err);
+
+	json_decref(r.args);
+	return answer;
+}
+
+static enum run_state settled_state(struct lbd *lbd)
+{
+	struct ledger_run row;
+	struct err err = { 0 };
+
+	ok(engine_settle(lbd->engine, &err), &err);
+	ok(ledger_run_find(lbd->ledger, "first", &row, &err), &err);
+	return row.state;
+}
+
+static int count_event(const struct ledger_event *e, void *arg)
+{
+	(void)e;
+	++*(int *)arg;
+	return 0;
+}
+
+static int events(struct lbd *lbd)
+{
+	struct err err = { 0 };
+	int count = 0;
+
+	ok(ledger_event_each(lbd->ledger, 0, 0, 100, count_event, &count, &err), &err);
+	return count;
+}
+
+static void add_held_run(struct lbd *lbd)
+{
+	struct ledger_run row = a_run("first");
+	struct err err = { 0 };
+	int64_t id;
+
+	row.state = RUN_HELD;
+	row.wanted = ORDER_HOLD;
+	ok(ledger_run_insert(lbd->ledger, &row, &id, &err), &err);
+	commit(lbd->ledger);
+	ok(engine_load(lbd->engine, &err), &err);
+}
+
+/* A held run has nothing to stop: a kill is at its end in the same turn. */
+static void kill_failing_at(const char *point)
+{
+	struct err err = { 0 };
+	struct lbd lbd;
+	json_t *answer;
+
+	open_lbd(&lbd);
+	add_held_run(&lbd);
+	fail_at(point);
+	assert_null(give(&lbd, VERB_KILL, &err));
+	assert_int_equal(err.code, ERR_IO);
+	assert_int_equal(settled_state(&lbd), RUN_HELD);
+	assert_int_equal(events(&lbd), 0);
+	answer = give(&lbd, VERB_KILL, &err);	/* the disk is well again */
+	assert_non_null(answer);
+	json_decref(answer);
+	assert_int_equal(settled_state(&lbd), RUN_KILLED);
+	close_lbd(&lbd);
+}
+
+static void an_order_that_is_not_written_is_none(void **state)
+{
+	(void)state;
+	kill_failing_at("order.written");
+}
+
+static void an_order_that_is_not_committed_is_none(void **state)
+{
+	(void)state;
+	kill_failing_at("ledger.commit");
+}
+
+static void a_wish_that_is_not_committed_is_not_left(void **state)
+{
+	struct err err = { 0 };
+	struct lbd lbd;
+	struct ledger_run row = a_run("first");
+	char attempts[96], attempt[112], wish[128];
+	int64_t id;
+	json_t *answer;
+
+	(void)state;
+	open_lbd(&lbd);
+	row.state = RUN_RUNNING;
+	row.dir = folder;
+	ok(ledger_run_insert(lbd.ledger, &row, &id, &err), &err);
+	add_attempt(lbd.ledger, id, 1);
+	commit(lbd.ledger);
+	snprintf(attempts, sizeof(attempts), "%s/attempts", folder);
+	assert_int_equal(mkdir(attempts, 0700), 0);
+	snprintf(attempt, sizeof(attempt), "%s/1", attempts);
+	assert_int_equal(mkdir(attempt, 0700), 0);
+	snprintf(wish, sizeof(wish), "%s/save", attempt);
+
+	fail_at("ledger.commit");
+	assert_null(give(&lbd, VERB_SAVE, &err));
+	assert_int_equal(err.code, ERR_IO);
+	assert_int_equal(access(wish, F_OK), -1);
+	assert_int_equal(events(&lbd), 0);
+	answer = give(&lbd, VERB_SAVE, &err);
+	assert_non_null(answer);
+	json_decref(answer);
+	assert_int_equal(access(wish, F_OK), 0);
+	assert_int_equal(events(&lbd), 1);
+	close_lbd(&lbd);
+}
+
+/* While the ledger cannot be written nothing of a refused request may wait for a better day. */
+static void what_was_not_settled_is_undone(void **state)
+{
+	static const struct ledger_event event = { .kind = "k", .actor = "lbd", .text = "" };
+	struct ledger_run row = a_run("first");
+	struct err err = { 0 };
+	struct lbd lbd;
+	int64_t id;
+
+	(void)state;
+	open_lbd(&lbd);
+	ok(ledger_event_put(lbd.ledger, &event, &err), &err);
+	fail_at("ledger.commit");
+	engine_turn(lbd.engine);
+	ok(ledger_run_insert(lbd.ledger, &row, &id, &err), &err);
+	assert_int_equal(engine_settle(lbd.engine, &err), -1);
+	assert_int_equal(err.code, ERR_IO);
+	commit(lbd.ledger);
+	assert_int_equal(ledger_run_find(lbd.ledger, "first", &row, NULL), -1);
+	assert_int_equal(events(&lbd), 0);
+	close_lbd(&lbd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(an_order_that_is_not_written_is_none),
+		TEST(an_order_that_is_not_committed_is_none),
+		TEST(a_wish_that_is_not_committed_is_not_left),
+		TEST(what_was_not_settled_is_undone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
