@@ -115,6 +115,8 @@ static void look_at_files(struct engine *e, struct run *run, int64_t now_ms)
 	/* The record is written after the last spool line: look for it first, then read the spool. */
 	if (a->claimed && !a->exited)
 		look_for_exit(e, run, now_ms);
+	if (a->claimed)
+		engine_count_tasks(e, run);
 	if (a->claimed && engine_ingest(e, run)) {
 		a->heard_ms = now_ms;
 		e->written |= WROTE_LINES;

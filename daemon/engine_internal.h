@@ -119,5 +119,7 @@ int64_t engine_poll_due(struct engine *e);	/* starts due polls; monotonic time o
 
 /* ingest.c: spool lines → ledger; true when there was something new */
 bool engine_ingest(struct engine *e, struct run *run);
+/* How many tasks of an array are done, where that has changed. */
+void engine_count_tasks(struct engine *e, struct run *run);
 
 #endif

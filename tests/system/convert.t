@@ -196,6 +196,9 @@ refused "a folder that exists is not written over" "exists already"
 lbworker convert "$T/nowhere" "$T/never"
 status=$?
 refused "no such model" "nowhere"
+lbworker convert "$(dirname "$ours")" "$T/never"
+status=$?
+refused "the folder of all checkpoints is not one of them" "name one of them, like $ours"
 cp -r "$T/exported" "$T/cut"
 head -c 9000 "$T/exported/model.safetensors" >"$T/cut/model.safetensors"
 lbworker convert "$T/cut" "$T/never"
