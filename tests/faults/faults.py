@@ -7,9 +7,9 @@ through lbd, with people's orders mixed in, breaks something again and again, re
 until every run is over, and has history.py look for broken promises. $T/table gets a line about it.
 
 Environment: T B LB_HOME SRC, as in lib.sh; CLUSTER, the folder of the private Slurm; FAULTS_LBD
-and FAULTS_LBRUN, other programs than those in B (the negative controls); NODE, how often part kills
-loses a node;
-SETTLE=later: what is live stays so for the next part, the last part is "end"."""
+and FAULTS_LBRUN, other programs than those in B (the negative controls); SETTLE=later: what is live
+stays so for the next part, the last part is "end". The numbers in what a part says it did are added
+up by faults.t."""
 import atexit, concurrent.futures, json, os, random, re, select, signal, sqlite3, subprocess, sys, time
 
 T, B, HOME, SRC = (os.environ[name] for name in ("T", "B", "LB_HOME", "SRC"))
@@ -325,13 +325,13 @@ def part_points(count):
             action = "error" if "error" in actions and turn % 3 == 1 else "kill"
             crash_at(traffic, name, action)
             done += 1
-    return f"{len(points)} points of lbd x {count}: {done} crashes"
+    return f"{done} crashes of lbd, {count} at each point"
 
 
 # --- points of lbrun ------------------------------------------------------------------------------
 def arm(run, name, action):
     """env_file is the only way for these variables into a job."""
-    once, path = f"{T}/once-{run}", f"{T}/{run}.env"
+    once, path = f"{HOME}/once-{run}", f"{HOME}/{run}.env"
     os.makedirs(once, exist_ok=True)
     with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w") as env:
         env.write(f"LB_FAILPOINT={name}:{action}\nLB_FAILPOINT_ONCE={once}\n")
@@ -362,7 +362,7 @@ def part_lbrun(count):
         for run in [run for run in marks if run.startswith(f"r{turn}-")]:
             await_true(f"{run}: its point is reached", lambda: os.path.exists(marks[run]))
     lbd.kill()
-    return f"{len(points)} points of lbrun x {count}: {len(marks)} crashes"
+    return f"{len(marks)} crashes of lbrun, {count} at each point"
 
 
 # --- kills at any moment --------------------------------------------------------------------------
@@ -387,7 +387,7 @@ def lose_node(times):
 def part_kills(count):
     """SIGKILL of lbd at random moments; nodes are lost meanwhile."""
     traffic, moments, kills = Traffic("k", most=8, seed=2), random.Random(3), 0
-    nodes = int(os.environ.get("NODE", 0))
+    nodes = max(1, count // 50)
     losing = concurrent.futures.ThreadPoolExecutor().submit(lose_node, nodes)
     while kills < count or not losing.done():
         lbd = Lbd()
@@ -548,7 +548,7 @@ def part_spool(count):
               for error in ("ENOSPC", "EIO")]
     for call, error, nth in rounds[:count]:
         run = f"s-{call}-{error.lower()}-{nth}"
-        front = f"{T}/lbrun-{run}"
+        front = f"{HOME}/lbrun-{run}"
         broken_spool(front, call, error, nth)
         configure(front)
         lbd = lbd.again()

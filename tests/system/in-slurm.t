@@ -50,7 +50,7 @@ wait_for '[ "$(squeue -h -t PENDING -o %j | grep -c ^lbd-)" = 1 ]' 20
 passed "its successor waits in the queue"
 exits 0 "starting it twice starts no second chain" lbctl daemon start --in-slurm
 ok "a run is submitted" lbctl submit --name train --set restart.backoff_first=1s \
-	--set restart.max_without_progress=100 \
+	--set restart.max_without_progress=100 --set restart.in_place=100 \
 	-- env "CLIENT=$CLIENT" python3 "$T/trainer.py"
 run_reaches train running 30
 
