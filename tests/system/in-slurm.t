@@ -41,7 +41,8 @@ need sqlite3 sqlite3
 CLIENT=$src/docs
 export CLIENT
 cluster_start 2
-printf '[daemon]\ntime = "%s"\nhand_over = "%s"\n[poll]\ninterval = "500ms"\n' $limit $early >"$LB_HOME/lbd.toml"
+printf '[daemon]\ntime = "%s"\nhand_over = "%s"\n[poll]\ninterval = "500ms"\n' $limit $early \
+	>"$LB_HOME/lbd.toml"
 
 exits 0 "start returns once lbd runs in its job" lbctl daemon start --in-slurm
 like "$out" 'lbd runs in job [0-9]+ on' "it says which"

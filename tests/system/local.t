@@ -40,12 +40,15 @@ train b --set slurm.gpus_per_node=2 --set "run.env_file=$T/secrets"
 train c --set slurm.gpus_per_node=1
 run_reaches b queued 20
 wait_for '[ "$(waits_for b)" = "Resources: 1 of 2 GPUs free" ]' 20
-like "$(lbctl status b)" 'waits for +Resources: 1 of 2 GPUs free' "the second needs both: it waits, and says for what"
+like "$(lbctl status b)" 'waits for +Resources: 1 of 2 GPUs free' \
+	"the second needs both: it waits, and says for what"
 wait_for '[ "$(waits_for c)" = Priority ]' 20
 passed "the third would fit, and does not overtake it"
-exits 2 "a run that could never start is refused" lbctl submit --name d --set slurm.gpus_per_node=3 -- true
+exits 2 "a run that could never start is refused" lbctl submit --name d \
+	--set slurm.gpus_per_node=3 -- true
 like "$err" 'slurm.gpus_per_node: the job wants 3 GPUs, this machine has 2' "with the numbers"
-exits 2 "so is one for two machines" lbctl submit --set slurm.nodes=2 --set run.launcher=none -- true
+exits 2 "so is one for two machines" lbctl submit --set slurm.nodes=2 --set run.launcher=none \
+	-- true
 exits 2 "and one that needs srun" lbctl submit --set slurm.ntasks_per_node=2 -- true
 exits 3 "nothing is left of them" lbctl status d
 
@@ -59,7 +62,8 @@ done
 wait_for '[ "$(waits_for b)" = "Resources: 1 of 2 GPUs free" ]' 20
 passed "after three deaths of lbd the GPU is still taken"
 ok "by the trainer that runs on" lives "$trainer"
-is "$(lbctl status a --json | json attempts.#)$(lbctl status b --json | json attempts.#)" 11 "no run got another job"
+is "$(lbctl status a --json | json attempts.#)$(lbctl status b --json | json attempts.#)" 11 \
+	"no run got another job"
 lbd_kill9
 : >"$T/end.a"
 wait_for '! lives "$trainer" && ! lives "$child"' 20
@@ -94,10 +98,12 @@ trap '' TERM
 until [ -e "$1/end.never" ]; do sleep 0.05; done
 END
 chmod +x "$T/short"
-lbctl submit --name short --set slurm.time=4s --set slurm.signal_before=2s --set watch.kill_grace=1s \
+lbctl submit --name short --set slurm.time=4s --set slurm.signal_before=2s \
+	--set watch.kill_grace=1s \
 	-- "$T/short" "$T" >/dev/null
 run_reaches short completed 60
-is "$(lbctl status short --json | json attempts.0.cause)" timeout "a time limit is kept, also by one that ignores SIGTERM"
+is "$(lbctl status short --json | json attempts.0.cause)" timeout \
+	"a time limit is kept, also by one that ignores SIGTERM"
 is "$(lbctl status short --json | json attempts.#)" 2 "and the run goes on in the next job"
 
 # --- the other ends of an attempt ---------------------------------------------------------------
