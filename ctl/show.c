@@ -51,7 +51,8 @@ static const char *ls_nothing(const struct options *o)
 		return "no runs of this group in the last 7 days; --all shows older ones";
 	if (o->all)
 		return "no runs yet; start one with: lbctl submit FILE.toml";
-	return "no runs in the last 7 days; lbctl ls --all shows older ones, lbctl submit starts one";
+	return "no runs in the last 7 days; lbctl ls --all shows older ones, lbctl submit starts "
+	       "one";
 }
 
 int ls_run(struct ctl *ctl, struct err *err)
