@@ -3,10 +3,10 @@
  *
  *   ops [--seed N] [--rounds N] [--large] [--fp32] [--only OPERATION]
  *
- * Shapes and values are drawn anew each round: odd sizes, one row, a vocabulary that is a multiple of
- * nothing. What an operation must write holds NaN before. Inputs are rounded to bf16 for both sides
- * in bf16, so what differs is the operation alone. |got - want| <= absolute + relative |want| is
- * asked of every element; each line tells the worst one. The library is the one that the trainer
+ * Shapes and values are drawn anew each round: odd sizes, one row, a vocabulary that is a multiple
+ * of nothing. What an operation must write holds NaN before. Inputs are rounded to bf16 for both
+ * sides in bf16, so what differs is the operation alone. |got - want| <= absolute + relative |want|
+ * is asked of every element; each line tells the worst one. The library is the one that the trainer
  * would open, so LB_CUDA_LIBRARY may name the emulated one. Exit 77: there is no GPU. */
 #include <inttypes.h>
 #include <math.h>
@@ -33,7 +33,7 @@ struct suite {
 	char shape[96];
 };
 
-/* --- draws ---------------------------------------------------------------------------------------- */
+/* --- draws ------------------------------------------------------------------------------------ */
 
 static uint32_t draw(struct suite *s)
 {
@@ -67,7 +67,7 @@ static size_t pick(const struct suite *s, size_t small, size_t large)
 	return s->large ? large : small;
 }
 
-/* --- tensors on both sides -------------------------------------------------------------------------- */
+/* --- tensors on both sides -------------------------------------------------------------------- */
 
 struct tensor {
 	size_t count;
@@ -188,7 +188,7 @@ static void release(struct suite *s, struct tensors *all)
 	all->count = 0;
 }
 
-/* --- comparing -------------------------------------------------------------------------------------- */
+/* --- comparing -------------------------------------------------------------------------------- */
 
 struct tolerance {
 	double absolute, relative;
@@ -242,7 +242,7 @@ static void shape(struct suite *s, const char *format, ...)
 	va_end(arguments);
 }
 
-/* --- the operations --------------------------------------------------------------------------------- */
+/* --- the operations --------------------------------------------------------------------------- */
 
 /* Both backends, one after the other, on their own copies of the same tensors. */
 #define BOTH(call, ...) \
@@ -636,7 +636,7 @@ static const struct {
 	{ "gemm", gemm },
 };
 
-/* --- the program ------------------------------------------------------------------------------------- */
+/* --- the program ------------------------------------------------------------------------------ */
 
 static void say(const char *text)
 {
