@@ -39,7 +39,8 @@ void fill_run(struct cell *row, const json_t *run, const struct style *style)
 	    style);
 	put(&row[LS_LOSS], loss_text(js_real(run, "loss", NAN), text), style);
 	put(&row[LS_SPEED], short_number(js_real(run, "tokens_per_s", NAN), text), style);
-	put(&row[LS_AGE], duration_text(created_ms ? clock_wall_ms() - created_ms : -1, age), style);
+	put(&row[LS_AGE], duration_text(created_ms ? clock_wall_ms() - created_ms : -1, age),
+	    style);
 	put(&row[LS_CAUSE], js_str(run, "cause", js_str(run, "waits_for", NULL)), style);
 }
 

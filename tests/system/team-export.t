@@ -74,10 +74,13 @@ told frozen killed && passed "and told to the team"
 exits 0 "what is over is left alone" as_member lbctl kill $owner/frozen
 as_member rm "$LB_HOME/switches/frozen.kill"
 
-exits 0 "a member asks a colleague's trainer for a checkpoint" as_member lbctl save $owner/first --reason "before lunch"
+exits 0 "a member asks a colleague's trainer for a checkpoint" as_member lbctl save $owner/first \
+	--reason "before lunch"
 like "$out" "the switch $LB_HOME/switches/first.save is there" "by a switch, too"
-wait_for '[ ! -e "$LB_HOME/switches/first.save" ]' 10 && passed "which lbd takes away when it has asked"
-like "$(lbctl events first)" "$member +save +switch first.save: before lunch" "who and why is on record"
+wait_for '[ ! -e "$LB_HOME/switches/first.save" ]' 10 &&
+	passed "which lbd takes away when it has asked"
+like "$(lbctl events first)" "$member +save +switch first.save: before lunch" \
+	"who and why is on record"
 is "$(run_state first)" running "and the run goes on"
 
 exits 2 "a bare name is not taken for a colleague's run" as_member lbctl hold first
