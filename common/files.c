@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -76,6 +77,27 @@ char *file_read(const char *path, size_t max_bytes, size_t *out_len, struct err 
 	if (out_len)
 		*out_len = buf.len;
 	return buf_take(&buf);
+}
+
+void *file_map(const char *path, size_t *out_bytes, struct err *err)
+{
+	struct stat st = {0};
+	int fd = open_regular(path, &st, err);
+
+	*out_bytes = 0;
+	if (fd < 0)
+		return NULL;
+	*out_bytes = (size_t)st.st_size;
+	if (*out_bytes == 0) {
+		close(fd);
+		err_set(err, ERR_IO, "%s: is empty", path);
+		return NULL;
+	}
+	void *map = mmap(NULL, *out_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (map == MAP_FAILED)
+		err_errno(err, "%s: mmap", path);
+	close(fd);
+	return map == MAP_FAILED ? NULL : map;
 }
 
 static char *parent_of(const char *path)

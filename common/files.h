@@ -13,6 +13,10 @@
  * Larger than max_bytes is an error. NULL with err: ERR_NOT_FOUND if there is none, else ERR_IO. */
 char *file_read(const char *path, size_t max_bytes, size_t *out_len, struct err *err);
 
+/* The whole of a regular file for reading, as munmap(2) with *out_bytes takes it back; it must not be
+ * empty. NULL with err: ERR_NOT_FOUND if there is none, else ERR_IO. */
+void *file_map(const char *path, size_t *out_bytes, struct err *err);
+
 /* Writes a temporary file beside `path`, syncs it, renames it over `path`, syncs the folder: the
  * reader sees the old or the new text, never a mixture. */
 int file_write_atomic(const char *path, const void *data, size_t len, mode_t mode, struct err *err);

@@ -177,8 +177,8 @@ static void on_answer(void *arg, const struct scheduler_reply *reply)
 	pass_point(f->kind, true);
 	if (run && run->has_attempt && run->attempt.id == f->attempt_id)
 		take_answer(e, run, &run->attempt, f->kind, reply);
-	else if (run && run->has_spare && run->spare.id == f->attempt_id)
-		take_answer(e, run, &run->spare, f->kind, reply);
+	else if (run && run->spare && run->spare->id == f->attempt_id)
+		take_answer(e, run, run->spare, f->kind, reply);
 	land(f);
 }
 
@@ -209,7 +209,7 @@ static void refuse(struct engine *e, struct run *run, struct attempt *a, const s
 static void submit(struct engine *e, struct run *run, struct attempt *a)
 {
 	struct flight *f = take_off(e, run, a, DECISION_SUBMIT);
-	struct run shadow = a == &run->spare ? run_with_spare(run) : *run;
+	struct run shadow = a == run->spare ? run_with_spare(run) : *run;
 	struct err err = { 0 };
 
 	if (e->world->submit(e->world->self, &shadow, ledger_id(e->ledger), on_answer, f, &err) == 0)

@@ -86,13 +86,17 @@ static void look_for_exit(struct engine *e, struct run *run, int64_t now_ms)
 }
 
 /* Once it is over, what a network file system still hides is looked for until the grace is over. Of a
- * job that the scheduler does not know nothing but its files can tell. */
+ * job that the scheduler does not know nothing but its files can tell; of one that waits in line the
+ * polls tell when that is over, unless the scheduler falls silent. */
 static int64_t look_pause_ms(struct engine *e, const struct run *run)
 {
 	const struct attempt *a = &run->attempt;
 	bool is_unknown = a->seen_poll_ms != engine_poller(e, run)->done_begun_ms;
 	bool is_over = a->exited || a->ended_ms > 0 || is_unknown;
+	bool is_waiting = a->seen_poll_ms > 0 && !is_unknown && a->seen.phase < JOB_RUNNING;
 
+	if (!a->claimed && is_waiting && e->times.idle_ms > FILES_MS)
+		return e->times.idle_ms;
 	if (!a->claimed || (is_over && e->times.spool_ms > FILES_MS))
 		return FILES_MS;
 	return e->times.spool_ms;
@@ -111,6 +115,8 @@ static void look_at_files(struct engine *e, struct run *run, int64_t now_ms)
 	/* The record is written after the last spool line: look for it first, then read the spool. */
 	if (a->claimed && !a->exited)
 		look_for_exit(e, run, now_ms);
+	if (a->claimed)
+		engine_count_tasks(e, run);
 	if (a->claimed && engine_ingest(e, run)) {
 		a->heard_ms = now_ms;
 		e->written |= WROTE_LINES;
@@ -131,59 +137,58 @@ static bool is_told(const struct engine *e, const struct attempt *a)
 }
 
 /* `a`: the run's attempt, or its spare. */
-static struct facts gather(struct engine *e, const struct run *run, const struct attempt *a)
+static void gather(struct engine *e, const struct run *run, const struct attempt *a, struct facts *f)
 {
 	const struct poller *p = engine_poller(e, run);
 	struct switched switched = { 0 };
-	struct facts f = {
+
+	*f = (struct facts){
 		.state = run->state, .wanted = run->wanted, .failures = run->failures,
 		.backoff_left_ms = run->pause_until_ms - engine_now(e),
 		.ever_trained = run->ever_trained, .unstarted = run->unstarted,
 		.line = run->line, .line_text = run->line_text,
 		.has_attempt = run->has_attempt, .goes_back = run->resume_from[0] != '\0',
 	};
-
 	e->world->switched(e->world->self, run, &switched);
-	f.switches_known = switched.is_known;
-	f.switched = switched.order;
-	f.by_switch = run->by_switch;
+	f->switches_known = switched.is_known;
+	f->switched = switched.order;
+	f->by_switch = run->by_switch;
 	if (!run->has_attempt)
-		return f;
-	f.attempt = a->state;
-	f.job = a->job;
-	f.cause = a->cause;
-	f.exit_code = a->exit_code;
-	f.blame_run = a->blame_run;
-	f.is_final = a->is_final;
-	f.excludes = run->excluded[0] != '\0';
-	f.submit = a->submit;
-	f.release = a->release;
-	f.signal = a->signal;
-	f.cancel = a->cancel;
-	f.may_recall = run->scheduler && run->scheduler->ops->recall;
-	f.recall = a->recall;
-	f.recalled = a->recalled;
-	f.submitted = a->submitted;
-	f.refusal = a->call_text;
-	f.signalled = a->signalled;
-	f.ordered = a->ordered;
-	f.fresh = a->fresh;
-	f.watching_since_ms = a->watching_since_ms;
-	f.poll_ms = p->done_begun_ms;
-	f.seen = a->seen_poll_ms && a->seen_poll_ms == p->done_begun_ms ? &a->seen : NULL;
-	f.seen_ms = a->seen_poll_ms;
-	f.was_waiting = a->was_waiting;
-	f.ended_ms = a->ended_ms;
-	f.claimed = a->claimed;
-	f.exited = is_told(e, a);
-	f.exit_cause = a->exit.cause;
-	f.exit_exit_code = a->exit.exit_code;
-	f.exit_signal = a->exit.signal;
-	f.exit_final = a->exit.is_final;
-	f.exit_switched = a->exit.switched;
-	f.exit_text = a->exit.text;
-	f.heard_ms = a->heard_ms;
-	return f;
+		return;
+	f->attempt = a->state;
+	f->job = a->job;
+	f->cause = a->cause;
+	f->exit_code = a->exit_code;
+	f->blame_run = a->blame_run;
+	f->is_final = a->is_final;
+	f->excludes = run->excluded[0] != '\0';
+	f->submit = a->submit;
+	f->release = a->release;
+	f->signal = a->signal;
+	f->cancel = a->cancel;
+	f->may_recall = run->scheduler && run->scheduler->ops->recall;
+	f->recall = a->recall;
+	f->recalled = a->recalled;
+	f->submitted = a->submitted;
+	f->refusal = a->call_text;
+	f->signalled = a->signalled;
+	f->ordered = a->ordered;
+	f->fresh = a->fresh;
+	f->watching_since_ms = a->watching_since_ms;
+	f->poll_ms = p->done_begun_ms;
+	f->seen = a->seen_poll_ms && a->seen_poll_ms == p->done_begun_ms ? &a->seen : NULL;
+	f->seen_ms = a->seen_poll_ms;
+	f->was_waiting = a->was_waiting;
+	f->ended_ms = a->ended_ms;
+	f->claimed = a->claimed;
+	f->exited = is_told(e, a);
+	f->exit_cause = a->exit.cause;
+	f->exit_exit_code = a->exit.exit_code;
+	f->exit_signal = a->exit.signal;
+	f->exit_final = a->exit.is_final;
+	f->exit_switched = a->exit.switched;
+	f->exit_text = a->exit.text;
+	f->heard_ms = a->heard_ms;
 }
 
 /* --- the turn -------------------------------------------------------------------------------------- */
@@ -219,18 +224,19 @@ static void worry(struct engine *e, struct run *run)
 /* Behind an attempt that needs nothing at present. */
 static struct todo **step_spare(struct engine *e, struct run *run, struct todo **tail, int64_t now_ms)
 {
-	if (!run->has_spare && !run->policy.prequeue)
+	if (run->spare == NULL && !run->policy.prequeue)
 		return tail;
 	for (int i = 0; i < MAX_STEPS && !e->broken; i++) {
-		struct facts f = gather(e, run, &run->attempt), s = { 0 };
+		struct facts f, s;
 		struct decision d;
 
-		if (run->has_spare) {
-			s = gather(e, run, &run->spare);
+		gather(e, run, &run->attempt, &f);
+		if (run->spare) {
+			gather(e, run, run->spare, &s);
 			s.state = RUN_SUBMITTING;
 			s.excludes = run->spare_excluded[0] != '\0';
 		}
-		d = prequeue(&f, run->has_spare ? &s : NULL, run->spare_not_before_ms, &run->policy,
+		d = prequeue(&f, run->spare ? &s : NULL, run->spare_not_before_ms, &run->policy,
 			     now_ms);
 		if (d.at_ms < run->wake_ms && d.kind == DECISION_WAIT)
 			run->wake_ms = d.at_ms;
@@ -238,7 +244,7 @@ static struct todo **step_spare(struct engine *e, struct run *run, struct todo *
 			return tail;
 		log_debug("%s: next attempt: decision=%s", run->name, decision_name(d.kind));
 		if (engine_write_spare(e, run, &d))
-			return add_todo(tail, run, &run->spare, &d);
+			return add_todo(tail, run, run->spare, &d);
 		e->written |= WROTE(d.kind);
 	}
 	return tail;
@@ -257,10 +263,11 @@ static struct todo **step(struct engine *e, struct run *run, struct todo **tail)
 		struct decision d;
 
 		engine_look_at_line(e, run);
-		f = gather(e, run, &run->attempt);
+		gather(e, run, &run->attempt, &f);
 		d = reconcile(&f, &run->policy, now_ms);
 		run->wake_ms = d.at_ms;
 		if (d.kind == DECISION_WAIT) {
+			e->has_final |= run_state_is_final(run->state);
 			worry(e, run);
 			return step_spare(e, run, tail, now_ms);
 		}
@@ -279,8 +286,10 @@ static struct todo **step(struct engine *e, struct run *run, struct todo **tail)
 static void drop_final_runs(struct engine *e)
 {
 	struct run **at = &e->runs;
-	bool any = false;
 
+	if (!e->has_final)
+		return;
+	e->has_final = false;
 	while (*at) {
 		struct run *run = *at;
 
@@ -291,10 +300,8 @@ static void drop_final_runs(struct engine *e)
 		*at = run->next;
 		e->run_count--;
 		run_destroy(run);
-		any = true;
 	}
-	if (any)
-		engine_wake_line(e);
+	engine_wake_line(e);
 }
 
 static void act_on(struct engine *e, struct todo *todo, bool do_it)

@@ -40,6 +40,7 @@ struct engine {
 	int64_t run_count;
 	struct call_count calls;
 	struct flight *flights;		/* calls whose answer is due; owned */
+	bool has_final;			/* some run is over: it leaves the list after the commit */
 	bool broken;			/* a write failed in this turn: roll back and load again */
 	unsigned written;		/* bits of decision kinds, and WROTE_LINES, not yet committed */
 	int64_t load_again_ms;		/* monotonic; 0 = the state is good */
@@ -118,5 +119,7 @@ int64_t engine_poll_due(struct engine *e);	/* starts due polls; monotonic time o
 
 /* ingest.c: spool lines → ledger; true when there was something new */
 bool engine_ingest(struct engine *e, struct run *run);
+/* How many tasks of an array are done, where that has changed. */
+void engine_count_tasks(struct engine *e, struct run *run);
 
 #endif

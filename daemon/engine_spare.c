@@ -14,7 +14,7 @@ struct run run_with_spare(const struct run *run)
 {
 	struct run shadow = *run;
 
-	shadow.attempt = run->spare;
+	shadow.attempt = *run->spare;
 	shadow.excluded = run->spare_excluded;
 	return shadow;
 }
@@ -27,10 +27,9 @@ static void set_excluded(struct run *run, char *excluded)
 
 static void make(struct engine *e, struct run *run)
 {
-	struct attempt *s = &run->spare;
+	struct attempt *s = xcalloc(1, sizeof(*s));
 	struct err err = { 0 };
 
-	memset(s, 0, sizeof(*s));
 	s->number = run->attempt.number + 1;
 	s->state = ATTEMPT_INTENT;
 	s->fresh = true;
@@ -40,12 +39,12 @@ static void make(struct engine *e, struct run *run)
 	set_excluded(run, engine_choose_excluded(e, run));
 	engine_wrote(e, ledger_spare_insert(e->ledger, run->id, s->number, s->job.token,
 					    run->spare_excluded, engine_wall(e), &s->id, &err), &err);
-	run->has_spare = true;
+	run->spare = s;
 }
 
 static void adopt(struct engine *e, struct run *run, const struct job_ref *job)
 {
-	struct attempt *s = &run->spare;
+	struct attempt *s = run->spare;
 	struct err err = { 0 };
 
 	engine_wrote(e, ledger_attempt_set_job(e->ledger, s->id, job->job_id, job->submit_time, &err),
@@ -62,10 +61,11 @@ void engine_drop_spare(struct engine *e, struct run *run)
 {
 	struct err err = { 0 };
 
-	if (!run->has_spare)
+	if (run->spare == NULL)
 		return;
-	engine_wrote(e, ledger_spare_drop(e->ledger, run->spare.id, &err), &err);
-	run->has_spare = false;
+	engine_wrote(e, ledger_spare_drop(e->ledger, run->spare->id, &err), &err);
+	free(run->spare);
+	run->spare = NULL;
 	/* its job, if there is one, is a ghost now: look for it soon */
 	engine_poller(e, run)->has_strays = true;
 }
@@ -112,12 +112,13 @@ bool engine_take_spare(struct engine *e, struct run *run)
 {
 	struct err err = { 0 };
 
-	if (run->has_spare && !is_fit(e, run))
+	if (run->spare && !is_fit(e, run))
 		engine_drop_spare(e, run);
-	if (!run->has_spare)
+	if (run->spare == NULL)
 		return false;
-	run->attempt = run->spare;
-	run->has_spare = false;
+	run->attempt = *run->spare;
+	free(run->spare);
+	run->spare = NULL;
 	free(run->excluded);
 	run->excluded = xstrdup(run->spare_excluded);
 	/* without it lbrun goes by an older count of launches without progress */
@@ -130,16 +131,16 @@ bool engine_take_spare(struct engine *e, struct run *run)
 
 int engine_load_spare(struct engine *e, struct run *run, struct err *err)
 {
-	struct attempt *s = &run->spare;
 	struct err none = { 0 };
 	struct ledger_attempt row;
+	struct attempt *s;
 
 	if (ledger_spare_find(e->ledger, run->id, &row, &none) < 0) {
 		if (none.code == ERR_NOT_FOUND)
 			return 0;
 		return err_set(err, none.code, "%s", none.text);
 	}
-	memset(s, 0, sizeof(*s));
+	run->spare = s = xcalloc(1, sizeof(*s));
 	s->id = row.id;
 	s->number = row.number;
 	s->state = row.state;
@@ -149,6 +150,5 @@ int engine_load_spare(struct engine *e, struct run *run, struct err *err)
 	s->exit_code = -1;
 	s->watching_since_ms = s->heard_ms = engine_now(e);
 	set_excluded(run, xstrdup(row.excluded));
-	run->has_spare = true;
 	return 0;
 }

@@ -356,6 +356,21 @@ static void write_newest(struct ingest *in)
 							  a->spool_seq, &err), &err);
 }
 
+/* An array's progress is told in tasks: nobody else has steps to tell. */
+void engine_count_tasks(struct engine *e, struct run *run)
+{
+	int64_t done, all;
+	struct err err = { 0 };
+
+	if (!run->spec.script || !e->world->tasks ||
+	    !e->world->tasks(e->world->self, run, &run->tasks_changed_ns, &done, &all))
+		return;
+	run->target_step = all;
+	engine_wrote(e, ledger_run_set_progress(e->ledger, run->id, done, all, NAN, NAN, NAN, &err),
+		     &err);
+	e->written |= WROTE_LINES;
+}
+
 bool engine_ingest(struct engine *e, struct run *run)
 {
 	struct attempt *a = &run->attempt;

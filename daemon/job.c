@@ -43,7 +43,8 @@ char *job_script(const struct config *config, const char *folder, const char *te
 	bool is_read = config->submit_with == SUBMIT_WITH_SBATCH;
 	char *program = shell_quote(config->lbrun), *where = shell_quote(folder);
 	char *launch = xasprintf("exec %s --attempt %s\n", program, where);
-	char *script = text ? batch_job_wrap(launch, text, is_read) : xasprintf("#!/bin/sh\n%s", launch);
+	char *script = text ? batch_job_wrap(launch, text, is_read) :
+			      xasprintf("#!/bin/sh\n%s", launch);
 
 	free(program);
 	free(where);

@@ -61,8 +61,8 @@ static struct token_map map_tokens(struct engine *e, const struct scheduler *s)
 	for (struct run *run = e->runs; run; run = run->next) {
 		if (run->has_attempt && run->scheduler == s)
 			map_add(&map, run, &run->attempt);
-		if (run->has_spare && run->scheduler == s)
-			map_add(&map, run, &run->spare);
+		if (run->spare && run->scheduler == s)
+			map_add(&map, run, run->spare);
 	}
 	return map;
 }
@@ -187,17 +187,17 @@ static void on_job(struct engine *e, struct poller *p, const struct token_map *m
 
 /* Jobs that were there and are no more: their runs must think again, and first look whether lbrun
  * has had more to say. */
-static bool is_missing(const struct poller *p, bool exists, const struct attempt *a)
+static bool is_missing(const struct poller *p, const struct attempt *a)
 {
-	return exists && a->state != ATTEMPT_ENDED && a->seen_poll_ms != p->done_begun_ms;
+	return a && a->state != ATTEMPT_ENDED && a->seen_poll_ms != p->done_begun_ms;
 }
 
 static void wake_missing(struct engine *e, const struct poller *p)
 {
 	for (struct run *run = e->runs; run; run = run->next) {
 		if (run->scheduler == p->scheduler &&
-		    (is_missing(p, run->has_attempt, &run->attempt) ||
-		     is_missing(p, run->has_spare, &run->spare))) {
+		    (is_missing(p, run->has_attempt ? &run->attempt : NULL) ||
+		     is_missing(p, run->spare))) {
 			run->next_look_ms = 0;
 			run->dirty = true;
 		}
@@ -268,8 +268,8 @@ static int64_t interval_ms(const struct engine *e, const struct poller *p)
 	if (p->has_strays)
 		return e->times.busy_ms;
 	for (const struct run *run = e->runs; run; run = run->next)
-		if (run->scheduler == p->scheduler && run->has_attempt &&
-		    run->attempt.state != ATTEMPT_ENDED && run->state != RUN_RUNNING)
+		if (run->state != RUN_RUNNING && run->scheduler == p->scheduler &&
+		    run->has_attempt && run->attempt.state != ATTEMPT_ENDED)
 			return e->times.busy_ms;
 	return e->times.idle_ms;
 }

@@ -52,13 +52,19 @@ struct attempt {
 };
 
 struct run {
+	/* What every turn looks at in every run comes first: one line of the processor's cache. */
 	struct run *next;
+	struct scheduler *scheduler;	/* borrowed from the engine */
+	int64_t wake_ms;		/* monotonic: reconcile then in any case */
+	int64_t next_look_ms;		/* monotonic: look at the attempt's files then */
+	enum run_state state;
+	bool dirty;			/* something is new: reconcile in the next turn */
+	bool has_attempt;
+
 	int64_t id;
 	char name[NAME_MAX_BYTES + 1];
 	char *owner, *dir;
 	int64_t owner_uid;
-	struct scheduler *scheduler;	/* borrowed from the engine */
-	enum run_state state;
 	enum run_order wanted;
 	char *wanted_by, *wanted_reason;
 	bool by_switch;			/* `wanted` came from a switch file */
@@ -70,16 +76,15 @@ struct run {
 	int64_t failures, unstarted;
 	bool ever_trained;
 	int64_t target_step;		/* -1 = not told */
+	int64_t tasks_changed_ns;	/* of an array: when its marks changed last; 0 = not looked at */
 	int64_t checkpoint_step;	/* of the last valid one heard of; -1 = none */
 	int64_t dense_steps;		/* stored since its metrics were last thinned by this process */
 
 	struct run_spec spec;
 	struct policy policy;		/* points into spec */
 
-	bool has_attempt;
 	struct attempt attempt;		/* the newest */
-	bool has_spare;
-	struct attempt spare;		/* prequeue.h; its job waits, held */
+	struct attempt *spare;		/* prequeue.h; its job waits, held; owned, NULL: none */
 	char *spare_excluded;
 	int64_t spare_not_before_ms;	/* monotonic */
 
@@ -88,10 +93,6 @@ struct run {
 
 	enum line line;			/* as of its last look; line_text is for people */
 	char line_text[200];
-
-	bool dirty;			/* something is new: reconcile in the next turn */
-	int64_t wake_ms;		/* monotonic: reconcile then in any case */
-	int64_t next_look_ms;		/* monotonic: look at the attempt's files then */
 };
 
 #endif

@@ -25,6 +25,7 @@ void run_destroy(struct run *run)
 	free(run->resume_from);
 	free(run->excluded);
 	free(run->spare_excluded);
+	free(run->spare);
 	free(run);
 }
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/array_tasks.h"
 #include "common/clock.h"
 #include "common/files.h"
 #include "common/order.h"
@@ -134,6 +135,13 @@ static bool real_exited(void *self, const struct run *run, struct attempt_exit *
 	return has_exited;
 }
 
+static bool real_tasks(void *self, const struct run *run, int64_t *changed_ns, int64_t *done,
+		       int64_t *all)
+{
+	(void)self;
+	return array_tasks_count(run->dir, changed_ns, done, all);
+}
+
 static int64_t real_spool(void *self, const struct run *run, int64_t *offset, int64_t max_bytes,
 			  int (*on_line)(const struct spool_line *line, void *arg),
 			  void (*on_bad)(int64_t at, const struct err *why, void *arg),
@@ -155,6 +163,7 @@ void world_init(struct world *world, struct lbd *lbd)
 		.token = real_token, .spec = real_spec, .submit = real_submit,
 		.retell = real_retell, .order = real_order,
 		.end_all = real_end_all, .switched = real_switched,
-		.claimed = real_claimed, .exited = real_exited, .spool = real_spool,
+		.claimed = real_claimed, .exited = real_exited,
+		.tasks = real_tasks, .spool = real_spool,
 	};
 }

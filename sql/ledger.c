@@ -183,6 +183,16 @@ int ledger_ask_guard(struct ledger *l, struct err *err)
 	return err_set(err, why.code, "%s", why.text);
 }
 
+static int commit(struct ledger *l, struct err *err)
+{
+	int rc;
+
+	if (ledger_ask_guard(l, err) < 0 || failpoint(FP_LEDGER_COMMIT, err) < 0)
+		return -1;
+	rc = run_alone(l, Q_COMMIT);
+	return rc == SQLITE_OK ? 0 : ledger_fail(l, rc, err);
+}
+
 int ledger_commit(struct ledger *l, struct err *err)
 {
 	struct err late = { 0 };
@@ -192,8 +202,7 @@ int ledger_commit(struct ledger *l, struct err *err)
 	if (l->lost.code != ERR_NONE)
 		rc = err_set(err, l->lost.code, "%s", l->lost.text);
 	else if (!sqlite3_get_autocommit(l->db))
-		rc = ledger_ask_guard(l, err) < 0 || failpoint(FP_LEDGER_COMMIT, err) < 0 ?
-		     -1 : run_text(l, "COMMIT", err);
+		rc = commit(l, err);
 	if (rc == 0 && failpoint(FP_LEDGER_COMMITTED, &late) < 0) {
 		l->lost = late;		/* as when the very last sync fails: committed, and nobody can tell */
 		l->broken = true;

@@ -62,6 +62,9 @@ void bind_text(sqlite3_stmt *s, const char *parameter, const char *value);	/* NU
 /* Binds whatever parameters the statement has of those in the table. */
 void bind_row(sqlite3_stmt *s, const struct column *columns, const void *row);
 
+/* Runs a statement without parameters or rows: SQLite's result code. */
+int run_alone(struct ledger *l, enum query which);
+
 /* Runs a statement that writes, in a transaction opened on demand: the number of rows changed, or
  * -1 with err: ERR_LOCKED when such a row is there already. A broken constraint undoes this one
  * statement only, any other failure the whole transaction. */

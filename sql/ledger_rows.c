@@ -185,6 +185,12 @@ int read_one(struct ledger *l, sqlite3_stmt *s, const struct column *columns, vo
 	return got == 0 ? err_set(err, ERR_NOT_FOUND, "%s", none) : -1;
 }
 
+int run_alone(struct ledger *l, enum query which)
+{
+	sqlite3_step(l->statements[which]);
+	return sqlite3_reset(l->statements[which]);
+}
+
 int write_rows(struct ledger *l, sqlite3_stmt *s, struct err *err)
 {
 	int rc = SQLITE_OK;
@@ -195,7 +201,7 @@ int write_rows(struct ledger *l, sqlite3_stmt *s, struct err *err)
 	if (sqlite3_get_autocommit(l->db)) {
 		if (ledger_ask_guard(l, err) < 0)
 			return -1;
-		rc = sqlite3_exec(l->db, "BEGIN IMMEDIATE", NULL, NULL, NULL);
+		rc = run_alone(l, Q_BEGIN);
 	}
 	if (rc == SQLITE_OK)
 		rc = sqlite3_step(s);

@@ -1,6 +1,7 @@
 -- SPDX-License-Identifier: MIT
 -- Schema 1. Times are wall-clock milliseconds, 0 = not yet; steps are -1 where there is none; a NULL
--- REAL is "no value". The words in the CHECKs are those of common/run_state.c.
+-- REAL is "no value". The words in the CHECKs are those of common/run_state.c; they are compared one by
+-- one, because for a list (IN) SQLite makes a table, anew at every write, which takes longer than the write.
 
 PRAGMA application_id = 1818387559;	-- "lbdg": tells our file from any other SQLite database
 
@@ -16,15 +17,23 @@ CREATE TABLE runs (
 	name             TEXT    NOT NULL UNIQUE CHECK (name <> ''),
 	owner            TEXT    NOT NULL,
 	owner_uid        INTEGER NOT NULL,
-	state            TEXT    NOT NULL CHECK (state IN ('created', 'submitting', 'queued', 'running',
-				 'stopping', 'backoff', 'held', 'completed', 'failed', 'killed')),
-	cause            TEXT    NOT NULL CHECK (cause IN ('none', 'completed', 'error', 'crash', 'oom',
-				 'hang', 'timeout', 'preempted', 'node_fail', 'launch_fail', 'killed',
-				 'diverged', 'lost')),
+	state            TEXT    NOT NULL CHECK (
+				 state = 'created' OR state = 'submitting' OR state = 'queued'
+				 OR state = 'running' OR state = 'stopping' OR state = 'backoff'
+				 OR state = 'held' OR state = 'completed' OR state = 'failed'
+				 OR state = 'killed'),
+	cause            TEXT    NOT NULL CHECK (
+				 cause = 'none' OR cause = 'completed' OR cause = 'error'
+				 OR cause = 'crash' OR cause = 'oom' OR cause = 'hang'
+				 OR cause = 'timeout' OR cause = 'preempted'
+				 OR cause = 'node_fail' OR cause = 'launch_fail'
+				 OR cause = 'killed' OR cause = 'diverged' OR cause = 'lost'),
 	text             TEXT    NOT NULL,
 	scheduler        TEXT    NOT NULL CHECK (scheduler IN ('slurm', 'local')),
 	dir              TEXT    NOT NULL,
-	wanted           TEXT    NOT NULL CHECK (wanted IN ('run', 'stop', 'kill', 'kill_now')),
+	wanted           TEXT    NOT NULL CHECK (
+				 wanted = 'run' OR wanted = 'stop' OR wanted = 'kill'
+				 OR wanted = 'kill_now'),
 	wanted_by        TEXT    NOT NULL,
 	wanted_reason    TEXT    NOT NULL,
 	wanted_ms        INTEGER NOT NULL,
@@ -47,13 +56,17 @@ CREATE TABLE attempts (
 	run_id            INTEGER NOT NULL REFERENCES runs,
 	number            INTEGER NOT NULL CHECK (number > 0),
 	token             TEXT    NOT NULL UNIQUE CHECK (token <> ''),
-	state             TEXT    NOT NULL CHECK (state IN ('intent', 'held', 'queued', 'running',
-				  'ended')),
+	state             TEXT    NOT NULL CHECK (
+				 state = 'intent' OR state = 'held' OR state = 'queued'
+				 OR state = 'running' OR state = 'ended'),
 	job_id            INTEGER NOT NULL,
 	submit_time       INTEGER NOT NULL,
-	cause             TEXT    NOT NULL CHECK (cause IN ('none', 'completed', 'error', 'crash', 'oom',
-				  'hang', 'timeout', 'preempted', 'node_fail', 'launch_fail', 'killed',
-				  'diverged', 'lost')),
+	cause             TEXT    NOT NULL CHECK (
+				 cause = 'none' OR cause = 'completed' OR cause = 'error'
+				 OR cause = 'crash' OR cause = 'oom' OR cause = 'hang'
+				 OR cause = 'timeout' OR cause = 'preempted'
+				 OR cause = 'node_fail' OR cause = 'launch_fail'
+				 OR cause = 'killed' OR cause = 'diverged' OR cause = 'lost'),
 	exit_code         INTEGER NOT NULL,
 	signal            INTEGER NOT NULL,
 	text              TEXT    NOT NULL,
@@ -71,9 +84,12 @@ CREATE TABLE attempts (
 CREATE TABLE launches (
 	attempt_id        INTEGER NOT NULL REFERENCES attempts,
 	number            INTEGER NOT NULL CHECK (number > 0),
-	cause             TEXT    NOT NULL CHECK (cause IN ('none', 'completed', 'error', 'crash', 'oom',
-				  'hang', 'timeout', 'preempted', 'node_fail', 'launch_fail', 'killed',
-				  'diverged', 'lost')),
+	cause             TEXT    NOT NULL CHECK (
+				 cause = 'none' OR cause = 'completed' OR cause = 'error'
+				 OR cause = 'crash' OR cause = 'oom' OR cause = 'hang'
+				 OR cause = 'timeout' OR cause = 'preempted'
+				 OR cause = 'node_fail' OR cause = 'launch_fail'
+				 OR cause = 'killed' OR cause = 'diverged' OR cause = 'lost'),
 	exit_code         INTEGER NOT NULL,
 	signal            INTEGER NOT NULL,
 	text              TEXT    NOT NULL,
@@ -136,9 +152,14 @@ CREATE TABLE nodes (
 	name        TEXT    PRIMARY KEY CHECK (name <> ''),
 	attempts    INTEGER NOT NULL,
 	suspect     INTEGER NOT NULL,
-	last_cause  TEXT    NOT NULL CHECK (last_cause IN ('none', 'completed', 'error', 'crash', 'oom',
-			    'hang', 'timeout', 'preempted', 'node_fail', 'launch_fail', 'killed',
-			    'diverged', 'lost')),
+	last_cause  TEXT    NOT NULL CHECK (
+				 last_cause = 'none' OR last_cause = 'completed'
+				 OR last_cause = 'error' OR last_cause = 'crash'
+				 OR last_cause = 'oom' OR last_cause = 'hang'
+				 OR last_cause = 'timeout' OR last_cause = 'preempted'
+				 OR last_cause = 'node_fail' OR last_cause = 'launch_fail'
+				 OR last_cause = 'killed' OR last_cause = 'diverged'
+				 OR last_cause = 'lost'),
 	last_ms     INTEGER NOT NULL,
 	suspect_ms  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;

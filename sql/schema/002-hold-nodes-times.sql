@@ -11,15 +11,23 @@ CREATE TABLE new_runs (
 	name             TEXT    NOT NULL UNIQUE CHECK (name <> ''),
 	owner            TEXT    NOT NULL,
 	owner_uid        INTEGER NOT NULL,
-	state            TEXT    NOT NULL CHECK (state IN ('created', 'submitting', 'queued', 'running',
-				 'stopping', 'backoff', 'held', 'completed', 'failed', 'killed')),
-	cause            TEXT    NOT NULL CHECK (cause IN ('none', 'completed', 'error', 'crash', 'oom',
-				 'hang', 'timeout', 'preempted', 'node_fail', 'launch_fail', 'killed',
-				 'diverged', 'lost')),
+	state            TEXT    NOT NULL CHECK (
+				 state = 'created' OR state = 'submitting' OR state = 'queued'
+				 OR state = 'running' OR state = 'stopping' OR state = 'backoff'
+				 OR state = 'held' OR state = 'completed' OR state = 'failed'
+				 OR state = 'killed'),
+	cause            TEXT    NOT NULL CHECK (
+				 cause = 'none' OR cause = 'completed' OR cause = 'error'
+				 OR cause = 'crash' OR cause = 'oom' OR cause = 'hang'
+				 OR cause = 'timeout' OR cause = 'preempted'
+				 OR cause = 'node_fail' OR cause = 'launch_fail'
+				 OR cause = 'killed' OR cause = 'diverged' OR cause = 'lost'),
 	text             TEXT    NOT NULL,
 	scheduler        TEXT    NOT NULL CHECK (scheduler IN ('slurm', 'local')),
 	dir              TEXT    NOT NULL,
-	wanted           TEXT    NOT NULL CHECK (wanted IN ('run', 'hold', 'stop', 'kill', 'kill_now')),
+	wanted           TEXT    NOT NULL CHECK (
+				 wanted = 'run' OR wanted = 'hold' OR wanted = 'stop'
+				 OR wanted = 'kill' OR wanted = 'kill_now'),
 	wanted_by        TEXT    NOT NULL,
 	wanted_reason    TEXT    NOT NULL,
 	wanted_ms        INTEGER NOT NULL,

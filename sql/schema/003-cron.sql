@@ -13,7 +13,9 @@ CREATE TABLE cron_entries (
 CREATE TABLE cron_ticks (
 	entry       TEXT    NOT NULL,
 	scheduled_s INTEGER NOT NULL,
-	state       TEXT    NOT NULL CHECK (state IN ('waiting', 'submitted', 'skipped', 'refused')),
+	state       TEXT    NOT NULL CHECK (
+				 state = 'waiting' OR state = 'submitted' OR state = 'skipped'
+				 OR state = 'refused'),
 	run         TEXT    NOT NULL,
 	text        TEXT    NOT NULL,
 	time_ms     INTEGER NOT NULL,

@@ -63,7 +63,8 @@ run_reaches a held 20
 step=$(step_of a)
 is "$(lbctl status a --json | json checkpoint.step)" "$step" "its last step was saved"
 is "$(lbctl status a --json | json checkpoint.valid)" true "… in a valid checkpoint"
-like "$(lbctl events a --json)" '"held".*put on hold by .*: maintenance' "the event says who and why"
+like "$(lbctl events a --json)" '"held".*put on hold by .*: maintenance' \
+	"the event says who and why"
 lbd_kill9
 lbd_start
 is "$(run_state a)" held "it stays on hold when lbd starts anew"
@@ -126,7 +127,8 @@ C=$LB_HOME/runs/c/checkpoints
 exits 0 "restart from a step, with a setting" lbctl restart c --from 20 --set restart.in_place=0
 run_reaches c completed 20
 is "$(starts c)" "0 20 " "it began where it was told to"
-is "$(cd "$C/set-aside-2" && echo step-*)" "step-00000030 step-00000040" "later checkpoints were set aside"
+is "$(cd "$C/set-aside-2" && echo step-*)" "step-00000030 step-00000040" \
+	"later checkpoints were set aside"
 is "$(lbctl status c --json | json checkpoint.step)" 40 "new ones took their place"
 like "$(cat "$LB_HOME/runs/c/spec.toml")" 'in_place = 0' "the setting is in the spec"
 like "$(lbctl events c --json)" 'from step 20; restart.in_place=0' "and in the events"
@@ -147,7 +149,8 @@ is "$(run_state c)" completed "and starts nothing"
 printf x >>"$C/step-00000020/w"
 lbctl restart c --from 20 >/dev/null
 run_reaches c failed 20
-like "$(lbctl status c --json | json text)" 'step-00000020 is not valid' "a chosen checkpoint that is broken is not replaced"
+like "$(lbctl status c --json | json text)" 'step-00000020 is not valid' \
+	"a chosen checkpoint that is broken is not replaced"
 
 # --- where the time went
 exits 0 "goodput" lbctl goodput c
@@ -164,7 +167,8 @@ is "$(lbctl status never --json | json attempts.#)" 1 "… and no other job"
 printf 'CANARY=7a11y-ho\n' >"$T/secrets"
 chmod 600 "$T/secrets"
 before=$(ls "$LB_HOME/runs")
-exits 0 "a dry run" lbctl submit --dry-run --name dry --set slurm.cpus_per_task=1 --set "run.env_file=$T/secrets" \
+exits 0 "a dry run" lbctl submit --dry-run --name dry --set slurm.cpus_per_task=1 \
+	--set "run.env_file=$T/secrets" \
 	-- echo 'two words'
 like "$out" '^  cpus_per_task = 1$' "shows resources"
 like "$out" '^  two words$' "the command"

@@ -40,12 +40,15 @@ train b --set slurm.gpus_per_node=2 --set "run.env_file=$T/secrets"
 train c --set slurm.gpus_per_node=1
 run_reaches b queued 20
 wait_for '[ "$(waits_for b)" = "Resources: 1 of 2 GPUs free" ]' 20
-like "$(lbctl status b)" 'waits for +Resources: 1 of 2 GPUs free' "the second needs both: it waits, and says for what"
+like "$(lbctl status b)" 'waits for +Resources: 1 of 2 GPUs free' \
+	"the second needs both: it waits, and says for what"
 wait_for '[ "$(waits_for c)" = Priority ]' 20
 passed "the third would fit, and does not overtake it"
-exits 2 "a run that could never start is refused" lbctl submit --name d --set slurm.gpus_per_node=3 -- true
+exits 2 "a run that could never start is refused" lbctl submit --name d \
+	--set slurm.gpus_per_node=3 -- true
 like "$err" 'slurm.gpus_per_node: the job wants 3 GPUs, this machine has 2' "with the numbers"
-exits 2 "so is one for two machines" lbctl submit --set slurm.nodes=2 --set run.launcher=none -- true
+exits 2 "so is one for two machines" lbctl submit --set slurm.nodes=2 --set run.launcher=none \
+	-- true
 exits 2 "and one that needs srun" lbctl submit --set slurm.ntasks_per_node=2 -- true
 exits 3 "nothing is left of them" lbctl status d
 
@@ -59,7 +62,8 @@ done
 wait_for '[ "$(waits_for b)" = "Resources: 1 of 2 GPUs free" ]' 20
 passed "after three deaths of lbd the GPU is still taken"
 ok "by the trainer that runs on" lives "$trainer"
-is "$(lbctl status a --json | json attempts.#)$(lbctl status b --json | json attempts.#)" 11 "no run got another job"
+is "$(lbctl status a --json | json attempts.#)$(lbctl status b --json | json attempts.#)" 11 \
+	"no run got another job"
 lbd_kill9
 : >"$T/end.a"
 wait_for '! lives "$trainer" && ! lives "$child"' 20
@@ -94,9 +98,71 @@ trap '' TERM
 until [ -e "$1/end.never" ]; do sleep 0.05; done
 END
 chmod +x "$T/short"
-lbctl submit --name short --set slurm.time=4s --set slurm.signal_before=2s --set watch.kill_grace=1s \
+lbctl submit --name short --set slurm.time=4s --set slurm.signal_before=2s \
+	--set watch.kill_grace=1s \
 	-- "$T/short" "$T" >/dev/null
 run_reaches short completed 60
-is "$(lbctl status short --json | json attempts.0.cause)" timeout "a time limit is kept, also by one that ignores SIGTERM"
+is "$(lbctl status short --json | json attempts.0.cause)" timeout \
+	"a time limit is kept, also by one that ignores SIGTERM"
 is "$(lbctl status short --json | json attempts.#)" 2 "and the run goes on in the next job"
+
+# --- the other ends of an attempt ---------------------------------------------------------------
+# Steps for ever in its first attempt, ends five steps after that one's checkpoint in the next.
+cat >"$T/train.py" <<END
+import os, signal, sys, time
+sys.path.insert(0, "$src/docs")
+import lb_client as lb
+how, folder = sys.argv[1], os.environ["LB_CHECKPOINT_DIR"]
+step = int(os.environ.get("LB_RESUME_FROM", "step-0").rsplit("-", 1)[1])
+last = step + 5 if os.environ["LB_ATTEMPT"] != "1" else 10 ** 9
+lb.send("hello", rank=0, world=1, pid=os.getpid())
+lb.send("phase", name="train")
+while step < last:
+    step += 1
+    lb.send("step", step=step, loss=1.0)
+    stop = lb.asked("stop")
+    if step % 5 == 0 or stop:
+        os.makedirs(f"{folder}/step-{step}")
+        lb.send("checkpoint", step=step, path=f"{folder}/step-{step}")
+    if stop:
+        lb.send("bye", status="stopped")
+        sys.exit(0)
+    if step == 7 and last > 100:
+        open(f"{os.environ['LB_RUN_DIR']}/up", "w").close()
+        if how == "hang": os.kill(os.getpid(), signal.SIGSTOP)
+        if how == "crash": os.kill(os.getpid(), signal.SIGSEGV)
+    time.sleep(0.1)
+lb.send("bye", status="done")
+END
+learn() {	# NAME OPTION…: a run without a second chance but by progress, or where nothing counts
+	name=$1
+	shift
+	lbctl submit --name "$name" --set checkpoint.pattern="step-{step}" --set restart.in_place=0 \
+		--set restart.max_without_progress=1 --set restart.backoff_first=1s --set watch.kill_grace=1s \
+		"$@" -- python3 "$T/train.py" "$name" >/dev/null
+}
+went_on() {	# NAME CAUSE
+	run_reaches "$1" completed 60
+	status=$(lbctl status "$1" --json)
+	is "$(echo "$status" | json attempts.#) $(echo "$status" | json attempts.0.cause)" "2 $2" \
+		"$1: the attempt ended as $2, and another one followed"
+	is "$(echo "$status" | json attempts.1.resumed_from_step)" \
+		"${3:-$(echo "$status" | json attempts.0.launches.0.last_step)}" "$1: from the newest checkpoint"
+}
+learn limit --set slurm.time=8s --set slurm.signal_before=4s
+learn crash
+learn hang --set watch.step_timeout=2s
+learn terminated
+wait_for '[ -e "$LB_HOME/runs/terminated/up" ] && [ -e "$LB_HOME/runs/hang/up" ]' 30
+hung=$(lbctl status hang --json | json attempts.0.launches.0.pid)
+# who shuts a machine down sends SIGTERM to everybody; nobody at lbd gave an order
+kill -TERM "$(sed -n 's/.*"pid": *\([0-9]*\).*/\1/p' "$LB_HOME/runs/terminated/attempts/1/claim")"
+went_on limit timeout
+like "$(lbctl events limit)" "the job's time limit is near" "the trainer was asked to save before the limit"
+went_on crash crash 5
+went_on hang hang 5
+ok "nothing of what hung lives" sh -c "! kill -0 $hung 2>/dev/null"
+like "$(ls "$LB_HOME"/runs/hang/attempts/1/)" 'stacks-' "where it hung is written down"
+went_on terminated "$(lbctl status terminated --json | json attempts.0.cause)"
+like "$(lbctl events terminated)" "ended by SIGTERM that lbd did not send" "and whose doing it was not"
 done_testing

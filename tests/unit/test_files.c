@@ -2,6 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include <dirent.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,6 +44,31 @@ static void test_read(void **state)
 	/* Must not wait for somebody to write into it. */
 	assert_int_equal(mkfifo("fifo", 0600), 0);
 	assert_null(file_read("fifo", 4, NULL, NULL));
+}
+
+static void test_map(void **state)
+{
+	struct err err = {0};
+	size_t bytes;
+	void *map;
+
+	(void)state;
+	write_text("mapped", "hello");
+	map = file_map("mapped", &bytes, &err);
+	assert_non_null(map);
+	assert_int_equal(bytes, 5);
+	assert_memory_equal(map, "hello", 5);
+	munmap(map, bytes);
+	write_text("nothing", "");
+	assert_null(file_map("nothing", &bytes, &err));
+	assert_contains(err.text, "nothing: is empty");
+	err_clear(&err);
+	assert_null(file_map("missing", &bytes, &err));
+	assert_int_equal(err.code, ERR_NOT_FOUND);
+	err_clear(&err);
+	assert_int_equal(mkfifo("pipe", 0600), 0);
+	assert_null(file_map("pipe", &bytes, &err));
+	assert_contains(err.text, "pipe: not a regular file");
 }
 
 static void test_write_atomic(void **state)
@@ -135,7 +161,8 @@ static void test_folder_remove(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_read),	     cmocka_unit_test(test_write_atomic),
+		cmocka_unit_test(test_read),
+		cmocka_unit_test(test_map),	     cmocka_unit_test(test_write_atomic),
 		cmocka_unit_test(test_write_once),   cmocka_unit_test(test_folder_make),
 		cmocka_unit_test(test_folder_remove),
 	};

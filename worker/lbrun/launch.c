@@ -12,6 +12,7 @@
 #include "common/paths.h"
 #include "worker/lbrun/launcher.h"
 #include "worker/lbrun/oom.h"
+#include "worker/lbrun/rank.h"
 #include "worker/lbrun/reap.h"
 #include "worker/lbrun/shepherd.h"
 #include "worker/lbrun/trainer.h"
@@ -197,25 +198,27 @@ void launch_begin(struct shepherd *s)
 
 /* srun ends its whole step at once when it gets SIGTERM itself; scancel reaches the ranks. It may
  * fail while the controller is away: SIGKILL follows after the grace in any case. */
-static void term_ranks(const char *job)
+static void signal_steps(const char *job, const char *signal)
 {
 	pid_t parent = getpid();
 
 	if (fork() == 0) {
 		child_begin(parent);
-		execlp("scancel", "scancel", "--quiet", "--signal=TERM", job, (char *)NULL);
+		execlp("scancel", "scancel", "--quiet", "--signal", signal, job, (char *)NULL);
 		_exit(127);
 	}
 }
 
-void launch_term(const struct shepherd *s)
+void launch_term(struct shepherd *s)
 {
 	const char *job = getenv("SLURM_JOB_ID");
 
-	if (shepherd_is_srun(s) && job)
-		term_ranks(job);
-	else
-		descendants_signal(SIGTERM);
+	if (job && shepherd_is_srun(s)) {
+		signal_steps(job, RANK_TERM_NAME);
+		return;
+	}
+	if (asked_begin(&s->asked) && job)
+		signal_steps(job, "TERM");
 }
 
 int64_t launch_kill(const struct shepherd *s)
@@ -272,8 +275,8 @@ void launch_look_for_checkpoint(struct shepherd *s)
 	free(path);
 }
 
-/* A node that broke the trainer, or ended two launches in a row, would do so again: another job can keep
- * away from it, a launch in place cannot. */
+/* A node that broke the trainer, or ended two launches in a row, would do so again: another job can
+ * keep away from it, a launch in place cannot. */
 static bool is_allocation_healthy(struct shepherd *s)
 {
 	const struct launch *l = &s->launch;

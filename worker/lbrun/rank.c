@@ -17,6 +17,7 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "worker/lbrun/asked.h"
 #include "worker/lbrun/ending.h"
 #include "worker/lbrun/output.h"
 #include "worker/lbrun/printed.h"
@@ -28,6 +29,7 @@
 enum {
 	EXIT_NOT_STARTED = 127,
 	CLEAR_EVERY_MS = 10,
+	ASKED_EVERY_MS = 200,
 	LOOK_EVERY_MS = 500,
 	/* Slurm's own SIGKILL follows after KillWait (30 s); be done before. */
 	TERM_TO_KILL_MS = 25 * 1000,
@@ -40,7 +42,10 @@ struct rank {
 	bool is_profiler;	/* it may end while the trainer goes on */
 	bool has_ended;
 	int wait_status;	/* of the program; under a profiler that of the trainer */
-	int64_t kill_ms;	/* INT64_MAX = not asked to end */
+	int64_t kill_ms;	/* INT64_MAX = Slurm has not asked it to end */
+	bool is_asked;		/* to end, by lbrun: */
+	struct asked asked;	/* who got SIGTERM for that */
+	int64_t asked_ms;	/* next look whether they are gone */
 };
 
 static bool is_profilers(pid_t pid)
@@ -76,6 +81,13 @@ static void on_signal(struct rank *r, int signo, int64_t now_ms)
 {
 	if (signo == SIGCHLD)
 		return;
+	if (signo == RANK_TERM) {
+		if (!r->is_asked)	/* by scancel and by the lbrun of the node */
+			asked_begin(&r->asked);
+		r->is_asked = true;
+		r->asked_ms = now_ms + ASKED_EVERY_MS;
+		return;
+	}
 	/* Slurm signals every process of a step that it knows of; SIGTERM is passed on for those
 	 * that left their parents, the rest would come twice. */
 	if (signo != SIGTERM && signo != SIGINT && signo != SIGQUIT)
@@ -85,8 +97,8 @@ static void on_signal(struct rank *r, int signo, int64_t now_ms)
 	descendants_signal(signo == SIGQUIT ? SIGKILL : signo);
 }
 
-/* When its time is up the profiler ends, and the trainer becomes our child: then its end counts. What
- * the profiler itself leaves behind does not. */
+/* When its time is up the profiler ends, and the trainer becomes our child: then its end counts.
+ * What the profiler itself leaves behind does not. */
 static void on_end(struct rank *r, pid_t pid, bool is_profilers)
 {
 	int status;
@@ -122,6 +134,8 @@ static int timeout_ms(const struct rank *r)
 
 	if (r->kill_ms < next)
 		next = r->kill_ms;
+	if (r->asked.pids && r->asked_ms < next)
+		next = r->asked_ms;
 	if (next == INT64_MAX)
 		return -1;
 	return next <= now_ms ? 0 : (int)(next - now_ms);
@@ -137,6 +151,10 @@ static void turn(struct rank *r)
 	now_ms = clock_mono_ms();
 	read_signals(r, now_ms);
 	output_turn(&r->output, now_ms);
+	if (r->asked.pids && now_ms >= r->asked_ms) {
+		r->asked_ms = now_ms + ASKED_EVERY_MS;
+		asked_look(&r->asked);
+	}
 	if (now_ms >= r->kill_ms) {
 		descendants_signal(SIGKILL);
 		r->kill_ms = now_ms + CLEAR_EVERY_MS;
@@ -170,7 +188,7 @@ static void tell_of_signal(struct rank *r)
 {
 	int signo = WIFSIGNALED(r->wait_status) ? WTERMSIG(r->wait_status) : 0;
 
-	if (signo && r->kill_ms == INT64_MAX)
+	if (signo && r->kill_ms == INT64_MAX && !r->is_asked)
 		output_say(&r->output, PRINTED_RANK_KILLED_WORDS "%d (SIG%s)", signo,
 			   signal_word(signo));
 }

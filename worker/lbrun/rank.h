@@ -3,6 +3,11 @@
 #ifndef LBRUN_RANK_H
 #define LBRUN_RANK_H
 
+/* lbrun's word to it, by scancel, which signals every process of the step: so it must be one that all
+ * others ignore. What the rank started gets SIGTERM (asked.h), and the time it takes. */
+#define RANK_TERM SIGURG
+#define RANK_TERM_NAME "URG"
+
 /* Runs argv with its output prefixed by [node:rank], hands signals on, and ends only when every
  * descendant is dead. Returns the exit status of the program. The rank is that of srun, or of the
  * torchrun that started us. */

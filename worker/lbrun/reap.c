@@ -141,6 +141,19 @@ size_t descendants_list(pid_t root, pid_t **pids)
 	return living;
 }
 
+pid_t process_parent(pid_t pid)
+{
+	int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct process p = {0};
+	char name[16];
+
+	snprintf(name, sizeof(name), "%d", (int)pid);
+	if (!read_process(proc_fd, name, &p))
+		p.parent = 0;
+	close(proc_fd);
+	return p.parent;
+}
+
 int descendants_signal(int signo)
 {
 	pid_t *pids;

@@ -16,4 +16,7 @@ int descendants_signal(int signo);
 /* The living descendants of `root`, sorted; the caller frees *pids. */
 size_t descendants_list(pid_t root, pid_t **pids);
 
+/* 0: there is no such process any more. */
+pid_t process_parent(pid_t pid);
+
 #endif

@@ -9,13 +9,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/array_tasks.h"
 #include "common/clock.h"
 #include "common/files.h"
 #include "common/paths.h"
 #include "worker/lbrun/older.h"
 #include "worker/lbrun/shepherd.h"
 
-/* attempts/N/out.log is where lbctl logs looks; the job's own file stays where its owner wants it. */
+/* attempts/N/out.log is where lbctl logs looks; the job's own file stays where its owner wants
+ * it. */
 static void link_output(const char *folder, const char *name, int fd)
 {
 	char link[32], target[4096], *path = path_join("%s/%s", folder, name);
@@ -55,9 +57,10 @@ static const char *task_number(void)
 	return task && task[0] && strspn(task, "0123456789") == strlen(task) ? task : NULL;
 }
 
-static char *mark_path(const struct shepherd *s, const char *task)
+static void name_failed(struct attempt_exit *out, const struct attempt_exit *e, const char *task)
 {
-	return path_join("%s/tasks/%s", s->params.run_dir, task);
+	*out = *e;
+	snprintf(out->text, sizeof(out->text), "task %.20s: %.220s", task, e->text);
 }
 
 /* How many tasks have ended: those of earlier attempts by their marks, ours by their records. The
@@ -72,10 +75,11 @@ static int64_t ended_tasks(const struct shepherd *s, struct attempt_exit *out)
 		char *task = path_join("%s/%s", s->orders_folder, entry->d_name);
 		struct attempt_exit e;
 
-		if (strncmp(entry->d_name, "task-", 5) == 0 && attempt_exit_read(task, &e, NULL) == 0) {
+		if (strncmp(entry->d_name, "task-", 5) == 0 &&
+		    attempt_exit_read(task, &e, NULL) == 0) {
 			count++;
 			if (e.cause != CAUSE_COMPLETED)
-				*out = e;
+				name_failed(out, &e, entry->d_name + strlen("task-"));
 		} else if (strncmp(entry->d_name, "done-", 5) == 0) {
 			count++;
 		}
@@ -108,12 +112,13 @@ static void touch(const char *path)
 
 bool script_task_enter(struct shepherd *s)
 {
-	const char *task = task_number();
-	char *mark = task ? mark_path(s, task) : NULL;
-	bool is_done = mark && file_exists(mark);
+	const char *task = task_number(), *count = getenv("SLURM_ARRAY_TASK_COUNT");
+	bool is_done = task && array_task_is_done(s->params.run_dir, task);
 	struct attempt_claim claim;
+	char *mark;
 
-	free(mark);
+	if (task && count)
+		array_tasks_are(s->params.run_dir, count);
 	if (is_done) {
 		mark = path_join("%s/done-%s", s->orders_folder, task);
 		touch(mark);
@@ -133,18 +138,11 @@ bool script_task_enter(struct shepherd *s)
 void script_task_leave(const struct shepherd *s)
 {
 	const char *task = task_number();
-	char *folder, *mark;
 
 	if (!task)
 		return;
-	if (s->ending.cause == CAUSE_COMPLETED) {
-		folder = path_join("%s/tasks", s->params.run_dir);
-		mark = mark_path(s, task);
-		folder_make(folder, 0750, NULL);
-		touch(mark);
-		free(folder);
-		free(mark);
-	}
+	if (s->ending.cause == CAUSE_COMPLETED)
+		array_task_done(s->params.run_dir, task);
 	sum_up(s);
 }
 

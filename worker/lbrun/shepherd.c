@@ -25,6 +25,7 @@
 
 enum {
 	POLL_MAX = 3 + 2 * OUTPUT_POLL_MAX + HUB_POLL_MAX,
+	ASKED_EVERY_MS = 200,
 	CLEAR_EVERY_MS = 10,		/* between two passes over what is left */
 	RELAUNCH_PAUSE_MS = 1000,
 	OUR_TERM_MS = 1000,		/* Slurm's SIGTERM to a whole job reaches us so long after others */
@@ -95,8 +96,9 @@ static void refuse_to_start(struct shepherd *s)
 			 "the checkpoint %.90s is not valid: choose another (lbctl restart --from)",
 			 chosen(s));
 	else
-		snprintf(s->ending.text, sizeof(s->ending.text), "no valid checkpoint in %.90s: move "
-			 "the bad ones away to start from the beginning", s->params.checkpoint_dir);
+		snprintf(s->ending.text, sizeof(s->ending.text),
+			 "no valid checkpoint in %.90s: move the bad ones away to start from the "
+			 "beginning", s->params.checkpoint_dir);
 	output_say(&s->output, "%s", s->ending.text);
 	output_say(&s->output, "%s", s->search.text);
 	journal_note(&s->journal, s->launch.number, "no_valid_checkpoint", "%s%s", s->search.text,
@@ -223,6 +225,15 @@ static void stop_turn(struct shepherd *s, int64_t now_ms)
 	}
 }
 
+/* Ranks are no children of ours: nobody tells when they are gone. */
+static void asked_turn(struct shepherd *s, int64_t now_ms)
+{
+	if (s->asked.pids == NULL || now_ms < s->asked_ms)
+		return;
+	s->asked_ms = now_ms + ASKED_EVERY_MS;
+	asked_look(&s->asked);
+}
+
 static void read_signals(struct shepherd *s, int64_t now_ms)
 {
 	struct signalfd_siginfo info;
@@ -235,9 +246,11 @@ static void read_signals(struct shepherd *s, int64_t now_ms)
 static int timeout_ms(const struct shepherd *s)
 {
 	const int64_t due[] = {
-		s->phase_ms, s->look_ms, s->switch_ms, output_next_ms(&s->output), journal_next_ms(&s->journal),
+		s->phase_ms, s->look_ms, s->switch_ms, output_next_ms(&s->output),
+		journal_next_ms(&s->journal),
 		s->phase == PHASE_RUN ? stopping_next_ms(&s->stop) : INT64_MAX,
-		hang_next_ms(s), s->has_errors ? output_next_ms(&s->errors) : INT64_MAX,
+		hang_next_ms(s), s->asked.pids ? s->asked_ms : INT64_MAX,
+		s->has_errors ? output_next_ms(&s->errors) : INT64_MAX,
 	};
 	int64_t next = due[0];
 	int64_t now_ms = clock_mono_ms();
@@ -286,6 +299,7 @@ static void turn(struct shepherd *s)
 		orders_look(s, now_ms);
 	hang_turn(s, now_ms);
 	stop_turn(s, now_ms);
+	asked_turn(s, now_ms);
 	phase_turn(s, now_ms);
 	journal_turn(&s->journal, now_ms);
 }

@@ -21,6 +21,7 @@
 
 #include "common/attempt.h"
 #include "common/order.h"
+#include "worker/lbrun/asked.h"
 #include "worker/lbrun/checkpoints.h"
 #include "worker/lbrun/ending.h"
 #include "worker/lbrun/hub.h"
@@ -79,6 +80,8 @@ struct shepherd {
 	int64_t hang_sign_ms;		/* stacks were written for a silence since then */
 
 	struct stopping stop;
+	struct asked asked;		/* by SIGTERM */
+	int64_t asked_ms;		/* next look whether they are gone */
 	enum run_order ordered;		/* by a person: ORDER_RUN = nothing; a stop has the longer grace */
 	char stop_text[320];
 
@@ -108,7 +111,7 @@ int shepherd_main(const char *folder);
 bool shepherd_is_srun(const struct shepherd *s);
 void launch_begin(struct shepherd *s);
 /* SIGTERM to the whole trainer. */
-void launch_term(const struct shepherd *s);
+void launch_term(struct shepherd *s);
 /* Ends the whole trainer; in so many ms SIGKILL to the descendants is to follow. */
 int64_t launch_kill(const struct shepherd *s);
 /* After the last descendant is dead: records the end; true when it shall be started again. */

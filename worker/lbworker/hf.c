@@ -3,6 +3,7 @@
  * Names and defaults are those of transformers' LlamaConfig, GPTNeoXConfig and GPT2Config. */
 #include "worker/lbworker/hf.h"
 
+#include <glob.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -353,6 +354,22 @@ static int read_shape(const json_t *o, struct model_shape *out, size_t *position
 	return read_rope(o, f, out, err) || check_head_dim(o, out, err) ? -1 : 0;
 }
 
+/* Who names the folder of all checkpoints means one of them. */
+static void name_checkpoint(const char *folder, struct err *err)
+{
+	char *pattern = xasprintf("%s/step-*/manifest.json", folder);
+	glob_t found = { 0 };
+
+	if (glob(pattern, 0, NULL, &found) == 0) {
+		const char *newest = found.gl_pathv[found.gl_pathc - 1];
+		*err = (struct err){ 0 };
+		err_set(err, ERR_NOT_FOUND, "%s: holds checkpoints; name one of them, like %.*s",
+			folder, (int)(strrchr(newest, '/') - newest), newest);
+	}
+	globfree(&found);
+	free(pattern);
+}
+
 int hf_config_read(struct model_shape *out, size_t *positions, const char *folder, struct err *err)
 {
 	char *path = xasprintf("%s/config.json", folder);
@@ -360,7 +377,9 @@ int hf_config_read(struct model_shape *out, size_t *positions, const char *folde
 	int rc = -1;
 
 	*out = (struct model_shape){ 0 };
-	if (o) {
+	if (!o && err && err->code == ERR_NOT_FOUND) {
+		name_checkpoint(folder, err);
+	} else if (o) {
 		rc = read_shape(o, out, positions, err);
 		if (rc)
 			err_wrap(err, "%s", path);

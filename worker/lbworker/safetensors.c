@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/files.h"
 #include "common/json.h"
 #include "common/mem.h"
 
@@ -285,28 +286,15 @@ static int read_header(struct st_file *f, struct err *err)
 
 static int map_file(struct st_file *f, struct err *err)
 {
-	int fd = open(f->path, O_RDONLY | O_CLOEXEC);
-	struct stat st;
-	int rc = -1;
+	size_t bytes;
 
-	if (fd < 0)
-		return err_errno(err, "%s", f->path);
-	if (fstat(fd, &st) != 0) {
-		err_errno(err, "%s", f->path);
-	} else if (!S_ISREG(st.st_mode) || st.st_size < PREFIX_BYTES) {
-		err_set(err, ERR_USAGE, "%s: not a safetensors file, or cut short", f->path);
-	} else {
-		f->bytes = (uint64_t)st.st_size;
-		f->map = mmap(NULL, f->bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-		if (f->map == MAP_FAILED) {
-			f->map = NULL;
-			err_errno(err, "%s: mmap", f->path);
-		} else {
-			rc = 0;
-		}
-	}
-	close(fd);
-	return rc;
+	f->map = file_map(f->path, &bytes, err);
+	f->bytes = bytes;
+	if (!f->map)
+		return -1;
+	if (bytes < PREFIX_BYTES)
+		return err_set(err, ERR_USAGE, "%s: not a safetensors file, or cut short", f->path);
+	return 0;
 }
 
 struct st_file *st_open(const char *path, struct err *err)

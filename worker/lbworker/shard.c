@@ -2,17 +2,14 @@
 /* shard.c - which format a file is of, and whether it is sound. */
 #include "worker/lbworker/shard.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "common/files.h"
 
 _Static_assert(sizeof(struct shard_header) == 64, "the header is 64 bytes on disk");
 
@@ -207,31 +204,15 @@ static int open_llmc(struct shard *s, const struct llmc_format *f, uint64_t voca
 
 static int map_file(struct shard *s, struct err *err)
 {
-	int fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);	/* a pipe keeps nobody waiting */
-	struct stat st;
-	int rc = -1;
+	size_t bytes;
 
-	if (fd < 0 && errno == ENOENT)
-		return err_set(err, ERR_NOT_FOUND, "%s: no such file", s->path);
-	if (fd < 0 || fstat(fd, &st) != 0) {
-		err_errno(err, "%s", s->path);
-	} else if (!S_ISREG(st.st_mode)) {
-		err_set(err, ERR_USAGE, "%s: not a regular file", s->path);
-	} else if (st.st_size < (off_t)sizeof(SHARD_MAGIC)) {
-		err_set(err, ERR_USAGE, "%s: too short for a token shard", s->path);
-	} else {
-		s->bytes = (uint64_t)st.st_size;
-		s->map = mmap(NULL, s->bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-		if (s->map == MAP_FAILED) {
-			s->map = NULL;
-			err_errno(err, "%s: mmap", s->path);
-		} else {
-			rc = 0;
-		}
-	}
-	if (fd >= 0)
-		close(fd);
-	return rc;
+	s->map = file_map(s->path, &bytes, err);
+	s->bytes = bytes;
+	if (!s->map)
+		return -1;
+	if (bytes < sizeof(SHARD_MAGIC))
+		return err_set(err, ERR_USAGE, "%s: too short for a token shard", s->path);
+	return 0;
 }
 
 static bool is_named_bin(const char *path)

@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# An array of which one task dies without a word, on a node that lost its power perhaps, and is purged from
+# Slurm before lbd looks: the run is not completed, and another attempt does what is missing.
+. "$(dirname "$0")/lib.sh"
+
+printf '[poll]\ninterval = "200ms"\nidle_interval = "500ms"\n' >"$LB_HOME/lbd.toml"
+export MC_MINJOBAGE=2
+cluster_start 2
+lbd_start
+mkdir "$T/work"
+cd "$T/work" || exit 1
+cat >tasks.slurm <<'END'
+#!/bin/bash
+#SBATCH --array=0-2 --mem=100M -n1 --output=%x_%A_%a.out
+echo "$SLURM_ARRAY_TASK_ID" >>"$LB_RUN_DIR/started"
+: >"$LB_RUN_DIR/up.$SLURM_ARRAY_TASK_ID"
+[ "$LB_ATTEMPT" -gt 1 ] && exit 0
+while [ ! -e "$LB_RUN_DIR/go.$SLURM_ARRAY_TASK_ID" ]; do sleep 0.1; done
+END
+lbctl submit --name tasks --set restart.backoff_first=0 tasks.slurm >/dev/null
+run=$LB_HOME/runs/tasks
+attempt=$run/attempts/1
+wait_for '[ -e "$run/up.0" ] && [ -e "$run/up.1" ] && [ -e "$run/up.2" ]' 60
+touch "$run/go.0"
+wait_for '[ "$(lbctl status tasks --json | json step)" = 1 ]' 60
+is "$(lbctl status tasks --json | json target_step)" 3 "progress of an array is told in tasks"
+array=$(lbctl status tasks --json | json attempts.0.job_id)
+lbd_stop
+# Task 1 ends with all its processes at once; nobody writes a record.
+doomed=$(squeue -h -r -j "$array" -o '%K %A' | sed -n 's/^1 //p')
+for stepd in $(pgrep -f "slurmstepd: \[$doomed\."); do
+	pids=$(pgrep -P "$stepd"; pgrep -f "$attempt/task-1")
+	# shellcheck disable=SC2086
+	kill -9 $pids 2>/dev/null
+done
+for pid in $(pgrep -f "attempt $attempt"); do
+	grep -qz '^SLURM_ARRAY_TASK_ID=1$' "/proc/$pid/environ" 2>/dev/null && kill -9 "$pid"
+done
+wait_for '! scontrol show job "$doomed" 2>/dev/null | grep -q "ArrayTaskId=1 "' 90
+rm -f "$attempt/task-1/exit.json"
+touch "$run/go.2"
+wait_for '[ -s "$attempt/task-2/exit.json" ]' 30
+ok "then there is no word for the whole" [ ! -e "$attempt/exit.json" ]
+lbd_start
+run_reaches tasks completed 90
+is "$(lbctl status tasks --json | json attempts.#)" 2 "it takes another attempt"
+is "$(lbctl status tasks --json | json attempts.0.cause)" lost "as nobody knows what became of the task"
+is "$(sort "$run/started" | tr '\n' ' ')" "0 1 1 2 " "what had completed is not done again"
+is "$(lbctl status tasks --json | json step)" 3 "and all are done"
+done_testing

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu_device.h - a CPU to compute on, and numbers to compute with. */
+#ifndef TESTS_UNIT_CPU_DEVICE_H
+#define TESTS_UNIT_CPU_DEVICE_H
+
+#include "common/mem.h"
+#include "kernels/cpu/cpu.h"
+#include "tests/unit/unit.h"
+#include "worker/lbworker/rng.h"
+
+static inline struct device *open_device(int threads)
+{
+	const struct backend_options options = { .threads = threads };
+	char why[BACKEND_TEXT_BYTES];
+	struct device *dev = backend_cpu.open(&options, why);
+
+	if (!dev)
+		fail_msg("%s", why);
+	return dev;
+}
+
+/* Normal, the same for a `tensor` every time; the caller frees. */
+static inline float *noise(uint32_t tensor, size_t count)
+{
+	const struct rng rng = { .seed = 7, .tensor = tensor };
+	float *x = xmalloc(count * sizeof(float));
+
+	rng_normal(&rng, x, count, 1.0);
+	return x;
+}
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* test_kernel_pool.c - threads that are bound to cores, and memory that is there when it was asked
+ * for. */
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/resource.h>
+
+#include "kernels/cpus.h"
+#include "tests/unit/cpu_device.h"
+
+enum { WORKERS_MAX = 64 };
+
+struct seen {
+	atomic_uint arrived;
+	unsigned workers;
+	atomic_int cpus[WORKERS_MAX];	/* how many CPUs a worker may run on */
+	atomic_int cpu[WORKERS_MAX];	/* one of them */
+};
+
+/* Each task waits for the others, so that every worker has one. */
+static void look_task(const void *args, size_t index, unsigned worker)
+{
+	struct seen *const *seen = args;
+	cpu_set_t set;
+
+	(void)index;
+	assert_int_equal(sched_getaffinity(0, sizeof(set), &set), 0);
+	(*seen)->cpus[worker] = CPU_COUNT(&set);
+	(*seen)->cpu[worker] = sched_getcpu();
+	(*seen)->arrived++;
+	while ((*seen)->arrived < (*seen)->workers)
+		sched_yield();
+}
+
+/* One thread for each core: each is bound to its own. Any other number is left free. */
+static void test_bound(void **state)
+{
+	unsigned cores = cpus_cores();
+	cpu_set_t before, after;
+
+	(void)state;
+	sched_getaffinity(0, sizeof(before), &before);
+	for (unsigned threads = cores; threads <= cores + 1 && threads < WORKERS_MAX; threads++) {
+		struct seen seen = { .workers = threads }, *arg = &seen;
+		struct pool *pool = pool_create(threads);
+		assert_non_null(pool);
+		pool_run(pool, threads, look_task, &arg);
+		for (unsigned i = 0; i < threads && threads == cores; i++) {
+			assert_int_equal(seen.cpus[i], 1);
+			for (unsigned k = 0; k < i; k++)
+				assert_int_not_equal(seen.cpu[i], seen.cpu[k]);
+		}
+		for (unsigned i = 0; i < threads && threads > cores; i++)
+			assert_int_equal(seen.cpus[i], CPU_COUNT(&before));
+		pool_destroy(pool);
+		sched_getaffinity(0, sizeof(after), &after);
+		assert_true(CPU_EQUAL(&before, &after));
+	}
+}
+
+/* What alloc gave is there: writing all of it costs no page fault. */
+static void test_touched(void **state)
+{
+	enum { BYTES = 9 << 20 };
+	struct device *dev = open_device(2);
+	char *memory = backend_cpu.alloc(dev, BYTES, "a test");
+	struct rusage before, after;
+
+	(void)state;
+	assert_non_null(memory);
+	getrusage(RUSAGE_SELF, &before);
+	for (size_t i = 0; i < BYTES; i += 1024) {
+		assert_int_equal(memory[i], 0);
+		memory[i] = 1;
+	}
+	getrusage(RUSAGE_SELF, &after);
+	assert_in_range(after.ru_minflt - before.ru_minflt, 0, 8);
+	backend_cpu.free(dev, memory);
+	backend_cpu.close(dev);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_bound),
+		cmocka_unit_test(test_touched),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
