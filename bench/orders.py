@@ -210,5 +210,5 @@ def socket():
 
 
 PARTS = {"running": running, "pending": pending, "seen": seen, "watching": watching, "socket": socket}
-for part in os.environ.get("PARTS", "seen watching socket running pending").split():
+for part in os.environ.get("PARTS", "socket seen watching running pending").split():
     PARTS[part]()
