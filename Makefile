@@ -9,7 +9,7 @@
 #   make gpu-check | gpu-bench                 what needs a GPU: agreement, and speed against PyTorch
 #   make [CUDA=0|1|auto] [CUDA_HOME=dir]       the CUDA backend; auto: where nvcc is found
 #   make fuzz [SECONDS=60] [RUNS=10000000]    whatever reads what strangers wrote
-#   make demo | bench | man | install [PREFIX=/usr/local] [DESTDIR=] | clean
+#   make demo | bench | man | install [PREFIX=/usr/local] [DESTDIR=] | clean | help
 #
 # Folders are layers: each has an archive of its own, and tests/layers.sh says who may include whom.
 
@@ -147,9 +147,10 @@ $(B)/gpu/nvtx_tap.so: $(B)/obj/tests/gpu/nvtx_tap.o
 	$(call say,LINK) $(CC) $(LDFLAGS) -shared -o $@ $^
 
 # A test that opens the CUDA backend as lbworker does.
+$(B)/gpu/ops: $(patsubst tests/gpu/%.c,$(B)/obj/tests/gpu/%.o,$(wildcard tests/gpu/ops_*.c)) $(B)/obj/tests/gpu/suite.o
 $(B)/gpu/ops $(B)/gpu/goldens: $(B)/gpu/%: $(B)/obj/tests/gpu/%.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
 	@mkdir -p $(@D)
-	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ $(LIBS_lbworker)
+	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ -Wl,--start-group $^ -Wl,--end-group $(LIBS_lbworker)
 
 $(B)/common.a:   $(COMMON)
 $(B)/sql.a:      $(SQL)
@@ -277,7 +278,7 @@ check-unit: $(UNIT) $(BINARIES)
 	B=$(abspath $(B)) prove --exec 'sh tests/unit/run.sh' $(UNIT)
 # What gpu.t runs where nvcc is found.
 GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/gpu/ops $(B)/gpu/goldens $(B)/gpu/nvtx_tap.so \
-	     $(if $(SAN),,$(LBCUDA) $(B)/gpu/sdpa_plans $(B)/gpu/stub/libcuda.so.1))
+	     $(if $(SAN),,$(LBCUDA) $(B)/release/gelu.o $(B)/gpu/sdpa_plans $(B)/gpu/stub/libcuda.so.1))
 gpu-parts: $(BINARIES) $(GPU_PARTS)
 # Tests mostly wait: more of them at once than there are cores.
 TESTS    ?= $(wildcard tests/system/*.t)
@@ -344,21 +345,20 @@ fuzz:
 	B=$(abspath build-fuzz) RUNS=$(RUNS) prove --exec 'sh tests/fuzz/run.sh $(SECONDS)' \
 		$(patsubst tests/fuzz/%.c,build-fuzz/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
-# How often each fault; 0 leaves it out. Hours, as they stand: see the table that it prints last.
+# How often each fault; 0 leaves it out. An hour or two, as they stand: docs/bench/FAULTS.md.
 POINTS   ?= 100
 LBRUN_POINTS ?= 20
 WORKER_POINTS ?= 10
 KILLS    ?= 1000
-NODE     ?= 20
 ACCEPT   ?= 200
-FREEZE   ?= 100
+FREEZE   ?= 200
 MUNGE    ?= 20
 FORGET   ?= 20
 DISK     ?= 1000
-SPOOL    ?= 68
+SPOOL    ?= 80
 N        ?= 1000
 faults: all $(CONTROLS)
-	@$(foreach v,POINTS LBRUN_POINTS WORKER_POINTS KILLS NODE ACCEPT FREEZE MUNGE FORGET DISK SPOOL,$(v)=$($(v))) \
+	@$(foreach v,POINTS LBRUN_POINTS WORKER_POINTS KILLS ACCEPT FREEZE MUNGE FORGET DISK SPOOL,$(v)=$($(v))) \
 		SETTLE=now B=$(abspath $(B)) sh tests/system/faults.t
 	LB_LONG=1 B=$(abspath $(B)) sh tests/system/in-slurm.t
 	B=$(abspath $(B)) sh tests/faults/checkpoint.sh $(N)
@@ -368,6 +368,8 @@ gpu-bench: $(BINARIES) $(LBCUDA) $(B)/gpu/ops
 	B=$(B) sh bench/gpu/run.sh
 demo:
 	sh etc/demo
+help:
+	@sed -n 's/^#   //p' Makefile
 bench: all $(B)/ettr
 	B=$(abspath $(B)) sh bench/run
 
@@ -386,6 +388,7 @@ $(B)/man/%: docs/man/%.scd
 
 # The library for every GPU from Ampere on; install takes it where it was made (some minutes).
 release: $(if $(HAVE_CUDA),$(B)/release/liblbcuda.so)
+	@for l in $^; do sh tests/gpu/code.sh $$l; done
 
 install: all man
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE)/systemd/user $(SHARE)/doc/lowbits \
@@ -415,7 +418,7 @@ clean:
 	rm -rf build build-san build-fuzz
 
 .PHONY: release all unit gpu-parts gpu-check gpu-bench sim fuzz fuzz-targets faults check check-unit check-system check-resume check-layers lint tidy cppcheck \
-	shellcheck demo bench man install clean
+	shellcheck demo bench man install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(B)/obj $(B)/cuda $(B)/release $(B)/emulated -name '*.d' 2>/dev/null)

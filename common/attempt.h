@@ -39,7 +39,7 @@ struct attempt_params {		/* attempt.json */
 	char *lbd_socket;	/* poked after new lines where it can be reached; NULL = none */
 	char *launcher;		/* "none" or "srun" */
 	char **srun;		/* its options */
-	char **torchrun;	/* starts the ranks of a node, with its options; NULL = nothing does */
+	char **torchrun;	/* starts the ranks of a node, with options; NULL = nothing does */
 	char **profiler;	/* words in front of the command, or of torchrun; NULL = none */
 	bool is_script;		/* a batch script: its output goes where the job's does, as it is; it gets
 				   the job's stdin, and the signals that Slurm sends to a batch script */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* batch.c - a batch script and what sbatch would have sent along with it: the whole environment, and
- * what the submitter's shell sets limits to. */
+/* batch.c - a batch script and what sbatch would have sent along with it: the whole environment,
+ * and what the submitter's shell sets limits to. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -136,8 +136,8 @@ static int dial(struct client *client, struct err *err)
 	if (client->fd >= 0)
 		return 0;
 	if (why.code == ERR_DAEMON)
-		return not_running(client, access(client->home, F_OK) < 0 ? "there is no such folder" :
-				   "nobody listens at lbd.sock", err);
+		return not_running(client, access(client->home, F_OK) < 0 ?
+				   "there is no such folder" : "nobody listens at lbd.sock", err);
 	return err_set(err, why.code, "cannot reach lbd: %s", why.text);
 }
 

@@ -21,7 +21,8 @@ struct client {
 	bool away;		/* client_ask_patient is waiting for lbd */
 	int64_t away_since_ms;	/* monotonic */
 	int64_t patience_ms;	/* how long to wait then; a minute unless set */
-	/* Tells a person, once each, that lbd went away and that it came back. NULL: say nothing. */
+	/* Tells a person, once each, that lbd went away and that it came back. NULL: say
+	 * nothing. */
 	void (*tell)(void *arg, const char *text);
 	void *tell_arg;
 };

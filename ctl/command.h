@@ -106,8 +106,8 @@ int team_word(const char *word, char user[TEAM_USER_BYTES + 1], struct selector 
 	      struct err *err);
 /* Adds the live runs that OWNER/SELECTOR means to `runs`: [{"run":"OWNER/NAME","state"}]. */
 int team_expand(struct ctl *ctl, const char *word, json_t *runs, struct err *err);
-/* "OWNER/NAME" of the one live run of this name, owned; NULL (without err) where nobody has one, with
- * err where several have. */
+/* "OWNER/NAME" of the one live run of this name, owned; NULL (without err) where nobody has one,
+ * with err where several have. */
 char *team_find(struct ctl *ctl, const char *name, struct err *err);
 /* Is OWNER/… of the lbd that this lbctl talks to? */
 bool team_is_mine(struct ctl *ctl, const char *word);

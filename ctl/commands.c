@@ -43,7 +43,8 @@ static const struct option_row submit_options[] = {
 	{"dry-run", 0, OPTION_FLAG, FIELD(dry_run), NULL,
 	 "show the job that would be submitted, and submit nothing"},
 	{"follow", 'f', OPTION_FLAG, FIELD(follow), NULL, "then follow the run until it ends"},
-	{"OPTION", 0, OPTION_OTHERS, 0, "[=VALUE]", "any option of sbatch, over what the file says"},
+	{"OPTION", 0, OPTION_OTHERS, 0, "[=VALUE]",
+	 "any option of sbatch, over what the file says"},
 	JSON_ROW, END_ROW,
 };
 
@@ -81,7 +82,8 @@ static const struct option_row restart_options[] = {
 };
 
 static const struct option_row goodput_options[] = {
-	{"since", 0, OPTION_DURATION, FIELD(since_ms), "DURATION", "only of the last 90s, 5h, 7d ..."},
+	{"since", 0, OPTION_DURATION, FIELD(since_ms), "DURATION",
+	 "only of the last 90s, 5h, 7d ..."},
 	JSON_ROW, END_ROW,
 };
 
@@ -101,7 +103,8 @@ static const struct option_row daemon_options[] = {
 };
 
 const struct command commands[] = {
-	{"submit", "[options] FILE.toml | SCRIPT [-- ARG...] | -- COMMAND ARG...", "start a new run",
+	{"submit", "[options] FILE.toml | SCRIPT [-- ARG...] | -- COMMAND ARG...",
+	 "start a new run",
 	 "lbctl submit train.toml --follow\n"
 	 "lbctl submit --time=12:00:00 train.slurm -- --lr 3e-4\n"
 	 "lbctl submit train.toml --name small-1 --set training.steps=500\n"
@@ -139,7 +142,8 @@ const struct command commands[] = {
 	 "lbctl kill ada/calm-heron-12 --reason 'it hangs'\n"
 	 "lbctl kill --yes ALL\n",
 	 kill_options, 1, ANY_NUMBER, true, kill_run},
-	{"stop", "RUNS... [--reason TEXT] [--dry-run] [--yes]", "end runs for good, with a checkpoint",
+	{"stop", "RUNS... [--reason TEXT] [--dry-run] [--yes]",
+	 "end runs for good, with a checkpoint",
 	 "lbctl stop brisk-otter-39 --reason 'good enough'\n",
 	 order_options, 1, ANY_NUMBER, true, stop_run},
 	{"hold", "RUNS... [--reason TEXT] [--dry-run] [--yes]",
@@ -171,7 +175,8 @@ const struct command commands[] = {
 	 "lbctl nodes\n"
 	 "lbctl nodes forgive gpu17\n",
 	 json_options, 0, ANY_NUMBER, false, nodes_run},
-	{"save", "RUNS... [--dry-run] [--yes]", "ask running trainers for a checkpoint; they go on then",
+	{"save", "RUNS... [--dry-run] [--yes]",
+	 "ask running trainers for a checkpoint; they go on then",
 	 "lbctl save brisk-otter-39\n",
 	 order_options, 1, ANY_NUMBER, true, save_run},
 	{"stacks", "RUN", "write down where a running trainer's processes are; it goes on then",
@@ -288,8 +293,9 @@ void print_json(json_t *value)
 	/* A terminal gets ASCII: JSON escapes controls, but not the marks that reorder a line. */
 	size_t flags = JSON_COMPACT | JSON_ENCODE_ANY |
 		       (isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0);
+	size_t digits = JSON_REAL_PRECISION(15); /* with 17, .656 is printed as .6559999 */
 
-	json_dumpf(value, stdout, flags);
+	json_dumpf(value, stdout, flags | digits);
 	putchar('\n');
 	json_decref(value);
 }

@@ -37,10 +37,12 @@ static void add_row(struct table *table, const json_t *run, const json_t *keys, 
 	put(cell++, js_str(run, "name", NULL), style);
 	for (size_t i = 0; i < key_count; i++)
 		put_value(cell++, json_object_get(json_object_get(run, "settings"),
-						  json_string_value(json_array_get(keys, i))), style);
+						  json_string_value(json_array_get(keys, i))),
+						  style);
 	put(cell, state, style);
 	cell++->color = state_color(state);
-	put(cell++, step_text(js_int(run, "step", -1), js_int(run, "target_step", -1), text), style);
+	put(cell++, step_text(js_int(run, "step", -1), js_int(run, "target_step", -1), text),
+	    style);
 	put(cell++, loss_text(js_real(run, "loss", NAN), text), style);
 	put(cell++, loss_text(js_real(run, "min_loss", NAN), text), style);
 	put(cell, short_number(js_real(run, "tokens_per_s", NAN), text), style);
@@ -63,7 +65,8 @@ static void print_table(const struct ctl *ctl, const json_t *data)
 		key_count = MAX_KEYS;
 	for (i = 0; i < key_count; i++)
 		columns[1 + i] = (struct column){
-			.title = json_string_value(json_array_get(keys, i)), .right = true, .least = 8};
+			.title = json_string_value(json_array_get(keys, i)), .right = true,
+			.least = 8};
 	for (i = 0; i < AFTER_KEYS; i++)
 		columns[1 + key_count + i] = last[i];
 	table_init(&table, columns, (int)(1 + key_count + AFTER_KEYS));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cron: the periodic jobs - when each ran last and how it ended, when it comes next, and why not. */
+/* cron: the periodic jobs - when each ran last and how it ended, when it comes next, and why
+ * not. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,8 +80,8 @@ static int show(struct ctl *ctl, struct err *err)
 		free(text);
 	}
 	if (json_array_size(jobs) == 0)
-		hint(ctl, "no periodic jobs; make %s/cron.daily and drop scripts (*.sh, *.slurm) into it, "
-			  "or write %s/crontab; both are read each minute",
+		hint(ctl, "no periodic jobs; make %s/cron.daily and drop scripts (*.sh, *.slurm) "
+			  "into it, or write %s/crontab; both are read each minute",
 		     js_str(data, "folder", ""), js_str(data, "folder", ""));
 	json_decref(data);
 	return 0;

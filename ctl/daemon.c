@@ -128,8 +128,8 @@ static int slurm(const char *const argv[], char **out, struct err *err)
 static char *chain_jobs(const char *name, const char *states, struct err *err)
 {
 	char *user = xasprintf("%u", geteuid()), *out = NULL;
-	const char *const argv[] = {"squeue", "-h", "-o", "%i", "-u", user, "-n", name, "-t", states,
-				    NULL};
+	const char *const argv[] = {"squeue", "-h", "-o", "%i", "-u", user, "-n", name, "-t",
+				    states, NULL};
 
 	slurm(argv, &out, err);
 	free(user);
@@ -141,7 +141,8 @@ static int cancel_waiting(const struct ctl *ctl, struct err *err)
 	char *name = chain_name(ctl), *waiting = name ? chain_jobs(name, "PENDING", err) : NULL;
 	int rc = name && !waiting ? -1 : 0;
 
-	for (char *save = NULL, *id = waiting ? strtok_r(waiting, "\n", &save) : NULL; id && rc == 0;
+	for (char *save = NULL, *id = waiting ? strtok_r(waiting, "\n", &save) : NULL;
+	     id && rc == 0;
 	     id = strtok_r(NULL, "\n", &save)) {
 		const char *const argv[] = {"scancel", id, NULL};
 
@@ -170,8 +171,9 @@ static int await_end(struct ctl *ctl, struct err *err)
 		if (is_over(f.place) && !is_locked(ctl->client.home))
 			return 0;
 		if (clock_mono_ms() >= end_ms)
-			return err_set(err, ERR_TIMEOUT, "lbd (pid %lld on %s) has been asked to end "
-				       "and still does; see: lbctl daemon logs",
+			return err_set(err, ERR_TIMEOUT,
+				       "lbd (pid %lld on %s) has been asked to end and still does; "
+				       "see: lbctl daemon logs",
 				       (long long)f.lease.pid, f.lease.host);
 		nap(LOOK_MS);
 	}
@@ -188,8 +190,9 @@ static int await_job(struct ctl *ctl, int64_t job, struct err *err)
 		if (f.lease.job_id == job && f.lease.ended_ms == 0)
 			break;
 		if (clock_mono_ms() >= end_ms)
-			return err_set(err, ERR_TIMEOUT, "lbd's job %lld does not run yet: see squeue "
-				       "-j %lld and %s/lbd.log; it will serve once it does",
+			return err_set(err, ERR_TIMEOUT,
+				       "lbd's job %lld does not run yet: see squeue -j %lld and "
+				       "%s/lbd.log; it will serve once it does",
 				       (long long)job, (long long)job, ctl->client.home);
 		nap(LOOK_MS);
 	}
@@ -343,7 +346,8 @@ static int stop(struct ctl *ctl, struct err *err)
 	return 0;
 }
 
-/* A typo in lbd.toml must not leave people without lbd: it is looked at while the old one serves. */
+/* A typo in lbd.toml must not leave people without lbd: it is looked at while the old one
+ * serves. */
 static int restart(struct ctl *ctl, struct err *err)
 {
 	char *config = lbd_says(ctl, "--check-config", err);
@@ -454,11 +458,12 @@ static void print_absent(const struct ctl *ctl, const struct found *f, const cha
 		       renewed);
 		break;
 	case ELSEWHERE:
-		printf("lbd runs elsewhere: %s, last heard of %s; commands work there, orders given here "
-		       "wait as files\n", holder, renewed);
+		printf("lbd runs elsewhere: %s, last heard of %s; commands work there, orders "
+		       "given here wait as files\n", holder, renewed);
 		break;
 	default:
-		printf("lbd lives (%s) but does not answer; it may be stopped or overloaded\n", holder);
+		printf("lbd lives (%s) but does not answer; it may be stopped or overloaded\n",
+		       holder);
 		break;
 	}
 	if (f->place <= SILENT)
@@ -503,7 +508,8 @@ static int logs(struct ctl *ctl, struct err *err)
 	if (access(log, R_OK) < 0) {
 		rc = err_errno(err, "%s (under systemd: journalctl --user -u lbd)", log);
 	} else {
-		const char *const argv[] = {"tail", "-n", lines, ctl->options.follow ? "-F" : "--", log,
+		const char *const argv[] = {"tail", "-n", lines, ctl->options.follow ? "-F" : "--",
+					    log,
 					    NULL};
 
 		rc = program_run(argv, -1, err);
@@ -529,6 +535,7 @@ int daemon_run(struct ctl *ctl, struct err *err)
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strcmp(words[i].name, word) == 0)
 			return words[i].run(ctl, err);
-	return err_set(err, ERR_USAGE, "daemon: \"%s\": start, stop, restart, status or logs is allowed",
+	return err_set(err, ERR_USAGE, "daemon: \"%s\": start, stop, restart, status or logs is "
+				       "allowed",
 		       word);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* doctor: looks at what lbd depends on, and says of each thing that is not right how to put it right. */
+/* doctor: looks at what lbd depends on, and says of each thing that is not right how to put it
+ * right. */
 #include "ctl/doctor.h"
 
 #include <stdarg.h>

@@ -33,7 +33,8 @@ enum {
 static void look_at_lbd(const struct patient *p, struct finding *f)
 {
 	if (p->config_trouble)
-		finding_bad(f, "correct that line of lbd.toml; man lbd.toml", "%s", p->config_trouble);
+		finding_bad(f, "correct that line of lbd.toml; man lbd.toml", "%s",
+			    p->config_trouble);
 	else if (p->version == NULL)
 		finding_bad(f, "lbctl daemon status says why; lbctl daemon start starts it",
 			    "no lbd answers for %s", p->home);
@@ -72,8 +73,8 @@ static void look_at_file_system(const struct patient *p, struct finding *f)
 	if (i == count)
 		finding_fine(f, "%s: type %#lx", p->home, (unsigned long)st.f_type);
 	else if (file_systems[i].is_network)
-		finding_fine(f, "%s: %s; switch files may take a minute to be seen, and a local disk for "
-			     "ledger.path is faster", p->home, file_systems[i].name);
+		finding_fine(f, "%s: %s; switch files may take a minute to be seen, and a local "
+				"disk for ledger.path is faster", p->home, file_systems[i].name);
 	else
 		finding_fine(f, "%s: %s", p->home, file_systems[i].name);
 }
@@ -90,7 +91,8 @@ static bool is_refused_elsewhere(const char *path)
 	if (child == 0) {
 		int fd = open(path, O_RDWR | O_CLOEXEC);
 
-		_exit(fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && fcntl(fd, F_SETLK, &whole) < 0 ?
+		_exit(fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 &&
+		      fcntl(fd, F_SETLK, &whole) < 0 ?
 		      0 : 1);
 	}
 	return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
@@ -99,14 +101,15 @@ static bool is_refused_elsewhere(const char *path)
 
 static void look_at_locks(const struct patient *p, struct finding *f)
 {
-	static const char fix[] = "lbd is safe by its lease; put ledger.path on a local disk, or have the "
-				  "file system mounted with locks (Lustre: -o flock)";
+	static const char fix[] = "lbd is safe by its lease; put ledger.path on a local disk, or "
+				  "have the file system mounted with locks (Lustre: -o flock)";
 	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
 	char *path = path_join("%s/.doctor.XXXXXX", p->home);
 	int fd = mkostemp(path, O_CLOEXEC);
 
 	if (fd < 0)
-		finding_bad(f, "you must be able to write there", "%s: %s", p->home, strerror(errno));
+		finding_bad(f, "you must be able to write there", "%s: %s", p->home,
+			    strerror(errno));
 	else if (flock(fd, LOCK_EX | LOCK_NB) < 0 || fcntl(fd, F_SETLK, &whole) < 0)
 		finding_bad(f, fix, "%s: files cannot be locked: %s", p->home, strerror(errno));
 	else if (!is_refused_elsewhere(path))
@@ -161,7 +164,8 @@ static void look_at_space(const struct patient *p, struct finding *f)
 	}
 	mib = (int64_t)st.f_bavail * (int64_t)st.f_frsize >> 20;
 	if (mib < LEAST_FREE_MIB)
-		finding_bad(f, "remove old checkpoints (checkpoint.keep_latest_k), or set runs.folder",
+		finding_bad(f, "remove old checkpoints (checkpoint.keep_latest_k), or set "
+			       "runs.folder",
 			    "%s: %lld MiB are free", runs, (long long)mib);
 	else if (st.f_files > 0 && st.f_favail < LEAST_INODES)
 		finding_bad(f, "remove small files: runs.retain_logs does so for logs",
@@ -192,11 +196,13 @@ static void look_at_modes(const struct patient *p, struct finding *f)
 		struct stat st;
 		int rc = lstat(path, &st);
 
-		if (rc == 0 && (st.st_uid != geteuid() || (st.st_mode & 07777 & ~rows[i].allowed))) {
+		if (rc == 0 &&
+		    (st.st_uid != geteuid() || (st.st_mode & 07777 & ~rows[i].allowed))) {
 			char *fix = xasprintf("chown %u '%s'; chmod %o '%s'", geteuid(), path,
 					      rows[i].allowed, path);
 
-			finding_bad(f, fix, "%s: uid %u, mode %04o; %04o and yours is what counts", path,
+			finding_bad(f, fix, "%s: uid %u, mode %04o; %04o and yours is what counts",
+				    path,
 				    st.st_uid, st.st_mode & 07777u, rows[i].allowed);
 			free(fix);
 			free(path);
@@ -245,7 +251,8 @@ static bool leads_there(const struct patient *p, const struct group *g, struct f
 	if (!is_open) {
 		fix = xasprintf("chmod o+x '%s', or set LB_HOME to a folder that the team can reach",
 				folder);
-		finding_bad(f, fix, "the way to %s is closed to group %s: %s has mode %04o", p->home,
+		finding_bad(f, fix, "the way to %s is closed to group %s: %s has mode %04o",
+			    p->home,
 			    g->gr_name, folder, st.st_mode & 07777u);
 		free(fix);
 	}
@@ -316,12 +323,14 @@ static const struct {
 static const struct {
 	const char *what, *first, *last, *machine, *trouble, *fix, *source;
 } known_bad[] = {
-	{"NCCL", "2.29.2", "2.29.2", "", "may hang", "NCCL 2.29.3", "github.com/pytorch/pytorch/pull/174338"},
+	{"NCCL", "2.29.2", "2.29.2", "", "may hang", "NCCL 2.29.3",
+	 "github.com/pytorch/pytorch/pull/174338"},
 	{"NCCL", "2.0.0", "2.29.2", "aarch64", "may hang for ever when built by gcc before 10",
 	 "NCCL 2.29.3", "release notes of NCCL 2.29.3"},
 	{"NCCL", "2.10.3", "2.10.3", "", "corrupts data when one NVLink is down", "a newer NCCL",
 	 "github.com/NVIDIA/nccl/issues/596"},
-	{"driver", "560.0.0", "560.999.99", "", "NCCL may hang over P2P", "driver 570, or NCCL_P2P_DISABLE=1",
+	{"driver", "560.0.0", "560.999.99", "", "NCCL may hang over P2P",
+	 "driver 570, or NCCL_P2P_DISABLE=1",
 	 "github.com/dmlc/xgboost/issues/11242"},
 };
 
@@ -340,7 +349,8 @@ static bool is_known_bad(const char *what, const char *version, struct finding *
 		    compare(v, version_of(known_bad[i].last)) > 0 ||
 		    (known_bad[i].machine[0] && strcmp(known_bad[i].machine, machine) != 0))
 			continue;
-		finding_bad(f, known_bad[i].fix, "%s %s %s (%s)", what, version, known_bad[i].trouble,
+		finding_bad(f, known_bad[i].fix, "%s %s %s (%s)", what, version,
+			    known_bad[i].trouble,
 			    known_bad[i].source);
 		return true;
 	}
@@ -393,7 +403,8 @@ static bool is_too_old(const char *driver, const char *cuda, struct finding *f)
 		if (version_of(cuda).major == least_drivers[i].cuda_major &&
 		    version_of(driver).major < least_drivers[i].driver_major) {
 			finding_bad(f, "a newer driver, or an older CUDA toolkit",
-				    "driver %s is too old for CUDA %s, which needs %d", driver, cuda,
+				    "driver %s is too old for CUDA %s, which needs %d", driver,
+				    cuda,
 				    least_drivers[i].driver_major);
 			return true;
 		}
@@ -402,18 +413,22 @@ static bool is_too_old(const char *driver, const char *cuda, struct finding *f)
 
 static void look_at_gpus(const struct patient *p, struct finding *f)
 {
-	static const char *const smi[] = {"nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader",
+	static const char *const smi[] = {"nvidia-smi", "--query-gpu=driver_version",
+					  "--format=csv,noheader",
 					  NULL};
 	static const char *const nvcc[] = {"nvcc", "--version", NULL};
-	char *driver = word_after(smi, ""), *cuda = word_after(nvcc, "release "), *nccl = nccl_version();
+	char *driver = word_after(smi, ""), *cuda = word_after(nvcc, "release ");
+	char *nccl = nccl_version();
 
 	(void)p;
 	if (!driver && !cuda && !nccl)
-		finding_skip(f, "no NVIDIA driver, CUDA or NCCL on this machine; run it on a GPU node, too");
+		finding_skip(f, "no NVIDIA driver, CUDA or NCCL on this machine; run it on a GPU "
+				"node, too");
 	else if (!(driver && cuda && is_too_old(driver, cuda, f)) &&
-		 !(driver && is_known_bad("driver", driver, f)) && !(nccl && is_known_bad("NCCL", nccl, f)))
-		finding_fine(f, "driver %s, CUDA %s, NCCL %s: nothing bad is known", driver ? driver : "none",
-			     cuda ? cuda : "none", nccl ? nccl : "none");
+		 !(driver && is_known_bad("driver", driver, f)) &&
+		 !(nccl && is_known_bad("NCCL", nccl, f)))
+		finding_fine(f, "driver %s, CUDA %s, NCCL %s: nothing bad is known",
+			     driver ? driver : "none", cuda ? cuda : "none", nccl ? nccl : "none");
 	free(driver);
 	free(cuda);
 	free(nccl);

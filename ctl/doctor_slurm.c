@@ -50,7 +50,8 @@ static void look_at_munge(const struct patient *p, struct finding *f)
 		 strstr(p->slurm ? p->slurm : "", "socket="))
 		finding_skip(f, "another socket than the usual one: what slurmctld says counts");
 	else
-		finding_bad(f, "ask for munged to be started on this machine: systemctl status munge",
+		finding_bad(f, "ask for munged to be started on this machine: systemctl status "
+			       "munge",
 			    "%s", status > 0 ? text : err.text);
 	free(text);
 }
@@ -71,10 +72,12 @@ static void look_at_slurmctld(const struct patient *p, struct finding *f)
 	text[strcspn(text, "\n")] = '\0';
 	begun_ms = clock_mono_ms() - begun_ms;
 	if (status != 0 || p->slurm == NULL)
-		finding_bad(f, "jobs run on; ask the administrators. munge that is down looks the same",
+		finding_bad(f, "jobs run on; ask the administrators. munge that is down looks the "
+			       "same",
 			    "does not answer: %s", status >= 0 ? text : err.text);
 	else if (begun_ms > SLOW_MS)
-		finding_bad(f, "raise poll.interval and poll.idle_interval", "answered in %lld ms only",
+		finding_bad(f, "raise poll.interval and poll.idle_interval",
+			    "answered in %lld ms only",
 			    (long long)begun_ms);
 	else
 		finding_fine(f, "%s, in %lld ms", text, (long long)begun_ms);
@@ -128,7 +131,8 @@ static void look_at_versions(const struct patient *p, struct finding *f)
 	mine = release_of(ours);
 	other = release_of(theirs);
 	if (ours == NULL)
-		finding_bad(f, "build lowbits where libslurm-dev is", "lbd-slurm does not run: %s", text);
+		finding_bad(f, "build lowbits where libslurm-dev is", "lbd-slurm does not run: %s",
+			    text);
 	else if (mine < 0 || other < 0)
 		finding_fine(f, "lbd-slurm %.8s, slurmctld %s", ours, theirs ? theirs : "?");
 	else if (mine > other || mine + BACK_RELEASES < other)
@@ -136,7 +140,8 @@ static void look_at_versions(const struct patient *p, struct finding *f)
 			    "lbd-slurm was built for Slurm %.*s, slurmctld is %s",
 			    (int)strcspn(ours, ")"), ours, theirs);
 	else
-		finding_fine(f, "lbd-slurm is for Slurm %.*s, slurmctld is %s", (int)strcspn(ours, ")"),
+		finding_fine(f, "lbd-slurm is for Slurm %.*s, slurmctld is %s",
+			     (int)strcspn(ours, ")"),
 			     ours, theirs);
 	free(theirs);
 	free(text);
@@ -179,7 +184,8 @@ static void look_at_controller_clock(const struct patient *p, struct finding *f)
 	strptime(at + strlen(key), "%Y-%m-%dT%H:%M:%S", &tm);
 	skew_s = clock_wall_ms() / 1000 - (int64_t)mktime(&tm);
 	if (skew_s > SKEW_S || skew_s < -SKEW_S)
-		finding_bad(f, "have NTP (chrony) run on both machines: munge refuses what is 5 minutes off",
+		finding_bad(f, "have NTP (chrony) run on both machines: munge refuses what is 5 "
+			       "minutes off",
 			    "this machine and slurmctld differ by %lld s", (long long)skew_s);
 	else
 		finding_fine(f, "agrees with slurmctld's to %lld s",
@@ -193,7 +199,8 @@ static void look_at_calls(const struct patient *p, struct finding *f)
 	if (p->version == NULL || calls < 0)
 		finding_skip(f, "lbd has not run for a minute yet");
 	else if (p->has_slurm && calls > MANY_CALLS)
-		finding_bad(f, "raise poll.interval", "lbd asked its schedulers %.0f times in a minute",
+		finding_bad(f, "raise poll.interval",
+			    "lbd asked its schedulers %.0f times in a minute",
 			    calls);
 	else
 		finding_fine(f, "lbd asked its schedulers %.0f times in the last minute", calls);

@@ -25,7 +25,8 @@ static void print_goodput(const json_t *data)
 	double total = js_real(data, "hours_total", 0), ettr = js_real(data, "ettr", NAN);
 
 	if (isfinite(ettr))
-		printf("%.1f%% of %.2f hours were productive (ETTR %.3f)\n", 100 * ettr, total, ettr);
+		printf("%.1f%% of %.2f hours were productive (ETTR %.3f)\n", 100 * ettr, total,
+		       ettr);
 	printf("%-25s %10s %10s %6s\n", "", "HOURS", "GPU-HOURS", "SHARE");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		double h = js_real(hours, rows[i].name, 0);

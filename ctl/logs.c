@@ -197,7 +197,8 @@ static int print_new(struct logs *l, const char *path, struct err *err)
 	int rc = 0;
 
 	if (fd < 0)
-		return errno == ENOENT ? print_compressed(l, path, err) : err_errno(err, "%s", path);
+		return errno == ENOENT ? print_compressed(l, path, err) :
+					 err_errno(err, "%s", path);
 	if (fstat(fd, &st) == 0 && !S_ISREG(st.st_mode)) {
 		close(fd);
 		return err_set(err, ERR_IO, "%s: not a regular file", path);

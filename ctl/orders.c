@@ -105,8 +105,9 @@ static int confirm(const struct ctl *ctl, const json_t *runs, struct err *err)
 	if (ctl->options.yes || ctl->options.dry_run || count == 0)
 		return 0;
 	if (!can_ask())
-		return err_set(err, ERR_USAGE, "that means %zu run%s: look with --dry-run, then say "
-			       "--yes; nothing was done", count, count == 1 ? "" : "s");
+		return err_set(err, ERR_USAGE,
+			       "that means %zu run%s: look with --dry-run, then say --yes; nothing "
+			       "was done", count, count == 1 ? "" : "s");
 	show_question(ctl, runs);
 	return says_yes(err);
 }
@@ -184,9 +185,10 @@ static int leave_wide_switch(const struct ctl *ctl, enum verb verb, const char *
 {
 	if (!ctl->options.yes && !ctl->options.dry_run) {
 		if (!can_ask())
-			return err_set(err, ERR_USAGE, "lbd cannot be reached to say which runs \"%s\" "
-				       "means; say --yes to leave a switch for all of them; nothing was "
-				       "done", selector);
+			return err_set(err, ERR_USAGE,
+				       "lbd cannot be reached to say which runs \"%s\" means; say "
+				       "--yes to leave a switch for all of them; nothing was done",
+				       selector);
 		fprintf(stderr, "lbd cannot be reached: leave a switch for every run that \"%s\" "
 			"means? [y/N] ", selector);
 		if (says_yes(err) < 0)
@@ -214,8 +216,8 @@ static bool order_found(struct ctl *ctl, enum verb verb, const char *run, struct
 				(int)strcspn(word, "/"), word, ctl->command->name, word);
 			says_yes(err);
 		} else {
-			err_set(err, ERR_USAGE, "%s is no run of this lbd; if you mean %s, say so; nothing "
-				"was done", run, word);
+			err_set(err, ERR_USAGE, "%s is no run of this lbd; if you mean %s, say so; "
+						"nothing was done", run, word);
 		}
 	}
 	if (word && err->code == ERR_NONE)
@@ -239,8 +241,9 @@ static int refuse(const struct ctl *ctl, enum verb verb, const char *run, const 
 {
 	if (why->code != ERR_IO || verb == VERB_RELEASE)
 		return err_set(err, why->code, "%s", why->text);
-	return err_set(err, why->code, "%s: nothing was done: %s; a switch does without the ledger: "
-		       "touch '%s/switches/%s.%s'", run, why->text, ctl->client.home, run,
+	return err_set(err, why->code, "%s: nothing was done: %s; a switch does without the "
+				       "ledger: touch '%s/switches/%s.%s'", run, why->text,
+				       ctl->client.home, run,
 		       switch_level_name(level_of(verb)));
 }
 

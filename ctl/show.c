@@ -39,7 +39,8 @@ void fill_run(struct cell *row, const json_t *run, const struct style *style)
 	    style);
 	put(&row[LS_LOSS], loss_text(js_real(run, "loss", NAN), text), style);
 	put(&row[LS_SPEED], short_number(js_real(run, "tokens_per_s", NAN), text), style);
-	put(&row[LS_AGE], duration_text(created_ms ? clock_wall_ms() - created_ms : -1, age), style);
+	put(&row[LS_AGE], duration_text(created_ms ? clock_wall_ms() - created_ms : -1, age),
+	    style);
 	put(&row[LS_CAUSE], js_str(run, "cause", js_str(run, "waits_for", NULL)), style);
 }
 
@@ -51,7 +52,8 @@ static const char *ls_nothing(const struct options *o)
 		return "no runs of this group in the last 7 days; --all shows older ones";
 	if (o->all)
 		return "no runs yet; start one with: lbctl submit FILE.toml";
-	return "no runs in the last 7 days; lbctl ls --all shows older ones, lbctl submit starts one";
+	return "no runs in the last 7 days; lbctl ls --all shows older ones, lbctl submit starts "
+	       "one";
 }
 
 int ls_run(struct ctl *ctl, struct err *err)

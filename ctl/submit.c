@@ -31,7 +31,9 @@ static const char *const kept_variables[] = {
 };
 
 /* Beginnings of variables that tune communication; a network's profile gives way to them. */
-static const char *const kept_families[] = {"NCCL_", "TORCH_NCCL_", "OFI_NCCL_", "FI_", "GLOO_", "UCX_"};
+static const char *const kept_families[] = {
+	"NCCL_", "TORCH_NCCL_", "OFI_NCCL_", "FI_", "GLOO_", "UCX_",
+};
 
 static void add_family(json_t *env, const char *family)
 {

@@ -56,8 +56,9 @@ static int add_range(json_t *values, const char *key, size_t key_len, const char
 	if (end == dots + 2 || *end != '\0')
 		return 0;
 	if (high < low || (unsigned long long)high - (unsigned long long)low >= SWEEP_MAX)
-		return err_set(err, ERR_USAGE, "--sweep %.*s: \"%.40s\" must be a range upwards of at most "
-			       "%d numbers", (int)key_len, key, value, SWEEP_MAX);
+		return err_set(err, ERR_USAGE,
+			       "--sweep %.*s: \"%.40s\" must be a range upwards of at most %d "
+			       "numbers", (int)key_len, key, value, SWEEP_MAX);
 	for (long long n = low; n <= high; n++) {
 		snprintf(number, sizeof(number), "%lld", n);
 		add(values, key, key_len, number);
@@ -74,7 +75,8 @@ static json_t *axis(const char *word, struct err *err)
 	int rc = 0;
 
 	if (key_len == 0 || *at != '=')
-		rc = err_set(err, ERR_USAGE, "--sweep %.100s: write it as section.key=value,value,...", word);
+		rc = err_set(err, ERR_USAGE, "--sweep %.100s: write it as "
+					     "section.key=value,value,...", word);
 	while (rc >= 0 && *at) {
 		size_t len = value_len(++at);
 		char *value = xstrndup(at, len);
@@ -120,8 +122,9 @@ static int check_twice(const struct word_list *words, struct err *err)
 
 		for (size_t k = 0; k < i; k++) {
 			if (strncmp(words->items[i], words->items[k], len) == 0)
-				return err_set(err, ERR_USAGE, "--sweep %.*s: comes twice; give all its values "
-					       "at once", (int)len - 1, words->items[i]);
+				return err_set(err, ERR_USAGE,
+					       "--sweep %.*s: comes twice; give all its values at "
+					       "once", (int)len - 1, words->items[i]);
 		}
 	}
 	return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sweep.h - "--sweep optimizer.lr=1e-4,3e-4 --sweep training.seed=1..3": all combinations of values. */
+/* sweep.h - "--sweep optimizer.lr=1e-4,3e-4 --sweep training.seed=1..3": all combinations of
+ * values. */
 #ifndef CTL_SWEEP_H
 #define CTL_SWEEP_H
 
@@ -12,8 +13,8 @@
 enum { SWEEP_MAX = 1000 };
 
 /* A list of combinations, each a list of "section.key=value", the last key changing fastest. Values
- * are parted by commas outside of brackets and quotes; "1..3" stands for 1, 2, 3. NULL with err when
- * a word is no sweep, a key comes twice, or there are more than SWEEP_MAX. */
+ * are parted by commas outside of brackets and quotes; "1..3" stands for 1, 2, 3. NULL with err
+ * when a word is no sweep, a key comes twice, or there are more than SWEEP_MAX. */
 json_t *sweep_combinations(const struct word_list *words, struct err *err);
 
 #endif

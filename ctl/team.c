@@ -31,8 +31,8 @@ static char *team_folder(const struct ctl *ctl, struct err *err)
 	link = path_join("%s/team", ctl->client.home);
 	len = readlink(link, folder, sizeof(folder));
 	if (len < 0)
-		err_set(err, ERR_USAGE, "which team? %s leads to no folder (team.folder of lbd.toml makes "
-			"it), and $LB_TEAM names none", link);
+		err_set(err, ERR_USAGE, "which team? %s leads to no folder (team.folder of "
+					"lbd.toml makes it), and $LB_TEAM names none", link);
 	free(link);
 	return len < 0 ? NULL : xstrndup(folder, (size_t)len);
 }
@@ -89,8 +89,9 @@ static void tell_stale(const struct ctl *ctl, const struct team_export *export)
 	if (!is_stale(export))
 		return;
 	duration_text(clock_wall_ms() - export->written_ms, age);
-	text = xasprintf("%s's lbd has told nothing for %s: it may be dead, and what is said of its "
-			 "runs is that old", export->user, export->written_ms ? age : "a long time");
+	text = xasprintf("%s's lbd has told nothing for %s: it may be dead, and what is said of "
+			 "its runs is that old", export->user,
+			 export->written_ms ? age : "a long time");
 	complain(ctl, text);
 	free(text);
 }
@@ -163,8 +164,9 @@ static void print_runs(const struct ctl *ctl)
 int team_ls(struct ctl *ctl, struct err *err)
 {
 	if (ctl->options.all)
-		return err_set(err, ERR_USAGE, "ls: --all and --team do not go together: of colleagues' "
-			       "runs only those of the last 7 days are known");
+		return err_set(err, ERR_USAGE,
+			       "ls: --all and --team do not go together: of colleagues' runs only "
+			       "those of the last 7 days are known");
 	if (load(ctl, err) < 0)
 		return -1;
 	for (size_t n = 0; n < ctl->team.count; n++) {
@@ -285,10 +287,12 @@ static int take_away(int folder, const struct team_export *export, const char *n
 	if (unlinkat(folder, file, 0) == 0)
 		printf("%s/%s: its switch %s is gone\n", export->user, name, file);
 	else if (errno == ENOENT)
-		rc = err_set(err, ERR_NOT_FOUND, "%s/%s: there is no switch %s; who held the run by a "
-			     "command must release it", export->user, name, file);
+		rc = err_set(err, ERR_NOT_FOUND,
+			     "%s/%s: there is no switch %s; who held the run by a command must "
+			     "release it", export->user, name, file);
 	else
-		rc = err_set(err, ERR_REFUSED, "%s/%s: you may not take the switch %s away", export->user,
+		rc = err_set(err, ERR_REFUSED, "%s/%s: you may not take the switch %s away",
+			     export->user,
 			     name, file);
 	free(file);
 	return rc;
@@ -360,7 +364,8 @@ int team_order(struct ctl *ctl, const char *word, enum switch_level level, bool 
 		return -1;
 	run = run_of(export, selector.word);
 	if (!run)
-		return err_set(err, ERR_NOT_FOUND, "%s: %s tells the team of no such run", word, user);
+		return err_set(err, ERR_NOT_FOUND, "%s: %s tells the team of no such run", word,
+			       user);
 	tell_stale(ctl, export);
 	if (is_over(run) || ctl->options.dry_run) {
 		printf("%s %s\n", word, js_str(run, "state", "?"));

@@ -75,7 +75,7 @@ void cron_entry_clear(struct cron_entry *entry)
 	shell_words_free(entry->options);
 }
 
-/* --- options of sbatch ------------------------------------------------------------------------- */
+/* --- options of sbatch ------------------------------------------------------------------------ */
 
 static size_t count_words(char *const *words)
 {
@@ -89,13 +89,17 @@ static size_t count_words(char *const *words)
 /* Do these, together, make sense to sbatch? */
 static int check_options(char *const *options, struct err *err)
 {
-	const struct batch_request request = { .extra = options, .workdir = "/", .now = time(NULL) };
+	const struct batch_request request = {
+		.extra = options, .workdir = "/", .now = time(NULL),
+	};
 	struct err why = { 0 };
 	json_t *fields = batch_resolve(&request, &why);
+	const char *text = why.text;
 
 	json_decref(fields);
-	return fields ? 0 : err_set(err, ERR_USAGE, "%s", why.text + (strncmp(why.text, OPTIONS_PLACE,
-		       strlen(OPTIONS_PLACE)) == 0 ? strlen(OPTIONS_PLACE) : 0));
+	if (strncmp(text, OPTIONS_PLACE, strlen(OPTIONS_PLACE)) == 0)
+		text += strlen(OPTIONS_PLACE);
+	return fields ? 0 : err_set(err, ERR_USAGE, "%s", text);
 }
 
 /* Takes the words themselves, not the list. */
@@ -288,7 +292,8 @@ static int read_entry(struct reader *r, const char *line, struct err *err)
 
 	if (cron_expr_parse(entry.when, &entry.expr, err) < 0 ||
 	    (entry.argv = shell_words(line + len, err)) == NULL ||
-	    (r->options && cron_options(&entry, r->options, err) < 0) || take_options(&entry, err) < 0) {
+	    (r->options && cron_options(&entry, r->options, err) < 0) ||
+	    take_options(&entry, err) < 0) {
 		cron_entry_clear(&entry);
 		return -1;
 	}

@@ -366,7 +366,8 @@ void engine_count_tasks(struct engine *e, struct run *run)
 	    !e->world->tasks(e->world->self, run, &run->tasks_changed_ns, &done, &all))
 		return;
 	run->target_step = all;
-	engine_wrote(e, ledger_run_set_progress(e->ledger, run->id, done, all, NAN, NAN, NAN, &err), &err);
+	engine_wrote(e, ledger_run_set_progress(e->ledger, run->id, done, all, NAN, NAN, NAN, &err),
+		     &err);
 	e->written |= WROTE_LINES;
 }
 

@@ -53,7 +53,7 @@ const char *launch_by(const struct run_spec *spec)
 
 /* --- containers ------------------------------------------------------------------------------- */
 
-/* Is the place where `path` lies mounted under the same name already? "/a" or "/a:/a:ro" hold /a/b. */
+/* Is the place where `path` lies mounted under its own name? "/a" or "/a:/a:ro" hold /a/b. */
 static bool is_mounted(const struct words *mounts, const char *path)
 {
 	for (size_t i = 0; i < mounts->count; i++) {
@@ -74,7 +74,8 @@ static void add_container(struct words *w, const struct config *config, const st
 {
 	const struct run_spec *spec = &run->spec;
 	const char *workdir = spec->container_workdir;
-	char *programs = xstrndup(config->lbrun, (size_t)(strrchr(config->lbrun, '/') - config->lbrun));
+	size_t folder_len = (size_t)(strrchr(config->lbrun, '/') - config->lbrun);
+	char *programs = xstrndup(config->lbrun, folder_len);
 	const char *ours[] = {run->dir, checkpoints, workdir ? run->dir : spec->workdir, programs};
 	struct words mounts = {0};
 	struct buf list;
@@ -102,7 +103,7 @@ char **launch_srun(const struct config *config, const struct run *run, const cha
 
 	if (strcmp(launch_by(&run->spec), "srun") != 0)
 		return NULL;
-	/* Since Slurm 22.05 srun does not take this over from the job: a rank would be bound to one. */
+	/* Since Slurm 22.05 srun does not take this from the job: a rank would be bound to one. */
 	if (run->spec.cpus_per_task > 0)
 		add(&w, xasprintf("--cpus-per-task=%lld", (long long)run->spec.cpus_per_task));
 	add_option(&w, "mpi", run->spec.mpi);
@@ -112,7 +113,7 @@ char **launch_srun(const struct config *config, const struct run *run, const cha
 	return w.items;
 }
 
-/* --- what starts and what watches the ranks ------------------------------------------------------- */
+/* --- what starts and what watches the ranks --------------------------------------------------- */
 
 char **launch_torchrun(const struct run_spec *spec)
 {
@@ -146,8 +147,10 @@ char **launch_profiler(const struct run_spec *spec, const char *folder)
 		add(&w, xasprintf("--delay=%lld", (long long)seconds(spec->nsys_delay_ms)));
 	if (spec->nsys_duration_ms)
 		add(&w, xasprintf("--duration=%lld", (long long)seconds(spec->nsys_duration_ms)));
-	add(&w, spec->nsys_output ? xasprintf("--output=%s", spec->nsys_output) :
-				    xasprintf("--output=%s/nsys-%%q{LB_LAUNCH}-%%q{LB_RANK}", folder));
+	if (spec->nsys_output)
+		add(&w, xasprintf("--output=%s", spec->nsys_output));
+	else
+		add(&w, xasprintf("--output=%s/nsys-%%q{LB_LAUNCH}-%%q{LB_RANK}", folder));
 	add_all(&w, &spec->nsys_options);
 	return w.items;
 }

@@ -28,7 +28,7 @@ static void folders_make(const struct config *config, char *folders[FOLDERS])
 	folders[2] = path_sibling("../etc/network", NULL);
 }
 
-/* --- which there are ---------------------------------------------------------------------------- */
+/* --- which there are -------------------------------------------------------------------------- */
 
 struct names {
 	char *items[NAMES_MAX];
@@ -77,8 +77,9 @@ static int refuse_unknown(char *const folders[FOLDERS], const char *name, struct
 		buf_addf(&list, "%s%s", i ? ", " : "", names.items[i]);
 		free(names.items[i]);
 	}
-	err_set(err, ERR_USAGE, "slurm.network: there is no profile \"%.60s\"; there are: %.300s; one of "
-		"your own goes to %s/NAME.toml", name, names.count ? list.data : "none", folders[0]);
+	err_set(err, ERR_USAGE, "slurm.network: there is no profile \"%.60s\"; there are: %.300s; "
+		"one of your own goes to %s/NAME.toml", name, names.count ? list.data : "none",
+		folders[0]);
 	buf_fini(&list);
 	return -1;
 }
@@ -95,7 +96,7 @@ static char *find(char *const folders[FOLDERS], const char *name)
 	return NULL;
 }
 
-/* --- what is in one ----------------------------------------------------------------------------- */
+/* --- what is in one --------------------------------------------------------------------------- */
 
 static bool is_set(const struct job_env *env, const char *name)
 {
@@ -110,7 +111,8 @@ static bool is_set(const struct job_env *env, const char *name)
 
 static bool is_variable(const char *name)
 {
-	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				      "_0123456789";
 
 	return name[0] && !strchr("0123456789", name[0]) && strspn(name, letters) == strlen(name);
 }
@@ -160,7 +162,8 @@ static int add_all(struct job_env *env, const struct toml *toml, struct err *err
 	return 0;
 }
 
-int network_add(struct job_env *env, const struct config *config, const char *name, struct err *err)
+int network_add(struct job_env *env, const struct config *config, const char *name,
+		struct err *err)
 {
 	char *folders[FOLDERS], *path;
 	struct toml toml = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* network.h - profiles of networks: the environment that a fabric needs, in one file each.
  *
- * NAME.toml has one section, [env], of variables. The owner's own files, $LB_HOME/network, come before
- * those that were installed with lbd (share/lowbits/network). */
+ * NAME.toml has one section, [env], of variables. The owner's own files, $LB_HOME/network, come
+ * before those that were installed with lbd (share/lowbits/network). */
 #ifndef DAEMON_NETWORK_H
 #define DAEMON_NETWORK_H
 
@@ -10,12 +10,13 @@
 #include "daemon/config.h"
 #include "daemon/job_env.h"
 
-/* The profile that a run gets: its own, else lbd.toml's for runs that are no batch script; NULL: none.
- * Borrowed. */
+/* The profile that a run gets: its own, else lbd.toml's for runs that are no batch script; NULL:
+ * none. Borrowed. */
 const char *network_of(const struct config *config, const struct run_spec *spec);
 
-/* Adds what the environment has not got yet. ERR_USAGE names what is wrong with the profile, or those
- * that there are. */
-int network_add(struct job_env *env, const struct config *config, const char *name, struct err *err);
+/* Adds what the environment has not got yet. ERR_USAGE names what is wrong with the profile, or
+ * those that there are. */
+int network_add(struct job_env *env, const struct config *config, const char *name,
+		struct err *err);
 
 #endif

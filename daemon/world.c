@@ -135,7 +135,8 @@ static bool real_exited(void *self, const struct run *run, struct attempt_exit *
 	return has_exited;
 }
 
-static bool real_tasks(void *self, const struct run *run, int64_t *changed_ns, int64_t *done, int64_t *all)
+static bool real_tasks(void *self, const struct run *run, int64_t *changed_ns, int64_t *done,
+		       int64_t *all)
 {
 	(void)self;
 	return array_tasks_count(run->dir, changed_ns, done, all);

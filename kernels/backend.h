@@ -252,7 +252,7 @@ struct backend {
 	/* Host memory that copies need not be staged through; NULL when there is no room. */
 	void *(*alloc_host)(struct device *dev, size_t bytes);
 	void (*free_host)(struct device *dev, void *memory);
-	/* download into memory of alloc_host, but returns at once. adamw waits for it, other
+	/* download into memory of alloc_host, but returns at once. decide waits for it, other
 	 * writers of `from` must not come before fetched(), which any thread may call: it returns
 	 * when all bytes are there; 0, or -1 with a line in why. */
 	void (*fetch)(struct device *dev, void *to_host, const void *from, size_t bytes);

@@ -1,532 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* One row an option. What sbatch accepts without effect on the job is accepted; what could not be
- * honoured is refused with a way out. */
+/* One row an option. What each asks for is written by its setter (sbatch_setters.c). */
 #include "slurm/sbatch_options.h"
 
-#include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <stdint.h>
 #include <string.h>
-#include <strings.h>
 
-#include "common/bytes.h"
-#include "common/json.h"
-#include "common/mem.h"
-#include "slurm/sbatch_values.h"
+#include "slurm/sbatch_setters.h"
 
-#define SETTER(name) \
-	static int name(struct sbatch_choice *c, const struct sbatch_option *option, \
-			const char *value, struct err *err)
 #define INT32 INT32_MAX
 
-static int not_among(const char *value, const char *allowed, struct err *err)
-{
-	return err_set(err, ERR_USAGE, "\"%.60s\": must be %s", value, allowed);
-}
-
-static void put_text(struct sbatch_choice *c, const char *field, const char *text)
-{
-	json_object_set_new(c->fields, field, js_bytes(text));
-}
-
-/* --- setters of any row --------------------------------------------------------------------------- */
-
-SETTER(set_text)
-{
-	(void)err;
-	put_text(c, option->field, value);
-	return 0;
-}
-
-SETTER(set_number)
-{
-	int64_t n;
-
-	if (sbatch_number(value, option->min, option->max, &n, err) < 0)
-		return -1;
-	js_set_int(c->fields, option->field, n);
-	return 0;
-}
-
-SETTER(set_flag)
-{
-	(void)value;
-	(void)err;
-	js_set_int(c->fields, option->field, 1);
-	return 0;
-}
-
-SETTER(set_megabytes)
-{
-	int64_t mb;
-
-	if (sbatch_megabytes(value, &mb, err) < 0)
-		return -1;
-	js_set_int(c->fields, option->field, mb);
-	return 0;
-}
-
-static int64_t minutes_of(int64_t seconds)
-{
-	return seconds == SBATCH_UNLIMITED || seconds == 0 ? SBATCH_UNLIMITED : (seconds + 59) / 60;
-}
-
-SETTER(set_minutes)
-{
-	int64_t seconds;
-
-	if (sbatch_duration(value, &seconds, err) < 0)
-		return -1;
-	js_set_int(c->fields, option->field, minutes_of(seconds));
-	return 0;
-}
-
-SETTER(set_seconds)
-{
-	int64_t seconds;
-
-	if (sbatch_duration(value, &seconds, err) < 0)
-		return -1;
-	js_set_int(c->fields, option->field, seconds);
-	return 0;
-}
-
-SETTER(set_moment)
-{
-	time_t when;
-
-	if (sbatch_moment(value, c->now, &when, err) < 0)
-		return -1;
-	js_set_int(c->fields, option->field, (int64_t)when);
-	return 0;
-}
-
-/* "none" stands for no file. */
-SETTER(set_file)
-{
-	(void)err;
-	put_text(c, option->field, strcasecmp(value, "none") == 0 ? "/dev/null" : value);
-	return 0;
-}
-
-/* Of sbatch's own behaviour, which is not ours: no effect on the job. */
-SETTER(set_nothing)
-{
-	(void)c;
-	(void)option;
-	(void)value;
-	(void)err;
-	return 0;
-}
-
-SETTER(refuse)
-{
-	(void)c;
-	(void)value;
-	return err_set(err, ERR_USAGE, "%s", option->field);
-}
-
-/* --- setters of one row ----------------------------------------------------------------------------- */
-
-SETTER(set_nodes)
-{
-	int64_t min, max;
-
-	(void)option;
-	if (sbatch_nodes(value, &min, &max, err) < 0)
-		return -1;
-	js_set_int(c->fields, "min_nodes", min);
-	js_set_int(c->fields, "max_nodes", max);
-	return 0;
-}
-
-SETTER(set_chdir)
-{
-	char *path = value[0] == '/' ? xstrdup(value) : xasprintf("%s/%s", c->workdir, value);
-
-	(void)err;
-	put_text(c, option->field, path);
-	free(path);
-	return 0;
-}
-
-SETTER(set_nodelist)
-{
-	int64_t count;
-
-	if (strchr(value, '/'))
-		return err_set(err, ERR_USAGE, "\"%.60s\": a file of nodes is not read; name the "
-			       "nodes, like \"n[1-3]\"", value);
-	if (sbatch_node_count(value, &count, err) < 0)
-		return -1;
-	put_text(c, option->field, value);
-	return 0;
-}
-
-SETTER(set_array)
-{
-	if (sbatch_array(value, 4000000, err) < 0)
-		return -1;
-	put_text(c, option->field, value);
-	return 0;
-}
-
-/* "2:4:1", "*:2": sockets, cores, threads; a star or nothing leaves one open. */
-SETTER(set_extra_node_info)
-{
-	static const char *const fields[] = {"sockets_per_node", "cores_per_socket",
-					     "threads_per_core"};
-	const char *at = value;
-
-	(void)option;
-	for (int i = 0; i < 3; i++) {
-		size_t len = strcspn(at, ":");
-		char *part = xstrndup(at, len);
-		int64_t n = 0;
-		int rc = 0;
-
-		if (*part && *part != '*') {
-			part[strcspn(part, "-")] = '\0';
-			rc = sbatch_number(part, 0, UINT16_MAX - 2, &n, err);
-			if (rc == 0)
-				js_set_int(c->fields, fields[i], n);
-		}
-		free(part);
-		if (rc < 0)
-			return -1;
-		at += len + (at[len] == ':');
-	}
-	js_set_int(c->fields, "extra_set", 1);
-	return *at ? not_among(value, "sockets[:cores[:threads]]", err) : 0;
-}
-
-SETTER(set_exclusive)
-{
-	static const struct { const char *word; int64_t shared; } words[] = {
-		{"exclusive", 0}, {"oversubscribe", 1}, {"user", 2}, {"mcs", 3},
-	};
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (strcasecmp(value ? value : "exclusive", words[i].word) == 0) {
-			js_set_int(c->fields, option->field, words[i].shared);
-			return 0;
-		}
-	}
-	return not_among(value, "user or mcs", err);
-}
-
-/* Words that the helper knows; a later one does not undo an earlier one. */
-static void add_word(struct sbatch_choice *c, const char *field, const char *word)
-{
-	json_t *list = json_object_get(c->fields, field);
-
-	if (!list) {
-		list = json_array();
-		json_object_set_new(c->fields, field, list);
-	}
-	json_array_append_new(list, json_string(word));
-}
-
-static void drop_word(struct sbatch_choice *c, const char *field, const char *word)
-{
-	json_t *list = json_object_get(c->fields, field);
-
-	for (size_t i = json_array_size(list); i-- > 0;) {
-		if (strcmp(json_string_value(json_array_get(list, i)), word) == 0)
-			json_array_remove(list, i);
-	}
-}
-
-SETTER(set_job_flag)
-{
-	(void)value;
-	(void)err;
-	add_word(c, "flags", option->field);
-	return 0;
-}
-
-SETTER(set_gres_flags)
-{
-	(void)option;
-	if (strcasecmp(value, "disable-binding") != 0 && strcasecmp(value, "enforce-binding") != 0)
-		return not_among(value, "disable-binding or enforce-binding", err);
-	drop_word(c, "flags", "gres-disable-binding");
-	drop_word(c, "flags", "gres-enforce-binding");
-	add_word(c, "flags", strcasecmp(value, "disable-binding") == 0 ? "gres-disable-binding" :
-									"gres-enforce-binding");
-	return 0;
-}
-
-SETTER(set_kill_on_invalid_dep)
-{
-	(void)option;
-	if (strcasecmp(value, "yes") != 0 && strcasecmp(value, "no") != 0)
-		return not_among(value, "yes or no", err);
-	add_word(c, "flags", strcasecmp(value, "yes") == 0 ? "kill-invalid-dep" :
-							    "no-kill-invalid-dep");
-	return 0;
-}
-
-SETTER(set_no_kill)
-{
-	if (!value || strcasecmp(value, "set") == 0)
-		js_set_int(c->fields, option->field, 0);
-	else if (strcasecmp(value, "off") == 0 || strcasecmp(value, "no") == 0)
-		json_object_del(c->fields, option->field);
-	else
-		return not_among(value, "off, or nothing", err);
-	return 0;
-}
-
-SETTER(set_mail_type)
-{
-	static const char *const types[] = {
-		"NONE", "ARRAY_TASKS", "BEGIN", "END", "FAIL", "INVALID_DEPEND", "REQUEUE", "ALL",
-		"STAGE_OUT", "TIME_LIMIT", "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50",
-	};
-	int known = 0;
-
-	for (const char *at = value; *at;) {
-		size_t len = strcspn(at, ",");
-
-		for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-			if (strlen(types[i]) != len || strncasecmp(at, types[i], len) != 0)
-				continue;
-			known++;
-			if (i == 0)
-				return 0;
-			add_word(c, option->field, types[i]);
-		}
-		at += len + (at[len] == ',');
-	}
-	return known ? 0 : not_among(value, "NONE, BEGIN, END, FAIL, REQUEUE, ALL, STAGE_OUT, "
-				     "INVALID_DEPEND, TIME_LIMIT[_50|_80|_90] or ARRAY_TASKS", err);
-}
-
-/* "[R][B][:]SIGNAL[@SECONDS]" */
-SETTER(set_signal)
-{
-	const char *at = value, *when = strchr(value, '@');
-	int64_t seconds = 60, number = 0;
-	char *name;
-	int rc;
-
-	for (; toupper((unsigned char)*at) == 'R' || toupper((unsigned char)*at) == 'B'; at++)
-		add_word(c, "warn_flags", toupper((unsigned char)*at) == 'R' ? "reservation" : "batch");
-	at += *at == ':';
-	name = xstrndup(at, when ? (size_t)(when - at) : strlen(at));
-	rc = when ? sbatch_number(when + 1, 0, UINT16_MAX, &seconds, err) : 0;
-	if (rc == 0)
-		rc = sbatch_signal_number(name, &number, err);
-	free(name);
-	if (rc < 0)
-		return -1;
-	js_set_int(c->fields, option->field, number);
-	js_set_int(c->fields, "warn_time", seconds);
-	return 0;
-}
-
-SETTER(set_nice)
-{
-	static const int64_t most = INT32_MAX - 2;
-	int64_t nice = 100;
-
-	if (value && sbatch_number(value, -most, most, &nice, err) < 0)
-		return -1;
-	js_set_int(c->fields, option->field, nice);
-	return 0;
-}
-
-SETTER(set_open_mode)
-{
-	char mode = (char)tolower((unsigned char)value[0]);
-
-	if (mode != 'a' && mode != 't')
-		return not_among(value, "append or truncate", err);
-	put_text(c, option->field, mode == 'a' ? "append" : "truncate");
-	return 0;
-}
-
-SETTER(set_profile)
-{
-	static const char *const words[] = {"none", "all", "energy", "task", "lustre", "network"};
-	bool known = false;
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		known = known || strcasestr(value, words[i]) != NULL;
-	if (!known)
-		return not_among(value, "none, all, or some of energy, task, lustre, network", err);
-	put_text(c, option->field, value);
-	return 0;
-}
-
-/* "[state][:socket[:core]][,[No]Pack]", "plane=SIZE" */
-SETTER(set_distribution)
-{
-	static const char *const parts[] = {"block", "cyclic", "fcyclic", "arbitrary", "hostfile",
-					    "pack", "nopack", "*"};
-	const char *at = value;
-
-	if (strncasecmp(value, "plane", 5) == 0) {
-		int64_t size;
-
-		if (value[5] != '=' || sbatch_number(value + 6, 1, INT32, &size, err) < 0)
-			return not_among(value, "plane=SIZE", err);
-		js_set_int(c->fields, "plane_size", size);
-		put_text(c, option->field, "plane");
-		return 0;
-	}
-	while (*at) {
-		size_t len = strcspn(at, ":,");
-		bool known = false;
-
-		for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-			known = known || (strlen(parts[i]) == len && strncasecmp(at, parts[i], len) == 0);
-		if (!known)
-			return not_among(value, "block, cyclic, arbitrary or plane=SIZE, then perhaps "
-					 ":block, :cyclic or :fcyclic, and ,Pack or ,NoPack", err);
-		at += len + (at[len] != '\0');
-	}
-	put_text(c, option->field, value);
-	return 0;
-}
-
-SETTER(set_switches)
-{
-	const char *at = strchr(value, '@');
-	char *count = at ? xstrndup(value, (size_t)(at - value)) : xstrdup(value);
-	int64_t n = 0, seconds = 0;
-	int rc = sbatch_number(count, 1, INT32, &n, err);
-
-	free(count);
-	if (rc < 0 || (at && sbatch_duration(at + 1, &seconds, err) < 0))
-		return -1;
-	js_set_int(c->fields, option->field, n);
-	if (at)
-		js_set_int(c->fields, "wait4switch", seconds);
-	return 0;
-}
-
-/* srun prints this list, too: a word of it, or a number. */
-SETTER(set_cpu_freq)
-{
-	static const char *const words[] = {"low", "medium", "high", "highm1", "conservative",
-					    "ondemand", "performance", "powersave", "schedutil",
-					    "userspace"};
-	const char *at = value;
-
-	while (*at) {
-		size_t len = strcspn(at, "-:");
-		bool known = len > 0 && strspn(at, "0123456789") >= len;
-
-		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-			known = known || (strlen(words[i]) == len && strncasecmp(at, words[i], len) == 0);
-		if (!known)
-			return not_among(value, "a frequency in kHz, low, medium, high, highm1 or a "
-					 "governor, as P1[-P2[:P3]]", err);
-		at += len + (at[len] != '\0');
-	}
-	put_text(c, option->field, value);
-	return 0;
-}
-
-SETTER(set_hint)
-{
-	static const char *const words[] = {"compute_bound", "memory_bound", "multithread",
-					    "nomultithread"};
-
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (strcasecmp(value, words[i]) == 0) {
-			put_text(c, option->field, words[i]);
-			return 0;
-		}
-	}
-	return not_among(value, "compute_bound, memory_bound, multithread or nomultithread", err);
-}
-
-/* "none" asks for none. */
-SETTER(set_gres)
-{
-	if (strcasecmp(value, "help") == 0 || strcasecmp(value, "list") == 0)
-		return err_set(err, ERR_USAGE, "\"%s\" asks sbatch for a list: scontrol show node "
-			       "tells what there is", value);
-	put_text(c, option->field, value);
-	return 0;
-}
-
-SETTER(set_core_spec)
-{
-	int64_t n;
-
-	if (sbatch_number(value, 0, 0x7fff, &n, err) < 0)
-		return -1;
-	js_set_int(c->fields, "core_spec", n);
-	js_set_int(c->fields, "core_spec_is_threads", option->min);
-	return 0;
-}
-
-SETTER(set_get_user_env)
-{
-	(void)value;
-	(void)err;
-	js_set_int(c->fields, option->field, 1);
-	return 0;
-}
-
-SETTER(set_export)
-{
-	(void)err;
-	put_text(c, option->field, value[0] ? value : "ALL");
-	return 0;
-}
-
-/* Names of limits, as "CORE" or "RLIMIT_CORE". */
-SETTER(set_propagate)
-{
-	static const char *const limits[] = {"ALL", "NONE", "CPU", "FSIZE", "DATA", "STACK", "CORE",
-					     "RSS", "NPROC", "NOFILE", "MEMLOCK", "AS"};
-	const char *at = value ? value : "";
-
-	while (*at) {
-		const char *name = at + (strncasecmp(at, "RLIMIT_", 7) == 0 ? 7 : 0);
-		size_t len = strcspn(name, ",");
-		bool known = false;
-
-		for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
-			known = known || (strlen(limits[i]) == len &&
-					  strncasecmp(name, limits[i], len) == 0);
-		if (!known)
-			return not_among(value, "ALL, NONE, or some of AS, CORE, CPU, DATA, FSIZE, "
-					 "MEMLOCK, NOFILE, NPROC, RSS, STACK", err);
-		at = name + len + (name[len] == ',');
-	}
-	put_text(c, option->field, value && value[0] ? value : "ALL");
-	return 0;
-}
-
-SETTER(set_requeue)
-{
-	(void)value;
-	(void)err;
-	js_set_int(c->fields, "requeue", option->min);
-	return 0;
-}
-
-/* --- the table ---------------------------------------------------------------------------------------- */
-
 #define TEXT(name, letter, variable, field) \
-	{name, letter, SBATCH_VALUE, variable, set_text, field, 0, 0}
+	{name, letter, SBATCH_VALUE, variable, sbatch_set_text, field, 0, 0}
 #define NUMBER(name, letter, variable, field, least, most) \
-	{name, letter, SBATCH_VALUE, variable, set_number, field, least, most}
+	{name, letter, SBATCH_VALUE, variable, sbatch_set_number, field, least, most}
 #define FLAG(name, letter, variable, field) \
-	{name, letter, SBATCH_FLAG, variable, set_flag, field, 0, 0}
-#define MB(name, variable, field) {name, 0, SBATCH_VALUE, variable, set_megabytes, field, 0, 0}
+	{name, letter, SBATCH_FLAG, variable, sbatch_set_flag, field, 0, 0}
+#define MB(name, variable, field) \
+	{name, 0, SBATCH_VALUE, variable, sbatch_set_megabytes, field, 0, 0}
 #define OTHER(name, letter, arity, variable, set, field) \
 	{name, letter, arity, variable, set, field, 0, 0}
 #define NOTHING(name, letter, variable) \
-	{name, letter, SBATCH_FLAG, variable, set_nothing, NULL, 0, 0}
+	{name, letter, SBATCH_FLAG, variable, sbatch_set_nothing, NULL, 0, 0}
 #define REFUSED(name, letter, arity, variable, why) \
-	{name, letter, arity, variable, refuse, why, 0, 0}
+	{name, letter, arity, variable, sbatch_refuse, why, 0, 0}
 
 #define U16 (UINT16_MAX - 2)
 #define ELSEWHERE "other clusters need an lbd of their own"
@@ -534,12 +30,12 @@ SETTER(set_requeue)
 const struct sbatch_option sbatch_options[] = {
 	TEXT("account", 'A', "SBATCH_ACCOUNT", "account"),
 	TEXT("acctg-freq", 0, "SBATCH_ACCTG_FREQ", "acctg_freq"),
-	OTHER("array", 'a', SBATCH_VALUE, "SBATCH_ARRAY_INX", set_array, "array_inx"),
+	OTHER("array", 'a', SBATCH_VALUE, "SBATCH_ARRAY_INX", sbatch_set_array, "array_inx"),
 	TEXT("batch", 0, "SBATCH_BATCH", "batch_features"),
 	TEXT("bb", 0, "SBATCH_BURST_BUFFER", "burst_buffer"),
 	REFUSED("bbf", 0, SBATCH_VALUE, NULL, "put the lines of that file into the script"),
-	OTHER("begin", 'b', SBATCH_VALUE, NULL, set_moment, "begin_time"),
-	OTHER("chdir", 'D', SBATCH_VALUE, NULL, set_chdir, "work_dir"),
+	OTHER("begin", 'b', SBATCH_VALUE, NULL, sbatch_set_moment, "begin_time"),
+	OTHER("chdir", 'D', SBATCH_VALUE, NULL, sbatch_set_chdir, "work_dir"),
 	TEXT("cluster-constraint", 0, "SBATCH_CLUSTER_CONSTRAINT", "cluster_features"),
 	REFUSED("clusters", 'M', SBATCH_VALUE, "SBATCH_CLUSTERS", ELSEWHERE),
 	REFUSED("cluster", 0, SBATCH_VALUE, "SLURM_CLUSTERS", ELSEWHERE),
@@ -548,24 +44,24 @@ const struct sbatch_option sbatch_options[] = {
 	TEXT("container", 0, "SBATCH_CONTAINER", "container"),
 	TEXT("context", 0, NULL, "req_context"),
 	FLAG("contiguous", 0, NULL, "contiguous"),
-	{"core-spec", 'S', SBATCH_VALUE, "SBATCH_CORE_SPEC", set_core_spec, NULL, 0, 0},
+	{"core-spec", 'S', SBATCH_VALUE, "SBATCH_CORE_SPEC", sbatch_set_core_spec, NULL, 0, 0},
 	NUMBER("cores-per-socket", 0, NULL, "cores_per_socket", 1, U16),
-	OTHER("cpu-freq", 0, SBATCH_VALUE, "SBATCH_CPU_FREQ_REQ", set_cpu_freq, "cpu_freq"),
+	OTHER("cpu-freq", 0, SBATCH_VALUE, "SBATCH_CPU_FREQ_REQ", sbatch_set_cpu_freq, "cpu_freq"),
 	NUMBER("cpus-per-gpu", 0, "SBATCH_CPUS_PER_GPU", "cpus_per_gpu", 1, INT32),
 	NUMBER("cpus-per-task", 'c', NULL, "cpus_per_task", 1, U16),
-	OTHER("deadline", 0, SBATCH_VALUE, NULL, set_moment, "deadline"),
-	OTHER("delay-boot", 0, SBATCH_VALUE, "SBATCH_DELAY_BOOT", set_seconds, "delay_boot"),
+	OTHER("deadline", 0, SBATCH_VALUE, NULL, sbatch_set_moment, "deadline"),
+	OTHER("delay-boot", 0, SBATCH_VALUE, "SBATCH_DELAY_BOOT", sbatch_set_seconds, "delay_boot"),
 	TEXT("dependency", 'd', NULL, "dependency"),
-	OTHER("distribution", 'm', SBATCH_VALUE, "SBATCH_DISTRIBUTION", set_distribution,
+	OTHER("distribution", 'm', SBATCH_VALUE, "SBATCH_DISTRIBUTION", sbatch_set_distribution,
 	      "distribution"),
-	OTHER("error", 'e', SBATCH_VALUE, "SBATCH_ERROR", set_file, "std_err"),
-	OTHER("exclude", 'x', SBATCH_VALUE, NULL, set_nodelist, "exc_nodes"),
-	OTHER("exclusive", 0, SBATCH_MAY_VALUE, "SBATCH_EXCLUSIVE", set_exclusive, "shared"),
-	OTHER("export", 0, SBATCH_VALUE, "SBATCH_EXPORT", set_export, "export"),
+	OTHER("error", 'e', SBATCH_VALUE, "SBATCH_ERROR", sbatch_set_file, "std_err"),
+	OTHER("exclude", 'x', SBATCH_VALUE, NULL, sbatch_set_nodelist, "exc_nodes"),
+	OTHER("exclusive", 0, SBATCH_MAY_VALUE, "SBATCH_EXCLUSIVE", sbatch_set_exclusive, "shared"),
+	OTHER("export", 0, SBATCH_VALUE, "SBATCH_EXPORT", sbatch_set_export, "export"),
 	REFUSED("export-file", 0, SBATCH_VALUE, NULL,
 		"put the variables into run.env_file, lines of NAME=value"),
-	OTHER("extra-node-info", 'B', SBATCH_VALUE, NULL, set_extra_node_info, NULL),
-	OTHER("get-user-env", 0, SBATCH_MAY_VALUE, "SBATCH_GET_USER_ENV", set_get_user_env,
+	OTHER("extra-node-info", 'B', SBATCH_VALUE, NULL, sbatch_set_extra_node_info, NULL),
+	OTHER("get-user-env", 0, SBATCH_MAY_VALUE, "SBATCH_GET_USER_ENV", sbatch_set_get_user_env,
 	      "get_user_env"),
 	REFUSED("gid", 0, SBATCH_VALUE, NULL, "jobs run with the group of lbd"),
 	TEXT("gpu-bind", 0, "SBATCH_GPU_BIND", "gpu_bind"),
@@ -574,18 +70,18 @@ const struct sbatch_option sbatch_options[] = {
 	TEXT("gpus-per-node", 0, "SBATCH_GPUS_PER_NODE", "gpus_per_node"),
 	TEXT("gpus-per-socket", 0, "SBATCH_GPUS_PER_SOCKET", "gpus_per_socket"),
 	TEXT("gpus-per-task", 0, "SBATCH_GPUS_PER_TASK", "gpus_per_task"),
-	OTHER("gres", 0, SBATCH_VALUE, "SBATCH_GRES", set_gres, "gres"),
-	OTHER("gres-flags", 0, SBATCH_VALUE, "SBATCH_GRES_FLAGS", set_gres_flags, NULL),
+	OTHER("gres", 0, SBATCH_VALUE, "SBATCH_GRES", sbatch_set_gres, "gres"),
+	OTHER("gres-flags", 0, SBATCH_VALUE, "SBATCH_GRES_FLAGS", sbatch_set_gres_flags, NULL),
 	REFUSED("help", 'h', SBATCH_FLAG, NULL, "man sbatch"),
-	OTHER(NULL, 0, SBATCH_VALUE, "SLURM_HINT", set_hint, "hint"),
-	OTHER("hint", 0, SBATCH_VALUE, "SBATCH_HINT", set_hint, "hint"),
+	OTHER(NULL, 0, SBATCH_VALUE, "SLURM_HINT", sbatch_set_hint, "hint"),
+	OTHER("hint", 0, SBATCH_VALUE, "SBATCH_HINT", sbatch_set_hint, "hint"),
 	FLAG("hold", 'H', NULL, "hold"),
 	FLAG("ignore-pbs", 0, "SBATCH_IGNORE_PBS", "ignore_pbs"),
-	OTHER("input", 'i', SBATCH_VALUE, "SBATCH_INPUT", set_file, "std_in"),
+	OTHER("input", 'i', SBATCH_VALUE, "SBATCH_INPUT", sbatch_set_file, "std_in"),
 	TEXT("job-name", 'J', "SBATCH_JOB_NAME", "name"),
-	OTHER("kill-on-invalid-dep", 0, SBATCH_VALUE, NULL, set_kill_on_invalid_dep, NULL),
+	OTHER("kill-on-invalid-dep", 0, SBATCH_VALUE, NULL, sbatch_set_kill_on_invalid_dep, NULL),
 	TEXT("licenses", 'L', NULL, "licenses"),
-	OTHER("mail-type", 0, SBATCH_VALUE, NULL, set_mail_type, "mail_type"),
+	OTHER("mail-type", 0, SBATCH_VALUE, NULL, sbatch_set_mail_type, "mail_type"),
 	TEXT("mail-user", 0, NULL, "mail_user"),
 	TEXT("mcs-label", 0, NULL, "mcs_label"),
 	MB("mem", "SBATCH_MEM_PER_NODE", "mem_per_node"),
@@ -594,51 +90,52 @@ const struct sbatch_option sbatch_options[] = {
 	MB("mem-per-gpu", "SBATCH_MEM_PER_GPU", "mem_per_gpu"),
 	NUMBER("mincpus", 0, NULL, "pn_min_cpus", 0, U16),
 	TEXT("network", 0, "SBATCH_NETWORK", "network"),
-	OTHER("nice", 0, SBATCH_MAY_VALUE, NULL, set_nice, "nice"),
-	OTHER("no-kill", 'k', SBATCH_MAY_VALUE, "SBATCH_NO_KILL", set_no_kill, "kill_on_node_fail"),
-	{"no-requeue", 0, SBATCH_FLAG, "SBATCH_NO_REQUEUE", set_requeue, NULL, 0, 0},
+	OTHER("nice", 0, SBATCH_MAY_VALUE, NULL, sbatch_set_nice, "nice"),
+	OTHER("no-kill", 'k', SBATCH_MAY_VALUE, "SBATCH_NO_KILL", sbatch_set_no_kill,
+	      "kill_on_node_fail"),
+	{"no-requeue", 0, SBATCH_FLAG, "SBATCH_NO_REQUEUE", sbatch_set_requeue, NULL, 0, 0},
 	REFUSED("nodefile", 'F', SBATCH_VALUE, NULL, "name the nodes: --nodelist=n[1-3]"),
-	OTHER("nodelist", 'w', SBATCH_VALUE, NULL, set_nodelist, "req_nodes"),
-	OTHER("nodes", 'N', SBATCH_VALUE, NULL, set_nodes, NULL),
+	OTHER("nodelist", 'w', SBATCH_VALUE, NULL, sbatch_set_nodelist, "req_nodes"),
+	OTHER("nodes", 'N', SBATCH_VALUE, NULL, sbatch_set_nodes, NULL),
 	NUMBER("ntasks", 'n', NULL, "ntasks", 1, INT32),
 	NUMBER("ntasks-per-core", 0, NULL, "ntasks_per_core", 1, U16),
 	NUMBER("ntasks-per-gpu", 0, NULL, "ntasks_per_gpu", 1, U16),
 	NUMBER("ntasks-per-node", 0, NULL, "ntasks_per_node", 1, U16),
 	NUMBER("ntasks-per-socket", 0, NULL, "ntasks_per_socket", 1, U16),
 	NUMBER("ntasks-per-tres", 0, NULL, "ntasks_per_tres", 1, U16),
-	OTHER("open-mode", 0, SBATCH_VALUE, "SBATCH_OPEN_MODE", set_open_mode, "open_mode"),
-	OTHER("output", 'o', SBATCH_VALUE, "SBATCH_OUTPUT", set_file, "std_out"),
+	OTHER("open-mode", 0, SBATCH_VALUE, "SBATCH_OPEN_MODE", sbatch_set_open_mode, "open_mode"),
+	OTHER("output", 'o', SBATCH_VALUE, "SBATCH_OUTPUT", sbatch_set_file, "std_out"),
 	FLAG("overcommit", 'O', "SBATCH_OVERCOMMIT", "overcommit"),
-	{"oversubscribe", 's', SBATCH_FLAG, NULL, set_flag, "shared", 0, 0},
+	{"oversubscribe", 's', SBATCH_FLAG, NULL, sbatch_set_flag, "shared", 0, 0},
 	NOTHING("parsable", 0, NULL),
 	TEXT("partition", 'p', "SBATCH_PARTITION", "partition"),
 	TEXT("power", 0, "SBATCH_POWER", "power"),
 	TEXT("prefer", 0, NULL, "prefer"),
 	REFUSED("priority", 0, SBATCH_VALUE, NULL,
 		"only administrators may set a priority; --nice=N lowers it"),
-	OTHER("profile", 0, SBATCH_VALUE, "SBATCH_PROFILE", set_profile, "profile"),
-	OTHER("propagate", 0, SBATCH_MAY_VALUE, NULL, set_propagate, "propagate"),
+	OTHER("profile", 0, SBATCH_VALUE, "SBATCH_PROFILE", sbatch_set_profile, "profile"),
+	OTHER("propagate", 0, SBATCH_MAY_VALUE, NULL, sbatch_set_propagate, "propagate"),
 	TEXT("qos", 'q', "SBATCH_QOS", "qos"),
 	NOTHING("quiet", 'Q', NULL),
 	FLAG("reboot", 0, NULL, "reboot"),
-	{"requeue", 0, SBATCH_FLAG, "SBATCH_REQUEUE", set_requeue, NULL, 1, 0},
+	{"requeue", 0, SBATCH_FLAG, "SBATCH_REQUEUE", sbatch_set_requeue, NULL, 1, 0},
 	TEXT("reservation", 0, "SBATCH_RESERVATION", "reservation"),
-	OTHER("signal", 0, SBATCH_VALUE, "SBATCH_SIGNAL", set_signal, "warn_signal"),
+	OTHER("signal", 0, SBATCH_VALUE, "SBATCH_SIGNAL", sbatch_set_signal, "warn_signal"),
 	NUMBER("sockets-per-node", 0, NULL, "sockets_per_node", 1, U16),
-	OTHER("spread-job", 0, SBATCH_FLAG, "SBATCH_SPREAD_JOB", set_job_flag, "spread"),
+	OTHER("spread-job", 0, SBATCH_FLAG, "SBATCH_SPREAD_JOB", sbatch_set_job_flag, "spread"),
 	NUMBER(NULL, 0, "SBATCH_REQ_SWITCH", "req_switch", 1, INT32),
-	OTHER(NULL, 0, SBATCH_VALUE, "SBATCH_WAIT4SWITCH", set_seconds, "wait4switch"),
-	OTHER("switches", 0, SBATCH_VALUE, NULL, set_switches, "req_switch"),
+	OTHER(NULL, 0, SBATCH_VALUE, "SBATCH_WAIT4SWITCH", sbatch_set_seconds, "wait4switch"),
+	OTHER("switches", 0, SBATCH_VALUE, NULL, sbatch_set_switches, "req_switch"),
 	NUMBER("tasks-per-node", 0, NULL, "ntasks_per_node", 1, U16),
 	REFUSED("test-only", 0, SBATCH_FLAG, NULL,
 		"would submit nothing; lbctl submit --dry-run shows the job"),
-	{"thread-spec", 0, SBATCH_VALUE, "SBATCH_THREAD_SPEC", set_core_spec, NULL, 1, 0},
+	{"thread-spec", 0, SBATCH_VALUE, "SBATCH_THREAD_SPEC", sbatch_set_core_spec, NULL, 1, 0},
 	NUMBER("threads-per-core", 0, "SBATCH_THREADS_PER_CORE", "threads_per_core", 1, U16),
-	OTHER("time", 't', SBATCH_VALUE, "SBATCH_TIMELIMIT", set_minutes, "time_limit"),
-	OTHER("time-min", 0, SBATCH_VALUE, NULL, set_minutes, "time_min"),
+	OTHER("time", 't', SBATCH_VALUE, "SBATCH_TIMELIMIT", sbatch_set_minutes, "time_limit"),
+	OTHER("time-min", 0, SBATCH_VALUE, NULL, sbatch_set_minutes, "time_min"),
 	MB("tmp", NULL, "pn_min_tmp_disk"),
 	REFUSED("uid", 0, SBATCH_VALUE, NULL, "jobs run as the user of lbd"),
-	OTHER("use-min-nodes", 0, SBATCH_FLAG, "SBATCH_USE_MIN_NODES", set_job_flag,
+	OTHER("use-min-nodes", 0, SBATCH_FLAG, "SBATCH_USE_MIN_NODES", sbatch_set_job_flag,
 	      "use-min-nodes"),
 	REFUSED("usage", 0, SBATCH_FLAG, NULL, "man sbatch"),
 	NOTHING("verbose", 'v', "SBATCH_DEBUG"),

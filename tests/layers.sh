@@ -243,7 +243,8 @@ check_all() {
 
 # A tree with one mistake per line: each must be found, and nothing else.
 bad_tree() {	# DIR
-	mkdir -p "$1/common" "$1/ctl" "$1/daemon" "$1/sql" "$1/slurm/lbd-slurm" "$1/attic" "$1/tests"
+	mkdir -p "$1/common" "$1/ctl" "$1/daemon" "$1/sql" "$1/slurm/lbd-slurm" "$1/attic" \
+		"$1/tests"
 	for file in common/ok.h common/ok.c ctl/bad.c sql/ledger.h sql/ledger.c attic/old.c \
 		daemon/fine.c tests/any.c; do
 		echo '/* SPDX-License-Identifier: MIT */' >"$1/$file"

@@ -155,10 +155,6 @@ extern "C" void cuda_adamw(struct device *dev, float *weight, void *m, void *v, 
 	u.wide = bits % 16 == 0 && (uintptr_t)u.narrow % 16 == 0 && a->first % GROUP == 0;
 	if (count == 0)
 		return;
-	/* A checkpoint's copy must be out of our way: the last one there is when this runs, so in a
-	 * recording the wait is one for an event that lies outside of it. */
-	cuda_ok(dev, &at, cudaStreamWaitEvent(dev->stream, dev->fetched,
-					      dev->is_recording ? cudaEventWaitExternal : 0));
 	size_t groups = (a->first + count - 1) / GROUP - a->first / GROUP + 1;
 	if (a->bf16_moments)
 		launch_flat(dev, at, adamw<bf16>, groups, u);

@@ -132,7 +132,9 @@ static bool make_streams(struct device *dev)
 	       cuda_ok(dev, at, cudaStreamCreateWithFlags(&dev->fetches, cudaStreamNonBlocking)) &&
 	       cuda_ok(dev, at, cudaEventCreateWithFlags(&dev->computed,
 							 cudaEventDisableTiming)) &&
-	       cuda_ok(dev, at, cudaEventCreateWithFlags(&dev->fetched, cudaEventDisableTiming));
+	       cuda_ok(dev, at, cudaEventCreateWithFlags(&dev->fetched,
+							 cudaEventDisableTiming |
+							 cudaEventBlockingSync));
 }
 
 static void describe(struct device *dev, const struct cudaDeviceProp *gpu)

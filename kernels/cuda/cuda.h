@@ -56,6 +56,7 @@ struct block {
 
 struct program {
 	uint64_t number;
+	bool is_used;
 	int seen;			/* times run without a recording */
 	cudaGraphExec_t recorded;	/* NULL: not yet */
 };
@@ -84,6 +85,7 @@ struct device {
 	void *scratch;			/* of one operation at a time */
 	size_t scratch_bytes;
 	struct program program[PROGRAMS];
+	unsigned next_program;
 	struct gemm_state *gemms;
 	struct attention_state *attentions;
 	struct marks *marks;

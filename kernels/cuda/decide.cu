@@ -16,6 +16,12 @@ static __global__ void decide(struct decide c)
 
 extern "C" void cuda_decide(struct device *dev, struct decision *d)
 {
+	const struct place at = AT("decide", 1, 0, 0, 0);
 	struct decide c = { d };
-	launch_flat(dev, AT("decide", 1, 0, 0, 0), decide, 1, c);
+
+	/* Behind a decision weights are written. A checkpoint's copy must be out of our way by then: the
+	 * last one there is when this runs, so a recording waits for an event outside of it. */
+	cuda_ok(dev, &at, cudaStreamWaitEvent(dev->stream, dev->fetched,
+					      dev->is_recording ? cudaEventWaitExternal : 0));
+	launch_flat(dev, at, decide, 1, c);
 }

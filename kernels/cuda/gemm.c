@@ -221,7 +221,11 @@ static int propose(struct device *dev, const struct place *at, const struct prod
 						   &found) != CUBLAS_STATUS_SUCCESS)
 		found = 0;
 	cublasLtMatmulPreferenceDestroy(preference);
-	return found;
+	int usable = 0;		/* the library marks each proposal that holds */
+	for (int i = 0; i < found; i++)
+		if (out[i].state == CUBLAS_STATUS_SUCCESS)
+			out[usable++] = out[i];
+	return usable;
 }
 
 /* Milliseconds of REPEATS products after one to warm up; a huge number when it fails. */

@@ -131,14 +131,15 @@ extern "C" void cuda_layernorm_backward(struct device *dev, void *dx, float *dwe
 					size_t rows, size_t dim, bool accumulate)
 {
 	const struct place at = AT("layernorm_backward", rows, dim, 0, 0);
-	const struct runs runs = runs_of(rows);
 	bool wide = is_wide(dev, dim, dx, dout, x, weight);
+	unsigned threads = threads_for(dim / vector_of(dev, wide), BLOCK_MAX);
+	const struct runs runs = runs_of(rows, threads);
 	float *partial = (float *)cuda_scratch(dev, &at, runs.blocks * 2 * dim * sizeof(float));
 	struct backward b = { dx, partial, dout, x, mean, rstd, weight, dim, runs };
 	if (!partial)
 		return;
-	launch(dev, at, PICK(dev, wide, layernorm_backward), runs.blocks,
-	       threads_for(dim / vector_of(dev, wide), BLOCK_MAX), 2 * dim * sizeof(float), b);
+	launch(dev, at, PICK(dev, wide, layernorm_backward), runs.blocks, threads,
+	       2 * dim * sizeof(float), b);
 	cuda_column_sum(dev, dweight, partial, runs.blocks, 2 * dim, dim, accumulate);
 	cuda_column_sum(dev, dbias, partial + dim, runs.blocks, 2 * dim, dim, accumulate);
 }

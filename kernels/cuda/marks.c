@@ -35,12 +35,13 @@ uint32_t cuda_mark(struct device *dev)
 
 double cuda_mark_us(struct device *dev, uint32_t mark)
 {
+	const struct place *at = AT("mark_us", 0, 0, 0, 0);
 	const struct marks *m = dev->marks;
 	float ms = 0;
 
-	if (m && mark < m->count)
-		cuda_ok(dev, AT("mark_us", 0, 0, 0, 0),
-			cudaEventElapsedTime(&ms, m->event[0], m->event[mark]));
+	/* finish() may have come before the last of them was queued */
+	if (m && mark < m->count && cuda_ok(dev, at, cudaEventSynchronize(m->event[mark])))
+		cuda_ok(dev, at, cudaEventElapsedTime(&ms, m->event[0], m->event[mark]));
 	return 1e3 * (double)ms;
 }
 

@@ -31,10 +31,12 @@ struct runs {
 	size_t rows, per_block, blocks;
 };
 
-static inline struct runs runs_of(size_t rows)
+/* Blocks that fill 132 multiprocessors of 2048 threads once: the fewer rows a block has to go through,
+ * one barrier after the other, the better; but each leaves parts that must be added. */
+static inline struct runs runs_of(size_t rows, unsigned threads)
 {
-	const size_t least = 8, most = 1056;	/* 8 blocks on each of 132 multiprocessors */
-	size_t per_block = blocks_for(rows, most);
+	const size_t least = 8, each = 2048 / threads, processors = 132;
+	size_t per_block = blocks_for(rows, processors * (each > 16 ? 16 : each));
 
 	per_block = per_block < least ? least : per_block;
 	return runs{ rows, per_block, blocks_for(rows, per_block) };

@@ -6,23 +6,38 @@
  * When an area must move, all graphs are forgotten. */
 #include "kernels/cuda/cuda.h"
 
-static struct program *find(struct device *dev, uint64_t number, bool make)
+static struct program *find(struct device *dev, uint64_t number)
 {
-	for (size_t i = 0; i < PROGRAMS; i++) {
-		struct program *p = &dev->program[i];
-		if (p->seen == 0 && make) {
-			p->number = number;
-			return p;
-		}
-		if (p->seen > 0 && p->number == number)
-			return p;
-	}
+	for (size_t i = 0; i < PROGRAMS; i++)
+		if (dev->program[i].is_used && dev->program[i].number == number)
+			return &dev->program[i];
 	return NULL;
+}
+
+static void forget(struct program *p)
+{
+	if (p->recorded)	/* one that runs is freed when it is through */
+		cudaGraphExecDestroy(p->recorded);
+	*p = (struct program){ 0 };
+}
+
+/* The place of a new one; when all are taken, that of the oldest. */
+static struct program *found_or_made(struct device *dev, uint64_t number)
+{
+	struct program *p = find(dev, number);
+
+	if (p)
+		return p;
+	p = &dev->program[dev->next_program++ % PROGRAMS];
+	forget(p);
+	p->number = number;
+	p->is_used = true;
+	return p;
 }
 
 bool cuda_replay(struct device *dev, uint64_t number)
 {
-	const struct program *p = find(dev, number, false);
+	const struct program *p = find(dev, number);
 
 	if (!p || !p->recorded || dev->error[0] != '\0')
 		return false;
@@ -32,9 +47,9 @@ bool cuda_replay(struct device *dev, uint64_t number)
 
 void cuda_record(struct device *dev, uint64_t number)
 {
-	const struct program *p = find(dev, number, true);
+	const struct program *p = found_or_made(dev, number);
 
-	if (!p || p->seen == 0 || dev->waits_always || dev->error[0] != '\0')
+	if (p->seen == 0 || dev->waits_always || dev->error[0] != '\0')
 		return;
 	dev->is_recording = cuda_ok(dev, AT("record", number, 0, 0, 0),
 				    cudaStreamBeginCapture(dev->stream,
@@ -44,11 +59,9 @@ void cuda_record(struct device *dev, uint64_t number)
 void cuda_record_end(struct device *dev, uint64_t number)
 {
 	const struct place *at = AT("record", number, 0, 0, 0);
-	struct program *p = find(dev, number, true);
+	struct program *p = found_or_made(dev, number);	/* all are forgotten when an area grows */
 	cudaGraph_t graph = NULL;
 
-	if (!p)
-		return;
 	p->seen++;
 	if (!dev->is_recording)
 		return;
@@ -62,9 +75,6 @@ void cuda_record_end(struct device *dev, uint64_t number)
 
 void cuda_programs_clear(struct device *dev)
 {
-	for (size_t i = 0; i < PROGRAMS; i++) {
-		if (dev->program[i].recorded)
-			cudaGraphExecDestroy(dev->program[i].recorded);
-		dev->program[i] = (struct program){ 0 };
-	}
+	for (size_t i = 0; i < PROGRAMS; i++)
+		forget(&dev->program[i]);
 }

@@ -37,6 +37,7 @@ static __global__ void squares_of_pieces(struct squares s)
 	size_t end = first + PIECE < s.count ? first + PIECE : s.count;
 	double sum = 0;
 
+#pragma unroll 8	/* loads that do not wait for one another */
 	for (size_t i = first + threadIdx.x; i < end; i += blockDim.x)
 		sum += (double)s.x[i] * (double)s.x[i];
 	sum = block_sum_fp64(sum);
@@ -49,6 +50,7 @@ static __global__ void sum_of_pieces(struct squares s)
 {
 	double sum = 0;
 
+#pragma unroll 8
 	for (size_t i = threadIdx.x; i < s.count; i += blockDim.x)
 		sum += s.partial[i];
 	sum = block_sum_fp64(sum);
@@ -111,6 +113,7 @@ static __global__ void column_sum(struct columns c)
 	float sum = 0.0f;
 
 	if (column < c.columns)
+#pragma unroll 8
 		for (size_t row = warp; row < c.rows; row += ROW_WARPS)
 			sum += c.partial[row * c.stride + column];
 	of_warp[warp][threadIdx.x % WARP] = sum;

@@ -113,13 +113,14 @@ extern "C" void cuda_rmsnorm_backward(struct device *dev, void *dx, float *dweig
 				      bool accumulate)
 {
 	const struct place at = AT("rmsnorm_backward", rows, dim, 0, 0);
-	const struct runs runs = runs_of(rows);
 	bool wide = is_wide(dev, dim, dx, dout, x, weight);
+	unsigned threads = threads_for(dim / vector_of(dev, wide), BLOCK_MAX);
+	const struct runs runs = runs_of(rows, threads);
 	float *partial = (float *)cuda_scratch(dev, &at, runs.blocks * dim * sizeof(float));
 	struct backward b = { dx, partial, dout, x, rstd, weight, dim, runs };
 	if (!partial)
 		return;
-	launch(dev, at, PICK(dev, wide, rmsnorm_backward), runs.blocks,
-	       threads_for(dim / vector_of(dev, wide), BLOCK_MAX), dim * sizeof(float), b);
+	launch(dev, at, PICK(dev, wide, rmsnorm_backward), runs.blocks, threads,
+	       dim * sizeof(float), b);
 	cuda_column_sum(dev, dweight, partial, runs.blocks, dim, dim, accumulate);
 }

@@ -134,8 +134,8 @@ int slurm_failed(struct answer *a, int rc, bool has_acted, const char *what)
 			  slurm_strerror(code), code);
 }
 
-/* A command's words for what may have happened to its question or answer, or may pass. Whatever else it
- * says, it did not do it: what a filter of the site prints, above all. */
+/* A command's words for what may have happened to its question or answer, or may pass. Whatever
+ * else it says, it did not do it: what a filter of the site prints, above all. */
 int slurm_failed_in_words(struct answer *a, const char *words, const char *what)
 {
 	static const int codes[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sbatch.c - a job by the site's own sbatch: for sites whose filters (CliFilterPlugins) look at what that
- * command is given, and would never see a job that libslurm made. */
+/* sbatch.c - a job by the site's own sbatch: for sites whose filters (CliFilterPlugins) look at what
+ * that command is given, and would never see a job that libslurm made. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -82,7 +82,8 @@ static bool is_variable(const char *entry, const char *name)
 	return strncmp(entry, name, len) == 0 && entry[len] == '=';
 }
 
-/* sbatch passes its environment on to the job. It is to find our cluster, and not to wait for the end. */
+/* sbatch passes its environment on to the job. It is to find our cluster, and not to wait for the
+ * end. */
 static void env_make(struct list *env, const json_t *request)
 {
 	const char *conf = getenv("SLURM_CONF");
@@ -100,7 +101,7 @@ static void env_make(struct list *env, const json_t *request)
 	list_fini(&all);
 }
 
-/* --- the process ------------------------------------------------------------------------------------ */
+/* --- the process ------------------------------------------------------------------------------ */
 
 static const char *value_of(char *const *env, const char *name)
 {
@@ -175,7 +176,7 @@ static void read_back(int fd, char text[SAID_BYTES])
 		close(fd);
 }
 
-/* --- what it said ------------------------------------------------------------------------------------ */
+/* --- what it said ----------------------------------------------------------------------------- */
 
 static const char *without_heads(const char *line)
 {

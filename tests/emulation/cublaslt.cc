@@ -238,7 +238,7 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t p)
 	return CUBLAS_STATUS_SUCCESS;
 }
 
-// Two algorithms that only differ in name.
+// A proposal that does not hold, and two algorithms that only differ in name.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
 	cublasLtHandle_t, cublasLtMatmulDesc_t d, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
 	cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t, cublasLtMatmulPreference_t, int room,
@@ -249,9 +249,10 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
 		return CUBLAS_STATUS_INVALID_VALUE;
 	if (!offered(*(what *)d, *(layout *)c))
 		return CUBLAS_STATUS_NOT_SUPPORTED;
-	for (int i = 0; i < room && i < 2; i++, ++*count) {
+	for (int i = 0; i < room && i < 3; i++, ++*count) {
 		memset(&out[i], 0, sizeof(out[i]));
-		out[i].algo.data[0] = 0xe0 + (uint64_t)i;
+		out[i].state = i == 0 ? CUBLAS_STATUS_NOT_SUPPORTED : CUBLAS_STATUS_SUCCESS;
+		out[i].algo.data[0] = i == 0 ? 0 : 0xdf + (uint64_t)i;
 	}
 	return CUBLAS_STATUS_SUCCESS;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* emulate.h - the part of CUDA C++ that our kernels use, on the host, so that they run where there is
- * no GPU: included before each .cu file when it is compiled by a C++ compiler.
+/* emulate.h - the part of CUDA C++ that our kernels use, on the host, so that they run where there
+ * is no GPU: included before each .cu file when it is compiled by a C++ compiler.
  *
  * Blocks run one after the other. Threads of a block are fibers that change at barriers and
  * shuffles; in a flat launch, which has neither, a plain loop. LB_EMULATION_ORDER=reverse lets them

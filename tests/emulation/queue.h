@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* queue.h - what is queued on an emulated stream: done at once, or kept while a graph is captured. */
+/* queue.h - what is queued on an emulated stream: done at once, or kept while a graph is
+ * captured. */
 #ifndef TESTS_EMULATION_QUEUE_H
 #define TESTS_EMULATION_QUEUE_H
 

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # checkpoint.sh [KILLS [ROUNDS]] - kills a trainer that saves after every step KILLS times (1000),
-# each time at a random moment, and ROUNDS times (1) at each failpoint of a save; reads every byte of
-# every checkpoint afterwards: all must be valid, none of an earlier kill may be lost, and what the
-# dead left must be gone at the end.
+# each time at a random moment, and ROUNDS times (1) at each failpoint of a save; reads every byte
+# of every checkpoint afterwards: all must be valid, none of an earlier kill may be lost, and what
+# the dead left must be gone at the end.
 #   B=build sh tests/faults/checkpoint.sh 1000 10
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -57,7 +57,8 @@ look() {	# after a kill
 	[ "$(leftovers)" = 0 ] || during=$((during + 1))
 	now=$(newest)
 	[ -n "$now" ] || return 0
-	"$B/lbworker" ckpt verify "$T/checkpoints" >"$T/verify" 2>&1 || fail "a checkpoint is not valid"
+	"$B/lbworker" ckpt verify "$T/checkpoints" >"$T/verify" 2>&1 ||
+		fail "a checkpoint is not valid"
 	[ "$(printf '%s\n%s\n' "$before" "$now" | sort | tail -n 1)" = "$now" ] ||
 		fail "newest was $before, is $now"
 	before=$now

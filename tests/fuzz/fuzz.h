@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fuzz.h - what every fuzz target needs. A target is one file fuzz_NAME.c with seeds in corpus/NAME;
- * a finding that was mended becomes a seed. */
+/* fuzz.h - what every fuzz target needs. A target is one file fuzz_NAME.c with seeds in
+ * corpus/NAME; a finding that was mended becomes a seed. */
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H
 
@@ -18,8 +18,8 @@ void fuzz_broken(const char *file, int line, const char *promise) __attribute__(
 /* The input as a string, up to its first NUL; owned. */
 char *fuzz_text(const uint8_t *data, size_t size);
 
-/* A path below this process's own folder in memory, and a file there with these bytes. The path holds
- * until the next call. */
+/* A path below this process's own folder in memory, and a file there with these bytes. The path
+ * holds until the next call. */
 const char *fuzz_path(const char *name);
 void fuzz_file(const char *name, const uint8_t *data, size_t size);
 

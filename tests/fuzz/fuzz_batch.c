@@ -9,7 +9,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *none[] = { NULL };
 	struct batch_request request = {
-		.script = (const char *)data, .script_len = size, .file = "train.slurm", .env = none,
+		.script = (const char *)data, .script_len = size, .file = "train.slurm",
+		.env = none,
 		.settings = none, .extra = none, .workdir = "/work", .now = 1800000000,
 	};
 	struct err err = { 0 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A crontab: every line is an entry, a setting, or told as wrong; every entry has a next time, or none. */
+/* A crontab: every line is an entry, a setting, or told as wrong; every entry has a next time, or
+ * none. */
 #include "tests/fuzz/fuzz.h"
 
 #include "daemon/crontab.h"
@@ -19,7 +20,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	crontab_read(text, "crontab", "UTC", &defaults, &entries, on_bad, NULL);
 	for (size_t i = 0; i < entries.count; i++) {
-		int64_t next = cron_expr_next(&entries.items[i].expr, &utc, 1800000000, 1800000000 + 86400);
+		int64_t next = cron_expr_next(&entries.items[i].expr, &utc, 1800000000,
+					      1800000000 + 86400);
 
 		fuzz_check(next == -1 || (next > 1800000000 && next % 60 == 0));
 		fuzz_check(next == -1 || cron_expr_due(&entries.items[i].expr, &utc, next));

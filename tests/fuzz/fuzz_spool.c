@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A spool: read in pieces of any size (sixteen at most: each costs an open) it gives the same lines, and
- * every byte up to the last newline is consumed once. */
+/* A spool: read in pieces of any size (sixteen at most: each costs an open) it gives the same
+ * lines, and every byte up to the last newline is consumed once. */
 #include "tests/fuzz/fuzz.h"
 
 #include "common/spool.h"
@@ -22,7 +22,8 @@ static int64_t read_all(int64_t piece, int *lines)
 {
 	int64_t offset = 0;
 
-	while (spool_read(fuzz_path("spool.jsonl"), &offset, piece, on_line, on_bad, lines, NULL) > 0)
+	while (spool_read(fuzz_path("spool.jsonl"), &offset, piece, on_line, on_bad, lines,
+			  NULL) > 0)
 		;
 	return offset;
 }

@@ -17,7 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	shell_words_free(words);
 	if (name_check(text, NULL) == 0)
-		fuzz_check(strchr(text, '/') == NULL && strstr(text, "..") == NULL && text[0] != '-');
+		fuzz_check(strchr(text, '/') == NULL && strstr(text, "..") == NULL &&
+			   text[0] != '-');
 	if (selector_parse(text, &selector, &err) == 0)
 		selector_matches(&selector, "brisk-otter-39", "sweep", "ada");
 	if (duration_parse(text, &value, NULL) == 0)

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run.sh SECONDS PROGRAM… - each fuzz target for so long, or until RUNS inputs if that is set, from its
-# committed seeds; two at a time. What is found lies in $B/findings, with the line that plays it again.
+# run.sh SECONDS PROGRAM… - each fuzz target for so long, or until RUNS inputs if that is set, from
+# its committed seeds; two at a time. What is found lies in $B/findings, with the line that plays it
+# again.
 # Speaks TAP.
 set -u
 # what is freed is kept back for a shorter while: a quarter of a gigabyte is mostly page faults
@@ -21,7 +22,8 @@ fuzz_one() {
 	mkdir -p "$grown"
 	if "$1" -max_total_time="$seconds" ${RUNS:+-runs="$RUNS"} -max_len=4096 -timeout=10 \
 		-rss_limit_mb=2048 -print_final_stats=1 \
-		-artifact_prefix="$B/findings/$name-" "$grown" "$seeds" >"$B/findings/$name.log" 2>&1; then
+		-artifact_prefix="$B/findings/$name-" "$grown" \
+		"$seeds" >"$B/findings/$name.log" 2>&1; then
 		runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$B/findings/$name.log")
 		echo "ok - $name: ${runs:-0} inputs"
 	else

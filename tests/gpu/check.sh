@@ -119,13 +119,23 @@ across() {
 		gap to-gpu cpu 1e-3 5e-3
 }
 part "checkpoints GPU to CPU and back" across
+evaluated() {
+	for device in cpu cuda; do
+		"$B/lbworker" eval "$T/fp32/checkpoints/step-00000200" "$T/text.tokens" --seq-len 128 --samples 20 \
+			--device $device | tee "$T/eval-$device" || return 1
+	done
+	cat "$T/eval-cpu" "$T/eval-cuda" | awk '{ sub(/,/, "", $7); loss[NR] = $7 }
+		END { d = (loss[2] - loss[1]) / loss[1]; d = d < 0 ? -d : d
+		      printf "losses %.5f %% apart\n", 100 * d; exit !(NR == 2 && d <= 1e-5) }'
+}
+part "eval on the GPU" evaluated
 
 # --- memory and races ----------------------------------------------------------------------------------
 sanitized() { # sanitized TOOL
 	command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not installed"; return 77; }
 	compute-sanitizer --tool "$1" --error-exitcode 9 "$B/gpu/ops" --rounds 1 --seed 3
 }
-for tool in memcheck racecheck initcheck; do
+for tool in memcheck racecheck initcheck synccheck; do
 	part "compute-sanitizer $tool" sanitized $tool
 done
 

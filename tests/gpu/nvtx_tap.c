@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* nvtx_tap.c - what a profiler does to see NVTX ranges, as a library: NVTX_INJECTION64_PATH names it, and
- * LB_NVTX_TAP the file that it writes every range to, indented by its depth. A range that is closed
- * but was never opened, or left open, is a line that begins with '!'. */
+/* nvtx_tap.c - what a profiler does to see NVTX ranges, as a library: NVTX_INJECTION64_PATH names
+ * it, and LB_NVTX_TAP the file that it writes every range to, indented by its depth. A range that
+ * is closed but was never opened, or left open, is a line that begins with '!'. */
 #include <stdio.h>
 #include <stdlib.h>
 

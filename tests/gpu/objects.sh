@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# objects.sh FOLDER - what the assembler said of each kernel (FOLDER/*.o.log, from -Xptxas -v): every
-# source has kernels, none spills, none keeps an array in local memory, none takes so many registers
-# that a block of 1024 threads would not start, none has more than 16 KiB of shared memory of fixed size
+# objects.sh FOLDER - what the assembler said of each kernel (FOLDER/*.o.log, from -Xptxas -v):
+# every source has kernels, none spills, none keeps an array in local memory, none takes so many
+# registers that a block of 1024 threads would not start, none has more than 16 KiB of shared memory
+# of fixed size
 # (launch() in kernel.cuh counts on that). Speaks TAP; a line per source.
 set -u
 folder=$1

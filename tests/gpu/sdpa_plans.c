@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* sdpa_plans.c - the attention graphs that a training asks cuDNN for are ones it can plan for an H200:
- * built from a description of that GPU, so that no GPU is needed. Exit 77: there is no cuDNN. */
+/* sdpa_plans.c - the attention graphs that a training asks cuDNN for are ones it can plan for an
+ * H200: built from a description of that GPU, so that no GPU is needed. Exit 77: there is no
+ * cuDNN. */
 #include <stdio.h>
 #include <time.h>
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# stub_driver.sh TOOLKIT_STUB_LIBCUDA - C source of a libcuda.so.1 for a machine without a driver: code
-# can be "loaded" (whatever asks for a kernel gets a handle), everything else says that there is no
-# device. Enough for cuDNN to compile its kernels and make a plan; nothing can run.
+# stub_driver.sh TOOLKIT_STUB_LIBCUDA - C source of a libcuda.so.1 for a machine without a driver:
+# code can be "loaded" (whatever asks for a kernel gets a handle), everything else says that there
+# is no device. Enough for cuDNN to compile its kernels and make a plan; nothing can run.
 set -eu
 echo "/* made by tests/gpu/stub_driver.sh */"
 nm -D --defined-only "$1" | awk '$3 ~ /^cu[A-Z]/ {

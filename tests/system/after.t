@@ -44,7 +44,8 @@ wait_for '[ "$(waits_for train)" != null ]' 20
 is "$(lbctl status train --json | json attempts.#)" 0 "so it is when lbd died"
 finish prep 0
 run_reaches train running 20
-is "$(run_state prep) $(run_state always)" "completed created" "then it goes on, and the next one waits for it"
+is "$(run_state prep) $(run_state always)" "completed created" \
+	"then it goes on, and the next one waits for it"
 lbctl kill --now train
 run_reaches always running 20
 finish always 0
@@ -54,7 +55,8 @@ passed "after a kill goes on who waits for any end"
 # --- the one before does not complete ---------------------------------------------------------
 submit late --after-ok train
 run_reaches late failed 20
-like "$(lbctl status late --json | json text)" 'run.after_ok: train was to complete first, and is killed' \
+like "$(lbctl status late --json | json text)" \
+	'run.after_ok: train was to complete first, and is killed' \
 	"who waits for completion fails, and says why"
 lbctl restart train >/dev/null
 lbctl restart late >/dev/null

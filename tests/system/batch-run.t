@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Batch scripts under lbrun meet what they meet under sbatch: environment, arguments, files, signals,
-# arrays; and they are relaunched, followed and killed like any run.
+# Batch scripts under lbrun meet what they meet under sbatch: environment, arguments, files,
+# signals, arrays; and they are relaunched, followed and killed like any run.
 . "$(dirname "$0")/lib.sh"
 
 cluster_start 2
@@ -35,9 +35,11 @@ mine=$(lbctl status env --json | json attempts.0.job_id)
 # What differs for good reason: ids and times, what lbrun adds, where the script's copy lies.
 same() {
 	sed -E -e 's,^[^ ]*slurm_script: [^ ]*,SCRIPT:,' -e '/^(LB_|_=|OLDPWD=|SHLVL=)/d' \
-		-e "s,\\b($job|$mine)\\b,ID,g" -e '/^SLURM_(TASK_PID|JOB_START|JOB_END|TOPOLOGY)/d' "$1"
+		-e "s,\\b($job|$mine)\\b,ID,g" \
+		-e '/^SLURM_(TASK_PID|JOB_START|JOB_END|TOPOLOGY)/d' "$1"
 }
-is "$(same "$T/ours")" "$(same "$T/theirs")" "environment, folder, arguments and limits are sbatch's"
+is "$(same "$T/ours")" "$(same "$T/theirs")" \
+	"environment, folder, arguments and limits are sbatch's"
 like "$(cat "$T/ours")" '^open files .* 900$' "a limit that --propagate names arrives"
 is "$(stat -c %a "$LB_HOME/runs/env/env.json")" 600 "nobody else reads the submitter's environment"
 is "$(head -n 1 "env-$mine.out")" "out $mine" "its output is where the script says"
@@ -54,9 +56,10 @@ exit 3
 END
 lbctl submit --name again once.slurm >/dev/null
 run_reaches again completed 60
-is "$(lbctl status again --json | json attempts.0.launches.#)" 2 "a script that failed is launched again"
+is "$(lbctl status again --json | json attempts.0.launches.#)" 2 \
+	"a script that failed is launched again"
 
-# --- a warning reaches the script alone ------------------------------------------------------------
+# --- a warning reaches the script alone -----------------------------------------------------------
 cat >warned.slurm <<'END'
 #!/bin/bash
 #SBATCH --mem=100M --signal=B:USR1@60 --time=10
@@ -70,7 +73,7 @@ scancel --batch --signal=USR1 "$(lbctl status warned --json | json attempts.0.jo
 run_reaches warned completed 60
 passed "a signal for the batch script reaches it"
 
-# --- arrays ----------------------------------------------------------------------------------------
+# --- arrays ---------------------------------------------------------------------------------------
 cat >array.slurm <<'END'
 #!/bin/bash
 #SBATCH --array=1-3%2 --mem=100M -n1 --output=%x_%A_%a.out
@@ -92,14 +95,15 @@ run_reaches later killed 60
 wait_for '[ -z "$(squeue -h)" ]' 60
 passed "with its pending tasks"
 
-# --- held, and what cannot be -----------------------------------------------------------------------
+# --- held, and what cannot be ---------------------------------------------------------------------
 sed 's/^#SBATCH.*/& --hold/' once.slurm >held.slurm
 lbctl submit --name held held.slurm >/dev/null
 run_reaches held held 20
-is "$(lbctl status held --json | json attempts.#)" 0 "a script with --hold waits before there is a job"
+is "$(lbctl status held --json | json attempts.#)" 0 \
+	"a script with --hold waits before there is a job"
 lbctl release held
 run_reaches held completed 60
-# --- periodic ones -------------------------------------------------------------------------------------
+# --- periodic ones --------------------------------------------------------------------------------
 mkdir -m 755 "$LB_HOME/cron" "$LB_HOME/cron/cron.daily"
 cat >"$LB_HOME/cron/crontab" <<END
 SBATCH=--time=7 --comment="from a crontab"
@@ -108,23 +112,28 @@ NAME=line
 0 0 1 1 * --no-such=1 true
 0 0 1 1 * --nodes=some true
 END
-printf '#!/bin/sh\n#LB SBATCH=--time=9\n#SBATCH --time=3 --mem=80M\nsleep 1000\n' >"$LB_HOME/cron/cron.daily/script.sh"
+printf '#!/bin/sh\n#LB SBATCH=--time=9\n#SBATCH --time=3 --mem=80M\nsleep 1000\n' \
+	>"$LB_HOME/cron/cron.daily/script.sh"
 for entry in line script; do
 	wait_for "lbctl cron run $entry" 90 >/dev/null
 	run=$(lbctl ls --json | json '' | tr ',' '\n' | sed -n "s/.*\"name\": \"\($entry-2[^\"]*\)\".*/\1/p" | head -n 1)
 	run_reaches "$run" running 60
-	scontrol show job "$(lbctl status "$run" --json | json attempts.0.job_id)" >"$T/shown.$entry"
+	scontrol show job \
+		"$(lbctl status "$run" --json | json attempts.0.job_id)" >"$T/shown.$entry"
 	lbctl kill --now "$run" >/dev/null
 done
 like "$(cat "$T/shown.line")" 'TimeLimit=00:08:00' "a line of a crontab may have options of sbatch"
 like "$(cat "$T/shown.line")" 'MinMemoryNode=90M' "several"
-like "$(cat "$T/shown.line")" 'Comment=lbd1:[^ ]* from a crontab' "and what stands above it holds, too"
+like "$(cat "$T/shown.line")" 'Comment=lbd1:[^ ]* from a crontab' \
+	"and what stands above it holds, too"
 like "$(cat "$T/shown.script")" 'TimeLimit=00:09:00' "so may a script, over its #SBATCH lines"
 like "$(cat "$T/shown.script")" 'MinMemoryNode=80M' "whose others count"
-like "$(lbctl cron 2>&1)" 'crontab:4: --no-such: there is no such option of sbatch' "an unknown one is told with its line"
+like "$(lbctl cron 2>&1)" 'crontab:4: --no-such: there is no such option of sbatch' \
+	"an unknown one is told with its line"
 like "$(lbctl cron 2>&1)" 'crontab:5: --nodes: ' "so is a bad value"
 
-exits 2 "what restart sets is judged at once" lbctl restart held --set 'slurm.extra=["--nodes=none"]'
+exits 2 "what restart sets is judged at once" lbctl restart held \
+	--set 'slurm.extra=["--nodes=none"]'
 like "$err" 'nodes: "none"' "and named"
 exits 2 "an unknown limit is refused" lbctl submit --propagate=CORE,FOO once.slurm
 exits 2 "an unknown option is refused" lbctl submit --no-such=1 once.slurm

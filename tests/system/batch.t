@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Batch scripts as they are: lbctl makes the very job that sbatch makes. tests/golden/batch holds the
-# scripts, batch.py submits and compares. SUBMIT_WITH=sbatch: lbd itself goes through sbatch
+# Batch scripts as they are: lbctl makes the very job that sbatch makes. tests/golden/batch holds
+# the scripts, batch.py submits and compares. SUBMIT_WITH=sbatch: lbd itself goes through sbatch
 # (batch-sbatch.t).
 . "$(dirname "$0")/lib.sh"
 
@@ -13,7 +13,8 @@ MC_CONF_EXTRA=$T/extra.conf
 export MC_CONF_EXTRA
 cluster_start 2
 scontrol update nodename=n1,n2 features=fast,big
-scontrol create reservation reservationname=night starttime=now+1day duration=60 users=root nodes=n1 \
+scontrol create reservation reservationname=night starttime=now+1day duration=60 users=root \
+	nodes=n1 \
 	>/dev/null
 for job in 1 2 3 4 5 6 7 8 9 10; do	# for others to depend on
 	sbatch --hold --wrap true >/dev/null || bail_out "sbatch failed at job $job"

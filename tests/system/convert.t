@@ -6,7 +6,8 @@
 
 lbworker() { "$B/lbworker" "$@" >"$T/out" 2>"$T/err"; }
 refused() { # refused NAME PATTERN: status 2, one line on stderr that matches, nothing left behind
-	[ $status = 2 ] && [ "$(grep -vc ' info lbworker: ' "$T/err")" = 1 ] && grep -q "$2" "$T/err" &&
+	[ $status = 2 ] && [ "$(grep -vc ' info lbworker: ' "$T/err")" = 1 ] &&
+		grep -q "$2" "$T/err" &&
 		! ls -d "$T"/never* >"$T/out" 2>&1
 	ok $? "$1"
 }
@@ -44,13 +45,15 @@ ok $? "the tokenizer comes along"
 lbworker convert "$T/brain" "$T/wide" && lbworker convert "$T/wide" "$T/again" --dtype bfloat16 &&
 	cmp "$T/brain/model.safetensors" "$T/again/model.safetensors" >"$T/err" 2>&1
 ok $? "bfloat16 to float32 and back is the same to the bit"
-lbworker convert "$T/exported" "$T/half" --dtype float16 && lbworker convert "$T/half" "$T/wide16" &&
+lbworker convert "$T/exported" "$T/half" --dtype float16 &&
+	lbworker convert "$T/half" "$T/wide16" &&
 	lbworker convert "$T/wide16" "$T/half2" --dtype float16 &&
 	cmp "$T/half/model.safetensors" "$T/half2/model.safetensors" >"$T/err" 2>&1
 ok $? "so is float16"
 
 lbworker train "$T/small.toml" --job.dump_folder "$T/tuned" \
-	--checkpoint.initial_load_path "$T/exported" --training.steps 1 --lr_scheduler.warmup_steps 0
+	--checkpoint.initial_load_path \
+	"$T/exported" --training.steps 1 --lr_scheduler.warmup_steps 0
 first=$(sed -n 's/^step 1\/.* loss \([0-9.]*\) .*/\1/p' "$T/out")
 last=$(sed -n 's/^step 40\/.* loss \([0-9.]*\) .*/\1/p' "$T/trained.log")
 awk "BEGIN { exit !($first < $last + 0.3) }"
@@ -162,7 +165,8 @@ for family in llama neox gpt2; do
 		--training.steps 3 --lr_scheduler.warmup_steps 0 --checkpoint.interval 2 \
 		--profiling.enable_profiling true --profiling.profile_freq 3 \
 		--profiling.enable_memory_snapshot true
-	# A span for each operation of a step; every class of memory, after set-up, 3 steps, 2 saves.
+	# A span for each operation of a step; every class of memory, after set-up, 3 steps, 2
+	# saves.
 	python3 - "$T/traced" $family >"$T/out" 2>"$T/err" <<-'END'
 		import glob, json, sys
 		folder, family = sys.argv[1:]
@@ -199,13 +203,23 @@ refused "no such model" "nowhere"
 lbworker convert "$(dirname "$ours")" "$T/never"
 status=$?
 refused "the folder of all checkpoints is not one of them" "name one of them, like $ours"
+timeout 10 "$B/lbworker" eval "$T/exported" "$T/text.tokens" --seq-len 1000000 >"$T/out" 2>"$T/err"
+status=$?
+refused "eval of sequences that the data have not" "not one sample of 1000000"
+lbworker eval "$T/exported" "$T/text.tokens" --tokens 5
+status=$?
+refused "eval with an option of generate" "^lbworker: --tokens: eval has no such option"
+lbworker generate "$T/exported" "$T/text.tokens" --prompt x
+status=$?
+refused "generate with data" "one argument too many"
 cp -r "$T/exported" "$T/cut"
 head -c 9000 "$T/exported/model.safetensors" >"$T/cut/model.safetensors"
 lbworker convert "$T/cut" "$T/never"
 status=$?
 refused "weights cut short" "model.safetensors"
 cp -r "$T/exported" "$T/taller"
-sed 's/"num_hidden_layers": 2/"num_hidden_layers": 3/' "$T/exported/config.json" >"$T/taller/config.json"
+sed 's/"num_hidden_layers": 2/"num_hidden_layers": 3/' \
+	"$T/exported/config.json" >"$T/taller/config.json"
 lbworker convert "$T/taller" "$T/never"
 status=$?
 refused "a config that wants more than there is" "no tensor model.layers.2"

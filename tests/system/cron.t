@@ -14,7 +14,8 @@ mkdir "$cron"
 
 # lbd, whose clock begins at $1 (local time) and runs $2 times as fast.
 lbd_at() {
-	LB_DEBUGGER="env LD_PRELOAD=$faketime FAKETIME_FMT=%s FAKETIME=@$(date -d "$1" +%s)x$2" lbd_start
+	LB_DEBUGGER="env LD_PRELOAD=$faketime FAKETIME_FMT=%s FAKETIME=@$(date -d "$1" +%s)x$2" \
+		lbd_start
 }
 lbd_dies() {
 	kill -9 "$lbd_pid"
@@ -47,7 +48,7 @@ is "$(runs wild-20261025)" "wild-20261025T0030Z wild-20261025T0130Z" "what follo
 is "$(runs fixed | wc -w)" 3 "of the months between, one night was made up for"
 lbd_dies
 
-# --- killed while jobs are due ------------------------------------------------------------------------
+# --- killed while jobs are due --------------------------------------------------------------------
 cat >"$cron/crontab" <<'END'
 CATCH_UP=all
 OVERLAP=queue
@@ -69,7 +70,7 @@ is "$(sqlite3 "$LB_HOME/ledger.db" "SELECT count(*) FROM cron_ticks t LEFT JOIN 
 is "$(sqlite3 "$LB_HOME/ledger.db" "SELECT count(*) FROM runs r LEFT JOIN cron_ticks t ON r.name = t.run
 	WHERE r.name LIKE 'true-%' AND t.entry IS NULL")" 0 "and each run its tick"
 
-# --- one at a time, and not too long -------------------------------------------------------------------
+# --- one at a time, and not too long --------------------------------------------------------------
 cat >"$cron/crontab" <<'END'
 NAME=slow
 * * * * * sleep 1000
@@ -81,11 +82,12 @@ lbd_at "2026-11-02 12:59:30" 60
 wait_for '[ "$(job 0.last.state)" = skipped ]' 60
 is "$(job 0.last.text)" "the one before it still runs" "a job that still runs is not started again"
 wait_for '[ "$(job 1.last.run_state)" = killed ]' 60
-like "$(lbctl events long-20261102T1200Z)" "longer than its TIMEOUT" "one that takes too long is ended"
+like "$(lbctl events long-20261102T1200Z)" "longer than its TIMEOUT" \
+	"one that takes too long is ended"
 lbctl kill slow-20261102T1200Z >/dev/null
 lbd_stop
 
-# --- the folder, and people ------------------------------------------------------------------------------
+# --- the folder, and people -----------------------------------------------------------------------
 rm "$cron/crontab"
 mkdir -m 755 "$cron/cron.hourly" "$cron/cron.daily"
 printf '#!/bin/sh\n#LB OVERLAP=queue\n#SBATCH --time=10 --gres=gpu:8 --export=WORD=counts\necho "made it: $WORD"\n' >"$cron/cron.hourly/tidy.slurm"
@@ -107,7 +109,8 @@ like "$out" "^tidy +17 \* \* \* \*" "a script in cron.hourly is due each hour"
 like "$out" "^spec +25 6 \* \* \*" "a run spec in cron.daily each day"
 like "$out" "crontab:1: minute .61.: is out of range; 0-59" "a bad line is told with its place"
 like "$out" "chmod go-w .*open.sh" "a script that others may write is refused, with the way out"
-like "$out" "cron.hourly/nightly: only \*.sh, .* rename it" "a script that is called otherwise is told of"
+like "$out" "cron.hourly/nightly: only \*.sh, .* rename it" \
+	"a script that is called otherwise is told of"
 is "$(echo "$out" | grep -c 'README\|sh\.off')" 0 "what is none is left alone"
 like "$out" "link.sh: must be a regular file" "so is a link"
 like "$out" "is itself a cron that submits itself" "so is the cron that lbd replaces"
@@ -132,5 +135,6 @@ is "$(job 0.enabled)" true "it can be enabled again"
 lbctl cron run tidy >/dev/null
 run=$(job 0.last.run)
 wait_for '[ "$(run_state "$run")" = completed ]' 20
-like "$(lbctl logs "$run")" '^made it: counts$' "what a script says to sbatch counts; what makes no sense here does no harm"
+like "$(lbctl logs "$run")" '^made it: counts$' \
+	"what a script says to sbatch counts; what makes no sense here does no harm"
 lbd_stop

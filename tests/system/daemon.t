@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# lbctl daemon: start, stop, restart, status and logs of an lbd in the background, also when it is dead.
+# lbctl daemon: start, stop, restart, status and logs of an lbd in the background, also when it is
+# dead.
 . "$(dirname "$0")/lib.sh"
 
 lease() { json "$1" <"$LB_HOME/lbd.lease"; }

@@ -20,7 +20,8 @@ leftovers() {
 }
 
 tells_the_story() {	# FILE
-	grep -q '^== kill -9' "$1" && grep -q 'came back by itself' "$1" && grep -q '^The loss fell' "$1"
+	grep -q '^== kill -9' "$1" && grep -q 'came back by itself' "$1" &&
+		grep -q '^The loss fell' "$1"
 }
 
 for scheduler in slurm local; do

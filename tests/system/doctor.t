@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# lbctl doctor: nothing to find on a sound machine; then one thing after the other is broken, and found.
+# lbctl doctor: nothing to find on a sound machine; then one thing after the other is broken, and
+# found.
 . "$(dirname "$0")/lib.sh"
 
 shim=$B/tests/nolocks.so
@@ -32,23 +33,27 @@ printf '#!/bin/sh\necho "Cuda compilation tools, release 12.4, V12.4.131"\n' >"$
 chmod +x "$T/bin/nvidia-smi" "$T/bin/nvcc"
 is "$(PATH=$T/bin:$PATH verdict GPUs)" finding "a driver too old for its CUDA"
 printf '#!/bin/sh\necho 560.35.03\n' >"$T/bin/nvidia-smi"
-like "$(PATH=$T/bin:$PATH verdict GPUs text)" 'driver 560.35.03 .*xgboost' "one that is known to hang, and who says so"
+like "$(PATH=$T/bin:$PATH verdict GPUs text)" 'driver 560.35.03 .*xgboost' \
+	"one that is known to hang, and who says so"
 
 printf '[team]\ngroup = "no-such-group"\n' >"$LB_HOME/lbd.toml"
 like "$(verdict lbd text)" 'there is no group "no-such-group"' "a team that does not exist"
 printf '[team]\ngroup = "%s"\nfolder = "%s/team"\n' "$(id -gn)" "$T" >"$LB_HOME/lbd.toml"
 chmod 700 "$T"
-like "$(verdict team text)" "closed to group $(id -gn): $T has mode 0700" "a team that cannot get there"
+like "$(verdict team text)" "closed to group $(id -gn): $T has mode 0700" \
+	"a team that cannot get there"
 like "$(verdict team fix)" "chmod o\+x '$T'" "and what would let it in"
 chmod 711 "$T"
-like "$(verdict team text)" "$T/team is missing: make it with: .*chgrp $(id -gn)" "a team that has no folder"
+like "$(verdict team text)" \
+	"$T/team is missing: make it with: .*chgrp $(id -gn)" "a team that has no folder"
 mkdir -m 3770 "$T/team"
 is "$(verdict team)" fine "a team that has all it needs"
 
 printf '[poll]\nidle_interval = "10m"\n' >"$LB_HOME/lbd.toml"
 cluster_start 1
 lbd_start
-is "$(verdict slurmctld) $(verdict libslurm) $(verdict 'clock skew')" "fine fine fine" "a Slurm that is well"
+is "$(verdict slurmctld) $(verdict libslurm) $(verdict 'clock skew')" "fine fine fine" \
+	"a Slurm that is well"
 is "$(verdict MinJobAge)" finding "ended jobs that Slurm forgets before lbd looks"
 like "$(verdict MinJobAge fix)" 'poll.idle_interval' "which key"
 printf '[poll]\nintervall = "1s"\n' >"$LB_HOME/lbd.toml"

@@ -30,7 +30,8 @@ exits 0 "no runs yet" lbctl ls --all
 like "$err" "no runs yet; start one with: lbctl submit" "and how to get one"
 echo 'import torch' >"$T/train.py"
 exits 2 "a program is no run spec" lbctl submit "$T/train.py" -- --lr 3e-4
-like "$err" "to submit a command, write: lbctl submit -- python $T/train.py" "what was meant is shown"
+like "$err" "to submit a command, write: lbctl submit -- python $T/train.py" \
+	"what was meant is shown"
 exits 2 "an option of sbatch apart from its value" lbctl submit --time 10 "$T/train.slurm"
 like "$err" "^lbctl: 10: no such file; a value belongs to its option: --time=10$" "is shown as it should be"
 exits 2 "a short one" lbctl submit -t 10 "$T/train.slurm"
@@ -41,16 +42,21 @@ exits 0 "runs of a group that has none" lbctl ls --all --group none
 like "$err" "no runs of this group" "is another thing than no runs"
 exits 0 "kill what does not live" lbctl kill --yes ALL
 like "$err" "ALL: there is no run to kill" "silence would not tell whether it was done"
-like "$(lbctl events | grep created)" "a-rather-long-name-of-22 " "the events of all runs name the run"
+like "$(lbctl events | grep created)" "a-rather-long-name-of-22 " \
+	"the events of all runs name the run"
 is "$(lbctl events --json | json 0.run)" a-rather-long-name-of-22 "for programs, too"
+is "$(lbctl events --json | grep -oE '"time":[0-9.]+' | grep -cvE ':[0-9]{10}(\.[0-9]{1,3})?$')" 0 \
+	"times in JSON have three decimals at most"
 
 train() { lbctl submit --name "$1" -- sh -c 'trap "" TERM; while :; do sleep 0.1; done' >/dev/null; }
 train one
 run_reaches one running 20
 exits 2 "a glob wants to be confirmed" lbctl kill 'on*'
 like "$err" "that means 1 run: " "one run is no runs"
-like "$(terminal 80 lbctl kill 'on*')" "^lbctl: nothing was done" "Ctrl-D is a no, on a line of its own"
-like "$(terminal 52 lbctl ls)" "^a-rather-long-name-of-22 +completed" "a narrow terminal leaves names whole"
+like "$(terminal 80 lbctl kill 'on*')" "^lbctl: nothing was done" \
+	"Ctrl-D is a no, on a line of its own"
+like "$(terminal 52 lbctl ls)" "^a-rather-long-name-of-22 +completed" \
+	"a narrow terminal leaves names whole"
 is "$(terminal 52 lbctl ls | awk 'length > 52')" "" "and wraps no line"
 lbctl kill one >/dev/null
 exits 4 "a run that is about to end cannot be restarted" lbctl restart one

@@ -49,8 +49,10 @@ is "$(grep -h -o 'starting from.*' "$(attempt_dir py)/out.log" | tr '\n' ' ')" \
 is "$(json_run py step)" 30 "its steps are followed"
 is "$(json_run py loss)" 0.3333 "and its losses"
 is "$(json_run py tokens_per_s)" 1030.0 "and what else its lines tell"
-is "$(json_run py checkpoint.step) $(json_run py checkpoint.path)" "30 $T/py/step-30" "its checkpoints are known"
-like "$(grep checkpoint_valid "$(attempt_dir py)/spool.jsonl")" 'step-20.*"valid":false.*no .metadata' \
+is "$(json_run py checkpoint.step) $(json_run py checkpoint.path)" "30 $T/py/step-30" \
+	"its checkpoints are known"
+like "$(grep checkpoint_valid "$(attempt_dir py)/spool.jsonl")" \
+	'step-20.*"valid":false.*no .metadata' \
 	"the incomplete one is told"
 is "$(json_run py attempts.0.launches.0.last_step)" 15 "steps belong to their launches"
 
@@ -103,7 +105,8 @@ ok "is a run" lbctl submit "$T/c.toml"
 run_reaches c completed 40
 is "$(json_run c step)/$(json_run c loss)" 20/0.4 "its steps are followed"
 is "$(json_run c attempts.0.launches.#)" 3 "three launches"
-is "$(json_run c attempts.0.launches.1.first_step)-$(json_run c attempts.0.launches.1.last_step)" 6-13 \
+is "$(json_run c attempts.0.launches.1.first_step)-$(json_run c attempts.0.launches.1.last_step)" \
+	6-13 \
 	"from file 5, to a last line without its end"
 is "$(json_run c attempts.0.launches.2.first_step)" 11 "then from file 10"
 
@@ -116,7 +119,8 @@ is "$(json_run sh step)" null "tells no steps where nobody says how to read them
 # --- what is wrong is said before anything starts ------------------------------------------------
 printf '[run]\ncommand = ["true"]\n[watch]\nprogress_regex = "step ("\n' >"$T/bad.toml"
 exits 2 "a bad expression" lbctl submit "$T/bad.toml"
-like "$err" 'bad.toml:4: watch.progress_regex: bad regular expression at character 7: missing' "is said"
+like "$err" 'bad.toml:4: watch.progress_regex: bad regular expression at character 7: missing' \
+	"is said"
 printf '[run]\ncommand = ["true"]\n[checkpoint]\npattern = "step-*"\n' >"$T/bad.toml"
 exits 2 "a pattern without step" lbctl submit "$T/bad.toml"
 like "$err" 'bad.toml:4: checkpoint.pattern: must contain \{step\}' "is said, too"

@@ -65,7 +65,8 @@ like "$(tail -n 1 "$T/gets")" '^/s3cret$' "by the address, too"
 
 cluster_signal slurmctld STOP
 cluster_signal munged STOP
-ok "a run is accepted while Slurm is frozen" lbctl submit --name during -- sh -c 'echo >>"$LB_RUN_DIR/starts"'
+ok "a run is accepted while Slurm is frozen" lbctl submit --name during \
+	-- sh -c 'echo >>"$LB_RUN_DIR/starts"'
 answers before "lbctl status answers in $limit ms"
 wait_for 'lbctl version --json | json lbd.slurm_down_since | grep -q "[0-9]"' 30
 passed "lbd says since when Slurm is away"

@@ -166,15 +166,15 @@ grep -q '"GPU memory (MiB)".*"matrix products":64.000.*"weights":[0-9.]*,"gradie
 	grep -q '"memory (MiB)".*"weights":0.000' "$T/timed/memory_snapshot/iteration_1/rank0_memory.json"
 ok $? "the timeline of memory has the GPU's, by who holds it"
 snapshot=memory_snapshot/iteration_1/rank0_out_of_memory.json
-LB_EMULATION_BYTES=69206016 train refused --device cuda
-[ $? != 0 ] && grep -q 'not enough memory' "$T/err" && grep -q '^weights  *[0-9.]* *0.0$' "$T/err" &&
+! LB_EMULATION_BYTES=69206016 train refused --device cuda &&
+	grep -q 'not enough memory' "$T/err" && grep -q '^weights  *[0-9.]* *0.0$' "$T/err" &&
 	grep -q '"why": "not enough memory' "$T/refused/$snapshot" && ! [ -e "$T/refused/checkpoints" ]
 ok $? "a training that the plan does not fit in is refused with a table, before it begins"
 # Room for exactly what the plan counts, and 56 bytes of a decision: the first work area of a reduction is one too many.
 room=$(sed -n 's/.*"\(planned\|held\)_bytes": \([0-9]*\).*/\2/p' "$T/refused/$snapshot" |
 	awk '{ sum += $1 } END { print sum + 56 }')
-LB_EMULATION_BYTES=$room train late --device cuda
-[ $? != 0 ] && grep -q 'out of memory (kernels/cuda/' "$T/err" && grep -q 'no room for .* of reductions' "$T/err" &&
+! LB_EMULATION_BYTES=$room train late --device cuda &&
+	grep -q 'out of memory (kernels/cuda/' "$T/err" && grep -q 'no room for .* of reductions' "$T/err" &&
 	grep -q '"refused": "reductions"' "$T/late/$snapshot" && grep -q '"held_bytes": [1-9]' "$T/late/$snapshot"
 ok $? "one that runs out of it in a step says what for, and who holds the rest"
 
@@ -200,6 +200,10 @@ LB_CUDA_LIBRARY=$T/nowhere.so "$B/lbworker" eval "$ours" "$T/text.tokens" --devi
 [ $? = 1 ] && grep -q -e '--device cuda: ' "$T/said" && says bad eval "$ours" "$T/text.tokens" --device gpu
 [ $? = 2 ] && grep -q -e '--device: there is no "gpu", allowed are auto, cpu, cuda' "$T/err" && : >"$T/err"
 ok $? "a device that is not there is said by the name of the option"
+
+python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' bench/gpu/pytorch.py 2>"$T/err" &&
+	sh -n bench/gpu/run.sh && sh -n tests/gpu/check.sh
+ok $? "what only a GPU can run is at least well formed"
 
 # --- no GPU -------------------------------------------------------------------------------------------
 LB_CUDA_LIBRARY=$T/nowhere.so "$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/no" \
@@ -232,9 +236,12 @@ if [ -e "$B/liblbcuda.so" ]; then
 		done
 	fi
 	sh tests/gpu/objects.sh "$B/cuda" >"$T/objects"
-	! grep -q '^not ok' "$T/objects" && [ "$(grep -c '^ok' "$T/objects")" -ge 14 ]
+	! grep -q '^not ok' "$T/objects" && [ "$(grep -c '^ok' "$T/objects")" -ge 15 ]
 	ok $? "no kernel spills"
 	grep -A 5 '^not ok' "$T/objects" | sed 's/^/# /'
+	[ "$(sh tests/gpu/code.sh "$B/liblbcuda.so")" = "$(find kernels/cuda -name '*.cu' | wc -l) cubin 90" ] &&
+		[ "$(sh tests/gpu/code.sh "$B/release/gelu.o" | tr '\n' ' ')" = "1 cubin 100 1 cubin 90 1 ptx 80 " ]
+	ok $? "the library holds code for 9.0, what is installed PTX of 8.0 and code for 10.0, too"
 	LD_LIBRARY_PATH=$B/gpu/stub "$B/gpu/sdpa_plans" >"$T/plans" 2>"$T/err"
 	status=$?
 	if [ "$status" = 77 ]; then

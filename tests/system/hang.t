@@ -150,12 +150,15 @@ END
 trainer stop '"step_timeout_ms":1000' 1
 exits 0 "a stopped trainer is started again, in place" run
 is "$(field launches)" 2 "two launches"
-like "$(spool '"launch_end".*"number":1')" '"cause":"hang".*hung: no step for [0-9]+s \(allowed: 1s\)' \
+like "$(spool '"launch_end".*"number":1')" \
+	'"cause":"hang".*hung: no step for [0-9]+s \(allowed: 1s\)' \
 	"the first one hung"
 stacks=$(cd "$F" && echo stacks-1-*.txt)
-like "$(spool '"launch_end".*"number":1')" "; $stacks; trainer: killed by signal" "its end names the stacks"
+like "$(spool '"launch_end".*"number":1')" "; $stacks; trainer: killed by signal" \
+	"its end names the stacks"
 like "$(spool '"kind":"stacks"')" "\"text\":\"$F/$stacks\"" "and a note"
-like "$(cat "$F/$stacks")" '^  thread [0-9]+  Name:.python3  State:.[Tt] \((stopped|tracing stop)\)' \
+like "$(cat "$F/$stacks")" \
+	'^  thread [0-9]+  Name:.python3  State:.[Tt] \((stopped|tracing stop)\)' \
 	"which say that it was stopped"
 like "$(cat "$F/$stacks")" "python3 $T/trainer.py stop" "and its command line"
 like "$(cat "$F/$stacks")" "on .*: 1 process of the trainer" "and when and where"
@@ -167,7 +170,8 @@ like "$(cat "$F/out.log")" 'lbrun: the trainer hangs: no step for' "the output s
 
 trainer spin '"step_timeout_ms":1000' 1
 exits 0 "a trainer that spins and ignores SIGTERM" run
-like "$(spool '"launch_end".*"number":1')" '"cause":"hang".*"signal":9' "is killed, and started again"
+like "$(spool '"launch_end".*"number":1')" '"cause":"hang".*"signal":9' \
+	"is killed, and started again"
 
 trainer never '"step_timeout_ms":700' 1
 exits 143 "one that hangs each time" run
@@ -197,14 +201,16 @@ fine() {
 }
 fine "a slow checkpoint is no hang" slow_checkpoint '"step_timeout_ms":1000'
 fine "a trainer with jitter is none" jitter '"step_timeout_ms":2000'
-fine "a trainer that reports nothing is not judged" silent '"step_timeout_ms":500,"setup_timeout_ms":500'
+fine "a trainer that reports nothing is not judged" silent \
+	'"step_timeout_ms":500,"setup_timeout_ms":500'
 fine "nor one that prints" chatty '"output_timeout_ms":1000'
 fine "no limits: not judged" slow_checkpoint \
 	'"step_timeout_ms":0,"setup_timeout_ms":0,"checkpoint_timeout_ms":0'
 
 trainer back '"step_timeout_ms":700' 1
 run
-is "$(field cause) $(field launches)" "completed 1" "who goes on while its stacks are written lives on"
+is "$(field cause) $(field launches)" "completed 1" \
+	"who goes on while its stacks are written lives on"
 is "$(stacks_count)" 1 "the stacks are kept"
 
 # The whole job stopped for a while, as "scontrol suspend" does; lbrun goes on first.
@@ -233,9 +239,11 @@ ok "a run of lbd's" lbctl submit "$T/w1.toml"
 wait_for '[ -s "$T/seen" ]' 20
 run_reaches w1 running 20
 exits 0 "lbctl stacks" lbctl stacks w1
-like "$out" "^the stacks of w1 will be in $LB_HOME/runs/w1/attempts/1/stacks-" "says where they will be"
+like "$out" "^the stacks of w1 will be in $LB_HOME/runs/w1/attempts/1/stacks-" \
+	"says where they will be"
 wait_for 'lbctl events w1 --json | grep -q "stacks-1-[0-9T]*.txt"' 20
-like "$(cat "$LB_HOME"/runs/w1/attempts/1/stacks-1-*.txt)" 'python3 .*trainer.py wishes' "and there they are"
+like "$(cat "$LB_HOME"/runs/w1/attempts/1/stacks-1-*.txt)" 'python3 .*trainer.py wishes' \
+	"and there they are"
 exits 0 "lbctl save" lbctl save w1
 ok "reaches the trainer" wait_for '[ -s "$T/seen.saved" ]' 20
 wait_for 'lbctl events w1 --json | grep -q "asked the trainer for a checkpoint, by $(id -un)"' 20
@@ -254,7 +262,8 @@ start
 wait_for '[ -s "$T/seen" ]' 10
 printf '{"version":1,"by":"ada"}' >"$F/save"
 kill -HUP $lbrun_pid
-ok "a trainer that cannot be asked" wait_for 'spool "reads no orders: no checkpoint was asked for, by ada"' 10
+ok "a trainer that cannot be asked" wait_for \
+	'spool "reads no orders: no checkpoint was asked for, by ada"' 10
 kill -TERM $lbrun_pid
 wait $lbrun_pid
 
@@ -264,9 +273,11 @@ run
 is "$(spool '"slow_rank"' | sed 's/.*"text":"\([^"]*\).*/\1/')" \
 	"rank 1 takes 150 ms for a step, the others 100 ms" "a slow rank is named, once"
 trainer large '' 0
-sed 's|"lbd_socket"|"checkpoint_pattern":"step-{step}","lbd_socket"|' "$F/attempt.json" >"$T/x" && mv "$T/x" "$F/attempt.json"
+sed 's|"lbd_socket"|"checkpoint_pattern":"step-{step}","lbd_socket"|' "$F/attempt.json" >"$T/x" &&
+	mv "$T/x" "$F/attempt.json"
 run
-is "$(spool '"no_space"' | grep -c 'a checkpoint takes 8796.1 GB, .* are free')" 1 "no room for the next checkpoint, told once"
+is "$(spool '"no_space"' | grep -c 'a checkpoint takes 8796.1 GB, .* are free')" 1 \
+	"no room for the next checkpoint, told once"
 
 # --- a person's order wins -------------------------------------------------------------------
 trainer spin '"step_timeout_ms":1000' 5

@@ -63,7 +63,8 @@ run_reaches a held 20
 step=$(step_of a)
 is "$(lbctl status a --json | json checkpoint.step)" "$step" "its last step was saved"
 is "$(lbctl status a --json | json checkpoint.valid)" true "… in a valid checkpoint"
-like "$(lbctl events a --json)" '"held".*put on hold by .*: maintenance' "the event says who and why"
+like "$(lbctl events a --json)" '"held".*put on hold by .*: maintenance' \
+	"the event says who and why"
 lbd_kill9
 lbd_start
 is "$(run_state a)" held "it stays on hold when lbd starts anew"
@@ -104,7 +105,21 @@ like "$err" 'that means 2 runs.*--yes; nothing was done' "and the way on is told
 exits 0 "what it means can be seen" lbctl stop --dry-run 's?'
 is "$out" "s2 running
 s1 running" "all of it"
-exits 0 "with --yes it is obeyed" lbctl stop --yes 's?' --reason "good enough"
+cat >"$T/typed.py" <<'PY'
+import os, pty, sys		# typed.py WHAT COMMAND…: types it on a terminal, shows what came, ends as it did
+pid, fd = pty.fork()
+if pid == 0: os.execvp(sys.argv[2], sys.argv[2:])
+os.write(fd, sys.argv[1].encode() + b"\n")
+try:
+    while part := os.read(fd, 4096): os.write(1, part)
+except OSError: pass
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+PY
+exits 2 "on a terminal it asks" python3 "$T/typed.py" n lbctl stop 's?'
+like "$out" 'stop 2 runs: s2 s1\? \[y/N\]' "naming them"
+like "$out" 'nothing was done' "no is no"
+is "$(run_state s1) $(run_state s2)" "running running" "and both run on"
+exits 0 "yes is yes" python3 "$T/typed.py" y lbctl stop 's?' --reason "good enough"
 run_reaches s1 killed 20
 run_reaches s2 killed 20
 is "$(lbctl status s1 --json | json checkpoint.step)" "$(step_of s1)" "its last step was saved"
@@ -126,7 +141,8 @@ C=$LB_HOME/runs/c/checkpoints
 exits 0 "restart from a step, with a setting" lbctl restart c --from 20 --set restart.in_place=0
 run_reaches c completed 20
 is "$(starts c)" "0 20 " "it began where it was told to"
-is "$(cd "$C/set-aside-2" && echo step-*)" "step-00000030 step-00000040" "later checkpoints were set aside"
+is "$(cd "$C/set-aside-2" && echo step-*)" "step-00000030 step-00000040" \
+	"later checkpoints were set aside"
 is "$(lbctl status c --json | json checkpoint.step)" 40 "new ones took their place"
 like "$(cat "$LB_HOME/runs/c/spec.toml")" 'in_place = 0' "the setting is in the spec"
 like "$(lbctl events c --json)" 'from step 20; restart.in_place=0' "and in the events"
@@ -147,7 +163,8 @@ is "$(run_state c)" completed "and starts nothing"
 printf x >>"$C/step-00000020/w"
 lbctl restart c --from 20 >/dev/null
 run_reaches c failed 20
-like "$(lbctl status c --json | json text)" 'step-00000020 is not valid' "a chosen checkpoint that is broken is not replaced"
+like "$(lbctl status c --json | json text)" 'step-00000020 is not valid' \
+	"a chosen checkpoint that is broken is not replaced"
 
 # --- where the time went
 exits 0 "goodput" lbctl goodput c
@@ -164,7 +181,8 @@ is "$(lbctl status never --json | json attempts.#)" 1 "… and no other job"
 printf 'CANARY=7a11y-ho\n' >"$T/secrets"
 chmod 600 "$T/secrets"
 before=$(ls "$LB_HOME/runs")
-exits 0 "a dry run" lbctl submit --dry-run --name dry --set slurm.cpus_per_task=1 --set "run.env_file=$T/secrets" \
+exits 0 "a dry run" lbctl submit --dry-run --name dry --set slurm.cpus_per_task=1 \
+	--set "run.env_file=$T/secrets" \
 	-- echo 'two words'
 like "$out" '^  cpus_per_task = 1$' "shows resources"
 like "$out" '^  two words$' "the command"

@@ -8,7 +8,8 @@
 canary=canary$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')
 printf 'SECRET=%s\n' $canary >"$T/env" && chmod 600 "$T/env"
 mkdir "$T/team" && chmod 3770 "$T/team"
-printf '[team]\ngroup = "%s"\nfolder = "%s"\n[poll]\ninterval = "200ms"\n' "$(id -gn)" "$T/team" >"$LB_HOME/lbd.toml"
+printf '[team]\ngroup = "%s"\nfolder = "%s"\n[poll]\ninterval = "200ms"\n' \
+	"$(id -gn)" "$T/team" >"$LB_HOME/lbd.toml"
 cluster_start 1
 ulimit -c unlimited
 lbd_start
@@ -66,7 +67,8 @@ sys.exit(len(bad) > 0 or len(text) < 1000)
 PY
 mkdir "$T/work"
 for run in victim other; do
-	(cd "$T/work" && lbctl submit --name $run -- sh -c 'ulimit -c >limit; exec sleep 6543' >/dev/null)
+	(cd "$T/work" && lbctl submit --name $run -- sh -c 'ulimit -c >limit; exec sleep 6543' \
+		>/dev/null)
 done
 for run in victim other; do run_reaches $run running 30; done
 ok "1000 hostile names and groups are refused" python3 "$T/hostile.py" "$LB_HOME" "$T/work"
@@ -90,7 +92,8 @@ like "$(lbctl logs secret)" "${#canary} bytes" "the trainer has the secret"
 lbctl save secret >/dev/null
 wait_for 'grep -q "\"name\":\"secret\"" "$T"/team/*.json' 20
 {
-	for verb in ls "ls --json" "ls --team --json" "status secret" "status secret --json" "events secret --json" "goodput secret --json" \
+	for verb in ls "ls --json" "ls --team --json" "status secret" \
+		"status secret --json" "events secret --json" "goodput secret --json" \
 		"nodes --json" "version --json" "logs secret --json"; do lbctl $verb; done
 	lbctl submit --dry-run --json --set "run.env_file=$T/env" -- true
 	job=$(lbctl status secret --json | json attempts.0.job_id)
@@ -108,6 +111,7 @@ limit=unlimited
 is "$(cat "$T/work/limit")" "$limit" "a trainer keeps its limit of core files"
 pkill -ABRT -f "lbrun --attempt $LB_HOME/runs/secret/"
 wait_for '[ "$(run_state secret)" != running ] || [ -e "$LB_HOME/runs/secret/attempts/1/exit.json" ]' 30
-is "$(grep -rlF $canary "$T" --exclude-dir=slurm)" "$T/env" "an lbrun that dumps core leaves none behind"
+is "$(grep -rlF $canary "$T" --exclude-dir=slurm)" "$T/env" \
+	"an lbrun that dumps core leaves none behind"
 lbctl kill --now --yes ALL >/dev/null
 done_testing

@@ -8,7 +8,8 @@ need man man-db
 
 root=$T/root
 prefix=/opt/lowbits
-like "$(make -n -C "$src" CC="gcc -nostdinc" B="$T/none" all)" 'slurm.h> not found: lbd-slurm is left out' \
+like "$(make -n -C "$src" CC="gcc -nostdinc" B="$T/none" all)" \
+	'slurm.h> not found: lbd-slurm is left out' \
 	"without libslurm the rest is built"
 ok "make install" make -C "$src" B="$B" SAN="${SAN:-}" DESTDIR="$root" PREFIX=$prefix install
 
@@ -24,7 +25,8 @@ pages_are_readable() {
 	for page in "$src"/docs/man/*.scd; do
 		name=$(basename "$page" .scd)
 		installed=$root$prefix/share/man/man${name##*.}/$name
-		warnings=$(LC_ALL=C MANWIDTH=80 man --warnings -l "$installed" 2>&1 >"$T/page") || return 1
+		warnings=$(LC_ALL=C MANWIDTH=80 man --warnings -l "$installed" 2>&1 >"$T/page") ||
+			return 1
 		echo "$name: $warnings"
 		[ -z "$warnings" ] && [ -s "$T/page" ] || return 1
 	done
@@ -38,7 +40,8 @@ unit=$root$prefix/share/systemd/user/lbd.service
 like "$(cat "$unit")" "^ExecStart=$prefix/bin/lbd --foreground$" "the unit starts the installed lbd"
 if PATH=$PATH:/usr/bin command -v systemd-analyze >/dev/null; then
 	sed "s,=$prefix,=$root$prefix," "$unit" >"$T/lbd.service"
-	is "$(systemd-analyze verify --man=no "$T/lbd.service" 2>&1)" "" "systemd has nothing to say against it"
+	is "$(systemd-analyze verify --man=no "$T/lbd.service" 2>&1)" "" \
+		"systemd has nothing to say against it"
 fi
 
 # The rows of the tables of keys are the truth: { "section", "name", KEY_…

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# instructions.t - every operation of the CPU backend gives the same bits with AVX-512, with AVX2, with
-# the base instructions, and as the loader chooses; from any number of threads.
+# instructions.t - every operation of the CPU backend gives the same bits with AVX-512, with AVX2,
+# with the base instructions, and as the loader chooses; from any number of threads.
 # B=build prove --exec sh tests/system/instructions.t
 . "$(dirname "$0")/trainer.sh"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* kernel_digest.c - one line for each operation of the CPU backend: its name and a digest of all it
- * computes from fixed inputs of awkward sizes. Built once as the library has it and once for each set of
- * instructions alone (see the Makefile): instructions.t compares what they print.
+ * computes from fixed inputs of awkward sizes. Built once as the library has it and once for each
+ * set of instructions alone (see the Makefile): instructions.t compares what they print.
  *
  *   kernel_digest [THREADS] */
 #include <inttypes.h>
@@ -141,7 +141,8 @@ static void the_rest(void)
 
 int main(int argc, char **argv)
 {
-	const struct backend_options options = { .threads = argc > 1 ? (int)strtol(argv[1], NULL, 10)
+	const struct backend_options options = { .threads = argc > 1 ? (int)strtol(argv[1], NULL,
+										   10)
 								     : 1 };
 	char why[BACKEND_TEXT_BYTES];
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # How ranks are started: srun, torchrun, containers and a profiler in front of them, and what the
-# network needs. torchrun, nsys and the srun of a site with pyxis are stand-ins here that write down how
-# they were called; srun's goes on to the real one.
+# network needs. torchrun, nsys and the srun of a site with pyxis are stand-ins here that write down
+# how they were called; srun's goes on to the real one.
 . "$(dirname "$0")/lib.sh"
 
 mkdir "$T/bin" "$T/work"
@@ -77,7 +77,7 @@ mark=1000.$$	# tells our sleeps from those of others
 log() { cat "$LB_HOME/runs/$1/attempts/1/out.log"; }
 two="--set slurm.nodes=2"
 
-# --- srun -------------------------------------------------------------------------------------------
+# --- srun -----------------------------------------------------------------------------------------
 # shellcheck disable=SC2016,SC2086
 lbctl submit --name ranks $two --set slurm.ntasks_per_node=2 --set slurm.cpus_per_task=1 \
 	--set slurm.mpi=pmi2 --set 'slurm.srun=["--unbuffered"]' -- \
@@ -98,11 +98,12 @@ lbctl submit --name cpus --set run.launcher=srun --set slurm.cpus_per_task=2 -- 
 run_reaches cpus completed 60
 like "$(cat "$T"/srun.cpus.*)" '^--cpus-per-task=2$' "it is told how many were asked for"
 
-# --- torchrun ---------------------------------------------------------------------------------------
+# --- torchrun -------------------------------------------------------------------------------------
 # shellcheck disable=SC2016,SC2086
 lbctl submit --name torch $two --set run.launcher=torchrun --set torchrun.nproc_per_node=2 \
 	--set 'torchrun.command=["torchrun","--max_restarts=0"]' -- \
-	sh -c 'echo "rank $RANK of $WORLD_SIZE, local $LOCAL_RANK, at $MASTER_ADDR:$MASTER_PORT"' 'a b' >/dev/null
+	sh -c 'echo "rank $RANK of $WORLD_SIZE, local $LOCAL_RANK, at $MASTER_ADDR:$MASTER_PORT"' \
+	'a b' >/dev/null
 run_reaches torch completed 60
 lines=$(log torch)
 for rank in 0 1 2 3; do
@@ -115,17 +116,21 @@ host=$(python3 -c 'import json,sys; w=json.load(open(sys.argv[1]))["argv"]; prin
 	"$T/torchrun.torch.1")
 like "$host" '^--max_restarts=0 --nproc_per_node=2 --nnodes=2 --master_addr=[^ ]+ --master_port=[0-9]+ --no_python$' \
 	"with its own options and where to meet"
-like "$(cat "$T/torchrun.torch.1")" '"--rank", "--", "sh", "-c", "[^}]*", "a b"\]' "the command byte for byte"
+like "$(cat "$T/torchrun.torch.1")" '"--rank", "--", "sh", "-c", "[^}]*", "a b"\]' \
+	"the command byte for byte"
 
-MASTER_ADDR=127.0.0.1 lbctl submit --name one --set run.launcher=torchrun --set torchrun.nproc_per_node=2 \
+MASTER_ADDR=127.0.0.1 lbctl submit --name one --set run.launcher=torchrun \
+	--set torchrun.nproc_per_node=2 \
 	-- sh -c 'echo "rank $RANK at $MASTER_ADDR"' >/dev/null
 run_reaches one completed 60
-like "$(log one)" '^\[n1:1\] rank 1 at 127.0.0.1$' "on one node it needs no srun; MASTER_ADDR of one's own counts"
+like "$(log one)" '^\[n1:1\] rank 1 at 127.0.0.1$' \
+	"on one node it needs no srun; MASTER_ADDR of one's own counts"
 is "$(ls "$T"/srun.one.* 2>/dev/null)" "" "… and gets none"
 
 # shellcheck disable=SC2016,SC2086
 lbctl submit --name stopped $two --set run.launcher=torchrun --set torchrun.nproc_per_node=2 \
-	--set watch.kill_grace=1s -- sh -c 'trap "" TERM; : >"$0.$RANK"; setsid sleep "$1" & sleep "$1"' \
+	--set watch.kill_grace=1s \
+	-- sh -c 'trap "" TERM; : >"$0.$RANK"; setsid sleep "$1" & sleep "$1"' \
 	"$T/up" "$mark" >/dev/null
 wait_for '[ -e "$T/up.0" ] && [ -e "$T/up.1" ] && [ -e "$T/up.2" ] && [ -e "$T/up.3" ]' 60
 lbctl kill stopped >/dev/null
@@ -137,18 +142,22 @@ ok "a kill leaves no rank, and nothing of a rank, on either node" \
 lbctl submit --name broken $two --set run.launcher=torchrun --set restart.max_without_progress=1 \
 	--set restart.in_place=0 -- sh -c '[ "$RANK" = 1 ] && kill -9 $$; sleep 1' >/dev/null
 run_reaches broken failed 60
-like "$(log broken)" '^\[n2:1\] lbrun: this rank was killed by signal 9' "a rank's death is told by its own shepherd"
+like "$(log broken)" '^\[n2:1\] lbrun: this rank was killed by signal 9' \
+	"a rank's death is told by its own shepherd"
 
 exits 2 "torchrun is not for several tasks" lbctl submit --set run.launcher=torchrun \
 	--set slurm.ntasks_per_node=2 -- true
-like "$err" 'slurm.ntasks_per_node: torchrun is started once on each node' "and says what to set instead"
+like "$err" 'slurm.ntasks_per_node: torchrun is started once on each node' \
+	"and says what to set instead"
 
-# --- containers -------------------------------------------------------------------------------------
+# --- containers -----------------------------------------------------------------------------------
 lbctl submit --name boxed --set slurm.container_image=nvcr.io#nvidia/pytorch:25.09-py3 \
-	--set 'slurm.container_mounts=["/data:/data:ro"]' --set slurm.container_name=train -- true >/dev/null
+	--set 'slurm.container_mounts=["/data:/data:ro"]' --set slurm.container_name=train -- true \
+	>/dev/null
 run_reaches boxed completed 60
 words=$(cat "$T"/srun.boxed.*)
-like "$words" '^--container-image=nvcr.io#nvidia/pytorch:25.09-py3$' "a container is asked for, by srun"
+like "$words" '^--container-image=nvcr.io#nvidia/pytorch:25.09-py3$' \
+	"a container is asked for, by srun"
 like "$words" '^--container-name=train$' "with its name"
 like "$words" "^--container-workdir=$T/work\$" "and the run's own folder to work in"
 mounts=$(echo "$words" | sed -n 's/^--container-mounts=//p' | tr , '\n')
@@ -157,14 +166,17 @@ for folder in "$LB_HOME/runs/boxed" "$T/work" "$B"; do
 	like "$mounts" "^$folder:$folder\$" "and what the run needs: $(basename "$folder")"
 done
 exits 2 "mounts need an image" lbctl submit --set 'slurm.container_mounts=["/a:/a"]' -- true
-exits 2 "a container needs srun" lbctl submit --set slurm.container_image=x --set run.launcher=none -- true
+exits 2 "a container needs srun" lbctl submit --set slurm.container_image=x \
+	--set run.launcher=none -- true
 like "$err" 'slurm.container_image: needs a launcher that uses srun' "and says so"
 
-# --- a profiler -------------------------------------------------------------------------------------
+# --- a profiler -----------------------------------------------------------------------------------
 # shellcheck disable=SC2016,SC2086
-lbctl submit --name profiled $two --set nsys.enabled=true --set nsys.delay=1s --set nsys.duration=1s \
+lbctl submit --name profiled $two --set nsys.enabled=true --set nsys.delay=1s \
+	--set nsys.duration=1s \
 	--set 'nsys.options=["--trace=cuda,nvtx"]' -- \
-	sh -c 'while [ ! -e "$0" ]; do sleep 0.1; done; echo "rank $SLURM_PROCID goes on"' "$T/go" >/dev/null
+	sh -c 'while [ ! -e "$0" ]; do sleep 0.1; done; echo "rank $SLURM_PROCID goes on"' \
+	"$T/go" >/dev/null
 wait_for '[ "$(log profiled | grep -c "nsys: report written")" = 2 ]' 60
 is "$(run_state profiled)" running "a run goes on when its profiler has ended"
 touch "$T/go"
@@ -178,14 +190,18 @@ done
 lbctl submit --name profiled-too --set nsys.enabled=true --set nsys.duration=1s \
 	--set restart.never_on_exit_codes='[7]' -- sh -c 'sleep 2; exit 7' >/dev/null
 run_reaches profiled-too failed 60
-like "$(lbctl status profiled-too)" 'code 7|exit.* 7' "its exit status is the trainer's, not the profiler's"
+like "$(lbctl status profiled-too)" 'code 7|exit.* 7' \
+	"its exit status is the trainer's, not the profiler's"
 
-# --- networks ---------------------------------------------------------------------------------------
+# --- networks -------------------------------------------------------------------------------------
 shown() { lbctl submit --dry-run "$@" -- true; }
 for name in efa tcpx slingshot infiniband socket; do
 	ok "profile $name" lbctl submit --dry-run --set slurm.network=$name -- true
 done
-like "$(shown --set slurm.network=efa)" 'FI_PROVIDER = efa' "--dry-run shows the network's environment"
+like "$(shown --set slurm.network=efa)" 'FI_PROVIDER = efa' \
+	"--dry-run shows the network's environment"
+like "$(shown --set run.launcher=torchrun --set slurm.nodes=2 --set slurm.mpi=pmix)" \
+	'^ +--mpi=pmix$' "and the options of srun"
 like "$(shown --set slurm.network=slingshot)" 'NCCL_SOCKET_IFNAME = hsn0' "of each"
 exits 2 "an unknown one is refused" lbctl submit --set slurm.network=token-ring -- true
 like "$err" 'slurm.network: there is no profile "token-ring"; there are: efa, infiniband, slingshot, socket, tcpx' \

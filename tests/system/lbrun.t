@@ -75,7 +75,8 @@ like "$(cat "$F/exit.json")" '"launch_fail".*"launches":1.*cannot start /no/such
 
 fresh
 attempt 1 '["true"]'
-sed "s|\"workdir\":\"$R\"|\"workdir\":\"$T/gone\"|" "$F/attempt.json" >"$T/x" && mv "$T/x" "$F/attempt.json"
+sed "s|\"workdir\":\"$R\"|\"workdir\":\"$T/gone\"|" "$F/attempt.json" >"$T/x" &&
+	mv "$T/x" "$F/attempt.json"
 exits 143 "a working directory that is not there" run
 like "$(cat "$F/exit.json")" '"launch_fail".*cannot change to the working directory' "is said"
 
@@ -120,7 +121,8 @@ run
 is "$(grep -avc '^\[n1:0\] ' "$F/out.log")" 0 "every line of the output has its prefix"
 is "$(grep -ac '^\[n1:0\] late$' "$F/out.log")" 1 "stdout and stderr do not share a line"
 is "$(sed 's/^\[n1:0\] //' "$F/out.log" | grep -ac 'x\{20000\}')" 1 "a long line stays one line"
-is "$(grep -ac "$(printf '\342\202\254%.0s' $(seq 50))" "$F/out.log")" 1 "no character is cut in two"
+is "$(grep -ac "$(printf '\342\202\254%.0s' $(seq 50))" "$F/out.log")" 1 \
+	"no character is cut in two"
 
 fresh
 attempt 1 '["sh","-c","yes 0123456789012345678901234567890123456789 | head -c 100000000"]'
@@ -258,7 +260,8 @@ for how in running stopped; do
 	wait $lbrun_pid
 	took=$(($(now_ms) - began))
 	ok "a $how trainer that ignores SIGTERM: nobody is left" nobody
-	like "$(cat "$F/exit.json")" '"killed".*kill ordered by ada: too slow' "the record says who and why"
+	like "$(cat "$F/exit.json")" '"killed".*kill ordered by ada: too slow' \
+		"the record says who and why"
 	diag "grace 1000 ms, all dead after $took ms"
 	ok "after the grace, and soon" [ $took -ge 990 -a $took -le 3000 ]
 done
@@ -438,7 +441,8 @@ wait_for '[ -s "$T/seen" ]' 10
 order stop
 kill -TERM $lbrun_pid
 wait $lbrun_pid
-is "$(field cause) $(field exit_code)" "killed 0" "docs/lb_client.py reports, hears {\"type\":\"stop\"} and ends"
+is "$(field cause) $(field exit_code)" "killed 0" \
+	"docs/lb_client.py reports, hears {\"type\":\"stop\"} and ends"
 ok "the client is at most 20 lines" [ "$(wc -l <"$src/docs/lb_client.py")" -le 20 ]
 ok "outside lbrun it does nothing" env -u LB_SOCKET python3 -c "
 import sys; sys.path.insert(0, '$src/docs')
@@ -474,7 +478,8 @@ python3 "$T/lbd.py" "$T/lbd.sock" >"$T/poked" &
 lbd_py=$!
 wait_for '[ -s "$T/poked" ]' 10
 attempt 1 '["true"]'
-sed "s|\"lbd_socket\":null|\"lbd_socket\":\"$T/lbd.sock\"|" "$F/attempt.json" >"$T/x" && mv "$T/x" "$F/attempt.json"
+sed "s|\"lbd_socket\":null|\"lbd_socket\":\"$T/lbd.sock\"|" "$F/attempt.json" >"$T/x" &&
+	mv "$T/x" "$F/attempt.json"
 run
 wait $lbd_py
 is "$(sed 1d "$T/poked" | json args.run)" r1 "lbd is poked"
@@ -483,7 +488,8 @@ is "$(sed 1d "$T/poked" | json args.run)" r1 "lbd is poked"
 fresh
 attempt 2 '["true"]'
 mkdir -p "$R/attempts/1"
-printf '{"version":1,"token":"%032d","host":"elsewhere","boot_id":"x","pid":1}' 1 >"$R/attempts/1/claim"
+printf '{"version":1,"token":"%032d","host":"elsewhere","boot_id":"x","pid":1}' 1 \
+	>"$R/attempts/1/claim"
 began=$(now_ms)
 exits 0 "an older attempt that may live" run
 took=$(($(now_ms) - began))
@@ -515,10 +521,13 @@ for step in range(400):
 open("$T/seen", "w").write("%d %d" % (acks, errors))
 END
 attempt 1 "[\"python3\",\"$T/full.py\"]"
-sh -c 'ulimit -f 16; exec "$@"' sh env SLURMD_NODENAME=n1 "$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1
+sh -c 'ulimit -f 16; exec "$@"' sh env SLURMD_NODENAME=n1 \
+	"$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1
 read -r acks errors <"$T/seen"
-ok "a spool that cannot grow: lines are refused, the trainer runs on" [ "$acks" -gt 0 -a "$errors" -gt 0 ]
-is "$(grep -c '"from":"trainer"' "$F/spool.jsonl")" "$acks" "what was acknowledged is there, and no more"
+ok "a spool that cannot grow: lines are refused, the trainer runs on" [ \
+	"$acks" -gt 0 -a "$errors" -gt 0 ]
+is "$(grep -c '"from":"trainer"' "$F/spool.jsonl")" "$acks" \
+	"what was acknowledged is there, and no more"
 ok "what is there is whole" python3 "$T/whole.py" "$F/spool.jsonl"
 is "$(field cause)" completed "and the exit record is written"
 

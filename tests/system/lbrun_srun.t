@@ -74,11 +74,13 @@ printf '{"version":1,"token":"%032d","run":"r1","number":2,"command":["python3",
 	"watch":{"step_timeout_ms":2000,"setup_timeout_ms":60000}}' \
 	2 "$T/hang.py" "$R" "$R" "$R" >"$F/attempt.json"
 printf '#!/bin/sh\nexec %s --attempt %s\n' "$B/lbrun" "$F" >"$F/job.sh"
-sbatch --parsable -N2 --ntasks-per-node=1 --no-requeue -D "$R" -o "$F/out.log" "$F/job.sh" >/dev/null
+sbatch --parsable -N2 --ntasks-per-node=1 --no-requeue -D "$R" -o "$F/out.log" \
+	"$F/job.sh" >/dev/null
 wait_for '[ -e "$F/exit.json" ]' 90
 like "$(cat "$F/exit.json")" '"hang"' "a job on two nodes hangs"
 for node in 1 2; do
-	like "$(cat "$F"/stacks-1-*.n$node.txt)" "^[0-9]+  .*python3 $T/hang.py" "the stacks of node $node, while it hung"
+	like "$(cat "$F"/stacks-1-*.n$node.txt)" "^[0-9]+  .*python3 $T/hang.py" \
+		"the stacks of node $node, while it hung"
 done
 like "$(cat "$F/spool.jsonl")" '"kind":"stacks","text":"[^"]*stacks-1-' "are named in the spool"
 ok "and nobody is left on either" [ -z "$(pgrep -f "$T/hang.py")" ]

@@ -227,7 +227,8 @@ cluster_start() {
 	need slurmd slurmd
 	need srun slurm-client
 	need munged munge
-	[ -x "$B/lbd-slurm" ] || bail_out "$B/lbd-slurm is missing: it is built where libslurm-dev is"
+	[ -x "$B/lbd-slurm" ] || bail_out \
+		"$B/lbd-slurm is missing: it is built where libslurm-dev is"
 	cluster=$T/slurm
 	"$src/etc/minicluster" start "$cluster" "${1:-1}" >"$T/cluster.log" 2>&1 ||
 		bail_out "no private cluster: $(tail -n 1 "$T/cluster.log")"

@@ -40,14 +40,39 @@ train b --set slurm.gpus_per_node=2 --set "run.env_file=$T/secrets"
 train c --set slurm.gpus_per_node=1
 run_reaches b queued 20
 wait_for '[ "$(waits_for b)" = "Resources: 1 of 2 GPUs free" ]' 20
-like "$(lbctl status b)" 'waits for +Resources: 1 of 2 GPUs free' "the second needs both: it waits, and says for what"
+like "$(lbctl status b)" 'waits for +Resources: 1 of 2 GPUs free' \
+	"the second needs both: it waits, and says for what"
 wait_for '[ "$(waits_for c)" = Priority ]' 20
 passed "the third would fit, and does not overtake it"
-exits 2 "a run that could never start is refused" lbctl submit --name d --set slurm.gpus_per_node=3 -- true
+exits 2 "a run that could never start is refused" lbctl submit --name d \
+	--set slurm.gpus_per_node=3 -- true
 like "$err" 'slurm.gpus_per_node: the job wants 3 GPUs, this machine has 2' "with the numbers"
-exits 2 "so is one for two machines" lbctl submit --set slurm.nodes=2 --set run.launcher=none -- true
+exits 2 "so is one for two machines" lbctl submit --set slurm.nodes=2 --set run.launcher=none \
+	-- true
 exits 2 "and one that needs srun" lbctl submit --set slurm.ntasks_per_node=2 -- true
 exits 3 "nothing is left of them" lbctl status d
+
+# --- batch scripts --------------------------------------------------------------------------------
+cat >"$T/script" <<'END'
+#!/bin/sh
+#SBATCH --time=7 --mem=1G --cpus-per-task=1 --gpus-per-node=1 --signal=B:USR1@90
+echo "script sees <$CUDA_VISIBLE_DEVICES> $SLURM_MEM_PER_NODE"
+END
+cp "$T/script" "$T/array" && sed -i '2s/$/ --array=1-3/' "$T/array"
+exits 2 "an array is refused" lbctl submit "$T/array"
+like "$err" 'array: without Slurm a script is one job.*--sweep' "and what does it instead"
+exits 2 "so is one that wants too much" lbctl submit --gpus-per-node=3 "$T/script"
+like "$err" 'the job wants 3 GPUs, this machine has 2' "with the numbers"
+exits 2 "and a warning that is another signal" lbctl submit --signal=B:USR2@90 "$T/script"
+exits 0 "what one machine has, a script may ask for" lbctl submit --name script --hold "$T/script"
+lbctl release script >/dev/null
+run_reaches script queued 20
+job=$(lbctl status script --json | json attempts.0.job_id)
+for want in time_seconds:420 warn_seconds:90 want_mem_mb:1024 want_gpus:1 want_cpus:1; do
+	is "$(json ${want%:*} <"$LB_HOME/local/$job.json")" ${want#*:} "in its own words: ${want%:*}"
+done
+lbctl kill --now script >/dev/null
+run_reaches script killed 20
 
 # --- lbd dies ---------------------------------------------------------------------------------
 child=$(cat "$T/child.a")
@@ -59,7 +84,8 @@ done
 wait_for '[ "$(waits_for b)" = "Resources: 1 of 2 GPUs free" ]' 20
 passed "after three deaths of lbd the GPU is still taken"
 ok "by the trainer that runs on" lives "$trainer"
-is "$(lbctl status a --json | json attempts.#)$(lbctl status b --json | json attempts.#)" 11 "no run got another job"
+is "$(lbctl status a --json | json attempts.#)$(lbctl status b --json | json attempts.#)" 11 \
+	"no run got another job"
 lbd_kill9
 : >"$T/end.a"
 wait_for '! lives "$trainer" && ! lives "$child"' 20
@@ -94,10 +120,12 @@ trap '' TERM
 until [ -e "$1/end.never" ]; do sleep 0.05; done
 END
 chmod +x "$T/short"
-lbctl submit --name short --set slurm.time=4s --set slurm.signal_before=2s --set watch.kill_grace=1s \
+lbctl submit --name short --set slurm.time=4s --set slurm.signal_before=2s \
+	--set watch.kill_grace=1s \
 	-- "$T/short" "$T" >/dev/null
 run_reaches short completed 60
-is "$(lbctl status short --json | json attempts.0.cause)" timeout "a time limit is kept, also by one that ignores SIGTERM"
+is "$(lbctl status short --json | json attempts.0.cause)" timeout \
+	"a time limit is kept, also by one that ignores SIGTERM"
 is "$(lbctl status short --json | json attempts.#)" 2 "and the run goes on in the next job"
 
 # --- the other ends of an attempt ---------------------------------------------------------------

@@ -12,7 +12,8 @@ config 'compress_logs = 0'
 mkdir -p "$LB_HOME/cron"
 printf '@yearly echo from cron\n' >"$LB_HOME/cron/crontab"
 lbd_start
-lbctl submit --name talk -- sh -c 'i=0; while [ $i -lt 2000 ]; do echo "line $i"; i=$((i+1)); done' >/dev/null
+lbctl submit --name talk \
+	-- sh -c 'i=0; while [ $i -lt 2000 ]; do echo "line $i"; i=$((i+1)); done' >/dev/null
 lbctl submit --name trap -- true >/dev/null
 run_reaches talk completed 20
 run_reaches trap completed 20

@@ -28,12 +28,15 @@ good=$([ "$bad" = n1 ] && echo n2 || echo n1)
 diag "attempt 1 runs on $bad"
 "$src/etc/minicluster" kill-node "$cluster" "$bad"
 wait_for '[ "$(attempts a)" = 2 ] && [ "$(run_state a)" = running ]' 60
-is "$(lbctl status a --json | json attempts.0.cause)" node_fail "a node died: the attempt's cause says so"
+is "$(lbctl status a --json | json attempts.0.cause)" node_fail \
+	"a node died: the attempt's cause says so"
 is "$(node_of a 1)" "$good" "the next attempt runs on the other node"
 is "$(score_of "$bad")" "[1.0]" "the node is mistrusted"
 ok "and avoided" avoids "$bad"
-like "$(lbctl events a --json)" "node_suspect.*$bad is avoided for .*: node_fail" "the event names node and cause"
-like "$(scontrol show job -o | tail -n 1)" "ExcNodeList=$bad" "the job was told to keep away from it"
+like "$(lbctl events a --json)" "node_suspect.*$bad is avoided for .*: node_fail" \
+	"the event names node and cause"
+like "$(scontrol show job -o | tail -n 1)" "ExcNodeList=$bad" \
+	"the job was told to keep away from it"
 like "$(lbctl nodes)" "^NODE +SCORE +AVOIDED FOR" "lbctl nodes shows a table"
 lbctl kill --now a >/dev/null
 run_reaches a killed 20
@@ -52,18 +55,22 @@ run_reaches b killed 20
 # A job that needs both nodes gets both.
 lbctl submit --name both --set slurm.nodes=2 --set run.launcher=none -- true >/dev/null
 run_reaches both completed 60
-is "$(lbctl status both --json | json attempts.0.cause)" launch_fail "with a node too few it cannot start"
+is "$(lbctl status both --json | json attempts.0.cause)" launch_fail \
+	"with a node too few it cannot start"
 is "$(lbctl status both --json | json attempts.0.launches.#)" 0 "… and does not"
 is "$(attempts both)" 2 "so it is tried again without memory"
 wait_for '[ "$(squeue -h | wc -l)" = 0 ]' 20
 is "$(squeue -h | wc -l)" 0 "nothing is left in the queue"
 
-# A line that tells of a broken node, and the crash that follows: that node is avoided, the other is not.
+# A line that tells of a broken node, and the crash that follows: that node is avoided, the other is
+# not.
 lbctl nodes forgive "$bad" >/dev/null
 lbctl submit --name xid --set 'watch.node_error_regex=["Xid"]' \
-	--set restart.backoff_first=0 -- sh -c '[ "$LB_ATTEMPT" = 1 ] || exec sleep 1000; echo "NVRM: Xid 79"; exit 1' >/dev/null
+	--set restart.backoff_first=0 \
+	-- sh -c '[ "$LB_ATTEMPT" = 1 ] || exec sleep 1000; echo "NVRM: Xid 79"; exit 1' >/dev/null
 wait_for '[ "$(attempts xid)" = 2 ] && [ "$(run_state xid)" = running ]' 60
-is "$(score_of "$(node_of xid 0)")" "[1.0]" "a line that tells of a broken node and the end that follows count against it"
+is "$(score_of "$(node_of xid 0)")" "[1.0]" \
+	"a line that tells of a broken node and the end that follows count against it"
 ok "it is avoided" avoids "$(node_of xid 0)"
 like "$(lbctl events xid)" 'node_error .*Xid 79' "and is an event"
 lbctl kill --now xid >/dev/null

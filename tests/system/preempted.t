@@ -24,7 +24,8 @@ wait_for '[ -s "$LB_HOME/runs/$run/attempts/1/claim" ]' 20
 owner=$(sbatch --parsable -p owners -n1 -c4 -o /dev/null --wrap 'sleep 1000')
 wait_for '[ "$(lbctl status $run --json | json attempts.#)" = 2 ] && [ "$(run_state $run)" = queued ]' 40
 is "$(lbctl status $run --json | json attempts.0.cause)" preempted "the attempt ended as preempted"
-is "$(lbctl status $run --json | json attempts.1.job_id)" "$((owner + 1))" "the next job waits at once"
+is "$(lbctl status $run --json | json attempts.1.job_id)" "$((owner + 1))" \
+	"the next job waits at once"
 is "$(squeue -h -j "$owner" -o %T)" RUNNING "… behind the one that took its place"
 ok "… and there was no pause" sh -c "! lbctl events $run | grep -Eq 'next attempt in [1-9]'"
 scancel "$owner"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# restart.prequeue: the next attempt's job waits, held, behind the running one; it takes over after a
-# crash, and goes when the run does not go on. lbd may die meanwhile.
+# restart.prequeue: the next attempt's job waits, held, behind the running one; it takes over after
+# a crash, and goes when the run does not go on. lbd may die meanwhile.
 . "$(dirname "$0")/lib.sh"
 
 jobs() { squeue -h -o "%i %T %r" | sort -n; }
@@ -24,7 +24,8 @@ lbctl submit --name a --set restart.prequeue=true --set restart.in_place=0 \
 run_reaches a running 30
 in_line 1
 second=$(waiting)
-like "$(lbctl events a)" "prequeued +job $second waits behind attempt 1" "a second job waits behind the first"
+like "$(lbctl events a)" "prequeued +job $second waits behind attempt 1" \
+	"a second job waits behind the first"
 is "$(attempts a)" 1 "it is no attempt yet"
 is "$(lbctl status a --json | json state)" running "the run runs"
 
@@ -45,7 +46,8 @@ ok "and another one waits" [ "$third" -gt "$second" ]
 # Somebody releases it: it may not start beside the trainer that runs. It goes, and is not missed.
 scontrol release "$third"
 wait_for '[ -z "$(squeue -h -j "$third" -o %T 2>/dev/null)" ]' 20
-is "$(lbctl status a --json | json attempts.1.state)" running "a spare that somebody released is cancelled"
+is "$(lbctl status a --json | json attempts.1.state)" running \
+	"a spare that somebody released is cancelled"
 is "$(find "$LB_HOME/runs/a" -name claim | wc -l)" 2 "no trainer of it ever started"
 
 lbctl kill --now a >/dev/null

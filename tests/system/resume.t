@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# resume.t - kill -9 at any moment, go on, and nothing shows: loss, weights and both moments of every
-# step are those of the undisturbed training, to the bit, in each family.
+# resume.t - kill -9 at any moment, go on, and nothing shows: loss, weights and both moments of
+# every step are those of the undisturbed training, to the bit, in each family.
 #
 # Every step leaves a checkpoint, so every step is compared whole: train_state.json holds the loss
 # as a number that reads back exactly. Some kills hit a step, some hit a checkpoint on its way.

@@ -184,7 +184,8 @@ queued() {	# KEY=VALUE…: submits and releases; sets $t and $ref
 queued gpus=1 cpus=1
 one=$t one_ref=$ref
 wait_for "seen_by $job_id | grep -q '<0>'" 10
-like "$(seen_by "$job_id")" '^<0> cpus 2 [0-9]+ ' "a job sees the GPU that it was given, and runs on one CPU"
+like "$(seen_by "$job_id")" '^<0> cpus 2 [0-9]+ ' \
+	"a job sees the GPU that it was given, and runs on one CPU"
 queued gpus=2 "secrets=$T/secrets"
 two=$t two_ref=$ref two_id=$job_id
 queued gpus=1
@@ -192,7 +193,8 @@ three=$t three_ref=$ref three_id=$job_id
 queued
 four=$t four_ref=$ref four_id=$job_id
 ask poll
-is "$(field_of "$two" 6,11)" "pending Resources:_1_of_2_GPUs_free" "two GPUs: it waits, and says for what"
+is "$(field_of "$two" 6,11)" "pending Resources:_1_of_2_GPUs_free" \
+	"two GPUs: it waits, and says for what"
 is "$(field_of "$three" 6,11)" "pending Priority" "a later one does not overtake it"
 is "$(field_of "$four" 6)" running "one that asks for nothing need not wait"
 wait_for "seen_by $four_id | grep -q '<>'" 10
@@ -210,7 +212,8 @@ wait "$client" 2>/dev/null
 exec 4>&-
 client_start local "$T/jobs" gpus=2 cpus=1 mem=1000
 ask poll
-is "$(field_of "$two" 6,11)" "pending Resources:_1_of_2_GPUs_free" "after kill -9 it waits still: the GPU is taken"
+is "$(field_of "$two" 6,11)" "pending Resources:_1_of_2_GPUs_free" \
+	"after kill -9 it waits still: the GPU is taken"
 is "$(field_of "$one" 6)" running "by the job that runs on"
 ask cancel "$three_ref"
 ask poll
@@ -232,7 +235,8 @@ task2_ref=$ref
 queued array=900 index=3 limit=2
 task3=$t task3_ref=$ref
 ask poll
-is "$(field_of "$task3" 6,11)" "pending JobArrayTaskLimit" "two tasks of an array at once: the third waits"
+is "$(field_of "$task3" 6,11)" "pending JobArrayTaskLimit" \
+	"two tasks of an array at once: the third waits"
 ask cancel "$task1_ref"
 wait_for "job_is $task3 running" 10
 wait_for "seen_by $job_id | grep -q ' 3\$'" 10
@@ -252,7 +256,8 @@ t=$(token)
 submit_job "$t" timed seconds=3 warn=2
 ask release "$ref"
 wait_for "job_is $t ended" 20
-is "$(grep -Ex 'timed|warned|limit' "$T/work/out.log" | tr '\n' ' ')" "timed warned limit " "a warning, then the limit"
+is "$(grep -Ex 'timed|warned|limit' "$T/work/out.log" | tr '\n' ' ')" "timed warned limit " \
+	"a warning, then the limit"
 is "$(field_of "$t" 7)" timeout "which is why it ended"
 # It leaves its session, its parent and its process group.
 echo 'setsid sh -c "setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo orphan \$!"' | script leaves
@@ -265,7 +270,8 @@ u=$(token)
 submit_job "$u" shows gpus=1
 ask release "$ref"
 wait_for "job_is $u running" 20
-is "$(is_dead "$child" || echo alive)" "" "its GPUs are free once nothing of it lives: a double fork is ended"
+is "$(is_dead "$child" || echo alive)" "" \
+	"its GPUs are free once nothing of it lives: a double fork is ended"
 ask cancel "$ref"
 wait_for "job_is $u ended" 10
 

@@ -22,8 +22,10 @@ ok "a job is submitted" submit_job "$a" exit3
 ask poll
 is "$(field_of "$a" 6)" held "it is held"
 is "$(field_of "$a" 11)" JobHeldUser "by its owner, who may release it"
-is "$(field_of "$a" 3-5)" "$ref" "the poll tells the same token, id and submit time as the submission"
-like "$(squeue -h -j "$job_id" -o '%j|%k')" "^lb-test-$(echo "$a" | cut -c1-12)\|lbd1:00112233445566aa:$a made by a test$" \
+is "$(field_of "$a" 3-5)" "$ref" \
+	"the poll tells the same token, id and submit time as the submission"
+like "$(squeue -h -j "$job_id" -o '%j|%k')" \
+	"^lb-test-$(echo "$a" | cut -c1-12)\|lbd1:00112233445566aa:$a made by a test$" \
 	"its name and comment"
 scontrol show job "$job_id" >"$T/job"
 like "$(cat "$T/job")" "Requeue=0" "Slurm will not requeue it by itself"
@@ -103,7 +105,8 @@ ask poll
 is "$(field_of "$t" 6)" held "and the job is untouched"
 foreign=$(sbatch --parsable --hold -o /dev/null "$T/sleeps")
 ask poll
-is "$(grep -c "^$asked job [0-9a-f]* $foreign " "$T/client.out")" 0 "other jobs of the same user are not ours"
+is "$(grep -c "^$asked job [0-9a-f]* $foreign " "$T/client.out")" 0 \
+	"other jobs of the same user are not ours"
 ask cancel "$t" "$foreign" "$(date -d "$(squeue -h -j "$foreign" -o %V)" +%s)"
 is "$result" gone "nor can they be cancelled"
 is "$(squeue -h -j "$foreign" -o %T)" PENDING "they stay"

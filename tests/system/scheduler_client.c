@@ -41,8 +41,10 @@ static struct call *calls;
 static long line_number;
 static char chunk[1 << 16];
 
-static const char *const phases[JOB_PHASE_COUNT] = { "held", "pending", "running", "ending", "ended" };
-static const char *const results[SCHEDULER_RESULT_COUNT] = { "ok", "refused", "gone", "down", "unclear" };
+static const char *const phases[JOB_PHASE_COUNT] = { "held", "pending", "running", "ending",
+						    "ended" };
+static const char *const results[SCHEDULER_RESULT_COUNT] = { "ok", "refused", "gone", "down",
+							    "unclear" };
 
 static struct call *call_create(const char *verb)
 {
@@ -72,7 +74,8 @@ static void print_job(const struct call *c, const struct job_status *job)
 {
 	if (c->token[0] && strcmp(c->token, job->ref.token) != 0)
 		return;
-	printf("%ld job %s %" PRIu32 " %" PRId64 " %s %s %d %d %s %s %s\n", c->number, job->ref.token,
+	printf("%ld job %s %" PRIu32 " %" PRId64 " %s %s %d %d %s %s %s\n", c->number,
+	       job->ref.token,
 	       job->ref.job_id, job->ref.submit_time, phases[job->phase], cause_name(job->cause),
 	       job->exit_code, job->signal, job->state, reason_word(job),
 	       job->nodes[0] ? job->nodes : "-");
@@ -160,7 +163,8 @@ static void control(char **words, int count)
 	else if (strcmp(words[0], "cancel") == 0)
 		ops->cancel(scheduler, &ref, on_done, c);
 	else
-		ops->signal(scheduler, &ref, count > 4 ? (int)strtol(words[4], NULL, 10) : 0, on_done, c);
+		ops->signal(scheduler, &ref, count > 4 ? (int)strtol(words[4], NULL, 10) : 0,
+			    on_done, c);
 }
 
 static void on_closed(void *arg)
@@ -253,7 +257,8 @@ int main(int argc, char **argv)
 	} else if (argc >= 3 && strcmp(argv[1], "local") == 0) {
 		scheduler = create_local(loop, argv + 2);
 	} else {
-		fprintf(stderr, "usage: scheduler_client slurm HELPER DEADLINE_MS | local FOLDER [gpus=N …]\n");
+		fprintf(stderr, "usage: scheduler_client slurm HELPER DEADLINE_MS | local FOLDER "
+				"[gpus=N …]\n");
 		return 2;
 	}
 	buf_init(&lines, 1 << 20);

@@ -44,5 +44,6 @@ is "$(run_state mine)" running "the run runs on"
 exits 0 "a member kills" as_member lbctl kill --now --reason "it hangs" mine
 run_reaches mine killed 20
 like "$(lbctl events mine)" '51002 .*it hangs' "who and why is on record"
-is "$(as_owner lbctl status mine --json | json attempts.0.cause)" killed "the attempt's cause is killed"
+is "$(as_owner lbctl status mine --json | json attempts.0.cause)" killed \
+	"the attempt's cause is killed"
 done_testing

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Switch files on a file system where the kernel tells nothing of changes, as network file systems are:
-# lbd and lbrun each look every second, and both obey. (On a local one they hear at once: switches.t.)
+# Switch files on a file system where the kernel tells nothing of changes, as network file systems
+# are: lbd and lbrun each look every second, and both obey. (On a local one they hear at once:
+# switches.t.)
 . "$(dirname "$0")/lib.sh"
 
 shim=$B/tests/nolocks.so

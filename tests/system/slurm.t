@@ -30,7 +30,8 @@ is "$(lbctl logs asked | grep -o '\[.*I am .*' | sort)" '[n1:0] I am 0 of 4
 # --- a job that cannot be --------------------------------------------------------------------
 lbctl submit --name nowhere --set slurm.partition=nowhere -- true >/dev/null
 run_reaches nowhere failed 30
-like "$(lbctl status nowhere --json | json text)" 'partition' "a partition that is not there: Slurm's word"
+like "$(lbctl status nowhere --json | json text)" 'partition' \
+	"a partition that is not there: Slurm's word"
 
 # --- secrets -----------------------------------------------------------------------------------
 printf 'API_KEY=canary-7f3a9\n' >"$T/secrets"
@@ -38,10 +39,12 @@ chmod 600 "$T/secrets"
 lbctl submit --name secret --set "run.env_file=$T/secrets" \
 	-- sh -c 'printf %s "$API_KEY" | sha256sum >"$LB_RUN_DIR/seen"' >/dev/null
 run_reaches secret completed 30
-is "$(cut -c1-64 "$LB_HOME/runs/secret/seen")" "$(printf %s canary-7f3a9 | sha256sum | cut -c1-64)" \
+is "$(cut -c1-64 "$LB_HOME/runs/secret/seen")" \
+	"$(printf %s canary-7f3a9 | sha256sum | cut -c1-64)" \
 	"the trainer has its secret"
 job=$(lbctl status secret --json | json attempts.0.job_id)
-is "$(grep -rl canary-7f3a9 "$LB_HOME" "$T/lbd.log")" "" "nothing else below \$LB_HOME has, nor the log"
+is "$(grep -rl canary-7f3a9 "$LB_HOME" "$T/lbd.log")" "" \
+	"nothing else below \$LB_HOME has, nor the log"
 is "$(scontrol show job "$job" | grep -c canary)" 0 "nor does Slurm show it"
 is "$(lbctl status secret --json | grep -c canary)" 0 "nor does lbd"
 chmod 644 "$T/secrets"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The control socket under attack by members of the team: 10,000 connections, writers that never come
-# to an end, peers that ask and never read, garbage, twenty users at once, no file descriptor left. lbd's
-# memory stays bounded, and other users are served meanwhile. (How fast is printed; bench/run orders has
-# the figure.)
+# The control socket under attack by members of the team: 10,000 connections, writers that never
+# come to an end, peers that ask and never read, garbage, twenty users at once, no file descriptor
+# left. lbd's memory stays bounded, and other users are served meanwhile. (How fast is printed;
+# bench/run orders has the figure.)
 . "$(dirname "$0")/lib.sh"
 
 if [ "$(id -u)" != 0 ]; then
@@ -56,9 +56,10 @@ ok "lbd's memory is bounded" [ $grown -le $limit ]
 ok "who is slow, or never reads, is given up" as_member python3 "$T/press.py" "$LB_HOME" slow
 ok "a member is served again" as_member lbctl ls
 
-# Twenty users, two of them with one question at a time, the others with more than is ever answered: a
-# turn is one question of each, so nobody gets much more than the modest ones.
-ok "twenty users ask at once" sh -c 'python3 "$1" "$2" many $3 >"$4"' sh "$T/press.py" "$LB_HOME" "$team_gid" "$T/many.out"
+# Twenty users, two of them with one question at a time, the others with more than is ever answered:
+# a turn is one question of each, so nobody gets much more than the modest ones.
+ok "twenty users ask at once" sh -c 'python3 "$1" "$2" many $3 >"$4"' sh "$T/press.py" "$LB_HOME" \
+	"$team_gid" "$T/many.out"
 read -r modest least most <"$T/many.out"
 diag "answers in 5 s: a modest user $modest, a greedy one $least to $most"
 ok "who asks modestly has a fair share" [ $((4 * modest)) -ge "$most" ]

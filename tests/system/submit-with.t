@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# submit_with = "sbatch": jobs go through the site's sbatch and its filters, and are held, told apart,
-# released and submitted once as those that libslurm makes.
+# submit_with = "sbatch": jobs go through the site's sbatch and its filters, and are held, told
+# apart, released and submitted once as those that libslurm makes.
 . "$(dirname "$0")/lib.sh"
 
 # A real filter of the site: jobs need a reason, and get a site's feature.
@@ -53,7 +53,7 @@ job() { lbctl status "$1" --json | json attempts.0.job_id; }
 jobs_named() { squeue -h -t all -o %j | grep -c "^lb-$1-"; }
 feature() { scontrol show job "$(job "$1")" | sed -n 's/.*Features=\([^ ]*\).*/\1/p' | head -n 1; }
 
-# --- a command, a script --------------------------------------------------------------------------------
+# --- a command, a script --------------------------------------------------------------------------
 lbctl submit --name plain -- sh -c 'echo "args: $*"' sh 'a b' >/dev/null
 run_reaches plain completed 60
 is "$(feature plain)" site "a job went through the site's filter"
@@ -84,21 +84,25 @@ run_reaches env completed 60
 mine=$(job env)
 same() {
 	sed -E -e '/^(LB_|_=|OLDPWD=|SHLVL=)/d' -e "s,\\b($real|$mine)\\b,ID,g" \
-		-e 's,/(theirs|ours),/FILE,' -e '/^SLURM_(TASK_PID|JOB_START|JOB_END|TOPOLOGY)/d' "$1"
+		-e 's,/(theirs|ours),/FILE,' -e '/^SLURM_(TASK_PID|JOB_START|JOB_END|TOPOLOGY)/d' \
+		"$1"
 }
-is "$(same "$T/ours")" "$(same "$T/theirs")" "a script meets what it meets under sbatch; --wait waits for nothing"
+is "$(same "$T/ours")" "$(same "$T/theirs")" \
+	"a script meets what it meets under sbatch; --wait waits for nothing"
 ok "its output is where it says" [ -e "env-$mine.out" ]
 umask 022
 
-# --- what does not go as it should ------------------------------------------------------------------------
+# --- what does not go as it should ----------------------------------------------------------------
 lbctl submit --name forbidden -- true >/dev/null
 run_reaches forbidden failed 60
-like "$(lbctl events forbidden)" 'jobs of this name are not welcome here' "a filter's no is final, in its own words"
+like "$(lbctl events forbidden)" 'jobs of this name are not welcome here' \
+	"a filter's no is final, in its own words"
 for mode in silent murdered; do
 	echo $mode >"$T/mode"
 	lbctl submit --name $mode -- sh -c 'echo started >>"$LB_RUN_DIR/starts"' >/dev/null
 	run_reaches $mode completed 90
-	is "$(cat "$LB_HOME/runs/$mode/starts")" started "$mode sbatch: the job is found by its token"
+	is "$(cat "$LB_HOME/runs/$mode/starts")" started \
+		"$mode sbatch: the job is found by its token"
 	is "$(jobs_named $mode)" 1 "and none is submitted again"
 done
 echo busy >"$T/mode"
@@ -114,13 +118,14 @@ lbd_start
 unset LB_FAILPOINT
 lbctl submit --name twice -- sh -c 'echo started >>"$LB_RUN_DIR/starts"' >/dev/null
 wait_for '! kill -0 $lbd_pid' 30
-is "$(squeue -h -t all -n "$(squeue -h -t all -o %j | grep '^lb-twice-')" -o '%T %r')" "PENDING JobHeldUser" \
+is "$(squeue -h -t all -n "$(squeue -h -t all -o %j | grep '^lb-twice-')" -o '%T %r')" \
+	"PENDING JobHeldUser" \
 	"a job that lbd has not released does not start"
 lbd_start
 run_reaches twice completed 60
 is "$(cat "$LB_HOME/runs/twice/starts")" started "it is released then, and runs once"
 
-# --- relaunches, arrays, kills ----------------------------------------------------------------------------
+# --- relaunches, arrays, kills --------------------------------------------------------------------
 cat >array.slurm <<'END'
 #!/bin/bash
 #SBATCH --array=1-3%2 --mem=100M -n1 --output=%x_%A_%a.out --begin=now+1
@@ -128,7 +133,8 @@ echo "task $SLURM_ARRAY_TASK_ID" >>"$LB_RUN_DIR/done"
 END
 lbctl submit --name array array.slurm >/dev/null
 run_reaches array completed 90
-is "$(sort "$LB_HOME/runs/array/done" | tr '\n' ,)" "task 1,task 2,task 3," "each task of an array runs"
+is "$(sort "$LB_HOME/runs/array/done" | tr '\n' ,)" "task 1,task 2,task 3," \
+	"each task of an array runs"
 lbctl submit --name again --set restart.in_place=0 --set restart.backoff_first=0 -- \
 	sh -c '[ -e "$LB_RUN_DIR/tried" ] || { touch "$LB_RUN_DIR/tried"; exit 3; }' >/dev/null
 run_reaches again completed 90

@@ -20,7 +20,8 @@ base-2
 base-3
 base-4' "a run for each combination"
 is "$(lbctl ls --group base --json | json '#')" 4 "in one group"
-exits 4 "a name that is taken refuses them all" lbctl submit "$T/base.toml" --sweep watch.kill_grace=1..9
+exits 4 "a name that is taken refuses them all" lbctl submit \
+	"$T/base.toml" --sweep watch.kill_grace=1..9
 for n in 1 2 3 4; do
 	wait_for '[ "$(lbctl status base-$n --json | json step)" = 2 ]' 30
 done
@@ -29,7 +30,8 @@ like "$(head -n 1 "$T/table")" '^NAME +(watch.kill_grace +restart.in_place|resta
 	"they are compared by what differs"
 like "$(sed -n 4p "$T/table")" '^base-3 .*running +2 +3' "and by how they do"
 lbctl compare base --json >"$T/compared"
-is "$(json runs.3.settings <"$T/compared" | tr -d ' ')" '{"watch.kill_grace":2,"restart.in_place":7}' \
+is "$(json runs.3.settings <"$T/compared" | tr -d ' ')" \
+	'{"watch.kill_grace":2,"restart.in_place":7}' \
 	"programs get the same"
 exits 3 "a group without runs is told" lbctl compare nobody
 ok "the group is ended together" lbctl kill --now --yes base@group

@@ -12,7 +12,8 @@ is "$(stat -c %a "$S")" 700 "the folder is the owner's alone where there is no t
 ok "a README explains it" grep -q 'touch ALL.kill' "$S/README"
 
 for run in a b c1 c2 d; do
-	lbctl submit --name $run --set watch.kill_grace=1s --set watch.stop_grace=1s -- sleep 6543 >/dev/null
+	lbctl submit --name $run --set watch.kill_grace=1s --set watch.stop_grace=1s -- sleep 6543 \
+		>/dev/null
 done
 lbctl submit --name g1 --set run.group=sweep -- sleep 6543 >/dev/null
 lbctl submit --name g2 --set run.group=sweep -- sleep 6543 >/dev/null
@@ -55,7 +56,8 @@ lbd_kill9
 lbd_start
 is "$(run_state a)" killed "it stays killed"
 exits 4 "it cannot be restarted while the switch is there" lbctl restart a
-like "$err" "the switch a.kill stands against it, left by $me: wrong.*rm '$S/a.kill'" "and why is told"
+like "$err" "the switch a.kill stands against it, left by $me: wrong.*rm '$S/a.kill'" \
+	"and why is told"
 rm "$S/a.kill"
 exits 0 "it can once it is gone" lbctl restart a
 run_reaches a running 20

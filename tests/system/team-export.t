@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # shellcheck disable=SC2086 # names of users hold no blanks
-# The runs of a whole team: what each lbd tells in a common folder, who may read it, orders that reach
-# a colleague's run without a word to the colleague's lbd, and files that are not what they seem.
+# The runs of a whole team: what each lbd tells in a common folder, who may read it, orders that
+# reach a colleague's run without a word to the colleague's lbd, and files that are not what they
+# seem.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/users.sh"
 
@@ -15,7 +16,8 @@ chmod 755 "$T"
 cp "$B"/lb* "$T"/ 2>/dev/null
 B=$T PATH=$T:$PATH
 mkdir "$F" && chgrp $team "$F" && chmod 3770 "$F"
-printf '[team]\ngroup = "%s"\nfolder = "%s"\n[poll]\ninterval = "200ms"\n' $team "$F" >"$LB_HOME/lbd.toml"
+printf '[team]\ngroup = "%s"\nfolder = "%s"\n[poll]\ninterval = "200ms"\n' $team \
+	"$F" >"$LB_HOME/lbd.toml"
 chown -R $owner "$LB_HOME"
 LB_DEBUGGER="setpriv --reuid $owner --regid $owner --init-groups"
 E=$F/$owner.json
@@ -26,26 +28,30 @@ lbd_start
 wait_for "lbctl events | grep -q 'team_refused.*$owner.json cannot be written'" 10
 as $member rm "$E"
 for run in first frozen sweep-1 sweep-2; do
-	as $owner lbctl submit --name $run --set watch.kill_grace=1s --set run.group=g-$run -- sleep 6543 >/dev/null
+	as $owner lbctl submit --name $run --set watch.kill_grace=1s --set run.group=g-$run \
+		-- sleep 6543 >/dev/null
 done
 told() { wait_for "grep -q '\"name\":\"$1\",\"state\":\"$2\"' $E" 20; }
 for run in first frozen sweep-1 sweep-2; do told $run running; done
-is "$(stat -c '%a %U %G' "$E")" "640 $owner $team" "an export is its owner's to write, the team's to read"
+is "$(stat -c '%a %U %G' "$E")" "640 $owner $team" \
+	"an export is its owner's to write, the team's to read"
 is "$(json switches <"$E")" "$LB_HOME/switches" "it says where orders go"
 ok "no path of a run, no token, no text" sh -c "! grep -Eq 'attempts|token\"|text|runs/' '$E'"
 exits 0 "a member looks" as_member lbctl ls --team
 like "$out" "^OWNER +NAME +STATE" "whose they are is a column"
 like "$out" "^$owner +frozen +running" "and sees the owner's runs"
-is "$(as_member lbctl ls --team --json --group g-first | json 0.user)" $owner "as JSON, of one group"
+is "$(as_member lbctl ls --team --json --group g-first | json 0.user)" $owner \
+	"as JSON, of one group"
 is "$(as_member lbctl ls --team --json --group g-first | json '#')" 1 "… and of no other"
 exits 0 "the owner needs no variable" as $owner lbctl ls --team
 exits 6 "an outsider sees nothing" as_outsider lbctl ls --team
 exits 2 "without a folder that is said" as $member env LB_HOME="$T/none" lbctl ls --team
 like "$err" "which team\? .*LB_TEAM names none" "and what to name"
 
-# --- output: what lbd made is the team's to read, and nobody else's ---------------------------------
+# --- output: what lbd made is the team's to read, and nobody else's -------------------------------
 run_folder=$LB_HOME/runs/first
-is "$(as $member lbctl status first --json | json dir)" "$run_folder" "a member is told where a run lies"
+is "$(as $member lbctl status first --json | json dir)" "$run_folder" \
+	"a member is told where a run lies"
 exits 0 "and reads its output" as $member lbctl logs first
 exits 0 "also without lbctl" as_member cat "$run_folder/attempts/1/out.log"
 ok "but writes nothing there" as_member sh -c "! touch '$run_folder/x' '$run_folder/attempts/1/x'"
@@ -59,7 +65,8 @@ exits 0 "a member sees what it would be" as_member lbctl kill --dry-run $owner/f
 ok "and leaves nothing" [ ! -e "$LB_HOME/switches/frozen.kill" ]
 exits 0 "a member kills" as_member lbctl kill $owner/frozen --reason "it hangs"
 like "$out" "the switch $LB_HOME/switches/frozen.kill is there" "by a switch where the export says"
-wait_for '[ -e "$LB_HOME/runs/frozen/attempts/1/exit.json" ]' 30 && passed "the job obeys it with lbd frozen"
+wait_for '[ -e "$LB_HOME/runs/frozen/attempts/1/exit.json" ]' 30 &&
+	passed "the job obeys it with lbd frozen"
 kill -CONT $lbd_pid
 run_reaches frozen killed 20
 like "$(lbctl events frozen)" "$member .*switch frozen.kill: it hangs" "who and why is on record"
@@ -67,10 +74,13 @@ told frozen killed && passed "and told to the team"
 exits 0 "what is over is left alone" as_member lbctl kill $owner/frozen
 as_member rm "$LB_HOME/switches/frozen.kill"
 
-exits 0 "a member asks a colleague's trainer for a checkpoint" as_member lbctl save $owner/first --reason "before lunch"
+exits 0 "a member asks a colleague's trainer for a checkpoint" as_member lbctl save $owner/first \
+	--reason "before lunch"
 like "$out" "the switch $LB_HOME/switches/first.save is there" "by a switch, too"
-wait_for '[ ! -e "$LB_HOME/switches/first.save" ]' 10 && passed "which lbd takes away when it has asked"
-like "$(lbctl events first)" "$member +save +switch first.save: before lunch" "who and why is on record"
+wait_for '[ ! -e "$LB_HOME/switches/first.save" ]' 10 &&
+	passed "which lbd takes away when it has asked"
+like "$(lbctl events first)" "$member +save +switch first.save: before lunch" \
+	"who and why is on record"
 is "$(run_state first)" running "and the run goes on"
 
 exits 2 "a bare name is not taken for a colleague's run" as_member lbctl hold first
@@ -92,7 +102,7 @@ exits 0 "the owner's own goes to lbd" as $owner lbctl hold $owner/first
 like "$out" "^first " "by its socket"
 told first held
 
-# --- files that are not what they seem ---------------------------------------------------------------
+# --- files that are not what they seem ------------------------------------------------------------
 cat >"$T/hostile.py" <<'PY'
 import json, os, sys, time
 folder, member, owner_home, what = sys.argv[1:]
@@ -132,8 +142,10 @@ elif what == "old": put(export(written=time.time() - 86400))
 PY
 hostile() { as $member env python3 "$T/hostile.py" "$F" $member "$LB_HOME" $1; }
 M=$F/$member.json
-for row in "link:a symbolic link" "hardlink:a file with several names" "fifo:only an ordinary file" "folder:only an ordinary" \
-	"empty:it makes no sense" "garbage:it makes no sense" "deep:it makes no sense" "huge:it is too large" \
+for row in "link:a symbolic link" "hardlink:a file with several names" \
+	"fifo:only an ordinary file" "folder:only an ordinary" \
+	"empty:it makes no sense" "garbage:it makes no sense" "deep:it makes no sense" \
+	"huge:it is too large" \
 	"version:it is of another version" "shape:it lists no runs"; do
 	hostile ${row%%:*}
 	exits 0 "${row%%:*}: the others are listed" as $owner timeout 20 lbctl ls --team
@@ -142,10 +154,12 @@ for row in "link:a symbolic link" "hardlink:a file with several names" "fifo:onl
 done
 rm -rf "$F/other"
 hostile many
-is "$(as $owner lbctl ls --team --json | json '#')" 4100 "so many runs are taken from one file, and no more"
+is "$(as $owner lbctl ls --team --json | json '#')" 4100 \
+	"so many runs are taken from one file, and no more"
 hostile controls
 exits 0 "control characters" as $owner lbctl ls --team
-ok "control characters: none arrives" sh -c '! grep -Pq "[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]" "$T/exits.out" "$T/exits.err"'
+ok "control characters: none arrives" \
+	sh -c '! grep -Pq "[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]" "$T/exits.out" "$T/exits.err"'
 is "$(as $owner lbctl ls --team | grep -c "^$member ")" 1 "only what can be a run's name is one"
 exits 3 "nor is its folder used" as $owner lbctl kill $member/y
 for what in deputy linked relative; do
@@ -164,7 +178,8 @@ install -o $outsider -m 644 "$T/copy" "$F/$outsider.json"
 install -o $outsider -m 644 "$T/copy" "$M"
 exits 0 "files of an outsider" as $owner lbctl ls --team
 like "$err" "$outsider.json does not count: its owner is not in the team" "do not count"
-like "$err" "$member.json does not count: it belongs to another user" "nor do those of somebody else"
+like "$err" "$member.json does not count: it belongs to another user" \
+	"nor do those of somebody else"
 rm "$F/$outsider.json" "$M"
 chmod 3777 "$F"
 exits 6 "a folder that all can write to does not count" as_member lbctl ls --team

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # shellcheck disable=SC2086 # names of users and runs that hold no blanks
 # Stopping things as a team: an owner, a member and an outsider, three ordinary users on a private
-# cluster. Each of the three ways in which a run is ended (lbd, lbrun, the start of the job) is shown
-# alone, with trainers that do not want to end.
+# cluster. Each of the three ways in which a run is ended (lbd, lbrun, the start of the job) is
+# shown alone, with trainers that do not want to end.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/users.sh"
 
@@ -21,7 +21,8 @@ export MC_CPUS MC_KILLWAIT
 cluster_start 2
 lbd_start
 S=$LB_HOME/switches
-is "$(stat -c '%a %U %G' "$S")" "3770 $owner $team" "the switches are the owner's, the team's, and sticky"
+is "$(stat -c '%a %U %G' "$S")" "3770 $owner $team" \
+	"the switches are the owner's, the team's, and sticky"
 
 cat >"$T/trainer.py" <<'PY'
 import os, signal, socket, sys, time
@@ -50,15 +51,18 @@ PY
 train() {	# NAME HOW OPTION…
 	name=$1 how=$2
 	shift 2
-	as $owner lbctl submit --name $name --set watch.kill_grace=1s --set restart.in_place=0 "$@" \
+	as $owner lbctl submit --name $name --set watch.kill_grace=1s --set restart.in_place=0 \
+		"$@" \
 		-- python3 "$T/trainer.py" $how >/dev/null
 }
 is_up() { wait_for "[ -e $LB_HOME/runs/$1/up-0 ]" 60; }
 # Everything of a run ("": of any), on all nodes: they are this machine.
 living() {
 	for proc in /proc/[0-9]*; do
-		if tr '\0' '\n' 2>/dev/null <"$proc/environ" | grep -q "^LB_RUN_DIR=$LB_HOME/runs/$1" ||
-			tr '\0' '\n' 2>/dev/null <"$proc/cmdline" | grep -qF "$LB_HOME/runs/$1"; then
+		if tr '\0' '\n' 2>/dev/null <"$proc/environ" |
+			grep -q "^LB_RUN_DIR=$LB_HOME/runs/$1" ||
+			tr '\0' '\n' 2>/dev/null <"$proc/cmdline" |
+				grep -qF "$LB_HOME/runs/$1"; then
 			grep -qs '^State:[[:space:]]*[ZX]' "$proc/status" || echo "${proc#/proc/}"
 		fi
 	done 2>/dev/null
@@ -74,8 +78,10 @@ train ranks family --set slurm.nodes=2
 for how in $all ranks; do is_up $how; done
 lbd_kill9
 exits 6 "an outsider leaves no switch" as_outsider lbctl kill polite
-exits 0 "a member kills everything, with lbd dead" as_member lbctl kill --yes ALL --reason "all wrong"
-like "$out" "lbd cannot be reached; the switch $S/ALL.kill is there" "lbctl leaves the switch, and says so"
+exits 0 "a member kills everything, with lbd dead" as_member lbctl kill --yes ALL \
+	--reason "all wrong"
+like "$out" "lbd cannot be reached; the switch $S/ALL.kill is there" \
+	"lbctl leaves the switch, and says so"
 is_gone "" 30 && passed "lbd dead: nothing is left of any of the trainers"
 not_in_slurm && passed "… nor of its job"
 is "$(exit_cause stopped)" killed "lbrun said why"
@@ -134,18 +140,21 @@ as_member rm "$S"/*.kill
 train safe polite
 is_up safe
 exits 6 "an outsider does not kill by command" as_outsider lbctl kill safe
-ok "nor by a file" sh -c "! setpriv --reuid $outsider --regid $outsider --init-groups touch $S/safe.kill"
+ok "nor by a file" \
+	sh -c "! setpriv --reuid $outsider --regid $outsider --init-groups touch $S/safe.kill"
 # Files of somebody else that get into the folder all the same: a member moves and links what they
 # can, root what only root can.
 mkdir -m 777 "$T/open"
 as_outsider touch "$T/open/theirs"
 as_outsider chmod 666 "$T/open/theirs"
-exits 0 "a member moves a stranger's file into the folder" as_member mv "$T/open/theirs" "$S/safe.kill"
+exits 0 "a member moves a stranger's file into the folder" as_member mv "$T/open/theirs" \
+	"$S/safe.kill"
 wait_for 'lbctl events | grep -q "safe.kill does not count: its owner is not in the team"' 10
 is "$(stat -c %U "$S/safe.kill")" $outsider "… it is the stranger's"
 rm "$S/safe.kill"
 as_member touch "$T/open/linked"
-exits 0 "a file with two names, one of them in the folder" as_member ln "$T/open/linked" "$S/safe.kill"
+exits 0 "a file with two names, one of them in the folder" as_member ln "$T/open/linked" \
+	"$S/safe.kill"
 wait_for 'lbctl events | grep -q "safe.kill does not count: a file with several names"' 10
 rm "$S/safe.kill"
 as $owner touch "$T/open/owners" && chmod 666 "$T/open/owners"

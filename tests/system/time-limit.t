@@ -44,7 +44,8 @@ status=$(lbctl status r1 --json)
 is "$(echo "$status" | json attempts.#)" 2 "two attempts"
 is "$(echo "$status" | json attempts.0.cause)" timeout "the first one ended for its time limit"
 is "$(echo "$status" | json attempts.0.exit_code)" 0 "by itself, before Slurm ended it"
-is "$(echo "$status" | json attempts.1.resumed_from_step)" "$(echo "$status" | json attempts.0.launches.0.last_step)" \
+is "$(echo "$status" | json attempts.1.resumed_from_step)" \
+	"$(echo "$status" | json attempts.0.launches.0.last_step)" \
 	"the second one went on just there"
 like "$(lbctl events r1)" "the job's time limit is near" "the events say why"
 done_testing

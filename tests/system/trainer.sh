@@ -1,6 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# trainer.sh - what the tests of lbworker alone begin with: no lbd, no Slurm, a folder $T of their own.
+# trainer.sh - what the tests of lbworker alone begin with: no lbd, no Slurm, a folder $T of their
+# own.
 #
 # `worker` holds the pid of a trainer in the background, if there is one; it ends with the test.
 set -u

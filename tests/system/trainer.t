@@ -146,7 +146,8 @@ train --job.dump_folder "$T/none-kept" --checkpoint.enable false >"$T/out" 2>"$T
 status=$?
 [ $status = 0 ] && [ ! -e "$T/none-kept" ] && grep -q '^checkpoint.enable = false: ' "$T/out"
 ok $? "checkpoint.enable = false: none is written, which is said"
-LB_RESUME_FROM=$T/whole/checkpoints/step-00000020 train --checkpoint.enable false >"$T/tail" 2>"$T/err"
+LB_RESUME_FROM=$T/whole/checkpoints/step-00000020 train --checkpoint.enable false >"$T/tail" \
+	2>"$T/err"
 is "$(losses "$T/tail")" "$(losses "$T/whole.log" | sed -n '21,$p')" \
 	"and LB_RESUME_FROM is gone on from all the same"
 
@@ -189,7 +190,8 @@ worker=
 ok $? "a full disk is said and costs no training"
 is "$(grep -c 'step-0*[12]0$' "$T/while-full") $(find "$T/disk/checkpoints" -name '*.*-*')" "0 " \
 	"it leaves nothing behind"
-lbworker ckpt verify "$T/disk/checkpoints" >"$T/out" 2>"$T/err" && grep -q '^good .*step-000' "$T/out"
+lbworker ckpt verify "$T/disk/checkpoints" >"$T/out" 2>"$T/err" &&
+	grep -q '^good .*step-000' "$T/out"
 ok $? "with room again, the next one is written"
 
 if strace -qq -e trace=none true 2>/dev/null; then
@@ -198,7 +200,8 @@ if strace -qq -e trace=none true 2>/dev/null; then
 	cp -r "$T/eio" "$T/eio.before"
 	strace -f -qq -o "$T/strace" -e inject=fsync:error=EIO "$B/lbworker" train "$T/small.toml" \
 		--job.dump_folder "$T/eio" --training.steps 12 >"$T/out" 2>"$T/err"
-	is "$? $(grep -c 'Input/output error' "$T/err")" "1 1" "a disk that fails at the end: status 1"
+	is "$? $(grep -c 'Input/output error' "$T/err")" "1 1" \
+		"a disk that fails at the end: status 1"
 	diff -r "$T/eio" "$T/eio.before" >>"$T/err" 2>&1
 	ok $? "and the checkpoint before is as it was"
 fi
@@ -209,7 +212,8 @@ LB_RUN_DIR=$T/run LB_ATTEMPT=2 train --job.dump_folder "$T/newer" --training.ste
 	>"$T/out" 2>"$T/err"
 ok $? "the newest attempt publishes"
 LB_RUN_DIR=$T/run LB_ATTEMPT=1 train --job.dump_folder "$T/fenced" >"$T/out" 2>"$T/err"
-is "$? $(grep -c 'replaced by attempt 2' "$T/err") $(find "$T/fenced/checkpoints" -mindepth 1)" "1 1 " \
+is "$? $(grep -c 'replaced by attempt 2' "$T/err") $(find "$T/fenced/checkpoints" -mindepth 1)" \
+	"1 1 " \
 	"a replaced attempt publishes nothing and ends"
 
 gone=$(sh -c 'echo $$')
@@ -236,7 +240,8 @@ is "$? $(head -n 1 "$T/out")" "1 train_state.json: differs" \
 	"a synchronous save holds the same tensors (only the config's digest differs)"
 lbworker ckpt diff "$T/whole/checkpoints/step-00000030" "$T/whole/checkpoints/step-00000040" \
 	>"$T/out" 2>"$T/err"
-is "$? $(grep -c 'model.norm.weight: 64 of 64 differ' "$T/out")" "1 3" "ckpt diff tells which differ"
+is "$? $(grep -c 'model.norm.weight: 64 of 64 differ' "$T/out")" "1 3" \
+	"ckpt diff tells which differ"
 is "$(lbworker ckpt ls "$T/whole/checkpoints" | cut -c1-13)" "step-00000040
 step-00000030
 step-00000020
@@ -270,15 +275,18 @@ status=$?
 ok $? "LB_RESUME_FROM that does not exist: it stops"
 for other in "training.seq_len=16" "training.seed=9"; do
 	train --job.dump_folder "$T/whole" "--$other" >"$T/out" 2>"$T/err"
-	is "$? $(grep -c "${other%%=*}" "$T/err")" "2 1" "resuming with another ${other%%=*} is refused"
+	is "$? $(grep -c "${other%%=*}" "$T/err")" "2 1" \
+		"resuming with another ${other%%=*} is refused"
 done
 LB_RESUME_FROM=$T/whole/checkpoints/step-00000010 train --model.flavor bytes-4M \
 	>"$T/out" 2>"$T/err"
-is "$? $(grep -c 'the model needs F32 256x256' "$T/err")" "2 1" "a checkpoint of another shape is refused"
+is "$? $(grep -c 'the model needs F32 256x256' "$T/err")" "2 1" \
+	"a checkpoint of another shape is refused"
 
 # --- bad input: one line, status 2 ----------------------------------------------------------------
 refused() { # refused NAME PATTERN: "$T/err" is one line with the pattern, status was 2
-	[ "$status" = 2 ] && [ "$(grep -vc ' info lbworker: ' "$T/err")" = 1 ] && grep -q -- "$2" "$T/err"
+	[ "$status" = 2 ] && [ "$(grep -vc ' info lbworker: ' "$T/err")" = 1 ] &&
+		grep -q -- "$2" "$T/err"
 	ok $? "$1"
 }
 bad_config() { # bad_config LINE PATTERN
@@ -313,7 +321,8 @@ for command in train plan prepare convert eval generate ckpt trace; do
 	ok $? "lbworker $command --help"
 done
 for pair in training.steps=0 training.seq_len=-5 training.global_batch_size=3 model.flavor=71B \
-	training.dataset_path="$T/none" lr_scheduler.total_steps=0 model.name=nexo model.init_std=0; do
+	training.dataset_path="$T/none" lr_scheduler.total_steps=0 model.name=nexo \
+	model.init_std=0; do
 	train "--$pair" >"$T/out" 2>"$T/err"
 	status=$?
 	refused "$pair" "${pair%%=*}"
@@ -369,7 +378,8 @@ refused "more memory than there is: refused before it starts, with numbers" \
 printf '[training]\nbatch_size = 2\ndata_set = "c4"\n' >"$T/foreign.toml"
 lbworker train "$T/foreign.toml" --training.dataset_path x --check --lenient >"$T/out" 2>"$T/err"
 is "$? $(grep -c '^local_batch_size = 2' "$T/out") $(cat "$T/err")" \
-	"0 1 $T/foreign.toml:3: training.data_set: ignored, it is not known" "--lenient lists what it ignores"
+	"0 1 $T/foreign.toml:3: training.data_set: ignored, it is not known" \
+	"--lenient lists what it ignores"
 
 train --job.dump_folder "$T/wild" --optimizer.lr 100 --model.init_std 10 --training.max_norm 0 \
 	--lr_scheduler.warmup_steps 0 >"$T/out" 2>"$T/err"

@@ -44,14 +44,16 @@ for delay in 000 010 200; do
 	sleeper=$lbd_pid
 	rm "$LB_HOME/lbd.sock"	# over there nobody would answer at it
 	host_start "$host"
-	is "$(lease host).$(lease generation)" "$host.$((turn + 1))" "taken over after the lease ($host)"
+	is "$(lease host).$(lease generation)" "$host.$((turn + 1))" \
+		"taken over after the lease ($host)"
 	kill -s CONT "$sleeper"
 	wait_for 'is_gone "$sleeper"' 30 || kill -KILL "$sleeper"
 	wait "$sleeper"
 	is $? 4 "the one that wakes up ends at once"
 	ok "and leaves the other's socket alone" lbctl submit --name "s$turn" -- true
 done
-like "$(cat "$T/lbd.log")" "another lbd is at work here \(pid $lbd_pid on $host" "and says whom it found"
+like "$(cat "$T/lbd.log")" "another lbd is at work here \(pid $lbd_pid on $host" \
+	"and says whom it found"
 for turn in 1 2 3; do
 	run_reaches r$turn completed 60
 	run_reaches s$turn completed 60

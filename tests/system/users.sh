@@ -1,8 +1,8 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 # shellcheck disable=SC2086,SC2034 # names of users hold no blanks; lib.sh reads tests_planned
-# users.sh - an owner, a member of the team and an outsider: three ordinary users for one test, removed
-# when it ends. Sourced behind lib.sh; `as USER COMMAND…` plays one of them.
+# users.sh - an owner, a member of the team and an outsider: three ordinary users for one test,
+# removed when it ends. Sourced behind lib.sh; `as USER COMMAND…` plays one of them.
 if [ "$(id -u)" != 0 ]; then
 	echo "1..0 # SKIP three users take root to play"
 	tests_planned=0

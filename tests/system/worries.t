@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What people are told of before it goes wrong: a training that its job's limit will cut short, a run
-# that should run and does not. Once each, whatever happens to lbd, with all that one wants to know.
+# What people are told of before it goes wrong: a training that its job's limit will cut short, a
+# run that should run and does not. Once each, whatever happens to lbd, with all that one wants to
+# know.
 . "$(dirname "$0")/lib.sh"
 
 printf '#!/bin/sh\ncat >>"$1"\necho >>"$1"\n' >"$T/hook"
@@ -33,10 +34,12 @@ for step in range(1, 100000):
         os.abort()
     time.sleep(0.1)
 END
-lbctl submit --name slow --set slurm.time=1m --set restart.backoff_first=0 --set restart.in_place=0 \
+lbctl submit --name slow --set slurm.time=1m --set restart.backoff_first=0 \
+	--set restart.in_place=0 \
 	-- python3 "$T/train.py" >/dev/null
 wait_for '[ "$(told eta_past_limit slow)" = 1 ]' 30
-like "$(news eta_past_limit slow what)" 'at its pace it needs [0-9]+h.* more, its job ends in [0-9]+' \
+like "$(news eta_past_limit slow what)" \
+	'at its pace it needs [0-9]+h.* more, its job ends in [0-9]+' \
 	"a training that its job cannot hold"
 is "$(news eta_past_limit slow attempt) $(news eta_past_limit slow node) $(news eta_past_limit slow loss)" \
 	"1 n1 2.5" "with attempt, node and loss"
@@ -46,7 +49,8 @@ lbd_kill9
 lbd_start
 : >"$T/crash"
 wait_for '[ "$(told eta_past_limit slow)" = 2 ]' 40
-is "$(grep '"eta_past_limit"' "$T/news" | tail -n 1 | json attempt)" 2 "once for each attempt, although lbd died"
+is "$(grep '"eta_past_limit"' "$T/news" | tail -n 1 | json attempt)" 2 \
+	"once for each attempt, although lbd died"
 is "$(news backoff slow cause) $(news backoff slow node) $(news backoff slow loss) $(news backoff slow attempt)" \
 	"crash n1 2.5 1" "the end of an attempt is told with its cause and its own node"
 lbctl kill --now slow >/dev/null
@@ -55,7 +59,8 @@ run_reaches slow killed 20
 wait_for 'scontrol update nodename=n1 state=drain reason=broken; [ "$(sinfo -h -t drain -o %D)" = 1 ]' 30
 lbctl submit --name waits -- sleep 1000 >/dev/null
 wait_for '[ "$(told not_running waits)" = 1 ]' 30
-like "$(news not_running waits what)" "it has not run for [0-9]+s: its job [0-9]+ is PENDING: [A-Za-z]+" \
+like "$(news not_running waits what)" \
+	"it has not run for [0-9]+s: its job [0-9]+ is PENDING: [A-Za-z]+" \
 	"a run that should run and does not, with Slurm's reason"
 like "$(news not_running waits next)" 'scontrol show job' "and what may be done"
 job=$(squeue -h -o %i)

@@ -13,7 +13,7 @@
 
 #include "slurm/accounting.h"
 
-/* --- lines ---------------------------------------------------------------------------------------- */
+/* --- lines ------------------------------------------------------------------------------------ */
 
 static const struct {
 	const char *line;
@@ -65,10 +65,12 @@ static void test_lines(void **state)
 		bool is_over = accounting_line_parse(lines[i].line, &got);
 
 		if (is_over != (lines[i].cause != CAUSE_NONE) || got.cause != lines[i].cause ||
-		    (is_over && (got.exit_code != lines[i].exit_code || got.signal != lines[i].signal ||
+		    (is_over && (got.exit_code != lines[i].exit_code ||
+				 got.signal != lines[i].signal ||
 				 got.ref.job_id != 7 || got.ref.submit_time != 1699999999 ||
 				 strcmp(got.state, lines[i].state) != 0)))
-			fail_msg("%s: %s, exit %d, signal %d, %s", lines[i].line, cause_name(got.cause),
+			fail_msg("%s: %s, exit %d, signal %d, %s", lines[i].line,
+				 cause_name(got.cause),
 				 got.exit_code, got.signal, got.state);
 	}
 }
@@ -94,7 +96,7 @@ static void test_torn_lines(void **state)
 	}
 }
 
-/* --- programs --------------------------------------------------------------------------------------- */
+/* --- programs --------------------------------------------------------------------------------- */
 
 struct answer {
 	int count;
@@ -136,7 +138,8 @@ static const char *program(const char *script)
 	return path;
 }
 
-static void ask(const char *path, int64_t deadline_ms, const struct job_ref *jobs, struct answer *answers,
+static void ask(const char *path, int64_t deadline_ms, const struct job_ref *jobs,
+		struct answer *answers,
 		size_t count)
 {
 	struct accounting *a;
@@ -203,7 +206,8 @@ static void test_programs(void **state)
 		struct answer got = ask_one(program(cases[i].script), 60000);
 
 		if (got.result != cases[i].result || got.cause != cases[i].cause)
-			fail_msg("%s: result %d, %s", cases[i].script, got.result, cause_name(got.cause));
+			fail_msg("%s: result %d, %s", cases[i].script, got.result,
+				 cause_name(got.cause));
 	}
 }
 

@@ -135,7 +135,8 @@ static void test_next(void **state)
 		assert_int_equal(zone_load(&zone, cases[i].zone, FROM_S, UNTIL_S, &err), 0);
 		next = cron_expr_next(&expr, &zone, at(cases[i].after), UNTIL_S);
 		if (next != at(cases[i].next))
-			fail_msg("%s in %s after %s: %lld instead of %s", cases[i].expr, cases[i].zone,
+			fail_msg("%s in %s after %s: %lld instead of %s", cases[i].expr,
+				 cases[i].zone,
 				 cases[i].after, (long long)next, cases[i].next);
 		zone_clear(&zone);
 	}

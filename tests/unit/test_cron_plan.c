@@ -71,7 +71,8 @@ static void test_plan(void **state)
 		plan = cron_plan(&expr, &utc, cases[i].catch_up, &span);
 		for (; n < COUNT(cases[i].ticks) && cases[i].ticks[n]; n++)
 			if (n >= plan.count || plan.ticks[n] != at(cases[i].ticks[n]))
-				fail_msg("%s: tick %zu is not %s", cases[i].what, n, cases[i].ticks[n]);
+				fail_msg("%s: tick %zu is not %s", cases[i].what, n,
+					 cases[i].ticks[n]);
 		if (plan.count != n || plan.passed_over != cases[i].passed_over)
 			fail_msg("%s: %zu ticks, %lld passed over", cases[i].what, plan.count,
 				 (long long)plan.passed_over);

@@ -16,7 +16,8 @@ static void on_bad(void *arg, const struct err *why)
 	struct bad *bad = arg;
 
 	bad->count++;
-	snprintf(bad->text + strlen(bad->text), sizeof(bad->text) - strlen(bad->text), "%s\n", why->text);
+	snprintf(bad->text + strlen(bad->text), sizeof(bad->text) - strlen(bad->text), "%s\n",
+		 why->text);
 }
 
 static void test_words(void **state)

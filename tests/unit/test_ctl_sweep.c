@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_ctl_sweep.c - what --sweep stands for, as a table of words and the combinations they give. */
+/* test_ctl_sweep.c - what --sweep stands for, as a table of words and the combinations they
+ * give. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -91,7 +91,8 @@ static void test_precedence(void **state)
 	char off[] = "SBATCH_OVERCOMMIT=0", on[] = "SBATCH_SPREAD_JOB=yes", line[] = "--account=line";
 	char *env[] = {account, name, off, on, NULL}, *extra[] = {line, NULL};
 	struct err err = {0};
-	json_t *fields = resolve("#!/bin/sh\n#SBATCH -A script -J script -p script\n", env, extra, &err);
+	json_t *fields = resolve("#!/bin/sh\n#SBATCH -A script -J script -p script\n", env, extra,
+				 &err);
 
 	(void)state;
 	assert_non_null(fields);

@@ -25,7 +25,8 @@ static void every_millisecond_has_its_place(void **state)
 	static const int64_t want[SPENT_COUNT] = {
 		[SPENT_PRODUCTIVE] = 130 + 70 + 280, [SPENT_QUEUE] = 80 + 120,
 		[SPENT_STARTUP] = 10 + 10 + 5 + 10, [SPENT_RESTORE] = 15 + 20,
-		[SPENT_LOST] = 60 + 20, [SPENT_HANG] = 80, [SPENT_PAUSE] = 60, [SPENT_OTHER] = 20 + 10,
+		[SPENT_LOST] = 60 + 20, [SPENT_HANG] = 80, [SPENT_PAUSE] = 60,
+		[SPENT_OTHER] = 20 + 10,
 	};
 	struct goodput g;
 

@@ -96,7 +96,8 @@ static bool again(enum cause cause, int exit_code, int64_t in_place, int64_t fai
 {
 	static int64_t never[] = {7, 9};
 	struct attempt_params params = {
-		.in_place = in_place, .max_without_progress = -1, .never_on_exit_codes = never, .never_count = 2};
+		.in_place = in_place, .max_without_progress = -1, .never_on_exit_codes = never,
+		.never_count = 2};
 	struct ending end = {.cause = cause, .exit_code = exit_code};
 
 	return ending_may_relaunch(&end, &params, failures, false);

@@ -96,7 +96,8 @@ static void test_rank_killed(void **state)
 	assert_string_equal(READ("[n3:7] lbrun: this rank was killed by signal 11 (SIGSEGV)\n"),
 			    "n3 killed ");
 	/* a trainer's own words are no shepherd's */
-	assert_string_equal(READ("lbrun: this rank was killed by signal 9\n[n3:7] was killed\n"), "");
+	assert_string_equal(READ("lbrun: this rank was killed by signal 9\n[n3:7] was killed\n"),
+			    "");
 }
 
 int main(void)

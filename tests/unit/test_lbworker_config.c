@@ -223,7 +223,8 @@ static void test_short_trials(void **state)
 	config_clear(&c);
 	fflush(to);
 	assert_string_equal(told, "");
-	if (load(&c, BASE "steps = 10\n[lr_scheduler]\nwarmup_steps = 4\ndecay_ratio = 0.8\n", false,
+	if (load(&c, BASE "steps = 10\n[lr_scheduler]\nwarmup_steps = 4\ndecay_ratio = 0.8\n",
+		 false,
 		 to, &err))
 		fail_msg("%s", err.text);
 	struct schedule cut = config_schedule(&c), whole = cut;

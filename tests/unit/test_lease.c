@@ -9,7 +9,8 @@
 
 static struct lease some_lease(void)
 {
-	struct lease l = {.generation = 7, .nonce = "00112233445566778899aabbccddeeff", .pid = getpid(),
+	struct lease l = {.generation = 7, .nonce = "00112233445566778899aabbccddeeff",
+			  .pid = getpid(),
 			  .job_id = 17, .since_ms = 1795000000000, .renewed_ms = 1795000001000,
 			  .lease_ms = 30000, .version = "0.1.0", .why = "\"quoted\""};
 	struct proc_name self;

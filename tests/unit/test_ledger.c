@@ -212,7 +212,7 @@ static void a_second_opener_is_refused_at_once(void **state)
 	ledger_close(l);
 }
 
-/* --- the words ------------------------------------------------------------------------------------ */
+/* --- the words -------------------------------------------------------------------------------- */
 static const char *state_word(unsigned i)
 {
 	return run_state_name((enum run_state)i);
@@ -272,7 +272,8 @@ static void the_constraints_know_the_words_of_the_code(void **state)
 	unsigned n;
 
 	(void)state;
-	ok(ledger_launch_start(l, add_attempt(l, add_run(l, "r", RUN_CREATED), 1), 1, 1, -1, 1, &err),
+	ok(ledger_launch_start(l, add_attempt(l, add_run(l, "r", RUN_CREATED), 1), 1, 1, -1, 1,
+			       &err),
 	   &err);
 	ok(ledger_node_attempt_ended(l, "n", CAUSE_LOST, 1, &err), &err);
 	commit(l);
@@ -291,7 +292,7 @@ static void the_constraints_know_the_words_of_the_code(void **state)
 	}
 }
 
-/* --- transactions --------------------------------------------------------------------------------- */
+/* --- transactions ----------------------------------------------------------------------------- */
 static void only_what_is_committed_stays(void **state)
 {
 	struct ledger *l = open_ledger();

@@ -2,7 +2,7 @@
 /* Attempts and launches in the ledger. */
 #include "tests/unit/ledger_home.h"
 
-/* --- attempts and launches ---------------------------------------------------------------------- */
+/* --- attempts and launches -------------------------------------------------------------------- */
 static int see_attempt(const struct ledger_attempt *attempt, void *arg)
 {
 	struct seen *seen = arg;

@@ -99,7 +99,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_each_tick_once, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_a_waiting_tick_is_settled_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(test_a_waiting_tick_is_settled_once, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(test_a_thousand_are_kept, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_entries, set_up, tear_down),
 	};

@@ -14,7 +14,7 @@
 
 #include "common/mem.h"
 
-/* --- damage --------------------------------------------------------------------------------------- */
+/* --- damage ----------------------------------------------------------------------------------- */
 static int count_run(const struct ledger_run *run, void *arg)
 {
 	*(int64_t *)arg += (int64_t)strlen(run->name) + run->state;
@@ -65,7 +65,8 @@ static void damaged_files_are_refused_or_read(void **state)
 
 	(void)state;
 	for (i = 0; i < 30; i++) {
-		struct ledger_event e = { .kind = "k", .actor = "lbd", .text = "something happened" };
+		struct ledger_event e = { .kind = "k", .actor = "lbd",
+					 .text = "something happened" };
 		char name[16];
 
 		snprintf(name, sizeof(name), "run-%d", i);
@@ -171,7 +172,8 @@ static void a_full_disk_undoes_the_whole_group(void **state)
 	}
 }
 
-/* Full in the middle of a group: what came before is gone, what comes after must not go in alone. */
+/* Full in the middle of a group: what came before is gone, what comes after must not go in
+ * alone. */
 static void a_full_journal_undoes_the_whole_group(void **state)
 {
 	struct ledger *l = open_ledger();
@@ -202,7 +204,7 @@ static void a_full_journal_undoes_the_whole_group(void **state)
 	assert_int_equal(ask_int("SELECT count(*) FROM events"), 1);
 }
 
-/* --- a disk that fails: SQLite's own VFS with an fsync that can be told to fail ---------------------- */
+/* --- a disk that fails: SQLite's own VFS with an fsync that can be told to fail --------------- */
 static bool disk_is_ill;
 static sqlite3_io_methods ill_methods[2];	/* of the file, of its journal (no locks) */
 static int (*good_sync)(sqlite3_file *f, int flags);
@@ -269,7 +271,7 @@ static void after_a_failed_sync_nothing_is_written(void **state)
 	assert_sound();
 }
 
-/* --- kill -9 -------------------------------------------------------------------------------------- */
+/* --- kill -9 ---------------------------------------------------------------------------------- */
 /* Commits groups of ten metrics and an event, and says so after each. */
 static void write_for_ever(int fd, int64_t round)
 {

@@ -2,7 +2,7 @@
 /* Checkpoints, metrics, events and nodes in the ledger. */
 #include "tests/unit/ledger_home.h"
 
-/* --- checkpoints, metrics, events, nodes ---------------------------------------------------------- */
+/* --- checkpoints, metrics, events, nodes ------------------------------------------------------ */
 static void the_newest_valid_checkpoint(void **state)
 {
 	static const struct {
@@ -237,8 +237,8 @@ static void a_node_can_be_known_first(void **state)
 	ok(ledger_node_know(l, "n2", 9, &err), &err);	/* nothing changes any more */
 	commit(l);
 	ledger_close(l);
-	ask("SELECT format('%d %d %s %d %.1f %d', attempts, suspect, last_cause, last_ms, score, score_ms)"
-	    " FROM nodes WHERE name = 'n2'",
+	ask("SELECT format('%d %d %s %d %.1f %d', attempts, suspect, last_cause, last_ms, score, "
+	    "score_ms) FROM nodes WHERE name = 'n2'",
 	    row, sizeof(row));
 	assert_string_equal(row, "1 1 crash 7 1.0 5");
 }

@@ -237,7 +237,8 @@ static void found_strings_may_go_into_the_next_write(void **state)
 	commit(l);
 	ledger_close(l);
 	assert_int_equal(
-		ask_int("SELECT count(*) FROM events WHERE text = 'lender' AND actor = 'alice'"), 1);
+		ask_int("SELECT count(*) FROM events WHERE text = 'lender' AND actor = 'alice'"),
+		1);
 }
 
 static void every_pair_of_states_moves_as_the_table_says(void **state)
@@ -282,7 +283,8 @@ static void a_lost_race_is_seen(void **state)
 	int64_t id = add_run(l, "raced", RUN_STOPPING);
 
 	(void)state;
-	assert_int_equal(ledger_run_move(l, id, RUN_QUEUED, RUN_RUNNING, CAUSE_NONE, "", 1, &err), -1);
+	assert_int_equal(ledger_run_move(l, id, RUN_QUEUED, RUN_RUNNING, CAUSE_NONE, "", 1, &err),
+			 -1);
 	assert_int_equal(err.code, ERR_INTERNAL);
 	err_clear(&err);
 	ok(ledger_run_find(l, "raced", &run, &err), &err);

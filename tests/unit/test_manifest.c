@@ -179,7 +179,8 @@ static void test_hostile(void **state)
 		struct manifest m;
 
 		write_text("h/step-00000001/manifest.json", cases[i].text);
-		assert_int_equal(manifest_verify("h/step-00000001", MANIFEST_DIGESTS, &m, &err), -1);
+		assert_int_equal(manifest_verify("h/step-00000001", MANIFEST_DIGESTS, &m, &err),
+				 -1);
 		assert_contains(err.text, "h/step-00000001: ");
 		assert_contains(err.text, cases[i].part);
 		assert_null(m.files);

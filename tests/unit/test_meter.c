@@ -35,7 +35,8 @@ static void test_published(void **state)
 	struct token_flop f;
 
 	(void)state;
-	/* llm.c's GPT-2 124M: 10 G tokens in 45 minutes on 8 H100: 463,000 tokens/s each, 40 % MFU */
+	/* llm.c's GPT-2 124M: 10 G tokens in 45 minutes on 8 H100: 463,000 tokens/s each, 40 %
+	 * MFU */
 	f = flop_of(MODEL_GPT2, "124M", 1024);
 	is_near(f.palm, 6 * 123568128.0 + 12.0 * 12 * 768 * 1024, 2e6, "124M, PaLM");
 	is_near(100 * f.palm * 463000 / h100->flops, 40, 0.5, "124M on H100");

@@ -6,7 +6,8 @@
 
 enum { HOUR = 3600 * 1000, DAY = 24 * HOUR };
 
-static const struct node_rules rules = { .half_life_ms = DAY, .threshold = 0.75, .max_excluded = 2 };
+static const struct node_rules rules = { .half_life_ms = DAY, .threshold = 0.75,
+					.max_excluded = 2 };
 
 static void blame_goes_to_whom_it_may_belong(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An order that could not be committed was never given: not in the ledger, not in the engine's memory,
- * and no file of it lies about. The engine and its ledger are the real ones. */
+/* An order that could not be committed was never given: not in the ledger, not in the engine's
+ * memory, and no file of it lies about. The engine and its ledger are the real ones. */
 #include "tests/unit/ledger_home.h"
 
 #include <sys/stat.h>
@@ -84,7 +84,8 @@ static void fail_at(const char *point)
 static json_t *give(struct lbd *lbd, enum verb verb, struct err *err)
 {
 	struct request r = {
-		.lbd = lbd, .verb = verb, .peer = { .uid = 1002, .user = "bob", .role = ROLE_MEMBER },
+		.lbd = lbd, .verb = verb, .peer = { .uid = 1002, .user = "bob",
+						   .role = ROLE_MEMBER },
 		.args = json_pack("{s:s, s:s}", "run", "first", "reason", "it hangs"),
 	};
 	json_t *answer = verb == VERB_SAVE ? wish_ask(&r, err) : order_give(&r, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_prequeue.c - when a next attempt's job is put in line, and when it is taken away again: a table
- * of facts and the decision they must give. */
+/* test_prequeue.c - when a next attempt's job is put in line, and when it is taken away again: a
+ * table of facts and the decision they must give. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -99,7 +99,8 @@ enum { CASES = sizeof(cases) / sizeof(cases[0]) };
 
 static struct decision decide(size_t i, const struct policy *p, int64_t not_before_ms)
 {
-	return prequeue(&cases[i].run, cases[i].has_spare ? &cases[i].spare : NULL, not_before_ms, p,
+	return prequeue(&cases[i].run, cases[i].has_spare ? &cases[i].spare : NULL, not_before_ms,
+			p,
 			NOW);
 }
 
@@ -109,7 +110,8 @@ static void every_case(void **state)
 	for (size_t i = 0; i < CASES; i++) {
 		struct decision d = decide(i, &policy, 0);
 
-		if (d.kind != cases[i].kind || (d.kind == DECISION_END && d.cause != cases[i].cause))
+		if (d.kind != cases[i].kind ||
+		    (d.kind == DECISION_END && d.cause != cases[i].cause))
 			fail_msg("%s: %s, cause %s", cases[i].when, decision_name(d.kind),
 				 cause_name(d.cause));
 	}

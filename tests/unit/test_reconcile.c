@@ -17,7 +17,8 @@ enum { NOW = 1000 * 1000, A_MINUTE_AGO = NOW - 60 * 1000, LONG_AGO = NOW - LOST_
 static const int64_t never[] = { 42 };
 static const struct policy policy = {
 	.max_without_progress = 3, .backoff_first_ms = 60000, .backoff_max_ms = 1800000,
-	.kill_grace_ms = 10000, .stop_grace_ms = 300000, .never_on_exit_codes = never, .never_count = 1,
+	.kill_grace_ms = 10000, .stop_grace_ms = 300000, .never_on_exit_codes = never,
+	.never_count = 1,
 };
 
 static const struct job_status held_job = { .ref = { .job_id = 7 }, .phase = JOB_HELD };
@@ -40,7 +41,8 @@ static const struct job_status cancelled_on_its_node = { .phase = JOB_ENDED, .ca
 /* An attempt in this state, begun a minute ago; the scheduler was asked a moment ago. */
 #define ATTEMPT(run_state, attempt_state) \
 	.state = (run_state), .has_attempt = true, .attempt = (attempt_state), \
-	.watching_since_ms = A_MINUTE_AGO, .heard_ms = A_MINUTE_AGO, .poll_ms = NOW - 1, .exit_code = -1
+	.watching_since_ms = A_MINUTE_AGO, .heard_ms = A_MINUTE_AGO, .poll_ms = NOW - 1, \
+	.exit_code = -1
 #define SUBMITTING ATTEMPT(RUN_SUBMITTING, ATTEMPT_INTENT)
 #define HELD       ATTEMPT(RUN_SUBMITTING, ATTEMPT_HELD), .job = { .job_id = 7 }
 #define QUEUED     ATTEMPT(RUN_QUEUED, ATTEMPT_QUEUED), .job = { .job_id = 7 }
@@ -88,7 +90,8 @@ static const struct {
 	{ "running", { RUNNING, .seen = &running_job, .switched = ORDER_KILL }, DECISION_OBEY,
 	  ORDER_KILL },
 	{ "backing off", { ATTEMPT(RUN_BACKOFF, ATTEMPT_ENDED), .cause = CAUSE_CRASH,
-			   .backoff_left_ms = 60000, .switched = ORDER_KILL }, DECISION_OBEY, ORDER_KILL },
+			   .backoff_left_ms = 60000, .switched = ORDER_KILL }, DECISION_OBEY,
+			   ORDER_KILL },
 	{ "on hold", { .state = RUN_HELD, .wanted = ORDER_HOLD, .switched = ORDER_KILL },
 	  DECISION_OBEY, ORDER_KILL },
 	{ "a stop becomes a kill", { STOPPING, .wanted = ORDER_STOP, .switched = ORDER_KILL },
@@ -392,7 +395,8 @@ static void every_case(void **state)
 	}
 }
 
-/* Nodes are given another chance only where the scheduler may have no other, not for a job that got lost. */
+/* Nodes are given another chance only where the scheduler may have no other, not for a job that got
+ * lost. */
 static void what_walls_a_run_in(void **state)
 {
 	static const struct {
@@ -421,7 +425,8 @@ static void what_walls_a_run_in(void **state)
 	}
 }
 
-/* A kill always wins: whatever the facts, no decision brings a killed run nearer to a new trainer. */
+/* A kill always wins: whatever the facts, no decision brings a killed run nearer to a new
+ * trainer. */
 static void a_kill_always_wins(void **state)
 {
 	(void)state;
@@ -520,7 +525,8 @@ static void rules_are_heeded(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct relaunch_facts f = { .cause = rows[i].cause, .exit_code = -1, .failures = rows[i].counts ? 3 : 2,
+		struct relaunch_facts f = { .cause = rows[i].cause, .exit_code = -1,
+					   .failures = rows[i].counts ? 3 : 2,
 					    .blame_run = rows[i].blame_run, .ever_trained = true };
 		struct policy p = policy;
 		int rules[CAUSE_COUNT] = { 0 };

@@ -37,7 +37,8 @@ static void test_round_trip(void **state)
 		{ .name = "b.\"odd\"", .type = ST_I32, .dimensions = 1, .shape = { 2 }, .data = b },
 		{ .name = "empty", .type = ST_F32, .dimensions = 1, .shape = { 0 }, .data = NULL },
 	};
-	static const uint64_t shape_a[ST_MAX_DIMENSIONS] = { 2, 3 }, shape_b[ST_MAX_DIMENSIONS] = { 2 };
+	static const uint64_t shape_a[ST_MAX_DIMENSIONS] = { 2, 3 },
+			      shape_b[ST_MAX_DIMENSIONS] = { 2 };
 	struct err err = { 0 };
 
 	(void)state;

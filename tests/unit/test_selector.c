@@ -34,7 +34,8 @@ static void test_words(void **state)
 		int rc = selector_parse(rows[i].text, &s, &err);
 
 		if (rc < 0 ? rows[i].kind >= 0 : (int)s.kind != rows[i].kind)
-			fail_msg("\"%s\": %d, kind %d, %s", rows[i].text, rc, (int)s.kind, err.text);
+			fail_msg("\"%s\": %d, kind %d, %s", rows[i].text, rc, (int)s.kind,
+				 err.text);
 		for (const char *c = err.text; *c; c++)
 			assert_true(*c >= ' ' && *c < 0x7f);
 	}
@@ -60,7 +61,8 @@ static void test_matches(void **state)
 		struct selector s;
 
 		assert_int_equal(selector_parse(rows[i].selector, &s, NULL), 0);
-		if (selector_matches(&s, rows[i].name, rows[i].group, rows[i].owner) != rows[i].matches)
+		if (selector_matches(&s, rows[i].name, rows[i].group,
+				     rows[i].owner) != rows[i].matches)
 			fail_msg("%s against %s", rows[i].selector, rows[i].name);
 	}
 }
@@ -72,7 +74,8 @@ static void test_hard_globs(void **state)
 	clock_t start = clock();
 
 	(void)state;
-	assert_int_equal(selector_parse("*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b", &s, NULL),
+	assert_int_equal(selector_parse("*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b",
+					&s, NULL),
 			 0);
 	for (int i = 0; i < 1000; i++)
 		assert_false(selector_matches(&s, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"

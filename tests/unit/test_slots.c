@@ -135,7 +135,8 @@ static void test_check(void **state)
 	(void)state;
 	assert_int_equal(slots_check(&machine, &fits, &err), 0);
 	assert_int_equal(slots_check(&machine, &not, &err), -1);
-	assert_non_null(strstr(err.text, "slurm.gpus_per_node: the job wants 3 GPUs, this machine has 2"));
+	assert_non_null(strstr(err.text, "slurm.gpus_per_node: the job wants 3 GPUs, this machine "
+					 "has 2"));
 }
 
 static void test_sets(void **state)

@@ -104,11 +104,14 @@ static void test_rows(void **state)
 		struct job_status got = { .exit_code = 77, .signal = 77 };
 
 		slurm_word_judge(&r->word, &got);
-		if (got.phase != r->phase || got.cause != r->cause || got.exit_code != r->exit_code ||
+		if (got.phase != r->phase || got.cause != r->cause ||
+		    got.exit_code != r->exit_code ||
 		    got.signal != r->signal || strcmp(got.state, r->state) != 0 ||
 		    strcmp(got.reason, r->reason) != 0)
-			fail_msg("%s: phase %d, %s, exit %d, signal %d, %s, \"%s\"", r->what, got.phase,
-				 cause_name(got.cause), got.exit_code, got.signal, got.state, got.reason);
+			fail_msg("%s: phase %d, %s, exit %d, signal %d, %s, \"%s\"", r->what,
+				 got.phase,
+				 cause_name(got.cause), got.exit_code, got.signal, got.state,
+				 got.reason);
 	}
 }
 

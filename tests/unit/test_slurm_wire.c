@@ -112,7 +112,8 @@ static void test_results(void **state)
 {
 	(void)state;
 	for (int i = 0; i < SCHEDULER_RESULT_COUNT; i++)
-		assert_int_equal(wire_result_from_name(wire_result_name((enum scheduler_result)i)), i);
+		assert_int_equal(wire_result_from_name(wire_result_name((enum scheduler_result)i)),
+				 i);
 	assert_int_equal(wire_result_from_name("fine"), SCHEDULER_UNCLEAR);
 	assert_int_equal(wire_result_from_name(NULL), SCHEDULER_UNCLEAR);
 }

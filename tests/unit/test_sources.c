@@ -166,8 +166,8 @@ static struct data *open_mix(char *const *mix, size_t count, struct err *err)
 	return data_open(&options, err);
 }
 
-/* Three sources in 5:2:1, told apart by their tokens: the share of each block is exact, every source
- * gives each of its samples once an epoch, and all of it follows from the number alone. */
+/* Three sources in 5:2:1, told apart by their tokens: the share of each block is exact, every
+ * source gives each of its samples once an epoch, and all of it follows from the number alone. */
 static void test_mix(void **state)
 {
 	char *const mix[] = { TEXT("5 a.bin"), TEXT("2 b.bin"), TEXT("1e0 c.bin") };

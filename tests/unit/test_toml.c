@@ -68,7 +68,8 @@ static void test_refused(void **state)
 		struct err err = {0};
 		struct toml t;
 
-		assert_int_equal(toml_parse(&t, cases[i].text, strlen(cases[i].text), "f.toml", &err),
+		assert_int_equal(toml_parse(&t, cases[i].text, strlen(cases[i].text), "f.toml",
+					    &err),
 				 -1);
 		assert_int_equal(err.code, ERR_USAGE);
 		assert_contains(err.text, cases[i].part);

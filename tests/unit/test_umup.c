@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_umup.c - u-muP: its table by width, gradients against finite differences of the loss, and that
- * one learning rate moves models of different widths alike, which it does not without u-muP.
+/* test_umup.c - u-muP: its table by width, gradients against finite differences of the loss, and
+ * that one learning rate moves models of different widths alike, which it does not without u-muP.
  * test_model.c holds a whole model against the paper's own form. */
 #include <math.h>
 #include <setjmp.h>
@@ -49,14 +49,16 @@ static void test_table(void **state)
 		is_near((double)u.head, 1 / d, "head", widths[i]);
 		is_near((double)u.scores, 1.0 / HEAD, "scores", widths[i]);
 		/* 0.5^0.5 * 0.7071^0.5 = 0.5946; sqrt(ln 32/32)^(1 - 1/65) */
-		is_near((double)u.down, 1 / sqrt(3 * d) / sqrt(n) / pow(2, -0.75), "down", widths[i]);
+		is_near((double)u.down, 1 / sqrt(3 * d) / sqrt(n) / pow(2, -0.75), "down",
+			widths[i]);
 		is_near((double)u.out, 1 / sqrt(d) / sqrt(n) / pow(sqrt(log(32) / 32), 64.0 / 65),
 			"out", widths[i]);
 		is_near(umup_rate(&s, PARAM_EMBEDDING), 1 / sqrt(d), "embedding", widths[i]);
 		is_near(umup_rate(&s, PARAM_QKV), 1 / sqrt(d * n), "qkv's rate", widths[i]);
 		is_near(umup_rate(&s, PARAM_DOWN), 1 / sqrt(3 * d * n), "down's rate", widths[i]);
 		is_near(umup_rate(&s, PARAM_HEAD), 1, "head's rate", widths[i]);
-		assert_true(umup_rate(&s, PARAM_NORM1) == 0 && umup_rate(&s, PARAM_FINAL_NORM) == 0);
+		assert_true(umup_rate(&s, PARAM_NORM1) == 0 &&
+			    umup_rate(&s, PARAM_FINAL_NORM) == 0);
 	}
 	struct model_shape s = shape_of(64, false);
 	struct umup_scales u = umup_scales(&s);
@@ -176,7 +178,8 @@ static void test_unit_scale(void **state)
 		if (!(weight > 0.97 && weight < 1.03))
 			fail_msg("%s starts with rms %g", t->name, weight);
 		if (!(gradient > 0.05 && gradient < 20))
-			fail_msg("%s: its gradient is %g times what it should be", t->name, gradient);
+			fail_msg("%s: its gradient is %g times what it should be", t->name,
+				 gradient);
 	}
 	close_model(&f);
 }
@@ -218,8 +221,8 @@ static void test_transfer(void **state)
 	double umup = moved(256, true, 0.5) / moved(32, true, 0.5);
 	double plain = moved(256, false, 0.004) / moved(32, false, 0.004);
 
-	print_message("4 updates, width 256 against 32: logits move %.2f times as far, %.2f without "
-		      "u-muP\n", umup, plain);
+	print_message("4 updates, width 256 against 32: logits move %.2f times as far, %.2f "
+		      "without u-muP\n", umup, plain);
 	assert_true(umup > 0.6 && umup < 1.7);
 	assert_true(plain > 2.5);
 }

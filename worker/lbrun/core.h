@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* core.h - no core file of lbrun ever holds its environment: that has the run's secrets in it.
  *
- * Trainers get back what was set before: whether their cores are written is their owner's choice. */
+ * Trainers get back what was set before: whether their cores are written is their owner's
+ * choice. */
 #ifndef LBRUN_CORE_H
 #define LBRUN_CORE_H
 

@@ -41,8 +41,8 @@ static void describe(int wait_status, char *out, size_t size)
 	}
 }
 
-/* Some sites have no control groups: slurmd looks at the sizes of processes now and then, and kills. A
- * process that had grown to within a twentieth of the limit died of that. */
+/* Some sites have no control groups: slurmd looks at the sizes of processes now and then, and
+ * kills. A process that had grown to within a twentieth of the limit died of that. */
 static bool was_at_limit(const struct launch_facts *f)
 {
 	return f->limit_mb > 0 && f->peak_mb >= f->limit_mb - f->limit_mb / 20;
@@ -50,7 +50,8 @@ static bool was_at_limit(const struct launch_facts *f)
 
 static enum cause natural_cause(const struct launch_facts *f, const struct ending *end)
 {
-	if ((f->oom || was_at_limit(f)) && (end->signal == SIGKILL || end->exit_code == 128 + SIGKILL))
+	if ((f->oom || was_at_limit(f)) &&
+	    (end->signal == SIGKILL || end->exit_code == 128 + SIGKILL))
 		return CAUSE_OOM;
 	if (end->signal)
 		return CAUSE_CRASH;
@@ -84,7 +85,8 @@ static void describe_memory(const struct launch_facts *f, enum cause cause, char
 	else if (f->oom)
 		snprintf(out, size, "; the kernel ran out of memory for this job");
 	else
-		snprintf(out, size, "; it had taken %lld of the job's %lld MB", (long long)f->peak_mb,
+		snprintf(out, size, "; it had taken %lld of the job's %lld MB",
+			 (long long)f->peak_mb,
 			 (long long)f->limit_mb);
 }
 

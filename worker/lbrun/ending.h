@@ -34,7 +34,8 @@ void ending_decide(const struct launch_facts *facts, struct ending *out);
 void ending_without_trainer(enum stop_why stop, const char *stop_text, struct ending *out);
 
 /* `failures`: launches in a row that made no progress, the one that just ended included.
- * `made_progress`: some launch of this attempt did, so what the run had failed before is forgiven. */
+ * `made_progress`: some launch of this attempt did, so what the run had failed before is
+ * forgiven. */
 bool ending_may_relaunch(const struct ending *ending, const struct attempt_params *params,
 			 int64_t failures, bool made_progress);
 

@@ -100,8 +100,8 @@ static int append_waiting(struct journal *j, struct err *err)
 
 int64_t journal_trainer(struct journal *j, int64_t launch, const json_t *line, struct err *err)
 {
-	/* While it fails, one try a second, not one a line; once that was made without a failure, or
-	 * had nothing to write, the next line is the try. */
+	/* While it fails, one try a second, not one a line; once that was made without a failure,
+	 * or had nothing to write, the next line is the try. */
 	if (j->is_failing && j->retry_ms != INT64_MAX && clock_mono_ms() < j->retry_ms)
 		return err_set(err, ERR_IO, "the spool cannot be written at the moment");
 	if (append_waiting(j, err) < 0 || append(j, launch, true, line, err) < 0)

@@ -275,8 +275,8 @@ void launch_look_for_checkpoint(struct shepherd *s)
 	free(path);
 }
 
-/* A node that broke the trainer, or ended two launches in a row, would do so again: another job can keep
- * away from it, a launch in place cannot. */
+/* A node that broke the trainer, or ended two launches in a row, would do so again: another job can
+ * keep away from it, a launch in place cannot. */
 static bool is_allocation_healthy(struct shepherd *s)
 {
 	const struct launch *l = &s->launch;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* torchrun's static rendezvous, with our number of each node: rank 0 is then on the batch host, where
- * LB_SOCKET is, and nobody has to guess which host is meant by its name. */
+/* torchrun's static rendezvous, with our number of each node: rank 0 is then on the batch host,
+ * where LB_SOCKET is, and nobody has to guess which host is meant by its name. */
 #include "worker/lbrun/launcher.h"
 
 #include <netdb.h>
@@ -13,14 +13,15 @@
 
 #include "common/mem.h"
 
-enum { FIRST_PORT = 15000, PORTS = 15000, PORT_TRIES = 100 };	/* below those that systems hand out */
+/* Below those that systems hand out. */
+enum { FIRST_PORT = 15000, PORTS = 15000, PORT_TRIES = 100 };
 
 bool launcher_has_ranks(const struct attempt_params *p)
 {
 	return strcmp(p->launcher, "srun") == 0 || p->torchrun;
 }
 
-/* --- where ----------------------------------------------------------------------------------------- */
+/* --- where ------------------------------------------------------------------------------------ */
 
 static bool is_known(const char *host)
 {
@@ -80,7 +81,7 @@ void meeting_choose(struct meeting *m, int64_t seed)
 		m->nodes = 1;
 }
 
-/* --- words ----------------------------------------------------------------------------------------- */
+/* --- words ------------------------------------------------------------------------------------ */
 
 struct words {
 	char **items;

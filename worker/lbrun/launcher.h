@@ -27,12 +27,12 @@ struct meeting {		/* where the ranks of a launch find each other */
 bool launcher_has_ranks(const struct attempt_params *p);
 
 /* The first host of the job: MASTER_ADDR and MASTER_PORT where the environment has them, else this
- * one by the name that others know it by, and a port that nobody listens on; `seed` makes it another
- * one for each launch. */
+ * one by the name that others know it by, and a port that nobody listens on; `seed` makes it
+ * another one for each launch. */
 void meeting_choose(struct meeting *m, int64_t seed);
 
-/* NULL-terminated, each owned by the caller. `self`: path of lbrun. `socket_folder`: what ranks in a
- * container have to see besides; NULL: nothing. */
+/* NULL-terminated, each owned by the caller. `self`: path of lbrun. `socket_folder`: what ranks in
+ * a container have to see besides; NULL: nothing. */
 char **launcher_argv(const struct attempt_params *p, const struct meeting *m, const char *self,
 		     const char *socket_folder);
 

@@ -293,8 +293,8 @@ static void on_printed_step(void *arg, const json_t *line, int64_t rank)
 	heed_step(s, rank < 0 ? 0 : rank, line);
 }
 
-/* The first error line names it, or else the first rank that a signal killed: the others mostly follow
- * because of that one. */
+/* The first error line names it, or else the first rank that a signal killed: the others mostly
+ * follow because of that one. */
 static void suspect(struct shepherd *s, const char *node, bool is_broken)
 {
 	if (s->launch.node[0] && (s->launch.is_node_broken || !is_broken))

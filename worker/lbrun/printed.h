@@ -31,7 +31,8 @@ struct printed {
 	void (*on_step)(void *arg, const json_t *line, int64_t rank);
 	/* A line that tells of a broken node; without its prefix. `node`: "" = not known. */
 	void (*on_error)(void *arg, const char *node, const char *line);
-	/* A rank's shepherd says that a signal killed its rank (PRINTED_RANK_KILLED); NULL: not heeded. */
+	/* A rank's shepherd says that a signal killed its rank (PRINTED_RANK_KILLED); NULL: not
+	 * heeded. */
 	void (*on_rank_killed)(void *arg, const char *node);
 	void *arg;
 };

@@ -97,8 +97,8 @@ static void on_signal(struct rank *r, int signo, int64_t now_ms)
 	descendants_signal(signo == SIGQUIT ? SIGKILL : signo);
 }
 
-/* When its time is up the profiler ends, and the trainer becomes our child: then its end counts. What
- * the profiler itself leaves behind does not. */
+/* When its time is up the profiler ends, and the trainer becomes our child: then its end counts.
+ * What the profiler itself leaves behind does not. */
 static void on_end(struct rank *r, pid_t pid, bool is_profilers)
 {
 	int status;

@@ -16,7 +16,8 @@
 #include "worker/lbrun/older.h"
 #include "worker/lbrun/shepherd.h"
 
-/* attempts/N/out.log is where lbctl logs looks; the job's own file stays where its owner wants it. */
+/* attempts/N/out.log is where lbctl logs looks; the job's own file stays where its owner wants
+ * it. */
 static void link_output(const char *folder, const char *name, int fd)
 {
 	char link[32], target[4096], *path = path_join("%s/%s", folder, name);
@@ -74,7 +75,8 @@ static int64_t ended_tasks(const struct shepherd *s, struct attempt_exit *out)
 		char *task = path_join("%s/%s", s->orders_folder, entry->d_name);
 		struct attempt_exit e;
 
-		if (strncmp(entry->d_name, "task-", 5) == 0 && attempt_exit_read(task, &e, NULL) == 0) {
+		if (strncmp(entry->d_name, "task-", 5) == 0 &&
+		    attempt_exit_read(task, &e, NULL) == 0) {
 			count++;
 			if (e.cause != CAUSE_COMPLETED)
 				name_failed(out, &e, entry->d_name + strlen("task-"));

@@ -96,8 +96,9 @@ static void refuse_to_start(struct shepherd *s)
 			 "the checkpoint %.90s is not valid: choose another (lbctl restart --from)",
 			 chosen(s));
 	else
-		snprintf(s->ending.text, sizeof(s->ending.text), "no valid checkpoint in %.90s: move "
-			 "the bad ones away to start from the beginning", s->params.checkpoint_dir);
+		snprintf(s->ending.text, sizeof(s->ending.text),
+			 "no valid checkpoint in %.90s: move the bad ones away to start from the "
+			 "beginning", s->params.checkpoint_dir);
 	output_say(&s->output, "%s", s->ending.text);
 	output_say(&s->output, "%s", s->search.text);
 	journal_note(&s->journal, s->launch.number, "no_valid_checkpoint", "%s%s", s->search.text,
@@ -245,7 +246,8 @@ static void read_signals(struct shepherd *s, int64_t now_ms)
 static int timeout_ms(const struct shepherd *s)
 {
 	const int64_t due[] = {
-		s->phase_ms, s->look_ms, s->switch_ms, output_next_ms(&s->output), journal_next_ms(&s->journal),
+		s->phase_ms, s->look_ms, s->switch_ms, output_next_ms(&s->output),
+		journal_next_ms(&s->journal),
 		s->phase == PHASE_RUN ? stopping_next_ms(&s->stop) : INT64_MAX,
 		hang_next_ms(s), s->asked.pids ? s->asked_ms : INT64_MAX,
 		s->has_errors ? output_next_ms(&s->errors) : INT64_MAX,

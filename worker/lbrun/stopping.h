@@ -28,7 +28,8 @@ enum {
 	/* From the warning to SIGTERM, for a trainer that was asked; time for a last checkpoint. At
 	 * least this, else the grace of the request. */
 	WARN_TO_TERM_MS = 60 * 1000,
-	/* Slurm's default KillWait is 30 s, after which lbrun itself is killed: five sixths of it. */
+	/* Slurm's default KillWait is 30 s, after which lbrun itself is killed: five sixths of
+	 * it. */
 	SCHEDULER_GRACE_MS = 25 * 1000,
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* lbd_month_internal.h - one world for one run, and what the parts of it tell each other: the month
- * (lbd_month.c), Slurm (lbd_month_slurm.c), lbrun with its trainer (lbd_month_lbrun.c), and the world
- * as lbd sees it (lbd_month_world.c). The agenda's `struct sim` is this one. */
+ * (lbd_month.c), Slurm (lbd_month_slurm.c), lbrun with its trainer (lbd_month_lbrun.c), and the
+ * world as lbd sees it (lbd_month_world.c). The agenda's `struct sim` is this one. */
 #ifndef TESTS_SIM_ETTR_LBD_MONTH_INTERNAL_H
 #define TESTS_SIM_ETTR_LBD_MONTH_INTERNAL_H
 

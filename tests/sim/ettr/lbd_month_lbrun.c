@@ -21,7 +21,8 @@ static void live_say(struct sim *sim, struct job *job, json_t *line)
 		job->line_cap = job->line_cap ? 2 * job->line_cap : 16;
 		job->lines = xrealloc(job->lines, job->line_cap * sizeof(job->lines[0]));
 	}
-	job->lines[job->line_count++] = (struct said){js_line(line), live_wall_ms(sim), sim->launch};
+	job->lines[job->line_count++] = (struct said){js_line(line), live_wall_ms(sim),
+						      sim->launch};
 	json_decref(line);
 }
 
@@ -71,7 +72,8 @@ static void write_exit(struct sim *sim, enum cause cause, int exit_code)
 {
 	struct job *job = sim->job;
 
-	live_say(sim, job, json_pack("{s:s, s:s}", "type", "attempt_end", "cause", cause_name(cause)));
+	live_say(sim, job, json_pack("{s:s, s:s}", "type", "attempt_end", "cause",
+				     cause_name(cause)));
 	job->exit = (struct attempt_exit){
 	    .cause = cause,
 	    .exit_code = exit_code,

@@ -59,7 +59,8 @@ struct tally {
 };
 
 static const struct circumstances usual = {
-	.launch_failure = 0.02, .queue_ms = 5 * MINUTE, .start_ms = 5 * MINUTE, .save_ms = 40 * SECOND,
+	.launch_failure = 0.02, .queue_ms = 5 * MINUTE, .start_ms = 5 * MINUTE,
+	.save_ms = 40 * SECOND,
 	.repair_ms = 4 * HOUR, .person_ms = HOUR,
 };
 
@@ -132,9 +133,11 @@ static void compare(size_t rate, long months)
 	}
 	printf("%s: %.1f a month on %d nodes; a checkpoint each %.0f min\n", rates[rate].source,
 	       (double)MONTH_MS / mtbf_ms, JOB_NODES, (double)c.interval_ms / MINUTE);
-	printf("  %-17s %13s  GPU-hours lost in a month, mean, by cause %18s   by kind\n", "", "ETTR in %",
+	printf("  %-17s %13s  GPU-hours lost in a month, mean, by cause %18s   by kind\n", "",
+	       "ETTR in %",
 	       "");
-	printf("  %-17s %6s %6s  %6s %6s %6s %6s %6s %6s %6s    %6s %6s %6s %6s %6s\n", "", "median",
+	printf("  %-17s %6s %6s  %6s %6s %6s %6s %6s %6s %6s    %6s %6s %6s %6s %6s\n", "",
+	       "median",
 	       "10th", "all", "GPU", "hang", "node", "crash", "launch", "torn", "redone", "notice",
 	       "wait", "start", "save");
 	for (int who = 0; who < WHO_COUNT; who++) {
@@ -145,7 +148,8 @@ static void compare(size_t rate, long months)
 
 int main(int argc, char **argv)
 {
-	long months = argc == 3 && strcmp(argv[1], "--months") == 0 ? strtol(argv[2], NULL, 10) : 80;
+	long months = argc == 3 && strcmp(argv[1], "--months") == 0 ? strtol(argv[2], NULL,
+									     10) : 80;
 
 	if (months < 10 || months > MONTHS_MAX || (argc != 1 && argc != 3)) {
 		fputs("usage: ettr [--months N]\n", stderr);
@@ -153,7 +157,8 @@ int main(int argc, char **argv)
 	}
 	log_init("ettr", LOG_LEVEL_ERROR);
 	sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);
-	printf("ETTR of one job on %d nodes (%d GPUs), %ld simulated months\n", JOB_NODES, GPUS, months);
+	printf("ETTR of one job on %d nodes (%d GPUs), %ld simulated months\n", JOB_NODES, GPUS,
+	       months);
 	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++)
 		compare(i, months);
 	fputs(assumptions, stdout);

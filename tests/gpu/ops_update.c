@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/* ops_update.c - sums, the decision about an update, and the update. */
+#include "tests/gpu/suite.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Decided on both sides: a gradient twice as large as it may be, or one that is left out. */
+static struct tensor *decision_of(struct suite *s, struct tensors *all, bool is_left_out)
+{
+	const struct decision d = { .norm_limit = is_left_out ? 1 : INFINITY, .norm_most = 2,
+				    .lr = 2e-2f, .to_m_hat = 1.7f, .to_v_hat = 3.1f,
+				    .step = (uint32_t)between(s, 1, 1000), .loss_sum = 3,
+				    .squares = 16 };
+	struct tensor *t = add(s, all, sizeof(d) / sizeof(float), false);
+
+	memcpy(t->cpu, &d, sizeof(d));
+	to_gpu(s, t);
+	BOTH(decide, ON(t));
+	return t;
+}
+
+void ops_adamw(struct suite *s)
+{
+	size_t count = size(s, pick(s, 5000, 3000000));
+	struct tensors all = { .count = 0 };
+	bool narrow_moments = draw(s) % 2;
+	struct tensor *w = random_tensor(s, &all, count, false, 1);
+	struct tensor *m = random_tensor(s, &all, count, false, 1);
+	struct tensor *v = random_tensor(s, &all, count, false, 1);
+	struct tensor *g = random_tensor(s, &all, count, false, 1);
+	struct tensor *decision = decision_of(s, &all, draw(s) % 5 == 0);
+	const struct adamw a = { .rate = 0.5f, .beta1 = 0.9f, .beta2 = 0.95f, .eps = 1e-8f,
+				 .weight_decay = 0.1f, .bf16_moments = narrow_moments, .first = between(s, 0, 2) * 11,
+				 .key = 0x123456789abcdefULL };
+
+	shape(s, "%zu from %" PRIu64 "%s", count, a.first, narrow_moments ? " bf16 moments" : "");
+	for (size_t i = 0; i < count; i++) {
+		v->cpu[i] = v->cpu[i] * v->cpu[i];
+		if (narrow_moments) {	/* two bf16 in each word */
+			((uint16_t *)(void *)m->cpu)[i] = narrow(m->cpu[i]);
+			((uint16_t *)(void *)v->cpu)[i] = narrow(v->cpu[i]);
+		}
+	}
+	to_gpu(s, m);
+	to_gpu(s, v);
+	BOTH(adamw, ON(w), ON(m), ON(v), ON(g), count, &a, ON(decision));
+	compare(s, "adamw", "weight", w, 1);
+	if (narrow_moments)
+		m->count = v->count = count / 2;	/* whole words, of two moments each */
+	else
+		compare(s, "adamw", "m", m, 1);
+	if (!narrow_moments)
+		compare(s, "adamw", "v", v, 1);
+	s->be->download(s->gpu, m->got, m->gpu, m->count * sizeof(float));
+	size_t apart = 0;
+	for (size_t i = 0; narrow_moments && i < 2 * m->count; i++)
+		apart += ((uint16_t *)(void *)m->got)[i] != ((uint16_t *)(void *)m->cpu)[i];
+	if (apart > m->count / 500 + 1) {	/* sums may differ in their last fp32 bit */
+		printf("not ok adamw: %zu of %zu bf16 moments differ\n", apart, 2 * m->count);
+		s->failed++;
+	}
+	release(s, &all);
+}
+
+void ops_sum_squares(struct suite *s)
+{
+	size_t count = size(s, pick(s, 100000, 30000000));
+	struct tensors all = { .count = 0 };
+	struct tensor *x = random_tensor(s, &all, count, false, 1);
+	struct tensor *sums = poisoned(s, &all, 4, false);	/* two of fp64 */
+	double got[2], want[2];
+
+	BOTH(sum_squares, ON(sums), ON(x), count);
+	BOTH(sum_losses, (double *)ON(sums) + 1, ON(x), count, false);
+	BOTH(sum_losses, (double *)ON(sums) + 1, ON(x), count / 2, true);
+	s->be->download(s->gpu, got, sums->gpu, sizeof(got));
+	memcpy(want, sums->cpu, sizeof(want));
+	bool good = fabs(got[0] - want[0]) <= 1e-6 * want[0] &&
+		    fabs(got[1] - want[1]) <= 1e-9 * (double)count;
+
+	s->compared++;
+	s->failed += !good;
+	printf("%-6s %-20s %-9s %-28zu %.9g, CPU %.9g; losses %.9g, CPU %.9g\n",
+	       good ? "ok" : "not ok", "sums", "", count, got[0], want[0], got[1], want[1]);
+	release(s, &all);
+}
