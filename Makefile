@@ -9,7 +9,7 @@
 #   make gpu-check | gpu-bench                 what needs a GPU: agreement, and speed against PyTorch
 #   make [CUDA=0|1|auto] [CUDA_HOME=dir]       the CUDA backend; auto: where nvcc is found
 #   make fuzz [SECONDS=60] [RUNS=10000000]    whatever reads what strangers wrote
-#   make demo | bench | man | install [PREFIX=/usr/local] [DESTDIR=] | clean
+#   make demo | bench | man | install [PREFIX=/usr/local] [DESTDIR=] | clean | help
 #
 # Folders are layers: each has an archive of its own, and tests/layers.sh says who may include whom.
 
@@ -368,6 +368,8 @@ gpu-bench: $(BINARIES) $(LBCUDA) $(B)/gpu/ops
 	B=$(B) sh bench/gpu/run.sh
 demo:
 	sh etc/demo
+help:
+	@sed -n 's/^#   //p' Makefile
 bench: all $(B)/ettr
 	B=$(abspath $(B)) sh bench/run
 
@@ -416,7 +418,7 @@ clean:
 	rm -rf build build-san build-fuzz
 
 .PHONY: release all unit gpu-parts gpu-check gpu-bench sim fuzz fuzz-targets faults check check-unit check-system check-resume check-layers lint tidy cppcheck \
-	shellcheck demo bench man install clean
+	shellcheck demo bench man install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
 -include $(shell find $(B)/obj $(B)/cuda $(B)/release $(B)/emulated -name '*.d' 2>/dev/null)

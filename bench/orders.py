@@ -124,6 +124,7 @@ def pending():
             until(lambda: not run("squeue", "-h"), "gone")
             times.append(1000 * (time.perf_counter() - begin))
         say(f"{what} to pending job gone from squeue", times, note="target: 1000 ms")
+    run("scontrol", "update", "PartitionName=debug", "State=UP")
 
 
 def seen():
@@ -198,8 +199,8 @@ def socket():
     with open(f"{flags}/alone", "x", encoding="ascii"):
         tell("ls over the socket, a new connection each, alone", owner(f"{flags}/alone").communicate()[0])
     colleague = {"user": 51002, "group": 51002, "extra_groups": ["games"], "cwd": "/"}
-    with subprocess.Popen(["env", "PATH=/usr/bin:/bin", "python3", script, HOME, "flood", f"{flags}/underway"], stdout=subprocess.DEVNULL,
-                          **colleague) as flood:
+    flood = ["env", "PATH=/usr/bin:/bin", "python3", script, HOME, "flood", f"{flags}/underway"]
+    with subprocess.Popen(flood, stdout=subprocess.DEVNULL, **colleague) as flood:
         until(lambda: os.path.exists(f"{flags}/underway") or flood.poll() is not None, "the flood")
         asked = owner(f"{flags}/done")
         if flood.wait() != 0:
@@ -209,5 +210,5 @@ def socket():
 
 
 PARTS = {"running": running, "pending": pending, "seen": seen, "watching": watching, "socket": socket}
-for part in os.environ.get("PARTS", "seen watching socket running pending").split():
+for part in os.environ.get("PARTS", "socket seen watching running pending").split():
     PARTS[part]()

@@ -293,8 +293,9 @@ void print_json(json_t *value)
 	/* A terminal gets ASCII: JSON escapes controls, but not the marks that reorder a line. */
 	size_t flags = JSON_COMPACT | JSON_ENCODE_ANY |
 		       (isatty(STDOUT_FILENO) ? JSON_ENSURE_ASCII : 0);
+	size_t digits = JSON_REAL_PRECISION(15); /* with 17, .656 is printed as .6559999 */
 
-	json_dumpf(value, stdout, flags);
+	json_dumpf(value, stdout, flags | digits);
 	putchar('\n');
 	json_decref(value);
 }

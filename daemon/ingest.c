@@ -16,7 +16,7 @@
 #include "daemon/relaunch.h"
 
 enum {
-	INGEST_BYTES = 4 * 1024 * 1024,	/* of one spool in one turn: others want their turn, too */
+	INGEST_BYTES = 2 * 1024 * 1024,	/* of one spool in one turn: others want their turn, too */
 	BAD_LINES_TOLD = 3,
 	THIN_AFTER = 500,		/* steps */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/job.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -250,6 +251,40 @@ void job_resources(const struct run_spec *spec, struct job_request *job)
 	job->warn_seconds = run_spec_warn_ms(spec) / 1000;
 }
 
+/* "2", "h100:2" */
+static int64_t count_of(const char *text)
+{
+	const char *colon = strrchr(text, ':');
+
+	return strtoll(colon ? colon + 1 : text, NULL, 10);
+}
+
+int job_local_resources(const json_t *fields, struct job_request *job, struct err *err)
+{
+	int64_t tasks = js_int(fields, "num_tasks", 1);
+
+	if (json_object_get(fields, "array_inx"))
+		return err_set(err, ERR_USAGE, "--array: without Slurm a script is one job; submit it once "
+			       "for each index, or a sweep of runs: lbctl submit --sweep");
+	if (js_int(fields, "warn_time", 0) > 0 && js_int(fields, "warn_signal", SIGUSR1) != SIGUSR1)
+		return err_set(err, ERR_USAGE, "--signal: without Slurm only USR1 announces the end");
+	if (job->nodes == 0)
+		job->nodes = js_int(fields, "min_nodes", 0);
+	if (job->cpus_per_task == 0)
+		job->cpus_per_task = js_int(fields, "cpus_per_task", 0);
+	if (job->ntasks_per_node == 0 && tasks > 1)
+		job->ntasks_per_node = tasks;
+	if (job->gpus_per_node == 0)
+		job->gpus_per_node = count_of(js_str(fields, "gpus_per_node", js_str(fields, "gpus", "0")));
+	if (job->mem_mb == 0)
+		job->mem_mb = js_int(fields, "mem_per_node", 0);
+	if (job->time_seconds == 0 && js_int(fields, "time_limit", 0) > 0)
+		job->time_seconds = js_int(fields, "time_limit", 0) * 60;
+	if (job->warn_seconds == 0)
+		job->warn_seconds = js_int(fields, "warn_time", 0);
+	return 0;
+}
+
 /* Scripts that nobody submitted by hand (cron) have no folder of a person to write slurm-N.out to. */
 static bool has_submitter(const struct run *run)
 {
@@ -348,10 +383,13 @@ int job_submit(const struct config *config, const struct run *run, const char *l
 		};
 
 		job_resources(&run->spec, &job);
+		if (run->scheduler->ops->check)
+			rc = job_local_resources(fields, &job, err);
 		job.comment = js_str(fields, "comment", NULL);
 		job.workdir = js_str(fields, "work_dir", job.workdir);
 		failpoint(FP_SUBMIT_CALL, NULL);
-		run->scheduler->ops->submit(run->scheduler, &job, done, arg);
+		if (rc == 0)
+			run->scheduler->ops->submit(run->scheduler, &job, done, arg);
 	}
 	job_env_free(&env);
 	job_env_free(&open_env);

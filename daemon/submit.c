@@ -338,15 +338,31 @@ static int check_network(const struct submission *s, struct err *err)
 	return rc;
 }
 
+/* A script's own words, where this machine is the scheduler. */
+static int check_words(const struct submission *s, const json_t *fields, struct err *err)
+{
+	const struct scheduler *local = strcmp(s->scheduler, "local") == 0 ? s->lbd->local : NULL;
+	struct job_request job = { 0 };
+
+	if (local == NULL || local->ops->check == NULL)
+		return 0;
+	job_resources(&s->spec, &job);
+	if (job_local_resources(fields, &job, err) < 0)
+		return -1;
+	return local->ops->check(local, &job, err);
+}
+
 /* Every option is understood now, not when the job is due. */
 static int check_options(struct submission *s, struct err *err)
 {
 	struct run run = { .dir = s->dir, .spec = s->spec, .excluded = NULL };
 	json_t *fields = batch_job_fields(&s->lbd->config, &run, err);
 
+	int rc = fields ? check_words(s, fields, err) : -1;
+
 	s->hold = js_int(fields, "hold", 0) != 0;
 	json_decref(fields);
-	return fields ? check_network(s, err) : -1;
+	return rc == 0 ? check_network(s, err) : -1;
 }
 
 static int write_submitted(const struct submission *s, struct err *err)

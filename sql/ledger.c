@@ -37,8 +37,11 @@ enum {
  * change is synced several times as fast. What a large group made of it is cut back.
  *
  * A page that does not fit the cache must not be written before the commit: an error there leaves
- * SQLite with a journal that a connection in exclusive mode does not play back. */
+ * SQLite with a journal that a connection in exclusive mode does not play back. So the pages of a whole
+ * group stay, and the cache has room for others besides: else each line read from a spool would read the
+ * rows of its run and attempt from the file again. */
 static const char session[] = "PRAGMA synchronous = FULL;"
+			      "PRAGMA cache_size = -4096;"
 			      "PRAGMA journal_size_limit = 4194304;"
 			      "PRAGMA trusted_schema = OFF;"
 			      "PRAGMA cache_spill = OFF;"

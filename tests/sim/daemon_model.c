@@ -318,7 +318,8 @@ void daemon_start(struct sim *sim)
 	d->world = world_ops;
 	d->world.self = sim;
 	d->down_ms += sim->now_ms - d->down_since_ms;
-	d->engine = engine_create(d->ledger, &sim->slurm.base, NULL, &d->world, &d->times);
+	d->engine = engine_create(d->ledger, sim->is_local ? NULL : &sim->slurm.base,
+				  sim->is_local ? &sim->slurm.base : NULL, &d->world, &d->times);
 	engine_on_news(d->engine, on_news, sim);
 	engine_remember_nodes(d->engine, &node_rules);
 	sim_fact(sim, FACT_DAEMON_UP, -1, 0, 0, 0);

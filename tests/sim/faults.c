@@ -233,6 +233,17 @@ static void clock_jump(struct sim *sim)
 	sim->daemon.wall_offset_ms = rng_chance(&sim->rng, 0.3) ? 0 : jumps[rng_range(&sim->rng, 0, 3)];
 }
 
+static void reboot(struct sim *sim)
+{
+	const struct slurm_model *s = &sim->slurm;
+
+	fault(sim, FAULT_REBOOT, -1);
+	daemon_crash(sim);
+	for (size_t i = 0; i < s->known_count; i++)
+		if (s->known[i]->status.phase == JOB_RUNNING)
+			job_lose(sim, s->known[i]);
+}
+
 /* --- the table ----------------------------------------------------------------------------------------------- */
 
 static const struct {
@@ -249,6 +260,7 @@ static const struct {
 	{ offsetof(struct climate, lbrun_kill), lbrun_kill },
 	{ offsetof(struct climate, daemon_crash), daemon_crash },
 	{ offsetof(struct climate, clock_jump), clock_jump },
+	{ offsetof(struct climate, reboot), reboot },
 };
 
 static double mean_of(const struct sim *sim, size_t which)

@@ -17,6 +17,7 @@ static const char *const fault_names[FAULT_COUNT] = {
 	[FAULT_NODE_FROZEN] = "a node freezes", [FAULT_NODE_BACK] = "a node is back",
 	[FAULT_PREEMPTED] = "preempted", [FAULT_CANCELLED] = "cancelled by an administrator",
 	[FAULT_REQUEUED] = "requeued by an administrator",
+	[FAULT_REBOOT] = "the machine is started anew",
 	[FAULT_LBRUN_KILLED] = "lbrun is killed", [FAULT_CLOCK_JUMP] = "lbd's wall clock jumps",
 };
 

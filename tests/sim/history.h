@@ -66,6 +66,7 @@ enum fault {
 	FAULT_CANCELLED,
 	FAULT_REQUEUED,			/* by an administrator */
 	FAULT_LBRUN_KILLED,
+	FAULT_REBOOT,			/* of the one machine: lbd and all trainers are gone */
 	FAULT_CLOCK_JUMP,
 	FAULT_COUNT
 };

@@ -28,7 +28,7 @@ static bool insert(struct sim *sim, const char *name)
 {
 	struct ledger *l = sim->daemon.ledger;
 	struct ledger_run row = {
-		.name = name, .owner = by, .scheduler = "slurm", .dir = name, .text = "",
+		.name = name, .owner = by, .scheduler = sim->is_local ? "local" : "slurm", .dir = name, .text = "",
 		.wanted_by = "", .wanted_reason = "", .step = -1, .target_step = -1,
 		.created_ms = daemon_wall_ms(sim),
 	};

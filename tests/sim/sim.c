@@ -29,6 +29,9 @@ static struct sim *sim_create(uint64_t seed, enum control control)
 	sim->rng.state = seed * 0xd1342543de82ef95u + 1;
 	sim->now_ms = BEGIN_MS;
 	climate_draw(&sim->climate, &sim->rng);
+	sim->is_local = rng_chance(&sim->rng, 0.1);
+	if (sim->is_local)
+		climate_local(&sim->climate, &sim->rng);
 	disk_init(&sim->disk);
 	slurm_init(&sim->slurm, sim);
 	daemon_init(sim);

@@ -6,6 +6,10 @@
  *                ▼                            ▼
  *            slurm_model ──jobs──▶ lbrun_model ──▶ disk (attempt folders, checkpoints)
  *
+ * In a world without Slurm (is_local) the same model stands in for lbd's own scheduler: it loses nothing,
+ * stands still while lbd is down, finds its jobs again, and a reboot ends all of them. slurm/local.c itself
+ * is not in it: that is processes and files (tests/system/scheduler-local.t).
+ *
  * Everything that happens is an event of the agenda; every choice is a throw of the seed's dice. So
  * a seed is a world, and the same seed is the same world again. Times are true milliseconds since
  * the world began; lbd's own two clocks are made from them (daemon_model.c). */
@@ -54,7 +58,7 @@ enum control {
 struct climate {
 	double controller_crash, controller_freeze, cold_start;		/* mean ms between two */
 	double node_fault, preemption, admin_cancel, admin_requeue, lbrun_kill;
-	double daemon_crash, clock_jump;
+	double daemon_crash, clock_jump, reboot;
 	double crash_point;		/* chance that lbd dies at one */
 	double forgetting;		/* chance that a change kills the controller before it is saved */
 	double lost_answer, late_effect, no_effect, refusal;	/* chance per call */
@@ -83,6 +87,7 @@ struct sim {
 	struct agenda agenda;
 	int64_t now_ms;
 	bool is_quiet;
+	bool is_local;			/* no Slurm: lbd's own scheduler, on one machine */
 	struct climate climate;
 	struct history history;
 	struct disk disk;
@@ -108,6 +113,8 @@ static inline void sim_after(struct sim *sim, int64_t ms, event_fn fn, void *arg
 
 /* climate.c */
 void climate_draw(struct climate *climate, struct rng *rng);
+/* Of a world without Slurm. */
+void climate_local(struct climate *climate, struct rng *rng);
 void climate_calm(struct climate *climate);
 
 /* faults.c, person.c: what happens to the world, and who works with lbd */

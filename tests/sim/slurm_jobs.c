@@ -113,9 +113,11 @@ struct job *job_find(struct sim *sim, const struct job_ref *ref)
 
 /* --- start -------------------------------------------------------------------------------------------- */
 
+/* The local scheduler lives and dies with lbd; its jobs live on, and are found again. */
 static bool is_answering(const struct sim *sim)
 {
-	return sim->now_ms >= sim->slurm.down_until_ms && sim->now_ms >= sim->slurm.frozen_until_ms;
+	return (!sim->is_local || sim->daemon.engine) &&
+	       sim->now_ms >= sim->slurm.down_until_ms && sim->now_ms >= sim->slurm.frozen_until_ms;
 }
 
 static int free_node(struct sim *sim, uint64_t excluded)
@@ -278,6 +280,14 @@ void job_requeue(struct sim *sim, struct job *job)
 		return;
 	sim_after(sim, KILL_WAIT_MS, on_kill_wait, job, 0);
 	lbrun_signal(sim, job->lbrun, SIGTERM);
+}
+
+void job_lose(struct sim *sim, struct job *job)
+{
+	if (job->lbrun)
+		lbrun_vanish(sim, job->lbrun);
+	be_over(sim, job, SJ_FAILED, SR_NONE, 0);
+	job->status.cause = CAUSE_LOST;
 }
 
 void job_cancel(struct sim *sim, struct job *job)

@@ -68,6 +68,8 @@ struct job *job_make(struct sim *sim, int run, int64_t number, const char *token
 struct job *job_find(struct sim *sim, const struct job_ref *ref);
 void job_release(struct sim *sim, struct job *job);
 /* By lbd or an administrator. */
+/* It was on the machine that went down: its processes are gone, and nobody saw how. */
+void job_lose(struct sim *sim, struct job *job);
 void job_cancel(struct sim *sim, struct job *job);
 /* The controller ends it with this word; processes get SIGTERM, and SIGKILL after KillWait. */
 void job_end(struct sim *sim, struct job *job, enum slurm_state state, enum slurm_reason reason);

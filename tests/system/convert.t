@@ -203,6 +203,15 @@ refused "no such model" "nowhere"
 lbworker convert "$(dirname "$ours")" "$T/never"
 status=$?
 refused "the folder of all checkpoints is not one of them" "name one of them, like $ours"
+timeout 10 "$B/lbworker" eval "$T/exported" "$T/text.tokens" --seq-len 1000000 >"$T/out" 2>"$T/err"
+status=$?
+refused "eval of sequences that the data have not" "not one sample of 1000000"
+lbworker eval "$T/exported" "$T/text.tokens" --tokens 5
+status=$?
+refused "eval with an option of generate" "^lbworker: --tokens: eval has no such option"
+lbworker generate "$T/exported" "$T/text.tokens" --prompt x
+status=$?
+refused "generate with data" "one argument too many"
 cp -r "$T/exported" "$T/cut"
 head -c 9000 "$T/exported/model.safetensors" >"$T/cut/model.safetensors"
 lbworker convert "$T/cut" "$T/never"

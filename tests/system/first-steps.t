@@ -45,6 +45,8 @@ like "$err" "ALL: there is no run to kill" "silence would not tell whether it wa
 like "$(lbctl events | grep created)" "a-rather-long-name-of-22 " \
 	"the events of all runs name the run"
 is "$(lbctl events --json | json 0.run)" a-rather-long-name-of-22 "for programs, too"
+is "$(lbctl events --json | grep -oE '"time":[0-9.]+' | grep -cvE ':[0-9]{10}(\.[0-9]{1,3})?$')" 0 \
+	"times in JSON have three decimals at most"
 
 train() { lbctl submit --name "$1" -- sh -c 'trap "" TERM; while :; do sleep 0.1; done' >/dev/null; }
 train one

@@ -105,7 +105,21 @@ like "$err" 'that means 2 runs.*--yes; nothing was done' "and the way on is told
 exits 0 "what it means can be seen" lbctl stop --dry-run 's?'
 is "$out" "s2 running
 s1 running" "all of it"
-exits 0 "with --yes it is obeyed" lbctl stop --yes 's?' --reason "good enough"
+cat >"$T/typed.py" <<'PY'
+import os, pty, sys		# typed.py WHAT COMMAND…: types it on a terminal, shows what came, ends as it did
+pid, fd = pty.fork()
+if pid == 0: os.execvp(sys.argv[2], sys.argv[2:])
+os.write(fd, sys.argv[1].encode() + b"\n")
+try:
+    while part := os.read(fd, 4096): os.write(1, part)
+except OSError: pass
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+PY
+exits 2 "on a terminal it asks" python3 "$T/typed.py" n lbctl stop 's?'
+like "$out" 'stop 2 runs: s2 s1\? \[y/N\]' "naming them"
+like "$out" 'nothing was done' "no is no"
+is "$(run_state s1) $(run_state s2)" "running running" "and both run on"
+exits 0 "yes is yes" python3 "$T/typed.py" y lbctl stop 's?' --reason "good enough"
 run_reaches s1 killed 20
 run_reaches s2 killed 20
 is "$(lbctl status s1 --json | json checkpoint.step)" "$(step_of s1)" "its last step was saved"

@@ -78,7 +78,7 @@ while [ $turn -lt $hand_overs ]; do
 	[ "$gap" -gt 0 ] && [ "$gap" -le 10000 ]
 	is $? 0 "$turn: the successor is there within 10 s"
 	run_reaches g$turn killed 30
-	is "$(run_state train)" running "$turn: the other run went on"
+	is "$(run_state train)" running "$turn: the other run went on" || diag "$(lbctl events train)"
 	rm -f "$LB_HOME"/switches/*.kill
 done
 wait_for '[ "$(squeue -h -t PENDING -o %j | grep -c ^lbd-)" = 1 ]' 30

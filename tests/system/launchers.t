@@ -200,6 +200,8 @@ for name in efa tcpx slingshot infiniband socket; do
 done
 like "$(shown --set slurm.network=efa)" 'FI_PROVIDER = efa' \
 	"--dry-run shows the network's environment"
+like "$(shown --set run.launcher=torchrun --set slurm.nodes=2 --set slurm.mpi=pmix)" \
+	'^ +--mpi=pmix$' "and the options of srun"
 like "$(shown --set slurm.network=slingshot)" 'NCCL_SOCKET_IFNAME = hsn0' "of each"
 exits 2 "an unknown one is refused" lbctl submit --set slurm.network=token-ring -- true
 like "$err" 'slurm.network: there is no profile "token-ring"; there are: efa, infiniband, slingshot, socket, tcpx' \

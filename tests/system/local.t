@@ -52,6 +52,28 @@ exits 2 "so is one for two machines" lbctl submit --set slurm.nodes=2 --set run.
 exits 2 "and one that needs srun" lbctl submit --set slurm.ntasks_per_node=2 -- true
 exits 3 "nothing is left of them" lbctl status d
 
+# --- batch scripts --------------------------------------------------------------------------------
+cat >"$T/script" <<'END'
+#!/bin/sh
+#SBATCH --time=7 --mem=1G --cpus-per-task=1 --gpus-per-node=1 --signal=B:USR1@90
+echo "script sees <$CUDA_VISIBLE_DEVICES> $SLURM_MEM_PER_NODE"
+END
+cp "$T/script" "$T/array" && sed -i '2s/$/ --array=1-3/' "$T/array"
+exits 2 "an array is refused" lbctl submit "$T/array"
+like "$err" 'array: without Slurm a script is one job.*--sweep' "and what does it instead"
+exits 2 "so is one that wants too much" lbctl submit --gpus-per-node=3 "$T/script"
+like "$err" 'the job wants 3 GPUs, this machine has 2' "with the numbers"
+exits 2 "and a warning that is another signal" lbctl submit --signal=B:USR2@90 "$T/script"
+exits 0 "what one machine has, a script may ask for" lbctl submit --name script --hold "$T/script"
+lbctl release script >/dev/null
+run_reaches script queued 20
+job=$(lbctl status script --json | json attempts.0.job_id)
+for want in time_seconds:420 warn_seconds:90 want_mem_mb:1024 want_gpus:1 want_cpus:1; do
+	is "$(json ${want%:*} <"$LB_HOME/local/$job.json")" ${want#*:} "in its own words: ${want%:*}"
+done
+lbctl kill --now script >/dev/null
+run_reaches script killed 20
+
 # --- lbd dies ---------------------------------------------------------------------------------
 child=$(cat "$T/child.a")
 trainer=$(lbctl status a --json | json attempts.0.launches.0.pid)

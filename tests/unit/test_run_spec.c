@@ -95,7 +95,7 @@ static void test_mistakes(void **state)
 	static const struct {
 		const char *text, *message;
 	} cases[] = {
-		{"", "t.toml: nothing to run: needs run.command = [\"program\", \"argument\", …], or "
+		{"", "t.toml: nothing to run: needs run.command = [\"program\", \"argument\", ...], or "
 		     "a [model] section (a training config for lbworker)"},
 		{RUN "[restart]\nbackof_first=1",
 		 "t.toml:4: restart.backof_first: unknown key; did you mean \"backoff_first\"?"},

@@ -31,8 +31,8 @@ static int no_option(const struct arguments *a, const char *word, struct err *er
 		       "--device NAME,%s --lenient", word, a->plans ? "" : " --check,");
 }
 
-/* Takes `word`, and `value` behind it (may be NULL). Returns how many it took, or -1. A key without a
- * value is a flag that is set. */
+/* Takes `word`, and `value` behind it (may be NULL). Returns how many it took, or -1. A key without
+ * a value is a flag that is set. */
 static int take_option(struct arguments *a, const char *word, const char *value, struct err *err)
 {
 	bool has_value = value && strncmp(value, "--", 2) != 0;

@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: MIT
+"""stage.py - what all faults play on: lbd, people and their runs, Slurm; and how a part ends.
+
+Environment: as faults.py says."""
+import atexit, json, os, random, select, signal, sqlite3, subprocess, sys, time
+
+T, B, HOME, SRC = (os.environ[name] for name in ("T", "B", "LB_HOME", "SRC"))
+CLUSTER = os.environ.get("CLUSTER", "")
+LBD = os.environ.get("FAULTS_LBD", f"{B}/lbd")
+LBRUN = os.environ.get("FAULTS_LBRUN", f"{B}/lbrun")
+WITNESS = f"{HOME}/witness"
+SCHEDULER = os.environ.get("SCHEDULER", "slurm")        # local: those faults that need no Slurm
+DEADLINE_S = 300                # for anything that must happen; a loaded machine is slow
+SETTLE_S = 900                  # for all runs to end: a job that is lost in silence takes three minutes
+BEGUN = time.monotonic()
+FINAL = ("completed", "failed", "killed")
+
+
+def now_ms():
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000
+
+
+def await_true(what, condition, seconds=DEADLINE_S, pause_s=0.02):
+    end = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise SystemExit(f"within {seconds} s: {what}")
+        time.sleep(pause_s)
+
+
+CONFIG = """[poll]
+interval = "200ms"
+idle_interval = "1s"
+spool_interval = "100ms"
+deadline = "2s"
+[nodes]
+max_excluded = 0
+[notify]
+hook = ["true"]
+[runs]
+lbrun = "%s"
+"""
+
+
+def configure(lbrun=LBRUN):
+    with open(f"{HOME}/lbd.toml", "w") as config:
+        config.write(CONFIG % lbrun)
+
+
+# --- lbd ----------------------------------------------------------------------------------------
+class Lbd:
+    """The daemon under test; `front` is put before it, `env` added to its environment."""
+    def __init__(self, env=None, front=()):
+        reads, writes = os.pipe()
+        self.log = open(f"{T}/lbd.log", "ab")
+        self.process = subprocess.Popen(
+            [*front, LBD, "--foreground", "--home", HOME, "--ready-fd", str(writes)],
+            pass_fds=(writes,), stdout=self.log, stderr=self.log, env={**os.environ, **(env or {})})
+        atexit.register(self.process.kill)
+        os.close(writes)
+        if not select.select([reads], [], [], DEADLINE_S)[0]:
+            raise SystemExit("lbd hangs at its start")
+        self.is_ready = os.read(reads, 1) == b"\n"      # or its end
+        os.close(reads)
+        if not self.is_ready and not env:
+            raise SystemExit("lbd did not start; see its log")
+
+    def is_dead(self):
+        return self.process.poll() is not None
+
+    def end(self, signo=signal.SIGTERM):
+        if not self.is_dead():
+            self.process.send_signal(signo)
+        try:
+            return self.process.wait(DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise SystemExit("lbd did not end")
+        finally:
+            self.log.close()
+
+    def kill(self):
+        self.end(signal.SIGKILL)
+
+    def again(self):
+        self.kill()
+        return Lbd()
+
+
+# --- people -------------------------------------------------------------------------------------
+def lbctl(*args):
+    """(acknowledged?, what it printed); lbd may die in the middle of it"""
+    try:
+        done = subprocess.run([f"{B}/lbctl", *args], capture_output=True, text=True,
+                              timeout=DEADLINE_S)
+        return done.returncode == 0, done.stdout
+    except subprocess.TimeoutExpired:
+        return False, ""
+
+
+def states():
+    ok, text = lbctl("ls", "--all", "--json")
+    return {run["name"]: run["state"] for run in json.loads(text)} if ok and text else {}
+
+
+def live():
+    return sum(state not in FINAL for state in states().values())
+
+
+def await_state(run, *wanted):
+    return await_true(f"{run} is {' or '.join(wanted)}", lambda: states().get(run) in wanted)
+
+
+def note(kind, verb, run):
+    with open(f"{WITNESS}/orders.log", "a") as log:
+        log.write(f"{now_ms()} {kind} {verb} {run}\n")
+
+
+def ask(verb, run, *args):
+    """An order, with what was asked and what was acknowledged written down."""
+    note("ask", verb, run)
+    ok, _ = lbctl(verb, run, *args)
+    if ok:
+        note("ack", verb, run)
+    return ok
+
+
+def submit(run, scheduler=SCHEDULER, steps=12, pause_ms=60, variables=(), sets=()):
+    command = ["env", f"LB_CLIENT={SRC}/docs", *variables, "python3", "-S",
+               f"{SRC}/tests/faults/trainer.py", WITNESS, str(steps), str(pause_ms)]
+    settings = ["checkpoint.pattern=step-{step}", "checkpoint.complete_when=complete",
+                "restart.max_without_progress=100000", "restart.backoff_first=1s",
+                "restart.backoff_max=2s", "watch.kill_grace=2s", "watch.stop_grace=10s",
+                f"run.scheduler={scheduler}", f"run.workdir={HOME}", *sets]
+    note("ask", "submit", run)
+    options = [word for setting in settings for word in ("--set", setting)]
+    ok, _ = lbctl("submit", "--name", run, *options, "--", *command)
+    if ok:
+        note("ack", "submit", run)
+    return ok
+
+
+def switch(run, level):
+    path = f"{HOME}/switches/{run}.{level}"
+    if os.path.exists(path):
+        os.unlink(path)
+    open(path, "w").close()
+
+
+def take_away(run, level):
+    """Where lbctl finds lbd dead it leaves a switch, and a switch is stronger than a release."""
+    try:
+        os.unlink(f"{HOME}/switches/{run}.{level}")
+    except FileNotFoundError:
+        pass
+
+
+class Traffic:
+    """Runs that come, are meddled with, and end, while something else goes wrong."""
+    def __init__(self, prefix, scheduler=SCHEDULER, most=5, seed=1):
+        self.prefix, self.scheduler, self.most = prefix, scheduler, most
+        self.random, self.made, self.held = random.Random(seed), 0, set()
+
+    def new(self, **more):
+        self.made += 1
+        name = f"{self.prefix}{self.made}"
+        crash = ("CRASH_AT=7",) if self.made % 3 == 0 else ()
+        submit(name, self.scheduler, variables=crash, **more)
+        return name
+
+    def pick(self, known, *wanted):
+        names = [n for n, s in known.items() if s in wanted and n.startswith(self.prefix)]
+        return self.random.choice(names) if names else None
+
+    def order(self, verb, known):
+        live = ("running", "queued", "submitting", "backoff")
+        if verb == "release":
+            run = self.pick(known, "held") or (self.held and self.random.choice(sorted(self.held)))
+        else:
+            run = self.pick(known, *{"save": ("running",), "restart": ("killed",)}.get(verb, live))
+        if not run:
+            return
+        now = ("--now",) if verb == "kill" and self.random.random() < 0.3 else ()
+        ask(verb, run, *now)
+        if verb == "hold":
+            self.held.add(run)
+        elif verb in ("release", "kill"):
+            self.held.discard(run)
+
+    def turn(self, *verbs):
+        """One more run if there is room, and one of these orders (or a random one, at times)."""
+        known = states()
+        if sum(s not in FINAL and s != "held" for s in known.values()) < self.most:
+            self.new()
+            known = states()
+        if not verbs and self.random.random() < 0.4:
+            verbs = (self.random.choice(("kill", "hold", "release", "release", "restart", "save")),)
+        for verb in verbs:
+            if verb == "new-kill":
+                ask("kill", self.new())
+            elif verb == "stray":
+                leave_stray()
+            elif verb == "switch":
+                switch(self.pick(known, "running") or "ALL", "save")
+            else:
+                self.order(verb, known)
+        time.sleep(0.03)        # orders come from people
+
+
+# --- Slurm --------------------------------------------------------------------------------------
+def cluster(*args):
+    subprocess.run([f"{SRC}/etc/minicluster", args[0], CLUSTER, *args[1:]], check=True,
+                   stdout=subprocess.DEVNULL)
+
+
+def shows(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+
+def mend_nodes():
+    """A Slurm that has forgotten a job drains the node on which it finds it again, once it gives its
+    number to another one; an administrator brings the node back."""
+    for node in set(shows("sinfo", "-h", "-N", "-t", "drain", "-o", "%N").split()):
+        shows("scontrol", "update", f"nodename={node}", "state=resume")
+
+
+def leave_stray():
+    """A late copy of a submission: held, with this ledger's mark and a token of nobody."""
+    db = sqlite3.connect(f"file:{HOME}/ledger.db?mode=ro&immutable=1", uri=True)
+    mark = db.execute("SELECT value FROM meta WHERE key = 'ledger_id'").fetchone()[0]
+    subprocess.run(["sbatch", "--hold", "--job-name=stray", f"--comment=lbd1:{mark}:{'0' * 32}",
+                    "--output=/dev/null", "--wrap=true"], stdout=subprocess.DEVNULL, check=False)
+
+
+# --- the end of a part ----------------------------------------------------------------------------
+def settle(part, did):
+    """No more faults: every run comes to its end, lbd ends well, and the history is looked at."""
+    lbd = Lbd()
+
+    def is_over():
+        if SCHEDULER == "slurm":
+            mend_nodes()
+        known = states()
+        for run, state in known.items():
+            if state == "held":
+                take_away(run, "hold")
+                ask("release", run)
+        return known and all(state in FINAL for state in known.values())
+    try:
+        await_true("every run is over", is_over, SETTLE_S, 0.2)
+    finally:
+        left = {run: state for run, state in states().items() if state not in FINAL}
+        if left:
+            print("still live:", left)
+            for run in left:
+                print(lbctl("status", run)[1], lbctl("events", run)[1])
+    if lbd.end() != 0:
+        raise SystemExit("lbd did not end well")
+    seen = subprocess.run([sys.executable, f"{SRC}/tests/faults/history.py", HOME, WITNESS,
+                           f"{CLUSTER}/log/jobcomp.txt"], stdout=subprocess.PIPE, text=True,
+                          check=False)
+    print(seen.stdout, end="")
+    tabulate(part, did, seen.stdout.splitlines()[-1].split(": ")[1])
+    return seen.returncode
+
+
+def tabulate(part, did, found=""):
+    with open(f"{T}/table", "a") as table:
+        table.write(f"{part:<7}{time.monotonic() - BEGUN:5.0f} s  {did:<58} {found}\n")
