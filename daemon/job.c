@@ -259,13 +259,15 @@ static int64_t count_of(const char *text)
 	return strtoll(colon ? colon + 1 : text, NULL, 10);
 }
 
-int job_local_resources(const json_t *fields, struct job_request *job, struct err *err)
+int job_local_resources(const struct run_spec *spec, const json_t *fields, struct job_request *job,
+			struct err *err)
 {
 	int64_t tasks = js_int(fields, "num_tasks", 1);
 
-	if (json_object_get(fields, "array_inx"))
-		return err_set(err, ERR_USAGE, "--array: without Slurm a script is one job; submit it once "
-			       "for each index, or a sweep of runs: lbctl submit --sweep");
+	job->array = js_str(fields, "array_inx", NULL);
+	if (job->array && !spec->script)
+		return err_set(err, ERR_USAGE, "--array: only a script can be an array; for runs of a "
+			       "command: lbctl submit --sweep");
 	if (js_int(fields, "warn_time", 0) > 0 && js_int(fields, "warn_signal", SIGUSR1) != SIGUSR1)
 		return err_set(err, ERR_USAGE, "--signal: without Slurm only USR1 announces the end");
 	if (job->nodes == 0)
@@ -384,7 +386,7 @@ int job_submit(const struct config *config, const struct run *run, const char *l
 
 		job_resources(&run->spec, &job);
 		if (run->scheduler->ops->check)
-			rc = job_local_resources(fields, &job, err);
+			rc = job_local_resources(&run->spec, fields, &job, err);
 		job.comment = js_str(fields, "comment", NULL);
 		job.workdir = js_str(fields, "work_dir", job.workdir);
 		failpoint(FP_SUBMIT_CALL, NULL);

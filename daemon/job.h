@@ -23,7 +23,8 @@ char **job_command(const struct config *config, const struct run *run);
 void job_resources(const struct run_spec *spec, struct job_request *job);
 /* What the options of sbatch (batch_job_fields) say beyond that, as far as one machine can give it.
  * ERR_USAGE for what it cannot. */
-int job_local_resources(const json_t *fields, struct job_request *job, struct err *err);
+int job_local_resources(const struct run_spec *spec, const json_t *fields, struct job_request *job,
+			struct err *err);
 
 /* Writes attempts/N with attempt.json and job.sh, and submits it held. -1 when it cannot be
  * prepared; `done` is then not called. */

@@ -347,7 +347,7 @@ static int check_words(const struct submission *s, const json_t *fields, struct 
 	if (local == NULL || local->ops->check == NULL)
 		return 0;
 	job_resources(&s->spec, &job);
-	if (job_local_resources(fields, &job, err) < 0)
+	if (job_local_resources(&s->spec, fields, &job, err) < 0)
 		return -1;
 	return local->ops->check(local, &job, err);
 }

@@ -9,6 +9,8 @@
  * are free when nothing of the job is left: every descendant carries its token in its environment,
  * and what outlives the first process for long is killed.
  *
+ * An array is as many jobs as it has tasks; calls are for all of them, and a poll tells of them as one.
+ *
  * The job script is expected to exec lbrun, which is thus the job's first process. lbrun sets
  * FD_CLOEXEC on descriptor LB_LOCK_FD and never closes it: so the lock lasts exactly as long as
  * lbrun lives, and tells a restarted lbd so. An ended child of this lbd has a known wait status; a
@@ -30,12 +32,14 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/files.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "slurm/backends.h"
 #include "slurm/endings.h"
 #include "slurm/local_env.h"
 #include "slurm/local_jobs.h"
+#include "slurm/sbatch_values.h"
 
 enum {
 	KILL_WAIT_SECONDS = 30,		/* Slurm's: from the time limit to SIGKILL */
@@ -82,19 +86,22 @@ static void look_after(struct local *l);
 static void answer_poll(struct local *l, const struct later *a)
 {
 	struct scheduler_reply reply = { .result = a->result, .text = a->text };
+	struct local_job **jobs;
 	struct job_status *list;
-	size_t count = 0;
+	size_t count, n;
 
 	look_after(l);
 	local_jobs_forget(&l->jobs);
-	for (const struct local_job *job = l->jobs.first; job; job = job->next)
-		count++;
+	jobs = local_jobs_sorted(&l->jobs, &count);
 	list = xcalloc(count + 1, sizeof(*list));
-	for (const struct local_job *job = l->jobs.first; job; job = job->next)
-		list[reply.job_count++] = job->status;
+	for (size_t i = 0; i < count; i += n) {
+		n = local_jobs_together(jobs + i, count - i);
+		local_jobs_fold(jobs + i, n, &list[reply.job_count++]);
+	}
 	reply.jobs = list;
 	a->done(a->arg, &reply);
 	free(list);
+	free(jobs);
 }
 
 /* Answers what is due now; what the callbacks ask for comes in the next turn of the loop. */
@@ -143,17 +150,31 @@ static void answer_is(struct later *a, enum scheduler_result result, const char 
 	snprintf(a->text, sizeof(a->text), "%s", text);
 }
 
-/* The job that a call is about, if it is there and has not ended; else *a says why not. */
-static struct local_job *live_job(struct local *l, const struct job_ref *ref, struct later *a)
+/* The next one after `job` (NULL: the first) that `ref` names and that has not ended: more than one
+ * where it is an array. */
+static struct local_job *next_live(struct local *l, const struct job_ref *ref,
+				   const struct local_job *job)
 {
-	struct local_job *job = local_jobs_find(&l->jobs, ref);
+	struct local_job *at = job ? job->next : l->jobs.first;
+
+	while (at && (at->status.phase == JOB_ENDED || !local_job_is(at, ref)))
+		at = at->next;
+	return at;
+}
+
+/* Is there anything left of the job that a call is about? Else *a says why not. */
+static bool is_live(struct local *l, const struct job_ref *ref, struct later *a)
+{
+	bool is_known = false;
 
 	if (a->result != SCHEDULER_OK)
-		return NULL;
-	if (job && job->status.phase != JOB_ENDED)
-		return job;
-	answer_is(a, SCHEDULER_GONE, job ? "the job has ended" : "no such local job");
-	return NULL;
+		return false;
+	if (next_live(l, ref, NULL))
+		return true;
+	for (const struct local_job *job = l->jobs.first; job; job = job->next)
+		is_known = is_known || local_job_is(job, ref);
+	answer_is(a, SCHEDULER_GONE, is_known ? "the job has ended" : "no such local job");
+	return false;
 }
 
 /* --- processes ----------------------------------------------------------------------------- */
@@ -256,10 +277,21 @@ static int spawn(struct local *l, struct local_job *job, char **env, const int d
 	return rc;
 }
 
+static int folder_of_output(const struct local_job *job, struct err *err)
+{
+	char *folder = xstrndup(job->output, (size_t)(strrchr(job->output, '/') - job->output));
+	int rc = folder_make(folder, 0750, err);
+
+	free(folder);
+	return rc;
+}
+
 static int start(struct local *l, struct local_job *job, char **env, struct err *err)
 {
 	int fds[2] = { -1, -1 }, rc = -1, pid;
 
+	if (job->task.array_id && folder_of_output(job, err))
+		return -1;
 	fds[0] = open(job->output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 	fds[1] = local_job_lock(&l->jobs, job, err);
 	if (fds[0] < 0)
@@ -301,8 +333,8 @@ static void start_job(struct local *l, struct local_job *job)
 /* By what it really holds: the machine may have had more to give when the job started. */
 static struct slot_job slot_job_of(const struct local *l, const struct local_job *job)
 {
-	struct slot_job s = { .wants = job->wants, .array_id = job->array_id,
-			      .array_limit = job->array_limit, .holds = local_job_holds(job) };
+	struct slot_job s = { .wants = job->wants, .array_id = job->task.array_id,
+			      .array_limit = job->task.limit, .holds = local_job_holds(job) };
 	cpu_set_t cpus;
 
 	if (!s.holds)
@@ -424,10 +456,11 @@ static int64_t job_turn(struct local *l, struct local_job *job)
 		local_job_ending(job, CAUSE_LOST, -1, 0);
 		save(l, job);
 	}
-	if (job->status.phase == JOB_ENDING)
+	if (job->status.phase == JOB_ENDING) {
 		ending_turn(l, job);
-	if (job->status.phase == JOB_ENDING)
-		return ENDING_LOOK_MS;
+		/* over now: others may have its slots */
+		return job->status.phase == JOB_ENDED ? 0 : ENDING_LOOK_MS;
+	}
 	if (job->status.phase != JOB_RUNNING)
 		return INT64_MAX;
 	due = limit_turn(l, job);
@@ -467,11 +500,14 @@ static int local_check(const struct scheduler *base, const struct job_request *r
 {
 	const struct local *l = (const struct local *)base;
 	struct slots all = machine_slots(&l->machine), wants = slots_wanted(request);
+	struct err why = { 0 };
 
 	if (request->nodes > 1)
 		return err_set(err, ERR_USAGE, "slurm.nodes: the job wants %lld nodes, this machine is "
 					       "one; it could never start",
 			       (long long)request->nodes);
+	if (request->array && sbatch_array(request->array, LOCAL_ARRAY_MAX, NULL, &why))
+		return err_set(err, ERR_USAGE, "--array: without Slurm, %s", why.text);
 	return slots_check(&all, &wants, err);
 }
 
@@ -502,18 +538,42 @@ static void local_release(struct scheduler *base, const struct job_ref *ref, sch
 {
 	struct local *l = (struct local *)base;
 	struct later *a = answer_later(l, done, arg, ref);
-	struct local_job *job = live_job(l, ref, a);
+	struct local_job *job = NULL;
 	struct err err = { 0 };
 
-	if (!job || job->status.phase != JOB_HELD)
+	if (!is_live(l, ref, a))
 		return;
-	local_job_wait(job);
-	if (local_job_save(&l->jobs, job, &err)) {
-		local_job_hold(job);
-		answer_is(a, SCHEDULER_DOWN, err.text);
-		return;
+	/* What is written of them is released, whatever becomes of the others: asked again, it goes on. */
+	while ((job = next_live(l, ref, job))) {
+		if (job->status.phase != JOB_HELD)
+			continue;
+		local_job_wait(job);
+		if (local_job_save(&l->jobs, job, &err)) {
+			local_job_hold(job);
+			answer_is(a, SCHEDULER_DOWN, err.text);
+			break;
+		}
 	}
 	look_after(l);
+}
+
+/* It has not started, and will not. */
+static void drop_waiting(struct local *l, struct local_job *job)
+{
+	job->is_cancelled = true;
+	local_job_ending(job, CAUSE_KILLED, -1, 0);
+	local_job_ended(job);
+	save(l, job);
+}
+
+/* Of an array: any task. */
+static bool has_started(const struct local *l, const struct job_ref *ref)
+{
+	bool has = false;
+
+	for (const struct local_job *job = l->jobs.first; job; job = job->next)
+		has = has || (job->status.phase >= JOB_RUNNING && local_job_is(job, ref));
+	return has;
 }
 
 static void local_signal(struct scheduler *base, const struct job_ref *ref, int signo,
@@ -521,14 +581,37 @@ static void local_signal(struct scheduler *base, const struct job_ref *ref, int 
 {
 	struct local *l = (struct local *)base;
 	struct later *a = answer_later(l, done, arg, ref);
-	const struct local_job *job = live_job(l, ref, a);
+	struct local_job *job = NULL;
+	size_t told = 0;
 
-	if (!job)
+	if (!is_live(l, ref, a))
 		return;
-	if (job->status.phase < JOB_RUNNING)
+	if (!has_started(l, ref)) {
 		answer_is(a, SCHEDULER_REFUSED, "the job has not started");
-	else if (proc_signal(&job->proc, signo))
+		return;
+	}
+	while ((job = next_live(l, ref, job))) {
+		if (job->status.phase < JOB_RUNNING)
+			drop_waiting(l, job);
+		else if (proc_signal(&job->proc, signo))
+			continue;
+		told++;
+	}
+	if (told == 0)
 		answer_is(a, SCHEDULER_GONE, "the job's first process is gone");
+}
+
+static void cancel_job(struct local *l, struct local_job *job)
+{
+	if (job->status.phase < JOB_RUNNING) {
+		drop_waiting(l, job);
+	} else if (job->is_cancelled) {
+		kill_all_of(job);
+	} else {
+		job->is_cancelled = true;
+		proc_signal(&job->proc, SIGQUIT);
+		save(l, job);
+	}
 }
 
 static void local_cancel(struct scheduler *base, const struct job_ref *ref, scheduler_done done,
@@ -536,23 +619,12 @@ static void local_cancel(struct scheduler *base, const struct job_ref *ref, sche
 {
 	struct local *l = (struct local *)base;
 	struct later *a = answer_later(l, done, arg, ref);
-	struct local_job *job = live_job(l, ref, a);
-	bool is_again;
+	struct local_job *job = NULL;
 
-	if (!job)
+	if (!is_live(l, ref, a))
 		return;
-	is_again = job->is_cancelled;
-	job->is_cancelled = true;
-	if (job->status.phase < JOB_RUNNING) {
-		local_job_ending(job, CAUSE_KILLED, -1, 0);
-		local_job_ended(job);
-	} else if (is_again) {
-		kill_all_of(job);
-	} else {
-		proc_signal(&job->proc, SIGQUIT);
-	}
-	if (!is_again)
-		save(l, job);
+	while ((job = next_live(l, ref, job)))
+		cancel_job(l, job);
 	look_after(l);
 }
 

@@ -70,15 +70,28 @@ static void take_slots(struct env *env, const struct local_job *job)
 	take_number(env, "SLURM_CPUS_PER_TASK", job->wants.cpus);
 	take_number(env, "SLURM_CPUS_ON_NODE", job->wants.cpus);
 	take_number(env, "SLURM_MEM_PER_NODE", job->wants.mem_mb);
-	if (job->array_id == 0)
-		return;
-	take_number(env, "SLURM_ARRAY_JOB_ID", job->array_id);
-	take(env, xasprintf("SLURM_ARRAY_TASK_ID=%" PRId64, job->array_index));
+}
+
+/* Index 0 is one, too. */
+static void take_task(struct env *env, const struct local_task *task)
+{
+	const struct { const char *name; int64_t number; } all[] = {
+		{ "JOB_ID", task->array_id },	  { "TASK_ID", task->index },
+		{ "TASK_COUNT", task->count },	  { "TASK_MIN", task->lowest },
+		{ "TASK_MAX", task->highest },	  { "TASK_STEP", task->step },
+	};
+
+	for (size_t i = 0; task->array_id && i < sizeof(all) / sizeof(all[0]); i++)
+		take(env, xasprintf("SLURM_ARRAY_%s=%" PRId64, all[i].name, all[i].number));
 }
 
 void local_env_mark(const struct local_job *job, char out[LOCAL_MARK_BYTES])
 {
-	snprintf(out, LOCAL_MARK_BYTES, "LB_JOB_TOKEN=%s", job->status.ref.token);
+	const struct local_task *task = &job->task;
+	int len = snprintf(out, LOCAL_MARK_BYTES, "LB_JOB_TOKEN=%s", job->status.ref.token);
+
+	if (task->array_id)
+		snprintf(out + len, LOCAL_MARK_BYTES - (size_t)len, "_%" PRId64, task->index);
 }
 
 char **local_env_make(const struct local_job *job, struct err *err)
@@ -98,6 +111,7 @@ char **local_env_make(const struct local_job *job, struct err *err)
 	take(&env, xasprintf("LB_LOCK_FD=%d", LOCAL_LOCK_FD));
 	take(&env, xasprintf("LB_JOB_ID=%u", job->status.ref.job_id));
 	take_slots(&env, job);
+	take_task(&env, &job->task);
 	return env.list;
 }
 

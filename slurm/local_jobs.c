@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 #include "common/mem.h"
 #include "common/paths.h"
 #include "slurm/local_jobs.h"
+#include "slurm/sbatch_values.h"
 
 enum { RECORD_VERSION = 1, RECORD_MAX_BYTES = 1 << 20, KEEP_ENDED_SECONDS = 600 };
 
@@ -147,11 +149,27 @@ static void add_slots(json_t *o, const struct local_job *job)
 	js_set_str(o, "cpus", cpus);
 	js_set_int(o, "time_seconds", job->time_seconds);
 	js_set_int(o, "warn_seconds", job->warn_seconds);
-	js_set_int(o, "array_id", job->array_id);
-	js_set_int(o, "array_index", job->array_index);
-	js_set_int(o, "array_limit", job->array_limit);
 	free(gpus);
 	free(cpus);
+}
+
+static const struct { const char *key; size_t offset; } task_numbers[] = {
+	{ "array_index", offsetof(struct local_task, index) },
+	{ "array_count", offsetof(struct local_task, count) },
+	{ "array_min", offsetof(struct local_task, lowest) },
+	{ "array_max", offsetof(struct local_task, highest) },
+	{ "array_step", offsetof(struct local_task, step) },
+	{ "array_limit", offsetof(struct local_task, limit) },
+};
+
+static void add_task(json_t *o, const struct local_task *task)
+{
+	if (task->array_id == 0)
+		return;
+	js_set_int(o, "array_id", task->array_id);
+	for (size_t i = 0; i < sizeof(task_numbers) / sizeof(task_numbers[0]); i++)
+		js_set_int(o, task_numbers[i].key,
+			   *(const int64_t *)((const char *)task + task_numbers[i].offset));
 }
 
 int local_job_save(const struct local_jobs *jobs, const struct local_job *job, struct err *err)
@@ -178,6 +196,7 @@ int local_job_save(const struct local_jobs *jobs, const struct local_job *job, s
 	js_set_bool(o, "timed_out", job->is_timed_out);
 	add_env(o, job);
 	add_slots(o, job);
+	add_task(o, &job->task);
 	js_set_int(o, "start", st->start_time);
 	js_set_int(o, "end", st->end_time);
 	js_set_str(o, "cause", cause_name(st->cause));
@@ -227,9 +246,14 @@ static void parse_slots(const json_t *o, struct local_job *job)
 	cpus_parse(js_str(o, "cpus", ""), &job->cpus);
 	job->time_seconds = js_int(o, "time_seconds", 0);
 	job->warn_seconds = js_int(o, "warn_seconds", 0);
-	job->array_id = (uint32_t)js_int(o, "array_id", 0);
-	job->array_index = js_int(o, "array_index", 0);
-	job->array_limit = js_int(o, "array_limit", 0);
+}
+
+static void parse_task(const json_t *o, struct local_task *task)
+{
+	task->array_id = (uint32_t)js_int(o, "array_id", 0);
+	for (size_t i = 0; i < sizeof(task_numbers) / sizeof(task_numbers[0]); i++)
+		*(int64_t *)((char *)task + task_numbers[i].offset) =
+			js_int(o, task_numbers[i].key, 0);
 }
 
 static void parse_process(const json_t *o, struct local_job *job)
@@ -273,6 +297,7 @@ static struct local_job *job_parse(const json_t *o)
 	job->status.ref.submit_time = js_int(o, "submit_time", 0);
 	parse_env(o, job);
 	parse_slots(o, job);
+	parse_task(o, &job->task);
 	parse_process(o, job);
 	parse_phase(o, job, phase);
 	if (!job->script_path || !job->workdir || !job->output) {
@@ -329,22 +354,81 @@ static void find_process(const struct local_jobs *jobs, struct local_job *job)
 	free(path);
 }
 
-void local_jobs_forget(struct local_jobs *jobs)
+/* With its record. */
+static void job_remove(struct local_jobs *jobs, struct local_job *job)
 {
 	struct local_job **at = &jobs->first;
-	int64_t long_ago = now_seconds() - KEEP_ENDED_SECONDS;
 
-	while (*at) {
-		struct local_job *job = *at;
+	while (*at != job)
+		at = &(*at)->next;
+	*at = job->next;
+	job_forget(jobs, job->status.ref.job_id);
+	job_free(job);
+}
 
-		if (job->status.phase != JOB_ENDED || job->status.end_time > long_ago) {
-			at = &job->next;
+/* Removes every job, or whole array, of which this is true. */
+static void remove_where(struct local_jobs *jobs,
+			 bool (*is_over)(struct local_job *const *tasks, size_t count))
+{
+	size_t all, n;
+	struct local_job **list = local_jobs_sorted(jobs, &all);
+
+	for (size_t i = 0; i < all; i += n) {
+		n = local_jobs_together(list + i, all - i);
+		if (!is_over(list + i, n))
 			continue;
-		}
-		*at = job->next;
-		job_forget(jobs, job->status.ref.job_id);
-		job_free(job);
+		for (size_t task = i; task < i + n; task++)
+			job_remove(jobs, list[task]);
 	}
+	free(list);
+}
+
+static bool is_long_ended(struct local_job *const *tasks, size_t count)
+{
+	int64_t long_ago = now_seconds() - KEEP_ENDED_SECONDS;
+	bool is = true;
+
+	for (size_t i = 0; i < count && is; i++)
+		is = tasks[i]->status.phase == JOB_ENDED && tasks[i]->status.end_time <= long_ago;
+	return is;
+}
+
+void local_jobs_forget(struct local_jobs *jobs)
+{
+	remove_where(jobs, is_long_ended);
+}
+
+/* lbd died while it wrote the records of an array: the caller was never told of it. */
+static bool is_partial(struct local_job *const *tasks, size_t count)
+{
+	bool is_held = true;
+
+	for (size_t i = 0; i < count; i++)
+		is_held = is_held && tasks[i]->status.phase == JOB_HELD;
+	if (!is_held || tasks[0]->task.array_id == 0 || (int64_t)count >= tasks[0]->task.count)
+		return false;
+	log_info("local array %u was not fully submitted: dropped", tasks[0]->task.array_id);
+	return true;
+}
+
+/* … or while it wrote down their release. */
+static void release_the_rest(struct local_jobs *jobs)
+{
+	size_t all, n;
+	struct local_job **list = local_jobs_sorted(jobs, &all);
+
+	for (size_t i = 0; i < all; i += n) {
+		bool is_released = false;
+
+		n = local_jobs_together(list + i, all - i);
+		for (size_t task = i; task < i + n; task++)
+			is_released = is_released || list[task]->status.phase == JOB_PENDING ||
+				      list[task]->status.phase == JOB_RUNNING;
+		for (size_t task = i; task < i + n && is_released; task++)
+			if (list[task]->status.phase == JOB_HELD)
+				local_job_wait(list[task]);
+	}
+	free(list);
 }
 
 /* --- all of them --------------------------------------------------------------------------- */
@@ -407,6 +491,8 @@ int local_jobs_init(struct local_jobs *jobs, const char *folder, struct err *err
 		jobs->next_id = (uint32_t)strtoul(text, NULL, 10);
 	free(text);
 	free(path);
+	remove_where(jobs, is_partial);
+	release_the_rest(jobs);
 	local_jobs_forget(jobs);
 	return 0;
 }
@@ -423,16 +509,17 @@ void local_jobs_fini(struct local_jobs *jobs)
 }
 
 /* The counter is on disk before its value is used: ids never repeat. */
-static int draw_id(struct local_jobs *jobs, uint32_t *job_id, struct err *err)
+static int draw_ids(struct local_jobs *jobs, uint32_t count, uint32_t *first, struct err *err)
 {
 	char *path = counter_path(jobs), text[16];
-	int len = snprintf(text, sizeof(text), "%u\n", jobs->next_id + 1);
+	int len = snprintf(text, sizeof(text), "%u\n", jobs->next_id + count);
 	int rc = file_write_atomic(path, text, (size_t)len, 0600, err);
 
 	free(path);
 	if (rc)
 		return -1;
-	*job_id = jobs->next_id++;
+	*first = jobs->next_id;
+	jobs->next_id += count;
 	return 0;
 }
 
@@ -457,16 +544,10 @@ struct slots slots_wanted(const struct job_request *r)
 			       .mem_mb = r->mem_mb };
 }
 
-struct local_job *local_jobs_add(struct local_jobs *jobs, const struct job_request *request,
-				 struct err *err)
+static struct local_job *job_of_request(const struct job_request *request, uint32_t job_id)
 {
-	struct local_job *job;
-	uint32_t job_id;
+	struct local_job *job = job_create(request->token, request->ledger_id, job_id);
 
-	if (draw_id(jobs, &job_id, err))
-		return NULL;
-	job = job_create(request->token, request->ledger_id, job_id);
-	job->status.ref.submit_time = now_seconds();
 	job->script_path = xstrdup(request->script_path);
 	job->workdir = xstrdup(request->workdir);
 	job->output = xstrdup(request->output);
@@ -477,16 +558,74 @@ struct local_job *local_jobs_add(struct local_jobs *jobs, const struct job_reque
 	job->time_seconds = request->time_seconds ? request->time_seconds :
 						    request->time_minutes * 60;
 	job->warn_seconds = request->warn_seconds;
-	job->array_id = request->array_id;
-	job->array_index = request->array_index;
-	job->array_limit = request->array_limit;
-	if (local_job_save(jobs, job, err)) {
-		job_free(job);
-		return NULL;
-	}
-	job->next = jobs->first;
-	jobs->first = job;
 	return job;
+}
+
+/* What lies between two indices, where it is the same everywhere; else 1, as in Slurm. */
+static int64_t step_of(const struct sbatch_indices *tasks)
+{
+	int64_t step = tasks->count > 1 ? tasks->items[1] - tasks->items[0] : 1;
+
+	for (size_t i = 2; i < tasks->count; i++)
+		if (tasks->items[i] - tasks->items[i - 1] != step)
+			return 1;
+	return step;
+}
+
+/* The output of each task is its own. */
+static void make_task(struct local_job *job, const struct sbatch_indices *tasks, uint32_t array_id,
+		      size_t at)
+{
+	const char *name = strrchr(job->output, '/');
+	char *output;
+
+	job->task = (struct local_task){
+		.array_id = array_id, .index = tasks->items[at], .count = (int64_t)tasks->count,
+		.lowest = tasks->items[0], .highest = tasks->items[tasks->count - 1],
+		.step = step_of(tasks), .limit = tasks->limit,
+	};
+	output = path_join("%.*s/task-%lld%s", (int)(name - job->output), job->output,
+			   (long long)job->task.index, name);
+	free(job->output);
+	job->output = output;
+}
+
+/* Adds one job, or one task for each index; what is there of them when one fails is in the list. */
+static int add_all(struct local_jobs *jobs, const struct job_request *request,
+		   const struct sbatch_indices *tasks, uint32_t first_id, struct err *err)
+{
+	size_t count = tasks->count ? tasks->count : 1;
+	int64_t now = now_seconds();
+
+	for (size_t i = 0; i < count; i++) {
+		struct local_job *job = job_of_request(request, first_id + (uint32_t)i);
+
+		job->status.ref.submit_time = now;
+		if (tasks->count)
+			make_task(job, tasks, first_id, i);
+		job->next = jobs->first;
+		jobs->first = job;
+		if (local_job_save(jobs, job, err))
+			return -1;
+	}
+	return 0;
+}
+
+struct local_job *local_jobs_add(struct local_jobs *jobs, const struct job_request *request,
+				 struct err *err)
+{
+	struct sbatch_indices tasks = { 0 };
+	uint32_t first_id;
+	int rc;
+
+	if (request->array && sbatch_array(request->array, LOCAL_ARRAY_MAX, &tasks, err))
+		return NULL;
+	rc = draw_ids(jobs, tasks.count ? (uint32_t)tasks.count : 1, &first_id, err);
+	if (rc == 0 && (rc = add_all(jobs, request, &tasks, first_id, err)))
+		while (jobs->first && jobs->first->status.ref.job_id >= first_id)
+			job_remove(jobs, jobs->first);
+	free(tasks.items);
+	return rc ? NULL : local_jobs_find_id(jobs, first_id);
 }
 
 struct local_job *local_jobs_find_id(struct local_jobs *jobs, uint32_t job_id)
@@ -498,14 +637,13 @@ struct local_job *local_jobs_find_id(struct local_jobs *jobs, uint32_t job_id)
 	return job;
 }
 
-struct local_job *local_jobs_find(struct local_jobs *jobs, const struct job_ref *ref)
+bool local_job_is(const struct local_job *job, const struct job_ref *ref)
 {
-	struct local_job *job = local_jobs_find_id(jobs, ref->job_id);
+	const struct job_ref *own = &job->status.ref;
+	uint32_t known_as = job->task.array_id ? job->task.array_id : own->job_id;
 
-	if (!job || job->status.ref.submit_time != ref->submit_time ||
-	    strcmp(job->status.ref.token, ref->token) != 0)
-		return NULL;
-	return job;
+	return known_as == ref->job_id && own->submit_time == ref->submit_time &&
+	       strcmp(own->token, ref->token) == 0;
 }
 
 static int by_number(const void *a, const void *b)
@@ -530,4 +668,59 @@ struct local_job **local_jobs_sorted(const struct local_jobs *jobs, size_t *coun
 	if (*count > 1)
 		qsort(list, *count, sizeof(struct local_job *), by_number);
 	return list;
+}
+
+size_t local_jobs_together(struct local_job *const *sorted, size_t count)
+{
+	size_t n = 1;
+
+	while (n < count && sorted[0]->task.array_id != 0 &&
+	       sorted[n]->task.array_id == sorted[0]->task.array_id)
+		n++;
+	return n;
+}
+
+/* One that ends comes after those that wait: with all of them the array would be over. */
+static int weight_of(const struct job_status *task)
+{
+	static const int weights[JOB_PHASE_COUNT] = {
+		[JOB_RUNNING] = 4, [JOB_PENDING] = 3, [JOB_HELD] = 2, [JOB_ENDING] = 1,
+	};
+
+	return weights[task->phase];
+}
+
+static bool has_failed(const struct job_status *task)
+{
+	return task->phase >= JOB_ENDING && task->cause != CAUSE_COMPLETED;
+}
+
+void local_jobs_fold(struct local_job *const *tasks, size_t count, struct job_status *out)
+{
+	const struct job_status *shown = &tasks[0]->status, *failed = NULL;
+	int64_t start = 0, end = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct job_status *task = &tasks[i]->status;
+
+		if (weight_of(task) > weight_of(shown))
+			shown = task;
+		if (!failed && has_failed(task))
+			failed = task;
+		if (task->start_time > 0 && (start == 0 || task->start_time < start))
+			start = task->start_time;
+		if (task->end_time > end)
+			end = task->end_time;
+	}
+	*out = *shown;
+	if (tasks[0]->task.array_id == 0)
+		return;
+	out->ref.job_id = tasks[0]->task.array_id;
+	out->start_time = start;
+	out->end_time = out->phase >= JOB_ENDING ? end : 0;
+	if (out->phase < JOB_ENDING || !failed)
+		return;
+	out->cause = failed->cause;
+	out->exit_code = failed->exit_code;
+	out->signal = failed->signal;
 }

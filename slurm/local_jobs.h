@@ -14,6 +14,15 @@
 #include "common/procs.h"
 #include "slurm/scheduler.h"
 
+enum { LOCAL_ARRAY_MAX = 1000 };	/* tasks; each has a record, and they are written in one go */
+
+struct local_task {		/* of an array: jobs with one token, numbered one after the other */
+	uint32_t array_id;	/* the first one's number: by it the array is known */
+	int64_t index;
+	int64_t count, lowest, highest, step;	/* of the array's indices */
+	int64_t limit;		/* tasks that may run at once; 0: all */
+};
+
 enum { LOCAL_LOCK_FD = 3 };	/* the lock's descriptor in the job; its LB_LOCK_FD says so, too */
 
 struct local_job {		/* owned by its struct local_jobs */
@@ -27,8 +36,7 @@ struct local_job {		/* owned by its struct local_jobs */
 	uint64_t gpus;		/* what it was given */
 	cpu_set_t cpus;		/* empty: it shares them */
 	int64_t time_seconds, warn_seconds;	/* limit, and how long before it to warn; 0: none */
-	uint32_t array_id;
-	int64_t array_index, array_limit;
+	struct local_task task;	/* all 0: no task of an array */
 	struct proc_name proc;	/* pid 0: not known */
 	bool is_child;		/* of this lbd: its wait status will come */
 	bool is_cancelled;	/* somebody asked for its end */
@@ -43,17 +51,19 @@ struct local_jobs {		/* embedded; local_jobs_init … local_jobs_fini */
 	uint32_t next_id;
 };
 
-/* Reads the folder (made if need be). Records that cannot be read are logged and left alone. */
+/* Reads the folder (made if need be). Records that cannot be read are logged and left alone. An array
+ * of which a part was written is none: nobody was told of it, and nothing of it has run. */
 int local_jobs_init(struct local_jobs *jobs, const char *folder, struct err *err);
 void local_jobs_fini(struct local_jobs *jobs);
 
 /* What a request takes of one machine. */
 struct slots slots_wanted(const struct job_request *r);
 
+/* All tasks of an array, or none; the first one is returned. */
 struct local_job *local_jobs_add(struct local_jobs *jobs, const struct job_request *request,
 				 struct err *err);
-/* By token, id and submit time; NULL when there is none. */
-struct local_job *local_jobs_find(struct local_jobs *jobs, const struct job_ref *ref);
+/* Does `ref` name it, or its array? By token, id and submit time. */
+bool local_job_is(const struct local_job *job, const struct job_ref *ref);
 struct local_job *local_jobs_find_id(struct local_jobs *jobs, uint32_t job_id);
 int local_job_save(const struct local_jobs *jobs, const struct local_job *job, struct err *err);
 
@@ -69,11 +79,15 @@ void local_job_ending(struct local_job *job, enum cause cause, int exit_code, in
 void local_job_ended(struct local_job *job);
 /* Does its first process live, as far as can be told of one that is not our child? */
 bool local_job_is_alive(const struct local_jobs *jobs, const struct local_job *job);
-/* Those that ended long ago. */
+/* Those that ended long ago; an array when all its tasks have. */
 void local_jobs_forget(struct local_jobs *jobs);
 
-/* All jobs by their numbers, an array that the caller owns. */
+/* All jobs by their numbers, a list that the caller owns. The tasks of an array stand together. */
 struct local_job **local_jobs_sorted(const struct local_jobs *jobs, size_t *count);
+/* How many of them, from the first, are that one's array; 1 when it is none. */
+size_t local_jobs_together(struct local_job *const *sorted, size_t count);
+/* What they are together: what any of them still does counts first, then what failed. */
+void local_jobs_fold(struct local_job *const *tasks, size_t count, struct job_status *out);
 
 /* It holds GPUs, CPUs and memory. */
 bool local_job_holds(const struct local_job *job);

@@ -163,7 +163,7 @@ SETTER(set_nodelist)
 
 SETTER(set_array)
 {
-	if (sbatch_array(value, 4000000, err) < 0)
+	if (sbatch_array(value, 4000000, NULL, err) < 0)
 		return -1;
 	put_text(c, option->field, value);
 	return 0;

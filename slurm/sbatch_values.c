@@ -477,40 +477,77 @@ int sbatch_node_count(const char *text, int64_t *out, struct err *err)
 		       text);
 }
 
-int sbatch_array(const char *text, int64_t max, struct err *err)
+static int by_index(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* "7", "0-15", "0-20:4": adds them, at most `max` in all. */
+static bool add_indices(struct sbatch_indices *to, const char **at, int64_t max, bool is_kept)
+{
+	int64_t low, high, step = 1, more;
+	bool good = isdigit((unsigned char)**at);
+
+	high = low = digits(at);
+	if (good && **at == '-') {
+		++*at;
+		good = isdigit((unsigned char)**at);
+		high = digits(at);
+		if (good && **at == ':') {
+			++*at;
+			step = digits(at);
+		}
+	}
+	if (!good || low > high || step <= 0 || (high - low) / step >= max - (int64_t)to->count)
+		return false;
+	more = (high - low) / step + 1;
+	if (is_kept)
+		to->items = xrealloc(to->items, (to->count + (size_t)more) * sizeof(*to->items));
+	for (int64_t i = 0; is_kept && i < more; i++)
+		to->items[to->count + (size_t)i] = low + i * step;
+	to->count += (size_t)more;
+	return true;
+}
+
+static void sort_indices(struct sbatch_indices *list)
+{
+	size_t kept = 1;
+
+	qsort(list->items, list->count, sizeof(*list->items), by_index);
+	for (size_t i = 1; i < list->count; i++)
+		if (list->items[i] != list->items[kept - 1])
+			list->items[kept++] = list->items[i];
+	list->count = kept;
+}
+
+int sbatch_array(const char *text, int64_t max, struct sbatch_indices *out, struct err *err)
 {
 	static const char what[] = "must be array indices like \"0-15\", \"1,3,5\", \"0-20:4\" or "
 				   "\"1-10%2\"";
+	struct sbatch_indices all = { 0 };
 	const char *at = text;
-	int64_t count = 0;
 	bool good;
 
 	at += *at == '[';
-	do {
-		int64_t low, high, step = 1;
-
-		good = isdigit((unsigned char)*at);
-		high = low = digits(&at);
-		if (good && *at == '-') {
-			at++;
-			good = isdigit((unsigned char)*at);
-			high = digits(&at);
-			if (good && *at == ':') {
-				at++;
-				step = digits(&at);
-			}
-		}
-		good = good && low <= high && step > 0 && (high - low) / step < max - count;
-		count += good ? (high - low) / step + 1 : 0;
-	} while (good && *at == ',' && at++ && count < max);
+	do
+		good = add_indices(&all, &at, max, out != NULL);
+	while (good && *at == ',' && at++);
 	at += good && *at == ']';
 	if (good && *at == '%') {
 		at++;
 		good = isdigit((unsigned char)*at);
-		digits(&at);
+		all.limit = digits(&at);
 	}
-	if (good && *at == '\0')
-		return 0;
-	return err_set(err, ERR_USAGE, "\"%.60s\": %s, at most %lld of them", text, what,
-		       (long long)max);
+	if (!good || *at != '\0') {
+		free(all.items);
+		return err_set(err, ERR_USAGE, "\"%.60s\": %s, at most %lld of them", text, what,
+			       (long long)max);
+	}
+	if (out) {
+		sort_indices(&all);
+		*out = all;
+	}
+	return 0;
 }

@@ -35,7 +35,13 @@ int sbatch_signal_number(const char *text, int64_t *out, struct err *err);
 /* How many different nodes "n[1-3,7],login" names. */
 int sbatch_node_count(const char *text, int64_t *out, struct err *err);
 
-/* Indices like "1-10:3,15%2", at most `max` of them. */
-int sbatch_array(const char *text, int64_t max, struct err *err);
+struct sbatch_indices {		/* of an array's tasks */
+	int64_t *items;		/* ascending, each once; the caller's to free */
+	size_t count;
+	int64_t limit;		/* of tasks at once; 0: none */
+};
+
+/* Indices like "1-10:3,15%2", at most `max` of them. `out` may be NULL. */
+int sbatch_array(const char *text, int64_t max, struct sbatch_indices *out, struct err *err);
 
 #endif

@@ -56,7 +56,7 @@ struct job_request {
 	const char *script;		/* text of the batch script */
 	const char *script_path;	/* the same, as a file (the local scheduler runs it) */
 	const char *workdir;
-	const char *output;		/* absolute path of out.log */
+	const char *output;		/* absolute path of out.log; a task's is task-INDEX/ beside it */
 	char *const *env;		/* NULL-terminated "KEY=VALUE"; the job's whole environment */
 	/* The same for schedulers that keep it on disk: what is no secret, and the private file (of
 	 * env_uid, mode 0600) from which the rest is read when the job starts. */
@@ -68,8 +68,9 @@ struct job_request {
 	int64_t nodes, ntasks_per_node, cpus_per_task, gpus_per_node;
 	int64_t mem_mb, time_minutes;	/* 0: not given */
 	int64_t time_seconds;		/* the same limit, not rounded; 0: not given */
-	uint32_t array_id;		/* number of the array's first job; 0: no task of an array */
-	int64_t array_index, array_limit;	/* limit: of tasks at once; 0: none */
+	/* Indices as sbatch takes them, "0-9:2%3"; NULL: one job. Slurm reads it in `fields`. The tasks of
+	 * an array are one job to who asked for it: one reference, one status, one end. */
+	const char *array;
 	int64_t warn_seconds;		/* SIGUSR1 to lbrun so long before the time limit; 0: none */
 	/* What sbatch would have made of the options (slurm/batch.h); NULL: the members above. To
 	 * Slurm only; borrowed. */

@@ -58,10 +58,7 @@ cat >"$T/script" <<'END'
 #SBATCH --time=7 --mem=1G --cpus-per-task=1 --gpus-per-node=1 --signal=B:USR1@90
 echo "script sees <$CUDA_VISIBLE_DEVICES> $SLURM_MEM_PER_NODE"
 END
-cp "$T/script" "$T/array" && sed -i '2s/$/ --array=1-3/' "$T/array"
-exits 2 "an array is refused" lbctl submit "$T/array"
-like "$err" 'array: without Slurm a script is one job.*--sweep' "and what does it instead"
-exits 2 "so is one that wants too much" lbctl submit --gpus-per-node=3 "$T/script"
+exits 2 "a script that wants too much is refused" lbctl submit --gpus-per-node=3 "$T/script"
 like "$err" 'the job wants 3 GPUs, this machine has 2' "with the numbers"
 exits 2 "and a warning that is another signal" lbctl submit --signal=B:USR2@90 "$T/script"
 exits 0 "what one machine has, a script may ask for" lbctl submit --name script --hold "$T/script"

@@ -228,21 +228,102 @@ ask cancel "$two_ref"
 ask cancel "$four_ref"
 wait_for "job_is $two ended && job_is $four ended" 10
 
-queued array=900 index=1 limit=2
-task1_ref=$ref
-queued array=900 index=2 limit=2
-task2_ref=$ref
-queued array=900 index=3 limit=2
-task3=$t task3_ref=$ref
+# --- arrays -----------------------------------------------------------------------------------
+# What each task sees; its child in a session of its own tells whose it is.
+cat >"$T/body" <<'END'
+eval "setsid sleep 1000 $LB_LOCK_FD>&- </dev/null >/dev/null 2>&1 &"
+echo "task $SLURM_ARRAY_TASK_ID of $SLURM_ARRAY_TASK_COUNT $SLURM_ARRAY_TASK_MIN-$SLURM_ARRAY_TASK_MAX/$SLURM_ARRAY_TASK_STEP in $SLURM_ARRAY_JOB_ID pid $$ child $!"
+until [ -s "end.$SLURM_ARRAY_TASK_ID" ]; do sleep 0.05; done
+exit "$(cat "end.$SLURM_ARRAY_TASK_ID")"
+END
+script tasks <"$T/body"
+task_out() { cat "$T/work/task-$1/out.log" 2>/dev/null; }
+child_of() { task_out "$1" | sed 's/.* child //'; }
+is_up() { [ -n "$(task_out "$1")" ]; }
+array() {	# INDICES: submits; sets $t and $ref
+	rm -rf "$T"/work/task-* "$T"/work/end.*
+	t=$(token)
+	submit_job "$t" tasks array="$1"
+}
+array 0-6:2%2
+id=$job_id
 ask poll
-is "$(field_of "$task3" 6,11)" "pending JobArrayTaskLimit" \
-	"two tasks of an array at once: the third waits"
-ask cancel "$task1_ref"
-wait_for "job_is $task3 running" 10
-wait_for "seen_by $job_id | grep -q ' 3\$'" 10
-passed "then has its turn, and knows its index"
-ask cancel "$task2_ref"
-ask cancel "$task3_ref"
+is "$(grep -c "^$asked job $t " "$T/client.out") $(field_of "$t" 4,6)" "1 $id held" \
+	"four tasks, one job, held"
+is "$(grep -l "$t" "$T"/jobs/*.json | wc -l)" 4 "each with a record"
+ask release "$ref"
+wait_for 'is_up 0 && is_up 2' 10
+is "$(task_out 2 | sed 's/ pid.*//')" "task 2 of 4 0-6/2 in $id" "a task knows its index and its array"
+phase_is "$t" running "two run"
+echo 0 >"$T/work/end.0"
+wait_for 'is_up 4' 20
+ok "the child of one that ended is ended" wait_for 'is_dead "$(child_of 0)"' 10
+is "$(is_dead "$(child_of 2)" || echo alive)" alive "and none of its siblings"
+is "$(is_up 6 || echo waits)" waits "no more than two at once"
+kill -KILL "$client"
+wait "$client" 2>/dev/null
+exec 4>&-
+client_start local "$T/jobs" gpus=2 cpus=1 mem=1000
+phase_is "$t" running "after kill -9 it runs on"
+is "$(field_of "$t" 4)" "$id" "under its number"
+echo 3 >"$T/work/end.4"
+wait_for 'is_up 6' 20
+passed "and the last task has its turn"
+phase_is "$t" running "which runs, although another one failed"
+echo 0 | tee "$T/work/end.2" >"$T/work/end.6"
+wait_for "job_is $t ended" 20
+is "$(field_of "$t" 7)" lost "what failed counts: nobody watched how those ended"
+ask release "$ref"
+is "$result" gone "the array is over"
+
+array 1-3
+ask release "$ref"
+wait_for 'is_up 1 && is_up 2 && is_up 3' 10
+echo 0 | tee "$T/work/end.1" >"$T/work/end.3"
+echo 5 >"$T/work/end.2"
+wait_for "job_is $t ended" 20
+is "$(field_of "$t" 7,8)" "error 5" "one task of three that fails"
+
+array 1-9%1
+ask signal "$ref" 15
+is "$result" refused "a held array cannot be signalled"
+ask release "$ref"
+wait_for 'is_up 1' 10
+ask signal "$ref" 15
+is "$result" ok "a signal reaches the task that runs"
+wait_for "job_is $t ended" 10
+is "$(ls -d "$T"/work/task-*)" "$T/work/task-1" "those that wait go at once"
+array 1-9%1
+ask cancel "$ref"
+ask poll
+is "$(field_of "$t" 6,7)" "ended killed" "a held array is cancelled as a whole"
+array 1-9%2
+ask release "$ref"
+wait_for 'is_up 1 && is_up 2' 10
+ask cancel "$ref"
+wait_for "job_is $t ended" 20
+is "$(field_of "$t" 7)" killed "so is one that runs"
+ok "with all that it started" wait_for 'is_dead "$(child_of 1)" && is_dead "$(child_of 2)"' 10
+submit_job "$(token)" tasks array=1-1001
+is "$result" refused "a thousand tasks are as many as it takes"
+
+# lbd dies while it writes an array down, or its release.
+array 1-4
+partial=$t
+rm "$T/jobs/$((job_id + 2)).json"
+array 1-4
+whole=$t whole_ref=$ref
+sed -i 's/"phase": *"held"/"phase":"pending"/' "$T/jobs/$job_id.json"
+kill -KILL "$client"
+wait "$client" 2>/dev/null
+exec 4>&-
+client_start local "$T/jobs" gpus=2 cpus=1 mem=1000
+ask poll
+is "$(field_of "$partial" 6)$(grep -l "$partial" "$T"/jobs/*.json)" "" "an array of which a part was written is none"
+wait_for 'is_up 1 && is_up 4' 10
+passed "one of which a part was released is released"
+ask cancel "$whole_ref"
+wait_for "job_is $whole ended" 20
 
 # --- time limits, and what is left behind -------------------------------------------------------
 cat >"$T/body" <<'END'

@@ -103,7 +103,6 @@ static void set_number(struct job_request *job, const char *word)
 		{ "cpus=", &job->cpus_per_task }, { "gpus=", &job->gpus_per_node },
 		{ "mem=", &job->mem_mb }, { "minutes=", &job->time_minutes },
 		{ "warn=", &job->warn_seconds }, { "seconds=", &job->time_seconds },
-		{ "limit=", &job->array_limit }, { "index=", &job->array_index },
 	};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
@@ -114,7 +113,7 @@ static void set_number(struct job_request *job, const char *word)
 	if (strncmp(word, "secrets=", 8) == 0)
 		job->env_file = word + 8;
 	if (strncmp(word, "array=", 6) == 0)
-		job->array_id = (uint32_t)strtoul(word + 6, NULL, 10);
+		job->array = word + 6;
 }
 
 /* The environment holds bytes that are no UTF-8, as environments may. */

@@ -101,10 +101,12 @@ void switched_look(struct shepherd *s, int64_t now_ms)
 void switched_cancel_job(const struct shepherd *s)
 {
 	const char *array = getenv("SLURM_ARRAY_JOB_ID");
-	const char *job = array ? array : getenv("SLURM_JOB_ID");
+	const char *job = getenv("SLURM_JOB_ID");	/* none: it is not Slurm's, by whatever number */
 	int64_t deadline_ms = clock_mono_ms() + CANCEL_MS;
 	pid_t parent = getpid(), pid;
 
+	if (job && array)
+		job = array;
 	if (s->switch_order == ORDER_RUN || s->ending.cause == CAUSE_COMPLETED || !job || !job[0])
 		return;
 	pid = fork();

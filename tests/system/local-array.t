@@ -1,0 +1,121 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Job arrays on a machine without Slurm: one run, as many jobs as tasks, through deaths of lbd and of tasks.
+. "$(dirname "$0")/lib.sh"
+
+printf '[poll]\ninterval = "200ms"\n' >"$LB_HOME/lbd.toml"
+lbd_start
+mkdir "$T/work"
+cd "$T/work" || exit 1
+# Each task tells when it begins and ends, in one file, and waits for its "go".
+cat >tasks.slurm <<'END'
+#!/bin/sh
+#SBATCH --array=0-4%2
+echo "task $SLURM_ARRAY_TASK_ID of $SLURM_ARRAY_TASK_COUNT"
+setsid sleep 4321 </dev/null >/dev/null 2>&1 &
+echo "$!" >"$LB_RUN_DIR/child.$SLURM_ARRAY_TASK_ID"
+echo "begin $SLURM_ARRAY_TASK_ID" >>"$LB_RUN_DIR/log"
+until [ -e "$LB_RUN_DIR/go.$SLURM_ARRAY_TASK_ID" ]; do sleep 0.05; done
+echo "end $SLURM_ARRAY_TASK_ID" >>"$LB_RUN_DIR/log"
+status=$(cat "$LB_RUN_DIR/go.$SLURM_ARRAY_TASK_ID")
+[ "$status" = 0 ] || rm "$LB_RUN_DIR/go.$SLURM_ARRAY_TASK_ID"	# the next attempt waits for another word
+exit "$status"
+END
+lives() { grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status"; }
+begun() { grep -c '^begin' "$LB_HOME/runs/$1/log" 2>/dev/null || :; }
+field() { lbctl status "$1" --json | json "$2"; }
+go() {	# RUN STATUS TASK…
+	run=$1 status=$2
+	shift 2
+	for task; do
+		echo "$status" >"$LB_HOME/runs/$run/go.$task.new"
+		mv "$LB_HOME/runs/$run/go.$task.new" "$LB_HOME/runs/$run/go.$task"
+	done
+}
+# The most tasks that were between begin and end at once.
+at_once() { awk '/^begin/ { if (++n > most) most = n } /^end/ { n-- } END { print most }' "$LB_HOME/runs/$1/log"; }
+submit() {	# NAME OPTION…
+	name=$1
+	shift
+	lbctl submit --name "$name" --set restart.backoff_first=0 "$@" tasks.slurm >/dev/null
+}
+
+# --- two at once ----------------------------------------------------------------------------------
+submit tasks
+wait_for '[ "$(begun tasks)" = 2 ]' 30
+is "$(field tasks state)" running "an array runs"
+go tasks 0 0
+wait_for '[ "$(begun tasks)" = 3 ] && [ "$(field tasks step)" = 1 ]' 30
+is "$(field tasks target_step)" 5 "its progress is told in tasks"
+ok "what lives of its siblings is let live" lives "$(cat "$LB_HOME/runs/tasks/child.1")"
+go tasks 0 1 2 3 4
+run_reaches tasks completed 60
+is "$(grep '^begin' "$LB_HOME/runs/tasks/log" | sort | tr -d '\n')" "begin 0begin 1begin 2begin 3begin 4" \
+	"each index is run, once"
+is "$(at_once tasks)" 2 "two at once, and never more"
+is "$(field tasks step) $(field tasks attempts.#)" "5 1" "all in one attempt"
+is "$(lbctl logs tasks | grep '^task')" 'task 0 of 5
+task 1 of 5
+task 2 of 5
+task 3 of 5
+task 4 of 5' "lbctl logs shows them by number"
+
+# --- one fails --------------------------------------------------------------------------------------
+submit fails --set restart.in_place=0
+go fails 0 0 1 2 4
+go fails 3 3
+wait_for '[ "$(begun fails)" -ge 5 ] && [ "$(field fails attempts.#)" = 2 ]' 60
+go fails 0 3
+run_reaches fails completed 60
+is "$(field fails attempts.#) $(field fails attempts.0.cause)" "2 error" "a task that fails: another attempt"
+is "$(grep '^begin' "$LB_HOME/runs/fails/log" | sort | tr -d '\n')" \
+	"begin 0begin 1begin 2begin 3begin 3begin 4" "which runs what is not done, and that only"
+
+# --- an end by order --------------------------------------------------------------------------------
+submit doomed --array=1-20%2
+wait_for '[ "$(begun doomed)" = 2 ]' 30
+ok "an array is killed" lbctl kill --now doomed
+run_reaches doomed killed 30
+children=$(cat "$LB_HOME"/runs/doomed/child.*)
+wait_for 'for child in $children; do ! lives "$child" || exit 1; done' 20
+passed "with all that its tasks had started"
+is "$(begun doomed)" 2 "those that waited never started"
+submit waits --array=1-4 --hold
+lbctl release waits >/dev/null
+go waits 0 1 2 3 4
+run_reaches waits completed 30
+
+# A machine may have a Slurm, too; the number of the array here is somebody else's there.
+mkdir "$T/bin"
+printf '#!/bin/sh\necho "$*" >>"%s/scancelled"\n' "$T" >"$T/bin/scancel"
+chmod +x "$T/bin/scancel"
+PATH=$T/bin:$PATH submit switched --array=1-4%2
+wait_for '[ "$(begun switched)" = 2 ]' 30
+mkdir -p "$LB_HOME/switches"
+: >"$LB_HOME/switches/switched.kill"
+run_reaches switched killed 30
+is "$(begun switched)$(cat "$T/scancelled" 2>/dev/null)" 2 "a switch ends it, here only"
+
+# --- lbd dies ---------------------------------------------------------------------------------------
+submit outlives
+wait_for '[ "$(begun outlives)" = 2 ]' 30
+job=$(field outlives attempts.0.job_id)
+lbd_kill9
+go outlives 0 0
+wait_for 'grep -q "^end 0" "$LB_HOME/runs/outlives/log"' 20
+lbd_start
+wait_for '[ "$(begun outlives)" = 3 ]' 30
+passed "a task that ended while lbd was away makes room for one that waited"
+is "$(field outlives attempts.0.job_id) $(field outlives attempts.#)" "$job 1" "it is the same job"
+lbd_kill9
+lbd_start
+go outlives 0 1 2 3 4
+run_reaches outlives completed 60
+is "$(grep '^begin' "$LB_HOME/runs/outlives/log" | sort | tr -d '\n')" \
+	"begin 0begin 1begin 2begin 3begin 4" "after two deaths of lbd each task was run, once"
+is "$(at_once outlives) $(field outlives attempts.#)" "2 1" "two at once, in one attempt"
+
+# --- what cannot be -----------------------------------------------------------------------------------
+exits 2 "too many tasks are refused" lbctl submit --array=0-1000 tasks.slurm
+like "$err" 'array: without Slurm, .*at most 1000' "with how many there may be"
+done_testing
