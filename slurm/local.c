@@ -540,30 +540,39 @@ static void local_release(struct scheduler *base, const struct job_ref *ref, sch
 	struct later *a = answer_later(l, done, arg, ref);
 	struct local_job *job = NULL;
 	struct err err = { 0 };
+	bool is_news = false;
 
 	if (!is_live(l, ref, a))
 		return;
-	/* What is written of them is released, whatever becomes of the others: asked again, it goes on. */
 	while ((job = next_live(l, ref, job))) {
-		if (job->status.phase != JOB_HELD)
-			continue;
-		local_job_wait(job);
-		if (local_job_save(&l->jobs, job, &err)) {
-			local_job_hold(job);
-			answer_is(a, SCHEDULER_DOWN, err.text);
-			break;
-		}
+		is_news = is_news || job->status.phase == JOB_HELD;
+		if (job->status.phase == JOB_HELD)
+			local_job_wait(job);
+	}
+	if (is_news && local_jobs_save(&l->jobs, ref, &err)) {
+		while ((job = next_live(l, ref, job)))
+			if (job->status.phase == JOB_PENDING)
+				local_job_hold(job);
+		answer_is(a, SCHEDULER_DOWN, err.text);
+		return;
 	}
 	look_after(l);
 }
 
-/* It has not started, and will not. */
-static void drop_waiting(struct local *l, struct local_job *job)
+static void save_all_of(struct local *l, const struct job_ref *ref)
+{
+	struct err err = { 0 };
+
+	if (local_jobs_save(&l->jobs, ref, &err))
+		log_warn("a local job's record is not up to date: %s", err.text);
+}
+
+/* It has not started, and will not. The caller saves. */
+static void drop_waiting(struct local_job *job)
 {
 	job->is_cancelled = true;
 	local_job_ending(job, CAUSE_KILLED, -1, 0);
 	local_job_ended(job);
-	save(l, job);
 }
 
 /* Of an array: any task. */
@@ -582,6 +591,7 @@ static void local_signal(struct scheduler *base, const struct job_ref *ref, int 
 	struct local *l = (struct local *)base;
 	struct later *a = answer_later(l, done, arg, ref);
 	struct local_job *job = NULL;
+	bool is_news = false;
 	size_t told = 0;
 
 	if (!is_live(l, ref, a))
@@ -591,26 +601,30 @@ static void local_signal(struct scheduler *base, const struct job_ref *ref, int 
 		return;
 	}
 	while ((job = next_live(l, ref, job))) {
-		if (job->status.phase < JOB_RUNNING)
-			drop_waiting(l, job);
-		else if (proc_signal(&job->proc, signo))
+		if (job->status.phase < JOB_RUNNING) {
+			drop_waiting(job);
+			is_news = true;
+		} else if (proc_signal(&job->proc, signo)) {
 			continue;
+		}
 		told++;
 	}
+	if (is_news)
+		save_all_of(l, ref);
 	if (told == 0)
 		answer_is(a, SCHEDULER_GONE, "the job's first process is gone");
 }
 
-static void cancel_job(struct local *l, struct local_job *job)
+/* The caller saves. */
+static void cancel_job(struct local_job *job)
 {
 	if (job->status.phase < JOB_RUNNING) {
-		drop_waiting(l, job);
+		drop_waiting(job);
 	} else if (job->is_cancelled) {
 		kill_all_of(job);
 	} else {
 		job->is_cancelled = true;
 		proc_signal(&job->proc, SIGQUIT);
-		save(l, job);
 	}
 }
 
@@ -624,7 +638,8 @@ static void local_cancel(struct scheduler *base, const struct job_ref *ref, sche
 	if (!is_live(l, ref, a))
 		return;
 	while ((job = next_live(l, ref, job)))
-		cancel_job(l, job);
+		cancel_job(job);
+	save_all_of(l, ref);
 	look_after(l);
 }
 

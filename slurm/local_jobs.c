@@ -172,7 +172,11 @@ static void add_task(json_t *o, const struct local_task *task)
 			   *(const int64_t *)((const char *)task + task_numbers[i].offset));
 }
 
-int local_job_save(const struct local_jobs *jobs, const struct local_job *job, struct err *err)
+typedef int (*file_writer)(const char *path, const void *data, size_t len, mode_t mode,
+			   struct err *err);
+
+static int record_write(const struct local_jobs *jobs, const struct local_job *job,
+			file_writer write_file, struct err *err)
 {
 	const struct job_status *st = &job->status;
 	char *path = path_of(jobs, st->ref.job_id, "json");
@@ -203,11 +207,44 @@ int local_job_save(const struct local_jobs *jobs, const struct local_job *job, s
 	js_set_int(o, "exit_code", st->exit_code);
 	js_set_int(o, "signal", st->signal);
 	text = js_line(o);
-	rc = file_write_atomic(path, text, strlen(text), 0600, err);
+	rc = write_file(path, text, strlen(text), 0600, err);
 	free(text);
 	free(path);
 	json_decref(o);
 	return rc;
+}
+
+int local_job_save(const struct local_jobs *jobs, const struct local_job *job, struct err *err)
+{
+	return record_write(jobs, job, file_write_atomic, err);
+}
+
+static int record_sync(const struct local_jobs *jobs, const struct local_job *job, struct err *err)
+{
+	char *path = path_of(jobs, job->status.ref.job_id, "json");
+	int rc = file_sync(path, err);
+
+	free(path);
+	return rc;
+}
+
+/* All are written before the first is synced: a journal takes them in one. */
+int local_jobs_save(const struct local_jobs *jobs, const struct job_ref *ref, struct err *err)
+{
+	const struct local_job *job;
+	bool is_array = false;
+	int rc = 0;
+
+	for (job = jobs->first; job && rc == 0; job = job->next) {
+		if (!local_job_is(job, ref))
+			continue;
+		is_array = job->task.array_id != 0;
+		rc = record_write(jobs, job, is_array ? file_write_visible : file_write_atomic, err);
+	}
+	for (job = jobs->first; is_array && job && rc == 0; job = job->next)
+		if (local_job_is(job, ref))
+			rc = record_sync(jobs, job, err);
+	return is_array && rc == 0 ? folder_sync(jobs->folder, err) : rc;
 }
 
 static struct local_job *job_create(const char *token, const char *ledger_id, uint32_t job_id)
@@ -590,12 +627,13 @@ static void make_task(struct local_job *job, const struct sbatch_indices *tasks,
 	job->output = output;
 }
 
-/* Adds one job, or one task for each index; what is there of them when one fails is in the list. */
+/* Adds one job, or one task for each index; on failure, too, they are in the list. */
 static int add_all(struct local_jobs *jobs, const struct job_request *request,
 		   const struct sbatch_indices *tasks, uint32_t first_id, struct err *err)
 {
 	size_t count = tasks->count ? tasks->count : 1;
 	int64_t now = now_seconds();
+	struct job_ref ref;
 
 	for (size_t i = 0; i < count; i++) {
 		struct local_job *job = job_of_request(request, first_id + (uint32_t)i);
@@ -605,10 +643,10 @@ static int add_all(struct local_jobs *jobs, const struct job_request *request,
 			make_task(job, tasks, first_id, i);
 		job->next = jobs->first;
 		jobs->first = job;
-		if (local_job_save(jobs, job, err))
-			return -1;
 	}
-	return 0;
+	ref = jobs->first->status.ref;
+	ref.job_id = first_id;
+	return local_jobs_save(jobs, &ref, err);
 }
 
 struct local_job *local_jobs_add(struct local_jobs *jobs, const struct job_request *request,

@@ -66,6 +66,8 @@ struct local_job *local_jobs_add(struct local_jobs *jobs, const struct job_reque
 bool local_job_is(const struct local_job *job, const struct job_ref *ref);
 struct local_job *local_jobs_find_id(struct local_jobs *jobs, uint32_t job_id);
 int local_job_save(const struct local_jobs *jobs, const struct local_job *job, struct err *err);
+/* All that `ref` names, in one go. */
+int local_jobs_save(const struct local_jobs *jobs, const struct job_ref *ref, struct err *err);
 
 /* Its lock, taken, close-on-exec; the caller passes it to the job and closes it. -1 with err. */
 int local_job_lock(const struct local_jobs *jobs, const struct local_job *job, struct err *err);

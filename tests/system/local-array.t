@@ -76,6 +76,7 @@ submit doomed --array=1-20%2
 wait_for '[ "$(begun doomed)" = 2 ]' 30
 ok "an array is killed" lbctl kill --now doomed
 run_reaches doomed killed 30
+# shellcheck disable=SC2034 # wait_for reads it
 children=$(cat "$LB_HOME"/runs/doomed/child.*)
 wait_for 'for child in $children; do ! lives "$child" || exit 1; done' 20
 passed "with all that its tasks had started"

@@ -73,7 +73,8 @@ static void fold(void **state)
 
 /* --- records ------------------------------------------------------------------------------------- */
 
-static char *const env[] = { TEXT("A=b"), NULL };
+static char setting[] = "A=b";
+static char *const env[] = { setting, NULL };
 
 static struct local_job *add(struct local_jobs *jobs, const char *array)
 {
