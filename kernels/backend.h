@@ -272,7 +272,9 @@ struct backend {
 	 * place there. */
 	bool (*replay)(struct device *dev, uint64_t program);
 	void (*record)(struct device *dev, uint64_t program);
-	void (*record_end)(struct device *dev, uint64_t program);
+	/* False: what was queued since record() has not run, and must be queued again; it will not be
+	 * recorded another time. */
+	bool (*record_end)(struct device *dev, uint64_t program);
 	/* What was chosen by measurement, as text (owned by the caller; NULL without memory): the
 	 * same choices give the same bits. choose() takes such a text before the first operation:
 	 * the number of choices taken, or -1 when it was written for another device or library. */

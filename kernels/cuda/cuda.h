@@ -56,7 +56,7 @@ struct block {
 
 struct program {
 	uint64_t number;
-	bool is_used;
+	bool is_used, is_plain;		/* plain: it cannot be recorded */
 	int seen;			/* times run without a recording */
 	cudaGraphExec_t recorded;	/* NULL: not yet */
 };
@@ -128,7 +128,7 @@ int cuda_fetched(struct device *dev, char *why);
 /* program.c */
 bool cuda_replay(struct device *dev, uint64_t number);
 void cuda_record(struct device *dev, uint64_t number);
-void cuda_record_end(struct device *dev, uint64_t number);
+bool cuda_record_end(struct device *dev, uint64_t number);
 void cuda_programs_clear(struct device *dev);
 
 /* marks.c */

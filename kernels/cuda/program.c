@@ -6,6 +6,8 @@
  * When an area must move, all graphs are forgotten. */
 #include "kernels/cuda/cuda.h"
 
+#include <stdio.h>
+
 static struct program *find(struct device *dev, uint64_t number)
 {
 	for (size_t i = 0; i < PROGRAMS; i++)
@@ -49,14 +51,28 @@ void cuda_record(struct device *dev, uint64_t number)
 {
 	const struct program *p = found_or_made(dev, number);
 
-	if (p->seen == 0 || dev->waits_always || dev->error[0] != '\0')
+	if (p->seen == 0 || p->is_plain || dev->waits_always || dev->error[0] != '\0')
 		return;
 	dev->is_recording = cuda_ok(dev, AT("record", number, 0, 0, 0),
 				    cudaStreamBeginCapture(dev->stream,
 							   cudaStreamCaptureModeThreadLocal));
 }
 
-void cuda_record_end(struct device *dev, uint64_t number)
+/* What failed while recording may well run without: it is said, and forgotten. */
+static void give_up(struct device *dev, struct program *p)
+{
+	char text[BACKEND_TEXT_BYTES];
+
+	snprintf(text, sizeof(text), "%.170s; a part of each step is not recorded, it goes call by call",
+		 dev->error);
+	if (dev->warn)
+		dev->warn(text);
+	(void)cudaGetLastError();
+	dev->error[0] = '\0';
+	p->is_plain = true;
+}
+
+bool cuda_record_end(struct device *dev, uint64_t number)
 {
 	const struct place *at = AT("record", number, 0, 0, 0);
 	struct program *p = found_or_made(dev, number);	/* all are forgotten when an area grows */
@@ -64,13 +80,20 @@ void cuda_record_end(struct device *dev, uint64_t number)
 
 	p->seen++;
 	if (!dev->is_recording)
-		return;
+		return true;
 	dev->is_recording = false;
-	if (!cuda_ok(dev, at, cudaStreamEndCapture(dev->stream, &graph)))
-		return;
-	if (cuda_ok(dev, at, cudaGraphInstantiate(&p->recorded, graph, 0)))
+	bool good = cuda_ok(dev, at, cudaStreamEndCapture(dev->stream, &graph)) &&
+		    dev->error[0] == '\0' &&
+		    cuda_ok(dev, at, cudaGraphInstantiate(&p->recorded, graph, 0));
+	if (graph)
+		cudaGraphDestroy(graph);
+	if (good) {
 		cuda_ok(dev, at, cudaGraphLaunch(p->recorded, dev->stream));
-	cudaGraphDestroy(graph);
+		return true;
+	}
+	p->recorded = NULL;
+	give_up(dev, p);
+	return false;
 }
 
 void cuda_programs_clear(struct device *dev)

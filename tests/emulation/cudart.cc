@@ -237,8 +237,15 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t, enum cudaStreamCaptureMode)
 	return cudaSuccess;
 }
 
+// LB_EMULATION_CAPTURE=refused: as when a library does what cannot be captured
 cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *out)
 {
+	const char *how = getenv("LB_EMULATION_CAPTURE");
+	if (how && strcmp(how, "refused") == 0) {
+		delete captured;
+		captured = NULL;
+		return cudaErrorStreamCaptureInvalidated;
+	}
 	*out = (cudaGraph_t)captured;
 	captured = NULL;
 	return cudaSuccess;

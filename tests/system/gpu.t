@@ -143,6 +143,18 @@ train spiky-cpu --device cpu --training.steps 8 --training.max_norm 0.5
 near spiky spiky-cpu 8 2e-4
 ok $? "a clipped gradient is clipped within the graph as on the CPU"
 
+LB_EMULATION_CAPTURE=refused train unrecorded --device cuda
+cp "$T/err" "$T/said"
+near unrecorded gpu 8 1e-7 && [ "$(grep -c 'is not recorded, it goes call by call' "$T/said")" = 2 ]
+ok $? "what cannot be recorded is said and goes call by call, with the same losses"
+# Eight sizes of a batch have 22 programs, six more than are kept: the oldest give way.
+for device in cpu cuda; do
+	train "ramp-$device" --device "$device" --training.steps 30 --training.global_batch_size 8 \
+		--training.batch_ramp "[1, 1, 70]" --checkpoint.interval 0
+done
+near ramp-cuda ramp-cpu 30 2e-4
+ok $? "more programs than are kept"
+
 # --- what a profiler sees ------------------------------------------------------------------------------
 tap=$(realpath "$B/gpu/nvtx_tap.so")
 LB_NVTX_TAP=$T/ranges NVTX_INJECTION64_PATH=$tap train ranged --device cuda --training.steps 2

@@ -372,6 +372,17 @@ static void sum_losses(const struct model *m, const struct head_pass *pass)
 			       m->batch * m->seq, pass->is_summed);
 }
 
+static void queue(const struct model *m, const struct head_pass *pass)
+{
+	named(m, "forward", pass, forward);
+	named(m, "head and loss", pass, head_and_loss);
+	sum_losses(m, pass);
+	if (pass->gradients)
+		named(m, "backward", pass, backward);
+	if (pass->behind)
+		pass->behind(pass->arg);
+}
+
 /* Tokens and targets are on the device; all the rest of a pass. */
 static void run(const struct model *m, const struct head_pass *pass)
 {
@@ -382,15 +393,9 @@ static void run(const struct model *m, const struct head_pass *pass)
 		return;
 	if (be->record)
 		be->record(m->device, program);
-	named(m, "forward", pass, forward);
-	named(m, "head and loss", pass, head_and_loss);
-	sum_losses(m, pass);
-	if (pass->gradients)
-		named(m, "backward", pass, backward);
-	if (pass->behind)
-		pass->behind(pass->arg);
-	if (be->record_end)
-		be->record_end(m->device, program);
+	queue(m, pass);
+	if (be->record_end && !be->record_end(m->device, program))
+		queue(m, pass);
 }
 
 int model_backprop(struct model *m, const int32_t *tokens, const int32_t *targets, float scale,

@@ -317,7 +317,8 @@ static void fill_table(struct trace *t)
 {
 	t->table = *t->inner;		/* what is not traced below is passed on */
 	t->table.replay = NULL;		/* a recorded pass would be one span */
-	t->table.record = t->table.record_end = NULL;
+	t->table.record = NULL;
+	t->table.record_end = NULL;
 	t->table.gemm = traced_gemm;
 	t->table.embed_forward = traced_embed_forward;
 	t->table.embed_backward = traced_embed_backward;
