@@ -461,6 +461,15 @@ int run_spec_read(const struct toml *toml, struct run_spec *out, struct err *err
 	return 0;
 }
 
+void run_spec_defaults(struct run_spec *out)
+{
+	struct toml nothing = { .root = json_object() };
+
+	*out = (struct run_spec){0};
+	keys_read(run_spec_keys, run_spec_key_count, &nothing, out, NULL);
+	toml_clear(&nothing);
+}
+
 bool run_spec_is_command(const struct run_spec *spec)
 {
 	return spec->command.count > 0 || spec->script;

@@ -82,6 +82,8 @@ int run_spec_read(const struct toml *toml, struct run_spec *out, struct err *err
 /* run_spec_launch.c, for run_spec_read: do launcher, container and profiler fit together? */
 int run_spec_check_launch(const struct toml *toml, const struct run_spec *spec, struct err *err);
 
+/* What holds where a spec says nothing: of a run whose spec can no longer be read. */
+void run_spec_defaults(struct run_spec *out);
 void run_spec_clear(struct run_spec *spec);
 
 /* Not a training config: a command, or a batch script. */

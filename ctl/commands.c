@@ -282,8 +282,9 @@ void print_rows(const struct ctl *ctl, const struct column *columns, int column_
 	size_t i;
 
 	table_init(&table, columns, column_count);
-	json_array_foreach(items, i, item)
+	json_array_foreach(items, i, item) {
 		fill(table_row(&table), item, &ctl->out);
+	}
 	table_print(&table, &ctl->out, stdout);
 	table_fini(&table);
 }

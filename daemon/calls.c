@@ -212,7 +212,9 @@ static void submit(struct engine *e, struct run *run, struct attempt *a)
 	struct run shadow = a == run->spare ? run_with_spare(run) : *run;
 	struct err err = { 0 };
 
-	if (e->world->submit(e->world->self, &shadow, ledger_id(e->ledger), on_answer, f, &err) == 0)
+	if (run->spec_problem)
+		err_set(&err, ERR_USAGE, "%s", run->spec_problem);
+	else if (e->world->submit(e->world->self, &shadow, ledger_id(e->ledger), on_answer, f, &err) == 0)
 		return;
 	land(f);
 	refuse(e, run, a, &err);

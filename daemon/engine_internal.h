@@ -102,8 +102,8 @@ void engine_worry_about_limit(struct engine *e, struct run *run);
 /* Monotonic time of the next look. */
 int64_t engine_worry_about_absence(struct engine *e, struct run *run);
 
-/* run_load.c */
-int engine_load_run(struct engine *e, const struct ledger_run *row, struct err *err);
+/* run_load.c: `is_known`: a run of an earlier day, which stays in our hands without its spec, too */
+int engine_load_run(struct engine *e, const struct ledger_run *row, bool is_known, struct err *err);
 void run_destroy(struct run *run);
 struct poller *engine_poller(struct engine *e, const struct run *run);
 

@@ -71,6 +71,8 @@ struct run {
 	char *excluded;			/* nodes that the newest attempt was told to avoid */
 	bool is_walled_in;		/* since it last ran an attempt had no node left for that */
 	char *resume_from;		/* as in the ledger; for the next launch of a new attempt */
+	char *spec_problem;		/* why its spec could not be read any more: it is not submitted
+					 * again; NULL: it could */
 	int64_t backoff_until_ms;	/* wall clock, as in the ledger: for people, and for the next lbd */
 	int64_t pause_until_ms;		/* the same on the monotonic clock, which nobody sets */
 	int64_t failures, unstarted;

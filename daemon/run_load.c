@@ -24,6 +24,7 @@ void run_destroy(struct run *run)
 	free(run->wanted_reason);
 	free(run->resume_from);
 	free(run->excluded);
+	free(run->spec_problem);
 	free(run->spare_excluded);
 	free(run->spare);
 	free(run);
@@ -151,7 +152,25 @@ static int take_progress(struct engine *e, struct run *run, struct err *err)
 	return 0;
 }
 
-int engine_load_run(struct engine *e, const struct ledger_run *row, struct err *err)
+/* One file that is gone must not keep lbd from all other runs, nor this one's job from being watched,
+ * and killed when somebody says so. */
+static int take_spec(struct engine *e, struct run *run, bool is_known, struct err *err)
+{
+	if (e->world->spec(e->world->self, run->dir, &run->spec, err) == 0)
+		return 0;
+	if (!is_known) {
+		err_wrap(err, "run %s", run->name);
+		return -1;
+	}
+	log_error("run %s: %s; it is watched, and cannot be submitted until that is "
+		  "mended: lbctl restart", run->name, err->text);
+	run->spec_problem = xstrdup(err->text);
+	err_clear(err);
+	run_spec_defaults(&run->spec);
+	return 0;
+}
+
+int engine_load_run(struct engine *e, const struct ledger_run *row, bool is_known, struct err *err)
 {
 	struct run *run = xcalloc(1, sizeof(*run));
 	int64_t now_ms = engine_now(e);
@@ -159,8 +178,7 @@ int engine_load_run(struct engine *e, const struct ledger_run *row, struct err *
 
 	run->scheduler = is_slurm ? e->slurm.scheduler : e->local.scheduler;
 	take_row(run, row);
-	if (e->world->spec(e->world->self, run->dir, &run->spec, err) < 0) {
-		err_wrap(err, "run %s", run->name);
+	if (take_spec(e, run, is_known, err) < 0) {
 		run_destroy(run);
 		return -1;
 	}

@@ -8,3 +8,6 @@ ALTER TABLE attempts ADD COLUMN is_walled_in INTEGER NOT NULL DEFAULT 0 CHECK (i
 DROP INDEX runs_live;
 CREATE INDEX runs_live ON runs (id)
 WHERE state <> 'completed' AND state <> 'failed' AND state <> 'killed';
+
+-- Who looks after old output asks for the next ended run, again and again.
+CREATE INDEX runs_ended ON runs (ended_ms);

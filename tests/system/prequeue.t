@@ -16,6 +16,7 @@ lbd_start
 
 # A trainer that ends as the file says, as soon as there is one.
 cat >"$T/train.sh" <<END
+touch $T/began.\$LB_ATTEMPT
 while [ ! -e $T/end.\$LB_ATTEMPT ]; do sleep 0.1; done
 exit \$(cat $T/end.\$LB_ATTEMPT)
 END
@@ -48,7 +49,7 @@ scontrol release "$third"
 wait_for '[ -z "$(squeue -h -j "$third" -o %T 2>/dev/null)" ]' 20
 is "$(lbctl status a --json | json attempts.1.state)" running \
 	"a spare that somebody released is cancelled"
-is "$(find "$LB_HOME/runs/a" -name claim | wc -l)" 2 "no trainer of it ever started"
+is "$(cd "$T" && echo began.*)" "began.1 began.2" "no trainer of it ever began"
 
 lbctl kill --now a >/dev/null
 run_reaches a killed 20

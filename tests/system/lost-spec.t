@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The spec of a live run is gone, or is no spec any more: lbd serves all others, watches this one's job,
+# and obeys orders on it. It only cannot submit it again, and says why.
+. "$(dirname "$0")/lib.sh"
+
+cat >"$T/trainer" <<'END'
+#!/bin/sh
+until [ -e "$1/end.$LB_RUN" ]; do sleep 0.05; done
+exit 1
+END
+chmod +x "$T/trainer"
+
+lbd_start
+for run in gone bent sound; do
+	lbctl submit --name $run --set restart.in_place=0 --set restart.backoff_first=1s \
+		-- "$T/trainer" "$T" >/dev/null
+	run_reaches $run running 20
+done
+touch "$T/end.bent"
+run_reaches bent backoff 20
+lbd_kill9
+rm "$LB_HOME/runs/gone/spec.toml"
+cp "$LB_HOME/runs/bent/spec.toml" "$T/bent.toml"
+echo '[run' >"$LB_HOME/runs/bent/spec.toml"
+ok "lbd starts without a run's spec" lbd_start
+like "$(cat "$T/lbd.log")" 'run gone: .*gone/spec.toml: no such file; .*cannot be submitted' \
+	"its log says which, and what follows"
+is "$(run_state gone) $(run_state sound)" "running running" "those that run are watched"
+ok "the run without a spec can be killed" lbctl kill --now gone
+run_reaches gone killed 30
+passed "and is gone then"
+wait_for 'lbctl status bent | grep -q "why .*bent/spec.toml:1: "' 30
+passed "one that is due is not started, and why is told"
+touch "$T/end.sound"
+wait_for '[ -d "$LB_HOME/runs/sound/attempts/2" ]' 30
+passed "others are relaunched as ever"
+lbctl kill --now bent >/dev/null
+exits 2 "restart says so, too" lbctl restart bent
+like "$err" 'spec.toml:1: ' "by line"
+rm "$T/end.bent"
+cp "$T/bent.toml" "$LB_HOME/runs/bent/spec.toml"
+ok "mended, it can be restarted" lbctl restart bent
+run_reaches bent running 30
+passed "and runs"
+done_testing
