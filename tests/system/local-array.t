@@ -119,4 +119,6 @@ is "$(at_once outlives) $(field outlives attempts.#)" "2 1" "two at once, in one
 # --- what cannot be -----------------------------------------------------------------------------------
 exits 2 "too many tasks are refused" lbctl submit --array=0-1000 tasks.slurm
 like "$err" 'array: without Slurm, .*at most 1000' "with how many there may be"
+exits 2 "a command is no array" lbctl submit --set 'slurm.extra=["--array=1-3"]' -- true
+like "$err" 'array: only a script can be an array.*--sweep' "and what does it instead"
 done_testing
