@@ -96,6 +96,12 @@ def poll_in_lbd(pid):
 
 # --- the ledger ----------------------------------------------------------------------------------
 
+def configure(text):
+    with open(HOME + "/lbd.toml", "w", encoding="ascii") as file:
+        # The logs of ended runs are looked after in the background, each once: here all at once.
+        file.write(text + "[runs]\ncompress_logs = 0\n")
+
+
 class Lbd:
     def __init__(self):
         ready, start = os.pipe(), time.perf_counter()
@@ -124,7 +130,7 @@ def add_runs(count):
     trial = dict(zip(attempts, db.execute("select * from attempts limit 1").fetchone()))
     for i in range(have, count):
         like.update(id=i + 1000, name=f"run-{i}", dir=f"{HOME}/runs/run-{i}",
-                    ended_ms=now if i < RECENT else now - 90 * 86_400_000)
+                    ended_ms=now - i * 1000 - (0 if i < RECENT else 90 * 86_400_000))
         trial.update(id=i + 1000, run_id=i + 1000, token=f"{i:032x}")
         for table, row in (("runs", like), ("attempts", trial)):
             db.execute(f"insert into {table} ({','.join(row)}) values ({','.join('?' * len(row))})",
@@ -160,7 +166,10 @@ def ledgers(lbd):
 
 
 def idle(lbd):
-    """A hundred runs that train without a word; then a hundred that wait in Slurm's queue."""
+    """A hundred runs that train without a word, and lbd's own intervals."""
+    lbd.stop()
+    configure("")
+    lbd = Lbd()
     for i in range(LIVE):
         subprocess.run(["lbctl", "submit", "--name", f"live-{i}", "--set", "run.scheduler=local",
                         "--", "sleep", "600"], stdout=subprocess.DEVNULL, check=True)
@@ -173,17 +182,16 @@ def idle(lbd):
         f"{(cpu_ms(SLURMCTLD) - theirs) / IDLE_S / 10:.2f} % CPU")
     subprocess.run(["lbctl", "kill", "--now"] + [f"live-{i}" for i in range(LIVE)],
                    stdout=subprocess.DEVNULL, check=True)
+    return lbd
 
 
 def main():
-    with open(HOME + "/lbd.toml", "w", encoding="ascii") as file:
-        file.write('[poll]\ninterval = "1s"\nidle_interval = "1s"\n')
+    configure('[poll]\ninterval = "1s"\nidle_interval = "1s"\n')
     helper = Helper()
     fill_queue(helper)
     poll(helper)
     lbd = ledgers(Lbd())
-    idle(lbd)
-    lbd.stop()
+    idle(lbd).stop()
 
 
 main()
