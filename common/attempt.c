@@ -13,6 +13,7 @@
 #include "common/files.h"
 #include "common/json.h"
 #include "common/mem.h"
+#include "common/strv.h"
 
 enum { FILE_MAX_BYTES = 4 * 1024 * 1024, FILE_MODE = 0644 };
 
@@ -288,19 +289,12 @@ int attempt_params_read(const char *folder, struct attempt_params *out, struct e
 	return rc;
 }
 
-static void free_words(char **words)
-{
-	for (char **word = words; word && *word; word++)
-		free(*word);
-	free(words);
-}
-
 void attempt_params_clear(struct attempt_params *p)
 {
-	free_words(p->command);
-	free_words(p->srun);
-	free_words(p->torchrun);
-	free_words(p->profiler);
+	strv_free(p->command);
+	strv_free(p->srun);
+	strv_free(p->torchrun);
+	strv_free(p->profiler);
 	free(p->run);
 	free(p->workdir);
 	free(p->run_dir);

@@ -11,6 +11,7 @@
 
 #include "common/mem.h"
 #include "common/run_spec.h"
+#include "common/strv.h"
 
 enum { ENV_FILE_MAX_BYTES = 1024 * 1024 };
 
@@ -87,7 +88,7 @@ static char **split(const char *text, size_t len, const char *path, struct err *
 		if (!is_assignment(line, line_len) || memchr(line, '\0', line_len)) {
 			err_set(err, ERR_USAGE, "%s:%d: must be KEY=VALUE, a # comment or empty",
 				path, number);
-			env_file_free(list);
+			strv_free(list);
 			return NULL;
 		}
 		if (count == cap) {
@@ -127,13 +128,4 @@ char **env_file_read(const char *path, unsigned uid, struct err *err)
 	explicit_bzero(text, (size_t)st.st_size);
 	free(text);
 	return list;
-}
-
-void env_file_free(char **list)
-{
-	for (char **line = list; line && *line; line++) {
-		explicit_bzero(*line, strlen(*line));
-		free(*line);
-	}
-	free(list);
 }

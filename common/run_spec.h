@@ -97,9 +97,8 @@ int64_t run_spec_warn_ms(const struct run_spec *spec);
 int64_t mem_parse_mb(const char *text, struct err *err);
 
 /* KEY=VALUE lines of an env_file: owner must be `uid`, mode without group and other bits, a regular
- * file. Returns a NULL-terminated list of "KEY=VALUE", owned by the caller (env_file_free wipes
+ * file. Returns a NULL-terminated list of "KEY=VALUE", owned by the caller (strv_free wipes
  * the memory); NULL with err. Values never appear in err. */
 char **env_file_read(const char *path, unsigned uid, struct err *err);
-void env_file_free(char **list);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/strv.h"
 
 /* One word at *p, quotes taken off; *p is moved past it. -1 with err. */
 static int read_word(const char **p, struct buf *word, struct err *err)
@@ -47,7 +48,7 @@ char **shell_words(const char *text, struct err *err)
 		buf_init(&word, strlen(text) + 1);
 		if (read_word(&p, &word, err) < 0) {
 			buf_fini(&word);
-			shell_words_free(words);
+			strv_free(words);
 			return NULL;
 		}
 		words = xrealloc(words, (count + 2) * sizeof(*words));
@@ -55,11 +56,4 @@ char **shell_words(const char *text, struct err *err)
 		words[count] = NULL;
 	}
 	return words;
-}
-
-void shell_words_free(char **words)
-{
-	for (size_t i = 0; words && words[i]; i++)
-		free(words[i]);
-	free(words);
 }

@@ -7,9 +7,8 @@
 
 /* Words are separated by blanks; '…' keeps everything, "…" all but \" and \\, a backslash keeps
  * the next character. What a shell would act upon (| & ; < > ( ) $ `) is refused where it is not quoted:
- * it would silently mean something else here. NULL-terminated, owned (shell_words_free); NULL with
+ * it would silently mean something else here. NULL-terminated, owned (strv_free); NULL with
  * ERR_USAGE. An empty text gives an empty list. */
 char **shell_words(const char *text, struct err *err);
-void shell_words_free(char **words);
 
 #endif

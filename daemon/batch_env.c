@@ -8,6 +8,7 @@
 #include "common/bytes.h"
 #include "common/json.h"
 #include "common/mem.h"
+#include "common/strv.h"
 #include "daemon/batch_job.h"
 
 /* Does the list of --export name this variable alone, "NAME"? */
@@ -25,37 +26,37 @@ static bool is_named(const char *list, const char *entry)
 	return false;
 }
 
-static void keep_exported(struct job_env *env, const char *list)
+static void keep_exported(struct strv *env, const char *list)
 {
 	bool none = strcasecmp(list, "NONE") == 0;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < env->count; i++) {
-		char *entry = env->list[i];
+		char *entry = env->items[i];
 
 		if (strncmp(entry, "SLURM", 5) == 0 || (!none && is_named(list, entry))) {
-			env->list[kept++] = entry;
+			env->items[kept++] = entry;
 		} else {
 			explicit_bzero(entry, strlen(entry));
 			free(entry);
 		}
 	}
 	env->count = kept;
-	if (env->list)
-		env->list[kept] = NULL;
+	if (env->items)
+		env->items[kept] = NULL;
 	for (const char *at = list; !none && *at;) {	/* "NAME=value" */
 		size_t n = strcspn(at, ",");
 
 		if (memchr(at, '=', n))
-			job_env_take(env, xstrndup(at, n));
+			strv_set(env, xstrndup(at, n));
 		at += n + (at[n] == ',');
 	}
-	job_env_take(env, xstrdup("SLURM_GET_USER_ENV=1"));
-	job_env_take(env, xasprintf("SLURM_EXPORT_ENV=%s", list));
+	strv_set(env, xstrdup("SLURM_GET_USER_ENV=1"));
+	strv_set(env, xasprintf("SLURM_EXPORT_ENV=%s", list));
 }
 
 /* What sbatch tells the steps of the job by environment, from its options. */
-static void add_told(const json_t *fields, struct job_env *env)
+static void add_told(const json_t *fields, struct strv *env)
 {
 	static const struct { const char *field, *variable; } told[] = {
 		{"name", "SLURM_JOB_NAME"}, {"cpus_per_task", "SLURM_CPUS_PER_TASK"},
@@ -82,7 +83,7 @@ static void add_told(const json_t *fields, struct job_env *env)
 				     js_bytes_take(value);
 
 		if (text)
-			job_env_take(env, xasprintf("%s=%s", told[i].variable, text));
+			strv_set(env, xasprintf("%s=%s", told[i].variable, text));
 		free(text);
 	}
 }
@@ -105,33 +106,33 @@ static bool is_propagated(const char *list, const char *name)
 	return false;
 }
 
-static void propagate(const char *list, struct job_env *env)
+static void propagate(const char *list, struct strv *env)
 {
 	static const char limit[] = "SLURM_RLIMIT_";
 	size_t kept = 0, len = sizeof(limit) - 1;
 
 	for (size_t i = 0; i < env->count; i++) {
-		char *entry = env->list[i], *value = strchr(entry, '=');
+		char *entry = env->items[i], *value = strchr(entry, '=');
 		char *name = xstrndup(entry, (size_t)(value - entry));
 		bool is_limit = strncmp(entry, limit, len) == 0;
 
 		if (is_limit && is_propagated(list, name + len))
-			env->list[kept++] = xasprintf("%s=U%s", name, value + 1);
+			env->items[kept++] = xasprintf("%s=U%s", name, value + 1);
 		else if (!is_limit)
-			env->list[kept++] = entry;
+			env->items[kept++] = entry;
 		if (is_limit)
 			free(entry);
 		free(name);
 	}
 	env->count = kept;
-	if (env->list)
-		env->list[kept] = NULL;
+	if (env->items)
+		env->items[kept] = NULL;
 }
 
 /* --- memory binding, frequencies ---------------------------------------------------------------------- */
 
 /* sbatch spells the words its own way, and in its own order. */
-static void add_mem_bind(const char *text, struct job_env *env)
+static void add_mem_bind(const char *text, struct strv *env)
 {
 	static const struct { const char *words[3], *shown; bool is_type; } known[] = {
 		{{"v", "verbose"}, "verbose,", false}, {{"p", "prefer"}, "prefer,", false},
@@ -174,16 +175,16 @@ static void add_mem_bind(const char *text, struct job_env *env)
 	if (out.len > 0 && out.data[out.len - 1] == ',')
 		out.data[out.len - 1] = '\0';
 	if (out.len > 0) {
-		job_env_take(env, xasprintf("SLURM_MEM_BIND=%s", out.data));
-		job_env_take(env, xasprintf("SLURM_MEM_BIND_VERBOSE=%s",
+		strv_set(env, xasprintf("SLURM_MEM_BIND=%s", out.data));
+		strv_set(env, xasprintf("SLURM_MEM_BIND_VERBOSE=%s",
 					    given[0] ? "verbose" : "quiet"));
 	}
 	if (given[2])
-		job_env_take(env, xstrdup("SLURM_MEM_BIND_SORT=sort"));
+		strv_set(env, xstrdup("SLURM_MEM_BIND_SORT=sort"));
 	buf_fini(&out);
 }
 
-static void add_cpu_freq(const char *text, struct job_env *env)
+static void add_cpu_freq(const char *text, struct strv *env)
 {
 	static const char *const shown[] = {
 		"Low", "Medium", "Highm1", "High", "Conservative", "OnDemand", "Performance",
@@ -205,11 +206,11 @@ static void add_cpu_freq(const char *text, struct job_env *env)
 		text += len + (text[len] != '\0');
 	}
 	if (out.len > 0)
-		job_env_take(env, xasprintf("SLURM_CPU_FREQ_REQ=%s", out.data));
+		strv_set(env, xasprintf("SLURM_CPU_FREQ_REQ=%s", out.data));
 	buf_fini(&out);
 }
 
-void batch_job_env(const json_t *fields, struct job_env *env)
+void batch_job_env(const json_t *fields, struct strv *env)
 {
 	const char *export = js_str(fields, "export", NULL);
 	const char *mode = js_str(fields, "open_mode", NULL);
@@ -220,9 +221,9 @@ void batch_job_env(const json_t *fields, struct job_env *env)
 	if (export && strcasecmp(export, "ALL") != 0)
 		keep_exported(env, export);
 	if (js_int(fields, "get_user_env", 0))
-		job_env_take(env, xstrdup("SLURM_GET_USER_ENV=1"));
+		strv_set(env, xstrdup("SLURM_GET_USER_ENV=1"));
 	if (mode)
-		job_env_take(env, xasprintf("SLURM_OPEN_MODE=%c", mode[0]));
+		strv_set(env, xasprintf("SLURM_OPEN_MODE=%c", mode[0]));
 	if (limits)
 		propagate(limits, env);
 	if (bind)

@@ -13,6 +13,7 @@
 #include "common/json.h"
 #include "common/mem.h"
 #include "common/paths.h"
+#include "common/strv.h"
 #include "slurm/batch.h"
 
 enum { SCRIPT_MAX_BYTES = 4 * 1024 * 1024, MAX_WORDS = 32 };
@@ -80,7 +81,7 @@ static void words_of_spec(const struct run_spec *spec, struct words *w)
 struct source {			/* a request and what it borrows */
 	struct batch_request request;
 	struct words settings;
-	struct job_env env;
+	struct strv env;
 	char *script;
 };
 
@@ -95,7 +96,7 @@ static int source_make(struct source *s, const struct config *config, const stru
 	s->request = (struct batch_request){
 		.script = s->script, .script_len = s->script ? strlen(s->script) : 0,
 		.file = run->spec.script, .account = config->slurm_account,
-		.partition = config->slurm_partition, .env = s->env.list,
+		.partition = config->slurm_partition, .env = s->env.items,
 		.settings = s->settings.items, .extra = run->spec.extra.items,
 		.workdir = run->spec.workdir, .now = time(NULL),
 	};
@@ -104,7 +105,7 @@ static int source_make(struct source *s, const struct config *config, const stru
 
 static void source_fini(struct source *s)
 {
-	job_env_free(&s->env);
+	strv_free(s->env.items);
 	free(s->script);
 	for (size_t i = 0; i < s->settings.count; i++)
 		free(s->settings.items[i]);

@@ -34,6 +34,6 @@ char **batch_job_words(const struct config *config, const struct run *run, const
 char *batch_job_wrap(const char *launch, const char *text, bool is_read);
 
 /* The environment that sbatch would have given the script, from the submitter's. */
-void batch_job_env(const json_t *fields, struct job_env *env);
+void batch_job_env(const json_t *fields, struct strv *env);
 
 #endif

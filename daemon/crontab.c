@@ -11,6 +11,7 @@
 #include "common/keys.h"
 #include "common/mem.h"
 #include "common/shell_words.h"
+#include "common/strv.h"
 #include "slurm/batch.h"
 
 /* What slurm/batch.c puts in front of what is wrong with options that are not a script's. */
@@ -71,8 +72,8 @@ void cron_entry_clear(struct cron_entry *entry)
 	free(entry->source);
 	free(entry->when);
 	free(entry->zone);
-	shell_words_free(entry->argv);
-	shell_words_free(entry->options);
+	strv_free(entry->argv);
+	strv_free(entry->options);
 }
 
 /* --- options of sbatch ------------------------------------------------------------------------ */

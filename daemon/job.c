@@ -14,6 +14,7 @@
 #include "common/mem.h"
 #include "common/paths.h"
 #include "common/set_aside.h"
+#include "common/strv.h"
 #include "daemon/batch_job.h"
 #include "daemon/job_env.h"
 #include "daemon/launch.h"
@@ -290,10 +291,10 @@ int job_local_resources(const struct run_spec *spec, const json_t *fields, struc
 /* Scripts that nobody submitted by hand (cron) have no folder of a person to write slurm-N.out to. */
 static bool has_submitter(const struct run *run)
 {
-	struct job_env env = { 0 };
+	struct strv env = { 0 };
 	bool has = job_env_submitter(&env, run, NULL) < 0 || env.count > 0;
 
-	job_env_free(&env);
+	strv_free(env.items);
 	return has;
 }
 
@@ -328,7 +329,7 @@ static void argv_free(char **argv)
 
 /* Everything that the job needs on disk. */
 static int prepare(const struct config *config, const struct run *run, const json_t *fields,
-		   const char *script, struct job_env *env, struct err *err)
+		   const char *script, struct strv *env, struct err *err)
 {
 	char *folder = job_folder(run), *path = path_join("%s/job.sh", folder);
 	int rc = -1;
@@ -361,7 +362,7 @@ int job_submit(const struct config *config, const struct run *run, const char *l
 	char *folder = job_folder(run), *text = fields ? batch_script_text(run, err) : NULL;
 	char *script = job_script(config, folder, text), **argv = shown_argv(run);
 	char *script_path = path_join("%s/job.sh", folder), *output = path_join("%s/out.log", folder);
-	struct job_env env = { 0 }, open_env = { 0 };
+	struct strv env = { 0 }, open_env = { 0 };
 	char **words = NULL;
 	int rc = -1;
 
@@ -379,7 +380,7 @@ int job_submit(const struct config *config, const struct run *run, const char *l
 		struct job_request job = {
 			.token = run->attempt.job.token, .ledger_id = ledger_id, .run = run->name,
 			.script = script, .script_path = script_path, .output = output,
-			.fields = fields, .argv = argv, .env = env.list, .open_env = open_env.list, .env_file = run->spec.env_file,
+			.fields = fields, .argv = argv, .env = env.items, .open_env = open_env.items, .env_file = run->spec.env_file,
 			.env_uid = (unsigned)run->owner_uid, .words = words,
 			.submit_dir = run->spec.workdir,
 		};
@@ -393,10 +394,10 @@ int job_submit(const struct config *config, const struct run *run, const char *l
 		if (rc == 0)
 			run->scheduler->ops->submit(run->scheduler, &job, done, arg);
 	}
-	job_env_free(&env);
-	job_env_free(&open_env);
+	strv_free(env.items);
+	strv_free(open_env.items);
 	argv_free(argv);
-	batch_words_free(words);
+	strv_free(words);
 	json_decref(fields);
 	free(folder);
 	free(text);

@@ -11,56 +11,31 @@
 #include "common/json.h"
 #include "common/mem.h"
 #include "common/paths.h"
+#include "common/strv.h"
 #include "daemon/batch_job.h"
 #include "daemon/network.h"
 
 enum { ENV_JSON_MAX = 256 * 1024 };
 
-void job_env_take(struct job_env *env, char *entry)
-{
-	size_t name = strcspn(entry, "=") + 1;
-
-	for (size_t i = 0; i < env->count; i++) {
-		if (strncmp(env->list[i], entry, name) == 0) {
-			free(env->list[i]);
-			env->list[i] = entry;
-			return;
-		}
-	}
-	env->list = xrealloc(env->list, (env->count + 2) * sizeof(char *));
-	env->list[env->count++] = entry;
-	env->list[env->count] = NULL;
-}
-
-/* The values may be secrets: nothing of them stays in freed memory. */
-void job_env_free(struct job_env *env)
-{
-	for (size_t i = 0; i < env->count; i++) {
-		explicit_bzero(env->list[i], strlen(env->list[i]));
-		free(env->list[i]);
-	}
-	free(env->list);
-}
-
 /* What a login gives; Slurm itself adds nothing but SLURM_*. */
-static void env_login(struct job_env *env, const struct run *run)
+static void env_login(struct strv *env, const struct run *run)
 {
 	const struct passwd *pw = getpwuid(getuid());
 	const char *path = getenv("PATH"), *lang = getenv("LANG");
 
-	job_env_take(env, xasprintf("PATH=%s", path ? path : "/usr/local/bin:/usr/bin:/bin"));
+	strv_set(env, xasprintf("PATH=%s", path ? path : "/usr/local/bin:/usr/bin:/bin"));
 	if (lang)
-		job_env_take(env, xasprintf("LANG=%s", lang));
-	job_env_take(env, xasprintf("SLURM_SUBMIT_DIR=%s", run->spec.workdir));
+		strv_set(env, xasprintf("LANG=%s", lang));
+	strv_set(env, xasprintf("SLURM_SUBMIT_DIR=%s", run->spec.workdir));
 	if (pw == NULL)
 		return;
-	job_env_take(env, xasprintf("HOME=%s", pw->pw_dir));
-	job_env_take(env, xasprintf("USER=%s", pw->pw_name));
-	job_env_take(env, xasprintf("LOGNAME=%s", pw->pw_name));
-	job_env_take(env, xasprintf("SHELL=%s", pw->pw_shell));
+	strv_set(env, xasprintf("HOME=%s", pw->pw_dir));
+	strv_set(env, xasprintf("USER=%s", pw->pw_name));
+	strv_set(env, xasprintf("LOGNAME=%s", pw->pw_name));
+	strv_set(env, xasprintf("SHELL=%s", pw->pw_shell));
 }
 
-int job_env_submitter(struct job_env *env, const struct run *run, struct err *err)
+int job_env_submitter(struct strv *env, const struct run *run, struct err *err)
 {
 	char *path = path_join("%s/env.json", run->dir);
 	json_t *saved = file_exists(path) ? js_load(path, ENV_JSON_MAX, err) : json_object();
@@ -74,14 +49,14 @@ int job_env_submitter(struct job_env *env, const struct run *run, struct err *er
 		char *text = js_bytes_take(value);
 
 		if (text)
-			job_env_take(env, xasprintf("%s=%s", name, text));
+			strv_set(env, xasprintf("%s=%s", name, text));
 		free(text);
 	}
 	json_decref(saved);
 	return 0;
 }
 
-int job_env_add_secrets(struct job_env *env, const struct run *run, struct err *err)
+int job_env_add_secrets(struct strv *env, const struct run *run, struct err *err)
 {
 	char **list;
 
@@ -91,14 +66,14 @@ int job_env_add_secrets(struct job_env *env, const struct run *run, struct err *
 	if (list == NULL)
 		return -1;
 	for (char **entry = list; *entry; entry++)
-		job_env_take(env, xstrdup(*entry));
-	env_file_free(list);
+		strv_set(env, xstrdup(*entry));
+	strv_free(list);
 	return 0;
 }
 
 /* A batch script gets the submitter's environment and nothing else, as from sbatch; where there is
  * none (cron), that of a login. */
-static int env_of_script(struct job_env *env, const struct run *run, const json_t *fields,
+static int env_of_script(struct strv *env, const struct run *run, const json_t *fields,
 			 struct err *err)
 {
 	if (job_env_submitter(env, run, err) < 0)
@@ -109,7 +84,7 @@ static int env_of_script(struct job_env *env, const struct run *run, const json_
 	return 0;
 }
 
-int job_env_make(struct job_env *env, const struct config *config, const struct run *run,
+int job_env_make(struct strv *env, const struct config *config, const struct run *run,
 		 const json_t *fields, struct err *err)
 {
 	const char *network = network_of(config, &run->spec);

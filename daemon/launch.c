@@ -7,37 +7,18 @@
 
 #include "common/bytes.h"
 #include "common/mem.h"
+#include "common/strv.h"
 
-struct words {
-	char **items;
-	size_t count;
-};
-
-/* Takes `text`. */
-static void add(struct words *w, char *text)
-{
-	w->items = xrealloc(w->items, (w->count + 2) * sizeof(char *));
-	w->items[w->count++] = text;
-	w->items[w->count] = NULL;
-}
-
-static void add_option(struct words *w, const char *name, const char *value)
+static void add_option(struct strv *w, const char *name, const char *value)
 {
 	if (value)
-		add(w, xasprintf("--%s=%s", name, value));
+		strv_add(w, xasprintf("--%s=%s", name, value));
 }
 
-static void add_all(struct words *w, const struct key_strings *more)
+static void add_all(struct strv *w, const struct key_strings *more)
 {
 	for (size_t i = 0; i < more->count; i++)
-		add(w, xstrdup(more->items[i]));
-}
-
-void launch_words_free(char **words)
-{
-	for (char **word = words; word && *word; word++)
-		free(*word);
-	free(words);
+		strv_add(w, xstrdup(more->items[i]));
 }
 
 const char *launch_by(const struct run_spec *spec)
@@ -54,7 +35,7 @@ const char *launch_by(const struct run_spec *spec)
 /* --- containers ------------------------------------------------------------------------------- */
 
 /* Is the place where `path` lies mounted under its own name? "/a" or "/a:/a:ro" hold /a/b. */
-static bool is_mounted(const struct words *mounts, const char *path)
+static bool is_mounted(const struct strv *mounts, const char *path)
 {
 	for (size_t i = 0; i < mounts->count; i++) {
 		const char *mount = mounts->items[i], *to = strchr(mount, ':');
@@ -69,7 +50,7 @@ static bool is_mounted(const struct words *mounts, const char *path)
 }
 
 /* Where lbrun, the run and its checkpoints are is seen inside as outside. */
-static void add_container(struct words *w, const struct config *config, const struct run *run,
+static void add_container(struct strv *w, const struct config *config, const struct run *run,
 			  const char *checkpoints)
 {
 	const struct run_spec *spec = &run->spec;
@@ -77,13 +58,13 @@ static void add_container(struct words *w, const struct config *config, const st
 	size_t folder_len = (size_t)(strrchr(config->lbrun, '/') - config->lbrun);
 	char *programs = xstrndup(config->lbrun, folder_len);
 	const char *ours[] = {run->dir, checkpoints, workdir ? run->dir : spec->workdir, programs};
-	struct words mounts = {0};
+	struct strv mounts = {0};
 	struct buf list;
 
 	add_all(&mounts, &spec->container_mounts);
 	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++) {
 		if (!is_mounted(&mounts, ours[i]))
-			add(&mounts, xasprintf("%s:%s", ours[i], ours[i]));
+			strv_add(&mounts, xasprintf("%s:%s", ours[i], ours[i]));
 	}
 	buf_init(&list, 1 << 20);
 	for (size_t i = 0; i < mounts.count; i++)
@@ -93,19 +74,19 @@ static void add_container(struct words *w, const struct config *config, const st
 	add_option(w, "container-workdir", workdir ? workdir : spec->workdir);
 	add_option(w, "container-name", spec->container_name);
 	buf_fini(&list);
-	launch_words_free(mounts.items);
+	strv_free(mounts.items);
 	free(programs);
 }
 
 char **launch_srun(const struct config *config, const struct run *run, const char *checkpoints)
 {
-	struct words w = {0};
+	struct strv w = {0};
 
 	if (strcmp(launch_by(&run->spec), "srun") != 0)
 		return NULL;
 	/* Since Slurm 22.05 srun does not take this from the job: a rank would be bound to one. */
 	if (run->spec.cpus_per_task > 0)
-		add(&w, xasprintf("--cpus-per-task=%lld", (long long)run->spec.cpus_per_task));
+		strv_add(&w, xasprintf("--cpus-per-task=%lld", (long long)run->spec.cpus_per_task));
 	add_option(&w, "mpi", run->spec.mpi);
 	if (run->spec.container_image)
 		add_container(&w, config, run, checkpoints);
@@ -117,14 +98,14 @@ char **launch_srun(const struct config *config, const struct run *run, const cha
 
 char **launch_torchrun(const struct run_spec *spec)
 {
-	struct words w = {0};
+	struct strv w = {0};
 	int64_t ranks = spec->nproc_per_node ? spec->nproc_per_node : spec->gpus_per_node;
 
 	if (spec->launcher != SPEC_LAUNCHER_TORCHRUN)
 		return NULL;
 	add_all(&w, &spec->torchrun);
 	/* underscores: the only spelling that every release knows */
-	add(&w, xasprintf("--nproc_per_node=%lld", (long long)(ranks ? ranks : 1)));
+	strv_add(&w, xasprintf("--nproc_per_node=%lld", (long long)(ranks ? ranks : 1)));
 	return w.items;
 }
 
@@ -136,21 +117,21 @@ static int64_t seconds(int64_t ms)
 /* --kill=none: the trainer goes on when the recording ends. */
 char **launch_profiler(const struct run_spec *spec, const char *folder)
 {
-	struct words w = {0};
+	struct strv w = {0};
 
 	if (!spec->nsys)
 		return NULL;
-	add(&w, xstrdup("nsys"));
-	add(&w, xstrdup("profile"));
-	add(&w, xstrdup("--kill=none"));
+	strv_add(&w, xstrdup("nsys"));
+	strv_add(&w, xstrdup("profile"));
+	strv_add(&w, xstrdup("--kill=none"));
 	if (spec->nsys_delay_ms)
-		add(&w, xasprintf("--delay=%lld", (long long)seconds(spec->nsys_delay_ms)));
+		strv_add(&w, xasprintf("--delay=%lld", (long long)seconds(spec->nsys_delay_ms)));
 	if (spec->nsys_duration_ms)
-		add(&w, xasprintf("--duration=%lld", (long long)seconds(spec->nsys_duration_ms)));
+		strv_add(&w, xasprintf("--duration=%lld", (long long)seconds(spec->nsys_duration_ms)));
 	if (spec->nsys_output)
-		add(&w, xasprintf("--output=%s", spec->nsys_output));
+		strv_add(&w, xasprintf("--output=%s", spec->nsys_output));
 	else
-		add(&w, xasprintf("--output=%s/nsys-%%q{LB_LAUNCH}-%%q{LB_RANK}", folder));
+		strv_add(&w, xasprintf("--output=%s/nsys-%%q{LB_LAUNCH}-%%q{LB_RANK}", folder));
 	add_all(&w, &spec->nsys_options);
 	return w.items;
 }

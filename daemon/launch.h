@@ -12,11 +12,10 @@
 /* "srun" or "none": how processes get to the nodes. */
 const char *launch_by(const struct run_spec *spec);
 
-/* NULL-terminated lists that the caller frees with launch_words_free; NULL: nothing to add.
+/* NULL-terminated lists that the caller frees with strv_free; NULL: nothing to add.
  * `checkpoints` and `folder` (of the attempt) are seen inside a container, too. */
 char **launch_srun(const struct config *config, const struct run *run, const char *checkpoints);
 char **launch_torchrun(const struct run_spec *spec);
 char **launch_profiler(const struct run_spec *spec, const char *folder);
-void launch_words_free(char **words);
 
 #endif

@@ -11,6 +11,7 @@
 #include "common/mem.h"
 #include "common/names.h"
 #include "common/paths.h"
+#include "common/strv.h"
 #include "common/toml.h"
 
 enum { FOLDERS = 3, NAMES_MAX = 64, LIST_MAX_BYTES = 2000 };
@@ -98,12 +99,12 @@ static char *find(char *const folders[FOLDERS], const char *name)
 
 /* --- what is in one --------------------------------------------------------------------------- */
 
-static bool is_set(const struct job_env *env, const char *name)
+static bool is_set(const struct strv *env, const char *name)
 {
 	size_t len = strlen(name);
 
 	for (size_t i = 0; i < env->count; i++) {
-		if (strncmp(env->list[i], name, len) == 0 && env->list[i][len] == '=')
+		if (strncmp(env->items[i], name, len) == 0 && env->items[i][len] == '=')
 			return true;
 	}
 	return false;
@@ -127,7 +128,7 @@ static int refuse(const struct toml *toml, const char *section, const char *name
 	return -1;
 }
 
-static int add_variable(struct job_env *env, const struct toml *toml, const char *name,
+static int add_variable(struct strv *env, const struct toml *toml, const char *name,
 			const json_t *value, struct err *err)
 {
 	char *text = json_is_integer(value) ?
@@ -141,12 +142,12 @@ static int add_variable(struct job_env *env, const struct toml *toml, const char
 		return refuse(toml, "env", name, "is no name for a variable", err);
 	}
 	if (!is_set(env, name))
-		job_env_take(env, xasprintf("%s=%s", name, text));
+		strv_set(env, xasprintf("%s=%s", name, text));
 	free(text);
 	return 0;
 }
 
-static int add_all(struct job_env *env, const struct toml *toml, struct err *err)
+static int add_all(struct strv *env, const struct toml *toml, struct err *err)
 {
 	const json_t *value;
 	const char *name;
@@ -162,7 +163,7 @@ static int add_all(struct job_env *env, const struct toml *toml, struct err *err
 	return 0;
 }
 
-int network_add(struct job_env *env, const struct config *config, const char *name,
+int network_add(struct strv *env, const struct config *config, const char *name,
 		struct err *err)
 {
 	char *folders[FOLDERS], *path;

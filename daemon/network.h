@@ -16,7 +16,7 @@ const char *network_of(const struct config *config, const struct run_spec *spec)
 
 /* Adds what the environment has not got yet. ERR_USAGE names what is wrong with the profile, or
  * those that there are. */
-int network_add(struct job_env *env, const struct config *config, const char *name,
+int network_add(struct strv *env, const struct config *config, const char *name,
 		struct err *err);
 
 #endif

@@ -8,6 +8,7 @@
 #include "common/json.h"
 #include "common/mem.h"
 #include "common/paths.h"
+#include "common/strv.h"
 #include "daemon/batch_job.h"
 #include "daemon/job.h"
 #include "daemon/job_env.h"
@@ -40,7 +41,7 @@ static void add_words(json_t *o, const char *key, char **words)
 		json_array_append_new(list, js_bytes(*word));
 	if (list)
 		json_object_set_new(o, key, list);
-	launch_words_free(words);
+	strv_free(words);
 }
 
 /* What is put in front of the command. */
@@ -67,18 +68,18 @@ static void add_names(json_t *view, char *const *list, bool with_values)
 static json_t *env_view(const struct config *config, const struct run *run, const json_t *fields,
 			struct err *err)
 {
-	struct job_env open = { 0 }, secret = { 0 };
+	struct strv open = { 0 }, secret = { 0 };
 	json_t *view = NULL;
 
 	if (job_env_make(&open, config, run, fields, err) == 0 &&
 	    job_env_add_secrets(&secret, run, err) == 0) {
 		view = json_object();
 		/* a script's is the submitter's whole environment: who knows what is in there */
-		add_names(view, open.list, run->spec.script == NULL);
-		add_names(view, secret.list, false);
+		add_names(view, open.items, run->spec.script == NULL);
+		add_names(view, secret.items, false);
 	}
-	job_env_free(&open);
-	job_env_free(&secret);
+	strv_free(open.items);
+	strv_free(secret.items);
 	return view;
 }
 

@@ -21,6 +21,7 @@
 #include "common/mem.h"
 #include "common/names.h"
 #include "common/paths.h"
+#include "common/strv.h"
 #include "daemon/batch_job.h"
 #include "daemon/check.h"
 #include "daemon/job.h"
@@ -155,7 +156,7 @@ int submit_check_env(const struct run_spec *spec, unsigned uid, struct err *err)
 	list = env_file_read(spec->env_file, uid, &why);
 	if (list == NULL)
 		return err_set(err, ERR_USAGE, "run.env_file: %.400s", why.text);
-	env_file_free(list);
+	strv_free(list);
 	return 0;
 }
 
@@ -331,10 +332,10 @@ static int write_script(const struct submission *s, struct err *err)
 static int check_network(const struct submission *s, struct err *err)
 {
 	const char *name = network_of(&s->lbd->config, &s->spec);
-	struct job_env env = { 0 };
+	struct strv env = { 0 };
 	int rc = name ? network_add(&env, &s->lbd->config, name, err) : 0;
 
-	job_env_free(&env);
+	strv_free(env.items);
 	return rc;
 }
 

@@ -318,13 +318,6 @@ json_t *batch_resolve(const struct batch_request *r, struct err *err)
 
 /* --- as words -------------------------------------------------------------------------------------------- */
 
-void batch_words_free(char **words)
-{
-	for (char **word = words; word && *word; word++)
-		free(*word);
-	free(words);
-}
-
 static bool is_among(const char *word, const char *const *list, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {

@@ -25,9 +25,8 @@ struct batch_request {			/* all borrowed; NULL = not given */
 json_t *batch_resolve(const struct batch_request *request, struct err *err);
 
 /* The same as words for sbatch's own command line, "--nodes=2" …; a NULL-terminated list, each
- * owned, freed by batch_words_free. Left out is what lbd says itself (name, comment, hold, requeue),
+ * owned, freed by strv_free. Left out is what lbd says itself (name, comment, hold, requeue),
  * and what `fields`, which batch_resolve made, do not hold any more. */
 char **batch_words(const struct batch_request *request, const json_t *fields, struct err *err);
-void batch_words_free(char **words);
 
 #endif

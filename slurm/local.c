@@ -35,6 +35,7 @@
 #include "common/files.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/strv.h"
 #include "slurm/backends.h"
 #include "slurm/endings.h"
 #include "slurm/local_env.h"
@@ -324,7 +325,7 @@ static void start_job(struct local *l, struct local_job *job)
 		snprintf(job->status.reason, sizeof(job->status.reason), "%.47s", err.text);
 		log_warn("a local job did not start: %s", err.text);
 	}
-	local_env_free(env);
+	strv_free(env);
 	save(l, job);
 }
 

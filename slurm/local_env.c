@@ -9,42 +9,15 @@
 
 #include "common/mem.h"
 #include "common/run_spec.h"
+#include "common/strv.h"
 
-struct env {			/* NULL-terminated, each owned */
-	char **list;
-	size_t count;
-};
-
-static void wipe(char *entry)
-{
-	explicit_bzero(entry, strlen(entry));
-	free(entry);
-}
-
-/* Takes `entry`; a later one replaces an earlier one of the same name. */
-static void take(struct env *env, char *entry)
-{
-	size_t name = strcspn(entry, "=") + 1;
-
-	for (size_t i = 0; i < env->count; i++) {
-		if (strncmp(env->list[i], entry, name) != 0)
-			continue;
-		wipe(env->list[i]);
-		env->list[i] = entry;
-		return;
-	}
-	env->list = xrealloc(env->list, (env->count + 2) * sizeof(char *));
-	env->list[env->count++] = entry;
-	env->list[env->count] = NULL;
-}
-
-static void take_number(struct env *env, const char *name, int64_t number)
+static void take_number(struct strv *env, const char *name, int64_t number)
 {
 	if (number > 0)
-		take(env, xasprintf("%s=%" PRId64, name, number));
+		strv_set(env, xasprintf("%s=%" PRId64, name, number));
 }
 
-static int take_secrets(struct env *env, const struct local_job *job, struct err *err)
+static int take_secrets(struct strv *env, const struct local_job *job, struct err *err)
 {
 	char **secrets;
 
@@ -54,17 +27,17 @@ static int take_secrets(struct env *env, const struct local_job *job, struct err
 	if (!secrets)
 		return -1;
 	for (char **s = secrets; *s; s++)
-		take(env, xstrdup(*s));
-	env_file_free(secrets);
+		strv_set(env, xstrdup(*s));
+	strv_free(secrets);
 	return 0;
 }
 
-static void take_slots(struct env *env, const struct local_job *job)
+static void take_slots(struct strv *env, const struct local_job *job)
 {
 	char *gpus = gpus_text(job->gpus);
 
-	take(env, xasprintf("CUDA_VISIBLE_DEVICES=%s", gpus));
-	take(env, xstrdup("CUDA_DEVICE_ORDER=PCI_BUS_ID"));
+	strv_set(env, xasprintf("CUDA_VISIBLE_DEVICES=%s", gpus));
+	strv_set(env, xstrdup("CUDA_DEVICE_ORDER=PCI_BUS_ID"));
 	free(gpus);
 	take_number(env, "SLURM_GPUS_ON_NODE", job->wants.gpus);
 	take_number(env, "SLURM_CPUS_PER_TASK", job->wants.cpus);
@@ -73,7 +46,7 @@ static void take_slots(struct env *env, const struct local_job *job)
 }
 
 /* Index 0 is one, too. */
-static void take_task(struct env *env, const struct local_task *task)
+static void take_task(struct strv *env, const struct local_task *task)
 {
 	const struct { const char *name; int64_t number; } all[] = {
 		{ "JOB_ID", task->array_id },	  { "TASK_ID", task->index },
@@ -82,7 +55,7 @@ static void take_task(struct env *env, const struct local_task *task)
 	};
 
 	for (size_t i = 0; task->array_id && i < sizeof(all) / sizeof(all[0]); i++)
-		take(env, xasprintf("SLURM_ARRAY_%s=%" PRId64, all[i].name, all[i].number));
+		strv_set(env, xasprintf("SLURM_ARRAY_%s=%" PRId64, all[i].name, all[i].number));
 }
 
 void local_env_mark(const struct local_job *job, char out[LOCAL_MARK_BYTES])
@@ -97,27 +70,20 @@ void local_env_mark(const struct local_job *job, char out[LOCAL_MARK_BYTES])
 char **local_env_make(const struct local_job *job, struct err *err)
 {
 	char mark[LOCAL_MARK_BYTES];
-	struct env env = { 0 };
+	struct strv env = { 0 };
 
 	local_env_mark(job, mark);
-	take(&env, xstrdup(mark));
+	strv_set(&env, xstrdup(mark));
 	for (char **e = job->env; e && *e; e++)
-		take(&env, xstrdup(*e));
+		strv_set(&env, xstrdup(*e));
 	if (take_secrets(&env, job, err)) {
-		local_env_free(env.list);
+		strv_free(env.items);
 		return NULL;
 	}
-	take(&env, xstrdup(mark));
-	take(&env, xasprintf("LB_LOCK_FD=%d", LOCAL_LOCK_FD));
-	take(&env, xasprintf("LB_JOB_ID=%u", job->status.ref.job_id));
+	strv_set(&env, xstrdup(mark));
+	strv_set(&env, xasprintf("LB_LOCK_FD=%d", LOCAL_LOCK_FD));
+	strv_set(&env, xasprintf("LB_JOB_ID=%u", job->status.ref.job_id));
 	take_slots(&env, job);
 	take_task(&env, &job->task);
-	return env.list;
-}
-
-void local_env_free(char **env)
-{
-	for (char **e = env; e && *e; e++)
-		wipe(*e);
-	free(env);
+	return env.items;
 }

@@ -15,10 +15,9 @@
 
 #include "slurm/local_jobs.h"
 
-/* NULL-terminated; free it with local_env_free, which wipes it. NULL with err when the private file
+/* NULL-terminated; free it with strv_free, which wipes it. NULL with err when the private file
  * cannot be read. */
 char **local_env_make(const struct local_job *job, struct err *err);
-void local_env_free(char **env);
 
 /* "LB_JOB_TOKEN=TOKEN", as in the environment of every process of the job; of a task "…=TOKEN_INDEX",
  * so that its end is not its siblings'. */

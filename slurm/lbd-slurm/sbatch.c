@@ -17,58 +17,38 @@
 #include "common/bytes.h"
 #include "common/json.h"
 #include "common/mem.h"
+#include "common/strv.h"
 #include "slurm/lbd-slurm/calls.h"
 
 enum { SAID_BYTES = 4096, NOT_STARTED = 126 };
 
-struct list {			/* NULL-terminated, each owned */
-	char **items;
-	size_t count;
-};
-
-/* Takes `text`; nothing where that is NULL. */
-static void add(struct list *l, char *text)
+static void add_all(struct strv *l, const json_t *array, size_t from)
 {
-	if (!text)
-		return;
-	l->items = xrealloc(l->items, (l->count + 2) * sizeof(char *));
-	l->items[l->count++] = text;
-	l->items[l->count] = NULL;
-}
+	for (size_t i = from; i < json_array_size(array); i++) {
+		char *text = js_bytes_take(json_array_get(array, i));
 
-static void add_all(struct list *l, const json_t *array, size_t from)
-{
-	for (size_t i = from; i < json_array_size(array); i++)
-		add(l, js_bytes_take(json_array_get(array, i)));
-}
-
-/* The values may be secrets. */
-static void list_fini(struct list *l)
-{
-	for (size_t i = 0; i < l->count; i++) {
-		explicit_bzero(l->items[i], strlen(l->items[i]));
-		free(l->items[i]);
+		if (text)
+			strv_add(l, text);
 	}
-	free(l->items);
 }
 
-static void add_text(struct list *l, const json_t *request, const char *key, const char *option)
+static void add_text(struct strv *l, const json_t *request, const char *key, const char *option)
 {
 	char *text = js_bytes_take(json_object_get(request, key));
 
 	if (text)
-		add(l, xasprintf("%s%s", option, text));
+		strv_add(l, xasprintf("%s%s", option, text));
 	free(text);
 }
 
 /* What lbd says itself comes last, and counts. */
-static void words_make(struct list *words, const json_t *request)
+static void words_make(struct strv *words, const json_t *request)
 {
-	add(words, xstrdup("sbatch"));
+	strv_add(words, xstrdup("sbatch"));
 	add_all(words, json_object_get(request, "sbatch"), 0);
-	add(words, xstrdup("--parsable"));
-	add(words, xstrdup("--hold"));
-	add(words, xstrdup("--no-requeue"));
+	strv_add(words, xstrdup("--parsable"));
+	strv_add(words, xstrdup("--hold"));
+	strv_add(words, xstrdup("--no-requeue"));
 	add_text(words, request, "name", "--job-name=");
 	add_text(words, request, "comment", "--comment=");
 	add_text(words, request, "script_path", "");
@@ -84,21 +64,21 @@ static bool is_variable(const char *entry, const char *name)
 
 /* sbatch passes its environment on to the job. It is to find our cluster, and not to wait for the
  * end. */
-static void env_make(struct list *env, const json_t *request)
+static void env_make(struct strv *env, const json_t *request)
 {
 	const char *conf = getenv("SLURM_CONF");
-	struct list all = {0};
+	struct strv all = {0};
 	bool has_conf = false;
 
 	add_all(&all, json_object_get(request, "env"), 0);
 	for (size_t i = 0; i < all.count; i++) {
 		has_conf |= is_variable(all.items[i], "SLURM_CONF");
 		if (!is_variable(all.items[i], "SBATCH_WAIT"))
-			add(env, xstrdup(all.items[i]));
+			strv_add(env, xstrdup(all.items[i]));
 	}
 	if (conf && !has_conf)
-		add(env, xasprintf("SLURM_CONF=%s", conf));
-	list_fini(&all);
+		strv_add(env, xasprintf("SLURM_CONF=%s", conf));
+	strv_free(all.items);
 }
 
 /* --- the process ------------------------------------------------------------------------------ */
@@ -230,7 +210,7 @@ int sbatch_submit(const json_t *request, struct answer *a, uint32_t *job_id)
 	char out_text[SAID_BYTES], said_text[SAID_BYTES];
 	char *folder = js_bytes_take(json_object_get(request, "submit_dir"));
 	int out = memfd_create("out", MFD_CLOEXEC), said = memfd_create("said", MFD_CLOEXEC);
-	struct list words = {0}, env = {0};
+	struct strv words = {0}, env = {0};
 	int status = NOT_STARTED;
 	pid_t pid;
 
@@ -244,8 +224,8 @@ int sbatch_submit(const json_t *request, struct answer *a, uint32_t *job_id)
 		status = await(pid);
 	read_back(out, out_text);
 	read_back(said, said_text);
-	list_fini(&words);
-	list_fini(&env);
+	strv_free(words.items);
+	strv_free(env.items);
 	free(folder);
 	return judge(status, out_text, said_text, a, job_id);
 }

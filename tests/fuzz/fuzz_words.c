@@ -7,6 +7,7 @@
 #include "common/run_spec.h"
 #include "common/selector.h"
 #include "common/shell_words.h"
+#include "common/strv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -15,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct err err = { 0 };
 	int64_t value;
 
-	shell_words_free(words);
+	strv_free(words);
 	if (name_check(text, NULL) == 0)
 		fuzz_check(strchr(text, '/') == NULL && strstr(text, "..") == NULL &&
 			   text[0] != '-');

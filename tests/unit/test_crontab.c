@@ -2,6 +2,7 @@
 #include "tests/unit/unit.h"
 
 #include "common/shell_words.h"
+#include "common/strv.h"
 #include "daemon/crontab.h"
 
 static const struct cron_settings defaults = { CATCH_UP_ONE, OVERLAP_SKIP, 0, 0 };
@@ -49,7 +50,7 @@ static void test_words(void **state)
 				 k ? "|" : "", words[k]);
 		if (words)
 			assert_string_equal(joined, cases[i].joined);
-		shell_words_free(words);
+		strv_free(words);
 	}
 }
 

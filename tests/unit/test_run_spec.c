@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "common/run_spec.h"
+#include "common/strv.h"
 
 static int read_spec(const char *text, struct run_spec *spec, struct err *err)
 {
@@ -255,8 +256,8 @@ static void test_env_file(void **state)
 	assert_string_equal(list[2], "_E=");
 	assert_string_equal(list[3], "LAST=no newline");
 	assert_null(list[4]);
-	env_file_free(list);
-	env_file_free(NULL);
+	strv_free(list);
+	strv_free(NULL);
 }
 
 static void refused(const char *path, unsigned uid, enum err_code code, const char *part)

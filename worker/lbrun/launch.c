@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/failpoint.h"
 #include "common/mem.h"
+#include "common/strv.h"
 #include "common/paths.h"
 #include "worker/lbrun/launcher.h"
 #include "worker/lbrun/oom.h"
@@ -32,25 +33,6 @@ bool shepherd_is_srun(const struct shepherd *s)
 	return strcmp(s->params.launcher, "srun") == 0;
 }
 
-struct strings {		/* NULL-terminated, each owned */
-	char **items;
-	size_t count;
-};
-
-static void strings_add(struct strings *list, char *text)
-{
-	list->items = xrealloc(list->items, (list->count + 2) * sizeof(char *));
-	list->items[list->count++] = text;
-	list->items[list->count] = NULL;
-}
-
-static void strings_fini(struct strings *list)
-{
-	for (size_t i = 0; i < list->count; i++)
-		free(list->items[i]);
-	free(list->items);
-}
-
 static bool is_ours(const char *setting)
 {
 	static const char *const names[] = {
@@ -66,29 +48,29 @@ static bool is_ours(const char *setting)
 }
 
 /* For ranks that look there, as PyTorch's do. */
-static void add_meeting(const struct meeting *m, struct strings *env)
+static void add_meeting(const struct meeting *m, struct strv *env)
 {
 	if (!getenv("MASTER_ADDR"))
-		strings_add(env, xasprintf("MASTER_ADDR=%s", m->host));
+		strv_add(env, xasprintf("MASTER_ADDR=%s", m->host));
 	if (!getenv("MASTER_PORT"))
-		strings_add(env, xasprintf("MASTER_PORT=%lld", (long long)m->port));
+		strv_add(env, xasprintf("MASTER_PORT=%lld", (long long)m->port));
 }
 
-static void make_env(const struct shepherd *s, const struct meeting *m, struct strings *env)
+static void make_env(const struct shepherd *s, const struct meeting *m, struct strv *env)
 {
 	for (char **setting = environ; *setting; setting++) {
 		if (!is_ours(*setting))
-			strings_add(env, xstrdup(*setting));
+			strv_add(env, xstrdup(*setting));
 	}
 	if (s->hub.path)
-		strings_add(env, xasprintf("LB_SOCKET=%s", s->hub.path));
-	strings_add(env, xasprintf("LB_RUN=%s", s->params.run));
-	strings_add(env, xasprintf("LB_ATTEMPT=%lld", (long long)s->params.number));
-	strings_add(env, xasprintf("LB_LAUNCH=%lld", (long long)s->launch.number));
-	strings_add(env, xasprintf("LB_RUN_DIR=%s", s->params.run_dir));
-	strings_add(env, xasprintf("LB_CHECKPOINT_DIR=%s", s->params.checkpoint_dir));
+		strv_add(env, xasprintf("LB_SOCKET=%s", s->hub.path));
+	strv_add(env, xasprintf("LB_RUN=%s", s->params.run));
+	strv_add(env, xasprintf("LB_ATTEMPT=%lld", (long long)s->params.number));
+	strv_add(env, xasprintf("LB_LAUNCH=%lld", (long long)s->launch.number));
+	strv_add(env, xasprintf("LB_RUN_DIR=%s", s->params.run_dir));
+	strv_add(env, xasprintf("LB_CHECKPOINT_DIR=%s", s->params.checkpoint_dir));
 	if (s->search.found == 1)
-		strings_add(env, xasprintf("LB_RESUME_FROM=%s", s->search.path));
+		strv_add(env, xasprintf("LB_RESUME_FROM=%s", s->search.path));
 	if (launcher_has_ranks(&s->params))
 		add_meeting(m, env);
 }
@@ -102,7 +84,7 @@ static void choose_meeting(const struct shepherd *s, struct meeting *m)
 		meeting_choose(m, (job ? strtoll(job, NULL, 10) : getpid()) + s->launch.number);
 }
 
-static int make_argv(const struct shepherd *s, const struct meeting *m, struct strings *argv,
+static int make_argv(const struct shepherd *s, const struct meeting *m, struct strv *argv,
 		     struct err *err)
 {
 	char self[4096];
@@ -126,8 +108,8 @@ static int64_t newest_checkpoint(const struct shepherd *s, char **path)
 
 static pid_t start(struct shepherd *s, struct err *err)
 {
-	struct strings argv = {0};
-	struct strings env = {0};
+	struct strv argv = {0};
+	struct strv env = {0};
 	struct meeting meeting;
 	bool has_prefixes = launcher_has_ranks(&s->params) || s->params.profiler;
 	struct trainer_start what = {.workdir = s->params.workdir,
@@ -147,8 +129,8 @@ static pid_t start(struct shepherd *s, struct err *err)
 		output_attach(&s->output, 0, output[0], has_prefixes);
 		output_attach(s->has_errors ? &s->errors : &s->output, 1, output[1], has_prefixes);
 	}
-	strings_fini(&argv);
-	strings_fini(&env);
+	strv_free(argv.items);
+	strv_free(env.items);
 	return pid;
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/mem.h"
+#include "common/strv.h"
 
 /* Below those that systems hand out. */
 enum { FIRST_PORT = 15000, PORTS = 15000, PORT_TRIES = 100 };
@@ -83,44 +84,25 @@ void meeting_choose(struct meeting *m, int64_t seed)
 
 /* --- words ------------------------------------------------------------------------------------ */
 
-struct words {
-	char **items;
-	size_t count;
-};
-
-/* Takes `text`. */
-static void add(struct words *w, char *text)
-{
-	w->items = xrealloc(w->items, (w->count + 2) * sizeof(char *));
-	w->items[w->count++] = text;
-	w->items[w->count] = NULL;
-}
-
-static void add_all(struct words *w, char *const *list)
-{
-	for (; list && *list; list++)
-		add(w, xstrdup(*list));
-}
-
-static void add_srun(struct words *w, char *const *options, const char *socket_folder)
+static void add_srun(struct strv *w, char *const *options, const char *socket_folder)
 {
 	static const char mounts[] = "--container-mounts=";
 
-	add(w, xstrdup("srun"));
-	add(w, xstrdup("--kill-on-bad-exit=1"));
+	strv_add(w, xstrdup("srun"));
+	strv_add(w, xstrdup("--kill-on-bad-exit=1"));
 	for (; options && *options; options++) {
 		bool may_add = socket_folder && strncmp(*options, mounts, sizeof(mounts) - 1) == 0;
 
-		add(w, may_add ? xasprintf("%s,%s:%s", *options, socket_folder, socket_folder) :
+		strv_add(w, may_add ? xasprintf("%s,%s:%s", *options, socket_folder, socket_folder) :
 				 xstrdup(*options));
 	}
 }
 
-static void add_rank(struct words *w, const char *self)
+static void add_rank(struct strv *w, const char *self)
 {
-	add(w, xstrdup(self));
-	add(w, xstrdup("--rank"));
-	add(w, xstrdup("--"));
+	strv_add(w, xstrdup(self));
+	strv_add(w, xstrdup("--rank"));
+	strv_add(w, xstrdup("--"));
 }
 
 /* "--nproc_per_node=4" among torchrun's words. */
@@ -136,28 +118,28 @@ static const char *ranks_of(char *const *torchrun)
 	return ranks;
 }
 
-static void add_node(struct words *w, const struct attempt_params *p, const char *self)
+static void add_node(struct strv *w, const struct attempt_params *p, const char *self)
 {
-	add(w, xstrdup(self));
-	add(w, xstrdup("--node"));
-	add(w, xstrdup(ranks_of(p->torchrun)));
-	add(w, xstrdup("--"));
+	strv_add(w, xstrdup(self));
+	strv_add(w, xstrdup("--node"));
+	strv_add(w, xstrdup(ranks_of(p->torchrun)));
+	strv_add(w, xstrdup("--"));
 }
 
-static void add_torchrun(struct words *w, const struct attempt_params *p, const struct meeting *m)
+static void add_torchrun(struct strv *w, const struct attempt_params *p, const struct meeting *m)
 {
-	add_all(w, p->torchrun);
-	add(w, xasprintf("--nnodes=%lld", (long long)m->nodes));
-	add(w, xasprintf("--master_addr=%s", m->host));
-	add(w, xasprintf("--master_port=%lld", (long long)m->port));
-	add(w, xstrdup("--no_python"));
+	strv_add_all(w, p->torchrun);
+	strv_add(w, xasprintf("--nnodes=%lld", (long long)m->nodes));
+	strv_add(w, xasprintf("--master_addr=%s", m->host));
+	strv_add(w, xasprintf("--master_port=%lld", (long long)m->port));
+	strv_add(w, xstrdup("--no_python"));
 }
 
 char **launcher_argv(const struct attempt_params *p, const struct meeting *m, const char *self,
 		     const char *socket_folder)
 {
 	bool is_srun = strcmp(p->launcher, "srun") == 0;
-	struct words w = {0};
+	struct strv w = {0};
 
 	if (is_srun)
 		add_srun(&w, p->srun, socket_folder);
@@ -165,11 +147,11 @@ char **launcher_argv(const struct attempt_params *p, const struct meeting *m, co
 		add_node(&w, p, self);
 	else if (is_srun || p->profiler)
 		add_rank(&w, self);
-	add_all(&w, p->profiler);
+	strv_add_all(&w, p->profiler);
 	if (p->torchrun) {
 		add_torchrun(&w, p, m);
 		add_rank(&w, self);
 	}
-	add_all(&w, p->command);
+	strv_add_all(&w, p->command);
 	return w.items;
 }
