@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* engine_internal.h - what engine.c, calls.c, polls.c and ingest.c share. */
+/* engine_internal.h - what the files of the engine share. */
 #ifndef DAEMON_ENGINE_INTERNAL_H
 #define DAEMON_ENGINE_INTERNAL_H
 
@@ -101,6 +101,11 @@ void engine_wake_line(struct engine *e);
 void engine_worry_about_limit(struct engine *e, struct run *run);
 /* Monotonic time of the next look. */
 int64_t engine_worry_about_absence(struct engine *e, struct run *run);
+
+/* engine_facts.c: claim, exit record and spool, and when they are to be looked at again; then all that
+ * reconcile is to know. `a`: the run's attempt, or its spare. */
+void engine_look_at_files(struct engine *e, struct run *run, int64_t now_ms);
+void engine_gather(struct engine *e, const struct run *run, const struct attempt *a, struct facts *f);
 
 /* run_load.c: `is_known`: a run of an earlier day, which stays in our hands without its spec, too */
 int engine_load_run(struct engine *e, const struct ledger_run *row, bool is_known, struct err *err);
