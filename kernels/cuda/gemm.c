@@ -11,43 +11,14 @@
  *
  * GELU (its tanh form), its slope, and sums of an operand are left to the library's epilogues where it has
  * an algorithm with them; elsewhere our own kernels follow the plain product. */
-#include "kernels/cuda/cuda.h"
+#include "kernels/cuda/gemm.h"
 
-#include <cublasLt.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CANDIDATES = 8, REPEATS = 3, ALIGN_MAX = 256, ALGO_WORDS = 8, LINE_BYTES = 512 };
+enum { CANDIDATES = 8, REPEATS = 3, ALIGN_MAX = 256 };
 static const size_t WORKSPACE_BYTES = (size_t)64 << 20;
-
-/* What makes two products of one kind: every byte of it is set. */
-struct kind {
-	uint64_t m, n, k, lda, ldb, ldc;
-	uint32_t flags, align;		/* FLAG_*; bytes that all pointers are aligned to */
-};
-enum { FLAG_TRANS_A = 1, FLAG_TRANS_B = 2, FLAG_ADD = 4, FLAG_BIAS = 8, FLAG_GRADIENT = 16,
-       FLAG_BF16 = 32, FLAG_FIXED = 64, FLAG_GELU = 128, FLAG_SLOPE = 256, FLAG_SUM_A = 512,
-       FLAG_SUM_B = 1024 };
-enum { FLAGS_FUSED = FLAG_GELU | FLAG_SLOPE | FLAG_SUM_A | FLAG_SUM_B };
-
-struct product {
-	struct kind kind;
-	cublasLtMatmulAlgo_t algo;
-	cublasLtMatmulDesc_t what;
-	cublasLtMatrixLayout_t a, b, c;	/* the library's */
-	bool is_refused;		/* with this epilogue there is no algorithm */
-};
-
-struct gemm_state {
-	cublasLtHandle_t library;
-	void *workspace;
-	struct product *product;
-	size_t products, room;
-	cudaEvent_t start, end;
-	bool is_new;			/* something was measured that is not in the cache */
-};
 
 /* --- kinds ---------------------------------------------------------------------------------------- */
 
@@ -72,29 +43,6 @@ static struct kind kind_of(const struct device *dev, const struct gemm *g, const
 		  (g->then == GEMM_GELU_BACKWARD ? FLAG_SLOPE : 0) |
 		  (g->sum_a ? FLAG_SUM_A : 0) | (g->sum_b ? FLAG_SUM_B : 0);
 	return k;
-}
-
-static struct product *find(struct gemm_state *s, const struct kind *kind)
-{
-	for (size_t i = 0; i < s->products; i++)
-		if (memcmp(&s->product[i].kind, kind, sizeof(*kind)) == 0)
-			return &s->product[i];
-	return NULL;
-}
-
-static struct product *add(struct gemm_state *s, const struct kind *kind)
-{
-	if (s->products == s->room) {
-		size_t room = s->room ? 2 * s->room : 32;
-		struct product *grown = realloc(s->product, room * sizeof(*grown));
-		if (!grown)
-			return NULL;
-		s->product = grown;
-		s->room = room;
-	}
-	struct product *p = &s->product[s->products++];
-	*p = (struct product){ .kind = *kind };
-	return p;
 }
 
 /* --- descriptors ------------------------------------------------------------------------------------ */
@@ -259,7 +207,7 @@ static bool take_twin(struct device *dev, struct product *p)
 
 	for (size_t i = 0; (p->kind.flags & FLAG_ADD) && i < sizeof(sums) / sizeof(sums[0]); i++) {
 		kind.flags = (p->kind.flags & ~(uint32_t)FLAG_ADD) | sums[i];
-		const struct product *twin = find(dev->gemms, &kind);
+		const struct product *twin = gemm_find(dev->gemms, &kind);
 		if (!twin || !twin->what || twin->is_refused ||
 		    cublasLtMatmulAlgoCheck(dev->gemms->library, p->what, p->a, p->b, p->c, p->c,
 					    &twin->algo, &unused) != CUBLAS_STATUS_SUCCESS)
@@ -305,13 +253,13 @@ static struct product *ready(struct device *dev, const struct place *at, const s
 			     const void *b)
 {
 	const struct kind kind = kind_of(dev, g, b);
-	struct product *p = find(dev->gemms, &kind);
+	struct product *p = gemm_find(dev->gemms, &kind);
 
 	if (p && p->what)
 		return p->is_refused ? NULL : p;
 	bool is_known = p != NULL;
 	if (!p)
-		p = add(dev->gemms, &kind);
+		p = gemm_add(dev->gemms, &kind);
 	if (!p) {
 		cuda_fail(dev, at, "out of memory");
 		return NULL;
@@ -417,145 +365,6 @@ void cuda_gemm(struct device *dev, const struct gemm *g)
 	}
 }
 
-/* --- choices as text ----------------------------------------------------------------------------- */
-
-/* Algorithms mean something to one library on one GPU. */
-static void header(const struct device *dev, char out[LINE_BYTES])
-{
-	snprintf(out, LINE_BYTES, "gemm 1 cuBLASLt %zu %s", cublasLtGetVersion(), dev->name);
-}
-
-static void write_choices(const struct device *dev, FILE *to)
-{
-	const struct gemm_state *s = dev->gemms;
-	char first[LINE_BYTES];
-
-	header(dev, first);
-	fprintf(to, "%s\n", first);
-	for (size_t i = 0; i < s->products; i++) {
-		const struct kind *k = &s->product[i].kind;
-		if (s->product[i].is_refused)
-			continue;
-		fprintf(to, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
-			" %" PRIu32 " %" PRIu32, k->m, k->n, k->k, k->lda, k->ldb, k->ldc, k->flags,
-			k->align);
-		for (size_t w = 0; w < ALGO_WORDS; w++)
-			fprintf(to, " %" PRIx64, s->product[i].algo.data[w]);
-		fputc('\n', to);
-	}
-}
-
-char *cuda_choices(struct device *dev)
-{
-	char *text = NULL;
-	size_t bytes = 0;
-	FILE *to = open_memstream(&text, &bytes);
-
-	if (!to)
-		return NULL;
-	write_choices(dev, to);
-	if (fclose(to) != 0) {
-		free(text);
-		return NULL;
-	}
-	return text;
-}
-
-static bool read_choice(const char *line, struct kind *k, cublasLtMatmulAlgo_t *algo)
-{
-	uint64_t number[8];
-	char *end;
-
-	for (size_t i = 0; i < 8; i++, line = end) {
-		number[i] = strtoull(line, &end, 10);
-		if (end == line)
-			return false;
-	}
-	*k = (struct kind){ number[0], number[1], number[2], number[3], number[4], number[5],
-			    (uint32_t)number[6], (uint32_t)number[7] };
-	for (size_t w = 0; w < ALGO_WORDS; w++, line = end) {
-		algo->data[w] = strtoull(line, &end, 16);
-		if (end == line)
-			return false;
-	}
-	return true;
-}
-
-int cuda_choose(struct device *dev, const char *text)
-{
-	char first[LINE_BYTES];
-	size_t length;
-	int taken = 0;
-
-	header(dev, first);
-	length = strlen(first);
-	if (strncmp(text, first, length) != 0 || text[length] != '\n')
-		return -1;
-	while ((text = strchr(text, '\n')) && *++text) {
-		cublasLtMatmulAlgo_t algo;
-		struct kind kind;
-		if (!read_choice(text, &kind, &algo))
-			return -1;
-		struct product *p = find(dev->gemms, &kind);
-		if (!p)
-			p = add(dev->gemms, &kind);
-		if (!p)
-			return -1;
-		if (p->what)
-			continue;	/* in use already */
-		p->algo = algo;
-		taken++;
-	}
-	return taken;
-}
-
-/* --- the cache file -------------------------------------------------------------------------------- */
-
-static void cache_path(const struct device *dev, char out[LINE_BYTES], const char *behind)
-{
-	char gpu[64];
-
-	snprintf(gpu, sizeof(gpu), "%s", dev->name);
-	for (char *c = gpu; *c; c++)
-		if (*c == ' ' || *c == '/')
-			*c = '-';
-	snprintf(out, LINE_BYTES, "%s/gemm-%s-%zu%s", dev->cache, gpu, cublasLtGetVersion(), behind);
-}
-
-static void load_cache(struct device *dev)
-{
-	char path[LINE_BYTES], *text = NULL;
-	size_t room = 0;
-
-	cache_path(dev, path, "");
-	FILE *from = dev->cache[0] ? fopen(path, "re") : NULL;
-	if (!from)
-		return;
-	if (getdelim(&text, &room, '\0', from) > 0)
-		(void)cuda_choose(dev, text);	/* another one's file is measured anew */
-	free(text);
-	fclose(from);
-}
-
-/* By rename: readers see a whole file or none. What cannot be kept is measured again next time. */
-static void save_cache(struct device *dev)
-{
-	char path[LINE_BYTES], fresh[LINE_BYTES];
-
-	if (!dev->cache[0] || !dev->gemms->is_new)
-		return;
-	cache_path(dev, path, "");
-	cache_path(dev, fresh, ".new");
-	FILE *to = fopen(fresh, "we");
-	if (!to)
-		return;
-	write_choices(dev, to);
-	bool good = !ferror(to);
-	good = fclose(to) == 0 && good;
-	if (!good || rename(fresh, path) != 0)
-		remove(fresh);
-}
-
 /* --- open and close ------------------------------------------------------------------------------- */
 
 bool cuda_gemm_open(struct device *dev, char *why)
@@ -565,7 +374,7 @@ bool cuda_gemm_open(struct device *dev, char *why)
 	if (s && cublasLtCreate(&s->library) == CUBLAS_STATUS_SUCCESS &&
 	    (s->workspace = cuda_take(dev, WORKSPACE_BYTES, "matrix products")) != NULL &&
 	    cudaEventCreate(&s->start) == cudaSuccess && cudaEventCreate(&s->end) == cudaSuccess) {
-		load_cache(dev);
+		gemm_load_cache(dev);
 		return true;
 	}
 	snprintf(why, BACKEND_TEXT_BYTES, "cuda: cuBLASLt does not start on %s", dev->name);
@@ -579,7 +388,7 @@ void cuda_gemm_close(struct device *dev)
 	if (!s)
 		return;
 	if (s->library) {
-		save_cache(dev);
+		gemm_save_cache(dev);
 		cublasLtDestroy(s->library);
 	}
 	for (size_t i = 0; i < s->products; i++) {
