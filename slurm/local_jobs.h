@@ -16,6 +16,8 @@
 
 enum { LOCAL_ARRAY_MAX = 1000 };	/* tasks; each has a record, and they are written in one go */
 
+struct sbatch_indices;
+
 struct local_task {		/* of an array: jobs with one token, numbered one after the other */
 	uint32_t array_id;	/* the first one's number: by it the array is known */
 	int64_t index;
@@ -44,6 +46,14 @@ struct local_job {		/* owned by its struct local_jobs */
 	bool is_timed_out;
 	int64_t ending_since_ms;	/* monotonic, this lbd's; while JOB_ENDING */
 };
+
+/* local_job.c: held, without anything but its names. */
+struct local_job *local_job_create(const char *token, const char *ledger_id, uint32_t job_id);
+void local_job_free(struct local_job *job);
+
+/* local_record.c: one line of JSON that the caller owns; NULL: that is no record. */
+char *local_record_text(const struct local_job *job);
+struct local_job *local_record_parse(const json_t *o);
 
 struct local_jobs {		/* embedded; local_jobs_init … local_jobs_fini */
 	char *folder;
@@ -86,6 +96,9 @@ void local_jobs_forget(struct local_jobs *jobs);
 
 /* All jobs by their numbers, a list that the caller owns. The tasks of an array stand together. */
 struct local_job **local_jobs_sorted(const struct local_jobs *jobs, size_t *count);
+/* local_array.c. Makes the job the task `at` of an array, with an output of its own. */
+void local_job_make_task(struct local_job *job, const struct sbatch_indices *tasks,
+			 uint32_t array_id, size_t at);
 /* How many of them, from the first, are that one's array; 1 when it is none. */
 size_t local_jobs_together(struct local_job *const *sorted, size_t count);
 /* What they are together: what any of them still does counts first, then what failed. */
