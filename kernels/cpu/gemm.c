@@ -14,9 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Tiles are as large as leaves enough of them to share: packing costs less in large ones. */
-enum { TILES_MAX = 256, TILE_MIN_N = 192, TILE_MIN_M = 96 };
-static const double WORK_PER_TILE = 64e6;	/* multiply-adds */
+/* Tiles are as large as leaves enough of them to share: packing costs less in large ones, and oneDNN's
+ * kernels are 48 columns wide. */
+enum { TILES_MAX = 128, TILE_MIN_N = 192, TILE_MIN_M = 128 };
+static const double WORK_PER_TILE = 32e6;	/* multiply-adds */
 
 struct version {			/* dnnl_version_t of oneDNN 2 and 3 */
 	int major, minor, patch;
@@ -168,29 +169,46 @@ static size_t round_up(size_t value, size_t to)
 	return (value + to - 1) / to * to;
 }
 
+/* The largest power of two of parts that is at most `most` and leaves none shorter than `least`. Parts
+ * are of one size and a power of two of them is shared evenly by most numbers of threads: of three tiles
+ * two threads take two turns, the second of them with one thread idle. */
+static size_t even_parts(size_t length, size_t most, size_t least)
+{
+	size_t parts = 1;
+
+	while (parts * 2 <= most && length / (parts * 2) >= least)
+		parts *= 2;
+	return parts;
+}
+
+/* The longer side is cut first, the other one only when that leaves too few tiles. */
+static void cut(struct tiles *t)
+{
+	const struct product *g = &t->g;
+	double tiles = (double)g->m * (double)g->n * (double)g->k / WORK_PER_TILE;
+	size_t wanted = tiles < TILES_MAX ? (size_t)tiles : TILES_MAX, rows, columns;
+
+	if (g->n >= g->m) {
+		columns = even_parts(g->n, wanted, TILE_MIN_N);
+		rows = even_parts(g->m, wanted / columns, TILE_MIN_M);
+	} else {
+		rows = even_parts(g->m, wanted, TILE_MIN_M);
+		columns = even_parts(g->n, wanted / rows, TILE_MIN_N);
+	}
+	t->tile_m = round_up(cpu_tasks(g->m, rows), BLOCK_N);
+	t->tile_n = round_up(cpu_tasks(g->n, columns), BLOCK_N);
+	t->across = cpu_tasks(g->n, t->tile_n);
+}
+
 static void multiply(struct device *dev, const struct gemm *g)
 {
 	const struct product whole = { g->m, g->n, g->k, g->a, g->b, g->c, g->lda, g->ldb, g->ldc,
 				       g->trans_a, g->trans_b, g->alpha, g->beta };
-	struct tiles t = { .g = whole, .dev = dev, .tile_m = g->m, .tile_n = g->n };
+	struct tiles t = { .g = whole, .dev = dev };
 
 	if (g->m == 0 || g->n == 0)
 		return;
-	double tiles = (double)g->m * (double)g->n * (double)g->k / WORK_PER_TILE;
-	size_t wanted = tiles < TILES_MAX ? (size_t)tiles + 1 : TILES_MAX;
-	/* Cut the longer side first, the other one only when that leaves too few tiles. */
-	for (int i = 0; i < 2; i++) {
-		size_t have = cpu_tasks(g->m, t.tile_m) * cpu_tasks(g->n, t.tile_n);
-		bool cut_n = (g->n >= g->m) == (i == 0);
-		size_t want = cpu_tasks(wanted, have);
-		if (cut_n)
-			t.tile_n = round_up(cpu_tasks(g->n, want), 48);
-		else
-			t.tile_m = round_up(cpu_tasks(g->m, want), 48);
-		t.tile_n = cpu_min(t.tile_n < TILE_MIN_N ? TILE_MIN_N : t.tile_n, g->n);
-		t.tile_m = cpu_min(t.tile_m < TILE_MIN_M ? TILE_MIN_M : t.tile_m, g->m);
-	}
-	t.across = cpu_tasks(g->n, t.tile_n);
+	cut(&t);
 	size_t packed = (round_up(t.tile_n, BLOCK_N) + BLOCK_M) * BLOCK_K * sizeof(float);
 	if (!dev->sgemm && !cpu_scratch(dev, packed))
 		return;
