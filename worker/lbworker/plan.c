@@ -53,16 +53,37 @@ static double again(const struct plan *p, const struct model_shape *s,
 	return (p->flop_causal - head) / 3 * (double)layers / (double)s->layers;
 }
 
-/* What matrix products and attention on a GPU work in: dq of attention in fp32, dk and dv of every
- * query head where heads are shared, and the library's own 64 MiB. */
-static uint64_t work_area(const struct model_shape *s, const struct model_options *o)
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Partial sums of the widest reduction on a GPU, at most: a norm's two for each run of eight rows or
+ * more, a bias's for each 256 rows, the gradient's norm's for each 16384 elements; and the keys by which
+ * the embedding's rows are sorted. */
+static uint64_t reduction_area(const struct model_shape *s, uint64_t rows, uint64_t parameters)
+{
+	uint64_t runs = rows / 8 < 2112 ? rows / 8 + 1 : 2112;
+	uint64_t norm = runs * 2 * s->dim * sizeof(float);
+	uint64_t bias = (rows / 256 + 1) * larger(3 * s->dim, s->ffn) * sizeof(float);
+	uint64_t squares = (parameters / 16384 + 2) * sizeof(double);
+	uint64_t sorted = (4 * rows + 256 * (rows / 1024 + 1)) * sizeof(uint32_t);
+
+	return larger(larger(norm, bias), larger(squares, sorted));
+}
+
+/* What matrix products, attention and reductions on a GPU work in: dq of attention in fp32, dk and dv of
+ * every query head where heads are shared, the library's own 64 MiB, and partial sums. */
+static uint64_t work_area(const struct model_shape *s, const struct model_options *o,
+			  uint64_t parameters)
 {
 	uint64_t rows = (uint64_t)o->batch * o->seq, wide = rows * s->dim;
 
 	if (o->compute != COMPUTE_BF16)
 		return 0;
 	return ((uint64_t)64 << 20) + wide * sizeof(float) + rows * s->heads * sizeof(float) +
-	       (s->heads == s->kv_heads ? 0 : 2 * wide * sizeof(uint16_t));
+	       (s->heads == s->kv_heads ? 0 : 2 * wide * sizeof(uint16_t)) +
+	       reduction_area(s, rows, parameters);
 }
 
 int plan_make(struct plan *p, const struct config *c, struct err *err)
@@ -76,7 +97,7 @@ int plan_make(struct plan *p, const struct config *c, struct err *err)
 	p->gradients = p->cost.parameters * sizeof(float);
 	p->weights = p->gradients + (o.compute == COMPUTE_BF16 ? p->gradients / 2 : 0);
 	p->moments = o.bf16_moments ? p->gradients : 2 * p->gradients;
-	p->activations = p->cost.activation_bytes + work_area(s, &o);
+	p->activations = p->cost.activation_bytes + work_area(s, &o, p->cost.parameters);
 	p->checkpoint = c->checkpoint_enable ? COPIES_IN_CHECKPOINT * p->gradients : 0;
 	p->tokens = c->accumulate * c->local_batch_size * c->seq_len;
 	const struct token_flop flop = meter_flop(s, p->cost.parameters, p->cost.multiplied,
