@@ -11,7 +11,7 @@ median and best of steps.
 
     pytorch.py FLAVOR BATCH SEQ [--selective] [--steps N] [--warmup N] [--mode NAME]
 """
-import argparse, sys
+import argparse, functools, sys
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts, CheckpointPolicy
@@ -77,8 +77,8 @@ class Llama(nn.Module):
         x = self.embedding(tokens).bfloat16()
         for layer in self.layers:
             if self.selective:
-                x = checkpoint(layer, x, self.cos, self.sin, use_reentrant=False,
-                               context_fn=lambda: create_selective_checkpoint_contexts(keep_products))
+                x = checkpoint(layer, x, self.cos, self.sin, use_reentrant=False, context_fn=functools.partial(
+                    create_selective_checkpoint_contexts, keep_products))     # a lambda does not compile
             else:
                 x = layer(x, self.cos, self.sin)
         return F.cross_entropy(self.head(self.norm(x)).float().flatten(0, 1), targets.flatten())
