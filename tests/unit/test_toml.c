@@ -60,7 +60,7 @@ static void test_refused(void **state)
 		{"[t]\nx = -inf", "f.toml:2: t.x: inf and nan"},
 		{"x = \"\\u0000\"", "must not contain NUL"},
 		{"x = 99999999999999999999", "f.toml:1: "},
-		{"x = [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]", "depth"},
+		{"x = [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]", "nested deeper than 32"},
 	};
 
 	(void)state;
@@ -228,6 +228,34 @@ static void test_load(void **state)
 	toml_clear(&t);
 }
 
+/* The deepest that is accepted, too: what headers and dots opened is printed as values, nested. */
+static void test_deepest_reads_back(void **state)
+{
+	char text[160] = "[[list]]\na";
+	size_t head = strlen(text);
+	int deepest = 0;
+
+	(void)state;
+	for (int dots = 1; dots < 40; dots++) {
+		struct toml a, b;
+		char *printed;
+
+		memset(text + head, 0, sizeof(text) - head);
+		for (int i = 0; i < dots; i++)
+			strcat(text, ".a");
+		strcat(text, " = 1\n");
+		if (toml_parse(&a, text, strlen(text), "a", NULL) < 0)
+			continue;
+		deepest = dots;
+		printed = toml_print(&a);
+		assert_int_equal(toml_parse(&b, printed, strlen(printed), "b", NULL), 0);
+		toml_clear(&a);
+		toml_clear(&b);
+		free(printed);
+	}
+	assert_in_range(deepest, 28, 32);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -235,6 +263,7 @@ int main(void)
 		cmocka_unit_test(test_nul_and_size),   cmocka_unit_test(test_dots_elsewhere),
 		cmocka_unit_test(test_set),	       cmocka_unit_test(test_where), cmocka_unit_test(test_bad_set),
 		cmocka_unit_test(test_load),	       cmocka_unit_test(test_print_reads_back),
+		cmocka_unit_test(test_deepest_reads_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
