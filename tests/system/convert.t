@@ -174,7 +174,7 @@ for family in llama neox gpt2; do
 		spans = json.load(open(name))["traceEvents"]
 		have = {s["name"] for s in spans if s["ph"] == "X"}
 		norm = "rmsnorm" if family == "llama" else "layernorm"
-		want = {"gemm", "step", "adamw", "cross_entropy", "attention_backward",
+		want = {"gemm", "ProfilerStep#3", "adamw", "cross_entropy", "attention_backward",
 		        norm + "_forward", norm + "_backward"}
 		want |= {"swiglu_backward"} if family == "llama" else {"gemm_gelu", "gemm_gelu_backward", "gemm_bias_backward"}
 		want |= {"positions_backward"} if family == "gpt2" else {"rope"}

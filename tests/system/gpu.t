@@ -117,7 +117,8 @@ train traced --device cuda --training.steps 2 --profiling.enable_profiling true 
 	--profiling.profile_freq 2
 "$B/lbworker" trace summary "$T/traced" --svg "$T/traced.svg" >"$T/out" 2>"$T/err" &&
 	grep -q '^  compute ' "$T/out" && grep -q '^  gemm ' "$T/out" && grep -q '</svg>' "$T/traced.svg" &&
-	grep -q '"cat":"kernel","pid":0,"tid":7' "$T"/traced/profile_traces/iteration_2/rank0.*.pt.trace.json
+	grep -q '"cat":"kernel","pid":0,"tid":7' "$T"/traced/profile_traces/iteration_2/rank0.*.pt.trace.json &&
+	grep -q '"ProfilerStep#2"' "$T"/traced/profile_traces/iteration_2/rank0.*.pt.trace.json
 ok $? "a trace has the device's own times, and its summary says where they went"
 grep -q device_choices "$T/gpu/checkpoints/step-00000008/train_state.json"
 ok $? "the algorithms chosen are in the checkpoint"

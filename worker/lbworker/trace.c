@@ -375,11 +375,15 @@ static void write_sizes(FILE *out, const struct span *s)
 	fputc('"', out);
 }
 
-/* What the host did; for an operation on a device that is queueing it. */
-static void write_span(FILE *out, const struct span *s, size_t number)
+/* What the host did; for an operation on a device that is queueing it. Readers of PyTorch's profiles
+ * find a step by the name that its profiler gives it. */
+static void write_span(FILE *out, const struct span *s, size_t number, int64_t step)
 {
+	char whole[40];
+
+	snprintf(whole, sizeof(whole), "ProfilerStep#%" PRId64, step);
 	fprintf(out, ",\n{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":0,\"tid\":0,\"ts\":%.3f,"
-		"\"dur\":%.3f", s->name,
+		"\"dur\":%.3f", strcmp(s->name, "step") == 0 ? whole : s->name,
 		!s->size[0] ? "user_annotation" : s->on_device ? "cuda_runtime" : "cpu_op",
 		s->start_us, s->end_us - s->start_us);
 	if (s->size[0]) {
@@ -412,21 +416,22 @@ static void write_track(FILE *out, int tid, const char *name)
 		"\"%s\"}}", tid, name);
 }
 
-static int write_file(const struct trace *t, const char *path, struct err *err)
+static int write_file(const struct trace *t, const char *path, int64_t step, struct err *err)
 {
 	FILE *out = fopen(path, "we");
 	int rc = 0;
 
 	if (!out)
 		return err_errno(err, "%s", path);
-	fprintf(out, "{\"schemaVersion\":1,\"distributedInfo\":{\"rank\":0,\"world_size\":1},"
+	/* HolisticTraceAnalysis looks for the rank with this very space before the number. */
+	fprintf(out, "{\"schemaVersion\":1,\"distributedInfo\":{\"rank\": 0,\"world_size\": 1},"
 		"\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n{\"ph\":\"M\",\"name\":\"process_name\","
 		"\"pid\":0,\"args\":{\"name\":\"rank 0, %s\"}}", t->inner->name);
 	write_track(out, 0, "host");
 	if (t->device)
 		write_track(out, 7, "stream 7, device 0");
 	for (size_t i = 0; i < t->spans; i++)
-		write_span(out, &t->span[i], i + 1);
+		write_span(out, &t->span[i], i + 1, step);
 	for (size_t i = 0; t->device && i < t->spans; i++)
 		if (t->span[i].on_device)
 			write_device_span(out, t, &t->span[i], i + 1);
@@ -452,7 +457,7 @@ int trace_end(struct trace *t, const char *folder, int64_t step, struct err *err
 		return 0;
 	char *parent = xasprintf("%s/iteration_%" PRId64, folder, step);
 	char *path = xasprintf("%s/rank0.%.0f.pt.trace.json", parent, unix_ms());
-	int rc = folder_make(parent, FOLDER_MODE, err) ? -1 : write_file(t, path, err);
+	int rc = folder_make(parent, FOLDER_MODE, err) ? -1 : write_file(t, path, step, err);
 
 	if (t->device)
 		t->inner->marks_clear(t->device);

@@ -3,8 +3,8 @@
  *
  * Reads every *.pt.trace.json below FOLDER. A span of cat "kernel" is compute, "gpu_memcpy" and
  * "gpu_memset" are copies; in a trace of the CPU "cpu_op" spans are one or the other by their name.
- * Time is split over the moments of all steps ("user_annotation" named step; without one, from the first
- * span to the last): compute alone, copies alone, both at once, neither. */
+ * Time is split over the moments of all steps ("user_annotation" named ProfilerStep#N; without one, from
+ * the first span to the last): compute alone, copies alone, both at once, neither. */
 #include <ftw.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -92,7 +92,7 @@ static void add_event(struct summary *s, const json_t *event)
 
 	if (strcmp(js_str(event, "ph", ""), "X") != 0)
 		return;
-	if (strcmp(cat, "user_annotation") == 0 && strcmp(name, "step") == 0) {
+	if (strcmp(cat, "user_annotation") == 0 && strncmp(name, "ProfilerStep#", 13) == 0) {
 		s->steps++;
 		add_edges(s, start, us, (struct edge){ .step = 1 });
 	} else if (copy || strcmp(cat, "kernel") == 0 || strcmp(cat, "cpu_op") == 0) {
