@@ -112,6 +112,19 @@ static int64_t number(const struct sums *s, const char *field, int64_t fallback)
 	return js_int(s->fields, field, fallback);
 }
 
+/* Slurm's counts have 32 bits: what no cluster has stops at the largest. */
+static int64_t as_count(int64_t n)
+{
+	return n < 0 ? 0 : n > UINT32_MAX ? UINT32_MAX : n;
+}
+
+static int64_t times(int64_t a, int64_t b)
+{
+	int64_t product;
+
+	return __builtin_mul_overflow(a, b, &product) ? UINT32_MAX : as_count(product);
+}
+
 static int count_nodes(struct sums *s, struct err *err)
 {
 	const char *list = js_str(s->fields, "req_nodes", NULL);
@@ -141,7 +154,7 @@ static void implied_tasks(struct sums *s)
 	s->tasks = s->min_nodes > 1 ? s->min_nodes : 1;
 	for (int i = 0; i < 3; i++) {
 		if (json_object_get(s->fields, levels[i])) {
-			s->tasks *= number(s, levels[i], 1);
+			s->tasks = times(s->tasks, number(s, levels[i], 1));
 			s->tasks_set = true;
 		}
 	}
@@ -155,7 +168,7 @@ static void count_tasks(struct sums *s)
 	s->tasks_set = json_object_get(s->fields, "ntasks") != NULL;
 	s->tasks = number(s, "ntasks", 1);
 	if (per_node > 0 && !s->tasks_set && is_exact) {
-		s->tasks = s->min_nodes * per_node;
+		s->tasks = times(s->min_nodes, per_node);
 		s->tasks_set = true;
 	}
 	if ((s->nodes_set || json_object_get(s->fields, "extra_set")) && is_exact && !s->tasks_set) {
@@ -177,7 +190,7 @@ static int64_t sum_counts(const char *list)
 		size_t len = strcspn(list, ",");
 		char *item = xstrndup(list, len), *colon = strrchr(item, ':');
 
-		sum += strtoll(colon ? colon + 1 : item, NULL, 10);
+		sum = as_count(sum + as_count(strtoll(colon ? colon + 1 : item, NULL, 10)));
 		free(item);
 		list += len + (list[len] == ',');
 	}
@@ -191,9 +204,9 @@ static void tasks_of_gpus(struct sums *s)
 	int64_t gpus = sum_counts(js_str(s->fields, "gpus", NULL));
 
 	if (gpus == 0)
-		gpus = s->min_nodes * sum_counts(js_str(s->fields, "gpus_per_node", NULL));
+		gpus = times(s->min_nodes, sum_counts(js_str(s->fields, "gpus_per_node", NULL)));
 	if (each > 0 && gpus > 0 && !s->tasks_set)
-		js_set_int(s->fields, "implied_tasks", each * gpus);
+		js_set_int(s->fields, "implied_tasks", times(each, gpus));
 }
 
 static void count_cpus(struct sums *s)
@@ -205,7 +218,7 @@ static void count_cpus(struct sums *s)
 	if (number(s, "overcommit", 0))
 		js_set_int(s->fields, "min_cpus", s->min_nodes > 1 ? s->min_nodes : 1);
 	else if (per_task)
-		js_set_int(s->fields, "min_cpus", s->tasks * per_task);
+		js_set_int(s->fields, "min_cpus", times(s->tasks, per_task));
 	else if (s->nodes_set && s->min_nodes == 0)
 		js_set_int(s->fields, "min_cpus", 0);
 	else
