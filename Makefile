@@ -318,16 +318,16 @@ shellcheck:
 lint: tidy cppcheck shellcheck
 
 # Everything a change must pass. The recursive calls are this same file with SAN=1: tests run against
-# sanitized programs, and PLAIN against those that people use. The faults, hundreds of starts of lbd,
-# only against those.
-FAULTS   := tests/system/faults.t
-PLAIN    := $(FAULTS) $(foreach t,demo install gpu lbd lbrun instructions trainer crash,tests/system/$(t).t)
+# sanitized programs, and PLAIN against those that people use. What takes too long sanitized, hundreds of
+# starts of lbd and trainings on an emulated GPU, only against those.
+HEAVY    := tests/system/faults.t tests/system/gpu-check.t
+PLAIN    := $(HEAVY) $(foreach t,demo install gpu lbd lbrun instructions trainer crash,tests/system/$(t).t)
 check: all unit
 	$(MAKE) check-layers
 	$(MAKE) lint
 	$(MAKE) SAN=1 B=$(B)-san all unit gpu-parts
 	$(MAKE) SAN=1 B=$(B)-san check-unit
-	$(MAKE) SAN=1 B=$(B)-san TESTS='$(filter-out $(FAULTS),$(TESTS))' check-system
+	$(MAKE) SAN=1 B=$(B)-san TESTS='$(filter-out $(HEAVY),$(TESTS))' check-system
 	$(MAKE) check-unit
 	$(MAKE) TESTS='$(PLAIN)' check-system
 	$(MAKE) SAN=1 B=$(B)-san SEEDS=20 sim
