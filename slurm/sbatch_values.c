@@ -379,7 +379,7 @@ enum { MAX_NODES = 1 << 16 };
 
 struct names {
 	char **items;
-	size_t count;
+	size_t count, room;
 };
 
 static int by_name(const void *a, const void *b)
@@ -393,7 +393,10 @@ static bool names_add(struct names *n, char *name)
 		free(name);
 		return false;
 	}
-	n->items = xrealloc(n->items, (n->count + 1) * sizeof(char *));
+	if (n->count == n->room) {
+		n->room = n->room ? 2 * n->room : 16;
+		n->items = xrealloc(n->items, n->room * sizeof(char *));
+	}
 	n->items[n->count++] = name;
 	return true;
 }
