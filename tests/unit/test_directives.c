@@ -60,6 +60,7 @@ static void test_lines(void **state)
 		{"#SBATCH --nodes=2 # --ntasks=9", "{\"min_nodes\":2,\"min_cpus\":2}"},
 		/* more than any cluster has: Slurm's largest number, not an overflow */
 		{"#SBATCH -G a:9223372036854775807,b:2 --ntasks-per-gpu=4", "{\"implied_tasks\":4294967295}"},
+		{"#SBATCH -w n[1-200]x[1-300]", "{\"min_nodes\":60000}"},
 		{"#SBATCH -N2000000000 --ntasks-per-node=65533", "{\"min_cpus\":4294967295}"},
 		{"#SBATCH -J \"a b\"", "{\"name\":\"a b\"}"},
 		{"#SBATCH -J a\\#c", "{\"name\":\"a#c\"}"},
