@@ -231,22 +231,19 @@ static void test_load(void **state)
 /* The deepest that is accepted, too: what headers and dots opened is printed as values, nested. */
 static void test_deepest_reads_back(void **state)
 {
-	char text[160] = "[[list]]\na";
-	size_t head = strlen(text);
+	static const char dots[] = ".a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a"
+				   ".a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a";
 	int deepest = 0;
 
 	(void)state;
-	for (int dots = 1; dots < 40; dots++) {
+	for (int deep = 1; deep < 40; deep++) {
 		struct toml a, b;
-		char *printed;
+		char text[128], *printed;
 
-		memset(text + head, 0, sizeof(text) - head);
-		for (int i = 0; i < dots; i++)
-			strcat(text, ".a");
-		strcat(text, " = 1\n");
+		snprintf(text, sizeof(text), "[[list]]\na%.*s = 1\n", 2 * deep, dots);
 		if (toml_parse(&a, text, strlen(text), "a", NULL) < 0)
 			continue;
-		deepest = dots;
+		deepest = deep;
 		printed = toml_print(&a);
 		assert_int_equal(toml_parse(&b, printed, strlen(printed), "b", NULL), 0);
 		toml_clear(&a);
