@@ -5,12 +5,7 @@
 #   B=build prove --exec sh tests/system/gpu-check.t
 . "$(dirname "$0")/trainer.sh"
 
-emulated=$PWD/$B/liblbcuda-emulated.so
-case $B in /*) emulated=$B/liblbcuda-emulated.so ;; esac
-[ -e "$emulated" ] || {
-	echo "1..0 # SKIP built without CUDA (nvcc was not found, or CUDA=0)"
-	exit 0
-}
+need_emulated
 
 check() { B=$B LB_CUDA_LIBRARY=$1 LB_GPU_STEPS=44 LB_GPU_SEQ=16 LB_GPU_ROUNDS=1 sh tests/gpu/check.sh >"$T/out" 2>&1; }
 check "$emulated"

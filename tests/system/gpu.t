@@ -5,12 +5,7 @@
 # its attention; it says plainly that there is no GPU.  B=build prove --exec sh tests/system/gpu.t
 . "$(dirname "$0")/trainer.sh"
 
-emulated=$PWD/$B/liblbcuda-emulated.so
-case $B in /*) emulated=$B/liblbcuda-emulated.so ;; esac
-[ -e "$emulated" ] || {
-	echo "1..0 # SKIP built without CUDA (nvcc was not found, or CUDA=0)"
-	exit 0
-}
+need_emulated
 
 # --- operation by operation ------------------------------------------------------------------------
 ops() { LB_CUDA_LIBRARY=$emulated "$B/gpu/ops" "$@" >"$T/ops" 2>"$T/err"; }

@@ -31,3 +31,12 @@ ok() { # ok STATUS NAME
 		[ ! -s "$T/err" ] || sed 's/^/# stderr: /' "$T/err"
 	fi
 }
+
+# $emulated: the CUDA backend as the host runs it, where it could be built; else the test is left out.
+need_emulated() {
+	emulated=$PWD/$B/liblbcuda-emulated.so
+	case $B in /*) emulated=$B/liblbcuda-emulated.so ;; esac
+	[ ! -e "$emulated" ] || return 0
+	echo "1..0 # SKIP built without CUDA (nvcc was not found, or CUDA=0)"
+	exit 0
+}
