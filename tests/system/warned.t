@@ -86,9 +86,9 @@ echo 'import os' >"$T/probe.py"
 both srun srun "srun in front of lbrun's ranks" python3 "$T/rank.py"
 # Only Slurm can reach those ranks, and it signals every process of theirs.
 both own-srun none "srun in the command" srun -n 2 --overlap python3 "$T/rank.py" alone
-# These two options are its defaults, which version 1.13 cannot read with Python 3.11.
-find_launcher torchrun --redirects 1 --tee 1 --nproc_per_node 2 "$T/probe.py"
-both torchrun none "$what" "$path" --redirects 1 --tee 1 --nproc_per_node 2 "$T/rank.py"
+# --redirects and --tee are its defaults, which version 1.13 cannot read with Python 3.11.
+find_launcher torchrun --log_dir "$T/torch" --redirects 1 --tee 1 --nproc_per_node 2 "$T/probe.py"
+both torchrun none "$what" "$path" --log_dir "$T/torch" --redirects 1 --tee 1 --nproc_per_node 2 "$T/rank.py"
 # It would start daemons of its own by srun, for the node's name is not this host's.
 find_launcher mpirun --mca plm isolated --mca ras ^slurm --oversubscribe -np 2 true
 case $what in *real*) set -- --mca plm isolated --mca ras ^slurm --oversubscribe ;; *) set -- ;; esac
