@@ -280,9 +280,8 @@ check-unit: $(UNIT) $(BINARIES)
 GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/gpu/ops $(B)/gpu/goldens $(B)/gpu/nvtx_tap.so \
 	     $(if $(SAN),,$(LBCUDA) $(B)/release/gelu.o $(B)/gpu/sdpa_plans $(B)/gpu/stub/libcuda.so.1))
 gpu-parts: $(BINARIES) $(GPU_PARTS)
-# Tests mostly wait: more of them at once than there are cores. Long ones that the alphabet puts last go first.
-LATE     := $(foreach t,trainer warned time-limit scheduler-local,tests/system/$(t).t)
-TESTS    ?= $(LATE) $(filter-out $(LATE),$(wildcard tests/system/*.t))
+# Tests mostly wait: more of them at once than there are cores.
+TESTS    ?= $(wildcard tests/system/*.t)
 check-system: $(BINARIES) $(CONTROLS) $(B)/tests/scheduler_client $(DIGEST) $(DIGEST)-base \
 		$(DIGEST)-avx2 $(DIGEST)-avx512f $(GPU_PARTS)
 	B=$(abspath $(B)) prove -j 4 --timer --exec sh $(TESTS)
