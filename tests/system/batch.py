@@ -54,8 +54,9 @@ def show():
 				   record.replace("\n", " "))
 		fields = {k: v.strip() for k, v in pairs}
 		number = fields.get("JobId", "")
-		fields = {k: re.sub(r"(?<!\d)%s(?!\d)" % number, "%j", v) if k.startswith("Std") else v
-			  for k, v in fields.items() if k not in IDS_AND_TIMES}
+		# The test's folder has a name by chance, in which the number may stand, too.
+		fields = {k: re.sub(r"(?<!\d)%s(?!\d)" % number, "%j", re.sub(r"/lb\.\w{6}/", "/", v))
+			  if k.startswith("Std") else v for k, v in fields.items() if k not in IDS_AND_TIMES}
 		jobs[number] = fields
 	return jobs
 
