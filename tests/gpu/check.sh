@@ -80,12 +80,12 @@ train() { # train FOLDER OPTIONS...
 	"$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/$folder" "$@" >"$T/$folder.log"
 }
 losses() { sed -n 's/^step \([0-9]*\)\/[0-9]* loss \([0-9.]*\) grad_norm \([0-9.]*\) .*/\1 \2 \3/p' "$T/$1.log"; }
-# The mean gap of the last 20 losses, and the largest of all that HAVE made, against a tolerance each.
-gap() { # gap HAVE WANT MEAN LARGEST
+# The mean gap of the last 20 losses, and the largest of all from step FIRST on, against a tolerance each.
+gap() { # gap HAVE WANT MEAN LARGEST [FIRST]
 	losses "$1" >"$T/a" && losses "$2" >"$T/b"
-	awk -v mean="$3" -v most="$4" -v steps="$steps" '
+	awk -v mean="$3" -v most="$4" -v first="${5:-1}" -v steps="$steps" '
 	NR == FNR { loss[$1] = $2; next }
-	!($1 in loss) { next }
+	$1 < first { next }
 	{ d = (loss[$1] - $2) / $2; a = d < 0 ? -d : d; if (a > worst) { worst = a; at = $1 }
 	  if ($1 > steps - 20) { sum += d; n++ } }
 	END { m = n ? sum / n : 9; m = m < 0 ? -m : m
@@ -102,10 +102,10 @@ same() { # same FOLDER FOLDER STEP: the same bits
 bf16="--training.mixed_precision_param bfloat16"
 # The truth, once: a second run into its folder would find its checkpoint and have nothing to do.
 train cpu --device cpu || exit 1
-training_200() { train "$1" --device cuda $2 && gap "$1" cpu "$3" "$4"; }
-part "$steps steps fp32, against the CPU" training_200 fp32 "" 1e-4 2e-3
-part "$steps steps bf16, against the CPU" training_200 bf16 "$bf16" 1e-3 2e-2
-part "$steps steps bf16 moments" training_200 moments "$bf16 --optimizer.moments bfloat16" 2.5e-3 3e-2
+training() { train "$1" --device cuda $2 && gap "$1" cpu "$3" "$4"; }
+part "$steps steps fp32, against the CPU" training fp32 "" 1e-4 2e-3
+part "$steps steps bf16, against the CPU" training bf16 "$bf16" 1e-3 2e-2
+part "$steps steps bf16 moments" training moments "$bf16 --optimizer.moments bfloat16" 2.5e-3 3e-2
 fixed="$bf16 --device.deterministic true"
 twice() { train one --device cuda $fixed && train two --device cuda $fixed && same one two "$last"; }
 part "two runs, deterministic" twice
@@ -123,8 +123,9 @@ across() {
 	mkdir -p "$T/to-cpu/checkpoints" "$T/to-gpu/checkpoints"
 	cp -r "$T/fp32/checkpoints/step-$half" "$T/to-cpu/checkpoints/"
 	cp -r "$T/cpu/checkpoints/step-$half" "$T/to-gpu/checkpoints/"
-	train to-cpu --device cpu && gap to-cpu cpu 1e-3 5e-3 && train to-gpu --device cuda &&
-		gap to-gpu cpu 1e-3 5e-3
+	resumed=$((steps / 2 + 1))
+	train to-cpu --device cpu && gap to-cpu cpu 1e-3 5e-3 "$resumed" && train to-gpu --device cuda &&
+		gap to-gpu cpu 1e-3 5e-3 "$resumed"
 }
 part "checkpoints GPU to CPU and back" across
 evaluated() {
