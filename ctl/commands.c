@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/json.h"
-#include "common/keys.h"
-#include "common/names.h"
-#include "common/selector.h"
-#include "ctl/command.h"
+#include "common/base/json.h"
+#include "common/config/keys.h"
+#include "common/base/names.h"
+#include "common/run/selector.h"
+#include "ctl/base/command.h"
 
 enum { ANY_NUMBER = 4096, MAX_COMMANDS = 64 };
 
@@ -39,7 +39,9 @@ static const struct option_row submit_options[] = {
 	{"after-ok", 0, OPTION_LIST, FIELD(after_ok), "RUN",
 	 "begin when this run has completed; fail when it does not"},
 	{"sweep", 0, OPTION_LIST, FIELD(sweep), "KEY=VALUES",
-	 "a run for each value, like a.b=1,2 or a.b=1..9; repeated: for each combination"},
+	 "a run for each value, like lr=1e-3,3e-4 with {lr} in the command, seed=1..9, data=@FILE"},
+	{"wrap", 0, OPTION_TEXT, FIELD(wrap), "COMMAND",
+	 "a line for the shell in the place of a batch script, as with sbatch"},
 	{"dry-run", 0, OPTION_FLAG, FIELD(dry_run), NULL,
 	 "show the job that would be submitted, and submit nothing"},
 	{"follow", 'f', OPTION_FLAG, FIELD(follow), NULL, "then follow the run until it ends"},
@@ -52,12 +54,16 @@ static const struct option_row ls_options[] = {
 	{"all", 'a', OPTION_FLAG, FIELD(all), NULL, "also runs that ended more than 7 days ago"},
 	{"group", 0, OPTION_TEXT, FIELD(group), "GROUP", "only runs of this group (run.group)"},
 	{"team", 't', OPTION_FLAG, FIELD(team), NULL, "the runs of everybody in the team"},
+	{"cron", 0, OPTION_FLAG, FIELD(cron), NULL, "also the runs of periodic jobs"},
 	JSON_ROW, END_ROW,
 };
 
 static const struct option_row logs_options[] = {
 	{"follow", 'f', OPTION_FLAG, FIELD(follow), NULL, "wait for more until the run ends"},
 	{"attempt", 0, OPTION_NUMBER, FIELD(attempt), "N", "of this attempt only"},
+	{"lines", 'n', OPTION_NUMBER, FIELD(lines), "N", "only the last N lines"},
+	{"grep", 0, OPTION_TEXT, FIELD(grep), "REGEX", "only lines in which this is found"},
+	{"err", 0, OPTION_FLAG, FIELD(errors), NULL, "only lines that tell of errors, and tracebacks"},
 	{"json", 0, OPTION_FLAG, FIELD(json), NULL, "print where the files are, as JSON"},
 	END_ROW,
 };
@@ -93,6 +99,30 @@ static const struct option_row wait_options[] = {
 	JSON_ROW, END_ROW,
 };
 
+static const struct option_row checkpoints_options[] = {
+	{"all", 'a', OPTION_FLAG, FIELD(all), NULL, "all of them, also those that a restart set aside"},
+	{"deep", 0, OPTION_FLAG, FIELD(deep), NULL, "read every byte of those that have checksums"},
+	JSON_ROW, END_ROW,
+};
+
+static const struct option_row du_options[] = {
+	{"team", 't', OPTION_FLAG, FIELD(team), NULL, "the runs of everybody in the team"},
+	{"group", 0, OPTION_TEXT, FIELD(group), "GROUP", "only runs of this group (run.group)"},
+	JSON_ROW, END_ROW,
+};
+
+#define REMOVE_ROWS \
+	{"dry-run", 0, OPTION_FLAG, FIELD(dry_run), NULL, "show what would go; do nothing"}, \
+	{"yes", 'y', OPTION_FLAG, FIELD(yes), NULL, "do not ask"}
+
+static const struct option_row rm_options[] = {REMOVE_ROWS, END_ROW};
+
+static const struct option_row prune_options[] = {
+	{"older-than", 0, OPTION_DURATION, FIELD(older_ms), "DURATION",
+	 "runs that ended 30d, 12w ... ago, or longer"},
+	REMOVE_ROWS, END_ROW,
+};
+
 static const struct option_row daemon_options[] = {
 	{"in-slurm", 0, OPTION_FLAG, FIELD(in_slurm), NULL,
 	 "start: as a small job of Slurm, which queues the next one"},
@@ -103,106 +133,141 @@ static const struct option_row daemon_options[] = {
 };
 
 const struct command commands[] = {
-	{"submit", "[options] FILE.toml | SCRIPT [-- ARG...] | -- COMMAND ARG...",
+	{"submit", "[options] FILE.toml | SCRIPT [-- ARG...] | --wrap COMMAND | -- COMMAND ARG...",
 	 "start a new run",
 	 "lbctl submit train.toml --follow\n"
 	 "lbctl submit --time=12:00:00 train.slurm -- --lr 3e-4\n"
 	 "lbctl submit train.toml --name small-1 --set training.steps=500\n"
 	 "lbctl submit --dry-run train.toml\n"
-	 "lbctl submit train.toml --sweep optimizer.lr=1e-4,3e-4 --sweep training.seed=1..3\n"
+	 "lbctl submit --sweep lr=1e-3,3e-4 --sweep seed=1..3 -- python train.py --lr {lr} --seed {seed}\n"
 	 "lbctl submit evaluate.toml --after-ok small-1\n"
 	 "lbctl submit --set slurm.gpus_per_node=8 -- torchrun train.py --lr 3e-4\n",
-	 submit_options, 0, 2, false, submit_run},
-	{"ls", "[--all] [--group GROUP] [--team]", "list runs, newest first",
+	 submit_options, 0, 2, OPERANDS_NAMES, submit_run},
+	{"ls", "[RUNS...] [--all] [--group GROUP] [--team]", "list runs, newest first",
 	 "lbctl ls\n"
 	 "lbctl ls --team\n"
+	 "lbctl ls 'sweep-*' ada@user\n"
 	 "lbctl ls --all --json | jq -r '.[].name'\n",
-	 ls_options, 0, 0, false, ls_run},
+	 ls_options, 0, ANY_NUMBER, OPERANDS_SELECT, ls_run},
 	{"status", "RUN", "one run: where it stands, its attempts, what to do next",
 	 "lbctl status brisk-otter-39\n"
 	 "lbctl status brisk-otter-39 --json | jq .step\n",
-	 json_options, 1, 1, false, status_run},
+	 json_options, 1, 1, OPERANDS_LOOK, status_run},
+	{"why", "RUN", "why it waits: the reason, who is ahead, what would start sooner",
+	 "lbctl why brisk-otter-39\n"
+	 "lbctl why brisk-otter-39 --json | jq -r '.sooner[].text'\n",
+	 json_options, 1, 1, OPERANDS_NAMES, why_run},
 	{"follow", "RUN", "watch a run live until it ends",
 	 "lbctl follow brisk-otter-39\n"
 	 "lbctl follow brisk-otter-39 --json >progress.jsonl\n",
-	 json_options, 1, 1, false, follow_run},
-	{"logs", "[-f] [--attempt N] RUN", "the output of a run",
+	 json_options, 1, 1, OPERANDS_LOOK, follow_run},
+	{"logs", "[-f] [-n N] [--grep REGEX] [--err] [--attempt N] RUN", "the output of a run",
 	 "lbctl logs brisk-otter-39\n"
 	 "lbctl logs -f brisk-otter-39\n"
-	 "lbctl logs --attempt 2 brisk-otter-39 | grep -i error\n",
-	 logs_options, 1, 1, false, logs_run},
+	 "lbctl logs --err -n 20 brisk-otter-39\n",
+	 logs_options, 1, 1, OPERANDS_LOOK, logs_run},
 	{"events", "[RUN]", "what happened to a run, who did it, and why",
 	 "lbctl events brisk-otter-39\n"
 	 "lbctl events\n",
-	 json_options, 0, 1, false, events_run},
+	 json_options, 0, 1, OPERANDS_LOOK, events_run},
 	{"kill", "RUNS... [--now] [--reason TEXT] [--dry-run] [--yes]", "end runs for good",
 	 "lbctl kill brisk-otter-39 --reason 'wrong data'\n"
 	 "lbctl kill --now brisk-otter-39 calm-heron-12\n"
 	 "lbctl kill --dry-run 'sweep-*' ada@user\n"
 	 "lbctl kill ada/calm-heron-12 --reason 'it hangs'\n"
 	 "lbctl kill --yes ALL\n",
-	 kill_options, 1, ANY_NUMBER, true, kill_run},
+	 kill_options, 1, ANY_NUMBER, OPERANDS_SELECT, kill_run},
 	{"stop", "RUNS... [--reason TEXT] [--dry-run] [--yes]",
 	 "end runs for good, with a checkpoint",
 	 "lbctl stop brisk-otter-39 --reason 'good enough'\n",
-	 order_options, 1, ANY_NUMBER, true, stop_run},
+	 order_options, 1, ANY_NUMBER, OPERANDS_SELECT, stop_run},
 	{"hold", "RUNS... [--reason TEXT] [--dry-run] [--yes]",
 	 "stop runs with a checkpoint until they are released",
 	 "lbctl hold brisk-otter-39 --reason 'the others need the nodes'\n",
-	 order_options, 1, ANY_NUMBER, true, hold_run},
+	 order_options, 1, ANY_NUMBER, OPERANDS_SELECT, hold_run},
 	{"release", "RUNS... [--reason TEXT] [--dry-run] [--yes]", "let held runs go on",
 	 "lbctl release brisk-otter-39\n",
-	 order_options, 1, ANY_NUMBER, true, release_run},
+	 order_options, 1, ANY_NUMBER, OPERANDS_SELECT, release_run},
 	{"restart", "RUN [--from STEP] [--set KEY=VALUE]", "start a finished or held run again",
 	 "lbctl restart brisk-otter-39\n"
 	 "lbctl restart brisk-otter-39 --from 1200 --set optimizer.lr=1e-4\n"
 	 "lbctl restart brisk-otter-39 --from scratch\n",
-	 restart_options, 1, 1, false, restart_run},
+	 restart_options, 1, 1, OPERANDS_NAMES, restart_run},
 	{"compare", "GROUP", "the runs of a group side by side: what differs, and how they do",
 	 "lbctl compare sweep\n"
 	 "lbctl compare sweep --json | jq '.runs | min_by(.min_loss).name'\n",
-	 json_options, 1, 1, false, compare_run},
+	 json_options, 1, 1, OPERANDS_NAMES, compare_run},
 	{"goodput", "RUN [--since DURATION]", "where the hours of a run went",
 	 "lbctl goodput brisk-otter-39\n"
 	 "lbctl goodput brisk-otter-39 --since 7d --json | jq .ettr\n",
-	 goodput_options, 1, 1, false, goodput_run},
+	 goodput_options, 1, 1, OPERANDS_NAMES, goodput_run},
 	{"cron", "[ls | run NAME | enable NAME | disable NAME]",
 	 "periodic jobs: last result, next time, why not",
 	 "lbctl cron\n"
 	 "lbctl cron run backup\n",
-	 json_options, 0, 2, false, cron_run},
+	 json_options, 0, 2, OPERANDS_NAMES, cron_run},
 	{"nodes", "[forgive NODE...]", "nodes that new jobs keep away from",
 	 "lbctl nodes\n"
 	 "lbctl nodes forgive gpu17\n",
-	 json_options, 0, ANY_NUMBER, false, nodes_run},
+	 json_options, 0, ANY_NUMBER, OPERANDS_NAMES, nodes_run},
+	{"notify", "test", "send a test by the ways of [notify] in lbd.toml, and say whether it went",
+	 "lbctl notify test\n",
+	 json_options, 1, 1, OPERANDS_NAMES, notify_run},
+	{"checkpoints", "RUN [--all] [--deep]",
+	 "the checkpoints of a run: which are whole, and why not",
+	 "lbctl checkpoints brisk-otter-39\n"
+	 "lbctl checkpoints brisk-otter-39 --json | jq '[.[] | select(.valid)][0].path'\n",
+	 checkpoints_options, 1, 1, OPERANDS_LOOK, checkpoints_run},
+	{"du", "[RUNS...] [--group GROUP] [--team]",
+	 "what runs take on disk, by kind and owner",
+	 "lbctl du\n"
+	 "lbctl du --team\n"
+	 "lbctl du --json | jq '.[] | select(.bytes > 1e12) | .run'\n",
+	 du_options, 0, ANY_NUMBER, OPERANDS_SELECT, du_run},
+	{"rm", "RUNS... [--dry-run] [--yes]", "remove runs that are over, with all their files",
+	 "lbctl rm brisk-otter-39\n"
+	 "lbctl rm --dry-run 'sweep-*'\n",
+	 rm_options, 1, ANY_NUMBER, OPERANDS_SELECT, rm_run},
+	{"prune", "--older-than DURATION [RUNS...] [--dry-run] [--yes]",
+	 "remove all runs that ended long ago",
+	 "lbctl prune --older-than 30d --dry-run\n"
+	 "lbctl prune --older-than 30d 'sweep-*'\n",
+	 prune_options, 0, ANY_NUMBER, OPERANDS_SELECT, prune_run},
 	{"save", "RUNS... [--dry-run] [--yes]",
 	 "ask running trainers for a checkpoint; they go on then",
 	 "lbctl save brisk-otter-39\n",
-	 order_options, 1, ANY_NUMBER, true, save_run},
+	 order_options, 1, ANY_NUMBER, OPERANDS_SELECT, save_run},
 	{"stacks", "RUN", "write down where a running trainer's processes are; it goes on then",
 	 "lbctl stacks brisk-otter-39\n",
-	 no_options, 1, 1, false, stacks_run},
+	 no_options, 1, 1, OPERANDS_NAMES, stacks_run},
 	{"wait", "RUN [--timeout DURATION]", "wait until a run ends; the exit status says how",
 	 "lbctl wait brisk-otter-39 && ./evaluate.sh\n"
 	 "lbctl wait brisk-otter-39 --timeout 1h30m\n",
-	 wait_options, 1, 1, false, wait_run},
+	 wait_options, 1, 1, OPERANDS_NAMES, wait_run},
 	{"daemon", "start [--in-slurm] | stop | restart | status | logs [-f]",
 	 "start and stop lbd; where it runs, since when",
 	 "lbctl daemon start\n"
 	 "lbctl daemon status\n"
 	 "lbctl daemon start --in-slurm\n"
 	 "lbctl daemon logs -f\n",
-	 daemon_options, 0, 1, false, daemon_run},
+	 daemon_options, 0, 1, OPERANDS_NAMES, daemon_run},
+	{"home", "[move NEW]", "where lbd's folder is; move it, live runs and all",
+	 "lbctl home\n"
+	 "lbctl home move /project/ada/lb\n",
+	 no_options, 0, 2, OPERANDS_NAMES, home_run},
 	{"doctor", "", "look at what lbd depends on, and say what to do",
 	 "lbctl doctor\n"
 	 "lbctl doctor --json | jq -r '.[] | select(.verdict == \"finding\") | .fix'\n",
-	 json_options, 0, 0, false, doctor_run},
+	 json_options, 0, 0, OPERANDS_NAMES, doctor_run},
+	{"recover", "", "make a lost or damaged ledger anew from the folders of the runs",
+	 "lbctl recover\n",
+	 no_options, 0, 0, OPERANDS_NAMES, recover_run},
 	{"version", "", "versions of lbctl and of the lbd that answers",
 	 "lbctl version\n",
-	 json_options, 0, 0, false, version_run},
+	 json_options, 0, 0, OPERANDS_NAMES, version_run},
 	{"help", "[COMMAND]", "all commands, or one in detail",
 	 "lbctl help submit\n",
-	 no_options, 0, 1, false, help_run},
+	 no_options, 0, 2, OPERANDS_NAMES, help_run},
 };
 const size_t command_count = sizeof(commands) / sizeof(commands[0]);
 
@@ -215,11 +280,23 @@ static const struct command *command_find(const char *name)
 	return NULL;
 }
 
+/* What holds is released, what has ended is restarted: who says "resume" may mean either. */
+static const char *other_advice(const char *ours)
+{
+	return strcmp(ours, "restart") == 0 ? " (what is on hold: lbctl release RUN)" :
+	       strcmp(ours, "submit") == 0 ? " (lbd itself: lbctl daemon start)" : "";
+}
+
 static int unknown_command(const char *name, struct err *err)
 {
+	const char *word = other_word(name);
+	const struct command *ours = word ? command_find(word) : NULL;
 	const char *names[MAX_COMMANDS];
 	const char *near;
 
+	if (ours)
+		return err_set(err, ERR_USAGE, "there is no command \"%s\"; here it is: lbctl %s %s%s",
+			       name, ours->name, ours->usage, other_advice(ours->name));
 	for (size_t i = 0; i < command_count; i++)
 		names[i] = commands[i].name;
 	near = nearest(name, names, command_count);
@@ -238,7 +315,7 @@ static void print_overview(FILE *to)
 	      "  lbctl ls\n\n"
 	      "Commands:\n", to);
 	for (size_t i = 0; i < command_count; i++)
-		fprintf(to, "  %-9s %s\n", commands[i].name, commands[i].summary);
+		fprintf(to, "  %-11s %s\n", commands[i].name, commands[i].summary);
 	fputs("\nOptions:\n", to);
 	options_print(global_options, to);
 	fputs("\nMore: lbctl help COMMAND, man lbctl\n", to);
@@ -266,6 +343,9 @@ int help_run(struct ctl *ctl, struct err *err)
 		print_overview(stdout);
 		return 0;
 	}
+	if (ctl->operands.count == 2 && strcmp(ctl->operands.words[0], "complete") == 0)
+		return client_init(&ctl->client, ctl->options.home, err) < 0 ? -1 :
+		       complete_run(ctl, ctl->operands.words[1], err);
 	command = command_find(ctl->operands.words[0]);
 	if (!command)
 		return unknown_command(ctl->operands.words[0], err);
@@ -332,17 +412,52 @@ void hint(const struct ctl *ctl, const char *fmt, ...)
 	va_end(args);
 }
 
-json_t *ask_about(struct ctl *ctl, enum verb verb, const char *run, json_t *args, struct err *err)
+/* A name that is none here may be a colleague's. */
+static void suggest(struct ctl *ctl, const char *run, struct err *err)
+{
+	struct err quiet = {0}, why = *err;
+	char *theirs = err->code == ERR_NOT_FOUND ? team_find(ctl, run, &quiet) : NULL;
+
+	if (theirs) {
+		*err = (struct err){0};
+		err_set(err, why.code, "%s; did you mean %s?", why.text, theirs);
+	} else {
+		client_suggest(&ctl->client, run, err);
+	}
+	free(theirs);
+}
+
+static json_t *ask_run(struct ctl *ctl, enum verb verb, const char *run, json_t *args,
+		       json_t *(*ask)(struct client *client, enum verb verb, json_t *args,
+				      struct err *err), struct err *err)
 {
 	json_t *data;
 
 	if (!args)
 		args = json_object();
+	if (strchr(run, '/') && !team_is_mine(ctl, run)) {
+		data = colleague_ask(ctl, verb, run, args, err);
+		json_decref(args);
+		return data;
+	}
+	if (strchr(run, '/'))
+		run = strchr(run, '/') + 1;
 	json_object_set_new(args, "run", json_string(run));
-	data = client_ask(&ctl->client, verb, args, err);
+	data = ask(&ctl->client, verb, args, err);
 	if (!data)
-		client_suggest(&ctl->client, run, err);
+		suggest(ctl, run, err);
 	return data;
+}
+
+json_t *ask_about(struct ctl *ctl, enum verb verb, const char *run, json_t *args, struct err *err)
+{
+	return ask_run(ctl, verb, run, args, client_ask, err);
+}
+
+json_t *ask_patiently(struct ctl *ctl, enum verb verb, const char *run, json_t *args,
+		      struct err *err)
+{
+	return ask_run(ctl, verb, run, args, client_ask_patient, err);
 }
 
 /* Words after "--" are operands as well, except that submit takes them as the command. */
@@ -362,15 +477,19 @@ static int check_operands(struct ctl *ctl, struct err *err)
 		return err_set(err, ERR_USAGE, "%s: \"%s\" is too much; usage: lbctl %s%s%s",
 			       command->name, o->words[command->most], command->name,
 			       command->usage[0] ? " " : "", command->usage);
-	if (command->run == submit_run || command->run == help_run)
+	if (command->run == submit_run || command->run == help_run || command->run == home_run)
 		return 0;
 	for (size_t i = 0; i < o->count; i++) {
 		char user[TEAM_USER_BYTES + 1];
 		struct selector selector;
 
-		if (command->selects ? team_word(o->words[i], user, &selector, err) < 0 :
-				       name_check(o->words[i], err) < 0)
+		if (command->operands == OPERANDS_NAMES ? name_check(o->words[i], err) < 0 :
+				team_word(o->words[i], user, &selector, err) < 0)
 			return -1;
+		if (command->operands == OPERANDS_LOOK && !selector_is_one(&selector))
+			return err_set(err, ERR_USAGE, "%s: \"%s\" may be many runs: name one; "
+				       "lbctl ls '%s' lists them", command->name, o->words[i],
+				       o->words[i]);
 	}
 	return 0;
 }

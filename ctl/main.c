@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* lbctl - what a person types to submit runs, to see them and to end them. */
+/* ctl/ - lbctl. Here are the program and its table of commands.
+ *
+ * lbctl - what a person types to submit runs, to see them and to end them. */
 #include <fcntl.h>
 #include <locale.h>
 #include <signal.h>
 #include <unistd.h>
 
-#include "ctl/command.h"
+#include "ctl/base/command.h"
 
 int main(int argc, char **argv)
 {

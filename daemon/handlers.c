@@ -1,41 +1,34 @@
 /* SPDX-License-Identifier: MIT */
+#include "daemon/recover/backup.h"
 #include "daemon/handlers.h"
 
 #include <string.h>
 #include <unistd.h>
 
-#include "common/attempt_logs.h"
-#include "common/clock.h"
-#include "common/json.h"
-#include "common/names.h"
-#include "common/paths.h"
-#include "daemon/control.h"
-#include "daemon/cron.h"
-#include "daemon/compare.h"
-#include "daemon/goodput_view.h"
-#include "daemon/nodes.h"
-#include "daemon/orders.h"
-#include "daemon/restart.h"
-#include "daemon/submit.h"
-#include "daemon/views.h"
-#include "daemon/wishes.h"
+#include "common/run/attempt_logs.h"
+#include "common/base/clock.h"
+#include "common/base/json.h"
+#include "common/base/names.h"
+#include "common/base/paths.h"
+#include "daemon/notify/alerts.h"
+#include "daemon/control/control.h"
+#include "daemon/cron/cron.h"
+#include "daemon/runs/compare.h"
+#include "daemon/runs/goodput_view.h"
+#include "daemon/runs/nodes.h"
+#include "daemon/runs/orders.h"
+#include "daemon/runs/remover.h"
+#include "daemon/runs/restart.h"
+#include "daemon/runs/submit.h"
+#include "daemon/runs/views.h"
+#include "daemon/runs/why.h"
+#include "daemon/runs/requests.h"
 
 enum {
 	RECENT_MS = 7 * 24 * 3600 * 1000,	/* ls without --all: what ended within a week */
 	MAX_STEPS_IN_ANSWER = 10000,
 	MAX_EVENTS_IN_ANSWER = 10000,
 };
-
-int request_run(struct request *r, struct ledger_run *out, struct err *err)
-{
-	const char *name = js_str(r->args, "run", NULL);
-
-	if (name == NULL)
-		return err_set(err, ERR_USAGE, "which run?");
-	if (name_check(name, err) < 0)
-		return -1;
-	return ledger_run_find(r->lbd->ledger, name, out, err);
-}
 
 static void on_submitted(void *arg, json_t *answer, const struct err *why)
 {
@@ -75,6 +68,8 @@ static json_t *on_version(struct request *r, struct err *err)
 	js_set_time(o, "slurm_seen", r->lbd->slurm && health.good_poll_ms > 0 ?
 		    clock_wall_ms() - (clock_mono_ms() - health.good_poll_ms) : 0);
 	js_set_real(o, "calls_per_minute", health.calls_per_minute);
+	js_set_time(o, "ledger_checked", backup_checked_ms(r->lbd->backup));
+	js_set_str(o, "ledger_damage", backup_damage(r->lbd->backup));
 	return o;
 }
 
@@ -85,6 +80,7 @@ struct listing {
 	struct engine *engine;
 	json_t *list;
 	const char *group;		/* NULL: of all */
+	json_t *left_out;		/* names as keys; NULL: none */
 	struct err *err;
 };
 
@@ -93,7 +89,8 @@ static int list_run(const struct ledger_run *run, void *arg)
 	struct listing *l = arg;
 	json_t *o;
 
-	if (l->group && strcmp(l->group, run->run_group) != 0)
+	if ((l->group && strcmp(l->group, run->run_group) != 0) ||
+	    json_object_get(l->left_out, run->name))
 		return 0;
 	o = view_run(l->ledger, run, false, l->err);
 	if (o == NULL)
@@ -108,6 +105,12 @@ static int list_run(const struct ledger_run *run, void *arg)
 	return 0;
 }
 
+static int note_tick(const struct ledger_cron_tick *tick, void *arg)
+{
+	json_object_set_new(arg, tick->run, json_null());
+	return 0;
+}
+
 static json_t *on_ls(struct request *r, struct err *err)
 {
 	struct listing l = {
@@ -115,8 +118,16 @@ static json_t *on_ls(struct request *r, struct err *err)
 		.group = js_str(r->args, "group", NULL),
 	};
 	int64_t since_ms = js_bool(r->args, "all", false) ? 0 : clock_wall_ms() - RECENT_MS;
+	int rc = 0;
 
-	if (ledger_run_each_since(r->lbd->ledger, since_ms, list_run, &l, err) == 0)
+	if (!js_bool(r->args, "cron", true)) {
+		l.left_out = json_object();
+		rc = ledger_cron_tick_runs(r->lbd->ledger, note_tick, l.left_out, err);
+	}
+	if (rc == 0)
+		rc = ledger_run_each_since(r->lbd->ledger, since_ms, list_run, &l, err);
+	json_decref(l.left_out);
+	if (rc == 0)
 		return l.list;
 	json_decref(l.list);
 	return NULL;
@@ -134,6 +145,7 @@ static json_t *on_status(struct request *r, struct err *err)
 	/* it asks the ledger: the row's own strings are gone then */
 	waits_for = engine_waits_for(r->lbd->engine, js_str(o, "name", ""));
 	js_set_str(o, "waits_for", waits_for[0] ? waits_for : NULL);
+	why_add_text(o, waits_for);
 	return o;
 }
 
@@ -253,6 +265,7 @@ static const struct {
 	[VERB_SUBMIT]   = { .later = on_submit },
 	[VERB_LS]       = { .now = on_ls },
 	[VERB_STATUS]   = { .now = on_status },
+	[VERB_WHY]      = { .later = why_run },
 	[VERB_PROGRESS] = { .now = on_progress },
 	[VERB_EVENTS]   = { .now = on_events },
 	[VERB_LOGS]     = { .now = on_logs },
@@ -261,6 +274,7 @@ static const struct {
 	[VERB_HOLD]     = { .now = order_give },
 	[VERB_RELEASE]  = { .now = order_give },
 	[VERB_RESTART]  = { .later = restart_run },
+	[VERB_RM]       = { .now = remover_answer },
 	[VERB_NODES]    = { .now = nodes_list },
 	[VERB_FORGIVE]  = { .now = nodes_forgive },
 	[VERB_SAVE]     = { .now = wish_ask },
@@ -270,6 +284,7 @@ static const struct {
 	[VERB_CRON]     = { .now = cron_ls },
 	[VERB_CRON_RUN] = { .later = cron_run_now },
 	[VERB_CRON_SET] = { .now = cron_set_enabled },
+	[VERB_NOTIFY_TEST] = { .now = alerts_test },
 	[VERB_POKE]     = { .now = on_poke },
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c - lbd: options, the parts put together in order, the loop, and the way down. */
+#include <fcntl.h>
 #include <getopt.h>
-#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,33 +10,43 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/clock.h"
-#include "common/failpoint.h"
-#include "common/files.h"
-#include "common/log.h"
-#include "common/mem.h"
-#include "common/paths.h"
-#include "daemon/alerts.h"
-#include "daemon/deadman.h"
-#include "daemon/background.h"
-#include "daemon/control.h"
-#include "daemon/cron.h"
-#include "daemon/exporter.h"
-#include "daemon/in_slurm.h"
-#include "daemon/lock.h"
-#include "daemon/log_keeper.h"
-#include "daemon/notify.h"
-#include "daemon/switchboard.h"
+#include "common/base/accounts.h"
+#include "common/base/clock.h"
+#include "common/base/failpoint.h"
+#include "common/base/files.h"
+#include "common/base/guarded.h"
+#include "common/run/home.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/base/paths.h"
+#include "daemon/notify/alerts.h"
+#include "daemon/notify/heartbeat.h"
+#include "daemon/process/background.h"
+#include "daemon/recover/backup.h"
+#include "daemon/control/control.h"
+#include "daemon/cron/cron.h"
+#include "daemon/notify/exporter.h"
+#include "daemon/handlers.h"
+#include "daemon/process/in_slurm.h"
+#include "daemon/process/lock.h"
+#include "daemon/notify/log_keeper.h"
+#include "daemon/job/network.h"
+#include "daemon/process/systemd.h"
+#include "daemon/recover/record.h"
+#include "daemon/recover/recover.h"
+#include "daemon/runs/remover.h"
+#include "daemon/runs/switchboard.h"
+#include "daemon/runs/world.h"
 #include "slurm/backends.h"
 
 enum {
-	BACKUP_MS = 3600 * 1000,
 	RENEWALS = 6,			/* of the lease, in its length */
 };
 
 static const char usage_text[] =
 	"usage: lbd [--home DIR] [--foreground] [--ready-fd N] [--until TIME] [--check-config] [-v]\n"
 	"       lbd [--home DIR] --print-job\n"
+	"       lbd [--home DIR] --recover\n"
 	"\n"
 	"The controller of your training runs: submits them, follows them, brings them back.\n"
 	"\n"
@@ -46,13 +56,15 @@ static const char usage_text[] =
 	"  --until TIME     end at this time (seconds since 1970), for the next lbd to take over\n"
 	"  --print-job      print a batch script that runs lbd in a job of its own, and end\n"
 	"  --check-config   read DIR/lbd.toml, say what is in force, and end\n"
+	"  --print-keys     list the keys of a run, and end\n"
+	"  --recover        make a lost or damaged ledger anew from the folders of the runs, and end\n"
 	"  -v, --verbose    log every decision\n"
 	"  --failpoints     list the points at which tests crash these programs, and end\n"
 	"  --version, --help\n";
 
 struct options {
 	char *home;		/* NULL: as path_lb_home says */
-	bool foreground, check_config, print_job, verbose;
+	bool foreground, check_config, print_job, recover, verbose;
 	int ready_fd;
 	int64_t until_ms;	/* wall clock; 0 = never */
 };
@@ -61,14 +73,19 @@ struct options {
 struct daemon {
 	struct lbd lbd;
 	uv_loop_t loop;
-	uv_timer_t turn, watchdog, backup, lease, hand_over;
+	uv_timer_t turn, watchdog, lease, hand_over;
 	uv_signal_t sigterm, sigint;
-	char *backup_path;
 	bool stopping, failed, is_superseded;
 	const char *why;	/* it ends; NULL: it serves */
 };
 
 /* --- options ----------------------------------------------------------------------------------------------- */
+
+static void print_keys(void)
+{
+	for (size_t i = 0; i < run_spec_key_count; i++)
+		printf("%s.%s\n", run_spec_keys[i].section, run_spec_keys[i].name);
+}
 
 static void parse_options(int argc, char **argv, struct options *o)
 {
@@ -79,6 +96,8 @@ static void parse_options(int argc, char **argv, struct options *o)
 		{ "until", required_argument, NULL, 'u' },
 		{ "print-job", no_argument, NULL, 'j' },
 		{ "check-config", no_argument, NULL, 'n' },
+		{ "print-keys", no_argument, NULL, 'k' },
+		{ "recover", no_argument, NULL, 'R' },
 		{ "verbose", no_argument, NULL, 'v' },
 		{ "failpoints", no_argument, NULL, 'F' },
 		{ "version", no_argument, NULL, 'V' },
@@ -108,6 +127,12 @@ static void parse_options(int argc, char **argv, struct options *o)
 		case 'n':
 			o->check_config = true;
 			break;
+		case 'k':
+			print_keys();
+			exit(0);
+		case 'R':
+			o->recover = true;
+			break;
 		case 'v':
 			o->verbose = true;
 			break;
@@ -135,6 +160,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 /* --- the loop's callbacks ------------------------------------------------------------------------------------ */
 
 static void stop(struct daemon *d);
+static void on_turn(uv_timer_t *timer);
 
 /* Whether we may go on. Another lbd in our place means that nothing of ours is to be written or
  * submitted any more; a look that failed is repeated, the ledger refuses meanwhile. */
@@ -159,9 +185,13 @@ static int look_only(struct lock *lock, struct err *err)
 	return lock_check(lock, err);
 }
 
+/* Whose file is gone must not wait for the next write to notice. */
 static void on_lease(uv_timer_t *timer)
 {
-	is_ours(timer->data, lock_renew);
+	struct daemon *d = timer->data;
+
+	if (is_ours(d, lock_renew) && ledger_check_place(d->lbd.ledger, NULL) < 0)
+		uv_timer_start(&d->turn, on_turn, 0, 0);
 }
 
 static void on_hand_over(uv_timer_t *timer)
@@ -177,6 +207,7 @@ static void on_hand_over(uv_timer_t *timer)
 static void on_turn(uv_timer_t *timer)
 {
 	struct daemon *d = timer->data;
+	struct err err = { 0 };
 	int64_t at_ms, wait_ms;
 
 	if (d->stopping || !is_ours(d, look_only))
@@ -185,7 +216,9 @@ static void on_turn(uv_timer_t *timer)
 	if (ledger_is_broken(d->lbd.ledger)) {
 		if (!is_ours(d, look_only))
 			return;
-		log_error("the ledger cannot be trusted any more: lbd ends, jobs run on");
+		ledger_check_place(d->lbd.ledger, &err);
+		log_error("the ledger cannot be trusted any more: lbd ends, jobs run on%s%s",
+			  err.text[0] ? ": " : "", err.text);
 		d->failed = true;
 		d->why = "its ledger was broken";
 		stop(d);
@@ -223,19 +256,6 @@ static void on_watchdog(uv_timer_t *timer)
 	notify_status(timer->data, "WATCHDOG=1");
 }
 
-static void backup_ledger(struct daemon *d)
-{
-	struct err err = { 0 };
-
-	if (ledger_backup(d->lbd.ledger, d->backup_path, &err) < 0)
-		log_warn("backup of the ledger: %s", err.text);
-}
-
-static void on_backup(uv_timer_t *timer)
-{
-	backup_ledger(timer->data);
-}
-
 static void on_scheduler_closed(void *arg)
 {
 	(void)arg;
@@ -245,16 +265,18 @@ static void on_scheduler_closed(void *arg)
 static void stop(struct daemon *d)
 {
 	uv_handle_t *handles[] = {
-		(uv_handle_t *)&d->turn, (uv_handle_t *)&d->watchdog, (uv_handle_t *)&d->backup,
+		(uv_handle_t *)&d->turn, (uv_handle_t *)&d->watchdog,
 		(uv_handle_t *)&d->lease, (uv_handle_t *)&d->hand_over,
 		(uv_handle_t *)&d->sigterm, (uv_handle_t *)&d->sigint,
 	};
 
 	notify_systemd("STOPPING=1");
 	d->stopping = true;
+	backup_stop(d->lbd.backup);
 	control_close(d->lbd.control);
 	cron_close(d->lbd.cron);
 	log_keeper_close(d->lbd.log_keeper);
+	remover_close(d->lbd.remover);
 	switchboard_close(d->lbd.switchboard);
 	d->lbd.switchboard = NULL;
 	exporter_close(d->lbd.exporter);
@@ -280,32 +302,61 @@ static void on_stop(uv_signal_t *handle, int signo)
 /* --- the parts, in order --------------------------------------------------------------------------------------- */
 
 /* With a team its group may enter, and what is made inside belongs to the group. */
-static int open_to_team(const char *folder, const char *team, struct err *err)
+static int open_to_team(int fd, const char *folder, const char *team, struct err *err)
 {
-	const struct group *group = team ? getgrnam(team) : NULL;
+	gid_t group;
 
-	if (team && (!group || chown(folder, (uid_t)-1, group->gr_gid) < 0 || chmod(folder, 02750) < 0))
+	if (team && (!group_id(team, &group) || fchown(fd, (uid_t)-1, group) < 0 || fchmod(fd, 02750) < 0))
 		return err_errno(err, "%s: cannot give it to group %s", folder, team);
 	return 0;
 }
 
-static int open_home(const struct config *config, struct err *err)
+/* Whoever could change what lies there would act as its owner. A missing one is fine. */
+static int check_home(const char *home, struct err *err)
 {
-	if (folder_make(config->home, 0700, err) < 0)
-		return -1;
-	return open_to_team(config->home, config->team_group, err);
+	struct err why = { 0 };
+	int fd = guarded_open(home, O_RDONLY | O_DIRECTORY, geteuid(), &why);
+
+	if (fd >= 0)
+		close(fd);
+	return why.code == ERR_REFUSED ? err_set(err, why.code, "%s", why.text) : 0;
 }
 
-/* One that lies elsewhere is as its owner made it. */
+static int open_home(const struct config *config, struct err *err)
+{
+	int fd, rc;
+
+	if (folder_make(config->home, 0700, err) < 0 || home_check(config->home, err) < 0)
+		return -1;
+	fd = guarded_open(config->home, O_RDONLY | O_DIRECTORY, geteuid(), err);
+	if (fd < 0)
+		return -1;
+	rc = open_to_team(fd, config->home, config->team_group, err);
+	close(fd);
+	return rc < 0 ? rc : network_check(config, err);
+}
+
+/* One that lies elsewhere is as its owner made it, below folders that may be a project's; but what it
+ * holds, jobs' scripts above all, is for nobody else to change. */
 static int open_runs(const struct config *config, struct err *err)
 {
 	const char *folder = config->runs_folder;
 	size_t len = strlen(config->home);
 	bool is_inside = strncmp(folder, config->home, len) == 0 && folder[len] == '/';
+	int fd, rc = 0;
 
 	if (folder_make(folder, 0750, err) < 0)
 		return -1;
-	return is_inside ? open_to_team(folder, config->team_group, err) : 0;
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		rc = err_errno(err, "%s", folder);
+	else if (is_inside)
+		rc = open_to_team(fd, folder, config->team_group, err);
+	else
+		rc = guarded_check_alone(fd, folder, geteuid(), err);
+	if (fd >= 0)
+		close(fd);
+	return rc;
 }
 
 static int open_schedulers(struct daemon *d, struct err *err)
@@ -352,12 +403,11 @@ static void open_loop(struct daemon *d)
 	d->lbd.loop = &d->loop;
 	uv_timer_init(&d->loop, &d->turn);
 	uv_timer_init(&d->loop, &d->watchdog);
-	uv_timer_init(&d->loop, &d->backup);
 	uv_timer_init(&d->loop, &d->lease);
 	uv_timer_init(&d->loop, &d->hand_over);
 	uv_signal_init(&d->loop, &d->sigterm);
 	uv_signal_init(&d->loop, &d->sigint);
-	d->turn.data = d->backup.data = d->watchdog.data = d->sigterm.data = d->sigint.data = d;
+	d->turn.data = d->watchdog.data = d->sigterm.data = d->sigint.data = d;
 	d->lease.data = d->hand_over.data = d;
 }
 
@@ -370,7 +420,7 @@ static void start_loop(struct daemon *d, const struct options *o)
 	uv_signal_start(&d->sigterm, on_stop, SIGTERM);
 	uv_signal_start(&d->sigint, on_stop, SIGINT);
 	uv_timer_start(&d->turn, on_turn, 0, 0);
-	uv_timer_start(&d->backup, on_backup, BACKUP_MS, BACKUP_MS);
+	d->lbd.backup = backup_open(&d->lbd);
 	uv_timer_start(&d->lease, on_lease, lease_ms / RENEWALS, lease_ms / RENEWALS);
 	if (o->until_ms > 0)
 		uv_timer_start(&d->hand_over, on_hand_over, left_ms > 0 ? (uint64_t)left_ms : 0, 0);
@@ -391,6 +441,14 @@ static char *log_path(void)
 	return realpath("/proc/self/fd/2", NULL);
 }
 
+/* What goes into a file that nobody will ever read again, or that another lbd has, is not acknowledged. */
+static int may_write(void *arg, struct err *err)
+{
+	struct daemon *d = arg;
+
+	return ledger_check_place(d->lbd.ledger, err) < 0 ? -1 : lock_check(d->lbd.lock, err);
+}
+
 static int open_ledger(struct daemon *d, struct err *err)
 {
 	const struct config *config = &d->lbd.config;
@@ -399,10 +457,11 @@ static int open_ledger(struct daemon *d, struct err *err)
 	if (open_home(config, err) == 0)
 		d->lbd.lock = lock_take(config->home, config->lease_ms, log, err);
 	free(log);
-	if (d->lbd.lock == NULL || ledger_open(config->ledger_path, &d->lbd.ledger, err) < 0)
+	if (d->lbd.lock == NULL || recover_check(config, err) < 0 ||
+	    ledger_open(config->ledger_path, &d->lbd.ledger, err) < 0)
 		return -1;
-	ledger_guard(d->lbd.ledger, lock_check, d->lbd.lock);
-	return 0;
+	ledger_guard(d->lbd.ledger, may_write, d);
+	return record_keep(d->lbd.ledger, err);
 }
 
 static int open_parts(struct daemon *d, struct err *err)
@@ -411,8 +470,9 @@ static int open_parts(struct daemon *d, struct err *err)
 	if (open_schedulers(d, err) < 0 || open_engine(d, err) < 0)
 		return -1;
 	d->lbd.switchboard = switchboard_open(&d->lbd);
+	d->lbd.remover = remover_open(&d->lbd);
 	if ((d->lbd.cron = cron_open(&d->lbd, err)) == NULL ||
-	    (d->lbd.control = control_open(&d->lbd, err)) == NULL)
+	    (d->lbd.control = control_open(&d->lbd, handle, err)) == NULL)
 		return -1;
 	d->lbd.alerts = alerts_open(&d->lbd, err);
 	if (err->code != ERR_NONE)
@@ -425,7 +485,7 @@ static int open_parts(struct daemon *d, struct err *err)
 
 static int run(struct daemon *d, const struct options *o, struct err *err)
 {
-	if (open_ledger(d, err) < 0 || open_parts(d, err) < 0) {
+	if (control_check_room(err) < 0 || open_ledger(d, err) < 0 || open_parts(d, err) < 0) {
 		lock_release(d->lbd.lock, err->text);
 		return -1;
 	}
@@ -434,8 +494,7 @@ static int run(struct daemon *d, const struct options *o, struct err *err)
 	background_leave_terminal();
 	uv_run(&d->loop, UV_RUN_DEFAULT);
 	engine_destroy(d->lbd.engine);
-	if (!d->failed)
-		backup_ledger(d);
+	backup_close(d->lbd.backup, !d->failed);
 	ledger_close(d->lbd.ledger);
 	uv_loop_close(&d->loop);
 	lock_release(d->lbd.lock, d->why);
@@ -478,9 +537,24 @@ static int serve(struct daemon *d, struct options *o, struct err *err)
 	if (!o->foreground && (o->ready_fd = enter_background(o->home, err)) < 0)
 		return -1;
 	d->lbd.started_ms = clock_wall_ms();
-	d->backup_path = path_join("%s.bak", d->lbd.config.ledger_path);
 	rc = run(d, o, err);
-	free(d->backup_path);
+	return rc;
+}
+
+static int recover(struct daemon *d, const struct options *o, struct err *err)
+{
+	char *text = NULL;
+	int rc = -1;
+
+	log_init("lbd", o->verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARN);
+	if (open_home(&d->lbd.config, err) == 0)
+		d->lbd.lock = lock_take(d->lbd.config.home, d->lbd.config.lease_ms, NULL, err);
+	if (d->lbd.lock)
+		rc = recover_ledger(&d->lbd, &text, err);
+	lock_release(d->lbd.lock, rc == 0 ? "recovered the ledger" : err->text);
+	if (text)
+		puts(text);
+	free(text);
 	return rc;
 }
 
@@ -513,13 +587,17 @@ int main(int argc, char **argv)
 	forbid_core();
 	if (o.home == NULL)
 		o.home = path_lb_home(&err);
-	if (o.home == NULL || failpoint_init("lbd", &err) < 0 ||
-	    config_load(&d.lbd.config, o.home, &err) < 0)
+	else if (path_check_home(o.home, &err) < 0)
+		rc = -1;
+	if (rc < 0 || o.home == NULL || failpoint_init("lbd", &err) < 0 ||
+	    check_home(o.home, &err) < 0 || config_load(&d.lbd.config, o.home, &err) < 0)
 		rc = -1;
 	else if (o.check_config)
 		print_config(&d.lbd.config);
 	else if (o.print_job)
 		rc = in_slurm_print(&d.lbd.config, stdout, &err);
+	else if (o.recover)
+		rc = recover(&d, &o, &err);
 	else
 		rc = serve(&d, &o, &err);
 	config_clear(&d.lbd.config);

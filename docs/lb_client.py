@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""Report to lbrun from any Python trainer; see PROTOCOL.md. Outside lbrun every call does nothing."""
+"""Report to lbrun from any Python trainer; see PROTOCOL.md. Outside lbrun every call does nothing.
+No call raises because of lbrun: a report that it cannot take is no reason to end a training."""
 import json, os, socket
 
-_path, orders = os.environ.get("LB_SOCKET"), []  # orders heard: {"type":"save"}, {"type":"stop"}
+_path, orders, errors = os.environ.get("LB_SOCKET"), [], []  # heard: {"type":"save"}, {"type":"stop"}; the last error
 _sock = socket.socket(socket.AF_UNIX) if _path else None
-_in = _sock and (_sock.connect(_path) or _sock.makefile("rb"))
-
-def send(kind, **fields):  # send("step", step=7, loss=2.5); returns the number it has in the spool
-    if not _sock: return None
-    _sock.sendall(json.dumps({"type": kind, **fields}, allow_nan=False).encode() + b"\n")
-    while True:
-        answer = json.loads(_in.readline() or b'{"type":"error","text":"lbrun is gone"}')
-        if answer["type"] == "ack": return answer["seq"]
-        if answer["type"] == "error": raise ValueError(answer["text"])
-        orders.append(answer)
-
+_in = _sock and (_sock.connect_ex(_path) or _sock.makefile("rb"))
+def send(kind, **fields):  # send("step", step=7, loss=2.5); the number it has in the spool, None: errors[0] says why
+    try:
+        _sock and _sock.sendall(json.dumps({"type": kind, **fields}, allow_nan=False).encode() + b"\n")
+        while _sock:
+            answer = json.loads(_in.readline() or b'{"type":"error","text":"lbrun is gone"}')
+            if answer["type"] == "ack": return answer["seq"]
+            if answer["type"] == "error": raise OSError(answer["text"])
+            orders.append(answer)
+    except (OSError, ValueError, AttributeError) as e: errors[:] = [str(e)]  # a full disk: lbrun keeps the line
 def asked(kind):  # asked("stop"), asked("save"): after a send, has lbrun ordered it? Tells once.
     return any(orders.pop(i) for i, o in enumerate(orders) if o["type"] == kind)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* backend.h - the operations a model needs from a device, as one table of functions.
+/* kernels/ - what a model computes, on any device.
+ *
+ * backend.h - the operations a model needs from a device, as one table of functions.
  *
  * kernels/cpu is the definition of truth; every other backend fills the same table and must agree
  * with it per tensor within a written tolerance.
@@ -37,10 +39,10 @@ static inline size_t compute_bytes(enum compute compute)
 }
 
 struct backend_options {
-	int threads;				/* host threads; 0 = one for each core we may run on */
+	int threads;			/* host threads; 0 = one for each core we may run on */
 	void (*warn)(const char *text);		/* told once what makes us slower; may be NULL */
 	enum compute compute;
-	bool deterministic;			/* the same bits every time, where that costs time */
+	bool deterministic;		/* the same bits every time, where that costs time */
 	const char *cache;			/* folder for what was measured; NULL: not kept */
 };
 
@@ -48,18 +50,20 @@ struct backend_options {
  * a tanh, which GPT-2 was trained with. */
 enum gelu_form { GELU_ERF, GELU_TANH };
 
-/* What becomes of a product's result R: nothing; GELU: kept = R, C = gelu(R); GELU_BACKWARD: C = R times
- * the slope of gelu at kept. kept[m,n] is an activation whose rows are ldc = n apart; beta is 0. */
+/* What becomes of a product's result R: nothing; GELU: kept = R, C = gelu(R); GELU_BACKWARD: C = R
+ * times the slope of gelu at kept. kept[m,n] is an activation whose rows are ldc = n apart; beta is
+ * 0. */
 enum gemm_then { GEMM_PLAIN, GEMM_GELU, GEMM_GELU_BACKWARD };
 
 /* C[m,n] = alpha op(A)[m,k] op(B)[k,n] + beta C + bias, where op(X) is X, or X transposed in memory
- * when the flag is set (A is then stored [k,m], B [n,k]). ld* = elements from one stored row to the next.
- * beta is 0 (C is not read) or 1. bias[n] is fp32, part of the weights, and may be NULL.
- * What is behind a and c is an activation; b is too, unless it is a piece of weights (fp32); c is a
+ * when the flag is set (A is then stored [k,m], B [n,k]). ld* = elements from one stored row to the
+ * next. beta is 0 (C is not read) or 1. bias[n] is fp32, part of the weights, and may be NULL. What
+ * is behind a and c is an activation; b is too, unless it is a piece of weights (fp32); c is a
  * gradient of weights (fp32) when it says so.
- * sum_a[m] and sum_b[n], where not NULL, get the sums over k of op(A) and op(B), as C of its product:
- * replaced with beta 0, else added to; fp32. They ask for A transposed with lda = m, for B as it lies with
- * ldb = n. (A gradient of weights is dy^T x; that of their bias is the sum of dy.) */
+ * sum_a[m] and sum_b[n], where not NULL, get the sums over k of op(A) and op(B), as C of its
+ * product: replaced with beta 0, else added to; fp32. They ask for A transposed with lda = m, for B
+ * as it lies with ldb = n. (A gradient of weights is dy^T x; that of their bias is the sum of
+ * dy.) */
 struct gemm {
 	size_t m, n, k;
 	const void *a, *b;
@@ -85,9 +89,10 @@ struct attention {
 	float scale;		/* of the scores; 0: 1/sqrt(C) */
 };
 
-/* What changes from step to step, in device memory, so that a step can be one recorded program that the
- * host does not interrupt. The host writes the first half before the step, the device the second. */
-struct decision {
+/* What changes from step to step, in device memory, so that a step can be one recorded program that
+ * the host does not interrupt. The host writes the first half before the step, the device the
+ * second. */
+struct step_control {
 	double norm_limit;	/* a larger norm of the gradient leaves the step out; or INFINITY */
 	double norm_most;	/* a larger norm is scaled down to this one; 0: none is */
 	float lr;
@@ -165,7 +170,8 @@ struct backend {
 			       const int32_t *tokens, size_t rows, size_t dim);
 
 	/* sum = x + delta (delta may be NULL: then sum is not written and may be NULL);
-	 * rstd[r] = 1/sqrt(mean(sum^2) + eps);  out = sum * rstd * weight[D].  Zhang & Sennrich 2019. */
+	 * rstd[r] = 1/sqrt(mean(sum^2) + eps);  out = sum * rstd * weight[D].  Zhang & Sennrich
+	 * 2019. */
 	void (*rmsnorm_forward)(struct device *dev, void *out, float *rstd, void *sum,
 				const void *x, const void *delta, const float *weight,
 				size_t rows, size_t dim, float eps);
@@ -241,12 +247,12 @@ struct backend {
 	void (*sum_losses)(struct device *dev, double *sum, const float *loss, size_t rows,
 			   bool accumulate);
 	/* From loss_sum and squares: grad_scale and is_left_out. */
-	void (*decide)(struct device *dev, struct decision *d);
+	void (*decide)(struct device *dev, struct step_control *d);
 	/* m and v hold fp32, or bf16 when `a` says so. Nothing is written when d->is_left_out. */
 	void (*adamw)(struct device *dev, float *weight, void *m, void *v, const float *grad,
-		      size_t count, const struct adamw *a, const struct decision *d);
+		      size_t count, const struct adamw *a, const struct step_control *d);
 
-	/* --- for devices that work beside us; NULL where an operation is done when it returns --- */
+	/* --- for devices that work beside us; NULL where calls are done on return --- */
 
 	void (*memory)(const struct device *dev, struct memory_use *out);
 	/* Host memory that copies need not be staged through; NULL when there is no room. */
@@ -272,8 +278,8 @@ struct backend {
 	 * place there. */
 	bool (*replay)(struct device *dev, uint64_t program);
 	void (*record)(struct device *dev, uint64_t program);
-	/* False: what was queued since record() has not run, and must be queued again; it will not be
-	 * recorded another time. */
+	/* False: what was queued since record() has not run, and must be queued again; it will not
+	 * be recorded another time. */
 	bool (*record_end)(struct device *dev, uint64_t program);
 	/* What was chosen by measurement, as text (owned by the caller; NULL without memory): the
 	 * same choices give the same bits. choose() takes such a text before the first operation:

@@ -37,7 +37,8 @@ static void *open_library(char *why)
 			snprintf(why, BACKEND_TEXT_BYTES, "LB_CUDA_LIBRARY: %.200s", dlerror());
 		return library;
 	}
-	/* Without a driver the half gigabyte behind our library need not be mapped to find that out. */
+	/* Without a driver the half gigabyte behind our library need not be mapped to find that
+	 * out. */
 	void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
 	if (!driver) {
 		snprintf(why, BACKEND_TEXT_BYTES, "cuda: no GPU here: there is no driver "
@@ -55,8 +56,9 @@ static void *open_library(char *why)
 		}
 	}
 	if (!library)
-		snprintf(why, BACKEND_TEXT_BYTES, "cuda: there is no liblbcuda.so beside this program "
-			 "(it is built where nvcc is found)");
+		snprintf(why, BACKEND_TEXT_BYTES,
+			 "cuda: there is no liblbcuda.so beside this program (it is built where "
+			 "nvcc is found)");
 	return library;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* philox.h - Philox4x32-10 (Salmon et al., SC 2011): 128 random bits that are a function of a 64-bit
- * key and a 128-bit counter. The same bits on every device, in any order of asking. */
+/* philox.h - Philox4x32-10 (Salmon et al., SC 2011): 128 random bits that are a function of a
+ * 64-bit key and a 128-bit counter. The same bits on every device, in any order of asking. */
 #ifndef KERNELS_PHILOX_H
 #define KERNELS_PHILOX_H
 

@@ -11,9 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/bytes.h"
-#include "common/mem.h"
-#include "slurm/endings.h"
+#include "common/base/bytes.h"
+#include "common/base/mem.h"
+#include "slurm/job_result.h"
+#include "slurm/reasons.h"
 
 enum {
 	ASKED_AT_ONCE = 200,		/* jobs in one sacct: a short argument, and a quick answer */
@@ -63,6 +64,16 @@ static bool status_of(char *text, uint32_t *status)
 	return true;
 }
 
+/* "CANCELLED by 1000" */
+static void note_canceller(const char *state, struct job_status *out)
+{
+	const char *by = strstr(state, " by ");
+	int64_t uid;
+
+	out->has_canceller = by && number_of(by + 4, UINT32_MAX, &uid);
+	out->canceller = out->has_canceller ? (uint32_t)uid : 0;
+}
+
 /* Cuts the line at its bars. Only NodeList may hold anything but words and numbers, never a bar. */
 static bool cut(char *line, char *fields[FIELDS])
 {
@@ -97,11 +108,13 @@ bool accounting_line_parse(const char *text, struct job_status *out)
 	if (is_good) {
 		word.reason = slurm_reason_from_word(fields[3]);
 		slurm_word_judge(&word, out);
+		note_canceller(fields[1], out);
 		out->ref.job_id = (uint32_t)id;
 		out->ref.submit_time = submit_time;
 		out->start_time = time_of(fields[4]);
 		out->end_time = time_of(fields[5]);
-		snprintf(out->nodes, sizeof(out->nodes), "%s", fields[6]);
+		if (strcmp(fields[6], "None assigned") != 0)
+			snprintf(out->nodes, sizeof(out->nodes), "%s", fields[6]);
 	}
 	free(line);
 	return is_good;

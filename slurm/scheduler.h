@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* scheduler.h - what lbd needs of a scheduler, and nothing else.
+/* slurm/ - where jobs go: a contract, and the two schedulers that keep it.
+ *
+ * scheduler.h - what lbd needs of a scheduler, and nothing else.
  *
  * Three implementations: slurm.c (through the helper process lbd-slurm), local.c (this machine),
  * and the simulator's. Calls never block and never fail directly: each ends in exactly one call of
@@ -14,9 +16,9 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#include "common/err.h"
-#include "common/names.h"
-#include "common/run_state.h"
+#include "common/base/err.h"
+#include "common/base/names.h"
+#include "common/run/run_state.h"
 
 enum { LEDGER_ID_HEX = 16 };
 
@@ -47,6 +49,9 @@ struct job_status {
 	char state[24];			/* the scheduler's own word: "PENDING", "NODE_FAIL", … */
 	char reason[48];		/* "Resources", "JobHeldUser", … */
 	char nodes[256];		/* as the scheduler prints it: "n[1-2]" */
+	int64_t idle_excluded;		/* of one that waits: idle nodes that it was told to keep away from */
+	bool has_canceller;		/* of a cancelled job, as accounting tells: */
+	uint32_t canceller;		/* the uid of who cancelled it */
 };
 
 struct job_request {
@@ -72,7 +77,7 @@ struct job_request {
 	 * an array are one job to who asked for it: one reference, one status, one end. */
 	const char *array;
 	int64_t warn_seconds;		/* SIGUSR1 to lbrun so long before the time limit; 0: none */
-	/* What sbatch would have made of the options (slurm/batch.h); NULL: the members above. To
+	/* What sbatch would have made of the options (slurm/batch/batch.h); NULL: the members above. To
 	 * Slurm only; borrowed. */
 	const json_t *fields;
 	char *const *argv;		/* NULL-terminated: script and arguments, for scontrol to show */
@@ -97,6 +102,7 @@ struct scheduler_reply {
 	struct job_ref job;		/* submit */
 	const struct job_status *jobs;	/* recall: the one; poll: all jobs of ours, ended ones as long as they are known */
 	size_t job_count;
+	const json_t *body;		/* why: what is known, by the names in wire.h; NULL: nothing */
 };
 
 typedef void (*scheduler_done)(void *arg, const struct scheduler_reply *reply);
@@ -104,6 +110,7 @@ typedef void (*scheduler_done)(void *arg, const struct scheduler_reply *reply);
 struct scheduler {
 	const struct scheduler_ops *ops;
 	int64_t kill_wait_ms;		/* from its SIGTERM to its SIGKILL; 0: not known (yet) */
+	uint32_t node_uid;		/* of its own daemons on the nodes, who cancel what they cannot launch */
 };
 
 struct scheduler_ops {
@@ -127,6 +134,13 @@ struct scheduler_ops {
 	 * SCHEDULER_GONE when nothing remembers it, or not that it ended. NULL: nothing ever does. */
 	void (*recall)(struct scheduler *s, const struct job_ref *job, scheduler_done done,
 		       void *arg);
+	/* Would the scheduler take such a job? SCHEDULER_REFUSED with why not; anything else: it may.
+	 * Nothing is submitted. NULL: `check` says it all. */
+	void (*probe)(struct scheduler *s, const struct job_request *job, scheduler_done done,
+		      void *arg);
+	/* Why this job, asked for so, does not run. `avoided`: nodes that lbd keeps it away from, "" = none. */
+	void (*why)(struct scheduler *s, const struct job_ref *ref, const struct job_request *job,
+		    const char *avoided, scheduler_done done, void *arg);
 	/* Pending calls are dropped without their callbacks; jobs live on. `closed` is called once,
 	 * when the loop holds nothing of this scheduler any more and its memory is released. */
 	void (*close)(struct scheduler *s, void (*closed)(void *arg), void *arg);

@@ -13,14 +13,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/bytes.h"
-#include "common/clock.h"
-#include "common/json.h"
-#include "common/log.h"
-#include "common/mem.h"
+#include "common/base/bytes.h"
+#include "common/base/clock.h"
+#include "common/base/json.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
 #include "slurm/accounting.h"
 #include "slurm/backends.h"
-#include "slurm/helper.h"
+#include "slurm/helper_process.h"
 #include "slurm/wire.h"
 
 enum {
@@ -30,7 +30,9 @@ enum {
 	FULL_POLL_MS = 60000	/* a full answer at least this often, whatever the clocks say */
 };
 
-enum op { OP_SUBMIT, OP_RELEASE, OP_SIGNAL, OP_CANCEL, OP_POLL, OP_INFO, OP_COUNT };
+enum op {
+	OP_SUBMIT, OP_RELEASE, OP_SIGNAL, OP_CANCEL, OP_CHECK, OP_POLL, OP_INFO, OP_WHY, OP_COUNT
+};
 
 static const struct {
 	const char *name;
@@ -39,6 +41,7 @@ static const struct {
 	[OP_SUBMIT] = { "submit", true, true },   [OP_RELEASE] = { "release", true, true },
 	[OP_SIGNAL] = { "signal", true, true },   [OP_CANCEL] = { "cancel", true, true },
 	[OP_POLL] = { "poll", false, false },     [OP_INFO] = { "info", false, false },
+	[OP_CHECK] = { "check", true, false },    [OP_WHY] = { "why", false, false },
 };
 
 struct request {		/* owned by the queue, then by `current`; freed after its answer */
@@ -222,6 +225,7 @@ static void take_info(struct slurm *s, const json_t *body)
 	int64_t age = js_int(body, "min_job_age", 0);
 
 	s->base.kill_wait_ms = 1000 * js_int(body, "kill_wait", 0);
+	s->base.node_uid = (uint32_t)js_int(body, "slurmd_uid", 0);
 	log_info("Slurm %s cluster=%s min_job_age=%llds message_timeout=%llds kill_wait=%llds",
 		 js_str(body, "version", "?"), js_str(body, "cluster", "?"), (long long)age,
 		 (long long)js_int(body, "message_timeout", 0),
@@ -239,6 +243,7 @@ static void finish(struct slurm *s, const json_t *body)
 		.result = wire_result_from_name(js_str(body, "result", "")),
 		.text = text ? text : "",
 		.job = r->ref,
+		.body = body,
 	};
 
 	s->current = NULL;
@@ -439,22 +444,50 @@ static json_t *job_json(const struct job_request *job)
 	return object;
 }
 
-static void slurm_submit(struct scheduler *base, const struct job_request *job, scheduler_done done,
-			 void *arg)
+/* A request that tells the whole job. Owned. */
+static json_t *describe(const struct request *r, const struct job_request *job)
 {
-	struct request *r = enqueue((struct slurm *)base, OP_SUBMIT, done, arg);
 	json_t *object = job_json(job);
 	char *named = js_bytes_take(json_object_get(job->fields, "name"));
 	char *name = named ? named : wire_job_name(job), *comment = wire_comment(job);
 
-	snprintf(r->ref.token, sizeof(r->ref.token), "%s", job->token);
 	js_set_int(object, "id", r->id);
-	js_set_str(object, "op", "submit");
+	js_set_str(object, "op", op_info[r->op].name);
 	set_bytes(object, "name", name);
 	set_bytes(object, "comment", comment);
-	r->line = line_of(object);
 	free(name);
 	free(comment);
+	return object;
+}
+
+static void slurm_submit(struct scheduler *base, const struct job_request *job, scheduler_done done,
+			 void *arg)
+{
+	struct request *r = enqueue((struct slurm *)base, OP_SUBMIT, done, arg);
+
+	snprintf(r->ref.token, sizeof(r->ref.token), "%s", job->token);
+	r->line = line_of(describe(r, job));
+}
+
+static void slurm_probe(struct scheduler *base, const struct job_request *job, scheduler_done done,
+			void *arg)
+{
+	struct request *r = enqueue((struct slurm *)base, OP_CHECK, done, arg);
+
+	r->line = line_of(describe(r, job));
+}
+
+static void slurm_why(struct scheduler *base, const struct job_ref *ref,
+		      const struct job_request *job, const char *avoided, scheduler_done done,
+		      void *arg)
+{
+	struct request *r = enqueue((struct slurm *)base, OP_WHY, done, arg);
+	json_t *object = describe(r, job);
+
+	r->ref = *ref;
+	js_set_int(object, "job_id", ref->job_id);
+	js_set_str(object, "avoided", avoided);
+	r->line = line_of(object);
 }
 
 static void control(struct scheduler *base, enum op op, const struct job_ref *job, int signo,
@@ -546,6 +579,8 @@ static const struct scheduler_ops slurm_ops = {
 	.cancel = slurm_cancel,
 	.poll = slurm_poll,
 	.recall = slurm_recall,
+	.probe = slurm_probe,
+	.why = slurm_why,
 	.close = slurm_close,
 };
 

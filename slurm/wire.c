@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/json.h"
-#include "common/mem.h"
-#include "slurm/endings.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "slurm/job_result.h"
 #include "slurm/wire.h"
 
 static const char comment_mark[] = "lbd1:";
@@ -78,9 +78,10 @@ void wire_row_print(const struct wire_row *r, char out[WIRE_ROW_BYTES])
 {
 	snprintf(out, WIRE_ROW_BYTES,
 		 "%s %s %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
-		 " %" PRId64 " %" PRId64 " %" PRId64 " %s",
+		 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %s",
 		 r->token, r->ledger_id, r->job_id, r->submit_time, r->state, r->reason, r->exit_code,
-		 r->is_held, r->start_time, r->end_time, r->restarts, r->nodes);
+		 r->is_held, r->start_time, r->end_time, r->restarts,
+		 r->idle_excluded, r->nodes);
 }
 
 /* A number and the blank behind it. */
@@ -99,7 +100,7 @@ static bool take_row(const char *at, struct wire_row *r)
 {
 	int64_t *numbers[] = {
 		&r->job_id, &r->submit_time, &r->state, &r->reason, &r->exit_code, &r->is_held,
-		&r->start_time, &r->end_time, &r->restarts,
+		&r->start_time, &r->end_time, &r->restarts, &r->idle_excluded,
 	};
 
 	if (!take_hex(&at, TOKEN_HEX, " ", r->token) ||
@@ -133,5 +134,6 @@ bool wire_row_parse(const char *row, struct job_status *out)
 	out->start_time = r.start_time;
 	out->end_time = r.end_time;
 	out->restart_count = r.restarts;
+	out->idle_excluded = r.idle_excluded;
 	return true;
 }

@@ -2,20 +2,27 @@
 /* wire.h - what lbd and its helper lbd-slurm say to each other.
  *
  * One JSON object a line, in both directions; one request at a time. Both are of one build, so there
- * is no version. Texts travel as in common/bytes.h: an environment may hold any bytes.
+ * is no version. Texts travel as in common/base/bytes.h: an environment may hold any bytes.
  *
  *   → {"id":N,"op":"submit", …job_request by member name…, "name","comment"}
  *        with "sbatch":[options…] by the site's sbatch
  *     {"id":N,"op":"release"|"signal"|"cancel","token":T,"job_id":J,"submit_time":S[,"signo":K]}
  *     {"id":N,"op":"poll","have":S}      S: "last" of the poll reply that lbd still holds, or 0
  *     {"id":N,"op":"info"}
+ *     {"id":N,"op":"check", …as submit}        would Slurm take it? Nothing is submitted
+ *     {"id":N,"op":"why", …as submit, "job_id":J,"avoided":NODES}
  *   ← {"id":N,"acting":true}             written just before Slurm is asked to change something: a
  *                                        helper that dies before this line has done nothing
  *     {"id":N,"result":W,"text":T, …}    W: ok refused gone down unclear
  *        down:   "unreachable":true when no controller answers anybody
  *        submit: "job_id", "submit_time"
  *        poll:   "last", and "same":true or "jobs":[wire_row, …]
- *        info:   "version", "cluster", "min_job_age", "message_timeout", "kill_wait"
+ *        why:    "pending", "reason", "detail" (Slurm's own), "partition", "priority", "nodes",
+ *                "time_minutes" (-1: no end), "ahead" (jobs), "start" (Slurm's plan, seconds), "earliest"
+ *                (if none were ahead), "limits": [{"limit","text"[,"allowed","asked"]}],
+ *                "reservations": [{"name","start","end","nodes"}], "sooner": [{"start" and one of
+ *                "time_minutes", "partition" with "waiting", "forgive", "gpus", "cpus", "mem_mb"}]
+ *        info:   "version", "cluster", "min_job_age", "message_timeout", "kill_wait", "slurmd_uid"
  *
  * A job carries its token in the comment, "lbd1:<ledger id>:<token>[ <user's comment>]", and in its
  * name the first 12 digits of it, "lb-<run>-<digits>", for the eyes of people. */
@@ -33,7 +40,7 @@ enum { WIRE_MAX_REQUEST = 16 << 20, WIRE_MAX_REPLY = 64 << 20, WIRE_NAME_DIGITS 
  * blanks between them: ten thousand of those are read in a tenth of the time of as many arrays. */
 struct wire_row {
 	char token[TOKEN_HEX + 1], ledger_id[LEDGER_ID_HEX + 1];
-	int64_t job_id, submit_time, state, reason, exit_code, is_held, start_time, end_time, restarts;
+	int64_t job_id, submit_time, state, reason, exit_code, is_held, start_time, end_time, restarts, idle_excluded;
 	const char *nodes;		/* borrowed; may be "" */
 };
 

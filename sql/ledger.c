@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Opening, checking, migrating and committing. The queries are in ledger_*.c beside this file.
- *
- * What a write failure means decides most of the code here. A broken constraint undoes one
- * statement. A write that finds the disk full undoes the whole transaction: `lost` then refuses the
- * rest of the group, so that no half of it is committed, until the caller has seen it fail in
- * ledger_commit; when the rollback worked, the ledger goes on. Any other input/output error makes
- * the file untrustworthy to this process - a failed fsync is not repeated, for the kernel may have
- * dropped the pages - so the ledger stays `broken` until lbd starts anew and SQLite rolls the
- * journal back. */
+ * What a failure means decides much of the code here: ledger_errors.c. */
 #define QUERY_TEXTS
 #include "sql/ledger_internal.h"
 
@@ -19,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/failpoint.h"
-#include "common/files.h"
-#include "common/mem.h"
+#include "common/base/failpoint.h"
+#include "common/base/files.h"
+#include "common/base/mem.h"
 
 _Static_assert(sizeof(migrations) / sizeof(migrations[0]) == LEDGER_SCHEMA_VERSION + 1,
 	       "one file in sql/schema per version");
@@ -46,88 +39,6 @@ static const char session[] = "PRAGMA synchronous = FULL;"
 			      "PRAGMA trusted_schema = OFF;"
 			      "PRAGMA cache_spill = OFF;"
 			      "PRAGMA temp_store = MEMORY;";
-
-/* --- errors --------------------------------------------------------------------------------- */
-static const struct meaning {
-	int rc;
-	enum err_code code;
-	const char *text;
-} meanings[] = {
-	{ SQLITE_CONSTRAINT, ERR_INTERNAL, "the ledger does not take this" },
-	{ SQLITE_BUSY, ERR_LOCKED, "held by another process; is lbd running already?" },
-	{ SQLITE_LOCKED, ERR_LOCKED, "held by another process; is lbd running already?" },
-	{ SQLITE_FULL, ERR_IO, "disk full" },
-	{ SQLITE_IOERR_WRITE, ERR_IO, "disk full, over quota or failing" },
-	{ SQLITE_IOERR, ERR_IO, "input/output error; restart lbd once the disk is well" },
-	{ SQLITE_CORRUPT, ERR_IO, "the file is damaged; put the newest backup in its place" },
-	{ SQLITE_NOTADB, ERR_IO, "the file is damaged or no ledger; put the newest backup in its place" },
-	{ SQLITE_CANTOPEN, ERR_IO, "cannot be opened" },
-	{ SQLITE_READONLY, ERR_IO, "cannot be written" },
-	{ SQLITE_PERM, ERR_IO, "no permission" },
-	{ SQLITE_NOMEM, ERR_IO, "out of memory" },
-	{ SQLITE_TOOBIG, ERR_USAGE, "a value is too long" },
-};
-
-/* The exact code where the table has it, else its family (the low byte). */
-static const struct meaning *meaning_of(int rc)
-{
-	static const struct meaning unknown = { 0, ERR_INTERNAL, "unexpected answer from SQLite" };
-	size_t i;
-
-	for (i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
-		if (meanings[i].rc == rc || meanings[i].rc == (rc & 0xff))
-			return &meanings[i];
-	return &unknown;
-}
-
-static bool is_beyond_repair(int rc)
-{
-	int family = rc & 0xff;
-
-	return family == SQLITE_CORRUPT || family == SQLITE_NOTADB ||
-	       (family == SQLITE_IOERR && rc != SQLITE_IOERR_WRITE);
-}
-
-/* SQLite keeps the errno with the file that met it: 0 where it does not know. */
-static int last_errno(const struct ledger *l)
-{
-	sqlite3_file *journal = NULL;
-	int code = 0;
-
-	sqlite3_file_control(l->db, "main", SQLITE_FCNTL_LAST_ERRNO, &code);
-	sqlite3_file_control(l->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &journal);
-	if (!code && journal && journal->pMethods)
-		journal->pMethods->xFileControl(journal, SQLITE_FCNTL_LAST_ERRNO, &code);
-	return code ? code : sqlite3_system_errno(l->db);
-}
-
-static int describe(const struct ledger *l, int rc, struct err *err)
-{
-	const struct meaning *m = meaning_of(rc);
-	int family = rc & 0xff;
-	int code = family == SQLITE_IOERR || family == SQLITE_CANTOPEN ? last_errno(l) : 0;
-
-	if (code)
-		return err_set(err, m->code, "%s: %s (%s)", l->path, m->text, strerror(code));
-	if (m->code == ERR_INTERNAL)
-		return err_set(err, m->code, "%s: %s (%s)", l->path, m->text,
-			       sqlite3_errmsg(l->db));
-	return err_set(err, m->code, "%s: %s", l->path, m->text);
-}
-
-int ledger_fail(struct ledger *l, int rc, struct err *err)
-{
-	struct err why = { 0 };
-
-	if (rc == SQLITE_CONSTRAINT_UNIQUE)
-		return err_set(err, ERR_LOCKED, "it is there already (%s)", sqlite3_errmsg(l->db));
-	describe(l, rc, &why);
-	if ((rc & 0xff) != SQLITE_CONSTRAINT && l->lost.code == ERR_NONE)
-		l->lost = why;
-	if (is_beyond_repair(rc))
-		l->broken = true;
-	return err_set(err, why.code, "%s", why.text);
-}
 
 /* --- transactions --------------------------------------------------------------------------- */
 static int run_text(struct ledger *l, const char *sql, struct err *err)
@@ -155,6 +66,7 @@ static bool is_journal_hot(const char *journal)
 void ledger_rollback(struct ledger *l)
 {
 	release_borrowed(l);
+	l->touched_count = 0;
 	if (!sqlite3_get_autocommit(l->db))
 		sqlite3_exec(l->db, "ROLLBACK", NULL, NULL, NULL);
 	if (l->lost.code == ERR_NONE)
@@ -167,22 +79,19 @@ void ledger_rollback(struct ledger *l)
 		err_clear(&l->lost);
 }
 
-void ledger_guard(struct ledger *l, int (*may)(void *arg, struct err *err), void *arg)
-{
-	l->may_write = may;
-	l->guard_arg = arg;
-}
-
-int ledger_ask_guard(struct ledger *l, struct err *err)
+/* Somebody removed it, or put another in its place: what we commit nobody would ever read. */
+int ledger_check_place(struct ledger *l, struct err *err)
 {
 	struct err why = { 0 };
+	struct stat st;
 
-	if (l->may_write == NULL || l->may_write(l->guard_arg, &why) == 0)
+	if (stat(l->path, &st) == 0 && st.st_dev == l->device && st.st_ino == l->inode)
 		return 0;
+	err_set(&why, ERR_IO, "%s is gone, or another file is in its place: restart lbd, which says "
+		"what to do", l->path);
 	if (l->lost.code == ERR_NONE)
 		l->lost = why;
-	if (why.code == ERR_LOCKED)
-		l->broken = true;
+	l->broken = true;
 	return err_set(err, why.code, "%s", why.text);
 }
 
@@ -194,6 +103,36 @@ static int commit(struct ledger *l, struct err *err)
 		return -1;
 	rc = run_alone(l, Q_COMMIT);
 	return rc == SQLITE_OK ? 0 : ledger_fail(l, rc, err);
+}
+
+/* --- who asks what a commit changed ----------------------------------------------------------- */
+void ledger_on_change(struct ledger *l, void (*changed)(void *arg, int64_t run_id), void *arg)
+{
+	l->changed = changed;
+	l->changed_arg = arg;
+}
+
+void ledger_touch(struct ledger *l, int64_t run_id)
+{
+	for (size_t i = 0; l->changed && i < l->touched_count; i++)
+		if (l->touched[i] == run_id)
+			return;
+	if (!l->changed)
+		return;
+	if (l->touched_count == l->touched_room) {
+		l->touched_room = l->touched_room ? 2 * l->touched_room : 64;
+		l->touched = xrealloc(l->touched, l->touched_room * sizeof(l->touched[0]));
+	}
+	l->touched[l->touched_count++] = run_id;
+}
+
+static void tell_changes(struct ledger *l)
+{
+	size_t count = l->touched_count;
+
+	l->touched_count = 0;	/* the callback only reads */
+	for (size_t i = 0; i < count; i++)
+		l->changed(l->changed_arg, l->touched[i]);
 }
 
 int ledger_commit(struct ledger *l, struct err *err)
@@ -213,6 +152,8 @@ int ledger_commit(struct ledger *l, struct err *err)
 	}
 	if (rc)
 		ledger_rollback(l);
+	else
+		tell_changes(l);
 	return rc;
 }
 
@@ -271,7 +212,7 @@ static int check_size(const char *path, struct err *err)
 		return err_errno(err, "%s", path);
 	if (st.st_size % PAGE_BYTES != 0)
 		return err_set(err, ERR_IO,
-			       "%s: the file is damaged or no ledger; put the newest backup in its place",
+			       "%s: the file is damaged or no ledger: lbctl recover makes it anew",
 			       path);
 	return 0;
 }
@@ -350,16 +291,20 @@ static int check_version(struct ledger *l, int64_t *version, struct err *err)
 	return 0;
 }
 
-static int check_pages(struct ledger *l, struct err *err)
+int ledger_check(struct ledger *l, struct err *err)
 {
 	char answer[200];
+	int64_t broken;
 
-	if (ask(l, "PRAGMA quick_check(1)", answer, sizeof(answer), err))
+	if (ask(l, "PRAGMA integrity_check(1)", answer, sizeof(answer), err) ||
+	    ask_int(l, "SELECT count(*) FROM pragma_foreign_key_check", &broken, err))
 		return -1;
 	if (strcmp(answer, "ok") != 0)
-		return err_set(err, ERR_IO,
-			       "%s: the file is damaged (%s); put the newest backup in its place",
+		return err_set(err, ERR_IO, "%s: the file is damaged (%s): lbctl recover makes it anew",
 			       l->path, answer);
+	if (broken)
+		return err_set(err, ERR_IO, "%s: the file is damaged (%lld rows refer to nothing): stop "
+			       "lbd, then: lbctl recover", l->path, (long long)broken);
 	return 0;
 }
 
@@ -383,6 +328,18 @@ static int check_references(struct ledger *l, struct err *err)
 	if (broken)
 		return err_set(err, ERR_INTERNAL, "%lld rows refer to nothing", (long long)broken);
 	return 0;
+}
+
+int ledger_check_file(const char *path, struct err *err)
+{
+	struct ledger l = { .path = xstrdup(path) };
+	int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_NOMUTEX;
+	int rc = sqlite3_open_v2(path, &l.db, flags, NULL);
+
+	rc = rc == SQLITE_OK ? ledger_check(&l, err) : ledger_fail(&l, rc, err);
+	sqlite3_close(l.db);
+	free(l.path);
+	return rc;
 }
 
 static int migrate(struct ledger *l, int64_t version, struct err *err)
@@ -435,16 +392,21 @@ static int open_file(struct ledger *l, struct err *err)
 {
 	bool was_interrupted = is_journal_left(l->path);
 	int64_t version;
+	struct stat st;
 
 	if (prepare_file(l->path, err) || (!was_interrupted && check_size(l->path, err)))
 		return -1;
 	if (take_lock(l, err) || set_session(l, err) ||
 	    check_version(l, &version, err))
 		return -1;
-	if (wants_check(l->path, was_interrupted) && check_pages(l, err))
+	if (wants_check(l->path, was_interrupted) && ledger_check(l, err))
 		return -1;
 	if (migrate(l, version, err) || prepare_statements(l, err))
 		return -1;
+	if (stat(l->path, &st) < 0)
+		return err_errno(err, "%s", l->path);
+	l->device = st.st_dev;
+	l->inode = st.st_ino;
 	return read_id(l, err);
 }
 
@@ -471,6 +433,7 @@ void ledger_close(struct ledger *l)
 	for (i = 0; i < Q_COUNT; i++)
 		sqlite3_finalize(l->statements[i]);
 	sqlite3_close(l->db);
+	free(l->touched);
 	free(l->path);
 	free(l);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* ledger.h - the SQLite database of runs: the only door to it, and the only user of sqlite3.h.
+/* sql/ - what lbd must not forget: tables, queries, and the C above them.
+ *
+ * ledger.h - the SQLite database of runs: the only door to it, and the only user of sqlite3.h.
  *
  * One writer (lbd), one connection, rollback journal, synchronous=FULL, exclusive lock: safe on
  * network file systems. The first write after a commit opens a transaction; the daemon calls
@@ -19,12 +21,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/err.h"
-#include "common/run_state.h"
+#include "common/base/err.h"
+#include "common/run/run_state.h"
 
 struct ledger;
 
-enum { LEDGER_SCHEMA_VERSION = 6 };
+enum { LEDGER_SCHEMA_VERSION = 7 };
 
 /* Opens or creates the file, takes the exclusive lock, runs the migrations up to
  * LEDGER_SCHEMA_VERSION (each in one transaction with its user_version). A newer schema, a corrupt
@@ -36,18 +38,34 @@ void ledger_close(struct ledger *ledger);	/* what is not committed is gone */
 /* 16 hex digits drawn when the ledger was created: jobs carry it, so that an lbd never touches the
  * jobs of another one of the same user. */
 const char *ledger_id(const struct ledger *ledger);
+/* Of a ledger that is made anew from files: the id that its jobs carry. */
+int ledger_set_id(struct ledger *ledger, const char *id, struct err *err);
+/* Events in the order of their times. Takes over from the ledger at `path` (of our own schema, only
+ * read; NULL: there is none) what no run's files
+ * tell: nodes, periodic jobs, and events up to its time. Nothing may be open. */
+int ledger_take_over(struct ledger *ledger, const char *path, struct err *err);
 
 int ledger_commit(struct ledger *ledger, struct err *err);	/* nothing open: fine */
+/* The file's name leads to another file, or to none: -1 with ERR_IO, and the ledger is broken. Cheap: for
+ * a guard, which is asked before each commit. */
+int ledger_check_place(struct ledger *ledger, struct err *err);
 /* Asked before each commit: may this process still write? -1 with ERR_LOCKED: never again, the ledger
  * is broken to it; with another error: not now, this commit fails. NULL: always. */
 void ledger_guard(struct ledger *ledger, int (*may)(void *arg, struct err *err), void *arg);
 void ledger_rollback(struct ledger *ledger);
+/* Called after each commit for every run that it changed: its row, or what its attempts are. The
+ * callback may read, not write. */
+void ledger_on_change(struct ledger *ledger, void (*changed)(void *arg, int64_t run_id), void *arg);
 /* Goes up with each row that is written. */
 int64_t ledger_changes(const struct ledger *ledger);
 /* The file can no longer be trusted to this process (a failed fsync, damage): every call fails from
  * now on, and only a new process may look again. It may find what the failed commit wrote: what that
  * needs outside the ledger must not be taken back. */
 bool ledger_is_broken(const struct ledger *ledger);
+/* Every page, every index, every reference: reads the whole file. -1 with what is wrong. */
+int ledger_check(struct ledger *ledger, struct err *err);
+/* The same of a file that nobody has open; for any thread. */
+int ledger_check_file(const char *path, struct err *err);
 /* Nothing may be open. Replaces `path` in one step. */
 int ledger_backup(struct ledger *ledger, const char *path, struct err *err);
 
@@ -78,6 +96,7 @@ struct ledger_run {
 /* *id is set. ERR_LOCKED when the name is taken. */
 int ledger_run_insert(struct ledger *l, const struct ledger_run *run, int64_t *id, struct err *err);
 int ledger_run_find(struct ledger *l, const char *name, struct ledger_run *out, struct err *err);
+int ledger_run_by_id(struct ledger *l, int64_t id, struct ledger_run *out, struct err *err);
 /* Newest first; only the live ones (not completed, failed, killed) if live_only. Stops early with
  * -1 when the callback returns non-zero (err untouched). */
 int ledger_run_each(struct ledger *l, bool live_only,
@@ -111,6 +130,21 @@ int ledger_run_set_resume(struct ledger *l, int64_t id, const char *resume_from,
 int ledger_run_set_progress(struct ledger *l, int64_t id, int64_t step, int64_t target_step,
 			    double loss, double tokens_per_s, double mfu, struct err *err);
 
+/* --- runs that are removed for good ----------------------------------------------------------- */
+struct ledger_removal {
+	int64_t id;
+	const char *name, *dir;		/* of the run */
+	int64_t time_ms;
+};
+
+/* Everything about a run that is over ends, and the removal of its folder is noted; *id is the note's. */
+int ledger_run_remove(struct ledger *l, int64_t run_id, const struct ledger_removal *removal,
+		      int64_t *id, struct err *err);
+/* The oldest note after after_id. ERR_NOT_FOUND: none. */
+int ledger_removal_next(struct ledger *l, int64_t after_id, struct ledger_removal *out,
+			struct err *err);
+int ledger_removal_done(struct ledger *l, int64_t id, struct err *err);
+
 /* --- attempts ------------------------------------------------------------------------------- */
 struct ledger_attempt {
 	int64_t id, run_id, number;
@@ -132,6 +166,8 @@ struct ledger_attempt {
 
 int ledger_attempt_insert(struct ledger *l, int64_t run_id, int64_t number, const char *token,
 			  int64_t now_ms, int64_t *id, struct err *err);
+/* Everything of the row with this id but its run, number, token and spool: as files tell it. */
+int ledger_attempt_restore(struct ledger *l, const struct ledger_attempt *attempt, struct err *err);
 /* Oldest first. */
 int ledger_attempt_each(struct ledger *l, int64_t run_id,
 			int (*each)(const struct ledger_attempt *attempt, void *arg), void *arg,
@@ -280,7 +316,7 @@ struct ledger_node {
 	int64_t suspect;		/* of those, the ones whose cause may be the node's fault */
 	enum cause last_cause;
 	int64_t last_ms, suspect_ms;
-	double score;			/* of mistrust, as of score_ms; daemon/node_memory.h */
+	double score;			/* of mistrust, as of score_ms; daemon/engine/node_memory.h */
 	int64_t score_ms;
 };
 
@@ -325,6 +361,9 @@ int ledger_cron_tick_put(struct ledger *l, const struct ledger_cron_tick *tick, 
 /* The newest one in this state ("" = any). */
 int ledger_cron_tick_newest(struct ledger *l, const char *entry, const char *state,
 			    struct ledger_cron_tick *out, struct err *err);
+/* Every one that became a run, in no order. */
+int ledger_cron_tick_runs(struct ledger *l, int (*each)(const struct ledger_cron_tick *tick, void *arg),
+			  void *arg, struct err *err);
 /* The newest one whose run completed. */
 int ledger_cron_tick_succeeded(struct ledger *l, const char *entry, struct ledger_cron_tick *out,
 			       struct err *err);

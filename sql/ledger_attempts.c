@@ -62,7 +62,38 @@ int ledger_attempt_insert(struct ledger *l, int64_t run_id, int64_t number, cons
 	if (write_rows(l, s, err) < 0)
 		return -1;
 	*id = sqlite3_last_insert_rowid(l->db);
+	ledger_touch(l, run_id);
 	return 0;
+}
+
+static int read_run_id(struct ledger *l, int64_t id, int64_t *out)
+{
+	static const struct column columns[] = { { ":run_id", COLUMN_INT64, 0 }, { NULL, 0, 0 } };
+	sqlite3_stmt *s = query(l, Q_ATTEMPT_RUN);
+	int got;
+
+	bind_int(s, ":id", id);
+	got = read_next(l, s, columns, out, NULL);
+	sqlite3_reset(s);
+	return got > 0 ? 0 : -1;
+}
+
+/* What a write to this attempt gave. */
+static int touching(struct ledger *l, int64_t id, int rc)
+{
+	int64_t run_id;
+
+	if (rc == 0 && l->changed && read_run_id(l, id, &run_id) == 0)
+		ledger_touch(l, run_id);
+	return rc;
+}
+
+int ledger_attempt_restore(struct ledger *l, const struct ledger_attempt *attempt, struct err *err)
+{
+	sqlite3_stmt *s = query(l, Q_ATTEMPT_RESTORE);
+
+	bind_row(s, attempt_columns, attempt);
+	return write_one(l, s, ERR_NOT_FOUND, no_such_attempt, err);
 }
 
 int ledger_attempt_each(struct ledger *l, int64_t run_id,
@@ -106,7 +137,7 @@ int ledger_attempt_set_job(struct ledger *l, int64_t id, int64_t job_id, int64_t
 	bind_int(s, ":id", id);
 	bind_int(s, ":job_id", job_id);
 	bind_int(s, ":submit_time", submit_time);
-	return write_one(l, s, ERR_INTERNAL, "the attempt is not waiting for its job id", err);
+	return touching(l, id, write_one(l, s, ERR_INTERNAL, "the attempt is not waiting for its job id", err));
 }
 
 int ledger_attempt_released(struct ledger *l, int64_t id, int64_t now_ms, struct err *err)
@@ -115,7 +146,7 @@ int ledger_attempt_released(struct ledger *l, int64_t id, int64_t now_ms, struct
 
 	bind_int(s, ":id", id);
 	bind_int(s, ":released_ms", now_ms);
-	return write_one(l, s, ERR_INTERNAL, "the attempt is not held", err);
+	return touching(l, id, write_one(l, s, ERR_INTERNAL, "the attempt is not held", err));
 }
 
 int ledger_attempt_started(struct ledger *l, int64_t id, const char *nodes, int64_t now_ms,
@@ -126,7 +157,7 @@ int ledger_attempt_started(struct ledger *l, int64_t id, const char *nodes, int6
 	bind_int(s, ":id", id);
 	bind_text(s, ":nodes", nodes);
 	bind_int(s, ":started_ms", now_ms);
-	return write_one(l, s, ERR_INTERNAL, "the attempt has ended already", err);
+	return touching(l, id, write_one(l, s, ERR_INTERNAL, "the attempt has ended already", err));
 }
 
 int ledger_attempt_end(struct ledger *l, int64_t id, enum cause cause, int exit_code, int signal,
@@ -140,7 +171,7 @@ int ledger_attempt_end(struct ledger *l, int64_t id, enum cause cause, int exit_
 	bind_int(s, ":signal", signal);
 	bind_text(s, ":text", text);
 	bind_int(s, ":ended_ms", now_ms);
-	return write_one(l, s, ERR_INTERNAL, "the attempt has ended already", err);
+	return touching(l, id, write_one(l, s, ERR_INTERNAL, "the attempt has ended already", err));
 }
 
 int ledger_attempt_set_excluded(struct ledger *l, int64_t id, const char *excluded, struct err *err)
@@ -201,7 +232,7 @@ int ledger_spare_take(struct ledger *l, int64_t id, int64_t now_ms, struct err *
 
 	bind_int(s, ":id", id);
 	bind_int(s, ":created_ms", now_ms);
-	return write_one(l, s, ERR_INTERNAL, "this attempt is no spare", err);
+	return touching(l, id, write_one(l, s, ERR_INTERNAL, "this attempt is no spare", err));
 }
 
 int ledger_spare_drop(struct ledger *l, int64_t id, struct err *err)

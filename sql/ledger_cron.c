@@ -64,6 +64,18 @@ int ledger_cron_tick_newest(struct ledger *l, const char *entry, const char *sta
 	return read_one(l, s, tick_columns, out, no_such_tick, err);
 }
 
+int ledger_cron_tick_runs(struct ledger *l, int (*each)(const struct ledger_cron_tick *tick, void *arg),
+			  void *arg, struct err *err)
+{
+	sqlite3_stmt *s = query(l, Q_CRON_TICK_RUNS);
+	struct ledger_cron_tick tick;
+	int got;
+
+	while ((got = read_next(l, s, tick_columns, &tick, err)) > 0 && each(&tick, arg) == 0)
+		;
+	return read_end(s, got);
+}
+
 int ledger_cron_tick_waiting(struct ledger *l, const char *entry, struct ledger_cron_tick *out,
 			     struct err *err)
 {

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sqlite3.h>
+#include <sys/types.h>
 
 #include "queries.h"
 #include "sql/ledger.h"
@@ -29,7 +30,16 @@ struct ledger {
 	bool broken;		/* `lost` for good: the file can no longer be trusted to this process */
 	int (*may_write)(void *arg, struct err *err);	/* ledger_guard; NULL: always */
 	void *guard_arg;
+	dev_t device;		/* of the file that was opened, … */
+	ino_t inode;		/* … which its name is to lead to as long as we write */
+	void (*changed)(void *arg, int64_t run_id);	/* ledger_on_change; NULL: nobody asks */
+	void *changed_arg;
+	int64_t *touched;	/* runs that the open transaction changed */
+	size_t touched_count, touched_room;
 };
+
+/* The transaction changes what ledger_on_change tells of. */
+void ledger_touch(struct ledger *l, int64_t run_id);
 
 /* How one member of a struct lies in a column and in the parameter of the same name. A table of
  * them ends with a NULL name, and lists the columns in the order of the SELECTs. */

@@ -55,7 +55,16 @@ int ledger_run_insert(struct ledger *l, const struct ledger_run *run, int64_t *i
 			       why.code == ERR_LOCKED ? "there is a run of this name already" :
 							why.text);
 	*id = sqlite3_last_insert_rowid(l->db);
+	ledger_touch(l, *id);
 	return 0;
+}
+
+int ledger_run_by_id(struct ledger *l, int64_t id, struct ledger_run *out, struct err *err)
+{
+	sqlite3_stmt *s = query(l, Q_RUN_BY_ID);
+
+	bind_int(s, ":id", id);
+	return read_one(l, s, run_columns, out, no_such_run, err);
 }
 
 int ledger_run_find(struct ledger *l, const char *name, struct ledger_run *out, struct err *err)
@@ -105,6 +114,7 @@ int ledger_run_move(struct ledger *l, int64_t id, enum run_state from, enum run_
 	if (!run_state_may_follow(from, to))
 		return err_set(err, ERR_INTERNAL, "a run cannot go from %s to %s",
 			       run_state_name(from), run_state_name(to));
+	ledger_touch(l, id);
 	bind_int(s, ":id", id);
 	bind_text(s, ":from", run_state_name(from));
 	bind_text(s, ":to", run_state_name(to));
@@ -120,6 +130,7 @@ int ledger_run_set_wanted(struct ledger *l, int64_t id, enum run_order wanted, c
 {
 	sqlite3_stmt *s = query(l, Q_RUN_SET_WANTED);
 
+	ledger_touch(l, id);
 	bind_int(s, ":id", id);
 	bind_text(s, ":wanted", run_order_name(wanted));
 	bind_text(s, ":wanted_by", by);
@@ -132,6 +143,7 @@ int ledger_run_set_switch(struct ledger *l, int64_t id, const char *file, struct
 {
 	sqlite3_stmt *s = query(l, Q_RUN_SET_SWITCH);
 
+	ledger_touch(l, id);
 	bind_int(s, ":id", id);
 	bind_text(s, ":wanted_switch", file);
 	return write_one(l, s, ERR_NOT_FOUND, no_such_run, err);
@@ -142,6 +154,7 @@ int ledger_run_set_failures(struct ledger *l, int64_t id, int64_t failures, int6
 {
 	sqlite3_stmt *s = query(l, Q_RUN_SET_FAILURES);
 
+	ledger_touch(l, id);
 	bind_int(s, ":id", id);
 	bind_int(s, ":failures", failures);
 	bind_int(s, ":backoff_until_ms", backoff_until_ms);
@@ -169,6 +182,7 @@ int ledger_run_set_resume(struct ledger *l, int64_t id, const char *resume_from,
 {
 	sqlite3_stmt *s = query(l, Q_RUN_SET_RESUME);
 
+	ledger_touch(l, id);
 	bind_int(s, ":id", id);
 	bind_text(s, ":resume_from", resume_from);
 	return write_one(l, s, ERR_NOT_FOUND, no_such_run, err);

@@ -1,26 +1,93 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # layers.sh [TREE] - an architecture that is not checked is a wish: who includes whom, which library
-# is used where, functions that nobody may call, license lines. Speaks TAP; the last test proves
+# is used where, functions that nobody may call, license lines; and, from the symbols of what was built
+# in $B (build/ of the tree), files that call each other in a circle. Speaks TAP; the last test proves
 # that each of the others can fail.
 set -u
 export LC_ALL=C
 self=$(cd "$(dirname "$0")" && pwd -P)/$(basename "$0")
 cd "${1:-$(dirname "$0")/..}" || exit 1
+B=${B:-build}
+scratch=$(mktemp) || exit 1
+trap 'rm -f "$scratch"' EXIT
 
-# folder, then the folders of ours that it may include besides itself. tests/ and bench/ look
-# everywhere. A folder that is not here may hold no C.
-layers() {
+# The self-test's own, so that it does not change with the table.
+layers_of_bad_tree() {
 	cat <<'TABLE'
 common
+common/base     common
 sql             common
 slurm           common
-slurm/lbd-slurm common slurm
-kernels
-daemon          common sql slurm
+slurm/helper    common slurm
+daemon          common common/* sql slurm
 ctl             common
-worker/lbrun    common
-worker/lbworker common kernels
+tests           *
+TABLE
+}
+
+# folder, then the folders of ours that it may include besides itself; ./x is the room x beside it, x/* all
+# rooms of x. tests/
+# and bench/ look everywhere. A folder that is not here may hold no C.
+layers() {
+	if [ -n "${LB_LAYERS_NESTED:-}" ]; then
+		layers_of_bad_tree
+		return
+	fi
+	awk '{
+		parent = $1
+		sub(/\/[^\/]*$/, "", parent)
+		for (i = 2; i <= NF; i++)
+			sub(/^\./, parent, $i)
+		print
+	}' <<'TABLE'
+common/base
+common/run        ./base
+common/checkpoint ./base ./run
+common/config     ./base ./run ./checkpoint
+sql             common/*
+slurm           common/*
+slurm/batch     common/*
+slurm/local     common/* slurm ./batch
+slurm/helper    common/* slurm
+kernels
+kernels/cpu     kernels
+kernels/cuda    kernels
+kernels/cuda/ops kernels kernels/cuda
+kernels/cuda/lib kernels kernels/cuda
+daemon/engine   common/* sql slurm
+daemon/calendar common/* slurm/batch
+daemon/base     common/* sql slurm ./engine ./calendar
+daemon/process  common/* ./base
+daemon/notify   common/* sql ./base ./control
+daemon/control  common/* sql ./base ./process
+daemon/job      common/* slurm slurm/batch ./base ./engine
+daemon/runs     common/* sql slurm slurm/batch ./base ./control ./engine ./job
+daemon/recover  common/* sql slurm ./base ./engine ./job ./runs
+daemon/cron     common/* sql ./base ./calendar ./control ./runs
+daemon          common/* sql slurm daemon/base daemon/engine daemon/control daemon/job daemon/runs daemon/cron daemon/notify daemon/process daemon/recover
+ctl/base        common/*
+ctl/look        common/* ./base
+ctl/act         common/* ./base ./look
+ctl/doctor      common/* ./base
+ctl             common/* ctl/base
+worker/lbrun/trainer    common/*
+worker/lbrun/end        common/* ./trainer
+worker/lbrun/watch      common/* ./trainer ./end
+worker/lbrun/rank       common/* ./trainer ./end
+worker/lbrun/checkpoint common/* ./trainer ./end
+worker/lbrun/shepherd   common/* ./trainer ./end ./watch ./rank ./checkpoint
+worker/lbrun            common/* worker/lbrun/trainer worker/lbrun/end worker/lbrun/watch worker/lbrun/rank worker/lbrun/checkpoint worker/lbrun/shepherd
+worker/lbworker            common/* worker/lbworker/commands worker/lbworker/model
+worker/lbworker/base       common/* kernels
+worker/lbworker/model      common/* kernels ./base
+worker/lbworker/optim      common/* kernels ./base ./model
+worker/lbworker/data       common/* ./base
+worker/lbworker/config     common/* kernels ./base ./model ./optim
+worker/lbworker/telemetry  common/* kernels ./base ./model ./config
+worker/lbworker/checkpoint common/* kernels ./base ./model ./optim ./config ./telemetry
+worker/lbworker/train      common/* kernels ./base ./model ./optim ./data ./config ./telemetry ./checkpoint
+worker/lbworker/commands   common/* ./base ./model ./data ./config ./telemetry ./checkpoint ./train
 tests           *
 bench           *
 TABLE
@@ -31,9 +98,10 @@ libraries() {
 	cat <<'TABLE'
 pcre2\.h                 common
 sqlite3\.h               sql
-slurm/.*\.h              slurm/lbd-slurm
+slurm/.*\.h              slurm/helper
 uv\.h                    daemon slurm
 zstd\.h                  common
+zlib\.h                  common
 curl/.*\.h               daemon
 n?curses\.h|menu\.h      -
 toml\+\+/.*|toml\.hpp    common
@@ -46,12 +114,26 @@ TABLE
 generated() {
 	cat <<'TABLE'
 queries.h sql
-words.h   common
+words.h   common/base
 TABLE
 }
 
 # They overflow, keep hidden state, or hand text to a shell; each has a counterpart that does not.
-banned='strcpy strcat sprintf vsprintf strtok gmtime localtime atoi system popen gets'
+banned='strcpy strcat sprintf vsprintf strtok gmtime localtime asctime ctime atoi system popen gets'
+banned="$banned getpwnam getpwuid getgrnam getgrgid getpwent getgrent inet_ntoa ttyname ptsname getlogin"
+banned="$banned tmpnam gethostbyname strsignal"
+
+# A folder with more units than a person keeps in mind is split into rooms. These are still to be split.
+units_max=20
+crowded=
+
+# Folders whose files still call each other in a circle: none, and none is to come back.
+circular=
+
+# In the bad tree nothing depends on what is still excused here.
+if [ -n "${LB_LAYERS_NESTED:-}" ]; then
+	crowded='common ctl daemon' circular=sql
+fi
 
 sources() {	# EXTENSION…
 	for extension; do
@@ -103,6 +185,16 @@ check_includes() {
 				return folder
 		return ""
 	}
+	# x/* in a row of the table: any room of x.
+	function may_include(from, to, folder) {
+		if ((from, "*") in may || (from, to) in may)
+			return 1
+		folder = to
+		while (sub(/\/[^\/]*$/, "", folder))
+			if ((from, folder "/*") in may)
+				return 1
+		return 0
+	}
 	$1 == "layer" {
 		known[$2] = 1
 		may[$2, $2] = 1
@@ -130,7 +222,7 @@ check_includes() {
 			print where "no such header; includes start at the top folder"
 		else {
 			to = layer_of(target)
-			if (!((from, "*") in may) && !((from, to) in may))
+			if (!may_include(from, to))
 				print where from "/ may not include " to "/"
 		}
 	}'
@@ -226,7 +318,7 @@ scripts() {
 check_licenses() {
 	for file in $(sources c h cc cu cuh sh sql t py) $(scripts); do
 		case $file in
-		slurm/lbd-slurm/*) license=GPL-2.0-or-later ;;
+		slurm/helper/*) license=GPL-2.0-or-later ;;
 		*) license=MIT ;;
 		esac
 		head -n 3 "$file" | grep -q "SPDX-License-Identifier: $license" ||
@@ -234,22 +326,213 @@ check_licenses() {
 	done
 }
 
+# What is excused must need it, or the lists would never shrink.
+among() {	# WORD LIST
+	case " $2 " in *" $1 "*) return 0 ;; esac
+	return 1
+}
+
+check_units() {
+	sources c cc cu | grep -v '^tests/\|^bench/' | sed 's,/[^/]*$,,' | sort | uniq -c |
+		while read -r units folder; do
+			if [ "$units" -gt $units_max ]; then
+				among "$folder" "$crowded" ||
+					echo "$folder: $units units, more than $units_max: split it into rooms"
+			elif among "$folder" "$crowded"; then
+				echo "$folder: is excused for its size, but has only $units units"
+			fi
+		done
+}
+
+# "OBJECT SOURCE FOLDER" of each source of the product. What this machine cannot build has none.
+objects() {
+	sources c cc cu | grep -v '^tests/\|^bench/' | while read -r file; do
+		unit=${file%.*}
+		object=$B/obj/$unit.o
+		case $file in
+		*.cu)
+			object=$B/cuda/${unit#kernels/cuda/}.o
+			[ -e "$object" ] || object=$B/emulated/${unit#kernels/cuda/}.o ;;
+		esac
+		[ -e "$object" ] || object=-
+		echo "$object $file ${file%/*}"
+	done
+}
+
+check_objects() {
+	missing=$(objects | grep '^- ' | grep -cv ' kernels/cuda\| slurm/helper')
+	[ "$missing" = 0 ] || echo "$B: $missing sources have no object there: run make first"
+}
+
+# Two files are in a circle when each needs the other, itself or by way of more: nobody can understand one of
+# them alone. Told by the names that objects define and those that they want.
+check_circles() {
+	objects | grep -v '^- ' | {
+		cat >"$scratch"
+		sed 's/^/object /' "$scratch"
+		cut -d' ' -f1 "$scratch" | xargs -r nm -A -P 2>/dev/null
+	} | awk -v excused="$circular" '
+	$1 == "object" {
+		source[$2] = $3
+		folder[$3] = $4
+		built[$4] = 1
+		next
+	}
+	{
+		sub(/:$/, "", $1)
+		file = source[$1]
+		if ($3 ~ /^[TDRBC]$/)
+			home[folder[file], $2] = file
+		else if ($3 == "U")
+			wants[file, $2] = 1
+	}
+	function trim(	key, pair, outs, ins, gone) {
+		for (key in call) {
+			split(key, pair, SUBSEP)
+			outs[pair[1]] = ins[pair[2]] = 1
+		}
+		for (key in call) {
+			split(key, pair, SUBSEP)
+			if (!(pair[2] in outs) || !(pair[1] in ins)) {
+				delete call[key]
+				gone = 1
+			}
+		}
+		return gone
+	}
+	# The first callee by name, so that the same circle is told each time.
+	function callee(file,	key, pair, first) {
+		for (key in call) {
+			split(key, pair, SUBSEP)
+			if (pair[1] == file && (first == "" || pair[2] < first))
+				first = pair[2]
+		}
+		return first
+	}
+	function short(file) {
+		sub(/.*\//, "", file)
+		return file
+	}
+	function tell(file,	seen, next_one, text) {
+		while (!(file in seen)) {
+			seen[file] = 1
+			file = callee(file)
+		}
+		text = folder[file] ": " short(file)
+		for (next_one in seen)
+			delete seen[next_one]
+		while (!(file in seen)) {
+			seen[file] = 1
+			next_one = callee(file)
+			text = text " wants " call[file, next_one] " of " short(next_one)
+			file = next_one
+		}
+		print text ": a circle"
+	}
+	END {
+		for (key in wants) {
+			split(key, pair, SUBSEP)
+			to = home[folder[pair[1]], pair[2]]
+			if (to != "" && to != pair[1] &&
+			    (call[pair[1], to] == "" || pair[2] < call[pair[1], to]))
+				call[pair[1], to] = pair[2]
+		}
+		while (trim())
+			;
+		for (key in call) {
+			split(key, pair, SUBSEP)
+			where = folder[pair[1]]
+			if (first[where] == "" || pair[1] < first[where])
+				first[where] = pair[1]
+		}
+		count = split(excused, list, " ")
+		for (i = 1; i <= count; i++) {
+			if (first[list[i]] == "" && list[i] in built)
+				print list[i] ": is excused for a circle that it does not have"
+			delete first[list[i]]
+		}
+		for (where in first)
+			if (first[where] != "")
+				tell(first[where])
+	}' | sort
+}
+
+# The rooms of the product that have files, by the table.
+rooms() {
+	layers | while read -r room _; do
+		case $room in tests | bench) continue ;; esac
+		[ -z "$(find "$room" -maxdepth 1 -name '*.[ch]*' 2>/dev/null)" ] || echo "$room"
+	done
+}
+
+# What a room is for stands at the top of one of its files: "/* engine/ - decides what …". cuda.h says it of
+# the three rooms of the CUDA backend.
+check_purposes() {
+	rooms | grep -v '^kernels/cuda' | while read -r room; do
+		# shellcheck disable=SC2046
+		found=$(head -qn 2 $(ls "$room"/*.c "$room"/*.h "$room"/*.cuh 2>/dev/null) |
+			grep -c "^/\* ${room##*/}/ - ")
+		[ "$found" = 1 ] ||
+			echo "$room: $found files say on top what the room is for (\"/* ${room##*/}/ - …\")"
+	done
+}
+
+# Files that documents name in backquotes exist: as they stand there, beside the document, or in the room
+# whose paragraph it is.
+check_documents() {
+	for document in docs/ARCHITECTURE.md CONTRIBUTING.md tests/README.md; do
+		[ -e "$document" ] || continue
+		awk '
+		/^## [0-9]+\. / { print FNR, "in", $3 }
+		{
+			count = split($0, part, "`")
+			for (i = 2; i <= count; i += 2)
+				if (part[i] ~ /^[A-Za-z0-9_.\/-]+$/ && part[i] !~ /^build/ &&
+				    part[i] ~ /[a-z]\/|[a-z0-9]\.(c|h|cc|cu|cuh|sh|t|py)$/)
+					print FNR, (part[i - 1] ~ /\*\*$/ ? "in" : "file"), part[i]
+		}' "$document" | {
+			room=
+			while read -r line what name; do
+				[ "$what" = file ] || room=$name
+				[ -e "$name" ] || [ -e "${document%/*}/$name" ] || [ -e "$room/$name" ] ||
+					echo "$document:$line: $name: there is no such file"
+			done
+		}
+	done
+	rooms | while read -r room; do
+		grep -qF "**\`$room/\`**" docs/ARCHITECTURE.md ||
+			echo "docs/ARCHITECTURE.md: has no paragraph **\`$room/\`**"
+	done
+}
+
 check_all() {
 	report "each folder includes only what its layer may" "$(check_includes; check_homeless)"
+	report "no folder has more than $units_max units, but those excused" "$(check_units)"
+	report "no files call each other in a circle, but in folders excused" \
+		"$(check_objects; check_circles)"
+	report "each room says on top of one file what it is for" "$(check_purposes)"
+	report "documents name each room, and files that exist" "$(check_documents)"
 	report "each library has one place" "$(check_libraries)"
 	report "no banned function is called" "$(check_banned)"
 	report "every source says its license" "$(check_licenses)"
 }
 
+# A source with its object; fails where there is no compiler.
+unit() {	# DIR FOLDER NAME CODE
+	printf '/* SPDX-License-Identifier: MIT */\n%s\n' "$4" >"$1/$2/$3.c"
+	mkdir -p "$1/build/obj/$2"
+	${CC:-cc} -c -o "$1/build/obj/$2/$3.o" "$1/$2/$3.c"
+}
+
 # A tree with one mistake per line: each must be found, and nothing else.
 bad_tree() {	# DIR
-	mkdir -p "$1/common" "$1/ctl" "$1/daemon" "$1/sql" "$1/slurm/lbd-slurm" "$1/attic" \
-		"$1/tests"
+	mkdir -p "$1/common" "$1/ctl" "$1/daemon" "$1/sql" "$1/slurm/helper" "$1/attic" \
+		"$1/tests" "$1/docs"
 	for file in common/ok.h common/ok.c ctl/bad.c sql/ledger.h sql/ledger.c attic/old.c \
 		daemon/fine.c tests/any.c; do
 		echo '/* SPDX-License-Identifier: MIT */' >"$1/$file"
 	done
-	echo '/* SPDX-License-Identifier: MIT */' >"$1/slurm/lbd-slurm/main.c"
+	echo '/* SPDX-License-Identifier: MIT */' >"$1/slurm/helper/main.c"
 	cat >>"$1/ctl/bad.c" <<'END'
 #include "sql/ledger.h"
 #include "common/absent.h"
@@ -268,27 +551,56 @@ END
 	echo '#include "sql/ledger.h"' >>"$1/tests/any.c"
 	echo '#include <sqlite3.h>' >>"$1/sql/ledger.c"
 	echo '#include "ok.h"' >>"$1/common/ok.c"
+	unit "$1" common a 'int b(void); int a(void); int a(void) { return b(); }'
+	unit "$1" common b 'int c(void); int b(void); int b(void) { return c(); }'
+	unit "$1" common c 'int a(void); int c(void); int c(void) { return a(); }'
+	unit "$1" common caller 'int a(void); int caller(void); int caller(void) { return a(); }'
+	unit "$1" sql callee 'int callee(void); int callee(void) { return 0; }'
+	unit "$1" sql straight 'int callee(void); int s(void); int s(void) { return callee(); }'
+	for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		echo '/* SPDX-License-Identifier: MIT */' >"$1/sql/$i.c"
+	done
 	echo 'select 1' >"$1/sql/plain.sql"
+	for file in common/ok ctl/say daemon/say daemon/more; do
+		printf '/* SPDX-License-Identifier: MIT */\n/* %s/ - a room. */\n' "${file%/*}" >"$1/$file.h"
+	done
+	printf '/* SPDX-License-Identifier: GPL-2.0-or-later */\n/* helper/ - a room. */\n' \
+		>"$1/slurm/helper/say.h"
+	# shellcheck disable=SC2016
+	printf '%s\n' '**`common/`**: `ok.h`, `gone.h`; `ctl/bad.c`' '**`ctl/`**: `ok.h`' \
+		'**`daemon/`**: `void *`, `x/*`' '**`sql/`**' >"$1/docs/ARCHITECTURE.md"
 }
 
 expected_findings() {
 	cat <<'END'
 attic/old.c: this folder is in no layer
+build: 25 sources have no object there: run make first
+common: a.c wants b of b.c wants c of c.c wants a of a.c: a circle
+common: is excused for its size, but has only 5 units
 ctl/bad.c:2: "sql/ledger.h": ctl/ may not include sql/
 ctl/bad.c:3: "common/absent.h": no such header; includes start at the top folder
 ctl/bad.c:4: "queries.h": belongs to sql/
 ctl/bad.c:5: <uv.h> is for daemon slurm only
 ctl/bad.c:6: <curses.h> is for - only
 ctl/bad.c:7: atoi() is banned
-slurm/lbd-slurm/main.c: no line "SPDX-License-Identifier: GPL-2.0-or-later" at its top
+ctl: is excused for its size, but has only 1 units
+daemon: 2 files say on top what the room is for ("/* daemon/ - …")
+daemon: is excused for its size, but has only 1 units
+docs/ARCHITECTURE.md: has no paragraph **`slurm/helper/`**
+docs/ARCHITECTURE.md:1: gone.h: there is no such file
+docs/ARCHITECTURE.md:2: ok.h: there is no such file
+slurm/helper/main.c: no line "SPDX-License-Identifier: GPL-2.0-or-later" at its top
 sql/plain.sql: no line "SPDX-License-Identifier: MIT" at its top
+sql: 0 files say on top what the room is for ("/* sql/ - …")
+sql: 23 units, more than 20: split it into rooms
+sql: is excused for a circle that it does not have
 END
 }
 
 prove_it_can_fail() {
 	bad=$(mktemp -d) || exit 1
 	bad_tree "$bad"
-	if found=$(LB_LAYERS_NESTED=1 sh "$self" "$bad"); then
+	if found=$(LB_LAYERS_NESTED=1 B=build sh "$self" "$bad"); then
 		echo "a bad tree passed"
 	fi
 	found=$(printf '%s\n' "$found" | sed -n 's/^# //p' | sort)

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: MIT
 # Completion of lbctl for bash. A unit test holds it against the table of commands.
 
-_lbctl_runs()
+_lbctl_words()	# WHAT...
 {
-	lbctl ls "$@" 2>/dev/null | awk 'NR > 1 { print $1 }'
+	local what
+	for what; do lbctl help complete "$what" 2>/dev/null; done
 }
 
 _lbctl()
 {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
-	local commands="submit ls status follow logs events kill stop hold release restart save stacks compare goodput cron nodes wait daemon doctor version help"
+	local commands="submit ls status why follow logs events kill stop hold release restart checkpoints du rm prune save stacks compare goodput cron nodes notify wait daemon home doctor recover version help"
 	local command="" options="--home --no-color --help" words="" i
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
@@ -23,26 +24,35 @@ _lbctl()
 
 	case $previous in
 	--home) COMPREPLY=($(compgen -d -- "$current")); return ;;
-	--after | --after-ok) COMPREPLY=($(compgen -W "$(_lbctl_runs)" -- "$current")); return ;;
-	--sweep | --name | --group | --set | --reason | --from | --since | --attempt | --timeout) return ;;
+	--after | --after-ok) COMPREPLY=($(compgen -W "$(_lbctl_words runs)" -- "$current")); return ;;
+	--group) COMPREPLY=($(compgen -W "$(_lbctl_words groups)" -- "$current")); return ;;
+	--set) compopt -o nospace; COMPREPLY=($(compgen -S = -W "$(_lbctl_words keys)" -- "$current")); return ;;
+	--sweep | --wrap | --name | --reason | --from | --since | --attempt | --timeout | --older-than) return ;;
 	esac
 
 	case $command in
 	"") words=$commands ;;
-	submit) options+=" --name --set --after --after-ok --sweep --dry-run --follow --json" ;;
-	ls) options+=" --all --group --team --json" ;;
-	status | follow | events) options+=" --json"; words=$(_lbctl_runs) ;;
-	logs) options+=" --follow --attempt --json"; words=$(_lbctl_runs) ;;
-	kill) options+=" --now --reason --dry-run --yes"; words=$(_lbctl_runs) ;;
-	stop | hold | release | save) options+=" --reason --dry-run --yes"; words=$(_lbctl_runs) ;;
-	restart) options+=" --from --set"; words=$(_lbctl_runs --all) ;;
-	compare) options+=" --json" ;;
-	goodput) options+=" --since --json"; words=$(_lbctl_runs --all) ;;
-	cron) options+=" --json"; words="ls run enable disable" ;;
+	submit) options+=" --name --set --after --after-ok --sweep --wrap --dry-run --follow --json" ;;
+	ls) options+=" --all --group --team --cron --json"; words=$(_lbctl_words runs selectors team) ;;
+	status | why | follow | events) options+=" --json"; words=$(_lbctl_words runs team) ;;
+	logs) options+=" --follow --lines --grep --err --attempt --json"; words=$(_lbctl_words runs team) ;;
+	kill) options+=" --now --reason --dry-run --yes"; words=$(_lbctl_words runs selectors team) ;;
+	stop | hold | release | save) options+=" --reason --dry-run --yes"; words=$(_lbctl_words runs selectors team) ;;
+	restart) options+=" --from --set"; words=$(_lbctl_words all) ;;
+	compare) options+=" --json"; words=$(_lbctl_words groups) ;;
+	goodput) options+=" --since --json"; words=$(_lbctl_words all) ;;
+	cron) options+=" --json"; words="ls run enable disable"
+		case $previous in run | enable | disable) words=$(_lbctl_words cron) ;; esac ;;
 	nodes) options+=" --json"; words=forgive ;;
+	notify) options+=" --json"; words=test ;;
 	daemon) options+=" --in-slurm --follow --timeout --json"; words="start stop restart status logs" ;;
-	stacks) words=$(_lbctl_runs) ;;
-	wait) options+=" --timeout --json"; words=$(_lbctl_runs) ;;
+	checkpoints) options+=" --all --deep --json"; words=$(_lbctl_words all) ;;
+	du) options+=" --group --team --json"; words=$(_lbctl_words all) ;;
+	rm) options+=" --dry-run --yes"; words=$(_lbctl_words all) ;;
+	prune) options+=" --older-than --dry-run --yes"; words=$(_lbctl_words all) ;;
+	stacks) words=$(_lbctl_words runs) ;;
+	wait) options+=" --timeout --json"; words=$(_lbctl_words runs) ;;
+	home) words=move; [[ $previous == move ]] && { COMPREPLY=($(compgen -d -- "$current")); return; } ;;
 	doctor | version) options+=" --json" ;;
 	help) words=$commands ;;
 	esac

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: MIT
 # Completion of lbctl for fish. A unit test holds it against the table of commands.
 
-function __lbctl_runs
-    lbctl ls $argv 2>/dev/null | awk 'NR > 1 { print $1 }'
+function __lbctl_words
+    for what in $argv
+        lbctl help complete $what 2>/dev/null
+    end
 end
 
 complete -c lbctl -f
@@ -13,6 +15,7 @@ complete -c lbctl -s h -l help -d 'show help'
 complete -c lbctl -n __fish_use_subcommand -a submit -d 'start a new run'
 complete -c lbctl -n __fish_use_subcommand -a ls -d 'list runs, newest first'
 complete -c lbctl -n __fish_use_subcommand -a status -d 'one run in detail'
+complete -c lbctl -n __fish_use_subcommand -a why -d 'why it waits, and what would start sooner'
 complete -c lbctl -n __fish_use_subcommand -a follow -d 'watch a run live until it ends'
 complete -c lbctl -n __fish_use_subcommand -a logs -d 'the output of a run'
 complete -c lbctl -n __fish_use_subcommand -a events -d 'what happened, who did it, and why'
@@ -26,37 +29,57 @@ complete -c lbctl -n __fish_use_subcommand -a goodput -d 'where the hours of a r
 complete -c lbctl -n '__fish_seen_subcommand_from goodput' -l since -x -d 'so far back'
 complete -c lbctl -n __fish_use_subcommand -a cron -d 'periodic jobs: last result, next time, why not'
 complete -c lbctl -n __fish_use_subcommand -a nodes -d 'nodes that new jobs keep away from'
+complete -c lbctl -n __fish_use_subcommand -a notify -d 'send a test by the ways of [notify]'
+complete -c lbctl -n __fish_use_subcommand -a checkpoints -d 'which are whole, and why not'
+complete -c lbctl -n __fish_use_subcommand -a du -d 'what runs take on disk'
+complete -c lbctl -n __fish_use_subcommand -a rm -d 'remove runs that are over'
+complete -c lbctl -n __fish_use_subcommand -a prune -d 'remove runs that ended long ago'
 complete -c lbctl -n __fish_use_subcommand -a save -d 'ask a trainer for a checkpoint'
 complete -c lbctl -n __fish_use_subcommand -a stacks -d 'write down where a trainer is'
 complete -c lbctl -n __fish_use_subcommand -a wait -d 'wait until a run ends'
 complete -c lbctl -n __fish_use_subcommand -a daemon -d 'start and stop lbd; where it runs'
+complete -c lbctl -n __fish_use_subcommand -a home -d 'where lbd is; move it, live runs and all'
+complete -c lbctl -n '__fish_seen_subcommand_from home' -a 'move (__fish_complete_directories)'
 complete -c lbctl -n __fish_use_subcommand -a doctor -d 'look at what lbd depends on'
+complete -c lbctl -n __fish_use_subcommand -a recover -d 'make a lost ledger anew from the runs'
 complete -c lbctl -n __fish_use_subcommand -a version -d 'versions of lbctl and lbd'
 complete -c lbctl -n __fish_use_subcommand -a help -d 'all commands, or one in detail'
 
 complete -c lbctl -n '__fish_seen_subcommand_from submit' -F
 complete -c lbctl -n '__fish_seen_subcommand_from submit' -l name -x -d 'name of the run'
 complete -c lbctl -n '__fish_seen_subcommand_from submit' -l sweep -x -d 'a run for each value'
+complete -c lbctl -n '__fish_seen_subcommand_from submit' -l wrap -x -d 'a line for the shell'
 complete -c lbctl -n '__fish_seen_subcommand_from submit' -l after -x -d 'begin when this run has ended'
 complete -c lbctl -n '__fish_seen_subcommand_from submit' -l after-ok -x -d 'begin when this run has completed'
 complete -c lbctl -n '__fish_seen_subcommand_from submit' -l dry-run -d 'submit nothing, show the job'
 complete -c lbctl -n '__fish_seen_subcommand_from restart' -l from -x -a 'latest scratch' -d 'step of a checkpoint'
-complete -c lbctl -n '__fish_seen_subcommand_from submit restart' -l set -x -d 'set section.key'
+complete -c lbctl -n '__fish_seen_subcommand_from submit restart' -l set -x -a '(__lbctl_words keys)=' -d 'set section.key'
 complete -c lbctl -n '__fish_seen_subcommand_from submit logs daemon' -s f -l follow -d 'go on until the run ends'
-complete -c lbctl -n '__fish_seen_subcommand_from ls' -s a -l all -d 'also older runs'
-complete -c lbctl -n '__fish_seen_subcommand_from ls' -s t -l team -d 'of everybody in the team'
-complete -c lbctl -n '__fish_seen_subcommand_from ls' -l group -x -d 'only of this group'
+complete -c lbctl -n '__fish_seen_subcommand_from ls checkpoints' -s a -l all -d 'also older runs'
+complete -c lbctl -n '__fish_seen_subcommand_from ls du' -s t -l team -d 'of everybody in the team'
+complete -c lbctl -n '__fish_seen_subcommand_from ls' -l cron -d 'also of periodic jobs'
+complete -c lbctl -n '__fish_seen_subcommand_from ls du' -l group -x -a '(__lbctl_words groups)' -d 'only of this group'
 complete -c lbctl -n '__fish_seen_subcommand_from logs' -l attempt -x -d 'of this attempt only'
+complete -c lbctl -n '__fish_seen_subcommand_from logs' -s n -l lines -x -d 'only the last lines'
+complete -c lbctl -n '__fish_seen_subcommand_from logs' -l grep -x -d 'only lines with this'
+complete -c lbctl -n '__fish_seen_subcommand_from logs' -l err -d 'only errors'
 complete -c lbctl -n '__fish_seen_subcommand_from kill' -l now -d 'at once'
 complete -c lbctl -n '__fish_seen_subcommand_from kill stop hold release save' -l reason -x -d 'why'
-complete -c lbctl -n '__fish_seen_subcommand_from kill stop hold release save' -l dry-run -d 'show which runs it would be'
-complete -c lbctl -n '__fish_seen_subcommand_from kill stop hold release save' -s y -l yes -d 'do not ask'
+complete -c lbctl -n '__fish_seen_subcommand_from kill stop hold release save rm prune' -l dry-run -d 'show which runs it would be'
+complete -c lbctl -n '__fish_seen_subcommand_from kill stop hold release save rm prune' -s y -l yes -d 'do not ask'
+complete -c lbctl -n '__fish_seen_subcommand_from checkpoints' -l deep -d 'read every byte'
+complete -c lbctl -n '__fish_seen_subcommand_from prune' -l older-than -x -d 'that ended so long ago'
 complete -c lbctl -n '__fish_seen_subcommand_from wait daemon' -l timeout -x -d 'give up after this time'
-complete -c lbctl -n '__fish_seen_subcommand_from submit ls status follow logs events compare goodput cron nodes wait daemon doctor version' -l json -d 'print JSON'
-complete -c lbctl -n '__fish_seen_subcommand_from status follow logs events kill stop hold release save stacks wait' -a '(__lbctl_runs)'
-complete -c lbctl -n '__fish_seen_subcommand_from restart goodput' -a '(__lbctl_runs --all)'
-complete -c lbctl -n '__fish_seen_subcommand_from help' -a 'submit ls status follow logs events kill stop hold release restart save stacks compare goodput cron nodes wait daemon doctor version'
+complete -c lbctl -n '__fish_seen_subcommand_from submit ls checkpoints du status why follow logs events compare goodput cron nodes notify wait daemon doctor version' -l json -d 'print JSON'
+complete -c lbctl -n '__fish_seen_subcommand_from status why follow logs events' -a '(__lbctl_words runs team)'
+complete -c lbctl -n '__fish_seen_subcommand_from ls kill stop hold release save' -a '(__lbctl_words runs selectors team)'
+complete -c lbctl -n '__fish_seen_subcommand_from stacks wait' -a '(__lbctl_words runs)'
+complete -c lbctl -n '__fish_seen_subcommand_from compare' -a '(__lbctl_words groups)'
+complete -c lbctl -n '__fish_seen_subcommand_from cron; and __fish_seen_subcommand_from run enable disable' -a '(__lbctl_words cron)'
+complete -c lbctl -n '__fish_seen_subcommand_from restart goodput checkpoints du rm prune' -a '(__lbctl_words all)'
+complete -c lbctl -n '__fish_seen_subcommand_from help' -a 'submit ls status why follow logs events kill stop hold release restart checkpoints du rm prune save stacks compare goodput cron nodes notify wait daemon doctor recover version'
 complete -c lbctl -n '__fish_seen_subcommand_from cron' -a 'ls run enable disable'
 complete -c lbctl -n '__fish_seen_subcommand_from daemon' -l in-slurm -d 'as a job of its own'
 complete -c lbctl -n '__fish_seen_subcommand_from daemon' -a 'start stop restart status logs'
 complete -c lbctl -n '__fish_seen_subcommand_from nodes' -a forgive
+complete -c lbctl -n '__fish_seen_subcommand_from notify' -a test

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* adamw.c - one pass over weight, both moments and gradient; the formula stands in backend.h.
  *
- * A task owns BLOCK consecutive elements; the pass is bound by memory, not by arithmetic. Moments in
- * bf16 are widened, updated, and rounded up or down by chance. */
+ * A task owns BLOCK consecutive elements; the pass is bound by memory, not by arithmetic. Moments
+ * in bf16 are widened, updated, and rounded up or down by chance. */
 #include "kernels/cpu/cpu.h"
 
 #include <math.h>
@@ -94,7 +94,7 @@ static void adamw_bf16_task(const void *args, size_t index, unsigned worker)
 }
 
 void cpu_adamw(struct device *dev, float *weight, void *m, void *v, const float *grad,
-	       size_t count, const struct adamw *a, const struct decision *d)
+	       size_t count, const struct adamw *a, const struct step_control *d)
 {
 	const struct update u = {
 		.weight = weight, .m = m, .v = v, .grad = grad, .count = count,

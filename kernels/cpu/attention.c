@@ -10,7 +10,8 @@
  * The T x T matrix is never stored: a row of scores lives in scratch and backward computes it
  * again from lse. Keys (and values, in backward) are transposed once per head, so that every inner
  * loop runs along memory. Forward: a task is one (batch, query head). Backward: a task is one
- * (batch, key/value head) with all query heads that share it, in order, so dk and dv need no lock. */
+ * (batch, key/value head) with all query heads that share it, in order, so dk and dv need no
+ * lock. */
 #include "kernels/cpu/cpu.h"
 
 #include <math.h>

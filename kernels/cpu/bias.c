@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* bias.c - y[r] += b for every row, and db (+)= sum over rows of dy[r].
  *
- * Forward: a task owns some rows. Backward: a task owns some columns and walks the rows in order. */
+ * Forward: a task owns some rows. Backward: a task owns some columns and walks the rows in
+ * order. */
 #include "kernels/cpu/cpu.h"
 
 enum { COLUMNS_PER_TASK = 64 };

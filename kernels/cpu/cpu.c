@@ -10,38 +10,7 @@
 
 #include "kernels/cpus.h"
 
-enum { MAX_THREADS = 1024, ALIGN_BYTES = 64, HUGE_BYTES = 2 << 20 };
-
-void cpu_fail(struct device *dev, const char *what)
-{
-	if (dev->error[0] == '\0')
-		snprintf(dev->error, sizeof(dev->error), "cpu: %s", what);
-}
-
-size_t cpu_rows_per_task(size_t row_floats)
-{
-	const size_t floats_per_task = 16384;
-	return row_floats >= floats_per_task ? 1 : floats_per_task / (row_floats ? row_floats : 1);
-}
-
-bool cpu_scratch(struct device *dev, size_t bytes)
-{
-	if (bytes <= dev->scratch_bytes)
-		return true;
-	bytes = (bytes + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
-	dev->scratch_bytes = 0;
-	for (unsigned i = 0; i < dev->threads; i++) {
-		free(dev->scratch[i]);
-		dev->scratch[i] = aligned_alloc(ALIGN_BYTES, bytes);
-		if (!dev->scratch[i]) {
-			cpu_fail(dev, "no memory for scratch");
-			return false;
-		}
-		memset(dev->scratch[i], 0, bytes);
-	}
-	dev->scratch_bytes = bytes;
-	return true;
-}
+enum { MAX_THREADS = 1024, HUGE_BYTES = 2 << 20 };
 
 static const char *instructions(void)
 {
@@ -124,7 +93,8 @@ static void touch_task(const void *args, size_t index, unsigned worker)
 	memset(r->at + at, 0, cpu_min(HUGE_BYTES, r->bytes - at));
 }
 
-/* Zeroes, by all threads: pages are there before the first step, near the threads that share them. */
+/* Zeroes, by all threads: pages are there before the first step, near the threads that share
+ * them. */
 static void touch(struct device *dev, void *memory, size_t bytes)
 {
 	const struct region r = { memory, bytes };
@@ -137,7 +107,7 @@ static void *cpu_alloc(struct device *dev, size_t bytes, const char *what)
 	(void)what;
 	if (bytes > SIZE_MAX - HUGE_BYTES)
 		return NULL;
-	size_t align = bytes >= 2 * (size_t)HUGE_BYTES ? HUGE_BYTES : ALIGN_BYTES;
+	size_t align = bytes >= 2 * (size_t)HUGE_BYTES ? HUGE_BYTES : CPU_ALIGN_BYTES;
 	bytes = (bytes + align - 1) / align * align;
 	void *memory = aligned_alloc(align, bytes ? bytes : align);
 	if (memory && align == HUGE_BYTES)	/* a wish only: fewer, larger pages */
@@ -149,7 +119,8 @@ static void *cpu_alloc(struct device *dev, size_t bytes, const char *what)
 
 static float *cpu_alloc_weights(struct device *dev, size_t count)
 {
-	return count > SIZE_MAX / sizeof(float) ? NULL : cpu_alloc(dev, count * sizeof(float), "weights");
+	return count > SIZE_MAX / sizeof(float) ? NULL
+						: cpu_alloc(dev, count * sizeof(float), "weights");
 }
 
 static void cpu_free(struct device *dev, void *memory)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu.h - what the files of the CPU backend share: the device, and how its loops are written.
+/* cpu/ - the operations on CPUs: their definition.
+ *
+ * cpu.h - what the files of the CPU backend share: the device, and how its loops are written.
  *
  * One file holds one operation: its formula and its split into tasks stand on top. Loops are plain
  * C; CPU_CLONES compiles them for AVX-512, AVX2 and the base instruction set, and the loader picks.
@@ -14,8 +16,8 @@
 #include "kernels/backend.h"
 #include "kernels/cpu/pool.h"
 
-/* A name for a cloned function must be the only one in the backend, even when it is static: clang 14
- * gives its resolver external linkage. */
+/* A name for a cloned function must be the only one in the backend, even when it is static: clang
+ * 14 gives its resolver external linkage. */
 #if defined(CPU_CLONES)			/* a test asks for one set of instructions */
 #elif defined(__x86_64__)
 #define CPU_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -26,7 +28,7 @@
 /* Helpers of such loops must be part of them, or they would keep the base instructions. */
 #define CPU_INLINE static inline __attribute__((always_inline))
 
-enum { CPU_LANES = 16 };
+enum { CPU_LANES = 16, CPU_ALIGN_BYTES = 64 };
 
 /* Sixteen floats; loaded and stored by memcpy, so any alignment is fine. */
 typedef float vec16 __attribute__((vector_size(sizeof(float) * CPU_LANES)));
@@ -47,9 +49,10 @@ struct device {
 	char error[BACKEND_TEXT_BYTES];	/* first failure; "" = none */
 };
 
-/* Keeps the first failure. */
+/* error.c: keeps the first failure. */
 void cpu_fail(struct device *dev, const char *what);
-/* Makes every worker's scratch at least this large; false (and a failure) without memory. */
+/* tasks.c: makes every worker's scratch at least this large; false (and a failure) without
+ * memory. */
 bool cpu_scratch(struct device *dev, size_t bytes);
 
 /* Tasks for `count` rows of `row_bytes`: large enough to be worth a task, small enough to share.
@@ -151,7 +154,8 @@ uint64_t cpu_available(const struct device *dev);
 
 /* The operations, one file each; contracts in kernels/backend.h. */
 void cpu_gemm(struct device *dev, const struct gemm *g);
-/* Opens oneDNN; true when it is there. why[BACKEND_TEXT_BYTES] names it, or says what is missing. */
+/* Opens oneDNN; true when it is there. why[BACKEND_TEXT_BYTES] names it, or says what is
+ * missing. */
 bool cpu_gemm_open(struct device *dev, char *why);
 void cpu_gemm_close(struct device *dev);
 void cpu_embed_forward(struct device *dev, void *out, const float *table, const int32_t *tokens,
@@ -197,8 +201,8 @@ void cpu_cross_entropy(struct device *dev, float *loss, void *logits, const int3
 void cpu_sum_squares(struct device *dev, double *sum, const float *x, size_t count);
 void cpu_sum_losses(struct device *dev, double *sum, const float *loss, size_t rows,
 		    bool accumulate);
-void cpu_decide(struct device *dev, struct decision *d);
+void cpu_decide(struct device *dev, struct step_control *d);
 void cpu_adamw(struct device *dev, float *weight, void *m, void *v, const float *grad,
-	       size_t count, const struct adamw *a, const struct decision *d);
+	       size_t count, const struct adamw *a, const struct step_control *d);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cross_entropy.c - loss = log sum_j e^(z_j) - z_target per row, and dz_j = scale (p_j - [j = target]).
+/* cross_entropy.c - loss = log sum_j e^(z_j) - z_target per row, and dz_j = scale (p_j - [j =
+ * target]).
  *
  * The maximum is taken out first; a row with NaN or Inf gives a loss that is not finite, on
  * purpose. A task owns one row: rows are as long as the vocabulary. */

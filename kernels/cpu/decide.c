@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* decide.c - sums of losses, and what they and the gradient's norm decide. */
-#include "kernels/decided.h"
+#include "kernels/step_control.h"
 
 #include "kernels/cpu/cpu.h"
 
@@ -15,8 +15,8 @@ void cpu_sum_losses(struct device *dev, double *sum, const float *loss, size_t r
 	*sum = accumulate ? *sum + part : part;
 }
 
-void cpu_decide(struct device *dev, struct decision *d)
+void cpu_decide(struct device *dev, struct step_control *d)
 {
 	(void)dev;
-	*d = decided(*d);
+	*d = step_control_decide(*d);
 }

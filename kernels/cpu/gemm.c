@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm.c - C = alpha op(A) op(B) + beta C + bias: oneDNN's sgemm where it is installed, else a blocked one.
+/* gemm.c - C = alpha op(A) op(B) + beta C + bias: oneDNN's sgemm where it is installed, else a
+ * blocked one.
  *
  * C is cut into tiles whose size depends on the shape only, and a task computes one tile over the
  * whole of k, single-threaded: our pool is the only one (a second pool beside it costs 30-50 %),
@@ -14,8 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Tiles are as large as leaves enough of them to share: packing costs less in large ones, and oneDNN's
- * kernels are 48 columns wide. */
+/* Tiles are as large as leaves enough of them to share: packing costs less in large ones, and
+ * oneDNN's kernels are 48 columns wide. */
 enum { TILES_MAX = 128, TILE_MIN_N = 192, TILE_MIN_M = 128 };
 static const double WORK_PER_TILE = 32e6;	/* multiply-adds */
 
@@ -81,8 +82,8 @@ struct tiles {
 static void library_tile(const struct tiles *t, const struct product *g)
 {
 	int status = t->dev->sgemm(g->trans_a ? 'T' : 'N', g->trans_b ? 'T' : 'N', (int64_t)g->m,
-				   (int64_t)g->n, (int64_t)g->k, g->alpha, g->a, (int64_t)g->lda, g->b,
-				   (int64_t)g->ldb, g->beta, g->c, (int64_t)g->ldc);
+				   (int64_t)g->n, (int64_t)g->k, g->alpha, g->a, (int64_t)g->lda,
+				   g->b, (int64_t)g->ldb, g->beta, g->c, (int64_t)g->ldc);
 	if (status != 0)
 		cpu_fail(t->dev, "oneDNN refused a matrix product");
 }
@@ -169,9 +170,9 @@ static size_t round_up(size_t value, size_t to)
 	return (value + to - 1) / to * to;
 }
 
-/* The largest power of two of parts that is at most `most` and leaves none shorter than `least`. Parts
- * are of one size and a power of two of them is shared evenly by most numbers of threads: of three tiles
- * two threads take two turns, the second of them with one thread idle. */
+/* The largest power of two of parts that is at most `most` and leaves none shorter than `least`.
+ * Parts are of one size and a power of two of them is shared evenly by most numbers of threads: of
+ * three tiles two threads take two turns, the second of them with one thread idle. */
 static size_t even_parts(size_t length, size_t most, size_t least)
 {
 	size_t parts = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* backend.c - opening a GPU, telling its errors, and the table. */
+/* backend.c - opening a GPU, and the table of what it does. */
 #include "kernels/cuda/cuda.h"
 
 #include <cublasLt.h>
@@ -8,69 +8,6 @@
 #include <string.h>
 
 enum { CAPABILITY_MIN = 80 };	/* bf16 in the matrix units */
-
-/* --- errors --------------------------------------------------------------------------------- */
-
-void cuda_fail(struct device *dev, const struct place *at, const char *text)
-{
-	char sizes[96] = "";
-	size_t used = 0;
-
-	if (dev->error[0] != '\0')
-		return;
-	for (int i = 0; i < PLACE_SIZES && at->size[i] && used < sizeof(sizes) - 24; i++)
-		used += (size_t)snprintf(sizes + used, sizeof(sizes) - used, "%s%zu",
-					 i ? "x" : " ", at->size[i]);
-	snprintf(dev->error, sizeof(dev->error), "cuda: %s%s: %.120s (%s:%d)", at->operation, sizes,
-		 text, at->file, at->line);
-}
-
-bool cuda_ok(struct device *dev, const struct place *at, cudaError_t status)
-{
-	dev->last = *at;
-	if (status == cudaSuccess && dev->waits_always && !dev->is_recording)
-		status = cudaStreamSynchronize(dev->stream);
-	if (status == cudaSuccess)
-		return true;
-	cuda_fail(dev, at, cudaGetErrorString(status));
-	return false;
-}
-
-static int cuda_finish(struct device *dev, char *why)
-{
-	const struct place last = dev->last;
-	cudaError_t status = cudaStreamSynchronize(dev->stream);
-	char text[128];
-
-	if (status != cudaSuccess) {
-		snprintf(text, sizeof(text), "%s, in this or an operation before it; LB_CUDA_WAIT=1 "
-			 "tells which", cudaGetErrorString(status));
-		cuda_fail(dev, &last, text);
-	}
-	if (dev->error[0] == '\0')
-		return 0;
-	snprintf(why, BACKEND_TEXT_BYTES, "%s", dev->error);
-	return -1;
-}
-
-void *cuda_scratch(struct device *dev, const struct place *at, size_t bytes)
-{
-	if (bytes <= dev->scratch_bytes)
-		return dev->scratch;
-	if (dev->is_recording) {
-		cuda_fail(dev, at, "its area would have to grow in the middle of a recording");
-		return NULL;
-	}
-	cuda_programs_clear(dev);
-	if (!cuda_ok(dev, at, cudaStreamSynchronize(dev->stream)))
-		return NULL;
-	cuda_give(dev, dev->scratch);
-	dev->scratch = cuda_take(dev, bytes, "reductions");
-	dev->scratch_bytes = dev->scratch ? bytes : 0;
-	if (!dev->scratch)
-		cuda_fail(dev, at, "out of memory");
-	return dev->scratch;
-}
 
 /* --- open and close --------------------------------------------------------------------------- */
 
@@ -189,7 +126,7 @@ static const char *cuda_describe(const struct device *dev)
 	return dev->text;
 }
 
-/* --- the table ---------------------------------------------------------------------------------- */
+/* --- the table ---------------------------------------------------------------------------- */
 
 static const struct backend backend_cuda = {
 	.abi_version = BACKEND_ABI,

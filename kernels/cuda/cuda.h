@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* cuda.h - what the files of the CUDA backend share: the device, its errors, the operations.
  *
- * One .cu file holds one operation: formula and thread mapping on top, kernels that take one struct,
- * and launchers that are entries of the table in kernels/backend.h. Everything is queued on
- * dev->stream; nothing here waits unless its comment says so. */
+ * ops/ holds our own kernels, lib/ what NVIDIA's libraries compute (products: cuBLASLt, attention:
+ * cuDNN), this folder the device itself. One .cu file holds one operation: formula and thread
+ * mapping on top, kernels that take one struct, and launchers that are entries of the table in
+ * kernels/backend.h. Everything is queued on dev->stream; nothing here waits unless its comment
+ * says so. */
 #ifndef KERNELS_CUDA_CUDA_H
 #define KERNELS_CUDA_CUDA_H
 
@@ -61,8 +63,8 @@ struct program {
 	cudaGraphExec_t recorded;	/* NULL: not yet */
 };
 
-struct gemm_state;			/* gemm.c */
-struct attention_state;			/* attention.c */
+struct gemm_state;			/* lib/gemm.c */
+struct attention_state;			/* lib/attention.c */
 struct marks;				/* marks.c */
 
 struct device {
@@ -70,7 +72,7 @@ struct device {
 	cudaEvent_t computed, fetched;
 	enum compute compute;
 	bool deterministic;
-	bool waits_always;		/* LB_CUDA_WAIT=1: errors are told by the operation at fault */
+	bool waits_always;	/* LB_CUDA_WAIT=1: errors are told by the operation at fault */
 	bool is_recording;
 	int processors;			/* multiprocessors */
 	void (*warn)(const char *text);
@@ -97,15 +99,12 @@ struct device {
 /* The library's only exported name; its type is for whoever opens it. */
 __attribute__((visibility("default"))) const struct backend *lbcuda_backend(void);
 
+/* error.c */
 /* Keeps the first failure: "OPERATION AxBxC: text (FILE:LINE)". */
 void cuda_fail(struct device *dev, const struct place *at, const char *text);
 /* Notes what was queued; false when `status` is a failure, which is kept. */
 bool cuda_ok(struct device *dev, const struct place *at, cudaError_t status);
-/* At least that many bytes for one operation; NULL (and a failure) without memory. Grows, with a
- * wait, in the first steps only. */
-void *cuda_scratch(struct device *dev, const struct place *at, size_t bytes);
-/* The copy in the compute type of a piece of weights, or `weights` itself in fp32. */
-const void *cuda_narrow(const struct device *dev, const float *weights);
+int cuda_finish(struct device *dev, char *why);
 
 /* memory.c */
 void *cuda_alloc(struct device *dev, size_t bytes, const char *what);
@@ -116,12 +115,21 @@ void cuda_memory(const struct device *dev, struct memory_use *out);
 float *cuda_alloc_weights(struct device *dev, size_t count);
 uint64_t cuda_available(const struct device *dev);
 void cuda_free(struct device *dev, void *memory);
-void cuda_upload(struct device *dev, void *to, const void *from, size_t bytes);
-void cuda_download(struct device *dev, void *to, const void *from, size_t bytes);
-void cuda_download_activations(struct device *dev, float *to, const void *from, size_t count);
 void cuda_zero(struct device *dev, void *memory, size_t bytes);
 void *cuda_alloc_host(struct device *dev, size_t bytes);
 void cuda_free_host(struct device *dev, void *memory);
+/* At least that many bytes for one operation; NULL (and a failure) without memory. Grows, with a
+ * wait, in the first steps only. */
+void *cuda_scratch(struct device *dev, const struct place *at, size_t bytes);
+/* The copy in the compute type of a piece of weights, or `weights` itself in fp32. */
+const void *cuda_narrow(const struct device *dev, const float *weights);
+/* The range of weights that `at` lies in, or NULL. */
+const struct weight_range *cuda_weights_at(const struct device *dev, const void *at);
+
+/* copies.c */
+void cuda_upload(struct device *dev, void *to, const void *from, size_t bytes);
+void cuda_download(struct device *dev, void *to, const void *from, size_t bytes);
+void cuda_download_activations(struct device *dev, float *to, const void *from, size_t count);
 void cuda_fetch(struct device *dev, void *to_host, const void *from, size_t bytes);
 int cuda_fetched(struct device *dev, char *why);
 
@@ -141,14 +149,14 @@ void cuda_marks_destroy(struct device *dev);
 void cuda_range_push(struct device *dev, const char *name);
 void cuda_range_pop(struct device *dev);
 
-/* gemm.c: opens cuBLASLt; false with a line in why. */
+/* lib/gemm.c: opens cuBLASLt; false with a line in why. */
 bool cuda_gemm_open(struct device *dev, char *why);
 void cuda_gemm_close(struct device *dev);
 void cuda_gemm(struct device *dev, const struct gemm *g);
 char *cuda_choices(struct device *dev);
 int cuda_choose(struct device *dev, const char *text);
 
-/* attention.c, and attention_own.cu for what cuDNN does not do. */
+/* lib/attention.c, and ops/attention_own.cu for what cuDNN does not do. */
 void cuda_attention_close(struct device *dev);
 void cuda_attention_forward(struct device *dev, void *out, float *lse, const void *qkv,
 			    const struct attention *a);
@@ -163,7 +171,7 @@ void cuda_own_attention_backward(struct device *dev, void *dqkv, const void *dou
 void cuda_heads_sum(struct device *dev, void *dqkv, const void *dk, const void *dv,
 		    const struct attention *a);
 
-/* One file each; contracts in kernels/backend.h. */
+/* ops/, one file each; contracts in kernels/backend.h. */
 void cuda_embed_forward(struct device *dev, void *out, const float *table, const int32_t *tokens,
 			size_t rows, size_t dim);
 void cuda_embed_backward(struct device *dev, float *dtable, const void *dout,
@@ -203,9 +211,9 @@ void cuda_cross_entropy(struct device *dev, float *loss, void *logits, const int
 void cuda_sum_squares(struct device *dev, double *sum, const float *x, size_t count);
 void cuda_sum_losses(struct device *dev, double *sum, const float *loss, size_t rows,
 		     bool accumulate);
-void cuda_decide(struct device *dev, struct decision *d);
+void cuda_decide(struct device *dev, struct step_control *d);
 void cuda_adamw(struct device *dev, float *weight, void *m, void *v, const float *grad,
-		size_t count, const struct adamw *a, const struct decision *d);
+		size_t count, const struct adamw *a, const struct step_control *d);
 /* to[i] = from[i] rounded to nearest even; *amax (NULL: not wanted) = max |from[i]|. */
 void cuda_cast_bf16(struct device *dev, uint16_t *to, const float *from, size_t count,
 		    float *amax);

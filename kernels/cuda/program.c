@@ -63,8 +63,8 @@ static void give_up(struct device *dev, struct program *p)
 {
 	char text[BACKEND_TEXT_BYTES];
 
-	snprintf(text, sizeof(text), "%.170s; a part of each step is not recorded, it goes call by call",
-		 dev->error);
+	snprintf(text, sizeof(text),
+		 "%.170s; a part of each step is not recorded, it goes call by call", dev->error);
 	if (dev->warn)
 		dev->warn(text);
 	(void)cudaGetLastError();

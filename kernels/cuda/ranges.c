@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ranges.c - names for profilers (NVTX): whoever attaches one sees steps, phases and operations. Without
- * one a range is a test of a pointer. */
+/* ranges.c - names for profilers (NVTX): whoever attaches one sees steps, phases and operations.
+ * Without one a range is a test of a pointer. */
 #include "kernels/cuda/cuda.h"
 
 #include <nvtx3/nvToolsExt.h>

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: MIT
 -- Schema 1. Times are wall-clock milliseconds, 0 = not yet; steps are -1 where there is none; a NULL
--- REAL is "no value". The words in the CHECKs are those of common/run_state.c; they are compared one by
+-- REAL is "no value". The words in the CHECKs are those of common/run/run_state.c; they are compared one by
 -- one, because for a list (IN) SQLite makes a table, anew at every write, which takes longer than the write.
 
 PRAGMA application_id = 1818387559;	-- "lbdg": tells our file from any other SQLite database

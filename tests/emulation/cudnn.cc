@@ -12,7 +12,7 @@
 #include <vector>
 
 extern "C" {
-#include "kernels/cuda/cudnn_api.h"
+#include "kernels/cuda/lib/cudnn_api.h"
 }
 #include "tests/emulation/queue.h"
 

@@ -27,7 +27,7 @@ def points_of(program):
 # What makes lbd come by: orders, by the first word of the point; the rest is plain traffic.
 STIMULI = {"order": ("kill", "hold", "release"), "signal": ("kill",), "cancel": ("new-kill",),
            "restart": ("kill", "restart"), "wish": ("save",), "switch": ("switch",),
-           "run": ("new-kill",), "stray": ("stray",)}
+           "run": ("new-kill",), "stray": ("stray",), "removal": ("remove",)}
 
 
 def crash_at(traffic, name, action):
@@ -85,9 +85,12 @@ def part_lbrun(count):
             action = "error" if "error" in actions and turn % 3 == 1 else "kill"
             setting, marks[run] = arm(run, name, action)
             steps = 10
+            sets = (setting, "restart.policy.launch_fail=relaunch")
             if name == "stop.seen":
                 stopped, steps = run, 100
-            if not submit(run, steps=steps, sets=(setting, "restart.policy.launch_fail=relaunch")):
+            elif name.startswith("prune."):
+                steps, sets = 200, (*sets, "checkpoint.keep_latest_k=2")
+            if not submit(run, steps=steps, sets=sets):
                 raise SystemExit(f"{run}: not accepted")
             await_true("there is room", lambda: live() < 10)
         lbd = lbd.again()
@@ -274,7 +277,7 @@ def broken_spool(path, call, error, nth):
     """An lbrun for which three of these calls on its spool fail, from the N-th on."""
     with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o755), "w") as script:
         script.write(f'#!/bin/sh\nexport ASAN_OPTIONS={TRACED["ASAN_OPTIONS"]}\n'
-                     f'exec strace -D -f -qq -o {path}.trace -P "$2/spool.jsonl" -e trace={call} '
+                     f'exec strace -D -f -qq -o {path}.trace -P "${{2%/job.sh}}/spool.jsonl" -e trace={call} '
                      f'-e inject={call}:error={error}:when={nth}..{nth + 2} {B}/lbrun "$@"\n')
 
 

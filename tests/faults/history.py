@@ -174,10 +174,10 @@ def check_end(run, lines, row, orders):
     """Done means completed and the other way round; a kill wins and lasts."""
     is_done = any(line.word == "done" for line in lines)
     asked = {o.verb for o in orders}
-    kills = [o.ms for o in orders if o.kind == "ack" and o.verb == "kill"]
+    kills = [o.ms for o in orders if o.kind == "ack" and o.verb in ("kill", "stop")]
     if row["state"] == "completed" and not is_done:
         violation(run, "LOST: called completed, and its trainer never was")
-    if row["state"] == "killed" and "kill" not in asked:
+    if row["state"] == "killed" and not asked & {"kill", "stop"}:
         violation(run, "LOST: killed, and nobody asked for it")
     if not kills or any(o.ms >= max(kills) for o in orders if o.verb == "restart"):
         return

@@ -3,7 +3,7 @@
  * and fence away. The history checker must then find two trainers. */
 #include <stdbool.h>
 
-#include "common/attempt.h"
+#include "common/run/attempt.h"
 
 int __real_attempt_claim_take(const char *folder, const struct attempt_claim *claim,
 			      struct err *err);

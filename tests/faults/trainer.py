@@ -9,7 +9,7 @@ after the fact as the word says; history.py holds that against the ledger. A lin
     start STEP    alive, and going on from this checkpoint (0: from nothing)
     two           somebody else is alive, too
     send, ack     a step is about to be told to lbrun; lbrun has taken it
-    refused       lbrun could not take it now (a full disk), and said so
+    refused       lbrun could not take it, and said so; what it keeps in memory (a full disk) is not
     saving, saved a checkpoint is about to be written; it is complete
     done, stop    the last step is behind it; it was asked to end
 
@@ -42,14 +42,14 @@ def be_alone():
 def tell(step):
     while True:
         say("send", step)
-        try:
-            lb.send("step", step=step, loss=1.0 / step, target_step=steps)
+        if lb.send("step", step=step, loss=1.0 / step, target_step=steps):
             return say("ack", step)
-        except ValueError as refusal:
-            if "gone" in str(refusal):
-                raise
-            say("refused", step)
-            time.sleep(0.2)
+        if "is kept" in lb.errors[0]:   # to be written in its turn
+            return time.sleep(0.2)
+        if "gone" in lb.errors[0] or "pipe" in lb.errors[0]:
+            raise SystemExit(lb.errors[0])
+        say("refused", step)
+        time.sleep(0.2)
 
 
 def save(step):

@@ -2,8 +2,8 @@
 /* A batch script: the job that sbatch would have made of it, or one line naming the place. */
 #include "tests/fuzz/fuzz.h"
 
-#include "slurm/batch.h"
-#include "slurm/directives.h"
+#include "slurm/batch/batch.h"
+#include "slurm/batch/directives.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

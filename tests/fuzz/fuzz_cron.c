@@ -3,7 +3,7 @@
  * none. */
 #include "tests/fuzz/fuzz.h"
 
-#include "daemon/crontab.h"
+#include "daemon/calendar/crontab.h"
 
 static void on_bad(void *arg, const struct err *why)
 {

@@ -2,7 +2,7 @@
 /* Any bytes as JSON: refused with a reason, or printed and read back to the same value. */
 #include "tests/fuzz/fuzz.h"
 
-#include "common/json.h"
+#include "common/base/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

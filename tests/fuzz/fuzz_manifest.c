@@ -2,7 +2,7 @@
 /* The manifest of a checkpoint that somebody else wrote. */
 #include "tests/fuzz/fuzz.h"
 
-#include "common/manifest.h"
+#include "common/checkpoint/manifest.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

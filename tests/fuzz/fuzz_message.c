@@ -2,7 +2,7 @@
 /* A line that a trainer sends to lbrun. */
 #include "tests/fuzz/fuzz.h"
 
-#include "common/message.h"
+#include "common/run/message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

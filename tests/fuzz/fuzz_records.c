@@ -3,8 +3,8 @@
  * first byte says which. */
 #include "tests/fuzz/fuzz.h"
 
-#include "common/attempt.h"
-#include "common/order.h"
+#include "common/run/attempt.h"
+#include "common/run/order.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -2,8 +2,8 @@
 /* Bytes on lbd's socket, cut into lines as the daemon does, each taken for a request. */
 #include "tests/fuzz/fuzz.h"
 
-#include "common/mem.h"
-#include "common/verbs.h"
+#include "common/base/mem.h"
+#include "common/run/verbs.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -2,7 +2,7 @@
 /* A TOML file as a run spec: what is accepted prints as TOML that is accepted again. */
 #include "tests/fuzz/fuzz.h"
 
-#include "common/run_spec.h"
+#include "common/config/run_spec.h"
 
 static int read_spec(const char *text, size_t len, char **printed, struct err *err)
 {

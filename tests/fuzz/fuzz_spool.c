@@ -3,7 +3,7 @@
  * lines, and every byte up to the last newline is consumed once. */
 #include "tests/fuzz/fuzz.h"
 
-#include "common/spool.h"
+#include "common/run/spool.h"
 
 static int on_line(const struct spool_line *line, void *arg)
 {

@@ -3,13 +3,13 @@
  * does not is told; whatever is taken of it may be printed, and leads nowhere but where it says. */
 #include "tests/fuzz/fuzz.h"
 
-#include <pwd.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "common/json.h"
-#include "common/run_state.h"
-#include "common/team.h"
+#include "common/base/json.h"
+#include "common/run/run_state.h"
+#include "common/base/accounts.h"
+#include "common/run/team.h"
 
 static const int64_t now_ms = 1800000000000;
 
@@ -62,10 +62,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int refused = 0;
 
 	if (file[0] == '\0') {
-		const struct passwd *me = getpwuid(geteuid());
+		struct account me;
 
-		fuzz_check(me);
-		snprintf(file, sizeof(file), "team/%s.json", me->pw_name);
+		fuzz_check(account_of(geteuid(), &me));
+		snprintf(file, sizeof(file), "team/%s.json", me.name);
+		account_clear(&me);
 	}
 	fuzz_file(file, data, size);
 	fuzz_check(team_read(fuzz_path("team"), now_ms, &team, on_refused, &refused, &err) == 0);

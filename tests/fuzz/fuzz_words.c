@@ -2,12 +2,12 @@
 /* What people type: words of a command line, names, selectors of runs, durations, memory. */
 #include "tests/fuzz/fuzz.h"
 
-#include "common/keys.h"
-#include "common/names.h"
-#include "common/run_spec.h"
-#include "common/selector.h"
-#include "common/shell_words.h"
-#include "common/strv.h"
+#include "common/config/keys.h"
+#include "common/base/names.h"
+#include "common/config/run_spec.h"
+#include "common/run/selector.h"
+#include "common/base/shell_words.h"
+#include "common/base/strv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

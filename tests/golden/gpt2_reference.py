@@ -16,6 +16,7 @@ from golden import attend, cross_entropy, layer_norm, write_all
 
 MODELS = {
     "gpt2": dict(vocab=43, dim=32, layers=2, heads=4, ffn=48, positions=12, batch=3, seq=8),
+    "gpt2_odd": dict(vocab=31, dim=42, layers=1, heads=3, ffn=65, positions=11, batch=1, seq=11),
 }
 P = "transformer."
 

@@ -22,17 +22,21 @@ MODELS = {
     # wavelengths 6, 63, 628, 6283 against 100/4 and 100/1: one stays, one blends, two slow down
     "llama_scaled": dict(vocab=30, dim=24, layers=1, heads=3, kv_heads=1, ffn=20, tied=True,
                          batch=1, seq=7, rule=(8.0, 1.0, 4.0, 100.0)),
+    # heads wider together than the model, no size a multiple of another
+    "llama_odd": dict(vocab=61, dim=30, layers=3, heads=3, kv_heads=1, head=14, ffn=37, tied=False,
+                      batch=2, seq=7, theta=500.0),
 }
 
 
 def shapes(s):
     d, f, v = s["dim"], s["ffn"], s["vocab"]
-    kv = d // s["heads"] * s["kv_heads"]
+    c = s.get("head", d // s["heads"])
+    q, kv = c * s["heads"], c * s["kv_heads"]
     out = {"model.embed_tokens.weight": (v, d)}
     for l in range(s["layers"]):
         p = f"model.layers.{l}."
-        out |= {p + "self_attn.q_proj.weight": (d, d), p + "self_attn.k_proj.weight": (kv, d),
-                p + "self_attn.v_proj.weight": (kv, d), p + "self_attn.o_proj.weight": (d, d),
+        out |= {p + "self_attn.q_proj.weight": (q, d), p + "self_attn.k_proj.weight": (kv, d),
+                p + "self_attn.v_proj.weight": (kv, d), p + "self_attn.o_proj.weight": (d, q),
                 p + "mlp.gate_proj.weight": (f, d), p + "mlp.up_proj.weight": (f, d),
                 p + "mlp.down_proj.weight": (d, f), p + "input_layernorm.weight": (d,),
                 p + "post_attention_layernorm.weight": (d,)}
@@ -48,14 +52,15 @@ def norm(x, w):
 
 def attention(x, w, p, s):
     b, t, d = x.shape
-    c = d // s["heads"]
+    c = s.get("head", d // s["heads"])
+    theta = s.get("theta", 10000.0)
 
     def heads(name, count):
         y = x @ w[p + name].T
         return y.view(b, t, count, c).transpose(1, 2)
 
-    q = rotate(heads("self_attn.q_proj.weight", s["heads"]), c, s.get("rule"))
-    k = rotate(heads("self_attn.k_proj.weight", s["kv_heads"]), c, s.get("rule"))
+    q = rotate(heads("self_attn.q_proj.weight", s["heads"]), c, s.get("rule"), theta)
+    k = rotate(heads("self_attn.k_proj.weight", s["kv_heads"]), c, s.get("rule"), theta)
     v = heads("self_attn.v_proj.weight", s["kv_heads"])
     share = s["heads"] // s["kv_heads"]
     k, v = k.repeat_interleave(share, 1), v.repeat_interleave(share, 1)

@@ -17,6 +17,7 @@ from golden import attend, cross_entropy, layer_norm, rotate, write_all
 MODELS = {
     "neox": dict(vocab=41, dim=32, layers=2, heads=4, rotary=2, ffn=56, batch=2, seq=9),
     "neox_whole": dict(vocab=30, dim=24, layers=1, heads=3, rotary=8, ffn=40, batch=1, seq=6),
+    "neox_odd": dict(vocab=53, dim=44, layers=1, heads=2, rotary=6, ffn=51, batch=3, seq=5),
 }
 P = "gpt_neox."
 

@@ -67,6 +67,7 @@ cat >"$T/small.toml" <<-END
 	local_batch_size = 4
 	global_batch_size = 8
 	seq_len = $seq
+	mixed_precision_param = "float32"
 	steps = $steps
 	[checkpoint]
 	interval = $((steps / 2))

@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/mem.h"
+#include "common/base/mem.h"
 #include "kernels/load.h"
-#include "worker/lbworker/model.h"
-#include "worker/lbworker/safetensors.h"
+#include "worker/lbworker/model/model.h"
+#include "worker/lbworker/base/safetensors.h"
 
 enum { NO_GPU = 77, PASSES = 3 };
 

@@ -8,9 +8,9 @@
 #include <string.h>
 
 /* Decided on both sides: a gradient twice as large as it may be, or one that is left out. */
-static struct tensor *decision_of(struct suite *s, struct tensors *all, bool is_left_out)
+static struct tensor *control_of(struct suite *s, struct tensors *all, bool is_left_out)
 {
-	const struct decision d = { .norm_limit = is_left_out ? 1 : INFINITY, .norm_most = 2,
+	const struct step_control d = { .norm_limit = is_left_out ? 1 : INFINITY, .norm_most = 2,
 				    .lr = 2e-2f, .to_m_hat = 1.7f, .to_v_hat = 3.1f,
 				    .step = (uint32_t)between(s, 1, 1000), .loss_sum = 3,
 				    .squares = 16 };
@@ -31,7 +31,7 @@ void ops_adamw(struct suite *s)
 	struct tensor *m = random_tensor(s, &all, count, false, 1);
 	struct tensor *v = random_tensor(s, &all, count, false, 1);
 	struct tensor *g = random_tensor(s, &all, count, false, 1);
-	struct tensor *decision = decision_of(s, &all, draw(s) % 5 == 0);
+	struct tensor *control = control_of(s, &all, draw(s) % 5 == 0);
 	const struct adamw a = { .rate = 0.5f, .beta1 = 0.9f, .beta2 = 0.95f, .eps = 1e-8f,
 				 .weight_decay = 0.1f, .bf16_moments = narrow_moments, .first = between(s, 0, 2) * 11,
 				 .key = 0x123456789abcdefULL };
@@ -46,7 +46,7 @@ void ops_adamw(struct suite *s)
 	}
 	to_gpu(s, m);
 	to_gpu(s, v);
-	BOTH(adamw, ON(w), ON(m), ON(v), ON(g), count, &a, ON(decision));
+	BOTH(adamw, ON(w), ON(m), ON(v), ON(g), count, &a, ON(control));
 	compare(s, "adamw", "weight", w, 1);
 	if (narrow_moments)
 		m->count = v->count = count / 2;	/* whole words, of two moments each */

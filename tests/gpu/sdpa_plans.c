@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "kernels/cuda/sdpa.h"
+#include "kernels/cuda/lib/sdpa.h"
 
 /* As cuDNN itself writes the properties of a GPU. */
 static const char h200[] =

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/mem.h"
-#include "worker/lbworker/rng.h"
+#include "common/base/mem.h"
+#include "worker/lbworker/base/rng.h"
 
 /* --- draws ---------------------------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/mem.h"
+#include "common/base/mem.h"
 
 enum {
 	FENCE_MS = 3 * 1000,		/* two trainers of one run at most for so long */
@@ -17,6 +17,7 @@ enum {
 	AVOIDED_MS = 2 * 3600 * 1000,	/* a node that failed is kept away from for longer than this */
 	RECORD_MS = 5 * 1000,		/* until lbd has seen the record of a job that is over */
 	ENDING_MS = 45 * 1000,		/* as long it may wait for one */
+	LONG_MS = 10 * 60 * 1000,	/* Slurm itself cancels no job that has run for so long */
 	HISTORY_LINES = 100,
 	STORY_LINES = 3,		/* broken promises told in full */
 };
@@ -62,6 +63,8 @@ static void on_trainer(struct check *c, struct view *v, const struct fact *f, in
 	}
 	if (change > 0 && v->final_ms && f->kind == FACT_TRAINER_STARTED)
 		broken(c, f->run, f->at_ms, "a trainer was started although the run is over");
+	if (v->must_not_run && f->kind == FACT_TRAINER_STARTED)
+		broken(c, f->run, f->at_ms, "a run began although what it depends on failed");
 	if (change > 0 && v->state == RUN_HELD && f->kind == FACT_TRAINER_STARTED)
 		broken(c, f->run, f->at_ms, "a trainer was started although the run is held");
 	if (f->kind == FACT_TRAINER_THAWED) {
@@ -101,7 +104,7 @@ static void on_trainer_ended(struct check *c, struct view *v, const struct fact 
 static void begin_anew(struct view *v)
 {
 	v->final_ms = 0;
-	v->completed = v->may_be_killed = v->may_fail = false;
+	v->completed = v->may_be_killed = v->may_fail = v->must_not_run = false;
 	v->bad = v->surely_bad = 0;
 }
 
@@ -153,6 +156,7 @@ static void on_job_started(struct check *c, struct view *v, const struct fact *f
 
 	if (a->job_id != f->a || a->submit_time != f->b)
 		broken(c, f->run, f->at_ms, "a job started that the ledger does not have");
+	a->started_ms = f->at_ms;
 	if (is_left_waiting(c, v, a, f->at_ms))
 		broken(c, f->run, f->at_ms, "a requeued job was waited for in vain");
 	a->requeued_ms = 0;
@@ -175,6 +179,22 @@ static void on_placed(struct check *c, struct view *v, const struct fact *f)
 		v->failed_attempt = 0;
 }
 
+/* An administrator's cancel of a job that had run for long, and lbd was there to see it. */
+static bool is_ignored_cancel(const struct check *c, const struct attempt_view *a,
+			      const struct fact *ended)
+{
+	return a->cancelled_ms > 0 && ended->a == CAUSE_LOST && c->is_up &&
+	       c->up_since_ms < a->cancelled_ms && c->trouble_ms < a->cancelled_ms &&
+	       ended->at_ms - a->cancelled_ms < LONG_MS / 2;
+}
+
+static void on_cancelled(struct view *v, struct attempt_view *a, const struct fact *f)
+{
+	v->may_be_killed = true;
+	if (a->started_ms > 0 && f->at_ms - a->started_ms > LONG_MS)
+		a->cancelled_ms = f->at_ms;
+}
+
 /* What lbrun wrote down is what the ledger says, unless a person wanted the end, or lbrun itself
  * could not tell. */
 static void on_ended(struct check *c, struct view *v, const struct fact *f)
@@ -192,6 +212,10 @@ static void on_ended(struct check *c, struct view *v, const struct fact *f)
 		v->failed_ms = f->at_ms;
 		v->failed_node = a->node;
 	}
+	if (a->doomed_ms > 0 && c->trouble_ms < a->doomed_ms)	/* whether lbd was there or not */
+		v->must_not_run = true;
+	if (is_ignored_cancel(c, a, f))
+		broken(c, f->run, f->at_ms, "an administrator's cancel was not respected");
 }
 
 static void on_lbd(struct check *c, const struct fact *f)
@@ -230,7 +254,11 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 		v->may_be_killed |= f->a > ORDER_HOLD;
 		break;
 	case FACT_JOB_CANCELLED:
-		v->may_be_killed = true;
+		on_cancelled(v, a, f);
+		break;
+	case FACT_DEPENDENCY_FAILED:
+		a->doomed_ms = f->at_ms;
+		v->may_fail = true;
 		break;
 	case FACT_REFUSED:
 		v->may_fail = true;

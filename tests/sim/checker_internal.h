@@ -17,6 +17,9 @@ struct attempt_view {
 	enum cause said;		/* in lbrun's exit record; CAUSE_NONE: there is none */
 	int64_t said_ms;
 	int64_t requeued_ms;		/* 0: not */
+	int64_t started_ms;		/* its job, last; 0: not */
+	int64_t doomed_ms;		/* what its job depends on failed; 0: not */
+	int64_t cancelled_ms;		/* by an administrator, when it had run for long; 0: not */
 	int64_t hung_ms;		/* since when its watched trainer is silent; 0: it is not */
 	bool has_node;			/* lbd knew where it ran */
 	int node;			/* where its job was put last */
@@ -42,6 +45,7 @@ struct view {			/* of one run */
 	int64_t both_ms;		/* since when there are two; 0: there are not */
 	/* since the run was created or restarted */
 	bool completed, may_be_killed, may_fail;
+	bool must_not_run;		/* lbd saw that what it depends on failed */
 	int64_t bad, surely_bad;	/* launches without progress since the last progress */
 };
 

@@ -10,8 +10,8 @@
 #include <unistd.h>
 #include <sqlite3.h>
 
-#include "common/mem.h"
-#include "common/paths.h"
+#include "common/base/mem.h"
+#include "common/base/paths.h"
 #include "tests/sim/ledger_taps.h"
 #include "tests/sim/sim.h"
 
@@ -144,6 +144,13 @@ static bool world_claimed(void *self, const struct run *run)
 	       strcmp(f->token, run->attempt.job.token) == 0;
 }
 
+static bool world_depends(void *self, const struct run *run)
+{
+	const struct sim *sim = self;
+
+	return sim->people[run_index(run->name)].dependency != DEPENDENCY_NONE;
+}
+
 static bool world_exited(void *self, const struct run *run, struct attempt_exit *out)
 {
 	const struct sim *sim = self;
@@ -170,6 +177,7 @@ static int64_t world_spool(void *self, const struct run *run, int64_t *offset, i
 /* As lbd.toml's defaults. */
 static const struct node_rules node_rules = {
 	.half_life_ms = DAY, .threshold = 0.75, .max_excluded = MAX_EXCLUDED,
+	.patience_ms = 2 * MINUTE,
 };
 
 static void world_switched(void *self, const struct run *run, struct switched *out)
@@ -189,7 +197,7 @@ static const struct world world_ops = {
 	.wall_ms = world_wall, .mono_ms = world_mono, .token = world_token, .spec = world_spec,
 	.submit = world_submit, .retell = world_retell, .order = world_order, .end_all = world_end_all,
 	.switched = world_switched,
-	.claimed = world_claimed, .exited = world_exited, .spool = world_spool,
+	.claimed = world_claimed, .exited = world_exited, .depends = world_depends, .spool = world_spool,
 };
 
 /* --- the loop ---------------------------------------------------------------------------------------- */

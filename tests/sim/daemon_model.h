@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/engine.h"
+#include "daemon/engine/engine.h"
 #include "tests/sim/history.h"
 
 struct sim;

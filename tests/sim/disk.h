@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/attempt.h"
-#include "common/spool.h"
+#include "common/run/attempt.h"
+#include "common/run/spool.h"
 
 struct lbrun;
 

@@ -42,17 +42,14 @@ static bool undo(struct sim *sim, struct job *job, int64_t saved_ms)
 		sim_after(sim, rng_range(&sim->rng, 0, 5 * SECOND), vanish_later, job, 0);
 		return true;
 	}
-	if (job->status.phase == JOB_RUNNING && job->started_ms > saved_ms) {
-		job_unstart(sim, job);
-	} else if (job->status.phase == JOB_PENDING && job->released_ms > saved_ms) {
-		job->stamp++;
-		job_set_word(job, SJ_PENDING, SR_HELD_USER, 0);
-		job_fact(sim, FACT_JOB_UNRELEASED, job);
-	}
+	if (job->status.phase == JOB_RUNNING && job->started_ms > saved_ms)
+		job_unstart(sim, job, job->released_ms <= saved_ms);
+	else if (job->status.phase == JOB_PENDING && job->released_ms > saved_ms)
+		job_unrelease(sim, job);
 	return false;
 }
 
-void controller_crash(struct sim *sim)
+static void controller_crash(struct sim *sim)
 {
 	struct slurm_model *s = &sim->slurm;
 	int64_t saved_ms = sim->now_ms - rng_range(&sim->rng, 0, SAVE_MS);
@@ -63,6 +60,19 @@ void controller_crash(struct sim *sim)
 		i += !undo(sim, s->known[i], saved_ms);
 	s->down_until_ms = sim->now_ms + away_ms;
 	sim_after(sim, away_ms, on_controller_back, NULL, FAULT_CONTROLLER_BACK);
+}
+
+static void on_crash(struct sim *sim, void *arg, uint64_t stamp)
+{
+	(void)arg;
+	(void)stamp;
+	if (sim->now_ms >= sim->slurm.down_until_ms)
+		controller_crash(sim);
+}
+
+void controller_crash_soon(struct sim *sim)
+{
+	sim_after(sim, rng_range(&sim->rng, 0, SAVE_MS), on_crash, NULL, 0);
 }
 
 static void controller_freeze(struct sim *sim)
@@ -191,12 +201,13 @@ static void preemption(struct sim *sim)
 
 static void admin_cancel(struct sim *sim)
 {
+	static const uint32_t uids[] = { SLURMD_UID, OPERATOR_UID, OWNER_UID };
 	struct job *job = some_job(sim);
 
 	if (job == NULL)
 		return;
 	job_fact(sim, FACT_JOB_CANCELLED, job);
-	job_cancel(sim, job);
+	job_cancel(sim, job, uids[rng_range(&sim->rng, 0, 2)]);
 }
 
 static void admin_requeue(struct sim *sim)

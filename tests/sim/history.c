@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "common/mem.h"
-#include "common/run_state.h"
+#include "common/base/mem.h"
+#include "common/run/run_state.h"
 
 static const char *const fault_names[FAULT_COUNT] = {
 	[FAULT_CONTROLLER_CRASH] = "the controller crashes",
@@ -47,6 +47,7 @@ static const struct {
 	[FACT_JOB_OVER] = { "slurm   job over", JOB },
 	[FACT_JOB_FORGOTTEN] = { "slurm   job forgotten", JOB },
 	[FACT_JOB_UNRELEASED] = { "slurm   release forgotten", JOB },
+	[FACT_DEPENDENCY_FAILED] = { "slurm   what the job depends on has failed", JOB },
 	[FACT_REFUSED] = { "slurm   submission refused", NOTHING },
 	[FACT_JOB_CANCELLED] = { "slurm   job cancelled by an administrator", JOB },
 	[FACT_CLAIMED] = { "lbrun   claimed by", ID },

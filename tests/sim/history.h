@@ -30,6 +30,7 @@ enum fact_kind {
 	FACT_JOB_OVER,
 	FACT_JOB_FORGOTTEN,
 	FACT_JOB_UNRELEASED,
+	FACT_DEPENDENCY_FAILED,		/* the job will never start, or is cancelled for it */
 	FACT_REFUSED,			/* a submission */
 	FACT_JOB_CANCELLED,		/* by an administrator */
 	/* lbrun and its trainer; a: launch */

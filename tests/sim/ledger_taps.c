@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "common/mem.h"
+#include "common/base/mem.h"
 #include "tests/sim/sim.h"
 
 /* The engine hands over no world of ours in these calls: one simulated world at a time. */

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/log.h"
+#include "common/base/log.h"
 #include "tests/sim/sim.h"
 
 static const char *const control_names[CONTROL_COUNT] = {

@@ -58,6 +58,7 @@ static void on_submit(struct sim *sim, void *arg, uint64_t stamp)
 		return;
 	}
 	sim->people[run].state = PERSON_LIVE;
+	sim->people[run].failed_until_ms = sim->now_ms + rng_range(&sim->rng, 0, MIN_JOB_AGE_MS);
 	sim_fact(sim, FACT_SUBMITTED, run, 0, 0, 0);
 }
 
@@ -213,6 +214,8 @@ void people_begin(struct sim *sim)
 		p->prequeues = rng_chance(&sim->rng, 0.3);
 		p->is_warned = rng_chance(&sim->rng, 0.5);
 		p->is_unwatched = rng_chance(&sim->rng, 0.2);
+		if (rng_chance(&sim->rng, 0.05) && !sim->is_local)
+			p->dependency = rng_chance(&sim->rng, 0.5) ? DEPENDENCY_WAITS : DEPENDENCY_KILLS;
 		sim_after(sim, rng_exp(&sim->rng, 0.5 * DAY), on_submit, NULL, (uint64_t)run);
 		sim_after(sim, rng_exp(&sim->rng, 1.0 * DAY), on_person, NULL, (uint64_t)run);
 	}

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#include "common/mem.h"
+#include "common/base/mem.h"
 #include "tests/sim/checker.h"
 
 enum { AFTERWARDS_MS = DAY / 2 };

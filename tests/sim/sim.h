@@ -7,7 +7,7 @@
  *            slurm_model ──jobs──▶ lbrun_model ──▶ disk (attempt folders, checkpoints)
  *
  * In a world without Slurm (is_local) the same model stands in for lbd's own scheduler: it loses nothing,
- * stands still while lbd is down, finds its jobs again, and a reboot ends all of them. slurm/local.c itself
+ * stands still while lbd is down, finds its jobs again, and a reboot ends all of them. slurm/local/local.c itself
  * is not in it: that is processes and files (tests/system/scheduler-local.t).
  *
  * Everything that happens is an event of the agenda; every choice is a throw of the seed's dice. So
@@ -61,6 +61,7 @@ struct climate {
 	double daemon_crash, clock_jump, reboot;
 	double crash_point;		/* chance that lbd dies at one */
 	double forgetting;		/* chance that a change kills the controller before it is saved */
+	double start_crash;		/* the same of a job's start */
 	double lost_answer, late_effect, no_effect, refusal;	/* chance per call */
 	double early_failure, failure, hang, no_record;		/* of trainers and of lbrun */
 	bool has_accounting;
@@ -68,6 +69,8 @@ struct climate {
 };
 
 enum run_of_person { PERSON_BEFORE, PERSON_LIVE };
+
+enum dependency { DEPENDENCY_NONE, DEPENDENCY_WAITS, DEPENDENCY_KILLS };
 
 struct person {			/* one for each run */
 	enum run_of_person state;
@@ -78,6 +81,8 @@ struct person {			/* one for each run */
 	bool is_warned;			/* its jobs are signalled before their time limit */
 	enum run_order switched;	/* a switch file of this order lies there */
 	bool is_unwatched;		/* its spec has no hang timeouts */
+	enum dependency dependency;	/* on a job that failed */
+	int64_t failed_until_ms;	/* Slurm remembers that it did until then */
 };
 
 struct sim {
@@ -119,7 +124,8 @@ void climate_calm(struct climate *climate);
 
 /* faults.c, person.c: what happens to the world, and who works with lbd */
 void faults_begin(struct sim *sim);
-void controller_crash(struct sim *sim);
+/* Before the controller has saved what it does now. */
+void controller_crash_soon(struct sim *sim);
 void people_begin(struct sim *sim);
 void people_rest(struct sim *sim);	/* all that is left is to wait for the ends */
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/mem.h"
+#include "common/base/mem.h"
 #include "tests/sim/sim.h"
 
 enum { SLOTS = 2 };		/* jobs on one node */
@@ -154,21 +154,48 @@ static void on_warning(struct sim *sim, void *arg, uint64_t stamp)
 		lbrun_warn(sim, job->lbrun);
 }
 
-static void start_on(struct sim *sim, struct job *job, int node)
+static void be_running(struct sim *sim, struct job *job, int node)
 {
 	job->node = node;
 	job->is_counted = true;
 	sim->slurm.nodes[node].busy++;
 	job->started_ms = sim->now_ms;
+	job->status.start_time = EPOCH_S + sim->now_ms / SECOND;
 	snprintf(job->status.nodes, sizeof(job->status.nodes), "n%d", node);
 	job_set_word(job, SJ_RUNNING, SR_NONE, 0);
 	job->stamp++;
 	job_fact(sim, FACT_JOB_STARTED, job);
+	if (rng_chance(&sim->rng, sim->climate.start_crash))
+		controller_crash_soon(sim);
+}
+
+static void start_on(struct sim *sim, struct job *job, int node)
+{
+	be_running(sim, job, node);
 	sim_fact(sim, FACT_JOB_PLACED, job->run, job->number, node, 0);
 	sim_after(sim, job->limit_ms, on_limit, job, job->stamp);
 	if (job->warn_ms)
 		sim_after(sim, job->limit_ms - job->warn_ms, on_warning, job, job->stamp);
 	lbrun_start(sim, job);
+}
+
+static void on_not_taken(struct sim *sim, void *arg, uint64_t stamp)
+{
+	struct job *job = arg;
+
+	if (job->stamp != stamp || job->status.phase != JOB_RUNNING)
+		return;
+	if (is_answering(sim))
+		job_cancel(sim, job, SLURMD_UID);
+	else
+		sim_after(sim, MINUTE, on_not_taken, job, stamp);
+}
+
+/* slurmd: "already running, do not launch second copy"; as it must not be requeued, it is cancelled. */
+static void start_again(struct sim *sim, struct job *job)
+{
+	be_running(sim, job, job->node);
+	sim_after(sim, rng_range(&sim->rng, 0, 2 * SECOND), on_not_taken, job, job->stamp);
 }
 
 static void on_start(struct sim *sim, void *arg, uint64_t stamp)
@@ -178,6 +205,10 @@ static void on_start(struct sim *sim, void *arg, uint64_t stamp)
 
 	if (job->stamp != stamp || job->status.phase != JOB_PENDING)
 		return;
+	if (job->is_doubled && job->lbrun && is_answering(sim)) {
+		start_again(sim, job);
+		return;
+	}
 	node = is_answering(sim) && job->lbrun == NULL ? free_node(sim, job->excluded) : -1;
 	if (node >= 0)
 		start_on(sim, job, node);
@@ -188,24 +219,11 @@ static void on_start(struct sim *sim, void *arg, uint64_t stamp)
 static void queue(struct sim *sim, struct job *job)
 {
 	job_set_word(job, SJ_PENDING, SR_PRIORITY, 0);
-	sim_after(sim, rng_exp(&sim->rng, (double)sim->climate.queue_ms), on_start, job, ++job->stamp);
+	/* some clusters are empty */
+	sim_after(sim, rng_chance(&sim->rng, 0.1) ? rng_range(&sim->rng, 0, 2 * SECOND) :
+		  rng_exp(&sim->rng, (double)sim->climate.queue_ms), on_start, job, ++job->stamp);
 }
 
-void job_release(struct sim *sim, struct job *job)
-{
-	if (job->status.phase != JOB_HELD)
-		return;
-	job->released_ms = sim->now_ms;
-	queue(sim, job);
-}
-
-void job_unstart(struct sim *sim, struct job *job)
-{
-	if (job->lbrun)
-		lbrun_vanish(sim, job->lbrun);
-	leave_node(sim, job);
-	queue(sim, job);
-}
 
 /* --- end ------------------------------------------------------------------------------------------------ */
 
@@ -239,6 +257,7 @@ static void be_over(struct sim *sim, struct job *job, uint32_t state, uint32_t r
 	int64_t wait_ms = job->lbrun ? KILL_WAIT_MS + 5000 : rng_range(&sim->rng, 0, 5000);
 
 	job_set_word(job, state | SJ_COMPLETING, reason, exit_code);
+	job->status.end_time = EPOCH_S + sim->now_ms / SECOND;
 	job_fact(sim, FACT_JOB_OVER, job);
 	sim_after(sim, wait_ms, on_freed, job, ++job->stamp);
 }
@@ -282,6 +301,73 @@ void job_requeue(struct sim *sim, struct job *job)
 	lbrun_signal(sim, job->lbrun, SIGTERM);
 }
 
+static void on_kill_invalid(struct sim *sim, void *arg, uint64_t stamp)
+{
+	struct job *job = arg;
+
+	if (job->stamp == stamp && is_answering(sim))
+		job_end(sim, job, SJ_CANCELLED, SR_DEPENDENCY_NEVER);
+}
+
+/* What the controller has forgotten counts as satisfied. */
+static bool is_doomed(const struct sim *sim, const struct job *job)
+{
+	const struct person *p = &sim->people[job->run];
+
+	return p->dependency != DEPENDENCY_NONE && sim->now_ms < p->failed_until_ms;
+}
+
+static void never_start(struct sim *sim, struct job *job)
+{
+	job_set_word(job, SJ_PENDING, SR_DEPENDENCY_NEVER, 0);
+	job_fact(sim, FACT_DEPENDENCY_FAILED, job);
+	job->stamp++;
+	if (sim->people[job->run].dependency == DEPENDENCY_KILLS)
+		sim_after(sim, rng_range(&sim->rng, 0, 5 * SECOND), on_kill_invalid, job, job->stamp);
+}
+
+void job_release(struct sim *sim, struct job *job)
+{
+	if (job->status.phase != JOB_HELD)
+		return;
+	job->released_ms = sim->now_ms;
+	if (is_doomed(sim, job))
+		never_start(sim, job);
+	else
+		queue(sim, job);
+}
+
+/* slurmd registers with what it runs, and is told to end what should not. */
+static void on_registered(struct sim *sim, void *arg, uint64_t stamp)
+{
+	struct job *job = arg;
+
+	(void)stamp;
+	if (job->lbrun == NULL || job->status.phase == JOB_RUNNING)
+		return;
+	sim_after(sim, KILL_WAIT_MS, on_kill_wait, job, 0);
+	lbrun_signal(sim, job->lbrun, SIGTERM);
+}
+
+void job_unrelease(struct sim *sim, struct job *job)
+{
+	job->stamp++;
+	job_set_word(job, SJ_PENDING, SR_HELD_USER, 0);
+	job_fact(sim, FACT_JOB_UNRELEASED, job);
+}
+
+void job_unstart(struct sim *sim, struct job *job, bool is_released)
+{
+	job->is_doubled = is_released && job->lbrun && rng_chance(&sim->rng, 0.5);
+	leave_node(sim, job);
+	if (is_released)
+		queue(sim, job);
+	else
+		job_unrelease(sim, job);
+	if (job->lbrun && !job->is_doubled)
+		sim_after(sim, rng_range(&sim->rng, 1, 300) * SECOND, on_registered, job, 0);
+}
+
 void job_lose(struct sim *sim, struct job *job)
 {
 	if (job->lbrun)
@@ -290,8 +376,12 @@ void job_lose(struct sim *sim, struct job *job)
 	job->status.cause = CAUSE_LOST;
 }
 
-void job_cancel(struct sim *sim, struct job *job)
+void job_cancel(struct sim *sim, struct job *job, uint32_t uid)
 {
+	if (job_is_live(job)) {
+		job->status.has_canceller = true;
+		job->status.canceller = uid;
+	}
 	job_end(sim, job, SJ_CANCELLED, SR_NONE);
 }
 

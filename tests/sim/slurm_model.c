@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/mem.h"
+#include "common/base/mem.h"
 #include "tests/sim/sim.h"
 
 enum op { OP_SUBMIT, OP_RELEASE, OP_SIGNAL, OP_CANCEL, OP_POLL, OP_RECALL };
@@ -98,8 +98,10 @@ static void do_poll(struct sim *sim, struct call_record *c)
 		c->row_cap = 2 * s->known_count;
 		c->rows = xrealloc(c->rows, c->row_cap * sizeof(*c->rows));
 	}
-	for (size_t i = 0; i < s->known_count; i++)
+	for (size_t i = 0; i < s->known_count; i++) {
 		c->rows[i] = s->known[i]->status;
+		c->rows[i].has_canceller = false;	/* only accounting knows */
+	}
 	c->row_count = s->known_count;
 }
 
@@ -135,24 +137,16 @@ static void do_on_job(struct sim *sim, struct call_record *c)
 	} else if (c->op == OP_RELEASE) {
 		job_release(sim, job);
 	} else if (c->op == OP_CANCEL) {
-		job_cancel(sim, job);
+		job_cancel(sim, job, OWNER_UID);
 	} else {
 		do_signal(sim, c, job);
 	}
 }
 
-static void on_crash(struct sim *sim, void *arg, uint64_t stamp)
-{
-	(void)arg;
-	(void)stamp;
-	if (sim->now_ms >= sim->slurm.down_until_ms)
-		controller_crash(sim);
-}
-
 static void take_effect(struct sim *sim, struct call_record *c)
 {
 	if (c->op < OP_POLL && rng_chance(&sim->rng, sim->climate.forgetting))
-		sim_after(sim, rng_range(&sim->rng, 0, SAVE_MS), on_crash, NULL, 0);
+		controller_crash_soon(sim);
 	if (c->op == OP_SUBMIT)
 		do_submit(sim, c);
 	else if (c->op == OP_POLL)

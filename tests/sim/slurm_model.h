@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* slurm_model.h - a Slurm that is as bad as the measured one: it forgets what it accepted a moment
  * ago and reuses ids, answers late or never, carries out requests minutes after it was given up on,
- * loses nodes whose processes live on, and purges the records of ended jobs. */
+ * loses nodes whose processes live on, starts what runs already and cancels it for that, and purges the
+ * records of ended jobs. */
 #ifndef TESTS_SIM_SLURM_MODEL_H
 #define TESTS_SIM_SLURM_MODEL_H
 
@@ -9,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "slurm/endings.h"
+#include "slurm/job_result.h"
 #include "slurm/scheduler.h"
 
 struct sim;
@@ -21,6 +22,7 @@ enum {
 	KILL_WAIT_MS = 30 * 1000,
 	MIN_JOB_AGE_MS = 300 * 1000,
 	CREDENTIAL_MS = 300 * 1000,	/* a request older than this is refused */
+	SLURMD_UID = 0, OWNER_UID = 1000, OPERATOR_UID = 500,
 };
 
 struct job {
@@ -32,6 +34,7 @@ struct job {
 	uint64_t stamp;			/* counts up whenever planned events are void */
 	bool is_known;			/* to the controller */
 	bool is_counted;		/* in busy of its node */
+	bool is_doubled;		/* a controller that forgot its start will start it again */
 	int64_t made_ms, released_ms, started_ms;
 	int64_t limit_ms, warn_ms;	/* warn_ms before the limit lbrun is told; 0: it is not */
 	uint64_t excluded;		/* nodes, one bit each */
@@ -67,10 +70,10 @@ struct job *job_make(struct sim *sim, int run, int64_t number, const char *token
 		     const char *ledger_id, int64_t warn_ms, uint64_t excluded);
 struct job *job_find(struct sim *sim, const struct job_ref *ref);
 void job_release(struct sim *sim, struct job *job);
-/* By lbd or an administrator. */
 /* It was on the machine that went down: its processes are gone, and nobody saw how. */
 void job_lose(struct sim *sim, struct job *job);
-void job_cancel(struct sim *sim, struct job *job);
+/* By whoever has this uid: lbd, a person, or slurmd (SLURMD_UID). */
+void job_cancel(struct sim *sim, struct job *job, uint32_t uid);
 /* The controller ends it with this word; processes get SIGTERM, and SIGKILL after KillWait. */
 void job_end(struct sim *sim, struct job *job, enum slurm_state state, enum slurm_reason reason);
 /* By an administrator: its processes end, and it waits anew, under the same id. */
@@ -80,8 +83,10 @@ void job_report(struct sim *sim, struct job *job, int exit_status);
 /* The controller has it no longer. */
 void job_forget(struct sim *sim, struct job *job);
 void job_set_word(struct job *job, uint32_t state, uint32_t reason, uint32_t exit_code);
-/* As if its start had never been told to the controller. */
-void job_unstart(struct sim *sim, struct job *job);
+/* As if its start had never been told to the controller; its processes may be none the wiser. */
+void job_unstart(struct sim *sim, struct job *job, bool is_released);
+/* As if its release had never been told to the controller. */
+void job_unrelease(struct sim *sim, struct job *job);
 bool job_is_live(const struct job *job);
 
 #endif

@@ -29,13 +29,17 @@ array=$(lbctl status tasks --json | json attempts.0.job_id)
 lbd_stop
 # Task 1 ends with all its processes at once; nobody writes a record.
 doomed=$(squeue -h -r -j "$array" -o '%K %A' | sed -n 's/^1 //p')
+# Clusters of other tests have jobs of this number, too: only what names our folder is ours.
 for stepd in $(pgrep -f "slurmstepd: \[$doomed\."); do
-	pids=$(pgrep -P "$stepd"; pgrep -f "$attempt/task-1")
-	# shellcheck disable=SC2086
-	kill -9 $pids 2>/dev/null
+	for pid in $(pgrep -P "$stepd"); do
+		grep -qzF "$T/" "/proc/$pid/environ" 2>/dev/null && kill -9 "$pid"
+	done
 done
-for pid in $(pgrep -f "attempt $attempt"); do
-	grep -qz '^SLURM_ARRAY_TASK_ID=1$' "/proc/$pid/environ" 2>/dev/null && kill -9 "$pid"
+for pid in $(pgrep -f "$attempt/task-1"); do
+	kill -9 "$pid" 2>/dev/null
+done
+for pid in $(shepherds "$doomed"); do
+	kill -9 "$pid" 2>/dev/null
 done
 wait_for '! scontrol show job "$doomed" 2>/dev/null | grep -q "ArrayTaskId=1 "' 90
 rm -f "$attempt/task-1/exit.json"

@@ -162,6 +162,32 @@ refused 2 'lbd.toml:2: poll.intervall: .*"interval"' "a typo in lbd.toml" \
 refused 2 'lbd.toml:2: ' "told by --check-config too" lbd --check-config --home "$LB_HOME"
 rm "$LB_HOME/lbd.toml"
 
+# --- too few descriptors, a path too long -----------------------------------------------------------
+for files in 8 20 40; do
+	# shellcheck disable=SC3045,SC2016 # dash knows -n
+	refused 9 "lbd: $files file descriptors are too few: lbd needs 48, .*ulimit -n" "$files descriptors" \
+		sh -c 'ulimit -n "$1" && exec lbd --foreground --home "$2"' sh "$files" "$LB_HOME"
+done
+long=$T$(printf '/%0200d' 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15)
+for words in "lbd --foreground" "lbd --home $long --foreground" "lbctl ls" "lbctl --home $long ls" \
+	"lbctl daemon start" "lbctl recover" "lbctl doctor" "lbctl submit -- true"; do
+	# shellcheck disable=SC2086 # words
+	refused 2 "LB_HOME: \"/.*\" has 30[0-9][0-9] characters, 1000 are allowed" "${words%% /*}: a home of 3,000" \
+		env LB_HOME="$long" $words
+done
+broken=$(printf '%s/a\nb' "$T")
+for words in "lbctl recover" "lbctl daemon start" "lbctl doctor" "lbctl ls"; do
+	# shellcheck disable=SC2086 # words
+	refused 2 'LB_HOME: a line break in its path' "$words: a line break" env LB_HOME="$broken" $words
+done
+refused 2 "the attempt's folder \"/.*\" has 30[0-9][0-9] characters, 2000 are allowed" \
+	"lbrun: an attempt's folder of 3,000" lbrun --attempt "$long"
+refused 2 "the attempt's folder has a line break" "and with a line break" lbrun --attempt "$broken"
+refused 2 'no run: LB_HOME: ".*" has 30[0-9][0-9] characters' "lbworker looks for a run: a home of 3,000" \
+	env LB_HOME="$long" lbworker eval some-run "$T/none.tokens"
+refused 2 'no run: LB_HOME: a line break' "and with a line break" \
+	env LB_HOME="$broken" lbworker eval some-run "$T/none.tokens"
+
 far=$T/$(printf '%0100d' 0)/$(printf '%0100d' 1)
 mkdir -p "$far"
 LB_HOME=$far

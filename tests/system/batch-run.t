@@ -59,6 +59,55 @@ run_reaches again completed 60
 is "$(lbctl status again --json | json attempts.0.launches.#)" 2 \
 	"a script that failed is launched again"
 
+# --- --wrap, and what a relaunch waits for ----------------------------------------------------------
+wrapped='echo "$SLURM_JOB_NAME $SLURM_NTASKS" "$@"; echo "a  b" >&2'
+job=$(sbatch --parsable -n2 --mem=100M -o theirs.out -e theirs.err --wrap "$wrapped")
+wait_for '[ -s theirs.err ]' 60
+lbctl submit --name wrapped -n2 --mem=100M -oours.out -eours.err --wrap "$wrapped" >/dev/null
+run_reaches wrapped completed 60
+is "$(cat ours.out ours.err | grep -v '^lbrun: ')" "$(cat theirs.out theirs.err)" "--wrap does what it does with sbatch"
+exits 2 "--wrap beside a script" lbctl submit --wrap true once.slurm
+like "$err" 'wrap: excludes a batch script' "… is refused"
+
+# The second attempt waits neither for the time nor for the job that the first has waited for.
+before=$(sbatch --parsable --mem=100M -o /dev/null --wrap true)
+begun=$(date +%s)
+lbctl submit --name begin --begin=now+5 --dependency="afterany:$before" --mem=100M \
+	--set restart.in_place=0 --set restart.backoff_first=1s \
+	--wrap '[ "$LB_ATTEMPT" = 2 ] || exit 3; scontrol show job $SLURM_JOB_ID >"$LB_RUN_DIR/second"' >/dev/null
+run_reaches begin completed 90
+ok "--begin is kept by the first attempt" test $(($(date +%s) - begun)) -ge 5
+is "$(lbctl status begin --json | json attempts.#)" 2 "… there is a second one"
+like "$(cat "$LB_HOME/runs/begin/second")" 'Dependency=\(null\)' "… which waits for nothing that the first has waited for"
+# released moments later: 3 s, not 5, would be much
+when() { date -d "$(grep -o "$1=[^ ]*" "$LB_HOME/runs/begin/second" | cut -d= -f2)" +%s; }
+ok "… nor for its time" test $(($(when EligibleTime) - $(when SubmitTime))) -lt 4
+
+# --- a script that requeues itself --------------------------------------------------------------------
+# The usual idiom; Slurm refuses, for bringing it back is lbd's, and status 0 is not the end of the work.
+cat >requeue.slurm <<'END'
+#!/bin/bash
+#SBATCH --mem=100M --signal=B:USR1@60 --time=10
+trap 'scontrol requeue $SLURM_JOB_ID; exit 0' USR1
+[ "$LB_ATTEMPT" = 1 ] || { scontrol show job "$SLURM_JOB_ID" >"$LB_RUN_DIR/shown"; exit 0; }
+touch "$LB_RUN_DIR/ready"
+while :; do sleep 0.1; done
+END
+exits 0 "a script with the idiom of requeueing is taken" lbctl submit --name requeue requeue.slurm
+like "$err" '^lbctl: requeue.slurm:3: scontrol requeue: lbd brings the run back' "… and its owner is told"
+wait_for '[ -e "$LB_HOME/runs/requeue/ready" ]' 60
+scancel --batch --signal=USR1 "$(lbctl status requeue --json | json attempts.0.job_id)"
+run_reaches requeue completed 90
+is "$(lbctl status requeue --json | json attempts.#)" 2 "it is not completed by that: it goes on in another job"
+is "$(lbctl status requeue --json | json attempts.0.cause)" timeout "… as at its time limit"
+like "$(cat "$LB_HOME/runs/requeue/shown")" '^JobId=' "… and scontrol does all else that it does"
+sed "s,scontrol requeue,$(command -v scontrol) requeue," requeue.slurm >whole.slurm
+lbctl submit --name whole whole.slurm >/dev/null 2>&1
+wait_for '[ -e "$LB_HOME/runs/whole/ready" ]' 60
+scancel --batch --signal=USR1 "$(lbctl status whole --json | json attempts.0.job_id)"
+run_reaches whole completed 90
+is "$(lbctl status whole --json | json attempts.0.cause)" timeout "… also where it calls scontrol by its whole path"
+
 # --- a warning reaches the script alone -----------------------------------------------------------
 cat >warned.slurm <<'END'
 #!/bin/bash
@@ -116,7 +165,7 @@ printf '#!/bin/sh\n#LB SBATCH=--time=9\n#SBATCH --time=3 --mem=80M\nsleep 1000\n
 	>"$LB_HOME/cron/cron.daily/script.sh"
 for entry in line script; do
 	wait_for "lbctl cron run $entry" 90 >/dev/null
-	run=$(lbctl ls --json | json '' | tr ',' '\n' | sed -n "s/.*\"name\": \"\($entry-2[^\"]*\)\".*/\1/p" | head -n 1)
+	run=$(cd "$LB_HOME/runs" && echo "$entry"-2*)
 	run_reaches "$run" running 60
 	scontrol show job \
 		"$(lbctl status "$run" --json | json attempts.0.job_id)" >"$T/shown.$entry"

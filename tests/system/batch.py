@@ -84,10 +84,9 @@ def batch_script(job):
 
 
 def unwrapped(text, script):
-	"""Ours is sbatch's with an interpreter of its own and a line that starts lbrun."""
+	"""Ours is sbatch's with lbrun as its interpreter and a line that names the attempt."""
 	first = script.split("\n", 1)[0]
-	body = re.sub(r"^exec '\S*lbrun' --attempt .*\n", "", text.split("\n", 1)[1] + "\n", count=1,
-		      flags=re.M)
+	body = re.sub(r"^#LB attempt .*\n", "", text.split("\n", 1)[1] + "\n", count=1, flags=re.M)
 	if BY_SBATCH:	# its options were on the command line: they are hidden from sbatch in the script
 		body = re.sub(r"^#lbd#", "#", body, flags=re.M)
 	return (first + "\n" + body).rstrip("\n")
@@ -152,6 +151,11 @@ def refused(paths):
 			report(theirs.returncode != 0, "by sbatch, too: " + name, theirs.stdout)
 
 
-folder = os.path.abspath(sys.argv[1])
-compare(sorted(glob.glob(folder + "/*.slurm")))
-refused(sorted(glob.glob(folder + "/refused/*.slurm")))
+def main():
+	folder = os.path.abspath(sys.argv[1])
+	compare(sorted(glob.glob(folder + "/*.slurm")))
+	refused(sorted(glob.glob(folder + "/refused/*.slurm")))
+
+
+if __name__ == "__main__":
+	main()

@@ -59,4 +59,11 @@ run_reaches none failed 60
 passed "with no valid checkpoint among several the run stops"
 like "$(lbctl status none --json | json text)" 'no valid checkpoint in .*checkpoints' "it says so"
 is "$(lbctl status none --json | json attempts.1.launches.#)" 0 "no trainer was started"
+
+# --- lbworker itself says that training diverged: restart.rollback hears it ------------------------------
+lbctl submit "$T/run.toml" --name wild --set optimizer.lr=100 --set model.init_std=10 \
+	--set training.max_norm=0 --set lr_scheduler.warmup_steps=0 --set restart.rollback=1 >/dev/null
+run_reaches wild failed 90
+is "$(lbctl status wild --json | json cause)" diverged "a loss that is no number is told as diverged"
+like "$(lbctl events wild)" 'rollback .*training diverged' "and restart.rollback is heeded"
 done_testing

@@ -200,9 +200,16 @@ refused "a folder that exists is not written over" "exists already"
 lbworker convert "$T/nowhere" "$T/never"
 status=$?
 refused "no such model" "nowhere"
-lbworker convert "$(dirname "$ours")" "$T/never"
+lbworker convert "$(dirname "$ours")" "$T/newest" && cmp "$T/newest/model.safetensors" "$T/exported/model.safetensors"
+ok $? "the folder of all checkpoints means the newest"
+cp -r "$(dirname "$ours")" "$T/torn" && cp -r "$ours" "$T/torn/step-00000099" &&
+	truncate -s 1000 "$T/torn/step-00000099/model.safetensors"
+lbworker generate "$T/torn" --prompt abc --tokens 1 && grep -q "is passed over" "$T/err"
+ok $? "the newest valid one"
+mkdir "$T/bare"
+lbworker convert "$T/bare" "$T/never"
 status=$?
-refused "the folder of all checkpoints is not one of them" "name one of them, like $ours"
+refused "a folder without any" "bare: holds no model (config.json) and no checkpoint yet"
 timeout 10 "$B/lbworker" eval "$T/exported" "$T/text.tokens" --seq-len 1000000 >"$T/out" 2>"$T/err"
 status=$?
 refused "eval of sequences that the data have not" "not one sample of 1000000"

@@ -6,7 +6,7 @@
 
 faketime=$(ls /usr/lib/*/faketime/libfaketime.so.1 2>/dev/null)
 [ -n "$faketime" ] || bail_out "libfaketime is missing: apt-get install libfaketime"
-plan 30
+plan 46
 export ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0:detect_leaks=0"
 export TZ=Europe/Berlin
 cron=$LB_HOME/cron
@@ -22,7 +22,7 @@ lbd_dies() {
 	wait "$lbd_pid" 2>/dev/null
 }
 runs() {	# PREFIX
-	lbctl ls --all --json | python3 -c '
+	lbctl ls --all --cron --json | python3 -c '
 import json, sys
 print(*sorted(r["name"] for r in json.load(sys.stdin) if r["name"].startswith(sys.argv[1])))' "$1"
 }
@@ -54,6 +54,10 @@ CATCH_UP=all
 OVERLAP=queue
 * * * * * /bin/true
 END
+# First by a clock as slow as ours: the job is known before its first minute, however slowly lbd starts.
+lbd_at "2026-11-01 12:00:30" 1
+wait_for 'lbctl cron | grep -q "^true "' 20
+lbd_stop
 for at in 00 06 12 18; do
 	lbd_at "2026-11-01 12:$at:30" 300
 	wait_for "has_run true-20261101T11${at%?}$((${at#?} + 1))Z" 60
@@ -108,7 +112,7 @@ out=$(lbctl cron 2>&1)
 like "$out" "^tidy +17 \* \* \* \*" "a script in cron.hourly is due each hour"
 like "$out" "^spec +25 6 \* \* \*" "a run spec in cron.daily each day"
 like "$out" "crontab:1: minute .61.: is out of range; 0-59" "a bad line is told with its place"
-like "$out" "chmod go-w .*open.sh" "a script that others may write is refused, with the way out"
+like "$out" "chmod g?o?-w .*open.sh" "a script that others may write is refused, with the way out"
 like "$out" "cron.hourly/nightly: only \*.sh, .* rename it" \
 	"a script that is called otherwise is told of"
 is "$(echo "$out" | grep -c 'README\|sh\.off')" 0 "what is none is left alone"
@@ -137,4 +141,47 @@ run=$(job 0.last.run)
 wait_for '[ "$(run_state "$run")" = completed ]' 20
 like "$(lbctl logs "$run")" '^made it: counts$' \
 	"what a script says to sbatch counts; what makes no sense here does no harm"
+lbd_stop
+
+# --- at once, with why not, and with an environment ----------------------------------------------------
+rm -r "$cron"
+mkdir -m 755 "$cron" "$cron/cron.daily"
+export PYTHONPATH=/from/lbd SECRET_TOKEN=x
+lbd_start
+unset PYTHONPATH SECRET_TOKEN
+show='echo "$FOO,$BOTH,$PYTHONPATH,${SECRET_TOKEN:-none},$LB_CRON,$(cd && pwd)"'
+printf '#!/bin/sh\n%s\n' "$show" | tee "$cron/cron.daily/env.sh" >"$cron/cron.daily/plain.sh"
+printf '#!/bin/sh\n#SBATCH --time=5\n%s\n' "$show" >"$cron/cron.daily/batch.slurm"
+printf '#!/bin/bash\nSELF=$(readlink -f "$0")\nsbatch --begin=now+1day "$SELF"\n' >"$cron/cron.daily/again.sh"
+printf '#!/no/such/python\n' >"$cron/cron.daily/lost.sh"
+chmod 755 "$cron/cron.daily/env.sh" "$cron/cron.daily/again.sh" "$cron/cron.daily/lost.sh"
+printf '# for all\nexport FOO=file\nBOTH="of file"\n' >"$cron/environment"
+printf 'FOO=line\nNAME=word\n@daily cron.daily/env.sh\nNAME=never\n0 3 31 2 * true\n@daily ~/x.sh\n' >"$cron/crontab"
+names=$(lbctl cron --json 2>&1 | python3 -c 'import json, sys
+print(*sorted(e["name"] for e in json.load(sys.stdin)["entries"]))')
+is "$names" "again batch env lost never plain word" "what was dropped there is listed at once"
+out=$(lbctl cron 2>&1)
+like "$out" "plain.sh: not executable: chmod \+x $cron/cron.daily/plain.sh" "what is not executable says so"
+like "$out" "again.sh: this script submits itself again" "what submits itself is recognised"
+like "$out" "lost.sh: its first line names /no/such/python" "an interpreter that is not there"
+like "$out" 'crontab:5: "0 3 31 2 \*" is never due' "a day that never comes"
+like "$out" "crontab:6: '~': there is no shell here; .*/home/ada/x.sh" "a folder that only a shell knows"
+like "$out" "^plain .*cannot run" "and the table says of which"
+exits 2 "such a job is not started by hand either" lbctl cron run plain
+like "$err" "not executable" "with the same words"
+said() {	# ENTRY: the line that its run printed
+	lbctl cron run "$1" >"$T/run" || return
+	run_reaches "$(cat "$T/run")" completed 30
+	lbctl logs "$(cat "$T/run")" | grep ','
+}
+home=$(cd && pwd)
+like "$(said env)" "file,of file,/from/lbd,none,env,$home" "a script has what lbd has and cron/environment"
+like "$(said batch)" "file,of file,/from/lbd,none,batch,$home" "a batch script, too"
+like "$(said word)" "line,of file,/from/lbd,none,word,$home" "lines of the crontab count more"
+chmod +x "$cron/cron.daily/plain.sh"
+like "$(said plain)" "file,of file" "what is mended runs at once"
+lbctl submit --name mine -- true >/dev/null
+is "$(lbctl ls | awk 'NR > 1 { print $1 }')" mine "lbctl ls shows what people submitted"
+ok "and by name any" lbctl ls "$(cat "$T/run")"
+is "$(lbctl ls --cron --json | grep -c "$(cat "$T/run")")" 1 "--cron shows the others"
 lbd_stop

@@ -54,6 +54,21 @@ is "$(run_state r)" running "its runs are found again"
 lbctl kill --now r >/dev/null
 run_reaches r killed 20
 
+# kill returns before its process is gone: a start that returns 0 has an lbd that answers
+turn=0 answered=0
+while [ $turn -lt 20 ]; do
+	turn=$((turn + 1))
+	kill -KILL "$lbd_pid"
+	lbctl daemon start >"$T/start.out" 2>&1 && lbctl ls >"$T/start.out" 2>&1 &&
+		answered=$((answered + 1))
+	follow_pid
+done
+is $answered 20 "right after kill -9 a start starts, each of 20 times"
+kill -STOP "$lbd_pid"
+exits 8 "one that is stopped" timeout 60 lbctl daemon start --timeout 1s
+kill -CONT "$lbd_pid"
+wait_for 'lbctl ls' 20
+
 # somebody tidied up: whoever cannot show that the folder is its own writes nothing more
 rm "$LB_HOME/lbd.lease"
 wait_for 'lbd_is_gone' 30

@@ -38,10 +38,24 @@ exits 2 "a short one" lbctl submit -t 10 "$T/train.slurm"
 like "$err" "a value belongs to its option: -t10$" "too"
 exits 0 "the end of a command" lbctl submit --name a-rather-long-name-of-22 --follow -- true
 like "$out" "created  \(by $(id -un)\)" "who submitted it"
-exits 0 "runs of a group that has none" lbctl ls --all --group none
+exits 3 "runs of a group that has none" lbctl ls --all --group none
 like "$err" "no runs of this group" "is another thing than no runs"
 exits 0 "kill what does not live" lbctl kill --yes ALL
 like "$err" "ALL: there is no run to kill" "silence would not tell whether it was done"
+exits 3 "kill of a group that has none" lbctl kill --yes none@group
+like "$err" "none@group: there is no run to kill" "is a mistake, other than ALL of nothing"
+exits 3 "a glob that means nothing" lbctl stop --dry-run 'none-*'
+exits 3 "ls of a glob that means nothing" lbctl ls 'none-*'
+like "$err" "no such runs in the last 7 days; --all shows older ones" "is said"
+exits 3 "for programs, too" lbctl ls --json 'none-*'
+is "$out" "[]" "with an empty list"
+exits 0 "ls of a glob" lbctl ls 'a-r*22'
+like "$out" "a-rather-long-name-of-22" "lists what it means"
+for word in cancel:kill list:ls resume:restart top:follow ps:ls squeue:ls sbatch:submit; do
+	exits 2 "${word%:*} is no command" lbctl "${word%:*}"
+	like "$err" "there is no command \"${word%:*}\"; here it is: lbctl ${word#*:}( |$)" \
+		"what it is here is said"
+done
 like "$(lbctl events | grep created)" "a-rather-long-name-of-22 " \
 	"the events of all runs name the run"
 is "$(lbctl events --json | json 0.run)" a-rather-long-name-of-22 "for programs, too"
@@ -68,4 +82,25 @@ only_ascii() { ! LC_ALL=C "$@" 2>&1 | LC_ALL=C grep '[^ -~]'; }
 for command in ls submit kill nodes; do
 	ok "lbctl help $command where there is no UTF-8" only_ascii lbctl help $command
 done
+
+# The README's way from a folder of text to generated text, word for word; its configuration is smaller.
+mkdir -p "$T/there/etc/train" "$T/there/texts/more"
+sed 's/^flavor = .*/flavor = "debugmodel"/; s/^seq_len = .*/seq_len = 64/; s/^steps = .*/steps = 6/' \
+	"$src/etc/train/demo.toml" >"$T/there/etc/train/demo.toml"
+for i in 1 2 3; do
+	cat "$src/LICENSE" >"$T/there/texts/more/$i"
+done
+sed -n '/^### From a folder of text/,/^## /s/^    //p' "$src/README.md" >"$T/there/way.sh"
+is "$(grep -c '^lb' "$T/there/way.sh")" 3 "the README has three commands from text to text"
+exits 0 "they work as they are written" sh -e -c 'cd "$0" && . ./way.sh' "$T/there"
+like "$out" "mine.tokens: [0-9]+ tokens in 3 documents" "a folder is all files below it"
+like "$out" "Once upon a time" "the run goes on from the prompt"
+like "$err" "reading $LB_HOME/runs/mine/checkpoints/step-00000006" "with its newest checkpoint"
+exits 0 "eval takes the run's name, too" lbworker eval mine "$T/there/mine.tokens" --samples 1
+exits 2 "a run that is not there" lbworker eval mien "$T/there/mine.tokens"
+like "$err" "mien: no such folder, and no run of that name in $LB_HOME" "is said"
+lbctl submit "$T/there/etc/train/demo.toml" --name none --set training.dataset_path=/no/such.tokens >/dev/null
+run_reaches none failed 30
+is "$(lbctl events none | grep -c ' launch  *launch ')" 1 "data that are missing are missing once"
+like "$(lbctl status none)" "never_on_exit_codes" "and why is said"
 done_testing

@@ -114,7 +114,68 @@ is "$(json_run c attempts.0.launches.2.first_step)" 11 "then from file 10"
 printf '[run]\nname = "sh"\nscheduler = "local"\ncommand = ["sh", "-c", "echo step 1; echo ready"]\n' >"$T/sh.toml"
 ok "a shell script" lbctl submit "$T/sh.toml"
 run_reaches sh completed 20
-is "$(json_run sh step)" null "tells no steps where nobody says how to read them"
+is "$(json_run sh step)" null "tells no steps: these are none"
+
+# --- steps without being told ---------------------------------------------------------------------
+cat >"$T/auto.py" <<'END'
+import os, socket, sys
+for i in range(1, 61):
+    print(f"step {i}/60 loss {6 / i:.3f}", flush=True)
+if "socket" in sys.argv:	# it reports itself: what it prints is not its progress
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(os.environ["LB_SOCKET"])
+    for text in '{"type":"hello","rank":0}', '{"type":"step","step":7,"loss":1}':
+        s.sendall(text.encode() + b"\n")
+        s.recv(1000)
+    s.close()
+    print("step 61/70 loss 9")
+END
+lbctl submit --name auto -- python3 "$T/auto.py" >/dev/null
+run_reaches auto completed 20
+is "$(json_run auto step)/$(json_run auto target_step) $(json_run auto loss)" "60/60 0.1" \
+	"steps are recognised without a word of configuration"
+is "$(grep -c '"type":"step"' "$(attempt_dir auto)/spool.jsonl")" 60 "all of them"
+lbctl submit --name both -- python3 "$T/auto.py" socket >/dev/null
+run_reaches both completed 20
+is "$(json_run both step) $(json_run both loss)" "7 1.0" \
+	"of a trainer that reports only that counts"
+lbctl submit --name none --set watch.progress_regex=none -- python3 "$T/auto.py" >/dev/null
+run_reaches none completed 20
+is "$(json_run none step)" null "it can be switched off"
+
+# --- why it died ------------------------------------------------------------------------------------
+cat >"$T/die.py" <<'END'
+import os, signal, sys
+print("step 1/9 loss 2", flush=True)
+if sys.argv[1] == "trace":
+    raise OSError(28, "No space left on device", "/scratch/" + os.environ["DATA_TOKEN"])
+if sys.argv[1] == "rank":	# what torchrun prints, and its own status
+    print("E1122 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: -11) "
+          "local_rank: 2 (pid: 4) of binary: /usr/bin/python3", file=sys.stderr)
+if sys.argv[1] == "noise":
+    sys.stdout.buffer.write(bytes(range(256)) * 40000 + b"\n")
+    sys.exit("config.yaml: learning_rate is missing")
+sys.exit(1)
+END
+once="--set restart.max_without_progress=1 --set restart.in_place=0"
+printf 'DATA_TOKEN=s3cret-words\n' >"$T/env"
+chmod 600 "$T/env"
+# shellcheck disable=SC2086
+lbctl submit --name trace $once --set run.env_file="$T/env" -- python3 "$T/die.py" trace >/dev/null
+# shellcheck disable=SC2086
+lbctl submit --name rank $once -- python3 "$T/die.py" rank >/dev/null
+# shellcheck disable=SC2086
+lbctl submit --name noise $once -- python3 "$T/die.py" noise >/dev/null
+for run in trace rank noise; do run_reaches $run failed 20; done
+like "$(lbctl status trace)" "why .*exit status 1; OSError: .*No space left on device: '/scratch/\*\*\*' \(a disk is full" \
+	"status has the line that says why, and what to do"
+like "$(lbctl events trace)" 'failed .*OSError.*a disk is full' "so have events, and with them notifications"
+is "$(lbctl status trace --json | grep -c s3cret)" 0 "secrets are left out"
+like "$(lbctl status rank)" 'failed: crash' "a rank's signal is a crash, not its launcher's exit status"
+like "$(lbctl status rank)" 'rank 2: killed by signal 11 \(SIGSEGV\)' "and told"
+is "$(json_run rank attempts.0.signal)" 11 "to programs, too"
+like "$(lbctl status noise)" 'exit status 1; config.yaml: learning_rate is missing' \
+	"ten million bytes in a line hide nothing"
 
 # --- what is wrong is said before anything starts ------------------------------------------------
 printf '[run]\ncommand = ["true"]\n[watch]\nprogress_regex = "step ("\n' >"$T/bad.toml"

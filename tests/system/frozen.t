@@ -24,7 +24,7 @@ answers() {	# RUN NAME
 		$(time_status "$1")
 	EOF
 	diag "median $median ms, slowest $slowest ms"
-	ok "$2" test "$median" -le $limit -a "$slowest" -le 1000
+	ok "$2" test "$median" -le $((limit * patience)) -a "$slowest" -le 2500
 }
 limit=50
 case $B in *san*) limit=500 ;; esac	# sanitizers slow everything down

@@ -46,6 +46,7 @@ cat >"$T/small.toml" <<-END
 	local_batch_size = 1
 	global_batch_size = 2
 	seq_len = 16
+	mixed_precision_param = "float32"
 	steps = 8
 	[checkpoint]
 	interval = 4
@@ -243,12 +244,12 @@ if [ -e "$B/liblbcuda.so" ]; then
 			ok $? "no driver: one line${given:+, by the library itself}"
 		done
 	fi
-	sh tests/gpu/objects.sh "$B/cuda" >"$T/objects"
+	sh tests/gpu/objects.sh "$B/cuda/ops" >"$T/objects"
 	! grep -q '^not ok' "$T/objects" && [ "$(grep -c '^ok' "$T/objects")" -ge 15 ]
 	ok $? "no kernel spills"
 	grep -A 5 '^not ok' "$T/objects" | sed 's/^/# /'
 	[ "$(sh tests/gpu/code.sh "$B/liblbcuda.so")" = "$(find kernels/cuda -name '*.cu' | wc -l) cubin 90" ] &&
-		[ "$(sh tests/gpu/code.sh "$B/release/gelu.o" | tr '\n' ' ')" = "1 cubin 100 1 cubin 90 1 ptx 80 " ]
+		[ "$(sh tests/gpu/code.sh "$B/release/ops/gelu.o" | tr '\n' ' ')" = "1 cubin 100 1 cubin 90 1 ptx 80 " ]
 	ok $? "the library holds code for 9.0, what is installed PTX of 8.0 and code for 10.0, too"
 	LD_LIBRARY_PATH=$B/gpu/stub "$B/gpu/sdpa_plans" >"$T/plans" 2>"$T/err"
 	status=$?

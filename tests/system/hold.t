@@ -169,6 +169,8 @@ like "$(lbctl status c --json | json text)" 'step-00000020 is not valid' \
 # --- where the time went
 exits 0 "goodput" lbctl goodput c
 like "$out" 'were productive \(ETTR 0\.[0-9]+\)' "tells the productive share"
+like "$out" '% of [0-9m]+s were productive' "in seconds"
+ok "and nowhere in thousandths of an hour" sh -c '! echo "$1" | grep -Eq "[0-9] hours|HOURS"' sh "$out"
 like "$(lbctl goodput c --since 1h --json | json hours.productive)" '^0\.0' "as JSON, too"
 
 # --- what is started again ------------------------------------------------------------------------
@@ -186,7 +188,8 @@ exits 0 "a dry run" lbctl submit --dry-run --name dry --set slurm.cpus_per_task=
 	-- echo 'two words'
 like "$out" '^  cpus_per_task = 1$' "shows resources"
 like "$out" '^  two words$' "the command"
-like "$out" "lbrun. --attempt .*/runs/dry/attempts/1'" "the script"
+like "$out" '^  #!/.*/lbrun --job$' "the script"
+like "$out" '^  #LB attempt .*/runs/dry/attempts/1$' "… which names its attempt"
 like "$out" '^  PATH = /' "the environment"
 like "$out" '^  CANARY   \(not shown' "the names of secrets"
 like "$(lbctl submit --dry-run --json -- true | json environment.PATH)" '^/' "as JSON, too"

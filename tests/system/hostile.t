@@ -109,7 +109,8 @@ is "$(grep -lF $canary /proc/$lbd_pid/environ $(pgrep -P $lbd_pid | sed 's|.*|/p
 limit=unlimited
 ! ldd "$B/lbrun" | grep -q libasan || limit=0	# the address sanitizer forbids them by itself
 is "$(cat "$T/work/limit")" "$limit" "a trainer keeps its limit of core files"
-pkill -ABRT -f "lbrun --attempt $LB_HOME/runs/secret/"
+# shellcheck disable=SC2046 # process ids
+ok "its lbrun is told to dump core" kill -ABRT $(shepherds "$(lbctl status secret --json | json attempts.0.job_id)")
 wait_for '[ "$(run_state secret)" != running ] || [ -e "$LB_HOME/runs/secret/attempts/1/exit.json" ]' 30
 is "$(grep -rlF $canary "$T" --exclude-dir=slurm)" "$T/env" \
 	"an lbrun that dumps core leaves none behind"

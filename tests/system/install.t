@@ -33,19 +33,44 @@ pages_are_readable() {
 }
 ok "every man page is installed and clean" pages_are_readable
 
-like "$(man -l "$root$prefix/share/man/man5/lbd-run.5" 2>/dev/null)" 'step: \*\(\?<step>\\d\+\)' \
-	"an example can be copied from it: no backslash is lost"
+# Every line of an example, as it stands between ``` and ```; a backslash is written twice there.
+examples_are_whole() {
+	for page in "$src"/docs/man/*.scd; do
+		name=$(basename "$page" .scd)
+		man -l "$root$prefix/share/man/man${name##*.}/$name" 2>/dev/null >"$T/page"
+		sed -n '/^```/,/^```/{/^```/d; s/^[[:space:]]*//; s/\\\\/\\/g; /./p}' "$page" >"$T/lines"
+		while IFS= read -r line; do
+			grep -qF -e "$line" "$T/page" || {
+				echo "$name: $line"
+				return 1
+			}
+		done <"$T/lines"
+	done
+}
+ok "examples can be copied from man pages: nothing is lost" examples_are_whole
 
 unit=$root$prefix/share/systemd/user/lbd.service
 like "$(cat "$unit")" "^ExecStart=$prefix/bin/lbd --foreground$" "the unit starts the installed lbd"
+# By systemd itself; where it is not installed, every line by the keys that systemd.service(5) has.
 if PATH=$PATH:/usr/bin command -v systemd-analyze >/dev/null; then
 	sed "s,=$prefix,=$root$prefix," "$unit" >"$T/lbd.service"
 	is "$(systemd-analyze verify --man=no "$T/lbd.service" 2>&1)" "" \
 		"systemd has nothing to say against it"
+else
+	is "$(grep -Evn '^(#.*|\[(Unit|Service|Install)\]|(Description|Documentation|Type|ExecStart|WatchdogSec|Restart|RestartSec|RestartPreventExitStatus|KillMode|NoNewPrivileges|WantedBy)=.+)?$' \
+		"$unit")" "" "systemd-analyze (package systemd) is not here: its keys are those of the manual"
 fi
+share=$root$prefix/share
+# shellcheck disable=SC2012 # names of ours
+like "$(ls "$share/doc/lowbits/train" "$share/lowbits/network" "$share/doc/lowbits/cron" | tr '\n' ' ')" \
+	'ledger-backup.sh .*demo.toml .*efa.toml' "training configurations, networks and examples are there"
+ok "and the examples can be run" test -x "$share/doc/lowbits/cron/ledger-backup.sh"
 
-# The rows of the tables of keys are the truth: { "section", "name", KEY_…
-keys_of() { sed -n 's/^[[:space:]]*{ *"\([a-z_.]*\)", "\([a-z0-9_]*\)", KEY_.*/\1 \2/p' "$1"; }
+# The rows of the tables of keys are the truth: KEY_TEXT("section", "name", … or { "section", "name", KEY_…
+keys_of() {
+	sed -n 's/^[[:space:]]*{ *"\([a-z_.]*\)", "\([a-z0-9_]*\)", KEY_.*/\1 \2/p
+		s/^[[:space:]]*KEY_[A-Z]*("\([a-z_.]*\)", "\([a-z0-9_]*\)".*/\1 \2/p' "$1"
+}
 keys_in_manual() {	# SOURCE PAGE
 	keys_of "$src/$1" >"$T/keys"
 	[ -s "$T/keys" ] || return 1
@@ -59,9 +84,9 @@ keys_in_manual() {	# SOURCE PAGE
 		}
 	done <"$T/keys"
 }
-ok "every key of a run is in lbd-run(5)" keys_in_manual common/run_spec.c lbd-run.5.scd
-ok "every key of lbworker is in lbworker(1)" keys_in_manual worker/lbworker/config.c lbworker.1.scd
-ok "every key of lbd is in lbd.toml(5)" keys_in_manual daemon/config.c lbd.toml.5.scd
+ok "every key of a run is in lbd-run(5)" keys_in_manual common/config/run_spec.c lbd-run.5.scd
+ok "every key of lbworker is in lbworker(1)" keys_in_manual worker/lbworker/config/config.c lbworker.1.scd
+ok "every key of lbd is in lbd.toml(5)" keys_in_manual daemon/base/config.c lbd.toml.5.scd
 
 # An installed lbd finds what lies beside it, not in a source tree.
 SLURM_CONF=$T/none "$root$prefix/bin/lbd" --foreground --home "$LB_HOME" >"$T/lbd.log" 2>&1 &
@@ -71,15 +96,70 @@ like "$(lbctl submit --dry-run --set slurm.network=efa -- true)" 'FI_PROVIDER = 
 	"the installed lbd knows the installed networks"
 lbd_stop
 
+# --- what shells complete ------------------------------------------------------------------------------
+lbd_start
+lbctl submit --name apple --set run.group=fruit -- true >/dev/null
+run_reaches apple completed 20
+completions=$share/bash-completion/completions/lbctl
+bash_completes() {	# WORDS… : the last one is completed
+	bash -c '. "$0"; compopt() { :; }; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _lbctl; echo "${COMPREPLY[@]}"' \
+		"$completions" "$@"
+}
+is "$(bash_completes lbctl status ap)" apple "bash: a run"
+is "$(bash_completes lbctl ls --group f)" fruit "a group"
+is "$(bash_completes lbctl kill fr)" fruit@group "which an order is for"
+like "$(bash_completes lbctl submit --set slurm.ti)" '^slurm.time=$' "a key"
+if command -v fish >/dev/null; then
+	fish_completes() { fish -c "source $share/fish/vendor_completions.d/lbctl.fish; complete -C '$1'" | cut -f 1; }
+	is "$(fish_completes 'lbctl status ap')" apple "fish: a run"
+	is "$(fish_completes 'lbctl ls --group f')" fruit "a group"
+	like "$(fish_completes 'lbctl submit --set slurm.ti')" '^slurm.time=' "a key"
+else
+	diag "fish is not here: its completions are only read by a unit test"
+fi
+if command -v zsh >/dev/null; then
+	# as _arguments calls them: a function gets options of its own unless a blank stands in front
+	zsh_words() { zsh -fc 'compadd() { print -l ${(P)@[-1]}; }; _arguments() { :; }
+		source <(sed "/^_lbctl \"\$@\"$/d" "$0"); "$@"' "$share/zsh/site-functions/_lbctl" "$@"; }
+	is "$(zsh_words _lbctl_runs)" apple "zsh: a run"
+	is "$(zsh_words _lbctl_groups)" fruit "a group"
+	like "$(zsh_words _lbctl_keys)" 'slurm.time' "a key"
+	is "$(grep -c ":_lbctl_[a-z]*'" "$share/zsh/site-functions/_lbctl")" 2 "each behind a blank but the commands"
+else
+	diag "zsh is not here: its completions are only read by a unit test"
+fi
+lbd_stop
+
 cp "$src/etc/lbd.toml" "$LB_HOME/lbd.toml"
 ok "the sample configuration is valid" lbd --check-config --home "$LB_HOME"
 sample_names_every_key() {
-	keys_of "$src/daemon/config.c" | while read -r section key; do
+	keys_of "$src/daemon/base/config.c" >"$T/keys"
+	[ -s "$T/keys" ] || return 1
+	while read -r section key; do
 		grep -Eq "^(# )?$key = " "$src/etc/lbd.toml" || {
 			echo "etc/lbd.toml does not show $section.$key"
-			exit 1
+			return 1
 		}
-	done
+	done <"$T/keys"
 }
 ok "the sample configuration shows every key" sample_names_every_key
+
+# --- ~ and back ------------------------------------------------------------------------------------
+mkdir "$T/person"
+for shell in dash bash zsh fish; do
+	command -v $shell >/dev/null || continue
+	# shellcheck disable=SC2088 # no shell is to expand it
+	ok "PREFIX=~/.local means the home folder, typed in $shell" env HOME="$T/person" \
+		$shell -c "make -n -C '$src' B='$B' SAN='${SAN:-}' PREFIX=~/.local install >'$T/plan' 2>&1"
+	like "$(cat "$T/plan")" "$T/person/.local/bin" "it goes there"
+	# shellcheck disable=SC2088 # that is what is looked for
+	is "$(grep -c '~/.local' "$T/plan")" 0 "and nowhere else"
+done
+exits 2 "a prefix that is no whole path is refused" make -C "$src" B="$B" PREFIX=local install
+like "$err" 'must begin with /' "in words"
+echo mine >"$share/lowbits/network/mine.toml"
+ok "make uninstall" make -C "$src" B="$B" SAN="${SAN:-}" DESTDIR="$root" PREFIX=$prefix uninstall
+is "$(find "$root" -type f | sed "s,$root$prefix/,,")" share/lowbits/network/mine.toml \
+	"takes away all that install brought, and nothing else"
+ok "it may be said twice" make -C "$src" B="$B" SAN="${SAN:-}" DESTDIR="$root" PREFIX=$prefix uninstall
 done_testing

@@ -124,7 +124,7 @@ static void the_rest(void)
 {
 	const struct adamw a = { .rate = 1, .beta1 = 0.9f, .beta2 = 0.95f, .eps = 1e-8f,
 				 .weight_decay = 0.1f };
-	const struct decision d = { .lr = 0.01f, .grad_scale = 0.5f, .step = 3,
+	const struct step_control d = { .lr = 0.01f, .grad_scale = 0.5f, .step = 3,
 				    .to_m_hat = 3.69f, .to_v_hat = 7.01f };
 	double sum;
 

@@ -73,7 +73,6 @@ PATH=$T/bin:$PATH
 cluster_start 2
 lbd_start
 cd "$T/work" || exit 1
-mark=1000.$$	# tells our sleeps from those of others
 log() { cat "$LB_HOME/runs/$1/attempts/1/out.log"; }
 two="--set slurm.nodes=2"
 
@@ -144,6 +143,15 @@ lbctl submit --name broken $two --set run.launcher=torchrun --set restart.max_wi
 run_reaches broken failed 60
 like "$(log broken)" '^\[n2:1\] lbrun: this rank was killed by signal 9' \
 	"a rank's death is told by its own shepherd"
+
+like "$(lbctl status broken)" 'crash' "it is a crash, whatever status torchrun ends with"
+like "$(lbctl status broken)" 'rank 1 on n2: killed by signal 9' "of that rank, on that node"
+# shellcheck disable=SC2016,SC2086
+lbctl submit --name code $two --set run.launcher=torchrun --set restart.never_on_exit_codes='[7]' \
+	-- sh -c '[ "$RANK" = 1 ] && { echo "ValueError: bad shard" >&2; exit 7; }; sleep 1' >/dev/null
+run_reaches code failed 60
+like "$(lbctl status code)" 'rank 1 on n2: exit status 7; ValueError: bad shard' \
+	"a rank's exit status counts, not torchrun's"
 
 exits 2 "torchrun is not for several tasks" lbctl submit --set run.launcher=torchrun \
 	--set slurm.ntasks_per_node=2 -- true

@@ -22,7 +22,7 @@ export NOTIFY_SOCKET="$T/notify"
 WATCHDOG_USEC=200000 lbd_start
 wait_for 'grep -q "^READY=1 STATUS=0 live runs" "$T/heard"' 20
 passed "READY=1 with a status"
-lbctl submit --name one -- sleep 4321 >/dev/null
+lbctl submit --name one -- sleep $mark >/dev/null
 wait_for 'grep -q "^WATCHDOG=1 STATUS=1 live runs" "$T/heard"' 20
 passed "WATCHDOG=1, and the status follows what happens"
 run_reaches one running 20
@@ -32,7 +32,7 @@ wait_for 'grep -q "^STOPPING=1" "$T/heard"' 20
 passed "STOPPING=1"
 unset NOTIFY_SOCKET
 
-ok "the job runs on without lbd" pgrep -f 'sleep 4321'
+ok "the job runs on without lbd" pgrep -f "^sleep $mark"
 [ -e "$LB_HOME/lbd.sock" ]
 is $? 1 "its socket is gone"
 ok "a backup of the ledger was made" test -s "$LB_HOME/ledger.db.bak"
@@ -46,7 +46,7 @@ exits 4 "a second one says so on the terminal, and fails" lbd
 like "$err" "pid $lbd_pid" "it names the holder"
 ok "the run can be killed" lbctl kill --now one
 run_reaches one killed 20
-wait_for '! pgrep -f "sleep 4321"' 20
+wait_for '! pgrep -f "^sleep $mark"' 20
 passed "no process of it is left"
 ok "SIGTERM ends it" kill "$lbd_pid"
 wait_for 'lbd_is_gone' 20

@@ -153,12 +153,12 @@ END
 attempt 1 "[\"sh\",\"$T/crash.sh\",\"$T/seen\"]" 2
 exits 0 "a trainer that crashes twice is started again, in place" run
 is "$(cat "$T/seen")" "1 $C/step-00000020
-2 $C/step-00000020
-3 $C/step-00000020" "from the newest checkpoint that is valid"
+2 $C/step-00000010
+3 $C/step-00000020" "from the newest that is valid, and from the one before when that did no good"
 is "$(field launches)" 3 "three launches"
 like "$(spool checkpoint_valid '"step":30')" '"valid":false' "the bad one is told"
 ok "and kept" [ -e "$C/step-00000030/w" ]
-like "$(spool launch_start '"number":2')" '"resumed_from_step":20' "each start says from where"
+like "$(spool launch_start '"number":2')" '"resumed_from_step":10' "each start says from where"
 
 fresh
 attempt 1 '["sh","-c","exit 1"]' 2
@@ -186,6 +186,8 @@ like "$(cat "$F/exit.json")" '"error".*no valid checkpoint in' "ends with an err
 ok "and nothing is started" [ ! -e "$T/seen" ]
 
 fresh
+attempt 1 '["false"]'
+run
 attempt 2 '["true"]'
 run
 like "$(spool '"note"')" 'starts from the beginning' "a later attempt without checkpoint says so"
@@ -263,7 +265,8 @@ for how in running stopped; do
 	like "$(cat "$F/exit.json")" '"killed".*kill ordered by ada: too slow' \
 		"the record says who and why"
 	diag "grace 1000 ms, all dead after $took ms"
-	ok "after the grace, and soon" [ $took -ge 990 -a $took -le 3000 ]
+	ok "after the grace" [ $took -ge 990 ]
+	ok "and soon" in_time $took 3000
 done
 
 fresh
@@ -277,7 +280,7 @@ wait $lbrun_pid
 took=$(($(now_ms) - began))
 ok "SIGQUIT: nobody is left" nobody
 diag "SIGQUIT: all dead after $took ms"
-ok "at once" [ $took -le 1000 ]
+ok "at once" in_time $took 1000
 is "$(field cause)" killed "killed"
 
 fresh
@@ -423,11 +426,9 @@ import lb_client as lb
 assert lb.send("hello", rank=0, world=1, pid=os.getpid()) > 0
 assert lb.send("phase", name="train")
 assert lb.send("step", step=1, loss=2.5, tokens_per_s=10.0)
-try:
-    lb.send("nonsense")
+if lb.send("nonsense") is not None or "nonsense" not in lb.errors[0]:
     sys.exit(5)
-except ValueError:
-    pass
+lb.send("step", step=float("nan"))	# nor does what cannot be said
 open("$T/seen", "w").write("up")
 step = 1
 while not lb.asked("stop"):
@@ -493,7 +494,8 @@ printf '{"version":1,"token":"%032d","host":"elsewhere","boot_id":"x","pid":1}' 
 began=$(now_ms)
 exits 0 "an older attempt that may live" run
 took=$(($(now_ms) - began))
-ok "is waited for, but not for ever" [ $took -ge 4900 -a $took -le 9000 ]
+ok "is waited for" [ $took -ge 4900 ]
+ok "but not for ever" in_time $took 9000
 
 # A folder too deep for a socket's address.
 fresh
@@ -504,31 +506,5 @@ mv "$F/attempt.json" "$deep"
 F=$deep
 exits 0 "a folder too deep for a socket" env TMPDIR="$T" "$B/lbrun" --attempt "$F"
 ok "nothing is left of it elsewhere" sh -c "! ls -d $T/lb.??????"
-
-# --- a full disk -----------------------------------------------------------------------------
-fresh
-cat >"$T/full.py" <<END
-import os, sys
-sys.path.insert(0, "$src/docs")
-import lb_client as lb
-acks = errors = 0
-for step in range(400):
-    try:
-        lb.send("step", step=step, text="x" * 100)
-        acks += 1
-    except ValueError:
-        errors += 1
-open("$T/seen", "w").write("%d %d" % (acks, errors))
-END
-attempt 1 "[\"python3\",\"$T/full.py\"]"
-sh -c 'ulimit -f 16; exec "$@"' sh env SLURMD_NODENAME=n1 \
-	"$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1
-read -r acks errors <"$T/seen"
-ok "a spool that cannot grow: lines are refused, the trainer runs on" [ \
-	"$acks" -gt 0 -a "$errors" -gt 0 ]
-is "$(grep -c '"from":"trainer"' "$F/spool.jsonl")" "$acks" \
-	"what was acknowledged is there, and no more"
-ok "what is there is whole" python3 "$T/whole.py" "$F/spool.jsonl"
-is "$(field cause)" completed "and the exit record is written"
 
 done_testing

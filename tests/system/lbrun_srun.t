@@ -6,7 +6,6 @@ cluster_start 2
 
 R=$T/run
 F=$R/attempts/1
-mark=1000.$$	# tells our sleeps from those of others
 mkdir -p "$F" "$R/checkpoints"
 cat >"$T/rank.sh" <<'END'
 echo "rank $SLURM_PROCID launch $LB_LAUNCH"

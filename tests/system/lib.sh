@@ -17,6 +17,7 @@
 #
 # Environment: B        build folder (absolute; build/ of this tree)
 #              LB_SRC   top folder, for scripts that do not lie in tests/system
+#              LB_PATIENCE   how many times as long as on a quiet machine things may take (4)
 #              LB_KEEP=1     keep $T and say where it is
 #              LB_DEBUGGER   put in front of lbd, e.g. "strace -f -o /tmp/trace"
 set -u
@@ -139,37 +140,52 @@ need() {	# PROGRAM PACKAGE
 
 # json PATH <JSON: one value of a document; "#" counts: attempts.0.job_id, attempts.#.
 # Absent members print as "absent", null as "null".
-json() {
-	python3 -c '
-import json, sys
-value = json.load(sys.stdin)
-for part in sys.argv[1].split("."):
-    try:
-        if part == "#":
-            value = len(value)
-        elif part:
-            value = value[int(part) if isinstance(value, list) else part]
-    except (KeyError, IndexError, TypeError, ValueError):
-        print("absent")
-        sys.exit(1)
-print(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-' "$1"
-}
+json_program=$B/tests/json	# a test may set B to a copy of the programs
+json() { "$json_program" "$1"; }
 
 now_ms() { date +%s%3N; }
+# starts no program
+uptime_ms() {
+	read -r uptime _ </proc/uptime
+	echo "${uptime%.*}${uptime#*.}0"
+}
 
-# wait_for 'CONDITION' SECONDS: until the shell condition holds, else the test fails here.
+# How many times as long as on a quiet machine something may take, before it counts as broken.
+patience=${LB_PATIENCE:-4}
+in_time() { [ "$1" -le $(($2 * patience)) ]; }	# MS LIMIT_MS, which is for a quiet machine
+
+# A length of sleep by which a test tells its processes from those of tests beside it.
+# shellcheck disable=SC2034 # for the tests
+mark=1000.$$
+
+# wait_for 'CONDITION' SECONDS: until the shell condition holds, else the test fails here. SECONDS is
+# generous for a quiet machine; the rest is patience.
 wait_for() {
-	deadline=$(($(now_ms) + $2 * 1000))
+	deadline=$(($(uptime_ms) + $2 * 1000 * patience))
+	pause=0.02
 	until eval "$1" >"$T/wait.out" 2>&1; do
-		if [ "$(now_ms)" -ge $deadline ]; then
-			failed "within $2 s: $1"
+		now=$(uptime_ms)
+		if [ "$now" -ge $deadline ]; then
+			failed "within $2 s, and $patience times that: $1"
+			patience=1	# what is broken need not be waited for again
 			diag "$(tail -n 5 "$T/wait.out")"
 			context
 			return 1
 		fi
-		sleep 0.02
+		sleep $pause
+		# who waits long need not look often: the others have the processor
+		[ $((deadline - now)) -gt $(($2 * 1000 * patience - 1000)) ] || pause=0.1
 	done
+}
+
+# What a test that failed leaves behind: every log of its folder, for prove.sh to print at the end.
+keep_logs() {
+	[ -n "${LB_RECORD:-}" ] || return 0
+	find "$T" -type f \( -name '*.log' -o -name 'sanitizer.*' -o -name exit.json -o -name order \
+		-o -name stderr -o -name spool.jsonl \) -size +0 | sort | while read -r log; do
+		printf -- '--- %s\n' "${log#"$T"/}"
+		tail -n 200 "$log" | cut -c 1-500
+	done >"$LB_RECORD.logs"
 }
 
 context() {
@@ -245,6 +261,9 @@ cluster_stop() {
 # cluster_signal DAEMON SIGNAL: munged, slurmctld, slurmd.n1 …
 cluster_signal() { "$src/etc/minicluster" signal "$cluster" "$1" "$2"; }
 
+# shepherds JOB: the processes of its lbrun; the command line names the job's script, not the run.
+shepherds() { pgrep -f "lbrun --job $cluster/spool/.*/job0*$1/"; }
+
 # --- the end --------------------------------------------------------------------------------
 # Processes of this test: those whose arguments or environment name its folder. Jobs of the local
 # scheduler outlive lbd by design, so they are looked for rather than remembered. The list of
@@ -302,6 +321,7 @@ cleanup() {
 		diag "planned $tests_planned tests, ran $tests_run"
 		result=1
 	fi
+	[ $result = 0 ] || keep_logs
 	if [ -n "${LB_KEEP:-}" ]; then
 		diag "kept: $T"
 	else
@@ -314,6 +334,6 @@ trap cleanup EXIT
 trap 'exit 130' HUP INT TERM PIPE
 
 need python3 python3
-for program in lbd lbctl lbrun; do
+for program in lbd lbctl lbrun tests/json; do
 	[ -x "$B/$program" ] || bail_out "$B/$program is missing: run make"
 done

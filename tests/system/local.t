@@ -142,6 +142,7 @@ while step < last:
     stop = lb.asked("stop")
     if step % 5 == 0 or stop:
         os.makedirs(f"{folder}/step-{step}")
+        with open(f"{folder}/step-{step}/state", "w") as f: f.write(str(step))
         lb.send("checkpoint", step=step, path=f"{folder}/step-{step}")
     if stop:
         lb.send("bye", status="stopped")

@@ -4,11 +4,18 @@
 # removed; nothing else is touched.
 . "$(dirname "$0")/lib.sh"
 
-plan 13
 config() { printf '[runs]\n%s\n' "$1" >"$LB_HOME/lbd.toml"; }
 runs=$LB_HOME/runs
 
 config 'compress_logs = 0'
+cat >"$T/bar.py" <<'END'
+import sys, time
+print("first")
+for i in range(31):
+    sys.stdout.write(f"\r {i}/30 done")
+print("\nTraceback (most recent call last):\n  File \"x.py\", line 1\nValueError: bad\nwaiting for data", flush=True)
+time.sleep(1000)
+END
 mkdir -p "$LB_HOME/cron"
 printf '@yearly echo from cron\n' >"$LB_HOME/cron/crontab"
 lbd_start
@@ -59,3 +66,21 @@ ok "the ledger knows the run" lbctl status talk
 exits 0 "its logs are empty" lbctl logs talk
 like "$err" "no output" "and that is said"
 lbd_stop
+
+# --- lines ----------------------------------------------------------------------------------------
+config 'compress_logs = 0'
+lbd_start
+lbctl submit --name bar -- python3 "$T/bar.py" >/dev/null
+wait_for 'lbctl logs bar | grep -q waiting' 20
+like "$(lbctl status bar)" 'output +[0-9.]+m?s ago: waiting for data' "a run without steps shows what it printed last, and its age"
+timeout 3 lbctl follow bar >"$T/followed" 2>/dev/null
+like "$(cat "$T/followed")" 'running +.* ago: waiting for data' "so does follow"
+is "$(lbctl logs -n 2 bar | sed 's/^[^ ]* //')" 'ValueError: bad
+waiting for data' "-n shows the last lines"
+is "$(lbctl logs --grep 'done|first' bar | sed 's/^\[[^ ]* //' | tr '\n' ,)" 'first, 30/30 done,' "a bar is one line, its last; --grep chooses"
+is "$(lbctl logs --err bar | sed 's/^\[[^ ]* //' | head -n 1)" 'Traceback (most recent call last):' "--err begins with the traceback"
+is "$(lbctl logs --err bar | wc -l)" 3 "and ends with what was raised"
+exits 2 "a bad expression is refused" lbctl logs --grep '(' bar
+like "$err" 'bad regular expression' "in a line"
+ok "it is ended" lbctl kill --now bar
+done_testing

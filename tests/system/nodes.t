@@ -17,7 +17,7 @@ sys.exit(not any(n["name"] == sys.argv[1] and n["avoided_until"] for n in json.l
 
 MC_SLURMDTIMEOUT=5
 export MC_SLURMDTIMEOUT
-printf '[poll]\ninterval = "200ms"\nidle_interval = "500ms"\n' >"$LB_HOME/lbd.toml"
+printf '[poll]\ninterval = "200ms"\nidle_interval = "500ms"\n[nodes]\npatience = "2s"\n' >"$LB_HOME/lbd.toml"
 cluster_start 2
 lbd_start
 
@@ -61,6 +61,26 @@ is "$(lbctl status both --json | json attempts.0.launches.#)" 0 "… and does no
 is "$(attempts both)" 2 "so it is tried again without memory"
 wait_for '[ "$(squeue -h | wc -l)" = 0 ]' 20
 is "$(squeue -h | wc -l)" 0 "nothing is left in the queue"
+
+# Nothing else is free: it would be, for those who wait long enough, but the node that is mistrusted is idle.
+sbatch -w "$good" --exclusive -o /dev/null --wrap 'sleep 1000' >/dev/null
+wait_for '[ "$(squeue -h -t RUNNING -w "$good" | wc -l)" = 1 ]' 30
+lbctl submit --name idle -- sleep 1000 >/dev/null
+run_reaches idle running 60
+is "$(node_of idle "$(($(attempts idle) - 1))")" "$bad" "a job does not wait beside an idle node that only lbd keeps it from"
+like "$(lbctl events idle)" "it kept away from $bad; now it may run anywhere" "… and says so"
+lbctl kill --now idle >/dev/null
+run_reaches idle killed 20
+scancel -w "$good"
+wait_for '[ "$(squeue -h | wc -l)" = 0 ]' 30
+
+# Kills by hand bench nobody.
+lbctl submit --name byhand --set restart.backoff_first=0 --set restart.max_without_progress=9 \
+	-- sh -c '[ "$LB_LAUNCH$LB_ATTEMPT" = 41 ] && exec sleep 1000; kill -KILL $$' >/dev/null
+wait_for '[ "$(lbctl status byhand --json | json attempts.0.launches.#)" = 4 ]' 60
+like "$(score_of "$good")" '^(none|\[0\.0\])$' "four kills by hand are no reason to keep away from a node"
+lbctl kill --now byhand >/dev/null
+run_reaches byhand killed 20
 
 # A line that tells of a broken node, and the crash that follows: that node is avoided, the other is
 # not.

@@ -74,15 +74,95 @@ run_reaches c completed 20
 wait_for 'lbctl events c | grep -q notify_failed' 40
 like "$(lbctl events c)" 'notify_failed .*hook could not be told' "a hook that cannot be told is an event"
 lbd_stop
-printf '[poll]\ninterval = "200ms"\n[notify]\nhook = ["sleep", "1000"]\non = ["completed"]\n' >"$LB_HOME/lbd.toml"
+printf '[poll]\ninterval = "200ms"\n[notify]\nhook = ["sleep", "%s"]\non = ["completed"]\n' $mark >"$LB_HOME/lbd.toml"
 lbd_start
 lbctl submit --name d -- true >/dev/null
 run_reaches d completed 20
-wait_for 'pgrep -f "^sleep 1000" >/dev/null' 10
+wait_for 'pgrep -f "^sleep $mark" >/dev/null' 10
 start=$(now_ms)
 lbctl status d >/dev/null
-ok "a hook that hangs holds nobody up" [ $(($(now_ms) - start)) -lt 1000 ]
+ok "a hook that hangs holds nobody up" in_time $(($(now_ms) - start)) 1000
 ok "and lbd ends all the same" lbd_stop
+
+# --- a test, and the ways that etc/notify knows, each against a server of its kind -----------------
+lbd_stop
+rm "$LB_HOME/lbd.toml"
+lbd_start
+exits 2 "a test needs somebody to tell" lbctl notify test
+like "$err" 'neither notify.hook nor notify.webhook' "and says so"
+cat >"$T/world.py" <<'PY'
+import http.server, socketserver, sys, threading
+def note(*words):
+    with open(sys.argv[1], "a") as f:
+        print(*words, file=f)
+class Web(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        note(self.command, self.path, self.headers.get("Authorization"), self.headers.get("Title"), body)
+        self.send_response(200)
+        self.end_headers()
+    do_PUT = do_POST
+    def log_message(self, *args):
+        pass
+class Mail(socketserver.StreamRequestHandler):
+    def handle(self):
+        self.wfile.write(b"220 here\r\n")
+        data = False
+        for line in self.rfile:
+            line = line.decode().rstrip()
+            if data:
+                data = line != "."
+                note("MAIL", line)
+                if data:
+                    continue
+            if line[:4].upper() == "DATA":
+                data = True
+                self.wfile.write(b"354 go\r\n")
+            elif line[:4].upper() == "QUIT":
+                self.wfile.write(b"221 bye\r\n")
+                return
+            else:
+                self.wfile.write(b"250 ok\r\n")
+web = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Web)
+mail = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Mail)
+threading.Thread(target=mail.serve_forever, daemon=True).start()
+open(sys.argv[2], "w").write(f"{web.server_port} {mail.server_address[1]}\n")
+web.serve_forever()
+PY
+python3 "$T/world.py" "$T/seen" "$T/ports" &
+wait_for '[ -s "$T/ports" ]' 10
+read -r web mail <"$T/ports"
+echo t0ken >"$T/matrix-token"
+told_by() {	# WORDS-OF-HOOK
+	lbd_stop
+	printf '[poll]\ninterval = "200ms"\n[notify]\nhook = ["%s", %s]\n' "$src/etc/notify" "$1" >"$LB_HOME/lbd.toml"
+	lbd_start
+	lbctl notify test >"$T/told"
+}
+told_by "\"slack\", \"http://127.0.0.1:$web/services/x\""
+is "$(cat "$T/told")" "the hook was told" "Slack"
+like "$(cat "$T/seen")" '^POST /services/x .*"text": "notify_test: news of runs come this way' "is told"
+told_by "\"ntfy\", \"http://127.0.0.1:$web/topic\""
+is "$(cat "$T/told")" "the hook was told" "ntfy"
+like "$(tail -n 1 "$T/seen")" '^POST /topic None lbd: notify_test notify_test: news' "is told, with a title"
+told_by "\"matrix\", \"http://127.0.0.1:$web\", \"!r:x\", \"$T/matrix-token\""
+is "$(cat "$T/told")" "the hook was told" "Matrix"
+like "$(tail -n 1 "$T/seen")" '^PUT /_matrix/client/v3/rooms/%21r%3Ax/send/m.room.message/[0-9a-f]+ Bearer t0ken .*"m.text"' "is told"
+told_by "\"email\", \"ada@example.org\", \"127.0.0.1:$mail\""
+is "$(cat "$T/told")" "the hook was told" "a mailbox"
+like "$(grep MAIL "$T/seen")" 'Subject: notify_test: news of runs' "is told"
+lbd_stop
+printf '[notify]\nhook = ["true"]\non = ["faild"]\n' >"$LB_HOME/lbd.toml"
+exits 2 "an unknown kind is refused" lbd --home "$LB_HOME" --check-config
+cd "$src" || exit 1
+grep -hoE '(engine_event|journal_note|cron_event)\([^"]*"[a-z_]+"|\.kind = "[a-z_]+"' \
+	-r --include='*.c' daemon worker/lbrun | grep -oE '"[a-z_]+"' | grep -vE '"(lbd|lbrun)"' | sort -u | paste -sd, >"$T/kinds"
+like "$(cat "$T/kinds")" '"launch_end".*"scratch"' "kinds that the source has"
+printf '[notify]\nhook = ["true"]\non = [%s]\n' "$(cat "$T/kinds")" >"$LB_HOME/lbd.toml"
+ok "are all known" lbd --home "$LB_HOME" --check-config
+printf '[notify]\nhook = ["true"]\non = ["faild"]\n' >"$LB_HOME/lbd.toml"
+exits 2 "the message" lbd --home "$LB_HOME" --check-config
+like "$err" 'lbd.toml: notify.on: there is no kind "faild" of events; did you mean "failed"' "with the nearest"
 
 is "$(grep -rl s3cret-path "$T/lbd.log" "$LB_HOME/ledger.db" "$LB_HOME/runs" | wc -l)" 0 "the address is nowhere"
 printf '[notify]\nwebhook = "ftp://x/s3cret-path"\n' >"$LB_HOME/lbd.toml"

@@ -26,6 +26,7 @@ wait_for '[ "$(lbctl status $run --json | json attempts.#)" = 2 ] && [ "$(run_st
 is "$(lbctl status $run --json | json attempts.0.cause)" preempted "the attempt ended as preempted"
 is "$(lbctl status $run --json | json attempts.1.job_id)" "$((owner + 1))" \
 	"the next job waits at once"
+wait_for '[ "$(squeue -h -j "$owner" -o %T)" = RUNNING ]' 30
 is "$(squeue -h -j "$owner" -o %T)" RUNNING "… behind the one that took its place"
 ok "… and there was no pause" sh -c "! lbctl events $run | grep -Eq 'next attempt in [1-9]'"
 scancel "$owner"

@@ -59,10 +59,10 @@ def flood(underway):
     print(refused)
 
 
-def others(done):
+def others(done, least=300):
     """Another user, meanwhile: a new connection for each question. Prints p50, p99 (ms), how many."""
     times = []
-    while not os.path.exists(done) or len(times) < 300:
+    while not os.path.exists(done) or len(times) < int(least):
         begin = time.monotonic()
         if ask(connect()) is not True:
             sys.exit("not served")
@@ -159,6 +159,44 @@ def many(gid, seconds=5, users=20):
     print(min(got[:2]), min(got[2:]), max(got[2:]))
 
 
+def fill(s, data):
+    """As much of it as the socket takes."""
+    try:
+        while s.send(data) > 0:
+            pass
+    except GONE:
+        pass
+
+
+def press(kind, underway, done):
+    """One user's 60 connections that keep lbd reading and never ask anything: nothing but line ends; or a frame
+    that is nearly as long as one may be, and then byte by byte; or small garbage."""
+    mine = [connect() for _ in range(16 if kind == "drip" else 60)]
+    for s in mine:
+        try:
+            s.sendall(b"x" * (900000 if kind == "drip" else 0))
+        except GONE:
+            pass            # given up already, where all is slow; made anew below
+        s.setblocking(False)
+    open(underway, "w").close()
+    while not os.path.exists(done):
+        for i, s in enumerate(mine):
+            try:
+                if kind == "drip":
+                    s.send(b"x")
+                else:
+                    fill(s, {"newlines": b"\n", "garbage": b"x\n"}[kind] * 65536)
+                read_answers(s)
+            except GONE:
+                s.close()
+                try:
+                    mine[i] = connect()
+                    mine[i].setblocking(False)
+                except OSError:
+                    pass
+        time.sleep(0.0001)
+
+
 def files(run):
     """lbd has no descriptor left: who is inside is served and obeyed, who comes is told, and it passes."""
     inside = connect()
@@ -186,4 +224,5 @@ def files(run):
     sys.exit("who came afterwards was not served")
 
 
-{"flood": flood, "others": others, "order": order, "slow": slow, "many": many, "files": files}[WHAT](*sys.argv[3:])
+{"flood": flood, "others": others, "order": order, "slow": slow, "many": many, "press": press,
+ "files": files}[WHAT](*sys.argv[3:])

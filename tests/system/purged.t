@@ -44,4 +44,20 @@ like "$(cat "$T/asked")" "-j $first\$" "… it was asked for the job by its id"
 is "$(run_state $run)" running "… the run goes on, and nothing counted against it"
 lbctl kill --now $run >/dev/null
 run_reaches $run killed 20
+
+# Slurm cancels a job because what it depends on failed, and has forgotten both when lbd is back.
+failed=$(sbatch --parsable --hold -o /dev/null --wrap 'exit 3')
+run=depends
+lbctl submit --name $run --dependency="afterok:$failed" --kill-on-invalid-dep=yes -- touch "$T/ran" >/dev/null
+run_reaches $run queued 30
+wait_for '[ "$(squeue -h -j "$(job)" -o %r)" = Dependency ]' 30
+first=$(job)
+lbd_stop
+scontrol release "$failed"
+wait_for is_purged 60
+lbd_start
+run_reaches $run failed 60
+is "$(lbctl status $run --json | json attempts.#)" 1 "it was to wait for another, and is forgotten: no second job is made"
+like "$(lbctl status $run)" 'perhaps the other failed, so it is not run.*lbctl restart' "… it says why, and what to do"
+ok "… and its command never runs" test ! -e "$T/ran"
 done_testing

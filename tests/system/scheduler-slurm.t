@@ -129,10 +129,9 @@ answer_of $first
 is "$result" down "slurmctld frozen: the submission was not even sent"
 answer_of $second
 is "$result" down "and the poll behind it does not wait for a deadline of its own"
-[ "$ms" -lt 7500 ]
+[ "$ms" -lt 9500 ]
 is $? 0 "within one deadline ($ms ms)"
 cluster_signal slurmctld CONT
-patience=20
 wait_for 'ask poll && [ "$result" = ok ]' 20
 is "$(field_of "$t" 6)" "" "no ghost of the submission appears"
 submit_job "$t" sleeps
@@ -144,7 +143,7 @@ before=$(helper_pid)
 cluster_signal munged STOP
 ask poll
 is "$result" down "munged frozen: down"
-[ "$ms" -lt 8000 ]
+in_time "$ms" 8000
 is $? 0 "at the deadline ($ms ms)"
 cluster_signal munged CONT
 wait_for 'ask poll && [ "$result" = ok ]' 20
@@ -159,7 +158,7 @@ wait_for '[ -n "$(helper_pid)" ]' 5
 kill -KILL "$(helper_pid)"
 answer_of $asked
 is "$result" down "a helper that is killed in mid-request: down"
-[ "$ms" -lt 3000 ]
+in_time "$ms" 3000
 is $? 0 "at once ($ms ms)"
 cluster_signal slurmctld CONT
 wait_for 'ask poll && [ "$result" = ok ]' 20
@@ -171,7 +170,7 @@ wait_for "grep -q . '$T/slurm/state/job_state'" 20
 cluster_signal slurmctld KILL
 submit_job "$t" sleeps
 is "$result" down "slurmctld dead: down"
-[ "$ms" -lt 1000 ]
+in_time "$ms" 1000
 is $? 0 "without libslurm's long retries ($ms ms)"
 ok "slurmctld restarts" "$src/etc/minicluster" start-ctld "$cluster"
 wait_for 'ask poll && [ "$result" = ok ]' 30
@@ -183,7 +182,6 @@ ask cancel "$ref"
 t=$(token)
 tell many 1000 "$t" "$T/work" "$T/sleeps"
 many=$asked
-patience=60
 wait_for "[ \"\$(grep -c '^$many ok ' $T/client.out)\" = 1000 ]" 60
 diag "1000 submissions: $(grep "^$many ok " "$T/client.out" | cut -d' ' -f3 | sort -n | tail -n 1) ms"
 ask poll none

@@ -36,8 +36,7 @@ tell() {
 # answer_of NUMBER: until its line is there, sets $result, $ms and $rest.
 answer_of() {
 	wait_for "grep -Eq '^$1 (ok|refused|gone|down|unclear) ' '$T/client.out'" \
-		"${patience:-30}" ||
-		return 1
+		30 || return 1
 	line=$(grep -E "^$1 (ok|refused|gone|down|unclear) " "$T/client.out" | head -n 1)
 	result=$(echo "$line" | cut -d' ' -f2)
 	ms=$(echo "$line" | cut -d' ' -f3)

@@ -21,10 +21,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/clock.h"
-#include "common/files.h"
-#include "common/log.h"
-#include "common/mem.h"
+#include "common/base/clock.h"
+#include "common/base/files.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
 #include "slurm/backends.h"
 
 struct call {			/* freed at the end: calls that a close dropped are never answered */

@@ -28,7 +28,13 @@ is "$(lbctl logs asked | grep -o '\[.*I am .*' | sort)" '[n1:0] I am 0 of 4
 [n2:3] I am 3 of 4' "each rank's output has node and rank in front"
 
 # --- a job that cannot be --------------------------------------------------------------------
-lbctl submit --name nowhere --set slurm.partition=nowhere -- true >/dev/null
+exits 6 "a partition that is not there is refused at once" \
+	lbctl submit --name nowhere --set slurm.partition=nowhere -- true
+scontrol create partitionname=fleeting nodes=n1 maxtime=60 state=up
+lbctl submit --name nowhere --hold --set slurm.partition=fleeting -- true >/dev/null
+run_reaches nowhere held 30
+scontrol delete partitionname=fleeting
+lbctl release nowhere >/dev/null
 run_reaches nowhere failed 30
 like "$(lbctl status nowhere --json | json text)" 'partition' \
 	"a partition that is not there: Slurm's word"
@@ -54,7 +60,7 @@ like "$err" '0600|chmod' "and the mend is named"
 
 # --- a pending run, and one that is killed while it runs ------------------------------------------
 lbctl submit --name pending --set slurm.nodelist=n1 --set slurm.exclude=n1 -- true >/dev/null 2>&1
-lbctl submit --name big --set slurm.nodes=2 --set slurm.mem=2G -- sleep 5432 >/dev/null
+lbctl submit --name big --set slurm.nodes=2 --set slurm.mem=2G -- sleep $mark >/dev/null
 run_reaches big running 30
 lbctl submit --name waits --set slurm.mem=2G -- true >/dev/null
 run_reaches waits queued 30
@@ -65,7 +71,7 @@ ok "a running one is killed" lbctl kill --now big
 run_reaches big killed 30
 wait_for '[ "$(squeue -h | grep -vc pending)" = 0 ]' 30
 passed "no job is left"
-wait_for '! pgrep -f "sleep 5432"' 30
+wait_for '! pgrep -f "^sleep $mark"' 30
 passed "no process is left"
 exits 1 "wait tells a killed run by its status" lbctl wait big
 done_testing

@@ -53,6 +53,21 @@ diag "lbd's memory grew by $grown KiB at most"
 limit=65536
 nm "$B/lbd" 2>/dev/null | grep -q __asan_init && limit=1048576	# which keeps what is freed
 ok "lbd's memory is bounded" [ $grown -le $limit ]
+
+# What costs lbd work without ever being a question: whatever a member's bytes are, the owner's come first.
+for kind in newlines drip garbage; do
+	rm -f "$T"/flags/*
+	as_member python3 "$T/press.py" "$LB_HOME" press $kind "$T/flags/underway" "$T/flags/done" \
+		>"$T/press.out" 2>&1 &
+	press=$!
+	wait_for '[ -e "$T/flags/underway" ]' 60
+	as_owner python3 "$T/press.py" "$LB_HOME" others /dev/null 50 >"$T/others.out" 2>&1
+	is $? 0 "a member presses with $kind: the owner is served"
+	touch "$T/flags/done"
+	wait $press
+	diag "the owner's ls: p50 and p99 in ms, n: $(cat "$T/others.out"); $(tail -n 1 "$T/press.out")"
+	ok "at once" sh -c 'read -r _ p99 _ <"$1" && [ "${p99%.*}" -le 500 ]' sh "$T/others.out"
+done
 ok "who is slow, or never reads, is given up" as_member python3 "$T/press.py" "$LB_HOME" slow
 ok "a member is served again" as_member lbctl ls
 

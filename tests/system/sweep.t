@@ -34,6 +34,52 @@ is "$(json runs.3.settings <"$T/compared" | tr -d ' ')" \
 	'{"watch.kill_grace":2,"restart.in_place":7}' \
 	"programs get the same"
 exits 3 "a group without runs is told" lbctl compare nobody
+# --- of one's own script ----------------------------------------------------------------------------
+cat >"$T/train.py" <<'END'
+import os, sys
+print("ran", sys.argv[1:], os.environ.get("LB_SWEEP_lr"), os.environ.get("LB_SWEEP_seed"), flush=True)
+for i in 1, 2:
+    print(f"step {i}/2 loss {float(sys.argv[2]) * 1000 / i}", flush=True)
+END
+runs=$(cd "$T" && lbctl submit --sweep lr=1e-3,3e-4 -- python3 train.py --lr "{lr}")
+is "$(echo "$runs" | wc -l)" 2 "a script has a run for each value"
+first=$(echo "$runs" | head -n 1) second=$(echo "$runs" | tail -n 1)
+is "${first%-1}" "${second%-2}" "their names are drawn, and numbered"
+for run in $first $second; do run_reaches "$run" completed 20; done
+like "$(lbctl logs "$first")" "ran \\['--lr', '1e-3'\\] 1e-3 None" "the value is filled in, and in its environment"
+like "$(lbctl logs "$second")" "ran \\['--lr', '3e-4'\\] 3e-4" "each its own"
+lbctl compare "${first%-1}" >"$T/table"
+like "$(head -n 1 "$T/table")" '^NAME +lr +STATE' "lbctl compare shows what differs"
+like "$(sed -n 3p "$T/table")" '^.*-2 +3e-4 +completed +2/2 +0.15' "for each"
+
+cd "$T" || exit 1
+printf '# data sets\na,b.bin\n\n/d/c.bin\n' >list
+is "$(lbctl submit --name 'try-{seed}-{data}' --sweep data=@list --sweep seed=1..2 -- \
+	python3 train.py '{seed}:{data}' 1 '{other}')" 'try-1-a-b.bin
+try-2-a-b.bin
+try-1--d-c.bin
+try-2--d-c.bin' "values from a file; a name for each"
+run_reaches try-2--d-c.bin completed 20
+like "$(lbctl logs try-2--d-c.bin)" "ran \\['2:/d/c.bin', '1', '{other}'\\] None 2" "within words, too; other braces stay"
+is "$(lbctl ls --group try --json | json '#')" 4 "one group"
+longest=$(lbctl compare try | awk '{ if (length($0) > n) n = length($0) } END { print n }')
+ok "in 80 columns" [ "$longest" -le 80 ]
+exits 2 "a sweep that changes nothing is refused" lbctl submit --sweep lr=1,2 -- true --lr 1
+like "$err" '^lbctl: --sweep lr: changes nothing: write \{lr\} .* or read LB_SWEEP_lr' "with what to write"
+is "$(echo "$err" | wc -l)" 1 "in one line"
+exits 2 "so is the same twice" lbctl submit --sweep lr=1,1 -- true '{lr}'
+exits 2 "and one name for two" lbctl submit --name 'x-{lr}' --sweep lr=1,2 --sweep s=1,2 -- true '{lr}' '{s}'
+like "$err" 'two runs would be called x-1' "which is said"
+exits 0 "a script that reads the environment is one" lbctl submit --dry-run --sweep lr=1,2 -- python3 train.py
+printf '#!/bin/sh\n#SBATCH --ntasks=1\necho "got $1"\n' >job.sh
+lbctl submit --name batch --sweep w=x,y job.sh -- "{w}" >/dev/null
+run_reaches batch-2 completed 20
+like "$(lbctl logs batch-2)" '^got y$' "arguments of a batch script are filled in"
+printf '[run]\ncommand = ["sh", "-c", "echo got $0", "{w}"]\n' >spec.toml
+lbctl submit --name spec --sweep 'w=x,"y z"' spec.toml >/dev/null
+run_reaches spec-2 completed 20
+like "$(lbctl logs spec-2)" 'got y z$' "and the command of a run spec"
+
 ok "the group is ended together" lbctl kill --now --yes base@group
 for n in 1 2 3 4; do
 	run_reaches base-$n killed 20

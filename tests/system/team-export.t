@@ -27,12 +27,14 @@ as $member touch "$E"
 lbd_start
 wait_for "lbctl events | grep -q 'team_refused.*$owner.json cannot be written'" 10
 as $member rm "$E"
+as $member touch "$F/.$owner.new"	# stays, and stops nothing
 for run in first frozen sweep-1 sweep-2; do
 	as $owner lbctl submit --name $run --set watch.kill_grace=1s --set run.group=g-$run \
 		-- sleep 6543 >/dev/null
 done
 told() { wait_for "grep -q '\"name\":\"$1\",\"state\":\"$2\"' $E" 20; }
 for run in first frozen sweep-1 sweep-2; do told $run running; done
+is "$(stat -c %U "$F/.$owner.new")" $member "what a colleague has put in the way stays, and stops nothing"
 is "$(stat -c '%a %U %G' "$E")" "640 $owner $team" \
 	"an export is its owner's to write, the team's to read"
 is "$(json switches <"$E")" "$LB_HOME/switches" "it says where orders go"
@@ -58,6 +60,54 @@ ok "but writes nothing there" as_member sh -c "! touch '$run_folder/x' '$run_fol
 ok "and reads no environment" as_member sh -c "! cat '$run_folder/env.json'"
 ok "an outsider gets nothing" as_outsider sh -c "! ls '$run_folder'"
 
+# --- looking at one: by the export and the files; lbd is frozen, so nobody asks it ----------------
+cat >"$T/reports.py" <<'PY'
+import json, os, socket, sys, time
+s = socket.socket(socket.AF_UNIX)
+s.connect(os.environ["LB_SOCKET"])
+lines = s.makefile("r")
+for step in range(1, 8):
+    line = {"type": "step", "step": step, "loss": 9 / step, "target_step": 9}
+    s.sendall(json.dumps(line).encode() + b"\n")
+    lines.readline()
+print("a line for the log", flush=True)
+while not os.path.exists(sys.argv[1]): time.sleep(0.05)
+PY
+as $owner lbctl submit --name told -- python3 "$T/reports.py" "$T/end" >/dev/null
+wait_for "grep -q '\"name\":\"told\",.*\"step\":7' $E" 20
+kill -STOP $lbd_pid
+exits 0 "a member looks at a colleague's run" as_member lbctl status $owner/told
+like "$out" "^told +running" "how it stands"
+like "$out" "step +7/9" "how far it is"
+like "$out" "launch 1: running, steps 1 to 7" "and its launches"
+is "$(as_member lbctl status $owner/told --json | json dir)" "$LB_HOME/runs/told" "as JSON, too"
+exits 0 "its events" as_member lbctl events $owner/told
+like "$out" "lbrun +launch +launch 1, from scratch" "from the spool"
+exits 0 "its output" as_member lbctl logs $owner/told
+like "$out" "a line for the log" "from its file"
+as_member lbctl follow $owner/told >"$T/followed" 2>&1 &
+follower=$!
+wait_for "grep -q 'told.*step 7/9' $T/followed" 20 && passed "and it is followed"
+kill -CONT $lbd_pid
+touch "$T/end"
+wait $follower
+is $? 0 "until it has completed"
+like "$(cat "$T/followed")" "launch_end +launch 1: completed" "with what happens meanwhile"
+exits 3 "a run nobody tells of" as_member lbctl status $owner/nothing
+exits 3 "a colleague who tells of none" as_member lbctl events nobody/told
+exits 2 "one run, not many" as_member lbctl status "$owner/*"
+like "$err" "may be many runs: name one" "which is said"
+exits 6 "an outsider reads none" as_outsider lbctl logs $owner/told
+chmod 700 "$LB_HOME/runs/told"
+exits 6 "nor does anybody past a folder that is closed" as_member lbctl events $owner/told
+like "$err" "lbctl doctor says what keeps the team out" "what helps is said"
+chmod 2750 "$LB_HOME/runs/told"
+exits 0 "the owner's own by its whole name" as $owner lbctl status $owner/told
+exits 3 "ls of what nobody has" as_member lbctl ls --team 'none-*'
+exits 0 "ls of a colleague's" as_member lbctl ls "$owner/fir*"
+like "$out" "^$owner +first " "lists them"
+is "$(as_member lbctl ls "$owner/fir*" --json | json '#')" 1 "and no others"
+
 # --- orders: lbd is frozen, so nobody asks it -----------------------------------------------------
 kill -STOP $lbd_pid
 exits 6 "an outsider orders nothing" as_outsider lbctl kill $owner/frozen
@@ -69,7 +119,7 @@ wait_for '[ -e "$LB_HOME/runs/frozen/attempts/1/exit.json" ]' 30 &&
 	passed "the job obeys it with lbd frozen"
 kill -CONT $lbd_pid
 run_reaches frozen killed 20
-like "$(lbctl events frozen)" "$member .*switch frozen.kill: it hangs" "who and why is on record"
+like "$(lbctl events frozen)" "$member.s file .*switch frozen.kill: it hangs" "who and why is on record"
 told frozen killed && passed "and told to the team"
 exits 0 "what is over is left alone" as_member lbctl kill $owner/frozen
 as_member rm "$LB_HOME/switches/frozen.kill"
@@ -79,7 +129,7 @@ exits 0 "a member asks a colleague's trainer for a checkpoint" as_member lbctl s
 like "$out" "the switch $LB_HOME/switches/first.save is there" "by a switch, too"
 wait_for '[ ! -e "$LB_HOME/switches/first.save" ]' 10 &&
 	passed "which lbd takes away when it has asked"
-like "$(lbctl events first)" "$member +save +switch first.save: before lunch" \
+like "$(lbctl events first)" "$member.s file +save +switch first.save: before lunch" \
 	"who and why is on record"
 is "$(run_state first)" running "and the run goes on"
 
@@ -154,7 +204,7 @@ for row in "link:a symbolic link" "hardlink:a file with several names" \
 done
 rm -rf "$F/other"
 hostile many
-is "$(as $owner lbctl ls --team --json | json '#')" 4100 \
+is "$(as $owner lbctl ls --team --json | json '#')" 4101 \
 	"so many runs are taken from one file, and no more"
 hostile controls
 exits 0 "control characters" as $owner lbctl ls --team

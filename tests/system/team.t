@@ -87,12 +87,12 @@ not_in_slurm && passed "… nor of its job"
 is "$(exit_cause stopped)" killed "lbrun said why"
 lbd_start
 for how in $all ranks; do run_reaches $how killed 20; done
-like "$(lbctl events spinning)" "$member +kill +switch ALL.kill: all wrong" "lbd learns who and why"
+like "$(lbctl events spinning)" "$member.s file +kill +switch ALL.kill: all wrong" "lbd learns who and why"
 lbd_kill9
 lbd_start
 is "$(run_state family)" killed "it stays killed"
 exits 4 "and is not restarted while the switch is there" as $owner lbctl restart family
-like "$err" "ALL.kill stands against it, left by $member: all wrong" "with who left it"
+like "$err" "ALL.kill stands against it, left by $member.s file: all wrong" "with who left it"
 as_member rm "$S/ALL.kill"
 
 # --- the start of the job alone: lbd is dead, and the job was in the queue ------------------------
@@ -128,7 +128,8 @@ scontrol update nodename=n1,n2 state=resume
 train frozen polite
 train fails fails
 is_up frozen
-kill -STOP $(pgrep -f "lbrun --attempt $LB_HOME/runs/frozen/")
+# shellcheck disable=SC2046 # process ids
+kill -STOP $(shepherds "$(lbctl status frozen --json | json attempts.0.job_id)")
 run_reaches fails backoff 30
 as_member touch "$S/frozen.kill" "$S/fails.kill"
 run_reaches fails killed 10 && passed "a run in back-off is killed"
@@ -208,7 +209,7 @@ for verb, least in table:
 print(len(table), "verbs")
 sys.exit(wrong > 0)
 PY
-cp "$src/common/verbs.h" "$T/verbs.h"
+cp "$src/common/run/verbs.h" "$T/verbs.h"
 walk() { as "$2" env PATH=/usr/bin:/bin python3 "$T/verbs.py" "$1" "$T/verbs.h" "$LB_HOME"; }
 ok "verbs: an outsider" walk 0 $outsider
 chmod 755 "$LB_HOME" && chmod 666 "$LB_HOME/lbd.sock"

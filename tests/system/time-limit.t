@@ -19,6 +19,7 @@ while start == 0 or step < start + 5:
     lb.send("step", step=step, loss=1.0)
     if lb.asked("stop"):
         os.makedirs(f"{folder}/step-{step}")
+        with open(f"{folder}/step-{step}/state", "w") as f: f.write(str(step))
         lb.send("checkpoint", step=step, path=f"{folder}/step-{step}")
         lb.send("bye", status="stopped")
         sys.exit(0)

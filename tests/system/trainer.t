@@ -337,11 +337,14 @@ is "$? $(grep -c 'fifo.tokens: not a regular file' "$T/err")" "1 1" "a pipe for 
 head -c 4000 "$T/text" | sed 's/./&\x00\x00\x00/g; s/\n//g' >"$T/wide.bin"
 train --training.dataset_path "$T/wide.bin" >"$T/out" 2>"$T/err"
 status=$?
-refused "raw tokens of four bytes" "wide.bin: every second token is 0, as if they were uint32"
+refused "raw tokens of four bytes" "wide.bin: every second token is 0, or nearly, as if they were uint32"
 for words in "--out $T/x.tokens:at least one text file" "$T/text:--out FILE.tokens" \
 	"--out $T/x.tokens --document-start 1 $T/text:goes with --join" \
 	"--out $T/x.tokens --join --document-start abc $T/text.tokens:must be the number of a token" \
-	"--out $T/x.tokens --joined $T/text:--joined: there is no such option"; do
+	"--out $T/x.tokens --joined $T/text:--joined: there is no such option" \
+	"--out $T/text $T/text.tokens:text: is there already, and no file of tokens" \
+	"--out $T $T/text:is a folder; name a file in it" "--out $T/no/x $T/text:there is no folder $T/no" \
+	"--out $T/x.tokens $T/absent:absent: no such file"; do
 	# shellcheck disable=SC2086 # words are meant
 	lbworker prepare ${words%:*} >"$T/out" 2>"$T/err"
 	status=$?
@@ -377,9 +380,37 @@ refused "more memory than there is: refused before it starts, with numbers" \
 	'GiB needed (weights 262.*GiB available'
 printf '[training]\nbatch_size = 2\ndata_set = "c4"\n' >"$T/foreign.toml"
 lbworker train "$T/foreign.toml" --training.dataset_path x --check --lenient >"$T/out" 2>"$T/err"
-is "$? $(grep -c '^local_batch_size = 2' "$T/out") $(cat "$T/err")" \
+is "$? $(grep -c '^local_batch_size = 2' "$T/out") $(head -n 1 "$T/err")" \
 	"0 1 $T/foreign.toml:3: training.data_set: ignored, it is not known" \
 	"--lenient lists what it ignores"
+grep -q 'mixed_precision_param: there bfloat16' "$T/err"
+ok $? "and what a file of torchtitan means otherwise there"
+lbworker train "$T/foreign.toml" --training.steps none >"$T/out" 2>"$T/err"
+is "$? $(wc -l <"$T/out") $(grep -c '^lbworker: ' "$T/err")" "2 0 3" "every mistake has its line, and all are told"
+printf '[model]\ndim = 30\nn_layers = 1\nn_heads = 3\nhead_dim = 14\nvocab_size = 256\nffn = 37\n' >"$T/odd.toml"
+lbworker plan "$T/odd.toml" --device H200 >"$T/out" 2>"$T/err"
+is "$? $(grep -c 'llama of its own shape: 23820 parameters' "$T/out") $(wc -c <"$T/err")" "0 1 0" "plan needs no dataset"
+lbworker train "$T/odd.toml" --dataset "$T/text.tokens" --job.dump_folder "$T/odd" --training.steps 3 \
+	--training.seq_len 32 --checkpoint.export_dtype bfloat16 >"$T/out" 2>"$T/err"
+is "$? $(tail -n 1 "$T/out")" "0 done" "a shape of one's own trains on what --dataset names"
+lbworker eval "$T/odd/checkpoints/export-bfloat16" "$T/text.tokens" --seq-len 32 --samples 2 >"$T/out" 2>>"$T/err"
+is "$? $(grep -c '"dtype": "bfloat16"\|"torch_dtype": "bfloat16"' "$T/odd/checkpoints/export-bfloat16/config.json")" \
+	"0 1" "export_dtype leaves the last weights as a model of Hugging Face"
+cat >"$T/from.toml" <<-END
+	[checkpoint]
+	initial_load_path = "$T/odd/checkpoints/export-bfloat16"
+	[training]
+	dataset_path = "$T/text.tokens"
+	seq_len = 32
+	steps = 4
+	[job]
+	dump_folder = "$T/from"
+END
+lbworker train "$T/from.toml" >"$T/out" 2>"$T/err"
+is "$? $(grep -c 'of its own shape: 23820 parameters' "$T/out")" "0 1" "initial_load_path brings its shape"
+rm -r "$T/odd"
+lbworker train "$T/from.toml" --training.steps 6 >"$T/out" 2>"$T/err"
+is "$? $(grep -c '^resumed' "$T/out")" "0 1" "which a training that goes on needs no more"
 
 train --job.dump_folder "$T/wild" --optimizer.lr 100 --model.init_std 10 --training.max_norm 0 \
 	--lr_scheduler.warmup_steps 0 >"$T/out" 2>"$T/err"

@@ -3,10 +3,10 @@
 #ifndef TESTS_UNIT_CPU_DEVICE_H
 #define TESTS_UNIT_CPU_DEVICE_H
 
-#include "common/mem.h"
+#include "common/base/mem.h"
 #include "kernels/cpu/cpu.h"
 #include "tests/unit/unit.h"
-#include "worker/lbworker/rng.h"
+#include "worker/lbworker/base/rng.h"
 
 static inline struct device *open_device(int threads)
 {

@@ -9,8 +9,8 @@
 #include <math.h>
 #include <sqlite3.h>
 
-#include "common/files.h"
-#include "common/names.h"
+#include "common/base/files.h"
+#include "common/base/names.h"
 #include "sql/ledger.h"
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

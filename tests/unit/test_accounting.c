@@ -57,6 +57,21 @@ static const struct {
 	{ "\x01\xff\xfe|\x80", CAUSE_NONE, 0, 0, "" },
 };
 
+static void test_who_cancelled(void **state)
+{
+	struct job_status job;
+
+	(void)state;
+	assert_true(accounting_line_parse("7|CANCELLED by 1000|0:15|None|1|2|n1|3", &job));
+	assert_true(job.has_canceller);
+	assert_int_equal(job.canceller, 1000);
+	assert_true(accounting_line_parse("7|CANCELLED by 0|0:0|None|1|2|None assigned|3", &job));
+	assert_true(job.has_canceller);
+	assert_string_equal(job.nodes, "");
+	assert_true(accounting_line_parse("7|CANCELLED|0:15|None|1|2|n1|3", &job));
+	assert_false(job.has_canceller);
+}
+
 static void test_lines(void **state)
 {
 	(void)state;
@@ -300,7 +315,7 @@ static int remove_folder(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),
+		cmocka_unit_test(test_lines), cmocka_unit_test(test_who_cancelled),
 		cmocka_unit_test(test_torn_lines),
 		cmocka_unit_test(test_programs),
 		cmocka_unit_test(test_hangs),

@@ -3,8 +3,8 @@
 
 #include <unistd.h>
 
-#include "common/attempt.h"
-#include "common/files.h"
+#include "common/run/attempt.h"
+#include "common/base/files.h"
 
 #define TOKEN "0123456789abcdef0123456789abcdef"
 

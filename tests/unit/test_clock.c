@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-#include "common/clock.h"
+#include "common/base/clock.h"
 
 static void test_durations(void **state)
 {
@@ -36,6 +36,17 @@ static void test_wall_text(void **state)
 	assert_true(strlen(clock_text(INT64_MAX, out)) > 0);
 }
 
+static void test_zone(void **state)
+{
+	char out[CLOCK_TEXT_MAX];
+
+	(void)state;
+	setenv("TZ", "XXX-5:30", 1);
+	tzset();
+	assert_string_equal(clock_text_zoned(1795183402000, out), "2026-11-20 19:33:22 +0530");
+	assert_string_equal(clock_text_zoned(0, out), "-");
+}
+
 static void test_clocks_run(void **state)
 {
 	int64_t a = clock_mono_ms();
@@ -50,6 +61,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_durations),
 		cmocka_unit_test(test_wall_text),
+		cmocka_unit_test(test_zone),
 		cmocka_unit_test(test_clocks_run),
 	};
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/bytes.h"
+#include "common/base/bytes.h"
 
 static void there_and_back(const char *s)
 {
@@ -73,12 +73,32 @@ static void test_refused(void **state)
 	assert_null(js_bytes_take(NULL));
 }
 
+static void test_keys(void **state)
+{
+	static const char *const names[] = { "PATH", "BASH_FUNC_module%%", "a.b", "=x", "", "a\xff", " " };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		char *key = js_bytes_key(names[i]), *back = js_bytes_key_take(key);
+		json_t *object = json_object();
+
+		assert_int_equal(json_object_set_new(object, key, json_null()), 0);
+		assert_string_equal(back, names[i]);
+		json_decref(object);
+		free(key);
+		free(back);
+	}
+	assert_null(js_bytes_key_take("=6"));
+	assert_null(js_bytes_key_take("=00"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_round_trip),
 		cmocka_unit_test(test_form),
 		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_keys),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

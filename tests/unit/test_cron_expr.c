@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "common/mem.h"
-#include "daemon/cron_expr.h"
+#include "common/base/mem.h"
+#include "daemon/calendar/cron_expr.h"
 
 /* 2020-01-01 and 2038-01-01, UTC */
 enum { FROM_S = 1577836800, UNTIL_S = 2145916800 };

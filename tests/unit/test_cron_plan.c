@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-#include "daemon/cron_plan.h"
+#include "daemon/calendar/cron_plan.h"
 
 static int64_t at(const char *text)
 {

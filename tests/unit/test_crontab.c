@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/unit.h"
 
-#include "common/shell_words.h"
-#include "common/strv.h"
-#include "daemon/crontab.h"
+#include "common/base/shell_words.h"
+#include "common/base/strv.h"
+#include "daemon/calendar/cron_check.h"
+#include "daemon/calendar/crontab.h"
 
 static const struct cron_settings defaults = { CATCH_UP_ONE, OVERLAP_SKIP, 0, 0 };
 
@@ -114,7 +115,9 @@ static void test_bad_lines(void **state)
 		{ "CRON_TZ=Mars/Olympus", "CRON_TZ: there is no time zone" },
 		{ "OVERLAP=never", "OVERLAP: \"never\": allowed are skip, queue and replace" },
 		{ "TIMEOUT=soon", "crontab:1: TIMEOUT: " },
-		{ "SHELL=/bin/sh", "SHELL: allowed are CRON_TZ" },
+		{ "CATCHUP=one", "CATCHUP: did you mean CATCH_UP?" },
+		{ "@daily ~/backup.sh", "write the folder's whole name, like /home/ada/backup.sh" },
+		{ "@daily backup.sh ~/data", "there is no shell here" },
 		{ "MAILTO=me", "lbd sends no mail" },
 		{ "NAME=../x", "crontab:1: NAME: bad name" },
 		{ "@daily '/opt/a b.sh'", "write NAME=" },
@@ -142,12 +145,93 @@ static void test_bad_lines(void **state)
 	}
 }
 
+/* All that people put above their lines. */
+static void test_environment(void **state)
+{
+	static const char text[] = "PATH=/opt/bin:/usr/bin\nHOME=/home/ada\nSHELL=/bin/sh\nFOO = \"a b\"\n"
+				   "export DATA2='/d'\nLANG=C\n@daily one.sh\nFOO=later\n@daily two.sh\n";
+	static const char *const want[] = { "PATH=/opt/bin:/usr/bin", "HOME=/home/ada", "SHELL=/bin/sh",
+					    "FOO=a b", "DATA2=/d", "LANG=C" };
+	struct cron_entries list = { 0 };
+	struct bad bad = { 0 };
+
+	(void)state;
+	crontab_read(text, "crontab", NULL, &defaults, &list, on_bad, &bad);
+	assert_string_equal(bad.text, "");
+	assert_int_equal(list.count, 2);
+	for (size_t i = 0; i < COUNT(want); i++)
+		assert_string_equal(list.items[0].env[i], want[i]);
+	assert_null(list.items[0].env[COUNT(want)]);
+	assert_string_equal(list.items[1].env[3], "FOO=later");
+	cron_entries_clear(&list);
+}
+
+static void test_never_due(void **state)
+{
+	static const struct {
+		const char *when;
+		bool is_never;
+	} cases[] = {
+		{ "0 3 31 2 *", true }, { "0 3 30,31 2 *", true }, { "0 3 31 4,6,9,11 *", true },
+		{ "0 3 29 2 *", false }, { "0 3 31 * *", false }, { "0 3 31 2 1", false },
+		{ "0 3 31 2,3 *", false }, { "@daily", false }, { "* * * * *", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct cron_expr expr;
+
+		assert_int_equal(cron_expr_parse(cases[i].when, &expr, NULL), 0);
+		if (cron_expr_is_never(&expr) != cases[i].is_never)
+			fail_msg("%s", cases[i].when);
+	}
+}
+
+/* A script that hands itself to sbatch, in the ways in which people write that, and some that do not. */
+static void test_submits_itself(void **state)
+{
+	static const struct {
+		const char *text;
+		bool is;
+	} cases[] = {
+		{ "#!/bin/sh\nsbatch --begin=now+1day $0\n", true },
+		{ "#!/bin/sh\nsbatch \"$0\" \"$@\"\n", true },
+		{ "#!/bin/bash\nSELF=$(readlink -f \"$0\")\nsleep 1\nsbatch \"$SELF\"\n", true },
+		{ "#!/bin/bash\nhere=\"${BASH_SOURCE[0]}\"\nme=$here\nsbatch --begin=now+1hour ${me}\n", true },
+		{ "#!/bin/bash\nsbatch -p cpu \\\n   \"${BASH_SOURCE[0]}\"\n", true },
+		{ "#!/bin/bash\nsbatch $BASH_SOURCE\n", true },
+		{ "#!/bin/sh\nsbatch --begin=now+1day /home/ada/cron/nightly.slurm\n", true },
+		{ "#!/bin/sh\nsbatch nightly.slurm\n", true },
+		{ "#!/bin/sh\ncmd=$(scontrol show job $SLURM_JOB_ID | awk -F= '/Command=/{print $2}')\nsbatch $cmd\n",
+		  true },
+		{ "#!/bin/sh\nsbatch $(scontrol show job \"$SLURM_JOB_ID\" | sed -n 's/.*Command=//p')\n", true },
+		{ "#!/bin/sh\nid=$(sbatch --parsable \"$0\")\n", true },
+		{ "#!/bin/sh\nsbatch <$0\n", true },
+		{ "#!/bin/sh\nscontrol requeue $SLURM_JOB_ID\n", true },
+		{ "#!/bin/sh\n# sbatch $0 is what this used to do\necho hi\n", false },
+		{ "#!/bin/sh\nsbatch other.slurm\n", false },
+		{ "#!/bin/sh\nsbatch other.slurm | awk '{print $0}'\n", false },
+		{ "#!/bin/sh\nsbatch other.slurm; echo \"$0 is done\"\n", false },
+		{ "#!/bin/sh\necho \"$0\"\nsqueue\n", false },
+		{ "#!/bin/sh\nSELF=$0\nsbatch not-nightly.slurm\n", false },
+		{ "", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++)
+		if (cron_submits_itself("/cron/cron.daily/nightly.slurm", cases[i].text) != cases[i].is)
+			fail_msg("%s", cases[i].text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_good_file),
 		cmocka_unit_test(test_bad_lines),
+		cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_never_due),
+		cmocka_unit_test(test_submits_itself),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/files.h"
-#include "ctl/command.h"
+#include "common/base/files.h"
+#include "ctl/base/command.h"
 #include "tests/unit/source.h"
 
 enum { FILE_MAX_BYTES = 256 * 1024 };
@@ -77,6 +77,22 @@ static void test_documents(void **state)
 	}
 }
 
+/* A word that hides a command of ours is worse than none. */
+static void test_other_words(void **state)
+{
+	static const char *const expected[][2] = {
+		{"cancel", "kill"}, {"list", "ls"}, {"resume", "restart"}, {"top", "follow"},
+		{"ps", "ls"}, {"squeue", "ls"}, {"scancel", "kill"}, {"sbatch", "submit"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
+		assert_string_equal(other_word(expected[i][0]), expected[i][1]);
+	assert_null(other_word("frobnicate"));
+	for (size_t c = 0; c < command_count; c++)
+		assert_null(other_word(commands[c].name));
+}
+
 static void test_says(void **state)
 {
 	(void)state;
@@ -90,6 +106,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_says),
+		cmocka_unit_test(test_other_words),
 		cmocka_unit_test(test_documents),
 	};
 

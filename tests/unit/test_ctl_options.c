@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "ctl/command.h"
+#include "ctl/base/command.h"
 
 enum { MAX_WORDS = 12 };
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/progress.h"
+#include "ctl/base/progress.h"
 
 static void test_rate(void **state)
 {

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/mem.h"
-#include "ctl/text.h"
+#include "common/base/mem.h"
+#include "ctl/base/text.h"
 
 static void assert_cleaned(const char *text, unsigned how, const char *want)
 {
@@ -225,9 +225,26 @@ static void test_print(void **state)
 			   "x            failed\n");
 }
 
+static void test_sizes(void **state)
+{
+	static const struct {
+		int64_t bytes;
+		const char *text;
+	} cases[] = {
+		{0, "0"}, {-1, "0"}, {512, "512 B"}, {4096, "4.0 KiB"}, {1 << 20, "1.0 MiB"},
+		{INT64_C(999) << 30, "999 GiB"}, {INT64_C(3) << 40, "3.0 TiB"},
+	};
+	char text[NUMBER_TEXT_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_string_equal(size_text(cases[i].bytes, text), cases[i].text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sizes),
 		cmocka_unit_test(test_clean),
 		cmocka_unit_test(test_clean_any_bytes),
 		cmocka_unit_test(test_columns),

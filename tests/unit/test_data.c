@@ -11,10 +11,10 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "common/files.h"
-#include "common/mem.h"
-#include "worker/lbworker/data.h"
-#include "worker/lbworker/shard.h"
+#include "common/base/files.h"
+#include "common/base/mem.h"
+#include "worker/lbworker/data/data.h"
+#include "worker/lbworker/data/shard.h"
 
 static char folder[] = "/tmp/lb-test-data.XXXXXX";
 
@@ -220,11 +220,138 @@ static void test_prepare_fails_whole(void **state)
 	free(none);
 }
 
+/* --- what others write ------------------------------------------------------------------------ */
+
+#define NPY1(DESCR, SHAPE) "\x93NUMPY\x01\0\x46\0{'descr': '" DESCR "', 'fortran_order': False, 'shape': " SHAPE
+enum { NPY_HEADER = 10 + 0x46 };
+
+/* `count` tokens 0, 1, 2 … of that width, behind `head`, which spaces fill up to head_bytes. */
+static void write_tokens(const char *name, const char *head, size_t head_text, size_t head_bytes,
+			 size_t width, size_t count)
+{
+	char *path = in_folder(name);
+	unsigned char *bytes = xcalloc(1, head_bytes + width * count);
+
+	memset(bytes, ' ', head_bytes);
+	memcpy(bytes, head, head_text);
+	for (size_t i = 0; i < count; i++)
+		memcpy(bytes + head_bytes + i * width, &i, width);
+	write_file(path, bytes, head_bytes + width * count);
+	free(bytes);
+	free(path);
+}
+
+static const struct {
+	const char *name, *head;
+	size_t head_text, head_bytes, width;
+} readable[] = {
+	{ "u2.npy", NPY1("<u2", "(250,), }"), sizeof(NPY1("<u2", "(250,), }")) - 1, NPY_HEADER, 2 },
+	{ "i4.npy", NPY1("<i4", "(250,), }"), sizeof(NPY1("<i4", "(250,), }")) - 1, NPY_HEADER, 4 },
+	{ "i8.bin", NPY1("<i8", "(250,), }"), sizeof(NPY1("<i8", "(250,), }")) - 1, NPY_HEADER, 8 },
+	{ "packed.bin", "LITPKDS\1\0\0\0\0\0\0\0\x08\xfa\0\0\0\0\0\0\0", 24, 24, 2 },
+	{ "packed4.bin", "LITPKDS\1\0\0\0\0\0\0\0\x04\xfa\0\0\0\0\0\0\0", 24, 24, 4 },
+	{ "raw.bin", "", 0, 0, 2 },
+};
+
+static void test_read_as_what_they_are(void **state)
+{
+	char *out = in_folder("joined.tokens");
+	struct err err = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(readable) / sizeof(readable[0]); i++) {
+		int32_t tokens[249], targets[249];
+		char *path = in_folder(readable[i].name);
+		uint64_t joined, documents;
+		write_tokens(readable[i].name, readable[i].head, readable[i].head_text,
+			     readable[i].head_bytes, readable[i].width, 250);
+		struct data *data = open_data(path, 249, &err);
+		if (!data || data_tokens(data) != 250 || data_sample(data, 0, tokens, targets, &err))
+			fail_msg("%s: %s", readable[i].name, err.text);
+		assert_int_equal(tokens[0], 0);
+		assert_int_equal(targets[248], 249);
+		data_close(data);
+		if (data_join(out, &path, 1, -1, &joined, &documents, &err) || joined != 250)
+			fail_msg("%s: %s", readable[i].name, err.text);
+		free(path);
+	}
+	/* Megatron's: the same bytes, and an index that says how wide they are */
+	char *index = in_folder("mega.idx"), *path = in_folder("mega.bin");
+	write_tokens("mega.bin", "", 0, 0, 4, 250);
+	struct data *data = open_data(path, 249, &err);
+	assert_null(data);
+	assert_non_null(strstr(err.text, "as if they were uint32"));
+	err_clear(&err);
+	write_file(index, "MMIDIDX\0\0\1\0\0\0\0\0\0\0\4", 18);
+	data = open_data(path, 249, &err);
+	assert_non_null(data);
+	assert_int_equal(data_tokens(data), 250);
+	data_close(data);
+	free(index);
+	free(path);
+	free(out);
+}
+
+static const struct {
+	const char *bytes, *says;
+	size_t count;
+} others[] = {
+	{ "{\"text\": \"a\"}\n{\"text\": \"b\"}\n", "is JSON, or JSON lines", 0 },
+	{ "[1, 2, 3]", "is JSON: its numbers", 0 },
+	{ "Two roads diverged in a yellow w\xc3\xb6od\n", "is text", 0 },
+	{ "\x1f\x8b\x08\0\0\0\0\0\0\0", "is compressed (gzip)", 10 },
+	{ "\x28\xb5\x2f\xfd\x04\0\0\0", "is compressed (zstd)", 8 },
+	{ "PK\x03\x04\0\0\0\0\0\0", "is an archive", 10 },
+	{ "PAR1\x15\0\x15\0", "is a Parquet file", 8 },
+	{ "\x08\0\0\0\0\0\0\0{\"a\":1} \0\0\0\0", "safetensors", 20 },
+	{ "\1\0\0\0\x0c\0\0\0\x10\0\0\0\1\0\2\0", "is a chunk of LitData", 16 },
+	{ "LITPKDS\1\0\0\0\0\0\0\0\6\1\0\0\0\0\0\0\0\0\0", "of type code 6, must be", 26 },
+	{ NPY1("<f4", "(1,), }") "                              ", "of type <f4, must be uint8", 0x60 },
+	{ NPY1("<u2", "(5, 5), }") "                              ", "of more than one dimension", 0x60 },
+	{ "\x93NUMPY\x01\0\xff\xff{'descr'", "cut short", 18 },
+};
+
+static void test_refused_by_name(void **state)
+{
+	char *path = in_folder("other.bin");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		struct err err = { 0 };
+		write_file(path, others[i].bytes,
+			   others[i].count ? others[i].count : strlen(others[i].bytes));
+		struct data *data = open_data(path, 7, &err);
+		if (data || !strstr(err.text, others[i].says) || !strstr(err.text, path))
+			fail_msg("%zu: \"%s\", not \"%s\"", i, err.text, others[i].says);
+	}
+	free(path);
+}
+
+/* Another tokenizer's ids are found before training, also where not all of the data is read. */
+static void test_ids_without_reading_all(void **state)
+{
+	static uint16_t tokens[1 << 18];
+	char *path = in_folder("wide.bin");
+	struct err err = { 0 };
+	const struct data_options options = { .path = path, .seq = 7, .vocab = 256, .seed = 1 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(tokens) / sizeof(tokens[0]); i++)
+		tokens[i] = (uint16_t)(i % 300);
+	write_file(path, tokens, sizeof(tokens));
+	assert_null(data_open(&options, &err));
+	assert_non_null(strstr(err.text, "token 256 at 256 is outside the vocabulary of 256"));
+	free(path);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_every_sample_once),
 		cmocka_unit_test(test_folder_of_shards),
+		cmocka_unit_test(test_read_as_what_they_are),
+		cmocka_unit_test(test_refused_by_name),
+		cmocka_unit_test(test_ids_without_reading_all),
 		cmocka_unit_test(test_hostile),
 		cmocka_unit_test(test_too_short_or_missing),
 		cmocka_unit_test(test_prepare_fails_whole),

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/json.h"
-#include "slurm/batch.h"
-#include "slurm/directives.h"
-#include "slurm/sbatch_values.h"
+#include "common/base/json.h"
+#include "slurm/batch/batch.h"
+#include "slurm/batch/directives.h"
+#include "slurm/batch/sbatch_values.h"
 
 /* 2026-03-04 05:06:40 UTC, a Wednesday */
 enum { NOW = 1772600800 };

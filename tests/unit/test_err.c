@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
-#include "common/err.h"
-#include "common/text.h"
+#include "common/base/err.h"
+#include "common/base/text.h"
 
 static void test_first_wins(void **state)
 {
@@ -20,6 +20,31 @@ static void test_first_wins(void **state)
 	err_clear(&err);
 	assert_int_equal(err.code, ERR_NONE);
 	assert_string_equal(err.text, "");
+}
+
+static void test_path_once(void **state)
+{
+	struct err err = {0};
+	char *text;
+
+	(void)state;
+	err_set(&err, ERR_IO, "/a/b: gone");
+	err_wrap(&err, "/a/b");
+	assert_string_equal(err.text, "/a/b: gone");
+	err_wrap(&err, "/a");
+	assert_string_equal(err.text, "/a: /a/b: gone");
+	text = text_about("/a/b", "/a/b: gone");
+	assert_string_equal(text, "/a/b: gone");
+	free(text);
+	text = text_about("/a/b", "no valid checkpoint in /a/b");
+	assert_string_equal(text, "no valid checkpoint in /a/b");
+	free(text);
+	text = text_about("/a/b", "/a/bc: gone");
+	assert_string_equal(text, "/a/b: /a/bc: gone");
+	free(text);
+	text = text_about("/a/b", "x/a/b gone");
+	assert_string_equal(text, "/a/b: x/a/b gone");
+	free(text);
 }
 
 static void test_null_is_fine(void **state)
@@ -130,13 +155,31 @@ static void test_codes(void **state)
 	assert_string_equal(err_code_name((enum err_code)99), "internal");
 }
 
+static void test_passing(void **state)
+{
+	struct err full = { 0 }, gone = { 0 }, said = { 0 };
+
+	(void)state;
+	errno = ENOSPC;
+	err_errno(&full, "/a");
+	errno = ENOENT;
+	err_errno(&gone, "/a");
+	errno = ENOSPC;
+	err_set(&said, ERR_IO, "words only");
+	err_wrap(&full, "job");
+	assert_true(err_is_passing(&full));
+	assert_false(err_is_passing(&gone));
+	assert_false(err_is_passing(&said));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_first_wins),	     cmocka_unit_test(test_null_is_fine),
+		cmocka_unit_test(test_first_wins),	     cmocka_unit_test(test_path_once),
+		cmocka_unit_test(test_null_is_fine),
 		cmocka_unit_test(test_own_text_as_argument), cmocka_unit_test(test_errno),
 		cmocka_unit_test(test_clean_text),	     cmocka_unit_test(test_codes),
-		cmocka_unit_test(test_cut_between_characters),
+		cmocka_unit_test(test_cut_between_characters), cmocka_unit_test(test_passing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,7 @@
  * two peers, and for lbd's real engine. */
 #include "tests/unit/unit.h"
 
-#include "common/log.h"
+#include "common/base/log.h"
 #include "tests/sim/ettr/lbd_month.h"
 #include "tests/sim/ettr/peers.h"
 

@@ -5,10 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/clock.h"
-#include "common/failpoint.h"
-#include "common/files.h"
-#include "common/mem.h"
+#include "common/base/clock.h"
+#include "common/base/failpoint.h"
+#include "common/base/files.h"
+#include "common/base/mem.h"
 
 static int init(const char *text, struct err *err)
 {

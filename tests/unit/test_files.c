@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/files.h"
+#include "common/base/files.h"
 
 static int entries(const char *folder)
 {

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "daemon/goodput.h"
+#include "daemon/runs/goodput.h"
 
 static const struct goodput_launch first[] = {
 	/* from scratch: 10 start-up, steps 120..300, saved 250, dead at 310: 50 + 10 lost */

@@ -6,9 +6,9 @@
 #include <math.h>
 #include <sys/stat.h>
 
-#include "common/mem.h"
-#include "worker/lbworker/hf.h"
-#include "worker/lbworker/narrow.h"
+#include "common/base/mem.h"
+#include "worker/lbworker/checkpoint/hf.h"
+#include "worker/lbworker/base/narrow.h"
 
 /* --- narrow numbers ------------------------------------------------------------------------- */
 
@@ -79,8 +79,9 @@ static const struct model_shape small = {
 	.norm_eps = 1e-5f, .rope_theta = 500000.0,
 };
 
-#define LLAMA "\"model_type\":\"llama\",\"vocab_size\":8,\"hidden_size\":4,\"num_hidden_layers\":1," \
+#define SIZES "\"vocab_size\":8,\"hidden_size\":4,\"num_hidden_layers\":1," \
 	      "\"num_attention_heads\":2,\"intermediate_size\":6"
+#define LLAMA "\"model_type\":\"llama\"," SIZES
 
 static int read_config(const char *text, struct model_shape *out, struct err *err)
 {
@@ -121,6 +122,33 @@ static void test_defaults_of_transformers(void **state)
 	assert_true(s.rope_theta > 999999);
 }
 
+#define MISTRAL "\"model_type\":\"mistral\"," SIZES
+#define NEOX "\"model_type\":\"gpt_neox\"," SIZES
+#define GPT2 "\"model_type\":\"gpt2\",\"vocab_size\":8,\"n_embd\":4,\"n_layer\":1,\"n_head\":2"
+
+/* Mistral's published configs spell its two keys out; a head may be wider than its share. */
+static void test_like_llama(void **state)
+{
+	struct model_shape s;
+	struct err err = { 0 };
+
+	(void)state;
+	if (read_config("{" MISTRAL ",\"num_key_value_heads\":1,\"sliding_window\":null,"
+			"\"head_dim\":6,\"rope_theta\":1000000}", &s, &err))
+		fail_msg("%s", err.text);
+	assert_int_equal(s.family, MODEL_LLAMA);
+	assert_int_equal(s.kv_heads, 1);
+	assert_int_equal(s.head_dim, 6);
+	json_t *o = hf_config_json(&s, 9, "float32");
+	struct model_shape back;
+	size_t positions;
+	assert_int_equal(json_dump_file(o, "config.json", 0), 0);
+	json_decref(o);
+	if (hf_config_read(&back, &positions, ".", &err))
+		fail_msg("%s", err.text);
+	assert_memory_equal(&back, &s, sizeof(back));
+}
+
 static const struct {
 	const char *text, *says;
 } bad_configs[] = {
@@ -131,7 +159,15 @@ static const struct {
 	{ "{\"model_type\":\"llama\"}", "vocab_size is missing" },
 	{ "{" LLAMA ",\"hidden_act\":\"gelu\"}", "hidden_act must be silu" },
 	{ "{" LLAMA ",\"attention_bias\":true}", "attention_bias must be false" },
-	{ "{" LLAMA ",\"head_dim\":128}", "head_dim" },
+	{ "{" LLAMA ",\"head_dim\":-1}", "head_dim" },
+	{ "{" LLAMA ",\"sliding_window\":4096}", "sliding_window is not supported" },
+	{ "{" LLAMA ",\"num_local_experts\":8}", "num_local_experts is not supported" },
+	{ "{" MISTRAL "}", "sliding_window is missing, and Mistral's default is a window" },
+	{ "{" MISTRAL ",\"sliding_window\":null}", "num_key_value_heads is missing" },
+	{ "{" MISTRAL ",\"num_key_value_heads\":1,\"sliding_window\":4096}", "sliding_window is not" },
+	{ "{" NEOX ",\"head_dim\":64}", "head_dim must be" },
+	{ "{" NEOX ",\"use_parallel_residual\":false}", "use_parallel_residual must be true" },
+	{ "{" GPT2 ",\"activation_function\":\"relu\"}", "activation_function must be gelu_new" },
 	{ "{" LLAMA ",\"rms_norm_eps\":\"x\"}", "rms_norm_eps is of the wrong type" },
 	{ "{" LLAMA ",\"rope_theta\":-1}", "rope_theta = -1 is out of range" },
 	{ "{" LLAMA ",\"rope_scaling\":{\"type\":\"yarn\"}}", "rope_scaling of type \"yarn\"" },
@@ -228,6 +264,7 @@ int main(void)
 		cmocka_unit_test(test_rounding),
 		cmocka_unit_test(test_config_both_ways),
 		cmocka_unit_test(test_defaults_of_transformers),
+		cmocka_unit_test(test_like_llama),
 		cmocka_unit_test(test_bad_configs),
 		cmocka_unit_test(test_several_files),
 		cmocka_unit_test(test_bad_indexes),

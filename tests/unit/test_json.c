@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "common/json.h"
+#include "common/base/json.h"
 
 static void test_parse(void **state)
 {

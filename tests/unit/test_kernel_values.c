@@ -9,7 +9,7 @@ static void test_adamw(void **state)
 	enum { COUNT = 70001 };		/* more than one task, and a tail */
 	const struct adamw a = { .rate = 0.5f, .beta1 = 0.9f, .beta2 = 0.95f, .eps = 1e-8f,
 				 .weight_decay = 0.1f };
-	struct decision d = { .lr = 0.02f, .grad_scale = 0.5f, .step = 3, .is_left_out = 1,
+	struct step_control d = { .lr = 0.02f, .grad_scale = 0.5f, .step = 3, .is_left_out = 1,
 			      .to_m_hat = (float)(1 / (1 - pow(0.9, 3))),
 			      .to_v_hat = (float)(1 / (1 - pow(0.95, 3))) };
 	struct device *dev = open_device(2);
@@ -69,7 +69,7 @@ static void test_sum_squares(void **state)
 static void test_decide(void **state)
 {
 	static const struct {
-		struct decision d;
+		struct step_control d;
 		float grad_scale;
 		uint32_t is_left_out;
 	} cases[] = {
@@ -89,7 +89,7 @@ static void test_decide(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct decision d = cases[i].d;
+		struct step_control d = cases[i].d;
 		cpu_decide(dev, &d);
 		assert_int_equal(d.is_left_out, cases[i].is_left_out);
 		assert_true(d.grad_scale == cases[i].grad_scale);

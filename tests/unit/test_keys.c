@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/unit.h"
 
-#include "common/keys.h"
+#include "common/config/keys.h"
 
 struct config {
 	bool flag;
@@ -236,6 +236,7 @@ static void test_nearest(void **state)
 		else
 			assert_string_equal(guess ? guess : "none", cases[i].guess);
 	}
+	assert_null(nearest("kill", verbs + 2, 1));	/* a word is no guess at itself */
 	memset(huge, 'k', sizeof(huge) - 1);
 	huge[sizeof(huge) - 1] = '\0';
 	assert_null(nearest(huge, verbs, COUNT(verbs)));

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "worker/lbrun/asked.h"
+#include "worker/lbrun/rank/rank_term.h"
 
 #define ARGS(text) text, sizeof(text)
 

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <signal.h>
 
-#include "worker/lbrun/ending.h"
+#include "worker/lbrun/end/ending.h"
 
 #define EXITED(code) ((code) << 8)
 #define KILLED(signo) (signo)
@@ -45,6 +45,11 @@ static const struct {
 	{{.wait_status = EXITED(0), .stop = STOP_WARNED}, CAUSE_TIMEOUT, 0, 0, 143},
 	{{.wait_status = EXITED(1), .stop = STOP_WARNED}, CAUSE_TIMEOUT, 1, 0, 1},
 	{{.wait_status = KILLED(SIGTERM), .stop = STOP_WARNED}, CAUSE_TIMEOUT, -1, SIGTERM, 143},
+	/* a script that asks to be requeued has not completed, whatever its status */
+	{{.wait_status = EXITED(0), .requeue_asked = true, .warned = true}, CAUSE_TIMEOUT, 0, 0, 143},
+	{{.wait_status = EXITED(0), .requeue_asked = true}, CAUSE_PREEMPTED, 0, 0, 143},
+	{{.wait_status = EXITED(1), .requeue_asked = true}, CAUSE_PREEMPTED, 1, 0, 1},
+	{{.wait_status = EXITED(0), .requeue_asked = true, .stop = STOP_ORDERED}, CAUSE_KILLED, 0, 0, 143},
 	{{.wait_status = KILLED(SIGSEGV), .stop = STOP_WARNED}, CAUSE_CRASH, -1, SIGSEGV, 139},
 };
 

@@ -9,12 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/files.h"
-#include "common/order.h"
-#include "common/paths.h"
-#include "worker/lbrun/checkpoints.h"
-#include "common/hosts.h"
-#include "worker/lbrun/oom.h"
+#include "common/base/files.h"
+#include "common/run/order.h"
+#include "common/base/paths.h"
+#include "common/run/hosts.h"
+#include "worker/lbrun/watch/oom.h"
 
 static void test_hosts(void **state)
 {
@@ -77,20 +76,6 @@ static void test_hosts_bounded(void **state)
 	(void)state;
 	assert_int_equal(json_array_size(list), HOSTS_MAX);
 	json_decref(list);
-}
-
-static void test_steps(void **state)
-{
-	(void)state;
-	assert_int_equal(checkpoint_step_of("/a/step-00000042"), 42);
-	assert_int_equal(checkpoint_step_of("step-00000000"), 0);
-	assert_int_equal(checkpoint_step_of("step-123456789"), 123456789);
-	assert_int_equal(checkpoint_step_of("/a/step-00000042.tmp-7"), -1);
-	assert_int_equal(checkpoint_step_of("/step-00000042/a"), -1);
-	assert_int_equal(checkpoint_step_of("step-"), -1);
-	assert_int_equal(checkpoint_step_of("step--5"), -1);
-	assert_int_equal(checkpoint_step_of("step-99999999999999999999999"), -1);
-	assert_int_equal(checkpoint_step_of(""), -1);
 }
 
 static char folder[] = "/tmp/lb-parts.XXXXXX";
@@ -172,7 +157,6 @@ int main(void)
 		cmocka_unit_test(test_hosts),
 		cmocka_unit_test(test_hosts_folded),
 		cmocka_unit_test(test_hosts_bounded),
-		cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_oom),
 		cmocka_unit_test(test_order),
 	};

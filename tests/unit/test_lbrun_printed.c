@@ -2,12 +2,12 @@
 /* Steps and errors read from what a trainer prints. */
 #include "tests/unit/unit.h"
 
-#include "common/json.h"
-#include "worker/lbrun/printed.h"
+#include "common/base/json.h"
+#include "worker/lbrun/trainer/output_parser.h"
 
 static char told[400];
 
-static void on_step(void *arg, const json_t *line, int64_t rank)
+static void on_step(void *arg, json_t *line, int64_t rank)
 {
 	char *text = js_line(line);
 
@@ -22,10 +22,11 @@ static void on_error(void *arg, const char *node, const char *line)
 	snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s|%s ", node, line);
 }
 
-static void on_rank_killed(void *arg, const char *node)
+static void on_rank_end(void *arg, const char *node, int64_t rank, int signo, int status)
 {
 	(void)arg;
-	snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s killed ", node);
+	snprintf(told + strlen(told), sizeof(told) - strlen(told), "%s:%d ended %d/%d ", node,
+		 (int)rank, signo, status);
 }
 
 static const char *read_all(struct attempt_watch *watch, const char *const *chunks)
@@ -37,7 +38,7 @@ static const char *read_all(struct attempt_watch *watch, const char *const *chun
 	assert_int_equal(printed_init(&p, watch, NULL), 0);
 	p.on_step = on_step;
 	p.on_error = on_error;
-	p.on_rank_killed = on_rank_killed;
+	p.on_rank_end = on_rank_end;
 	for (; *chunks; chunks++)
 		printed_bytes(&p, 0, *chunks, strlen(*chunks));
 	printed_fini(&p);
@@ -94,7 +95,8 @@ static void test_rank_killed(void **state)
 
 	(void)state;
 	assert_string_equal(READ("[n3:7] lbrun: this rank was killed by signal 11 (SIGSEGV)\n"),
-			    "n3 killed ");
+			    "n3:7 ended 11/0 ");
+	assert_string_equal(READ("[n3:7] lbrun: this rank ended with exit status 3\n"), "n3:7 ended 0/3 ");
 	/* a trainer's own words are no shepherd's */
 	assert_string_equal(READ("lbrun: this rank was killed by signal 9\n[n3:7] was killed\n"),
 			    "");

@@ -2,8 +2,8 @@
 /* Slow ranks are named, unlucky ones are not; and room for the next checkpoint. */
 #include "tests/unit/unit.h"
 
-#include "worker/lbrun/ranks.h"
-#include "worker/lbrun/space.h"
+#include "worker/lbrun/watch/slow_ranks.h"
+#include "worker/lbrun/watch/space.h"
 
 enum { RANKS = 8 };
 

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "worker/lbrun/stopping.h"
+#include "worker/lbrun/end/stopping.h"
 
 enum { NOW = 1000 };
 

@@ -2,7 +2,7 @@
 /* When a trainer counts as hung, and when it does not. */
 #include "tests/unit/unit.h"
 
-#include "worker/lbrun/watch.h"
+#include "worker/lbrun/watch/watch.h"
 
 enum { SECOND = 1000, MINUTE = 60 * SECOND, START = 1000000 };
 

@@ -3,9 +3,9 @@
 
 #include <unistd.h>
 
-#include "common/files.h"
-#include "common/lease.h"
-#include "common/procs.h"
+#include "common/base/files.h"
+#include "common/run/lease.h"
+#include "common/base/procs.h"
 
 static struct lease some_lease(void)
 {

@@ -60,6 +60,42 @@ static void test_a_waiting_tick_is_settled_once(void **state)
 	assert_int_equal(ledger_cron_tick_newest(ledger, "other", "", &tick, &err), -1);
 }
 
+/* What is pruned after a month must not make a monthly job look as if it had never worked. */
+static void test_success_outlives_its_run(void **state)
+{
+	struct ledger_removal removal = { .name = "r1", .dir = "/runs/r1", .time_ms = 1 }, next;
+	struct ledger_run run;
+	struct ledger_cron_tick tick;
+	struct err err = { 0 };
+	int64_t id = 0, note_id = 0;
+	const struct ledger_run fresh = {
+		.name = "r1", .owner = "ada", .state = RUN_RUNNING, .text = "", .scheduler = "local",
+		.dir = "/runs/r1", .wanted_by = "", .wanted_reason = "",
+	};
+
+	(void)state;
+	assert_int_equal(ledger_run_insert(ledger, &fresh, &id, NULL), 0);
+	assert_int_equal(ledger_commit(ledger, NULL), 0);
+	assert_int_equal(put(60, "submitted", "r1", NULL), 0);
+	assert_int_equal(ledger_run_remove(ledger, id, &removal, &note_id, &err), -1);
+	assert_string_equal(err.text, "it is not over");
+	ledger_rollback(ledger);
+	assert_int_equal(ledger_run_find(ledger, "r1", &run, NULL), 0);
+	assert_int_equal(put(60, "submitted", "r1", NULL), 0);
+	assert_int_equal(ledger_run_move(ledger, id, RUN_RUNNING, RUN_COMPLETED, CAUSE_COMPLETED, "", 9,
+					 NULL), 0);
+	assert_int_equal(ledger_run_remove(ledger, id, &removal, &note_id, NULL), 0);
+	assert_int_equal(ledger_commit(ledger, NULL), 0);
+	assert_int_equal(ledger_run_find(ledger, "r1", &run, NULL), -1);
+	assert_int_equal(ledger_cron_tick_succeeded(ledger, "backup", &tick, NULL), 0);
+	assert_int_equal(tick.scheduled_s, 60);
+	assert_int_equal(ledger_removal_next(ledger, 0, &next, NULL), 0);
+	assert_int_equal(next.id, note_id);
+	assert_string_equal(next.dir, "/runs/r1");
+	assert_int_equal(ledger_removal_done(ledger, note_id, NULL), 0);
+	assert_int_equal(ledger_removal_next(ledger, 0, &next, NULL), -1);
+}
+
 static void test_a_thousand_are_kept(void **state)
 {
 	struct ledger_cron_tick tick;
@@ -101,6 +137,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_each_tick_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_a_waiting_tick_is_settled_once, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(test_success_outlives_its_run, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_a_thousand_are_kept, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(test_entries, set_up, tear_down),
 	};

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/mem.h"
+#include "common/base/mem.h"
 
 /* --- damage ----------------------------------------------------------------------------------- */
 static int count_run(const struct ledger_run *run, void *arg)

@@ -2,7 +2,7 @@
 /* What the tasks of an array are together, and what is left of one that was half written. */
 #include <unistd.h>
 
-#include "slurm/local_jobs.h"
+#include "slurm/local/local_jobs.h"
 #include "tests/unit/unit.h"
 
 /* --- the fold ------------------------------------------------------------------------------------ */
@@ -126,9 +126,15 @@ static void records(void **state)
 	assert_int_equal(local_jobs_together(list + 1, count - 1), 4);
 	for (size_t i = 0; i < 4; i++) {
 		static const int64_t indices[] = { 1, 2, 3, 9 };
-		const struct local_task want = { 2, indices[i], 4, 1, 9, 1, 2 };
+		const struct local_task *task = &list[i + 1]->task;
 
-		assert_memory_equal(&list[i + 1]->task, &want, sizeof(want));
+		assert_int_equal(task->array_id, 2);
+		assert_int_equal(task->index, indices[i]);
+		assert_int_equal(task->count, 4);
+		assert_int_equal(task->lowest, 1);
+		assert_int_equal(task->highest, 9);
+		assert_int_equal(task->step, 1);
+		assert_int_equal(task->limit, 2);
 	}
 	assert_string_equal(list[4]->output, "/x/task-9/out.log");
 	free(list);

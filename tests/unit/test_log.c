@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/files.h"
-#include "common/log.h"
+#include "common/base/files.h"
+#include "common/base/log.h"
 
 /* What log_error and friends wrote to stderr while it led to a file. */
 static char *logged(bool as_journal, enum log_level level, const char *text)

@@ -4,8 +4,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/files.h"
-#include "common/manifest.h"
+#include "common/base/files.h"
+#include "common/checkpoint/manifest.h"
+#include "common/checkpoint/sealed_file.h"
 
 /* printf '' | xxh128sum; printf abc | xxh128sum */
 #define DIGEST_EMPTY "99aa06d3014798d86001c324468d497f"
@@ -281,6 +282,43 @@ static void test_digest_of_big_file(void **state)
 	assert_int_equal(manifest_digest_file("nope", b, NULL, NULL), -1);
 }
 
+static void put(const char *path, const char *text)
+{
+	assert_int_equal(file_write_visible(path, text, strlen(text), 0600, NULL), 0);
+}
+
+/* Whoever dies between digest and file leaves the old file, which is sealed still. */
+static void test_sealed_file(void **state)
+{
+	char here[4096], path[4200], made[4300];
+	struct err err = { 0 };
+
+	(void)state;
+	assert_non_null(realpath(".", here));
+	snprintf(path, sizeof(path), "%s/sealed", here);
+	snprintf(made, sizeof(made), "%s.made", path);
+	put(path, "from an older day");
+	assert_int_equal(sealed_file_check(path, &err), SEAL_MISSING);
+	for (const char *text = "abcdefg"; *text; text++) {
+		put(made, text);
+		assert_int_equal(sealed_file_place(made, path, &err), 0);
+		assert_int_equal(sealed_file_check(path, &err), SEAL_HOLDS);
+	}
+	assert_int_equal(rename(path, "kept"), 0);
+	assert_int_equal(mkdir(path, 0700), 0);		/* nothing can take its place */
+	put(made, "never in place");
+	assert_int_equal(sealed_file_place(made, path, &err), -1);
+	assert_int_equal(rmdir(path), 0);
+	assert_int_equal(rename("kept", path), 0);
+	assert_int_equal(sealed_file_check(path, &err), SEAL_HOLDS);
+	put(path, "h");
+	err_clear(&err);
+	assert_int_equal(sealed_file_check(path, &err), SEAL_BROKEN);
+	assert_non_null(strstr(err.text, "sealed: some byte has changed"));
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(sealed_file_check(path, &err), SEAL_BROKEN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -292,6 +330,7 @@ int main(void)
 		cmocka_unit_test(test_hostile_sizes),
 		cmocka_unit_test(test_newest_valid),
 		cmocka_unit_test(test_digest_of_big_file),
+		cmocka_unit_test(test_sealed_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

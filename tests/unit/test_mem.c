@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/unit.h"
 
-#include "common/mem.h"
+#include "common/base/mem.h"
 
 static void test_buf_keeps_its_maximum(void **state)
 {

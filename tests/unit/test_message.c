@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/unit.h"
 
-#include "common/message.h"
+#include "common/run/message.h"
 
 static void test_lines(void **state)
 {

@@ -11,11 +11,11 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "common/mem.h"
-#include "worker/lbworker/model.h"
-#include "worker/lbworker/optimizer.h"
-#include "worker/lbworker/safetensors.h"
-#include "worker/lbworker/schedule.h"
+#include "common/base/mem.h"
+#include "worker/lbworker/model/model.h"
+#include "worker/lbworker/optim/optimizer.h"
+#include "worker/lbworker/base/safetensors.h"
+#include "worker/lbworker/optim/schedule.h"
 #include "tests/unit/source.h"
 
 /* Both sides start from the same fp32 weights; the reference computes in fp64. */
@@ -31,23 +31,31 @@ struct golden {
 
 #define COMMON(V, D, L, H, G, F) \
 	.vocab = (V), .dim = (D), .layers = (L), .heads = (H), .kv_heads = (G), .ffn = (F), \
-	.norm_eps = 1e-5f, .rope_theta = 10000.0
+	.norm_eps = 1e-5f
+#define THETA .rope_theta = 10000.0
 
 static const struct golden goldens[] = {
-	{ "tests/golden/llama_tied.safetensors", { COMMON(37, 32, 2, 4, 2, 40), .tied = true },
+	{ "tests/golden/llama_tied.safetensors", { COMMON(37, 32, 2, 4, 2, 40), THETA, .tied = true },
 	  2, 9, 0, 0 },
-	{ "tests/golden/llama_untied.safetensors", { COMMON(50, 24, 2, 6, 2, 36) }, 3, 5, 0, 0 },
+	{ "tests/golden/llama_untied.safetensors", { COMMON(50, 24, 2, 6, 2, 36), THETA }, 3, 5, 0, 0 },
 	{ "tests/golden/llama_scaled.safetensors",
-	  { COMMON(30, 24, 1, 3, 1, 20), .tied = true, .scaling = { 8, 1, 4, 100 } }, 1, 7, 0, 0 },
+	  { COMMON(30, 24, 1, 3, 1, 20), THETA, .tied = true, .scaling = { 8, 1, 4, 100 } }, 1, 7, 0, 0 },
 	{ "tests/golden/neox.safetensors",
-	  { COMMON(41, 32, 2, 4, 4, 56), .family = MODEL_NEOX, .rotary = 2 }, 2, 9, 0, 0 },
+	  { COMMON(41, 32, 2, 4, 4, 56), THETA, .family = MODEL_NEOX, .rotary = 2 }, 2, 9, 0, 0 },
 	{ "tests/golden/neox_whole.safetensors",
-	  { COMMON(30, 24, 1, 3, 3, 40), .family = MODEL_NEOX, .rotary = 8 }, 1, 6, 0, 0 },
+	  { COMMON(30, 24, 1, 3, 3, 40), THETA, .family = MODEL_NEOX, .rotary = 8 }, 1, 6, 0, 0 },
 	{ "tests/golden/gpt2.safetensors",
-	  { COMMON(43, 32, 2, 4, 4, 48), .family = MODEL_GPT2, .tied = true, .positions = 12 },
+	  { COMMON(43, 32, 2, 4, 4, 48), THETA, .family = MODEL_GPT2, .tied = true, .positions = 12 },
 	  3, 8, 0, 0 },
+	{ "tests/golden/llama_odd.safetensors",
+	  { COMMON(61, 30, 3, 3, 1, 37), .head_dim = 14, .rope_theta = 500.0 }, 2, 7, 0, 0 },
+	{ "tests/golden/neox_odd.safetensors",
+	  { COMMON(53, 44, 1, 2, 2, 51), THETA, .family = MODEL_NEOX, .rotary = 6 }, 3, 5, 0, 0 },
+	{ "tests/golden/gpt2_odd.safetensors",
+	  { COMMON(31, 42, 1, 3, 3, 65), THETA, .family = MODEL_GPT2, .tied = true, .positions = 11 },
+	  1, 11, 0, 0 },
 	{ "tests/golden/umup.safetensors",
-	  { COMMON(37, 32, 3, 4, 2, 40),
+	  { COMMON(37, 32, 3, 4, 2, 40), THETA,
 	    .umup = { true, .attention = 1.5, .activation = 0.7, .residual = 0.8, .ratio = 1.25,
 		      .loss = 1.3, .context = 9 } },
 	  2, 9, 0.25, 1e-3 },
@@ -269,14 +277,14 @@ static void train(struct fixture *f, const struct golden *g, double losses[STEPS
 		size_t at = (size_t)i % POOL * f->rows;
 		struct optimizer_step step = { .lr = schedule_lr(&schedule, i + 1),
 					       .update = i + 1, .norm_limit = INFINITY };
-		struct decision decision = optimizer_decision(&optimizer, &step);
+		struct step_control control = optimizer_control(&optimizer, &step);
 		struct err err = { 0 };
 		assert_int_equal(model_backprop(model, tokens + at, targets + at,
 						1.0f / (float)f->rows, false, &losses[i], &err), 0);
-		decision.loss_sum = losses[i];
+		control.loss_sum = losses[i];
 		losses[i] /= (double)f->rows;
-		optimizer_update(&optimizer, model, m, v, &decision, (int64_t)f->rows);
-		assert_int_equal(decision.is_left_out, 0);
+		optimizer_update(&optimizer, model, m, v, &control, (int64_t)f->rows);
+		assert_int_equal(control.is_left_out, 0);
 	}
 	free(m);
 	free(v);

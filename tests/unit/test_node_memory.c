@@ -2,7 +2,9 @@
 /* Scores of nodes: who is blamed, how it fades, who is avoided, and that never too many are. */
 #include "tests/unit/unit.h"
 
-#include "daemon/node_memory.h"
+#include <signal.h>
+
+#include "daemon/engine/node_memory.h"
 
 enum { HOUR = 3600 * 1000, DAY = 24 * HOUR };
 
@@ -14,21 +16,27 @@ static void blame_goes_to_whom_it_may_belong(void **state)
 	static const struct {
 		enum cause cause;
 		bool blame_run;
+		int signal;
 		size_t nodes;
 		double want;
 	} rows[] = {
-		{ CAUSE_NODE_FAIL, false, 1, 1 },    { CAUSE_NODE_FAIL, false, 4, 0.25 },
-		{ CAUSE_LAUNCH_FAIL, false, 1, 1 },  { CAUSE_LAUNCH_FAIL, true, 1, 0 },
-		{ CAUSE_CRASH, true, 1, 0.5 },	     { CAUSE_HANG, true, 1, 0.5 },
-		{ CAUSE_ERROR, true, 1, 0 },	     { CAUSE_OOM, true, 1, 0 },
-		{ CAUSE_COMPLETED, true, 1, 0 },     { CAUSE_KILLED, true, 1, 0 },
-		{ CAUSE_TIMEOUT, false, 1, 0 },	     { CAUSE_PREEMPTED, false, 1, 0 },
-		{ CAUSE_LOST, false, 1, 0 },	     { CAUSE_NODE_FAIL, false, 0, 0 },
+		{ CAUSE_NODE_FAIL, false, 0, 1, 1 },	{ CAUSE_NODE_FAIL, false, 0, 4, 0.25 },
+		{ CAUSE_LAUNCH_FAIL, false, 0, 1, 1 },	{ CAUSE_LAUNCH_FAIL, true, 0, 1, 0 },
+		{ CAUSE_CRASH, true, SIGSEGV, 1, 0.5 },	{ CAUSE_CRASH, true, SIGBUS, 2, 0.25 },
+		/* by hand, or for want of memory: nothing points at the node */
+		{ CAUSE_CRASH, true, SIGKILL, 1, 0 },	{ CAUSE_CRASH, true, SIGTERM, 1, 0 },
+		{ CAUSE_CRASH, true, SIGABRT, 1, 0 },	{ CAUSE_CRASH, true, 0, 1, 0 },
+		{ CAUSE_HANG, true, 0, 1, 0.25 },
+		{ CAUSE_ERROR, true, 0, 1, 0 },		{ CAUSE_OOM, true, SIGKILL, 1, 0 },
+		{ CAUSE_COMPLETED, true, 0, 1, 0 },	{ CAUSE_KILLED, true, 0, 1, 0 },
+		{ CAUSE_TIMEOUT, false, 0, 1, 0 },	{ CAUSE_PREEMPTED, false, 0, 1, 0 },
+		{ CAUSE_LOST, false, 0, 1, 0 },		{ CAUSE_NODE_FAIL, false, 0, 0, 0 },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++)
-		assert_float_equal(node_blame(rows[i].cause, rows[i].blame_run, rows[i].nodes),
+		assert_float_equal(node_blame(rows[i].cause, rows[i].blame_run, rows[i].signal,
+					      rows[i].nodes),
 				   rows[i].want, 1e-12);
 }
 
@@ -72,7 +80,7 @@ static void a_failed_node_is_avoided_for_hours_not_for_ever(void **state)
 
 static void one_crash_is_nobodys_fault_two_are(void **state)
 {
-	double crash = node_blame(CAUSE_CRASH, true, 1);
+	double crash = node_blame(CAUSE_CRASH, true, SIGSEGV, 1);
 	struct node_note note = { .name = TEXT("n1"), .score = crash };
 
 	(void)state;

@@ -5,12 +5,12 @@
 
 #include <sys/stat.h>
 
-#include "common/failpoint.h"
-#include "common/toml.h"
-#include "common/wish.h"
-#include "daemon/lbd.h"
-#include "daemon/orders.h"
-#include "daemon/wishes.h"
+#include "common/base/failpoint.h"
+#include "common/config/toml.h"
+#include "common/run/request.h"
+#include "daemon/base/lbd.h"
+#include "daemon/runs/orders.h"
+#include "daemon/runs/requests.h"
 
 static int64_t clock_now(void *self)
 {

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "common/paths.h"
+#include "common/base/paths.h"
 
 static void set(const char *name, const char *value)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "worker/lbworker/plan.h"
+#include "worker/lbworker/telemetry/plan.h"
 
 /* Parameter counts of the published checkpoints; GPT-2's with 47 more rows of 50304. */
 static void test_counts(void **state)
@@ -88,8 +88,7 @@ static void test_sums(void **state)
 	struct plan p, full;
 
 	(void)state;
-	c.model = model_flavor_find(MODEL_LLAMA, "124M", NULL);
-	c.shape = c.model->shape;
+	c.shape = model_flavor_find(MODEL_LLAMA, "124M", NULL)->shape;
 	assert_int_equal(plan_make(&p, &c, &err), 0);
 	assert_int_equal(p.cost.multiplied, 123568128);	/* all but the norms; the head is tied */
 	assert_true(p.flop_palm == 6.0 * 123568128 + 12.0 * 12 * 768 * 64);

@@ -3,8 +3,8 @@
  * slow, fewer and fewer when it does not answer. The engine and its ledger are the real ones. */
 #include "tests/unit/ledger_home.h"
 
-#include "daemon/engine.h"
-#include "daemon/engine_internal.h"
+#include "daemon/engine/engine.h"
+#include "daemon/engine/state.h"
 
 static int64_t now_ms = 1000 * 1000;
 static int64_t polls;		/* asked so far */

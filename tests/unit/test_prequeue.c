@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "daemon/prequeue.h"
+#include "daemon/engine/prequeue.h"
 
 enum { NOW = 1000 * 1000, A_MINUTE_AGO = NOW - 60 * 1000 };
 

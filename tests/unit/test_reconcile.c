@@ -8,9 +8,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "common/run_spec.h"
-#include "daemon/reconcile.h"
-#include "daemon/relaunch.h"
+#include "common/config/run_spec.h"
+#include "daemon/engine/reconcile.h"
+#include "daemon/engine/relaunch.h"
 
 enum { NOW = 1000 * 1000, A_MINUTE_AGO = NOW - 60 * 1000, LONG_AGO = NOW - LOST_MS - 1000 };
 
@@ -25,6 +25,13 @@ static const struct job_status held_job = { .ref = { .job_id = 7 }, .phase = JOB
 static const struct job_status pending_job = { .ref = { .job_id = 7 }, .phase = JOB_PENDING };
 static const struct job_status walled_in_job = { .ref = { .job_id = 7 }, .phase = JOB_PENDING,
 						 .reason = "BadConstraints" };
+static const struct job_status doomed_job = { .ref = { .job_id = 7 }, .phase = JOB_PENDING,
+					     .reason = "DependencyNeverSatisfied" };
+static const struct job_status doomed_and_cancelled = {
+	.phase = JOB_ENDED, .cause = CAUSE_LAUNCH_FAIL, .reason = "DependencyNeverSatisfied",
+};
+static const struct job_status idle_beside_job = { .ref = { .job_id = 7 }, .phase = JOB_PENDING,
+						   .reason = "Resources", .idle_excluded = 1 };
 static const struct job_status running_job = { .ref = { .job_id = 7 }, .phase = JOB_RUNNING };
 static const struct job_status requeued_job = { .ref = { .job_id = 7 }, .phase = JOB_PENDING,
 						.restart_count = 1 };
@@ -32,8 +39,13 @@ static const struct job_status failed_node = { .phase = JOB_ENDED, .cause = CAUS
 static const struct job_status done_job = { .phase = JOB_ENDED, .cause = CAUSE_COMPLETED };
 static const struct job_status ending_job = { .phase = JOB_ENDING, .cause = CAUSE_TIMEOUT };
 static const struct job_status cancelled_job = { .phase = JOB_ENDED, .cause = CAUSE_KILLED };
-static const struct job_status cancelled_on_its_node = { .phase = JOB_ENDED, .cause = CAUSE_KILLED,
-							 .nodes = "n1" };
+/* Slurm cancels what a node does not take, within moments of its start. */
+static const struct job_status cancelled_on_its_node = {
+	.phase = JOB_ENDED, .cause = CAUSE_KILLED, .nodes = "n1", .start_time = 5000, .end_time = 5002,
+};
+static const struct job_status cancelled_late = {
+	.phase = JOB_ENDED, .cause = CAUSE_KILLED, .nodes = "n1", .start_time = 5000, .end_time = 5600,
+};
 
 /* The macros give the usual facts; a case overrides what makes it special. */
 #pragma GCC diagnostic ignored "-Woverride-init"
@@ -185,6 +197,15 @@ static const struct {
 	{ "requeued, but it was done",
 	  { RUNNING, .seen = &requeued_job, .ended_ms = NOW, .exited = true,
 	    .exit_cause = CAUSE_COMPLETED }, DECISION_END, CAUSE_COMPLETED },
+	{ "waits again, never requeued, and its lbrun was ended: its start is forgotten",
+	  { RUNNING, .seen = &held_job, .ended_ms = NOW, .exited = true, .exit_cause = CAUSE_LOST },
+	  DECISION_END, CAUSE_PREEMPTED },
+	{ "the same, and its record is due",
+	  { RUNNING, .seen = &pending_job, .ended_ms = NOW - ENDING_MS + 1 }, DECISION_WAIT, 0 },
+	{ "the same, without a record", { RUNNING, .seen = &held_job, .ended_ms = NOW - ENDING_MS },
+	  DECISION_END, CAUSE_PREEMPTED },
+	{ "waits, said a poll from before the claim", { RUNNING, .seen = &pending_job },
+	  DECISION_WAIT, 0 },
 	{ "held by somebody else", { QUEUED, .seen = &held_job, .was_waiting = true },
 	  DECISION_WAIT, 0 },
 	{ "started, says the scheduler", { QUEUED, .seen = &running_job }, DECISION_START, 0 },
@@ -214,9 +235,61 @@ static const struct {
 	{ "cancelled on its node before lbrun began: slurmd could not launch it",
 	  { QUEUED, .seen = &cancelled_on_its_node, .ended_ms = A_MINUTE_AGO },
 	  DECISION_END, CAUSE_LAUNCH_FAIL },
-	{ "cancelled under a running lbrun: a person's scancel",
-	  { RUNNING, .claimed = true, .seen = &cancelled_on_its_node, .ended_ms = A_MINUTE_AGO },
+	{ "cancelled on its node after a while, and lbrun never began",
+	  { QUEUED, .seen = &cancelled_late, .ended_ms = A_MINUTE_AGO },
+	  DECISION_END, CAUSE_LAUNCH_FAIL },
+	{ "cancelled under an lbrun that ran for long: a person's scancel",
+	  { RUNNING, .seen = &cancelled_late, .ended_ms = A_MINUTE_AGO },
 	  DECISION_END, CAUSE_KILLED },
+	{ "cancelled moments after its start: slurmd had it already, perhaps",
+	  { RUNNING, .seen = &cancelled_on_its_node, .ended_ms = A_MINUTE_AGO },
+	  DECISION_END, CAUSE_LOST },
+	{ "the same, and lbrun was told to end",
+	  { RUNNING, .seen = &cancelled_on_its_node, .ended_ms = A_MINUTE_AGO, .exited = true,
+	    .exit_cause = CAUSE_LOST }, DECISION_END, CAUSE_LOST },
+	{ "the same, and lbrun knows of a person's order",
+	  { RUNNING, .seen = &cancelled_on_its_node, .ended_ms = A_MINUTE_AGO, .exited = true,
+	    .exit_cause = CAUSE_KILLED }, DECISION_END, CAUSE_KILLED },
+	{ "the same, and somebody may know who it was",
+	  { RUNNING, .seen = &cancelled_on_its_node, .ended_ms = A_MINUTE_AGO, .may_recall = true },
+	  DECISION_RECALL, 0 },
+	{ "… who has not heard of it yet",
+	  { RUNNING, .seen = &cancelled_on_its_node, .ended_ms = A_MINUTE_AGO, .may_recall = true,
+	    .recall = { CALL_GONE, NOW - 9, NOW - 1 } }, DECISION_WAIT, 0 },
+	{ "… and is asked again",
+	  { RUNNING, .seen = &cancelled_on_its_node, .ended_ms = A_MINUTE_AGO, .may_recall = true,
+	    .recall = { CALL_GONE, 1, NOW - RECHECK_MS } }, DECISION_RECALL, 0 },
+	{ "… but not for ever",
+	  { RUNNING, .seen = &cancelled_on_its_node, .ended_ms = NOW - WHO_MS, .may_recall = true,
+	    .recall = { CALL_GONE, 1, NOW - RECHECK_MS } }, DECISION_END, CAUSE_LOST },
+	{ "… and cannot be asked",
+	  { RUNNING, .seen = &cancelled_on_its_node, .ended_ms = A_MINUTE_AGO, .may_recall = true,
+	    .recall = { CALL_DOWN, 1, NOW } }, DECISION_END, CAUSE_LOST },
+	{ "it was a person, by the uid",
+	  { RUNNING, .seen = &cancelled_on_its_node, .ended_ms = A_MINUTE_AGO, .may_recall = true,
+	    .recall = { .state = CALL_OK }, .recalled = { CAUSE_KILLED, -1, 15, "CANCELLED",
+	    .has_canceller = true, .canceller = 1000 } }, DECISION_END, CAUSE_KILLED },
+	{ "a person, before lbrun began",
+	  { QUEUED, .seen = &cancelled_on_its_node, .ended_ms = A_MINUTE_AGO, .may_recall = true,
+	    .recall = { .state = CALL_OK }, .recalled = { CAUSE_KILLED, -1, 0, "CANCELLED",
+	    .has_canceller = true, .canceller = 1000 } }, DECISION_END, CAUSE_KILLED },
+	{ "it was root, as whom slurmd runs",
+	  { RUNNING, .seen = &cancelled_on_its_node, .ended_ms = A_MINUTE_AGO, .may_recall = true,
+	    .recall = { .state = CALL_OK }, .recalled = { CAUSE_KILLED, -1, 15, "CANCELLED",
+	    .has_canceller = true, .canceller = 0 } }, DECISION_END, CAUSE_LOST },
+	{ "it was who slurmd runs as",
+	  { RUNNING, .seen = &cancelled_on_its_node, .ended_ms = A_MINUTE_AGO, .may_recall = true,
+	    .node_uid = 1000, .recall = { .state = CALL_OK },
+	    .recalled = { CAUSE_KILLED, -1, 15, "CANCELLED", .has_canceller = true,
+	    .canceller = 1000 } }, DECISION_END, CAUSE_LOST },
+	{ "forgotten, remembered as cancelled moments after its start",
+	  { RUNNING, .may_recall = true, .recall = { .state = CALL_OK },
+	    .recalled = { CAUSE_KILLED, -1, 15, "CANCELLED", .had_nodes = true, .start_time = 5,
+	    .end_time = 6 } }, DECISION_END, CAUSE_LOST },
+	{ "forgotten, remembered as cancelled after a while",
+	  { RUNNING, .may_recall = true, .recall = { .state = CALL_OK },
+	    .recalled = { CAUSE_KILLED, -1, 15, "CANCELLED", .had_nodes = true, .start_time = 5,
+	    .end_time = 5000 } }, DECISION_END, CAUSE_KILLED },
 	{ "it ended well, and lbrun did not say so",
 	  { RUNNING, .seen = &done_job, .ended_ms = A_MINUTE_AGO }, DECISION_END, CAUSE_LOST },
 	{ "its time is up, lbrun is at work still",
@@ -268,8 +341,29 @@ static const struct {
 	  { QUEUED, .seen = &walled_in_job, .excludes = true }, DECISION_END, CAUSE_LAUNCH_FAIL },
 	{ "no node is left, and nothing was excluded", { QUEUED, .seen = &walled_in_job },
 	  DECISION_WAIT, 0 },
+	{ "idle nodes are excluded, and it has not waited for long",
+	  { QUEUED, .seen = &idle_beside_job, .excludes = true, .patience_ms = 60001 }, DECISION_WAIT, 0 },
+	{ "idle nodes are excluded, and it has",
+	  { QUEUED, .seen = &idle_beside_job, .excludes = true, .watching_since_ms = NOW - 5000, .patience_ms = 5000 },
+	  DECISION_END, CAUSE_LAUNCH_FAIL },
+	{ "idle nodes are excluded by its owner",
+	  { QUEUED, .seen = &idle_beside_job, .watching_since_ms = NOW - 5000, .patience_ms = 5000 }, DECISION_WAIT, 0 },
+	{ "pending for long, and nothing that it avoids is idle",
+	  { QUEUED, .seen = &pending_job, .excludes = true, .watching_since_ms = NOW - 5000, .patience_ms = 5000 },
+	  DECISION_WAIT, 0 },
 	{ "pending, with nodes excluded", { QUEUED, .seen = &pending_job, .excludes = true },
 	  DECISION_WAIT, 0 },
+
+	/* a dependency that failed: the verdict stays */
+	{ "it depends on what failed", { QUEUED, .seen = &doomed_job }, DECISION_END,
+	  CAUSE_LAUNCH_FAIL },
+	{ "it depended on what failed, and Slurm cancelled it for that",
+	  { QUEUED, .seen = &doomed_and_cancelled, .ended_ms = A_MINUTE_AGO }, DECISION_END,
+	  CAUSE_LAUNCH_FAIL },
+	{ "the same, while it is held", { HELD, .seen = &doomed_job }, DECISION_END,
+	  CAUSE_LAUNCH_FAIL },
+	{ "the attempt that never could start has ended",
+	  { ENDED(CAUSE_LAUNCH_FAIL), .blame_run = true, .is_final = true }, DECISION_MOVE, RUN_FAILED },
 
 	/* orders */
 	{ "killed while pending", { QUEUED, .wanted = ORDER_KILL, .seen = &pending_job },
@@ -425,6 +519,52 @@ static void what_walls_a_run_in(void **state)
 	}
 }
 
+/* What it depends on may have failed while nobody looked, and Slurm has forgotten the job since: it must not
+ * be made anew. */
+#define WAITED .depends = true, .last_reason = "Dependency", .was_waiting = true
+static void what_may_be_doomed(void **state)
+{
+	static const struct {
+		const char *when;
+		struct facts facts;
+		enum decision_kind kind;
+		int detail;
+		bool is_final;
+	} gone[] = {
+		{ "gone, it depended, and nobody saw it since lbd came back", { QUEUED, .depends = true },
+		  DECISION_END, CAUSE_LAUNCH_FAIL, true },
+		{ "gone, and it was last seen to wait for others", { QUEUED, WAITED }, DECISION_END, CAUSE_LAUNCH_FAIL, true },
+		{ "gone, held by an lbd that may have released it", { HELD, .depends = true }, DECISION_END, CAUSE_LAUNCH_FAIL,
+		  true },
+		{ "gone, but it was seen to wait for its turn",
+		  { QUEUED, .depends = true, .last_reason = "Resources", .was_waiting = true }, DECISION_END,
+		  CAUSE_LAUNCH_FAIL, false },
+		{ "gone at once after its submission: the controller died",
+		  { QUEUED, .depends = true, .fresh = true, .last_reason = "Dependency" }, DECISION_END, CAUSE_LAUNCH_FAIL, false },
+		{ "gone, and it depended on nothing", { QUEUED }, DECISION_END, CAUSE_LAUNCH_FAIL, false },
+		{ "gone, and accounting can be asked", { QUEUED, WAITED, .may_recall = true }, DECISION_RECALL, 0, false },
+		{ "gone, and accounting knows that a person did it",
+		  { QUEUED, WAITED, .may_recall = true, .recall = { CALL_OK, NOW, NOW },
+		    .recalled = { .cause = CAUSE_KILLED, .has_canceller = true, .canceller = 1234 } }, DECISION_END,
+		  CAUSE_KILLED, false },
+		{ "gone, and accounting knows that Slurm did it",
+		  { QUEUED, WAITED, .may_recall = true, .recall = { CALL_OK, NOW, NOW },
+		    .recalled = { .cause = CAUSE_KILLED, .has_canceller = true } }, DECISION_END, CAUSE_LAUNCH_FAIL, true },
+		{ "gone, and accounting has never heard of it",
+		  { QUEUED, WAITED, .may_recall = true, .recall = { CALL_GONE, NOW, NOW } }, DECISION_END,
+		  CAUSE_LAUNCH_FAIL, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++) {
+		struct decision d = reconcile(&gone[i].facts, &policy, NOW);
+
+		if (d.kind != gone[i].kind || detail_of(&d) != gone[i].detail || d.is_final != gone[i].is_final)
+			fail_msg("%s: %s %d, final: %d", gone[i].when, decision_name(d.kind), detail_of(&d),
+				 d.is_final);
+	}
+}
+
 /* A kill always wins: whatever the facts, no decision brings a killed run nearer to a new
  * trainer. */
 static void a_kill_always_wins(void **state)
@@ -561,6 +701,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_case),
 		cmocka_unit_test(what_walls_a_run_in),
+		cmocka_unit_test(what_may_be_doomed),
 		cmocka_unit_test(a_kill_always_wins),
 		cmocka_unit_test(a_switch_comes_first),
 		cmocka_unit_test(moves_are_legal),

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "common/mem.h"
-#include "worker/lbworker/rng.h"
+#include "common/base/mem.h"
+#include "worker/lbworker/base/rng.h"
 
 /* From the kat_vectors of the authors' Random123. */
 static void test_known_answers(void **state)

@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/run_spec.h"
-#include "common/strv.h"
+#include "common/config/run_spec.h"
+#include "common/base/strv.h"
 
 static int read_spec(const char *text, struct run_spec *spec, struct err *err)
 {
@@ -176,6 +176,11 @@ static void test_training_config(void **state)
 	assert_null(s.command.items);
 	assert_int_equal(s.in_place, 1);
 	assert_string_equal(s.checkpoint_folder, "c");
+	assert_int_equal(s.never_on_exit_codes.count, 1);
+	assert_int_equal(s.never_on_exit_codes.items[0], 2);	/* lbworker's: bad input */
+	run_spec_clear(&s);
+	assert_int_equal(read_spec("[model]\n[restart]\nnever_on_exit_codes=[]\n", &s, &err), 0);
+	assert_int_equal(s.never_on_exit_codes.count, 0);
 	run_spec_clear(&s);
 	assert_int_equal(read_spec("[model]\n[watch]\nkil_grace=1\n", &s, &err), -1);
 	assert_contains(err.text, "did you mean \"kill_grace\"?");

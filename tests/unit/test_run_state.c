@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/unit.h"
 
-#include "common/files.h"
-#include "common/run_state.h"
+#include "common/base/files.h"
+#include "common/run/run_state.h"
 #include "tests/unit/source.h"
 
 static void test_names_go_there_and_back(void **state)

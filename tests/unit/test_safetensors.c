@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "worker/lbworker/safetensors.h"
+#include "worker/lbworker/base/safetensors.h"
 
 static char path[] = "/tmp/lb-test-safetensors.XXXXXX";
 

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "worker/lbworker/retention.h"
-#include "worker/lbworker/schedule.h"
+#include "worker/lbworker/checkpoint/retention.h"
+#include "worker/lbworker/optim/schedule.h"
 
 static void test_rates(void **state)
 {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slurm/machine.h"
-#include "slurm/slots.h"
+#include "slurm/local/machine.h"
+#include "slurm/local/slots.h"
 
 enum { MAX_JOBS = 5 };
 

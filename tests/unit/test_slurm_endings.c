@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "slurm/endings.h"
+#include "slurm/job_result.h"
 
 static const struct row {
 	const char *what;
@@ -22,7 +22,7 @@ static const struct row {
 	{ "held by root", { 0, 8, 0, true }, JOB_HELD, CAUSE_NONE, -1, 0, "PENDING", "JobHeldAdmin" },
 	{ "waits", { 0, 3, 0, false }, JOB_PENDING, CAUSE_NONE, -1, 0, "PENDING", "Resources" },
 	{ "waits for something rare", { 0, 171, 0, false }, JOB_PENDING, CAUSE_NONE, -1, 0, "PENDING",
-	  "reason 171" },
+	  "MaxGRESPerAccount" },
 	{ "requeued", { 0, 9, 0, false }, JOB_PENDING, CAUSE_NONE, -1, 0, "PENDING", "BeginTime" },
 	{ "requeued and held", { 0, 16, 0, true }, JOB_HELD, CAUSE_NONE, -1, 0, "PENDING", "JobHeldUser" },
 	{ "too large for the partition", { 0, 4, 0, false }, JOB_PENDING, CAUSE_NONE, -1, 0, "PENDING",
@@ -91,9 +91,9 @@ static const struct row {
 	  "TIMEOUT", "TimeLimit" },
 	{ "preempted", { 8, 0, 15, false }, JOB_ENDED, CAUSE_PREEMPTED, -1, 15, "PREEMPTED", "" },
 	{ "node did not boot", { 9, 0, 0, false }, JOB_ENDED, CAUSE_NODE_FAIL, -1, 0, "BOOT_FAIL", "" },
-	{ "deadline passed", { 10, 167, 1, false }, JOB_ENDED, CAUSE_TIMEOUT, -1, 1, "DEADLINE", "reason 167" },
+	{ "deadline passed", { 10, 167, 1, false }, JOB_ENDED, CAUSE_TIMEOUT, -1, 1, "DEADLINE", "DeadLine" },
 	{ "out of memory", { 11, 0, 0x7d00, false }, JOB_ENDED, CAUSE_OOM, 125, 0, "OUT_OF_MEMORY", "" },
-	{ "a state of the future", { 12, 999, 0, false }, JOB_ENDED, CAUSE_LOST, -1, 0, "state 12", "reason 999" },
+	{ "a state of the future", { 12, 999, 0, false }, JOB_ENDED, CAUSE_LOST, -1, 0, "state 12", "UnknownReason" },
 };
 
 static void test_rows(void **state)

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/files.h"
-#include "common/sock.h"
+#include "common/base/files.h"
+#include "common/base/sock.h"
 
 static void talk(const char *path)
 {

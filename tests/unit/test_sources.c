@@ -5,10 +5,10 @@
 
 #include <unistd.h>
 
-#include "common/files.h"
-#include "common/mem.h"
-#include "worker/lbworker/data.h"
-#include "worker/lbworker/shard.h"
+#include "common/base/files.h"
+#include "common/base/mem.h"
+#include "worker/lbworker/data/data.h"
+#include "worker/lbworker/data/shard.h"
 
 enum { LLMC_WORDS = 256, VOCAB = 60000 };
 

@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/files.h"
-#include "common/json.h"
-#include "common/spool.h"
+#include "common/base/files.h"
+#include "common/base/json.h"
+#include "common/run/spool.h"
 
 struct seen {
 	int64_t seqs[64];

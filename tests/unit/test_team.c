@@ -4,17 +4,16 @@
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
-#include <grp.h>
 #include <math.h>
-#include <pwd.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/files.h"
-#include "common/json.h"
-#include "common/mem.h"
-#include "common/team.h"
+#include "common/base/accounts.h"
+#include "common/base/files.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "common/run/team.h"
 
 #define NOW_MS INT64_C(1800000000000)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -25,11 +24,15 @@ static int refused;
 
 static int set_up(void **state)
 {
+	struct account account;
+
 	(void)state;
 	snprintf(folder, sizeof(folder), "/tmp/test_team.XXXXXX");
 	assert_non_null(mkdtemp(folder));
 	assert_int_equal(chmod(folder, 03770), 0);
-	snprintf(me, sizeof(me), "%s", getpwuid(geteuid())->pw_name);
+	assert_true(account_of(geteuid(), &account));
+	snprintf(me, sizeof(me), "%s", account.name);
+	account_clear(&account);
 	snprintf(my_file, sizeof(my_file), "%s/%s.json", folder, me);
 	return 0;
 }
@@ -133,11 +136,14 @@ static void a_folder_of_another_group(void **state)
 {
 	struct err err = { 0 };
 	struct stat st;
+	char *group;
 	int fd;
 
 	(void)state;
 	assert_int_equal(stat(folder, &st), 0);
-	fd = team_open(folder, getgrgid(st.st_gid)->gr_name, &err);
+	group = group_name(st.st_gid);
+	fd = team_open(folder, group, &err);
+	free(group);
 	assert_true(fd >= 0);
 	close(fd);
 	assert_int_equal(team_open(folder, "no-such-group", &err), -1);

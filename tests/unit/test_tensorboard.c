@@ -5,9 +5,9 @@
 #include <glob.h>
 #include <math.h>
 
-#include "common/files.h"
-#include "worker/lbworker/crc32c.h"
-#include "worker/lbworker/tensorboard.h"
+#include "common/base/files.h"
+#include "worker/lbworker/telemetry/crc32c.h"
+#include "worker/lbworker/telemetry/tensorboard.h"
 
 /* RFC 3720, appendix B.4, and the check value of the CRC catalogue. */
 static void test_published_values(void **state)

@@ -1,8 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/unit/unit.h"
 
-#include "common/json.h"
-#include "common/toml.h"
+#include "common/base/files.h"
+#include "common/base/json.h"
+#include "common/config/toml.h"
+#include "tests/unit/source.h"
+
+/* splitmix64: the same mutations everywhere. */
+static uint64_t random_next(uint64_t *seed)
+{
+	uint64_t z = *seed += 0x9e3779b97f4a7c15;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+	return z ^ (z >> 31);
+}
 
 static char *tree_of(const struct toml *t)
 {
@@ -253,6 +265,88 @@ static void test_deepest_reads_back(void **state)
 	assert_in_range(deepest, 28, 32);
 }
 
+/* --- mutations of what we ship ------------------------------------------------------------------ */
+
+enum { MUTATIONS = 6000, MUTATED_BYTES = 256 * 1024 };
+
+/* A byte, a piece gone, a piece twice, a piece of elsewhere, or a word that means something. */
+static size_t mutate(uint64_t *seed, char *text, size_t len)
+{
+	static const char *const words[] = { "[", "]", "[[", "{", "}", "=", ".", "\"\"\"", "'''", "\\", "#",
+					     "\\u", "\\UFFFFFFFF", "0x", "1e", "inf", "-", "+", "_", "\r", "\n",
+					     "1979-05-27", "T", ":", "99:99:99", "\xc3", "\xe2\x82\xac", "," };
+	const char *word = words[random_next(seed) % (sizeof(words) / sizeof(words[0]))];
+	size_t at = random_next(seed) % (len + 1), piece = random_next(seed) % 40, from;
+
+	if (piece > len - at)
+		piece = len - at;
+	switch (random_next(seed) % 5) {
+	case 0:
+		text[at < len ? at : 0] = (char)random_next(seed);
+		return len;
+	case 1:
+		memmove(text + at, text + at + piece, len - at - piece);
+		return len - piece;
+	case 2:
+		memmove(text + at + piece, text + at, len - at);
+		return len + piece;
+	case 3:
+		from = random_next(seed) % (len - piece + 1);
+		memmove(text + at, text + from, piece);
+		return len;
+	default:
+		memmove(text + at + strlen(word), text + at, len - at);
+		memcpy(text + at, word, strlen(word));
+		return len + strlen(word);
+	}
+}
+
+/* "FILE:LINE: what", one line for people, exit status 2. */
+static void look_at_refusal(const char *text, size_t len, const struct err *err)
+{
+	long line = 0, lines = 1;
+	int start = 0;
+
+	for (size_t i = 0; i < len; i++)
+		lines += text[i] == '\n';
+	if (err->code != ERR_USAGE || sscanf(err->text, "x.toml:%ld: %n", &line, &start) != 1 ||
+	    start == 0 || !err->text[start] || line < 1 || line > lines + 1 || strchr(err->text, '\n'))
+		fail_msg("\"%s\" (%s) is said of:\n%.*s", err->text, err_code_name(err->code), (int)len,
+			 text);
+}
+
+static void test_mutations(void **state)
+{
+	static const char *const files[] = {
+		"etc/lbd.toml", "etc/train/demo.toml", "etc/train/llama-124m.toml",
+		"etc/network/efa.toml", "etc/network/slingshot.toml",
+	};
+	char *text = test_malloc(MUTATED_BYTES);
+	uint64_t seed = 17;
+	int refused = 0;
+
+	(void)state;
+	for (int i = 0; i < MUTATIONS; i++) {
+		struct err err = { 0 };
+		size_t len;
+		char *whole = file_read(source_path(files[(size_t)i % 5]), MUTATED_BYTES / 2, &len, &err);
+		struct toml t;
+
+		assert_non_null(whole);
+		memcpy(text, whole, len);
+		free(whole);
+		for (uint64_t n = 1 + random_next(&seed) % 4; n > 0; n--)
+			len = mutate(&seed, text, len);
+		if (toml_parse(&t, text, len, "x.toml", &err) < 0) {
+			look_at_refusal(text, len, &err);
+			refused++;
+		}
+		toml_clear(&t);
+	}
+	assert_in_range(refused, MUTATIONS / 10, MUTATIONS);
+	test_free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -261,6 +355,7 @@ int main(void)
 		cmocka_unit_test(test_set),	       cmocka_unit_test(test_where), cmocka_unit_test(test_bad_set),
 		cmocka_unit_test(test_load),	       cmocka_unit_test(test_print_reads_back),
 		cmocka_unit_test(test_deepest_reads_back),
+		cmocka_unit_test(test_mutations),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,10 +12,10 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "common/mem.h"
-#include "worker/lbworker/family.h"
-#include "worker/lbworker/optimizer.h"
-#include "worker/lbworker/rng.h"
+#include "common/base/mem.h"
+#include "worker/lbworker/model/family.h"
+#include "worker/lbworker/optim/optimizer.h"
+#include "worker/lbworker/base/rng.h"
 
 enum { VOCAB = 64, HEAD = 16, LAYERS = 2, BATCH = 4, SEQ = 32, ROWS = BATCH * SEQ };
 
@@ -201,9 +201,9 @@ static double moved(size_t width, bool umup, double lr)
 	for (int64_t i = 1; i <= UPDATES; i++) {
 		const struct optimizer_step step = { .lr = lr, .update = i,
 							.norm_limit = INFINITY };
-		struct decision decision = optimizer_decision(&optimizer, &step);
+		struct step_control control = optimizer_control(&optimizer, &step);
 		backprop(&f);
-		optimizer_update(&optimizer, f.model, f.m, f.v, &decision, ROWS);
+		optimizer_update(&optimizer, f.model, f.m, f.v, &control, ROWS);
 	}
 	assert_int_equal(model_logits(f.model, f.tokens, 0, ROWS, after, &err), 0);
 	for (size_t i = 0; i < ROWS * VOCAB; i++)

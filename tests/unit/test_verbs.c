@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who may do what is one table (common/verbs.h); the man page says the same, verb by verb. */
+/* Who may do what is one table (common/run/verbs.h); the man page says the same, verb by verb. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/files.h"
-#include "common/verbs.h"
+#include "common/base/files.h"
+#include "common/run/verbs.h"
 #include "tests/unit/source.h"
 
 static const char *const words[ROLE_COUNT] = {

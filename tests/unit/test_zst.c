@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/files.h"
-#include "common/mem.h"
-#include "common/zst.h"
+#include "common/base/files.h"
+#include "common/base/mem.h"
+#include "common/base/zst.h"
 
 static int folder;
 

@@ -1,23 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* lbrun - the shepherd: the one process of a job between the scheduler and the trainer. */
+/* lbrun/ - the program that stands between scheduler and trainer, in each job.
+ *
+ * lbrun - the shepherd: the one process of a job between the scheduler and the trainer. */
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "common/failpoint.h"
-#include "common/log.h"
-#include "worker/lbrun/core.h"
-#include "worker/lbrun/guard.h"
-#include "worker/lbrun/rank.h"
-#include "worker/lbrun/shepherd.h"
-#include "worker/lbrun/stacks.h"
+#include "common/run/attempt.h"
+#include "common/base/failpoint.h"
+#include "common/base/files.h"
+#include "common/base/log.h"
+#include "worker/lbrun/trainer/core.h"
+#include "worker/lbrun/end/watchdog.h"
+#include "worker/lbrun/rank/rank.h"
+#include "worker/lbrun/shepherd/requeue.h"
+#include "worker/lbrun/shepherd/shepherd.h"
+#include "worker/lbrun/watch/stacks.h"
 
-enum { EXIT_USAGE = 2, EXIT_BROKEN = 70 };
+enum {
+	EXIT_USAGE = 2, EXIT_BROKEN = 70,
+	FOLDER_MAX = 2000,		/* bytes; $LB_HOME has half of that at most */
+	JOB_MAX_BYTES = 8 * 1024 * 1024,	/* a batch script of 4 MiB, and what lbd adds */
+};
 
 static const char usage[] =
-	"usage: lbrun --attempt FOLDER       run the attempt that lbd prepared in FOLDER\n"
+	"usage: lbrun --job SCRIPT           run the attempt that the job script names\n"
+	"       lbrun --attempt FOLDER       run the attempt that lbd prepared in FOLDER\n"
 	"       lbrun --rank -- COMMAND…     stand in front of one rank, under srun\n"
 	"       lbrun --node K -- COMMAND…   in front of a torchrun with K ranks, on its node\n"
 	"       lbrun --stacks PATH          write where the ranks on this node are, under srun\n"
@@ -51,11 +62,29 @@ static void fill_stdio(void)
 		close(fd);
 }
 
+/* Names of files are added to it, and it stands in lines of the log. */
+static bool is_usable(const char *folder)
+{
+	size_t len = strlen(folder);
+
+	if (len > FOLDER_MAX)
+		log_error("the attempt's folder \"%.40s…\" has %zu characters, %d are allowed", folder, len,
+			  FOLDER_MAX);
+	else if (strpbrk(folder, "\n\r"))
+		log_error("the attempt's folder has a line break in its path: choose another $LB_HOME");
+	else
+		return true;
+	return false;
+}
+
 static int run_attempt(const char *folder)
 {
-	char *path = realpath(folder, NULL);
+	char *path;
 	int status;
 
+	if (!is_usable(folder))
+		return EXIT_USAGE;
+	path = realpath(folder, NULL);
 	if (!path) {
 		log_error("%s: no such folder", folder);
 		return EXIT_BROKEN;
@@ -66,10 +95,34 @@ static int run_attempt(const char *folder)
 	return status;
 }
 
+/* The kernel gave us the script that we are the interpreter of. */
+static int run_job(const char *script)
+{
+	struct err why = {0};
+	char *text = file_read(script, JOB_MAX_BYTES, NULL, &why), *mark = NULL, *folder;
+	int status = EXIT_BROKEN;
+
+	if (text)
+		mark = strstr(text, "\n" ATTEMPT_JOB_MARK);
+	if (!text) {
+		log_error("%s", why.text);
+	} else if (!mark) {
+		log_error("%s: no line \"%sFOLDER\"", script, ATTEMPT_JOB_MARK);
+	} else {
+		folder = mark + 1 + strlen(ATTEMPT_JOB_MARK);
+		folder[strcspn(folder, "\n")] = '\0';
+		status = run_attempt(folder);
+	}
+	free(text);
+	return status;
+}
+
 int main(int argc, char **argv)
 {
 	struct err why = {0};
 
+	if (requeue_is_called(argv[0]))
+		return requeue_main(argv);
 	fill_stdio();
 	log_init("lbrun", LOG_LEVEL_INFO);
 	core_forbid();
@@ -77,6 +130,8 @@ int main(int argc, char **argv)
 		log_error("%s", why.text);
 		return EXIT_USAGE;
 	}
+	if (argc >= 3 && strcmp(argv[1], "--job") == 0)
+		return run_job(argv[2]);
 	if (argc == 3 && strcmp(argv[1], "--attempt") == 0)
 		return run_attempt(argv[2]);
 	if (argc >= 4 && strcmp(argv[1], "--rank") == 0 && strcmp(argv[2], "--") == 0)

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* main.c - lbworker's command line: a table of subcommands. */
+/* lbworker/ - the trainer that comes along. Here is the table of its commands.
+ *
+ * main.c - lbworker's command line: a table of subcommands. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/failpoint.h"
-#include "common/keys.h"
-#include "common/log.h"
-#include "common/mem.h"
-#include "worker/lbworker/command.h"
-#include "worker/lbworker/model.h"
+#include "common/base/failpoint.h"
+#include "common/config/keys.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "worker/lbworker/commands/command.h"
+#include "worker/lbworker/model/model.h"
 
 struct command {
 	const char *name, *arguments, *help;
@@ -21,27 +23,33 @@ static int command_version(int argc, char **argv);
 static int command_help(int argc, char **argv);
 
 static const struct command commands[] = {
-	{ "train", "CONFIG.toml [--section.key VALUE]... [--device auto|cpu|cuda] [--check] [--lenient]",
+	{ "train",
+	  "CONFIG.toml [--section.key VALUE]... [--dataset PATH] [--device auto|cpu|cuda] [--check] "
+	  "[--lenient]",
 	  "train, or go on from the newest checkpoint; --check prints the effective config",
 	  command_train },
 	{ "plan", "CONFIG.toml [--section.key VALUE]... [--device NAME] [--lenient]",
-	  "parameters, memory, arithmetic, and what a device could reach; trains nothing",
+	  "parameters, memory, arithmetic, and what a device could reach; trains nothing, needs no "
+	  "data",
 	  command_train },
 	{ "prepare", "--out FILE.tokens TEXT...",
-	  "text files to a shard of byte tokens, one document per file", command_prepare },
+	  "text files, and all below folders, to one file of byte tokens", command_prepare },
 	{ "prepare", "--out FILE.tokens --join [--document-start ID] TOKENS...",
-	  "token files (ours, llm.c's, raw uint16 *.bin) to one shard", command_prepare },
+	  "token files (ours, llm.c's, raw uint16 *.bin) to one of ours", command_prepare },
 	{ "ckpt", "ls FOLDER | verify FOLDER | diff CHECKPOINT CHECKPOINT",
 	  "list checkpoints, read every byte of them, or tell where two differ", command_ckpt },
 	{ "convert", "FROM TO [--dtype float32|bfloat16|float16] [--max-shard-size 5GB]",
 	  "weights of a checkpoint, or a model of Hugging Face, to a folder that both can read",
 	  command_convert },
-	{ "eval", "MODEL DATA [--seq-len N] [--samples N] [--logits FILE] [--device auto|cpu|cuda] "
+	{ "eval",
+	  "MODEL DATA [--seq-len N] [--samples N] [--logits FILE] [--device auto|cpu|cuda] "
 	  "[--dtype float32|bfloat16]",
-	  "loss and perplexity of a checkpoint or a model of Hugging Face", command_eval },
-	{ "generate", "MODEL --prompt TEXT | --prompt-tokens N,... [--tokenizer FILE] [--tokens N] "
+	  "loss and perplexity; MODEL: a run, a checkpoint, or a model of Hugging Face",
+	  command_eval },
+	{ "generate",
+	  "MODEL --prompt TEXT | --prompt-tokens N,... [--tokenizer FILE] [--tokens N] "
 	  "[--temperature X] [--seed N] [--device auto|cpu|cuda] [--dtype float32|bfloat16]",
-	  "go on from a text of bytes, or from tokens", command_generate },
+	  "go on from a text of bytes, or from tokens; MODEL as for eval", command_generate },
 	{ "trace", "summary FOLDER [--svg FILE]",
 	  "where the time of traced steps went: compute, copies, both, neither; top operations",
 	  command_trace },
@@ -72,7 +80,8 @@ static size_t print_commands(const char *name)
 		if (name && strcmp(commands[i].name, name) != 0)
 			continue;
 		printf("  lbworker %s%s%s\n      %s\n", commands[i].name,
-		       commands[i].arguments[0] ? " " : "", commands[i].arguments, commands[i].help);
+		       commands[i].arguments[0] ? " " : "", commands[i].arguments,
+		       commands[i].help);
 		found++;
 	}
 	return found;
@@ -85,8 +94,9 @@ static int no_command(const char *name)
 	for (size_t i = 0; i < COMMANDS; i++)
 		names[i] = commands[i].name;
 	const char *guess = nearest(name, names, COMMANDS);
-	char *text = xasprintf("there is no command \"%s\"%s%s%s", name,
-			       guess ? ", did you mean " : "", guess ? guess : "", guess ? "?" : "");
+	char *text =
+		xasprintf("there is no command \"%s\"%s%s%s", name, guess ? ", did you mean " : "",
+			  guess ? guess : "", guess ? "?" : "");
 	int status = command_usage(text);
 	free(text);
 	return status;

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "common/mem.h"
-#include "common/paths.h"
-#include "slurm/endings.h"
+#include "common/base/mem.h"
+#include "common/base/paths.h"
+#include "slurm/job_result.h"
 
 enum { BUSY_MS = 5 * SECOND, IDLE_MS = 30 * SECOND, SPOOL_MS = 30 * SECOND };
 

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "daemon/engine.h"
+#include "daemon/engine/engine.h"
 #include "tests/sim/ettr/lbd_month.h"
 
 enum {

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/json.h"
-#include "common/mem.h"
-#include "slurm/endings.h"
-#include "worker/lbrun/ending.h"
-#include "worker/lbrun/watch.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "slurm/job_result.h"
+#include "worker/lbrun/end/ending.h"
+#include "worker/lbrun/watch/watch.h"
 
 enum { STEP_MS = 10 * SECOND, IN_PLACE_PAUSE_MS = SECOND /* as lbrun's */ };
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/hosts.h"
-#include "common/mem.h"
-#include "slurm/endings.h"
+#include "common/run/hosts.h"
+#include "common/base/mem.h"
+#include "slurm/job_result.h"
 
 enum {
 	ANSWER_MS = 50,		/* to each call */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/toml.h"
+#include "common/config/toml.h"
 
 static int64_t world_wall(void *self)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/log.h"
+#include "common/base/log.h"
 #include "tests/sim/ettr/lbd_month.h"
 #include "tests/sim/ettr/peers.h"
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "common/mem.h"
+#include "common/base/mem.h"
 
 /* The 419 unexpected interruptions of Llama 3 405B by root cause (arXiv 2407.21783, table 5), put
  * into our four kinds: GPU, HBM3, SRAM, GPU processor, thermal, silent data corruption (148 + 72 +

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* clock.h - the two clocks. Wall time is what people read; only monotonic time measures waits. */
+#ifndef COMMON_BASE_CLOCK_H
+#define COMMON_BASE_CLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+int64_t clock_wall_ms(void);	/* since 1970-01-01 UTC */
+int64_t clock_mono_ms(void);	/* since some fixed point; never jumps */
+double clock_mono_us(void);	/* the same clock, for what takes less than a millisecond */
+
+/* "2026-11-20 14:03:22" local time, or "-" for wall_ms <= 0. */
+enum { CLOCK_TEXT_MAX = 32 };
+const char *clock_text(int64_t wall_ms, char out[CLOCK_TEXT_MAX]);
+/* "2026-11-20 14:03:22 +0100": the same with its zone, for who may read it in another one. */
+const char *clock_text_zoned(int64_t wall_ms, char out[CLOCK_TEXT_MAX]);
+/* "1d02h", "3h12m", "4m05s", "12s"; "-" when negative. */
+const char *duration_text(int64_t ms, char out[CLOCK_TEXT_MAX]);
+
+#endif

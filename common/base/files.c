@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+/* Files that survive a power cut: write beside, fsync, rename or link, fsync the folder. Folders
+ * are removed through descriptors, never through paths that somebody could swap for a link. */
+#include "common/base/files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/mem.h"
+#include "common/base/names.h"
+
+/* Non-blocking, so that a FIFO put in the place of a file cannot make us wait for ever. */
+static int open_regular(const char *path, struct stat *st, struct err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd < 0 && errno == ENOENT)
+		return err_set(err, ERR_NOT_FOUND, "%s: no such file", path);
+	if (fd < 0)
+		return err_errno(err, "%s", path);
+	if (fstat(fd, st) < 0) {
+		err_errno(err, "%s", path);
+	} else if (!S_ISREG(st->st_mode)) {
+		err_set(err, ERR_IO, "%s: not a regular file", path);
+	} else {
+		return fd;
+	}
+	close(fd);
+	return -1;
+}
+
+/* The size from stat is only a hint: /proc says 0, and a file may grow while we read. */
+static int read_all(int fd, struct buf *buf, const char *path, struct err *err)
+{
+	char chunk[16 * 1024];
+
+	for (;;) {
+		ssize_t n = read(fd, chunk, sizeof(chunk));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_errno(err, "%s", path);
+		if (buf_add(buf, chunk, (size_t)n) < 0)
+			return err_set(err, ERR_IO, "%s: larger than %zu bytes", path, buf->max);
+		if (n == 0)
+			return 0;
+	}
+}
+
+char *file_read_fd(int fd, const char *path, size_t max_bytes, size_t *out_len, struct err *err)
+{
+	struct stat st;
+	struct buf buf;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		err_set(err, ERR_IO, "%s: not a regular file", path);
+		return NULL;
+	}
+	buf_init(&buf, max_bytes);
+	if (read_all(fd, &buf, path, err) < 0) {
+		buf_fini(&buf);
+		return NULL;
+	}
+	if (out_len)
+		*out_len = buf.len;
+	return buf_take(&buf);
+}
+
+char *file_read(const char *path, size_t max_bytes, size_t *out_len, struct err *err)
+{
+	struct stat st;
+	int fd = open_regular(path, &st, err);
+	char *text;
+
+	if (out_len)
+		*out_len = 0;
+	if (fd < 0)
+		return NULL;
+	text = file_read_fd(fd, path, max_bytes, out_len, err);
+	close(fd);
+	return text;
+}
+
+void *file_map(const char *path, size_t *out_bytes, struct err *err)
+{
+	struct stat st = {0};
+	int fd = open_regular(path, &st, err);
+
+	*out_bytes = 0;
+	if (fd < 0)
+		return NULL;
+	*out_bytes = (size_t)st.st_size;
+	if (*out_bytes == 0) {
+		close(fd);
+		err_set(err, ERR_IO, "%s: is empty", path);
+		return NULL;
+	}
+	void *map = mmap(NULL, *out_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (map == MAP_FAILED)
+		err_errno(err, "%s: mmap", path);
+	close(fd);
+	return map == MAP_FAILED ? NULL : map;
+}
+
+static char *parent_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return xstrdup(".");
+	return slash == path ? xstrdup("/") : xstrndup(path, (size_t)(slash - path));
+}
+
+static int sync_parent(const char *path, struct err *err)
+{
+	char *parent = parent_of(path);
+	int rc = folder_sync(parent, err);
+
+	free(parent);
+	return rc;
+}
+
+int file_write_all(int fd, const void *bytes, size_t len)
+{
+	const char *data = bytes;
+
+	while (len > 0) {
+		ssize_t n = write(fd, data, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		data += n;
+		len -= (size_t)n;
+	}
+	return 0;
+}
+
+/* A temporary file beside `path`, synced if asked for, or NULL. The mode is exact, whatever the umask. A random
+ * suffix, not the pid: several hosts may write to one shared folder. */
+static char *write_temp(const char *path, const void *data, size_t len, mode_t mode, bool synced,
+			struct err *err)
+{
+	char *temp = xasprintf("%s.tmp-%016llx", path, (unsigned long long)random_u64());
+	int fd = open(temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, mode);
+	bool ok;
+
+	if (fd < 0) {
+		err_errno(err, "%s", path);
+		free(temp);
+		return NULL;
+	}
+	ok = fchmod(fd, mode) == 0 && file_write_all(fd, data, len) == 0 &&
+	     (!synced || fsync(fd) == 0);
+	if (!ok)
+		err_errno(err, "%s", path);
+	if (close(fd) < 0 && ok) {
+		err_errno(err, "%s", path);
+		ok = false;
+	}
+	if (!ok) {
+		unlink(temp);
+		free(temp);
+		return NULL;
+	}
+	return temp;
+}
+
+static int replace(const char *path, const void *data, size_t len, mode_t mode, bool synced,
+		   struct err *err)
+{
+	char *temp = write_temp(path, data, len, mode, synced, err);
+	int rc = 0;
+
+	if (!temp)
+		return -1;
+	if (rename(temp, path) < 0) {
+		rc = err_errno(err, "%s", path);
+		unlink(temp);
+	}
+	free(temp);
+	return rc;
+}
+
+int file_write_atomic(const char *path, const void *data, size_t len, mode_t mode, struct err *err)
+{
+	return replace(path, data, len, mode, true, err) < 0 ? -1 : sync_parent(path, err);
+}
+
+int file_write_visible(const char *path, const void *data, size_t len, mode_t mode,
+		       struct err *err)
+{
+	return replace(path, data, len, mode, false, err);
+}
+
+/* link(2) over NFS may have worked although its answer says otherwise (the reply was lost and the
+ * repeated call met its own work); the link count of our file tells the truth. */
+static bool link_worked(const char *temp, const char *path)
+{
+	struct stat a, b;
+
+	if (link(temp, path) == 0)
+		return true;
+	int saved = errno;
+	bool same = stat(temp, &a) == 0 && a.st_nlink == 2 && stat(path, &b) == 0 &&
+		    a.st_ino == b.st_ino && a.st_dev == b.st_dev;
+	errno = saved;
+	return same;
+}
+
+int file_write_once(const char *path, const void *data, size_t len, mode_t mode, struct err *err)
+{
+	char *temp = write_temp(path, data, len, mode, true, err);
+	int rc = 0;
+
+	if (!temp)
+		return -1;
+	if (!link_worked(temp, path)) {
+		rc = errno == EEXIST ? err_set(err, ERR_LOCKED, "%s: exists already", path)
+				     : err_errno(err, "%s", path);
+	}
+	unlink(temp);
+	free(temp);
+	return rc < 0 ? rc : sync_parent(path, err);
+}
+
+/* Whatever the umask is; in a folder that hands its group on, so does this one. */
+static int set_mode(const char *path, mode_t mode, struct err *err)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), rc = 0;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || fchmod(fd, mode | (st.st_mode & S_ISGID)) < 0)
+		rc = err_errno(err, "%s", path);
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+static int make_one(const char *path, mode_t mode, struct err *err)
+{
+	struct stat st;
+
+	/* with no more than that from its first moment on, and readable for set_mode */
+	if (mkdir(path, (mode & 0700) | S_IRUSR) == 0)
+		return set_mode(path, mode, err);
+	if (errno != EEXIST)
+		return err_errno(err, "%s", path);
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+		return 0;
+	return err_set(err, ERR_IO, "%s: exists and is no folder", path);
+}
+
+int folder_make(const char *path, mode_t mode, struct err *err)
+{
+	char *part = xstrdup(path);
+	struct stat st;
+	int rc = 0;
+
+	if (part[0] == '\0') {
+		free(part);
+		return err_set(err, ERR_USAGE, "a folder needs a name");
+	}
+	/* Existing parents are passed over without mkdir: on a read-only or automounted parent it
+	 * may say EROFS or EACCES instead of EEXIST. */
+	for (char *slash = part; rc == 0 && (slash = strchr(slash + 1, '/')) != NULL;) {
+		*slash = '\0';
+		if (stat(part, &st) < 0)
+			rc = make_one(part, mode, err);
+		*slash = '/';
+	}
+	if (rc == 0 && (stat(part, &st) < 0 || !S_ISDIR(st.st_mode)))
+		rc = make_one(part, mode, err);
+	free(part);
+	return rc;
+}
+
+static int sync_path(const char *path, int flags, struct err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | flags), rc = 0;
+
+	if (fd < 0)
+		return err_errno(err, "%s", path);
+	/* Some file systems cannot sync a folder and need not: EINVAL is their way to say so. */
+	if (fsync(fd) < 0 && (errno != EINVAL || (flags & O_DIRECTORY) == 0))
+		rc = err_errno(err, "%s", path);
+	close(fd);
+	return rc;
+}
+
+int folder_sync(const char *path, struct err *err)
+{
+	return sync_path(path, O_DIRECTORY, err);
+}
+
+int file_sync(const char *path, struct err *err)
+{
+	return sync_path(path, O_NOFOLLOW, err);
+}
+
+static int remove_at(int parent, const char *name, const char *shown, struct err *err);
+
+static int remove_entries(DIR *dir, const char *shown, struct err *err)
+{
+	struct dirent *entry;
+	int rc = 0;
+
+	while (rc == 0 && (entry = readdir(dir)) != NULL) {
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			rc = remove_at(dirfd(dir), entry->d_name, shown, err);
+	}
+	return rc;
+}
+
+static int remove_at(int parent, const char *name, const char *shown, struct err *err)
+{
+	DIR *dir;
+	int fd, rc;
+
+	if (unlinkat(parent, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	if (errno != EISDIR)
+		return err_errno(err, "%s: cannot remove %s", shown, name);
+	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	dir = fd < 0 ? NULL : fdopendir(fd);
+	if (!dir) {
+		rc = err_errno(err, "%s: cannot open %s", shown, name);
+		if (fd >= 0)
+			close(fd);
+		return rc;
+	}
+	rc = remove_entries(dir, shown, err);
+	closedir(dir);
+	if (rc == 0 && unlinkat(parent, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+		rc = err_errno(err, "%s: cannot remove %s", shown, name);
+	return rc;
+}
+
+int folder_remove(const char *path, struct err *err)
+{
+	size_t len = strlen(path);
+	char *bare;
+	int rc;
+
+	/* "link/" would be followed where "link" is not. */
+	while (len > 1 && path[len - 1] == '/')
+		len--;
+	bare = xstrndup(path, len);
+	rc = remove_at(AT_FDCWD, bare, path, err);
+	free(bare);
+	return rc;
+}
+
+bool file_exists(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0;
+}

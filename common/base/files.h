@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* files.h - the few things we do to files, done once and carefully. */
+#ifndef COMMON_BASE_FILES_H
+#define COMMON_BASE_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "common/base/err.h"
+
+/* The whole file, NUL-terminated (*out_len without the NUL, may be NULL); owned by the caller.
+ * Larger than max_bytes is an error. NULL with err: ERR_NOT_FOUND if there is none, else ERR_IO. */
+char *file_read(const char *path, size_t max_bytes, size_t *out_len, struct err *err);
+
+/* The same of a regular file that is open at its beginning; `path` is for messages. */
+char *file_read_fd(int fd, const char *path, size_t max_bytes, size_t *out_len, struct err *err);
+
+/* The whole of a regular file for reading, as munmap(2) with *out_bytes takes it back; it must not be
+ * empty. NULL with err: ERR_NOT_FOUND if there is none, else ERR_IO. */
+void *file_map(const char *path, size_t *out_bytes, struct err *err);
+
+/* Writes a temporary file beside `path`, syncs it, renames it over `path`, syncs the folder: the
+ * reader sees the old or the new text, never a mixture. */
+int file_write_atomic(const char *path, const void *data, size_t len, mode_t mode, struct err *err);
+
+/* The same without the syncs, for what can be made again: a power cut may lose it. */
+int file_write_visible(const char *path, const void *data, size_t len, mode_t mode,
+		       struct err *err);
+
+/* As file_write_atomic, but fails with ERR_LOCKED when `path` exists already (link(2): safe over NFS). */
+int file_write_once(const char *path, const void *data, size_t len, mode_t mode, struct err *err);
+
+/* write(2) until all of it is written; -1 with errno. */
+int file_write_all(int fd, const void *bytes, size_t len);
+
+/* mkdir -p: parents get the same mode; an existing folder is fine. */
+int folder_make(const char *path, mode_t mode, struct err *err);
+int folder_sync(const char *path, struct err *err);
+/* A plain file that was written without: what file_write_visible put there is then safe, too. */
+int file_sync(const char *path, struct err *err);
+/* rm -r below and including `path`; never follows a link; a missing path is fine. */
+int folder_remove(const char *path, struct err *err);
+
+bool file_exists(const char *path);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/base/paths.h"
+
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/accounts.h"
+#include "common/base/files.h"
+#include "common/base/mem.h"
+
+/* Takes `path`; gives it back absolute and without slashes at the end. */
+static char *made_absolute(char *path, struct err *err)
+{
+	size_t len = strlen(path);
+	char *cwd, *whole;
+
+	while (len > 1 && path[len - 1] == '/')
+		path[--len] = '\0';
+	if (path[0] == '/')
+		return path;
+	cwd = getcwd(NULL, 0);
+	if (!cwd) {
+		err_errno(err, "current folder");
+		free(path);
+		return NULL;
+	}
+	whole = xasprintf("%s/%s", cwd, path);
+	free(cwd);
+	free(path);
+	return whole;
+}
+
+/* HOME may be missing in a job or a unit file; the user database still knows. Owned; NULL: nobody knows. */
+static char *home_folder(void)
+{
+	const char *home = getenv("HOME");
+	struct account me;
+	char *folder;
+
+	if (home && home[0] == '/')
+		return xstrdup(home);
+	folder = account_of(geteuid(), &me) && me.home[0] == '/' ? xstrdup(me.home) : NULL;
+	account_clear(&me);
+	return folder;
+}
+
+int path_check_home(const char *home, struct err *err)
+{
+	size_t len = strlen(home);
+
+	if (strpbrk(home, "\n\r"))
+		return err_set(err, ERR_USAGE, "LB_HOME: a line break in its path: choose another folder");
+	if (len > PATH_HOME_MAX)
+		return err_set(err, ERR_USAGE, "LB_HOME: \"%.40s…\" has %zu characters, %d are allowed: choose "
+			       "another folder, or a link to it", home, len, PATH_HOME_MAX);
+	return 0;
+}
+
+/* Takes `home`. */
+static char *checked(char *home, struct err *err)
+{
+	if (home == NULL || path_check_home(home, err) == 0)
+		return home;
+	free(home);
+	return NULL;
+}
+
+char *path_lb_home(struct err *err)
+{
+	const char *lb_home = getenv("LB_HOME");
+	const char *state = getenv("XDG_STATE_HOME");
+	char *home;
+
+	if (lb_home && lb_home[0])
+		return checked(made_absolute(xstrdup(lb_home), err), err);
+	/* The XDG specification: a relative value is invalid and to be ignored. */
+	if (state && state[0] == '/')
+		return checked(made_absolute(xasprintf("%s/lb", state), err), err);
+	home = home_folder();
+	if (home) {
+		char *folder = xasprintf("%s/.local/state/lb", home);
+
+		free(home);
+		return made_absolute(folder, err);
+	}
+	err_set(err, ERR_USAGE, "cannot tell where to keep state: set LB_HOME or HOME");
+	return NULL;
+}
+
+char *path_join(const char *fmt, ...)
+{
+	va_list args;
+	char *path = NULL;
+	int n;
+
+	va_start(args, fmt);
+	n = vasprintf(&path, fmt, args);
+	va_end(args);
+	if (n < 0)
+		abort();
+	return path;
+}
+
+char *path_sibling(const char *program, struct err *err)
+{
+	char exe[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	char *slash, *path;
+
+	if (n < 0) {
+		err_errno(err, "/proc/self/exe");
+		return NULL;
+	}
+	exe[n] = '\0';
+	/* Cutting at the last slash also drops " (deleted)", which an upgrade leaves behind. */
+	slash = strrchr(exe, '/');
+	if (slash)
+		*slash = '\0';
+	path = xasprintf("%s/%s", exe, program);
+	if (!file_exists(path)) {
+		err_set(err, ERR_NOT_FOUND, "%s: no such program", path);
+		free(path);
+		return NULL;
+	}
+	return path;
+}

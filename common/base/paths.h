@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* paths.h - where things lie below $LB_HOME (docs/ARCHITECTURE.md draws the tree). */
+#ifndef COMMON_BASE_PATHS_H
+#define COMMON_BASE_PATHS_H
+
+#include "common/base/err.h"
+
+/* $LB_HOME, else $XDG_STATE_HOME/lb, else ~/.local/state/lb; absolute, no trailing slash; owned by
+ * the caller. NULL with err when none can be told. */
+char *path_lb_home(struct err *err);
+/* What lies below it must fit into paths and messages. ERR_USAGE where it would not. */
+enum { PATH_HOME_MAX = 1000 };
+int path_check_home(const char *home, struct err *err);
+
+/* printf into an owned string; paths are built with this and nothing else: path_join("%s/x", a). */
+char *path_join(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* The absolute path of a sibling of the running program ("lbrun"), from /proc/self/exe; owned. */
+char *path_sibling(const char *program, struct err *err);
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* sock.h - Unix stream sockets at paths of any length.
+ *
+ * sun_path holds 107 bytes; a longer path is reached through /proc/self/fd/N of its folder. */
+#ifndef COMMON_BASE_SOCK_H
+#define COMMON_BASE_SOCK_H
+
+#include <sys/types.h>
+
+#include "common/base/err.h"
+
+/* A listening, non-blocking, close-on-exec socket with the mode given, or -1 with err. A socket
+ * file that nobody listens on any more is replaced; a live one gives ERR_LOCKED. */
+int sock_listen(const char *path, mode_t mode, struct err *err);
+
+/* A connected, blocking, close-on-exec socket, or -1 with err (ERR_DAEMON when nobody listens). */
+int sock_connect(const char *path, struct err *err);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* text.h - text from outside, made safe for one line on a terminal or in a log. */
+#ifndef COMMON_BASE_TEXT_H
+#define COMMON_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Bytes of the well-formed UTF-8 character at text[0..len), 0 when it is none. */
+size_t text_utf8_step(const char *text, size_t len);
+bool text_is_utf8(const char *text, size_t len);
+
+bool text_ends_with(const char *text, const char *end);
+
+/* Replaces, in place, control characters (C0, DEL, C1) and bytes that are no UTF-8 by '?'. */
+void text_clean(char *text);
+
+/* "PATH: text", or just the text where that names the path itself. Owned by the caller. */
+char *text_about(const char *path, const char *text);
+
+/* The number that text[0..len) is, as people and programs print it: "1,234" and "1_234" are numbers,
+ * too, and so are nan and inf. */
+bool text_number(const char *text, size_t len, double *out);
+
+#endif

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: MIT */
+/* Which checkpoints lie in a folder, by their names alone. */
+#include "common/checkpoint/checkpoint_parts.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/base/mem.h"
+#include "common/base/paths.h"
+#include "common/base/regexp.h"
+#include "common/checkpoint/whole.h"
+
+enum {
+	DEPTH_MAX = 4,             /* outputs/NAME/version_0/checkpoints/ */
+	ENTRIES_MAX = 1000 * 1000, /* looked at in all */
+};
+
+struct walk {
+	const struct checkpoint_rules *rules;
+	struct checkpoint_list *out;
+	const char *top;
+	int64_t entries;
+};
+
+struct place { /* a folder that is being read */
+	const char *path;
+	const char *relative; /* below the top; "" = the top itself */
+	int depth;
+	bool is_for_checkpoints; /* its name says so, or it is the top */
+	size_t first;            /* of the list's items that lie here */
+};
+
+static struct checkpoint *add(struct walk *w, const char *path, int64_t step, bool is_file)
+{
+	struct checkpoint_list *list = w->out;
+	struct checkpoint *c;
+
+	if (list->count == CHECKPOINTS_MAX)
+		return NULL;
+	if ((list->count & (list->count - 1)) == 0)
+		list->items = xrealloc(list->items, (list->count ? 2 * list->count : 1) *
+							sizeof(list->items[0]));
+	c = &list->items[list->count++];
+	*c = (struct checkpoint){.path = xstrdup(path), .step = step, .is_file = is_file};
+	return c;
+}
+
+void checkpoint_add_part(struct checkpoint *c, const char *name)
+{
+	if ((c->part_count & (c->part_count - 1)) == 0)
+		c->parts = xrealloc(c->parts,
+				    (c->part_count ? 2 * c->part_count : 1) * sizeof(c->parts[0]));
+	c->parts[c->part_count++] = (struct checkpoint_part){.name = xstrdup(name)};
+}
+
+char *checkpoint_base(const struct checkpoint *c)
+{
+	const char *slash = c->is_file ? strrchr(c->path, '/') : NULL;
+
+	if (!c->is_file)
+		return xstrdup(c->path);
+	return slash ? xstrndup(c->path, (size_t)(slash - c->path)) : xstrdup(".");
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+/* Which of several files of one step is handed over: what is called like a checkpoint. */
+static int rank_of(const char *name)
+{
+	static const char *const words[] = {"ckpt",  "checkpoint", "snapshot",
+					    "model", "last",       "state"};
+	int i = 0;
+
+	while (i < (int)(sizeof(words) / sizeof(words[0])) && !strcasestr(name, words[i]))
+		i++;
+	return strcasestr(name, "best") ? 100 + i : i;
+}
+
+/* Files of one step in one folder are one checkpoint: model_20.pt and optim_20.pt. */
+static struct checkpoint *same_step(struct walk *w, const struct place *at, int64_t step)
+{
+	for (size_t i = at->first; step >= 0 && i < w->out->count; i++) {
+		struct checkpoint *c = &w->out->items[i];
+
+		if (c->is_file && c->step == step &&
+		    (size_t)(base_name(c->path) - c->path) == strlen(at->path) + 1)
+			return c;
+	}
+	return NULL;
+}
+
+static void add_file(struct walk *w, const struct place *at, const char *name, int64_t step,
+		     bool is_alone)
+{
+	struct checkpoint *c = is_alone ? NULL : same_step(w, at, step);
+	char *path = path_join("%s/%s", at->path, name);
+	const char *first;
+
+	if (!c)
+		c = add(w, path, step, true);
+	else if (first = base_name(c->path),
+		 rank_of(name) < rank_of(first) ||
+		     (rank_of(name) == rank_of(first) && strcmp(name, first) < 0)) {
+		free(c->path);
+		c->path = xstrdup(path);
+	}
+	if (c)
+		checkpoint_add_part(c, name);
+	free(path);
+}
+
+static bool is_single_name(const char *name)
+{
+	static const char *const words[] = {"ckpt",   "checkpoint", "model",    "last",
+					    "latest", "state",      "snapshot", "training_state",
+					    "best",   "best_model", "current"};
+	size_t len = strcspn(name, ".");
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strlen(words[i]) == len && strncasecmp(name, words[i], len) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* "model-00001-of-00003.safetensors" is a part of something that has no step. */
+static bool is_shard(const char *name)
+{
+	return layout_name_matches("*-#-of-#.*", name, NULL);
+}
+
+static bool has_number(const char *name)
+{
+	return step_in_name(name) >= 0;
+}
+
+static const struct layout *file_row(const struct checkpoint_rules *rules, const char *name,
+				     int64_t *step)
+{
+	for (size_t i = 0; i < layout_count; i++) {
+		const struct layout *row = &layouts[i];
+
+		if (row->kind == LAYOUT_FILE && (!rules->row || rules->row == row) &&
+		    layout_matches(row, name, step))
+			return row;
+	}
+	return NULL;
+}
+
+/* llm.c's "model_00000010.bin" has its step where its row says; all others where names tell it. */
+static void look_at_file(struct walk *w, const struct place *at, const char *name)
+{
+	int64_t step = -1;
+	const struct layout *row = file_row(w->rules, name, &step);
+	char *path;
+
+	if (!row || is_shard(name))
+		return;
+	if (!w->rules->row && !at->is_for_checkpoints)
+		return;
+	if (name_is_data(name) ? !has_number(name) && !is_single_name(name) && !row->has_step_inside
+			       : !name_has_word(name))
+		return;
+	if (step < 0)
+		step = step_in_name(name);
+	if (row->has_step_inside && !strstr(name, "step")) {
+		path = path_join("%s/%s", at->path, name);
+		step = file_step_inside(path) >= 0 ? file_step_inside(path) : step;
+		free(path);
+	}
+	add_file(w, at, name, step, row->has_step_inside);
+}
+
+/* --- folders ---------------------------------------------------------------------------------- */
+
+static bool is_for_checkpoints(const char *name)
+{
+	static const char *const words[] = {"checkpoint", "ckpt",   "weights",
+					    "snapshot",   "models", "save"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcasestr(name, words[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool ends_in_number(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 0 && name[len - 1] >= '0' && name[len - 1] <= '9';
+}
+
+/* Called as only checkpoints are. */
+static bool has_special_row(const struct checkpoint_rules *rules, const char *name, int64_t *step)
+{
+	for (size_t i = 0; i < layout_count; i++) {
+		const struct layout *row = &layouts[i];
+
+		if (row->kind != LAYOUT_FOLDER || (rules->row && rules->row != row))
+			continue;
+		for (size_t n = 0; row->names[n]; n++) {
+			if ((rules->row || strcmp(row->names[n], "*#") != 0) &&
+			    strchr(row->names[n], '#') && strcmp(row->names[n], "*_#") != 0 &&
+			    layout_name_matches(row->names[n], name, step))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* A folder without a number is one when it holds data itself, none of it with a number. */
+static bool holds_unnumbered_data(const char *path)
+{
+	DIR *dir = opendir(path);
+	const struct dirent *entry;
+	bool has_data = false, has_numbered = false;
+
+	while (dir && !has_numbered && (entry = readdir(dir))) {
+		if (name_is_temporary(entry->d_name) && strcmp(entry->d_name, ".metadata") != 0)
+			continue;
+		has_data |= name_is_data(entry->d_name) || strcmp(entry->d_name, ".metadata") == 0;
+		has_numbered = has_number(entry->d_name) && name_has_word(entry->d_name) &&
+			       !is_shard(entry->d_name);
+	}
+	if (dir)
+		closedir(dir);
+	return has_data && !has_numbered;
+}
+
+/* Lightning's version_0, dates and the like hold checkpoints, but are none. */
+static bool is_folder_checkpoint(const struct walk *w, const struct place *at, const char *name,
+				 const char *path, int64_t *step)
+{
+	static const char *const unnumbered[] = {"last",       "latest", "current", "final",
+						 "checkpoint", "ckpt",   "state"};
+
+	*step = -1;
+	if (has_special_row(w->rules, name, step)) {
+		*step = *step >= 0 ? *step : step_in_name(name);
+		return true;
+	}
+	if (w->rules->row &&
+	    (w->rules->row->kind == LAYOUT_FILE || !layout_matches(w->rules->row, name, step)))
+		return false;
+	if (!w->rules->row && !at->is_for_checkpoints)
+		return false;
+	for (size_t i = 0; i < sizeof(unnumbered) / sizeof(unnumbered[0]); i++) {
+		if (strcmp(name, unnumbered[i]) == 0)
+			return holds_unnumbered_data(path);
+	}
+	if (!ends_in_number(name) || strncmp(name, "version_", 8) == 0)
+		return false;
+	*step = step_in_name(name);
+	return *step >= 0 && (name_has_word(name) || at->depth == 0);
+}
+
+/* --- the walk --------------------------------------------------------------------------------- */
+
+static int read_folder(struct walk *w, const char *path, const char *relative, int depth,
+		       struct err *err);
+
+static void look_by_pattern(struct walk *w, const struct place *at, const char *name,
+			    const char *relative, const char *path, bool is_folder)
+{
+	int64_t step = checkpoint_pattern_step(w->rules, relative);
+	struct checkpoint *c;
+
+	if (step >= 0) {
+		c = add(w, path, step, !is_folder);
+		if (c && !is_folder)
+			checkpoint_add_part(c, name);
+	} else if (is_folder && at->depth < w->rules->pattern_depth) {
+		read_folder(w, path, relative, at->depth + 1, NULL);
+	}
+}
+
+static bool is_link(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISLNK(st.st_mode);
+}
+
+/* Our own trainer's lie side by side. */
+static bool may_hold_some(const struct walk *w, const struct place *at)
+{
+	return at->depth < DEPTH_MAX && !(w->rules->row && w->rules->row->verify);
+}
+
+static void look_at_folder(struct walk *w, const struct place *at, const char *name,
+			   const char *relative, const char *path)
+{
+	int64_t step;
+
+	if (is_folder_checkpoint(w, at, name, path, &step))
+		add(w, path, step, false);
+	else if (may_hold_some(w, at) && !is_link(path)) /* who knows where it would lead */
+		read_folder(w, path, relative, at->depth + 1, NULL);
+}
+
+/* Is what a link leads to of this folder? Then it is listed under its own name. */
+static bool is_second_name(const struct place *at, const struct dirent *entry, const char *path)
+{
+	char *real, *top;
+	bool is_inside;
+
+	if ((entry->d_type != DT_LNK && entry->d_type != DT_UNKNOWN) || !is_link(path))
+		return false;
+	real = realpath(path, NULL);
+	top = realpath(at->path, NULL);
+	is_inside = real && top && strncmp(real, top, strlen(top)) == 0 && real[strlen(top)] == '/';
+	free(real);
+	free(top);
+	return is_inside;
+}
+
+static void look_at(struct walk *w, const struct place *at, const struct dirent *entry)
+{
+	const char *name = entry->d_name;
+	char *path = path_join("%s/%s", at->path, name);
+	char *relative = at->relative[0] ? path_join("%s/%s", at->relative, name) : xstrdup(name);
+	struct stat st;
+
+	if (!is_second_name(at, entry, path) && stat(path, &st) == 0 &&
+	    (S_ISDIR(st.st_mode) || S_ISREG(st.st_mode))) {
+		if (w->rules->pattern)
+			look_by_pattern(w, at, name, relative, path, S_ISDIR(st.st_mode));
+		else if (S_ISDIR(st.st_mode))
+			look_at_folder(w, at, name, relative, path);
+		else
+			look_at_file(w, at, name);
+	}
+	free(relative);
+	free(path);
+}
+
+static int read_folder(struct walk *w, const char *path, const char *relative, int depth,
+		       struct err *err)
+{
+	DIR *dir = opendir(path);
+	struct place at = {.path = path,
+			   .relative = relative,
+			   .depth = depth,
+			   .first = w->out->count,
+			   .is_for_checkpoints = depth == 0 || is_for_checkpoints(base_name(path))};
+	const struct dirent *entry;
+	int rc = 0;
+
+	if (!dir)
+		return errno == ENOENT ? 0 : err_errno(err, "%s", path);
+	while (errno = 0, (entry = readdir(dir)) != NULL) {
+		if (++w->entries > ENTRIES_MAX)
+			break;
+		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+			continue;
+		if (w->rules->pattern || !name_is_temporary(entry->d_name))
+			look_at(w, &at, entry);
+	}
+	/* A listing that broke off could hide the newest checkpoint. */
+	if (!entry && errno != 0)
+		rc = err_errno(err, "%s", path);
+	closedir(dir);
+	return rc;
+}
+
+/* --- the list --------------------------------------------------------------------------------- */
+
+static int64_t changed_ns(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return 0;
+	return (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+}
+
+static int newest_first(const void *a, const void *b)
+{
+	const struct checkpoint *x = a, *y = b;
+	int64_t x_ns, y_ns;
+
+	if (x->step != y->step)
+		return x->step < y->step ? 1 : -1;
+	if (x->step < 0 && rank_of(base_name(x->path)) / 100 != rank_of(base_name(y->path)) / 100)
+		return rank_of(base_name(x->path)) - rank_of(base_name(y->path));
+	x_ns = changed_ns(x->path);
+	y_ns = changed_ns(y->path);
+	if (x_ns != y_ns)
+		return x_ns < y_ns ? 1 : -1;
+	return strcmp(x->path, y->path);
+}
+
+int checkpoints_find(const struct checkpoint_rules *rules, const char *folder,
+		     struct checkpoint_list *out, struct err *err)
+{
+	struct walk w = {.rules = rules, .out = out, .top = folder};
+	int rc;
+
+	*out = (struct checkpoint_list){0};
+	if (checkpoint_rules_is_own(rules))
+		return 0;
+	rc = read_folder(&w, folder, "", 0, err);
+	if (rc < 0)
+		checkpoint_list_clear(out);
+	if (out->count > 1)
+		qsort(out->items, out->count, sizeof(out->items[0]), newest_first);
+	return rc;
+}
+
+static void clear(struct checkpoint *c)
+{
+	for (size_t i = 0; i < c->part_count; i++)
+		free(c->parts[i].name);
+	free(c->parts);
+	free(c->path);
+	free(c->why);
+}
+
+void checkpoint_list_clear(struct checkpoint_list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		clear(&list->items[i]);
+	free(list->items);
+	*list = (struct checkpoint_list){0};
+}

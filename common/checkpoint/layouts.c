@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of layouts, and what names tell. */
+#include "common/checkpoint/layouts.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/checkpoint/manifest.h"
+#include "common/base/mem.h"
+
+enum { STEP_DIGITS_MAX = 18 };
+
+static int verify_manifest(const char *path, bool is_deep, struct err *err)
+{
+	const char *slash = strrchr(path, '/');
+	struct manifest m;
+	int64_t step;
+
+	if (manifest_verify(path, is_deep ? MANIFEST_DIGESTS : MANIFEST_SIZES, &m, err) < 0)
+		return -1;
+	step = m.step;
+	manifest_clear(&m);
+	if (step != step_in_name(slash ? slash + 1 : path))
+		return err_set(err, ERR_USAGE, "its manifest is of step %lld", (long long)step);
+	return 0;
+}
+
+/* The first row that fits is taken: the more special ones come first. */
+const struct layout layouts[] = {
+	{ .name = "lbworker", .by = "lbworker", .kind = LAYOUT_FOLDER, .names = { "step-#" },
+	  .marks = { "manifest.json" }, .last = "manifest.json", .verify = verify_manifest },
+	{ .name = "deepspeed", .by = "DeepSpeed", .kind = LAYOUT_FOLDER,
+	  .names = { "global_step#" },
+	  .pointer = "latest" },
+	{ .name = "megatron", .by = "Megatron-LM", .kind = LAYOUT_FOLDER, .names = { "iter_#" },
+	  .pointer = "latest_checkpointed_iteration.txt" },
+	{ .name = "transformers", .by = "Hugging Face Trainer", .kind = LAYOUT_FOLDER,
+	  .names = { "checkpoint-#" },
+	  .marks = { "trainer_state.json", "training_args.bin", "optimizer.pt", "scheduler.pt",
+		     "rng_state*.pth" },
+	  .last = "trainer_state.json" },
+	{ .name = "accelerate", .by = "Accelerate's save_state", .kind = LAYOUT_FOLDER,
+	  .names = { "checkpoint_#", "step_#", "epoch_#", "*#" },
+	  .marks = { "random_states_#.pkl", "optimizer.bin", "scheduler.bin", "sampler.bin" },
+	  .last = "random_states_0.pkl" },
+	{ .name = "nemo", .by = "NeMo", .kind = LAYOUT_FOLDER,
+	  .names = { "*-step=#*", "*-consumed_samples=#*", "*-last" },
+	  .marks = { "weights/*", "context/*" },
+	  .unfinished = "-unfinished" },
+	{ .name = "dcp", .by = "torchtitan, torch.distributed.checkpoint", .kind = LAYOUT_FOLDER,
+	  .names = { "step-#", "*#", "last", "latest" }, .marks = { ".metadata", "*.distcp" },
+	  .last = ".metadata" },
+	{ .name = "litgpt", .by = "LitGPT", .kind = LAYOUT_FOLDER,
+	  .names = { "step-#", "iter-#*", "final" },
+	  .marks = { "lit_model.pth" }, .last = "model_config.yaml" },
+	{ .name = "orbax", .by = "Orbax (JAX)", .kind = LAYOUT_FOLDER, .names = { "#", "*_#" },
+	  .marks = { "_CHECKPOINT_METADATA", "_METADATA" }, .last = "_CHECKPOINT_METADATA" },
+	{ .name = "folder", .by = "any script: a folder with a number", .kind = LAYOUT_FOLDER,
+	  .names = { "*#", "last", "latest", "current", "final", "checkpoint", "ckpt", "state" } },
+
+	{ .name = "llm.c", .by = "llm.c", .kind = LAYOUT_FILE,
+	  .names = { "model_#.bin", "state_#_#.bin" },
+	  .last = "DONE_#" },
+	{ .name = "lightning", .by = "Lightning, NeMo", .kind = LAYOUT_FILE,
+	  .names = { "*.ckpt", "*.nemo" },
+	  .has_step_inside = true, .unfinished = "-unfinished" },
+	{ .name = "nanogpt", .by = "nanoGPT", .kind = LAYOUT_FILE, .names = { "ckpt.pt" },
+	  .has_step_inside = true },
+	{ .name = "torch", .by = "torch.save", .kind = LAYOUT_FILE, .names = { "*.pt", "*.pth" } },
+	{ .name = "safetensors", .by = "safetensors", .kind = LAYOUT_FILE,
+	  .names = { "*.safetensors" } },
+	{ .name = "numpy", .by = "numpy.save, numpy.savez", .kind = LAYOUT_FILE,
+	  .names = { "*.npz", "*.npy" } },
+	{ .name = "file", .by = "any script: a file with a number", .kind = LAYOUT_FILE,
+	  .names = { "*" } },
+};
+
+const size_t layout_count = sizeof(layouts) / sizeof(layouts[0]);
+
+const struct layout *layout_find(const char *name)
+{
+	for (size_t i = 0; i < layout_count; i++) {
+		if (strcmp(layouts[i].name, name) == 0)
+			return &layouts[i];
+	}
+	return NULL;
+}
+
+char *layout_names(void)
+{
+	struct buf out;
+
+	buf_init(&out, 1024);
+	buf_addf(&out, "auto, own");
+	for (size_t i = 0; i < layout_count; i++)
+		buf_addf(&out, ", %s", layouts[i].name);
+	return buf_take(&out);
+}
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+static size_t digits(const char *text)
+{
+	return strspn(text, "0123456789");
+}
+
+static int64_t number(const char *text, size_t len)
+{
+	return len > 0 && len <= STEP_DIGITS_MAX ? strtoll(text, NULL, 10) : -1;
+}
+
+/* '#' takes all digits in a row, never some of them. */
+static bool match(const char *pattern, const char *name, const char *begin, int64_t *step)
+{
+	for (; *pattern; pattern++) {
+		size_t len = digits(name);
+		int64_t inner = -1;
+
+		if (*pattern == '*') {
+			for (;; name++) {
+				inner = -1;
+				if (match(pattern + 1, name, begin, &inner)) {
+					*step = *step < 0 ? inner : *step;
+					return true;
+				}
+				if (*name == '\0')
+					return false;
+			}
+		}
+		if (*pattern == '#') {
+			if (len == 0 || len > STEP_DIGITS_MAX ||
+			    (name > begin && isdigit((unsigned char)name[-1])))
+				return false;
+			*step = *step < 0 ? number(name, len) : *step;
+			name += len;
+		} else if (*pattern != *name++) {
+			return false;
+		}
+	}
+	return *name == '\0';
+}
+
+bool layout_name_matches(const char *pattern, const char *name, int64_t *step)
+{
+	int64_t found = -1;
+	bool matches = match(pattern, name, name, &found);
+
+	if (step)
+		*step = matches ? found : -1;
+	return matches;
+}
+
+bool layout_matches(const struct layout *row, const char *name, int64_t *step)
+{
+	for (size_t i = 0; row->names[i]; i++) {
+		if (layout_name_matches(row->names[i], name, step))
+			return true;
+	}
+	return false;
+}
+
+/* The number right behind a word, with at most separators in between; the last such word counts. */
+static int64_t number_behind(const char *name, const char *word)
+{
+	int64_t step = -1;
+
+	for (const char *at = name; (at = strcasestr(at, word)) != NULL; at++) {
+		const char *from = at + strlen(word);
+
+		from += strspn(from, "=_-. (");
+		if (digits(from) > 0)
+			step = number(from, digits(from));
+	}
+	return step;
+}
+
+static const char *const step_words[] = {
+    "step", "steps",      "iter",  "iters", "iteration", "it",   "update", "batch",
+    "ckpt", "checkpoint", "chkpt", "cp",    "snapshot",  "save", "epoch",  "ep",
+};
+
+/* Words that stand in front of a number, but say nothing of the step: "model_20" is one all the
+ * same. */
+static const char *const other_words[] = {
+    "model", "state",   "weights", "params", "optim", "optimizer",
+    "train", "trainer", "net",     "meta",   "rank",
+};
+
+/* The last number of a name; a fraction ("loss0.25") is none. */
+static int64_t last_number(const char *name)
+{
+	int64_t step = -1;
+
+	for (const char *at = name; *at;) {
+		size_t len = digits(at);
+
+		if (len > 0 &&
+		    !(at - name > 1 && at[-1] == '.' && isdigit((unsigned char)at[-2])) &&
+		    !(at[len] == '.' && isdigit((unsigned char)at[len + 1])))
+			step = number(at, len);
+		at += len > 0 ? len : 1;
+	}
+	return step;
+}
+
+/* Without its last ending, where that has a letter: "ckpt_20.npz" → "ckpt_20", "snapshot.20" stays.
+ */
+static char *stem_of(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot && dot > name && !isdigit((unsigned char)dot[1])
+		   ? xstrndup(name, (size_t)(dot - name))
+		   : xstrdup(name);
+}
+
+int64_t step_in_name(const char *name)
+{
+	char *stem = stem_of(name);
+	int64_t step = -1;
+
+	/* short words only as a whole: "it" is in "recital_3" */
+	for (size_t i = 0; i < sizeof(step_words) / sizeof(step_words[0]) && step < 0; i++) {
+		if (strlen(step_words[i]) > 2)
+			step = number_behind(stem, step_words[i]);
+	}
+	if (step < 0)
+		step = last_number(stem);
+	free(stem);
+	return step;
+}
+
+bool name_has_word(const char *name)
+{
+	size_t len = strcspn(name, "0123456789"), end = len;
+
+	if (name[len] == '\0')
+		return false;
+	if (len == 0)
+		return name[digits(name)] == '\0'; /* digits alone */
+	while (end > 0 && strchr("=_-. (", name[end - 1]))
+		end--;
+	for (size_t i = 0; i < sizeof(step_words) / sizeof(step_words[0]); i++) {
+		size_t n = strlen(step_words[i]);
+
+		if (end >= n && strncasecmp(name + end - n, step_words[i], n) == 0 &&
+		    (end == n || n > 2 || !isalpha((unsigned char)name[end - n - 1])))
+			return true;
+	}
+	for (size_t i = 0; i < sizeof(other_words) / sizeof(other_words[0]); i++) {
+		size_t n = strlen(other_words[i]);
+
+		if (end >= n && strncasecmp(name + end - n, other_words[i], n) == 0)
+			return true;
+	}
+	return number_behind(name, "step") >= 0 || number_behind(name, "iter") >= 0 ||
+	       number_behind(name, "epoch") >= 0;
+}
+
+/* A word with no letter on either side. */
+static bool has_token(const char *name, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *at = name; (at = strcasestr(at, word)) != NULL; at++) {
+		if ((at == name || !isalnum((unsigned char)at[-1])) &&
+		    !isalpha((unsigned char)at[len]))
+			return true;
+	}
+	return false;
+}
+
+bool name_is_temporary(const char *name)
+{
+	static const char *const words[] = {
+	    "tmp",        "temp", "part", "partial", "incomplete", "unfinished",
+	    "inprogress", "lock", "bad",  "old",     "bak",        "corrupt",
+	};
+
+	if (name[0] == '.' || strncmp(name, "set-aside-", 10) == 0 || name[strlen(name) - 1] == '~')
+		return true;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (has_token(name, words[i]))
+			return true;
+	}
+	return false;
+}
+
+bool name_is_data(const char *name)
+{
+	static const char *const endings[] = {
+	    ".pt",     ".pth",      ".ckpt",   ".nemo",  ".npz",   ".npy",     ".safetensors",
+	    ".bin",    ".pkl",      ".pickle", ".h5",    ".hdf5",  ".keras",   ".msgpack",
+	    ".eqx",    ".tar",      ".distcp", ".model", ".state", ".weights", ".joblib",
+	    ".params", ".pdparams", ".pdopt",  ".onnx",  ".gguf",  ".zarr",
+	};
+	const char *dot = strrchr(name, '.');
+
+	for (size_t i = 0; dot && i < sizeof(endings) / sizeof(endings[0]); i++) {
+		if (strcasecmp(dot, endings[i]) == 0)
+			return true;
+	}
+	return false;
+}

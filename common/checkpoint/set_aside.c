@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/checkpoint/set_aside.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/files.h"
+#include "common/base/mem.h"
+#include "common/base/paths.h"
+
+/* Below `aside` it has the path that it had below `parent`: two folders may hold the same name. */
+static int move(const char *parent, const char *from, const char *aside, struct err *err)
+{
+	char *to = path_join("%s/%s", aside, from + strlen(parent) + 1);
+	char *holder = xstrndup(to, (size_t)(strrchr(to, '/') - to));
+	int rc = 0;
+
+	if (folder_make(holder, 0750, err) < 0)
+		rc = -1;
+	else if (rename(from, to) < 0 && errno != ENOENT)
+		rc = err_errno(err, "%s to %s", from, to);
+	free(holder);
+	free(to);
+	return rc;
+}
+
+/* The files that it consists of, or its folder. */
+static int move_all(const char *parent, const struct checkpoint *c, const char *aside,
+		    struct err *err)
+{
+	char *base;
+	int rc = 0;
+
+	if (!c->is_file)
+		return move(parent, c->path, aside, err);
+	base = checkpoint_base(c);
+	for (size_t i = 0; i < c->part_count && rc == 0; i++) {
+		char *from = path_join("%s/%s", base, c->parts[i].name);
+
+		rc = move(parent, from, aside, err);
+		free(from);
+	}
+	free(base);
+	return rc;
+}
+
+int64_t checkpoints_set_aside(const char *parent, const struct checkpoint_rules *rules,
+			      int64_t step, const char *aside, struct err *err)
+{
+	struct checkpoint_list list;
+	int64_t moved = 0;
+
+	if (checkpoints_find(rules, parent, &list, err) < 0)
+		return -1;
+	for (size_t i = 0; i < list.count && moved >= 0; i++) {
+		if (list.items[i].step > step || step < 0)
+			moved = move_all(parent, &list.items[i], aside, err) < 0 ? -1 : moved + 1;
+	}
+	checkpoint_list_clear(&list);
+	if (moved > 0 && (folder_sync(aside, err) < 0 || folder_sync(parent, err) < 0))
+		return -1;
+	return moved;
+}

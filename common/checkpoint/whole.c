@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: MIT */
+/* One function per format, told apart by name or first bytes. */
+#include "common/checkpoint/whole.h"
+
+#include <ctype.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/json.h"
+#include "common/base/mem.h"
+
+enum {
+	HEAD_BYTES = 512,
+	HEADER_MAX = 32 * 1024 * 1024, /* of safetensors */
+	PICKLE_READ = 4 * 1024 * 1024,
+	TAIL_BYTES = 64,
+};
+
+struct file {
+	int fd;
+	const char *path;
+	int64_t bytes;
+	unsigned char head[HEAD_BYTES];
+	size_t head_len;
+};
+
+static bool has_suffix(const struct file *f, const char *suffix)
+{
+	size_t len = strlen(f->path), n = strlen(suffix);
+
+	return len > n && strcmp(f->path + len - n, suffix) == 0;
+}
+
+static bool begins(const struct file *f, const void *magic, size_t len)
+{
+	return f->head_len >= len && memcmp(f->head, magic, len) == 0;
+}
+
+static int read_part(const struct file *f, void *out, size_t len, int64_t at, struct err *err)
+{
+	ssize_t n;
+
+	do
+		n = pread(f->fd, out, len, at);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return err_errno(err, "cannot be read");
+	return (size_t)n == len ? 0 : err_set(err, ERR_IO, "was cut short");
+}
+
+/* --- zip: torch.save, numpy.savez, Keras ------------------------------------------------------ */
+
+static bool is_zip(const struct file *f)
+{
+	size_t len = f->head_len < 4 ? f->head_len : 4;
+
+	return begins(f, "PK\3\4", len) || has_suffix(f, ".npz") || has_suffix(f, ".keras");
+}
+
+static int check_zip(const struct file *f, struct look *look, struct err *err)
+{
+	return zip_check(f->fd, f->bytes, look, err);
+}
+
+/* --- safetensors: u64 header bytes, a JSON header, raw data ----------------------------------- */
+
+static bool is_safetensors(const struct file *f)
+{
+	return has_suffix(f, ".safetensors");
+}
+
+static int end_of_data(json_t *header, int64_t *end, struct err *err)
+{
+	const char *name;
+	json_t *tensor;
+
+	*end = 0;
+	json_object_foreach(header, name, tensor)
+	{
+		const json_t *offsets = json_object_get(tensor, "data_offsets");
+		int64_t last = json_integer_value(json_array_get(offsets, 1));
+
+		if (strcmp(name, "__metadata__") == 0)
+			continue;
+		if (!json_is_array(offsets) || last < 0)
+			return err_set(err, ERR_IO, "its header is damaged at %.80s", name);
+		if (last > *end)
+			*end = last;
+	}
+	return 0;
+}
+
+static int check_sizes(const struct file *f, json_t *header, int64_t header_bytes, struct err *err)
+{
+	int64_t end = 0, is = f->bytes - 8 - header_bytes;
+
+	if (end_of_data(header, &end, err) < 0)
+		return -1;
+	if (end != is)
+		return err_set(err, ERR_IO, "%lld bytes of data, its header says %lld",
+			       (long long)is, (long long)end);
+	return 0;
+}
+
+static int check_safetensors(const struct file *f, struct look *look, struct err *err)
+{
+	uint64_t header_bytes = 0;
+	json_t *header = NULL;
+	char *text;
+	int rc = -1;
+
+	(void)look;
+	if (f->head_len < 8)
+		return err_set(err, ERR_IO, "was cut short");
+	memcpy(&header_bytes, f->head, 8);
+	header_bytes = le64toh(header_bytes);
+	if (header_bytes > (uint64_t)f->bytes - 8)
+		return err_set(err, ERR_IO, "was cut short: its header alone is longer");
+	if (header_bytes > HEADER_MAX)
+		return err_set(err, ERR_IO, "a header of more than %d MB", HEADER_MAX >> 20);
+	text = xmalloc((size_t)header_bytes + 1);
+	if (read_part(f, text, (size_t)header_bytes, 8, err) == 0)
+		header = js_parse(text, (size_t)header_bytes, err);
+	free(text);
+	if (header)
+		rc = check_sizes(f, header, (int64_t)header_bytes, err);
+	json_decref(header);
+	return rc;
+}
+
+/* --- .npy: a header as Python writes it, raw data --------------------------------------------- */
+
+static bool is_npy(const struct file *f)
+{
+	return begins(f, "\x93NUMPY", 6) || has_suffix(f, ".npy");
+}
+
+/* "'descr': '<f4'" → 4; 0 = another kind of type, whose size is not judged. */
+static int64_t item_bytes(const char *header)
+{
+	const char *at = strstr(header, "'descr': '");
+
+	if (!at || strlen(at) < 13 || at[11] == '\0' || !strchr("fiuc?bSV", at[11]))
+		return 0;
+	return strtoll(at + 12, NULL, 10);
+}
+
+static int64_t item_count(const char *header)
+{
+	const char *at = strstr(header, "'shape': (");
+	int64_t count = 1;
+
+	if (!at)
+		return -1;
+	for (at += 10; *at && *at != ')';) {
+		char *end;
+		long long n = strtoll(at, &end, 10);
+
+		if (end == at || n < 0 || (n > 0 && count > INT64_MAX / 16 / n))
+			return -1;
+		count *= n;
+		at = end + strspn(end, ", ");
+	}
+	return count;
+}
+
+static int check_npy(const struct file *f, struct look *look, struct err *err)
+{
+	char header[HEAD_BYTES + 1];
+	int64_t begin, items, size;
+
+	(void)look;
+	if (!begins(f, "\x93NUMPY", 6) || f->head_len < 12)
+		return err_set(err, ERR_IO, "does not begin as a .npy file does");
+	memcpy(header, f->head, f->head_len);
+	header[f->head_len] = '\0';
+	begin = f->head[6] == 1 ? 10 + f->head[8] + 256 * f->head[9]
+				: 12 + (int64_t)(f->head[8] | f->head[9] << 8 | f->head[10] << 16);
+	items = item_count(header + 10);
+	size = item_bytes(header + 10);
+	if (f->bytes < begin)
+		return err_set(err, ERR_IO, "was cut short");
+	if (items >= 0 && size > 0 && size < INT32_MAX && items < INT64_MAX / size &&
+	    f->bytes - begin < items * size)
+		return err_set(err, ERR_IO, "%lld bytes of data, its header says %lld",
+			       (long long)(f->bytes - begin), (long long)(items * size));
+	return 0;
+}
+
+/* --- pickle: begins with 0x80, and ends with a dot -------------------------------------------- */
+
+static bool is_pickle(const struct file *f)
+{
+	return has_suffix(f, ".pkl") || has_suffix(f, ".pickle");
+}
+
+static int check_pickle(const struct file *f, struct look *look, struct err *err)
+{
+	char last = 0;
+
+	(void)look;
+	if (read_part(f, &last, 1, f->bytes - 1, err) < 0)
+		return -1;
+	/* Packed ones, as joblib can write, begin otherwise. */
+	if (f->head[0] == 0x80 && last != '.')
+		return err_set(err, ERR_IO, "was cut short: a pickle ends with a dot");
+	return 0;
+}
+
+/* --- JSON ------------------------------------------------------------------------------------- */
+
+static bool is_json(const struct file *f)
+{
+	return has_suffix(f, ".json");
+}
+
+/* Only its end is looked at: Python writes NaN into JSON, and that shall not spoil a checkpoint. */
+static int check_json(const struct file *f, struct look *look, struct err *err)
+{
+	size_t len = f->bytes < TAIL_BYTES ? (size_t)f->bytes : TAIL_BYTES, first = 0;
+	char tail[TAIL_BYTES];
+
+	(void)look;
+	if (read_part(f, tail, len, f->bytes - (int64_t)len, err) < 0)
+		return -1;
+	while (len > 0 && (isspace((unsigned char)tail[len - 1])))
+		len--;
+	while (first < f->head_len && isspace(f->head[first]))
+		first++;
+	if (first < f->head_len && (f->head[first] == '{' || f->head[first] == '[') &&
+	    (len == 0 || tail[len - 1] != (f->head[first] == '{' ? '}' : ']')))
+		return err_set(err, ERR_IO, "was cut short");
+	return 0;
+}
+
+/* --- HDF5: its first block says where it ends ------------------------------------------------- */
+
+static bool is_hdf5(const struct file *f)
+{
+	return begins(f, "\x89HDF\r\n\x1a\n", 8);
+}
+
+static int check_hdf5(const struct file *f, struct look *look, struct err *err)
+{
+	static const int end_at[] = {40, 44, 28, 28}; /* by version of that block */
+	uint64_t end;
+	unsigned version;
+
+	(void)look;
+	if (f->head_len < 64)
+		return err_set(err, ERR_IO, "was cut short");
+	version = f->head[8];
+	/* numbers of other widths than 8 are not read */
+	if (version > 3 || f->head[version < 2 ? 13 : 9] != 8)
+		return 0;
+	memcpy(&end, f->head + end_at[version], sizeof(end));
+	if (le64toh(end) > (uint64_t)f->bytes)
+		return err_set(err, ERR_IO, "%lld bytes, its first block says %llu",
+			       (long long)f->bytes, (unsigned long long)le64toh(end));
+	return 0;
+}
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
+static const struct format {
+	bool (*is)(const struct file *f);
+	int (*check)(const struct file *f, struct look *look, struct err *err);
+	bool is_proof; /* one that was cut anywhere is found out */
+} formats[] = {
+    {is_safetensors, check_safetensors, true},
+    {is_npy, check_npy, true},
+    {is_zip, check_zip, true},
+    {is_hdf5, check_hdf5, true},
+    {is_pickle, check_pickle, false},
+    {is_json, check_json, true},
+};
+
+/* A file whose blocks never reached the disk, after a power cut, has its size and reads as zeros.
+ */
+static bool is_blank(const struct file *f)
+{
+	static const char *const never[] = {".pt", ".pth", ".ckpt", ".pkl", ".distcp", ".h5"};
+	size_t i = 0;
+
+	while (i < f->head_len && f->head[i] == 0)
+		i++;
+	if (i < f->head_len || f->head_len < 16)
+		return false;
+	for (i = 0; i < sizeof(never) / sizeof(never[0]); i++) {
+		if (has_suffix(f, never[i]))
+			return true;
+	}
+	return false;
+}
+
+static int check(struct file *f, struct look *look, bool *is_proven, struct err *err)
+{
+	f->head_len = f->bytes < HEAD_BYTES ? (size_t)f->bytes : HEAD_BYTES;
+	if (read_part(f, f->head, f->head_len, 0, err) < 0)
+		return -1;
+	if (is_blank(f))
+		return err_set(err, ERR_IO, "holds zeros where its first bytes should be");
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		if (!formats[i].is(f))
+			continue;
+		*is_proven = formats[i].is_proof;
+		return formats[i].check(f, look, err);
+	}
+	return 0;
+}
+
+static int open_regular(const char *path, struct file *f, struct err *err)
+{
+	struct stat st;
+
+	*f = (struct file){.path = path,
+			   .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+	if (f->fd < 0)
+		return err_errno(err, "cannot be opened");
+	if (fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode)) {
+		f->bytes = st.st_size;
+		return 0;
+	}
+	close(f->fd);
+	return err_set(err, ERR_IO, "is not a regular file");
+}
+
+int file_is_whole(const char *path, struct look *look, bool *is_proven, struct err *err)
+{
+	struct file f;
+	int rc;
+
+	*is_proven = false;
+	if (open_regular(path, &f, err) < 0)
+		return -1;
+	rc = f.bytes == 0 ? err_set(err, ERR_IO, "is empty (0 bytes)")
+			  : check(&f, look, is_proven, err);
+	close(f.fd);
+	return rc;
+}
+
+/* --- the step inside -------------------------------------------------------------------------- */
+
+/* A pickled integer right behind a key, with the key's note to memory in between; -1 = none. */
+static int64_t pickled_int(const unsigned char *p, size_t len)
+{
+	size_t at = 0;
+
+	if (len > 1 && p[0] == 'q') /* BINPUT, LONG_BINPUT, MEMOIZE */
+		at = 2;
+	else if (len > 4 && p[0] == 'r')
+		at = 5;
+	else if (len > 0 && p[0] == 0x94)
+		at = 1;
+	if (at + 5 > len)
+		return -1;
+	p += at;
+	switch (p[0]) {
+	case 'K':
+		return p[1];
+	case 'M':
+		return p[1] | p[2] << 8;
+	case 'J':
+		return p[4] & 0x80 ? -1
+				   : (int64_t)(p[1] | p[2] << 8 | p[3] << 16) | (int64_t)p[4] << 24;
+	default:
+		return -1;
+	}
+}
+
+static int64_t find_key(const unsigned char *data, size_t len, const char *key)
+{
+	size_t key_len = strlen(key);
+	const unsigned char *at = data;
+
+	while ((at = memmem(at, len - (size_t)(at - data), key, key_len)) != NULL) {
+		const unsigned char *end = at + key_len;
+		/* its length stands in front: BINUNICODE with four bytes, SHORT_BINUNICODE with one
+		 */
+		bool is_long = at - data >= 5 && at[-5] == 'X' && at[-4] == key_len && at[-3] == 0;
+		bool is_short = at - data >= 2 && at[-2] == 0x8c && at[-1] == key_len;
+		int64_t step =
+		    is_long || is_short ? pickled_int(end, len - (size_t)(end - data)) : -1;
+
+		if (step >= 0)
+			return step;
+		at = end;
+	}
+	return -1;
+}
+
+int64_t file_step_inside(const char *path)
+{
+	static const char *const keys[] = {"iter_num", "global_step", "iteration", "step", "iter"};
+	unsigned char *data;
+	struct file f;
+	int64_t len, step = -1;
+
+	if (open_regular(path, &f, NULL) < 0)
+		return -1;
+	data = xmalloc(PICKLE_READ);
+	len = zip_head(f.fd, f.bytes, "data.pkl", data, PICKLE_READ);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]) && step < 0 && len > 0; i++)
+		step = find_key(data, (size_t)len, keys[i]);
+	free(data);
+	close(f.fd);
+	return step;
+}

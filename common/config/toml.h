@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* toml.h - a TOML document as a JSON tree that remembers its line numbers.
+ *
+ * toml++ does the parsing (toml.cc, the one C++ file); dates and times become strings. Keys keep
+ * the order of the file. */
+#ifndef COMMON_CONFIG_TOML_H
+#define COMMON_CONFIG_TOML_H
+
+#include <stddef.h>
+#include <jansson.h>
+
+#include "common/base/err.h"
+
+struct toml {
+	char *file;		/* the name used in messages; owned */
+	json_t *root;		/* an object; owned */
+	json_t *lines;		/* "section.key" → line number, every table and key; owned */
+	const char *option;	/* what stands before a key of toml_set in messages; NULL: "--set: " */
+};
+
+enum { TOML_ASSIGNED = -1, TOML_WHERE_BYTES = 512 };
+
+/* On failure *out is cleared and err says `file:line: what is wrong` (ERR_USAGE). Text must be
+ * UTF-8; at most 1 MiB. Undo both with toml_clear (fine on a zeroed struct). */
+int toml_parse(struct toml *out, const char *text, size_t len, const char *file, struct err *err);
+int toml_load(struct toml *out, const char *path, struct err *err);
+/* Of a file that nobody else may be able to change (guarded.h): else ERR_REFUSED. */
+int toml_load_guarded(struct toml *out, const char *path, struct err *err);
+void toml_clear(struct toml *toml);
+
+/* Line of a dotted key or table; TOML_ASSIGNED when toml_set gave it, 0 when nobody did. */
+int toml_line(const struct toml *toml, const char *dotted_key);
+/* The same for people: "file:line: key", "--set: key" or "file: key". Returns out. */
+const char *toml_where(const struct toml *toml, const char *dotted_key, char out[TOML_WHERE_BYTES]);
+
+/* Applies `section.key=value` (the form of --set, any depth). The value is read as TOML
+ * ("8", "[1,2]", "true", "\"x\""); what is no TOML value is taken as a string as it stands. */
+int toml_set(struct toml *toml, const char *assignment, struct err *err);
+
+/* The document as TOML text that parses to the same tree (comments are lost); owned by caller. */
+char *toml_print(const struct toml *toml);
+#endif

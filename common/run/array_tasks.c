@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/run/array_tasks.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/base/files.h"
+#include "common/base/paths.h"
+
+static void put(const char *run_dir, const char *name, const char *text)
+{
+	char *folder = path_join("%s/tasks", run_dir), *path = path_join("%s/%s", folder, name);
+
+	folder_make(folder, 0750, NULL);
+	file_write_visible(path, text, strlen(text), 0640, NULL);
+	free(folder);
+	free(path);
+}
+
+bool array_task_is_done(const char *run_dir, const char *task)
+{
+	char *path = path_join("%s/tasks/%s", run_dir, task);
+	bool is = file_exists(path);
+
+	free(path);
+	return is;
+}
+
+void array_task_done(const char *run_dir, const char *task)
+{
+	put(run_dir, task, "");
+}
+
+void array_tasks_are(const char *run_dir, const char *count)
+{
+	char *path = path_join("%s/tasks/all", run_dir);
+
+	if (!file_exists(path))
+		put(run_dir, "all", count);
+	free(path);
+}
+
+static int64_t count_marks(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	const struct dirent *entry;
+	int64_t count = 0;
+
+	while (dir && (entry = readdir(dir)))
+		count += strspn(entry->d_name, "0123456789") == strlen(entry->d_name);
+	if (dir)
+		closedir(dir);
+	return count;
+}
+
+bool array_tasks_count(const char *run_dir, int64_t *changed_ns, int64_t *done, int64_t *all)
+{
+	char *folder = path_join("%s/tasks", run_dir), *path = path_join("%s/all", folder), *text;
+	struct stat st;
+	bool is_news = false;
+
+	if (stat(folder, &st) == 0) {
+		int64_t now_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec;
+
+		is_news = now_ns != *changed_ns;
+		*changed_ns = now_ns;
+	}
+	if (is_news) {
+		text = file_read(path, 32, NULL, NULL);
+		*done = count_marks(folder);
+		*all = text ? strtoll(text, NULL, 10) : -1;
+		free(text);
+	}
+	free(folder);
+	free(path);
+	return is_news;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* array_tasks.h - which tasks of an array are done: runs/NAME/tasks/, with an empty file for each
+ * that completed in any attempt, and "all" with their number. */
+#ifndef COMMON_RUN_ARRAY_TASKS_H
+#define COMMON_RUN_ARRAY_TASKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* `task`: its number, as text. */
+bool array_task_is_done(const char *run_dir, const char *task);
+void array_task_done(const char *run_dir, const char *task);
+/* How many there are; told once. */
+void array_tasks_are(const char *run_dir, const char *count);
+
+/* False when the folder is not there (no array, or none has begun), or has not changed since
+ * *changed_ns, which it sets (0 at first). */
+bool array_tasks_count(const char *run_dir, int64_t *changed_ns, int64_t *done, int64_t *all);
+
+#endif

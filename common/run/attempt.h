@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/* attempt.h - the small files of an attempt's folder, runs/NAME/attempts/N/.
+ *
+ *   attempt.json  written by lbd before the job exists: all that lbrun must know; holds no secrets
+ *   job.sh        the batch script: lbrun is its interpreter, and its second line names this folder
+ *   claim         taken once by the first lbrun (link(2)); who else comes exits 0 untouched
+ *   spool.jsonl   progress (spool.h)
+ *   out.log       output of the job; every line with its [host:rank]
+ *   exit.json     lbrun's last act, after its last child is dead: what ended the attempt
+ *
+ * All carry "version"; a reader refuses only a newer one. */
+#ifndef COMMON_RUN_ATTEMPT_H
+#define COMMON_RUN_ATTEMPT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/run/attempt_watch.h"
+#include "common/base/err.h"
+#include "common/base/names.h"
+#include "common/run/retention_rule.h"
+#include "common/run/run_state.h"
+
+enum { ATTEMPT_FILE_VERSION = 1 };
+
+#define ATTEMPT_JOB_MARK "#LB attempt "	/* begins the line of job.sh that names the folder */
+
+struct attempt_params {		/* attempt.json */
+	char *run;		/* name */
+	char token[TOKEN_HEX + 1];
+	int64_t number;
+	char **command;		/* argv, NULL-terminated, byte for byte */
+	char *workdir;
+	char *run_dir;		/* runs/NAME */
+	char *checkpoint_dir;
+	char *layout;		/* of its checkpoints (checkpoints.h); NULL = auto */
+	char *pattern;		/* how they are called; NULL = by the layout */
+	char *complete_when;	/* NULL = not given */
+	char *switches;		/* folder of switch files (switches.h); NULL = none */
+	char *team;		/* Unix group whose members may leave them; NULL = none */
+	char *group, *owner;	/* of the run: group "" = none; owner is who submitted it */
+	char *lbd_socket;	/* poked after new lines where it can be reached; NULL = none */
+	char *launcher;		/* "none" or "srun" */
+	char **srun;		/* its options */
+	char **torchrun;	/* starts the ranks of a node, with options; NULL = nothing does */
+	char **profiler;	/* words in front of the command, or of torchrun; NULL = none */
+	bool is_script;		/* a batch script: its output goes where the job's does, as it is; it gets
+				   the job's stdin, and the signals that Slurm sends to a batch script */
+	int64_t rollback;	/* checkpoints to go back, once in the run, when training diverged; 0: none */
+	int64_t in_place;	/* relaunches in the same allocation without progress in between */
+	int64_t without_progress;	/* launches of the run in a row before this attempt … */
+	int64_t max_without_progress;	/* … of so many, after which the run fails; -1 = no bound */
+	int64_t check_ms;	/* so long every byte of a checkpoint is read before a launch */
+	int64_t kill_grace_ms;	/* from SIGTERM to SIGKILL */
+	int64_t kill_wait_ms;	/* from the scheduler's own SIGTERM to its SIGKILL; 0 = not known */
+	int64_t stop_grace_ms;	/* the same when asked to checkpoint and end (order "stop") */
+	char *resume;		/* of the first launch: "latest", "scratch", or a checkpoint's path */
+	struct retention retention;	/* of its checkpoints */
+	int64_t note_bytes;	/* checkpoints that take so much are worth a word; 0 = never */
+	int64_t warn_ms;	/* from SIGUSR1 to the time limit; 0 = not known */
+	int64_t *never_on_exit_codes;
+	int64_t never_count;
+	bool never_on_cause[CAUSE_COUNT];	/* not started again after these, in place neither */
+	struct attempt_watch watch;
+};
+
+struct attempt_claim {
+	char token[TOKEN_HEX + 1];
+	char job_id[32];	/* SLURM_JOB_ID, or the local job's; "" = none */
+	int64_t restart_count;	/* SLURM_RESTART_COUNT */
+	char host[65];
+	char boot_id[37];
+	int64_t pid;
+	int64_t time_ms;
+};
+
+struct attempt_exit {
+	char token[TOKEN_HEX + 1];
+	enum cause cause;
+	int exit_code;		/* -1 = none */
+	int signal;		/* 0 = none */
+	bool is_final;		/* a relaunch would meet the same: only a person can help */
+	enum run_order switched;	/* the switch file that ended it; ORDER_RUN = none did */
+	int64_t launches;
+	int64_t last_seq;	/* lines in the spool */
+	int64_t time_ms;
+	char text[512];		/* one line for people */
+};
+
+int attempt_params_write(const char *folder, const struct attempt_params *p, struct err *err);
+int attempt_params_read(const char *folder, struct attempt_params *out, struct err *err);
+void attempt_params_clear(struct attempt_params *p);
+
+/* ERR_LOCKED when somebody holds it already. */
+int attempt_claim_take(const char *folder, const struct attempt_claim *claim, struct err *err);
+/* ERR_NOT_FOUND when nobody does. */
+int attempt_claim_read(const char *folder, struct attempt_claim *out, struct err *err);
+
+int attempt_exit_write(const char *folder, const struct attempt_exit *e, struct err *err);
+int attempt_exit_read(const char *folder, struct attempt_exit *out, struct err *err);
+
+/* The highest attempt number below runs/NAME/attempts that has a claim, 0 if none: an lbrun whose
+ * own number is lower is fenced and must end its trainer. */
+int64_t attempt_newest_claim(const char *run_dir);
+
+#endif

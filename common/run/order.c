@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* The reader is often on another node than the writer, so it opens the folder first: that makes a
+ * network file system ask its server again instead of repeating "no such file" from its cache. */
+#include "common/run/order.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/files.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "common/base/paths.h"
+
+enum { ORDER_VERSION = 1, ORDER_MAX_BYTES = 4096 };
+
+int attempt_order_write(const char *folder, const struct attempt_order *order, struct err *err)
+{
+	char *path = path_join("%s/order", folder);
+	json_t *root = json_object();
+	char *text;
+	int rc;
+
+	js_set_int(root, "version", ORDER_VERSION);
+	js_set_str(root, "order", run_order_name(order->order));
+	js_set_str(root, "by", order->by);
+	js_set_str(root, "text", order->text);
+	text = js_line(root);
+	rc = file_write_visible(path, text, strlen(text), 0640, err);
+	free(text);
+	json_decref(root);
+	free(path);
+	return rc;
+}
+
+static int order_from_json(const json_t *root, struct attempt_order *out, struct err *err)
+{
+	enum run_order order = run_order_from_name(js_str(root, "order", ""));
+
+	if (js_int(root, "version", 0) > ORDER_VERSION)
+		return err_set(err, ERR_USAGE, "written by a newer version");
+	if (order == ORDER_COUNT || order < ORDER_STOP)
+		return err_set(err, ERR_USAGE, "\"order\" must be one of stop, kill, kill_now");
+	out->order = order;
+	snprintf(out->by, sizeof(out->by), "%s", js_str(root, "by", ""));
+	snprintf(out->text, sizeof(out->text), "%s", js_str(root, "text", ""));
+	return 0;
+}
+
+int attempt_order_read(const char *folder, struct attempt_order *out, struct err *err)
+{
+	char *path = path_join("%s/order", folder);
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	json_t *root;
+	int rc = -1;
+
+	*out = (struct attempt_order){.order = ORDER_RUN};
+	root = js_load(path, ORDER_MAX_BYTES, err);
+	if (root) {
+		rc = order_from_json(root, out, err);
+		if (rc < 0)
+			err_wrap(err, "%s", path);
+		json_decref(root);
+	}
+	if (fd >= 0)
+		close(fd);
+	free(path);
+	return rc;
+}

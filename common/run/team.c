@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/run/team.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/accounts.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "common/run/members.h"
+#include "common/run/run_state.h"
+#include "common/base/text.h"
+
+/* A run takes some 2 KiB of memory, whatever little it took of a hostile file. */
+enum { TOTAL_BYTES = 16 * 1024 * 1024, TOTAL_RUNS = 32 * 1024, TEXT_BYTES = 128 };
+
+bool team_user_is_fine(const char *user)
+{
+	size_t len = strlen(user);
+
+	return len > 0 && len <= TEAM_USER_BYTES && user[0] != '.' && user[0] != '-' &&
+	       strspn(user, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-@+") == len;
+}
+
+/* --- the folder ------------------------------------------------------------------------------- */
+
+static int check_folder(const struct stat *st, const char *folder, const char *team,
+			struct err *err)
+{
+	gid_t group;
+
+	if (st->st_mode & S_IWOTH)
+		return err_set(err, ERR_REFUSED, "%s: everybody can write to it, so what is in it does "
+			       "not count; mend it with: chmod 3770 %s", folder, folder);
+	if (team && (!group_id(team, &group) || st->st_gid != group))
+		return err_set(err, ERR_REFUSED, "%s: it does not belong to the group %s; mend it with: "
+			       "chgrp %s %s and chmod 3770 %s", folder, team, team, folder, folder);
+	if ((st->st_mode & S_IWGRP) && !(st->st_mode & S_ISVTX))
+		return err_set(err, ERR_REFUSED, "%s is not sticky: anybody of the team could remove or "
+			       "replace what others tell; mend it with: chmod 3770 %s", folder, folder);
+	return 0;
+}
+
+int team_open(const char *folder, const char *team, struct err *err)
+{
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0 && errno == ENOENT)
+		return err_set(err, ERR_NOT_FOUND, "%s is missing: make it with: mkdir -m 3770 %s and "
+			       "chgrp %s %s", folder, folder, team ? team : "TEAM", folder);
+	if (fd < 0 && errno == EACCES)
+		return err_set(err, ERR_REFUSED, "%s: you may not look into it; are you in the team?",
+			       folder);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		err_errno(err, "%s", folder);
+	else if (check_folder(&st, folder, team, err) == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+/* --- writing ---------------------------------------------------------------------------------- */
+
+static int write_text(int fd, gid_t gid, const char *text, size_t len)
+{
+	if (fchown(fd, (uid_t)-1, gid) < 0 || fchmod(fd, 0640) < 0)
+		return -1;
+	while (len > 0) {
+		ssize_t n = write(fd, text, len);
+
+		if (n < 0 && errno != EINTR)
+			return -1;
+		text += n > 0 ? n : 0;
+		len -= n > 0 ? (size_t)n : 0;
+	}
+	return 0;
+}
+
+/* Always the same hidden name, so that what a crash left is taken away by the next one; where somebody
+ * else has taken it, one that nobody can guess. */
+static int open_hidden(int folder, const char *user, char **hidden)
+{
+	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, fd;
+
+	*hidden = xasprintf(".%s.new", user);
+	unlinkat(folder, *hidden, 0);
+	fd = openat(folder, *hidden, flags, 0600);
+	if (fd >= 0 || errno != EEXIST)
+		return fd;
+	free(*hidden);
+	*hidden = xasprintf(".%s.%016llx.new", user, (unsigned long long)random_u64());
+	return openat(folder, *hidden, flags, 0600);
+}
+
+int team_write(int folder, const char *shown, const char *user, const char *text, size_t len,
+	       struct err *err)
+{
+	char *file = xasprintf("%s.json", user), *hidden;
+	int fd = open_hidden(folder, user, &hidden), rc = -1;
+	struct stat st;
+
+	if (fd >= 0 && fstat(folder, &st) == 0 && write_text(fd, st.st_gid, text, len) == 0 &&
+	    renameat(folder, hidden, folder, file) == 0)
+		rc = 0;
+	else if (errno == EPERM || errno == EACCES || errno == EISDIR)
+		err_set(err, ERR_REFUSED, "%s/%s cannot be written (%s): is the folder yours to write to, "
+			"and %s in it nobody else's?", shown, file, strerror(errno), file);
+	else
+		err_errno(err, "%s/%s", shown, file);
+	if (fd >= 0)
+		close(fd);
+	if (fd >= 0 && rc < 0)
+		unlinkat(folder, hidden, 0);
+	free(hidden);
+	free(file);
+	return rc;
+}
+
+/* --- reading: one run ------------------------------------------------------------------------- */
+
+static const struct {
+	const char *name;
+	enum { FIELD_TEXT, FIELD_WHOLE, FIELD_REAL } type;
+} run_fields[] = {
+	{"state", FIELD_TEXT}, {"owner", FIELD_TEXT}, {"group", FIELD_TEXT}, {"cause", FIELD_TEXT},
+	{"wanted", FIELD_TEXT}, {"step", FIELD_WHOLE}, {"target_step", FIELD_WHOLE},
+	{"loss", FIELD_REAL}, {"tokens_per_s", FIELD_REAL}, {"mfu", FIELD_REAL},
+	{"created", FIELD_REAL}, {"ended", FIELD_REAL},
+};
+
+static json_t *take_field(const json_t *value, int type)
+{
+	const char *text = json_string_value(value);
+	char *copy;
+	json_t *taken;
+
+	if (type == FIELD_WHOLE && json_is_integer(value))
+		return json_integer(json_integer_value(value));
+	if (type == FIELD_REAL && json_is_number(value) && isfinite(json_number_value(value)))
+		return json_real(json_number_value(value));
+	if (type != FIELD_TEXT || !text)
+		return json_null();
+	copy = xstrndup(text, TEXT_BYTES);
+	text_clean(copy);
+	taken = json_string(copy);
+	free(copy);
+	return taken;
+}
+
+/* A new object with the known fields; NULL when this is no run. */
+static json_t *take_run(const json_t *run)
+{
+	const char *name = js_str(run, "name", NULL), *state = js_str(run, "state", "");
+	json_t *taken;
+
+	if (!name || name_check(name, NULL) < 0 || run_state_from_name(state) == RUN_STATE_COUNT)
+		return NULL;
+	taken = json_object();
+	json_object_set_new(taken, "name", json_string(name));
+	for (size_t i = 0; i < sizeof(run_fields) / sizeof(run_fields[0]); i++)
+		json_object_set_new(taken, run_fields[i].name,
+				    take_field(json_object_get(run, run_fields[i].name),
+					       run_fields[i].type));
+	return taken;
+}
+
+/* --- reading: one export ---------------------------------------------------------------------- */
+
+/* A path that may be shown and opened. */
+static char *take_path(const char *path)
+{
+	size_t len = path ? strlen(path) : 0;
+
+	if (len == 0 || len >= PATH_MAX || path[0] != '/')
+		return NULL;
+	for (size_t i = 0; i < len; i++)
+		if ((unsigned char)path[i] < 0x20 || path[i] == 0x7f)
+			return NULL;
+	return xstrdup(path);
+}
+
+static int64_t take_time(double seconds, int64_t now_ms)
+{
+	if (!(seconds > 0))
+		return 0;
+	return seconds * 1000 < (double)now_ms ? (int64_t)(seconds * 1000) : now_ms;
+}
+
+static const char *take_export(const json_t *root, int64_t now_ms, struct team_export *out)
+{
+	const json_t *runs = json_object_get(root, "runs"), *run;
+	size_t i;
+
+	if (js_int(root, "format", 0) != TEAM_FORMAT)
+		return "it is of another version than this lbctl";
+	if (!json_is_array(runs))
+		return "it lists no runs";
+	out->written_ms = take_time(js_real(root, "written", 0), now_ms);
+	out->left_out = js_int(root, "left_out", 0);
+	out->switches = take_path(js_str(root, "switches", NULL));
+	out->runs = json_array();
+	json_array_foreach(runs, i, run) {
+		json_t *taken = i < TEAM_RUNS_MAX ? take_run(run) : NULL;
+
+		if (taken)
+			json_array_append_new(out->runs, taken);
+	}
+	return NULL;
+}
+
+struct reading {
+	int folder;
+	char team[64];			/* the folder's group; "" = it has no name */
+	int64_t now_ms;
+	size_t bytes, runs;		/* so far, of all */
+	struct team *out;
+	void (*refused)(const char *file, const char *why, void *arg);
+	void *arg;
+};
+
+/* NULL when the file may be read: it is what it should be, and whose. */
+static const char *what_is_wrong(const struct reading *r, const struct stat *st, const char *user)
+{
+	const struct member *member;
+
+	if (S_ISLNK(st->st_mode))
+		return "a symbolic link is no export";
+	if (!S_ISREG(st->st_mode))
+		return "only an ordinary file is an export";
+	if (st->st_nlink != 1)
+		return "a file with several names (hard links) is no export";
+	if (st->st_size > TEAM_EXPORT_BYTES || r->bytes + (size_t)st->st_size > TOTAL_BYTES)
+		return "it is too large";
+	member = member_of(st->st_uid, r->team);
+	if (strcmp(member->name, user) != 0)
+		return "it belongs to another user than its name says";
+	if (!member->is_member && st->st_uid != 0)
+		return "its owner is not in the team";
+	return NULL;
+}
+
+/* The same file as was looked at; no more of it than there was then, whatever it has become. */
+static char *read_text(struct reading *r, const char *file, const struct stat *seen, size_t *len)
+{
+	int fd = openat(r->folder, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	char *text = NULL;
+	struct stat st;
+	ssize_t n = 1;
+
+	*len = 0;
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_ino == seen->st_ino &&
+	    st.st_dev == seen->st_dev)
+		text = xmalloc((size_t)seen->st_size + 1);
+	while (text && n > 0 && *len < (size_t)seen->st_size) {
+		n = read(fd, text + *len, (size_t)seen->st_size - *len);
+		*len += n > 0 ? (size_t)n : 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	r->bytes += *len;
+	return text;
+}
+
+static const char *read_export(struct reading *r, const char *file, const char *user)
+{
+	struct team_export export = {0};
+	struct stat st;
+	const char *why;
+	json_t *root;
+	size_t len;
+	char *text;
+
+	if (fstatat(r->folder, file, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return NULL;		/* replaced meanwhile, or its owner went */
+	why = what_is_wrong(r, &st, user);
+	if (why)
+		return why;
+	text = read_text(r, file, &st, &len);
+	if (!text)
+		return "it cannot be read";
+	root = js_parse(text, len, NULL);
+	free(text);
+	why = root ? take_export(root, r->now_ms, &export) : "it makes no sense";
+	json_decref(root);
+	if (why)
+		return why;
+	r->runs += json_array_size(export.runs);
+	snprintf(export.user, sizeof(export.user), "%s", user);
+	export.uid = st.st_uid;
+	r->out->exports = xrealloc(r->out->exports, (r->out->count + 1) * sizeof(export));
+	r->out->exports[r->out->count++] = export;
+	return NULL;
+}
+
+static void read_file(struct reading *r, const char *file)
+{
+	size_t len = strlen(file);
+	const char *why = "its name is no user's";
+	char *user, *shown;
+
+	if (file[0] == '.' || len < 5 || strcmp(file + len - 5, ".json") != 0)
+		return;			/* something else; hidden ones are being written */
+	user = xstrndup(file, len - 5);
+	if (team_user_is_fine(user))
+		why = r->out->count < TEAM_EXPORTS_MAX && r->runs < TOTAL_RUNS ?
+			      read_export(r, file, user) : "there are too many";
+	free(user);
+	if (!why || !r->refused)
+		return;
+	shown = xstrdup(file);
+	text_clean(shown);
+	r->refused(shown, why, r->arg);
+	free(shown);
+}
+
+static int by_user(const void *a, const void *b)
+{
+	return strcmp(((const struct team_export *)a)->user, ((const struct team_export *)b)->user);
+}
+
+static void name_team(struct reading *r)
+{
+	struct stat st;
+	char *name = fstat(r->folder, &st) == 0 ? group_name(st.st_gid) : NULL;
+
+	if (name)
+		snprintf(r->team, sizeof(r->team), "%s", name);
+	free(name);
+}
+
+int team_read(const char *folder, int64_t now_ms, struct team *out,
+	      void (*refused)(const char *file, const char *why, void *arg), void *arg,
+	      struct err *err)
+{
+	struct reading r = {.now_ms = now_ms, .out = out, .refused = refused, .arg = arg};
+	const struct dirent *entry;
+	int seen = 0;
+	DIR *dir;
+
+	*out = (struct team){0};
+	r.folder = team_open(folder, NULL, err);
+	if (r.folder < 0)
+		return -1;
+	name_team(&r);
+	dir = fdopendir(r.folder);
+	if (!dir) {
+		close(r.folder);
+		return err_errno(err, "%s", folder);
+	}
+	while (seen++ < 4 * TEAM_EXPORTS_MAX && (entry = readdir(dir)))
+		read_file(&r, entry->d_name);
+	closedir(dir);
+	if (out->count > 0)
+		qsort(out->exports, out->count, sizeof(*out->exports), by_user);
+	return 0;
+}
+
+void team_clear(struct team *team)
+{
+	for (size_t i = 0; i < team->count; i++) {
+		free(team->exports[i].switches);
+		json_decref(team->exports[i].runs);
+	}
+	free(team->exports);
+	*team = (struct team){0};
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* team.h - what each lbd tells the team of its runs: one small file a user in a common folder.
+ *
+ *   FOLDER/USER.json   {"format":1,"user","switches","written","left_out","runs":[…]}
+ *
+ * lbctl reads them all (`ls --team`), and orders a colleague's run by leaving a switch in the
+ * folder that its export names: nobody talks to anybody else's daemon. The folder belongs to the
+ * team (mode 3770: setgid and sticky), so everybody of it may write there and nothing in it is
+ * trusted. An export counts only if it is an ordinary file with one name, of bounded size, that
+ * belongs to the user it is named after, who is in the team; of its text only known fields of
+ * known types and lengths are taken. Looking never blocks, and never follows a link below the
+ * folder. */
+#ifndef COMMON_RUN_TEAM_H
+#define COMMON_RUN_TEAM_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/base/err.h"
+#include "common/base/names.h"
+
+enum {
+	TEAM_FORMAT = 1,
+	TEAM_EXPORT_BYTES = 1024 * 1024,	/* the largest export */
+	TEAM_EXPORTS_MAX = 1024,		/* so many are read; more are told and left out */
+	TEAM_RUNS_MAX = 4096,			/* of one export */
+	TEAM_USER_BYTES = 64,
+	TEAM_REFRESH_MS = 60 * 1000,		/* an export is written at least so often … */
+	TEAM_STALE_MS = 3 * TEAM_REFRESH_MS,	/* … so one that is older has no lbd any more */
+};
+
+/* The folder, if it can be trusted: nobody else than its group can write to it, and if the group
+ * can it is sticky. With `team` it must be that group's. A descriptor, or -1 with err that says
+ * how to mend it: ERR_NOT_FOUND, ERR_REFUSED, ERR_IO. */
+int team_open(const char *folder, const char *team, struct err *err);
+
+/* Puts USER.json in place in one step, mode 0640, of the folder's group. `folder` is from
+ * team_open, `shown` its name. ERR_REFUSED when somebody else's file is in the way. */
+int team_write(int folder, const char *shown, const char *user, const char *text, size_t len,
+	       struct err *err);
+
+/* Can a user of this name have an export? Letters, digits and "._-@+", no '.' or '-' in front. */
+bool team_user_is_fine(const char *user);
+
+struct team_export {
+	char user[TEAM_USER_BYTES + 1];	/* whose lbd; the owner of the file */
+	uid_t uid;
+	int64_t written_ms;		/* wall clock of its host; never later than now */
+	int64_t left_out;		/* runs that the file had no room for */
+	char *switches;			/* absolute and printable, else NULL; owned */
+	json_t *runs;			/* as in docs/PROTOCOL.md, section 6; owned */
+};
+
+struct team {
+	struct team_export *exports;	/* by user */
+	size_t count;
+};
+
+/* Everything that counts. What does not is told to `refused` (may be NULL): the name of the file,
+ * cleaned, and what is wrong with it. -1 with err, and *out empty, as from team_open. Clear *out. */
+int team_read(const char *folder, int64_t now_ms, struct team *out,
+	      void (*refused)(const char *file, const char *why, void *arg), void *arg,
+	      struct err *err);
+void team_clear(struct team *team);
+
+#endif

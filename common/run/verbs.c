@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#include "common/run/verbs.h"
+
+#include <string.h>
+
+#include "common/base/json.h"
+
+const struct verb_info verb_info[VERB_COUNT] = {
+#define X(id, name, role, help) [VERB_##id] = { name, role, help },
+	VERBS(X)
+#undef X
+};
+
+enum verb verb_from_name(const char *name)
+{
+	int v = 0;
+
+	while (v < VERB_COUNT && strcmp(verb_info[v].name, name) != 0)
+		v++;
+	return (enum verb)v;
+}
+
+const char *role_name(enum role role)
+{
+	static const char *const names[ROLE_COUNT] = {
+		[ROLE_NONE] = "outsider", [ROLE_MEMBER] = "team member",
+		[ROLE_SUBMITTER] = "owner", [ROLE_OWNER] = "owner",
+	};
+
+	return names[role];
+}
+
+static json_t *check_request(const json_t *frame, enum verb *verb, struct err *err)
+{
+	const char *name = js_str(frame, "verb", NULL);
+	json_t *args = json_object_get(frame, "args");
+
+	*verb = name ? verb_from_name(name) : VERB_COUNT;
+	if (js_int(frame, "v", 0) != CONTROL_VERSION)
+		err_set(err, ERR_USAGE, "this lbd speaks version %d of the protocol", CONTROL_VERSION);
+	else if (name == NULL)
+		err_set(err, ERR_USAGE, "a request needs a \"verb\"");
+	else if (*verb == VERB_COUNT)
+		err_set(err, ERR_USAGE, "no such verb: %.60s", name);
+	else if (args && !json_is_object(args))
+		err_set(err, ERR_USAGE, "\"args\" must be an object");
+	else
+		return args ? json_incref(args) : json_object();
+	return NULL;
+}
+
+json_t *verb_request_parse(const char *line, size_t len, enum verb *verb, struct err *err)
+{
+	json_t *frame = js_parse(line, len, err), *args = frame ? check_request(frame, verb, err) : NULL;
+
+	json_decref(frame);
+	return args;
+}

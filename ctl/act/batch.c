@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+/* batch.c - a batch script and what sbatch would have sent along with it: the whole environment,
+ * and what the submitter's shell sets limits to. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/bytes.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "ctl/base/command.h"
+
+static void set_var(json_t *env, const char *name, char *value)
+{
+	if (value)
+		json_object_set_new(env, name, js_bytes(value));
+	free(value);
+}
+
+/* Slurm sets the job's limits from these. */
+static void add_limits(json_t *env)
+{
+	static const struct { const char *name; int resource; } limits[] = {
+		{"CPU", RLIMIT_CPU}, {"FSIZE", RLIMIT_FSIZE}, {"DATA", RLIMIT_DATA},
+		{"STACK", RLIMIT_STACK}, {"CORE", RLIMIT_CORE}, {"RSS", RLIMIT_RSS},
+		{"NPROC", RLIMIT_NPROC}, {"NOFILE", RLIMIT_NOFILE},
+		{"MEMLOCK", RLIMIT_MEMLOCK}, {"AS", RLIMIT_AS},
+	};
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		char name[32];
+		struct rlimit limit;
+
+		if (getrlimit(limits[i].resource, &limit) < 0)
+			continue;
+		snprintf(name, sizeof(name), "SLURM_RLIMIT_%s", limits[i].name);
+		set_var(env, name, xasprintf("%lu", (unsigned long)limit.rlim_cur));
+	}
+}
+
+static void add_umask(json_t *env)
+{
+	mode_t mask;
+
+	if (getenv("SLURM_UMASK"))
+		return;
+	mask = umask(0);
+	umask(mask);
+	set_var(env, "SLURM_UMASK", xasprintf("0%03o", (unsigned)mask & 0777));
+}
+
+json_t *batch_environment(void)
+{
+	json_t *env = json_object();
+	char host[256] = "";
+	int nice;
+
+	for (char **entry = environ; *entry; entry++) {
+		size_t len = strcspn(*entry, "=");
+		char *name = xstrndup(*entry, len), *key = js_bytes_key(name);
+
+		if (len > 0 && (*entry)[len])
+			json_object_set_new(env, key, js_bytes(*entry + len + 1));
+		free(key);
+		free(name);
+	}
+	add_limits(env);
+	add_umask(env);
+	errno = 0;
+	nice = getpriority(PRIO_PROCESS, 0);
+	if (nice != -1 || errno == 0)
+		set_var(env, "SLURM_PRIO_PROCESS", xasprintf("%d", nice));
+	set_var(env, "SLURM_SUBMIT_DIR", getcwd(NULL, 0));
+	if (gethostname(host, sizeof(host) - 1) == 0)
+		set_var(env, "SLURM_SUBMIT_HOST", xstrdup(host));
+	return env;
+}
+
+/* As sbatch names it: from the current folder, without looking through links. */
+static char *full_path(const char *file)
+{
+	char *folder, *path;
+
+	if (file[0] == '/')
+		return xstrdup(file);
+	folder = getcwd(NULL, 0);
+	path = xasprintf("%s/%s", folder ? folder : "", file);
+	free(folder);
+	return path;
+}
+
+/* What it means under lbd, before somebody wonders. */
+static void tell_of_requeue(const char *file, const char *text)
+{
+	int number = 1;
+
+	for (const char *line = text; *line; number++) {
+		size_t len = strcspn(line, "\n");
+		char *copy = xstrndup(line, len);
+		const char *call = strstr(copy, "scontrol");
+
+		if (copy[strspn(copy, " \t")] != '#' && call && strstr(call, "requeue")) {
+			fprintf(stderr, "lbctl: %s:%d: scontrol requeue: lbd brings the run back by "
+				"itself, after the time limit, too, in a new job; the call is taken for "
+				"that: man lbctl, submit\n", file, number);
+			len = strlen(line) - (line[strlen(line) - 1] == '\n');
+		}
+		free(copy);
+		line += len + (line[len] == '\n');
+	}
+}
+
+void batch_add_script(json_t *args, const char *file, const char *text, size_t len,
+		      const struct operands *operands)
+{
+	char *path = full_path(file);
+	json_t *arguments = json_array();
+
+	for (size_t i = 0; i < operands->rest_count; i++)
+		json_array_append_new(arguments, js_bytes(operands->rest[i]));
+	json_object_set_new(args, "script", json_stringn(text, len));
+	tell_of_requeue(file, text);
+	json_object_set_new(args, "script_path", js_bytes(path));
+	json_object_set_new(args, "arguments", arguments);
+	free(path);
+}
+
+/* As sbatch writes it, and names the job. */
+void batch_add_wrap(json_t *args, const char *command)
+{
+	static const struct operands none;
+	char *text = xasprintf("#!/bin/sh\n# This script was created by lbctl submit --wrap.\n\n%s\n",
+			       command);
+
+	batch_add_script(args, "wrap", text, strlen(text), &none);
+	free(text);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* home.c - lbctl home: where lbd's folder is; lbctl home move: elsewhere, with everything that lives in it. */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/run/home.h"
+#include "common/base/mem.h"
+#include "common/base/paths.h"
+#include "ctl/base/command.h"
+
+/* Owned; without a "/" at its end. */
+static char *absolute(const char *path)
+{
+	char folder[PATH_MAX];
+	size_t len = strlen(path);
+
+	while (len > 1 && path[len - 1] == '/')
+		len--;
+	if (path[0] == '/' || getcwd(folder, sizeof(folder)) == NULL)
+		return xstrndup(path, len);
+	return path_join("%s/%.*s", folder, (int)len, path);
+}
+
+int home_run(struct ctl *ctl, struct err *err)
+{
+	const struct operands *o = &ctl->operands;
+	char *to;
+	int rc;
+
+	if (o->count == 0) {
+		puts(ctl->client.home);
+		return 0;
+	}
+	if (o->count != 2 || strcmp(o->words[0], "move") != 0)
+		return err_set(err, ERR_USAGE, "home: usage: lbctl home %s", ctl->command->usage);
+	to = absolute(o->words[1]);
+	rc = home_move(ctl->client.home, to, err);
+	if (rc == 0)
+		hint(ctl, "it is %s now, and a link stands where it was: runs and lbd go on; new shells may "
+			  "export LB_HOME=%s. Leave the link: the ledger goes by it", to, to);
+	free(to);
+	return rc;
+}

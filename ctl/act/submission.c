@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* What a submission is made of. lbd never opens a file that a client names: lbctl reads it and
+ * sends the text. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/bytes.h"
+#include "common/base/files.h"
+#include "common/base/json.h"
+#include "common/base/names.h"
+#include "common/base/text.h"
+#include "common/config/kept_env.h"
+#include "ctl/base/command.h"
+
+enum { FILE_MAX_BYTES = 512 * 1024 };
+
+/* "--time" or "-t", whose value stands apart? Which options of sbatch take one is lbd's to know. */
+static bool is_bare(const char *option)
+{
+	return option[1] == '-' ? !strchr(option, '=') : strlen(option) == 2;
+}
+
+/* A word that is no file may well be meant as a command, or as the value of an option. */
+static int no_such_file(const struct options *o, const char *file, struct err *err)
+{
+	const char *last = o->other_count > 0 ? o->others[o->other_count - 1] : NULL;
+
+	if (last && is_bare(last))
+		return err_set(err, ERR_USAGE, "%s: no such file; a value belongs to its option: %s%s%s",
+			       file, last, last[1] == '-' ? "=" : "", file);
+	if (text_ends_with(file, ".toml"))
+		return err_set(err, ERR_USAGE, "%s: no such file", file);
+	return err_set(err, ERR_USAGE, "%s: no such file; to submit a command, write: "
+		       "lbctl submit -- %s", file, file);
+}
+
+/* By its first line; by its name where that is missing, so that lbd can say so. */
+static bool is_script(const char *file, const char *text)
+{
+	static const char *const ends[] = {".slurm", ".sbatch", ".sh", ".job"};
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (text_ends_with(file, ends[i]))
+			return true;
+	return strncmp(text, "#!", 2) == 0;
+}
+
+/* A run spec, or a batch script. */
+static int add_file(json_t *args, const char *file, const struct ctl *ctl, struct err *err)
+{
+	struct err why = {0};
+	struct stat st;
+	size_t len;
+	char *text;
+
+	if (stat(file, &st) == 0 && S_ISDIR(st.st_mode))
+		return err_set(err, ERR_USAGE, "%s: is a folder; name a TOML file or a batch script", file);
+	text = file_read(file, FILE_MAX_BYTES, &len, &why);
+	if (!text && why.code == ERR_NOT_FOUND)
+		return no_such_file(&ctl->options, file, err);
+	if (!text)
+		return err_set(err, ERR_USAGE, "%s", why.text);
+	if (strlen(text) != len || !text_is_utf8(text, len)) {
+		free(text);
+		return err_set(err, ERR_USAGE, "%s: this is no text; a TOML file or a script is UTF-8", file);
+	}
+	if (is_script(file, text)) {
+		batch_add_script(args, file, text, len, &ctl->operands);
+	} else {
+		json_object_set_new(args, "toml", json_stringn(text, len));
+		json_object_set_new(args, "file", js_bytes(file));
+	}
+	free(text);
+	return 0;
+}
+
+int add_settings(json_t *args, const struct options *options, struct err *err)
+{
+	json_t *set = json_array();
+
+	json_object_set_new(args, "set", set);
+	for (size_t i = 0; i < options->set_count; i++) {
+		const char *word = options->set[i];
+
+		if (!strchr(word, '=') || word[0] == '=')
+			return err_set(err, ERR_USAGE, "--set %s: write it as section.key=value",
+				       word);
+		if (json_array_append_new(set, json_string(word)) < 0)
+			return err_set(err, ERR_USAGE, "--set %s: this is not UTF-8", word);
+	}
+	return 0;
+}
+
+static int add_workdir(json_t *args, struct err *err)
+{
+	/* getcwd gives the physical path: one without links means the same on every node. */
+	char *folder = getcwd(NULL, 0);
+
+	if (!folder)
+		return err_errno(err, "cannot tell the current folder");
+	json_object_set_new(args, "workdir", js_bytes(folder));
+	free(folder);
+	return 0;
+}
+
+static void add_words(json_t *args, const char *key, const char *const *words, size_t count)
+{
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(list, js_bytes(words[i]));
+	json_object_set_new(args, key, list);
+}
+
+static int add_wrap(json_t *args, const struct ctl *ctl, struct err *err)
+{
+	const char *command = ctl->options.wrap;
+
+	if (json_object_get(args, "script"))
+		return err_set(err, ERR_USAGE, "--wrap: excludes a batch script");
+	if (ctl->operands.rest_count > 0)
+		return err_set(err, ERR_USAGE, "--wrap: excludes a command after --");
+	if (!text_is_utf8(command, strlen(command)))
+		return err_set(err, ERR_USAGE, "--wrap: this is not UTF-8");
+	batch_add_wrap(args, command);
+	return 0;
+}
+
+json_t *submission(const struct ctl *ctl, struct err *err)
+{
+	const struct operands *o = &ctl->operands;
+	json_t *args = json_object();
+	bool has_script;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < o->count; i++)
+		rc = add_file(args, o->words[i], ctl, err);
+	if (rc == 0 && ctl->options.wrap)
+		rc = add_wrap(args, ctl, err);
+	has_script = json_object_get(args, "script") != NULL;
+	if (rc == 0 && o->count > 1 && (!has_script || !json_object_get(args, "toml")))
+		rc = err_set(err, ERR_USAGE, "submit: two files must be a run spec and a batch script");
+	if (rc == 0 && o->rest_count > 0 && !has_script)
+		add_words(args, "command", o->rest, o->rest_count);
+	if (rc == 0 && ctl->options.other_count > 0)
+		add_words(args, "options", ctl->options.others, ctl->options.other_count);
+	if (rc == 0 && ctl->options.name) {
+		rc = name_check(ctl->options.name, err);
+		json_object_set_new(args, "name", json_string(ctl->options.name));
+	}
+	if (rc == 0 && ctl->options.after.count > 0)
+		add_words(args, "after", ctl->options.after.items, ctl->options.after.count);
+	if (rc == 0 && ctl->options.after_ok.count > 0)
+		add_words(args, "after_ok", ctl->options.after_ok.items, ctl->options.after_ok.count);
+	if (rc == 0)
+		rc = add_settings(args, &ctl->options, err);
+	if (rc == 0)
+		rc = add_workdir(args, err);
+	json_object_set_new(args, "env", has_script ? batch_environment() : kept_environment());
+	if (ctl->options.dry_run)
+		json_object_set_new(args, "dry_run", json_true());
+	if (rc == 0)
+		return args;
+	json_decref(args);
+	return NULL;
+}

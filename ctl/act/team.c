@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: MIT */
+/* The runs of the whole team, from the files that each lbd writes (common/run/team.h), and orders to a
+ * colleague's run, which are switch files in the colleague's folder: what may be done is decided by
+ * the rights there, and by who looks at the file; nobody else's daemon is asked. */
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/accounts.h"
+#include "common/base/clock.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "common/base/paths.h"
+#include "common/run/selector.h"
+#include "ctl/base/command.h"
+
+enum { TOLD_REFUSED = 10, FRESH_MS = 1000 };
+
+/* --- where and what --------------------------------------------------------------------------- */
+
+/* $LB_TEAM, else where lbd's link leads; who runs no lbd has none. Owned; NULL with err. */
+static char *team_folder(const struct ctl *ctl, struct err *err)
+{
+	const char *named = getenv("LB_TEAM");
+	char *link, folder[PATH_MAX];
+	ssize_t len;
+
+	if (named && named[0])
+		return xstrdup(named);
+	link = path_join("%s/team", ctl->client.home);
+	len = readlink(link, folder, sizeof(folder));
+	if (len < 0)
+		err_set(err, ERR_USAGE, "which team? %s leads to no folder (team.folder of "
+					"lbd.toml makes it), and $LB_TEAM names none", link);
+	free(link);
+	return len < 0 ? NULL : xstrndup(folder, (size_t)len);
+}
+
+struct refusals {
+	const struct ctl *ctl;
+	const char *folder;
+	int count;
+};
+
+static void on_refused(const char *file, const char *why, void *arg)
+{
+	struct refusals *r = arg;
+	char *text = xasprintf("%s/%s does not count: %s", r->folder, file, why);
+
+	if (r->count++ < TOLD_REFUSED)
+		complain(r->ctl, text);
+	free(text);
+}
+
+/* Once a call of lbctl; what is wrong is told then. */
+static int load(struct ctl *ctl, struct err *err)
+{
+	struct refusals refusals = {.ctl = ctl, .count = ctl->team_read_ms ? TOLD_REFUSED + 1 : 0};
+	char *folder;
+	int rc;
+
+	if (ctl->has_team)
+		return 0;
+	folder = team_folder(ctl, err);
+	if (!folder)
+		return -1;
+	refusals.folder = folder;
+	rc = team_read(folder, clock_wall_ms(), &ctl->team, on_refused, &refusals, err);
+	if (refusals.count > TOLD_REFUSED && !ctl->team_read_ms)
+		complain(ctl, "... and more files that do not count");
+	free(folder);
+	ctl->has_team = rc == 0;
+	ctl->team_read_ms = clock_mono_ms();
+	return rc;
+}
+
+/* --- ls --team -------------------------------------------------------------------------------- */
+
+/* An export that nobody writes any more tells how things stood. */
+static bool is_stale(const struct team_export *export)
+{
+	return clock_wall_ms() - export->written_ms > TEAM_STALE_MS;
+}
+
+static void tell_stale(const struct ctl *ctl, const struct team_export *export)
+{
+	char age[CLOCK_TEXT_MAX], *text;
+
+	if (!is_stale(export))
+		return;
+	duration_text(clock_wall_ms() - export->written_ms, age);
+	text = xasprintf("%s's lbd has told nothing for %s: it may be dead, and what is said of "
+			 "its runs is that old", export->user,
+			 export->written_ms ? age : "a long time");
+	complain(ctl, text);
+	free(text);
+}
+
+static void tell_left_out(const struct ctl *ctl, const struct team_export *export)
+{
+	char *text;
+
+	if (export->left_out <= 0)
+		return;
+	text = xasprintf("%lld more runs of %s are not listed: there are too many for one file",
+			 (long long)export->left_out, export->user);
+	complain(ctl, text);
+	free(text);
+}
+
+static bool is_listed(const struct ctl *ctl, const json_t *run, const char *user)
+{
+	return (!ctl->options.group ||
+		strcmp(js_str(run, "group", ""), ctl->options.group) == 0) &&
+	       ls_names(ctl, run, user);
+}
+
+static size_t print_list(const struct ctl *ctl)
+{
+	json_t *list = json_array(), *run;
+	size_t i, count;
+
+	for (size_t n = 0; n < ctl->team.count; n++) {
+		const struct team_export *export = &ctl->team.exports[n];
+
+		json_array_foreach(export->runs, i, run) {
+			if (!is_listed(ctl, run, export->user))
+				continue;
+			js_set_str(run, "user", export->user);
+			js_set_time(run, "exported", export->written_ms);
+			js_set_bool(run, "stale", is_stale(export));
+			json_array_append(list, run);
+		}
+	}
+	count = json_array_size(list);
+	print_json(list);
+	return count;
+}
+
+static void add_runs(const struct ctl *ctl, struct table *table, size_t n)
+{
+	json_t *run;
+	size_t i;
+
+	json_array_foreach(ctl->team.exports[n].runs, i, run) {
+		struct cell *row;
+
+		if (!is_listed(ctl, run, ctl->team.exports[n].user))
+			continue;
+		row = table_row(table);
+		row[0].text = clean_copy(ctl->team.exports[n].user, &ctl->out);
+		fill_run(row + 1, run, &ctl->out);
+	}
+}
+
+/* The columns of `ls`, and whose the run is in front of them. */
+static size_t print_runs(const struct ctl *ctl)
+{
+	struct column columns[1 + RUN_COLUMNS] = {{.title = "OWNER", .rank = 0}};
+	struct table table;
+	size_t count;
+
+	memcpy(columns + 1, run_columns, sizeof(run_columns));
+	table_init(&table, columns, 1 + RUN_COLUMNS);
+	for (size_t n = 0; n < ctl->team.count; n++)
+		add_runs(ctl, &table, n);
+	count = (size_t)table.row_count;
+	if (count > 0)
+		table_print(&table, &ctl->out, stdout);
+	table_fini(&table);
+	return count;
+}
+
+int team_ls(struct ctl *ctl, struct err *err)
+{
+	size_t count;
+
+	if (ctl->options.all)
+		return err_set(err, ERR_USAGE,
+			       "ls: --all and --team do not go together: of colleagues' runs only "
+			       "those of the last 7 days are known");
+	if (load(ctl, err) < 0)
+		return -1;
+	for (size_t n = 0; n < ctl->team.count; n++) {
+		tell_stale(ctl, &ctl->team.exports[n]);
+		tell_left_out(ctl, &ctl->team.exports[n]);
+	}
+	count = ctl->options.json ? print_list(ctl) : print_runs(ctl);
+	if (count > 0)
+		return 0;
+	complain(ctl, "nobody of the team tells of any such run");
+	return ls_is_of_some(ctl) ? err_exit_status(ERR_NOT_FOUND) : 0;
+}
+
+static void print_names(const char *user, const json_t *runs)
+{
+	const json_t *run;
+	size_t i;
+
+	json_array_foreach(runs, i, run) {
+		printf("%s/%s\n", user, js_str(run, "name", ""));
+	}
+}
+
+void team_print_names(struct ctl *ctl)
+{
+	struct err err = { 0 };
+
+	if (load(ctl, &err) < 0)
+		return;
+	for (size_t n = 0; n < ctl->team.count; n++)
+		print_names(ctl->team.exports[n].user, ctl->team.exports[n].runs);
+}
+
+/* --- whose run -------------------------------------------------------------------------------- */
+
+int team_word(const char *word, char user[TEAM_USER_BYTES + 1], struct selector *out,
+	      struct err *err)
+{
+	const char *slash = strchr(word, '/');
+	size_t len = slash ? (size_t)(slash - word) : 0;
+
+	user[0] = '\0';
+	if (slash && len <= TEAM_USER_BYTES) {
+		memcpy(user, word, len);
+		user[len] = '\0';
+	}
+	if (slash && !team_user_is_fine(user))
+		return err_set(err, ERR_USAGE, "OWNER/RUN: that is no user's name");
+	return selector_parse(slash ? slash + 1 : word, out, err);
+}
+
+static const struct team_export *export_of(struct ctl *ctl, const char *user, struct err *err)
+{
+	if (load(ctl, err) < 0)
+		return NULL;
+	for (size_t n = 0; n < ctl->team.count; n++)
+		if (strcmp(ctl->team.exports[n].user, user) == 0)
+			return &ctl->team.exports[n];
+	err_set(err, ERR_NOT_FOUND, "%s tells the team of no runs; see: lbctl ls --team", user);
+	return NULL;
+}
+
+static json_t *run_of(const struct team_export *export, const char *name)
+{
+	json_t *run;
+	size_t i;
+
+	json_array_foreach(export->runs, i, run)
+		if (strcmp(js_str(run, "name", ""), name) == 0)
+			return run;
+	return NULL;
+}
+
+static bool is_over(const json_t *run)
+{
+	return run_state_is_final(run_state_from_name(js_str(run, "state", "")));
+}
+
+int team_expand(struct ctl *ctl, const char *word, json_t *runs, struct err *err)
+{
+	char user[TEAM_USER_BYTES + 1];
+	const struct team_export *export;
+	struct selector selector;
+	const json_t *run;
+	size_t i;
+
+	if (team_word(word, user, &selector, err) < 0)
+		return -1;
+	export = export_of(ctl, user, err);
+	if (!export)
+		return -1;
+	json_array_foreach(export->runs, i, run) {
+		const char *name = js_str(run, "name", "");
+		char *full;
+
+		if (is_over(run) || !selector_matches(&selector, name, js_str(run, "group", NULL),
+						      js_str(run, "owner", "")))
+			continue;
+		full = xasprintf("%s/%s", user, name);
+		json_array_append_new(runs, json_pack("{s:s, s:s}", "run", full, "state",
+						      js_str(run, "state", "")));
+		free(full);
+	}
+	return 0;
+}
+
+char *team_find(struct ctl *ctl, const char *name, struct err *err)
+{
+	const struct team_export *found = NULL;
+	struct err quiet = {0};
+
+	if (load(ctl, &quiet) < 0)
+		return NULL;
+	for (size_t n = 0; n < ctl->team.count; n++) {
+		const struct team_export *export = &ctl->team.exports[n];
+		const json_t *run = run_of(export, name);
+
+		if (!run || is_over(run))
+			continue;
+		if (found) {
+			err_set(err, ERR_USAGE, "%s and %s both have a run %s: say which, as %s/%s",
+				found->user, export->user, name, found->user, name);
+			return NULL;
+		}
+		found = export;
+	}
+	return found ? xasprintf("%s/%s", found->user, name) : NULL;
+}
+
+char *team_run_folder(const struct team_export *export, const char *name)
+{
+	const char *slash = export->switches ? strrchr(export->switches, '/') : NULL;
+
+	return slash ? path_join("%.*s/runs/%s", (int)(slash - export->switches), export->switches, name) :
+		       NULL;
+}
+
+int team_each(struct ctl *ctl, json_t *(*make)(const json_t *run, const char *dir, const char *user),
+	      json_t *list, struct err *err)
+{
+	const json_t *run;
+	size_t i;
+
+	if (load(ctl, err) < 0)
+		return -1;
+	for (size_t n = 0; n < ctl->team.count; n++) {
+		const struct team_export *export = &ctl->team.exports[n];
+
+		tell_stale(ctl, export);
+		json_array_foreach(export->runs, i, run) {
+			char *dir = team_run_folder(export, js_str(run, "name", ""));
+
+			if (dir && is_listed(ctl, run, export->user))
+				json_array_append_new(list, make(run, dir, export->user));
+			free(dir);
+		}
+	}
+	return 0;
+}
+
+/* --- orders ----------------------------------------------------------------------------------- */
+
+static int take_away(int folder, const struct team_export *export, const char *name,
+		     const char *level, struct err *err)
+{
+	char *file = xasprintf("%s.%s", name, level);
+	int rc = 0;
+
+	if (unlinkat(folder, file, 0) == 0)
+		printf("%s/%s: its switch %s is gone\n", export->user, name, file);
+	else if (errno == ENOENT)
+		rc = err_set(err, ERR_NOT_FOUND,
+			     "%s/%s: there is no switch %s; who held the run by a command must "
+			     "release it", export->user, name, file);
+	else
+		rc = err_set(err, ERR_REFUSED, "%s/%s: you may not take the switch %s away",
+			     export->user,
+			     name, file);
+	free(file);
+	return rc;
+}
+
+static int leave(const struct ctl *ctl, int folder, const struct team_export *export,
+		 const char *name, enum switch_level level, struct err *err)
+{
+	char *shown = clean_copy(export->switches, &ctl->out);
+	struct err why = {0};
+	int rc = switch_write(folder, export->switches, name, level,
+			      ctl->options.reason ? ctl->options.reason : "", &why);
+
+	if (rc < 0 && why.code != ERR_LOCKED)
+		err_set(err, why.code, "%s/%s: %s", export->user, name, why.text);
+	else
+		printf("%s/%s: the switch %s/%s.%s is there: its jobs and %s's lbd obey it%s\n",
+		       export->user, name, shown, name, switch_level_name(level), export->user,
+		       ctl->options.now ? " (not --now)" : "");
+	free(shown);
+	return rc < 0 && why.code != ERR_LOCKED ? -1 : 0;
+}
+
+static int act(const struct ctl *ctl, const struct team_export *export, const char *name,
+	       enum switch_level level, bool release, struct err *err)
+{
+	int folder, rc;
+
+	if (!export->switches)
+		return err_set(err, ERR_NOT_FOUND, "%s/%s: %s's lbd does not say where orders go",
+			       export->user, name, export->user);
+	folder = switches_folder_open(export->switches, &export->uid, err);
+	if (folder < 0)
+		return err_wrap(err, "%s/%s", export->user, name);
+	rc = release ? take_away(folder, export, name, switch_level_name(level), err) :
+		       leave(ctl, folder, export, name, level, err);
+	close(folder);
+	return rc;
+}
+
+/* Who tells no team of their runs can mean only those here. */
+static bool is_me(const char *user)
+{
+	struct account me;
+	bool is = account_of(geteuid(), &me) && strcmp(me.name, user) == 0;
+
+	account_clear(&me);
+	return is;
+}
+
+bool team_is_mine(struct ctl *ctl, const char *word)
+{
+	char user[TEAM_USER_BYTES + 1], *mine = path_join("%s/switches", ctl->client.home);
+	const struct team_export *export = NULL;
+	struct selector selector;
+	struct err quiet = {0};
+	bool is_mine;
+
+	if (team_word(word, user, &selector, &quiet) == 0)
+		export = export_of(ctl, user, &quiet);
+	is_mine = export ? export->uid == geteuid() && export->switches &&
+				   strcmp(export->switches, mine) == 0 :
+			   is_me(user);
+	free(mine);
+	return is_mine;
+}
+
+json_t *team_run(struct ctl *ctl, const char *word, const struct team_export **export,
+		 struct err *err)
+{
+	char user[TEAM_USER_BYTES + 1];
+	struct selector selector;
+	json_t *run;
+
+	if (team_word(word, user, &selector, err) < 0)
+		return NULL;
+	if (ctl->has_team && clock_mono_ms() - ctl->team_read_ms > FRESH_MS) {
+		team_clear(&ctl->team);
+		ctl->has_team = false;
+	}
+	*export = export_of(ctl, user, err);
+	if (!*export)
+		return NULL;
+	run = run_of(*export, selector.word);
+	if (!run)
+		err_set(err, ERR_NOT_FOUND, "%s: %s tells the team of no such run; see: lbctl ls --team",
+			word, user);
+	else if (!ctl->told_stale)
+		tell_stale(ctl, *export);
+	ctl->told_stale = true;
+	return run;
+}
+
+int team_order(struct ctl *ctl, const char *word, enum switch_level level, bool release,
+	       struct err *err)
+{
+	char user[TEAM_USER_BYTES + 1];
+	const struct team_export *export;
+	struct selector selector;
+	const json_t *run;
+
+	if (team_word(word, user, &selector, err) < 0)
+		return -1;
+	export = export_of(ctl, user, err);
+	if (!export)
+		return -1;
+	run = run_of(export, selector.word);
+	if (!run)
+		return err_set(err, ERR_NOT_FOUND, "%s: %s tells the team of no such run", word,
+			       user);
+	tell_stale(ctl, export);
+	if (is_over(run) || ctl->options.dry_run) {
+		printf("%s %s\n", word, js_str(run, "state", "?"));
+		return 0;
+	}
+	return act(ctl, export, selector.word, level, release, err);
+}

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: MIT */
+/* What lbd needs of its machine: itself, its folder and the file system below, people, GPUs. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "common/base/accounts.h"
+#include "common/base/clock.h"
+#include "common/base/files.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "common/base/paths.h"
+#include "common/checkpoint/sealed_file.h"
+#include "common/run/team.h"
+#include "ctl/doctor/doctor.h"
+#include "ctl/base/program.h"
+
+enum {
+	SKEW_MS = 5000,
+	LEAST_FREE_MIB = 1024,
+	LEAST_INODES = 10000,
+	COMMAND_MS = 20 * 1000,
+};
+
+static void look_at_lbd(const struct patient *p, struct finding *f)
+{
+	if (p->config_trouble)
+		finding_bad(f, "correct that line of lbd.toml; man lbd.toml", "%s",
+			    p->config_trouble);
+	else if (p->version == NULL)
+		finding_bad(f, "lbctl daemon status says why; lbctl daemon start starts it",
+			    "no lbd answers for %s", p->home);
+	else if (strcmp(js_str(p->version, "version", ""), LB_VERSION) != 0)
+		finding_bad(f, "lbctl daemon restart", "lbd is version %s, this lbctl %s",
+			    js_str(p->version, "version", "?"), LB_VERSION);
+	else
+		finding_fine(f, "answers, version %s", LB_VERSION);
+}
+
+/* --- the file system -------------------------------------------------------------------------- */
+
+static const struct {
+	unsigned long magic;		/* statfs(2) */
+	const char *name;
+	bool is_network;
+} file_systems[] = {
+	{0xef53, "ext4", false},	{0x58465342, "xfs", false},	{0x9123683e, "btrfs", false},
+	{0x2fc12fc1, "zfs", false},	{0x01021994, "tmpfs", false},	{0x794c7630, "overlayfs", false},
+	{0x6969, "NFS", true},		{0x0bd00bd0, "Lustre", true},	{0x47504653, "GPFS", true},
+	{0x19830326, "BeeGFS", true},	{0x00c36400, "Ceph", true},	{0xff534d42, "CIFS", true},
+	{0x65735546, "FUSE", true},
+};
+
+static void look_at_ledger(const struct patient *p, struct finding *f)
+{
+	const char *damage = js_str(p->version, "ledger_damage", NULL);
+	char when[CLOCK_TEXT_MAX];
+
+	if (!p->version)
+		finding_skip(f, "lbd looks at it, and does not answer");
+	else if (damage)
+		finding_bad(f, "lbctl daemon stop, then lbctl recover", "%s", damage);
+	else if (time_ms(p->version, "ledger_checked") == 0)
+		finding_skip(f, "not looked at yet: it is, soon after the start");
+	else
+		finding_fine(f, "every page, index and reference was sound at %s",
+			     clock_text(time_ms(p->version, "ledger_checked"), when));
+}
+
+static void look_at_backup(const struct patient *p, struct finding *f)
+{
+	char *setting = patient_setting(p, "ledger", "path");
+	char *backup = setting ? path_join("%s.bak", setting) : path_join("%s/ledger.db.bak", p->home);
+	struct err err = { 0 };
+	enum seal seal;
+
+	if (!file_exists(backup)) {
+		finding_skip(f, "there is none yet: lbd makes one every hour, and when it ends");
+	} else {
+		seal = sealed_file_check(backup, &err);
+		if (seal == SEAL_BROKEN)
+			finding_bad(f, "look at the disk, then move the file away: lbd makes another within the "
+				    "hour, and when it ends", "%s", err.text);
+		else if (seal == SEAL_MISSING)
+			finding_skip(f, "an lbd made it that wrote down no digest");
+		else
+			finding_fine(f, "%s is as it was written", backup);
+	}
+	free(backup);
+	free(setting);
+}
+
+static void look_at_file_system(const struct patient *p, struct finding *f)
+{
+	struct statfs st;
+	size_t i = 0, count = sizeof(file_systems) / sizeof(file_systems[0]);
+
+	if (statfs(p->home, &st) < 0) {
+		finding_bad(f, "make it, or set LB_HOME", "%s: %s", p->home, strerror(errno));
+		return;
+	}
+	while (i < count && file_systems[i].magic != (unsigned long)st.f_type)
+		i++;
+	if (i == count)
+		finding_fine(f, "%s: type %#lx", p->home, (unsigned long)st.f_type);
+	else if (file_systems[i].is_network)
+		finding_fine(f, "%s: %s; switch files may take a minute to be seen, and a local "
+				"disk for ledger.path is faster", p->home, file_systems[i].name);
+	else
+		finding_fine(f, "%s: %s", p->home, file_systems[i].name);
+}
+
+/* Whether a second process, too, gets a lock that we hold: flock(2) and fcntl(2). */
+static bool is_refused_elsewhere(const char *path)
+{
+	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	int status = 0;
+	pid_t child;
+
+	fflush(NULL);
+	child = fork();
+	if (child == 0) {
+		int fd = open(path, O_RDWR | O_CLOEXEC);
+
+		_exit(fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 &&
+		      fcntl(fd, F_SETLK, &whole) < 0 ?
+		      0 : 1);
+	}
+	return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+	       WEXITSTATUS(status) == 0;
+}
+
+static void look_at_locks(const struct patient *p, struct finding *f)
+{
+	static const char fix[] = "lbd is safe by its lease; put ledger.path on a local disk, or "
+				  "have the file system mounted with locks (Lustre: -o flock)";
+	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	char *path = path_join("%s/.doctor.XXXXXX", p->home);
+	int fd = mkostemp(path, O_CLOEXEC);
+
+	if (fd < 0)
+		finding_bad(f, "you must be able to write there", "%s: %s", p->home,
+			    strerror(errno));
+	else if (flock(fd, LOCK_EX | LOCK_NB) < 0 || fcntl(fd, F_SETLK, &whole) < 0)
+		finding_bad(f, fix, "%s: files cannot be locked: %s", p->home, strerror(errno));
+	else if (!is_refused_elsewhere(path))
+		finding_bad(f, fix, "%s: the same lock is granted twice", p->home);
+	else
+		finding_fine(f, "files are locked for one process at a time");
+	if (fd >= 0) {
+		close(fd);
+		unlink(path);
+	}
+	free(path);
+}
+
+static void look_at_clock(const struct patient *p, struct finding *f)
+{
+	char *path = path_join("%s/.doctor.XXXXXX", p->home);
+	int fd = mkostemp(path, O_CLOEXEC);
+	struct stat st;
+	int64_t skew_ms;
+
+	if (fd < 0 || write(fd, "x", 1) != 1 || fsync(fd) < 0 || fstat(fd, &st) < 0) {
+		finding_skip(f, "no file could be written to compare clocks");
+	} else {
+		skew_ms = clock_wall_ms() -
+			  ((int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000);
+		if (skew_ms > SKEW_MS || skew_ms < -SKEW_MS)
+			finding_bad(f, "have NTP (chrony) run on both machines",
+				    "this machine and the file server differ by %lld s",
+				    (long long)skew_ms / 1000);
+		else
+			finding_fine(f, "agrees with the file system's to %lld ms",
+				     (long long)(skew_ms < 0 ? -skew_ms : skew_ms));
+	}
+	if (fd >= 0) {
+		close(fd);
+		unlink(path);
+	}
+	free(path);
+}
+
+static void look_at_space(const struct patient *p, struct finding *f)
+{
+	char *set = patient_setting(p, "runs", "folder");
+	const char *runs = set ? set : p->home;
+	struct statvfs st;
+	int64_t mib;
+
+	if (statvfs(runs, &st) < 0 && statvfs(p->home, &st) < 0) {
+		finding_skip(f, "there is no folder yet");
+		free(set);
+		return;
+	}
+	mib = (int64_t)st.f_bavail * (int64_t)st.f_frsize >> 20;
+	if (mib < LEAST_FREE_MIB)
+		finding_bad(f, "remove old checkpoints (checkpoint.keep_latest_k), or set "
+			       "runs.folder",
+			    "%s: %lld MiB are free", runs, (long long)mib);
+	else if (st.f_files > 0 && st.f_favail < LEAST_INODES)
+		finding_bad(f, "remove small files: runs.retain_logs does so for logs",
+			    "%s: %llu inodes are free", runs, (unsigned long long)st.f_favail);
+	else
+		finding_fine(f, "%lld GiB and %llu inodes are free", (long long)mib >> 10,
+			     (unsigned long long)st.f_favail);
+	free(set);
+}
+
+/* --- people ----------------------------------------------------------------------------------- */
+
+static void look_at_modes(const struct patient *p, struct finding *f)
+{
+	char *team = patient_setting(p, "team", "group");
+	bool has_team = team != NULL;
+	const struct {
+		const char *name;
+		mode_t allowed;
+	} rows[] = {
+		{"", has_team ? 02750 : 0755}, {"/lbd.sock", has_team ? 0660 : 0700},
+		{"/switches", has_team ? 03770 : 0700}, {"/ledger.db", 0640},
+	};
+
+	free(team);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char *path = path_join("%s%s", p->home, rows[i].name);
+		struct stat st;
+		int rc = lstat(path, &st);
+
+		if (rc == 0 &&
+		    (st.st_uid != geteuid() || (st.st_mode & 07777 & ~rows[i].allowed))) {
+			char *fix = xasprintf("chown %u '%s'; chmod %o '%s'", geteuid(), path,
+					      rows[i].allowed, path);
+
+			finding_bad(f, fix, "%s: uid %u, mode %04o; %04o and yours is what counts",
+				    path,
+				    st.st_uid, st.st_mode & 07777u, rows[i].allowed);
+			free(fix);
+			free(path);
+			return;
+		}
+		free(path);
+	}
+	finding_fine(f, "folder, socket, switches and ledger are yours%s",
+		     has_team ? " and the team's" : " alone");
+}
+
+struct team_group {
+	const char *name;
+	gid_t gid;
+};
+
+static bool is_in_group(const struct team_group *g, struct finding *f)
+{
+	gid_t groups[256];
+	int count = getgroups(256, groups);
+
+	if (getegid() == g->gid || geteuid() == 0)
+		return true;
+	for (int i = 0; i < count; i++)
+		if (groups[i] == g->gid)
+			return true;
+	finding_bad(f, "ask to be added, then log in anew", "you are not in group %s", g->name);
+	return false;
+}
+
+/* By its mode; what an access list says more than that is not judged. */
+static bool may_pass(const struct stat *st, gid_t gid, const char *folder)
+{
+	return (st->st_mode & S_IXOTH) || (st->st_gid == gid && (st->st_mode & S_IXGRP)) ||
+	       getxattr(folder, "system.posix_acl_access", NULL, 0) > 0;
+}
+
+/* A closed folder above the open one shuts everybody out, and nobody would see why. */
+static bool leads_there(const struct patient *p, const struct team_group *g, struct finding *f)
+{
+	char *folder = xstrdup(p->home), *fix;
+	struct stat st;
+	bool is_open = true;
+
+	for (char *slash = folder; is_open && (slash = strchr(slash + 1, '/'));) {
+		*slash = '\0';
+		is_open = stat(folder, &st) < 0 || may_pass(&st, g->gid, folder);
+		if (is_open)
+			*slash = '/';
+	}
+	if (!is_open) {
+		fix = xasprintf("chmod o+x '%s', or set LB_HOME to a folder that the team can reach",
+				folder);
+		finding_bad(f, fix, "the way to %s is closed to group %s: %s has mode %04o",
+			    p->home,
+			    g->name, folder, st.st_mode & 07777u);
+		free(fix);
+	}
+	free(folder);
+	return is_open;
+}
+
+static bool is_told(const struct patient *p, const struct team_group *g, struct finding *f)
+{
+	char *folder = patient_setting(p, "team", "folder");
+	struct err why = {0};
+	int fd = folder ? team_open(folder, g->name, &why) : -1;
+
+	if (fd >= 0)
+		close(fd);
+	free(folder);
+	if (why.code != ERR_NONE)
+		finding_bad(f, "see team.folder in man lbd.toml", "%s", why.text);
+	return why.code == ERR_NONE;
+}
+
+static void look_at_team(const struct patient *p, struct finding *f)
+{
+	char *name = patient_setting(p, "team", "group");
+	struct team_group g = { .name = name };
+
+	if (p->config == NULL)
+		finding_skip(f, "nobody knows while lbd.toml is wrong");
+	else if (!group_id(name, &g.gid))
+		finding_skip(f, "no team.group in lbd.toml: only you may stop these runs");
+	else if (is_in_group(&g, f) && leads_there(p, &g, f) && is_told(p, &g, f))
+		finding_fine(f, "group %s", name);
+	free(name);
+}
+
+/* --- GPUs ------------------------------------------------------------------------------------- */
+
+struct version {
+	int major, minor, patch;
+};
+
+static struct version version_of(const char *text)
+{
+	long parts[3] = {0};
+	char *end = NULL;
+
+	for (size_t i = 0; i < 3 && *text; i++, text = *end == '.' ? end + 1 : "")
+		parts[i] = strtol(text, &end, 10);
+	return (struct version){(int)parts[0], (int)parts[1], (int)parts[2]};
+}
+
+static int compare(struct version a, struct version b)
+{
+	if (a.major != b.major)
+		return a.major < b.major ? -1 : 1;
+	if (a.minor != b.minor)
+		return a.minor < b.minor ? -1 : 1;
+	return (a.patch > b.patch) - (a.patch < b.patch);
+}
+
+/* Least driver of a CUDA release: docs.nvidia.com/deploy/cuda-compatibility, minor version
+ * compatibility, table 1. */
+static const struct {
+	int cuda_major, driver_major;
+} least_drivers[] = {{11, 450}, {12, 525}, {13, 580}};
+
+/* From `first` to `last`, both included; machine "" = any. */
+static const struct {
+	const char *what, *first, *last, *machine, *trouble, *fix, *source;
+} known_bad[] = {
+	{"NCCL", "2.29.2", "2.29.2", "", "may hang", "NCCL 2.29.3",
+	 "github.com/pytorch/pytorch/pull/174338"},
+	{"NCCL", "2.0.0", "2.29.2", "aarch64", "may hang for ever when built by gcc before 10",
+	 "NCCL 2.29.3", "release notes of NCCL 2.29.3"},
+	{"NCCL", "2.10.3", "2.10.3", "", "corrupts data when one NVLink is down", "a newer NCCL",
+	 "github.com/NVIDIA/nccl/issues/596"},
+	{"driver", "560.0.0", "560.999.99", "", "NCCL may hang over P2P",
+	 "driver 570, or NCCL_P2P_DISABLE=1",
+	 "github.com/dmlc/xgboost/issues/11242"},
+};
+
+static bool is_known_bad(const char *what, const char *version, struct finding *f)
+{
+#ifdef __aarch64__
+	static const char machine[] = "aarch64";
+#else
+	static const char machine[] = "other";
+#endif
+	struct version v = version_of(version);
+
+	for (size_t i = 0; i < sizeof(known_bad) / sizeof(known_bad[0]); i++) {
+		if (strcmp(known_bad[i].what, what) != 0 ||
+		    compare(v, version_of(known_bad[i].first)) < 0 ||
+		    compare(v, version_of(known_bad[i].last)) > 0 ||
+		    (known_bad[i].machine[0] && strcmp(known_bad[i].machine, machine) != 0))
+			continue;
+		finding_bad(f, known_bad[i].fix, "%s %s %s (%s)", what, version,
+			    known_bad[i].trouble,
+			    known_bad[i].source);
+		return true;
+	}
+	return false;
+}
+
+/* The word after `key` in what a program prints; owned, NULL = it is not there. */
+static char *word_after(const char *const argv[], const char *key)
+{
+	struct err err = {0};
+	char *text, *word = NULL;
+	const char *at;
+
+	program_output(argv, COMMAND_MS, &text, &err);
+	at = strstr(text, key);
+	if (at)
+		word = xstrndup(at + strlen(key), strspn(at + strlen(key), "0123456789."));
+	free(text);
+	if (word && *word)
+		return word;
+	free(word);
+	return NULL;
+}
+
+/* "libnccl.so.2 (…) => /usr/lib/libnccl.so.2", which is a link to libnccl.so.2.28.9. */
+static char *nccl_version(void)
+{
+	static const char *const argv[] = {"/sbin/ldconfig", "-p", NULL};
+	struct err err = {0};
+	char *text, *real = NULL, *version = NULL, *at;
+
+	program_output(argv, COMMAND_MS, &text, &err);
+	at = strstr(text, "libnccl.so.2");
+	at = at ? strstr(at, "=> ") : NULL;
+	if (at) {
+		at[strcspn(at, "\n")] = '\0';
+		real = realpath(at + 3, NULL);
+	}
+	at = real ? strstr(real, "libnccl.so.") : NULL;
+	if (at)
+		version = xstrdup(at + strlen("libnccl.so."));
+	free(real);
+	free(text);
+	return version;
+}
+
+static bool is_too_old(const char *driver, const char *cuda, struct finding *f)
+{
+	for (size_t i = 0; i < sizeof(least_drivers) / sizeof(least_drivers[0]); i++)
+		if (version_of(cuda).major == least_drivers[i].cuda_major &&
+		    version_of(driver).major < least_drivers[i].driver_major) {
+			finding_bad(f, "a newer driver, or an older CUDA toolkit",
+				    "driver %s is too old for CUDA %s, which needs %d", driver,
+				    cuda,
+				    least_drivers[i].driver_major);
+			return true;
+		}
+	return false;
+}
+
+static void look_at_gpus(const struct patient *p, struct finding *f)
+{
+	static const char *const smi[] = {"nvidia-smi", "--query-gpu=driver_version",
+					  "--format=csv,noheader",
+					  NULL};
+	static const char *const nvcc[] = {"nvcc", "--version", NULL};
+	char *driver = word_after(smi, ""), *cuda = word_after(nvcc, "release ");
+	char *nccl = nccl_version();
+
+	(void)p;
+	if (!driver && !cuda && !nccl)
+		finding_skip(f, "no NVIDIA driver, CUDA or NCCL on this machine; run it on a GPU "
+				"node, too");
+	else if (!(driver && cuda && is_too_old(driver, cuda, f)) &&
+		 !(driver && is_known_bad("driver", driver, f)) &&
+		 !(nccl && is_known_bad("NCCL", nccl, f)))
+		finding_fine(f, "driver %s, CUDA %s, NCCL %s: nothing bad is known",
+			     driver ? driver : "none", cuda ? cuda : "none", nccl ? nccl : "none");
+	free(driver);
+	free(cuda);
+	free(nccl);
+}
+
+const struct check machine_checks[] = {
+	{"lbd", look_at_lbd},
+	{"ledger", look_at_ledger},
+	{"backup", look_at_backup},
+	{"file system", look_at_file_system},
+	{"locks", look_at_locks},
+	{"clock", look_at_clock},
+	{"space", look_at_space},
+	{"modes", look_at_modes},
+	{"team", look_at_team},
+	{"GPUs", look_at_gpus},
+	{NULL, NULL},
+};

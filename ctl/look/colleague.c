@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT */
+/* What lbd would answer about a colleague's run, from files: the team's export says how it stands,
+ * the spools below its folder what happened. Nobody asks a colleague's lbd.
+ *
+ * Steps and events are numbered by where they stand (attempt and offset in its spool), so that who
+ * asks again "after" one reads on from there. */
+#include <dirent.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/run/attempt_logs.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "common/base/paths.h"
+#include "common/run/spool.h"
+#include "common/base/text.h"
+#include "ctl/base/command.h"
+
+enum { OFFSET_BITS = 40, CHUNK_BYTES = 4 * 1024 * 1024 };
+
+struct story {			/* what the spools tell, from one place on */
+	json_t *steps, *events;	/* as lbd has them; both owned */
+	json_t *attempts;	/* the same; owned */
+	json_t *attempt;	/* the one at hand; borrowed */
+	json_t *checkpoint;	/* the newest valid one, or NULL; owned */
+	int64_t number, offset, after;
+};
+
+/* --- the folder ------------------------------------------------------------------------------ */
+
+/* Beside the switches. Only what belongs to the owner of the export is theirs. Owned; NULL with err. */
+static char *folder_of(const struct team_export *export, const char *name, struct err *err)
+{
+	char *folder = team_run_folder(export, name);
+	struct stat st;
+
+	if (folder && access(folder, R_OK | X_OK) == 0 && lstat(folder, &st) == 0 &&
+	    S_ISDIR(st.st_mode) && st.st_uid == export->uid)
+		return folder;
+	err_set(err, ERR_REFUSED, "%s/%s: its files%s%s are not open to you; %s's lbctl doctor says what "
+		"keeps the team out", export->user, name, folder ? " in " : "", folder ? folder : "",
+		export->user);
+	free(folder);
+	return NULL;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The attempts of a run, oldest first; owned. */
+static size_t list_attempts(const char *run, int64_t **out)
+{
+	char *folder = path_join("%s/attempts", run);
+	DIR *dir = opendir(folder);
+	const struct dirent *entry;
+	size_t count = 0;
+
+	*out = NULL;
+	while (dir && (entry = readdir(dir))) {
+		char *end;
+		long long number = strtoll(entry->d_name, &end, 10);
+
+		if (number < 1 || *end != '\0')
+			continue;
+		*out = xrealloc(*out, (count + 1) * sizeof(**out));
+		(*out)[count++] = number;
+	}
+	if (dir)
+		closedir(dir);
+	free(folder);
+	if (count > 0)
+		qsort(*out, count, sizeof(**out), by_number);
+	return count;
+}
+
+/* --- spool lines ----------------------------------------------------------------------------- */
+
+static int64_t place_of(const struct story *s)
+{
+	return (s->number << OFFSET_BITS) + s->offset + 1;
+}
+
+static void add_event(struct story *s, const struct spool_line *spool, const char *kind, char *text)
+{
+	json_t *o = json_object();
+
+	js_set_int(o, "id", place_of(s));
+	js_set_time(o, "time", spool->time_ms);
+	js_set_str(o, "kind", kind);
+	js_set_str(o, "actor", "lbrun");
+	js_set_str(o, "text", text);
+	js_set_int(o, "attempt", s->number);
+	json_array_append_new(s->events, o);
+	free(text);
+}
+
+static json_t *launch_at(const struct story *s)
+{
+	const json_t *launches = json_object_get(s->attempt, "launches");
+
+	return json_array_get(launches, json_array_size(launches) - 1);
+}
+
+static void on_step(struct story *s, const struct spool_line *spool)
+{
+	json_t *launch = launch_at(s), *step;
+
+	if (js_int(spool->line, "rank", 0) > 0)
+		return;
+	step = json_copy(spool->line);
+	js_set_int(step, "id", place_of(s));
+	js_set_time(step, "time", spool->time_ms);
+	json_array_append_new(s->steps, step);
+	if (js_int(launch, "first_step", -1) < 0)
+		js_set_int(launch, "first_step", js_int(spool->line, "step", JS_NONE));
+	js_set_int(launch, "last_step", js_int(spool->line, "step", JS_NONE));
+}
+
+static void on_attempt_start(struct story *s, const struct spool_line *spool)
+{
+	json_t *nodes = json_object_get(spool->line, "nodes");
+
+	js_set_time(s->attempt, "start_time", spool->time_ms);
+	if (json_is_array(nodes))
+		json_object_set(s->attempt, "nodes", nodes);
+	add_event(s, spool, "running",
+		  xasprintf("attempt %lld runs on %s", (long long)s->number,
+			    js_str(spool->line, "host", "?")));
+}
+
+static void on_launch_start(struct story *s, const struct spool_line *spool)
+{
+	long long number = (long long)js_int(spool->line, "number", 0);
+	long long step = (long long)js_int(spool->line, "resumed_from_step", -1);
+	json_t *launch = json_pack("{s:I}", "number", (json_int_t)number);
+
+	js_set_time(launch, "start_time", spool->time_ms);
+	json_array_append_new(json_object_get(s->attempt, "launches"), launch);
+	if (number == 1)
+		js_set_int(s->attempt, "resumed_from_step", step < 0 ? JS_NONE : step);
+	add_event(s, spool, "launch",
+		  step < 0 ? xasprintf("launch %lld, from scratch", number) :
+			     xasprintf("launch %lld, from step %lld", number, step));
+}
+
+static void set_ending(json_t *o, const struct spool_line *spool)
+{
+	static const char *const fields[] = {"cause", "exit_code", "signal", "text"};
+
+	for (size_t i = 0; o && i < sizeof(fields) / sizeof(fields[0]); i++)
+		json_object_set(o, fields[i], json_object_get(spool->line, fields[i]));
+	if (o)
+		js_set_time(o, "end_time", spool->time_ms);
+}
+
+static void on_launch_end(struct story *s, const struct spool_line *spool)
+{
+	const char *text = js_str(spool->line, "text", "");
+
+	set_ending(launch_at(s), spool);
+	add_event(s, spool, "launch_end",
+		  xasprintf("launch %lld: %s%s%s", (long long)js_int(spool->line, "number", 0),
+			    js_str(spool->line, "cause", "?"), text[0] ? ": " : "", text));
+}
+
+static void on_attempt_end(struct story *s, const struct spool_line *spool)
+{
+	const char *text = js_str(spool->line, "text", "");
+
+	set_ending(s->attempt, spool);
+	add_event(s, spool, "attempt_end",
+		  xasprintf("attempt %lld: %s%s%s", (long long)s->number,
+			    js_str(spool->line, "cause", "?"), text[0] ? ": " : "", text));
+}
+
+static void on_checkpoint(struct story *s, const struct spool_line *spool)
+{
+	bool is_valid = js_bool(spool->line, "valid", false);
+	int64_t step = js_int(spool->line, "step", -1);
+
+	if (is_valid && step >= 0 && step == js_int(s->checkpoint, "step", -2))
+		return;		/* told twice */
+	if (is_valid) {
+		json_decref(s->checkpoint);
+		s->checkpoint = json_pack("{s:I, s:O?, s:b}", "step", (json_int_t)step, "path",
+					  json_object_get(spool->line, "path"), "valid", 1);
+		add_event(s, spool, "checkpoint",
+			  step >= 0 ? xasprintf("step %lld", (long long)step)
+				    : xstrdup(js_str(spool->line, "path", "")));
+	} else {
+		add_event(s, spool, "checkpoint_bad",
+			  text_about(js_str(spool->line, "path", ""),
+				     js_str(spool->line, "text", "")));
+	}
+}
+
+static void on_note(struct story *s, const struct spool_line *spool)
+{
+	add_event(s, spool, js_str(spool->line, "kind", "note"),
+		  xstrdup(js_str(spool->line, "text", "")));
+}
+
+static const struct {
+	const char *type;
+	bool from_trainer;
+	void (*on)(struct story *s, const struct spool_line *spool);
+} kinds[] = {
+	{"step", true, on_step},
+	{"attempt_start", false, on_attempt_start},
+	{"launch_start", false, on_launch_start},
+	{"launch_end", false, on_launch_end},
+	{"checkpoint_valid", false, on_checkpoint},
+	{"note", false, on_note},
+	{"attempt_end", false, on_attempt_end},
+};
+
+static int on_line(const struct spool_line *spool, void *arg)
+{
+	struct story *s = arg;
+	const char *type = js_str(spool->line, "type", "");
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && place_of(s) > s->after; i++) {
+		if (kinds[i].from_trainer == spool->from_trainer && strcmp(kinds[i].type, type) == 0)
+			kinds[i].on(s, spool);
+	}
+	return 0;
+}
+
+/* --- the story ------------------------------------------------------------------------------- */
+
+static void begin_attempt(struct story *s, int64_t number)
+{
+	s->attempt = json_pack("{s:I, s:[]}", "number", (json_int_t)number, "launches");
+	json_array_append_new(s->attempts, s->attempt);
+	s->number = number;
+	s->offset = 0;
+	/* the line at that place was told already: on_line passes it over */
+	if (s->after > 0 && number == s->after >> OFFSET_BITS)
+		s->offset = (s->after & ((INT64_C(1) << OFFSET_BITS) - 1)) - 1;
+}
+
+/* Only an ordinary file: a pipe somebody left there must not hold us. */
+static int read_spool(struct story *s, const char *run, struct err *err)
+{
+	char *path = path_join("%s/attempts/%lld/spool.jsonl", run, (long long)s->number);
+	struct stat st = {0};
+	int64_t n = 1;
+
+	if (s->after < 0 && lstat(path, &st) == 0)
+		s->offset = st.st_size;
+	while (n > 0 && lstat(path, &st) == 0 && S_ISREG(st.st_mode) && s->offset < st.st_size)
+		n = spool_read(path, &s->offset, CHUNK_BYTES, on_line, NULL, s, err);
+	free(path);
+	return n < 0 ? -1 : 0;
+}
+
+static void story_fini(struct story *s)
+{
+	json_decref(s->steps);
+	json_decref(s->events);
+	json_decref(s->attempts);
+	json_decref(s->checkpoint);
+}
+
+/* What happened after the place `after`; -1: only what comes from now on. */
+static int story_read(struct story *s, const char *run, int64_t after, struct err *err)
+{
+	int64_t *numbers;
+	size_t count = list_attempts(run, &numbers);
+	int rc = 0;
+
+	*s = (struct story){.steps = json_array(), .events = json_array(),
+			    .attempts = json_array(), .after = after};
+	for (size_t i = 0; i < count && rc == 0; i++) {
+		if (numbers[i] < s->after >> OFFSET_BITS)
+			continue;
+		begin_attempt(s, numbers[i]);
+		rc = read_spool(s, run, err);
+	}
+	free(numbers);
+	return rc;
+}
+
+/* --- the answers ----------------------------------------------------------------------------- */
+
+static json_t *run_object(json_t *run, const struct team_export *export, const char *folder)
+{
+	json_t *o = json_copy(run);
+
+	js_set_str(o, "user", export->user);
+	js_set_str(o, "dir", folder);
+	return o;
+}
+
+/* The newest attempt's own words are why the run ended. */
+static json_t *status(json_t *run, const struct team_export *export, const char *folder,
+		      struct story *s)
+{
+	json_t *o = run_object(run, export, folder);
+	const json_t *newest = json_array_get(s->attempts, json_array_size(s->attempts) - 1);
+
+	js_set_str(o, "text", js_str(newest, "text", NULL));
+	json_object_set(o, "checkpoint", s->checkpoint ? s->checkpoint : json_null());
+	json_object_set(o, "attempts", s->attempts);
+	return o;
+}
+
+static json_t *progress(json_t *run, const struct team_export *export, const char *folder,
+			const struct story *s, int64_t after)
+{
+	size_t count = json_array_size(s->steps);
+	int64_t cursor = count ? js_int(json_array_get(s->steps, count - 1), "id", 0) :
+			 after < 0 ? place_of(s) - 1 : after;
+
+	return json_pack("{s:o, s:O, s:I}", "run", run_object(run, export, folder), "steps",
+			 s->steps, "cursor", (json_int_t)cursor);
+}
+
+static json_t *logs(const char *folder)
+{
+	json_t *list = json_array();
+	int64_t *numbers;
+	size_t count = list_attempts(folder, &numbers);
+
+	for (size_t i = 0; i < count; i++) {
+		char *attempt = path_join("%s/attempts/%lld", folder, (long long)numbers[i]);
+
+		attempt_logs(attempt, numbers[i], list);
+		free(attempt);
+	}
+	free(numbers);
+	return list;
+}
+
+static json_t *answer(enum verb verb, json_t *run, const struct team_export *export,
+		      const char *folder, int64_t after, struct err *err)
+{
+	struct story story;
+	json_t *data = NULL;
+
+	if (verb == VERB_LOGS)
+		return logs(folder);
+	if (story_read(&story, folder, verb == VERB_STATUS ? 0 : after, err) == 0)
+		data = verb == VERB_EVENTS ? json_incref(story.events) :
+		       verb == VERB_STATUS ? status(run, export, folder, &story) :
+					     progress(run, export, folder, &story, after);
+	story_fini(&story);
+	return data;
+}
+
+json_t *colleague_ask(struct ctl *ctl, enum verb verb, const char *word, const json_t *args,
+		      struct err *err)
+{
+	const struct team_export *export;
+	json_t *run = team_run(ctl, word, &export, err);
+	char *folder = run ? folder_of(export, js_str(run, "name", ""), err) : NULL;
+	json_t *data;
+
+	if (!folder)
+		return NULL;
+	data = answer(verb, run, export, folder, js_int(args, "after", 0), err);
+	free(folder);
+	return data;
+}

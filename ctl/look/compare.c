@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* compare: the runs of a group side by side, with the settings in which they differ. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/bytes.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "ctl/base/command.h"
+
+enum {
+	MAX_KEYS = 12, AFTER_KEYS = 5,
+	KEYS_ALWAYS = 3,		/* are never left out */
+	PLAIN_COLUMNS = 80, FULL_TITLE_COLUMNS = 40,
+};
+
+static void put(struct cell *cell, const char *text, const struct style *style)
+{
+	cell->text = clean_copy(text, style);
+}
+
+/* Texts as they are, the rest as JSON writes it. */
+static void put_value(struct cell *cell, const json_t *value, const struct style *style)
+{
+	char *text = json_is_string(value) ? js_bytes_take(value) :
+		     value && !json_is_null(value) ?
+			     json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6)) :
+			     NULL;
+
+	put(cell, text, style);
+	free(text);
+}
+
+static void add_row(struct table *table, const json_t *run, const json_t *keys, size_t key_count,
+		    const struct style *style)
+{
+	struct cell *cell = table_row(table);
+	const char *state = js_str(run, "state", "?");
+	char text[2 * NUMBER_TEXT_MAX];
+
+	put(cell++, js_str(run, "name", NULL), style);
+	for (size_t i = 0; i < key_count; i++)
+		put_value(cell++, json_object_get(json_object_get(run, "settings"),
+						  json_string_value(json_array_get(keys, i))),
+						  style);
+	put(cell, state, style);
+	cell++->color = state_color(state);
+	put(cell++, step_text(js_int(run, "step", -1), js_int(run, "target_step", -1), text),
+	    style);
+	put(cell++, loss_text(js_real(run, "loss", NAN), text), style);
+	put(cell++, loss_text(js_real(run, "min_loss", NAN), text), style);
+	put(cell, short_number(js_real(run, "tokens_per_s", NAN), text), style);
+}
+
+/* "optimizer.lr", or only "lr" where the full names would fill the line. */
+static const char *title_of(const json_t *keys, size_t i)
+{
+	const char *full = json_string_value(json_array_get(keys, i)), *dot = strrchr(full, '.');
+	size_t columns = 0, k;
+	const json_t *key;
+
+	json_array_foreach(keys, k, key)
+		columns += json_string_length(key) + 2;
+	return dot && columns > FULL_TITLE_COLUMNS ? dot + 1 : full;
+}
+
+/* A value may be cut, but not below its title; the last keys go before how the runs do. */
+static struct column key_column(const json_t *keys, size_t i)
+{
+	const char *title = title_of(keys, i);
+	int least = columns_of(title);
+
+	return (struct column){
+		.title = title, .right = true, .least = least < 8 ? 8 : least,
+		.rank = i < KEYS_ALWAYS ? 0 : AFTER_KEYS + (int)i,
+	};
+}
+
+/* Also where nobody reads it on a terminal: what differs is what counts, and stays in sight. */
+static void print_fitting(const struct ctl *ctl, const struct table *table, int key_count)
+{
+	struct style style = ctl->out;
+	int widths[1 + MAX_KEYS + AFTER_KEYS], hidden = 0;
+
+	if (style.width == 0)
+		style.width = PLAIN_COLUMNS;
+	table_fit(table, style.width, widths);
+	for (int i = 1; i <= key_count; i++)
+		hidden += widths[i] < 0;
+	table_print(table, &style, stdout);
+	if (hidden > 0)
+		hint(ctl, "%d more settings differ: --json shows them", hidden);
+}
+
+static void print_table(const struct ctl *ctl, const json_t *data)
+{
+	static const struct column last[AFTER_KEYS] = {
+		{.title = "STATE", .rank = 2}, {.title = "STEP", .right = true, .rank = 1},
+		{.title = "LOSS", .right = true, .rank = 1},
+		{.title = "MIN LOSS", .right = true, .rank = 3},
+		{.title = "TOK/S", .right = true, .rank = 4},
+	};
+	const json_t *keys = json_object_get(data, "keys"), *run;
+	size_t key_count = json_array_size(keys), i;
+	struct column columns[1 + MAX_KEYS + AFTER_KEYS] = {{.title = "NAME", .least = 12}};
+	struct table table;
+
+	if (key_count > MAX_KEYS)
+		key_count = MAX_KEYS;
+	for (i = 0; i < key_count; i++)
+		columns[1 + i] = key_column(keys, i);
+	for (i = 0; i < AFTER_KEYS; i++)
+		columns[1 + key_count + i] = last[i];
+	table_init(&table, columns, (int)(1 + key_count + AFTER_KEYS));
+	json_array_foreach(json_object_get(data, "runs"), i, run) {
+		add_row(&table, run, keys, key_count, &ctl->out);
+	}
+	print_fitting(ctl, &table, (int)key_count);
+	table_fini(&table);
+}
+
+int compare_run(struct ctl *ctl, struct err *err)
+{
+	json_t *args = json_pack("{s:s}", "group", ctl->operands.words[0]);
+	json_t *data = client_ask(&ctl->client, VERB_COMPARE, args, err);
+
+	if (!data)
+		return -1;
+	if (ctl->options.json) {
+		print_json(data);
+		return 0;
+	}
+	print_table(ctl, data);
+	json_decref(data);
+	return 0;
+}

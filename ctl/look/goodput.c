@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* goodput: where the hours of a run went. */
+#include <math.h>
+
+#include "common/base/clock.h"
+#include "common/base/json.h"
+#include "ctl/base/command.h"
+
+static const struct {
+	const char *name, *words;
+} rows[] = {
+	{"productive", "productive"},
+	{"queue", "waiting in the queue"},
+	{"startup", "start-up"},
+	{"restore", "restore from checkpoints"},
+	{"lost", "lost since a checkpoint"},
+	{"hang", "hanging"},
+	{"pause", "back-off and hold"},
+	{"other", "other"},
+};
+
+/* As long as it is: what took seconds is not told in thousandths of an hour. */
+static const char *time_text(double hours, char out[CLOCK_TEXT_MAX])
+{
+	return duration_text(hours >= 0 && hours < 1e9 ? llround(hours * 3600) * 1000 : -1, out);
+}
+
+/* People are billed in hours, however many days they are. */
+static const char *gpu_time_text(double hours, char out[CLOCK_TEXT_MAX])
+{
+	if (hours < 1)
+		return time_text(hours, out);
+	snprintf(out, CLOCK_TEXT_MAX, hours < 100 ? "%.1f h" : "%.0f h", hours);
+	return out;
+}
+
+static void print_goodput(const json_t *data)
+{
+	const json_t *hours = json_object_get(data, "hours");
+	const json_t *gpu_hours = json_object_get(data, "gpu_hours");
+	double total = js_real(data, "hours_total", 0), ettr = js_real(data, "ettr", NAN);
+	char text[CLOCK_TEXT_MAX], gpu_text[CLOCK_TEXT_MAX];
+
+	if (isfinite(ettr))
+		printf("%.1f%% of %s were productive (ETTR %.3f)\n", 100 * ettr,
+		       time_text(total, text), ettr);
+	printf("%-25s %10s %10s %6s\n", "", "TIME", "GPU TIME", "SHARE");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		double h = js_real(hours, rows[i].name, 0);
+
+		printf("%-25s %10s %10s %5.1f%%\n", rows[i].words, time_text(h, text),
+		       gpu_time_text(js_real(gpu_hours, rows[i].name, 0), gpu_text),
+		       total > 0 ? 100 * h / total : 0);
+	}
+}
+
+/* What ended launches, and what was lost or hung away by it. */
+static void print_causes(const json_t *data)
+{
+	json_t *causes = json_object_get(data, "causes"), *cause;
+	char text[CLOCK_TEXT_MAX];
+	const char *name;
+
+	if (json_object_size(causes) > 0)
+		printf("\n%-25s %10s %10s\n", "LAUNCHES ENDED BY", "LAUNCHES", "TIME LOST");
+	json_object_foreach(causes, name, cause) {
+		printf("%-25s %10lld %10s\n", name, (long long)js_int(cause, "launches", 0),
+		       time_text(js_real(cause, "hours", 0), text));
+	}
+}
+
+int goodput_run(struct ctl *ctl, struct err *err)
+{
+	json_t *args = json_pack("{s:I}", "since", (json_int_t)(ctl->options.since_ms / 1000));
+	json_t *data = ask_about(ctl, VERB_GOODPUT, ctl->operands.words[0], args, err);
+
+	if (!data)
+		return -1;
+	if (ctl->options.json) {
+		print_json(data);
+		return 0;
+	}
+	print_goodput(data);
+	print_causes(data);
+	json_decref(data);
+	return 0;
+}

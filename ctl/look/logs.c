@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/* logs: lbd says where the files are, lbctl reads them itself: output may be large, and must be
+ * readable while lbd is away.
+ *
+ * To a file or pipe the bytes go as they are; to a terminal, cleaned, as every text is. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/run/attempt_logs.h"
+#include "common/base/bytes.h"
+#include "common/base/files.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "common/base/paths.h"
+#include "common/run/run_state.h"
+#include "common/base/zst.h"
+#include "ctl/base/command.h"
+#include "ctl/look/log_lines.h"
+
+enum { POLL_MS = 1000, CHUNK = 64 * 1024, LINES_MAX = 10 * 1000 * 1000 };
+
+struct place {			/* one file: an attempt's, or that of a task of an array */
+	int64_t attempt, task, offset;
+};
+
+struct logs {
+	struct ctl *ctl;
+	const char *run;
+	json_t *list;		/* [{"attempt","path"}], by number; owned */
+	struct place *places;	/* of what was read; owned */
+	size_t place_count;
+	const struct place *at;	/* at hand */
+	struct place shown;	/* of what was printed last */
+	int64_t offset;		/* of the next byte to read in the file at hand */
+	struct log_lines lines;	/* for a terminal, or where lines are chosen */
+	bool is_filtered;	/* by --grep, --err or -n */
+	bool is_drawn;		/* an unfinished line stands on the terminal */
+	bool any;		/* something was printed */
+	bool away;		/* lbd cannot be reached; it was said */
+	bool final;
+};
+
+static int by_number(const void *a, const void *b)
+{
+	int64_t left = js_int(*(json_t *const *)a, "attempt", 0);
+	int64_t right = js_int(*(json_t *const *)b, "attempt", 0);
+
+	if (left == right) {
+		left = js_int(*(json_t *const *)a, "task", -1);
+		right = js_int(*(json_t *const *)b, "task", -1);
+	}
+	return (left > right) - (left < right);
+}
+
+/* Takes `list`. */
+static json_t *sorted(json_t *list)
+{
+	size_t count = json_array_size(list);
+	json_t **items = xcalloc(count, sizeof(json_t *));
+	json_t *result = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		items[i] = json_array_get(list, i);
+	qsort(items, count, sizeof(json_t *), by_number);
+	for (size_t i = 0; i < count; i++)
+		json_array_append(result, items[i]);
+	free(items);
+	json_decref(list);
+	return result;
+}
+
+/* What lbd would have said, from the folders below $LB_HOME. NULL: there is no such run there. */
+static json_t *list_folder(const struct ctl *ctl, const char *run)
+{
+	const char *slash = strchr(run, '/');
+	char *folder = path_join("%s/runs/%s/attempts", ctl->client.home, slash ? slash + 1 : run);
+	DIR *dir = opendir(folder);
+	json_t *list = dir ? json_array() : NULL;
+	const struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		char *end;
+		long number = strtol(entry->d_name, &end, 10);
+		char *path = path_join("%s/%s", folder, entry->d_name);
+
+		if (number > 0 && *end == '\0' && entry->d_name[0] != '+')
+			attempt_logs(path, number, list);
+		free(path);
+	}
+	if (dir)
+		closedir(dir);
+	free(folder);
+	return list ? sorted(list) : NULL;
+}
+
+/* The list as lbd tells it, or as it can be seen without lbd. */
+static int refresh(struct logs *l, struct err *err)
+{
+	json_t *list = ask_about(l->ctl, VERB_LOGS, l->run, NULL, err);
+
+	if (list) {
+		list = sorted(list);
+		l->away = false;
+	} else if (err->code == ERR_DAEMON || err->code == ERR_TIMEOUT) {
+		list = list_folder(l->ctl, l->run);
+		if (list && !l->away)
+			complain(l->ctl, "lbd is not running; this is what lies in its folder");
+		l->away = true;
+	}
+	if (!list)
+		return -1;
+	err_clear(err);
+	json_decref(l->list);
+	l->list = list;
+	return 0;
+}
+
+/* --- printing -------------------------------------------------------------------------------- */
+static void show_line(void *arg, const char *text, size_t len)
+{
+	struct logs *l = arg;
+
+	if (l->is_drawn)
+		fputs("\r\x1b[K", stdout);
+	l->is_drawn = false;
+	if (l->ctl->out.width > 0) {
+		char *shown = xstrndup(text, len);
+
+		clean(shown, CLEAN_KEEP_TABS | (l->ctl->out.utf8 ? 0 : CLEAN_ASCII));
+		fputs(shown, stdout);
+		free(shown);
+	} else {
+		fwrite(text, 1, len, stdout);
+	}
+	putchar('\n');
+}
+
+/* A bar that is being drawn, on a terminal whose reader waits for more. */
+static void draw_unfinished(struct logs *l)
+{
+	char *shown;
+
+	if (l->ctl->out.width < 2 || l->lines.line.len == 0 || l->lines.last || l->is_filtered)
+		return;
+	shown = clean_copy(l->lines.line.data, &l->ctl->out);
+	shown[bytes_within(shown, l->ctl->out.width - 1)] = '\0';
+	printf("\r%s\x1b[K", shown);
+	fflush(stdout);
+	l->is_drawn = true;
+	free(shown);
+}
+
+/* What comes next is from another file: to a person that is said. */
+static void begin(struct logs *l, const struct place *p)
+{
+	if (l->shown.attempt == p->attempt && l->shown.task == p->task)
+		return;
+	log_lines_end(&l->lines);
+	l->shown = *p;
+	if (l->ctl->out.width == 0 || json_array_size(l->list) < 2 || l->is_filtered)
+		return;
+	printf("%s--- attempt %lld", color_code(&l->ctl->out, COLOR_DIM), (long long)p->attempt);
+	if (p->task >= 0)
+		printf(", task %lld", (long long)p->task);
+	printf(" ---%s\n", color_code(&l->ctl->out, COLOR_NONE));
+}
+
+static void print_bytes(struct logs *l, const char *data, size_t len)
+{
+	l->any = true;
+	begin(l, l->at);
+	if (l->ctl->out.width > 0 || l->is_filtered)
+		log_lines_add(&l->lines, data, len);
+	else
+		fwrite(data, 1, len, stdout);
+}
+
+static int print_piece(const char *data, size_t len, void *arg)
+{
+	print_bytes(arg, data, len);
+	return interrupted();
+}
+
+/* Output of a run that ended long ago; it does not grow any more. */
+static int print_compressed(struct logs *l, const char *path, struct err *err)
+{
+	char *compressed = path_join("%s.zst", path);
+	int rc = 0;
+
+	if (l->offset == 0 && file_exists(compressed)) {
+		l->offset = 1;
+		rc = zst_read(compressed, print_piece, l, err);
+	}
+	free(compressed);
+	return rc;
+}
+
+/* Everything from l->offset to the present end of the file. A file that is not there yet is an
+ * empty one. */
+static int print_new(struct logs *l, const char *path, struct err *err)
+{
+	static char chunk[CHUNK];
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	ssize_t n = 0;
+	int rc = 0;
+
+	if (fd < 0)
+		return errno == ENOENT ? print_compressed(l, path, err) :
+					 err_errno(err, "%s", path);
+	if (fstat(fd, &st) == 0 && !S_ISREG(st.st_mode)) {
+		close(fd);
+		return err_set(err, ERR_IO, "%s: not a regular file", path);
+	}
+	while (!interrupted() && (n = pread(fd, chunk, sizeof(chunk), l->offset)) > 0) {
+		print_bytes(l, chunk, (size_t)n);
+		l->offset += n;
+	}
+	if (n < 0 && errno != EINTR)
+		rc = err_errno(err, "%s", path);
+	close(fd);
+	fflush(stdout);
+	return rc;
+}
+
+/* Where reading goes on in the file of this row. */
+static struct place *place_of(struct logs *l, const json_t *row)
+{
+	int64_t attempt = js_int(row, "attempt", 0), task = js_int(row, "task", -1);
+
+	for (size_t i = 0; i < l->place_count; i++) {
+		if (l->places[i].attempt == attempt && l->places[i].task == task)
+			return &l->places[i];
+	}
+	return NULL;
+}
+
+static void add_places(struct logs *l)
+{
+	size_t i;
+	const json_t *row;
+
+	l->places = xrealloc(l->places, (l->place_count + json_array_size(l->list) + 1) *
+					sizeof(*l->places));
+	json_array_foreach(l->list, i, row) {
+		if (!place_of(l, row))
+			l->places[l->place_count++] = (struct place){
+				js_int(row, "attempt", 0), js_int(row, "task", -1), 0};
+	}
+}
+
+/* What is new in each file. */
+static int print_all(struct logs *l, struct err *err)
+{
+	int64_t only = l->ctl->options.attempt;
+	const json_t *each;
+	size_t i;
+	int rc = 0;
+
+	add_places(l);
+	json_array_foreach(l->list, i, each) {
+		struct place *p = place_of(l, each);
+		char *path;
+
+		if (only > 0 && p->attempt != only)
+			continue;
+		path = js_bytes_take(json_object_get(each, "path"));
+		l->at = p;
+		l->offset = p->offset;
+		if (path)
+			rc = print_new(l, path, err);
+		p->offset = l->offset;
+		free(path);
+		if (rc < 0)
+			break;
+	}
+	return rc;
+}
+
+/* --- commands -------------------------------------------------------------------------------- */
+/* Asked before the files are read, so that "final" means that nothing more is to come. */
+static void ask_final(struct logs *l)
+{
+	struct err quiet = {0};
+	json_t *data = ask_about(l->ctl, VERB_PROGRESS, l->run, json_pack("{s:i}", "after", -1),
+				 &quiet);
+	const json_t *run = json_object_get(data, "run");
+
+	l->final = run_state_is_final(run_state_from_name(js_str(run, "state", NULL)));
+	json_decref(data);
+}
+
+static int follow_files(struct logs *l, struct err *err)
+{
+	interrupt_catch();
+	for (;;) {
+		if (!l->away)
+			ask_final(l);
+		if (refresh(l, err) < 0 || print_all(l, err) < 0)
+			return interrupted() ? EXIT_INTERRUPTED : -1;
+		if (interrupted())
+			return EXIT_INTERRUPTED;
+		log_lines_flush(&l->lines);
+		if (l->final)
+			return 0;
+		draw_unfinished(l);
+		fflush(stdout);
+		nap(POLL_MS);
+	}
+}
+
+static bool has_attempt(const struct logs *l, int64_t number)
+{
+	const json_t *each;
+	size_t i;
+
+	json_array_foreach(l->list, i, each) {
+		if (js_int(each, "attempt", 0) == number)
+			return true;
+	}
+	return false;
+}
+
+static int show(struct logs *l, struct err *err)
+{
+	int64_t only = l->ctl->options.attempt;
+
+	if (refresh(l, err) < 0)
+		return -1;
+	if (l->ctl->options.json) {
+		print_json(json_incref(l->list));
+		return 0;
+	}
+	if (only > 0 && !has_attempt(l, only) && !l->ctl->options.follow)
+		return err_set(err, ERR_NOT_FOUND, "%s has no attempt %lld; it has %zu", l->run,
+			       (long long)only, json_array_size(l->list));
+	return l->ctl->options.follow ? follow_files(l, err) : print_all(l, err);
+}
+
+int logs_run(struct ctl *ctl, struct err *err)
+{
+	const struct options *o = &ctl->options;
+	struct logs l = {.ctl = ctl, .run = ctl->operands.words[0]};
+	int status;
+
+	l.lines.on_line = show_line;
+	l.lines.arg = &l;
+	l.is_filtered = o->grep || o->errors || o->lines > 0;
+	if (log_lines_init(&l.lines, o->grep, o->errors, o->lines < LINES_MAX ? o->lines : LINES_MAX, err) < 0)
+		return -1;
+	status = show(&l, err);
+	log_lines_end(&l.lines);
+	log_lines_flush(&l.lines);
+	if (status == 0 && !l.any && !ctl->options.json)
+		complain(ctl, "no output yet");
+	log_lines_fini(&l.lines);
+	json_decref(l.list);
+	free(l.places);
+	return status;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* base/ - what most rooms of the daemon need: its parts, its configuration, its kinds of events.
+ *
+ * lbd.h - the daemon's parts, as main.c puts them together and the handlers use them. */
+#ifndef DAEMON_BASE_LBD_H
+#define DAEMON_BASE_LBD_H
+
+#include <uv.h>
+
+#include "daemon/base/config.h"
+#include "daemon/engine/engine.h"
+
+struct alerts;
+struct control;
+struct cron;
+struct exporter;
+struct log_keeper;
+struct remover;
+struct backup;
+struct deadman;
+struct lock;
+struct switchboard;
+
+struct lbd {
+	uv_loop_t *loop;
+	struct config config;
+	struct lock *lock;			/* of the folder: it is ours */
+	struct ledger *ledger;
+	struct scheduler *slurm, *local;	/* slurm: NULL where there is none */
+	struct world world;
+	struct engine *engine;
+	struct control *control;
+	struct cron *cron;
+	struct log_keeper *log_keeper;
+	struct remover *remover;
+	struct switchboard *switchboard;	/* NULL: not yet open */
+	struct exporter *exporter;		/* NULL: the team is not told */
+	struct alerts *alerts;			/* NULL: nobody is to be told */
+	struct deadman *deadman;		/* NULL: nobody watches */
+	struct backup *backup;
+	int64_t started_ms;			/* wall clock */
+};
+
+#endif

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/* From a tick to a run. */
+#include "common/base/accounts.h"
+#include "daemon/cron/cron_internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/bytes.h"
+#include "common/base/clock.h"
+#include "common/base/files.h"
+#include "common/base/json.h"
+#include "common/config/kept_env.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/base/paths.h"
+#include "common/base/text.h"
+#include "daemon/calendar/cron_check.h"
+#include "daemon/runs/orders.h"
+#include "daemon/runs/submit.h"
+
+enum { MAX_SPEC_BYTES = 1024 * 1024 };
+
+void cron_event(struct cron *cron, const char *kind, const char *entry, const char *text)
+{
+	char *line = xasprintf("%s: %s", entry, text);
+	struct ledger_event e = {
+		.time_ms = clock_wall_ms(), .kind = kind, .actor = "lbd", .text = line,
+	};
+
+	log_info("cron: %s: %s", kind, line);
+	ledger_event_put(cron->lbd->ledger, &e, NULL);
+	free(line);
+}
+
+/* --- the run before -------------------------------------------------------------------------- */
+
+bool cron_last_is_over(struct cron *cron, const char *entry, struct ledger_run *run)
+{
+	struct ledger_cron_tick tick;
+	char name[NAME_MAX_BYTES + 1];
+
+	if (ledger_cron_tick_newest(cron->lbd->ledger, entry, "submitted", &tick, NULL) < 0)
+		return true;
+	snprintf(name, sizeof(name), "%s", tick.run);
+	return ledger_run_find(cron->lbd->ledger, name, run, NULL) < 0 ||
+	       run_state_is_final(run->state);
+}
+
+static void settle(struct cron *cron, const char *entry, int64_t scheduled_s, const char *state,
+		   const char *text)
+{
+	struct ledger_cron_tick tick = {
+		.entry = entry, .scheduled_s = scheduled_s, .state = state, .run = "",
+		.text = text, .time_ms = clock_wall_ms(),
+	};
+
+	ledger_cron_tick_put(cron->lbd->ledger, &tick, NULL);
+}
+
+static void end_run(struct cron *cron, const struct ledger_run *run, const char *reason)
+{
+	struct lbd *lbd = cron->lbd;
+	char *name = xstrdup(run->name);	/* the row is the ledger's */
+
+	if (run->wanted < ORDER_KILL &&
+	    order_write(lbd, run->id, ORDER_KILL, "kill", "cron", reason, NULL) == 0)
+		engine_order(lbd->engine, name, ORDER_KILL, "cron", reason);
+	free(name);
+}
+
+/* --- submitting ------------------------------------------------------------------------------ */
+
+/* One tick on its way to becoming a run. */
+struct flight {
+	struct cron *cron;
+	char entry[NAME_MAX_BYTES + 1];
+	char run[NAME_MAX_BYTES + 1];
+	char user[64];
+	int64_t scheduled_s;
+	json_t *args;
+	void (*done)(void *arg, json_t *answer, const struct err *why);	/* NULL: nobody waits */
+	void *arg;
+};
+
+static int put_tick(void *arg, int64_t run_id, struct err *err)
+{
+	const struct flight *f = arg;
+	struct ledger_cron_tick tick = {
+		.entry = f->entry, .scheduled_s = f->scheduled_s, .state = "submitted",
+		.run = f->run, .text = "", .time_ms = clock_wall_ms(),
+	};
+
+	(void)run_id;
+	return ledger_cron_tick_put(f->cron->lbd->ledger, &tick, err);
+}
+
+static void on_submitted(void *arg, json_t *answer, const struct err *why)
+{
+	struct flight *f = arg;
+	struct cron_state *state = cron_state_of(f->cron, f->entry);
+
+	state->busy = false;
+	if (why && f->done == NULL) {
+		settle(f->cron, f->entry, f->scheduled_s, "refused", why->text);
+		cron_event(f->cron, "cron_refused", f->entry, why->text);
+		ledger_commit(f->cron->lbd->ledger, NULL);
+	}
+	if (f->done)
+		f->done(f->arg, answer, why);
+	else
+		json_decref(answer);
+	json_decref(f->args);
+	free(f);
+}
+
+/* "backup-20261121T0430Z" */
+static void name_run(const char *entry, int64_t scheduled_s, char out[NAME_MAX_BYTES + 1])
+{
+	time_t t = (time_t)scheduled_s;
+	char when[24];
+	struct tm tm;
+
+	gmtime_r(&t, &tm);
+	strftime(when, sizeof(when), scheduled_s % 60 ? "%Y%m%dT%H%M%SZ" : "%Y%m%dT%H%MZ", &tm);
+	snprintf(out, NAME_MAX_BYTES + 1, "%.*s-%s", (int)(NAME_MAX_BYTES - 1 - strlen(when)), entry,
+		 when);
+}
+
+static json_t *strings(char *const *items)
+{
+	json_t *list = json_array();
+
+	for (; *items; items++)
+		json_array_append_new(list, json_string(*items));
+	return list;
+}
+
+/* What lies in the folder of periodic jobs acts as its owner, now as when it was loaded; what a crontab
+ * names elsewhere is as the shell would find it. */
+static char *read_script(const struct cron *cron, const char *path, struct err *err)
+{
+	size_t len = strlen(cron->folder);
+
+	if (strncmp(path, cron->folder, len) == 0 && path[len] == '/')
+		return cron_read(path, MAX_SPEC_BYTES, err);
+	return file_read(path, MAX_SPEC_BYTES, NULL, err);
+}
+
+/* Its #SBATCH lines count, as for lbctl submit SCRIPT. */
+static bool add_batch(json_t *args, const char *path, const char *text, char *const *argv)
+{
+	bool is = text && cron_is_batch(path, text);
+
+	if (is) {
+		js_set_str(args, "script", text);
+		js_set_str(args, "script_path", path);
+		json_object_set_new(args, "arguments", strings(argv + 1));
+	}
+	return is;
+}
+
+static void add_env(json_t *env, char *const *list)
+{
+	for (; list && *list; list++) {
+		size_t len = strcspn(*list, "=");
+		char *name = xstrndup(*list, len);
+
+		json_object_set_new(env, name, js_bytes(*list + len + 1));
+		free(name);
+	}
+}
+
+/* What lbd was started with, as far as lbctl submit would take it along; then cron/environment; then the
+ * lines above the entry. */
+static json_t *environment(const struct cron *cron, const struct cron_entry *entry)
+{
+	json_t *env = kept_environment();
+
+	add_env(env, cron->entries.env);
+	add_env(env, entry->env);
+	json_object_set_new(env, "LB_CRON", json_string(entry->name));
+	return env;
+}
+
+/* What lbctl submit would send. A job that fails is not tried again: its next time comes. */
+static json_t *arguments(const struct cron *cron, const struct cron_entry *entry, const char *name,
+			 struct err *err)
+{
+	char *path = cron_entry_path(cron->folder, entry), *text;
+	struct err why = { 0 };
+	json_t *args = json_pack("{s:s, s:s, s:[s]}", "name", name, "workdir", cron->folder, "set",
+				 "restart.max_without_progress=1");
+
+	js_set_str(args, "file", path);
+	json_object_set_new(args, "env", environment(cron, entry));
+	if (entry->options)
+		json_object_set_new(args, "options", strings(entry->options));
+	text = read_script(cron, path, &why);
+	if (text == NULL && (text_ends_with(path, ".toml") || why.code == ERR_REFUSED)) {
+		err_set(err, why.code, "%s", why.text);
+		json_decref(args);
+		args = NULL;
+	} else if (text_ends_with(path, ".toml")) {
+		js_set_str(args, "toml", text);
+	} else if (!add_batch(args, path, text, entry->argv)) {
+		json_t *command = strings(entry->argv);
+
+		json_array_set_new(command, 0, json_string(path));
+		json_object_set_new(args, "command", command);
+	}
+	free(text);
+	free(path);
+	return args;
+}
+
+void cron_submit(struct cron *cron, const struct cron_entry *entry, int64_t scheduled_s,
+		 void (*done)(void *arg, json_t *answer, const struct err *why), void *arg)
+{
+	struct account me;
+	struct flight *f = xcalloc(1, sizeof(*f));
+	struct submit submit = { .lbd = cron->lbd, .uid = geteuid(), .arg = f };
+	struct err err = { 0 };
+
+	f->cron = cron;
+	f->scheduled_s = scheduled_s;
+	f->done = done;
+	f->arg = arg;
+	snprintf(f->entry, sizeof(f->entry), "%s", entry->name);
+	snprintf(f->user, sizeof(f->user), "%s", account_of(geteuid(), &me) ? me.name : "?");
+	account_clear(&me);
+	name_run(entry->name, scheduled_s, f->run);
+	if (entry->problem)
+		err_set(&err, ERR_USAGE, "%s", entry->problem);
+	else
+		f->args = arguments(cron, entry, f->run, &err);
+	cron_state_of(cron, entry->name)->busy = true;
+	if (f->args == NULL) {
+		on_submitted(f, NULL, &err);
+		return;
+	}
+	submit.args = f->args;
+	submit.user = f->user;
+	submit.also = put_tick;
+	submit.done = on_submitted;
+	submit_run(&submit);
+}
+
+/* --- what to do with a tick ------------------------------------------------------------------ */
+
+void cron_tick(struct cron *cron, const struct cron_entry *entry, int64_t scheduled_s,
+	       bool one_of_many)
+{
+	struct ledger_run before = { 0 };
+	bool is_busy = cron_state_of(cron, entry->name)->busy;
+	int overlap = one_of_many && entry->settings.overlap == OVERLAP_SKIP ?
+			      OVERLAP_QUEUE : entry->settings.overlap;
+
+	if (!is_busy && cron_last_is_over(cron, entry->name, &before)) {
+		cron_submit(cron, entry, scheduled_s, NULL, NULL);
+	} else if (overlap == OVERLAP_SKIP) {
+		settle(cron, entry->name, scheduled_s, "skipped", "the one before it still runs");
+	} else {
+		settle(cron, entry->name, scheduled_s, "waiting", "the one before it still runs");
+		if (overlap == OVERLAP_REPLACE && !is_busy)
+			end_run(cron, &before, "its next time has come (OVERLAP=replace)");
+	}
+}
+
+/* The oldest one that waits; with OVERLAP=replace only the newest still matters. */
+static void submit_waiting(struct cron *cron, const struct cron_entry *entry)
+{
+	struct ledger_cron_tick tick, newest;
+
+	if (ledger_cron_tick_waiting(cron->lbd->ledger, entry->name, &tick, NULL) < 0)
+		return;
+	while (entry->settings.overlap == OVERLAP_REPLACE) {
+		int64_t scheduled_s = tick.scheduled_s;
+
+		if (ledger_cron_tick_newest(cron->lbd->ledger, entry->name, "waiting", &newest,
+					    NULL) < 0 || newest.scheduled_s == scheduled_s)
+			break;
+		settle(cron, entry->name, scheduled_s, "skipped", "a newer one took its place");
+		if (ledger_cron_tick_waiting(cron->lbd->ledger, entry->name, &tick, NULL) < 0)
+			return;
+	}
+	cron_submit(cron, entry, tick.scheduled_s, NULL, NULL);
+}
+
+void cron_look_after(struct cron *cron, const struct cron_entry *entry)
+{
+	int64_t timeout_ms = entry->settings.timeout_ms;
+	struct ledger_run run = { 0 };
+
+	if (cron_state_of(cron, entry->name)->busy)
+		return;
+	if (cron_last_is_over(cron, entry->name, &run))
+		submit_waiting(cron, entry);
+	else if (timeout_ms > 0 && clock_wall_ms() - run.created_ms > timeout_ms)
+		end_run(cron, &run, "it ran longer than its TIMEOUT");
+}

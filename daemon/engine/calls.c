@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/* calls.c - the acts of the engine: calls to a scheduler, and what becomes of their answers.
+ *
+ * An answer names its run by ids, not by pointer: in the meantime the run may have ended, or the
+ * engine may have read everything anew. An answer that finds nobody is dropped; the next poll shows
+ * what it did. */
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/failpoint.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "daemon/engine/state.h"
+
+/* Where the call is made, and where its answer arrives; submit.call comes later, in job.c. */
+static const struct {
+	enum decision_kind kind;
+	enum failpoint call, answer;
+} call_points[] = {
+	{ DECISION_SUBMIT, FP_COUNT, FP_SUBMIT_ANSWER },
+	{ DECISION_RELEASE, FP_RELEASE_CALL, FP_RELEASE_ANSWER },
+	{ DECISION_SIGNAL, FP_SIGNAL_CALL, FP_SIGNAL_ANSWER },
+	{ DECISION_CANCEL, FP_CANCEL_CALL, FP_CANCEL_ANSWER },
+};
+
+static void pass_point(enum decision_kind kind, bool is_answer)
+{
+	for (size_t i = 0; i < sizeof(call_points) / sizeof(call_points[0]); i++) {
+		enum failpoint point = is_answer ? call_points[i].answer : call_points[i].call;
+
+		if (call_points[i].kind == kind && point != FP_COUNT)
+			failpoint(point, NULL);
+	}
+}
+
+struct flight {
+	struct flight *next, **at;
+	struct engine *engine;
+	enum decision_kind kind;
+	int64_t run_id, attempt_id;
+};
+
+/* `run` NULL: of a job that no run waits for. */
+static struct flight *take_off(struct engine *e, const struct run *run, const struct attempt *a,
+			       enum decision_kind kind)
+{
+	struct flight *f = xcalloc(1, sizeof(*f));
+
+	f->engine = e;
+	f->kind = kind;
+	if (run) {
+		f->run_id = run->id;
+		f->attempt_id = a->id;
+	}
+	f->next = e->flights;
+	f->at = &e->flights;
+	if (f->next)
+		f->next->at = &f->next;
+	e->flights = f;
+	return f;
+}
+
+static void land(struct flight *f)
+{
+	*f->at = f->next;
+	if (f->next)
+		f->next->at = f->at;
+	free(f);
+}
+
+void engine_drop_flights(struct engine *e)
+{
+	struct flight *f = e->flights;
+
+	e->flights = NULL;
+	while (f) {
+		struct flight *next = f->next;
+
+		free(f);
+		f = next;
+	}
+}
+
+enum { COUNT_MS = 60 * 1000 };
+
+static void turn_minute(struct call_count *c, int64_t now_ms)
+{
+	int64_t minutes = (now_ms - c->minute_ms) / COUNT_MS;
+
+	if (c->minute_ms == 0)
+		c->minute_ms = now_ms;
+	else if (minutes > 0) {
+		c->before = minutes == 1 ? c->now : 0;
+		c->now = 0;
+		c->is_whole = true;
+		c->minute_ms += minutes * COUNT_MS;
+	}
+}
+
+void engine_count_call(struct engine *e)
+{
+	turn_minute(&e->calls, engine_now(e));
+	e->calls.now++;
+}
+
+double engine_calls_per_minute(struct engine *e)
+{
+	turn_minute(&e->calls, engine_now(e));
+	return e->calls.is_whole ? (double)e->calls.before : NAN;
+}
+
+static enum call_state call_state_of(enum scheduler_result result)
+{
+	static const enum call_state states[SCHEDULER_RESULT_COUNT] = {
+		[SCHEDULER_OK] = CALL_OK, [SCHEDULER_REFUSED] = CALL_REFUSED,
+		[SCHEDULER_GONE] = CALL_GONE, [SCHEDULER_DOWN] = CALL_DOWN,
+		[SCHEDULER_UNCLEAR] = CALL_UNCLEAR,
+	};
+
+	return states[result];
+}
+
+static struct call *call_of(struct attempt *a, enum decision_kind kind)
+{
+	switch (kind) {
+	case DECISION_SUBMIT:
+		return &a->submit;
+	case DECISION_RELEASE:
+		return &a->release;
+	case DECISION_SIGNAL:
+		return &a->signal;
+	case DECISION_RECALL:
+		return &a->recall;
+	default:
+		return &a->cancel;
+	}
+}
+
+/* That nobody remembers is no news: the attempt is lost, as it would be without asking. */
+static void take_memory(struct attempt *a, const struct scheduler_reply *reply)
+{
+	const struct job_status *job = reply->jobs;
+
+	if (reply->result != SCHEDULER_OK || reply->job_count == 0)
+		return;
+	a->recalled = (struct recalled){
+		.cause = job->cause, .exit_code = job->exit_code, .signal = job->signal,
+		.had_nodes = job->nodes[0] != '\0', .start_time = job->start_time,
+		.end_time = job->end_time, .has_canceller = job->has_canceller,
+		.canceller = job->canceller,
+	};
+	snprintf(a->recalled.state, sizeof(a->recalled.state), "%s (accounting)", job->state);
+}
+
+static void take_answer(struct engine *e, struct run *run, struct attempt *a,
+			enum decision_kind kind, const struct scheduler_reply *reply)
+{
+	struct call *call = call_of(a, kind);
+
+	call->state = call_state_of(reply->result);
+	call->reply_ms = engine_now(e);
+	if (kind == DECISION_SUBMIT || kind == DECISION_RELEASE)
+		snprintf(a->call_text, sizeof(a->call_text), "%s", reply->text);
+	if (kind == DECISION_SUBMIT && reply->result == SCHEDULER_OK)
+		a->submitted = reply->job;
+	if (kind == DECISION_RECALL)
+		take_memory(a, reply);
+	else if (reply->result != SCHEDULER_OK)
+		log_warn("%s: %s: %s", run->name, decision_name(kind), reply->text);
+	engine_wake(e, run);
+}
+
+static void on_answer(void *arg, const struct scheduler_reply *reply)
+{
+	struct flight *f = arg;
+	struct engine *e = f->engine;
+	struct run *run = engine_find_id(e, f->run_id);
+
+	pass_point(f->kind, true);
+	if (run && run->has_attempt && run->attempt.id == f->attempt_id)
+		take_answer(e, run, &run->attempt, f->kind, reply);
+	else if (run && run->spare && run->spare->id == f->attempt_id)
+		take_answer(e, run, run->spare, f->kind, reply);
+	land(f);
+}
+
+static void on_stray_answer(void *arg, const struct scheduler_reply *reply)
+{
+	if (reply->result != SCHEDULER_OK)
+		log_warn("cancel of a stray job: %s", reply->text);
+	land(arg);
+}
+
+void engine_cancel_stray(struct engine *e, struct scheduler *s, const struct job_ref *job)
+{
+	engine_count_call(e);
+	log_warn("job %u: cancelled, its attempt is over or has another job token=%.8s",
+		 job->job_id, job->token);
+	failpoint(FP_STRAY_CALL, NULL);
+	s->ops->cancel(s, job, on_stray_answer, take_off(e, NULL, NULL, DECISION_CANCEL));
+}
+
+/* The attempt cannot even be prepared: as if the scheduler had said no, with our own words; or, where that
+ * is no fault of the run's (a full disk), as if it were down, and it is tried again. */
+static void refuse(struct engine *e, struct run *run, struct attempt *a, const struct err *err)
+{
+	struct scheduler_reply reply = {
+		.result = err_is_passing(err) ? SCHEDULER_DOWN : SCHEDULER_REFUSED, .text = err->text,
+	};
+
+	take_answer(e, run, a, DECISION_SUBMIT, &reply);
+}
+
+static void submit(struct engine *e, struct run *run, struct attempt *a)
+{
+	struct flight *f = take_off(e, run, a, DECISION_SUBMIT);
+	struct run shadow = a == run->spare ? run_with_spare(run) : *run;
+	struct err err = { 0 };
+
+	if (run->spec_problem)
+		err_set(&err, ERR_USAGE, "%s", run->spec_problem);
+	else if (e->world->submit(e->world->self, &shadow, ledger_id(e->ledger), on_answer, f, &err) == 0)
+		return;
+	land(f);
+	refuse(e, run, a, &err);
+}
+
+static void signal_job(struct engine *e, struct run *run, int signo)
+{
+	struct scheduler *s = run->scheduler;
+	struct err err = { 0 };
+
+	/* Without the note lbrun ends the trainer all the same, it just cannot say why. */
+	if (e->world->order(e->world->self, run, &err) < 0)
+		log_warn("%s: %s", run->name, err.text);
+	run->attempt.signalled = signo;
+	run->attempt.ordered = run->wanted;
+	s->ops->signal(s, &run->attempt.job, signo, on_answer, take_off(e, run, &run->attempt, DECISION_SIGNAL));
+}
+
+void engine_act(struct engine *e, struct run *run, struct attempt *a, const struct decision *d)
+{
+	struct scheduler *s = run->scheduler;
+	struct call *call = call_of(a, d->kind);
+
+	if (s == NULL)
+		return;
+	engine_count_call(e);
+	call->state = CALL_FLYING;
+	call->made_ms = engine_now(e);
+	pass_point(d->kind, false);
+	switch (d->kind) {
+	case DECISION_SUBMIT:
+		submit(e, run, a);
+		break;
+	case DECISION_RELEASE:
+		s->ops->release(s, &d->job, on_answer, take_off(e, run, a, d->kind));
+		break;
+	case DECISION_SIGNAL:
+		signal_job(e, run, d->signo);
+		break;
+	case DECISION_RECALL:
+		s->ops->recall(s, &d->job, on_answer, take_off(e, run, a, d->kind));
+		break;
+	default:
+		s->ops->cancel(s, &d->job, on_answer, take_off(e, run, a, DECISION_CANCEL));
+		break;
+	}
+	/* the call is flying: find out what to wait for */
+	engine_wake(e, run);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* canceller.c - see canceller.h. */
+#include "daemon/engine/canceller.h"
+
+enum { ROOT = 0 };
+
+bool canceller_is_person(const struct cancelled *c)
+{
+	bool ran_for_long = c->start_time > 0 && c->end_time - c->start_time >= LAUNCH_WINDOW_S;
+
+	if (!c->had_nodes || (c->claimed && ran_for_long))
+		return true;
+	return c->has_uid && c->uid != ROOT && c->uid != c->node_uid;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* canceller.h - who cancelled a job that lbd did not cancel: a person, whose word is respected, or Slurm
+ * itself? Pure.
+ *
+ * Slurm cancels what a node does not take and may not be requeued: after a prolog that failed, or when a
+ * controller that died and forgot a job's start starts it a second time ("already running"). It does so
+ * within moments of that start. So there is proof of a person where
+ *
+ *   - accounting names another uid than that of Slurm's daemons, or
+ *   - the job was cancelled before it had nodes, or
+ *   - its lbrun had begun, and the controller had seen it run for longer than any launch takes.
+ *
+ * In all other cases nobody is known to have wanted the end. */
+#ifndef DAEMON_ENGINE_CANCELLER_H
+#define DAEMON_ENGINE_CANCELLER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum {
+	LAUNCH_WINDOW_S = 180,	/* from a start until a node has refused it, Slurm's own retries included */
+};
+
+struct cancelled {
+	bool had_nodes;
+	bool claimed;			/* its lbrun had begun */
+	int64_t start_time, end_time;	/* seconds, by the controller's clock; 0: not known */
+	bool has_uid;			/* accounting knows who it was: */
+	uint32_t uid;
+	uint32_t node_uid;		/* of Slurm's daemons on the nodes */
+};
+
+/* Is it sure that a person did it? */
+bool canceller_is_person(const struct cancelled *c);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* engine/ - decides what happens to each run next, and does it. Includes no other room of
+ * daemon/.
+ *
+ * engine.h - the shell around reconcile: gather facts → decide → write → commit → act.
+ *
+ * The engine touches the outside only through the ledger, the schedulers and `struct world` (clock,
+ * randomness, files of attempts), so that a test can run it in an invented world. It owns its runs;
+ * the ledger, the schedulers and the world are borrowed and must outlive it. */
+#ifndef DAEMON_ENGINE_ENGINE_H
+#define DAEMON_ENGINE_ENGINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "common/run/spool.h"
+#include "daemon/engine/node_memory.h"
+#include "daemon/engine/run.h"
+#include "slurm/scheduler.h"
+#include "sql/ledger.h"
+
+/* What the switch files want of a run (common/run/switches.h). */
+struct switched {
+	bool is_known;			/* false: the folder cannot be read at present */
+	enum run_order order;		/* of the strongest one; ORDER_RUN = none is there */
+	const char *file, *by, *text;	/* valid until the next turn; NULL without one */
+};
+
+struct world {
+	void *self;
+	int64_t (*wall_ms)(void *self);
+	int64_t (*mono_ms)(void *self);
+	void (*token)(void *self, char out[TOKEN_HEX + 1]);
+	/* Reads runs/NAME/spec.toml. */
+	int (*spec)(void *self, const char *run_dir, struct run_spec *out, struct err *err);
+	/* Makes the attempt's folder and hands its job to the scheduler, held. -1: it cannot even be
+	 * prepared (done is not called then). */
+	int (*submit)(void *self, const struct run *run, const char *ledger_id,
+		      scheduler_done done, void *arg, struct err *err);
+	/* The run has gone on since its newest attempt was submitted, which is still held: tells it. */
+	int (*retell)(void *self, const struct run *run, struct err *err);
+	/* Leaves the order where lbrun finds it before it is signalled. */
+	int (*order)(void *self, const struct run *run, struct err *err);
+	/* The run is over: what may still live of its newest attempts finds the order to end. */
+	int (*end_all)(void *self, const struct run *run, struct err *err);
+	void (*switched)(void *self, const struct run *run, struct switched *out);
+	bool (*claimed)(void *self, const struct run *run);
+	bool (*exited)(void *self, const struct run *run, struct attempt_exit *out);
+	/* Was the newest attempt's job to wait for how others end (--dependency)? NULL: none does here. */
+	bool (*depends)(void *self, const struct run *run);
+	/* As array_tasks_count, of this run; NULL: there are no arrays in this world. */
+	bool (*tasks)(void *self, const struct run *run, int64_t *changed_ns, int64_t *done,
+		      int64_t *all);
+	/* As spool_read, on the spool of the run's newest attempt. */
+	int64_t (*spool)(void *self, const struct run *run, int64_t *offset, int64_t max_bytes,
+			 int (*on_line)(const struct spool_line *line, void *arg),
+			 void (*on_bad)(int64_t offset, const struct err *why, void *arg),
+			 void *arg, struct err *err);
+};
+
+struct poll_times {
+	int64_t busy_ms, idle_ms, spool_ms;
+};
+
+struct engine;
+
+/* `slurm` may be NULL: then runs that want it wait. */
+struct engine *engine_create(struct ledger *ledger, struct scheduler *slurm,
+			     struct scheduler *local, const struct world *world,
+			     const struct poll_times *times);
+void engine_destroy(struct engine *engine);
+/* Without this call no node is ever avoided. */
+void engine_remember_nodes(struct engine *engine, const struct node_rules *rules);
+
+/* Without this call nobody is told of runs that should run and do not; after so long. */
+void engine_worry_after(struct engine *engine, int64_t absent_ms);
+
+/* Reads every live run from the ledger; also what heals the engine after a failed commit. */
+int engine_load(struct engine *engine, struct err *err);
+
+/* One turn for every run that has news or is due. Returns the monotonic time of the next one. */
+int64_t engine_turn(struct engine *engine);
+
+/* The same turn for what must be committed before a person is answered: -1 with err when it could
+ * not be; everything uncommitted is then undone, here and in the ledger. */
+int engine_settle(struct engine *engine, struct err *err);
+
+/* Called once, when something happened that asks for a turn soon. */
+void engine_on_news(struct engine *engine, void (*news)(void *arg), void *arg);
+
+/* A run that the ledger has as live, but the engine not yet (new, or restarted). */
+int engine_adopt(struct engine *engine, const char *name, struct err *err);
+/* The same for a run whose row or spec may have changed under a live one (a held run, restarted). */
+int engine_adopt_anew(struct engine *engine, const char *name, struct err *err);
+/* A person's order, already in the ledger. */
+void engine_order(struct engine *engine, const char *name, enum run_order wanted,
+		  const char *by, const char *reason);
+/* The switches may have changed: look at them for every run. */
+void engine_on_switches(struct engine *engine);
+/* lbrun's hint that the spool of this run has grown. */
+void engine_poke(struct engine *engine, const char *name);
+
+/* Is it one of the live runs, or has it ended in this very turn? */
+bool engine_has(struct engine *engine, const char *name);
+/* The name of a live run that waits for the end of this one; NULL: none does. Borrowed. */
+const char *engine_follower(const struct engine *engine, const char *name);
+
+struct engine_health {
+	int64_t live_runs;
+	int64_t slurm_down_since_ms;	/* wall clock; 0 = it answers, or nobody asked */
+	char slurm_text[160];
+	int64_t good_poll_ms;		/* monotonic begin of the newest poll that Slurm answered (without
+					   Slurm: the local scheduler); 0 = none yet */
+	double calls_per_minute;	/* to the schedulers, in the last whole minute; NaN = none yet */
+};
+void engine_health(struct engine *engine, struct engine_health *out);
+
+/* The live run of this name, as it is now; NULL when there is none. Borrowed until the next turn. */
+const struct run *engine_live(struct engine *engine, const char *name);
+
+/* Why the run has not begun: whom it follows, or the scheduler's own words ("Resources"); "" when it has,
+ * or nobody has said. Borrowed until the next turn. */
+const char *engine_waits_for(struct engine *engine, const char *name);
+
+#endif

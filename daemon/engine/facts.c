@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* facts.c - what is known of a run: from its files, from the polls, from the switches. */
+#include "daemon/engine/state.h"
+
+#include <string.h>
+
+enum { FILES_MS = 1000 };		/* how often claim and exit record are looked for */
+
+static void look_for_exit(struct engine *e, struct run *run, int64_t now_ms)
+{
+	struct attempt *a = &run->attempt;
+
+	if (!e->world->exited(e->world->self, run, &a->exit) ||
+	    strcmp(a->exit.token, a->job.token) != 0)
+		return;
+	a->exited = true;
+	a->exit_seen_ms = now_ms;
+}
+
+/* Once it is over, what a network file system still hides is looked for until the grace is over. Of a
+ * job that the scheduler does not know nothing but its files can tell; of one that waits in line the
+ * polls tell when that is over, unless the scheduler falls silent. */
+static int64_t look_pause_ms(struct engine *e, const struct run *run)
+{
+	const struct attempt *a = &run->attempt;
+	bool is_unknown = a->seen_poll_ms != engine_poller(e, run)->done_begun_ms;
+	bool is_over = a->exited || a->ended_ms > 0 || is_unknown;
+	bool is_waiting = a->seen_poll_ms > 0 && !is_unknown && a->seen.phase < JOB_RUNNING;
+
+	if (!a->claimed && is_waiting && e->times.idle_ms > FILES_MS)
+		return e->times.idle_ms;
+	if (!a->claimed || (is_over && e->times.spool_ms > FILES_MS))
+		return FILES_MS;
+	return e->times.spool_ms;
+}
+
+void engine_look_at_files(struct engine *e, struct run *run, int64_t now_ms)
+{
+	struct attempt *a = &run->attempt;
+
+	if (!run->has_attempt || a->state < ATTEMPT_HELD || a->state == ATTEMPT_ENDED) {
+		run->next_look_ms = INT64_MAX;
+		return;
+	}
+	if (!a->claimed && e->world->claimed(e->world->self, run)) {
+		a->claimed = true;
+		a->claim_seen_ms = now_ms;
+	}
+	/* The record is written after the last spool line: look for it first, then read the spool. */
+	if (a->claimed && !a->exited)
+		look_for_exit(e, run, now_ms);
+	if (a->claimed)
+		engine_count_tasks(e, run);
+	if (a->claimed && engine_ingest(e, run)) {
+		a->heard_ms = now_ms;
+		e->written |= WROTE_LINES;
+	}
+	if (a->claimed && a->has_more)
+		run->next_look_ms = now_ms;
+	else
+		run->next_look_ms = now_ms + look_pause_ms(e, run);
+}
+
+/* Nothing of the spool may be left behind; a line that a network file system still hides gets a
+ * moment. */
+static bool is_told(const struct engine *e, const struct attempt *a)
+{
+	return a->exited && a->drained &&
+	       (a->spool_seq >= a->exit.last_seq ||
+		engine_now(e) >= a->exit_seen_ms + EXIT_GRACE_MS);
+}
+
+/* Asked of the files of the run, so only when the answer counts: the job is gone, and had never begun. */
+static bool does_depend(const struct engine *e, const struct run *run, const struct facts *f)
+{
+	bool counts = f->has_attempt && !f->claimed && !f->seen && f->job.job_id != 0 && f->poll_ms > 0 &&
+		      (f->attempt == ATTEMPT_HELD || f->attempt == ATTEMPT_QUEUED);
+
+	return counts && e->world->depends && e->world->depends(e->world->self, run);
+}
+
+void engine_gather(struct engine *e, const struct run *run, const struct attempt *a, struct facts *f)
+{
+	const struct poller *p = engine_poller(e, run);
+	struct switched switched = { 0 };
+
+	*f = (struct facts){
+		.state = run->state, .wanted = run->wanted, .failures = run->failures,
+		.backoff_left_ms = run->pause_until_ms - engine_now(e),
+		.ever_trained = run->ever_trained, .unstarted = run->unstarted,
+		.line = run->line, .line_text = run->line_text,
+		.has_attempt = run->has_attempt, .goes_back = run->resume_from[0] != '\0',
+	};
+	e->world->switched(e->world->self, run, &switched);
+	f->switches_known = switched.is_known;
+	f->switched = switched.order;
+	f->by_switch = run->by_switch;
+	if (!run->has_attempt)
+		return;
+	f->attempt = a->state;
+	f->job = a->job;
+	f->cause = a->cause;
+	f->exit_code = a->exit_code;
+	f->blame_run = a->blame_run;
+	f->is_final = a->is_final;
+	f->excludes = run->excluded[0] != '\0';
+	f->patience_ms = e->nodes.patience_ms;
+	f->submit = a->submit;
+	f->release = a->release;
+	f->signal = a->signal;
+	f->cancel = a->cancel;
+	f->node_uid = run->scheduler ? run->scheduler->node_uid : 0;
+	f->may_recall = run->scheduler && run->scheduler->ops->recall;
+	f->recall = a->recall;
+	f->recalled = a->recalled;
+	f->submitted = a->submitted;
+	f->refusal = a->call_text;
+	f->signalled = a->signalled;
+	f->ordered = a->ordered;
+	f->fresh = a->fresh;
+	f->watching_since_ms = a->watching_since_ms;
+	f->poll_ms = p->done_begun_ms;
+	f->seen = a->seen_poll_ms && a->seen_poll_ms == p->done_begun_ms ? &a->seen : NULL;
+	f->seen_ms = a->seen_poll_ms;
+	f->last_reason = a->seen_poll_ms ? a->seen.reason : "";
+	f->was_waiting = a->was_waiting;
+	f->ended_ms = a->ended_ms;
+	f->claimed = a->claimed;
+	f->exited = is_told(e, a);
+	f->exit_cause = a->exit.cause;
+	f->exit_exit_code = a->exit.exit_code;
+	f->exit_signal = a->exit.signal;
+	f->exit_final = a->exit.is_final;
+	f->exit_switched = a->exit.switched;
+	f->exit_text = a->exit.text;
+	f->heard_ms = a->heard_ms;
+	f->depends = does_depend(e, run, f);
+}

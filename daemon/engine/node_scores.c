@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* node_scores.c - the engine's side of node memory: blame in the ledger, names for the next job, and
+ * whether that job really landed elsewhere.
+ *
+ * The local scheduler has one machine, and nowhere else to go: its runs only count. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/bytes.h"
+#include "common/base/clock.h"
+#include "common/run/hosts.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "daemon/engine/state.h"
+
+enum { EXCLUDED_MAX_BYTES = 4096, HOST_MAX_BYTES = 64 };
+
+static bool may_go_elsewhere(struct engine *e, const struct run *run)
+{
+	return engine_poller(e, run) == &e->slurm;
+}
+
+static bool has_name(const char *list, const char *name)
+{
+	json_t *names = hosts_expand(list ? list : ""), *item;
+	bool found = false;
+	size_t i;
+
+	json_array_foreach(names, i, item)
+		found = found || strcmp(json_string_value(item), name) == 0;
+	json_decref(names);
+	return found;
+}
+
+/* --- blame ---------------------------------------------------------------------------------------- */
+
+struct search {
+	const char *name;
+	double score;
+	int64_t score_ms;
+};
+
+static int see_score(const struct ledger_node *node, void *arg)
+{
+	struct search *s = arg;
+
+	if (strcmp(node->name, s->name) == 0) {
+		s->score = node->score;
+		s->score_ms = node->score_ms;
+	}
+	return 0;
+}
+
+static void blame_node(struct engine *e, const struct run *run, const char *name, const char *why,
+		       double blame)
+{
+	struct search old = { .name = name };
+	int64_t now_ms = engine_wall(e), avoided_ms;
+	char text[CLOCK_TEXT_MAX];
+	struct err err = { 0 };
+	double score;
+
+	engine_wrote(e, ledger_node_each(e->ledger, see_score, &old, &err), &err);
+	score = node_score_at(old.score, old.score_ms, now_ms, e->nodes.half_life_ms) + blame;
+	engine_wrote(e, ledger_node_know(e->ledger, name, now_ms, &err), &err);
+	engine_wrote(e, ledger_node_set_score(e->ledger, name, score, now_ms, &err), &err);
+	avoided_ms = node_avoided_ms(score, &e->nodes);
+	if (avoided_ms > 0 && e->nodes.max_excluded > 0)
+		engine_event(e, run, "node_suspect", "lbd", "%s is avoided for %s: %s", name,
+			     duration_text(avoided_ms, text), why);
+}
+
+void engine_blame_nodes(struct engine *e, const struct run *run, const struct decision *end)
+{
+	enum cause cause = end->cause;
+	json_t *names = hosts_expand(run->attempt.nodes), *name;
+	/* a launch's end that had one node to blame is not the others' as well */
+	bool is_settled = run->attempt.is_node_named && node_blame_named(cause) > 0;
+	double blame = may_go_elsewhere(e, run) && !is_settled ?
+			       node_blame(cause, end->blame_run, end->signal,
+					  json_array_size(names)) : 0;
+	struct err err = { 0 };
+	size_t i;
+
+	json_array_foreach(names, i, name) {
+		engine_wrote(e, ledger_node_attempt_ended(e->ledger, json_string_value(name), cause,
+							  engine_wall(e), &err), &err);
+		if (blame > 0 && !e->broken)
+			blame_node(e, run, json_string_value(name), cause_name(cause), blame);
+	}
+	json_decref(names);
+}
+
+void engine_launch_blames(struct engine *e, struct run *run, enum cause cause, const char *node)
+{
+	double blame = node_blame_named(cause);
+
+	run->attempt.is_node_named = blame > 0 && may_go_elsewhere(e, run) &&
+				     has_name(run->attempt.nodes, node);
+	if (run->attempt.is_node_named)
+		blame_node(e, run, node, cause_name(cause), blame);
+}
+
+/* Once in an attempt; of a node that the job does not have we believe nothing. */
+void engine_node_error(struct engine *e, struct run *run, const char *text)
+{
+	struct attempt *a = &run->attempt;
+	size_t used = strlen(a->error_nodes);
+	char name[HOST_MAX_BYTES + 1];
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(text, ":"), text);
+	if (!may_go_elsewhere(e, run) || !has_name(a->nodes, name) || has_name(a->error_nodes, name) ||
+	    used + strlen(name) + 2 > sizeof(a->error_nodes))
+		return;
+	snprintf(a->error_nodes + used, sizeof(a->error_nodes) - used, "%s%s", used ? "," : "", name);
+	blame_node(e, run, name, "errors in the output", NODE_ERROR_BLAME);
+}
+
+/* --- the next job --------------------------------------------------------------------------------- */
+
+struct notes {
+	struct node_note *items;
+	size_t count, cap;
+};
+
+static int add_note(const struct ledger_node *node, void *arg)
+{
+	struct notes *n = arg;
+
+	if (node->score <= 0)
+		return 0;
+	if (n->count == n->cap) {
+		n->cap = n->cap ? 2 * n->cap : 16;
+		n->items = xrealloc(n->items, n->cap * sizeof(n->items[0]));
+	}
+	n->items[n->count++] = (struct node_note){
+		.name = xstrdup(node->name), .score = node->score, .score_ms = node->score_ms,
+	};
+	return 0;
+}
+
+static size_t names_in(const char *list)
+{
+	json_t *names = hosts_expand(list ? list : "");
+	size_t count = json_array_size(names);
+
+	json_decref(names);
+	return count;
+}
+
+/* Where the last attempt kept away from too many, this one keeps away from one less: not from the one
+ * that is mistrusted least. */
+static size_t limit_of(const struct run *run, size_t chosen)
+{
+	size_t before = names_in(run->excluded);
+
+	if (!run->is_walled_in)
+		return chosen;
+	return before == 0 ? 0 : chosen < before ? chosen : before - 1;
+}
+
+/* Owned by the caller; "" = none. */
+static char *choose(struct engine *e, const struct run *run)
+{
+	struct notes n = { 0 };
+	struct err err = { 0 };
+	struct buf out;
+	size_t chosen;
+
+	buf_init(&out, EXCLUDED_MAX_BYTES);
+	engine_wrote(e, ledger_node_each(e->ledger, add_note, &n, &err), &err);
+	chosen = limit_of(run, node_choose(n.items, n.count, &e->nodes, engine_wall(e)));
+	for (size_t i = 0; i < n.count; i++) {
+		/* a node that the spec insists on is not argued about */
+		if (i < chosen && !has_name(run->spec.nodelist, n.items[i].name))
+			buf_addf(&out, "%s%s", out.len ? "," : "", n.items[i].name);
+		free(n.items[i].name);
+	}
+	free(n.items);
+	buf_addf(&out, "%s", "");
+	return buf_take(&out);
+}
+
+char *engine_choose_excluded(struct engine *e, const struct run *run)
+{
+	return may_go_elsewhere(e, run) ? choose(e, run) : xstrdup("");
+}
+
+void engine_exclude_nodes(struct engine *e, struct run *run)
+{
+	char *excluded = engine_choose_excluded(e, run);
+	struct err err = { 0 };
+
+	if (run->is_walled_in && run->excluded[0])
+		engine_event(e, run, "node_again", "lbd", "it kept away from %s; now %s%s", run->excluded,
+			     excluded[0] ? "from those that are mistrusted most: " : "it may run anywhere",
+			     excluded);
+	free(run->excluded);
+	run->excluded = excluded;
+	if (excluded[0])
+		engine_wrote(e, ledger_attempt_set_excluded(e->ledger, run->attempt.id, excluded, &err),
+			     &err);
+}
+
+/* --- where it landed -------------------------------------------------------------------------------- */
+
+void engine_note_nodes(struct engine *e, struct run *run, const char *nodes)
+{
+	struct attempt *a = &run->attempt;
+	json_t *names, *name;
+	size_t i;
+
+	if (nodes[0] == '\0' || a->nodes[0] != '\0')
+		return;
+	snprintf(a->nodes, sizeof(a->nodes), "%s", nodes);
+	if (run->excluded[0] == '\0')
+		return;
+	names = hosts_expand(nodes);
+	json_array_foreach(names, i, name)
+		if (has_name(run->excluded, json_string_value(name)))
+			engine_event(e, run, "node_again", "lbd", "it runs on %s again, which it was to "
+				     "keep away from", json_string_value(name));
+	json_decref(names);
+}

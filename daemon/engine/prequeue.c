@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/engine/prequeue.h"
+
+#include <stddef.h>
+
+static struct decision decide(enum decision_kind kind, const struct facts *f)
+{
+	return (struct decision){ .kind = kind, .job = f->job, .exit_code = -1 };
+}
+
+static struct decision wait_until(int64_t at_ms)
+{
+	return (struct decision){ .kind = DECISION_WAIT, .at_ms = at_ms };
+}
+
+static struct decision drop(enum cause cause, const char *text)
+{
+	return (struct decision){ .kind = DECISION_END, .cause = cause, .exit_code = -1,
+				  .text = text };
+}
+
+static bool is_wanted(const struct facts *run, const struct policy *policy)
+{
+	return policy->prequeue && run->wanted == ORDER_RUN && !run_state_is_final(run->state);
+}
+
+/* Only behind a job that really runs, and not while the run is to be sent back to an older checkpoint:
+ * that is for its next launch only, wherever it happens. */
+static bool is_worth_one(const struct facts *run)
+{
+	return run->state == RUN_RUNNING && run->attempt == ATTEMPT_RUNNING && !run->exited &&
+	       !run->goes_back && run->seen && run->seen->phase == JOB_RUNNING;
+}
+
+/* Somebody released it: it would start beside the attempt that runs. */
+static struct decision stop_it(const struct facts *spare, int64_t now_ms)
+{
+	const struct call *c = &spare->cancel;
+
+	if (c->state == CALL_FLYING)
+		return wait_until(INT64_MAX);
+	if (c->state != CALL_NONE && now_ms < c->reply_ms + RECHECK_MS)
+		return wait_until(c->reply_ms + RECHECK_MS);
+	return decide(DECISION_CANCEL, spare);
+}
+
+static struct decision held(const struct facts *spare, int64_t now_ms)
+{
+	if (spare->seen == NULL)
+		return spare->poll_ms > spare->watching_since_ms + SETTLE_MS ?
+			       drop(CAUSE_LAUNCH_FAIL, "the scheduler lost it") : wait_until(INT64_MAX);
+	if (spare->seen->phase >= JOB_ENDING)
+		return drop(CAUSE_LAUNCH_FAIL, "somebody cancelled it");
+	if (spare->seen->phase != JOB_HELD)
+		return stop_it(spare, now_ms);
+	return wait_until(INT64_MAX);
+}
+
+struct decision prequeue(const struct facts *run, const struct facts *spare, int64_t not_before_ms,
+			 const struct policy *policy, int64_t now_ms)
+{
+	if (spare && !is_wanted(run, policy))
+		return drop(CAUSE_KILLED, "the run does not go on");
+	if (spare)
+		return spare->attempt == ATTEMPT_INTENT ? reconcile(spare, policy, now_ms) :
+							  held(spare, now_ms);
+	if (!is_wanted(run, policy) || !is_worth_one(run))
+		return wait_until(INT64_MAX);
+	return now_ms < not_before_ms ? wait_until(not_before_ms) : decide(DECISION_NEW_ATTEMPT, run);
+}

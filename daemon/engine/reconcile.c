@@ -1,0 +1,573 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/engine/reconcile.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "daemon/engine/canceller.h"
+#include "daemon/engine/relaunch.h"
+
+static struct decision wait_until(int64_t at_ms)
+{
+	return (struct decision){ .kind = DECISION_WAIT, .at_ms = at_ms };
+}
+
+/* Only news (a reply, a poll, a spool line, an order) can change the answer. */
+static struct decision wait_for_news(void)
+{
+	return wait_until(INT64_MAX);
+}
+
+static struct decision act(enum decision_kind kind, const struct facts *f)
+{
+	return (struct decision){ .kind = kind, .job = f->job, .exit_code = -1 };
+}
+
+static struct decision move(enum run_state to, enum cause cause, const char *text)
+{
+	return (struct decision){ .kind = DECISION_MOVE, .to = to, .cause = cause,
+				  .exit_code = -1, .text = text };
+}
+
+static struct decision end(enum cause cause, const char *text)
+{
+	return (struct decision){ .kind = DECISION_END, .cause = cause, .exit_code = -1,
+				  .text = text };
+}
+
+/* Has the scheduler said, later than `since_ms`, that it does not know the job? */
+static bool missing_since(const struct facts *f, int64_t since_ms)
+{
+	return f->seen == NULL && f->poll_ms > since_ms;
+}
+
+/* A call whose answer was "not now" may be made again after RECHECK_MS. */
+static bool call_due(const struct call *call, int64_t now_ms, int64_t *at_ms)
+{
+	if (call->state == CALL_NONE)
+		return true;
+	if (call->state == CALL_FLYING) {
+		*at_ms = INT64_MAX;
+		return false;
+	}
+	*at_ms = call->reply_ms + RECHECK_MS;
+	return now_ms >= *at_ms;
+}
+
+static struct decision call_or_wait(enum decision_kind kind, const struct facts *f,
+				    const struct call *call, int64_t now_ms)
+{
+	int64_t at_ms = 0;
+
+	return call_due(call, now_ms, &at_ms) ? act(kind, f) : wait_until(at_ms);
+}
+
+/* --- ending an attempt ------------------------------------------------------------------------ */
+
+/* Did a person cancel the job, so that the run is over for good? lbd did not. */
+static bool is_persons_cancel(const struct facts *f)
+{
+	const struct recalled *r = &f->recalled;
+	struct cancelled c = {
+		.had_nodes = r->had_nodes, .claimed = f->claimed, .start_time = r->start_time,
+		.end_time = r->end_time, .has_uid = r->has_canceller, .uid = r->canceller,
+		.node_uid = f->node_uid,
+	};
+
+	if (f->seen) {
+		c.had_nodes = f->seen->nodes[0] != '\0';
+		c.start_time = f->seen->start_time;
+		c.end_time = f->seen->end_time;
+	}
+	return canceller_is_person(&c);
+}
+
+static const char nobodys_cancel[] = "Slurm cancelled the job, and nobody is known to have wanted that";
+
+/* The scheduler's word for the end, but that a cancellation counts as a person's only with proof. */
+static enum cause scheduler_cause(const struct facts *f)
+{
+	enum cause cause = f->seen ? f->seen->cause : f->recalled.cause;
+
+	return cause == CAUSE_KILLED && !is_persons_cancel(f) ? CAUSE_LOST : cause;
+}
+
+static bool is_nobodys_cancel(const struct facts *f)
+{
+	enum cause cause = f->seen ? f->seen->cause : f->recalled.cause;
+
+	return cause == CAUSE_KILLED && scheduler_cause(f) != CAUSE_KILLED;
+}
+
+/* lbrun's own record comes first. Where it says "lost" it was ended by a signal that lbd did not
+ * send: the scheduler knows why. */
+static struct decision end_by_record(const struct facts *f)
+{
+	enum cause cause = f->exit_cause;
+	enum cause other = scheduler_cause(f);
+	bool scheduler_knows = cause == CAUSE_LOST && other != CAUSE_COMPLETED && other != CAUSE_NONE;
+	struct decision d;
+
+	if (scheduler_knows)
+		cause = other;
+	d = end(cause, cause == CAUSE_LOST && is_nobodys_cancel(f) ? nobodys_cancel : f->exit_text);
+	d.exit_code = f->exit_exit_code;
+	d.signal = f->exit_signal;
+	d.blame_run = !scheduler_knows;
+	d.is_final = f->exit_final;
+	return d;
+}
+
+static const char doomed[] = "what it depends on failed: DependencyNeverSatisfied";
+static const char maybe_doomed[] = "its job was to wait for another (--dependency), and is gone without having "
+				   "begun: perhaps the other failed, so it is not run; if it is to run all the "
+				   "same: lbctl restart";
+
+/* What the job depends on has failed, says Slurm, which may have forgotten that when the next job asks
+ * for the same, and would let it run: the verdict is the run's. */
+static bool is_never_to_start(const struct facts *f)
+{
+	return !f->claimed && f->seen && f->seen->phase != JOB_RUNNING &&
+	       strcmp(f->seen->reason, "DependencyNeverSatisfied") == 0;
+}
+
+static struct decision end_never_to_start(const char *why)
+{
+	struct decision d = end(CAUSE_LAUNCH_FAIL, why);
+
+	d.is_final = true;
+	d.blame_run = true;
+	return d;
+}
+
+/* Only lbrun can say that a run is completed: a job that ended well without its record never got as
+ * far as a trainer, or nobody knows how far. */
+static struct decision end_by_word(const struct facts *f, const char *state)
+{
+	enum cause cause = scheduler_cause(f);
+
+	if (is_nobodys_cancel(f) && f->claimed)
+		state = nobodys_cancel;
+	if (cause == CAUSE_COMPLETED || cause == CAUSE_NONE || is_nobodys_cancel(f))
+		cause = f->claimed ? CAUSE_LOST : CAUSE_LAUNCH_FAIL;
+	return end(cause, state);
+}
+
+static struct decision end_by_scheduler(const struct facts *f)
+{
+	struct decision d = end_by_word(f, f->seen->state);
+
+	d.exit_code = f->seen->exit_code;
+	d.signal = f->seen->signal;
+	return d;
+}
+
+static struct decision end_by_accounting(const struct facts *f)
+{
+	struct decision d = end_by_word(f, f->recalled.state);
+
+	d.exit_code = f->recalled.exit_code;
+	d.signal = f->recalled.signal;
+	return d;
+}
+
+/* Also when a hold was taken back before the attempt had ended: it was told to end, and does. */
+static bool must_end(const struct facts *f)
+{
+	return f->wanted != ORDER_RUN || f->state == RUN_STOPPING;
+}
+
+/* Until when lbrun's record of a job that is over is waited for. While Slurm still ends it, lbrun may
+ * still be at work; on a node that failed there is nobody to wait for. */
+static int64_t record_due_ms(const struct facts *f)
+{
+	bool may_work = f->claimed && f->seen->phase == JOB_ENDING &&
+			f->seen->cause != CAUSE_NODE_FAIL;
+
+	return f->ended_ms + (may_work ? ENDING_MS : EXIT_GRACE_MS);
+}
+
+/* A person wants the end, and the attempt still stands. */
+static struct decision stop_running(const struct facts *f, const struct policy *policy,
+				    int64_t now_ms)
+{
+	bool now = f->wanted == ORDER_KILL_NOW;
+	int64_t grace_ms = f->wanted <= ORDER_STOP ? policy->stop_grace_ms : policy->kill_grace_ms;
+	int64_t cancel_ms;
+
+	if (f->signalled == 0 || f->wanted > f->ordered) {
+		struct decision d = act(DECISION_SIGNAL, f);
+
+		d.signo = now ? SIGQUIT : SIGTERM;
+		return d;
+	}
+	cancel_ms = f->signal.made_ms + (now ? QUIT_GRACE_MS : grace_ms + RECHECK_MS);
+	if (now_ms < cancel_ms)
+		return wait_until(cancel_ms);
+	return call_or_wait(DECISION_CANCEL, f, &f->cancel, now_ms);
+}
+
+static struct decision stop_job(const struct facts *f, const struct policy *policy, int64_t now_ms)
+{
+	if (f->state != RUN_STOPPING)
+		return move(RUN_STOPPING, CAUSE_NONE, "asked to end");
+	if (f->exited)
+		return f->exit_cause == CAUSE_COMPLETED ? end_by_record(f) :
+							  end(CAUSE_KILLED, f->exit_text);
+	if (f->seen && f->seen->phase >= JOB_ENDING) {
+		/* its lbrun may be about to write its record; what it says is worth a moment */
+		if (f->claimed && now_ms < record_due_ms(f))
+			return wait_until(record_due_ms(f));
+		return end(CAUSE_KILLED, f->seen->state);
+	}
+	if (missing_since(f, f->watching_since_ms) && !f->claimed)
+		return end(CAUSE_KILLED, "the scheduler does not know the job");
+	if (missing_since(f, f->watching_since_ms) && now_ms > f->heard_ms + LOST_MS)
+		return end(CAUSE_KILLED, "the scheduler does not know the job, and it is silent");
+	if (f->claimed)
+		return stop_running(f, policy, now_ms);
+	return call_or_wait(DECISION_CANCEL, f, &f->cancel, now_ms);
+}
+
+/* --- one function per attempt state -------------------------------------------------------------- */
+
+static struct decision after_attempt(const struct facts *f, const struct policy *policy)
+{
+	/* While lbd was away a hold came and went: what it interrupted goes on. */
+	bool was_held = f->cause == CAUSE_KILLED && f->exited && f->exit_switched == ORDER_HOLD;
+	struct relaunch_facts r = {
+		.cause = f->cause, .exit_code = f->exit_code, .blame_run = f->blame_run,
+		.is_final = f->is_final, .token = f->job.token,
+		.ever_trained = f->ever_trained, .unstarted = f->unstarted,
+		.failures = f->failures,
+	};
+	struct relaunch next = relaunch_decide(&r, policy);
+	struct decision d = move(next.to, f->cause, next.text);
+
+	if (was_held)
+		return move(RUN_HELD, f->cause, "it was on hold by a switch");
+	d.backoff_ms = next.backoff_ms;
+	return d;
+}
+
+/* The attempt that has just ended has done the work: orders come too late. A run that is about to
+ * have another one (it was restarted) is not done. */
+static bool is_done(const struct facts *f)
+{
+	return f->has_attempt && f->cause == CAUSE_COMPLETED && f->state != RUN_CREATED &&
+	       f->state != RUN_BACKOFF && f->state != RUN_HELD;
+}
+
+/* A run that has begun once has waited for those before it. */
+static struct decision begin(const struct facts *f)
+{
+	if (f->has_attempt || f->line == LINE_FREE)
+		return act(DECISION_NEW_ATTEMPT, f);
+	if (f->line == LINE_WAITS)
+		return wait_for_news();
+	return move(RUN_FAILED, CAUSE_LAUNCH_FAIL, f->line_text);
+}
+
+/* There is no attempt, or the newest has ended. */
+static struct decision without_attempt(const struct facts *f, const struct policy *policy,
+				       int64_t now_ms)
+{
+	if (f->wanted > ORDER_HOLD && !is_done(f))
+		return move(RUN_KILLED, CAUSE_KILLED, "ended on a person's order");
+	if (f->wanted == ORDER_HOLD && !is_done(f))
+		return f->state == RUN_HELD ? wait_for_news() :
+					      move(RUN_HELD, f->cause, "put on hold");
+	switch (f->state) {
+	case RUN_CREATED:
+		return begin(f);
+	case RUN_BACKOFF:
+		if (f->backoff_left_ms > 0)
+			return wait_until(now_ms + f->backoff_left_ms);
+		return act(DECISION_NEW_ATTEMPT, f);
+	case RUN_HELD:
+		return move(RUN_CREATED, CAUSE_NONE, "released");
+	case RUN_STOPPING:
+		if (!is_done(f))
+			return move(RUN_HELD, f->cause, "released while it was being put on hold");
+		return after_attempt(f, policy);
+	default:
+		return after_attempt(f, policy);
+	}
+}
+
+/* With nodes excluded that may be why: the next attempt is tried with one less. */
+static struct decision end_by_refusal(const struct facts *f)
+{
+	struct decision d = end(CAUSE_LAUNCH_FAIL, f->refusal);
+
+	d.is_walled_in = f->excludes;
+	d.blame_run = !f->excludes;
+	return d;
+}
+
+/* The token is in the ledger; whether the scheduler knows it is the question. */
+static struct decision intent(const struct facts *f, int64_t now_ms)
+{
+	int64_t since_ms = f->submit.state == CALL_UNCLEAR ? f->submit.reply_ms : f->watching_since_ms;
+	struct decision d = act(DECISION_ADOPT, f);
+
+	if (f->seen) {
+		d.job = f->seen->ref;
+		return d;
+	}
+	switch (f->submit.state) {
+	case CALL_FLYING:
+		return wait_for_news();
+	case CALL_OK:
+		d.job = f->submitted;
+		return d;
+	case CALL_REFUSED:
+		return end_by_refusal(f);
+	default:
+		break;
+	}
+	if (f->submit.state == CALL_DOWN || (f->submit.state == CALL_NONE && f->fresh)) {
+		if (f->wanted != ORDER_RUN)
+			return end(CAUSE_KILLED, "before it was submitted");
+		return call_or_wait(DECISION_SUBMIT, f, &f->submit, now_ms);
+	}
+	/* Unclear, here or in the life of an earlier lbd. The job is held, so a late one can do no
+	 * harm: it is cancelled on sight, and a new token takes over. */
+	if (!missing_since(f, since_ms + SETTLE_MS))
+		return wait_for_news();
+	return end(f->wanted == ORDER_RUN ? CAUSE_LAUNCH_FAIL : CAUSE_KILLED,
+		   "the submission never arrived");
+}
+
+/* Gone without having begun, and it was to wait for how others end: Slurm may have cancelled it because
+ * they failed, and have forgotten that since. Not so when it was seen to wait for something else, or when
+ * the controller has lost what this lbd had only just submitted. */
+static bool may_be_doomed(const struct facts *f)
+{
+	const char *reason = f->last_reason ? f->last_reason : "";
+	bool waited_for_others = strncmp(reason, "Dependency", strlen("Dependency")) == 0;
+
+	if (!f->depends || f->claimed)
+		return false;
+	if (f->fresh && !f->was_waiting)
+		return false;
+	return reason[0] == '\0' || waited_for_others;
+}
+
+/* Accounting may know better: that a person cancelled it, or that it ran. */
+static struct decision end_maybe_doomed(const struct facts *f)
+{
+	bool is_known = f->recalled.cause != CAUSE_NONE && f->recalled.cause != CAUSE_KILLED &&
+			f->recalled.cause != CAUSE_LAUNCH_FAIL;
+	bool is_persons = f->recalled.cause == CAUSE_KILLED && f->recalled.has_canceller &&
+			  f->recalled.canceller != 0 && f->recalled.canceller != f->node_uid;
+
+	if (f->may_recall && f->recall.state == CALL_NONE)
+		return act(DECISION_RECALL, f);
+	if (f->recall.state == CALL_FLYING)
+		return wait_for_news();
+	return is_known || is_persons ? end_by_accounting(f) : end_never_to_start(maybe_doomed);
+}
+
+static struct decision held(const struct facts *f, const struct policy *policy, int64_t now_ms)
+{
+	if (must_end(f))
+		return stop_job(f, policy, now_ms);
+	/* The claim proves that an earlier lbd released it, whatever became of the job since. */
+	if (f->release.state == CALL_OK || f->claimed)
+		return act(DECISION_RELEASED, f);
+	if (is_never_to_start(f))
+		return end_never_to_start(doomed);
+	if (f->seen && f->seen->phase >= JOB_ENDING)
+		return end_by_scheduler(f);
+	if (f->seen && f->seen->phase != JOB_HELD && f->release.state != CALL_FLYING)
+		return act(DECISION_RELEASED, f);
+	if (missing_since(f, f->watching_since_ms + SETTLE_MS) && may_be_doomed(f))
+		return end_maybe_doomed(f);
+	if (f->release.state == CALL_GONE)
+		return end(CAUSE_LAUNCH_FAIL, "the scheduler lost the job it had accepted");
+	if (missing_since(f, f->watching_since_ms + SETTLE_MS))
+		return end(CAUSE_LAUNCH_FAIL, "the scheduler lost the job it had accepted");
+	return call_or_wait(DECISION_RELEASE, f, &f->release, now_ms);
+}
+
+/* With what is left the scheduler can never start it, and then even holds it; or not now, while nodes
+ * stand idle that it keeps away from. A node that is mistrusted is better than none for hours. */
+static bool is_walled_in(const struct facts *f, int64_t now_ms)
+{
+	bool may_be = f->excludes && f->attempt == ATTEMPT_QUEUED && f->seen &&
+		      (f->seen->phase == JOB_PENDING || f->seen->phase == JOB_HELD);
+	bool waits_long = now_ms >= f->watching_since_ms + f->patience_ms;
+
+	return may_be && (strcmp(f->seen->reason, "BadConstraints") == 0 ||
+			  (waits_long && f->seen->idle_excluded > 0));
+}
+
+/* The job, still pending, is cancelled as a ghost; the next attempt keeps away from one node less. */
+static struct decision end_walled_in(const struct facts *f)
+{
+	struct decision d = end(CAUSE_LAUNCH_FAIL, f->seen->idle_excluded > 0 ?
+				"it waited while nodes to be avoided are idle" :
+				"no node is left outside of those to be avoided");
+
+	d.is_walled_in = true;
+	return d;
+}
+
+/* Slurm forgets what it had not saved when it died, a release, too. A job that was seen to wait after
+ * its release and is held now was held by somebody else, and stays so. */
+static bool is_release_forgotten(const struct facts *f)
+{
+	return f->attempt == ATTEMPT_QUEUED && f->seen && f->seen->phase == JOB_HELD &&
+	       !f->was_waiting && f->release.state != CALL_REFUSED &&
+	       f->poll_ms > f->watching_since_ms && f->poll_ms > f->release.reply_ms;
+}
+
+/* Its lbrun has begun, and it waits again: an administrator requeued it, or the controller died before
+ * it had saved the start, and tells the node to end what it runs as soon as the node speaks to it. Its
+ * next start would find the claim taken and end at once; a new attempt need not wait for that. */
+static bool is_back_in_line(const struct facts *f)
+{
+	return f->claimed && f->seen && f->seen->phase < JOB_RUNNING && f->ended_ms > 0;
+}
+
+static struct decision back_in_line(const struct facts *f, int64_t now_ms)
+{
+	if (!f->exited && now_ms < f->ended_ms + ENDING_MS)
+		return wait_until(f->ended_ms + ENDING_MS);
+	return end(CAUSE_PREEMPTED, f->seen->restart_count > 0 ? "somebody requeued the job" :
+		   "Slurm's controller died, and forgot that it had started the job");
+}
+
+/* Cancelled, and nothing proves that a person did it: accounting may know the name. It may not have
+ * heard of it yet; that it cannot be asked is known at once. */
+static bool may_know_who(const struct facts *f, int64_t now_ms, struct decision *d)
+{
+	int64_t until_ms = f->ended_ms + WHO_MS, again_ms = f->recall.reply_ms + RECHECK_MS;
+	bool is_doubtful = f->seen && f->seen->phase >= JOB_ENDING && is_nobodys_cancel(f) &&
+			   (!f->exited || f->exit_cause == CAUSE_LOST);
+
+	if (!is_doubtful || !f->may_recall || f->recalled.has_canceller || now_ms >= until_ms ||
+	    f->recall.state == CALL_DOWN || f->recall.state == CALL_REFUSED)
+		return false;
+	if (f->recall.state == CALL_FLYING)
+		*d = wait_until(until_ms);
+	else if (f->recall.state != CALL_NONE && now_ms < again_ms)
+		*d = wait_until(again_ms < until_ms ? again_ms : until_ms);
+	else
+		*d = act(DECISION_RECALL, f);
+	return true;
+}
+
+/* Claimed, and the scheduler knows it no longer; lbrun has left no word, or "lost". What accounting
+ * says comes third, and is worth a moment; without it the job may still live where nobody sees it. */
+static struct decision forgotten(const struct facts *f, int64_t silent_ms, int64_t now_ms)
+{
+	int64_t ask_ms = f->recall.state == CALL_NONE ? now_ms : f->recall.reply_ms + RECALL_MS;
+	int64_t lost_ms = silent_ms + LOST_MS + 1;
+	bool is_remembered = f->recalled.cause != CAUSE_NONE;
+
+	if (is_remembered && f->exited)
+		return end_by_record(f);
+	if (is_remembered && now_ms >= silent_ms + EXIT_GRACE_MS)
+		return end_by_accounting(f);
+	if (is_remembered)
+		return wait_until(silent_ms + EXIT_GRACE_MS);
+	if (f->may_recall && f->recall.state == CALL_FLYING && now_ms < lost_ms)
+		return wait_until(lost_ms);
+	if (f->may_recall && now_ms >= ask_ms && now_ms < lost_ms)
+		return act(DECISION_RECALL, f);
+	if (f->exited)
+		return end_by_record(f);
+	if (now_ms >= lost_ms)
+		return end(CAUSE_LOST, "the scheduler does not know the job, and it is silent");
+	return wait_until(f->may_recall && ask_ms < lost_ms ? ask_ms : lost_ms);
+}
+
+/* Released, and not over as far as lbrun has said. */
+static struct decision released(const struct facts *f, int64_t now_ms)
+{
+	bool is_over = f->seen && f->seen->phase >= JOB_ENDING;
+	int64_t silent_ms = f->heard_ms > f->watching_since_ms ? f->heard_ms : f->watching_since_ms;
+	struct decision ask;
+
+	if (f->attempt == ATTEMPT_QUEUED &&
+	    (f->claimed || (f->seen && f->seen->phase == JOB_RUNNING)))
+		return act(DECISION_START, f);
+	if (is_walled_in(f, now_ms))
+		return end_walled_in(f);
+	if (is_never_to_start(f))
+		return end_never_to_start(doomed);
+	if (may_know_who(f, now_ms, &ask))
+		return ask;
+	if (f->exited && (f->exit_cause != CAUSE_LOST || is_over))
+		return end_by_record(f);
+	if (is_over) {
+		if (now_ms < record_due_ms(f))
+			return wait_until(record_due_ms(f));
+		return end_by_scheduler(f);
+	}
+	if (is_back_in_line(f))
+		return back_in_line(f, now_ms);
+	if (is_release_forgotten(f))
+		return call_or_wait(DECISION_RELEASE, f, &f->release, now_ms);
+	if (f->seen && f->excludes && f->seen->idle_excluded > 0 && f->attempt == ATTEMPT_QUEUED &&
+	    now_ms < f->watching_since_ms + f->patience_ms)
+		return wait_until(f->watching_since_ms + f->patience_ms);
+	if (f->seen || !missing_since(f, f->watching_since_ms))
+		return wait_for_news();
+	if (f->claimed)
+		return forgotten(f, silent_ms, now_ms);
+	if (missing_since(f, f->watching_since_ms + CONFIRM_MS) && may_be_doomed(f))
+		return end_maybe_doomed(f);
+	if (missing_since(f, f->watching_since_ms + CONFIRM_MS))
+		return end(CAUSE_LAUNCH_FAIL, "the scheduler lost the job before it started");
+	return wait_until(now_ms + RECHECK_MS);
+}
+
+/* A switch is an order like any other: once seen it stands in the ledger, whatever becomes of the
+ * file; only a hold ends with it. */
+static bool may_obey(const struct facts *f, enum run_order *order)
+{
+	bool is_let_go = f->wanted == ORDER_HOLD && f->by_switch && f->switches_known &&
+			 f->switched == ORDER_RUN;
+
+	*order = f->switched;
+	return f->switched > f->wanted || is_let_go;
+}
+
+struct decision reconcile(const struct facts *f, const struct policy *policy, int64_t now_ms)
+{
+	struct decision d = act(DECISION_OBEY, f);
+
+	if (run_state_is_final(f->state))
+		return wait_for_news();
+	if (may_obey(f, &d.order))
+		return d;
+	if (!f->has_attempt || f->attempt == ATTEMPT_ENDED)
+		return without_attempt(f, policy, now_ms);
+	switch (f->attempt) {
+	case ATTEMPT_INTENT:
+		return intent(f, now_ms);
+	case ATTEMPT_HELD:
+		return held(f, policy, now_ms);
+	default:
+		return must_end(f) ? stop_job(f, policy, now_ms) : released(f, now_ms);
+	}
+}
+
+const char *decision_name(enum decision_kind kind)
+{
+	static const char *const names[DECISION_COUNT] = {
+		[DECISION_WAIT] = "wait", [DECISION_OBEY] = "obey",
+		[DECISION_NEW_ATTEMPT] = "new_attempt",
+		[DECISION_SUBMIT] = "submit", [DECISION_ADOPT] = "adopt",
+		[DECISION_RELEASE] = "release", [DECISION_RELEASED] = "released",
+		[DECISION_START] = "start", [DECISION_SIGNAL] = "signal",
+		[DECISION_CANCEL] = "cancel",
+		[DECISION_RECALL] = "recall", [DECISION_END] = "end", [DECISION_MOVE] = "move",
+	};
+
+	return names[kind];
+}

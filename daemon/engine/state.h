@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* state.h - what the files of the engine share. */
+#ifndef DAEMON_ENGINE_STATE_H
+#define DAEMON_ENGINE_STATE_H
+
+#include "daemon/engine/engine.h"
+#include "daemon/engine/node_memory.h"
+
+struct flight;
+
+struct poller {			/* one per scheduler */
+	struct engine *engine;
+	struct scheduler *scheduler;	/* NULL: there is none */
+	bool flying;
+	int64_t begun_ms;		/* of the poll that is flying */
+	int64_t done_begun_ms;		/* begin of the newest complete poll; 0 = none */
+	int64_t not_before_ms;		/* after a failure */
+	int64_t down_since_ms;		/* wall; 0 = fine */
+	int64_t failures;		/* polls in a row that failed */
+	bool has_strays;		/* a job was given up: the next poll will find it */
+	char text[160];
+};
+
+#define WROTE(kind) (1u << (kind))
+#define WROTE_LINES WROTE(DECISION_COUNT)
+
+struct call_count {		/* what the schedulers are asked for, polls too */
+	int64_t minute_ms, now, before;	/* monotonic begin of this minute; so many in it, in the last */
+	bool is_whole;			/* `before` is that of a whole minute */
+};
+
+struct engine {
+	struct ledger *ledger;
+	const struct world *world;
+	struct poll_times times;
+	struct node_rules nodes;
+	int64_t absent_ms;		/* a run that is absent for so long is told of; 0 = never */
+	struct poller slurm, local;
+	struct run *runs;		/* live ones, newest first; owned */
+	int64_t run_count;
+	struct call_count calls;
+	struct flight *flights;		/* calls whose answer is due; owned */
+	bool has_final;			/* some run is over: it leaves the list after the commit */
+	bool broken;			/* a write failed in this turn: roll back and load again */
+	unsigned written;		/* bits of decision kinds, and WROTE_LINES, not yet committed */
+	int64_t load_again_ms;		/* monotonic; 0 = the state is good */
+	void (*news)(void *arg);
+	void *news_arg;
+};
+
+static inline int64_t engine_now(const struct engine *e)
+{
+	return e->world->mono_ms(e->world->self);
+}
+
+static inline int64_t engine_wall(const struct engine *e)
+{
+	return e->world->wall_ms(e->world->self);
+}
+
+/* state.c */
+void engine_wake(struct engine *e, struct run *run);		/* mark dirty and announce news */
+struct run *engine_find(struct engine *e, const char *name);
+struct run *engine_find_id(struct engine *e, int64_t id);
+struct poller *engine_poller(struct engine *e, const struct run *run);	/* of its scheduler */
+/* Every ledger write goes through here: a failure marks the turn as broken, and is logged. */
+void engine_wrote(struct engine *e, int rc, const struct err *err);
+void engine_event(struct engine *e, const struct run *run, const char *kind, const char *actor,
+		  const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+/* write.c; true: the decision is an act, to be done after the commit */
+bool engine_write(struct engine *e, struct run *run, const struct decision *d);
+
+/* prequeued.c; engine_write_spare as engine_write */
+bool engine_write_spare(struct engine *e, struct run *run, const struct decision *d);
+void engine_drop_spare(struct engine *e, struct run *run);
+/* Makes the spare the run's newest attempt; false: there is none that would do. */
+bool engine_take_spare(struct engine *e, struct run *run);
+int engine_load_spare(struct engine *e, struct run *run, struct err *err);
+/* The run with its spare in the attempt's place; everything in it is borrowed. */
+struct run run_with_spare(const struct run *run);
+
+/* node_scores.c */
+/* For a new attempt, comma-separated; "" = none. Owned by the caller. */
+char *engine_choose_excluded(struct engine *e, const struct run *run);
+/* A launch has ended; lbrun says at which node that began ("" = nobody knows). */
+void engine_launch_blames(struct engine *e, struct run *run, enum cause cause, const char *node);
+void engine_blame_nodes(struct engine *e, const struct run *run, const struct decision *end);
+/* lbrun's note, "NODE: LINE". */
+void engine_node_error(struct engine *e, struct run *run, const char *text);
+/* Decides which nodes the new attempt keeps away from. */
+void engine_exclude_nodes(struct engine *e, struct run *run);
+/* The attempt's nodes, as soon as somebody knows them. */
+void engine_note_nodes(struct engine *e, struct run *run, const char *nodes);
+
+/* dependencies.c */
+/* Looks at the runs that must be over before this one begins. */
+void engine_look_at_line(struct engine *e, struct run *run);
+/* Some run is over: those that wait for one look again. */
+void engine_wake_line(struct engine *e);
+
+/* warn.c */
+void engine_worry_about_limit(struct engine *e, struct run *run);
+/* Monotonic time of the next look. */
+int64_t engine_worry_about_absence(struct engine *e, struct run *run);
+
+/* facts.c: claim, exit record and spool, and when they are to be looked at again; then all that
+ * reconcile is to know. `a`: the run's attempt, or its spare. */
+void engine_look_at_files(struct engine *e, struct run *run, int64_t now_ms);
+void engine_gather(struct engine *e, const struct run *run, const struct attempt *a, struct facts *f);
+
+/* run_load.c: `is_known`: a run of an earlier day, which stays in our hands without its spec, too */
+int engine_load_run(struct engine *e, const struct ledger_run *row, bool is_known, struct err *err);
+void run_destroy(struct run *run);
+
+/* calls.c: the acts, and their answers */
+void engine_act(struct engine *e, struct run *run, struct attempt *a, const struct decision *d);
+void engine_cancel_stray(struct engine *e, struct scheduler *s, const struct job_ref *job);
+void engine_drop_flights(struct engine *e);
+void engine_count_call(struct engine *e);
+double engine_calls_per_minute(struct engine *e);
+
+/* polls.c */
+int64_t engine_poll_due(struct engine *e);	/* starts due polls; monotonic time of the next */
+
+/* ingest.c: spool lines → ledger; true when there was something new */
+bool engine_ingest(struct engine *e, struct run *run);
+/* How many tasks of an array are done, where that has changed. */
+void engine_count_tasks(struct engine *e, struct run *run);
+
+#endif

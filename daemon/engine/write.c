@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/* write.c - what each decision means for the ledger and for the run in memory. */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "daemon/engine/state.h"
+#include "daemon/engine/relaunch.h"
+
+static void move_run(struct engine *e, struct run *run, enum run_state to, enum cause cause,
+		     const char *text)
+{
+	struct err err = { 0 };
+
+	if (run->state == to)
+		return;
+	engine_wrote(e, ledger_run_move(e->ledger, run->id, run->state, to, cause,
+					text ? text : "", engine_wall(e), &err), &err);
+	run->state = to;
+}
+
+static void watch_anew(struct run *run, int64_t now_ms)
+{
+	run->attempt.watching_since_ms = now_ms;
+	run->next_look_ms = now_ms;
+}
+
+/* The switch's own words, as of this turn. */
+static void write_obey(struct engine *e, struct run *run, enum run_order order)
+{
+	static const char *const kinds[ORDER_COUNT] = {
+		[ORDER_RUN] = "release", [ORDER_HOLD] = "hold", [ORDER_STOP] = "stop",
+		[ORDER_KILL] = "kill", [ORDER_KILL_NOW] = "kill_now",
+	};
+	struct switched s = { 0 };
+	struct err err = { 0 };
+
+	e->world->switched(e->world->self, run, &s);
+	engine_wrote(e, ledger_run_set_wanted(e->ledger, run->id, order, s.by ? s.by : "lbd",
+					      s.text ? s.text : "", engine_wall(e), &err), &err);
+	if (s.file)
+		engine_wrote(e, ledger_run_set_switch(e->ledger, run->id, s.file, &err), &err);
+	engine_event(e, run, kinds[order], s.by ? s.by : "lbd", s.file ? "switch %s%s%s" :
+		     "the switch that held it is gone%s%s%s", s.file ? s.file : "",
+		     s.text && s.text[0] ? ": " : "", s.text ? s.text : "");
+	engine_order(e, run->name, order, s.by ? s.by : "lbd", s.text ? s.text : "");
+	run->by_switch = s.file != NULL;
+}
+
+/* The spare has been in the queue for long: it goes on from where it stands. */
+static bool take_spare(struct engine *e, struct run *run)
+{
+	if (!engine_take_spare(e, run))
+		return false;
+	move_run(e, run, RUN_SUBMITTING, CAUSE_NONE, "");
+	watch_anew(run, engine_now(e));
+	return true;
+}
+
+static void write_new_attempt(struct engine *e, struct run *run)
+{
+	struct attempt *a = &run->attempt;
+	int64_t number = run->has_attempt ? a->number + 1 : 1;
+	struct err err = { 0 };
+
+	if (take_spare(e, run))
+		return;
+	memset(a, 0, sizeof(*a));
+	a->number = number;
+	a->state = ATTEMPT_INTENT;
+	a->fresh = true;
+	a->exit_code = -1;
+	e->world->token(e->world->self, a->job.token);
+	run->has_attempt = true;
+	engine_wrote(e, ledger_attempt_insert(e->ledger, run->id, number, a->job.token,
+					      engine_wall(e), &a->id, &err), &err);
+	engine_exclude_nodes(e, run);
+	move_run(e, run, RUN_SUBMITTING, CAUSE_NONE, "");
+	watch_anew(run, engine_now(e));
+}
+
+static void write_adopt(struct engine *e, struct run *run, const struct job_ref *job)
+{
+	struct attempt *a = &run->attempt;
+	struct err err = { 0 };
+
+	engine_wrote(e, ledger_attempt_set_job(e->ledger, a->id, job->job_id, job->submit_time, &err),
+		     &err);
+	a->job.job_id = job->job_id;
+	a->job.submit_time = job->submit_time;
+	a->state = ATTEMPT_HELD;
+	engine_event(e, run, "submitted", "lbd", "job %u", job->job_id);
+	watch_anew(run, engine_now(e));
+}
+
+static void write_released(struct engine *e, struct run *run)
+{
+	struct err err = { 0 };
+
+	engine_wrote(e, ledger_attempt_released(e->ledger, run->attempt.id, engine_wall(e), &err),
+		     &err);
+	run->attempt.state = ATTEMPT_QUEUED;
+	move_run(e, run, RUN_QUEUED, CAUSE_NONE, "");
+	watch_anew(run, engine_now(e));
+}
+
+static void write_start(struct engine *e, struct run *run)
+{
+	struct attempt *a = &run->attempt;
+	struct err err = { 0 };
+
+	engine_note_nodes(e, run, a->seen.nodes);
+	engine_wrote(e, ledger_attempt_started(e->ledger, a->id, a->nodes, engine_wall(e), &err), &err);
+	a->state = ATTEMPT_RUNNING;
+	run->unstarted = 0;
+	run->is_walled_in = false;
+	move_run(e, run, RUN_RUNNING, CAUSE_NONE, "");
+	engine_event(e, run, "running", "lbd", "attempt %lld runs%s%s", (long long)a->number,
+		     a->nodes[0] ? " on " : "", a->nodes);
+	watch_anew(run, engine_now(e));
+}
+
+/* Counts the launch that lbrun could not tell of itself. */
+static void count_untold(struct engine *e, struct run *run, const struct decision *d)
+{
+	struct attempt *a = &run->attempt;
+	struct err err = { 0 };
+
+	/* the next one is another try with other nodes: it need not pause */
+	if (a->state != ATTEMPT_RUNNING && !d->is_walled_in)
+		run->unstarted++;
+	if (a->is_settled || !relaunch_counts(&run->policy, d->cause, d->blame_run))
+		return;
+	run->failures++;
+	engine_wrote(e, ledger_run_set_failures(e->ledger, run->id, run->failures,
+						run->backoff_until_ms, &err), &err);
+}
+
+static void write_end(struct engine *e, struct run *run, const struct decision *d)
+{
+	struct attempt *a = &run->attempt;
+	const char *text = d->text ? d->text : "";
+	struct err err = { 0 };
+	int64_t wall_ms = engine_wall(e);
+
+	engine_wrote(e, ledger_attempt_end(e->ledger, a->id, d->cause, d->exit_code, d->signal, text,
+					   wall_ms, &err), &err);
+	engine_wrote(e, ledger_launch_end_open(e->ledger, a->id, d->cause, wall_ms, &err), &err);
+	if (d->is_walled_in)
+		engine_wrote(e, ledger_attempt_walled_in(e->ledger, a->id, &err), &err);
+	run->is_walled_in |= d->is_walled_in;
+	engine_blame_nodes(e, run, d);
+	count_untold(e, run, d);
+	engine_event(e, run, "attempt_end", "lbd", "attempt %lld: %s%s%s", (long long)a->number,
+		     cause_name(d->cause), text[0] ? ": " : "", text);
+	a->state = ATTEMPT_ENDED;
+	a->cause = d->cause;
+	a->exit_code = d->exit_code;
+	a->blame_run = d->blame_run;
+	a->is_final = d->is_final;
+	snprintf(a->end_text, sizeof(a->end_text), "%s", text);
+}
+
+/* The verdict, and what the last attempt had to say. */
+static void explain(const struct run *run, const struct decision *d, char *out, size_t size)
+{
+	const char *last = run->has_attempt ? run->attempt.end_text : "";
+	bool says_more = d->to != RUN_COMPLETED && d->to != RUN_STOPPING && d->to != RUN_CREATED;
+
+	if (d->to == RUN_HELD && run->wanted == ORDER_HOLD) {
+		snprintf(out, size, "%s by %s%s%s", d->text, run->wanted_by,
+			 run->wanted_reason[0] ? ": " : "", run->wanted_reason);
+		return;
+	}
+	if (d->to == RUN_KILLED && run->wanted > ORDER_HOLD) {
+		snprintf(out, size, "%s by %s%s%s",
+			 run->wanted == ORDER_STOP ? "stopped" : "killed", run->wanted_by,
+			 run->wanted_reason[0] ? ": " : "", run->wanted_reason);
+		return;
+	}
+	snprintf(out, size, "%s%s%s", d->text, says_more && last[0] ? "; last: " : "",
+		 says_more ? last : "");
+}
+
+/* An attempt that was given up may live on where nobody sees it: without a newer claim to fence it
+ * only an order ends it. The attempt's end is committed already, so whatever its lbrun makes of the
+ * order changes nothing; after a crash the move is made again, and this is said again. */
+static void end_survivors(struct engine *e, const struct run *run)
+{
+	struct err err = { 0 };
+
+	if (run->has_attempt && e->world->end_all(e->world->self, run, &err) < 0)
+		log_warn("%s: %s", run->name, err.text);
+}
+
+static void write_move(struct engine *e, struct run *run, const struct decision *d)
+{
+	struct err err = { 0 };
+	char text[640];
+
+	explain(run, d, text, sizeof(text));
+	if (d->to == RUN_BACKOFF) {
+		run->backoff_until_ms = engine_wall(e) + d->backoff_ms;
+		run->pause_until_ms = engine_now(e) + d->backoff_ms;
+		engine_wrote(e, ledger_run_set_failures(e->ledger, run->id, run->failures,
+							run->backoff_until_ms, &err), &err);
+	}
+	move_run(e, run, d->to, d->cause, text);
+	if (d->to == RUN_BACKOFF)
+		engine_event(e, run, "backoff", "lbd", "next attempt in %llds: %s",
+			     (long long)(d->backoff_ms / 1000), text);
+	if (!run_state_is_final(d->to) && d->to != RUN_HELD)
+		return;
+	engine_drop_spare(e, run);
+	end_survivors(e, run);
+	engine_event(e, run, run_state_name(d->to), "lbd", "%s", text);
+}
+
+bool engine_write(struct engine *e, struct run *run, const struct decision *d)
+{
+	switch (d->kind) {
+	case DECISION_OBEY:
+		write_obey(e, run, d->order);
+		return false;
+	case DECISION_NEW_ATTEMPT:
+		write_new_attempt(e, run);
+		return false;
+	case DECISION_ADOPT:
+		write_adopt(e, run, &d->job);
+		return false;
+	case DECISION_RELEASED:
+		write_released(e, run);
+		return false;
+	case DECISION_START:
+		write_start(e, run);
+		return false;
+	case DECISION_END:
+		write_end(e, run, d);
+		return false;
+	case DECISION_MOVE:
+		write_move(e, run, d);
+		return false;
+	default:
+		return true;
+	}
+}

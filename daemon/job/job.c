@@ -1,0 +1,534 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/job/job.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/run/attempt.h"
+#include "common/base/bytes.h"
+#include "common/base/failpoint.h"
+#include "common/base/files.h"
+#include "common/base/json.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/base/paths.h"
+#include "common/checkpoint/set_aside.h"
+#include "common/base/strv.h"
+#include "daemon/job/batch_job.h"
+#include "daemon/job/job_env.h"
+#include "daemon/job/launch_words.h"
+#include "slurm/batch/batch.h"
+
+char *job_folder(const struct run *run)
+{
+	return path_join("%s/attempts/%lld", run->dir, (long long)run->attempt.number);
+}
+
+/* --- files of the attempt ------------------------------------------------------------------------------ */
+
+/* 'it'\''s': safe in any POSIX shell. Owned by the caller. */
+static char *shell_quote(const char *text)
+{
+	struct buf out;
+
+	buf_init(&out, 4 * strlen(text) + 3);
+	buf_add(&out, "'", 1);
+	for (; *text; text++)
+		buf_addf(&out, *text == '\'' ? "'\\''" : "%c", *text);
+	buf_add(&out, "'", 1);
+	return buf_take(&out);
+}
+
+/* What the kernel reads of a script's first line, on every Linux that is still around. */
+static bool fits_first_line(const char *interpreter)
+{
+	enum { FIRST_LINE_MAX = 127 };
+
+	return strlen(interpreter) + strlen("#! --job\n") <= FIRST_LINE_MAX &&
+	       strpbrk(interpreter, " \t\n") == NULL;
+}
+
+/* lbrun is the script's interpreter: a shell in between would drop variables whose names are none to
+ * it (BASH_FUNC_module%%), and set some of its own. */
+static void script_head(const struct config *config, const char *folder, char **first, char **launch)
+{
+	if (fits_first_line(config->lbrun) && !strchr(folder, '\n')) {
+		*first = xasprintf("#!%s --job\n%s%s\n", config->lbrun, ATTEMPT_JOB_MARK, folder);
+		*launch = xstrdup("");
+	} else {
+		char *program = shell_quote(config->lbrun), *where = shell_quote(folder);
+
+		*first = xstrdup("#!/bin/sh\n");
+		*launch = xasprintf("exec %s --attempt %s\n", program, where);
+		free(program);
+		free(where);
+	}
+}
+
+char *job_script(const struct config *config, const char *folder, const char *text)
+{
+	bool is_read = config->submit_with == SUBMIT_WITH_SBATCH;
+	char *first, *launch, *script;
+
+	script_head(config, folder, &first, &launch);
+	script = text ? batch_job_wrap(first, launch, text, is_read) : xasprintf("%s%s", first, launch);
+	free(first);
+	free(launch);
+	return script;
+}
+
+/* The command of a spec without one: our own trainer on the spec itself. */
+static char **trainer_command(const struct config *config, const struct run *run)
+{
+	const char *slash = strrchr(config->lbrun, '/');
+	char **argv = xcalloc(4, sizeof(char *));
+
+	argv[0] = xasprintf("%.*s/lbworker", (int)(slash - config->lbrun), config->lbrun);
+	argv[1] = xstrdup("train");
+	argv[2] = path_join("%s/spec.toml", run->dir);
+	return argv;
+}
+
+static char **command_copy(const struct key_strings *command)
+{
+	char **argv = xcalloc(command->count + 1, sizeof(char *));
+
+	for (size_t i = 0; i < command->count; i++)
+		argv[i] = xstrdup(command->items[i]);
+	return argv;
+}
+
+static char **script_command(const struct run *run)
+{
+	const struct key_strings *arguments = &run->spec.arguments;
+	char **argv = xcalloc(arguments->count + 2, sizeof(char *));
+
+	argv[0] = batch_script_path(run);
+	for (size_t i = 0; i < arguments->count; i++)
+		argv[i + 1] = xstrdup(arguments->items[i]);
+	return argv;
+}
+
+char **job_command(const struct config *config, const struct run *run)
+{
+	if (run->spec.script)
+		return script_command(run);
+	return run->spec.command.count ? command_copy(&run->spec.command) :
+					 trainer_command(config, run);
+}
+
+/* A relative folder is relative to where the trainer runs; for our own trainer, to the run. */
+char *job_checkpoint_dir(const struct run_spec *spec, const char *dir)
+{
+	const char *folder = spec->checkpoint_folder;
+
+	if (folder == NULL)
+		return path_join("%s/checkpoints", dir);
+	if (folder[0] == '/')
+		return xstrdup(folder);
+	return path_join("%s/%s", run_spec_is_command(spec) ? spec->workdir : dir, folder);
+}
+
+/* Our own trainer's are known. */
+static const char *layout_of(const struct run_spec *spec)
+{
+	return run_spec_is_command(spec) ? spec->checkpoint_layout : "lbworker";
+}
+
+struct checkpoint_rules *job_checkpoint_rules(const struct run_spec *spec, struct err *err)
+{
+	return checkpoint_rules_create(layout_of(spec), spec->checkpoint_pattern,
+				       spec->checkpoint_complete_when, err);
+}
+
+/* lbrun counts all faults alike: where a rule says that some do not count it is given no bound. */
+static int64_t budget(const struct run_spec *spec)
+{
+	static const enum cause faults[] = { CAUSE_ERROR, CAUSE_CRASH, CAUSE_OOM, CAUSE_HANG };
+
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		if (spec->rules[faults[i]] == SPEC_RELAUNCH)
+			return -1;
+	return spec->max_without_progress;
+}
+
+/* How long before its limit a batch script gets a signal, that lbrun passes on; 0 = not. */
+static int64_t script_warn_ms(const json_t *fields)
+{
+	const json_t *flags = json_object_get(fields, "warn_flags"), *flag;
+	bool to_script = false;
+	size_t i;
+
+	json_array_foreach(flags, i, flag)
+		to_script = to_script || strcmp(json_string_value(flag), "batch") == 0;
+	return to_script ? 1000 * js_int(fields, "warn_time", 0) : 0;
+}
+
+static int write_params(const struct config *config, const struct run *run, const json_t *fields,
+			const char *folder, struct err *err)
+{
+	const struct run_spec *spec = &run->spec;
+	char *checkpoints = job_checkpoint_dir(spec, run->dir);
+	struct attempt_params p = {
+		.run = xstrdup(run->name), .number = run->attempt.number,
+		.command = job_command(config, run),
+		.workdir = js_bytes_take(json_object_get(fields, "work_dir")), .run_dir = xstrdup(run->dir),
+		.checkpoint_dir = checkpoints,
+		.lbd_socket = path_join("%s/lbd.sock", config->home),
+		.switches = path_join("%s/switches", config->home),
+		.group = xstrdup(spec->group ? spec->group : ""), .owner = xstrdup(run->owner),
+		.launcher = xstrdup(launch_by(spec)),
+		.srun = launch_srun(config, run, checkpoints), .torchrun = launch_torchrun(spec),
+		.profiler = launch_profiler(spec, folder),
+		.rollback = spec->rollback, .in_place = spec->in_place, .without_progress = run->failures,
+		.max_without_progress = budget(spec), .kill_grace_ms = spec->kill_grace_ms, .watch = spec->watch,
+		.stop_grace_ms = spec->stop_grace_ms,
+		.resume = xstrdup(run->resume_from[0] ? run->resume_from : "latest"),
+		.warn_ms = spec->script ? script_warn_ms(fields) : run_spec_warn_ms(spec),
+		.is_script = spec->script != NULL,
+		.kill_wait_ms = run->scheduler ? run->scheduler->kill_wait_ms : 0,
+		.never_on_exit_codes = xcalloc(spec->never_on_exit_codes.count + 1, sizeof(int64_t)),
+		.never_count = (int64_t)spec->never_on_exit_codes.count,
+	};
+	int rc;
+
+	for (int cause = 0; cause < CAUSE_COUNT; cause++)
+		p.never_on_cause[cause] = spec->rules[cause] == SPEC_STOP;
+	if (config->team_group)
+		p.team = xstrdup(config->team_group);
+	if (spec->progress_regex)
+		p.watch.progress_regex = xstrdup(spec->progress_regex);
+	p.watch.node_errors = command_copy(&spec->node_errors);
+	p.layout = xstrdup(layout_of(spec));
+	p.check_ms = spec->checkpoint_check_ms;
+	p.retention = spec->retention;
+	if (!run_spec_is_command(spec))		/* lbworker keeps to these itself */
+		p.retention.keep_latest_k = p.retention.keep_every = 0;
+	p.note_bytes = run_spec_is_command(spec) ? spec->note_bytes : 0;
+	if (spec->checkpoint_pattern)
+		p.pattern = xstrdup(spec->checkpoint_pattern);
+	if (spec->checkpoint_complete_when)
+		p.complete_when = xstrdup(spec->checkpoint_complete_when);
+	memcpy(p.token, run->attempt.job.token, sizeof(p.token));
+	if (p.never_count > 0)
+		memcpy(p.never_on_exit_codes, spec->never_on_exit_codes.items,
+		       (size_t)p.never_count * sizeof(int64_t));
+	rc = attempt_params_write(folder, &p, err);
+	attempt_params_clear(&p);
+	return rc;
+}
+
+/* --- going back ------------------------------------------------------------------------------------------ */
+
+/* The step that the run was sent back to: -1 for its beginning, -2 when it goes on from the newest
+ * or from something that tells no step. */
+static int64_t chosen_step(const struct run *run, const struct checkpoint_rules *rules, const char *parent)
+{
+	int64_t step = -2;
+	struct checkpoint_list list;
+
+	if (strcmp(run->resume_from, "scratch") == 0)
+		return -1;
+	if (checkpoints_find(rules, parent, &list, NULL) < 0)
+		return -2;
+	for (size_t i = 0; i < list.count; i++) {
+		if (strcmp(list.items[i].path, run->resume_from) == 0 && list.items[i].step >= 0)
+			step = list.items[i].step;
+	}
+	checkpoint_list_clear(&list);
+	return step;
+}
+
+/* The trainer of this attempt does not run yet, and no other one does. */
+static int leave_later_checkpoints(const struct run *run, struct err *err)
+{
+	struct checkpoint_rules *rules;
+	char *parent, *aside;
+	int64_t step, moved = 0;
+
+	if (run->resume_from[0] == '\0')
+		return 0;
+	rules = job_checkpoint_rules(&run->spec, err);
+	if (rules == NULL)
+		return -1;
+	parent = job_checkpoint_dir(&run->spec, run->dir);
+	aside = path_join("%s/set-aside-%lld", parent, (long long)run->attempt.number);
+	step = chosen_step(run, rules, parent);
+	if (step != -2)
+		moved = checkpoints_set_aside(parent, rules, step, aside, err);
+	if (moved > 0)
+		log_info("%s: %lld later checkpoints are in %s now", run->name, (long long)moved, aside);
+	checkpoint_rules_destroy(rules);
+	free(parent);
+	free(aside);
+	return moved < 0 ? -1 : 0;
+}
+
+/* --- the job --------------------------------------------------------------------------------------------- */
+
+void job_resources(const struct run_spec *spec, struct job_request *job)
+{
+	job->workdir = spec->workdir;
+	job->partition = spec->partition;
+	job->account = spec->account;
+	job->qos = spec->qos;
+	job->constraint = spec->constraint;
+	job->exclude = spec->exclude;
+	job->nodelist = spec->nodelist;
+	job->reservation = spec->reservation;
+	job->licenses = spec->licenses;
+	job->comment = spec->comment;
+	job->nodes = spec->nodes;
+	job->ntasks_per_node = spec->ntasks_per_node;
+	job->cpus_per_task = spec->cpus_per_task;
+	job->gpus_per_node = spec->gpus_per_node;
+	job->mem_mb = spec->mem ? mem_parse_mb(spec->mem, NULL) : 0;
+	job->time_minutes = (spec->time_ms + 59999) / 60000;
+	job->time_seconds = spec->time_ms / 1000;
+	job->warn_seconds = run_spec_warn_ms(spec) / 1000;
+}
+
+/* "2", "h100:2" */
+static int64_t count_of(const char *text)
+{
+	const char *colon = strrchr(text, ':');
+
+	return strtoll(colon ? colon + 1 : text, NULL, 10);
+}
+
+int job_local_resources(const struct run_spec *spec, const json_t *fields, struct job_request *job,
+			struct err *err)
+{
+	int64_t tasks = js_int(fields, "num_tasks", 1);
+
+	job->array = js_str(fields, "array_inx", NULL);
+	if (job->array && !spec->script)
+		return err_set(err, ERR_USAGE, "--array: only a script can be an array; for runs of a "
+			       "command: lbctl submit --sweep");
+	if (js_int(fields, "warn_time", 0) > 0 && js_int(fields, "warn_signal", SIGUSR1) != SIGUSR1)
+		return err_set(err, ERR_USAGE, "--signal: without Slurm only USR1 announces the end");
+	if (job->nodes == 0)
+		job->nodes = js_int(fields, "min_nodes", 0);
+	if (job->cpus_per_task == 0)
+		job->cpus_per_task = js_int(fields, "cpus_per_task", 0);
+	if (job->ntasks_per_node == 0 && tasks > 1)
+		job->ntasks_per_node = tasks;
+	if (job->gpus_per_node == 0)
+		job->gpus_per_node = count_of(js_str(fields, "gpus_per_node", js_str(fields, "gpus", "0")));
+	if (job->mem_mb == 0)
+		job->mem_mb = js_int(fields, "mem_per_node", 0);
+	if (job->time_seconds == 0 && js_int(fields, "time_limit", 0) > 0)
+		job->time_seconds = js_int(fields, "time_limit", 0) * 60;
+	if (job->warn_seconds == 0)
+		job->warn_seconds = js_int(fields, "warn_time", 0);
+	return 0;
+}
+
+/* Scripts that nobody submitted by hand (cron) have no folder of a person to write slurm-N.out to. */
+static bool has_submitter(const struct run *run)
+{
+	struct strv env = { 0 };
+	bool has = job_env_submitter(&env, run, NULL) < 0 || env.count > 0;
+
+	has = has && !job_env_is_cron(env.items);
+
+	strv_free(env.items);
+	return has;
+}
+
+/* The fields that are lbd's own to say: a command's output is out.log, a script's is its own. */
+static void own_fields(const struct run *run, json_t *fields, const char *output)
+{
+	if (run->spec.script && has_submitter(run))
+		return;
+	js_set_str(fields, "open_mode", "append");
+	if (!json_object_get(fields, "std_out"))
+		json_object_set_new(fields, "std_out", js_bytes(output));
+}
+
+/* What scontrol shows as the command: the script where it was submitted, with its arguments. */
+static char **shown_argv(const struct run *run)
+{
+	char **argv = run->spec.script ? script_command(run) : NULL;
+
+	if (argv) {
+		free(argv[0]);
+		argv[0] = xstrdup(run->spec.script);
+	}
+	return argv;
+}
+
+static void argv_free(char **argv)
+{
+	for (char **word = argv; word && *word; word++)
+		free(*word);
+	free(argv);
+}
+
+/* Everything that the job needs on disk. */
+static int prepare(const struct config *config, const struct run *run, const json_t *fields,
+		   const char *script, struct strv *env, struct err *err)
+{
+	char *folder = job_folder(run), *path = path_join("%s/job.sh", folder);
+	int rc = -1;
+
+	if (folder_make(folder, 0750, err) == 0 && leave_later_checkpoints(run, err) == 0 &&
+	    job_env_make(env, config, run, fields, err) == 0 && job_env_add_secrets(env, run, err) == 0 &&
+	    write_params(config, run, fields, folder, err) == 0 &&
+	    file_write_visible(path, script, strlen(script), 0750, err) == 0)
+		rc = 0;
+	free(folder);
+	free(path);
+	return rc;
+}
+
+int job_retell(const struct config *config, const struct run *run, struct err *err)
+{
+	json_t *fields = batch_job_fields(config, run, err);
+	char *folder = job_folder(run);
+	int rc = fields ? write_params(config, run, fields, folder, err) : -1;
+
+	json_decref(fields);
+	free(folder);
+	return rc;
+}
+
+/* What a request to a scheduler borrows. */
+struct parts {
+	json_t *fields;
+	char *folder, *text, *script, *script_path, *output;
+	char **argv, **words;
+	struct strv open_env;
+};
+
+static void parts_free(struct parts *p)
+{
+	strv_free(p->open_env.items);
+	argv_free(p->argv);
+	strv_free(p->words);
+	json_decref(p->fields);
+	free(p->folder);
+	free(p->text);
+	free(p->script);
+	free(p->script_path);
+	free(p->output);
+}
+
+/* parts_free is due in any case. */
+static int parts_make(struct parts *p, const struct config *config, const struct run *run,
+		      struct err *err)
+{
+	p->fields = batch_job_fields(config, run, err);
+	p->folder = job_folder(run);
+	p->text = p->fields ? batch_script_text(run, err) : NULL;
+	p->script = job_script(config, p->folder, p->text);
+	p->argv = shown_argv(run);
+	p->script_path = path_join("%s/job.sh", p->folder);
+	p->output = path_join("%s/out.log", p->folder);
+	if (p->fields == NULL || job_env_make(&p->open_env, config, run, p->fields, err) < 0)
+		return -1;
+	return 0;
+}
+
+/* Once nothing reads the fields as the person wrote them any more. */
+static int parts_finish(struct parts *p, const struct config *config, const struct run *run,
+			struct err *err)
+{
+	own_fields(run, p->fields, p->output);
+	if (config->submit_with == SUBMIT_WITH_SBATCH)
+		p->words = batch_job_words(config, run, p->fields, err);
+	return config->submit_with == SUBMIT_WITH_SBATCH && p->words == NULL ? -1 : 0;
+}
+
+static struct job_request request_of(const struct parts *p, const struct run *run,
+				     const char *ledger_id)
+{
+	struct job_request job = {
+		.token = run->attempt.job.token, .ledger_id = ledger_id, .run = run->name,
+		.script = p->script, .script_path = p->script_path, .output = p->output,
+		.fields = p->fields, .argv = p->argv, .open_env = p->open_env.items,
+		.env_file = run->spec.env_file, .env_uid = (unsigned)run->owner_uid,
+		.words = p->words, .submit_dir = run->spec.workdir,
+	};
+
+	job_resources(&run->spec, &job);
+	return job;
+}
+
+/* What only the fields know. */
+static void request_finish(struct job_request *job, const json_t *fields)
+{
+	job->comment = js_str(fields, "comment", NULL);
+	job->workdir = js_str(fields, "work_dir", job->workdir);
+}
+
+int job_submit(const struct config *config, const struct run *run, const char *ledger_id,
+	       scheduler_done done, void *arg, struct err *err)
+{
+	struct parts parts = { 0 };
+	struct strv env = { 0 };
+	int rc = -1;
+
+	if (run->scheduler == NULL)
+		err_set(err, ERR_SCHEDULER, "Slurm is not available to this lbd");
+	else if (parts_make(&parts, config, run, err) == 0)
+		rc = prepare(config, run, parts.fields, parts.script, &env, err);
+	if (rc == 0)
+		rc = parts_finish(&parts, config, run, err);
+	if (rc == 0) {
+		struct job_request job = request_of(&parts, run, ledger_id);
+
+		job.env = env.items;
+		if (run->scheduler->ops->check)
+			rc = job_local_resources(&run->spec, parts.fields, &job, err);
+		request_finish(&job, parts.fields);
+		failpoint(FP_SUBMIT_CALL, NULL);
+		if (rc == 0)
+			run->scheduler->ops->submit(run->scheduler, &job, done, arg);
+	}
+	strv_free(env.items);
+	parts_free(&parts);
+	return rc;
+}
+
+/* Nothing is written for a mere question, and no secret goes along. */
+static int ask(struct parts *parts, struct job_request *job, const struct config *config,
+	       const struct run *run, struct err *err)
+{
+	if (parts_make(parts, config, run, err) < 0 || parts_finish(parts, config, run, err) < 0)
+		return -1;
+	*job = request_of(parts, run, "");
+	job->env = parts->open_env.items;
+	if (run->scheduler->ops->check && job_local_resources(&run->spec, parts->fields, job, err) < 0)
+		return -1;
+	request_finish(job, parts->fields);
+	return 0;
+}
+
+int job_probe(const struct config *config, const struct run *run, scheduler_done done, void *arg,
+	      struct err *err)
+{
+	struct parts parts = { 0 };
+	struct job_request job;
+	int rc = ask(&parts, &job, config, run, err);
+
+	if (rc == 0)
+		run->scheduler->ops->probe(run->scheduler, &job, done, arg);
+	parts_free(&parts);
+	return rc;
+}
+
+int job_why(const struct config *config, const struct run *run, scheduler_done done, void *arg,
+	    struct err *err)
+{
+	struct parts parts = { 0 };
+	struct job_request job;
+	int rc = ask(&parts, &job, config, run, err);
+
+	if (rc == 0)
+		run->scheduler->ops->why(run->scheduler, &run->attempt.job, &job,
+					 run->excluded ? run->excluded : "", done, arg);
+	parts_free(&parts);
+	return rc;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* job/ - what a scheduler gets of a run: folder, script, environment, launch words.
+ *
+ * job.h - from a run to the job that the scheduler gets: the attempt's folder, script and
+ * environment. */
+#ifndef DAEMON_JOB_JOB_H
+#define DAEMON_JOB_JOB_H
+
+#include "common/base/err.h"
+#include "daemon/base/config.h"
+#include "daemon/engine/run.h"
+#include "slurm/scheduler.h"
+
+/* runs/NAME/attempts/N of the run's newest attempt; owned by the caller. */
+char *job_folder(const struct run *run);
+
+/* Where the run's checkpoints are; owned by the caller. `dir` is runs/NAME. */
+char *job_checkpoint_dir(const struct run_spec *spec, const char *dir);
+/* How they are called. NULL with err, where the spec has become unreadable. */
+struct checkpoint_rules *job_checkpoint_rules(const struct run_spec *spec, struct err *err);
+
+/* The parts of the job, as job_submit hands them over; `text` is that of a batch script, or NULL.
+ * Owned by the caller; argv is NULL-terminated. */
+char *job_script(const struct config *config, const char *folder, const char *text);
+char **job_command(const struct config *config, const struct run *run);
+/* Fills in what the spec asks of the scheduler; borrowed from the spec. */
+void job_resources(const struct run_spec *spec, struct job_request *job);
+/* What the options of sbatch (batch_job_fields) say beyond that, as far as one machine can give it.
+ * ERR_USAGE for what it cannot. */
+int job_local_resources(const struct run_spec *spec, const json_t *fields, struct job_request *job,
+			struct err *err);
+
+/* Writes attempts/N with attempt.json and job.sh, and submits it held. -1 when it cannot be
+ * prepared; `done` is then not called. */
+int job_submit(const struct config *config, const struct run *run, const char *ledger_id,
+	       scheduler_done done, void *arg, struct err *err);
+
+/* Asks the run's scheduler, which must have the call, whether it would take the job, and why the job of the
+ * newest attempt does not run. -1: the question cannot be put; `done` is then not called. */
+int job_probe(const struct config *config, const struct run *run, scheduler_done done, void *arg,
+	      struct err *err);
+int job_why(const struct config *config, const struct run *run, scheduler_done done, void *arg,
+	    struct err *err);
+
+/* Writes the attempt.json of a job that is still held again: the run has gone on since. */
+int job_retell(const struct config *config, const struct run *run, struct err *err);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/job/job_env.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/accounts.h"
+#include "common/base/bytes.h"
+#include "common/base/files.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "common/base/paths.h"
+#include "common/base/strv.h"
+#include "daemon/job/batch_job.h"
+#include "daemon/job/network.h"
+
+enum { ENV_JSON_MAX = 4 * 1024 * 1024 };	/* what a request can hold, written down by us */
+
+/* What a login gives; Slurm itself adds nothing but SLURM_*. */
+static void env_login(struct strv *env, const struct run *run)
+{
+	struct account me;
+	const char *path = getenv("PATH"), *lang = getenv("LANG");
+
+	strv_set(env, xasprintf("PATH=%s", path ? path : "/usr/local/bin:/usr/bin:/bin"));
+	if (lang)
+		strv_set(env, xasprintf("LANG=%s", lang));
+	strv_set(env, xasprintf("SLURM_SUBMIT_DIR=%s", run->spec.workdir));
+	if (!account_of(getuid(), &me))
+		return;
+	strv_set(env, xasprintf("HOME=%s", me.home));
+	strv_set(env, xasprintf("USER=%s", me.name));
+	strv_set(env, xasprintf("LOGNAME=%s", me.name));
+	strv_set(env, xasprintf("SHELL=%s", me.shell));
+	account_clear(&me);
+}
+
+int job_env_submitter(struct strv *env, const struct run *run, struct err *err)
+{
+	char *path = path_join("%s/env.json", run->dir);
+	json_t *saved = file_exists(path) ? js_load(path, ENV_JSON_MAX, err) : json_object();
+	const char *key;
+	json_t *value;
+
+	free(path);
+	if (saved == NULL)
+		return -1;
+	json_object_foreach(saved, key, value) {
+		char *name = js_bytes_key_take(key), *text = js_bytes_take(value);
+
+		if (name && text)
+			strv_set(env, xasprintf("%s=%s", name, text));
+		free(name);
+		free(text);
+	}
+	json_decref(saved);
+	return 0;
+}
+
+int job_env_add_secrets(struct strv *env, const struct run *run, struct err *err)
+{
+	char **list;
+
+	if (run->spec.env_file == NULL)
+		return 0;
+	list = env_file_read(run->spec.env_file, (unsigned)run->owner_uid, err);
+	if (list == NULL)
+		return -1;
+	for (char **entry = list; *entry; entry++)
+		strv_set(env, xstrdup(*entry));
+	strv_free(list);
+	return 0;
+}
+
+bool job_env_is_cron(char *const *env)
+{
+	for (; env && *env; env++)
+		if (strncmp(*env, "LB_CRON=", 8) == 0)
+			return true;
+	return false;
+}
+
+/* A batch script gets the submitter's environment and nothing else, as from sbatch; that of cron, which
+ * nobody submitted, what a login gives, too. */
+static int env_of_script(struct strv *env, const struct run *run, const json_t *fields,
+			 struct err *err)
+{
+	struct strv told = { 0 };
+
+	if (job_env_submitter(&told, run, err) < 0) {
+		strv_free(told.items);
+		return -1;
+	}
+	if (told.count == 0 || job_env_is_cron(told.items))
+		env_login(env, run);
+	for (size_t i = 0; i < told.count; i++)
+		strv_set(env, xstrdup(told.items[i]));
+	strv_free(told.items);
+	batch_job_env(fields, env);
+	return 0;
+}
+
+int job_env_make(struct strv *env, const struct config *config, const struct run *run,
+		 const json_t *fields, struct err *err)
+{
+	const char *network = network_of(config, &run->spec);
+	int rc;
+
+	if (run->spec.script) {
+		rc = env_of_script(env, run, fields, err);
+	} else {
+		env_login(env, run);
+		rc = job_env_submitter(env, run, err);
+	}
+	return rc == 0 && network ? network_add(env, config, network, err) : rc;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/process/background.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static int terminal = -1;	/* the stderr of whoever started us, until we are ready */
+
+/* The parent's end: a newline means ready; without one the child has died and said why. */
+static void wait_for_child(int ready, pid_t child, const char *log_path)
+{
+	char newline;
+	int status = 0;
+
+	if (read(ready, &newline, 1) == 1) {
+		printf("lbd runs (pid %d); its log is %s\n", (int)child, log_path);
+		exit(0);
+	}
+	waitpid(child, &status, 0);
+	exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+}
+
+int background_enter(const char *log_path, struct err *err)
+{
+	int ready[2], null, log_fd;
+	pid_t child;
+
+	log_fd = open(log_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+	if (log_fd < 0)
+		return err_errno(err, "%s", log_path);
+	if (pipe2(ready, O_CLOEXEC) < 0)
+		return err_errno(err, "pipe");
+	fflush(NULL);
+	child = fork();
+	if (child < 0)
+		return err_errno(err, "fork");
+	if (child > 0) {
+		close(ready[1]);
+		wait_for_child(ready[0], child, log_path);
+	}
+	close(ready[0]);
+	setsid();
+	terminal = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
+	dup2(log_fd, STDERR_FILENO);
+	close(log_fd);
+	null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null >= 0) {
+		dup2(null, STDIN_FILENO);
+		dup2(null, STDOUT_FILENO);
+		close(null);
+	}
+	return ready[1];
+}
+
+void background_say(const char *line)
+{
+	fprintf(stderr, "%s\n", line);
+	if (terminal >= 0)
+		dprintf(terminal, "%s\n", line);
+}
+
+void background_leave_terminal(void)
+{
+	if (terminal >= 0)
+		close(terminal);
+	terminal = -1;
+}

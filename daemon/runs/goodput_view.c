@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* goodput_view.c - rows → goodput.c → JSON. */
+#include "daemon/runs/goodput_view.h"
+
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "daemon/runs/goodput.h"
+
+struct history {
+	struct goodput_attempt *attempts;
+	int64_t *ids;
+	struct goodput_launch **owned;	/* the launches of each attempt */
+	size_t count;
+	struct goodput_launch *launches;	/* of the attempt that is being read */
+	size_t launch_count;
+};
+
+static int add_attempt(const struct ledger_attempt *a, void *arg)
+{
+	struct history *h = arg;
+
+	h->attempts = xrealloc(h->attempts, (h->count + 1) * sizeof(h->attempts[0]));
+	h->ids = xrealloc(h->ids, (h->count + 1) * sizeof(h->ids[0]));
+	h->attempts[h->count] = (struct goodput_attempt){
+		.cause = a->cause, .created_ms = a->created_ms, .started_ms = a->started_ms, .ended_ms = a->ended_ms,
+	};
+	h->owned = xrealloc(h->owned, (h->count + 1) * sizeof(struct goodput_launch *));
+	h->owned[h->count] = NULL;
+	h->ids[h->count++] = a->id;
+	return 0;
+}
+
+static int add_launch(const struct ledger_launch *l, void *arg)
+{
+	struct history *h = arg;
+
+	h->launches = xrealloc(h->launches, (h->launch_count + 1) * sizeof(h->launches[0]));
+	h->launches[h->launch_count++] = (struct goodput_launch){
+		.started_ms = l->started_ms, .ended_ms = l->ended_ms, .cause = l->cause,
+		.resumed_from_step = l->resumed_from_step, .first_step_ms = l->first_step_ms,
+		.last_step_ms = l->last_step_ms, .saved_ms = l->saved_ms,
+	};
+	return 0;
+}
+
+static int read_history(struct ledger *ledger, int64_t run_id, struct history *h, struct err *err)
+{
+	int rc = ledger_attempt_each(ledger, run_id, add_attempt, h, err);
+
+	for (size_t i = 0; i < h->count && rc == 0; i++) {
+		h->launches = NULL;
+		h->launch_count = 0;
+		rc = ledger_launch_each(ledger, h->ids[i], add_launch, h, err);
+		h->owned[i] = h->launches;
+		h->attempts[i].launches = h->launches;
+		h->attempts[i].launch_count = h->launch_count;
+	}
+	return rc;
+}
+
+static void history_free(struct history *h)
+{
+	for (size_t i = 0; i < h->count; i++)
+		free(h->owned[i]);
+	free(h->owned);
+	free(h->attempts);
+	free(h->ids);
+}
+
+static json_t *view_causes(const struct goodput *g)
+{
+	json_t *causes = json_object();
+
+	for (int i = CAUSE_NONE + 1; i < CAUSE_COUNT; i++) {
+		json_t *o;
+
+		if (g->ends[i] == 0 && g->wasted_ms[i] == 0)
+			continue;
+		o = json_object();
+		js_set_int(o, "launches", g->ends[i]);
+		js_set_real(o, "hours", (double)g->wasted_ms[i] / 3600e3);
+		json_object_set_new(causes, cause_name((enum cause)i), o);
+	}
+	return causes;
+}
+
+static json_t *view(const struct goodput *g, int64_t gpus)
+{
+	json_t *o = json_object(), *hours = json_object(), *gpu_hours = json_object();
+	double sum = 0;
+
+	for (int i = 0; i < SPENT_COUNT; i++) {
+		double h = (double)g->ms[i] / 3600e3;
+		double of_gpus = spent_holds_nodes((enum spent)i) ? h * (double)gpus : 0;
+
+		js_set_real(hours, spent_name((enum spent)i), h);
+		js_set_real(gpu_hours, spent_name((enum spent)i), of_gpus);
+		sum += of_gpus;
+	}
+	js_set_real(o, "ettr", g->ettr);
+	js_set_real(o, "hours_total", (double)g->total_ms / 3600e3);
+	json_object_set_new(o, "hours", hours);
+	js_set_int(o, "gpus", gpus);
+	json_object_set_new(o, "causes", view_causes(g));
+	js_set_real(o, "gpu_hours_total", sum);
+	json_object_set_new(o, "gpu_hours", gpu_hours);
+	return o;
+}
+
+json_t *goodput_answer(struct request *r, struct err *err)
+{
+	struct lbd *lbd = r->lbd;
+	int64_t now_ms = clock_wall_ms(), id, created_ms, end_ms;
+	int64_t since_ms = js_int(r->args, "since", 0);		/* seconds back; 0 = all */
+	struct history h = { 0 };
+	struct ledger_run run = { 0 };
+	struct run_spec spec = { 0 };
+	struct goodput g;
+	json_t *o = NULL;
+
+	if (request_run(r, &run, err) < 0)
+		return NULL;
+	id = run.id;
+	created_ms = run.created_ms;
+	end_ms = run_state_is_final(run.state) ? run.ended_ms : now_ms;
+	if (lbd->world.spec(lbd->world.self, run.dir, &spec, err) < 0)
+		return NULL;
+	if (read_history(lbd->ledger, id, &h, err) == 0) {
+		goodput_count(h.attempts, h.count, created_ms, since_ms ? now_ms - since_ms * 1000 : 0,
+			      end_ms, &g);
+		o = view(&g, spec.nodes * spec.gpus_per_node);
+	}
+	history_free(&h);
+	run_spec_clear(&spec);
+	return o;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* runs/ - what people do with runs and ask about them, one file for each kind of request.
+ *
+ * submit.h - from the text that was submitted to a run in the ledger. */
+#ifndef DAEMON_RUNS_SUBMIT_H
+#define DAEMON_RUNS_SUBMIT_H
+
+#include "daemon/control/control.h"
+
+struct submit {
+	struct lbd *lbd;
+	json_t *args;			/* as docs/PROTOCOL.md has them; borrowed until done is called */
+	const char *user;		/* who submits; borrowed likewise */
+	unsigned uid;
+	/* Writes what shall be committed together with the run, or not at all; may be NULL. */
+	int (*also)(void *arg, int64_t run_id, struct err *err);
+	/* Called once, with the answer (taken), or with NULL and why not. */
+	void (*done)(void *arg, json_t *answer, const struct err *why);
+	void *arg;
+};
+
+/* Calls done at once, or after lbworker has checked a training config. */
+void submit_run(const struct submit *submit);
+
+/* Whether the secrets of run.env_file can be read for a job of this user. */
+int submit_check_env(const struct run_spec *spec, unsigned uid, struct err *err);
+
+/* Is there a run of each of these names? */
+int submit_check_followed(const struct lbd *lbd, const char *key, const struct key_strings *names,
+			  struct err *err);
+
+/* Could a job of this spec ever start there? What only Slurm knows is left to it. */
+int submit_check_job(const struct lbd *lbd, const char *scheduler, const struct run_spec *spec,
+		     struct err *err);
+
+/* The scheduler's name a spec asks for, given what this lbd has; NULL with err. */
+const char *submit_scheduler(const struct lbd *lbd, const struct run_spec *spec, struct err *err);
+
+#endif

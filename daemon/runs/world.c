@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/runs/world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/run/array_tasks.h"
+#include "common/base/clock.h"
+#include "common/base/files.h"
+#include "common/run/order.h"
+#include "common/base/paths.h"
+#include "daemon/job/batch_job.h"
+#include "daemon/job/job.h"
+#include "daemon/base/lbd.h"
+#include "daemon/runs/switchboard.h"
+
+static int64_t real_wall_ms(void *self)
+{
+	(void)self;
+	return clock_wall_ms();
+}
+
+static int64_t real_mono_ms(void *self)
+{
+	(void)self;
+	return clock_mono_ms();
+}
+
+static void real_token(void *self, char out[TOKEN_HEX + 1])
+{
+	(void)self;
+	token_draw(out);
+}
+
+static int real_spec(void *self, const char *run_dir, struct run_spec *out, struct err *err)
+{
+	char *path = path_join("%s/spec.toml", run_dir);
+	struct toml toml = { 0 };
+	int rc = -1;
+
+	(void)self;
+	if (toml_load(&toml, path, err) == 0)
+		rc = run_spec_read(&toml, out, err);
+	toml_clear(&toml);
+	free(path);
+	return rc;
+}
+
+static int real_submit(void *self, const struct run *run, const char *ledger_id,
+		       scheduler_done done, void *arg, struct err *err)
+{
+	return job_submit(&((struct lbd *)self)->config, run, ledger_id, done, arg, err);
+}
+
+static int real_retell(void *self, const struct run *run, struct err *err)
+{
+	return job_retell(&((struct lbd *)self)->config, run, err);
+}
+
+static int real_order(void *self, const struct run *run, struct err *err)
+{
+	char *folder = job_folder(run);
+	/* To a trainer a hold is the order to checkpoint and end, even when it was taken back. */
+	struct attempt_order order = {
+		.order = run->wanted < ORDER_STOP ? ORDER_STOP : run->wanted,
+	};
+	int rc;
+
+	(void)self;
+	snprintf(order.by, sizeof(order.by), "%s", run->wanted_by);
+	snprintf(order.text, sizeof(order.text), "%s", run->wanted_reason);
+	rc = attempt_order_write(folder, &order, err);
+	free(folder);
+	return rc;
+}
+
+/* So many attempts back, as lbrun looks for older ones. */
+enum { SURVIVORS = 8 };
+
+static int real_end_all(void *self, const struct run *run, struct err *err)
+{
+	static const struct attempt_order order = {
+		.order = ORDER_KILL_NOW, .by = "lbd", .text = "the run is over",
+	};
+	int64_t newest = run->attempt.number;
+	int rc = 0;
+
+	(void)self;
+	for (int64_t n = newest; n >= 1 && n > newest - SURVIVORS; n--) {
+		char *folder = path_join("%s/attempts/%lld", run->dir, (long long)n);
+		struct attempt_exit ended;
+
+		if (file_exists(folder) && attempt_exit_read(folder, &ended, NULL) < 0 &&
+		    attempt_order_write(folder, &order, err) < 0)
+			rc = -1;
+		free(folder);
+	}
+	return rc;
+}
+
+static void real_switched(void *self, const struct run *run, struct switched *out)
+{
+	struct switchboard *board = ((struct lbd *)self)->switchboard;
+	const struct switch_file *s;
+
+	*out = (struct switched){ .is_known = switchboard_is_known(board) };
+	s = switchboard_find(board, run->name, run->spec.group, run->owner);
+	if (s == NULL)
+		return;
+	out->order = switch_order(s->level);
+	out->file = s->file;
+	out->by = s->by;
+	out->text = s->text;
+}
+
+static bool real_claimed(void *self, const struct run *run)
+{
+	char *folder = job_folder(run);
+	struct attempt_claim claim;
+	bool is_claimed = attempt_claim_read(folder, &claim, NULL) == 0 &&
+			  strcmp(claim.token, run->attempt.job.token) == 0;
+
+	(void)self;
+	free(folder);
+	return is_claimed;
+}
+
+static bool real_exited(void *self, const struct run *run, struct attempt_exit *out)
+{
+	char *folder = job_folder(run);
+	bool has_exited = attempt_exit_read(folder, out, NULL) == 0;
+
+	(void)self;
+	free(folder);
+	return has_exited;
+}
+
+static bool real_depends(void *self, const struct run *run)
+{
+	const struct lbd *lbd = self;
+
+	return run->scheduler == lbd->slurm && batch_job_may_be_doomed(&lbd->config, run);
+}
+
+static bool real_tasks(void *self, const struct run *run, int64_t *changed_ns, int64_t *done,
+		       int64_t *all)
+{
+	(void)self;
+	return array_tasks_count(run->dir, changed_ns, done, all);
+}
+
+static int64_t real_spool(void *self, const struct run *run, int64_t *offset, int64_t max_bytes,
+			  int (*on_line)(const struct spool_line *line, void *arg),
+			  void (*on_bad)(int64_t at, const struct err *why, void *arg),
+			  void *arg, struct err *err)
+{
+	char *folder = job_folder(run), *path = path_join("%s/spool.jsonl", folder);
+	int64_t bytes = spool_read(path, offset, max_bytes, on_line, on_bad, arg, err);
+
+	(void)self;
+	free(path);
+	free(folder);
+	return bytes;
+}
+
+void world_init(struct world *world, struct lbd *lbd)
+{
+	*world = (struct world){
+		.self = lbd, .wall_ms = real_wall_ms, .mono_ms = real_mono_ms,
+		.token = real_token, .spec = real_spec, .submit = real_submit,
+		.retell = real_retell, .order = real_order,
+		.end_all = real_end_all, .switched = real_switched,
+		.claimed = real_claimed, .exited = real_exited, .depends = real_depends,
+		.tasks = real_tasks, .spool = real_spool,
+	};
+}

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+# --- the CUDA backend: a library of its own, which lbworker opens at run time -----------------
+CUDA      ?= auto
+CUDA_HOME ?= $(firstword $(patsubst %/bin/nvcc,%,$(wildcard /usr/local/cuda/bin/nvcc) $(shell command -v nvcc)))
+NVCC      := $(wildcard $(CUDA_HOME)/bin/nvcc)
+ifeq ($(CUDA),auto)
+HAVE_CUDA := $(NVCC)
+else ifeq ($(CUDA),1)
+HAVE_CUDA := $(or $(NVCC),$(error CUDA=1: there is no bin/nvcc in "$(CUDA_HOME)"))
+endif
+CU       := $(patsubst kernels/cuda/%.cu,%,$(wildcard kernels/cuda/ops/*.cu))
+CUC      := $(patsubst kernels/cuda/%.c,%,$(wildcard $(call rooms,kernels/cuda)))
+# Machine code for Hopper while developing; PTX for all from Ampere on, and Blackwell, to install.
+sm        = -gencode arch=compute_$(1),code=sm_$(1)
+GENCODE  := $(call sm,90a)
+RELEASE  := -gencode arch=compute_80,code=compute_80 $(call sm,90a) $(call sm,100a)
+# The host side of a kernel file is C but in name: no C++ library is linked.
+NVCCFLAGS := -std=c++17 -O3 -I. $(if $(DEV),,-Werror all-warnings) -Xptxas -v -Xcompiler -fPIC,-fvisibility=hidden,-Wall,-Wextra,-fno-threadsafe-statics,-fno-exceptions,-fno-rtti
+CULINK   := -shared -Wl,--exclude-libs,ALL -Wl,-z,defs -L$(CUDA_HOME)/lib64 \
+	    -Wl,-rpath,$(CUDA_HOME)/lib64 -lcublasLt -lcudart_static -ldl -lrt -lpthread -lm
+LBCUDA   := $(if $(HAVE_CUDA),$(if $(SAN),,$(B)/liblbcuda.so))
+
+$(B)/obj/kernels/cuda/%.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
+$(B)/obj/kernels/cuda/%.o: CFLAGS += -fPIC -fvisibility=hidden
+# What the assembler said of registers and spills is kept beside the object: tests/gpu/objects.sh.
+$(B)/cuda/%.o: kernels/cuda/%.cu
+	@mkdir -p $(@D)
+	$(call say,NVCC) $(NVCC) $(NVCCFLAGS) $(GENCODE) -MD -MF $@.d -c -o $@ $< 2>$@.log || { cat $@.log; exit 1; }
+$(B)/release/%.o: kernels/cuda/%.cu
+	@mkdir -p $(@D)
+	$(call say,NVCC) $(NVCC) $(NVCCFLAGS) $(RELEASE) -MD -MF $@.d -c -o $@ $< 2>$@.log || { cat $@.log; exit 1; }
+$(B)/liblbcuda.so: $(CU:%=$(B)/cuda/%.o) $(CUC:%=$(B)/obj/kernels/cuda/%.o)
+$(B)/release/liblbcuda.so: $(CU:%=$(B)/release/%.o) $(CUC:%=$(B)/obj/kernels/cuda/%.o)
+$(B)/liblbcuda.so $(B)/release/liblbcuda.so:
+	$(call say,LINK) $(CC) -o $@ $^ $(CULINK)
+
+# The same kernels on the host (tests/emulation), for tests where there is no GPU.
+EMULATION := $(patsubst tests/emulation/%.cc,%,$(wildcard tests/emulation/*.cc))
+EMULATED  := $(if $(HAVE_CUDA),$(B)/liblbcuda-emulated.so)
+$(B)/obj/tests/emulation/%.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
+$(B)/obj/tests/emulation/%.o: CXXFLAGS += -fPIC -fvisibility=hidden
+$(B)/emulated/%.o: kernels/cuda/%.cu tests/emulation/emulate.h
+	@mkdir -p $(@D)
+	$(call say,CXX) $(CXX) $(CPPFLAGS) -isystem $(CUDA_HOME)/include $(CXXFLAGS) -fPIC \
+		-fvisibility=hidden -ffp-contract=off -Wno-unused-function -Wno-unknown-pragmas -x c++ \
+		-include tests/emulation/emulate.h -c -o $@ $<
+$(B)/liblbcuda-emulated.so: $(CU:%=$(B)/emulated/%.o) $(EMULATION:%=$(B)/obj/tests/emulation/%.o) \
+		$(patsubst %,$(B)/obj/kernels/cuda/%.o,$(filter-out lib/cudnn_api,$(CUC)))
+	$(call say,LINK) $(CXX) $(SANFLAGS) -shared -o $@ $^ -ldl -lm
+
+# cuDNN's plans without a GPU: a driver that loads code and has no device.
+$(B)/gpu/stub/libcuda.so.1: tests/gpu/stub_driver.sh
+	@mkdir -p $(@D)
+	$(call say,STUB) sh tests/gpu/stub_driver.sh $(CUDA_HOME)/lib64/stubs/libcuda.so >$(@D)/libcuda.c && \
+		$(CC) -w -shared -fPIC -Wl,-soname,libcuda.so.1 -o $@ $(@D)/libcuda.c
+$(B)/obj/tests/gpu/sdpa_plans.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
+$(B)/gpu/sdpa_plans: $(B)/obj/tests/gpu/sdpa_plans.o $(B)/obj/kernels/cuda/lib/sdpa.o \
+		$(B)/obj/kernels/cuda/lib/cudnn_api.o
+	@mkdir -p $(@D)
+	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -Wl,-rpath,$(CUDA_HOME)/lib64 -Wl,--disable-new-dtags -ldl -lm
+
+# What a profiler sees of our ranges, without one.
+$(B)/obj/tests/gpu/nvtx_tap.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
+$(B)/obj/tests/gpu/nvtx_tap.o: CFLAGS += -fPIC
+$(B)/gpu/nvtx_tap.so: $(B)/obj/tests/gpu/nvtx_tap.o
+	@mkdir -p $(@D)
+	$(call say,LINK) $(CC) $(filter-out -pie,$(LDFLAGS)) -shared -o $@ $^
+
+# A test that opens the CUDA backend as lbworker does.
+$(B)/gpu/ops: $(patsubst tests/gpu/%.c,$(B)/obj/tests/gpu/%.o,$(wildcard tests/gpu/ops_*.c)) $(B)/obj/tests/gpu/suite.o
+$(B)/gpu/ops $(B)/gpu/goldens: $(B)/gpu/%: $(B)/obj/tests/gpu/%.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
+	@mkdir -p $(@D)
+	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ -Wl,--start-group $^ -Wl,--end-group $(LIBS_lbworker)

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: MIT
+# --- tests ----------------------------------------------------------------------------------
+$(B)/unit/%: $(B)/obj/tests/unit/%.o $(B)/obj/tests/unit/scratch.o $(ARCHIVES)
+	@mkdir -p $(@D)
+	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(ARCHIVES) -Wl,--end-group \
+		-lcmocka -luv -lsqlite3 -ljansson -lpcre2-8 -lzstd -lz -lstdc++ -ldl -lm -lpthread
+
+# lbd and lbworker each have a config of their own, under the same names.
+$(B)/unit/test_lbworker_config: ARCHIVES := $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
+
+unit: $(UNIT)
+
+$(B)/tests/scheduler_client: $(B)/obj/tests/system/scheduler_client.o $(B)/slurm.a $(B)/common.a
+	@mkdir -p $(@D)
+	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -luv -ljansson -lpcre2-8 -lz -lstdc++ -lm
+
+# What system tests read answers with.
+$(B)/tests/json: tests/system/json.c
+	@mkdir -p $(@D)
+	$(call say,CC) $(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O2 -o $@ $< -ljansson
+
+# File locks that say yes to everybody, and another machine's name: two-hosts.t.
+$(B)/tests/nolocks.so: tests/system/nolocks.c
+	@mkdir -p $(@D)
+	$(call say,LINK) $(CC) $(CPPFLAGS) -std=c11 -O2 -fPIC -shared -o $@ $< -ldl
+check-system: $(B)/tests/nolocks.so $(B)/tests/json
+
+# The CPU backend as it is, and for one set of instructions each; instructions.t compares them.
+DIGEST   := $(B)/tests/kernel_digest
+CLONES_base    :=
+CLONES_avx2    := __attribute__((target("avx2")))
+CLONES_avx512f := __attribute__((target("avx512f")))
+DIGEST_SOURCES := tests/system/kernel_digest.c $(wildcard kernels/*.c kernels/cpu/*.c)
+$(DIGEST): $(B)/obj/tests/system/kernel_digest.o $(B)/kernels.a
+	@mkdir -p $(@D)
+	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -ldl -lm -lpthread
+define digest_of
+$(B)/obj/only-$(1)/%.o: %.c
+	@mkdir -p $$(@D)
+	$$(call say,CC) $$(CC) $$(CPPFLAGS) $$(CFLAGS) $$(KERNEL_FLAGS) -D'CPU_CLONES=$$(CLONES_$(1))' -c -o $$@ $$<
+$(DIGEST)-$(1): $(DIGEST_SOURCES:%.c=$(B)/obj/only-$(1)/%.o)
+	@mkdir -p $$(@D)
+	$$(call say,LINK) $$(CC) $$(LDFLAGS) -o $$@ $$^ -ldl -lm -lpthread
+endef
+$(foreach set,base avx2 avx512f,$(eval $(call digest_of,$(set))))
+
+# The simulator: the real engine and ledger in invented worlds. SEEDS worlds, or the world SEED.
+SIM_TAPS := ledger_run_insert ledger_run_move ledger_run_set_wanted ledger_attempt_insert \
+	    ledger_spare_insert ledger_spare_take ledger_attempt_set_job \
+	    ledger_attempt_set_excluded ledger_attempt_released ledger_attempt_started \
+	    ledger_attempt_end ledger_attempt_set_spool ledger_commit
+SEEDS    ?= 500
+$(B)/sim: $(call objects,tests/sim/*.c) $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/common.a
+	$(call say,LINK) $(CC) $(LDFLAGS) $(SIM_TAPS:%=-Wl,--wrap=%) -o $@ $^ -lsqlite3 -ljansson -lpcre2-8 -lz -lstdc++ -lm
+
+# A month of one job on 64 nodes, under lbd and under its peers. bench/ettr.sh prints the table.
+ETTR     := $(filter-out %/main.o,$(call objects,tests/sim/ettr/*.c)) $(B)/obj/tests/sim/agenda.o
+$(B)/ettr.a: $(ETTR)
+$(B)/ettr: $(B)/obj/tests/sim/ettr/main.o $(B)/ettr.a $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/lbrun.a $(B)/common.a
+	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -lsqlite3 -ljansson -lpcre2-8 -lz -lstdc++ -lm
+$(B)/unit/test_ettr: ARCHIVES += $(B)/ettr.a
+$(B)/unit/test_ettr: $(B)/ettr.a
+
+# The fault tests' negative controls: the real programs, each with one protection taken out.
+CONTROLS := $(B)/controls/lbd $(B)/controls/lbrun $(if $(HAVE_SLURM),$(B)/controls/lbd-slurm)
+WRAP_lbrun     := attempt_claim_take attempt_newest_claim older_may_live
+WRAP_lbd       := reconcile
+WRAP_lbd-slurm := slurm_submit_batch_job
+$(B)/controls/lbrun:     $(B)/obj/tests/faults/no_claim.o
+$(B)/controls/lbd:       $(B)/obj/tests/faults/plain_submit.o
+$(B)/controls/lbd-slurm: $(B)/obj/tests/faults/plain_slurm.o
+$(B)/controls/lbrun:     $(B)/obj/worker/lbrun/main.o $(B)/lbrun.a $(B)/common.a
+$(B)/controls/lbd:       $(B)/obj/daemon/main.o $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/common.a
+$(B)/controls/lbd-slurm: $(B)/obj/slurm/helper/main.o $(LBDSLURM) $(B)/slurm.a $(B)/common.a
+$(CONTROLS):
+	@mkdir -p $(@D)
+	$(call say,LINK) $(CC) $(LDFLAGS) $(WRAP_$(@F):%=-Wl,--wrap=%) -o $@ $^ $(LIBS_$(@F))
+
+sim: $(B)/sim
+ifdef SEED
+	$(B)/sim --seed $(SEED)
+else
+	$(B)/sim --control no-claim --seeds 20
+	$(B)/sim --control plain-submit --seeds 20
+	$(B)/sim --jobs 2 --seeds $(SEEDS)
+endif
+
+check-unit: $(UNIT) $(BINARIES)
+	B=$(abspath $(B)) sh tests/prove.sh 2 'sh tests/unit/run.sh' $(UNIT)
+# What gpu.t runs where nvcc is found.
+GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/gpu/ops $(B)/gpu/goldens $(B)/gpu/nvtx_tap.so \
+	     $(if $(SAN),,$(LBCUDA) $(B)/release/ops/gelu.o $(B)/gpu/sdpa_plans $(B)/gpu/stub/libcuda.so.1))
+gpu-parts: $(BINARIES) $(GPU_PARTS)
+# Tests mostly wait: more of them at once than there are cores.
+TESTS    ?= $(wildcard tests/system/*.t)
+check-system: $(BINARIES) $(CONTROLS) $(B)/tests/scheduler_client $(DIGEST) $(DIGEST)-base \
+		$(DIGEST)-avx2 $(DIGEST)-avx512f $(GPU_PARTS)
+	B=$(abspath $(B)) sh tests/prove.sh 4 sh $(TESTS)
+check-resume: $(B)/lbworker $(B)/tests/json
+	B=$(abspath $(B)) sh tests/system/resume.t
+# PyTorch and its friends come from PyPI, into a folder of their own; PYTHON=FILE takes one that has them.
+ML_WHEELS := torch numpy safetensors transformers accelerate lightning
+KILLS     ?= 50
+ML_PYTHON := $(or $(PYTHON),$(B)/ml/bin/python)
+$(B)/ml/bin/python:
+	python3 -m venv $(B)/ml
+	$(B)/ml/bin/pip install --quiet --extra-index-url https://download.pytorch.org/whl/cpu $(ML_WHEELS) || \
+		{ rm -rf $(B)/ml; exit 1; }
+check-layouts: $(B)/lbrun $(ML_PYTHON)
+	$(ML_PYTHON) tests/layouts/check.py --lbrun $(abspath $(B)/lbrun) --kills $(KILLS) $(LAYOUTS)
+check-layers: all
+	B=$(B) sh tests/layers.sh
+
+# One stamp per file, so that a second run looks only at what changed. NODES is how far the analyzer follows
+# the paths of a function: clang's own 225000 takes twice as long.
+NODES    ?= 75000
+LINTED   := $(wildcard common/*/*.c sql/*.c slurm/*.c slurm/*/*.c daemon/*.c daemon/*/*.c ctl/*.c ctl/*/*.c \
+	    worker/*/*.c worker/*/*/*.c kernels/*.c kernels/cpu/*.c tests/sim/*.c tests/sim/ettr/*.c \
+	    $(if $(HAVE_CUDA),kernels/cuda/*.c kernels/cuda/*/*.c tests/gpu/*.c))
+LINTED   := $(if $(HAVE_SLURM),$(LINTED),$(filter-out slurm/helper/%,$(LINTED)))
+$(B)/lint/%.tidy: % .clang-tidy | $(B)/gen/queries.h $(B)/gen/words.h
+	@mkdir -p $(@D)
+	@echo "clang-tidy $<"
+	@clang-tidy --quiet $< -- -std=c11 -I. -I$(B)/gen -D_GNU_SOURCE -DLB_VERSION='""' \
+		-Xclang -analyzer-config -Xclang max-nodes=$(NODES) \
+		$(if $(HAVE_CUDA),-isystem $(CUDA_HOME)/include) 2>$@.log || \
+		{ cat $@.log; exit 1; }
+	@touch $@
+tidy: $(LINTED:%=$(B)/lint/%.tidy)
+cppcheck: $(B)/gen/queries.h $(B)/gen/words.h
+	@mkdir -p $(B)/lint/cppcheck
+	cppcheck --quiet --std=c11 --enable=warning,portability,performance --inline-suppr \
+		--suppress=missingIncludeSystem --error-exitcode=1 --cppcheck-build-dir=$(B)/lint/cppcheck \
+		-j 2 -I. -I$(B)/gen -D_GNU_SOURCE $(LINTED)
+shellcheck:
+	shellcheck -x etc/install-deps etc/demo etc/minicluster etc/cron/*.sh .ci/run bench/run bench/*.sh \
+		bench/gpu/*.sh common/*/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/faults/*.sh \
+		tests/fuzz/*.sh tests/gpu/*.sh tests/system/*.sh tests/system/*.t
+lint: tidy cppcheck shellcheck
+
+# Everything a change must pass. The recursive calls are this same file with SAN=1: tests run against
+# sanitized programs, and PLAIN against those that people use. What takes too long sanitized, hundreds of
+# starts of lbd and trainings on an emulated GPU, only against those.
+HEAVY    := tests/system/chaos.t tests/system/faults.t tests/system/gpu-check.t tests/system/hardened.t
+PLAIN    := $(HEAVY) $(foreach t,demo install gpu lbd lbrun instructions trainer crash,tests/system/$(t).t)
+check: all unit
+	$(MAKE) check-layers
+	$(MAKE) lint
+	$(MAKE) SAN=1 B=$(B)-san all unit gpu-parts
+	$(MAKE) SAN=1 B=$(B)-san check-unit
+	$(MAKE) SAN=1 B=$(B)-san TESTS='$(filter-out $(HEAVY),$(TESTS))' check-system
+	$(MAKE) check-unit
+	$(MAKE) TESTS='$(PLAIN)' check-system
+	$(MAKE) SAN=1 B=$(B)-san SEEDS=20 sim
+	$(MAKE) sim
+	$(MAKE) SECONDS=4 fuzz
+
+# For daily work: plain programs, and the tests that find the most in the least time.
+QUICK    := $(foreach t,lbd lbrun kill crash submit-with,tests/system/$(t).t)
+check-quick: all unit
+	$(MAKE) check-layers
+	$(MAKE) check-unit
+	$(MAKE) TESTS='$(QUICK)' check-system
+
+# Fuzz targets: everything that reads what strangers wrote. SECONDS each (0: without end) or RUNS inputs,
+# two at a time.
+FUZZ     := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+SECONDS  ?= 60
+RUNS     ?=
+$(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/obj/tests/fuzz/fuzz.o $(B)/daemon.a $(B)/slurm.a $(B)/common.a
+	@mkdir -p $(@D)
+	$(call say,LINK) $(CXX) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ -luv -ljansson -lpcre2-8 -lzstd -lz -lm
+fuzz-targets: $(FUZZ)
+# TOTAL: so many inputs of the READERS together, in as many sittings as it takes. Counts are kept in build-fuzz.
+READERS  ?= message switch spool spec
+TOTAL    ?=
+FUZZED   := $(patsubst tests/fuzz/%.c,build-fuzz/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+fuzz:
+	$(MAKE) CC=clang CXX=clang++ SAN=1 FUZZING=1 B=build-fuzz fuzz-targets
+	$(if $(TOTAL),,B=$(abspath build-fuzz) RUNS=$(RUNS) prove -j 2 --exec 'sh tests/fuzz/run.sh $(SECONDS)' $(FUZZED))
+	@B=$(abspath build-fuzz) sh tests/fuzz/total.sh $(if $(TOTAL),-u $(TOTAL) -s $(SECONDS) \
+		$(READERS:%=build-fuzz/fuzz/fuzz_%),$(FUZZED))
+
+# How often each fault; 0 leaves it out. An hour or two, as they stand: docs/bench/FAULTS.md.
+POINTS   ?= 100
+LBRUN_POINTS ?= 20
+WORKER_POINTS ?= 10
+KILLS    ?= 1000
+ACCEPT   ?= 200
+FREEZE   ?= 200
+MUNGE    ?= 20
+FORGET   ?= 20
+DISK     ?= 1000
+SPOOL    ?= 80
+N        ?= 1000
+faults: all $(CONTROLS) $(B)/tests/json
+	@$(foreach v,POINTS LBRUN_POINTS WORKER_POINTS KILLS ACCEPT FREEZE MUNGE FORGET DISK SPOOL,$(v)=$($(v))) \
+		SETTLE=now B=$(abspath $(B)) sh tests/system/faults.t
+	LB_LONG=1 B=$(abspath $(B)) sh tests/system/in-slurm.t
+	B=$(abspath $(B)) sh tests/faults/checkpoint.sh $(N)
+MINUTES  ?= 60
+chaos: all $(B)/tests/json
+	MINUTES=$(MINUTES) SEED=$(SEED) B=$(abspath $(B)) sh tests/prove.sh 1 sh tests/system/chaos.t
+# N pairs and triples of sbatch's options: lbctl's jobs beside sbatch's.
+check-options: all $(B)/tests/json
+	OPTIONS_COUNT=$(N) OPTIONS_SEED=$(or $(SEED),1) B=$(abspath $(B)) sh tests/system/options.t
+gpu-check: $(BINARIES) $(LBCUDA) $(B)/gpu/ops $(B)/gpu/goldens
+	B=$(B) sh tests/gpu/check.sh
+gpu-bench: $(BINARIES) $(LBCUDA) $(B)/gpu/ops
+	B=$(B) sh bench/gpu/run.sh
+demo:
+	sh etc/demo
+bench: all $(B)/ettr $(B)/tests/json
+	B=$(abspath $(B)) sh bench/run

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* tasks.c - how operations are split into tasks, and the memory that a task may work in. */
+#include "kernels/cpu/cpu.h"
+
+#include <stdlib.h>
+
+size_t cpu_rows_per_task(size_t row_floats)
+{
+	const size_t floats_per_task = 16384;
+	return row_floats >= floats_per_task ? 1 : floats_per_task / (row_floats ? row_floats : 1);
+}
+
+bool cpu_scratch(struct device *dev, size_t bytes)
+{
+	if (bytes <= dev->scratch_bytes)
+		return true;
+	bytes = (bytes + CPU_ALIGN_BYTES - 1) / CPU_ALIGN_BYTES * CPU_ALIGN_BYTES;
+	dev->scratch_bytes = 0;
+	for (unsigned i = 0; i < dev->threads; i++) {
+		free(dev->scratch[i]);
+		dev->scratch[i] = aligned_alloc(CPU_ALIGN_BYTES, bytes);
+		if (!dev->scratch[i]) {
+			cpu_fail(dev, "no memory for scratch");
+			return false;
+		}
+		memset(dev->scratch[i], 0, bytes);
+	}
+	dev->scratch_bytes = bytes;
+	return true;
+}

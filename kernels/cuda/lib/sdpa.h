@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* sdpa.h - causal attention as graphs of cuDNN, forward and backward, by its C interface.
+ *
+ *   forward   s = scale q k^T; masked where key > query; p = softmax(s); out = p v;
+ *             stats = max + log sum exp
+ *   backward  p = exp(s - stats);  dv = p^T dout;  ds = p (dout v^T - rowsum(dout out)) scale;
+ *             dq = ds k;  dk = ds^T q
+ *
+ * A graph needs no GPU to be built: with `properties` (JSON of a GPU, as cuDNN writes it) it is
+ * planned for that one. */
+#ifndef KERNELS_CUDA_SDPA_H
+#define KERNELS_CUDA_SDPA_H
+
+#include "kernels/backend.h"
+#include "kernels/cuda/lib/cudnn_api.h"
+
+/* Tensors that the caller provides, by their unique ids. ACCUMULATED: fp32 [B,H,T,C], zeroed before
+ * each run; ALONG: fp32 [B,H,T]; DK and DV lie in dqkv, or are [B,T,H,C] where heads are shared. */
+enum sdpa_tensor {
+	SDPA_Q = 1, SDPA_K, SDPA_V, SDPA_OUT, SDPA_STATS, SDPA_DOUT, SDPA_DQ, SDPA_DK, SDPA_DV,
+	SDPA_ALONG, SDPA_ACCUMULATED, SDPA_SCALE, SDPA_MASKED, SDPA_ONE, SDPA_TENSORS
+};
+
+struct sdpa_plan;
+
+/* NULL with a line in why[bytes]. Exactly one of handle and properties is given. */
+struct sdpa_plan *sdpa_plan_create(const struct cudnn *api, cudnnHandle_t handle,
+				   const char *properties, const struct attention *a, bool backward,
+				   char *why, size_t bytes);
+void sdpa_plan_destroy(struct sdpa_plan *plan);	/* NULL is fine */
+
+size_t sdpa_plan_workspace(const struct sdpa_plan *plan);	/* bytes */
+size_t sdpa_plan_operations(const struct sdpa_plan *plan);
+
+/* pointers[SDPA_...]; those a pass does not use are not looked at. 0, or -1 with a line in why. */
+int sdpa_plan_run(const struct sdpa_plan *plan, cudnnHandle_t handle,
+		  void *const pointers[SDPA_TENSORS], void *workspace, char *why, size_t bytes);
+
+#endif

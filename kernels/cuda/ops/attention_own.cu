@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* attention_own.cu - causal attention for what cuDNN does not do: fp32, odd shapes, and a backward
+ * pass whose bits never change. Plain rather than fast; nothing is added by atomics.
+ *
+ *   p = softmax(scale q k^T)     out = p v        lse = log sum exp of a row of scores
+ *   dv = p^T dout     dp = dout v^T     ds = p (dp - dout . out) scale     dq = ds k     dk = ds^T
+ * q
+ *
+ * Forward and dq: a block owns one query; a thread takes every blockDim-th key for the scores,
+ * which lie in shared memory, then every blockDim-th channel of the output. dk and dv: a block owns
+ * one key, and its threads split the queries behind it the same way. */
+#include "kernels/cuda/ops/kernel.cuh"
+
+#include "kernels/cuda/heads.h"
+
+enum { THREADS = 128, CHANNELS_MAX = 1024 };
+
+struct pass {
+	struct attention a;
+	struct heads at;
+	float scale;
+	const void *qkv, *dout, *saved;
+	void *out;			/* forward: out; backward: dqkv */
+	float *lse, *along;		/* [B,H,T]; along: dout . out */
+};
+
+template <typename T> DEVICE const T *row_of(const struct pass &p, size_t batch, size_t t)
+{
+	return (const T *)p.qkv + (batch * p.a.seq + t) * p.at.row;
+}
+
+/* out and dout: [B,T,H,C] */
+DEVICE size_t out_at(const struct pass &p, size_t batch, size_t t, size_t head)
+{
+	return ((batch * p.a.seq + t) * p.a.heads + head) * p.a.head_dim;
+}
+
+template <typename T> DEVICE float dot(const T *x, const T *y, size_t count)
+{
+	float sum = 0.0f;
+
+	for (size_t i = 0; i < count; i++)
+		sum += widen(x[i]) * widen(y[i]);
+	return sum;
+}
+
+/* blockIdx = (batch, head, t), t fastest */
+DEVICE void split(const struct pass &p, size_t heads, size_t *batch, size_t *head, size_t *t)
+{
+	*t = blockIdx.x % p.a.seq;
+	*head = blockIdx.x / p.a.seq % heads;
+	*batch = blockIdx.x / p.a.seq / heads;
+}
+
+template <typename T> static __global__ void own_forward(struct pass p)
+{
+	SHARED_FLOATS(score);		/* [t + 1] */
+	size_t batch, head, t, c = p.a.head_dim;
+	float max = -INFINITY, sum = 0.0f;
+
+	split(p, p.a.heads, &batch, &head, &t);
+	size_t shared_head = head / (p.a.heads / p.a.kv_heads);
+	const T *q = row_of<T>(p, batch, t) + p.at.query + head * p.at.step;
+	for (size_t s = threadIdx.x; s <= t; s += blockDim.x) {
+		const T *k = row_of<T>(p, batch, s) + p.at.key + shared_head * p.at.step;
+		score[s] = dot(q, k, c) * p.scale;
+		max = fmaxf(max, score[s]);
+	}
+	max = block_max(max);
+	for (size_t s = threadIdx.x; s <= t; s += blockDim.x) {
+		score[s] = expf(score[s] - max);
+		sum += score[s];
+	}
+	sum = block_sum(sum);		/* its barriers also show all scores to all */
+	if (threadIdx.x == 0)
+		p.lse[(batch * p.a.heads + head) * p.a.seq + t] = max + logf(sum);
+	for (size_t i = threadIdx.x; i < c; i += blockDim.x) {
+		float x = 0.0f;
+		for (size_t s = 0; s <= t; s++)
+			x += score[s] * widen(row_of<T>(p, batch, s)[p.at.value +
+								     shared_head * p.at.step + i]);
+		put(((T *)p.out)[out_at(p, batch, t, head) + i], x / sum);
+	}
+}
+
+template <typename T> static __global__ void own_along(struct pass p)
+{
+	size_t i = flat_index(), t = i % p.a.seq, head = i / p.a.seq % p.a.heads;
+	size_t batch = i / p.a.seq / p.a.heads;
+
+	if (batch >= p.a.batch)
+		return;
+	size_t at = out_at(p, batch, t, head);
+	p.along[i] = dot((const T *)p.dout + at, (const T *)p.saved + at, p.a.head_dim);
+}
+
+/* ds of one (query, key); *probability is p. */
+template <typename T> DEVICE float slope(const struct pass &p, size_t batch, size_t head, size_t t,
+					  size_t s, float *probability)
+{
+	size_t shared_head = head / (p.a.heads / p.a.kv_heads), c = p.a.head_dim;
+	size_t at = (batch * p.a.heads + head) * p.a.seq + t;
+	const T *q = row_of<T>(p, batch, t) + p.at.query + head * p.at.step;
+	const T *key = row_of<T>(p, batch, s) + shared_head * p.at.step;
+	const T *dout = (const T *)p.dout + out_at(p, batch, t, head);
+
+	*probability = expf(dot(q, key + p.at.key, c) * p.scale - p.lse[at]);
+	return *probability * (dot(dout, key + p.at.value, c) - p.along[at]) * p.scale;
+}
+
+template <typename T> static __global__ void own_query_backward(struct pass p)
+{
+	SHARED_FLOATS(ds);		/* [t + 1] */
+	size_t batch, head, t;
+	float unused;
+
+	split(p, p.a.heads, &batch, &head, &t);
+	for (size_t s = threadIdx.x; s <= t; s += blockDim.x)
+		ds[s] = slope<T>(p, batch, head, t, s, &unused);
+	__syncthreads();
+	size_t key = p.at.key + head / (p.a.heads / p.a.kv_heads) * p.at.step;
+	size_t query = p.at.query + head * p.at.step;
+	for (size_t i = threadIdx.x; i < p.a.head_dim; i += blockDim.x) {
+		float x = 0.0f;
+		for (size_t s = 0; s <= t; s++)
+			x += ds[s] * widen(row_of<T>(p, batch, s)[key + i]);
+		put(((T *)p.out)[(batch * p.a.seq + t) * p.at.row + query + i], x);
+	}
+}
+
+template <typename T> static __global__ void own_key_backward(struct pass p)
+{
+	SHARED_FLOATS(weights);		/* p [T], ds [T] */
+	__shared__ float dkv[2 * CHANNELS_MAX];	/* dk, dv, added up over heads */
+	size_t batch, kv_head, s, group = p.a.heads / p.a.kv_heads, c = p.a.head_dim;
+	float *probability = weights, *ds = weights + p.a.seq;
+
+	split(p, p.a.kv_heads, &batch, &kv_head, &s);
+	for (size_t i = threadIdx.x; i < c; i += blockDim.x)
+		dkv[i] = dkv[c + i] = 0.0f;
+	for (size_t head = kv_head * group; head < (kv_head + 1) * group; head++) {
+		for (size_t t = s + threadIdx.x; t < p.a.seq; t += blockDim.x)
+			ds[t] = slope<T>(p, batch, head, t, s, &probability[t]);
+		__syncthreads();
+		for (size_t i = threadIdx.x; i < c; i += blockDim.x)
+			for (size_t t = s; t < p.a.seq; t++) {
+				dkv[i] += ds[t] * widen(row_of<T>(p, batch, t)[p.at.query +
+									     head * p.at.step + i]);
+				dkv[c + i] += probability[t] *
+					      widen(((const T *)p.dout)[out_at(p, batch, t, head) +
+									i]);
+			}
+		__syncthreads();	/* the next head writes over p and ds */
+	}
+	T *row = (T *)p.out + (batch * p.a.seq + s) * p.at.row + kv_head * p.at.step;
+	for (size_t i = threadIdx.x; i < c; i += blockDim.x) {
+		put(row[p.at.key + i], dkv[i]);
+		put(row[p.at.value + i], dkv[c + i]);
+	}
+}
+
+#define EITHER(dev, kernel) ((dev)->compute == COMPUTE_BF16 ? kernel<bf16> : kernel<float>)
+
+extern "C" void cuda_own_attention_forward(struct device *dev, void *out, float *lse,
+					   const void *qkv, const struct attention *a)
+{
+	const struct place at = AT("attention_forward", a->batch, a->seq, a->heads, a->head_dim);
+	struct pass p = { *a, heads_of(a), heads_scale(a), qkv, NULL, NULL, out, lse, NULL };
+
+	launch(dev, at, EITHER(dev, own_forward), a->batch * a->heads * a->seq, THREADS,
+	       a->seq * sizeof(float), p);
+}
+
+extern "C" void cuda_own_attention_backward(struct device *dev, void *dqkv, const void *dout,
+					    const void *out, const float *lse, const void *qkv,
+					    const struct attention *a)
+{
+	const struct place at = AT("attention_backward", a->batch, a->seq, a->heads, a->head_dim);
+	size_t queries = a->batch * a->heads * a->seq;
+	float *along = (float *)cuda_scratch(dev, &at, queries * sizeof(float));
+	struct pass p = { *a, heads_of(a), heads_scale(a), qkv, dout, out, dqkv, (float *)lse,
+			  along };
+
+	if (!along)
+		return;
+	if (a->head_dim > CHANNELS_MAX) {
+		cuda_fail(dev, &at, "heads are wider than 1024");
+		return;
+	}
+	launch_flat(dev, at, EITHER(dev, own_along), queries, p);
+	launch(dev, at, EITHER(dev, own_query_backward), queries, THREADS,
+	       a->seq * sizeof(float), p);
+	launch(dev, at, EITHER(dev, own_key_backward), a->batch * a->kv_heads * a->seq, THREADS,
+	       2 * a->seq * sizeof(float), p);
+}

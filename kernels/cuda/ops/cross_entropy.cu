@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* cross_entropy.cu - loss = log sum_j e^(z_j) - z_target per row, and dz_j = scale (p_j - [j =
+ * target]), forward and backward in one launch.
+ *
+ * A block owns a row. Each thread keeps the maximum of its columns and the sum of e^(z - maximum),
+ * rescaled whenever the maximum grows (Milakov & Gimelshein 2018), so that the row is read once for
+ * the sum and once, out of the L2 cache, for the gradient that replaces it. A row with NaN or Inf
+ * gives a loss that is not finite, on purpose. */
+#include "kernels/cuda/ops/kernel.cuh"
+
+struct head {
+	float *loss;
+	void *logits;
+	const int32_t *targets;
+	size_t vocab;
+	float scale;
+};
+
+template <typename T, int V> static __global__ void cross_entropy(struct head h)
+{
+	size_t vectors = h.vocab / V, first = blockIdx.x * vectors;
+	size_t target = (size_t)h.targets[blockIdx.x];
+	float max = -INFINITY, sum = 0.0f, z[V];
+
+	for (size_t i = threadIdx.x; i < vectors; i += blockDim.x) {
+		float top = max;
+		load<T, V>(z, h.logits, first + i);
+#pragma unroll
+		for (int j = 0; j < V; j++)
+			top = z[j] > top ? z[j] : top;
+		if (top > max) {
+			sum *= expf(max - top);
+			max = top;
+		}
+#pragma unroll
+		for (int j = 0; j < V; j++)
+			sum += z[j] == max ? 1.0f : expf(z[j] - max);
+	}
+	float whole = block_max(max);
+	sum = block_sum(max == whole ? sum : sum * expf(max - whole));
+	float at_target = widen(((const T *)h.logits)[blockIdx.x * h.vocab + target]);
+	if (threadIdx.x == 0)
+		h.loss[blockIdx.x] = whole + logf(sum) - at_target;
+	if (h.scale == 0.0f)
+		return;
+	__syncthreads();	/* the target's logit is read before its gradient replaces it */
+	float to_p = h.scale / sum;
+	for (size_t i = threadIdx.x; i < vectors; i += blockDim.x) {
+		load<T, V>(z, h.logits, first + i);
+#pragma unroll
+		for (int j = 0; j < V; j++)
+			z[j] = expf(z[j] - whole) * to_p -
+			       (i * V + j == target ? h.scale : 0.0f);
+		store<T, V>(h.logits, first + i, z);
+	}
+}
+
+extern "C" void cuda_cross_entropy(struct device *dev, float *loss, void *logits,
+				   const int32_t *targets, size_t rows, size_t vocab, float scale)
+{
+	bool wide = is_wide(dev, vocab, logits);
+	struct head h = { loss, logits, targets, vocab, scale };
+	launch(dev, AT("cross_entropy", rows, vocab, 0, 0), PICK(dev, wide, cross_entropy), rows,
+	       threads_for(vocab / vector_of(dev, wide), BLOCK_MAX), 0, h);
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: MIT */
+/* layernorm.cu - y = (x - u) r w + b with u = mean(x), r = 1/sqrt(mean((x - u)^2) + eps), per row.
+ *
+ * Backward, with g = dy w, n = (x - u) r and D = width:
+ *   dx += r (g - mean(g) - n mean(g n))
+ *   dw (+)= sum over rows of dy n, db (+)= sum over rows of dy
+ *
+ * Threads: norm.cuh; the block's shared memory holds its parts of dw and db. */
+#include "kernels/cuda/ops/norm.cuh"
+
+struct forward {
+	void *out;
+	float *mean, *rstd;
+	void *sum;
+	const void *x, *delta;
+	const float *weight, *bias;
+	size_t dim;
+	float eps;
+};
+
+template <typename T, int V> static __global__ void layernorm_forward(struct forward f)
+{
+	size_t row = blockIdx.x, vectors = f.dim / V, first = row * vectors;
+	const void *x = f.delta ? f.sum : f.x;
+	float sum = 0.0f, squares = 0.0f;
+
+	for (size_t i = threadIdx.x; i < vectors; i += blockDim.x) {
+		float v[V];
+		take_summed<T, V>(v, f.x, f.delta, f.sum, first + i);
+#pragma unroll
+		for (int j = 0; j < V; j++)
+			sum += v[j];
+	}
+	float mean = block_sum(sum) / (float)f.dim;
+	for (size_t i = threadIdx.x; i < vectors; i += blockDim.x) {
+		float v[V];
+		load<T, V>(v, x, first + i);
+#pragma unroll
+		for (int j = 0; j < V; j++)
+			squares += (v[j] - mean) * (v[j] - mean);
+	}
+	float rstd = 1.0f / sqrtf(block_sum(squares) / (float)f.dim + f.eps);
+	if (threadIdx.x == 0) {
+		f.mean[row] = mean;
+		f.rstd[row] = rstd;
+	}
+	for (size_t i = threadIdx.x; i < vectors; i += blockDim.x) {
+		float v[V], w[V], shift[V];
+		load<T, V>(v, x, first + i);
+		load<float, V>(w, f.weight, i);
+		load<float, V>(shift, f.bias, i);
+#pragma unroll
+		for (int j = 0; j < V; j++)
+			v[j] = (v[j] - mean) * rstd * w[j] + shift[j];
+		store<T, V>(f.out, first + i, v);
+	}
+}
+
+extern "C" void cuda_layernorm_forward(struct device *dev, void *out, float *mean, float *rstd,
+				       void *sum, const void *x, const void *delta,
+				       const float *weight, const float *bias, size_t rows,
+				       size_t dim, float eps)
+{
+	bool wide = is_wide(dev, dim, out, sum, x, delta, weight, bias);
+	struct forward f = { out, mean, rstd, sum, x, delta, weight, bias, dim, eps };
+	launch(dev, AT("layernorm_forward", rows, dim, 0, 0), PICK(dev, wide, layernorm_forward),
+	       rows, threads_for(dim / vector_of(dev, wide), BLOCK_MAX), 0, f);
+}
+
+struct backward {
+	void *dx;
+	float *partial;			/* [blocks, 2, dim]: dw, then db */
+	const void *dout, *x;
+	const float *mean, *rstd, *weight;
+	size_t dim;
+	struct runs runs;
+};
+
+template <typename T, int V> DEVICE void backward_row(const struct backward &b, size_t row,
+						       float *dweight, float *dbias)
+{
+	size_t vectors = b.dim / V, first = row * vectors;
+	float mean = b.mean[row], r = b.rstd[row], sum = 0.0f, along = 0.0f;
+
+	for (size_t i = threadIdx.x; i < vectors; i += blockDim.x) {
+		float d[V], x[V], w[V], dw[V], db[V];
+		load<T, V>(d, b.dout, first + i);
+		load<T, V>(x, b.x, first + i);
+		load<float, V>(w, b.weight, i);
+		load<float, V>(dw, dweight, i);
+		load<float, V>(db, dbias, i);
+#pragma unroll
+		for (int j = 0; j < V; j++) {
+			float g = d[j] * w[j], n = (x[j] - mean) * r;
+			sum += g;
+			along += g * n;
+			dw[j] += d[j] * n;
+			db[j] += d[j];
+		}
+		store<float, V>(dweight, i, dw);
+		store<float, V>(dbias, i, db);
+	}
+	float level = block_sum(sum) / (float)b.dim, back = block_sum(along) / (float)b.dim;
+	for (size_t i = threadIdx.x; i < vectors; i += blockDim.x) {
+		float d[V], x[V], w[V], dx[V];
+		load<T, V>(d, b.dout, first + i);
+		load<T, V>(x, b.x, first + i);
+		load<T, V>(dx, b.dx, first + i);
+		load<float, V>(w, b.weight, i);
+#pragma unroll
+		for (int j = 0; j < V; j++)
+			dx[j] += r * (d[j] * w[j] - level -
+				      (x[j] - mean) * r * back);
+		store<T, V>(b.dx, first + i, dx);
+	}
+}
+
+template <typename T, int V> static __global__ void layernorm_backward(struct backward b)
+{
+	SHARED_FLOATS(part);		/* dw, then db: [2, dim] */
+
+	clear_parts<V>(part, b.dim, 2);
+	for (size_t row = first_row(b.runs); row < end_row(b.runs); row++)
+		backward_row<T, V>(b, row, part, part + b.dim);
+	leave_parts<V>(b.partial, part, b.dim, 2);
+}
+
+extern "C" void cuda_layernorm_backward(struct device *dev, void *dx, float *dweight,
+					float *dbias, const void *dout, const void *x,
+					const float *mean, const float *rstd, const float *weight,
+					size_t rows, size_t dim, bool accumulate)
+{
+	const struct place at = AT("layernorm_backward", rows, dim, 0, 0);
+	bool wide = is_wide(dev, dim, dx, dout, x, weight);
+	unsigned threads = threads_for(dim / vector_of(dev, wide), BLOCK_MAX);
+	const struct runs runs = runs_of(rows, threads);
+	float *partial = (float *)cuda_scratch(dev, &at, runs.blocks * 2 * dim * sizeof(float));
+	struct backward b = { dx, partial, dout, x, mean, rstd, weight, dim, runs };
+	if (!partial)
+		return;
+	launch(dev, at, PICK(dev, wide, layernorm_backward), runs.blocks, threads,
+	       2 * dim * sizeof(float), b);
+	cuda_column_sum(dev, dweight, partial, runs.blocks, 2 * dim, dim, accumulate);
+	cuda_column_sum(dev, dbias, partial + dim, runs.blocks, 2 * dim, dim, accumulate);
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* positions.cu - learned positions: x[r] += table[r mod T], and dtable[t] (+)= sum of dx at t.
+ *
+ * Forward: a thread owns one vector. Backward: a thread owns one element of the table and adds the
+ * sequences of the batch in order. */
+#include "kernels/cuda/ops/kernel.cuh"
+
+struct positions {
+	void *x;
+	const float *table;
+	size_t rows, seq, vectors;	/* vectors in a row */
+};
+
+template <typename T, int V> static __global__ void positions_forward(struct positions p)
+{
+	size_t i = flat_index(), row = i / p.vectors;
+	float x[V], at[V];
+
+	if (row >= p.rows)
+		return;
+	load<T, V>(x, p.x, i);
+	load<float, V>(at, p.table, row % p.seq * p.vectors + i % p.vectors);
+#pragma unroll
+	for (int j = 0; j < V; j++)
+		x[j] += at[j];
+	store<T, V>(p.x, i, x);
+}
+
+extern "C" void cuda_positions_forward(struct device *dev, void *x, const float *table,
+				       size_t rows, size_t seq, size_t dim)
+{
+	bool wide = is_wide(dev, dim, x, table);
+	struct positions p = { x, table, rows, seq, dim / vector_of(dev, wide) };
+	launch_flat(dev, AT("positions_forward", rows, seq, dim, 0),
+		    PICK(dev, wide, positions_forward), rows * p.vectors, p);
+}
+
+struct backward {
+	float *dtable;
+	const void *dx;
+	size_t rows, seq, dim;
+	bool accumulate;
+};
+
+template <typename T> static __global__ void positions_backward(struct backward b)
+{
+	size_t i = flat_index(), at = i / b.dim;
+
+	if (at >= b.seq)
+		return;
+	float sum = b.accumulate ? b.dtable[i] : 0.0f;
+	for (size_t row = at; row < b.rows; row += b.seq)
+		sum += widen(((const T *)b.dx)[row * b.dim + i % b.dim]);
+	b.dtable[i] = sum;
+}
+
+extern "C" void cuda_positions_backward(struct device *dev, float *dtable, const void *dx,
+					size_t rows, size_t seq, size_t dim, bool accumulate)
+{
+	struct backward b = { dtable, dx, rows, seq, dim, accumulate };
+	launch_flat(dev, AT("positions_backward", rows, seq, dim, 0),
+		    dev->compute == COMPUTE_BF16 ? positions_backward<bf16>
+						 : positions_backward<float>, seq * dim, b);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+/* reduce.cu - sums in a fixed order: squares of a flat array and losses in fp64, and columns of
+ * partial sums.
+ *
+ * Squares: a block adds PIECE elements by a tree and leaves one partial sum; one block then adds
+ * those, thread t every 1024th from t on, and the threads by a tree. The split depends on the count
+ * only. Columns: a block owns 32 of them; its warp w adds rows w, w + 32, ... and the warps' sums
+ * are added in order. */
+#include "kernels/cuda/ops/kernel.cuh"
+
+enum { PIECE = 16384, ROW_WARPS = 32 };
+
+struct squares {
+	const float *x;
+	double *partial, *sum;
+	size_t count;
+};
+
+/* By halves through shared memory; thread 0 gets the sum. */
+DEVICE double block_sum_fp64(double x)
+{
+	__shared__ double of_thread[BLOCK_MAX];
+
+	of_thread[threadIdx.x] = x;
+	__syncthreads();
+	for (unsigned width = blockDim.x / 2; width > 0; width /= 2) {
+		if (threadIdx.x < width)
+			of_thread[threadIdx.x] += of_thread[threadIdx.x + width];
+		__syncthreads();
+	}
+	return of_thread[0];
+}
+
+static __global__ void squares_of_pieces(struct squares s)
+{
+	size_t first = (size_t)blockIdx.x * PIECE;
+	size_t end = first + PIECE < s.count ? first + PIECE : s.count;
+	double sum = 0;
+
+#pragma unroll 8	/* loads that do not wait for one another */
+	for (size_t i = first + threadIdx.x; i < end; i += blockDim.x)
+		sum += (double)s.x[i] * (double)s.x[i];
+	sum = block_sum_fp64(sum);
+	if (threadIdx.x == 0)
+		s.partial[blockIdx.x] = sum;
+}
+
+/* *sum = the sum of `count` partial ones */
+static __global__ void sum_of_pieces(struct squares s)
+{
+	double sum = 0;
+
+#pragma unroll 8
+	for (size_t i = threadIdx.x; i < s.count; i += blockDim.x)
+		sum += s.partial[i];
+	sum = block_sum_fp64(sum);
+	if (threadIdx.x == 0)
+		*s.sum = sum;
+}
+
+extern "C" void cuda_sum_squares(struct device *dev, double *sum, const float *x, size_t count)
+{
+	const struct place at = AT("sum_squares", count, 0, 0, 0);
+	size_t pieces = blocks_for(count, PIECE);
+	double *partial = (double *)cuda_scratch(dev, &at, (pieces + 1) * sizeof(double));
+	struct squares s = { x, partial, sum, count };
+
+	if (!partial)
+		return;
+	launch(dev, at, squares_of_pieces, pieces, BLOCK, 0, s);
+	s.count = pieces;
+	launch(dev, at, sum_of_pieces, 1, BLOCK_MAX, 0, s);
+}
+
+struct losses {
+	double *sum;
+	const float *loss;
+	size_t rows;
+	bool accumulate;
+};
+
+/* One block: thread t adds every 1024th from t on, then the threads by a tree. */
+static __global__ void sum_losses(struct losses l)
+{
+	double sum = 0;
+
+	for (size_t i = threadIdx.x; i < l.rows; i += blockDim.x)
+		sum += (double)l.loss[i];
+	sum = block_sum_fp64(sum);
+	if (threadIdx.x == 0)
+		*l.sum = l.accumulate ? *l.sum + sum : sum;
+}
+
+extern "C" void cuda_sum_losses(struct device *dev, double *sum, const float *loss, size_t rows,
+				bool accumulate)
+{
+	struct losses l = { sum, loss, rows, accumulate };
+	launch(dev, AT("sum_losses", rows, 0, 0, 0), sum_losses, 1, BLOCK_MAX, 0, l);
+}
+
+struct columns {
+	float *out;
+	const float *partial;
+	size_t rows, stride, columns;
+	bool accumulate;
+};
+
+static __global__ void column_sum(struct columns c)
+{
+	__shared__ float of_warp[ROW_WARPS][WARP];
+	size_t column = (size_t)blockIdx.x * WARP + threadIdx.x % WARP;
+	unsigned warp = threadIdx.x / WARP;
+	float sum = 0.0f;
+
+	if (column < c.columns)
+#pragma unroll 8
+		for (size_t row = warp; row < c.rows; row += ROW_WARPS)
+			sum += c.partial[row * c.stride + column];
+	of_warp[warp][threadIdx.x % WARP] = sum;
+	__syncthreads();
+	if (warp != 0 || column >= c.columns)
+		return;
+	sum = c.accumulate ? c.out[column] : 0.0f;
+	for (int w = 0; w < ROW_WARPS; w++)
+		sum += of_warp[w][threadIdx.x];
+	c.out[column] = sum;
+}
+
+extern "C" void cuda_column_sum(struct device *dev, float *out, const float *partial, size_t rows,
+				size_t stride, size_t columns, bool accumulate)
+{
+	struct columns c = { out, partial, rows, stride, columns, accumulate };
+	launch(dev, AT("column_sum", rows, columns, 0, 0), column_sum, blocks_for(columns, WARP),
+	       BLOCK_MAX, 0, c);
+}

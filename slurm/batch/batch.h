@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* batch/ - batch scripts read as sbatch reads them.
+ *
+ * batch.h - from the options of a batch job to the job that sbatch would have made of them. */
+#ifndef SLURM_BATCH_BATCH_H
+#define SLURM_BATCH_BATCH_H
+
+#include <jansson.h>
+#include <time.h>
+
+#include "common/base/err.h"
+
+struct batch_request {			/* all borrowed; NULL = not given */
+	const char *script;		/* text[0..script_len) with its #SBATCH lines */
+	size_t script_len;
+	const char *file;		/* its name in messages; its last part names the job */
+	const char *account, *partition;	/* unless anything else says so */
+	char *const *env;		/* NAME=value; SBATCH_* count */
+	char *const *settings;		/* words: what [slurm] of the spec says */
+	char *const *extra;		/* words: [slurm] extra, then the command line */
+	const char *workdir;		/* where it is submitted from; absolute */
+	time_t now;
+};
+
+/* What is asked for, as the JSON object that lbd-slurm turns into a job (fields.c): sbatch's
+ * defaults and sums are in it. The caller decrefs. NULL with err: "train.slurm:4: --nodes: …". */
+json_t *batch_resolve(const struct batch_request *request, struct err *err);
+
+/* The same as words for sbatch's own command line, "--nodes=2" …; a NULL-terminated list, each
+ * owned, freed by strv_free. Left out is what lbd says itself (name, comment, hold, requeue),
+ * and what `fields`, which batch_resolve made, do not hold any more. */
+char **batch_words(const struct batch_request *request, const json_t *fields, struct err *err);
+
+/* What a job of these fields has at least, of one task of an array: "nodes", "tasks", "cpus", "mem_mb" (null:
+ * Slurm's default, or all of a node's), "gpus". A new reference. */
+json_t *batch_totals(const json_t *fields);
+
+#endif

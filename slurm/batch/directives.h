@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* directives.h - the options of a batch job, from where they are written.
+ *
+ * A script's "#SBATCH" lines are cut into words as sbatch cuts them: several on a line, quotes,
+ * backslashes, comments behind them; reading stops at the first command. Words become options as
+ * getopt_long(3) would read them: "-N2", "-N 2", "--nodes=2", "--nodes 2", unique beginnings.
+ * What is wrong is said with its place, "train.slurm:4: --nodes: …", and nothing is half done. */
+#ifndef SLURM_BATCH_DIRECTIVES_H
+#define SLURM_BATCH_DIRECTIVES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/err.h"
+#include "slurm/batch/sbatch_options.h"
+
+enum directive_origin {		/* each overrules those before it */
+	DIRECTIVE_SCRIPT,
+	DIRECTIVE_ENVIRONMENT,
+	DIRECTIVE_EXTRA		/* [slurm] of the spec, the command line */
+};
+
+struct directive {
+	const struct sbatch_option *option;
+	char *value;			/* NULL: none */
+	char *place;			/* "train.slurm:4", "SBATCH_ACCOUNT", "slurm.extra" */
+	enum directive_origin origin;
+};
+
+struct directives {			/* in the order of their effect */
+	struct directive *items;
+	size_t count;
+};
+
+/* Each appends to `d`. The script is text[0..len); `file` is its name in messages. */
+int directives_read_script(struct directives *d, const char *text, size_t len, const char *file,
+			   struct err *err);
+/* `env` is a NULL-terminated list of NAME=value. */
+int directives_read_env(struct directives *d, char *const *env, struct err *err);
+/* NULL-terminated words as on sbatch's command line; `place` stands before messages. */
+int directives_read_words(struct directives *d, char *const *words, const char *place,
+			  struct err *err);
+void directives_clear(struct directives *d);
+
+/* What sbatch asks of a script before it takes it: "#!", no NUL, no "\r\n", some text. */
+int directives_check_script(const char *text, size_t len, const char *file, struct err *err);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* answer.h - what lbd-slurm answers: one for each request, and a word before each change. */
+#ifndef SLURM_HELPER_ANSWER_H
+#define SLURM_HELPER_ANSWER_H
+
+#include <jansson.h>
+
+#include "slurm/wire.h"
+
+struct answer {
+	json_int_t id;
+	enum scheduler_result result;
+	char text[504];
+	json_t *body;		/* an object with the members of the operation's own; owned */
+};
+
+/* Always -1, so that a failure is one statement. */
+int answer_set(struct answer *a, enum scheduler_result result, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Answers go to a descriptor of their own: whatever libslurm prints on stdout joins its noise on
+ * stderr, which is lbd's log. Before the first answer; 0, or -1 with errno. */
+int answers_open(void);
+
+/* Tells lbd that Slurm is about to be asked to change something. */
+void answer_acting(const struct answer *a);
+
+/* Writes it, and releases its body. */
+void answer_write(struct answer *a);
+
+#endif

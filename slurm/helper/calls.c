@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* calls.c - libslurm's start, its errors, and the one look at a job before it is touched. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "slurm/helper/calls.h"
+
+/* slurm.conf as it was when libslurm read it. */
+static struct {
+	bool is_loaded;
+	dev_t dev;
+	ino_t ino;
+	struct timespec mtime;
+	bool has_one_controller;
+} conf;
+
+/* Does the file name exactly one controller, beyond doubt? With several, or with parts in other
+ * files, only libslurm can tell who should answer. */
+static bool names_one_controller(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	char *line = NULL;
+	size_t cap = 0;
+	int hosts = 0, doubts = 0;
+
+	if (!f)
+		return false;
+	while (getline(&line, &cap, f) >= 0) {
+		const char *at = line + strspn(line, " \t");
+
+		hosts += strncasecmp(at, "SlurmctldHost", 13) == 0;
+		doubts += strncasecmp(at, "include", 7) == 0 || strncasecmp(at, "Backup", 6) == 0;
+	}
+	free(line);
+	fclose(f);
+	return hosts == 1 && doubts == 0;
+}
+
+/* slurm_init ends the process when it does not like the file, after a minute of retries when there
+ * is none: look first. A file that was changed since is read again. */
+static int load_conf(struct answer *a)
+{
+	const char *path = getenv("SLURM_CONF");
+	struct stat st;
+
+	if (!path || !path[0])
+		path = "/etc/slurm/slurm.conf";
+	if (access(path, R_OK) || stat(path, &st))
+		return answer_set(a, SCHEDULER_DOWN, "%s: %s", path, strerror(errno));
+	if (conf.is_loaded && conf.dev == st.st_dev && conf.ino == st.st_ino &&
+	    conf.mtime.tv_sec == st.st_mtim.tv_sec && conf.mtime.tv_nsec == st.st_mtim.tv_nsec)
+		return 0;
+	if (conf.is_loaded)
+		slurm_fini();
+	slurm_init(path);
+	conf.is_loaded = true;
+	conf.dev = st.st_dev;
+	conf.ino = st.st_ino;
+	conf.mtime = st.st_mtim;
+	conf.has_one_controller = names_one_controller(path);
+	return 0;
+}
+
+int slurm_ready(struct answer *a)
+{
+	slurm_conf_t *ctl = NULL;
+	int rc;
+
+	if (load_conf(a))
+		return -1;
+	rc = slurm_ping(0);
+	if (rc == 0)
+		return 0;
+	/* A backup may be in charge. Pinging one that does not exist reads past libslurm's own list,
+	 * so an ordinary call has to find it, slowly. */
+	if (!conf.has_one_controller) {
+		rc = slurm_load_ctl_conf(0, &ctl);
+		slurm_free_ctl_conf(ctl);
+		if (rc == 0)
+			return 0;
+	}
+	js_set_bool(a->body, "unreachable", true);
+	return answer_set(a, SCHEDULER_DOWN, "Slurm does not answer: %s",
+			  slurm_strerror(rc > 0 ? rc : errno));
+}
+
+/* Nothing was done, but may be when asked again. */
+static bool is_passing(int code)
+{
+	switch (code) {
+	case EAGAIN:				/* the controller holds MaxJobCount jobs */
+	case SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR:
+	case ESLURM_ERROR_ON_DESC_TO_RECORD_COPY:
+	case ESLURM_WRITING_TO_FILE:
+	case ESLURM_TRANSITION_STATE_NO_UPDATE:
+	case ESLURM_IN_STANDBY_MODE:
+	case ESLURM_IN_STANDBY_USE_BACKUP:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static bool is_controllers_word(int code)
+{
+	return (code >= 2000 && code < 4000) || (code >= 7000 && code < 10000);
+}
+
+/* After a lost answer (time-outs, receive and authentication errors, whatever else) a change may
+ * have been made; a mere look has done nothing. */
+static enum scheduler_result judge(int code, bool has_acted)
+{
+	if (code == ESLURM_INVALID_JOB_ID || code == ESLURM_ALREADY_DONE)
+		return SCHEDULER_GONE;
+	if (is_passing(code))
+		return SCHEDULER_DOWN;
+	if (is_controllers_word(code) || code == SLURM_PROTOCOL_VERSION_ERROR)
+		return SCHEDULER_REFUSED;
+	return has_acted ? SCHEDULER_UNCLEAR : SCHEDULER_DOWN;
+}
+
+int slurm_failed(struct answer *a, int rc, bool has_acted, const char *what)
+{
+	int code = rc > 0 ? rc : errno;	/* some calls return the error, some set errno */
+
+	return answer_set(a, judge(code, has_acted), "%s: %s (Slurm error %d)", what,
+			  slurm_strerror(code), code);
+}
+
+/* A command's words for what may have happened to its question or answer, or may pass. Whatever
+ * else it says, it did not do it: what a filter of the site prints, above all. */
+int slurm_failed_in_words(struct answer *a, const char *words, const char *what)
+{
+	static const int codes[] = {
+		SLURM_UNEXPECTED_MSG_ERROR, SLURM_COMMUNICATIONS_CONNECTION_ERROR,
+		SLURM_COMMUNICATIONS_SEND_ERROR, SLURM_COMMUNICATIONS_RECEIVE_ERROR,
+		SLURM_COMMUNICATIONS_SHUTDOWN_ERROR, SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR,
+		SLURMCTLD_COMMUNICATIONS_SEND_ERROR, SLURMCTLD_COMMUNICATIONS_RECEIVE_ERROR,
+		SLURMCTLD_COMMUNICATIONS_SHUTDOWN_ERROR, SLURM_PROTOCOL_SOCKET_IMPL_TIMEOUT,
+		SLURM_PROTOCOL_SOCKET_ZERO_BYTES_SENT, SLURM_PROTOCOL_AUTHENTICATION_ERROR,
+		SLURM_PROTOCOL_INSANE_MSG_LENGTH, ESLURM_PROTOCOL_INCOMPLETE_PACKET,
+		ESLURM_ERROR_ON_DESC_TO_RECORD_COPY, ESLURM_WRITING_TO_FILE, ESLURM_IN_STANDBY_MODE,
+		ESLURM_IN_STANDBY_USE_BACKUP, EAGAIN,
+	};
+	enum scheduler_result result = SCHEDULER_REFUSED;
+
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		if (strstr(words, slurm_strerror(codes[i])))
+			result = judge(codes[i], true);
+	}
+	return answer_set(a, result, "%s: %s", what, words);
+}
+
+const slurm_job_info_t *slurm_record(struct answer *a, uint32_t job_id, job_info_msg_t **list)
+{
+	int rc;
+
+	*list = NULL;
+	rc = slurm_load_job(list, job_id, SHOW_ALL | SHOW_LOCAL);
+	if (rc) {
+		slurm_failed(a, rc, false, "looking for the job");
+		return NULL;
+	}
+	for (uint32_t i = 0; i < (*list)->record_count; i++) {
+		const slurm_job_info_t *job = &(*list)->job_array[i];
+
+		if (job->job_id == job_id || job->array_job_id == job_id)
+			return job;
+	}
+	answer_set(a, SCHEDULER_GONE, "job %u is not known to Slurm", job_id);
+	return NULL;
+}
+
+static bool is_ours(const slurm_job_info_t *job, const char *token, int64_t submit_time)
+{
+	char found[TOKEN_HEX + 1], ledger_id[LEDGER_ID_HEX + 1];
+
+	return job->user_id == getuid() && wire_comment_parse(job->comment, ledger_id, found) &&
+	       strcmp(found, token) == 0 && (int64_t)job->submit_time == submit_time;
+}
+
+int slurm_find(struct answer *a, const json_t *request, uint32_t *job_id)
+{
+	job_info_msg_t *list;
+	const slurm_job_info_t *job;
+
+	*job_id = (uint32_t)js_int(request, "job_id", 0);
+	if (slurm_ready(a))
+		return -1;
+	job = slurm_record(a, *job_id, &list);
+	if (job && !is_ours(job, js_str(request, "token", "-"), js_int(request, "submit_time", -1))) {
+		answer_set(a, SCHEDULER_GONE, "job %u is another one now", *job_id);
+		job = NULL;
+	}
+	slurm_free_job_info_msg(list);
+	return job ? 0 : -1;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* helper/ - lbd-slurm, the one program that links libslurm; a process of its own, so that it may
+ * hang or die.
+ *
+ * calls.h - what the operations of lbd-slurm share: libslurm, with its errors judged.
+ *
+ * One operation at a time, one thread. Every call may block for as long as libslurm likes: lbd holds
+ * the deadline and the SIGKILL. */
+#ifndef SLURM_HELPER_CALLS_H
+#define SLURM_HELPER_CALLS_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "slurm/helper/answer.h"
+#include "slurm/helper/libslurm.h"
+
+/* Makes libslurm usable and sees that a controller answers: a ping fails at once where the other
+ * calls would retry for many seconds. 0, or -1 with SCHEDULER_DOWN. */
+int slurm_ready(struct answer *a);
+
+/* Judges a failed call. `has_acted`: it was one that changes something. Always -1. */
+int slurm_failed(struct answer *a, int rc, bool has_acted, const char *what);
+
+/* The same for an error that was told in Slurm's words, by a command that was to change something. */
+int slurm_failed_in_words(struct answer *a, const char *words, const char *what);
+
+/* The job that the request names by token, job id and submit time. 0: it is there, and ours; -1:
+ * *a says why not. */
+int slurm_find(struct answer *a, const json_t *request, uint32_t *job_id);
+
+/* The record of one job id; NULL with *a set. The caller releases *list, not the record. */
+const slurm_job_info_t *slurm_record(struct answer *a, uint32_t job_id, job_info_msg_t **list);
+
+/* Submits the request by the sbatch command, held. 0 with the job's number, or -1. */
+int sbatch_submit(const json_t *request, struct answer *a, uint32_t *job_id);
+
+/* Would the sbatch command take the request? 0, or -1 with its words: SCHEDULER_REFUSED if it says no. */
+int sbatch_test(const json_t *request, struct answer *a);
+
+/* When the job could start if none were ahead of it (seconds since the epoch), or 0 with Slurm's error in
+ * *code. Nothing is submitted. */
+int64_t slurm_will_run(job_desc_msg_t *desc, int *code);
+
+/* The operations: each sets *a. */
+void op_submit(const json_t *request, struct answer *a);
+void op_release(const json_t *request, struct answer *a);
+void op_signal(const json_t *request, struct answer *a);
+void op_cancel(const json_t *request, struct answer *a);
+void op_poll(const json_t *request, struct answer *a);
+void op_info(const json_t *request, struct answer *a);
+void op_check(const json_t *request, struct answer *a);
+void op_why(const json_t *request, struct answer *a);
+
+#endif

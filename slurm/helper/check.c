@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* check.c - would Slurm take such a job? Asked before a run is made, so that what it would refuse leaves
+ * nothing behind.
+ *
+ * Slurm plans the job as for "sbatch --test-only". Its "no" to a configuration may mean "never" or "not while
+ * a node is down"; limits.h tells them apart, and what is not sure is accepted. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "slurm/helper/calls.h"
+#include "slurm/helper/draft.h"
+#include "slurm/helper/limits.h"
+
+/* In libslurm, but in none of its headers. */
+extern void slurm_free_will_run_response_msg(will_run_response_msg_t *message);
+
+int64_t slurm_will_run(job_desc_msg_t *desc, int *code)
+{
+	will_run_response_msg_t *plan = NULL;
+	int64_t start = 0;
+	int rc = slurm_job_will_run2(desc, &plan);
+
+	*code = rc == 0 ? 0 : rc > 0 ? rc : errno;
+	if (rc == 0 && plan)
+		start = (int64_t)plan->start_time;
+	if (plan)
+		slurm_free_will_run_response_msg(plan);
+	return start;
+}
+
+/* Which of the job's words an error is about. */
+static const struct blame {
+	int code;
+	const char *key;
+	size_t field;
+} blames[] = {
+	{ ESLURM_INVALID_PARTITION_NAME, "slurm.partition", offsetof(job_desc_msg_t, partition) },
+	{ ESLURM_PARTITION_NOT_AVAIL, "slurm.partition", offsetof(job_desc_msg_t, partition) },
+	{ ESLURM_PARTITION_ASSOC, "slurm.partition", offsetof(job_desc_msg_t, partition) },
+	{ ESLURM_USER_ID_MISSING, "slurm.partition", offsetof(job_desc_msg_t, partition) },
+	{ ESLURM_INVALID_ACCOUNT, "slurm.account", offsetof(job_desc_msg_t, account) },
+	{ ESLURM_INVALID_QOS, "slurm.qos", offsetof(job_desc_msg_t, qos) },
+	{ ESLURM_INVALID_FEATURE, "slurm.constraint", offsetof(job_desc_msg_t, features) },
+	{ ESLURM_INVALID_NODE_NAME, "slurm.nodelist", offsetof(job_desc_msg_t, req_nodes) },
+	{ ESLURM_INVALID_LICENSES, "slurm.licenses", offsetof(job_desc_msg_t, licenses) },
+	{ ESLURM_RESERVATION_INVALID, "slurm.reservation", offsetof(job_desc_msg_t, reservation) },
+	{ ESLURM_RESERVATION_ACCESS, "slurm.reservation", offsetof(job_desc_msg_t, reservation) },
+};
+
+/* Errors that do not mean "never". */
+static const struct passing {
+	int code;
+	bool of_reservation;		/* only of a job that asks for one */
+	bool is_configuration;		/* "never" or "not while a node is down" */
+} passing[] = {
+	{ .code = ESLURM_REQUESTED_NODE_CONFIG_UNAVAILABLE, .is_configuration = true },
+	{ .code = ESLURM_REQUESTED_PART_CONFIG_UNAVAILABLE, .is_configuration = true },
+	{ .code = ESLURM_INVALID_TIME_VALUE, .of_reservation = true },	/* it has yet to begin */
+	{ .code = ESLURM_RESERVATION_BUSY },
+	{ .code = ESLURM_RESERVATION_NOT_USABLE },
+	{ .code = ESLURM_RESERVATION_MAINT },
+	{ .code = ESLURM_NODES_BUSY },
+	{ .code = ESLURM_NODE_NOT_AVAIL },
+	{ .code = ESLURM_QOS_THRES },
+	{ .code = ESLURM_BURST_BUFFER_WAIT },
+	{ .code = ESLURM_PARTITION_DOWN },
+	{ .code = ESLURM_JOB_HELD },
+	{ .code = ESLURM_DEPENDENCY },
+	{ .code = ESLURM_DEFER },
+	{ .code = ESLURM_FED_JOB_LOCK },
+};
+
+/* The entry of an error, or of the error whose words are in said; NULL if Slurm would refuse the job. */
+static const struct passing *find_passing(const struct draft *d, int code, const char *said)
+{
+	for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++) {
+		const struct passing *p = &passing[i];
+
+		if ((!p->of_reservation || d->desc.reservation) &&
+		    (said ? strstr(said, slurm_strerror(p->code)) != NULL : p->code == code))
+			return p;
+	}
+	return NULL;
+}
+
+static void refuse_partition(const struct draft *d, struct answer *a)
+{
+	struct answer ignored = { 0 };
+	struct cluster c;
+	char *names = cluster_load(&c, &ignored) ? NULL : cluster_partition_names(&c);
+
+	answer_set(a, SCHEDULER_REFUSED, "slurm.partition: there is no partition \"%s\" here%s%.300s",
+		   d->desc.partition, names ? "; there are " : "", names ? names : "");
+	free(names);
+	cluster_fini(&c);
+}
+
+/* Slurm's word for a job that waits for what can no longer come tells nobody anything. */
+static bool refuse_doomed(const struct draft *d, int code, struct answer *a)
+{
+	if (code != ESLURM_DISABLED || !d->desc.dependency || !d->desc.dependency[0])
+		return false;
+	answer_set(a, SCHEDULER_REFUSED, "--dependency=%.200s can never be satisfied: a job there has ended "
+		   "otherwise than it must, so this one would never start", d->desc.dependency);
+	return true;
+}
+
+/* In words that name the key, where it is known which. */
+static void refuse(const struct draft *d, int code, struct answer *a)
+{
+	if (code == ESLURM_INVALID_PARTITION_NAME && d->desc.partition) {
+		refuse_partition(d, a);
+		return;
+	}
+	if (refuse_doomed(d, code, a))
+		return;
+	for (size_t i = 0; i < sizeof(blames) / sizeof(blames[0]); i++) {
+		const char *value = *(char *const *)((const char *)&d->desc + blames[i].field);
+
+		if (blames[i].code == code && value) {
+			answer_set(a, SCHEDULER_REFUSED, "%s: %s: Slurm says: %s", blames[i].key, value,
+				   slurm_strerror(code));
+			return;
+		}
+	}
+	answer_set(a, SCHEDULER_REFUSED, "Slurm would refuse the job: %s", slurm_strerror(code));
+}
+
+/* A job may start in any of its partitions: it never will if each of them has something against it. */
+struct verdict {
+	const struct cluster *cluster;
+	const job_desc_msg_t *job;
+	bool may_start;
+	json_t *limits;			/* of the first partition; owned */
+};
+
+static void see_partition(const partition_info_t *p, void *arg)
+{
+	struct verdict *v = arg;
+	json_t *limits = limits_exceeded(v->cluster, v->job, p);
+
+	v->may_start |= json_array_size(limits) == 0;
+	if (v->limits == NULL)
+		v->limits = json_incref(limits);
+	json_decref(limits);
+}
+
+/* A QOS may lift the limits of a partition: where those count, only Slurm knows. */
+static bool qos_counts(void)
+{
+	slurm_conf_t *conf = NULL;
+	bool counts = slurm_load_ctl_conf(0, &conf) != 0 || conf->accounting_storage_enforce != 0;
+
+	slurm_free_ctl_conf(conf);
+	return counts;
+}
+
+static void check_limits(const struct draft *d, bool is_refused, struct answer *a)
+{
+	struct answer ignored = { 0 };
+	struct cluster c;
+	struct verdict v = { .cluster = &c, .job = &d->desc };
+
+	if (cluster_load(&c, &ignored) == 0)
+		cluster_each(&c, d->desc.partition, see_partition, &v);
+	if (v.limits && !v.may_start && (is_refused || !qos_counts()))
+		answer_set(a, SCHEDULER_REFUSED, "%s; it could never start",
+			   js_str(json_array_get(v.limits, 0), "text", "the partition does not allow it"));
+	json_decref(v.limits);
+	cluster_fini(&c);
+}
+
+/* Slurm's error for the job, 0 for none; -1: *a says it all. */
+static int ask(struct draft *d, const json_t *request, struct answer *a)
+{
+	const struct passing *p;
+	int code;
+
+	if (!json_object_get(request, "sbatch")) {
+		slurm_will_run(&d->desc, &code);
+		return code;
+	}
+	if (sbatch_test(request, a) == 0)
+		return 0;
+	p = a->result == SCHEDULER_REFUSED ? find_passing(d, 0, a->text) : NULL;
+	if (p == NULL) {
+		if (a->result == SCHEDULER_REFUSED && strstr(a->text, slurm_strerror(ESLURM_DISABLED)))
+			refuse_doomed(d, ESLURM_DISABLED, a);
+		return -1;
+	}
+	answer_set(a, SCHEDULER_OK, "%s", "");
+	return p->code;
+}
+
+static void check(struct draft *d, const json_t *request, struct answer *a)
+{
+	const struct passing *p;
+	int code;
+
+	draft_release(d);
+	code = ask(d, request, a);
+	p = code > 0 ? find_passing(d, code, NULL) : NULL;
+	if (code == 0 || (p && p->is_configuration)) {
+		check_limits(d, code != 0, a);
+	} else if (code > 0 && p == NULL) {
+		slurm_failed(a, code, false, "checking the job");
+		if (a->result == SCHEDULER_REFUSED)
+			refuse(d, code, a);
+	}
+}
+
+void op_check(const json_t *request, struct answer *a)
+{
+	struct err why = { 0 };
+	struct draft d;
+
+	if (slurm_ready(a))
+		return;
+	if (draft_init(&d, request, &why) < 0)
+		answer_set(a, SCHEDULER_REFUSED, "%s", why.text);
+	else
+		check(&d, request, a);
+	draft_fini(&d);
+}

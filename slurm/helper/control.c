@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* control.c - release, signal, cancel: each looks at the job first, and touches no other. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "slurm/helper/calls.h"
+
+enum { ID_TEXT = 16 };
+
+/* The plain slurm_update_job would need the id in a member that newer releases moved. */
+static int update(char *id, uint32_t priority, int *rc)
+{
+	job_desc_msg_t desc;
+	job_array_resp_msg_t *answers = NULL;
+
+	slurm_init_job_desc_msg(&desc);
+	desc.job_id_str = id;
+	desc.priority = priority;
+	*rc = slurm_update_job2(&desc, &answers);
+	if (*rc == 0 && answers && answers->job_array_count > 0)
+		*rc = (int)answers->error_code[0];
+	if (answers)
+		slurm_free_job_array_resp(answers);
+	return *rc ? -1 : 0;
+}
+
+void op_release(const json_t *request, struct answer *a)
+{
+	char id[ID_TEXT];
+	uint32_t job_id;
+	int rc;
+
+	if (slurm_find(a, request, &job_id))
+		return;
+	snprintf(id, sizeof(id), "%u", job_id);
+	answer_acting(a);
+	if (update(id, INFINITE, &rc))
+		slurm_failed(a, rc, true, "releasing the job");
+}
+
+static void kill_job(const json_t *request, struct answer *a, int signo, uint16_t flags,
+		     const char *what)
+{
+	char id[ID_TEXT];
+	uint32_t job_id;
+	int rc;
+
+	if (slurm_find(a, request, &job_id))
+		return;
+	snprintf(id, sizeof(id), "%u", job_id);
+	answer_acting(a);
+	rc = slurm_kill_job2(id, (uint16_t)signo, flags, NULL);
+	/* What Slurm says of a job without processes: a lasting no to this signal. */
+	if (rc && signo != SIGKILL && errno == ESLURM_TRANSITION_STATE_NO_UPDATE)
+		answer_set(a, SCHEDULER_REFUSED, "the job does not run");
+	else if (rc)
+		slurm_failed(a, rc, true, what);
+}
+
+/* A signal reaches the tasks that run. Those that wait have nobody to tell: left alone, each would
+ * still start, once, to find out. What cannot be cancelled here does just that. */
+static void cancel_waiting_tasks(const json_t *request, struct answer *a)
+{
+	job_info_msg_t *list;
+	uint32_t job_id;
+
+	if (slurm_find(a, request, &job_id))
+		return;
+	if (!slurm_record(a, job_id, &list)) {
+		slurm_free_job_info_msg(list);
+		return;
+	}
+	for (uint32_t i = 0; i < list->record_count; i++) {
+		const slurm_job_info_t *job = &list->job_array[i];
+		int len = job->array_task_str ? (int)strcspn(job->array_task_str, "%") : 0;
+		char *tasks;
+
+		if (len == 0)
+			continue;
+		tasks = xasprintf("%u_[%.*s]", job_id, len, job->array_task_str);
+		answer_acting(a);
+		slurm_kill_job2(tasks, SIGKILL, 0, NULL);
+		free(tasks);
+	}
+	slurm_free_job_info_msg(list);
+}
+
+void op_signal(const json_t *request, struct answer *a)
+{
+	int signo = (int)js_int(request, "signo", 0);
+
+	/* To Slurm SIGKILL means "cancel", which has an operation of its own. */
+	if (signo <= 0 || signo > 64 || signo == SIGKILL) {
+		answer_set(a, SCHEDULER_REFUSED, "%d is no signal to send", signo);
+		return;
+	}
+	cancel_waiting_tasks(request, a);
+	if (a->result == SCHEDULER_OK)
+		kill_job(request, a, signo, KILL_JOB_BATCH, "signalling the job");
+}
+
+void op_cancel(const json_t *request, struct answer *a)
+{
+	kill_job(request, a, SIGKILL, 0, "cancelling the job");
+}

@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Most fields are a member of the description under the same name: those are rows of a table. The
+ * rest is words of ours, turned into the constants of this libslurm. */
+#include "slurm/helper/fields.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/base/bytes.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
+#define GRES "gres/"
+#else
+#define GRES "gres:"
+#endif
+
+char *keep(struct kept *kept, char *text)
+{
+	if (!text)
+		return NULL;
+	kept->items = xrealloc(kept->items, (kept->count + 1) * sizeof(char *));
+	kept->items[kept->count++] = text;
+	return text;
+}
+
+void kept_fini(struct kept *kept)
+{
+	for (size_t i = 0; i < kept->count; i++)
+		free(kept->items[i]);
+	free(kept->items);
+	*kept = (struct kept){0};
+}
+
+/* --- members of the same name ----------------------------------------------------------------- */
+
+enum kind { TEXT, U8, U16, U32, U64, TIME };
+
+struct row {
+	const char *field;
+	enum kind kind;
+	size_t offset;
+};
+
+#define ROW(kind, member) {#member, kind, offsetof(job_desc_msg_t, member)}
+
+static const struct row rows[] = {
+	ROW(TEXT, account), ROW(TEXT, acctg_freq), ROW(TEXT, array_inx), ROW(TEXT, batch_features),
+	ROW(TIME, begin_time), ROW(TEXT, burst_buffer), ROW(TEXT, cluster_features),
+	ROW(TEXT, container), ROW(U16, contiguous), ROW(U16, cores_per_socket),
+	ROW(U16, cpus_per_task), ROW(TIME, deadline), ROW(U32, delay_boot), ROW(TEXT, dependency),
+	ROW(TEXT, exc_nodes), ROW(TEXT, features), ROW(U16, kill_on_node_fail),
+	ROW(TEXT, licenses), ROW(TEXT, mail_user), ROW(U32, max_nodes), ROW(TEXT, mcs_label),
+	ROW(U32, min_cpus), ROW(U32, min_nodes), ROW(TEXT, network), ROW(U16, ntasks_per_core),
+	ROW(U16, ntasks_per_node), ROW(U16, ntasks_per_socket), ROW(U32, num_tasks),
+	ROW(U8, overcommit), ROW(TEXT, partition), ROW(U16, plane_size), ROW(U16, pn_min_cpus),
+	ROW(U32, pn_min_tmp_disk), ROW(TEXT, prefer), ROW(TEXT, qos), ROW(U16, reboot),
+	ROW(TEXT, req_context), ROW(TEXT, req_nodes), ROW(U32, req_switch), ROW(TEXT, reservation), ROW(U16, shared),
+	ROW(U16, sockets_per_node), ROW(TEXT, std_err), ROW(TEXT, std_in), ROW(TEXT, std_out),
+	ROW(U16, threads_per_core), ROW(U32, time_limit), ROW(U32, time_min), ROW(U32, wait4switch),
+	ROW(U16, wait_all_nodes), ROW(U16, warn_signal), ROW(U16, warn_time), ROW(TEXT, wckey),
+	ROW(TEXT, work_dir),
+};
+
+/* -1 stands for "without end". */
+static void put_number(void *at, enum kind kind, int64_t n)
+{
+	if (kind == U8)
+		*(uint8_t *)at = (uint8_t)n;
+	else if (kind == U16)
+		*(uint16_t *)at = (uint16_t)n;
+	else if (kind == U32)
+		*(uint32_t *)at = n < 0 ? INFINITE : (uint32_t)n;
+	else if (kind == U64)
+		*(uint64_t *)at = (uint64_t)n;
+	else
+		*(time_t *)at = (time_t)n;
+}
+
+static void put_rows(const json_t *fields, job_desc_msg_t *desc, struct kept *kept)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		void *at = (char *)desc + rows[i].offset;
+		const json_t *value = json_object_get(fields, rows[i].field);
+
+		if (!value)
+			continue;
+		if (rows[i].kind == TEXT)
+			*(char **)at = keep(kept, js_bytes_take(value));
+		else
+			put_number(at, rows[i].kind, json_integer_value(value));
+	}
+}
+
+/* --- words ------------------------------------------------------------------------------------ */
+
+struct word {
+	const char *name;
+	uint64_t bits;
+};
+
+static const struct word flag_words[] = {
+	{"spread", SPREAD_JOB}, {"use-min-nodes", USE_MIN_NODES},
+	{"gres-disable-binding", GRES_DISABLE_BIND}, {"gres-enforce-binding", GRES_ENFORCE_BIND},
+	{"kill-invalid-dep", KILL_INV_DEP}, {"no-kill-invalid-dep", NO_KILL_INV_DEP}, {NULL, 0},
+};
+
+static const struct word mail_words[] = {
+	{"ARRAY_TASKS", MAIL_ARRAY_TASKS}, {"BEGIN", MAIL_JOB_BEGIN}, {"END", MAIL_JOB_END},
+	{"FAIL", MAIL_JOB_FAIL}, {"INVALID_DEPEND", MAIL_INVALID_DEPEND},
+	{"REQUEUE", MAIL_JOB_REQUEUE}, {"STAGE_OUT", MAIL_JOB_STAGE_OUT},
+	{"TIME_LIMIT", MAIL_JOB_TIME100}, {"TIME_LIMIT_90", MAIL_JOB_TIME90},
+	{"TIME_LIMIT_80", MAIL_JOB_TIME80}, {"TIME_LIMIT_50", MAIL_JOB_TIME50},
+	{"ALL", MAIL_INVALID_DEPEND | MAIL_JOB_BEGIN | MAIL_JOB_END | MAIL_JOB_FAIL |
+		MAIL_JOB_REQUEUE | MAIL_JOB_STAGE_OUT},
+	{NULL, 0},
+};
+
+static const struct word warn_words[] = {
+	{"batch", KILL_JOB_BATCH}, {"reservation", KILL_JOB_RESV}, {NULL, 0},
+};
+
+static uint64_t bits_of(const json_t *list, const struct word *words)
+{
+	uint64_t bits = 0;
+	const json_t *item;
+	size_t i;
+
+	json_array_foreach(list, i, item) {
+		for (const struct word *w = words; w->name; w++) {
+			if (json_is_string(item) && strcmp(json_string_value(item), w->name) == 0)
+				bits |= w->bits;
+		}
+	}
+	return bits;
+}
+
+static uint32_t profile_of(const char *text)
+{
+	static const struct word words[] = {
+		{"energy", ACCT_GATHER_PROFILE_ENERGY}, {"task", ACCT_GATHER_PROFILE_TASK},
+		{"lustre", ACCT_GATHER_PROFILE_LUSTRE}, {"network", ACCT_GATHER_PROFILE_NETWORK},
+		{NULL, 0},
+	};
+	uint32_t profile = ACCT_GATHER_PROFILE_NOT_SET;
+
+	if (strcasestr(text, "none"))
+		return ACCT_GATHER_PROFILE_NONE;
+	if (strcasestr(text, "all"))
+		return ACCT_GATHER_PROFILE_ALL;
+	for (const struct word *w = words; w->name; w++) {
+		if (strcasestr(text, w->name))
+			profile |= (uint32_t)w->bits;
+	}
+	return profile;
+}
+
+/* --- distribution ----------------------------------------------------------------------------- */
+
+/* The level's part of the constant: node, socket, core; a star takes the level's default. */
+static int level_bits(const char *word, size_t len, int level, uint32_t *bits)
+{
+	static const struct word words[] = {{"cyclic", 1}, {"block", 2}, {"fcyclic", 3}, {NULL, 0}};
+	const char *of_star = level == 0 ? "block" : "cyclic";
+	uint32_t before = level == 2 ? (*bits >> 4) & 0xf : 0;
+
+	if (len == 1 && *word == '*') {
+		if (level == 2) {
+			*bits |= before << 8;
+			return 0;
+		}
+		word = of_star;
+		len = strlen(of_star);
+	}
+	for (const struct word *w = words; w->name; w++) {
+		if (strlen(w->name) == len && strncasecmp(word, w->name, len) == 0 &&
+		    (level > 0 || w->bits < 3)) {
+			*bits |= (uint32_t)w->bits << (4 * level);
+			return 0;
+		}
+	}
+	return -1;
+}
+
+static bool is_word(const char *at, size_t len, const char *word)
+{
+	return strlen(word) == len && strncasecmp(at, word, len) == 0;
+}
+
+static int put_distribution(const char *text, job_desc_msg_t *desc, struct err *err)
+{
+	uint32_t bits = 0, flags = 0;
+	const char *at = text;
+	int level = 0;
+
+	if (strcmp(text, "plane") == 0) {
+		desc->task_dist = SLURM_DIST_PLANE;
+		return 0;
+	}
+	while (*at) {
+		size_t len = strcspn(at, ":,");
+
+		if (is_word(at, len, "pack"))
+			flags |= SLURM_DIST_PACK_NODES;
+		else if (is_word(at, len, "nopack"))
+			flags |= SLURM_DIST_NO_PACK_NODES;
+		else if (is_word(at, len, "arbitrary") || is_word(at, len, "hostfile"))
+			bits = SLURM_DIST_ARBITRARY;
+		else if (level > 2 || level_bits(at, len, level++, &bits) < 0)
+			return err_set(err, ERR_USAGE, "--distribution: \"%.40s\" is not possible", text);
+		at += len + (at[len] != '\0');
+	}
+	if (bits == SLURM_DIST_ARBITRARY && !desc->req_nodes)
+		return err_set(err, ERR_USAGE, "--distribution: arbitrary needs --nodelist");
+	desc->task_dist = (bits ? bits : SLURM_DIST_UNKNOWN) | flags;
+	return 0;
+}
+
+/* --- processor frequencies -------------------------------------------------------------------- */
+
+static uint32_t governor_of(const char *word)
+{
+	static const struct word words[] = {
+		{"co", CPU_FREQ_CONSERVATIVE}, {"on", CPU_FREQ_ONDEMAND},
+		{"pe", CPU_FREQ_PERFORMANCE}, {"po", CPU_FREQ_POWERSAVE},
+		{"sc", CPU_FREQ_SCHEDUTIL}, {"us", CPU_FREQ_USERSPACE}, {NULL, 0},
+	};
+
+	for (const struct word *w = words; w->name; w++) {
+		if (strncasecmp(word, w->name, 2) == 0)
+			return (uint32_t)w->bits;
+	}
+	return 0;
+}
+
+static uint32_t frequency_of(const char *word)
+{
+	if (strncasecmp(word, "lo", 2) == 0)
+		return CPU_FREQ_LOW;
+	if (strncasecmp(word, "highm1", 6) == 0)
+		return CPU_FREQ_HIGHM1;
+	if (strncasecmp(word, "hi", 2) == 0)
+		return CPU_FREQ_HIGH;
+	if (strncasecmp(word, "med", 3) == 0)
+		return CPU_FREQ_MEDIUM;
+	return (uint32_t)strtoul(word, NULL, 10);
+}
+
+/* "P1[-P2][:GOVERNOR]", or a governor alone. */
+static int put_cpu_freq(const char *text, job_desc_msg_t *desc, struct err *err)
+{
+	char first[32] = "", second[32] = "", governor[32] = "";
+	bool good;
+
+	sscanf(text, "%31[^-:]-%31[^:]", first, second);
+	if (strchr(text, ':'))
+		snprintf(governor, sizeof(governor), "%s", strchr(text, ':') + 1);
+	if (governor_of(first)) {
+		desc->cpu_freq_gov = governor_of(first);
+		good = !second[0] && !governor[0];
+	} else {
+		desc->cpu_freq_max = frequency_of(second[0] ? second : first);
+		if (second[0])
+			desc->cpu_freq_min = frequency_of(first);
+		if (governor[0])
+			desc->cpu_freq_gov = governor_of(governor);
+		good = desc->cpu_freq_max && desc->cpu_freq_gov && desc->cpu_freq_min &&
+		       (!governor[0] || second[0]) &&
+		       (!second[0] || desc->cpu_freq_min <= desc->cpu_freq_max);
+	}
+	return good ? 0 : err_set(err, ERR_USAGE, "--cpu-freq: \"%.40s\": must be P1[-P2[:P3]]", text);
+}
+
+/* --- memory binding --------------------------------------------------------------------------- */
+
+/* "map_mem:0,1" keeps its commas: one before a digit or an "x" belongs to a list. */
+static size_t mem_bind_word(const char *at)
+{
+	size_t len = 0;
+
+	while (at[len] && !(at[len] == ',' && !strchr("0123456789", at[len + 1] ? at[len + 1] : 'z')))
+		len++;
+	return len;
+}
+
+static int put_mem_bind(const char *text, job_desc_msg_t *desc, struct kept *kept, struct err *err)
+{
+	static const struct word words[] = {
+		{"no", MEM_BIND_NONE}, {"none", MEM_BIND_NONE}, {"rank", MEM_BIND_RANK},
+		{"local", MEM_BIND_LOCAL}, {"map_mem", MEM_BIND_MAP}, {"mask_mem", MEM_BIND_MASK},
+		{"p", MEM_BIND_PREFER}, {"prefer", MEM_BIND_PREFER}, {"sort", MEM_BIND_SORT},
+		{"v", MEM_BIND_VERBOSE}, {"verbose", MEM_BIND_VERBOSE}, {"q", 0}, {"quiet", 0},
+		{"nosort", 0}, {NULL, 0},
+	};
+	static const uint16_t types = MEM_BIND_NONE | MEM_BIND_RANK | MEM_BIND_LOCAL | MEM_BIND_MAP |
+				      MEM_BIND_MASK;
+	const char *at = text;
+
+	while (*at) {
+		size_t all = mem_bind_word(at), len = strcspn(at, ":=,");
+		const struct word *w = words;
+
+		if (len > all)
+			len = all;
+		while (w->name && !is_word(at, len, w->name))
+			w++;
+		if (!w->name)
+			return err_set(err, ERR_USAGE, "--mem-bind: \"%.60s\": must be none, rank, local, "
+				       "map_mem:LIST or mask_mem:LIST", text);
+		if (w->bits & types)
+			desc->mem_bind_type &= (uint16_t)~types;
+		desc->mem_bind_type |= (uint16_t)w->bits;
+		if (w->bits & (MEM_BIND_MAP | MEM_BIND_MASK))
+			desc->mem_bind = keep(kept, xstrndup(at + len + 1, all > len ? all - len - 1 : 0));
+		at += all + (at[all] == ',');
+	}
+	return 0;
+}
+
+/* --- GPUs and other generic resources --------------------------------------------------------- */
+
+/* "a:3,b:1" → "gres:gpu:a:3,gres:gpu:b:1"; what has the prefix keeps it. Owned by `kept`. */
+static char *with_prefix(struct kept *kept, const char *prefix, const char *list)
+{
+	char *out = xstrdup("");
+
+	for (const char *at = list; at && *at;) {
+		size_t len = strcspn(at, ",");
+		bool has = strncmp(at, "gres:", 5) == 0 || strncmp(at, "gres/", 5) == 0;
+		char *longer = xasprintf("%s%s%s%.*s", out, *out ? "," : "", has ? "" : prefix,
+					 (int)len, at);
+
+		free(out);
+		out = longer;
+		at += len + (at[len] == ',');
+	}
+	return keep(kept, out);
+}
+
+static void put_gres(const json_t *fields, job_desc_msg_t *desc, struct kept *kept)
+{
+	static const struct { const char *field; size_t offset; } gpus[] = {
+		{"gpus", offsetof(job_desc_msg_t, tres_per_job)},
+		{"gpus_per_node", offsetof(job_desc_msg_t, tres_per_node)},
+		{"gpus_per_socket", offsetof(job_desc_msg_t, tres_per_socket)},
+		{"gpus_per_task", offsetof(job_desc_msg_t, tres_per_task)},
+	};
+	const char *gres = js_str(fields, "gres", NULL);
+	int64_t cpus = js_int(fields, "cpus_per_gpu", 0), mb = js_int(fields, "mem_per_gpu", -1);
+
+	for (size_t i = 0; i < sizeof(gpus) / sizeof(gpus[0]); i++) {
+		const char *list = js_str(fields, gpus[i].field, NULL);
+
+		if (list)
+			*(char **)((char *)desc + gpus[i].offset) =
+				with_prefix(kept, GRES "gpu:", list);
+	}
+	if (gres && strcasecmp(gres, "none") != 0) {
+		char *list = with_prefix(kept, GRES, gres), *before = desc->tres_per_node;
+
+		desc->tres_per_node = before ? keep(kept, xasprintf("%s,%s", before, list)) : list;
+	}
+	if (cpus > 0)
+		desc->cpus_per_tres = keep(kept, xasprintf(GRES "gpu:%lld", (long long)cpus));
+	if (mb >= 0)
+		desc->mem_per_tres = keep(kept, xasprintf(GRES "gpu:%lld", (long long)mb));
+	if (js_str(fields, "gpu_bind", NULL))
+		desc->tres_bind = keep(kept, xasprintf("gpu:%s", js_str(fields, "gpu_bind", "")));
+	if (js_str(fields, "gpu_freq", NULL))
+		desc->tres_freq = keep(kept, xasprintf("gpu:%s", js_str(fields, "gpu_freq", "")));
+}
+
+/* --- the rest --------------------------------------------------------------------------------- */
+
+static void put_memory(const json_t *fields, job_desc_msg_t *desc)
+{
+	int64_t per_node = js_int(fields, "mem_per_node", -1);
+	int64_t per_cpu = js_int(fields, "mem_per_cpu", -1);
+
+	if (per_node >= 0)
+		desc->pn_min_memory = (uint64_t)per_node;
+	else if (per_cpu >= 0)
+		desc->pn_min_memory = (uint64_t)per_cpu | MEM_PER_CPU;
+}
+
+/* sbatch writes it in its shortest form, each node once. */
+static void put_nodelist(job_desc_msg_t *desc, struct kept *kept)
+{
+	nodes_t list = desc->req_nodes ? slurm_hostlist_create(desc->req_nodes) : NULL;
+	char *text;
+
+	if (!list)
+		return;
+	slurm_hostlist_uniq(list);
+	text = slurm_hostlist_ranged_string_malloc(list);
+	if (text)
+		desc->req_nodes = keep(kept, text);
+	slurm_hostlist_destroy(list);
+}
+
+static void put_plain(const json_t *fields, job_desc_msg_t *desc)
+{
+	const char *open_mode = js_str(fields, "open_mode", NULL);
+	int64_t per_tres = js_int(fields, "ntasks_per_tres", js_int(fields, "ntasks_per_gpu", -1));
+
+	if (json_object_get(fields, "num_tasks"))
+		desc->bitflags |= JOB_NTASKS_SET;
+	else if (json_object_get(fields, "implied_tasks"))
+		desc->num_tasks = (uint32_t)js_int(fields, "implied_tasks", 0);
+	if (json_object_get(fields, "cpus_per_task"))
+		desc->bitflags |= JOB_CPUS_SET;
+	if (js_int(fields, "ntasks_per_core_infinite", 0))
+		desc->ntasks_per_core = INFINITE16;
+	if (per_tres > 0)
+		desc->ntasks_per_tres = (uint16_t)per_tres;
+	if (json_object_get(fields, "nice"))
+		desc->nice = (uint32_t)((int64_t)NICE_OFFSET + js_int(fields, "nice", 0));
+	if (json_object_get(fields, "core_spec"))
+		desc->core_spec = (uint16_t)(js_int(fields, "core_spec", 0) |
+			(js_int(fields, "core_spec_is_threads", 0) ? CORE_SPEC_THREAD : 0));
+	if (open_mode)
+		desc->open_mode = strcmp(open_mode, "append") == 0 ? OPEN_MODE_APPEND :
+								    OPEN_MODE_TRUNCATE;
+	if (js_str(fields, "profile", NULL))
+		desc->profile = profile_of(js_str(fields, "profile", ""));
+	if (strcasestr(js_str(fields, "power", ""), "level"))
+		desc->power_flags = SLURM_POWER_FLAGS_LEVEL;
+	if (!json_object_get(fields, "contiguous"))
+		desc->contiguous = 0;
+}
+
+int fields_apply(const json_t *fields, job_desc_msg_t *desc, struct kept *kept, struct err *err)
+{
+	const char *distribution = js_str(fields, "distribution", NULL);
+	const char *freq = js_str(fields, "cpu_freq", NULL), *bind = js_str(fields, "mem_bind", NULL);
+
+	put_rows(fields, desc, kept);
+	put_nodelist(desc, kept);
+	put_memory(fields, desc);
+	put_gres(fields, desc, kept);
+	put_plain(fields, desc);
+	desc->bitflags |= bits_of(json_object_get(fields, "flags"), flag_words);
+	desc->mail_type = (uint16_t)bits_of(json_object_get(fields, "mail_type"), mail_words);
+	desc->warn_flags = (uint16_t)bits_of(json_object_get(fields, "warn_flags"), warn_words);
+	if ((distribution && put_distribution(distribution, desc, err) < 0) ||
+	    (freq && put_cpu_freq(freq, desc, err) < 0) ||
+	    (bind && put_mem_bind(bind, desc, kept, err) < 0))
+		return -1;
+	return 0;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* fields.h - from what was asked for (slurm/batch/batch.h) to libslurm's job description. */
+#ifndef SLURM_HELPER_FIELDS_H
+#define SLURM_HELPER_FIELDS_H
+
+#include <jansson.h>
+
+#include "common/base/err.h"
+#include "slurm/helper/libslurm.h"
+
+/* Strings that a description borrows. */
+struct kept {
+	char **items;
+	size_t count;
+};
+
+/* `text` is ours from now on, and freed by kept_fini; returned for convenience. NULL is fine. */
+char *keep(struct kept *kept, char *text);
+void kept_fini(struct kept *kept);
+
+/* Fills in `desc`, which slurm_init_job_desc_msg has seen. -1 with err for a field that this libslurm
+ * cannot express: "--prefer: …". */
+int fields_apply(const json_t *fields, job_desc_msg_t *desc, struct kept *kept, struct err *err);
+
+#endif

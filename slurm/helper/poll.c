@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* poll.c - all jobs of ours in one look, and what to know of the cluster. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "common/base/json.h"
+#include "slurm/job_result.h"
+#include "slurm/helper/calls.h"
+
+/* slurm/job_result.c judges these numbers without seeing <slurm/slurm.h>. */
+#define SAME(ours, slurms) _Static_assert((int)(ours) == (int)(slurms), #slurms)
+SAME(SJ_PENDING, SLURM_JOB_PENDING);
+SAME(SJ_RUNNING, SLURM_JOB_RUNNING);
+SAME(SJ_SUSPENDED, JOB_SUSPENDED);
+SAME(SJ_COMPLETE, JOB_COMPLETE);
+SAME(SJ_CANCELLED, JOB_CANCELLED);
+SAME(SJ_FAILED, JOB_FAILED);
+SAME(SJ_TIMEOUT, JOB_TIMEOUT);
+SAME(SJ_NODE_FAIL, JOB_NODE_FAIL);
+SAME(SJ_PREEMPTED, JOB_PREEMPTED);
+SAME(SJ_BOOT_FAIL, JOB_BOOT_FAIL);
+SAME(SJ_DEADLINE, JOB_DEADLINE);
+SAME(SJ_OOM, JOB_OOM);
+SAME(SJ_COUNT, JOB_END);
+SAME(SJ_MASK, JOB_STATE_BASE);
+SAME(SJ_CONFIGURING, JOB_CONFIGURING);
+SAME(SJ_COMPLETING, JOB_COMPLETING);
+SAME(SR_PRIORITY, WAIT_PRIORITY);
+SAME(SR_RESOURCES, WAIT_RESOURCES);
+SAME(SR_NODE_NOT_AVAIL, WAIT_NODE_NOT_AVAIL);
+SAME(SR_HELD_USER, WAIT_HELD_USER);
+SAME(SR_NODE_DOWN, FAIL_DOWN_NODE);
+SAME(SR_LAUNCH_FAILURE, FAIL_LAUNCH);
+SAME(SR_EXIT_CODE, FAIL_EXIT_CODE);
+SAME(SR_TIME_LIMIT, FAIL_TIMEOUT);
+SAME(SR_DEPENDENCY_NEVER, WAIT_DEP_INVALID);
+
+/* An array is known by its own id; one of its tasks has the same. */
+static uint32_t id_of(const slurm_job_info_t *job)
+{
+	return job->array_job_id ? job->array_job_id : job->job_id;
+}
+
+/* The start of a job that has not started, and the end of one that has not ended, are estimates. */
+static void fill_row(struct wire_row *row, const slurm_job_info_t *job)
+{
+	uint32_t base = job->job_state & SJ_MASK;
+	bool has_started = base != SJ_PENDING && job->start_time > 0;
+	bool has_ended = base > SJ_SUSPENDED;
+
+	row->job_id = id_of(job);
+	row->submit_time = (int64_t)job->submit_time;
+	row->state = job->job_state;
+	row->reason = job->state_reason;
+	row->exit_code = job->exit_code;
+	row->is_held = job->priority == 0;
+	row->start_time = has_started ? (int64_t)job->start_time : 0;
+	row->end_time = has_ended ? (int64_t)job->end_time : 0;
+	row->restarts = job->restart_cnt;
+	row->nodes = job->nodes ? job->nodes : "";	/* Slurm takes no names but ASCII ones */
+}
+
+static bool is_idle(const node_info_t *node)
+{
+	const uint32_t away = NODE_STATE_DRAIN | NODE_STATE_FAIL | NODE_STATE_COMPLETING |
+			      NODE_STATE_NO_RESPOND | NODE_STATE_MAINT | NODE_STATE_RES;
+
+	return (node->node_state & NODE_STATE_BASE) == NODE_STATE_IDLE && !(node->node_state & away);
+}
+
+/* Slurm says what a job waits for, not that it waits only because of the nodes that it must not have.
+ * Asked once for all jobs of a poll, and only where one of them might. */
+static int64_t idle_excluded(const slurm_job_info_t *job, node_info_msg_t **nodes)
+{
+	bool may_be_why = (job->job_state & SJ_MASK) == SJ_PENDING && job->exc_nodes && job->exc_nodes[0] &&
+			  (job->state_reason == SR_PRIORITY || job->state_reason == SR_RESOURCES ||
+			   job->state_reason == SR_NODE_NOT_AVAIL);
+	nodes_t excluded;
+	int64_t count = 0;
+
+	if (!may_be_why || (*nodes == NULL && slurm_load_node(0, nodes, SHOW_ALL) != 0))
+		return 0;
+	excluded = slurm_hostlist_create(job->exc_nodes);
+	for (uint32_t i = 0; excluded && i < (*nodes)->record_count; i++) {
+		const node_info_t *node = &(*nodes)->node_array[i];
+
+		count += node->name && is_idle(node) && slurm_hostlist_find(excluded, node->name) >= 0;
+	}
+	if (excluded)
+		slurm_hostlist_destroy(excluded);
+	return count;
+}
+
+/* The tasks of an array are one job to lbd: what any of them still does counts first, then what
+ * failed. Pending tasks may share a record, so that an array has from one to as many as it has tasks. */
+static int weight_of(const slurm_job_info_t *job)
+{
+	uint32_t base = job->job_state & SJ_MASK;
+
+	if (base == SJ_RUNNING || base == SJ_SUSPENDED)
+		return 4;
+	if (job->job_state & (SJ_COMPLETING | SJ_CONFIGURING))
+		return 3;
+	if (base == SJ_PENDING)
+		return 2;
+	return base == SJ_COMPLETE ? 0 : 1;
+}
+
+/* Whether another record tells of the same array and is to be told instead. */
+static bool is_outweighed(const job_info_msg_t *list, uint32_t at)
+{
+	const slurm_job_info_t *job = &list->job_array[at];
+
+	if (job->array_job_id == 0)
+		return false;
+	for (uint32_t i = 0; i < list->record_count; i++) {
+		const slurm_job_info_t *other = &list->job_array[i];
+		int difference = weight_of(other) - weight_of(job);
+
+		if (other->array_job_id == job->array_job_id && other->user_id == job->user_id &&
+		    (difference > 0 || (difference == 0 && i < at)))
+			return true;
+	}
+	return false;
+}
+
+static json_t *rows_of(const job_info_msg_t *list)
+{
+	json_t *rows = json_array();
+	node_info_msg_t *nodes = NULL;
+	uid_t me = getuid();
+
+	for (uint32_t i = 0; i < list->record_count; i++) {
+		const slurm_job_info_t *job = &list->job_array[i];
+		char text[WIRE_ROW_BYTES];
+		struct wire_row row;
+
+		if (job->user_id != me || !wire_comment_parse(job->comment, row.ledger_id, row.token) ||
+		    is_outweighed(list, i))
+			continue;
+		fill_row(&row, job);
+		row.idle_excluded = idle_excluded(job, &nodes);
+		wire_row_print(&row, text);
+		json_array_append_new(rows, json_string(text));
+	}
+	slurm_free_node_info_msg(nodes);
+	return rows;
+}
+
+void op_poll(const json_t *request, struct answer *a)
+{
+	job_info_msg_t *list = NULL;
+	time_t have = (time_t)js_int(request, "have", 0);
+
+	if (slurm_ready(a))
+		return;
+	if (slurm_load_jobs(have, &list, SHOW_ALL | SHOW_LOCAL) == 0) {
+		js_set_int(a->body, "last", (int64_t)list->last_update);
+		json_object_set_new(a->body, "jobs", rows_of(list));
+	} else if (errno == SLURM_NO_CHANGE_IN_DATA && have) {
+		js_set_int(a->body, "last", (int64_t)have);
+		js_set_bool(a->body, "same", true);
+	} else {
+		slurm_failed(a, -1, false, "listing the jobs");
+	}
+	slurm_free_job_info_msg(list);
+}
+
+void op_info(const json_t *request, struct answer *a)
+{
+	slurm_conf_t *conf = NULL;
+
+	(void)request;
+	if (slurm_ready(a))
+		return;
+	if (slurm_load_ctl_conf(0, &conf)) {
+		slurm_failed(a, -1, false, "reading the configuration");
+		return;
+	}
+	js_set_str(a->body, "version", conf->version);
+	js_set_str(a->body, "cluster", conf->cluster_name);
+	js_set_int(a->body, "min_job_age", conf->min_job_age);
+	js_set_int(a->body, "message_timeout", conf->msg_timeout);
+	js_set_int(a->body, "kill_wait", conf->kill_wait);
+	js_set_int(a->body, "slurmd_uid", conf->slurmd_user_id);
+	slurm_free_ctl_conf(conf);
+}

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* submit.c - one held job from a request, and proof that Slurm has it. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/bytes.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "slurm/helper/calls.h"
+#include "slurm/helper/draft.h"
+
+static uint32_t id_of(const submit_response_msg_t *response)
+{
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 11, 0)
+	return response->step_id.job_id;
+#else
+	return response->job_id;
+#endif
+}
+
+/* A job whose comment does not carry its token could never be told from others again. */
+static void disown(struct answer *a, uint32_t job_id, const char *comment)
+{
+	char id[16];
+
+	snprintf(id, sizeof(id), "%u", job_id);
+	if (slurm_kill_job2(id, SIGKILL, 0, NULL))
+		slurm_failed(a, -1, true, "cancelling a job whose comment this site replaced");
+	else
+		answer_set(a, SCHEDULER_REFUSED,
+			   "this site replaces the comments of jobs (by \"%.80s\"): lbd needs them",
+			   comment ? comment : "");
+}
+
+/* Reads the submit time back. A failure leaves the job to the next poll, which finds the token. */
+static void confirm(struct answer *a, const char *name, const char *comment, uint32_t job_id)
+{
+	struct answer look = { 0 };
+	job_info_msg_t *list;
+	const slurm_job_info_t *job = slurm_record(&look, job_id, &list);
+
+	js_set_int(a->body, "job_id", job_id);
+	if (!job || job->user_id != getuid() || !job->name || strcmp(job->name, name) != 0)
+		answer_set(a, SCHEDULER_UNCLEAR, "job %u was accepted, but cannot be read back: %s",
+			   job_id, job ? "it is another one" : look.text);
+	else if (!job->comment || strcmp(job->comment, comment) != 0)
+		disown(a, job_id, job->comment);
+	else
+		js_set_int(a->body, "submit_time", (int64_t)job->submit_time);
+	slurm_free_job_info_msg(list);
+}
+
+static void submit(struct answer *a, struct draft *d)
+{
+	submit_response_msg_t *response = NULL;
+
+	answer_acting(a);
+	if (slurm_submit_batch_job(&d->desc, &response)) {
+		slurm_failed(a, -1, true, "submitting the job");
+		return;
+	}
+	/* Accepted, but it will not start as things are. */
+	if (response->error_code && response->error_code != ESLURM_JOB_HELD)
+		answer_set(a, SCHEDULER_OK, "%s", slurm_strerror((int)response->error_code));
+	confirm(a, d->desc.name, d->desc.comment, id_of(response));
+	slurm_free_submit_response_response_msg(response);
+}
+
+/* By the site's own sbatch. */
+static void submit_by_sbatch(struct answer *a, const json_t *request)
+{
+	char *name = js_bytes_take(json_object_get(request, "name"));
+	char *comment = js_bytes_take(json_object_get(request, "comment"));
+	uint32_t job_id;
+
+	if (!name || !comment)
+		answer_set(a, SCHEDULER_REFUSED, "the request lacks a name or comment");
+	else if (sbatch_submit(request, a, &job_id) == 0)
+		confirm(a, name, comment, job_id);
+	free(name);
+	free(comment);
+}
+
+void op_submit(const json_t *request, struct answer *a)
+{
+	struct err why = { 0 };
+	struct draft d;
+
+	if (slurm_ready(a))
+		return;
+	if (json_object_get(request, "sbatch")) {
+		submit_by_sbatch(a, request);
+		return;
+	}
+	if (draft_init(&d, request, &why) < 0)
+		answer_set(a, SCHEDULER_REFUSED, "%s", why.text);
+	else if (d.desc.name && d.desc.comment && d.desc.script && d.desc.work_dir)
+		submit(a, &d);
+	else
+		answer_set(a, SCHEDULER_REFUSED, "the request lacks a name, comment, script or workdir");
+	draft_fini(&d);
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/* reasons.c - names as Slurm prints them, and a sentence for each.
+ *
+ * Most of the two hundred are limits of accounting, whose names are made of parts: QOSMaxGRESPerUser.
+ * Those sentences are made of the same parts; the rest is a table. */
+#include "slurm/reasons.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* By Slurm's number for it, the same in every release since 22.05. */
+static const char *const names[] = {
+	"", "Priority", "Dependency", "Resources", "PartitionNodeLimit", "PartitionTimeLimit",
+	"PartitionDown", "PartitionInactive", "JobHeldAdmin", "BeginTime", "Licenses",
+	"AssociationJobLimit", "AssociationResourceLimit", "AssociationTimeLimit",
+	"Reservation", "ReqNodeNotAvail", "JobHeldUser", "FrontEndDown", "SchedDefer",
+	"PartitionDown", "NodeDown", "BadConstraints", "SystemFailure", "JobLaunchFailure",
+	"NonZeroExitCode", "TimeLimit", "InactiveLimit", "InvalidAccount", "InvalidQOS",
+	"QOSUsageThreshold", "QOSJobLimit", "QOSResourceLimit", "QOSTimeLimit",
+	"BlockMaxError", "BlockFreeAction", "Cleaning", "Prolog", "QOSNotAllowed",
+	"AccountNotAllowed", "DependencyNeverSatisfied", "QOSGrpCpuLimit",
+	"QOSGrpCPUMinutesLimit", "QOSGrpCPURunMinutesLimit", "QOSGrpJobsLimit",
+	"QOSGrpMemLimit", "QOSGrpNodeLimit", "QOSGrpSubmitJobsLimit", "QOSGrpWallLimit",
+	"QOSMaxCpuPerJobLimit", "QOSMaxCpuMinutesPerJobLimit", "QOSMaxNodePerJobLimit",
+	"QOSMaxWallDurationPerJobLimit", "QOSMaxCpuPerUserLimit", "QOSMaxJobsPerUserLimit",
+	"QOSMaxNodePerUserLimit", "QOSMaxSubmitJobPerUserLimit", "QOSMinCpuNotSatisfied",
+	"AssocGrpCpuLimit", "AssocGrpCPUMinutesLimit", "AssocGrpCPURunMinutesLimit",
+	"AssocGrpJobsLimit", "AssocGrpMemLimit", "AssocGrpNodeLimit",
+	"AssocGrpSubmitJobsLimit", "AssocGrpWallLimit", "AssocMaxJobsLimit",
+	"AssocMaxCpuPerJobLimit", "AssocMaxCpuMinutesPerJobLimit", "AssocMaxNodePerJobLimit",
+	"AssocMaxWallDurationPerJobLimit", "AssocMaxSubmitJobLimit", "JobHoldMaxRequeue",
+	"JobArrayTaskLimit", "BurstBufferResources", "BurstBufferStageIn",
+	"BurstBufferOperation", "PowerNotAvail", "PowerReserved", "AssocGrpUnknown",
+	"AssocGrpUnknownMinutes", "AssocGrpUnknownRunMinutes", "AssocMaxUnknownPerJob",
+	"AssocMaxUnknownPerNode", "AssocMaxUnknownMinutesPerJob", "AssocMaxCpuPerNode",
+	"AssocGrpMemMinutes", "AssocGrpMemRunMinutes", "AssocMaxMemPerJob",
+	"AssocMaxMemPerNode", "AssocMaxMemMinutesPerJob", "AssocGrpNodeMinutes",
+	"AssocGrpNodeRunMinutes", "AssocMaxNodeMinutesPerJob", "AssocGrpEnergy",
+	"AssocGrpEnergyMinutes", "AssocGrpEnergyRunMinutes", "AssocMaxEnergyPerJob",
+	"AssocMaxEnergyPerNode", "AssocMaxEnergyMinutesPerJob", "AssocGrpGRES",
+	"AssocGrpGRESMinutes", "AssocGrpGRESRunMinutes", "AssocMaxGRESPerJob",
+	"AssocMaxGRESPerNode", "AssocMaxGRESMinutesPerJob", "AssocGrpLicense",
+	"AssocGrpLicenseMinutes", "AssocGrpLicenseRunMinutes", "AssocMaxLicensePerJob",
+	"AssocMaxLicenseMinutesPerJob", "AssocGrpBB", "AssocGrpBBMinutes",
+	"AssocGrpBBRunMinutes", "AssocMaxBBPerJob", "AssocMaxBBPerNode",
+	"AssocMaxBBMinutesPerJob", "QOSGrpUnknown", "QOSGrpUnknownMinutes",
+	"QOSGrpUnknownRunMinutes", "QOSMaxUnknownPerJob", "QOSMaxUnknownPerNode",
+	"QOSMaxUnknownPerUser", "QOSMaxUnknownMinutesPerJob", "QOSMinUnknown",
+	"QOSMaxCpuPerNode", "QOSGrpMemoryMinutes", "QOSGrpMemoryRunMinutes",
+	"QOSMaxMemoryMinutesPerJob", "QOSMaxMemoryPerJob", "QOSMaxMemoryPerNode",
+	"QOSMaxMemoryPerUser", "QOSMinMemory", "QOSGrpEnergy", "QOSGrpEnergyMinutes",
+	"QOSGrpEnergyRunMinutes", "QOSMaxEnergyPerJob", "QOSMaxEnergyPerNode",
+	"QOSMaxEnergyPerUser", "QOSMaxEnergyMinutesPerJob", "QOSMinEnergy",
+	"QOSGrpNodeMinutes", "QOSGrpNodeRunMinutes", "QOSMaxNodeMinutesPerJob", "QOSMinNode",
+	"QOSGrpGRES", "QOSGrpGRESMinutes", "QOSGrpGRESRunMinutes", "QOSMaxGRESPerJob",
+	"QOSMaxGRESPerNode", "QOSMaxGRESPerUser", "QOSMaxGRESMinutesPerJob", "QOSMinGRES",
+	"QOSGrpLicense", "QOSGrpLicenseMinutes", "QOSGrpLicenseRunMinutes",
+	"QOSMaxLicensePerJob", "QOSMaxLicensePerUser", "QOSMaxLicenseMinutesPerJob",
+	"QOSMinLicense", "QOSGrpBB", "QOSGrpBBMinutes", "QOSGrpBBRunMinutes", "QOSMaxBBPerJob",
+	"QOSMaxBBPerNode", "QOSMaxBBPerUser", "AssocMaxBBMinutesPerJob", "QOSMinBB",
+	"DeadLine", "MaxBBPerAccount", "MaxCpuPerAccount", "MaxEnergyPerAccount",
+	"MaxGRESPerAccount", "MaxNodePerAccount", "MaxLicensePerAccount",
+	"MaxMemoryPerAccount", "MaxUnknownPerAccount", "MaxJobsPerAccount",
+	"MaxSubmitJobsPerAccount", "PartitionConfig", "AccountingPolicy", "FedJobLock",
+	"OutOfMemory", "MaxMemPerLimit", "AssocGrpBilling", "AssocGrpBillingMinutes",
+	"AssocGrpBillingRunMinutes", "AssocMaxBillingPerJob", "AssocMaxBillingPerNode",
+	"AssocMaxBillingMinutesPerJob", "QOSGrpBilling", "QOSGrpBillingMinutes",
+	"QOSGrpBillingRunMinutes", "QOSMaxBillingPerJob", "QOSMaxBillingPerNode",
+	"QOSMaxBillingPerUser", "QOSMaxBillingMinutesPerJob", "MaxBillingPerAccount",
+	"QOSMinBilling", "ReservationDeleted",
+};
+
+static const struct sentence {
+	const char *name, *text;
+} sentences[] = {
+	{ "", "Slurm has not looked at it yet" },
+	{ "None", "Slurm has not looked at it yet" },
+	{ "Priority", "jobs with a higher priority are ahead of it" },
+	{ "Resources", "what it asks for is not free yet; it is next in line" },
+	{ "Dependency", "a job that it depends on has not ended yet" },
+	{ "DependencyNeverSatisfied", "a job that it depends on has ended otherwise than it must: it will "
+				      "never start" },
+	{ "BeginTime", "it may not begin before its time (--begin, or Slurm's pause after a requeue)" },
+	{ "JobHeldUser", "it is held by its owner; lbctl release lets it go" },
+	{ "JobHeldAdmin", "an administrator holds it; only they can let it go" },
+	{ "JobHoldMaxRequeue", "Slurm requeued it too often and holds it" },
+	{ "JobArrayTaskLimit", "as many tasks of its array run as may run at once" },
+	{ "Licenses", "its licenses are in use" },
+	{ "Reservation", "its reservation has not begun, or has no room for it" },
+	{ "ReservationDeleted", "its reservation was deleted: it will never start" },
+	{ "ReqNodeNotAvail", "a node that it needs is down, drained or reserved" },
+	{ "NodeDown", "a node that it needs is down" },
+	{ "BadConstraints", "no nodes can ever be what it asks for" },
+	{ "PartitionNodeLimit", "it asks for more nodes (or fewer) than its partition lets a job have: it "
+				"will not start as it is" },
+	{ "PartitionTimeLimit", "it asks for more time than its partition lets a job have: it will not "
+				"start as it is" },
+	{ "PartitionConfig", "its partition has no nodes that can be what it asks for: it will not start "
+			     "as it is" },
+	{ "PartitionDown", "its partition is down: administrators let nothing start there at present" },
+	{ "PartitionInactive", "its partition is inactive: administrators let nothing start there at "
+			       "present" },
+	{ "MaxMemPerLimit", "it asks for more memory than a job may have: it will not start as it is" },
+	{ "InvalidAccount", "its account may not be used" },
+	{ "InvalidQOS", "its QOS may not be used" },
+	{ "AccountNotAllowed", "its account may not use this partition" },
+	{ "QOSNotAllowed", "its QOS may not be used in this partition or by this account" },
+	{ "QOSUsageThreshold", "so much was used already that its QOS lets it wait" },
+	{ "QOSJobLimit", "as many jobs of its QOS run as may run at once" },
+	{ "QOSResourceLimit", "a limit of its QOS on resources" },
+	{ "QOSTimeLimit", "a limit of its QOS on time" },
+	{ "AssociationJobLimit", "as many jobs of its account run as may run at once" },
+	{ "AssociationResourceLimit", "a limit of its account on resources" },
+	{ "AssociationTimeLimit", "a limit of its account on time" },
+	{ "AccountingPolicy", "a limit of accounting (account or QOS)" },
+	{ "Cleaning", "its last try is still being cleared away" },
+	{ "Prolog", "its nodes are being prepared" },
+	{ "SchedDefer", "Slurm looks at new jobs later" },
+	{ "BurstBufferResources", "the burst buffer has no room for it" },
+	{ "BurstBufferStageIn", "its data is on the way into the burst buffer" },
+	{ "BurstBufferOperation", "the burst buffer could not do what it asks for" },
+	{ "PowerNotAvail", "there is not enough power" },
+	{ "PowerReserved", "the power it needs is reserved" },
+	{ "FrontEndDown", "the front end node is down" },
+	{ "SystemFailure", "Slurm failed" },
+	{ "JobLaunchFailure", "it could not be launched" },
+	{ "NonZeroExitCode", "it ended with an exit status that says failure" },
+	{ "TimeLimit", "it reached its time limit" },
+	{ "InactiveLimit", "it did nothing for too long" },
+	{ "DeadLine", "its deadline has passed" },
+	{ "OutOfMemory", "it ran out of memory" },
+	{ "BlockMaxError", "too much of its block is broken" },
+	{ "BlockFreeAction", "its block is being freed" },
+	{ "FedJobLock", "the federation has not decided where it runs" },
+};
+
+const char *slurm_reason_name(uint32_t number)
+{
+	return number < sizeof(names) / sizeof(names[0]) ? names[number] : SLURM_REASON_UNKNOWN;
+}
+
+uint32_t slurm_reason_from_word(const char *word)
+{
+	for (uint32_t i = 1; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(names[i], word) == 0)
+			return i;
+	return 0;
+}
+
+/* --- limits of accounting ------------------------------------------------------------------- */
+
+struct part {
+	const char *word, *text;
+};
+
+static const struct part scopes[] = {	/* whose limit */
+	{ "QOS", "its QOS" }, { "Association", "its account" }, { "Assoc", "its account" },
+	{ "Max", "its QOS" }, { NULL, NULL },
+};
+
+static const struct part resources[] = {	/* the longer first where one begins with another */
+	{ "SubmitJobs", "jobs in the queue" }, { "SubmitJob", "jobs in the queue" },
+	{ "Jobs", "running jobs" }, { "WallDuration", "time" }, { "Wall", "time" },
+	{ "Cpu", "CPUs" }, { "CPU", "CPUs" }, { "Node", "nodes" }, { "Memory", "memory" },
+	{ "Mem", "memory" }, { "GRES", "GPUs or other GRES" }, { "License", "licenses" },
+	{ "Energy", "energy" }, { "BB", "burst buffer" }, { "Billing", "billed units" },
+	{ "Unknown", "some resource" }, { NULL, NULL },
+};
+
+static const struct part shares[] = {	/* for whom */
+	{ "PerJob", " for one job: it will not start as it is" },
+	{ "PerNode", " for one node of a job: it will not start as it is" },
+	{ "PerUser", " for one user; it waits until others of yours end" },
+	{ "PerAccount", " for one account; it waits until others of the account end" },
+	{ NULL, NULL },
+};
+
+static const char *take(const char **at, const struct part *parts)
+{
+	for (; parts->word; parts++) {
+		size_t len = strlen(parts->word);
+
+		if (strncmp(*at, parts->word, len) == 0) {
+			*at += len;
+			return parts->text;
+		}
+	}
+	return NULL;
+}
+
+static bool take_word(const char **at, const char *word)
+{
+	const struct part parts[] = { { word, "" }, { NULL, NULL } };
+
+	return take(at, parts) != NULL;
+}
+
+/* "QOSMaxGRESPerUser", "AssocGrpCPURunMinutesLimit", "MaxCpuPerAccount" … */
+static bool limit_text(const char *name, char *out, size_t size)
+{
+	const char *at = name, *scope = take(&at, scopes), *what, *share;
+	bool is_max = scope && at - name == 3 && name[0] == 'M', is_group, is_min, is_run, is_minutes;
+
+	if (scope == NULL)
+		return false;
+	is_group = !is_max && take_word(&at, "Grp");
+	is_min = !is_max && !is_group && take_word(&at, "Min");
+	if (!is_max && !is_group && !is_min && !take_word(&at, "Max"))
+		return false;
+	what = take(&at, resources);
+	if (what == NULL)
+		return false;
+	is_run = take_word(&at, "Run");
+	is_minutes = take_word(&at, "Minutes");
+	share = take(&at, shares);
+	if (is_min)
+		snprintf(out, size, "it asks for fewer %s than %s wants of a job: it will not start as it is",
+			 what, scope);
+	else
+		snprintf(out, size, "%s allows no more %s%s%s%s", scope, what,
+			 is_run ? " times minutes of running jobs" : is_minutes ? " times minutes" : "",
+			 is_group ? " for all its jobs together" : "", share ? share : "");
+	return true;
+}
+
+void slurm_reason_text(const char *reason, char out[SLURM_REASON_TEXT_BYTES])
+{
+	size_t len = strcspn(reason, ":,");	/* what stands behind is what Slurm adds */
+
+	for (size_t i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++) {
+		if (strlen(sentences[i].name) == len && memcmp(sentences[i].name, reason, len) == 0) {
+			snprintf(out, SLURM_REASON_TEXT_BYTES, "%s", sentences[i].text);
+			return;
+		}
+	}
+	if (limit_text(reason, out, SLURM_REASON_TEXT_BYTES))
+		return;
+	if (strcmp(reason, SLURM_REASON_UNKNOWN) == 0)
+		snprintf(out, SLURM_REASON_TEXT_BYTES, "this Slurm has a reason that is newer than this "
+			 "lbd; squeue -o '%%i %%r' names it");
+	else
+		snprintf(out, SLURM_REASON_TEXT_BYTES, "Slurm says %s", reason);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* reasons.h - why a job waits: Slurm's number for it, its name and a sentence. Pure. */
+#ifndef SLURM_REASONS_H
+#define SLURM_REASONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SLURM_REASON_TEXT_BYTES = 200 };
+
+/* The name of a number that only a newer Slurm knows. */
+#define SLURM_REASON_UNKNOWN "UnknownReason"
+
+/* As squeue prints it: "Resources"; "" for "none". */
+const char *slurm_reason_name(uint32_t number);
+/* 0 for what is no such name. */
+uint32_t slurm_reason_from_word(const char *word);
+
+/* What such a name means to the person who waits: half a sentence, without a full stop. Behind ":" or ","
+ * more may stand ("Resources: 1 of 4 GPUs free"), which is left out. */
+void slurm_reason_text(const char *reason, char out[SLURM_REASON_TEXT_BYTES]);
+
+#endif

@@ -1,0 +1,2 @@
+-- SPDX-License-Identifier: MIT
+SELECT run_id FROM attempts WHERE id = :id

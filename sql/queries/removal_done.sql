@@ -1,0 +1,2 @@
+-- SPDX-License-Identifier: MIT
+DELETE FROM removals WHERE id = :id

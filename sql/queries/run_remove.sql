@@ -1,0 +1,3 @@
+-- SPDX-License-Identifier: MIT
+DELETE FROM runs
+WHERE id = :run_id AND (state = 'completed' OR state = 'failed' OR state = 'killed')

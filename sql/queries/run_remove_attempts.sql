@@ -1,0 +1,2 @@
+-- SPDX-License-Identifier: MIT
+DELETE FROM attempts WHERE run_id = :run_id

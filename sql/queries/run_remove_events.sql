@@ -1,0 +1,2 @@
+-- SPDX-License-Identifier: MIT
+DELETE FROM events WHERE run_id = :run_id

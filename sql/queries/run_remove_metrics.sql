@@ -1,0 +1,2 @@
+-- SPDX-License-Identifier: MIT
+DELETE FROM metrics WHERE run_id = :run_id

@@ -1,0 +1,237 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What a newcomer's own script saves is found without a line of configuration: it is killed while it
+# saves, comes back from the newest whole checkpoint, and a checkpoint that is whole but no good is not
+# handed over again and again.
+. "$(dirname "$0")/lib.sh"
+lbd_start
+
+json_run() { lbctl status "$1" --json | json "$2"; }
+saves() { echo "$LB_HOME/runs/$1/checkpoints"; }
+starts() { grep -h -o 'starting from.*' "$LB_HOME/runs/$1/attempts"/*/out.log | tr '\n' ' '; }
+
+# --- ckpt_N.npz, written piece by piece, without NumPy: a zip as numpy.savez makes it -----------------
+cat >"$T/train.py" <<'END'
+import io, os, sys, zipfile
+folder, source = os.environ["LB_CHECKPOINT_DIR"], os.environ.get("LB_RESUME_FROM")
+start = 0
+if source:
+    with zipfile.ZipFile(source) as z:		# a broken one fails here
+        assert z.testzip() is None
+        start = int(z.read("step.npy"))
+print("starting from", start, flush=True)
+for step in range(start + 1, 61):
+    print(f"step {step}/60 loss {60 / step:.4f}", flush=True)
+    if step % 10 == 0:
+        whole = io.BytesIO()
+        with zipfile.ZipFile(whole, "w") as z:
+            z.writestr("w.npy", bytes(100000))
+            z.writestr("step.npy", str(step))
+        data = whole.getvalue()
+        with open(f"{folder}/ckpt_{step}.npz", "wb") as out:
+            out.write(data[:70000])
+            out.flush()
+            if step == 30 and start < 30 and not os.path.exists("died"):
+                open("died", "w")
+                os.kill(os.getpid(), 9)
+            out.write(data[70000:])
+END
+mkdir "$T/npz" && cd "$T/npz" || exit 1
+ok "a script that saves ckpt_N.npz" lbctl submit --name npz -- python3 "$T/train.py"
+run_reaches npz completed 40
+is "$(starts npz)" "starting from 0 starting from 20 " "killed while saving it goes on from the newest whole one"
+like "$(lbctl events npz)" 'checkpoint_bad .*ckpt_30.npz: .*cut short' "the one that was cut short is told"
+is "$(json_run npz checkpoint.step)" 60 "its checkpoints are known"
+is "$(json_run npz attempts.0.launches.1.resumed_from_step)" 20 "and where it went on"
+
+# --- folders, from a shell script: what the README shows ----------------------------------------------
+cat >"$T/folders.sh" <<'END'
+step=0
+[ -z "${LB_RESUME_FROM:-}" ] || step=$(cat "$LB_RESUME_FROM/step")
+echo "starting from $step"
+while [ "$step" -lt 60 ]; do
+	step=$((step + 20))
+	echo "step $step/60 loss 1.0"
+	to=$LB_CHECKPOINT_DIR/step-$(printf %08d $step)
+	mkdir -p "$to"
+	seq 1000 >"$to/weights"
+	[ $step != 40 ] || [ -e died ] || { touch died; kill -9 $$; }
+	echo $step >"$to/step"
+done
+END
+mkdir "$T/folders" && cd "$T/folders" || exit 1
+ok "a script that saves step-N folders" lbctl submit --name folders -- sh "$T/folders.sh"
+run_reaches folders completed 40
+is "$(starts folders)" "starting from 0 starting from 20 " "goes on from the one that has all files"
+
+# --- raw files without any format -----------------------------------------------------------------------
+cat >"$T/raw.sh" <<'END'
+step=0
+[ -z "${LB_RESUME_FROM:-}" ] || step=${LB_RESUME_FROM##*_}
+echo "starting from $step"
+while [ "$step" -lt 60 ]; do
+	step=$((step + 20))
+	echo "step $step/60 loss 1.0"
+	seq 500 >"$LB_CHECKPOINT_DIR/ckpt_$step"
+	[ $step != 40 ] || [ -e died ] || { touch died; kill -9 $$; }
+	seq 500 >>"$LB_CHECKPOINT_DIR/ckpt_$step"
+done
+END
+mkdir "$T/raw" && cd "$T/raw" || exit 1
+ok "a script that saves ckpt_N without a format" lbctl submit --name raw -- sh "$T/raw.sh"
+run_reaches raw completed 40
+is "$(starts raw)" "starting from 0 starting from 20 " "goes on from the one that is as large as it should be"
+
+# --- whole, but no good: suspect, in place and in the next job ------------------------------------------
+cat >"$T/poison.sh" <<'END'
+step=0
+[ -z "${LB_RESUME_FROM:-}" ] || step=${LB_RESUME_FROM##*_}
+echo "starting from $step"
+[ "$step" != 30 ] || [ -e enough ] || { echo "KeyError: 'optimizer'" >&2; touch enough; exit 1; }
+while [ "$step" -lt 60 ]; do
+	step=$((step + 1))
+	echo "step $step/60 loss 1.0"
+	[ $((step % 10)) != 0 ] || echo "state of $step" >"$LB_CHECKPOINT_DIR/ckpt_$step"
+	[ $step != 35 ] || [ -e died ] || { touch died; exit 1; }
+done
+END
+for where in 0 1; do
+	mkdir "$T/poison$where" && cd "$T/poison$where" || exit 1
+	ok "a checkpoint that is no good (restart.in_place = $where)" lbctl submit --name "poison$where" \
+		--set restart.in_place=$where --set restart.backoff_first=1s -- sh "$T/poison.sh"
+	run_reaches "poison$where" completed 60
+	is "$(starts "poison$where")" "starting from 0 starting from 30 starting from 20 " \
+		"the next launch takes the one before"
+	like "$(lbctl events "poison$where")" 'checkpoint_suspect .*ckpt_30.*exit status 1' "which is said"
+done
+
+# --- a deterministic end is no progress, however often what lay behind it is saved again ----------------
+cat >"$T/wall.sh" <<'END'
+step=0
+[ -z "${LB_RESUME_FROM:-}" ] || step=${LB_RESUME_FROM##*_}
+echo "starting from $step"
+while [ "$step" -lt 31 ]; do
+	step=$((step + 1))
+	[ $step != 31 ] || exit 1
+	echo "step $step/60 loss 1.0"
+	[ $((step % 10)) != 0 ] || echo "state of $step" >"$LB_CHECKPOINT_DIR/ckpt_$step"
+done
+END
+ok "a wall at step 31" lbctl submit --name wall --set restart.backoff_first=1s -- sh "$T/wall.sh"
+run_reaches wall failed 60
+is "$(starts wall)" "starting from 0 starting from 30 starting from 20 starting from 30 " \
+	"saving step 30 again does not count as progress"
+like "$(lbctl checkpoints wall)" '^ +30 .* suspect .*exit status 1' "lbctl checkpoints marks the suspect"
+is "$(lbctl checkpoints wall --json | json 0.valid) $(lbctl checkpoints wall --json | json 0.suspect)" \
+	"true true" "which is whole"
+
+# --- some are there, none is whole ----------------------------------------------------------------------
+cat >"$T/none.sh" <<'END'
+[ -n "${LB_RESUME_FROM:-}" ] || seq 1000 >"$LB_CHECKPOINT_DIR/ckpt_10.bin"
+[ -z "${LB_RESUME_FROM:-}" ] || : >"$LB_CHECKPOINT_DIR/ckpt_10.bin"
+exit 1
+END
+ok "a run that spoils its own checkpoint" lbctl submit --name none -- sh "$T/none.sh"
+wait_for 'lbctl events none | grep -q "no_valid_checkpoint"' 30
+run_reaches none failed 30
+like "$(lbctl events none)" 'no_valid_checkpoint .*lbctl checkpoints none .*lbctl restart none --from' \
+	"names the commands that help"
+like "$(lbctl events none)" 'ckpt_10.bin: is empty \(0 bytes\)' "and the file, and what is wrong with it"
+unlike() { if printf '%s\n' "$1" | grep -Eq -e "$2"; then failed "$3"; else passed "$3"; fi; }
+unlike "$(lbctl events none)" 'move the' "and does not tell anybody to move checkpoints"
+
+# --- a trainer that finds its own -----------------------------------------------------------------------
+cat >"$T/own.sh" <<'END'
+step=$(cat mine 2>/dev/null || echo 0)
+[ -z "${LB_RESUME_FROM:-}" ] || exit 9
+while [ "$step" -lt 60 ]; do
+	step=$((step + 1))
+	echo "step $step/60 loss 1.0"
+	echo $step >mine
+	[ $((step % 10)) != 5 ] || [ $step = 5 ] || exit 1
+done
+END
+for layout in auto own; do
+	mkdir "$T/$layout" && cd "$T/$layout" || exit 1
+	ok "a trainer that finds its own checkpoints ($layout)" lbctl submit --name $layout \
+		--set checkpoint.layout=$layout -- sh "$T/own.sh"
+	run_reaches $layout completed 60
+	passed "goes on for as long as it gets on"
+done
+is "$(lbctl events auto | grep -c 'finds its own')" 1 "that it is left alone is said once"
+is "$(lbctl events own | grep -c 'no checkpoint')" 0 "and not at all where it was asked for"
+
+# --- a training that diverged goes back once ------------------------------------------------------------
+cat >"$T/diverge.py" <<'END'
+import json, os, socket, sys
+where, start = os.environ["LB_CHECKPOINT_DIR"], int(os.environ.get("LB_RESUME_FROM", "_0").rsplit("_", 1)[1])
+print("starting from", start, flush=True)
+lb = socket.socket(socket.AF_UNIX)
+lb.connect(os.environ["LB_SOCKET"])
+def say(**line):
+    lb.sendall(json.dumps(line).encode() + b"\n")
+say(type="hello", rank=0, world=1, pid=os.getpid())
+for step in range(start + 1, 46):
+    say(type="step", step=step, loss=1.0)
+    if step % 10 == 0:
+        open(f"{where}/ckpt_{step}", "w").write("state")
+say(type="bye", status="diverged")
+sys.exit(3)
+END
+ok "a training that diverges" lbctl submit --name diverge --set restart.rollback=2 \
+	--set restart.backoff_first=1s -- python3 "$T/diverge.py"
+run_reaches diverge failed 60
+is "$(starts diverge)" "starting from 0 starting from 20 " "goes back two checkpoints, once"
+is "$(json_run diverge cause)" diverged "and then fails"
+
+# --- what the trainer called complete is sealed: any byte that differs later is found ------------------
+cat >"$T/seal.py" <<'END'
+import glob, json, os, socket, time
+where, start = os.environ["LB_CHECKPOINT_DIR"], int(os.environ.get("LB_RESUME_FROM", "_0").rsplit("_", 1)[1])
+print("starting from", start, flush=True)
+lb = socket.socket(socket.AF_UNIX)
+lb.connect(os.environ["LB_SOCKET"])
+def say(**line):
+    lb.sendall(json.dumps(line).encode() + b"\n")
+def sealed():
+    files = [json.load(open(seal))["files"] for seal in glob.glob(os.environ["LB_RUN_DIR"] + "/seals/*.json")]
+    return sum(all(f["xxh3_128"] for f in one) for one in files)
+say(type="hello", rank=0, world=1, pid=os.getpid())
+for step in range(start + 10, 31, 10):
+    say(type="step", step=step, loss=1.0)
+    open(f"{where}/ckpt_{step}", "wb").write(os.urandom(200000))
+    say(type="checkpoint", step=step, path=f"{where}/ckpt_{step}")
+    until = time.monotonic() + 60
+    while start == 0 and sealed() < step // 10 and time.monotonic() < until:
+        time.sleep(0.02)
+    if step == 20 and start == 0:
+        with open(f"{where}/ckpt_20", "r+b") as out:
+            out.seek(123456)
+            byte = out.read(1)[0]
+            out.seek(123456)
+            out.write(bytes([byte ^ 1]))
+        os.kill(os.getpid(), 9)
+say(type="bye", status="done")
+END
+ok "a trainer that tells of its checkpoints" lbctl submit --name seal -- python3 "$T/seal.py"
+run_reaches seal completed 90
+is "$(starts seal)" "starting from 0 starting from 10 " "the one before is taken when one byte has changed"
+like "$(lbctl events seal)" 'ckpt_20 differs from what it was when the trainer called it complete' "which is said"
+is "$(cd "$(saves seal)" && echo *)" "ckpt_10 ckpt_20 ckpt_30" "nothing is put into the trainer's folder"
+
+# --- a checkpoint that tells no step --------------------------------------------------------------------
+cat >"$T/stepless.py" <<'END'
+import os, zipfile
+with zipfile.ZipFile(os.environ["LB_CHECKPOINT_DIR"] + "/ckpt.pt", "w") as z:
+    z.writestr("archive/data.pkl", b"state")
+END
+ok "a checkpoint without a step" lbctl submit --name stepless -- python3 "$T/stepless.py"
+run_reaches stepless completed 30
+like "$(lbctl events stepless)" 'checkpoint .*/ckpt.pt' "is told by its path"
+unlike "$(lbctl events stepless; lbctl status stepless)" 'step -1' "and never as step -1"
+
+exits 2 "an unknown layout" lbctl submit --set checkpoint.layout=lightening -- true
+like "$err" 'checkpoint.layout: must be one of auto, own, lbworker' "is refused with the ones there are"
+exits 2 "a pattern that could match nothing" lbctl submit --set 'checkpoint.pattern=**/{step}' -- true
+like "$err" 'checkpoint.pattern: "\*\*" is not known' "is refused, too"
+done_testing

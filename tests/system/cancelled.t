@@ -1,0 +1,99 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Jobs that end "cancelled", and a controller that dies in the first seconds of a job on purpose: a run is
+# over for good when a person is known to have wanted that, and only then.
+. "$(dirname "$0")/lib.sh"
+
+attempts() { lbctl status "$1" --json | json attempts.#; }
+job() { lbctl status "$1" --json | json "attempts.${2:-$(($(attempts "$1") - 1))}.job_id"; }
+begun() { wait_for "[ -s '$LB_HOME/runs/$1/attempts/$2/claim' ]" 60; }
+submit() { lbctl submit --name "$1" --set restart.backoff_first=1s -- sleep 1000 >/dev/null; }
+submitted() { SLURM_TIME_FORMAT=%s scontrol -o show job "$1" | sed 's/.* SubmitTime=\([0-9]*\) .*/\1/'; }
+runs() { [ "$(run_state "$1")" = running ] && [ "$(squeue -h -j "$(job "$1")" -o %T)" = RUNNING ]; }
+
+printf '[poll]\ninterval = "200ms"\nidle_interval = "500ms"\n' >"$LB_HOME/lbd.toml"
+mkdir "$T/bin"
+cat >"$T/bin/sacct" <<END
+#!/bin/sh
+[ -s $T/answer ] && exec cat $T/answer
+echo "Slurm accounting storage is disabled" >&2
+exit 1
+END
+chmod +x "$T/bin/sacct"
+PATH=$T/bin:$PATH
+MC_KILLWAIT=2
+export MC_KILLWAIT
+cluster_start 1
+lbd_start
+
+# --- nobody's cancel, and a person's ----------------------------------------------------------
+# As slurmd does with a job that it has already, moments after its start and as root.
+submit early
+begun early 1
+run_reaches early running 30
+scancel "$(job early 0)"
+wait_for '[ "$(attempts early)" = 2 ] && [ "$(run_state early)" = running ]' 60
+is "$(lbctl status early --json | json attempts.0.cause)" lost \
+	"cancelled moments after its start, by nobody that is known: the run goes on"
+like "$(lbctl events early)" 'cancelled the job, and nobody is known to have wanted that' "… and says why"
+
+begun early 2
+first=$(job early 1)
+echo "$first|CANCELLED by 4242|0:15|None|100|101|n1|$(submitted "$first")" >"$T/answer"
+scancel "$first"
+run_reaches early killed 60
+is "$(attempts early)" 2 "accounting knows that it was somebody else: the run is over"
+: >"$T/answer"
+
+lbctl submit --name waits --begin=now+1hour -- true >/dev/null
+run_reaches waits queued 30
+wait_for '[ "$(squeue -h -j "$(job waits 0)" -o %r)" = BeginTime ]' 30
+scancel "$(job waits 0)"
+run_reaches waits killed 60
+is "$(attempts waits)" 1 "cancelled while it waited: that was a person"
+
+# --- what it depends on failed ------------------------------------------------------------------
+# Slurm cancels such a job, or leaves it; it forgets why (MinJobAge), and would let the next one run.
+failed=$(sbatch --parsable --hold -o /dev/null --wrap 'exit 3')
+for kill in yes no; do
+	lbctl submit --name "dep-$kill" --dependency="afterok:$failed" --kill-on-invalid-dep=$kill \
+		-- touch "$T/ran-$kill" >/dev/null
+	run_reaches "dep-$kill" queued 30
+done
+scontrol release "$failed"
+for kill in yes no; do
+	run_reaches "dep-$kill" failed 60
+	is "$(attempts "dep-$kill")" 1 "a dependency that failed: the run fails (--kill-on-invalid-dep=$kill)"
+	like "$(lbctl status "dep-$kill")" 'what it depends on failed: DependencyNeverSatisfied' "… and says why"
+	first=$(job "dep-$kill" 0)
+	wait_for '[ -z "$(squeue -h -j "$first" -t PENDING -o %A 2>/dev/null)" ]' 60
+	ok "… and its command never runs" test ! -e "$T/ran-$kill"
+done
+
+exits 6 "submitted after it failed" lbctl submit --name late --dependency="afterok:$failed" --kill-on-invalid-dep=yes \
+	-- true
+like "$err" "--dependency=afterok:$failed.* can never be satisfied: a job there has ended otherwise than it must" \
+	"it is refused, with the reason"
+
+# --- the controller dies ----------------------------------------------------------------------
+# What it had not saved it forgets: the release and the start, the start, or nothing. Whatever it makes of
+# the job that runs, no run is ended by that.
+for n in 1 2 3 4; do
+	submit "r$n"
+	begun "r$n" 1
+	# shellcheck disable=SC2034 # the condition has it
+	due=$(($(now_ms) + 1200 * (n - 1)))
+	wait_for '[ "$(now_ms)" -ge $due ]' 10
+	cluster_signal slurmctld KILL
+	ok "slurmctld comes back, killed $((1200 * (n - 1))) ms after a job's start" \
+		"$src/etc/minicluster" start-ctld "$cluster"
+done
+for n in 1 2 3 4; do
+	wait_for "runs r$n" 90
+	is "$(run_state "r$n")" running "its run runs ($n), in attempt $(attempts "r$n")"
+	lbctl kill --now "r$n" >/dev/null
+done
+for n in 1 2 3 4; do
+	run_reaches "r$n" killed 60
+done
+done_testing

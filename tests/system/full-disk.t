@@ -1,0 +1,137 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A disk that is full for a while, below lbrun's spool: a trainer goes on, what it told meanwhile is
+# written in its turn, once; and one that dies of it is started again. Below lbd: no run is given up.
+. "$(dirname "$0")/lib.sh"
+
+R=$T/run
+C=$R/checkpoints
+mkdir -p "$R" "$C"
+
+# attempt NUMBER 'JSON OF THE COMMAND' ['"key":value,…']: attempt.json; sets F.
+attempt() {
+	F=$R/attempts/$1
+	mkdir -p "$F"
+	printf '{"version":1,"token":"%032d","run":"r1","number":%d,"command":%s,"workdir":"%s",
+		"run_dir":"%s","checkpoint_dir":"%s","lbd_socket":null,"launcher":"none",
+		"kill_grace_ms":%s,"in_place":%s,"never_on_exit_codes":[9]}' \
+		"$1" "$1" "$2" "$R" "$R" "$C" "${4:-3000}" "${3:-0}" >"$F/attempt.json"
+}
+fresh() { rm -rf "$R"; mkdir -p "$C"; rm -f "$T"/seen*; }
+cat >"$T/whole.py" <<'END'
+import json, sys
+for number, line in enumerate(open(sys.argv[1], "rb"), 1):
+    assert line.endswith(b"\n") and json.loads(line)["seq"] == number, number
+END
+
+# A file system of its own that is full for a while, if this user may make one; else a limit.
+cat >"$T/full.py" <<END
+import os, sys
+sys.path.insert(0, "$src/docs")
+import lb_client as lb
+acks = kept = 0
+while not os.path.exists("$T/enough"):
+    acks += 1
+    if not lb.send("step", step=acks, text="x" * 100):
+        kept += 1
+        assert "kept" in lb.errors[0], lb.errors
+    if kept == 50: open("$T/met", "w").close()
+lb.send("bye", status="done")
+open("$T/seen", "w").write("%d %d" % (acks, kept))
+END
+fresh
+cat >"$T/fill.sh" <<'END'
+# the file system of the attempt is full until the trainer has met it; lbrun's exit status is ours
+mount -t tmpfs -o size=2m tmpfs "$F" && cp "$T/attempt.json" "$F/" || exit 99
+sh -c 'until grep -q "\"step\":20[,}]" "$F/spool.jsonl"; do sleep 0.05; done
+	dd if=/dev/zero of="$F/fill" bs=64k
+	dd if=/dev/zero of="$F/fill" bs=1 oflag=append conv=notrunc
+	until [ -e "$T/met" ]; do sleep 0.05; done
+	[ -z "$CRASH" ] || until [ -e "$T/crashed" ]; do sleep 0.05; done
+	rm "$F/fill"
+	touch "$T/enough"' >"$T/fill.log" 2>&1 &
+SLURMD_NODENAME=n1 "$B/lbrun" --attempt "$F" >"$T/full.log" 2>&1
+status=$?
+wait
+mkdir -p "$T/kept" && cp "$F/spool.jsonl" "$F/exit.json" "$T/kept/"
+exit $status
+END
+full() {	# TRAINER: in a mount namespace
+	rm -rf "$T/met" "$T/enough" "$T/kept" "$T/crashed"
+	attempt 1 "[\"python3\",\"$1\"]" "${2:-0}"
+	mv "$F/attempt.json" "$T/attempt.json"
+	export F T
+	unshare -m sh "$T/fill.sh"
+}
+if unshare -m true 2>/dev/null; then
+	CRASH=
+	export CRASH
+	exits 0 "a disk that is full for a while: the trainer runs on, to its end" full "$T/full.py"
+	read -r steps kept <"$T/seen"
+	ok "it met it ($steps lines, $kept of them kept in memory)" [ "$kept" -ge 50 ]
+	is "$(grep -o '"type":"step","step":[0-9]*' "$T/kept/spool.jsonl" | sed 's/.*://' | md5sum)" \
+		"$(seq "$steps" | md5sum)" "every line is there, in order, exactly once"
+	ok "and numbered without gaps" python3 "$T/whole.py" "$T/kept/spool.jsonl"
+	like "$(cat "$T/full.log")" 'the spool can be written again' "both are said"
+
+	# one that dies of it, as others do
+	cat >"$T/dies.py" <<-END
+		import os, sys
+		sys.path.insert(0, "$src/docs")
+		import lb_client as lb
+		launch = os.environ["LB_LAUNCH"]
+		if launch == "3": sys.exit(0)
+		if launch == "2": sys.exit(1)	# of its own
+		step = 0
+		while lb.send("step", step=step): step += 1
+		open("$T/met", "w").close()
+		open("$T/crashed", "w").close()
+		sys.exit(1)
+	END
+	CRASH=yes
+	fresh
+	exits 0 "two launches that die, where one may: that of the full disk does not count" full "$T/dies.py" 1
+	is "$(grep '"type":"launch_end"' "$T/kept/spool.jsonl" | sed 's/.*"cause":"\([a-z]*\)".*/\1/' | xargs)" \
+		"error error completed" "a third is made"
+	is "$(grep -c '"counts":false' "$T/kept/spool.jsonl")" 1 "lbd is told which does not"
+else
+	diag "no mount namespaces for this user: a limit instead of a full disk"
+fi
+
+fresh
+cat >"$T/most.py" <<END
+import os, sys
+sys.path.insert(0, "$src/docs")
+import lb_client as lb
+acks = kept = lost = 0
+for step in range(12000):
+    if lb.send("step", step=step): acks += 1
+    elif "is kept" in lb.errors[0]: kept += 1
+    else: lost += 1
+open("$T/seen", "w").write("%d %d %d" % (acks, kept, lost))
+os.kill(os.getppid(), 15)	# else lbrun waits for room
+END
+attempt 1 "[\"python3\",\"$T/most.py\"]"
+sh -c 'ulimit -f 16; exec "$@"' sh env SLURMD_NODENAME=n1 \
+	"$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1
+read -r acks kept lost <"$T/seen"
+ok "a spool that cannot grow: what lbrun keeps has a bound ($kept), beyond it lines are refused ($lost)" [ \
+	"$acks" -gt 0 -a "$kept" -gt 1000 -a "$kept" -le 10000 -a "$lost" -gt 0 ]
+is "$(grep -c '"from":"trainer"' "$F/spool.jsonl")" "$acks" "what was acknowledged is there, and no more"
+ok "what is there is whole" python3 "$T/whole.py" "$F/spool.jsonl"
+like "$(cat "$F/out.log")" 'too many lines wait for the spool' "that it overflowed is said"
+like "$(cat "$F/out.log")" 'lines could not be written to the spool: lost' "and what was lost"
+
+# lbd itself meets a full disk when it prepares an attempt: the run waits, and is not given up.
+need strace strace
+LB_DEBUGGER="strace -f -qq -o $T/strace.out -e trace=mkdir -e inject=mkdir:error=ENOSPC:when=1..2
+	-P $LB_HOME/runs/waits/attempts/1"
+ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
+lbd_start
+exits 0 "a run is accepted" lbctl submit --name waits --set run.scheduler=local -- true
+run_reaches waits completed 30
+is "$(run_state waits)" completed "a run whose attempt met a full disk is tried again"
+like "$(grep -c INJECTED "$T/strace.out")" '^2$' "the disk was full for it, twice"
+is "$(lbctl status waits --json | json attempts.#)" 1 "and that took it no attempt"
+
+done_testing

@@ -1,0 +1,117 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What Slurm would refuse is refused at once and leaves nothing behind; what waits says why, who is ahead,
+# and what would start it sooner.
+. "$(dirname "$0")/lib.sh"
+
+cat >"$T/partitions" <<END
+PartitionName=short Nodes=n1 MaxTime=10 MaxNodes=1 State=UP
+PartitionName=other Nodes=n3 MaxTime=240 State=UP
+PartitionName=shut Nodes=n1 State=INACTIVE
+PartitionName=asleep Nodes=n3 State=DOWN
+END
+MC_CONF_EXTRA=$T/partitions
+MC_CPUS=2
+export MC_CONF_EXTRA MC_CPUS
+cluster_start 3
+scontrol update partitionname=debug nodes='n[1-2]' || bail_out "no partition to play with"
+printf '[poll]\ninterval = "200ms"\nidle_interval = "200ms"\n' >"$LB_HOME/lbd.toml"
+lbd_start
+
+# --- refused at once ------------------------------------------------------------------------
+refused() {	# WORDS OPTION…: with one line that says so
+	words=$1
+	shift
+	exits 6 "refused: $*" lbctl submit "$@" -- true
+	like "$err" "$words" "in words"
+	[ "$(printf '%s\n' "$err" | wc -l)" = 1 ] || failed "in one line"
+}
+refused 'slurm.partition: there is no partition "nope".*debug, short' --set slurm.partition=nope
+refused 'shut' --set slurm.partition=shut
+refused 'debug has 2 nodes, the job asks for 5' --set slurm.nodes=5
+refused 'short gives a job 1 node at most' --set slurm.partition=short --set slurm.nodes=2
+refused 'short lets a job run for 10m.*asks for 1h' --set slurm.partition=short --set slurm.time=1h
+refused 'slurm.constraint: warp' --set slurm.constraint=warp
+refused '2 CPUs at most, the job asks for 99' --set slurm.cpus_per_task=99
+refused 'GPUs at most, the job asks for 9' --set slurm.gpus_per_node=9
+refused 'MB of memory at most' --set slurm.mem=900G
+refused 'slurm.nodelist: n77' --set slurm.nodelist=n77
+refused 'slurm.reservation: gala' --set slurm.reservation=gala
+refused 'no partition "nope"' --dry-run --set slurm.partition=nope
+printf '#!/bin/sh\n#SBATCH -p short -t 60\ntrue\n' >"$T/long.slurm"
+exits 6 "a batch script, too" lbctl submit "$T/long.slurm"
+is "$(ls "$LB_HOME/runs")" "" "no folder is left"
+is "$(lbctl ls --all --json)" "[]" "and no run"
+is "$(lbctl events --json)" "[]" "nor an event"
+is "$(squeue -h | wc -l)" 0 "Slurm holds nothing either"
+
+# What may start one day is accepted: a node is down, a partition is.
+scontrol update nodename=n2 state=down reason=fan
+ok "two nodes, one of them down: accepted" \
+	lbctl submit --name later --set slurm.nodes=2 --set slurm.time=5m -- true
+wait_for 'lbctl why later --json | json limits.0.text | grep -q "n2 (down: fan)"' 30
+passed "why names the node that is away"
+ok "a partition that is down: accepted" lbctl submit --name night --set slurm.partition=asleep -- true
+wait_for '[ "$(lbctl why night --json | json reason)" = PartitionDown ]' 30
+like "$(lbctl why night)" 'why +PartitionDown: its partition is down' "and why says so"
+like "$(lbctl status night)" 'waits for +PartitionDown: its partition is down' "as does status"
+lbctl kill --yes later night >/dev/null
+scontrol update nodename=n2 state=resume
+run_reaches later killed 30
+run_reaches night killed 30
+like "$(lbctl why night)" 'it is over \(killed\)' "what is over does not wait"
+
+# --- a hole, and another partition -----------------------------------------------------------
+stay='until [ -e "$LB_RUN_DIR/../../go" ]; do sleep 0.2; done'
+lbctl submit --name one --exclusive --set slurm.time=60m -- sh -c "$stay" >/dev/null
+run_reaches one running 30
+lbctl submit --name two --set slurm.nodes=2 --exclusive --set slurm.time=60m -- sh -c "$stay" >/dev/null
+wait_for 'lbctl why two --json | json start_estimate | grep -q "^[0-9]"' 60
+passed "Slurm's plan for a run that needs both nodes is told"
+lbctl submit --name three --exclusive --set slurm.time=3h -- sh -c "$stay" >/dev/null
+run_reaches three queued 30
+wait_for 'lbctl why three --json | json sooner.0.time_minutes | grep -q "^[0-9]"' 30
+why=$(lbctl why three --json)
+is "$(printf '%s' "$why" | json jobs_ahead)" 1 "one job is ahead"
+minutes=$(printf '%s' "$why" | json sooner.0.time_minutes)
+ok "a shorter time would fit ($minutes minutes)" test "$minutes" -ge 50 -a "$minutes" -lt 60
+is "$(printf '%s' "$why" | json sooner.0.set)" "slurm.time=${minutes}m" "in the words of --set"
+is "$(printf '%s' "$why" | json sooner.1.partition)" other "and another partition is free"
+like "$(lbctl why three)" 'sooner +now with a time limit of .* minutes' "people read it, too"
+is "$(printf '%s' "$why" | grep -c 'reason [0-9]')" 0 "no number stands for a reason"
+
+# The proposal is true.
+lbctl hold three >/dev/null
+run_reaches three held 30
+ok "with that time" lbctl restart three --set "slurm.time=${minutes}m"
+run_reaches three running 20
+passed "it starts before the job that was ahead"
+like "$(lbctl why three)" 'it does not wait: it runs' "a run that runs does not wait"
+: >"$LB_HOME/go"
+for run in one two three; do run_reaches $run completed 20; done
+
+# --- a reservation -----------------------------------------------------------------------------
+scontrol create reservation reservationname=service starttime=now+2hours duration=60 users=root \
+	nodes='n[1-2]' flags=maint,ignore_jobs >"$T/reservation" 2>&1
+lbctl submit --name four --set slurm.time=5h -- true >/dev/null
+wait_for 'lbctl why four --json | json reservations.0.name | grep -q service' 30
+wait_for 'lbctl why four --json | json sooner.0.time_minutes | grep -q "^[0-9]"' 30
+minutes=$(lbctl why four --json | json sooner.0.time_minutes)
+ok "what ends before the reservation would start now ($minutes minutes)" \
+	test "$minutes" -ge 110 -a "$minutes" -lt 120
+like "$(lbctl why four)" 'reserved +service: n\[1-2\]' "the reservation is named"
+scontrol delete reservationname=service
+run_reaches four completed 20
+
+# --- without an answer ---------------------------------------------------------------------------
+exits 3 "no such run" lbctl why nobody
+lbctl submit --name five --set slurm.nodelist=n1 --begin=now+1hour -- true >/dev/null
+wait_for '[ "$(lbctl why five --json | json reason)" = BeginTime ]' 30
+cluster_signal slurmctld STOP
+ok "Slurm is frozen: a run is accepted all the same" lbctl submit --name six -- true
+cluster_signal slurmctld CONT
+run_reaches six completed 20
+lbctl hold five --reason 'not today' >/dev/null
+run_reaches five held 30
+like "$(lbctl why five)" 'holds it: not today; lbctl release' "who holds a run is named, with the reason"
+done_testing

@@ -1,0 +1,596 @@
+/* SPDX-License-Identifier: MIT */
+/* Checkpoints of any trainer: how they are called, and which are whole. */
+#include "tests/unit/unit.h"
+
+#include <endian.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "common/checkpoint/checkpoints.h"
+#include "common/base/files.h"
+#include "common/checkpoint/layouts.h"
+#include "common/base/regexp.h"
+
+/* --- files, as the libraries write them -------------------------------------------------------- */
+
+static char *parent_of(const char *path)
+{
+	static char parent[256];
+
+	snprintf(parent, sizeof(parent), "%.*s", (int)(strrchr(path, '/') - path), path);
+	return parent;
+}
+
+static void put(const char *path, const void *data, size_t len)
+{
+	FILE *f;
+
+	assert_int_equal(folder_make(parent_of(path), 0755, NULL), 0);
+	f = fopen(path, "w");
+	assert_non_null(f);
+	assert_int_equal(fwrite(data, 1, len, f), len);
+	assert_int_equal(fclose(f), 0);
+}
+
+static void put_text(const char *path, const char *text)
+{
+	put(path, text, strlen(text));
+}
+
+static size_t le(unsigned char *out, uint64_t value, size_t len)
+{
+	for (size_t i = 0; i < len; i++, value >>= 8)
+		out[i] = (unsigned char)value;
+	return len;
+}
+
+/* A zip archive with one stored entry. */
+static size_t zip_make(unsigned char *out, const char *name, const void *data, size_t len)
+{
+	uint32_t crc = (uint32_t)crc32(crc32(0, NULL, 0), data, (uInt)len);
+	size_t name_len = strlen(name), at = 0, directory;
+
+	for (int is_directory = 0; is_directory < 2; is_directory++) {
+		directory = at;
+		at += le(out + at, is_directory ? 0x02014b50 : 0x04034b50, 4);
+		at += le(out + at, 20, is_directory ? 4 : 2);
+		at += le(out + at, 0, 8);		/* flags, method, time, date */
+		at += le(out + at, crc, 4);
+		at += le(out + at, len, 4);
+		at += le(out + at, len, 4);
+		at += le(out + at, name_len, 2);
+		at += le(out + at, 0, is_directory ? 16 : 2);
+		memcpy(out + at, name, name_len);
+		at += name_len;
+		if (is_directory)
+			break;
+		memcpy(out + at, data, len);
+		at += len;
+	}
+	len = at - directory;
+	at += le(out + at, 0x06054b50, 4);
+	at += le(out + at, 0, 4);
+	at += le(out + at, 1, 2);
+	at += le(out + at, 1, 2);
+	at += le(out + at, len, 4);
+	at += le(out + at, directory, 4);
+	return at + le(out + at, 0, 2);
+}
+
+static void put_zip(const char *path)
+{
+	unsigned char zip[600];
+	/* {'iter_num': 300} */
+	static const unsigned char data[] = "\x80\x02}X\x08\0\0\0iter_numq\1M\x2c\1s.0123456789";
+
+	put(path, zip, zip_make(zip, "a/data.pkl", data, sizeof(data)));
+}
+
+/* As torch.distributed.checkpoint writes its tensors: one archive behind the other. */
+static void put_zips(const char *path)
+{
+	unsigned char zips[600];
+	size_t at = 0;
+
+	for (int i = 0; i < 3; i++)
+		at += zip_make(zips + at, "archive/data.pkl", "0123456789abcdef", (size_t)(10 + i));
+	put(path, zips, at);
+}
+
+static void put_safetensors(const char *path)
+{
+	static const char header[] = "{\"w\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}";
+	unsigned char file[200];
+	size_t at = le(file, strlen(header), 8);
+
+	memcpy(file + at, header, strlen(header));
+	at += strlen(header);
+	put(path, file, at + le(file + at, 7, 8));
+}
+
+static void put_npy(const char *path)
+{
+	char file[200];
+	int len = snprintf(file + 10, 118 + 1, "%-117s\n",
+			   "{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3), }");
+
+	memcpy(file, "\x93NUMPY\1\0\x76\0", 10);
+	memset(file + 10 + len, 'x', 48);
+	put(path, file, (size_t)len + 10 + 48);
+}
+
+/* --- what is found ----------------------------------------------------------------------------- */
+
+static char told[1024];
+
+static void on_bad(void *arg, const struct checkpoint *c)
+{
+	size_t len = strlen(told);
+
+	(void)arg;
+	snprintf(told + len, sizeof(told) - len, "%s\n", c->why);
+}
+
+static char found[256], found_layout[32];
+
+/* The newest valid one of a folder: its step, -1 = it tells none, -2 = there is none. */
+static int64_t newest_by(const char *layout, const char *pattern, const char *complete_when,
+			 const char *folder)
+{
+	struct err err = {0};
+	struct checkpoint_rules *rules = checkpoint_rules_create(layout, pattern, complete_when, &err);
+	struct look look = {.is_deep = true};
+	struct checkpoint_list list;
+	int64_t i, step = -2;
+
+	if (!rules)
+		fail_msg("%s", err.text);
+	told[0] = found[0] = '\0';
+	assert_int_equal(checkpoints_find(rules, folder, &list, NULL), 0);
+	i = checkpoints_newest(rules, &list, &look, NULL, on_bad, NULL);
+	if (i >= 0) {
+		step = list.items[i].step;
+		snprintf(found, sizeof(found), "%s", list.items[i].path);
+		snprintf(found_layout, sizeof(found_layout), "%s", list.items[i].layout);
+	}
+	checkpoint_list_clear(&list);
+	checkpoint_rules_destroy(rules);
+	return step;
+}
+
+static int64_t newest(const char *folder)
+{
+	return newest_by(NULL, NULL, NULL, folder);
+}
+
+/* --- names ------------------------------------------------------------------------------------- */
+
+static void test_step_in_name(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t step;
+	} cases[] = {
+		{"ckpt_20", 20}, {"step-00000020", 20}, {"ckpt_20.npz", 20}, {"checkpoint-500", 500},
+		{"epoch=1-step=300.ckpt", 300}, {"epoch=1-step=300-v1.ckpt", 300},
+		{"ckpt_epoch3_loss0.52.pt", 3}, {"model-100-0.25.pt", 100}, {"iter_0000100", 100},
+		{"gpt2-medium_step7.pt", 7}, {"snapshot.40", 40}, {"last.ckpt", -1}, {"notes", -1},
+		{"20", 20}, {"model_00000020.bin", 20}, {"llama3_20.tar", 20},
+		{"step-99999999999999999999", -1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++)
+		if (step_in_name(cases[i].name) != cases[i].step)
+			fail_msg("%s: %lld", cases[i].name, (long long)step_in_name(cases[i].name));
+}
+
+static void test_temporary_names(void **state)
+{
+	static const char *const yes[] = {"step-20.tmp-7", "tmp-checkpoint-20", ".ckpt_20.npz", "ckpt_20.npz.tmp",
+					  "ckpt_20.npz.part", "a~", "step-20.bad-07", "ckpt_20.tmp.npz",
+					  "set-aside-2"};
+	static const char *const no[] = {"template_20.pt", "ckpt_20.pt", "partition-3", "step-20"};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(yes); i++)
+		assert_true(name_is_temporary(yes[i]));
+	for (size_t i = 0; i < COUNT(no); i++)
+		assert_false(name_is_temporary(no[i]));
+}
+
+static void test_rows(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < layout_count; i++) {
+		assert_ptr_equal(layout_find(layouts[i].name), &layouts[i]);
+		assert_non_null(layouts[i].names[0]);
+		assert_non_null(layouts[i].by);
+	}
+	assert_null(layout_find("auto"));
+	assert_true(layout_name_matches("checkpoint-#", "checkpoint-20", NULL));
+	assert_false(layout_name_matches("checkpoint-#", "checkpoint-20-old", NULL));
+	assert_false(layout_name_matches("*#", "step-", NULL));
+}
+
+/* --- patterns of the run ----------------------------------------------------------------------- */
+
+static void test_patterns(void **state)
+{
+	static const struct {
+		const char *pattern, *path;
+		int64_t step;
+	} cases[] = {
+		{"step-{step}", "step-100", 100},
+		{"step-{step}", "step-0100", 100},
+		{"step-{step}/", "step-100", 100},
+		{"step-{step}", "step-100.tmp", -2},
+		{"step-{step}", "xstep-100", -2},
+		{"step-{step}", "step-", -2},
+		{"epoch=*-step={step}.ckpt", "epoch=1-step=500.ckpt", 500},
+		{"model_{step}.b?n", "model_00000020.bin", 20},
+		{"model_{step}.bin", "model_7xbin", -2},
+		{"{step}", "9999999999999999999999", -2},
+		{"iter_(?<step>\\d+)(_final)?", "iter_0000300_final", 300},
+		{"iter_(?<step>\\d+)", "iter_300x", -2},
+		{"c_(?<step>\\w+)", "c_abc", -2},
+		{"run*/ckpt/{step}", "run7/ckpt/30", 30},
+		{"./lightning_logs/version_*/checkpoints/*step={step}.ckpt",
+		 "lightning_logs/version_3/checkpoints/epoch=0-step=9.ckpt", 9},
+		{"logs/v\\d/c(?<step>\\d+)", "logs/v1/c5", 5},
+		{"*/{step}", "a/b/7", -2},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		char path[200];
+		int64_t step;
+
+		snprintf(path, sizeof(path), "p/%s/x", cases[i].path);
+		if (strstr(cases[i].path, "."))
+			path[strlen(path) - 2] = '\0';
+		put_zip(path);
+		step = newest_by("auto", cases[i].pattern, NULL, "p");
+		if (step != cases[i].step)
+			fail_msg("%s %s: %lld %s", cases[i].pattern, cases[i].path, (long long)step, told);
+		assert_int_equal(folder_remove("p", NULL), 0);
+	}
+}
+
+static void test_mistakes(void **state)
+{
+	static const struct {
+		const char *layout, *pattern, *text;
+	} cases[] = {
+		{NULL, "step-(", "bad regular expression at character 7: missing closing parenthesis"},
+		{NULL, "step-(\\d+)", "must contain {step}"},
+		{NULL, "", "must contain {step}"},
+		{NULL, "/abs/{step}", "below checkpoint.folder"},
+		{NULL, "**/{step}", "\"**\" is not known"},
+		{"lightening", NULL, "must be one of auto, own, lbworker"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct err err = {0};
+
+		assert_null(checkpoint_rules_create(cases[i].layout, cases[i].pattern, NULL, &err));
+		assert_contains(err.text, cases[i].text);
+	}
+}
+
+static void test_complete_when(void **state)
+{
+	(void)state;
+	assert_int_equal(newest_by(NULL, "step-{step}", ".metadata", "c"), -2);
+	folder_make("c/step-20", 0700, NULL);
+	assert_int_equal(newest_by(NULL, "step-{step}", ".metadata", "c"), -2);
+	assert_contains(told, "c/step-20: it is not complete: no .metadata");
+	put_text("c/step-3/.metadata", "x");
+	assert_int_equal(newest_by(NULL, "step-{step}", ".metadata", "c"), 3);
+	assert_string_equal(found, "c/step-3");
+	put_text("c/step-20/.metadata", "x");
+	assert_int_equal(newest_by(NULL, "step-{step}", ".metadata", "c"), 20);
+	assert_string_equal(told, "");
+	/* files, with a mark beside them */
+	put_text("c/model_00000050.bin", "x");
+	put_text("c/model_00000040.bin", "");
+	put_text("c/DONE_00000040", "");
+	assert_int_equal(newest_by(NULL, "model_{step}.bin", "DONE_{step}", "c"), 40);
+	assert_int_equal(newest_by(NULL, "model_{step}.bin", NULL, "c"), -2);	/* llm.c's own mark */
+	assert_int_equal(newest_by(NULL, "step-{step}", "manifest", "c"), -2);
+}
+
+/* --- layouts ----------------------------------------------------------------------------------- */
+
+/* Each: what a whole one looks like (20), what one of step 30 looks like that is not, and why. */
+static void test_files(void **state)
+{
+	static const struct {
+		const char *layout, *good, *bad;
+		void (*put)(const char *path);
+	} cases[] = {
+		{"numpy", "f/ckpt_20.npz", "f/ckpt_30.npz", put_zip},
+		{"numpy", "f/w20.npy", "f/w30.npy", put_npy},
+		{"torch", "f/model_20.pt", "f/model_30.pt", put_zip},
+		{"torch", "f/snapshot-20.pth", "f/snapshot-30.pth", put_zip},
+		{"safetensors", "f/model_20.safetensors", "f/model_30.safetensors", put_safetensors},
+		{"lightning", "f/epoch=0-step=20.ckpt", "f/epoch=0-step=30.ckpt", put_zip},
+		{"lightning", "f/lightning_logs/version_0/checkpoints/epoch=0-step=20.ckpt",
+		 "f/lightning_logs/version_1/checkpoints/epoch=1-step=30.ckpt", put_zip},
+		{"file", "f/ckpt_20", "f/ckpt_30", put_zip},
+		{"file", "f/checkpoint.20", "f/checkpoint.30", put_npy},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		FILE *f;
+		long len;
+
+		cases[i].put(cases[i].good);
+		assert_int_equal(newest("f"), 20);
+		assert_string_equal(found, cases[i].good);
+		assert_string_equal(found_layout, cases[i].layout);
+		cases[i].put(cases[i].bad);
+		assert_int_equal(newest("f"), 30);
+		/* cut anywhere, it is known */
+		f = fopen(cases[i].bad, "r");
+		fseek(f, 0, SEEK_END);
+		len = ftell(f);
+		fclose(f);
+		for (long at = len - 1; at >= 0; at--) {
+			assert_int_equal(truncate(cases[i].bad, at), 0);
+			if (newest("f") != 20)
+				fail_msg("%s cut at %ld counts as whole", cases[i].bad, at);
+			assert_contains(told, cases[i].bad);
+		}
+		assert_int_equal(folder_remove("f", NULL), 0);
+	}
+}
+
+static void flip(const char *path, long at)
+{
+	FILE *f = fopen(path, "r+");
+
+	fseek(f, at, SEEK_SET);
+	fputc('!', f);
+	fclose(f);
+}
+
+static void test_deep_looks(void **state)
+{
+	struct checkpoint_rules *rules = checkpoint_rules_create(NULL, NULL, NULL, NULL);
+	struct checkpoint_list list;
+	struct look look = {0};
+
+	(void)state;
+	put_zip("d/ckpt_10.pt");
+	put_zip("d/ckpt_20.pt");
+	flip("d/ckpt_20.pt", 70);
+	assert_int_equal(newest("d"), 10);
+	assert_contains(told, "ckpt_20.pt: a/data.pkl differs from its checksum");
+	/* a cheap look does not see it; a list says of each */
+	assert_int_equal(checkpoints_list(rules, "d", &look, &list, NULL), 0);
+	assert_int_equal(list.count, 2);
+	assert_true(list.items[0].is_valid);
+	assert_int_equal(list.items[0].step, 20);
+	assert_true(list.items[0].bytes > 100);
+	checkpoint_list_clear(&list);
+	checkpoint_rules_destroy(rules);
+}
+
+static void test_archives_behind_each_other(void **state)
+{
+	(void)state;
+	for (int step = 10; step <= 20; step += 10) {
+		char path[60];
+
+		snprintf(path, sizeof(path), "z/step-%d/__0_0.distcp", step);
+		put_zips(path);
+		snprintf(path, sizeof(path), "z/step-%d/.metadata", step);
+		put_text(path, "any");
+	}
+	assert_int_equal(newest("z"), 20);
+	assert_string_equal(found_layout, "dcp");
+	flip("z/step-20/__0_0.distcp", 50);	/* in the first of them */
+	assert_int_equal(newest("z"), 10);
+	put_zips("z/step-20/__0_0.distcp");
+	flip("z/step-20/__0_0.distcp", 330);	/* in the last */
+	assert_int_equal(newest("z"), 10);
+	put_zips("z/step-20/__0_0.distcp");
+	assert_int_equal(newest("z"), 20);
+	assert_int_equal(truncate("z/step-20/__0_0.distcp", 400), 0);
+	assert_int_equal(newest("z"), 10);
+}
+
+static void test_numbered_folders(void **state)
+{
+	(void)state;
+	put_text("n/step-00000010/weights", "0123456789");
+	assert_int_equal(newest("n"), 10);
+	assert_string_equal(found_layout, "folder");
+	put_text("n/step-00000020/weights", "0123");
+	assert_int_equal(newest("n"), 10);
+	assert_contains(told, "weights has 4 bytes");
+	put_text("n/step-00000020/weights", "0123456789");
+	assert_int_equal(newest("n"), 20);
+	folder_make("n/step-00000030", 0755, NULL);
+	assert_int_equal(newest("n"), 20);
+	assert_contains(told, "holds no file");
+	put_text("n/step-00000030/other", "0123456789");
+	assert_int_equal(newest("n"), 20);
+	assert_contains(told, "no weights, which step-00000020 has");
+	put_text("n/step-00000030/weights", "");
+	assert_int_equal(newest("n"), 20);
+	assert_contains(told, "weights is empty (0 bytes)");
+}
+
+static void test_several_files_of_a_step(void **state)
+{
+	(void)state;
+	put_zip("s/model_000010.pt");
+	put_zip("s/optim_000010.pt");
+	put_zip("s/model_000020.pt");
+	assert_int_equal(newest("s"), 10);
+	assert_string_equal(found, "s/model_000010.pt");
+	assert_contains(told, "no optim_000010.pt");
+	put_zip("s/optim_000020.pt");
+	assert_int_equal(newest("s"), 20);
+	assert_int_equal(truncate("s/optim_000020.pt", 90), 0);
+	assert_int_equal(newest("s"), 10);
+}
+
+static void test_frameworks(void **state)
+{
+	(void)state;
+	/* Hugging Face's Trainer */
+	put_safetensors("hf/checkpoint-20/model.safetensors");
+	put_zip("hf/checkpoint-20/optimizer.pt");
+	assert_int_equal(newest("hf"), -2);
+	assert_contains(told, "no trainer_state.json");
+	put_text("hf/checkpoint-20/trainer_state.json", "{\"loss\": NaN}\n");
+	assert_int_equal(newest("hf"), 20);
+	assert_string_equal(found_layout, "transformers");
+	put_text("hf/checkpoint-20/trainer_state.json", "{\"loss\": Na");
+	assert_int_equal(newest("hf"), -2);
+	put_text("hf/checkpoint-20/trainer_state.json", "{}");
+	put_text("hf/checkpoint-20/model.safetensors.index.json", "{\"weight_map\":{\"w\":\"m-1.safetensors\"}}");
+	assert_int_equal(newest("hf"), -2);
+	assert_contains(told, "names m-1.safetensors, which is missing");
+	/* Accelerate */
+	put_zip("ac/checkpoints/checkpoint_0/optimizer.bin");
+	assert_int_equal(newest("ac"), -2);
+	put_text("ac/checkpoints/checkpoint_0/random_states_0.pkl", "\x80.");
+	assert_int_equal(newest("ac"), 0);
+	assert_string_equal(found_layout, "accelerate");
+	/* torchtitan */
+	put_text("dcp/step-10/__0_0.distcp", "x");
+	assert_int_equal(newest("dcp"), -2);
+	put_text("dcp/step-10/.metadata", "x");
+	assert_int_equal(newest("dcp"), 10);
+	assert_string_equal(found_layout, "dcp");
+	/* DeepSpeed and Megatron: a pointer is written last */
+	put_zip("ds/global_step10/mp_rank_00_model_states.pt");
+	put_text("ds/latest", "global_step10");
+	put_zip("ds/global_step20/mp_rank_00_model_states.pt");
+	assert_int_equal(newest("ds"), 10);
+	assert_contains(told, "latest still names global_step10");
+	put_text("ds/latest", "global_step20");
+	assert_int_equal(newest("ds"), 20);
+	put_zip("mg/iter_0000010/mp_rank_00/model_optim_rng.pt");
+	put_zip("mg/iter_0000020/mp_rank_00/model_optim_rng.pt");
+	put_text("mg/latest_checkpointed_iteration.txt", "10");
+	assert_int_equal(newest("mg"), 10);
+	assert_string_equal(found_layout, "megatron");
+	/* LitGPT */
+	put_zip("lit/step-00000010/lit_model.pth");
+	assert_int_equal(newest("lit"), -2);
+	put_text("lit/step-00000010/model_config.yaml", "a: 1\n");
+	assert_int_equal(newest("lit"), 10);
+	assert_string_equal(found_layout, "litgpt");
+	/* nanoGPT: its step is inside */
+	put_zip("nano/ckpt.pt");
+	assert_int_equal(newest("nano"), 300);
+	assert_string_equal(found_layout, "nanogpt");
+	put_zip("li/last.ckpt");
+	assert_int_equal(newest("li"), 300);
+	/* llm.c */
+	put_text("llm/model_00000010.bin", "x");
+	put_text("llm/state_00000010_00000.bin", "x");
+	put_text("llm/DONE_00000010", "");
+	put_text("llm/model_00000020.bin", "x");
+	assert_int_equal(newest("llm"), 10);
+	assert_string_equal(found_layout, "llm.c");
+	assert_contains(told, "no DONE_00000020");
+	/* NeMo */
+	put_text("nemo/checkpoints/m--step=10-last/weights/common.pt", "x");
+	put_text("nemo/checkpoints/m--step=10-last-unfinished", "");
+	assert_int_equal(newest("nemo"), -2);
+	unlink("nemo/checkpoints/m--step=10-last-unfinished");
+	assert_int_equal(newest("nemo"), 10);
+	assert_string_equal(found_layout, "nemo");
+	/* ours, where the manifest does not hold */
+	put_text("our/step-00000010/manifest.json", "{}");
+	assert_int_equal(newest("our"), -2);
+	put_text("our/step-00000020/w", "x");
+	assert_int_equal(newest_by("lbworker", NULL, NULL, "our"), -2);
+}
+
+static void test_what_is_none(void **state)
+{
+	(void)state;
+	put_text("no/train.log", "x");
+	put_text("no/notes_2.txt", "x");
+	put_text("no/version_0/hparams.yaml", "x");
+	put_text("no/wandb/run-20/data.bin", "x");
+	put_zip("no/samples/image_20.npz");
+	put_zip("no/model-00001-of-00002.safetensors");
+	assert_int_equal(newest("no"), -2);
+	assert_string_equal(told, "");
+	assert_int_equal(newest("nowhere"), -2);
+}
+
+static void test_hostile(void **state)
+{
+	unsigned char zip[600];
+	char path[100];
+	size_t len;
+
+	(void)state;
+	/* a header of many terabytes */
+	put("h/model_10.safetensors", "\xff\xff\xff\xff\xff\xff\xff\x7f{}", 10);
+	/* a directory that says that it has entries without end */
+	len = zip_make(zip, "a", "data", 4);
+	le(zip + len - 12, 0xffff, 2);
+	put("h/ckpt_20.pt", zip, len);
+	/* a FIFO, links in a ring, a link to nothing */
+	folder_make("h/step-30", 0755, NULL);
+	assert_int_equal(symlink(".", "h/step-30/ring"), 0);
+	assert_int_equal(symlink("/nowhere", "h/step-30/gone.pt"), 0);
+	assert_int_equal(symlink("..", "h/up"), 0);
+	assert_int_equal(symlink("loop_40.pt", "h/loop_40.pt"), 0);
+	assert_int_equal(mkfifo("h/ckpt_50.pt", 0600), 0);
+	assert_int_equal(newest("h"), -2);
+	assert_contains(told, "gone.pt");
+	for (int i = 0; i < 20; i++) {
+		snprintf(path, sizeof(path), "h/x/x/x/x/x/x/x/%d/a", i);
+		put_text(path, "x");
+	}
+	assert_int_equal(newest("h"), -2);
+}
+
+static void test_bounded(void **state)
+{
+	struct regexp *r = regexp_create("(a+)+$", false, NULL);
+	char text[2001];
+
+	(void)state;
+	memset(text, 'a', sizeof(text) - 1);
+	text[sizeof(text) - 2] = '!';
+	assert_false(regexp_match(r, text, sizeof(text) - 1));
+	regexp_destroy(r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_step_in_name),
+		cmocka_unit_test(test_temporary_names),
+		cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_patterns),
+		cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(test_complete_when),
+		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_deep_looks),
+		cmocka_unit_test(test_archives_behind_each_other),
+		cmocka_unit_test(test_numbered_folders),
+		cmocka_unit_test(test_several_files_of_a_step),
+		cmocka_unit_test(test_frameworks),
+		cmocka_unit_test(test_what_is_none),
+		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_bounded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/* Steps recognised in what trainers print: lines as these frameworks write them. */
+#include "tests/unit/unit.h"
+
+#include <math.h>
+#include <time.h>
+
+#include "common/base/json.h"
+#include "worker/lbrun/trainer/output_parser.h"
+#include "worker/lbrun/trainer/steps.h"
+
+static char told[4096];
+
+/* "12/100 loss=3.4 lr=0.001 " of a step, so that expectations can be read. */
+static void add_step(void *arg, json_t *line, int64_t rank)
+{
+	static const char *const names[] = {"loss", "val_loss", "lr", "grad_norm", "tokens_per_s", "mfu"};
+	size_t at = strlen(told);
+
+	(void)arg;
+	(void)rank;
+	at += (size_t)snprintf(told + at, sizeof(told) - at, "%s%lld", at ? "; " : "",
+			       (long long)js_int(line, "step", -1));
+	if (json_object_get(line, "target_step"))
+		at += (size_t)snprintf(told + at, sizeof(told) - at, "/%lld",
+				       (long long)js_int(line, "target_step", -1));
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (json_object_get(line, names[i]))
+			at += (size_t)snprintf(told + at, sizeof(told) - at, " %s=%.6g", names[i],
+					       js_real(line, names[i], NAN));
+	}
+}
+
+static struct printed printed;
+
+static const char *read_text(const char *text)
+{
+	struct attempt_watch watch = {.progress_regex = TEXT(PROGRESS_AUTO)};
+
+	memset(&printed, 0, sizeof(printed));
+	told[0] = '\0';
+	assert_int_equal(printed_init(&printed, &watch, NULL), 0);
+	printed.on_step = add_step;
+	printed_bytes(&printed, 0, text, strlen(text));
+	printed_fini(&printed);
+	return told;
+}
+
+static void test_frameworks(void **state)
+{
+	static const struct {
+		const char *text, *told;
+	} rows[] = {
+		/* one's own */
+		{"step 12/100 loss 3.4\n", "12/100 loss=3.4"},
+		{"step 1/60 loss 0.5\nstep 2/60 loss nan\n", "1/60 loss=0.5; 2/60 loss=nan"},
+		{"iter 12: loss 3.25\n", "12 loss=3.25"},
+		{"Step: 1,200, Loss: 2.5, LR: 3e-4\n", "1200 loss=2.5 lr=0.0003"},
+		{"[2026-01-02 10:00:00] INFO train.py:12 - step=5 train_loss=2.5 lr=1e-4\n",
+		 "5 loss=2.5 lr=0.0001"},
+		{"training step 3 of 10\n", "3/10"},
+		{"[10/100] loss=2.5\n", ""},
+		{"Iteration 7, loss = 1.5, grad norm = 2\n", "7 loss=1.5 grad_norm=2"},
+		{"{\"step\": 10, \"loss\": 2.5, \"lr\": 0.001}\n", "10 loss=2.5 lr=0.001"},
+		{"{'step': 10, 'train_loss': 2.5}\n", "10 loss=2.5"},
+		{"Epoch 3/10, Loss: 0.5\n", "3/10 loss=0.5"},
+		{"Epoch [3/10], Loss: 0.5\n", "3/10 loss=0.5"},
+		{"Epoch [2/5], Step [100/600], Loss: 0.25\n", "700/3000 loss=0.25"},
+		/* tqdm */
+		{"\r  0%|          | 0/100 [00:00<?, ?it/s]\r  1%|1         | 1/100 [00:00<00:10,  9.5it/s]"
+		 "\r  2%|2         | 2/100 [00:00<00:10,  9.5it/s]\n", "0/100; 1/100; 2/100"},
+		{" 50%|\xe2\x96\x88\xe2\x96\x88\xe2\x96\x88     | 50/100 [00:05<00:05, 10.0it/s, loss=2.5]\n",
+		 "50/100 loss=2.5"},
+		{"train:  50%|#####     | 5/10 [00:05<00:05,  1.02s/it, loss=2.5, lr=1e-4]\n",
+		 "5/10 loss=2.5 lr=0.0001"},
+		{"123it [00:05, 24.31it/s, loss=2.5]\n", "123 loss=2.5"},
+		{"Epoch 1/3:  10%|#         | 10/100 [00:01<00:09, 10.0it/s]\n"
+		 "Epoch 2/3:  10%|#         | 10/100 [00:01<00:09, 10.0it/s]\n", "10/300; 110/300"},
+		/* a bar for each epoch, and one of an evaluation */
+		{"100%|##| 3/3 [00:01<00:00, 3it/s]\n 33%|# | 1/3 [00:01<00:00, 3it/s]\n", "3/3; 4/6"},
+		{"100%|##| 3/3 [00:01<00:00, 3it/s]\n 50%|# | 1/2 [00:01<00:00, 3it/s]\n", "3/3"},
+		{"Loading checkpoint shards: 100%|####| 2/2 [00:01<00:00,  2.0it/s]\n"
+		 "Map:  50%|#####     | 500/1000 [00:01<00:01, 500.0 examples/s]\n"
+		 "Evaluating:  50%|#####     | 5/10 [00:01<00:01, 5.0it/s]\n"
+		 "model.safetensors:  50%|##  | 1/2 [00:01<00:01, 1.0it/s]\n", ""},
+		/* Hugging Face: the loss apart from its step */
+		{"  8%|8         | 5/60 [00:01<00:10,  5.0it/s]\r                 \r"
+		 "{'loss': 2.5, 'grad_norm': 1.5, 'learning_rate': 4.5e-05, 'epoch': 0.25}\n"
+		 "\r  8%|8         | 5/60 [00:01<00:10,  5.0it/s]\r 10%|#         | 6/60 [00:01<00:10,  5.0it/s]\n"
+		 "{'eval_loss': 2.25, 'eval_runtime': 0.1, 'epoch': 1.0}\n"
+		 "\r 12%|#         | 7/60 [00:01<00:10,  5.0it/s]\n",
+		 "5/60; 5/60 loss=2.5 lr=4.5e-05 grad_norm=1.5; 6/60; 7/60 val_loss=2.25"},
+		{"{'loss': '2.5', 'learning_rate': '4.5e-05', 'epoch': '0.25'}\n"
+		 "\r 10%|#         | 6/60 [00:01<00:10,  5.0it/s]\n", "6/60 loss=2.5 lr=4.5e-05"},
+		/* Lightning */
+		{"Sanity Checking DataLoader 0:  50%|##   | 1/2 [00:00<00:00, 10.0it/s]\r"
+		 "Epoch 0:  10%|#         | 10/100 [00:01<00:09,  9.9it/s, v_num=0, train_loss=2.500]\r"
+		 "Epoch 1:  10%|#         | 10/100 [00:01<00:09,  9.9it/s, v_num=0, train_loss=1.500]\r"
+		 "Validation DataLoader 0:  50%|##   | 1/2 [00:00<00:00, 10.0it/s]\n",
+		 "10 loss=2.5; 110 loss=1.5"},
+		{"\x1b[37mEpoch 1/4\x1b[0m  \x1b[38;2;98;6;224m\xe2\x94\x81\xe2\x94\x81\xe2\x94\x81\x1b[0m \x1b[37m3/10\x1b[0m "
+		 "\x1b[38;5;245m0:00:01 \xe2\x80\xa2 0:00:02\x1b[0m 5.00it/s v_num: 0.000 train_loss: 2.500\n",
+		 "13 loss=2.5"},
+		/* torchtitan, with and without colours */
+		{"[rank0]:[titan] 2025-01-02 10:00:00,123 - root - INFO - \x1b[31mstep: 10  "
+		 "\x1b[32mloss:  8.1376  \x1b[38;2;180;60;0mgrad_norm:  1.5000  \x1b[38;2;54;234;195mmemory: 19.82GiB(20.86%)  "
+		 "\x1b[34mtps: 3,322  \x1b[36mtflops: 20.33  \x1b[35mmfu: 2.06%\x1b[39m\n",
+		 "10 loss=8.1376 grad_norm=1.5 tokens_per_s=3322 mfu=0.0206"},
+		{"step: 1  loss: 12.2571  memory: 0.49GiB(1.0%)  tps: 210\n", "1 loss=12.2571 tokens_per_s=210"},
+		/* nanoGPT */
+		{"step 0: train loss 10.5, val loss 10.25\niter 0: loss 10.5, time 1234.56ms, mfu -100.00%\n"
+		 "iter 10: loss 9.5, time 1.00ms, mfu 12.50%\n",
+		 "0 loss=10.5 val_loss=10.25; 10 loss=9.5 mfu=0.125"},
+		/* llm.c, its Python side, modded-nanogpt */
+		{"step    1/20 | loss 10.500000 (+nanz)| norm 15.2500 (+nanz)| lr 8.57e-07 | 123.45 ms | 30.5% bf16 MFU | 123456 tok/s\n",
+		 "1/20 loss=10.5 lr=8.57e-07 grad_norm=15.25 tokens_per_s=123456 mfu=0.305"},
+		{"step 3: train loss 5.25 (took 12.5 ms)\nval loss 5.5\n", "3 loss=5.25"},
+		{"step    2/10 | train loss 5.250000 | norm 30.0000 | lr 1.00e-04 | (139.18 ms | 1838 tok/s)\n",
+		 "2/10 loss=5.25 lr=0.0001 grad_norm=30 tokens_per_s=1838"},
+		{"step:125/1390 val_loss:4.5 train_time:30000ms step_avg:240ms\n", "125/1390 val_loss=4.5"},
+		/* Megatron-LM, GPT-NeoX */
+		{" [2025-01-02 10:00:00] iteration       10/     100 | consumed samples:          320 | "
+		 "elapsed time per iteration (ms): 1234.5 | learning rate: 1.500000E-04 | global batch size:    32 | "
+		 "lm loss: 1.200000E+01 | loss scale: 1.0 | grad norm: 1.250 | number of skipped iterations:   0 |\n"
+		 " validation loss at iteration 10 | lm loss value: 1.2E+01 | lm loss PPL: 1.6E+05 |\n",
+		 "10/100 loss=12 lr=0.00015 grad_norm=1.25"},
+		{" samples/sec: 12.3 | iteration       20/  320000 | lm_loss: 1.050000E+01 | loss scale: 4096.0 |\n",
+		 "20/320000 loss=10.5"},
+		/* DeepSpeed */
+		{"[2025-01-02 10:00:00,123] [INFO] [logging.py:96:log_dist] [Rank 0] step=10, skipped=0, lr=[1e-05], mom=[(0.9, 0.999)]\n",
+		 "10 lr=1e-05"},
+		{"[2025-01-02 10:00:00,123] [INFO] [timer.py:264:stop] epoch=0/micro_step=40/global_step=10, RunningAvgSamplesPerSec=1.5\n",
+		 "10"},
+		{"steps: 10 loss: 0.5000 iter time (s): 0.312 samples/sec: 40.1\n", "10 loss=0.5"},
+		/* others */
+		{"Epoch 1 | iter 10 step 5 | loss train: 10.500, val: n/a | iter time: 123.45 ms (step)\n", "5 loss=10.5"},
+		{"1|10|Loss: 2.5:  10%|#         | 10/100 [00:10<01:30,  1.00s/it]\n", "10 loss=2.5"},
+		{"completed step: 10, seconds: 1.2, TFLOP/s/device: 100.1, Tokens/s/device: 2000.5, loss: 10.5\n",
+		 "10 loss=10.5 tokens_per_s=2000.5"},
+		{"2025-01-02 10:00:00 | INFO | train_inner | {\"epoch\": 1, \"loss\": \"12.5\", \"num_updates\": \"100\", \"lr\": \"1e-05\"}\n",
+		 "100 loss=12.5 lr=1e-05"},
+		{"Train Epoch: 2 [640/60000 (1%)]\tLoss: 2.500000\n", "60640 loss=2.5"},
+		{"Epoch: [1][ 10/5005]\tTime  0.5 ( 0.6)\tLoss 6.5000e+00 (7.0e+00)\n", "5015 loss=6.5"},
+		{"Epoch 2/5\n 1/100 [..............................] - ETA: 10s - loss: 2.5\n"
+		 "100/100 [==============================] - 1s 10ms/step - loss: 1.5\n",
+		 "101/500 loss=2.5"},
+		{"Epoch 2/5\n\x1b[1m  1/100\x1b[0m \x1b[37m\xe2\x94\x81\xe2\x94\x81\x1b[0m \x1b[1m10s\x1b[0m 100ms/step - loss: 2.5\n",
+		 "101/500 loss=2.5"},
+		{"01/02 10:00:00 - mmengine - INFO - Epoch(train)  [1][  50/1000]  lr: 1e-03  loss: 2.5\n", "50 loss=2.5 lr=0.001"},
+		{"[batch=5/100]:\n", "5/100"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *got = read_text(rows[i].text);
+
+		if (strcmp(got, rows[i].told) != 0)
+			print_error("row %zu: %s", i, rows[i].text);
+		assert_string_equal(got, rows[i].told);
+	}
+}
+
+/* What looks a little like a step. */
+static void test_others(void **state)
+{
+	static const char *const lines[] = {
+		"step 1: downloading the data", "ready in 3 steps", "step one of two", "step 1.5 loss 2",
+		"eval step 3/10 loss 2.5", "Validation step 3/10: loss 2.5", "loading step 3/10",
+		"val_loss 3 at the end", "/data/step 3/100x", "stepsize 3/10", "epoch 3", "Epoch 3/10",
+		"my.step 3/10", "12/100", "loss 2.5", "[INFO] took 12 it [x", "50%| 3", "{'loss': 2.5}",
+		"saw 100% of 3/10", "https://host/step 3", "steps: many, loss 3", "",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		char text[200];
+
+		snprintf(text, sizeof(text), "%s\n", lines[i]);
+		if (read_text(text)[0])
+			print_error("%s", text);
+		assert_string_equal(told, "");
+	}
+}
+
+/* Where two kinds of lines tell steps, one is heeded. */
+static void test_one_teller(void **state)
+{
+	(void)state;
+	assert_string_equal(read_text("step 10 loss 2\nEpoch 1/3 loss 2\nstep 11 loss 2\n"),
+			    "10 loss=2; 11 loss=2");
+	assert_string_equal(read_text("Epoch 1/3 loss 2\nstep 10 loss 2\nEpoch 2/3 loss 2\n"),
+			    "1/3 loss=2; 10 loss=2");
+	assert_string_equal(read_text(" 10%|# | 1/10 [00:01<00:09, 1it/s]\nstep 5 loss 2\n"
+				      " 20%|# | 2/10 [00:01<00:09, 1it/s]\n"), "1/10; 5 loss=2");
+	/* all ranks print the same */
+	assert_string_equal(read_text("step 1 loss 2\nstep 1 loss 3\nstep 2 loss 2\n"),
+			    "1 loss=2; 2 loss=2");
+}
+
+static void test_reset(void **state)
+{
+	struct steps *s = steps_create();
+	json_t *line;
+
+	(void)state;
+	json_decref(steps_read(s, "step 5 loss 2", 13));
+	assert_null(steps_read(s, "step 5 loss 2", 13));
+	steps_reset(s);
+	line = steps_read(s, "step 5 loss 2", 13);
+	assert_non_null(line);
+	json_decref(line);
+	steps_destroy(s);
+}
+
+static void test_strip(void **state)
+{
+	char line[] = "a\x1b[1;31mb\x1b[0mc\x1b]0;title\ad\x1b(e\x1b[";
+
+	(void)state;
+	assert_int_equal(steps_strip(line, strlen(line)), 5);
+	assert_string_equal(line, "abcde");
+}
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Bytes of all kinds, a line of 10 MB, and a flood: bounded in memory and time. */
+static void test_hostile(void **state)
+{
+	static char noise[1 << 20];
+	struct attempt_watch watch = {.progress_regex = TEXT(PROGRESS_AUTO)};
+	uint32_t random = 1;
+	double start = seconds();
+
+	(void)state;
+	memset(&printed, 0, sizeof(printed));
+	assert_int_equal(printed_init(&printed, &watch, NULL), 0);
+	printed.on_step = add_step;
+	told[0] = '\0';
+	for (size_t i = 0; i < sizeof(noise); i++) {
+		random = random * 1664525 + 1013904223;
+		noise[i] = (char)(random >> 24);
+	}
+	printed_bytes(&printed, 0, noise, sizeof(noise));
+	memset(noise, 'x', sizeof(noise));
+	for (int i = 0; i < 10; i++)
+		printed_bytes(&printed, 0, noise, sizeof(noise));
+	printed_bytes(&printed, 0, "\n\xff\xfe step 3/9 loss 2\n", 21);
+	told[strlen(told)] = '\0';
+	assert_non_null(strstr(told, "3/9 loss=2"));
+	/* digits, blanks, quotes and braces, at which expressions could go back and forth */
+	for (size_t i = 0; i < sizeof(noise); i++) {
+		random = random * 1664525 + 1013904223;
+		noise[i] = i % 4000 == 3999 ? '\n' : "step 0123 {'loss': ,}%|it [/"[(random >> 24) % 28];
+	}
+	printed_bytes(&printed, 0, noise, sizeof(noise));
+	assert_true(seconds() - start < 20);
+	printed_fini(&printed);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_frameworks), cmocka_unit_test(test_others),
+		cmocka_unit_test(test_one_teller), cmocka_unit_test(test_reset),
+		cmocka_unit_test(test_strip), cmocka_unit_test(test_hostile),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

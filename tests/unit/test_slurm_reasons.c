@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* Slurm's reasons: every number has a name and a sentence, and no sentence is a number. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <ctype.h>
+#include <string.h>
+
+#include "slurm/reasons.h"
+
+enum { KNOWN = 199 };
+
+static void test_every_number(void **state)
+{
+	char text[SLURM_REASON_TEXT_BYTES];
+
+	(void)state;
+	for (uint32_t i = 1; i < KNOWN; i++) {
+		const char *name = slurm_reason_name(i);
+
+		slurm_reason_text(name, text);
+		assert_true(strlen(name) > 3 && strlen(name) < 48);
+		if (strncmp(text, "Slurm says", 10) == 0 || strpbrk(text, "0123456789"))
+			fail_msg("%s has no sentence: %s", name, text);
+		/* two numbers may share a name */
+		assert_string_equal(slurm_reason_name(slurm_reason_from_word(name)), name);
+	}
+	assert_string_equal(slurm_reason_name(0), "");
+	assert_string_equal(slurm_reason_name(KNOWN), SLURM_REASON_UNKNOWN);
+	slurm_reason_text(SLURM_REASON_UNKNOWN, text);
+	assert_non_null(strstr(text, "squeue"));
+}
+
+static const struct row {
+	const char *reason, *words;
+} rows[] = {
+	{ "Resources: 1 of 4 GPUs free", "not free yet" },
+	{ "ReqNodeNotAvail, UnavailableNodes:n2", "down, drained or reserved" },
+	{ "QOSMaxGRESPerUser", "its QOS allows no more GPUs or other GRES for one user; it waits" },
+	{ "QOSMaxWallDurationPerJobLimit", "its QOS allows no more time for one job: it will not start" },
+	{ "AssocGrpCpuLimit", "its account allows no more CPUs for all its jobs together" },
+	{ "AssocGrpCPURunMinutesLimit", "CPUs times minutes of running jobs for all its jobs together" },
+	{ "QOSMinCpuNotSatisfied", "asks for fewer CPUs than its QOS wants" },
+	{ "MaxJobsPerAccount", "no more running jobs for one account" },
+	{ "AssocMaxSubmitJobLimit", "no more jobs in the queue" },
+	{ "", "not looked at it yet" },
+	{ "SomethingNew", "Slurm says SomethingNew" },
+};
+
+static void test_sentences(void **state)
+{
+	char text[SLURM_REASON_TEXT_BYTES];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		slurm_reason_text(rows[i].reason, text);
+		if (!strstr(text, rows[i].words))
+			fail_msg("%s: %s", rows[i].reason, text);
+	}
+}
+
+static void test_words(void **state)
+{
+	(void)state;
+	assert_int_equal(slurm_reason_from_word("Resources"), 3);
+	assert_int_equal(slurm_reason_from_word("TimeLimit"), 25);
+	assert_int_equal(slurm_reason_from_word("nonsense"), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_number),
+		cmocka_unit_test(test_sentences),
+		cmocka_unit_test(test_words),
+	};
+
+	return cmocka_run_group_tests_name("slurm reasons", tests, NULL, NULL);
+}

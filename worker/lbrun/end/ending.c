@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+#include "worker/lbrun/end/ending.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/redact.h"
+#include "common/base/text.h"
+#include "worker/lbrun/trainer/complaints.h"
+
+/* sigabbrev_np is too new for the systems that clusters run. */
+const char *signal_word(int signo)
+{
+	static const char *const words[] = {
+		[SIGHUP] = "HUP",   [SIGINT] = "INT",	[SIGQUIT] = "QUIT", [SIGILL] = "ILL",
+		[SIGTRAP] = "TRAP", [SIGABRT] = "ABRT", [SIGBUS] = "BUS",   [SIGFPE] = "FPE",
+		[SIGKILL] = "KILL", [SIGUSR1] = "USR1", [SIGSEGV] = "SEGV", [SIGUSR2] = "USR2",
+		[SIGPIPE] = "PIPE", [SIGALRM] = "ALRM", [SIGTERM] = "TERM", [SIGXCPU] = "XCPU",
+		[SIGXFSZ] = "XFSZ", [SIGSYS] = "SYS",
+	};
+
+	if (signo < 0 || (size_t)signo >= sizeof(words) / sizeof(words[0]) || !words[signo])
+		return "?";
+	return words[signo];
+}
+
+static bool is_crash_signal(int signo)
+{
+	return signo == SIGSEGV || signo == SIGBUS || signo == SIGFPE || signo == SIGILL ||
+	       signo == SIGABRT || signo == SIGSYS;
+}
+
+static void describe(int wait_status, char *out, size_t size)
+{
+	if (WIFSIGNALED(wait_status)) {
+		snprintf(out, size, "killed by signal %d (SIG%s)%s", WTERMSIG(wait_status),
+			 signal_word(WTERMSIG(wait_status)),
+			 WCOREDUMP(wait_status) ? ", core dumped" : "");
+	} else {
+		snprintf(out, size, "exit status %d", WEXITSTATUS(wait_status));
+	}
+}
+
+/* "rank 3 on n2: " */
+static void describe_rank(int64_t rank, const char *node, char *out, size_t size)
+{
+	out[0] = '\0';
+	if (rank >= 0)
+		snprintf(out, size, "rank %lld%s%s: ", (long long)rank, node[0] ? " on " : "", node);
+}
+
+/* torchrun ends with 1, srun with the highest of all, mpirun with whatever: how the first rank ended
+ * is what counts. */
+static void take_rank_end(const struct rank_end *end, struct ending *out, char *how, size_t size)
+{
+	char who[100];
+
+	describe_rank(end->rank, end->node, who, sizeof(who));
+	out->signal = end->signal;
+	out->exit_code = end->signal ? -1 : end->exit_code;
+	if (end->signal)
+		snprintf(how, size, "%skilled by signal %d (SIG%s)", who, end->signal,
+			 signal_word(end->signal));
+	else
+		snprintf(how, size, "%sexit status %d", who, end->exit_code);
+}
+
+/* Its own words, and what to do about them; a plain sentence of ours comes first. */
+static void add_complaint(const struct complaint *c, struct ending *out)
+{
+	size_t len = strlen(out->text);
+	char who[100];
+
+	if (!c)
+		return;
+	describe_rank(c->rank, c->node, who, sizeof(who));
+	snprintf(out->text + len, sizeof(out->text) - len, "; %s%s%s%s%s",
+		 strncmp(out->text, who, strlen(who)) == 0 ? "" : who, c->text,
+		 c->advice ? " (" : "", c->advice ? c->advice : "", c->advice ? ")" : "");
+	redact(out->text, environ);
+}
+
+/* Some sites have no control groups: slurmd looks at the sizes of processes now and then, and
+ * kills. A process that had grown to within a twentieth of the limit died of that. */
+static bool was_at_limit(const struct launch_facts *f)
+{
+	return f->limit_mb > 0 && f->peak_mb >= f->limit_mb - f->limit_mb / 20;
+}
+
+static enum cause natural_cause(const struct launch_facts *f, const struct ending *end)
+{
+	if ((f->oom || was_at_limit(f)) &&
+	    (end->signal == SIGKILL || end->exit_code == 128 + SIGKILL))
+		return CAUSE_OOM;
+	if (end->signal)
+		return CAUSE_CRASH;
+	return end->exit_code == 0 ? CAUSE_COMPLETED : CAUSE_ERROR;
+}
+
+/* Whatever a trainer does after it was asked to end, it did not complete: it may have cut its
+ * work short and still exit 0. */
+static enum cause cause_when_stopped(const struct launch_facts *f, const struct ending *end)
+{
+	switch (f->stop) {
+	case STOP_ORDERED:
+		return CAUSE_KILLED;
+	case STOP_HUNG:
+		return CAUSE_HANG;
+	case STOP_WARNED:
+		return is_crash_signal(end->signal) ? CAUSE_CRASH : CAUSE_TIMEOUT;
+	case STOP_NOT:
+	case STOP_SIGNALLED:
+	case STOP_FENCED:
+	case STOP_WHY_COUNT:
+		break;
+	}
+	return CAUSE_LOST;
+}
+
+static void describe_memory(const struct launch_facts *f, enum cause cause, char *out, size_t size)
+{
+	if (cause != CAUSE_OOM)
+		out[0] = '\0';
+	else if (f->oom)
+		snprintf(out, size, "; the kernel ran out of memory for this job");
+	else
+		snprintf(out, size, "; it had taken %lld of the job's %lld MB",
+			 (long long)f->peak_mb,
+			 (long long)f->limit_mb);
+}
+
+void ending_decide(const struct launch_facts *f, struct ending *out)
+{
+	char how[200], why[80];
+
+	*out = (struct ending){.exit_code = -1};
+	if (WIFSIGNALED(f->wait_status))
+		out->signal = WTERMSIG(f->wait_status);
+	else
+		out->exit_code = WEXITSTATUS(f->wait_status);
+	describe(f->wait_status, how, sizeof(how));
+	if (f->stop == STOP_NOT && out->exit_code > 0 && f->rank_end && f->rank_end->is_known)
+		take_rank_end(f->rank_end, out, how, sizeof(how));
+
+	if (f->stop != STOP_NOT) {
+		out->cause = cause_when_stopped(f, out);
+		snprintf(out->text, sizeof(out->text), "%s; trainer: %s", f->stop_text, how);
+	} else if (f->requeue_asked) {
+		out->cause = f->warned ? CAUSE_TIMEOUT : CAUSE_PREEMPTED;
+		snprintf(out->text, sizeof(out->text),
+			 "the script asked for a requeue, and goes on in another job; %s", how);
+	} else if (f->said_stopped && out->exit_code == 0) {
+		/* It stopped early without our asking: somebody else asked it. */
+		out->cause = CAUSE_LOST;
+		snprintf(out->text, sizeof(out->text),
+			 "the trainer said that it was stopped; lbrun did not ask it to");
+	} else {
+		out->cause = natural_cause(f, out);
+		describe_memory(f, out->cause, why, sizeof(why));
+		snprintf(out->text, sizeof(out->text), "%s%s", how, why);
+		if (out->cause != CAUSE_COMPLETED)
+			add_complaint(f->complaint, out);
+	}
+	text_clean(out->text);
+}
+
+void ending_without_trainer(enum stop_why stop, const char *stop_text, struct ending *out)
+{
+	struct launch_facts f = {.stop = stop};
+
+	*out = (struct ending){.exit_code = -1};
+	out->cause = cause_when_stopped(&f, out);
+	snprintf(out->text, sizeof(out->text), "%s; the trainer was not running", stop_text);
+	text_clean(out->text);
+}
+
+bool ending_may_relaunch(const struct ending *ending, const struct attempt_params *params,
+			 int64_t failures, bool made_progress)
+{
+	int64_t of_run = failures + (made_progress ? 0 : params->without_progress);
+
+	bool rolls_back = ending->cause == CAUSE_DIVERGED && params->rollback > 0 && !ending->is_final;
+
+	if (ending->cause != CAUSE_ERROR && ending->cause != CAUSE_CRASH &&
+	    ending->cause != CAUSE_OOM && ending->cause != CAUSE_HANG && !rolls_back)
+		return false;
+	if (params->never_on_cause[ending->cause])
+		return false;
+	for (int64_t i = 0; i < params->never_count; i++) {
+		if (ending->exit_code >= 0 && params->never_on_exit_codes[i] == ending->exit_code)
+			return false;
+	}
+	/* the run fails now: that is lbd's to say */
+	if (params->max_without_progress >= 0 && of_run >= params->max_without_progress)
+		return false;
+	return params->in_place > 0 && failures <= params->in_place;
+}
+
+int ending_exit_status(const struct ending *ending)
+{
+	if (ending->cause == CAUSE_COMPLETED)
+		return 0;
+	if (ending->signal)
+		return 128 + ending->signal;
+	if (ending->exit_code > 0)
+		return ending->exit_code;
+	return 128 + SIGTERM;
+}

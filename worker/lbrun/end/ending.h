@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* end/ - how a trainer is ended, with all that it started, and why it ended.
+ *
+ * ending.h - why a launch ended, and whether the trainer is started again in place. Pure. */
+#ifndef LBRUN_END_ENDING_H
+#define LBRUN_END_ENDING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/run/attempt.h"
+#include "worker/lbrun/end/stopping.h"
+
+struct complaint;
+struct rank_end;
+
+enum { ENDING_TEXT_BYTES = 480 };
+
+struct launch_facts {
+	int wait_status;	/* of the trainer, as waitpid tells it */
+	bool said_stopped;	/* its bye was "stopped" */
+	bool oom;		/* the kernel killed something of ours for memory meanwhile */
+	bool requeue_asked;	/* the script asked Slurm to requeue its job */
+	bool warned;		/* the limit was near */
+	int64_t peak_mb, limit_mb;	/* its largest process, and what the job may take; 0 = not known */
+	enum stop_why stop;
+	const char *stop_text;	/* "by ada: too slow", "SIGTERM that lbd did not send", … */
+	const struct rank_end *rank_end;	/* of the rank whose end ended the launcher; NULL = nobody */
+	const struct complaint *complaint;	/* what it said of its end; NULL = nothing */
+};
+
+struct ending {
+	enum cause cause;
+	int exit_code;		/* -1 = none */
+	int signal;		/* 0 = none */
+	bool is_final;		/* a relaunch would meet the same */
+	char text[ENDING_TEXT_BYTES];	/* one line for people */
+};
+
+/* "TERM"; "?" for one that has no business here. */
+const char *signal_word(int signo);
+
+void ending_decide(const struct launch_facts *facts, struct ending *out);
+/* The end of an attempt whose trainer does not run, for this reason to stop. */
+void ending_without_trainer(enum stop_why stop, const char *stop_text, struct ending *out);
+
+/* `failures`: launches in a row that made no progress, the one that just ended included.
+ * `made_progress`: some launch of this attempt did, so what the run had failed before is
+ * forgiven. */
+bool ending_may_relaunch(const struct ending *ending, const struct attempt_params *params,
+			 int64_t failures, bool made_progress);
+
+/* Exit status for lbrun: 0 only when the run is completed, so that a scheduler's word alone
+ * never makes a run look finished. */
+int ending_exit_status(const struct ending *ending);
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+#include "worker/lbrun/rank/rank_term.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "worker/lbrun/rank/rank.h"
+#include "worker/lbrun/end/reap.h"
+
+enum { ARGS_MAX = 1024 };	/* what names the program comes first */
+
+/* As the kernel knows them: the first 15 bytes of the file's name, a script's, too. */
+static const struct {
+	const char *comm;
+	enum launcher what;
+} names[] = {
+	{"torchrun", LAUNCHER_LOCAL},	     {"accelerate", LAUNCHER_LOCAL},
+	{"deepspeed", LAUNCHER_LOCAL},	     {"mpirun", LAUNCHER_LOCAL},
+	{"mpirun.openmpi", LAUNCHER_LOCAL},  {"mpirun.mpich", LAUNCHER_LOCAL},
+	{"mpiexec", LAUNCHER_LOCAL},	     {"mpiexec.openmpi", LAUNCHER_LOCAL},
+	{"mpiexec.mpich", LAUNCHER_LOCAL},   {"mpiexec.hydra", LAUNCHER_LOCAL},
+	{"hydra_pmi_proxy", LAUNCHER_LOCAL}, {"hydra_bstrap_pr", LAUNCHER_LOCAL},
+	{"orterun", LAUNCHER_LOCAL},	     {"orted", LAUNCHER_LOCAL},
+	{"prterun", LAUNCHER_LOCAL},	     {"prted", LAUNCHER_LOCAL},
+	{"srun", LAUNCHER_SRUN},	     {"lbrun", LAUNCHER_RANK},
+};
+
+/* Of "python -m MODULE". */
+static const char *const modules[] = {
+	"torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch",
+	"deepspeed.launcher.runner", "deepspeed.launcher.launch",
+};
+
+static bool is_module(const char *arg)
+{
+	for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++) {
+		if (strcmp(arg, modules[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static enum launcher named(const char *name)
+{
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(name, names[i].comm) == 0)
+			return names[i].what;
+	}
+	return LAUNCHER_NONE;
+}
+
+/* What Python runs stands before the arguments of that. */
+static enum launcher run_by_python(const char *args, size_t size)
+{
+	const char *end = args + size;
+
+	for (const char *at = args; at < end; at += strlen(at) + 1) {
+		const char *next = at + strlen(at) + 1, *slash = strrchr(at, '/');
+
+		if (strcmp(at, "-m") == 0)
+			return next < end && is_module(next) ? LAUNCHER_LOCAL : LAUNCHER_NONE;
+		if (at != args && at[0] != '-')
+			return named(slash ? slash + 1 : at);
+	}
+	return LAUNCHER_NONE;
+}
+
+enum launcher launcher_is(const char *comm, const char *args, size_t size)
+{
+	enum launcher what = named(comm);
+
+	if (what == LAUNCHER_NONE && strncmp(comm, "python", 6) == 0)
+		what = run_by_python(args, size);
+	return what;
+}
+
+/* Ends with a zero byte, which does not count; 0 where nothing can be read. */
+static size_t read_proc(pid_t pid, const char *name, char *out, size_t size)
+{
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	out[0] = '\0';
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = read(fd, out, size - 1);
+	close(fd);
+	out[n > 0 ? n : 0] = '\0';
+	return n > 0 ? (size_t)n : 0;
+}
+
+static enum launcher what_is(pid_t pid)
+{
+	char comm[64], args[ARGS_MAX];
+	size_t size;
+
+	read_proc(pid, "comm", comm, sizeof(comm));
+	comm[strcspn(comm, "\n")] = '\0';
+	size = read_proc(pid, "cmdline", args, sizeof(args));
+	return launcher_is(comm, args, size);
+}
+
+/* It never called exec: its command line is still that of its parent. */
+static bool is_fork(pid_t pid)
+{
+	char args[ARGS_MAX], parents[ARGS_MAX];
+	size_t size = read_proc(pid, "cmdline", args, sizeof(args));
+
+	return size > 0 && read_proc(process_parent(pid), "cmdline", parents, sizeof(parents)) == size &&
+	       memcmp(args, parents, size) == 0;
+}
+
+/* The lbrun in front of a rank looks after those below it. */
+static bool is_below_rank(pid_t pid)
+{
+	for (pid_t at = process_parent(pid); at > 1 && at != getpid(); at = process_parent(at)) {
+		if (what_is(at) == LAUNCHER_RANK)
+			return true;
+	}
+	return false;
+}
+
+static bool is_asked(pid_t pid, enum launcher what)
+{
+	if (what == LAUNCHER_RANK)
+		return true;
+	return what == LAUNCHER_NONE && !is_fork(pid) && !is_below_rank(pid);
+}
+
+static void term(pid_t pid)
+{
+	kill(pid, what_is(pid) == LAUNCHER_RANK ? RANK_TERM : SIGTERM);
+	kill(pid, SIGCONT);	/* a stopped process would not act on it */
+}
+
+bool asked_begin(struct asked *asked)
+{
+	pid_t *pids;
+	size_t living = descendants_list(getpid(), &pids), kept = 0;
+	bool has_srun = false;
+
+	for (size_t i = 0; i < living; i++) {
+		enum launcher what = what_is(pids[i]);
+
+		/* what an mpirun starts by srun are its own daemons: they end at SIGTERM, and their
+		 * ranks with them */
+		has_srun |= what == LAUNCHER_SRUN &&
+			    what_is(process_parent(pids[i])) != LAUNCHER_LOCAL;
+		if (is_asked(pids[i], what))
+			pids[kept++] = pids[i];
+	}
+	for (size_t i = 0; i < kept; i++)	/* not before: who is gone has no forks */
+		term(pids[i]);
+	asked_forget(asked);
+	*asked = (struct asked){.pids = pids, .count = kept, .has_srun = has_srun};
+	if (kept == 0)
+		asked_look(asked);
+	return has_srun;
+}
+
+static bool is_listed(const pid_t *pids, size_t count, pid_t pid)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (pids[i] == pid)
+			return true;
+	}
+	return false;
+}
+
+void asked_look(struct asked *asked)
+{
+	pid_t *pids;
+	size_t living;
+	bool is_due = true;
+
+	if (asked->pids == NULL)
+		return;
+	living = descendants_list(getpid(), &pids);
+	for (size_t i = 0; i < living && is_due; i++)
+		is_due = !is_listed(asked->pids, asked->count, pids[i]);
+	/* the ranks of an srun are none of our descendants: they may be still at it */
+	for (size_t i = 0; i < living && is_due && !asked->has_srun; i++)
+		term(pids[i]);
+	if (is_due)
+		asked_forget(asked);
+	free(pids);
+}
+
+void asked_forget(struct asked *asked)
+{
+	free(asked->pids);
+	*asked = (struct asked){0};
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* predecessor.h - where this attempt runs, and whether an older one of the same run may still live. */
+#ifndef LBRUN_SHEPHERD_PREDECESSOR_H
+#define LBRUN_SHEPHERD_PREDECESSOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/run/attempt.h"
+
+enum {
+	OLDER_WAIT_MS = 5000,	/* an older lbrun looks for newer claims every 2 s */
+	OLDER_LOOK_MS = 100,
+	OLDER_DEPTH = 8,	/* so many attempts back, at most */
+};
+
+/* Host, boot id, pid, job and restart count of this process. */
+void claim_of_this_process(struct attempt_claim *claim, const char *token);
+
+/* Some attempt before `claim`'s was claimed, left no exit record, and its lbrun is not known to be
+ * dead. */
+bool older_may_live(const char *run_dir, int64_t number, const struct attempt_claim *claim);
+
+#endif

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+/* The checkpoints that a launch writes: seen, told, sealed; and what a launch says of the one that
+ * it was started from. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/files.h"
+#include "common/base/mem.h"
+#include "common/base/paths.h"
+#include "worker/lbrun/checkpoint/seals.h"
+#include "worker/lbrun/shepherd/shepherd.h"
+#include "worker/lbrun/watch/space.h"
+
+enum {
+	QUIET_MS = 2000,     /* unchanged for so long: nobody writes it any more */
+	LOOKED_AT_AGAIN = 3, /* of those known already: they may be written again */
+	SOON_MS = 10 * 60 *
+		  1000, /* of a trainer that tells no steps: a failure this early is the start's */
+};
+
+void saves_open(struct shepherd *s)
+{
+	const char *task = getenv("SLURM_ARRAY_TASK_ID");
+	bool is_task = s->params.is_script && task && strspn(task, "0123456789") == strlen(task);
+	char *name = is_task ? path_join("resumes-%s.json", task) : xstrdup(HANDED_FILE);
+
+	handed_load(&s->handed, s->params.run_dir, name);
+	if (strcmp(s->params.resume, "latest") != 0)
+		handed_forget(&s->handed);
+	s->seals = path_join("%s/seals", s->params.run_dir);
+	free(name);
+}
+
+void saves_close(struct shepherd *s)
+{
+	for (size_t i = 0; i < s->seen_count; i++)
+		free(s->seen[i].path);
+	free(s->seen);
+	s->seen = NULL;
+	s->seen_count = 0;
+	handed_clear(&s->handed);
+	free(s->seals);
+	s->seals = NULL;
+	checkpoint_rules_destroy(s->rules);
+	s->rules = NULL;
+}
+
+static void remember(struct shepherd *s)
+{
+	struct err why = {0};
+
+	if (handed_save(&s->handed, &why) < 0)
+		output_say(&s->output, "what came of earlier launches is not remembered: %s",
+			   why.text);
+}
+
+/* --- what is known already -------------------------------------------------------------------- */
+
+static struct seen *find_seen(struct shepherd *s, const char *path)
+{
+	for (size_t i = s->seen_count; i-- > 0;) {
+		if (strcmp(s->seen[i].path, path) == 0)
+			return &s->seen[i];
+	}
+	return NULL;
+}
+
+static struct seen *add_seen(struct shepherd *s, const struct checkpoint *c, bool is_recorded)
+{
+	struct seen *seen = find_seen(s, c->path);
+
+	if (!seen) {
+		s->seen = xrealloc(s->seen, (s->seen_count + 1) * sizeof(s->seen[0]));
+		seen = &s->seen[s->seen_count++];
+		*seen = (struct seen){.path = xstrdup(c->path)};
+	}
+	seen->stamp = c->stamp;
+	seen->is_recorded = is_recorded;
+	return seen;
+}
+
+/* --- before a launch -------------------------------------------------------------------------- */
+
+static void see_all(struct shepherd *s)
+{
+	struct checkpoint_list list;
+	struct look look = {0};
+
+	if (checkpoints_find(s->rules, s->params.checkpoint_dir, &list, NULL) < 0)
+		return;
+	for (size_t i = 0; i < list.count; i++) {
+		if (i < LOOKED_AT_AGAIN)
+			checkpoint_check(s->rules, &list, i, &look);
+		if (i < LOOKED_AT_AGAIN || !find_seen(s, list.items[i].path))
+			add_seen(s, &list.items[i], true);
+	}
+	checkpoint_list_clear(&list);
+}
+
+/* Scripts write below it without making it first. One that cannot be made is theirs to meet. */
+static void make_folder(struct shepherd *s)
+{
+	struct err why = {0};
+
+	if (folder_make(s->params.checkpoint_dir, 0750, &why) < 0)
+		output_say(&s->output, "no folder for checkpoints: %s", why.text);
+}
+
+void saves_begin(struct shepherd *s)
+{
+	make_folder(s);
+	s->launch.step_to_beat = s->search.newest_step;
+	if (s->search.found == 1) {
+		s->handed.has_had = true;
+		handed_begin(&s->handed, s->search.path, s->search.stamp, s->search.step);
+	}
+	see_all(s);
+	s->launch.is_first = s->handed.is_first;
+	s->handed.is_first = false;
+	remember(s);
+}
+
+/* --- while it runs ---------------------------------------------------------------------------- */
+
+/* The one that it came from is good: it got to something new. */
+static void came_further(struct shepherd *s)
+{
+	if (s->launch.is_good || s->search.found != 1)
+		return;
+	s->launch.is_good = true;
+	handed_good(&s->handed, s->search.path, s->search.stamp);
+	remember(s);
+}
+
+void saves_step(struct shepherd *s, int64_t step)
+{
+	if (step < 0)
+		return;
+	if (s->launch.first_told < 0)
+		s->launch.first_told = step;
+	if (step > s->launch.step_told)
+		s->launch.step_told = step;
+	s->handed.has_steps = true;
+	if (step > s->search.step)
+		came_further(s);
+}
+
+/* Is there room for another one like it? */
+static void check_space(struct shepherd *s, const char *checkpoint)
+{
+	struct space need = space_used(checkpoint);
+	struct space have = space_free(checkpoint);
+	char text[120];
+	bool is_short = space_is_short(&need, &have, text, sizeof(text));
+
+	if (is_short && !s->is_space_told) {
+		journal_note(&s->journal, s->launch.number, "no_space", "%s: %s",
+			     s->params.checkpoint_dir, text);
+		output_say(&s->output, "the next checkpoint may not fit: %s", text);
+	}
+	s->is_space_told = is_short;
+}
+
+static void record(struct shepherd *s, const struct checkpoint *c, int64_t step)
+{
+	struct told_checkpoint told = {
+	    .path = c->path,
+	    .layout = c->layout,
+	    .step = step,
+	    .bytes = c->bytes,
+	    .is_valid = c->is_valid,
+	    .text = c->is_valid ? "" : c->why,
+	    .is_progress = c->is_valid && (step < 0 || step > s->launch.step_to_beat),
+	};
+
+	record_checkpoint(s, &told);
+	if (!c->is_valid)
+		return;
+	if (step > s->launch.step_saved)
+		s->launch.step_saved = step;
+	s->launch.has_saved |= told.is_progress;
+	if (step < 0 || step > s->search.step)
+		came_further(s);
+	if (!s->handed.has_had) {
+		s->handed.has_had = true;
+		remember(s);
+	}
+	check_space(s, c->path);
+}
+
+/* Nobody writes it any more, as far as that can be seen. */
+static bool is_quiet(const struct checkpoint *c, const struct seen *seen)
+{
+	return (seen && seen->stamp == c->stamp) || clock_wall_ms() - c->time_ms > QUIET_MS;
+}
+
+static void look_at(struct shepherd *s, struct checkpoint_list *list, size_t index, bool is_last)
+{
+	struct checkpoint *c = &list->items[index];
+	struct seen *seen = find_seen(s, c->path);
+	struct look look = {0};
+
+	if (seen && seen->is_recorded && index >= LOOKED_AT_AGAIN)
+		return;
+	checkpoint_check(s->rules, list, index, &look);
+	if (seen && seen->is_recorded && seen->stamp == c->stamp)
+		return;
+	if (!c->is_valid || !(is_last || is_quiet(c, seen))) {
+		add_seen(s, c, false);
+		return;
+	}
+	add_seen(s, c, true);
+	record(s, c, c->step);
+}
+
+void saves_look(struct shepherd *s, bool is_last)
+{
+	struct checkpoint_list list;
+
+	if (checkpoints_find(s->rules, s->params.checkpoint_dir, &list, NULL) < 0)
+		return;
+	for (size_t i = list.count; i-- > 0;)
+		look_at(s, &list, i, is_last);
+	checkpoint_list_clear(&list);
+}
+
+/* Digests of the own trainer's are in its manifest. */
+static void seal(struct shepherd *s, const struct checkpoint *c)
+{
+	struct err why = {0};
+
+	if (strcmp(c->layout, "lbworker") != 0 && seals_put(s->seals, c, &s->seal_pid, &why) < 0)
+		journal_note(&s->journal, s->launch.number, "no_seal", "%s", why.text);
+}
+
+void saves_told(struct shepherd *s, const char *path, int64_t step)
+{
+	struct checkpoint_list list;
+	struct look look = {0};
+	struct err why = {0};
+	struct told_checkpoint gone = {
+	    .path = path, .layout = "", .step = step, .bytes = -1, .text = why.text};
+
+	if (checkpoint_at(s->rules, path, &look, &list, &why) < 0) {
+		record_checkpoint(s, &gone);
+		return;
+	}
+	add_seen(s, list.items, true);
+	record(s, list.items, step);
+	if (list.items->is_valid)
+		seal(s, list.items);
+	checkpoint_list_clear(&list);
+}
+
+/* --- after it ended --------------------------------------------------------------------------- */
+
+/* A trainer that finds its own checkpoints has shown it by going on where it was. */
+static bool has_gone_on(const struct shepherd *s)
+{
+	bool is_own = checkpoint_rules_is_own(s->rules) || !s->handed.has_had;
+
+	return is_own && !s->launch.is_first && s->launch.first_told > s->handed.first_told &&
+	       s->launch.step_told > s->handed.best_told;
+}
+
+bool saves_made_progress(const struct shepherd *s)
+{
+	return s->launch.has_saved || has_gone_on(s);
+}
+
+static bool is_own_failure(const struct shepherd *s)
+{
+	enum cause cause = s->ending.cause;
+
+	return cause == CAUSE_ERROR || cause == CAUSE_CRASH || cause == CAUSE_OOM ||
+	       cause == CAUSE_HANG;
+}
+
+/* Of a trainer that tells no steps nobody knows how far it came: only a short life counts. */
+static bool is_early(const struct shepherd *s)
+{
+	return s->handed.has_steps || clock_mono_ms() - s->launch.begun_ms < SOON_MS;
+}
+
+static void blame_checkpoint(struct shepherd *s)
+{
+	const struct handed_item *item;
+
+	handed_failed(&s->handed, s->search.path, s->search.stamp, s->ending.text);
+	item = handed_suspect(&s->handed, s->search.path, s->search.stamp);
+	if (!item || item->failures < 2)
+		return;
+	journal_note(&s->journal, s->launch.number, "same_failure",
+		     "%s: %lld launches from it failed before any new step, this one with: %s",
+		     s->search.path, (long long)item->failures, s->ending.text);
+	output_say(&s->output, "%s: %lld launches from it failed before any new step",
+		   s->search.path, (long long)item->failures);
+}
+
+/* The newest restart.rollback of them are held to be as bad as where they led; once. */
+static void roll_back(struct shepherd *s)
+{
+	struct checkpoint_list list;
+	struct look look = {0};
+	int64_t left = s->params.rollback;
+
+	if (s->handed.has_rolled_back) {
+		s->ending.is_final = true;
+		return;
+	}
+	s->handed.has_rolled_back = true;
+	if (checkpoints_find(s->rules, s->params.checkpoint_dir, &list, NULL) < 0)
+		return;
+	for (size_t i = 0; i < list.count && left > 0; i++) {
+		struct checkpoint *c = &list.items[i];
+
+		checkpoint_check(s->rules, &list, i, &look);
+		if (!c->is_valid || handed_suspect(&s->handed, c->path, c->stamp))
+			continue;
+		handed_begin(&s->handed, c->path, c->stamp, c->step);
+		handed_failed(&s->handed, c->path, c->stamp, "training diverged after it");
+		left--;
+	}
+	checkpoint_list_clear(&list);
+	journal_note(&s->journal, s->launch.number, "rollback",
+		     "training diverged: %lld checkpoints back, once",
+		     (long long)s->params.rollback);
+}
+
+void saves_judge(struct shepherd *s, bool made_progress, bool counts)
+{
+	if (s->search.found == 1 && !s->launch.is_good && !made_progress && counts &&
+	    is_own_failure(s) && is_early(s))
+		blame_checkpoint(s);
+	if (s->ending.cause == CAUSE_DIVERGED && s->params.rollback > 0)
+		roll_back(s);
+	if (s->launch.step_told > s->handed.best_told)
+		s->handed.best_told = s->launch.step_told;
+	if (s->launch.first_told >= 0 &&
+	    (s->handed.first_told < 0 || s->launch.first_told < s->handed.first_told))
+		s->handed.first_told = s->launch.first_told;
+	remember(s);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* A batch script under lbrun meets what it would meet under slurmd alone: its output goes to the
+ * job's files byte for byte, and a signal that Slurm sends to the batch script reaches it. */
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/run/array_tasks.h"
+#include "common/base/clock.h"
+#include "common/base/files.h"
+#include "common/base/paths.h"
+#include "worker/lbrun/shepherd/predecessor.h"
+#include "worker/lbrun/shepherd/shepherd.h"
+
+/* attempts/N/out.log is where lbctl logs looks; the job's own file stays where its owner wants
+ * it. */
+static void link_output(const char *folder, const char *name, int fd)
+{
+	char link[32], target[4096], *path = path_join("%s/%s", folder, name);
+	ssize_t n;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, target, sizeof(target) - 1);
+	if (n > 0 && target[0] == '/') {
+		target[n] = '\0';
+		/* where out.log is there, the job writes to it itself */
+		(void)!symlink(target, path);
+	}
+	free(path);
+}
+
+void script_output_open(struct shepherd *s, int rank)
+{
+	struct stat out, err;
+
+	s->output.plain = true;
+	link_output(s->folder, "out.log", STDOUT_FILENO);
+	if (fstat(STDOUT_FILENO, &out) < 0 || fstat(STDERR_FILENO, &err) < 0 ||
+	    (out.st_dev == err.st_dev && out.st_ino == err.st_ino))
+		return;
+	s->has_errors = true;
+	output_init(&s->errors, STDERR_FILENO, s->node, rank);
+	s->errors.plain = true;
+	link_output(s->folder, "err.log", STDERR_FILENO);
+}
+
+/* --- arrays ----------------------------------------------------------------------------------- */
+
+static const char *task_number(void)
+{
+	const char *task = getenv("SLURM_ARRAY_TASK_ID");
+
+	return task && task[0] && strspn(task, "0123456789") == strlen(task) ? task : NULL;
+}
+
+static void name_failed(struct attempt_exit *out, const struct attempt_exit *e, const char *task)
+{
+	*out = *e;
+	snprintf(out->text, sizeof(out->text), "task %.20s: %.220s", task, e->text);
+}
+
+/* How many tasks have ended: those of earlier attempts by their marks, ours by their records. The
+ * record of one that did not complete, if any, is in *out. */
+static int64_t ended_tasks(const struct shepherd *s, struct attempt_exit *out)
+{
+	DIR *folder = opendir(s->orders_folder);
+	struct dirent *entry;
+	int64_t count = 0;
+
+	while (folder && (entry = readdir(folder))) {
+		char *task = path_join("%s/%s", s->orders_folder, entry->d_name);
+		struct attempt_exit e;
+
+		if (strncmp(entry->d_name, "task-", 5) == 0 &&
+		    attempt_exit_read(task, &e, NULL) == 0) {
+			count++;
+			if (e.cause != CAUSE_COMPLETED)
+				name_failed(out, &e, entry->d_name + strlen("task-"));
+		} else if (strncmp(entry->d_name, "done-", 5) == 0) {
+			count++;
+		}
+		free(task);
+	}
+	if (folder)
+		closedir(folder);
+	return count;
+}
+
+/* The last task to end says how the attempt ended. Two that end at once say the same. */
+static void sum_up(const struct shepherd *s)
+{
+	const char *text = getenv("SLURM_ARRAY_TASK_COUNT");
+	int64_t all = text ? strtoll(text, NULL, 10) : 0;
+	struct attempt_exit e = {.cause = CAUSE_COMPLETED, .time_ms = clock_wall_ms()};
+
+	snprintf(e.text, sizeof(e.text), "all %lld tasks completed", (long long)all);
+	if (all <= 0 || ended_tasks(s, &e) < all)
+		return;
+	snprintf(e.token, sizeof(e.token), "%s", s->params.token);
+	e.last_seq = 0;
+	attempt_exit_write(s->orders_folder, &e, NULL);
+}
+
+static void touch(const char *path)
+{
+	file_write_visible(path, "", 0, 0640, NULL);
+}
+
+bool script_task_enter(struct shepherd *s)
+{
+	const char *task = task_number(), *count = getenv("SLURM_ARRAY_TASK_COUNT");
+	bool is_done = task && array_task_is_done(s->params.run_dir, task);
+	struct attempt_claim claim;
+	char *mark;
+
+	if (task && count)
+		array_tasks_are(s->params.run_dir, count);
+	if (is_done) {
+		mark = path_join("%s/done-%s", s->orders_folder, task);
+		touch(mark);
+		free(mark);
+		sum_up(s);
+	}
+	if (!task || is_done)
+		return is_done;
+	s->folder = path_join("%s/task-%s", s->orders_folder, task);
+	folder_make(s->folder, 0750, NULL);
+	/* The attempt's own claim is for all of them: it fences older attempts. */
+	claim_of_this_process(&claim, s->params.token);
+	attempt_claim_take(s->orders_folder, &claim, NULL);
+	return false;
+}
+
+void script_task_leave(const struct shepherd *s)
+{
+	const char *task = task_number();
+
+	if (!task)
+		return;
+	if (s->ending.cause == CAUSE_COMPLETED)
+		array_task_done(s->params.run_dir, task);
+	sum_up(s);
+}
+
+/* The limit is near: what ends the script from now on is the limit. */
+void script_signal(struct shepherd *s, int signo)
+{
+	s->stop.warned = true;
+	if (s->launch.is_open && !s->launch.has_ended)
+		kill(s->launch.pid, signo);
+}

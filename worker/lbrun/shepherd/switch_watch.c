@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+/* Switch files (common/run/switches.h), seen by lbrun itself: they must work with lbd dead. The kernel
+ * says when the folder changes; where it does not, on network file systems, a look every second
+ * finds out. The folder may hold any number of files: what names this run is looked up first, and
+ * the rest read in pieces, for a hundredth of a processor's time. What the switch orders, the trainer
+ * gets as from lbd; then the job cancels itself, so that Slurm ends what may be left of it on other
+ * nodes. */
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/run/switches.h"
+#include "worker/lbrun/shepherd/shepherd.h"
+#include "worker/lbrun/trainer/trainer.h"
+
+enum {
+	LOOK_EVERY_MS = 1000,
+	SETTLE_MS = 20,
+	PIECE_MS = 10,
+	WHOLE_MS = 2000,		/* before a start, as long as it takes, within reason */
+	PART = 100,			/* one part in so many of the time is for reading */
+	EVENT_READS = 64,
+	SAVE_AFTER_MS = 5000,		/* what lbd, if it lives, takes away long before */
+	CANCEL_MS = 5000,
+};
+
+void switched_open(struct shepherd *s)
+{
+	s->switch_fd = -1;
+	if (!s->params.switches)
+		return;
+	s->switch_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	if (s->switch_fd >= 0)
+		inotify_add_watch(s->switch_fd, s->params.switches,
+				  IN_CREATE | IN_MOVED_TO | IN_ATTRIB | IN_ONLYDIR);
+}
+
+/* Once for each file, however long it lies there. */
+static void look_for_save(struct shepherd *s, const struct switches *all, int64_t now_ms)
+{
+	const struct switch_file *f = switches_find_save(all, NULL, s->params.run, s->params.group,
+							 s->params.owner);
+
+	if (!f || s->phase != PHASE_RUN)
+		return;
+	if (f->inode != s->save_inode || f->changed_ns != s->save_changed_ns) {
+		s->save_inode = f->inode;
+		s->save_changed_ns = f->changed_ns;
+		s->save_due_ms = now_ms + SAVE_AFTER_MS;
+	} else if (now_ms >= s->save_due_ms) {
+		s->save_due_ms = INT64_MAX;
+		orders_save(s, f->by);
+	}
+}
+
+static void look_for_order(struct shepherd *s, const struct switch_file *f, int64_t now_ms)
+{
+	char text[320];
+
+	if (!f)
+		return;
+	switch_describe(f, text, sizeof(text));
+	if (switch_order(f->level) > s->switch_order)
+		s->switch_order = switch_order(f->level);
+	/* to a trainer a hold is the order to checkpoint and end */
+	orders_obey(s, f->level == SWITCH_KILL ? ORDER_KILL : ORDER_STOP, now_ms, text);
+}
+
+/* While a look is due at once there is nothing to hear: a colleague may write all the time. */
+int switched_fd(const struct shepherd *s, int64_t now_ms)
+{
+	return s->switch_ms > now_ms + SETTLE_MS ? s->switch_fd : -1;
+}
+
+void switched_news(struct shepherd *s, int64_t now_ms)
+{
+	char events[4096];
+
+	for (int i = 0; i < EVENT_READS && read(s->switch_fd, events, sizeof(events)) > 0; i++)
+		continue;
+	if (s->switch_ms > now_ms + SETTLE_MS)
+		s->switch_ms = now_ms + SETTLE_MS;
+}
+
+static void read_folder(struct shepherd *s, int dir, const struct switch_rules *rules,
+			const struct switch_run *run, int64_t budget_ms, int64_t now_ms)
+{
+	struct err err = {0};
+	int rc;
+
+	if (!s->switch_reading && now_ms >= s->switch_pause_ms)
+		s->switch_reading = switches_begin(dir, rules, run, &err);
+	if (!s->switch_reading)
+		return;
+	rc = switches_step(s->switch_reading, budget_ms, NULL, NULL, &err);
+	look_for_order(s, switches_find(switches_so_far(s->switch_reading), run->name, run->group,
+					run->owner), now_ms);
+	if (rc > 0) {
+		s->switch_ms = now_ms + SETTLE_MS;
+		return;
+	}
+	if (rc == 0)
+		look_for_save(s, switches_so_far(s->switch_reading), now_ms);
+	s->switch_pause_ms = now_ms + switches_pause_ms(s->switch_reading, PART);
+	switched_close(s);
+}
+
+/* What is wrong with the folder, and what does not count, is lbd's to tell. */
+static void look(struct shepherd *s, int64_t budget_ms, int64_t now_ms)
+{
+	struct switch_rules rules = {.owner = geteuid(), .team = s->params.team};
+	struct switch_run run = {s->params.run, s->params.group, s->params.owner};
+	struct switch_file named;
+	struct err err = {0};
+	int dir;
+
+	s->switch_ms = now_ms + LOOK_EVERY_MS;
+	if (!s->params.switches)
+		return;
+	dir = switches_open(s->params.switches, &rules, &err);
+	if (dir < 0) {
+		switched_close(s);
+		return;
+	}
+	if (switches_lookup(dir, &rules, &run, &named))
+		look_for_order(s, &named, now_ms);
+	read_folder(s, dir, &rules, &run, budget_ms, now_ms);
+	close(dir);
+}
+
+void switched_look(struct shepherd *s, int64_t now_ms)
+{
+	look(s, PIECE_MS, now_ms);
+}
+
+void switched_look_at_all(struct shepherd *s, int64_t now_ms)
+{
+	switched_close(s);
+	s->switch_pause_ms = now_ms;
+	look(s, WHOLE_MS, now_ms);
+}
+
+void switched_close(struct shepherd *s)
+{
+	switches_end(s->switch_reading, NULL);
+	s->switch_reading = NULL;
+}
+
+/* The job ends with lbrun in any case; but Slurm ends its steps on all nodes only on an order, and
+ * "cancelled" is what people then see. An array goes with all its tasks: the switch means the run.
+ * The controller may be away: not for long. */
+void switched_cancel_job(const struct shepherd *s)
+{
+	const char *array = getenv("SLURM_ARRAY_JOB_ID");
+	const char *job = getenv("SLURM_JOB_ID");	/* none: it is not Slurm's, by whatever number */
+	int64_t deadline_ms = clock_mono_ms() + CANCEL_MS;
+	pid_t parent = getpid(), pid;
+
+	if (job && array)
+		job = array;
+	if (s->switch_order == ORDER_RUN || s->ending.cause == CAUSE_COMPLETED || !job || !job[0])
+		return;
+	pid = fork();
+	if (pid == 0) {
+		child_begin(parent);
+		execlp("scancel", "scancel", "--quiet", "--", job, (char *)NULL);
+		_exit(127);
+	}
+	while (pid > 0 && waitpid(pid, NULL, WNOHANG) == 0) {
+		if (clock_mono_ms() >= deadline_ms)
+			kill(pid, SIGKILL);
+		poll(NULL, 0, 10);
+	}
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/* What trainers say, on its way into the spool. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/json.h"
+#include "common/run/message.h"
+#include "common/base/paths.h"
+#include "worker/lbrun/trainer/launcher.h"
+#include "worker/lbrun/shepherd/requeue.h"
+#include "worker/lbrun/shepherd/shepherd.h"
+
+enum {
+	BAD_NOTE_EVERY_MS = 10 * 1000,
+	ERROR_NOTE_EVERY_MS = 10 * 1000,
+	STEPS_PER_S = 100, STEPS_AT_ONCE = 1000,	/* that are printed, and taken down */
+};
+
+/* --- the trainer's lines ---------------------------------------------------------------------- */
+
+static void answer_error(struct hub_conn *conn, const char *text, bool is_kept)
+{
+	json_t *line = json_object();
+	char *answer;
+
+	js_set_str(line, "type", "error");
+	js_set_str(line, "text", text);
+	if (is_kept)
+		js_set_bool(line, "kept", true);
+	answer = js_line(line);
+	hub_answer(conn, "%s", answer);
+	free(answer);
+	json_decref(line);
+}
+
+/* Something that sends garbage sends a lot of it: a note now and then, with the number. */
+static void on_trouble(void *arg, const char *text)
+{
+	struct shepherd *s = arg;
+	int64_t now_ms = clock_mono_ms();
+
+	s->bad_lines++;
+	if (now_ms < s->bad_note_ms)
+		return;
+	s->bad_note_ms = now_ms + BAD_NOTE_EVERY_MS;
+	journal_note(&s->journal, s->launch.number, "bad_line", "%s (%lld since the last note)",
+		     text, (long long)s->bad_lines);
+	s->bad_lines = 0;
+}
+
+/* The spool puts an envelope around the line, one level more, and readers have a limit. */
+static bool is_deeper(json_t *value, int levels)
+{
+	const char *key;
+	json_t *item;
+	size_t i;
+
+	if (!json_is_object(value) && !json_is_array(value))
+		return false;
+	if (levels == 0)
+		return true;
+	json_object_foreach(value, key, item)
+	{
+		if (is_deeper(item, levels - 1))
+			return true;
+	}
+	json_array_foreach(value, i, item)
+	{
+		if (is_deeper(item, levels - 1))
+			return true;
+	}
+	return false;
+}
+
+static json_t *parse(const char *text, size_t len, enum message_type *type, struct err *err)
+{
+	json_t *line = message_parse(text, len, type, err);
+
+	if (line && is_deeper(line, JS_MAX_DEPTH - 1)) {
+		err_set(err, ERR_USAGE, "nested deeper than %d", JS_MAX_DEPTH - 1);
+		json_decref(line);
+		line = NULL;
+	}
+	return line;
+}
+
+static void heed_checkpoint(struct shepherd *s, const json_t *line)
+{
+	const char *told = js_str(line, "path", "");
+	char *path = told[0] == '/' ? path_join("%s", told)
+				    : path_join("%s/%s", s->params.workdir, told);
+
+	saves_told(s, path, js_int(line, "step", -1));
+	journal_sync(&s->journal);
+	free(path);
+}
+
+static void heed_pace(struct shepherd *s, int64_t rank, const json_t *line)
+{
+	double usual_ms = 0;
+	double ms = js_real(line, "step_ms", 0);
+	int64_t slow = ranks_step(&s->ranks, rank, ms, &usual_ms);
+
+	if (slow < 0)
+		return;
+	journal_note(&s->journal, s->launch.number, "slow_rank",
+		     "rank %lld takes %.0f ms for a step, the others %.0f ms", (long long)slow,
+		     s->ranks.items[slow].mean_ms, usual_ms);
+	output_say(&s->output, "rank %lld is slow: %.0f ms for a step, the others %.0f ms",
+		   (long long)slow, s->ranks.items[slow].mean_ms, usual_ms);
+}
+
+static void heed_step(struct shepherd *s, int64_t rank, const json_t *line)
+{
+	watch_step(&s->watch, rank, clock_mono_ms());
+	heed_pace(s, rank, line);
+}
+
+static void heed_life(struct shepherd *s, struct hub_conn *conn, enum message_type type,
+		      const json_t *line)
+{
+	int64_t now_ms = clock_mono_ms();
+
+	if (type == MESSAGE_HELLO)
+		conn->rank = js_int(line, "rank", 0);
+	if (type == MESSAGE_STEP)
+		saves_step(s, js_int(line, "step", -1));
+	if (type == MESSAGE_PHASE)
+		watch_phase(&s->watch, conn->rank, js_str(line, "name", ""), now_ms);
+	else if (type == MESSAGE_STEP) {
+		heed_step(s, js_int(line, "rank", conn->rank), line);
+		complaints_step(&s->complaints, now_ms);
+	} else if (type == MESSAGE_BYE)
+		watch_bye(&s->watch, now_ms);
+	else
+		watch_sign(&s->watch, now_ms);
+}
+
+static void heed(struct shepherd *s, struct hub_conn *conn, enum message_type type,
+		 const json_t *line)
+{
+	heed_life(s, conn, type, line);
+	if (type == MESSAGE_CHECKPOINT)
+		heed_checkpoint(s, line);
+	if (type == MESSAGE_BYE)
+		s->launch.said_stopped = strcmp(js_str(line, "status", ""), "stopped") == 0;
+	if (type == MESSAGE_BYE)
+		s->launch.said_diverged = strcmp(js_str(line, "status", ""), "diverged") == 0;
+	if (conn->is_trainer)
+		return;
+	conn->is_trainer = true;
+	s->launch.reports = true;
+	/* It came too late to hear what the others were told. */
+	if (s->stop.done[STEP_ASK])
+		hub_answer(conn, "{\"type\":\"stop\"}");
+}
+
+static void on_line(void *arg, struct hub_conn *conn, const char *text, size_t len)
+{
+	struct shepherd *s = arg;
+	enum message_type type = MESSAGE_COUNT;
+	struct err why = {0};
+	json_t *line = parse(text, len, &type, &why);
+	int64_t seq;
+
+	if (!line) {
+		answer_error(conn, why.text, false);
+		on_trouble(s, why.text);
+		return;
+	}
+	seq = journal_trainer(&s->journal, s->launch.number, line, &why);
+	if (seq <= 0)
+		answer_error(conn, why.text, seq == 0);
+	else
+		hub_answer(conn, "{\"type\":\"ack\",\"seq\":%lld}", (long long)seq);
+	heed(s, conn, type, line);
+	json_decref(line);
+}
+
+/* --- what it prints --------------------------------------------------------------------------- */
+
+/* Nobody asked for these steps: a trainer that prints thousands in a second fills no disk with
+ * them. The newest one waits for its turn. */
+static bool may_write_step(struct shepherd *s, const json_t *line)
+{
+	int64_t now_ms = clock_mono_ms();
+	int64_t earned = (now_ms - s->step_room_ms) * STEPS_PER_S / 1000;
+
+	if (earned > 0) {
+		s->step_room += earned;
+		s->step_room_ms = now_ms;
+	}
+	if (s->step_room > STEPS_AT_ONCE)
+		s->step_room = STEPS_AT_ONCE;
+	json_decref(s->step_left);
+	s->step_left = s->step_room > 0 ? NULL : json_deep_copy(line);
+	return s->step_room > 0 && s->step_room-- > 0;
+}
+
+void lines_write_left_step(struct shepherd *s)
+{
+	if (s->step_left)
+		journal_trainer(&s->journal, s->launch.number, s->step_left, NULL);
+	json_decref(s->step_left);
+	s->step_left = NULL;
+}
+
+static void on_printed_step(void *arg, json_t *line, int64_t rank)
+{
+	struct shepherd *s = arg;
+
+	complaints_step(&s->complaints, clock_mono_ms());
+	saves_step(s, js_int(line, "step", -1));
+	if (s->printed.steps && !may_write_step(s, line))
+		return;
+	journal_trainer(&s->journal, s->launch.number, line, NULL);
+	/* A line that we only took for a step must not end a trainer, where nobody asked for that. */
+	if (!s->printed.steps || s->params.watch.step_ms != WATCH_AUTO)
+		heed_step(s, rank < 0 ? 0 : rank, line);
+}
+
+/* Who reports by itself would be counted twice. */
+static bool on_is_told(void *arg)
+{
+	const struct shepherd *s = arg;
+
+	return s->launch.reports;
+}
+
+/* The first error line names it, or else the first rank that a signal killed: the others mostly
+ * follow because of that one. */
+static void suspect(struct shepherd *s, const char *node, bool is_broken)
+{
+	if (s->launch.node[0] && (s->launch.is_node_broken || !is_broken))
+		return;
+	snprintf(s->launch.node, sizeof(s->launch.node), "%s", node);
+	s->launch.is_node_broken = is_broken;
+}
+
+static void on_rank_end(void *arg, const char *node, int64_t rank, int signo, int status)
+{
+	struct shepherd *s = arg;
+	struct rank_end end = {
+		.exit_code = signo ? -1 : status, .signal = signo, .rank = rank,
+	};
+
+	snprintf(end.node, sizeof(end.node), "%s", node);
+	complaints_rank_ended(&s->complaints, &end, clock_mono_ms());
+	/* what people and a kernel without memory send says nothing of the node */
+	if (signo && signo != SIGKILL && signo != SIGTERM && signo != SIGINT && signo != SIGHUP)
+		suspect(s, node, false);
+}
+
+static void on_printed_line(void *arg, int stream, const char *node, int64_t rank,
+			    const char *text, size_t len)
+{
+	struct shepherd *s = arg;
+	struct heard line = {text, len, node, rank, stream == 1, clock_mono_ms()};
+
+	s->launch.is_requeue_refused |= s->params.is_script && requeue_is_refusal(text, len);
+	complaints_hear(&s->complaints, &line);
+}
+
+static void on_printed_error(void *arg, const char *node, const char *line)
+{
+	struct shepherd *s = arg;
+	int64_t now_ms = clock_mono_ms();
+
+	suspect(s, node[0] ? node : s->node, true);
+	if (now_ms < s->error_note_ms)
+		return;
+	s->error_note_ms = now_ms + ERROR_NOTE_EVERY_MS;
+	journal_note(&s->journal, s->launch.number, "node_error", "%s: %.400s",
+		     node[0] ? node : s->node, line);
+}
+
+static void on_bytes(void *arg, int stream, const char *data, size_t len)
+{
+	printed_bytes(&((struct shepherd *)arg)->printed, stream, data, len);
+}
+
+int lines_read_output(struct shepherd *s, struct err *err)
+{
+	s->printed.is_told = on_is_told;
+	s->printed.on_step = on_printed_step;
+	s->printed.on_error = on_printed_error;
+	s->printed.on_rank_end = launcher_has_ranks(&s->params) ? on_rank_end : NULL;
+	s->printed.on_line = on_printed_line;
+	complaints_init(&s->complaints);
+	s->printed.arg = s;
+	if (printed_init(&s->printed, &s->params.watch, err) < 0)
+		return -1;
+	s->output.on_bytes = on_bytes;
+	s->output.arg = s;
+	return 0;
+}
+
+void lines_init(struct shepherd *s)
+{
+	s->hub.on_line = on_line;
+	s->hub.on_trouble = on_trouble;
+	s->hub.arg = s;
+}

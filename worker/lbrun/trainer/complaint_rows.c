@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* complaint_rows.c - the tables of complaint_rows.h. */
+#include "worker/lbrun/trainer/complaint_rows.h"
+
+#define KNOWN WEIGHT_KNOWN, false
+#define FOLLOWS WEIGHT_FOLLOWS, false, NULL
+
+const struct complaint_row complaint_rows[] = {
+	/* launchers and ranks that only follow */
+	{"ChildFailedError|Sending process \\d+ closing signal|SignalException|SIGTERM death signal|"
+	 "Received \\d+ death signal|failed \\(exitcode: |^srun: |^(?:mpirun|mpiexec|prterun)\\b|"
+	 "CalledProcessError.* (?:returned non-zero|died with)|exits with return code|Root Cause \\(first",
+	 FOLLOWS},
+	{"[Cc]onnection (?:reset|closed) by peer|communicator was aborted|recvValue failed|"
+	 "remote process exited|Broken ?[Pp]ipe|ncclRemoteError|Socket Timeout", FOLLOWS},
+	{"[Ww]atchdog caught collective operation timeout", WEIGHT_FOLLOWS, false,
+	 "a rank did not come to the same collective as the others: look at what each did last"},
+
+	/* memory */
+	{"(?:CUDA|HIP) out of memory|CUBLAS_STATUS_ALLOC_FAILED|cudaErrorMemoryAllocation|"
+	 "RESOURCE_EXHAUSTED: Out of memory|Cuda failure.*out of memory", KNOWN,
+	 "the GPU's memory is full: a smaller micro-batch, activation checkpointing, or more GPUs"},
+	{"/dev/shm.*No space left|No space left.*(?:/dev/shm|shm_)|"
+	 "(?:unable to|cannot|failed to) (?:open|mmap|write to|allocate|resize).{0,20} shared memory|"
+	 "(?:out of|insufficient) shared memory", KNOWN,
+	 "/dev/shm is full: fewer DataLoader workers, or a larger --shm-size of the container"},
+	{"(?i)oom[_-]kill|OOM Killed|Out of memory: Killed|Exceeded (?:job|step) memory limit", KNOWN,
+	 "the job's memory is used up: ask for more (slurm.mem), or hold less at once"},
+	{"Cannot allocate memory|std::bad_alloc|^(?:\\w+\\.)*_?(?:Array)?MemoryError\\b|"
+	 "DefaultCPUAllocator: (?:can't allocate|not enough) memory", KNOWN,
+	 "the host's memory is used up: ask for more (slurm.mem), or hold less at once"},
+
+	/* disks and files */
+	{"[Dd]isk quota exceeded|\\[Errno 122\\]", KNOWN,
+	 "your quota is used up: remove something, or keep fewer checkpoints"},
+	{"No space left on device|\\[Errno 28\\]|ENOSPC|file write failed", KNOWN,
+	 "a disk is full: df -h shows which; make room, or keep fewer checkpoints"},
+	{"Too many open files|\\[Errno 24\\]", KNOWN,
+	 "too many files are open: raise ulimit -n, or use fewer DataLoader workers"},
+	{"GLIBC(?:XX)?_[\\d.]+'? not found", KNOWN, "it was built for a newer system than the node's"},
+	{"ModuleNotFoundError: |ImportError: |error while loading shared libraries|"
+	 "cannot open shared object file", KNOWN,
+	 "it is not in the job's environment: activate that before lbctl submit, or put it into the command"},
+	{"command not found$|^[^ ]+: (?:line )?\\d+: .*not found$|exec.*: No such file or directory", KNOWN,
+	 "there is no such program in the job's PATH"},
+	{"Error\\(s\\) in loading state_dict|size mismatch for ", KNOWN,
+	 "the checkpoint is one of another model: lbctl restart --from another step or scratch"},
+	{"FileNotFoundError|No such file or directory", KNOWN,
+	 "not there on the node; paths without / begin at run.workdir"},
+	{"PermissionError|[Pp]ermission denied", KNOWN,
+	 "this user may not do that there: ls -ld shows who may"},
+
+	/* the GPU */
+	{"CUDA driver version is insufficient|driver on your system is too old|"
+	 "forward compatibility was attempted|unsupported display driver", KNOWN,
+	 "the node's driver is too old for this CUDA: load another module, or a build for an older CUDA"},
+	{"no kernel image is available|is not compatible with the current PyTorch|"
+	 "named symbol not found|unsupported GPU architecture", KNOWN,
+	 "this build does not know the GPU: H100 and H200 need CUDA 11.8 and NCCL 2.16 or newer"},
+	{"No CUDA GPUs are available|no CUDA-capable device|Found no NVIDIA driver|"
+	 "not compiled with CUDA enabled", KNOWN,
+	 "the job has no GPU, or this build is for CPUs: set slurm.gpus_per_node"},
+	{"uncorrectable ECC|fallen off the bus|\\bXid\\b.*\\b(?:48|63|74|79|94|95)\\b", KNOWN,
+	 "the GPU is broken: slurm.exclude keeps the run away from the node; have it looked at"},
+	{"illegal memory access|misaligned address|device-side assert|unspecified launch failure|"
+	 "CU(?:BLAS|DNN)_STATUS_EXECUTION_FAILED|CUDA error: |Cuda failure", KNOWN,
+	 "a kernel failed; with CUDA_LAUNCH_BLOCKING=1 in the environment the traceback shows which"},
+
+	/* the network */
+	{"[Aa]ddress already in use|EADDRINUSE|\\[Errno 98\\]", KNOWN,
+	 "somebody has that port: do not set MASTER_PORT (lbrun finds a free one), or set another"},
+	{"RendezvousConnectionError|RendezvousTimeoutError|client socket has (?:failed|timed out)|"
+	 "TCPStore.*time[d ]*out", KNOWN,
+	 "the ranks did not find each other: look at MASTER_ADDR, the number of nodes, and firewalls"},
+	{"NCCL WARN|ncclSystemError|ncclInternalError|ncclUnhandledCudaError|ncclInvalidUsage|NCCL error", KNOWN,
+	 "NCCL_DEBUG=INFO tells more; slurm.network sets what the fabric needs, lbctl doctor looks at versions"},
+	{"GatedRepoError|40[13] Client Error|RepositoryNotFoundError", KNOWN,
+	 "no access to it: a token belongs into run.env_file, as HF_TOKEN=..."},
+	{"Name or service not known|Temporary failure in name resolution|Max retries exceeded|"
+	 "Network is unreachable|LocalEntryNotFoundError", KNOWN,
+	 "compute nodes often have no internet: download before, and set HF_HUB_OFFLINE=1"},
+
+	/* crashes, and the words of languages */
+	{"Fatal Python error: |^Segmentation fault|Caught signal \\d+ \\(|\\*\\*\\* SIG|AddressSanitizer: |"
+	 "terminate called after throwing", WEIGHT_KNOWN, true, NULL},
+	{"unrecognized arguments: |following arguments are required|invalid choice: ", KNOWN, NULL},
+	{"Assertion .* failed|^thread '.*' panicked|^panic: ", WEIGHT_EXCEPTION, false, NULL},
+	{"^(?:[A-Za-z_]\\w*\\.)*[A-Z]\\w*(?:Error|Exception|Interrupt|Exit|Failure)(?::|$)",
+	 WEIGHT_EXCEPTION, false, NULL},
+	{"(?i)\\b(?:error|fatal|exception|failed|aborted|aborting|cannot)\\b", WEIGHT_ERROR, false, NULL},
+};
+const size_t complaint_row_count = sizeof(complaint_rows) / sizeof(complaint_rows[0]);
+
+const char complaint_sign[] =
+	"(?i)error|exception|fault|fatal|abort|assert|kill|denied|no space|quota|nccl|cuda|out of memory|"
+	"memory|cannot|not found|no such|caught|exit ?(?:code|string)|return code|exit status|died with|interrupt|"
+	"panic|signal|terminat|peer|pipe|insuffic|unable|too many|already in use|mismatch|arguments|invalid|"
+	"compatib|driver|failed|timeout|timed out|xid|ecc|\\bbus\\b|retries|unreach|resolution|not known|gated";
+
+const char complaint_harmless[] =
+	"(?i)warn(?:ing)?s?\\b|\\b(?:0|no|without) (?:\\w+ )?errors?\\b|errors?['\"]?\\s*[=:]\\s*0\\b|error[_-]?(?:rate|bar|handl|if)|"
+	"\\bINFO\\b|\\bDEBUG\\b|on_error|ignor|retrying|recovered|fault[_-]?toler";
+
+const char complaint_frame[] = "^\\s*(?:File \"[^\"]+\", line \\d+|#\\d+\\s+0x|what\\(\\):|at .+:\\d+)";
+
+const char *const rank_end_patterns[] = {
+	/* torchrun; its summary */
+	"failed \\(exitcode: (?<code>-?\\d+)\\) local_rank: (?<rank>\\d+)",
+	"^\\s*exitcode\\s*: (?<code>-?\\d+) \\(pid",
+	/* srun; a rank that it ended itself is none that ended the others */
+	"^srun: error: (?<node>[^\\s:]+): tasks? (?<rank>\\d+)[^:]*: Exited with exit code (?<code>\\d+)",
+	"^srun: error: (?<node>[^\\s:]+): tasks? (?<rank>\\d+)[^:]*: "
+		"(?<word>Segmentation fault|Killed|Aborted|Bus error|Floating point exception|Illegal instruction)",
+	/* Open MPI */
+	"noticed that process rank (?<rank>\\d+) with PID \\d+ on node (?<node>\\S+) exited on signal (?<signal>\\d+)",
+	"^\\s*Exit code:\\s+(?<code>\\d+)\\s*$",
+	/* MPICH, Intel MPI */
+	"^=\\s+KILLED BY SIGNAL: (?<signal>\\d+)",
+	"TERMINATED WITH THE EXIT STRING: .*\\(signal (?<signal>\\d+)\\)",
+	"^=\\s+EXIT CODE: (?<code>\\d+)",
+	/* DeepSpeed and accelerate */
+	"exits with return code = (?<code>-?\\d+)",
+	"CalledProcessError: Command '\\['[^']*python[\\d.]*', .*returned non-zero exit status (?<code>\\d+)\\.",
+	"CalledProcessError: Command '\\['[^']*python[\\d.]*', .*died with <Signals\\.\\w+: (?<signal>\\d+)>",
+};
+const size_t rank_end_pattern_count = sizeof(rank_end_patterns) / sizeof(rank_end_patterns[0]);

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* complaint_rows.h - what trainers and launchers print when they die, as tables: a new failure is
+ * one row. */
+#ifndef LBRUN_TRAINER_COMPLAINT_ROWS_H
+#define LBRUN_TRAINER_COMPLAINT_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum weight {			/* the heavier explains more */
+	WEIGHT_NONE,
+	WEIGHT_LAST,		/* merely the last line of stderr */
+	WEIGHT_FOLLOWS,		/* what others say because one has died */
+	WEIGHT_ERROR,		/* it calls itself an error */
+	WEIGHT_EXCEPTION,	/* the last line of a traceback */
+	WEIGHT_KNOWN,		/* we can say what it means */
+};
+
+/* The first row that fits has the line. */
+struct complaint_row {
+	const char *pattern;	/* PCRE2 */
+	enum weight weight;
+	bool has_frame;		/* a line soon after it says where */
+	const char *advice;	/* what to do about it; NULL = it says so itself */
+};
+extern const struct complaint_row complaint_rows[];
+extern const size_t complaint_row_count;
+
+/* A line without any of this is no complaint: one look instead of many. */
+extern const char complaint_sign[];
+/* Looks like one, and is none: "0 errors", warnings. */
+extern const char complaint_harmless[];
+/* Where it happened: 'File "train.py", line 12 in forward', "#0 0x… in f", "what(): …". */
+extern const char complaint_frame[];
+
+/* How launchers tell of the rank whose end ended them all. Groups: "code" (negative: a signal, as
+ * Python has it), "signal", "word" (of a signal), "rank", "node". */
+extern const char *const rank_end_patterns[];
+extern const size_t rank_end_pattern_count;
+
+#endif

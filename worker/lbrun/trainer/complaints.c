@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: MIT */
+/* complaints.c - which of many lines explains an end: the first of the heaviest kind. */
+#include "worker/lbrun/trainer/complaints.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/regexp.h"
+#include "common/base/text.h"
+
+enum { FRAME_LINES = 12, KNOWN_LINE_BYTES = 2000 };
+
+/* The tables are ours: what cannot be compiled is a mistake that the unit test finds. */
+static struct regexp *compile(const char *pattern)
+{
+	struct regexp *r = regexp_create(pattern, false, NULL);
+
+	if (!r)
+		abort();
+	return r;
+}
+
+void complaints_init(struct complaints *c)
+{
+	for (size_t i = 0; i < complaint_row_count; i++)
+		c->rows[i] = compile(complaint_rows[i].pattern);
+	for (size_t i = 0; i < rank_end_pattern_count; i++)
+		c->ends[i] = compile(rank_end_patterns[i]);
+	c->sign = compile(complaint_sign);
+	c->harmless = compile(complaint_harmless);
+	c->frame = compile(complaint_frame);
+	complaints_reset(c);
+}
+
+void complaints_fini(struct complaints *c)
+{
+	for (size_t i = 0; i < complaint_row_count; i++)
+		regexp_destroy(c->rows[i]);
+	for (size_t i = 0; i < rank_end_pattern_count; i++)
+		regexp_destroy(c->ends[i]);
+	regexp_destroy(c->sign);
+	regexp_destroy(c->harmless);
+	regexp_destroy(c->frame);
+	memset(c, 0, sizeof(*c));
+}
+
+void complaints_reset(struct complaints *c)
+{
+	c->best = c->last = (struct complaint){.rank = -1};
+	c->end = (struct rank_end){.exit_code = -1, .rank = -1};
+	c->frame_lines = 0;
+	c->in_traceback = false;
+}
+
+/* --- lines ------------------------------------------------------------------------------------ */
+
+/* PyTorch's "[rank3]: " and torchrun's "[default3]:" in front of a line. */
+static void skip_mark(struct heard *line)
+{
+	int rank = -1, n = 0;
+
+	/* NOLINTBEGIN(cert-err34-c): a number that is out of range is no harm here */
+	if (line->text[0] != '[' ||
+	    (sscanf(line->text, "[rank%d]:%n", &rank, &n) < 1 &&
+	     sscanf(line->text, "[default%d]:%n", &rank, &n) < 1) || n == 0)
+		return;
+	/* NOLINTEND(cert-err34-c) */
+	n += line->text[n] == ' ';
+	line->rank = rank;
+	line->text += n;
+	line->len -= (size_t)n;
+}
+
+static void take(struct complaint *to, const struct heard *line, enum weight weight,
+		 const char *advice)
+{
+	const char *text = line->text + strspn(line->text, " \t");
+
+	*to = (struct complaint){.weight = weight, .advice = advice, .rank = line->rank,
+				 .at_ms = line->now_ms};
+	snprintf(to->node, sizeof(to->node), "%s", line->node);
+	snprintf(to->text, sizeof(to->text), "%s", text);
+	text_clean(to->text);
+}
+
+/* Of one rank the heavier one, and of exceptions the last: that is the one that ended it. What
+ * other ranks say after the first may only follow from it. */
+static bool is_better(const struct complaint *best, const struct heard *line, enum weight weight)
+{
+	bool is_same = best->rank == line->rank;
+
+	if (line->now_ms - best->at_ms > COMPLAINT_OLD_MS)
+		return true;
+	if (best->weight < WEIGHT_EXCEPTION || weight < WEIGHT_EXCEPTION)
+		return weight > best->weight;
+	return is_same && (weight > best->weight || (weight == best->weight &&
+						     weight == WEIGHT_EXCEPTION));
+}
+
+static void offer(struct complaints *c, const struct heard *line, enum weight weight,
+		  const struct complaint_row *row)
+{
+	if (!is_better(&c->best, line, weight))
+		return;
+	take(&c->best, line, weight, row ? row->advice : NULL);
+	c->frame_lines = row && row->has_frame ? FRAME_LINES : 0;
+}
+
+static void add_frame(struct complaints *c, const struct heard *line)
+{
+	const char *text = line->text + strspn(line->text, " \t");
+	size_t len = strlen(c->best.text);
+
+	c->frame_lines--;
+	if (!regexp_match(c->frame, line->text, line->len))
+		return;
+	snprintf(c->best.text + len, sizeof(c->best.text) - len, "; %s", text);
+	text_clean(c->best.text);
+	c->frame_lines = 0;
+}
+
+enum traceback { TRACEBACK_NONE, TRACEBACK_INSIDE, TRACEBACK_END };
+
+/* The first line that is not indented ends it, and says what was raised; those before quote the
+ * program, which has words of all kinds. Of several at once the first one is heeded. */
+static enum traceback follow_traceback(struct complaints *c, const struct heard *line)
+{
+	if (strncmp(line->text, "Traceback (most recent call last)", 33) == 0) {
+		if (!c->in_traceback)
+			c->traceback_rank = line->rank;
+		c->in_traceback = true;
+		return TRACEBACK_INSIDE;
+	}
+	if (!c->in_traceback || line->rank != c->traceback_rank)
+		return TRACEBACK_NONE;
+	if (strchr(" \t+|", line->text[0]))
+		return TRACEBACK_INSIDE;
+	c->in_traceback = false;
+	return TRACEBACK_END;
+}
+
+static bool is_harmless(struct complaints *c, const struct heard *line,
+			const struct complaint_row *row)
+{
+	return (!row || row->weight == WEIGHT_ERROR || row->weight == WEIGHT_FOLLOWS) &&
+	       regexp_match(c->harmless, line->text, line->len);
+}
+
+/* --- the end of a rank ------------------------------------------------------------------------ */
+
+static int signal_of_word(const char *text, size_t len)
+{
+	static const int signals[] = {SIGSEGV, SIGKILL, SIGABRT, SIGBUS, SIGFPE, SIGILL};
+	static const char *const words[] = {"Segmentation fault", "Killed", "Aborted", "Bus error",
+					    "Floating point exception", "Illegal instruction"};
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		if (strlen(words[i]) == len && strncmp(text, words[i], len) == 0)
+			return signals[i];
+	}
+	return 0;
+}
+
+static void take_group(void *arg, const char *name, const char *text, size_t len)
+{
+	struct rank_end *end = arg;
+	double number = 0;
+
+	if (strcmp(name, "node") == 0)
+		snprintf(end->node, sizeof(end->node), "%.*s", (int)(len < 64 ? len : 64), text);
+	else if (strcmp(name, "word") == 0)
+		end->signal = signal_of_word(text, len);
+	else if (!text_number(text, len, &number) || number < -64 || number > 1e6)
+		return;
+	else if (strcmp(name, "rank") == 0)
+		end->rank = (int64_t)number;
+	else if (strcmp(name, "signal") == 0 || number < 0)
+		end->signal = number < 0 ? (int)-number : (int)number;
+	else if (strcmp(name, "code") == 0)
+		end->exit_code = (int)number;
+}
+
+/* A signal explains more than the exit status that a launcher made of it. */
+static bool explains_more(const struct rank_end *a, const struct rank_end *b)
+{
+	return !b->is_known || (a->signal && !b->signal && a->rank < 0 && b->rank < 0);
+}
+
+void complaints_rank_ended(struct complaints *c, const struct rank_end *end, int64_t now_ms)
+{
+	if (end->signal < 0 || end->signal > 64 || (end->signal == 0 && end->exit_code <= 0))
+		return;
+	if (!explains_more(end, &c->end))
+		return;
+	c->end = *end;
+	c->end.is_known = true;
+	c->end_ms = now_ms;
+}
+
+static void hear_launcher(struct complaints *c, const struct heard *line)
+{
+	for (size_t i = 0; i < rank_end_pattern_count; i++) {
+		struct rank_end end = {.exit_code = -1, .rank = -1};
+
+		if (!regexp_match(c->ends[i], line->text, line->len))
+			continue;
+		regexp_each_group(c->ends[i], line->text, take_group, &end);
+		complaints_rank_ended(c, &end, line->now_ms);
+		return;
+	}
+}
+
+/* --- all together ----------------------------------------------------------------------------- */
+
+/* Its row, NULL = it is no complaint. */
+static const struct complaint_row *row_of(struct complaints *c, const struct heard *line)
+{
+	/* of a very long line the beginning says what it is */
+	size_t len = line->len < KNOWN_LINE_BYTES ? line->len : KNOWN_LINE_BYTES;
+
+	if (!regexp_match(c->sign, line->text, len))
+		return NULL;
+	hear_launcher(c, line);
+	for (size_t i = 0; i < complaint_row_count; i++) {
+		if (regexp_match(c->rows[i], line->text, len))
+			return &complaint_rows[i];
+	}
+	return NULL;
+}
+
+/* A bar that was being drawn tells nothing of the end. */
+static bool is_bar(const char *text)
+{
+	return strstr(text, "%|") || strstr(text, "it/s") || strstr(text, "s/it");
+}
+
+void complaints_hear(struct complaints *c, const struct heard *heard)
+{
+	struct heard line = *heard;
+	const struct complaint_row *row;
+	enum traceback traceback;
+
+	skip_mark(&line);
+	if (line.len == 0 || strncmp(line.text, "lbrun: ", 7) == 0)
+		return;
+	if (c->frame_lines > 0 && line.rank == c->best.rank)
+		add_frame(c, &line);
+	traceback = follow_traceback(c, &line);
+	if (traceback == TRACEBACK_INSIDE)
+		return;
+	row = row_of(c, &line);
+	if (is_harmless(c, &line, row))
+		return;
+	if (traceback == TRACEBACK_END && (!row || row->weight == WEIGHT_ERROR))
+		offer(c, &line, WEIGHT_EXCEPTION, NULL);
+	else if (row)
+		offer(c, &line, row->weight, row);
+	if (line.is_stderr && !is_bar(line.text))
+		take(&c->last, &line, WEIGHT_LAST, NULL);
+}
+
+void complaints_step(struct complaints *c, int64_t now_ms)
+{
+	if (c->best.weight && now_ms - c->best.at_ms > COMPLAINT_SURVIVED_MS)
+		c->best = (struct complaint){.rank = -1};
+	if (c->end.is_known && now_ms - c->end_ms > COMPLAINT_SURVIVED_MS)
+		c->end = (struct rank_end){.exit_code = -1, .rank = -1};
+}
+
+const struct complaint *complaints_best(const struct complaints *c, int64_t now_ms)
+{
+	if (c->best.weight && now_ms - c->best.at_ms <= COMPLAINT_OLD_MS)
+		return &c->best;
+	if (c->last.weight && now_ms - c->last.at_ms <= COMPLAINT_SURVIVED_MS)
+		return &c->last;
+	return NULL;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* complaints.h - why it died, as far as what it printed tells: the line that explains the most, and
+ * the rank whose end ended the others. complaint_rows.h has the tables.
+ *
+ * Pure: lines and a clock in. What was survived for a while (steps went on) explains nothing. */
+#ifndef LBRUN_TRAINER_COMPLAINTS_H
+#define LBRUN_TRAINER_COMPLAINTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "worker/lbrun/trainer/complaint_rows.h"
+
+struct regexp;
+
+enum {
+	COMPLAINT_BYTES = 240,
+	COMPLAINT_SURVIVED_MS = 60 * 1000,	/* when a step comes so long after it */
+	COMPLAINT_OLD_MS = 30 * 60 * 1000,	/* where no steps are known */
+};
+
+struct complaint {
+	enum weight weight;	/* WEIGHT_NONE = nothing was said */
+	const char *advice;	/* NULL = none */
+	char node[65];		/* "" = not known */
+	int64_t rank;		/* -1 = not known */
+	int64_t at_ms;
+	char text[COMPLAINT_BYTES];
+};
+
+struct rank_end {
+	bool is_known;
+	int exit_code;		/* -1 = none */
+	int signal;		/* 0 = none */
+	int64_t rank;		/* -1 = not known */
+	char node[65];
+};
+
+struct complaints {
+	struct regexp *rows[64], *ends[16];
+	struct regexp *sign, *harmless, *frame;
+	struct complaint best, last;	/* `last`: the last line of stderr */
+	struct rank_end end;
+	int64_t end_ms;
+	int frame_lines;		/* so many lines may hold the frame of `best` */
+	bool in_traceback;
+	int64_t traceback_rank;
+};
+
+struct heard {			/* one line */
+	const char *text;	/* without prefix and escape sequences; ends in NUL */
+	size_t len;
+	const char *node;	/* "" = not known */
+	int64_t rank;		/* -1 = not known */
+	bool is_stderr;
+	int64_t now_ms;
+};
+
+void complaints_init(struct complaints *c);
+void complaints_fini(struct complaints *c);
+void complaints_reset(struct complaints *c);	/* a new launch */
+void complaints_hear(struct complaints *c, const struct heard *line);
+/* A rank's own shepherd says how it ended: the first such word counts, before a launcher's. */
+void complaints_rank_ended(struct complaints *c, const struct rank_end *end, int64_t now_ms);
+/* The training went on. */
+void complaints_step(struct complaints *c, int64_t now_ms);
+
+/* What explains the end best; NULL = nothing does. Borrowed. */
+const struct complaint *complaints_best(const struct complaints *c, int64_t now_ms);
+
+#endif

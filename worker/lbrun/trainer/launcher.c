@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* torchrun's static rendezvous, with our number of each node: rank 0 is then on the batch host,
+ * where LB_SOCKET is, and nobody has to guess which host is meant by its name. */
+#include "worker/lbrun/trainer/launcher.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/mem.h"
+#include "common/base/strv.h"
+
+/* Below those that systems hand out. */
+enum { FIRST_PORT = 15000, PORTS = 15000, PORT_TRIES = 100 };
+
+bool launcher_is_srun(const struct attempt_params *p)
+{
+	return strcmp(p->launcher, "srun") == 0;
+}
+
+bool launcher_has_ranks(const struct attempt_params *p)
+{
+	return launcher_is_srun(p) || p->torchrun;
+}
+
+/* --- where ------------------------------------------------------------------------------------ */
+
+static bool is_known(const char *host)
+{
+	struct addrinfo *found = NULL;
+	bool is = getaddrinfo(host, NULL, NULL, &found) == 0;
+
+	if (is)
+		freeaddrinfo(found);
+	return is;
+}
+
+/* What Slurm calls a node may be no name that anybody can look up. */
+static void choose_host(char *host, size_t size)
+{
+	const char *given = getenv("MASTER_ADDR"), *node = getenv("SLURMD_NODENAME");
+
+	host[0] = host[size - 1] = '\0';
+	if (given && given[0])
+		snprintf(host, size, "%s", given);
+	else if (node && node[0] && is_known(node))
+		snprintf(host, size, "%s", node);
+	else
+		gethostname(host, size - 1);
+}
+
+static bool is_free(int port)
+{
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	bool is = fd >= 0 && bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return is;
+}
+
+static int64_t choose_port(int64_t seed)
+{
+	const char *given = getenv("MASTER_PORT");
+	int64_t port = FIRST_PORT + seed % PORTS;
+
+	if (given && given[0])
+		return strtoll(given, NULL, 10);
+	for (int i = 0; i < PORT_TRIES && !is_free((int)port); i++)
+		port = FIRST_PORT + (port - FIRST_PORT + 1) % PORTS;
+	return port;
+}
+
+void meeting_choose(struct meeting *m, int64_t seed)
+{
+	const char *nodes = getenv("SLURM_JOB_NUM_NODES");
+
+	choose_host(m->host, sizeof(m->host));
+	m->port = choose_port(seed);
+	m->nodes = nodes ? strtoll(nodes, NULL, 10) : 1;
+	if (m->nodes < 1)
+		m->nodes = 1;
+}
+
+/* --- words ------------------------------------------------------------------------------------ */
+
+static void add_srun(struct strv *w, char *const *options, const char *socket_folder)
+{
+	static const char mounts[] = "--container-mounts=";
+
+	strv_add(w, xstrdup("srun"));
+	strv_add(w, xstrdup("--kill-on-bad-exit=1"));
+	for (; options && *options; options++) {
+		bool may_add = socket_folder && strncmp(*options, mounts, sizeof(mounts) - 1) == 0;
+
+		strv_add(w, may_add ? xasprintf("%s,%s:%s", *options, socket_folder, socket_folder) :
+				 xstrdup(*options));
+	}
+}
+
+static void add_rank(struct strv *w, const char *self)
+{
+	strv_add(w, xstrdup(self));
+	strv_add(w, xstrdup("--rank"));
+	strv_add(w, xstrdup("--"));
+}
+
+/* "--nproc_per_node=4" among torchrun's words. */
+static const char *ranks_of(char *const *torchrun)
+{
+	static const char option[] = "--nproc_per_node=";
+	const char *ranks = "1";
+
+	for (; *torchrun; torchrun++) {
+		if (strncmp(*torchrun, option, sizeof(option) - 1) == 0)
+			ranks = *torchrun + sizeof(option) - 1;
+	}
+	return ranks;
+}
+
+static void add_node(struct strv *w, const struct attempt_params *p, const char *self)
+{
+	strv_add(w, xstrdup(self));
+	strv_add(w, xstrdup("--node"));
+	strv_add(w, xstrdup(ranks_of(p->torchrun)));
+	strv_add(w, xstrdup("--"));
+}
+
+static void add_torchrun(struct strv *w, const struct attempt_params *p, const struct meeting *m)
+{
+	strv_add_all(w, p->torchrun);
+	strv_add(w, xasprintf("--nnodes=%lld", (long long)m->nodes));
+	strv_add(w, xasprintf("--master_addr=%s", m->host));
+	strv_add(w, xasprintf("--master_port=%lld", (long long)m->port));
+	strv_add(w, xstrdup("--no_python"));
+}
+
+char **launcher_argv(const struct attempt_params *p, const struct meeting *m, const char *self,
+		     const char *socket_folder)
+{
+	bool is_srun = launcher_is_srun(p);
+	struct strv w = {0};
+
+	if (is_srun)
+		add_srun(&w, p->srun, socket_folder);
+	if (p->torchrun && (is_srun || p->profiler))
+		add_node(&w, p, self);
+	else if (is_srun || p->profiler)
+		add_rank(&w, self);
+	strv_add_all(&w, p->profiler);
+	if (p->torchrun) {
+		add_torchrun(&w, p, m);
+		add_rank(&w, self);
+	}
+	strv_add_all(&w, p->command);
+	return w.items;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* launcher.h - the words that start the trainer's ranks, and where they meet.
+ *
+ *   none       COMMAND
+ *   srun       srun … lbrun --rank -- COMMAND                    once per task
+ *   torchrun   torchrun … lbrun --rank -- COMMAND                on one node
+ *              srun … lbrun --node K -- torchrun … lbrun --rank -- COMMAND
+ *   profiler   in front of COMMAND, or of torchrun; it has an lbrun in front of itself
+ *
+ * A small lbrun stands in front of each rank, on its node: it prefixes what the rank prints, hands
+ * signals on and lets nothing of it live on. */
+#ifndef LBRUN_TRAINER_LAUNCHER_H
+#define LBRUN_TRAINER_LAUNCHER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/run/attempt.h"
+
+struct meeting {		/* where the ranks of a launch find each other */
+	char host[256];		/* MASTER_ADDR */
+	int64_t port;		/* MASTER_PORT */
+	int64_t nodes;
+};
+
+bool launcher_is_srun(const struct attempt_params *p);
+
+/* More than one process may be started: the trainer's output has prefixes, MASTER_ADDR is set. */
+bool launcher_has_ranks(const struct attempt_params *p);
+
+/* The first host of the job: MASTER_ADDR and MASTER_PORT where the environment has them, else this
+ * one by the name that others know it by, and a port that nobody listens on; `seed` makes it
+ * another one for each launch. */
+void meeting_choose(struct meeting *m, int64_t seed);
+
+/* NULL-terminated, each owned by the caller. `self`: path of lbrun. `socket_folder`: what ranks in
+ * a container have to see besides; NULL: nothing. */
+char **launcher_argv(const struct attempt_params *p, const struct meeting *m, const char *self,
+		     const char *socket_folder);
+
+#endif

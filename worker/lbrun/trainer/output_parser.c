@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+#include "worker/lbrun/trainer/output_parser.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/json.h"
+#include "common/base/regexp.h"
+#include "common/base/text.h"
+#include "worker/lbrun/trainer/steps.h"
+
+enum { NODE_BYTES = 65 };
+
+static int read_progress(struct printed *p, const char *text, struct err *err)
+{
+	if (!text || strcmp(text, PROGRESS_NONE) == 0)
+		return 0;
+	if (strcmp(text, PROGRESS_AUTO) == 0) {
+		p->steps = steps_create();
+		return 0;
+	}
+	p->progress = regexp_create(text, false, err);
+	return p->progress ? 0 : err_wrap(err, "watch.progress_regex");
+}
+
+int printed_init(struct printed *p, const struct attempt_watch *watch, struct err *err)
+{
+	if (read_progress(p, watch->progress_regex, err) < 0)
+		return -1;
+	for (char **text = watch->node_errors; text && *text; text++) {
+		if (p->error_count == PRINTED_ERRORS_MAX)
+			return err_set(err, ERR_USAGE, "watch.node_error_regex: more than %d",
+				       PRINTED_ERRORS_MAX);
+		p->errors[p->error_count] = regexp_create(*text, false, err);
+		if (!p->errors[p->error_count])
+			return err_wrap(err, "watch.node_error_regex");
+		p->error_count++;
+	}
+	return 0;
+}
+
+void printed_fini(struct printed *p)
+{
+	regexp_destroy(p->progress);
+	while (p->error_count > 0)
+		regexp_destroy(p->errors[--p->error_count]);
+	p->progress = NULL;
+	steps_destroy(p->steps);
+	p->steps = NULL;
+}
+
+void printed_reset(struct printed *p)
+{
+	for (int i = 0; i < OUTPUT_STREAMS; i++) {
+		p->lines[i].len = 0;
+		p->lines[i].is_too_long = false;
+	}
+	if (p->steps)
+		steps_reset(p->steps);
+}
+
+/* --- a step ----------------------------------------------------------------------------------- */
+
+static void add_field(void *arg, const char *name, const char *value, size_t len)
+{
+	json_t *line = arg;
+	double number;
+
+	if (!text_number(value, len, &number) || strcmp(name, "type") == 0)
+		return;
+	if (strcmp(name, "step") != 0 && strcmp(name, "rank") != 0)
+		js_set_real(line, name, number);	/* null when it is not finite */
+	else if (number >= 0 && number < 1e15)
+		js_set_int(line, name, (int64_t)number);
+}
+
+/* A new reference; NULL where the line tells no step. */
+static json_t *step_of(struct printed *p, const char *text, size_t len)
+{
+	json_t *line;
+
+	if (p->steps)
+		return steps_read(p->steps, text, len);
+	if (!p->progress || !regexp_match(p->progress, text, len))
+		return NULL;
+	line = json_object();
+	js_set_str(line, "type", "step");
+	regexp_each_group(p->progress, text, add_field, line);
+	if (json_object_get(line, "step"))
+		return line;
+	json_decref(line);
+	return NULL;
+}
+
+static void heed_step(struct printed *p, const char *text, size_t len, int64_t rank)
+{
+	json_t *line = p->is_told && p->is_told(p->arg) ? NULL : step_of(p, text, len);
+
+	if (line)
+		p->on_step(p->arg, line, js_int(line, "rank", rank));
+	json_decref(line);
+}
+
+/* --- lines ------------------------------------------------------------------------------------ */
+
+static void heed_errors(struct printed *p, const char *node, const char *text, size_t len)
+{
+	for (int i = 0; i < p->error_count; i++) {
+		if (regexp_match(p->errors[i], text, len)) {
+			p->on_error(p->arg, node, text);
+			return;
+		}
+	}
+}
+
+/* "[n1:3] text", as the shepherd of a rank writes it. Returns the text. */
+static const char *skip_prefix(const char *line, char node[NODE_BYTES], int64_t *rank)
+{
+	long long number;
+	int n = 0;
+
+	*rank = -1;
+	node[0] = '\0';
+	/* NOLINTNEXTLINE(cert-err34-c): a number that is out of range is no harm here */
+	if (sscanf(line, "[%64[^]: ]:%lld] %n", node, &number, &n) < 2 || n == 0) {
+		node[0] = '\0';
+		return line;
+	}
+	*rank = number;
+	return line + n;
+}
+
+static void heed_rank_end(struct printed *p, const char *node, int64_t rank, const char *text)
+{
+	int signo = 0, status = 0;
+
+	/* NOLINTBEGIN(cert-err34-c): a number that is out of range is no harm here */
+	if (p->on_rank_end && node[0] &&
+	    (sscanf(text, "lbrun: " PRINTED_RANK_KILLED, &signo) == 1 ||
+	     sscanf(text, "lbrun: " PRINTED_RANK_FAILED, &status) == 1))
+		p->on_rank_end(p->arg, node, rank, signo, status);
+	/* NOLINTEND(cert-err34-c) */
+}
+
+static void heed_line(struct printed *p, int stream, char *line, size_t len)
+{
+	char node[NODE_BYTES];
+	const char *text;
+	int64_t rank;
+
+	line[len] = '\0';
+	len = steps_strip(line, len);
+	text = skip_prefix(line, node, &rank);
+	len -= (size_t)(text - line);
+	heed_step(p, text, len, rank);
+	heed_errors(p, node, text, len);
+	heed_rank_end(p, node, rank, text);
+	if (p->on_line)
+		p->on_line(p->arg, stream, node, rank, text, len);
+}
+
+static size_t line_len(const char *data, size_t len)
+{
+	const char *newline = memchr(data, '\n', len);
+	size_t n = newline ? (size_t)(newline - data) : len;
+	const char *redraw = memchr(data, '\r', n);
+
+	return redraw ? (size_t)(redraw - data) : n;
+}
+
+static void add_part(struct printed *p, int stream, const char *data, size_t len)
+{
+	size_t room = PRINTED_LINE_BYTES - 1 - p->lines[stream].len;
+
+	if (len > room)
+		p->lines[stream].is_too_long = true;
+	else
+		memcpy(p->lines[stream].data + p->lines[stream].len, data, len);
+	p->lines[stream].len += len > room ? 0 : len;
+}
+
+static void end_line(struct printed *p, int stream)
+{
+	if (p->lines[stream].len > 0 && !p->lines[stream].is_too_long)
+		heed_line(p, stream, p->lines[stream].data, p->lines[stream].len);
+	p->lines[stream].len = 0;
+	p->lines[stream].is_too_long = false;
+}
+
+void printed_bytes(struct printed *p, int stream, const char *data, size_t len)
+{
+	while (len > 0) {
+		size_t part = line_len(data, len);
+
+		add_part(p, stream, data, part);
+		if (part < len)
+			end_line(p, stream);
+		part += part < len;
+		data += part;
+		len -= part;
+	}
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* output_parser.h - what a trainer prints, read for its meaning: steps, and signs of a broken node.
+ *
+ * Bounded: a line longer than this is not looked at. '\r' ends a line, too: progress bars. */
+#ifndef LBRUN_TRAINER_OUTPUT_PARSER_H
+#define LBRUN_TRAINER_OUTPUT_PARSER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <jansson.h>
+
+#include "common/run/attempt_watch.h"
+#include "common/base/err.h"
+#include "worker/lbrun/trainer/output.h"
+
+enum { PRINTED_LINE_BYTES = 4096, PRINTED_ERRORS_MAX = 64 };
+
+struct regexp;
+struct steps;
+
+struct printed {
+	struct regexp *progress;	/* a person's; NULL = none */
+	struct steps *steps;	/* what we recognise ourselves; NULL = not wanted */
+	struct regexp *errors[PRINTED_ERRORS_MAX];
+	int error_count;
+	struct {
+		size_t len;
+		bool is_too_long;
+		char data[PRINTED_LINE_BYTES];
+	} lines[OUTPUT_STREAMS];
+	/* Nobody asks for steps now: the trainer tells them itself. NULL: always asked for. */
+	bool (*is_told)(void *arg);
+	/* A line that tells a step, as {"type":"step",…}; borrowed. rank: -1 = not known. */
+	void (*on_step)(void *arg, json_t *line, int64_t rank);
+	/* A line that tells of a broken node; without its prefix. `node`: "" = not known. */
+	void (*on_error)(void *arg, const char *node, const char *line);
+	/* A rank's shepherd says how its rank ended, by a signal or (0) with an exit status; NULL: not
+	 * heeded. */
+	void (*on_rank_end)(void *arg, const char *node, int64_t rank, int signo, int status);
+	/* Each line, without prefix and escape sequences; NULL: not wanted. */
+	void (*on_line)(void *arg, int stream, const char *node, int64_t rank, const char *text,
+			size_t len);
+	void *arg;
+};
+
+/* What the shepherd of a rank prints then, after its prefix; as output_say takes it. */
+#define PRINTED_RANK_KILLED "this rank was killed by signal %d"
+#define PRINTED_RANK_FAILED "this rank ended with exit status %d"
+
+int printed_init(struct printed *p, const struct attempt_watch *watch, struct err *err);
+void printed_fini(struct printed *p);
+/* A new launch of the trainer. */
+void printed_reset(struct printed *p);
+void printed_bytes(struct printed *p, int stream, const char *data, size_t len);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* step_rows.c - the tables of step_rows.h. Escape sequences are gone when lines come here. */
+#include "worker/lbrun/trainer/step_rows.h"
+
+#include <math.h>
+
+#define COUNT "\\d[\\d,_]*"
+#define BATCH "(?<batch>\\d+)\\s*/\\s*(?<batches>\\d+)"
+
+const struct step_row step_rows[] = {
+	{"Megatron-LM, GPT-NeoX", "iteration",
+	 "\\biteration\\s+(?<step>\\d+)\\s*/\\s*(?<target_step>\\d+)\\s*\\|", STEP_PLAIN, false, 0},
+	{"LitGPT", " step ", "\\|\\s*iter \\d+ step (?<step>\\d+) \\|", STEP_PLAIN, false, 0},
+	{"DeepSpeed's timer", "global_step=", "\\bglobal_step=(?<step>\\d+)\\b", STEP_PLAIN, false, 0},
+	{"DeepSpeed", "skipped=", "\\bstep=(?<step>\\d+), skipped=\\d+", STEP_PLAIN, false, 0},
+	{"Composer", "batch=", "^\\[batch=(?<step>\\d+)/(?<target_step>\\d+)\\]", STEP_PLAIN, false, 0},
+	{"torchtune", "Loss:", "^\\d+\\|(?<step>\\d+)\\|Loss: ", STEP_PLAIN, false, 0},
+	{"mmengine, by steps", "Iter(train)", "\\bIter\\(train\\)\\s*\\[\\s*(?<step>\\d+)/(?<target_step>\\d+)\\]",
+	 STEP_PLAIN, false, 0},
+	{"mmengine, by epochs", "Epoch(train)",
+	 "\\bEpoch\\(train\\)\\s*\\[(?<epoch>\\d+)\\]\\s*\\[\\s*" BATCH "\\]", STEP_IN_EPOCH, false, 1},
+	{"PyTorch's examples (MNIST)", "rain Epoch:",
+	 "\\bTrain Epoch: (?<epoch>\\d+) \\[" BATCH, STEP_IN_EPOCH, false, 1},
+	{"PyTorch's examples (ImageNet)", "poch: [",
+	 "\\bEpoch: \\[(?<epoch>\\d+)\\]\\s*\\[\\s*" BATCH "\\]", STEP_IN_EPOCH, false, 0},
+	{"Epoch [1/5], Step [100/600]", "poch",
+	 "(?i)\\bepoch\\W*(?<epoch>\\d+)\\s*/\\s*(?<epochs>\\d+)\\W+(?:step|batch|iter(?:ation)?)\\W*" BATCH,
+	 STEP_IN_EPOCH, false, 1},
+	{"tqdm; Lightning and Hugging Face by it", "%|",
+	 "^(?<label>.*?):?\\s*\\d{1,3}%\\|[^|]*\\|\\s*" BATCH " \\[", STEP_BAR, false, 0},
+	{"tqdm without a known end", "it [",
+	 "^(?:(?<label>[^\\d].*?):\\s*)?(?<batch>\\d+)it \\[\\d+:\\d+, ", STEP_BAR, false, 0},
+	{"Lightning's rich bar", "\xe2\x94\x81",
+	 "^Epoch (?<epoch>\\d+)(?:/-?\\d+)?\\s+\\S+(?:\\s\\S+)?\\s+" BATCH "\\s+\\d+:\\d+:\\d+",
+	 STEP_IN_EPOCH, false, 0},
+	{"Keras", "/step", "^\\s*" BATCH "\\s.*\\d[mun]?s/step", STEP_IN_EPOCH, false, 1},
+	{"Keras 2", "ETA:", "^\\s*" BATCH " \\[[=>.]+\\] - ETA:", STEP_IN_EPOCH, false, 1},
+	{"Keras, before the steps of an epoch", "Epoch ", "^Epoch (?<epoch>\\d+)/(?<epochs>\\d+)\\s*$",
+	 STEP_CONTEXT, false, 1},
+	{"a line of JSON (fairseq, ...) or a printed dictionary", ": ",
+	 "\\{.*['\"](?:global_step|step|num_updates|iteration|iter)['\"]: *['\"]?(?<step>\\d+)\\b",
+	 STEP_PLAIN, true, 0},
+	{"Hugging Face's dictionaries, beside its bar", "loss'",
+	 "^\\{(?:'\\w+': [^,{}]+(?:, )?)+\\}\\s*$", STEP_FIELDS, false, 0},
+	{"torchtitan, llm.c, nanoGPT, MaxText, most scripts of one's own", "tep",
+	 "(?i)(?<![\\w./])(?:global[_ -]?|train(?:ing)?[_ -]?)?steps?['\"]?\\s*[:=#]?\\s*[\\[(]?\\s*"
+	 "(?<step>" COUNT ")\\s*(?:(?:/|of)\\s*(?<target_step>" COUNT "))?[\\])]?(?![\\w%]|\\.\\d)",
+	 STEP_PLAIN, true, 0},
+	{"the same by iterations", "ter",
+	 "(?i)(?<![\\w./])iter(?:ation)?s?\\s*[:=#]?\\s*[\\[(]?\\s*"
+	 "(?<step>" COUNT ")\\s*(?:(?:/|of)\\s*(?<target_step>" COUNT "))?[\\])]?(?![\\w%]|\\.\\d)",
+	 STEP_PLAIN, true, 0},
+	{"a script that prints epochs only", "poch",
+	 "(?i)(?<![\\w./])epochs?\\s*[:=#]?\\s*[\\[(]?\\s*(?<step>\\d+)\\s*"
+	 "(?:(?:/|of)\\s*(?<target_step>\\d+))?[\\])]?(?![\\w%]|\\.\\d)", STEP_EPOCH, true, 0},
+};
+const size_t step_row_count = sizeof(step_rows) / sizeof(step_rows[0]);
+
+/* What stands between a name and its number: "loss: 3", "loss=3", "'loss': '3'", "lr=[3e-4]". */
+#define IS "['\"]?\\s*[:=]?\\s*[\\['\"]?"
+#define NUMBER "(?<v>[-+]?(?:\\d[\\d,]*\\.?\\d*(?:e[-+]?\\d+)?|\\.\\d+(?:e[-+]?\\d+)?|nan|inf(?:inity)?))(?!\\w)"
+
+const struct step_field step_fields[] = {
+	{"loss", "oss", "(?i)(?<![\\w/-])(?<!val )(?<!eval )(?<!test )(?<!valid )(?<!validation )"
+	 "(?:(?:train(?:ing)?|lm|total|avg|mean|ce|reduced|running)[_ /-])?loss(?: train)?" IS NUMBER,
+	 1, -INFINITY},
+	{"val_loss", "oss", "(?i)(?<![\\w-])(?:val(?:id(?:ation)?)?|eval|test)[_ /]loss" IS NUMBER,
+	 1, -INFINITY},
+	{"lr", "", "(?i)(?<![\\w-])(?:lr|learning[_ ]rate)" IS NUMBER, 1, 0},
+	{"grad_norm", "norm", "(?i)(?<![\\w-])(?:grad(?:ient)?[_ ]?norm|gnorm|norm)" IS NUMBER, 1, 0},
+	{"tokens_per_s", "", "(?i)(?<![\\w-])(?:tps|tok(?:en)?s?[_ ]?(?:/|per)[_ ]?s(?:ec(?:ond)?)?)"
+	 "(?:/device)?['\"]?\\s*[:=]\\s*" NUMBER, 1, 0},
+	{"tokens_per_s", "ok", "(?i)(?<![\\w.])" NUMBER "\\s*tok(?:en)?s?/s", 1, 0},
+	{"tokens_per_s", "k tok", "(?<![\\w.])(?<v>[\\d.]+)k tok(?:en)?s?/s", 1000, 0},
+	{"mfu", "", "(?i)(?<!\\w)mfu" IS "(?<v>-?[\\d.]+)\\s*%", 0.01, 0},
+	{"mfu", "MFU", "(?<v>-?[\\d.]+)%\\s*(?:\\w+ )?MFU", 0.01, 0},
+};
+const size_t step_field_count = sizeof(step_fields) / sizeof(step_fields[0]);
+
+const char step_other_work[] =
+	"(?i)\\b(?:eval\\w*|val(?:id\\w*)?|test\\w*|sanity\\w*|infer\\w*|predict\\w*|download\\w*|"
+	"load\\w*|prepar\\w*|install\\w*|setup|build\\w*)[\\s:\\[\\]()_/-]*"
+	"(?:global[_ -]?)?(?:steps?|iter(?:ation)?s?|updates?|epochs?)?\\W*$";
+
+const char step_bar_label[] =
+	"(?i)^\\W*$|train|epoch|\\bstep|\\biter|\\bloss\\b|\\bfit|\\boptimi|^\\W*progress\\W*$";

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT */
+/* steps.c - which row has a line, what step that is of all, and whether anybody knew it already. */
+#include "worker/lbrun/trainer/steps.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "common/base/regexp.h"
+#include "common/base/text.h"
+#include "worker/lbrun/trainer/step_rows.h"
+
+enum {
+	ROWS_MAX = 40, FIELDS_MAX = 16,
+	HEAD_BYTES = 80,	/* of what stands in front of a count */
+	SILENT_LINES = 500,	/* after so many others may tell steps, too */
+};
+
+enum quality { QUALITY_LOSS, QUALITY_COUNT, QUALITY_EPOCH, QUALITY_NONE };
+
+struct steps {
+	struct regexp *rows[ROWS_MAX], *fields[FIELDS_MAX];
+	struct regexp *other_work, *bar_label;
+	/* of this launch: */
+	size_t teller;			/* row of the line that told the last step */
+	enum quality quality;		/* of its lines */
+	int64_t silence;		/* lines since */
+	json_t *last;			/* the last step told; NULL = none */
+	json_t *pending;		/* values of the next one; NULL = none */
+	int64_t epoch, epochs;		/* told by a line of their own; -1 = not told */
+	bool counts_from_0;		/* an epoch 0 was seen where 1 was expected */
+	struct {
+		int64_t batches, batch;	/* 0 = no bar yet */
+		int64_t before;		/* steps of the bars that are full */
+	} bar;
+};
+
+struct match {				/* groups of a row; -1 = not there */
+	int64_t step, target_step, epoch, epochs, batch, batches;
+	const char *count;		/* where the step's digits begin */
+	const char *label;
+	size_t label_len;
+};
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+/* The tables are ours: what cannot be compiled is a mistake that the unit test finds. */
+static struct regexp *compile(const char *pattern)
+{
+	struct regexp *r = regexp_create(pattern, false, NULL);
+
+	if (!r)
+		abort();
+	return r;
+}
+
+struct steps *steps_create(void)
+{
+	struct steps *s = xcalloc(1, sizeof(*s));
+
+	for (size_t i = 0; i < step_row_count; i++)
+		s->rows[i] = compile(step_rows[i].pattern);
+	for (size_t i = 0; i < step_field_count; i++)
+		s->fields[i] = compile(step_fields[i].pattern);
+	s->other_work = compile(step_other_work);
+	s->bar_label = compile(step_bar_label);
+	steps_reset(s);
+	return s;
+}
+
+void steps_reset(struct steps *s)
+{
+	json_decref(s->last);
+	json_decref(s->pending);
+	s->last = s->pending = NULL;
+	s->quality = QUALITY_NONE;
+	s->silence = 0;
+	s->epoch = s->epochs = -1;
+	s->counts_from_0 = false;
+	memset(&s->bar, 0, sizeof(s->bar));
+}
+
+void steps_destroy(struct steps *s)
+{
+	if (!s)
+		return;
+	steps_reset(s);
+	for (size_t i = 0; i < step_row_count; i++)
+		regexp_destroy(s->rows[i]);
+	for (size_t i = 0; i < step_field_count; i++)
+		regexp_destroy(s->fields[i]);
+	regexp_destroy(s->other_work);
+	regexp_destroy(s->bar_label);
+	free(s);
+}
+
+/* --- escape sequences ------------------------------------------------------------------------- */
+
+/* Length of the one at text[0], an ESC. */
+static size_t escape_len(const char *text, size_t len)
+{
+	size_t at = 2;
+
+	if (len < 2)
+		return len;
+	if (text[1] == '[') {		/* CSI: up to its final byte */
+		while (at < len && (text[at] < '@' || text[at] > '~'))
+			at++;
+		return at < len ? at + 1 : len;
+	}
+	if (text[1] == ']') {		/* OSC: up to BEL or ESC \ */
+		while (at < len && text[at] != '\a' && text[at] != '\x1b')
+			at++;
+		if (at < len && text[at] == '\x1b')
+			at++;
+		return at < len ? at + 1 : len;
+	}
+	return 2;
+}
+
+size_t steps_strip(char *line, size_t len)
+{
+	char *to = memchr(line, '\x1b', len), *end = line + len;
+	const char *from = to;
+
+	if (!to)
+		return len;
+	while (from < end) {
+		if (*from == '\x1b')
+			from += escape_len(from, (size_t)(end - from));
+		else
+			*to++ = *from++;
+	}
+	*to = '\0';
+	return (size_t)(to - line);
+}
+
+/* --- what stands in a line -------------------------------------------------------------------- */
+
+struct value {
+	double number;
+	bool is_there;
+};
+
+static void take_value(void *arg, const char *name, const char *text, size_t len)
+{
+	struct value *value = arg;
+
+	(void)name;
+	value->is_there = text_number(text, len, &value->number);
+}
+
+/* A new reference; empty when there is none. */
+static json_t *read_fields(struct steps *s, const char *line, size_t len)
+{
+	json_t *out = json_object();
+
+	for (size_t i = 0; i < step_field_count; i++) {
+		const struct step_field *field = &step_fields[i];
+		struct value value = {0};
+
+		if (json_object_get(out, field->name) || !strstr(line, field->needle) ||
+		    !regexp_match(s->fields[i], line, len))
+			continue;
+		regexp_each_group(s->fields[i], line, take_value, &value);
+		if (value.is_there && !(value.number < field->least))
+			js_set_real(out, field->name, value.number * field->scale);
+	}
+	return out;
+}
+
+static void take_group(void *arg, const char *name, const char *text, size_t len)
+{
+	struct match *m = arg;
+	const struct {
+		const char *name;
+		int64_t *to;
+	} numbers[] = {
+		{"step", &m->step}, {"target_step", &m->target_step}, {"epoch", &m->epoch},
+		{"epochs", &m->epochs}, {"batch", &m->batch}, {"batches", &m->batches},
+	};
+	double number;
+
+	if (strcmp(name, "label") == 0) {
+		m->label = text;
+		m->label_len = len;
+		return;
+	}
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		if (strcmp(name, numbers[i].name) == 0 && text_number(text, len, &number) &&
+		    number >= 0 && number < 1e15)
+			*numbers[i].to = (int64_t)number;
+	}
+	if (strcmp(name, "step") == 0)
+		m->count = text;
+}
+
+static bool is_other_work(struct steps *s, const char *line, const struct match *m)
+{
+	size_t len = m->count ? (size_t)(m->count - line) : 0;
+	size_t shown = len < HEAD_BYTES ? len : HEAD_BYTES;
+
+	return len > 0 && regexp_match(s->other_work, line + len - shown, shown);
+}
+
+/* --- counting --------------------------------------------------------------------------------- */
+
+/* Steps of an epoch to steps of the training. */
+static void count_epochs(struct steps *s, int first, struct match *m)
+{
+	int64_t epoch = m->epoch >= 0 ? m->epoch : s->epoch;
+	int64_t epochs = m->epochs >= 0 ? m->epochs : s->epochs;
+
+	if (epoch == 0)
+		s->counts_from_0 = true;
+	if (epoch >= 0 && !s->counts_from_0)
+		epoch -= first;
+	m->step = (epoch > 0 ? epoch : 0) * m->batches + m->batch;
+	m->target_step = epochs > 0 ? epochs * m->batches : epoch < 0 ? m->batches : -1;
+}
+
+/* "Epoch 2" of a bar's label, or "Epoch 2/3", which counts from 1. */
+static bool is_epoch_bar(struct steps *s, struct match *m)
+{
+	char label[64];
+	const char *at;
+	int n;
+
+	snprintf(label, sizeof(label), "%.*s", (int)(m->label_len < 60 ? m->label_len : 60),
+		 m->label ? m->label : "");
+	at = strcasestr(label, "epoch");
+	if (!at || m->batches < 0)
+		return false;
+	at += strlen("epoch") + strspn(at + strlen("epoch"), " :=#[(");
+	/* NOLINTNEXTLINE(cert-err34-c): the label is short, and any number will do */
+	n = sscanf(at, "%9" SCNd64 "/%9" SCNd64, &m->epoch, &m->epochs);
+	if (n >= 1)
+		count_epochs(s, n == 2 ? 1 : 0, m);
+	return n >= 1;
+}
+
+/* The first bar is the training's, and those that come after it was full and are as long: the next
+ * epochs. Shorter ones are evaluations. */
+static bool is_training_bar(struct steps *s, struct match *m, bool has_loss)
+{
+	bool is_full = s->bar.batches > 0 && s->bar.batch >= s->bar.batches;
+
+	if (m->batches == s->bar.batches) {
+		if (is_full && m->batch < s->bar.batch)
+			s->bar.before += s->bar.batches;
+	} else if (s->bar.batches == 0 || has_loss || (is_full && m->batches > s->bar.batches)) {
+		s->bar.before = 0;
+	} else {
+		return false;
+	}
+	s->bar.batches = m->batches;
+	s->bar.batch = m->batch;
+	m->step = s->bar.before + m->batch;
+	m->target_step = s->bar.before + m->batches;
+	return true;
+}
+
+static bool count_bar(struct steps *s, struct match *m, bool has_loss)
+{
+	if (!regexp_match(s->bar_label, m->label ? m->label : "", m->label_len))
+		return false;
+	if (is_epoch_bar(s, m))
+		return true;
+	if (m->batches >= 0)
+		return is_training_bar(s, m, has_loss);
+	m->step = m->batch;
+	return true;
+}
+
+/* --- what is told ----------------------------------------------------------------------------- */
+
+/* "step 10: …" and "iter 10: …" count the same. */
+static bool is_same_teller(size_t a, size_t b)
+{
+	return a == b || (step_rows[a].kind == STEP_PLAIN && step_rows[a].needs_more &&
+			  step_rows[b].kind == STEP_PLAIN && step_rows[b].needs_more);
+}
+
+/* Of several kinds of lines one tells the steps; the others would count something else. */
+static bool may_tell(struct steps *s, size_t row, enum quality quality)
+{
+	bool is_better = quality < s->quality, is_same = is_same_teller(row, s->teller);
+
+	if (!is_same && !is_better && s->silence < SILENT_LINES)
+		return false;
+	if (!is_same || is_better)
+		s->quality = quality;
+	s->teller = row;
+	s->silence = 0;
+	return true;
+}
+
+/* Ranks print the same step once each, bars are drawn again and again. */
+static bool is_news(const struct steps *s, json_t *line)
+{
+	const char *key;
+	json_t *value;
+
+	if (js_int(s->last, "step", -1) != js_int(line, "step", -1))
+		return true;
+	json_object_foreach(line, key, value) {
+		if (!json_object_get(s->last, key))
+			return true;
+	}
+	return false;
+}
+
+static json_t *tell(struct steps *s, const struct match *m, json_t *fields)
+{
+	json_t *line = json_object();
+
+	js_set_str(line, "type", "step");
+	js_set_int(line, "step", m->step);
+	if (m->target_step > 0 && m->target_step >= m->step)
+		js_set_int(line, "target_step", m->target_step);
+	if (s->pending)
+		json_object_update(line, s->pending);
+	json_object_update(line, fields);
+	if (!is_news(s, line)) {
+		json_decref(line);
+		return NULL;
+	}
+	json_decref(s->pending);
+	s->pending = NULL;
+	json_decref(s->last);
+	s->last = json_incref(line);
+	return line;
+}
+
+static bool has_loss(const struct steps *s, const json_t *fields)
+{
+	return json_object_get(fields, "loss") || json_object_get(s->pending, "loss");
+}
+
+static bool has_more(const json_t *fields, const struct match *m, enum step_kind kind)
+{
+	return json_object_get(fields, "loss") || (kind == STEP_PLAIN &&
+	       (json_object_get(fields, "val_loss") || m->target_step > 0));
+}
+
+/* Sets m->step; false: this line counts something else. */
+static bool count(struct steps *s, const struct step_row *row, const json_t *fields,
+		  struct match *m)
+{
+	if (row->kind == STEP_IN_EPOCH)
+		count_epochs(s, row->first_epoch, m);
+	if (row->kind == STEP_BAR)
+		return count_bar(s, m, has_loss(s, fields));
+	return m->step >= 0 && (!row->needs_more || has_more(fields, m, row->kind));
+}
+
+static enum quality quality_of(const struct steps *s, enum step_kind kind, const json_t *fields)
+{
+	if (kind == STEP_EPOCH)
+		return QUALITY_EPOCH;
+	return has_loss(s, fields) ? QUALITY_LOSS : QUALITY_COUNT;
+}
+
+/* A line that fits row number i. */
+static json_t *read_row(struct steps *s, size_t i, const char *line, size_t len)
+{
+	const struct step_row *row = &step_rows[i];
+	struct match m = {-1, -1, -1, -1, -1, -1, NULL, NULL, 0};
+	json_t *fields, *told = NULL;
+
+	regexp_each_group(s->rows[i], line, take_group, &m);
+	if (row->kind == STEP_CONTEXT) {
+		s->epoch = m.epoch;
+		s->epochs = m.epochs;
+		return NULL;
+	}
+	fields = read_fields(s, line, len);
+	if (row->kind == STEP_FIELDS) {
+		json_decref(s->pending);
+		s->pending = fields;
+		return NULL;
+	}
+	if (!is_other_work(s, line, &m) && count(s, row, fields, &m) &&
+	    may_tell(s, i, quality_of(s, row->kind, fields)))
+		told = tell(s, &m, fields);
+	json_decref(fields);
+	return told;
+}
+
+json_t *steps_read(struct steps *s, const char *line, size_t len)
+{
+	if (s->silence < SILENT_LINES)
+		s->silence++;
+	if (!strpbrk(line, "0123456789"))
+		return NULL;
+	for (size_t i = 0; i < step_row_count; i++) {
+		if (strstr(line, step_rows[i].needle) && regexp_match(s->rows[i], line, len))
+			return read_row(s, i, line, len);
+	}
+	return NULL;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* steps.h - steps in what a trainer prints, without being told how it prints them.
+ *
+ * Pure: lines in, steps out. step_rows.h has the tables. Where two kinds of line tell steps the one
+ * with losses counts, and among equals the one that told the last. */
+#ifndef LBRUN_TRAINER_STEPS_H
+#define LBRUN_TRAINER_STEPS_H
+
+#include <stddef.h>
+#include <jansson.h>
+
+struct steps;
+
+struct steps *steps_create(void);
+void steps_destroy(struct steps *steps);	/* NULL is fine */
+/* A new launch: what the one before printed means nothing any more. */
+void steps_reset(struct steps *steps);
+
+/* The step that this line tells, as {"type":"step","step":N,…}, a new reference; NULL when it tells
+ * none, or nothing new. `line` ends in NUL, and has no escape sequences and no newline. */
+json_t *steps_read(struct steps *steps, const char *line, size_t len);
+
+/* Drops the escape sequences of terminals, in place; the new length. */
+size_t steps_strip(char *line, size_t len);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* device.c - opens the GPU or the CPU, and says why it is not the GPU. */
+#include "worker/lbworker/base/device.h"
+
+#include "common/base/files.h"
+#include "common/base/log.h"
+#include "kernels/load.h"
+
+static void warn(const char *text)
+{
+	log_warn("%s", text);
+}
+
+static struct device *open_with(const struct backend *be, const struct device_order *o,
+				enum compute compute, char *why)
+{
+	bool is_cached = o->cache && be != &backend_cpu && folder_make(o->cache, 0755, NULL) == 0;
+
+	return be->open(&(struct backend_options){
+		.threads = o->threads, .warn = warn, .compute = compute,
+		.deterministic = o->deterministic, .cache = is_cached ? o->cache : NULL,
+	}, why);
+}
+
+/* The GPU, if one is wished for and there; else out->device stays NULL. */
+static int open_gpu(struct opened *out, const struct device_order *o, struct err *err)
+{
+	char why[BACKEND_TEXT_BYTES];
+
+	if (o->wish == DEVICE_CPU)
+		return 0;
+	out->backend = backend_load_cuda(why);
+	out->device = out->backend ? open_with(out->backend, o, o->compute, why) : NULL;
+	if (out->device)
+		return 0;
+	if (o->wish == DEVICE_CUDA)
+		return err_set(err, ERR_IO, "%s: %s", o->wish_name, why);
+	if (o->notes)
+		fprintf(o->notes, "%s; the CPU computes\n", why);
+	return 0;
+}
+
+int device_open(struct opened *out, const struct device_order *o, struct err *err)
+{
+	char why[BACKEND_TEXT_BYTES];
+
+	*out = (struct opened){ .compute = o->compute };
+	if (open_gpu(out, o, err))
+		return -1;
+	if (out->device)
+		return 0;
+	if (o->compute != COMPUTE_FP32 && o->compute_name) {
+		if (o->wish == DEVICE_CPU)
+			return err_set(err, ERR_USAGE, "%s: the CPU computes in \"float32\" only",
+				       o->compute_name);
+		log_warn("the CPU computes in float32, not in %s", "bfloat16");
+	}
+	out->compute = COMPUTE_FP32;
+	out->backend = &backend_cpu;
+	out->device = open_with(out->backend, o, COMPUTE_FP32, why);
+	return out->device ? 0 : err_set(err, ERR_IO, "%s", why);
+}

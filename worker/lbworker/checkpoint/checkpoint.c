@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: MIT */
+/* checkpoint.c - the four files, and the way of a folder into place. */
+#include "worker/lbworker/checkpoint/checkpoint.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/run/attempt.h"
+#include "common/base/failpoint.h"
+#include "common/base/files.h"
+#include "common/base/json.h"
+#include "common/base/log.h"
+#include "common/checkpoint/manifest.h"
+#include "common/base/mem.h"
+#include "worker/lbworker/checkpoint/hf.h"
+#include "worker/lbworker/base/narrow.h"
+#include "worker/lbworker/checkpoint/retention.h"
+#include "worker/lbworker/base/safetensors.h"
+#include "worker/lbworker/checkpoint/scratch.h"
+
+enum { STATE_FORMAT = 1, MAX_STATE_BYTES = 1 << 20, MODE = 0755 };
+
+static const char WEIGHTS[] = "model.safetensors";
+static const char OPTIMIZER[] = "optimizer.safetensors";
+static const char SHAPE[] = "config.json";
+static const char STATE[] = "train_state.json";
+static const char *const moment_prefix[2] = { "exp_avg.", "exp_avg_sq." };
+
+struct checkpoint_copy {
+	const struct model *model;	/* names and shape only */
+	struct train_state state;
+	float *weights, *moment[2];	/* one allocation, which starts at weights */
+	bool is_narrow;			/* moments are still bf16, at the start of their room */
+	char *choices;			/* of the device; NULL: it makes none */
+};
+
+/* --- the copy ------------------------------------------------------------------------------- */
+
+struct checkpoint_copy *checkpoint_copy_create(const struct model *m, struct err *err)
+{
+	size_t bytes = 3 * m->parameters * sizeof(float);
+	const struct backend *be = m->backend;
+	float *host = be->alloc_host ? be->alloc_host(m->device, bytes) : malloc(bytes);
+
+	if (!host) {
+		err_set(err, ERR_IO, "no memory for the copy that checkpoints are written from "
+			"(%zu MiB)", bytes >> 20);
+		return NULL;
+	}
+	memset(host, 0, bytes);		/* page faults now, not in the first save */
+	struct checkpoint_copy *c = xcalloc(1, sizeof(*c));
+	*c = (struct checkpoint_copy){ .model = m, .weights = host,
+				       .moment = { host + m->parameters,
+						   host + 2 * m->parameters } };
+	return c;
+}
+
+void checkpoint_copy_destroy(struct checkpoint_copy *c)
+{
+	if (!c)
+		return;
+	if (c->model->backend->free_host)
+		c->model->backend->free_host(c->model->device, c->weights);
+	else
+		free(c->weights);
+	free(c->choices);
+	free(c);
+}
+
+void checkpoint_copy_take(struct checkpoint_copy *c, const struct checkpoint_parts *p)
+{
+	const struct model *m = p->model;
+	const struct backend *be = m->backend;
+	void (*take)(struct device *, void *, const void *, size_t) = be->fetch ? be->fetch
+										 : be->download;
+	size_t bytes = m->parameters * sizeof(float);
+
+	c->is_narrow = m->options.bf16_moments;
+	take(m->device, c->weights, m->weights, bytes);
+	take(m->device, c->moment[0], p->m, c->is_narrow ? bytes / 2 : bytes);
+	take(m->device, c->moment[1], p->v, c->is_narrow ? bytes / 2 : bytes);
+	c->state = *p->state;
+	free(c->choices);
+	c->choices = be->choices ? be->choices(m->device) : NULL;
+}
+
+/* Where they lie: from the end on, so that nothing is overwritten before it is read. */
+static void widen_in_place(float *moment, size_t count)
+{
+	const uint16_t *narrow = (const uint16_t *)(const void *)moment;
+
+	while (count-- > 0) {
+		uint16_t half;
+		memcpy(&half, narrow + count, sizeof(half));
+		narrow_from_bf16(moment + count, &half, 1);
+	}
+}
+
+/* All bytes are here, in fp32. */
+static int complete(struct checkpoint_copy *c, struct err *err)
+{
+	const struct model *m = c->model;
+	char why[BACKEND_TEXT_BYTES];
+
+	if (m->backend->fetched && m->backend->fetched(m->device, why))
+		return err_set(err, ERR_IO, "%s", why);
+	for (int k = 0; c->is_narrow && k < 2; k++)
+		widen_in_place(c->moment[k], m->parameters);
+	c->is_narrow = false;
+	return 0;
+}
+
+/* --- writing the files ---------------------------------------------------------------------- */
+
+static struct st_tensor describe(const struct model_tensor *t, const char *name, const float *base)
+{
+	return (struct st_tensor){
+		.name = name, .type = ST_F32, .dimensions = t->columns ? 2 : 1,
+		.shape = { t->rows, t->columns }, .data = base + t->offset,
+	};
+}
+
+static int write_weights(const struct checkpoint_copy *c, const char *path, struct err *err)
+{
+	static const char *const metadata[] = { "format", "pt", NULL };
+	const struct model *m = c->model;
+	struct st_tensor *list = xcalloc(m->tensors, sizeof(*list));
+
+	for (size_t i = 0; i < m->tensors; i++)
+		list[i] = describe(&m->tensor[i], m->tensor[i].name, c->weights);
+	int rc = st_write(path, list, m->tensors, metadata, err);
+	free(list);
+	return rc;
+}
+
+static int write_moments(const struct checkpoint_copy *c, const char *path, struct err *err)
+{
+	const struct model *m = c->model;
+	struct st_tensor *list = xcalloc(2 * m->tensors, sizeof(*list));
+	char **names = xcalloc(2 * m->tensors, sizeof(*names));
+
+	for (size_t k = 0; k < 2; k++)
+		for (size_t i = 0; i < m->tensors; i++) {
+			size_t n = k * m->tensors + i;
+			names[n] = xasprintf("%s%s", moment_prefix[k], m->tensor[i].name);
+			list[n] = describe(&m->tensor[i], names[n], c->moment[k]);
+		}
+	int rc = st_write(path, list, 2 * m->tensors, NULL, err);
+	for (size_t i = 0; i < 2 * m->tensors; i++)
+		free(names[i]);
+	free(names);
+	free(list);
+	return rc;
+}
+
+/* Takes the object. */
+static int write_json(const char *path, json_t *object, struct err *err)
+{
+	FILE *out = fopen(path, "we");
+	int rc = -1;
+
+	if (out) {
+		rc = json_dumpf(object, out, JSON_INDENT(2) | JSON_REAL_PRECISION(17));
+		rc = fputc('\n', out) == EOF ? -1 : rc;
+		rc = fclose(out) != 0 ? -1 : rc;
+	}
+	json_decref(object);
+	return rc == 0 ? 0 : err_errno(err, "%s", path);
+}
+
+static json_t *state_json(const struct checkpoint_copy *c)
+{
+	const struct train_state *s = &c->state;
+	json_t *o = json_object();
+
+	js_set_int(o, "format", STATE_FORMAT);
+	js_set_int(o, "step", s->step);
+	js_set_int(o, "tokens", s->tokens);
+	js_set_int(o, "samples", s->samples);
+	js_set_int(o, "seed", s->seed);
+	js_set_int(o, "seq_len", s->seq_len);
+	js_set_real(o, "loss", s->loss);
+	js_set_real(o, "usual_norm", s->spike_filter.usual_norm);
+	js_set_int(o, "judged", s->spike_filter.judged);
+	js_set_int(o, "skipped", s->spike_filter.skipped);
+	js_set_int(o, "skipped_in_a_row", s->spike_filter.in_a_row);
+	js_set_str(o, "data_digest", s->data_digest);
+	js_set_str(o, "config_digest", s->config_digest);
+	if (c->choices)
+		js_set_str(o, "device_choices", c->choices);
+	return o;
+}
+
+static int write_file(const struct checkpoint_copy *c, const char *folder, const char *name,
+		      struct err *err)
+{
+	char *path = xasprintf("%s/%s", folder, name);
+	int rc;
+
+	if (name == WEIGHTS)
+		rc = write_weights(c, path, err);
+	else if (name == OPTIMIZER)
+		rc = write_moments(c, path, err);
+	else if (name == SHAPE)
+		rc = write_json(path, hf_config_json(&c->model->shape, c->model->seq, "float32"),
+				err);
+	else
+		rc = write_json(path, state_json(c), err);
+	free(path);
+	return rc;
+}
+
+static int write_files(const struct checkpoint_copy *c, const char *folder, struct err *err)
+{
+	static const char *const names[] = { WEIGHTS, OPTIMIZER, SHAPE, STATE };
+	static const enum failpoint points[] = { FP_CHECKPOINT_WEIGHTS, FP_CHECKPOINT_OPTIMIZER,
+						 FP_CHECKPOINT_SHAPE, FP_CHECKPOINT_STATE };
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < sizeof(names) / sizeof(names[0]); i++) {
+		rc = write_file(c, folder, names[i], err);
+		if (rc == 0)
+			rc = failpoint(points[i], err);
+	}
+	return rc;
+}
+
+/* --- publishing ----------------------------------------------------------------------------- */
+
+/* Completes tmp under the name `sealed`: files on disk, manifest written. */
+static int seal(const struct checkpoint_copy *c, const struct checkpoint_rules *rules,
+		const char *tmp, const char *sealed, struct err *err)
+{
+	const char *const names[] = { WEIGHTS, OPTIMIZER, SHAPE, STATE };
+	enum { FILES = sizeof(names) / sizeof(names[0]) };
+	struct manifest_file files[FILES];
+	struct manifest m = { .step = c->state.step, .tokens = c->state.tokens, .world_size = 1,
+			      .attempt = rules->attempt, .files = files, .file_count = FILES };
+
+	memset(files, 0, sizeof(files));
+	snprintf(m.config_hash, sizeof(m.config_hash), "%s", c->state.config_digest);
+	for (size_t i = 0; i < FILES; i++)
+		files[i].name = xstrdup(names[i]);
+	int rc = manifest_publish(tmp, sealed, &m, err);
+	for (size_t i = 0; i < FILES; i++)
+		free(files[i].name);
+	return rc;
+}
+
+/* A newer attempt may train from what lies here already: nothing may appear under its feet. */
+static int check_fence(const struct checkpoint_rules *rules, struct err *err)
+{
+	if (!rules->run_dir || rules->attempt <= 0)
+		return 0;
+	int64_t newest = attempt_newest_claim(rules->run_dir);
+	if (newest <= rules->attempt)
+		return 0;
+	return err_set(err, ERR_REFUSED,
+		       "attempt %" PRId64 " was replaced by attempt %" PRId64 ": nothing published",
+		       rules->attempt, newest);
+}
+
+/* A folder of that name is there already (a torn one that was passed over, or the run went back to
+ * an older one): the two change places in one move. */
+static int replace(const char *sealed, const char *folder, struct err *err)
+{
+	char *aside = scratch_name(folder, "old");
+	int rc = 0;
+
+	if (renameat2(AT_FDCWD, sealed, AT_FDCWD, folder, RENAME_EXCHANGE) != 0) {
+		/* not every file system can: two moves then */
+		if (rename(folder, aside) != 0 || rename(sealed, folder) != 0)
+			rc = err_errno(err, "%s", folder);
+	}
+	if (rc == 0)
+		log_info("%s: replaced", folder);
+	if (folder_remove(aside, NULL))
+		log_warn("%s: a replaced checkpoint could not be removed", folder);
+	free(aside);
+	return rc;
+}
+
+static int put_in_place(const char *sealed, const char *folder, const char *parent,
+			struct err *err)
+{
+	int rc;
+
+	if (file_exists(folder))
+		rc = replace(sealed, folder, err);
+	else
+		rc = rename(sealed, folder) == 0 ? 0 : err_errno(err, "%s", folder);
+	return rc == 0 ? folder_sync(parent, err) : -1;
+}
+
+static int publish(const struct checkpoint_copy *c, const struct checkpoint_rules *rules,
+		   const char *parent, const char *folder, struct err *err)
+{
+	char *tmp = scratch_name(folder, "tmp"), *sealed = scratch_name(folder, "new");
+	int rc = -1;
+
+	if (check_fence(rules, err) == 0 && folder_remove(tmp, err) == 0 &&
+	    folder_remove(sealed, err) == 0 && folder_make(tmp, MODE, err) == 0 &&
+	    write_files(c, tmp, err) == 0 && seal(c, rules, tmp, sealed, err) == 0 &&
+	    failpoint(FP_CHECKPOINT_SEALED, err) == 0 && check_fence(rules, err) == 0)
+		rc = put_in_place(sealed, folder, parent, err);
+	failpoint(FP_CHECKPOINT_PLACED, NULL);
+	if (folder_remove(tmp, NULL) || folder_remove(sealed, NULL))
+		log_warn("%s: what is left of it could not be removed", tmp);
+	free(tmp);
+	free(sealed);
+	return rc;
+}
+
+int checkpoint_publish(struct checkpoint_copy *c, const struct checkpoint_rules *rules,
+		       char **path, struct err *err)
+{
+	char parent[PATH_MAX];
+
+	*path = NULL;
+	if (complete(c, err) || folder_make(rules->parent, MODE, err))
+		return -1;
+	if (!realpath(rules->parent, parent))
+		return err_errno(err, "%s", rules->parent);
+	char *folder = xasprintf("%s/step-%08" PRId64, parent, c->state.step);
+	if (publish(c, rules, parent, folder, err)) {
+		free(folder);
+		return -1;
+	}
+	retention_apply(parent, c->state.step, rules->keep_latest_k, rules->keep_every);
+	*path = folder;
+	return 0;
+}
+
+/* --- reading -------------------------------------------------------------------------------- */
+
+static int load_array(const struct model *m, const struct st_file *file, const char *prefix,
+		      void *device, bool narrow, float *host, struct err *err)
+{
+	for (size_t i = 0; i < m->tensors; i++) {
+		const struct model_tensor *t = &m->tensor[i];
+		const uint64_t shape[ST_MAX_DIMENSIONS] = { t->rows, t->columns };
+		char name[128];
+		snprintf(name, sizeof(name), "%s%s", prefix, t->name);
+		const struct st_tensor *from = st_find(file, name, ST_F32, shape, err);
+		if (!from)
+			return -1;
+		memcpy(host + t->offset, from->data, from->bytes);
+	}
+	if (narrow) /* in place, from the start on: what comes is behind what is written */
+		narrow_to_bf16((uint16_t *)(void *)host, host, m->parameters);
+	m->backend->upload(m->device, device, host,
+			   m->parameters * (narrow ? sizeof(uint16_t) : sizeof(float)));
+	return 0;
+}
+
+static int load_weights(const struct checkpoint_parts *p, const char *folder, float *host,
+			struct err *err)
+{
+	char *path = xasprintf("%s/%s", folder, WEIGHTS);
+	struct st_file *file = st_open(path, err);
+	int rc = file ? load_array(p->model, file, "", p->model->weights, false, host, err) : -1;
+
+	if (rc == 0)
+		rc = hf_check_umup(&p->model->shape, folder, err);
+
+	st_close(file);
+	free(path);
+	return rc;
+}
+
+static int load_moments(const struct checkpoint_parts *p, const char *folder, float *host,
+			struct err *err)
+{
+	char *path = xasprintf("%s/%s", folder, OPTIMIZER);
+	struct st_file *file = st_open(path, err);
+	void *const moment[2] = { p->m, p->v };
+	int rc = file ? 0 : -1;
+
+	for (size_t k = 0; rc == 0 && k < 2; k++)
+		rc = load_array(p->model, file, moment_prefix[k], moment[k],
+				p->model->options.bf16_moments, host, err);
+	st_close(file);
+	free(path);
+	return rc;
+}
+
+static int check_state(const struct train_state *now, const json_t *o, const char *path,
+		       struct err *err)
+{
+	if (js_int(o, "format", 0) != STATE_FORMAT)
+		return err_set(err, ERR_USAGE, "%s: format is not %d", path, STATE_FORMAT);
+	if (js_int(o, "seq_len", -1) != now->seq_len)
+		return err_set(err, ERR_USAGE,
+			       "%s: was trained with training.seq_len = %" PRId64
+			       ", the config says %" PRId64,
+			       path, js_int(o, "seq_len", -1), now->seq_len);
+	if (js_int(o, "seed", -1) != now->seed)
+		return err_set(err, ERR_USAGE,
+			       "%s: was trained with training.seed = %" PRId64
+			       ", the config says %" PRId64,
+			       path, js_int(o, "seed", -1), now->seed);
+	if (strcmp(js_str(o, "data_digest", ""), now->data_digest) != 0)
+		return err_set(err, ERR_USAGE,
+			       "%s: was trained on other data than training.dataset_path holds now",
+			       path);
+	if (js_int(o, "step", -1) < 0 || js_int(o, "tokens", -1) < 0 ||
+	    js_int(o, "samples", -1) < 0)
+		return err_set(err, ERR_USAGE, "%s: step, tokens or samples is missing", path);
+	return 0;
+}
+
+/* The algorithms that the training had: with them it goes on to the bit. Written on another GPU or
+ * by another library they are of no use here. */
+static void take_choices(const struct model *m, const json_t *o)
+{
+	const char *text = js_str(o, "device_choices", "");
+
+	if (m->backend->choose && text[0] != '\0' && m->backend->choose(m->device, text) < 0)
+		log_info("the checkpoint was written on another GPU: algorithms are chosen anew");
+}
+
+static int load_state(const struct checkpoint_parts *p, const char *folder, struct err *err)
+{
+	struct train_state *state = p->state;
+	char *path = xasprintf("%s/%s", folder, STATE);
+	json_t *o = js_load(path, MAX_STATE_BYTES, err);
+	int rc = o ? check_state(state, o, path, err) : -1;
+
+	if (rc == 0) {
+		state->step = js_int(o, "step", 0);
+		state->tokens = js_int(o, "tokens", 0);
+		state->samples = js_int(o, "samples", 0);
+		state->loss = js_real(o, "loss", 0);
+		state->spike_filter =
+			(struct spike_filter){ js_real(o, "usual_norm", 0), js_int(o, "judged", 0),
+					       js_int(o, "skipped", 0),
+					       js_int(o, "skipped_in_a_row", 0) };
+		take_choices(p->model, o);
+	}
+	json_decref(o);
+	free(path);
+	return rc;
+}
+
+int checkpoint_load(const struct checkpoint_parts *p, const char *folder, struct err *err)
+{
+	float *host;
+	int rc;
+
+	if (load_state(p, folder, err))
+		return -1;
+	host = xmalloc(p->model->parameters * sizeof(float));
+	rc = load_weights(p, folder, host, err);
+	if (rc == 0)
+		rc = load_moments(p, folder, host, err);
+	free(host);
+	return rc;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* checkpoint/ - weights and trainings on disk: ours and Hugging Face's, when they are written,
+ * which are kept, where a training goes on.
+ *
+ * checkpoint.h - a training on disk: everything that makes the next step what it would have been.
+ *
+ * A folder step-NNNNNNNN (common/checkpoint/manifest.h) with
+ *   model.safetensors      weights, F32, Hugging Face names      config.json  the shape, for them
+ *   optimizer.safetensors  "exp_avg.NAME", "exp_avg_sq.NAME"     train_state.json  the rest
+ * The random numbers and the sample order are functions of seed and position, so there is no state
+ * of theirs to keep. */
+#ifndef LBWORKER_CHECKPOINT_H
+#define LBWORKER_CHECKPOINT_H
+
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "worker/lbworker/optim/spike_filter.h"
+#include "worker/lbworker/model/model.h"
+
+struct train_state {
+	int64_t step, tokens;		/* done */
+	int64_t samples;		/* drawn: the loader's whole state */
+	int64_t seed, seq_len;
+	double loss;			/* of the last step that counted */
+	struct spike_filter spike_filter;
+	char data_digest[33], config_digest[33];
+};
+
+/* What a checkpoint reads and writes; moments have the layout of the weights, and the type that the
+ * model's options say. Files hold fp32 either way. */
+struct checkpoint_parts {
+	struct model *model;
+	void *m, *v;			/* device, [model->parameters] */
+	struct train_state *state;
+};
+
+struct checkpoint_rules {
+	const char *parent;		/* made when missing */
+	int64_t attempt;		/* LB_ATTEMPT, or 0 */
+	const char *run_dir;		/* LB_RUN_DIR, or NULL: where newer attempts show */
+	int64_t keep_latest_k, keep_every;
+};
+
+/* The state of one moment in host memory, so that training may go on while it is written. */
+struct checkpoint_copy;
+/* Room for it, pre-touched; NULL with err without memory. The model is borrowed. */
+struct checkpoint_copy *checkpoint_copy_create(const struct model *model, struct err *err);
+void checkpoint_copy_destroy(struct checkpoint_copy *copy);	/* NULL is fine */
+void checkpoint_copy_take(struct checkpoint_copy *copy, const struct checkpoint_parts *parts);
+
+/* Publishes the copy, then removes what the rules no longer keep (never the newest two, and nothing
+ * that is no checkpoint). *path (absolute) is owned by the caller. After a failure the older
+ * checkpoints are as they were. ERR_REFUSED: a newer attempt of the run has begun, so nothing was
+ * published. Looks at nothing but the copy, the rules and the model's names and shape: a thread of
+ * its own may call it. */
+int checkpoint_publish(struct checkpoint_copy *copy, const struct checkpoint_rules *rules,
+		       char **path, struct err *err);
+
+/* Fills weights, moments and state from a folder whose digests hold. state's seed, seq_len and
+ * data_digest must be set to what the config says: a checkpoint of another training is refused. */
+int checkpoint_load(const struct checkpoint_parts *parts, const char *folder, struct err *err);
+
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* checkpointer.c - when a checkpoint is due, the copy that it is written from, and what its writer
+ * tells. */
+#include "worker/lbworker/checkpoint/checkpointer.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/files.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "worker/lbworker/checkpoint/saver.h"
+
+enum { FOLDER_MODE = 0755 };
+
+struct checkpointer {
+	const struct config *config;
+	const struct train_state *state;
+	struct report *report;
+	struct timeline *timeline;	/* may be NULL */
+	struct saver *saver;		/* NULL: none are written */
+	int64_t saved_step;		/* of the newest one known to be sound; -1: none */
+	char *saved_path;
+	double waited_s;
+};
+
+/* Where nothing can ever be saved, training need not begin. */
+static int try_folder(const char *folder, struct err *err)
+{
+	if (folder_make(folder, FOLDER_MODE, err))
+		return err_wrap(err, "checkpoint.folder");
+	if (access(folder, W_OK | X_OK) != 0)
+		return err_errno(err, "checkpoint.folder: %s", folder);
+	return 0;
+}
+
+struct checkpointer *checkpointer_create(const struct config *config,
+					 const struct checkpoint_parts *parts,
+					 struct report *report, char *path, struct err *err)
+{
+	const char *attempt = getenv("LB_ATTEMPT");
+	const struct checkpoint_rules rules = {
+		.parent = config->checkpoint_path,
+		.attempt = attempt ? (int64_t)strtoll(attempt, NULL, 10) : 0,
+		.run_dir = getenv("LB_RUN_DIR"),
+		.keep_latest_k = config->keep_latest_k, .keep_every = config->keep_every,
+	};
+	struct checkpointer *k = xcalloc(1, sizeof(*k));
+
+	*k = (struct checkpointer){ .config = config, .state = parts->state, .report = report,
+			      .saved_step = path ? parts->state->step : -1, .saved_path = path };
+	if (config->checkpoint_enable && try_folder(rules.parent, err) == 0)
+		k->saver = saver_create(parts, &rules, err);
+	if (k->saver || !config->checkpoint_enable)
+		return k;
+	checkpointer_destroy(k);
+	return NULL;
+}
+
+void checkpointer_show(struct checkpointer *k, struct timeline *timeline)
+{
+	k->timeline = timeline;
+}
+
+void checkpointer_destroy(struct checkpointer *k)
+{
+	if (!k)
+		return;
+	saver_destroy(k->saver);
+	free(k->saved_path);
+	free(k);
+}
+
+static int heard(struct checkpointer *k, const struct saver_result *r, struct err *err)
+{
+	if (!r->path && r->err.code == ERR_REFUSED)
+		return err_set(err, ERR_REFUSED, "%s", r->err.text);
+	if (!r->path) {
+		log_warn("checkpoint of step %" PRId64 ": %s; older ones are as they were",
+			 r->step, r->err.text);
+		return 0;
+	}
+	free(k->saved_path);
+	k->saved_path = r->path;
+	k->saved_step = r->step;
+	timeline_add(k->timeline, "checkpoint is written of step", r->step);
+	printf("checkpoint %s in %.2f s, training waited %.3f s for the copy\n", r->path,
+	       r->write_s, r->copy_s);
+	report_checkpoint(k->report, k->saved_step, k->saved_path);
+	return 0;
+}
+
+int checkpointer_collect(struct checkpointer *k, struct err *err)
+{
+	struct saver_result r;
+
+	return k->saver && saver_collect(k->saver, false, &r) ? heard(k, &r, err) : 0;
+}
+
+int checkpointer_wait(struct checkpointer *k, struct err *err)
+{
+	double start_us = clock_mono_us();
+	struct saver_result r;
+
+	if (!k->saver)
+		return 0;
+	bool was_there = saver_collect(k->saver, true, &r);
+	k->waited_s += (clock_mono_us() - start_us) * 1e-6;
+	return was_there ? heard(k, &r, err) : 0;
+}
+
+/* Only one is in flight: the next waits for it, which is said. */
+static int make_room(struct checkpointer *k, struct err *err)
+{
+	double waited_s = k->waited_s;
+
+	if (checkpointer_collect(k, err))
+		return -1;
+	if (!saver_busy(k->saver))
+		return 0;
+	if (checkpointer_wait(k, err))
+		return -1;
+	printf("step %" PRId64 " waited %.2f s for the checkpoint before\n", k->state->step,
+	       k->waited_s - waited_s);
+	return 0;
+}
+
+bool checkpointer_due(const struct checkpointer *k)
+{
+	int64_t interval = k->config->checkpoint_interval;
+
+	return k->saver && interval > 0 && k->state->step % interval == 0;
+}
+
+int checkpointer_save(struct checkpointer *k, struct err *err)
+{
+	if (!k->saver)
+		return 0;
+	if (make_room(k, err))
+		return -1;
+	if (k->state->step == k->saved_step) {
+		report_checkpoint(k->report, k->saved_step, k->saved_path);
+		return 0;
+	}
+	report_phase(k->report, "checkpoint");
+	k->waited_s += saver_start(k->saver);
+	timeline_copied(k->timeline);
+	timeline_add(k->timeline, "checkpoint begins at step", k->state->step);
+	return k->config->async_mode == ASYNC_DISABLED ? checkpointer_wait(k, err) : 0;
+}
+
+int checkpointer_finish(struct checkpointer *k, struct err *err)
+{
+	if (checkpointer_save(k, err) || checkpointer_wait(k, err))
+		return -1;
+	if (k->saver && k->saved_step != k->state->step)
+		return err_set(err, ERR_IO, "the checkpoint of step %" PRId64
+			       " could not be written", k->state->step);
+	return 0;
+}
+
+double checkpointer_waited_s(struct checkpointer *k)
+{
+	double seconds = k->waited_s;
+
+	k->waited_s = 0;
+	return seconds;
+}

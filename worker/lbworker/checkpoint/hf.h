@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* hf.h - models as Hugging Face's transformers keeps them: a folder with config.json and weights in
+ * model.safetensors, or in several files that model.safetensors.index.json lists.
+ *
+ * Tensors carry the same names on both sides, so nothing is permuted; config.json is
+ * model/hf_config.h. */
+#ifndef LBWORKER_HF_H
+#define LBWORKER_HF_H
+
+#include "common/base/err.h"
+#include "worker/lbworker/model/hf_config.h"
+#include "worker/lbworker/model/model.h"
+#include "worker/lbworker/base/safetensors.h"
+
+/* -1 unless folder/config.json has the u-muP of that shape, or both have none. */
+int hf_check_umup(const struct model_shape *shape, const char *folder, struct err *err);
+
+/* The weights of a folder. */
+struct hf_weights;
+struct hf_weights *hf_weights_open(const char *folder, struct err *err);
+void hf_weights_close(struct hf_weights *weights);		/* NULL is fine */
+/* The tensor of that name and shape (columns 0: a vector), of any floating type; NULL with err. */
+const struct st_tensor *hf_weights_find(const struct hf_weights *weights,
+					const struct model_tensor *tensor, struct err *err);
+/* `count` elements from `first` on, as fp32. */
+void hf_widen(float *to, const struct st_tensor *tensor, size_t first, size_t count);
+
+/* Fills the weights of a model, whose shape must be that of folder/config.json. */
+int hf_load(struct model *model, const char *folder, struct err *err);
+
+#endif

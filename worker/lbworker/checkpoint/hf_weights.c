@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT */
+/* hf_weights.c - tensors of a folder, whichever file of it holds them. */
+#include "worker/lbworker/checkpoint/hf.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/files.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "worker/lbworker/base/narrow.h"
+
+enum { MAX_INDEX_BYTES = 64 << 20, MAX_FILES = 1024, COPY_ELEMENTS = 1 << 16 };
+
+static const char ONE_FILE[] = "model.safetensors";
+static const char BARE[] = "transformer.";
+static const char INDEX[] = "model.safetensors.index.json";
+
+struct hf_weights {
+	char *folder;
+	struct st_file *file[MAX_FILES];
+	char *name[MAX_FILES];
+	size_t files;
+	json_t *map;			/* tensor → file name; NULL: all in the one file */
+	json_t *index;			/* owns map */
+};
+
+static struct st_file *file_named(const struct hf_weights *w, const char *name)
+{
+	for (size_t i = 0; i < w->files; i++)
+		if (strcmp(w->name[i], name) == 0)
+			return w->file[i];
+	return NULL;
+}
+
+static int add_file(struct hf_weights *w, const char *name, struct err *err)
+{
+	if (file_named(w, name))
+		return 0;
+	if (name[0] == '\0' || name[0] == '.' || strchr(name, '/'))
+		return err_set(err, ERR_USAGE,
+			       "%s/%s: \"%.80s\" cannot be the name of a file beside it", w->folder,
+			       INDEX, name);
+	if (w->files == MAX_FILES)
+		return err_set(err, ERR_USAGE, "%s/%s: more than %d files", w->folder, INDEX,
+			       MAX_FILES);
+	char *path = xasprintf("%s/%s", w->folder, name);
+	struct st_file *file = NULL;
+	if (w->index && !file_exists(path))
+		err_set(err, ERR_USAGE, "%s: is missing, though %s lists it", path, INDEX);
+	else
+		file = st_open(path, err);
+	free(path);
+	if (!file)
+		return -1;
+	w->name[w->files] = xstrdup(name);
+	w->file[w->files++] = file;
+	return 0;
+}
+
+static int open_indexed(struct hf_weights *w, const char *path, struct err *err)
+{
+	const char *tensor;
+	json_t *value;
+
+	w->index = js_load(path, MAX_INDEX_BYTES, err);
+	if (!w->index)
+		return -1;
+	w->map = json_object_get(w->index, "weight_map");
+	if (!json_is_object(w->map) || json_object_size(w->map) == 0)
+		return err_set(err, ERR_USAGE, "%s: weight_map is missing", path);
+	json_object_foreach(w->map, tensor, value) {
+		if (!json_is_string(value))
+			return err_set(err, ERR_USAGE, "%s: %.80s: no file name", path, tensor);
+		if (add_file(w, json_string_value(value), err))
+			return -1;
+	}
+	return 0;
+}
+
+struct hf_weights *hf_weights_open(const char *folder, struct err *err)
+{
+	struct hf_weights *w = xcalloc(1, sizeof(*w));
+	char *one = xasprintf("%s/%s", folder, ONE_FILE),
+	     *index = xasprintf("%s/%s", folder, INDEX);
+	int rc;
+
+	w->folder = xstrdup(folder);
+	if (file_exists(one))
+		rc = add_file(w, ONE_FILE, err);
+	else if (file_exists(index))
+		rc = open_indexed(w, index, err);
+	else
+		rc = err_set(err, ERR_NOT_FOUND, "%s: holds neither %s nor %s", folder, ONE_FILE,
+			     INDEX);
+	free(one);
+	free(index);
+	if (rc == 0)
+		return w;
+	hf_weights_close(w);
+	return NULL;
+}
+
+void hf_weights_close(struct hf_weights *w)
+{
+	if (!w)
+		return;
+	for (size_t i = 0; i < w->files; i++) {
+		st_close(w->file[i]);
+		free(w->name[i]);
+	}
+	json_decref(w->index);
+	free(w->folder);
+	free(w);
+}
+
+static const struct st_tensor *look_up(const struct hf_weights *w, const char *tensor,
+				       const struct st_file **file)
+{
+	const char *name = w->map ? js_str(w->map, tensor, NULL) : w->name[0];
+
+	*file = name ? file_named(w, name) : NULL;
+	return *file ? st_named(*file, tensor) : NULL;
+}
+
+const struct st_tensor *hf_weights_find(const struct hf_weights *w, const struct model_tensor *t,
+					struct err *err)
+{
+	const uint64_t shape[ST_MAX_DIMENSIONS] = { t->rows, t->columns };
+	const struct st_file *file = NULL;
+	const struct st_tensor *found = look_up(w, t->name, &file);
+
+	/* Files of the bare model, without a head, lack the first part of the names. */
+	if (!found && strncmp(t->name, BARE, sizeof(BARE) - 1) == 0)
+		found = look_up(w, t->name + sizeof(BARE) - 1, &file);
+	if (!found) {
+		err_set(err, ERR_USAGE, "%s: there is no tensor %s", w->folder, t->name);
+		return NULL;
+	}
+	if (found->type == ST_I32 || memcmp(found->shape, shape, sizeof(shape)) != 0)
+		return st_find(file, found->name, ST_F32, shape, err);	/* says what is there */
+	return found;
+}
+
+void hf_widen(float *to, const struct st_tensor *t, size_t first, size_t count)
+{
+	const uint16_t *narrow = t->data;
+
+	if (t->type == ST_BF16)
+		narrow_from_bf16(to, narrow + first, count);
+	else if (t->type == ST_F16)
+		narrow_from_f16(to, narrow + first, count);
+	else
+		memcpy(to, (const float *)t->data + first, count * sizeof(*to));
+}
+
+static int load_tensors(struct model *m, const struct hf_weights *w, struct err *err)
+{
+	float *host = xmalloc(COPY_ELEMENTS * sizeof(*host));
+	int rc = 0;
+
+	for (size_t i = 0; i < m->tensors && rc == 0; i++) {
+		const struct model_tensor *t = &m->tensor[i];
+		const struct st_tensor *from = hf_weights_find(w, t, err);
+		size_t all = t->rows * (t->columns ? t->columns : 1), count;
+		if (!from)
+			rc = -1;
+		for (size_t at = 0; from && at < all; at += count) {
+			count = all - at < COPY_ELEMENTS ? all - at : COPY_ELEMENTS;
+			hf_widen(host, from, at, count);
+			m->backend->upload(m->device, m->weights + t->offset + at, host,
+					   count * sizeof(*host));
+		}
+	}
+	free(host);
+	return rc;
+}
+
+static size_t turned(const struct model_shape *s)
+{
+	size_t head_dim = s->head_dim ? s->head_dim : s->dim / s->heads;
+
+	return s->rotary ? s->rotary : head_dim;
+}
+
+static bool is_close(double a, double b)
+{
+	return a - b < 1e-6 * (a + b) && b - a < 1e-6 * (a + b);
+}
+
+/* Sizes show in the tensors; this is what does not. */
+static int check_same(const struct model_shape *have, const struct model_shape *want,
+		      const char *folder, struct err *err)
+{
+	bool is_rotary = want->family == MODEL_LLAMA || want->family == MODEL_NEOX;
+
+	if (have->family == want->family && have->tied == want->tied &&
+	    have->heads == want->heads && have->kv_heads == want->kv_heads && have->heads > 0 &&
+	    is_close((double)have->norm_eps, (double)want->norm_eps) &&
+	    (!is_rotary || (is_close(have->rope_theta, want->rope_theta) &&
+			   turned(have) == turned(want) &&
+			   is_close(have->scaling.factor + 1, want->scaling.factor + 1))))
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "%s/config.json: family, heads, tied head, norm eps or rotary keys are not "
+		       "those of model.flavor", folder);
+}
+
+static bool same_umup(const struct umup *a, const struct umup *b)
+{
+	if (!a->enable || !b->enable)
+		return a->enable == b->enable;
+	return is_close(a->attention, b->attention) && is_close(a->activation, b->activation) &&
+	       is_close(a->residual, b->residual) && is_close(a->ratio, b->ratio) &&
+	       is_close(a->loss, b->loss) && is_close(a->context, b->context);
+}
+
+int hf_check_umup(const struct model_shape *shape, const char *folder, struct err *err)
+{
+	struct model_shape have;
+	size_t positions;
+
+	if (hf_config_read(&have, &positions, folder, err))
+		return -1;
+	if (same_umup(&have.umup, &shape->umup))
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "%s/config.json: its u_mup is not that of the training: what a weight means "
+		       "would change",
+		       folder);
+}
+
+int hf_load(struct model *m, const char *folder, struct err *err)
+{
+	struct model_shape shape;
+	struct hf_weights *w;
+	size_t positions;
+	int rc;
+
+	if (hf_config_read(&shape, &positions, folder, err) ||
+	    check_same(&shape, &m->shape, folder, err) || hf_check_umup(&m->shape, folder, err))
+		return -1;
+	w = hf_weights_open(folder, err);
+	rc = w ? load_tensors(m, w, err) : -1;
+	hf_weights_close(w);
+	return rc;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* model_path.c - from a run's name, or a folder, to its newest valid checkpoint. */
+#include "worker/lbworker/checkpoint/model_path.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/run/attempt.h"
+#include "common/base/files.h"
+#include "common/base/log.h"
+#include "common/checkpoint/manifest.h"
+#include "common/base/mem.h"
+#include "common/base/names.h"
+#include "common/base/paths.h"
+#include "worker/lbworker/checkpoint/retention.h"
+
+static bool holds(const char *folder, const char *name)
+{
+	char *path = path_join("%s/%s", folder, name);
+	bool there = file_exists(path);
+
+	free(path);
+	return there;
+}
+
+/* Where the run of that name has its things; NULL where there is no such run. */
+static char *run_folder(const char *name)
+{
+	char *home = name_check(name, NULL) == 0 ? path_lb_home(NULL) : NULL;
+	char *folder = home ? path_join("%s/runs/%s", home, name) : NULL;
+
+	free(home);
+	if (folder && file_exists(folder))
+		return folder;
+	free(folder);
+	return NULL;
+}
+
+/* What lbd told the newest attempt of a run; NULL of any other folder. */
+static char *told_to_attempt(const char *folder)
+{
+	int64_t number = attempt_newest_claim(folder);
+	char *attempt = path_join("%s/attempts/%" PRId64, folder, number), *path = NULL;
+	struct attempt_params params;
+
+	if (number > 0 && attempt_params_read(attempt, &params, NULL) == 0) {
+		path = params.checkpoint_dir;
+		params.checkpoint_dir = NULL;
+		attempt_params_clear(&params);
+	}
+	free(attempt);
+	return path;
+}
+
+static bool holds_checkpoints(const char *folder)
+{
+	size_t count;
+
+	free(retention_steps(folder, &count));
+	return count > 0;
+}
+
+/* The folder itself, or the one that its run, or its training, writes to; NULL: neither. */
+static char *checkpoints_of(const char *folder)
+{
+	char *path;
+
+	if (holds_checkpoints(folder))
+		return xstrdup(folder);
+	path = told_to_attempt(folder);
+	if (!path)
+		path = path_join("%s/checkpoints", folder);
+	if (holds_checkpoints(path))
+		return path;
+	free(path);
+	return NULL;
+}
+
+char *model_path_checkpoints(const char *named)
+{
+	char *run = run_folder(named), *path = checkpoints_of(named);
+
+	if (!path && run)
+		path = checkpoints_of(run);
+	if (!path)
+		path = xstrdup(run && !file_exists(named) ? run : named);
+	free(run);
+	return path;
+}
+
+static void on_bad_checkpoint(const char *path, const struct err *why, void *arg)
+{
+	(void)arg;
+	log_warn("checkpoint %s is passed over: %s", path, why->text);
+}
+
+static int no_model(const char *named, const char *where, struct err *err)
+{
+	struct err why = { 0 };
+	char *home = path_lb_home(&why);
+
+	if (file_exists(where))
+		err_set(err, ERR_NOT_FOUND,
+			"%s: holds no model (config.json) and no checkpoint yet (step-00000100)",
+			where);
+	else if (home)
+		err_set(err, ERR_NOT_FOUND, "%s: no such folder, and no run of that name in %s", named, home);
+	else
+		err_set(err, ERR_NOT_FOUND, "%s: no such folder, and no run: %s", named, why.text);
+	free(home);
+	return -1;
+}
+
+char *model_path(const char *named, struct err *err)
+{
+	struct checkpoint_found found;
+
+	if (holds(named, "config.json"))
+		return xstrdup(named);
+	char *where = model_path_checkpoints(named);
+	int rc = checkpoint_newest_valid(where, &found, on_bad_checkpoint, NULL, err);
+	if (rc == 0)
+		rc = no_model(named, where, err);
+	free(where);
+	if (rc < 0)
+		return NULL;
+	fprintf(stderr, "reading %s\n", found.path);
+	return xstrdup(found.path);
+}

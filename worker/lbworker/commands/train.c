@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/* train.c - lbworker train and plan: a config with what the command line changes in it. */
+#include "worker/lbworker/commands/command.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/files.h"
+#include "common/base/mem.h"
+#include "worker/lbworker/checkpoint/model_path.h"
+#include "worker/lbworker/commands/convert.h"
+#include "worker/lbworker/config/config.h"
+#include "worker/lbworker/telemetry/plan.h"
+#include "worker/lbworker/train/train.h"
+
+struct arguments {
+	const char *config;
+	char **assignments;		/* "section.key=value", owned */
+	size_t count;
+	const char *device;		/* plan only */
+	bool plans, check, lenient;
+};
+
+static void assign(struct arguments *a, const char *key, const char *value)
+{
+	a->assignments[a->count++] = xasprintf("%s=%s", key, value);
+}
+
+static int no_option(const struct arguments *a, const char *word, struct err *err)
+{
+	return err_set(err, ERR_USAGE, "%s: there is no such option; --section.key VALUE, "
+		       "--dataset PATH, --device NAME,%s --lenient", word, a->plans ? "" : " --check,");
+}
+
+/* Takes `word`, and `value` behind it (may be NULL). Returns how many it took, or -1. A key without
+ * a value is a flag that is set. */
+static int take_option(struct arguments *a, const char *word, const char *value, struct err *err)
+{
+	bool has_value = value && strncmp(value, "--", 2) != 0;
+
+	if (strcmp(word, "--check") == 0 && !a->plans) {
+		a->check = true;
+	} else if (strcmp(word, "--lenient") == 0) {
+		a->lenient = true;
+	} else if (strcmp(word, "--device") == 0) {
+		if (!has_value)
+			return err_set(err, ERR_USAGE, "--device needs a name");
+		if (a->plans)
+			a->device = value;
+		else
+			assign(a, "device.name", value);
+		return 2;
+	} else if (strcmp(word, "--dataset") == 0) {
+		if (!has_value)
+			return err_set(err, ERR_USAGE, "--dataset needs a path");
+		assign(a, "training.dataset_path", value);
+		assign(a, "training.dataset_mix", "[]");
+		return 2;
+	} else if (strncmp(word, "--", 2) != 0 || !strchr(word, '.')) {
+		return no_option(a, word, err);
+	} else if (strchr(word, '=')) {
+		a->assignments[a->count++] = xstrdup(word + 2);
+	} else {
+		assign(a, word + 2, has_value ? value : "true");
+		return has_value ? 2 : 1;
+	}
+	return 1;
+}
+
+static int parse(struct arguments *a, int argc, char **argv, struct err *err)
+{
+	for (int i = 1; i < argc; ) {
+		if (argv[i][0] != '-') {
+			if (a->config)
+				return err_set(err, ERR_USAGE, "one config file, not also %s",
+					       argv[i]);
+			a->config = argv[i++];
+			continue;
+		}
+		int taken = take_option(a, argv[i], i + 1 < argc ? argv[i + 1] : NULL, err);
+		if (taken < 0)
+			return -1;
+		i += taken;
+	}
+	return a->config ? 0 : err_set(err, ERR_USAGE, "%s needs a config file", argv[0]);
+}
+
+/* The last weights once more, for other programs. One that an earlier end of this training left is
+ * replaced. */
+static int export_weights(const struct config *c, struct err *err)
+{
+	static const char *const dtypes[] = { "float32", "bfloat16", "float16" };
+	const char *dtype = dtypes[c->export_dtype];
+	char *to = xasprintf("%s/export-%s", c->checkpoint_path, dtype);
+	char *last = model_path(c->checkpoint_path, err);
+	int rc = last ? 0 : -1;
+
+	if (rc == 0 && file_exists(to))
+		rc = folder_remove(to, err);
+	if (rc == 0)
+		rc = convert_model(last, to, dtype, err);
+	if (rc == 0)
+		printf("exported to %s\n", to);
+	free(last);
+	free(to);
+	return rc ? err_wrap(err, "checkpoint.export_dtype") : 0;
+}
+
+static int train(const struct config *config, bool check)
+{
+	struct err err = { 0 };
+	enum train_end end = TRAIN_DONE;
+
+	if (check) {
+		config_print(config, stdout);
+		return EXIT_DONE;
+	}
+	if (train_run(config, &end, &err))
+		return command_failed(&err);
+	if (end == TRAIN_DIVERGED) {
+		(void)command_failed(&err);
+		return EXIT_DIVERGED;
+	}
+	if (end == TRAIN_DONE && config->export_dtype != EXPORT_FP32 &&
+	    config->checkpoint_enable && export_weights(config, &err))
+		return command_failed(&err);
+	printf("%s\n", end == TRAIN_DONE ? "done" : "stopped");
+	return EXIT_DONE;
+}
+
+static int plan(const struct config *config, const char *device)
+{
+	const struct plan_device *known;
+	struct err err = { 0 };
+	const char *names;
+	struct plan p;
+
+	known = plan_device_find(device, &names);
+	if (device && !known) {
+		err_set(&err, ERR_USAGE, "--device %s: there is none, allowed: %s", device, names);
+		return command_failed(&err);
+	}
+	if (plan_make(&p, config, &err))
+		return command_failed(&err);
+	plan_print(&p, config, known, stdout);
+	return EXIT_DONE;
+}
+
+/* Says every mistake of the file, each in a line of its own. */
+static int load(struct config *config, const struct arguments *a, struct err *err)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *refused = open_memstream(&text, &bytes);
+	const struct config_order order = { .path = a->config, .assignments = a->assignments,
+					    .count = a->count, .lenient = a->lenient,
+					    .without_data = a->plans, .notes = stderr,
+					    .refused = refused };
+	int rc = config_load(config, &order, err);
+
+	if (refused)
+		fclose(refused);
+	for (char *line = text; line && *line; line += strcspn(line, "\n") + 1)
+		fprintf(stderr, "lbworker: %.*s\n", (int)strcspn(line, "\n"), line);
+	free(text);
+	return rc;
+}
+
+int command_train(int argc, char **argv)
+{
+	struct arguments a = { .assignments = xcalloc(2 * (size_t)argc, sizeof(char *)),
+			       .plans = strcmp(argv[0], "plan") == 0 };
+	struct config config = { 0 };
+	struct err err = { 0 };
+	int status;
+
+	if (parse(&a, argc, argv, &err))
+		status = command_failed(&err);
+	else if (load(&config, &a, &err))
+		status = err.code == ERR_USAGE || err.code == ERR_NOT_FOUND ? EXIT_USAGE : EXIT_FAILED;
+	else
+		status = a.plans ? plan(&config, a.device) : train(&config, a.check);
+	config_clear(&config);
+	for (size_t i = 0; i < a.count; i++)
+		free(a.assignments[i]);
+	free(a.assignments);
+	return status;
+}

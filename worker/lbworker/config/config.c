@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: MIT */
+/* config.c - the table of keys, and the checks that need more than one of them. */
+#include "worker/lbworker/config/config.h"
+
+#include <stdlib.h>
+#include <string.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "common/config/keys.h"
+#include "common/base/mem.h"
+#include "common/config/toml.h"
+#include "worker/lbworker/config/compat.h"
+#include "worker/lbworker/config/differences.h"
+#include "worker/lbworker/config/json_document.h"
+#include "worker/lbworker/config/shape.h"
+#include "worker/lbworker/model/init_std.h"
+#include "worker/lbworker/base/rng.h"
+
+#define KEYS_OF struct config
+
+enum { MAX_COUNT = 1 << 20 };
+
+/* Every key here works; one that is not here is an error. */
+static const struct key keys[] = {
+	KEY_TEXT("job", "description", description, "\"\"", "free text"),
+	KEY_TEXT("job", "dump_folder", dump_folder, "\"outputs\"",
+		 "where relative folders of this file start"),
+	KEY_CHOICE("model", "name", model_name, "llama|neox|gpt2", "\"llama\"",
+		   "family of the model; left out: that of initial_load_path"),
+	KEY_TEXT("model", "flavor", flavor, "\"debugmodel\"",
+		 "its size: debugmodel, 124M, 8B ...; lbworker help lists those of each family"),
+	KEY_INT("model", "dim", dim, 0, 1 << 17, "0",
+		"width; this and all sizes below: 0 is what the flavor, or initial_load_path, has. "
+		"Without those it is needed, and n_layers, n_heads, vocab_size"),
+	KEY_INT("model", "n_layers", n_layers, 0, 1 << 10, "0", "layers"),
+	KEY_INT("model", "n_heads", n_heads, 0, 1 << 16, "0", "heads of attention"),
+	KEY_INT("model", "n_kv_heads", n_kv_heads, 0, 1 << 16, "0",
+		"heads of keys and values, a divisor of n_heads; usually as many"),
+	KEY_INT("model", "head_dim", head_dim, 0, 1 << 16, "0",
+		"width of a head, even; usually dim / n_heads; another one in llama only"),
+	KEY_INT("model", "ffn_dim", ffn_dim, 0, 1 << 19, "0",
+		"width of the feed-forward; usually 4 dim, in llama 8/3 dim up to a multiple_of"),
+	KEY_INT("model", "multiple_of", multiple_of, 0, 1 << 16, "0",
+		"what llama's usual ffn_dim is rounded up to; usually 256"),
+	KEY_REAL("model", "ffn_dim_multiplier", ffn_dim_multiplier, 0, 1e3, "0",
+		 "times llama's usual ffn_dim, before it is rounded"),
+	KEY_INT("model", "vocab_size", vocab_size, 0, 1 << 24, "0",
+		"every token's id is below it"),
+	KEY_INT("model", "max_seq_len", max_seq_len, 0, 1 << 28, "0",
+		"positions that gpt2 learns; usually 1024; rotary ones have no limit"),
+	KEY_REAL("model", "norm_eps", norm_eps, 0, 1, "0", "of the norms; usually 1e-5"),
+	KEY_REAL("model", "rope_theta", rope_theta, 0, 1e12, "0",
+		 "base of the rotary frequencies; usually 10000"),
+	KEY_REAL("model", "rope_scaling_factor", rope_factor, 0, 1e6, "0",
+		 "how many times slower Llama 3's long waves turn; 1: none does; usually the "
+		 "flavor's"),
+	KEY_REAL("model", "rotary_pct", rotary_pct, 0, 1, "0",
+		 "share of a head that turns; usually 1, in neox 0.25"),
+	KEY_FLAG("model", "tie_word_embeddings", tied, "false",
+		 "the head is the embedding; left out: as the flavor has it, gpt2 true"),
+	KEY_TEXT("model", "init_std", init_std_text, "\"0.02\"",
+		 "of the first weights: a number, or a rule of the width h like \"sqrt(2/(5h))\""),
+	KEY_FLAG("u_mup", "enable", umup.enable, "false",
+		 "unit-scaled maximal update parametrization: settings hold for all widths; llama "
+		 "only"),
+	KEY_REAL("u_mup", "attention", umup.attention, 1e-6, 1e6, "1",
+		 "multiplier of attention's scores"),
+	KEY_REAL("u_mup", "activation", umup.activation, 1e-6, 1e6, "1",
+		 "multiplier within the sigmoid of SwiGLU"),
+	KEY_REAL("u_mup", "residual", umup.residual, 1e-6, 1e6, "1",
+		 "what all layers add to the stream, against the embedding"),
+	KEY_REAL("u_mup", "residual_attention_ratio", umup.ratio, 1e-6, 1e6, "1",
+		 "what attention adds, against the feed-forward"),
+	KEY_REAL("u_mup", "loss", umup.loss, 1e-6, 1e6, "1", "multiplier of the logits"),
+	KEY_CHOICE("optimizer", "name", optimizer_name, "AdamW", "\"AdamW\"", "the optimizer"),
+	KEY_REAL("optimizer", "lr", lr, 0, 100, "8e-4", "peak learning rate"),
+	KEY_REAL("optimizer", "beta1", beta1, 0, 0.999999, "0.9", "decay of the first moment"),
+	KEY_REAL("optimizer", "beta2", beta2, 0, 0.999999, "0.95", "decay of the second moment"),
+	KEY_REAL("optimizer", "eps", eps, 1e-30, 1, "1e-8",
+		 "added to the root of the second moment"),
+	KEY_REAL("optimizer", "weight_decay", weight_decay, 0, 100, "0.1",
+		 "decoupled from the gradient"),
+	KEY_CHOICE("optimizer", "weight_decay_of", decayed, "matrices|all", "\"matrices\"",
+		   "what decays; all: norms and biases, too, as torchtitan has it"),
+	KEY_CHOICE("optimizer", "moments", moments, "float32|bfloat16", "\"float32\"",
+		   "what both moments are kept in; bfloat16 is rounded by chance and halves them"),
+	KEY_INT("lr_scheduler", "warmup_steps", warmup_steps, 0, 1e12, "200",
+		"steps from 0 to the peak"),
+	KEY_INT("lr_scheduler", "total_steps", schedule_steps, -1, 1e12, "-1",
+		"steps that the schedule spans; -1: training.steps"),
+	KEY_REAL("lr_scheduler", "decay_ratio", decay_ratio, -1, 1, "-1",
+		 "share of all steps that decay; -1: all after warm-up"),
+	KEY_CHOICE("lr_scheduler", "decay_type", decay_type, "linear|cosine|sqrt", "\"linear\"",
+		   "shape of the decay"),
+	KEY_REAL("lr_scheduler", "min_lr_factor", min_lr_factor, 0, 1, "0",
+		 "of the peak, at the end of the decay"),
+	KEY_INT("training", "local_batch_size", local_batch_size, 1, MAX_COUNT, "8",
+		"sequences in one pass"),
+	KEY_INT("training", "global_batch_size", global_batch_size, -1, MAX_COUNT, "-1",
+		"sequences in one step, a multiple of local_batch_size; -1: one pass"),
+	KEY_NUMBERS(
+		"training", "batch_ramp", batch_ramp, 1, 1e12, "[]",
+		"[start, increment, samples]: global batch grows from start over so many samples"),
+	KEY_INT("training", "seq_len", seq_len, 1, MAX_COUNT, "256", "tokens in a sequence"),
+	KEY_INT("training", "steps", steps, 1, 1e12, "10000", "optimizer steps in all"),
+	KEY_REAL("training", "max_norm", max_norm, 0, 1e12, "1.0",
+		 "gradient norm is clipped to it; 0: not at all"),
+	KEY_INT("training", "max_skipped_steps", spike_rules.max_skips, 0, 1e12, "0",
+		"steps without a finite loss and gradient are left out; more in a row: diverged"),
+	KEY_REAL("training", "spike_factor", spike_rules.spike_factor, 0, 1e12, "0",
+		 "a gradient norm above so many times the usual is left out, too; 0: none is"),
+	KEY_INT("training", "seed", seed, 0, 9e15, "0", "of weights and sample order"),
+	KEY_CHOICE("training", "mixed_precision_param", compute_wish, "float32|bfloat16|auto",
+		   "\"auto\"",
+		   "what activations are stored and multiplied in; bfloat16 needs a GPU; auto: "
+		   "bfloat16 there, float32 on the CPU"),
+	KEY_CHOICE("device", "name", device, "auto|cpu|cuda", "\"auto\"",
+		   "what computes; auto: the GPU if there is one; cuda: an error if there is none"),
+	KEY_FLAG("device", "deterministic", deterministic, "false",
+		 "the same bits every time on a GPU too, where that costs time"),
+	KEY_TEXT("device", "cache", device_cache, "\"cache\"",
+		 "folder below dump_folder for what was measured on a GPU; \"\": measured every "
+		 "time"),
+	KEY_INT("training", "threads", threads, 0, 1024, "0",
+		"threads on the CPU; 0: one for each core we may run on"),
+	KEY_TEXT("training", "dataset_path", dataset_path, NULL,
+		 "a file of tokens, a folder of *.tokens, or a pattern"),
+	KEY_LIST("training", "dataset_mix", dataset_mix, NULL,
+		 "instead of one path several, as \"WEIGHT PATH\""),
+	KEY_FLAG("training", "dataset_verify", dataset_verify, "true",
+		 "read all data at the start: digests, tokens outside the vocabulary"),
+	KEY_FLAG("checkpoint", "enable", checkpoint_enable, "true",
+		 "false: none is written, and none is looked for; what is trained ends with the "
+		 "process"),
+	KEY_TEXT("checkpoint", "folder", checkpoint_folder, "\"checkpoints\"",
+		 "below dump_folder unless absolute"),
+	KEY_CHOICE(
+		"checkpoint", "async_mode", async_mode, "disabled|async|async_with_pinned_mem",
+		"\"async\"",
+		"written while training goes on, from a copy in memory; disabled: training waits"),
+	KEY_TEXT("checkpoint", "initial_load_path", initial_load_path, "\"\"",
+		 "a model of Hugging Face, or a checkpoint, whose weights a new training starts "
+		 "with"),
+	KEY_CHOICE("checkpoint", "export_dtype", export_dtype, "float32|bfloat16|float16",
+		   "\"float32\"",
+		   "other than float32: at the end the weights are written in it once more, as a "
+		   "model of Hugging Face, to export-DTYPE in checkpoint.folder"),
+	KEY_INT("checkpoint", "interval", checkpoint_interval, 0, 9e15, "500",
+		"steps between checkpoints; 0: only at the end"),
+	KEY_INT("checkpoint", "keep_latest_k", keep_latest_k, 0, 1e12, "10",
+		"newest ones kept, at least 2; 0: all"),
+	KEY_INT("checkpoint", "keep_every", keep_every, 0, 1e12, "0",
+		"those at multiples of it are kept for good; 0: none"),
+	KEY_TEXT("checkpoint", "max_bytes", max_bytes, NULL,
+		 "what all of them may take, like \"500G\": lbrun removes the oldest, not the newest two"),
+	KEY_CHOICE("activation_checkpoint", "mode", recompute, "none|selective|full", "\"none\"",
+		   "what backward computes again to save memory; results are the same"),
+	KEY_TEXT("activation_checkpoint", "selective_ac_option", recompute_option, "\"op\"",
+		 "\"op\": norms and activations; \"2\": every second layer, whole"),
+	KEY_INT("metrics", "log_freq", log_freq, 1, 1e12, "10",
+		"steps between lines on the terminal (reports go out every step)"),
+	KEY_FLAG("metrics", "enable_tensorboard", enable_tensorboard, "false",
+		 "event files for TensorBoard"),
+	KEY_TEXT("metrics", "save_tb_folder", save_tb_folder, "\"tb\"",
+		 "where they go, below dump_folder"),
+	KEY_REAL("metrics", "peak_tflops", peak_tflops, 0, 1e9, "0",
+		 "what MFU is a share of; 0: measured at the start"),
+	KEY_FLAG("validation", "enable", validation_enable, "false",
+		 "the loss on other data, now and then"),
+	KEY_TEXT("validation", "dataset_path", validation_path, "\"\"",
+		 "that data, as training.dataset_path"),
+	KEY_INT("validation", "local_batch_size", validation_batch, -1, MAX_COUNT, "-1",
+		"-1, or that of training"),
+	KEY_INT("validation", "seq_len", validation_seq_len, -1, MAX_COUNT, "-1",
+		"-1, or that of training"),
+	KEY_INT("validation", "freq", validation_freq, 1, 1e12, "10", "steps between validations"),
+	KEY_INT("validation", "steps", validation_steps, -1, 1e12, "-1",
+		"passes in each, always over the same samples; -1: all of the data"),
+	KEY_FLAG("profiling", "enable_profiling", enable_profiling, "false",
+		 "Chrome traces of single steps"),
+	KEY_INT("profiling", "profile_freq", profile_freq, 1, 1e12, "10", "steps between traces"),
+	KEY_TEXT("profiling", "save_traces_folder", save_traces_folder, "\"profile_traces\"",
+		 "where they go, below dump_folder"),
+	KEY_FLAG("profiling", "enable_memory_snapshot", enable_memory_snapshot, "false",
+		 "a timeline of memory by class, one sample a step"),
+	KEY_TEXT("profiling", "save_memory_snapshot_folder", save_memory_snapshot_folder,
+		 "\"memory_snapshot\"", "where it goes, below dump_folder"),
+};
+enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
+
+/* Sections of the run spec that lbd and lbrun read from the same file. */
+static const char *const foreign_sections[] = { "run",     "slurm", "torchrun", "nsys",
+						"restart", "watch", "notify",   NULL };
+
+/* What is no mistake, but should be known. A default is not worth a word. */
+static void note(const struct toml *toml, const char *key, FILE *notes, const char *text)
+{
+	char where[TOML_WHERE_BYTES];
+
+	if (notes && toml_line(toml, key) != 0)
+		fprintf(notes, "%s: %s\n", toml_where(toml, key, where), text);
+}
+
+static int check_batches(struct config *c, const struct toml *toml, struct err *err)
+{
+	int64_t global = c->global_batch_size < 0 ? c->local_batch_size : c->global_batch_size;
+
+	if (global == 0 || global % c->local_batch_size != 0)
+		return keys_refuse(toml, "training.global_batch_size",
+				   "must be -1 or a multiple of training.local_batch_size", err);
+	c->accumulate = global / c->local_batch_size;
+	if (c->batch_ramp.count == 0)
+		return 0;
+	const int64_t *ramp = c->batch_ramp.items, local = c->local_batch_size;
+	if (c->batch_ramp.count != 3 || ramp[0] % local != 0 || ramp[1] % local != 0 ||
+	    ramp[0] >= global || (global - ramp[0]) % ramp[1] != 0)
+		return keys_refuse(toml, "training.batch_ramp",
+				   "must be [start, increment, samples]: multiples of "
+				   "local_batch_size that lead from start to "
+				   "global_batch_size", err);
+	if (ramp[2] < (global - ramp[0]) / ramp[1])
+		return keys_refuse(toml, "training.batch_ramp",
+				   "needs at least one sample for each increment", err);
+	return 0;
+}
+
+static int check_recompute(struct config *c, const struct toml *toml, struct err *err)
+{
+	char *end;
+
+	if (strcmp(c->recompute_option, "op") == 0)
+		return 0;
+	c->recompute_every = strtol(c->recompute_option, &end, 10);
+	if (*end != '\0' || c->recompute_every < 1 || c->recompute_every > MAX_COUNT)
+		return keys_refuse(toml, "activation_checkpoint.selective_ac_option",
+				   "must be \"op\" or a number of layers, like \"2\"", err);
+	return 0;
+}
+
+/* An independent decay of the usual 0.1 would leave nothing of the weights within some steps. */
+static const double UMUP_DECAY_MAX = 0.02;
+
+static int check_umup(struct config *c, const struct toml *toml, struct err *err)
+{
+	if (c->shape.family != MODEL_LLAMA)
+		return keys_refuse(toml, "u_mup.enable", "needs model.name \"llama\"", err);
+	if (c->weight_decay > UMUP_DECAY_MAX)
+		return keys_refuse(toml, "optimizer.weight_decay",
+				   "is independent of the learning rate with u_mup.enable: "
+				   "at most 0.02; 1.2e-4 is usual, with an optimizer.lr "
+				   "around 1", err);
+	if (c->lr <= 0)
+		return keys_refuse(toml, "optimizer.lr", "must be above 0 with u_mup.enable", err);
+	c->shape.tied = c->tied = false;
+	c->shape.umup = c->umup;
+	c->shape.umup.context = (double)c->seq_len;
+	return 0;
+}
+
+static int check_model(struct config *c, const struct toml *toml, struct err *err)
+{
+	if (init_std_parse(c->init_std_text, c->shape.dim, &c->init_std))
+		return keys_refuse(toml, "model.init_std", "must be " INIT_STD_FORMS, err);
+	return c->umup.enable ? check_umup(c, toml, err) : 0;
+}
+
+static int check_validation(const struct config *c, const struct config_order *o,
+			    const struct toml *toml, struct err *err)
+{
+	if (c->validation_path[0] == '\0' && !o->without_data)
+		return keys_refuse(toml, "validation.dataset_path", "is required to validate", err);
+	if (c->validation_batch >= 0 && c->validation_batch != c->local_batch_size)
+		return keys_refuse(toml, "validation.local_batch_size",
+				   "must be that of training, or -1", err);
+	if (c->validation_seq_len >= 0 && c->validation_seq_len != c->seq_len)
+		return keys_refuse(toml, "validation.seq_len",
+				   "must be that of training, or -1", err);
+	if (c->validation_steps == 0)
+		return keys_refuse(toml, "validation.steps", "must be -1, or at least 1", err);
+	return 0;
+}
+
+/* The model takes batches of that size: gpt2 has so many positions and no more. */
+static int check_size(const struct config *c, const struct toml *toml, struct err *err)
+{
+	const struct model_options options = config_model_options(c);
+	struct err why = { 0 };
+	struct model_cost cost;
+
+	if (model_cost(&cost, &c->shape, &options, &why))
+		return keys_refuse(toml, "training.seq_len", why.text, err);
+	return 0;
+}
+
+/* What does not fit into the schedule is shortened, as torchtitan does: a trial of ten steps needs
+ * no other warm-up than the training it is for. */
+static int check_schedule(struct config *c, const struct toml *toml, FILE *notes, struct err *err)
+{
+	if (c->decay_ratio < 0 && c->decay_ratio > -1)
+		return keys_refuse(toml, "lr_scheduler.decay_ratio", "must be -1, or 0 to 1", err);
+	if (c->schedule_steps == 0)
+		return keys_refuse(toml, "lr_scheduler.total_steps",
+				   "must be -1, or at least 1", err);
+	int64_t steps = c->schedule_steps > 0 ? c->schedule_steps : c->steps;
+	if (c->warmup_steps > steps) {
+		note(toml, "lr_scheduler.warmup_steps", notes,
+		     "more than all steps: every step warms up");
+		c->warmup_steps = steps;
+	}
+	double room = (double)(steps - c->warmup_steps) / (double)steps;
+	if (c->decay_ratio > room && (c->decay_ratio - room) * (double)steps > 0.5) {
+		note(toml, "lr_scheduler.decay_ratio", notes,
+		     "more than warm-up leaves: all of that decays");
+		c->decay_ratio = -1;
+	}
+	return 0;
+}
+
+static int check_dataset(const struct config *c, const struct toml *toml, struct err *err)
+{
+	bool has_path = c->dataset_path && c->dataset_path[0] != '\0';
+
+	if (has_path != (c->dataset_mix.count > 0))
+		return 0;
+	return keys_refuse(toml, "training.dataset_path",
+			   has_path ? "goes without training.dataset_mix"
+				    : "is required: a file of tokens, as lbworker prepare makes "
+				      "it; --dataset PATH names one",
+			   err);
+}
+
+/* What needs more than one key. All of it, so that a person mends a file in one go. */
+static void check(struct config *c, const struct config_order *o, const struct toml *toml,
+		  struct refusals *r)
+{
+	struct err err = { 0 };
+	bool is_whole = r->count == 0;
+
+	if (!o->without_data)
+		refusals_add(r, check_dataset(c, toml, &err), &err);
+	if (c->validation_enable)
+		refusals_add(r, check_validation(c, o, toml, &err), &err);
+	if (is_whole) {		/* else a default stands where something else was meant */
+		refusals_add(r, check_schedule(c, toml, o->notes, &err), &err);
+		refusals_add(r, check_batches(c, toml, &err), &err);
+	}
+	refusals_add(r, check_recompute(c, toml, &err), &err);
+	if (r->misread_model || shape_work_out(c, toml, r))
+		return;		/* another model's sizes say nothing */
+	refusals_add(r, check_model(c, toml, &err), &err);
+	if (r->count == 0)
+		refusals_add(r, check_size(c, toml, &err), &err);
+}
+
+static void work_out_path(struct config *c)
+{
+	const char *given = getenv("LB_CHECKPOINT_DIR");
+
+	if (given && given[0] != '\0')
+		c->checkpoint_path = xstrdup(given);
+	else if (c->checkpoint_folder[0] == '/')
+		c->checkpoint_path = xstrdup(c->checkpoint_folder);
+	else
+		c->checkpoint_path = xasprintf("%s/%s", c->dump_folder, c->checkpoint_folder);
+}
+
+static void work_out_digest(struct config *c)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *to = open_memstream(&text, &bytes);
+
+	if (!to)
+		return;
+	config_print(c, to);
+	if (fclose(to) == 0) {
+		XXH128_hash_t hash = XXH3_128bits(text, bytes);
+		snprintf(c->digest, sizeof(c->digest), "%016llx%016llx",
+			 (unsigned long long)hash.high64, (unsigned long long)hash.low64);
+	}
+	free(text);
+}
+
+/* Each key by itself, so that one that cannot be read does not hide the next; it counts as not
+ * given. */
+static void read_keys(struct config *out, const struct toml *toml, struct refusals *r)
+{
+	struct err err = { 0 };
+
+	for (size_t i = 0; i < KEYS; i++) {
+		int rc = keys_read(&keys[i], 1, toml, out, &err);
+		if (refusals_add(r, rc, &err) == 0)
+			continue;
+		if (strcmp(keys[i].section, "model") == 0)
+			r->misread_model = true;
+		const struct toml nothing = { .root = NULL };
+		(void)keys_read(&keys[i], 1, &nothing, out, &err);
+	}
+}
+
+static int load_document(struct toml *toml, const struct config_order *o, struct err *err)
+{
+	if (json_document_is(o->path) ? json_document_load(toml, o->path, err)
+				      : toml_load(toml, o->path, err))
+		return -1;
+	toml->option = "--";
+	for (size_t i = 0; i < o->count; i++)
+		if (toml_set(toml, o->assignments[i], err))
+			return -1;
+	return 0;
+}
+
+/* auto: a wish that a CPU need not fulfil, and plans are for what it could be fulfilled on. */
+static void work_out_compute(struct config *c)
+{
+	c->compute = c->compute_wish;
+	if (c->compute_wish == WISH_AUTO)
+		c->compute = c->device == DEVICE_CPU ? COMPUTE_FP32 : COMPUTE_BF16;
+}
+
+static void take_document(struct config *out, struct toml *toml, const struct config_order *o,
+			  struct refusals *r)
+{
+	const struct compat compat = { keys, KEYS, foreign_sections, o->lenient, o->notes };
+	struct err err = { 0 };
+	bool is_theirs = compat_apply(&compat, toml, r);
+
+	refusals_add(r, keys_unknown(keys, KEYS, toml, foreign_sections, &err), &err);
+	read_keys(out, toml, r);
+	work_out_path(out);
+	work_out_compute(out);
+	if (out->export_dtype != EXPORT_FP32 && !out->checkpoint_enable)
+		note(toml, "checkpoint.export_dtype", o->notes,
+		     "nothing is exported with checkpoint.enable = false");
+	check(out, o, toml, r);
+	if (r->count == 0 && is_theirs)
+		differences_tell(out, toml, o->notes);
+}
+
+int config_load(struct config *out, const struct config_order *order, struct err *err)
+{
+	struct refusals refusals = { .first = err, .each = order->refused };
+	struct toml toml = { 0 };
+	struct err why = { 0 };
+
+	*out = (struct config){ 0 };
+	if (refusals_add(&refusals, load_document(&toml, order, &why), &why) == 0)
+		take_document(out, &toml, order, &refusals);
+	toml_clear(&toml);
+	if (refusals.count > 0) {
+		config_clear(out);
+		return -1;
+	}
+	work_out_digest(out);
+	return 0;
+}
+
+void config_clear(struct config *c)
+{
+	keys_clear(keys, KEYS, c);
+	free(c->checkpoint_path);
+	*c = (struct config){ 0 };
+}
+
+const char *config_flavor(const struct config *c)
+{
+	return c->flavor[0] ? c->flavor : "of its own shape";
+}
+
+void config_print(const struct config *c, FILE *to)
+{
+	keys_print(keys, KEYS, c, to);
+}
+
+int64_t config_accumulate(const struct config *c, int64_t samples)
+{
+	const int64_t *ramp = c->batch_ramp.items;
+
+	if (c->batch_ramp.count == 0 || samples >= ramp[2])
+		return c->accumulate;
+	int64_t increments = (c->accumulate * c->local_batch_size - ramp[0]) / ramp[1];
+	int64_t done = samples / (ramp[2] / increments);
+	return (ramp[0] + (done < increments ? done : increments) * ramp[1]) / c->local_batch_size;
+}
+
+struct model_options config_model_options(const struct config *c)
+{
+	struct model_options o = { .batch = (size_t)c->local_batch_size,
+				   .seq = (size_t)c->seq_len,
+				   .recompute = (enum model_recompute)c->recompute,
+				   .compute = (enum compute)c->compute,
+				   .bf16_moments = c->moments == COMPUTE_BF16 };
+
+	if (o.recompute == RECOMPUTE_SELECTIVE && c->recompute_every > 0) {
+		o.recompute = RECOMPUTE_FULL;
+		o.every = (size_t)c->recompute_every;
+	}
+	return o;
+}
+
+struct schedule config_schedule(const struct config *c)
+{
+	return (struct schedule){ .peak = c->lr, .warmup_steps = c->warmup_steps,
+				  .steps = c->schedule_steps > 0 ? c->schedule_steps : c->steps,
+				  .decay_ratio = c->decay_ratio,
+				  .decay = (enum schedule_decay)c->decay_type,
+				  .min_factor = c->min_lr_factor };
+}
+
+struct optimizer config_optimizer(const struct config *c)
+{
+	const struct rng rounding = { .seed = (uint64_t)c->seed, .stream = RNG_ROUND };
+
+	return (struct optimizer){ .beta1 = c->beta1, .beta2 = c->beta2, .eps = c->eps,
+				   .weight_decay = c->weight_decay,
+				   .decays_all = c->decayed == 1, .max_norm = c->max_norm,
+				   .peak_lr = c->lr, .key = rng_key(&rounding) };
+}

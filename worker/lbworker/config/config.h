@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* config/ - the one file that says it all, and what other programs call the same keys.
+ *
+ * config.h - what a training is told: one TOML file in torchtitan's words, one table of keys. */
+#ifndef LBWORKER_CONFIG_H
+#define LBWORKER_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/base/err.h"
+#include "common/config/keys.h"
+#include "worker/lbworker/optim/spike_filter.h"
+#include "worker/lbworker/model/model.h"
+#include "worker/lbworker/base/device.h"
+#include "worker/lbworker/optim/optimizer.h"
+#include "worker/lbworker/optim/schedule.h"
+
+enum async_mode { ASYNC_DISABLED, ASYNC_ON, ASYNC_PINNED };
+enum compute_wish { WISH_FP32, WISH_BF16, WISH_AUTO };	/* auto: bf16 on a GPU */
+enum export_dtype { EXPORT_FP32, EXPORT_BF16, EXPORT_FP16 };
+
+struct config {
+	char *description, *dump_folder;
+	int model_name;
+	char *flavor;
+	/* sizes over those of the flavor; 0: as there. Afterwards what the model has. */
+	int64_t dim, n_layers, n_heads, n_kv_heads, head_dim, ffn_dim, multiple_of, vocab_size;
+	int64_t max_seq_len;
+	double ffn_dim_multiplier, norm_eps, rope_theta, rope_factor, rotary_pct;
+	bool tied;
+	char *init_std_text;
+	struct umup umup;
+	int optimizer_name, moments;	/* moments: enum compute */
+	double lr, beta1, beta2, eps, weight_decay;
+	int decayed;			/* 0: matrices, 1: all */
+	int64_t warmup_steps, schedule_steps;
+	double decay_ratio;
+	int decay_type;
+	double min_lr_factor;
+	int64_t local_batch_size, global_batch_size, seq_len, steps;
+	struct key_ints batch_ramp;
+	double max_norm;
+	struct spike_rules spike_rules;
+	int64_t seed, threads;
+	int device;			/* enum device_wish */
+	bool deterministic;
+	char *device_cache;
+	int compute_wish;		/* enum compute_wish */
+	char *dataset_path;
+	struct key_strings dataset_mix;
+	bool dataset_verify;
+	bool checkpoint_enable;
+	char *checkpoint_folder;
+	char *initial_load_path;
+	int export_dtype;		/* enum export_dtype */
+	int async_mode;			/* enum async_mode */
+	int recompute;
+	char *recompute_option;
+	int64_t checkpoint_interval, keep_latest_k, keep_every;
+	char *max_bytes;		/* lbrun's to keep to */
+	int64_t log_freq;
+	bool enable_tensorboard;
+	char *save_tb_folder;
+	double peak_tflops;
+	bool validation_enable;
+	char *validation_path;
+	int64_t validation_batch, validation_seq_len, validation_freq, validation_steps;
+	bool enable_profiling;
+	int64_t profile_freq;
+	char *save_traces_folder;
+	bool enable_memory_snapshot;
+	char *save_memory_snapshot_folder;
+
+	/* worked out from the above */
+	struct model_shape shape;
+	int compute;			/* enum compute; the device may change it */
+	double init_std;
+	int64_t recompute_every;	/* layers; 0: by operation */
+	int64_t accumulate;		/* micro-batches in a step, once the batch is full */
+	char *checkpoint_path;		/* LB_CHECKPOINT_DIR, or dump_folder/folder */
+	char digest[33];		/* of the effective values */
+};
+
+struct config_order {
+	const char *path;		/* TOML, or JSON as torchtitan dumps it */
+	char *const *assignments;	/* "section.key=value" */
+	size_t count;
+	bool lenient;			/* a key that we cannot honour is left out, and told */
+	bool without_data;		/* it is fine when no dataset is named */
+	/* Both may be NULL. One line each, `file:line: key: what and why`: what is left out, taken
+	 * for another value, or other than a program of the same keys has it; and every mistake. */
+	FILE *notes, *refused;
+};
+
+/* Reads the file, applies the assignments, checks everything. On failure err is the first mistake,
+ * `file:line: section.key: what is wrong, what is allowed`, and *out is cleared. */
+int config_load(struct config *out, const struct config_order *order, struct err *err);
+void config_clear(struct config *config);
+
+/* The name of its shape, for people: the flavor, or that it has none. */
+const char *config_flavor(const struct config *config);
+
+/* The effective values as TOML. */
+void config_print(const struct config *config, FILE *to);
+
+/* Micro-batches of the step that begins after `samples` sequences. */
+int64_t config_accumulate(const struct config *config, int64_t samples);
+struct model_options config_model_options(const struct config *config);
+struct schedule config_schedule(const struct config *config);
+struct optimizer config_optimizer(const struct config *config);
+
+#endif

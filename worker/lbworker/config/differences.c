@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* differences.c - a table: a key, when it matters, and what to say. Defaults are those of
+ * torchtitan 0.2 (torchtitan/config/job_config.py) and of its Llama 3. */
+#include "worker/lbworker/config/differences.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+static bool is_given(const struct toml *toml, const char *key)
+{
+	return toml_line(toml, key) != 0;
+}
+
+static bool always(const struct config *c)
+{
+	(void)c;
+	return true;
+}
+
+static bool decays_matrices(const struct config *c)
+{
+	return c->decayed == 0 && c->weight_decay > 0;
+}
+
+static bool starts_at_random(const struct config *c)
+{
+	return c->initial_load_path[0] == '\0' && !c->umup.enable;
+}
+
+static bool writes_checkpoints(const struct config *c)
+{
+	return c->checkpoint_enable;
+}
+
+/* Their debugmodel is another one. */
+static bool is_debugmodel(const struct config *c)
+{
+	return strcmp(c->flavor, "debugmodel") == 0 && c->shape.family == MODEL_LLAMA &&
+	       c->shape.dim == 64;
+}
+
+static bool is_one_pass(const struct config *c)
+{
+	return c->global_batch_size < 0;
+}
+
+static const struct {
+	const char *key;
+	bool told_when_given;		/* else the file has settled it */
+	bool (*matters)(const struct config *config);
+	const char *text;
+} differences[] = {
+	{ "training.mixed_precision_param", false, always,
+	  "there bfloat16; here auto: bfloat16 on a GPU, float32 on the CPU; \"float32\" is the same "
+	  "on both" },
+	{ "training.seq_len", false, always, "there 2048 when it is not given, here 256" },
+	{ "training.global_batch_size", false, is_one_pass,
+	  "there local_batch_size times all ranks, here local_batch_size: there is one rank" },
+	{ "optimizer.weight_decay_of", false, decays_matrices,
+	  "there norms decay, too; here matrices: \"all\" is theirs" },
+	{ "model.init_std", false, starts_at_random,
+	  "there the embedding starts with std 1, the head with dim^-0.5, normals are cut at 2 or 3 "
+	  "std, and what a layer adds has 0.02/sqrt(2(l+1)) in layer l; here 0.02, and "
+	  "0.02/sqrt(2 n_layers)" },
+	{ "model.flavor", true, is_debugmodel,
+	  "there dim 256, 6 layers, 16 heads, a vocabulary of 2048; here dim 64, 2 layers, 4 heads, "
+	  "bytes: model.dim = 256, n_layers = 6, n_heads = 16, n_kv_heads = 16, vocab_size = 2048, "
+	  "rope_theta = 500000 make it theirs" },
+	{ "checkpoint.enable", false, writes_checkpoints,
+	  "there false when it is not given; here checkpoints are written" },
+	{ "training.seed", false, starts_at_random,
+	  "there another one each time when it is not given, here 0" },
+};
+
+/* How many of ours are one of their steps: a file made for many ranks trains on less here. */
+static void tell_ranks(const struct config *c, const struct toml *toml, FILE *notes)
+{
+	char where[TOML_WHERE_BYTES];
+	static const char key[] = "parallelism.data_parallel_shard_degree";
+
+	if (!is_given(toml, key) || c->global_batch_size >= 0)
+		return;
+	fprintf(notes,
+		"%s: there as many as there are ranks left, here 1: a step is %" PRId64
+		" sequence%s of %" PRId64 "; with N ranks there "
+		"training.global_batch_size = N x %" PRId64 " is the same step\n",
+		toml_where(toml, key, where), c->local_batch_size,
+		c->local_batch_size == 1 ? "" : "s", c->seq_len, c->local_batch_size);
+}
+
+void differences_tell(const struct config *c, const struct toml *toml, FILE *notes)
+{
+	char where[TOML_WHERE_BYTES];
+
+	if (!notes)
+		return;
+	for (size_t i = 0; i < sizeof(differences) / sizeof(differences[0]); i++) {
+		const char *key = differences[i].key;
+		bool ranks_told = strcmp(key, "training.global_batch_size") == 0 &&
+				  is_given(toml, "parallelism.data_parallel_shard_degree");
+		if (is_given(toml, key) == differences[i].told_when_given &&
+		    differences[i].matters(c) && !ranks_told)
+			fprintf(notes, "%s: %s\n", toml_where(toml, key, where),
+				differences[i].text);
+	}
+	tell_ranks(c, toml, notes);
+}

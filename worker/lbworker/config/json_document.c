@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/* json_document.c - reads the JSON with its lines, then turns what has another form. */
+#include "worker/lbworker/config/json_document.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/files.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+
+enum { MAX_BYTES = 64 << 20, MAX_DEPTH = 64, PATH_BYTES = 512 };
+
+bool json_document_is(const char *path)
+{
+	size_t length = strlen(path);
+
+	return length > 5 && strcmp(path + length - 5, ".json") == 0;
+}
+
+/* --- lines ------------------------------------------------------------------------------------ */
+
+/* Where a scan is: behind each opening bracket, how long the path to its object is; 0 and a mark for
+ * arrays, within which nothing has a line. */
+struct scan {
+	char path[PATH_BYTES];
+	size_t kept[MAX_DEPTH];		/* of path, per depth */
+	bool is_array[MAX_DEPTH];
+	int depth, arrays, line;
+};
+
+static const char *string_end(const char *at)
+{
+	for (at++; *at && *at != '"'; at++)
+		if (*at == '\\' && at[1])
+			at++;
+	return *at ? at + 1 : at;
+}
+
+/* A string is a key when a colon follows. */
+static const char *take_string(struct scan *s, const char *at, json_t *lines)
+{
+	const char *end = string_end(at), *next = end + strspn(end, " \t\r\n");
+	size_t length = (size_t)(end - at) >= 2 ? (size_t)(end - at) - 2 : 0, kept;
+
+	if (*next != ':' || s->arrays > 0 || s->depth < 1 || s->depth >= MAX_DEPTH)
+		return end;
+	kept = s->kept[s->depth];
+	if (kept + length + 2 > PATH_BYTES)
+		return end;
+	if (kept > 0)
+		s->path[kept++] = '.';
+	memcpy(s->path + kept, at + 1, length);
+	s->path[kept + length] = '\0';
+	json_object_set_new(lines, s->path, json_integer(s->line));
+	return end;
+}
+
+static void open_bracket(struct scan *s, bool is_array)
+{
+	s->depth++;
+	s->arrays += is_array;
+	if (s->depth >= MAX_DEPTH)
+		return;
+	s->is_array[s->depth] = is_array;
+	s->kept[s->depth] = s->depth == 1 ? 0 : strlen(s->path);
+}
+
+static void close_bracket(struct scan *s)
+{
+	if (s->depth > 0 && s->depth < MAX_DEPTH) {
+		s->arrays -= s->is_array[s->depth];
+		s->path[s->kept[s->depth]] = '\0';
+	}
+	s->depth--;
+}
+
+static void find_lines(const char *text, json_t *lines)
+{
+	struct scan s = { .line = 1 };
+
+	for (const char *at = text; *at;) {
+		if (*at == '"') {
+			at = take_string(&s, at, lines);
+			continue;
+		}
+		if (*at == '{' || *at == '[')
+			open_bracket(&s, *at == '[');
+		else if (*at == '}' || *at == ']')
+			close_bracket(&s);
+		s.line += *at++ == '\n';
+	}
+}
+
+static void drop_nulls(json_t *value)
+{
+	const char *name;
+	json_t *item;
+	void *next;
+
+	json_object_foreach_safe(value, next, name, item) {
+		if (json_is_null(item))
+			json_object_del(value, name);
+		else
+			drop_nulls(item);
+	}
+}
+
+/* --- other forms ------------------------------------------------------------------------------ */
+
+/* toml gets section.name (a new reference), on the line of `from`, unless it has one. */
+static void put(struct toml *toml, const char *section, const char *name, json_t *value,
+		const char *from)
+{
+	json_t *table = json_object_get(toml->root, section);
+	char path[PATH_BYTES];
+
+	if (!table) {
+		table = json_object();
+		json_object_set_new(toml->root, section, table);
+		json_object_set(toml->lines, section, json_object_get(toml->lines, from));
+	}
+	snprintf(path, sizeof(path), "%s.%s", section, name);
+	if (!value || json_object_get(table, name)) {
+		json_decref(value);
+		return;
+	}
+	json_object_set_new(table, name, value);
+	json_object_set(toml->lines, path, json_object_get(toml->lines, from));
+}
+
+/* The first value of that name in a tree of modules; borrowed. */
+static json_t *find(json_t *tree, const char *name)
+{
+	json_t *found = json_object_get(tree, name), *value;
+	const char *key;
+
+	if (found)
+		return found;
+	json_object_foreach(tree, key, value) {
+		found = find(value, name);
+		if (found)
+			return found;
+	}
+	return NULL;
+}
+
+/* Modules that say their sizes; the first layer stands for all. */
+static void take_modules(struct toml *toml, json_t *model)
+{
+	static const struct {
+		const char *in_layer, *ours;
+	} sizes[] = { { "n_heads", "n_heads" }, { "n_kv_heads", "n_kv_heads" },
+		      { "head_dim", "head_dim" }, { "theta", "rope_theta" } };
+	static const char from[] = "model_spec.model";
+	json_t *layers = json_object_get(model, "layers"), *layer = json_array_get(layers, 0);
+	json_t *w2 = json_object_get(find(layer, "feed_forward"), "w2");
+	const char *scaling = js_str(find(layer, "rope"), "scaling", "none");
+
+	put(toml, "model", "dim", json_incref(json_object_get(model, "dim")), from);
+	put(toml, "model", "vocab_size", json_incref(json_object_get(model, "vocab_size")), from);
+	put(toml, "model", "n_layers", json_integer((json_int_t)json_array_size(layers)), from);
+	put(toml, "model", "tie_word_embeddings",
+	    json_incref(json_object_get(model, "enable_weight_tying")), from);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		put(toml, "model", sizes[i].ours, json_incref(find(layer, sizes[i].in_layer)), from);
+	put(toml, "model", "ffn_dim", json_incref(json_object_get(w2, "in_features")), from);
+	put(toml, "model", "norm_eps",
+	    json_incref(json_object_get(json_object_get(layer, "ffn_norm"), "eps")), from);
+	if (strcmp(scaling, "llama") == 0)
+		put(toml, "model", "rope_scaling_factor",
+		    json_incref(json_object_get(find(layer, "rope"), "scaling_factor")), from);
+}
+
+static void take_model(struct toml *toml)
+{
+	json_t *spec = json_incref(json_object_get(toml->root, "model_spec"));
+	json_t *model = json_object_get(spec, "model");
+	bool has_sizes = json_is_array(json_object_get(model, "layers"));
+
+	put(toml, "model", "name", json_incref(json_object_get(spec, "name")), "model_spec.name");
+	if (has_sizes)
+		take_modules(toml, model);
+	else
+		put(toml, "model", "flavor", json_incref(json_object_get(spec, "flavor")),
+		    "model_spec.flavor");
+	json_object_del(toml->root, "model_spec");
+	json_decref(spec);
+}
+
+/* A batch in tokens is one in sequences of the longest context. */
+static void take_tokens(struct toml *toml)
+{
+	static const struct {
+		const char *theirs, *ours;
+	} batches[] = { { "num_tokens_per_microbatch_per_dp_rank", "local_batch_size" },
+			{ "num_tokens_per_train_step", "global_batch_size" } };
+	json_t *training = json_object_get(toml->root, "training");
+	json_int_t seq = js_int(training, "max_context_length", 0);
+
+	if (seq < 1)
+		return;
+	for (size_t i = 0; i < sizeof(batches) / sizeof(batches[0]); i++) {
+		json_int_t tokens = js_int(training, batches[i].theirs, -1);
+		char *from = xasprintf("training.%s", batches[i].theirs);
+		if (tokens < 0 || tokens % seq == 0) {
+			if (tokens > 0)
+				put(toml, "training", batches[i].ours, json_integer(tokens / seq),
+				    from);
+			json_object_del(training, batches[i].theirs);
+		}
+		free(from);
+	}
+	put(toml, "training", "seq_len", json_integer(seq), "training.max_context_length");
+	json_object_del(training, "max_context_length");
+}
+
+/* One group of all parameters is an optimizer as the TOML files have it; several are not ours. */
+static void take_groups(struct toml *toml)
+{
+	static const char *const names[] = { "lr", "eps", "weight_decay", "beta1", "beta2" };
+	static const char from[] = "optimizer.param_groups";
+	json_t *optimizer = json_object_get(toml->root, "optimizer");
+	json_t *groups = json_object_get(optimizer, "param_groups");
+	json_t *group = json_array_get(groups, 0), *words = json_object_get(group, "optimizer_kwargs");
+	json_t *betas = json_object_get(words, "betas");
+
+	if (json_array_size(groups) != 1 || strcmp(js_str(group, "pattern", ""), ".*") != 0)
+		return;
+	put(toml, "optimizer", "name", json_incref(json_object_get(group, "optimizer_name")), from);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		put(toml, "optimizer", names[i], json_incref(json_object_get(words, names[i])), from);
+	put(toml, "optimizer", "beta1", json_incref(json_array_get(betas, 0)), from);
+	put(toml, "optimizer", "beta2", json_incref(json_array_get(betas, 1)), from);
+	json_object_del(optimizer, "param_groups");
+}
+
+int json_document_load(struct toml *out, const char *path, struct err *err)
+{
+	char *text = file_read(path, MAX_BYTES, NULL, err);
+	json_error_t why;
+
+	*out = (struct toml){ 0 };
+	if (!text)
+		return -1;
+	out->root = json_loads(text, 0, &why);
+	if (!json_is_object(out->root)) {
+		if (out->root)
+			err_set(err, ERR_USAGE, "%s:1: must be an object, { ... }", path);
+		else
+			err_set(err, ERR_USAGE, "%s:%d: %s", path, why.line, why.text);
+		free(text);
+		toml_clear(out);
+		return -1;
+	}
+	out->file = xstrdup(path);
+	out->lines = json_object();
+	find_lines(text, out->lines);
+	free(text);
+	drop_nulls(out->root);
+	if (json_object_get(out->root, "model_spec"))
+		take_model(out);
+	take_tokens(out);
+	take_groups(out);
+	return 0;
+}

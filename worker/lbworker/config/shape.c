@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+/* shape.c - where a shape comes from, and whether it can be. */
+#include "worker/lbworker/config/shape.h"
+
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/files.h"
+#include "common/base/mem.h"
+#include "worker/lbworker/model/hf_config.h"
+
+/* Where neither flavor nor file says otherwise; as torchtitan and transformers have them. */
+enum { USUAL_POSITIONS = 1024, USUAL_MULTIPLE = 256, USUAL_CONTEXT = 8192 };
+static const double USUAL_EPS = 1e-5, USUAL_THETA = 10000;
+
+static bool is_given(const struct toml *toml, const char *key)
+{
+	return toml_line(toml, key) != 0;
+}
+
+static int refuse(struct refusals *r, const struct toml *toml, const char *key, char *text)
+{
+	struct err err = { 0 };
+	int rc = keys_refuse(toml, key, text, &err);
+
+	free(text);
+	return refusals_add(r, rc, &err);
+}
+
+/* --- what the sizes stand on ------------------------------------------------------------------ */
+
+static int from_flavor(struct config *c, const struct toml *toml, struct refusals *r)
+{
+	const char *names;
+	const struct model_flavor *flavor =
+		model_flavor_find((enum model_family)c->model_name, c->flavor, &names);
+
+	if (!flavor)
+		return refuse(r, toml, "model.flavor",
+			      xasprintf("there is no \"%s\", allowed: %s; or sizes of your own, "
+					"without a flavor", c->flavor, names));
+	c->shape = flavor->shape;
+	return 0;
+}
+
+/* The newest folder that the pattern matches; owned; NULL. */
+static char *newest(const char *pattern, const char *folder)
+{
+	char *text = xasprintf(pattern, folder), *found = NULL;
+	glob_t all = { 0 };
+
+	if (glob(text, 0, NULL, &all) == 0)
+		found = xstrndup(all.gl_pathv[all.gl_pathc - 1],
+				 strlen(all.gl_pathv[all.gl_pathc - 1]) - strlen("/config.json"));
+	globfree(&all);
+	free(text);
+	return found;
+}
+
+/* The folder with the config.json of what training begins with: that folder itself, or checkpoints
+ * in it; else of what this training has written, for its beginning may be gone by then. Owned. */
+static char *shape_folder(const struct config *c)
+{
+	const char *initial = c->initial_load_path;
+	char *path = xasprintf("%s/config.json", initial);
+	char *found = file_exists(path) ? xstrdup(initial) : NULL;
+
+	if (!found)
+		found = newest("%s/step-*/config.json", initial);
+	if (!found)
+		found = newest("%s/checkpoints/step-*/config.json", initial);
+	if (!found)
+		found = newest("%s/step-*/config.json", c->checkpoint_path);
+	free(path);
+	return found;
+}
+
+static int from_hf(struct config *c, const struct toml *toml, const char *folder,
+		   struct refusals *r)
+{
+	struct err err = { 0 };
+	size_t positions;
+
+	if (hf_config_read(&c->shape, &positions, folder, &err))
+		return refuse(r, toml, "checkpoint.initial_load_path", xstrdup(err.text));
+	if (is_given(toml, "model.name") && (int)c->shape.family != c->model_name)
+		return refuse(r, toml, "model.name",
+			      xasprintf("%s/config.json is of \"%s\": leave this key out, or "
+					"model.flavor in", folder,
+					model_family_name(c->shape.family)));
+	c->model_name = (int)c->shape.family;
+	free(c->flavor);
+	c->flavor = xstrdup("");
+	return 0;
+}
+
+/* Sizes alone: those without which there is no model. */
+static int from_nothing(struct config *c, const struct toml *toml, struct refusals *r)
+{
+	const struct {
+		const char *key;
+		int64_t value;
+	} needed[] = { { "model.dim", c->dim },
+		       { "model.n_layers", c->n_layers },
+		       { "model.n_heads", c->n_heads },
+		       { "model.vocab_size", c->vocab_size } };
+	int rc = 0;
+
+	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
+		if (needed[i].value == 0)
+			rc = refuse(r, toml, needed[i].key,
+				    xstrdup("is required where model.flavor is not given"));
+	c->shape = (struct model_shape){ .family = (enum model_family)c->model_name,
+					 .norm_eps = (float)USUAL_EPS, .rope_theta = USUAL_THETA };
+	c->shape.tied = c->shape.family == MODEL_GPT2;
+	if (c->shape.family == MODEL_GPT2)
+		c->shape.positions = USUAL_POSITIONS;
+	free(c->flavor);
+	c->flavor = xstrdup("");
+	return rc;
+}
+
+static int base_shape(struct config *c, const struct toml *toml, struct refusals *r)
+{
+	const char *initial = c->initial_load_path;
+	char *folder = NULL;
+
+	if (is_given(toml, "model.flavor") && c->flavor[0])
+		return from_flavor(c, toml, r);
+	if (initial[0])
+		folder = shape_folder(c);
+	if (folder) {
+		int rc = from_hf(c, toml, folder, r);
+		free(folder);
+		return rc;
+	}
+	if (initial[0] && !is_given(toml, "model.dim"))
+		return refuse(r, toml, "checkpoint.initial_load_path",
+			      xasprintf("%s/config.json, which has the shape, is not there; or say "
+					"it with model.flavor", initial));
+	return is_given(toml, "model.dim") ? from_nothing(c, toml, r) : from_flavor(c, toml, r);
+}
+
+/* --- sizes over it ---------------------------------------------------------------------------- */
+
+static size_t round_up(size_t value, size_t step)
+{
+	return (value + step - 1) / step * step;
+}
+
+/* Llama's rule: two thirds of four times the width, times a factor, up to a whole multiple. */
+static size_t usual_ffn(const struct config *c)
+{
+	size_t ffn = 4 * c->shape.dim;
+
+	if (c->shape.family != MODEL_LLAMA)
+		return ffn;
+	ffn = 2 * ffn / 3;
+	if (c->ffn_dim_multiplier > 0)
+		ffn = (size_t)(c->ffn_dim_multiplier * (double)ffn);
+	return round_up(ffn, c->multiple_of > 0 ? (size_t)c->multiple_of : USUAL_MULTIPLE);
+}
+
+static void take(size_t *size, int64_t value)
+{
+	if (value > 0)
+		*size = (size_t)value;
+}
+
+static void put_sizes_over(struct config *c, const struct toml *toml)
+{
+	struct model_shape *s = &c->shape;
+	bool shares_heads = s->kv_heads != s->heads;
+	bool new_ffn = c->dim > 0 || c->multiple_of > 0 || c->ffn_dim_multiplier > 0;
+
+	take(&s->vocab, c->vocab_size);
+	take(&s->dim, c->dim);
+	take(&s->layers, c->n_layers);
+	take(&s->heads, c->n_heads);
+	if (c->n_heads > 0 && !shares_heads)
+		s->kv_heads = s->heads;
+	take(&s->kv_heads, c->n_kv_heads);
+	take(&s->head_dim, c->head_dim);
+	if (new_ffn && c->ffn_dim == 0)
+		s->ffn = usual_ffn(c);
+	take(&s->ffn, c->ffn_dim);
+	take(&s->positions, s->family == MODEL_GPT2 ? c->max_seq_len : 0);
+	if (c->norm_eps > 0)
+		s->norm_eps = (float)c->norm_eps;
+	if (c->rope_theta > 0)
+		s->rope_theta = c->rope_theta;
+	if (c->rope_factor == 1)
+		s->scaling = (struct rope_scaling){ 0 };
+	else if (c->rope_factor > 0 && c->rope_factor != s->scaling.factor)
+		s->scaling = (struct rope_scaling){ c->rope_factor, 1, 4, USUAL_CONTEXT };
+	if (is_given(toml, "model.tie_word_embeddings"))
+		s->tied = c->tied;
+}
+
+/* The share of a head that turns; what a flavor or a file has is a number of elements. */
+static void turn(struct config *c, size_t head_dim, size_t old_head_dim)
+{
+	struct model_shape *s = &c->shape;
+	double share = s->rotary && old_head_dim ? (double)s->rotary / (double)old_head_dim : 1;
+
+	if (s->family == MODEL_GPT2)
+		return;
+	if (s->family == MODEL_NEOX && old_head_dim == 0)
+		share = 0.25;		/* GPTNeoXConfig's */
+	if (c->rotary_pct > 0)
+		share = c->rotary_pct;
+	/* what a division lost must not cost an element */
+	s->rotary = share < 1 ? (size_t)(share * (double)head_dim + 1e-9) : 0;
+	c->rotary_pct = share;
+}
+
+/* --- whether it can be ------------------------------------------------------------------------ */
+
+static const char *blamed(const struct toml *toml, const char *first, const char *second)
+{
+	return is_given(toml, first) ? first : is_given(toml, second) ? second : "model.flavor";
+}
+
+static size_t divisor_below(size_t value, size_t limit)
+{
+	while (limit > 1 && value % limit != 0)
+		limit--;
+	return limit;
+}
+
+/* Heads that divide the width into even parts, the nearest to what was asked for; 0: none. */
+static size_t heads_near(size_t dim, size_t heads)
+{
+	for (size_t away = 0; away < heads; away++) {
+		if (dim % (2 * (heads - away)) == 0)
+			return heads - away;
+		if (dim % (2 * (heads + away)) == 0)
+			return heads + away;
+	}
+	return 0;
+}
+
+static int check_heads(const struct config *c, const struct toml *toml, struct refusals *r)
+{
+	const struct model_shape *s = &c->shape;
+	size_t near = heads_near(s->dim, s->heads);
+
+	if (s->head_dim % 2 != 0)
+		return refuse(r, toml, "model.head_dim",
+			      xasprintf("%zu is odd, and elements turn in pairs: %zu would do",
+					s->head_dim, s->head_dim + 1));
+	if (s->head_dim && s->family != MODEL_LLAMA && s->head_dim * s->heads != s->dim)
+		return refuse(r, toml, "model.head_dim",
+			      xasprintf("must be dim / n_heads, %zu, but in llama",
+					s->dim / s->heads));
+	if (s->head_dim || s->dim % (2 * s->heads) == 0)
+		return 0;
+	char *other = near ? xasprintf(", or n_heads %zu", near) : xstrdup("");
+	char *text = xasprintf("dim %zu is not n_heads %zu times an even number: dim %zu would do%s",
+			       s->dim, s->heads, round_up(s->dim, 2 * s->heads), other);
+	free(other);
+	return refuse(r, toml, blamed(toml, "model.n_heads", "model.dim"), text);
+}
+
+static int check_kv_heads(const struct config *c, const struct toml *toml, struct refusals *r)
+{
+	const struct model_shape *s = &c->shape;
+	const char *key = blamed(toml, "model.n_kv_heads", "model.n_heads");
+
+	if (s->family != MODEL_LLAMA && s->kv_heads != s->heads)
+		return refuse(r, toml, key,
+			      xasprintf("%s has as many as n_heads: %zu would do",
+					model_family_name(s->family), s->heads));
+	if (s->kv_heads <= s->heads && s->heads % s->kv_heads == 0)
+		return 0;
+	return refuse(r, toml, key,
+		      xasprintf("n_heads %zu is no multiple of n_kv_heads %zu: %zu would do",
+				s->heads, s->kv_heads,
+				divisor_below(s->heads, s->kv_heads < s->heads ? s->kv_heads
+									       : s->heads)));
+}
+
+static int check_rotary(const struct config *c, const struct toml *toml, size_t head_dim,
+			struct refusals *r)
+{
+	const struct model_shape *s = &c->shape;
+
+	if (s->family == MODEL_GPT2 || c->rotary_pct >= 1 || (s->rotary > 0 && s->rotary % 2 == 0))
+		return 0;
+	size_t even = s->rotary < 2 ? 2 : s->rotary - 1;
+	return refuse(r, toml, blamed(toml, "model.rotary_pct", "model.n_heads"),
+		      xasprintf("turns %zu elements of a head of %zu, which must be even: "
+				"rotary_pct %.6g would do", s->rotary, head_dim,
+				(double)even / (double)head_dim));
+}
+
+/* What was worked out, so that the effective file says it all. */
+static void tell_sizes(struct config *c)
+{
+	const struct model_shape *s = &c->shape;
+
+	c->dim = (int64_t)s->dim;
+	c->n_layers = (int64_t)s->layers;
+	c->n_heads = (int64_t)s->heads;
+	c->n_kv_heads = (int64_t)s->kv_heads;
+	c->head_dim = (int64_t)(s->head_dim ? s->head_dim : s->dim / s->heads);
+	c->ffn_dim = (int64_t)s->ffn;
+	c->vocab_size = (int64_t)s->vocab;
+	c->max_seq_len = (int64_t)s->positions;
+	/* as few digits as give the same float again: 1e-5, not 9.99999974e-6 */
+	char text[32];
+	snprintf(text, sizeof(text), "%.6g", (double)s->norm_eps);
+	c->norm_eps = strtod(text, NULL);
+	c->rope_theta = s->rope_theta;
+	c->rope_factor = s->scaling.factor;
+	c->tied = s->tied;
+	c->multiple_of = 0;
+	c->ffn_dim_multiplier = 0;
+}
+
+int shape_work_out(struct config *c, const struct toml *toml, struct refusals *r)
+{
+	struct model_shape *s = &c->shape;
+	size_t before = r->count;
+
+	if (base_shape(c, toml, r))
+		return -1;
+	size_t old = s->heads ? s->dim / s->heads : 0;
+	old = s->head_dim ? s->head_dim : old;
+	put_sizes_over(c, toml);
+	if (s->kv_heads == 0)
+		s->kv_heads = s->heads;
+	size_t head_dim = s->head_dim ? s->head_dim : s->dim / s->heads;
+	turn(c, head_dim, old);
+	if (check_heads(c, toml, r) == 0)
+		(void)check_rotary(c, toml, head_dim, r);
+	(void)check_kv_heads(c, toml, r);
+	if (s->head_dim && s->head_dim * s->heads == s->dim)
+		s->head_dim = 0;	/* said, but what it would be anyway */
+	tell_sizes(c);
+	return r->count > before ? -1 : 0;
+}

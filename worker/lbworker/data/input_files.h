@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* input_files.h - the files that a command line means when it names files and folders. */
+#ifndef LBWORKER_INPUT_FILES_H
+#define LBWORKER_INPUT_FILES_H
+
+#include <stddef.h>
+
+#include "common/base/err.h"
+#include "common/base/strv.h"
+
+/* Adds files as they are named, and for a folder all regular files below it, by name; those that
+ * begin with a dot are left out. A name that is nothing, or a folder without files, is an error
+ * (ERR_NOT_FOUND); *out is the caller's to release either way. */
+int input_files(struct strv *out, char *const *names, size_t count, struct err *err);
+
+#endif

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* family.h - what tells one family from another, as data; and the steps of a layer. Private to the
+ * files of the model.
+ *
+ * A family is a row of traits and two tables of tensors (llama.c, neox.c, gpt2.c). layer.c runs the
+ * layers of all of them, forward.c the whole pass. */
+#ifndef LBWORKER_FAMILY_H
+#define LBWORKER_FAMILY_H
+
+#include "worker/lbworker/model/model.h"
+
+/* The parameters of a layer, then those of no layer. */
+enum param {
+	PARAM_QKV, PARAM_QKV_BIAS, PARAM_OUT, PARAM_OUT_BIAS, PARAM_UP, PARAM_UP_BIAS, PARAM_DOWN,
+	PARAM_DOWN_BIAS, PARAM_NORM1, PARAM_NORM1_BIAS, PARAM_NORM2, PARAM_NORM2_BIAS,
+	PARAM_EMBEDDING, PARAM_POSITIONS, PARAM_FINAL_NORM, PARAM_FINAL_NORM_BIAS, PARAM_HEAD,
+	PARAM_COUNT
+};
+
+/* A side of a tensor, in words of the shape. QUERY, KEY: all query, all key heads; QKV: query, key
+ * and value heads together. */
+enum extent {
+	EXTENT_NONE, EXTENT_DIM, EXTENT_QUERY, EXTENT_KEY, EXTENT_QKV, EXTENT_FFN, EXTENT_VOCAB,
+	EXTENT_POSITIONS
+};
+
+/* Rows that follow one another with the same param are one parameter: its pieces in order. */
+struct family_tensor {
+	enum param param;
+	const char *name;		/* behind the prefix, for a layer's */
+	enum extent rows, columns;	/* columns NONE: a vector */
+};
+
+enum { FAMILY_TENSORS = 16 };
+
+struct family {
+	const char *name;
+	bool layer_norm;		/* LayerNorm with bias; else RMSNorm */
+	bool parallel;			/* both halves of a layer read its input */
+	bool gated;			/* SwiGLU; else GELU of the form below */
+	enum gelu_form gelu;
+	bool learned_positions;		/* else rotary */
+	bool interleaved;		/* query, key, value of a head side by side */
+	bool in_out;			/* matrices of a layer are stored [in, out] */
+	const char *prefix;		/* of a layer's tensors, with %zu */
+	struct family_tensor layer[FAMILY_TENSORS];	/* end: a row without a name */
+	struct family_tensor first[4], last[4];		/* before and behind the layers */
+};
+
+/* u-muP (umup.h): of the peak learning rate; 0: not trained. */
+double umup_rate(const struct model_shape *shape, enum param param);
+/* Typical size of an element of the gradient of the mean loss at the start, times the root of the
+ * number of tokens: the product of the backward scales that the paper would have applied. */
+double umup_unit_gradient(const struct model_shape *shape, enum param param);
+
+extern const struct family family_llama, family_neox, family_gpt2;
+
+struct model_layer {
+	size_t at[PARAM_COUNT];		/* offsets into the parameter array; ABSENT */
+};
+#define ABSENT SIZE_MAX
+
+static inline size_t model_head_dim(const struct model_shape *s)
+{
+	return s->head_dim ? s->head_dim : s->dim / s->heads;
+}
+
+/* Of what attention gives: all heads together, mostly dim. */
+static inline size_t model_attended_width(const struct model_shape *s)
+{
+	return s->heads * model_head_dim(s);
+}
+
+static inline size_t model_qkv_width(const struct model_shape *s)
+{
+	return (s->heads + 2 * s->kv_heads) * model_head_dim(s);
+}
+
+/* Where a parameter of no layer lies. A tied head is the embedding. */
+static inline size_t model_outer(const struct model *m, enum param param)
+{
+	if (param == PARAM_HEAD && m->shape.tied)
+		param = PARAM_EMBEDDING;
+	return m->layer[m->shape.layers].at[param];
+}
+
+/* --- what a layer keeps for backward --------------------------------------------------------- */
+
+struct norm_kept {
+	float *mean, *rstd;		/* [N]; mean only for LayerNorm */
+};
+
+struct layer_kept {
+	void *x;			/* [N,D] the residual stream as the layer found it */
+	struct norm_kept norm1, norm2;
+	void *attention_in;		/* [N,D] normed */
+	void *qkv;			/* [N,Q] rotated */
+	void *attended;		/* [N,A] all heads */
+	float *lse;			/* [batch,H,T] */
+	void *middle;			/* [N,D] the stream between the halves; not if parallel */
+	void *ffn_in;			/* [N,D] normed */
+	void *up;			/* [N,2F] gate and up, or [N,F] */
+	void *hidden;			/* [N,F] */
+};
+
+/* Buffers that all layers share. */
+struct layer_shared {
+	float *rope;			/* [T, R/2, 2] cos, sin */
+	void *delta;		/* [N,D] what a layer adds to the stream; in backward free */
+	void *dx, *dnormed;		/* [N,D] gradient of the stream, and behind a norm */
+	void *dattended;		/* [N,A] */
+	void *dqkv;			/* [N,Q] */
+	void *dhidden;			/* [N,F] */
+};
+
+/* forward: the stream before the layer is `before` + shared->delta, or k->x as it stands when
+ * `before` is NULL; leaves in shared->delta what the layer's last half adds to layer_stream(). */
+void layer_forward(const struct model *m, size_t l, const struct layer_kept *k,
+		   const struct layer_shared *s, const void *before);
+/* The stream to which shared->delta is still to be added. */
+const void *layer_stream(const struct model *m, const struct layer_kept *k);
+/* Computes again what the policy did not keep. */
+void layer_again(const struct model *m, size_t l, const struct layer_kept *k,
+		 const struct layer_shared *s);
+/* shared->dx holds the gradient of the stream behind the layer, then of the stream before it. */
+void layer_backward(const struct model *m, size_t l, const struct layer_kept *k,
+		    const struct layer_shared *s, bool accumulate);
+/* Whether the policy computes all of layer l again. */
+bool layer_recomputes_all(const struct model *m, size_t l);
+
+void norm_forward(const struct model *m, size_t weight, size_t bias, const struct norm_kept *kept,
+		  void *out, void *sum, const void *x, const void *delta);
+void norm_backward(const struct model *m, size_t weight, size_t bias, const struct norm_kept *kept,
+		   void *dx, const void *dout, const void *x, bool accumulate);
+
+/* A matrix product with the weights at an offset: y[N,out] = scale x[N,in] W^T + bias + beta y, or
+ * gelu of that. */
+struct linear {
+	size_t weight, bias;		/* bias ABSENT: none */
+	size_t in, out;
+	bool in_out;			/* stored [in, out] */
+	float scale;			/* of the product */
+	float first_half;		/* scale of the first half of y; 0: as the rest */
+	/* GELU behind it (forward) or in front of it (backward_input): what went into that; NULL:
+	 * there is none. */
+	void *kept;
+};
+void linear_forward(const struct model *m, const struct linear *w, void *y, const void *x,
+		    size_t rows, float beta);
+void linear_backward_input(const struct model *m, const struct linear *w, void *dx,
+			   const void *dy, size_t rows);
+void linear_backward_weight(const struct model *m, const struct linear *w, const void *dy,
+			    const void *x, size_t rows, bool accumulate);
+
+struct model_activations *activations_create(const struct model *model, struct err *err);
+void activations_destroy(const struct model *model, struct model_activations *a);
+uint64_t activations_bytes(const struct model *model);
+
+#endif

@@ -1,0 +1,450 @@
+/* SPDX-License-Identifier: MIT */
+/* forward.c - the program of one micro-batch: forward, head with loss, backward.
+ *
+ * What backward needs again is kept per layer (struct layer_kept); everything else lives in one
+ * set of buffers that all layers share. What the recompute policy does not keep is one buffer for
+ * all layers, filled again when backward comes by. Names: N = batch * seq rows, D, F,
+ * Q = (H + 2G) * C. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/mem.h"
+#include "worker/lbworker/model/family.h"
+
+/* Logits held at a time; a GPU needs more of them to be busy, in whole tiles of rows. */
+enum { HEAD_CHUNK = 16 << 20, HEAD_CHUNK_BF16 = 128 << 20, HEAD_TILE = 128 };
+
+struct model_activations {
+	struct layer_kept *layer;
+	struct layer_shared shared;
+	void *last;			/* [N,D] the residual stream after the last layer */
+	struct norm_kept final_norm;
+	void *final;			/* [N,D] normed */
+	void *logits;			/* [chunk,V] */
+	float *loss;			/* [N] */
+	int32_t *tokens, *targets;	/* [N] */
+	size_t chunk_rows;
+	double *loss_sum;
+	void *memory;			/* all of the above but layer */
+};
+
+/* --- the arena: one walk counts, a second one hands out addresses ---------------------------- */
+
+struct arena {
+	char *base;			/* NULL while counting */
+	size_t bytes;
+	size_t activation_bytes;	/* one element of an activation */
+};
+
+static void *reserve_bytes(struct arena *arena, size_t bytes)
+{
+	const size_t align = 256;
+	char *at = arena->base ? arena->base + arena->bytes : NULL;
+	arena->bytes += (bytes + align - 1) / align * align;
+	return at;
+}
+
+/* An activation, in the type the device computes in. */
+static void *reserve(struct arena *arena, size_t count)
+{
+	return reserve_bytes(arena, count * arena->activation_bytes);
+}
+
+/* fp32, or anything else of four bytes. */
+static void *reserve_words(struct arena *arena, size_t count)
+{
+	return reserve_bytes(arena, count * sizeof(float));
+}
+
+static void lay_out_norm(struct arena *p, const struct model *m, struct norm_kept *n)
+{
+	n->rstd = reserve_words(p, m->batch * m->seq);
+	if (m->family->layer_norm)
+		n->mean = reserve_words(p, m->batch * m->seq);
+}
+
+/* What follows from the kept parts without a matrix product. */
+static void lay_out_cheap(struct arena *p, const struct model *m, struct layer_kept *k)
+{
+	size_t rows = m->batch * m->seq;
+
+	k->attention_in = reserve(p, rows * m->shape.dim);
+	k->ffn_in = reserve(p, rows * m->shape.dim);
+	k->hidden = reserve(p, rows * m->shape.ffn);
+}
+
+static void lay_out_costly(struct arena *p, const struct model *m, struct layer_kept *k)
+{
+	const struct model_shape *s = &m->shape;
+	size_t rows = m->batch * m->seq;
+
+	lay_out_norm(p, m, &k->norm1);
+	k->qkv = reserve(p, rows * model_qkv_width(s));
+	k->attended = reserve(p, rows * model_attended_width(s));
+	k->lse = reserve_words(p, rows * s->heads);
+	if (!m->family->parallel)
+		k->middle = reserve(p, rows * s->dim);
+	lay_out_norm(p, m, &k->norm2);
+	k->up = reserve(p, rows * s->ffn * (m->family->gated ? 2 : 1));
+}
+
+/* Layers that do not keep something share the buffers of the first that does not. */
+static void lay_out_layers(struct arena *p, const struct model *m, struct model_activations *a)
+{
+	bool selective = m->options.recompute == RECOMPUTE_SELECTIVE;
+	struct layer_kept common = { 0 };
+
+	if (selective || m->options.recompute == RECOMPUTE_FULL)
+		lay_out_cheap(p, m, &common);
+	if (m->options.recompute == RECOMPUTE_FULL)
+		lay_out_costly(p, m, &common);
+	for (size_t l = 0; l < m->shape.layers; l++) {
+		struct layer_kept k = common;
+		bool all = layer_recomputes_all(m, l);
+		k.x = reserve(p, m->batch * m->seq * m->shape.dim);
+		if (!all && !selective)
+			lay_out_cheap(p, m, &k);
+		if (!all)
+			lay_out_costly(p, m, &k);
+		a->layer[l] = k;
+	}
+}
+
+static void lay_out_all(struct arena *p, const struct model *m, struct model_activations *a)
+{
+	const struct model_shape *s = &m->shape;
+	size_t rows = m->batch * m->seq;
+
+	lay_out_layers(p, m, a);
+	if (!m->family->learned_positions)
+		a->shared.rope =
+			reserve_words(p, m->seq * (s->rotary ? s->rotary : model_head_dim(s)));
+	a->last = reserve(p, rows * s->dim);
+	lay_out_norm(p, m, &a->final_norm);
+	a->final = reserve(p, rows * s->dim);
+	a->logits = reserve(p, a->chunk_rows * s->vocab);
+	a->loss = reserve_words(p, rows);
+	a->shared.delta = reserve(p, rows * s->dim);
+	a->shared.dx = reserve(p, rows * s->dim);
+	a->shared.dnormed = reserve(p, rows * s->dim);
+	a->shared.dattended = reserve(p, rows * model_attended_width(s));
+	a->shared.dqkv = reserve(p, rows * model_qkv_width(s));
+	a->shared.dhidden = reserve(p, rows * s->ffn);
+	a->tokens = reserve_words(p, rows);
+	a->targets = reserve_words(p, rows);
+	a->loss_sum = reserve_bytes(p, sizeof(double));
+}
+
+static size_t head_chunk(const struct model *m)
+{
+	bool bf16 = m->options.compute == COMPUTE_BF16;
+	size_t rows = m->batch * m->seq;
+	size_t chunk = (bf16 ? HEAD_CHUNK_BF16 : HEAD_CHUNK) / m->shape.vocab;
+
+	if (bf16 && chunk > HEAD_TILE)
+		chunk = chunk / HEAD_TILE * HEAD_TILE;
+	if (chunk > rows)
+		chunk = rows;
+	return chunk ? chunk : 1;
+}
+
+uint64_t activations_bytes(const struct model *m)
+{
+	struct model_activations a = { .chunk_rows = head_chunk(m) };
+	struct arena arena = { .activation_bytes = compute_bytes(m->options.compute) };
+
+	a.layer = xcalloc(m->shape.layers, sizeof(*a.layer));
+	lay_out_all(&arena, m, &a);
+	free(a.layer);
+	return arena.bytes;
+}
+
+/* Radians a token for the i-th pair of `turned` elements. */
+static double turn_of(const struct model_shape *s, size_t i, size_t turned)
+{
+	const struct rope_scaling *scaling = &s->scaling;
+	double turn = pow(s->rope_theta, -2.0 * (double)i / (double)turned);
+
+	if (scaling->factor == 0)
+		return turn;
+	double turns = scaling->original * turn / (2 * 3.14159265358979323846);
+	double blend = (turns - scaling->low) / (scaling->high - scaling->low);
+	blend = fmin(fmax(blend, 0), 1);
+	return (1 - blend) * turn / scaling->factor + blend * turn;
+}
+
+static void fill_rope(const struct model *m, float *table)
+{
+	const struct model_shape *s = &m->shape;
+	size_t turned = s->rotary ? s->rotary : model_head_dim(s), half = turned / 2;
+	float *host = xmalloc(m->seq * turned * sizeof(float));
+
+	for (size_t t = 0; t < m->seq; t++)
+		for (size_t i = 0; i < half; i++) {
+			double angle = (double)t * turn_of(s, i, turned);
+			host[(t * half + i) * 2] = (float)cos(angle);
+			host[(t * half + i) * 2 + 1] = (float)sin(angle);
+		}
+	m->backend->upload(m->device, table, host, m->seq * turned * sizeof(float));
+	free(host);
+}
+
+struct model_activations *activations_create(const struct model *m, struct err *err)
+{
+	struct model_activations *a = xcalloc(1, sizeof(*a));
+	struct arena arena = { .activation_bytes = compute_bytes(m->options.compute) };
+
+	a->layer = xcalloc(m->shape.layers, sizeof(*a->layer));
+	a->chunk_rows = head_chunk(m);
+	lay_out_all(&arena, m, a);
+	a->memory = m->backend->alloc(m->device, arena.bytes, "activations");
+	if (!a->memory) {
+		err_set(err, ERR_IO, "no memory for the activations of %zu x %zu tokens (%zu MiB)",
+			m->batch, m->seq, arena.bytes >> 20);
+		activations_destroy(m, a);
+		return NULL;
+	}
+	arena = (struct arena){ a->memory, 0, arena.activation_bytes };
+	lay_out_all(&arena, m, a);
+	if (!m->family->learned_positions)
+		fill_rope(m, a->shared.rope);
+	return a;
+}
+
+void activations_destroy(const struct model *m, struct model_activations *a)
+{
+	if (!a)
+		return;
+	m->backend->free(m->device, a->memory);
+	free(a->layer);
+	free(a);
+}
+
+/* What is wanted of a pass. */
+struct head_pass {
+	bool gradients, accumulate;
+	float scale;
+	double *loss_sum;		/* device; of this pass, or added to when is_summed */
+	bool is_summed;
+	void (*behind)(void *arg);	/* may be NULL */
+	void *arg;
+};
+
+/* --- forward -------------------------------------------------------------------------------- */
+
+/* Row `row` of an activation [rows,width]. */
+static void *row_of(const struct model *m, void *activation, size_t row, size_t width)
+{
+	return (char *)activation + row * width * compute_bytes(m->options.compute);
+}
+
+static void feed(const struct model *m, const int32_t *tokens, const int32_t *targets)
+{
+	struct model_activations *a = m->activations;
+	size_t rows = m->batch * m->seq;
+
+	m->backend->upload(m->device, a->tokens, tokens, rows * sizeof(*tokens));
+	m->backend->upload(m->device, a->targets, targets, rows * sizeof(*targets));
+}
+
+static void forward(const struct model *m, const struct head_pass *pass)
+{
+	const struct model_shape *s = &m->shape;
+	const struct backend *be = m->backend;
+	struct model_activations *a = m->activations;
+	size_t rows = m->batch * m->seq;
+	const void *before = NULL;
+
+	(void)pass;
+	be->embed_forward(m->device, a->layer[0].x, m->weights + model_outer(m, PARAM_EMBEDDING),
+			  a->tokens, rows, s->dim);
+	if (m->family->learned_positions)
+		be->positions_forward(m->device, a->layer[0].x,
+				      m->weights + model_outer(m, PARAM_POSITIONS), rows, m->seq,
+				      s->dim);
+	for (size_t l = 0; l < s->layers; l++) {
+		layer_forward(m, l, &a->layer[l], &a->shared, before);
+		before = layer_stream(m, &a->layer[l]);
+	}
+	norm_forward(m, model_outer(m, PARAM_FINAL_NORM), model_outer(m, PARAM_FINAL_NORM_BIAS),
+		     &a->final_norm, a->final, a->last, before, a->shared.delta);
+}
+
+/* --- head and loss, by chunks of rows ------------------------------------------------------- */
+
+static struct linear head_of(const struct model *m)
+{
+	return (struct linear){ model_outer(m, PARAM_HEAD), ABSENT, m->shape.dim, m->shape.vocab,
+				false, m->scales.head, 0, NULL };
+}
+
+/* Losses into a->loss; with gradients also shared.dnormed and the head's weight gradient. */
+static void head_and_loss(const struct model *m, const struct head_pass *pass)
+{
+	const struct model_shape *s = &m->shape;
+	struct model_activations *a = m->activations;
+	const struct linear head = head_of(m);
+	size_t all = m->batch * m->seq;
+
+	for (size_t row = 0; row < all; row += a->chunk_rows) {
+		size_t rows = all - row < a->chunk_rows ? all - row : a->chunk_rows;
+		const void *x = row_of(m, a->final, row, s->dim);
+		linear_forward(m, &head, a->logits, x, rows, 0);
+		m->backend->cross_entropy(m->device, a->loss + row, a->logits, a->targets + row,
+					  rows, s->vocab, pass->gradients ? pass->scale : 0.0f);
+		if (!pass->gradients)
+			continue;
+		linear_backward_input(m, &head, row_of(m, a->shared.dnormed, row, s->dim),
+				      a->logits, rows);
+		linear_backward_weight(m, &head, a->logits, x, rows, pass->accumulate || row > 0);
+	}
+}
+
+/* --- backward ------------------------------------------------------------------------------- */
+
+static void tables_backward(const struct model *m, bool accumulate)
+{
+	const struct model_shape *s = &m->shape;
+	struct model_activations *a = m->activations;
+	float *table = m->grads + model_outer(m, PARAM_EMBEDDING);
+	size_t rows = m->batch * m->seq, positions = model_outer(m, PARAM_POSITIONS);
+
+	/* A tied head has already put its part there. */
+	if (!s->tied && !accumulate)
+		m->backend->zero(m->device, table, s->vocab * s->dim * sizeof(float));
+	m->backend->embed_backward(m->device, table, a->shared.dx, a->tokens, rows, s->dim);
+	if (m->family->learned_positions)
+		m->backend->positions_backward(m->device, m->grads + positions, a->shared.dx, rows,
+					       m->seq, s->dim, accumulate);
+}
+
+static void backward(const struct model *m, const struct head_pass *pass)
+{
+	struct model_activations *a = m->activations;
+	bool accumulate = pass->accumulate;
+
+	m->backend->zero(m->device, a->shared.dx, m->batch * m->seq * m->shape.dim *
+						      compute_bytes(m->options.compute));
+	norm_backward(m, model_outer(m, PARAM_FINAL_NORM), model_outer(m, PARAM_FINAL_NORM_BIAS),
+		      &a->final_norm, a->shared.dx, a->shared.dnormed, a->last, accumulate);
+	for (size_t l = m->shape.layers; l-- > 0;) {
+		layer_again(m, l, &a->layer[l], &a->shared);
+		layer_backward(m, l, &a->layer[l], &a->shared, accumulate);
+	}
+	tables_backward(m, accumulate);
+}
+
+/* --- the two passes ------------------------------------------------------------------------- */
+
+static int collect_loss(const struct model *m, double *loss_sum, struct err *err)
+{
+	char why[BACKEND_TEXT_BYTES];
+
+	m->backend->download(m->device, loss_sum, m->activations->loss_sum, sizeof(*loss_sum));
+	if (m->backend->finish(m->device, why))
+		return err_set(err, ERR_INTERNAL, "%s", why);
+	return 0;
+}
+
+/* `what` under a name that profilers show. */
+static void named(const struct model *m, const char *name, const struct head_pass *pass,
+		  void (*what)(const struct model *, const struct head_pass *))
+{
+	backend_range(m->backend, m->device, name);
+	what(m, pass);
+	backend_range_end(m->backend, m->device);
+}
+
+/* The number of a pass as a program of the device: the same number, the same operations. */
+static uint64_t program_of(const struct model *m, const struct head_pass *pass)
+{
+	uint32_t scale;
+
+	memcpy(&scale, &pass->scale, sizeof(scale));
+	return (uint64_t)scale << 4 | (pass->behind ? 8 : 0) |
+	       (pass->loss_sum != m->activations->loss_sum ? 4 : 0) | (pass->gradients ? 2 : 0) |
+	       (pass->accumulate ? 1 : 0);
+}
+
+static void sum_losses(const struct model *m, const struct head_pass *pass)
+{
+	m->backend->sum_losses(m->device, pass->loss_sum, m->activations->loss,
+			       m->batch * m->seq, pass->is_summed);
+}
+
+static void queue(const struct model *m, const struct head_pass *pass)
+{
+	named(m, "forward", pass, forward);
+	named(m, "head and loss", pass, head_and_loss);
+	sum_losses(m, pass);
+	if (pass->gradients)
+		named(m, "backward", pass, backward);
+	if (pass->behind)
+		pass->behind(pass->arg);
+}
+
+/* Tokens and targets are on the device; all the rest of a pass. */
+static void run(const struct model *m, const struct head_pass *pass)
+{
+	const struct backend *be = m->backend;
+	uint64_t program = program_of(m, pass);
+
+	if (be->replay && be->replay(m->device, program))
+		return;
+	if (be->record)
+		be->record(m->device, program);
+	queue(m, pass);
+	if (be->record_end && !be->record_end(m->device, program))
+		queue(m, pass);
+}
+
+int model_backprop(struct model *m, const int32_t *tokens, const int32_t *targets, float scale,
+		   bool accumulate, double *loss_sum, struct err *err)
+{
+	const struct head_pass pass = { .gradients = true, .accumulate = accumulate,
+					.scale = scale, .loss_sum = m->activations->loss_sum };
+	feed(m, tokens, targets);
+	run(m, &pass);
+	return collect_loss(m, loss_sum, err);
+}
+
+void model_queue(struct model *m, const int32_t *tokens, const int32_t *targets, float scale,
+		 bool accumulate, double *loss_sum, void (*behind)(void *arg), void *arg)
+{
+	const struct head_pass pass = { .gradients = true, .accumulate = accumulate,
+					.scale = scale, .loss_sum = loss_sum,
+					.is_summed = accumulate, .behind = behind, .arg = arg };
+	feed(m, tokens, targets);
+	run(m, &pass);
+}
+
+int model_loss(struct model *m, const int32_t *tokens, const int32_t *targets, double *loss_sum,
+	       struct err *err)
+{
+	const struct head_pass pass = { .loss_sum = m->activations->loss_sum };
+	feed(m, tokens, targets);
+	run(m, &pass);
+	return collect_loss(m, loss_sum, err);
+}
+
+int model_logits(struct model *m, const int32_t *tokens, size_t first, size_t rows, float *logits,
+		 struct err *err)
+{
+	const struct model_shape *s = &m->shape;
+	struct model_activations *a = m->activations;
+	const struct linear head = head_of(m);
+	char why[BACKEND_TEXT_BYTES];
+	size_t count;
+
+	feed(m, tokens, tokens);
+	forward(m, NULL);
+	for (size_t row = 0; row < rows; row += count) {
+		count = rows - row < a->chunk_rows ? rows - row : a->chunk_rows;
+		linear_forward(m, &head, a->logits, row_of(m, a->final, first + row, s->dim), count,
+			       0);
+		m->backend->download_activations(m->device, logits + row * s->vocab, a->logits,
+						 count * s->vocab);
+	}
+	return m->backend->finish(m->device, why) ? err_set(err, ERR_INTERNAL, "%s", why) : 0;
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/* layer.c - a layer forward and backward, from steps that all families share.
+ *
+ *   in sequence (llama, gpt2):  middle = x + attention(norm1(x)); x' = middle + ffn(norm2(middle))
+ *   side by side (neox):        x' = x + attention(norm1(x)) + ffn(norm2(x))
+ *
+ * The last sum is left to the norm that comes next, which reads both anyway. */
+#include "worker/lbworker/model/family.h"
+
+static size_t row_count(const struct model *m)
+{
+	return m->batch * m->seq;
+}
+
+/* --- a matrix product, a norm ---------------------------------------------------------------- */
+
+/* Outputs that share a scale; one piece, or two halves. */
+struct piece {
+	size_t at, count;		/* outputs */
+	size_t weight;			/* where their weights begin, and their gradients */
+	float scale;
+};
+
+static int pieces_of(const struct linear *w, struct piece piece[2])
+{
+	size_t half = w->out / 2;
+	size_t behind = w->weight + half * (w->in_out ? 1 : w->in);
+
+	if (w->first_half == 0.0f || w->first_half == w->scale) {
+		piece[0] = (struct piece){ 0, w->out, w->weight, w->scale };
+		return 1;
+	}
+	piece[0] = (struct piece){ 0, half, w->weight, w->first_half };
+	piece[1] = (struct piece){ half, half, behind, w->scale };
+	return 2;
+}
+
+/* Bytes to the piece's first output in a row of y or dy. */
+static size_t bytes_to(const struct model *m, const struct piece *p)
+{
+	return p->at * compute_bytes(m->options.compute);
+}
+
+void linear_forward(const struct model *m, const struct linear *w, void *y, const void *x,
+		    size_t rows, float beta)
+{
+	struct piece piece[2];
+	int pieces = pieces_of(w, piece);
+
+	for (int i = 0; i < pieces; i++) {
+		const struct piece *p = &piece[i];
+		const struct gemm g = { .m = rows, .n = p->count, .k = w->in, .a = x, .lda = w->in,
+					.b = m->weights + p->weight,
+					.ldb = w->in_out ? w->out : w->in, .b_is_weight = true,
+					.trans_b = !w->in_out, .c = (char *)y + bytes_to(m, p),
+					.ldc = w->out, .alpha = p->scale, .beta = beta,
+					.then = w->kept ? GEMM_GELU : GEMM_PLAIN,
+					.gelu = m->family->gelu, .kept = w->kept,
+					.bias = w->bias == ABSENT ? NULL
+								  : m->weights + w->bias + p->at };
+		m->backend->gemm(m->device, &g);
+	}
+}
+
+/* dx = scale dy W, times the slope of a GELU that made x */
+void linear_backward_input(const struct model *m, const struct linear *w, void *dx,
+			   const void *dy, size_t rows)
+{
+	struct piece piece[2];
+	int pieces = pieces_of(w, piece);
+
+	for (int i = 0; i < pieces; i++) {
+		const struct piece *p = &piece[i];
+		const struct gemm g = { .m = rows, .n = w->in, .k = p->count,
+					.a = (const char *)dy + bytes_to(m, p), .lda = w->out,
+					.b = m->weights + p->weight,
+					.ldb = w->in_out ? w->out : w->in, .b_is_weight = true,
+					.trans_b = w->in_out, .c = dx, .ldc = w->in,
+					.alpha = p->scale, .beta = i > 0 ? 1.0f : 0.0f,
+					.then = w->kept ? GEMM_GELU_BACKWARD : GEMM_PLAIN,
+					.gelu = m->family->gelu, .kept = w->kept };
+		m->backend->gemm(m->device, &g);
+	}
+}
+
+/* dW (+)= scale dy^T x, or x^T dy where it is stored so; dbias (+)= sum of dy */
+void linear_backward_weight(const struct model *m, const struct linear *w, const void *dy,
+			    const void *x, size_t rows, bool accumulate)
+{
+	struct piece piece[2];
+	int pieces = pieces_of(w, piece);
+	float *bias = w->bias == ABSENT ? NULL : m->grads + w->bias;
+
+	for (int i = 0; i < pieces; i++) {
+		const struct piece *p = &piece[i];
+		const void *part = (const char *)dy + bytes_to(m, p);
+		struct gemm g = { .m = p->count, .n = w->in, .k = rows, .a = part, .lda = w->out,
+				  .trans_a = true, .b = x, .ldb = w->in,
+				  .c = m->grads + p->weight, .c_is_gradient = true, .ldc = w->in,
+				  .alpha = p->scale, .beta = accumulate ? 1.0f : 0.0f,
+				  .sum_a = bias };
+		if (w->in_out) {
+			g.m = w->in, g.a = x, g.lda = w->in;
+			g.n = p->count, g.b = part, g.ldb = g.ldc = w->out;
+			g.sum_a = NULL, g.sum_b = bias;
+		}
+		m->backend->gemm(m->device, &g);
+	}
+}
+
+void norm_forward(const struct model *m, size_t weight, size_t bias, const struct norm_kept *kept,
+		  void *out, void *sum, const void *x, const void *delta)
+{
+	const struct model_shape *s = &m->shape;
+	const float *w = m->weights;
+
+	if (m->family->layer_norm)
+		m->backend->layernorm_forward(m->device, out, kept->mean, kept->rstd, sum, x, delta,
+					      w + weight, w + bias, row_count(m), s->dim,
+					      s->norm_eps);
+	else
+		m->backend->rmsnorm_forward(m->device, out, kept->rstd, sum, x, delta, w + weight,
+					    row_count(m), s->dim, s->norm_eps);
+}
+
+void norm_backward(const struct model *m, size_t weight, size_t bias, const struct norm_kept *kept,
+		   void *dx, const void *dout, const void *x, bool accumulate)
+{
+	float *g = m->grads;
+
+	if (m->family->layer_norm)
+		m->backend->layernorm_backward(m->device, dx, g + weight, g + bias, dout, x,
+					       kept->mean, kept->rstd, m->weights + weight,
+					       row_count(m), m->shape.dim, accumulate);
+	else
+		m->backend->rmsnorm_backward(m->device, dx, g + weight, dout, x, kept->rstd,
+					     m->weights + weight, row_count(m), m->shape.dim,
+					     accumulate);
+}
+
+/* --- the four products of a layer, and its attention ------------------------------------------ */
+
+static struct linear linear_of(const struct model *m, size_t l, enum param weight, enum param bias,
+			       size_t in, size_t out, float scale)
+{
+	const struct model_layer *layer = &m->layer[l];
+
+	return (struct linear){ layer->at[weight], layer->at[bias], in, out, m->family->in_out,
+				scale, 0, NULL };
+}
+
+static struct linear qkv_of(const struct model *m, size_t l)
+{
+	return linear_of(m, l, PARAM_QKV, PARAM_QKV_BIAS, m->shape.dim, model_qkv_width(&m->shape),
+			 m->scales.qkv);
+}
+
+static struct linear out_of(const struct model *m, size_t l)
+{
+	return linear_of(m, l, PARAM_OUT, PARAM_OUT_BIAS, model_attended_width(&m->shape),
+			 m->shape.dim, m->scales.out);
+}
+
+static struct linear up_of(const struct model *m, size_t l)
+{
+	size_t width = m->shape.ffn * (m->family->gated ? 2 : 1);
+
+	struct linear up = linear_of(m, l, PARAM_UP, PARAM_UP_BIAS, m->shape.dim, width,
+				     m->scales.up);
+
+	if (m->family->gated)
+		up.first_half = m->scales.gate;
+	return up;
+}
+
+static struct linear down_of(const struct model *m, size_t l)
+{
+	return linear_of(m, l, PARAM_DOWN, PARAM_DOWN_BIAS, m->shape.ffn, m->shape.dim,
+			 m->scales.down);
+}
+
+static struct attention attention_of(const struct model *m)
+{
+	const struct model_shape *s = &m->shape;
+
+	return (struct attention){ .batch = m->batch, .seq = m->seq, .heads = s->heads,
+				   .kv_heads = s->kv_heads, .head_dim = model_head_dim(s),
+				   .rotary = s->rotary, .interleaved = m->family->interleaved,
+				   .scale = m->scales.scores };
+}
+
+static void attend(const struct model *m, size_t l, const struct layer_kept *k,
+		   const struct layer_shared *s)
+{
+	const struct attention shape = attention_of(m);
+	const struct linear qkv = qkv_of(m, l);
+
+	linear_forward(m, &qkv, k->qkv, k->attention_in, row_count(m), 0);
+	if (!m->family->learned_positions)
+		m->backend->rope(m->device, k->qkv, s->rope, &shape, false);
+	m->backend->attention_forward(m->device, k->attended, k->lse, k->qkv, &shape);
+}
+
+static void activate(const struct model *m, const struct layer_kept *k)
+{
+	size_t rows = row_count(m), width = m->shape.ffn;
+
+	if (m->family->gated)
+		m->backend->swiglu_forward(m->device, k->hidden, k->up, rows, width);
+	else
+		m->backend->gelu_forward(m->device, k->hidden, k->up, rows * width,
+					 m->family->gelu);
+}
+
+static void expand(const struct model *m, size_t l, const struct layer_kept *k)
+{
+	struct linear up = up_of(m, l);
+
+	if (!m->family->gated) {
+		up.kept = k->up;
+		linear_forward(m, &up, k->hidden, k->ffn_in, row_count(m), 0);
+		return;
+	}
+	linear_forward(m, &up, k->up, k->ffn_in, row_count(m), 0);
+	activate(m, k);
+}
+
+/* --- forward ---------------------------------------------------------------------------------- */
+
+static void norm1_forward(const struct model *m, size_t l, const struct layer_kept *k,
+			  const void *before, const void *delta)
+{
+	const size_t *at = m->layer[l].at;
+
+	norm_forward(m, at[PARAM_NORM1], at[PARAM_NORM1_BIAS], &k->norm1, k->attention_in,
+		     delta ? k->x : NULL, before, delta);
+}
+
+/* In sequence, delta is what attention adds: middle = x + delta. NULL: middle as it stands. */
+static void norm2_forward(const struct model *m, size_t l, const struct layer_kept *k,
+			  const void *delta)
+{
+	const size_t *at = m->layer[l].at;
+	bool sum = delta && !m->family->parallel;
+	const void *x = sum ? k->x : layer_stream(m, k);
+
+	norm_forward(m, at[PARAM_NORM2], at[PARAM_NORM2_BIAS], &k->norm2, k->ffn_in,
+		     sum ? k->middle : NULL, x, sum ? delta : NULL);
+}
+
+const void *layer_stream(const struct model *m, const struct layer_kept *k)
+{
+	return m->family->parallel ? k->x : k->middle;
+}
+
+/* Everything up to `hidden`, the input of the layer's last product. */
+static void forward_to_hidden(const struct model *m, size_t l, const struct layer_kept *k,
+			      const struct layer_shared *s)
+{
+	const struct linear out = out_of(m, l);
+
+	attend(m, l, k, s);
+	linear_forward(m, &out, s->delta, k->attended, row_count(m), 0);
+	norm2_forward(m, l, k, s->delta);
+	expand(m, l, k);
+}
+
+void layer_forward(const struct model *m, size_t l, const struct layer_kept *k,
+		   const struct layer_shared *s, const void *before)
+{
+	const struct linear down = down_of(m, l);
+
+	norm1_forward(m, l, k, before ? before : k->x, before ? s->delta : NULL);
+	forward_to_hidden(m, l, k, s);
+	/* Side by side, attention's part is in delta already. */
+	linear_forward(m, &down, s->delta, k->hidden, row_count(m), m->family->parallel ? 1 : 0);
+}
+
+bool layer_recomputes_all(const struct model *m, size_t l)
+{
+	size_t every = m->options.every ? m->options.every : 1;
+
+	return m->options.recompute == RECOMPUTE_FULL && l % every == 0;
+}
+
+void layer_again(const struct model *m, size_t l, const struct layer_kept *k,
+		 const struct layer_shared *s)
+{
+	bool all = layer_recomputes_all(m, l);
+
+	if (!all && m->options.recompute != RECOMPUTE_SELECTIVE)
+		return;
+	norm1_forward(m, l, k, k->x, NULL);
+	if (all) {
+		forward_to_hidden(m, l, k, s);
+		return;
+	}
+	norm2_forward(m, l, k, NULL);
+	activate(m, k);
+}
+
+/* --- backward --------------------------------------------------------------------------------- */
+
+/* From s->dx, the gradient of what this half adds, to that of its normed input. */
+static void ffn_backward(const struct model *m, size_t l, const struct layer_kept *k,
+			 const struct layer_shared *s, void *dnormed, bool accumulate)
+{
+	const struct linear up = up_of(m, l);
+	struct linear down = down_of(m, l);
+	size_t rows = row_count(m), width = m->shape.ffn;
+	const void *dup = m->family->gated ? k->up : s->dhidden;
+
+	linear_backward_weight(m, &down, s->dx, k->hidden, rows, accumulate);
+	down.kept = m->family->gated ? NULL : k->up;
+	linear_backward_input(m, &down, s->dhidden, s->dx, rows);
+	if (m->family->gated)
+		m->backend->swiglu_backward(m->device, k->up, s->dhidden, k->up, rows, width);
+	linear_backward_weight(m, &up, dup, k->ffn_in, rows, accumulate);
+	linear_backward_input(m, &up, dnormed, dup, rows);
+}
+
+static void attention_backward(const struct model *m, size_t l, const struct layer_kept *k,
+			       const struct layer_shared *s, void *dnormed, bool accumulate)
+{
+	const struct attention shape = attention_of(m);
+	const struct linear qkv = qkv_of(m, l), out = out_of(m, l);
+	size_t rows = row_count(m);
+
+	linear_backward_weight(m, &out, s->dx, k->attended, rows, accumulate);
+	linear_backward_input(m, &out, s->dattended, s->dx, rows);
+	m->backend->attention_backward(m->device, s->dqkv, s->dattended, k->attended, k->lse,
+				       k->qkv, &shape);
+	if (!m->family->learned_positions)
+		m->backend->rope(m->device, s->dqkv, s->rope, &shape, true);
+	linear_backward_weight(m, &qkv, s->dqkv, k->attention_in, rows, accumulate);
+	linear_backward_input(m, &qkv, dnormed, s->dqkv, rows);
+}
+
+void layer_backward(const struct model *m, size_t l, const struct layer_kept *k,
+		    const struct layer_shared *s, bool accumulate)
+{
+	const size_t *at = m->layer[l].at;
+	/* Side by side, both halves need dx before either norm adds to it. */
+	void *dnormed = m->family->parallel ? s->delta : s->dnormed;
+
+	ffn_backward(m, l, k, s, s->dnormed, accumulate);
+	if (m->family->parallel)
+		attention_backward(m, l, k, s, dnormed, accumulate);
+	norm_backward(m, at[PARAM_NORM2], at[PARAM_NORM2_BIAS], &k->norm2, s->dx, s->dnormed,
+		      layer_stream(m, k), accumulate);
+	if (!m->family->parallel)
+		attention_backward(m, l, k, s, dnormed, accumulate);
+	norm_backward(m, at[PARAM_NORM1], at[PARAM_NORM1_BIAS], &k->norm1, s->dx, dnormed, k->x,
+		      accumulate);
+}

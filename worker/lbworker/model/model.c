@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+/* model.c - where each parameter lies, what it is called, and how it starts. */
+#include "worker/lbworker/model/model.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/mem.h"
+#include "worker/lbworker/model/family.h"
+#include "worker/lbworker/base/rng.h"
+
+/* Limits that keep every product below within 64 bits; far above any model. */
+enum { MAX_DIM = 1 << 17, MAX_FFN = 1 << 19, MAX_VOCAB = 1 << 24, MAX_LAYERS = 1 << 10 };
+enum { MAX_ROWS = 1 << 28 };
+
+static const struct family *const families[MODEL_FAMILY_COUNT] = {
+	[MODEL_LLAMA] = &family_llama,
+	[MODEL_NEOX] = &family_neox,
+	[MODEL_GPT2] = &family_gpt2,
+};
+
+const char *model_family_name(enum model_family family)
+{
+	return families[family]->name;
+}
+
+static bool within(size_t value, size_t max)
+{
+	return value >= 1 && value <= max;
+}
+
+static int check_heads(const struct model_shape *s, struct err *err)
+{
+	bool is_own = s->head_dim != 0;		/* not what dim gives */
+
+	if (!is_own && (s->dim % s->heads != 0 || s->dim / s->heads % 2 != 0))
+		return err_set(err, ERR_USAGE,
+			       "model: dim %zu must be heads %zu times an even number", s->dim,
+			       s->heads);
+	if (s->head_dim % 2 != 0 || s->head_dim > MAX_DIM / s->heads)
+		return err_set(err, ERR_USAGE,
+			       "model: head_dim %zu must be even, and heads times it at most %d",
+			       s->head_dim, MAX_DIM);
+	if (is_own && s->heads * s->head_dim != s->dim &&
+	    (s->family != MODEL_LLAMA || s->umup.enable))
+		return err_set(err, ERR_USAGE,
+			       "model: head_dim %zu must be dim / heads, but in llama without "
+			       "u-muP", s->head_dim);
+	if (s->heads % s->kv_heads != 0)
+		return err_set(err, ERR_USAGE,
+			       "model: heads %zu must be a multiple of kv_heads %zu", s->heads,
+			       s->kv_heads);
+	if (families[s->family]->interleaved && s->heads != s->kv_heads)
+		return err_set(err, ERR_USAGE, "model: %s has as many kv_heads as heads",
+			       families[s->family]->name);
+	if (s->rotary % 2 != 0 || s->rotary > model_head_dim(s))
+		return err_set(err, ERR_USAGE,
+			       "model: rotary %zu must be even and within a head of %zu", s->rotary,
+			       model_head_dim(s));
+	return 0;
+}
+
+static int check_shape(const struct model_shape *s, const struct model_options *o, struct err *err)
+{
+	if (!within(s->vocab, MAX_VOCAB) || !within(s->dim, MAX_DIM) || !within(s->ffn, MAX_FFN) ||
+	    !within(s->layers, MAX_LAYERS) || !within(s->heads, s->dim) ||
+	    !within(s->kv_heads, s->heads) || s->positions > MAX_ROWS)
+		return err_set(err, ERR_USAGE, "model: a size is zero or out of range");
+	if (check_heads(s, err))
+		return -1;
+	if (!within(o->batch, MAX_ROWS) || !within(o->seq, MAX_ROWS / o->batch))
+		return err_set(err, ERR_USAGE, "model: batch %zu x seq_len %zu is out of range",
+			       o->batch, o->seq);
+	if (umup_check(s, err))
+		return -1;
+	if (families[s->family]->learned_positions && o->seq > s->positions)
+		return err_set(err, ERR_USAGE, "model: seq_len %zu is more than its %zu positions",
+			       o->seq, s->positions);
+	return 0;
+}
+
+/* --- layout: the matrices of all tables in order, then the vectors ---------------------------- */
+
+static size_t extent_of(const struct model_shape *s, enum extent extent)
+{
+	size_t head_dim = model_head_dim(s);
+
+	switch (extent) {
+	case EXTENT_NONE:
+		return 1;
+	case EXTENT_DIM:
+		return s->dim;
+	case EXTENT_QUERY:
+		return s->heads * head_dim;
+	case EXTENT_KEY:
+		return s->kv_heads * head_dim;
+	case EXTENT_QKV:
+		return model_qkv_width(s);
+	case EXTENT_FFN:
+		return s->ffn;
+	case EXTENT_VOCAB:
+		return s->vocab;
+	case EXTENT_POSITIONS:
+		return s->positions;
+	}
+	return 0;
+}
+
+static bool is_present(const struct model *m, const struct family_tensor *row)
+{
+	return row->name && !(row->param == PARAM_HEAD && m->shape.tied);
+}
+
+/* Gives the table's matrices (or its vectors) the next places behind m->parameters. */
+static void place_table(struct model *m, const struct family_tensor *table, size_t l, bool matrices)
+{
+	size_t *at = m->layer[l].at;
+
+	for (const struct family_tensor *row = table; is_present(m, row); row++) {
+		if ((row->columns != EXTENT_NONE) != matrices)
+			continue;
+		if (at[row->param] == ABSENT)
+			at[row->param] = m->parameters;
+		m->parameters += extent_of(&m->shape, row->rows) *
+				 extent_of(&m->shape, row->columns);
+	}
+}
+
+static void lay_out(struct model *m)
+{
+	const struct family *f = m->family;
+	size_t layers = m->shape.layers;
+
+	for (size_t l = 0; l <= layers; l++)
+		for (size_t i = 0; i < PARAM_COUNT; i++)
+			m->layer[l].at[i] = ABSENT;
+	for (int matrices = 1; matrices >= 0; matrices--) {
+		place_table(m, f->first, layers, matrices);
+		for (size_t l = 0; l < layers; l++)
+			place_table(m, f->layer, l, matrices);
+		place_table(m, f->last, layers, matrices);
+		if (matrices)
+			m->decayed = m->parameters;
+	}
+}
+
+/* What it takes to make a piece of a parameter that of a model without u-muP. `first`: the queries
+ * among query, key and value; the gates among gates and ups. */
+static double folded(const struct model *m, enum param param, bool first)
+{
+	const struct umup_scales *s = &m->scales;
+	double root = sqrt((double)model_head_dim(&m->shape));
+
+	switch (param) {
+	case PARAM_QKV:
+		return (double)s->qkv * (first && s->scores > 0 ? (double)s->scores * root : 1);
+	case PARAM_OUT:
+		return (double)s->out;
+	case PARAM_UP:
+		return (double)(first ? s->gate : s->up);
+	case PARAM_DOWN:
+		return (double)s->down;
+	case PARAM_HEAD:
+		return (double)s->head;
+	default:
+		return 1;
+	}
+}
+
+static void name_table(struct model *m, const struct family_tensor *table, size_t l,
+		       const char *prefix)
+{
+	size_t behind[PARAM_COUNT] = { 0 };	/* pieces of the same parameter before this one */
+
+	for (const struct family_tensor *row = table; is_present(m, row); row++) {
+		struct model_tensor *t = &m->tensor[m->tensors++];
+		t->offset = m->layer[l].at[row->param] + behind[row->param];
+		t->rows = extent_of(&m->shape, row->rows);
+		t->columns = row->columns == EXTENT_NONE ? 0 : extent_of(&m->shape, row->columns);
+		t->rate = umup_rate(&m->shape, row->param);
+		t->unit_gradient = umup_unit_gradient(&m->shape, row->param);
+		t->folded = folded(m, row->param, behind[row->param] == 0);
+		behind[row->param] += t->rows * (t->columns ? t->columns : 1);
+		snprintf(t->name, sizeof(t->name), "%s%s", prefix, row->name);
+	}
+}
+
+/* "a.%zu.b" with a number in place of %zu; the format stays a literal that a compiler can check. */
+static void layer_prefix(const struct family *f, size_t l, char *out, size_t bytes)
+{
+	const char *mark = strstr(f->prefix, "%zu");
+
+	snprintf(out, bytes, "%.*s%zu%s", (int)(mark - f->prefix), f->prefix, l,
+		 mark + strlen("%zu"));
+}
+
+static void name_tensors(struct model *m)
+{
+	char prefix[64];
+
+	m->tensor = xcalloc((m->shape.layers + 1) * FAMILY_TENSORS, sizeof(*m->tensor));
+	name_table(m, m->family->first, m->shape.layers, "");
+	for (size_t l = 0; l < m->shape.layers; l++) {
+		layer_prefix(m->family, l, prefix, sizeof(prefix));
+		name_table(m, m->family->layer, l, prefix);
+	}
+	name_table(m, m->family->last, m->shape.layers, "");
+}
+
+/* --- life ----------------------------------------------------------------------------------- */
+
+int model_plan(struct model **out, const struct model_shape *shape,
+	       const struct model_options *options, struct err *err)
+{
+	*out = NULL;
+	if (check_shape(shape, options, err))
+		return -1;
+	struct model *m = xcalloc(1, sizeof(*m));
+	*m = (struct model){ .shape = *shape, .options = *options,
+			     .family = families[shape->family], .batch = options->batch,
+			     .seq = options->seq, .scales = umup_scales(shape) };
+	m->layer = xcalloc(shape->layers + 1, sizeof(*m->layer));
+	lay_out(m);
+	name_tensors(m);
+	*out = m;
+	return 0;
+}
+
+int model_create(struct model **out, const struct model_shape *shape,
+		 const struct backend *backend, struct device *device,
+		 const struct model_options *options, struct err *err)
+{
+	struct model *m;
+
+	if (model_plan(out, shape, options, err))
+		return -1;
+	m = *out;
+	m->backend = backend;
+	m->device = device;
+	m->weights = backend->alloc_weights(device, m->parameters);
+	m->grads = backend->alloc(device, m->parameters * sizeof(float), "gradients");
+	if (!m->weights || !m->grads)
+		err_set(err, ERR_IO, "no memory for %zu parameters and their gradients (%zu MiB)",
+			m->parameters, m->parameters * 2 * sizeof(float) >> 20);
+	else
+		m->activations = activations_create(m, err);
+	if (m->activations)
+		return 0;
+	model_destroy(m);
+	*out = NULL;
+	return -1;
+}
+
+void model_destroy(struct model *m)
+{
+	if (!m)
+		return;
+	activations_destroy(m, m->activations);
+	if (m->backend) {
+		m->backend->free(m->device, m->weights);
+		m->backend->free(m->device, m->grads);
+	}
+	free(m->layer);
+	free(m->tensor);
+	free(m);
+}
+
+/* Tables are looked up, everything else of two sides is multiplied; a tied head is both. */
+uint64_t model_multiplied(const struct model *m)
+{
+	const struct model_shape *s = &m->shape;
+	uint64_t tables = s->vocab * s->dim;
+
+	if (m->family->learned_positions)
+		tables += s->positions * s->dim;
+	return m->decayed - tables + (s->tied ? s->vocab * s->dim : 0);
+}
+
+int model_cost(struct model_cost *out, const struct model_shape *shape,
+	       const struct model_options *options, struct err *err)
+{
+	struct model *m;
+
+	*out = (struct model_cost){ 0 };
+	if (model_plan(&m, shape, options, err))
+		return -1;
+	out->parameters = m->parameters;
+	out->multiplied = model_multiplied(m);
+	out->activation_bytes = activations_bytes(m);
+	model_destroy(m);
+	return 0;
+}
+
+/* --- how it starts -------------------------------------------------------------------------- */
+
+static bool is_residual(enum param param)
+{
+	return param == PARAM_OUT || param == PARAM_DOWN;
+}
+
+static bool starts_at_one(enum param param)
+{
+	return param == PARAM_NORM1 || param == PARAM_NORM2 || param == PARAM_FINAL_NORM;
+}
+
+/* Each matrix has random numbers of its own; pieces of one matrix share them. */
+static void init_table(struct model *m, const struct family_tensor *table, size_t l, float *host,
+		       struct rng *rng, double std)
+{
+	double residual_std = m->shape.umup.enable ? std
+						   : std / sqrt(2.0 * (double)m->shape.layers);
+	const struct family_tensor *row = table;
+
+	while (is_present(m, row)) {
+		const struct family_tensor *first = row;
+		float *to = host + m->layer[l].at[first->param];
+		size_t count = 0;
+		for (; is_present(m, row) && row->param == first->param; row++)
+			count += extent_of(&m->shape, row->rows) *
+				 extent_of(&m->shape, row->columns);
+		if (first->columns != EXTENT_NONE) {
+			rng->tensor++;
+			rng_normal(rng, to, count, is_residual(first->param) ? residual_std : std);
+		} else {
+			for (size_t i = 0; i < count; i++)
+				to[i] = starts_at_one(first->param) ? 1.0f : 0.0f;
+		}
+	}
+}
+
+void model_init_weights(struct model *m, uint64_t seed, double std)
+{
+	struct rng rng = { .seed = seed, .stream = RNG_INIT };
+	float *host = xmalloc(m->parameters * sizeof(float));
+	size_t layers = m->shape.layers;
+
+	if (m->shape.umup.enable)
+		std = 1;
+	init_table(m, m->family->first, layers, host, &rng, std);
+	for (size_t l = 0; l < layers; l++)
+		init_table(m, m->family->layer, l, host, &rng, std);
+	init_table(m, m->family->last, layers, host, &rng, std);
+	m->backend->upload(m->device, m->weights, host, m->parameters * sizeof(float));
+	free(host);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* model/ - what is trained: shapes, parameters, and a pass as calls of kernels/backend.h.
+ *
+ * model.h - decoders of three families: shapes, parameters, and one pass forward and backward.
+ *
+ *   llama  Touvron et al. 2023: RMSNorm, rotary positions, grouped heads, SwiGLU
+ *   neox   Black et al. 2022 (GPT-NeoX, Pythia): LayerNorm, attention and feed-forward side by
+ *          side, rotary on a part of each head, GELU, biases
+ *   gpt2   Radford et al. 2019: LayerNorm, learned positions, GELU by tanh, biases
+ *
+ * Weights are stored as Hugging Face stores them: [out, in] so that y = x W^T, in gpt2 [in, out].
+ * Query, key and value weights lie one after the other, as do gate and up, and each is one matrix
+ * product.
+ *
+ * All parameters are one array, and so are their gradients and both moments of the optimizer: the
+ * matrices first (these decay), then norm weights and biases (these do not). Activations and
+ * gradients of one micro-batch are planned once, when the model is made; a step allocates
+ * nothing. */
+#ifndef LBWORKER_MODEL_H
+#define LBWORKER_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "kernels/backend.h"
+#include "worker/lbworker/model/umup.h"
+
+enum model_family { MODEL_LLAMA, MODEL_NEOX, MODEL_GPT2, MODEL_FAMILY_COUNT };
+
+/* Llama 3's longer contexts (Meta 2024): wavelengths above original/low turn `factor` times slower,
+ * those below original/high as before, between the two a blend. factor 0: none of it. */
+struct rope_scaling {
+	double factor, low, high, original;
+};
+
+struct model_shape {
+	enum model_family family;
+	size_t vocab, dim, layers, heads, kv_heads, ffn;
+	bool tied;			/* the head is the embedding */
+	float norm_eps;
+	double rope_theta;
+	size_t head_dim;		/* 0: dim / heads */
+	size_t rotary;			/* leading elements of a head that turn; 0: all */
+	size_t positions;		/* learned ones: the longest sequence */
+	struct rope_scaling scaling;
+	struct umup umup;
+};
+
+/* A named shape; the names are those of torchtitan where it has them. */
+struct model_flavor {
+	const char *name;
+	const char *help;
+	struct model_shape shape;
+};
+/* NULL when there is none of that name in the family; names (if not NULL) then lists all,
+ * "a, b, c", a fixed text. */
+const struct model_flavor *model_flavor_find(enum model_family family, const char *name,
+					     const char **names);
+const char *model_family_name(enum model_family family);
+
+/* What backward finds again and what it computes once more. Results are the same to the bit; only
+ * bf16 behind a GELU differs by a rounding, where the product before it applied that to its fp32
+ * sum. */
+enum model_recompute {
+	RECOMPUTE_NONE,			/* everything is kept */
+	RECOMPUTE_SELECTIVE,		/* norms and activations again, matrix products are kept */
+	RECOMPUTE_FULL,			/* the whole layer again, from its input */
+	RECOMPUTE_COUNT
+};
+
+struct model_options {
+	size_t batch, seq;		/* one micro-batch: batch sequences of seq tokens */
+	enum model_recompute recompute;
+	size_t every;			/* FULL: of each so many layers the first; 0 or 1: all */
+	enum compute compute;		/* what the device was opened to compute in */
+	bool bf16_moments;		/* of the optimizer; else fp32 */
+};
+
+/* One tensor as a checkpoint knows it: a name of Hugging Face and a piece of the arrays. */
+struct model_tensor {
+	char name[96];
+	size_t offset, rows, columns;	/* columns 0: a vector of `rows` */
+	/* u-muP (umup.h); without it 1, and rate and unit_gradient are not looked at */
+	double rate, unit_gradient;
+	double folded;			/* times that it is the weight of a model without u-muP */
+};
+
+struct family;				/* family.h */
+struct model_layer;			/* where its parameters lie: family.h */
+struct model_activations;		/* forward.c */
+
+struct model {
+	struct model_shape shape;
+	struct model_options options;
+	const struct family *family;
+	const struct backend *backend;
+	struct device *device;			/* borrowed */
+	size_t batch, seq;			/* as in options */
+
+	size_t parameters, decayed;		/* counts; the first `decayed` are matrices */
+	struct umup_scales scales;		/* of the products */
+	struct model_layer *layer;		/* [layers], and one more for what is in no layer */
+	struct model_tensor *tensor;		/* in the order of the checkpoint */
+	size_t tensors;
+
+	float *weights, *grads;			/* device, [parameters] */
+	struct model_activations *activations;
+};
+
+/* Checks the shape, plans and allocates everything. 0, or -1 with err and nothing left behind. */
+int model_create(struct model **out, const struct model_shape *shape,
+		 const struct backend *backend, struct device *device,
+		 const struct model_options *options, struct err *err);
+/* The same without device and memory: only names, places and sizes. */
+int model_plan(struct model **out, const struct model_shape *shape,
+	       const struct model_options *options, struct err *err);
+void model_destroy(struct model *model);	/* NULL is fine */
+
+/* Normal with std, residual outputs with std/sqrt(2 layers), norms 1, biases 0: Radford 2019. With
+ * u-muP std is 1 everywhere. */
+void model_init_weights(struct model *model, uint64_t seed, double std);
+
+/* Forward and backward for tokens and targets [batch, seq] (host memory, ids below vocab).
+ * The gradient of scale * (sum of all token losses) replaces model->grads, or is added when
+ * `accumulate`. *loss_sum gets the sum of the token losses. */
+int model_backprop(struct model *model, const int32_t *tokens, const int32_t *targets, float scale,
+		   bool accumulate, double *loss_sum, struct err *err);
+
+/* The same, but only queued: *loss_sum lies in device memory and is added to when `accumulate`.
+ * behind(arg), where it is not NULL, queues what belongs to the same pass, always the same; scale,
+ * accumulate and whether there is something behind say which pass it is. The host's tokens may
+ * change again. */
+void model_queue(struct model *model, const int32_t *tokens, const int32_t *targets, float scale,
+		 bool accumulate, double *loss_sum, void (*behind)(void *arg), void *arg);
+
+/* The same without gradients. */
+int model_loss(struct model *model, const int32_t *tokens, const int32_t *targets,
+	       double *loss_sum, struct err *err);
+
+/* Forward only; logits [rows, vocab] (host memory) of the tokens from `first` on. */
+int model_logits(struct model *model, const int32_t *tokens, size_t first, size_t rows,
+		 float *logits, struct err *err);
+
+/* What a model of that shape takes, without a device. 0, or -1 when the shape is refused. */
+struct model_cost {
+	uint64_t parameters;
+	uint64_t multiplied;	/* of these, those in matrix products: the head, not a table */
+	uint64_t activation_bytes;	/* kept for backward, and the buffers all layers share */
+};
+/* The same `multiplied` of a model that is there. */
+uint64_t model_multiplied(const struct model *model);
+int model_cost(struct model_cost *out, const struct model_shape *shape,
+	       const struct model_options *options, struct err *err);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* memory_report.h - out of memory on a GPU: who holds what, beside what the plan said, for people
+ * and as JSON. */
+#ifndef LBWORKER_MEMORY_REPORT_H
+#define LBWORKER_MEMORY_REPORT_H
+
+#include "common/base/err.h"
+#include "kernels/backend.h"
+#include "worker/lbworker/telemetry/plan.h"
+
+/* Writes FOLDER/iteration_STEP/rank0_out_of_memory.json and prints the same as a table; `why` is
+ * the failure. A file that cannot be written is a warning: the table is there. */
+void memory_report(const char *folder, int64_t step, const struct memory_use *use,
+		   const struct plan *plan, const char *why, FILE *to);
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* plan.c - sums over a shape; nothing is allocated and no device is opened. */
+#include "worker/lbworker/telemetry/plan.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "worker/lbworker/telemetry/meter.h"
+
+enum { COPIES_IN_CHECKPOINT = 3 };
+
+/* Data sheets, dense bf16. A CPU's rate is its own to measure: bench/fma_peak.c. */
+static const struct plan_device devices[] = {
+	{ "A100", "A100 SXM 80 GB", 312e12, 2.039e12, 80e9 },
+	{ "H100", "H100 SXM", 989.4e12, 3.35e12, 80e9 },
+	{ "H200", "H200 SXM", 989.4e12, 4.8e12, 141e9 },
+	{ "B200", "B200 SXM", 2250e12, 8e12, 180e9 },
+};
+enum { DEVICES = sizeof(devices) / sizeof(devices[0]) };
+
+const struct plan_device *plan_device_find(const char *name, const char **names)
+{
+	if (names)
+		*names = "A100, H100, H200, B200";
+	for (size_t i = 0; name && i < DEVICES; i++)
+		if (strcmp(devices[i].name, name) == 0)
+			return &devices[i];
+	return NULL;
+}
+
+const struct plan_device *plan_device_of(const char *description)
+{
+	if (strstr(description, "PCIe") || strstr(description, "NVL"))
+		return NULL;		/* the table has the SXM ones */
+	for (size_t i = 0; i < DEVICES; i++) {
+		const char *at = strstr(description, devices[i].name);
+		size_t length = strlen(devices[i].name);
+		if (at && (at == description || at[-1] == ' ') && strcspn(at, " ,:") == length)
+			return &devices[i];
+	}
+	return NULL;
+}
+
+/* Forward alone of the layers that are computed again: a third of what the layers cost. */
+static double again(const struct plan *p, const struct model_shape *s,
+		    const struct model_options *o)
+{
+	size_t every = o->every ? o->every : 1, layers = (s->layers + every - 1) / every;
+	double head = 6.0 * (double)s->vocab * (double)s->dim;
+
+	if (o->recompute != RECOMPUTE_FULL)
+		return 0;	/* selective repeats no matrix product */
+	return (p->flop_causal - head) / 3 * (double)layers / (double)s->layers;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Partial sums of the widest reduction on a GPU, at most: a norm's two for each run of eight rows
+ * or more, a bias's for each 256 rows, the gradient's norm's for each 16384 elements; and the keys
+ * by which the embedding's rows are sorted. */
+static uint64_t reduction_area(const struct model_shape *s, uint64_t rows, uint64_t parameters)
+{
+	uint64_t runs = rows / 8 < 2112 ? rows / 8 + 1 : 2112;
+	uint64_t norm = runs * 2 * s->dim * sizeof(float);
+	uint64_t bias = (rows / 256 + 1) * larger(3 * s->dim, s->ffn) * sizeof(float);
+	uint64_t squares = (parameters / 16384 + 2) * sizeof(double);
+	uint64_t sorted = (4 * rows + 256 * (rows / 1024 + 1)) * sizeof(uint32_t);
+
+	return larger(larger(norm, bias), larger(squares, sorted));
+}
+
+/* What matrix products, attention and reductions on a GPU work in: dq of attention in fp32, dk and
+ * dv of every query head where heads are shared, the library's own 64 MiB, and partial sums. */
+static uint64_t work_area(const struct model_shape *s, const struct model_options *o,
+			  uint64_t parameters)
+{
+	uint64_t rows = (uint64_t)o->batch * o->seq;
+	uint64_t wide = rows * (s->head_dim ? s->heads * s->head_dim : s->dim);
+
+	if (o->compute != COMPUTE_BF16)
+		return 0;
+	return ((uint64_t)64 << 20) + wide * sizeof(float) + rows * s->heads * sizeof(float) +
+	       (s->heads == s->kv_heads ? 0 : 2 * wide * sizeof(uint16_t)) +
+	       reduction_area(s, rows, parameters);
+}
+
+int plan_make(struct plan *p, const struct config *c, struct err *err)
+{
+	const struct model_shape *s = &c->shape;
+	const struct model_options o = config_model_options(c);
+
+	*p = (struct plan){ 0 };
+	if (model_cost(&p->cost, s, &o, err))
+		return -1;
+	p->gradients = p->cost.parameters * sizeof(float);
+	p->weights = p->gradients + (o.compute == COMPUTE_BF16 ? p->gradients / 2 : 0);
+	p->moments = o.bf16_moments ? p->gradients : 2 * p->gradients;
+	p->activations = p->cost.activation_bytes + work_area(s, &o, p->cost.parameters);
+	p->checkpoint = c->checkpoint_enable ? COPIES_IN_CHECKPOINT * p->gradients : 0;
+	p->tokens = c->accumulate * c->local_batch_size * c->seq_len;
+	const struct token_flop flop = meter_flop(s, p->cost.parameters, p->cost.multiplied,
+						  (size_t)c->seq_len);
+	p->flop_palm = flop.palm;
+	p->flop_causal = flop.causal;
+	p->flop_handbook = o.recompute == RECOMPUTE_FULL && o.every <= 1 ? flop.handbook_again
+									 : flop.handbook;
+	p->flop_again = again(p, s, &o);
+	return 0;
+}
+
+uint64_t plan_bytes(const struct plan *p)
+{
+	return p->weights + p->gradients + p->moments + p->activations;
+}
+
+/* AdamW reads weight, gradient and both moments, and writes all but the gradient; and the narrow
+ * copy of the weights, where there is one. */
+static uint64_t optimizer_bytes(const struct plan *p)
+{
+	return 3 * p->gradients + (p->weights - p->gradients) + 2 * p->moments;
+}
+
+double plan_ceiling(const struct plan *p, const struct plan_device *d)
+{
+	double arithmetic = (p->flop_causal + p->flop_again) * (double)p->tokens / d->flops;
+	double optimizer = (double)optimizer_bytes(p) / d->bytes_per_s;
+
+	return (double)p->tokens / (arithmetic + optimizer);
+}
+
+static double gib(double bytes)
+{
+	return bytes / (double)((uint64_t)1 << 30);
+}
+
+static void print_ceiling(const struct plan *p, const struct plan_device *d, FILE *to)
+{
+	double needed = (double)plan_bytes(p), tokens = plan_ceiling(p, d);
+
+	fprintf(to,
+		"%-12s at most %.0f tokens/s (MFU %.0f%% PaLM, %.0f%% causal), %.2f s a step; %s: "
+		"%.1f of %.1f GiB (%s, %.0f TFLOP/s, %.2f TB/s)\n",
+		d->name, tokens, 100 * p->flop_palm * tokens / d->flops,
+		100 * p->flop_causal * tokens / d->flops, (double)p->tokens / tokens,
+		needed <= d->bytes ? "fits" : "does not fit", gib(needed), gib(d->bytes), d->about,
+		d->flops / 1e12, d->bytes_per_s / 1e12);
+}
+
+void plan_print(const struct plan *p, const struct config *c, const struct plan_device *device,
+		FILE *to)
+{
+	fprintf(to, "%-12s %s %s: %" PRIu64 " parameters, %" PRIu64 " of them multiplied\n",
+		"model", model_family_name(c->shape.family), config_flavor(c), p->cost.parameters,
+		p->cost.multiplied);
+	if (c->shape.umup.enable)
+		fprintf(to,
+			"%-12s every matrix starts at 1 and has a learning rate of its own; the "
+			"head is not the embedding\n",
+			"u-muP");
+	fprintf(to,
+		"%-12s %.2f GiB: weights %.2f, gradients %.2f, moments %.2f, activations %.2f\n",
+		"memory", gib((double)plan_bytes(p)), gib((double)p->weights),
+		gib((double)p->gradients), gib((double)p->moments), gib((double)p->activations));
+	fprintf(to, "%-12s %.2f GiB of host memory that it is written from\n", "checkpoint",
+		gib((double)p->checkpoint));
+	fprintf(to,
+		"%-12s %" PRId64 " tokens: %" PRId64 " x %" PRId64 " sequences of %" PRId64 "\n",
+		"step", p->tokens, c->accumulate, c->local_batch_size, c->seq_len);
+	fprintf(to, "%-12s %.4g GFLOP a token (PaLM), %.4g causal", "arithmetic",
+		p->flop_palm / 1e9, p->flop_causal / 1e9);
+	if (p->flop_again > 0)
+		fprintf(to, ", %.4g more to compute activations again", p->flop_again / 1e9);
+	fprintf(to, "; %.4g as handbooks have it", p->flop_handbook / 1e9);
+	fprintf(to, "; %.4g TFLOP a step\n", p->flop_palm * (double)p->tokens / 1e12);
+	fprintf(to, "%-12s %.4g tokens, %.4g EFLOP (PaLM)\n", "training",
+		(double)p->tokens * (double)c->steps,
+		p->flop_palm * (double)p->tokens * (double)c->steps / 1e18);
+	if (device)
+		print_ceiling(p, device, to);
+	for (size_t i = 0; !device && i < DEVICES; i++)
+		print_ceiling(p, &devices[i], to);
+}
+
+int plan_fits(const struct plan *p, bool with_copy, uint64_t available, struct err *err)
+{
+	uint64_t copy = with_copy ? p->checkpoint : 0, needed = plan_bytes(p) + copy;
+	char more[64] = "";
+
+	if (needed <= available)
+		return 0;
+	if (copy > 0)
+		snprintf(more, sizeof(more), ", checkpoint copy %.2f", gib((double)copy));
+	return err_set(err, ERR_USAGE,
+		       "not enough memory: %.2f GiB needed (weights %.2f, gradients %.2f, moments "
+		       "%.2f, activations %.2f%s), %.2f GiB available; a smaller batch, or "
+		       "activation_checkpoint.mode", gib((double)needed), gib((double)p->weights),
+		       gib((double)p->gradients), gib((double)p->moments),
+		       gib((double)p->activations), more, gib((double)available));
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* plan.h - what a training takes before it starts: bytes by class, arithmetic per token, and how
+ * fast a device could be at the very best. */
+#ifndef LBWORKER_PLAN_H
+#define LBWORKER_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/base/err.h"
+#include "worker/lbworker/config/config.h"
+
+struct plan {
+	struct model_cost cost;
+	uint64_t weights, gradients, moments, activations;	/* bytes on the device */
+	uint64_t checkpoint;		/* bytes of host memory that one is written from */
+	int64_t tokens;			/* in a step, once the batch is full */
+	/* Forward and backward of one token. Of N parameters that are multiplied, with L layers of
+	 * width D and T tokens: 6 N + 12 L D T (Chowdhery et al. 2022, PaLM), and with the half
+	 * of attention that a causal mask leaves: 6 N + 6 L D T. */
+	double flop_palm, flop_causal;
+	double flop_handbook;	/* 6 N of all parameters, 8 N with every layer again (meter.h) */
+	double flop_again;		/* causal; what activation checkpointing adds */
+};
+
+/* A device by its data sheet. */
+struct plan_device {
+	const char *name, *about;
+	double flops;			/* per second: dense matrix products */
+	double bytes_per_s, bytes;	/* of its memory */
+};
+
+int plan_make(struct plan *out, const struct config *config, struct err *err);
+uint64_t plan_bytes(const struct plan *plan);	/* on the device, all classes */
+
+/* NULL when there is none of that name; names (if not NULL) then lists all. */
+const struct plan_device *plan_device_find(const char *name, const char **names);
+
+/* The one whose name is a word of a device's description; NULL: none that we know. */
+const struct plan_device *plan_device_of(const char *description);
+
+/* Tokens per second that no program can exceed: all arithmetic at the full rate, the optimizer's
+ * bytes at the full bandwidth, nothing else at all. */
+double plan_ceiling(const struct plan *plan, const struct plan_device *device);
+
+/* For people; one device, or all of the table with NULL. */
+void plan_print(const struct plan *plan, const struct config *config,
+		const struct plan_device *device, FILE *to);
+
+/* -1 with numbers when `available` bytes do not suffice. with_copy: the copy for checkpoints takes
+ * of the same memory. */
+int plan_fits(const struct plan *plan, bool with_copy, uint64_t available, struct err *err);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* progress.c - one step, told three times. Tags in TensorBoard are torchtitan's, so that runs of
+ * both lie in the same charts. */
+#include "worker/lbworker/telemetry/progress.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/mem.h"
+#include "worker/lbworker/telemetry/meter.h"
+#include "worker/lbworker/telemetry/plan.h"
+#include "worker/lbworker/telemetry/tensorboard.h"
+
+struct progress {
+	const struct config *config;
+	struct report *report;
+	struct meter meter;
+	const struct plan_device *sheet;	/* NULL: we know none, as of CPUs */
+	struct tensorboard *tb;		/* NULL: not wanted */
+};
+
+static int open_tensorboard(struct progress *p, int64_t first_step, struct err *err)
+{
+	const struct config *c = p->config;
+	char *folder;
+
+	if (!c->enable_tensorboard)
+		return 0;
+	folder = xasprintf("%s/%s", c->dump_folder, c->save_tb_folder);
+	p->tb = tensorboard_open(folder, first_step, err);
+	free(folder);
+	return p->tb ? 0 : err_wrap(err, "metrics.save_tb_folder");
+}
+
+static void print_ceilings(const struct progress *p)
+{
+	const struct token_flop *f = &p->meter.flop;
+
+	printf("a token needs %.3f GFLOP (attention counted causally: %.3f; 6 N, as handbooks have "
+	       "it: %.3f); peak %.3f TFLOP/s, %s\n",
+	       f->palm * 1e-9, f->causal * 1e-9, f->handbook * 1e-9, p->meter.peak_flops * 1e-12,
+	       p->config->peak_tflops > 0 ? "from metrics.peak_tflops" : "measured now");
+	if (p->sheet)
+		printf("%s: %.1f TFLOP/s by its data sheet, of which mfu_sheet is a share\n",
+		       p->sheet->about, p->sheet->flops * 1e-12);
+}
+
+struct progress *progress_open(const struct config *config, const struct model *model,
+			       struct report *report, int64_t first_step, struct err *err)
+{
+	struct progress *p = xcalloc(1, sizeof(*p));
+
+	p->config = config;
+	p->report = report;
+	if (open_tensorboard(p, first_step, err)) {
+		progress_close(p);
+		return NULL;
+	}
+	p->sheet = plan_device_of(model->backend->describe(model->device));
+	meter_init(&p->meter, model, config->peak_tflops, config->threads);
+	print_ceilings(p);
+	return p;
+}
+
+void progress_close(struct progress *p)
+{
+	if (!p)
+		return;
+	tensorboard_close(p->tb);
+	free(p);
+}
+
+static void chart(struct progress *p, const struct report_step *s)
+{
+	const struct tb_scalar scalars[] = {
+		{ "loss_metrics/global_avg_loss", s->loss },
+		{ "validation_metrics/loss", s->val_loss },
+		{ "grad_norm", s->grad_norm },
+		{ "lr", s->lr },
+		{ "throughput(tps)", s->tokens_per_s },
+		{ "tflops", s->tflops },
+		{ "mfu(%)", 100 * s->mfu },
+		{ "mfu_causal(%)", 100 * s->mfu_causal },
+		{ "mfu_handbook(%)", 100 * s->mfu_handbook },
+		{ "mfu_sheet(%)", 100 * s->mfu_sheet },
+		{ "memory/max_active(GiB)", s->memory_gib },
+		{ "time_metrics/end_to_end(s)", s->step_ms * 1e-3 },
+		{ "time_metrics/data_loading(s)", s->data_ms * 1e-3 },
+		{ "time_metrics/checkpoint_wait(s)", s->checkpoint_ms * 1e-3 },
+	};
+	tensorboard_add(p->tb, s->step, scalars, sizeof(scalars) / sizeof(scalars[0]));
+}
+
+static void print(const struct report_step *s)
+{
+	printf("step %" PRId64 "/%" PRId64 " loss %.4f grad_norm %.3f lr %.3e %.0f tokens/s"
+	       " %.3f TFLOP/s", s->step, s->target_step, s->loss, s->grad_norm, s->lr,
+	       s->tokens_per_s, s->tflops);
+	if (isfinite(s->mfu))
+		printf(" %.1f%% MFU", 100 * s->mfu);
+	printf(" %.2f GiB\n", s->memory_gib);
+	if (isfinite(s->val_loss))
+		printf("validation at step %" PRId64 ": loss %.4f, perplexity %.2f\n", s->step,
+		       s->val_loss, exp(s->val_loss));
+}
+
+void progress_step(struct progress *p, struct report_step *s)
+{
+	int64_t log_freq = p->config->log_freq;
+	struct meter *m = &p->meter;
+	bool is_logged = s->step % log_freq == 0 || s->step == 1 || s->step == s->target_step ||
+			 isfinite(s->val_loss);
+
+	if (is_logged && meter_hold_against(m, m->flop.causal * s->tokens_per_s))
+		printf("peak %.3f TFLOP/s, measured again: the machine was busy before\n",
+		       m->peak_flops * 1e-12);
+	s->tflops = m->flop.palm * s->tokens_per_s * 1e-12;
+	s->mfu = meter_mfu(m, m->flop.palm, s->tokens_per_s);
+	s->mfu_causal = meter_mfu(m, m->flop.causal, s->tokens_per_s);
+	s->mfu_handbook = meter_mfu(m, m->flop.handbook, s->tokens_per_s);
+	s->mfu_sheet = p->sheet ? m->flop.palm * s->tokens_per_s / p->sheet->flops : NAN;
+	s->memory_gib = (double)meter_memory_bytes() / (1 << 30);
+	if (isfinite(s->loss) && isfinite(s->grad_norm))	/* JSON has no other numbers */
+		report_step(p->report, s);
+	if (!is_logged)
+		return;
+	print(s);
+	if (p->tb)
+		chart(p, s);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* telemetry/ - what a training costs and how it goes: the plan before it, meters and reports while
+ * it runs, traces of single steps.
+ *
+ * progress.h - everything a step tells: to lbrun, to the terminal, to TensorBoard. */
+#ifndef LBWORKER_PROGRESS_H
+#define LBWORKER_PROGRESS_H
+
+#include "common/base/err.h"
+#include "worker/lbworker/config/config.h"
+#include "worker/lbworker/model/model.h"
+#include "worker/lbworker/telemetry/report.h"
+
+struct progress;
+
+/* `first_step` is the next one. The report is borrowed. NULL with err. */
+struct progress *progress_open(const struct config *config, const struct model *model,
+			       struct report *report, int64_t first_step, struct err *err);
+void progress_close(struct progress *progress);		/* NULL is fine */
+
+/* Works out what follows from the speed (FLOP/s, MFU, memory), and tells it all. */
+void progress_step(struct progress *progress, struct report_step *step);
+
+#endif

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: MIT */
+/* trace.c - spans are kept in memory while a step runs and written when it is over: one event a
+ * line, in the JSON object format of the Trace Event Format, with the fields of PyTorch's
+ * profiler. */
+#include "worker/lbworker/telemetry/trace.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/files.h"
+#include "common/base/mem.h"
+
+enum { FOLDER_MODE = 0755, SIZES = 3 };
+
+struct span {
+	const char *name;		/* a literal */
+	double start_us, end_us;
+	size_t size[SIZES];		/* what the operation worked on; 0: nothing more */
+	bool on_device;			/* the device's own times: marks until the trace ends */
+	uint32_t start_mark, end_mark;
+};
+
+/* When an operation was called, and where that is in the device's queue. */
+struct moment {
+	double host_us;
+	uint32_t mark;
+};
+
+struct trace {
+	const struct backend *inner;
+	struct backend table;
+	struct span *span;
+	size_t spans, room;
+	struct device *device;		/* of the marks; NULL: none was made */
+	double first_us;		/* host time at the first mark */
+};
+
+static struct trace *current;		/* operations know their device, but not us */
+
+static void add_span(struct trace *t, const char *name, double start_us, size_t a, size_t b,
+		     size_t c)
+{
+	double end_us = clock_mono_us();
+
+	if (t->spans == t->room) {
+		t->room = t->room ? 2 * t->room : 1024;
+		t->span = xrealloc(t->span, t->room * sizeof(*t->span));
+	}
+	t->span[t->spans++] = (struct span){ .name = name, .start_us = start_us,
+					       .end_us = end_us, .size = { a, b, c } };
+}
+
+void trace_span(struct trace *t, const char *name, double start_us)
+{
+	if (t)
+		add_span(t, name, start_us, 0, 0, 0);
+}
+
+static struct moment begin(struct device *dev)
+{
+	const struct backend *be = current->inner;
+	struct moment now = { .host_us = clock_mono_us() };
+
+	if (be->mark) {
+		if (!current->device)
+			current->first_us = now.host_us;
+		current->device = dev;
+		now.mark = be->mark(dev);
+	}
+	return now;
+}
+
+static void end(struct device *dev, const char *name, struct moment start, size_t a, size_t b,
+		size_t c)
+{
+	add_span(current, name, start.host_us, a, b, c);
+	if (!current->inner->mark)
+		return;
+	struct span *s = &current->span[current->spans - 1];
+	s->on_device = true;
+	s->start_mark = start.mark;
+	s->end_mark = current->inner->mark(dev);
+}
+
+/* --- the table: every operation, timed ------------------------------------------------------ */
+
+static void traced_gemm(struct device *dev, const struct gemm *g)
+{
+	struct moment start = begin(dev);
+
+	current->inner->gemm(dev, g);
+	end(dev, g->then == GEMM_GELU ? "gemm_gelu" : g->then ? "gemm_gelu_backward"
+		 : g->sum_a || g->sum_b ? "gemm_bias_backward" : "gemm", start, g->m, g->n, g->k);
+}
+
+#define UNPACK(...) __VA_ARGS__
+#define TRACED(operation, parameters, arguments, a, b, c)			\
+	static void traced_##operation(struct device *dev, UNPACK parameters)	\
+	{									\
+		struct moment start = begin(dev);				\
+										\
+		current->inner->operation(dev, UNPACK arguments);		\
+		end(dev, #operation, start, a, b, c);				\
+	}
+#include "worker/lbworker/telemetry/traced_operations.h"
+#undef TRACED
+
+static void fill_table(struct trace *t)
+{
+	t->table = *t->inner;		/* what is not traced below is passed on */
+	t->table.replay = NULL;		/* a recorded pass would be one span */
+	t->table.record = NULL;
+	t->table.record_end = NULL;
+	t->table.gemm = traced_gemm;
+#define TRACED(operation, ...) t->table.operation = traced_##operation;
+#include "worker/lbworker/telemetry/traced_operations.h"
+#undef TRACED
+}
+
+struct trace *trace_begin(const struct backend *backend)
+{
+	struct trace *t = xcalloc(1, sizeof(*t));
+
+	t->inner = backend;
+	fill_table(t);
+	current = t;
+	return t;
+}
+
+const struct backend *trace_backend(struct trace *t)
+{
+	return &t->table;
+}
+
+/* --- the file ------------------------------------------------------------------------------- */
+
+static bool is_copy(const char *name)
+{
+	return strcmp(name, "upload") == 0 || strcmp(name, "download") == 0;
+}
+
+static void write_sizes(FILE *out, const struct span *s)
+{
+	fprintf(out, "\"size\":\"%zu", s->size[0]);
+	for (int i = 1; i < SIZES && s->size[i]; i++)
+		fprintf(out, "x%zu", s->size[i]);
+	fputc('"', out);
+}
+
+/* What the host did; for an operation on a device that is queueing it. Readers of PyTorch's
+ * profiles find a step by the name that its profiler gives it. */
+static void write_span(FILE *out, const struct span *s, size_t number, int64_t step)
+{
+	char whole[40];
+
+	snprintf(whole, sizeof(whole), "ProfilerStep#%" PRId64, step);
+	fprintf(out,
+		",\n{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":0,\"tid\":0,\"ts\":%.3f,"
+		"\"dur\":%.3f",
+		strcmp(s->name, "step") == 0 ? whole : s->name,
+		!s->size[0]    ? "user_annotation"
+		: s->on_device ? "cuda_runtime"
+			       : "cpu_op",
+		s->start_us, s->end_us - s->start_us);
+	if (s->size[0]) {
+		fputs(",\"args\":{", out);
+		write_sizes(out, s);
+		if (s->on_device)
+			fprintf(out, ",\"correlation\":%zu", number);
+		fputc('}', out);
+	}
+	fputc('}', out);
+}
+
+/* What the device did, by its own clock, in words that PyTorch's profiler uses. */
+static void write_device_span(FILE *out, const struct trace *t, const struct span *s, size_t number)
+{
+	double start = t->inner->mark_us(t->device, s->start_mark);
+	double stop = t->inner->mark_us(t->device, s->end_mark);
+
+	fprintf(out,
+		",\n{\"ph\":\"X\",\"name\":\"%s\",\"cat\":\"%s\",\"pid\":0,\"tid\":7,\"ts\":%.3f,"
+		"\"dur\":%.3f,\"args\":{\"device\":0,\"stream\":7,\"correlation\":%zu,",
+		s->name,
+		is_copy(s->name)               ? "gpu_memcpy"
+		: strcmp(s->name, "zero") == 0 ? "gpu_memset"
+					       : "kernel",
+		t->first_us + start, stop - start, number);
+	write_sizes(out, s);
+	fputs("}}", out);
+}
+
+static void write_track(FILE *out, int tid, const char *name)
+{
+	fprintf(out,
+		",\n{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":0,\"tid\":%d,\"args\":{\"name\":"
+		"\"%s\"}}",
+		tid, name);
+}
+
+static int write_file(const struct trace *t, const char *path, int64_t step, struct err *err)
+{
+	FILE *out = fopen(path, "we");
+	int rc = 0;
+
+	if (!out)
+		return err_errno(err, "%s", path);
+	/* HolisticTraceAnalysis looks for the rank with this very space before the number. */
+	fprintf(out,
+		"{\"schemaVersion\":1,\"distributedInfo\":{\"rank\": 0,\"world_size\": 1},"
+		"\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"
+		"{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"args\":{\"name\":\"rank 0, %s\"}}",
+		t->inner->name);
+	write_track(out, 0, "host");
+	if (t->device)
+		write_track(out, 7, "stream 7, device 0");
+	for (size_t i = 0; i < t->spans; i++)
+		write_span(out, &t->span[i], i + 1, step);
+	for (size_t i = 0; t->device && i < t->spans; i++)
+		if (t->span[i].on_device)
+			write_device_span(out, t, &t->span[i], i + 1);
+	fputs("\n]}\n", out);
+	if (ferror(out))
+		rc = err_errno(err, "%s", path);
+	if (fclose(out) != 0 && rc == 0)
+		rc = err_errno(err, "%s", path);
+	return rc;
+}
+
+static double unix_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
+}
+
+int trace_end(struct trace *t, const char *folder, int64_t step, struct err *err)
+{
+	if (!t)
+		return 0;
+	char *parent = xasprintf("%s/iteration_%" PRId64, folder, step);
+	char *path = xasprintf("%s/rank0.%.0f.pt.trace.json", parent, unix_ms());
+	int rc = folder_make(parent, FOLDER_MODE, err) ? -1 : write_file(t, path, step, err);
+
+	if (t->device)
+		t->inner->marks_clear(t->device);
+	free(path);
+	free(parent);
+	free(t->span);
+	free(t);
+	current = NULL;
+	return rc;
+}

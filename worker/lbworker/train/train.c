@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+/* train.c - the loop: sample, forward and backward, clip, update, tell, now and then save.
+ *
+ * A step is a function of the weights, the moments and the step's number only, which is why a
+ * training that was killed anywhere goes on bit for bit from its last checkpoint. */
+#include "worker/lbworker/train/train.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "worker/lbworker/telemetry/memory_report.h"
+#include "worker/lbworker/telemetry/plan.h"
+#include "worker/lbworker/train/training.h"
+
+static volatile sig_atomic_t stop_signal;
+
+static void on_signal(int number)
+{
+	stop_signal = number;
+}
+
+/* Until there is something to save, signals end us as they would end any program. */
+static void catch_signals(void)
+{
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
+
+	sigemptyset(&action.sa_mask);
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGINT, &action, NULL);
+}
+
+/* --- a step --------------------------------------------------------------------------------- */
+
+/* Samples from `first` on into t->tokens and t->targets, unless they are there already. */
+static int load_batch(struct training *t, const struct data *data, uint64_t first, struct err *err)
+{
+	const struct config *c = &t->config;
+	double start_us = clock_mono_us();
+	int rc = 0;
+
+	if (t->loaded == data && t->loaded_first == first)
+		return 0;
+	t->loaded = NULL;
+	backend_range(t->backend, t->device, "data");
+	for (int64_t i = 0; rc == 0 && i < c->local_batch_size; i++)
+		rc = data_sample(data, first + (uint64_t)i, t->tokens + i * c->seq_len,
+				 t->targets + i * c->seq_len, err);
+	backend_range_end(t->backend, t->device);
+	t->data_s += (clock_mono_us() - start_us) * 1e-6;
+	trace_span(t->trace, "data", start_us);
+	if (rc != 0)
+		return -1;
+	t->loaded = data;
+	t->loaded_first = first;
+	return 0;
+}
+
+/* What a step consists of, as the device is told. */
+struct queued {
+	struct training *t;
+	int64_t batches, tokens;
+};
+
+/* Behind the last micro-batch: norm, decision, update. */
+static void queue_update(void *arg)
+{
+	const struct queued *q = arg;
+	struct training *t = q->t;
+	const struct optimizer optimizer = config_optimizer(&t->config);
+
+	backend_range(t->backend, t->device, "update");
+	optimizer_update(&optimizer, t->model, t->m, t->v, t->control, q->tokens);
+	backend_range_end(t->backend, t->device);
+}
+
+/* The gradient of the mean loss over all micro-batches, and the update. With one of them a device
+ * that records runs a single program. */
+static int queue_step(struct queued *q, struct err *err)
+{
+	struct training *t = q->t;
+	int64_t each = t->config.local_batch_size;
+
+	for (int64_t i = 0; i < q->batches; i++) {
+		bool is_last = i + 1 == q->batches;
+		if (load_batch(t, t->data, (uint64_t)(t->state.samples + i * each), err))
+			return -1;
+		model_queue(t->model, t->tokens, t->targets, 1.0f / (float)q->tokens, i > 0,
+			    &t->control->loss_sum, is_last ? queue_update : NULL, q);
+	}
+	return 0;
+}
+
+/* The mean loss of the validation data; NAN when this is no step for it. */
+static int validate(struct training *t, double *loss, struct err *err)
+{
+	const struct config *c = &t->config;
+	int64_t passes = c->validation_steps;
+	double sum = 0, part;
+
+	*loss = NAN;
+	if (!t->validation ||
+	    (t->state.step % c->validation_freq != 0 && t->state.step != c->steps))
+		return 0;
+	report_phase(t->report, "eval");
+	if (passes < 0)
+		passes = (int64_t)(data_samples(t->validation) - 1) / c->local_batch_size + 1;
+	for (int64_t i = 0; i < passes; i++) {
+		if (load_batch(t, t->validation, (uint64_t)(i * c->local_batch_size), err) ||
+		    model_loss(t->model, t->tokens, t->targets, &part, err))
+			return err_wrap(err, "validation");
+		sum += part;
+	}
+	*loss = sum / (double)(passes * c->local_batch_size * c->seq_len);
+	report_phase(t->report, "train");
+	return 0;
+}
+
+static void begin_trace(struct training *t)
+{
+	const struct config *c = &t->config;
+
+	if (!c->enable_profiling || (t->state.step + 1) % c->profile_freq != 0)
+		return;
+	t->untraced = t->backend;
+	t->trace = trace_begin(t->backend);
+	t->backend = t->model->backend = trace_backend(t->trace);
+}
+
+static void end_trace(struct training *t, int64_t step, double start_us)
+{
+	struct err err = { 0 };
+
+	if (!t->trace)
+		return;
+	char *folder = xasprintf("%s/%s", t->config.dump_folder, t->config.save_traces_folder);
+	trace_span(t->trace, "step", start_us);
+	t->backend = t->model->backend = t->untraced;
+	if (trace_end(t->trace, folder, step, &err))
+		log_warn("trace: %s", err.text);
+	t->trace = NULL;
+	free(folder);
+}
+
+static int tell(struct training *t, struct report_step *s, struct err *err)
+{
+	s->tokens = t->state.tokens;
+	s->data_ms = t->data_s * 1e3;
+	s->checkpoint_ms = checkpointer_waited_s(t->checkpointer) * 1e3;
+	if (validate(t, &s->val_loss, err))
+		return -1;
+	t->data_s = 0;
+	timeline_add(t->timeline, "step", s->step);
+	progress_step(t->progress, s);
+	return 0;
+}
+
+/* Takes note of what the device decided; it left out what the spike filter would leave out. 1 when
+ * there were too many of these (err says so). */
+static int judge(struct training *t, const struct report_step *s, bool is_left_out, struct err *err)
+{
+	enum step_verdict verdict = spike_filter_judge(
+		&t->state.spike_filter, &t->config.spike_rules, s->loss, s->grad_norm);
+
+	if ((verdict == STEP_GO) == is_left_out)
+		return err_set(err, ERR_INTERNAL,
+			       "step %" PRId64 ": the device %s, loss %g, gradient "
+			       "norm %g",
+			       s->step, is_left_out ? "left it out" : "made the update", s->loss,
+			       s->grad_norm);
+	if (verdict == STEP_DIVERGED) {
+		err_set(err, ERR_INTERNAL, "step %" PRId64 ": diverged: loss %g, gradient norm %g",
+			s->step, s->loss, s->grad_norm);
+		return 1;
+	}
+	if (verdict == STEP_SKIP)
+		log_warn("step %" PRId64 " is left out: loss %g, gradient norm %g (usual %.3g); %"
+			 PRId64 " so far", s->step, s->loss, s->grad_norm,
+			 t->state.spike_filter.usual_norm, t->state.spike_filter.skipped);
+	else
+		t->state.loss = s->loss;
+	return 0;
+}
+
+/* Queues the step, loads the next one's samples meanwhile, and waits once. */
+static int run_step(struct queued *q, const struct report_step *s, struct step_control *d,
+		    struct err *err)
+{
+	struct training *t = q->t;
+	const struct optimizer optimizer = config_optimizer(&t->config);
+	const struct optimizer_step step = {
+		.lr = s->lr, .update = s->step - t->state.spike_filter.skipped,
+		.norm_limit = spike_filter_limit(&t->state.spike_filter, &t->config.spike_rules),
+	};
+	int64_t next = t->state.samples + q->batches * t->config.local_batch_size;
+	char why[BACKEND_TEXT_BYTES];
+
+	*d = optimizer_control(&optimizer, &step);
+	t->backend->upload(t->device, t->control, d, sizeof(*d));
+	if (queue_step(q, err))
+		return -1;
+	if (s->step < s->target_step)	/* what is wrong with them shows when they are due */
+		(void)load_batch(t, t->data, (uint64_t)next, NULL);
+	t->backend->download(t->device, d, t->control, sizeof(*d));
+	return t->backend->finish(t->device, why) ? err_set(err, ERR_INTERNAL, "%s", why) : 0;
+}
+
+/* Gradients and update. 1 when the training has diverged (weights untouched). */
+static int compute(struct training *t, struct report_step *s, struct err *err)
+{
+	const struct config *c = &t->config;
+	const struct schedule schedule = config_schedule(c);
+	int64_t batches = config_accumulate(c, t->state.samples);
+	int64_t tokens = batches * c->local_batch_size * c->seq_len;
+	struct queued q = { t, batches, tokens };
+	double start_us = clock_mono_us();
+	struct step_control d;
+
+	s->lr = schedule_lr(&schedule, s->step);
+	if (run_step(&q, s, &d, err))
+		return err_wrap(err, "step %" PRId64, s->step);
+	s->loss = d.loss_sum / (double)tokens;
+	s->grad_norm = sqrt(d.squares);
+	int rc = judge(t, s, d.is_left_out, err);
+	if (rc != 0)
+		return rc;
+	t->state.step++;
+	t->state.tokens += tokens;
+	t->state.samples += batches * c->local_batch_size;
+	double seconds = (clock_mono_us() - start_us) * 1e-6;
+	s->step_ms = seconds * 1e3;
+	s->tokens_per_s = (double)tokens / seconds;
+	return 0;
+}
+
+/* One optimizer step, traced and told. 1 when the training has diverged. */
+static int step(struct training *t, struct err *err)
+{
+	struct report_step s = { .step = t->state.step + 1, .target_step = t->config.steps };
+	double start_us = clock_mono_us();
+	char name[32];
+
+	begin_trace(t);
+	snprintf(name, sizeof(name), "step %" PRId64, s.step);
+	backend_range(t->backend, t->device, name);
+	int rc = compute(t, &s, err);
+	backend_range_end(t->backend, t->device);
+	end_trace(t, s.step, start_us);
+	return rc != 0 ? rc : tell(t, &s, err);
+}
+
+/* --- the loop ------------------------------------------------------------------------------- */
+
+/* What was asked for between two steps: by a signal, or by lbrun. */
+static unsigned orders(struct training *t)
+{
+	return report_orders(t->report) | (stop_signal != 0 ? REPORT_STOP : 0);
+}
+
+static int save(struct training *t, struct err *err)
+{
+	int rc = checkpointer_save(t->checkpointer, err);
+
+	report_phase(t->report, "train");
+	return rc;
+}
+
+/* The last checkpoint must be there when we end. */
+static int end_well(struct training *t, const char *status, struct err *err)
+{
+	if (checkpointer_finish(t->checkpointer, err))
+		return -1;
+	report_bye(t->report, status);
+	return 0;
+}
+
+static int loop(struct training *t, enum train_end *end, struct err *err)
+{
+	*end = TRAIN_DONE;
+	report_phase(t->report, "train");
+	if (t->state.step >= t->config.steps)
+		printf("step %" PRId64 " of %" PRId64 ": nothing is left to train\n", t->state.step,
+		       t->config.steps);
+	while (t->state.step < t->config.steps) {
+		int rc = step(t, err);
+		if (rc > 0) {
+			*end = TRAIN_DIVERGED;
+			(void)checkpointer_wait(t->checkpointer, NULL);
+			report_bye(t->report, "diverged");
+		}
+		if (rc != 0)
+			return rc < 0 ? -1 : 0;
+		if (checkpointer_collect(t->checkpointer, err))
+			return -1;
+		unsigned wanted = orders(t);
+		if (wanted & REPORT_STOP) {
+			*end = TRAIN_STOPPED;
+			return end_well(t, "stopped", err);
+		}
+		if ((checkpointer_due(t->checkpointer) || (wanted & REPORT_SAVE)) && save(t, err))
+			return -1;
+	}
+	return end_well(t, "done", err);
+}
+
+/* A GPU that had no room: who holds it. */
+static void explain(const struct training *t, const struct err *err)
+{
+	const struct config *c = &t->config;
+	struct memory_use use = { 0 };
+	struct plan plan;
+
+	if (!t->device || !t->backend->memory)
+		return;
+	t->backend->memory(t->device, &use);
+	if ((!use.refused && !t->is_too_large) || plan_make(&plan, c, NULL))
+		return;
+	char *folder = xasprintf("%s/%s", c->dump_folder, c->save_memory_snapshot_folder);
+	memory_report(folder, t->state.step + 1, &use, &plan, err->text, stderr);
+	free(folder);
+}
+
+int train_run(const struct config *config, enum train_end *end, struct err *err)
+{
+	struct training t;
+
+	signal(SIGXFSZ, SIG_IGN);	/* a file that may not grow is an error of write() */
+	int rc = training_open(&t, config, err);
+	catch_signals();
+	if (rc == 0)
+		rc = loop(&t, end, err);
+	if (rc != 0)
+		explain(&t, err);
+	training_close(&t);
+	return rc;
+}

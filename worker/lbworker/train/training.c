@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* training.c - opens data, device, model, moments and reports in order; closes what was opened. */
+#include "worker/lbworker/train/training.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/mem.h"
+#include "worker/lbworker/base/device.h"
+#include "worker/lbworker/telemetry/plan.h"
+#include "worker/lbworker/checkpoint/resume.h"
+
+static int open_device(struct training *t, struct err *err)
+{
+	struct config *c = &t->config;
+	bool is_asked = c->compute_wish != WISH_AUTO;
+	char *cache = c->device_cache[0] == '/'
+			      ? xstrdup(c->device_cache)
+			      : xasprintf("%s/%s", c->dump_folder, c->device_cache);
+	struct opened opened;
+	int rc = device_open(&opened, &(struct device_order){
+		.wish = (enum device_wish)c->device, .wish_name = "device.name = \"cuda\"",
+		.compute_name = is_asked ? "training.mixed_precision_param" : NULL, .notes = stdout,
+		.threads = (int)c->threads, .compute = (enum compute)c->compute,
+		.deterministic = c->deterministic, .cache = c->device_cache[0] ? cache : NULL,
+	}, err);
+
+	free(cache);
+	t->backend = opened.backend;
+	t->device = opened.device;
+	c->compute = opened.compute;
+	return rc;
+}
+
+static int open_data(struct training *t, struct err *err)
+{
+	const struct config *c = &t->config;
+	const struct data_options options = { .path = c->dataset_mix.count ? NULL : c->dataset_path,
+					      .mix = c->dataset_mix.items,
+					      .mix_count = c->dataset_mix.count,
+					      .seq = (size_t)c->seq_len,
+					      .vocab = c->shape.vocab,
+					      .seed = (uint64_t)c->seed,
+					      .verify = c->dataset_verify };
+	struct data_options other = options;
+	size_t count = (size_t)(c->local_batch_size * c->seq_len);
+
+	other.path = c->validation_path;
+	t->data = data_open(&options, err);
+	if (!t->data)
+		return err_wrap(err, "training.dataset_%s",
+				c->dataset_mix.count ? "mix" : "path");
+	t->validation = c->validation_enable ? data_open(&other, err) : NULL;
+	if (c->validation_enable && !t->validation)
+		return err_wrap(err, "validation.dataset_path");
+	t->tokens = xcalloc(count, sizeof(*t->tokens));
+	t->targets = xcalloc(count, sizeof(*t->targets));
+	return 0;
+}
+
+static int make_model(struct training *t, const struct plan *plan, struct err *err)
+{
+	const struct config *c = &t->config;
+	const struct model_options options = config_model_options(c);
+	size_t bytes_each = options.bf16_moments ? sizeof(uint16_t) : sizeof(float);
+
+	t->is_too_large = plan_fits(plan, t->backend == &backend_cpu,
+				    t->backend->available(t->device), err) != 0;
+	if (t->is_too_large ||
+	    model_create(&t->model, &c->shape, t->backend, t->device, &options, err))
+		return -1;
+	t->m = t->backend->alloc(t->device, t->model->parameters * bytes_each, "moments");
+	t->v = t->backend->alloc(t->device, t->model->parameters * bytes_each, "moments");
+	t->control = t->backend->alloc(t->device, sizeof(*t->control), "moments");
+	return t->m && t->v && t->control
+		       ? 0
+		       : err_set(err, ERR_IO, "no memory for the optimizer (%zu MiB)",
+				 2 * t->model->parameters * bytes_each >> 20);
+}
+
+static void say_what(const struct training *t)
+{
+	const struct config *c = &t->config;
+
+	printf("%s\n", t->backend->describe(t->device));
+	printf("%s %s: %zu parameters; computes in %s; %" PRIu64 " tokens of data, %" PRId64
+	       " tokens a step, %" PRId64 " steps\n",
+	       model_family_name(c->shape.family), config_flavor(c), t->model->parameters,
+	       c->compute == COMPUTE_BF16 ? "bfloat16" : "float32",
+	       data_tokens(t->data), c->accumulate * c->local_batch_size * c->seq_len, c->steps);
+	if (!c->checkpoint_enable)
+		printf("checkpoint.enable = false: what is trained ends with this process\n");
+}
+
+static int go_on(struct training *t, struct err *err)
+{
+	const struct checkpoint_parts parts = { t->model, t->m, t->v, &t->state };
+	char *path;
+
+	if (resume(&parts, &t->config, data_digest(t->data), &path, err))
+		return -1;
+	t->checkpointer = checkpointer_create(&t->config, &parts, t->report, path, err);
+	return t->checkpointer ? 0 : -1;
+}
+
+static int open_timeline(struct training *t, const struct plan *plan, struct err *err)
+{
+	const struct config *c = &t->config;
+	const struct backend *gpu = t->backend->memory ? t->backend : NULL;
+	struct timeline_classes classes = { .checkpoint_copy = plan->checkpoint };
+
+	if (!c->enable_memory_snapshot)
+		return 0;
+	if (!gpu) {			/* else they are not in this process's memory */
+		classes.weights = plan->weights;
+		classes.gradients = plan->gradients;
+		classes.moments = plan->moments;
+		classes.activations = plan->activations;
+	}
+	char *folder = xasprintf("%s/%s", c->dump_folder, c->save_memory_snapshot_folder);
+	t->timeline = timeline_open(folder, t->state.step + 1, &classes, gpu, t->device, err);
+	free(folder);
+	if (!t->timeline)
+		return err_wrap(err, "profiling.save_memory_snapshot_folder");
+	timeline_add(t->timeline, "set up before step", t->state.step + 1);
+	checkpointer_show(t->checkpointer, t->timeline);
+	return 0;
+}
+
+int training_open(struct training *t, const struct config *config, struct err *err)
+{
+	struct plan plan;
+
+	*t = (struct training){ .config = *config, .report = report_open(getenv("LB_SOCKET")) };
+	report_phase(t->report, "setup");
+	if (open_device(t, err) || open_data(t, err) ||
+	    plan_make(&plan, &t->config, err) || make_model(t, &plan, err))
+		return -1;
+	say_what(t);
+	if (go_on(t, err) || open_timeline(t, &plan, err))
+		return -1;
+	t->progress = progress_open(&t->config, t->model, t->report, t->state.step + 1, err);
+	return t->progress ? 0 : -1;
+}
+
+void training_close(struct training *t)
+{
+	checkpointer_destroy(t->checkpointer);
+	if (t->device) {
+		t->backend->free(t->device, t->m);
+		t->backend->free(t->device, t->v);
+		t->backend->free(t->device, t->control);
+		model_destroy(t->model);
+		t->backend->close(t->device);
+	}
+	data_close(t->data);
+	data_close(t->validation);
+	progress_close(t->progress);
+	timeline_close(t->timeline);
+	report_close(t->report);
+	free(t->tokens);
+	free(t->targets);
+}
