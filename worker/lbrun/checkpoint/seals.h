@@ -14,7 +14,7 @@
 
 /* Seals a checked checkpoint: its sizes at once, its digests by a child that reads with what the
  * trainer leaves of the disk. *pid: of that child, 0 = there is none; while one is at work, sizes
- * must do. `folder` is made when it is missing. */
+ * must do, and the caller may ask again. `folder` is made when it is missing. */
 int seals_put(const char *folder, const struct checkpoint *c, pid_t *pid, struct err *err);
 
 /* 0 when there is no seal for it, or it holds; -1 with err when a sealed file is gone, or differs at the

@@ -42,6 +42,7 @@ void saves_close(struct shepherd *s)
 	handed_clear(&s->handed);
 	free(s->seals);
 	s->seals = NULL;
+	checkpoint_list_clear(&s->seal_next);
 	checkpoint_rules_destroy(s->rules);
 	s->rules = NULL;
 }
@@ -225,13 +226,35 @@ void saves_look(struct shepherd *s, bool is_last)
 	checkpoint_list_clear(&list);
 }
 
-/* Digests of the own trainer's are in its manifest. */
-static void seal(struct shepherd *s, const struct checkpoint *c)
+/* Digests of the own trainer's are in its manifest. While one is read for its digests, the newest told
+ * since then waits with the times that its files had: one changed before its turn gets none. Takes the
+ * list. */
+static void seal(struct shepherd *s, struct checkpoint_list *list)
 {
+	const struct checkpoint *c = list->items;
+	bool must_wait = s->seal_pid > 0;
 	struct err why = {0};
 
-	if (strcmp(c->layout, "lbworker") != 0 && seals_put(s->seals, c, &s->seal_pid, &why) < 0)
+	if (strcmp(c->layout, "lbworker") != 0 && seals_put(s->seals, c, &s->seal_pid, &why) < 0) {
 		journal_note(&s->journal, s->launch.number, "no_seal", "%s", why.text);
+		must_wait = false;
+	}
+	if (must_wait) {
+		checkpoint_list_clear(&s->seal_next);
+		s->seal_next = *list;
+		*list = (struct checkpoint_list){0};
+	}
+	checkpoint_list_clear(list);
+}
+
+void saves_sealed(struct shepherd *s)
+{
+	struct checkpoint_list next = s->seal_next;
+
+	s->seal_pid = 0;
+	s->seal_next = (struct checkpoint_list){0};
+	if (next.count > 0)
+		seal(s, &next);
 }
 
 void saves_told(struct shepherd *s, const char *path, int64_t step)
@@ -249,8 +272,9 @@ void saves_told(struct shepherd *s, const char *path, int64_t step)
 	add_seen(s, list.items, true);
 	record(s, list.items, step);
 	if (list.items->is_valid)
-		seal(s, list.items);
-	checkpoint_list_clear(&list);
+		seal(s, &list);
+	else
+		checkpoint_list_clear(&list);
 }
 
 /* --- after it ended --------------------------------------------------------------------------- */

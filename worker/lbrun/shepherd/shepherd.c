@@ -86,7 +86,7 @@ static void reap(struct shepherd *s)
 			tell_pruned(s);
 		stacks_reaped(&s->stacks, pid, status);
 		if (pid == s->seal_pid)
-			s->seal_pid = 0;
+			saves_sealed(s);
 	}
 }
 

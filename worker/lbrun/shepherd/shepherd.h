@@ -26,6 +26,7 @@
 #include "worker/lbrun/rank/rank_term.h"
 #include "worker/lbrun/trainer/complaints.h"
 #include "worker/lbrun/end/ending.h"
+#include "common/checkpoint/checkpoints.h"
 #include "common/checkpoint/handed.h"
 #include "worker/lbrun/trainer/trainer_server.h"
 #include "worker/lbrun/trainer/journal.h"
@@ -95,6 +96,7 @@ struct shepherd {
 	struct seen *seen;		/* the checkpoints told of already */
 	size_t seen_count;
 	pid_t seal_pid;			/* reads for a seal; 0 = nobody does */
+	struct checkpoint_list seal_next; /* the newest that waits to be read for its seal */
 	struct pruning pruning;
 	int64_t checkpoint_look_ms;	/* next look for new ones */
 	struct printed printed;
@@ -164,6 +166,8 @@ void saves_begin(struct shepherd *s);
 void saves_look(struct shepherd *s, bool is_last);
 /* The trainer calls one complete. */
 void saves_told(struct shepherd *s, const char *path, int64_t step);
+/* The reader for a seal has ended: the next one's turn. */
+void saves_sealed(struct shepherd *s);
 void saves_step(struct shepherd *s, int64_t step);
 bool saves_made_progress(const struct shepherd *s);
 /* After a launch: was it the checkpoint's fault? Not where the failure counts for nothing. */
