@@ -3,8 +3,8 @@
 
     check.py --lbrun FILE [--kills 50] [--seed 1] [LAYOUT …]
 
-For each layout a training runs under lbrun alone. At a random moment while a checkpoint is being written
-(one more has just appeared) its process group gets SIGKILL; the next launch must start from the newest whole
+For each layout a training runs under lbrun alone. At a random moment after a step was told, which is when its
+checkpoint is written, the process that writes gets SIGKILL; the next launch must start from the newest whole
 one: it loads, and its step is that of the last one that was finished, or of the one at hand if the kill came
 too late. Prints the table layout × killed while saving × resumed from; status 1 when any did not hold."""
 
@@ -29,6 +29,11 @@ class Run:
         self.checkpoints = f"{self.folder}/checkpoints"
         self.number = 0
         os.makedirs(self.checkpoints)
+        self.socket = f"{top}/warm"
+        self.warm = subprocess.Popen([sys.executable, f"{HERE}/warm.py", "serve", self.socket, layout],
+                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        if self.warm.stdout.readline() != "ready\n":
+            raise SystemExit(f"{layout}: its libraries cannot be imported")
 
     def launch(self):
         """An attempt of its own: what lbrun remembers must outlive it."""
@@ -40,7 +45,7 @@ class Run:
             "workdir": self.folder, "run_dir": self.folder, "checkpoint_dir": self.checkpoints,
             "lbd_socket": None, "launcher": "none", "kill_grace_ms": 500, "in_place": 0,
             "never_on_exit_codes": [], "watch": {"progress_regex": "auto"},
-            "command": [sys.executable, f"{HERE}/trainers.py", self.layout],
+            "command": [sys.executable, "-I", "-S", f"{HERE}/warm.py", "run", self.socket],
         }
         with open(f"{self.attempt}/attempt.json", "w") as out:
             json.dump(params, out)
@@ -71,22 +76,17 @@ class Run:
 
     def kill_trainer(self):
         """What it leaves lbrun clears away."""
-        for pid in os.listdir("/proc"):
-            try:
-                with open(f"/proc/{pid}/cmdline") as line:
-                    is_trainer = "trainers.py" in line.read()
-                with open(f"/proc/{pid}/environ", errors="replace") as env:
-                    is_ours = f"LB_RUN_DIR={self.folder}\0" in env.read()
-            except OSError:
-                continue
-            if is_trainer and is_ours:
-                os.kill(int(pid), signal.SIGKILL)
+        os.kill(self.find("pid"), signal.SIGKILL)
         self.lbrun.wait(60)
 
     def close(self):
         if self.lbrun.poll() is None:
+            if self.find("pid"):
+                os.kill(self.find("pid"), signal.SIGKILL)
             self.lbrun.terminate()
             self.lbrun.wait(60)
+        self.warm.kill()
+        self.warm.wait()
 
 
 def loads(run):

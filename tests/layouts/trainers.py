@@ -4,12 +4,13 @@
     trainers.py LAYOUT      in $LB_CHECKPOINT_DIR, from $LB_RESUME_FROM
 
 Each prints "from STEP" once it has loaded what it was given (the step that the *content* tells), then
-"step N" for each step; a checkpoint that cannot be loaded ends it with an error."""
+"step N" for each step; a checkpoint that cannot be loaded ends it with an error. warm.py starts them without
+the seconds that importing the libraries takes."""
 
 import os
 import sys
 
-FOLDER, SOURCE = os.environ["LB_CHECKPOINT_DIR"], os.environ.get("LB_RESUME_FROM")
+FOLDER = SOURCE = None		# set by main()
 STEPS = int(os.environ.get("STEPS", "1000000"))
 WIDTH = int(os.environ.get("WIDTH", "600"))	# a save takes some tens of milliseconds
 
@@ -205,5 +206,11 @@ def train_deepspeed():
         open(f"{FOLDER}/latest", "w").write(f"global_step{step}")
 
 
+def main(layout):
+    global FOLDER, SOURCE
+    FOLDER, SOURCE = os.environ["LB_CHECKPOINT_DIR"], os.environ.get("LB_RESUME_FROM")
+    globals()["train_" + layout]()
+
+
 if __name__ == "__main__":
-    globals()["train_" + sys.argv[1]]()
+    main(sys.argv[1])
