@@ -114,6 +114,8 @@ static void show_page(const struct ctl *ctl, const json_t *why)
 	       color_code(&ctl->out, COLOR_NONE), color_code(&ctl->out, state_color(state)), state,
 	       color_code(&ctl->out, COLOR_NONE));
 	show_reason(ctl, why);
+	line(ctl, "account", js_str(why, "account", NULL));
+	line(ctl, "qos", js_str(why, "qos", NULL));
 	show_ahead(ctl, why);
 	show_start(ctl, why);
 	show_texts(ctl, "limits", json_object_get(why, "limits"));

@@ -402,5 +402,7 @@ const char *engine_waits_for(struct engine *e, const char *name)
 		engine_look_at_line(e, run);
 		return run->line_text;
 	}
+	if (run && run->state == RUN_SUBMITTING)	/* why the scheduler did not take it */
+		return run->attempt.call_text;
 	return is_waiting ? run->attempt.seen.reason : "";
 }

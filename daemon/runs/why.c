@@ -135,7 +135,7 @@ static void copy(json_t *o, const char *key, const json_t *body, const char *fro
 
 static void tell(json_t *o, const json_t *body)
 {
-	static const char *const same[] = { "partition", "priority", "time_minutes", "limits",
+	static const char *const same[] = { "partition", "account", "qos", "priority", "time_minutes", "limits",
 					    "reservations" };
 
 	if (js_bool(body, "pending", true))

@@ -13,6 +13,7 @@
 #include "common/base/mem.h"
 #include "slurm/helper/calls.h"
 #include "slurm/helper/draft.h"
+#include "slurm/helper/limit_word.h"
 #include "slurm/helper/limits.h"
 
 /* In libslurm, but in none of its headers. */
@@ -110,8 +111,16 @@ static bool refuse_doomed(const struct draft *d, int code, struct answer *a)
 }
 
 /* In words that name the key, where it is known which. */
-static void refuse(const struct draft *d, int code, struct answer *a)
+static void refuse(const struct draft *d, int code, const char *limit, struct answer *a)
 {
+	bool is_qos = limit_word_is_qos(limit);
+	const char *whose = is_qos ? d->desc.qos : d->desc.account;
+
+	if (limit[0]) {
+		answer_set(a, SCHEDULER_REFUSED, "slurm.%s: %s%sover a limit: %s", is_qos ? "qos" : "account",
+			   whose ? whose : "", whose ? ": " : "", limit);
+		return;
+	}
 	if (code == ESLURM_INVALID_PARTITION_NAME && d->desc.partition) {
 		refuse_partition(d, a);
 		return;
@@ -174,14 +183,18 @@ static void check_limits(const struct draft *d, bool is_refused, struct answer *
 	cluster_fini(&c);
 }
 
-/* Slurm's error for the job, 0 for none; -1: *a says it all. */
-static int ask(struct draft *d, const json_t *request, struct answer *a)
+/* Slurm's error for the job, 0 for none, with the limit that it is over; -1: *a says it all. */
+static int ask(struct draft *d, const json_t *request, char limit[LIMIT_WORD_BYTES], struct answer *a)
 {
 	const struct passing *p;
+	struct limit_catch catch;
 	int code;
 
+	limit[0] = '\0';
 	if (!json_object_get(request, "sbatch")) {
+		limit_catch_begin(&catch);
 		slurm_will_run(&d->desc, &code);
+		limit_catch_end(&catch, limit);
 		return code;
 	}
 	if (sbatch_test(request, a) == 0)
@@ -199,17 +212,18 @@ static int ask(struct draft *d, const json_t *request, struct answer *a)
 static void check(struct draft *d, const json_t *request, struct answer *a)
 {
 	const struct passing *p;
+	char limit[LIMIT_WORD_BYTES];
 	int code;
 
 	draft_release(d);
-	code = ask(d, request, a);
+	code = ask(d, request, limit, a);
 	p = code > 0 ? find_passing(d, code, NULL) : NULL;
 	if (code == 0 || (p && p->is_configuration)) {
 		check_limits(d, code != 0, a);
 	} else if (code > 0 && p == NULL) {
 		slurm_failed(a, code, false, "checking the job");
 		if (a->result == SCHEDULER_REFUSED)
-			refuse(d, code, a);
+			refuse(d, code, limit, a);
 	}
 }
 

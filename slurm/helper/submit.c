@@ -11,6 +11,7 @@
 #include "common/base/mem.h"
 #include "slurm/helper/calls.h"
 #include "slurm/helper/draft.h"
+#include "slurm/helper/limit_word.h"
 
 static uint32_t id_of(const submit_response_msg_t *response)
 {
@@ -53,15 +54,32 @@ static void confirm(struct answer *a, const char *name, const char *comment, uin
 	slurm_free_job_info_msg(list);
 }
 
+/* What would never be taken was refused when the run was made. A limit that is in the way of a later attempt
+ * may be out of it when other jobs of the account have ended: asked again, Slurm may take it. */
+static void wait_for_limit(struct answer *a, const char *limit)
+{
+	answer_set(a, SCHEDULER_DOWN, "over a limit of account or QOS: %s",
+		   limit[0] ? limit : slurm_strerror(ESLURM_ACCOUNTING_POLICY));
+}
+
 static void submit(struct answer *a, struct draft *d)
 {
 	submit_response_msg_t *response = NULL;
+	struct limit_catch catch;
+	char limit[LIMIT_WORD_BYTES];
+	int rc, code;
 
 	answer_acting(a);
-	if (slurm_submit_batch_job(&d->desc, &response)) {
-		slurm_failed(a, -1, true, "submitting the job");
+	limit_catch_begin(&catch);
+	rc = slurm_submit_batch_job(&d->desc, &response);
+	code = rc == 0 ? 0 : errno;
+	limit_catch_end(&catch, limit);
+	if (code == ESLURM_ACCOUNTING_POLICY)
+		wait_for_limit(a, limit);
+	else if (rc)
+		slurm_failed(a, code, true, "submitting the job");
+	if (rc)
 		return;
-	}
 	/* Accepted, but it will not start as things are. */
 	if (response->error_code && response->error_code != ESLURM_JOB_HELD)
 		answer_set(a, SCHEDULER_OK, "%s", slurm_strerror((int)response->error_code));
@@ -80,6 +98,12 @@ static void submit_by_sbatch(struct answer *a, const json_t *request)
 		answer_set(a, SCHEDULER_REFUSED, "the request lacks a name or comment");
 	else if (sbatch_submit(request, a, &job_id) == 0)
 		confirm(a, name, comment, job_id);
+	else if (strstr(a->text, slurm_strerror(ESLURM_ACCOUNTING_POLICY))) {
+		char limit[LIMIT_WORD_BYTES];
+
+		limit_word(a->text, limit);
+		wait_for_limit(a, limit);
+	}
 	free(name);
 	free(comment);
 }

@@ -311,6 +311,8 @@ static void tell_job(struct inquiry *q)
 	if (job->state_desc && job->state_desc[0])
 		json_object_set_new(body, "detail", js_bytes(job->state_desc));
 	js_set_str(body, "partition", job->partition);
+	js_set_str(body, "account", job->account);
+	js_set_str(body, "qos", job->qos);
 	js_set_int(body, "priority", job->priority);
 	js_set_int(body, "nodes", job->num_nodes);
 	js_set_int(body, "time_minutes", job->time_limit == INFINITE ? -1 : (int64_t)job->time_limit);

@@ -1,0 +1,88 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Limits of accounting, with a real slurmdbd: what would be refused for good is refused at once, what waits
+# for its turn says for whose limit, with its figures.
+. "$(dirname "$0")/lib.sh"
+need slurmdbd slurmdbd
+need mariadbd mariadb-server-core
+
+MC_ACCOUNTING=1
+MC_CPUS=4
+export MC_ACCOUNTING MC_CPUS
+cluster_start 2
+me=$(id -un)
+manage() { sacctmgr -iQ "$@" >"$T/sacctmgr" 2>&1 || bail_out "sacctmgr $*: $(cat "$T/sacctmgr")"; }
+manage add account lab
+manage add account small maxjobs=1 maxsubmitjobs=2
+manage add qos one set maxjobsperuser=1
+manage add qos narrow set grptres=cpu=2
+manage add qos brief set maxwall=00:05:00 flags=denyonlimit
+manage add qos alone
+manage add user "$me" account=lab defaultaccount=lab
+manage add user "$me" account=small
+manage modify user "$me" set defaultaccount=lab
+manage modify user "$me" account=lab set qos=normal,one,narrow,brief defaultqos=normal
+printf '[poll]\ninterval = "200ms"\nidle_interval = "200ms"\n' >"$LB_HOME/lbd.toml"
+lbd_start
+wait_for 'lbctl submit --dry-run --set slurm.account=small -- true' 30	# slurmctld has heard of it
+
+# --- refused at once ------------------------------------------------------------------------------
+refused() {	# WORDS OPTION…: with one line that says so
+	words=$1
+	shift
+	exits 6 "refused: $*" lbctl submit "$@" -- true
+	like "$err" "$words" "in words"
+	is "$(printf '%s\n' "$err" | wc -l)" 1 "in one line"
+}
+refused 'slurm.account: nope: .*[Ii]nvalid account' --set slurm.account=nope
+refused 'slurm.qos: alone: .*[Ii]nvalid qos' --set slurm.qos=alone
+refused 'slurm.qos: nope: .*[Ii]nvalid qos' --set slurm.qos=nope
+refused 'slurm.qos: brief: over a limit: QOSMaxWallDurationPerJobLimit: its QOS allows no more time for one job' \
+	--set slurm.qos=brief --set slurm.time=10m
+is "$(squeue -h | wc -l) $(lbctl ls --all --json)" "0 []" "nothing is left of them"
+
+# --- waiting for a limit -----------------------------------------------------------------------------
+submit() {	# NAME OPTION…
+	name=$1
+	shift
+	lbctl submit --name "$name" --set slurm.time=5m "$@" -- sleep $mark >/dev/null || failed "submit $name"
+}
+for n in 1 2; do
+	submit one$n --set slurm.qos=one
+	submit narrow$n --set slurm.qos=narrow --set slurm.cpus_per_task=2
+	submit small$n --set slurm.account=small
+	for kind in one narrow small; do
+		[ $n = 2 ] || run_reaches $kind$n running 30
+	done
+done
+waits() {	# RUN REASON SENTENCE FIELD VALUE
+	wait_for "lbctl why $1 --json | json reason | grep -qx $2" 30 && passed "$1 waits for $2"
+	like "$(lbctl why "$1")" "why +$2: $3" "in words"
+	wait_for "lbctl status $1 | grep -Eq 'waits for +$2: $3'" 30 && passed "status says so, too"
+	is "$(lbctl why "$1" --json | json "$4")" "$5" "of $4 $5"
+	like "$(lbctl why "$1")" "^ +$4 +$5" "which people read, too"
+}
+waits one2 QOSMaxJobsPerUserLimit 'its QOS allows no more running jobs for one user' qos one
+waits narrow2 QOSGrpCpuLimit 'its QOS allows no more CPUs for all its jobs together' qos narrow
+waits small2 AssocMaxJobsLimit 'its account allows no more running jobs' account small
+refused 'slurm.account: small: over a limit: AssocMaxSubmitJobLimit: its account allows no more jobs in the queue' \
+	--set slurm.account=small --set slurm.time=5m
+lbctl kill --yes 'one*' 'narrow*' 'small*' >/dev/null
+for run in one1 one2 narrow1 narrow2 small1 small2; do run_reaches $run killed 30; done
+
+# --- a limit that a relaunch meets ----------------------------------------------------------------------
+# Others of the account have taken its place in the queue meanwhile: no reason to give the run up.
+lbctl submit --name back --set slurm.account=small --set slurm.time=5m --set restart.in_place=0 \
+	--set restart.backoff_first=200ms -- sh -c 'until [ -e "$LB_RUN_DIR/die" ]; do sleep 0.1; done
+		[ "$LB_ATTEMPT" -gt 1 ]' >/dev/null
+run_reaches back running 30
+other=$(sbatch --parsable -H -A small -o /dev/null --wrap true)
+manage modify user "$me" account=small set maxsubmitjobs=1
+: >"$LB_HOME/runs/back/die"
+wait_for 'lbctl why back | grep -q "AssocMaxSubmitJobLimit: its account allows no more jobs in the queue"' 30 &&
+	passed "a relaunch that a limit is in the way of says so"
+like "$(lbctl status back)" 'waits for +.*AssocMaxSubmitJobLimit' "status, too"
+wait_for '[ "$(run_state back)" = submitting ]' 10 && passed "and is asked for again"
+scancel "$other"
+run_reaches back completed 60 && passed "until there is room"
+done_testing
