@@ -15,6 +15,7 @@
 #   make [CUDA=0|1|auto] [CUDA_HOME=dir]       the CUDA backend; auto: where nvcc is found
 #   make fuzz [SECONDS=60] [RUNS=10000000]    whatever reads what strangers wrote
 #   make fuzz TOTAL=100000000 [READERS=…]     so many inputs together, in any number of sittings
+#   make format                                the code as .clang-format has it
 #   make tags                                  for editors: ctags
 #   make demo | bench | man | install | uninstall [PREFIX=/usr/local] [DESTDIR=] | clean | help
 #
@@ -159,7 +160,7 @@ tags:
 clean:
 	rm -rf build build-san build-fuzz tags
 
-.PHONY: tags check-quick release all unit gpu-parts gpu-check gpu-bench sim fuzz fuzz-targets faults chaos check-options check check-unit check-system check-resume check-layers check-layouts lint tidy cppcheck \
+.PHONY: tags format format-check check-quick release all unit gpu-parts gpu-check gpu-bench sim fuzz fuzz-targets faults chaos check-options check check-unit check-system check-resume check-layers check-layouts lint tidy cppcheck \
 	shellcheck demo bench man install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -5,7 +5,7 @@
 
 #include "kernels/peak.h"
 
-enum { TRIES = 4 };	/* other programs take their share: the best of a few is the machine's */
+enum { TRIES = 4 }; /* other programs take their share: the best of a few is the machine's */
 
 int main(int argc, char **argv)
 {
@@ -18,7 +18,8 @@ int main(int argc, char **argv)
 		best = rate > best ? rate : best;
 	}
 	if (best == 0) {
-		fputs("fma_peak: needs a CPU with AVX2 and FMA, and a few threads at most\n", stderr);
+		fputs("fma_peak: needs a CPU with AVX2 and FMA, and a few threads at most\n",
+		      stderr);
 		return 2;
 	}
 	printf("%.0f\n", best * 1e-9);

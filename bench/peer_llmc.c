@@ -5,7 +5,7 @@
  *   cc -O3 -ffast-math -march=native -fopenmp -I LLM.C -DPEER='"train_gpt2.c"'
  *      -o peer_llmc bench/peer_llmc.c -lm
  *   peer_llmc BATCH SEQUENCE STEPS */
-#define TESTING			/* llm.c leaves its main out */
+#define TESTING /* llm.c leaves its main out */
 #include PEER
 
 static void fill(float *to, size_t count, float spread, uint64_t *state)
@@ -18,8 +18,12 @@ static void fill(float *to, size_t count, float spread, uint64_t *state)
 
 int main(int argc, char **argv)
 {
-	GPT2 model = { .config = { .max_seq_len = 1024, .vocab_size = 50257, .num_layers = 12,
-				   .num_heads = 12, .channels = 768, .padded_vocab_size = 50304 },
+	GPT2 model = { .config = { .max_seq_len = 1024,
+				   .vocab_size = 50257,
+				   .num_layers = 12,
+				   .num_heads = 12,
+				   .channels = 768,
+				   .padded_vocab_size = 50304 },
 		       .mean_loss = -1.0f };
 	int batch = argc > 3 ? (int)strtol(argv[1], NULL, 10) : 4;
 	int seq = argc > 3 ? (int)strtol(argv[2], NULL, 10) : 64;
@@ -45,7 +49,7 @@ int main(int argc, char **argv)
 		gpt2_update(&model, 1e-4f, 0.9f, 0.95f, 1e-8f, 0.1f, step);
 		clock_gettime(CLOCK_MONOTONIC, &to);
 		printf("%.4f\n", (double)(to.tv_sec - from.tv_sec) +
-				 1e-9 * (double)(to.tv_nsec - from.tv_nsec));
+					 1e-9 * (double)(to.tv_nsec - from.tv_nsec));
 		fflush(stdout);
 	}
 	gpt2_free(&model);

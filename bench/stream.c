@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* stream.c - stream [threads] prints the memory bandwidth of this machine, now, in GB/s: a[i] = b[i] + s
- * c[i] over arrays that no cache holds, two bytes read for each written (McCalpin's triad). */
+/* stream.c - stream [threads] prints the memory bandwidth of this machine, now, in GB/s: a[i] =
+ * b[i] + s c[i] over arrays that no cache holds, two bytes read for each written (McCalpin's
+ * triad). */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

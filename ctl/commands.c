@@ -14,124 +14,146 @@
 
 enum { ANY_NUMBER = 4096, MAX_COMMANDS = 64 };
 
+/* clang-format off */
 #define FIELD(member) offsetof(struct options, member)
 #define JSON_ROW {"json", 0, OPTION_FLAG, FIELD(json), NULL, "print JSON, for programs"}
 #define END_ROW {0}
+/* clang-format on */
 
 const struct option_row global_options[] = {
-	{"home", 0, OPTION_TEXT, FIELD(home), "DIR", "the folder of lbd, instead of $LB_HOME"},
-	{"no-color", 0, OPTION_FLAG, FIELD(no_color), NULL, "no colours"},
-	{"help", 'h', OPTION_FLAG, FIELD(help), NULL, "show this help"},
+	{ "home", 0, OPTION_TEXT, FIELD(home), "DIR", "the folder of lbd, instead of $LB_HOME" },
+	{ "no-color", 0, OPTION_FLAG, FIELD(no_color), NULL, "no colours" },
+	{ "help", 'h', OPTION_FLAG, FIELD(help), NULL, "show this help" },
 	END_ROW,
 };
 
-static const struct option_row no_options[] = {END_ROW};
-static const struct option_row json_options[] = {JSON_ROW, END_ROW};
+static const struct option_row no_options[] = { END_ROW };
+static const struct option_row json_options[] = { JSON_ROW, END_ROW };
 
+/* clang-format off */
 #define SET_ROW {"set", 0, OPTION_SET, FIELD(set), "KEY=VALUE", \
 		 "set section.key, over what the file says; may be repeated"}
+/* clang-format on */
 
 static const struct option_row submit_options[] = {
-	{"name", 0, OPTION_TEXT, FIELD(name), "NAME", "name of the run; drawn if not given"},
+	{ "name", 0, OPTION_TEXT, FIELD(name), "NAME", "name of the run; drawn if not given" },
 	SET_ROW,
-	{"after", 0, OPTION_LIST, FIELD(after), "RUN",
-	 "begin when this run has ended, however; may be repeated"},
-	{"after-ok", 0, OPTION_LIST, FIELD(after_ok), "RUN",
-	 "begin when this run has completed; fail when it does not"},
-	{"sweep", 0, OPTION_LIST, FIELD(sweep), "KEY=VALUES",
-	 "a run for each value, like lr=1e-3,3e-4 with {lr} in the command, seed=1..9, data=@FILE"},
-	{"wrap", 0, OPTION_TEXT, FIELD(wrap), "COMMAND",
-	 "a line for the shell in the place of a batch script, as with sbatch"},
-	{"dry-run", 0, OPTION_FLAG, FIELD(dry_run), NULL,
-	 "show the job that would be submitted, and submit nothing"},
-	{"follow", 'f', OPTION_FLAG, FIELD(follow), NULL, "then follow the run until it ends"},
-	{"OPTION", 0, OPTION_OTHERS, 0, "[=VALUE]",
-	 "any option of sbatch, over what the file says"},
-	JSON_ROW, END_ROW,
+	{ "after", 0, OPTION_LIST, FIELD(after), "RUN",
+	  "begin when this run has ended, however; may be repeated" },
+	{ "after-ok", 0, OPTION_LIST, FIELD(after_ok), "RUN",
+	  "begin when this run has completed; fail when it does not" },
+	{ "sweep", 0, OPTION_LIST, FIELD(sweep), "KEY=VALUES",
+	  "a run for each value, like lr=1e-3,3e-4 with {lr} in the command, seed=1..9, data=@FILE" },
+	{ "wrap", 0, OPTION_TEXT, FIELD(wrap), "COMMAND",
+	  "a line for the shell in the place of a batch script, as with sbatch" },
+	{ "dry-run", 0, OPTION_FLAG, FIELD(dry_run), NULL,
+	  "show the job that would be submitted, and submit nothing" },
+	{ "follow", 'f', OPTION_FLAG, FIELD(follow), NULL, "then follow the run until it ends" },
+	{ "OPTION", 0, OPTION_OTHERS, 0, "[=VALUE]",
+	  "any option of sbatch, over what the file says" },
+	JSON_ROW,
+	END_ROW,
 };
 
 static const struct option_row ls_options[] = {
-	{"all", 'a', OPTION_FLAG, FIELD(all), NULL, "also runs that ended more than 7 days ago"},
-	{"group", 0, OPTION_TEXT, FIELD(group), "GROUP", "only runs of this group (run.group)"},
-	{"team", 't', OPTION_FLAG, FIELD(team), NULL, "the runs of everybody in the team"},
-	{"cron", 0, OPTION_FLAG, FIELD(cron), NULL, "also the runs of periodic jobs"},
-	JSON_ROW, END_ROW,
-};
-
-static const struct option_row logs_options[] = {
-	{"follow", 'f', OPTION_FLAG, FIELD(follow), NULL, "wait for more until the run ends"},
-	{"attempt", 0, OPTION_NUMBER, FIELD(attempt), "N", "of this attempt only"},
-	{"lines", 'n', OPTION_NUMBER, FIELD(lines), "N", "only the last N lines"},
-	{"grep", 0, OPTION_TEXT, FIELD(grep), "REGEX", "only lines in which this is found"},
-	{"err", 0, OPTION_FLAG, FIELD(errors), NULL, "only lines that tell of errors, and tracebacks"},
-	{"json", 0, OPTION_FLAG, FIELD(json), NULL, "print where the files are, as JSON"},
+	{ "all", 'a', OPTION_FLAG, FIELD(all), NULL, "also runs that ended more than 7 days ago" },
+	{ "group", 0, OPTION_TEXT, FIELD(group), "GROUP", "only runs of this group (run.group)" },
+	{ "team", 't', OPTION_FLAG, FIELD(team), NULL, "the runs of everybody in the team" },
+	{ "cron", 0, OPTION_FLAG, FIELD(cron), NULL, "also the runs of periodic jobs" },
+	JSON_ROW,
 	END_ROW,
 };
 
+static const struct option_row logs_options[] = {
+	{ "follow", 'f', OPTION_FLAG, FIELD(follow), NULL, "wait for more until the run ends" },
+	{ "attempt", 0, OPTION_NUMBER, FIELD(attempt), "N", "of this attempt only" },
+	{ "lines", 'n', OPTION_NUMBER, FIELD(lines), "N", "only the last N lines" },
+	{ "grep", 0, OPTION_TEXT, FIELD(grep), "REGEX", "only lines in which this is found" },
+	{ "err", 0, OPTION_FLAG, FIELD(errors), NULL,
+	  "only lines that tell of errors, and tracebacks" },
+	{ "json", 0, OPTION_FLAG, FIELD(json), NULL, "print where the files are, as JSON" },
+	END_ROW,
+};
+
+/* clang-format off */
 #define ORDER_ROWS \
 	{"reason", 0, OPTION_TEXT, FIELD(reason), "TEXT", "why; kept in the run's events"}, \
 	{"dry-run", 0, OPTION_FLAG, FIELD(dry_run), NULL, "show which runs it would be; do nothing"}, \
 	{"yes", 'y', OPTION_FLAG, FIELD(yes), NULL, "do not ask, also where many runs are meant"}
+/* clang-format on */
 
 static const struct option_row kill_options[] = {
-	{"now", 0, OPTION_FLAG, FIELD(now), NULL,
-	 "at once: give the trainer no time to end by itself"},
-	ORDER_ROWS, END_ROW,
+	{ "now", 0, OPTION_FLAG, FIELD(now), NULL,
+	  "at once: give the trainer no time to end by itself" },
+	ORDER_ROWS,
+	END_ROW,
 };
 
-static const struct option_row order_options[] = {ORDER_ROWS, END_ROW};
+static const struct option_row order_options[] = { ORDER_ROWS, END_ROW };
 
 static const struct option_row restart_options[] = {
-	{"from", 0, OPTION_TEXT, FIELD(from), "STEP",
-	 "the step of a checkpoint, \"latest\" (the default) or \"scratch\""},
-	SET_ROW, END_ROW,
+	{ "from", 0, OPTION_TEXT, FIELD(from), "STEP",
+	  "the step of a checkpoint, \"latest\" (the default) or \"scratch\"" },
+	SET_ROW,
+	END_ROW,
 };
 
 static const struct option_row goodput_options[] = {
-	{"since", 0, OPTION_DURATION, FIELD(since_ms), "DURATION",
-	 "only of the last 90s, 5h, 7d ..."},
-	JSON_ROW, END_ROW,
+	{ "since", 0, OPTION_DURATION, FIELD(since_ms), "DURATION",
+	  "only of the last 90s, 5h, 7d ..." },
+	JSON_ROW,
+	END_ROW,
 };
 
 static const struct option_row wait_options[] = {
-	{"timeout", 0, OPTION_DURATION, FIELD(timeout_ms), "DURATION",
-	 "give up after 90s, 5m, 1h30m ...; exit status 8"},
-	JSON_ROW, END_ROW,
+	{ "timeout", 0, OPTION_DURATION, FIELD(timeout_ms), "DURATION",
+	  "give up after 90s, 5m, 1h30m ...; exit status 8" },
+	JSON_ROW,
+	END_ROW,
 };
 
 static const struct option_row checkpoints_options[] = {
-	{"all", 'a', OPTION_FLAG, FIELD(all), NULL, "all of them, also those that a restart set aside"},
-	{"deep", 0, OPTION_FLAG, FIELD(deep), NULL, "read every byte of those that have checksums"},
-	JSON_ROW, END_ROW,
+	{ "all", 'a', OPTION_FLAG, FIELD(all), NULL,
+	  "all of them, also those that a restart set aside" },
+	{ "deep", 0, OPTION_FLAG, FIELD(deep), NULL,
+	  "read every byte of those that have checksums" },
+	JSON_ROW,
+	END_ROW,
 };
 
 static const struct option_row du_options[] = {
-	{"team", 't', OPTION_FLAG, FIELD(team), NULL, "the runs of everybody in the team"},
-	{"group", 0, OPTION_TEXT, FIELD(group), "GROUP", "only runs of this group (run.group)"},
-	JSON_ROW, END_ROW,
+	{ "team", 't', OPTION_FLAG, FIELD(team), NULL, "the runs of everybody in the team" },
+	{ "group", 0, OPTION_TEXT, FIELD(group), "GROUP", "only runs of this group (run.group)" },
+	JSON_ROW,
+	END_ROW,
 };
 
+/* clang-format off */
 #define REMOVE_ROWS \
 	{"dry-run", 0, OPTION_FLAG, FIELD(dry_run), NULL, "show what would go; do nothing"}, \
 	{"yes", 'y', OPTION_FLAG, FIELD(yes), NULL, "do not ask"}
+/* clang-format on */
 
-static const struct option_row rm_options[] = {REMOVE_ROWS, END_ROW};
+static const struct option_row rm_options[] = { REMOVE_ROWS, END_ROW };
 
 static const struct option_row prune_options[] = {
-	{"older-than", 0, OPTION_DURATION, FIELD(older_ms), "DURATION",
-	 "runs that ended 30d, 12w ... ago, or longer"},
-	REMOVE_ROWS, END_ROW,
+	{ "older-than", 0, OPTION_DURATION, FIELD(older_ms), "DURATION",
+	  "runs that ended 30d, 12w ... ago, or longer" },
+	REMOVE_ROWS,
+	END_ROW,
 };
 
 static const struct option_row daemon_options[] = {
-	{"in-slurm", 0, OPTION_FLAG, FIELD(in_slurm), NULL,
-	 "start: as a small job of Slurm, which queues the next one"},
-	{"follow", 'f', OPTION_FLAG, FIELD(follow), NULL, "logs: wait for more"},
-	{"timeout", 0, OPTION_DURATION, FIELD(timeout_ms), "DURATION",
-	 "start, stop: wait so long; a minute if not given"},
-	JSON_ROW, END_ROW,
+	{ "in-slurm", 0, OPTION_FLAG, FIELD(in_slurm), NULL,
+	  "start: as a small job of Slurm, which queues the next one" },
+	{ "follow", 'f', OPTION_FLAG, FIELD(follow), NULL, "logs: wait for more" },
+	{ "timeout", 0, OPTION_DURATION, FIELD(timeout_ms), "DURATION",
+	  "start, stop: wait so long; a minute if not given" },
+	JSON_ROW,
+	END_ROW,
 };
 
+/* clang-format off */
 const struct command commands[] = {
 	{"submit", "[options] FILE.toml | SCRIPT [-- ARG...] | --wrap COMMAND | -- COMMAND ARG...",
 	 "start a new run",
@@ -269,6 +291,7 @@ const struct command commands[] = {
 	 "lbctl help submit\n",
 	 no_options, 0, 2, OPERANDS_NAMES, help_run},
 };
+/* clang-format on */
 const size_t command_count = sizeof(commands) / sizeof(commands[0]);
 
 static const struct command *command_find(const char *name)
@@ -283,8 +306,9 @@ static const struct command *command_find(const char *name)
 /* What holds is released, what has ended is restarted: who says "resume" may mean either. */
 static const char *other_advice(const char *ours)
 {
-	return strcmp(ours, "restart") == 0 ? " (what is on hold: lbctl release RUN)" :
-	       strcmp(ours, "submit") == 0 ? " (lbd itself: lbctl daemon start)" : "";
+	return strcmp(ours, "restart") == 0  ? " (what is on hold: lbctl release RUN)"
+	       : strcmp(ours, "submit") == 0 ? " (lbd itself: lbctl daemon start)"
+					     : "";
 }
 
 static int unknown_command(const char *name, struct err *err)
@@ -295,8 +319,9 @@ static int unknown_command(const char *name, struct err *err)
 	const char *near;
 
 	if (ours)
-		return err_set(err, ERR_USAGE, "there is no command \"%s\"; here it is: lbctl %s %s%s",
-			       name, ours->name, ours->usage, other_advice(ours->name));
+		return err_set(err, ERR_USAGE,
+			       "there is no command \"%s\"; here it is: lbctl %s %s%s", name,
+			       ours->name, ours->usage, other_advice(ours->name));
 	for (size_t i = 0; i < command_count; i++)
 		names[i] = commands[i].name;
 	near = nearest(name, names, command_count);
@@ -313,7 +338,8 @@ static void print_overview(FILE *to)
 	      "  lbctl submit train.toml --follow\n"
 	      "  lbctl submit -- python train.py\n"
 	      "  lbctl ls\n\n"
-	      "Commands:\n", to);
+	      "Commands:\n",
+	      to);
 	for (size_t i = 0; i < command_count; i++)
 		fprintf(to, "  %-11s %s\n", commands[i].name, commands[i].summary);
 	fputs("\nOptions:\n", to);
@@ -344,8 +370,9 @@ int help_run(struct ctl *ctl, struct err *err)
 		return 0;
 	}
 	if (ctl->operands.count == 2 && strcmp(ctl->operands.words[0], "complete") == 0)
-		return client_init(&ctl->client, ctl->options.home, err) < 0 ? -1 :
-		       complete_run(ctl, ctl->operands.words[1], err);
+		return client_init(&ctl->client, ctl->options.home, err) < 0
+			       ? -1
+			       : complete_run(ctl, ctl->operands.words[1], err);
 	command = command_find(ctl->operands.words[0]);
 	if (!command)
 		return unknown_command(ctl->operands.words[0], err);
@@ -354,8 +381,8 @@ int help_run(struct ctl *ctl, struct err *err)
 }
 
 void print_rows(const struct ctl *ctl, const struct column *columns, int column_count,
-		 const json_t *items,
-		 void (*fill)(struct cell *row, const json_t *item, const struct style *style))
+		const json_t *items,
+		void (*fill)(struct cell *row, const json_t *item, const struct style *style))
 {
 	struct table table;
 	const json_t *item;
@@ -415,11 +442,11 @@ void hint(const struct ctl *ctl, const char *fmt, ...)
 /* A name that is none here may be a colleague's. */
 static void suggest(struct ctl *ctl, const char *run, struct err *err)
 {
-	struct err quiet = {0}, why = *err;
+	struct err quiet = { 0 }, why = *err;
 	char *theirs = err->code == ERR_NOT_FOUND ? team_find(ctl, run, &quiet) : NULL;
 
 	if (theirs) {
-		*err = (struct err){0};
+		*err = (struct err){ 0 };
 		err_set(err, why.code, "%s; did you mean %s?", why.text, theirs);
 	} else {
 		client_suggest(&ctl->client, run, err);
@@ -429,7 +456,8 @@ static void suggest(struct ctl *ctl, const char *run, struct err *err)
 
 static json_t *ask_run(struct ctl *ctl, enum verb verb, const char *run, json_t *args,
 		       json_t *(*ask)(struct client *client, enum verb verb, json_t *args,
-				      struct err *err), struct err *err)
+				      struct err *err),
+		       struct err *err)
 {
 	json_t *data;
 
@@ -483,13 +511,15 @@ static int check_operands(struct ctl *ctl, struct err *err)
 		char user[TEAM_USER_BYTES + 1];
 		struct selector selector;
 
-		if (command->operands == OPERANDS_NAMES ? name_check(o->words[i], err) < 0 :
-				team_word(o->words[i], user, &selector, err) < 0)
+		if (command->operands == OPERANDS_NAMES
+			    ? name_check(o->words[i], err) < 0
+			    : team_word(o->words[i], user, &selector, err) < 0)
 			return -1;
 		if (command->operands == OPERANDS_LOOK && !selector_is_one(&selector))
-			return err_set(err, ERR_USAGE, "%s: \"%s\" may be many runs: name one; "
-				       "lbctl ls '%s' lists them", command->name, o->words[i],
-				       o->words[i]);
+			return err_set(err, ERR_USAGE,
+				       "%s: \"%s\" may be many runs: name one; "
+				       "lbctl ls '%s' lists them",
+				       command->name, o->words[i], o->words[i]);
 	}
 	return 0;
 }
@@ -497,7 +527,7 @@ static int check_operands(struct ctl *ctl, struct err *err)
 /* Options that stand before the command. On success *at is the index of the command's name. */
 static int read_globals(struct ctl *ctl, int argc, char **argv, int *at, struct err *err)
 {
-	const struct option_row *const tables[] = {global_options, NULL};
+	const struct option_row *const tables[] = { global_options, NULL };
 
 	if (argc > 1 && strcmp(argv[1], "--version") == 0) {
 		ctl->command = command_find("version");
@@ -519,7 +549,7 @@ static int read_globals(struct ctl *ctl, int argc, char **argv, int *at, struct 
 
 static int read_line(struct ctl *ctl, int argc, char **argv, struct err *err)
 {
-	const struct option_row *tables[] = {NULL, global_options, NULL};
+	const struct option_row *tables[] = { NULL, global_options, NULL };
 	int at;
 
 	if (read_globals(ctl, argc, argv, &at, err) < 0)
@@ -554,16 +584,15 @@ static int dispatch(struct ctl *ctl, int argc, char **argv, struct err *err)
 		print_help(ctl->command, stdout);
 		return 0;
 	}
-	if (ctl->command->run != help_run &&
-	    client_init(&ctl->client, ctl->options.home, err) < 0)
+	if (ctl->command->run != help_run && client_init(&ctl->client, ctl->options.home, err) < 0)
 		return -1;
 	return ctl->command->run(ctl, err);
 }
 
 int ctl_main(int argc, char **argv)
 {
-	struct ctl ctl = {.client.fd = -1};
-	struct err err = {0};
+	struct ctl ctl = { .client.fd = -1 };
+	struct err err = { 0 };
 	int status;
 
 	options_init(&ctl.options, &ctl.operands);

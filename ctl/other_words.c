@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Words that people bring from Slurm, Docker, systemd and the shell, and the commands that they mean. */
+/* Words that people bring from Slurm, Docker, systemd and the shell, and the commands that they
+ * mean. */
 #include <string.h>
 
 #include "ctl/base/command.h"
 
+/* clang-format off */
 static const struct {
 	const char *word, *ours;
 } other_words[] = {
@@ -24,6 +26,7 @@ static const struct {
 	{"diagnose", "doctor"}, {"diff", "compare"}, {"trace", "stacks"}, {"dump", "stacks"},
 	{"py-spy", "stacks"}, {"man", "help"},
 };
+/* clang-format on */
 
 const char *other_word(const char *word)
 {

@@ -25,7 +25,7 @@
 #include "daemon/runs/requests.h"
 
 enum {
-	RECENT_MS = 7 * 24 * 3600 * 1000,	/* ls without --all: what ended within a week */
+	RECENT_MS = 7 * 24 * 3600 * 1000, /* ls without --all: what ended within a week */
 	MAX_STEPS_IN_ANSWER = 10000,
 	MAX_EVENTS_IN_ANSWER = 10000,
 };
@@ -43,8 +43,12 @@ static void on_submitted(void *arg, json_t *answer, const struct err *why)
 static void on_submit(struct request *request)
 {
 	struct submit submit = {
-		.lbd = request->lbd, .args = request->args, .user = request->peer.user,
-		.uid = request->peer.uid, .done = on_submitted, .arg = request,
+		.lbd = request->lbd,
+		.args = request->args,
+		.user = request->peer.user,
+		.uid = request->peer.uid,
+		.done = on_submitted,
+		.arg = request,
 	};
 
 	submit_run(&submit);
@@ -65,22 +69,24 @@ static json_t *on_version(struct request *r, struct err *err)
 	js_set_bool(o, "slurm", r->lbd->slurm != NULL);
 	js_set_time(o, "slurm_down_since", health.slurm_down_since_ms);
 	js_set_str(o, "slurm_text", health.slurm_text);
-	js_set_time(o, "slurm_seen", r->lbd->slurm && health.good_poll_ms > 0 ?
-		    clock_wall_ms() - (clock_mono_ms() - health.good_poll_ms) : 0);
+	js_set_time(o, "slurm_seen",
+		    r->lbd->slurm && health.good_poll_ms > 0
+			    ? clock_wall_ms() - (clock_mono_ms() - health.good_poll_ms)
+			    : 0);
 	js_set_real(o, "calls_per_minute", health.calls_per_minute);
 	js_set_time(o, "ledger_checked", backup_checked_ms(r->lbd->backup));
 	js_set_str(o, "ledger_damage", backup_damage(r->lbd->backup));
 	return o;
 }
 
-/* --- looking ------------------------------------------------------------------------------------------- */
+/* --- looking ---------------------------------------------------------------------------------- */
 
 struct listing {
 	struct ledger *ledger;
 	struct engine *engine;
 	json_t *list;
-	const char *group;		/* NULL: of all */
-	json_t *left_out;		/* names as keys; NULL: none */
+	const char *group; /* NULL: of all */
+	json_t *left_out;  /* names as keys; NULL: none */
 	struct err *err;
 };
 
@@ -114,7 +120,10 @@ static int note_tick(const struct ledger_cron_tick *tick, void *arg)
 static json_t *on_ls(struct request *r, struct err *err)
 {
 	struct listing l = {
-		.ledger = r->lbd->ledger, .engine = r->lbd->engine, .list = json_array(), .err = err,
+		.ledger = r->lbd->ledger,
+		.engine = r->lbd->engine,
+		.list = json_array(),
+		.err = err,
 		.group = js_str(r->args, "group", NULL),
 	};
 	int64_t since_ms = js_bool(r->args, "all", false) ? 0 : clock_wall_ms() - RECENT_MS;
@@ -173,8 +182,9 @@ static json_t *on_progress(struct request *r, struct err *err)
 		rc = object ? 0 : -1;
 	}
 	if (rc == 0)
-		rc = cursor < 0 ? ledger_metric_last(ledger, id, &cursor, err) :
-				  ledger_metric_each(ledger, id, cursor, limit, list_metric, steps, err);
+		rc = cursor < 0 ? ledger_metric_last(ledger, id, &cursor, err)
+				: ledger_metric_each(ledger, id, cursor, limit, list_metric, steps,
+						     err);
 	if (rc < 0) {
 		json_decref(object);
 		json_decref(steps);
@@ -210,7 +220,7 @@ static json_t *on_events(struct request *r, struct err *err)
 struct log_list {
 	json_t *list;
 	const char *dir;
-	int64_t only;		/* attempt number; 0 = all */
+	int64_t only; /* attempt number; 0 = all */
 };
 
 static int list_log(const struct ledger_attempt *a, void *arg)
@@ -255,37 +265,37 @@ static json_t *on_poke(struct request *r, struct err *err)
 	return json_null();
 }
 
-/* --- the table ----------------------------------------------------------------------------------------------- */
+/* --- the table -------------------------------------------------------------------------------- */
 
 static const struct {
-	json_t *(*now)(struct request *r, struct err *err);	/* the data, or NULL with err */
-	void (*later)(struct request *r);			/* answers by itself */
+	json_t *(*now)(struct request *r, struct err *err); /* the data, or NULL with err */
+	void (*later)(struct request *r);                   /* answers by itself */
 } handlers[VERB_COUNT] = {
-	[VERB_VERSION]  = { .now = on_version },
-	[VERB_SUBMIT]   = { .later = on_submit },
-	[VERB_LS]       = { .now = on_ls },
-	[VERB_STATUS]   = { .now = on_status },
-	[VERB_WHY]      = { .later = why_run },
+	[VERB_VERSION] = { .now = on_version },
+	[VERB_SUBMIT] = { .later = on_submit },
+	[VERB_LS] = { .now = on_ls },
+	[VERB_STATUS] = { .now = on_status },
+	[VERB_WHY] = { .later = why_run },
 	[VERB_PROGRESS] = { .now = on_progress },
-	[VERB_EVENTS]   = { .now = on_events },
-	[VERB_LOGS]     = { .now = on_logs },
-	[VERB_KILL]     = { .now = order_give },
-	[VERB_STOP]     = { .now = order_give },
-	[VERB_HOLD]     = { .now = order_give },
-	[VERB_RELEASE]  = { .now = order_give },
-	[VERB_RESTART]  = { .later = restart_run },
-	[VERB_RM]       = { .now = remover_answer },
-	[VERB_NODES]    = { .now = nodes_list },
-	[VERB_FORGIVE]  = { .now = nodes_forgive },
-	[VERB_SAVE]     = { .now = wish_ask },
-	[VERB_STACKS]   = { .now = wish_ask },
-	[VERB_COMPARE]  = { .now = compare_answer },
-	[VERB_GOODPUT]  = { .now = goodput_answer },
-	[VERB_CRON]     = { .now = cron_ls },
+	[VERB_EVENTS] = { .now = on_events },
+	[VERB_LOGS] = { .now = on_logs },
+	[VERB_KILL] = { .now = order_give },
+	[VERB_STOP] = { .now = order_give },
+	[VERB_HOLD] = { .now = order_give },
+	[VERB_RELEASE] = { .now = order_give },
+	[VERB_RESTART] = { .later = restart_run },
+	[VERB_RM] = { .now = remover_answer },
+	[VERB_NODES] = { .now = nodes_list },
+	[VERB_FORGIVE] = { .now = nodes_forgive },
+	[VERB_SAVE] = { .now = wish_ask },
+	[VERB_STACKS] = { .now = wish_ask },
+	[VERB_COMPARE] = { .now = compare_answer },
+	[VERB_GOODPUT] = { .now = goodput_answer },
+	[VERB_CRON] = { .now = cron_ls },
 	[VERB_CRON_RUN] = { .later = cron_run_now },
 	[VERB_CRON_SET] = { .now = cron_set_enabled },
 	[VERB_NOTIFY_TEST] = { .now = alerts_test },
-	[VERB_POKE]     = { .now = on_poke },
+	[VERB_POKE] = { .now = on_poke },
 };
 
 void handle(struct request *request)

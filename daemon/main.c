@@ -40,7 +40,7 @@
 #include "slurm/backends.h"
 
 enum {
-	RENEWALS = 6,			/* of the lease, in its length */
+	RENEWALS = 6, /* of the lease, in its length */
 };
 
 static const char usage_text[] =
@@ -63,10 +63,10 @@ static const char usage_text[] =
 	"  --version, --help\n";
 
 struct options {
-	char *home;		/* NULL: as path_lb_home says */
+	char *home; /* NULL: as path_lb_home says */
 	bool foreground, check_config, print_job, recover, verbose;
 	int ready_fd;
-	int64_t until_ms;	/* wall clock; 0 = never */
+	int64_t until_ms; /* wall clock; 0 = never */
 };
 
 /* Everything that the loop drives; `lbd` is what the handlers see of it. */
@@ -76,10 +76,10 @@ struct daemon {
 	uv_timer_t turn, watchdog, lease, hand_over;
 	uv_signal_t sigterm, sigint;
 	bool stopping, failed, is_superseded;
-	const char *why;	/* it ends; NULL: it serves */
+	const char *why; /* it ends; NULL: it serves */
 };
 
-/* --- options ----------------------------------------------------------------------------------------------- */
+/* --- options ---------------------------------------------------------------------------------- */
 
 static void print_keys(void)
 {
@@ -106,7 +106,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 	};
 	int c;
 
-	opterr = 0;	/* one line of our own says it */
+	opterr = 0; /* one line of our own says it */
 	while ((c = getopt_long(argc, argv, "vh", table, NULL)) != -1) {
 		switch (c) {
 		case 'H':
@@ -146,18 +146,21 @@ static void parse_options(int argc, char **argv, struct options *o)
 			fputs(usage_text, stdout);
 			exit(0);
 		default:
-			fprintf(stderr, "lbd: %s: no such option, or its value is missing; try: "
-					"lbd --help\n", argv[optind - 1]);
+			fprintf(stderr,
+				"lbd: %s: no such option, or its value is missing; try: "
+				"lbd --help\n",
+				argv[optind - 1]);
 			exit(err_exit_status(ERR_USAGE));
 		}
 	}
 	if (optind < argc) {
-		fprintf(stderr, "lbd: \"%s\": lbd takes options only; try: lbd --help\n", argv[optind]);
+		fprintf(stderr, "lbd: \"%s\": lbd takes options only; try: lbd --help\n",
+			argv[optind]);
 		exit(err_exit_status(ERR_USAGE));
 	}
 }
 
-/* --- the loop's callbacks ------------------------------------------------------------------------------------ */
+/* --- the loop's callbacks --------------------------------------------------------------------- */
 
 static void stop(struct daemon *d);
 static void on_turn(uv_timer_t *timer);
@@ -265,8 +268,8 @@ static void on_scheduler_closed(void *arg)
 static void stop(struct daemon *d)
 {
 	uv_handle_t *handles[] = {
-		(uv_handle_t *)&d->turn, (uv_handle_t *)&d->watchdog,
-		(uv_handle_t *)&d->lease, (uv_handle_t *)&d->hand_over,
+		(uv_handle_t *)&d->turn,    (uv_handle_t *)&d->watchdog,
+		(uv_handle_t *)&d->lease,   (uv_handle_t *)&d->hand_over,
 		(uv_handle_t *)&d->sigterm, (uv_handle_t *)&d->sigint,
 	};
 
@@ -299,14 +302,15 @@ static void on_stop(uv_signal_t *handle, int signo)
 		stop(d);
 }
 
-/* --- the parts, in order --------------------------------------------------------------------------------------- */
+/* --- the parts, in order ---------------------------------------------------------------------- */
 
 /* With a team its group may enter, and what is made inside belongs to the group. */
 static int open_to_team(int fd, const char *folder, const char *team, struct err *err)
 {
 	gid_t group;
 
-	if (team && (!group_id(team, &group) || fchown(fd, (uid_t)-1, group) < 0 || fchmod(fd, 02750) < 0))
+	if (team &&
+	    (!group_id(team, &group) || fchown(fd, (uid_t)-1, group) < 0 || fchmod(fd, 02750) < 0))
 		return err_errno(err, "%s: cannot give it to group %s", folder, team);
 	return 0;
 }
@@ -336,8 +340,8 @@ static int open_home(const struct config *config, struct err *err)
 	return rc < 0 ? rc : network_check(config, err);
 }
 
-/* One that lies elsewhere is as its owner made it, below folders that may be a project's; but what it
- * holds, jobs' scripts above all, is for nobody else to change. */
+/* One that lies elsewhere is as its owner made it, below folders that may be a project's; but what
+ * it holds, jobs' scripts above all, is for nobody else to change. */
 static int open_runs(const struct config *config, struct err *err)
 {
 	const char *folder = config->runs_folder;
@@ -361,7 +365,7 @@ static int open_runs(const struct config *config, struct err *err)
 
 static int open_schedulers(struct daemon *d, struct err *err)
 {
-	char *helper = path_sibling("lbd-slurm", NULL);	/* not built where there is no libslurm */
+	char *helper = path_sibling("lbd-slurm", NULL); /* not built where there is no libslurm */
 	char *folder = path_join("%s/local", d->lbd.config.home);
 	struct local_limits limits = config_local(&d->lbd.config);
 	int rc = -1;
@@ -371,8 +375,9 @@ static int open_schedulers(struct daemon *d, struct err *err)
 			d->lbd.slurm = scheduler_slurm_create(&d->loop, helper,
 							      d->lbd.config.deadline_ms);
 		else
-			log_info("no Slurm configuration, or no lbd-slurm beside lbd: runs go to the "
-				 "local scheduler");
+			log_info(
+				"no Slurm configuration, or no lbd-slurm beside lbd: runs go to the "
+				"local scheduler");
 		d->lbd.local = scheduler_local_create(&d->loop, folder, &limits);
 		rc = d->lbd.local ? 0 : err_set(err, ERR_IO, "%s: cannot use it", folder);
 	}
@@ -384,7 +389,8 @@ static int open_schedulers(struct daemon *d, struct err *err)
 static int open_engine(struct daemon *d, struct err *err)
 {
 	struct poll_times times = {
-		.busy_ms = d->lbd.config.poll_ms, .idle_ms = d->lbd.config.idle_poll_ms,
+		.busy_ms = d->lbd.config.poll_ms,
+		.idle_ms = d->lbd.config.idle_poll_ms,
 		.spool_ms = d->lbd.config.spool_ms,
 	};
 
@@ -441,7 +447,8 @@ static char *log_path(void)
 	return realpath("/proc/self/fd/2", NULL);
 }
 
-/* What goes into a file that nobody will ever read again, or that another lbd has, is not acknowledged. */
+/* What goes into a file that nobody will ever read again, or that another lbd has, is not
+ * acknowledged. */
 static int may_write(void *arg, struct err *err)
 {
 	struct daemon *d = arg;
@@ -582,7 +589,7 @@ int main(int argc, char **argv)
 	parse_options(argc, argv, &o);
 	log_init("lbd", o.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);	/* a full quota is an error of write(2), not the end */
+	signal(SIGXFSZ, SIG_IGN); /* a full quota is an error of write(2), not the end */
 	umask(027);
 	forbid_core();
 	if (o.home == NULL)

@@ -136,7 +136,13 @@ shellcheck:
 	shellcheck -x etc/install-deps etc/demo etc/minicluster etc/cron/*.sh .ci/run bench/run bench/*.sh \
 		bench/gpu/*.sh common/*/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/faults/*.sh \
 		tests/fuzz/*.sh tests/gpu/*.sh tests/system/*.sh tests/system/*.t
-lint: tidy cppcheck shellcheck
+# One dialect: .clang-format. `make format` writes it, lint only looks.
+FORMATTED := $(shell git ls-files '*.c' '*.h' '*.cu' '*.cuh' '*.cpp' 2>/dev/null)
+format:
+	clang-format -i $(FORMATTED)
+format-check:
+	@test -z "$(FORMATTED)" || clang-format --dry-run -Werror $(FORMATTED)
+lint: format-check tidy cppcheck shellcheck
 
 # Everything a change must pass. The recursive calls are this same file with SAN=1: tests run against
 # sanitized programs, and PLAIN against those that people use. What takes too long sanitized, hundreds of

@@ -28,7 +28,7 @@
 
 enum { BACKEND_ABI = 4, BACKEND_TEXT_BYTES = 256 };
 
-struct device;			/* one opened device: its memory, its queue, its threads */
+struct device; /* one opened device: its memory, its queue, its threads */
 
 /* What activations are stored in and multiplied in. */
 enum compute { COMPUTE_FP32, COMPUTE_BF16, COMPUTE_COUNT };
@@ -39,11 +39,11 @@ static inline size_t compute_bytes(enum compute compute)
 }
 
 struct backend_options {
-	int threads;			/* host threads; 0 = one for each core we may run on */
-	void (*warn)(const char *text);		/* told once what makes us slower; may be NULL */
+	int threads;                    /* host threads; 0 = one for each core we may run on */
+	void (*warn)(const char *text); /* told once what makes us slower; may be NULL */
 	enum compute compute;
-	bool deterministic;		/* the same bits every time, where that costs time */
-	const char *cache;			/* folder for what was measured; NULL: not kept */
+	bool deterministic; /* the same bits every time, where that costs time */
+	const char *cache;  /* folder for what was measured; NULL: not kept */
 };
 
 /* Hendrycks & Gimpel 2016: x times the normal distribution function of x, or its approximation by
@@ -84,24 +84,24 @@ struct gemm {
  * interleaved (G = H, as GPT-NeoX stores it) query, key and value of head 0, then of head 1, ... */
 struct attention {
 	size_t batch, seq, heads, kv_heads, head_dim;
-	size_t rotary;		/* leading elements of a head that rope() turns, even; 0: all */
+	size_t rotary; /* leading elements of a head that rope() turns, even; 0: all */
 	bool interleaved;
-	float scale;		/* of the scores; 0: 1/sqrt(C) */
+	float scale; /* of the scores; 0: 1/sqrt(C) */
 };
 
 /* What changes from step to step, in device memory, so that a step can be one recorded program that
  * the host does not interrupt. The host writes the first half before the step, the device the
  * second. */
 struct step_control {
-	double norm_limit;	/* a larger norm of the gradient leaves the step out; or INFINITY */
-	double norm_most;	/* a larger norm is scaled down to this one; 0: none is */
+	double norm_limit; /* a larger norm of the gradient leaves the step out; or INFINITY */
+	double norm_most;  /* a larger norm is scaled down to this one; 0: none is */
 	float lr;
-	float to_m_hat, to_v_hat;	/* 1/(1-beta^t) */
-	uint32_t step;		/* t, from 1: of the steps that were not left out */
+	float to_m_hat, to_v_hat; /* 1/(1-beta^t) */
+	uint32_t step;            /* t, from 1: of the steps that were not left out */
 
-	double loss_sum, squares;	/* of all losses, of all gradients */
+	double loss_sum, squares; /* of all losses, of all gradients */
 	float grad_scale;
-	uint32_t is_left_out;	/* a sum is no finite number, or the norm above its limit */
+	uint32_t is_left_out; /* a sum is no finite number, or the norm above its limit */
 };
 
 /* AdamW as in Loshchilov & Hutter 2019, algorithm 2 (decoupled decay), bias-corrected:
@@ -109,7 +109,7 @@ struct step_control {
  *   w -= lr * rate * (m/(1-b1^t) / (sqrt(v/(1-b2^t)) + eps) + weight_decay * w) */
 struct adamw {
 	float beta1, beta2, eps, weight_decay;
-	float rate;		/* of these weights, as a share of lr */
+	float rate; /* of these weights, as a share of lr */
 	/* Moments in bf16, rounded stochastically: up with the probability that keeps the mean. The
 	 * 16 random bits for element i of m are piece i mod 8 of Philox(counter { i/8 (64 bits), 0,
 	 * t }, key), those for v of the counter { i/8, 1, t }; i counts from `first` on. */
@@ -121,24 +121,24 @@ enum { HOLDINGS_MAX = 24 };
 
 /* Who holds the memory of a device of its own. */
 struct memory_use {
-	uint64_t total, available;	/* bytes; what is neither held nor available is others' */
+	uint64_t total, available; /* bytes; what is neither held nor available is others' */
 	struct {
 		const char *what;
 		uint64_t bytes;
-	} held[HOLDINGS_MAX];		/* by us, added up by name */
+	} held[HOLDINGS_MAX]; /* by us, added up by name */
 	size_t count;
-	const char *refused;		/* what there was no room for; NULL: nothing yet */
+	const char *refused; /* what there was no room for; NULL: nothing yet */
 	uint64_t refused_bytes;
 };
 
 struct backend {
-	uint32_t abi_version;	/* BACKEND_ABI */
-	uint32_t struct_bytes;	/* sizeof(struct backend): an older table is refused, not guessed */
+	uint32_t abi_version;  /* BACKEND_ABI */
+	uint32_t struct_bytes; /* sizeof(struct backend): an older table is refused, not guessed */
 	const char *name;
 
 	/* NULL with a line in why[BACKEND_TEXT_BYTES] when the device cannot be used. */
 	struct device *(*open)(const struct backend_options *options, char *why);
-	void (*close)(struct device *dev);	/* NULL is fine */
+	void (*close)(struct device *dev); /* NULL is fine */
 	/* One line for people: threads, instructions, libraries. Borrowed. */
 	const char *(*describe)(const struct device *dev);
 	/* Waits for everything queued. 0, or -1 with the first failure since open in why. */
@@ -173,20 +173,19 @@ struct backend {
 	 * rstd[r] = 1/sqrt(mean(sum^2) + eps);  out = sum * rstd * weight[D].  Zhang & Sennrich
 	 * 2019. */
 	void (*rmsnorm_forward)(struct device *dev, void *out, float *rstd, void *sum,
-				const void *x, const void *delta, const float *weight,
-				size_t rows, size_t dim, float eps);
+				const void *x, const void *delta, const float *weight, size_t rows,
+				size_t dim, float eps);
 	/* dx += gradient through the norm (the residual's own gradient is already in dx);
 	 * dweight[D] (+)= sum over rows, replaced when !accumulate. x is what was normed. */
 	void (*rmsnorm_backward)(struct device *dev, void *dx, float *dweight, const void *dout,
-				 const void *x, const float *rstd, const float *weight,
-				 size_t rows, size_t dim, bool accumulate);
+				 const void *x, const float *rstd, const float *weight, size_t rows,
+				 size_t dim, bool accumulate);
 
 	/* mean[r], rstd[r] = 1/sqrt(variance + eps) of sum = x + delta (as in rmsnorm_forward);
 	 * out = (sum - mean) * rstd * weight[D] + bias[D].  Ba, Kiros & Hinton 2016. */
 	void (*layernorm_forward)(struct device *dev, void *out, float *mean, float *rstd,
-				  void *sum, const void *x, const void *delta,
-				  const float *weight, const float *bias, size_t rows, size_t dim,
-				  float eps);
+				  void *sum, const void *x, const void *delta, const float *weight,
+				  const float *bias, size_t rows, size_t dim, float eps);
 	/* As rmsnorm_backward, with dbias[D] beside dweight[D]. */
 	void (*layernorm_backward)(struct device *dev, void *dx, float *dweight, float *dbias,
 				   const void *dout, const void *x, const float *mean,
@@ -238,8 +237,8 @@ struct backend {
 	/* loss[r] = log sum exp(logits[r]) - logits[r][target[r]], computed in fp32 with the
 	 * maximum taken out. In place, logits become their gradient times `scale`; with scale 0
 	 * they are left alone. The caller feeds a large head in chunks of rows. */
-	void (*cross_entropy)(struct device *dev, float *loss, void *logits,
-			      const int32_t *targets, size_t rows, size_t vocab, float scale);
+	void (*cross_entropy)(struct device *dev, float *loss, void *logits, const int32_t *targets,
+			      size_t rows, size_t vocab, float scale);
 
 	/* In a fixed order, in fp64: *sum = sum of x^2; *sum (+)= sum of losses, replaced when
 	 * !accumulate. */

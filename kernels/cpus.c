@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 static cpu_set_t allowed;
-static int core_cpu[CPU_SETSIZE];	/* one CPU of each core */
+static int core_cpu[CPU_SETSIZE]; /* one CPU of each core */
 static unsigned cores;
 static bool is_known;
 

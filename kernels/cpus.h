@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-unsigned cpus_cores(void);		/* at least 1 */
+unsigned cpus_cores(void); /* at least 1 */
 /* Keeps the calling thread on core `index` (below cpus_cores()); false: it stays free. */
 bool cpus_bind(unsigned index);
 /* The calling thread may run on all of them: threads inherit what their parent was bound to. */

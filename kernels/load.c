@@ -41,7 +41,8 @@ static void *open_library(char *why)
 	 * out. */
 	void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL);
 	if (!driver) {
-		snprintf(why, BACKEND_TEXT_BYTES, "cuda: no GPU here: there is no driver "
+		snprintf(why, BACKEND_TEXT_BYTES,
+			 "cuda: no GPU here: there is no driver "
 			 "(libcuda.so.1)");
 		return NULL;
 	}
@@ -73,7 +74,8 @@ const struct backend *backend_load_cuda(char *why)
 	const struct backend *be = table ? table() : NULL;
 	if (be && be->abi_version == BACKEND_ABI && be->struct_bytes == sizeof(struct backend))
 		return be;
-	snprintf(why, BACKEND_TEXT_BYTES, "cuda: liblbcuda.so belongs to another version of this "
+	snprintf(why, BACKEND_TEXT_BYTES,
+		 "cuda: liblbcuda.so belongs to another version of this "
 		 "program");
 	return NULL;
 }

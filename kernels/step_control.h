@@ -11,7 +11,8 @@
 #ifdef __CUDACC__
 __host__ __device__
 #endif
-static inline struct step_control step_control_decide(struct step_control d)
+	static inline struct step_control
+	step_control_decide(struct step_control d)
 {
 	double norm = sqrt(d.squares);
 

@@ -17,14 +17,14 @@
 #include "slurm/reasons.h"
 
 enum {
-	ASKED_AT_ONCE = 200,		/* jobs in one sacct: a short argument, and a quick answer */
+	ASKED_AT_ONCE = 200, /* jobs in one sacct: a short argument, and a quick answer */
 	MAX_OUTPUT = 1 << 20,
 	FIELDS = 8,
 };
 
 extern char **environ;
 
-/* --- one line ------------------------------------------------------------------------------------ */
+/* --- one line --------------------------------------------------------------------------------- */
 
 static bool number_of(const char *text, int64_t max, int64_t *out)
 {
@@ -120,7 +120,7 @@ bool accounting_line_parse(const char *text, struct job_status *out)
 	return is_good;
 }
 
-/* --- questions ------------------------------------------------------------------------------------- */
+/* --- questions -------------------------------------------------------------------------------- */
 
 struct question {
 	struct question *next;
@@ -129,14 +129,15 @@ struct question {
 	void *arg;
 };
 
-struct sacct {			/* one child; freed when its last handle is closed */
+/* one child; freed when its last handle is closed */
+struct sacct {
 	uv_process_t process;
 	uv_pipe_t out;
 	int open_handles;
 	bool is_alive, at_end;
 	int64_t status;
-	struct accounting *owner;	/* NULL: nobody waits for it any more */
-	struct accounting *memory;	/* the same, for as long as it has handles */
+	struct accounting *owner;  /* NULL: nobody waits for it any more */
+	struct accounting *memory; /* the same, for as long as it has handles */
 	struct buf text;
 	char chunk[1 << 12];
 };
@@ -145,11 +146,11 @@ struct accounting {
 	uv_loop_t *loop;
 	const char *program;
 	int64_t deadline_ms;
-	uv_timer_t timer;		/* the next question's start, or the present one's deadline */
+	uv_timer_t timer; /* the next question's start, or the present one's deadline */
 	struct question *waiting, **last;
 	struct question *asked;
-	struct sacct *sacct;		/* NULL: none that counts */
-	int holders;			/* the timer and children that still have handles */
+	struct sacct *sacct; /* NULL: none that counts */
+	int holders;         /* the timer and children that still have handles */
 	bool is_closing;
 	void (*closed)(void *arg);
 	void *closed_arg;
@@ -207,7 +208,9 @@ static void answer_all(struct accounting *a, const char *text)
 	while (q) {
 		struct question *next = q->next;
 		struct job_status found = { 0 };
-		struct scheduler_reply reply = { .result = SCHEDULER_DOWN, .text = "", .job = q->job };
+		struct scheduler_reply reply = { .result = SCHEDULER_DOWN,
+						 .text = "",
+						 .job = q->job };
 
 		if (text) {
 			search(text, &q->job, &found);
@@ -224,7 +227,7 @@ static void answer_all(struct accounting *a, const char *text)
 		uv_timer_start(&a->timer, on_timer, 0, 0);
 }
 
-/* --- sacct ------------------------------------------------------------------------------------------- */
+/* --- sacct ------------------------------------------------------------------------------------ */
 
 static void on_handle_closed(uv_handle_t *handle)
 {
@@ -257,7 +260,7 @@ static void finish_if_done(struct sacct *s)
 	if (a == NULL || s->is_alive || !s->at_end)
 		return;
 	uv_timer_stop(&a->timer);
-	buf_addf(&s->text, "%s", "");	/* so that there is a text */
+	buf_addf(&s->text, "%s", ""); /* so that there is a text */
 	part(s);
 	answer_all(a, s->status == 0 ? s->text.data : NULL);
 }
@@ -299,7 +302,8 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 	finish_if_done(s);
 }
 
-/* The times as numbers: as texts they would depend on the time zone, and be twice there in autumn. */
+/* The times as numbers: as texts they would depend on the time zone, and be twice there in
+ * autumn. */
 static char **environment(void)
 {
 	static char time_format[] = "SLURM_TIME_FORMAT=%s";
@@ -320,19 +324,24 @@ static char **environment(void)
 static int spawn(struct sacct *s, const char *program, char *ids)
 {
 	/* duplicates: other jobs that had one of the ids; allocations: no steps */
-	static char words[][16] = { "sacct", "--parsable2", "--noheader", "--allocations",
-				    "--duplicates", "-j" };
+	static char words[][16] = { "sacct",         "--parsable2",  "--noheader",
+				    "--allocations", "--duplicates", "-j" };
 	static char format[] = "--format=" ACCOUNTING_FIELDS;
-	char *args[] = { words[0], words[1], words[2], words[3], words[4], format, words[5], ids,
-			 NULL };
+	char *args[] = { words[0], words[1], words[2], words[3], words[4],
+			 format,   words[5], ids,      NULL };
 	uv_stdio_container_t stdio[3] = {
 		{ .flags = UV_IGNORE },
-		{ .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&s->out },
-		{ .flags = UV_IGNORE },		/* that there is no accounting is no news */
+		{ .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE,
+		  .data.stream = (uv_stream_t *)&s->out },
+		{ .flags = UV_IGNORE }, /* that there is no accounting is no news */
 	};
 	uv_process_options_t options = {
-		.exit_cb = on_exit_of_sacct, .file = program, .args = args, .env = environment(),
-		.stdio = stdio, .stdio_count = 3,
+		.exit_cb = on_exit_of_sacct,
+		.file = program,
+		.args = args,
+		.env = environment(),
+		.stdio = stdio,
+		.stdio_count = 3,
 	};
 	int rc = uv_spawn(s->memory->loop, &s->process, &options);
 
@@ -398,7 +407,7 @@ static void on_timer(uv_timer_t *timer)
 	}
 }
 
-/* --- life --------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 struct accounting *accounting_create(uv_loop_t *loop, const char *program, int64_t deadline_ms)
 {

@@ -2,8 +2,9 @@
 /* accounting.h - what Slurm's accounting remembers of jobs that the controller has forgotten
  * (MinJobAge), asked by way of sacct.
  *
- * sacct may hang, be absent, or have no database to ask: whatever it cannot say is "gone" or "down",
- * and nobody ever waits for more than the deadline. One sacct runs at a time, for all that ask. */
+ * sacct may hang, be absent, or have no database to ask: whatever it cannot say is "gone" or
+ * "down", and nobody ever waits for more than the deadline. One sacct runs at a time, for all that
+ * ask. */
 #ifndef SLURM_ACCOUNTING_H
 #define SLURM_ACCOUNTING_H
 
@@ -16,16 +17,18 @@ struct accounting;
 /* `program` is looked up in PATH and borrowed for good. */
 struct accounting *accounting_create(uv_loop_t *loop, const char *program, int64_t deadline_ms);
 
-/* As the calls of scheduler.h: SCHEDULER_OK with one job that is over; SCHEDULER_GONE: no such job, or
- * not over; SCHEDULER_DOWN: sacct failed or was late. */
-void accounting_ask(struct accounting *a, const struct job_ref *job, scheduler_done done, void *arg);
+/* As the calls of scheduler.h: SCHEDULER_OK with one job that is over; SCHEDULER_GONE: no such job,
+ * or not over; SCHEDULER_DOWN: sacct failed or was late. */
+void accounting_ask(struct accounting *a, const struct job_ref *job, scheduler_done done,
+		    void *arg);
 
 /* Questions that wait are dropped without an answer; `closed` comes from the loop, once. */
 void accounting_close(struct accounting *a, void (*closed)(void *arg), void *arg);
 
 /* One line of `sacct --parsable2 --format=ACCOUNTING_FIELDS` with times in seconds since the epoch.
- * False when it tells of no job that is over; *out is zeroed then. sacct takes 128 off an exit status
- * of 128 and more (print_fields of sacct/print.c): such a code is not what the job returned. */
+ * False when it tells of no job that is over; *out is zeroed then. sacct takes 128 off an exit
+ * status of 128 and more (print_fields of sacct/print.c): such a code is not what the job
+ * returned. */
 #define ACCOUNTING_FIELDS "JobID,State,ExitCode,Reason,Start,End,NodeList,Submit"
 bool accounting_line_parse(const char *line, struct job_status *out);
 

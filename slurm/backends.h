@@ -9,18 +9,18 @@
 #include "slurm/scheduler.h"
 
 /* Talks to Slurm through the helper process at `helper_path` (lbd-slurm), which is started on first
- * use, given `deadline_ms` for every call, and killed and respawned when it exceeds it: libslurm can
- * block for ever (frozen munge) and may exit the process. */
+ * use, given `deadline_ms` for every call, and killed and respawned when it exceeds it: libslurm
+ * can block for ever (frozen munge) and may exit the process. */
 struct scheduler *scheduler_slurm_create(uv_loop_t *loop, const char *helper_path,
 					 int64_t deadline_ms);
 
 /* What jobs on this machine may have, [local] of lbd.toml. */
 struct local_limits {
-	int64_t gpus;			/* -1: all that are found */
-	const int64_t *gpu_ids;		/* which ones; borrowed during the call */
-	size_t gpu_id_count;		/* 0: not said */
-	int64_t cpus, mem_mb;		/* 0: all */
-	int64_t jobs;			/* at once; 0: any number */
+	int64_t gpus;           /* -1: all that are found */
+	const int64_t *gpu_ids; /* which ones; borrowed during the call */
+	size_t gpu_id_count;    /* 0: not said */
+	int64_t cpus, mem_mb;   /* 0: all */
+	int64_t jobs;           /* at once; 0: any number */
 };
 
 /* Runs job scripts on this machine as detached sessions that outlive lbd, in the order of their

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* helper_process.c - see helper_process.h. The process and its two pipes are one object, which outlives its place in
- * the helper until libuv has reaped the child: a handle closed earlier would leave a zombie. */
+/* helper_process.c - see helper_process.h. The process and its two pipes are one object, which
+ * outlives its place in the helper until libuv has reaped the child: a handle closed earlier would
+ * leave a zombie. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,31 +12,34 @@
 #include "common/base/mem.h"
 #include "slurm/helper_process.h"
 
-struct proc {			/* one child; made in helper_start, freed in on_handle_closed */
+/* one child; made in helper_start, freed in on_handle_closed */
+struct proc {
 	uv_process_t process;
-	uv_pipe_t in, out;	/* as the child sees them */
-	int open_handles;	/* whose close callback is still due */
-	bool is_alive;		/* from its start until it is reaped: only then is the pid its own */
+	uv_pipe_t in, out; /* as the child sees them */
+	int open_handles;  /* whose close callback is still due */
+	bool is_alive;     /* from its start until it is reaped: only then is the pid its own */
 	struct helper *helper;
 	struct buf lines;
-	size_t scanned;		/* bytes of `lines` known to hold no newline */
+	size_t scanned; /* bytes of `lines` known to hold no newline */
 	char chunk[1 << 16];
 };
 
-struct helper {			/* freed when it is closing and its last process is gone */
+/* freed when it is closing and its last process is gone */
+struct helper {
 	uv_loop_t *loop;
 	char *path;
 	size_t max_line;
 	const struct helper_events *events;
 	void *arg;
-	struct proc *proc;	/* NULL: none that counts */
-	int procs;		/* all that still have handles */
-	uv_timer_t later;	/* closes at least one turn of the loop after helper_close */
+	struct proc *proc; /* NULL: none that counts */
+	int procs;         /* all that still have handles */
+	uv_timer_t later;  /* closes at least one turn of the loop after helper_close */
 	void (*closed)(void *arg);
 	void *closed_arg;
 };
 
-struct send {			/* one write; freed in on_sent */
+/* one write; freed in on_sent */
+struct send {
 	uv_write_t write;
 	char *line;
 	size_t len;
@@ -53,7 +57,7 @@ struct helper *helper_create(uv_loop_t *loop, const char *path, size_t max_line,
 	h->arg = arg;
 	uv_timer_init(loop, &h->later);
 	h->later.data = h;
-	h->procs = 1;		/* stands for `later` */
+	h->procs = 1; /* stands for `later` */
 	return h;
 }
 
@@ -95,7 +99,8 @@ static void on_child_exit(uv_process_t *process, int64_t status, int signo)
 
 	p->is_alive = false;
 	if (status || (signo && signo != SIGKILL))
-		log_warn("the Slurm helper ended by itself status=%d signal=%d", (int)status, signo);
+		log_warn("the Slurm helper ended by itself status=%d signal=%d", (int)status,
+			 signo);
 	close_handle((uv_handle_t *)process);
 }
 
@@ -164,13 +169,18 @@ static int proc_spawn(struct proc *p)
 	char parent[16];
 	char *args[] = { p->helper->path, parent, NULL };
 	uv_stdio_container_t stdio[3] = {
-		{ .flags = UV_CREATE_PIPE | UV_READABLE_PIPE, .data.stream = (uv_stream_t *)&p->in },
-		{ .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&p->out },
+		{ .flags = UV_CREATE_PIPE | UV_READABLE_PIPE,
+		  .data.stream = (uv_stream_t *)&p->in },
+		{ .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE,
+		  .data.stream = (uv_stream_t *)&p->out },
 		{ .flags = UV_INHERIT_FD, .data.fd = STDERR_FILENO },
 	};
 	uv_process_options_t options = {
-		.exit_cb = on_child_exit, .file = p->helper->path, .args = args,
-		.stdio = stdio, .stdio_count = 3,
+		.exit_cb = on_child_exit,
+		.file = p->helper->path,
+		.args = args,
+		.stdio = stdio,
+		.stdio_count = 3,
 	};
 
 	snprintf(parent, sizeof(parent), "%ld", (long)getpid());
@@ -205,7 +215,7 @@ int helper_start(struct helper *h, struct err *err)
 
 static void send_free(struct send *s)
 {
-	explicit_bzero(s->line, s->len);	/* an environment may hold secrets */
+	explicit_bzero(s->line, s->len); /* an environment may hold secrets */
 	free(s->line);
 	free(s);
 }

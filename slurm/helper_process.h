@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* helper_process.h - a child process that is spoken to in lines, and that may hang or die at any time.
+/* helper_process.h - a child process that is spoken to in lines, and that may hang or die at any
+ * time.
  *
  * One process at a time; a new one is started when the owner says so. Its stderr is ours. Events
  * come from the loop, never from inside a call. */

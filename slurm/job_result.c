@@ -12,10 +12,10 @@
 enum shape {
 	SHAPE_ANY,
 	SHAPE_ZERO,
-	SHAPE_EXITED,		/* exit(1..255) */
-	SHAPE_NOT_STARTED,	/* exit(126 or 127): the shell's word for "cannot run that" */
+	SHAPE_EXITED,      /* exit(1..255) */
+	SHAPE_NOT_STARTED, /* exit(126 or 127): the shell's word for "cannot run that" */
 	SHAPE_SIGNALED,
-	SHAPE_ERRNO		/* no wait status at all: an error number of Slurm's, such as 4021 */
+	SHAPE_ERRNO /* no wait status at all: an error number of Slurm's, such as 4021 */
 };
 
 enum { ANY_REASON = -1 };
@@ -26,30 +26,30 @@ static const struct rule {
 	enum shape shape;
 	enum cause cause;
 } rules[] = {
-	{ SJ_COMPLETE,	ANY_REASON,		SHAPE_ZERO,		CAUSE_COMPLETED },
-	{ SJ_CANCELLED,	SR_DEPENDENCY_NEVER,	SHAPE_ANY,		CAUSE_LAUNCH_FAIL },	/* by Slurm */
-	{ SJ_CANCELLED,	ANY_REASON,		SHAPE_ANY,		CAUSE_KILLED },
-	{ SJ_FAILED,	ANY_REASON,		SHAPE_NOT_STARTED,	CAUSE_LAUNCH_FAIL },
-	{ SJ_FAILED,	SR_LAUNCH_FAILURE,	SHAPE_SIGNALED,		CAUSE_CRASH },
-	{ SJ_FAILED,	SR_LAUNCH_FAILURE,	SHAPE_ERRNO,		CAUSE_LAUNCH_FAIL },
-	{ SJ_FAILED,	SR_LAUNCH_FAILURE,	SHAPE_ZERO,		CAUSE_LAUNCH_FAIL },
-	{ SJ_FAILED,	SR_NODE_DOWN,		SHAPE_ANY,		CAUSE_NODE_FAIL },
-	{ SJ_FAILED,	SR_TIME_LIMIT,		SHAPE_ANY,		CAUSE_TIMEOUT },
-	{ SJ_FAILED,	ANY_REASON,		SHAPE_EXITED,		CAUSE_ERROR },
-	{ SJ_FAILED,	ANY_REASON,		SHAPE_SIGNALED,		CAUSE_CRASH },
-	{ SJ_TIMEOUT,	ANY_REASON,		SHAPE_ANY,		CAUSE_TIMEOUT },
-	{ SJ_NODE_FAIL,	ANY_REASON,		SHAPE_ANY,		CAUSE_NODE_FAIL },
-	{ SJ_PREEMPTED,	ANY_REASON,		SHAPE_ANY,		CAUSE_PREEMPTED },
-	{ SJ_BOOT_FAIL,	ANY_REASON,		SHAPE_ANY,		CAUSE_NODE_FAIL },
-	{ SJ_DEADLINE,	ANY_REASON,		SHAPE_ANY,		CAUSE_TIMEOUT },
-	{ SJ_OOM,	ANY_REASON,		SHAPE_ANY,		CAUSE_OOM },
+	{ SJ_COMPLETE, ANY_REASON, SHAPE_ZERO, CAUSE_COMPLETED },
+	{ SJ_CANCELLED, SR_DEPENDENCY_NEVER, SHAPE_ANY, CAUSE_LAUNCH_FAIL }, /* by Slurm */
+	{ SJ_CANCELLED, ANY_REASON, SHAPE_ANY, CAUSE_KILLED },
+	{ SJ_FAILED, ANY_REASON, SHAPE_NOT_STARTED, CAUSE_LAUNCH_FAIL },
+	{ SJ_FAILED, SR_LAUNCH_FAILURE, SHAPE_SIGNALED, CAUSE_CRASH },
+	{ SJ_FAILED, SR_LAUNCH_FAILURE, SHAPE_ERRNO, CAUSE_LAUNCH_FAIL },
+	{ SJ_FAILED, SR_LAUNCH_FAILURE, SHAPE_ZERO, CAUSE_LAUNCH_FAIL },
+	{ SJ_FAILED, SR_NODE_DOWN, SHAPE_ANY, CAUSE_NODE_FAIL },
+	{ SJ_FAILED, SR_TIME_LIMIT, SHAPE_ANY, CAUSE_TIMEOUT },
+	{ SJ_FAILED, ANY_REASON, SHAPE_EXITED, CAUSE_ERROR },
+	{ SJ_FAILED, ANY_REASON, SHAPE_SIGNALED, CAUSE_CRASH },
+	{ SJ_TIMEOUT, ANY_REASON, SHAPE_ANY, CAUSE_TIMEOUT },
+	{ SJ_NODE_FAIL, ANY_REASON, SHAPE_ANY, CAUSE_NODE_FAIL },
+	{ SJ_PREEMPTED, ANY_REASON, SHAPE_ANY, CAUSE_PREEMPTED },
+	{ SJ_BOOT_FAIL, ANY_REASON, SHAPE_ANY, CAUSE_NODE_FAIL },
+	{ SJ_DEADLINE, ANY_REASON, SHAPE_ANY, CAUSE_TIMEOUT },
+	{ SJ_OOM, ANY_REASON, SHAPE_ANY, CAUSE_OOM },
 };
 
 static const char *const state_words[SJ_COUNT] = {
-	[SJ_PENDING] = "PENDING", [SJ_RUNNING] = "RUNNING", [SJ_SUSPENDED] = "SUSPENDED",
-	[SJ_COMPLETE] = "COMPLETED", [SJ_CANCELLED] = "CANCELLED", [SJ_FAILED] = "FAILED",
-	[SJ_TIMEOUT] = "TIMEOUT", [SJ_NODE_FAIL] = "NODE_FAIL", [SJ_PREEMPTED] = "PREEMPTED",
-	[SJ_BOOT_FAIL] = "BOOT_FAIL", [SJ_DEADLINE] = "DEADLINE", [SJ_OOM] = "OUT_OF_MEMORY",
+	[SJ_PENDING] = "PENDING",     [SJ_RUNNING] = "RUNNING",     [SJ_SUSPENDED] = "SUSPENDED",
+	[SJ_COMPLETE] = "COMPLETED",  [SJ_CANCELLED] = "CANCELLED", [SJ_FAILED] = "FAILED",
+	[SJ_TIMEOUT] = "TIMEOUT",     [SJ_NODE_FAIL] = "NODE_FAIL", [SJ_PREEMPTED] = "PREEMPTED",
+	[SJ_BOOT_FAIL] = "BOOT_FAIL", [SJ_DEADLINE] = "DEADLINE",   [SJ_OOM] = "OUT_OF_MEMORY",
 };
 
 /* A wait status has either an exit code above bit 8 or a signal below bit 7, never both. */
@@ -134,7 +134,8 @@ bool slurm_state_from_word(const char *word, uint32_t *state)
 	size_t len = strcspn(word, " ");
 
 	for (*state = 0; *state < SJ_COUNT; (*state)++)
-		if (strlen(state_words[*state]) == len && memcmp(state_words[*state], word, len) == 0)
+		if (strlen(state_words[*state]) == len &&
+		    memcmp(state_words[*state], word, len) == 0)
 			return true;
 	*state = 0;
 	return false;
@@ -143,8 +144,8 @@ bool slurm_state_from_word(const char *word, uint32_t *state)
 enum cause wait_status_judge(int status, int *exit_code, int *signal)
 {
 	static const enum cause causes[] = {
-		[SHAPE_ANY] = CAUSE_LOST, [SHAPE_ZERO] = CAUSE_COMPLETED,
-		[SHAPE_EXITED] = CAUSE_ERROR, [SHAPE_NOT_STARTED] = CAUSE_LAUNCH_FAIL,
+		[SHAPE_ANY] = CAUSE_LOST,       [SHAPE_ZERO] = CAUSE_COMPLETED,
+		[SHAPE_EXITED] = CAUSE_ERROR,   [SHAPE_NOT_STARTED] = CAUSE_LAUNCH_FAIL,
 		[SHAPE_SIGNALED] = CAUSE_CRASH, [SHAPE_ERRNO] = CAUSE_LOST,
 	};
 

@@ -11,6 +11,7 @@
 
 #include "slurm/scheduler.h"
 
+/* clang-format off */
 enum slurm_state {
 	SJ_PENDING, SJ_RUNNING, SJ_SUSPENDED,
 	SJ_COMPLETE, SJ_CANCELLED, SJ_FAILED, SJ_TIMEOUT, SJ_NODE_FAIL, SJ_PREEMPTED, SJ_BOOT_FAIL,
@@ -20,8 +21,11 @@ enum slurm_state {
 	SJ_CONFIGURING = 1 << 14,	/* its nodes are still booting */
 	SJ_COMPLETING = 1 << 15		/* over, but some node is not free yet */
 };
+/* clang-format on */
 
-enum slurm_reason {			/* those that we judge; reasons.h has all names */
+/* those that we judge; reasons.h has all names */
+/* clang-format off */
+enum slurm_reason {
 	SR_NONE = 0, SR_PRIORITY = 1, SR_DEPENDENCY = 2, SR_RESOURCES = 3, SR_PART_NODE_LIMIT = 4,
 	SR_PART_TIME_LIMIT = 5, SR_PART_DOWN = 6, SR_PART_INACTIVE = 7, SR_HELD_ADMIN = 8,
 	SR_BEGIN_TIME = 9, SR_LICENSES = 10, SR_RESERVATION = 14, SR_NODE_NOT_AVAIL = 15,
@@ -30,6 +34,7 @@ enum slurm_reason {			/* those that we judge; reasons.h has all names */
 	SR_INACTIVE_LIMIT = 26, SR_BAD_ACCOUNT = 27, SR_BAD_QOS = 28, SR_CLEANING = 35,
 	SR_PROLOG = 36, SR_DEPENDENCY_NEVER = 39
 };
+/* clang-format on */
 
 /* What Slurm tells of a job: job_state with its flags, state_reason, the wait(2)-like exit_code,
  * and whether its priority is 0 (held). */
@@ -42,7 +47,8 @@ struct slurm_word {
  * table does not know has cause lost: nobody guesses. */
 void slurm_word_judge(const struct slurm_word *word, struct job_status *out);
 
-/* The name of a state as sacct prints it ("CANCELLED by 1000" too). False for what is not in the table. */
+/* The name of a state as sacct prints it ("CANCELLED by 1000" too). False for what is not in the
+ * table. */
 bool slurm_state_from_word(const char *word, uint32_t *state);
 
 /* The same for a process of ours: what a wait(2) status amounts to. */

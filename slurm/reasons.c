@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* reasons.c - names as Slurm prints them, and a sentence for each.
  *
- * Most of the two hundred are limits of accounting, whose names are made of parts: QOSMaxGRESPerUser.
- * Those sentences are made of the same parts; the rest is a table. */
+ * Most of the two hundred are limits of accounting, whose names are made of parts:
+ * QOSMaxGRESPerUser. Those sentences are made of the same parts; the rest is a table. */
 #include "slurm/reasons.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /* By Slurm's number for it, the same in every release since 22.05. */
+/* clang-format off */
 static const char *const names[] = {
 	"", "Priority", "Dependency", "Resources", "PartitionNodeLimit", "PartitionTimeLimit",
 	"PartitionDown", "PartitionInactive", "JobHeldAdmin", "BeginTime", "Licenses",
@@ -69,7 +70,9 @@ static const char *const names[] = {
 	"QOSMaxBillingPerUser", "QOSMaxBillingMinutesPerJob", "MaxBillingPerAccount",
 	"QOSMinBilling", "ReservationDeleted",
 };
+/* clang-format on */
 
+/* clang-format off */
 static const struct sentence {
 	const char *name, *text;
 } sentences[] = {
@@ -133,6 +136,7 @@ static const struct sentence {
 	{ "BlockFreeAction", "its block is being freed" },
 	{ "FedJobLock", "the federation has not decided where it runs" },
 };
+/* clang-format on */
 
 const char *slurm_reason_name(uint32_t number)
 {
@@ -153,21 +157,38 @@ struct part {
 	const char *word, *text;
 };
 
-static const struct part scopes[] = {	/* whose limit */
-	{ "QOS", "its QOS" }, { "Association", "its account" }, { "Assoc", "its account" },
-	{ "Max", "its QOS" }, { NULL, NULL },
+static const struct part scopes[] = {
+	/* whose limit */
+	{ "QOS", "its QOS" },
+	{ "Association", "its account" },
+	{ "Assoc", "its account" },
+	{ "Max", "its QOS" },
+	{ NULL, NULL },
 };
 
-static const struct part resources[] = {	/* the longer first where one begins with another */
-	{ "SubmitJobs", "jobs in the queue" }, { "SubmitJob", "jobs in the queue" },
-	{ "Jobs", "running jobs" }, { "WallDuration", "time" }, { "Wall", "time" },
-	{ "Cpu", "CPUs" }, { "CPU", "CPUs" }, { "Node", "nodes" }, { "Memory", "memory" },
-	{ "Mem", "memory" }, { "GRES", "GPUs or other GRES" }, { "License", "licenses" },
-	{ "Energy", "energy" }, { "BB", "burst buffer" }, { "Billing", "billed units" },
-	{ "Unknown", "some resource" }, { NULL, NULL },
+static const struct part resources[] = {
+	/* the longer first where one begins with another */
+	{ "SubmitJobs", "jobs in the queue" },
+	{ "SubmitJob", "jobs in the queue" },
+	{ "Jobs", "running jobs" },
+	{ "WallDuration", "time" },
+	{ "Wall", "time" },
+	{ "Cpu", "CPUs" },
+	{ "CPU", "CPUs" },
+	{ "Node", "nodes" },
+	{ "Memory", "memory" },
+	{ "Mem", "memory" },
+	{ "GRES", "GPUs or other GRES" },
+	{ "License", "licenses" },
+	{ "Energy", "energy" },
+	{ "BB", "burst buffer" },
+	{ "Billing", "billed units" },
+	{ "Unknown", "some resource" },
+	{ NULL, NULL },
 };
 
-static const struct part shares[] = {	/* for whom */
+static const struct part shares[] = {
+	/* for whom */
 	{ "PerJob", " for one job: it will not start as it is" },
 	{ "PerNode", " for one node of a job: it will not start as it is" },
 	{ "PerUser", " for one user; it waits until others of yours end" },
@@ -199,7 +220,8 @@ static bool take_word(const char **at, const char *word)
 static bool limit_text(const char *name, char *out, size_t size)
 {
 	const char *at = name, *scope = take(&at, scopes), *what, *share;
-	bool is_max = scope && at - name == 3 && name[0] == 'M', is_group, is_min, is_run, is_minutes;
+	bool is_max = scope && at - name == 3 && name[0] == 'M', is_group, is_min, is_run,
+	     is_minutes;
 
 	if (scope == NULL)
 		return false;
@@ -214,21 +236,25 @@ static bool limit_text(const char *name, char *out, size_t size)
 	is_minutes = take_word(&at, "Minutes");
 	share = take(&at, shares);
 	if (is_min)
-		snprintf(out, size, "it asks for fewer %s than %s wants of a job: it will not start as it is",
+		snprintf(out, size,
+			 "it asks for fewer %s than %s wants of a job: it will not start as it is",
 			 what, scope);
 	else
 		snprintf(out, size, "%s allows no more %s%s%s%s", scope, what,
-			 is_run ? " times minutes of running jobs" : is_minutes ? " times minutes" : "",
+			 is_run       ? " times minutes of running jobs"
+			 : is_minutes ? " times minutes"
+				      : "",
 			 is_group ? " for all its jobs together" : "", share ? share : "");
 	return true;
 }
 
 void slurm_reason_text(const char *reason, char out[SLURM_REASON_TEXT_BYTES])
 {
-	size_t len = strcspn(reason, ":,");	/* what stands behind is what Slurm adds */
+	size_t len = strcspn(reason, ":,"); /* what stands behind is what Slurm adds */
 
 	for (size_t i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++) {
-		if (strlen(sentences[i].name) == len && memcmp(sentences[i].name, reason, len) == 0) {
+		if (strlen(sentences[i].name) == len &&
+		    memcmp(sentences[i].name, reason, len) == 0) {
 			snprintf(out, SLURM_REASON_TEXT_BYTES, "%s", sentences[i].text);
 			return;
 		}
@@ -236,7 +262,8 @@ void slurm_reason_text(const char *reason, char out[SLURM_REASON_TEXT_BYTES])
 	if (limit_text(reason, out, SLURM_REASON_TEXT_BYTES))
 		return;
 	if (strcmp(reason, SLURM_REASON_UNKNOWN) == 0)
-		snprintf(out, SLURM_REASON_TEXT_BYTES, "this Slurm has a reason that is newer than this "
+		snprintf(out, SLURM_REASON_TEXT_BYTES,
+			 "this Slurm has a reason that is newer than this "
 			 "lbd; squeue -o '%%i %%r' names it");
 	else
 		snprintf(out, SLURM_REASON_TEXT_BYTES, "Slurm says %s", reason);

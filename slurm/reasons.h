@@ -16,8 +16,8 @@ const char *slurm_reason_name(uint32_t number);
 /* 0 for what is no such name. */
 uint32_t slurm_reason_from_word(const char *word);
 
-/* What such a name means to the person who waits: half a sentence, without a full stop. Behind ":" or ","
- * more may stand ("Resources: 1 of 4 GPUs free"), which is left out. */
+/* What such a name means to the person who waits: half a sentence, without a full stop. Behind ":"
+ * or "," more may stand ("Resources: 1 of 4 GPUs free"), which is left out. */
 void slurm_reason_text(const char *reason, char out[SLURM_REASON_TEXT_BYTES]);
 
 #endif

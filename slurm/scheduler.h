@@ -24,98 +24,102 @@ enum { LEDGER_ID_HEX = 16 };
 
 struct job_ref {
 	char token[TOKEN_HEX + 1];
-	uint32_t job_id;		/* 0: not known */
-	int64_t submit_time;		/* seconds since the epoch, as the scheduler tells it */
+	uint32_t job_id;     /* 0: not known */
+	int64_t submit_time; /* seconds since the epoch, as the scheduler tells it */
 };
 
 enum job_phase {
-	JOB_HELD,		/* accepted, will not start before release */
+	JOB_HELD, /* accepted, will not start before release */
 	JOB_PENDING,
 	JOB_RUNNING,
-	JOB_ENDING,		/* over, but some process or node is not free yet */
+	JOB_ENDING, /* over, but some process or node is not free yet */
 	JOB_ENDED,
 	JOB_PHASE_COUNT
 };
 
 struct job_status {
 	struct job_ref ref;
-	char ledger_id[LEDGER_ID_HEX + 1];	/* whose job this is, from its comment */
+	char ledger_id[LEDGER_ID_HEX + 1]; /* whose job this is, from its comment */
 	enum job_phase phase;
-	enum cause cause;		/* once JOB_ENDING/JOB_ENDED: what the scheduler's word amounts to */
-	int exit_code;			/* -1: none */
-	int signal;			/* 0: none */
-	int64_t start_time, end_time;	/* seconds; 0: not yet */
+	enum cause cause; /* once JOB_ENDING/JOB_ENDED: what the scheduler's word amounts to */
+	int exit_code;    /* -1: none */
+	int signal;       /* 0: none */
+	int64_t start_time, end_time; /* seconds; 0: not yet */
 	int64_t restart_count;
-	char state[24];			/* the scheduler's own word: "PENDING", "NODE_FAIL", … */
-	char reason[48];		/* "Resources", "JobHeldUser", … */
-	char nodes[256];		/* as the scheduler prints it: "n[1-2]" */
-	int64_t idle_excluded;		/* of one that waits: idle nodes that it was told to keep away from */
-	bool has_canceller;		/* of a cancelled job, as accounting tells: */
-	uint32_t canceller;		/* the uid of who cancelled it */
+	char state[24];  /* the scheduler's own word: "PENDING", "NODE_FAIL", … */
+	char reason[48]; /* "Resources", "JobHeldUser", … */
+	char nodes[256]; /* as the scheduler prints it: "n[1-2]" */
+	/* of one that waits: idle nodes that it was told to keep away from */
+	int64_t idle_excluded;
+	bool has_canceller; /* of a cancelled job, as accounting tells: */
+	uint32_t canceller; /* the uid of who cancelled it */
 };
 
 struct job_request {
 	const char *token;
 	const char *ledger_id;
-	const char *run;		/* for the job's name: "lb-<run>" */
-	const char *script;		/* text of the batch script */
-	const char *script_path;	/* the same, as a file (the local scheduler runs it) */
+	const char *run;         /* for the job's name: "lb-<run>" */
+	const char *script;      /* text of the batch script */
+	const char *script_path; /* the same, as a file (the local scheduler runs it) */
 	const char *workdir;
-	const char *output;		/* absolute path of out.log; a task's is task-INDEX/ beside it */
-	char *const *env;		/* NULL-terminated "KEY=VALUE"; the job's whole environment */
+	const char *output; /* absolute path of out.log; a task's is task-INDEX/ beside it */
+	char *const *env;   /* NULL-terminated "KEY=VALUE"; the job's whole environment */
 	/* The same for schedulers that keep it on disk: what is no secret, and the private file (of
 	 * env_uid, mode 0600) from which the rest is read when the job starts. */
 	char *const *open_env;
-	const char *env_file;		/* NULL: none */
+	const char *env_file; /* NULL: none */
 	unsigned env_uid;
 	const char *partition, *account, *qos, *constraint, *exclude, *nodelist, *reservation;
-	const char *licenses, *comment;	/* NULL: not given */
+	const char *licenses, *comment; /* NULL: not given */
 	int64_t nodes, ntasks_per_node, cpus_per_task, gpus_per_node;
-	int64_t mem_mb, time_minutes;	/* 0: not given */
-	int64_t time_seconds;		/* the same limit, not rounded; 0: not given */
-	/* Indices as sbatch takes them, "0-9:2%3"; NULL: one job. Slurm reads it in `fields`. The tasks of
-	 * an array are one job to who asked for it: one reference, one status, one end. */
+	int64_t mem_mb, time_minutes; /* 0: not given */
+	int64_t time_seconds;         /* the same limit, not rounded; 0: not given */
+	/* Indices as sbatch takes them, "0-9:2%3"; NULL: one job. Slurm reads it in `fields`. The
+	 * tasks of an array are one job to who asked for it: one reference, one status, one end. */
 	const char *array;
-	int64_t warn_seconds;		/* SIGUSR1 to lbrun so long before the time limit; 0: none */
-	/* What sbatch would have made of the options (slurm/batch/batch.h); NULL: the members above. To
-	 * Slurm only; borrowed. */
+	int64_t warn_seconds; /* SIGUSR1 to lbrun so long before the time limit; 0: none */
+	/* What sbatch would have made of the options (slurm/batch/batch.h); NULL: the members
+	 * above. To Slurm only; borrowed. */
 	const json_t *fields;
-	char *const *argv;		/* NULL-terminated: script and arguments, for scontrol to show */
-	/* Options for the site's sbatch, which then submits script_path from submit_dir; NULL: it is
-	 * done without it. To Slurm only. */
+	char *const *argv; /* NULL-terminated: script and arguments, for scontrol to show */
+	/* Options for the site's sbatch, which then submits script_path from submit_dir; NULL: it
+	 * is done without it. To Slurm only. */
 	char *const *words;
 	const char *submit_dir;
 };
 
 enum scheduler_result {
 	SCHEDULER_OK,
-	SCHEDULER_REFUSED,	/* the scheduler said no: nothing was done, asking again is pointless */
-	SCHEDULER_GONE,		/* no such job (any more), or another one under that id */
-	SCHEDULER_DOWN,		/* could not be reached: nothing was done */
-	SCHEDULER_UNCLEAR,	/* no answer: it may have been done, or may be done later */
+	SCHEDULER_REFUSED, /* the scheduler said no: nothing was done, asking again is pointless */
+	SCHEDULER_GONE,    /* no such job (any more), or another one under that id */
+	SCHEDULER_DOWN,    /* could not be reached: nothing was done */
+	SCHEDULER_UNCLEAR, /* no answer: it may have been done, or may be done later */
 	SCHEDULER_RESULT_COUNT
 };
 
 struct scheduler_reply {
 	enum scheduler_result result;
-	const char *text;		/* one line for people; "" when fine */
-	struct job_ref job;		/* submit */
-	const struct job_status *jobs;	/* recall: the one; poll: all jobs of ours, ended ones as long as they are known */
+	const char *text;   /* one line for people; "" when fine */
+	struct job_ref job; /* submit */
+	const struct job_status *
+		/* recall: the one; poll: all jobs of ours, ended ones as long as they are known */
+		jobs;
 	size_t job_count;
-	const json_t *body;		/* why: what is known, by the names in wire.h; NULL: nothing */
+	const json_t *body; /* why: what is known, by the names in wire.h; NULL: nothing */
 };
 
 typedef void (*scheduler_done)(void *arg, const struct scheduler_reply *reply);
 
 struct scheduler {
 	const struct scheduler_ops *ops;
-	int64_t kill_wait_ms;		/* from its SIGTERM to its SIGKILL; 0: not known (yet) */
-	uint32_t node_uid;		/* of its own daemons on the nodes, who cancel what they cannot launch */
+	int64_t kill_wait_ms; /* from its SIGTERM to its SIGKILL; 0: not known (yet) */
+	uint32_t node_uid; /* of its own daemons on the nodes, who cancel what they cannot launch */
 };
 
 struct scheduler_ops {
-	const char *name;		/* "slurm", "local" */
-	/* Could such a job ever start? -1 with err when not; NULL where only the scheduler knows. */
+	const char *name; /* "slurm", "local" */
+	/* Could such a job ever start? -1 with err when not; NULL where only the scheduler
+	 * knows. */
 	int (*check)(const struct scheduler *s, const struct job_request *job, struct err *err);
 	/* Submits held: the job cannot start before `release`. */
 	void (*submit)(struct scheduler *s, const struct job_request *job, scheduler_done done,
@@ -131,14 +135,16 @@ struct scheduler_ops {
 		       void *arg);
 	void (*poll)(struct scheduler *s, scheduler_done done, void *arg);
 	/* What a poll does not tell of any more: SCHEDULER_OK with the one job, which is over;
-	 * SCHEDULER_GONE when nothing remembers it, or not that it ended. NULL: nothing ever does. */
+	 * SCHEDULER_GONE when nothing remembers it, or not that it ended. NULL: nothing ever
+	 * does. */
 	void (*recall)(struct scheduler *s, const struct job_ref *job, scheduler_done done,
 		       void *arg);
-	/* Would the scheduler take such a job? SCHEDULER_REFUSED with why not; anything else: it may.
-	 * Nothing is submitted. NULL: `check` says it all. */
+	/* Would the scheduler take such a job? SCHEDULER_REFUSED with why not; anything else: it
+	 * may. Nothing is submitted. NULL: `check` says it all. */
 	void (*probe)(struct scheduler *s, const struct job_request *job, scheduler_done done,
 		      void *arg);
-	/* Why this job, asked for so, does not run. `avoided`: nodes that lbd keeps it away from, "" = none. */
+	/* Why this job, asked for so, does not run. `avoided`: nodes that lbd keeps it away from,
+	 * "" = none. */
 	void (*why)(struct scheduler *s, const struct job_ref *ref, const struct job_request *job,
 		    const char *avoided, scheduler_done done, void *arg);
 	/* Pending calls are dropped without their callbacks; jobs live on. `closed` is called once,

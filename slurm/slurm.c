@@ -25,32 +25,41 @@
 
 enum {
 	URGENT_IN_A_ROW = 64,
-	RESPAWN_MS = 1000,	/* at most one start of the helper in this time */
-	KILL_MS = 1000,		/* from its SIGKILL to giving it up */
-	FULL_POLL_MS = 60000	/* a full answer at least this often, whatever the clocks say */
+	RESPAWN_MS = 1000,   /* at most one start of the helper in this time */
+	KILL_MS = 1000,      /* from its SIGKILL to giving it up */
+	FULL_POLL_MS = 60000 /* a full answer at least this often, whatever the clocks say */
 };
 
 enum op {
-	OP_SUBMIT, OP_RELEASE, OP_SIGNAL, OP_CANCEL, OP_CHECK, OP_POLL, OP_INFO, OP_WHY, OP_COUNT
+	OP_SUBMIT,
+	OP_RELEASE,
+	OP_SIGNAL,
+	OP_CANCEL,
+	OP_CHECK,
+	OP_POLL,
+	OP_INFO,
+	OP_WHY,
+	OP_COUNT
 };
 
 static const struct {
 	const char *name;
 	bool is_urgent, is_change;
 } op_info[OP_COUNT] = {
-	[OP_SUBMIT] = { "submit", true, true },   [OP_RELEASE] = { "release", true, true },
-	[OP_SIGNAL] = { "signal", true, true },   [OP_CANCEL] = { "cancel", true, true },
-	[OP_POLL] = { "poll", false, false },     [OP_INFO] = { "info", false, false },
-	[OP_CHECK] = { "check", true, false },    [OP_WHY] = { "why", false, false },
+	[OP_SUBMIT] = { "submit", true, true }, [OP_RELEASE] = { "release", true, true },
+	[OP_SIGNAL] = { "signal", true, true }, [OP_CANCEL] = { "cancel", true, true },
+	[OP_POLL] = { "poll", false, false },   [OP_INFO] = { "info", false, false },
+	[OP_CHECK] = { "check", true, false },  [OP_WHY] = { "why", false, false },
 };
 
-struct request {		/* owned by the queue, then by `current`; freed after its answer */
+/* owned by the queue, then by `current`; freed after its answer */
+struct request {
 	struct request *next;
 	enum op op;
 	int64_t id;
 	struct job_ref ref;
-	char *line;		/* with its newline; NULL: made when it is sent */
-	scheduler_done done;	/* NULL: our own */
+	char *line;          /* with its newline; NULL: made when it is sent */
+	scheduler_done done; /* NULL: our own */
 	void *arg;
 };
 
@@ -65,21 +74,21 @@ struct slurm {
 	struct accounting *accounting;
 	int64_t deadline_ms;
 	uv_timer_t deadline;
-	uv_timer_t kick;	/* takes the next request, now or when the helper may start again */
-	int open_handles;	/* timers, helper and accounting whose close callback is still due */
+	uv_timer_t kick;  /* takes the next request, now or when the helper may start again */
+	int open_handles; /* timers, helper and accounting whose close callback is still due */
 	struct queue urgent, idle;
 	struct request *current;
-	bool has_acted;		/* the helper said so of the current request */
-	bool is_late;		/* the helper was killed for being late */
+	bool has_acted; /* the helper said so of the current request */
+	bool is_late;   /* the helper was killed for being late */
 	int urgent_in_a_row;
 	int64_t next_id;
-	int64_t started_ms;	/* monotonic; of the helper's last start, 0 = never */
+	int64_t started_ms; /* monotonic; of the helper's last start, 0 = never */
 
-	struct job_status *jobs;	/* the last poll's, for as long as Slurm says "no change" */
+	struct job_status *jobs; /* the last poll's, for as long as Slurm says "no change" */
 	size_t job_count;
-	int64_t last;			/* its time stamp; 0 = there is none */
-	int64_t full_ms;		/* monotonic; of the last full answer */
-	bool has_info;			/* the cluster's particulars are logged, or asked for */
+	int64_t last;    /* its time stamp; 0 = there is none */
+	int64_t full_ms; /* monotonic; of the last full answer */
+	bool has_info;   /* the cluster's particulars are logged, or asked for */
 
 	bool is_closing;
 	void (*closed)(void *arg);
@@ -111,7 +120,7 @@ static struct request *queue_take(struct queue *q)
 static void request_free(struct request *r)
 {
 	if (r && r->line) {
-		explicit_bzero(r->line, strlen(r->line));	/* may hold secrets */
+		explicit_bzero(r->line, strlen(r->line)); /* may hold secrets */
 		free(r->line);
 	}
 	free(r);
@@ -231,8 +240,10 @@ static void take_info(struct slurm *s, const json_t *body)
 		 (long long)js_int(body, "message_timeout", 0),
 		 (long long)js_int(body, "kill_wait", 0));
 	if (age > 0 && age < 60)
-		log_warn("Slurm forgets ended jobs after %llds (MinJobAge): an ending that lbrun could "
-			 "not record may be missed", (long long)age);
+		log_warn(
+			"Slurm forgets ended jobs after %llds (MinJobAge): an ending that lbrun could "
+			"not record may be missed",
+			(long long)age);
 }
 
 static void finish(struct slurm *s, const json_t *body)
@@ -321,7 +332,8 @@ static char *bare_line(const struct slurm *s, const struct request *r)
 	bool is_fresh = s->last && clock_mono_ms() - s->full_ms < FULL_POLL_MS;
 
 	return xasprintf("{\"id\":%lld,\"op\":\"%s\",\"have\":%lld}\n", (long long)r->id,
-			 op_info[r->op].name, r->op == OP_POLL && is_fresh ? (long long)s->last : 0);
+			 op_info[r->op].name,
+			 r->op == OP_POLL && is_fresh ? (long long)s->last : 0);
 }
 
 static void send_request(struct slurm *s, struct request *r)
@@ -413,17 +425,26 @@ static void add_words(json_t *object, const struct job_request *job)
 static json_t *job_json(const struct job_request *job)
 {
 	json_t *object = json_object(), *env = json_array(), *argv = json_array();
-	const struct { const char *key, *text; } texts[] = {
-		{ "script", job->script }, { "workdir", job->workdir }, { "output", job->output },
-		{ "partition", job->partition }, { "account", job->account }, { "qos", job->qos },
+	const struct {
+		const char *key, *text;
+	} texts[] = {
+		{ "script", job->script },         { "workdir", job->workdir },
+		{ "output", job->output },         { "partition", job->partition },
+		{ "account", job->account },       { "qos", job->qos },
 		{ "constraint", job->constraint }, { "exclude", job->exclude },
-		{ "nodelist", job->nodelist }, { "reservation", job->reservation },
+		{ "nodelist", job->nodelist },     { "reservation", job->reservation },
 		{ "licenses", job->licenses },
 	};
-	const struct { const char *key; int64_t n; } numbers[] = {
-		{ "nodes", job->nodes }, { "ntasks_per_node", job->ntasks_per_node },
-		{ "cpus_per_task", job->cpus_per_task }, { "gpus_per_node", job->gpus_per_node },
-		{ "mem_mb", job->mem_mb }, { "time_minutes", job->time_minutes },
+	const struct {
+		const char *key;
+		int64_t n;
+	} numbers[] = {
+		{ "nodes", job->nodes },
+		{ "ntasks_per_node", job->ntasks_per_node },
+		{ "cpus_per_task", job->cpus_per_task },
+		{ "gpus_per_node", job->gpus_per_node },
+		{ "mem_mb", job->mem_mb },
+		{ "time_minutes", job->time_minutes },
 		{ "warn_seconds", job->warn_seconds },
 	};
 

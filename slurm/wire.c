@@ -13,11 +13,8 @@
 static const char comment_mark[] = "lbd1:";
 
 static const char *const result_names[SCHEDULER_RESULT_COUNT] = {
-	[SCHEDULER_OK] = "ok",
-	[SCHEDULER_REFUSED] = "refused",
-	[SCHEDULER_GONE] = "gone",
-	[SCHEDULER_DOWN] = "down",
-	[SCHEDULER_UNCLEAR] = "unclear",
+	[SCHEDULER_OK] = "ok",     [SCHEDULER_REFUSED] = "refused", [SCHEDULER_GONE] = "gone",
+	[SCHEDULER_DOWN] = "down", [SCHEDULER_UNCLEAR] = "unclear",
 };
 
 const char *wire_result_name(enum scheduler_result result)
@@ -79,8 +76,8 @@ void wire_row_print(const struct wire_row *r, char out[WIRE_ROW_BYTES])
 	snprintf(out, WIRE_ROW_BYTES,
 		 "%s %s %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
 		 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %s",
-		 r->token, r->ledger_id, r->job_id, r->submit_time, r->state, r->reason, r->exit_code,
-		 r->is_held, r->start_time, r->end_time, r->restarts,
+		 r->token, r->ledger_id, r->job_id, r->submit_time, r->state, r->reason,
+		 r->exit_code, r->is_held, r->start_time, r->end_time, r->restarts,
 		 r->idle_excluded, r->nodes);
 }
 
@@ -99,8 +96,8 @@ static bool take_number(const char **at, int64_t *out)
 static bool take_row(const char *at, struct wire_row *r)
 {
 	int64_t *numbers[] = {
-		&r->job_id, &r->submit_time, &r->state, &r->reason, &r->exit_code, &r->is_held,
-		&r->start_time, &r->end_time, &r->restarts, &r->idle_excluded,
+		&r->job_id,  &r->submit_time, &r->state,    &r->reason,   &r->exit_code,
+		&r->is_held, &r->start_time,  &r->end_time, &r->restarts, &r->idle_excluded,
 	};
 
 	if (!take_hex(&at, TOKEN_HEX, " ", r->token) ||
@@ -122,8 +119,10 @@ bool wire_row_parse(const char *row, struct job_status *out)
 	if (row == NULL || !take_row(row, &r))
 		return false;
 	word = (struct slurm_word){
-		.state = (uint32_t)r.state, .reason = (uint32_t)r.reason,
-		.exit_code = (uint32_t)r.exit_code, .is_held = r.is_held != 0,
+		.state = (uint32_t)r.state,
+		.reason = (uint32_t)r.reason,
+		.exit_code = (uint32_t)r.exit_code,
+		.is_held = r.is_held != 0,
 	};
 	slurm_word_judge(&word, out);
 	snprintf(out->ref.token, sizeof(out->ref.token), "%s", r.token);

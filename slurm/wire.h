@@ -36,12 +36,14 @@
 
 enum { WIRE_MAX_REQUEST = 16 << 20, WIRE_MAX_REPLY = 64 << 20, WIRE_NAME_DIGITS = 12 };
 
-/* One job of a poll reply, as Slurm tells it. It travels as one text, its members in this order with
- * blanks between them: ten thousand of those are read in a tenth of the time of as many arrays. */
+/* One job of a poll reply, as Slurm tells it. It travels as one text, its members in this order
+ * with blanks between them: ten thousand of those are read in a tenth of the time of as many
+ * arrays. */
 struct wire_row {
 	char token[TOKEN_HEX + 1], ledger_id[LEDGER_ID_HEX + 1];
-	int64_t job_id, submit_time, state, reason, exit_code, is_held, start_time, end_time, restarts, idle_excluded;
-	const char *nodes;		/* borrowed; may be "" */
+	int64_t job_id, submit_time, state, reason, exit_code, is_held, start_time, end_time,
+		restarts, idle_excluded;
+	const char *nodes; /* borrowed; may be "" */
 };
 
 enum { WIRE_ROW_BYTES = 512 };

@@ -20,19 +20,19 @@ _Static_assert(sizeof(migrations) / sizeof(migrations[0]) == LEDGER_SCHEMA_VERSI
 	       "one file in sql/schema per version");
 
 enum {
-	APPLICATION_ID = 1818387559,	/* as in schema/001-initial.sql */
+	APPLICATION_ID = 1818387559, /* as in schema/001-initial.sql */
 	PAGE_BYTES = 4096,
-	LOCK_WAIT_MS = 500,		/* a reader may have the file for a moment */
-	CHECK_ALWAYS_BYTES = 32 << 20,	/* quick_check does some 200 MB/s */
+	LOCK_WAIT_MS = 500,            /* a reader may have the file for a moment */
+	CHECK_ALWAYS_BYTES = 32 << 20, /* quick_check does some 200 MB/s */
 };
 
-/* The journal is written over and over in place (journal_mode PERSIST): a file whose length does not
- * change is synced several times as fast. What a large group made of it is cut back.
+/* The journal is written over and over in place (journal_mode PERSIST): a file whose length does
+ * not change is synced several times as fast. What a large group made of it is cut back.
  *
  * A page that does not fit the cache must not be written before the commit: an error there leaves
- * SQLite with a journal that a connection in exclusive mode does not play back. So the pages of a whole
- * group stay, and the cache has room for others besides: else each line read from a spool would read the
- * rows of its run and attempt from the file again. */
+ * SQLite with a journal that a connection in exclusive mode does not play back. So the pages of a
+ * whole group stay, and the cache has room for others besides: else each line read from a spool
+ * would read the rows of its run and attempt from the file again. */
 static const char session[] = "PRAGMA synchronous = FULL;"
 			      "PRAGMA cache_size = -4096;"
 			      "PRAGMA journal_size_limit = 4194304;"
@@ -71,8 +71,8 @@ void ledger_rollback(struct ledger *l)
 		sqlite3_exec(l->db, "ROLLBACK", NULL, NULL, NULL);
 	if (l->lost.code == ERR_NONE)
 		return;
-	/* SQLite does not tell when a rollback could not put the old pages back, but the journal does:
-	 * it is made cold at the very end. */
+	/* SQLite does not tell when a rollback could not put the old pages back, but the journal
+	 * does: it is made cold at the very end. */
 	if (is_journal_hot(sqlite3_filename_journal(sqlite3_db_filename(l->db, "main"))))
 		l->broken = true;
 	if (!l->broken)
@@ -87,8 +87,10 @@ int ledger_check_place(struct ledger *l, struct err *err)
 
 	if (stat(l->path, &st) == 0 && st.st_dev == l->device && st.st_ino == l->inode)
 		return 0;
-	err_set(&why, ERR_IO, "%s is gone, or another file is in its place: restart lbd, which says "
-		"what to do", l->path);
+	err_set(&why, ERR_IO,
+		"%s is gone, or another file is in its place: restart lbd, which says "
+		"what to do",
+		l->path);
 	if (l->lost.code == ERR_NONE)
 		l->lost = why;
 	l->broken = true;
@@ -130,7 +132,7 @@ static void tell_changes(struct ledger *l)
 {
 	size_t count = l->touched_count;
 
-	l->touched_count = 0;	/* the callback only reads */
+	l->touched_count = 0; /* the callback only reads */
 	for (size_t i = 0; i < count; i++)
 		l->changed(l->changed_arg, l->touched[i]);
 }
@@ -146,7 +148,8 @@ int ledger_commit(struct ledger *l, struct err *err)
 	else if (!sqlite3_get_autocommit(l->db))
 		rc = commit(l, err);
 	if (rc == 0 && failpoint(FP_LEDGER_COMMITTED, &late) < 0) {
-		l->lost = late;		/* as when the very last sync fails: committed, and nobody can tell */
+		l->lost =
+			late; /* as when the very last sync fails: committed, and nobody can tell */
 		l->broken = true;
 		rc = err_set(err, late.code, "%s", late.text);
 	}
@@ -286,8 +289,8 @@ static int check_version(struct ledger *l, int64_t *version, struct err *err)
 			       l->path);
 	if (*version > LEDGER_SCHEMA_VERSION)
 		return err_set(err, ERR_IO,
-			       "%s: written by a newer lbd (schema %lld), this one knows %d", l->path,
-			       (long long)*version, LEDGER_SCHEMA_VERSION);
+			       "%s: written by a newer lbd (schema %lld), this one knows %d",
+			       l->path, (long long)*version, LEDGER_SCHEMA_VERSION);
 	return 0;
 }
 
@@ -300,11 +303,14 @@ int ledger_check(struct ledger *l, struct err *err)
 	    ask_int(l, "SELECT count(*) FROM pragma_foreign_key_check", &broken, err))
 		return -1;
 	if (strcmp(answer, "ok") != 0)
-		return err_set(err, ERR_IO, "%s: the file is damaged (%s): lbctl recover makes it anew",
-			       l->path, answer);
+		return err_set(err, ERR_IO,
+			       "%s: the file is damaged (%s): lbctl recover makes it anew", l->path,
+			       answer);
 	if (broken)
-		return err_set(err, ERR_IO, "%s: the file is damaged (%lld rows refer to nothing): stop "
-			       "lbd, then: lbctl recover", l->path, (long long)broken);
+		return err_set(err, ERR_IO,
+			       "%s: the file is damaged (%lld rows refer to nothing): stop "
+			       "lbd, then: lbctl recover",
+			       l->path, (long long)broken);
 	return 0;
 }
 
@@ -348,8 +354,8 @@ static int migrate(struct ledger *l, int64_t version, struct err *err)
 
 	while (version < LEDGER_SCHEMA_VERSION) {
 		version++;
-		sqlite3_snprintf(sizeof(set_version), set_version, "PRAGMA user_version = %d; COMMIT",
-				 (int)version);
+		sqlite3_snprintf(sizeof(set_version), set_version,
+				 "PRAGMA user_version = %d; COMMIT", (int)version);
 		if (run_text(l, "BEGIN IMMEDIATE", err) || run_text(l, migrations[version], err) ||
 		    check_references(l, err) || run_text(l, set_version, err))
 			return err_wrap(err, "migration to schema %d", (int)version);
@@ -396,8 +402,7 @@ static int open_file(struct ledger *l, struct err *err)
 
 	if (prepare_file(l->path, err) || (!was_interrupted && check_size(l->path, err)))
 		return -1;
-	if (take_lock(l, err) || set_session(l, err) ||
-	    check_version(l, &version, err))
+	if (take_lock(l, err) || set_session(l, err) || check_version(l, &version, err))
 		return -1;
 	if (wants_check(l->path, was_interrupted) && ledger_check(l, err))
 		return -1;

@@ -33,7 +33,7 @@ enum { LEDGER_SCHEMA_VERSION = 7 };
  * file or a file somebody else holds (ERR_LOCKED) is refused with what to do. quick_check runs when
  * the file is small or its last user died while writing. Programs must ignore SIGXFSZ. */
 int ledger_open(const char *path, struct ledger **out, struct err *err);
-void ledger_close(struct ledger *ledger);	/* what is not committed is gone */
+void ledger_close(struct ledger *ledger); /* what is not committed is gone */
 
 /* 16 hex digits drawn when the ledger was created: jobs carry it, so that an lbd never touches the
  * jobs of another one of the same user. */
@@ -45,12 +45,12 @@ int ledger_set_id(struct ledger *ledger, const char *id, struct err *err);
  * tell: nodes, periodic jobs, and events up to its time. Nothing may be open. */
 int ledger_take_over(struct ledger *ledger, const char *path, struct err *err);
 
-int ledger_commit(struct ledger *ledger, struct err *err);	/* nothing open: fine */
-/* The file's name leads to another file, or to none: -1 with ERR_IO, and the ledger is broken. Cheap: for
- * a guard, which is asked before each commit. */
+int ledger_commit(struct ledger *ledger, struct err *err); /* nothing open: fine */
+/* The file's name leads to another file, or to none: -1 with ERR_IO, and the ledger is broken.
+ * Cheap: for a guard, which is asked before each commit. */
 int ledger_check_place(struct ledger *ledger, struct err *err);
-/* Asked before each commit: may this process still write? -1 with ERR_LOCKED: never again, the ledger
- * is broken to it; with another error: not now, this commit fails. NULL: always. */
+/* Asked before each commit: may this process still write? -1 with ERR_LOCKED: never again, the
+ * ledger is broken to it; with another error: not now, this commit fails. NULL: always. */
 void ledger_guard(struct ledger *ledger, int (*may)(void *arg, struct err *err), void *arg);
 void ledger_rollback(struct ledger *ledger);
 /* Called after each commit for every run that it changed: its row, or what its attempts are. The
@@ -59,8 +59,8 @@ void ledger_on_change(struct ledger *ledger, void (*changed)(void *arg, int64_t 
 /* Goes up with each row that is written. */
 int64_t ledger_changes(const struct ledger *ledger);
 /* The file can no longer be trusted to this process (a failed fsync, damage): every call fails from
- * now on, and only a new process may look again. It may find what the failed commit wrote: what that
- * needs outside the ledger must not be taken back. */
+ * now on, and only a new process may look again. It may find what the failed commit wrote: what
+ * that needs outside the ledger must not be taken back. */
 bool ledger_is_broken(const struct ledger *ledger);
 /* Every page, every index, every reference: reads the whole file. -1 with what is wrong. */
 int ledger_check(struct ledger *ledger, struct err *err);
@@ -72,25 +72,27 @@ int ledger_backup(struct ledger *ledger, const char *path, struct err *err);
 /* --- runs ----------------------------------------------------------------------------------- */
 struct ledger_run {
 	int64_t id;
-	const char *name, *owner;	/* owner: user name of who submitted */
+	const char *name, *owner; /* owner: user name of who submitted */
 	int64_t owner_uid;
 	enum run_state state;
-	enum cause cause;		/* why it ended, or why its last attempt did */
-	const char *text;		/* one line for people about the last change; "" */
-	const char *scheduler;		/* "slurm" | "local" */
-	const char *dir;		/* absolute: runs/NAME */
+	enum cause cause;      /* why it ended, or why its last attempt did */
+	const char *text;      /* one line for people about the last change; "" */
+	const char *scheduler; /* "slurm" | "local" */
+	const char *dir;       /* absolute: runs/NAME */
 	enum run_order wanted;
 	const char *wanted_by, *wanted_reason;
 	int64_t wanted_ms;
 	int64_t created_ms, ended_ms;
 	int64_t backoff_until_ms;
-	int64_t failures;		/* launches without progress since the last progress */
-	int64_t step, target_step;	/* newest reported; -1 = none */
-	double loss, tokens_per_s, mfu;	/* NaN = none */
-	const char *resume_from;	/* for the next launch of a new attempt: "" = the newest valid
-					   checkpoint, "scratch" = none, else the path of one */
-	const char *run_group;		/* run.group of the spec; "" = none */
-	const char *wanted_switch;	/* the file in switches/ that `wanted` came from; "" = a command */
+	int64_t failures;               /* launches without progress since the last progress */
+	int64_t step, target_step;      /* newest reported; -1 = none */
+	double loss, tokens_per_s, mfu; /* NaN = none */
+	/* for the next launch of a new attempt: "" = the newest valid checkpoint, "scratch" =
+	 * none, else the path of one */
+	const char *resume_from;
+	const char *run_group; /* run.group of the spec; "" = none */
+	const char
+		*wanted_switch; /* the file in switches/ that `wanted` came from; "" = a command */
 };
 
 /* *id is set. ERR_LOCKED when the name is taken. */
@@ -102,12 +104,13 @@ int ledger_run_by_id(struct ledger *l, int64_t id, struct ledger_run *out, struc
 int ledger_run_each(struct ledger *l, bool live_only,
 		    int (*each)(const struct ledger_run *run, void *arg), void *arg,
 		    struct err *err);
-/* The run that ended first after (after_ms, after_id), until_ms at the latest. ERR_NOT_FOUND: none. */
+/* The run that ended first after (after_ms, after_id), until_ms at the latest. ERR_NOT_FOUND:
+ * none. */
 struct ledger_ended {
 	int64_t id;
 	const char *name, *dir;
 	int64_t ended_ms;
-	bool is_periodic;		/* cron started it */
+	bool is_periodic; /* cron started it */
 };
 int ledger_run_next_ended(struct ledger *l, int64_t after_ms, int64_t after_id, int64_t until_ms,
 			  struct ledger_ended *out, struct err *err);
@@ -115,16 +118,17 @@ int ledger_run_next_ended(struct ledger *l, int64_t after_ms, int64_t after_id, 
 int ledger_run_each_since(struct ledger *l, int64_t since_ms,
 			  int (*each)(const struct ledger_run *run, void *arg), void *arg,
 			  struct err *err);
-/* Guarded: the row must be in state `from`, else ERR_INTERNAL. A move that run_state_may_follow does
- * not allow is refused. Sets ended_ms when `to` is final, clears it otherwise. */
+/* Guarded: the row must be in state `from`, else ERR_INTERNAL. A move that run_state_may_follow
+ * does not allow is refused. Sets ended_ms when `to` is final, clears it otherwise. */
 int ledger_run_move(struct ledger *l, int64_t id, enum run_state from, enum run_state to,
 		    enum cause cause, const char *text, int64_t now_ms, struct err *err);
 int ledger_run_set_wanted(struct ledger *l, int64_t id, enum run_order wanted, const char *by,
 			  const char *reason, int64_t now_ms, struct err *err);
-/* After ledger_run_set_wanted, which says that the order came from a command: it came from a file. */
+/* After ledger_run_set_wanted, which says that the order came from a command: it came from a
+ * file. */
 int ledger_run_set_switch(struct ledger *l, int64_t id, const char *file, struct err *err);
-int ledger_run_set_failures(struct ledger *l, int64_t id, int64_t failures, int64_t backoff_until_ms,
-			    struct err *err);
+int ledger_run_set_failures(struct ledger *l, int64_t id, int64_t failures,
+			    int64_t backoff_until_ms, struct err *err);
 int ledger_run_set_resume(struct ledger *l, int64_t id, const char *resume_from, struct err *err);
 /* What `ls` shows of the newest step; NaN, or < 0 for all but the loss, leaves a column alone. */
 int ledger_run_set_progress(struct ledger *l, int64_t id, int64_t step, int64_t target_step,
@@ -133,11 +137,12 @@ int ledger_run_set_progress(struct ledger *l, int64_t id, int64_t step, int64_t 
 /* --- runs that are removed for good ----------------------------------------------------------- */
 struct ledger_removal {
 	int64_t id;
-	const char *name, *dir;		/* of the run */
+	const char *name, *dir; /* of the run */
 	int64_t time_ms;
 };
 
-/* Everything about a run that is over ends, and the removal of its folder is noted; *id is the note's. */
+/* Everything about a run that is over ends, and the removal of its folder is noted; *id is the
+ * note's. */
 int ledger_run_remove(struct ledger *l, int64_t run_id, const struct ledger_removal *removal,
 		      int64_t *id, struct err *err);
 /* The oldest note after after_id. ERR_NOT_FOUND: none. */
@@ -150,18 +155,18 @@ struct ledger_attempt {
 	int64_t id, run_id, number;
 	const char *token;
 	enum attempt_state state;
-	int64_t job_id;			/* 0 = not known */
-	int64_t submit_time;		/* seconds, as the scheduler tells it */
+	int64_t job_id;      /* 0 = not known */
+	int64_t submit_time; /* seconds, as the scheduler tells it */
 	enum cause cause;
-	int exit_code;			/* -1 = none */
-	int signal;			/* 0 = none */
+	int exit_code; /* -1 = none */
+	int signal;    /* 0 = none */
 	const char *text;
-	const char *nodes;		/* comma-separated names; "" = not known */
+	const char *nodes; /* comma-separated names; "" = not known */
 	int64_t created_ms, released_ms, started_ms, ended_ms;
-	int64_t resumed_from_step;	/* -1 = from scratch or not known */
-	int64_t spool_offset, spool_seq;	/* ingested so far */
-	const char *excluded;		/* nodes it was told to keep away from, comma-separated */
-	bool is_walled_in;		/* the scheduler had no other for it */
+	int64_t resumed_from_step;       /* -1 = from scratch or not known */
+	int64_t spool_offset, spool_seq; /* ingested so far */
+	const char *excluded;            /* nodes it was told to keep away from, comma-separated */
+	bool is_walled_in;               /* the scheduler had no other for it */
 };
 
 int ledger_attempt_insert(struct ledger *l, int64_t run_id, int64_t number, const char *token,
@@ -187,17 +192,19 @@ int ledger_attempt_started(struct ledger *l, int64_t id, const char *nodes, int6
 /* any live state → ended */
 int ledger_attempt_end(struct ledger *l, int64_t id, enum cause cause, int exit_code, int signal,
 		       const char *text, int64_t now_ms, struct err *err);
-int ledger_attempt_set_excluded(struct ledger *l, int64_t id, const char *excluded, struct err *err);
+int ledger_attempt_set_excluded(struct ledger *l, int64_t id, const char *excluded,
+				struct err *err);
 int ledger_attempt_walled_in(struct ledger *l, int64_t id, struct err *err);
 int ledger_attempt_set_spool(struct ledger *l, int64_t id, int64_t offset, int64_t seq,
 			     struct err *err);
 
-/* A spare: the row of an attempt-to-be (restart.prequeue), at most one a run. The functions above that
- * list attempts pass it over; those that take an id serve it, too. */
+/* A spare: the row of an attempt-to-be (restart.prequeue), at most one a run. The functions above
+ * that list attempts pass it over; those that take an id serve it, too. */
 int ledger_spare_insert(struct ledger *l, int64_t run_id, int64_t number, const char *token,
 			const char *excluded, int64_t now_ms, int64_t *id, struct err *err);
 /* ERR_NOT_FOUND: the run has none. */
-int ledger_spare_find(struct ledger *l, int64_t run_id, struct ledger_attempt *out, struct err *err);
+int ledger_spare_find(struct ledger *l, int64_t run_id, struct ledger_attempt *out,
+		      struct err *err);
 /* It becomes the run's newest attempt. */
 int ledger_spare_take(struct ledger *l, int64_t id, int64_t now_ms, struct err *err);
 int ledger_spare_drop(struct ledger *l, int64_t id, struct err *err);
@@ -210,9 +217,9 @@ struct ledger_launch {
 	const char *text;
 	int64_t pid;
 	int64_t started_ms, ended_ms;
-	int64_t resumed_from_step, first_step, last_step;	/* -1 = none */
-	int64_t first_step_ms, last_step_ms;	/* when these two were reported */
-	int64_t saved_step, saved_ms;		/* its newest valid checkpoint; -1 and 0 = none */
+	int64_t resumed_from_step, first_step, last_step; /* -1 = none */
+	int64_t first_step_ms, last_step_ms;              /* when these two were reported */
+	int64_t saved_step, saved_ms; /* its newest valid checkpoint; -1 and 0 = none */
 };
 
 /* Also sets the attempt's resumed_from_step when number is 1. Starting it twice is fine. */
@@ -220,7 +227,8 @@ int ledger_launch_start(struct ledger *l, int64_t attempt_id, int64_t number, in
 			int64_t resumed_from_step, int64_t now_ms, struct err *err);
 int ledger_launch_end(struct ledger *l, int64_t attempt_id, int64_t number, enum cause cause,
 		      int exit_code, int signal, const char *text, int64_t now_ms, struct err *err);
-struct ledger_steps {			/* a batch of steps, in order of arrival */
+/* a batch of steps, in order of arrival */
+struct ledger_steps {
 	int64_t first, last;
 	int64_t first_ms, last_ms;
 };
@@ -259,23 +267,23 @@ int ledger_checkpoint_of_step(struct ledger *l, int64_t run_id, int64_t step,
 /* Those after `step` are none of the run any more: a restart went back before them. */
 int ledger_checkpoint_set_aside(struct ledger *l, int64_t run_id, int64_t step, struct err *err);
 
-/* --- metrics: one row per step line, keyed by (attempt, seq) so that none is stored twice -------- */
+/* --- metrics: one row per step line, keyed by (attempt, seq) so that none is stored twice ----- */
 struct ledger_metric {
-	int64_t id;			/* grows; the cursor of ledger_metric_each */
+	int64_t id; /* grows; the cursor of ledger_metric_each */
 	int64_t run_id, attempt_id, seq, launch, step;
 	int64_t time_ms;
-	double loss;			/* NaN = none */
-	const char *fields;		/* JSON object of the line's numeric fields; may hold "type", too */
+	double loss;        /* NaN = none */
+	const char *fields; /* JSON object of the line's numeric fields; may hold "type", too */
 };
 
 int ledger_metric_put(struct ledger *l, const struct ledger_metric *m, struct err *err);
 enum {
-	LEDGER_METRICS_MAX = 10000,	/* of one run, once it was thinned */
-	LEDGER_METRICS_DENSE = 5000,	/* of these, the newest, of which none is left out */
+	LEDGER_METRICS_MAX = 10000,  /* of one run, once it was thinned */
+	LEDGER_METRICS_DENSE = 5000, /* of these, the newest, of which none is left out */
 };
 
-/* Leaves out points of a run that has nearly LEDGER_METRICS_MAX or more: of the older ones some remain,
- * evenly spread over the steps. The spool keeps them all. */
+/* Leaves out points of a run that has nearly LEDGER_METRICS_MAX or more: of the older ones some
+ * remain, evenly spread over the steps. The spool keeps them all. */
 int ledger_metric_thin(struct ledger *l, int64_t run_id, struct err *err);
 /* In order of arrival, id > after_id, at most `limit`. */
 int ledger_metric_each(struct ledger *l, int64_t run_id, int64_t after_id, int64_t limit,
@@ -288,13 +296,13 @@ int ledger_metric_last(struct ledger *l, int64_t run_id, int64_t *id, struct err
 
 /* --- events ----------------------------------------------------------------------------------- */
 struct ledger_event {
-	int64_t id, run_id;		/* run_id 0: about lbd itself */
+	int64_t id, run_id; /* run_id 0: about lbd itself */
 	int64_t time_ms;
-	const char *kind;		/* "submitted", "queued", "running", "launch_end", "killed", … */
-	const char *actor;		/* user name, "lbd", "lbrun" or "slurm" */
+	const char *kind;  /* "submitted", "queued", "running", "launch_end", "killed", … */
+	const char *actor; /* user name, "lbd", "lbrun" or "slurm" */
 	const char *text;
-	int64_t attempt;		/* number; 0 = none */
-	const char *run;		/* the name of run_id when read, "" without; not written */
+	int64_t attempt; /* number; 0 = none */
+	const char *run; /* the name of run_id when read, "" without; not written */
 };
 
 int ledger_event_put(struct ledger *l, const struct ledger_event *e, struct err *err);
@@ -309,14 +317,14 @@ int ledger_event_newest_ms(struct ledger *l, int64_t run_id, const char *kind, i
 /* The newest id of all events, 0 if none. */
 int ledger_event_last(struct ledger *l, int64_t *id, struct err *err);
 
-/* --- nodes -------------------------------------------------------------------------------------- */
+/* --- nodes ------------------------------------------------------------------------------------ */
 struct ledger_node {
 	const char *name;
-	int64_t attempts;		/* that ended there */
-	int64_t suspect;		/* of those, the ones whose cause may be the node's fault */
+	int64_t attempts; /* that ended there */
+	int64_t suspect;  /* of those, the ones whose cause may be the node's fault */
 	enum cause last_cause;
 	int64_t last_ms, suspect_ms;
-	double score;			/* of mistrust, as of score_ms; daemon/engine/node_memory.h */
+	double score; /* of mistrust, as of score_ms; daemon/engine/node_memory.h */
 	int64_t score_ms;
 };
 
@@ -333,20 +341,20 @@ int ledger_node_set_score(struct ledger *l, const char *node, double score, int6
 int ledger_node_each(struct ledger *l, int (*each)(const struct ledger_node *node, void *arg),
 		     void *arg, struct err *err);
 
-/* --- periodic jobs ------------------------------------------------------------------------------ */
+/* --- periodic jobs ---------------------------------------------------------------------------- */
 struct ledger_cron_entry {
 	const char *name;
-	int64_t seen_s;			/* what was due up to then has been dealt with */
-	const char *disabled_by;	/* who; "" = enabled */
+	int64_t seen_s;          /* what was due up to then has been dealt with */
+	const char *disabled_by; /* who; "" = enabled */
 };
 
 /* A moment at which an entry was due: once, whatever crashes. */
 struct ledger_cron_tick {
 	const char *entry;
-	int64_t scheduled_s;		/* UTC */
-	const char *state;		/* "waiting", "submitted", "skipped", "refused" */
-	const char *run;		/* name; "" = none */
-	const char *text;		/* why it is not submitted; "" */
+	int64_t scheduled_s; /* UTC */
+	const char *state;   /* "waiting", "submitted", "skipped", "refused" */
+	const char *run;     /* name; "" = none */
+	const char *text;    /* why it is not submitted; "" */
 	int64_t time_ms;
 };
 
@@ -356,14 +364,16 @@ int ledger_cron_entry_put(struct ledger *l, const struct ledger_cron_entry *entr
 int ledger_cron_entry_each(struct ledger *l,
 			   int (*each)(const struct ledger_cron_entry *entry, void *arg), void *arg,
 			   struct err *err);
-/* ERR_LOCKED when there is this tick already, unless it was waiting. Ticks of long ago are forgotten. */
+/* ERR_LOCKED when there is this tick already, unless it was waiting. Ticks of long ago are
+ * forgotten. */
 int ledger_cron_tick_put(struct ledger *l, const struct ledger_cron_tick *tick, struct err *err);
 /* The newest one in this state ("" = any). */
 int ledger_cron_tick_newest(struct ledger *l, const char *entry, const char *state,
 			    struct ledger_cron_tick *out, struct err *err);
 /* Every one that became a run, in no order. */
-int ledger_cron_tick_runs(struct ledger *l, int (*each)(const struct ledger_cron_tick *tick, void *arg),
-			  void *arg, struct err *err);
+int ledger_cron_tick_runs(struct ledger *l,
+			  int (*each)(const struct ledger_cron_tick *tick, void *arg), void *arg,
+			  struct err *err);
 /* The newest one whose run completed. */
 int ledger_cron_tick_succeeded(struct ledger *l, const char *entry, struct ledger_cron_tick *out,
 			       struct err *err);
@@ -371,7 +381,7 @@ int ledger_cron_tick_succeeded(struct ledger *l, const char *entry, struct ledge
 int ledger_cron_tick_waiting(struct ledger *l, const char *entry, struct ledger_cron_tick *out,
 			     struct err *err);
 
-/* --- small facts about lbd itself --------------------------------------------------------------- */
+/* --- small facts about lbd itself ------------------------------------------------------------- */
 /* `fallback` when there is none. */
 int ledger_meta_get(struct ledger *l, const char *key, int64_t fallback, int64_t *out,
 		    struct err *err);

@@ -137,7 +137,9 @@ int ledger_attempt_set_job(struct ledger *l, int64_t id, int64_t job_id, int64_t
 	bind_int(s, ":id", id);
 	bind_int(s, ":job_id", job_id);
 	bind_int(s, ":submit_time", submit_time);
-	return touching(l, id, write_one(l, s, ERR_INTERNAL, "the attempt is not waiting for its job id", err));
+	return touching(l, id,
+			write_one(l, s, ERR_INTERNAL, "the attempt is not waiting for its job id",
+				  err));
 }
 
 int ledger_attempt_released(struct ledger *l, int64_t id, int64_t now_ms, struct err *err)

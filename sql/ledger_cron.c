@@ -64,8 +64,9 @@ int ledger_cron_tick_newest(struct ledger *l, const char *entry, const char *sta
 	return read_one(l, s, tick_columns, out, no_such_tick, err);
 }
 
-int ledger_cron_tick_runs(struct ledger *l, int (*each)(const struct ledger_cron_tick *tick, void *arg),
-			  void *arg, struct err *err)
+int ledger_cron_tick_runs(struct ledger *l,
+			  int (*each)(const struct ledger_cron_tick *tick, void *arg), void *arg,
+			  struct err *err)
 {
 	sqlite3_stmt *s = query(l, Q_CRON_TICK_RUNS);
 	struct ledger_cron_tick tick;

@@ -25,16 +25,16 @@ struct ledger {
 	char *path;
 	char id[17];
 	sqlite3_stmt *statements[Q_COUNT];
-	sqlite3_stmt *borrowed;	/* found its row; reset later, since the caller reads its strings */
-	struct err lost;	/* set: what the open transaction wrote is gone, for this reason */
-	bool broken;		/* `lost` for good: the file can no longer be trusted to this process */
-	int (*may_write)(void *arg, struct err *err);	/* ledger_guard; NULL: always */
+	sqlite3_stmt *borrowed; /* found its row; reset later, since the caller reads its strings */
+	struct err lost;        /* set: what the open transaction wrote is gone, for this reason */
+	bool broken; /* `lost` for good: the file can no longer be trusted to this process */
+	int (*may_write)(void *arg, struct err *err); /* ledger_guard; NULL: always */
 	void *guard_arg;
-	dev_t device;		/* of the file that was opened, … */
-	ino_t inode;		/* … which its name is to lead to as long as we write */
-	void (*changed)(void *arg, int64_t run_id);	/* ledger_on_change; NULL: nobody asks */
+	dev_t device; /* of the file that was opened, … */
+	ino_t inode;  /* … which its name is to lead to as long as we write */
+	void (*changed)(void *arg, int64_t run_id); /* ledger_on_change; NULL: nobody asks */
 	void *changed_arg;
-	int64_t *touched;	/* runs that the open transaction changed */
+	int64_t *touched; /* runs that the open transaction changed */
 	size_t touched_count, touched_room;
 };
 
@@ -47,7 +47,7 @@ enum column_kind {
 	COLUMN_INT64,
 	COLUMN_INT,
 	COLUMN_BOOL,
-	COLUMN_REAL,		/* NaN is NULL */
+	COLUMN_REAL, /* NaN is NULL */
 	COLUMN_TEXT,
 	COLUMN_RUN_STATE,
 	COLUMN_ATTEMPT_STATE,
@@ -56,19 +56,21 @@ enum column_kind {
 };
 
 struct column {
-	const char *parameter;	/* ":name" */
+	const char *parameter; /* ":name" */
 	enum column_kind kind;
 	size_t offset;
 };
 
+/* clang-format off */
 #define COLUMN(type, kind, member) { ":" #member, COLUMN_##kind, offsetof(struct type, member) }
+/* clang-format on */
 
 /* The prepared statement, reset and ready to bind; borrowed. Strings are bound as they stand: they
  * must live until the statement has run. */
 sqlite3_stmt *query(struct ledger *l, enum query which);
 void bind_int(sqlite3_stmt *s, const char *parameter, int64_t value);
 void bind_real(sqlite3_stmt *s, const char *parameter, double value);
-void bind_text(sqlite3_stmt *s, const char *parameter, const char *value);	/* NULL is "" */
+void bind_text(sqlite3_stmt *s, const char *parameter, const char *value); /* NULL is "" */
 /* Binds whatever parameters the statement has of those in the table. */
 void bind_row(sqlite3_stmt *s, const struct column *columns, const void *row);
 

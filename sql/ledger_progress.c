@@ -5,27 +5,18 @@
 #include "sql/ledger_internal.h"
 
 static const struct column checkpoint_columns[] = {
-	COLUMN(ledger_checkpoint, INT64, run_id),
-	COLUMN(ledger_checkpoint, INT64, step),
-	COLUMN(ledger_checkpoint, INT64, attempt),
-	COLUMN(ledger_checkpoint, TEXT, path),
-	COLUMN(ledger_checkpoint, TEXT, text),
-	COLUMN(ledger_checkpoint, BOOL, valid),
-	COLUMN(ledger_checkpoint, INT64, time_ms),
-	{ NULL, 0, 0 },
+	COLUMN(ledger_checkpoint, INT64, run_id),  COLUMN(ledger_checkpoint, INT64, step),
+	COLUMN(ledger_checkpoint, INT64, attempt), COLUMN(ledger_checkpoint, TEXT, path),
+	COLUMN(ledger_checkpoint, TEXT, text),     COLUMN(ledger_checkpoint, BOOL, valid),
+	COLUMN(ledger_checkpoint, INT64, time_ms), { NULL, 0, 0 },
 };
 
 static const struct column metric_columns[] = {
-	COLUMN(ledger_metric, INT64, id),
-	COLUMN(ledger_metric, INT64, run_id),
-	COLUMN(ledger_metric, INT64, attempt_id),
-	COLUMN(ledger_metric, INT64, seq),
-	COLUMN(ledger_metric, INT64, launch),
-	COLUMN(ledger_metric, INT64, step),
-	COLUMN(ledger_metric, INT64, time_ms),
-	COLUMN(ledger_metric, REAL, loss),
-	COLUMN(ledger_metric, TEXT, fields),
-	{ NULL, 0, 0 },
+	COLUMN(ledger_metric, INT64, id),         COLUMN(ledger_metric, INT64, run_id),
+	COLUMN(ledger_metric, INT64, attempt_id), COLUMN(ledger_metric, INT64, seq),
+	COLUMN(ledger_metric, INT64, launch),     COLUMN(ledger_metric, INT64, step),
+	COLUMN(ledger_metric, INT64, time_ms),    COLUMN(ledger_metric, REAL, loss),
+	COLUMN(ledger_metric, TEXT, fields),      { NULL, 0, 0 },
 };
 
 static const struct column event_columns[] = {
@@ -64,7 +55,8 @@ int ledger_checkpoint_of_step(struct ledger *l, int64_t run_id, int64_t step,
 
 	bind_int(s, ":run_id", run_id);
 	bind_int(s, ":step", step);
-	return read_one(l, s, checkpoint_columns, out, "the run has no checkpoint of this step", err);
+	return read_one(l, s, checkpoint_columns, out, "the run has no checkpoint of this step",
+			err);
 }
 
 int ledger_checkpoint_set_aside(struct ledger *l, int64_t run_id, int64_t step, struct err *err)
@@ -85,11 +77,12 @@ int ledger_metric_put(struct ledger *l, const struct ledger_metric *m, struct er
 }
 
 enum {
-	THIN_FROM = LEDGER_METRICS_MAX * 9 / 10,	/* room for what comes before the next time */
+	THIN_FROM = LEDGER_METRICS_MAX * 9 / 10, /* room for what comes before the next time */
 	SPARSE_MAX = LEDGER_METRICS_MAX / 4,
 };
 
-/* Stretches of 2^shift steps: doubling them keeps the rows that were kept before in their places. */
+/* Stretches of 2^shift steps: doubling them keeps the rows that were kept before in their
+ * places. */
 static int shift_for(int64_t last_step)
 {
 	int shift = 0;
@@ -102,7 +95,9 @@ static int shift_for(int64_t last_step)
 int ledger_metric_thin(struct ledger *l, int64_t run_id, struct err *err)
 {
 	static const struct column extent[] = {
-		COLUMN(ledger_metric, INT64, id), COLUMN(ledger_metric, INT64, step), { NULL, 0, 0 },
+		COLUMN(ledger_metric, INT64, id),
+		COLUMN(ledger_metric, INT64, step),
+		{ NULL, 0, 0 },
 	};
 	sqlite3_stmt *s = query(l, Q_METRIC_EXTENT);
 	struct ledger_metric all = { 0 };
@@ -153,7 +148,8 @@ int ledger_metric_last(struct ledger *l, int64_t run_id, int64_t *id, struct err
 int ledger_metric_least_loss(struct ledger *l, int64_t run_id, double *out, struct err *err)
 {
 	static const struct column only_loss[] = {
-		COLUMN(ledger_metric, REAL, loss), { NULL, 0, 0 },
+		COLUMN(ledger_metric, REAL, loss),
+		{ NULL, 0, 0 },
 	};
 	sqlite3_stmt *s = query(l, Q_METRIC_LEAST_LOSS);
 	struct ledger_metric metric = { .loss = NAN };
@@ -193,7 +189,8 @@ int ledger_event_each(struct ledger *l, int64_t run_id, int64_t after_id, int64_
 int ledger_event_newest_ms(struct ledger *l, int64_t run_id, const char *kind, int64_t *time_ms,
 			   struct err *err)
 {
-	static const struct column only_time[] = { COLUMN(ledger_event, INT64, time_ms), { NULL, 0, 0 } };
+	static const struct column only_time[] = { COLUMN(ledger_event, INT64, time_ms),
+						   { NULL, 0, 0 } };
 	sqlite3_stmt *s = query(l, Q_EVENT_NEWEST_MS);
 	struct ledger_event event = { 0 };
 	int got;

@@ -21,9 +21,11 @@ int ledger_set_id(struct ledger *l, const char *id, struct err *err)
 	return 0;
 }
 
-/* Events of a run that the backup knows are the backup's as far as that goes; all are numbered anew in
- * the order of their times. Not in sql/queries: the tables of `old` are there for a moment only. */
-static const char take_nothing[] = "CREATE TEMP TABLE told AS "
+/* Events of a run that the backup knows are the backup's as far as that goes; all are numbered anew
+ * in the order of their times. Not in sql/queries: the tables of `old` are there for a moment
+ * only. */
+static const char take_nothing[] =
+	"CREATE TEMP TABLE told AS "
 	"SELECT run_id, time_ms, kind, actor, text, attempt FROM events ORDER BY time_ms, id;";
 
 static const char take_old[] =

@@ -12,8 +12,8 @@ static const struct column removal_columns[] = {
 
 /* What refers to others goes first. */
 static const enum query rows_of_run[] = {
-	Q_RUN_REMOVE_TICKS, Q_RUN_REMOVE_METRICS, Q_RUN_REMOVE_LAUNCHES, Q_RUN_REMOVE_CHECKPOINTS,
-	Q_RUN_REMOVE_ATTEMPTS, Q_RUN_REMOVE_EVENTS,
+	Q_RUN_REMOVE_TICKS,       Q_RUN_REMOVE_METRICS,  Q_RUN_REMOVE_LAUNCHES,
+	Q_RUN_REMOVE_CHECKPOINTS, Q_RUN_REMOVE_ATTEMPTS, Q_RUN_REMOVE_EVENTS,
 };
 
 int ledger_run_remove(struct ledger *l, int64_t run_id, const struct ledger_removal *removal,

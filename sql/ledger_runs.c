@@ -5,41 +5,25 @@
 #include <math.h>
 
 static const struct column run_columns[] = {
-	COLUMN(ledger_run, INT64, id),
-	COLUMN(ledger_run, TEXT, name),
-	COLUMN(ledger_run, TEXT, owner),
-	COLUMN(ledger_run, INT64, owner_uid),
-	COLUMN(ledger_run, RUN_STATE, state),
-	COLUMN(ledger_run, CAUSE, cause),
-	COLUMN(ledger_run, TEXT, text),
-	COLUMN(ledger_run, TEXT, scheduler),
-	COLUMN(ledger_run, TEXT, dir),
-	COLUMN(ledger_run, ORDER, wanted),
-	COLUMN(ledger_run, TEXT, wanted_by),
-	COLUMN(ledger_run, TEXT, wanted_reason),
-	COLUMN(ledger_run, INT64, wanted_ms),
-	COLUMN(ledger_run, INT64, created_ms),
-	COLUMN(ledger_run, INT64, ended_ms),
-	COLUMN(ledger_run, INT64, backoff_until_ms),
-	COLUMN(ledger_run, INT64, failures),
-	COLUMN(ledger_run, INT64, step),
-	COLUMN(ledger_run, INT64, target_step),
-	COLUMN(ledger_run, REAL, loss),
-	COLUMN(ledger_run, REAL, tokens_per_s),
-	COLUMN(ledger_run, REAL, mfu),
-	COLUMN(ledger_run, TEXT, resume_from),
-	COLUMN(ledger_run, TEXT, run_group),
-	COLUMN(ledger_run, TEXT, wanted_switch),
-	{ NULL, 0, 0 },
+	COLUMN(ledger_run, INT64, id),           COLUMN(ledger_run, TEXT, name),
+	COLUMN(ledger_run, TEXT, owner),         COLUMN(ledger_run, INT64, owner_uid),
+	COLUMN(ledger_run, RUN_STATE, state),    COLUMN(ledger_run, CAUSE, cause),
+	COLUMN(ledger_run, TEXT, text),          COLUMN(ledger_run, TEXT, scheduler),
+	COLUMN(ledger_run, TEXT, dir),           COLUMN(ledger_run, ORDER, wanted),
+	COLUMN(ledger_run, TEXT, wanted_by),     COLUMN(ledger_run, TEXT, wanted_reason),
+	COLUMN(ledger_run, INT64, wanted_ms),    COLUMN(ledger_run, INT64, created_ms),
+	COLUMN(ledger_run, INT64, ended_ms),     COLUMN(ledger_run, INT64, backoff_until_ms),
+	COLUMN(ledger_run, INT64, failures),     COLUMN(ledger_run, INT64, step),
+	COLUMN(ledger_run, INT64, target_step),  COLUMN(ledger_run, REAL, loss),
+	COLUMN(ledger_run, REAL, tokens_per_s),  COLUMN(ledger_run, REAL, mfu),
+	COLUMN(ledger_run, TEXT, resume_from),   COLUMN(ledger_run, TEXT, run_group),
+	COLUMN(ledger_run, TEXT, wanted_switch), { NULL, 0, 0 },
 };
 
 static const struct column ended_columns[] = {
-	COLUMN(ledger_ended, INT64, id),
-	COLUMN(ledger_ended, TEXT, name),
-	COLUMN(ledger_ended, TEXT, dir),
-	COLUMN(ledger_ended, INT64, ended_ms),
-	COLUMN(ledger_ended, BOOL, is_periodic),
-	{ NULL, 0, 0 },
+	COLUMN(ledger_ended, INT64, id),         COLUMN(ledger_ended, TEXT, name),
+	COLUMN(ledger_ended, TEXT, dir),         COLUMN(ledger_ended, INT64, ended_ms),
+	COLUMN(ledger_ended, BOOL, is_periodic), { NULL, 0, 0 },
 };
 
 static const char no_such_run[] = "no such run";
@@ -52,8 +36,8 @@ int ledger_run_insert(struct ledger *l, const struct ledger_run *run, int64_t *i
 	bind_row(s, run_columns, run);
 	if (write_rows(l, s, &why) < 0)
 		return err_set(err, why.code, "%s: %s", run->name,
-			       why.code == ERR_LOCKED ? "there is a run of this name already" :
-							why.text);
+			       why.code == ERR_LOCKED ? "there is a run of this name already"
+						      : why.text);
 	*id = sqlite3_last_insert_rowid(l->db);
 	ledger_touch(l, *id);
 	return 0;
@@ -149,8 +133,8 @@ int ledger_run_set_switch(struct ledger *l, int64_t id, const char *file, struct
 	return write_one(l, s, ERR_NOT_FOUND, no_such_run, err);
 }
 
-int ledger_run_set_failures(struct ledger *l, int64_t id, int64_t failures, int64_t backoff_until_ms,
-			    struct err *err)
+int ledger_run_set_failures(struct ledger *l, int64_t id, int64_t failures,
+			    int64_t backoff_until_ms, struct err *err)
 {
 	sqlite3_stmt *s = query(l, Q_RUN_SET_FAILURES);
 

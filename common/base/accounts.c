@@ -11,7 +11,8 @@
 #include "common/base/mem.h"
 
 enum {
-	FIRST_BYTES = 1024, MOST_BYTES = 16 * 1024 * 1024,	/* a group may have thousands of members */
+	FIRST_BYTES = 1024,
+	MOST_BYTES = 16 * 1024 * 1024, /* a group may have thousands of members */
 	MOST_OF_USER = 16 * 1024,
 };
 
@@ -31,7 +32,8 @@ bool account_of(uid_t uid, struct account *out)
 			.name = xstrdup(entry.pw_name),
 			.home = xstrdup(entry.pw_dir ? entry.pw_dir : ""),
 			.shell = xstrdup(entry.pw_shell ? entry.pw_shell : ""),
-			.uid = entry.pw_uid, .gid = entry.pw_gid,
+			.uid = entry.pw_uid,
+			.gid = entry.pw_gid,
 		};
 	free(buffer);
 	return out->name != NULL;
@@ -54,8 +56,8 @@ static bool look_up(const char *name, gid_t gid, struct group *out, char **buffe
 	*buffer = NULL;
 	for (size_t size = FIRST_BYTES; rc == ERANGE && size <= MOST_BYTES; size *= 2) {
 		*buffer = xrealloc(*buffer, size);
-		rc = name ? getgrnam_r(name, out, *buffer, size, &found) :
-			    getgrgid_r(gid, out, *buffer, size, &found);
+		rc = name ? getgrnam_r(name, out, *buffer, size, &found)
+			  : getgrgid_r(gid, out, *buffer, size, &found);
 	}
 	return rc == 0 && found;
 }
@@ -92,7 +94,8 @@ bool group_is_private(gid_t gid, uid_t uid)
 	struct account user;
 	struct group group;
 	char *buffer = NULL;
-	bool is_private = account_of(uid, &user) && user.gid == gid && look_up(NULL, gid, &group, &buffer) &&
+	bool is_private = account_of(uid, &user) && user.gid == gid &&
+			  look_up(NULL, gid, &group, &buffer) &&
 			  strcmp(group.gr_name, user.name) == 0;
 
 	for (char **member = is_private ? group.gr_mem : NULL; member && *member; member++)

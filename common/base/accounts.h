@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* accounts.h - users and groups of this machine, by name and number.
  *
- * libc's own functions (getpwnam and the like, which are banned) answer in one buffer that the next question
- * overwrites, also one that some function deep below asks. These answers are the caller's. */
+ * libc's own functions (getpwnam and the like, which are banned) answer in one buffer that the next
+ * question overwrites, also one that some function deep below asks. These answers are the
+ * caller's. */
 #ifndef COMMON_BASE_ACCOUNTS_H
 #define COMMON_BASE_ACCOUNTS_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-struct account {		/* of a user; account_clear is due after a true answer */
-	char *name, *home, *shell;	/* owned, never NULL; "" when the directory says nothing */
+/* of a user; account_clear is due after a true answer */
+struct account {
+	char *name, *home, *shell; /* owned, never NULL; "" when the directory says nothing */
 	uid_t uid;
 	gid_t gid;
 };
@@ -24,8 +26,9 @@ bool group_id(const char *name, gid_t *out);
 /* Owned; NULL: there is no such group. */
 char *group_name(gid_t gid);
 
-/* Is this the group that was made for this user alone: their primary one, of their name, with nobody else
- * in it? As Debian's sshd asks, and the name, too: not every directory lists all its users. */
+/* Is this the group that was made for this user alone: their primary one, of their name, with
+ * nobody else in it? As Debian's sshd asks, and the name, too: not every directory lists all its
+ * users. */
 bool group_is_private(gid_t gid, uid_t uid);
 
 #endif

@@ -33,7 +33,7 @@ static json_t *hex_object(const char *s)
 
 json_t *js_bytes(const char *s)
 {
-	json_t *string = json_string(s);	/* NULL for what is no UTF-8 */
+	json_t *string = json_string(s); /* NULL for what is no UTF-8 */
 
 	return string ? string : hex_object(s);
 }

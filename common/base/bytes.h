@@ -15,9 +15,9 @@ json_t *js_bytes(const char *s);
  * NUL byte, which no C string could carry. */
 char *js_bytes_take(const json_t *v);
 
-/* The same for the keys of objects (names of variables): what is not UTF-8, or begins with "=", which
- * no name of a variable can, becomes "=" and its hex. Owned by the caller; take gives NULL for an "="
- * that no hex follows. */
+/* The same for the keys of objects (names of variables): what is not UTF-8, or begins with "=",
+ * which no name of a variable can, becomes "=" and its hex. Owned by the caller; take gives NULL
+ * for an "=" that no hex follows. */
 char *js_bytes_key(const char *s);
 char *js_bytes_key_take(const char *key);
 

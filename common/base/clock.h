@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-int64_t clock_wall_ms(void);	/* since 1970-01-01 UTC */
-int64_t clock_mono_ms(void);	/* since some fixed point; never jumps */
-double clock_mono_us(void);	/* the same clock, for what takes less than a millisecond */
+int64_t clock_wall_ms(void); /* since 1970-01-01 UTC */
+int64_t clock_mono_ms(void); /* since some fixed point; never jumps */
+double clock_mono_us(void);  /* the same clock, for what takes less than a millisecond */
 
 /* "2026-11-20 14:03:22" local time, or "-" for wall_ms <= 0. */
 enum { CLOCK_TEXT_MAX = 32 };

@@ -15,16 +15,16 @@ static const struct {
 	const char *name;
 	int exit_status;
 } codes[ERR_COUNT] = {
-	[ERR_NONE] = {"none", 0},
-	[ERR_USAGE] = {"usage", 2},
-	[ERR_NOT_FOUND] = {"not_found", 3},
-	[ERR_LOCKED] = {"locked", 4},
-	[ERR_DAEMON] = {"daemon", 5},
-	[ERR_REFUSED] = {"refused", 6},
-	[ERR_SCHEDULER] = {"scheduler", 7},
-	[ERR_TIMEOUT] = {"timeout", 8},
-	[ERR_IO] = {"io", 9},
-	[ERR_INTERNAL] = {"internal", 9},
+	[ERR_NONE] = { "none", 0 },
+	[ERR_USAGE] = { "usage", 2 },
+	[ERR_NOT_FOUND] = { "not_found", 3 },
+	[ERR_LOCKED] = { "locked", 4 },
+	[ERR_DAEMON] = { "daemon", 5 },
+	[ERR_REFUSED] = { "refused", 6 },
+	[ERR_SCHEDULER] = { "scheduler", 7 },
+	[ERR_TIMEOUT] = { "timeout", 8 },
+	[ERR_IO] = { "io", 9 },
+	[ERR_INTERNAL] = { "internal", 9 },
 };
 
 /* Where a text of `len` bytes may end so that at most `max` bytes remain and no UTF-8 character
@@ -122,7 +122,9 @@ int err_errno(struct err *err, const char *fmt, ...)
 
 bool err_is_passing(const struct err *err)
 {
-	static const int passing[] = { ENOSPC, EDQUOT, EIO, ESTALE, EMFILE, ENFILE, ENOMEM, EAGAIN };
+	static const int passing[] = {
+		ENOSPC, EDQUOT, EIO, ESTALE, EMFILE, ENFILE, ENOMEM, EAGAIN
+	};
 
 	for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++)
 		if (err->code == ERR_IO && err->sys == passing[i])
@@ -133,7 +135,7 @@ bool err_is_passing(const struct err *err)
 void err_clear(struct err *err)
 {
 	if (err)
-		*err = (struct err){0};
+		*err = (struct err){ 0 };
 }
 
 const char *err_code_name(enum err_code code)

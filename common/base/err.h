@@ -14,15 +14,15 @@
 
 enum err_code {
 	ERR_NONE,
-	ERR_USAGE,		/* bad input: command line, config, spec, message */
-	ERR_NOT_FOUND,		/* no such run, file, checkpoint */
-	ERR_LOCKED,		/* already running, name taken, or held by somebody else */
-	ERR_DAEMON,		/* lbd cannot be reached */
-	ERR_REFUSED,		/* the peer may not do this */
-	ERR_SCHEDULER,		/* Slurm cannot be reached, or said no */
+	ERR_USAGE,     /* bad input: command line, config, spec, message */
+	ERR_NOT_FOUND, /* no such run, file, checkpoint */
+	ERR_LOCKED,    /* already running, name taken, or held by somebody else */
+	ERR_DAEMON,    /* lbd cannot be reached */
+	ERR_REFUSED,   /* the peer may not do this */
+	ERR_SCHEDULER, /* Slurm cannot be reached, or said no */
 	ERR_TIMEOUT,
-	ERR_IO,			/* the system said no: disk full, no permission, … */
-	ERR_INTERNAL,		/* our own mistake */
+	ERR_IO,       /* the system said no: disk full, no permission, … */
+	ERR_INTERNAL, /* our own mistake */
 	ERR_COUNT
 };
 
@@ -30,8 +30,8 @@ enum { ERR_TEXT_BYTES = 504 };
 
 struct err {
 	enum err_code code;
-	int sys;			/* errno of err_errno, else 0 */
-	char text[ERR_TEXT_BYTES];	/* one line, no newline; control characters become '?' */
+	int sys;                   /* errno of err_errno, else 0 */
+	char text[ERR_TEXT_BYTES]; /* one line, no newline; control characters become '?' */
 };
 
 /* Both return -1 always, so that a failure is one statement: `return err_set(err, …)`.
@@ -44,8 +44,8 @@ int err_wrap(struct err *err, const char *fmt, ...) __attribute__((format(printf
 
 /* err_set with ": <strerror(errno)>" appended; ERR_IO. */
 int err_errno(struct err *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* The machine is at the end of something (disk, descriptors, memory), or its disk fails: the same may
- * succeed later, and says nothing about what was asked for. */
+/* The machine is at the end of something (disk, descriptors, memory), or its disk fails: the same
+ * may succeed later, and says nothing about what was asked for. */
 bool err_is_passing(const struct err *err);
 
 void err_clear(struct err *err);

@@ -28,7 +28,7 @@ struct plan {
 	enum action action;
 	int64_t delay_ms;
 	long nth;
-	atomic_long hits;	/* a trainer saves in a thread of its own */
+	atomic_long hits; /* a trainer saves in a thread of its own */
 };
 
 bool failpoint_armed;

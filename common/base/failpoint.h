@@ -102,7 +102,7 @@ enum failpoint {
 #define FAILPOINT_ID(id, name, program, may_fail) FP_##id,
 	FAILPOINTS(FAILPOINT_ID)
 #undef FAILPOINT_ID
-	FP_COUNT
+		FP_COUNT
 };
 
 /* Reads LB_FAILPOINT for `program`; the points of other programs stay quiet. -1 with err
@@ -112,7 +112,7 @@ int failpoint_init(const char *program, struct err *err);
 /* One line each: program, name, the actions it takes. */
 void failpoint_list(FILE *out);
 
-extern bool failpoint_armed;	/* some point of this process may act */
+extern bool failpoint_armed; /* some point of this process may act */
 int failpoint_hit(enum failpoint point, struct err *err);
 
 /* 0, or -1 with err (may be NULL) when this point is to fail. */

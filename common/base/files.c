@@ -92,7 +92,7 @@ char *file_read(const char *path, size_t max_bytes, size_t *out_len, struct err 
 
 void *file_map(const char *path, size_t *out_bytes, struct err *err)
 {
-	struct stat st = {0};
+	struct stat st = { 0 };
 	int fd = open_regular(path, &st, err);
 
 	*out_bytes = 0;
@@ -146,8 +146,8 @@ int file_write_all(int fd, const void *bytes, size_t len)
 	return 0;
 }
 
-/* A temporary file beside `path`, synced if asked for, or NULL. The mode is exact, whatever the umask. A random
- * suffix, not the pid: several hosts may write to one shared folder. */
+/* A temporary file beside `path`, synced if asked for, or NULL. The mode is exact, whatever the
+ * umask. A random suffix, not the pid: several hosts may write to one shared folder. */
 static char *write_temp(const char *path, const void *data, size_t len, mode_t mode, bool synced,
 			struct err *err)
 {
@@ -197,8 +197,7 @@ int file_write_atomic(const char *path, const void *data, size_t len, mode_t mod
 	return replace(path, data, len, mode, true, err) < 0 ? -1 : sync_parent(path, err);
 }
 
-int file_write_visible(const char *path, const void *data, size_t len, mode_t mode,
-		       struct err *err)
+int file_write_visible(const char *path, const void *data, size_t len, mode_t mode, struct err *err)
 {
 	return replace(path, data, len, mode, false, err);
 }

@@ -16,8 +16,8 @@ char *file_read(const char *path, size_t max_bytes, size_t *out_len, struct err 
 /* The same of a regular file that is open at its beginning; `path` is for messages. */
 char *file_read_fd(int fd, const char *path, size_t max_bytes, size_t *out_len, struct err *err);
 
-/* The whole of a regular file for reading, as munmap(2) with *out_bytes takes it back; it must not be
- * empty. NULL with err: ERR_NOT_FOUND if there is none, else ERR_IO. */
+/* The whole of a regular file for reading, as munmap(2) with *out_bytes takes it back; it must not
+ * be empty. NULL with err: ERR_NOT_FOUND if there is none, else ERR_IO. */
 void *file_map(const char *path, size_t *out_bytes, struct err *err);
 
 /* Writes a temporary file beside `path`, syncs it, renames it over `path`, syncs the folder: the
@@ -28,7 +28,8 @@ int file_write_atomic(const char *path, const void *data, size_t len, mode_t mod
 int file_write_visible(const char *path, const void *data, size_t len, mode_t mode,
 		       struct err *err);
 
-/* As file_write_atomic, but fails with ERR_LOCKED when `path` exists already (link(2): safe over NFS). */
+/* As file_write_atomic, but fails with ERR_LOCKED when `path` exists already (link(2): safe over
+ * NFS). */
 int file_write_once(const char *path, const void *data, size_t len, mode_t mode, struct err *err);
 
 /* write(2) until all of it is written; -1 with errno. */

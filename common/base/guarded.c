@@ -15,7 +15,7 @@
 #include "common/base/accounts.h"
 #include "common/base/files.h"
 
-/* --- who may own, who may write ----------------------------------------------------------------- */
+/* --- who may own, who may write --------------------------------------------------------------- */
 
 static long number_in(const char *path, const char *fmt)
 {
@@ -29,8 +29,8 @@ static long number_in(const char *path, const char *fmt)
 	return number;
 }
 
-/* In a user namespace that does not know root, as of a container or of a sandboxed systemd unit, root's
- * files seem to be nobody's. */
+/* In a user namespace that does not know root, as of a container or of a sandboxed systemd unit,
+ * root's files seem to be nobody's. */
 static bool is_unmapped_root(uid_t uid)
 {
 	return number_in("/proc/self/uid_map", "%*d %*d %ld") != 4294967295L &&
@@ -43,7 +43,8 @@ static bool may_own(uid_t owner, uid_t uid)
 }
 
 /* `is_way`: a folder on the way to what is checked. */
-static int check_one(const struct stat *st, const char *path, bool is_way, uid_t uid, struct err *err)
+static int check_one(const struct stat *st, const char *path, bool is_way, uid_t uid,
+		     struct err *err)
 {
 	bool by_group = (st->st_mode & S_IWGRP) && !group_is_private(st->st_gid, uid);
 	bool by_all = st->st_mode & S_IWOTH;
@@ -51,19 +52,26 @@ static int check_one(const struct stat *st, const char *path, bool is_way, uid_t
 
 	if (!may_own(st->st_uid, uid)) {
 		account_of(st->st_uid, &owner);
-		err_set(err, ERR_REFUSED, "%s: belongs to somebody else (%s, uid %u), and what lies there acts "
-			"as you: use one that is yours, below folders that are yours or root's", path,
-			owner.name ? owner.name : "without a name", st->st_uid);
+		err_set(err, ERR_REFUSED,
+			"%s: belongs to somebody else (%s, uid %u), and what lies there acts "
+			"as you: use one that is yours, below folders that are yours or root's",
+			path, owner.name ? owner.name : "without a name", st->st_uid);
 		account_clear(&owner);
 		return -1;
 	}
 	if ((!by_group && !by_all) || (is_way && (st->st_mode & S_ISVTX)))
 		return 0;
-	return err_set(err, ERR_REFUSED, "%s: others can write to it, and what lies there acts as you; mend "
-		       "it with: chmod %s-w '%s'", path, by_group && by_all ? "go" : by_all ? "o" : "g", path);
+	return err_set(err, ERR_REFUSED,
+		       "%s: others can write to it, and what lies there acts as you; mend "
+		       "it with: chmod %s-w '%s'",
+		       path,
+		       by_group && by_all ? "go"
+		       : by_all           ? "o"
+					  : "g",
+		       path);
 }
 
-/* --- the way to it ------------------------------------------------------------------------------ */
+/* --- the way to it ---------------------------------------------------------------------------- */
 
 /* Step by step from the root, so that each folder that is looked at lies in the one before. */
 static int check_way(char *path, uid_t uid, struct err *err)
@@ -73,8 +81,8 @@ static int check_way(char *path, uid_t uid, struct err *err)
 
 	for (char *word = path, *slash; at >= 0; word = slash) {
 		*word = '\0';
-		rc = fstat(at, &st) < 0 ? err_errno(err, "%s", path) :
-					  check_one(&st, path[0] ? path : "/", true, uid, err);
+		rc = fstat(at, &st) < 0 ? err_errno(err, "%s", path)
+					: check_one(&st, path[0] ? path : "/", true, uid, err);
 		*word = '/';
 		slash = strchr(word + 1, '/');
 		if (rc < 0 || !slash)
@@ -111,13 +119,13 @@ int guarded_check(int fd, const char *path, uid_t uid, struct err *err)
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	len = readlink(link, real, sizeof(real) - 1);
 	if (len <= 0 || real[0] != '/')
-		return len < 0 ? err_errno(err, "%s", path) :
-				 err_set(err, ERR_REFUSED, "%s: lies in no folder", path);
+		return len < 0 ? err_errno(err, "%s", path)
+			       : err_set(err, ERR_REFUSED, "%s: lies in no folder", path);
 	real[len] = '\0';
 	return check_way(real, uid, err);
 }
 
-/* --- opening it --------------------------------------------------------------------------------- */
+/* --- opening it ------------------------------------------------------------------------------- */
 
 int guarded_open(const char *path, int flags, uid_t uid, struct err *err)
 {

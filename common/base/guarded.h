@@ -2,13 +2,13 @@
 /* guarded.h - files that are acted upon as their owner's word: nobody else may be able to change
  * them, nor to put others in their place.
  *
- * As sshd's StrictModes: the file, and each folder on the way to it, belongs to the user or to root,
- * and neither its group nor others can write to it. A folder on the way may be written to by others
- * when it is sticky, as /tmp is. A group may write when it is the user's own: their primary group,
- * of their name, with nobody else in it (so umask 002 with user-private groups is fine).
+ * As sshd's StrictModes: the file, and each folder on the way to it, belongs to the user or to
+ * root, and neither its group nor others can write to it. A folder on the way may be written to by
+ * others when it is sticky, as /tmp is. A group may write when it is the user's own: their primary
+ * group, of their name, with nobody else in it (so umask 002 with user-private groups is fine).
  *
- * What is checked is the open descriptor and the folders that the kernel says it lies in; so what is
- * read from it, or done to it, is what was checked. */
+ * What is checked is the open descriptor and the folders that the kernel says it lies in; so what
+ * is read from it, or done to it, is what was checked. */
 #ifndef COMMON_BASE_GUARDED_H
 #define COMMON_BASE_GUARDED_H
 
@@ -17,8 +17,9 @@
 
 #include "common/base/err.h"
 
-/* open(2) with these flags, and checks it as a file or folder of `uid`. Never waits. A descriptor, or -1
- * with err: ERR_NOT_FOUND, ERR_REFUSED (what others could do, and the chmod that ends it), ERR_IO. */
+/* open(2) with these flags, and checks it as a file or folder of `uid`. Never waits. A descriptor,
+ * or -1 with err: ERR_NOT_FOUND, ERR_REFUSED (what others could do, and the chmod that ends it),
+ * ERR_IO. */
 int guarded_open(const char *path, int flags, uid_t uid, struct err *err);
 
 /* The whole of a regular file of this process's user, as file_read does. NULL with err. */

@@ -91,8 +91,8 @@ int64_t js_int(const json_t *object, const char *key, int64_t fallback)
 		return fallback;
 	/* Casting what does not fit is undefined. 2^63 itself does not fit. */
 	real = json_real_value(value);
-	return real >= -9223372036854775808.0 && real < 9223372036854775808.0
-		       ? (int64_t)real : fallback;
+	return real >= -9223372036854775808.0 && real < 9223372036854775808.0 ? (int64_t)real
+									      : fallback;
 }
 
 double js_real(const json_t *object, const char *key, double fallback)

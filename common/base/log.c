@@ -25,10 +25,10 @@ static const struct {
 	const char *name;
 	int syslog;
 } levels[] = {
-	[LOG_LEVEL_ERROR] = {"error", 3},
-	[LOG_LEVEL_WARN] = {"warn", 4},
-	[LOG_LEVEL_INFO] = {"info", 6},
-	[LOG_LEVEL_DEBUG] = {"debug", 7},
+	[LOG_LEVEL_ERROR] = { "error", 3 },
+	[LOG_LEVEL_WARN] = { "warn", 4 },
+	[LOG_LEVEL_INFO] = { "info", 6 },
+	[LOG_LEVEL_DEBUG] = { "debug", 7 },
 };
 
 static char program_name[32] = "lb";

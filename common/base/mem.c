@@ -73,7 +73,7 @@ char *xasprintf(const char *fmt, ...)
 
 void buf_init(struct buf *buf, size_t max_bytes)
 {
-	*buf = (struct buf){.max = max_bytes};
+	*buf = (struct buf){ .max = max_bytes };
 }
 
 void buf_fini(struct buf *buf)

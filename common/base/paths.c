@@ -34,7 +34,8 @@ static char *made_absolute(char *path, struct err *err)
 	return whole;
 }
 
-/* HOME may be missing in a job or a unit file; the user database still knows. Owned; NULL: nobody knows. */
+/* HOME may be missing in a job or a unit file; the user database still knows. Owned; NULL: nobody
+ * knows. */
 static char *home_folder(void)
 {
 	const char *home = getenv("HOME");
@@ -53,10 +54,13 @@ int path_check_home(const char *home, struct err *err)
 	size_t len = strlen(home);
 
 	if (strpbrk(home, "\n\r"))
-		return err_set(err, ERR_USAGE, "LB_HOME: a line break in its path: choose another folder");
+		return err_set(err, ERR_USAGE,
+			       "LB_HOME: a line break in its path: choose another folder");
 	if (len > PATH_HOME_MAX)
-		return err_set(err, ERR_USAGE, "LB_HOME: \"%.40s…\" has %zu characters, %d are allowed: choose "
-			       "another folder, or a link to it", home, len, PATH_HOME_MAX);
+		return err_set(err, ERR_USAGE,
+			       "LB_HOME: \"%.40s…\" has %zu characters, %d are allowed: choose "
+			       "another folder, or a link to it",
+			       home, len, PATH_HOME_MAX);
 	return 0;
 }
 

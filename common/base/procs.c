@@ -14,7 +14,8 @@
 #include "common/base/mem.h"
 #include "common/base/procs.h"
 
-struct proc_stat {		/* what we want of /proc/PID/stat */
+/* what we want of /proc/PID/stat */
+struct proc_stat {
 	int64_t pid, parent, session, start_ticks;
 	char state;
 };
@@ -27,7 +28,8 @@ static int parse_stat(char *text, struct proc_stat *out)
 	char *end = strrchr(text, ')'), *save = NULL;
 	int field = FIELD_STATE;
 
-	for (char *w = end ? strtok_r(end + 1, " ", &save) : NULL; w; w = strtok_r(NULL, " ", &save)) {
+	for (char *w = end ? strtok_r(end + 1, " ", &save) : NULL; w;
+	     w = strtok_r(NULL, " ", &save)) {
 		if (field == FIELD_STATE)
 			out->state = *w;
 		else if (field == FIELD_PARENT)
@@ -105,7 +107,7 @@ int proc_signal(const struct proc_name *name, int signo)
 	if (!proc_is_alive(name))
 		rc = -1;
 	else if (fd < 0)
-		rc = kill((pid_t)name->pid, signo);	/* Linux before 5.3 */
+		rc = kill((pid_t)name->pid, signo); /* Linux before 5.3 */
 	else
 		rc = (int)syscall(SYS_pidfd_send_signal, fd, signo, NULL, 0);
 	if (fd >= 0)
@@ -162,7 +164,8 @@ static void family_mark(struct family *f, int64_t root)
 	while (is_growing) {
 		is_growing = false;
 		for (size_t i = 0; i < f->count; i++) {
-			if (f->is_member[i] || f->all[i].pid == root || !belongs(f, &f->all[i], root))
+			if (f->is_member[i] || f->all[i].pid == root ||
+			    !belongs(f, &f->all[i], root))
 				continue;
 			f->is_member[i] = true;
 			is_growing = true;

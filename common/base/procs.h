@@ -10,8 +10,8 @@
 enum { BOOT_ID_BYTES = 37 };
 
 struct proc_name {
-	int64_t pid;			/* 0: none */
-	int64_t start_ticks;		/* field 22 of /proc/PID/stat */
+	int64_t pid;         /* 0: none */
+	int64_t start_ticks; /* field 22 of /proc/PID/stat */
 	char boot_id[BOOT_ID_BYTES];
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* redact.c - a line that says why a trainer died ends in events, mails and other people's terminals:
- * what looks like a secret is left out, at the price of a word too many. */
+/* redact.c - a line that says why a trainer died ends in events, mails and other people's
+ * terminals: what looks like a secret is left out, at the price of a word too many. */
 #include "common/base/redact.h"
 
 #include <ctype.h>
@@ -35,8 +35,8 @@ static void cut(char *at, size_t len)
 
 static bool is_secret_name(const char *name, size_t len)
 {
-	static const char *const words[] = {"TOKEN", "SECRET", "PASSW", "_KEY", "APIKEY", "CREDENTIAL",
-					    "_AUTH", "WEBHOOK"};
+	static const char *const words[] = { "TOKEN",  "SECRET",     "PASSW", "_KEY",
+					     "APIKEY", "CREDENTIAL", "_AUTH", "WEBHOOK" };
 	char upper[80];
 	size_t i;
 
@@ -72,7 +72,7 @@ struct found {
 static void take_group(void *arg, const char *name, const char *value, size_t len)
 {
 	(void)name;
-	*(struct found *)arg = (struct found){value, len};
+	*(struct found *)arg = (struct found){ value, len };
 }
 
 void redact(char *text, char *const *env)
@@ -82,7 +82,7 @@ void redact(char *text, char *const *env)
 		struct regexp *r = regexp_create(patterns[i], false, NULL);
 
 		for (int n = 0; r && n < ROUNDS && regexp_match(r, text, strlen(text)); n++) {
-			struct found found = {NULL, 0};
+			struct found found = { NULL, 0 };
 
 			regexp_each_group(r, text, take_group, &found);
 			if (!found.at)

@@ -3,8 +3,8 @@
 #ifndef COMMON_BASE_REDACT_H
 #define COMMON_BASE_REDACT_H
 
-/* Replaces, in place, by "***": the values of variables in `env` (NULL-terminated "NAME=value") that
- * are called like secrets, tokens of well-known forms, passwords in addresses, and what stands
+/* Replaces, in place, by "***": the values of variables in `env` (NULL-terminated "NAME=value")
+ * that are called like secrets, tokens of well-known forms, passwords in addresses, and what stands
  * behind "token=", "Bearer " and the like. */
 void redact(char *text, char *const *env);
 

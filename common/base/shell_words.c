@@ -29,8 +29,10 @@ static int read_word(const char **p, struct buf *word, struct err *err)
 			if (c == '\0')
 				return err_set(err, ERR_USAGE, "a backslash at the end");
 		} else if (strchr(quote == '\0' ? "|&;<>()$`" : quote == '"' ? "$`" : "", c)) {
-			return err_set(err, ERR_USAGE, "'%c': there is no shell here; write sh -c '...', or "
-				       "put it into a script", c);
+			return err_set(err, ERR_USAGE,
+				       "'%c': there is no shell here; write sh -c '...', or "
+				       "put it into a script",
+				       c);
 		}
 		buf_add(word, &c, 1);
 	}
@@ -41,8 +43,10 @@ static int read_word(const char **p, struct buf *word, struct err *err)
 static int check_tilde(const char *word, struct err *err)
 {
 	if (word[0] == '~' && (word[1] == '/' || word[1] == '\0' || word[1] == ' '))
-		return err_set(err, ERR_USAGE, "'~': there is no shell here; write the folder's whole name, "
-			       "like /home/ada%.*s", (int)strcspn(word + 1, " \t"), word + 1);
+		return err_set(err, ERR_USAGE,
+			       "'~': there is no shell here; write the folder's whole name, "
+			       "like /home/ada%.*s",
+			       (int)strcspn(word + 1, " \t"), word + 1);
 	return 0;
 }
 

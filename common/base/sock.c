@@ -39,7 +39,7 @@ static int address_init(struct address *a, const char *path)
 	const char *slash = strrchr(path, '/');
 	int n;
 
-	*a = (struct address){.un.sun_family = AF_UNIX, .folder_fd = -1};
+	*a = (struct address){ .un.sun_family = AF_UNIX, .folder_fd = -1 };
 	if (path[0] == '\0') { /* would mean "any abstract name" */
 		errno = ENOENT;
 		return -1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* strv.h - a growing list of strings, as execve takes it: NULL-terminated, each owned. All zero is the
- * empty one, whose `items` is NULL. */
+/* strv.h - a growing list of strings, as execve takes it: NULL-terminated, each owned. All zero is
+ * the empty one, whose `items` is NULL. */
 #ifndef COMMON_BASE_STRV_H
 #define COMMON_BASE_STRV_H
 
@@ -19,7 +19,8 @@ void strv_add_all(struct strv *v, char *const *list);
 char **strv_copy(char *const *list);
 /* Takes "NAME=value", in the place of an earlier one of that name. */
 void strv_set(struct strv *env, char *entry);
-/* Releases a list, which may be NULL; nothing of it stays in freed memory, as it may hold secrets. */
+/* Releases a list, which may be NULL; nothing of it stays in freed memory, as it may hold
+ * secrets. */
 void strv_free(char **items);
 
 #endif

@@ -18,8 +18,8 @@ void text_clean(char *text);
 /* "PATH: text", or just the text where that names the path itself. Owned by the caller. */
 char *text_about(const char *path, const char *text);
 
-/* The number that text[0..len) is, as people and programs print it: "1,234" and "1_234" are numbers,
- * too, and so are nan and inf. */
+/* The number that text[0..len) is, as people and programs print it: "1,234" and "1_234" are
+ * numbers, too, and so are nan and inf. */
 bool text_number(const char *text, size_t len, double *out);
 
 #endif

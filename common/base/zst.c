@@ -16,7 +16,7 @@
 
 enum { LEVEL = 3 };
 
-/* --- writing ----------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 /* One piece of input; the last one ends the frame. */
 static int feed(ZSTD_CCtx *context, ZSTD_inBuffer *in, bool last, int to, char *out, size_t room)
@@ -26,7 +26,8 @@ static int feed(ZSTD_CCtx *context, ZSTD_inBuffer *in, bool last, int to, char *
 	do {
 		ZSTD_outBuffer piece = { out, room, 0 };
 
-		left = ZSTD_compressStream2(context, &piece, in, last ? ZSTD_e_end : ZSTD_e_continue);
+		left = ZSTD_compressStream2(context, &piece, in,
+					    last ? ZSTD_e_end : ZSTD_e_continue);
 		if (ZSTD_isError(left)) {
 			errno = EIO;
 			return -1;
@@ -69,7 +70,8 @@ static int check_ours(int fd, const char *name, struct stat *st, struct err *err
 	if (fstat(fd, st) < 0)
 		return err_errno(err, "%s", name);
 	if (!S_ISREG(st->st_mode) || st->st_nlink != 1 || st->st_uid != geteuid())
-		return err_set(err, ERR_REFUSED, "%s: no regular file of ours with this one name", name);
+		return err_set(err, ERR_REFUSED, "%s: no regular file of ours with this one name",
+			       name);
 	return 0;
 }
 
@@ -80,7 +82,8 @@ static int finish(int fd, const struct stat *st)
 
 	if (fchown(fd, (uid_t)-1, st->st_gid) < 0 && errno != EPERM)
 		return -1;
-	return fchmod(fd, st->st_mode & 07777) < 0 || futimens(fd, times) < 0 || fsync(fd) < 0 ? -1 : 0;
+	return fchmod(fd, st->st_mode & 07777) < 0 || futimens(fd, times) < 0 || fsync(fd) < 0 ? -1
+											       : 0;
 }
 
 static int compress_to(int dir, int from, const char *name, const struct stat *st, struct err *err)
@@ -92,8 +95,8 @@ static int compress_to(int dir, int from, const char *name, const struct stat *s
 	to = openat(dir, part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (to < 0)
 		err_errno(err, "%s", part);
-	else if (copy(from, to) < 0 || finish(to, st) < 0 ||
-		 renameat(dir, part, dir, target) < 0 || fsync(dir) < 0)
+	else if (copy(from, to) < 0 || finish(to, st) < 0 || renameat(dir, part, dir, target) < 0 ||
+		 fsync(dir) < 0)
 		err_errno(err, "%s: cannot be compressed", name);
 	else
 		rc = 0;
@@ -120,7 +123,7 @@ int zst_compress(int dir, const char *name, struct err *err)
 	return rc;
 }
 
-/* --- reading ------------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static int read_pieces(int fd, ZSTD_DCtx *context, char *in, char *out,
 		       int (*each)(const char *data, size_t len, void *arg), void *arg)

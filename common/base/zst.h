@@ -12,8 +12,8 @@
  * ours that is no link and has no second name, else ERR_REFUSED and nothing is touched. */
 int zst_compress(int dir, const char *name, struct err *err);
 
-/* Hands the text of the compressed file to `each`, piece by piece, until it returns non-zero. A file
- * that ends early gives what there is, then -1 with err. */
+/* Hands the text of the compressed file to `each`, piece by piece, until it returns non-zero. A
+ * file that ends early gives what there is, then -1 with err. */
 int zst_read(const char *path, int (*each)(const char *data, size_t len, void *arg), void *arg,
 	     struct err *err);
 

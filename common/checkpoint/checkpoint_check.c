@@ -78,12 +78,12 @@ static void measure(struct checkpoint *c, const char *base)
 	for (size_t i = 0; i < c->part_count; i++) {
 		struct checkpoint_part *p = &c->parts[i];
 		char *path = path_join("%s/%s", base, p->name);
-		struct stat st = {0};
+		struct stat st = { 0 };
 
 		if (stat(path, &st) == 0 && S_ISREG(st.st_mode)) {
 			p->bytes = st.st_size;
-			p->changed_ns =
-			    (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+			p->changed_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 +
+					st.st_mtim.tv_nsec;
 		}
 		c->bytes += p->bytes;
 		if (p->changed_ns / 1000000 > c->time_ms)
@@ -251,8 +251,8 @@ static int check_unfinished(struct checkpoint *c, struct err *err)
 
 	c->is_unfinished = file_exists(path);
 	if (c->is_unfinished)
-		rc =
-		    err_set(err, ERR_NOT_FOUND, "it is not complete: %s is there", base_name(path));
+		rc = err_set(err, ERR_NOT_FOUND, "it is not complete: %s is there",
+			     base_name(path));
 	free(path);
 	return rc;
 }
@@ -263,8 +263,8 @@ static int check_unfinished(struct checkpoint *c, struct err *err)
 static bool is_mark(const char *name)
 {
 	static const char *const words[] = {
-	    "done", "complete",  "success", "finished", "ok",     "ready",  "lock",
-	    "keep", "committed", "init",    "log",      "stderr", "stdout",
+		"done", "complete",  "success", "finished", "ok",     "ready",  "lock",
+		"keep", "committed", "init",    "log",      "stderr", "stdout",
 	};
 	const char *base = base_name(name);
 
@@ -285,8 +285,7 @@ static int check_index(const char *base, const char *name, struct err *err)
 	json_t *index = js_load(path, INDEX_MAX_BYTES, err), *file;
 	int rc = index ? 0 : -1;
 
-	json_object_foreach(json_object_get(index, "weight_map"), tensor, file)
-	{
+	json_object_foreach(json_object_get(index, "weight_map"), tensor, file) {
 		const char *shard = json_string_value(file);
 		struct stat st;
 		char *at;
@@ -313,7 +312,7 @@ static int check_part(const char *base, const struct checkpoint_part *p, struct 
 {
 	char *path = path_join("%s/%s", base, p->name);
 	bool is_proven = false;
-	struct err why = {0};
+	struct err why = { 0 };
 	int rc = 0;
 
 	if (file_is_whole(path, look, &is_proven, &why) < 0)
@@ -398,7 +397,7 @@ static bool is_much_smaller(const struct checkpoint *c, const struct checkpoint_
 			    const struct checkpoint_part *before)
 {
 	char *base = checkpoint_base(c), *path = path_join("%s/%s", base, p->name);
-	struct look look = {0};
+	struct look look = { 0 };
 	bool is_proven = false;
 
 	file_is_whole(path, &look, &is_proven, NULL);
@@ -481,8 +480,8 @@ static int check_by_rules(const struct checkpoint_rules *rules, struct checkpoin
 		return manifest_verify(c->path, look->is_deep ? MANIFEST_DIGESTS : MANIFEST_SIZES,
 				       NULL, err);
 	return check_mark(c, rules->complete_when, "{step}", err) < 0
-		   ? -1
-		   : check_parts(c, true, look, err);
+		       ? -1
+		       : check_parts(c, true, look, err);
 }
 
 /* Of a single file the path names it already. */
@@ -491,15 +490,15 @@ static const char *behind_name(const struct checkpoint *c, const char *text)
 	const char *name = base_name(c->path);
 	size_t len = strlen(name);
 
-	return c->is_file && strncmp(text, name, len) == 0 && text[len] == ' ' ? text + len + 1 :
-										 text;
+	return c->is_file && strncmp(text, name, len) == 0 && text[len] == ' ' ? text + len + 1
+									       : text;
 }
 
 void checkpoint_check(const struct checkpoint_rules *rules, struct checkpoint_list *list,
 		      size_t index, struct look *look)
 {
 	struct checkpoint *c = &list->items[index];
-	struct err why = {0};
+	struct err why = { 0 };
 	bool was_cut = look->is_cut_short;
 	int rc;
 
@@ -568,14 +567,14 @@ int checkpoint_at(const struct checkpoint_rules *rules, const char *path, struct
 	struct checkpoint *c;
 	struct stat st;
 
-	*out = (struct checkpoint_list){0};
+	*out = (struct checkpoint_list){ 0 };
 	if (stat(path, &st) < 0)
 		return errno == ENOENT ? err_set(err, ERR_NOT_FOUND, "%s: no such checkpoint", path)
 				       : err_errno(err, "%s", path);
 	out->items = xcalloc(1, sizeof(*out->items));
 	out->count = 1;
 	c = out->items;
-	*c = (struct checkpoint){.path = xstrdup(path), .is_file = !S_ISDIR(st.st_mode)};
+	*c = (struct checkpoint){ .path = xstrdup(path), .is_file = !S_ISDIR(st.st_mode) };
 	c->step = rules->pattern ? step_by_pattern(rules, path) : step_in_name(base_name(path));
 	if (c->is_file)
 		checkpoint_add_part(c, base_name(path));
@@ -588,9 +587,10 @@ int checkpoint_again(const struct checkpoint_rules *rules, const struct checkpoi
 {
 	struct checkpoint *again = xcalloc(1, sizeof(*again));
 
-	*out = (struct checkpoint_list){.items = again, .count = 1};
-	*again =
-	    (struct checkpoint){.path = xstrdup(c->path), .step = c->step, .is_file = c->is_file};
+	*out = (struct checkpoint_list){ .items = again, .count = 1 };
+	*again = (struct checkpoint){ .path = xstrdup(c->path),
+				      .step = c->step,
+				      .is_file = c->is_file };
 	for (size_t i = 0; c->is_file && i < c->part_count; i++)
 		checkpoint_add_part(again, c->parts[i].name);
 	checkpoint_check(rules, out, 0, look);

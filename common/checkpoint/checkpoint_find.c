@@ -25,7 +25,8 @@ struct walk {
 	int64_t entries;
 };
 
-struct place { /* a folder that is being read */
+/* a folder that is being read */
+struct place {
 	const char *path;
 	const char *relative; /* below the top; "" = the top itself */
 	int depth;
@@ -42,9 +43,9 @@ static struct checkpoint *add(struct walk *w, const char *path, int64_t step, bo
 		return NULL;
 	if ((list->count & (list->count - 1)) == 0)
 		list->items = xrealloc(list->items, (list->count ? 2 * list->count : 1) *
-							sizeof(list->items[0]));
+							    sizeof(list->items[0]));
 	c = &list->items[list->count++];
-	*c = (struct checkpoint){.path = xstrdup(path), .step = step, .is_file = is_file};
+	*c = (struct checkpoint){ .path = xstrdup(path), .step = step, .is_file = is_file };
 	return c;
 }
 
@@ -53,7 +54,7 @@ void checkpoint_add_part(struct checkpoint *c, const char *name)
 	if ((c->part_count & (c->part_count - 1)) == 0)
 		c->parts = xrealloc(c->parts,
 				    (c->part_count ? 2 * c->part_count : 1) * sizeof(c->parts[0]));
-	c->parts[c->part_count++] = (struct checkpoint_part){.name = xstrdup(name)};
+	c->parts[c->part_count++] = (struct checkpoint_part){ .name = xstrdup(name) };
 }
 
 char *checkpoint_base(const struct checkpoint *c)
@@ -77,8 +78,8 @@ static const char *base_name(const char *path)
 /* Which of several files of one step is handed over: what is called like a checkpoint. */
 static int rank_of(const char *name)
 {
-	static const char *const words[] = {"ckpt",  "checkpoint", "snapshot",
-					    "model", "last",       "state"};
+	static const char *const words[] = { "ckpt",  "checkpoint", "snapshot",
+					     "model", "last",       "state" };
 	int i = 0;
 
 	while (i < (int)(sizeof(words) / sizeof(words[0])) && !strcasestr(name, words[i]))
@@ -110,7 +111,7 @@ static void add_file(struct walk *w, const struct place *at, const char *name, i
 		c = add(w, path, step, true);
 	else if (first = base_name(c->path),
 		 rank_of(name) < rank_of(first) ||
-		     (rank_of(name) == rank_of(first) && strcmp(name, first) < 0)) {
+			 (rank_of(name) == rank_of(first) && strcmp(name, first) < 0)) {
 		free(c->path);
 		c->path = xstrdup(path);
 	}
@@ -121,9 +122,9 @@ static void add_file(struct walk *w, const struct place *at, const char *name, i
 
 static bool is_single_name(const char *name)
 {
-	static const char *const words[] = {"ckpt",   "checkpoint", "model",    "last",
-					    "latest", "state",      "snapshot", "training_state",
-					    "best",   "best_model", "current"};
+	static const char *const words[] = { "ckpt",   "checkpoint", "model",    "last",
+					     "latest", "state",      "snapshot", "training_state",
+					     "best",   "best_model", "current" };
 	size_t len = strcspn(name, ".");
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -185,8 +186,8 @@ static void look_at_file(struct walk *w, const struct place *at, const char *nam
 
 static bool is_for_checkpoints(const char *name)
 {
-	static const char *const words[] = {"checkpoint", "ckpt",   "weights",
-					    "snapshot",   "models", "save"};
+	static const char *const words[] = { "checkpoint", "ckpt",   "weights",
+					     "snapshot",   "models", "save" };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		if (strcasestr(name, words[i]))
@@ -243,8 +244,8 @@ static bool holds_unnumbered_data(const char *path)
 static bool is_folder_checkpoint(const struct walk *w, const struct place *at, const char *name,
 				 const char *path, int64_t *step)
 {
-	static const char *const unnumbered[] = {"last",       "latest", "current", "final",
-						 "checkpoint", "ckpt",   "state"};
+	static const char *const unnumbered[] = { "last",       "latest", "current", "final",
+						  "checkpoint", "ckpt",   "state" };
 
 	*step = -1;
 	if (has_special_row(w->rules, name, step)) {
@@ -350,11 +351,12 @@ static int read_folder(struct walk *w, const char *path, const char *relative, i
 		       struct err *err)
 {
 	DIR *dir = opendir(path);
-	struct place at = {.path = path,
-			   .relative = relative,
-			   .depth = depth,
-			   .first = w->out->count,
-			   .is_for_checkpoints = depth == 0 || is_for_checkpoints(base_name(path))};
+	struct place at = { .path = path,
+			    .relative = relative,
+			    .depth = depth,
+			    .first = w->out->count,
+			    .is_for_checkpoints = depth == 0 ||
+						  is_for_checkpoints(base_name(path)) };
 	const struct dirent *entry;
 	int rc = 0;
 
@@ -405,10 +407,10 @@ static int newest_first(const void *a, const void *b)
 int checkpoints_find(const struct checkpoint_rules *rules, const char *folder,
 		     struct checkpoint_list *out, struct err *err)
 {
-	struct walk w = {.rules = rules, .out = out, .top = folder};
+	struct walk w = { .rules = rules, .out = out, .top = folder };
 	int rc;
 
-	*out = (struct checkpoint_list){0};
+	*out = (struct checkpoint_list){ 0 };
 	if (checkpoint_rules_is_own(rules))
 		return 0;
 	rc = read_folder(&w, folder, "", 0, err);
@@ -433,5 +435,5 @@ void checkpoint_list_clear(struct checkpoint_list *list)
 	for (size_t i = 0; i < list->count; i++)
 		clear(&list->items[i]);
 	free(list->items);
-	*list = (struct checkpoint_list){0};
+	*list = (struct checkpoint_list){ 0 };
 }

@@ -138,7 +138,7 @@ static void take_step(void *arg, const char *group, const char *value, size_t le
 
 int64_t checkpoint_pattern_step(const struct checkpoint_rules *rules, const char *relative)
 {
-	struct step_text step = {""};
+	struct step_text step = { "" };
 
 	if (regexp_match(rules->pattern, relative, strlen(relative)))
 		regexp_each_group(rules->pattern, relative, take_step, &step);

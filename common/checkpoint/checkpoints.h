@@ -37,7 +37,8 @@ bool checkpoint_rules_is_own(const struct checkpoint_rules *rules);
 
 /* --- what is there ---------------------------------------------------------------------------- */
 
-struct checkpoint_part { /* a file of one */
+/* a file of one */
+struct checkpoint_part {
 	char *name; /* below the checkpoint's folder; of a file: below the folder that holds it */
 	int64_t bytes, changed_ns;
 };

@@ -27,10 +27,10 @@ static void take_item(struct handed *h, const json_t *o)
 	struct handed_item *item = &h->items[h->count];
 
 	*item = (struct handed_item){
-	    .path = js_bytes_take(json_object_get(o, "path")),
-	    .stamp = strtoull(js_str(o, "stamp", ""), NULL, 16),
-	    .step = js_int(o, "step", -1),
-	    .failures = js_int(o, "failures", 0),
+		.path = js_bytes_take(json_object_get(o, "path")),
+		.stamp = strtoull(js_str(o, "stamp", ""), NULL, 16),
+		.step = js_int(o, "step", -1),
+		.failures = js_int(o, "failures", 0),
 	};
 	snprintf(item->text, sizeof(item->text), "%s", js_str(o, "text", ""));
 	h->count += item->path != NULL;
@@ -41,8 +41,9 @@ void handed_load(struct handed *h, const char *run_dir, const char *name)
 	json_t *o, *item;
 	size_t i;
 
-	*h = (struct handed){
-	    .file = path_join("%s/%s", run_dir, name), .first_told = -1, .best_told = -1};
+	*h = (struct handed){ .file = path_join("%s/%s", run_dir, name),
+			      .first_told = -1,
+			      .best_told = -1 };
 	o = js_load(h->file, FILE_MAX_BYTES, NULL);
 	h->is_first = o == NULL;
 	h->has_had = js_bool(o, "has_had", false);
@@ -51,8 +52,7 @@ void handed_load(struct handed *h, const char *run_dir, const char *name)
 	h->is_own_told = js_bool(o, "is_own_told", false);
 	h->first_told = js_int(o, "first_told", -1);
 	h->best_told = js_int(o, "best_told", -1);
-	json_array_foreach(json_object_get(o, "handed"), i, item)
-	{
+	json_array_foreach(json_object_get(o, "handed"), i, item) {
 		if (h->count < HANDED_MAX)
 			take_item(h, item);
 	}
@@ -104,7 +104,7 @@ void handed_clear(struct handed *h)
 {
 	handed_forget(h);
 	free(h->file);
-	*h = (struct handed){0};
+	*h = (struct handed){ 0 };
 }
 
 static struct handed_item *find(struct handed *h, const char *path, uint64_t stamp)
@@ -124,7 +124,7 @@ void handed_begin(struct handed *h, const char *path, uint64_t stamp, int64_t st
 		if (h->count == HANDED_MAX)
 			drop(h, 0);
 		item = &h->items[h->count++];
-		*item = (struct handed_item){.path = xstrdup(path), .stamp = stamp, .step = step};
+		*item = (struct handed_item){ .path = xstrdup(path), .stamp = stamp, .step = step };
 	}
 }
 
@@ -176,6 +176,6 @@ char *handed_why(const struct handed *h, const struct checkpoint *c)
 
 	if (!item)
 		return NULL;
-	return xasprintf("%s: is suspect: the launch from it failed before any new step (%s)", c->path,
-			 item->text);
+	return xasprintf("%s: is suspect: the launch from it failed before any new step (%s)",
+			 c->path, item->text);
 }

@@ -32,7 +32,8 @@ struct handed {
 	bool has_rolled_back; /* after training diverged; once */
 	bool is_own_told;     /* that the trainer finds its checkpoints itself */
 	int64_t first_told,
-	    best_told; /* oldest and newest step that any launch told first and last; -1 = none */
+		/* oldest and newest step that any launch told first and last; -1 = none */
+		best_told;
 	struct handed_item items[HANDED_MAX];
 	int count;
 };
@@ -51,8 +52,8 @@ void handed_good(struct handed *h, const char *path, uint64_t stamp);
 /* The trainer's own failure before any new step. */
 void handed_failed(struct handed *h, const char *path, uint64_t stamp, const char *text);
 
-/* It led to a failure of the trainer's own. The death of lbrun, of the node or of the job says nothing of
- * it, however often. NULL = it is not suspect. */
+/* It led to a failure of the trainer's own. The death of lbrun, of the node or of the job says
+ * nothing of it, however often. NULL = it is not suspect. */
 const struct handed_item *handed_suspect(const struct handed *h, const char *path, uint64_t stamp);
 /* Sets is_suspect of all in a checked list. */
 void handed_mark(const struct handed *h, struct checkpoint_list *list);

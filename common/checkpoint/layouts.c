@@ -29,6 +29,7 @@ static int verify_manifest(const char *path, bool is_deep, struct err *err)
 }
 
 /* The first row that fits is taken: the more special ones come first. */
+/* clang-format off */
 const struct layout layouts[] = {
 	{ .name = "lbworker", .by = "lbworker", .kind = LAYOUT_FOLDER, .names = { "step-#" },
 	  .marks = { "manifest.json" }, .last = "manifest.json", .verify = verify_manifest },
@@ -77,6 +78,7 @@ const struct layout layouts[] = {
 	{ .name = "file", .by = "any script: a file with a number", .kind = LAYOUT_FILE,
 	  .names = { "*" } },
 };
+/* clang-format on */
 
 const size_t layout_count = sizeof(layouts) / sizeof(layouts[0]);
 
@@ -178,15 +180,15 @@ static int64_t number_behind(const char *name, const char *word)
 }
 
 static const char *const step_words[] = {
-    "step", "steps",      "iter",  "iters", "iteration", "it",   "update", "batch",
-    "ckpt", "checkpoint", "chkpt", "cp",    "snapshot",  "save", "epoch",  "ep",
+	"step", "steps",      "iter",  "iters", "iteration", "it",   "update", "batch",
+	"ckpt", "checkpoint", "chkpt", "cp",    "snapshot",  "save", "epoch",  "ep",
 };
 
 /* Words that stand in front of a number, but say nothing of the step: "model_20" is one all the
  * same. */
 static const char *const other_words[] = {
-    "model", "state",   "weights", "params", "optim", "optimizer",
-    "train", "trainer", "net",     "meta",   "rank",
+	"model", "state",   "weights", "params", "optim", "optimizer",
+	"train", "trainer", "net",     "meta",   "rank",
 };
 
 /* The last number of a name; a fraction ("loss0.25") is none. */
@@ -213,8 +215,8 @@ static char *stem_of(const char *name)
 	const char *dot = strrchr(name, '.');
 
 	return dot && dot > name && !isdigit((unsigned char)dot[1])
-		   ? xstrndup(name, (size_t)(dot - name))
-		   : xstrdup(name);
+		       ? xstrndup(name, (size_t)(dot - name))
+		       : xstrdup(name);
 }
 
 int64_t step_in_name(const char *name)
@@ -276,8 +278,8 @@ static bool has_token(const char *name, const char *word)
 bool name_is_temporary(const char *name)
 {
 	static const char *const words[] = {
-	    "tmp",        "temp", "part", "partial", "incomplete", "unfinished",
-	    "inprogress", "lock", "bad",  "old",     "bak",        "corrupt",
+		"tmp",        "temp", "part", "partial", "incomplete", "unfinished",
+		"inprogress", "lock", "bad",  "old",     "bak",        "corrupt",
 	};
 
 	if (name[0] == '.' || strncmp(name, "set-aside-", 10) == 0 || name[strlen(name) - 1] == '~')
@@ -292,10 +294,10 @@ bool name_is_temporary(const char *name)
 bool name_is_data(const char *name)
 {
 	static const char *const endings[] = {
-	    ".pt",     ".pth",      ".ckpt",   ".nemo",  ".npz",   ".npy",     ".safetensors",
-	    ".bin",    ".pkl",      ".pickle", ".h5",    ".hdf5",  ".keras",   ".msgpack",
-	    ".eqx",    ".tar",      ".distcp", ".model", ".state", ".weights", ".joblib",
-	    ".params", ".pdparams", ".pdopt",  ".onnx",  ".gguf",  ".zarr",
+		".pt",     ".pth",      ".ckpt",   ".nemo",  ".npz",   ".npy",     ".safetensors",
+		".bin",    ".pkl",      ".pickle", ".h5",    ".hdf5",  ".keras",   ".msgpack",
+		".eqx",    ".tar",      ".distcp", ".model", ".state", ".weights", ".joblib",
+		".params", ".pdparams", ".pdopt",  ".onnx",  ".gguf",  ".zarr",
 	};
 	const char *dot = strrchr(name, '.');
 

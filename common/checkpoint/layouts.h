@@ -18,12 +18,12 @@ struct layout {
 	const char *name;
 	const char *by; /* who writes it, for people */
 	enum layout_kind kind;
+	const char *
+		names[12]; /* of the folder or file; several files of one step are one checkpoint */
+	/* in the folder; one of them shows that it is of this layout; none: the name alone does */
+	const char *marks[8];
 	const char
-	    *names[12]; /* of the folder or file; several files of one step are one checkpoint */
-	const char *marks[8]; /* in the folder; one of them shows that it is of this layout; none:
-				 the name alone does */
-	const char
-	    *last; /* is written last: inside a folder, beside a file (with the step for #) */
+		*last; /* is written last: inside a folder, beside a file (with the step for #) */
 	const char *pointer;    /* a file beside it that names the newest finished one */
 	const char *unfinished; /* the end of the name of a file that lies beside it meanwhile */
 	int (*verify)(const char *path, bool is_deep,

@@ -444,7 +444,7 @@ static int verify_in(int folder, enum manifest_depth depth, struct manifest *m, 
 int manifest_verify(const char *folder, enum manifest_depth depth, struct manifest *out,
 		    struct err *err)
 {
-	struct manifest m = {0};
+	struct manifest m = { 0 };
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int rc;
 
@@ -470,7 +470,7 @@ void manifest_clear(struct manifest *m)
 	for (int i = 0; i < m->file_count; i++)
 		free(m->files[i].name);
 	free(m->files);
-	*m = (struct manifest){0};
+	*m = (struct manifest){ 0 };
 }
 
 /* --- finding --------------------------------------------------------------------------------- */
@@ -560,12 +560,12 @@ int checkpoint_newest_valid(const char *parent, struct checkpoint_found *out,
 			    void (*on_bad)(const char *path, const struct err *why, void *arg),
 			    void *arg, struct err *err)
 {
-	struct steps steps = {0};
+	struct steps steps = { 0 };
 	int rc = list_steps(parent, &steps, err);
 
-	*out = (struct checkpoint_found){.step = -1};
+	*out = (struct checkpoint_found){ .step = -1 };
 	for (size_t i = 0; i < steps.count && rc == 0; i++) {
-		struct err why = {0};
+		struct err why = { 0 };
 		int n;
 
 		out->step = steps.items[i];
@@ -582,7 +582,7 @@ int checkpoint_newest_valid(const char *parent, struct checkpoint_found *out,
 		rc = err_set(err, ERR_IO, "%s: none of the %zu checkpoints is valid", parent,
 			     steps.count);
 	if (rc <= 0)
-		*out = (struct checkpoint_found){.step = -1};
+		*out = (struct checkpoint_found){ .step = -1 };
 	free(steps.items);
 	return rc;
 }

@@ -16,17 +16,17 @@
 enum { MANIFEST_FORMAT = 1, MANIFEST_MAX_FILES = 65536 };
 
 struct manifest_file {
-	char *name;		/* relative to the folder; no '/' in front, no ".." */
+	char *name; /* relative to the folder; no '/' in front, no ".." */
 	int64_t bytes;
-	char digest[33];	/* XXH3-128, lower-case hex; "" = not known yet */
+	char digest[33]; /* XXH3-128, lower-case hex; "" = not known yet */
 };
 
 struct manifest {
 	int64_t step;
-	int64_t tokens;		/* trained so far */
+	int64_t tokens; /* trained so far */
 	int64_t world_size;
-	char config_hash[33];	/* of the training config that wrote it; "" if unknown */
-	int64_t attempt;	/* LB_ATTEMPT of the writer, 0 outside lbrun: fencing */
+	char config_hash[33]; /* of the training config that wrote it; "" if unknown */
+	int64_t attempt;      /* LB_ATTEMPT of the writer, 0 outside lbrun: fencing */
 	struct manifest_file *files;
 	int file_count;
 };

@@ -23,7 +23,8 @@ static bool is_good(const struct checkpoint *c)
 
 /* Which may go at all: a relaunch has better ones. */
 static void find_free(const struct checkpoint_list *list,
-		      bool (*needed)(void *arg, const struct checkpoint *c), void *arg, bool *is_free)
+		      bool (*needed)(void *arg, const struct checkpoint *c), void *arg,
+		      bool *is_free)
 {
 	size_t good = 0;
 
@@ -63,7 +64,8 @@ static void choose_by_bytes(const struct retention *r, const struct checkpoint_l
 
 	for (int milestones = 0; milestones < 2; milestones++) {
 		for (size_t i = list->count; i-- > 0 && total > r->max_bytes;) {
-			if (!is_free[i] || goes[i] || is_milestone(r, &list->items[i]) != milestones)
+			if (!is_free[i] || goes[i] ||
+			    is_milestone(r, &list->items[i]) != milestones)
 				continue;
 			goes[i] = true;
 			total -= list->items[i].bytes;
@@ -72,7 +74,8 @@ static void choose_by_bytes(const struct retention *r, const struct checkpoint_l
 }
 
 size_t retention_choose(const struct retention *r, const struct checkpoint_list *list,
-			bool (*needed)(void *arg, const struct checkpoint *c), void *arg, bool *goes)
+			bool (*needed)(void *arg, const struct checkpoint *c), void *arg,
+			bool *goes)
 {
 	bool *is_free = xcalloc(list->count + 1, sizeof(*is_free));
 	size_t count = 0;

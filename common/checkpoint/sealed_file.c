@@ -13,8 +13,8 @@
 #include "common/checkpoint/manifest.h"
 
 enum {
-	LINE = 33,			/* a digest and its line end */
-	KEPT = 3,			/* of the files before */
+	LINE = 33, /* a digest and its line end */
+	KEPT = 3,  /* of the files before */
 };
 
 static char *read_seal(const char *path, struct err *err)
@@ -67,7 +67,8 @@ enum seal sealed_file_check(const char *path, struct err *err)
 	free(text);
 	if (holds)
 		return SEAL_HOLDS;
-	err_set(err, ERR_IO, "%s: some byte has changed since it was written (its digest is not in %s.xxh3)",
+	err_set(err, ERR_IO,
+		"%s: some byte has changed since it was written (its digest is not in %s.xxh3)",
 		path, path);
 	return SEAL_BROKEN;
 }

@@ -80,8 +80,7 @@ static int end_of_data(json_t *header, int64_t *end, struct err *err)
 	json_t *tensor;
 
 	*end = 0;
-	json_object_foreach(header, name, tensor)
-	{
+	json_object_foreach(header, name, tensor) {
 		const json_t *offsets = json_object_get(tensor, "data_offsets");
 		int64_t last = json_integer_value(json_array_get(offsets, 1));
 
@@ -247,7 +246,7 @@ static bool is_hdf5(const struct file *f)
 
 static int check_hdf5(const struct file *f, struct look *look, struct err *err)
 {
-	static const int end_at[] = {40, 44, 28, 28}; /* by version of that block */
+	static const int end_at[] = { 40, 44, 28, 28 }; /* by version of that block */
 	uint64_t end;
 	unsigned version;
 
@@ -272,19 +271,19 @@ static const struct format {
 	int (*check)(const struct file *f, struct look *look, struct err *err);
 	bool is_proof; /* one that was cut anywhere is found out */
 } formats[] = {
-    {is_safetensors, check_safetensors, true},
-    {is_npy, check_npy, true},
-    {is_zip, check_zip, true},
-    {is_hdf5, check_hdf5, true},
-    {is_pickle, check_pickle, false},
-    {is_json, check_json, true},
+	{ is_safetensors, check_safetensors, true },
+	{ is_npy, check_npy, true },
+	{ is_zip, check_zip, true },
+	{ is_hdf5, check_hdf5, true },
+	{ is_pickle, check_pickle, false },
+	{ is_json, check_json, true },
 };
 
 /* A file whose blocks never reached the disk, after a power cut, has its size and reads as zeros.
  */
 static bool is_blank(const struct file *f)
 {
-	static const char *const never[] = {".pt", ".pth", ".ckpt", ".pkl", ".distcp", ".h5"};
+	static const char *const never[] = { ".pt", ".pth", ".ckpt", ".pkl", ".distcp", ".h5" };
 	size_t i = 0;
 
 	while (i < f->head_len && f->head[i] == 0)
@@ -318,8 +317,8 @@ static int open_regular(const char *path, struct file *f, struct err *err)
 {
 	struct stat st;
 
-	*f = (struct file){.path = path,
-			   .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
+	*f = (struct file){ .path = path,
+			    .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) };
 	if (f->fd < 0)
 		return err_errno(err, "cannot be opened");
 	if (fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode)) {
@@ -384,8 +383,8 @@ static int64_t find_key(const unsigned char *data, size_t len, const char *key)
 		 */
 		bool is_long = at - data >= 5 && at[-5] == 'X' && at[-4] == key_len && at[-3] == 0;
 		bool is_short = at - data >= 2 && at[-2] == 0x8c && at[-1] == key_len;
-		int64_t step =
-		    is_long || is_short ? pickled_int(end, len - (size_t)(end - data)) : -1;
+		int64_t step = is_long || is_short ? pickled_int(end, len - (size_t)(end - data))
+						   : -1;
 
 		if (step >= 0)
 			return step;
@@ -396,7 +395,8 @@ static int64_t find_key(const unsigned char *data, size_t len, const char *key)
 
 int64_t file_step_inside(const char *path)
 {
-	static const char *const keys[] = {"iter_num", "global_step", "iteration", "step", "iter"};
+	static const char *const keys[] = { "iter_num", "global_step", "iteration", "step",
+					    "iter" };
 	unsigned char *data;
 	struct file f;
 	int64_t len, step = -1;

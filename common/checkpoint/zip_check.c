@@ -131,11 +131,11 @@ static int find_end(int fd, int64_t bytes, int64_t *at, unsigned char out[END_BY
 	return rc;
 }
 
-/* Archives of more than 4 GB or 65535 entries, and all of PyTorch's, have a second, wider end record
- * in front; *end_at becomes its place. */
+/* Archives of more than 4 GB or 65535 entries, and all of PyTorch's, have a second, wider end
+ * record in front; *end_at becomes its place. */
 static int widen(int fd, int64_t *end_at, struct directory *d, struct err *err)
 {
-	unsigned char locator[LOCATOR_BYTES] = {0}, end[END64_BYTES] = {0};
+	unsigned char locator[LOCATOR_BYTES] = { 0 }, end[END64_BYTES] = { 0 };
 	int64_t at = *end_at - LOCATOR_BYTES - END64_BYTES;
 
 	if (at < 0)
@@ -154,17 +154,18 @@ static int widen(int fd, int64_t *end_at, struct directory *d, struct err *err)
 	return 0;
 }
 
-/* The last archive in these bytes: its directory stands right in front of its end, and so tells where
- * the archive begins. */
+/* The last archive in these bytes: its directory stands right in front of its end, and so tells
+ * where the archive begins. */
 static int find_directory(int fd, int64_t bytes, struct directory *d, struct err *err)
 {
-	unsigned char end[END_BYTES] = {0};
+	unsigned char end[END_BYTES] = { 0 };
 	int64_t end_at = 0;
 
 	if (find_end(fd, bytes, &end_at, end, err) < 0)
 		return -1;
-	*d =
-	    (struct directory){.at = u32(end + 16), .bytes = u32(end + 12), .count = u16(end + 10)};
+	*d = (struct directory){ .at = u32(end + 16),
+				 .bytes = u32(end + 12),
+				 .count = u16(end + 10) };
 	if (widen(fd, &end_at, d, err) < 0)
 		return -1;
 	if (d->at > end_at || d->bytes > end_at - d->at ||
@@ -181,7 +182,7 @@ static int find_directory(int fd, int64_t bytes, struct directory *d, struct err
  * set. */
 static void widen_entry(const unsigned char *extra, size_t len, struct entry *e)
 {
-	uint64_t *const fields[] = {&e->unpacked, &e->packed, &e->at};
+	uint64_t *const fields[] = { &e->unpacked, &e->packed, &e->at };
 	size_t at = 4;
 
 	while (len >= 4 && !(u16(extra) == WIDE_ID && (size_t)u16(extra + 2) + 4 <= len)) {
@@ -214,13 +215,13 @@ static int read_entry(int fd, int64_t at, int64_t end, struct entry *e, struct e
 	name_len = u16(head + 28);
 	extra_len = u16(head + 30);
 	*e = (struct entry){
-	    .flags = u16(head + 8),
-	    .method = u16(head + 10),
-	    .crc = u32(head + 16),
-	    .packed = u32(head + 20),
-	    .unpacked = u32(head + 24),
-	    .at = u32(head + 42),
-	    .record_bytes = ENTRY_BYTES + name_len + extra_len + u16(head + 32),
+		.flags = u16(head + 8),
+		.method = u16(head + 10),
+		.crc = u32(head + 16),
+		.packed = u32(head + 20),
+		.unpacked = u32(head + 24),
+		.at = u32(head + 42),
+		.record_bytes = ENTRY_BYTES + name_len + extra_len + u16(head + 32),
 	};
 	if ((int64_t)e->record_bytes > end - at)
 		return err_set(err, ERR_IO, "its zip directory is damaged");
@@ -298,7 +299,7 @@ static int sum_entry(int fd, int64_t at, const struct entry *e, struct look *loo
 		     struct err *err)
 {
 	unsigned char *in = xmalloc(2 * (size_t)CHUNK), *out = in + CHUNK;
-	z_stream stream = {0};
+	z_stream stream = { 0 };
 	bool is_packed = e->method == DEFLATED, ended = false;
 	int rc = is_packed && inflateInit2(&stream, -MAX_WBITS) != Z_OK ? -1 : 0;
 
@@ -325,7 +326,7 @@ static int sum_entry(int fd, int64_t at, const struct entry *e, struct look *loo
 static int check_bytes(int fd, int64_t at, const struct entry *e, struct look *look,
 		       struct err *err)
 {
-	struct sum sum = {.crc = crc32(0, NULL, 0)};
+	struct sum sum = { .crc = crc32(0, NULL, 0) };
 
 	if ((e->method != STORED && e->method != DEFLATED) || (e->flags & IS_ENCRYPTED))
 		return 0;
@@ -375,7 +376,7 @@ int zip_check(int fd, int64_t bytes, struct look *look, struct err *err)
 
 int64_t zip_head(int fd, int64_t bytes, const char *suffix, void *out, size_t size)
 {
-	struct directory d = {0};
+	struct directory d = { 0 };
 	struct entry e = { 0 };
 	int64_t at, data;
 

@@ -21,8 +21,8 @@ struct look {
 	bool is_cut_short;   /* out: the deadline came; what was not read counts as good */
 };
 
-/* 0 when the open file of `bytes` bytes is a whole archive, or several; else -1 with err, which names the
- * entry. */
+/* 0 when the open file of `bytes` bytes is a whole archive, or several; else -1 with err, which
+ * names the entry. */
 int zip_check(int fd, int64_t bytes, struct look *look, struct err *err);
 
 /* The first bytes of the stored (not compressed) entry whose name ends in `suffix`: their number,

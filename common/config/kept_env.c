@@ -12,6 +12,7 @@
 /* What a trainer needs to find its programs and libraries again. A list, not the whole
  * environment: that may hold tokens and passwords, and what is sent ends in files. Anything else
  * belongs in run.env_file. */
+/* clang-format off */
 static const char *const kept_variables[] = {
 	"PATH",			/* programs */
 	"LD_LIBRARY_PATH",	/* libraries, as modules set it */
@@ -22,6 +23,7 @@ static const char *const kept_variables[] = {
 	"LANG", "LC_ALL", "TZ",	/* how programs write text and times */
 	"MASTER_ADDR", "MASTER_PORT",	/* where ranks meet */
 };
+/* clang-format on */
 
 /* Beginnings of variables that tune communication; a network's profile gives way to them. */
 static const char *const kept_families[] = {

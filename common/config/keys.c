@@ -134,7 +134,9 @@ static const char *duration_exact(int64_t ms, char out[64])
 	static const struct {
 		int64_t ms;
 		const char *name;
-	} units[] = {{86400000, "d"}, {3600000, "h"}, {60000, "m"}, {1000, "s"}, {1, "ms"}};
+	} units[] = {
+		{ 86400000, "d" }, { 3600000, "h" }, { 60000, "m" }, { 1000, "s" }, { 1, "ms" }
+	};
 	size_t len = 0;
 
 	snprintf(out, 64, "0s");
@@ -181,7 +183,7 @@ static void free_strings(struct key_strings *list)
 	for (size_t i = 0; i < list->count; i++)
 		free(list->items[i]);
 	free(list->items);
-	*list = (struct key_strings){0};
+	*list = (struct key_strings){ 0 };
 }
 
 static int read_strings(const struct key *key, const json_t *value, void *field,
@@ -198,7 +200,7 @@ static int read_strings(const struct key *key, const json_t *value, void *field,
 	free_strings(list);
 	list->items = xcalloc(json_array_size(value) + 1, sizeof(list->items[0]));
 	json_array_foreach(value, i, item) {
-		char *text = js_bytes_take(item);	/* {hex = "ff"}: bytes that are no UTF-8 */
+		char *text = js_bytes_take(item); /* {hex = "ff"}: bytes that are no UTF-8 */
 
 		if (text == NULL)
 			return -1;
@@ -232,10 +234,9 @@ static int read_ints(const struct key *key, const json_t *value, void *field, ch
 }
 
 static int (*const readers[])(const struct key *, const json_t *, void *, char[WHAT_MAX]) = {
-	[KEY_BOOL] = read_bool,		[KEY_INT] = read_int,
-	[KEY_REAL] = read_real,		[KEY_STRING] = read_string,
-	[KEY_ENUM] = read_enum,		[KEY_DURATION] = read_duration,
-	[KEY_STRINGS] = read_strings,	[KEY_INTS] = read_ints,
+	[KEY_BOOL] = read_bool,       [KEY_INT] = read_int,   [KEY_REAL] = read_real,
+	[KEY_STRING] = read_string,   [KEY_ENUM] = read_enum, [KEY_DURATION] = read_duration,
+	[KEY_STRINGS] = read_strings, [KEY_INTS] = read_ints,
 };
 
 /* --- reading a document ---------------------------------------------------------------------- */
@@ -301,7 +302,7 @@ static const json_t *section_of(const struct toml *toml, const char *section, st
 static int read_key(const struct key *key, const struct toml *toml, void *out, struct err *err)
 {
 	char path[PATH_MAX_BYTES], what[WHAT_MAX] = "";
-	struct err broken = {0};
+	struct err broken = { 0 };
 	const json_t *table = section_of(toml, key->section, &broken);
 	const json_t *value = json_object_get(table, key->name);
 
@@ -339,7 +340,7 @@ void keys_clear(const struct key *table, size_t count, void *out)
 			free_strings(field);
 		} else if (table[i].type == KEY_INTS) {
 			free(((struct key_ints *)field)->items);
-			*(struct key_ints *)field = (struct key_ints){0};
+			*(struct key_ints *)field = (struct key_ints){ 0 };
 		}
 	}
 }
@@ -429,8 +430,7 @@ static int refuse_section(const struct unknown *u, const char *path, struct err 
 	return keys_refuse(u->toml, path, what, err);
 }
 
-static int check_table(const struct unknown *u, json_t *table, const char *section,
-		       struct err *err)
+static int check_table(const struct unknown *u, json_t *table, const char *section, struct err *err)
 {
 	const char *name;
 	json_t *value;
@@ -458,7 +458,7 @@ static int check_table(const struct unknown *u, json_t *table, const char *secti
 int keys_unknown(const struct key *table, size_t count, const struct toml *toml,
 		 const char *const *ignored, struct err *err)
 {
-	const struct unknown u = {table, count, toml, ignored};
+	const struct unknown u = { table, count, toml, ignored };
 
 	return check_table(&u, toml->root, "", err);
 }
@@ -513,7 +513,7 @@ static json_t *json_of_enum(const struct key *key, const void *field)
 static void print_section(const struct key *table, size_t count, const char *section,
 			  const void *values, FILE *to)
 {
-	struct toml one = {.root = json_object()};
+	struct toml one = { .root = json_object() };
 	char *text;
 
 	for (size_t i = 0; i < count; i++) {

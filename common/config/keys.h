@@ -18,18 +18,18 @@
 #include "common/config/toml.h"
 
 enum key_type {
-	KEY_BOOL,		/* bool */
-	KEY_INT,		/* int64_t, within min..max */
-	KEY_REAL,		/* double, within min..max */
-	KEY_STRING,		/* char *, owned; NULL when unset and no fallback */
-	KEY_ENUM,		/* int: index into choices "a|b|c" */
-	KEY_DURATION,		/* int64_t ms: a number of seconds, or "90s" "5m" "1h30m" "250ms" */
-	KEY_STRINGS,		/* struct key_strings, owned */
-	KEY_INTS,		/* struct key_ints, owned */
+	KEY_BOOL,     /* bool */
+	KEY_INT,      /* int64_t, within min..max */
+	KEY_REAL,     /* double, within min..max */
+	KEY_STRING,   /* char *, owned; NULL when unset and no fallback */
+	KEY_ENUM,     /* int: index into choices "a|b|c" */
+	KEY_DURATION, /* int64_t ms: a number of seconds, or "90s" "5m" "1h30m" "250ms" */
+	KEY_STRINGS,  /* struct key_strings, owned */
+	KEY_INTS,     /* struct key_ints, owned */
 };
 
 struct key_strings {
-	char **items;		/* NULL-terminated; NULL when unset */
+	char **items; /* NULL-terminated; NULL when unset */
 	size_t count;
 };
 
@@ -39,18 +39,19 @@ struct key_ints {
 };
 
 struct key {
-	const char *section;	/* "restart"; dots for nested tables ("training.data") */
-	const char *name;	/* "backoff_first" */
+	const char *section; /* "restart"; dots for nested tables ("training.data") */
+	const char *name;    /* "backoff_first" */
 	enum key_type type;
-	size_t offset;		/* of the field in the struct that keys_read fills */
-	double min, max;	/* numbers and durations (in ms); both 0 = any */
-	const char *choices;	/* KEY_ENUM */
-	const char *fallback;	/* the default as in TOML, quotes optional; NULL = zero */
-	const char *help;	/* one line, for man pages and messages */
+	size_t offset;        /* of the field in the struct that keys_read fills */
+	double min, max;      /* numbers and durations (in ms); both 0 = any */
+	const char *choices;  /* KEY_ENUM */
+	const char *fallback; /* the default as in TOML, quotes optional; NULL = zero */
+	const char *help;     /* one line, for man pages and messages */
 };
 
 /* Rows by name. In front of the table: #define KEYS_OF struct config, which keys_read is to fill;
  * `field` is a member of it. */
+/* clang-format off */
 #define KEY_ROW(section_, name_, type_, field, ...) \
 	{ .section = (section_), .name = (name_), .type = (type_), \
 	  .offset = offsetof(KEYS_OF, field), __VA_ARGS__ }
@@ -75,6 +76,7 @@ struct key {
 #define KEY_NUMBERS(section, name, field, min_, max_, fallback_, help_) \
 	KEY_ROW(section, name, KEY_INTS, field, .min = (min_), .max = (max_), \
 		.fallback = (fallback_), .help = (help_))
+/* clang-format on */
 
 /* Fills *out (zeroed by the caller) from the document: first every fallback, then what the
  * document says. Keys of the document that no row names are left for keys_unknown. An integer is

@@ -11,7 +11,7 @@ enum { NEAREST_MAX = 63 };
 static const struct {
 	const char *name;
 	double ms;
-} units[] = {{"ms", 1}, {"s", 1e3}, {"m", 60e3}, {"h", 3600e3}, {"d", 86400e3}};
+} units[] = { { "ms", 1 }, { "s", 1e3 }, { "m", 60e3 }, { "h", 3600e3 }, { "d", 86400e3 } };
 
 /* 100 years: far beyond any use, far below what int64_t and double hold exactly. */
 static const double duration_max_ms = 100 * 365.25 * 86400e3;

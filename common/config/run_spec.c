@@ -18,108 +18,111 @@
 #define HOUR_MS 3600e3
 #define DAY_MS (24 * HOUR_MS)
 
-/* "relaunch" is without end, "count" within restart.max_without_progress; what "auto" means for each
- * cause is lbd's to know (daemon/engine/relaunch.c). */
+/* "relaunch" is without end, "count" within restart.max_without_progress; what "auto" means for
+ * each cause is lbd's to know (daemon/engine/relaunch.c). */
+/* clang-format off */
 #define RULE(name, cause, help) \
 	{"restart.policy", name, KEY_ENUM, AT(rules[cause]), 0, 0, "auto|relaunch|count|stop", "auto", \
 	 help}
+/* clang-format on */
 
 const struct key run_spec_keys[] = {
-	{"run", "name", KEY_STRING, AT(name), 0, 0, NULL, NULL,
-	 "name of the run; drawn if not given"},
-	{"run", "group", KEY_STRING, AT(group), 0, 0, NULL, NULL,
-	 "runs of one group can be listed and ended together: lbctl kill GROUP@group"},
-	{"run", "sweep", KEY_STRINGS, AT(sweep), 0, 0, NULL, NULL,
-	 "what lbctl submit --sweep filled in, as KEY=VALUE; lbctl compare shows it"},
-	{"run", "after", KEY_STRINGS, AT(after), 0, 0, NULL, NULL,
-	 "names of runs that must have ended, however, before this one begins"},
-	{"run", "after_ok", KEY_STRINGS, AT(after_ok), 0, 0, NULL, NULL,
-	 "names of runs that must have completed before this one begins"},
-	{"run", "command", KEY_STRINGS, AT(command), 0, 0, NULL, NULL,
-	 "program and arguments; without it the file is a training config for lbworker"},
-	{"run", "script", KEY_STRING, AT(script), 0, 0, NULL, NULL,
-	 "absolute path of a batch script; lbctl submit FILE sets it"},
-	{"run", "arguments", KEY_STRINGS, AT(arguments), 0, 0, NULL, NULL,
-	 "arguments of the batch script"},
-	{"run", "workdir", KEY_STRING, AT(workdir), 0, 0, NULL, NULL,
-	 "absolute folder to run in; the submitter's if not given"},
-	{"run", "env_file", KEY_STRING, AT(env_file), 0, 0, NULL, NULL,
-	 "absolute path of a private file (mode 0600) of KEY=VALUE lines for the environment"},
-	{"run", "scheduler", KEY_ENUM, AT(scheduler), 0, 0, "auto|slurm|local", "auto",
-	 "where to run: auto takes Slurm where it is configured, else this machine"},
-	{"run", "launcher", KEY_ENUM, AT(launcher), 0, 0, "auto|none|srun|torchrun", "auto",
-	 "how ranks are started: auto takes srun when there is more than one task, or a container"},
+	{ "run", "name", KEY_STRING, AT(name), 0, 0, NULL, NULL,
+	  "name of the run; drawn if not given" },
+	{ "run", "group", KEY_STRING, AT(group), 0, 0, NULL, NULL,
+	  "runs of one group can be listed and ended together: lbctl kill GROUP@group" },
+	{ "run", "sweep", KEY_STRINGS, AT(sweep), 0, 0, NULL, NULL,
+	  "what lbctl submit --sweep filled in, as KEY=VALUE; lbctl compare shows it" },
+	{ "run", "after", KEY_STRINGS, AT(after), 0, 0, NULL, NULL,
+	  "names of runs that must have ended, however, before this one begins" },
+	{ "run", "after_ok", KEY_STRINGS, AT(after_ok), 0, 0, NULL, NULL,
+	  "names of runs that must have completed before this one begins" },
+	{ "run", "command", KEY_STRINGS, AT(command), 0, 0, NULL, NULL,
+	  "program and arguments; without it the file is a training config for lbworker" },
+	{ "run", "script", KEY_STRING, AT(script), 0, 0, NULL, NULL,
+	  "absolute path of a batch script; lbctl submit FILE sets it" },
+	{ "run", "arguments", KEY_STRINGS, AT(arguments), 0, 0, NULL, NULL,
+	  "arguments of the batch script" },
+	{ "run", "workdir", KEY_STRING, AT(workdir), 0, 0, NULL, NULL,
+	  "absolute folder to run in; the submitter's if not given" },
+	{ "run", "env_file", KEY_STRING, AT(env_file), 0, 0, NULL, NULL,
+	  "absolute path of a private file (mode 0600) of KEY=VALUE lines for the environment" },
+	{ "run", "scheduler", KEY_ENUM, AT(scheduler), 0, 0, "auto|slurm|local", "auto",
+	  "where to run: auto takes Slurm where it is configured, else this machine" },
+	{ "run", "launcher", KEY_ENUM, AT(launcher), 0, 0, "auto|none|srun|torchrun", "auto",
+	  "how ranks are started: auto takes srun when there is more than one task, or a container" },
 
-	{"slurm", "partition", KEY_STRING, AT(partition), 0, 0, NULL, NULL, "partition"},
-	{"slurm", "account", KEY_STRING, AT(account), 0, 0, NULL, NULL, "account to charge"},
-	{"slurm", "qos", KEY_STRING, AT(qos), 0, 0, NULL, NULL, "quality of service"},
-	{"slurm", "nodes", KEY_INT, AT(nodes), 1, 100000, NULL, "1", "number of nodes"},
-	{"slurm", "ntasks_per_node", KEY_INT, AT(ntasks_per_node), 1, 4096, NULL, "1",
-	 "tasks (ranks) on each node"},
-	{"slurm", "cpus_per_task", KEY_INT, AT(cpus_per_task), 1, 4096, NULL, NULL,
-	 "processors for each task; 1 if not given, without Slurm: shared with others"},
-	{"slurm", "gpus_per_node", KEY_INT, AT(gpus_per_node), 0, 1024, NULL, "0",
-	 "GPUs on each node"},
-	{"slurm", "mem", KEY_STRING, AT(mem), 0, 0, NULL, NULL,
-	 "memory on each node, like \"16G\"; a bare number is megabytes"},
-	{"slurm", "time", KEY_STRING, AT(time_text), 0, 0, NULL, NULL,
-	 "time limit, like \"20h\" or Slurm's \"D-HH:MM:SS\"; a bare number is minutes"},
-	{"slurm", "signal_before", KEY_DURATION, AT(signal_before_ms), 0, 65534e3, NULL, "2m",
-	 "how long before the time limit the trainer is asked to save and end; 0 = never"},
-	{"slurm", "constraint", KEY_STRING, AT(constraint), 0, 0, NULL, NULL, "required features"},
-	{"slurm", "exclude", KEY_STRING, AT(exclude), 0, 0, NULL, NULL, "nodes not to use"},
-	{"slurm", "nodelist", KEY_STRING, AT(nodelist), 0, 0, NULL, NULL, "nodes to use"},
-	{"slurm", "reservation", KEY_STRING, AT(reservation), 0, 0, NULL, NULL, "reservation"},
-	{"slurm", "licenses", KEY_STRING, AT(licenses), 0, 0, NULL, NULL, "licenses"},
-	{"slurm", "comment", KEY_STRING, AT(comment), 0, 0, NULL, NULL,
-	 "words to add to the job's comment"},
-	{"slurm", "extra", KEY_STRINGS, AT(extra), 0, 0, NULL, NULL,
-	 "more options of sbatch, like [\"--exclusive\", \"--gres=gpu:a100:4\"]"},
-	{"slurm", "network", KEY_STRING, AT(network), 0, 0, NULL, NULL,
-	 "what the nodes are connected by: efa, infiniband, slingshot, socket, tcpx, or your own"},
-	{"slurm", "mpi", KEY_STRING, AT(mpi), 0, 0, NULL, NULL,
-	 "how srun sets up MPI, like \"pmix\"; srun --mpi=list shows what there is"},
-	{"slurm", "srun", KEY_STRINGS, AT(srun), 0, 0, NULL, NULL,
-	 "more options of srun, like [\"--cpu-bind=cores\"]"},
-	{"slurm", "container_image", KEY_STRING, AT(container_image), 0, 0, NULL, NULL,
-	 "image that the ranks run in, by pyxis"},
-	{"slurm", "container_mounts", KEY_STRINGS, AT(container_mounts), 0, 0, NULL, NULL,
-	 "folders to see in there, like [\"/data:/data:ro\"]"},
-	{"slurm", "container_workdir", KEY_STRING, AT(container_workdir), 0, 0, NULL, NULL,
-	 "folder to run in there; run.workdir if not given"},
-	{"slurm", "container_name", KEY_STRING, AT(container_name), 0, 0, NULL, NULL,
-	 "name under which the container stays on the nodes, for the next launch"},
+	{ "slurm", "partition", KEY_STRING, AT(partition), 0, 0, NULL, NULL, "partition" },
+	{ "slurm", "account", KEY_STRING, AT(account), 0, 0, NULL, NULL, "account to charge" },
+	{ "slurm", "qos", KEY_STRING, AT(qos), 0, 0, NULL, NULL, "quality of service" },
+	{ "slurm", "nodes", KEY_INT, AT(nodes), 1, 100000, NULL, "1", "number of nodes" },
+	{ "slurm", "ntasks_per_node", KEY_INT, AT(ntasks_per_node), 1, 4096, NULL, "1",
+	  "tasks (ranks) on each node" },
+	{ "slurm", "cpus_per_task", KEY_INT, AT(cpus_per_task), 1, 4096, NULL, NULL,
+	  "processors for each task; 1 if not given, without Slurm: shared with others" },
+	{ "slurm", "gpus_per_node", KEY_INT, AT(gpus_per_node), 0, 1024, NULL, "0",
+	  "GPUs on each node" },
+	{ "slurm", "mem", KEY_STRING, AT(mem), 0, 0, NULL, NULL,
+	  "memory on each node, like \"16G\"; a bare number is megabytes" },
+	{ "slurm", "time", KEY_STRING, AT(time_text), 0, 0, NULL, NULL,
+	  "time limit, like \"20h\" or Slurm's \"D-HH:MM:SS\"; a bare number is minutes" },
+	{ "slurm", "signal_before", KEY_DURATION, AT(signal_before_ms), 0, 65534e3, NULL, "2m",
+	  "how long before the time limit the trainer is asked to save and end; 0 = never" },
+	{ "slurm", "constraint", KEY_STRING, AT(constraint), 0, 0, NULL, NULL,
+	  "required features" },
+	{ "slurm", "exclude", KEY_STRING, AT(exclude), 0, 0, NULL, NULL, "nodes not to use" },
+	{ "slurm", "nodelist", KEY_STRING, AT(nodelist), 0, 0, NULL, NULL, "nodes to use" },
+	{ "slurm", "reservation", KEY_STRING, AT(reservation), 0, 0, NULL, NULL, "reservation" },
+	{ "slurm", "licenses", KEY_STRING, AT(licenses), 0, 0, NULL, NULL, "licenses" },
+	{ "slurm", "comment", KEY_STRING, AT(comment), 0, 0, NULL, NULL,
+	  "words to add to the job's comment" },
+	{ "slurm", "extra", KEY_STRINGS, AT(extra), 0, 0, NULL, NULL,
+	  "more options of sbatch, like [\"--exclusive\", \"--gres=gpu:a100:4\"]" },
+	{ "slurm", "network", KEY_STRING, AT(network), 0, 0, NULL, NULL,
+	  "what the nodes are connected by: efa, infiniband, slingshot, socket, tcpx, or your own" },
+	{ "slurm", "mpi", KEY_STRING, AT(mpi), 0, 0, NULL, NULL,
+	  "how srun sets up MPI, like \"pmix\"; srun --mpi=list shows what there is" },
+	{ "slurm", "srun", KEY_STRINGS, AT(srun), 0, 0, NULL, NULL,
+	  "more options of srun, like [\"--cpu-bind=cores\"]" },
+	{ "slurm", "container_image", KEY_STRING, AT(container_image), 0, 0, NULL, NULL,
+	  "image that the ranks run in, by pyxis" },
+	{ "slurm", "container_mounts", KEY_STRINGS, AT(container_mounts), 0, 0, NULL, NULL,
+	  "folders to see in there, like [\"/data:/data:ro\"]" },
+	{ "slurm", "container_workdir", KEY_STRING, AT(container_workdir), 0, 0, NULL, NULL,
+	  "folder to run in there; run.workdir if not given" },
+	{ "slurm", "container_name", KEY_STRING, AT(container_name), 0, 0, NULL, NULL,
+	  "name under which the container stays on the nodes, for the next launch" },
 
-	{"torchrun", "command", KEY_STRINGS, AT(torchrun), 0, 0, NULL, "[\"torchrun\"]",
-	 "torchrun, and options for it"},
-	{"torchrun", "nproc_per_node", KEY_INT, AT(nproc_per_node), 0, 4096, NULL, "0",
-	 "ranks on each node; 0: one for each GPU, without GPUs one"},
+	{ "torchrun", "command", KEY_STRINGS, AT(torchrun), 0, 0, NULL, "[\"torchrun\"]",
+	  "torchrun, and options for it" },
+	{ "torchrun", "nproc_per_node", KEY_INT, AT(nproc_per_node), 0, 4096, NULL, "0",
+	  "ranks on each node; 0: one for each GPU, without GPUs one" },
 
-	{"nsys", "enabled", KEY_BOOL, AT(nsys), 0, 0, NULL, "false",
-	 "run the ranks under NVIDIA's profiler, nsys"},
-	{"nsys", "delay", KEY_DURATION, AT(nsys_delay_ms), 0, WEEK_MS, NULL, "0",
-	 "how long after the launch it begins to record"},
-	{"nsys", "duration", KEY_DURATION, AT(nsys_duration_ms), 0, WEEK_MS, NULL, "0",
-	 "for how long; 0: to the end"},
-	{"nsys", "output", KEY_STRING, AT(nsys_output), 0, 0, NULL, NULL,
-	 "report of a rank; %q{LB_RANK} is its number; in the attempt's folder if not given"},
-	{"nsys", "options", KEY_STRINGS, AT(nsys_options), 0, 0, NULL, NULL,
-	 "more options of nsys profile, like [\"--trace=cuda,nvtx\"]"},
+	{ "nsys", "enabled", KEY_BOOL, AT(nsys), 0, 0, NULL, "false",
+	  "run the ranks under NVIDIA's profiler, nsys" },
+	{ "nsys", "delay", KEY_DURATION, AT(nsys_delay_ms), 0, WEEK_MS, NULL, "0",
+	  "how long after the launch it begins to record" },
+	{ "nsys", "duration", KEY_DURATION, AT(nsys_duration_ms), 0, WEEK_MS, NULL, "0",
+	  "for how long; 0: to the end" },
+	{ "nsys", "output", KEY_STRING, AT(nsys_output), 0, 0, NULL, NULL,
+	  "report of a rank; %q{LB_RANK} is its number; in the attempt's folder if not given" },
+	{ "nsys", "options", KEY_STRINGS, AT(nsys_options), 0, 0, NULL, NULL,
+	  "more options of nsys profile, like [\"--trace=cuda,nvtx\"]" },
 
-	{"restart", "max_without_progress", KEY_INT, AT(max_without_progress), 0, 1000000, NULL,
-	 "3", "launches in a row without a new checkpoint before the run fails"},
-	{"restart", "in_place", KEY_INT, AT(in_place), 0, 1000000, NULL, "3",
-	 "relaunches within one job without progress in between"},
-	{"restart", "backoff_first", KEY_DURATION, AT(backoff_first_ms), 0, WEEK_MS, NULL, "60s",
-	 "pause before the first relaunch; doubled each time"},
-	{"restart", "backoff_max", KEY_DURATION, AT(backoff_max_ms), 0, WEEK_MS, NULL, "30m",
-	 "longest pause before a relaunch"},
-	{"restart", "never_on_exit_codes", KEY_INTS, AT(never_on_exit_codes), 1, 255, NULL, NULL,
-	 "exit codes after which the run is not started again; [2], bad input, for lbworker's configs"},
-	{"restart", "rollback", KEY_INT, AT(rollback), 0, 1000, NULL, "0",
-	 "checkpoints to go back, once, when training diverged; 0: the run fails then"},
-	{"restart", "prequeue", KEY_BOOL, AT(prequeue), 0, 0, NULL, "false",
-	 "queue the next attempt's job, held, behind the running one, so that it gains age"},
+	{ "restart", "max_without_progress", KEY_INT, AT(max_without_progress), 0, 1000000, NULL,
+	  "3", "launches in a row without a new checkpoint before the run fails" },
+	{ "restart", "in_place", KEY_INT, AT(in_place), 0, 1000000, NULL, "3",
+	  "relaunches within one job without progress in between" },
+	{ "restart", "backoff_first", KEY_DURATION, AT(backoff_first_ms), 0, WEEK_MS, NULL, "60s",
+	  "pause before the first relaunch; doubled each time" },
+	{ "restart", "backoff_max", KEY_DURATION, AT(backoff_max_ms), 0, WEEK_MS, NULL, "30m",
+	  "longest pause before a relaunch" },
+	{ "restart", "never_on_exit_codes", KEY_INTS, AT(never_on_exit_codes), 1, 255, NULL, NULL,
+	  "exit codes after which the run is not started again; [2], bad input, for lbworker's configs" },
+	{ "restart", "rollback", KEY_INT, AT(rollback), 0, 1000, NULL, "0",
+	  "checkpoints to go back, once, when training diverged; 0: the run fails then" },
+	{ "restart", "prequeue", KEY_BOOL, AT(prequeue), 0, 0, NULL, "false",
+	  "queue the next attempt's job, held, behind the running one, so that it gains age" },
 
 	RULE("error", CAUSE_ERROR, "what to do when the trainer ended with an error"),
 	RULE("crash", CAUSE_CRASH, "what to do when a signal ended the trainer"),
@@ -132,44 +135,44 @@ const struct key run_spec_keys[] = {
 	RULE("diverged", CAUSE_DIVERGED, "what to do when training diverged"),
 	RULE("lost", CAUSE_LOST, "what to do when nobody knows what became of the job"),
 
-	{"watch", "kill_grace", KEY_DURATION, AT(kill_grace_ms), 0, HOUR_MS, NULL, "30s",
-	 "time between SIGTERM and SIGKILL"},
-	{"watch", "stop_grace", KEY_DURATION, AT(stop_grace_ms), 0, DAY_MS, NULL, "5m",
-	 "time to write a checkpoint and end when the run is put on hold"},
-	{"watch", "setup_timeout", KEY_DURATION, AT(watch.setup_ms), 0, WEEK_MS, NULL, "30m",
-	 "longest start-up, and end, of a trainer that reports; 0 = no limit"},
-	{"watch", "step_timeout", KEY_STRING, AT(step_timeout_text), 0, 0, NULL, "auto",
-	 "longest time between two steps; auto learns it: 5 times the median, at least 60 s"},
-	{"watch", "checkpoint_timeout", KEY_DURATION, AT(watch.checkpoint_ms), 0, WEEK_MS, NULL,
-	 "30m", "longest time for a checkpoint; 0 = no limit"},
-	{"watch", "eval_timeout", KEY_DURATION, AT(watch.eval_ms), 0, WEEK_MS, NULL, "30m",
-	 "longest time for an evaluation; 0 = no limit"},
-	{"watch", "output_timeout", KEY_DURATION, AT(watch.output_ms), 0, WEEK_MS, NULL, "0",
-	 "longest silence of a trainer that only prints; 0 = no limit"},
-	{"watch", "progress_regex", KEY_STRING, AT(progress_regex), 0, 0, NULL, PROGRESS_AUTO,
-	 "regular expression for lines of output that tell a step, with groups step, loss, ...; "
-	 "auto, none"},
-	{"watch", "node_error_regex", KEY_STRINGS, AT(node_errors), 0, 0, NULL, NULL,
-	 "regular expressions for lines of output that tell of a broken node"},
+	{ "watch", "kill_grace", KEY_DURATION, AT(kill_grace_ms), 0, HOUR_MS, NULL, "30s",
+	  "time between SIGTERM and SIGKILL" },
+	{ "watch", "stop_grace", KEY_DURATION, AT(stop_grace_ms), 0, DAY_MS, NULL, "5m",
+	  "time to write a checkpoint and end when the run is put on hold" },
+	{ "watch", "setup_timeout", KEY_DURATION, AT(watch.setup_ms), 0, WEEK_MS, NULL, "30m",
+	  "longest start-up, and end, of a trainer that reports; 0 = no limit" },
+	{ "watch", "step_timeout", KEY_STRING, AT(step_timeout_text), 0, 0, NULL, "auto",
+	  "longest time between two steps; auto learns it: 5 times the median, at least 60 s" },
+	{ "watch", "checkpoint_timeout", KEY_DURATION, AT(watch.checkpoint_ms), 0, WEEK_MS, NULL,
+	  "30m", "longest time for a checkpoint; 0 = no limit" },
+	{ "watch", "eval_timeout", KEY_DURATION, AT(watch.eval_ms), 0, WEEK_MS, NULL, "30m",
+	  "longest time for an evaluation; 0 = no limit" },
+	{ "watch", "output_timeout", KEY_DURATION, AT(watch.output_ms), 0, WEEK_MS, NULL, "0",
+	  "longest silence of a trainer that only prints; 0 = no limit" },
+	{ "watch", "progress_regex", KEY_STRING, AT(progress_regex), 0, 0, NULL, PROGRESS_AUTO,
+	  "regular expression for lines of output that tell a step, with groups step, loss, ...; "
+	  "auto, none" },
+	{ "watch", "node_error_regex", KEY_STRINGS, AT(node_errors), 0, 0, NULL, NULL,
+	  "regular expressions for lines of output that tell of a broken node" },
 
-	{"checkpoint", "folder", KEY_STRING, AT(checkpoint_folder), 0, 0, NULL, NULL,
-	 "where checkpoints are; runs/NAME/checkpoints if not given"},
-	{"checkpoint", "layout", KEY_STRING, AT(checkpoint_layout), 0, 0, NULL, "auto",
-	 "whose checkpoints they are: auto looks; own, for a trainer that finds them itself; or a row's name"},
-	{"checkpoint", "check_time", KEY_DURATION, AT(checkpoint_check_ms), 0, DAY_MS, NULL, "10m",
-	 "so long every byte of checkpoints is read before a launch; then sizes and directories must do"},
-	{"checkpoint", "pattern", KEY_STRING, AT(checkpoint_pattern), 0, 0, NULL, NULL,
-	 "names of another trainer's checkpoints, like \"step-{step}\", or a regular expression"},
-	{"checkpoint", "complete_when", KEY_STRING, AT(checkpoint_complete_when), 0, 0, NULL, NULL,
-	 "a file in such a checkpoint that is there once it is complete, or \"manifest\""},
-	{"checkpoint", "keep_latest_k", KEY_INT, AT(retention.keep_latest_k), 0, 1e12, NULL, "0",
-	 "newest valid ones kept, at least 2; 0: all"},
-	{"checkpoint", "keep_every", KEY_INT, AT(retention.keep_every), 0, 1e12, NULL, "0",
-	 "those of steps that are multiples of it are kept, too; 0: none"},
-	{"checkpoint", "max_bytes", KEY_STRING, AT(max_bytes_text), 0, 0, NULL, NULL,
-	 "what all of them may take, like \"500G\": the oldest go, the newest two valid ones stay"},
-	{"checkpoint", "note_bytes", KEY_STRING, AT(note_bytes_text), 0, 0, NULL, "200G",
-	 "where none of them ever go: an event when they take so much, and each time it has doubled"},
+	{ "checkpoint", "folder", KEY_STRING, AT(checkpoint_folder), 0, 0, NULL, NULL,
+	  "where checkpoints are; runs/NAME/checkpoints if not given" },
+	{ "checkpoint", "layout", KEY_STRING, AT(checkpoint_layout), 0, 0, NULL, "auto",
+	  "whose checkpoints they are: auto looks; own, for a trainer that finds them itself; or a row's name" },
+	{ "checkpoint", "check_time", KEY_DURATION, AT(checkpoint_check_ms), 0, DAY_MS, NULL, "10m",
+	  "so long every byte of checkpoints is read before a launch; then sizes and directories must do" },
+	{ "checkpoint", "pattern", KEY_STRING, AT(checkpoint_pattern), 0, 0, NULL, NULL,
+	  "names of another trainer's checkpoints, like \"step-{step}\", or a regular expression" },
+	{ "checkpoint", "complete_when", KEY_STRING, AT(checkpoint_complete_when), 0, 0, NULL, NULL,
+	  "a file in such a checkpoint that is there once it is complete, or \"manifest\"" },
+	{ "checkpoint", "keep_latest_k", KEY_INT, AT(retention.keep_latest_k), 0, 1e12, NULL, "0",
+	  "newest valid ones kept, at least 2; 0: all" },
+	{ "checkpoint", "keep_every", KEY_INT, AT(retention.keep_every), 0, 1e12, NULL, "0",
+	  "those of steps that are multiples of it are kept, too; 0: none" },
+	{ "checkpoint", "max_bytes", KEY_STRING, AT(max_bytes_text), 0, 0, NULL, NULL,
+	  "what all of them may take, like \"500G\": the oldest go, the newest two valid ones stay" },
+	{ "checkpoint", "note_bytes", KEY_STRING, AT(note_bytes_text), 0, 0, NULL, "200G",
+	  "where none of them ever go: an event when they take so much, and each time it has doubled" },
 };
 const size_t run_spec_key_count = sizeof(run_spec_keys) / sizeof(run_spec_keys[0]);
 
@@ -197,8 +200,10 @@ int64_t bytes_parse(const char *text, struct err *err)
 
 	if (value >= 0 && *at)
 		suffix = strchr(suffixes, *at >= 'a' ? *at - 'a' + 'A' : *at);
-	if (value < 0 || (*at && (!suffix || at[1] != '\0')) || (suffix && *suffix == 'P' && value > 1000))
-		return err_set(err, ERR_USAGE, "\"%.40s\" is no size; write it like \"500G\" or \"2T\"", text);
+	if (value < 0 || (*at && (!suffix || at[1] != '\0')) ||
+	    (suffix && *suffix == 'P' && value > 1000))
+		return err_set(err, ERR_USAGE,
+			       "\"%.40s\" is no size; write it like \"500G\" or \"2T\"", text);
 	return suffix ? value << (10 * (suffix - suffixes + 1)) : value;
 }
 
@@ -226,7 +231,7 @@ int64_t mem_parse_mb(const char *text, struct err *err)
 static int64_t slurm_time_ms(const char *text)
 {
 	const char *at = text;
-	int64_t part[3] = {0}, days = 0;
+	int64_t part[3] = { 0 }, days = 0;
 	int count = 0;
 	bool with_days = strchr(text, '-') != NULL;
 
@@ -265,7 +270,9 @@ static int parse_time(const char *text, int64_t *out_ms, struct err *err)
 
 /* --- the whole document ---------------------------------------------------------------------- */
 
-static const char *const our_sections[] = {"run", "slurm", "torchrun", "nsys", "restart", "watch"};
+static const char *const our_sections[] = {
+	"run", "slurm", "torchrun", "nsys", "restart", "watch"
+};
 
 static bool is_ours(const char *name)
 {
@@ -298,10 +305,11 @@ static int check_kind(const struct toml *toml, bool is_command, struct err *err)
 {
 	if (is_command || json_is_object(json_object_get(toml->root, "model")))
 		return 0;
-	return err_set(err, ERR_USAGE,
-		       "%s: nothing to run: needs run.command = [\"program\", \"argument\", ...], or "
-		       "a [model] section (a training config for lbworker)",
-		       toml->file);
+	return err_set(
+		err, ERR_USAGE,
+		"%s: nothing to run: needs run.command = [\"program\", \"argument\", ...], or "
+		"a [model] section (a training config for lbworker)",
+		toml->file);
 }
 
 /* `problem` holds what is wrong with the value of `path`. */
@@ -315,7 +323,7 @@ static int check_names(const struct toml *toml, const char *path, const struct k
 		       const char *own, struct err *err)
 {
 	for (size_t i = 0; i < names->count; i++) {
-		struct err problem = {0};
+		struct err problem = { 0 };
 
 		if (name_check(names->items[i], &problem) < 0)
 			return refuse(toml, path, &problem, err);
@@ -328,7 +336,7 @@ static int check_names(const struct toml *toml, const char *path, const struct k
 static int check_run(const struct toml *toml, const struct run_spec *spec, bool is_command,
 		     struct err *err)
 {
-	struct err problem = {0};
+	struct err problem = { 0 };
 
 	if (spec->name && name_check(spec->name, &problem) < 0)
 		return refuse(toml, "run.name", &problem, err);
@@ -355,7 +363,7 @@ static int check_run(const struct toml *toml, const struct run_spec *spec, bool 
 
 static int check_slurm(const struct toml *toml, struct run_spec *spec, struct err *err)
 {
-	struct err problem = {0};
+	struct err problem = { 0 };
 
 	if (spec->mem && mem_parse_mb(spec->mem, &problem) < 0)
 		return refuse(toml, "slurm.mem", &problem, err);
@@ -396,9 +404,10 @@ static bool is_progress_word(const char *text)
 
 static int check_output(const struct toml *toml, const struct run_spec *spec, struct err *err)
 {
-	struct err problem = {0};
+	struct err problem = { 0 };
 
-	if (!is_progress_word(spec->progress_regex) && check_regexp(spec->progress_regex, "step", &problem) < 0)
+	if (!is_progress_word(spec->progress_regex) &&
+	    check_regexp(spec->progress_regex, "step", &problem) < 0)
 		return refuse(toml, "watch.progress_regex", &problem, err);
 	for (size_t i = 0; i < spec->node_errors.count; i++) {
 		if (check_regexp(spec->node_errors.items[i], NULL, &problem) < 0)
@@ -409,7 +418,7 @@ static int check_output(const struct toml *toml, const struct run_spec *spec, st
 
 static int check_retention(const struct toml *toml, struct run_spec *spec, struct err *err)
 {
-	struct err problem = {0};
+	struct err problem = { 0 };
 
 	if (spec->max_bytes_text &&
 	    (spec->retention.max_bytes = bytes_parse(spec->max_bytes_text, &problem)) < 0)
@@ -422,18 +431,20 @@ static int check_retention(const struct toml *toml, struct run_spec *spec, struc
 
 static int check_checkpoint(const struct toml *toml, const struct run_spec *spec, struct err *err)
 {
-	struct err problem = {0};
+	struct err problem = { 0 };
 	struct checkpoint_rules *rules;
 
 	if (spec->checkpoint_complete_when && !spec->checkpoint_pattern)
-		return keys_refuse(toml, "checkpoint.complete_when", "needs checkpoint.pattern", err);
+		return keys_refuse(toml, "checkpoint.complete_when", "needs checkpoint.pattern",
+				   err);
 	rules = checkpoint_rules_create(spec->checkpoint_layout, NULL, NULL, &problem);
 	if (!rules)
 		return refuse(toml, "checkpoint.layout", &problem, err);
 	checkpoint_rules_destroy(rules);
 	if (!spec->checkpoint_pattern)
 		return 0;
-	rules = checkpoint_rules_create(NULL, spec->checkpoint_pattern, spec->checkpoint_complete_when, &problem);
+	rules = checkpoint_rules_create(NULL, spec->checkpoint_pattern,
+					spec->checkpoint_complete_when, &problem);
 	if (!rules)
 		return refuse(toml, "checkpoint.pattern", &problem, err);
 	checkpoint_rules_destroy(rules);
@@ -454,10 +465,15 @@ static int check_restart(const struct toml *toml, const struct run_spec *spec, s
 /* A script says itself what it needs; our defaults must not overrule it. */
 static void forget_defaults(const struct toml *toml, struct run_spec *spec)
 {
-	const struct { const char *name; int64_t *value; } numbers[] = {
-		{"nodes", &spec->nodes}, {"ntasks_per_node", &spec->ntasks_per_node},
-		{"cpus_per_task", &spec->cpus_per_task}, {"gpus_per_node", &spec->gpus_per_node},
-		{"signal_before", &spec->signal_before_ms},
+	const struct {
+		const char *name;
+		int64_t *value;
+	} numbers[] = {
+		{ "nodes", &spec->nodes },
+		{ "ntasks_per_node", &spec->ntasks_per_node },
+		{ "cpus_per_task", &spec->cpus_per_task },
+		{ "gpus_per_node", &spec->gpus_per_node },
+		{ "signal_before", &spec->signal_before_ms },
 	};
 	const json_t *given = json_object_get(toml->root, "slurm");
 
@@ -509,15 +525,15 @@ int run_spec_read(const struct toml *toml, struct run_spec *out, struct err *err
 	const json_t *run = json_object_get(toml->root, "run");
 	bool is_command = json_object_get(run, "command") || json_object_get(run, "script");
 
-	*out = (struct run_spec){0};
+	*out = (struct run_spec){ 0 };
 	if (check_unknown(toml, is_command, err) < 0 || check_kind(toml, is_command, err) < 0 ||
 	    keys_read(run_spec_keys, run_spec_key_count, toml, out, err) < 0)
 		return -1;
 	if (check_run(toml, out, is_command, err) < 0 || tidy_strings(toml, out, err) < 0 ||
 	    check_slurm(toml, out, err) < 0 || check_watch(toml, out, err) < 0 ||
 	    check_output(toml, out, err) < 0 || check_checkpoint(toml, out, err) < 0 ||
-	    check_retention(toml, out, err) < 0 ||
-	    check_restart(toml, out, err) < 0 || run_spec_check_launch(toml, out, err) < 0) {
+	    check_retention(toml, out, err) < 0 || check_restart(toml, out, err) < 0 ||
+	    run_spec_check_launch(toml, out, err) < 0) {
 		run_spec_clear(out);
 		return -1;
 	}
@@ -530,7 +546,7 @@ void run_spec_defaults(struct run_spec *out)
 {
 	struct toml nothing = { .root = json_object() };
 
-	*out = (struct run_spec){0};
+	*out = (struct run_spec){ 0 };
 	keys_read(run_spec_keys, run_spec_key_count, &nothing, out, NULL);
 	toml_clear(&nothing);
 }
@@ -550,5 +566,5 @@ int64_t run_spec_warn_ms(const struct run_spec *spec)
 void run_spec_clear(struct run_spec *spec)
 {
 	keys_clear(run_spec_keys, run_spec_key_count, spec);
-	*spec = (struct run_spec){0};
+	*spec = (struct run_spec){ 0 };
 }

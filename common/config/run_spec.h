@@ -18,63 +18,70 @@
 enum spec_scheduler { SPEC_SCHEDULER_AUTO, SPEC_SCHEDULER_SLURM, SPEC_SCHEDULER_LOCAL };
 enum spec_rule { SPEC_RULE_AUTO, SPEC_RELAUNCH, SPEC_COUNT, SPEC_STOP };
 enum spec_launcher {
-	SPEC_LAUNCHER_AUTO, SPEC_LAUNCHER_NONE, SPEC_LAUNCHER_SRUN, SPEC_LAUNCHER_TORCHRUN
+	SPEC_LAUNCHER_AUTO,
+	SPEC_LAUNCHER_NONE,
+	SPEC_LAUNCHER_SRUN,
+	SPEC_LAUNCHER_TORCHRUN
 };
 
 struct run_spec {
 	/* [run] */
-	char *name;			/* NULL: drawn */
-	char *group;			/* NULL: none */
-	struct key_strings sweep;	/* "KEY=VALUE" of the sweep that made this run */
-	struct key_strings after, after_ok;	/* names of runs that end, or complete, before this begins */
-	struct key_strings command;	/* argv; unset: the file is an lbworker training config */
-	char *script;			/* absolute path a batch script had when it was submitted; its text is
-					   runs/NAME/slurm_script; then [slurm] holds only what was given,
-					   0 and NULL else, and the script's own options say the rest */
-	struct key_strings arguments;	/* of the script */
-	char *workdir;			/* absolute; the submitter's folder when unset */
-	char *env_file;			/* KEY=VALUE lines, owned by the submitter, mode 0600 */
-	int scheduler;			/* enum spec_scheduler */
-	int launcher;			/* enum spec_launcher */
+	char *name;               /* NULL: drawn */
+	char *group;              /* NULL: none */
+	struct key_strings sweep; /* "KEY=VALUE" of the sweep that made this run */
+	struct key_strings after,
+		after_ok;           /* names of runs that end, or complete, before this begins */
+	struct key_strings command; /* argv; unset: the file is an lbworker training config */
+	/* absolute path a batch script had when it was submitted; its text is
+	 * runs/NAME/slurm_script; then [slurm] holds only what was given, 0 and NULL else, and
+	 * the script's own options say the rest */
+	char *script;
+	struct key_strings arguments; /* of the script */
+	char *workdir;                /* absolute; the submitter's folder when unset */
+	char *env_file;               /* KEY=VALUE lines, owned by the submitter, mode 0600 */
+	int scheduler;                /* enum spec_scheduler */
+	int launcher;                 /* enum spec_launcher */
 	/* [slurm] */
 	char *partition, *account, *qos, *mem, *constraint, *exclude, *nodelist, *reservation;
 	char *licenses, *comment;
-	struct key_strings extra;	/* options of sbatch, as on its command line */
+	struct key_strings extra; /* options of sbatch, as on its command line */
 	int64_t nodes, ntasks_per_node, cpus_per_task, gpus_per_node;
-	char *time_text;		/* as written; time_ms is what counts */
-	int64_t time_ms;		/* 0: the partition's limit */
-	int64_t signal_before_ms;	/* as written; run_spec_warn_ms is what counts */
-	char *network;			/* name of a profile: daemon/job/network.h */
-	char *mpi;			/* srun --mpi */
-	struct key_strings srun;	/* more options of srun */
-	char *container_image, *container_workdir, *container_name;	/* pyxis; NULL: none */
+	char *time_text;          /* as written; time_ms is what counts */
+	int64_t time_ms;          /* 0: the partition's limit */
+	int64_t signal_before_ms; /* as written; run_spec_warn_ms is what counts */
+	char *network;            /* name of a profile: daemon/job/network.h */
+	char *mpi;                /* srun --mpi */
+	struct key_strings srun;  /* more options of srun */
+	char *container_image, *container_workdir, *container_name; /* pyxis; NULL: none */
 	struct key_strings container_mounts;
 	/* [torchrun] */
-	struct key_strings torchrun;	/* program, with options of its own */
-	int64_t nproc_per_node;		/* 0: as many as GPUs */
+	struct key_strings torchrun; /* program, with options of its own */
+	int64_t nproc_per_node;      /* 0: as many as GPUs */
 	/* [nsys] */
-	bool nsys;			/* ranks run under the profiler */
-	int64_t nsys_delay_ms, nsys_duration_ms;	/* 0: from the start; to the end */
-	char *nsys_output;		/* NULL: in the attempt's folder */
+	bool nsys;                               /* ranks run under the profiler */
+	int64_t nsys_delay_ms, nsys_duration_ms; /* 0: from the start; to the end */
+	char *nsys_output;                       /* NULL: in the attempt's folder */
 	struct key_strings nsys_options;
 	/* [restart] */
 	int64_t max_without_progress, in_place, backoff_first_ms, backoff_max_ms;
 	struct key_ints never_on_exit_codes;
 	int64_t rollback;
 	bool prequeue;
-	int rules[CAUSE_COUNT];		/* [restart.policy]: enum spec_rule by cause */
+	int rules[CAUSE_COUNT]; /* [restart.policy]: enum spec_rule by cause */
 	/* [watch] */
 	int64_t kill_grace_ms, stop_grace_ms;
-	char *step_timeout_text;	/* as written; watch.step_ms is what counts */
-	struct attempt_watch watch;	/* its limits; the rest is here: */
+	char *step_timeout_text;    /* as written; watch.step_ms is what counts */
+	struct attempt_watch watch; /* its limits; the rest is here: */
 	char *progress_regex;
 	struct key_strings node_errors;
 	/* [checkpoint] - the rest of that section is the trainer's */
-	char *checkpoint_folder;	/* NULL: runs/NAME/checkpoints */
-	char *checkpoint_layout, *checkpoint_pattern, *checkpoint_complete_when;	/* checkpoints.h */
+	char *checkpoint_folder; /* NULL: runs/NAME/checkpoints */
+	char *checkpoint_layout, *checkpoint_pattern, *checkpoint_complete_when; /* checkpoints.h */
 	int64_t checkpoint_check_ms;
-	struct retention retention;	/* of our own trainer max_bytes alone: it keeps to the rest itself */
-	char *max_bytes_text, *note_bytes_text;	/* as written; retention.max_bytes and note_bytes count */
+	struct retention
+		retention; /* of our own trainer max_bytes alone: it keeps to the rest itself */
+	char *max_bytes_text,
+		*note_bytes_text; /* as written; retention.max_bytes and note_bytes count */
 	int64_t note_bytes;
 };
 
@@ -96,8 +103,8 @@ void run_spec_clear(struct run_spec *spec);
 /* Not a training config: a command, or a batch script. */
 bool run_spec_is_command(const struct run_spec *spec);
 
-/* How long before the time limit the trainer is asked to save and end; 0 = not at all, also where it
- * would take more than half of the time. */
+/* How long before the time limit the trainer is asked to save and end; 0 = not at all, also where
+ * it would take more than half of the time. */
 int64_t run_spec_warn_ms(const struct run_spec *spec);
 
 /* "200G", "512M", "1024" (bytes) → bytes; -1 with err. */

@@ -12,10 +12,10 @@
 #include "common/base/err.h"
 
 struct toml {
-	char *file;		/* the name used in messages; owned */
-	json_t *root;		/* an object; owned */
-	json_t *lines;		/* "section.key" → line number, every table and key; owned */
-	const char *option;	/* what stands before a key of toml_set in messages; NULL: "--set: " */
+	char *file;         /* the name used in messages; owned */
+	json_t *root;       /* an object; owned */
+	json_t *lines;      /* "section.key" → line number, every table and key; owned */
+	const char *option; /* what stands before a key of toml_set in messages; NULL: "--set: " */
 };
 
 enum { TOML_ASSIGNED = -1, TOML_WHERE_BYTES = 512 };

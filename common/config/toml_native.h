@@ -13,7 +13,7 @@ extern "C" {
 #endif
 
 struct toml_fault {
-	long long line;		/* 0: of no line, our own failure */
+	long long line; /* 0: of no line, our own failure */
 	char what[400];
 };
 

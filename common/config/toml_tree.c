@@ -18,9 +18,9 @@ enum { TOML_MAX_BYTES = 1024 * 1024 };
 
 int toml_parse(struct toml *out, const char *text, size_t len, const char *file, struct err *err)
 {
-	struct toml_fault fault = {0};
+	struct toml_fault fault = { 0 };
 
-	*out = (struct toml){.file = xstrdup(file), .lines = json_object()};
+	*out = (struct toml){ .file = xstrdup(file), .lines = json_object() };
 	out->root = toml_native_parse(text, len, out->lines, &fault);
 	if (out->root)
 		return 0;
@@ -37,7 +37,7 @@ static int parse_text(struct toml *out, char *text, size_t len, const char *path
 {
 	int rc;
 
-	*out = (struct toml){0};
+	*out = (struct toml){ 0 };
 	if (!text)
 		return -1;
 	rc = toml_parse(out, text, len, path, err);
@@ -66,7 +66,7 @@ void toml_clear(struct toml *toml)
 	free(toml->file);
 	json_decref(toml->root);
 	json_decref(toml->lines);
-	*toml = (struct toml){0};
+	*toml = (struct toml){ 0 };
 }
 
 int toml_line(const struct toml *toml, const char *dotted_key)
@@ -81,7 +81,8 @@ const char *toml_where(const struct toml *toml, const char *key, char out[TOML_W
 	if (line > 0)
 		snprintf(out, TOML_WHERE_BYTES, "%s:%d: %s", toml->file, line, key);
 	else if (line == TOML_ASSIGNED)
-		snprintf(out, TOML_WHERE_BYTES, "%s%s", toml->option ? toml->option : "--set: ", key);
+		snprintf(out, TOML_WHERE_BYTES, "%s%s",
+			 toml->option ? toml->option : "--set: ", key);
 	else
 		snprintf(out, TOML_WHERE_BYTES, "%s: %s", toml->file, key);
 	return out;

@@ -283,7 +283,8 @@ static int fill_params(const json_t *o, void *out, struct err *err)
 	if (strcmp(p->launcher, "none") != 0 && strcmp(p->launcher, "srun") != 0)
 		return err_set(err, ERR_USAGE, "\"launcher\" must be \"none\" or \"srun\"");
 	if (p->in_place < 0 || p->kill_grace_ms < 0 || p->stop_grace_ms < 0)
-		return err_set(err, ERR_USAGE, "\"in_place\", \"kill_grace_ms\" and "
+		return err_set(err, ERR_USAGE,
+			       "\"in_place\", \"kill_grace_ms\" and "
 			       "\"stop_grace_ms\" must not be negative");
 	if (strcmp(p->resume, "latest") != 0 && strcmp(p->resume, "scratch") != 0 &&
 	    p->resume[0] != '/')
@@ -296,7 +297,7 @@ int attempt_params_read(const char *folder, struct attempt_params *out, struct e
 {
 	int rc;
 
-	*out = (struct attempt_params){0};
+	*out = (struct attempt_params){ 0 };
 	rc = read_file(folder, "attempt.json", fill_params, out, err);
 	if (rc < 0)
 		attempt_params_clear(out);
@@ -325,7 +326,7 @@ void attempt_params_clear(struct attempt_params *p)
 	free(p->resume);
 	free(p->never_on_exit_codes);
 	attempt_watch_clear(&p->watch);
-	*p = (struct attempt_params){0};
+	*p = (struct attempt_params){ 0 };
 }
 
 /* --- claim ----------------------------------------------------------------------------------- */
@@ -360,7 +361,7 @@ static int fill_claim(const json_t *o, void *out, struct err *err)
 
 int attempt_claim_read(const char *folder, struct attempt_claim *out, struct err *err)
 {
-	*out = (struct attempt_claim){0};
+	*out = (struct attempt_claim){ 0 };
 	return read_file(folder, "claim", fill_claim, out, err);
 }
 
@@ -404,7 +405,7 @@ static int fill_exit(const json_t *o, void *out, struct err *err)
 
 int attempt_exit_read(const char *folder, struct attempt_exit *out, struct err *err)
 {
-	*out = (struct attempt_exit){.exit_code = -1};
+	*out = (struct attempt_exit){ .exit_code = -1 };
 	return read_file(folder, "exit.json", fill_exit, out, err);
 }
 

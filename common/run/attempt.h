@@ -24,51 +24,54 @@
 
 enum { ATTEMPT_FILE_VERSION = 1 };
 
-#define ATTEMPT_JOB_MARK "#LB attempt "	/* begins the line of job.sh that names the folder */
+#define ATTEMPT_JOB_MARK "#LB attempt " /* begins the line of job.sh that names the folder */
 
-struct attempt_params {		/* attempt.json */
-	char *run;		/* name */
+/* attempt.json */
+struct attempt_params {
+	char *run; /* name */
 	char token[TOKEN_HEX + 1];
 	int64_t number;
-	char **command;		/* argv, NULL-terminated, byte for byte */
+	char **command; /* argv, NULL-terminated, byte for byte */
 	char *workdir;
-	char *run_dir;		/* runs/NAME */
+	char *run_dir; /* runs/NAME */
 	char *checkpoint_dir;
-	char *layout;		/* of its checkpoints (checkpoints.h); NULL = auto */
-	char *pattern;		/* how they are called; NULL = by the layout */
-	char *complete_when;	/* NULL = not given */
-	char *switches;		/* folder of switch files (switches.h); NULL = none */
-	char *team;		/* Unix group whose members may leave them; NULL = none */
-	char *group, *owner;	/* of the run: group "" = none; owner is who submitted it */
-	char *lbd_socket;	/* poked after new lines where it can be reached; NULL = none */
-	char *launcher;		/* "none" or "srun" */
-	char **srun;		/* its options */
-	char **torchrun;	/* starts the ranks of a node, with options; NULL = nothing does */
-	char **profiler;	/* words in front of the command, or of torchrun; NULL = none */
-	bool is_script;		/* a batch script: its output goes where the job's does, as it is; it gets
-				   the job's stdin, and the signals that Slurm sends to a batch script */
-	int64_t rollback;	/* checkpoints to go back, once in the run, when training diverged; 0: none */
-	int64_t in_place;	/* relaunches in the same allocation without progress in between */
-	int64_t without_progress;	/* launches of the run in a row before this attempt … */
-	int64_t max_without_progress;	/* … of so many, after which the run fails; -1 = no bound */
-	int64_t check_ms;	/* so long every byte of a checkpoint is read before a launch */
-	int64_t kill_grace_ms;	/* from SIGTERM to SIGKILL */
-	int64_t kill_wait_ms;	/* from the scheduler's own SIGTERM to its SIGKILL; 0 = not known */
-	int64_t stop_grace_ms;	/* the same when asked to checkpoint and end (order "stop") */
-	char *resume;		/* of the first launch: "latest", "scratch", or a checkpoint's path */
-	struct retention retention;	/* of its checkpoints */
-	int64_t note_bytes;	/* checkpoints that take so much are worth a word; 0 = never */
-	int64_t warn_ms;	/* from SIGUSR1 to the time limit; 0 = not known */
+	char *layout;        /* of its checkpoints (checkpoints.h); NULL = auto */
+	char *pattern;       /* how they are called; NULL = by the layout */
+	char *complete_when; /* NULL = not given */
+	char *switches;      /* folder of switch files (switches.h); NULL = none */
+	char *team;          /* Unix group whose members may leave them; NULL = none */
+	char *group, *owner; /* of the run: group "" = none; owner is who submitted it */
+	char *lbd_socket;    /* poked after new lines where it can be reached; NULL = none */
+	char *launcher;      /* "none" or "srun" */
+	char **srun;         /* its options */
+	char **torchrun;     /* starts the ranks of a node, with options; NULL = nothing does */
+	char **profiler;     /* words in front of the command, or of torchrun; NULL = none */
+	/* a batch script: its output goes where the job's does, as it is; it gets the job's
+	 * stdin, and the signals that Slurm sends to a batch script */
+	bool is_script;
+	/* checkpoints to go back, once in the run, when training diverged; 0: none */
+	int64_t rollback;
+	int64_t in_place; /* relaunches in the same allocation without progress in between */
+	int64_t without_progress;     /* launches of the run in a row before this attempt … */
+	int64_t max_without_progress; /* … of so many, after which the run fails; -1 = no bound */
+	int64_t check_ms;      /* so long every byte of a checkpoint is read before a launch */
+	int64_t kill_grace_ms; /* from SIGTERM to SIGKILL */
+	int64_t kill_wait_ms;  /* from the scheduler's own SIGTERM to its SIGKILL; 0 = not known */
+	int64_t stop_grace_ms; /* the same when asked to checkpoint and end (order "stop") */
+	char *resume; /* of the first launch: "latest", "scratch", or a checkpoint's path */
+	struct retention retention; /* of its checkpoints */
+	int64_t note_bytes;         /* checkpoints that take so much are worth a word; 0 = never */
+	int64_t warn_ms;            /* from SIGUSR1 to the time limit; 0 = not known */
 	int64_t *never_on_exit_codes;
 	int64_t never_count;
-	bool never_on_cause[CAUSE_COUNT];	/* not started again after these, in place neither */
+	bool never_on_cause[CAUSE_COUNT]; /* not started again after these, in place neither */
 	struct attempt_watch watch;
 };
 
 struct attempt_claim {
 	char token[TOKEN_HEX + 1];
-	char job_id[32];	/* SLURM_JOB_ID, or the local job's; "" = none */
-	int64_t restart_count;	/* SLURM_RESTART_COUNT */
+	char job_id[32];       /* SLURM_JOB_ID, or the local job's; "" = none */
+	int64_t restart_count; /* SLURM_RESTART_COUNT */
 	char host[65];
 	char boot_id[37];
 	int64_t pid;
@@ -78,14 +81,14 @@ struct attempt_claim {
 struct attempt_exit {
 	char token[TOKEN_HEX + 1];
 	enum cause cause;
-	int exit_code;		/* -1 = none */
-	int signal;		/* 0 = none */
-	bool is_final;		/* a relaunch would meet the same: only a person can help */
-	enum run_order switched;	/* the switch file that ended it; ORDER_RUN = none did */
+	int exit_code;           /* -1 = none */
+	int signal;              /* 0 = none */
+	bool is_final;           /* a relaunch would meet the same: only a person can help */
+	enum run_order switched; /* the switch file that ended it; ORDER_RUN = none did */
 	int64_t launches;
-	int64_t last_seq;	/* lines in the spool */
+	int64_t last_seq; /* lines in the spool */
 	int64_t time_ms;
-	char text[512];		/* one line for people */
+	char text[512]; /* one line for people */
 };
 
 int attempt_params_write(const char *folder, const struct attempt_params *p, struct err *err);

@@ -46,7 +46,8 @@ static void find_tasks(const char *folder, struct tasks *t)
 
 static void add(json_t *list, int64_t attempt, int64_t task, char *path)
 {
-	json_t *row = json_pack("{s:I, s:o}", "attempt", (json_int_t)attempt, "path", js_bytes(path));
+	json_t *row = json_pack("{s:I, s:o}", "attempt", (json_int_t)attempt, "path",
+				js_bytes(path));
 
 	if (task >= 0)
 		json_object_set_new(row, "task", json_integer(task));
@@ -56,7 +57,7 @@ static void add(json_t *list, int64_t attempt, int64_t task, char *path)
 
 void attempt_logs(const char *folder, int64_t attempt, json_t *list)
 {
-	struct tasks t = {0};
+	struct tasks t = { 0 };
 
 	find_tasks(folder, &t);
 	for (size_t i = 0; i < t.count; i++)

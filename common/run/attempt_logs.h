@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* attempt_logs.h - where the output of an attempt is; lbd tells it, and lbctl sees it without lbd. */
+/* attempt_logs.h - where the output of an attempt is; lbd tells it, and lbctl sees it without
+ * lbd. */
 #ifndef COMMON_RUN_ATTEMPT_LOGS_H
 #define COMMON_RUN_ATTEMPT_LOGS_H
 

@@ -14,11 +14,11 @@ static const struct {
 	size_t offset;
 	int64_t fallback, least;
 } limits[] = {
-	{"setup_timeout_ms", offsetof(struct attempt_watch, setup_ms), HALF_HOUR_MS, 0},
-	{"step_timeout_ms", offsetof(struct attempt_watch, step_ms), WATCH_AUTO, WATCH_AUTO},
-	{"checkpoint_timeout_ms", offsetof(struct attempt_watch, checkpoint_ms), HALF_HOUR_MS, 0},
-	{"eval_timeout_ms", offsetof(struct attempt_watch, eval_ms), HALF_HOUR_MS, 0},
-	{"output_timeout_ms", offsetof(struct attempt_watch, output_ms), 0, 0},
+	{ "setup_timeout_ms", offsetof(struct attempt_watch, setup_ms), HALF_HOUR_MS, 0 },
+	{ "step_timeout_ms", offsetof(struct attempt_watch, step_ms), WATCH_AUTO, WATCH_AUTO },
+	{ "checkpoint_timeout_ms", offsetof(struct attempt_watch, checkpoint_ms), HALF_HOUR_MS, 0 },
+	{ "eval_timeout_ms", offsetof(struct attempt_watch, eval_ms), HALF_HOUR_MS, 0 },
+	{ "output_timeout_ms", offsetof(struct attempt_watch, output_ms), 0, 0 },
 };
 
 enum { LIMIT_COUNT = sizeof(limits) / sizeof(limits[0]) };
@@ -56,7 +56,7 @@ int attempt_watch_read(const json_t *o, struct attempt_watch *out, struct err *e
 {
 	const char *text;
 
-	*out = (struct attempt_watch){0};
+	*out = (struct attempt_watch){ 0 };
 	for (size_t i = 0; i < LIMIT_COUNT; i++) {
 		int64_t ms = js_int(o, limits[i].name, limits[i].fallback);
 
@@ -77,5 +77,5 @@ void attempt_watch_clear(struct attempt_watch *w)
 		free(*text);
 	free(w->node_errors);
 	free(w->progress_regex);
-	*w = (struct attempt_watch){0};
+	*w = (struct attempt_watch){ 0 };
 }

@@ -8,18 +8,19 @@
 
 #include "common/base/err.h"
 
-enum { WATCH_AUTO = -1 };	/* step_ms: learned from the steps themselves */
+enum { WATCH_AUTO = -1 }; /* step_ms: learned from the steps themselves */
 
 /* In the place of a regular expression for steps: what is printed is recognised (steps.h); it is
  * not read. */
 #define PROGRESS_AUTO "auto"
 #define PROGRESS_NONE "none"
 
-struct attempt_watch {		/* milliseconds; 0 = no limit */
+/* milliseconds; 0 = no limit */
+struct attempt_watch {
 	int64_t setup_ms, step_ms, checkpoint_ms, eval_ms;
-	int64_t output_ms;	/* for a trainer that never reports */
-	char *progress_regex;	/* has a group "step"; or one of the words below; NULL = none */
-	char **node_errors;	/* regular expressions, NULL-terminated; NULL = none */
+	int64_t output_ms;    /* for a trainer that never reports */
+	char *progress_regex; /* has a group "step"; or one of the words below; NULL = none */
+	char **node_errors;   /* regular expressions, NULL-terminated; NULL = none */
 };
 
 /* A new reference. */

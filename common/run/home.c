@@ -60,17 +60,21 @@ int home_check(const char *home, struct err *err)
 	else if (is_same_folder(known, home))
 		rc = 0;
 	else if (lstat(known, &st) < 0)
-		rc = err_set(err, ERR_REFUSED, "%s was moved here from %s, which its runs and jobs still go "
-			     "by; nothing is lost: lbctl --home %s home move %s", home, known, home, home);
+		rc = err_set(err, ERR_REFUSED,
+			     "%s was moved here from %s, which its runs and jobs still go "
+			     "by; nothing is lost: lbctl --home %s home move %s",
+			     home, known, home, home);
 	else
-		rc = err_set(err, ERR_REFUSED, "%s/home says that this folder belongs at %s, where another one "
-			     "is: work there; a copy that is to live by itself may do without that file",
-			     home, known);
+		rc = err_set(
+			err, ERR_REFUSED,
+			"%s/home says that this folder belongs at %s, where another one "
+			"is: work there; a copy that is to live by itself may do without that file",
+			home, known);
 	free(known);
 	return rc;
 }
 
-/* --- moving ------------------------------------------------------------------------------------------ */
+/* --- moving ----------------------------------------------------------------------------------- */
 
 static int refuse_place(const char *from, const char *to, struct err *err)
 {
@@ -84,9 +88,12 @@ static int refuse_place(const char *from, const char *to, struct err *err)
 	else if (stat(parent[0] ? parent : "/", &there) < 0 || !S_ISDIR(there.st_mode))
 		rc = err_set(err, ERR_USAGE, "%s: there is no such folder; make it first", parent);
 	else if (stat(from, &here) == 0 && here.st_dev != there.st_dev)
-		rc = err_set(err, ERR_REFUSED, "%s is on another file system, to which jobs that run cannot "
-			     "follow: stop the runs and lbd, copy the folder (cp -a %s %s), take the old one "
-			     "away, and say this again", to, from, to);
+		rc = err_set(
+			err, ERR_REFUSED,
+			"%s is on another file system, to which jobs that run cannot "
+			"follow: stop the runs and lbd, copy the folder (cp -a %s %s), take the old one "
+			"away, and say this again",
+			to, from, to);
 	free(parent);
 	return rc;
 }
@@ -145,20 +152,21 @@ int home_move(const char *from, const char *to, struct err *err)
 	struct stat st;
 	int rc;
 
-	if (is_own_link(to))	/* of a move that was killed before it began */
+	if (is_own_link(to)) /* of a move that was killed before it began */
 		unlink(to);
 	if (lstat(to, &st) == 0 && S_ISDIR(st.st_mode)) {
 		bool is_there = real == NULL || is_same_folder(real, to);
 
-		rc = is_there ? mend(to, err) :
-			err_set(err, ERR_REFUSED, "%s is there already", to);
+		rc = is_there ? mend(to, err)
+			      : err_set(err, ERR_REFUSED, "%s is there already", to);
 	} else if (real == NULL) {
 		rc = err_errno(err, "%s", from);
 	} else if (lstat(to, &st) == 0) {
 		rc = err_set(err, ERR_REFUSED, "%s is there already", to);
 	} else {
-		rc = home_check(real, err) < 0 || refuse_place(real, to, err) < 0 ? -1 :
-										    exchange(real, to, err);
+		rc = home_check(real, err) < 0 || refuse_place(real, to, err) < 0
+			     ? -1
+			     : exchange(real, to, err);
 	}
 	free(real);
 	return rc;

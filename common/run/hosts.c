@@ -14,7 +14,8 @@ static void add(json_t *list, const char *text, size_t len)
 		json_array_append_new(list, json_stringn(text, len));
 }
 
-struct part {			/* PREFIX[RANGES]SUFFIX */
+/* PREFIX[RANGES]SUFFIX */
+struct part {
 	const char *prefix, *ranges, *suffix;
 	int prefix_len, suffix_len;
 };
@@ -91,9 +92,10 @@ json_t *hosts_expand(const char *text)
 
 /* --- back ------------------------------------------------------------------------------------- */
 
-struct numbered {		/* PREFIX and a number at the end */
+/* PREFIX and a number at the end */
+struct numbered {
 	const char *name;
-	size_t prefix_len, width;	/* width: of the number; 0 = it has none that we can count on */
+	size_t prefix_len, width; /* width: of the number; 0 = it has none that we can count on */
 	long number;
 };
 
@@ -110,8 +112,8 @@ static struct numbered take_apart(const char *name)
 	return n;
 }
 
-/* Is b what comes after a? "n10" is that after "n9", "n010" is not that after "n09": a range has as many
- * digits as its first number, and more only where the number needs them. */
+/* Is b what comes after a? "n10" is that after "n9", "n010" is not that after "n09": a range has as
+ * many digits as its first number, and more only where the number needs them. */
 static bool follows(const struct numbered *a, const struct numbered *b)
 {
 	bool is_even = a->width == b->width ||

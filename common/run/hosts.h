@@ -11,9 +11,9 @@ enum { HOSTS_MAX = 4096 };
  * HOSTS_MAX names. A new reference. */
 json_t *hosts_expand(const char *text);
 
-/* The way back, short: ["a","n1","n2","n3"] → "a,n[1-3]". Neighbours only, in their order. A name that
- * does not fit into `limit` bytes is left out whole: half of it would be another's. Items that are
- * no strings are passed over; NULL counts as empty. Owned by the caller. */
+/* The way back, short: ["a","n1","n2","n3"] → "a,n[1-3]". Neighbours only, in their order. A name
+ * that does not fit into `limit` bytes is left out whole: half of it would be another's. Items that
+ * are no strings are passed over; NULL counts as empty. Owned by the caller. */
 char *hosts_fold(const json_t *names, size_t limit);
 
 #endif

@@ -15,16 +15,19 @@
 
 enum { LEASE_VERSION = 1 };
 
+/* clang-format off */
 #define INT_ROW(member) {#member, offsetof(struct lease, member), 0}
 #define TEXT_ROW(member) {#member, offsetof(struct lease, member), sizeof(((struct lease *)0)->member)}
+/* clang-format on */
 
 static const struct {
 	const char *name;
-	size_t offset, bytes;		/* bytes 0: an int64_t */
+	size_t offset, bytes; /* bytes 0: an int64_t */
 } members[] = {
-	INT_ROW(generation), TEXT_ROW(nonce), TEXT_ROW(host), TEXT_ROW(boot_id), INT_ROW(pid),
-	INT_ROW(start_ticks), INT_ROW(job_id), INT_ROW(since_ms), INT_ROW(renewed_ms),
-	INT_ROW(ended_ms), INT_ROW(lease_ms), TEXT_ROW(version), TEXT_ROW(log), TEXT_ROW(why),
+	INT_ROW(generation), TEXT_ROW(nonce),      TEXT_ROW(host),    TEXT_ROW(boot_id),
+	INT_ROW(pid),        INT_ROW(start_ticks), INT_ROW(job_id),   INT_ROW(since_ms),
+	INT_ROW(renewed_ms), INT_ROW(ended_ms),    INT_ROW(lease_ms), TEXT_ROW(version),
+	TEXT_ROW(log),       TEXT_ROW(why),
 };
 enum { MEMBERS = sizeof(members) / sizeof(members[0]) };
 
@@ -126,8 +129,8 @@ char *lease_holder(const struct lease *lease)
 	char when[CLOCK_TEXT_MAX];
 	char *text = xasprintf("pid %lld on %s since %s", (long long)lease->pid, lease->host,
 			       clock_text_zoned(lease->since_ms, when));
-	char *whole = lease->job_id ? xasprintf("%s (job %lld)", text, (long long)lease->job_id) :
-				      xstrdup(text);
+	char *whole = lease->job_id ? xasprintf("%s (job %lld)", text, (long long)lease->job_id)
+				    : xstrdup(text);
 
 	free(text);
 	return whole;

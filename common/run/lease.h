@@ -3,8 +3,8 @@
  *
  * File locks tell that on one machine, and on file systems whose locks work everywhere. The lease
  * needs neither: its holder renews it, and a holder that has not for `lease_ms`, measured by
- * whoever waits, is gone. `generation` grows by one with each holder; a lower one has been replaced.
- * Text of LEASE_BYTES, one JSON object, written over in place when it is renewed. */
+ * whoever waits, is gone. `generation` grows by one with each holder; a lower one has been
+ * replaced. Text of LEASE_BYTES, one JSON object, written over in place when it is renewed. */
 #ifndef COMMON_RUN_LEASE_H
 #define COMMON_RUN_LEASE_H
 
@@ -17,18 +17,18 @@
 enum { LEASE_BYTES = 2048 };
 
 struct lease {
-	int64_t generation;		/* from 1 */
-	char nonce[TOKEN_HEX + 1];	/* drawn by each holder */
+	int64_t generation;        /* from 1 */
+	char nonce[TOKEN_HEX + 1]; /* drawn by each holder */
 	char host[65];
 	char boot_id[37];
-	int64_t pid, start_ticks;	/* of the process, and field 22 of its /proc/PID/stat */
-	int64_t job_id;			/* the job of Slurm that lbd runs in; 0 = none */
-	int64_t since_ms, renewed_ms;	/* the holder's wall clock */
-	int64_t ended_ms;		/* it went in peace; 0 = it holds */
+	int64_t pid, start_ticks;     /* of the process, and field 22 of its /proc/PID/stat */
+	int64_t job_id;               /* the job of Slurm that lbd runs in; 0 = none */
+	int64_t since_ms, renewed_ms; /* the holder's wall clock */
+	int64_t ended_ms;             /* it went in peace; 0 = it holds */
 	int64_t lease_ms;
 	char version[24];
-	char log[512];			/* path of its log; "" = not a file */
-	char why[160];			/* why it ended; "" */
+	char log[512]; /* path of its log; "" = not a file */
+	char why[160]; /* why it ended; "" */
 };
 
 /* "HOME/lbd.lease", owned; `generation` > 0: the claim for that generation, beside it. */

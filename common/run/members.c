@@ -49,7 +49,7 @@ const struct member *member_of(uid_t uid, const char *team)
 			return &memory[i].member;
 	memory[next % MEMORIES].until_ms = now_ms + MEMORY_MS;
 	u = &memory[next++ % MEMORIES].member;
-	*u = (struct member){.uid = uid};
+	*u = (struct member){ .uid = uid };
 	is_known = account_of(uid, &user);
 	if (is_known)
 		snprintf(u->name, sizeof(u->name), "%s", user.name);

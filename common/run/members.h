@@ -9,7 +9,7 @@
 struct member {
 	uid_t uid;
 	bool is_member;
-	char name[65];		/* cleaned; the number where there is no such user */
+	char name[65]; /* cleaned; the number where there is no such user */
 };
 
 /* Whether this user is in the group `team` (NULL: nobody is). A program asks about one team only:

@@ -11,11 +11,8 @@
 enum { MESSAGE_MAX_PATH = 4095 };
 
 static const char *const names[MESSAGE_COUNT] = {
-	[MESSAGE_HELLO] = "hello",
-	[MESSAGE_PHASE] = "phase",
-	[MESSAGE_STEP] = "step",
-	[MESSAGE_CHECKPOINT] = "checkpoint",
-	[MESSAGE_BYE] = "bye",
+	[MESSAGE_HELLO] = "hello",           [MESSAGE_PHASE] = "phase", [MESSAGE_STEP] = "step",
+	[MESSAGE_CHECKPOINT] = "checkpoint", [MESSAGE_BYE] = "bye",
 };
 
 const char *message_type_name(enum message_type type)
@@ -57,7 +54,7 @@ static int check_hello(const json_t *line, struct err *err)
 
 static int check_phase(const json_t *line, struct err *err)
 {
-	static const char *const words[] = {"setup", "train", "checkpoint", "eval", NULL};
+	static const char *const words[] = { "setup", "train", "checkpoint", "eval", NULL };
 
 	return need_word(line, "name", words, "setup, train, checkpoint, eval", err);
 }
@@ -88,16 +85,14 @@ static int check_checkpoint(const json_t *line, struct err *err)
 
 static int check_bye(const json_t *line, struct err *err)
 {
-	static const char *const words[] = {"done", "stopped", "diverged", NULL};
+	static const char *const words[] = { "done", "stopped", "diverged", NULL };
 
 	return need_word(line, "status", words, "done, stopped, diverged", err);
 }
 
 static int (*const checks[MESSAGE_COUNT])(const json_t *line, struct err *err) = {
-	[MESSAGE_HELLO] = check_hello,
-	[MESSAGE_PHASE] = check_phase,
-	[MESSAGE_STEP] = check_step,
-	[MESSAGE_CHECKPOINT] = check_checkpoint,
+	[MESSAGE_HELLO] = check_hello, [MESSAGE_PHASE] = check_phase,
+	[MESSAGE_STEP] = check_step,   [MESSAGE_CHECKPOINT] = check_checkpoint,
 	[MESSAGE_BYE] = check_bye,
 };
 

@@ -56,7 +56,7 @@ int attempt_order_read(const char *folder, struct attempt_order *out, struct err
 	json_t *root;
 	int rc = -1;
 
-	*out = (struct attempt_order){.order = ORDER_RUN};
+	*out = (struct attempt_order){ .order = ORDER_RUN };
 	root = js_load(path, ORDER_MAX_BYTES, err);
 	if (root) {
 		rc = order_from_json(root, out, err);

@@ -15,8 +15,8 @@
 
 struct attempt_order {
 	enum run_order order;
-	char by[65];		/* user name; "" = unknown */
-	char text[200];		/* reason; "" = none given */
+	char by[65];    /* user name; "" = unknown */
+	char text[200]; /* reason; "" = none given */
 };
 
 int attempt_order_write(const char *folder, const struct attempt_order *order, struct err *err);

@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 struct retention {
-	int64_t keep_latest_k;		/* so many of the newest good ones stay; 0: all */
-	int64_t keep_every;		/* those of steps that are multiples of it stay, too; 0: none */
-	int64_t max_bytes;		/* of all together; 0: no bound */
+	int64_t keep_latest_k; /* so many of the newest good ones stay; 0: all */
+	int64_t keep_every;    /* those of steps that are multiples of it stay, too; 0: none */
+	int64_t max_bytes;     /* of all together; 0: no bound */
 };
 
 #endif

@@ -8,24 +8,15 @@
 #include <string.h>
 
 static const char *const run_states[RUN_STATE_COUNT] = {
-	[RUN_CREATED] = "created",
-	[RUN_SUBMITTING] = "submitting",
-	[RUN_QUEUED] = "queued",
-	[RUN_RUNNING] = "running",
-	[RUN_STOPPING] = "stopping",
-	[RUN_BACKOFF] = "backoff",
-	[RUN_HELD] = "held",
-	[RUN_COMPLETED] = "completed",
-	[RUN_FAILED] = "failed",
+	[RUN_CREATED] = "created", [RUN_SUBMITTING] = "submitting", [RUN_QUEUED] = "queued",
+	[RUN_RUNNING] = "running", [RUN_STOPPING] = "stopping",     [RUN_BACKOFF] = "backoff",
+	[RUN_HELD] = "held",       [RUN_COMPLETED] = "completed",   [RUN_FAILED] = "failed",
 	[RUN_KILLED] = "killed",
 };
 
 static const char *const attempt_states[ATTEMPT_STATE_COUNT] = {
-	[ATTEMPT_INTENT] = "intent",
-	[ATTEMPT_HELD] = "held",
-	[ATTEMPT_QUEUED] = "queued",
-	[ATTEMPT_RUNNING] = "running",
-	[ATTEMPT_ENDED] = "ended",
+	[ATTEMPT_INTENT] = "intent",   [ATTEMPT_HELD] = "held",   [ATTEMPT_QUEUED] = "queued",
+	[ATTEMPT_RUNNING] = "running", [ATTEMPT_ENDED] = "ended",
 };
 
 static const char *const causes[CAUSE_COUNT] = {
@@ -45,11 +36,8 @@ static const char *const causes[CAUSE_COUNT] = {
 };
 
 static const char *const orders[ORDER_COUNT] = {
-	[ORDER_RUN] = "run",
-	[ORDER_HOLD] = "hold",
-	[ORDER_STOP] = "stop",
-	[ORDER_KILL] = "kill",
-	[ORDER_KILL_NOW] = "kill_now",
+	[ORDER_RUN] = "run",   [ORDER_HOLD] = "hold",         [ORDER_STOP] = "stop",
+	[ORDER_KILL] = "kill", [ORDER_KILL_NOW] = "kill_now",
 };
 
 #define TO(state) (1u << (state))

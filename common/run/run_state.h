@@ -24,13 +24,13 @@
 #include <stdbool.h>
 
 enum run_state {
-	RUN_CREATED,		/* in the ledger; no attempt yet */
-	RUN_SUBMITTING,		/* an attempt has its token; the job is not known to be released */
-	RUN_QUEUED,		/* the scheduler has the job, released */
-	RUN_RUNNING,		/* lbrun took the claim */
-	RUN_STOPPING,		/* somebody asked for its end; its job may still be there */
-	RUN_BACKOFF,		/* waiting to relaunch */
-	RUN_HELD,		/* a person paused it */
+	RUN_CREATED,    /* in the ledger; no attempt yet */
+	RUN_SUBMITTING, /* an attempt has its token; the job is not known to be released */
+	RUN_QUEUED,     /* the scheduler has the job, released */
+	RUN_RUNNING,    /* lbrun took the claim */
+	RUN_STOPPING,   /* somebody asked for its end; its job may still be there */
+	RUN_BACKOFF,    /* waiting to relaunch */
+	RUN_HELD,       /* a person paused it */
 	RUN_COMPLETED,
 	RUN_FAILED,
 	RUN_KILLED,
@@ -38,37 +38,37 @@ enum run_state {
 };
 
 enum attempt_state {
-	ATTEMPT_INTENT,		/* token committed; the scheduler may or may not know of it */
-	ATTEMPT_HELD,		/* job id committed; the job is held */
-	ATTEMPT_QUEUED,		/* released */
-	ATTEMPT_RUNNING,	/* claimed by its lbrun */
+	ATTEMPT_INTENT,  /* token committed; the scheduler may or may not know of it */
+	ATTEMPT_HELD,    /* job id committed; the job is held */
+	ATTEMPT_QUEUED,  /* released */
+	ATTEMPT_RUNNING, /* claimed by its lbrun */
 	ATTEMPT_ENDED,
 	ATTEMPT_STATE_COUNT
 };
 
 /* Why an attempt or a launch ended. */
 enum cause {
-	CAUSE_NONE,		/* it has not */
+	CAUSE_NONE, /* it has not */
 	CAUSE_COMPLETED,
-	CAUSE_ERROR,		/* the trainer exited with a status other than 0 */
-	CAUSE_CRASH,		/* a signal that nobody sent on purpose */
+	CAUSE_ERROR, /* the trainer exited with a status other than 0 */
+	CAUSE_CRASH, /* a signal that nobody sent on purpose */
 	CAUSE_OOM,
 	CAUSE_HANG,
-	CAUSE_TIMEOUT,		/* the job's time limit */
+	CAUSE_TIMEOUT, /* the job's time limit */
 	CAUSE_PREEMPTED,
 	CAUSE_NODE_FAIL,
-	CAUSE_LAUNCH_FAIL,	/* the job or its program never started */
-	CAUSE_KILLED,		/* a person's order */
+	CAUSE_LAUNCH_FAIL, /* the job or its program never started */
+	CAUSE_KILLED,      /* a person's order */
 	CAUSE_DIVERGED,
-	CAUSE_LOST,		/* nobody can say */
+	CAUSE_LOST, /* nobody can say */
 	CAUSE_COUNT
 };
 
 /* What a person wants of a run, strongest last. */
 enum run_order {
 	ORDER_RUN,
-	ORDER_HOLD,		/* end the attempt with a checkpoint, start no other until released */
-	ORDER_STOP,		/* end for good, with a checkpoint; to lbrun, also a hold is this */
+	ORDER_HOLD, /* end the attempt with a checkpoint, start no other until released */
+	ORDER_STOP, /* end for good, with a checkpoint; to lbrun, also a hold is this */
 	ORDER_KILL,
 	ORDER_KILL_NOW,
 	ORDER_COUNT

@@ -11,7 +11,8 @@
 
 _Static_assert((int)SELECTOR_MAX_BYTES == (int)NAME_MAX_BYTES, "a selector may be a name");
 
-static const char name_bytes[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+static const char name_bytes[] =
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
 
 static int bad(const char *text, struct err *err)
 {
@@ -27,8 +28,10 @@ static int bad(const char *text, struct err *err)
 			to += (size_t)snprintf(shown + to, 5, "\\x%02x", c);
 	}
 	shown[to] = '\0';
-	return err_set(err, ERR_USAGE, "\"%s\" names no runs: write a name, a glob with '*' or '?', "
-		       "GROUP@group, USER@user or ALL", shown);
+	return err_set(err, ERR_USAGE,
+		       "\"%s\" names no runs: write a name, a glob with '*' or '?', "
+		       "GROUP@group, USER@user or ALL",
+		       shown);
 }
 
 static bool is_word(const char *text, size_t len, const char *more)
@@ -51,7 +54,7 @@ static bool ends_with(const char *text, const char *end)
 int selector_parse(const char *text, struct selector *out, struct err *err)
 {
 	static const struct {
-		const char *end, *more;		/* allowed beside the bytes of names */
+		const char *end, *more; /* allowed beside the bytes of names */
 		enum selector_kind kind;
 	} ends[] = { { "@group", "", SELECT_GROUP }, { "@user", "@+", SELECT_USER } };
 
@@ -59,7 +62,8 @@ int selector_parse(const char *text, struct selector *out, struct err *err)
 	if (strcmp(text, "ALL") == 0)
 		out->kind = SELECT_ALL;
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		size_t len = strlen(text) - (ends_with(text, ends[i].end) ? strlen(ends[i].end) : 0);
+		size_t len = strlen(text) -
+			     (ends_with(text, ends[i].end) ? strlen(ends[i].end) : 0);
 
 		if (text[len] == '\0')
 			continue;

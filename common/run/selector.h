@@ -19,7 +19,7 @@ enum { SELECTOR_MAX_BYTES = 64 };
 
 struct selector {
 	enum selector_kind kind;
-	char word[SELECTOR_MAX_BYTES + 1];	/* name, pattern, group or user; ALL: "ALL" */
+	char word[SELECTOR_MAX_BYTES + 1]; /* name, pattern, group or user; ALL: "ALL" */
 };
 
 /* ERR_USAGE with what is allowed; never more than what name_check allows, '*', '?' and '@'. */

@@ -174,7 +174,7 @@ int spool_writer_open(struct spool_writer *spool, const char *path, struct err *
 {
 	int flags = O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
 
-	*spool = (struct spool_writer){.fd = open(path, flags, 0640)};
+	*spool = (struct spool_writer){ .fd = open(path, flags, 0640) };
 	if (spool->fd < 0)
 		return err_errno(err, "%s", path);
 	if (pick_up(spool) < 0)
@@ -229,8 +229,8 @@ int spool_append_at(struct spool_writer *spool, int64_t time_ms, int64_t launch,
 	next = spool->seq + 1;
 	text = xasprintf("{\"v\":%d,\"seq\":%lld,\"time_ms\":%lld,\"launch\":%lld,\"from\":\"%s\","
 			 "\"line\":%s}\n",
-			 SPOOL_VERSION, (long long)next, (long long)time_ms,
-			 (long long)launch, from_trainer ? "trainer" : "lbrun", body);
+			 SPOOL_VERSION, (long long)next, (long long)time_ms, (long long)launch,
+			 from_trainer ? "trainer" : "lbrun", body);
 	free(body);
 	len = strlen(text);
 	if (len - 1 > SPOOL_MAX_LINE_BYTES)
@@ -261,7 +261,7 @@ struct reader {
 	const char *path;
 	int fd;
 	char *buf;
-	size_t room;		/* of it: a chunk, or all that the file holds yet */
+	size_t room; /* of it: a chunk, or all that the file holds yet */
 	int64_t *offset;
 	int64_t start, stop; /* where this call began; where it ends at the latest */
 	int (*on_line)(const struct spool_line *line, void *arg);
@@ -278,7 +278,7 @@ static void tell_bad(const struct reader *r, const struct err *why)
 static int deliver(const struct reader *r, const char *text, size_t len, struct err *err)
 {
 	struct spool_line line;
-	struct err why = {0};
+	struct err why = { 0 };
 	json_t *envelope = parse_line(text, len, &line, &why);
 	int rc = 0;
 
@@ -313,7 +313,7 @@ static int64_t end_of_long_line(const struct reader *r)
 static int skip_long_line(const struct reader *r)
 {
 	int64_t end = end_of_long_line(r);
-	struct err why = {0};
+	struct err why = { 0 };
 
 	if (end < 0)
 		return 0;
@@ -361,8 +361,9 @@ static int open_spool(const char *path, int64_t offset, int64_t *more, struct er
 	} else if (!S_ISREG(st.st_mode)) {
 		err_set(err, ERR_IO, "%s: not a regular file", path);
 	} else if (st.st_size < offset) {
-		err_set(err, ERR_IO, "%s: %lld bytes, shorter than what was read of it before (%lld)",
-			path, (long long)st.st_size, (long long)offset);
+		err_set(err, ERR_IO,
+			"%s: %lld bytes, shorter than what was read of it before (%lld)", path,
+			(long long)st.st_size, (long long)offset);
 	} else {
 		*more = st.st_size - offset;
 		return fd;
@@ -376,8 +377,9 @@ int64_t spool_read(const char *path, int64_t *offset, int64_t max_bytes,
 		   void (*on_bad)(int64_t offset, const struct err *why, void *arg), void *arg,
 		   struct err *err)
 {
-	struct reader r = {.path = path, .offset = offset, .on_line = on_line, .on_bad = on_bad,
-			   .arg = arg};
+	struct reader r = {
+		.path = path, .offset = offset, .on_line = on_line, .on_bad = on_bad, .arg = arg
+	};
 	int64_t start = *offset, more;
 	int rc = 0;
 

@@ -27,7 +27,7 @@ enum { SPOOL_VERSION = 1, SPOOL_MAX_LINE_BYTES = 80 * 1024 };
 
 struct spool_writer {
 	int fd;
-	int64_t seq;		/* of the last line written */
+	int64_t seq; /* of the last line written */
 };
 
 /* Opens or creates `path` for appending and continues after its last complete line (a torn tail,
@@ -46,20 +46,21 @@ void spool_writer_close(struct spool_writer *spool);
 struct spool_line {
 	int64_t seq, time_ms, launch;
 	bool from_trainer;
-	json_t *line;		/* borrowed for the call */
-	const char *text;	/* the same as it stands in the file, text_len bytes; borrowed; NULL when
-				   the envelope is not in the order that spool_append writes */
+	json_t *line; /* borrowed for the call */
+	/* the same as it stands in the file, text_len bytes; borrowed; NULL when the envelope is
+	 * not in the order that spool_append writes */
+	const char *text;
 	size_t text_len;
 };
 
 /* Reads complete lines from *offset on, at most max_bytes of them (but never less than one line),
- * calls on_line for each and advances *offset. A line that cannot be read (garbage, a newer version) goes to on_bad (may be
- * NULL) and is passed over. A missing file counts as empty. Returns the number of bytes consumed,
- * or -1 with err when the file cannot be read or on_line returned non-zero (then *offset stands
- * before that line). */
+ * calls on_line for each and advances *offset. A line that cannot be read (garbage, a newer
+ * version) goes to on_bad (may be NULL) and is passed over. A missing file counts as empty. Returns
+ * the number of bytes consumed, or -1 with err when the file cannot be read or on_line returned
+ * non-zero (then *offset stands before that line). */
 int64_t spool_read(const char *path, int64_t *offset, int64_t max_bytes,
 		   int (*on_line)(const struct spool_line *line, void *arg),
-		   void (*on_bad)(int64_t offset, const struct err *why, void *arg),
-		   void *arg, struct err *err);
+		   void (*on_bad)(int64_t offset, const struct err *why, void *arg), void *arg,
+		   struct err *err);
 
 #endif

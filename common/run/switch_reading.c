@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The folder of switches, read piece by piece. What a file is and whose is read from the folder with
- * fstatat; its text is only a comment, read when that is certain to be harmless. A file that cannot
- * be read is an order all the same. */
+/* The folder of switches, read piece by piece. What a file is and whose is read from the folder
+ * with fstatat; its text is only a comment, read when that is certain to be harmless. A file that
+ * cannot be read is an order all the same. */
 #include "common/base/accounts.h"
 #include "common/run/switches.h"
 
@@ -29,22 +29,30 @@ static int check_folder(const struct stat *st, const char *folder, const struct 
 	gid_t group;
 
 	if (st->st_uid != rules->owner)
-		return err_set(err, ERR_REFUSED, "%s belongs to somebody else (uid %u): switches in it "
-			       "do not count; move it away and restart lbd", folder, st->st_uid);
+		return err_set(err, ERR_REFUSED,
+			       "%s belongs to somebody else (uid %u): switches in it "
+			       "do not count; move it away and restart lbd",
+			       folder, st->st_uid);
 	if (st->st_mode & S_IWOTH)
-		return err_set(err, ERR_REFUSED, "%s: everybody can write to it, so switches in it do "
-			       "not count; mend it with: chmod %s %s", folder, mode, folder);
+		return err_set(err, ERR_REFUSED,
+			       "%s: everybody can write to it, so switches in it do "
+			       "not count; mend it with: chmod %s %s",
+			       folder, mode, folder);
 	if (!(st->st_mode & S_IWGRP))
 		return 0;
 	if (!group_id(rules->team, &group) || st->st_gid != group)
-		return err_set(err, ERR_REFUSED, "%s: a group that is not the team can write to it, so "
-			       "switches in it do not count; mend it with: %s%s%schmod %s %s", folder,
-			       rules->team ? "chgrp " : "", rules->team ? rules->team : "",
+		return err_set(err, ERR_REFUSED,
+			       "%s: a group that is not the team can write to it, so "
+			       "switches in it do not count; mend it with: %s%s%schmod %s %s",
+			       folder, rules->team ? "chgrp " : "", rules->team ? rules->team : "",
 			       rules->team ? " and " : "", mode, folder);
 	if (!(st->st_mode & S_ISVTX))
-		return err_set(err, ERR_REFUSED, "%s is not sticky: anybody of the team could rename or "
-			       "remove what others left, so switches in it do not count; mend it with: "
-			       "chmod %s %s", folder, mode, folder);
+		return err_set(
+			err, ERR_REFUSED,
+			"%s is not sticky: anybody of the team could rename or "
+			"remove what others left, so switches in it do not count; mend it with: "
+			"chmod %s %s",
+			folder, mode, folder);
 	return 0;
 }
 
@@ -56,8 +64,10 @@ int switches_open(const char *folder, const struct switch_rules *rules, struct e
 	if (fd < 0 && errno == ENOENT)
 		return err_set(err, ERR_NOT_FOUND, "%s is missing", folder);
 	if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
-		return err_set(err, ERR_REFUSED, "%s must be a folder, not a link or a file; move it "
-			       "away and restart lbd", folder);
+		return err_set(err, ERR_REFUSED,
+			       "%s must be a folder, not a link or a file; move it "
+			       "away and restart lbd",
+			       folder);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		err_errno(err, "%s", folder);
 	else if (check_folder(&st, folder, rules, err) == 0)
@@ -128,8 +138,8 @@ static void read_text(int dir, const struct stat *seen, struct switch_file *out)
 
 /* Who left it: its owner, where nobody else can put files into the folder. Others of the team could
  * have moved it here from a folder where they may write. */
-static void name_giver(struct switch_file *out, const struct stat *st, const struct switch_rules *rules,
-		       bool is_shared)
+static void name_giver(struct switch_file *out, const struct stat *st,
+		       const struct switch_rules *rules, bool is_shared)
 {
 	const char *name = member_of(st->st_uid, rules->team)->name;
 
@@ -137,14 +147,14 @@ static void name_giver(struct switch_file *out, const struct stat *st, const str
 }
 
 /* NULL when it counts, else what is wrong; *st is empty when there is no such file. */
-static const char *read_file(int dir, const char *file, const struct switch_rules *rules, bool is_shared,
-			     struct switch_file *out, struct stat *st)
+static const char *read_file(int dir, const char *file, const struct switch_rules *rules,
+			     bool is_shared, struct switch_file *out, struct stat *st)
 {
 	const char *why;
 
-	*out = (struct switch_file){0};
+	*out = (struct switch_file){ 0 };
 	if (fstatat(dir, file, st, AT_SYMLINK_NOFOLLOW) < 0) {
-		*st = (struct stat){0};
+		*st = (struct stat){ 0 };
 		return "it is not there";
 	}
 	why = what_is_wrong(st, rules);
@@ -171,8 +181,8 @@ static bool is_shared(int dir)
 bool switches_lookup(int dir, const struct switch_rules *rules, const struct switch_run *run,
 		     struct switch_file *out)
 {
-	const char *words[] = {run->name, run->group, run->owner, "ALL"};
-	static const char *const ends[] = {"", "@group", "@user", ""};
+	const char *words[] = { run->name, run->group, run->owner, "ALL" };
+	static const char *const ends[] = { "", "@group", "@user", "" };
 	bool shared = is_shared(dir);
 	struct stat st;
 
@@ -193,7 +203,7 @@ bool switches_lookup(int dir, const struct switch_rules *rules, const struct swi
 
 /* --- all of it, in pieces --------------------------------------------------------------------- */
 
-enum { CLOCK_EVERY = 64 };	/* files between two looks at the clock */
+enum { CLOCK_EVERY = 64 }; /* files between two looks at the clock */
 
 struct given {
 	uid_t uid;
@@ -203,11 +213,11 @@ struct given {
 struct switch_reading {
 	DIR *dir;
 	struct switch_rules rules;
-	struct switch_run only;		/* no name: all runs */
+	struct switch_run only; /* no name: all runs */
 	bool is_shared;
 	struct switches found;
 	size_t cap;
-	struct given *givers;		/* how many count, of each who left any */
+	struct given *givers; /* how many count, of each who left any */
 	size_t giver_count;
 	int64_t cpu_ns;
 };
@@ -248,7 +258,7 @@ static struct given *giver_of(struct switch_reading *r, uid_t uid)
 		if (r->givers[i].uid == uid)
 			return &r->givers[i];
 	r->givers = xrealloc(r->givers, (r->giver_count + 1) * sizeof(*r->givers));
-	r->givers[r->giver_count] = (struct given){.uid = uid};
+	r->givers[r->giver_count] = (struct given){ .uid = uid };
 	return &r->givers[r->giver_count++];
 }
 
@@ -260,7 +270,8 @@ static bool is_one_too_many(struct switch_reading *r, uid_t uid)
 	return ++giver->count > (is_owner ? SWITCHES_MAX : SWITCHES_OF_MEMBER);
 }
 
-/* Whether it can mean the run that alone is of interest, as its name says: what cannot costs no more. */
+/* Whether it can mean the run that alone is of interest, as its name says: what cannot costs no
+ * more. */
 static bool is_of_interest(const struct switch_reading *r, const char *file)
 {
 	struct switch_file s;
@@ -285,7 +296,8 @@ static void refuse(const struct switch_reading *r, const char *file, const struc
 	free(shown);
 }
 
-static void take_file(struct switch_reading *r, const char *file, switch_refused *refused, void *arg)
+static void take_file(struct switch_reading *r, const char *file, switch_refused *refused,
+		      void *arg)
 {
 	struct switch_file s;
 	struct stat st;
@@ -296,7 +308,7 @@ static void take_file(struct switch_reading *r, const char *file, switch_refused
 		return;
 	why = read_file(dirfd(r->dir), file, &r->rules, r->is_shared, &s, &st);
 	if (st.st_nlink == 0)
-		return;		/* taken away meanwhile */
+		return; /* taken away meanwhile */
 	if (why) {
 		refuse(r, file, &st, why, refused, arg);
 		return;

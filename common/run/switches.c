@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Switches by their words: levels, which one means a run, and how one is left. switch_reading.c reads the folder. */
+/* Switches by their words: levels, which one means a run, and how one is left. switch_reading.c
+ * reads the folder. */
 #include "common/run/switches.h"
 
 #include <errno.h>
@@ -19,10 +20,10 @@ static const struct {
 	const char *name;
 	enum run_order order;
 } levels[SWITCH_LEVEL_COUNT] = {
-	[SWITCH_SAVE] = {"save", ORDER_RUN},
-	[SWITCH_HOLD] = {"hold", ORDER_HOLD},
-	[SWITCH_STOP] = {"stop", ORDER_STOP},
-	[SWITCH_KILL] = {"kill", ORDER_KILL},
+	[SWITCH_SAVE] = { "save", ORDER_RUN },
+	[SWITCH_HOLD] = { "hold", ORDER_HOLD },
+	[SWITCH_STOP] = { "stop", ORDER_STOP },
+	[SWITCH_KILL] = { "kill", ORDER_KILL },
 };
 
 const char *switch_level_name(enum switch_level level)
@@ -63,15 +64,14 @@ void switches_sort(struct switches *s)
 	if (s->count > 0)
 		qsort(s->items, s->count, sizeof(*s->items), compare);
 	s->first_pattern = 0;
-	while (s->first_pattern < s->count &&
-	       selector_is_one(&s->items[s->first_pattern].selector))
+	while (s->first_pattern < s->count && selector_is_one(&s->items[s->first_pattern].selector))
 		s->first_pattern++;
 }
 
 void switches_clear(struct switches *switches)
 {
 	free(switches->items);
-	*switches = (struct switches){0};
+	*switches = (struct switches){ 0 };
 }
 
 /* --- finding ---------------------------------------------------------------------------------- */
@@ -101,7 +101,7 @@ static const struct switch_file *next(const struct switches *s, size_t *at, cons
 
 		if (selector_matches(&f->selector, name, group, owner))
 			return f;
-		if (*at < s->first_pattern)	/* names are sorted: no further one */
+		if (*at < s->first_pattern) /* names are sorted: no further one */
 			*at = s->first_pattern;
 	}
 	return NULL;
@@ -134,8 +134,8 @@ const struct switch_file *switches_find_save(const struct switches *s,
 
 void switch_describe(const struct switch_file *s, char *out, size_t size)
 {
-	snprintf(out, size, "%s by %s with the switch %s%s%s", levels[s->level].name, s->by, s->file,
-		 s->text[0] ? ": " : "", s->text);
+	snprintf(out, size, "%s by %s with the switch %s%s%s", levels[s->level].name, s->by,
+		 s->file, s->text[0] ? ": " : "", s->text);
 }
 
 /* --- leaving one ------------------------------------------------------------------------------ */
@@ -146,15 +146,16 @@ static int put_in_place(int folder, const char *hidden, const char *file, const 
 {
 	int rc = renameat2(folder, hidden, folder, file, RENAME_NOREPLACE);
 
-	if (rc < 0 && (errno == EINVAL || errno == ENOSYS)) {	/* some network file systems */
+	if (rc < 0 && (errno == EINVAL || errno == ENOSYS)) { /* some network file systems */
 		errno = EEXIST;
-		rc = faccessat(folder, file, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ?
-			     -1 : renameat(folder, hidden, folder, file);
+		rc = faccessat(folder, file, F_OK, AT_SYMLINK_NOFOLLOW) == 0
+			     ? -1
+			     : renameat(folder, hidden, folder, file);
 	}
 	if (rc == 0)
 		return 0;
-	rc = errno == EEXIST ? err_set(err, ERR_LOCKED, "%s/%s is there already", shown, file) :
-			       err_errno(err, "%s/%s", shown, file);
+	rc = errno == EEXIST ? err_set(err, ERR_LOCKED, "%s/%s is there already", shown, file)
+			     : err_errno(err, "%s/%s", shown, file);
 	unlinkat(folder, hidden, 0);
 	return rc;
 }
@@ -167,14 +168,15 @@ int switches_folder_open(const char *folder, const uid_t *owner, struct err *err
 	if (fd < 0 && (errno == EACCES || errno == EPERM))
 		return err_set(err, ERR_REFUSED, "%s: you may not leave switches there", folder);
 	if (fd < 0 && (errno == ENOTDIR || errno == ELOOP))
-		return err_set(err, ERR_REFUSED, "%s is a link or a file: no switch is left there", folder);
+		return err_set(err, ERR_REFUSED, "%s is a link or a file: no switch is left there",
+			       folder);
 	if (fd < 0)
 		return err_errno(err, "%s", folder);
 	if (!owner || (fstat(fd, &st) == 0 && st.st_uid == *owner))
 		return fd;
 	close(fd);
-	return err_set(err, ERR_REFUSED, "%s does not belong to who names it: no switch is left there",
-		       folder);
+	return err_set(err, ERR_REFUSED,
+		       "%s does not belong to who names it: no switch is left there", folder);
 }
 
 int switch_write(int folder, const char *shown, const char *selector, enum switch_level level,
@@ -182,12 +184,14 @@ int switch_write(int folder, const char *shown, const char *selector, enum switc
 {
 	char *file = xasprintf("%s.%s", selector, levels[level].name);
 	/* a name that nobody can have taken before */
-	char *hidden = xasprintf(".%s.%016llx", levels[level].name, (unsigned long long)random_u64());
+	char *hidden = xasprintf(".%s.%016llx", levels[level].name,
+				 (unsigned long long)random_u64());
 	int fd, rc = 0;
 
 	fd = openat(folder, hidden, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
 	if (fd < 0 && (errno == EACCES || errno == EPERM))
-		rc = err_set(err, ERR_REFUSED, "%s/%s: you may not leave switches there", shown, file);
+		rc = err_set(err, ERR_REFUSED, "%s/%s: you may not leave switches there", shown,
+			     file);
 	else if (fd < 0)
 		rc = err_errno(err, "%s/%s", shown, file);
 	/* the order stands even where its text cannot be written: a full disk */

@@ -33,36 +33,38 @@
 enum switch_level { SWITCH_SAVE, SWITCH_HOLD, SWITCH_STOP, SWITCH_KILL, SWITCH_LEVEL_COUNT };
 
 enum {
-	SWITCH_FILE_BYTES = 80,		/* selector, dot, level */
+	SWITCH_FILE_BYTES = 80, /* selector, dot, level */
 	SWITCH_TEXT_BYTES = 200,
-	SWITCHES_MAX = 65536,		/* of the owner that count */
-	SWITCHES_OF_MEMBER = 1000,	/* of each member of the team; not those that name their run */
+	SWITCHES_MAX = 65536,      /* of the owner that count */
+	SWITCHES_OF_MEMBER = 1000, /* of each member of the team; not those that name their run */
 };
 
 struct switch_rules {
-	uid_t owner;			/* of lbd and its jobs */
-	const char *team;		/* Unix group; NULL: nobody but the owner */
+	uid_t owner;      /* of lbd and its jobs */
+	const char *team; /* Unix group; NULL: nobody but the owner */
 };
 
 struct switch_file {
 	enum switch_level level;
 	struct selector selector;
-	char file[SWITCH_FILE_BYTES];	/* its name */
-	char by[65];			/* user name of its owner, or the number; "ada's file" where the team
-					 * can write: others could have moved it there from elsewhere */
-	char text[SWITCH_TEXT_BYTES];	/* one clean line; "" */
-	ino_t inode;			/* with changed_ns: this file and no later one of its name */
+	char file[SWITCH_FILE_BYTES]; /* its name */
+	/* user name of its owner, or the number; "ada's file" where the team can write: others
+	 * could have moved it there from elsewhere */
+	char by[65];
+	char text[SWITCH_TEXT_BYTES]; /* one clean line; "" */
+	ino_t inode;                  /* with changed_ns: this file and no later one of its name */
 	int64_t changed_ns;
 };
 
 struct switches {
-	struct switch_file *items;	/* those that count */
+	struct switch_file *items; /* those that count */
 	size_t count;
-	size_t first_pattern;		/* before it one name each, sorted; then all others */
+	size_t first_pattern; /* before it one name each, sorted; then all others */
 };
 
-struct switch_run {			/* borrowed; a run that switches may mean */
-	const char *name, *group, *owner;	/* group: NULL or "" = none */
+/* borrowed; a run that switches may mean */
+struct switch_run {
+	const char *name, *group, *owner; /* group: NULL or "" = none */
 };
 
 /* "kill" …; SWITCH_LEVEL_COUNT when there is no such level. */
@@ -71,8 +73,8 @@ enum switch_level switch_level_from_name(const char *name);
 /* What it wants of a run; ORDER_RUN for save. */
 enum run_order switch_order(enum switch_level level);
 
-/* The folder, if switches in it count. A descriptor, or -1 with err: ERR_NOT_FOUND, ERR_REFUSED (with
- * how to mend it) or ERR_IO. */
+/* The folder, if switches in it count. A descriptor, or -1 with err: ERR_NOT_FOUND, ERR_REFUSED
+ * (with how to mend it) or ERR_IO. */
 int switches_open(const char *folder, const struct switch_rules *rules, struct err *err);
 
 /* The strongest order, save apart, of those that mean this run by its own name, its group, its user
@@ -82,18 +84,19 @@ bool switches_lookup(int dir, const struct switch_rules *rules, const struct swi
 
 /* What does not count: the cleaned name of the file (NULL: one of so many that it does not matter
  * which), its owner, and what is wrong with it. */
-typedef void switch_refused(const char *file, uid_t uid, const char *by, const char *why, void *arg);
+typedef void switch_refused(const char *file, uid_t uid, const char *by, const char *why,
+			    void *arg);
 
 /* A reading of all that counts, in pieces; with `only` of what may mean that run. The descriptor
- * remains the caller's; what the words in `rules` and `only` point to is borrowed until the end. NULL
- * with err. */
+ * remains the caller's; what the words in `rules` and `only` point to is borrowed until the end.
+ * NULL with err. */
 struct switch_reading;
 struct switch_reading *switches_begin(int dir, const struct switch_rules *rules,
 				      const struct switch_run *only, struct err *err);
-/* Goes on for so long, more or less; `refused` may be NULL. 1: there is more, 0: that was all, -1 with
- * err: it failed, and what was found is not all. */
-int switches_step(struct switch_reading *reading, int64_t budget_ms, switch_refused *refused, void *arg,
-		  struct err *err);
+/* Goes on for so long, more or less; `refused` may be NULL. 1: there is more, 0: that was all, -1
+ * with err: it failed, and what was found is not all. */
+int switches_step(struct switch_reading *reading, int64_t budget_ms, switch_refused *refused,
+		  void *arg, struct err *err);
 /* What counts of that which was read until now; borrowed until the next step. */
 const struct switches *switches_so_far(const struct switch_reading *reading);
 /* How long not to read again, that reading takes one part in `part` of a processor. */

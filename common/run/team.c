@@ -27,7 +27,8 @@ bool team_user_is_fine(const char *user)
 	size_t len = strlen(user);
 
 	return len > 0 && len <= TEAM_USER_BYTES && user[0] != '.' && user[0] != '-' &&
-	       strspn(user, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-@+") == len;
+	       strspn(user,
+		      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-@+") == len;
 }
 
 /* --- the folder ------------------------------------------------------------------------------- */
@@ -38,14 +39,20 @@ static int check_folder(const struct stat *st, const char *folder, const char *t
 	gid_t group;
 
 	if (st->st_mode & S_IWOTH)
-		return err_set(err, ERR_REFUSED, "%s: everybody can write to it, so what is in it does "
-			       "not count; mend it with: chmod 3770 %s", folder, folder);
+		return err_set(err, ERR_REFUSED,
+			       "%s: everybody can write to it, so what is in it does "
+			       "not count; mend it with: chmod 3770 %s",
+			       folder, folder);
 	if (team && (!group_id(team, &group) || st->st_gid != group))
-		return err_set(err, ERR_REFUSED, "%s: it does not belong to the group %s; mend it with: "
-			       "chgrp %s %s and chmod 3770 %s", folder, team, team, folder, folder);
+		return err_set(err, ERR_REFUSED,
+			       "%s: it does not belong to the group %s; mend it with: "
+			       "chgrp %s %s and chmod 3770 %s",
+			       folder, team, team, folder, folder);
 	if ((st->st_mode & S_IWGRP) && !(st->st_mode & S_ISVTX))
-		return err_set(err, ERR_REFUSED, "%s is not sticky: anybody of the team could remove or "
-			       "replace what others tell; mend it with: chmod 3770 %s", folder, folder);
+		return err_set(err, ERR_REFUSED,
+			       "%s is not sticky: anybody of the team could remove or "
+			       "replace what others tell; mend it with: chmod 3770 %s",
+			       folder, folder);
 	return 0;
 }
 
@@ -55,11 +62,13 @@ int team_open(const char *folder, const char *team, struct err *err)
 	struct stat st;
 
 	if (fd < 0 && errno == ENOENT)
-		return err_set(err, ERR_NOT_FOUND, "%s is missing: make it with: mkdir -m 3770 %s and "
-			       "chgrp %s %s", folder, folder, team ? team : "TEAM", folder);
+		return err_set(err, ERR_NOT_FOUND,
+			       "%s is missing: make it with: mkdir -m 3770 %s and "
+			       "chgrp %s %s",
+			       folder, folder, team ? team : "TEAM", folder);
 	if (fd < 0 && errno == EACCES)
-		return err_set(err, ERR_REFUSED, "%s: you may not look into it; are you in the team?",
-			       folder);
+		return err_set(err, ERR_REFUSED,
+			       "%s: you may not look into it; are you in the team?", folder);
 	if (fd < 0 || fstat(fd, &st) < 0)
 		err_errno(err, "%s", folder);
 	else if (check_folder(&st, folder, team, err) == 0)
@@ -86,8 +95,8 @@ static int write_text(int fd, gid_t gid, const char *text, size_t len)
 	return 0;
 }
 
-/* Always the same hidden name, so that what a crash left is taken away by the next one; where somebody
- * else has taken it, one that nobody can guess. */
+/* Always the same hidden name, so that what a crash left is taken away by the next one; where
+ * somebody else has taken it, one that nobody can guess. */
 static int open_hidden(int folder, const char *user, char **hidden)
 {
 	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, fd;
@@ -113,8 +122,10 @@ int team_write(int folder, const char *shown, const char *user, const char *text
 	    renameat(folder, hidden, folder, file) == 0)
 		rc = 0;
 	else if (errno == EPERM || errno == EACCES || errno == EISDIR)
-		err_set(err, ERR_REFUSED, "%s/%s cannot be written (%s): is the folder yours to write to, "
-			"and %s in it nobody else's?", shown, file, strerror(errno), file);
+		err_set(err, ERR_REFUSED,
+			"%s/%s cannot be written (%s): is the folder yours to write to, "
+			"and %s in it nobody else's?",
+			shown, file, strerror(errno), file);
 	else
 		err_errno(err, "%s/%s", shown, file);
 	if (fd >= 0)
@@ -132,10 +143,10 @@ static const struct {
 	const char *name;
 	enum { FIELD_TEXT, FIELD_WHOLE, FIELD_REAL } type;
 } run_fields[] = {
-	{"state", FIELD_TEXT}, {"owner", FIELD_TEXT}, {"group", FIELD_TEXT}, {"cause", FIELD_TEXT},
-	{"wanted", FIELD_TEXT}, {"step", FIELD_WHOLE}, {"target_step", FIELD_WHOLE},
-	{"loss", FIELD_REAL}, {"tokens_per_s", FIELD_REAL}, {"mfu", FIELD_REAL},
-	{"created", FIELD_REAL}, {"ended", FIELD_REAL},
+	{ "state", FIELD_TEXT },        { "owner", FIELD_TEXT },   { "group", FIELD_TEXT },
+	{ "cause", FIELD_TEXT },        { "wanted", FIELD_TEXT },  { "step", FIELD_WHOLE },
+	{ "target_step", FIELD_WHOLE }, { "loss", FIELD_REAL },    { "tokens_per_s", FIELD_REAL },
+	{ "mfu", FIELD_REAL },          { "created", FIELD_REAL }, { "ended", FIELD_REAL },
 };
 
 static json_t *take_field(const json_t *value, int type)
@@ -220,9 +231,9 @@ static const char *take_export(const json_t *root, int64_t now_ms, struct team_e
 
 struct reading {
 	int folder;
-	char team[64];			/* the folder's group; "" = it has no name */
+	char team[64]; /* the folder's group; "" = it has no name */
 	int64_t now_ms;
-	size_t bytes, runs;		/* so far, of all */
+	size_t bytes, runs; /* so far, of all */
 	struct team *out;
 	void (*refused)(const char *file, const char *why, void *arg);
 	void *arg;
@@ -273,7 +284,7 @@ static char *read_text(struct reading *r, const char *file, const struct stat *s
 
 static const char *read_export(struct reading *r, const char *file, const char *user)
 {
-	struct team_export export = {0};
+	struct team_export export = { 0 };
 	struct stat st;
 	const char *why;
 	json_t *root;
@@ -281,7 +292,7 @@ static const char *read_export(struct reading *r, const char *file, const char *
 	char *text;
 
 	if (fstatat(r->folder, file, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		return NULL;		/* replaced meanwhile, or its owner went */
+		return NULL; /* replaced meanwhile, or its owner went */
 	why = what_is_wrong(r, &st, user);
 	if (why)
 		return why;
@@ -309,11 +320,12 @@ static void read_file(struct reading *r, const char *file)
 	char *user, *shown;
 
 	if (file[0] == '.' || len < 5 || strcmp(file + len - 5, ".json") != 0)
-		return;			/* something else; hidden ones are being written */
+		return; /* something else; hidden ones are being written */
 	user = xstrndup(file, len - 5);
 	if (team_user_is_fine(user))
-		why = r->out->count < TEAM_EXPORTS_MAX && r->runs < TOTAL_RUNS ?
-			      read_export(r, file, user) : "there are too many";
+		why = r->out->count < TEAM_EXPORTS_MAX && r->runs < TOTAL_RUNS
+			      ? read_export(r, file, user)
+			      : "there are too many";
 	free(user);
 	if (!why || !r->refused)
 		return;
@@ -342,12 +354,12 @@ int team_read(const char *folder, int64_t now_ms, struct team *out,
 	      void (*refused)(const char *file, const char *why, void *arg), void *arg,
 	      struct err *err)
 {
-	struct reading r = {.now_ms = now_ms, .out = out, .refused = refused, .arg = arg};
+	struct reading r = { .now_ms = now_ms, .out = out, .refused = refused, .arg = arg };
 	const struct dirent *entry;
 	int seen = 0;
 	DIR *dir;
 
-	*out = (struct team){0};
+	*out = (struct team){ 0 };
 	r.folder = team_open(folder, NULL, err);
 	if (r.folder < 0)
 		return -1;
@@ -372,5 +384,5 @@ void team_clear(struct team *team)
 		json_decref(team->exports[i].runs);
 	}
 	free(team->exports);
-	*team = (struct team){0};
+	*team = (struct team){ 0 };
 }

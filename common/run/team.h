@@ -23,12 +23,12 @@
 
 enum {
 	TEAM_FORMAT = 1,
-	TEAM_EXPORT_BYTES = 1024 * 1024,	/* the largest export */
-	TEAM_EXPORTS_MAX = 1024,		/* so many are read; more are told and left out */
-	TEAM_RUNS_MAX = 4096,			/* of one export */
+	TEAM_EXPORT_BYTES = 1024 * 1024, /* the largest export */
+	TEAM_EXPORTS_MAX = 1024,         /* so many are read; more are told and left out */
+	TEAM_RUNS_MAX = 4096,            /* of one export */
 	TEAM_USER_BYTES = 64,
-	TEAM_REFRESH_MS = 60 * 1000,		/* an export is written at least so often … */
-	TEAM_STALE_MS = 3 * TEAM_REFRESH_MS,	/* … so one that is older has no lbd any more */
+	TEAM_REFRESH_MS = 60 * 1000,         /* an export is written at least so often … */
+	TEAM_STALE_MS = 3 * TEAM_REFRESH_MS, /* … so one that is older has no lbd any more */
 };
 
 /* The folder, if it can be trusted: nobody else than its group can write to it, and if the group
@@ -45,21 +45,22 @@ int team_write(int folder, const char *shown, const char *user, const char *text
 bool team_user_is_fine(const char *user);
 
 struct team_export {
-	char user[TEAM_USER_BYTES + 1];	/* whose lbd; the owner of the file */
+	char user[TEAM_USER_BYTES + 1]; /* whose lbd; the owner of the file */
 	uid_t uid;
-	int64_t written_ms;		/* wall clock of its host; never later than now */
-	int64_t left_out;		/* runs that the file had no room for */
-	char *switches;			/* absolute and printable, else NULL; owned */
-	json_t *runs;			/* as in docs/PROTOCOL.md, section 6; owned */
+	int64_t written_ms; /* wall clock of its host; never later than now */
+	int64_t left_out;   /* runs that the file had no room for */
+	char *switches;     /* absolute and printable, else NULL; owned */
+	json_t *runs;       /* as in docs/PROTOCOL.md, section 6; owned */
 };
 
 struct team {
-	struct team_export *exports;	/* by user */
+	struct team_export *exports; /* by user */
 	size_t count;
 };
 
 /* Everything that counts. What does not is told to `refused` (may be NULL): the name of the file,
- * cleaned, and what is wrong with it. -1 with err, and *out empty, as from team_open. Clear *out. */
+ * cleaned, and what is wrong with it. -1 with err, and *out empty, as from team_open. Clear
+ * *out. */
 int team_read(const char *folder, int64_t now_ms, struct team *out,
 	      void (*refused)(const char *file, const char *why, void *arg), void *arg,
 	      struct err *err);

@@ -23,8 +23,10 @@ enum verb verb_from_name(const char *name)
 const char *role_name(enum role role)
 {
 	static const char *const names[ROLE_COUNT] = {
-		[ROLE_NONE] = "outsider", [ROLE_MEMBER] = "team member",
-		[ROLE_SUBMITTER] = "owner", [ROLE_OWNER] = "owner",
+		[ROLE_NONE] = "outsider",
+		[ROLE_MEMBER] = "team member",
+		[ROLE_SUBMITTER] = "owner",
+		[ROLE_OWNER] = "owner",
 	};
 
 	return names[role];
@@ -37,7 +39,8 @@ static json_t *check_request(const json_t *frame, enum verb *verb, struct err *e
 
 	*verb = name ? verb_from_name(name) : VERB_COUNT;
 	if (js_int(frame, "v", 0) != CONTROL_VERSION)
-		err_set(err, ERR_USAGE, "this lbd speaks version %d of the protocol", CONTROL_VERSION);
+		err_set(err, ERR_USAGE, "this lbd speaks version %d of the protocol",
+			CONTROL_VERSION);
 	else if (name == NULL)
 		err_set(err, ERR_USAGE, "a request needs a \"verb\"");
 	else if (*verb == VERB_COUNT)
@@ -51,7 +54,8 @@ static json_t *check_request(const json_t *frame, enum verb *verb, struct err *e
 
 json_t *verb_request_parse(const char *line, size_t len, enum verb *verb, struct err *err)
 {
-	json_t *frame = js_parse(line, len, err), *args = frame ? check_request(frame, verb, err) : NULL;
+	json_t *frame = js_parse(line, len, err),
+	       *args = frame ? check_request(frame, verb, err) : NULL;
 
 	json_decref(frame);
 	return args;

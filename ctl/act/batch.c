@@ -24,11 +24,15 @@ static void set_var(json_t *env, const char *name, char *value)
 /* Slurm sets the job's limits from these. */
 static void add_limits(json_t *env)
 {
-	static const struct { const char *name; int resource; } limits[] = {
-		{"CPU", RLIMIT_CPU}, {"FSIZE", RLIMIT_FSIZE}, {"DATA", RLIMIT_DATA},
-		{"STACK", RLIMIT_STACK}, {"CORE", RLIMIT_CORE}, {"RSS", RLIMIT_RSS},
-		{"NPROC", RLIMIT_NPROC}, {"NOFILE", RLIMIT_NOFILE},
-		{"MEMLOCK", RLIMIT_MEMLOCK}, {"AS", RLIMIT_AS},
+	static const struct {
+		const char *name;
+		int resource;
+	} limits[] = {
+		{ "CPU", RLIMIT_CPU },         { "FSIZE", RLIMIT_FSIZE },
+		{ "DATA", RLIMIT_DATA },       { "STACK", RLIMIT_STACK },
+		{ "CORE", RLIMIT_CORE },       { "RSS", RLIMIT_RSS },
+		{ "NPROC", RLIMIT_NPROC },     { "NOFILE", RLIMIT_NOFILE },
+		{ "MEMLOCK", RLIMIT_MEMLOCK }, { "AS", RLIMIT_AS },
 	};
 
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
@@ -104,9 +108,11 @@ static void tell_of_requeue(const char *file, const char *text)
 		const char *call = strstr(copy, "scontrol");
 
 		if (copy[strspn(copy, " \t")] != '#' && call && strstr(call, "requeue")) {
-			fprintf(stderr, "lbctl: %s:%d: scontrol requeue: lbd brings the run back by "
+			fprintf(stderr,
+				"lbctl: %s:%d: scontrol requeue: lbd brings the run back by "
 				"itself, after the time limit, too, in a new job; the call is taken for "
-				"that: man lbctl, submit\n", file, number);
+				"that: man lbctl, submit\n",
+				file, number);
 			len = strlen(line) - (line[strlen(line) - 1] == '\n');
 		}
 		free(copy);
@@ -133,8 +139,8 @@ void batch_add_script(json_t *args, const char *file, const char *text, size_t l
 void batch_add_wrap(json_t *args, const char *command)
 {
 	static const struct operands none;
-	char *text = xasprintf("#!/bin/sh\n# This script was created by lbctl submit --wrap.\n\n%s\n",
-			       command);
+	char *text = xasprintf(
+		"#!/bin/sh\n# This script was created by lbctl submit --wrap.\n\n%s\n", command);
 
 	batch_add_script(args, "wrap", text, strlen(text), &none);
 	free(text);

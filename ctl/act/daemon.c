@@ -22,29 +22,29 @@
 enum {
 	PATIENCE_MS = 60 * 1000,
 	LOOK_MS = 100,
-	SLURM_MS = 30 * 1000,		/* for one command of Slurm */
+	SLURM_MS = 30 * 1000, /* for one command of Slurm */
 	LOG_LINES = 200,
 };
 
 /* --- where it is ------------------------------------------------------------------------------ */
 
 enum place {
-	NOWHERE,		/* never started here, or no trace is left */
-	ENDED,			/* in peace */
-	DIED,			/* on this machine, without a word */
-	SILENT,			/* elsewhere, and has not renewed its lease */
+	NOWHERE, /* never started here, or no trace is left */
+	ENDED,   /* in peace */
+	DIED,    /* on this machine, without a word */
+	SILENT,  /* elsewhere, and has not renewed its lease */
 	ELSEWHERE,
-	HERE,			/* alive, but does not answer */
+	HERE, /* alive, but does not answer */
 	SERVES,
 };
 
-static const char *const place_names[] = {"none", "ended", "died", "silent", "elsewhere",
-					  "alive", "serves"};
+static const char *const place_names[] = { "none",      "ended", "died",  "silent",
+					   "elsewhere", "alive", "serves" };
 
 struct found {
 	enum place place;
-	struct lease lease;	/* zeros when NOWHERE */
-	json_t *version;	/* SERVES: its own words; owned */
+	struct lease lease; /* zeros when NOWHERE */
+	json_t *version;    /* SERVES: its own words; owned */
 };
 
 /* A lock that somebody holds tells of an older lbd without a lease, too. */
@@ -75,9 +75,9 @@ static enum place place_of(const struct lease *l, const char *home)
 static void find(struct ctl *ctl, bool ask, struct found *out)
 {
 	char *path = lease_path(ctl->client.home, 0);
-	struct err why = {0};
+	struct err why = { 0 };
 
-	*out = (struct found){.place = NOWHERE};
+	*out = (struct found){ .place = NOWHERE };
 	lease_read(path, &out->lease, NULL);
 	free(path);
 	out->place = place_of(&out->lease, ctl->client.home);
@@ -128,8 +128,8 @@ static int slurm(const char *const argv[], char **out, struct err *err)
 static char *chain_jobs(const char *name, const char *states, struct err *err)
 {
 	char *user = xasprintf("%u", geteuid()), *out = NULL;
-	const char *const argv[] = {"squeue", "-h", "-o", "%i", "-u", user, "-n", name, "-t",
-				    states, NULL};
+	const char *const argv[] = { "squeue", "-h", "-o", "%i",   "-u", user,
+				     "-n",     name, "-t", states, NULL };
 
 	slurm(argv, &out, err);
 	free(user);
@@ -142,9 +142,8 @@ static int cancel_waiting(const struct ctl *ctl, struct err *err)
 	int rc = name && !waiting ? -1 : 0;
 
 	for (char *save = NULL, *id = waiting ? strtok_r(waiting, "\n", &save) : NULL;
-	     id && rc == 0;
-	     id = strtok_r(NULL, "\n", &save)) {
-		const char *const argv[] = {"scancel", id, NULL};
+	     id && rc == 0; id = strtok_r(NULL, "\n", &save)) {
+		const char *const argv[] = { "scancel", id, NULL };
 
 		rc = slurm(argv, NULL, err);
 	}
@@ -212,7 +211,7 @@ static char *lbd_says(struct ctl *ctl, const char *option, struct err *err)
 	int status = -1;
 
 	if (lbd) {
-		const char *const argv[] = {lbd, "--home", ctl->client.home, option, NULL};
+		const char *const argv[] = { lbd, "--home", ctl->client.home, option, NULL };
 
 		status = program_output(argv, SLURM_MS, &text, err);
 	}
@@ -244,12 +243,12 @@ static char *write_job(struct ctl *ctl, struct err *err)
 
 static int submit_job(const char *path, int64_t *job, struct err *err)
 {
-	const char *const argv[] = {"sbatch", "--parsable", path, NULL};
+	const char *const argv[] = { "sbatch", "--parsable", path, NULL };
 	char *out;
 
 	if (slurm(argv, &out, err) < 0)
 		return -1;
-	*job = strtoll(out, NULL, 10);	/* "17" or "17;cluster" */
+	*job = strtoll(out, NULL, 10); /* "17" or "17;cluster" */
 	free(out);
 	return *job > 0 ? 0 : err_set(err, ERR_SCHEDULER, "sbatch did not tell the job's number");
 }
@@ -277,7 +276,7 @@ static int start_in_slurm(struct ctl *ctl, struct err *err)
 static int run_lbd(struct ctl *ctl, const char *option, struct err *err)
 {
 	char *lbd = path_sibling("lbd", err);
-	const char *const argv[] = {lbd, "--home", ctl->client.home, option, NULL};
+	const char *const argv[] = { lbd, "--home", ctl->client.home, option, NULL };
 	int status = lbd ? program_run(argv, -1, err) : -1;
 
 	free(lbd);
@@ -291,8 +290,9 @@ static int start_here(struct ctl *ctl, struct err *err)
 }
 
 /* One that was killed a moment ago looks alive for that moment, and its lease for as long as the
- * lease lasts; one that has just begun does not answer yet. Returns when that is settled: it serves,
- * renews its lease on another machine, or is over. -1 with err: it lives and does not answer. */
+ * lease lasts; one that has just begun does not answer yet. Returns when that is settled: it
+ * serves, renews its lease on another machine, or is over. -1 with err: it lives and does not
+ * answer. */
 static int await_verdict(struct ctl *ctl, struct found *f, struct err *err)
 {
 	int64_t end_ms = clock_mono_ms() + patience_ms(ctl), renewed_ms;
@@ -300,8 +300,7 @@ static int await_verdict(struct ctl *ctl, struct found *f, struct err *err)
 	ctl->client.deadline_ms = patience_ms(ctl);
 	find(ctl, true, f);
 	renewed_ms = f->lease.renewed_ms;
-	while (f->place == HERE ||
-	       (f->place == ELSEWHERE && f->lease.renewed_ms == renewed_ms)) {
+	while (f->place == HERE || (f->place == ELSEWHERE && f->lease.renewed_ms == renewed_ms)) {
 		if (clock_mono_ms() >= end_ms)
 			return err_set(err, ERR_TIMEOUT,
 				       "lbd (pid %lld on %s) lives but does not answer; see: lbctl "
@@ -351,7 +350,7 @@ static int start(struct ctl *ctl, struct err *err)
 static int signal_job(const struct lease *lease, struct err *err)
 {
 	char *job = xasprintf("%lld", (long long)lease->job_id);
-	const char *const argv[] = {"scancel", "--batch", "--signal=TERM", job, NULL};
+	const char *const argv[] = { "scancel", "--batch", "--signal=TERM", job, NULL };
 	int rc = slurm(argv, NULL, err);
 
 	free(job);
@@ -364,7 +363,7 @@ static int stop(struct ctl *ctl, struct err *err)
 	int rc = 0;
 
 	find(ctl, true, &f);
-	if (f.version)		/* an older one has no lease */
+	if (f.version) /* an older one has no lease */
 		f.lease.pid = js_int(f.version, "pid", f.lease.pid);
 	json_decref(f.version);
 	if (cancel_waiting(ctl, err) < 0)
@@ -502,7 +501,8 @@ static void print_absent(const struct ctl *ctl, const struct found *f, const cha
 		break;
 	case ELSEWHERE:
 		printf("lbd runs elsewhere: %s, last heard of %s; commands work there, orders "
-		       "given here wait as files\n", holder, renewed);
+		       "given here wait as files\n",
+		       holder, renewed);
 		break;
 	default:
 		printf("lbd lives (%s) but does not answer; it may be stopped or overloaded\n",
@@ -551,9 +551,8 @@ static int logs(struct ctl *ctl, struct err *err)
 	if (access(log, R_OK) < 0) {
 		rc = err_errno(err, "%s (under systemd: journalctl --user -u lbd)", log);
 	} else {
-		const char *const argv[] = {"tail", "-n", lines, ctl->options.follow ? "-F" : "--",
-					    log,
-					    NULL};
+		const char *const argv[] = { "tail", "-n", lines, ctl->options.follow ? "-F" : "--",
+					     log,    NULL };
 
 		rc = program_run(argv, -1, err);
 	}
@@ -568,7 +567,8 @@ static const struct {
 	const char *name;
 	int (*run)(struct ctl *ctl, struct err *err);
 } words[] = {
-	{"start", start}, {"stop", stop}, {"restart", restart}, {"status", status}, {"logs", logs},
+	{ "start", start },   { "stop", stop }, { "restart", restart },
+	{ "status", status }, { "logs", logs },
 };
 
 int daemon_run(struct ctl *ctl, struct err *err)
@@ -578,8 +578,9 @@ int daemon_run(struct ctl *ctl, struct err *err)
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (strcmp(words[i].name, word) == 0)
 			return words[i].run(ctl, err);
-	return err_set(err, ERR_USAGE, "daemon: \"%s\": start, stop, restart, status or logs is "
-				       "allowed",
+	return err_set(err, ERR_USAGE,
+		       "daemon: \"%s\": start, stop, restart, status or logs is "
+		       "allowed",
 		       word);
 }
 

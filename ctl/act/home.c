@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* home.c - lbctl home: where lbd's folder is; lbctl home move: elsewhere, with everything that lives in it. */
+/* home.c - lbctl home: where lbd's folder is; lbctl home move: elsewhere, with everything that
+ * lives in it. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +39,10 @@ int home_run(struct ctl *ctl, struct err *err)
 	to = absolute(o->words[1]);
 	rc = home_move(ctl->client.home, to, err);
 	if (rc == 0)
-		hint(ctl, "it is %s now, and a link stands where it was: runs and lbd go on; new shells may "
-			  "export LB_HOME=%s. Leave the link: the ledger goes by it", to, to);
+		hint(ctl,
+		     "it is %s now, and a link stands where it was: runs and lbd go on; new shells may "
+		     "export LB_HOME=%s. Leave the link: the ledger goes by it",
+		     to, to);
 	free(to);
 	return rc;
 }

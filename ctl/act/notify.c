@@ -50,7 +50,8 @@ int notify_run(struct ctl *ctl, struct err *err)
 	json_t *data;
 
 	if (strcmp(ctl->operands.words[0], "test") != 0)
-		return err_set(err, ERR_USAGE, "notify: usage: lbctl notify %s", ctl->command->usage);
+		return err_set(err, ERR_USAGE, "notify: usage: lbctl notify %s",
+			       ctl->command->usage);
 	data = client_ask(&ctl->client, VERB_NOTIFY_TEST, NULL, err);
 	if (!data)
 		return -1;
@@ -68,5 +69,6 @@ int notify_run(struct ctl *ctl, struct err *err)
 	}
 	if (interrupted())
 		return EXIT_INTERRUPTED;
-	return err_set(err, ERR_TIMEOUT, "nothing came of it within a minute; lbctl events tells more");
+	return err_set(err, ERR_TIMEOUT,
+		       "nothing came of it within a minute; lbctl events tells more");
 }

@@ -107,7 +107,8 @@ static int confirm(const struct ctl *ctl, const json_t *runs, struct err *err)
 	if (!can_ask())
 		return err_set(err, ERR_USAGE,
 			       "that means %zu run%s: look with --dry-run, then say --yes; nothing "
-			       "was done", count, count == 1 ? "" : "s");
+			       "was done",
+			       count, count == 1 ? "" : "s");
 	show_question(ctl, runs);
 	return says_yes(err);
 }
@@ -118,8 +119,8 @@ static const struct {
 	enum verb verb;
 	enum switch_level level;
 } switch_verbs[] = {
-	{VERB_KILL, SWITCH_KILL}, {VERB_STOP, SWITCH_STOP}, {VERB_HOLD, SWITCH_HOLD},
-	{VERB_SAVE, SWITCH_SAVE}, {VERB_RELEASE, SWITCH_HOLD},
+	{ VERB_KILL, SWITCH_KILL }, { VERB_STOP, SWITCH_STOP },    { VERB_HOLD, SWITCH_HOLD },
+	{ VERB_SAVE, SWITCH_SAVE }, { VERB_RELEASE, SWITCH_HOLD },
 };
 
 static enum switch_level level_of(enum verb verb)
@@ -156,7 +157,7 @@ static int leave_switch(const struct ctl *ctl, enum verb verb, const char *selec
 	char *folder = path_join("%s/switches", ctl->client.home);
 	char *path = path_join("%s/%s.%s", folder, selector, switch_level_name(level_of(verb)));
 	const char *text = ctl->options.reason ? ctl->options.reason : "";
-	struct err trouble = {0};
+	struct err trouble = { 0 };
 	int fd = -1, rc = 0;
 
 	if (ctl->options.dry_run || access(folder, F_OK) < 0)
@@ -170,8 +171,8 @@ static int leave_switch(const struct ctl *ctl, enum verb verb, const char *selec
 			     why->text);
 	else
 		printf("%s: lbd cannot be reached; the switch %s is there: jobs obey it by "
-		       "themselves, lbd when it is back%s\n", selector, path,
-		       ctl->options.now ? " (not --now)" : "");
+		       "themselves, lbd when it is back%s\n",
+		       selector, path, ctl->options.now ? " (not --now)" : "");
 	if (fd >= 0)
 		close(fd);
 	free(path);
@@ -189,8 +190,10 @@ static int leave_wide_switch(const struct ctl *ctl, enum verb verb, const char *
 				       "lbd cannot be reached to say which runs \"%s\" means; say "
 				       "--yes to leave a switch for all of them; nothing was done",
 				       selector);
-		fprintf(stderr, "lbd cannot be reached: leave a switch for every run that \"%s\" "
-			"means? [y/N] ", selector);
+		fprintf(stderr,
+			"lbd cannot be reached: leave a switch for every run that \"%s\" "
+			"means? [y/N] ",
+			selector);
 		if (says_yes(err) < 0)
 			return -1;
 	}
@@ -216,8 +219,10 @@ static bool order_found(struct ctl *ctl, enum verb verb, const char *run, struct
 				(int)strcspn(word, "/"), word, ctl->command->name, word);
 			says_yes(err);
 		} else {
-			err_set(err, ERR_USAGE, "%s is no run of this lbd; if you mean %s, say so; "
-						"nothing was done", run, word);
+			err_set(err, ERR_USAGE,
+				"%s is no run of this lbd; if you mean %s, say so; "
+				"nothing was done",
+				run, word);
 		}
 	}
 	if (word && err->code == ERR_NONE)
@@ -241,15 +246,15 @@ static int refuse(const struct ctl *ctl, enum verb verb, const char *run, const 
 {
 	if (why->code != ERR_IO || verb == VERB_RELEASE)
 		return err_set(err, why->code, "%s", why->text);
-	return err_set(err, why->code, "%s: nothing was done: %s; a switch does without the "
-				       "ledger: touch '%s/switches/%s.%s'", run, why->text,
-				       ctl->client.home, run,
-		       switch_level_name(level_of(verb)));
+	return err_set(err, why->code,
+		       "%s: nothing was done: %s; a switch does without the "
+		       "ledger: touch '%s/switches/%s.%s'",
+		       run, why->text, ctl->client.home, run, switch_level_name(level_of(verb)));
 }
 
 static int order_one(struct ctl *ctl, enum verb verb, const char *run, struct err *err)
 {
-	struct err why = {0};
+	struct err why = { 0 };
 	json_t *data;
 
 	if (strchr(run, '/') && !team_is_mine(ctl, run))
@@ -269,9 +274,10 @@ static int order_one(struct ctl *ctl, enum verb verb, const char *run, struct er
 	return 0;
 }
 
-struct worst {			/* one name that does not exist must not keep the others alive */
+/* one name that does not exist must not keep the others alive */
+struct worst {
 	int status;
-	bool is_over;		/* nobody answers: no use to go on */
+	bool is_over; /* nobody answers: no use to go on */
 };
 
 static void note(const struct ctl *ctl, struct worst *worst, const struct err *why)
@@ -287,7 +293,7 @@ static void order_named(struct ctl *ctl, enum verb verb, struct worst *worst)
 	for (size_t i = 0; i < ctl->operands.count && !worst->is_over; i++) {
 		char user[TEAM_USER_BYTES + 1];
 		struct selector selector;
-		struct err why = {0};
+		struct err why = { 0 };
 
 		if (team_word(ctl->operands.words[i], user, &selector, NULL) == 0 &&
 		    selector_is_one(&selector) &&
@@ -319,7 +325,7 @@ static int order_selected(struct ctl *ctl, enum verb verb, struct worst *worst, 
 		char user[TEAM_USER_BYTES + 1];
 		size_t known = json_array_size(runs);
 		struct selector selector;
-		struct err why = {0};
+		struct err why = { 0 };
 
 		if (team_word(ctl->operands.words[n], user, &selector, err) < 0)
 			rc = -1;
@@ -337,7 +343,7 @@ static int order_selected(struct ctl *ctl, enum verb verb, struct worst *worst, 
 		rc = confirm(ctl, runs, err);
 	json_array_foreach(runs, i, run) {
 		const char *name = js_str(run, "run", "");
-		struct err why = {0};
+		struct err why = { 0 };
 
 		if (rc < 0 || worst->is_over)
 			break;
@@ -353,7 +359,7 @@ static int order_selected(struct ctl *ctl, enum verb verb, struct worst *worst, 
 static int order(struct ctl *ctl, enum verb verb, struct err *err)
 {
 	json_t *text = ctl->options.reason ? json_string(ctl->options.reason) : json_null();
-	struct worst worst = {0};
+	struct worst worst = { 0 };
 
 	if (!text)
 		return err_set(err, ERR_USAGE, "--reason: this is not UTF-8");

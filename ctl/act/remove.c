@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rm and prune: runs that are over go for good. What goes is shown with its size and asked about; then
- * each is ordered by its name, and lbd refuses what is alive. */
+/* rm and prune: runs that are over go for good. What goes is shown with its size and asked about;
+ * then each is ordered by its name, and lbd refuses what is alive. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,10 +14,10 @@
 enum { SHOWN_NAMES = 10 };
 
 struct removal {
-	json_t *runs;		/* those that go: run objects, borrowed from `all`; owned list */
-	json_t *all;		/* what lbd knows; owned */
-	int64_t bytes;		/* that they take */
-	int status;		/* the worst that was said so far */
+	json_t *runs;  /* those that go: run objects, borrowed from `all`; owned list */
+	json_t *all;   /* what lbd knows; owned */
+	int64_t bytes; /* that they take */
+	int status;    /* the worst that was said so far */
 };
 
 /* --- which ------------------------------------------------------------------------------------ */
@@ -52,15 +52,17 @@ static bool is_listed(const struct removal *r, const json_t *run)
 }
 
 /* A name means that run, live or not: lbd refuses then, and says what to do. */
-static size_t add_matching(const struct ctl *ctl, struct removal *r, const struct selector *selector)
+static size_t add_matching(const struct ctl *ctl, struct removal *r,
+			   const struct selector *selector)
 {
 	bool is_named = selector && selector_is_one(selector);
 	size_t i, count = 0;
 	json_t *run;
 
 	json_array_foreach(r->all, i, run) {
-		if (selector && !selector_matches(selector, js_str(run, "name", ""),
-						  js_str(run, "group", NULL), js_str(run, "owner", "")))
+		if (selector &&
+		    !selector_matches(selector, js_str(run, "name", ""), js_str(run, "group", NULL),
+				      js_str(run, "owner", "")))
 			continue;
 		if ((!is_named && !is_over(run)) || !is_old(ctl, run))
 			continue;
@@ -75,12 +77,13 @@ static int add_word(struct ctl *ctl, struct removal *r, const char *word, struct
 {
 	char user[TEAM_USER_BYTES + 1];
 	struct selector selector;
-	struct err why = {0};
+	struct err why = { 0 };
 
 	if (team_word(word, user, &selector, err) < 0)
 		return -1;
 	if (user[0] && !team_is_mine(ctl, word))
-		return err_set(err, ERR_REFUSED, "%s: only %s can remove runs of %s", word, user, user);
+		return err_set(err, ERR_REFUSED, "%s: only %s can remove runs of %s", word, user,
+			       user);
 	if (add_matching(ctl, r, &selector) > 0)
 		return 0;
 	if (selector_is_one(&selector)) {
@@ -135,7 +138,8 @@ static void print_row(const struct ctl *ctl, const json_t *run, int64_t bytes)
 	char size[NUMBER_TEXT_MAX], age[CLOCK_TEXT_MAX];
 
 	printf("%s  %s, ended %s ago, %s\n", name, js_str(run, "state", "?"),
-	       duration_text(ended_ms ? clock_wall_ms() - ended_ms : -1, age), size_text(bytes, size));
+	       duration_text(ended_ms ? clock_wall_ms() - ended_ms : -1, age),
+	       size_text(bytes, size));
 	free(name);
 }
 
@@ -152,8 +156,9 @@ static void measure(const struct ctl *ctl, struct removal *r)
 		if (ctl->options.dry_run)
 			print_row(ctl, run, bytes);
 		if (elsewhere) {
-			char *text = xasprintf("%s: its checkpoints in %s are not below its folder: they stay",
-					       js_str(run, "name", ""), elsewhere);
+			char *text = xasprintf(
+				"%s: its checkpoints in %s are not below its folder: they stay",
+				js_str(run, "name", ""), elsewhere);
 
 			complain(ctl, text);
 			free(text);
@@ -171,7 +176,8 @@ static void show_question(const struct ctl *ctl, const struct removal *r)
 	fprintf(stderr, "remove %zu run%s for good, %s:", count, count == 1 ? "" : "s",
 		size_text(r->bytes, size));
 	for (size_t i = 0; i < count && i < SHOWN_NAMES; i++) {
-		char *name = clean_copy(js_str(json_array_get(r->runs, i), "name", NULL), &ctl->err);
+		char *name = clean_copy(js_str(json_array_get(r->runs, i), "name", NULL),
+					&ctl->err);
 
 		fprintf(stderr, " %s", name);
 		free(name);
@@ -187,9 +193,10 @@ static int confirm(const struct ctl *ctl, const struct removal *r, struct err *e
 	if (ctl->options.yes || count == 0)
 		return 0;
 	if (!can_ask())
-		return err_set(err, ERR_USAGE, "that removes %zu run%s for good, %s: look with --dry-run, then "
-			       "say --yes; nothing was done", count, count == 1 ? "" : "s",
-			       size_text(r->bytes, size));
+		return err_set(err, ERR_USAGE,
+			       "that removes %zu run%s for good, %s: look with --dry-run, then "
+			       "say --yes; nothing was done",
+			       count, count == 1 ? "" : "s", size_text(r->bytes, size));
 	show_question(ctl, r);
 	return says_yes(err);
 }
@@ -203,8 +210,9 @@ static void remove_each(struct ctl *ctl, struct removal *r)
 
 	json_array_foreach(r->runs, i, run) {
 		const char *name = js_str(run, "name", "");
-		struct err why = {0};
-		json_t *data = client_ask(&ctl->client, VERB_RM, json_pack("{s:s}", "run", name), &why);
+		struct err why = { 0 };
+		json_t *data = client_ask(&ctl->client, VERB_RM, json_pack("{s:s}", "run", name),
+					  &why);
 
 		if (data) {
 			printf("%s removed\n", name);
@@ -232,7 +240,7 @@ static void say_sum(const struct ctl *ctl, const struct removal *r)
 
 static int remove_chosen(struct ctl *ctl, struct err *err)
 {
-	struct removal r = {0};
+	struct removal r = { 0 };
 	int rc = choose(ctl, &r, err);
 
 	if (rc == 0)
@@ -254,6 +262,7 @@ int rm_run(struct ctl *ctl, struct err *err)
 int prune_run(struct ctl *ctl, struct err *err)
 {
 	if (ctl->options.older_ms < 0)
-		return err_set(err, ERR_USAGE, "prune: say how old: lbctl prune --older-than 30d --dry-run");
+		return err_set(err, ERR_USAGE,
+			       "prune: say how old: lbctl prune --older-than 30d --dry-run");
 	return remove_chosen(ctl, err);
 }

@@ -28,18 +28,21 @@ static int no_such_file(const struct options *o, const char *file, struct err *e
 	const char *last = o->other_count > 0 ? o->others[o->other_count - 1] : NULL;
 
 	if (last && is_bare(last))
-		return err_set(err, ERR_USAGE, "%s: no such file; a value belongs to its option: %s%s%s",
-			       file, last, last[1] == '-' ? "=" : "", file);
+		return err_set(err, ERR_USAGE,
+			       "%s: no such file; a value belongs to its option: %s%s%s", file,
+			       last, last[1] == '-' ? "=" : "", file);
 	if (text_ends_with(file, ".toml"))
 		return err_set(err, ERR_USAGE, "%s: no such file", file);
-	return err_set(err, ERR_USAGE, "%s: no such file; to submit a command, write: "
-		       "lbctl submit -- %s", file, file);
+	return err_set(err, ERR_USAGE,
+		       "%s: no such file; to submit a command, write: "
+		       "lbctl submit -- %s",
+		       file, file);
 }
 
 /* By its first line; by its name where that is missing, so that lbd can say so. */
 static bool is_script(const char *file, const char *text)
 {
-	static const char *const ends[] = {".slurm", ".sbatch", ".sh", ".job"};
+	static const char *const ends[] = { ".slurm", ".sbatch", ".sh", ".job" };
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		if (text_ends_with(file, ends[i]))
@@ -50,13 +53,14 @@ static bool is_script(const char *file, const char *text)
 /* A run spec, or a batch script. */
 static int add_file(json_t *args, const char *file, const struct ctl *ctl, struct err *err)
 {
-	struct err why = {0};
+	struct err why = { 0 };
 	struct stat st;
 	size_t len;
 	char *text;
 
 	if (stat(file, &st) == 0 && S_ISDIR(st.st_mode))
-		return err_set(err, ERR_USAGE, "%s: is a folder; name a TOML file or a batch script", file);
+		return err_set(err, ERR_USAGE,
+			       "%s: is a folder; name a TOML file or a batch script", file);
 	text = file_read(file, FILE_MAX_BYTES, &len, &why);
 	if (!text && why.code == ERR_NOT_FOUND)
 		return no_such_file(&ctl->options, file, err);
@@ -64,7 +68,8 @@ static int add_file(json_t *args, const char *file, const struct ctl *ctl, struc
 		return err_set(err, ERR_USAGE, "%s", why.text);
 	if (strlen(text) != len || !text_is_utf8(text, len)) {
 		free(text);
-		return err_set(err, ERR_USAGE, "%s: this is no text; a TOML file or a script is UTF-8", file);
+		return err_set(err, ERR_USAGE,
+			       "%s: this is no text; a TOML file or a script is UTF-8", file);
 	}
 	if (is_script(file, text)) {
 		batch_add_script(args, file, text, len, &ctl->operands);
@@ -141,7 +146,8 @@ json_t *submission(const struct ctl *ctl, struct err *err)
 		rc = add_wrap(args, ctl, err);
 	has_script = json_object_get(args, "script") != NULL;
 	if (rc == 0 && o->count > 1 && (!has_script || !json_object_get(args, "toml")))
-		rc = err_set(err, ERR_USAGE, "submit: two files must be a run spec and a batch script");
+		rc = err_set(err, ERR_USAGE,
+			     "submit: two files must be a run spec and a batch script");
 	if (rc == 0 && o->rest_count > 0 && !has_script)
 		add_words(args, "command", o->rest, o->rest_count);
 	if (rc == 0 && ctl->options.other_count > 0)
@@ -153,7 +159,8 @@ json_t *submission(const struct ctl *ctl, struct err *err)
 	if (rc == 0 && ctl->options.after.count > 0)
 		add_words(args, "after", ctl->options.after.items, ctl->options.after.count);
 	if (rc == 0 && ctl->options.after_ok.count > 0)
-		add_words(args, "after_ok", ctl->options.after_ok.items, ctl->options.after_ok.count);
+		add_words(args, "after_ok", ctl->options.after_ok.items,
+			  ctl->options.after_ok.count);
 	if (rc == 0)
 		rc = add_settings(args, &ctl->options, err);
 	if (rc == 0)

@@ -21,7 +21,7 @@ static void explain(const struct ctl *ctl, struct err *err)
 	if (ctl->client.sent && (err->code == ERR_TIMEOUT || err->code == ERR_DAEMON)) {
 		err_wrap(err, "the run may or may not have been submitted, lbctl ls will tell");
 	} else if (err->code == ERR_USAGE && file && text_ends_with(file, ".py")) {
-		*err = (struct err){0};
+		*err = (struct err){ 0 };
 		err_set(err, why.code, "%s; to submit a command, write: lbctl submit -- python %s",
 			why.text, file);
 	}
@@ -95,8 +95,8 @@ static void show_words(const struct ctl *ctl, const char *title, const json_t *w
 
 static void show_job(struct ctl *ctl, json_t *job)
 {
-	static const char *const plain[] = {"run", "scheduler", "launcher", "workdir", "output",
-					    "checkpoints"};
+	static const char *const plain[] = { "run",     "scheduler", "launcher",
+					     "workdir", "output",    "checkpoints" };
 
 	if (ctl->options.json) {
 		print_json(json_incref(job));
@@ -122,8 +122,10 @@ int submit_run(struct ctl *ctl, struct err *err)
 	int status = 0;
 
 	if (ctl->operands.count == 0 && ctl->operands.rest_count == 0 && !ctl->options.wrap)
-		return err_set(err, ERR_USAGE, "submit: name a file or a command; usage: "
-			       "lbctl submit %s", ctl->command->usage);
+		return err_set(err, ERR_USAGE,
+			       "submit: name a file or a command; usage: "
+			       "lbctl submit %s",
+			       ctl->command->usage);
 	if (ctl->options.sweep.count > 0)
 		return submit_sweep(ctl, err);
 	args = submission(ctl, err);

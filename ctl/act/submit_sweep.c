@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* submit_sweep.c - lbctl submit --sweep: a group of runs, judged all before the first is submitted. */
+/* submit_sweep.c - lbctl submit --sweep: a group of runs, judged all before the first is
+ * submitted. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ static void base_of_template(const char *template, char out[NAME_MAX_BYTES + 1])
 {
 	size_t n = 0;
 
-	for (; *template && n < NAME_MAX_BYTES; template++) {
+	for (; *template && n < NAME_MAX_BYTES; template ++) {
 		if (*template == '{') {
 			template += strcspn(template, "}");
 			if (!*template)
@@ -98,7 +99,8 @@ static int explain(const char *name, const json_t *combination, bool dry, struct
 {
 	char *which = js_line(combination);
 
-	err_wrap(err, dry ? "%s %s: nothing was submitted" : "%s %s: the runs before it were submitted",
+	err_wrap(err,
+		 dry ? "%s %s: nothing was submitted" : "%s %s: the runs before it were submitted",
 		 name, which);
 	free(which);
 	return -1;
@@ -143,8 +145,10 @@ static int check_names(const struct ctl *ctl, const char *base, const json_t *al
 		if (name_check(name, err) < 0)
 			rc = err_wrap(err, "--name");
 		else if (json_object_get(seen, name))
-			rc = err_set(err, ERR_USAGE, "--name: two runs would be called %s: name what "
-						     "else is swept, too", name);
+			rc = err_set(err, ERR_USAGE,
+				     "--name: two runs would be called %s: name what "
+				     "else is swept, too",
+				     name);
 		json_object_set_new(seen, name, json_true());
 		free(name);
 		if (rc < 0)
@@ -173,7 +177,8 @@ static void show_sweep(struct ctl *ctl, const char *base, json_t *runs)
 		putchar('\n');
 	}
 	if (!ctl->options.dry_run)
-		hint(ctl, "compare them: lbctl compare %s; end them: lbctl kill %s@group", base, base);
+		hint(ctl, "compare them: lbctl compare %s; end them: lbctl kill %s@group", base,
+		     base);
 }
 
 /* A template is no name yet: each run gets its own. */

@@ -18,11 +18,12 @@
 enum { SEARCHED_MAX_BYTES = 1024 * 1024 };
 
 /* Members of a submission whose texts are filled in. */
-static const char *const filled[] = {"command", "arguments", "options", "set"};
+static const char *const filled[] = { "command", "arguments", "options", "set" };
 
 enum { FILLED = sizeof(filled) / sizeof(filled[0]) };
 
-struct pair {			/* of a combination; owned */
+/* of a combination; owned */
+struct pair {
 	char *key, *value;
 };
 
@@ -30,11 +31,12 @@ static struct pair split(const json_t *word)
 {
 	char *text = js_bytes_take(word);
 	size_t len = strcspn(text, "=");
-	struct pair pair = {xstrndup(text, len), xstrdup(text + len + 1)};
+	struct pair pair = { xstrndup(text, len), xstrdup(text + len + 1) };
 	size_t value_len = strlen(pair.value);
 
 	/* "a,b" in quotes is one value without them; settings keep theirs, which are TOML's */
-	if (value_len >= 2 && strchr("\"'", pair.value[0]) && pair.value[value_len - 1] == pair.value[0]) {
+	if (value_len >= 2 && strchr("\"'", pair.value[0]) &&
+	    pair.value[value_len - 1] == pair.value[0]) {
 		memmove(pair.value, pair.value + 1, value_len - 2);
 		pair.value[value_len - 2] = '\0';
 	}
@@ -59,7 +61,8 @@ static void add_value(struct buf *out, const char *value, bool is_name)
 	}
 }
 
-/* The length of a {KEY} of the combination at `at`, whose value goes to `out`; 0 = there is none. */
+/* The length of a {KEY} of the combination at `at`, whose value goes to `out`; 0 = there is
+ * none. */
 static size_t fill_one(struct buf *out, const char *at, const json_t *combination, bool is_name)
 {
 	const json_t *word;
@@ -162,7 +165,8 @@ static bool file_says(const char *path, const char *word)
 static bool is_read(const json_t *args, const char *key)
 {
 	char *word = variable(key);
-	bool is = strstr(js_str(args, "script", ""), word) || strstr(js_str(args, "toml", ""), word);
+	bool is = strstr(js_str(args, "script", ""), word) ||
+		  strstr(js_str(args, "toml", ""), word);
 	const json_t *item;
 	size_t i;
 
@@ -186,13 +190,16 @@ static int check_key(const json_t *args, const char *name, const char *key, stru
 	word = variable(key);
 	if (json_object_get(args, "toml") && !json_object_get(args, "command") &&
 	    !json_object_get(args, "script"))
-		rc = err_set(err, ERR_USAGE, "--sweep %s: changes nothing: a setting is written as "
-					     "section.key=VALUES; {%s} in run.command is filled in",
+		rc = err_set(err, ERR_USAGE,
+			     "--sweep %s: changes nothing: a setting is written as "
+			     "section.key=VALUES; {%s} in run.command is filled in",
 			     key, key);
 	else
-		rc = err_set(err, ERR_USAGE, "--sweep %s: changes nothing: write {%s} where the value "
-					     "belongs, as in -- python train.py --%s {%s}, or read "
-					     "%s in your script", key, key, key, key, word);
+		rc = err_set(err, ERR_USAGE,
+			     "--sweep %s: changes nothing: write {%s} where the value "
+			     "belongs, as in -- python train.py --%s {%s}, or read "
+			     "%s in your script",
+			     key, key, key, key, word);
 	free(word);
 	return rc;
 }
@@ -210,7 +217,8 @@ static int check_same(const json_t *all, struct err *err)
 			if (!json_equal(one, other))
 				continue;
 			text = js_line(one);
-			err_set(err, ERR_USAGE, "--sweep: two runs would be the same: %.200s", text);
+			err_set(err, ERR_USAGE, "--sweep: two runs would be the same: %.200s",
+				text);
 			free(text);
 			return -1;
 		}
@@ -301,7 +309,8 @@ json_t *sweep_fill(const json_t *args, const json_t *combination)
 	for (i = 0; i < FILLED; i++) {
 		if (json_object_get(args, filled[i]))
 			json_object_set_new(one, filled[i],
-					    fill_list(json_object_get(args, filled[i]), combination));
+					    fill_list(json_object_get(args, filled[i]),
+						      combination));
 	}
 	if (json_object_get(args, "toml"))
 		fill_spec(one, combination);

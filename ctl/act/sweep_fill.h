@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* sweep_fill.h - what a combination of a sweep changes in a submission.
  *
- * {KEY} in the command, its arguments, the run spec, options of sbatch, --set and the name becomes the value, and
- * each run has LB_SWEEP_KEY in its environment. A key with a dot that nothing names so is a setting. */
+ * {KEY} in the command, its arguments, the run spec, options of sbatch, --set and the name becomes
+ * the value, and each run has LB_SWEEP_KEY in its environment. A key with a dot that nothing names
+ * so is a setting. */
 #ifndef CTL_ACT_SWEEP_FILL_H
 #define CTL_ACT_SWEEP_FILL_H
 

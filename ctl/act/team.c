@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The runs of the whole team, from the files that each lbd writes (common/run/team.h), and orders to a
- * colleague's run, which are switch files in the colleague's folder: what may be done is decided by
- * the rights there, and by who looks at the file; nobody else's daemon is asked. */
+/* The runs of the whole team, from the files that each lbd writes (common/run/team.h), and orders
+ * to a colleague's run, which are switch files in the colleague's folder: what may be done is
+ * decided by the rights there, and by who looks at the file; nobody else's daemon is asked. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -32,8 +32,10 @@ static char *team_folder(const struct ctl *ctl, struct err *err)
 	link = path_join("%s/team", ctl->client.home);
 	len = readlink(link, folder, sizeof(folder));
 	if (len < 0)
-		err_set(err, ERR_USAGE, "which team? %s leads to no folder (team.folder of "
-					"lbd.toml makes it), and $LB_TEAM names none", link);
+		err_set(err, ERR_USAGE,
+			"which team? %s leads to no folder (team.folder of "
+			"lbd.toml makes it), and $LB_TEAM names none",
+			link);
 	free(link);
 	return len < 0 ? NULL : xstrndup(folder, (size_t)len);
 }
@@ -57,7 +59,8 @@ static void on_refused(const char *file, const char *why, void *arg)
 /* Once a call of lbctl; what is wrong is told then. */
 static int load(struct ctl *ctl, struct err *err)
 {
-	struct refusals refusals = {.ctl = ctl, .count = ctl->team_read_ms ? TOLD_REFUSED + 1 : 0};
+	struct refusals refusals = { .ctl = ctl,
+				     .count = ctl->team_read_ms ? TOLD_REFUSED + 1 : 0 };
 	char *folder;
 	int rc;
 
@@ -92,8 +95,8 @@ static void tell_stale(const struct ctl *ctl, const struct team_export *export)
 		return;
 	duration_text(clock_wall_ms() - export->written_ms, age);
 	text = xasprintf("%s's lbd has told nothing for %s: it may be dead, and what is said of "
-			 "its runs is that old", export->user,
-			 export->written_ms ? age : "a long time");
+			 "its runs is that old",
+			 export->user, export->written_ms ? age : "a long time");
 	complain(ctl, text);
 	free(text);
 }
@@ -112,8 +115,7 @@ static void tell_left_out(const struct ctl *ctl, const struct team_export *expor
 
 static bool is_listed(const struct ctl *ctl, const json_t *run, const char *user)
 {
-	return (!ctl->options.group ||
-		strcmp(js_str(run, "group", ""), ctl->options.group) == 0) &&
+	return (!ctl->options.group || strcmp(js_str(run, "group", ""), ctl->options.group) == 0) &&
 	       ls_names(ctl, run, user);
 }
 
@@ -158,7 +160,7 @@ static void add_runs(const struct ctl *ctl, struct table *table, size_t n)
 /* The columns of `ls`, and whose the run is in front of them. */
 static size_t print_runs(const struct ctl *ctl)
 {
-	struct column columns[1 + RUN_COLUMNS] = {{.title = "OWNER", .rank = 0}};
+	struct column columns[1 + RUN_COLUMNS] = { { .title = "OWNER", .rank = 0 } };
 	struct table table;
 	size_t count;
 
@@ -290,7 +292,7 @@ int team_expand(struct ctl *ctl, const char *word, json_t *runs, struct err *err
 char *team_find(struct ctl *ctl, const char *name, struct err *err)
 {
 	const struct team_export *found = NULL;
-	struct err quiet = {0};
+	struct err quiet = { 0 };
 
 	if (load(ctl, &quiet) < 0)
 		return NULL;
@@ -314,12 +316,14 @@ char *team_run_folder(const struct team_export *export, const char *name)
 {
 	const char *slash = export->switches ? strrchr(export->switches, '/') : NULL;
 
-	return slash ? path_join("%.*s/runs/%s", (int)(slash - export->switches), export->switches, name) :
-		       NULL;
+	return slash ? path_join("%.*s/runs/%s", (int)(slash - export->switches), export->switches,
+				 name)
+		     : NULL;
 }
 
-int team_each(struct ctl *ctl, json_t *(*make)(const json_t *run, const char *dir, const char *user),
-	      json_t *list, struct err *err)
+int team_each(struct ctl *ctl,
+	      json_t *(*make)(const json_t *run, const char *dir, const char *user), json_t *list,
+	      struct err *err)
 {
 	const json_t *run;
 	size_t i;
@@ -354,11 +358,11 @@ static int take_away(int folder, const struct team_export *export, const char *n
 	else if (errno == ENOENT)
 		rc = err_set(err, ERR_NOT_FOUND,
 			     "%s/%s: there is no switch %s; who held the run by a command must "
-			     "release it", export->user, name, file);
+			     "release it",
+			     export->user, name, file);
 	else
 		rc = err_set(err, ERR_REFUSED, "%s/%s: you may not take the switch %s away",
-			     export->user,
-			     name, file);
+			     export->user, name, file);
 	free(file);
 	return rc;
 }
@@ -367,7 +371,7 @@ static int leave(const struct ctl *ctl, int folder, const struct team_export *ex
 		 const char *name, enum switch_level level, struct err *err)
 {
 	char *shown = clean_copy(export->switches, &ctl->out);
-	struct err why = {0};
+	struct err why = { 0 };
 	int rc = switch_write(folder, export->switches, name, level,
 			      ctl->options.reason ? ctl->options.reason : "", &why);
 
@@ -392,8 +396,8 @@ static int act(const struct ctl *ctl, const struct team_export *export, const ch
 	folder = switches_folder_open(export->switches, &export->uid, err);
 	if (folder < 0)
 		return err_wrap(err, "%s/%s", export->user, name);
-	rc = release ? take_away(folder, export, name, switch_level_name(level), err) :
-		       leave(ctl, folder, export, name, level, err);
+	rc = release ? take_away(folder, export, name, switch_level_name(level), err)
+		     : leave(ctl, folder, export, name, level, err);
 	close(folder);
 	return rc;
 }
@@ -413,14 +417,14 @@ bool team_is_mine(struct ctl *ctl, const char *word)
 	char user[TEAM_USER_BYTES + 1], *mine = path_join("%s/switches", ctl->client.home);
 	const struct team_export *export = NULL;
 	struct selector selector;
-	struct err quiet = {0};
+	struct err quiet = { 0 };
 	bool is_mine;
 
 	if (team_word(word, user, &selector, &quiet) == 0)
 		export = export_of(ctl, user, &quiet);
 	is_mine = export ? export->uid == geteuid() && export->switches &&
-				   strcmp(export->switches, mine) == 0 :
-			   is_me(user);
+				   strcmp(export->switches, mine) == 0
+			 : is_me(user);
 	free(mine);
 	return is_mine;
 }
@@ -443,8 +447,8 @@ json_t *team_run(struct ctl *ctl, const char *word, const struct team_export **e
 		return NULL;
 	run = run_of(*export, selector.word);
 	if (!run)
-		err_set(err, ERR_NOT_FOUND, "%s: %s tells the team of no such run; see: lbctl ls --team",
-			word, user);
+		err_set(err, ERR_NOT_FOUND,
+			"%s: %s tells the team of no such run; see: lbctl ls --team", word, user);
 	else if (!ctl->told_stale)
 		tell_stale(ctl, *export);
 	ctl->told_stale = true;

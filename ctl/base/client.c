@@ -49,7 +49,7 @@ static void on_alarm(int number)
 void interrupt_catch(void)
 {
 	/* No SA_RESTART: waiting calls are to return. The second signal finds the default. */
-	struct sigaction sa = {.sa_handler = on_stop, .sa_flags = (int)SA_RESETHAND};
+	struct sigaction sa = { .sa_handler = on_stop, .sa_flags = (int)SA_RESETHAND };
 
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGTERM, &sa, NULL);
@@ -62,7 +62,7 @@ bool interrupted(void)
 
 void nap(int64_t ms)
 {
-	struct timespec t = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+	struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
 
 	if (ms > 0 && !interrupted())
 		nanosleep(&t, NULL);
@@ -70,8 +70,9 @@ void nap(int64_t ms)
 
 int client_init(struct client *client, const char *home, struct err *err)
 {
-	*client = (struct client){.fd = -1, .patience_ms = CLIENT_PATIENCE_MS,
-				   .deadline_ms = DEADLINE_MS};
+	*client = (struct client){ .fd = -1,
+				   .patience_ms = CLIENT_PATIENCE_MS,
+				   .deadline_ms = DEADLINE_MS };
 	buf_init(&client->in, ANSWER_MAX_BYTES);
 	if (home && home[0] == '\0')
 		return err_set(err, ERR_USAGE, "--home needs a folder");
@@ -105,18 +106,21 @@ static int not_running(const struct client *client, const char *why, struct err 
 
 	free(path);
 	if (is_known && lease.ended_ms == 0 && !lease_is_here(&lease))
-		return err_set(err, ERR_DAEMON, "lbd for %s is at work elsewhere (pid %lld on %s): "
-			       "log in there, or see: lbctl daemon status", client->home,
-			       (long long)lease.pid, lease.host);
-	return err_set(err, ERR_DAEMON, "lbd is not running for %s (%s); start it with: "
-		       "lbctl daemon start", client->home, why);
+		return err_set(err, ERR_DAEMON,
+			       "lbd for %s is at work elsewhere (pid %lld on %s): "
+			       "log in there, or see: lbctl daemon status",
+			       client->home, (long long)lease.pid, lease.host);
+	return err_set(err, ERR_DAEMON,
+		       "lbd is not running for %s (%s); start it with: "
+		       "lbctl daemon start",
+		       client->home, why);
 }
 
 /* A Unix connect blocks while the listener's queue is full, which is for ever when lbd is stopped;
  * only a signal can cut it short. */
 static int connect_in_time(const char *path, int64_t deadline_ms, struct err *err)
 {
-	struct sigaction sa = {.sa_handler = on_alarm}, old;
+	struct sigaction sa = { .sa_handler = on_alarm }, old;
 	int fd;
 
 	sigaction(SIGALRM, &sa, &old);
@@ -129,7 +133,7 @@ static int connect_in_time(const char *path, int64_t deadline_ms, struct err *er
 
 static int dial(struct client *client, struct err *err)
 {
-	struct err why = {0};
+	struct err why = { 0 };
 	char *path = path_join("%s/lbd.sock", client->home);
 
 	client->fd = connect_in_time(path, client->deadline_ms, &why);
@@ -137,8 +141,10 @@ static int dial(struct client *client, struct err *err)
 	if (client->fd >= 0)
 		return 0;
 	if (why.code == ERR_DAEMON)
-		return not_running(client, access(client->home, F_OK) < 0 ?
-				   "there is no such folder" : "nobody listens at lbd.sock", err);
+		return not_running(client,
+				   access(client->home, F_OK) < 0 ? "there is no such folder"
+								  : "nobody listens at lbd.sock",
+				   err);
 	return err_set(err, why.code, "cannot reach lbd: %s", why.text);
 }
 
@@ -146,7 +152,7 @@ static int dial(struct client *client, struct err *err)
 static int wait_for(int fd, short events, int64_t deadline_ms)
 {
 	for (;;) {
-		struct pollfd p = {.fd = fd, .events = events};
+		struct pollfd p = { .fd = fd, .events = events };
 		int64_t left = deadline_ms - clock_mono_ms();
 		int n = left > 0 ? poll(&p, 1, (int)left) : 0;
 
@@ -164,15 +170,19 @@ static int no_answer(struct client *client, int waited, struct err *err)
 	hang_up(client);
 	if (waited < 0)
 		return err_set(err, ERR_INTERNAL, "interrupted");
-	return err_set(err, ERR_TIMEOUT, "lbd for %s has not answered for %lld s; it may be "
-		       "stopped or overloaded", client->home, (long long)client->deadline_ms / 1000);
+	return err_set(err, ERR_TIMEOUT,
+		       "lbd for %s has not answered for %lld s; it may be "
+		       "stopped or overloaded",
+		       client->home, (long long)client->deadline_ms / 1000);
 }
 
 static int went_away(struct client *client, struct err *err)
 {
 	hang_up(client);
-	return err_set(err, ERR_DAEMON, "lbd for %s ended before it answered; look again in a "
-		       "moment", client->home);
+	return err_set(err, ERR_DAEMON,
+		       "lbd for %s ended before it answered; look again in a "
+		       "moment",
+		       client->home);
 }
 
 static int send_line(struct client *client, const char *line, int64_t deadline_ms, struct err *err)
@@ -189,7 +199,7 @@ static int send_line(struct client *client, const char *line, int64_t deadline_m
 		if (n < 0 && (errno == EINTR || errno == EAGAIN))
 			continue;
 		if (n < 0 && errno == EPIPE)
-			return 0;	/* it may have said why before it hung up: read that */
+			return 0; /* it may have said why before it hung up: read that */
 		if (n < 0)
 			return went_away(client, err);
 		line += n;
@@ -235,9 +245,10 @@ static json_t *open_answer(json_t *answer, struct err *err)
 	json_t *data = NULL;
 
 	if (js_int(answer, "v", 0) != CONTROL_VERSION)
-		err_set(err, ERR_INTERNAL, "lbd speaks version %lld of the protocol, this lbctl "
-			"%d; use the lbctl that came with it", (long long)js_int(answer, "v", 0),
-			CONTROL_VERSION);
+		err_set(err, ERR_INTERNAL,
+			"lbd speaks version %lld of the protocol, this lbctl "
+			"%d; use the lbctl that came with it",
+			(long long)js_int(answer, "v", 0), CONTROL_VERSION);
 	else if (js_bool(answer, "ok", false))
 		data = json_incref(json_object_get(answer, "data"));
 	else
@@ -262,8 +273,10 @@ static char *request_line(enum verb verb, json_t *args, struct err *err)
 	if (strlen(line) <= CONTROL_MAX_BYTES)
 		return line;
 	free(line);
-	err_set(err, ERR_USAGE, "too much for one request: lbd takes at most %d KiB of file, "
-		"command and environment together", CONTROL_MAX_BYTES / 1024);
+	err_set(err, ERR_USAGE,
+		"too much for one request: lbd takes at most %d KiB of file, "
+		"command and environment together",
+		CONTROL_MAX_BYTES / 1024);
 	return NULL;
 }
 
@@ -345,7 +358,7 @@ json_t *client_ask_patient(struct client *client, enum verb verb, json_t *args, 
 
 void client_suggest(struct client *client, const char *run, struct err *err)
 {
-	struct err quiet = {0};
+	struct err quiet = { 0 };
 	const char **names;
 	const char *near;
 	size_t count = 0;
@@ -364,7 +377,7 @@ void client_suggest(struct client *client, const char *run, struct err *err)
 	}
 	near = nearest(run, names, count);
 	if (near) {
-		struct err more = {0};
+		struct err more = { 0 };
 
 		err_set(&more, ERR_NOT_FOUND, "%s; did you mean %s?", err->text, near);
 		*err = more;

@@ -14,14 +14,14 @@
 enum { CLIENT_PATIENCE_MS = 60 * 1000 };
 
 struct client {
-	char *home;		/* $LB_HOME, absolute; owned */
-	int fd;			/* -1: not connected */
-	struct buf in;		/* what arrived of the answer */
-	bool sent;		/* the last question reached lbd's socket whole */
-	bool away;		/* client_ask_patient is waiting for lbd */
-	int64_t away_since_ms;	/* monotonic */
-	int64_t deadline_ms;	/* for one answer, connecting included */
-	int64_t patience_ms;	/* how long to wait then; a minute unless set */
+	char *home;            /* $LB_HOME, absolute; owned */
+	int fd;                /* -1: not connected */
+	struct buf in;         /* what arrived of the answer */
+	bool sent;             /* the last question reached lbd's socket whole */
+	bool away;             /* client_ask_patient is waiting for lbd */
+	int64_t away_since_ms; /* monotonic */
+	int64_t deadline_ms;   /* for one answer, connecting included */
+	int64_t patience_ms;   /* how long to wait then; a minute unless set */
 	/* Tells a person, once each, that lbd went away and that it came back. NULL: say
 	 * nothing. */
 	void (*tell)(void *arg, const char *text);

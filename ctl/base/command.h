@@ -15,7 +15,8 @@
 #include "ctl/base/options.h"
 #include "ctl/base/text.h"
 
-enum {			/* exit statuses that no err_code stands for */
+/* exit statuses that no err_code stands for */
+enum {
 	EXIT_RUN_FAILED = 1,
 	EXIT_INTERRUPTED = 130,
 };
@@ -26,26 +27,26 @@ struct ctl {
 	struct options options;
 	struct operands operands;
 	struct client client;
-	struct style out, err;		/* of stdout and stderr */
-	struct team team;		/* what colleagues tell, once has_team */
+	struct style out, err; /* of stdout and stderr */
+	struct team team;      /* what colleagues tell, once has_team */
 	bool has_team;
-	int64_t team_read_ms;		/* monotonic; 0 = never */
+	int64_t team_read_ms; /* monotonic; 0 = never */
 	bool told_stale;
 };
 
 enum operand_kind {
-	OPERANDS_NAMES,			/* of runs here, or of what else the command is about */
-	OPERANDS_SELECT,		/* selectors (common/run/selector.h), also OWNER/SELECTOR */
-	OPERANDS_LOOK,			/* a run, also a colleague's: OWNER/RUN */
+	OPERANDS_NAMES,  /* of runs here, or of what else the command is about */
+	OPERANDS_SELECT, /* selectors (common/run/selector.h), also OWNER/SELECTOR */
+	OPERANDS_LOOK,   /* a run, also a colleague's: OWNER/RUN */
 };
 
 struct command {
 	const char *name;
-	const char *usage;		/* after "lbctl NAME" */
-	const char *summary;		/* one line */
-	const char *examples;		/* one a line */
+	const char *usage;    /* after "lbctl NAME" */
+	const char *summary;  /* one line */
+	const char *examples; /* one a line */
 	const struct option_row *options;
-	size_t least, most;		/* operands; most 0 with least 0: none */
+	size_t least, most; /* operands; most 0 with least 0: none */
 	enum operand_kind operands;
 	/* The exit status, or -1 with err. */
 	int (*run)(struct ctl *ctl, struct err *err);
@@ -123,7 +124,7 @@ bool ls_is_of_some(const struct ctl *ctl);
 /* A table on stdout with a line for each item of the array; `fill` has the cells of that line. */
 void print_rows(const struct ctl *ctl, const struct column *columns, int column_count,
 		const json_t *items,
-		 void (*fill)(struct cell *row, const json_t *item, const struct style *style));
+		void (*fill)(struct cell *row, const json_t *item, const struct style *style));
 /* The value as one line of JSON on stdout; takes it. */
 void print_json(json_t *value);
 /* A time of the protocol (seconds) in ms since the epoch; 0 when unknown or no sensible time. */
@@ -156,18 +157,19 @@ bool team_is_mine(struct ctl *ctl, const char *word);
 int team_order(struct ctl *ctl, const char *word, enum switch_level level, bool release,
 	       struct err *err);
 
-/* Adds what `make` has of each run that the team tells of, and that the command line names, to `list`;
- * `dir` is its folder. */
-int team_each(struct ctl *ctl, json_t *(*make)(const json_t *run, const char *dir, const char *user),
-	      json_t *list, struct err *err);
+/* Adds what `make` has of each run that the team tells of, and that the command line names, to
+ * `list`; `dir` is its folder. */
+int team_each(struct ctl *ctl,
+	      json_t *(*make)(const json_t *run, const char *dir, const char *user), json_t *list,
+	      struct err *err);
 /* The folder of a run beside the switches that the export names; owned, NULL when it names none. */
 char *team_run_folder(const struct team_export *export, const char *name);
 /* The export and the run that OWNER/NAME means, both borrowed until the next call; read anew when
  * they were read more than a second ago. NULL with err. */
 json_t *team_run(struct ctl *ctl, const char *word, const struct team_export **export,
 		 struct err *err);
-/* What lbd would answer to `verb` (status, progress, events, logs) about OWNER/NAME, from the team's
- * export and the run's files; in the same form (docs/PROTOCOL.md), as far as it is known. */
+/* What lbd would answer to `verb` (status, progress, events, logs) about OWNER/NAME, from the
+ * team's export and the run's files; in the same form (docs/PROTOCOL.md), as far as it is known. */
 json_t *colleague_ask(struct ctl *ctl, enum verb verb, const char *word, const json_t *args,
 		      struct err *err);
 

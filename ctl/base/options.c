@@ -21,8 +21,8 @@ struct reader {
 
 void options_init(struct options *options, struct operands *operands)
 {
-	*options = (struct options){.timeout_ms = -1, .older_ms = -1};
-	*operands = (struct operands){0};
+	*options = (struct options){ .timeout_ms = -1, .older_ms = -1 };
+	*operands = (struct operands){ 0 };
 }
 
 void options_fini(struct options *options, struct operands *operands)
@@ -201,10 +201,9 @@ static int read_letters(struct reader *r, const char *letters)
 }
 
 int options_read(const struct option_row *const *tables, int argc, char *const *argv,
-		 bool stop_at_word, struct options *out, struct operands *operands,
-		 struct err *err)
+		 bool stop_at_word, struct options *out, struct operands *operands, struct err *err)
 {
-	struct reader r = {.tables = tables, .argc = argc, .argv = argv, .out = out, .err = err};
+	struct reader r = { .tables = tables, .argc = argc, .argv = argv, .out = out, .err = err };
 
 	for (; r.at < argc; r.at++) {
 		const char *word = argv[r.at];

@@ -10,8 +10,9 @@
 
 #include "common/base/err.h"
 
-struct word_list {			/* of an option that may be repeated; words borrowed, list owned */
-	const char **items;		/* NULL-terminated once any was given */
+/* of an option that may be repeated; words borrowed, list owned */
+struct word_list {
+	const char **items; /* NULL-terminated once any was given */
 	size_t count;
 };
 
@@ -23,47 +24,48 @@ struct options {
 	/* by command */
 	bool json, all, deep, team, cron, follow, now, dry_run, yes, in_slurm;
 	const char *name, *reason, *from, *group, *wrap;
-	const char **set;		/* NULL-terminated once any was given; owned */
+	const char **set; /* NULL-terminated once any was given; owned */
 	size_t set_count;
-	const char **others;		/* options that are none of ours, as typed; likewise */
+	const char **others; /* options that are none of ours, as typed; likewise */
 	size_t other_count;
 	struct word_list after, after_ok, sweep;
-	int64_t attempt;		/* 0 = all */
+	int64_t attempt; /* 0 = all */
 	const char *grep;
 	bool errors;
-	int64_t lines;			/* the last so many; 0 = all */
-	int64_t timeout_ms;		/* -1 = none */
-	int64_t older_ms;		/* -1 = not given */
-	int64_t since_ms;		/* so far back; 0 = all */
+	int64_t lines;      /* the last so many; 0 = all */
+	int64_t timeout_ms; /* -1 = none */
+	int64_t older_ms;   /* -1 = not given */
+	int64_t since_ms;   /* so far back; 0 = all */
 };
 
 enum option_kind {
-	OPTION_FLAG,			/* bool */
-	OPTION_TEXT,			/* const char *, borrowed from argv */
-	OPTION_NUMBER,			/* int64_t, at least 1 */
-	OPTION_DURATION,		/* int64_t milliseconds: "90", "5m", "1h30m" */
-	OPTION_SET,			/* appends to options.set */
-	OPTION_LIST,			/* appends to a struct word_list */
-	OPTION_OTHERS,			/* this command takes options that no row names, into options.others;
-					   a value must be attached ("--nodes=2", "-N2") */
+	OPTION_FLAG,     /* bool */
+	OPTION_TEXT,     /* const char *, borrowed from argv */
+	OPTION_NUMBER,   /* int64_t, at least 1 */
+	OPTION_DURATION, /* int64_t milliseconds: "90", "5m", "1h30m" */
+	OPTION_SET,      /* appends to options.set */
+	OPTION_LIST,     /* appends to a struct word_list */
+	/* this command takes options that no row names, into options.others; a value must be
+	 * attached ("--nodes=2", "-N2") */
+	OPTION_OTHERS,
 };
 
 struct option_row {
-	const char *name;		/* "follow", typed as --follow */
-	char letter;			/* 'f', typed as -f; 0 = none */
+	const char *name; /* "follow", typed as --follow */
+	char letter;      /* 'f', typed as -f; 0 = none */
 	enum option_kind kind;
-	size_t offset;			/* in struct options */
-	const char *value;		/* "DURATION" in the help; NULL for flags */
+	size_t offset;     /* in struct options */
+	const char *value; /* "DURATION" in the help; NULL for flags */
 	const char *help;
 };
 
 /* What is no option. All are borrowed from argv; the lists are owned. */
 struct operands {
-	const char **words;		/* before "--"; NULL-terminated */
+	const char **words; /* before "--"; NULL-terminated */
 	size_t count;
-	const char **rest;		/* after "--"; NULL-terminated */
+	const char **rest; /* after "--"; NULL-terminated */
 	size_t rest_count;
-	bool dashes;			/* "--" was there */
+	bool dashes; /* "--" was there */
 };
 
 /* Options may stand anywhere before "--"; the last one of a kind counts. `tables` is a list of

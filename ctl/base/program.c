@@ -65,7 +65,7 @@ static int collect(int fd, int64_t timeout_ms, struct buf *buf)
 	char chunk[4096];
 
 	for (;;) {
-		struct pollfd p = {.fd = fd, .events = POLLIN};
+		struct pollfd p = { .fd = fd, .events = POLLIN };
 		int64_t left_ms = end_ms - clock_mono_ms();
 		ssize_t n;
 
@@ -77,7 +77,7 @@ static int collect(int fd, int64_t timeout_ms, struct buf *buf)
 		if (n == 0)
 			return 0;
 		if (n > 0 && buf_add(buf, chunk, (size_t)n) < 0)
-			return 0;	/* the rest of so much is of no interest */
+			return 0; /* the rest of so much is of no interest */
 	}
 }
 

@@ -26,8 +26,8 @@ void pace_add(struct pace *pace, int64_t step, double time)
 {
 	if (!isfinite(time) || step < 0)
 		return;
-	if (pace->count > 0 && (step <= pace->samples[newest(pace)].step ||
-				time < pace->samples[newest(pace)].time))
+	if (pace->count > 0 &&
+	    (step <= pace->samples[newest(pace)].step || time < pace->samples[newest(pace)].time))
 		pace_reset(pace);
 	pace->samples[pace->next].step = step;
 	pace->samples[pace->next].time = time;
@@ -76,7 +76,7 @@ void progress_from_run(struct progress *progress, const json_t *run)
 /* The parts in the order they are read; a higher rank goes first when there is no room. */
 enum part { PART_RUN, PART_BAR, PART_STEP, PART_LOSS, PART_SPEED, PART_ETA, PART_COUNT };
 static const int rank[PART_COUNT] = {
-	[PART_RUN] = 5, [PART_BAR] = 2, [PART_STEP] = 0,
+	[PART_RUN] = 5,  [PART_BAR] = 2,   [PART_STEP] = 0,
 	[PART_LOSS] = 1, [PART_SPEED] = 4, [PART_ETA] = 3,
 };
 
@@ -98,8 +98,8 @@ static void make_parts(const struct progress *p, char **parts)
 	}
 	step_text(p->step, p->target, text);
 	parts[PART_STEP] = strcmp(p->state, "running") == 0
-			   ? xasprintf("step %s", text)
-			   : xasprintf("%s at step %s", p->state, text);
+				   ? xasprintf("step %s", text)
+				   : xasprintf("%s at step %s", p->state, text);
 	add_part(parts, PART_LOSS, "loss ", loss_text(p->loss, text), "");
 	add_part(parts, PART_SPEED, "", short_number(p->tokens_per_s, text), " tok/s");
 	if (p->eta_ms >= 0)
@@ -133,7 +133,7 @@ static void drop_parts(char **parts, int width)
 
 char *progress_line(const struct progress *p, int width, bool utf8)
 {
-	char *parts[PART_COUNT] = {NULL};
+	char *parts[PART_COUNT] = { NULL };
 	struct buf line;
 	int room;
 

@@ -15,7 +15,7 @@ enum { PACE_SAMPLES = 32 };
 struct pace {
 	struct {
 		int64_t step;
-		double time;	/* seconds */
+		double time; /* seconds */
 	} samples[PACE_SAMPLES];
 	int count, next;
 };
@@ -31,9 +31,9 @@ int64_t pace_eta_ms(const struct pace *pace, int64_t step, int64_t target);
 /* What the live line shows. Texts are borrowed and clean. */
 struct progress {
 	const char *run, *state;
-	int64_t step, target;	/* -1 = unknown */
+	int64_t step, target; /* -1 = unknown */
 	double loss, tokens_per_s;
-	int64_t eta_ms;		/* -1 = unknown */
+	int64_t eta_ms; /* -1 = unknown */
 };
 
 /* Fills all but eta_ms from a run object. */

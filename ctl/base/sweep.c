@@ -62,7 +62,8 @@ static int add_range(json_t *values, const char *key, size_t key_len, const char
 	if (high < low || (unsigned long long)high - (unsigned long long)low >= SWEEP_MAX)
 		return err_set(err, ERR_USAGE,
 			       "--sweep %.*s: \"%.40s\" must be a range upwards of at most %d "
-			       "numbers", (int)key_len, key, value, SWEEP_MAX);
+			       "numbers",
+			       (int)key_len, key, value, SWEEP_MAX);
 	for (long long n = low; n <= high; n++) {
 		snprintf(number, sizeof(number), "%lld", n);
 		add(values, key, key_len, number);
@@ -74,7 +75,7 @@ static int add_range(json_t *values, const char *key, size_t key_len, const char
 static int add_file(json_t *values, const char *key, size_t key_len, const char *path,
 		    struct err *err)
 {
-	struct err why = {0};
+	struct err why = { 0 };
 	size_t len = 0;
 	char *text = file_read(path, FILE_MAX_BYTES, &len, &why), *next = text;
 
@@ -113,8 +114,10 @@ static json_t *axis(const char *word, struct err *err)
 	int rc = 0;
 
 	if (*at != '=' || !is_key(word, key_len))
-		rc = err_set(err, ERR_USAGE, "--sweep %.100s: write it as KEY=VALUE,VALUE,..., or "
-					     "KEY=@FILE with a value on each line", word);
+		rc = err_set(err, ERR_USAGE,
+			     "--sweep %.100s: write it as KEY=VALUE,VALUE,..., or "
+			     "KEY=@FILE with a value on each line",
+			     word);
 	if (rc >= 0 && at[1] == '@') {
 		rc = add_file(values, word, key_len, at + 2, err);
 		at = "";
@@ -166,7 +169,8 @@ static int check_twice(const struct word_list *words, struct err *err)
 			if (strncmp(words->items[i], words->items[k], len) == 0)
 				return err_set(err, ERR_USAGE,
 					       "--sweep %.*s: comes twice; give all its values at "
-					       "once", (int)len - 1, words->items[i]);
+					       "once",
+					       (int)len - 1, words->items[i]);
 		}
 	}
 	return 0;

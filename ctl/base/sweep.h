@@ -12,10 +12,10 @@
 
 enum { SWEEP_MAX = 1000 };
 
-/* A list of combinations, each a list of "KEY=value", the last key changing fastest. Values
- * are parted by commas outside of brackets and quotes; "1..3" stands for 1, 2, 3; "@FILE" for the lines
- * of a file. NULL with err
- * when a word is no sweep, a key comes twice, or there are more than SWEEP_MAX. */
+/* A list of combinations, each a list of "KEY=value", the last key changing fastest. Values are
+ * parted by commas outside of brackets and quotes; "1..3" stands for 1, 2, 3; "@FILE" for the lines
+ * of a file. NULL with err when a word is no sweep, a key comes twice, or there are more than
+ * SWEEP_MAX. */
 json_t *sweep_combinations(const struct word_list *words, struct err *err);
 
 #endif

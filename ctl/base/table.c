@@ -11,7 +11,7 @@ enum { GAP = 2 };
 
 void table_init(struct table *table, const struct column *columns, int column_count)
 {
-	*table = (struct table){.columns = columns, .column_count = column_count};
+	*table = (struct table){ .columns = columns, .column_count = column_count };
 }
 
 void table_fini(struct table *table)
@@ -19,7 +19,7 @@ void table_fini(struct table *table)
 	for (int i = 0; i < table->row_count * table->column_count; i++)
 		free(table->cells[i].text);
 	free(table->cells);
-	*table = (struct table){0};
+	*table = (struct table){ 0 };
 }
 
 struct cell *table_row(struct table *table)

@@ -17,7 +17,7 @@
 
 int terminal_width(int fd)
 {
-	struct winsize size = {0};
+	struct winsize size = { 0 };
 	const char *columns = getenv("COLUMNS");
 	long n = 0;
 
@@ -34,7 +34,7 @@ void style_of(FILE *stream, bool no_color, struct style *out)
 	const char *asked = getenv("NO_COLOR");
 	bool dumb = !term || !term[0] || strcmp(term, "dumb") == 0;
 
-	*out = (struct style){0};
+	*out = (struct style){ 0 };
 	out->utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 	if (!isatty(fileno(stream)))
 		return;
@@ -163,7 +163,7 @@ const char *color_code(const struct style *style, enum color color)
 {
 	static const char *const codes[COLOR_COUNT] = {
 		[COLOR_NONE] = "\x1b[0m", [COLOR_GOOD] = "\x1b[32m", [COLOR_WAIT] = "\x1b[33m",
-		[COLOR_BAD] = "\x1b[31m", [COLOR_DIM] = "\x1b[2m", [COLOR_BOLD] = "\x1b[1m",
+		[COLOR_BAD] = "\x1b[31m", [COLOR_DIM] = "\x1b[2m",   [COLOR_BOLD] = "\x1b[1m",
 	};
 
 	return style->color ? codes[color] : "";
@@ -172,11 +172,11 @@ const char *color_code(const struct style *style, enum color color)
 enum color state_color(const char *run_state)
 {
 	static const enum color colors[RUN_STATE_COUNT + 1] = {
-		[RUN_CREATED] = COLOR_WAIT, [RUN_SUBMITTING] = COLOR_WAIT,
-		[RUN_QUEUED] = COLOR_WAIT, [RUN_RUNNING] = COLOR_GOOD,
+		[RUN_CREATED] = COLOR_WAIT,  [RUN_SUBMITTING] = COLOR_WAIT,
+		[RUN_QUEUED] = COLOR_WAIT,   [RUN_RUNNING] = COLOR_GOOD,
 		[RUN_STOPPING] = COLOR_WAIT, [RUN_BACKOFF] = COLOR_WAIT,
-		[RUN_HELD] = COLOR_WAIT, [RUN_COMPLETED] = COLOR_BOLD,
-		[RUN_FAILED] = COLOR_BAD, [RUN_KILLED] = COLOR_BAD,
+		[RUN_HELD] = COLOR_WAIT,     [RUN_COMPLETED] = COLOR_BOLD,
+		[RUN_FAILED] = COLOR_BAD,    [RUN_KILLED] = COLOR_BAD,
 	};
 
 	return colors[run_state_from_name(run_state)];
@@ -204,7 +204,7 @@ const char *short_number(double value, char out[NUMBER_TEXT_MAX])
 
 const char *size_text(int64_t bytes, char out[NUMBER_TEXT_MAX])
 {
-	static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+	static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB" };
 	double size = (double)bytes;
 	int unit = 0;
 
@@ -215,7 +215,8 @@ const char *size_text(int64_t bytes, char out[NUMBER_TEXT_MAX])
 	if (bytes <= 0)
 		snprintf(out, NUMBER_TEXT_MAX, "0");
 	else
-		snprintf(out, NUMBER_TEXT_MAX, "%.*f %s", unit > 0 && size < 99.95, size, units[unit]);
+		snprintf(out, NUMBER_TEXT_MAX, "%.*f %s", unit > 0 && size < 99.95, size,
+			 units[unit]);
 	return out;
 }
 
@@ -247,7 +248,7 @@ const char *step_text(int64_t step, int64_t target, char out[2 * NUMBER_TEXT_MAX
 
 char *bar(double fraction, int columns, bool utf8)
 {
-	static const char *const eighths[] = {"░", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+	static const char *const eighths[] = { "░", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
 	int cells = utf8 ? columns : columns - 2;
 	struct buf out;
 	int parts;
@@ -297,8 +298,8 @@ static int shares(const double *values, size_t count, int columns, double *means
 
 char *sparkline(const double *values, size_t count, int columns, bool utf8)
 {
-	static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-	static const char *const ascii[] = {"_", ".", "-", "~", "=", "+", "*", "#"};
+	static const char *const blocks[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+	static const char *const ascii[] = { "_", ".", "-", "~", "=", "+", "*", "#" };
 	double *means = xcalloc(columns > 0 ? (size_t)columns : 0, sizeof(*means));
 	int n = columns > 0 ? shares(values, count, columns, means) : 0;
 	double low = INFINITY, high = -INFINITY;

@@ -12,10 +12,10 @@
 
 /* How a stream may be written to. */
 struct style {
-	bool terminal;		/* one that understands escape sequences */
+	bool terminal; /* one that understands escape sequences */
 	bool color;
-	bool utf8;		/* bars and lines may be drawn with more than ASCII */
-	int width;		/* columns; 0 = no limit (not a terminal) */
+	bool utf8; /* bars and lines may be drawn with more than ASCII */
+	int width; /* columns; 0 = no limit (not a terminal) */
 };
 
 void style_of(FILE *stream, bool no_color, struct style *out);
@@ -60,10 +60,10 @@ char *sparkline(const double *values, size_t count, int columns, bool utf8);
 /* --- tables --------------------------------------------------------------------------------- */
 struct column {
 	const char *title;
-	bool right;		/* aligned */
-	bool runs_on;		/* the last column only: never cut, the terminal may wrap it */
-	int least;		/* may be cut down to this many columns; 0 = never cut */
-	int rank;		/* dropped first when highest; 0 = never */
+	bool right;   /* aligned */
+	bool runs_on; /* the last column only: never cut, the terminal may wrap it */
+	int least;    /* may be cut down to this many columns; 0 = never cut */
+	int rank;     /* dropped first when highest; 0 = never */
 };
 
 struct cell {
@@ -74,7 +74,7 @@ struct cell {
 struct table {
 	const struct column *columns;
 	int column_count;
-	struct cell *cells;	/* row by row; owned */
+	struct cell *cells; /* row by row; owned */
 	int row_count;
 };
 

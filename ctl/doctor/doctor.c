@@ -14,17 +14,17 @@
 
 enum { COMMAND_MS = 20 * 1000, STATUS_FINDINGS = 1 };
 
-static const char *const verdict_names[] = {"fine", "skipped", "finding"};
+static const char *const verdict_names[] = { "fine", "skipped", "finding" };
 
 /* --- the patient ------------------------------------------------------------------------------ */
 
 static void read_config(struct patient *p)
 {
 	char *lbd = path_sibling("lbd", NULL), *text;
-	struct err err = {0};
+	struct err err = { 0 };
 
 	if (lbd) {
-		const char *const argv[] = {lbd, "--home", p->home, "--check-config", NULL};
+		const char *const argv[] = { lbd, "--home", p->home, "--check-config", NULL };
 		int status = program_output(argv, COMMAND_MS, &text, &err);
 
 		if (status == 0)
@@ -39,9 +39,9 @@ static void read_config(struct patient *p)
 
 static void ask_slurm(struct patient *p)
 {
-	static const char *const argv[] = {"scontrol", "show", "config", NULL};
+	static const char *const argv[] = { "scontrol", "show", "config", NULL };
 	const char *conf = getenv("SLURM_CONF");
-	struct err err = {0};
+	struct err err = { 0 };
 	char *text;
 	int status;
 
@@ -57,9 +57,9 @@ static void ask_slurm(struct patient *p)
 
 static void examine(struct patient *p, struct ctl *ctl)
 {
-	struct err err = {0};
+	struct err err = { 0 };
 
-	*p = (struct patient){.ctl = ctl, .home = ctl->client.home};
+	*p = (struct patient){ .ctl = ctl, .home = ctl->client.home };
 	p->version = client_ask(&ctl->client, VERB_VERSION, NULL, &err);
 	read_config(p);
 	ask_slurm(p);
@@ -80,7 +80,7 @@ static void print_finding(const struct ctl *ctl, const char *name, const struct 
 	static const struct {
 		const char *word;
 		enum color color;
-	} shown[] = {{"ok", COLOR_GOOD}, {"-", COLOR_DIM}, {"CHECK", COLOR_BAD}};
+	} shown[] = { { "ok", COLOR_GOOD }, { "-", COLOR_DIM }, { "CHECK", COLOR_BAD } };
 	char *text = clean_copy(f->text, &ctl->out), *fix = clean_copy(f->fix, &ctl->out);
 
 	printf("%s%-6s%s %-12s %s\n", color_code(&ctl->out, shown[f->verdict].color),
@@ -104,7 +104,7 @@ static json_t *to_json(const char *name, const struct finding *f)
 
 int doctor_run(struct ctl *ctl, struct err *err)
 {
-	const struct check *const tables[] = {machine_checks, slurm_checks};
+	const struct check *const tables[] = { machine_checks, slurm_checks };
 	json_t *list = json_array();
 	struct patient p;
 	bool is_well = true;
@@ -113,7 +113,7 @@ int doctor_run(struct ctl *ctl, struct err *err)
 	examine(&p, ctl);
 	for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++) {
 		for (const struct check *c = tables[t]; c->name; c++) {
-			struct finding f = {0};
+			struct finding f = { 0 };
 
 			c->look(&p, &f);
 			is_well = is_well && f.verdict != VERDICT_FINDING;

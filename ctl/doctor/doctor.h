@@ -11,19 +11,19 @@ enum verdict { VERDICT_FINE, VERDICT_SKIPPED, VERDICT_FINDING };
 
 struct finding {
 	enum verdict verdict;
-	char text[320];		/* what was seen */
-	char fix[320];		/* what to do; "" unless it is a finding */
+	char text[320]; /* what was seen */
+	char fix[320];  /* what to do; "" unless it is a finding */
 };
 
 /* What several checks need, asked once. */
 struct patient {
 	struct ctl *ctl;
 	const char *home;
-	json_t *version;	/* of the lbd that answers; NULL: none does */
-	char *config;		/* as lbd --check-config prints it; NULL when that fails */
-	char *config_trouble;	/* why it fails; NULL */
-	char *slurm;		/* scontrol show config; NULL: no Slurm, or it does not answer */
-	bool has_slurm;		/* its commands are there, and a configuration */
+	json_t *version;      /* of the lbd that answers; NULL: none does */
+	char *config;         /* as lbd --check-config prints it; NULL when that fails */
+	char *config_trouble; /* why it fails; NULL */
+	char *slurm;          /* scontrol show config; NULL: no Slurm, or it does not answer */
+	bool has_slurm;       /* its commands are there, and a configuration */
 };
 
 struct check {
@@ -31,7 +31,7 @@ struct check {
 	void (*look)(const struct patient *p, struct finding *f);
 };
 
-extern const struct check machine_checks[], slurm_checks[];	/* ended by a row without a name */
+extern const struct check machine_checks[], slurm_checks[]; /* ended by a row without a name */
 
 /* The value of such a line "key = value" there, without quotes; owned, NULL = it is not set. */
 char *patient_setting(const struct patient *p, const char *section, const char *key);

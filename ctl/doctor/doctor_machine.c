@@ -49,15 +49,17 @@ static void look_at_lbd(const struct patient *p, struct finding *f)
 /* --- the file system -------------------------------------------------------------------------- */
 
 static const struct {
-	unsigned long magic;		/* statfs(2) */
+	unsigned long magic; /* statfs(2) */
 	const char *name;
 	bool is_network;
 } file_systems[] = {
-	{0xef53, "ext4", false},	{0x58465342, "xfs", false},	{0x9123683e, "btrfs", false},
-	{0x2fc12fc1, "zfs", false},	{0x01021994, "tmpfs", false},	{0x794c7630, "overlayfs", false},
-	{0x6969, "NFS", true},		{0x0bd00bd0, "Lustre", true},	{0x47504653, "GPFS", true},
-	{0x19830326, "BeeGFS", true},	{0x00c36400, "Ceph", true},	{0xff534d42, "CIFS", true},
-	{0x65735546, "FUSE", true},
+	{ 0xef53, "ext4", false },      { 0x58465342, "xfs", false },
+	{ 0x9123683e, "btrfs", false }, { 0x2fc12fc1, "zfs", false },
+	{ 0x01021994, "tmpfs", false }, { 0x794c7630, "overlayfs", false },
+	{ 0x6969, "NFS", true },        { 0x0bd00bd0, "Lustre", true },
+	{ 0x47504653, "GPFS", true },   { 0x19830326, "BeeGFS", true },
+	{ 0x00c36400, "Ceph", true },   { 0xff534d42, "CIFS", true },
+	{ 0x65735546, "FUSE", true },
 };
 
 static void look_at_ledger(const struct patient *p, struct finding *f)
@@ -79,7 +81,8 @@ static void look_at_ledger(const struct patient *p, struct finding *f)
 static void look_at_backup(const struct patient *p, struct finding *f)
 {
 	char *setting = patient_setting(p, "ledger", "path");
-	char *backup = setting ? path_join("%s.bak", setting) : path_join("%s/ledger.db.bak", p->home);
+	char *backup = setting ? path_join("%s.bak", setting)
+			       : path_join("%s/ledger.db.bak", p->home);
 	struct err err = { 0 };
 	enum seal seal;
 
@@ -88,8 +91,11 @@ static void look_at_backup(const struct patient *p, struct finding *f)
 	} else {
 		seal = sealed_file_check(backup, &err);
 		if (seal == SEAL_BROKEN)
-			finding_bad(f, "look at the disk, then move the file away: lbd makes another within the "
-				    "hour, and when it ends", "%s", err.text);
+			finding_bad(
+				f,
+				"look at the disk, then move the file away: lbd makes another within the "
+				"hour, and when it ends",
+				"%s", err.text);
 		else if (seal == SEAL_MISSING)
 			finding_skip(f, "an lbd made it that wrote down no digest");
 		else
@@ -113,8 +119,10 @@ static void look_at_file_system(const struct patient *p, struct finding *f)
 	if (i == count)
 		finding_fine(f, "%s: type %#lx", p->home, (unsigned long)st.f_type);
 	else if (file_systems[i].is_network)
-		finding_fine(f, "%s: %s; switch files may take a minute to be seen, and a local "
-				"disk for ledger.path is faster", p->home, file_systems[i].name);
+		finding_fine(f,
+			     "%s: %s; switch files may take a minute to be seen, and a local "
+			     "disk for ledger.path is faster",
+			     p->home, file_systems[i].name);
 	else
 		finding_fine(f, "%s: %s", p->home, file_systems[i].name);
 }
@@ -122,7 +130,7 @@ static void look_at_file_system(const struct patient *p, struct finding *f)
 /* Whether a second process, too, gets a lock that we hold: flock(2) and fcntl(2). */
 static bool is_refused_elsewhere(const char *path)
 {
-	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	int status = 0;
 	pid_t child;
 
@@ -131,9 +139,9 @@ static bool is_refused_elsewhere(const char *path)
 	if (child == 0) {
 		int fd = open(path, O_RDWR | O_CLOEXEC);
 
-		_exit(fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 &&
-		      fcntl(fd, F_SETLK, &whole) < 0 ?
-		      0 : 1);
+		_exit(fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && fcntl(fd, F_SETLK, &whole) < 0
+			      ? 0
+			      : 1);
 	}
 	return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
 	       WEXITSTATUS(status) == 0;
@@ -143,7 +151,7 @@ static void look_at_locks(const struct patient *p, struct finding *f)
 {
 	static const char fix[] = "lbd is safe by its lease; put ledger.path on a local disk, or "
 				  "have the file system mounted with locks (Lustre: -o flock)";
-	struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	struct flock whole = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	char *path = path_join("%s/.doctor.XXXXXX", p->home);
 	int fd = mkostemp(path, O_CLOEXEC);
 
@@ -204,8 +212,9 @@ static void look_at_space(const struct patient *p, struct finding *f)
 	}
 	mib = (int64_t)st.f_bavail * (int64_t)st.f_frsize >> 20;
 	if (mib < LEAST_FREE_MIB)
-		finding_bad(f, "remove old checkpoints (checkpoint.keep_latest_k), or set "
-			       "runs.folder",
+		finding_bad(f,
+			    "remove old checkpoints (checkpoint.keep_latest_k), or set "
+			    "runs.folder",
 			    "%s: %lld MiB are free", runs, (long long)mib);
 	else if (st.f_files > 0 && st.f_favail < LEAST_INODES)
 		finding_bad(f, "remove small files: runs.retain_logs does so for logs",
@@ -226,8 +235,10 @@ static void look_at_modes(const struct patient *p, struct finding *f)
 		const char *name;
 		mode_t allowed;
 	} rows[] = {
-		{"", has_team ? 02750 : 0755}, {"/lbd.sock", has_team ? 0660 : 0700},
-		{"/switches", has_team ? 03770 : 0700}, {"/ledger.db", 0640},
+		{ "", has_team ? 02750 : 0755 },
+		{ "/lbd.sock", has_team ? 0660 : 0700 },
+		{ "/switches", has_team ? 03770 : 0700 },
+		{ "/ledger.db", 0640 },
 	};
 
 	free(team);
@@ -242,8 +253,7 @@ static void look_at_modes(const struct patient *p, struct finding *f)
 					      rows[i].allowed, path);
 
 			finding_bad(f, fix, "%s: uid %u, mode %04o; %04o and yours is what counts",
-				    path,
-				    st.st_uid, st.st_mode & 07777u, rows[i].allowed);
+				    path, st.st_uid, st.st_mode & 07777u, rows[i].allowed);
 			free(fix);
 			free(path);
 			return;
@@ -294,11 +304,11 @@ static bool leads_there(const struct patient *p, const struct team_group *g, str
 			*slash = '/';
 	}
 	if (!is_open) {
-		fix = xasprintf("chmod o+x '%s', or set LB_HOME to a folder that the team can reach",
-				folder);
+		fix = xasprintf(
+			"chmod o+x '%s', or set LB_HOME to a folder that the team can reach",
+			folder);
 		finding_bad(f, fix, "the way to %s is closed to group %s: %s has mode %04o",
-			    p->home,
-			    g->name, folder, st.st_mode & 07777u);
+			    p->home, g->name, folder, st.st_mode & 07777u);
 		free(fix);
 	}
 	free(folder);
@@ -308,7 +318,7 @@ static bool leads_there(const struct patient *p, const struct team_group *g, str
 static bool is_told(const struct patient *p, const struct team_group *g, struct finding *f)
 {
 	char *folder = patient_setting(p, "team", "folder");
-	struct err why = {0};
+	struct err why = { 0 };
 	int fd = folder ? team_open(folder, g->name, &why) : -1;
 
 	if (fd >= 0)
@@ -341,12 +351,12 @@ struct version {
 
 static struct version version_of(const char *text)
 {
-	long parts[3] = {0};
+	long parts[3] = { 0 };
 	char *end = NULL;
 
 	for (size_t i = 0; i < 3 && *text; i++, text = *end == '.' ? end + 1 : "")
 		parts[i] = strtol(text, &end, 10);
-	return (struct version){(int)parts[0], (int)parts[1], (int)parts[2]};
+	return (struct version){ (int)parts[0], (int)parts[1], (int)parts[2] };
 }
 
 static int compare(struct version a, struct version b)
@@ -362,21 +372,20 @@ static int compare(struct version a, struct version b)
  * compatibility, table 1. */
 static const struct {
 	int cuda_major, driver_major;
-} least_drivers[] = {{11, 450}, {12, 525}, {13, 580}};
+} least_drivers[] = { { 11, 450 }, { 12, 525 }, { 13, 580 } };
 
 /* From `first` to `last`, both included; machine "" = any. */
 static const struct {
 	const char *what, *first, *last, *machine, *trouble, *fix, *source;
 } known_bad[] = {
-	{"NCCL", "2.29.2", "2.29.2", "", "may hang", "NCCL 2.29.3",
-	 "github.com/pytorch/pytorch/pull/174338"},
-	{"NCCL", "2.0.0", "2.29.2", "aarch64", "may hang for ever when built by gcc before 10",
-	 "NCCL 2.29.3", "release notes of NCCL 2.29.3"},
-	{"NCCL", "2.10.3", "2.10.3", "", "corrupts data when one NVLink is down", "a newer NCCL",
-	 "github.com/NVIDIA/nccl/issues/596"},
-	{"driver", "560.0.0", "560.999.99", "", "NCCL may hang over P2P",
-	 "driver 570, or NCCL_P2P_DISABLE=1",
-	 "github.com/dmlc/xgboost/issues/11242"},
+	{ "NCCL", "2.29.2", "2.29.2", "", "may hang", "NCCL 2.29.3",
+	  "github.com/pytorch/pytorch/pull/174338" },
+	{ "NCCL", "2.0.0", "2.29.2", "aarch64", "may hang for ever when built by gcc before 10",
+	  "NCCL 2.29.3", "release notes of NCCL 2.29.3" },
+	{ "NCCL", "2.10.3", "2.10.3", "", "corrupts data when one NVLink is down", "a newer NCCL",
+	  "github.com/NVIDIA/nccl/issues/596" },
+	{ "driver", "560.0.0", "560.999.99", "", "NCCL may hang over P2P",
+	  "driver 570, or NCCL_P2P_DISABLE=1", "github.com/dmlc/xgboost/issues/11242" },
 };
 
 static bool is_known_bad(const char *what, const char *version, struct finding *f)
@@ -395,8 +404,7 @@ static bool is_known_bad(const char *what, const char *version, struct finding *
 		    (known_bad[i].machine[0] && strcmp(known_bad[i].machine, machine) != 0))
 			continue;
 		finding_bad(f, known_bad[i].fix, "%s %s %s (%s)", what, version,
-			    known_bad[i].trouble,
-			    known_bad[i].source);
+			    known_bad[i].trouble, known_bad[i].source);
 		return true;
 	}
 	return false;
@@ -405,7 +413,7 @@ static bool is_known_bad(const char *what, const char *version, struct finding *
 /* The word after `key` in what a program prints; owned, NULL = it is not there. */
 static char *word_after(const char *const argv[], const char *key)
 {
-	struct err err = {0};
+	struct err err = { 0 };
 	char *text, *word = NULL;
 	const char *at;
 
@@ -423,8 +431,8 @@ static char *word_after(const char *const argv[], const char *key)
 /* "libnccl.so.2 (…) => /usr/lib/libnccl.so.2", which is a link to libnccl.so.2.28.9. */
 static char *nccl_version(void)
 {
-	static const char *const argv[] = {"/sbin/ldconfig", "-p", NULL};
-	struct err err = {0};
+	static const char *const argv[] = { "/sbin/ldconfig", "-p", NULL };
+	struct err err = { 0 };
 	char *text, *real = NULL, *version = NULL, *at;
 
 	program_output(argv, COMMAND_MS, &text, &err);
@@ -449,8 +457,7 @@ static bool is_too_old(const char *driver, const char *cuda, struct finding *f)
 		    version_of(driver).major < least_drivers[i].driver_major) {
 			finding_bad(f, "a newer driver, or an older CUDA toolkit",
 				    "driver %s is too old for CUDA %s, which needs %d", driver,
-				    cuda,
-				    least_drivers[i].driver_major);
+				    cuda, least_drivers[i].driver_major);
 			return true;
 		}
 	return false;
@@ -458,10 +465,9 @@ static bool is_too_old(const char *driver, const char *cuda, struct finding *f)
 
 static void look_at_gpus(const struct patient *p, struct finding *f)
 {
-	static const char *const smi[] = {"nvidia-smi", "--query-gpu=driver_version",
-					  "--format=csv,noheader",
-					  NULL};
-	static const char *const nvcc[] = {"nvcc", "--version", NULL};
+	static const char *const smi[] = { "nvidia-smi", "--query-gpu=driver_version",
+					   "--format=csv,noheader", NULL };
+	static const char *const nvcc[] = { "nvcc", "--version", NULL };
 	char *driver = word_after(smi, ""), *cuda = word_after(nvcc, "release ");
 	char *nccl = nccl_version();
 
@@ -480,15 +486,15 @@ static void look_at_gpus(const struct patient *p, struct finding *f)
 }
 
 const struct check machine_checks[] = {
-	{"lbd", look_at_lbd},
-	{"ledger", look_at_ledger},
-	{"backup", look_at_backup},
-	{"file system", look_at_file_system},
-	{"locks", look_at_locks},
-	{"clock", look_at_clock},
-	{"space", look_at_space},
-	{"modes", look_at_modes},
-	{"team", look_at_team},
-	{"GPUs", look_at_gpus},
-	{NULL, NULL},
+	{ "lbd", look_at_lbd },
+	{ "ledger", look_at_ledger },
+	{ "backup", look_at_backup },
+	{ "file system", look_at_file_system },
+	{ "locks", look_at_locks },
+	{ "clock", look_at_clock },
+	{ "space", look_at_space },
+	{ "modes", look_at_modes },
+	{ "team", look_at_team },
+	{ "GPUs", look_at_gpus },
+	{ NULL, NULL },
 };

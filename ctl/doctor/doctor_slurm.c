@@ -16,9 +16,9 @@
 enum {
 	COMMAND_MS = 20 * 1000,
 	SLOW_MS = 3000,
-	SKEW_S = 60,			/* munge refuses credentials that are 300 s old */
-	MANY_CALLS = 120,		/* a minute */
-	BACK_RELEASES = 2,		/* a client may be so much older than its controller */
+	SKEW_S = 60,       /* munge refuses credentials that are 300 s old */
+	MANY_CALLS = 120,  /* a minute */
+	BACK_RELEASES = 2, /* a client may be so much older than its controller */
 };
 
 static const char no_slurm[] = "no Slurm here: runs use this machine";
@@ -34,8 +34,8 @@ static bool is_skipped(const struct patient *p, struct finding *f)
 
 static void look_at_munge(const struct patient *p, struct finding *f)
 {
-	static const char *const argv[] = {"munge", "-n", NULL};
-	struct err err = {0};
+	static const char *const argv[] = { "munge", "-n", NULL };
+	struct err err = { 0 };
 	char *text;
 	int status;
 
@@ -50,17 +50,18 @@ static void look_at_munge(const struct patient *p, struct finding *f)
 		 strstr(p->slurm ? p->slurm : "", "socket="))
 		finding_skip(f, "another socket than the usual one: what slurmctld says counts");
 	else
-		finding_bad(f, "ask for munged to be started on this machine: systemctl status "
-			       "munge",
+		finding_bad(f,
+			    "ask for munged to be started on this machine: systemctl status "
+			    "munge",
 			    "%s", status > 0 ? text : err.text);
 	free(text);
 }
 
 static void look_at_slurmctld(const struct patient *p, struct finding *f)
 {
-	static const char *const argv[] = {"scontrol", "ping", NULL};
+	static const char *const argv[] = { "scontrol", "ping", NULL };
 	int64_t begun_ms = clock_mono_ms();
-	struct err err = {0};
+	struct err err = { 0 };
 	char *text;
 	int status;
 
@@ -72,13 +73,13 @@ static void look_at_slurmctld(const struct patient *p, struct finding *f)
 	text[strcspn(text, "\n")] = '\0';
 	begun_ms = clock_mono_ms() - begun_ms;
 	if (status != 0 || p->slurm == NULL)
-		finding_bad(f, "jobs run on; ask the administrators. munge that is down looks the "
-			       "same",
+		finding_bad(f,
+			    "jobs run on; ask the administrators. munge that is down looks the "
+			    "same",
 			    "does not answer: %s", status >= 0 ? text : err.text);
 	else if (begun_ms > SLOW_MS)
 		finding_bad(f, "raise poll.interval and poll.idle_interval",
-			    "answered in %lld ms only",
-			    (long long)begun_ms);
+			    "answered in %lld ms only", (long long)begun_ms);
 	else
 		finding_fine(f, "%s, in %lld ms", text, (long long)begun_ms);
 	free(text);
@@ -101,8 +102,8 @@ static char *setting(const struct patient *p, const char *key)
 }
 
 /* In order; the place in the list is what counts. */
-static const char *const releases[] = {"20.02", "20.11", "21.08", "22.05", "23.02", "23.11",
-				       "24.05", "24.11", "25.05", "25.11"};
+static const char *const releases[] = { "20.02", "20.11", "21.08", "22.05", "23.02",
+					"23.11", "24.05", "24.11", "25.05", "25.11" };
 
 static int release_of(const char *version)
 {
@@ -115,8 +116,8 @@ static int release_of(const char *version)
 static void look_at_versions(const struct patient *p, struct finding *f)
 {
 	char *helper = path_sibling("lbd-slurm", NULL), *text = NULL, *theirs = NULL;
-	const char *const argv[] = {helper ? helper : "lbd-slurm", "--version", NULL};
-	struct err err = {0};
+	const char *const argv[] = { helper ? helper : "lbd-slurm", "--version", NULL };
+	struct err err = { 0 };
 	const char *ours;
 	int mine, other;
 
@@ -141,8 +142,7 @@ static void look_at_versions(const struct patient *p, struct finding *f)
 			    (int)strcspn(ours, ")"), ours, theirs);
 	else
 		finding_fine(f, "lbd-slurm is for Slurm %.*s, slurmctld is %s",
-			     (int)strcspn(ours, ")"),
-			     ours, theirs);
+			     (int)strcspn(ours, ")"), ours, theirs);
 	free(theirs);
 	free(text);
 	free(helper);
@@ -173,7 +173,7 @@ static void look_at_controller_clock(const struct patient *p, struct finding *f)
 {
 	static const char key[] = "Configuration data as of ";
 	const char *at = is_skipped(p, f) ? NULL : strstr(p->slurm, key);
-	struct tm tm = {.tm_isdst = -1};
+	struct tm tm = { .tm_isdst = -1 };
 	int64_t skew_s;
 
 	if (at == NULL) {
@@ -184,8 +184,9 @@ static void look_at_controller_clock(const struct patient *p, struct finding *f)
 	strptime(at + strlen(key), "%Y-%m-%dT%H:%M:%S", &tm);
 	skew_s = clock_wall_ms() / 1000 - (int64_t)mktime(&tm);
 	if (skew_s > SKEW_S || skew_s < -SKEW_S)
-		finding_bad(f, "have NTP (chrony) run on both machines: munge refuses what is 5 "
-			       "minutes off",
+		finding_bad(f,
+			    "have NTP (chrony) run on both machines: munge refuses what is 5 "
+			    "minutes off",
 			    "this machine and slurmctld differ by %lld s", (long long)skew_s);
 	else
 		finding_fine(f, "agrees with slurmctld's to %lld s",
@@ -200,18 +201,17 @@ static void look_at_calls(const struct patient *p, struct finding *f)
 		finding_skip(f, "lbd has not run for a minute yet");
 	else if (p->has_slurm && calls > MANY_CALLS)
 		finding_bad(f, "raise poll.interval",
-			    "lbd asked its schedulers %.0f times in a minute",
-			    calls);
+			    "lbd asked its schedulers %.0f times in a minute", calls);
 	else
 		finding_fine(f, "lbd asked its schedulers %.0f times in the last minute", calls);
 }
 
 const struct check slurm_checks[] = {
-	{"munge", look_at_munge},
-	{"slurmctld", look_at_slurmctld},
-	{"libslurm", look_at_versions},
-	{"MinJobAge", look_at_job_age},
-	{"clock skew", look_at_controller_clock},
-	{"calls", look_at_calls},
-	{NULL, NULL},
+	{ "munge", look_at_munge },
+	{ "slurmctld", look_at_slurmctld },
+	{ "libslurm", look_at_versions },
+	{ "MinJobAge", look_at_job_age },
+	{ "clock skew", look_at_controller_clock },
+	{ "calls", look_at_calls },
+	{ NULL, NULL },
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* checkpoints: those of a run that lie on disk, whatever trainer wrote them: which are whole, and of the
- * others why not. lbctl looks itself, so that a slow disk keeps nobody but who asks waiting. */
+/* checkpoints: those of a run that lie on disk, whatever trainer wrote them: which are whole, and
+ * of the others why not. lbctl looks itself, so that a slow disk keeps nobody but who asks
+ * waiting. */
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@ static const char set_aside[] = "set-aside-";
 
 struct place {
 	struct checkpoint_rules *rules;
-	struct handed handed;		/* what launches from them came to */
+	struct handed handed; /* what launches from them came to */
 };
 
 static json_t *view(const struct checkpoint *c, const struct handed *handed)
@@ -43,10 +44,10 @@ static json_t *view(const struct checkpoint *c, const struct handed *handed)
 }
 
 /* A folder that is not there has none. */
-static int add_folder(const struct ctl *ctl, const struct place *place, const char *folder, json_t *list,
-		      struct err *err)
+static int add_folder(const struct ctl *ctl, const struct place *place, const char *folder,
+		      json_t *list, struct err *err)
 {
-	struct look look = {.is_deep = ctl->options.deep};
+	struct look look = { .is_deep = ctl->options.deep };
 	struct checkpoint_list found;
 
 	if (checkpoints_list(place->rules, folder, &look, &found, err) < 0)
@@ -83,7 +84,7 @@ static int add_set_aside(const struct ctl *ctl, const struct place *place, const
 static json_t *look_at(const struct ctl *ctl, const char *run_dir, const char *folder,
 		       const json_t *attempt, struct err *err)
 {
-	struct place place = {.rules = run_checkpoint_rules(attempt, err)};
+	struct place place = { .rules = run_checkpoint_rules(attempt, err) };
 	json_t *list = json_array();
 	int rc = -1;
 
@@ -104,12 +105,12 @@ static json_t *look_at(const struct ctl *ctl, const char *run_dir, const char *f
 
 enum { CP_STEP, CP_SIZE, CP_AGE, CP_LAYOUT, CP_VALID, CP_PATH, CP_COUNT };
 static const struct column columns[CP_COUNT] = {
-	[CP_STEP] = {.title = "STEP", .right = true, .rank = 0},
-	[CP_SIZE] = {.title = "SIZE", .right = true, .rank = 3},
-	[CP_AGE] = {.title = "AGE", .right = true, .rank = 2},
-	[CP_LAYOUT] = {.title = "LAYOUT", .rank = 4},
-	[CP_VALID] = {.title = "VALID", .rank = 1},
-	[CP_PATH] = {.title = "PATH, OR WHY NOT", .runs_on = true, .rank = 0},
+	[CP_STEP] = { .title = "STEP", .right = true, .rank = 0 },
+	[CP_SIZE] = { .title = "SIZE", .right = true, .rank = 3 },
+	[CP_AGE] = { .title = "AGE", .right = true, .rank = 2 },
+	[CP_LAYOUT] = { .title = "LAYOUT", .rank = 4 },
+	[CP_VALID] = { .title = "VALID", .rank = 1 },
+	[CP_PATH] = { .title = "PATH, OR WHY NOT", .runs_on = true, .rank = 0 },
 };
 
 static void fill_row(struct cell *row, const json_t *c, const struct style *style)
@@ -121,7 +122,8 @@ static void fill_row(struct cell *row, const json_t *c, const struct style *styl
 
 	row[CP_STEP].text = xstrdup(step_text(js_int(c, "step", -1), -1, text));
 	row[CP_SIZE].text = xstrdup(size_text(js_int(c, "bytes", 0), text));
-	row[CP_AGE].text = xstrdup(duration_text(written_ms ? clock_wall_ms() - written_ms : -1, age));
+	row[CP_AGE].text = xstrdup(
+		duration_text(written_ms ? clock_wall_ms() - written_ms : -1, age));
 	row[CP_LAYOUT].text = clean_copy(js_str(c, "layout", NULL), style);
 	row[CP_VALID].text = xstrdup(is_suspect ? "suspect" : is_valid ? "yes" : "no");
 	row[CP_VALID].color = is_valid && !is_suspect ? COLOR_GOOD : COLOR_BAD;
@@ -139,14 +141,15 @@ static void print_table(struct ctl *ctl, json_t *list)
 	}
 	print_rows(ctl, columns, CP_COUNT, list, fill_row);
 	if (json_array_size(list) < count)
-		hint(ctl, "%zu older ones: lbctl checkpoints --all %s", count - json_array_size(list),
-		     ctl->operands.words[0]);
+		hint(ctl, "%zu older ones: lbctl checkpoints --all %s",
+		     count - json_array_size(list), ctl->operands.words[0]);
 }
 
 static void say_none(const struct ctl *ctl, const char *folder)
 {
-	char *text = xasprintf("no checkpoints in %s%s", folder,
-			       ctl->options.all ? "" : "; --all shows those that a restart set aside, too");
+	char *text = xasprintf(
+		"no checkpoints in %s%s", folder,
+		ctl->options.all ? "" : "; --all shows those that a restart set aside, too");
 
 	complain(ctl, text);
 	free(text);
@@ -154,7 +157,8 @@ static void say_none(const struct ctl *ctl, const char *folder)
 
 int checkpoints_run(struct ctl *ctl, struct err *err)
 {
-	json_t *run = ask_about(ctl, VERB_STATUS, ctl->operands.words[0], NULL, err), *attempt, *list;
+	json_t *run = ask_about(ctl, VERB_STATUS, ctl->operands.words[0], NULL, err), *attempt,
+	       *list;
 	const char *run_dir = js_str(run, "dir", "");
 	char *folder;
 

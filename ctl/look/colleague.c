@@ -21,17 +21,19 @@
 
 enum { OFFSET_BITS = 40, CHUNK_BYTES = 4 * 1024 * 1024 };
 
-struct story {			/* what the spools tell, from one place on */
-	json_t *steps, *events;	/* as lbd has them; both owned */
-	json_t *attempts;	/* the same; owned */
-	json_t *attempt;	/* the one at hand; borrowed */
-	json_t *checkpoint;	/* the newest valid one, or NULL; owned */
+/* what the spools tell, from one place on */
+struct story {
+	json_t *steps, *events; /* as lbd has them; both owned */
+	json_t *attempts;       /* the same; owned */
+	json_t *attempt;        /* the one at hand; borrowed */
+	json_t *checkpoint;     /* the newest valid one, or NULL; owned */
 	int64_t number, offset, after;
 };
 
 /* --- the folder ------------------------------------------------------------------------------ */
 
-/* Beside the switches. Only what belongs to the owner of the export is theirs. Owned; NULL with err. */
+/* Beside the switches. Only what belongs to the owner of the export is theirs. Owned; NULL with
+ * err. */
 static char *folder_of(const struct team_export *export, const char *name, struct err *err)
 {
 	char *folder = team_run_folder(export, name);
@@ -40,9 +42,10 @@ static char *folder_of(const struct team_export *export, const char *name, struc
 	if (folder && access(folder, R_OK | X_OK) == 0 && lstat(folder, &st) == 0 &&
 	    S_ISDIR(st.st_mode) && st.st_uid == export->uid)
 		return folder;
-	err_set(err, ERR_REFUSED, "%s/%s: its files%s%s are not open to you; %s's lbctl doctor says what "
-		"keeps the team out", export->user, name, folder ? " in " : "", folder ? folder : "",
-		export->user);
+	err_set(err, ERR_REFUSED,
+		"%s/%s: its files%s%s are not open to you; %s's lbctl doctor says what "
+		"keeps the team out",
+		export->user, name, folder ? " in " : "", folder ? folder : "", export->user);
 	free(folder);
 	return NULL;
 }
@@ -146,13 +149,13 @@ static void on_launch_start(struct story *s, const struct spool_line *spool)
 	if (number == 1)
 		js_set_int(s->attempt, "resumed_from_step", step < 0 ? JS_NONE : step);
 	add_event(s, spool, "launch",
-		  step < 0 ? xasprintf("launch %lld, from scratch", number) :
-			     xasprintf("launch %lld, from step %lld", number, step));
+		  step < 0 ? xasprintf("launch %lld, from scratch", number)
+			   : xasprintf("launch %lld, from step %lld", number, step));
 }
 
 static void set_ending(json_t *o, const struct spool_line *spool)
 {
-	static const char *const fields[] = {"cause", "exit_code", "signal", "text"};
+	static const char *const fields[] = { "cause", "exit_code", "signal", "text" };
 
 	for (size_t i = 0; o && i < sizeof(fields) / sizeof(fields[0]); i++)
 		json_object_set(o, fields[i], json_object_get(spool->line, fields[i]));
@@ -186,7 +189,7 @@ static void on_checkpoint(struct story *s, const struct spool_line *spool)
 	int64_t step = js_int(spool->line, "step", -1);
 
 	if (is_valid && step >= 0 && step == js_int(s->checkpoint, "step", -2))
-		return;		/* told twice */
+		return; /* told twice */
 	if (is_valid) {
 		json_decref(s->checkpoint);
 		s->checkpoint = json_pack("{s:I, s:O?, s:b}", "step", (json_int_t)step, "path",
@@ -212,13 +215,13 @@ static const struct {
 	bool from_trainer;
 	void (*on)(struct story *s, const struct spool_line *spool);
 } kinds[] = {
-	{"step", true, on_step},
-	{"attempt_start", false, on_attempt_start},
-	{"launch_start", false, on_launch_start},
-	{"launch_end", false, on_launch_end},
-	{"checkpoint_valid", false, on_checkpoint},
-	{"note", false, on_note},
-	{"attempt_end", false, on_attempt_end},
+	{ "step", true, on_step },
+	{ "attempt_start", false, on_attempt_start },
+	{ "launch_start", false, on_launch_start },
+	{ "launch_end", false, on_launch_end },
+	{ "checkpoint_valid", false, on_checkpoint },
+	{ "note", false, on_note },
+	{ "attempt_end", false, on_attempt_end },
 };
 
 static int on_line(const struct spool_line *spool, void *arg)
@@ -227,7 +230,8 @@ static int on_line(const struct spool_line *spool, void *arg)
 	const char *type = js_str(spool->line, "type", "");
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && place_of(s) > s->after; i++) {
-		if (kinds[i].from_trainer == spool->from_trainer && strcmp(kinds[i].type, type) == 0)
+		if (kinds[i].from_trainer == spool->from_trainer &&
+		    strcmp(kinds[i].type, type) == 0)
 			kinds[i].on(s, spool);
 	}
 	return 0;
@@ -250,7 +254,7 @@ static void begin_attempt(struct story *s, int64_t number)
 static int read_spool(struct story *s, const char *run, struct err *err)
 {
 	char *path = path_join("%s/attempts/%lld/spool.jsonl", run, (long long)s->number);
-	struct stat st = {0};
+	struct stat st = { 0 };
 	int64_t n = 1;
 
 	if (s->after < 0 && lstat(path, &st) == 0)
@@ -276,8 +280,10 @@ static int story_read(struct story *s, const char *run, int64_t after, struct er
 	size_t count = list_attempts(run, &numbers);
 	int rc = 0;
 
-	*s = (struct story){.steps = json_array(), .events = json_array(),
-			    .attempts = json_array(), .after = after};
+	*s = (struct story){ .steps = json_array(),
+			     .events = json_array(),
+			     .attempts = json_array(),
+			     .after = after };
 	for (size_t i = 0; i < count && rc == 0; i++) {
 		if (numbers[i] < s->after >> OFFSET_BITS)
 			continue;
@@ -316,8 +322,9 @@ static json_t *progress(json_t *run, const struct team_export *export, const cha
 			const struct story *s, int64_t after)
 {
 	size_t count = json_array_size(s->steps);
-	int64_t cursor = count ? js_int(json_array_get(s->steps, count - 1), "id", 0) :
-			 after < 0 ? place_of(s) - 1 : after;
+	int64_t cursor = count       ? js_int(json_array_get(s->steps, count - 1), "id", 0)
+			 : after < 0 ? place_of(s) - 1
+				     : after;
 
 	return json_pack("{s:o, s:O, s:I}", "run", run_object(run, export, folder), "steps",
 			 s->steps, "cursor", (json_int_t)cursor);
@@ -348,9 +355,9 @@ static json_t *answer(enum verb verb, json_t *run, const struct team_export *exp
 	if (verb == VERB_LOGS)
 		return logs(folder);
 	if (story_read(&story, folder, verb == VERB_STATUS ? 0 : after, err) == 0)
-		data = verb == VERB_EVENTS ? json_incref(story.events) :
-		       verb == VERB_STATUS ? status(run, export, folder, &story) :
-					     progress(run, export, folder, &story, after);
+		data = verb == VERB_EVENTS   ? json_incref(story.events)
+		       : verb == VERB_STATUS ? status(run, export, folder, &story)
+					     : progress(run, export, folder, &story, after);
 	story_fini(&story);
 	return data;
 }

@@ -10,9 +10,11 @@
 #include "ctl/base/command.h"
 
 enum {
-	MAX_KEYS = 12, AFTER_KEYS = 5,
-	KEYS_ALWAYS = 3,		/* are never left out */
-	PLAIN_COLUMNS = 80, FULL_TITLE_COLUMNS = 40,
+	MAX_KEYS = 12,
+	AFTER_KEYS = 5,
+	KEYS_ALWAYS = 3, /* are never left out */
+	PLAIN_COLUMNS = 80,
+	FULL_TITLE_COLUMNS = 40,
 };
 
 static void put(struct cell *cell, const char *text, const struct style *style)
@@ -23,10 +25,11 @@ static void put(struct cell *cell, const char *text, const struct style *style)
 /* Texts as they are, the rest as JSON writes it. */
 static void put_value(struct cell *cell, const json_t *value, const struct style *style)
 {
-	char *text = json_is_string(value) ? js_bytes_take(value) :
-		     value && !json_is_null(value) ?
-			     json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6)) :
-			     NULL;
+	char *text = json_is_string(value) ? js_bytes_take(value)
+		     : value && !json_is_null(value)
+			     ? json_dumps(value,
+					  JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6))
+			     : NULL;
 
 	put(cell, text, style);
 	free(text);
@@ -41,9 +44,10 @@ static void add_row(struct table *table, const json_t *run, const json_t *keys, 
 
 	put(cell++, js_str(run, "name", NULL), style);
 	for (size_t i = 0; i < key_count; i++)
-		put_value(cell++, json_object_get(json_object_get(run, "settings"),
-						  json_string_value(json_array_get(keys, i))),
-						  style);
+		put_value(cell++,
+			  json_object_get(json_object_get(run, "settings"),
+					  json_string_value(json_array_get(keys, i))),
+			  style);
 	put(cell, state, style);
 	cell++->color = state_color(state);
 	put(cell++, step_text(js_int(run, "step", -1), js_int(run, "target_step", -1), text),
@@ -72,7 +76,9 @@ static struct column key_column(const json_t *keys, size_t i)
 	int least = columns_of(title);
 
 	return (struct column){
-		.title = title, .right = true, .least = least < 8 ? 8 : least,
+		.title = title,
+		.right = true,
+		.least = least < 8 ? 8 : least,
 		.rank = i < KEYS_ALWAYS ? 0 : AFTER_KEYS + (int)i,
 	};
 }
@@ -96,14 +102,15 @@ static void print_fitting(const struct ctl *ctl, const struct table *table, int 
 static void print_table(const struct ctl *ctl, const json_t *data)
 {
 	static const struct column last[AFTER_KEYS] = {
-		{.title = "STATE", .rank = 2}, {.title = "STEP", .right = true, .rank = 1},
-		{.title = "LOSS", .right = true, .rank = 1},
-		{.title = "MIN LOSS", .right = true, .rank = 3},
-		{.title = "TOK/S", .right = true, .rank = 4},
+		{ .title = "STATE", .rank = 2 },
+		{ .title = "STEP", .right = true, .rank = 1 },
+		{ .title = "LOSS", .right = true, .rank = 1 },
+		{ .title = "MIN LOSS", .right = true, .rank = 3 },
+		{ .title = "TOK/S", .right = true, .rank = 4 },
 	};
 	const json_t *keys = json_object_get(data, "keys"), *run;
 	size_t key_count = json_array_size(keys), i;
-	struct column columns[1 + MAX_KEYS + AFTER_KEYS] = {{.title = "NAME", .least = 12}};
+	struct column columns[1 + MAX_KEYS + AFTER_KEYS] = { { .title = "NAME", .least = 12 } };
 	struct table table;
 
 	if (key_count > MAX_KEYS)

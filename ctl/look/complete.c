@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* complete.c - the words that shells complete: lbctl help complete WHAT, one a line. What cannot be asked has
- * no words; a shell is no place for errors. */
+/* complete.c - the words that shells complete: lbctl help complete WHAT, one a line. What cannot be
+ * asked has no words; a shell is no place for errors. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,8 +16,8 @@ static json_t *ask_runs(struct ctl *ctl, bool all)
 {
 	struct err err = { 0 };
 
-	return client_ask(&ctl->client, VERB_LS, json_pack("{s:b, s:b}", "all", all ? 1 : 0, "cron", 1),
-			  &err);
+	return client_ask(&ctl->client, VERB_LS,
+			  json_pack("{s:b, s:b}", "all", all ? 1 : 0, "cron", 1), &err);
 }
 
 /* Each value of a member once, with this behind it. */
@@ -98,8 +98,10 @@ static const struct {
 	const char *what;
 	void (*print)(struct ctl *ctl);
 } words[] = {
-	{ "runs", of_runs }, { "all", of_all }, { "groups", of_groups }, { "selectors", of_selectors },
-	{ "team", team_print_names }, { "keys", of_keys }, { "cron", of_cron },
+	{ "runs", of_runs },          { "all", of_all },
+	{ "groups", of_groups },      { "selectors", of_selectors },
+	{ "team", team_print_names }, { "keys", of_keys },
+	{ "cron", of_cron },
 };
 
 int complete_run(struct ctl *ctl, const char *what, struct err *err)
@@ -110,5 +112,6 @@ int complete_run(struct ctl *ctl, const char *what, struct err *err)
 			return 0;
 		}
 	}
-	return err_set(err, ERR_USAGE, "help complete: runs, all, groups, selectors, team, keys or cron");
+	return err_set(err, ERR_USAGE,
+		       "help complete: runs, all, groups, selectors, team, keys or cron");
 }

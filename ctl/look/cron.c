@@ -13,12 +13,12 @@
 
 enum { JOB_NAME, JOB_WHEN, JOB_LAST, JOB_RESULT, JOB_NEXT, JOB_NOTE, JOB_COUNT };
 static const struct column columns[JOB_COUNT] = {
-	[JOB_NAME] = {.title = "NAME", .least = 32, .rank = 0},
-	[JOB_WHEN] = {.title = "WHEN", .rank = 4},
-	[JOB_LAST] = {.title = "LAST", .rank = 3},
-	[JOB_RESULT] = {.title = "RESULT", .rank = 1},
-	[JOB_NEXT] = {.title = "NEXT", .rank = 2},
-	[JOB_NOTE] = {.title = "NOTE", .rank = 5},
+	[JOB_NAME] = { .title = "NAME", .least = 32, .rank = 0 },
+	[JOB_WHEN] = { .title = "WHEN", .rank = 4 },
+	[JOB_LAST] = { .title = "LAST", .rank = 3 },
+	[JOB_RESULT] = { .title = "RESULT", .rank = 1 },
+	[JOB_NEXT] = { .title = "NEXT", .rank = 2 },
+	[JOB_NOTE] = { .title = "NOTE", .rank = 5 },
 };
 
 /* "completed" of the run, else what became of the tick. */
@@ -116,8 +116,9 @@ static int show(struct ctl *ctl, struct err *err)
 		free(text);
 	}
 	if (json_array_size(jobs) == 0)
-		hint(ctl, "no periodic jobs; make %s/cron.daily and drop scripts (*.sh, *.slurm) "
-			  "into it, or write %s/crontab; both are read each minute",
+		hint(ctl,
+		     "no periodic jobs; make %s/cron.daily and drop scripts (*.sh, *.slurm) "
+		     "into it, or write %s/crontab; both are read each minute",
 		     js_str(data, "folder", ""), js_str(data, "folder", ""));
 	json_decref(data);
 	return 0;
@@ -137,9 +138,9 @@ static int run_now(struct ctl *ctl, struct err *err)
 
 static int set_enabled(struct ctl *ctl, bool enabled, struct err *err)
 {
-	json_t *data = client_ask(&ctl->client, VERB_CRON_SET,
-				  json_pack("{s:s, s:b}", "name", ctl->operands.words[1], "enabled",
-					    enabled), err);
+	json_t *data = client_ask(
+		&ctl->client, VERB_CRON_SET,
+		json_pack("{s:s, s:b}", "name", ctl->operands.words[1], "enabled", enabled), err);
 
 	json_decref(data);
 	return data ? 0 : -1;

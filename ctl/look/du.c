@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* du: what each run takes on disk, of which kind, whose it is and how old, and what could go. lbctl looks
- * itself: lbd has better things to do than to walk through folders. */
+/* du: what each run takes on disk, of which kind, whose it is and how old, and what could go. lbctl
+ * looks itself: lbd has better things to do than to walk through folders. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,20 +11,28 @@
 #include "ctl/base/command.h"
 #include "ctl/look/run_space.h"
 
-enum { DU_USER, DU_RUN, DU_STATE, DU_AGE, DU_KINDS, DU_TOTAL = DU_KINDS + SPACE_KINDS, DU_OLD,
-       DU_COUNT };
+enum {
+	DU_USER,
+	DU_RUN,
+	DU_STATE,
+	DU_AGE,
+	DU_KINDS,
+	DU_TOTAL = DU_KINDS + SPACE_KINDS,
+	DU_OLD,
+	DU_COUNT
+};
 
 static const struct column du_columns[DU_COUNT] = {
-	[DU_USER] = {.title = "OWNER", .rank = 4},
-	[DU_RUN] = {.title = "RUN", .least = 32, .rank = 0},
-	[DU_STATE] = {.title = "STATE", .rank = 2},
-	[DU_AGE] = {.title = "AGE", .right = true, .rank = 1},
-	[DU_KINDS + SPACE_CHECKPOINTS] = {.title = "CHECKPOINTS", .right = true, .rank = 3},
-	[DU_KINDS + SPACE_LOGS] = {.title = "LOGS", .right = true, .rank = 5},
-	[DU_KINDS + SPACE_SPOOLS] = {.title = "SPOOLS", .right = true, .rank = 6},
-	[DU_KINDS + SPACE_OTHER] = {.title = "OTHER", .right = true, .rank = 7},
-	[DU_TOTAL] = {.title = "TOTAL", .right = true, .rank = 0},
-	[DU_OLD] = {.title = "COULD GO", .right = true, .rank = 3},
+	[DU_USER] = { .title = "OWNER", .rank = 4 },
+	[DU_RUN] = { .title = "RUN", .least = 32, .rank = 0 },
+	[DU_STATE] = { .title = "STATE", .rank = 2 },
+	[DU_AGE] = { .title = "AGE", .right = true, .rank = 1 },
+	[DU_KINDS + SPACE_CHECKPOINTS] = { .title = "CHECKPOINTS", .right = true, .rank = 3 },
+	[DU_KINDS + SPACE_LOGS] = { .title = "LOGS", .right = true, .rank = 5 },
+	[DU_KINDS + SPACE_SPOOLS] = { .title = "SPOOLS", .right = true, .rank = 6 },
+	[DU_KINDS + SPACE_OTHER] = { .title = "OTHER", .right = true, .rank = 7 },
+	[DU_TOTAL] = { .title = "TOTAL", .right = true, .rank = 0 },
+	[DU_OLD] = { .title = "COULD GO", .right = true, .rank = 3 },
 };
 
 /* --- what is there ---------------------------------------------------------------------------- */
@@ -76,7 +84,8 @@ static int add_mine(struct ctl *ctl, json_t *list, struct err *err)
 
 static int by_size(const void *a, const void *b)
 {
-	int64_t x = js_int(*(json_t *const *)a, "bytes", 0), y = js_int(*(json_t *const *)b, "bytes", 0);
+	int64_t x = js_int(*(json_t *const *)a, "bytes", 0),
+		y = js_int(*(json_t *const *)b, "bytes", 0);
 
 	return (x < y) - (x > y);
 }
@@ -113,13 +122,13 @@ static void fill_row(struct cell *row, const json_t *run, const struct style *st
 	char age[CLOCK_TEXT_MAX];
 
 	row[DU_RUN].text = clean_copy(js_str(run, "run", NULL), style);
-	if (state) {			/* else it is the sum */
+	if (state) { /* else it is the sum */
 		row[DU_USER].text = clean_copy(js_str(run, "user", js_str(run, "owner", NULL)),
 					       style);
 		row[DU_STATE].text = clean_copy(state, style);
 		row[DU_STATE].color = state_color(state);
-		row[DU_AGE].text = xstrdup(duration_text(ended_ms ? clock_wall_ms() - ended_ms : -1,
-							 age));
+		row[DU_AGE].text = xstrdup(
+			duration_text(ended_ms ? clock_wall_ms() - ended_ms : -1, age));
 	}
 	for (int i = 0; i < SPACE_KINDS; i++)
 		put_size(&row[DU_KINDS + i], js_int(run, space_name((enum space_kind)i), 0));

@@ -24,27 +24,27 @@ struct follow {
 	struct ctl *ctl;
 	const char *run;
 	int64_t cursor, event_id;
-	int64_t checkpoint;	/* step of the newest one that was told */
+	int64_t checkpoint; /* step of the newest one that was told */
 	struct pace pace;
-	int64_t step;		/* newest one seen, -1 = none */
+	int64_t step; /* newest one seen, -1 = none */
 	double loss;
-	bool unsaid;		/* there is a step that no plain line has told */
-	int64_t said_ms;	/* when the last plain line was printed */
-	bool live;		/* a live line is kept */
-	bool drawn;		/* … and stands on the terminal now */
-	char *output;		/* its last line, until a step is seen; NULL = none; owned */
-	int64_t output_age_ms, output_ms;	/* … how old, and when we looked */
-	json_t *object;		/* the run, newest answer; owned */
+	bool unsaid;     /* there is a step that no plain line has told */
+	int64_t said_ms; /* when the last plain line was printed */
+	bool live;       /* a live line is kept */
+	bool drawn;      /* … and stands on the terminal now */
+	char *output;    /* its last line, until a step is seen; NULL = none; owned */
+	int64_t output_age_ms, output_ms; /* … how old, and when we looked */
+	json_t *object;                   /* the run, newest answer; owned */
 };
 
 static void on_winch(int number)
 {
-	(void)number;		/* it is enough that it ends our nap */
+	(void)number; /* it is enough that it ends our nap */
 }
 
 static void catch_signals(void)
 {
-	struct sigaction sa = {.sa_handler = on_winch};
+	struct sigaction sa = { .sa_handler = on_winch };
 
 	sigaction(SIGWINCH, &sa, NULL);
 	interrupt_catch();
@@ -72,7 +72,7 @@ static char *output_line(const struct follow *f, const char *state, int width)
 
 static char *current_line(const struct follow *f, int width)
 {
-	struct progress p = {.run = f->run, .state = js_str(f->object, "state", "?")};
+	struct progress p = { .run = f->run, .state = js_str(f->object, "state", "?") };
 
 	progress_from_run(&p, f->object);
 	if (f->step >= 0) {
@@ -124,7 +124,7 @@ static void say_away(void *arg, const char *text)
 
 static void say_event(struct follow *f, const json_t *event)
 {
-	static const char *const programs[] = {"lbd", "lbrun", "slurm"};
+	static const char *const programs[] = { "lbd", "lbrun", "slurm" };
 	const struct style *style = &f->ctl->out;
 	const char *actor = js_str(event, "actor", "lbd");
 	char time[CLOCK_TEXT_MAX];
@@ -237,7 +237,8 @@ static int ask_events(struct follow *f, bool quiet, struct err *err)
 static void look_at_output(struct follow *f)
 {
 	int64_t now_ms = clock_mono_ms();
-	bool is_wanted = f->step < 0 && js_int(f->object, "step", -1) < 0 && !f->ctl->options.json &&
+	bool is_wanted = f->step < 0 && js_int(f->object, "step", -1) < 0 &&
+			 !f->ctl->options.json &&
 			 strcmp(js_str(f->object, "state", ""), "running") == 0;
 	char *text;
 
@@ -308,8 +309,7 @@ static int look(struct follow *f, bool quiet, bool *full, struct err *err)
 		return -1;
 	look_at_output(f);
 	/* The last line of all tells the last step. */
-	if (plain && f->unsaid && !is_final(f->object) &&
-	    clock_mono_ms() - f->said_ms >= PLAIN_MS)
+	if (plain && f->unsaid && !is_final(f->object) && clock_mono_ms() - f->said_ms >= PLAIN_MS)
 		say_plain(f);
 	if (is_final(f->object) && !*full)
 		return 1;
@@ -322,8 +322,10 @@ static int leave(struct follow *f)
 {
 	erase(f);
 	fflush(stdout);
-	fprintf(stderr, "%s goes on without you; see it again: lbctl follow %s, end it: "
-		"lbctl kill %s\n", f->run, f->run, f->run);
+	fprintf(stderr,
+		"%s goes on without you; see it again: lbctl follow %s, end it: "
+		"lbctl kill %s\n",
+		f->run, f->run, f->run);
 	return EXIT_INTERRUPTED;
 }
 
@@ -355,7 +357,11 @@ static int watch(struct follow *f, bool fresh, struct err *err)
 int follow_show(struct ctl *ctl, const char *run, bool fresh, struct err *err)
 {
 	struct follow f = {
-		.ctl = ctl, .run = run, .cursor = fresh ? 0 : -1, .step = -1, .checkpoint = -1,
+		.ctl = ctl,
+		.run = run,
+		.cursor = fresh ? 0 : -1,
+		.step = -1,
+		.checkpoint = -1,
 		.live = ctl->out.terminal && !ctl->options.json,
 	};
 	int status;
@@ -429,9 +435,9 @@ int wait_run(struct ctl *ctl, struct err *err)
 			return timed_out(ctl, name, err);
 		nap(left_ms < WAIT_POLL_MS ? left_ms : WAIT_POLL_MS);
 		ctl->client.patience_ms = left_ms < CLIENT_PATIENCE_MS ? left_ms
-								      : CLIENT_PATIENCE_MS;
-		run = client_ask_patient(&ctl->client, VERB_STATUS,
-					 json_pack("{s:s}", "run", name), err);
+								       : CLIENT_PATIENCE_MS;
+		run = client_ask_patient(&ctl->client, VERB_STATUS, json_pack("{s:s}", "run", name),
+					 err);
 		if (!run && err->code == ERR_DAEMON && ctl->client.patience_ms == left_ms)
 			return timed_out(ctl, name, err);
 	}

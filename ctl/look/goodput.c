@@ -9,14 +9,14 @@
 static const struct {
 	const char *name, *words;
 } rows[] = {
-	{"productive", "productive"},
-	{"queue", "waiting in the queue"},
-	{"startup", "start-up"},
-	{"restore", "restore from checkpoints"},
-	{"lost", "lost since a checkpoint"},
-	{"hang", "hanging"},
-	{"pause", "back-off and hold"},
-	{"other", "other"},
+	{ "productive", "productive" },
+	{ "queue", "waiting in the queue" },
+	{ "startup", "start-up" },
+	{ "restore", "restore from checkpoints" },
+	{ "lost", "lost since a checkpoint" },
+	{ "hang", "hanging" },
+	{ "pause", "back-off and hold" },
+	{ "other", "other" },
 };
 
 /* As long as it is: what took seconds is not told in thousandths of an hour. */

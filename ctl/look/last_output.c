@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* last_output.c - the newest line of a run's output: a sign of life of one that tells no steps yet. */
+/* last_output.c - the newest line of a run's output: a sign of life of one that tells no steps
+ * yet. */
 #include "ctl/look/last_output.h"
 
 #include <fcntl.h>
@@ -61,13 +62,14 @@ static char *read_tail(const char *path, int64_t *changed_ms)
 
 char *last_output(struct ctl *ctl, const char *run, int64_t *age_ms)
 {
-	struct err quiet = {0};
+	struct err quiet = { 0 };
 	json_t *list = client_ask(&ctl->client, VERB_LOGS, json_pack("{s:s}", "run", run), &quiet);
 	const json_t *newest = json_array_get(list, json_array_size(list) - 1);
 	char *path = newest ? js_bytes_take(json_object_get(newest, "path")) : NULL;
 	int64_t changed_ms = 0;
 	char *text = path ? read_tail(path, &changed_ms) : NULL;
-	char *line = text ? last_line(text) : NULL, *shown = line ? clean_copy(line, &ctl->out) : NULL;
+	char *line = text ? last_line(text) : NULL,
+	     *shown = line ? clean_copy(line, &ctl->out) : NULL;
 
 	*age_ms = clock_wall_ms() - changed_ms;
 	if (*age_ms < 0)

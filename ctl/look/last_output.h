@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* last_output.h - the newest line of a run's output: a sign of life of one that tells no steps yet. */
+/* last_output.h - the newest line of a run's output: a sign of life of one that tells no steps
+ * yet. */
 #ifndef CTL_LOOK_LAST_OUTPUT_H
 #define CTL_LOOK_LAST_OUTPUT_H
 

@@ -19,11 +19,12 @@ int log_lines_init(struct log_lines *l, const char *grep, bool only_errors, int6
 
 	if (rc) {
 		regerror(rc, &l->grep, why, sizeof(why));
-		return err_set(err, ERR_USAGE, "--grep %.100s: bad regular expression: %s", grep, why);
+		return err_set(err, ERR_USAGE, "--grep %.100s: bad regular expression: %s", grep,
+			       why);
 	}
 	l->has_grep = grep != NULL;
-	l->only_errors = only_errors &&
-			 regcomp(&l->errors, error_words, REG_EXTENDED | REG_NOSUB | REG_ICASE) == 0;
+	l->only_errors = only_errors && regcomp(&l->errors, error_words,
+						REG_EXTENDED | REG_NOSUB | REG_ICASE) == 0;
 	l->keep = keep;
 	l->last = keep > 0 ? xcalloc((size_t)keep, sizeof(l->last[0])) : NULL;
 	buf_init(&l->line, LINE_MAX_BYTES);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* log_lines.h - output as lines: what a carriage return redrew is one line, the last; which lines are
- * wanted, and only the last of them. */
+/* log_lines.h - output as lines: what a carriage return redrew is one line, the last; which lines
+ * are wanted, and only the last of them. */
 #ifndef CTL_LOOK_LOG_LINES_H
 #define CTL_LOOK_LOG_LINES_H
 
@@ -17,11 +17,11 @@ struct log_lines {
 	void (*on_line)(void *arg, const char *text, size_t len);
 	void *arg;
 	struct buf line;
-	bool redraws;		/* a carriage return came: what follows replaces the line */
+	bool redraws; /* a carriage return came: what follows replaces the line */
 	bool has_grep, only_errors;
 	bool in_traceback;
 	regex_t grep, errors;
-	char **last;		/* ring of the last lines; NULL = all are passed on at once */
+	char **last; /* ring of the last lines; NULL = all are passed on at once */
 	int64_t keep, seen;
 };
 

@@ -24,24 +24,25 @@
 
 enum { POLL_MS = 1000, CHUNK = 64 * 1024, LINES_MAX = 10 * 1000 * 1000 };
 
-struct place {			/* one file: an attempt's, or that of a task of an array */
+/* one file: an attempt's, or that of a task of an array */
+struct place {
 	int64_t attempt, task, offset;
 };
 
 struct logs {
 	struct ctl *ctl;
 	const char *run;
-	json_t *list;		/* [{"attempt","path"}], by number; owned */
-	struct place *places;	/* of what was read; owned */
+	json_t *list;         /* [{"attempt","path"}], by number; owned */
+	struct place *places; /* of what was read; owned */
 	size_t place_count;
-	const struct place *at;	/* at hand */
-	struct place shown;	/* of what was printed last */
-	int64_t offset;		/* of the next byte to read in the file at hand */
-	struct log_lines lines;	/* for a terminal, or where lines are chosen */
-	bool is_filtered;	/* by --grep, --err or -n */
-	bool is_drawn;		/* an unfinished line stands on the terminal */
-	bool any;		/* something was printed */
-	bool away;		/* lbd cannot be reached; it was said */
+	const struct place *at; /* at hand */
+	struct place shown;     /* of what was printed last */
+	int64_t offset;         /* of the next byte to read in the file at hand */
+	struct log_lines lines; /* for a terminal, or where lines are chosen */
+	bool is_filtered;       /* by --grep, --err or -n */
+	bool is_drawn;          /* an unfinished line stands on the terminal */
+	bool any;               /* something was printed */
+	bool away;              /* lbd cannot be reached; it was said */
 	bool final;
 };
 
@@ -211,8 +212,8 @@ static int print_new(struct logs *l, const char *path, struct err *err)
 	int rc = 0;
 
 	if (fd < 0)
-		return errno == ENOENT ? print_compressed(l, path, err) :
-					 err_errno(err, "%s", path);
+		return errno == ENOENT ? print_compressed(l, path, err)
+				       : err_errno(err, "%s", path);
 	if (fstat(fd, &st) == 0 && !S_ISREG(st.st_mode)) {
 		close(fd);
 		return err_set(err, ERR_IO, "%s: not a regular file", path);
@@ -245,12 +246,12 @@ static void add_places(struct logs *l)
 	size_t i;
 	const json_t *row;
 
-	l->places = xrealloc(l->places, (l->place_count + json_array_size(l->list) + 1) *
-					sizeof(*l->places));
+	l->places = xrealloc(l->places,
+			     (l->place_count + json_array_size(l->list) + 1) * sizeof(*l->places));
 	json_array_foreach(l->list, i, row) {
 		if (!place_of(l, row))
-			l->places[l->place_count++] = (struct place){
-				js_int(row, "attempt", 0), js_int(row, "task", -1), 0};
+			l->places[l->place_count++] = (struct place){ js_int(row, "attempt", 0),
+								      js_int(row, "task", -1), 0 };
 	}
 }
 
@@ -286,7 +287,7 @@ static int print_all(struct logs *l, struct err *err)
 /* Asked before the files are read, so that "final" means that nothing more is to come. */
 static void ask_final(struct logs *l)
 {
-	struct err quiet = {0};
+	struct err quiet = { 0 };
 	json_t *data = ask_about(l->ctl, VERB_PROGRESS, l->run, json_pack("{s:i}", "after", -1),
 				 &quiet);
 	const json_t *run = json_object_get(data, "run");
@@ -345,13 +346,14 @@ static int show(struct logs *l, struct err *err)
 int logs_run(struct ctl *ctl, struct err *err)
 {
 	const struct options *o = &ctl->options;
-	struct logs l = {.ctl = ctl, .run = ctl->operands.words[0]};
+	struct logs l = { .ctl = ctl, .run = ctl->operands.words[0] };
 	int status;
 
 	l.lines.on_line = show_line;
 	l.lines.arg = &l;
 	l.is_filtered = o->grep || o->errors || o->lines > 0;
-	if (log_lines_init(&l.lines, o->grep, o->errors, o->lines < LINES_MAX ? o->lines : LINES_MAX, err) < 0)
+	if (log_lines_init(&l.lines, o->grep, o->errors,
+			   o->lines < LINES_MAX ? o->lines : LINES_MAX, err) < 0)
 		return -1;
 	status = show(&l, err);
 	log_lines_end(&l.lines);

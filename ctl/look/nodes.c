@@ -10,12 +10,12 @@
 
 enum { NODE_NAME, NODE_SCORE, NODE_AVOIDED, NODE_ATTEMPTS, NODE_SUSPECT, NODE_LAST, NODE_COUNT };
 static const struct column columns[NODE_COUNT] = {
-	[NODE_NAME] = {.title = "NODE", .least = 12, .rank = 0},
-	[NODE_SCORE] = {.title = "SCORE", .right = true, .rank = 1},
-	[NODE_AVOIDED] = {.title = "AVOIDED FOR", .right = true, .rank = 2},
-	[NODE_ATTEMPTS] = {.title = "ATTEMPTS", .right = true, .rank = 4},
-	[NODE_SUSPECT] = {.title = "SUSPECT", .right = true, .rank = 3},
-	[NODE_LAST] = {.title = "LAST ENDED", .rank = 5},
+	[NODE_NAME] = { .title = "NODE", .least = 12, .rank = 0 },
+	[NODE_SCORE] = { .title = "SCORE", .right = true, .rank = 1 },
+	[NODE_AVOIDED] = { .title = "AVOIDED FOR", .right = true, .rank = 2 },
+	[NODE_ATTEMPTS] = { .title = "ATTEMPTS", .right = true, .rank = 4 },
+	[NODE_SUSPECT] = { .title = "SUSPECT", .right = true, .rank = 3 },
+	[NODE_LAST] = { .title = "LAST ENDED", .rank = 5 },
 };
 
 static void fill_row(struct cell *row, const json_t *node, const struct style *style)
@@ -25,8 +25,8 @@ static void fill_row(struct cell *row, const json_t *node, const struct style *s
 
 	row[NODE_NAME].text = clean_copy(js_str(node, "name", NULL), style);
 	row[NODE_SCORE].text = xasprintf("%.2f", js_real(node, "score", 0));
-	row[NODE_AVOIDED].text =
-		xstrdup(until_ms ? duration_text(until_ms - clock_wall_ms(), text) : "-");
+	row[NODE_AVOIDED].text = xstrdup(until_ms ? duration_text(until_ms - clock_wall_ms(), text)
+						  : "-");
 	row[NODE_AVOIDED].color = until_ms ? COLOR_BAD : COLOR_NONE;
 	row[NODE_ATTEMPTS].text = xasprintf("%lld", (long long)js_int(node, "attempts", 0));
 	row[NODE_SUSPECT].text = xasprintf("%lld", (long long)js_int(node, "suspect", 0));

@@ -23,8 +23,10 @@ enum { ATTEMPT_MAX_BYTES = 4 * 1024 * 1024, BLOCK_BYTES = 512 };
 const char *space_name(enum space_kind kind)
 {
 	static const char *const names[SPACE_KINDS] = {
-		[SPACE_CHECKPOINTS] = "checkpoints", [SPACE_LOGS] = "logs",
-		[SPACE_SPOOLS] = "spools", [SPACE_OTHER] = "other",
+		[SPACE_CHECKPOINTS] = "checkpoints",
+		[SPACE_LOGS] = "logs",
+		[SPACE_SPOOLS] = "spools",
+		[SPACE_OTHER] = "other",
 	};
 
 	return names[kind];
@@ -80,9 +82,11 @@ static char *take(const json_t *attempt, const char *key)
 
 struct checkpoint_rules *run_checkpoint_rules(const json_t *attempt, struct err *err)
 {
-	char *pattern = take(attempt, "checkpoint_pattern"), *layout = take(attempt, "checkpoint_layout");
+	char *pattern = take(attempt, "checkpoint_pattern"),
+	     *layout = take(attempt, "checkpoint_layout");
 	char *complete_when = take(attempt, "checkpoint_complete_when");
-	struct checkpoint_rules *rules = checkpoint_rules_create(layout, pattern, complete_when, err);
+	struct checkpoint_rules *rules = checkpoint_rules_create(layout, pattern, complete_when,
+								 err);
 
 	free(layout);
 	free(pattern);
@@ -93,16 +97,16 @@ struct checkpoint_rules *run_checkpoint_rules(const json_t *attempt, struct err 
 /* What keep_latest_k = 2 would free. */
 static int64_t old_checkpoints(const json_t *attempt, const char *run_dir, const char *folder)
 {
-	const struct retention rule = {.keep_latest_k = RETENTION_LEAST};
+	const struct retention rule = { .keep_latest_k = RETENTION_LEAST };
 	struct checkpoint_rules *rules = run_checkpoint_rules(attempt, NULL);
-	struct checkpoint_list list = {0};
+	struct checkpoint_list list = { 0 };
 	struct handed handed;
-	struct look look = {0};
+	struct look look = { 0 };
 	int64_t bytes = 0;
 	bool *goes;
 
 	if (!rules || checkpoints_list(rules, folder, &look, &list, NULL) < 0)
-		list = (struct checkpoint_list){0};
+		list = (struct checkpoint_list){ 0 };
 	handed_load(&handed, run_dir, HANDED_FILE);
 	handed_mark(&handed, &list);
 	handed_clear(&handed);
@@ -143,20 +147,21 @@ static void add(struct run_space *space, const FTSENT *entry)
 {
 	switch (entry->fts_info) {
 	case FTS_DP:
-		return;			/* counted on the way in */
+		return; /* counted on the way in */
 	case FTS_DNR:
 	case FTS_ERR:
 	case FTS_NS:
 		space->is_cut = true;
 		return;
 	default:
-		space->bytes[kind_of(entry, space)] += (int64_t)entry->fts_statp->st_blocks * BLOCK_BYTES;
+		space->bytes[kind_of(entry, space)] += (int64_t)entry->fts_statp->st_blocks *
+						       BLOCK_BYTES;
 	}
 }
 
 static void walk(const char *folder, struct run_space *space)
 {
-	char *path = xstrdup(folder), *paths[] = {path, NULL};
+	char *path = xstrdup(folder), *paths[] = { path, NULL };
 	FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
 	const FTSENT *entry;
 
@@ -171,7 +176,7 @@ void run_space_measure(const char *run_dir, struct run_space *out)
 {
 	json_t *attempt = run_space_attempt(run_dir);
 
-	*out = (struct run_space){.checkpoints = run_checkpoint_folder(attempt, run_dir)};
+	*out = (struct run_space){ .checkpoints = run_checkpoint_folder(attempt, run_dir) };
 	out->is_elsewhere = !is_below(out->checkpoints, run_dir);
 	walk(run_dir, out);
 	if (out->is_elsewhere && file_exists(out->checkpoints))
@@ -183,7 +188,7 @@ void run_space_measure(const char *run_dir, struct run_space *out)
 void run_space_clear(struct run_space *space)
 {
 	free(space->checkpoints);
-	*space = (struct run_space){0};
+	*space = (struct run_space){ 0 };
 }
 
 int64_t run_space_total(const struct run_space *space)

@@ -13,20 +13,21 @@
 enum space_kind { SPACE_CHECKPOINTS, SPACE_LOGS, SPACE_SPOOLS, SPACE_OTHER, SPACE_KINDS };
 
 struct run_space {
-	int64_t bytes[SPACE_KINDS];	/* on disk, as du(1) counts */
-	char *checkpoints;		/* their folder; owned */
-	bool is_elsewhere;		/* that is not below the run's */
-	int64_t old_checkpoints;	/* of that, valid ones beside the newest two */
-	bool is_cut;			/* something could not be read: it is more than this */
+	int64_t bytes[SPACE_KINDS]; /* on disk, as du(1) counts */
+	char *checkpoints;          /* their folder; owned */
+	bool is_elsewhere;          /* that is not below the run's */
+	int64_t old_checkpoints;    /* of that, valid ones beside the newest two */
+	bool is_cut;                /* something could not be read: it is more than this */
 };
 
-/* Looks at everything below the folder of a run, and at its checkpoints wherever lbrun was told they
- * are. Follows no links. Clear *out. */
+/* Looks at everything below the folder of a run, and at its checkpoints wherever lbrun was told
+ * they are. Follows no links. Clear *out. */
 void run_space_measure(const char *run_dir, struct run_space *out);
-/* Where the checkpoints of a run are: as lbrun was told; of one that never began, where they would be by
- * default. Owned by the caller. */
+/* Where the checkpoints of a run are: as lbrun was told; of one that never began, where they would
+ * be by default. Owned by the caller. */
 char *run_checkpoint_folder(const json_t *attempt, const char *run_dir);
-/* What lbrun of the newest attempt was told (common/run/attempt.h); a new reference, NULL when nothing was. */
+/* What lbrun of the newest attempt was told (common/run/attempt.h); a new reference, NULL when
+ * nothing was. */
 json_t *run_space_attempt(const char *run_dir);
 /* How it calls its checkpoints, from what its lbrun was told. Owned; NULL with err. */
 struct checkpoint_rules *run_checkpoint_rules(const json_t *attempt, struct err *err);

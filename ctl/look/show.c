@@ -18,13 +18,13 @@ static struct cell *put(struct cell *cell, const char *text, const struct style 
 /* --- ls -------------------------------------------------------------------------------------- */
 enum { LS_NAME, LS_STATE, LS_STEP, LS_LOSS, LS_SPEED, LS_AGE, LS_CAUSE };
 const struct column run_columns[RUN_COLUMNS] = {
-	[LS_NAME] = {.title = "NAME", .least = 32, .rank = 0},	/* people copy it */
-	[LS_STATE] = {.title = "STATE", .rank = 1},
-	[LS_STEP] = {.title = "STEP", .right = true, .rank = 2},
-	[LS_LOSS] = {.title = "LOSS", .right = true, .rank = 3},
-	[LS_SPEED] = {.title = "TOK/S", .right = true, .rank = 6},
-	[LS_AGE] = {.title = "AGE", .right = true, .rank = 5},
-	[LS_CAUSE] = {.title = "CAUSE", .rank = 4},
+	[LS_NAME] = { .title = "NAME", .least = 32, .rank = 0 }, /* people copy it */
+	[LS_STATE] = { .title = "STATE", .rank = 1 },
+	[LS_STEP] = { .title = "STEP", .right = true, .rank = 2 },
+	[LS_LOSS] = { .title = "LOSS", .right = true, .rank = 3 },
+	[LS_SPEED] = { .title = "TOK/S", .right = true, .rank = 6 },
+	[LS_AGE] = { .title = "AGE", .right = true, .rank = 5 },
+	[LS_CAUSE] = { .title = "CAUSE", .rank = 4 },
 };
 
 void fill_run(struct cell *row, const json_t *run, const struct style *style)
@@ -52,8 +52,8 @@ bool ls_names(const struct ctl *ctl, const json_t *run, const char *user)
 
 		if (team_word(ctl->operands.words[i], of, &selector, NULL) == 0 &&
 		    (!of[0] || !user || strcmp(of, user) == 0) &&
-		    selector_matches(&selector, js_str(run, "name", ""),
-				     js_str(run, "group", NULL), js_str(run, "owner", "")))
+		    selector_matches(&selector, js_str(run, "name", ""), js_str(run, "group", NULL),
+				     js_str(run, "owner", "")))
 			return true;
 	}
 	return ctl->operands.count == 0;
@@ -97,8 +97,8 @@ static const char *ls_nothing(const struct ctl *ctl)
 	if (ls_is_of_some(ctl) && o->all)
 		return o->group ? "no runs of this group" : "no such runs";
 	if (ls_is_of_some(ctl))
-		return o->group ? "no runs of this group in the last 7 days; --all shows older ones" :
-				  "no such runs in the last 7 days; --all shows older ones";
+		return o->group ? "no runs of this group in the last 7 days; --all shows older ones"
+				: "no such runs in the last 7 days; --all shows older ones";
 	if (o->all)
 		return "no runs yet; start one with: lbctl submit FILE.toml";
 	return "no runs in the last 7 days; lbctl ls --all shows older ones, lbctl submit starts "
@@ -134,11 +134,11 @@ int ls_run(struct ctl *ctl, struct err *err)
 /* --- events ---------------------------------------------------------------------------------- */
 enum { EV_TIME, EV_RUN, EV_ACTOR, EV_KIND, EV_TEXT, EV_COUNT };
 static const struct column events_columns[EV_COUNT] = {
-	[EV_TIME] = {.title = "TIME", .rank = 0},
-	[EV_RUN] = {.title = "RUN", .least = 24, .rank = 1},
-	[EV_ACTOR] = {.title = "ACTOR", .rank = 3},
-	[EV_KIND] = {.title = "KIND", .rank = 2},
-	[EV_TEXT] = {.title = "WHAT HAPPENED", .runs_on = true, .rank = 0},
+	[EV_TIME] = { .title = "TIME", .rank = 0 },
+	[EV_RUN] = { .title = "RUN", .least = 24, .rank = 1 },
+	[EV_ACTOR] = { .title = "ACTOR", .rank = 3 },
+	[EV_KIND] = { .title = "KIND", .rank = 2 },
+	[EV_TEXT] = { .title = "WHAT HAPPENED", .runs_on = true, .rank = 0 },
 };
 
 /* `table` has no RUN column when all events are of one run: one column is then left out. */
@@ -225,7 +225,7 @@ int events_run(struct ctl *ctl, struct err *err)
 /* Which lbctl this is can be told without lbd; people ask when something does not work. */
 int version_run(struct ctl *ctl, struct err *err)
 {
-	struct err why = {0};
+	struct err why = { 0 };
 	json_t *lbd = client_ask(&ctl->client, VERB_VERSION, NULL, &why);
 
 	(void)err;

@@ -16,7 +16,8 @@
 
 enum { STEPS_PER_QUESTION = 10000, QUESTIONS = 4, LABEL_WIDTH = 12 };
 
-struct history {		/* of the run's steps */
+/* of the run's steps */
+struct history {
 	double *losses;
 	size_t count;
 	struct pace pace;
@@ -40,7 +41,7 @@ static void history_read(struct ctl *ctl, const char *run, struct history *h)
 	int64_t cursor = 0;
 
 	for (int i = 0; i < QUESTIONS; i++) {
-		struct err quiet = {0};
+		struct err quiet = { 0 };
 		json_t *args = json_pack("{s:I, s:i}", "after", (json_int_t)cursor, "limit",
 					 STEPS_PER_QUESTION);
 		json_t *data = ask_about(ctl, VERB_PROGRESS, run, args, &quiet);
@@ -229,9 +230,9 @@ static void show_attempt(const struct ctl *ctl, const json_t *attempt)
 
 /* What most people want to do next, by state. */
 static const char *const next_command[RUN_STATE_COUNT + 1] = {
-	[RUN_CREATED] = "follow", [RUN_SUBMITTING] = "follow", [RUN_QUEUED] = "why",
-	[RUN_RUNNING] = "follow", [RUN_STOPPING] = "wait", [RUN_BACKOFF] = "events",
-	[RUN_HELD] = "release", [RUN_COMPLETED] = "logs", [RUN_FAILED] = "logs",
+	[RUN_CREATED] = "follow", [RUN_SUBMITTING] = "follow",  [RUN_QUEUED] = "why",
+	[RUN_RUNNING] = "follow", [RUN_STOPPING] = "wait",      [RUN_BACKOFF] = "events",
+	[RUN_HELD] = "release",   [RUN_COMPLETED] = "logs",     [RUN_FAILED] = "logs",
 	[RUN_KILLED] = "restart", [RUN_STATE_COUNT] = "events",
 };
 
@@ -300,7 +301,7 @@ int status_run(struct ctl *ctl, struct err *err)
 {
 	const char *name = ctl->operands.words[0];
 	json_t *run = ask_about(ctl, VERB_STATUS, name, NULL, err);
-	struct history history = {0};
+	struct history history = { 0 };
 
 	if (!run)
 		return -1;

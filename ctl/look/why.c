@@ -44,8 +44,9 @@ static void show_ahead(const struct ctl *ctl, const json_t *why)
 	const char *partition = js_str(why, "partition", NULL);
 
 	if (ahead >= 0)
-		line_take(ctl, "ahead", xasprintf("%lld job%s%s%s", (long long)ahead, ahead == 1 ? "" : "s",
-						  partition ? " in partition " : "", partition ? partition : ""));
+		line_take(ctl, "ahead",
+			  xasprintf("%lld job%s%s%s", (long long)ahead, ahead == 1 ? "" : "s",
+				    partition ? " in partition " : "", partition ? partition : ""));
 }
 
 static void show_start(const struct ctl *ctl, const json_t *why)
@@ -54,8 +55,9 @@ static void show_start(const struct ctl *ctl, const json_t *why)
 	char text[CLOCK_TEXT_MAX], left[CLOCK_TEXT_MAX];
 
 	if (start_ms > now_ms)
-		line_take(ctl, "expected", xasprintf("%s, in %s", clock_text(start_ms, text),
-						     duration_text(start_ms - now_ms, left)));
+		line_take(ctl, "expected",
+			  xasprintf("%s, in %s", clock_text(start_ms, text),
+				    duration_text(start_ms - now_ms, left)));
 	else if (strcmp(js_str(why, "state", ""), "queued") == 0)
 		line(ctl, "expected", "the scheduler has not planned it yet");
 }
@@ -78,10 +80,11 @@ static void show_reservations(const struct ctl *ctl, const json_t *list)
 	json_array_foreach(list, i, item) {
 		char from[CLOCK_TEXT_MAX], to[CLOCK_TEXT_MAX];
 
-		line_take(ctl, "reserved", xasprintf("%s: %s from %s to %s", js_str(item, "name", "?"),
-						     js_str(item, "nodes", "nodes"),
-						     clock_text(time_ms(item, "start"), from),
-						     clock_text(time_ms(item, "end"), to)));
+		line_take(ctl, "reserved",
+			  xasprintf("%s: %s from %s to %s", js_str(item, "name", "?"),
+				    js_str(item, "nodes", "nodes"),
+				    clock_text(time_ms(item, "start"), from),
+				    clock_text(time_ms(item, "end"), to)));
 	}
 }
 
@@ -98,8 +101,10 @@ static void show_avoided(const struct ctl *ctl, const json_t *list)
 		names = longer;
 	}
 	if (names[0])
-		line_take(ctl, "avoided", xasprintf("%s: lbd keeps away from them after failures; lbctl nodes "
-						    "says why", names));
+		line_take(ctl, "avoided",
+			  xasprintf("%s: lbd keeps away from them after failures; lbctl nodes "
+				    "says why",
+				    names));
 	free(names);
 }
 

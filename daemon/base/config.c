@@ -16,7 +16,9 @@
 
 #define FIELD(name) offsetof(struct config, name)
 enum {
-	SECOND_MS = 1000, MINUTE_MS = 60 * SECOND_MS, HOUR_MS = 3600 * SECOND_MS,
+	SECOND_MS = 1000,
+	MINUTE_MS = 60 * SECOND_MS,
+	HOUR_MS = 3600 * SECOND_MS,
 	WEEK_MS = 7 * 24 * HOUR_MS,
 };
 
@@ -55,12 +57,12 @@ const struct key config_keys[] = {
 	  "quality of service of lbd's own job" },
 	{ "daemon", "mem", KEY_STRING, FIELD(in_slurm.mem), 0, 0, NULL, "256M",
 	  "memory of lbd's own job" },
-	{ "daemon", "time", KEY_DURATION, FIELD(in_slurm.time_ms), MINUTE_MS, 52.0 * WEEK_MS, NULL, "1d",
-	  "time limit of each of lbd's own jobs; the next one waits in the queue" },
-	{ "daemon", "hand_over", KEY_DURATION, FIELD(in_slurm.hand_over_ms), SECOND_MS, HOUR_MS, NULL,
-	  "2m", "so long before that limit lbd ends, and the next job takes over" },
-	{ "nodes", "half_life", KEY_DURATION, FIELD(nodes.half_life_ms), MINUTE_MS, WEEK_MS, NULL, "24h",
-	  "how fast bad memories of a node fade" },
+	{ "daemon", "time", KEY_DURATION, FIELD(in_slurm.time_ms), MINUTE_MS, 52.0 * WEEK_MS, NULL,
+	  "1d", "time limit of each of lbd's own jobs; the next one waits in the queue" },
+	{ "daemon", "hand_over", KEY_DURATION, FIELD(in_slurm.hand_over_ms), SECOND_MS, HOUR_MS,
+	  NULL, "2m", "so long before that limit lbd ends, and the next job takes over" },
+	{ "nodes", "half_life", KEY_DURATION, FIELD(nodes.half_life_ms), MINUTE_MS, WEEK_MS, NULL,
+	  "24h", "how fast bad memories of a node fade" },
 	{ "nodes", "threshold", KEY_REAL, FIELD(nodes.threshold), 0.1, 100, NULL, "0.75",
 	  "score from which on new jobs keep away from a node; one failure of the node is 1" },
 	{ "nodes", "max_excluded", KEY_INT, FIELD(nodes.max_excluded), 0, 1000, NULL, "4",
@@ -99,8 +101,8 @@ const struct key config_keys[] = {
 	  "when those in cron.monthly are" },
 	{ "cron", "catch_up", KEY_ENUM, FIELD(cron.settings.catch_up), 0, 0, "none|one|all", "one",
 	  "which of the times missed while lbd was down are made up for" },
-	{ "cron", "overlap", KEY_ENUM, FIELD(cron.settings.overlap), 0, 0, "skip|queue|replace", "skip",
-	  "what happens when the one before still runs" },
+	{ "cron", "overlap", KEY_ENUM, FIELD(cron.settings.overlap), 0, 0, "skip|queue|replace",
+	  "skip", "what happens when the one before still runs" },
 	{ "cron", "timeout", KEY_DURATION, FIELD(cron.settings.timeout_ms), 0, 0, NULL, "0",
 	  "a job that runs longer is ended; 0: never" },
 	{ "cron", "jitter", KEY_DURATION, FIELD(cron.settings.jitter_ms), 0, HOUR_MS, NULL, "0",
@@ -111,14 +113,14 @@ const struct key config_keys[] = {
 	  "address that gets each piece of news as a POST of JSON" },
 	{ "notify", "on", KEY_STRINGS, FIELD(notify_on), 0, 0, NULL, NULL,
 	  "kinds of events that are news, as lbctl events shows them" },
-	{ "notify", "not_running_after", KEY_DURATION, FIELD(not_running_ms), 0, WEEK_MS, NULL, "6h",
-	  "an event says so when a run should run and does not for so long; 0: never" },
+	{ "notify", "not_running_after", KEY_DURATION, FIELD(not_running_ms), 0, WEEK_MS, NULL,
+	  "6h", "an event says so when a run should run and does not for so long; 0: never" },
 	{ "notify", "deadman_file", KEY_STRING, FIELD(deadman_file), 0, 0, NULL, NULL,
 	  "file that is written as long as lbd sees the scheduler" },
 	{ "notify", "deadman_url", KEY_STRING, FIELD(deadman_url), 0, 0, NULL, NULL,
 	  "address that is asked for (GET) as long as lbd sees the scheduler" },
-	{ "notify", "deadman_interval", KEY_DURATION, FIELD(deadman_interval_ms), 100, HOUR_MS, NULL,
-	  "60s", "how often" },
+	{ "notify", "deadman_interval", KEY_DURATION, FIELD(deadman_interval_ms), 100, HOUR_MS,
+	  NULL, "60s", "how often" },
 };
 const size_t config_key_count = sizeof(config_keys) / sizeof(config_keys[0]);
 
@@ -180,7 +182,8 @@ static int check_url(const char *url, const char *key, const char *file, struct 
 int config_check_hook(const struct config *config, struct err *err)
 {
 	const char *program = config->notify_hook.count > 0 ? config->notify_hook.items[0] : "";
-	char *path = program[0] == '/' ? xstrdup(program) : path_join("%s/%s", config->home, program);
+	char *path = program[0] == '/' ? xstrdup(program)
+				       : path_join("%s/%s", config->home, program);
 	struct err why = { 0 };
 	int fd = strchr(program, '/') ? guarded_open(path, O_PATH, geteuid(), &why) : -1;
 
@@ -215,8 +218,10 @@ static int check_team(const struct config *config, const char *file, struct err 
 		return err_set(err, ERR_USAGE, "%s: team.group: there is no group \"%s\"", file,
 			       config->team_group);
 	if (config->team_folder && config->team_group == NULL)
-		return err_set(err, ERR_USAGE, "%s: team.folder: needs team.group, too: who is to be "
-			       "told", file);
+		return err_set(err, ERR_USAGE,
+			       "%s: team.folder: needs team.group, too: who is to be "
+			       "told",
+			       file);
 	return check_absolute(config->team_folder, "team.folder", file, err);
 }
 
@@ -237,19 +242,25 @@ static int check_in_slurm(const struct config *config, const char *file, struct 
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (words[i] && (words[i][0] == '\0' || strpbrk(words[i], " \t\n'\"#$`\\")))
-			return err_set(err, ERR_USAGE, "%s: daemon: \"%s\": one word without blanks and "
-				       "quotes is allowed", file, words[i]);
+			return err_set(err, ERR_USAGE,
+				       "%s: daemon: \"%s\": one word without blanks and "
+				       "quotes is allowed",
+				       file, words[i]);
 	if (s->hand_over_ms + MINUTE_MS / 6 > s->time_ms)
-		return err_set(err, ERR_USAGE, "%s: daemon.hand_over: must be 10s shorter than "
-			       "daemon.time at least", file);
+		return err_set(err, ERR_USAGE,
+			       "%s: daemon.hand_over: must be 10s shorter than "
+			       "daemon.time at least",
+			       file);
 	return 0;
 }
 
 struct local_limits config_local(const struct config *config)
 {
 	return (struct local_limits){
-		.gpus = config->local_gpus, .gpu_ids = config->local_gpu_ids.items,
-		.gpu_id_count = config->local_gpu_ids.count, .cpus = config->local_cpus,
+		.gpus = config->local_gpus,
+		.gpu_ids = config->local_gpu_ids.items,
+		.gpu_id_count = config->local_gpu_ids.count,
+		.cpus = config->local_cpus,
 		.mem_mb = config->local_mem ? mem_parse_mb(config->local_mem, NULL) : 0,
 		.jobs = config->local_jobs,
 	};

@@ -15,38 +15,39 @@
 enum submit_with { SUBMIT_WITH_LIBSLURM, SUBMIT_WITH_SBATCH };
 
 struct config {
-	char *home;			/* $LB_HOME, absolute */
-	char *team_group;		/* NULL: nobody but the owner */
-	bool may_submit;		/* members of the team may start runs, as the owner */
-	char *team_folder;		/* absolute; NULL: the team is not told */
-	char *ledger_path;		/* NULL: HOME/ledger.db */
-	char *runs_folder;		/* NULL: HOME/runs */
-	char *lbrun;			/* NULL: beside lbd; must be a path that the nodes see */
-	int64_t compress_logs_ms, retain_logs_ms;	/* after a run's end; 0 = never */
-	int64_t poll_ms, idle_poll_ms;	/* asking the scheduler: while something changes, at rest */
-	int64_t spool_ms;		/* looking at the spools of running attempts */
-	int64_t deadline_ms;		/* for one call to Slurm */
-	int64_t lease_ms;		/* an lbd elsewhere that is silent for so long is gone */
-	struct in_slurm {		/* lbd as a job of its own (in_slurm.h) */
-		char *partition, *account, *qos, *mem;	/* NULL: as the site has it */
-		int64_t time_ms;	/* limit of each job */
-		int64_t hand_over_ms;	/* it ends by itself so long before that */
+	char *home;        /* $LB_HOME, absolute */
+	char *team_group;  /* NULL: nobody but the owner */
+	bool may_submit;   /* members of the team may start runs, as the owner */
+	char *team_folder; /* absolute; NULL: the team is not told */
+	char *ledger_path; /* NULL: HOME/ledger.db */
+	char *runs_folder; /* NULL: HOME/runs */
+	char *lbrun;       /* NULL: beside lbd; must be a path that the nodes see */
+	int64_t compress_logs_ms, retain_logs_ms; /* after a run's end; 0 = never */
+	int64_t poll_ms, idle_poll_ms; /* asking the scheduler: while something changes, at rest */
+	int64_t spool_ms;              /* looking at the spools of running attempts */
+	int64_t deadline_ms;           /* for one call to Slurm */
+	int64_t lease_ms;              /* an lbd elsewhere that is silent for so long is gone */
+	/* lbd as a job of its own (in_slurm.h) */
+	struct in_slurm {
+		char *partition, *account, *qos, *mem; /* NULL: as the site has it */
+		int64_t time_ms;                       /* limit of each job */
+		int64_t hand_over_ms;                  /* it ends by itself so long before that */
 	} in_slurm;
 	struct node_rules nodes;
-	char *slurm_account, *slurm_partition, *slurm_network;	/* NULL: none */
-	int submit_with;		/* enum submit_with */
-	int64_t local_gpus;		/* -1: all that are found */
-	struct key_ints local_gpu_ids;	/* unset: whichever there are */
-	int64_t local_cpus, local_jobs;	/* 0: all; any number */
-	char *local_mem;		/* as written; NULL: all */
+	char *slurm_account, *slurm_partition, *slurm_network; /* NULL: none */
+	int submit_with;                                       /* enum submit_with */
+	int64_t local_gpus;                                    /* -1: all that are found */
+	struct key_ints local_gpu_ids;                         /* unset: whichever there are */
+	int64_t local_cpus, local_jobs;                        /* 0: all; any number */
+	char *local_mem;                                       /* as written; NULL: all */
 	struct cron_config cron;
-	struct key_strings notify_hook;	/* argv; gets JSON on stdin */
-	char *notify_webhook;		/* may hold a secret: never logged, never printed */
-	int64_t not_running_ms;		/* 0 = never */
-	char *deadman_file;		/* absolute; NULL: none */
-	char *deadman_url;		/* may hold a secret */
+	struct key_strings notify_hook; /* argv; gets JSON on stdin */
+	char *notify_webhook;           /* may hold a secret: never logged, never printed */
+	int64_t not_running_ms;         /* 0 = never */
+	char *deadman_file;             /* absolute; NULL: none */
+	char *deadman_url;              /* may hold a secret */
 	int64_t deadman_interval_ms;
-	struct key_strings notify_on;	/* kinds of events; unset: the usual ones */
+	struct key_strings notify_on; /* kinds of events; unset: the usual ones */
 };
 
 extern const struct key config_keys[];

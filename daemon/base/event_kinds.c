@@ -6,8 +6,9 @@
 
 #include "common/config/keys.h"
 
+/* clang-format off */
 static const struct {
-	const char *kind, *next;	/* next: NULL = no news unless somebody asks for it */
+	const char *kind, *next; /* next: NULL = no news unless somebody asks for it */
 } kinds[] = {
 	{ "completed", "none: the run is done" },
 	{ "failed", "look at lbctl logs, then lbctl restart" },
@@ -42,6 +43,7 @@ static const struct {
 	{ "stacks", NULL }, { "stop", NULL }, { "submitted", NULL },
 	{ "switch_refused", NULL }, { "switches_refused", NULL }, { "team_refused", NULL },
 };
+/* clang-format on */
 
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 

@@ -24,21 +24,21 @@ struct switchboard;
 struct lbd {
 	uv_loop_t *loop;
 	struct config config;
-	struct lock *lock;			/* of the folder: it is ours */
+	struct lock *lock; /* of the folder: it is ours */
 	struct ledger *ledger;
-	struct scheduler *slurm, *local;	/* slurm: NULL where there is none */
+	struct scheduler *slurm, *local; /* slurm: NULL where there is none */
 	struct world world;
 	struct engine *engine;
 	struct control *control;
 	struct cron *cron;
 	struct log_keeper *log_keeper;
 	struct remover *remover;
-	struct switchboard *switchboard;	/* NULL: not yet open */
-	struct exporter *exporter;		/* NULL: the team is not told */
-	struct alerts *alerts;			/* NULL: nobody is to be told */
-	struct deadman *deadman;		/* NULL: nobody watches */
+	struct switchboard *switchboard; /* NULL: not yet open */
+	struct exporter *exporter;       /* NULL: the team is not told */
+	struct alerts *alerts;           /* NULL: nobody is to be told */
+	struct deadman *deadman;         /* NULL: nobody watches */
 	struct backup *backup;
-	int64_t started_ms;			/* wall clock */
+	int64_t started_ms; /* wall clock */
 };
 
 #endif

@@ -16,9 +16,10 @@
 
 enum { MAX_SCRIPT_BYTES = 1024 * 1024, VARIABLE_ROUNDS = 4 };
 
-/* --- a script that submits itself ------------------------------------------------------------------ */
+/* --- a script that submits itself ------------------------------------------------------------- */
 
-/* The next line with those that a backslash joins to it; "" for a comment. Owned; NULL at the end. */
+/* The next line with those that a backslash joins to it; "" for a comment. Owned; NULL at the
+ * end. */
 static char *next_command(const char **text)
 {
 	char *line = xstrdup("");
@@ -42,8 +43,8 @@ static char *next_command(const char **text)
 	return line;
 }
 
-/* How long a simple command is: to an operator outside of quotes and of $( ). Text in single quotes, which
- * stays as it is, is blanked. */
+/* How long a simple command is: to an operator outside of quotes and of $( ). Text in single
+ * quotes, which stays as it is, is blanked. */
 static size_t command_len(char *line)
 {
 	int depth = 0;
@@ -120,7 +121,8 @@ static bool learn_variable(const char *line, const char *base, struct strv *vari
 	size_t len;
 	char *name;
 
-	for (const char *const *word = (const char *const[]){ "export ", "readonly ", "local ", NULL };
+	for (const char *const *word =
+		     (const char *const[]){ "export ", "readonly ", "local ", NULL };
 	     *word; word++)
 		if (strncmp(at, *word, strlen(*word)) == 0)
 			at += strlen(*word);
@@ -182,14 +184,15 @@ bool cron_submits_itself(const char *path, const char *text)
 		}
 	}
 	while (!is && (line = next_command(&text))) {
-		is = command_means_itself(line, "sbatch", base, &variables) || requeues_itself(line);
+		is = command_means_itself(line, "sbatch", base, &variables) ||
+		     requeues_itself(line);
 		free(line);
 	}
 	strv_free(variables.items);
 	return is;
 }
 
-/* --- can it be started? ---------------------------------------------------------------------------- */
+/* --- can it be started? ----------------------------------------------------------------------- */
 
 char *cron_entry_path(const char *folder, const struct cron_entry *entry)
 {
@@ -218,12 +221,15 @@ static char *first_line_problem(const char *path, const char *text)
 	char *program, *problem = NULL;
 
 	if (len > 0 && text[len - 1] == '\r')
-		return xasprintf("%s: its first line ends in a carriage return, so it names no program: "
-				 "sed -i 's/\\r$//' %s", path, path);
+		return xasprintf(
+			"%s: its first line ends in a carriage return, so it names no program: "
+			"sed -i 's/\\r$//' %s",
+			path, path);
 	program = xstrndup(text + begin, strcspn(text + begin, " \t\n"));
 	if (program[0] == '/' && access(program, X_OK) < 0)
-		problem = xasprintf("%s: its first line names %s, which is not there or not executable",
-				    path, program);
+		problem = xasprintf(
+			"%s: its first line names %s, which is not there or not executable", path,
+			program);
 	free(program);
 	return problem;
 }
@@ -235,8 +241,10 @@ static char *script_problem(const char *path, const struct stat *st)
 	bool is_script = text && strncmp(text, "#!", 2) == 0;
 
 	if (is_script && cron_submits_itself(path, text))
-		problem = xasprintf("%s: this script submits itself again; lbd starts it each time: take "
-				    "that line out, and scancel its jobs", path);
+		problem = xasprintf(
+			"%s: this script submits itself again; lbd starts it each time: take "
+			"that line out, and scancel its jobs",
+			path);
 	else if (!(st->st_mode & 0111) && !(text && cron_is_batch(path, text)))
 		problem = xasprintf("%s: not executable: chmod +x %s", path, path);
 	else if (is_script)
@@ -252,13 +260,14 @@ char *cron_entry_problem(const char *folder, const struct cron_entry *entry)
 	struct stat st;
 
 	if (cron_expr_is_never(&entry->expr))
-		problem = xasprintf("%s: \"%s\" is never due: no such month has such a day", entry->source,
-				    entry->when);
+		problem = xasprintf("%s: \"%s\" is never due: no such month has such a day",
+				    entry->source, entry->when);
 	else if (strchr(path, '/') == NULL)
 		problem = NULL;
 	else if (stat(path, &st) < 0)
-		problem = path[0] == '/' && strncmp(path, folder, strlen(folder)) != 0 ? NULL :
-			  xasprintf("%s: there is no such file in %s", path, folder);
+		problem = path[0] == '/' && strncmp(path, folder, strlen(folder)) != 0
+				  ? NULL
+				  : xasprintf("%s: there is no such file in %s", path, folder);
 	else if (S_ISDIR(st.st_mode))
 		problem = xasprintf("%s: this is a folder", path);
 	else if (!text_ends_with(path, ".toml"))

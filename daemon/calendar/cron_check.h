@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cron_check.h - can a periodic job run at all? Looked at when it is read, not first when it is due. */
+/* cron_check.h - can a periodic job run at all? Looked at when it is read, not first when it is
+ * due. */
 #ifndef DAEMON_CALENDAR_CRON_CHECK_H
 #define DAEMON_CALENDAR_CRON_CHECK_H
 
@@ -13,12 +14,13 @@ char *cron_entry_path(const char *folder, const struct cron_entry *entry);
 /* A batch script: one of whose first lines is for sbatch. Others are run as they are. */
 bool cron_is_batch(const char *path, const char *text);
 
-/* Why the entry cannot run: it is never due, its file is not there or not executable, or it submits itself.
- * Owned; NULL: nothing is known to be in its way. */
+/* Why the entry cannot run: it is never due, its file is not there or not executable, or it submits
+ * itself. Owned; NULL: nothing is known to be in its way. */
 char *cron_entry_problem(const char *folder, const struct cron_entry *entry);
 
-/* Does a script hand itself to sbatch again, whatever it calls itself: $0, $BASH_SOURCE, its own name, what
- * scontrol says its command is, or a variable that holds one of these; or does it requeue its own job? */
+/* Does a script hand itself to sbatch again, whatever it calls itself: $0, $BASH_SOURCE, its own
+ * name, what scontrol says its command is, or a variable that holds one of these; or does it
+ * requeue its own job? */
 bool cron_submits_itself(const char *path, const char *text);
 
 #endif

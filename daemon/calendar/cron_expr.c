@@ -23,19 +23,19 @@ enum field { MINUTE, HOUR, DAY, MONTH, WEEKDAY, FIELD_COUNT };
 static const struct {
 	const char *title;
 	int least, most;
-	const char *const *names;	/* from `least` on; NULL = numbers only */
+	const char *const *names; /* from `least` on; NULL = numbers only */
 } fields[FIELD_COUNT] = {
-	[MINUTE]  = { "minute", 0, 59, NULL },
-	[HOUR]    = { "hour", 0, 23, NULL },
-	[DAY]     = { "day of month", 1, 31, NULL },
-	[MONTH]   = { "month", 1, 12, month_names },
+	[MINUTE] = { "minute", 0, 59, NULL },
+	[HOUR] = { "hour", 0, 23, NULL },
+	[DAY] = { "day of month", 1, 31, NULL },
+	[MONTH] = { "month", 1, 12, month_names },
 	[WEEKDAY] = { "day of week", 0, 7, weekday_names },
 };
 
 static const struct {
 	const char *name, *expr;
 } nicknames[] = {
-	{ "@hourly", "0 * * * *" },   { "@daily", "0 0 * * *" },  { "@midnight", "0 0 * * *" },
+	{ "@hourly", "0 * * * *" },   { "@daily", "0 0 * * *" },   { "@midnight", "0 0 * * *" },
 	{ "@weekly", "0 0 * * 0" },   { "@monthly", "0 0 1 * *" }, { "@yearly", "0 0 1 1 *" },
 	{ "@annually", "0 0 1 1 *" },
 };
@@ -48,10 +48,12 @@ struct item {
 
 static int refuse(const struct item *item, struct err *err, const char *what)
 {
-	return err_set(err, ERR_USAGE, "%s \"%.*s\": %s; %d-%d%s, lists a,b, ranges a-b and steps "
-		       "a-b/n or */n are allowed", fields[item->field].title,
-		       (int)(item->end - item->at), item->at, what, fields[item->field].least,
-		       fields[item->field].most, fields[item->field].names ? " or names" : "");
+	return err_set(err, ERR_USAGE,
+		       "%s \"%.*s\": %s; %d-%d%s, lists a,b, ranges a-b and steps "
+		       "a-b/n or */n are allowed",
+		       fields[item->field].title, (int)(item->end - item->at), item->at, what,
+		       fields[item->field].least, fields[item->field].most,
+		       fields[item->field].names ? " or names" : "");
 }
 
 /* A number or a name at *p; moves *p past it. -1: neither. */
@@ -111,7 +113,7 @@ static int read_item(const struct item *item, uint64_t *bits, struct err *err)
 		if (is_range && (p++, (high = read_value(item->field, &p, item->end)) < 0))
 			return refuse(item, err, "is not understood");
 		if (item->field == WEEKDAY && high == 0 && low > 0)
-			high = 7;	/* fri-sun */
+			high = 7; /* fri-sun */
 	}
 	if (low < fields[item->field].least || high > fields[item->field].most)
 		return refuse(item, err, "is out of range");
@@ -148,8 +150,10 @@ static const char *expand(const char *text, struct err *err)
 	for (size_t i = 0; i < sizeof(nicknames) / sizeof(nicknames[0]); i++)
 		if (strcasecmp(text, nicknames[i].name) == 0)
 			return nicknames[i].expr;
-	err_set(err, ERR_USAGE, "\"%.40s\": allowed are @hourly, @daily, @midnight, @weekly, @monthly, "
-		"@yearly and @annually", text);
+	err_set(err, ERR_USAGE,
+		"\"%.40s\": allowed are @hourly, @daily, @midnight, @weekly, @monthly, "
+		"@yearly and @annually",
+		text);
 	return NULL;
 }
 
@@ -166,15 +170,18 @@ int cron_expr_parse(const char *text, struct cron_expr *out, struct err *err)
 		size_t len = strcspn(p += strspn(p, " \t"), " \t");
 
 		if (len == 0)
-			return err_set(err, ERR_USAGE, "\"%.60s\": the %s is missing; five fields are "
-				       "wanted: minute hour day month weekday", text, fields[f].title);
+			return err_set(err, ERR_USAGE,
+				       "\"%.60s\": the %s is missing; five fields are "
+				       "wanted: minute hour day month weekday",
+				       text, fields[f].title);
 		star[f] = *p == '*';
 		if (read_field((enum field)f, p, len, &bits[f], err) < 0)
 			return -1;
 		p += len;
 	}
 	if (p[strspn(p, " \t")] != '\0')
-		return err_set(err, ERR_USAGE, "\"%.60s\": five fields are wanted, there are more", text);
+		return err_set(err, ERR_USAGE, "\"%.60s\": five fields are wanted, there are more",
+			       text);
 	out->minutes = bits[MINUTE];
 	out->hours = (uint32_t)bits[HOUR];
 	out->days = (uint32_t)bits[DAY];
@@ -235,7 +242,7 @@ bool cron_expr_is_never(const struct cron_expr *expr)
 	static const int longest[13] = { 0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
 
 	if (!expr->any_day && !expr->any_weekday)
-		return false;	/* the weekday alone is enough */
+		return false; /* the weekday alone is enough */
 	for (int month = 1; month <= 12; month++)
 		for (int day = 1; day <= longest[month]; day++)
 			if ((expr->months >> month & 1) && (expr->days >> day & 1))
@@ -252,10 +259,10 @@ bool cron_expr_due(const struct cron_expr *expr, const struct zone *zone, int64_
 	if (expr->follows_clock || change == NULL || !is_small(jump_s))
 		return matches(expr, local_s);
 	if (local_s < change->at_s + change->before_s)
-		return false;	/* these minutes have been before */
+		return false; /* these minutes have been before */
 	if (minute_s == change->at_s && jump_s > 0 &&
 	    matches_within(expr, local_s - jump_s, local_s))
-		return true;	/* these were left out */
+		return true; /* these were left out */
 	return matches(expr, local_s);
 }
 

@@ -17,12 +17,13 @@
 #include "daemon/calendar/zone.h"
 
 struct cron_expr {
-	uint64_t minutes;		/* bit n = minute n */
-	uint32_t hours, days, months;	/* days from bit 1, months from bit 1 (January) */
-	uint32_t weekdays;		/* bit 0 = Sunday */
-	bool any_day, any_weekday;	/* the field begins with `*`: then the other one decides; when
-					   neither does, either is enough */
-	bool follows_clock;		/* minute or hour begins with `*` */
+	uint64_t minutes;             /* bit n = minute n */
+	uint32_t hours, days, months; /* days from bit 1, months from bit 1 (January) */
+	uint32_t weekdays;            /* bit 0 = Sunday */
+	/* the field begins with `*`: then the other one decides; when neither does, either is
+	 * enough */
+	bool any_day, any_weekday;
+	bool follows_clock; /* minute or hour begins with `*` */
 };
 
 /* "0,30 9-17 * * mon-fri", "@daily", … Lists, ranges, steps and three-letter names; Sunday

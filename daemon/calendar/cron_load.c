@@ -21,8 +21,10 @@
 enum { MAX_BYTES = 1024 * 1024 };
 
 static const char *const folder_names[CRON_PERIODS] = {
-	[CRON_HOURLY] = "cron.hourly", [CRON_DAILY] = "cron.daily",
-	[CRON_WEEKLY] = "cron.weekly", [CRON_MONTHLY] = "cron.monthly",
+	[CRON_HOURLY] = "cron.hourly",
+	[CRON_DAILY] = "cron.daily",
+	[CRON_WEEKLY] = "cron.weekly",
+	[CRON_MONTHLY] = "cron.monthly",
 };
 
 struct loader {
@@ -107,7 +109,8 @@ static int read_lb_lines(struct cron_entry *entry, const char *text, struct err 
 	for (const char *line = text; *line != '\0'; number++) {
 		size_t len = strcspn(line, "\n"), shown = strcspn(line, "\r\n");
 
-		if (strncmp(line, "#LB ", 4) == 0 && read_lb_line(entry, line + 4, shown - 4, err) < 0)
+		if (strncmp(line, "#LB ", 4) == 0 &&
+		    read_lb_line(entry, line + 4, shown - 4, err) < 0)
 			return err_wrap(err, "%s:%d", entry->source, number);
 		line += len + (line[len] == '\n');
 	}
@@ -127,8 +130,10 @@ static bool is_scheduler(const char *path, const char *text)
 static int check_script(const char *path, const char *text, struct err *err)
 {
 	if (is_scheduler(path, text))
-		return err_set(err, ERR_USAGE, "%s: this script is itself a cron that submits itself again; "
-			       "lbd does what it does: move it away, and scancel its jobs", path);
+		return err_set(err, ERR_USAGE,
+			       "%s: this script is itself a cron that submits itself again; "
+			       "lbd does what it does: move it away, and scancel its jobs",
+			       path);
 	return 0;
 }
 
@@ -213,8 +218,10 @@ static void load_folder(const struct loader *l, const char *path, enum cron_peri
 		if (is_script(names[i]->d_name))
 			add_script(l, file, period, &why);
 		else if (is_misnamed(file, names[i]->d_name))
-			err_set(&why, ERR_USAGE, "%s: only *.sh, *.slurm, *.sbatch and *.toml are started: "
-				"rename it", file);
+			err_set(&why, ERR_USAGE,
+				"%s: only *.sh, *.slurm, *.sbatch and *.toml are started: "
+				"rename it",
+				file);
 		if (why.code != ERR_NONE)
 			tell(l, &why);
 		free(file);

@@ -19,9 +19,9 @@
 enum cron_period { CRON_HOURLY, CRON_DAILY, CRON_WEEKLY, CRON_MONTHLY, CRON_PERIODS };
 
 struct cron_config {
-	char *folder;			/* NULL: HOME/cron */
-	char *time_zone;		/* NULL: the machine's own */
-	char *when[CRON_PERIODS];	/* five fields: when cron.hourly, … are due */
+	char *folder;             /* NULL: HOME/cron */
+	char *time_zone;          /* NULL: the machine's own */
+	char *when[CRON_PERIODS]; /* five fields: when cron.hourly, … are due */
 	struct cron_settings settings;
 };
 
@@ -30,8 +30,8 @@ struct cron_config {
 void cron_load(const struct cron_config *config, const char *folder, struct cron_entries *out,
 	       void (*on_bad)(void *arg, const struct err *why), void *arg);
 
-/* The text of a regular file that nobody else can change (common/base/guarded.h), and no link; owned. NULL
- * with err. */
+/* The text of a regular file that nobody else can change (common/base/guarded.h), and no link;
+ * owned. NULL with err. */
 char *cron_read(const char *path, size_t max_bytes, struct err *err);
 
 #endif

@@ -5,7 +5,7 @@
 
 enum {
 	MINUTE_S = 60,
-	LATE_S = 5 * 60,	/* a tick that is found this late is still on time, as for cron */
+	LATE_S = 5 * 60, /* a tick that is found this late is still on time, as for cron */
 	SET_ANEW_S = 3 * 3600,
 };
 
@@ -62,7 +62,8 @@ struct cron_plan cron_plan(const struct cron_expr *expr, const struct zone *zone
 		return plan;
 	}
 	if (span->jump_s >= LATE_S) {
-		jumped_s = span->now_s - span->jump_s > seen_s ? span->now_s - span->jump_s : seen_s;
+		jumped_s = span->now_s - span->jump_s > seen_s ? span->now_s - span->jump_s
+							       : seen_s;
 		take(&plan, expr, zone, catch_up, seen_s, jumped_s);
 		take(&plan, expr, zone, after_jump(expr, span->jump_s), jumped_s,
 		     span->now_s - MINUTE_S);

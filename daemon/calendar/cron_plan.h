@@ -19,16 +19,16 @@ enum cron_catch_up { CATCH_UP_NONE, CATCH_UP_ONE, CATCH_UP_ALL };
 enum { CRON_MAX_TICKS = 24 };
 
 struct cron_span {
-	int64_t seen_s;		/* ticks up to here have been dealt with */
-	int64_t now_s;		/* less the job's jitter */
-	int64_t jump_s;		/* how far the clock was set forward (back: < 0) in between */
+	int64_t seen_s; /* ticks up to here have been dealt with */
+	int64_t now_s;  /* less the job's jitter */
+	int64_t jump_s; /* how far the clock was set forward (back: < 0) in between */
 };
 
 struct cron_plan {
-	int64_t ticks[CRON_MAX_TICKS];	/* to start, oldest first; seconds, UTC */
+	int64_t ticks[CRON_MAX_TICKS]; /* to start, oldest first; seconds, UTC */
 	size_t count;
-	int64_t passed_over;	/* ticks that were due and are not made up for */
-	int64_t seen_s;		/* what to remember */
+	int64_t passed_over; /* ticks that were due and are not made up for */
+	int64_t seen_s;      /* what to remember */
 };
 
 struct cron_plan cron_plan(const struct cron_expr *expr, const struct zone *zone,

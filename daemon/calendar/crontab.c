@@ -27,9 +27,13 @@ static const struct {
 	size_t offset;
 	const char *const choices[4];
 } settings_table[] = {
-	{ "CATCH_UP", SETTING_CHOICE, offsetof(struct cron_settings, catch_up),
+	{ "CATCH_UP",
+	  SETTING_CHOICE,
+	  offsetof(struct cron_settings, catch_up),
 	  { "none", "one", "all", NULL } },
-	{ "OVERLAP", SETTING_CHOICE, offsetof(struct cron_settings, overlap),
+	{ "OVERLAP",
+	  SETTING_CHOICE,
+	  offsetof(struct cron_settings, overlap),
 	  { "skip", "queue", "replace", NULL } },
 	{ "TIMEOUT", SETTING_DURATION, offsetof(struct cron_settings, timeout_ms), { NULL } },
 	{ "JITTER", SETTING_DURATION, offsetof(struct cron_settings, jitter_ms), { NULL } },
@@ -56,13 +60,15 @@ int cron_setting(struct cron_settings *settings, const char *key, const char *va
 
 		if (strcasecmp(key, settings_table[i].key) != 0)
 			continue;
-		rc = settings_table[i].type == SETTING_CHOICE ?
-			     set_choice(field, settings_table[i].choices, value, err) :
-			     duration_parse(value, field, err);
+		rc = settings_table[i].type == SETTING_CHOICE
+			     ? set_choice(field, settings_table[i].choices, value, err)
+			     : duration_parse(value, field, err);
 		return rc < 0 ? err_wrap(err, "%s", settings_table[i].key) : 0;
 	}
-	return err_set(err, ERR_NOT_FOUND, "%.40s: allowed are CRON_TZ, NAME, CATCH_UP, OVERLAP, "
-		       "TIMEOUT, JITTER and SBATCH", key);
+	return err_set(err, ERR_NOT_FOUND,
+		       "%.40s: allowed are CRON_TZ, NAME, CATCH_UP, OVERLAP, "
+		       "TIMEOUT, JITTER and SBATCH",
+		       key);
 }
 
 /* --- the list -------------------------------------------------------------------------------- */
@@ -93,7 +99,9 @@ static size_t count_words(char *const *words)
 static int check_options(char *const *options, struct err *err)
 {
 	const struct batch_request request = {
-		.extra = options, .workdir = "/", .now = time(NULL),
+		.extra = options,
+		.workdir = "/",
+		.now = time(NULL),
 	};
 	struct err why = { 0 };
 	json_t *fields = batch_resolve(&request, &why);
@@ -153,8 +161,10 @@ int cron_entries_add(struct cron_entries *entries, struct cron_entry *entry, str
 	const struct cron_entry *twin = cron_entries_find(entries, entry->name);
 
 	if (twin) {
-		err_set(err, ERR_LOCKED, "%s: there is an entry of this name already (%s); give one of "
-			"them another NAME=", entry->name, twin->source);
+		err_set(err, ERR_LOCKED,
+			"%s: there is an entry of this name already (%s); give one of "
+			"them another NAME=",
+			entry->name, twin->source);
 		cron_entry_clear(entry);
 		return -1;
 	}
@@ -188,8 +198,8 @@ struct reader {
 	const char *file;
 	int line;
 	struct cron_settings settings;
-	char *zone, *name, *options;	/* what CRON_TZ=, NAME= and SBATCH= said last */
-	struct strv env;		/* what all other NAMEs said */
+	char *zone, *name, *options; /* what CRON_TZ=, NAME= and SBATCH= said last */
+	struct strv env;             /* what all other NAMEs said */
 	struct cron_entries *out;
 };
 
@@ -230,13 +240,15 @@ static bool is_setting(const char *key)
 /* A setting that was misspelt would be obeyed by nobody. */
 static int assign_env(struct reader *r, const char *key, const char *value, struct err *err)
 {
-	static const char *const known[] = { "CRON_TZ", "CATCH_UP", "OVERLAP", "TIMEOUT", "JITTER",
-					     "SBATCH" };
+	static const char *const known[] = { "CRON_TZ", "CATCH_UP", "OVERLAP",
+					     "TIMEOUT", "JITTER",   "SBATCH" };
 	const char *near = nearest(key, known, sizeof(known) / sizeof(known[0]));
 
 	if (near)
-		return err_set(err, ERR_USAGE, "%.40s: did you mean %s? For a variable of this name use "
-			       "the file \"environment\" beside the crontab", key, near);
+		return err_set(err, ERR_USAGE,
+			       "%.40s: did you mean %s? For a variable of this name use "
+			       "the file \"environment\" beside the crontab",
+			       key, near);
 	strv_set(&r->env, xasprintf("%s=%s", key, value));
 	return 0;
 }
@@ -265,7 +277,8 @@ static int assign(struct reader *r, const char *key, const char *value, struct e
 		return rc;
 	}
 	if (strcmp(key, "MAILTO") == 0)
-		return err_set(err, ERR_USAGE, "MAILTO: lbd sends no mail; [notify] in lbd.toml says whom "
+		return err_set(err, ERR_USAGE,
+			       "MAILTO: lbd sends no mail; [notify] in lbd.toml says whom "
 			       "to tell of failures");
 	if (!is_setting(key))
 		return assign_env(r, key, value, err);
@@ -339,7 +352,8 @@ static int read_entry(struct reader *r, const char *line, struct err *err)
 	}
 	if (entry.argv[0] == NULL) {
 		cron_entry_clear(&entry);
-		return err_set(err, ERR_USAGE, "nothing is to be done; a script or a command is wanted "
+		return err_set(err, ERR_USAGE,
+			       "nothing is to be done; a script or a command is wanted "
 			       "after the time");
 	}
 	entry.source = xasprintf("%s:%d", r->file, r->line);
@@ -376,11 +390,14 @@ static char *next_line(const char **text)
 }
 
 void crontab_read(const char *text, const char *file, const char *zone,
-		  const struct cron_settings *defaults, struct cron_entries *out, void (*on_bad)(void *arg, const struct err *why),
-		  void *arg)
+		  const struct cron_settings *defaults, struct cron_entries *out,
+		  void (*on_bad)(void *arg, const struct err *why), void *arg)
 {
 	struct reader r = {
-		.file = file, .settings = *defaults, .out = out, .zone = zone ? xstrdup(zone) : NULL,
+		.file = file,
+		.settings = *defaults,
+		.out = out,
+		.zone = zone ? xstrdup(zone) : NULL,
 	};
 
 	while (*text != '\0') {

@@ -26,37 +26,37 @@
 enum cron_overlap { OVERLAP_SKIP, OVERLAP_QUEUE, OVERLAP_REPLACE };
 
 struct cron_settings {
-	int catch_up;			/* enum cron_catch_up */
-	int overlap;			/* enum cron_overlap */
-	int64_t timeout_ms;		/* 0 = none */
-	int64_t jitter_ms;		/* 0 = none */
+	int catch_up;       /* enum cron_catch_up */
+	int overlap;        /* enum cron_overlap */
+	int64_t timeout_ms; /* 0 = none */
+	int64_t jitter_ms;  /* 0 = none */
 };
 
 struct cron_entry {
-	char name[NAME_MAX_BYTES + 1];	/* no other entry has it */
-	char *source;			/* "FILE:LINE" or the script's path, for messages */
-	char *when;			/* as written: "30 4 * * 1-5", "@daily" */
-	char *zone;			/* "" = the machine's own */
+	char name[NAME_MAX_BYTES + 1]; /* no other entry has it */
+	char *source;                  /* "FILE:LINE" or the script's path, for messages */
+	char *when;                    /* as written: "30 4 * * 1-5", "@daily" */
+	char *zone;                    /* "" = the machine's own */
 	struct cron_expr expr;
-	char **argv;			/* what to submit: a script and its arguments, or a command */
-	char **options;			/* of sbatch, NULL-terminated; NULL = none */
-	char **env;			/* "NAME=VALUE" lines above it, NULL-terminated; NULL = none */
-	char *problem;			/* why it cannot run as it is (cron_check.h); NULL: it can */
+	char **argv;    /* what to submit: a script and its arguments, or a command */
+	char **options; /* of sbatch, NULL-terminated; NULL = none */
+	char **env;     /* "NAME=VALUE" lines above it, NULL-terminated; NULL = none */
+	char *problem;  /* why it cannot run as it is (cron_check.h); NULL: it can */
 	struct cron_settings settings;
 };
 
 struct cron_entries {
 	struct cron_entry *items;
 	size_t count;
-	char **env;			/* of cron/environment, for all of them; NULL = none */
+	char **env; /* of cron/environment, for all of them; NULL = none */
 };
 
 /* Adds the entries of a crontab to *out. `zone` (NULL or "": the machine's own) and `defaults` hold
  * until a line says otherwise. Each problem is told as "file:line: what is wrong, what is
  * allowed". */
 void crontab_read(const char *text, const char *file, const char *zone,
-		  const struct cron_settings *defaults, struct cron_entries *out, void (*on_bad)(void *arg, const struct err *why),
-		  void *arg);
+		  const struct cron_settings *defaults, struct cron_entries *out,
+		  void (*on_bad)(void *arg, const struct err *why), void *arg);
 
 /* Takes over the strings of `entry`; frees them with ERR_LOCKED when its name is taken. */
 int cron_entries_add(struct cron_entries *entries, struct cron_entry *entry, struct err *err);
@@ -65,8 +65,8 @@ void cron_entry_clear(struct cron_entry *entry);
 const struct cron_entry *cron_entries_find(const struct cron_entries *entries, const char *name);
 void cron_entries_clear(struct cron_entries *entries);
 
-/* "NAME = value", also with "export " in front and quotes around the value, as an owned "NAME=value". NULL
- * without err: the line is no assignment. */
+/* "NAME = value", also with "export " in front and quotes around the value, as an owned
+ * "NAME=value". NULL without err: the line is no assignment. */
 char *cron_assignment(const char *line);
 
 /* "CATCH_UP" → settings; letter case does not matter. ERR_NOT_FOUND: no such setting. */

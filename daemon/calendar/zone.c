@@ -23,8 +23,10 @@ static int zone_check(const char *name, struct err *err)
 
 	if (strcmp(name, "UTC") != 0 &&
 	    (name[0] == '/' || strstr(name, "..") || access(path, R_OK) < 0))
-		rc = err_set(err, ERR_USAGE, "there is no time zone \"%s\"; a name like "
-			     "Europe/Berlin or UTC is wanted (see %s)", name, folder);
+		rc = err_set(err, ERR_USAGE,
+			     "there is no time zone \"%s\"; a name like "
+			     "Europe/Berlin or UTC is wanted (see %s)",
+			     name, folder);
 	free(path);
 	return rc;
 }
@@ -76,8 +78,8 @@ static void read_changes(struct zone *out, int64_t from_s, int64_t until_s)
 		if (out->count == room)
 			out->changes = xrealloc(out->changes,
 						(room = room * 2 + 8) * sizeof(*out->changes));
-		out->changes[out->count++] =
-			(struct zone_change){ find_change(t, next), before_s, after_s };
+		out->changes[out->count++] = (struct zone_change){ find_change(t, next), before_s,
+								   after_s };
 	}
 }
 

@@ -12,14 +12,14 @@
 #include "common/base/err.h"
 
 struct zone_change {
-	int64_t at_s;			/* seconds since 1970, UTC */
-	int64_t before_s, after_s;	/* seconds east of UTC */
+	int64_t at_s;              /* seconds since 1970, UTC */
+	int64_t before_s, after_s; /* seconds east of UTC */
 };
 
 struct zone {
-	char *name;			/* "" = the machine's own */
-	int64_t offset_s;		/* before the first change */
-	struct zone_change *changes;	/* in order */
+	char *name;                  /* "" = the machine's own */
+	int64_t offset_s;            /* before the first change */
+	struct zone_change *changes; /* in order */
 	size_t count;
 };
 

@@ -9,7 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/json.h"
 
-/* --- its end ---------------------------------------------------------------------------------------- */
+/* --- its end ---------------------------------------------------------------------------------- */
 
 static void on_conn_closed(uv_handle_t *handle)
 {
@@ -56,7 +56,7 @@ size_t conn_unread(const struct conn *c)
 	return uv_stream_get_write_queue_size((const uv_stream_t *)&c->pipe);
 }
 
-/* --- answers ---------------------------------------------------------------------------------------- */
+/* --- answers ---------------------------------------------------------------------------------- */
 
 struct answer {
 	uv_write_t write;
@@ -69,7 +69,7 @@ static void on_written(uv_write_t *write, int status)
 	struct answer *answer = write->data;
 
 	if (status < 0 && status != UV_ECANCELED)
-		conn_close(write->handle->data);	/* the peer went away */
+		conn_close(write->handle->data); /* the peer went away */
 	control_wake(answer->control);
 	free(answer->line);
 	free(answer);
@@ -135,7 +135,7 @@ void request_refuse(struct request *request, const struct err *err)
 		send_error(c, err);
 }
 
-/* --- requests --------------------------------------------------------------------------------------- */
+/* --- requests --------------------------------------------------------------------------------- */
 
 static int check_role(const struct conn *c, enum verb verb, struct err *err)
 {
@@ -210,7 +210,8 @@ void conn_read_on(struct conn *c)
 void conn_serve(struct conn *c)
 {
 	char *begin = c->in.data + c->searched;
-	size_t len = c->searched + (size_t)((char *)memchr(begin, '\n', c->in.len - c->searched) - begin);
+	size_t len = c->searched +
+		     (size_t)((char *)memchr(begin, '\n', c->in.len - c->searched) - begin);
 
 	c->user->turn = c->control->turn;
 	on_frame(c, c->in.data, len);
@@ -261,7 +262,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 	*buf = uv_buf_init(c->control->chunk, sizeof(c->control->chunk));
 }
 
-/* --- its beginning ---------------------------------------------------------------------------------- */
+/* --- its beginning ---------------------------------------------------------------------------- */
 
 void conn_create(struct control *control, int fd, const struct peer *peer)
 {

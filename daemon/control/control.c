@@ -22,7 +22,8 @@ static int give_to_team(const struct control *control, struct err *err)
 	if (name == NULL)
 		return 0;
 	if (!group_id(name, &group))
-		return err_set(err, ERR_USAGE, "lbd.toml: team.group: there is no group \"%s\"", name);
+		return err_set(err, ERR_USAGE, "lbd.toml: team.group: there is no group \"%s\"",
+			       name);
 	if (lchown(control->path, (uid_t)-1, group) < 0 ||
 	    fchmodat(AT_FDCWD, control->path, 0660, AT_SYMLINK_NOFOLLOW) < 0)
 		return err_errno(err, "%s: cannot give it to group %s", control->path, name);
@@ -67,7 +68,7 @@ void control_close(struct control *control)
 	if (control == NULL)
 		return;
 	if (control->lbd->lock && lock_check(control->lbd->lock, NULL) == 0)
-		unlink(control->path);	/* else it may be another lbd's by now */
+		unlink(control->path); /* else it may be another lbd's by now */
 	while (control->conns)
 		conn_close(control->conns);
 	uv_close((uv_handle_t *)&control->listener, on_closed);

@@ -20,10 +20,10 @@
 struct request {
 	struct lbd *lbd;
 	enum verb verb;
-	json_t *args;			/* an object; owned by the request */
+	json_t *args; /* an object; owned by the request */
 	struct peer peer;
-	struct conn *conn;		/* NULL once the peer is gone */
-	struct request *next;		/* of the same connection */
+	struct conn *conn;    /* NULL once the peer is gone */
+	struct request *next; /* of the same connection */
 };
 
 /* `data` is taken (NULL = null). */
@@ -33,8 +33,8 @@ void request_refuse(struct request *request, const struct err *err);
 /* The run that args.run names. */
 int request_run(struct request *request, struct ledger_run *out, struct err *err);
 
-/* Opens HOME/lbd.sock: 0660 and of the team's group when there is one, else 0600. Each request whose
- * peer has the role for it goes to `handle`. */
+/* Opens HOME/lbd.sock: 0660 and of the team's group when there is one, else 0600. Each request
+ * whose peer has the role for it goes to `handle`. */
 struct control *control_open(struct lbd *lbd, void (*handle)(struct request *), struct err *err);
 /* Asked before anything is opened: -1 when so few descriptors would leave none for a visitor. */
 int control_check_room(struct err *err);

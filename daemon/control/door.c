@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is let in: a member of the team or the owner, while there is room; everybody else is told why not,
- * at no cost to those inside. */
+/* Who is let in: a member of the team or the owner, while there is room; everybody else is told why
+ * not, at no cost to those inside. */
 #include "daemon/control/state.h"
 
 #include <errno.h>
@@ -16,8 +16,8 @@
 #include "common/base/log.h"
 #include "daemon/base/lbd.h"
 
-/* The more there are, the fewer may one user have: whoever comes finds room, however many others press.
- * (Dynamic thresholds, as switches share their buffers: Choudhury and Hahne 1998.) */
+/* The more there are, the fewer may one user have: whoever comes finds room, however many others
+ * press. (Dynamic thresholds, as switches share their buffers: Choudhury and Hahne 1998.) */
 static int check_room(const struct control *control, int conns, struct err *err)
 {
 	int room = MAX_CONNS - control->conn_count;
@@ -42,8 +42,10 @@ static int admit(struct control *control, int fd, struct peer *peer, struct err 
 	    peer_of(fd, config->team_group, config->may_submit, peer, err) < 0)
 		return -1;
 	if (peer->role == ROLE_NONE)
-		return err_set(err, ERR_REFUSED, "these runs belong to somebody else, and %s is not in "
-						 "their team (lbd.toml: team.group)", peer->user);
+		return err_set(err, ERR_REFUSED,
+			       "these runs belong to somebody else, and %s is not in "
+			       "their team (lbd.toml: team.group)",
+			       peer->user);
 	return 0;
 }
 
@@ -61,8 +63,8 @@ static void refuse(int fd, const struct err *err)
 	json_decref(object);
 }
 
-/* The last ones are not for visitors: the ledger, switches, spools and helpers need them. (The kernel
- * gives the lowest number that is free.) */
+/* The last ones are not for visitors: the ledger, switches, spools and helpers need them. (The
+ * kernel gives the lowest number that is free.) */
 static bool is_reserved(int fd)
 {
 	struct rlimit limit;
@@ -81,8 +83,10 @@ int control_check_room(struct err *err)
 		close(fd);
 	if (has_room)
 		return 0;
-	return err_set(err, ERR_IO, "%llu file descriptors are too few: lbd needs %d, and more to serve many "
-		       "people (ulimit -n)", (unsigned long long)limit.rlim_cur, LEAST_FILES);
+	return err_set(err, ERR_IO,
+		       "%llu file descriptors are too few: lbd needs %d, and more to serve many "
+		       "people (ulimit -n)",
+		       (unsigned long long)limit.rlim_cur, LEAST_FILES);
 }
 
 static void refuse_for_want_of_files(int fd)

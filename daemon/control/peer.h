@@ -11,7 +11,7 @@
 
 struct peer {
 	uid_t uid;
-	char user[64];		/* name, or the number where there is none */
+	char user[64]; /* name, or the number where there is none */
 	enum role role;
 };
 

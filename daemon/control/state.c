@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What all parts of the control socket stand on: who is connected, who holds it, and its next turn. It
- * calls none of them: what a turn does was left in `struct control` when it was opened. */
+/* What all parts of the control socket stand on: who is connected, who holds it, and its next turn.
+ * It calls none of them: what a turn does was left in `struct control` when it was opened. */
 #include "daemon/control/state.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ void control_release(struct control *control)
 	free(control);
 }
 
-/* --- users ------------------------------------------------------------------------------------------ */
+/* --- users ------------------------------------------------------------------------------------ */
 
 struct user *user_find(struct control *control, uid_t uid)
 {
@@ -54,7 +54,7 @@ void user_leave(struct control *control, struct user *user)
 	free(user);
 }
 
-/* --- turns ------------------------------------------------------------------------------------------ */
+/* --- turns ------------------------------------------------------------------------------------ */
 
 void control_wake(struct control *control)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose turn it is: the owner's, then one request of each other user, who waited longest first; who is
- * too slow to ask or to listen is closed. */
+/* Whose turn it is: the owner's, then one request of each other user, who waited longest first; who
+ * is too slow to ask or to listen is closed. */
 #include "daemon/control/state.h"
 
 #include <stdlib.h>
 
 #include "common/base/clock.h"
 
-/* --- turns ------------------------------------------------------------------------------------------ */
+/* --- turns ------------------------------------------------------------------------------------ */
 
 static void count_unread(struct control *control)
 {
@@ -89,7 +89,7 @@ void control_on_serving(uv_idle_t *idle)
 		uv_idle_stop(idle);
 }
 
-/* --- deadlines -------------------------------------------------------------------------------------- */
+/* --- deadlines -------------------------------------------------------------------------------- */
 
 static bool is_overdue(struct conn *c, int64_t now_ms)
 {
@@ -116,7 +116,7 @@ void control_on_sweep(uv_timer_t *timer)
 		closed = true;
 	}
 	if (closed)
-		control_wake(control);	/* for those who waited for its user's share */
+		control_wake(control); /* for those who waited for its user's share */
 	if (control->conns == NULL)
 		uv_timer_stop(timer);
 }

@@ -15,9 +15,9 @@ enum {
 	MINUTE_S = 60,
 	HOUR_S = 3600,
 	YEAR_S = 366 * 86400,
-	BACK_S = 400 * 86400,		/* so far back a zone is known */
-	AHEAD_S = 9 * YEAR_S,		/* and so far ahead: a 29 February may be eight years away */
-	JUMP_MS = 2000,			/* less is a clock being disciplined */
+	BACK_S = 400 * 86400, /* so far back a zone is known */
+	AHEAD_S = 9 * YEAR_S, /* and so far ahead: a 29 February may be eight years away */
+	JUMP_MS = 2000,       /* less is a clock being disciplined */
 };
 
 /* --- zones ----------------------------------------------------------------------------------- */
@@ -110,7 +110,7 @@ static bool is_silent(struct cron *cron, const struct cron_entry *entry, int64_t
 	int64_t t;
 
 	if (ledger_cron_tick_succeeded(cron->lbd->ledger, entry->name, &good, NULL) < 0)
-		return false;	/* it never did: each failure is told by itself */
+		return false; /* it never did: each failure is told by itself */
 	t = cron_next_s(cron, entry, good.scheduled_s + cron_jitter_s(entry));
 	for (int i = 0; i < 2 && t >= 0; i++)
 		t = cron_next_s(cron, entry, t);
@@ -141,7 +141,8 @@ static void turn_entry(struct cron *cron, const struct cron_entry *entry, int64_
 	for (size_t i = 0; i < plan.count && !is_disabled; i++)
 		cron_tick(cron, entry, plan.ticks[i], plan.count > 1);
 	if (plan.passed_over > 0 && !is_disabled)
-		cron_event(cron, "cron_missed", entry->name, "times passed by; CATCH_UP says which of "
+		cron_event(cron, "cron_missed", entry->name,
+			   "times passed by; CATCH_UP says which of "
 			   "them are made up for");
 	cron_look_after(cron, entry);
 	if (!is_disabled)
@@ -170,8 +171,9 @@ static int64_t next_turn_s(struct cron *cron, int64_t now_s)
 	int64_t at_s = now_s - now_s % MINUTE_S + MINUTE_S;
 
 	for (size_t i = 0; i < cron->entries.count; i++) {
-		int64_t next_s = cron_jitter_s(&cron->entries.items[i]) ?
-					 cron_next_s(cron, &cron->entries.items[i], now_s) : -1;
+		int64_t next_s = cron_jitter_s(&cron->entries.items[i])
+					 ? cron_next_s(cron, &cron->entries.items[i], now_s)
+					 : -1;
 
 		if (next_s >= 0 && next_s < at_s)
 			at_s = next_s;
@@ -201,8 +203,8 @@ struct cron *cron_open(struct lbd *lbd, struct err *err)
 	struct cron *cron = xcalloc(1, sizeof(*cron));
 
 	cron->lbd = lbd;
-	cron->folder = lbd->config.cron.folder ? xstrdup(lbd->config.cron.folder) :
-						 path_join("%s/cron", lbd->config.home);
+	cron->folder = lbd->config.cron.folder ? xstrdup(lbd->config.cron.folder)
+					       : path_join("%s/cron", lbd->config.home);
 	cron->problems = json_array();
 	uv_timer_init(lbd->loop, &cron->timer);
 	cron->timer.data = cron;

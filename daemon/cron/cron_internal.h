@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cron_internal.h - what the files of cron share: cron.c takes the turns, cron_ticks.c makes runs of
- * ticks, cron_view.c answers people; cron_state.c, below them, knows the entries. */
+/* cron_internal.h - what the files of cron share: cron.c takes the turns, cron_ticks.c makes runs
+ * of ticks, cron_view.c answers people; cron_state.c, below them, knows the entries. */
 #ifndef DAEMON_CRON_CRON_INTERNAL_H
 #define DAEMON_CRON_CRON_INTERNAL_H
 
@@ -11,10 +11,10 @@
 struct cron_state {
 	char name[NAME_MAX_BYTES + 1];
 	int64_t seen_s;
-	char *disabled_by;		/* "" = enabled */
-	int64_t written_s;		/* seen_s as it is in the ledger */
-	bool busy;			/* a tick is being submitted */
-	bool silent;			/* people were told that it does not succeed */
+	char *disabled_by; /* "" = enabled */
+	int64_t written_s; /* seen_s as it is in the ledger */
+	bool busy;         /* a tick is being submitted */
+	bool silent;       /* people were told that it does not succeed */
 };
 
 struct cron {
@@ -22,13 +22,13 @@ struct cron {
 	uv_timer_t timer;
 	char *folder;
 	struct cron_entries entries;
-	json_t *problems;		/* of the last reading: texts */
+	json_t *problems; /* of the last reading: texts */
 	struct cron_state **states;
 	size_t state_count;
-	struct zone *zones;		/* those that entries name */
+	struct zone *zones; /* those that entries name */
 	size_t zone_count;
 	int64_t zones_until_s;
-	int64_t wall_ms, mono_ms;	/* of the last turn */
+	int64_t wall_ms, mono_ms; /* of the last turn */
 };
 
 /* cron_state.c: it is there from the first question on. */

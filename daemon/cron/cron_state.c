@@ -16,7 +16,8 @@ static struct cron_state *add_state(struct cron *cron, const char *name, int64_t
 	memcpy(state->name, name, strnlen(name, NAME_MAX_BYTES));
 	state->seen_s = state->written_s = seen_s;
 	state->disabled_by = xstrdup(disabled_by);
-	cron->states = xrealloc(cron->states, (cron->state_count + 1) * sizeof(struct cron_state *));
+	cron->states = xrealloc(cron->states,
+				(cron->state_count + 1) * sizeof(struct cron_state *));
 	return cron->states[cron->state_count++] = state;
 }
 

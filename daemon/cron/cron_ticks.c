@@ -28,7 +28,10 @@ void cron_event(struct cron *cron, const char *kind, const char *entry, const ch
 {
 	char *line = xasprintf("%s: %s", entry, text);
 	struct ledger_event e = {
-		.time_ms = clock_wall_ms(), .kind = kind, .actor = "lbd", .text = line,
+		.time_ms = clock_wall_ms(),
+		.kind = kind,
+		.actor = "lbd",
+		.text = line,
 	};
 
 	log_info("cron: %s: %s", kind, line);
@@ -54,8 +57,12 @@ static void settle(struct cron *cron, const char *entry, int64_t scheduled_s, co
 		   const char *text)
 {
 	struct ledger_cron_tick tick = {
-		.entry = entry, .scheduled_s = scheduled_s, .state = state, .run = "",
-		.text = text, .time_ms = clock_wall_ms(),
+		.entry = entry,
+		.scheduled_s = scheduled_s,
+		.state = state,
+		.run = "",
+		.text = text,
+		.time_ms = clock_wall_ms(),
 	};
 
 	ledger_cron_tick_put(cron->lbd->ledger, &tick, NULL);
@@ -64,7 +71,7 @@ static void settle(struct cron *cron, const char *entry, int64_t scheduled_s, co
 static void end_run(struct cron *cron, const struct ledger_run *run, const char *reason)
 {
 	struct lbd *lbd = cron->lbd;
-	char *name = xstrdup(run->name);	/* the row is the ledger's */
+	char *name = xstrdup(run->name); /* the row is the ledger's */
 
 	if (run->wanted < ORDER_KILL &&
 	    order_write(lbd, run->id, ORDER_KILL, "kill", "cron", reason, NULL) == 0)
@@ -82,7 +89,7 @@ struct flight {
 	char user[64];
 	int64_t scheduled_s;
 	json_t *args;
-	void (*done)(void *arg, json_t *answer, const struct err *why);	/* NULL: nobody waits */
+	void (*done)(void *arg, json_t *answer, const struct err *why); /* NULL: nobody waits */
 	void *arg;
 };
 
@@ -90,8 +97,12 @@ static int put_tick(void *arg, int64_t run_id, struct err *err)
 {
 	const struct flight *f = arg;
 	struct ledger_cron_tick tick = {
-		.entry = f->entry, .scheduled_s = f->scheduled_s, .state = "submitted",
-		.run = f->run, .text = "", .time_ms = clock_wall_ms(),
+		.entry = f->entry,
+		.scheduled_s = f->scheduled_s,
+		.state = "submitted",
+		.run = f->run,
+		.text = "",
+		.time_ms = clock_wall_ms(),
 	};
 
 	(void)run_id;
@@ -126,8 +137,8 @@ static void name_run(const char *entry, int64_t scheduled_s, char out[NAME_MAX_B
 
 	gmtime_r(&t, &tm);
 	strftime(when, sizeof(when), scheduled_s % 60 ? "%Y%m%dT%H%M%SZ" : "%Y%m%dT%H%MZ", &tm);
-	snprintf(out, NAME_MAX_BYTES + 1, "%.*s-%s", (int)(NAME_MAX_BYTES - 1 - strlen(when)), entry,
-		 when);
+	snprintf(out, NAME_MAX_BYTES + 1, "%.*s-%s", (int)(NAME_MAX_BYTES - 1 - strlen(when)),
+		 entry, when);
 }
 
 static json_t *strings(char *const *items)
@@ -139,8 +150,8 @@ static json_t *strings(char *const *items)
 	return list;
 }
 
-/* What lies in the folder of periodic jobs acts as its owner, now as when it was loaded; what a crontab
- * names elsewhere is as the shell would find it. */
+/* What lies in the folder of periodic jobs acts as its owner, now as when it was loaded; what a
+ * crontab names elsewhere is as the shell would find it. */
 static char *read_script(const struct cron *cron, const char *path, struct err *err)
 {
 	size_t len = strlen(cron->folder);
@@ -174,8 +185,8 @@ static void add_env(json_t *env, char *const *list)
 	}
 }
 
-/* What lbd was started with, as far as lbctl submit would take it along; then cron/environment; then the
- * lines above the entry. */
+/* What lbd was started with, as far as lbctl submit would take it along; then cron/environment;
+ * then the lines above the entry. */
 static json_t *environment(const struct cron *cron, const struct cron_entry *entry)
 {
 	json_t *env = kept_environment();
@@ -256,8 +267,9 @@ void cron_tick(struct cron *cron, const struct cron_entry *entry, int64_t schedu
 {
 	struct ledger_run before = { 0 };
 	bool is_busy = cron_state_of(cron, entry->name)->busy;
-	int overlap = one_of_many && entry->settings.overlap == OVERLAP_SKIP ?
-			      OVERLAP_QUEUE : entry->settings.overlap;
+	int overlap = one_of_many && entry->settings.overlap == OVERLAP_SKIP
+			      ? OVERLAP_QUEUE
+			      : entry->settings.overlap;
 
 	if (!is_busy && cron_last_is_over(cron, entry->name, &before)) {
 		cron_submit(cron, entry, scheduled_s, NULL, NULL);
@@ -281,7 +293,8 @@ static void submit_waiting(struct cron *cron, const struct cron_entry *entry)
 		int64_t scheduled_s = tick.scheduled_s;
 
 		if (ledger_cron_tick_newest(cron->lbd->ledger, entry->name, "waiting", &newest,
-					    NULL) < 0 || newest.scheduled_s == scheduled_s)
+					    NULL) < 0 ||
+		    newest.scheduled_s == scheduled_s)
 			break;
 		settle(cron, entry->name, scheduled_s, "skipped", "a newer one took its place");
 		if (ledger_cron_tick_waiting(cron->lbd->ledger, entry->name, &tick, NULL) < 0)

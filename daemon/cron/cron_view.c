@@ -81,8 +81,9 @@ static const struct cron_entry *find(struct request *r, struct err *err)
 	entry = cron_entries_find(&r->lbd->cron->entries, name);
 
 	if (entry == NULL && name_check(name, err) == 0)
-		err_set(err, ERR_NOT_FOUND, "%s: there is no such entry in %s; lbctl cron ls shows them",
-			name, r->lbd->cron->folder);
+		err_set(err, ERR_NOT_FOUND,
+			"%s: there is no such entry in %s; lbctl cron ls shows them", name,
+			r->lbd->cron->folder);
 	return entry;
 }
 
@@ -95,8 +96,10 @@ json_t *cron_set_enabled(struct request *r, struct err *err)
 	struct cron_state *state;
 	char *was;
 	struct ledger_event e = {
-		.time_ms = clock_wall_ms(), .kind = enable ? "cron_enabled" : "cron_disabled",
-		.actor = r->peer.user, .text = entry ? entry->name : "",
+		.time_ms = clock_wall_ms(),
+		.kind = enable ? "cron_enabled" : "cron_disabled",
+		.actor = r->peer.user,
+		.text = entry ? entry->name : "",
 	};
 
 	if (entry == NULL)
@@ -105,7 +108,8 @@ json_t *cron_set_enabled(struct request *r, struct err *err)
 	was = state->disabled_by;
 	state->disabled_by = xstrdup(enable ? "" : r->peer.user);
 	if (cron_state_write(cron, state, err) < 0 ||
-	    ledger_event_put(r->lbd->ledger, &e, err) < 0 || ledger_commit(r->lbd->ledger, err) < 0) {
+	    ledger_event_put(r->lbd->ledger, &e, err) < 0 ||
+	    ledger_commit(r->lbd->ledger, err) < 0) {
 		ledger_rollback(r->lbd->ledger);
 		free(state->disabled_by);
 		state->disabled_by = was;
@@ -141,6 +145,6 @@ void cron_run_now(struct request *r)
 	}
 	if (entry == NULL)
 		request_refuse(r, &err);
-	else	/* a whole minute is the name of a tick */
+	else /* a whole minute is the name of a tick */
 		cron_submit(cron, entry, now_s + (now_s % 60 == 0), on_submitted, r);
 }

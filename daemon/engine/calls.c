@@ -115,8 +115,8 @@ double engine_calls_per_minute(struct engine *e)
 static enum call_state call_state_of(enum scheduler_result result)
 {
 	static const enum call_state states[SCHEDULER_RESULT_COUNT] = {
-		[SCHEDULER_OK] = CALL_OK, [SCHEDULER_REFUSED] = CALL_REFUSED,
-		[SCHEDULER_GONE] = CALL_GONE, [SCHEDULER_DOWN] = CALL_DOWN,
+		[SCHEDULER_OK] = CALL_OK,           [SCHEDULER_REFUSED] = CALL_REFUSED,
+		[SCHEDULER_GONE] = CALL_GONE,       [SCHEDULER_DOWN] = CALL_DOWN,
 		[SCHEDULER_UNCLEAR] = CALL_UNCLEAR,
 	};
 
@@ -147,9 +147,13 @@ static void take_memory(struct attempt *a, const struct scheduler_reply *reply)
 	if (reply->result != SCHEDULER_OK || reply->job_count == 0)
 		return;
 	a->recalled = (struct recalled){
-		.cause = job->cause, .exit_code = job->exit_code, .signal = job->signal,
-		.had_nodes = job->nodes[0] != '\0', .start_time = job->start_time,
-		.end_time = job->end_time, .has_canceller = job->has_canceller,
+		.cause = job->cause,
+		.exit_code = job->exit_code,
+		.signal = job->signal,
+		.had_nodes = job->nodes[0] != '\0',
+		.start_time = job->start_time,
+		.end_time = job->end_time,
+		.has_canceller = job->has_canceller,
 		.canceller = job->canceller,
 	};
 	snprintf(a->recalled.state, sizeof(a->recalled.state), "%s (accounting)", job->state);
@@ -203,12 +207,13 @@ void engine_cancel_stray(struct engine *e, struct scheduler *s, const struct job
 	s->ops->cancel(s, job, on_stray_answer, take_off(e, NULL, NULL, DECISION_CANCEL));
 }
 
-/* The attempt cannot even be prepared: as if the scheduler had said no, with our own words; or, where that
- * is no fault of the run's (a full disk), as if it were down, and it is tried again. */
+/* The attempt cannot even be prepared: as if the scheduler had said no, with our own words; or,
+ * where that is no fault of the run's (a full disk), as if it were down, and it is tried again. */
 static void refuse(struct engine *e, struct run *run, struct attempt *a, const struct err *err)
 {
 	struct scheduler_reply reply = {
-		.result = err_is_passing(err) ? SCHEDULER_DOWN : SCHEDULER_REFUSED, .text = err->text,
+		.result = err_is_passing(err) ? SCHEDULER_DOWN : SCHEDULER_REFUSED,
+		.text = err->text,
 	};
 
 	take_answer(e, run, a, DECISION_SUBMIT, &reply);
@@ -222,7 +227,8 @@ static void submit(struct engine *e, struct run *run, struct attempt *a)
 
 	if (run->spec_problem)
 		err_set(&err, ERR_USAGE, "%s", run->spec_problem);
-	else if (e->world->submit(e->world->self, &shadow, ledger_id(e->ledger), on_answer, f, &err) == 0)
+	else if (e->world->submit(e->world->self, &shadow, ledger_id(e->ledger), on_answer, f,
+				  &err) == 0)
 		return;
 	land(f);
 	refuse(e, run, a, &err);
@@ -238,7 +244,8 @@ static void signal_job(struct engine *e, struct run *run, int signo)
 		log_warn("%s: %s", run->name, err.text);
 	run->attempt.signalled = signo;
 	run->attempt.ordered = run->wanted;
-	s->ops->signal(s, &run->attempt.job, signo, on_answer, take_off(e, run, &run->attempt, DECISION_SIGNAL));
+	s->ops->signal(s, &run->attempt.job, signo, on_answer,
+		       take_off(e, run, &run->attempt, DECISION_SIGNAL));
 }
 
 void engine_act(struct engine *e, struct run *run, struct attempt *a, const struct decision *d)

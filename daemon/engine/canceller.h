@@ -18,16 +18,17 @@
 #include <stdint.h>
 
 enum {
-	LAUNCH_WINDOW_S = 180,	/* from a start until a node has refused it, Slurm's own retries included */
+	LAUNCH_WINDOW_S =
+		180, /* from a start until a node has refused it, Slurm's own retries included */
 };
 
 struct cancelled {
 	bool had_nodes;
-	bool claimed;			/* its lbrun had begun */
-	int64_t start_time, end_time;	/* seconds, by the controller's clock; 0: not known */
-	bool has_uid;			/* accounting knows who it was: */
+	bool claimed;                 /* its lbrun had begun */
+	int64_t start_time, end_time; /* seconds, by the controller's clock; 0: not known */
+	bool has_uid;                 /* accounting knows who it was: */
 	uint32_t uid;
-	uint32_t node_uid;		/* of Slurm's daemons on the nodes */
+	uint32_t node_uid; /* of Slurm's daemons on the nodes */
 };
 
 /* Is it sure that a person did it? */

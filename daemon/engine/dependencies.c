@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* dependencies.c - runs that follow runs, by name. A name means whatever the ledger says of it now: a
- * run that was relaunched or restarted is not over. */
+/* dependencies.c - runs that follow runs, by name. A name means whatever the ledger says of it now:
+ * a run that was relaunched or restarted is not over. */
 #include <stdio.h>
 #include <string.h>
 
 #include "daemon/engine/state.h"
 
-/* RUN_STATE_COUNT: there is no such run. A ledger that cannot be read says nothing: then it waits. */
+/* RUN_STATE_COUNT: there is no such run. A ledger that cannot be read says nothing: then it
+ * waits. */
 static enum run_state state_of(struct engine *e, const char *name)
 {
 	const struct run *live = engine_find(e, name);
@@ -35,8 +36,8 @@ static void look_at(struct engine *e, struct run *run, const struct key_strings 
 				 "run.after_ok: %s was to complete first, and is %s", name, word);
 		} else if (!is_over && run->line == LINE_FREE) {
 			run->line = LINE_WAITS;
-			snprintf(run->line_text, sizeof(run->line_text), "the end of %s, which is %s",
-				 name, word);
+			snprintf(run->line_text, sizeof(run->line_text),
+				 "the end of %s, which is %s", name, word);
 		}
 	}
 }

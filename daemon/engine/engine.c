@@ -11,15 +11,15 @@
 #include "daemon/engine/prequeue.h"
 
 enum {
-	MAX_STEPS = 16,			/* decisions for one run in one turn; far above what any needs */
+	MAX_STEPS = 16, /* decisions for one run in one turn; far above what any needs */
 	LOAD_AGAIN_MS = 1000,
 };
 
-/* --- the turn -------------------------------------------------------------------------------------- */
+/* --- the turn --------------------------------------------------------------------------------- */
 
 struct todo {
 	struct run *run;
-	struct attempt *attempt;	/* of the run, or its spare */
+	struct attempt *attempt; /* of the run, or its spare */
 	struct decision decision;
 	struct todo *next;
 };
@@ -32,7 +32,7 @@ static struct todo **add_todo(struct todo **tail, struct run *run, struct attemp
 	todo->run = run;
 	todo->attempt = attempt;
 	todo->decision = *d;
-	todo->decision.text = NULL;	/* acts need none, and it would point into gone facts */
+	todo->decision.text = NULL; /* acts need none, and it would point into gone facts */
 	*tail = todo;
 	return &todo->next;
 }
@@ -46,7 +46,8 @@ static void worry(struct engine *e, struct run *run)
 }
 
 /* Behind an attempt that needs nothing at present. */
-static struct todo **step_spare(struct engine *e, struct run *run, struct todo **tail, int64_t now_ms)
+static struct todo **step_spare(struct engine *e, struct run *run, struct todo **tail,
+				int64_t now_ms)
 {
 	if (run->spare == NULL && !run->policy.prequeue)
 		return tail;
@@ -99,12 +100,13 @@ static struct todo **step(struct engine *e, struct run *run, struct todo **tail)
 		if (engine_write(e, run, &d))
 			return add_todo(tail, run, &run->attempt, &d);
 		e->written |= WROTE(d.kind);
-		/* What is decided on this end may tell a survivor to end: never before it is sure. A
-		 * final end is one with what follows from it: the ledger does not keep that it is final. */
+		/* What is decided on this end may tell a survivor to end: never before it is sure.
+		 * A final end is one with what follows from it: the ledger does not keep that it is
+		 * final. */
 		if (d.kind == DECISION_END && !run->attempt.exited && !d.is_final)
 			break;
 	}
-	run->dirty = true;	/* go on in the next turn */
+	run->dirty = true; /* go on in the next turn */
 	return tail;
 }
 
@@ -252,8 +254,9 @@ int engine_settle(struct engine *e, struct err *err)
 	int rc;
 
 	if (e->load_again_ms != 0) {
-		ledger_rollback(e->ledger);	/* nobody else's commit may carry in what is refused */
-		return err_set(err, ERR_IO, "the ledger cannot be written at present; see lbd's log");
+		ledger_rollback(e->ledger); /* nobody else's commit may carry in what is refused */
+		return err_set(err, ERR_IO,
+			       "the ledger cannot be written at present; see lbd's log");
 	}
 	rc = turn(e, err);
 	if (rc < 0 && engine_load(e, NULL) < 0)
@@ -279,7 +282,7 @@ void engine_health(struct engine *e, struct engine_health *out)
 	snprintf(out->slurm_text, sizeof(out->slurm_text), "%s", e->slurm.text);
 }
 
-/* --- life -------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 static void destroy_runs(struct engine *e)
 {
@@ -398,11 +401,11 @@ const char *engine_waits_for(struct engine *e, const char *name)
 	bool is_waiting = run && run->has_attempt && run->attempt.state == ATTEMPT_QUEUED &&
 			  run->attempt.seen_poll_ms > 0 && run->attempt.seen.phase <= JOB_PENDING;
 
-	if (run && run->line == LINE_WAITS) {	/* in today's words */
+	if (run && run->line == LINE_WAITS) { /* in today's words */
 		engine_look_at_line(e, run);
 		return run->line_text;
 	}
-	if (run && run->state == RUN_SUBMITTING)	/* why the scheduler did not take it */
+	if (run && run->state == RUN_SUBMITTING) /* why the scheduler did not take it */
 		return run->attempt.call_text;
 	return is_waiting ? run->attempt.seen.reason : "";
 }

@@ -22,9 +22,9 @@
 
 /* What the switch files want of a run (common/run/switches.h). */
 struct switched {
-	bool is_known;			/* false: the folder cannot be read at present */
-	enum run_order order;		/* of the strongest one; ORDER_RUN = none is there */
-	const char *file, *by, *text;	/* valid until the next turn; NULL without one */
+	bool is_known;                /* false: the folder cannot be read at present */
+	enum run_order order;         /* of the strongest one; ORDER_RUN = none is there */
+	const char *file, *by, *text; /* valid until the next turn; NULL without one */
 };
 
 struct world {
@@ -34,11 +34,12 @@ struct world {
 	void (*token)(void *self, char out[TOKEN_HEX + 1]);
 	/* Reads runs/NAME/spec.toml. */
 	int (*spec)(void *self, const char *run_dir, struct run_spec *out, struct err *err);
-	/* Makes the attempt's folder and hands its job to the scheduler, held. -1: it cannot even be
-	 * prepared (done is not called then). */
-	int (*submit)(void *self, const struct run *run, const char *ledger_id,
-		      scheduler_done done, void *arg, struct err *err);
-	/* The run has gone on since its newest attempt was submitted, which is still held: tells it. */
+	/* Makes the attempt's folder and hands its job to the scheduler, held. -1: it cannot even
+	 * be prepared (done is not called then). */
+	int (*submit)(void *self, const struct run *run, const char *ledger_id, scheduler_done done,
+		      void *arg, struct err *err);
+	/* The run has gone on since its newest attempt was submitted, which is still held: tells
+	 * it. */
 	int (*retell)(void *self, const struct run *run, struct err *err);
 	/* Leaves the order where lbrun finds it before it is signalled. */
 	int (*order)(void *self, const struct run *run, struct err *err);
@@ -47,7 +48,8 @@ struct world {
 	void (*switched)(void *self, const struct run *run, struct switched *out);
 	bool (*claimed)(void *self, const struct run *run);
 	bool (*exited)(void *self, const struct run *run, struct attempt_exit *out);
-	/* Was the newest attempt's job to wait for how others end (--dependency)? NULL: none does here. */
+	/* Was the newest attempt's job to wait for how others end (--dependency)? NULL: none does
+	 * here. */
 	bool (*depends)(void *self, const struct run *run);
 	/* As array_tasks_count, of this run; NULL: there are no arrays in this world. */
 	bool (*tasks)(void *self, const struct run *run, int64_t *changed_ns, int64_t *done,
@@ -91,11 +93,12 @@ void engine_on_news(struct engine *engine, void (*news)(void *arg), void *arg);
 
 /* A run that the ledger has as live, but the engine not yet (new, or restarted). */
 int engine_adopt(struct engine *engine, const char *name, struct err *err);
-/* The same for a run whose row or spec may have changed under a live one (a held run, restarted). */
+/* The same for a run whose row or spec may have changed under a live one (a held run,
+ * restarted). */
 int engine_adopt_anew(struct engine *engine, const char *name, struct err *err);
 /* A person's order, already in the ledger. */
-void engine_order(struct engine *engine, const char *name, enum run_order wanted,
-		  const char *by, const char *reason);
+void engine_order(struct engine *engine, const char *name, enum run_order wanted, const char *by,
+		  const char *reason);
 /* The switches may have changed: look at them for every run. */
 void engine_on_switches(struct engine *engine);
 /* lbrun's hint that the spool of this run has grown. */
@@ -108,19 +111,21 @@ const char *engine_follower(const struct engine *engine, const char *name);
 
 struct engine_health {
 	int64_t live_runs;
-	int64_t slurm_down_since_ms;	/* wall clock; 0 = it answers, or nobody asked */
+	int64_t slurm_down_since_ms; /* wall clock; 0 = it answers, or nobody asked */
 	char slurm_text[160];
-	int64_t good_poll_ms;		/* monotonic begin of the newest poll that Slurm answered (without
-					   Slurm: the local scheduler); 0 = none yet */
-	double calls_per_minute;	/* to the schedulers, in the last whole minute; NaN = none yet */
+	/* monotonic begin of the newest poll that Slurm answered (without Slurm: the local
+	 * scheduler); 0 = none yet */
+	int64_t good_poll_ms;
+	double calls_per_minute; /* to the schedulers, in the last whole minute; NaN = none yet */
 };
 void engine_health(struct engine *engine, struct engine_health *out);
 
-/* The live run of this name, as it is now; NULL when there is none. Borrowed until the next turn. */
+/* The live run of this name, as it is now; NULL when there is none. Borrowed until the next
+ * turn. */
 const struct run *engine_live(struct engine *engine, const char *name);
 
-/* Why the run has not begun: whom it follows, or the scheduler's own words ("Resources"); "" when it has,
- * or nobody has said. Borrowed until the next turn. */
+/* Why the run has not begun: whom it follows, or the scheduler's own words ("Resources"); "" when
+ * it has, or nobody has said. Borrowed until the next turn. */
 const char *engine_waits_for(struct engine *engine, const char *name);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { FILES_MS = 1000 };		/* how often claim and exit record are looked for */
+enum { FILES_MS = 1000 }; /* how often claim and exit record are looked for */
 
 static void look_for_exit(struct engine *e, struct run *run, int64_t now_ms)
 {
@@ -17,9 +17,9 @@ static void look_for_exit(struct engine *e, struct run *run, int64_t now_ms)
 	a->exit_seen_ms = now_ms;
 }
 
-/* Once it is over, what a network file system still hides is looked for until the grace is over. Of a
- * job that the scheduler does not know nothing but its files can tell; of one that waits in line the
- * polls tell when that is over, unless the scheduler falls silent. */
+/* Once it is over, what a network file system still hides is looked for until the grace is over. Of
+ * a job that the scheduler does not know nothing but its files can tell; of one that waits in line
+ * the polls tell when that is over, unless the scheduler falls silent. */
 static int64_t look_pause_ms(struct engine *e, const struct run *run)
 {
 	const struct attempt *a = &run->attempt;
@@ -46,7 +46,8 @@ void engine_look_at_files(struct engine *e, struct run *run, int64_t now_ms)
 		a->claimed = true;
 		a->claim_seen_ms = now_ms;
 	}
-	/* The record is written after the last spool line: look for it first, then read the spool. */
+	/* The record is written after the last spool line: look for it first, then read the
+	 * spool. */
 	if (a->claimed && !a->exited)
 		look_for_exit(e, run, now_ms);
 	if (a->claimed)
@@ -70,26 +71,34 @@ static bool is_told(const struct engine *e, const struct attempt *a)
 		engine_now(e) >= a->exit_seen_ms + EXIT_GRACE_MS);
 }
 
-/* Asked of the files of the run, so only when the answer counts: the job is gone, and had never begun. */
+/* Asked of the files of the run, so only when the answer counts: the job is gone, and had never
+ * begun. */
 static bool does_depend(const struct engine *e, const struct run *run, const struct facts *f)
 {
-	bool counts = f->has_attempt && !f->claimed && !f->seen && f->job.job_id != 0 && f->poll_ms > 0 &&
+	bool counts = f->has_attempt && !f->claimed && !f->seen && f->job.job_id != 0 &&
+		      f->poll_ms > 0 &&
 		      (f->attempt == ATTEMPT_HELD || f->attempt == ATTEMPT_QUEUED);
 
 	return counts && e->world->depends && e->world->depends(e->world->self, run);
 }
 
-void engine_gather(struct engine *e, const struct run *run, const struct attempt *a, struct facts *f)
+void engine_gather(struct engine *e, const struct run *run, const struct attempt *a,
+		   struct facts *f)
 {
 	const struct poller *p = engine_poller(e, run);
 	struct switched switched = { 0 };
 
 	*f = (struct facts){
-		.state = run->state, .wanted = run->wanted, .failures = run->failures,
+		.state = run->state,
+		.wanted = run->wanted,
+		.failures = run->failures,
 		.backoff_left_ms = run->pause_until_ms - engine_now(e),
-		.ever_trained = run->ever_trained, .unstarted = run->unstarted,
-		.line = run->line, .line_text = run->line_text,
-		.has_attempt = run->has_attempt, .goes_back = run->resume_from[0] != '\0',
+		.ever_trained = run->ever_trained,
+		.unstarted = run->unstarted,
+		.line = run->line,
+		.line_text = run->line_text,
+		.has_attempt = run->has_attempt,
+		.goes_back = run->resume_from[0] != '\0',
 	};
 	e->world->switched(e->world->self, run, &switched);
 	f->switches_known = switched.is_known;

@@ -17,12 +17,13 @@
 #include "daemon/engine/relaunch.h"
 
 enum {
-	INGEST_BYTES = 2 * 1024 * 1024,	/* of one spool in one turn: others want their turn, too */
+	INGEST_BYTES = 2 * 1024 * 1024, /* of one spool in one turn: others want their turn, too */
 	BAD_LINES_TOLD = 3,
-	THIN_AFTER = 500,		/* steps */
+	THIN_AFTER = 500, /* steps */
 };
 
-struct newest {			/* what `ls` shows, written once per turn */
+/* what `ls` shows, written once per turn */
+struct newest {
 	int64_t step, target_step;
 	double loss, tokens_per_s, mfu;
 	int64_t launch;
@@ -39,7 +40,7 @@ struct ingest {
 	bool any;
 };
 
-/* --- trainer lines -------------------------------------------------------------------------------- */
+/* --- trainer lines ---------------------------------------------------------------------------- */
 
 /* The numeric fields, as a JSON object. */
 static char *numeric_fields(json_t *line)
@@ -83,8 +84,10 @@ static void write_launch_steps(struct ingest *in)
 	struct newest *n = &in->newest;
 
 	if (n->launch > 0 && n->steps.last >= 0)
-		engine_wrote(in->engine, ledger_launch_steps(in->engine->ledger, in->run->attempt.id,
-							     n->launch, &n->steps, &err), &err);
+		engine_wrote(in->engine,
+			     ledger_launch_steps(in->engine->ledger, in->run->attempt.id, n->launch,
+						 &n->steps, &err),
+			     &err);
 	n->steps = no_steps;
 }
 
@@ -114,9 +117,13 @@ static void store_step(struct ingest *in, json_t *line)
 	char *fields = metric_fields(in->spool);
 	struct err err = { 0 };
 	struct ledger_metric m = {
-		.run_id = in->run->id, .attempt_id = in->run->attempt.id, .seq = in->spool->seq,
-		.launch = in->spool->launch, .step = js_int(line, "step", 0),
-		.time_ms = in->spool->time_ms, .loss = js_real(line, "loss", NAN),
+		.run_id = in->run->id,
+		.attempt_id = in->run->attempt.id,
+		.seq = in->spool->seq,
+		.launch = in->spool->launch,
+		.step = js_int(line, "step", 0),
+		.time_ms = in->spool->time_ms,
+		.loss = js_real(line, "loss", NAN),
 		.fields = fields,
 	};
 
@@ -141,7 +148,7 @@ static void on_nothing(struct ingest *in, json_t *line)
 	(void)line;
 }
 
-/* --- lbrun's records --------------------------------------------------------------------------------- */
+/* --- lbrun's records -------------------------------------------------------------------------- */
 
 static void on_attempt_start(struct ingest *in, json_t *line)
 {
@@ -152,8 +159,10 @@ static void on_attempt_start(struct ingest *in, json_t *line)
 	engine_note_nodes(in->engine, in->run, names[0] ? names : js_str(line, "host", ""));
 	/* While the job counts as held or queued, the decision to start it will write them. */
 	if (a->state == ATTEMPT_RUNNING)
-		engine_wrote(in->engine, ledger_attempt_started(in->engine->ledger, a->id, a->nodes,
-								in->spool->time_ms, &err), &err);
+		engine_wrote(in->engine,
+			     ledger_attempt_started(in->engine->ledger, a->id, a->nodes,
+						    in->spool->time_ms, &err),
+			     &err);
 	free(names);
 }
 
@@ -170,8 +179,10 @@ static void note_progress(struct ingest *in, int64_t step)
 	if (run->failures == 0)
 		return;
 	run->failures = 0;
-	engine_wrote(in->engine, ledger_run_set_failures(in->engine->ledger, run->id, 0,
-							 run->backoff_until_ms, &err), &err);
+	engine_wrote(in->engine,
+		     ledger_run_set_failures(in->engine->ledger, run->id, 0, run->backoff_until_ms,
+					     &err),
+		     &err);
 }
 
 /* What a person chose to start from was for this launch; what follows goes on from the newest. */
@@ -193,8 +204,9 @@ static void on_launch_start(struct ingest *in, json_t *line)
 		resume_was_heeded(in);
 	engine_wrote(in->engine,
 		     ledger_launch_start(in->engine->ledger, in->run->attempt.id, number,
-					 js_int(line, "pid", 0), step, in->spool->time_ms, &err), &err);
-	if (step > in->run->checkpoint_step)	/* an attempt that was given up had gone on */
+					 js_int(line, "pid", 0), step, in->spool->time_ms, &err),
+		     &err);
+	if (step > in->run->checkpoint_step) /* an attempt that was given up had gone on */
 		note_progress(in, step);
 	in->run->attempt.is_settled = false;
 	in->run->attempt.is_node_named = false;
@@ -219,8 +231,10 @@ static void count_launch(struct ingest *in, enum cause cause, const json_t *line
 		run->failures = 0;
 	else if (counts && cause != CAUSE_LOST && relaunch_counts(&run->policy, cause, true))
 		run->failures++;
-	engine_wrote(in->engine, ledger_run_set_failures(in->engine->ledger, run->id, run->failures,
-							 run->backoff_until_ms, &err), &err);
+	engine_wrote(in->engine,
+		     ledger_run_set_failures(in->engine->ledger, run->id, run->failures,
+					     run->backoff_until_ms, &err),
+		     &err);
 }
 
 static void on_launch_end(struct ingest *in, json_t *line)
@@ -231,14 +245,15 @@ static void on_launch_end(struct ingest *in, json_t *line)
 	struct err err = { 0 };
 
 	if (cause == CAUSE_COUNT)
-		cause = CAUSE_LOST;	/* a newer lbrun's word that this lbd does not know */
+		cause = CAUSE_LOST; /* a newer lbrun's word that this lbd does not know */
 	if (cause != CAUSE_LAUNCH_FAIL)
 		in->run->ever_trained = true;
 	write_launch_steps(in);
 	engine_wrote(in->engine,
 		     ledger_launch_end(in->engine->ledger, in->run->attempt.id, number, cause,
 				       (int)js_int(line, "exit_code", -1),
-				       (int)js_int(line, "signal", 0), text, in->spool->time_ms, &err),
+				       (int)js_int(line, "signal", 0), text, in->spool->time_ms,
+				       &err),
 		     &err);
 	count_launch(in, cause, line);
 	engine_launch_blames(in->engine, in->run, cause, js_str(line, "node", ""));
@@ -254,8 +269,8 @@ static void tell_bad_checkpoint(struct ingest *in, const struct ledger_checkpoin
 	free(text);
 }
 
-/* Trainers may tell of one twice; lbrun knows whether it is beyond what was there before. One without a step
- * (a ckpt.pt that is written over) is known by its path alone. */
+/* Trainers may tell of one twice; lbrun knows whether it is beyond what was there before. One
+ * without a step (a ckpt.pt that is written over) is known by its path alone. */
 static void tell_checkpoint(struct ingest *in, const struct ledger_checkpoint *c, bool is_progress)
 {
 	if (c->step >= 0 && c->step == in->run->checkpoint_step)
@@ -274,9 +289,12 @@ static void on_checkpoint_valid(struct ingest *in, json_t *line)
 {
 	struct err err = { 0 };
 	struct ledger_checkpoint c = {
-		.run_id = in->run->id, .step = js_int(line, "step", -1),
-		.attempt = in->run->attempt.number, .path = js_str(line, "path", ""),
-		.text = js_str(line, "text", ""), .valid = js_bool(line, "valid", false),
+		.run_id = in->run->id,
+		.step = js_int(line, "step", -1),
+		.attempt = in->run->attempt.number,
+		.path = js_str(line, "path", ""),
+		.text = js_str(line, "text", ""),
+		.valid = js_bool(line, "valid", false),
 		.time_ms = in->spool->time_ms,
 	};
 
@@ -284,7 +302,8 @@ static void on_checkpoint_valid(struct ingest *in, json_t *line)
 	if (c.valid && in->spool->launch > 0)
 		engine_wrote(in->engine,
 			     ledger_launch_saved(in->engine->ledger, in->run->attempt.id,
-						 in->spool->launch, c.step, c.time_ms, &err), &err);
+						 in->spool->launch, c.step, c.time_ms, &err),
+			     &err);
 	if (c.valid)
 		tell_checkpoint(in, &c, js_bool(line, "progress", true));
 	else
@@ -305,7 +324,7 @@ static const struct {
 	bool from_trainer;
 	void (*on)(struct ingest *in, json_t *line);
 } kinds[] = {
-	{ "step", true, on_step },			/* the most frequent first */
+	{ "step", true, on_step }, /* the most frequent first */
 	{ "checkpoint", true, on_nothing },
 	{ "hello", true, on_nothing },
 	{ "phase", true, on_nothing },
@@ -315,10 +334,10 @@ static const struct {
 	{ "launch_end", false, on_launch_end },
 	{ "checkpoint_valid", false, on_checkpoint_valid },
 	{ "note", false, on_note },
-	{ "attempt_end", false, on_nothing },		/* exit.json says the same, later */
+	{ "attempt_end", false, on_nothing }, /* exit.json says the same, later */
 };
 
-/* --- the spool ------------------------------------------------------------------------------------------ */
+/* --- the spool -------------------------------------------------------------------------------- */
 
 static int on_line(const struct spool_line *spool, void *arg)
 {
@@ -329,12 +348,14 @@ static int on_line(const struct spool_line *spool, void *arg)
 	if (spool->seq <= a->spool_seq)
 		return 0;
 	if (spool->seq != a->spool_seq + 1)
-		engine_event(in->engine, in->run, "spool_gap", "lbd", "lines %lld to %lld are missing",
-			     (long long)a->spool_seq + 1, (long long)spool->seq - 1);
+		engine_event(in->engine, in->run, "spool_gap", "lbd",
+			     "lines %lld to %lld are missing", (long long)a->spool_seq + 1,
+			     (long long)spool->seq - 1);
 	in->spool = spool;
 	in->any = true;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		if (kinds[i].from_trainer == spool->from_trainer && strcmp(kinds[i].type, type) == 0) {
+		if (kinds[i].from_trainer == spool->from_trainer &&
+		    strcmp(kinds[i].type, type) == 0) {
 			kinds[i].on(in, spool->line);
 			break;
 		}
@@ -373,12 +394,15 @@ static void write_newest(struct ingest *in)
 	if (n->step >= 0)
 		engine_wrote(in->engine,
 			     ledger_run_set_progress(in->engine->ledger, in->run->id, n->step,
-						     n->target_step, n->loss, n->tokens_per_s, n->mfu,
-						     &err), &err);
+						     n->target_step, n->loss, n->tokens_per_s,
+						     n->mfu, &err),
+			     &err);
 	if (n->step >= 0 && in->run->target_step >= 0)
 		engine_worry_about_limit(in->engine, in->run);
-	engine_wrote(in->engine, ledger_attempt_set_spool(in->engine->ledger, a->id, a->spool_offset,
-							  a->spool_seq, &err), &err);
+	engine_wrote(in->engine,
+		     ledger_attempt_set_spool(in->engine->ledger, a->id, a->spool_offset,
+					      a->spool_seq, &err),
+		     &err);
 }
 
 /* An array's progress is told in tasks: nobody else has steps to tell. */
@@ -400,14 +424,15 @@ bool engine_ingest(struct engine *e, struct run *run)
 {
 	struct attempt *a = &run->attempt;
 	struct ingest in = {
-		.engine = e, .run = run,
+		.engine = e,
+		.run = run,
 		.newest = { -1, -1, NAN, NAN, NAN, 0, no_steps },
 	};
 	int64_t offset = a->spool_offset, bytes;
 	struct err err = { 0 };
 
-	bytes = e->world->spool(e->world->self, run, &a->spool_offset, INGEST_BYTES, on_line, on_bad,
-				&in, &err);
+	bytes = e->world->spool(e->world->self, run, &a->spool_offset, INGEST_BYTES, on_line,
+				on_bad, &in, &err);
 	if (bytes < 0 && !e->broken)
 		log_warn("%s: spool: %s", run->name, err.text);
 	a->has_more = bytes >= INGEST_BYTES / 2;

@@ -15,10 +15,14 @@ static bool points_at_node(int signo)
 double node_blame(enum cause cause, bool blame_run, int signal, size_t nodes)
 {
 	static const double weights[CAUSE_COUNT] = {
-		[CAUSE_NODE_FAIL] = 1, [CAUSE_LAUNCH_FAIL] = 1, [CAUSE_CRASH] = 0.5, [CAUSE_HANG] = 0.25,
+		[CAUSE_NODE_FAIL] = 1,
+		[CAUSE_LAUNCH_FAIL] = 1,
+		[CAUSE_CRASH] = 0.5,
+		[CAUSE_HANG] = 0.25,
 	};
 
-	if (nodes == 0 || (cause == CAUSE_CRASH && !points_at_node(signal)) || (cause == CAUSE_LAUNCH_FAIL && blame_run))
+	if (nodes == 0 || (cause == CAUSE_CRASH && !points_at_node(signal)) ||
+	    (cause == CAUSE_LAUNCH_FAIL && blame_run))
 		return 0;
 	return weights[cause] / (double)nodes;
 }
@@ -26,7 +30,9 @@ double node_blame(enum cause cause, bool blame_run, int signal, size_t nodes)
 double node_blame_named(enum cause cause)
 {
 	static const double weights[CAUSE_COUNT] = {
-		[CAUSE_CRASH] = 0.5, [CAUSE_ERROR] = 0.5, [CAUSE_HANG] = 0.5,
+		[CAUSE_CRASH] = 0.5,
+		[CAUSE_ERROR] = 0.5,
+		[CAUSE_HANG] = 0.5,
 	};
 
 	return weights[cause];

@@ -3,9 +3,10 @@
  *
  * Each attempt that a node may have ended adds to its score; half of the score is gone after each
  * half-life. A node that failed counts 1; one where a trainer died of a fault in memory counts
- * half, one where it hung a quarter, so that a single one, which is mostly the trainer's own, excludes nobody. Where lbrun can name the node, by a
- * line that told of its errors or by the first rank that a signal killed, that one has all of the blame;
- * else a job of many nodes shares it among them, since Slurm does not say which one it was. */
+ * half, one where it hung a quarter, so that a single one, which is mostly the trainer's own,
+ * excludes nobody. Where lbrun can name the node, by a line that told of its errors or by the first
+ * rank that a signal killed, that one has all of the blame; else a job of many nodes shares it
+ * among them, since Slurm does not say which one it was. */
 #ifndef DAEMON_ENGINE_NODE_MEMORY_H
 #define DAEMON_ENGINE_NODE_MEMORY_H
 
@@ -15,30 +16,31 @@
 
 #include "common/run/run_state.h"
 
-/* A line of its output that tells of a broken node (watch.node_error_regex), once in an attempt: with the
- * crash that mostly follows, the node is avoided. */
+/* A line of its output that tells of a broken node (watch.node_error_regex), once in an attempt:
+ * with the crash that mostly follows, the node is avoided. */
 #define NODE_ERROR_BLAME 0.5
 
 struct node_rules {
 	int64_t half_life_ms;
-	double threshold;		/* from this score on a node is avoided */
-	int64_t max_excluded;		/* the worst so many at most; 0 = none */
-	int64_t patience_ms;		/* a job waits so long while nodes that it avoids are idle */
+	double threshold;     /* from this score on a node is avoided */
+	int64_t max_excluded; /* the worst so many at most; 0 = none */
+	int64_t patience_ms;  /* a job waits so long while nodes that it avoids are idle */
 };
 
 struct node_note {
 	char *name;
-	double score;			/* as of score_ms */
+	double score; /* as of score_ms */
 	int64_t score_ms;
 };
 
 /* What an attempt that ended so on `nodes` nodes adds to the score of each. blame_run: it ended by
- * lbrun's own word; a program that cannot be started is then not the node's fault. A crash counts only by
- * a signal that broken memory or a broken processor sends: kill is what people and the kernel do. */
+ * lbrun's own word; a program that cannot be started is then not the node's fault. A crash counts
+ * only by a signal that broken memory or a broken processor sends: kill is what people and the
+ * kernel do. */
 double node_blame(enum cause cause, bool blame_run, int signal, size_t nodes);
 
-/* The same of a launch whose end lbrun puts down to one node of the job; the others have no part in it.
- * An error counts, too: what a broken GPU does to a Python trainer is mostly an exception. */
+/* The same of a launch whose end lbrun puts down to one node of the job; the others have no part in
+ * it. An error counts, too: what a broken GPU does to a Python trainer is mostly an exception. */
 double node_blame_named(enum cause cause);
 
 /* A clock that was set back does not make a score grow. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* node_scores.c - the engine's side of node memory: blame in the ledger, names for the next job, and
- * whether that job really landed elsewhere.
+/* node_scores.c - the engine's side of node memory: blame in the ledger, names for the next job,
+ * and whether that job really landed elsewhere.
  *
  * The local scheduler has one machine, and nowhere else to go: its runs only count. */
 #include <stdio.h>
@@ -33,7 +33,7 @@ static bool has_name(const char *list, const char *name)
 	return found;
 }
 
-/* --- blame ---------------------------------------------------------------------------------------- */
+/* --- blame ------------------------------------------------------------------------------------ */
 
 struct search {
 	const char *name;
@@ -77,15 +77,18 @@ void engine_blame_nodes(struct engine *e, const struct run *run, const struct de
 	json_t *names = hosts_expand(run->attempt.nodes), *name;
 	/* a launch's end that had one node to blame is not the others' as well */
 	bool is_settled = run->attempt.is_node_named && node_blame_named(cause) > 0;
-	double blame = may_go_elsewhere(e, run) && !is_settled ?
-			       node_blame(cause, end->blame_run, end->signal,
-					  json_array_size(names)) : 0;
+	double blame = may_go_elsewhere(e, run) && !is_settled
+			       ? node_blame(cause, end->blame_run, end->signal,
+					    json_array_size(names))
+			       : 0;
 	struct err err = { 0 };
 	size_t i;
 
 	json_array_foreach(names, i, name) {
-		engine_wrote(e, ledger_node_attempt_ended(e->ledger, json_string_value(name), cause,
-							  engine_wall(e), &err), &err);
+		engine_wrote(e,
+			     ledger_node_attempt_ended(e->ledger, json_string_value(name), cause,
+						       engine_wall(e), &err),
+			     &err);
 		if (blame > 0 && !e->broken)
 			blame_node(e, run, json_string_value(name), cause_name(cause), blame);
 	}
@@ -110,14 +113,15 @@ void engine_node_error(struct engine *e, struct run *run, const char *text)
 	char name[HOST_MAX_BYTES + 1];
 
 	snprintf(name, sizeof(name), "%.*s", (int)strcspn(text, ":"), text);
-	if (!may_go_elsewhere(e, run) || !has_name(a->nodes, name) || has_name(a->error_nodes, name) ||
-	    used + strlen(name) + 2 > sizeof(a->error_nodes))
+	if (!may_go_elsewhere(e, run) || !has_name(a->nodes, name) ||
+	    has_name(a->error_nodes, name) || used + strlen(name) + 2 > sizeof(a->error_nodes))
 		return;
-	snprintf(a->error_nodes + used, sizeof(a->error_nodes) - used, "%s%s", used ? "," : "", name);
+	snprintf(a->error_nodes + used, sizeof(a->error_nodes) - used, "%s%s", used ? "," : "",
+		 name);
 	blame_node(e, run, name, "errors in the output", NODE_ERROR_BLAME);
 }
 
-/* --- the next job --------------------------------------------------------------------------------- */
+/* --- the next job ----------------------------------------------------------------------------- */
 
 struct notes {
 	struct node_note *items;
@@ -135,7 +139,9 @@ static int add_note(const struct ledger_node *node, void *arg)
 		n->items = xrealloc(n->items, n->cap * sizeof(n->items[0]));
 	}
 	n->items[n->count++] = (struct node_note){
-		.name = xstrdup(node->name), .score = node->score, .score_ms = node->score_ms,
+		.name = xstrdup(node->name),
+		.score = node->score,
+		.score_ms = node->score_ms,
 	};
 	return 0;
 }
@@ -149,8 +155,8 @@ static size_t names_in(const char *list)
 	return count;
 }
 
-/* Where the last attempt kept away from too many, this one keeps away from one less: not from the one
- * that is mistrusted least. */
+/* Where the last attempt kept away from too many, this one keeps away from one less: not from the
+ * one that is mistrusted least. */
 static size_t limit_of(const struct run *run, size_t chosen)
 {
 	size_t before = names_in(run->excluded);
@@ -193,17 +199,20 @@ void engine_exclude_nodes(struct engine *e, struct run *run)
 	struct err err = { 0 };
 
 	if (run->is_walled_in && run->excluded[0])
-		engine_event(e, run, "node_again", "lbd", "it kept away from %s; now %s%s", run->excluded,
-			     excluded[0] ? "from those that are mistrusted most: " : "it may run anywhere",
+		engine_event(e, run, "node_again", "lbd", "it kept away from %s; now %s%s",
+			     run->excluded,
+			     excluded[0] ? "from those that are mistrusted most: "
+					 : "it may run anywhere",
 			     excluded);
 	free(run->excluded);
 	run->excluded = excluded;
 	if (excluded[0])
-		engine_wrote(e, ledger_attempt_set_excluded(e->ledger, run->attempt.id, excluded, &err),
-			     &err);
+		engine_wrote(
+			e, ledger_attempt_set_excluded(e->ledger, run->attempt.id, excluded, &err),
+			&err);
 }
 
-/* --- where it landed -------------------------------------------------------------------------------- */
+/* --- where it landed -------------------------------------------------------------------------- */
 
 void engine_note_nodes(struct engine *e, struct run *run, const char *nodes)
 {
@@ -219,7 +228,9 @@ void engine_note_nodes(struct engine *e, struct run *run, const char *nodes)
 	names = hosts_expand(nodes);
 	json_array_foreach(names, i, name)
 		if (has_name(run->excluded, json_string_value(name)))
-			engine_event(e, run, "node_again", "lbd", "it runs on %s again, which it was to "
-				     "keep away from", json_string_value(name));
+			engine_event(e, run, "node_again", "lbd",
+				     "it runs on %s again, which it was to "
+				     "keep away from",
+				     json_string_value(name));
 	json_decref(names);
 }

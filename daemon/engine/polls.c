@@ -3,8 +3,8 @@
  *
  * One poll tells of all jobs of ours. A job is ours when its comment carries this ledger's id; it
  * belongs to the run whose newest attempt has its token. Whatever else carries our id is a ghost: a
- * submission that arrived late, or a second job under one token. Ghosts are cancelled on sight; most
- * are still held and have cost nothing. */
+ * submission that arrived late, or a second job under one token. Ghosts are cancelled on sight;
+ * most are still held and have cost nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,15 +15,16 @@
 
 enum {
 	POLL_MAX_PAUSE_MS = 60 * 1000,
-	POLL_SHARE = 4,			/* a controller that takes long is left alone so much longer */
-	STRAY_GRACE_MS = 30 * 1000,	/* from lbrun's exit record to the end of its job */
+	POLL_SHARE = 4,             /* a controller that takes long is left alone so much longer */
+	STRAY_GRACE_MS = 30 * 1000, /* from lbrun's exit record to the end of its job */
 };
 
-/* --- token → run, for the length of one poll ---------------------------------------------------- */
+/* --- token → run, for the length of one poll -------------------------------------------------- */
 
-struct expected {		/* .run NULL: nobody waits for it */
+/* .run NULL: nobody waits for it */
+struct expected {
 	struct run *run;
-	struct attempt *attempt;	/* the run's, or its spare */
+	struct attempt *attempt; /* the run's, or its spare */
 };
 
 struct token_map {
@@ -54,7 +55,7 @@ static struct token_map map_tokens(struct engine *e, const struct scheduler *s)
 	struct token_map map;
 	size_t size = 16;
 
-	while (size < 4 * (size_t)e->run_count)		/* a run may have a spare */
+	while (size < 4 * (size_t)e->run_count) /* a run may have a spare */
 		size *= 2;
 	map.mask = size - 1;
 	map.slots = xcalloc(size, sizeof(map.slots[0]));
@@ -76,14 +77,15 @@ static struct expected map_find(const struct token_map *map, const char *token)
 	return map->slots[i];
 }
 
-/* --- one job of a poll ---------------------------------------------------------------------------- */
+/* --- one job of a poll ------------------------------------------------------------------------ */
 
 static bool same_job(const struct job_ref *a, const struct job_ref *b)
 {
 	return a->job_id == b->job_id && a->submit_time == b->submit_time;
 }
 
-/* Of one token. A job that somebody sends back into the queue keeps its number, and is submitted anew. */
+/* Of one token. A job that somebody sends back into the queue keeps its number, and is submitted
+ * anew. */
 static bool is_ours_again(const struct job_ref *ours, const struct job_status *job)
 {
 	return same_job(ours, &job->ref) ||
@@ -93,8 +95,8 @@ static bool is_ours_again(const struct job_ref *ours, const struct job_status *j
 
 static bool is_older(const struct job_ref *a, const struct job_ref *b)
 {
-	return a->submit_time != b->submit_time ? a->submit_time < b->submit_time :
-						  a->job_id < b->job_id;
+	return a->submit_time != b->submit_time ? a->submit_time < b->submit_time
+						: a->job_id < b->job_id;
 }
 
 /* By then the controller has saved the release. */
@@ -105,7 +107,8 @@ static bool is_settled(const struct attempt *a, int64_t begun_ms)
 }
 
 /* Somebody who may has sent it back into the queue although it was not to be requeued, or the
- * controller died before it had saved the start. Of an array some tasks may have begun and others wait. */
+ * controller died before it had saved the start. Of an array some tasks may have begun and others
+ * wait. */
 static bool is_back_in_line(const struct run *run, const struct attempt *a,
 			    const struct job_status *job, int64_t begun_ms)
 {
@@ -192,7 +195,7 @@ static void on_job(struct engine *e, struct poller *p, const struct token_map *m
 	}
 }
 
-/* --- the poll ---------------------------------------------------------------------------------------- */
+/* --- the poll --------------------------------------------------------------------------------- */
 
 /* Jobs that were there and are no more: their runs must think again, and first look whether lbrun
  * has had more to say. */
@@ -225,11 +228,12 @@ static void on_poll_failed(struct engine *e, struct poller *p, const struct sche
 	for (int64_t i = 0; i < p->failures && pause_ms < POLL_MAX_PAUSE_MS; i++)
 		pause_ms *= 2;
 	p->failures++;
-	p->not_before_ms = engine_now(e) + (pause_ms < POLL_MAX_PAUSE_MS ? pause_ms : POLL_MAX_PAUSE_MS);
+	p->not_before_ms = engine_now(e) +
+			   (pause_ms < POLL_MAX_PAUSE_MS ? pause_ms : POLL_MAX_PAUSE_MS);
 }
 
-/* One that is busy must not be asked as often as one that answers at once: our questions take a fifth
- * of its time at most. */
+/* One that is busy must not be asked as often as one that answers at once: our questions take a
+ * fifth of its time at most. */
 static int64_t after_slow(int64_t now_ms, int64_t begun_ms)
 {
 	int64_t pause_ms = POLL_SHARE * (now_ms - begun_ms);

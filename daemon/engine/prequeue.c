@@ -15,8 +15,9 @@ static struct decision wait_until(int64_t at_ms)
 
 static struct decision drop(enum cause cause, const char *text)
 {
-	return (struct decision){ .kind = DECISION_END, .cause = cause, .exit_code = -1,
-				  .text = text };
+	return (struct decision){
+		.kind = DECISION_END, .cause = cause, .exit_code = -1, .text = text
+	};
 }
 
 static bool is_wanted(const struct facts *run, const struct policy *policy)
@@ -24,8 +25,8 @@ static bool is_wanted(const struct facts *run, const struct policy *policy)
 	return policy->prequeue && run->wanted == ORDER_RUN && !run_state_is_final(run->state);
 }
 
-/* Only behind a job that really runs, and not while the run is to be sent back to an older checkpoint:
- * that is for its next launch only, wherever it happens. */
+/* Only behind a job that really runs, and not while the run is to be sent back to an older
+ * checkpoint: that is for its next launch only, wherever it happens. */
 static bool is_worth_one(const struct facts *run)
 {
 	return run->state == RUN_RUNNING && run->attempt == ATTEMPT_RUNNING && !run->exited &&
@@ -47,8 +48,9 @@ static struct decision stop_it(const struct facts *spare, int64_t now_ms)
 static struct decision held(const struct facts *spare, int64_t now_ms)
 {
 	if (spare->seen == NULL)
-		return spare->poll_ms > spare->watching_since_ms + SETTLE_MS ?
-			       drop(CAUSE_LAUNCH_FAIL, "the scheduler lost it") : wait_until(INT64_MAX);
+		return spare->poll_ms > spare->watching_since_ms + SETTLE_MS
+			       ? drop(CAUSE_LAUNCH_FAIL, "the scheduler lost it")
+			       : wait_until(INT64_MAX);
 	if (spare->seen->phase >= JOB_ENDING)
 		return drop(CAUSE_LAUNCH_FAIL, "somebody cancelled it");
 	if (spare->seen->phase != JOB_HELD)
@@ -62,9 +64,10 @@ struct decision prequeue(const struct facts *run, const struct facts *spare, int
 	if (spare && !is_wanted(run, policy))
 		return drop(CAUSE_KILLED, "the run does not go on");
 	if (spare)
-		return spare->attempt == ATTEMPT_INTENT ? reconcile(spare, policy, now_ms) :
-							  held(spare, now_ms);
+		return spare->attempt == ATTEMPT_INTENT ? reconcile(spare, policy, now_ms)
+							: held(spare, now_ms);
 	if (!is_wanted(run, policy) || !is_worth_one(run))
 		return wait_until(INT64_MAX);
-	return now_ms < not_before_ms ? wait_until(not_before_ms) : decide(DECISION_NEW_ATTEMPT, run);
+	return now_ms < not_before_ms ? wait_until(not_before_ms)
+				      : decide(DECISION_NEW_ATTEMPT, run);
 }

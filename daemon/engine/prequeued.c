@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* prequeued.c - the engine's side of restart.prequeue: what prequeue.h decides, in the ledger and in
- * memory. A spare is an attempt in all but its place. */
+/* prequeued.c - the engine's side of restart.prequeue: what prequeue.h decides, in the ledger and
+ * in memory. A spare is an attempt in all but its place. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,8 +37,10 @@ static void make(struct engine *e, struct run *run)
 	s->watching_since_ms = engine_now(e);
 	e->world->token(e->world->self, s->job.token);
 	set_excluded(run, engine_choose_excluded(e, run));
-	engine_wrote(e, ledger_spare_insert(e->ledger, run->id, s->number, s->job.token,
-					    run->spare_excluded, engine_wall(e), &s->id, &err), &err);
+	engine_wrote(e,
+		     ledger_spare_insert(e->ledger, run->id, s->number, s->job.token,
+					 run->spare_excluded, engine_wall(e), &s->id, &err),
+		     &err);
 	run->spare = s;
 }
 
@@ -47,7 +49,8 @@ static void adopt(struct engine *e, struct run *run, const struct job_ref *job)
 	struct attempt *s = run->spare;
 	struct err err = { 0 };
 
-	engine_wrote(e, ledger_attempt_set_job(e->ledger, s->id, job->job_id, job->submit_time, &err),
+	engine_wrote(e,
+		     ledger_attempt_set_job(e->ledger, s->id, job->job_id, job->submit_time, &err),
 		     &err);
 	s->job.job_id = job->job_id;
 	s->job.submit_time = job->submit_time;

@@ -26,14 +26,16 @@ static struct decision act(enum decision_kind kind, const struct facts *f)
 
 static struct decision move(enum run_state to, enum cause cause, const char *text)
 {
-	return (struct decision){ .kind = DECISION_MOVE, .to = to, .cause = cause,
-				  .exit_code = -1, .text = text };
+	return (struct decision){
+		.kind = DECISION_MOVE, .to = to, .cause = cause, .exit_code = -1, .text = text
+	};
 }
 
 static struct decision end(enum cause cause, const char *text)
 {
-	return (struct decision){ .kind = DECISION_END, .cause = cause, .exit_code = -1,
-				  .text = text };
+	return (struct decision){
+		.kind = DECISION_END, .cause = cause, .exit_code = -1, .text = text
+	};
 }
 
 /* Has the scheduler said, later than `since_ms`, that it does not know the job? */
@@ -70,8 +72,12 @@ static bool is_persons_cancel(const struct facts *f)
 {
 	const struct recalled *r = &f->recalled;
 	struct cancelled c = {
-		.had_nodes = r->had_nodes, .claimed = f->claimed, .start_time = r->start_time,
-		.end_time = r->end_time, .has_uid = r->has_canceller, .uid = r->canceller,
+		.had_nodes = r->had_nodes,
+		.claimed = f->claimed,
+		.start_time = r->start_time,
+		.end_time = r->end_time,
+		.has_uid = r->has_canceller,
+		.uid = r->canceller,
 		.node_uid = f->node_uid,
 	};
 
@@ -83,9 +89,11 @@ static bool is_persons_cancel(const struct facts *f)
 	return canceller_is_person(&c);
 }
 
-static const char nobodys_cancel[] = "Slurm cancelled the job, and nobody is known to have wanted that";
+static const char nobodys_cancel[] =
+	"Slurm cancelled the job, and nobody is known to have wanted that";
 
-/* The scheduler's word for the end, but that a cancellation counts as a person's only with proof. */
+/* The scheduler's word for the end, but that a cancellation counts as a person's only with
+ * proof. */
 static enum cause scheduler_cause(const struct facts *f)
 {
 	enum cause cause = f->seen ? f->seen->cause : f->recalled.cause;
@@ -106,7 +114,8 @@ static struct decision end_by_record(const struct facts *f)
 {
 	enum cause cause = f->exit_cause;
 	enum cause other = scheduler_cause(f);
-	bool scheduler_knows = cause == CAUSE_LOST && other != CAUSE_COMPLETED && other != CAUSE_NONE;
+	bool scheduler_knows = cause == CAUSE_LOST && other != CAUSE_COMPLETED &&
+			       other != CAUSE_NONE;
 	struct decision d;
 
 	if (scheduler_knows)
@@ -120,12 +129,13 @@ static struct decision end_by_record(const struct facts *f)
 }
 
 static const char doomed[] = "what it depends on failed: DependencyNeverSatisfied";
-static const char maybe_doomed[] = "its job was to wait for another (--dependency), and is gone without having "
-				   "begun: perhaps the other failed, so it is not run; if it is to run all the "
-				   "same: lbctl restart";
+static const char maybe_doomed[] =
+	"its job was to wait for another (--dependency), and is gone without having "
+	"begun: perhaps the other failed, so it is not run; if it is to run all the "
+	"same: lbctl restart";
 
-/* What the job depends on has failed, says Slurm, which may have forgotten that when the next job asks
- * for the same, and would let it run: the verdict is the run's. */
+/* What the job depends on has failed, says Slurm, which may have forgotten that when the next job
+ * asks for the same, and would let it run: the verdict is the run's. */
 static bool is_never_to_start(const struct facts *f)
 {
 	return !f->claimed && f->seen && f->seen->phase != JOB_RUNNING &&
@@ -178,8 +188,8 @@ static bool must_end(const struct facts *f)
 	return f->wanted != ORDER_RUN || f->state == RUN_STOPPING;
 }
 
-/* Until when lbrun's record of a job that is over is waited for. While Slurm still ends it, lbrun may
- * still be at work; on a node that failed there is nobody to wait for. */
+/* Until when lbrun's record of a job that is over is waited for. While Slurm still ends it, lbrun
+ * may still be at work; on a node that failed there is nobody to wait for. */
 static int64_t record_due_ms(const struct facts *f)
 {
 	bool may_work = f->claimed && f->seen->phase == JOB_ENDING &&
@@ -213,8 +223,8 @@ static struct decision stop_job(const struct facts *f, const struct policy *poli
 	if (f->state != RUN_STOPPING)
 		return move(RUN_STOPPING, CAUSE_NONE, "asked to end");
 	if (f->exited)
-		return f->exit_cause == CAUSE_COMPLETED ? end_by_record(f) :
-							  end(CAUSE_KILLED, f->exit_text);
+		return f->exit_cause == CAUSE_COMPLETED ? end_by_record(f)
+							: end(CAUSE_KILLED, f->exit_text);
 	if (f->seen && f->seen->phase >= JOB_ENDING) {
 		/* its lbrun may be about to write its record; what it says is worth a moment */
 		if (f->claimed && now_ms < record_due_ms(f))
@@ -230,16 +240,20 @@ static struct decision stop_job(const struct facts *f, const struct policy *poli
 	return call_or_wait(DECISION_CANCEL, f, &f->cancel, now_ms);
 }
 
-/* --- one function per attempt state -------------------------------------------------------------- */
+/* --- one function per attempt state ----------------------------------------------------------- */
 
 static struct decision after_attempt(const struct facts *f, const struct policy *policy)
 {
 	/* While lbd was away a hold came and went: what it interrupted goes on. */
 	bool was_held = f->cause == CAUSE_KILLED && f->exited && f->exit_switched == ORDER_HOLD;
 	struct relaunch_facts r = {
-		.cause = f->cause, .exit_code = f->exit_code, .blame_run = f->blame_run,
-		.is_final = f->is_final, .token = f->job.token,
-		.ever_trained = f->ever_trained, .unstarted = f->unstarted,
+		.cause = f->cause,
+		.exit_code = f->exit_code,
+		.blame_run = f->blame_run,
+		.is_final = f->is_final,
+		.token = f->job.token,
+		.ever_trained = f->ever_trained,
+		.unstarted = f->unstarted,
 		.failures = f->failures,
 	};
 	struct relaunch next = relaunch_decide(&r, policy);
@@ -276,8 +290,8 @@ static struct decision without_attempt(const struct facts *f, const struct polic
 	if (f->wanted > ORDER_HOLD && !is_done(f))
 		return move(RUN_KILLED, CAUSE_KILLED, "ended on a person's order");
 	if (f->wanted == ORDER_HOLD && !is_done(f))
-		return f->state == RUN_HELD ? wait_for_news() :
-					      move(RUN_HELD, f->cause, "put on hold");
+		return f->state == RUN_HELD ? wait_for_news()
+					    : move(RUN_HELD, f->cause, "put on hold");
 	switch (f->state) {
 	case RUN_CREATED:
 		return begin(f);
@@ -309,7 +323,8 @@ static struct decision end_by_refusal(const struct facts *f)
 /* The token is in the ledger; whether the scheduler knows it is the question. */
 static struct decision intent(const struct facts *f, int64_t now_ms)
 {
-	int64_t since_ms = f->submit.state == CALL_UNCLEAR ? f->submit.reply_ms : f->watching_since_ms;
+	int64_t since_ms = f->submit.state == CALL_UNCLEAR ? f->submit.reply_ms
+							   : f->watching_since_ms;
 	struct decision d = act(DECISION_ADOPT, f);
 
 	if (f->seen) {
@@ -340,9 +355,9 @@ static struct decision intent(const struct facts *f, int64_t now_ms)
 		   "the submission never arrived");
 }
 
-/* Gone without having begun, and it was to wait for how others end: Slurm may have cancelled it because
- * they failed, and have forgotten that since. Not so when it was seen to wait for something else, or when
- * the controller has lost what this lbd had only just submitted. */
+/* Gone without having begun, and it was to wait for how others end: Slurm may have cancelled it
+ * because they failed, and have forgotten that since. Not so when it was seen to wait for something
+ * else, or when the controller has lost what this lbd had only just submitted. */
 static bool may_be_doomed(const struct facts *f)
 {
 	const char *reason = f->last_reason ? f->last_reason : "";
@@ -392,8 +407,9 @@ static struct decision held(const struct facts *f, const struct policy *policy, 
 	return call_or_wait(DECISION_RELEASE, f, &f->release, now_ms);
 }
 
-/* With what is left the scheduler can never start it, and then even holds it; or not now, while nodes
- * stand idle that it keeps away from. A node that is mistrusted is better than none for hours. */
+/* With what is left the scheduler can never start it, and then even holds it; or not now, while
+ * nodes stand idle that it keeps away from. A node that is mistrusted is better than none for
+ * hours. */
 static bool is_walled_in(const struct facts *f, int64_t now_ms)
 {
 	bool may_be = f->excludes && f->attempt == ATTEMPT_QUEUED && f->seen &&
@@ -404,19 +420,21 @@ static bool is_walled_in(const struct facts *f, int64_t now_ms)
 			  (waits_long && f->seen->idle_excluded > 0));
 }
 
-/* The job, still pending, is cancelled as a ghost; the next attempt keeps away from one node less. */
+/* The job, still pending, is cancelled as a ghost; the next attempt keeps away from one node
+ * less. */
 static struct decision end_walled_in(const struct facts *f)
 {
-	struct decision d = end(CAUSE_LAUNCH_FAIL, f->seen->idle_excluded > 0 ?
-				"it waited while nodes to be avoided are idle" :
-				"no node is left outside of those to be avoided");
+	struct decision d = end(CAUSE_LAUNCH_FAIL,
+				f->seen->idle_excluded > 0
+					? "it waited while nodes to be avoided are idle"
+					: "no node is left outside of those to be avoided");
 
 	d.is_walled_in = true;
 	return d;
 }
 
-/* Slurm forgets what it had not saved when it died, a release, too. A job that was seen to wait after
- * its release and is held now was held by somebody else, and stays so. */
+/* Slurm forgets what it had not saved when it died, a release, too. A job that was seen to wait
+ * after its release and is held now was held by somebody else, and stays so. */
 static bool is_release_forgotten(const struct facts *f)
 {
 	return f->attempt == ATTEMPT_QUEUED && f->seen && f->seen->phase == JOB_HELD &&
@@ -424,9 +442,10 @@ static bool is_release_forgotten(const struct facts *f)
 	       f->poll_ms > f->watching_since_ms && f->poll_ms > f->release.reply_ms;
 }
 
-/* Its lbrun has begun, and it waits again: an administrator requeued it, or the controller died before
- * it had saved the start, and tells the node to end what it runs as soon as the node speaks to it. Its
- * next start would find the claim taken and end at once; a new attempt need not wait for that. */
+/* Its lbrun has begun, and it waits again: an administrator requeued it, or the controller died
+ * before it had saved the start, and tells the node to end what it runs as soon as the node speaks
+ * to it. Its next start would find the claim taken and end at once; a new attempt need not wait for
+ * that. */
 static bool is_back_in_line(const struct facts *f)
 {
 	return f->claimed && f->seen && f->seen->phase < JOB_RUNNING && f->ended_ms > 0;
@@ -436,8 +455,10 @@ static struct decision back_in_line(const struct facts *f, int64_t now_ms)
 {
 	if (!f->exited && now_ms < f->ended_ms + ENDING_MS)
 		return wait_until(f->ended_ms + ENDING_MS);
-	return end(CAUSE_PREEMPTED, f->seen->restart_count > 0 ? "somebody requeued the job" :
-		   "Slurm's controller died, and forgot that it had started the job");
+	return end(CAUSE_PREEMPTED,
+		   f->seen->restart_count > 0
+			   ? "somebody requeued the job"
+			   : "Slurm's controller died, and forgot that it had started the job");
 }
 
 /* Cancelled, and nothing proves that a person did it: accounting may know the name. It may not have
@@ -461,7 +482,8 @@ static bool may_know_who(const struct facts *f, int64_t now_ms, struct decision 
 }
 
 /* Claimed, and the scheduler knows it no longer; lbrun has left no word, or "lost". What accounting
- * says comes third, and is worth a moment; without it the job may still live where nobody sees it. */
+ * says comes third, and is worth a moment; without it the job may still live where nobody sees
+ * it. */
 static struct decision forgotten(const struct facts *f, int64_t silent_ms, int64_t now_ms)
 {
 	int64_t ask_ms = f->recall.state == CALL_NONE ? now_ms : f->recall.reply_ms + RECALL_MS;
@@ -559,6 +581,7 @@ struct decision reconcile(const struct facts *f, const struct policy *policy, in
 
 const char *decision_name(enum decision_kind kind)
 {
+	/* clang-format off */
 	static const char *const names[DECISION_COUNT] = {
 		[DECISION_WAIT] = "wait", [DECISION_OBEY] = "obey",
 		[DECISION_NEW_ATTEMPT] = "new_attempt",
@@ -568,6 +591,7 @@ const char *decision_name(enum decision_kind kind)
 		[DECISION_CANCEL] = "cancel",
 		[DECISION_RECALL] = "recall", [DECISION_END] = "end", [DECISION_MOVE] = "move",
 	};
+	/* clang-format on */
 
 	return names[kind];
 }

@@ -22,6 +22,7 @@
 #include "common/run/run_state.h"
 #include "slurm/scheduler.h"
 
+/* clang-format off */
 enum {
 	RECHECK_MS = 5 * 1000,		/* a call that failed is asked again after this */
 	SETTLE_MS = 3 * 1000,		/* an unclear submission shows within this once the scheduler answers */
@@ -34,17 +35,19 @@ enum {
 	LOST_MS = 180 * 1000,		/* a claimed job that nobody knows and that is silent is lost */
 	QUIT_GRACE_MS = 2 * 1000,	/* from SIGQUIT to the scheduler's own cancel */
 };
+/* clang-format on */
 
-/* How it stands with the runs that must be over before this one begins (run.after, run.after_ok). */
+/* How it stands with the runs that must be over before this one begins (run.after,
+ * run.after_ok). */
 enum line {
-	LINE_FREE,		/* there are none, or they are done */
+	LINE_FREE, /* there are none, or they are done */
 	LINE_WAITS,
-	LINE_BROKEN,		/* one that was to complete did not */
+	LINE_BROKEN, /* one that was to complete did not */
 };
 
 /* One call of this lbd to the scheduler. */
 enum call_state {
-	CALL_NONE,		/* not made by this process */
+	CALL_NONE, /* not made by this process */
 	CALL_FLYING,
 	CALL_OK,
 	CALL_REFUSED,
@@ -55,17 +58,17 @@ enum call_state {
 
 struct call {
 	enum call_state state;
-	int64_t made_ms, reply_ms;	/* monotonic */
+	int64_t made_ms, reply_ms; /* monotonic */
 };
 
 /* What the scheduler's accounting remembers of a job that it knows no longer. */
 struct recalled {
-	enum cause cause;		/* CAUSE_NONE: nothing */
-	int exit_code, signal;		/* -1 and 0: none */
+	enum cause cause;      /* CAUSE_NONE: nothing */
+	int exit_code, signal; /* -1 and 0: none */
 	char state[40];
 	bool had_nodes;
-	int64_t start_time, end_time;	/* seconds; 0: not known */
-	bool has_canceller;		/* it was cancelled by who has this uid: */
+	int64_t start_time, end_time; /* seconds; 0: not known */
+	bool has_canceller;           /* it was cancelled by who has this uid: */
 	uint32_t canceller;
 };
 
@@ -73,88 +76,90 @@ struct recalled {
 struct policy {
 	int64_t max_without_progress;
 	int64_t backoff_first_ms, backoff_max_ms;
-	bool rolls_back;		/* lbrun goes back once when training diverged; the second end is final */
+	bool rolls_back; /* lbrun goes back once when training diverged; the second end is final */
 	int64_t kill_grace_ms, stop_grace_ms;
-	const int *rules;		/* enum spec_rule by cause; NULL = the usual ones */
+	const int *rules; /* enum spec_rule by cause; NULL = the usual ones */
 	const int64_t *never_on_exit_codes;
 	size_t never_count;
-	bool prequeue;			/* the next attempt's job waits behind the running one */
+	bool prequeue; /* the next attempt's job waits behind the running one */
 };
 
 struct facts {
 	/* wanted: the ledger */
 	enum run_state state;
 	enum run_order wanted;
-	int64_t backoff_left_ms;	/* until the next attempt is due */
-	int64_t failures;		/* launches in a row without progress */
-	bool by_switch;			/* what is wanted came from a switch file */
-	bool ever_trained;		/* some launch of this run got past its start */
-	int64_t unstarted;		/* newest attempts in a row that never did */
+	int64_t backoff_left_ms; /* until the next attempt is due */
+	int64_t failures;        /* launches in a row without progress */
+	bool by_switch;          /* what is wanted came from a switch file */
+	bool ever_trained;       /* some launch of this run got past its start */
+	int64_t unstarted;       /* newest attempts in a row that never did */
 
 	enum line line;
-	const char *line_text;		/* whom it waits for, or who did not complete */
+	const char *line_text; /* whom it waits for, or who did not complete */
 
 	/* the newest attempt */
 	bool has_attempt;
 	enum attempt_state attempt;
-	struct job_ref job;		/* job_id 0 while not known */
-	enum cause cause;		/* once ended */
+	struct job_ref job; /* job_id 0 while not known */
+	enum cause cause;   /* once ended */
 	int exit_code;
-	bool blame_run;			/* ended by lbrun's own word, not the scheduler's */
-	bool excludes;			/* it was told to keep away from some nodes */
-	int64_t patience_ms;		/* and waits so long while such nodes are idle */
-	bool goes_back;			/* a person chose what its next launch starts from */
-	bool is_final;			/* and that word is that only a person can help */
+	bool blame_run;      /* ended by lbrun's own word, not the scheduler's */
+	bool excludes;       /* it was told to keep away from some nodes */
+	int64_t patience_ms; /* and waits so long while such nodes are idle */
+	bool goes_back;      /* a person chose what its next launch starts from */
+	bool is_final;       /* and that word is that only a person can help */
 
 	/* what this process asked for, and since when it watches (monotonic ms) */
 	struct call submit, release, signal, cancel;
-	struct job_ref submitted;	/* the answer to submit */
-	bool depends;			/* asked while the scheduler does not know the job: it was to wait
-					   for how others end */
-	const char *refusal;		/* the scheduler's own words, if it was no */
-	int signalled;			/* the last signal sent; 0 = none */
-	enum run_order ordered;		/* what it was sent for */
-	bool fresh;			/* this process made the intent: no submission before ours */
-	int64_t watching_since_ms;	/* when this process began to watch this attempt in its state */
+	struct job_ref submitted; /* the answer to submit */
+	/* asked while the scheduler does not know the job: it was to wait for how others end */
+	bool depends;
+	const char *refusal;       /* the scheduler's own words, if it was no */
+	int signalled;             /* the last signal sent; 0 = none */
+	enum run_order ordered;    /* what it was sent for */
+	bool fresh;                /* this process made the intent: no submission before ours */
+	int64_t watching_since_ms; /* when this process began to watch this attempt in its state */
 
-	uint32_t node_uid;		/* under which the scheduler's own daemons cancel what they cannot launch */
-	bool may_recall;		/* the scheduler has a memory beyond its polls */
+	uint32_t
+		/* under which the scheduler's own daemons cancel what they cannot launch */
+		node_uid;
+	bool may_recall; /* the scheduler has a memory beyond its polls */
 	struct call recall;
-	struct recalled recalled;	/* the answer to that */
+	struct recalled recalled; /* the answer to that */
 
 	/* observed */
-	enum run_order switched;	/* the strongest order among the switch files; ORDER_RUN = none */
-	bool switches_known;		/* they could be looked at */
-	int64_t poll_ms;		/* when the newest complete poll was begun; 0 = none yet */
-	const struct job_status *seen;	/* in that poll; NULL = the scheduler does not know it */
-	int64_t seen_ms;		/* begin of the last poll that showed the job; 0 = never */
-	const char *last_reason;	/* and why it waited then; "" */
-	bool was_waiting;		/* some poll well after the release showed it not held */
-	int64_t ended_ms;		/* when its present phase was first seen, once it is over; else 0 */
-	bool claimed;			/* lbrun runs, or ran */
-	bool exited;			/* lbrun's exit record is there, its spool read to the end */
+	enum run_order switched; /* the strongest order among the switch files; ORDER_RUN = none */
+	bool switches_known;     /* they could be looked at */
+	int64_t poll_ms;         /* when the newest complete poll was begun; 0 = none yet */
+	const struct job_status *seen; /* in that poll; NULL = the scheduler does not know it */
+	int64_t seen_ms;               /* begin of the last poll that showed the job; 0 = never */
+	const char *last_reason;       /* and why it waited then; "" */
+	bool was_waiting;              /* some poll well after the release showed it not held */
+	int64_t ended_ms; /* when its present phase was first seen, once it is over; else 0 */
+	bool claimed;     /* lbrun runs, or ran */
+	bool exited;      /* lbrun's exit record is there, its spool read to the end */
 	enum cause exit_cause;
 	int exit_exit_code, exit_signal;
 	bool exit_final;
-	enum run_order exit_switched;	/* the switch that lbrun ended it for */
+	enum run_order exit_switched; /* the switch that lbrun ended it for */
 	const char *exit_text;
-	int64_t heard_ms;		/* last growth of the spool */
+	int64_t heard_ms; /* last growth of the spool */
 };
 
 enum decision_kind {
-	DECISION_WAIT,			/* nothing to do before `at_ms` or the next news */
-	DECISION_OBEY,			/* record `order`, a switch's (ORDER_RUN: that of a hold is gone) */
+	DECISION_WAIT, /* nothing to do before `at_ms` or the next news */
+	DECISION_OBEY, /* record `order`, a switch's (ORDER_RUN: that of a hold is gone) */
 	DECISION_NEW_ATTEMPT,
 	DECISION_SUBMIT,
-	DECISION_ADOPT,			/* record `job` */
+	DECISION_ADOPT, /* record `job` */
 	DECISION_RELEASE,
-	DECISION_RELEASED,		/* record it */
+	DECISION_RELEASED, /* record it */
 	DECISION_START,
-	DECISION_SIGNAL,		/* `signo` to lbrun */
+	DECISION_SIGNAL, /* `signo` to lbrun */
 	DECISION_CANCEL,
-	DECISION_RECALL,		/* ask accounting how the job ended */
-	DECISION_END,			/* the attempt, with cause, exit_code, signal, text */
-	DECISION_MOVE,			/* the run, to state `to`, with cause and text */
+	DECISION_RECALL, /* ask accounting how the job ended */
+	DECISION_END,    /* the attempt, with cause, exit_code, signal, text */
+	DECISION_MOVE,   /* the run, to state `to`, with cause and text */
 	DECISION_COUNT
 };
 
@@ -166,11 +171,11 @@ struct decision {
 	enum run_order order;
 	enum run_state to;
 	enum cause cause;
-	int exit_code, signal;		/* -1 and 0: none */
-	bool blame_run, is_final;	/* END: by lbrun's own word; only a person can help */
-	bool is_walled_in;		/* END: the nodes it keeps away from may be why it cannot start */
-	int64_t backoff_ms;		/* MOVE to backoff */
-	const char *text;		/* points into facts, or is a constant */
+	int exit_code, signal;    /* -1 and 0: none */
+	bool blame_run, is_final; /* END: by lbrun's own word; only a person can help */
+	bool is_walled_in;        /* END: the nodes it keeps away from may be why it cannot start */
+	int64_t backoff_ms;       /* MOVE to backoff */
+	const char *text;         /* points into facts, or is a constant */
 };
 
 struct decision reconcile(const struct facts *f, const struct policy *policy, int64_t now_ms);

@@ -11,9 +11,10 @@ enum verdict {
 	VERDICT_COMPLETE,
 	VERDICT_KILL,
 	VERDICT_FAIL,
-	VERDICT_COUNT_IT,	/* relaunch, within the budget, with growing pauses */
-	VERDICT_AGAIN,		/* not the run's fault, not counted: at once, and with growing pauses
-				   while attempts do not even start */
+	VERDICT_COUNT_IT, /* relaunch, within the budget, with growing pauses */
+	/* not the run's fault, not counted: at once, and with growing pauses while attempts do
+	 * not even start */
+	VERDICT_AGAIN,
 };
 
 /* What happens where [restart.policy] says nothing else. */
@@ -21,31 +22,32 @@ static const struct {
 	enum verdict verdict;
 	const char *text;
 } table[CAUSE_COUNT] = {
-	[CAUSE_NONE]        = { VERDICT_COUNT_IT, "ended without a cause" },
-	[CAUSE_COMPLETED]   = { VERDICT_COMPLETE, "the trainer is done" },
-	[CAUSE_ERROR]       = { VERDICT_COUNT_IT, "the trainer ended with an error" },
-	[CAUSE_CRASH]       = { VERDICT_COUNT_IT, "the trainer crashed" },
-	[CAUSE_OOM]         = { VERDICT_COUNT_IT, "the trainer ran out of memory" },
-	[CAUSE_HANG]        = { VERDICT_COUNT_IT, "the trainer hung" },
-	[CAUSE_TIMEOUT]     = { VERDICT_AGAIN,    "the job's time limit came" },
-	[CAUSE_PREEMPTED]   = { VERDICT_AGAIN,    "the job was preempted" },
-	[CAUSE_NODE_FAIL]   = { VERDICT_AGAIN,    "a node failed" },
-	[CAUSE_LAUNCH_FAIL] = { VERDICT_AGAIN,    "the job did not start" },
-	[CAUSE_KILLED]      = { VERDICT_KILL,     "ended on a person's order" },
-	[CAUSE_DIVERGED]    = { VERDICT_FAIL,     "training diverged" },
-	[CAUSE_LOST]        = { VERDICT_COUNT_IT, "nobody knows what became of the job" },
+	[CAUSE_NONE] = { VERDICT_COUNT_IT, "ended without a cause" },
+	[CAUSE_COMPLETED] = { VERDICT_COMPLETE, "the trainer is done" },
+	[CAUSE_ERROR] = { VERDICT_COUNT_IT, "the trainer ended with an error" },
+	[CAUSE_CRASH] = { VERDICT_COUNT_IT, "the trainer crashed" },
+	[CAUSE_OOM] = { VERDICT_COUNT_IT, "the trainer ran out of memory" },
+	[CAUSE_HANG] = { VERDICT_COUNT_IT, "the trainer hung" },
+	[CAUSE_TIMEOUT] = { VERDICT_AGAIN, "the job's time limit came" },
+	[CAUSE_PREEMPTED] = { VERDICT_AGAIN, "the job was preempted" },
+	[CAUSE_NODE_FAIL] = { VERDICT_AGAIN, "a node failed" },
+	[CAUSE_LAUNCH_FAIL] = { VERDICT_AGAIN, "the job did not start" },
+	[CAUSE_KILLED] = { VERDICT_KILL, "ended on a person's order" },
+	[CAUSE_DIVERGED] = { VERDICT_FAIL, "training diverged" },
+	[CAUSE_LOST] = { VERDICT_COUNT_IT, "nobody knows what became of the job" },
 };
 
 static enum verdict verdict_of(const struct policy *policy, enum cause cause, bool blame_run)
 {
 	static const enum verdict by_rule[] = {
-		[SPEC_RELAUNCH] = VERDICT_AGAIN, [SPEC_COUNT] = VERDICT_COUNT_IT,
+		[SPEC_RELAUNCH] = VERDICT_AGAIN,
+		[SPEC_COUNT] = VERDICT_COUNT_IT,
 		[SPEC_STOP] = VERDICT_FAIL,
 	};
 	enum verdict verdict = table[cause].verdict;
 
-	if (policy->rules && policy->rules[cause] != SPEC_RULE_AUTO && verdict != VERDICT_COMPLETE &&
-	    verdict != VERDICT_KILL)
+	if (policy->rules && policy->rules[cause] != SPEC_RULE_AUTO &&
+	    verdict != VERDICT_COMPLETE && verdict != VERDICT_KILL)
 		verdict = by_rule[policy->rules[cause]];
 	if (cause == CAUSE_DIVERGED && policy->rolls_back && verdict == VERDICT_FAIL &&
 	    !(policy->rules && policy->rules[cause] != SPEC_RULE_AUTO))
@@ -115,12 +117,13 @@ static struct relaunch relaunch_counted(const struct relaunch_facts *f, const st
 	return back_off(f, pause_ms(policy, f->failures));
 }
 
-/* Whatever was counted before: what ends a run is a launch that counts, and lbrun starts none beyond the
- * budget. Who asked for faults not to be counted still gets a pause: a trainer that dies at once would
- * otherwise flood the scheduler with jobs. */
+/* Whatever was counted before: what ends a run is a launch that counts, and lbrun starts none
+ * beyond the budget. Who asked for faults not to be counted still gets a pause: a trainer that dies
+ * at once would otherwise flood the scheduler with jobs. */
 static struct relaunch relaunch_again(const struct relaunch_facts *f, const struct policy *policy)
 {
-	int64_t ms = pause_ms(policy, f->unstarted - 1), least = pause_ms(policy, is_fault(f->cause));
+	int64_t ms = pause_ms(policy, f->unstarted - 1),
+		least = pause_ms(policy, is_fault(f->cause));
 
 	return back_off(f, ms > least ? ms : least);
 }

@@ -12,19 +12,20 @@ struct policy;
 
 struct relaunch_facts {
 	enum cause cause;
-	int exit_code;		/* -1 = none */
-	bool blame_run;		/* lbrun's own word: a launch_fail is then the run's fault, not the node's */
-	bool is_final;		/* lbrun's word, too: only a person can help */
-	bool ever_trained;	/* some launch of the run got past its start */
-	int64_t unstarted;	/* newest attempts in a row that never started */
-	const char *token;	/* of the attempt; spreads the pauses. NULL: they are as they stand */
-	int64_t failures;	/* launches without progress in a row, this one included */
+	int exit_code; /* -1 = none */
+	/* lbrun's own word: a launch_fail is then the run's fault, not the node's */
+	bool blame_run;
+	bool is_final;     /* lbrun's word, too: only a person can help */
+	bool ever_trained; /* some launch of the run got past its start */
+	int64_t unstarted; /* newest attempts in a row that never started */
+	const char *token; /* of the attempt; spreads the pauses. NULL: they are as they stand */
+	int64_t failures;  /* launches without progress in a row, this one included */
 };
 
 struct relaunch {
-	enum run_state to;	/* RUN_COMPLETED, RUN_FAILED, RUN_KILLED or RUN_BACKOFF */
-	int64_t backoff_ms;	/* 0 = at once */
-	const char *text;	/* why; a constant */
+	enum run_state to;  /* RUN_COMPLETED, RUN_FAILED, RUN_KILLED or RUN_BACKOFF */
+	int64_t backoff_ms; /* 0 = at once */
+	const char *text;   /* why; a constant */
 };
 
 struct relaunch relaunch_decide(const struct relaunch_facts *f, const struct policy *policy);

@@ -21,8 +21,8 @@ struct attempt {
 	int exit_code;
 	bool blame_run, is_final;
 	char end_text[512];
-	char nodes[256];		/* comma-separated, or as the scheduler prints them; "" = not known */
-	bool is_settled;		/* its newest launch was counted, or made progress */
+	char nodes[256]; /* comma-separated, or as the scheduler prints them; "" = not known */
+	bool is_settled; /* its newest launch was counted, or made progress */
 	int64_t spool_offset, spool_seq;
 
 	/* of this process only: gone after a restart, and reconcile knows how to live without */
@@ -30,36 +30,36 @@ struct attempt {
 	struct call submit, release, signal, cancel, recall;
 	struct recalled recalled;
 	struct job_ref submitted;
-	char call_text[160];		/* the scheduler's own words to the newest submit or release */
+	char call_text[160]; /* the scheduler's own words to the newest submit or release */
 	int signalled;
 	enum run_order ordered;
 	int64_t watching_since_ms;
-	struct job_status seen;		/* valid while seen_poll_ms is that of the newest poll */
+	struct job_status seen; /* valid while seen_poll_ms is that of the newest poll */
 	int64_t seen_poll_ms;
 	bool was_waiting;
 	int64_t ended_ms;
 	bool claimed, exited;
-	int64_t claim_seen_ms;		/* valid if claimed */
-	struct attempt_exit exit;	/* valid if exited */
+	int64_t claim_seen_ms;    /* valid if claimed */
+	struct attempt_exit exit; /* valid if exited */
 	int64_t exit_seen_ms;
-	bool drained;			/* the spool was read to its end, as far as it shows here */
-	bool has_more;			/* it holds more than one turn may take */
+	bool drained;  /* the spool was read to its end, as far as it shows here */
+	bool has_more; /* it holds more than one turn may take */
 	int64_t heard_ms;
 	int64_t bad_lines;
 	struct pace pace;
-	char error_nodes[256];		/* that were blamed for lines of its output; comma-separated */
-	bool is_node_named;		/* lbrun knew which node its newest launch ended at */
+	char error_nodes[256]; /* that were blamed for lines of its output; comma-separated */
+	bool is_node_named;    /* lbrun knew which node its newest launch ended at */
 	bool is_limit_told;
 };
 
 struct run {
 	/* What every turn looks at in every run comes first: one line of the processor's cache. */
 	struct run *next;
-	struct scheduler *scheduler;	/* borrowed from the engine */
-	int64_t wake_ms;		/* monotonic: reconcile then in any case */
-	int64_t next_look_ms;		/* monotonic: look at the attempt's files then */
+	struct scheduler *scheduler; /* borrowed from the engine */
+	int64_t wake_ms;             /* monotonic: reconcile then in any case */
+	int64_t next_look_ms;        /* monotonic: look at the attempt's files then */
 	enum run_state state;
-	bool dirty;			/* something is new: reconcile in the next turn */
+	bool dirty; /* something is new: reconcile in the next turn */
 	bool has_attempt;
 
 	int64_t id;
@@ -68,33 +68,34 @@ struct run {
 	int64_t owner_uid;
 	enum run_order wanted;
 	char *wanted_by, *wanted_reason;
-	bool by_switch;			/* `wanted` came from a switch file */
-	char *excluded;			/* nodes that the newest attempt was told to avoid */
-	bool is_walled_in;		/* since it last ran an attempt had no node left for that */
-	char *resume_from;		/* as in the ledger; for the next launch of a new attempt */
-	char *spec_problem;		/* why its spec could not be read any more: it is not submitted
-					 * again; NULL: it could */
-	int64_t backoff_until_ms;	/* wall clock, as in the ledger: for people, and for the next lbd */
-	int64_t pause_until_ms;		/* the same on the monotonic clock, which nobody sets */
+	bool by_switch;    /* `wanted` came from a switch file */
+	char *excluded;    /* nodes that the newest attempt was told to avoid */
+	bool is_walled_in; /* since it last ran an attempt had no node left for that */
+	char *resume_from; /* as in the ledger; for the next launch of a new attempt */
+	/* why its spec could not be read any more: it is not submitted again; NULL: it could */
+	char *spec_problem;
+	/* wall clock, as in the ledger: for people, and for the next lbd */
+	int64_t backoff_until_ms;
+	int64_t pause_until_ms; /* the same on the monotonic clock, which nobody sets */
 	int64_t failures, unstarted;
 	bool ever_trained;
-	int64_t target_step;		/* -1 = not told */
-	int64_t tasks_changed_ns;	/* of an array: when its marks changed last; 0 = not looked at */
-	int64_t checkpoint_step;	/* of the last valid one heard of; -1 = none */
-	int64_t dense_steps;		/* stored since its metrics were last thinned by this process */
+	int64_t target_step;      /* -1 = not told */
+	int64_t tasks_changed_ns; /* of an array: when its marks changed last; 0 = not looked at */
+	int64_t checkpoint_step;  /* of the last valid one heard of; -1 = none */
+	int64_t dense_steps;      /* stored since its metrics were last thinned by this process */
 
 	struct run_spec spec;
-	struct policy policy;		/* points into spec */
+	struct policy policy; /* points into spec */
 
-	struct attempt attempt;		/* the newest */
-	struct attempt *spare;		/* prequeue.h; its job waits, held; owned, NULL: none */
+	struct attempt attempt; /* the newest */
+	struct attempt *spare;  /* prequeue.h; its job waits, held; owned, NULL: none */
 	char *spare_excluded;
-	int64_t spare_not_before_ms;	/* monotonic */
+	int64_t spare_not_before_ms; /* monotonic */
 
-	int64_t absent_since_ms;	/* wall: should run, and does not; 0 = all is well */
+	int64_t absent_since_ms; /* wall: should run, and does not; 0 = all is well */
 	bool is_absence_told;
 
-	enum line line;			/* as of its last look; line_text is for people */
+	enum line line; /* as of its last look; line_text is for people */
 	char line_text[200];
 };
 

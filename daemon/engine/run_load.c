@@ -148,8 +148,8 @@ static int take_progress(struct engine *e, struct run *run, struct err *err)
 	return 0;
 }
 
-/* One file that is gone must not keep lbd from all other runs, nor this one's job from being watched,
- * and killed when somebody says so. */
+/* One file that is gone must not keep lbd from all other runs, nor this one's job from being
+ * watched, and killed when somebody says so. */
 static int take_spec(struct engine *e, struct run *run, bool is_known, struct err *err)
 {
 	if (e->world->spec(e->world->self, run->dir, &run->spec, err) == 0)
@@ -159,7 +159,8 @@ static int take_spec(struct engine *e, struct run *run, bool is_known, struct er
 		return -1;
 	}
 	log_error("run %s: %s; it is watched, and cannot be submitted until that is "
-		  "mended: lbctl restart", run->name, err->text);
+		  "mended: lbctl restart",
+		  run->name, err->text);
 	run->spec_problem = xstrdup(err->text);
 	err_clear(err);
 	run_spec_defaults(&run->spec);
@@ -179,7 +180,7 @@ int engine_load_run(struct engine *e, const struct ledger_run *row, bool is_know
 		return -1;
 	}
 	take_policy(run);
-	if (!is_slurm)		/* elsewhere nothing is gained by waiting in line */
+	if (!is_slurm) /* elsewhere nothing is gained by waiting in line */
 		run->policy.prequeue = false;
 	take_pause(run, now_ms, engine_wall(e));
 	if (ledger_attempt_each(e->ledger, run->id, take_attempt, run, err) < 0 ||

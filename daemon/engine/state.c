@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What all files of the engine stand on: finding a run, waking it, writing to the ledger; and what comes
- * from outside, which is noted in a run and looked at in the next turn. Calls none of them. */
+/* What all files of the engine stand on: finding a run, waking it, writing to the ledger; and what
+ * comes from outside, which is noted in a run and looked at in the next turn. Calls none of
+ * them. */
 #include "daemon/engine/state.h"
 
 #include <stdarg.h>
@@ -52,8 +53,12 @@ void engine_event(struct engine *e, const struct run *run, const char *kind, con
 	char text[800];
 	va_list ap;
 	struct ledger_event event = {
-		.run_id = run->id, .time_ms = engine_wall(e), .kind = kind, .actor = actor,
-		.text = text, .attempt = run->has_attempt ? run->attempt.number : 0,
+		.run_id = run->id,
+		.time_ms = engine_wall(e),
+		.kind = kind,
+		.actor = actor,
+		.text = text,
+		.attempt = run->has_attempt ? run->attempt.number : 0,
 	};
 
 	va_start(ap, fmt);
@@ -68,7 +73,7 @@ struct poller *engine_poller(struct engine *e, const struct run *run)
 	return e->slurm.scheduler && run->scheduler == e->slurm.scheduler ? &e->slurm : &e->local;
 }
 
-/* --- orders and hints from outside ------------------------------------------------------------------ */
+/* --- orders and hints from outside ------------------------------------------------------------ */
 
 void engine_order(struct engine *e, const char *name, enum run_order wanted, const char *by,
 		  const char *reason)

@@ -8,25 +8,28 @@
 
 struct flight;
 
-struct poller {			/* one per scheduler */
+/* one per scheduler */
+struct poller {
 	struct engine *engine;
-	struct scheduler *scheduler;	/* NULL: there is none */
+	struct scheduler *scheduler; /* NULL: there is none */
 	bool flying;
-	int64_t begun_ms;		/* of the poll that is flying */
-	int64_t done_begun_ms;		/* begin of the newest complete poll; 0 = none */
-	int64_t not_before_ms;		/* after a failure */
-	int64_t down_since_ms;		/* wall; 0 = fine */
-	int64_t failures;		/* polls in a row that failed */
-	bool has_strays;		/* a job was given up: the next poll will find it */
+	int64_t begun_ms;      /* of the poll that is flying */
+	int64_t done_begun_ms; /* begin of the newest complete poll; 0 = none */
+	int64_t not_before_ms; /* after a failure */
+	int64_t down_since_ms; /* wall; 0 = fine */
+	int64_t failures;      /* polls in a row that failed */
+	bool has_strays;       /* a job was given up: the next poll will find it */
 	char text[160];
 };
 
 #define WROTE(kind) (1u << (kind))
 #define WROTE_LINES WROTE(DECISION_COUNT)
 
-struct call_count {		/* what the schedulers are asked for, polls too */
-	int64_t minute_ms, now, before;	/* monotonic begin of this minute; so many in it, in the last */
-	bool is_whole;			/* `before` is that of a whole minute */
+/* what the schedulers are asked for, polls too */
+struct call_count {
+	int64_t minute_ms, now,
+		before; /* monotonic begin of this minute; so many in it, in the last */
+	bool is_whole;  /* `before` is that of a whole minute */
 };
 
 struct engine {
@@ -34,16 +37,16 @@ struct engine {
 	const struct world *world;
 	struct poll_times times;
 	struct node_rules nodes;
-	int64_t absent_ms;		/* a run that is absent for so long is told of; 0 = never */
+	int64_t absent_ms; /* a run that is absent for so long is told of; 0 = never */
 	struct poller slurm, local;
-	struct run *runs;		/* live ones, newest first; owned */
+	struct run *runs; /* live ones, newest first; owned */
 	int64_t run_count;
 	struct call_count calls;
-	struct flight *flights;		/* calls whose answer is due; owned */
-	bool has_final;			/* some run is over: it leaves the list after the commit */
-	bool broken;			/* a write failed in this turn: roll back and load again */
-	unsigned written;		/* bits of decision kinds, and WROTE_LINES, not yet committed */
-	int64_t load_again_ms;		/* monotonic; 0 = the state is good */
+	struct flight *flights; /* calls whose answer is due; owned */
+	bool has_final;         /* some run is over: it leaves the list after the commit */
+	bool broken;            /* a write failed in this turn: roll back and load again */
+	unsigned written;       /* bits of decision kinds, and WROTE_LINES, not yet committed */
+	int64_t load_again_ms;  /* monotonic; 0 = the state is good */
 	void (*news)(void *arg);
 	void *news_arg;
 };
@@ -59,10 +62,10 @@ static inline int64_t engine_wall(const struct engine *e)
 }
 
 /* state.c */
-void engine_wake(struct engine *e, struct run *run);		/* mark dirty and announce news */
+void engine_wake(struct engine *e, struct run *run); /* mark dirty and announce news */
 struct run *engine_find(struct engine *e, const char *name);
 struct run *engine_find_id(struct engine *e, int64_t id);
-struct poller *engine_poller(struct engine *e, const struct run *run);	/* of its scheduler */
+struct poller *engine_poller(struct engine *e, const struct run *run); /* of its scheduler */
 /* Every ledger write goes through here: a failure marks the turn as broken, and is logged. */
 void engine_wrote(struct engine *e, int rc, const struct err *err);
 void engine_event(struct engine *e, const struct run *run, const char *kind, const char *actor,
@@ -107,9 +110,11 @@ int64_t engine_worry_about_absence(struct engine *e, struct run *run);
 /* facts.c: claim, exit record and spool, and when they are to be looked at again; then all that
  * reconcile is to know. `a`: the run's attempt, or its spare. */
 void engine_look_at_files(struct engine *e, struct run *run, int64_t now_ms);
-void engine_gather(struct engine *e, const struct run *run, const struct attempt *a, struct facts *f);
+void engine_gather(struct engine *e, const struct run *run, const struct attempt *a,
+		   struct facts *f);
 
-/* run_load.c: `is_known`: a run of an earlier day, which stays in our hands without its spec, too */
+/* run_load.c: `is_known`: a run of an earlier day, which stays in our hands without its spec,
+ * too */
 int engine_load_run(struct engine *e, const struct ledger_run *row, bool is_known, struct err *err);
 void run_destroy(struct run *run);
 
@@ -121,7 +126,7 @@ void engine_count_call(struct engine *e);
 double engine_calls_per_minute(struct engine *e);
 
 /* polls.c */
-int64_t engine_poll_due(struct engine *e);	/* starts due polls; monotonic time of the next */
+int64_t engine_poll_due(struct engine *e); /* starts due polls; monotonic time of the next */
 
 /* ingest.c: spool lines → ledger; true when there was something new */
 bool engine_ingest(struct engine *e, struct run *run);

@@ -16,7 +16,7 @@ static bool was_told(struct engine *e, const struct run *run, const char *kind, 
 	return told_ms >= since_ms;
 }
 
-/* --- the time limit ------------------------------------------------------------------------------------ */
+/* --- the time limit --------------------------------------------------------------------------- */
 
 void engine_worry_about_limit(struct engine *e, struct run *run)
 {
@@ -31,12 +31,13 @@ void engine_worry_about_limit(struct engine *e, struct run *run)
 		return;
 	a->is_limit_told = true;
 	if (!was_told(e, run, kind, start_ms))
-		engine_event(e, run, kind, "lbd", "at its pace it needs %s more, its job ends in %s",
+		engine_event(e, run, kind, "lbd",
+			     "at its pace it needs %s more, its job ends in %s",
 			     duration_text(left_ms, needs),
 			     duration_text(until_ms > 0 ? until_ms : 0, has));
 }
 
-/* --- absence ------------------------------------------------------------------------------------------- */
+/* --- absence ---------------------------------------------------------------------------------- */
 
 void engine_worry_after(struct engine *e, int64_t absent_ms)
 {
@@ -60,7 +61,8 @@ static void tell_absence(struct engine *e, struct run *run)
 	const struct poller *p = engine_poller(e, run);
 	bool is_seen = run->has_attempt && a->seen_poll_ms && a->seen_poll_ms == p->done_begun_ms;
 	struct absence absence = {
-		.state = run->state, .down = p->down_since_ms ? p->text : "",
+		.state = run->state,
+		.down = p->down_since_ms ? p->text : "",
 		.seen = is_seen && a->state != ATTEMPT_ENDED ? &a->seen : NULL,
 		.refused = run->has_attempt ? refusal(a) : "",
 		.last_end = run->has_attempt ? a->end_text : "",

@@ -14,8 +14,10 @@ static void move_run(struct engine *e, struct run *run, enum run_state to, enum 
 
 	if (run->state == to)
 		return;
-	engine_wrote(e, ledger_run_move(e->ledger, run->id, run->state, to, cause,
-					text ? text : "", engine_wall(e), &err), &err);
+	engine_wrote(e,
+		     ledger_run_move(e->ledger, run->id, run->state, to, cause, text ? text : "",
+				     engine_wall(e), &err),
+		     &err);
 	run->state = to;
 }
 
@@ -29,20 +31,22 @@ static void watch_anew(struct run *run, int64_t now_ms)
 static void write_obey(struct engine *e, struct run *run, enum run_order order)
 {
 	static const char *const kinds[ORDER_COUNT] = {
-		[ORDER_RUN] = "release", [ORDER_HOLD] = "hold", [ORDER_STOP] = "stop",
-		[ORDER_KILL] = "kill", [ORDER_KILL_NOW] = "kill_now",
+		[ORDER_RUN] = "release", [ORDER_HOLD] = "hold",         [ORDER_STOP] = "stop",
+		[ORDER_KILL] = "kill",   [ORDER_KILL_NOW] = "kill_now",
 	};
 	struct switched s = { 0 };
 	struct err err = { 0 };
 
 	e->world->switched(e->world->self, run, &s);
-	engine_wrote(e, ledger_run_set_wanted(e->ledger, run->id, order, s.by ? s.by : "lbd",
-					      s.text ? s.text : "", engine_wall(e), &err), &err);
+	engine_wrote(e,
+		     ledger_run_set_wanted(e->ledger, run->id, order, s.by ? s.by : "lbd",
+					   s.text ? s.text : "", engine_wall(e), &err),
+		     &err);
 	if (s.file)
 		engine_wrote(e, ledger_run_set_switch(e->ledger, run->id, s.file, &err), &err);
-	engine_event(e, run, kinds[order], s.by ? s.by : "lbd", s.file ? "switch %s%s%s" :
-		     "the switch that held it is gone%s%s%s", s.file ? s.file : "",
-		     s.text && s.text[0] ? ": " : "", s.text ? s.text : "");
+	engine_event(e, run, kinds[order], s.by ? s.by : "lbd",
+		     s.file ? "switch %s%s%s" : "the switch that held it is gone%s%s%s",
+		     s.file ? s.file : "", s.text && s.text[0] ? ": " : "", s.text ? s.text : "");
 	engine_order(e, run->name, order, s.by ? s.by : "lbd", s.text ? s.text : "");
 	run->by_switch = s.file != NULL;
 }
@@ -72,8 +76,10 @@ static void write_new_attempt(struct engine *e, struct run *run)
 	a->exit_code = -1;
 	e->world->token(e->world->self, a->job.token);
 	run->has_attempt = true;
-	engine_wrote(e, ledger_attempt_insert(e->ledger, run->id, number, a->job.token,
-					      engine_wall(e), &a->id, &err), &err);
+	engine_wrote(e,
+		     ledger_attempt_insert(e->ledger, run->id, number, a->job.token, engine_wall(e),
+					   &a->id, &err),
+		     &err);
 	engine_exclude_nodes(e, run);
 	move_run(e, run, RUN_SUBMITTING, CAUSE_NONE, "");
 	watch_anew(run, engine_now(e));
@@ -84,7 +90,8 @@ static void write_adopt(struct engine *e, struct run *run, const struct job_ref 
 	struct attempt *a = &run->attempt;
 	struct err err = { 0 };
 
-	engine_wrote(e, ledger_attempt_set_job(e->ledger, a->id, job->job_id, job->submit_time, &err),
+	engine_wrote(e,
+		     ledger_attempt_set_job(e->ledger, a->id, job->job_id, job->submit_time, &err),
 		     &err);
 	a->job.job_id = job->job_id;
 	a->job.submit_time = job->submit_time;
@@ -110,7 +117,8 @@ static void write_start(struct engine *e, struct run *run)
 	struct err err = { 0 };
 
 	engine_note_nodes(e, run, a->seen.nodes);
-	engine_wrote(e, ledger_attempt_started(e->ledger, a->id, a->nodes, engine_wall(e), &err), &err);
+	engine_wrote(e, ledger_attempt_started(e->ledger, a->id, a->nodes, engine_wall(e), &err),
+		     &err);
 	a->state = ATTEMPT_RUNNING;
 	run->unstarted = 0;
 	run->is_walled_in = false;
@@ -132,8 +140,10 @@ static void count_untold(struct engine *e, struct run *run, const struct decisio
 	if (a->is_settled || !relaunch_counts(&run->policy, d->cause, d->blame_run))
 		return;
 	run->failures++;
-	engine_wrote(e, ledger_run_set_failures(e->ledger, run->id, run->failures,
-						run->backoff_until_ms, &err), &err);
+	engine_wrote(e,
+		     ledger_run_set_failures(e->ledger, run->id, run->failures,
+					     run->backoff_until_ms, &err),
+		     &err);
 }
 
 static void write_end(struct engine *e, struct run *run, const struct decision *d)
@@ -143,8 +153,10 @@ static void write_end(struct engine *e, struct run *run, const struct decision *
 	struct err err = { 0 };
 	int64_t wall_ms = engine_wall(e);
 
-	engine_wrote(e, ledger_attempt_end(e->ledger, a->id, d->cause, d->exit_code, d->signal, text,
-					   wall_ms, &err), &err);
+	engine_wrote(e,
+		     ledger_attempt_end(e->ledger, a->id, d->cause, d->exit_code, d->signal, text,
+					wall_ms, &err),
+		     &err);
 	engine_wrote(e, ledger_launch_end_open(e->ledger, a->id, d->cause, wall_ms, &err), &err);
 	if (d->is_walled_in)
 		engine_wrote(e, ledger_attempt_walled_in(e->ledger, a->id, &err), &err);
@@ -202,8 +214,10 @@ static void write_move(struct engine *e, struct run *run, const struct decision 
 	if (d->to == RUN_BACKOFF) {
 		run->backoff_until_ms = engine_wall(e) + d->backoff_ms;
 		run->pause_until_ms = engine_now(e) + d->backoff_ms;
-		engine_wrote(e, ledger_run_set_failures(e->ledger, run->id, run->failures,
-							run->backoff_until_ms, &err), &err);
+		engine_wrote(e,
+			     ledger_run_set_failures(e->ledger, run->id, run->failures,
+						     run->backoff_until_ms, &err),
+			     &err);
 	}
 	move_run(e, run, d->to, d->cause, text);
 	if (d->to == RUN_BACKOFF)

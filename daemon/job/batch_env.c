@@ -19,7 +19,8 @@ static bool is_named(const char *list, const char *entry)
 	while (*list) {
 		size_t n = strcspn(list, ",");
 
-		if ((n == len && strncmp(list, entry, n) == 0) || (n == 3 && strncasecmp(list, "ALL", 3) == 0))
+		if ((n == len && strncmp(list, entry, n) == 0) ||
+		    (n == 3 && strncasecmp(list, "ALL", 3) == 0))
 			return true;
 		list += n + (list[n] == ',');
 	}
@@ -44,7 +45,7 @@ static void keep_exported(struct strv *env, const char *list)
 	env->count = kept;
 	if (env->items)
 		env->items[kept] = NULL;
-	for (const char *at = list; !none && *at;) {	/* "NAME=value" */
+	for (const char *at = list; !none && *at;) { /* "NAME=value" */
 		size_t n = strcspn(at, ",");
 
 		if (memchr(at, '=', n))
@@ -58,6 +59,7 @@ static void keep_exported(struct strv *env, const char *list)
 /* What sbatch tells the steps of the job by environment, from its options. */
 static void add_told(const json_t *fields, struct strv *env)
 {
+	/* clang-format off */
 	static const struct { const char *field, *variable; } told[] = {
 		{"name", "SLURM_JOB_NAME"}, {"cpus_per_task", "SLURM_CPUS_PER_TASK"},
 		{"num_tasks", "SLURM_NPROCS"}, {"num_tasks", "SLURM_NTASKS"},
@@ -75,12 +77,13 @@ static void add_told(const json_t *fields, struct strv *env)
 		{"gpus_per_node", "SLURM_GPUS_PER_NODE"}, {"gpus_per_socket", "SLURM_GPUS_PER_SOCKET"},
 		{"gpus_per_task", "SLURM_GPUS_PER_TASK"}, {"mem_per_gpu", "SLURM_MEM_PER_GPU"},
 	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
 		const json_t *value = json_object_get(fields, told[i].field);
-		char *text = json_is_integer(value) ?
-				     xasprintf("%lld", (long long)json_integer_value(value)) :
-				     js_bytes_take(value);
+		char *text = json_is_integer(value)
+				     ? xasprintf("%lld", (long long)json_integer_value(value))
+				     : js_bytes_take(value);
 
 		if (text)
 			strv_set(env, xasprintf("%s=%s", told[i].variable, text));
@@ -88,7 +91,7 @@ static void add_told(const json_t *fields, struct strv *env)
 	}
 }
 
-/* --- limits -------------------------------------------------------------------------------------- */
+/* --- limits ----------------------------------------------------------------------------------- */
 
 /* --propagate: Slurm insists on the limits named (U), and sets none of the others. */
 static bool is_propagated(const char *list, const char *name)
@@ -129,19 +132,26 @@ static void propagate(const char *list, struct strv *env)
 		env->items[kept] = NULL;
 }
 
-/* --- memory binding, frequencies ---------------------------------------------------------------------- */
+/* --- memory binding, frequencies -------------------------------------------------------------- */
 
 /* sbatch spells the words its own way, and in its own order. */
 static void add_mem_bind(const char *text, struct strv *env)
 {
-	static const struct { const char *words[3], *shown; bool is_type; } known[] = {
-		{{"v", "verbose"}, "verbose,", false}, {{"p", "prefer"}, "prefer,", false},
-		{{"sort"}, "sort,", false}, {{"no", "none"}, "none", true}, {{"rank"}, "rank", true},
-		{{"local"}, "local", true}, {{"map_mem"}, "map_mem:", true},
-		{{"mask_mem"}, "mask_mem:", true},
+	static const struct {
+		const char *words[3], *shown;
+		bool is_type;
+	} known[] = {
+		{ { "v", "verbose" }, "verbose,", false },
+		{ { "p", "prefer" }, "prefer,", false },
+		{ { "sort" }, "sort,", false },
+		{ { "no", "none" }, "none", true },
+		{ { "rank" }, "rank", true },
+		{ { "local" }, "local", true },
+		{ { "map_mem" }, "map_mem:", true },
+		{ { "mask_mem" }, "mask_mem:", true },
 	};
 	enum { KNOWN = sizeof(known) / sizeof(known[0]) };
-	bool given[KNOWN] = {false};
+	bool given[KNOWN] = { false };
 	const char *list = strpbrk(text, ":=");
 	struct buf out;
 
@@ -166,7 +176,7 @@ static void add_mem_bind(const char *text, struct strv *env)
 			buf_add(&out, known[i].shown, strlen(known[i].shown));
 	}
 	if (out.len > 0 && out.data[out.len - 1] == ':' && list) {
-		for (list++; *list; list++) {	/* masks lose their "0x" */
+		for (list++; *list; list++) { /* masks lose their "0x" */
 			if (given[KNOWN - 1] && strncmp(list, "0x", 2) == 0)
 				list += 2;
 			buf_add(&out, list, 1);
@@ -176,8 +186,8 @@ static void add_mem_bind(const char *text, struct strv *env)
 		out.data[out.len - 1] = '\0';
 	if (out.len > 0) {
 		strv_set(env, xasprintf("SLURM_MEM_BIND=%s", out.data));
-		strv_set(env, xasprintf("SLURM_MEM_BIND_VERBOSE=%s",
-					    given[0] ? "verbose" : "quiet"));
+		strv_set(env,
+			 xasprintf("SLURM_MEM_BIND_VERBOSE=%s", given[0] ? "verbose" : "quiet"));
 	}
 	if (given[2])
 		strv_set(env, xstrdup("SLURM_MEM_BIND_SORT=sort"));
@@ -187,8 +197,8 @@ static void add_mem_bind(const char *text, struct strv *env)
 static void add_cpu_freq(const char *text, struct strv *env)
 {
 	static const char *const shown[] = {
-		"Low", "Medium", "Highm1", "High", "Conservative", "OnDemand", "Performance",
-		"PowerSave", "SchedUtil", "UserSpace",
+		"Low",      "Medium",      "Highm1",    "High",      "Conservative",
+		"OnDemand", "Performance", "PowerSave", "SchedUtil", "UserSpace",
 	};
 	struct buf out;
 

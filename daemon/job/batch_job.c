@@ -36,7 +36,7 @@ char *batch_script_text(const struct run *run, struct err *err)
 	return text;
 }
 
-/* --- options of the spec ------------------------------------------------------------------------------ */
+/* --- options of the spec ---------------------------------------------------------------------- */
 
 struct words {
 	char *items[MAX_WORDS + 1];
@@ -78,7 +78,8 @@ static void words_of_spec(const struct run_spec *spec, struct words *w)
 		w->items[w->count++] = xasprintf("--signal=B:USR1@%lld", (long long)warn_s);
 }
 
-struct source {			/* a request and what it borrows */
+/* a request and what it borrows */
+struct source {
 	struct batch_request request;
 	struct words settings;
 	struct strv env;
@@ -88,17 +89,22 @@ struct source {			/* a request and what it borrows */
 static int source_make(struct source *s, const struct config *config, const struct run *run,
 		       struct err *err)
 {
-	*s = (struct source){0};
+	*s = (struct source){ 0 };
 	s->script = batch_script_text(run, err);
 	if (run->spec.script && (!s->script || job_env_submitter(&s->env, run, err) < 0))
 		return -1;
 	words_of_spec(&run->spec, &s->settings);
 	s->request = (struct batch_request){
-		.script = s->script, .script_len = s->script ? strlen(s->script) : 0,
-		.file = run->spec.script, .account = config->slurm_account,
-		.partition = config->slurm_partition, .env = s->env.items,
-		.settings = s->settings.items, .extra = run->spec.extra.items,
-		.workdir = run->spec.workdir, .now = time(NULL),
+		.script = s->script,
+		.script_len = s->script ? strlen(s->script) : 0,
+		.file = run->spec.script,
+		.account = config->slurm_account,
+		.partition = config->slurm_partition,
+		.env = s->env.items,
+		.settings = s->settings.items,
+		.extra = run->spec.extra.items,
+		.workdir = run->spec.workdir,
+		.now = time(NULL),
 	};
 	return 0;
 }
@@ -125,7 +131,7 @@ static void drop_what_was_waited_for(const struct run *run, json_t *fields)
 
 bool batch_job_may_be_doomed(const struct config *config, const struct run *run)
 {
-	static const char *const kinds[] = {"afterok", "afternotok", "aftercorr"};
+	static const char *const kinds[] = { "afterok", "afternotok", "aftercorr" };
 	struct err err = { 0 };
 	json_t *fields = batch_job_fields(config, run, &err);
 	const char *dependency = js_str(fields, "dependency", "");
@@ -167,8 +173,12 @@ json_t *batch_job_fields(const struct config *config, const struct run *run, str
 /* What fields say beyond the options: where lbd's own output goes, and nodes to keep away from. */
 static char **add_own_words(char **words, const json_t *fields)
 {
-	static const struct { const char *field, *option; } own[] = {
-		{"exc_nodes", "exclude"}, {"std_out", "output"}, {"open_mode", "open-mode"},
+	static const struct {
+		const char *field, *option;
+	} own[] = {
+		{ "exc_nodes", "exclude" },
+		{ "std_out", "output" },
+		{ "open_mode", "open-mode" },
 	};
 	size_t n = 0;
 
@@ -198,7 +208,7 @@ char **batch_job_words(const struct config *config, const struct run *run, const
 	return words ? add_own_words(words, fields) : NULL;
 }
 
-/* --- the script ------------------------------------------------------------------------------------------ */
+/* --- the script ------------------------------------------------------------------------------- */
 
 /* How much of `text` is its first line and the comments and empty lines after it. */
 static size_t head_of(const char *text)
@@ -238,8 +248,8 @@ char *batch_job_wrap(const char *first_lines, const char *launch, const char *te
 
 	if (head < first)
 		head = first;
-	comments = is_read ? hide_options(text + first, head - first) :
-			     xstrndup(text + first, head - first);
+	comments = is_read ? hide_options(text + first, head - first)
+			   : xstrndup(text + first, head - first);
 	script = xasprintf("%s%s%s%s", first_lines, comments, launch, text + head);
 	free(comments);
 	return script;

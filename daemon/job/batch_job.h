@@ -19,22 +19,22 @@ char *batch_script_path(const struct run *run);
 /* Its text, owned by the caller; NULL with err, or without err when the run has none. */
 char *batch_script_text(const struct run *run, struct err *err);
 
-/* The job's fields (slurm/batch/batch.h); the caller decrefs. What an earlier attempt has waited for
- * already, --begin and --dependency, is left out of later ones. */
+/* The job's fields (slurm/batch/batch.h); the caller decrefs. What an earlier attempt has waited
+ * for already, --begin and --dependency, is left out of later ones. */
 json_t *batch_job_fields(const struct config *config, const struct run *run, struct err *err);
 
 /* Does the job wait for how others end, so that it may never be allowed to begin? */
 bool batch_job_may_be_doomed(const struct config *config, const struct run *run);
 
-/* The fields as words of sbatch's command line (slurm/batch/batch.h), for submit_with = "sbatch". `fields` as
- * job_submit hands them over. */
+/* The fields as words of sbatch's command line (slurm/batch/batch.h), for submit_with = "sbatch".
+ * `fields` as job_submit hands them over. */
 char **batch_job_words(const struct config *config, const struct run *run, const json_t *fields,
 		       struct err *err);
 
 /* The batch script that Slurm gets: its first lines, the comments that a script begins with (Slurm
- * reads #BB and #DW there), what starts lbrun where its first line does not, then the rest, which no
- * shell reaches: scontrol write batch_script shows it.
- * `is_read`: sbatch will read it, and is not to find options a second time: "#lbd#SBATCH". */
+ * reads #BB and #DW there), what starts lbrun where its first line does not, then the rest, which
+ * no shell reaches: scontrol write batch_script shows it. `is_read`: sbatch will read it, and is
+ * not to find options a second time: "#lbd#SBATCH". */
 char *batch_job_wrap(const char *first_lines, const char *launch, const char *text, bool is_read);
 
 /* The environment that sbatch would have given the script, from the submitter's. */

@@ -25,7 +25,7 @@ char *job_folder(const struct run *run)
 	return path_join("%s/attempts/%lld", run->dir, (long long)run->attempt.number);
 }
 
-/* --- files of the attempt ------------------------------------------------------------------------------ */
+/* --- files of the attempt --------------------------------------------------------------------- */
 
 /* 'it'\''s': safe in any POSIX shell. Owned by the caller. */
 static char *shell_quote(const char *text)
@@ -49,9 +49,10 @@ static bool fits_first_line(const char *interpreter)
 	       strpbrk(interpreter, " \t\n") == NULL;
 }
 
-/* lbrun is the script's interpreter: a shell in between would drop variables whose names are none to
- * it (BASH_FUNC_module%%), and set some of its own. */
-static void script_head(const struct config *config, const char *folder, char **first, char **launch)
+/* lbrun is the script's interpreter: a shell in between would drop variables whose names are none
+ * to it (BASH_FUNC_module%%), and set some of its own. */
+static void script_head(const struct config *config, const char *folder, char **first,
+			char **launch)
 {
 	if (fits_first_line(config->lbrun) && !strchr(folder, '\n')) {
 		*first = xasprintf("#!%s --job\n%s%s\n", config->lbrun, ATTEMPT_JOB_MARK, folder);
@@ -72,7 +73,8 @@ char *job_script(const struct config *config, const char *folder, const char *te
 	char *first, *launch, *script;
 
 	script_head(config, folder, &first, &launch);
-	script = text ? batch_job_wrap(first, launch, text, is_read) : xasprintf("%s%s", first, launch);
+	script = text ? batch_job_wrap(first, launch, text, is_read)
+		      : xasprintf("%s%s", first, launch);
 	free(first);
 	free(launch);
 	return script;
@@ -114,8 +116,8 @@ char **job_command(const struct config *config, const struct run *run)
 {
 	if (run->spec.script)
 		return script_command(run);
-	return run->spec.command.count ? command_copy(&run->spec.command) :
-					 trainer_command(config, run);
+	return run->spec.command.count ? command_copy(&run->spec.command)
+				       : trainer_command(config, run);
 }
 
 /* A relative folder is relative to where the trainer runs; for our own trainer, to the run. */
@@ -171,24 +173,33 @@ static int write_params(const struct config *config, const struct run *run, cons
 	const struct run_spec *spec = &run->spec;
 	char *checkpoints = job_checkpoint_dir(spec, run->dir);
 	struct attempt_params p = {
-		.run = xstrdup(run->name), .number = run->attempt.number,
+		.run = xstrdup(run->name),
+		.number = run->attempt.number,
 		.command = job_command(config, run),
-		.workdir = js_bytes_take(json_object_get(fields, "work_dir")), .run_dir = xstrdup(run->dir),
+		.workdir = js_bytes_take(json_object_get(fields, "work_dir")),
+		.run_dir = xstrdup(run->dir),
 		.checkpoint_dir = checkpoints,
 		.lbd_socket = path_join("%s/lbd.sock", config->home),
 		.switches = path_join("%s/switches", config->home),
-		.group = xstrdup(spec->group ? spec->group : ""), .owner = xstrdup(run->owner),
+		.group = xstrdup(spec->group ? spec->group : ""),
+		.owner = xstrdup(run->owner),
 		.launcher = xstrdup(launch_by(spec)),
-		.srun = launch_srun(config, run, checkpoints), .torchrun = launch_torchrun(spec),
+		.srun = launch_srun(config, run, checkpoints),
+		.torchrun = launch_torchrun(spec),
 		.profiler = launch_profiler(spec, folder),
-		.rollback = spec->rollback, .in_place = spec->in_place, .without_progress = run->failures,
-		.max_without_progress = budget(spec), .kill_grace_ms = spec->kill_grace_ms, .watch = spec->watch,
+		.rollback = spec->rollback,
+		.in_place = spec->in_place,
+		.without_progress = run->failures,
+		.max_without_progress = budget(spec),
+		.kill_grace_ms = spec->kill_grace_ms,
+		.watch = spec->watch,
 		.stop_grace_ms = spec->stop_grace_ms,
 		.resume = xstrdup(run->resume_from[0] ? run->resume_from : "latest"),
 		.warn_ms = spec->script ? script_warn_ms(fields) : run_spec_warn_ms(spec),
 		.is_script = spec->script != NULL,
 		.kill_wait_ms = run->scheduler ? run->scheduler->kill_wait_ms : 0,
-		.never_on_exit_codes = xcalloc(spec->never_on_exit_codes.count + 1, sizeof(int64_t)),
+		.never_on_exit_codes = xcalloc(spec->never_on_exit_codes.count + 1,
+					       sizeof(int64_t)),
 		.never_count = (int64_t)spec->never_on_exit_codes.count,
 	};
 	int rc;
@@ -203,7 +214,7 @@ static int write_params(const struct config *config, const struct run *run, cons
 	p.layout = xstrdup(layout_of(spec));
 	p.check_ms = spec->checkpoint_check_ms;
 	p.retention = spec->retention;
-	if (!run_spec_is_command(spec))		/* lbworker keeps to these itself */
+	if (!run_spec_is_command(spec)) /* lbworker keeps to these itself */
 		p.retention.keep_latest_k = p.retention.keep_every = 0;
 	p.note_bytes = run_spec_is_command(spec) ? spec->note_bytes : 0;
 	if (spec->checkpoint_pattern)
@@ -219,11 +230,12 @@ static int write_params(const struct config *config, const struct run *run, cons
 	return rc;
 }
 
-/* --- going back ------------------------------------------------------------------------------------------ */
+/* --- going back ------------------------------------------------------------------------------- */
 
 /* The step that the run was sent back to: -1 for its beginning, -2 when it goes on from the newest
  * or from something that tells no step. */
-static int64_t chosen_step(const struct run *run, const struct checkpoint_rules *rules, const char *parent)
+static int64_t chosen_step(const struct run *run, const struct checkpoint_rules *rules,
+			   const char *parent)
 {
 	int64_t step = -2;
 	struct checkpoint_list list;
@@ -258,14 +270,15 @@ static int leave_later_checkpoints(const struct run *run, struct err *err)
 	if (step != -2)
 		moved = checkpoints_set_aside(parent, rules, step, aside, err);
 	if (moved > 0)
-		log_info("%s: %lld later checkpoints are in %s now", run->name, (long long)moved, aside);
+		log_info("%s: %lld later checkpoints are in %s now", run->name, (long long)moved,
+			 aside);
 	checkpoint_rules_destroy(rules);
 	free(parent);
 	free(aside);
 	return moved < 0 ? -1 : 0;
 }
 
-/* --- the job --------------------------------------------------------------------------------------------- */
+/* --- the job ---------------------------------------------------------------------------------- */
 
 void job_resources(const struct run_spec *spec, struct job_request *job)
 {
@@ -304,10 +317,12 @@ int job_local_resources(const struct run_spec *spec, const json_t *fields, struc
 
 	job->array = js_str(fields, "array_inx", NULL);
 	if (job->array && !spec->script)
-		return err_set(err, ERR_USAGE, "--array: only a script can be an array; for runs of a "
+		return err_set(err, ERR_USAGE,
+			       "--array: only a script can be an array; for runs of a "
 			       "command: lbctl submit --sweep");
 	if (js_int(fields, "warn_time", 0) > 0 && js_int(fields, "warn_signal", SIGUSR1) != SIGUSR1)
-		return err_set(err, ERR_USAGE, "--signal: without Slurm only USR1 announces the end");
+		return err_set(err, ERR_USAGE,
+			       "--signal: without Slurm only USR1 announces the end");
 	if (job->nodes == 0)
 		job->nodes = js_int(fields, "min_nodes", 0);
 	if (job->cpus_per_task == 0)
@@ -315,7 +330,8 @@ int job_local_resources(const struct run_spec *spec, const json_t *fields, struc
 	if (job->ntasks_per_node == 0 && tasks > 1)
 		job->ntasks_per_node = tasks;
 	if (job->gpus_per_node == 0)
-		job->gpus_per_node = count_of(js_str(fields, "gpus_per_node", js_str(fields, "gpus", "0")));
+		job->gpus_per_node = count_of(
+			js_str(fields, "gpus_per_node", js_str(fields, "gpus", "0")));
 	if (job->mem_mb == 0)
 		job->mem_mb = js_int(fields, "mem_per_node", 0);
 	if (job->time_seconds == 0 && js_int(fields, "time_limit", 0) > 0)
@@ -325,7 +341,8 @@ int job_local_resources(const struct run_spec *spec, const json_t *fields, struc
 	return 0;
 }
 
-/* Scripts that nobody submitted by hand (cron) have no folder of a person to write slurm-N.out to. */
+/* Scripts that nobody submitted by hand (cron) have no folder of a person to write slurm-N.out
+ * to. */
 static bool has_submitter(const struct run *run)
 {
 	struct strv env = { 0 };
@@ -374,7 +391,8 @@ static int prepare(const struct config *config, const struct run *run, const jso
 	int rc = -1;
 
 	if (folder_make(folder, 0750, err) == 0 && leave_later_checkpoints(run, err) == 0 &&
-	    job_env_make(env, config, run, fields, err) == 0 && job_env_add_secrets(env, run, err) == 0 &&
+	    job_env_make(env, config, run, fields, err) == 0 &&
+	    job_env_add_secrets(env, run, err) == 0 &&
 	    write_params(config, run, fields, folder, err) == 0 &&
 	    file_write_visible(path, script, strlen(script), 0750, err) == 0)
 		rc = 0;
@@ -445,11 +463,19 @@ static struct job_request request_of(const struct parts *p, const struct run *ru
 				     const char *ledger_id)
 {
 	struct job_request job = {
-		.token = run->attempt.job.token, .ledger_id = ledger_id, .run = run->name,
-		.script = p->script, .script_path = p->script_path, .output = p->output,
-		.fields = p->fields, .argv = p->argv, .open_env = p->open_env.items,
-		.env_file = run->spec.env_file, .env_uid = (unsigned)run->owner_uid,
-		.words = p->words, .submit_dir = run->spec.workdir,
+		.token = run->attempt.job.token,
+		.ledger_id = ledger_id,
+		.run = run->name,
+		.script = p->script,
+		.script_path = p->script_path,
+		.output = p->output,
+		.fields = p->fields,
+		.argv = p->argv,
+		.open_env = p->open_env.items,
+		.env_file = run->spec.env_file,
+		.env_uid = (unsigned)run->owner_uid,
+		.words = p->words,
+		.submit_dir = run->spec.workdir,
 	};
 
 	job_resources(&run->spec, &job);
@@ -500,7 +526,8 @@ static int ask(struct parts *parts, struct job_request *job, const struct config
 		return -1;
 	*job = request_of(parts, run, "");
 	job->env = parts->open_env.items;
-	if (run->scheduler->ops->check && job_local_resources(&run->spec, parts->fields, job, err) < 0)
+	if (run->scheduler->ops->check &&
+	    job_local_resources(&run->spec, parts->fields, job, err) < 0)
 		return -1;
 	request_finish(job, parts->fields);
 	return 0;

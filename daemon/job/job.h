@@ -35,8 +35,9 @@ int job_local_resources(const struct run_spec *spec, const json_t *fields, struc
 int job_submit(const struct config *config, const struct run *run, const char *ledger_id,
 	       scheduler_done done, void *arg, struct err *err);
 
-/* Asks the run's scheduler, which must have the call, whether it would take the job, and why the job of the
- * newest attempt does not run. -1: the question cannot be put; `done` is then not called. */
+/* Asks the run's scheduler, which must have the call, whether it would take the job, and why the
+ * job of the newest attempt does not run. -1: the question cannot be put; `done` is then not
+ * called. */
 int job_probe(const struct config *config, const struct run *run, scheduler_done done, void *arg,
 	      struct err *err);
 int job_why(const struct config *config, const struct run *run, scheduler_done done, void *arg,

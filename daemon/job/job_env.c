@@ -15,7 +15,7 @@
 #include "daemon/job/batch_job.h"
 #include "daemon/job/network.h"
 
-enum { ENV_JSON_MAX = 4 * 1024 * 1024 };	/* what a request can hold, written down by us */
+enum { ENV_JSON_MAX = 4 * 1024 * 1024 }; /* what a request can hold, written down by us */
 
 /* What a login gives; Slurm itself adds nothing but SLURM_*. */
 static void env_login(struct strv *env, const struct run *run)
@@ -81,8 +81,8 @@ bool job_env_is_cron(char *const *env)
 	return false;
 }
 
-/* A batch script gets the submitter's environment and nothing else, as from sbatch; that of cron, which
- * nobody submitted, what a login gives, too. */
+/* A batch script gets the submitter's environment and nothing else, as from sbatch; that of cron,
+ * which nobody submitted, what a login gives, too. */
 static int env_of_script(struct strv *env, const struct run *run, const json_t *fields,
 			 struct err *err)
 {

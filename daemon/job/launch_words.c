@@ -57,8 +57,9 @@ static void add_container(struct strv *w, const struct config *config, const str
 	const char *workdir = spec->container_workdir;
 	size_t folder_len = (size_t)(strrchr(config->lbrun, '/') - config->lbrun);
 	char *programs = xstrndup(config->lbrun, folder_len);
-	const char *ours[] = {run->dir, checkpoints, workdir ? run->dir : spec->workdir, programs};
-	struct strv mounts = {0};
+	const char *ours[] = { run->dir, checkpoints, workdir ? run->dir : spec->workdir,
+			       programs };
+	struct strv mounts = { 0 };
 	struct buf list;
 
 	add_all(&mounts, &spec->container_mounts);
@@ -80,7 +81,7 @@ static void add_container(struct strv *w, const struct config *config, const str
 
 char **launch_srun(const struct config *config, const struct run *run, const char *checkpoints)
 {
-	struct strv w = {0};
+	struct strv w = { 0 };
 
 	if (strcmp(launch_by(&run->spec), "srun") != 0)
 		return NULL;
@@ -98,7 +99,7 @@ char **launch_srun(const struct config *config, const struct run *run, const cha
 
 char **launch_torchrun(const struct run_spec *spec)
 {
-	struct strv w = {0};
+	struct strv w = { 0 };
 	int64_t ranks = spec->nproc_per_node ? spec->nproc_per_node : spec->gpus_per_node;
 
 	if (spec->launcher != SPEC_LAUNCHER_TORCHRUN)
@@ -117,7 +118,7 @@ static int64_t seconds(int64_t ms)
 /* --kill=none: the trainer goes on when the recording ends. */
 char **launch_profiler(const struct run_spec *spec, const char *folder)
 {
-	struct strv w = {0};
+	struct strv w = { 0 };
 
 	if (!spec->nsys)
 		return NULL;
@@ -127,7 +128,8 @@ char **launch_profiler(const struct run_spec *spec, const char *folder)
 	if (spec->nsys_delay_ms)
 		strv_add(&w, xasprintf("--delay=%lld", (long long)seconds(spec->nsys_delay_ms)));
 	if (spec->nsys_duration_ms)
-		strv_add(&w, xasprintf("--duration=%lld", (long long)seconds(spec->nsys_duration_ms)));
+		strv_add(&w,
+			 xasprintf("--duration=%lld", (long long)seconds(spec->nsys_duration_ms)));
 	if (spec->nsys_output)
 		strv_add(&w, xasprintf("--output=%s", spec->nsys_output));
 	else

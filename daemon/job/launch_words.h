@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* launch_words.h - the words that start a run's ranks: options of srun (pyxis' among them), torchrun,
- * nsys.
+/* launch_words.h - the words that start a run's ranks: options of srun (pyxis' among them),
+ * torchrun, nsys.
  *
  * What depends on the job (addresses, ports, numbers of nodes) is added by lbrun. */
 #ifndef DAEMON_JOB_LAUNCH_WORDS_H

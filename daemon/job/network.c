@@ -63,7 +63,7 @@ static void add_name(struct names *names, const char *file)
 
 static int refuse_unknown(char *const folders[FOLDERS], const char *name, struct err *err)
 {
-	struct names names = {.count = 0};
+	struct names names = { .count = 0 };
 	struct buf list;
 
 	for (int i = 0; i < FOLDERS; i++) {
@@ -81,9 +81,10 @@ static int refuse_unknown(char *const folders[FOLDERS], const char *name, struct
 		buf_addf(&list, "%s%s", i ? ", " : "", names.items[i]);
 		free(names.items[i]);
 	}
-	err_set(err, ERR_USAGE, "slurm.network: there is no profile \"%.60s\"; there are: %.300s; "
-		"one of your own goes to %s/NAME.toml", name, names.count ? list.data : "none",
-		folders[0]);
+	err_set(err, ERR_USAGE,
+		"slurm.network: there is no profile \"%.60s\"; there are: %.300s; "
+		"one of your own goes to %s/NAME.toml",
+		name, names.count ? list.data : "none", folders[0]);
 	buf_fini(&list);
 	return -1;
 }
@@ -134,9 +135,9 @@ static int refuse(const struct toml *toml, const char *section, const char *name
 static int add_variable(struct strv *env, const struct toml *toml, const char *name,
 			const json_t *value, struct err *err)
 {
-	char *text = json_is_integer(value) ?
-			     xasprintf("%lld", (long long)json_integer_value(value)) :
-			     js_bytes_take(value);
+	char *text = json_is_integer(value)
+			     ? xasprintf("%lld", (long long)json_integer_value(value))
+			     : js_bytes_take(value);
 
 	if (!text)
 		return refuse(toml, "env", name, "must be a string or a whole number", err);
@@ -166,7 +167,8 @@ static int add_all(struct strv *env, const struct toml *toml, struct err *err)
 	return 0;
 }
 
-/* The owner's own are the owner's word; those that were installed are trusted as the programs are. */
+/* The owner's own are the owner's word; those that were installed are trusted as the programs
+ * are. */
 static int load(struct toml *toml, const char *path, const char *own, struct err *err)
 {
 	size_t len = strlen(own);
@@ -190,7 +192,7 @@ int network_check(const struct config *config, struct err *err)
 		if (!dot || strcmp(dot, ".toml") != 0)
 			continue;
 		char *file = path_join("%s/%s", path, entry->d_name);
-		struct err why = {0};
+		struct err why = { 0 };
 
 		fd = guarded_open(file, O_RDONLY, geteuid(), &why);
 		if (fd >= 0)
@@ -205,11 +207,10 @@ int network_check(const struct config *config, struct err *err)
 	return rc;
 }
 
-int network_add(struct strv *env, const struct config *config, const char *name,
-		struct err *err)
+int network_add(struct strv *env, const struct config *config, const char *name, struct err *err)
 {
 	char *folders[FOLDERS], *path;
-	struct toml toml = {0};
+	struct toml toml = { 0 };
 	int rc = -1;
 
 	folders_make(config, folders);

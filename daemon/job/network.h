@@ -19,7 +19,6 @@ int network_check(const struct config *config, struct err *err);
 
 /* Adds what the environment has not got yet. ERR_USAGE names what is wrong with the profile, or
  * those that there are. */
-int network_add(struct strv *env, const struct config *config, const char *name,
-		struct err *err);
+int network_add(struct strv *env, const struct config *config, const char *name, struct err *err);
 
 #endif

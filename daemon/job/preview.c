@@ -61,7 +61,8 @@ static void add_names(json_t *view, char *const *list, bool with_values)
 		size_t len = strcspn(*list, "=");
 		char *name = xstrndup(*list, len), *key = js_bytes_key(name);
 
-		json_object_set_new(view, key, with_values ? js_bytes(*list + len + 1) : json_null());
+		json_object_set_new(view, key,
+				    with_values ? js_bytes(*list + len + 1) : json_null());
 		free(key);
 		free(name);
 	}
@@ -128,7 +129,8 @@ json_t *preview_job(const struct config *config, const struct run *run, const ch
 		js_set_str(o, "scheduler", scheduler);
 		js_set_str(o, "script", script);
 		js_set_str(o, "workdir", js_str(fields, "work_dir", run->spec.workdir));
-		js_set_str(o, "output", run->spec.script ? js_str(fields, "std_out", "slurm-%j.out") : output);
+		js_set_str(o, "output",
+			   run->spec.script ? js_str(fields, "std_out", "slurm-%j.out") : output);
 		js_set_str(o, "launcher", launcher_name(&run->spec));
 		json_object_set_new(o, "command", command_view(config, run));
 		add_launch(o, config, run, checkpoints, folder);

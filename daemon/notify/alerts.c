@@ -17,9 +17,9 @@
 enum {
 	LOOK_MS = 1000,
 	BATCH = 200,
-	MAX_TRIES = 5,			/* with pauses of 1, 2, 4 and 8 s */
+	MAX_TRIES = 5, /* with pauses of 1, 2, 4 and 8 s */
 	HOOK_DEADLINE_MS = 30 * 1000,
-	REPEAT_MS = 10 * 60 * 1000,	/* the same news of a run is told once in this time */
+	REPEAT_MS = 10 * 60 * 1000, /* the same news of a run is told once in this time */
 	REMEMBERED = 64,
 };
 
@@ -29,23 +29,23 @@ enum stage { STAGE_HOOK, STAGE_WEB, STAGE_COUNT };
 
 struct alerts {
 	struct lbd *lbd;
-	uv_timer_t timer;		/* the next look, or the next try */
-	uv_timer_t deadline;		/* of the hook */
+	uv_timer_t timer;    /* the next look, or the next try */
+	uv_timer_t deadline; /* of the hook */
 	uv_process_t process;
 	uv_pipe_t input;
 	uv_write_t write;
-	int open_hooks;			/* handles of the hook that is under way */
+	int open_hooks; /* handles of the hook that is under way */
 	int64_t exit_status;
-	struct webhook *web;		/* under way; NULL = none */
+	struct webhook *web; /* under way; NULL = none */
 	bool busy, closing;
 	int open_timers;
 
-	int64_t cursor;			/* id of the last event that was told or passed over */
+	int64_t cursor; /* id of the last event that was told or passed over */
 	int64_t run_id;
-	char *text;			/* what is being told; NULL = nothing */
+	char *text; /* what is being told; NULL = nothing */
 	enum stage stage;
 	int tries;
-	bool is_test, has_failed;	/* what is being told; one of its ways did */
+	bool is_test, has_failed; /* what is being told; one of its ways did */
 	struct {
 		uint64_t hash;
 		int64_t told_ms;
@@ -55,7 +55,7 @@ struct alerts {
 
 static void next_stage(struct alerts *a);
 
-/* --- what is told ------------------------------------------------------------------------------- */
+/* --- what is told ----------------------------------------------------------------------------- */
 
 static bool is_wanted(const struct config *config, const char *kind)
 {
@@ -94,7 +94,7 @@ static bool is_repetition(struct alerts *a, uint64_t hash)
 
 struct finding {
 	struct alerts *alerts;
-	json_t *event;			/* of the first one that is wanted */
+	json_t *event; /* of the first one that is wanted */
 	int64_t seen, attempt;
 };
 
@@ -104,7 +104,8 @@ static int see_event(const struct ledger_event *e, void *arg)
 
 	f->seen = e->id;
 	if (!is_wanted(&f->alerts->lbd->config, e->kind) ||
-	    (strcmp(e->kind, KIND_TEST) != 0 && is_repetition(f->alerts, hash_of(e->run_id, e->kind, e->text))))
+	    (strcmp(e->kind, KIND_TEST) != 0 &&
+	     is_repetition(f->alerts, hash_of(e->run_id, e->kind, e->text))))
 		return 0;
 	f->alerts->run_id = e->run_id;
 	f->alerts->is_test = strcmp(e->kind, KIND_TEST) == 0;
@@ -181,7 +182,7 @@ static char *find_next(struct alerts *a)
 	return text;
 }
 
-/* --- success and failure -------------------------------------------------------------------------- */
+/* --- success and failure ---------------------------------------------------------------------- */
 
 static void keep_cursor(struct alerts *a)
 {
@@ -198,8 +199,11 @@ static void give_up(struct alerts *a, const char *problem)
 {
 	char text[300];
 	struct ledger_event e = {
-		.run_id = a->run_id, .time_ms = clock_wall_ms(), .kind = "notify_failed",
-		.actor = "lbd", .text = text,
+		.run_id = a->run_id,
+		.time_ms = clock_wall_ms(),
+		.kind = "notify_failed",
+		.actor = "lbd",
+		.text = text,
 	};
 
 	a->has_failed = true;
@@ -213,10 +217,12 @@ static void put_told(struct alerts *a)
 {
 	const struct config *config = &a->lbd->config;
 	struct ledger_event e = {
-		.time_ms = clock_wall_ms(), .kind = KIND_TOLD, .actor = "lbd",
-		.text = !config->notify_webhook	       ? "the hook was told" :
-			config->notify_hook.count == 0 ? "the webhook was told" :
-							 "the hook and the webhook were told",
+		.time_ms = clock_wall_ms(),
+		.kind = KIND_TOLD,
+		.actor = "lbd",
+		.text = !config->notify_webhook          ? "the hook was told"
+			: config->notify_hook.count == 0 ? "the webhook was told"
+							 : "the hook and the webhook were told",
 	};
 
 	ledger_event_put(a->lbd->ledger, &e, NULL);
@@ -250,7 +256,7 @@ static void free_if_closed(struct alerts *a)
 	}
 }
 
-/* --- the hook --------------------------------------------------------------------------------------- */
+/* --- the hook --------------------------------------------------------------------------------- */
 
 static void on_hook_closed(uv_handle_t *handle)
 {
@@ -295,7 +301,7 @@ static void on_written(uv_write_t *write, int status)
 {
 	struct alerts *a = write->data;
 
-	(void)status;	/* a hook that does not read is fine: its exit status counts */
+	(void)status; /* a hook that does not read is fine: its exit status counts */
 	if (!uv_is_closing((uv_handle_t *)&a->input))
 		uv_close((uv_handle_t *)&a->input, on_hook_closed);
 }
@@ -304,13 +310,18 @@ static void tell_hook(struct alerts *a)
 {
 	char **argv = a->lbd->config.notify_hook.items;
 	uv_stdio_container_t stdio[3] = {
-		{ .flags = UV_CREATE_PIPE | UV_READABLE_PIPE, .data.stream = (uv_stream_t *)&a->input },
+		{ .flags = UV_CREATE_PIPE | UV_READABLE_PIPE,
+		  .data.stream = (uv_stream_t *)&a->input },
 		{ .flags = UV_IGNORE },
 		{ .flags = UV_INHERIT_FD, .data.fd = 2 },
 	};
 	uv_process_options_t options = {
-		.file = argv[0], .args = argv, .exit_cb = on_hook_exit, .stdio = stdio,
-		.stdio_count = 3, .cwd = a->lbd->config.home,
+		.file = argv[0],
+		.args = argv,
+		.exit_cb = on_hook_exit,
+		.stdio = stdio,
+		.stdio_count = 3,
+		.cwd = a->lbd->config.home,
 	};
 	uv_buf_t text = uv_buf_init(a->text, (unsigned)strlen(a->text));
 	struct err err = { 0 };
@@ -334,7 +345,7 @@ static void tell_hook(struct alerts *a)
 	uv_write(&a->write, (uv_stream_t *)&a->input, &text, 1, on_written);
 }
 
-/* --- the web address --------------------------------------------------------------------------------- */
+/* --- the web address -------------------------------------------------------------------------- */
 
 static void on_posted(void *arg, const char *problem)
 {
@@ -345,7 +356,7 @@ static void on_posted(void *arg, const char *problem)
 	free_if_closed(a);
 }
 
-/* --- one after the other ------------------------------------------------------------------------------- */
+/* --- one after the other ---------------------------------------------------------------------- */
 
 static void next_stage(struct alerts *a)
 {
@@ -376,7 +387,7 @@ static void on_timer(uv_timer_t *timer)
 	struct alerts *a = timer->data;
 	int64_t before = a->cursor;
 
-	if (a->text) {		/* another try */
+	if (a->text) { /* another try */
 		next_stage(a);
 		return;
 	}
@@ -438,14 +449,18 @@ json_t *alerts_test(struct request *r, struct err *err)
 {
 	const struct config *config = &r->lbd->config;
 	struct ledger_event e = {
-		.time_ms = clock_wall_ms(), .kind = KIND_TEST, .actor = r->peer.user,
+		.time_ms = clock_wall_ms(),
+		.kind = KIND_TEST,
+		.actor = r->peer.user,
 		.text = "news of runs come this way",
 	};
 	int64_t last = 0;
 
 	if (config->notify_hook.count == 0 && config->notify_webhook == NULL) {
-		err_set(err, ERR_USAGE, "%s/lbd.toml: neither notify.hook nor notify.webhook is given, or "
-			"lbd was not started again since", config->home);
+		err_set(err, ERR_USAGE,
+			"%s/lbd.toml: neither notify.hook nor notify.webhook is given, or "
+			"lbd was not started again since",
+			config->home);
 		return NULL;
 	}
 	if (ledger_event_last(r->lbd->ledger, &last, err) < 0 ||

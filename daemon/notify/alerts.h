@@ -3,10 +3,10 @@
  *
  * alerts.h - tells people what happened to their runs: a program of theirs, a web address, or both.
  *
- * Events are taken from the ledger in order, one at a time, and how far they were told is kept there:
- * an lbd that starts anew goes on where the last one stopped. Nothing here blocks the loop: the hook is
- * a process with a deadline, the web address is spoken to in a thread. What cannot be told after some
- * tries becomes an event itself. */
+ * Events are taken from the ledger in order, one at a time, and how far they were told is kept
+ * there: an lbd that starts anew goes on where the last one stopped. Nothing here blocks the loop:
+ * the hook is a process with a deadline, the web address is spoken to in a thread. What cannot be
+ * told after some tries becomes an event itself. */
 #ifndef DAEMON_NOTIFY_ALERTS_H
 #define DAEMON_NOTIFY_ALERTS_H
 

@@ -17,9 +17,9 @@
 
 enum {
 	LEAST_MS = 1000,
-	SHARE = 100,			/* writing takes one part in so many of the time, at most */
+	SHARE = 100, /* writing takes one part in so many of the time, at most */
 	RECENT_MS = 7 * 24 * 3600 * 1000,
-	END_BYTES = 64,			/* for what follows the runs */
+	END_BYTES = 64, /* for what follows the runs */
 };
 
 struct exporter {
@@ -27,9 +27,9 @@ struct exporter {
 	char user[TEAM_USER_BYTES + 1];
 	char *switches;
 	uv_timer_t timer;
-	int64_t written_ms;		/* monotonic; 0 = never */
-	int64_t changes;		/* of the ledger, when it was last written */
-	char trouble[ERR_TEXT_BYTES];	/* what was told last; "" = all is well */
+	int64_t written_ms;           /* monotonic; 0 = never */
+	int64_t changes;              /* of the ledger, when it was last written */
+	char trouble[ERR_TEXT_BYTES]; /* what was told last; "" = all is well */
 };
 
 /* --- the text --------------------------------------------------------------------------------- */
@@ -56,7 +56,7 @@ static json_t *view(const struct ledger_run *run)
 
 struct listing {
 	struct buf buf;
-	bool live;			/* this pass is for live runs, the other for ended ones */
+	bool live; /* this pass is for live runs, the other for ended ones */
 	int count;
 	int64_t left_out;
 };
@@ -72,8 +72,7 @@ static int add_run(const struct ledger_run *run, void *arg)
 	object = view(run);
 	text = js_line(object);
 	json_decref(object);
-	if (l->count >= TEAM_RUNS_MAX ||
-	    l->buf.len + strlen(text) + END_BYTES > l->buf.max) {
+	if (l->count >= TEAM_RUNS_MAX || l->buf.len + strlen(text) + END_BYTES > l->buf.max) {
 		l->left_out++;
 	} else {
 		buf_addf(&l->buf, "%s%s", l->count > 0 ? ",\n" : "\n", text);
@@ -130,7 +129,10 @@ static int write_export(const struct exporter *e, struct err *err)
 static void tell(struct exporter *e, const char *trouble)
 {
 	struct ledger_event event = {
-		.time_ms = clock_wall_ms(), .kind = "team_refused", .actor = "lbd", .text = trouble,
+		.time_ms = clock_wall_ms(),
+		.kind = "team_refused",
+		.actor = "lbd",
+		.text = trouble,
 	};
 
 	if (strcmp(trouble, e->trouble) == 0)
@@ -177,7 +179,8 @@ static void name_user(char *out, size_t size)
 /* lbctl reads no lbd.toml: a link in our folder tells it, with lbd dead, too. */
 static void make_link(const struct config *config)
 {
-	char *path = path_join("%s/team", config->home), *fresh = path_join("%s/.team.new", config->home);
+	char *path = path_join("%s/team", config->home),
+	     *fresh = path_join("%s/.team.new", config->home);
 
 	struct stat st;
 

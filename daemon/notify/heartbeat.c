@@ -14,10 +14,10 @@
 struct deadman {
 	struct lbd *lbd;
 	uv_timer_t timer;
-	int64_t told_poll_ms;		/* begin of the poll behind the last sign */
-	struct webhook *web;		/* under way; NULL = none */
+	int64_t told_poll_ms; /* begin of the poll behind the last sign */
+	struct webhook *web;  /* under way; NULL = none */
 	bool closing, is_timer_open;
-	bool file_failed, web_failed;	/* said once, until it works again */
+	bool file_failed, web_failed; /* said once, until it works again */
 };
 
 static void say(bool *has_failed, const char *way, const char *problem)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* heartbeat.h - a sign of life for those who watch from outside: a file is written, an address asked, as
- * long as lbd really sees the scheduler. When the signs stop, lbd, its host or Slurm is in trouble,
- * and whoever watches (a cron job that looks at the file's age, a "healthcheck" service) says so. */
+/* heartbeat.h - a sign of life for those who watch from outside: a file is written, an address
+ * asked, as long as lbd really sees the scheduler. When the signs stop, lbd, its host or Slurm is
+ * in trouble, and whoever watches (a cron job that looks at the file's age, a "healthcheck"
+ * service) says so. */
 #ifndef DAEMON_NOTIFY_HEARTBEAT_H
 #define DAEMON_NOTIFY_HEARTBEAT_H
 

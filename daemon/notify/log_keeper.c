@@ -15,9 +15,9 @@
 #include "common/base/zst.h"
 
 enum {
-	LOOK_MS = 3600 * 1000,		/* when there is nothing more to do */
-	FIRST_LOOK_MS = 1000,		/* lbd has better things to do when it starts */
-	SETTLED_S = 30,			/* lbrun's last words may come after the run's end */
+	LOOK_MS = 3600 * 1000, /* when there is nothing more to do */
+	FIRST_LOOK_MS = 1000,  /* lbd has better things to do when it starts */
+	SETTLED_S = 30,        /* lbrun's last words may come after the run's end */
 };
 
 enum chore { COMPRESS, REMOVE, CHORE_COUNT };
@@ -27,7 +27,7 @@ static const struct {
 	const char *ended_key, *id_key;
 } cursor_keys[CHORE_COUNT] = {
 	[COMPRESS] = { "logs_compressed_ms", "logs_compressed_id" },
-	[REMOVE]   = { "logs_removed_ms", "logs_removed_id" },
+	[REMOVE] = { "logs_removed_ms", "logs_removed_id" },
 };
 
 /* What is output, and what else lbd and lbrun write; that goes with a periodic job's run. */
@@ -47,7 +47,7 @@ struct log_keeper {
 	uv_work_t work;
 	bool busy, closing, closed;
 
-	enum chore chore;		/* what the thread does, with whom */
+	enum chore chore; /* what the thread does, with whom */
 	char *dir;
 	bool is_periodic;
 	int64_t ended_ms, id;
@@ -61,8 +61,8 @@ static int open_folder(int at, const char *name)
 	return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* A regular file of ours that nobody has written since the run ended: it may have been started again
- * while this thread was on its way. */
+/* A regular file of ours that nobody has written since the run ended: it may have been started
+ * again while this thread was on its way. */
 static bool is_left_over(const struct log_keeper *k, int folder, const char *name)
 {
 	struct stat st;
@@ -122,7 +122,7 @@ static void each_attempt(struct log_keeper *k, int attempts)
 			remove_attempt(k, folder);
 		close(folder);
 		if (k->chore == REMOVE && k->is_periodic)
-			unlinkat(attempts, entry->d_name, AT_REMOVEDIR);	/* only when empty */
+			unlinkat(attempts, entry->d_name, AT_REMOVEDIR); /* only when empty */
 	}
 	if (dir)
 		closedir(dir);
@@ -140,7 +140,8 @@ static void remove_run(const struct log_keeper *k, int run)
 static void do_chore(uv_work_t *work)
 {
 	struct log_keeper *k = work->data;
-	int run = open_folder(AT_FDCWD, k->dir), attempts = run < 0 ? -1 : open_folder(run, "attempts");
+	int run = open_folder(AT_FDCWD, k->dir),
+	    attempts = run < 0 ? -1 : open_folder(run, "attempts");
 
 	if (attempts >= 0) {
 		each_attempt(k, attempts);
@@ -202,7 +203,8 @@ static bool start(struct log_keeper *k, enum chore chore, int64_t after_ms)
 	if (after_ms == 0 ||
 	    ledger_meta_get(ledger, cursor_keys[chore].ended_key, 0, &seen_ms, NULL) < 0 ||
 	    ledger_meta_get(ledger, cursor_keys[chore].id_key, 0, &seen_id, NULL) < 0 ||
-	    ledger_run_next_ended(ledger, seen_ms, seen_id, clock_wall_ms() - after_ms, &run, NULL) < 0)
+	    ledger_run_next_ended(ledger, seen_ms, seen_id, clock_wall_ms() - after_ms, &run,
+				  NULL) < 0)
 		return false;
 	k->chore = chore;
 	k->err = (struct err){ 0 };
@@ -220,7 +222,8 @@ static void on_look(uv_timer_t *timer)
 	struct log_keeper *k = timer->data;
 	const struct config *config = &k->lbd->config;
 
-	if (!start(k, REMOVE, config->retain_logs_ms) && !start(k, COMPRESS, config->compress_logs_ms))
+	if (!start(k, REMOVE, config->retain_logs_ms) &&
+	    !start(k, COMPRESS, config->compress_logs_ms))
 		uv_timer_start(timer, on_look, LOOK_MS, 0);
 }
 

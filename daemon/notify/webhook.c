@@ -37,13 +37,14 @@ static size_t on_answer(char *data, size_t size, size_t count, void *arg)
 {
 	(void)data;
 	(void)arg;
-	return size * count;	/* what it says is of no interest */
+	return size * count; /* what it says is of no interest */
 }
 
-/* libcurl brings some forty libraries with it, which take more memory than lbd itself: it is opened when
- * the first address is spoken to, by those who have one. Its types and numbers come from its header. */
+/* libcurl brings some forty libraries with it, which take more memory than lbd itself: it is opened
+ * when the first address is spoken to, by those who have one. Its types and numbers come from its
+ * header. */
 static struct {
-	void *handle;			/* NULL: not to be had */
+	void *handle; /* NULL: not to be had */
 	CURLcode (*global_init)(long flags);
 	CURL *(*init)(void);
 	CURLcode (*setopt)(CURL *curl, CURLoption option, ...);
@@ -63,10 +64,11 @@ static void open_lib(void)
 		const char *name;
 		void *at;
 	} symbols[] = {
-		{ "curl_global_init", &lib.global_init }, { "curl_easy_init", &lib.init }, { "curl_easy_setopt", &lib.setopt },
-		{ "curl_easy_perform", &lib.perform }, { "curl_easy_getinfo", &lib.getinfo },
-		{ "curl_easy_strerror", &lib.strerror }, { "curl_easy_cleanup", &lib.cleanup },
-		{ "curl_slist_append", &lib.append }, { "curl_slist_free_all", &lib.free_all },
+		{ "curl_global_init", &lib.global_init }, { "curl_easy_init", &lib.init },
+		{ "curl_easy_setopt", &lib.setopt },      { "curl_easy_perform", &lib.perform },
+		{ "curl_easy_getinfo", &lib.getinfo },    { "curl_easy_strerror", &lib.strerror },
+		{ "curl_easy_cleanup", &lib.cleanup },    { "curl_slist_append", &lib.append },
+		{ "curl_slist_free_all", &lib.free_all },
 	};
 	void *handle = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
 
@@ -74,7 +76,7 @@ static void open_lib(void)
 		void *symbol = dlsym(handle, symbols[i].name);
 
 		if (symbol == NULL)
-			return;		/* never closed: the other symbols may be in use */
+			return; /* never closed: the other symbols may be in use */
 		memcpy(symbols[i].at, &symbol, sizeof(symbol));
 	}
 	if (handle && lib.global_init(CURL_GLOBAL_ALL) == CURLE_OK)

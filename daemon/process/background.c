@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int terminal = -1;	/* the stderr of whoever started us, until we are ready */
+static int terminal = -1; /* the stderr of whoever started us, until we are ready */
 
 /* The parent's end: a newline means ready; without one the child has died and said why. */
 static void wait_for_child(int ready, pid_t child, const char *log_path)

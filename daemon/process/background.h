@@ -5,9 +5,9 @@
 
 #include "common/base/err.h"
 
-/* Forks. The child gets a session of its own and logs to log_path; it goes on and tells its readiness
- * on the returned descriptor (notify_ready_fd). The parent waits for that and exits: 0, or the
- * child's own status when it failed. */
+/* Forks. The child gets a session of its own and logs to log_path; it goes on and tells its
+ * readiness on the returned descriptor (notify_ready_fd). The parent waits for that and exits: 0,
+ * or the child's own status when it failed. */
 int background_enter(const char *log_path, struct err *err);
 
 /* Why lbd cannot start: to the terminal it was started from, and to the log. */

@@ -29,7 +29,8 @@ static void print_options(const struct config *config, FILE *to)
 	fprintf(to, "#SBATCH --job-name=lbd-%08x\n", hash_of(config->home));
 	fputs("#SBATCH --dependency=singleton\n"
 	      "#SBATCH --nodes=1 --ntasks=1 --cpus-per-task=1\n"
-	      "#SBATCH --open-mode=append\n", to);
+	      "#SBATCH --open-mode=append\n",
+	      to);
 	fprintf(to, "#SBATCH --time=%lld\n", (long long)(s->time_ms + 59999) / 60000);
 	fprintf(to, "#SBATCH --output=\"%s/lbd.log\"\n", config->home);
 	print_option(to, "mem", s->mem);

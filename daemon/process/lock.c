@@ -19,16 +19,17 @@
 #include "common/base/procs.h"
 
 enum {
-	PATIENCE_MS = 500, SOON_MS = 20,	/* with a lock that is about to be free */
-	LOOK_MS = 100,			/* at a lease that may run out */
-	TORN_LOOKS = 20,		/* a lease is written in place: a reader may meet half of it */
+	PATIENCE_MS = 500,
+	SOON_MS = 20,    /* with a lock that is about to be free */
+	LOOK_MS = 100,   /* at a lease that may run out */
+	TORN_LOOKS = 20, /* a lease is written in place: a reader may meet half of it */
 	CLAIM_TRIES = 100,
 };
 
 struct lock {
-	char *home, *path;		/* of the lease */
+	char *home, *path; /* of the lease */
 	int flock_fd;
-	int fd;				/* of our own lease, wherever its name leads by now */
+	int fd; /* of our own lease, wherever its name leads by now */
 	struct lease lease;
 };
 
@@ -39,7 +40,7 @@ static void nap(int64_t ms)
 	nanosleep(&t, NULL);
 }
 
-/* --- the lock ------------------------------------------------------------------------------------- */
+/* --- the lock --------------------------------------------------------------------------------- */
 
 /* A child of an lbd that was killed holds the lock on until its exec: a moment's patience. */
 static int take(int fd)
@@ -107,9 +108,10 @@ static int take_flock(const char *home, struct err *err)
 	return fd;
 }
 
-/* --- the lease ------------------------------------------------------------------------------------ */
+/* --- the lease -------------------------------------------------------------------------------- */
 
-/* The newest lease, or claim to one that its maker has not yet put in place; generation 0 = none. */
+/* The newest lease, or claim to one that its maker has not yet put in place; generation 0 =
+ * none. */
 static int read_newest(const char *home, struct lease *out, struct err *err)
 {
 	int64_t claim = 0;
@@ -227,7 +229,7 @@ static int take_lease(struct lock *l, struct err *err)
 	return l->fd < 0 ? err_errno(err, "%s", l->path) : lock_check(l, err);
 }
 
-/* --- while it is ours ------------------------------------------------------------------------------- */
+/* --- while it is ours ------------------------------------------------------------------------- */
 
 int lock_check(void *lock, struct err *err)
 {
@@ -241,9 +243,11 @@ int lock_check(void *lock, struct err *err)
 	if (is_ours)
 		return 0;
 	if (why.code == ERR_NOT_FOUND)
-		return err_set(err, ERR_LOCKED, "%s is gone: another lbd may work here now", l->path);
+		return err_set(err, ERR_LOCKED, "%s is gone: another lbd may work here now",
+			       l->path);
 	if (why.code != ERR_NONE || lease_read(l->path, &now, &why) < 0)
-		return err_set(err, ERR_IO, "cannot see whether %s is still ours: %s", l->path, why.text);
+		return err_set(err, ERR_IO, "cannot see whether %s is still ours: %s", l->path,
+			       why.text);
 	return refuse_lease(l->home, &now, err);
 }
 
@@ -265,14 +269,16 @@ int lock_renew(struct lock *l, struct err *err)
 	return write_own(l, err);
 }
 
-/* --- life --------------------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 
 static void describe(struct lease *own, int64_t lease_ms, const char *log)
 {
 	const char *job = getenv("LB_DAEMON_JOB");
 	struct proc_name self = { 0 };
 
-	*own = (struct lease){ .pid = getpid(), .since_ms = clock_wall_ms(), .lease_ms = lease_ms,
+	*own = (struct lease){ .pid = getpid(),
+			       .since_ms = clock_wall_ms(),
+			       .lease_ms = lease_ms,
 			       .job_id = job ? strtoll(job, NULL, 10) : 0 };
 	own->renewed_ms = own->since_ms;
 	token_draw(own->nonce);

@@ -21,7 +21,7 @@ void notify_systemd(const char *state)
 	if (fd < 0)
 		return;
 	memcpy(addr.sun_path, path, strlen(path));
-	if (path[0] == '@')	/* an abstract socket */
+	if (path[0] == '@') /* an abstract socket */
 		addr.sun_path[0] = '\0';
 	len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path));
 	sendto(fd, state, strlen(state), MSG_NOSIGNAL, (const struct sockaddr *)&addr, len);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* backup.c - copy on the loop, for the ledger is the loop's; look at the copy in a thread; then put it in
- * place, or tell what is wrong. */
+/* backup.c - copy on the loop, for the ledger is the loop's; look at the copy in a thread; then put
+ * it in place, or tell what is wrong. */
 #include "daemon/recover/backup.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "common/checkpoint/sealed_file.h"
 
 enum {
-	FIRST_MS = 10 * 1000,		/* who ended badly may have left damage */
+	FIRST_MS = 10 * 1000, /* who ended badly may have left damage */
 	EVERY_MS = 3600 * 1000,
 };
 
@@ -25,7 +25,7 @@ struct backup {
 	uv_work_t work;
 	char *path, *copy;
 	bool is_checking, is_stopping;
-	struct err found;		/* by the thread, in the copy */
+	struct err found; /* by the thread, in the copy */
 	struct err damage;
 	int64_t checked_ms;
 };
@@ -41,7 +41,10 @@ static void check_copy(uv_work_t *work)
 static void tell_damage(struct backup *b)
 {
 	struct ledger_event e = {
-		.time_ms = b->checked_ms, .kind = "ledger_damaged", .actor = "lbd", .text = b->found.text,
+		.time_ms = b->checked_ms,
+		.kind = "ledger_damaged",
+		.actor = "lbd",
+		.text = b->found.text,
 	};
 	bool is_news = b->damage.code == ERR_NONE;
 	struct err err = { 0 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* backup.h - ledger.db.bak: a copy of the ledger every hour, and soon after the start, that takes the
- * place of the one before only when it is sound.
+/* backup.h - ledger.db.bak: a copy of the ledger every hour, and soon after the start, that takes
+ * the place of the one before only when it is sound.
  *
- * Every page, index and reference of the copy is looked at in another thread: what is wrong there is
- * wrong in the ledger, for its pages are copied as they are. A damaged ledger is told in an event
- * (ledger_damaged), by `lbctl doctor` and in the log, and the last good backup stays. */
+ * Every page, index and reference of the copy is looked at in another thread: what is wrong there
+ * is wrong in the ledger, for its pages are copied as they are. A damaged ledger is told in an
+ * event (ledger_damaged), by `lbctl doctor` and in the log, and the last good backup stays. */
 #ifndef DAEMON_RECOVER_BACKUP_H
 #define DAEMON_RECOVER_BACKUP_H
 

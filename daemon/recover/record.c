@@ -13,7 +13,7 @@
 
 enum { RECORD_VERSION = 1, RECORD_MAX_BYTES = 64 * 1024 * 1024 };
 
-/* --- writing ------------------------------------------------------------------------------------- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 static json_t *run_object(const struct ledger_run *r)
 {
@@ -83,7 +83,8 @@ static void write_record(struct ledger *ledger, int64_t run_id)
 		text = js_line(o);
 	}
 	/* a run that is being removed has no folder any more */
-	if (text && file_exists(dir) && file_write_visible(path, text, strlen(text), 0640, &err) < 0)
+	if (text && file_exists(dir) &&
+	    file_write_visible(path, text, strlen(text), 0640, &err) < 0)
 		log_warn("%s: the run's record is not up to date", err.text);
 	free(text);
 	free(dir);
@@ -123,7 +124,7 @@ int record_keep(struct ledger *ledger, struct err *err)
 	return rc;
 }
 
-/* --- reading ------------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 json_t *record_load(const char *run_dir)
 {
@@ -176,13 +177,15 @@ bool record_attempt(const json_t *record, int64_t number, struct ledger_attempt 
 		if (js_int(o, "number", 0) != number)
 			continue;
 		*out = (struct ledger_attempt){
-			.number = number, .token = js_str(o, "token", ""),
+			.number = number,
+			.token = js_str(o, "token", ""),
 			.state = attempt_state_from_name(js_str(o, "state", "")),
 			.job_id = js_int(o, "job_id", 0),
 			.submit_time = js_int(o, "submit_time", 0),
 			.cause = cause_from_name(js_str(o, "cause", "")),
 			.exit_code = (int)js_int(o, "exit_code", -1),
-			.signal = (int)js_int(o, "signal", 0), .text = js_str(o, "text", ""),
+			.signal = (int)js_int(o, "signal", 0),
+			.text = js_str(o, "text", ""),
 			.nodes = js_str(o, "nodes", ""),
 			.created_ms = js_int(o, "created_ms", 0),
 			.released_ms = js_int(o, "released_ms", 0),
@@ -191,7 +194,8 @@ bool record_attempt(const json_t *record, int64_t number, struct ledger_attempt 
 			.excluded = js_str(o, "excluded", ""),
 			.is_walled_in = js_bool(o, "is_walled_in", false),
 		};
-		return out->token[0] && out->state != ATTEMPT_STATE_COUNT && out->cause != CAUSE_COUNT;
+		return out->token[0] && out->state != ATTEMPT_STATE_COUNT &&
+		       out->cause != CAUSE_COUNT;
 	}
 	return false;
 }

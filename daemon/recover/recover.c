@@ -31,7 +31,8 @@
 
 enum { LOCAL_JOB_BYTES = 16 * 1024 * 1024 };
 
-struct found {			/* a run's folder */
+/* a run's folder */
+struct found {
 	char *name;
 	int64_t created_ms;
 };
@@ -41,13 +42,13 @@ struct recovery {
 	struct ledger *ledger;
 	struct engine *engine;
 	struct world real;
-	int64_t clock_ms;	/* of the line that is read */
-	char *spool;		/* where a compressed one is unpacked */
-	bool is_slurm;		/* runs of which nothing tells go there */
+	int64_t clock_ms; /* of the line that is read */
+	char *spool;      /* where a compressed one is unpacked */
+	bool is_slurm;    /* runs of which nothing tells go there */
 	int64_t runs, live, attempts;
 };
 
-/* --- folders ------------------------------------------------------------------------------------- */
+/* --- folders ---------------------------------------------------------------------------------- */
 
 static int64_t mtime_ms(const char *path)
 {
@@ -78,7 +79,8 @@ static int64_t created_ms(const char *dir)
 static bool is_run(const char *dir, const char *name)
 {
 	char *spec = path_join("%s/spec.toml", dir), *record = path_join("%s/record.json", dir);
-	bool is = name_check(name, NULL) == 0 && is_ours(dir) && (file_exists(spec) || file_exists(record));
+	bool is = name_check(name, NULL) == 0 && is_ours(dir) &&
+		  (file_exists(spec) || file_exists(record));
 
 	free(spec);
 	free(record);
@@ -107,7 +109,8 @@ static struct found *find_runs(const char *folder, size_t most, size_t *count)
 
 		if (is_run(path, entry->d_name)) {
 			all = xrealloc(all, (*count + 1) * sizeof(*all));
-			all[(*count)++] = (struct found){ xstrdup(entry->d_name), created_ms(path) };
+			all[(*count)++] = (struct found){ xstrdup(entry->d_name),
+							  created_ms(path) };
 		}
 		free(path);
 	}
@@ -158,7 +161,7 @@ static int64_t *find_attempts(const char *run_dir, size_t *count)
 	return all;
 }
 
-/* --- the world of that day ----------------------------------------------------------------------- */
+/* --- the world of that day -------------------------------------------------------------------- */
 
 struct reading {
 	struct recovery *r;
@@ -232,7 +235,7 @@ static int64_t replay_spool(void *self, const struct run *run, int64_t *offset, 
 	return bytes;
 }
 
-/* --- an attempt ---------------------------------------------------------------------------------- */
+/* --- an attempt ------------------------------------------------------------------------------- */
 
 static void read_spool(struct recovery *r, struct run *run, const struct ledger_attempt *a)
 {
@@ -300,7 +303,8 @@ static int add_attempt(struct recovery *r, struct run *run, const json_t *record
 		snprintf(token, sizeof(token), "%s", params.token);
 	attempt_params_clear(&params);
 	if (token[0])
-		rc = ledger_attempt_insert(r->ledger, run->id, number, token, made_ms, &row.id, err);
+		rc = ledger_attempt_insert(r->ledger, run->id, number, token, made_ms, &row.id,
+					   err);
 	if (token[0] && rc == 0) {
 		row.token = token;
 		read_spool(r, run, &row);
@@ -321,7 +325,7 @@ static int add_attempt(struct recovery *r, struct run *run, const json_t *record
 	return rc;
 }
 
-/* --- a run --------------------------------------------------------------------------------------- */
+/* --- a run ------------------------------------------------------------------------------------ */
 
 /* Without a record: what the newest attempt's files amount to. What is not plain is left to the
  * engine, which meets a run that runs. */
@@ -333,7 +337,8 @@ static void derive_run(const char *dir, int64_t newest, struct attempt_exit *end
 	if (newest > 0) {
 		struct attempt_claim claim;
 
-		row->state = attempt_claim_read(folder, &claim, NULL) == 0 ? RUN_RUNNING : RUN_SUBMITTING;
+		row->state = attempt_claim_read(folder, &claim, NULL) == 0 ? RUN_RUNNING
+									   : RUN_SUBMITTING;
 		if (attempt_order_read(folder, order, NULL) == 0 && order->order >= ORDER_STOP) {
 			row->wanted = order->order;
 			row->wanted_by = order->by;
@@ -370,8 +375,9 @@ static char *own_name(void)
 static int put_event(struct recovery *r, int64_t run_id, const char *kind, const char *actor,
 		     const char *text, int64_t time_ms, struct err *err)
 {
-	struct ledger_event e = { .run_id = run_id, .time_ms = time_ms, .kind = kind,
-				  .actor = actor, .text = text };
+	struct ledger_event e = {
+		.run_id = run_id, .time_ms = time_ms, .kind = kind, .actor = actor, .text = text
+	};
 
 	return ledger_event_put(r->ledger, &e, err);
 }
@@ -385,8 +391,8 @@ static int finish_run(struct recovery *r, const struct run *run, const struct le
 	if (ledger_run_set_failures(r->ledger, run->id, failures, row->backoff_until_ms, err) < 0)
 		return -1;
 	if (run_state_is_final(row->state))
-		return put_event(r, run->id, run_state_name(row->state), "lbd", row->text, row->ended_ms,
-				 err);
+		return put_event(r, run->id, run_state_name(row->state), "lbd", row->text,
+				 row->ended_ms, err);
 	r->live++;
 	return 0;
 }
@@ -423,12 +429,24 @@ static int add_run(struct recovery *r, const struct found *found, struct err *er
 	bool has_spec = replay_spec(r, dir, &spec, NULL) == 0;
 	bool is_local = has_spec ? spec.scheduler == SPEC_SCHEDULER_LOCAL : !r->is_slurm;
 	struct ledger_run row = {
-		.name = found->name, .owner = self, .owner_uid = geteuid(),
-		.state = RUN_CREATED, .text = "", .dir = dir, .wanted_by = "", .wanted_reason = "",
-		.wanted_switch = "", .resume_from = "", .created_ms = found->created_ms,
+		.name = found->name,
+		.owner = self,
+		.owner_uid = geteuid(),
+		.state = RUN_CREATED,
+		.text = "",
+		.dir = dir,
+		.wanted_by = "",
+		.wanted_reason = "",
+		.wanted_switch = "",
+		.resume_from = "",
+		.created_ms = found->created_ms,
 		.scheduler = is_local || !r->is_slurm ? "local" : "slurm",
 		.run_group = has_spec && spec.group ? spec.group : "",
-		.step = -1, .target_step = -1, .loss = NAN, .tokens_per_s = NAN, .mfu = NAN,
+		.step = -1,
+		.target_step = -1,
+		.loss = NAN,
+		.tokens_per_s = NAN,
+		.mfu = NAN,
 	};
 	int rc;
 
@@ -455,7 +473,7 @@ static int add_run(struct recovery *r, const struct found *found, struct err *er
 	return rc;
 }
 
-/* --- the ledger ---------------------------------------------------------------------------------- */
+/* --- the ledger ------------------------------------------------------------------------------- */
 
 static bool is_empty(const char *path)
 {
@@ -475,10 +493,13 @@ int recover_check(const struct config *config, struct err *err)
 
 		free_runs(runs, count);
 		if (count > 0 || file_exists(backup))
-			rc = err_set(err, ERR_IO, "%s is %s, but there are %zu runs in %s%s: make it anew "
-				     "from them with: lbctl recover", config->ledger_path,
+			rc = err_set(err, ERR_IO,
+				     "%s is %s, but there are %zu runs in %s%s: make it anew "
+				     "from them with: lbctl recover",
+				     config->ledger_path,
 				     file_exists(config->ledger_path) ? "empty" : "missing", count,
-				     config->runs_folder, file_exists(backup) ? ", and a backup" : "");
+				     config->runs_folder,
+				     file_exists(backup) ? ", and a backup" : "");
 	}
 	free(backup);
 	return rc;
@@ -552,8 +573,9 @@ static void id_of_local_jobs(const char *home, char id[17])
 	while (dir && !id[0] && (entry = readdir(dir))) {
 		size_t len = strlen(entry->d_name);
 		char *path = path_join("%s/%s", folder, entry->d_name);
-		json_t *job = len > 5 && strcmp(entry->d_name + len - 5, ".json") == 0 ?
-				      js_load(path, LOCAL_JOB_BYTES, NULL) : NULL;
+		json_t *job = len > 5 && strcmp(entry->d_name + len - 5, ".json") == 0
+				      ? js_load(path, LOCAL_JOB_BYTES, NULL)
+				      : NULL;
 
 		snprintf(id, 17, "%s", js_str(job, "ledger_id", ""));
 		json_decref(job);
@@ -590,7 +612,10 @@ static int take_id(struct recovery *r, const struct found *all, size_t count, co
 static int add_all(struct recovery *r, const char *backup, const char *id, struct err *err)
 {
 	struct world world = {
-		.self = r, .wall_ms = replay_wall_ms, .mono_ms = replay_mono_ms, .spec = replay_spec,
+		.self = r,
+		.wall_ms = replay_wall_ms,
+		.mono_ms = replay_mono_ms,
+		.spec = replay_spec,
 		.spool = replay_spool,
 	};
 	const struct poll_times times = { .busy_ms = 1000, .idle_ms = 1000, .spool_ms = 1000 };
@@ -603,8 +628,10 @@ static int add_all(struct recovery *r, const char *backup, const char *id, struc
 		rc = add_run(r, &all[i], err);
 	engine_destroy(r->engine);
 	free_runs(all, count);
-	if (rc == 0 && put_event(r, 0, "recovered", "lbd", "the ledger was made anew from the folders of "
-				 "the runs", clock_wall_ms(), err) == 0)
+	if (rc == 0 && put_event(r, 0, "recovered", "lbd",
+				 "the ledger was made anew from the folders of "
+				 "the runs",
+				 clock_wall_ms(), err) == 0)
 		rc = ledger_commit(r->ledger, err);
 	return rc == 0 ? ledger_take_over(r->ledger, backup, err) : -1;
 }
@@ -613,7 +640,8 @@ static int add_all(struct recovery *r, const char *backup, const char *id, struc
 static int put_in_place(const char *path, const char *made, struct err *err)
 {
 	char *kept = path_join("%s.damaged-%lld", path, (long long)(clock_wall_ms() / 1000));
-	char *journal = path_join("%s-journal", path), *kept_journal = path_join("%s-journal", kept);
+	char *journal = path_join("%s-journal", path),
+	     *kept_journal = path_join("%s-journal", kept);
 	char *folder = xstrndup(path, (size_t)(strrchr(path, '/') - path));
 	int rc = 0;
 
@@ -645,13 +673,17 @@ int recover_ledger(struct lbd *lbd, char **text, struct err *err)
 {
 	const char *path = lbd->config.ledger_path;
 	char *made = path_join("%s.new", path), *backup, id[17] = "";
-	struct recovery r = { .lbd = lbd, .spool = path_join("%s.spool", path), .is_slurm = has_slurm() };
+	struct recovery r = { .lbd = lbd,
+			      .spool = path_join("%s.spool", path),
+			      .is_slurm = has_slurm() };
 	int rc = -1;
 
 	*text = NULL;
 	if (is_sound(path)) {
-		*text = xasprintf("%s is sound: nothing was done; to make it anew from the runs move it "
-				  "away", path);
+		*text = xasprintf(
+			"%s is sound: nothing was done; to make it anew from the runs move it "
+			"away",
+			path);
 		rc = 0;
 	} else {
 		backup = open_backup(path, id);
@@ -663,10 +695,11 @@ int recover_ledger(struct lbd *lbd, char **text, struct err *err)
 		if (rc == 0)
 			rc = put_in_place(path, made, err);
 		if (rc == 0)
-			*text = xasprintf("%s was made anew: %lld runs (%lld live) with %lld attempts%s; "
-					  "start lbd with: lbctl daemon start", path, (long long)r.runs,
-					  (long long)r.live, (long long)r.attempts,
-					  backup ? ", and what the backup knew besides" : "");
+			*text = xasprintf(
+				"%s was made anew: %lld runs (%lld live) with %lld attempts%s; "
+				"start lbd with: lbctl daemon start",
+				path, (long long)r.runs, (long long)r.live, (long long)r.attempts,
+				backup ? ", and what the backup knew besides" : "");
 		remove_ledger(made);
 		if (backup)
 			remove_ledger(backup);

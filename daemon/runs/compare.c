@@ -16,7 +16,7 @@ enum { MAX_RUNS = 1000 };
 struct comparison {
 	struct ledger *ledger;
 	const char *group;
-	json_t *runs;			/* newest first */
+	json_t *runs; /* newest first */
 	int64_t ids[MAX_RUNS];
 	struct err *err;
 };
@@ -54,14 +54,16 @@ static void flatten(json_t *out, const char *prefix, json_t *object)
 	}
 }
 
-/* What a sweep filled into the command comes first, by its own name, and in place of the command. */
+/* What a sweep filled into the command comes first, by its own name, and in place of the
+ * command. */
 static void add_swept(json_t *out, json_t *root)
 {
 	json_t *run = json_object_get(root, "run"), *swept = json_object_get(run, "sweep"), *word;
 	size_t i;
 
 	json_array_foreach(swept, i, word) {
-		const char *text = json_string_value(word), *value = text ? strchr(text, '=') : NULL;
+		const char *text = json_string_value(word),
+			   *value = text ? strchr(text, '=') : NULL;
 		char *key = value ? xstrndup(text, (size_t)(value - text)) : NULL;
 
 		if (key)
@@ -174,7 +176,8 @@ json_t *compare_answer(struct request *r, struct err *err)
 		if (json_array_size(c->runs) > 0)
 			o = view(c);
 		else
-			err_set(err, ERR_NOT_FOUND, "%.64s: there is no run of this group", c->group);
+			err_set(err, ERR_NOT_FOUND, "%.64s: there is no run of this group",
+				c->group);
 	}
 	if (err->code != ERR_NONE) {
 		json_decref(o);

@@ -82,15 +82,21 @@ void goodput_count(const struct goodput_attempt *attempts, size_t count, int64_t
 	spend(&w, end_ms, SPENT_PAUSE);
 	for (int i = 0; i < SPENT_COUNT; i++)
 		out->total_ms += out->ms[i];
-	out->ettr = out->total_ms > 0 ? (double)out->ms[SPENT_PRODUCTIVE] / (double)out->total_ms : NAN;
+	out->ettr = out->total_ms > 0 ? (double)out->ms[SPENT_PRODUCTIVE] / (double)out->total_ms
+				      : NAN;
 }
 
 const char *spent_name(enum spent spent)
 {
 	static const char *const names[SPENT_COUNT] = {
-		[SPENT_PRODUCTIVE] = "productive", [SPENT_QUEUE] = "queue", [SPENT_STARTUP] = "startup",
-		[SPENT_RESTORE] = "restore", [SPENT_LOST] = "lost", [SPENT_HANG] = "hang",
-		[SPENT_PAUSE] = "pause", [SPENT_OTHER] = "other",
+		[SPENT_PRODUCTIVE] = "productive",
+		[SPENT_QUEUE] = "queue",
+		[SPENT_STARTUP] = "startup",
+		[SPENT_RESTORE] = "restore",
+		[SPENT_LOST] = "lost",
+		[SPENT_HANG] = "hang",
+		[SPENT_PAUSE] = "pause",
+		[SPENT_OTHER] = "other",
 	};
 
 	return names[spent];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* goodput.h - where the time of a run went, from the rows of the ledger. Pure.
  *
- * Every millisecond from the run's creation to its end, or now, has just one place. Steps are productive
- * when a checkpoint kept them, when the launch completed, or as long as it still runs. */
+ * Every millisecond from the run's creation to its end, or now, has just one place. Steps are
+ * productive when a checkpoint kept them, when the launch completed, or as long as it still
+ * runs. */
 #ifndef DAEMON_RUNS_GOODPUT_H
 #define DAEMON_RUNS_GOODPUT_H
 
@@ -13,39 +14,42 @@
 
 enum spent {
 	SPENT_PRODUCTIVE,
-	SPENT_QUEUE,		/* from an attempt's token to its start */
-	SPENT_STARTUP,		/* to the first step, from scratch; between launches */
-	SPENT_RESTORE,		/* to the first step, from a checkpoint */
-	SPENT_LOST,		/* after the last checkpoint of a launch that did not complete */
-	SPENT_HANG,		/* from the last step to the end of one that hung */
-	SPENT_PAUSE,		/* between attempts: back-off, or on hold */
+	SPENT_QUEUE,   /* from an attempt's token to its start */
+	SPENT_STARTUP, /* to the first step, from scratch; between launches */
+	SPENT_RESTORE, /* to the first step, from a checkpoint */
+	SPENT_LOST,    /* after the last checkpoint of a launch that did not complete */
+	SPENT_HANG,    /* from the last step to the end of one that hung */
+	SPENT_PAUSE,   /* between attempts: back-off, or on hold */
 	SPENT_OTHER,
 	SPENT_COUNT
 };
 
 struct goodput_launch {
-	int64_t started_ms, ended_ms;		/* 0 = it runs */
+	int64_t started_ms, ended_ms; /* 0 = it runs */
 	enum cause cause;
-	int64_t resumed_from_step;		/* -1 = from scratch */
-	int64_t first_step_ms, last_step_ms, saved_ms;	/* 0 = none */
+	int64_t resumed_from_step;                     /* -1 = from scratch */
+	int64_t first_step_ms, last_step_ms, saved_ms; /* 0 = none */
 };
 
 struct goodput_attempt {
 	enum cause cause;
-	int64_t created_ms, started_ms, ended_ms;	/* 0 = not yet */
+	int64_t created_ms, started_ms, ended_ms; /* 0 = not yet */
 	const struct goodput_launch *launches;
 	size_t launch_count;
 };
 
 struct goodput {
 	int64_t ms[SPENT_COUNT];
-	int64_t wasted_ms[CAUSE_COUNT];	/* of lost and hang: by what ended the launch … */
-	int64_t ends[CAUSE_COUNT];	/* … and how many ended so; where lbrun could not tell, the attempt's */
-	int64_t total_ms;		/* their sum */
-	double ettr;			/* productive of total; NaN when there was no time */
+	int64_t wasted_ms[CAUSE_COUNT]; /* of lost and hang: by what ended the launch … */
+	int64_t ends
+		/* … and how many ended so; where lbrun could not tell, the attempt's */
+		[CAUSE_COUNT];
+	int64_t total_ms; /* their sum */
+	double ettr;      /* productive of total; NaN when there was no time */
 };
 
-/* In order of time. Only what lies between since_ms and end_ms (the run's end, or now) is counted. */
+/* In order of time. Only what lies between since_ms and end_ms (the run's end, or now) is
+ * counted. */
 void goodput_count(const struct goodput_attempt *attempts, size_t count, int64_t created_ms,
 		   int64_t since_ms, int64_t end_ms, struct goodput *out);
 

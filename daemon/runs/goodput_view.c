@@ -12,9 +12,9 @@
 struct history {
 	struct goodput_attempt *attempts;
 	int64_t *ids;
-	struct goodput_launch **owned;	/* the launches of each attempt */
+	struct goodput_launch **owned; /* the launches of each attempt */
 	size_t count;
-	struct goodput_launch *launches;	/* of the attempt that is being read */
+	struct goodput_launch *launches; /* of the attempt that is being read */
 	size_t launch_count;
 };
 
@@ -25,7 +25,10 @@ static int add_attempt(const struct ledger_attempt *a, void *arg)
 	h->attempts = xrealloc(h->attempts, (h->count + 1) * sizeof(h->attempts[0]));
 	h->ids = xrealloc(h->ids, (h->count + 1) * sizeof(h->ids[0]));
 	h->attempts[h->count] = (struct goodput_attempt){
-		.cause = a->cause, .created_ms = a->created_ms, .started_ms = a->started_ms, .ended_ms = a->ended_ms,
+		.cause = a->cause,
+		.created_ms = a->created_ms,
+		.started_ms = a->started_ms,
+		.ended_ms = a->ended_ms,
 	};
 	h->owned = xrealloc(h->owned, (h->count + 1) * sizeof(struct goodput_launch *));
 	h->owned[h->count] = NULL;
@@ -39,9 +42,13 @@ static int add_launch(const struct ledger_launch *l, void *arg)
 
 	h->launches = xrealloc(h->launches, (h->launch_count + 1) * sizeof(h->launches[0]));
 	h->launches[h->launch_count++] = (struct goodput_launch){
-		.started_ms = l->started_ms, .ended_ms = l->ended_ms, .cause = l->cause,
-		.resumed_from_step = l->resumed_from_step, .first_step_ms = l->first_step_ms,
-		.last_step_ms = l->last_step_ms, .saved_ms = l->saved_ms,
+		.started_ms = l->started_ms,
+		.ended_ms = l->ended_ms,
+		.cause = l->cause,
+		.resumed_from_step = l->resumed_from_step,
+		.first_step_ms = l->first_step_ms,
+		.last_step_ms = l->last_step_ms,
+		.saved_ms = l->saved_ms,
 	};
 	return 0;
 }
@@ -114,7 +121,7 @@ json_t *goodput_answer(struct request *r, struct err *err)
 {
 	struct lbd *lbd = r->lbd;
 	int64_t now_ms = clock_wall_ms(), id, created_ms, end_ms;
-	int64_t since_ms = js_int(r->args, "since", 0);		/* seconds back; 0 = all */
+	int64_t since_ms = js_int(r->args, "since", 0); /* seconds back; 0 = all */
 	struct history h = { 0 };
 	struct ledger_run run = { 0 };
 	struct run_spec spec = { 0 };
@@ -129,8 +136,8 @@ json_t *goodput_answer(struct request *r, struct err *err)
 	if (lbd->world.spec(lbd->world.self, run.dir, &spec, err) < 0)
 		return NULL;
 	if (read_history(lbd->ledger, id, &h, err) == 0) {
-		goodput_count(h.attempts, h.count, created_ms, since_ms ? now_ms - since_ms * 1000 : 0,
-			      end_ms, &g);
+		goodput_count(h.attempts, h.count, created_ms,
+			      since_ms ? now_ms - since_ms * 1000 : 0, end_ms, &g);
 		o = view(&g, spec.nodes * spec.gpus_per_node);
 	}
 	history_free(&h);

@@ -15,7 +15,8 @@ struct listing {
 static int list_node(const struct ledger_node *node, void *arg)
 {
 	struct listing *l = arg;
-	double score = node_score_at(node->score, node->score_ms, l->now_ms, l->rules->half_life_ms);
+	double score = node_score_at(node->score, node->score_ms, l->now_ms,
+				     l->rules->half_life_ms);
 	int64_t avoided_ms = l->rules->max_excluded ? node_avoided_ms(score, l->rules) : 0;
 	json_t *o = json_object();
 
@@ -33,7 +34,9 @@ static int list_node(const struct ledger_node *node, void *arg)
 json_t *nodes_list(struct request *r, struct err *err)
 {
 	struct listing l = {
-		.rules = &r->lbd->config.nodes, .list = json_array(), .now_ms = clock_wall_ms(),
+		.rules = &r->lbd->config.nodes,
+		.list = json_array(),
+		.now_ms = clock_wall_ms(),
 	};
 
 	if (ledger_node_each(r->lbd->ledger, list_node, &l, err) == 0)
@@ -45,7 +48,9 @@ json_t *nodes_list(struct request *r, struct err *err)
 static int forgive(struct request *r, const char *name, struct err *err)
 {
 	struct ledger_event e = {
-		.time_ms = clock_wall_ms(), .kind = "node_forgiven", .actor = r->peer.user,
+		.time_ms = clock_wall_ms(),
+		.kind = "node_forgiven",
+		.actor = r->peer.user,
 		.text = name,
 	};
 

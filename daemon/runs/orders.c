@@ -14,7 +14,10 @@ int order_event(struct lbd *lbd, int64_t run_id, const char *kind, const char *a
 		const char *text, struct err *err)
 {
 	struct ledger_event e = {
-		.run_id = run_id, .time_ms = clock_wall_ms(), .kind = kind, .actor = actor,
+		.run_id = run_id,
+		.time_ms = clock_wall_ms(),
+		.kind = kind,
+		.actor = actor,
 		.text = text,
 	};
 
@@ -24,7 +27,8 @@ int order_event(struct lbd *lbd, int64_t run_id, const char *kind, const char *a
 int order_write(struct lbd *lbd, int64_t run_id, enum run_order order, const char *event,
 		const char *actor, const char *reason, struct err *err)
 {
-	if (ledger_run_set_wanted(lbd->ledger, run_id, order, actor, reason, clock_wall_ms(), err) < 0)
+	if (ledger_run_set_wanted(lbd->ledger, run_id, order, actor, reason, clock_wall_ms(), err) <
+	    0)
 		return -1;
 	return order_event(lbd, run_id, event, actor, reason, err);
 }
@@ -68,20 +72,24 @@ static bool releases(const struct request *r, const struct chosen *run, enum run
 
 	(void)order;
 	if (run_state_is_final(state) || run->row->wanted > ORDER_HOLD) {
-		err_set(err, ERR_LOCKED, "%s is %s; a finished run is started again with: "
-			"lbctl restart %s", run->name, run_state_name(state), run->name);
+		err_set(err, ERR_LOCKED,
+			"%s is %s; a finished run is started again with: "
+			"lbctl restart %s",
+			run->name, run_state_name(state), run->name);
 		return false;
 	}
 	if (run->row->wanted != ORDER_HOLD)
 		return false;
 	if (!may_release(r, run->row)) {
-		err_set(err, ERR_REFUSED, "%s was put on hold by %s: only they and the owner "
-			"may release it", run->name, run->row->wanted_by);
+		err_set(err, ERR_REFUSED,
+			"%s was put on hold by %s: only they and the owner "
+			"may release it",
+			run->name, run->row->wanted_by);
 		return false;
 	}
 	/* a hold by a switch ends with the switch */
-	return switchboard_allows(r->lbd->switchboard, run->name, run->row->run_group, run->row->owner,
-				  SWITCH_HOLD, err) == 0;
+	return switchboard_allows(r->lbd->switchboard, run->name, run->row->run_group,
+				  run->row->owner, SWITCH_HOLD, err) == 0;
 }
 
 struct order_kind {
@@ -121,8 +129,7 @@ static enum run_state next_state(enum run_state state, enum run_order order)
 	return order == ORDER_HOLD && state == RUN_HELD ? RUN_HELD : RUN_STOPPING;
 }
 
-static json_t *write_order(struct request *r, const struct chosen *run, bool *acts,
-			   struct err *err)
+static json_t *write_order(struct request *r, const struct chosen *run, bool *acts, struct err *err)
 {
 	const struct order_kind *kind = kind_of(r);
 	enum run_state state = run->row->state;

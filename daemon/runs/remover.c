@@ -16,7 +16,7 @@
 #include "common/base/paths.h"
 #include "daemon/control/control.h"
 
-enum { AGAIN_MS = 600 * 1000 };		/* after what could not be removed */
+enum { AGAIN_MS = 600 * 1000 }; /* after what could not be removed */
 
 struct remover {
 	struct lbd *lbd;
@@ -24,8 +24,8 @@ struct remover {
 	uv_work_t work;
 	bool busy, closing, closed;
 	bool has_failed;
-	int64_t id, done_id;		/* the one in the thread; those up to here were tried */
-	char *trash;			/* its folder, by its hidden name */
+	int64_t id, done_id; /* the one in the thread; those up to here were tried */
+	char *trash;         /* its folder, by its hidden name */
 	struct err err;
 };
 
@@ -45,7 +45,8 @@ static int hide(const char *dir, const char *trash, struct err *err)
 	return err_errno(err, "%s: cannot be moved away", dir);
 }
 
-/* The folder is still where the run was, and no new run's: names are free again once it has gone. */
+/* The folder is still where the run was, and no new run's: names are free again once it has
+ * gone. */
 static bool is_in_place(struct lbd *lbd, const struct ledger_removal *removal, const char *trash)
 {
 	struct ledger_run run;
@@ -56,7 +57,8 @@ static bool is_in_place(struct lbd *lbd, const struct ledger_removal *removal, c
 	       err.code == ERR_NOT_FOUND;
 }
 
-/* Once, when nobody can have submitted anything yet: later a folder of that name may be a new run's. */
+/* Once, when nobody can have submitted anything yet: later a folder of that name may be a new
+ * run's. */
 static void hide_what_was_left(struct lbd *lbd)
 {
 	struct ledger_removal next;
@@ -132,8 +134,7 @@ static bool start(struct remover *r)
 		stays = is_in_place(r->lbd, &kept, r->trash);
 		free(name);
 		free(dir);
-		r->busy = !stays &&
-			  uv_queue_work(r->lbd->loop, &r->work, do_remove, on_done) == 0;
+		r->busy = !stays && uv_queue_work(r->lbd->loop, &r->work, do_remove, on_done) == 0;
 		if (r->busy)
 			return true;
 		r->has_failed = true;
@@ -187,15 +188,21 @@ static int check(struct request *r, const struct ledger_run *run, const char *na
 	const char *follower;
 
 	if (r->peer.role < ROLE_OWNER && run->owner_uid != (int64_t)r->peer.uid)
-		return err_set(err, ERR_REFUSED, "%s is a run of %s, who may remove it, and the owner of "
-			       "this lbd", name, run->owner);
+		return err_set(err, ERR_REFUSED,
+			       "%s is a run of %s, who may remove it, and the owner of "
+			       "this lbd",
+			       name, run->owner);
 	if (!run_state_is_final(run->state) || engine_has(r->lbd->engine, name))
-		return err_set(err, ERR_LOCKED, "%s is %s: only a run that is over can be removed; end it "
-			       "with: lbctl kill %s", name, run_state_name(run->state), name);
+		return err_set(err, ERR_LOCKED,
+			       "%s is %s: only a run that is over can be removed; end it "
+			       "with: lbctl kill %s",
+			       name, run_state_name(run->state), name);
 	follower = engine_follower(r->lbd->engine, name);
 	if (follower)
-		return err_set(err, ERR_LOCKED, "%s waits for how %s ended: kill it first, or wait until it "
-			       "has begun", follower, name);
+		return err_set(err, ERR_LOCKED,
+			       "%s waits for how %s ended: kill it first, or wait until it "
+			       "has begun",
+			       follower, name);
 	return 0;
 }
 
@@ -204,7 +211,9 @@ static int write_rows(struct request *r, int64_t run_id, const struct ledger_rem
 {
 	struct ledger *ledger = r->lbd->ledger;
 	struct ledger_event event = {
-		.time_ms = removal->time_ms, .kind = "removed", .actor = r->peer.user,
+		.time_ms = removal->time_ms,
+		.kind = "removed",
+		.actor = r->peer.user,
 		.text = removal->name,
 	};
 
@@ -247,7 +256,7 @@ json_t *remover_answer(struct request *r, struct err *err)
 		return NULL;
 	id = run.id;
 	name = xstrdup(js_str(r->args, "run", ""));
-	dir = xstrdup(run.dir);		/* the row's own is gone with the next query */
+	dir = xstrdup(run.dir); /* the row's own is gone with the next query */
 	rc = js_bool(r->args, "dry_run", false) ? 0 : remove_run(r, id, name, dir, err);
 	free(dir);
 	if (rc < 0)

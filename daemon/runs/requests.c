@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A wish is a file in the attempt's folder (common/run/request.h), left once the ledger knows who asked for
- * what; lbrun says in a note what came of it. */
+/* A wish is a file in the attempt's folder (common/run/request.h), left once the ledger knows who
+ * asked for what; lbrun says in a note what came of it. */
 #include "daemon/runs/requests.h"
 
 #include <stdio.h>
@@ -15,12 +15,15 @@
 #include "common/run/request.h"
 #include "daemon/runs/selection.h"
 
-static int tell(struct lbd *lbd, int64_t run_id, enum wish wish, const char *by,
-		const char *reason, struct err *err)
+static int tell(struct lbd *lbd, int64_t run_id, enum wish wish, const char *by, const char *reason,
+		struct err *err)
 {
 	struct ledger_event e = {
-		.run_id = run_id, .time_ms = clock_wall_ms(), .kind = wish_name(wish),
-		.actor = by, .text = reason[0] ? reason : "asked for",
+		.run_id = run_id,
+		.time_ms = clock_wall_ms(),
+		.kind = wish_name(wish),
+		.actor = by,
+		.text = reason[0] ? reason : "asked for",
 	};
 
 	return ledger_event_put(lbd->ledger, &e, err);
@@ -51,7 +54,7 @@ static json_t *write_wish(struct request *r, const struct chosen *run, bool *act
 			run_state_name(state));
 		return NULL;
 	}
-	dir = path_join("%s", run->row->dir);	/* the row is the ledger's until the next call */
+	dir = path_join("%s", run->row->dir); /* the row is the ledger's until the next call */
 	if (ledger_attempt_newest(r->lbd->ledger, id, &attempt, err) == 0 &&
 	    (run->dry_run || tell(r->lbd, id, wish_of(r), r->peer.user, run->reason, err) == 0)) {
 		folder = path_join("%s/attempts/%lld", dir, (long long)attempt.number);

@@ -14,8 +14,8 @@ struct switch_file;
 /* The handler of save and stacks: the data of the answer, or NULL with err. */
 json_t *wish_ask(struct request *r, struct err *err);
 
-/* Asks every running trainer that the switch means. -1 with err when that could not be written down:
- * then nobody was asked. */
+/* Asks every running trainer that the switch means. -1 with err when that could not be written
+ * down: then nobody was asked. */
 int wish_save_by_switch(struct lbd *lbd, const struct switch_file *s, struct err *err);
 
 #endif

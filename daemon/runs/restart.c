@@ -36,9 +36,9 @@ struct restart {
 	bool is_of_slurm;
 	struct toml toml;
 	struct run_spec spec;
-	char *old_text;			/* spec.toml as it was; NULL: it stays */
-	char resume[4096];		/* as in the ledger */
-	int64_t step;			/* of that; -1 = scratch; -2 = nothing is set aside */
+	char *old_text;    /* spec.toml as it was; NULL: it stays */
+	char resume[4096]; /* as in the ledger */
+	int64_t step;      /* of that; -1 = scratch; -2 = nothing is set aside */
 };
 
 static void restart_free(struct restart *s)
@@ -67,7 +67,7 @@ static const json_t *sets(const struct restart *s)
 	return json_object_get(s->request->args, "set");
 }
 
-/* --- what is asked ------------------------------------------------------------------------------ */
+/* --- what is asked ---------------------------------------------------------------------------- */
 
 static int find(struct restart *s, struct err *err)
 {
@@ -76,19 +76,20 @@ static int find(struct restart *s, struct err *err)
 	if (request_run(s->request, &run, err) < 0)
 		return -1;
 	if (!run_state_is_final(run.state) && run.state != RUN_HELD)
-		return err_set(err, ERR_LOCKED, "%s is %s%s", run_name(s), run_state_name(run.state),
-			       run.state == RUN_STOPPING ? ": restart it when it has ended" : " already");
+		return err_set(
+			err, ERR_LOCKED, "%s is %s%s", run_name(s), run_state_name(run.state),
+			run.state == RUN_STOPPING ? ": restart it when it has ended" : " already");
 	s->run_id = run.id;
 	s->from = run.state;
 	s->is_of_slurm = run.scheduler && strcmp(run.scheduler, "slurm") == 0;
 	free(s->dir);
 	s->dir = xstrdup(run.dir);
-	if (switchboard_allows(s->lbd->switchboard, run_name(s), run.run_group, run.owner, SWITCH_HOLD,
-			       err) < 0)
+	if (switchboard_allows(s->lbd->switchboard, run_name(s), run.run_group, run.owner,
+			       SWITCH_HOLD, err) < 0)
 		return -1;
 	if (s->is_of_slurm && s->lbd->slurm == NULL)
-		return err_set(err, ERR_SCHEDULER, "%s ran under Slurm, which this lbd cannot reach",
-			       run_name(s));
+		return err_set(err, ERR_SCHEDULER,
+			       "%s ran under Slurm, which this lbd cannot reach", run_name(s));
 	return 0;
 }
 
@@ -110,8 +111,10 @@ static int apply_sets(struct restart *s, struct err *err)
 		if (set == NULL)
 			return err_set(err, ERR_USAGE, "--set: must be section.key=value");
 		if (is_fixed(set))
-			return err_set(err, ERR_USAGE, "--set %.100s: a run keeps its name, its "
-				       "group and its scheduler; submit a new one", set);
+			return err_set(err, ERR_USAGE,
+				       "--set %.100s: a run keeps its name, its "
+				       "group and its scheduler; submit a new one",
+				       set);
 		if (toml_set(&s->toml, set, err) < 0)
 			return -1;
 	}
@@ -156,7 +159,7 @@ static int read_spec(struct restart *s, struct err *err)
 	return rc;
 }
 
-/* --- from where ----------------------------------------------------------------------------------- */
+/* --- from where ------------------------------------------------------------------------------- */
 
 /* Where the ledger saw a whole one; "" where it did not, or that is gone. */
 static void ask_ledger(struct restart *s, int64_t step, char *out, size_t size)
@@ -188,12 +191,14 @@ static int refuse_step(const struct restart *s, const struct checkpoint_list *li
 
 	buf_init(&steps, TOLD_MAX_BYTES);
 	tell_steps(list, &steps);
-	rc = list->count == 0 ?
-		     err_set(err, ERR_NOT_FOUND, "%s: there is no checkpoint of step %lld in %s",
-			     run_name(s), (long long)step, s->checkpoints) :
-		     err_set(err, ERR_NOT_FOUND, "%s: there is no checkpoint of step %lld in %s, but of: %s; "
-			     "see: lbctl checkpoints %s", run_name(s), (long long)step, s->checkpoints,
-			     steps.data, run_name(s));
+	rc = list->count == 0
+		     ? err_set(err, ERR_NOT_FOUND, "%s: there is no checkpoint of step %lld in %s",
+			       run_name(s), (long long)step, s->checkpoints)
+		     : err_set(err, ERR_NOT_FOUND,
+			       "%s: there is no checkpoint of step %lld in %s, but of: %s; "
+			       "see: lbctl checkpoints %s",
+			       run_name(s), (long long)step, s->checkpoints, steps.data,
+			       run_name(s));
 	buf_fini(&steps);
 	return rc;
 }
@@ -202,7 +207,7 @@ static int refuse_step(const struct restart *s, const struct checkpoint_list *li
 static int choose_step(struct restart *s, int64_t step, struct err *err)
 {
 	struct checkpoint_rules *rules = job_checkpoint_rules(&s->spec, err);
-	struct checkpoint_list list = {0};
+	struct checkpoint_list list = { 0 };
 	int rc = rules ? checkpoints_find(rules, s->checkpoints, &list, err) : -1;
 
 	if (rc == 0)
@@ -234,12 +239,13 @@ static int choose(struct restart *s, struct err *err)
 	}
 	step = from[0] >= '0' && from[0] <= '9' ? strtoll(from, &end, 10) : -1;
 	if (step < 0 || *end != '\0')
-		return err_set(err, ERR_USAGE, "--from: must be the step of a checkpoint, \"latest\" or "
+		return err_set(err, ERR_USAGE,
+			       "--from: must be the step of a checkpoint, \"latest\" or "
 			       "\"scratch\"");
 	return choose_step(s, step, err);
 }
 
-/* --- the row -------------------------------------------------------------------------------------- */
+/* --- the row ---------------------------------------------------------------------------------- */
 
 static int write_spec(const struct restart *s, const char *text, struct err *err)
 {
@@ -256,8 +262,11 @@ static void tell(const struct restart *s, struct buf *out)
 	const json_t *list = sets(s), *item;
 	size_t i;
 
-	buf_addf(out, s->step >= 0 ? "from step %lld" : s->step == -1 ? "from the beginning" :
-		      "from the newest checkpoint", (long long)s->step);
+	buf_addf(out,
+		 s->step >= 0    ? "from step %lld"
+		 : s->step == -1 ? "from the beginning"
+				 : "from the newest checkpoint",
+		 (long long)s->step);
 	json_array_foreach(list, i, item) {
 		buf_addf(out, "; %s", json_string_value(item));
 	}
@@ -276,10 +285,9 @@ static int write_rows(struct restart *s, struct err *err)
 	if (ledger_run_set_wanted(ledger, s->run_id, ORDER_RUN, user, "", now_ms, err) == 0 &&
 	    ledger_run_set_failures(ledger, s->run_id, 0, 0, err) == 0 &&
 	    ledger_run_set_resume(ledger, s->run_id, s->resume, err) == 0 &&
-	    (s->step == -2 ||
-	     ledger_checkpoint_set_aside(ledger, s->run_id, s->step, err) == 0) &&
-	    ledger_run_move(ledger, s->run_id, s->from, RUN_CREATED, CAUSE_NONE, "restarted", now_ms,
-			    err) == 0 &&
+	    (s->step == -2 || ledger_checkpoint_set_aside(ledger, s->run_id, s->step, err) == 0) &&
+	    ledger_run_move(ledger, s->run_id, s->from, RUN_CREATED, CAUSE_NONE, "restarted",
+			    now_ms, err) == 0 &&
 	    order_event(s->lbd, s->run_id, "restarted", user, told.data, err) == 0) {
 		rc = failpoint(FP_RESTART_WRITTEN, err);
 		if (rc == 0)
@@ -302,7 +310,8 @@ static int commit(struct restart *s, struct err *err)
 	if (failpoint(FP_RESTART_SPEC, err) == 0 && write_rows(s, err) == 0)
 		return 0;
 	/* after a failed sync the rows may be there all the same, and go by the new settings */
-	if (s->old_text && !ledger_is_broken(s->lbd->ledger) && write_spec(s, s->old_text, NULL) < 0)
+	if (s->old_text && !ledger_is_broken(s->lbd->ledger) &&
+	    write_spec(s, s->old_text, NULL) < 0)
 		log_warn("%s: spec.toml keeps the settings of a restart that failed", run_name(s));
 	return -1;
 }
@@ -337,8 +346,12 @@ static void check_training_config(struct restart *s)
 {
 	char *config = path_join("%s/spec.toml", s->dir);
 	struct check check = {
-		.loop = s->lbd->loop, .lbrun = s->lbd->config.lbrun, .config = config,
-		.shown = "spec.toml", .workdir = s->spec.workdir, .sets = sets(s),
+		.loop = s->lbd->loop,
+		.lbrun = s->lbd->config.lbrun,
+		.config = config,
+		.shown = "spec.toml",
+		.workdir = s->spec.workdir,
+		.sets = sets(s),
 	};
 
 	check_config(&check, on_checked, s);

@@ -56,7 +56,7 @@ static char *clean_reason(const char *text)
 	char *out;
 
 	while (len > 0 && text[len] != '\0' && ((unsigned char)text[len] & 0xc0) == 0x80)
-		len--;		/* not through the middle of a character */
+		len--; /* not through the middle of a character */
 	out = xstrndup(text, len);
 	for (char *c = out; *c; c++)
 		if (*c == '\n' || *c == '\t' || *c == '\r')
@@ -70,7 +70,7 @@ struct doing {
 	const struct selection_verb *verb;
 	char *reason;
 	json_t *answers;
-	json_t *to_act;			/* those of them that something is to be done for */
+	json_t *to_act; /* those of them that something is to be done for */
 };
 
 static bool is_of_ledger(const struct err *why)
@@ -83,7 +83,10 @@ static int do_one(struct doing *d, const char *name, bool is_named, struct err *
 	struct ledger_run row;
 	struct err why = { 0 };
 	struct chosen chosen = {
-		.row = &row, .name = name, .is_named = is_named, .reason = d->reason,
+		.row = &row,
+		.name = name,
+		.is_named = is_named,
+		.reason = d->reason,
 		.dry_run = js_bool(d->r->args, "dry_run", false),
 	};
 	json_t *answer;
@@ -176,8 +179,11 @@ json_t *selection_each(struct request *r, const struct selection_verb *verb, str
 {
 	const char *single = js_str(r->args, "run", NULL);
 	struct doing d = {
-		.r = r, .verb = verb, .reason = clean_reason(js_str(r->args, "reason", "")),
-		.answers = json_array(), .to_act = json_array(),
+		.r = r,
+		.verb = verb,
+		.reason = clean_reason(js_str(r->args, "reason", "")),
+		.answers = json_array(),
+		.to_act = json_array(),
 	};
 	json_t *answer = NULL;
 

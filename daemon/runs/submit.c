@@ -33,7 +33,7 @@
 
 enum {
 	MAX_DRAWS = 100,
-	PROBE_MS = 5000,	/* a scheduler that does not answer by then is asked when the job is due */
+	PROBE_MS = 5000, /* a scheduler that does not answer by then is asked when the job is due */
 };
 
 struct submission {
@@ -44,12 +44,12 @@ struct submission {
 	char name[NAME_MAX_BYTES + 1];
 	char *dir;
 	const char *scheduler;
-	bool hold;			/* --hold: it waits for lbctl release */
+	bool hold; /* --hold: it waits for lbctl release */
 };
 
 /* A question to the scheduler. Its answer may come after we have stopped to wait for it. */
 struct probe {
-	struct submission *submission;	/* NULL: nobody waits any more */
+	struct submission *submission; /* NULL: nobody waits any more */
 	uv_timer_t patience;
 	bool is_answered, is_closed;
 };
@@ -76,7 +76,7 @@ static void answer(struct submission *s, json_t *data)
 	submission_free(s);
 }
 
-/* --- the spec --------------------------------------------------------------------------------------------- */
+/* --- the spec --------------------------------------------------------------------------------- */
 
 static int set_in_run(struct toml *toml, const char *key, json_t *value)
 {
@@ -181,8 +181,10 @@ int submit_check_followed(const struct lbd *lbd, const char *key, const struct k
 			continue;
 		if (why.code != ERR_NOT_FOUND)
 			return err_set(err, why.code, "%s", why.text);
-		return err_set(err, ERR_USAGE, "%s: there is no run %s; the runs to wait for are "
-			       "submitted first", key, names->items[i]);
+		return err_set(err, ERR_USAGE,
+			       "%s: there is no run %s; the runs to wait for are "
+			       "submitted first",
+			       key, names->items[i]);
 	}
 	return 0;
 }
@@ -202,8 +204,9 @@ static int check_workdir(const struct submission *s, struct err *err)
 
 static int check_followed(const struct submission *s, struct err *err)
 {
-	return submit_check_followed(s->lbd, "run.after", &s->spec.after, err) < 0 ?
-	       -1 : submit_check_followed(s->lbd, "run.after_ok", &s->spec.after_ok, err);
+	return submit_check_followed(s->lbd, "run.after", &s->spec.after, err) < 0
+		       ? -1
+		       : submit_check_followed(s->lbd, "run.after_ok", &s->spec.after_ok, err);
 }
 
 static int check_script(const struct submission *s, struct err *err)
@@ -213,7 +216,8 @@ static int check_script(const struct submission *s, struct err *err)
 	if (!s->spec.script)
 		return 0;
 	if (!text)
-		return err_set(err, ERR_USAGE, "run.script: lbctl submit sends the script along: name "
+		return err_set(err, ERR_USAGE,
+			       "run.script: lbctl submit sends the script along: name "
 			       "it on the command line");
 	return directives_check_script(text, strlen(text), s->spec.script, err);
 }
@@ -242,12 +246,14 @@ int submit_check_job(const struct lbd *lbd, const char *name, const struct run_s
 	if (s == NULL || s->ops->check == NULL)
 		return 0;
 	if (spec->container_image)
-		return err_set(err, ERR_USAGE, "slurm.container_image: containers are started by srun "
-					       "(pyxis), which is not on this machine");
+		return err_set(err, ERR_USAGE,
+			       "slurm.container_image: containers are started by srun "
+			       "(pyxis), which is not on this machine");
 	if (strcmp(launch_by(spec), "srun") == 0)
-		return err_set(err, ERR_USAGE, "slurm.ntasks_per_node: there is no srun to start %lld "
-					       "tasks on this machine; ask for one task, and let the "
-					       "trainer (torchrun, ...) start its ranks",
+		return err_set(err, ERR_USAGE,
+			       "slurm.ntasks_per_node: there is no srun to start %lld "
+			       "tasks on this machine; ask for one task, and let the "
+			       "trainer (torchrun, ...) start its ranks",
 			       (long long)spec->nodes * spec->ntasks_per_node);
 	job_resources(spec, &job);
 	return s->ops->check(s, &job, err);
@@ -261,12 +267,13 @@ const char *submit_scheduler(const struct lbd *lbd, const struct run_spec *spec,
 		return "slurm";
 	if (spec->scheduler == SPEC_SCHEDULER_AUTO)
 		return "local";
-	err_set(err, ERR_SCHEDULER, "run.scheduler: this lbd found no Slurm configuration or no "
-				    "lbd-slurm beside it; \"local\" runs on this machine");
+	err_set(err, ERR_SCHEDULER,
+		"run.scheduler: this lbd found no Slurm configuration or no "
+		"lbd-slurm beside it; \"local\" runs on this machine");
 	return NULL;
 }
 
-/* --- name and folder ----------------------------------------------------------------------------------------- */
+/* --- name and folder -------------------------------------------------------------------------- */
 
 static bool is_free(struct lbd *lbd, const char *name)
 {
@@ -287,8 +294,9 @@ static int choose_name(struct submission *s, struct err *err)
 		snprintf(s->name, sizeof(s->name), "%s", s->spec.name);
 		if (is_free(s->lbd, s->name))
 			return 0;
-		return err_set(err, ERR_LOCKED, "%s: there is such a run already (or its folder below "
-						"%s); choose another name, or lbctl restart %s",
+		return err_set(err, ERR_LOCKED,
+			       "%s: there is such a run already (or its folder below "
+			       "%s); choose another name, or lbctl restart %s",
 			       s->name, s->lbd->config.runs_folder, s->name);
 	}
 	for (int i = 0; i < MAX_DRAWS; i++) {
@@ -396,8 +404,8 @@ static int write_spec(const struct submission *s, struct err *err)
 	return rc;
 }
 
-/* spec.toml and env.json must be there as surely as the row that will be committed. Synced when all is
- * written: the first sync then carries most of what the others would. */
+/* spec.toml and env.json must be there as surely as the row that will be committed. Synced when all
+ * is written: the first sync then carries most of what the others would. */
 static int sync_all(const struct submission *s, struct err *err)
 {
 	char *spec = path_join("%s/spec.toml", s->dir), *env = path_join("%s/env.json", s->dir);
@@ -423,22 +431,35 @@ static int make_folder(struct submission *s, struct err *err)
 	return sync_all(s, err) < 0 ? -1 : failpoint(FP_RUN_FOLDER, err);
 }
 
-/* --- the row ----------------------------------------------------------------------------------------------------- */
+/* --- the row ---------------------------------------------------------------------------------- */
 
 static int insert_row(struct submission *s, struct err *err)
 {
 	struct ledger *ledger = s->lbd->ledger;
 	struct ledger_run row = {
-		.name = s->name, .owner = s->by.user,
-		.owner_uid = s->by.uid, .state = RUN_CREATED, .text = "",
-		.scheduler = s->scheduler, .dir = s->dir, .run_group = s->spec.group,
+		.name = s->name,
+		.owner = s->by.user,
+		.owner_uid = s->by.uid,
+		.state = RUN_CREATED,
+		.text = "",
+		.scheduler = s->scheduler,
+		.dir = s->dir,
+		.run_group = s->spec.group,
 		.wanted = s->hold ? ORDER_HOLD : ORDER_RUN,
 		.wanted_by = s->hold ? s->by.user : "",
-		.wanted_reason = s->hold ? "submitted with --hold" : "", .created_ms = clock_wall_ms(), .step = -1, .target_step = -1,
-		.loss = NAN, .tokens_per_s = NAN, .mfu = NAN,
+		.wanted_reason = s->hold ? "submitted with --hold" : "",
+		.created_ms = clock_wall_ms(),
+		.step = -1,
+		.target_step = -1,
+		.loss = NAN,
+		.tokens_per_s = NAN,
+		.mfu = NAN,
 	};
 	struct ledger_event event = {
-		.time_ms = row.created_ms, .kind = "created", .actor = row.owner, .text = "",
+		.time_ms = row.created_ms,
+		.kind = "created",
+		.actor = row.owner,
+		.text = "",
 	};
 
 	if (ledger_run_insert(ledger, &row, &event.run_id, err) < 0)
@@ -453,7 +474,9 @@ static void finish_dry(struct submission *s)
 {
 	struct err err = { 0 };
 	struct run run = {
-		.dir = s->dir, .owner_uid = s->by.uid, .spec = s->spec,
+		.dir = s->dir,
+		.owner_uid = s->by.uid,
+		.spec = s->spec,
 		.attempt = { .number = 1 },
 	};
 	json_t *job;
@@ -468,15 +491,17 @@ static void finish_dry(struct submission *s)
 	answer(s, job);
 }
 
-/* After a failed sync only the next lbd can tell whether the row is there: if it is, the run goes on,
- * and needs its folder. */
+/* After a failed sync only the next lbd can tell whether the row is there: if it is, the run goes
+ * on, and needs its folder. */
 static void refuse_uncommitted(struct submission *s, struct err *err)
 {
 	bool is_unsure = ledger_is_broken(s->lbd->ledger);
 
 	if (is_unsure)
-		err_wrap(err, "%s may have been submitted all the same, lbctl status %s tells once lbd "
-			      "is back", s->name, s->name);
+		err_wrap(err,
+			 "%s may have been submitted all the same, lbctl status %s tells once lbd "
+			 "is back",
+			 s->name, s->name);
 	refuse(s, err, !is_unsure);
 }
 
@@ -508,7 +533,7 @@ static void finish(struct submission *s)
 	}
 }
 
-/* --- would the scheduler take it? ------------------------------------------------------------------------------- */
+/* --- would the scheduler take it? ------------------------------------------------------------- */
 
 static void probe_unref(struct probe *p)
 {
@@ -547,7 +572,7 @@ static void on_probed(void *arg, const struct scheduler_reply *reply)
 	if (reply->result == SCHEDULER_REFUSED)
 		err_set(&err, ERR_REFUSED, "%s", reply->text);
 	probe_over(p, err.code ? &err : NULL);
-	probe_unref(p);		/* an answer that came when nobody waited any more */
+	probe_unref(p); /* an answer that came when nobody waited any more */
 }
 
 /* A scheduler that was closed answers nobody any more. */
@@ -566,7 +591,10 @@ static void on_impatient(uv_timer_t *timer)
 static void probe(struct submission *s, struct scheduler *scheduler)
 {
 	struct run run = {
-		.dir = s->dir, .owner_uid = s->by.uid, .spec = s->spec, .scheduler = scheduler,
+		.dir = s->dir,
+		.owner_uid = s->by.uid,
+		.spec = s->spec,
+		.scheduler = scheduler,
 		.attempt = { .number = 1 },
 	};
 	struct probe *p = xcalloc(1, sizeof(*p));
@@ -583,8 +611,8 @@ static void probe(struct submission *s, struct scheduler *scheduler)
 	probe_over(p, &err);
 }
 
-/* A scheduler that is known not to answer is not waited for: the run is accepted, and submitted once it
- * is back. */
+/* A scheduler that is known not to answer is not waited for: the run is accepted, and submitted
+ * once it is back. */
 static void ask_scheduler(struct submission *s)
 {
 	struct scheduler *scheduler = strcmp(s->scheduler, "slurm") == 0 ? s->lbd->slurm : NULL;
@@ -611,8 +639,11 @@ static void check_training_config(struct submission *s)
 {
 	char *config = path_join("%s/submitted.toml", s->dir);
 	struct check check = {
-		.loop = s->lbd->loop, .lbrun = s->lbd->config.lbrun, .config = config,
-		.shown = js_str(s->by.args, "file", "spec"), .workdir = s->spec.workdir,
+		.loop = s->lbd->loop,
+		.lbrun = s->lbd->config.lbrun,
+		.config = config,
+		.shown = js_str(s->by.args, "file", "spec"),
+		.workdir = s->spec.workdir,
 		.sets = json_object_get(s->by.args, "set"),
 	};
 

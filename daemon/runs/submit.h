@@ -9,8 +9,8 @@
 
 struct submit {
 	struct lbd *lbd;
-	json_t *args;			/* as docs/PROTOCOL.md has them; borrowed until done is called */
-	const char *user;		/* who submits; borrowed likewise */
+	json_t *args;     /* as docs/PROTOCOL.md has them; borrowed until done is called */
+	const char *user; /* who submits; borrowed likewise */
 	unsigned uid;
 	/* Writes what shall be committed together with the run, or not at all; may be NULL. */
 	int (*also)(void *arg, int64_t run_id, struct err *err);

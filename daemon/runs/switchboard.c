@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The folder is read in pieces, between which lbd does its work. Until a reading is through, the
- * table of the one before holds, and beside it what the new one has found; orders by name are looked
- * up whenever somebody asks. A small folder is one piece. */
+ * table of the one before holds, and beside it what the new one has found; orders by name are
+ * looked up whenever somebody asks. A small folder is one piece. */
 #include "daemon/runs/switchboard.h"
 
 #include <errno.h>
@@ -23,39 +23,39 @@
 
 enum {
 	LOOK_MS = 1000,
-	SETTLE_LOOK_MS = 20,		/* many changes at once are one */
+	SETTLE_LOOK_MS = 20, /* many changes at once are one */
 	PIECE_MS = 10,
-	FIRST_MS = 2000,		/* before anything is started, as long as it takes, within reason */
-	PART = 50,			/* one part in so many of the time is for reading */
+	FIRST_MS = 2000, /* before anything is started, as long as it takes, within reason */
+	PART = 50,       /* one part in so many of the time is for reading */
 	TOLD_BITS = 1 << 16,
-	TOLD_SINGLY = 16,		/* files that do not count, in TOLD_MS; then all others in one line */
+	TOLD_SINGLY = 16, /* files that do not count, in TOLD_MS; then all others in one line */
 	TOLD_MS = 10 * 60 * 1000,
 };
 
-/* What does not count is told once. Of the owner's files and of all others' apart: nobody hides a slip of
- * the owner's behind thousands of his own. */
+/* What does not count is told once. Of the owner's files and of all others' apart: nobody hides a
+ * slip of the owner's behind thousands of his own. */
 struct refusals {
-	uint8_t told[TOLD_BITS / 8];	/* by hash: each is told once, or never */
-	int64_t since_ms;		/* monotonic; so many since then: */
+	uint8_t told[TOLD_BITS / 8]; /* by hash: each is told once, or never */
+	int64_t since_ms;            /* monotonic; so many since then: */
 	size_t singly, more;
-	char last[SWITCH_FILE_BYTES + 8], last_by[65];	/* of those that were not told singly */
+	char last[SWITCH_FILE_BYTES + 8], last_by[65]; /* of those that were not told singly */
 };
 
 struct switchboard {
 	struct lbd *lbd;
 	char *folder;
 	struct switch_rules rules;
-	struct switches switches;	/* of the last reading that was through */
+	struct switches switches; /* of the last reading that was through */
 	bool is_known, is_unsaved;
-	char trouble[ERR_TEXT_BYTES];	/* what is wrong with the folder; "" = nothing */
-	uint64_t seen;			/* stands for all that counts; 0 = look at it anew */
-	int dir;			/* open for a look; while the folder is large, until the next one */
-	struct switch_reading *reading;	/* under way; NULL = none */
-	bool is_large;			/* a look does not show all of it: orders by name are looked up */
-	int64_t woken_ms;		/* monotonic; when the engine was to look them up last */
-	struct switch_file named;	/* what a look by name has found */
-	int64_t next_ms;		/* monotonic; no new reading is begun before */
-	struct refusals refusals[2];	/* others', the owner's */
+	char trouble[ERR_TEXT_BYTES]; /* what is wrong with the folder; "" = nothing */
+	uint64_t seen;                /* stands for all that counts; 0 = look at it anew */
+	int dir; /* open for a look; while the folder is large, until the next one */
+	struct switch_reading *reading; /* under way; NULL = none */
+	bool is_large;            /* a look does not show all of it: orders by name are looked up */
+	int64_t woken_ms;         /* monotonic; when the engine was to look them up last */
+	struct switch_file named; /* what a look by name has found */
+	int64_t next_ms;          /* monotonic; no new reading is begun before */
+	struct refusals refusals[2]; /* others', the owner's */
 	bool has_told;
 	uv_timer_t timer, soon;
 	uv_fs_event_t changes;
@@ -109,7 +109,7 @@ static int give_to_team(const struct switchboard *b, struct err *err)
 	struct stat st;
 
 	if (fd < 0)
-		return 0;	/* the look says what is wrong */
+		return 0; /* the look says what is wrong */
 	if (fstat(fd, &st) == 0 && st.st_uid == geteuid() && !(st.st_mode & S_IWOTH) &&
 	    ((st.st_mode & 07777) != mode || (has_group && st.st_gid != group)) &&
 	    ((has_group && fchown(fd, (uid_t)-1, group) < 0) || fchmod(fd, mode) < 0))
@@ -144,7 +144,10 @@ static uint64_t hash_of(const struct switches *s)
 static void tell(struct switchboard *b, const char *kind, const char *by, const char *text)
 {
 	struct ledger_event e = {
-		.time_ms = clock_wall_ms(), .kind = kind, .actor = by, .text = text,
+		.time_ms = clock_wall_ms(),
+		.kind = kind,
+		.actor = by,
+		.text = text,
 	};
 
 	log_warn("%s: %s", kind, text);
@@ -169,8 +172,10 @@ static void tell_too_many(struct switchboard *b, uid_t uid, const char *by)
 	bool is_owner = uid == b->rules.owner || uid == 0;
 	char text[200];
 
-	snprintf(text, sizeof(text), "%s has left more than %d switches: the others do not count, unless "
-		 "they name a run, its group, its user or ALL", by, is_owner ? SWITCHES_MAX : SWITCHES_OF_MEMBER);
+	snprintf(text, sizeof(text),
+		 "%s has left more than %d switches: the others do not count, unless "
+		 "they name a run, its group, its user or ALL",
+		 by, is_owner ? SWITCHES_MAX : SWITCHES_OF_MEMBER);
 	if (is_new(&b->refusals[is_owner], text))
 		tell(b, "switch_refused", by, text);
 }
@@ -203,7 +208,8 @@ static void tell_rest(struct switchboard *b, struct refusals *r)
 {
 	char text[256];
 
-	snprintf(text, sizeof(text), "%zu more files do not count, the last one seen is %s", r->more, r->last);
+	snprintf(text, sizeof(text), "%zu more files do not count, the last one seen is %s",
+		 r->more, r->last);
 	tell(b, "switch_refused", r->last_by, text);
 	r->more = 0;
 }
@@ -231,8 +237,8 @@ static void tell_the_rest(struct switchboard *b)
 	b->has_told = false;
 }
 
-/* A wish is done once, and then taken away: the folder is ours. What could not be written down is tried
- * again at the next look. */
+/* A wish is done once, and then taken away: the folder is ours. What could not be written down is
+ * tried again at the next look. */
 static void take_saves(struct switchboard *b)
 {
 	bool was_unsaved = b->is_unsaved;
@@ -251,7 +257,8 @@ static void take_saves(struct switchboard *b)
 			continue;
 		}
 		if (unlinkat(b->dir, s->file, 0) < 0)
-			log_warn("%s/%s: cannot take it away: %s", b->folder, s->file, strerror(errno));
+			log_warn("%s/%s: cannot take it away: %s", b->folder, s->file,
+				 strerror(errno));
 	}
 }
 
@@ -372,8 +379,8 @@ static const struct switch_file *stronger(const struct switch_file *a, const str
 	return !a || (b && b->level > a->level) ? b : a;
 }
 
-const struct switch_file *switchboard_find(struct switchboard *b, const char *name, const char *group,
-					   const char *owner)
+const struct switch_file *switchboard_find(struct switchboard *b, const char *name,
+					   const char *group, const char *owner)
 {
 	struct switch_run run = { name, group, owner };
 	const struct switch_file *best;
@@ -382,7 +389,8 @@ const struct switch_file *switchboard_find(struct switchboard *b, const char *na
 		return NULL;
 	best = switches_find(&b->switches, name, group, owner);
 	if (b->reading)
-		best = stronger(best, switches_find(switches_so_far(b->reading), name, group, owner));
+		best = stronger(best,
+				switches_find(switches_so_far(b->reading), name, group, owner));
 	if (b->is_large && b->dir >= 0 && switches_lookup(b->dir, &b->rules, &run, &b->named))
 		best = stronger(best, &b->named);
 	return best;
@@ -413,9 +421,11 @@ int switchboard_allows(struct switchboard *board, const char *name, const char *
 	free(of_owner);
 	if (s == NULL || s->level < least || !is_still_there(board, s))
 		return 0;
-	return err_set(err, ERR_LOCKED, "%s: the switch %s stands against it, left by %s%s%s; take it "
-		       "away first: rm '%s/%s'", name, s->file, s->by, s->text[0] ? ": " : "", s->text,
-		       board->folder, s->file);
+	return err_set(err, ERR_LOCKED,
+		       "%s: the switch %s stands against it, left by %s%s%s; take it "
+		       "away first: rm '%s/%s'",
+		       name, s->file, s->by, s->text[0] ? ": " : "", s->text, board->folder,
+		       s->file);
 }
 
 /* --- life ------------------------------------------------------------------------------------- */

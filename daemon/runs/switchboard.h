@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* switchboard.h - lbd's view of the switch files (common/run/switches.h): looked at whenever the kernel
- * says that something changed, and every second for file systems where it does not say so. */
+/* switchboard.h - lbd's view of the switch files (common/run/switches.h): looked at whenever the
+ * kernel says that something changed, and every second for file systems where it does not say
+ * so. */
 #ifndef DAEMON_RUNS_SWITCHBOARD_H
 #define DAEMON_RUNS_SWITCHBOARD_H
 
@@ -12,9 +13,9 @@
 struct lbd;
 struct switchboard;
 
-/* Makes $LB_HOME/switches with its README where it is missing, gives it to the team, looks at it once,
- * and wakes the engine whenever it has changed. A folder that cannot be trusted is no error: it is
- * told, and no switch counts until it is mended. */
+/* Makes $LB_HOME/switches with its README where it is missing, gives it to the team, looks at it
+ * once, and wakes the engine whenever it has changed. A folder that cannot be trusted is no error:
+ * it is told, and no switch counts until it is mended. */
 struct switchboard *switchboard_open(struct lbd *lbd);
 /* NULL is fine. The memory goes when the loop has run the close callbacks. */
 void switchboard_close(struct switchboard *board);

@@ -90,7 +90,7 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *buf)
 	struct checking *c = stream->data;
 
 	if (got > 0) {
-		buf_add(&c->said, buf->base, (size_t)got);	/* past its maximum: enough was said */
+		buf_add(&c->said, buf->base, (size_t)got); /* past its maximum: enough was said */
 		return;
 	}
 	if (got < 0) {
@@ -139,11 +139,16 @@ static int spawn(struct checking *c, const struct check *check, char **argv)
 	uv_stdio_container_t stdio[3] = {
 		{ .flags = UV_IGNORE },
 		{ .flags = UV_IGNORE },
-		{ .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE, .data.stream = (uv_stream_t *)&c->output },
+		{ .flags = UV_CREATE_PIPE | UV_WRITABLE_PIPE,
+		  .data.stream = (uv_stream_t *)&c->output },
 	};
 	uv_process_options_t options = {
-		.file = argv[0], .args = argv, .exit_cb = on_exit_status, .stdio = stdio,
-		.stdio_count = 3, .cwd = check->workdir,
+		.file = argv[0],
+		.args = argv,
+		.exit_cb = on_exit_status,
+		.stdio = stdio,
+		.stdio_count = 3,
+		.cwd = check->workdir,
 	};
 
 	uv_pipe_init(check->loop, &c->output, 0);
@@ -156,8 +161,8 @@ static int spawn(struct checking *c, const struct check *check, char **argv)
 void check_config(const struct check *check, void (*done)(void *arg, const struct err *problem),
 		  void *arg)
 {
-	char *lbworker = path_join("%.*s/lbworker", (int)(strrchr(check->lbrun, '/') - check->lbrun),
-				   check->lbrun);
+	char *lbworker = path_join("%.*s/lbworker",
+				   (int)(strrchr(check->lbrun, '/') - check->lbrun), check->lbrun);
 	char **argv = make_argv(check, lbworker);
 	struct checking *c = xcalloc(1, sizeof(*c));
 	int rc;

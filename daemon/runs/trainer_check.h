@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* trainer_check.h - asks lbworker whether it would take a training config: `lbworker train FILE --check`. */
+/* trainer_check.h - asks lbworker whether it would take a training config: `lbworker train FILE
+ * --check`. */
 #ifndef DAEMON_RUNS_TRAINER_CHECK_H
 #define DAEMON_RUNS_TRAINER_CHECK_H
 
@@ -8,13 +9,14 @@
 
 #include "common/base/err.h"
 
-struct check {			/* borrowed for the call only */
+/* borrowed for the call only */
+struct check {
 	uv_loop_t *loop;
-	const char *lbrun;	/* lbworker lies beside it */
-	const char *config;	/* the file that is checked */
-	const char *shown;	/* its name in messages */
+	const char *lbrun;  /* lbworker lies beside it */
+	const char *config; /* the file that is checked */
+	const char *shown;  /* its name in messages */
 	const char *workdir;
-	const json_t *sets;	/* ["section.key=value"…] on top of it; may be NULL */
+	const json_t *sets; /* ["section.key=value"…] on top of it; may be NULL */
 };
 
 /* `done` is called once, later, on the loop: problem is NULL when lbworker is content. */

@@ -57,7 +57,7 @@ static json_t *view_attempt(const struct ledger_attempt *a)
 
 struct attempts_view {
 	json_t *list;
-	int64_t ids[4096];	/* of list[i]; launches are read when no statement is under way */
+	int64_t ids[4096]; /* of list[i]; launches are read when no statement is under way */
 	size_t count;
 };
 
@@ -107,7 +107,7 @@ static json_t *view_checkpoint(struct ledger *ledger, int64_t run_id)
 json_t *view_run(struct ledger *ledger, const struct ledger_run *run, bool with_attempts,
 		 struct err *err)
 {
-	int64_t id = run->id;	/* the row's strings are gone after the next query: copy first */
+	int64_t id = run->id; /* the row's strings are gone after the next query: copy first */
 	json_t *o = json_object();
 
 	js_set_str(o, "name", run->name);

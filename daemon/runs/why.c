@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* why.c - see why.h. What lbd itself waits for it knows; of a job in a queue the scheduler is asked. */
+/* why.c - see why.h. What lbd itself waits for it knows; of a job in a queue the scheduler is
+ * asked. */
 #include "daemon/runs/why.h"
 
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 #include "daemon/job/job.h"
 #include "slurm/reasons.h"
 
-enum { NOW_SECONDS = 90 };	/* what starts within this starts now */
+enum { NOW_SECONDS = 90 }; /* what starts within this starts now */
 
 /* The answer as it grows; freed with its answer. */
 struct why {
@@ -40,7 +41,7 @@ void why_add_text(json_t *object, const char *waits_for)
 	js_set_str(object, "waits_text", is_word ? text : NULL);
 }
 
-/* --- what the scheduler says --------------------------------------------------------------------- */
+/* --- what the scheduler says ------------------------------------------------------------------ */
 
 /* "now", or "at 2026-11-22 14:00:00" */
 static char *when(int64_t start)
@@ -52,26 +53,31 @@ static char *when(int64_t start)
 	return xasprintf("at %s", clock_text(start * 1000, text));
 }
 
-/* A change of the job, as words and as what --set takes; "set" stays NULL where it is no change of it. */
+/* A change of the job, as words and as what --set takes; "set" stays NULL where it is no change of
+ * it. */
 static char *change_text(const json_t *change, const json_t *o, char **set)
 {
 	int64_t minutes = js_int(change, "time_minutes", 0), waiting = js_int(change, "waiting", 0);
-	static const struct { const char *field, *key, *unit; } amounts[] = {
-		{ "gpus", "slurm.gpus_per_node", "GPUs" }, { "cpus", "slurm.cpus_per_task", "CPUs" },
+	static const struct {
+		const char *field, *key, *unit;
+	} amounts[] = {
+		{ "gpus", "slurm.gpus_per_node", "GPUs" },
+		{ "cpus", "slurm.cpus_per_task", "CPUs" },
 		{ "mem_mb", "slurm.mem", "MB" },
 	};
 	const char *partition = js_str(change, "partition", NULL);
 
 	if (minutes > 0) {
 		*set = xasprintf("slurm.time=%lldm", (long long)minutes);
-		return xasprintf("with a time limit of %lld minutes, which ends before what is ahead of it",
-				 (long long)minutes);
+		return xasprintf(
+			"with a time limit of %lld minutes, which ends before what is ahead of it",
+			(long long)minutes);
 	}
 	if (partition) {
 		*set = xasprintf("slurm.partition=%s", partition);
 		return waiting ? xasprintf("in partition %s, where %lld jobs wait", partition,
-					   (long long)waiting) :
-				 xasprintf("in partition %s", partition);
+					   (long long)waiting)
+			       : xasprintf("in partition %s", partition);
 	}
 	for (size_t i = 0; i < sizeof(amounts) / sizeof(amounts[0]); i++) {
 		int64_t n = js_int(change, amounts[i].field, 0);
@@ -82,8 +88,9 @@ static char *change_text(const json_t *change, const json_t *o, char **set)
 				 strcmp(amounts[i].field, "mem_mb") == 0 ? "M" : "");
 		return xasprintf("with %lld %s", (long long)n, amounts[i].unit);
 	}
-	return json_array_size(json_object_get(o, "avoided")) == 0 ? NULL :
-		xstrdup("on the nodes that lbd avoids: lbctl nodes, lbctl nodes forgive NODE");
+	return json_array_size(json_object_get(o, "avoided")) == 0
+		       ? NULL
+		       : xstrdup("on the nodes that lbd avoids: lbctl nodes, lbctl nodes forgive NODE");
 }
 
 static void add_sooner(json_t *o, const json_t *body)
@@ -135,8 +142,8 @@ static void copy(json_t *o, const char *key, const json_t *body, const char *fro
 
 static void tell(json_t *o, const json_t *body)
 {
-	static const char *const same[] = { "partition", "account", "qos", "priority", "time_minutes", "limits",
-					    "reservations" };
+	static const char *const same[] = { "partition",    "account", "qos",         "priority",
+					    "time_minutes", "limits",  "reservations" };
 
 	if (js_bool(body, "pending", true))
 		add_reason(o, body);
@@ -161,7 +168,7 @@ static void on_told(void *arg, const struct scheduler_reply *reply)
 	free(w);
 }
 
-/* --- what lbd knows ------------------------------------------------------------------------------- */
+/* --- what lbd knows --------------------------------------------------------------------------- */
 
 /* Before the scheduler is asked: its word of the last poll. */
 static void add_seen(json_t *o, const char *waits_for)
@@ -187,10 +194,11 @@ static char *held_text(const struct run *run)
 {
 	const char *why = run->wanted_reason ? run->wanted_reason : "";
 
-	return xasprintf("%s holds it%s%s; %s", run->wanted_by && run->wanted_by[0] ? run->wanted_by : "somebody",
+	return xasprintf("%s holds it%s%s; %s",
+			 run->wanted_by && run->wanted_by[0] ? run->wanted_by : "somebody",
 			 why[0] ? ": " : "", why,
-			 run->by_switch ? "it goes on when the switch is taken away" :
-					  "lbctl release lets it go on");
+			 run->by_switch ? "it goes on when the switch is taken away"
+					: "lbctl release lets it go on");
 }
 
 static char *slurm_text(struct lbd *lbd, const char *otherwise)
@@ -198,8 +206,9 @@ static char *slurm_text(struct lbd *lbd, const char *otherwise)
 	struct engine_health health;
 
 	engine_health(lbd->engine, &health);
-	return health.slurm_down_since_ms ? xasprintf("Slurm does not answer: %s", health.slurm_text) :
-					    xstrdup(otherwise);
+	return health.slurm_down_since_ms
+		       ? xasprintf("Slurm does not answer: %s", health.slurm_text)
+		       : xstrdup(otherwise);
 }
 
 /* Everything but a job that waits in a queue. */
@@ -209,10 +218,11 @@ static char *own_text(struct lbd *lbd, const struct run *run, const char *waits_
 
 	switch (run->state) {
 	case RUN_CREATED:
-		return waits_for[0] ? xstrdup(waits_for) : slurm_text(lbd, "lbd is about to submit it");
+		return waits_for[0] ? xstrdup(waits_for)
+				    : slurm_text(lbd, "lbd is about to submit it");
 	case RUN_SUBMITTING:
-		return slurm_text(lbd, run->attempt.call_text[0] ? run->attempt.call_text :
-								   "lbd is submitting its job");
+		return slurm_text(lbd, run->attempt.call_text[0] ? run->attempt.call_text
+								 : "lbd is submitting its job");
 	case RUN_HELD:
 		return held_text(run);
 	case RUN_BACKOFF:

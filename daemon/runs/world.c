@@ -81,7 +81,9 @@ enum { SURVIVORS = 8 };
 static int real_end_all(void *self, const struct run *run, struct err *err)
 {
 	static const struct attempt_order order = {
-		.order = ORDER_KILL_NOW, .by = "lbd", .text = "the run is over",
+		.order = ORDER_KILL_NOW,
+		.by = "lbd",
+		.text = "the run is over",
 	};
 	int64_t newest = run->attempt.number;
 	int rc = 0;
@@ -152,8 +154,8 @@ static bool real_tasks(void *self, const struct run *run, int64_t *changed_ns, i
 
 static int64_t real_spool(void *self, const struct run *run, int64_t *offset, int64_t max_bytes,
 			  int (*on_line)(const struct spool_line *line, void *arg),
-			  void (*on_bad)(int64_t at, const struct err *why, void *arg),
-			  void *arg, struct err *err)
+			  void (*on_bad)(int64_t at, const struct err *why, void *arg), void *arg,
+			  struct err *err)
 {
 	char *folder = job_folder(run), *path = path_join("%s/spool.jsonl", folder);
 	int64_t bytes = spool_read(path, offset, max_bytes, on_line, on_bad, arg, err);
@@ -167,11 +169,20 @@ static int64_t real_spool(void *self, const struct run *run, int64_t *offset, in
 void world_init(struct world *world, struct lbd *lbd)
 {
 	*world = (struct world){
-		.self = lbd, .wall_ms = real_wall_ms, .mono_ms = real_mono_ms,
-		.token = real_token, .spec = real_spec, .submit = real_submit,
-		.retell = real_retell, .order = real_order,
-		.end_all = real_end_all, .switched = real_switched,
-		.claimed = real_claimed, .exited = real_exited, .depends = real_depends,
-		.tasks = real_tasks, .spool = real_spool,
+		.self = lbd,
+		.wall_ms = real_wall_ms,
+		.mono_ms = real_mono_ms,
+		.token = real_token,
+		.spec = real_spec,
+		.submit = real_submit,
+		.retell = real_retell,
+		.order = real_order,
+		.end_all = real_end_all,
+		.switched = real_switched,
+		.claimed = real_claimed,
+		.exited = real_exited,
+		.depends = real_depends,
+		.tasks = real_tasks,
+		.spool = real_spool,
 	};
 }

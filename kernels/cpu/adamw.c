@@ -17,7 +17,7 @@ struct update {
 	const float *grad;
 	size_t count;
 	float lr, beta1, beta2, eps, weight_decay, grad_scale;
-	float to_m_hat, to_v_hat;	/* 1/(1-beta^t) */
+	float to_m_hat, to_v_hat; /* 1/(1-beta^t) */
 	uint64_t first, key;
 	uint32_t step;
 };
@@ -57,7 +57,7 @@ static uint16_t narrow_by_chance(float x, uint32_t random16)
 	uint32_t bits;
 
 	memcpy(&bits, &x, sizeof(bits));
-	if ((bits & 0x7f800000u) == 0x7f800000u)	/* Inf and NaN stay what they are */
+	if ((bits & 0x7f800000u) == 0x7f800000u) /* Inf and NaN stay what they are */
 		return (uint16_t)(bits >> 16 | ((bits & 0xffffu) != 0));
 	return (uint16_t)((bits + random16) >> 16);
 }
@@ -93,18 +93,29 @@ static void adamw_bf16_task(const void *args, size_t index, unsigned worker)
 	}
 }
 
-void cpu_adamw(struct device *dev, float *weight, void *m, void *v, const float *grad,
-	       size_t count, const struct adamw *a, const struct step_control *d)
+void cpu_adamw(struct device *dev, float *weight, void *m, void *v, const float *grad, size_t count,
+	       const struct adamw *a, const struct step_control *d)
 {
 	const struct update u = {
-		.weight = weight, .m = m, .v = v, .grad = grad, .count = count,
-		.lr = d->lr * a->rate, .beta1 = a->beta1, .beta2 = a->beta2, .eps = a->eps,
-		.weight_decay = a->weight_decay, .grad_scale = d->grad_scale,
-		.to_m_hat = d->to_m_hat, .to_v_hat = d->to_v_hat,
-		.first = a->first, .key = a->key, .step = d->step,
+		.weight = weight,
+		.m = m,
+		.v = v,
+		.grad = grad,
+		.count = count,
+		.lr = d->lr * a->rate,
+		.beta1 = a->beta1,
+		.beta2 = a->beta2,
+		.eps = a->eps,
+		.weight_decay = a->weight_decay,
+		.grad_scale = d->grad_scale,
+		.to_m_hat = d->to_m_hat,
+		.to_v_hat = d->to_v_hat,
+		.first = a->first,
+		.key = a->key,
+		.step = d->step,
 	};
 	if (d->is_left_out)
 		return;
-	pool_run(dev->pool, cpu_tasks(count, BLOCK),
-		 a->bf16_moments ? adamw_bf16_task : adamw_task, &u);
+	pool_run(dev->pool, cpu_tasks(count, BLOCK), a->bf16_moments ? adamw_bf16_task : adamw_task,
+		 &u);
 }

@@ -21,13 +21,13 @@ struct heads {
 	float *out, *lse, *dqkv;
 	const float *qkv, *dout, *saved_out, *saved_lse;
 	char **scratch;
-	size_t row_floats;		/* of qkv */
+	size_t row_floats; /* of qkv */
 	float scale;
 };
 
 /* to[0..width) += sum over n of coef[n] * rows[n*stride + 0..width), four rows at a time. */
 CPU_INLINE void mix(float *restrict to, const float *restrict coef, const float *restrict rows,
-		       size_t stride, size_t count, size_t width)
+		    size_t stride, size_t count, size_t width)
 {
 	size_t n = 0;
 
@@ -45,7 +45,7 @@ CPU_INLINE void mix(float *restrict to, const float *restrict coef, const float 
 
 /* rows[n*stride + 0..width) += coef[n] * from[0..width) */
 CPU_INLINE void spread(float *restrict rows, size_t stride, const float *restrict coef,
-			  const float *restrict from, size_t count, size_t width)
+		       const float *restrict from, size_t count, size_t width)
 {
 	for (size_t n = 0; n < count; n++)
 		for (size_t i = 0; i < width; i++)
@@ -53,8 +53,8 @@ CPU_INLINE void spread(float *restrict rows, size_t stride, const float *restric
 }
 
 /* to[C][T] from T rows of C */
-CPU_INLINE void transpose(float *restrict to, const float *restrict from, size_t stride,
-			     size_t seq, size_t dim)
+CPU_INLINE void transpose(float *restrict to, const float *restrict from, size_t stride, size_t seq,
+			  size_t dim)
 {
 	for (size_t t = 0; t < seq; t++)
 		for (size_t d = 0; d < dim; d++)
@@ -97,8 +97,8 @@ CPU_CLONES static void attention_forward_task(const void *args, size_t index, un
 	const float *q = rows + at.query + head * at.step;
 	const float *k = rows + at.key + kv * at.step;
 	const float *v = rows + at.value + kv * at.step;
-	float *keys = (float *)(void *)w->scratch[worker];	/* [C,T] */
-	float *p = keys + dim * seq;				/* [T] */
+	float *keys = (float *)(void *)w->scratch[worker]; /* [C,T] */
+	float *p = keys + dim * seq;                       /* [T] */
 
 	transpose(keys, k, stride, seq, dim);
 	for (size_t i = 0; i < seq; i++) {
@@ -137,8 +137,8 @@ void cpu_attention_forward(struct device *dev, void *out, float *lse, const void
 struct grads {
 	const float *q, *k, *dout, *out, *lse;
 	float *dq, *dk, *dv;
-	const float *keys, *values;	/* transposed, [C,T] */
-	float *p, *dp;			/* [T] */
+	const float *keys, *values; /* transposed, [C,T] */
+	float *p, *dp;              /* [T] */
 	size_t stride, out_stride, seq, dim;
 	float scale;
 };
@@ -177,10 +177,18 @@ CPU_CLONES static void attention_backward_task(const void *args, size_t index, u
 	float *keys = (float *)(void *)w->scratch[worker];
 	float *values = keys + dim * seq;
 	struct grads g = {
-		.k = w->qkv + key, .dk = w->dqkv + key, .dv = w->dqkv + value,
-		.keys = keys, .values = values, .p = values + dim * seq,
-		.dp = values + (dim + 1) * seq, .stride = stride, .out_stride = a->heads * dim,
-		.seq = seq, .dim = dim, .scale = w->scale,
+		.k = w->qkv + key,
+		.dk = w->dqkv + key,
+		.dv = w->dqkv + value,
+		.keys = keys,
+		.values = values,
+		.p = values + dim * seq,
+		.dp = values + (dim + 1) * seq,
+		.stride = stride,
+		.out_stride = a->heads * dim,
+		.seq = seq,
+		.dim = dim,
+		.scale = w->scale,
 	};
 
 	transpose(keys, w->qkv + key, stride, seq, dim);
@@ -206,8 +214,9 @@ CPU_CLONES static void attention_backward_task(const void *args, size_t index, u
 void cpu_attention_backward(struct device *dev, void *dqkv, const void *dout, const void *out,
 			    const float *lse, const void *qkv, const struct attention *a)
 {
-	struct heads w = { .a = *a, .dqkv = dqkv, .qkv = qkv, .dout = dout, .saved_out = out,
-			   .saved_lse = lse };
+	struct heads w = {
+		.a = *a, .dqkv = dqkv, .qkv = qkv, .dout = dout, .saved_out = out, .saved_lse = lse
+	};
 
 	if (!cpu_scratch(dev, 2 * (a->head_dim + 1) * a->seq * sizeof(float)))
 		return;

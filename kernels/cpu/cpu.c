@@ -61,8 +61,7 @@ static struct device *cpu_open(const struct backend_options *options, char *why)
 	if (!cpu_gemm_open(dev, gemm) && options->warn)
 		options->warn(gemm);
 	snprintf(dev->text, sizeof(dev->text), "cpu: %u thread%s, %s, %.150s", dev->threads,
-		 dev->threads == 1 ? "" : "s", instructions(),
-		 dev->sgemm ? gemm : "portable GEMM");
+		 dev->threads == 1 ? "" : "s", instructions(), dev->sgemm ? gemm : "portable GEMM");
 	return dev;
 }
 
@@ -110,7 +109,7 @@ static void *cpu_alloc(struct device *dev, size_t bytes, const char *what)
 	size_t align = bytes >= 2 * (size_t)HUGE_BYTES ? HUGE_BYTES : CPU_ALIGN_BYTES;
 	bytes = (bytes + align - 1) / align * align;
 	void *memory = aligned_alloc(align, bytes ? bytes : align);
-	if (memory && align == HUGE_BYTES)	/* a wish only: fewer, larger pages */
+	if (memory && align == HUGE_BYTES) /* a wish only: fewer, larger pages */
 		(void)madvise(memory, bytes, MADV_HUGEPAGE);
 	if (memory)
 		touch(dev, memory, bytes);

@@ -18,7 +18,7 @@
 
 /* A name for a cloned function must be the only one in the backend, even when it is static: clang
  * 14 gives its resolver external linkage. */
-#if defined(CPU_CLONES)			/* a test asks for one set of instructions */
+#if defined(CPU_CLONES) /* a test asks for one set of instructions */
 #elif defined(__x86_64__)
 #define CPU_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
@@ -34,19 +34,19 @@ enum { CPU_LANES = 16, CPU_ALIGN_BYTES = 64 };
 typedef float vec16 __attribute__((vector_size(sizeof(float) * CPU_LANES)));
 
 /* oneDNN's dnnl_sgemm, row-major. */
-typedef int sgemm_function(char trans_a, char trans_b, int64_t m, int64_t n, int64_t k,
-			   float alpha, const float *a, int64_t lda, const float *b, int64_t ldb,
-			   float beta, float *c, int64_t ldc);
+typedef int sgemm_function(char trans_a, char trans_b, int64_t m, int64_t n, int64_t k, float alpha,
+			   const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
+			   float *c, int64_t ldc);
 
 struct device {
 	struct pool *pool;
 	unsigned threads;
-	void *gemm_library;		/* dlopen handle of oneDNN, or NULL */
-	sgemm_function *sgemm;		/* NULL: the portable one */
-	char **scratch;			/* one area per worker, of scratch_bytes each */
+	void *gemm_library;    /* dlopen handle of oneDNN, or NULL */
+	sgemm_function *sgemm; /* NULL: the portable one */
+	char **scratch;        /* one area per worker, of scratch_bytes each */
 	size_t scratch_bytes;
-	char text[BACKEND_TEXT_BYTES];	/* describe() */
-	char error[BACKEND_TEXT_BYTES];	/* first failure; "" = none */
+	char text[BACKEND_TEXT_BYTES];  /* describe() */
+	char error[BACKEND_TEXT_BYTES]; /* first failure; "" = none */
 };
 
 /* error.c: keeps the first failure. */
@@ -115,7 +115,7 @@ CPU_INLINE float cpu_dot(const float *a, const float *b, size_t count)
  * a polynomial for e^r, and 2^n put together from its bits. Held within -87..88; NaN stays NaN. */
 CPU_INLINE float cpu_exp(float x)
 {
-	const float magic = 12582912.0f;	/* 1.5 * 2^23: adding it rounds to an integer */
+	const float magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */
 	x = x > 88.0f ? 88.0f : x;
 	x = x < -87.0f ? -87.0f : x;
 	float shifted = x * 1.44269504f + magic;
@@ -138,8 +138,8 @@ CPU_INLINE float cpu_exp(float x)
 
 /* Where a head lies in a row of qkv, in floats from the row's start. */
 struct cpu_heads {
-	size_t query, key, value;	/* of head 0 */
-	size_t step;			/* from one head to the next */
+	size_t query, key, value; /* of head 0 */
+	size_t step;              /* from one head to the next */
 };
 
 static inline struct cpu_heads cpu_heads(const struct attention *a)
@@ -160,8 +160,8 @@ bool cpu_gemm_open(struct device *dev, char *why);
 void cpu_gemm_close(struct device *dev);
 void cpu_embed_forward(struct device *dev, void *out, const float *table, const int32_t *tokens,
 		       size_t rows, size_t dim);
-void cpu_embed_backward(struct device *dev, float *dtable, const void *dout,
-			const int32_t *tokens, size_t rows, size_t dim);
+void cpu_embed_backward(struct device *dev, float *dtable, const void *dout, const int32_t *tokens,
+			size_t rows, size_t dim);
 void cpu_rmsnorm_forward(struct device *dev, void *out, float *rstd, void *sum, const void *x,
 			 const void *delta, const float *weight, size_t rows, size_t dim,
 			 float eps);
@@ -169,17 +169,16 @@ void cpu_rmsnorm_backward(struct device *dev, void *dx, float *dweight, const vo
 			  const void *x, const float *rstd, const float *weight, size_t rows,
 			  size_t dim, bool accumulate);
 void cpu_layernorm_forward(struct device *dev, void *out, float *mean, float *rstd, void *sum,
-			   const void *x, const void *delta, const float *weight,
-			   const float *bias, size_t rows, size_t dim, float eps);
+			   const void *x, const void *delta, const float *weight, const float *bias,
+			   size_t rows, size_t dim, float eps);
 void cpu_layernorm_backward(struct device *dev, void *dx, float *dweight, float *dbias,
-			    const void *dout, const void *x, const float *mean,
-			    const float *rstd, const float *weight, size_t rows, size_t dim,
-			    bool accumulate);
+			    const void *dout, const void *x, const float *mean, const float *rstd,
+			    const float *weight, size_t rows, size_t dim, bool accumulate);
 void cpu_bias_forward(struct device *dev, void *y, const float *bias, size_t rows, size_t dim);
 void cpu_bias_backward(struct device *dev, float *dbias, const void *dy, size_t rows, size_t dim,
 		       bool accumulate);
-void cpu_positions_forward(struct device *dev, void *x, const float *table, size_t rows,
-			   size_t seq, size_t dim);
+void cpu_positions_forward(struct device *dev, void *x, const float *table, size_t rows, size_t seq,
+			   size_t dim);
 void cpu_positions_backward(struct device *dev, float *dtable, const void *dx, size_t rows,
 			    size_t seq, size_t dim, bool accumulate);
 void cpu_rope(struct device *dev, void *qkv, const float *table, const struct attention *a,
@@ -190,19 +189,19 @@ void cpu_attention_backward(struct device *dev, void *dqkv, const void *dout, co
 			    const float *lse, const void *qkv, const struct attention *a);
 void cpu_swiglu_forward(struct device *dev, void *out, const void *gate_up, size_t rows,
 			size_t width);
-void cpu_swiglu_backward(struct device *dev, void *dgate_up, const void *dout,
-			 const void *gate_up, size_t rows, size_t width);
+void cpu_swiglu_backward(struct device *dev, void *dgate_up, const void *dout, const void *gate_up,
+			 size_t rows, size_t width);
 void cpu_gelu_forward(struct device *dev, void *out, const void *x, size_t count,
 		      enum gelu_form form);
-void cpu_gelu_backward(struct device *dev, void *dx, const void *dout, const void *x,
-		       size_t count, enum gelu_form form);
+void cpu_gelu_backward(struct device *dev, void *dx, const void *dout, const void *x, size_t count,
+		       enum gelu_form form);
 void cpu_cross_entropy(struct device *dev, float *loss, void *logits, const int32_t *targets,
 		       size_t rows, size_t vocab, float scale);
 void cpu_sum_squares(struct device *dev, double *sum, const float *x, size_t count);
 void cpu_sum_losses(struct device *dev, double *sum, const float *loss, size_t rows,
 		    bool accumulate);
 void cpu_decide(struct device *dev, struct step_control *d);
-void cpu_adamw(struct device *dev, float *weight, void *m, void *v, const float *grad,
-	       size_t count, const struct adamw *a, const struct step_control *d);
+void cpu_adamw(struct device *dev, float *weight, void *m, void *v, const float *grad, size_t count,
+	       const struct adamw *a, const struct step_control *d);
 
 #endif

@@ -56,8 +56,8 @@ CPU_CLONES static void embedding_backward_task(const void *args, size_t index, u
 	}
 }
 
-void cpu_embed_backward(struct device *dev, float *dtable, const void *dout,
-			const int32_t *tokens, size_t rows, size_t dim)
+void cpu_embed_backward(struct device *dev, float *dtable, const void *dout, const int32_t *tokens,
+			size_t rows, size_t dim)
 {
 	const struct backward b = { dtable, dout, tokens, rows, dim };
 	pool_run(dev->pool, cpu_tasks(dim, COLUMNS_PER_TASK), embedding_backward_task, &b);

@@ -13,7 +13,7 @@
 enum { BLOCK = 16384 };
 
 struct gelu {
-	float *out;			/* forward: out; backward: dx */
+	float *out; /* forward: out; backward: dx */
 	const float *dout, *x;
 	size_t count;
 };
@@ -33,7 +33,7 @@ CPU_INLINE float normal(float x)
 	p = p * t + 0.37409196f;
 	p = p * t + 1.00002368f;
 	p = p * t - 1.26551223f;
-	float tail = 0.5f * t * cpu_exp(p - z * z);	/* P(-|x|) */
+	float tail = 0.5f * t * cpu_exp(p - z * z); /* P(-|x|) */
 	return x < 0.0f ? tail : 1.0f - tail;
 }
 
@@ -109,8 +109,8 @@ void cpu_gelu_forward(struct device *dev, void *out, const void *x, size_t count
 		 form == GELU_TANH ? gelu_tanh_forward_task : gelu_erf_forward_task, &g);
 }
 
-void cpu_gelu_backward(struct device *dev, void *dx, const void *dout, const void *x,
-		       size_t count, enum gelu_form form)
+void cpu_gelu_backward(struct device *dev, void *dx, const void *dout, const void *x, size_t count,
+		       enum gelu_form form)
 {
 	const struct gelu g = { dx, dout, x, count };
 	pool_run(dev->pool, cpu_tasks(count, BLOCK),

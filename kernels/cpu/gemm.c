@@ -18,9 +18,10 @@
 /* Tiles are as large as leaves enough of them to share: packing costs less in large ones, and
  * oneDNN's kernels are 48 columns wide. */
 enum { TILES_MAX = 128, TILE_MIN_N = 192, TILE_MIN_M = 128 };
-static const double WORK_PER_TILE = 32e6;	/* multiply-adds */
+static const double WORK_PER_TILE = 32e6; /* multiply-adds */
 
-struct version {			/* dnnl_version_t of oneDNN 2 and 3 */
+/* dnnl_version_t of oneDNN 2 and 3 */
+struct version {
 	int major, minor, patch;
 };
 
@@ -40,7 +41,7 @@ bool cpu_gemm_open(struct device *dev, char *why)
 	if (dev->gemm_library) {
 		void *sgemm = symbol(dev->gemm_library, "dnnl_sgemm");
 		void *tell = symbol(dev->gemm_library, "dnnl_version");
-		memcpy(&dev->sgemm, &sgemm, sizeof(sgemm));	/* the POSIX way to a function */
+		memcpy(&dev->sgemm, &sgemm, sizeof(sgemm)); /* the POSIX way to a function */
 		memcpy(&version, &tell, sizeof(tell));
 	}
 	if (!dev->sgemm || !version) {
@@ -76,7 +77,7 @@ struct product {
 struct tiles {
 	struct product g;
 	struct device *dev;
-	size_t tile_m, tile_n, across;	/* across: tiles along n */
+	size_t tile_m, tile_n, across; /* across: tiles along n */
 };
 
 static void library_tile(const struct tiles *t, const struct product *g)
@@ -203,8 +204,9 @@ static void cut(struct tiles *t)
 
 static void multiply(struct device *dev, const struct gemm *g)
 {
-	const struct product whole = { g->m, g->n, g->k, g->a, g->b, g->c, g->lda, g->ldb, g->ldc,
-				       g->trans_a, g->trans_b, g->alpha, g->beta };
+	const struct product whole = { g->m,       g->n,     g->k,   g->a,   g->b,
+				       g->c,       g->lda,   g->ldb, g->ldc, g->trans_a,
+				       g->trans_b, g->alpha, g->beta };
 	struct tiles t = { .g = whole, .dev = dev };
 
 	if (g->m == 0 || g->n == 0)

@@ -66,12 +66,12 @@ CPU_CLONES static void layernorm_forward_task(const void *args, size_t index, un
 }
 
 void cpu_layernorm_forward(struct device *dev, void *out, float *mean, float *rstd, void *sum,
-			   const void *x, const void *delta, const float *weight,
-			   const float *bias, size_t rows, size_t dim, float eps)
+			   const void *x, const void *delta, const float *weight, const float *bias,
+			   size_t rows, size_t dim, float eps)
 {
 	size_t per_task = cpu_rows_per_task(dim);
-	const struct forward f = { out, mean, rstd, sum, x, delta, weight, bias, rows, dim,
-				   per_task, eps };
+	const struct forward f = { out,    mean, rstd, sum, x,        delta,
+				   weight, bias, rows, dim, per_task, eps };
 	pool_run(dev->pool, cpu_tasks(rows, per_task), layernorm_forward_task, &f);
 }
 
@@ -147,13 +147,12 @@ CPU_CLONES static void layernorm_weight_task(const void *args, size_t index, uns
 }
 
 void cpu_layernorm_backward(struct device *dev, void *dx, float *dweight, float *dbias,
-			    const void *dout, const void *x, const float *mean,
-			    const float *rstd, const float *weight, size_t rows, size_t dim,
-			    bool accumulate)
+			    const void *dout, const void *x, const float *mean, const float *rstd,
+			    const float *weight, size_t rows, size_t dim, bool accumulate)
 {
 	size_t per_task = cpu_rows_per_task(dim);
-	const struct backward b = { dx, dweight, dbias, dout, x, mean, rstd, weight, rows, dim,
-				    per_task, accumulate };
+	const struct backward b = { dx,   dweight, dbias, dout, x,        mean,
+				    rstd, weight,  rows,  dim,  per_task, accumulate };
 	pool_run(dev->pool, cpu_tasks(rows, per_task), layernorm_input_task, &b);
 	pool_run(dev->pool, cpu_tasks(dim, COLUMNS_PER_TASK), layernorm_weight_task, &b);
 }

@@ -22,7 +22,7 @@ static bool number_in(const char *path, const char *key, uint64_t *value)
 		if (strncmp(line, key, strlen(key)) != 0)
 			continue;
 		*value = strtoull(line + strlen(key), &end, 10);
-		found = end != line + strlen(key);	/* "max" is no number: no limit */
+		found = end != line + strlen(key); /* "max" is no number: no limit */
 	}
 	fclose(file);
 	return found;

@@ -65,7 +65,7 @@ static double now_s(void)
 
 struct burner {
 	pthread_t thread;
-	unsigned core;			/* where it stays; the caller keeps the place it has */
+	unsigned core; /* where it stays; the caller keeps the place it has */
 	bool wide;
 };
 

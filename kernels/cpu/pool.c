@@ -22,19 +22,19 @@ struct helper {
 
 struct pool {
 	unsigned threads;
-	bool is_bound;			/* each thread to a core */
-	struct helper *helpers;		/* threads - 1 of them */
+	bool is_bound;          /* each thread to a core */
+	struct helper *helpers; /* threads - 1 of them */
 	unsigned started;
 
-	pool_task *task;		/* of the present round */
+	pool_task *task; /* of the present round */
 	const void *args;
 	size_t count;
-	atomic_size_t next;		/* index to be taken */
-	atomic_uint busy;		/* helpers still in the round */
+	atomic_size_t next; /* index to be taken */
+	atomic_uint busy;   /* helpers still in the round */
 	atomic_uint round;
 	atomic_bool ending;
 
-	pthread_mutex_t lock;		/* only for the two sleeps below */
+	pthread_mutex_t lock; /* only for the two sleeps below */
 	pthread_cond_t begun, done;
 };
 

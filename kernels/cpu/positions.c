@@ -26,8 +26,8 @@ CPU_CLONES static void positions_forward_task(const void *args, size_t index, un
 	}
 }
 
-void cpu_positions_forward(struct device *dev, void *x, const float *table, size_t rows,
-			   size_t seq, size_t dim)
+void cpu_positions_forward(struct device *dev, void *x, const float *table, size_t rows, size_t seq,
+			   size_t dim)
 {
 	size_t per_task = cpu_rows_per_task(dim);
 	const struct forward f = { x, table, rows, seq, dim, per_task };

@@ -10,7 +10,7 @@ enum { PIECE = 1024, BLOCK = 1 << 20 };
 struct squares {
 	const float *x;
 	size_t count;
-	double *partial;		/* one per task */
+	double *partial; /* one per task */
 };
 
 CPU_CLONES static void squares_task(const void *args, size_t index, unsigned worker)

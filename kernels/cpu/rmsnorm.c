@@ -48,8 +48,7 @@ CPU_CLONES static void rmsnorm_forward_task(const void *args, size_t index, unsi
 }
 
 void cpu_rmsnorm_forward(struct device *dev, void *out, float *rstd, void *sum, const void *x,
-			 const void *delta, const float *weight, size_t rows, size_t dim,
-			 float eps)
+			 const void *delta, const float *weight, size_t rows, size_t dim, float eps)
 {
 	size_t per_task = cpu_rows_per_task(dim);
 	const struct forward f = { out, rstd, sum, x, delta, weight, rows, dim, per_task, eps };
@@ -117,8 +116,8 @@ void cpu_rmsnorm_backward(struct device *dev, void *dx, float *dweight, const vo
 			  size_t dim, bool accumulate)
 {
 	size_t per_task = cpu_rows_per_task(dim);
-	const struct backward b = { dx,	   dweight, dout,     x,	 rstd, weight, rows, dim,
-				    per_task, accumulate };
+	const struct backward b = { dx,     dweight, dout, x,        rstd,
+				    weight, rows,    dim,  per_task, accumulate };
 	pool_run(dev->pool, cpu_tasks(rows, per_task), rmsnorm_input_task, &b);
 	pool_run(dev->pool, cpu_tasks(dim, COLUMNS_PER_TASK), rmsnorm_weight_task, &b);
 }

@@ -11,7 +11,7 @@ struct rope {
 	const float *table;
 	struct attention shape;
 	size_t rows_per_task;
-	float sign;			/* -1: the inverse rotation */
+	float sign; /* -1: the inverse rotation */
 };
 
 CPU_INLINE void turn(float *restrict head, const float *restrict table, size_t half, float sign)

@@ -5,7 +5,7 @@
 #include "kernels/cpu/cpu.h"
 
 struct swiglu {
-	float *out;			/* forward: [N,F]; backward: dgate_up [N,2F] */
+	float *out; /* forward: [N,F]; backward: dgate_up [N,2F] */
 	const float *dout, *gate_up;
 	size_t rows, width, rows_per_task;
 };
@@ -56,8 +56,8 @@ void cpu_swiglu_forward(struct device *dev, void *out, const void *gate_up, size
 	pool_run(dev->pool, cpu_tasks(rows, per_task), swiglu_forward_task, &s);
 }
 
-void cpu_swiglu_backward(struct device *dev, void *dgate_up, const void *dout,
-			 const void *gate_up, size_t rows, size_t width)
+void cpu_swiglu_backward(struct device *dev, void *dgate_up, const void *dout, const void *gate_up,
+			 size_t rows, size_t width)
 {
 	size_t per_task = cpu_rows_per_task(width);
 	const struct swiglu s = { dgate_up, dout, gate_up, rows, width, per_task };

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CAPABILITY_MIN = 80 };	/* bf16 in the matrix units */
+enum { CAPABILITY_MIN = 80 }; /* bf16 in the matrix units */
 
 /* --- open and close --------------------------------------------------------------------------- */
 
@@ -67,11 +67,10 @@ static bool make_streams(struct device *dev)
 
 	return cuda_ok(dev, at, cudaStreamCreateWithFlags(&dev->stream, cudaStreamNonBlocking)) &&
 	       cuda_ok(dev, at, cudaStreamCreateWithFlags(&dev->fetches, cudaStreamNonBlocking)) &&
-	       cuda_ok(dev, at, cudaEventCreateWithFlags(&dev->computed,
-							 cudaEventDisableTiming)) &&
-	       cuda_ok(dev, at, cudaEventCreateWithFlags(&dev->fetched,
-							 cudaEventDisableTiming |
-							 cudaEventBlockingSync));
+	       cuda_ok(dev, at, cudaEventCreateWithFlags(&dev->computed, cudaEventDisableTiming)) &&
+	       cuda_ok(dev, at,
+		       cudaEventCreateWithFlags(&dev->fetched,
+						cudaEventDisableTiming | cudaEventBlockingSync));
 }
 
 static void describe(struct device *dev, const struct cudaDeviceProp *gpu)

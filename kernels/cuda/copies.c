@@ -16,8 +16,8 @@ static bool stage_ready(struct device *dev, struct stage *s)
 
 	if (!s->memory)
 		return cuda_ok(dev, at, cudaMallocHost(&s->memory, STAGE_BYTES)) &&
-		       cuda_ok(dev, at, cudaEventCreateWithFlags(&s->passed,
-								 cudaEventDisableTiming));
+		       cuda_ok(dev, at,
+			       cudaEventCreateWithFlags(&s->passed, cudaEventDisableTiming));
 	return cuda_ok(dev, at, cudaEventSynchronize(s->passed));
 }
 
@@ -32,8 +32,9 @@ void cuda_upload(struct device *dev, void *to, const void *from, size_t bytes)
 		if (!stage_ready(dev, s))
 			return;
 		memcpy(s->memory, (const char *)from + done, piece);
-		if (!cuda_ok(dev, at, cudaMemcpyAsync((char *)to + done, s->memory, piece,
-						      cudaMemcpyHostToDevice, dev->stream)) ||
+		if (!cuda_ok(dev, at,
+			     cudaMemcpyAsync((char *)to + done, s->memory, piece,
+					     cudaMemcpyHostToDevice, dev->stream)) ||
 		    !cuda_ok(dev, at, cudaEventRecord(s->passed, dev->stream)))
 			return;
 	}
@@ -85,8 +86,8 @@ void cuda_fetch(struct device *dev, void *to_host, const void *from, size_t byte
 
 	if (cuda_ok(dev, at, cudaEventRecord(dev->computed, dev->stream)) &&
 	    cuda_ok(dev, at, cudaStreamWaitEvent(dev->fetches, dev->computed, 0)) &&
-	    cuda_ok(dev, at, cudaMemcpyAsync(to_host, from, bytes, cudaMemcpyDeviceToHost,
-					     dev->fetches)))
+	    cuda_ok(dev, at,
+		    cudaMemcpyAsync(to_host, from, bytes, cudaMemcpyDeviceToHost, dev->fetches)))
 		cuda_ok(dev, at, cudaEventRecord(dev->fetched, dev->fetches));
 }
 

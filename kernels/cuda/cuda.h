@@ -53,47 +53,47 @@ struct stage {
 struct block {
 	void *memory;
 	size_t bytes;
-	const char *what;		/* a literal */
+	const char *what; /* a literal */
 };
 
 struct program {
 	uint64_t number;
-	bool is_used, is_plain;		/* plain: it cannot be recorded */
-	int seen;			/* times run without a recording */
-	cudaGraphExec_t recorded;	/* NULL: not yet */
+	bool is_used, is_plain;   /* plain: it cannot be recorded */
+	int seen;                 /* times run without a recording */
+	cudaGraphExec_t recorded; /* NULL: not yet */
 };
 
-struct gemm_state;			/* lib/gemm.c */
-struct attention_state;			/* lib/attention.c */
-struct marks;				/* marks.c */
+struct gemm_state;      /* lib/gemm.c */
+struct attention_state; /* lib/attention.c */
+struct marks;           /* marks.c */
 
 struct device {
 	cudaStream_t stream, fetches;
 	cudaEvent_t computed, fetched;
 	enum compute compute;
 	bool deterministic;
-	bool waits_always;	/* LB_CUDA_WAIT=1: errors are told by the operation at fault */
+	bool waits_always; /* LB_CUDA_WAIT=1: errors are told by the operation at fault */
 	bool is_recording;
-	int processors;			/* multiprocessors */
+	int processors; /* multiprocessors */
 	void (*warn)(const char *text);
-	char cache[256];		/* folder; "": nothing is kept */
-	char name[64];			/* of the GPU */
+	char cache[256]; /* folder; "": nothing is kept */
+	char name[64];   /* of the GPU */
 	struct stage stage[STAGES];
 	unsigned next_stage;
 	struct weight_range weights[WEIGHT_RANGES];
 	struct block *block;
 	size_t blocks, blocks_room;
-	struct block refused;		/* the last that there was no room for */
-	void *scratch;			/* of one operation at a time */
+	struct block refused; /* the last that there was no room for */
+	void *scratch;        /* of one operation at a time */
 	size_t scratch_bytes;
 	struct program program[PROGRAMS];
 	unsigned next_program;
 	struct gemm_state *gemms;
 	struct attention_state *attentions;
 	struct marks *marks;
-	struct place last;		/* queued last */
+	struct place last; /* queued last */
 	char text[BACKEND_TEXT_BYTES];
-	char error[BACKEND_TEXT_BYTES];	/* first failure; "" = none */
+	char error[BACKEND_TEXT_BYTES]; /* first failure; "" = none */
 };
 
 /* The library's only exported name; its type is for whoever opens it. */
@@ -164,9 +164,8 @@ void cuda_attention_backward(struct device *dev, void *dqkv, const void *dout, c
 			     const float *lse, const void *qkv, const struct attention *a);
 void cuda_own_attention_forward(struct device *dev, void *out, float *lse, const void *qkv,
 				const struct attention *a);
-void cuda_own_attention_backward(struct device *dev, void *dqkv, const void *dout,
-				 const void *out, const float *lse, const void *qkv,
-				 const struct attention *a);
+void cuda_own_attention_backward(struct device *dev, void *dqkv, const void *dout, const void *out,
+				 const float *lse, const void *qkv, const struct attention *a);
 /* dk and dv of every query head [batch,T,H,C] each, added up into the shared heads of dqkv. */
 void cuda_heads_sum(struct device *dev, void *dqkv, const void *dk, const void *dv,
 		    const struct attention *a);
@@ -174,8 +173,8 @@ void cuda_heads_sum(struct device *dev, void *dqkv, const void *dk, const void *
 /* ops/, one file each; contracts in kernels/backend.h. */
 void cuda_embed_forward(struct device *dev, void *out, const float *table, const int32_t *tokens,
 			size_t rows, size_t dim);
-void cuda_embed_backward(struct device *dev, float *dtable, const void *dout,
-			 const int32_t *tokens, size_t rows, size_t dim);
+void cuda_embed_backward(struct device *dev, float *dtable, const void *dout, const int32_t *tokens,
+			 size_t rows, size_t dim);
 void cuda_rmsnorm_forward(struct device *dev, void *out, float *rstd, void *sum, const void *x,
 			  const void *delta, const float *weight, size_t rows, size_t dim,
 			  float eps);
@@ -186,9 +185,8 @@ void cuda_layernorm_forward(struct device *dev, void *out, float *mean, float *r
 			    const void *x, const void *delta, const float *weight,
 			    const float *bias, size_t rows, size_t dim, float eps);
 void cuda_layernorm_backward(struct device *dev, void *dx, float *dweight, float *dbias,
-			     const void *dout, const void *x, const float *mean,
-			     const float *rstd, const float *weight, size_t rows, size_t dim,
-			     bool accumulate);
+			     const void *dout, const void *x, const float *mean, const float *rstd,
+			     const float *weight, size_t rows, size_t dim, bool accumulate);
 void cuda_bias_forward(struct device *dev, void *y, const float *bias, size_t rows, size_t dim);
 void cuda_bias_backward(struct device *dev, float *dbias, const void *dy, size_t rows, size_t dim,
 			bool accumulate);
@@ -200,12 +198,12 @@ void cuda_rope(struct device *dev, void *qkv, const float *table, const struct a
 	       bool inverse);
 void cuda_swiglu_forward(struct device *dev, void *out, const void *gate_up, size_t rows,
 			 size_t width);
-void cuda_swiglu_backward(struct device *dev, void *dgate_up, const void *dout,
-			  const void *gate_up, size_t rows, size_t width);
+void cuda_swiglu_backward(struct device *dev, void *dgate_up, const void *dout, const void *gate_up,
+			  size_t rows, size_t width);
 void cuda_gelu_forward(struct device *dev, void *out, const void *x, size_t count,
 		       enum gelu_form form);
-void cuda_gelu_backward(struct device *dev, void *dx, const void *dout, const void *x,
-			size_t count, enum gelu_form form);
+void cuda_gelu_backward(struct device *dev, void *dx, const void *dout, const void *x, size_t count,
+			enum gelu_form form);
 void cuda_cross_entropy(struct device *dev, float *loss, void *logits, const int32_t *targets,
 			size_t rows, size_t vocab, float scale);
 void cuda_sum_squares(struct device *dev, double *sum, const float *x, size_t count);
@@ -215,8 +213,7 @@ void cuda_decide(struct device *dev, struct step_control *d);
 void cuda_adamw(struct device *dev, float *weight, void *m, void *v, const float *grad,
 		size_t count, const struct adamw *a, const struct step_control *d);
 /* to[i] = from[i] rounded to nearest even; *amax (NULL: not wanted) = max |from[i]|. */
-void cuda_cast_bf16(struct device *dev, uint16_t *to, const float *from, size_t count,
-		    float *amax);
+void cuda_cast_bf16(struct device *dev, uint16_t *to, const float *from, size_t count, float *amax);
 void cuda_cast_fp32(struct device *dev, float *to, const uint16_t *from, size_t count);
 /* out[c] (+)= sum over r < rows, in order, of partial[r * stride + c]. */
 void cuda_column_sum(struct device *dev, float *out, const float *partial, size_t rows,

@@ -13,8 +13,8 @@ void cuda_fail(struct device *dev, const struct place *at, const char *text)
 	if (dev->error[0] != '\0')
 		return;
 	for (int i = 0; i < PLACE_SIZES && at->size[i] && used < sizeof(sizes) - 24; i++)
-		used += (size_t)snprintf(sizes + used, sizeof(sizes) - used, "%s%zu",
-					 i ? "x" : " ", at->size[i]);
+		used += (size_t)snprintf(sizes + used, sizeof(sizes) - used, "%s%zu", i ? "x" : " ",
+					 at->size[i]);
 	snprintf(dev->error, sizeof(dev->error), "cuda: %s%s: %.120s (%s:%d)", at->operation, sizes,
 		 text, at->file, at->line);
 }

@@ -8,9 +8,9 @@
 #include "kernels/backend.h"
 
 struct heads {
-	size_t query, key, value;	/* of head 0 */
-	size_t step;			/* from one head to the next */
-	size_t row;			/* from one row to the next */
+	size_t query, key, value; /* of head 0 */
+	size_t step;              /* from one head to the next */
+	size_t row;               /* from one row to the next */
 };
 
 static inline struct heads heads_of(const struct attention *a)

@@ -25,7 +25,7 @@ void *cuda_take(struct device *dev, size_t bytes, const char *what)
 	struct block b = { NULL, bytes ? bytes : 1, what };
 
 	if (!room_for_block(dev) || cudaMalloc(&b.memory, b.bytes) != cudaSuccess) {
-		(void)cudaGetLastError();	/* the caller says what there was no room for */
+		(void)cudaGetLastError(); /* the caller says what there was no room for */
 		b.memory = NULL;
 		dev->refused = b;
 		return NULL;

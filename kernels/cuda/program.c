@@ -18,7 +18,7 @@ static struct program *find(struct device *dev, uint64_t number)
 
 static void forget(struct program *p)
 {
-	if (p->recorded)	/* one that runs is freed when it is through */
+	if (p->recorded) /* one that runs is freed when it is through */
 		cudaGraphExecDestroy(p->recorded);
 	*p = (struct program){ 0 };
 }
@@ -75,7 +75,7 @@ static void give_up(struct device *dev, struct program *p)
 bool cuda_record_end(struct device *dev, uint64_t number)
 {
 	const struct place *at = AT("record", number, 0, 0, 0);
-	struct program *p = found_or_made(dev, number);	/* all are forgotten when an area grows */
+	struct program *p = found_or_made(dev, number); /* all are forgotten when an area grows */
 	cudaGraph_t graph = NULL;
 
 	p->seen++;

@@ -34,7 +34,7 @@ static int apply(const struct directives *d, struct sbatch_choice *choice, struc
 {
 	for (size_t i = 0; i < d->count; i++) {
 		const struct directive *at = &d->items[i];
-		struct err why = {0};
+		struct err why = { 0 };
 
 		if (at->option->set(choice, at->option, at->value, &why) < 0)
 			return err_set(err, ERR_USAGE, "%s: --%s: %s", at->place, shown_name(at),
@@ -43,7 +43,7 @@ static int apply(const struct directives *d, struct sbatch_choice *choice, struc
 	return 0;
 }
 
-/* --- which of several ways to ask for memory counts ----------------------------------------------- */
+/* --- which of several ways to ask for memory counts ------------------------------------------- */
 
 /* The origin of the last directive that set `field`, -1 = none. */
 static int origin_of(const struct directives *d, const char *field)
@@ -69,7 +69,7 @@ static bool is_chosen(const struct directives *d, const char *field)
 
 static int choose_memory(const struct directives *d, json_t *fields, struct err *err)
 {
-	static const char *const ways[] = {"mem_per_node", "mem_per_cpu", "mem_per_gpu"};
+	static const char *const ways[] = { "mem_per_node", "mem_per_cpu", "mem_per_gpu" };
 	const char *chosen = NULL;
 	int by_option = 0, by_variable = 0;
 
@@ -83,7 +83,8 @@ static int choose_memory(const struct directives *d, json_t *fields, struct err 
 		chosen = ways[i];
 	}
 	if (by_option > 1 || (by_option == 0 && by_variable > 1))
-		return err_set(err, ERR_USAGE, "--mem, --mem-per-cpu and --mem-per-gpu exclude each "
+		return err_set(err, ERR_USAGE,
+			       "--mem, --mem-per-cpu and --mem-per-gpu exclude each "
 			       "other: give one of them");
 	for (int i = 0; chosen && i < 3; i++) {
 		if (ways[i] != chosen)
@@ -94,8 +95,8 @@ static int choose_memory(const struct directives *d, json_t *fields, struct err 
 
 static int check_pairs(const struct directives *d, struct err *err)
 {
-	static const char *const with_gpu_tasks[] = {"gpus_per_task", "gpus_per_socket",
-						     "ntasks_per_node"};
+	static const char *const with_gpu_tasks[] = { "gpus_per_task", "gpus_per_socket",
+						      "ntasks_per_node" };
 
 	if (is_chosen(d, "cpus_per_gpu") && is_chosen(d, "cpus_per_task"))
 		return err_set(err, ERR_USAGE, "--cpus-per-gpu excludes --cpus-per-task");
@@ -103,13 +104,14 @@ static int check_pairs(const struct directives *d, struct err *err)
 		return 0;
 	for (int i = 0; i < 3; i++) {
 		if (origin_of(d, with_gpu_tasks[i]) >= 0)
-			return err_set(err, ERR_USAGE, "--ntasks-per-gpu excludes --gpus-per-task, "
+			return err_set(err, ERR_USAGE,
+				       "--ntasks-per-gpu excludes --gpus-per-task, "
 				       "--gpus-per-socket and --ntasks-per-node");
 	}
 	return 0;
 }
 
-/* --- sums -------------------------------------------------------------------------------------------- */
+/* --- sums ------------------------------------------------------------------------------------- */
 
 struct sums {
 	json_t *fields;
@@ -150,7 +152,8 @@ static int count_nodes(struct sums *s, struct err *err)
 		s->nodes_set = true;
 	}
 	if (s->max_nodes && s->min_nodes > s->max_nodes)
-		return err_set(err, ERR_USAGE, "--nodelist: names %lld nodes, but --nodes allows %lld",
+		return err_set(err, ERR_USAGE,
+			       "--nodelist: names %lld nodes, but --nodes allows %lld",
 			       (long long)named, (long long)s->max_nodes);
 	return 0;
 }
@@ -158,8 +161,8 @@ static int count_nodes(struct sums *s, struct err *err)
 /* One task a node, or a socket, core, thread where these were counted. */
 static void implied_tasks(struct sums *s)
 {
-	static const char *const levels[] = {"sockets_per_node", "cores_per_socket",
-					     "threads_per_core"};
+	static const char *const levels[] = { "sockets_per_node", "cores_per_socket",
+					      "threads_per_core" };
 
 	s->tasks = s->min_nodes > 1 ? s->min_nodes : 1;
 	for (int i = 0; i < 3; i++) {
@@ -181,7 +184,8 @@ static void count_tasks(struct sums *s)
 		s->tasks = times(s->min_nodes, per_node);
 		s->tasks_set = true;
 	}
-	if ((s->nodes_set || json_object_get(s->fields, "extra_set")) && is_exact && !s->tasks_set) {
+	if ((s->nodes_set || json_object_get(s->fields, "extra_set")) && is_exact &&
+	    !s->tasks_set) {
 		implied_tasks(s);
 	} else if (s->nodes_set && s->tasks_set) {
 		if (s->tasks < s->max_nodes)
@@ -219,15 +223,17 @@ static int64_t gpus_of_gres(const char *list)
 		const char *name = item + (has_prefix ? 5 : 0), *last = strrchr(name, ':');
 
 		if (strncmp(name, "gpu", 3) == 0 && (name[3] == ':' || name[3] == '\0'))
-			sum = as_count(sum + (last && last[1] >= '0' && last[1] <= '9' ?
-						      as_count(strtoll(last + 1, NULL, 10)) : 1));
+			sum = as_count(sum + (last && last[1] >= '0' && last[1] <= '9'
+						      ? as_count(strtoll(last + 1, NULL, 10))
+						      : 1));
 		free(item);
 		list += len + (list[len] == ',');
 	}
 	return sum;
 }
 
-/* Where GPUs are counted in all and by node the nodes follow; what does not come out even Slurm refuses. */
+/* Where GPUs are counted in all and by node the nodes follow; what does not come out even Slurm
+ * refuses. */
 static void nodes_of_gpus(struct sums *s, int64_t gpus, int64_t per_node)
 {
 	int64_t nodes = per_node > 0 && gpus % per_node == 0 ? gpus / per_node : 0;
@@ -248,7 +254,8 @@ static void each_gpu_its_task(struct sums *s, int64_t gpus)
 		js_set_int(s->fields, "implied_tasks", gpus / per_task);
 }
 
-/* So many tasks for each GPU, whatever else was said of tasks. The CPUs have been counted before. */
+/* So many tasks for each GPU, whatever else was said of tasks. The CPUs have been counted
+ * before. */
 static void tasks_of_gpus(struct sums *s)
 {
 	int64_t each = number(s, "ntasks_per_gpu", number(s, "ntasks_per_tres", 0));
@@ -258,7 +265,7 @@ static void tasks_of_gpus(struct sums *s)
 	if (per_node == 0)
 		per_node = gpus_of_gres(js_str(s->fields, "gres", NULL));
 	if (per_node == 0 && s->nodes_set && !s->tasks_set)
-		per_node = gpus == 0 && s->min_nodes == s->max_nodes;	/* one GPU a node is meant */
+		per_node = gpus == 0 && s->min_nodes == s->max_nodes; /* one GPU a node is meant */
 	if (gpus > 0)
 		nodes_of_gpus(s, gpus, per_node);
 	else
@@ -309,8 +316,7 @@ static void apply_hint(json_t *fields)
 	const char *hint = js_str(fields, "hint", NULL);
 
 	if (!hint || json_object_get(fields, "ntasks_per_core") ||
-	    json_object_get(fields, "extra_set") ||
-	    json_object_get(fields, "threads_per_core"))
+	    json_object_get(fields, "extra_set") || json_object_get(fields, "threads_per_core"))
 		return;
 	json_object_del(fields, "sockets_per_node");
 	json_object_del(fields, "cores_per_socket");
@@ -336,7 +342,7 @@ static void full_path(json_t *fields, const char *field, const char *folder)
 
 static void name_paths(const struct batch_request *r, json_t *fields)
 {
-	static const char *const files[] = {"std_in", "std_out", "std_err"};
+	static const char *const files[] = { "std_in", "std_out", "std_err" };
 	char *folder;
 
 	if (!json_object_get(fields, "work_dir"))
@@ -355,7 +361,7 @@ static void name_paths(const struct batch_request *r, json_t *fields)
 static int sum_up(const struct batch_request *r, const struct directives *d, json_t *fields,
 		  struct err *err)
 {
-	struct sums s = {.fields = fields};
+	struct sums s = { .fields = fields };
 	int64_t begin = js_int(fields, "begin_time", 0), deadline = js_int(fields, "deadline", 0);
 
 	if (choose_memory(d, fields, err) < 0 || check_pairs(d, err) < 0)
@@ -375,8 +381,10 @@ static int sum_up(const struct batch_request *r, const struct directives *d, jso
 
 json_t *batch_resolve(const struct batch_request *r, struct err *err)
 {
-	struct sbatch_choice choice = {.fields = json_object(), .workdir = r->workdir, .now = r->now};
-	struct directives d = {0};
+	struct sbatch_choice choice = { .fields = json_object(),
+					.workdir = r->workdir,
+					.now = r->now };
+	struct directives d = { 0 };
 	int rc;
 
 	if (r->account)
@@ -395,7 +403,7 @@ json_t *batch_resolve(const struct batch_request *r, struct err *err)
 	return NULL;
 }
 
-/* --- what the job has then -------------------------------------------------------------------------------- */
+/* --- what the job has then -------------------------------------------------------------------- */
 
 static int64_t most(int64_t a, int64_t b)
 {
@@ -419,7 +427,8 @@ static int64_t total_gpus(const json_t *fields, int64_t nodes, int64_t tasks)
 
 static int64_t total_mb(const json_t *fields, int64_t nodes, int64_t cpus, int64_t gpus)
 {
-	int64_t per_node = js_int(fields, "mem_per_node", -1), per_cpu = js_int(fields, "mem_per_cpu", -1);
+	int64_t per_node = js_int(fields, "mem_per_node", -1),
+		per_cpu = js_int(fields, "mem_per_cpu", -1);
 	int64_t per_gpu = js_int(fields, "mem_per_gpu", -1);
 
 	if (per_node >= 0)
@@ -448,7 +457,7 @@ json_t *batch_totals(const json_t *fields)
 	return o;
 }
 
-/* --- as words -------------------------------------------------------------------------------------------- */
+/* --- as words --------------------------------------------------------------------------------- */
 
 static bool is_among(const char *word, const char *const *list, size_t count)
 {
@@ -462,12 +471,13 @@ static bool is_among(const char *word, const char *const *list, size_t count)
 /* The last ones are about sbatch's own behaviour: it is not to wait, or to talk. */
 static bool is_left_out(const struct sbatch_option *option, const json_t *fields)
 {
-	static const char *const ours[] = {"job-name", "comment", "hold", "requeue", "no-requeue",
-					   "wait", "parsable", "quiet", "verbose"};
-	static const char *const may_be_gone[] = {"begin_time", "dependency", "mem_per_node",
-						  "mem_per_cpu", "mem_per_gpu"};
+	static const char *const ours[] = { "job-name", "comment",    "hold",
+					    "requeue",  "no-requeue", "wait",
+					    "parsable", "quiet",      "verbose" };
+	static const char *const may_be_gone[] = { "begin_time", "dependency", "mem_per_node",
+						   "mem_per_cpu", "mem_per_gpu" };
 
-	if (!option->name)	/* by its variable alone, which sbatch reads itself */
+	if (!option->name) /* by its variable alone, which sbatch reads itself */
 		return true;
 	if (is_among(option->name, ours, sizeof(ours) / sizeof(ours[0])))
 		return true;
@@ -477,7 +487,7 @@ static bool is_left_out(const struct sbatch_option *option, const json_t *fields
 
 char **batch_words(const struct batch_request *r, const json_t *fields, struct err *err)
 {
-	struct directives d = {0};
+	struct directives d = { 0 };
 	char **words = NULL;
 	size_t n = 0;
 
@@ -492,8 +502,8 @@ char **batch_words(const struct batch_request *r, const json_t *fields, struct e
 
 			if (is_left_out(at->option, fields))
 				continue;
-			words[n++] = at->value ? xasprintf("--%s=%s", at->option->name, at->value) :
-						 xasprintf("--%s", at->option->name);
+			words[n++] = at->value ? xasprintf("--%s=%s", at->option->name, at->value)
+					       : xasprintf("--%s", at->option->name);
 		}
 	}
 	directives_clear(&d);

@@ -10,15 +10,16 @@
 
 #include "common/base/err.h"
 
-struct batch_request {			/* all borrowed; NULL = not given */
-	const char *script;		/* text[0..script_len) with its #SBATCH lines */
+/* all borrowed; NULL = not given */
+struct batch_request {
+	const char *script; /* text[0..script_len) with its #SBATCH lines */
 	size_t script_len;
-	const char *file;		/* its name in messages; its last part names the job */
-	const char *account, *partition;	/* unless anything else says so */
-	char *const *env;		/* NAME=value; SBATCH_* count */
-	char *const *settings;		/* words: what [slurm] of the spec says */
-	char *const *extra;		/* words: [slurm] extra, then the command line */
-	const char *workdir;		/* where it is submitted from; absolute */
+	const char *file;                /* its name in messages; its last part names the job */
+	const char *account, *partition; /* unless anything else says so */
+	char *const *env;                /* NAME=value; SBATCH_* count */
+	char *const *settings;           /* words: what [slurm] of the spec says */
+	char *const *extra;              /* words: [slurm] extra, then the command line */
+	const char *workdir;             /* where it is submitted from; absolute */
 	time_t now;
 };
 
@@ -31,8 +32,8 @@ json_t *batch_resolve(const struct batch_request *request, struct err *err);
  * and what `fields`, which batch_resolve made, do not hold any more. */
 char **batch_words(const struct batch_request *request, const json_t *fields, struct err *err);
 
-/* What a job of these fields has at least, of one task of an array: "nodes", "tasks", "cpus", "mem_mb" (null:
- * Slurm's default, or all of a node's), "gpus". A new reference. */
+/* What a job of these fields has at least, of one task of an array: "nodes", "tasks", "cpus",
+ * "mem_mb" (null: Slurm's default, or all of a node's), "gpus". A new reference. */
 json_t *batch_totals(const json_t *fields);
 
 #endif

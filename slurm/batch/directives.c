@@ -22,7 +22,7 @@ struct words {
 static void words_add(struct words *w, char *text, char *place)
 {
 	w->items = xrealloc(w->items, (w->count + 1) * sizeof(*w->items));
-	w->items[w->count++] = (struct word){text, place};
+	w->items[w->count++] = (struct word){ text, place };
 }
 
 static void words_fini(struct words *w)
@@ -41,7 +41,7 @@ void directives_clear(struct directives *d)
 		free(d->items[i].place);
 	}
 	free(d->items);
-	*d = (struct directives){0};
+	*d = (struct directives){ 0 };
 }
 
 static void add(struct directives *d, const struct sbatch_option *option, const char *value,
@@ -49,17 +49,19 @@ static void add(struct directives *d, const struct sbatch_option *option, const 
 {
 	d->items = xrealloc(d->items, (d->count + 1) * sizeof(*d->items));
 	d->items[d->count++] = (struct directive){
-		.option = option, .value = value ? xstrdup(value) : NULL, .place = xstrdup(place),
+		.option = option,
+		.value = value ? xstrdup(value) : NULL,
+		.place = xstrdup(place),
 		.origin = origin,
 	};
 }
 
-/* --- words to options ------------------------------------------------------------------------------ */
+/* --- words to options ------------------------------------------------------------------------- */
 
 struct reading {
 	struct directives *out;
 	const struct words *words;
-	size_t next;			/* the word after the one being read */
+	size_t next; /* the word after the one being read */
 	enum directive_origin origin;
 };
 
@@ -79,11 +81,12 @@ static int read_long(struct reading *r, const struct word *at, struct err *err)
 {
 	const char *name = at->text + 2, *value;
 	size_t len = strcspn(name, "=");
-	struct err why = {0};
+	struct err why = { 0 };
 	const struct sbatch_option *option = sbatch_option_find(name, len, &why);
 
 	if (!option)
-		return err_set(err, ERR_USAGE, "%s: --%.*s: %s", at->place, (int)len, name, why.text);
+		return err_set(err, ERR_USAGE, "%s: --%.*s: %s", at->place, (int)len, name,
+			       why.text);
 	value = name[len] ? name + len + 1 : NULL;
 	if (option->arity == SBATCH_FLAG && value)
 		return err_set(err, ERR_USAGE, "%s: --%s: takes no value", at->place, option->name);
@@ -105,7 +108,7 @@ static int read_short(struct reading *r, const struct word *at, struct err *err)
 	for (const char *c = at->text + 1; *c; c++) {
 		const struct sbatch_option *option = sbatch_option_letter(*c);
 		const char *value = option && c[1] && option->arity != SBATCH_FLAG ? c + 1 : NULL;
-		char shown[] = {'-', *c, '\0'};
+		char shown[] = { '-', *c, '\0' };
 
 		if (!option)
 			return err_set(err, ERR_USAGE, "%s: %s: there is no such option of sbatch",
@@ -122,10 +125,10 @@ static int read_short(struct reading *r, const struct word *at, struct err *err)
 	return 0;
 }
 
-static int read_words(struct directives *d, const struct words *words,
-		      enum directive_origin origin, struct err *err)
+static int read_words(struct directives *d, const struct words *words, enum directive_origin origin,
+		      struct err *err)
 {
-	struct reading r = {.out = d, .words = words, .origin = origin};
+	struct reading r = { .out = d, .words = words, .origin = origin };
 	size_t before = d->count;
 	int rc = 0;
 
@@ -133,15 +136,17 @@ static int read_words(struct directives *d, const struct words *words,
 		const struct word *at = &words->items[r.next++];
 
 		if (strcmp(at->text, ":") == 0)
-			rc = err_set(err, ERR_USAGE, "%s: heterogeneous jobs (\":\") are not supported: "
-				     "a run is one job", at->place);
+			rc = err_set(err, ERR_USAGE,
+				     "%s: heterogeneous jobs (\":\") are not supported: "
+				     "a run is one job",
+				     at->place);
 		else if (strncmp(at->text, "--", 2) == 0 && at->text[2])
 			rc = read_long(&r, at, err);
 		else if (at->text[0] == '-' && at->text[1] && at->text[1] != '-')
 			rc = read_short(&r, at, err);
 		else
-			rc = err_set(err, ERR_USAGE, "%s: \"%.80s\": is no option of sbatch", at->place,
-				     at->text);
+			rc = err_set(err, ERR_USAGE, "%s: \"%.80s\": is no option of sbatch",
+				     at->place, at->text);
 	}
 	for (size_t i = before; rc < 0 && i < d->count; i++) {
 		free(d->items[i].value);
@@ -155,7 +160,7 @@ static int read_words(struct directives *d, const struct words *words,
 int directives_read_words(struct directives *d, char *const *list, const char *place,
 			  struct err *err)
 {
-	struct words words = {0};
+	struct words words = { 0 };
 	int rc;
 
 	for (; *list; list++)
@@ -165,7 +170,7 @@ int directives_read_words(struct directives *d, char *const *list, const char *p
 	return rc;
 }
 
-/* --- lines to words ---------------------------------------------------------------------------------- */
+/* --- lines to words --------------------------------------------------------------------------- */
 
 /* The next word of a line, as sbatch cuts them; owned. NULL at the end of what counts (an unescaped
  * '#' starts a comment, even within a word), and with err set for an open quote. */
@@ -207,7 +212,7 @@ static char *next_word(const char **line, struct err *err)
 
 static bool is_component(const char *at)
 {
-	static const char *const names[] = {"hetjob", "packjob"};
+	static const char *const names[] = { "hetjob", "packjob" };
 
 	while (isspace((unsigned char)*at))
 		at++;
@@ -224,13 +229,15 @@ static bool is_component(const char *at)
 static int cut_line(struct words *words, const char *line, const char *file, int number,
 		    struct err *err)
 {
-	struct err why = {0};
+	struct err why = { 0 };
 	char *word;
 
 	for (;;) {
 		if (is_component(line))
-			return err_set(err, ERR_USAGE, "%s:%d: hetjob: heterogeneous jobs are not "
-				       "supported: a run is one job", file, number);
+			return err_set(err, ERR_USAGE,
+				       "%s:%d: hetjob: heterogeneous jobs are not "
+				       "supported: a run is one job",
+				       file, number);
 		word = next_word(&line, &why);
 		if (!word)
 			break;
@@ -256,14 +263,14 @@ static const char *behind(const char *line, const char *word)
 struct cutting {
 	struct words words;
 	const char *file;
-	int other_line;		/* the first of another batch system's, 0 = none */
+	int other_line; /* the first of another batch system's, 0 = none */
 	char other[8];
 };
 
 /* 1: the first command, reading is over. */
 static int take_line(struct cutting *c, const char *line, int number, struct err *err)
 {
-	static const char *const others[] = {"#PBS", "#BSUB"};
+	static const char *const others[] = { "#PBS", "#BSUB" };
 	const char *options = behind(line, "#SBATCH");
 
 	if (!options)
@@ -293,7 +300,7 @@ static bool ignores_others(const struct directives *d)
 int directives_read_script(struct directives *d, const char *text, size_t len, const char *file,
 			   struct err *err)
 {
-	struct cutting c = {.file = file};
+	struct cutting c = { .file = file };
 	int number = 0, rc = 0;
 
 	while (rc == 0 && len > 0) {
@@ -310,7 +317,8 @@ int directives_read_script(struct directives *d, const char *text, size_t len, c
 	if (rc >= 0)
 		rc = read_words(d, &c.words, DIRECTIVE_SCRIPT, err);
 	if (rc == 0 && c.other_line && !ignores_others(d))
-		rc = err_set(err, ERR_USAGE, "%s:%d: %s: lines of other batch systems are not "
+		rc = err_set(err, ERR_USAGE,
+			     "%s:%d: %s: lines of other batch systems are not "
 			     "translated; write them as #SBATCH, or add --ignore-pbs",
 			     file, c.other_line, c.other);
 	words_fini(&c.words);
@@ -320,8 +328,10 @@ int directives_read_script(struct directives *d, const char *text, size_t len, c
 int directives_check_script(const char *text, size_t len, const char *file, struct err *err)
 {
 	if (len < 2 || text[0] != '#' || text[1] != '!')
-		return err_set(err, ERR_USAGE, "%s:1: a batch script must begin with #! and its "
-			       "interpreter, like \"#!/bin/bash\"", file);
+		return err_set(err, ERR_USAGE,
+			       "%s:1: a batch script must begin with #! and its "
+			       "interpreter, like \"#!/bin/bash\"",
+			       file);
 	if (memchr(text, '\0', len))
 		return err_set(err, ERR_USAGE, "%s: holds a NUL byte: this is no script", file);
 	if (memmem(text, len, "\r\n", 2))
@@ -330,7 +340,7 @@ int directives_check_script(const char *text, size_t len, const char *file, stru
 	return 0;
 }
 
-/* --- environment -------------------------------------------------------------------------------------- */
+/* --- environment ------------------------------------------------------------------------------ */
 
 static const char *variable_value(char *const *env, const char *name)
 {
@@ -358,7 +368,8 @@ int directives_read_env(struct directives *d, char *const *env, struct err *err)
 
 		if (!value || (option->arity == SBATCH_FLAG && !is_on(value)))
 			continue;
-		if (option->arity == SBATCH_FLAG || (option->arity == SBATCH_MAY_VALUE && !value[0]))
+		if (option->arity == SBATCH_FLAG ||
+		    (option->arity == SBATCH_MAY_VALUE && !value[0]))
 			value = NULL;
 		add(d, option, value, option->variable, DIRECTIVE_ENVIRONMENT);
 	}

@@ -14,20 +14,22 @@
 #include "common/base/err.h"
 #include "slurm/batch/sbatch_options.h"
 
-enum directive_origin {		/* each overrules those before it */
+/* each overrules those before it */
+enum directive_origin {
 	DIRECTIVE_SCRIPT,
 	DIRECTIVE_ENVIRONMENT,
-	DIRECTIVE_EXTRA		/* [slurm] of the spec, the command line */
+	DIRECTIVE_EXTRA /* [slurm] of the spec, the command line */
 };
 
 struct directive {
 	const struct sbatch_option *option;
-	char *value;			/* NULL: none */
-	char *place;			/* "train.slurm:4", "SBATCH_ACCOUNT", "slurm.extra" */
+	char *value; /* NULL: none */
+	char *place; /* "train.slurm:4", "SBATCH_ACCOUNT", "slurm.extra" */
 	enum directive_origin origin;
 };
 
-struct directives {			/* in the order of their effect */
+/* in the order of their effect */
+struct directives {
 	struct directive *items;
 	size_t count;
 };

@@ -16,22 +16,23 @@
 
 enum sbatch_arity { SBATCH_FLAG, SBATCH_VALUE, SBATCH_MAY_VALUE };
 
-struct sbatch_choice {		/* what has been asked for so far */
+/* what has been asked for so far */
+struct sbatch_choice {
 	json_t *fields;
-	const char *workdir;	/* where sbatch would have been called: relative paths start here */
+	const char *workdir; /* where sbatch would have been called: relative paths start here */
 	time_t now;
 };
 
 struct sbatch_option {
-	const char *name;	/* "job-name"; NULL: by environment variable only */
-	char letter;		/* 'J'; 0 = none */
+	const char *name; /* "job-name"; NULL: by environment variable only */
+	char letter;      /* 'J'; 0 = none */
 	enum sbatch_arity arity;
-	const char *variable;	/* "SBATCH_JOB_NAME"; NULL = none */
+	const char *variable; /* "SBATCH_JOB_NAME"; NULL = none */
 	/* `value` is NULL where there was none. -1 with `err` saying what is wrong with it. */
 	int (*set)(struct sbatch_choice *choice, const struct sbatch_option *option,
 		   const char *value, struct err *err);
-	const char *field;	/* for `set`; a refusal's reason for refused options */
-	int64_t min, max;	/* of numbers */
+	const char *field; /* for `set`; a refusal's reason for refused options */
+	int64_t min, max;  /* of numbers */
 };
 
 extern const struct sbatch_option sbatch_options[];

@@ -27,7 +27,7 @@ static void put_text(struct sbatch_choice *c, const char *field, const char *tex
 	json_object_set_new(c->fields, field, js_bytes(text));
 }
 
-/* --- setters of any row --------------------------------------------------------------------------- */
+/* --- setters of any row ----------------------------------------------------------------------- */
 
 SETTER(set_text)
 {
@@ -124,7 +124,7 @@ SETTER(refuse)
 	return err_set(err, ERR_USAGE, "%s", option->field);
 }
 
-/* --- setters of one row ----------------------------------------------------------------------------- */
+/* --- setters of one row ----------------------------------------------------------------------- */
 
 SETTER(set_nodes)
 {
@@ -153,8 +153,10 @@ SETTER(set_nodelist)
 	int64_t count;
 
 	if (strchr(value, '/'))
-		return err_set(err, ERR_USAGE, "\"%.60s\": a file of nodes is not read; name the "
-			       "nodes, like \"n[1-3]\"", value);
+		return err_set(err, ERR_USAGE,
+			       "\"%.60s\": a file of nodes is not read; name the "
+			       "nodes, like \"n[1-3]\"",
+			       value);
 	if (sbatch_node_count(value, &count, err) < 0)
 		return -1;
 	put_text(c, option->field, value);
@@ -169,11 +171,12 @@ SETTER(set_array)
 	return 0;
 }
 
-/* "2:4:1", "*:2": sockets, cores, threads; a star or nothing leaves one open, whatever was said before. */
+/* "2:4:1", "*:2": sockets, cores, threads; a star or nothing leaves one open, whatever was said
+ * before. */
 SETTER(set_extra_node_info)
 {
-	static const char *const fields[] = {"sockets_per_node", "cores_per_socket",
-					     "threads_per_core"};
+	static const char *const fields[] = { "sockets_per_node", "cores_per_socket",
+					      "threads_per_core" };
 	const char *at = value;
 
 	(void)option;
@@ -201,8 +204,14 @@ SETTER(set_extra_node_info)
 
 SETTER(set_exclusive)
 {
-	static const struct { const char *word; int64_t shared; } words[] = {
-		{"exclusive", 0}, {"oversubscribe", 1}, {"user", 2}, {"mcs", 3},
+	static const struct {
+		const char *word;
+		int64_t shared;
+	} words[] = {
+		{ "exclusive", 0 },
+		{ "oversubscribe", 1 },
+		{ "user", 2 },
+		{ "mcs", 3 },
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
@@ -251,8 +260,9 @@ SETTER(set_gres_flags)
 		return not_among(value, "disable-binding or enforce-binding", err);
 	drop_word(c, "flags", "gres-disable-binding");
 	drop_word(c, "flags", "gres-enforce-binding");
-	add_word(c, "flags", strcasecmp(value, "disable-binding") == 0 ? "gres-disable-binding" :
-									"gres-enforce-binding");
+	add_word(c, "flags",
+		 strcasecmp(value, "disable-binding") == 0 ? "gres-disable-binding"
+							   : "gres-enforce-binding");
 	return 0;
 }
 
@@ -261,8 +271,8 @@ SETTER(set_kill_on_invalid_dep)
 	(void)option;
 	if (strcasecmp(value, "yes") != 0 && strcasecmp(value, "no") != 0)
 		return not_among(value, "yes or no", err);
-	add_word(c, "flags", strcasecmp(value, "yes") == 0 ? "kill-invalid-dep" :
-							    "no-kill-invalid-dep");
+	add_word(c, "flags",
+		 strcasecmp(value, "yes") == 0 ? "kill-invalid-dep" : "no-kill-invalid-dep");
 	return 0;
 }
 
@@ -280,8 +290,9 @@ SETTER(set_no_kill)
 SETTER(set_mail_type)
 {
 	static const char *const types[] = {
-		"NONE", "ARRAY_TASKS", "BEGIN", "END", "FAIL", "INVALID_DEPEND", "REQUEUE", "ALL",
-		"STAGE_OUT", "TIME_LIMIT", "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50",
+		"NONE",           "ARRAY_TASKS",   "BEGIN",         "END",       "FAIL",
+		"INVALID_DEPEND", "REQUEUE",       "ALL",           "STAGE_OUT", "TIME_LIMIT",
+		"TIME_LIMIT_90",  "TIME_LIMIT_80", "TIME_LIMIT_50",
 	};
 	int known = 0;
 
@@ -298,8 +309,11 @@ SETTER(set_mail_type)
 		}
 		at += len + (at[len] == ',');
 	}
-	return known ? 0 : not_among(value, "NONE, BEGIN, END, FAIL, REQUEUE, ALL, STAGE_OUT, "
-				     "INVALID_DEPEND, TIME_LIMIT[_50|_80|_90] or ARRAY_TASKS", err);
+	return known ? 0
+		     : not_among(value,
+				 "NONE, BEGIN, END, FAIL, REQUEUE, ALL, STAGE_OUT, "
+				 "INVALID_DEPEND, TIME_LIMIT[_50|_80|_90] or ARRAY_TASKS",
+				 err);
 }
 
 /* "[R][B][:]SIGNAL[@SECONDS]" */
@@ -311,7 +325,8 @@ SETTER(set_signal)
 	int rc;
 
 	for (; toupper((unsigned char)*at) == 'R' || toupper((unsigned char)*at) == 'B'; at++)
-		add_word(c, "warn_flags", toupper((unsigned char)*at) == 'R' ? "reservation" : "batch");
+		add_word(c, "warn_flags",
+			 toupper((unsigned char)*at) == 'R' ? "reservation" : "batch");
 	at += *at == ':';
 	name = xstrndup(at, when ? (size_t)(when - at) : strlen(at));
 	rc = when ? sbatch_number(when + 1, 0, UINT16_MAX, &seconds, err) : 0;
@@ -348,7 +363,7 @@ SETTER(set_open_mode)
 
 SETTER(set_profile)
 {
-	static const char *const words[] = {"none", "all", "energy", "task", "lustre", "network"};
+	static const char *const words[] = { "none", "all", "energy", "task", "lustre", "network" };
 	bool known = false;
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -362,8 +377,8 @@ SETTER(set_profile)
 /* "[state][:socket[:core]][,[No]Pack]", "plane=SIZE" */
 SETTER(set_distribution)
 {
-	static const char *const parts[] = {"block", "cyclic", "fcyclic", "arbitrary", "hostfile",
-					    "pack", "nopack", "*"};
+	static const char *const parts[] = { "block",    "cyclic", "fcyclic", "arbitrary",
+					     "hostfile", "pack",   "nopack",  "*" };
 	const char *at = value;
 
 	if (strncasecmp(value, "plane", 5) == 0) {
@@ -380,10 +395,13 @@ SETTER(set_distribution)
 		bool known = false;
 
 		for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-			known = known || (strlen(parts[i]) == len && strncasecmp(at, parts[i], len) == 0);
+			known = known ||
+				(strlen(parts[i]) == len && strncasecmp(at, parts[i], len) == 0);
 		if (!known)
-			return not_among(value, "block, cyclic, arbitrary or plane=SIZE, then perhaps "
-					 ":block, :cyclic or :fcyclic, and ,Pack or ,NoPack", err);
+			return not_among(value,
+					 "block, cyclic, arbitrary or plane=SIZE, then perhaps "
+					 ":block, :cyclic or :fcyclic, and ,Pack or ,NoPack",
+					 err);
 		at += len + (at[len] != '\0');
 	}
 	put_text(c, option->field, value);
@@ -409,9 +427,9 @@ SETTER(set_switches)
 /* srun prints this list, too: a word of it, or a number. */
 SETTER(set_cpu_freq)
 {
-	static const char *const words[] = {"low", "medium", "high", "highm1", "conservative",
-					    "ondemand", "performance", "powersave", "schedutil",
-					    "userspace"};
+	static const char *const words[] = { "low",          "medium",   "high",        "highm1",
+					     "conservative", "ondemand", "performance", "powersave",
+					     "schedutil",    "userspace" };
 	const char *at = value;
 
 	while (*at) {
@@ -419,10 +437,13 @@ SETTER(set_cpu_freq)
 		bool known = len > 0 && strspn(at, "0123456789") >= len;
 
 		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-			known = known || (strlen(words[i]) == len && strncasecmp(at, words[i], len) == 0);
+			known = known ||
+				(strlen(words[i]) == len && strncasecmp(at, words[i], len) == 0);
 		if (!known)
-			return not_among(value, "a frequency in kHz, low, medium, high, highm1 or a "
-					 "governor, as P1[-P2[:P3]]", err);
+			return not_among(value,
+					 "a frequency in kHz, low, medium, high, highm1 or a "
+					 "governor, as P1[-P2[:P3]]",
+					 err);
 		at += len + (at[len] != '\0');
 	}
 	put_text(c, option->field, value);
@@ -431,8 +452,8 @@ SETTER(set_cpu_freq)
 
 SETTER(set_hint)
 {
-	static const char *const words[] = {"compute_bound", "memory_bound", "multithread",
-					    "nomultithread"};
+	static const char *const words[] = { "compute_bound", "memory_bound", "multithread",
+					     "nomultithread" };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		if (strcasecmp(value, words[i]) == 0) {
@@ -447,8 +468,10 @@ SETTER(set_hint)
 SETTER(set_gres)
 {
 	if (strcasecmp(value, "help") == 0 || strcasecmp(value, "list") == 0)
-		return err_set(err, ERR_USAGE, "\"%s\" asks sbatch for a list: scontrol show node "
-			       "tells what there is", value);
+		return err_set(err, ERR_USAGE,
+			       "\"%s\" asks sbatch for a list: scontrol show node "
+			       "tells what there is",
+			       value);
 	put_text(c, option->field, value);
 	return 0;
 }
@@ -482,8 +505,8 @@ SETTER(set_export)
 /* Names of limits, as "CORE" or "RLIMIT_CORE". */
 SETTER(set_propagate)
 {
-	static const char *const limits[] = {"ALL", "NONE", "CPU", "FSIZE", "DATA", "STACK", "CORE",
-					     "RSS", "NPROC", "NOFILE", "MEMLOCK", "AS"};
+	static const char *const limits[] = { "ALL",  "NONE", "CPU",   "FSIZE",  "DATA",    "STACK",
+					      "CORE", "RSS",  "NPROC", "NOFILE", "MEMLOCK", "AS" };
 	const char *at = value ? value : "";
 
 	while (*at) {
@@ -495,8 +518,10 @@ SETTER(set_propagate)
 			known = known || (strlen(limits[i]) == len &&
 					  strncasecmp(name, limits[i], len) == 0);
 		if (!known)
-			return not_among(value, "ALL, NONE, or some of AS, CORE, CPU, DATA, FSIZE, "
-					 "MEMLOCK, NOFILE, NPROC, RSS, STACK", err);
+			return not_among(value,
+					 "ALL, NONE, or some of AS, CORE, CPU, DATA, FSIZE, "
+					 "MEMLOCK, NOFILE, NPROC, RSS, STACK",
+					 err);
 		at = name + len + (name[len] == ',');
 	}
 	put_text(c, option->field, value && value[0] ? value : "ALL");

@@ -21,13 +21,14 @@ int sbatch_number(const char *text, int64_t min, int64_t max, int64_t *out, stru
 	errno = 0;
 	value = strtoll(text, &end, 10);
 	if (end == text || *end || errno || value < min || value > max)
-		return err_set(err, ERR_USAGE, "\"%.60s\": must be a whole number from %lld to %lld",
-			       text, (long long)min, (long long)max);
+		return err_set(err, ERR_USAGE,
+			       "\"%.60s\": must be a whole number from %lld to %lld", text,
+			       (long long)min, (long long)max);
 	*out = value;
 	return 0;
 }
 
-/* --- times ------------------------------------------------------------------------------------- */
+/* --- times ------------------------------------------------------------------------------------ */
 
 /* Digits at *at; an absent number is 0, as in sbatch: "1-:30". */
 static int64_t digits(const char **at)
@@ -43,7 +44,7 @@ int sbatch_duration(const char *text, int64_t *out_s, struct err *err)
 {
 	static const char what[] = "must be a time like \"90\" (minutes), \"M:S\", \"H:M:S\", "
 				   "\"D-H\", \"D-H:M\", \"D-H:M:S\" or \"UNLIMITED\"";
-	int64_t part[3] = {0}, days = 0;
+	int64_t part[3] = { 0 }, days = 0;
 	const char *at = text;
 	bool with_days = strchr(text, '-') != NULL;
 	int count = 0;
@@ -72,7 +73,8 @@ int sbatch_duration(const char *text, int64_t *out_s, struct err *err)
 	return *out_s > INT_MAX ? err_set(err, ERR_USAGE, "\"%.40s\": is too long", text) : 0;
 }
 
-struct moment {			/* -1: not said */
+/* -1: not said */
+struct moment {
 	int hour, minute, second, month, day, year;
 };
 
@@ -110,10 +112,13 @@ static bool skip_word(const char **at, const char *word)
 /* What stands after "now": "", "+60", "-5minutes", "+2 days". */
 static bool take_offset(const char **at, struct moment *m, time_t now)
 {
-	static const struct { const char *name; int64_t seconds; } units[] = {
-		{"seconds", 1}, {"second", 1}, {"minutes", 60}, {"minute", 60},
-		{"hours", 3600}, {"hour", 3600}, {"days", 86400}, {"day", 86400},
-		{"weeks", 604800}, {"week", 604800},
+	static const struct {
+		const char *name;
+		int64_t seconds;
+	} units[] = {
+		{ "seconds", 1 },    { "second", 1 },    { "minutes", 60 }, { "minute", 60 },
+		{ "hours", 3600 },   { "hour", 3600 },   { "days", 86400 }, { "day", 86400 },
+		{ "weeks", 604800 }, { "week", 604800 },
 	};
 	int64_t count = 0, sign = 1;
 	bool has_digits = false;
@@ -186,8 +191,8 @@ static bool take_date(const char **at, struct moment *m)
 	int year = -1, month, day;
 
 	if (strspn(*at, "0123456789") == 4 && (*at)[4] == '-') {
-		if (!take_digits(at, 4, &year) || !take_mark(at, "-") || !take_digits(at, 2, &month) ||
-		    !take_mark(at, "-") || !take_digits(at, 2, &day))
+		if (!take_digits(at, 4, &year) || !take_mark(at, "-") ||
+		    !take_digits(at, 2, &month) || !take_mark(at, "-") || !take_digits(at, 2, &day))
 			return false;
 		year -= 1900;
 	} else {
@@ -210,8 +215,14 @@ static bool take_date(const char **at, struct moment *m)
 
 static bool take_piece(const char **at, struct moment *m, time_t now)
 {
-	static const struct { const char *word; int hour; } hours[] = {
-		{"midnight", 0}, {"noon", 12}, {"fika", 15}, {"teatime", 16},
+	static const struct {
+		const char *word;
+		int hour;
+	} hours[] = {
+		{ "midnight", 0 },
+		{ "noon", 12 },
+		{ "fika", 15 },
+		{ "teatime", 16 },
 	};
 
 	for (size_t i = 0; i < sizeof(hours) / sizeof(hours[0]); i++) {
@@ -251,9 +262,9 @@ static void fill_in(struct moment *m, time_t now)
 	if (m->month < 0)
 		take_day(m, m->hour * 60 + m->minute > today ? now : now + 86400);
 	if (m->year < 0) {
-		bool later = m->month != tm.tm_mon ? m->month > tm.tm_mon :
-			     m->day != tm.tm_mday  ? m->day > tm.tm_mday :
-						     m->hour * 60 + m->minute > today;
+		bool later = m->month != tm.tm_mon  ? m->month > tm.tm_mon
+			     : m->day != tm.tm_mday ? m->day > tm.tm_mday
+						    : m->hour * 60 + m->minute > today;
 
 		m->year = tm.tm_year + !later;
 	}
@@ -261,9 +272,9 @@ static void fill_in(struct moment *m, time_t now)
 
 int sbatch_moment(const char *text, time_t now, time_t *out, struct err *err)
 {
-	struct moment m = {-1, -1, 0, -1, -1, -1};
+	struct moment m = { -1, -1, 0, -1, -1, -1 };
 	const char *at = text;
-	struct tm tm = {.tm_isdst = -1};
+	struct tm tm = { .tm_isdst = -1 };
 	bool good = true;
 
 	if (strncasecmp(text, "uts", 3) == 0) {
@@ -281,9 +292,11 @@ int sbatch_moment(const char *text, time_t now, time_t *out, struct err *err)
 			good = take_piece(&at, &m, now);
 	}
 	if (!good || (m.hour < 0 && m.month < 0))
-		return err_set(err, ERR_USAGE,
-			       "\"%.40s\": must be a time like \"16:00\", \"tomorrow\", \"now+1hour\" "
-			       "or \"2030-01-20T12:34:00\"", text);
+		return err_set(
+			err, ERR_USAGE,
+			"\"%.40s\": must be a time like \"16:00\", \"tomorrow\", \"now+1hour\" "
+			"or \"2030-01-20T12:34:00\"",
+			text);
 	fill_in(&m, now);
 	tm.tm_sec = m.second;
 	tm.tm_min = m.minute;
@@ -295,7 +308,7 @@ int sbatch_moment(const char *text, time_t now, time_t *out, struct err *err)
 	return *out < 0 ? err_set(err, ERR_USAGE, "\"%.40s\": there is no such time", text) : 0;
 }
 
-/* --- amounts ------------------------------------------------------------------------------------- */
+/* --- amounts ---------------------------------------------------------------------------------- */
 
 int sbatch_megabytes(const char *text, int64_t *out_mb, struct err *err)
 {
@@ -311,9 +324,10 @@ int sbatch_megabytes(const char *text, int64_t *out_mb, struct err *err)
 		good = *end == '\0';
 	}
 	if (!good)
-		return err_set(err, ERR_USAGE,
-			       "\"%.40s\": must be an amount like \"16G\" (K, M, G, T; bare: megabytes)",
-			       text);
+		return err_set(
+			err, ERR_USAGE,
+			"\"%.40s\": must be an amount like \"16G\" (K, M, G, T; bare: megabytes)",
+			text);
 	*out_mb = unit == units ? (value + 1023) / 1024 : value << (10 * (unit - units - 1));
 	return 0;
 }
@@ -335,7 +349,7 @@ int sbatch_nodes(const char *text, int64_t *out_min, int64_t *out_max, struct er
 	bool good = take_count(&at, &min);
 
 	max = min = good ? min : 1;
-	if (!good && *at == '-')	/* "-4": at most four */
+	if (!good && *at == '-') /* "-4": at most four */
 		good = true;
 	if (good && *at == '-') {
 		at++;
@@ -354,11 +368,14 @@ int sbatch_nodes(const char *text, int64_t *out_min, int64_t *out_max, struct er
 
 int sbatch_signal_number(const char *text, int64_t *out, struct err *err)
 {
-	static const struct { const char *name; int number; } names[] = {
-		{"HUP", SIGHUP}, {"INT", SIGINT}, {"QUIT", SIGQUIT}, {"ABRT", SIGABRT},
-		{"KILL", SIGKILL}, {"ALRM", SIGALRM}, {"TERM", SIGTERM}, {"USR1", SIGUSR1},
-		{"USR2", SIGUSR2}, {"URG", SIGURG}, {"CONT", SIGCONT}, {"STOP", SIGSTOP},
-		{"TSTP", SIGTSTP}, {"TTIN", SIGTTIN}, {"TTOU", SIGTTOU},
+	static const struct {
+		const char *name;
+		int number;
+	} names[] = {
+		{ "HUP", SIGHUP },   { "INT", SIGINT },   { "QUIT", SIGQUIT }, { "ABRT", SIGABRT },
+		{ "KILL", SIGKILL }, { "ALRM", SIGALRM }, { "TERM", SIGTERM }, { "USR1", SIGUSR1 },
+		{ "USR2", SIGUSR2 }, { "URG", SIGURG },   { "CONT", SIGCONT }, { "STOP", SIGSTOP },
+		{ "TSTP", SIGTSTP }, { "TTIN", SIGTTIN }, { "TTOU", SIGTTOU },
 	};
 	const char *name = strncasecmp(text, "SIG", 3) == 0 ? text + 3 : text;
 
@@ -373,7 +390,7 @@ int sbatch_signal_number(const char *text, int64_t *out, struct err *err)
 	return err_set(err, ERR_USAGE, "\"%.20s\": must be a signal like USR1, TERM or 10", text);
 }
 
-/* --- lists ---------------------------------------------------------------------------------------- */
+/* --- lists ------------------------------------------------------------------------------------ */
 
 enum { MAX_NODES = 1 << 16 };
 
@@ -452,7 +469,7 @@ static bool add_name(struct names *n, const char *head, size_t head_len, const c
 
 int sbatch_node_count(const char *text, int64_t *out, struct err *err)
 {
-	struct names n = {0};
+	struct names n = { 0 };
 	bool good = true;
 
 	for (const char *at = text; good && *at;) {

@@ -11,7 +11,7 @@
 
 #include "common/base/err.h"
 
-enum { SBATCH_UNLIMITED = -1 };		/* a time limit without end, in seconds or minutes */
+enum { SBATCH_UNLIMITED = -1 }; /* a time limit without end, in seconds or minutes */
 
 /* A whole number from min to max, and nothing after it. */
 int sbatch_number(const char *text, int64_t min, int64_t max, int64_t *out, struct err *err);
@@ -35,10 +35,11 @@ int sbatch_signal_number(const char *text, int64_t *out, struct err *err);
 /* How many different nodes "n[1-3,7],login" names. */
 int sbatch_node_count(const char *text, int64_t *out, struct err *err);
 
-struct sbatch_indices {		/* of an array's tasks */
-	int64_t *items;		/* ascending, each once; the caller's to free */
+/* of an array's tasks */
+struct sbatch_indices {
+	int64_t *items; /* ascending, each once; the caller's to free */
 	size_t count;
-	int64_t limit;		/* of tasks at once; 0: none */
+	int64_t limit; /* of tasks at once; 0: none */
 };
 
 /* Indices like "1-10:3,15%2", at most `max` of them. `out` may be NULL. */

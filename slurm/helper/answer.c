@@ -46,7 +46,7 @@ static void write_line(json_t *object)
 	char *line = js_line(object);
 	size_t len = strlen(line), done = 0;
 
-	line[len++] = '\n';	/* in place of the terminator: the length is known */
+	line[len++] = '\n'; /* in place of the terminator: the length is known */
 	while (done < len) {
 		ssize_t n = write(answers_fd, line + done, len - done);
 

@@ -11,7 +11,7 @@ struct answer {
 	json_int_t id;
 	enum scheduler_result result;
 	char text[504];
-	json_t *body;		/* an object with the members of the operation's own; owned */
+	json_t *body; /* an object with the members of the operation's own; owned */
 };
 
 /* Always -1, so that a failure is one statement. */

@@ -78,8 +78,8 @@ int slurm_ready(struct answer *a)
 	rc = slurm_ping(0);
 	if (rc == 0)
 		return 0;
-	/* A backup may be in charge. Pinging one that does not exist reads past libslurm's own list,
-	 * so an ordinary call has to find it, slowly. */
+	/* A backup may be in charge. Pinging one that does not exist reads past libslurm's own
+	 * list, so an ordinary call has to find it, slowly. */
 	if (!conf.has_one_controller) {
 		rc = slurm_load_ctl_conf(0, &ctl);
 		slurm_free_ctl_conf(ctl);
@@ -95,7 +95,7 @@ int slurm_ready(struct answer *a)
 static bool is_passing(int code)
 {
 	switch (code) {
-	case EAGAIN:				/* the controller holds MaxJobCount jobs */
+	case EAGAIN: /* the controller holds MaxJobCount jobs */
 	case SLURMCTLD_COMMUNICATIONS_CONNECTION_ERROR:
 	case ESLURM_ERROR_ON_DESC_TO_RECORD_COPY:
 	case ESLURM_WRITING_TO_FILE:
@@ -128,7 +128,7 @@ static enum scheduler_result judge(int code, bool has_acted)
 
 int slurm_failed(struct answer *a, int rc, bool has_acted, const char *what)
 {
-	int code = rc > 0 ? rc : errno;	/* some calls return the error, some set errno */
+	int code = rc > 0 ? rc : errno; /* some calls return the error, some set errno */
 
 	return answer_set(a, judge(code, has_acted), "%s: %s (Slurm error %d)", what,
 			  slurm_strerror(code), code);
@@ -138,6 +138,7 @@ int slurm_failed(struct answer *a, int rc, bool has_acted, const char *what)
  * else it says, it did not do it: what a filter of the site prints, above all. */
 int slurm_failed_in_words(struct answer *a, const char *words, const char *what)
 {
+	/* clang-format off */
 	static const int codes[] = {
 		SLURM_UNEXPECTED_MSG_ERROR, SLURM_COMMUNICATIONS_CONNECTION_ERROR,
 		SLURM_COMMUNICATIONS_SEND_ERROR, SLURM_COMMUNICATIONS_RECEIVE_ERROR,
@@ -149,6 +150,7 @@ int slurm_failed_in_words(struct answer *a, const char *words, const char *what)
 		ESLURM_ERROR_ON_DESC_TO_RECORD_COPY, ESLURM_WRITING_TO_FILE, ESLURM_IN_STANDBY_MODE,
 		ESLURM_IN_STANDBY_USE_BACKUP, EAGAIN,
 	};
+	/* clang-format on */
 	enum scheduler_result result = SCHEDULER_REFUSED;
 
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
@@ -195,7 +197,8 @@ int slurm_find(struct answer *a, const json_t *request, uint32_t *job_id)
 	if (slurm_ready(a))
 		return -1;
 	job = slurm_record(a, *job_id, &list);
-	if (job && !is_ours(job, js_str(request, "token", "-"), js_int(request, "submit_time", -1))) {
+	if (job &&
+	    !is_ours(job, js_str(request, "token", "-"), js_int(request, "submit_time", -1))) {
 		answer_set(a, SCHEDULER_GONE, "job %u is another one now", *job_id);
 		job = NULL;
 	}

@@ -4,8 +4,8 @@
  *
  * calls.h - what the operations of lbd-slurm share: libslurm, with its errors judged.
  *
- * One operation at a time, one thread. Every call may block for as long as libslurm likes: lbd holds
- * the deadline and the SIGKILL. */
+ * One operation at a time, one thread. Every call may block for as long as libslurm likes: lbd
+ * holds the deadline and the SIGKILL. */
 #ifndef SLURM_HELPER_CALLS_H
 #define SLURM_HELPER_CALLS_H
 
@@ -22,7 +22,8 @@ int slurm_ready(struct answer *a);
 /* Judges a failed call. `has_acted`: it was one that changes something. Always -1. */
 int slurm_failed(struct answer *a, int rc, bool has_acted, const char *what);
 
-/* The same for an error that was told in Slurm's words, by a command that was to change something. */
+/* The same for an error that was told in Slurm's words, by a command that was to change
+ * something. */
 int slurm_failed_in_words(struct answer *a, const char *words, const char *what);
 
 /* The job that the request names by token, job id and submit time. 0: it is there, and ours; -1:
@@ -35,11 +36,12 @@ const slurm_job_info_t *slurm_record(struct answer *a, uint32_t job_id, job_info
 /* Submits the request by the sbatch command, held. 0 with the job's number, or -1. */
 int sbatch_submit(const json_t *request, struct answer *a, uint32_t *job_id);
 
-/* Would the sbatch command take the request? 0, or -1 with its words: SCHEDULER_REFUSED if it says no. */
+/* Would the sbatch command take the request? 0, or -1 with its words: SCHEDULER_REFUSED if it says
+ * no. */
 int sbatch_test(const json_t *request, struct answer *a);
 
-/* When the job could start if none were ahead of it (seconds since the epoch), or 0 with Slurm's error in
- * *code. Nothing is submitted. */
+/* When the job could start if none were ahead of it (seconds since the epoch), or 0 with Slurm's
+ * error in *code. Nothing is submitted. */
 int64_t slurm_will_run(job_desc_msg_t *desc, int *code);
 
 /* The operations: each sets *a. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* check.c - would Slurm take such a job? Asked before a run is made, so that what it would refuse leaves
- * nothing behind.
+/* check.c - would Slurm take such a job? Asked before a run is made, so that what it would refuse
+ * leaves nothing behind.
  *
- * Slurm plans the job as for "sbatch --test-only". Its "no" to a configuration may mean "never" or "not while
- * a node is down"; limits.h tells them apart, and what is not sure is accepted. */
+ * Slurm plans the job as for "sbatch --test-only". Its "no" to a configuration may mean "never" or
+ * "not while a node is down"; limits.h tells them apart, and what is not sure is accepted. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -55,12 +55,12 @@ static const struct blame {
 /* Errors that do not mean "never". */
 static const struct passing {
 	int code;
-	bool of_reservation;		/* only of a job that asks for one */
-	bool is_configuration;		/* "never" or "not while a node is down" */
+	bool of_reservation;   /* only of a job that asks for one */
+	bool is_configuration; /* "never" or "not while a node is down" */
 } passing[] = {
 	{ .code = ESLURM_REQUESTED_NODE_CONFIG_UNAVAILABLE, .is_configuration = true },
 	{ .code = ESLURM_REQUESTED_PART_CONFIG_UNAVAILABLE, .is_configuration = true },
-	{ .code = ESLURM_INVALID_TIME_VALUE, .of_reservation = true },	/* it has yet to begin */
+	{ .code = ESLURM_INVALID_TIME_VALUE, .of_reservation = true }, /* it has yet to begin */
 	{ .code = ESLURM_RESERVATION_BUSY },
 	{ .code = ESLURM_RESERVATION_NOT_USABLE },
 	{ .code = ESLURM_RESERVATION_MAINT },
@@ -75,7 +75,8 @@ static const struct passing {
 	{ .code = ESLURM_FED_JOB_LOCK },
 };
 
-/* The entry of an error, or of the error whose words are in said; NULL if Slurm would refuse the job. */
+/* The entry of an error, or of the error whose words are in said; NULL if Slurm would refuse the
+ * job. */
 static const struct passing *find_passing(const struct draft *d, int code, const char *said)
 {
 	for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++) {
@@ -94,8 +95,9 @@ static void refuse_partition(const struct draft *d, struct answer *a)
 	struct cluster c;
 	char *names = cluster_load(&c, &ignored) ? NULL : cluster_partition_names(&c);
 
-	answer_set(a, SCHEDULER_REFUSED, "slurm.partition: there is no partition \"%s\" here%s%.300s",
-		   d->desc.partition, names ? "; there are " : "", names ? names : "");
+	answer_set(a, SCHEDULER_REFUSED,
+		   "slurm.partition: there is no partition \"%s\" here%s%.300s", d->desc.partition,
+		   names ? "; there are " : "", names ? names : "");
 	free(names);
 	cluster_fini(&c);
 }
@@ -105,8 +107,10 @@ static bool refuse_doomed(const struct draft *d, int code, struct answer *a)
 {
 	if (code != ESLURM_DISABLED || !d->desc.dependency || !d->desc.dependency[0])
 		return false;
-	answer_set(a, SCHEDULER_REFUSED, "--dependency=%.200s can never be satisfied: a job there has ended "
-		   "otherwise than it must, so this one would never start", d->desc.dependency);
+	answer_set(a, SCHEDULER_REFUSED,
+		   "--dependency=%.200s can never be satisfied: a job there has ended "
+		   "otherwise than it must, so this one would never start",
+		   d->desc.dependency);
 	return true;
 }
 
@@ -117,8 +121,9 @@ static void refuse(const struct draft *d, int code, const char *limit, struct an
 	const char *whose = is_qos ? d->desc.qos : d->desc.account;
 
 	if (limit[0]) {
-		answer_set(a, SCHEDULER_REFUSED, "slurm.%s: %s%sover a limit: %s", is_qos ? "qos" : "account",
-			   whose ? whose : "", whose ? ": " : "", limit);
+		answer_set(a, SCHEDULER_REFUSED, "slurm.%s: %s%sover a limit: %s",
+			   is_qos ? "qos" : "account", whose ? whose : "", whose ? ": " : "",
+			   limit);
 		return;
 	}
 	if (code == ESLURM_INVALID_PARTITION_NAME && d->desc.partition) {
@@ -131,20 +136,21 @@ static void refuse(const struct draft *d, int code, const char *limit, struct an
 		const char *value = *(char *const *)((const char *)&d->desc + blames[i].field);
 
 		if (blames[i].code == code && value) {
-			answer_set(a, SCHEDULER_REFUSED, "%s: %s: Slurm says: %s", blames[i].key, value,
-				   slurm_strerror(code));
+			answer_set(a, SCHEDULER_REFUSED, "%s: %s: Slurm says: %s", blames[i].key,
+				   value, slurm_strerror(code));
 			return;
 		}
 	}
 	answer_set(a, SCHEDULER_REFUSED, "Slurm would refuse the job: %s", slurm_strerror(code));
 }
 
-/* A job may start in any of its partitions: it never will if each of them has something against it. */
+/* A job may start in any of its partitions: it never will if each of them has something against
+ * it. */
 struct verdict {
 	const struct cluster *cluster;
 	const job_desc_msg_t *job;
 	bool may_start;
-	json_t *limits;			/* of the first partition; owned */
+	json_t *limits; /* of the first partition; owned */
 };
 
 static void see_partition(const partition_info_t *p, void *arg)
@@ -178,13 +184,15 @@ static void check_limits(const struct draft *d, bool is_refused, struct answer *
 		cluster_each(&c, d->desc.partition, see_partition, &v);
 	if (v.limits && !v.may_start && (is_refused || !qos_counts()))
 		answer_set(a, SCHEDULER_REFUSED, "%s; it could never start",
-			   js_str(json_array_get(v.limits, 0), "text", "the partition does not allow it"));
+			   js_str(json_array_get(v.limits, 0), "text",
+				  "the partition does not allow it"));
 	json_decref(v.limits);
 	cluster_fini(&c);
 }
 
 /* Slurm's error for the job, 0 for none, with the limit that it is over; -1: *a says it all. */
-static int ask(struct draft *d, const json_t *request, char limit[LIMIT_WORD_BYTES], struct answer *a)
+static int ask(struct draft *d, const json_t *request, char limit[LIMIT_WORD_BYTES],
+	       struct answer *a)
 {
 	const struct passing *p;
 	struct limit_catch catch;
@@ -201,7 +209,8 @@ static int ask(struct draft *d, const json_t *request, char limit[LIMIT_WORD_BYT
 		return 0;
 	p = a->result == SCHEDULER_REFUSED ? find_passing(d, 0, a->text) : NULL;
 	if (p == NULL) {
-		if (a->result == SCHEDULER_REFUSED && strstr(a->text, slurm_strerror(ESLURM_DISABLED)))
+		if (a->result == SCHEDULER_REFUSED &&
+		    strstr(a->text, slurm_strerror(ESLURM_DISABLED)))
 			refuse_doomed(d, ESLURM_DISABLED, a);
 		return -1;
 	}

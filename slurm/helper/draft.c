@@ -16,7 +16,7 @@
 #define GPU_FORMAT "gres:gpu:%u"
 #endif
 
-enum { LARGEST = INT32_MAX };	/* below Slurm's marks for "none" and "infinite" */
+enum { LARGEST = INT32_MAX }; /* below Slurm's marks for "none" and "infinite" */
 
 /* libslurm takes char *, and changes none of them. NULL when the request has no such text. */
 static char *text_of(struct draft *d, const json_t *request, const char *key)
@@ -51,7 +51,7 @@ static void draft_env(struct draft *d, const json_t *request)
 		if (entry)
 			d->env[d->desc.env_size++] = entry;
 	}
-	if (d->desc.env_size == 0)	/* Slurm takes none for an error, after using up a job id */
+	if (d->desc.env_size == 0) /* Slurm takes none for an error, after using up a job id */
 		d->env[d->desc.env_size++] = xstrdup("LB=1");
 }
 
@@ -141,7 +141,7 @@ int draft_init(struct draft *d, const json_t *request, struct err *err)
 	slurm_init_job_desc_msg(&d->desc);
 	d->desc.env_size = 0;
 	d->desc.priority = 0;
-	d->desc.alloc_sid = ALLOC_SID_USER_HOLD;	/* so that its owner may release it */
+	d->desc.alloc_sid = ALLOC_SID_USER_HOLD; /* so that its owner may release it */
 	d->desc.requeue = 0;
 	draft_texts(d, request);
 	draft_argv(d, request);

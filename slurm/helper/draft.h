@@ -9,13 +9,15 @@
 #include "slurm/helper/fields.h"
 #include "slurm/helper/libslurm.h"
 
-struct draft {			/* a job description and the strings it borrows */
+/* a job description and the strings it borrows */
+struct draft {
 	job_desc_msg_t desc;
 	struct kept kept;
 	char **env, **argv;
 };
 
-/* The job is held. draft_fini is due in any case; -1 with err for what this libslurm cannot express. */
+/* The job is held. draft_fini is due in any case; -1 with err for what this libslurm cannot
+ * express. */
 int draft_init(struct draft *d, const json_t *request, struct err *err);
 /* As it will be once released: what Slurm is asked about it is not about its hold. */
 void draft_release(struct draft *d);

@@ -33,7 +33,7 @@ void kept_fini(struct kept *kept)
 	for (size_t i = 0; i < kept->count; i++)
 		free(kept->items[i]);
 	free(kept->items);
-	*kept = (struct kept){0};
+	*kept = (struct kept){ 0 };
 }
 
 /* --- members of the same name ----------------------------------------------------------------- */
@@ -46,8 +46,11 @@ struct row {
 	size_t offset;
 };
 
+/* clang-format off */
 #define ROW(kind, member) {#member, kind, offsetof(job_desc_msg_t, member)}
+/* clang-format on */
 
+/* clang-format off */
 static const struct row rows[] = {
 	ROW(TEXT, account), ROW(TEXT, acctg_freq), ROW(TEXT, array_inx), ROW(TEXT, batch_features),
 	ROW(TIME, begin_time), ROW(TEXT, burst_buffer), ROW(TEXT, cluster_features),
@@ -65,6 +68,7 @@ static const struct row rows[] = {
 	ROW(U16, wait_all_nodes), ROW(U16, warn_signal), ROW(U16, warn_time), ROW(TEXT, wckey),
 	ROW(TEXT, work_dir),
 };
+/* clang-format on */
 
 /* -1 stands for "without end". */
 static void put_number(void *at, enum kind kind, int64_t n)
@@ -104,11 +108,16 @@ struct word {
 };
 
 static const struct word flag_words[] = {
-	{"spread", SPREAD_JOB}, {"use-min-nodes", USE_MIN_NODES},
-	{"gres-disable-binding", GRES_DISABLE_BIND}, {"gres-enforce-binding", GRES_ENFORCE_BIND},
-	{"kill-invalid-dep", KILL_INV_DEP}, {"no-kill-invalid-dep", NO_KILL_INV_DEP}, {NULL, 0},
+	{ "spread", SPREAD_JOB },
+	{ "use-min-nodes", USE_MIN_NODES },
+	{ "gres-disable-binding", GRES_DISABLE_BIND },
+	{ "gres-enforce-binding", GRES_ENFORCE_BIND },
+	{ "kill-invalid-dep", KILL_INV_DEP },
+	{ "no-kill-invalid-dep", NO_KILL_INV_DEP },
+	{ NULL, 0 },
 };
 
+/* clang-format off */
 static const struct word mail_words[] = {
 	{"ARRAY_TASKS", MAIL_ARRAY_TASKS}, {"BEGIN", MAIL_JOB_BEGIN}, {"END", MAIL_JOB_END},
 	{"FAIL", MAIL_JOB_FAIL}, {"INVALID_DEPEND", MAIL_INVALID_DEPEND},
@@ -119,9 +128,12 @@ static const struct word mail_words[] = {
 		MAIL_JOB_REQUEUE | MAIL_JOB_STAGE_OUT},
 	{NULL, 0},
 };
+/* clang-format on */
 
 static const struct word warn_words[] = {
-	{"batch", KILL_JOB_BATCH}, {"reservation", KILL_JOB_RESV}, {NULL, 0},
+	{ "batch", KILL_JOB_BATCH },
+	{ "reservation", KILL_JOB_RESV },
+	{ NULL, 0 },
 };
 
 static uint64_t bits_of(const json_t *list, const struct word *words)
@@ -142,9 +154,11 @@ static uint64_t bits_of(const json_t *list, const struct word *words)
 static uint32_t profile_of(const char *text)
 {
 	static const struct word words[] = {
-		{"energy", ACCT_GATHER_PROFILE_ENERGY}, {"task", ACCT_GATHER_PROFILE_TASK},
-		{"lustre", ACCT_GATHER_PROFILE_LUSTRE}, {"network", ACCT_GATHER_PROFILE_NETWORK},
-		{NULL, 0},
+		{ "energy", ACCT_GATHER_PROFILE_ENERGY },
+		{ "task", ACCT_GATHER_PROFILE_TASK },
+		{ "lustre", ACCT_GATHER_PROFILE_LUSTRE },
+		{ "network", ACCT_GATHER_PROFILE_NETWORK },
+		{ NULL, 0 },
 	};
 	uint32_t profile = ACCT_GATHER_PROFILE_NOT_SET;
 
@@ -164,7 +178,9 @@ static uint32_t profile_of(const char *text)
 /* The level's part of the constant: node, socket, core; a star takes the level's default. */
 static int level_bits(const char *word, size_t len, int level, uint32_t *bits)
 {
-	static const struct word words[] = {{"cyclic", 1}, {"block", 2}, {"fcyclic", 3}, {NULL, 0}};
+	static const struct word words[] = {
+		{ "cyclic", 1 }, { "block", 2 }, { "fcyclic", 3 }, { NULL, 0 }
+	};
 	const char *of_star = level == 0 ? "block" : "cyclic";
 	uint32_t before = level == 2 ? (*bits >> 4) & 0xf : 0;
 
@@ -211,7 +227,8 @@ static int put_distribution(const char *text, job_desc_msg_t *desc, struct err *
 		else if (is_word(at, len, "arbitrary") || is_word(at, len, "hostfile"))
 			bits = SLURM_DIST_ARBITRARY;
 		else if (level > 2 || level_bits(at, len, level++, &bits) < 0)
-			return err_set(err, ERR_USAGE, "--distribution: \"%.40s\" is not possible", text);
+			return err_set(err, ERR_USAGE, "--distribution: \"%.40s\" is not possible",
+				       text);
 		at += len + (at[len] != '\0');
 	}
 	if (bits == SLURM_DIST_ARBITRARY && !desc->req_nodes)
@@ -225,9 +242,13 @@ static int put_distribution(const char *text, job_desc_msg_t *desc, struct err *
 static uint32_t governor_of(const char *word)
 {
 	static const struct word words[] = {
-		{"co", CPU_FREQ_CONSERVATIVE}, {"on", CPU_FREQ_ONDEMAND},
-		{"pe", CPU_FREQ_PERFORMANCE}, {"po", CPU_FREQ_POWERSAVE},
-		{"sc", CPU_FREQ_SCHEDUTIL}, {"us", CPU_FREQ_USERSPACE}, {NULL, 0},
+		{ "co", CPU_FREQ_CONSERVATIVE },
+		{ "on", CPU_FREQ_ONDEMAND },
+		{ "pe", CPU_FREQ_PERFORMANCE },
+		{ "po", CPU_FREQ_POWERSAVE },
+		{ "sc", CPU_FREQ_SCHEDUTIL },
+		{ "us", CPU_FREQ_USERSPACE },
+		{ NULL, 0 },
 	};
 
 	for (const struct word *w = words; w->name; w++) {
@@ -272,7 +293,8 @@ static int put_cpu_freq(const char *text, job_desc_msg_t *desc, struct err *err)
 		       (!governor[0] || second[0]) &&
 		       (!second[0] || desc->cpu_freq_min <= desc->cpu_freq_max);
 	}
-	return good ? 0 : err_set(err, ERR_USAGE, "--cpu-freq: \"%.40s\": must be P1[-P2[:P3]]", text);
+	return good ? 0
+		    : err_set(err, ERR_USAGE, "--cpu-freq: \"%.40s\": must be P1[-P2[:P3]]", text);
 }
 
 /* --- memory binding --------------------------------------------------------------------------- */
@@ -282,7 +304,8 @@ static size_t mem_bind_word(const char *at)
 {
 	size_t len = 0;
 
-	while (at[len] && !(at[len] == ',' && !strchr("0123456789", at[len + 1] ? at[len + 1] : 'z')))
+	while (at[len] &&
+	       !(at[len] == ',' && !strchr("0123456789", at[len + 1] ? at[len + 1] : 'z')))
 		len++;
 	return len;
 }
@@ -290,14 +313,24 @@ static size_t mem_bind_word(const char *at)
 static int put_mem_bind(const char *text, job_desc_msg_t *desc, struct kept *kept, struct err *err)
 {
 	static const struct word words[] = {
-		{"no", MEM_BIND_NONE}, {"none", MEM_BIND_NONE}, {"rank", MEM_BIND_RANK},
-		{"local", MEM_BIND_LOCAL}, {"map_mem", MEM_BIND_MAP}, {"mask_mem", MEM_BIND_MASK},
-		{"p", MEM_BIND_PREFER}, {"prefer", MEM_BIND_PREFER}, {"sort", MEM_BIND_SORT},
-		{"v", MEM_BIND_VERBOSE}, {"verbose", MEM_BIND_VERBOSE}, {"q", 0}, {"quiet", 0},
-		{"nosort", 0}, {NULL, 0},
+		{ "no", MEM_BIND_NONE },
+		{ "none", MEM_BIND_NONE },
+		{ "rank", MEM_BIND_RANK },
+		{ "local", MEM_BIND_LOCAL },
+		{ "map_mem", MEM_BIND_MAP },
+		{ "mask_mem", MEM_BIND_MASK },
+		{ "p", MEM_BIND_PREFER },
+		{ "prefer", MEM_BIND_PREFER },
+		{ "sort", MEM_BIND_SORT },
+		{ "v", MEM_BIND_VERBOSE },
+		{ "verbose", MEM_BIND_VERBOSE },
+		{ "q", 0 },
+		{ "quiet", 0 },
+		{ "nosort", 0 },
+		{ NULL, 0 },
 	};
-	static const uint16_t types = MEM_BIND_NONE | MEM_BIND_RANK | MEM_BIND_LOCAL | MEM_BIND_MAP |
-				      MEM_BIND_MASK;
+	static const uint16_t types = MEM_BIND_NONE | MEM_BIND_RANK | MEM_BIND_LOCAL |
+				      MEM_BIND_MAP | MEM_BIND_MASK;
 	const char *at = text;
 
 	while (*at) {
@@ -309,13 +342,16 @@ static int put_mem_bind(const char *text, job_desc_msg_t *desc, struct kept *kep
 		while (w->name && !is_word(at, len, w->name))
 			w++;
 		if (!w->name)
-			return err_set(err, ERR_USAGE, "--mem-bind: \"%.60s\": must be none, rank, local, "
-				       "map_mem:LIST or mask_mem:LIST", text);
+			return err_set(err, ERR_USAGE,
+				       "--mem-bind: \"%.60s\": must be none, rank, local, "
+				       "map_mem:LIST or mask_mem:LIST",
+				       text);
 		if (w->bits & types)
 			desc->mem_bind_type &= (uint16_t)~types;
 		desc->mem_bind_type |= (uint16_t)w->bits;
 		if (w->bits & (MEM_BIND_MAP | MEM_BIND_MASK))
-			desc->mem_bind = keep(kept, xstrndup(at + len + 1, all > len ? all - len - 1 : 0));
+			desc->mem_bind = keep(kept, xstrndup(at + len + 1,
+							     all > len ? all - len - 1 : 0));
 		at += all + (at[all] == ',');
 	}
 	return 0;
@@ -343,11 +379,14 @@ static char *with_prefix(struct kept *kept, const char *prefix, const char *list
 
 static void put_gres(const json_t *fields, job_desc_msg_t *desc, struct kept *kept)
 {
-	static const struct { const char *field; size_t offset; } gpus[] = {
-		{"gpus", offsetof(job_desc_msg_t, tres_per_job)},
-		{"gpus_per_node", offsetof(job_desc_msg_t, tres_per_node)},
-		{"gpus_per_socket", offsetof(job_desc_msg_t, tres_per_socket)},
-		{"gpus_per_task", offsetof(job_desc_msg_t, tres_per_task)},
+	static const struct {
+		const char *field;
+		size_t offset;
+	} gpus[] = {
+		{ "gpus", offsetof(job_desc_msg_t, tres_per_job) },
+		{ "gpus_per_node", offsetof(job_desc_msg_t, tres_per_node) },
+		{ "gpus_per_socket", offsetof(job_desc_msg_t, tres_per_socket) },
+		{ "gpus_per_task", offsetof(job_desc_msg_t, tres_per_task) },
 	};
 	const char *gres = js_str(fields, "gres", NULL);
 	int64_t cpus = js_int(fields, "cpus_per_gpu", 0), mb = js_int(fields, "mem_per_gpu", -1);
@@ -356,8 +395,8 @@ static void put_gres(const json_t *fields, job_desc_msg_t *desc, struct kept *ke
 		const char *list = js_str(fields, gpus[i].field, NULL);
 
 		if (list)
-			*(char **)((char *)desc + gpus[i].offset) =
-				with_prefix(kept, GRES "gpu:", list);
+			*(char **)((char *)desc + gpus[i].offset) = with_prefix(kept,
+										GRES "gpu:", list);
 	}
 	if (gres && strcasecmp(gres, "none") != 0) {
 		char *list = with_prefix(kept, GRES, gres), *before = desc->tres_per_node;
@@ -421,10 +460,12 @@ static void put_plain(const json_t *fields, job_desc_msg_t *desc)
 		desc->nice = (uint32_t)((int64_t)NICE_OFFSET + js_int(fields, "nice", 0));
 	if (json_object_get(fields, "core_spec"))
 		desc->core_spec = (uint16_t)(js_int(fields, "core_spec", 0) |
-			(js_int(fields, "core_spec_is_threads", 0) ? CORE_SPEC_THREAD : 0));
+					     (js_int(fields, "core_spec_is_threads", 0)
+						      ? CORE_SPEC_THREAD
+						      : 0));
 	if (open_mode)
-		desc->open_mode = strcmp(open_mode, "append") == 0 ? OPEN_MODE_APPEND :
-								    OPEN_MODE_TRUNCATE;
+		desc->open_mode = strcmp(open_mode, "append") == 0 ? OPEN_MODE_APPEND
+								   : OPEN_MODE_TRUNCATE;
 	if (js_str(fields, "profile", NULL))
 		desc->profile = profile_of(js_str(fields, "profile", ""));
 	if (strcasestr(js_str(fields, "power", ""), "level"))
@@ -436,7 +477,8 @@ static void put_plain(const json_t *fields, job_desc_msg_t *desc)
 int fields_apply(const json_t *fields, job_desc_msg_t *desc, struct kept *kept, struct err *err)
 {
 	const char *distribution = js_str(fields, "distribution", NULL);
-	const char *freq = js_str(fields, "cpu_freq", NULL), *bind = js_str(fields, "mem_bind", NULL);
+	const char *freq = js_str(fields, "cpu_freq", NULL),
+		   *bind = js_str(fields, "mem_bind", NULL);
 
 	put_rows(fields, desc, kept);
 	put_nodelist(desc, kept);

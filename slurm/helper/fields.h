@@ -18,8 +18,8 @@ struct kept {
 char *keep(struct kept *kept, char *text);
 void kept_fini(struct kept *kept);
 
-/* Fills in `desc`, which slurm_init_job_desc_msg has seen. -1 with err for a field that this libslurm
- * cannot express: "--prefer: …". */
+/* Fills in `desc`, which slurm_init_job_desc_msg has seen. -1 with err for a field that this
+ * libslurm cannot express: "--prefer: …". */
 int fields_apply(const json_t *fields, job_desc_msg_t *desc, struct kept *kept, struct err *err);
 
 #endif

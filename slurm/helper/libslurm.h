@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* libslurm.h - <slurm/slurm.h>, made to live beside slurm/scheduler.h: both name a JOB_PENDING and a
- * JOB_RUNNING, and those of Slurm step aside. */
+/* libslurm.h - <slurm/slurm.h>, made to live beside slurm/scheduler.h: both name a JOB_PENDING and
+ * a JOB_RUNNING, and those of Slurm step aside. */
 #ifndef SLURM_HELPER_LIBSLURM_H
 #define SLURM_HELPER_LIBSLURM_H
 

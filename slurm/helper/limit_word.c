@@ -42,14 +42,15 @@ void limit_word(const char *said, char limit[LIMIT_WORD_BYTES])
 
 bool limit_word_is_qos(const char *limit)
 {
-	return strncmp(limit, "Assoc", 5) != 0;		/* MaxJobsPerAccount is one of a QOS, too */
+	return strncmp(limit, "Assoc", 5) != 0; /* MaxJobsPerAccount is one of a QOS, too */
 }
 
 void limit_catch_begin(struct limit_catch *c)
 {
 	fflush(stderr);
 	c->caught_fd = memfd_create("stderr", MFD_CLOEXEC);
-	c->saved_fd = c->caught_fd < 0 ? -1 : fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	c->saved_fd = c->caught_fd < 0 ? -1
+				       : fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	if (c->saved_fd >= 0)
 		dup2(c->caught_fd, STDERR_FILENO);
 }

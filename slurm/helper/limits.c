@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* limits.c - what partitions and nodes could ever give a job.
  *
- * Slurm has one error for "never" and for "not while these nodes are down". Here it is counted: a node that
- * is down counts as what it is when it is up. What cannot be counted (complex constraints, switches) is
- * taken to fit: a job that might start one day is not refused. */
+ * Slurm has one error for "never" and for "not while these nodes are down". Here it is counted: a
+ * node that is down counts as what it is when it is up. What cannot be counted (complex
+ * constraints, switches) is taken to fit: a job that might start one day is not refused. */
 #include "slurm/helper/limits.h"
 
 #include <inttypes.h>
@@ -42,8 +42,8 @@ const partition_info_t *cluster_partition(const struct cluster *c, const char *n
 	for (uint32_t i = 0; i < c->partitions->record_count; i++) {
 		const partition_info_t *p = &c->partitions->partition_array[i];
 
-		if (name ? strlen(p->name) == len && memcmp(p->name, name, len) == 0 :
-			   (p->flags & PART_FLAG_DEFAULT) != 0)
+		if (name ? strlen(p->name) == len && memcmp(p->name, name, len) == 0
+			 : (p->flags & PART_FLAG_DEFAULT) != 0)
 			return p;
 	}
 	return NULL;
@@ -84,7 +84,7 @@ char *cluster_partition_names(const struct cluster *c)
 	return text;
 }
 
-/* --- nodes -------------------------------------------------------------------------------------- */
+/* --- nodes ------------------------------------------------------------------------------------ */
 
 static void each_node(const struct cluster *c, const partition_info_t *p,
 		      void (*see)(const node_info_t *node, void *arg), void *arg)
@@ -101,7 +101,7 @@ struct needs {
 	uint32_t cpus, gpus;
 	uint64_t mem_mb;
 	const char *gpu_type, *features;
-	json_t *excluded;		/* names; owned */
+	json_t *excluded; /* names; owned */
 };
 
 /* "gres:gpu:2", "gres:gpu:h100:8", "gres/gpu:2", also as one of several: of GPUs alone. */
@@ -143,7 +143,8 @@ static struct needs needs_of(const job_desc_msg_t *job)
 	bool has_mem = job->pn_min_memory != NO_VAL64;
 
 	if (job->overcommit == NO_VAL8 || job->overcommit == 0)
-		n.cpus = (has_cpus ? job->cpus_per_task : 1u) * (has_tasks ? job->ntasks_per_node : 1u);
+		n.cpus = (has_cpus ? job->cpus_per_task : 1u) *
+			 (has_tasks ? job->ntasks_per_node : 1u);
 	if (has_mem && job->pn_min_memory & MEM_PER_CPU)
 		n.mem_mb = (job->pn_min_memory & ~MEM_PER_CPU) * (n.cpus ? n.cpus : 1);
 	else if (has_mem)
@@ -167,9 +168,10 @@ static uint32_t gpus_of(const char *gres, const char *type)
 
 			if (has_type && count[word] != ':')
 				sum += 0;
-			else if (!type || (has_type && word == type_len &&
-					   memcmp(count, type, word) == 0))
-				sum += (uint32_t)strtoul(has_type ? count + word + 1 : count, NULL, 10);
+			else if (!type ||
+				 (has_type && word == type_len && memcmp(count, type, word) == 0))
+				sum += (uint32_t)strtoul(has_type ? count + word + 1 : count, NULL,
+							 10);
 		}
 		at += len + (at[len] == ',');
 	}
@@ -238,7 +240,7 @@ static void count_node(const node_info_t *node, void *arg)
 	c->most_mem = node->real_memory > c->most_mem ? node->real_memory : c->most_mem;
 }
 
-/* --- what is exceeded ------------------------------------------------------------------------------ */
+/* --- what is exceeded ------------------------------------------------------------------------- */
 
 /* `text` is taken. */
 static void add(json_t *list, const char *limit, int64_t allowed, int64_t asked, char *text)
@@ -262,22 +264,24 @@ static void check_time(json_t *list, const job_desc_msg_t *job, const partition_
 	duration_text((int64_t)p->max_time * 60000, most);
 	duration_text((int64_t)job->time_limit * 60000, asked);
 	add(list, "MaxTime", p->max_time, job->time_limit,
-	    job->time_limit == INFINITE ?
-	    xasprintf("partition %s lets a job run for %s, this one asks for time without end", p->name,
-		      most) :
-	    xasprintf("partition %s lets a job run for %s, this one asks for %s", p->name, most, asked));
+	    job->time_limit == INFINITE
+		    ? xasprintf(
+			      "partition %s lets a job run for %s, this one asks for time without end",
+			      p->name, most)
+		    : xasprintf("partition %s lets a job run for %s, this one asks for %s", p->name,
+				most, asked));
 }
 
 static void check_counts(json_t *list, const struct needs *n, const partition_info_t *p)
 {
 	if (p->max_nodes != INFINITE && n->nodes > p->max_nodes)
 		add(list, "MaxNodes", p->max_nodes, n->nodes,
-		    xasprintf("partition %s gives a job %u node%s at most, this one asks for %u", p->name,
-			      p->max_nodes, p->max_nodes == 1 ? "" : "s", n->nodes));
+		    xasprintf("partition %s gives a job %u node%s at most, this one asks for %u",
+			      p->name, p->max_nodes, p->max_nodes == 1 ? "" : "s", n->nodes));
 	else if (n->nodes > p->total_nodes)
 		add(list, "TotalNodes", p->total_nodes, n->nodes,
-		    xasprintf("partition %s has %u node%s, the job asks for %u", p->name, p->total_nodes,
-			      p->total_nodes == 1 ? "" : "s", n->nodes));
+		    xasprintf("partition %s has %u node%s, the job asks for %u", p->name,
+			      p->total_nodes, p->total_nodes == 1 ? "" : "s", n->nodes));
 }
 
 /* One kind of thing that too few nodes have enough of. */
@@ -288,11 +292,13 @@ static void check_kind(json_t *list, const struct needs *n, const partition_info
 		return;
 	if (fit == 0)
 		add(list, limit, (int64_t)most, (int64_t)asked,
-		    xasprintf("nodes of partition %s have %" PRIu64 " %s at most, the job asks for %" PRIu64
-			      " on each", p->name, most, unit, asked));
+		    xasprintf("nodes of partition %s have %" PRIu64
+			      " %s at most, the job asks for %" PRIu64 " on each",
+			      p->name, most, unit, asked));
 	else
 		add(list, limit, (int64_t)most, (int64_t)asked,
-		    xasprintf("%u nodes of partition %s have %" PRIu64 " %s, the job asks for %u of those",
+		    xasprintf("%u nodes of partition %s have %" PRIu64
+			      " %s, the job asks for %u of those",
 			      fit, p->name, asked, unit, n->nodes));
 }
 
@@ -301,18 +307,22 @@ static void check_nodes(json_t *list, const struct needs *n, const partition_inf
 {
 	check_kind(list, n, p, c->cpus, "CPUs", c->most_cpus, n->cpus, "CPUs");
 	check_kind(list, n, p, c->mem, "Memory", c->most_mem, n->mem_mb, "MB of memory");
-	check_kind(list, n, p, c->gpus, "GPUs", c->most_gpus, n->gpus, n->gpu_type ? "GPUs of its type" : "GPUs");
+	check_kind(list, n, p, c->gpus, "GPUs", c->most_gpus, n->gpus,
+		   n->gpu_type ? "GPUs of its type" : "GPUs");
 	if (c->features < n->nodes)
 		add(list, "Features", c->features, n->nodes,
 		    xasprintf("%u nodes of partition %s have the features %s, the job asks for %u",
 			      c->features, p->name, n->features, n->nodes));
 	if (json_array_size(list) == 0 && c->all < n->nodes)
 		add(list, "Nodes", c->all, n->nodes,
-		    xasprintf("%u nodes of partition %s are all that the job asks for at once (CPUs, memory, "
-			      "GPUs, features, not excluded); it asks for %u", c->all, p->name, n->nodes));
+		    xasprintf(
+			    "%u nodes of partition %s are all that the job asks for at once (CPUs, memory, "
+			    "GPUs, features, not excluded); it asks for %u",
+			    c->all, p->name, n->nodes));
 }
 
-json_t *limits_exceeded(const struct cluster *c, const job_desc_msg_t *job, const partition_info_t *p)
+json_t *limits_exceeded(const struct cluster *c, const job_desc_msg_t *job,
+			const partition_info_t *p)
 {
 	struct needs needs = needs_of(job);
 	struct count count = { .needs = &needs };
@@ -327,7 +337,7 @@ json_t *limits_exceeded(const struct cluster *c, const job_desc_msg_t *job, cons
 	return list;
 }
 
-/* --- nodes that are away ------------------------------------------------------------------------- */
+/* --- nodes that are away ---------------------------------------------------------------------- */
 
 struct absent {
 	char *text;
@@ -360,8 +370,9 @@ static void see_absent(const node_info_t *node, void *arg)
 		return;
 	if (++a->count > MAX_ABSENT_SHOWN)
 		return;
-	longer = xasprintf("%s%s%s (%s%s%s)", a->text ? a->text : "", a->text ? ", " : "", node->name, how,
-			   node->reason && node->reason[0] ? ": " : "", node->reason ? node->reason : "");
+	longer = xasprintf("%s%s%s (%s%s%s)", a->text ? a->text : "", a->text ? ", " : "",
+			   node->name, how, node->reason && node->reason[0] ? ": " : "",
+			   node->reason ? node->reason : "");
 	free(a->text);
 	a->text = longer;
 }
@@ -383,7 +394,7 @@ char *limits_absent_nodes(const struct cluster *c, const partition_info_t *p, ui
 	return a.text;
 }
 
-/* --- what is free now ------------------------------------------------------------------------------ */
+/* --- what is free now ------------------------------------------------------------------------- */
 
 /* Newer releases tell it otherwise; there only wholly idle nodes count as free. */
 static void used_of(const node_info_t *node, uint16_t *cpus, uint64_t *mem_mb)
@@ -391,10 +402,10 @@ static void used_of(const node_info_t *node, uint16_t *cpus, uint64_t *mem_mb)
 	*cpus = 0;
 	*mem_mb = 0;
 #if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(24, 11, 0)
-	slurm_get_select_nodeinfo(node->select_nodeinfo, SELECT_NODEDATA_SUBCNT, NODE_STATE_ALLOCATED,
-				  cpus);
-	slurm_get_select_nodeinfo(node->select_nodeinfo, SELECT_NODEDATA_MEM_ALLOC, NODE_STATE_ALLOCATED,
-				  mem_mb);
+	slurm_get_select_nodeinfo(node->select_nodeinfo, SELECT_NODEDATA_SUBCNT,
+				  NODE_STATE_ALLOCATED, cpus);
+	slurm_get_select_nodeinfo(node->select_nodeinfo, SELECT_NODEDATA_MEM_ALLOC,
+				  NODE_STATE_ALLOCATED, mem_mb);
 #else
 	if ((node->node_state & NODE_STATE_BASE) != NODE_STATE_IDLE) {
 		*cpus = node->cpus;
@@ -406,7 +417,7 @@ static void used_of(const node_info_t *node, uint16_t *cpus, uint64_t *mem_mb)
 struct vacancy {
 	const struct needs *needs;
 	const json_t *taken;
-	bool is_whole;			/* the job wants its nodes for itself */
+	bool is_whole; /* the job wants its nodes for itself */
 	uint32_t count;
 };
 

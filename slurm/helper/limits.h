@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* limits.h - what the partitions and nodes of a cluster could ever give a job, and what it asks for. */
+/* limits.h - what the partitions and nodes of a cluster could ever give a job, and what it asks
+ * for. */
 #ifndef SLURM_HELPER_LIMITS_H
 #define SLURM_HELPER_LIMITS_H
 
@@ -8,7 +9,8 @@
 
 #include "slurm/helper/calls.h"
 
-struct cluster {		/* as Slurm tells it; cluster_fini is due after cluster_load, however it ended */
+/* as Slurm tells it; cluster_fini is due after cluster_load, however it ended */
+struct cluster {
 	partition_info_msg_t *partitions;
 	node_info_msg_t *nodes;
 };
@@ -23,17 +25,19 @@ const partition_info_t *cluster_partition(const struct cluster *c, const char *n
 void cluster_each(const struct cluster *c, const char *names,
 		  void (*see)(const partition_info_t *p, void *arg), void *arg);
 
-/* Why the job could never start in this partition as both are now, nodes that are down counted as if they
- * were up: [{"limit","allowed","asked","text"}…], a new reference; empty when nothing is in its way. */
+/* Why the job could never start in this partition as both are now, nodes that are down counted as
+ * if they were up: [{"limit","allowed","asked","text"}…], a new reference; empty when nothing is in
+ * its way. */
 json_t *limits_exceeded(const struct cluster *c, const job_desc_msg_t *job,
 			const partition_info_t *p);
 
-/* The nodes of the partition that nothing starts on at present: "n2 (down: no power), n3 (drained)".
- * Owned; NULL: none. *count is how many, *all of how many. */
+/* The nodes of the partition that nothing starts on at present: "n2 (down: no power), n3
+ * (drained)". Owned; NULL: none. *count is how many, *all of how many. */
 char *limits_absent_nodes(const struct cluster *c, const partition_info_t *p, uint32_t *count,
 			  uint32_t *all);
 
-/* How many nodes of the partition have now free what the job asks of each, not counting `taken` (names). */
+/* How many nodes of the partition have now free what the job asks of each, not counting `taken`
+ * (names). */
 uint32_t limits_free_nodes(const struct cluster *c, const job_desc_msg_t *job,
 			   const partition_info_t *p, const json_t *taken);
 

@@ -23,8 +23,8 @@ static const struct op {
 	void (*run)(const json_t *request, struct answer *a);
 } ops[] = {
 	{ "submit", op_submit }, { "release", op_release }, { "signal", op_signal },
-	{ "cancel", op_cancel }, { "poll", op_poll }, { "info", op_info },
-	{ "check", op_check }, { "why", op_why },
+	{ "cancel", op_cancel }, { "poll", op_poll },       { "info", op_info },
+	{ "check", op_check },   { "why", op_why },
 };
 
 static void handle(const char *line, size_t len)
@@ -57,7 +57,7 @@ static void handle_lines(struct buf *in, size_t fresh)
 		handle(in->data + start, at - start);
 		start = fresh = at + 1;
 	}
-	explicit_bzero(in->data, start);	/* environments may hold secrets */
+	explicit_bzero(in->data, start); /* environments may hold secrets */
 	buf_drop(in, start);
 }
 
@@ -74,7 +74,8 @@ static int serve(void)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 || buf_add(&in, chunk, (size_t)n)) {
-			log_error("a request cannot be read: %s", n < 0 ? strerror(errno) : "too long");
+			log_error("a request cannot be read: %s",
+				  n < 0 ? strerror(errno) : "too long");
 			break;
 		}
 		handle_lines(&in, fresh);
@@ -101,14 +102,15 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	if (argc != 2) {
-		fprintf(stderr, "usage: lbd-slurm PID_OF_LBD | --version (started by lbd, not by people)\n");
+		fprintf(stderr,
+			"usage: lbd-slurm PID_OF_LBD | --version (started by lbd, not by people)\n");
 		return 2;
 	}
 	log_init("lbd-slurm", LOG_LEVEL_INFO);
 	signal(SIGPIPE, SIG_IGN);
-	setenv("SLURM_BITSTR_LEN", "0", 1);	/* libslurm: all tasks of an array, not the first */
+	setenv("SLURM_BITSTR_LEN", "0", 1); /* libslurm: all tasks of an array, not the first */
 #ifndef __SANITIZE_ADDRESS__
-	prctl(PR_SET_DUMPABLE, 0);	/* job environments, with their secrets, pass through here */
+	prctl(PR_SET_DUMPABLE, 0); /* job environments, with their secrets, pass through here */
 #endif
 	if (!follow_parent(argv[1]))
 		return 1;

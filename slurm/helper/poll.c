@@ -57,7 +57,7 @@ static void fill_row(struct wire_row *row, const slurm_job_info_t *job)
 	row->start_time = has_started ? (int64_t)job->start_time : 0;
 	row->end_time = has_ended ? (int64_t)job->end_time : 0;
 	row->restarts = job->restart_cnt;
-	row->nodes = job->nodes ? job->nodes : "";	/* Slurm takes no names but ASCII ones */
+	row->nodes = job->nodes ? job->nodes : ""; /* Slurm takes no names but ASCII ones */
 }
 
 static bool is_idle(const node_info_t *node)
@@ -65,14 +65,16 @@ static bool is_idle(const node_info_t *node)
 	const uint32_t away = NODE_STATE_DRAIN | NODE_STATE_FAIL | NODE_STATE_COMPLETING |
 			      NODE_STATE_NO_RESPOND | NODE_STATE_MAINT | NODE_STATE_RES;
 
-	return (node->node_state & NODE_STATE_BASE) == NODE_STATE_IDLE && !(node->node_state & away);
+	return (node->node_state & NODE_STATE_BASE) == NODE_STATE_IDLE &&
+	       !(node->node_state & away);
 }
 
-/* Slurm says what a job waits for, not that it waits only because of the nodes that it must not have.
- * Asked once for all jobs of a poll, and only where one of them might. */
+/* Slurm says what a job waits for, not that it waits only because of the nodes that it must not
+ * have. Asked once for all jobs of a poll, and only where one of them might. */
 static int64_t idle_excluded(const slurm_job_info_t *job, node_info_msg_t **nodes)
 {
-	bool may_be_why = (job->job_state & SJ_MASK) == SJ_PENDING && job->exc_nodes && job->exc_nodes[0] &&
+	bool may_be_why = (job->job_state & SJ_MASK) == SJ_PENDING && job->exc_nodes &&
+			  job->exc_nodes[0] &&
 			  (job->state_reason == SR_PRIORITY || job->state_reason == SR_RESOURCES ||
 			   job->state_reason == SR_NODE_NOT_AVAIL);
 	nodes_t excluded;
@@ -84,7 +86,8 @@ static int64_t idle_excluded(const slurm_job_info_t *job, node_info_msg_t **node
 	for (uint32_t i = 0; excluded && i < (*nodes)->record_count; i++) {
 		const node_info_t *node = &(*nodes)->node_array[i];
 
-		count += node->name && is_idle(node) && slurm_hostlist_find(excluded, node->name) >= 0;
+		count += node->name && is_idle(node) &&
+			 slurm_hostlist_find(excluded, node->name) >= 0;
 	}
 	if (excluded)
 		slurm_hostlist_destroy(excluded);
@@ -92,7 +95,8 @@ static int64_t idle_excluded(const slurm_job_info_t *job, node_info_msg_t **node
 }
 
 /* The tasks of an array are one job to lbd: what any of them still does counts first, then what
- * failed. Pending tasks may share a record, so that an array has from one to as many as it has tasks. */
+ * failed. Pending tasks may share a record, so that an array has from one to as many as it has
+ * tasks. */
 static int weight_of(const slurm_job_info_t *job)
 {
 	uint32_t base = job->job_state & SJ_MASK;
@@ -135,7 +139,8 @@ static json_t *rows_of(const job_info_msg_t *list)
 		char text[WIRE_ROW_BYTES];
 		struct wire_row row;
 
-		if (job->user_id != me || !wire_comment_parse(job->comment, row.ledger_id, row.token) ||
+		if (job->user_id != me ||
+		    !wire_comment_parse(job->comment, row.ledger_id, row.token) ||
 		    is_outweighed(list, i))
 			continue;
 		fill_row(&row, job);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* sbatch.c - a job by the site's own sbatch: for sites whose filters (CliFilterPlugins) look at what
- * that command is given, and would never see a job that libslurm made. */
+/* sbatch.c - a job by the site's own sbatch: for sites whose filters (CliFilterPlugins) look at
+ * what that command is given, and would never see a job that libslurm made. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -72,7 +72,7 @@ static bool is_variable(const char *entry, const char *name)
 static void env_make(struct strv *env, const json_t *request)
 {
 	const char *conf = getenv("SLURM_CONF");
-	struct strv all = {0};
+	struct strv all = { 0 };
 	bool has_conf = false;
 
 	add_all(&all, json_object_get(request, "env"), 0);
@@ -100,12 +100,20 @@ static const char *value_of(char *const *env, const char *name)
 /* sbatch tells Slurm of its own limits and umask: they are to be the submitter's. */
 static void take_limits(char *const *env)
 {
-	static const struct { const char *name; int resource; } limits[] = {
-		{"SLURM_RLIMIT_CPU", RLIMIT_CPU}, {"SLURM_RLIMIT_FSIZE", RLIMIT_FSIZE},
-		{"SLURM_RLIMIT_DATA", RLIMIT_DATA}, {"SLURM_RLIMIT_STACK", RLIMIT_STACK},
-		{"SLURM_RLIMIT_CORE", RLIMIT_CORE}, {"SLURM_RLIMIT_RSS", RLIMIT_RSS},
-		{"SLURM_RLIMIT_NPROC", RLIMIT_NPROC}, {"SLURM_RLIMIT_NOFILE", RLIMIT_NOFILE},
-		{"SLURM_RLIMIT_MEMLOCK", RLIMIT_MEMLOCK}, {"SLURM_RLIMIT_AS", RLIMIT_AS},
+	static const struct {
+		const char *name;
+		int resource;
+	} limits[] = {
+		{ "SLURM_RLIMIT_CPU", RLIMIT_CPU },
+		{ "SLURM_RLIMIT_FSIZE", RLIMIT_FSIZE },
+		{ "SLURM_RLIMIT_DATA", RLIMIT_DATA },
+		{ "SLURM_RLIMIT_STACK", RLIMIT_STACK },
+		{ "SLURM_RLIMIT_CORE", RLIMIT_CORE },
+		{ "SLURM_RLIMIT_RSS", RLIMIT_RSS },
+		{ "SLURM_RLIMIT_NPROC", RLIMIT_NPROC },
+		{ "SLURM_RLIMIT_NOFILE", RLIMIT_NOFILE },
+		{ "SLURM_RLIMIT_MEMLOCK", RLIMIT_MEMLOCK },
+		{ "SLURM_RLIMIT_AS", RLIMIT_AS },
 	};
 	const char *mask = value_of(env, "SLURM_UMASK");
 
@@ -117,7 +125,7 @@ static void take_limits(char *const *env)
 
 		if (!text || getrlimit(limits[i].resource, &limit) < 0)
 			continue;
-		text += *text == 'U';	/* of --propagate */
+		text += *text == 'U'; /* of --propagate */
 		limit.rlim_cur = strtoul(text, NULL, 10);
 		if (limit.rlim_cur > limit.rlim_max)
 			limit.rlim_cur = limit.rlim_max;
@@ -125,8 +133,8 @@ static void take_limits(char *const *env)
 	}
 }
 
-static void __attribute__((noreturn)) child(char **words, char **env, const char *folder, int out,
-					    int said)
+static void __attribute__((noreturn))
+child(char **words, char **env, const char *folder, int out, int said)
 {
 	int null = open("/dev/null", O_RDONLY);
 
@@ -165,8 +173,8 @@ static void read_back(int fd, char text[SAID_BYTES])
 
 static const char *without_heads(const char *line)
 {
-	static const char *const heads[] = {"sbatch: ", "error: ", "fatal: ", "warning: ",
-					    "allocation failure: "};
+	static const char *const heads[] = { "sbatch: ", "error: ", "fatal: ", "warning: ",
+					     "allocation failure: " };
 
 	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++) {
 		if (strncmp(line, heads[i], strlen(heads[i])) == 0)
@@ -185,8 +193,8 @@ static void in_one_line(const char *said, char out[SAID_BYTES])
 	out[0] = '\0';
 	while ((line = strsep(&rest, "\n")) && len < SAID_BYTES) {
 		if (*line)
-			len += (size_t)snprintf(out + len, SAID_BYTES - len, "%s%s", len ? "; " : "",
-						without_heads(line));
+			len += (size_t)snprintf(out + len, SAID_BYTES - len, "%s%s",
+						len ? "; " : "", without_heads(line));
 	}
 	free(copy);
 }
@@ -217,7 +225,7 @@ static int run_sbatch(struct strv *words, const json_t *request, char out_text[S
 {
 	char *folder = js_bytes_take(json_object_get(request, "submit_dir"));
 	int out = memfd_create("out", MFD_CLOEXEC), said = memfd_create("said", MFD_CLOEXEC);
-	struct strv env = {0};
+	struct strv env = { 0 };
 	int status = NOT_STARTED;
 	pid_t pid;
 
@@ -238,7 +246,7 @@ static int run_sbatch(struct strv *words, const json_t *request, char out_text[S
 int sbatch_submit(const json_t *request, struct answer *a, uint32_t *job_id)
 {
 	char out[SAID_BYTES], said[SAID_BYTES];
-	struct strv words = {0};
+	struct strv words = { 0 };
 
 	words_make(&words, request);
 	answer_acting(a);
@@ -248,12 +256,12 @@ int sbatch_submit(const json_t *request, struct answer *a, uint32_t *job_id)
 int sbatch_test(const json_t *request, struct answer *a)
 {
 	char out[SAID_BYTES], said[SAID_BYTES], line[SAID_BYTES];
-	struct strv words = {0};
+	struct strv words = { 0 };
 	int status;
 
 	words_begin(&words, request);
 	strv_add(&words, xstrdup("--test-only"));
-	strv_add(&words, xstrdup("--wrap=true"));	/* its job.sh is not written yet */
+	strv_add(&words, xstrdup("--wrap=true")); /* its job.sh is not written yet */
 	status = run_sbatch(&words, request, out, said);
 	in_one_line(said, line);
 	if (status == NOT_STARTED || status < 0)

@@ -54,8 +54,9 @@ static void confirm(struct answer *a, const char *name, const char *comment, uin
 	slurm_free_job_info_msg(list);
 }
 
-/* What would never be taken was refused when the run was made. A limit that is in the way of a later attempt
- * may be out of it when other jobs of the account have ended: asked again, Slurm may take it. */
+/* What would never be taken was refused when the run was made. A limit that is in the way of a
+ * later attempt may be out of it when other jobs of the account have ended: asked again, Slurm may
+ * take it. */
 static void wait_for_limit(struct answer *a, const char *limit)
 {
 	answer_set(a, SCHEDULER_DOWN, "over a limit of account or QOS: %s",
@@ -124,6 +125,7 @@ void op_submit(const json_t *request, struct answer *a)
 	else if (d.desc.name && d.desc.comment && d.desc.script && d.desc.work_dir)
 		submit(a, &d);
 	else
-		answer_set(a, SCHEDULER_REFUSED, "the request lacks a name, comment, script or workdir");
+		answer_set(a, SCHEDULER_REFUSED,
+			   "the request lacks a name, comment, script or workdir");
 	draft_fini(&d);
 }

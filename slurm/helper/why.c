@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* why.c - why a job waits: Slurm's reason, who is ahead, what is in the way, and what would start sooner.
+/* why.c - why a job waits: Slurm's reason, who is ahead, what is in the way, and what would start
+ * sooner.
  *
- * What would start sooner: a shorter time, if nodes are free now until something that is ahead begins there
- * (a planned job, a reservation); another partition, for which Slurm is asked to plan the job once more. */
+ * What would start sooner: a shorter time, if nodes are free now until something that is ahead
+ * begins there (a planned job, a reservation); another partition, for which Slurm is asked to plan
+ * the job once more. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -18,9 +20,9 @@
 #include "slurm/reasons.h"
 
 enum {
-	MAX_PLANS = 16,			/* that Slurm is asked for */
-	PLANS_MS = 4000,		/* and no new one after so long */
-	WORTH_SECONDS = 60,		/* what is no sooner than that is not proposed */
+	MAX_PLANS = 16,     /* that Slurm is asked for */
+	PLANS_MS = 4000,    /* and no new one after so long */
+	WORTH_SECONDS = 60, /* what is no sooner than that is not proposed */
 	MAX_HOLES = 6,
 };
 
@@ -29,15 +31,15 @@ struct inquiry {
 	struct draft *draft;
 	struct cluster cluster;
 	job_info_msg_t *jobs;
-	const slurm_job_info_t *job;	/* ours */
-	int64_t now, reference;		/* what counts as sooner is well before `reference` */
+	const slurm_job_info_t *job; /* ours */
+	int64_t now, reference;      /* what counts as sooner is well before `reference` */
 	int64_t begun_ms;
 	int plans;
 	uint32_t ahead;
-	uint32_t holes[MAX_HOLES];	/* minutes from now until something begins that is ahead of us */
+	uint32_t holes[MAX_HOLES]; /* minutes from now until something begins that is ahead of us */
 	int hole_count;
-	reserve_info_msg_t *reservations;	/* NULL: not known */
-	json_t *limits, *sooner;	/* owned by the answer */
+	reserve_info_msg_t *reservations; /* NULL: not known */
+	json_t *limits, *sooner;          /* owned by the answer */
 };
 
 static uint32_t state_of(const slurm_job_info_t *job)
@@ -81,8 +83,8 @@ static bool is_ahead(const slurm_job_info_t *other, const slurm_job_info_t *job,
 	if (id_of(other) == id_of(job) || !is_in_line(other, now) ||
 	    !share_partition(other->partition, job->partition))
 		return false;
-	return other->priority != job->priority ? other->priority > job->priority :
-						  other->job_id < job->job_id;
+	return other->priority != job->priority ? other->priority > job->priority
+						: other->job_id < job->job_id;
 }
 
 static void add_hole(struct inquiry *q, int64_t begins)
@@ -145,16 +147,18 @@ static json_t *nodes_due(const struct inquiry *q, uint32_t minutes)
 	for (uint32_t i = 0; i < q->jobs->record_count; i++) {
 		const slurm_job_info_t *job = &q->jobs->job_array[i];
 		bool is_due = (int64_t)job->start_time > q->now && (int64_t)job->start_time < end;
-		json_t *planned = is_due && job->sched_nodes && is_ahead(job, q->job, q->now) ?
-					  hosts_expand(job->sched_nodes) : NULL;
+		json_t *planned = is_due && job->sched_nodes && is_ahead(job, q->job, q->now)
+					  ? hosts_expand(job->sched_nodes)
+					  : NULL;
 
 		json_array_extend(names, planned);
 		json_decref(planned);
 	}
 	for (uint32_t i = 0; q->reservations && i < q->reservations->record_count; i++) {
 		const reserve_info_t *r = &q->reservations->reservation_array[i];
-		json_t *reserved = (int64_t)r->start_time < end && (int64_t)r->end_time > q->now ?
-					   hosts_expand(r->node_list ? r->node_list : "") : NULL;
+		json_t *reserved = (int64_t)r->start_time < end && (int64_t)r->end_time > q->now
+					   ? hosts_expand(r->node_list ? r->node_list : "")
+					   : NULL;
 
 		json_array_extend(names, reserved);
 		json_decref(reserved);
@@ -164,15 +168,16 @@ static json_t *nodes_due(const struct inquiry *q, uint32_t minutes)
 
 struct fit {
 	const struct inquiry *q;
-	json_t *due;			/* owned */
+	json_t *due; /* owned */
 	uint32_t free;
 };
 
 static void see_fit(const partition_info_t *p, void *arg)
 {
 	struct fit *f = arg;
-	uint32_t free = p->state_up == PARTITION_UP ?
-				limits_free_nodes(&f->q->cluster, &f->q->draft->desc, p, f->due) : 0;
+	uint32_t free = p->state_up == PARTITION_UP
+				? limits_free_nodes(&f->q->cluster, &f->q->draft->desc, p, f->due)
+				: 0;
 
 	f->free = free > f->free ? free : f->free;
 }
@@ -186,8 +191,8 @@ static bool fits_now(const struct inquiry *q, uint32_t minutes)
 	return fit.free >= q->job->num_nodes;
 }
 
-/* The longest time that ends before what is ahead begins, on nodes that are free now. Slurm's own plans do
- * not tell: they take nodes that are planned for others as used. */
+/* The longest time that ends before what is ahead begins, on nodes that are free now. Slurm's own
+ * plans do not tell: they take nodes that are planned for others as used. */
 static void try_times(struct inquiry *q)
 {
 	qsort(q->holes, (size_t)q->hole_count, sizeof(q->holes[0]), longer_first);
@@ -286,11 +291,12 @@ static void see_partition(const partition_info_t *p, void *arg)
 	json_array_extend(q->limits, exceeded);
 	json_decref(exceeded);
 	if (p->state_up != PARTITION_UP)
-		json_array_append_new(q->limits, json_pack("{s:s, s:s+}", "limit", "State", "text",
-							   "nothing starts at present in partition ", p->name));
+		json_array_append_new(
+			q->limits, json_pack("{s:s, s:s+}", "limit", "State", "text",
+					     "nothing starts at present in partition ", p->name));
 	if (absent) {
-		char *text = xasprintf("%u of %u nodes of partition %s are away: %s", count, all, p->name,
-				       absent);
+		char *text = xasprintf("%u of %u nodes of partition %s are away: %s", count, all,
+				       p->name, absent);
 		json_t *o = json_object();
 
 		js_set_str(o, "limit", "Away");
@@ -315,7 +321,8 @@ static void tell_job(struct inquiry *q)
 	js_set_str(body, "qos", job->qos);
 	js_set_int(body, "priority", job->priority);
 	js_set_int(body, "nodes", job->num_nodes);
-	js_set_int(body, "time_minutes", job->time_limit == INFINITE ? -1 : (int64_t)job->time_limit);
+	js_set_int(body, "time_minutes",
+		   job->time_limit == INFINITE ? -1 : (int64_t)job->time_limit);
 	js_set_int(body, "ahead", q->ahead);
 	if ((int64_t)job->start_time > q->now)
 		js_set_int(body, "start", (int64_t)job->start_time);
@@ -368,7 +375,9 @@ void op_why(const json_t *request, struct answer *a)
 {
 	struct draft draft;
 	struct err err = { 0 };
-	struct inquiry q = { .a = a, .draft = &draft, .begun_ms = clock_mono_ms(), .now = time(NULL) };
+	struct inquiry q = {
+		.a = a, .draft = &draft, .begun_ms = clock_mono_ms(), .now = time(NULL)
+	};
 
 	if (slurm_ready(a))
 		return;

@@ -43,30 +43,32 @@
 #include "slurm/local/local_jobs.h"
 #include "slurm/batch/sbatch_values.h"
 
-enum { FIRST_LINE_BYTES = 4096 };	/* a script's, which names its interpreter */
+enum { FIRST_LINE_BYTES = 4096 }; /* a script's, which names its interpreter */
 
 enum {
-	KILL_WAIT_SECONDS = 30,		/* Slurm's: from the time limit to SIGKILL */
-	ENDING_GRACE_MS = 5000,		/* for lbrun's second process to clear up by itself */
+	KILL_WAIT_SECONDS = 30, /* Slurm's: from the time limit to SIGKILL */
+	ENDING_GRACE_MS = 5000, /* for lbrun's second process to clear up by itself */
 	ENDING_LOOK_MS = 100,
-	ADOPTED_LOOK_MS = 1000,		/* a job that is not our child tells nobody that it ended */
+	ADOPTED_LOOK_MS = 1000, /* a job that is not our child tells nobody that it ended */
 };
 
-struct child {			/* a job that this lbd started; freed in on_child_closed */
+/* a job that this lbd started; freed in on_child_closed */
+struct child {
 	uv_process_t process;
-	struct child *next, **link;	/* NULL link: not in the list */
+	struct child *next, **link; /* NULL link: not in the list */
 	struct local *local;
 	uint32_t job_id;
 };
 
-struct later {			/* an answer that is due; calls never call back from inside */
+/* an answer that is due; calls never call back from inside */
+struct later {
 	struct later *next;
 	scheduler_done done;
 	void *arg;
 	bool is_poll;
 	enum scheduler_result result;
 	struct job_ref job;
-	json_t *body;		/* owned; NULL: none */
+	json_t *body; /* owned; NULL: none */
 	char text[sizeof(((struct err *)0)->text)];
 };
 
@@ -74,13 +76,13 @@ struct local {
 	struct scheduler base;
 	uv_loop_t *loop;
 	struct local_jobs jobs;
-	struct err broken;	/* why the folder cannot be used, if so */
+	struct err broken; /* why the folder cannot be used, if so */
 	struct later *due, **due_end;
 	uv_timer_t timer;
 	struct machine machine;
-	uv_timer_t clock;	/* the next moment at which something is to be done by itself */
+	uv_timer_t clock; /* the next moment at which something is to be done by itself */
 	struct child *children;
-	int open_handles;	/* the timers and all children whose close callback is still due */
+	int open_handles; /* the timers and all children whose close callback is still due */
 	void (*closed)(void *arg);
 	void *closed_arg;
 };
@@ -118,8 +120,9 @@ static void on_due(uv_timer_t *timer)
 	l->due = NULL;
 	l->due_end = &l->due;
 	while ((a = due)) {
-		struct scheduler_reply reply = { .result = a->result, .text = a->text, .job = a->job,
-						 .body = a->body };
+		struct scheduler_reply reply = {
+			.result = a->result, .text = a->text, .job = a->job, .body = a->body
+		};
 		bool is_dropped = uv_is_closing((uv_handle_t *)timer);
 
 		due = a->next;
@@ -249,9 +252,10 @@ static int spawn_bound(struct local *l, struct child *c, const uv_process_option
 	return rc;
 }
 
-/* As the kernel does, but also where the file system forbids to execute: the script's own first line
- * names its interpreter, with one argument at most. `args` points into `line`. */
-static void read_interpreter(const struct local_job *job, char line[FIRST_LINE_BYTES], char *args[4])
+/* As the kernel does, but also where the file system forbids to execute: the script's own first
+ * line names its interpreter, with one argument at most. `args` points into `line`. */
+static void read_interpreter(const struct local_job *job, char line[FIRST_LINE_BYTES],
+			     char *args[4])
 {
 	static char sh[] = "/bin/sh";
 	int fd = open(job->script_path, O_RDONLY | O_CLOEXEC), n = 0;
@@ -283,8 +287,12 @@ static int spawn(struct local *l, struct local_job *job, char **env, const int d
 		[LOCAL_LOCK_FD] = { .flags = UV_INHERIT_FD, .data.fd = descriptors[1] },
 	};
 	uv_process_options_t options = {
-		.exit_cb = on_child_exit, .args = args, .env = env,
-		.cwd = job->workdir, .flags = UV_PROCESS_DETACHED, .stdio = stdio,
+		.exit_cb = on_child_exit,
+		.args = args,
+		.env = env,
+		.cwd = job->workdir,
+		.flags = UV_PROCESS_DETACHED,
+		.stdio = stdio,
 		.stdio_count = LOCAL_LOCK_FD + 1,
 	};
 	struct child *c = xcalloc(1, sizeof(*c));
@@ -365,8 +373,10 @@ static void start_job(struct local *l, struct local_job *job)
 /* By what it really holds: the machine may have had more to give when the job started. */
 static struct slot_job slot_job_of(const struct local *l, const struct local_job *job)
 {
-	struct slot_job s = { .wants = job->wants, .array_id = job->task.array_id,
-			      .array_limit = job->task.limit, .holds = local_job_holds(job) };
+	struct slot_job s = { .wants = job->wants,
+			      .array_id = job->task.array_id,
+			      .array_limit = job->task.limit,
+			      .holds = local_job_holds(job) };
 	cpu_set_t cpus;
 
 	if (!s.holds)
@@ -398,7 +408,8 @@ static bool is_queued(const struct local_job *job)
 	return job->status.phase == JOB_PENDING || local_job_holds(job);
 }
 
-/* All that waits or holds something, in order, and what is planned for each; both lists are the caller's. */
+/* All that waits or holds something, in order, and what is planned for each; both lists are the
+ * caller's. */
 static size_t plan_queue(const struct local *l, struct local_job ***jobs, struct slot_job **plan)
 {
 	struct slots all = machine_slots(&l->machine);
@@ -546,8 +557,9 @@ static int local_check(const struct scheduler *base, const struct job_request *r
 	struct err why = { 0 };
 
 	if (request->nodes > 1)
-		return err_set(err, ERR_USAGE, "slurm.nodes: the job wants %lld nodes, this machine is "
-					       "one; it could never start",
+		return err_set(err, ERR_USAGE,
+			       "slurm.nodes: the job wants %lld nodes, this machine is "
+			       "one; it could never start",
 			       (long long)request->nodes);
 	if (request->array && sbatch_array(request->array, LOCAL_ARRAY_MAX, NULL, &why))
 		return err_set(err, ERR_USAGE, "--array: without Slurm, %s", why.text);
@@ -697,22 +709,24 @@ static void add_smaller(const struct local *l, const struct slot_job *plan, size
 {
 	const struct slot_job *job = &plan[at];
 	struct slots all = machine_slots(&l->machine), less = job->wants;
-	const char *what = job->verdict == SLOT_NO_GPUS ? "gpus" :
-			   job->verdict == SLOT_NO_CPUS ? "cpus" :
-			   job->verdict == SLOT_NO_MEM ? "mem_mb" : NULL;
+	const char *what = job->verdict == SLOT_NO_GPUS   ? "gpus"
+			   : job->verdict == SLOT_NO_CPUS ? "cpus"
+			   : job->verdict == SLOT_NO_MEM  ? "mem_mb"
+							  : NULL;
 
 	if (what == NULL || job->free <= 0)
 		return;
-	*(job->verdict == SLOT_NO_GPUS ? &less.gpus :
-	  job->verdict == SLOT_NO_CPUS ? &less.cpus : &less.mem_mb) = job->free;
+	*(job->verdict == SLOT_NO_GPUS   ? &less.gpus
+	  : job->verdict == SLOT_NO_CPUS ? &less.cpus
+					 : &less.mem_mb) = job->free;
 	if (slots_would_start(&all, plan, n, at, &less))
 		json_array_append_new(sooner, json_pack("{s:I, s:I}", "start",
 							(json_int_t)(clock_wall_ms() / 1000), what,
 							(json_int_t)job->free));
 }
 
-/* When the last of those that run must be over by its time limit, if all have one: it starts by then,
- * unless others are ahead of it. 0: nobody knows. */
+/* When the last of those that run must be over by its time limit, if all have one: it starts by
+ * then, unless others are ahead of it. 0: nobody knows. */
 static int64_t all_over_by(struct local_job *const *jobs, size_t n)
 {
 	int64_t latest = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* local_array.c - the tasks of an array: jobs of their own to the local scheduler, one job to lbd. */
+/* local_array.c - the tasks of an array: jobs of their own to the local scheduler, one job to
+ * lbd. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,16 +21,20 @@ static int64_t step_of(const struct sbatch_indices *tasks)
 }
 
 /* The output of each task is its own. */
-void local_job_make_task(struct local_job *job, const struct sbatch_indices *tasks, uint32_t array_id,
-		      size_t at)
+void local_job_make_task(struct local_job *job, const struct sbatch_indices *tasks,
+			 uint32_t array_id, size_t at)
 {
 	const char *name = strrchr(job->output, '/');
 	char *output;
 
 	job->task = (struct local_task){
-		.array_id = array_id, .index = tasks->items[at], .count = (int64_t)tasks->count,
-		.lowest = tasks->items[0], .highest = tasks->items[tasks->count - 1],
-		.step = step_of(tasks), .limit = tasks->limit,
+		.array_id = array_id,
+		.index = tasks->items[at],
+		.count = (int64_t)tasks->count,
+		.lowest = tasks->items[0],
+		.highest = tasks->items[tasks->count - 1],
+		.step = step_of(tasks),
+		.limit = tasks->limit,
 	};
 	output = path_join("%.*s/task-%lld%s", (int)(name - job->output), job->output,
 			   (long long)job->task.index, name);
@@ -51,7 +56,10 @@ size_t local_jobs_together(struct local_job *const *sorted, size_t count)
 static int weight_of(const struct job_status *task)
 {
 	static const int weights[JOB_PHASE_COUNT] = {
-		[JOB_RUNNING] = 4, [JOB_PENDING] = 3, [JOB_HELD] = 2, [JOB_ENDING] = 1,
+		[JOB_RUNNING] = 4,
+		[JOB_PENDING] = 3,
+		[JOB_HELD] = 2,
+		[JOB_ENDING] = 1,
 	};
 
 	return weights[task->phase];

@@ -48,10 +48,13 @@ static void take_slots(struct strv *env, const struct local_job *job)
 /* Index 0 is one, too. */
 static void take_task(struct strv *env, const struct local_task *task)
 {
-	const struct { const char *name; int64_t number; } all[] = {
-		{ "JOB_ID", task->array_id },	  { "TASK_ID", task->index },
-		{ "TASK_COUNT", task->count },	  { "TASK_MIN", task->lowest },
-		{ "TASK_MAX", task->highest },	  { "TASK_STEP", task->step },
+	const struct {
+		const char *name;
+		int64_t number;
+	} all[] = {
+		{ "JOB_ID", task->array_id },  { "TASK_ID", task->index },
+		{ "TASK_COUNT", task->count }, { "TASK_MIN", task->lowest },
+		{ "TASK_MAX", task->highest }, { "TASK_STEP", task->step },
 	};
 
 	for (size_t i = 0; task->array_id && i < sizeof(all) / sizeof(all[0]); i++)

@@ -19,8 +19,8 @@
  * cannot be read. */
 char **local_env_make(const struct local_job *job, struct err *err);
 
-/* "LB_JOB_TOKEN=TOKEN", as in the environment of every process of the job; of a task "…=TOKEN_INDEX",
- * so that its end is not its siblings'. */
+/* "LB_JOB_TOKEN=TOKEN", as in the environment of every process of the job; of a task
+ * "…=TOKEN_INDEX", so that its end is not its siblings'. */
 enum { LOCAL_MARK_BYTES = TOKEN_HEX + 48 };
 void local_env_mark(const struct local_job *job, char out[LOCAL_MARK_BYTES]);
 

@@ -79,9 +79,9 @@ void local_job_run(struct local_job *job)
 void local_job_ending(struct local_job *job, enum cause cause, int exit_code, int signal)
 {
 	set_phase(job, JOB_ENDING, "COMPLETING");
-	job->status.cause = job->is_cancelled	? CAUSE_KILLED :
-			    job->is_timed_out	? CAUSE_TIMEOUT :
-						  cause;
+	job->status.cause = job->is_cancelled   ? CAUSE_KILLED
+			    : job->is_timed_out ? CAUSE_TIMEOUT
+						: cause;
 	job->status.exit_code = exit_code;
 	job->status.signal = signal;
 	job->status.end_time = clock_wall_ms() / 1000;

@@ -76,7 +76,8 @@ int local_jobs_save(const struct local_jobs *jobs, const struct job_ref *ref, st
 		if (!local_job_is(job, ref))
 			continue;
 		is_array = job->task.array_id != 0;
-		rc = record_write(jobs, job, is_array ? file_write_visible : file_write_atomic, err);
+		rc = record_write(jobs, job, is_array ? file_write_visible : file_write_atomic,
+				  err);
 	}
 	for (job = jobs->first; is_array && job && rc == 0; job = job->next)
 		if (local_job_is(job, ref))
@@ -304,7 +305,8 @@ struct slots slots_wanted(const struct job_request *r)
 {
 	int64_t tasks = r->ntasks_per_node > 0 ? r->ntasks_per_node : 1;
 
-	return (struct slots){ .gpus = r->gpus_per_node, .cpus = tasks * r->cpus_per_task,
+	return (struct slots){ .gpus = r->gpus_per_node,
+			       .cpus = tasks * r->cpus_per_task,
 			       .mem_mb = r->mem_mb };
 }
 
@@ -321,8 +323,8 @@ static struct local_job *job_of_request(const struct job_request *request, uint3
 	job->env_file = request->env_file ? xstrdup(request->env_file) : NULL;
 	job->env_uid = request->env_uid;
 	job->wants = slots_wanted(request);
-	job->time_seconds = request->time_seconds ? request->time_seconds :
-						    request->time_minutes * 60;
+	job->time_seconds = request->time_seconds ? request->time_seconds
+						  : request->time_minutes * 60;
 	job->warn_seconds = request->warn_seconds;
 	return job;
 }

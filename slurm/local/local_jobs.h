@@ -16,37 +16,39 @@
 #include "common/base/procs.h"
 #include "slurm/scheduler.h"
 
-enum { LOCAL_ARRAY_MAX = 1000 };	/* tasks; each has a record, and they are written in one go */
+enum { LOCAL_ARRAY_MAX = 1000 }; /* tasks; each has a record, and they are written in one go */
 
 struct sbatch_indices;
 
-struct local_task {		/* of an array: jobs with one token, numbered one after the other */
-	uint32_t array_id;	/* the first one's number: by it the array is known */
+/* of an array: jobs with one token, numbered one after the other */
+struct local_task {
+	uint32_t array_id; /* the first one's number: by it the array is known */
 	int64_t index;
-	int64_t count, lowest, highest, step;	/* of the array's indices */
-	int64_t limit;		/* tasks that may run at once; 0: all */
+	int64_t count, lowest, highest, step; /* of the array's indices */
+	int64_t limit;                        /* tasks that may run at once; 0: all */
 };
 
-enum { LOCAL_LOCK_FD = 3 };	/* the lock's descriptor in the job; its LB_LOCK_FD says so, too */
+enum { LOCAL_LOCK_FD = 3 }; /* the lock's descriptor in the job; its LB_LOCK_FD says so, too */
 
-struct local_job {		/* owned by its struct local_jobs */
+/* owned by its struct local_jobs */
+struct local_job {
 	struct local_job *next;
 	struct job_status status;
 	char *script_path, *workdir, *output;
-	char **env;		/* without secrets; until the start only */
-	char *env_file;		/* where the secrets are; NULL: none */
-	unsigned env_uid;	/* whose file that must be */
-	struct slots wants;	/* CPUs: 0 when it shares them */
-	uint64_t gpus;		/* what it was given */
-	cpu_set_t cpus;		/* empty: it shares them */
-	int64_t time_seconds, warn_seconds;	/* limit, and how long before it to warn; 0: none */
-	struct local_task task;	/* all 0: no task of an array */
-	struct proc_name proc;	/* pid 0: not known */
-	bool is_child;		/* of this lbd: its wait status will come */
-	bool is_cancelled;	/* somebody asked for its end */
-	bool is_warned;		/* by this lbd, of its time limit */
+	char **env;                         /* without secrets; until the start only */
+	char *env_file;                     /* where the secrets are; NULL: none */
+	unsigned env_uid;                   /* whose file that must be */
+	struct slots wants;                 /* CPUs: 0 when it shares them */
+	uint64_t gpus;                      /* what it was given */
+	cpu_set_t cpus;                     /* empty: it shares them */
+	int64_t time_seconds, warn_seconds; /* limit, and how long before it to warn; 0: none */
+	struct local_task task;             /* all 0: no task of an array */
+	struct proc_name proc;              /* pid 0: not known */
+	bool is_child;                      /* of this lbd: its wait status will come */
+	bool is_cancelled;                  /* somebody asked for its end */
+	bool is_warned;                     /* by this lbd, of its time limit */
 	bool is_timed_out;
-	int64_t ending_since_ms;	/* monotonic, this lbd's; while JOB_ENDING */
+	int64_t ending_since_ms; /* monotonic, this lbd's; while JOB_ENDING */
 };
 
 /* local_job.c: held, without anything but its names. */
@@ -57,14 +59,15 @@ void local_job_free(struct local_job *job);
 char *local_record_text(const struct local_job *job);
 struct local_job *local_record_parse(const json_t *o);
 
-struct local_jobs {		/* embedded; local_jobs_init … local_jobs_fini */
+/* embedded; local_jobs_init … local_jobs_fini */
+struct local_jobs {
 	char *folder;
 	struct local_job *first;
 	uint32_t next_id;
 };
 
-/* Reads the folder (made if need be). Records that cannot be read are logged and left alone. An array
- * of which a part was written is none: nobody was told of it, and nothing of it has run. */
+/* Reads the folder (made if need be). Records that cannot be read are logged and left alone. An
+ * array of which a part was written is none: nobody was told of it, and nothing of it has run. */
 int local_jobs_init(struct local_jobs *jobs, const char *folder, struct err *err);
 void local_jobs_fini(struct local_jobs *jobs);
 

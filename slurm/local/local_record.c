@@ -49,7 +49,10 @@ static void add_slots(json_t *o, const struct local_job *job)
 	free(cpus);
 }
 
-static const struct { const char *key; size_t offset; } task_numbers[] = {
+static const struct {
+	const char *key;
+	size_t offset;
+} task_numbers[] = {
 	{ "array_index", offsetof(struct local_task, index) },
 	{ "array_count", offsetof(struct local_task, count) },
 	{ "array_min", offsetof(struct local_task, lowest) },
@@ -132,8 +135,8 @@ static void parse_task(const json_t *o, struct local_task *task)
 {
 	task->array_id = (uint32_t)js_int(o, "array_id", 0);
 	for (size_t i = 0; i < sizeof(task_numbers) / sizeof(task_numbers[0]); i++)
-		*(int64_t *)((char *)task + task_numbers[i].offset) =
-			js_int(o, task_numbers[i].key, 0);
+		*(int64_t *)((char *)task + task_numbers[i].offset) = js_int(o, task_numbers[i].key,
+									     0);
 }
 
 static void parse_process(const json_t *o, struct local_job *job)

@@ -95,8 +95,10 @@ void machine_find(struct machine *m, const struct local_limits *limits)
 
 struct slots machine_slots(const struct machine *m)
 {
-	return (struct slots){ .gpus = __builtin_popcountll(m->gpus), .cpus = CPU_COUNT(&m->cpus),
-			       .mem_mb = m->mem_mb, .jobs = m->jobs };
+	return (struct slots){ .gpus = __builtin_popcountll(m->gpus),
+			       .cpus = CPU_COUNT(&m->cpus),
+			       .mem_mb = m->mem_mb,
+			       .jobs = m->jobs };
 }
 
 /* --- given out -------------------------------------------------------------------------------- */

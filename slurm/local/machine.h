@@ -13,9 +13,9 @@
 enum { MACHINE_MAX_GPUS = 64 };
 
 struct machine {
-	uint64_t gpus;		/* bit i: the GPU with number i */
+	uint64_t gpus; /* bit i: the GPU with number i */
 	cpu_set_t cpus;
-	int64_t mem_mb, jobs;	/* jobs: 0 = any number */
+	int64_t mem_mb, jobs; /* jobs: 0 = any number */
 };
 
 /* GPUs are counted by NVML (libnvidia-ml.so.1, opened for this moment only; where there is none,
@@ -31,8 +31,8 @@ int machine_gpus_by_nvml(void);
 uint64_t gpus_pick(uint64_t all, uint64_t taken, int64_t count);
 void cpus_pick(const cpu_set_t *all, const cpu_set_t *taken, int64_t count, cpu_set_t *out);
 
-/* "0,2,3", as CUDA_VISIBLE_DEVICES and records write them; owned by the caller. Numbers that are none
- * or too large are passed over when such a list is read. */
+/* "0,2,3", as CUDA_VISIBLE_DEVICES and records write them; owned by the caller. Numbers that are
+ * none or too large are passed over when such a list is read. */
 char *gpus_text(uint64_t gpus);
 uint64_t gpus_parse(const char *text);
 char *cpus_text(const cpu_set_t *cpus);

@@ -121,8 +121,8 @@ void slots_plan(const struct slots *machine, struct slot_job *jobs, size_t count
 	}
 }
 
-bool slots_would_start(const struct slots *machine, const struct slot_job *jobs, size_t count, size_t at,
-		       const struct slots *wants)
+bool slots_would_start(const struct slots *machine, const struct slot_job *jobs, size_t count,
+		       size_t at, const struct slots *wants)
 {
 	struct slot_job *other = xcalloc(count, sizeof(*other));
 	bool starts;
@@ -142,8 +142,8 @@ int slots_check(const struct slots *machine, const struct slots *wants, struct e
 
 	if (!kind)
 		return 0;
-	return err_set(err, ERR_USAGE, "%s: the job wants %lld %s, this machine has %lld%s", kind->key,
-		       (long long)amount_of(wants, kind), kind->unit,
+	return err_set(err, ERR_USAGE, "%s: the job wants %lld %s, this machine has %lld%s",
+		       kind->key, (long long)amount_of(wants, kind), kind->unit,
 		       (long long)amount_of(machine, kind),
 		       " to give ([local] in lbd.toml); it could never start");
 }
@@ -152,8 +152,11 @@ void slots_reason(const struct slots *machine, const struct slot_job *job,
 		  char out[SLOT_REASON_BYTES])
 {
 	static const char *const words[SLOT_VERDICT_COUNT] = {
-		[SLOT_TAKEN] = "", [SLOT_STARTS] = "", [SLOT_BEHIND] = "Priority",
-		[SLOT_ARRAY_LIMIT] = "JobArrayTaskLimit", [SLOT_NEVER] = "BadConstraints",
+		[SLOT_TAKEN] = "",
+		[SLOT_STARTS] = "",
+		[SLOT_BEHIND] = "Priority",
+		[SLOT_ARRAY_LIMIT] = "JobArrayTaskLimit",
+		[SLOT_NEVER] = "BadConstraints",
 	};
 
 	for (size_t i = 0; i < KIND_COUNT; i++) {

@@ -23,7 +23,7 @@
 #undef __shared__
 #define __global__
 #define __device__
-#define __shared__ static	/* blocks run one by one: one instance serves them all */
+#define __shared__ static /* blocks run one by one: one instance serves them all */
 #define DEVICE static inline
 #define SHARED_FLOATS(name) float *name = static_cast<float *>(emulated_shared())
 

@@ -8,13 +8,14 @@ struct decision __real_reconcile(const struct facts *f, const struct policy *pol
 struct decision __wrap_reconcile(const struct facts *f, const struct policy *policy,
 				 int64_t now_ms);
 
-struct decision __wrap_reconcile(const struct facts *f, const struct policy *policy,
-				 int64_t now_ms)
+struct decision __wrap_reconcile(const struct facts *f, const struct policy *policy, int64_t now_ms)
 {
 	bool is_unsure = f->has_attempt && f->attempt == ATTEMPT_INTENT && !f->fresh;
 
 	if (is_unsure)
-		return (struct decision){ .kind = DECISION_END, .cause = CAUSE_LAUNCH_FAIL,
-					  .exit_code = -1, .text = "nothing is known of it" };
+		return (struct decision){ .kind = DECISION_END,
+					  .cause = CAUSE_LAUNCH_FAIL,
+					  .exit_code = -1,
+					  .text = "nothing is known of it" };
 	return __real_reconcile(f, policy, now_ms);
 }

@@ -9,9 +9,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *none[] = { NULL };
 	struct batch_request request = {
-		.script = (const char *)data, .script_len = size, .file = "train.slurm",
+		.script = (const char *)data,
+		.script_len = size,
+		.file = "train.slurm",
 		.env = none,
-		.settings = none, .extra = none, .workdir = "/work", .now = 1800000000,
+		.settings = none,
+		.extra = none,
+		.workdir = "/work",
+		.now = 1800000000,
 	};
 	struct err err = { 0 };
 	json_t *job;

@@ -22,8 +22,8 @@ static int64_t read_all(int64_t piece, int *lines)
 {
 	int64_t offset = 0;
 
-	while (spool_read(fuzz_path("spool.jsonl"), &offset, piece, on_line, on_bad, lines,
-			  NULL) > 0)
+	while (spool_read(fuzz_path("spool.jsonl"), &offset, piece, on_line, on_bad, lines, NULL) >
+	       0)
 		;
 	return offset;
 }

@@ -29,17 +29,20 @@ static const struct {
 	{ "llama_tied", { COMMON(37, 32, 2, 4, 2, 40), .tied = true }, 2, 9 },
 	{ "llama_untied", { COMMON(50, 24, 2, 6, 2, 36) }, 3, 5 },
 	{ "llama_scaled",
-	  { COMMON(30, 24, 1, 3, 1, 20), .tied = true, .scaling = { 8, 1, 4, 100 } }, 1, 7 },
+	  { COMMON(30, 24, 1, 3, 1, 20), .tied = true, .scaling = { 8, 1, 4, 100 } },
+	  1,
+	  7 },
 	{ "neox", { COMMON(41, 32, 2, 4, 4, 56), .family = MODEL_NEOX, .rotary = 2 }, 2, 9 },
 	{ "neox_whole", { COMMON(30, 24, 1, 3, 3, 40), .family = MODEL_NEOX, .rotary = 8 }, 1, 6 },
 	{ "gpt2",
 	  { COMMON(43, 32, 2, 4, 4, 48), .family = MODEL_GPT2, .tied = true, .positions = 12 },
-	  3, 8 },
+	  3,
+	  8 },
 };
 enum { GOLDENS = sizeof(goldens) / sizeof(goldens[0]) };
 
 struct tolerance {
-	double loss, gradient;		/* of the loss; of a tensor's largest gradient */
+	double loss, gradient; /* of the loss; of a tensor's largest gradient */
 };
 static const struct tolerance fp32 = { 5e-6, 1e-4 }, bf16 = { 5e-3, 8e-2 };
 
@@ -128,7 +131,8 @@ static int pass(struct checked *c, const char *name, int number, size_t rows)
 
 static int check(struct checked *c, size_t g, const struct backend_options *options)
 {
-	const struct model_options o = { .batch = goldens[g].batch, .seq = goldens[g].seq,
+	const struct model_options o = { .batch = goldens[g].batch,
+					 .seq = goldens[g].seq,
 					 .compute = options->compute };
 	char path[64];
 	struct err err = { 0 };

@@ -22,14 +22,16 @@ static const struct {
 	const char *name;
 	void (*run)(struct suite *s);
 } operations[] = {
-	{ "rmsnorm", ops_rmsnorm }, { "layernorm", ops_layernorm }, { "bias", ops_bias },
-	{ "positions", ops_positions }, { "embedding", ops_embedding }, { "rope", ops_rope },
-	{ "attention", ops_attention }, { "swiglu", ops_swiglu }, { "gelu", ops_gelu },
-	{ "cross_entropy", ops_cross_entropy }, { "adamw", ops_adamw }, { "sum_squares", ops_sum_squares },
+	{ "rmsnorm", ops_rmsnorm },     { "layernorm", ops_layernorm },
+	{ "bias", ops_bias },           { "positions", ops_positions },
+	{ "embedding", ops_embedding }, { "rope", ops_rope },
+	{ "attention", ops_attention }, { "swiglu", ops_swiglu },
+	{ "gelu", ops_gelu },           { "cross_entropy", ops_cross_entropy },
+	{ "adamw", ops_adamw },         { "sum_squares", ops_sum_squares },
 	{ "gemm", ops_gemm },
 };
 
-/* --- the program ------------------------------------------------------------------------------------- */
+/* --- the program ------------------------------------------------------------------------------ */
 
 static void say(const char *text)
 {

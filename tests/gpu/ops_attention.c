@@ -4,7 +4,8 @@
 
 static struct attention heads(struct suite *s, size_t seq)
 {
-	struct attention a = { .batch = between(s, 1, 2), .seq = seq,
+	struct attention a = { .batch = between(s, 1, 2),
+			       .seq = seq,
 			       .kv_heads = between(s, 1, 3) };
 	size_t group = between(s, 1, 4);
 

@@ -26,10 +26,19 @@ void ops_gemm(struct suite *s)
 	struct tensor *b = random_tensor(s, &all, k * n + n, !weight, 1);
 	struct tensor *c = add_to ? random_tensor(s, &all, m * n, !is_gradient, 1)
 				  : poisoned(s, &all, m * n, !is_gradient);
-	struct gemm g = { .m = m, .n = n, .k = k, .lda = ta ? m : k, .ldb = tb ? k : n, .ldc = n,
-			  .trans_a = ta, .trans_b = tb, .alpha = draw(s) % 2 ? 1.0f : 0.5f,
-			  .beta = add_to ? 1.0f : 0.0f, .b_is_weight = weight,
-			  .c_is_gradient = is_gradient, .then = then,
+	struct gemm g = { .m = m,
+			  .n = n,
+			  .k = k,
+			  .lda = ta ? m : k,
+			  .ldb = tb ? k : n,
+			  .ldc = n,
+			  .trans_a = ta,
+			  .trans_b = tb,
+			  .alpha = draw(s) % 2 ? 1.0f : 0.5f,
+			  .beta = add_to ? 1.0f : 0.0f,
+			  .b_is_weight = weight,
+			  .c_is_gradient = is_gradient,
+			  .then = then,
 			  .gelu = draw(s) % 3 ? GELU_TANH : GELU_ERF };
 	struct tensor *kept = then == GEMM_GELU_BACKWARD ? random_tensor(s, &all, m * n, true, 2)
 							 : poisoned(s, &all, m * n, true);
@@ -38,8 +47,13 @@ void ops_gemm(struct suite *s)
 
 	shape(s, "%zux%zux%zu %c%c%s%s%s%s%s%s", m, n, k, ta ? 'T' : 'N', tb ? 'T' : 'N',
 	      weight ? " weight" : "", is_gradient ? " gradient" : "", add_to ? " add" : "",
-	      has_bias ? " bias" : "", then == GEMM_GELU ? " gelu" : then ? " slope" : "",
-	      sum_a ? " sum a" : sum_b ? " sum b" : "");
+	      has_bias ? " bias" : "",
+	      then == GEMM_GELU ? " gelu"
+	      : then            ? " slope"
+				: "",
+	      sum_a   ? " sum a"
+	      : sum_b ? " sum b"
+		      : "");
 	for (size_t i = 0; weight && s->compute == COMPUTE_BF16 && i < b->count; i++)
 		b->cpu[i] = widen(narrow(b->cpu[i]));
 	g.a = a->gpu;

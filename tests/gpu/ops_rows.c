@@ -111,7 +111,7 @@ void ops_embedding(struct suite *s)
 	shape(s, "%zux%zu of %zu", rows, dim, vocab);
 	BOTH(embed_forward, ON(out), ON(table), ON(ids), rows, dim);
 	compare(s, "embed_forward", "out", out, 1);
-	to_gpu(s, out);			/* the CPU's, so that both sides add up the same */
+	to_gpu(s, out); /* the CPU's, so that both sides add up the same */
 	for (size_t i = 0; i < out->count && is_narrow(s, out); i++)
 		out->cpu[i] = widen(narrow(out->cpu[i]));
 	BOTH(embed_backward, ON(dtable), ON(out), ON(ids), rows, dim);

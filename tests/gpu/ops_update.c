@@ -10,10 +10,14 @@
 /* Decided on both sides: a gradient twice as large as it may be, or one that is left out. */
 static struct tensor *control_of(struct suite *s, struct tensors *all, bool is_left_out)
 {
-	const struct step_control d = { .norm_limit = is_left_out ? 1 : INFINITY, .norm_most = 2,
-				    .lr = 2e-2f, .to_m_hat = 1.7f, .to_v_hat = 3.1f,
-				    .step = (uint32_t)between(s, 1, 1000), .loss_sum = 3,
-				    .squares = 16 };
+	const struct step_control d = { .norm_limit = is_left_out ? 1 : INFINITY,
+					.norm_most = 2,
+					.lr = 2e-2f,
+					.to_m_hat = 1.7f,
+					.to_v_hat = 3.1f,
+					.step = (uint32_t)between(s, 1, 1000),
+					.loss_sum = 3,
+					.squares = 16 };
 	struct tensor *t = add(s, all, sizeof(d) / sizeof(float), false);
 
 	memcpy(t->cpu, &d, sizeof(d));
@@ -32,14 +36,19 @@ void ops_adamw(struct suite *s)
 	struct tensor *v = random_tensor(s, &all, count, false, 1);
 	struct tensor *g = random_tensor(s, &all, count, false, 1);
 	struct tensor *control = control_of(s, &all, draw(s) % 5 == 0);
-	const struct adamw a = { .rate = 0.5f, .beta1 = 0.9f, .beta2 = 0.95f, .eps = 1e-8f,
-				 .weight_decay = 0.1f, .bf16_moments = narrow_moments, .first = between(s, 0, 2) * 11,
+	const struct adamw a = { .rate = 0.5f,
+				 .beta1 = 0.9f,
+				 .beta2 = 0.95f,
+				 .eps = 1e-8f,
+				 .weight_decay = 0.1f,
+				 .bf16_moments = narrow_moments,
+				 .first = between(s, 0, 2) * 11,
 				 .key = 0x123456789abcdefULL };
 
 	shape(s, "%zu from %" PRIu64 "%s", count, a.first, narrow_moments ? " bf16 moments" : "");
 	for (size_t i = 0; i < count; i++) {
 		v->cpu[i] = v->cpu[i] * v->cpu[i];
-		if (narrow_moments) {	/* two bf16 in each word */
+		if (narrow_moments) { /* two bf16 in each word */
 			((uint16_t *)(void *)m->cpu)[i] = narrow(m->cpu[i]);
 			((uint16_t *)(void *)v->cpu)[i] = narrow(v->cpu[i]);
 		}
@@ -49,7 +58,7 @@ void ops_adamw(struct suite *s)
 	BOTH(adamw, ON(w), ON(m), ON(v), ON(g), count, &a, ON(control));
 	compare(s, "adamw", "weight", w, 1);
 	if (narrow_moments)
-		m->count = v->count = count / 2;	/* whole words, of two moments each */
+		m->count = v->count = count / 2; /* whole words, of two moments each */
 	else
 		compare(s, "adamw", "m", m, 1);
 	if (!narrow_moments)
@@ -58,7 +67,7 @@ void ops_adamw(struct suite *s)
 	size_t apart = 0;
 	for (size_t i = 0; narrow_moments && i < 2 * m->count; i++)
 		apart += ((uint16_t *)(void *)m->got)[i] != ((uint16_t *)(void *)m->cpu)[i];
-	if (apart > m->count / 500 + 1) {	/* sums may differ in their last fp32 bit */
+	if (apart > m->count / 500 + 1) { /* sums may differ in their last fp32 bit */
 		printf("not ok adamw: %zu of %zu bf16 moments differ\n", apart, 2 * m->count);
 		s->failed++;
 	}
@@ -70,7 +79,7 @@ void ops_sum_squares(struct suite *s)
 	size_t count = size(s, pick(s, 100000, 30000000));
 	struct tensors all = { .count = 0 };
 	struct tensor *x = random_tensor(s, &all, count, false, 1);
-	struct tensor *sums = poisoned(s, &all, 4, false);	/* two of fp64 */
+	struct tensor *sums = poisoned(s, &all, 4, false); /* two of fp64 */
 	double got[2], want[2];
 
 	BOTH(sum_squares, ON(sums), ON(x), count);

@@ -19,6 +19,7 @@ static const char h200[] =
 	"\"cudaDeviceId\":0,\"deviceVer\":900,\"driverVer\":13000,\"cudnnVersion\":91900,"
 	"\"schemaVersion\":4}";
 
+/* clang-format off */
 static const struct {
 	const char *of;
 	struct attention a;
@@ -31,6 +32,7 @@ static const struct {
 	{ "odd length", { .batch = 2, .seq = 333, .heads = 8, .kv_heads = 4, .head_dim = 128 } },
 	{ "one token", { .batch = 1, .seq = 1, .heads = 8, .kv_heads = 8, .head_dim = 64 } },
 };
+/* clang-format on */
 enum { SHAPES = sizeof(shapes) / sizeof(shapes[0]), NO_CUDNN = 77 };
 
 static double now_s(void)

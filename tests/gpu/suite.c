@@ -11,7 +11,7 @@
 #include "common/base/mem.h"
 #include "worker/lbworker/base/rng.h"
 
-/* --- draws ---------------------------------------------------------------------------------------- */
+/* --- draws ------------------------------------------------------------------------------------ */
 
 uint32_t draw(struct suite *s)
 {
@@ -45,7 +45,7 @@ size_t pick(const struct suite *s, size_t small, size_t large)
 	return s->large ? large : small;
 }
 
-/* --- tensors on both sides -------------------------------------------------------------------------- */
+/* --- tensors on both sides -------------------------------------------------------------------- */
 
 uint16_t narrow(float x)
 {
@@ -100,8 +100,8 @@ struct tensor *add(struct suite *s, struct tensors *all, size_t count, bool is_a
 }
 
 /* Normal numbers times `scale`, the same on both sides to the bit. */
-struct tensor *random_tensor(struct suite *s, struct tensors *all, size_t count,
-				    bool is_activation, float scale)
+struct tensor *random_tensor(struct suite *s, struct tensors *all, size_t count, bool is_activation,
+			     float scale)
 {
 	struct tensor *t = add(s, all, count, is_activation);
 	const struct rng rng = { .seed = s->seed, .tensor = draw(s) };
@@ -113,8 +113,7 @@ struct tensor *random_tensor(struct suite *s, struct tensors *all, size_t count,
 	return t;
 }
 
-struct tensor *poisoned(struct suite *s, struct tensors *all, size_t count,
-			       bool is_activation)
+struct tensor *poisoned(struct suite *s, struct tensors *all, size_t count, bool is_activation)
 {
 	struct tensor *t = add(s, all, count, is_activation);
 
@@ -135,7 +134,7 @@ struct tensor *random_ids(struct suite *s, struct tensors *all, size_t count, si
 	struct tensor *t = add(s, all, count, false);
 	int32_t *ids = xmalloc(count * sizeof(*ids));
 
-	for (size_t i = 0; i < count; i++)	/* few tokens are many rows, as in text */
+	for (size_t i = 0; i < count; i++) /* few tokens are many rows, as in text */
 		ids[i] = (int32_t)(draw(s) % (draw(s) % below + 1));
 	memcpy(t->cpu, ids, count * sizeof(*ids));
 	s->be->upload(s->gpu, t->gpu, ids, count * sizeof(*ids));
@@ -153,7 +152,7 @@ void release(struct suite *s, struct tensors *all)
 	all->count = 0;
 }
 
-/* --- comparing -------------------------------------------------------------------------------------- */
+/* --- comparing -------------------------------------------------------------------------------- */
 
 struct tolerance {
 	double absolute, relative;
@@ -164,13 +163,13 @@ static struct tolerance tolerance(const struct suite *s, const struct tensor *t,
 {
 	if (is_narrow(s, t))
 		return (struct tolerance){ 1e-2 + 2e-3 * sqrt(terms), 1.6e-2 };
-	if (s->compute == COMPUTE_BF16)	/* fp32 sums of what may have been rounded on the way */
+	if (s->compute == COMPUTE_BF16) /* fp32 sums of what may have been rounded on the way */
 		return (struct tolerance){ 2e-3 * sqrt(terms), 5e-3 };
 	return (struct tolerance){ 4e-6 * sqrt(terms) + 2e-6, 1e-5 };
 }
 
 void compare(struct suite *s, const char *operation, const char *name, struct tensor *t,
-		    double terms)
+	     double terms)
 {
 	const struct tolerance allowed = tolerance(s, t, terms);
 	double worst = -1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* suite.h - what the tests of operations share (ops.c): random shapes and values, the same tensor on both
- * devices, and a comparison that prints the worst element. */
+/* suite.h - what the tests of operations share (ops.c): random shapes and values, the same tensor
+ * on both devices, and a comparison that prints the worst element. */
 #ifndef TESTS_GPU_SUITE_H
 #define TESTS_GPU_SUITE_H
 
@@ -35,9 +35,9 @@ float widen(uint16_t x);
 struct tensor {
 	size_t count;
 	bool is_activation;
-	float *cpu;			/* the CPU device's memory is ours to read */
+	float *cpu; /* the CPU device's memory is ours to read */
 	void *gpu;
-	float *got;			/* host, after fetch() */
+	float *got; /* host, after fetch() */
 };
 
 struct tensors {
@@ -49,8 +49,8 @@ bool is_narrow(const struct suite *s, const struct tensor *t);
 void to_gpu(struct suite *s, const struct tensor *t);
 struct tensor *add(struct suite *s, struct tensors *all, size_t count, bool is_activation);
 /* Normal numbers times `scale`, the same on both sides to the bit. */
-struct tensor *random_tensor(struct suite *s, struct tensors *all, size_t count,
-			     bool is_activation, float scale);
+struct tensor *random_tensor(struct suite *s, struct tensors *all, size_t count, bool is_activation,
+			     float scale);
 struct tensor *poisoned(struct suite *s, struct tensors *all, size_t count, bool is_activation);
 /* A gradient: accumulated onto numbers, or poison to be replaced. */
 struct tensor *gradient(struct suite *s, struct tensors *all, size_t count, bool accumulate);
@@ -64,6 +64,7 @@ void compare(struct suite *s, const char *operation, const char *name, struct te
 void shape(struct suite *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Both backends, one after the other, on their own copies of the same tensors. */
+/* clang-format off */
 #define BOTH(call, ...) \
 	do { \
 		{ const bool on_gpu = true; struct device *dev = s->gpu; (void)on_gpu; \
@@ -72,6 +73,7 @@ void shape(struct suite *s, const char *format, ...) __attribute__((format(print
 		  backend_cpu.call(dev, __VA_ARGS__); } \
 	} while (0)
 #define ON(tensor) (on_gpu ? (tensor)->gpu : (void *)(tensor)->cpu)
+/* clang-format on */
 
 /* One draw of each operation: ops_rows.c, ops_attention.c, ops_products.c, ops_update.c. */
 void ops_rmsnorm(struct suite *s);

@@ -15,7 +15,8 @@ enum {
 	DAY = 24 * HOUR,
 };
 
-struct rng {			/* splitmix64 */
+/* splitmix64 */
+struct rng {
 	uint64_t state;
 };
 

@@ -12,21 +12,23 @@
 #include "common/base/mem.h"
 
 enum {
-	FENCE_MS = 3 * 1000,		/* two trainers of one run at most for so long */
-	STOPPED_MS = 60 * 1000,		/* a run that is over has no trainer after this */
-	AVOIDED_MS = 2 * 3600 * 1000,	/* a node that failed is kept away from for longer than this */
-	RECORD_MS = 5 * 1000,		/* until lbd has seen the record of a job that is over */
-	ENDING_MS = 45 * 1000,		/* as long it may wait for one */
-	LONG_MS = 10 * 60 * 1000,	/* Slurm itself cancels no job that has run for so long */
+	FENCE_MS = 3 * 1000,    /* two trainers of one run at most for so long */
+	STOPPED_MS = 60 * 1000, /* a run that is over has no trainer after this */
+	AVOIDED_MS = 2 * 3600 *
+		     1000,        /* a node that failed is kept away from for longer than this */
+	RECORD_MS = 5 * 1000,     /* until lbd has seen the record of a job that is over */
+	ENDING_MS = 45 * 1000,    /* as long it may wait for one */
+	LONG_MS = 10 * 60 * 1000, /* Slurm itself cancels no job that has run for so long */
 	HISTORY_LINES = 100,
-	STORY_LINES = 3,		/* broken promises told in full */
+	STORY_LINES = 3, /* broken promises told in full */
 };
 
 void broken(struct check *c, int run, int64_t at_ms, const char *promise)
 {
 	if (c->broken++ >= STORY_LINES)
 		return;
-	fprintf(c->out, "seed %llu: run r%02d: %s\n", (unsigned long long)c->end->seed, run, promise);
+	fprintf(c->out, "seed %llu: run r%02d: %s\n", (unsigned long long)c->end->seed, run,
+		promise);
 	history_print(c->history, run, at_ms, HISTORY_LINES, c->out);
 }
 
@@ -36,7 +38,8 @@ struct attempt_view *attempt_of(struct view *v, int64_t number)
 		int64_t count = 2 * number + 8;
 
 		v->attempts = xrealloc(v->attempts, (size_t)count * sizeof(*v->attempts));
-		memset(v->attempts + v->count, 0, (size_t)(count - v->count) * sizeof(*v->attempts));
+		memset(v->attempts + v->count, 0,
+		       (size_t)(count - v->count) * sizeof(*v->attempts));
 		v->count = count;
 	}
 	return &v->attempts[number];
@@ -47,7 +50,7 @@ static int64_t uptime(const struct check *c, int64_t now_ms)
 	return c->up_ms + (c->is_up ? now_ms - c->up_since_ms : 0);
 }
 
-/* --- trainers ------------------------------------------------------------------------------------ */
+/* --- trainers --------------------------------------------------------------------------------- */
 
 static void on_trainer(struct check *c, struct view *v, const struct fact *f, int change)
 {
@@ -89,17 +92,18 @@ static void on_trainer_ended(struct check *c, struct view *v, const struct fact 
 	v->may_fail |= f->b >= 1000;
 	if (f->b / 100 % 10 == 0 && cause != CAUSE_TIMEOUT) {
 		v->bad++;
-		v->surely_bad += is_own_fault && a->ended_ms == 0;	/* else unheard */
+		v->surely_bad += is_own_fault && a->ended_ms == 0; /* else unheard */
 	}
 	if (a->hung_ms && f->at_ms - a->hung_ms > c->end->hang_max_ms + SLACK_MS)
 		broken(c, f->run, f->at_ms, "a silent trainer was left alone");
 	a->hung_ms = 0;
 	/* the last attempt may begin with one failure less than allowed */
 	if (v->surely_bad > c->end->max_without_progress + c->end->in_place)
-		broken(c, f->run, f->at_ms, "more launches without progress than the budget allows");
+		broken(c, f->run, f->at_ms,
+		       "more launches without progress than the budget allows");
 }
 
-/* --- states ------------------------------------------------------------------------------------------ */
+/* --- states ----------------------------------------------------------------------------------- */
 
 static void begin_anew(struct view *v)
 {
@@ -119,7 +123,7 @@ static void on_moved(struct check *c, struct view *v, const struct fact *f)
 	v->final_ms = run_state_is_final(v->state) ? f->at_ms : 0;
 	if (v->state == RUN_CREATED && was_final)
 		begin_anew(v);
-	else if (v->state == RUN_CREATED)	/* let go: what it had used of its budget stays */
+	else if (v->state == RUN_CREATED) /* let go: what it had used of its budget stays */
 		v->surely_bad = 0;
 	if (v->state == RUN_COMPLETED && !v->completed)
 		broken(c, f->run, f->at_ms, "called completed, but no trainer was done");
@@ -133,9 +137,9 @@ static void on_intent(struct check *c, struct view *v, const struct fact *f)
 {
 	if (v->backoff_up_ms >= 0 &&
 	    uptime(c, f->at_ms) - v->backoff_up_ms > v->backoff_max_ms + SLACK_MS)
-		broken(c, f->run, f->at_ms, v->backoff_max_ms ?
-		       "a pause was longer than restart.backoff_max" :
-		       "a run paused although only its time limit had come");
+		broken(c, f->run, f->at_ms,
+		       v->backoff_max_ms ? "a pause was longer than restart.backoff_max"
+					 : "a run paused although only its time limit had come");
 	v->backoff_up_ms = -1;
 }
 
@@ -145,8 +149,9 @@ static bool is_left_waiting(const struct check *c, const struct view *v,
 {
 	int64_t since_ms = a->requeued_ms;
 
-	return since_ms > 0 && a->ended_ms == 0 && v->state == RUN_RUNNING && v->wanted == ORDER_RUN &&
-	       c->is_up && c->up_since_ms < since_ms && c->trouble_ms < since_ms &&
+	return since_ms > 0 && a->ended_ms == 0 && v->state == RUN_RUNNING &&
+	       v->wanted == ORDER_RUN && c->is_up && c->up_since_ms < since_ms &&
+	       c->trouble_ms < since_ms &&
 	       now_ms - since_ms > 2 * c->end->idle_ms + ENDING_MS + SLACK_MS;
 }
 
@@ -162,8 +167,8 @@ static void on_job_started(struct check *c, struct view *v, const struct fact *f
 	a->requeued_ms = 0;
 }
 
-/* However many attempts got lost before this one. lbd goes by its wall clock in this: after a jump it
- * cannot know. */
+/* However many attempts got lost before this one. lbd goes by its wall clock in this: after a jump
+ * it cannot know. */
 static void on_placed(struct check *c, struct view *v, const struct fact *f)
 {
 	struct attempt_view *a = attempt_of(v, f->attempt);
@@ -173,7 +178,8 @@ static void on_placed(struct check *c, struct view *v, const struct fact *f)
 	a->node = (int)f->a;
 	if (a->excluded >> f->a & 1)
 		broken(c, f->run, f->at_ms, "a job runs on a node that it was to keep away from");
-	if (is_fresh && a->node == v->failed_node && __builtin_popcountll(a->excluded) < c->end->max_excluded)
+	if (is_fresh && a->node == v->failed_node &&
+	    __builtin_popcountll(a->excluded) < c->end->max_excluded)
 		broken(c, f->run, f->at_ms, "a relaunch landed on the node that had just failed");
 	if (f->attempt > v->failed_attempt)
 		v->failed_attempt = 0;
@@ -212,7 +218,7 @@ static void on_ended(struct check *c, struct view *v, const struct fact *f)
 		v->failed_ms = f->at_ms;
 		v->failed_node = a->node;
 	}
-	if (a->doomed_ms > 0 && c->trouble_ms < a->doomed_ms)	/* whether lbd was there or not */
+	if (a->doomed_ms > 0 && c->trouble_ms < a->doomed_ms) /* whether lbd was there or not */
 		v->must_not_run = true;
 	if (is_ignored_cancel(c, a, f))
 		broken(c, f->run, f->at_ms, "an administrator's cancel was not respected");
@@ -262,7 +268,7 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 		break;
 	case FACT_REFUSED:
 		v->may_fail = true;
-		if (a->excluded)	/* perhaps for that: the next one may go anywhere */
+		if (a->excluded) /* perhaps for that: the next one may go anywhere */
 			v->failed_attempt = 0;
 		break;
 	case FACT_INTENT:
@@ -321,7 +327,7 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 	}
 }
 
-/* --- the end ------------------------------------------------------------------------------------------- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static void check_rates(struct check *c)
 {

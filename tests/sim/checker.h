@@ -14,13 +14,13 @@ struct world_end {
 	int64_t now_ms;
 	int runs;
 	struct ledger *ledger;
-	int64_t spool_ms, idle_ms;	/* how often lbd reads spools, and polls at rest */
-	int64_t live_jobs;		/* known to the scheduler and not over */
-	int64_t polls, calls, turns;	/* of lbd, in up_ms */
+	int64_t spool_ms, idle_ms;   /* how often lbd reads spools, and polls at rest */
+	int64_t live_jobs;           /* known to the scheduler and not over */
+	int64_t polls, calls, turns; /* of lbd, in up_ms */
 	int64_t up_ms;
 	int64_t max_without_progress, in_place, backoff_max_ms;
-	int64_t hang_max_ms;		/* lbrun ends a silent trainer within */
-	int max_excluded;		/* nodes that are avoided at most */
+	int64_t hang_max_ms; /* lbrun ends a silent trainer within */
+	int max_excluded;    /* nodes that are avoided at most */
 };
 
 /* The number of broken promises; each is told to `out` with the history of its run. */

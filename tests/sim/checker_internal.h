@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* checker_internal.h - what the two halves of the checker share: checker.c goes through the history,
- * checker_ledger.c holds the ledger's last word against it. */
+/* checker_internal.h - what the two halves of the checker share: checker.c goes through the
+ * history, checker_ledger.c holds the ledger's last word against it. */
 #ifndef TESTS_SIM_CHECKER_INTERNAL_H
 #define TESTS_SIM_CHECKER_INTERNAL_H
 
@@ -11,42 +11,43 @@
 enum { SLACK_MS = 60 * 1000 };
 
 struct attempt_view {
-	int64_t job_id, submit_time;	/* as the ledger has it */
+	int64_t job_id, submit_time; /* as the ledger has it */
 	int64_t ended_ms, trainer_gone_ms;
 	bool is_training;
-	enum cause said;		/* in lbrun's exit record; CAUSE_NONE: there is none */
+	enum cause said; /* in lbrun's exit record; CAUSE_NONE: there is none */
 	int64_t said_ms;
-	int64_t requeued_ms;		/* 0: not */
-	int64_t started_ms;		/* its job, last; 0: not */
-	int64_t doomed_ms;		/* what its job depends on failed; 0: not */
-	int64_t cancelled_ms;		/* by an administrator, when it had run for long; 0: not */
-	int64_t hung_ms;		/* since when its watched trainer is silent; 0: it is not */
-	bool has_node;			/* lbd knew where it ran */
-	int node;			/* where its job was put last */
-	uint64_t excluded;		/* nodes it was to keep away from */
-	int64_t row_id, last_seq;	/* of the ledger: id of the row, newest step line */
-	int64_t told, stored;		/* step lines up to that one, as a sum that shows their order */
+	int64_t requeued_ms;      /* 0: not */
+	int64_t started_ms;       /* its job, last; 0: not */
+	int64_t doomed_ms;        /* what its job depends on failed; 0: not */
+	int64_t cancelled_ms;     /* by an administrator, when it had run for long; 0: not */
+	int64_t hung_ms;          /* since when its watched trainer is silent; 0: it is not */
+	bool has_node;            /* lbd knew where it ran */
+	int node;                 /* where its job was put last */
+	uint64_t excluded;        /* nodes it was to keep away from */
+	int64_t row_id, last_seq; /* of the ledger: id of the row, newest step line */
+	int64_t told, stored;     /* step lines up to that one, as a sum that shows their order */
 };
 
-struct view {			/* of one run */
+/* of one run */
+struct view {
 	struct attempt_view *attempts;
 	int64_t count;
 	bool is_acked;
 	enum run_state state;
 	enum run_order wanted;
-	int64_t final_ms;		/* 0: it is not over */
-	int64_t backoff_up_ms;		/* lbd's uptime when a pause began; -1: none */
-	int64_t backoff_max_ms;		/* how long it may be */
-	int64_t failed_attempt, failed_ms;	/* the newest that a node's failure ended; 0: none */
+	int64_t final_ms;                  /* 0: it is not over */
+	int64_t backoff_up_ms;             /* lbd's uptime when a pause began; -1: none */
+	int64_t backoff_max_ms;            /* how long it may be */
+	int64_t failed_attempt, failed_ms; /* the newest that a node's failure ended; 0: none */
 	int failed_node;
-	int64_t checkpoint;		/* step of the newest that lbd must have; -1: none */
-	int64_t thawed_ms;		/* when some trainer last woke up from a freeze */
+	int64_t checkpoint; /* step of the newest that lbd must have; -1: none */
+	int64_t thawed_ms;  /* when some trainer last woke up from a freeze */
 	int trainers;
-	int64_t both_ms;		/* since when there are two; 0: there are not */
+	int64_t both_ms; /* since when there are two; 0: there are not */
 	/* since the run was created or restarted */
 	bool completed, may_be_killed, may_fail;
-	bool must_not_run;		/* lbd saw that what it depends on failed */
-	int64_t bad, surely_bad;	/* launches without progress since the last progress */
+	bool must_not_run;       /* lbd saw that what it depends on failed */
+	int64_t bad, surely_bad; /* launches without progress since the last progress */
 };
 
 struct check {
@@ -54,10 +55,10 @@ struct check {
 	const struct world_end *end;
 	FILE *out;
 	struct view *views;
-	int64_t up_ms, up_since_ms;	/* of lbd */
+	int64_t up_ms, up_since_ms; /* of lbd */
 	bool is_up;
-	int64_t jumped_ms;		/* when lbd's wall clock was last set; 0: never */
-	int64_t trouble_ms;		/* when the controller last had any */
+	int64_t jumped_ms;  /* when lbd's wall clock was last set; 0: never */
+	int64_t trouble_ms; /* when the controller last had any */
 	int broken;
 };
 

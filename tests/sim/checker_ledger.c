@@ -35,7 +35,8 @@ static int on_metric(const struct ledger_metric *m, void *arg)
 		if (a->row_id != m->attempt_id)
 			continue;
 		if (m->seq <= a->last_seq)
-			broken(r->check, r->run, INT64_MAX, "progress is in the ledger out of order");
+			broken(r->check, r->run, INT64_MAX,
+			       "progress is in the ledger out of order");
 		a->last_seq = m->seq;
 		a->stored = sum_of(a->stored, m->seq, m->step);
 		break;
@@ -85,7 +86,8 @@ static void check_step(struct check *c, const struct fact *f)
 		       "acknowledged progress is not in the ledger");
 }
 
-/* The same of checkpoints: the ledger's newest is the newest that it must have heard of, or newer. */
+/* The same of checkpoints: the ledger's newest is the newest that it must have heard of, or
+ * newer. */
 static void check_checkpoints(struct check *c, int run)
 {
 	struct ledger_checkpoint newest = { .step = -1 };
@@ -113,7 +115,8 @@ static void check_sums(struct check *c, int run)
 
 	for (int64_t n = 0; n < v->count; n++)
 		if (v->attempts[n].told != v->attempts[n].stored)
-			broken(c, run, INT64_MAX, "progress in the ledger is not what was acknowledged");
+			broken(c, run, INT64_MAX,
+			       "progress in the ledger is not what was acknowledged");
 }
 
 void check_ledger(struct check *c)

@@ -22,19 +22,28 @@ void climate_draw(struct climate *w, struct rng *rng)
 
 	*w = (struct climate){
 		.has_accounting = has_accounting,
-		.controller_crash = mean_days(rng, 1), .controller_freeze = mean_days(rng, 1.5),
-		.cold_start = mean_days(rng, 10), .node_fault = mean_days(rng, 0.7),
-		.preemption = mean_days(rng, 1), .admin_cancel = mean_days(rng, 8),
+		.controller_crash = mean_days(rng, 1),
+		.controller_freeze = mean_days(rng, 1.5),
+		.cold_start = mean_days(rng, 10),
+		.node_fault = mean_days(rng, 0.7),
+		.preemption = mean_days(rng, 1),
+		.admin_cancel = mean_days(rng, 8),
 		.admin_requeue = mean_days(rng, 4),
-		.lbrun_kill = mean_days(rng, 3), .daemon_crash = mean_days(rng, 2),
+		.lbrun_kill = mean_days(rng, 3),
+		.daemon_crash = mean_days(rng, 2),
 		.clock_jump = mean_days(rng, 1),
 		.forgetting = chance(rng, 0.1),
 		.crash_point = chance(rng, 0.006),
-		.lost_answer = chance(rng, 0.05), .late_effect = chance(rng, 0.05),
-		.no_effect = chance(rng, 0.05), .refusal = chance(rng, 0.005),
-		.early_failure = chance(rng, 0.2), .failure = chance(rng, 0.04),
-		.hang = chance(rng, 0.02), .no_record = chance(rng, 0.05),
-		.tick_ms = rng_range(rng, 3, 9) * HOUR, .queue_ms = rng_range(rng, 30, 480) * SECOND,
+		.lost_answer = chance(rng, 0.05),
+		.late_effect = chance(rng, 0.05),
+		.no_effect = chance(rng, 0.05),
+		.refusal = chance(rng, 0.005),
+		.early_failure = chance(rng, 0.2),
+		.failure = chance(rng, 0.04),
+		.hang = chance(rng, 0.02),
+		.no_record = chance(rng, 0.05),
+		.tick_ms = rng_range(rng, 3, 9) * HOUR,
+		.queue_ms = rng_range(rng, 30, 480) * SECOND,
 		.start_crash = chance(rng, 0.2),
 	};
 }
@@ -43,11 +52,18 @@ void climate_draw(struct climate *w, struct rng *rng)
 void climate_local(struct climate *w, struct rng *rng)
 {
 	*w = (struct climate){
-		.lbrun_kill = w->lbrun_kill, .daemon_crash = w->daemon_crash,
-		.clock_jump = w->clock_jump, .reboot = mean_days(rng, 3),
-		.crash_point = w->crash_point, .refusal = w->refusal,
-		.early_failure = w->early_failure, .failure = w->failure, .hang = w->hang,
-		.no_record = w->no_record, .tick_ms = w->tick_ms, .queue_ms = w->queue_ms,
+		.lbrun_kill = w->lbrun_kill,
+		.daemon_crash = w->daemon_crash,
+		.clock_jump = w->clock_jump,
+		.reboot = mean_days(rng, 3),
+		.crash_point = w->crash_point,
+		.refusal = w->refusal,
+		.early_failure = w->early_failure,
+		.failure = w->failure,
+		.hang = w->hang,
+		.no_record = w->no_record,
+		.tick_ms = w->tick_ms,
+		.queue_ms = w->queue_ms,
 	};
 }
 

@@ -22,7 +22,7 @@ int run_index(const char *name)
 	return 10 * (name[1] - '0') + name[2] - '0';
 }
 
-/* --- struct world ------------------------------------------------------------------------------- */
+/* --- struct world ----------------------------------------------------------------------------- */
 
 static int64_t world_wall(void *self)
 {
@@ -56,9 +56,12 @@ static int world_spec(void *self, const char *run_dir, struct run_spec *out, str
 	(void)run_dir;
 	(void)err;
 	*out = (struct run_spec){
-		.max_without_progress = MAX_WITHOUT_PROGRESS, .in_place = IN_PLACE,
-		.backoff_first_ms = BACKOFF_FIRST_MS, .backoff_max_ms = BACKOFF_MAX_MS,
-		.kill_grace_ms = KILL_GRACE_MS, .prequeue = sim->people[run_index(run_dir)].prequeues,
+		.max_without_progress = MAX_WITHOUT_PROGRESS,
+		.in_place = IN_PLACE,
+		.backoff_first_ms = BACKOFF_FIRST_MS,
+		.backoff_max_ms = BACKOFF_MAX_MS,
+		.kill_grace_ms = KILL_GRACE_MS,
+		.prequeue = sim->people[run_index(run_dir)].prequeues,
 	};
 	out->never_on_exit_codes.items = xcalloc(1, sizeof(int64_t));
 	out->never_on_exit_codes.items[0] = NEVER_EXIT_CODE;
@@ -77,8 +80,11 @@ static int world_submit(void *self, const struct run *run, const char *ledger, s
 	struct sim *sim = self;
 	char number[24];
 	struct job_request job = {
-		.token = run->attempt.job.token, .ledger_id = ledger, .run = run->name,
-		.workdir = number, .exclude = run->excluded,
+		.token = run->attempt.job.token,
+		.ledger_id = ledger,
+		.run = run->name,
+		.workdir = number,
+		.exclude = run->excluded,
 		.warn_seconds = sim->people[run_index(run->name)].is_warned ? WARN_MS / SECOND : 0,
 	};
 
@@ -176,7 +182,9 @@ static int64_t world_spool(void *self, const struct run *run, int64_t *offset, i
 
 /* As lbd.toml's defaults. */
 static const struct node_rules node_rules = {
-	.half_life_ms = DAY, .threshold = 0.75, .max_excluded = MAX_EXCLUDED,
+	.half_life_ms = DAY,
+	.threshold = 0.75,
+	.max_excluded = MAX_EXCLUDED,
 	.patience_ms = 2 * MINUTE,
 };
 
@@ -194,13 +202,22 @@ static void world_switched(void *self, const struct run *run, struct switched *o
 }
 
 static const struct world world_ops = {
-	.wall_ms = world_wall, .mono_ms = world_mono, .token = world_token, .spec = world_spec,
-	.submit = world_submit, .retell = world_retell, .order = world_order, .end_all = world_end_all,
+	.wall_ms = world_wall,
+	.mono_ms = world_mono,
+	.token = world_token,
+	.spec = world_spec,
+	.submit = world_submit,
+	.retell = world_retell,
+	.order = world_order,
+	.end_all = world_end_all,
 	.switched = world_switched,
-	.claimed = world_claimed, .exited = world_exited, .depends = world_depends, .spool = world_spool,
+	.claimed = world_claimed,
+	.exited = world_exited,
+	.depends = world_depends,
+	.spool = world_spool,
 };
 
-/* --- the loop ---------------------------------------------------------------------------------------- */
+/* --- the loop --------------------------------------------------------------------------------- */
 
 static void on_turn(struct sim *sim, void *arg, uint64_t stamp);
 
@@ -231,7 +248,7 @@ static void count_turn(struct sim *sim)
 	if (++d->turns_now < STUCK_TURNS)
 		return;
 	printf("sim: seed %llu: lbd turns and turns at one moment\n",
-		(unsigned long long)sim->seed);
+	       (unsigned long long)sim->seed);
 	history_print(&sim->history, -1, sim->now_ms, 100, stdout);
 	fflush(stdout);
 	abort();
@@ -253,7 +270,7 @@ static void on_turn(struct sim *sim, void *arg, uint64_t stamp)
 	daemon_settle(sim);
 }
 
-/* --- life and death -------------------------------------------------------------------------------------- */
+/* --- life and death --------------------------------------------------------------------------- */
 
 static void on_restart(struct sim *sim, void *arg, uint64_t stamp)
 {
@@ -265,8 +282,9 @@ static void on_restart(struct sim *sim, void *arg, uint64_t stamp)
 static void bury(struct sim *sim)
 {
 	struct daemon_model *d = &sim->daemon;
-	int64_t away_ms = RESTART_MIN_MS + rng_exp(&sim->rng, rng_chance(&sim->rng, 0.1) ?
-							      2.0 * HOUR : 10.0 * SECOND);
+	int64_t away_ms = RESTART_MIN_MS + rng_exp(&sim->rng, rng_chance(&sim->rng, 0.1)
+								      ? 2.0 * HOUR
+								      : 10.0 * SECOND);
 
 	engine_destroy(d->engine);
 	d->engine = NULL;
@@ -333,7 +351,7 @@ void daemon_start(struct sim *sim)
 	sim_fact(sim, FACT_DAEMON_UP, -1, 0, 0, 0);
 	if (engine_load(d->engine, &err) < 0) {
 		printf("sim: seed %llu: engine_load: %s\n", (unsigned long long)sim->seed,
-			err.text);
+		       err.text);
 		abort();
 	}
 	plan_turn(sim, sim->now_ms);
@@ -363,7 +381,9 @@ static void open_ledger(struct daemon_model *d)
 void daemon_init(struct sim *sim)
 {
 	struct daemon_model *d = &sim->daemon;
-	static const struct rhythm { int64_t busy, idle, spool; } rhythms[] = {	/* seconds */
+	static const struct rhythm {
+		int64_t busy, idle, spool;
+	} rhythms[] = {	/* seconds */
 		{ 10, 150, 150 }, { 15, 180, 600 }, { 20, 240, 300 }, { 30, 240, 600 },
 	}, usual = { 2, 30, 30 };
 	const struct rhythm *rhythm;
@@ -372,7 +392,8 @@ void daemon_init(struct sim *sim)
 	/* A world in which lbd looks as often as it usually does takes long; a few will do. */
 	rhythm = rng_chance(&sim->rng, 0.03) ? &usual : &rhythms[rng_range(&sim->rng, 0, 3)];
 	d->times = (struct poll_times){
-		.busy_ms = rhythm->busy * SECOND, .idle_ms = rhythm->idle * SECOND,
+		.busy_ms = rhythm->busy * SECOND,
+		.idle_ms = rhythm->idle * SECOND,
 		.spool_ms = rhythm->spool * SECOND,
 	};
 	open_ledger(d);

@@ -18,20 +18,20 @@ struct sim;
 
 struct daemon_model {
 	struct ledger *ledger;
-	struct engine *engine;		/* NULL: lbd is not there */
+	struct engine *engine; /* NULL: lbd is not there */
 	struct world world;
 	struct poll_times times;
 	struct run_spec *specs;
-	uint64_t life;			/* which lbd this is, counted up at each end */
-	bool is_dead;			/* it died in this turn */
+	uint64_t life; /* which lbd this is, counted up at each end */
+	bool is_dead;  /* it died in this turn */
 	int64_t mono_offset_ms, wall_offset_ms;
-	int64_t planned_ms;		/* the next turn */
-	uint64_t plan;			/* stamp of that event */
-	struct history pending;		/* written to the ledger, not committed yet */
+	int64_t planned_ms;     /* the next turn */
+	uint64_t plan;          /* stamp of that event */
+	struct history pending; /* written to the ledger, not committed yet */
 	bool has_written;
-	int64_t turn_count, turns_now;	/* at all; at this very moment */
+	int64_t turn_count, turns_now; /* at all; at this very moment */
 	int64_t down_ms, down_since_ms;
-	char folder[64];		/* where SQLite thinks its file is */
+	char folder[64]; /* where SQLite thinks its file is */
 };
 
 void daemon_init(struct sim *sim);

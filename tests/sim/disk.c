@@ -74,7 +74,7 @@ int64_t folder_append(struct folder *folder, const struct spool_record *record)
 	return (int64_t)folder->count;
 }
 
-/* --- the spool as lbd reads it ------------------------------------------------------------------ */
+/* --- the spool as lbd reads it ---------------------------------------------------------------- */
 
 static json_t *line_of(const struct spool_record *r)
 {
@@ -107,8 +107,11 @@ static int deliver(const struct folder *folder, size_t i,
 {
 	const struct spool_record *r = &folder->records[i];
 	struct spool_line line = {
-		.seq = (int64_t)i + 1, .time_ms = r->at_ms, .launch = r->launch,
-		.from_trainer = r->kind == SPOOL_STEP, .line = line_of(r),
+		.seq = (int64_t)i + 1,
+		.time_ms = r->at_ms,
+		.launch = r->launch,
+		.from_trainer = r->kind == SPOOL_STEP,
+		.line = line_of(r),
 	};
 	int rc = on_line(&line, arg);
 

@@ -23,39 +23,40 @@ enum spool_kind {
 };
 
 struct spool_record {
-	int64_t at_ms, launch, step;	/* step of SPOOL_ATTEMPT_START: the node */
+	int64_t at_ms, launch, step; /* step of SPOOL_ATTEMPT_START: the node */
 	enum spool_kind kind;
 	enum cause cause;
 	int exit_code;
 	bool has_progress;
 };
 
-struct folder {			/* runs/NAME/attempts/N */
+/* runs/NAME/attempts/N */
+struct folder {
 	int run;
 	int64_t number;
-	int64_t without_progress;	/* launches of the run, in a row, before it */
+	int64_t without_progress; /* launches of the run, in a row, before it */
 	char token[TOKEN_HEX + 1];
-	int64_t delay_ms;		/* until lbd sees what was written here */
-	int64_t claimed_ms;		/* 0: not */
+	int64_t delay_ms;   /* until lbd sees what was written here */
+	int64_t claimed_ms; /* 0: not */
 	enum run_order order;
-	int64_t exited_ms;		/* 0: not */
+	int64_t exited_ms; /* 0: not */
 	struct attempt_exit exit;
 	struct spool_record *records;
 	size_t count, cap;
 };
 
 struct run_files {
-	struct folder **attempts;	/* owned; [number - 1], NULL where there is none */
+	struct folder **attempts; /* owned; [number - 1], NULL where there is none */
 	size_t count;
-	int64_t newest_claim;		/* number of the highest attempt with a claim */
-	int64_t checkpoint_step;	/* of the newest; -1: none */
+	int64_t newest_claim;    /* number of the highest attempt with a claim */
+	int64_t checkpoint_step; /* of the newest; -1: none */
 };
 
 struct disk {
 	struct run_files runs[20];
 };
 
-enum { SPOOL_RECORD_BYTES = 256 * 1024 };	/* so that a few fill one bite of lbd's */
+enum { SPOOL_RECORD_BYTES = 256 * 1024 }; /* so that a few fill one bite of lbd's */
 
 void disk_init(struct disk *disk);
 void disk_fini(struct disk *disk);

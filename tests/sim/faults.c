@@ -9,7 +9,7 @@ static void fault(struct sim *sim, enum fault what, int run)
 	sim_fact(sim, FACT_FAULT, run, 0, what, 0);
 }
 
-/* --- the controller --------------------------------------------------------------------------------- */
+/* --- the controller --------------------------------------------------------------------------- */
 
 static void on_controller_back(struct sim *sim, void *arg, uint64_t stamp)
 {
@@ -28,8 +28,7 @@ static void vanish_later(struct sim *sim, void *arg, uint64_t stamp)
 
 static void job_fact(struct sim *sim, enum fact_kind kind, const struct job *job)
 {
-	sim_fact(sim, kind, job->run, job->number, job->status.ref.job_id,
-		 job->first_submit_time);
+	sim_fact(sim, kind, job->run, job->number, job->status.ref.job_id, job->first_submit_time);
 }
 
 /* What the controller did after `saved_ms` has not happened. true: the job itself is gone. */
@@ -102,7 +101,7 @@ static void cold_start(struct sim *sim)
 	s->down_until_ms = sim->now_ms + rng_range(&sim->rng, 2, 120) * SECOND;
 }
 
-/* --- nodes --------------------------------------------------------------------------------------------- */
+/* --- nodes ------------------------------------------------------------------------------------ */
 
 static void on_node_fail(struct sim *sim, void *arg, uint64_t stamp)
 {
@@ -126,12 +125,14 @@ static void on_node_back(struct sim *sim, void *arg, uint64_t stamp)
 	fault(sim, FAULT_NODE_BACK, -1);
 	for (struct lbrun *p = sim->lbruns.all, *next; p; p = next) {
 		next = p->next;
-		if (p->node == number && p->phase != LBRUN_OVER && p->job->status.phase != JOB_RUNNING)
+		if (p->node == number && p->phase != LBRUN_OVER &&
+		    p->job->status.phase != JOB_RUNNING)
 			lbrun_vanish(sim, p);
 	}
 }
 
-static void hit_jobs(struct sim *sim, int node, enum fault what, int64_t away_ms, int64_t noticed_ms)
+static void hit_jobs(struct sim *sim, int node, enum fault what, int64_t away_ms,
+		     int64_t noticed_ms)
 {
 	const struct lbruns *all = &sim->lbruns;
 	struct lbrun *hit[sizeof(all->live) / sizeof(all->live[0])];
@@ -171,7 +172,7 @@ static void node_fault(struct sim *sim)
 	sim_after(sim, away_ms + rng_range(&sim->rng, 0, MINUTE), on_node_back, node, 0);
 }
 
-/* --- single jobs ----------------------------------------------------------------------------------------- */
+/* --- single jobs ------------------------------------------------------------------------------ */
 
 static bool is_controller_well(const struct sim *sim)
 {
@@ -234,14 +235,15 @@ static void lbrun_kill(struct sim *sim)
 	lbrun_signal(sim, p, SIGKILL);
 }
 
-/* --- lbd's host ------------------------------------------------------------------------------------------- */
+/* --- lbd's host ------------------------------------------------------------------------------- */
 
 static void clock_jump(struct sim *sim)
 {
 	static const int64_t jumps[] = { HOUR, -HOUR, DAY, -DAY };
 
 	fault(sim, FAULT_CLOCK_JUMP, -1);
-	sim->daemon.wall_offset_ms = rng_chance(&sim->rng, 0.3) ? 0 : jumps[rng_range(&sim->rng, 0, 3)];
+	sim->daemon.wall_offset_ms = rng_chance(&sim->rng, 0.3) ? 0
+								: jumps[rng_range(&sim->rng, 0, 3)];
 }
 
 static void reboot(struct sim *sim)
@@ -255,10 +257,10 @@ static void reboot(struct sim *sim)
 			job_lose(sim, s->known[i]);
 }
 
-/* --- the table ----------------------------------------------------------------------------------------------- */
+/* --- the table -------------------------------------------------------------------------------- */
 
 static const struct {
-	size_t mean;			/* offset in struct climate */
+	size_t mean; /* offset in struct climate */
 	void (*happen)(struct sim *sim);
 } table[] = {
 	{ offsetof(struct climate, controller_crash), controller_crash },

@@ -13,17 +13,35 @@ static const char *const fault_names[FAULT_COUNT] = {
 	[FAULT_CONTROLLER_FROZEN] = "the controller freezes",
 	[FAULT_CONTROLLER_THAWED] = "the controller thaws",
 	[FAULT_COLD_START] = "cold start: all jobs forgotten, ids from 1",
-	[FAULT_NODE_DIED] = "a node dies", [FAULT_NODE_LOST] = "a node is lost, but works on",
-	[FAULT_NODE_FROZEN] = "a node freezes", [FAULT_NODE_BACK] = "a node is back",
-	[FAULT_PREEMPTED] = "preempted", [FAULT_CANCELLED] = "cancelled by an administrator",
+	[FAULT_NODE_DIED] = "a node dies",
+	[FAULT_NODE_LOST] = "a node is lost, but works on",
+	[FAULT_NODE_FROZEN] = "a node freezes",
+	[FAULT_NODE_BACK] = "a node is back",
+	[FAULT_PREEMPTED] = "preempted",
+	[FAULT_CANCELLED] = "cancelled by an administrator",
 	[FAULT_REQUEUED] = "requeued by an administrator",
 	[FAULT_REBOOT] = "the machine is started anew",
-	[FAULT_LBRUN_KILLED] = "lbrun is killed", [FAULT_CLOCK_JUMP] = "lbd's wall clock jumps",
+	[FAULT_LBRUN_KILLED] = "lbrun is killed",
+	[FAULT_CLOCK_JUMP] = "lbd's wall clock jumps",
 };
 
 /* What `a` and `b` of a fact are. */
-enum detail { NOTHING, JOB, CAUSE, STATE, ORDER, LAUNCH, LAUNCH_END, STEP, EXIT, ID, WHICH, CHECKPOINT,
-	      NODES_OUT, NODE };
+enum detail {
+	NOTHING,
+	JOB,
+	CAUSE,
+	STATE,
+	ORDER,
+	LAUNCH,
+	LAUNCH_END,
+	STEP,
+	EXIT,
+	ID,
+	WHICH,
+	CHECKPOINT,
+	NODES_OUT,
+	NODE
+};
 
 static const struct {
 	const char *text;
@@ -75,8 +93,12 @@ void history_add(struct history *h, int64_t at_ms, enum fact_kind kind, int run,
 		h->facts = xrealloc(h->facts, h->cap * sizeof(*h->facts));
 	}
 	h->facts[h->count++] = (struct fact){
-		.at_ms = at_ms, .a = a, .b = b, .attempt = (int32_t)attempt,
-		.run = (int16_t)run, .kind = (uint8_t)kind,
+		.at_ms = at_ms,
+		.a = a,
+		.b = b,
+		.attempt = (int32_t)attempt,
+		.run = (int16_t)run,
+		.kind = (uint8_t)kind,
 	};
 }
 
@@ -101,7 +123,8 @@ static void print_detail(const struct fact *f, FILE *out)
 		break;
 	case LAUNCH_END:
 		fprintf(out, " launch=%lld %s%s", (long long)f->a,
-			cause_name((enum cause)(f->b % 100)), f->b / 100 % 10 ? ", with progress" : "");
+			cause_name((enum cause)(f->b % 100)),
+			f->b / 100 % 10 ? ", with progress" : "");
 		break;
 	case STEP:
 		fprintf(out, " seq=%lld step=%lld", (long long)f->a, (long long)f->b);

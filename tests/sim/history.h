@@ -15,59 +15,59 @@ enum fact_kind {
 	FACT_RESTARTED,
 	FACT_SAVE_ASKED,
 	/* the ledger, committed */
-	FACT_WANTED,			/* a: order */
+	FACT_WANTED, /* a: order */
 	FACT_INTENT,
-	FACT_EXCLUDED,			/* a: the nodes, one bit each */
-	FACT_ADOPTED,			/* a: job id, b: submit time */
+	FACT_EXCLUDED, /* a: the nodes, one bit each */
+	FACT_ADOPTED,  /* a: job id, b: submit time */
 	FACT_RELEASED,
-	FACT_STARTED,			/* a: node, as far as lbd knows; -1: it does not */
-	FACT_ENDED,			/* a: cause */
-	FACT_MOVED,			/* a: run state, b: cause */
+	FACT_STARTED, /* a: node, as far as lbd knows; -1: it does not */
+	FACT_ENDED,   /* a: cause */
+	FACT_MOVED,   /* a: run state, b: cause */
 	/* the scheduler; a: job id, b: submit time unless said otherwise */
 	FACT_JOB_MADE,
 	FACT_JOB_STARTED,
-	FACT_JOB_PLACED,		/* a: node */
+	FACT_JOB_PLACED, /* a: node */
 	FACT_JOB_OVER,
 	FACT_JOB_FORGOTTEN,
 	FACT_JOB_UNRELEASED,
-	FACT_DEPENDENCY_FAILED,		/* the job will never start, or is cancelled for it */
-	FACT_REFUSED,			/* a submission */
-	FACT_JOB_CANCELLED,		/* by an administrator */
+	FACT_DEPENDENCY_FAILED, /* the job will never start, or is cancelled for it */
+	FACT_REFUSED,           /* a submission */
+	FACT_JOB_CANCELLED,     /* by an administrator */
 	/* lbrun and its trainer; a: launch */
-	FACT_CLAIMED,			/* a: job id */
-	FACT_TURNED_AWAY,		/* a: job id */
+	FACT_CLAIMED,     /* a: job id */
+	FACT_TURNED_AWAY, /* a: job id */
 	FACT_TRAINER_STARTED,
-	FACT_TRAINER_ENDED,		/* b: cause, + 100 with progress, + 1000 for ever */
+	FACT_TRAINER_ENDED, /* b: cause, + 100 with progress, + 1000 for ever */
 	FACT_TRAINER_FROZEN,
 	FACT_TRAINER_THAWED,
 	FACT_TRAINER_HUNG,
-	FACT_WARNED,			/* SIGUSR1: the time limit is near */
-	FACT_STEP,			/* a: seq, b: step; acknowledged */
-	FACT_CHECKPOINT,		/* b: step */
-	FACT_EXITED,			/* a: cause, b: last seq */
+	FACT_WARNED,     /* SIGUSR1: the time limit is near */
+	FACT_STEP,       /* a: seq, b: step; acknowledged */
+	FACT_CHECKPOINT, /* b: step */
+	FACT_EXITED,     /* a: cause, b: last seq */
 	/* no run's own */
 	FACT_DAEMON_UP,
 	FACT_DAEMON_DOWN,
-	FACT_FAULT,			/* a: enum fault */
-	FACT_QUIET,			/* no more faults from here on */
+	FACT_FAULT, /* a: enum fault */
+	FACT_QUIET, /* no more faults from here on */
 	FACT_COUNT
 };
 
 enum fault {
-	FAULT_CONTROLLER_CRASH,		/* and what it had not saved is forgotten */
+	FAULT_CONTROLLER_CRASH, /* and what it had not saved is forgotten */
 	FAULT_CONTROLLER_BACK,
 	FAULT_CONTROLLER_FROZEN,
 	FAULT_CONTROLLER_THAWED,
-	FAULT_COLD_START,		/* every job forgotten, ids from 1 */
+	FAULT_COLD_START, /* every job forgotten, ids from 1 */
 	FAULT_NODE_DIED,
-	FAULT_NODE_LOST,		/* it works on, unseen by the controller */
+	FAULT_NODE_LOST, /* it works on, unseen by the controller */
 	FAULT_NODE_FROZEN,
 	FAULT_NODE_BACK,
 	FAULT_PREEMPTED,
 	FAULT_CANCELLED,
-	FAULT_REQUEUED,			/* by an administrator */
+	FAULT_REQUEUED, /* by an administrator */
 	FAULT_LBRUN_KILLED,
-	FAULT_REBOOT,			/* of the one machine: lbd and all trainers are gone */
+	FAULT_REBOOT, /* of the one machine: lbd and all trainers are gone */
 	FAULT_CLOCK_JUMP,
 	FAULT_COUNT
 };
@@ -75,8 +75,8 @@ enum fault {
 struct fact {
 	int64_t at_ms;
 	int64_t a, b;
-	int32_t attempt;		/* number; 0: none */
-	int16_t run;			/* -1: none */
+	int32_t attempt; /* number; 0: none */
+	int16_t run;     /* -1: none */
 	uint8_t kind;
 };
 

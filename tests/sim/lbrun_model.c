@@ -9,8 +9,8 @@
 #include "tests/sim/sim.h"
 
 enum {
-	LOOK_MS = 2000,			/* for newer claims and orders */
-	OLDER_WAIT_MS = 5000,		/* at most, for an older attempt without an exit record */
+	LOOK_MS = 2000,       /* for newer claims and orders */
+	OLDER_WAIT_MS = 5000, /* at most, for an older attempt without an exit record */
 	OLDER_DEPTH = 8,
 	GRACE_MS = 25 * SECOND,
 	EXIT_KILLED = 128 + SIGKILL,
@@ -35,7 +35,7 @@ static struct run_files *files_of(struct sim *sim, const struct lbrun *p)
 	return &sim->disk.runs[p->run];
 }
 
-/* --- the spool ------------------------------------------------------------------------------------ */
+/* --- the spool -------------------------------------------------------------------------------- */
 
 static void on_poke(struct sim *sim, void *arg, uint64_t stamp)
 {
@@ -77,7 +77,7 @@ static void say_checkpoint(struct sim *sim, struct lbrun *p)
 	say(sim, p, &(struct spool_record){ .kind = SPOOL_CHECKPOINT, .step = p->step });
 }
 
-/* --- the end of the attempt ---------------------------------------------------------------------------- */
+/* --- the end of the attempt ------------------------------------------------------------------- */
 
 static void leave(struct sim *sim, struct lbrun *p)
 {
@@ -98,8 +98,12 @@ static void write_exit(struct sim *sim, struct lbrun *p, enum cause cause, int e
 	struct folder *f = p->folder;
 
 	f->exit = (struct attempt_exit){
-		.cause = cause, .exit_code = exit_code, .signal = signo, .launches = p->launch,
-		.last_seq = (int64_t)f->count, .time_ms = sim->now_ms,
+		.cause = cause,
+		.exit_code = exit_code,
+		.signal = signo,
+		.launches = p->launch,
+		.last_seq = (int64_t)f->count,
+		.time_ms = sim->now_ms,
 	};
 	snprintf(f->exit.token, sizeof(f->exit.token), "%s", f->token);
 	f->exited_ms = sim->now_ms;
@@ -117,7 +121,7 @@ static void finish(struct sim *sim, struct lbrun *p, enum cause cause, int exit_
 	job_report(sim, p->job, cause == CAUSE_COMPLETED ? 0 : status ? status : EXIT_TERM);
 }
 
-/* --- stopping ---------------------------------------------------------------------------------------- */
+/* --- stopping --------------------------------------------------------------------------------- */
 
 static enum cause stop_cause(const struct lbrun *p)
 {
@@ -233,7 +237,8 @@ static void on_signal(struct sim *sim, void *arg, uint64_t stamp)
 	if (p->phase == LBRUN_OVER)
 		return;
 	if (sim->now_ms < p->frozen_until_ms || p->phase == LBRUN_BOOT) {
-		int64_t at_ms = sim->now_ms < p->frozen_until_ms ? p->frozen_until_ms : sim->now_ms + 100;
+		int64_t at_ms = sim->now_ms < p->frozen_until_ms ? p->frozen_until_ms
+								 : sim->now_ms + 100;
 
 		agenda_add(&sim->agenda, at_ms, on_signal, p, stamp);
 		return;
@@ -292,13 +297,13 @@ void lbrun_freeze(struct sim *sim, struct lbrun *p, int64_t until_ms)
 	agenda_add(&sim->agenda, until_ms, on_thaw, p, (uint64_t)until_ms);
 }
 
-/* --- launches ---------------------------------------------------------------------------------------------- */
+/* --- launches --------------------------------------------------------------------------------- */
 
 static void begin_launch(struct sim *sim, struct lbrun *p)
 {
 	const struct person *person = &sim->people[p->run];
-	bool is_bad = rng_chance(&sim->rng, person->is_broken && !sim->is_quiet ?
-					    0.9 : sim->climate.early_failure);
+	bool is_bad = rng_chance(
+		&sim->rng, person->is_broken && !sim->is_quiet ? 0.9 : sim->climate.early_failure);
 
 	p->launch++;
 	p->checkpoint_at_start = files_of(sim, p)->checkpoint_step;
@@ -306,18 +311,20 @@ static void begin_launch(struct sim *sim, struct lbrun *p)
 	p->fails_early = is_bad;
 	p->is_hung = false;
 	p->stop_due_ms = 0;
-	say(sim, p, &(struct spool_record){ .kind = SPOOL_LAUNCH_START, .step = p->checkpoint_at_start });
+	say(sim, p,
+	    &(struct spool_record){ .kind = SPOOL_LAUNCH_START, .step = p->checkpoint_at_start });
 	fact(sim, p, FACT_TRAINER_STARTED, p->launch, 0);
-	plan(sim, p, LBRUN_TRAIN, is_bad ? rng_range(&sim->rng, 1, 5 * MINUTE) :
-					   MINUTE + rng_exp(&sim->rng, (double)sim->climate.tick_ms));
+	plan(sim, p, LBRUN_TRAIN,
+	     is_bad ? rng_range(&sim->rng, 1, 5 * MINUTE)
+		    : MINUTE + rng_exp(&sim->rng, (double)sim->climate.tick_ms));
 }
 
 static bool may_relaunch(const struct lbrun *p, enum cause cause, int exit_code)
 {
 	int64_t of_run = p->failures + (p->has_progressed ? 0 : p->folder->without_progress);
 
-	return p->stop == LBRUN_GOES_ON && p->failures <= IN_PLACE && of_run < MAX_WITHOUT_PROGRESS &&
-	       exit_code != NEVER_EXIT_CODE &&
+	return p->stop == LBRUN_GOES_ON && p->failures <= IN_PLACE &&
+	       of_run < MAX_WITHOUT_PROGRESS && exit_code != NEVER_EXIT_CODE &&
 	       (cause == CAUSE_ERROR || cause == CAUSE_CRASH || cause == CAUSE_OOM ||
 		cause == CAUSE_HANG);
 }
@@ -336,8 +343,11 @@ static void end_launch(struct sim *sim, struct lbrun *p, enum cause cause, int e
 	     cause + (progress ? 100 : 0) + (exit_code == NEVER_EXIT_CODE ? 1000 : 0));
 	p->failures = progress ? 0 : p->failures + 1;
 	p->has_progressed |= progress;
-	say(sim, p, &(struct spool_record){ .kind = SPOOL_LAUNCH_END, .cause = cause,
-					    .exit_code = exit_code, .has_progress = progress });
+	say(sim, p,
+	    &(struct spool_record){ .kind = SPOOL_LAUNCH_END,
+				    .cause = cause,
+				    .exit_code = exit_code,
+				    .has_progress = progress });
 	if (may_relaunch(p, cause, exit_code))
 		plan(sim, p, LBRUN_PAUSE, progress ? 0 : SECOND);
 	else
@@ -389,7 +399,7 @@ static void train(struct sim *sim, struct lbrun *p)
 		plan(sim, p, LBRUN_TRAIN, MINUTE + rng_exp(&sim->rng, (double)w->tick_ms));
 }
 
-/* --- the beginning of the attempt -------------------------------------------------------------------------- */
+/* --- the beginning of the attempt ------------------------------------------------------------- */
 
 static void turn_away(struct sim *sim, struct lbrun *p)
 {
@@ -400,7 +410,8 @@ static void turn_away(struct sim *sim, struct lbrun *p)
 
 static bool older_may_live(const struct sim *sim, const struct lbrun *p)
 {
-	for (int64_t n = p->folder->number - 1; n >= 1 && n >= p->folder->number - OLDER_DEPTH; n--) {
+	for (int64_t n = p->folder->number - 1; n >= 1 && n >= p->folder->number - OLDER_DEPTH;
+	     n--) {
 		const struct folder *older = disk_folder(&sim->disk, p->run, n);
 
 		if (older && older->claimed_ms && !older->exited_ms)
@@ -450,7 +461,7 @@ static void on_phase(struct sim *sim, void *arg, uint64_t stamp)
 		break;
 	case LBRUN_TRAIN:
 		if (p->stop_due_ms != 0)
-			;	/* asked to end, it only waits for that */
+			; /* asked to end, it only waits for that */
 		else if (p->is_hung)
 			end_launch(sim, p, CAUSE_HANG, -1);
 		else if (p->fails_early && rng_chance(&sim->rng, 0.25))
@@ -478,7 +489,7 @@ void lbrun_start(struct sim *sim, struct job *job)
 	p->folder = disk_folder(&sim->disk, job->run, job->number);
 	job->lbrun = p;
 	if (all->live_count == sizeof(all->live) / sizeof(all->live[0]))
-		abort();	/* far more than there are slots on all nodes */
+		abort(); /* far more than there are slots on all nodes */
 	all->live[all->live_count++] = p;
 	plan(sim, p, LBRUN_BOOT, rng_range(&sim->rng, 50, 3000));
 }

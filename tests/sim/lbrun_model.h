@@ -17,24 +17,24 @@ enum lbrun_phase { LBRUN_BOOT, LBRUN_WAIT, LBRUN_TRAIN, LBRUN_PAUSE, LBRUN_OVER 
 enum lbrun_stop { LBRUN_GOES_ON, LBRUN_WARNED, LBRUN_SIGNALLED, LBRUN_ORDERED, LBRUN_FENCED };
 
 struct lbrun {
-	struct lbrun *next;		/* all of this world */
+	struct lbrun *next; /* all of this world */
 	struct job *job;
 	struct folder *folder;
 	int run, node;
 	enum lbrun_phase phase;
 	enum lbrun_stop stop;
-	uint64_t stamp;			/* of the phase's planned event */
-	int64_t stop_due_ms;		/* 0: not asked to end */
+	uint64_t stamp;      /* of the phase's planned event */
+	int64_t stop_due_ms; /* 0: not asked to end */
 	int64_t frozen_until_ms;
-	int64_t launch, failures;	/* in this attempt; in a row without progress */
+	int64_t launch, failures; /* in this attempt; in a row without progress */
 	bool has_progressed;
 	int64_t step, checkpoint_at_start;
-	bool fails_early, is_hung;	/* this launch */
-	bool is_warned;			/* SIGTERM from now on is the time limit itself */
+	bool fails_early, is_hung; /* this launch */
+	bool is_warned;            /* SIGTERM from now on is the time limit itself */
 };
 
 struct lbruns {
-	struct lbrun *all;		/* owned */
+	struct lbrun *all; /* owned */
 	struct lbrun *live[256];
 	size_t live_count;
 };

@@ -12,10 +12,10 @@ static struct {
 	struct whose {
 		int run;
 		int64_t number;
-		uint64_t avoids;	/* a spare: bits of nodes */
-	} *attempts;			/* [id of the row] */
+		uint64_t avoids; /* a spare: bits of nodes */
+	} * attempts;            /* [id of the row] */
 	int64_t cap;
-	int run_of[RUNS + 2];		/* [id of the row] */
+	int run_of[RUNS + 2]; /* [id of the row] */
 } taps;
 
 void ledger_taps_open(struct sim *sim)
@@ -51,7 +51,7 @@ static void know_attempt(int64_t id, int64_t run_id, int64_t number)
 	taps.attempts[id] = (struct whose){ .run = taps.run_of[run_id], .number = number };
 }
 
-/* --- writes ------------------------------------------------------------------------------------- */
+/* --- writes ----------------------------------------------------------------------------------- */
 
 #define TAP(type, name, ...) \
 	type __real_##name(__VA_ARGS__); \
@@ -152,7 +152,8 @@ TAP(int, ledger_attempt_started, struct ledger *l, int64_t id, const char *nodes
 	int rc = __real_ledger_attempt_started(l, id, nodes, now_ms, err);
 
 	if (rc == 0)
-		note_attempt(FACT_STARTED, id, nodes[0] == 'n' ? strtol(nodes + 1, NULL, 10) : -1, 0);
+		note_attempt(FACT_STARTED, id, nodes[0] == 'n' ? strtol(nodes + 1, NULL, 10) : -1,
+			     0);
 	return rc;
 }
 
@@ -182,7 +183,7 @@ TAP(int, ledger_attempt_set_spool, struct ledger *l, int64_t id, int64_t offset,
 	return __real_ledger_attempt_set_spool(l, id, offset, seq, err);
 }
 
-/* --- the commit ---------------------------------------------------------------------------------- */
+/* --- the commit ------------------------------------------------------------------------------- */
 
 static int die(struct ledger *l, struct err *err)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* sim - years of cluster time in a minute: the real engine and ledger in invented worlds.
  *
- *	sim --seeds N [--first K] [--jobs J]	worlds K … K+N-1, in J processes
- *	sim --seed K				one world, its broken promises in full
- *	sim --control no-claim|plain-submit --seeds N
- *						a test of the test: some world must show the damage */
+ * sim --seeds N [--first K] [--jobs J] worlds K … K+N-1, in J processes sim --seed K one world, its
+ * broken promises in full sim --control no-claim|plain-submit --seeds N a test of the test: some
+ * world must show the damage */
 #include <getopt.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -17,7 +16,8 @@
 #include "tests/sim/sim.h"
 
 static const char *const control_names[CONTROL_COUNT] = {
-	[CONTROL_NONE] = "none", [CONTROL_NO_CLAIM] = "no-claim",
+	[CONTROL_NONE] = "none",
+	[CONTROL_NO_CLAIM] = "no-claim",
 	[CONTROL_PLAIN_SUBMIT] = "plain-submit",
 };
 
@@ -39,9 +39,12 @@ static enum control control_from_name(const char *name)
 static void parse(int argc, char **argv, struct options *o)
 {
 	static const struct option table[] = {
-		{ "seeds", required_argument, NULL, 'n' }, { "first", required_argument, NULL, 'f' },
-		{ "seed", required_argument, NULL, 's' }, { "jobs", required_argument, NULL, 'j' },
-		{ "control", required_argument, NULL, 'c' }, { "verbose", no_argument, NULL, 'v' },
+		{ "seeds", required_argument, NULL, 'n' },
+		{ "first", required_argument, NULL, 'f' },
+		{ "seed", required_argument, NULL, 's' },
+		{ "jobs", required_argument, NULL, 'j' },
+		{ "control", required_argument, NULL, 'c' },
+		{ "verbose", no_argument, NULL, 'v' },
 		{ 0 },
 	};
 	int c;
@@ -65,7 +68,7 @@ static void parse(int argc, char **argv, struct options *o)
 }
 
 struct tally {
-	int64_t seeds, violations, first_bad;	/* first_bad: -1 none */
+	int64_t seeds, violations, first_bad; /* first_bad: -1 none */
 };
 
 /* Every `jobs`-th world, beginning with number `mine`. */
@@ -152,7 +155,7 @@ int main(int argc, char **argv)
 
 	parse(argc, argv, &o);
 	log_init("sim", o.is_verbose ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR);
-	sqlite3_config(SQLITE_CONFIG_SINGLETHREAD);	/* a tenth of the time would be for locks */
+	sqlite3_config(SQLITE_CONFIG_SINGLETHREAD); /* a tenth of the time would be for locks */
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	if (!o.is_verbose && freopen("/dev/null", "w", stderr) == NULL)
 		return 1;

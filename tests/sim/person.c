@@ -14,7 +14,7 @@ static void name_of(int run, char out[16])
 	snprintf(out, 16, "r%02d", run);
 }
 
-/* --- submit ------------------------------------------------------------------------------------- */
+/* --- submit ----------------------------------------------------------------------------------- */
 
 static bool is_in_ledger(struct sim *sim, const char *name)
 {
@@ -28,8 +28,15 @@ static bool insert(struct sim *sim, const char *name)
 {
 	struct ledger *l = sim->daemon.ledger;
 	struct ledger_run row = {
-		.name = name, .owner = by, .scheduler = sim->is_local ? "local" : "slurm", .dir = name, .text = "",
-		.wanted_by = "", .wanted_reason = "", .step = -1, .target_step = -1,
+		.name = name,
+		.owner = by,
+		.scheduler = sim->is_local ? "local" : "slurm",
+		.dir = name,
+		.text = "",
+		.wanted_by = "",
+		.wanted_reason = "",
+		.step = -1,
+		.target_step = -1,
 		.created_ms = daemon_wall_ms(sim),
 	};
 	struct err err = { 0 };
@@ -62,7 +69,7 @@ static void on_submit(struct sim *sim, void *arg, uint64_t stamp)
 	sim_fact(sim, FACT_SUBMITTED, run, 0, 0, 0);
 }
 
-/* --- kill and restart ------------------------------------------------------------------------------- */
+/* --- kill and restart ------------------------------------------------------------------------- */
 
 /* As the handlers of "kill", "hold" and "release". */
 static bool give_order(struct sim *sim, const char *name, const struct ledger_run *row,
@@ -90,8 +97,8 @@ static bool order_by_switch(struct sim *sim, int run, enum run_order wanted)
 	enum run_order lies = sim->people[run].switched;
 	bool takes_away = lies == ORDER_HOLD && wanted == ORDER_RUN;
 
-	if (!takes_away && (wanted < ORDER_HOLD || wanted > ORDER_KILL ||
-			    !rng_chance(&sim->rng, 0.3)))
+	if (!takes_away &&
+	    (wanted < ORDER_HOLD || wanted > ORDER_KILL || !rng_chance(&sim->rng, 0.3)))
 		return false;
 	put_switch(sim, run, wanted);
 	return true;
@@ -199,8 +206,8 @@ static void on_person(struct sim *sim, void *arg, uint64_t stamp)
 	else if (!sim->is_quiet && sim->people[run].state == PERSON_LIVE)
 		order_by_switch(sim, run, some_order(sim, ORDER_RUN));
 	daemon_settle(sim);
-	sim_after(sim, MINUTE + rng_exp(&sim->rng, sim->is_quiet ? 2.0 * HOUR : 1.5 * DAY), on_person,
-		  arg, stamp);
+	sim_after(sim, MINUTE + rng_exp(&sim->rng, sim->is_quiet ? 2.0 * HOUR : 1.5 * DAY),
+		  on_person, arg, stamp);
 }
 
 void people_begin(struct sim *sim)
@@ -215,7 +222,8 @@ void people_begin(struct sim *sim)
 		p->is_warned = rng_chance(&sim->rng, 0.5);
 		p->is_unwatched = rng_chance(&sim->rng, 0.2);
 		if (rng_chance(&sim->rng, 0.05) && !sim->is_local)
-			p->dependency = rng_chance(&sim->rng, 0.5) ? DEPENDENCY_WAITS : DEPENDENCY_KILLS;
+			p->dependency = rng_chance(&sim->rng, 0.5) ? DEPENDENCY_WAITS
+								   : DEPENDENCY_KILLS;
 		sim_after(sim, rng_exp(&sim->rng, 0.5 * DAY), on_submit, NULL, (uint64_t)run);
 		sim_after(sim, rng_exp(&sim->rng, 1.0 * DAY), on_person, NULL, (uint64_t)run);
 	}

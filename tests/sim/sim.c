@@ -85,14 +85,20 @@ static void live_until(struct sim *sim, int64_t until_ms, bool stop_when_over)
 static int check(struct sim *sim, FILE *out)
 {
 	struct world_end end = {
-		.seed = sim->seed, .now_ms = sim->now_ms, .runs = RUNS,
-		.ledger = sim->daemon.ledger, .spool_ms = sim->daemon.times.spool_ms,
+		.seed = sim->seed,
+		.now_ms = sim->now_ms,
+		.runs = RUNS,
+		.ledger = sim->daemon.ledger,
+		.spool_ms = sim->daemon.times.spool_ms,
 		.idle_ms = sim->daemon.times.idle_ms,
-		.polls = sim->slurm.poll_count, .calls = sim->slurm.call_count,
+		.polls = sim->slurm.poll_count,
+		.calls = sim->slurm.call_count,
 		.turns = sim->daemon.turn_count,
 		.up_ms = sim->now_ms - BEGIN_MS - sim->daemon.down_ms,
-		.max_without_progress = MAX_WITHOUT_PROGRESS, .in_place = IN_PLACE,
-		.backoff_max_ms = BACKOFF_MAX_MS, .hang_max_ms = HANG_MAX_MS,
+		.max_without_progress = MAX_WITHOUT_PROGRESS,
+		.in_place = IN_PLACE,
+		.backoff_max_ms = BACKOFF_MAX_MS,
+		.hang_max_ms = HANG_MAX_MS,
 		.max_excluded = MAX_EXCLUDED,
 	};
 

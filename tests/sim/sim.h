@@ -30,16 +30,16 @@
 enum {
 	RUNS = 20,
 	FAULT_DAYS = 30,
-	QUIET_DAYS = 7,			/* within which every run must have come to its end */
-	BEGIN_MS = 1000 * SECOND,	/* "0" often means "never" */
-	EPOCH_S = 1767225600,		/* of the wall clocks, when the world begins */
+	QUIET_DAYS = 7,           /* within which every run must have come to its end */
+	BEGIN_MS = 1000 * SECOND, /* "0" often means "never" */
+	EPOCH_S = 1767225600,     /* of the wall clocks, when the world begins */
 	/* of every run's spec */
 	MAX_WITHOUT_PROGRESS = 3,
 	IN_PLACE = 3,
 	MAX_EXCLUDED = 4,
 	NEVER_EXIT_CODE = 42,
-	WARN_MS = 10 * MINUTE,		/* slurm.signal_before, where a run has it */
-	HANG_MIN_MS = MINUTE,		/* lbrun notices a silent trainer within */
+	WARN_MS = 10 * MINUTE, /* slurm.signal_before, where a run has it */
+	HANG_MIN_MS = MINUTE,  /* lbrun notices a silent trainer within */
 	HANG_MAX_MS = 30 * MINUTE,
 	BACKOFF_FIRST_MS = MINUTE,
 	BACKOFF_MAX_MS = 30 * MINUTE,
@@ -49,40 +49,41 @@ enum {
 /* Tests of the test: each breaks one part of the models, and the checker must notice. */
 enum control {
 	CONTROL_NONE,
-	CONTROL_NO_CLAIM,		/* lbrun takes no notice of claims */
-	CONTROL_PLAIN_SUBMIT,		/* jobs are not held when they are submitted */
+	CONTROL_NO_CLAIM,     /* lbrun takes no notice of claims */
+	CONTROL_PLAIN_SUBMIT, /* jobs are not held when they are submitted */
 	CONTROL_COUNT
 };
 
 /* How rough this world is; drawn from the seed. Means of 0: never. */
 struct climate {
-	double controller_crash, controller_freeze, cold_start;		/* mean ms between two */
+	double controller_crash, controller_freeze, cold_start; /* mean ms between two */
 	double node_fault, preemption, admin_cancel, admin_requeue, lbrun_kill;
 	double daemon_crash, clock_jump, reboot;
-	double crash_point;		/* chance that lbd dies at one */
-	double forgetting;		/* chance that a change kills the controller before it is saved */
-	double start_crash;		/* the same of a job's start */
-	double lost_answer, late_effect, no_effect, refusal;	/* chance per call */
-	double early_failure, failure, hang, no_record;		/* of trainers and of lbrun */
+	double crash_point; /* chance that lbd dies at one */
+	double forgetting;  /* chance that a change kills the controller before it is saved */
+	double start_crash; /* the same of a job's start */
+	double lost_answer, late_effect, no_effect, refusal; /* chance per call */
+	double early_failure, failure, hang, no_record;      /* of trainers and of lbrun */
 	bool has_accounting;
-	int64_t tick_ms, queue_ms;	/* between two words of a trainer; mean wait in the queue */
+	int64_t tick_ms, queue_ms; /* between two words of a trainer; mean wait in the queue */
 };
 
 enum run_of_person { PERSON_BEFORE, PERSON_LIVE };
 
 enum dependency { DEPENDENCY_NONE, DEPENDENCY_WAITS, DEPENDENCY_KILLS };
 
-struct person {			/* one for each run */
+/* one for each run */
+struct person {
 	enum run_of_person state;
 	int64_t target_step;
-	bool never_again;		/* its trainer may end with NEVER_EXIT_CODE */
-	bool is_broken;			/* its trainer hardly ever gets anywhere */
-	bool prequeues;			/* restart.prequeue */
-	bool is_warned;			/* its jobs are signalled before their time limit */
-	enum run_order switched;	/* a switch file of this order lies there */
-	bool is_unwatched;		/* its spec has no hang timeouts */
-	enum dependency dependency;	/* on a job that failed */
-	int64_t failed_until_ms;	/* Slurm remembers that it did until then */
+	bool never_again;           /* its trainer may end with NEVER_EXIT_CODE */
+	bool is_broken;             /* its trainer hardly ever gets anywhere */
+	bool prequeues;             /* restart.prequeue */
+	bool is_warned;             /* its jobs are signalled before their time limit */
+	enum run_order switched;    /* a switch file of this order lies there */
+	bool is_unwatched;          /* its spec has no hang timeouts */
+	enum dependency dependency; /* on a job that failed */
+	int64_t failed_until_ms;    /* Slurm remembers that it did until then */
 };
 
 struct sim {
@@ -92,7 +93,7 @@ struct sim {
 	struct agenda agenda;
 	int64_t now_ms;
 	bool is_quiet;
-	bool is_local;			/* no Slurm: lbd's own scheduler, on one machine */
+	bool is_local; /* no Slurm: lbd's own scheduler, on one machine */
 	struct climate climate;
 	struct history history;
 	struct disk disk;
@@ -105,8 +106,8 @@ struct sim {
 /* Runs the world of this seed to its end. 0, or the number of broken promises (told to `out`). */
 int sim_run(uint64_t seed, enum control control, FILE *out);
 
-static inline void sim_fact(struct sim *sim, enum fact_kind kind, int run, int64_t attempt, int64_t a,
-			    int64_t b)
+static inline void sim_fact(struct sim *sim, enum fact_kind kind, int run, int64_t attempt,
+			    int64_t a, int64_t b)
 {
 	history_add(&sim->history, sim->now_ms, kind, run, attempt, a, b);
 }
@@ -127,6 +128,6 @@ void faults_begin(struct sim *sim);
 /* Before the controller has saved what it does now. */
 void controller_crash_soon(struct sim *sim);
 void people_begin(struct sim *sim);
-void people_rest(struct sim *sim);	/* all that is left is to wait for the ends */
+void people_rest(struct sim *sim); /* all that is left is to wait for the ends */
 
 #endif

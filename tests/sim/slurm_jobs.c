@@ -7,12 +7,14 @@
 #include "common/base/mem.h"
 #include "tests/sim/sim.h"
 
-enum { SLOTS = 2 };		/* jobs on one node */
+enum { SLOTS = 2 }; /* jobs on one node */
 
 void job_set_word(struct job *job, uint32_t state, uint32_t reason, uint32_t exit_code)
 {
 	struct slurm_word word = {
-		.state = state, .reason = reason, .exit_code = exit_code,
+		.state = state,
+		.reason = reason,
+		.exit_code = exit_code,
 		.is_held = reason == SR_HELD_USER,
 	};
 
@@ -26,11 +28,10 @@ bool job_is_live(const struct job *job)
 
 static void job_fact(struct sim *sim, enum fact_kind kind, const struct job *job)
 {
-	sim_fact(sim, kind, job->run, job->number, job->status.ref.job_id,
-		 job->first_submit_time);
+	sim_fact(sim, kind, job->run, job->number, job->status.ref.job_id, job->first_submit_time);
 }
 
-/* --- in and out of the controller's memory ---------------------------------------------------------- */
+/* --- in and out of the controller's memory ---------------------------------------------------- */
 
 static void know(struct slurm_model *s, struct job *job)
 {
@@ -111,13 +112,13 @@ struct job *job_find(struct sim *sim, const struct job_ref *ref)
 	return NULL;
 }
 
-/* --- start -------------------------------------------------------------------------------------------- */
+/* --- start ------------------------------------------------------------------------------------ */
 
 /* The local scheduler lives and dies with lbd; its jobs live on, and are found again. */
 static bool is_answering(const struct sim *sim)
 {
-	return (!sim->is_local || sim->daemon.engine) &&
-	       sim->now_ms >= sim->slurm.down_until_ms && sim->now_ms >= sim->slurm.frozen_until_ms;
+	return (!sim->is_local || sim->daemon.engine) && sim->now_ms >= sim->slurm.down_until_ms &&
+	       sim->now_ms >= sim->slurm.frozen_until_ms;
 }
 
 static int free_node(struct sim *sim, uint64_t excluded)
@@ -150,7 +151,8 @@ static void on_warning(struct sim *sim, void *arg, uint64_t stamp)
 {
 	struct job *job = arg;
 
-	if (job->stamp == stamp && job->status.phase == JOB_RUNNING && job->lbrun && is_answering(sim))
+	if (job->stamp == stamp && job->status.phase == JOB_RUNNING && job->lbrun &&
+	    is_answering(sim))
 		lbrun_warn(sim, job->lbrun);
 }
 
@@ -191,7 +193,8 @@ static void on_not_taken(struct sim *sim, void *arg, uint64_t stamp)
 		sim_after(sim, MINUTE, on_not_taken, job, stamp);
 }
 
-/* slurmd: "already running, do not launch second copy"; as it must not be requeued, it is cancelled. */
+/* slurmd: "already running, do not launch second copy"; as it must not be requeued, it is
+ * cancelled. */
 static void start_again(struct sim *sim, struct job *job)
 {
 	be_running(sim, job, job->node);
@@ -220,12 +223,13 @@ static void queue(struct sim *sim, struct job *job)
 {
 	job_set_word(job, SJ_PENDING, SR_PRIORITY, 0);
 	/* some clusters are empty */
-	sim_after(sim, rng_chance(&sim->rng, 0.1) ? rng_range(&sim->rng, 0, 2 * SECOND) :
-		  rng_exp(&sim->rng, (double)sim->climate.queue_ms), on_start, job, ++job->stamp);
+	sim_after(sim,
+		  rng_chance(&sim->rng, 0.1) ? rng_range(&sim->rng, 0, 2 * SECOND)
+					     : rng_exp(&sim->rng, (double)sim->climate.queue_ms),
+		  on_start, job, ++job->stamp);
 }
 
-
-/* --- end ------------------------------------------------------------------------------------------------ */
+/* --- end -------------------------------------------------------------------------------------- */
 
 static void on_purge(struct sim *sim, void *arg, uint64_t stamp)
 {
@@ -323,7 +327,8 @@ static void never_start(struct sim *sim, struct job *job)
 	job_fact(sim, FACT_DEPENDENCY_FAILED, job);
 	job->stamp++;
 	if (sim->people[job->run].dependency == DEPENDENCY_KILLS)
-		sim_after(sim, rng_range(&sim->rng, 0, 5 * SECOND), on_kill_invalid, job, job->stamp);
+		sim_after(sim, rng_range(&sim->rng, 0, 5 * SECOND), on_kill_invalid, job,
+			  job->stamp);
 }
 
 void job_release(struct sim *sim, struct job *job)

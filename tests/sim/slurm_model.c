@@ -12,11 +12,11 @@
 enum op { OP_SUBMIT, OP_RELEASE, OP_SIGNAL, OP_CANCEL, OP_POLL, OP_RECALL };
 
 struct call_record {
-	struct call_record *next;	/* in `calls` */
-	struct call_record *spare;	/* next free one */
+	struct call_record *next;  /* in `calls` */
+	struct call_record *spare; /* next free one */
 	enum op op;
-	int holders;			/* events that will still look at it */
-	uint64_t life;			/* of the lbd that made it */
+	int holders;   /* events that will still look at it */
+	uint64_t life; /* of the lbd that made it */
 	scheduler_done done;
 	void *arg;
 	int run, signo;
@@ -26,16 +26,17 @@ struct call_record {
 	char ledger_id[LEDGER_ID_HEX + 1];
 	enum scheduler_result result;
 	const char *text;
-	struct job_status *rows;	/* owned; kept for the next use */
+	struct job_status *rows; /* owned; kept for the next use */
 	size_t row_count, row_cap;
 };
 
 static struct slurm_model *model_of(struct scheduler *s)
 {
-	return (struct slurm_model *)s;	/* base is its first member */
+	return (struct slurm_model *)s; /* base is its first member */
 }
 
-static struct call_record *call_new(struct slurm_model *s, enum op op, scheduler_done done, void *arg)
+static struct call_record *call_new(struct slurm_model *s, enum op op, scheduler_done done,
+				    void *arg)
 {
 	struct call_record *c = s->spare;
 
@@ -66,7 +67,7 @@ static void call_drop(struct sim *sim, struct call_record *c)
 	sim->slurm.spare = c;
 }
 
-/* --- effects ---------------------------------------------------------------------------------------- */
+/* --- effects ---------------------------------------------------------------------------------- */
 
 static void do_submit(struct sim *sim, struct call_record *c)
 {
@@ -77,7 +78,8 @@ static void do_submit(struct sim *sim, struct call_record *c)
 		return;
 	}
 	c->ref = job_make(sim, c->run, c->number, c->ref.token, c->ledger_id, c->warn_ms,
-			  c->excluded)->status.ref;
+			  c->excluded)
+			 ->status.ref;
 }
 
 static void do_signal(struct sim *sim, struct call_record *c, struct job *job)
@@ -100,7 +102,7 @@ static void do_poll(struct sim *sim, struct call_record *c)
 	}
 	for (size_t i = 0; i < s->known_count; i++) {
 		c->rows[i] = s->known[i]->status;
-		c->rows[i].has_canceller = false;	/* only accounting knows */
+		c->rows[i].has_canceller = false; /* only accounting knows */
 	}
 	c->row_count = s->known_count;
 }
@@ -157,14 +159,17 @@ static void take_effect(struct sim *sim, struct call_record *c)
 		do_on_job(sim, c);
 }
 
-/* --- the way there and back ---------------------------------------------------------------------------- */
+/* --- the way there and back ------------------------------------------------------------------- */
 
 static void on_reply(struct sim *sim, void *arg, uint64_t stamp)
 {
 	struct call_record *c = arg;
 	struct scheduler_reply reply = {
-		.result = c->result, .text = c->text, .job = c->ref,
-		.jobs = c->rows, .job_count = c->row_count,
+		.result = c->result,
+		.text = c->text,
+		.job = c->ref,
+		.jobs = c->rows,
+		.job_count = c->row_count,
 	};
 
 	(void)stamp;
@@ -186,7 +191,7 @@ static void on_late_effect(struct sim *sim, void *arg, uint64_t stamp)
 	struct call_record *c = arg, outcome = *c;
 
 	if (sim->now_ms < sim->slurm.down_until_ms)
-		;	/* it went down with the controller */
+		; /* it went down with the controller */
 	else if (sim->now_ms >= sim->slurm.frozen_until_ms)
 		take_effect(sim, &outcome);
 	else if (sim->slurm.frozen_until_ms <= (int64_t)stamp + CREDENTIAL_MS) {
@@ -232,7 +237,7 @@ static void on_arrival(struct sim *sim, void *arg, uint64_t stamp)
 
 	(void)stamp;
 	if (sim->is_local && c->life != sim->daemon.life) {
-		;	/* it was within the lbd that died */
+		; /* it was within the lbd that died */
 	} else if (sim->now_ms < s->down_until_ms) {
 		c->result = SCHEDULER_DOWN;
 		c->text = "Slurm is down";
@@ -243,7 +248,8 @@ static void on_arrival(struct sim *sim, void *arg, uint64_t stamp)
 		no_answer(sim, c);
 	} else if (!goes_wrong(sim, c)) {
 		take_effect(sim, c);
-		reply_after(sim, c, rng_range(&sim->rng, 0, rng_chance(&sim->rng, 0.02) ? 5000 : 20));
+		reply_after(sim, c,
+			    rng_range(&sim->rng, 0, rng_chance(&sim->rng, 0.02) ? 5000 : 20));
 	}
 	call_drop(sim, c);
 }
@@ -256,7 +262,7 @@ static void send(struct sim *sim, struct call_record *c)
 	daemon_dies_here(sim);
 }
 
-/* --- the scheduler that lbd sees -------------------------------------------------------------------------- */
+/* --- the scheduler that lbd sees -------------------------------------------------------------- */
 
 static void model_submit(struct scheduler *base, const struct job_request *job, scheduler_done done,
 			 void *arg)
@@ -321,7 +327,7 @@ static void model_poll(struct scheduler *base, scheduler_done done, void *arg)
 	if (s->sim->daemon.is_dead)
 		return;
 	s->poll_count++;
-	s->call_count--;	/* send counts it */
+	s->call_count--; /* send counts it */
 	send(s->sim, call_new(s, OP_POLL, done, arg));
 }
 
@@ -332,20 +338,32 @@ static void model_close(struct scheduler *base, void (*closed)(void *arg), void 
 }
 
 static const struct scheduler_ops ops = {
-	.name = "slurm", .submit = model_submit, .release = model_release, .signal = model_signal,
-	.cancel = model_cancel, .poll = model_poll, .recall = model_recall,
+	.name = "slurm",
+	.submit = model_submit,
+	.release = model_release,
+	.signal = model_signal,
+	.cancel = model_cancel,
+	.poll = model_poll,
+	.recall = model_recall,
 	.close = model_close,
 };
 
 /* lbd's own has no memory beyond its jobs. */
 static const struct scheduler_ops local_ops = {
-	.name = "local", .submit = model_submit, .release = model_release, .signal = model_signal,
-	.cancel = model_cancel, .poll = model_poll, .close = model_close,
+	.name = "local",
+	.submit = model_submit,
+	.release = model_release,
+	.signal = model_signal,
+	.cancel = model_cancel,
+	.poll = model_poll,
+	.close = model_close,
 };
 
 void slurm_init(struct slurm_model *s, struct sim *sim)
 {
-	*s = (struct slurm_model){ .base = { sim->is_local ? &local_ops : &ops }, .sim = sim, .next_id = 1 };
+	*s = (struct slurm_model){ .base = { sim->is_local ? &local_ops : &ops },
+				   .sim = sim,
+				   .next_id = 1 };
 }
 
 void slurm_fini(struct slurm_model *s)

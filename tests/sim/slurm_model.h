@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* slurm_model.h - a Slurm that is as bad as the measured one: it forgets what it accepted a moment
  * ago and reuses ids, answers late or never, carries out requests minutes after it was given up on,
- * loses nodes whose processes live on, starts what runs already and cancels it for that, and purges the
- * records of ended jobs. */
+ * loses nodes whose processes live on, starts what runs already and cancels it for that, and purges
+ * the records of ended jobs. */
 #ifndef TESTS_SIM_SLURM_MODEL_H
 #define TESTS_SIM_SLURM_MODEL_H
 
@@ -18,33 +18,35 @@ struct lbrun;
 
 enum {
 	NODES = 24,
-	SAVE_MS = 5000,			/* the controller saves its state this often */
+	SAVE_MS = 5000, /* the controller saves its state this often */
 	KILL_WAIT_MS = 30 * 1000,
 	MIN_JOB_AGE_MS = 300 * 1000,
-	CREDENTIAL_MS = 300 * 1000,	/* a request older than this is refused */
-	SLURMD_UID = 0, OWNER_UID = 1000, OPERATOR_UID = 500,
+	CREDENTIAL_MS = 300 * 1000, /* a request older than this is refused */
+	SLURMD_UID = 0,
+	OWNER_UID = 1000,
+	OPERATOR_UID = 500,
 };
 
 struct job {
-	struct job *next;		/* all of this world; owned by the model */
+	struct job *next; /* all of this world; owned by the model */
 	int run;
-	int64_t number;			/* of the attempt */
+	int64_t number; /* of the attempt */
 	struct job_status status;
-	int64_t first_submit_time;	/* a requeue makes it a new one */
-	uint64_t stamp;			/* counts up whenever planned events are void */
-	bool is_known;			/* to the controller */
-	bool is_counted;		/* in busy of its node */
-	bool is_doubled;		/* a controller that forgot its start will start it again */
+	int64_t first_submit_time; /* a requeue makes it a new one */
+	uint64_t stamp;            /* counts up whenever planned events are void */
+	bool is_known;             /* to the controller */
+	bool is_counted;           /* in busy of its node */
+	bool is_doubled;           /* a controller that forgot its start will start it again */
 	int64_t made_ms, released_ms, started_ms;
-	int64_t limit_ms, warn_ms;	/* warn_ms before the limit lbrun is told; 0: it is not */
-	uint64_t excluded;		/* nodes, one bit each */
+	int64_t limit_ms, warn_ms; /* warn_ms before the limit lbrun is told; 0: it is not */
+	uint64_t excluded;         /* nodes, one bit each */
 	int node;
-	struct lbrun *lbrun;		/* the batch process; NULL: none */
+	struct lbrun *lbrun; /* the batch process; NULL: none */
 };
 
 struct node {
 	int busy;
-	int64_t down_until_ms;		/* for new jobs */
+	int64_t down_until_ms; /* for new jobs */
 };
 
 struct call_record;
@@ -53,12 +55,12 @@ struct slurm_model {
 	struct scheduler base;
 	struct sim *sim;
 	struct job *jobs;
-	struct job **known;		/* in the order of submission */
+	struct job **known; /* in the order of submission */
 	size_t known_count, known_cap;
 	uint32_t next_id;
 	int64_t down_until_ms, frozen_until_ms;
 	struct node nodes[NODES];
-	struct call_record *spare, *calls;	/* calls: all that were ever made; owned */
+	struct call_record *spare, *calls; /* calls: all that were ever made; owned */
 	int64_t poll_count, call_count;
 };
 

@@ -19,7 +19,8 @@ static json_t *member(json_t *value, const char *name)
 	long index = strtol(name, &end, 10);
 	if (!json_is_array(value) || end == name || *end != '\0' || errno != 0)
 		return NULL;
-	return json_array_get(value, index < 0 ? json_array_size(value) + (size_t)index : (size_t)index);
+	return json_array_get(value,
+			      index < 0 ? json_array_size(value) + (size_t)index : (size_t)index);
 }
 
 static json_t *count(json_t *value)

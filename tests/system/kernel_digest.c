@@ -52,8 +52,9 @@ static void tell(const char *name)
 	fill_all();
 }
 
-static const struct attention heads = { .batch = 1, .seq = ROWS, .heads = 3, .kv_heads = 1,
-					.head_dim = 18, .rotary = 10 };
+static const struct attention heads = {
+	.batch = 1, .seq = ROWS, .heads = 3, .kv_heads = 1, .head_dim = 18, .rotary = 10
+};
 
 static void norms(void)
 {
@@ -111,9 +112,18 @@ static void attentions(void)
 static void products(void)
 {
 	for (unsigned flags = 0; flags < 8; flags++) {
-		const struct gemm g = { .m = ROWS, .n = DIM, .k = WIDTH, .a = x, .b = w, .c = y,
-					.lda = 90, .ldb = 90, .ldc = DIM, .trans_a = flags & 1,
-					.trans_b = flags & 2, .alpha = 0.75f,
+		const struct gemm g = { .m = ROWS,
+					.n = DIM,
+					.k = WIDTH,
+					.a = x,
+					.b = w,
+					.c = y,
+					.lda = 90,
+					.ldb = 90,
+					.ldc = DIM,
+					.trans_a = flags & 1,
+					.trans_b = flags & 2,
+					.alpha = 0.75f,
 					.beta = flags & 4 ? 1.0f : 0.0f };
 		cpu_gemm(dev, &g);
 	}
@@ -122,16 +132,18 @@ static void products(void)
 
 static void the_rest(void)
 {
-	const struct adamw a = { .rate = 1, .beta1 = 0.9f, .beta2 = 0.95f, .eps = 1e-8f,
-				 .weight_decay = 0.1f };
-	const struct step_control d = { .lr = 0.01f, .grad_scale = 0.5f, .step = 3,
-				    .to_m_hat = 3.69f, .to_v_hat = 7.01f };
+	const struct adamw a = {
+		.rate = 1, .beta1 = 0.9f, .beta2 = 0.95f, .eps = 1e-8f, .weight_decay = 0.1f
+	};
+	const struct step_control d = {
+		.lr = 0.01f, .grad_scale = 0.5f, .step = 3, .to_m_hat = 3.69f, .to_v_hat = 7.01f
+	};
 	double sum;
 
 	cpu_cross_entropy(dev, s, x, tokens, ROWS, VOCAB, 0.25f);
 	tell("cross_entropy");
 	for (size_t i = 0; i < FLOATS; i++)
-		z[i] = z[i] < 0 ? -z[i] : z[i];		/* second moments */
+		z[i] = z[i] < 0 ? -z[i] : z[i]; /* second moments */
 	cpu_adamw(dev, x, y, z, w, FLOATS, &a, &d);
 	tell("adamw");
 	cpu_sum_squares(dev, &sum, x, FLOATS);
@@ -141,9 +153,9 @@ static void the_rest(void)
 
 int main(int argc, char **argv)
 {
-	const struct backend_options options = { .threads = argc > 1 ? (int)strtol(argv[1], NULL,
-										   10)
-								     : 1 };
+	const struct backend_options options = { .threads = argc > 1
+								    ? (int)strtol(argv[1], NULL, 10)
+								    : 1 };
 	char why[BACKEND_TEXT_BYTES];
 
 	dev = backend_cpu.open(&options, why);
@@ -151,7 +163,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "kernel_digest: %s\n", why);
 		return 1;
 	}
-	dev->sgemm = NULL;	/* the library has instructions of its own */
+	dev->sgemm = NULL; /* the library has instructions of its own */
 	fill_all();
 	norms();
 	tables();

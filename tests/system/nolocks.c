@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* nolocks.c - LD_PRELOAD: a file system whose locks say yes to everybody and that tells nothing of what
- * changes on it (inotify), and (NOLOCKS_HOST) another machine. What a network file system without a lock
- * daemon is like. Who asked to be told leaves a file NOLOCKS_ASKED.PROGRAM, if that is set. */
+/* nolocks.c - LD_PRELOAD: a file system whose locks say yes to everybody and that tells nothing of
+ * what changes on it (inotify), and (NOLOCKS_HOST) another machine. What a network file system
+ * without a lock daemon is like. Who asked to be told leaves a file NOLOCKS_ASKED.PROGRAM, if that
+ * is set. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -27,7 +27,8 @@
 #include "common/base/mem.h"
 #include "slurm/backends.h"
 
-struct call {			/* freed at the end: calls that a close dropped are never answered */
+/* freed at the end: calls that a close dropped are never answered */
+struct call {
 	struct call *next;
 	long number;
 	int64_t asked_ms;
@@ -42,9 +43,9 @@ static long line_number;
 static char chunk[1 << 16];
 
 static const char *const phases[JOB_PHASE_COUNT] = { "held", "pending", "running", "ending",
-						    "ended" };
+						     "ended" };
 static const char *const results[SCHEDULER_RESULT_COUNT] = { "ok", "refused", "gone", "down",
-							    "unclear" };
+							     "unclear" };
 
 static struct call *call_create(const char *verb)
 {
@@ -75,9 +76,8 @@ static void print_job(const struct call *c, const struct job_status *job)
 	if (c->token[0] && strcmp(c->token, job->ref.token) != 0)
 		return;
 	printf("%ld job %s %" PRIu32 " %" PRId64 " %s %s %d %d %s %s %s\n", c->number,
-	       job->ref.token,
-	       job->ref.job_id, job->ref.submit_time, phases[job->phase], cause_name(job->cause),
-	       job->exit_code, job->signal, job->state, reason_word(job),
+	       job->ref.token, job->ref.job_id, job->ref.submit_time, phases[job->phase],
+	       cause_name(job->cause), job->exit_code, job->signal, job->state, reason_word(job),
 	       job->nodes[0] ? job->nodes : "-");
 }
 
@@ -98,11 +98,14 @@ static void on_done(void *arg, const struct scheduler_reply *reply)
 
 static void set_number(struct job_request *job, const char *word)
 {
-	const struct { const char *key; int64_t *to; } keys[] = {
-		{ "nodes=", &job->nodes }, { "tasks=", &job->ntasks_per_node },
+	const struct {
+		const char *key;
+		int64_t *to;
+	} keys[] = {
+		{ "nodes=", &job->nodes },        { "tasks=", &job->ntasks_per_node },
 		{ "cpus=", &job->cpus_per_task }, { "gpus=", &job->gpus_per_node },
-		{ "mem=", &job->mem_mb }, { "minutes=", &job->time_minutes },
-		{ "warn=", &job->warn_seconds }, { "seconds=", &job->time_seconds },
+		{ "mem=", &job->mem_mb },         { "minutes=", &job->time_minutes },
+		{ "warn=", &job->warn_seconds },  { "seconds=", &job->time_seconds },
 	};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
@@ -124,9 +127,16 @@ static void submit(char **words, int count)
 	char *script = file_read(words[3], 1 << 20, NULL, NULL);
 	char *output = xasprintf("%s/out.log", words[2]);
 	struct job_request job = {
-		.token = words[1], .ledger_id = "00112233445566aa", .run = "test",
-		.script = script, .script_path = words[3], .workdir = words[2], .output = output,
-		.env = env, .env_uid = getuid(), .comment = "made by a test",
+		.token = words[1],
+		.ledger_id = "00112233445566aa",
+		.run = "test",
+		.script = script,
+		.script_path = words[3],
+		.workdir = words[2],
+		.output = output,
+		.env = env,
+		.env_uid = getuid(),
+		.comment = "made by a test",
 	};
 
 	for (int i = 4; i < count; i++)
@@ -234,8 +244,13 @@ static struct scheduler *create_local(uv_loop_t *loop, char **words)
 {
 	struct local_limits limits = { 0 };
 	const char *folder = *words;
-	const struct { const char *key; int64_t *to; } keys[] = {
-		{ "gpus=", &limits.gpus }, { "cpus=", &limits.cpus }, { "mem=", &limits.mem_mb },
+	const struct {
+		const char *key;
+		int64_t *to;
+	} keys[] = {
+		{ "gpus=", &limits.gpus },
+		{ "cpus=", &limits.cpus },
+		{ "mem=", &limits.mem_mb },
 		{ "jobs=", &limits.jobs },
 	};
 

@@ -17,11 +17,12 @@
 
 static const struct {
 	const char *line;
-	enum cause cause;	/* CAUSE_NONE: it tells of no job that is over */
+	enum cause cause; /* CAUSE_NONE: it tells of no job that is over */
 	int exit_code, signal;
 	const char *state;
 } lines[] = {
-	{ "7|COMPLETED|0:0|None|1700000000|1700000100|n1|1699999999", CAUSE_COMPLETED, 0, 0, "COMPLETED" },
+	{ "7|COMPLETED|0:0|None|1700000000|1700000100|n1|1699999999", CAUSE_COMPLETED, 0, 0,
+	  "COMPLETED" },
 	{ "7|FAILED|3:0|NonZeroExitCode|1|2|n[1-2]|1699999999\n", CAUSE_ERROR, 3, 0, "FAILED" },
 	{ "7|FAILED|0:9|None|1|2|n1|1699999999", CAUSE_CRASH, -1, 9, "FAILED" },
 	{ "7|FAILED|127:0|None|1|2|n1|1699999999", CAUSE_LAUNCH_FAIL, 127, 0, "FAILED" },
@@ -32,9 +33,12 @@ static const struct {
 	{ "7|CANCELLED by 1000|0:15|None|1|2|n1|1699999999", CAUSE_KILLED, -1, 15, "CANCELLED" },
 	{ "7|TIMEOUT|0:0|TimeLimit|1|2|n1|1699999999", CAUSE_TIMEOUT, -1, 0, "TIMEOUT" },
 	{ "7|PREEMPTED|0:0|None|1|2|n1|1699999999", CAUSE_PREEMPTED, -1, 0, "PREEMPTED" },
-	{ "7|OUT_OF_MEMORY|0:125|OutOfMemory|1|2|n1|1699999999", CAUSE_OOM, -1, 0, "OUT_OF_MEMORY" },
-	{ "7_3|TIMEOUT|0:0|None|Unknown|Unknown|None assigned|1699999999", CAUSE_TIMEOUT, -1, 0, "TIMEOUT" },
-	{ "7_[4-9]|CANCELLED by 0|0:0|None|None|2|None assigned|1699999999", CAUSE_KILLED, -1, 0, "CANCELLED" },
+	{ "7|OUT_OF_MEMORY|0:125|OutOfMemory|1|2|n1|1699999999", CAUSE_OOM, -1, 0,
+	  "OUT_OF_MEMORY" },
+	{ "7_3|TIMEOUT|0:0|None|Unknown|Unknown|None assigned|1699999999", CAUSE_TIMEOUT, -1, 0,
+	  "TIMEOUT" },
+	{ "7_[4-9]|CANCELLED by 0|0:0|None|None|2|None assigned|1699999999", CAUSE_KILLED, -1, 0,
+	  "CANCELLED" },
 	/* not over, or not to be understood */
 	{ "7|RUNNING|0:0|None|1|Unknown|n1|1699999999", CAUSE_NONE, 0, 0, "" },
 	{ "7|PENDING|0:0|Priority|Unknown|Unknown|None assigned|1699999999", CAUSE_NONE, 0, 0, "" },
@@ -80,13 +84,12 @@ static void test_lines(void **state)
 		bool is_over = accounting_line_parse(lines[i].line, &got);
 
 		if (is_over != (lines[i].cause != CAUSE_NONE) || got.cause != lines[i].cause ||
-		    (is_over && (got.exit_code != lines[i].exit_code ||
-				 got.signal != lines[i].signal ||
-				 got.ref.job_id != 7 || got.ref.submit_time != 1699999999 ||
-				 strcmp(got.state, lines[i].state) != 0)))
+		    (is_over &&
+		     (got.exit_code != lines[i].exit_code || got.signal != lines[i].signal ||
+		      got.ref.job_id != 7 || got.ref.submit_time != 1699999999 ||
+		      strcmp(got.state, lines[i].state) != 0)))
 			fail_msg("%s: %s, exit %d, signal %d, %s", lines[i].line,
-				 cause_name(got.cause),
-				 got.exit_code, got.signal, got.state);
+				 cause_name(got.cause), got.exit_code, got.signal, got.state);
 	}
 }
 
@@ -154,8 +157,7 @@ static const char *program(const char *script)
 }
 
 static void ask(const char *path, int64_t deadline_ms, const struct job_ref *jobs,
-		struct answer *answers,
-		size_t count)
+		struct answer *answers, size_t count)
 {
 	struct accounting *a;
 	uv_loop_t loop;
@@ -193,6 +195,7 @@ static struct answer ask_one(const char *path, int64_t deadline_ms)
 
 static void test_programs(void **state)
 {
+	/* clang-format off */
 	static const struct {
 		const char *script;
 		enum scheduler_result result;
@@ -213,6 +216,7 @@ static void test_programs(void **state)
 		{ "[ \"$SLURM_TIME_FORMAT\" = %s ] && [ \"$7\" = 7 ] && [ -z \"$SACCT_FORMAT\" ] && "
 		  "echo '7|TIMEOUT|0:0|None|1|2|n1|1000'", SCHEDULER_OK, CAUSE_TIMEOUT },
 	};
+	/* clang-format on */
 
 	(void)state;
 	setenv("SLURM_TIME_FORMAT", "relative", 1);
@@ -253,7 +257,8 @@ static void test_many(void **state)
 	snprintf(log, sizeof(log), "%s/calls", folder);
 	snprintf(script, sizeof(script),
 		 "printf x >>%s\nIFS=,; for id in $7; do "
-		 "[ $((id %% 2)) = 0 ] || echo \"$id|NODE_FAIL|0:0|None|1|2|n$id|1000\"; done", log);
+		 "[ $((id %% 2)) = 0 ] || echo \"$id|NODE_FAIL|0:0|None|1|2|n$id|1000\"; done",
+		 log);
 	for (uint32_t i = 0; i < JOBS; i++)
 		jobs[i] = (struct job_ref){ .job_id = i + 1, .submit_time = 1000 };
 	ask(program(script), 60000, jobs, answers, JOBS);
@@ -315,13 +320,10 @@ static int remove_folder(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines), cmocka_unit_test(test_who_cancelled),
-		cmocka_unit_test(test_torn_lines),
-		cmocka_unit_test(test_programs),
-		cmocka_unit_test(test_hangs),
-		cmocka_unit_test(test_absent),
-		cmocka_unit_test(test_many),
-		cmocka_unit_test(test_close),
+		cmocka_unit_test(test_lines),      cmocka_unit_test(test_who_cancelled),
+		cmocka_unit_test(test_torn_lines), cmocka_unit_test(test_programs),
+		cmocka_unit_test(test_hangs),      cmocka_unit_test(test_absent),
+		cmocka_unit_test(test_many),       cmocka_unit_test(test_close),
 	};
 
 	return cmocka_run_group_tests_name("accounting", tests, make_folder, remove_folder);

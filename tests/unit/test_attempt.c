@@ -10,28 +10,41 @@
 
 static void test_params(void **state)
 {
-	char *command[] = {TEXT("python"), TEXT("a b;c\n"), TEXT("\xff\x01"), TEXT(""), NULL};
-	char *errors[] = {TEXT("Xid"), TEXT("ECC"), NULL};
-	char *srun[] = {TEXT("--mpi=pmix"), NULL}, *torchrun[] = {TEXT("torchrun"), NULL};
-	int64_t codes[] = {3, 77};
-	struct attempt_params p = {.run = TEXT("brisk-otter-39"), .token = TOKEN, .number = 4,
-				   .command = command, .srun = srun, .torchrun = torchrun,
-				   .workdir = TEXT("/w\xff"),
-				   .run_dir = TEXT("/r"), .checkpoint_dir = TEXT("/c"),
-				   .launcher = TEXT("srun"), .in_place = 2, .without_progress = 1,
-				   .max_without_progress = 4, .kill_grace_ms = 1500,
-				   .stop_grace_ms = 9000, .resume = TEXT("/c/step-00000005"),
-				   .never_on_cause[CAUSE_OOM] = true, .warn_ms = 120000,
-				   .never_on_exit_codes = codes,
-				   .never_count = 2,
-				   .watch = {.setup_ms = 1, .step_ms = 2, .checkpoint_ms = 3,
-					     .eval_ms = 4, .output_ms = 5,
-					     .progress_regex = TEXT("(?<step>.)"),
-					     .node_errors = errors},
-				   .pattern = TEXT("s-{step}"),
-				   .complete_when = TEXT("manifest")};
+	char *command[] = { TEXT("python"), TEXT("a b;c\n"), TEXT("\xff\x01"), TEXT(""), NULL };
+	char *errors[] = { TEXT("Xid"), TEXT("ECC"), NULL };
+	char *srun[] = { TEXT("--mpi=pmix"), NULL }, *torchrun[] = { TEXT("torchrun"), NULL };
+	int64_t codes[] = { 3, 77 };
+	struct attempt_params p = { .run = TEXT("brisk-otter-39"),
+				    .token = TOKEN,
+				    .number = 4,
+				    .command = command,
+				    .srun = srun,
+				    .torchrun = torchrun,
+				    .workdir = TEXT("/w\xff"),
+				    .run_dir = TEXT("/r"),
+				    .checkpoint_dir = TEXT("/c"),
+				    .launcher = TEXT("srun"),
+				    .in_place = 2,
+				    .without_progress = 1,
+				    .max_without_progress = 4,
+				    .kill_grace_ms = 1500,
+				    .stop_grace_ms = 9000,
+				    .resume = TEXT("/c/step-00000005"),
+				    .never_on_cause[CAUSE_OOM] = true,
+				    .warn_ms = 120000,
+				    .never_on_exit_codes = codes,
+				    .never_count = 2,
+				    .watch = { .setup_ms = 1,
+					       .step_ms = 2,
+					       .checkpoint_ms = 3,
+					       .eval_ms = 4,
+					       .output_ms = 5,
+					       .progress_regex = TEXT("(?<step>.)"),
+					       .node_errors = errors },
+				    .pattern = TEXT("s-{step}"),
+				    .complete_when = TEXT("manifest") };
 	struct attempt_params out;
-	struct err err = {0};
+	struct err err = { 0 };
 
 	(void)state;
 	folder_make("p", 0700, NULL);
@@ -81,27 +94,27 @@ static void test_bad_params(void **state)
 	static const struct {
 		const char *text, *part;
 	} cases[] = {
-		{"", "bad JSON"},
-		{"[]", "\"version\" is missing"},
-		{"{\"version\":2}", "version 2 is newer"},
-		{"{\"version\":1}", "\"token\""},
-		{"{\"version\":1,\"token\":\"XYZ\"}", "\"token\""},
-		{HEAD DIRS "}", "\"command\""},
-		{HEAD DIRS ",\"command\":[]}", "\"command\""},
-		{HEAD DIRS ",\"command\":[1]}", "item 0"},
-		{HEAD DIRS ",\"command\":[\"x\"],\"srun\":\"-l\"}", "\"srun\""},
-		{HEAD "\"command\":[\"x\"]}", "\"workdir\""},
-		{HEAD DIRS ",\"command\":[\"x\"],\"launcher\":\"ssh\"}", "\"launcher\""},
-		{HEAD DIRS ",\"command\":[\"x\"],\"in_place\":-1}", "\"in_place\""},
-		{HEAD DIRS ",\"command\":[\"x\"],\"never_on_exit_codes\":[\"a\"]}", "never_on"},
-		{HEAD DIRS ",\"command\":[\"x\"],\"watch\":{\"eval_timeout_ms\":-1}}", "\"eval_"},
+		{ "", "bad JSON" },
+		{ "[]", "\"version\" is missing" },
+		{ "{\"version\":2}", "version 2 is newer" },
+		{ "{\"version\":1}", "\"token\"" },
+		{ "{\"version\":1,\"token\":\"XYZ\"}", "\"token\"" },
+		{ HEAD DIRS "}", "\"command\"" },
+		{ HEAD DIRS ",\"command\":[]}", "\"command\"" },
+		{ HEAD DIRS ",\"command\":[1]}", "item 0" },
+		{ HEAD DIRS ",\"command\":[\"x\"],\"srun\":\"-l\"}", "\"srun\"" },
+		{ HEAD "\"command\":[\"x\"]}", "\"workdir\"" },
+		{ HEAD DIRS ",\"command\":[\"x\"],\"launcher\":\"ssh\"}", "\"launcher\"" },
+		{ HEAD DIRS ",\"command\":[\"x\"],\"in_place\":-1}", "\"in_place\"" },
+		{ HEAD DIRS ",\"command\":[\"x\"],\"never_on_exit_codes\":[\"a\"]}", "never_on" },
+		{ HEAD DIRS ",\"command\":[\"x\"],\"watch\":{\"eval_timeout_ms\":-1}}", "\"eval_" },
 	};
 
 	(void)state;
 	folder_make("b", 0700, NULL);
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct attempt_params out;
-		struct err err = {0};
+		struct err err = { 0 };
 
 		write_text("b/attempt.json", cases[i].text);
 		assert_int_equal(attempt_params_read("b", &out, &err), -1);
@@ -113,10 +126,15 @@ static void test_bad_params(void **state)
 
 static void test_claim(void **state)
 {
-	struct attempt_claim c = {.token = TOKEN, .job_id = "17", .restart_count = 1, .host = "n1",
-				  .boot_id = "b", .pid = 99, .time_ms = 12345};
+	struct attempt_claim c = { .token = TOKEN,
+				   .job_id = "17",
+				   .restart_count = 1,
+				   .host = "n1",
+				   .boot_id = "b",
+				   .pid = 99,
+				   .time_ms = 12345 };
 	struct attempt_claim out;
-	struct err err = {0};
+	struct err err = { 0 };
 
 	(void)state;
 	folder_make("c", 0700, NULL);
@@ -139,11 +157,16 @@ static void test_claim(void **state)
 
 static void test_exit(void **state)
 {
-	struct attempt_exit e = {.token = TOKEN, .cause = CAUSE_CRASH, .exit_code = -1,
-				 .signal = 9, .launches = 3, .last_seq = 50, .time_ms = 5,
-				 .text = "killed"};
+	struct attempt_exit e = { .token = TOKEN,
+				  .cause = CAUSE_CRASH,
+				  .exit_code = -1,
+				  .signal = 9,
+				  .launches = 3,
+				  .last_seq = 50,
+				  .time_ms = 5,
+				  .text = "killed" };
 	struct attempt_exit out;
-	struct err err = {0};
+	struct err err = { 0 };
 
 	(void)state;
 	folder_make("e", 0700, NULL);
@@ -192,8 +215,8 @@ static void test_newest_claim(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_params), cmocka_unit_test(test_bad_params),
-		cmocka_unit_test(test_claim),  cmocka_unit_test(test_exit),
+		cmocka_unit_test(test_params),       cmocka_unit_test(test_bad_params),
+		cmocka_unit_test(test_claim),        cmocka_unit_test(test_exit),
 		cmocka_unit_test(test_newest_claim),
 	};
 

@@ -12,7 +12,7 @@
 #include "common/checkpoint/layouts.h"
 #include "common/base/regexp.h"
 
-/* --- files, as the libraries write them -------------------------------------------------------- */
+/* --- files, as the libraries write them ------------------------------------------------------- */
 
 static char *parent_of(const char *path)
 {
@@ -55,7 +55,7 @@ static size_t zip_make(unsigned char *out, const char *name, const void *data, s
 		directory = at;
 		at += le(out + at, is_directory ? 0x02014b50 : 0x04034b50, 4);
 		at += le(out + at, 20, is_directory ? 4 : 2);
-		at += le(out + at, 0, 8);		/* flags, method, time, date */
+		at += le(out + at, 0, 8); /* flags, method, time, date */
 		at += le(out + at, crc, 4);
 		at += le(out + at, len, 4);
 		at += le(out + at, len, 4);
@@ -100,7 +100,8 @@ static void put_zips(const char *path)
 
 static void put_safetensors(const char *path)
 {
-	static const char header[] = "{\"w\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}";
+	static const char header[] =
+		"{\"w\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}";
 	unsigned char file[200];
 	size_t at = le(file, strlen(header), 8);
 
@@ -120,7 +121,7 @@ static void put_npy(const char *path)
 	put(path, file, (size_t)len + 10 + 48);
 }
 
-/* --- what is found ----------------------------------------------------------------------------- */
+/* --- what is found ---------------------------------------------------------------------------- */
 
 static char told[1024];
 
@@ -138,9 +139,10 @@ static char found[256], found_layout[32];
 static int64_t newest_by(const char *layout, const char *pattern, const char *complete_when,
 			 const char *folder)
 {
-	struct err err = {0};
-	struct checkpoint_rules *rules = checkpoint_rules_create(layout, pattern, complete_when, &err);
-	struct look look = {.is_deep = true};
+	struct err err = { 0 };
+	struct checkpoint_rules *rules = checkpoint_rules_create(layout, pattern, complete_when,
+								 &err);
+	struct look look = { .is_deep = true };
 	struct checkpoint_list list;
 	int64_t i, step = -2;
 
@@ -164,7 +166,7 @@ static int64_t newest(const char *folder)
 	return newest_by(NULL, NULL, NULL, folder);
 }
 
-/* --- names ------------------------------------------------------------------------------------- */
+/* --- names ------------------------------------------------------------------------------------ */
 
 static void test_step_in_name(void **state)
 {
@@ -172,12 +174,23 @@ static void test_step_in_name(void **state)
 		const char *name;
 		int64_t step;
 	} cases[] = {
-		{"ckpt_20", 20}, {"step-00000020", 20}, {"ckpt_20.npz", 20}, {"checkpoint-500", 500},
-		{"epoch=1-step=300.ckpt", 300}, {"epoch=1-step=300-v1.ckpt", 300},
-		{"ckpt_epoch3_loss0.52.pt", 3}, {"model-100-0.25.pt", 100}, {"iter_0000100", 100},
-		{"gpt2-medium_step7.pt", 7}, {"snapshot.40", 40}, {"last.ckpt", -1}, {"notes", -1},
-		{"20", 20}, {"model_00000020.bin", 20}, {"llama3_20.tar", 20},
-		{"step-99999999999999999999", -1},
+		{ "ckpt_20", 20 },
+		{ "step-00000020", 20 },
+		{ "ckpt_20.npz", 20 },
+		{ "checkpoint-500", 500 },
+		{ "epoch=1-step=300.ckpt", 300 },
+		{ "epoch=1-step=300-v1.ckpt", 300 },
+		{ "ckpt_epoch3_loss0.52.pt", 3 },
+		{ "model-100-0.25.pt", 100 },
+		{ "iter_0000100", 100 },
+		{ "gpt2-medium_step7.pt", 7 },
+		{ "snapshot.40", 40 },
+		{ "last.ckpt", -1 },
+		{ "notes", -1 },
+		{ "20", 20 },
+		{ "model_00000020.bin", 20 },
+		{ "llama3_20.tar", 20 },
+		{ "step-99999999999999999999", -1 },
 	};
 
 	(void)state;
@@ -188,10 +201,11 @@ static void test_step_in_name(void **state)
 
 static void test_temporary_names(void **state)
 {
-	static const char *const yes[] = {"step-20.tmp-7", "tmp-checkpoint-20", ".ckpt_20.npz", "ckpt_20.npz.tmp",
-					  "ckpt_20.npz.part", "a~", "step-20.bad-07", "ckpt_20.tmp.npz",
-					  "set-aside-2"};
-	static const char *const no[] = {"template_20.pt", "ckpt_20.pt", "partition-3", "step-20"};
+	static const char *const yes[] = { "step-20.tmp-7",   "tmp-checkpoint-20", ".ckpt_20.npz",
+					   "ckpt_20.npz.tmp", "ckpt_20.npz.part",  "a~",
+					   "step-20.bad-07",  "ckpt_20.tmp.npz",   "set-aside-2" };
+	static const char *const no[] = { "template_20.pt", "ckpt_20.pt", "partition-3",
+					  "step-20" };
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(yes); i++)
@@ -214,7 +228,7 @@ static void test_rows(void **state)
 	assert_false(layout_name_matches("*#", "step-", NULL));
 }
 
-/* --- patterns of the run ----------------------------------------------------------------------- */
+/* --- patterns of the run ---------------------------------------------------------------------- */
 
 static void test_patterns(void **state)
 {
@@ -222,24 +236,24 @@ static void test_patterns(void **state)
 		const char *pattern, *path;
 		int64_t step;
 	} cases[] = {
-		{"step-{step}", "step-100", 100},
-		{"step-{step}", "step-0100", 100},
-		{"step-{step}/", "step-100", 100},
-		{"step-{step}", "step-100.tmp", -2},
-		{"step-{step}", "xstep-100", -2},
-		{"step-{step}", "step-", -2},
-		{"epoch=*-step={step}.ckpt", "epoch=1-step=500.ckpt", 500},
-		{"model_{step}.b?n", "model_00000020.bin", 20},
-		{"model_{step}.bin", "model_7xbin", -2},
-		{"{step}", "9999999999999999999999", -2},
-		{"iter_(?<step>\\d+)(_final)?", "iter_0000300_final", 300},
-		{"iter_(?<step>\\d+)", "iter_300x", -2},
-		{"c_(?<step>\\w+)", "c_abc", -2},
-		{"run*/ckpt/{step}", "run7/ckpt/30", 30},
-		{"./lightning_logs/version_*/checkpoints/*step={step}.ckpt",
-		 "lightning_logs/version_3/checkpoints/epoch=0-step=9.ckpt", 9},
-		{"logs/v\\d/c(?<step>\\d+)", "logs/v1/c5", 5},
-		{"*/{step}", "a/b/7", -2},
+		{ "step-{step}", "step-100", 100 },
+		{ "step-{step}", "step-0100", 100 },
+		{ "step-{step}/", "step-100", 100 },
+		{ "step-{step}", "step-100.tmp", -2 },
+		{ "step-{step}", "xstep-100", -2 },
+		{ "step-{step}", "step-", -2 },
+		{ "epoch=*-step={step}.ckpt", "epoch=1-step=500.ckpt", 500 },
+		{ "model_{step}.b?n", "model_00000020.bin", 20 },
+		{ "model_{step}.bin", "model_7xbin", -2 },
+		{ "{step}", "9999999999999999999999", -2 },
+		{ "iter_(?<step>\\d+)(_final)?", "iter_0000300_final", 300 },
+		{ "iter_(?<step>\\d+)", "iter_300x", -2 },
+		{ "c_(?<step>\\w+)", "c_abc", -2 },
+		{ "run*/ckpt/{step}", "run7/ckpt/30", 30 },
+		{ "./lightning_logs/version_*/checkpoints/*step={step}.ckpt",
+		  "lightning_logs/version_3/checkpoints/epoch=0-step=9.ckpt", 9 },
+		{ "logs/v\\d/c(?<step>\\d+)", "logs/v1/c5", 5 },
+		{ "*/{step}", "a/b/7", -2 },
 	};
 
 	(void)state;
@@ -253,7 +267,8 @@ static void test_patterns(void **state)
 		put_zip(path);
 		step = newest_by("auto", cases[i].pattern, NULL, "p");
 		if (step != cases[i].step)
-			fail_msg("%s %s: %lld %s", cases[i].pattern, cases[i].path, (long long)step, told);
+			fail_msg("%s %s: %lld %s", cases[i].pattern, cases[i].path, (long long)step,
+				 told);
 		assert_int_equal(folder_remove("p", NULL), 0);
 	}
 }
@@ -263,17 +278,18 @@ static void test_mistakes(void **state)
 	static const struct {
 		const char *layout, *pattern, *text;
 	} cases[] = {
-		{NULL, "step-(", "bad regular expression at character 7: missing closing parenthesis"},
-		{NULL, "step-(\\d+)", "must contain {step}"},
-		{NULL, "", "must contain {step}"},
-		{NULL, "/abs/{step}", "below checkpoint.folder"},
-		{NULL, "**/{step}", "\"**\" is not known"},
-		{"lightening", NULL, "must be one of auto, own, lbworker"},
+		{ NULL, "step-(",
+		  "bad regular expression at character 7: missing closing parenthesis" },
+		{ NULL, "step-(\\d+)", "must contain {step}" },
+		{ NULL, "", "must contain {step}" },
+		{ NULL, "/abs/{step}", "below checkpoint.folder" },
+		{ NULL, "**/{step}", "\"**\" is not known" },
+		{ "lightening", NULL, "must be one of auto, own, lbworker" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct err err = {0};
+		struct err err = { 0 };
 
 		assert_null(checkpoint_rules_create(cases[i].layout, cases[i].pattern, NULL, &err));
 		assert_contains(err.text, cases[i].text);
@@ -298,11 +314,11 @@ static void test_complete_when(void **state)
 	put_text("c/model_00000040.bin", "");
 	put_text("c/DONE_00000040", "");
 	assert_int_equal(newest_by(NULL, "model_{step}.bin", "DONE_{step}", "c"), 40);
-	assert_int_equal(newest_by(NULL, "model_{step}.bin", NULL, "c"), -2);	/* llm.c's own mark */
+	assert_int_equal(newest_by(NULL, "model_{step}.bin", NULL, "c"), -2); /* llm.c's own mark */
 	assert_int_equal(newest_by(NULL, "step-{step}", "manifest", "c"), -2);
 }
 
-/* --- layouts ----------------------------------------------------------------------------------- */
+/* --- layouts ---------------------------------------------------------------------------------- */
 
 /* Each: what a whole one looks like (20), what one of step 30 looks like that is not, and why. */
 static void test_files(void **state)
@@ -311,16 +327,17 @@ static void test_files(void **state)
 		const char *layout, *good, *bad;
 		void (*put)(const char *path);
 	} cases[] = {
-		{"numpy", "f/ckpt_20.npz", "f/ckpt_30.npz", put_zip},
-		{"numpy", "f/w20.npy", "f/w30.npy", put_npy},
-		{"torch", "f/model_20.pt", "f/model_30.pt", put_zip},
-		{"torch", "f/snapshot-20.pth", "f/snapshot-30.pth", put_zip},
-		{"safetensors", "f/model_20.safetensors", "f/model_30.safetensors", put_safetensors},
-		{"lightning", "f/epoch=0-step=20.ckpt", "f/epoch=0-step=30.ckpt", put_zip},
-		{"lightning", "f/lightning_logs/version_0/checkpoints/epoch=0-step=20.ckpt",
-		 "f/lightning_logs/version_1/checkpoints/epoch=1-step=30.ckpt", put_zip},
-		{"file", "f/ckpt_20", "f/ckpt_30", put_zip},
-		{"file", "f/checkpoint.20", "f/checkpoint.30", put_npy},
+		{ "numpy", "f/ckpt_20.npz", "f/ckpt_30.npz", put_zip },
+		{ "numpy", "f/w20.npy", "f/w30.npy", put_npy },
+		{ "torch", "f/model_20.pt", "f/model_30.pt", put_zip },
+		{ "torch", "f/snapshot-20.pth", "f/snapshot-30.pth", put_zip },
+		{ "safetensors", "f/model_20.safetensors", "f/model_30.safetensors",
+		  put_safetensors },
+		{ "lightning", "f/epoch=0-step=20.ckpt", "f/epoch=0-step=30.ckpt", put_zip },
+		{ "lightning", "f/lightning_logs/version_0/checkpoints/epoch=0-step=20.ckpt",
+		  "f/lightning_logs/version_1/checkpoints/epoch=1-step=30.ckpt", put_zip },
+		{ "file", "f/ckpt_20", "f/ckpt_30", put_zip },
+		{ "file", "f/checkpoint.20", "f/checkpoint.30", put_npy },
 	};
 
 	(void)state;
@@ -362,7 +379,7 @@ static void test_deep_looks(void **state)
 {
 	struct checkpoint_rules *rules = checkpoint_rules_create(NULL, NULL, NULL, NULL);
 	struct checkpoint_list list;
-	struct look look = {0};
+	struct look look = { 0 };
 
 	(void)state;
 	put_zip("d/ckpt_10.pt");
@@ -393,10 +410,10 @@ static void test_archives_behind_each_other(void **state)
 	}
 	assert_int_equal(newest("z"), 20);
 	assert_string_equal(found_layout, "dcp");
-	flip("z/step-20/__0_0.distcp", 50);	/* in the first of them */
+	flip("z/step-20/__0_0.distcp", 50); /* in the first of them */
 	assert_int_equal(newest("z"), 10);
 	put_zips("z/step-20/__0_0.distcp");
-	flip("z/step-20/__0_0.distcp", 330);	/* in the last */
+	flip("z/step-20/__0_0.distcp", 330); /* in the last */
 	assert_int_equal(newest("z"), 10);
 	put_zips("z/step-20/__0_0.distcp");
 	assert_int_equal(newest("z"), 20);
@@ -455,7 +472,8 @@ static void test_frameworks(void **state)
 	put_text("hf/checkpoint-20/trainer_state.json", "{\"loss\": Na");
 	assert_int_equal(newest("hf"), -2);
 	put_text("hf/checkpoint-20/trainer_state.json", "{}");
-	put_text("hf/checkpoint-20/model.safetensors.index.json", "{\"weight_map\":{\"w\":\"m-1.safetensors\"}}");
+	put_text("hf/checkpoint-20/model.safetensors.index.json",
+		 "{\"weight_map\":{\"w\":\"m-1.safetensors\"}}");
 	assert_int_equal(newest("hf"), -2);
 	assert_contains(told, "names m-1.safetensors, which is missing");
 	/* Accelerate */

@@ -28,8 +28,18 @@ static void there_and_back(const char *s)
 static void test_round_trip(void **state)
 {
 	static const char *const cases[] = {
-		"", "plain", "two words", "$(rm -rf /);`x`\n\t\"'\\", "\xc3\xa4\xe2\x82\xac", "\xff",
-		"\x80\x81", "a\xc3", "\xed\xa0\x80", "\xf5\x80\x80\x80", "\x1b[31m", "\x01\x7f",
+		"",
+		"plain",
+		"two words",
+		"$(rm -rf /);`x`\n\t\"'\\",
+		"\xc3\xa4\xe2\x82\xac",
+		"\xff",
+		"\x80\x81",
+		"a\xc3",
+		"\xed\xa0\x80",
+		"\xf5\x80\x80\x80",
+		"\x1b[31m",
+		"\x01\x7f",
 	};
 	char every[256];
 
@@ -57,9 +67,18 @@ static void test_form(void **state)
 static void test_refused(void **state)
 {
 	static const char *const cases[] = {
-		"null", "1", "[]", "{}", "{\"hex\":1}", "{\"hex\":\"6\"}", "{\"hex\":\"zz\"}",
-		"{\"hex\":\"00\"}", "{\"hex\":\"610062\"}", "{\"hex\":\"6A\"}",
-		"{\"hex\":\"61\",\"more\":1}", "\"a\\u0000b\"",
+		"null",
+		"1",
+		"[]",
+		"{}",
+		"{\"hex\":1}",
+		"{\"hex\":\"6\"}",
+		"{\"hex\":\"zz\"}",
+		"{\"hex\":\"00\"}",
+		"{\"hex\":\"610062\"}",
+		"{\"hex\":\"6A\"}",
+		"{\"hex\":\"61\",\"more\":1}",
+		"\"a\\u0000b\"",
 	};
 
 	(void)state;
@@ -75,7 +94,8 @@ static void test_refused(void **state)
 
 static void test_keys(void **state)
 {
-	static const char *const names[] = { "PATH", "BASH_FUNC_module%%", "a.b", "=x", "", "a\xff", " " };
+	static const char *const names[] = { "PATH", "BASH_FUNC_module%%", "a.b", "=x", "", "a\xff",
+					     " " };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {

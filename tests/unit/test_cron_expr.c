@@ -24,7 +24,8 @@ static void test_good_lines(void **state)
 		{ "0 0 1 1 0", 1, 1, 2, 2, 1, false },
 		{ "5,10-12 23 31 12 7", 0x1c20, 1 << 23, 1U << 31, 1 << 12, 1, false },
 		{ "*/15 0 1 1 0", 0x200040008001 & ((1ULL << 60) - 1), 1, 2, 2, 1, true },
-		{ "10-30/10 */12 1 1 0", 1ULL << 10 | 1ULL << 20 | 1ULL << 30, 0x1001, 2, 2, 1, true },
+		{ "10-30/10 */12 1 1 0", 1ULL << 10 | 1ULL << 20 | 1ULL << 30, 0x1001, 2, 2, 1,
+		  true },
 		{ "0 0 1 jan,Mar-MAY mon-wed", 1, 1, 2, 0x3a, 0xe, false },
 		{ " 0\t0  1 1 fri-sun ", 1, 1, 2, 2, 0x61, false },
 		{ "0 0 1 1 5-7", 1, 1, 2, 2, 0x61, false },
@@ -103,12 +104,12 @@ static int64_t at(const char *text)
 static void test_next(void **state)
 {
 	static const struct {
-		const char *zone, *expr, *after, *next;	/* UTC */
+		const char *zone, *expr, *after, *next; /* UTC */
 	} cases[] = {
 		{ "UTC", "30 4 * * *", "2026-11-21 04:29", "2026-11-21 04:30" },
 		{ "UTC", "30 4 * * *", "2026-11-21 04:30", "2026-11-22 04:30" },
 		{ "UTC", "0 0 29 2 *", "2026-01-01 00:00", "2028-02-29 00:00" },
-		{ "UTC", "0 0 13 * fri", "2026-11-13 00:00", "2026-11-20 00:00" },	/* either */
+		{ "UTC", "0 0 13 * fri", "2026-11-13 00:00", "2026-11-20 00:00" }, /* either */
 		{ "UTC", "0 0 * * fri", "2026-11-13 00:00", "2026-11-20 00:00" },
 		{ "UTC", "0 0 1-7 * *", "2026-11-07 00:00", "2026-12-01 00:00" },
 		{ "Europe/Berlin", "30 4 * * *", "2026-07-01 00:00", "2026-07-01 02:30" },
@@ -136,8 +137,7 @@ static void test_next(void **state)
 		next = cron_expr_next(&expr, &zone, at(cases[i].after), UNTIL_S);
 		if (next != at(cases[i].next))
 			fail_msg("%s in %s after %s: %lld instead of %s", cases[i].expr,
-				 cases[i].zone,
-				 cases[i].after, (long long)next, cases[i].next);
+				 cases[i].zone, cases[i].after, (long long)next, cases[i].next);
 		zone_clear(&zone);
 	}
 }
@@ -155,7 +155,10 @@ static void test_never(void **state)
 static void test_bad_zones(void **state)
 {
 	static const char *const names[] = {
-		"Mars/Olympus", "../../etc/passwd", "/etc/passwd", "CET-1",
+		"Mars/Olympus",
+		"../../etc/passwd",
+		"/etc/passwd",
+		"CET-1",
 	};
 
 	(void)state;
@@ -342,7 +345,7 @@ static void compare_zone(const char *name, struct tally *tally)
 	tally->zones++;
 	for (size_t i = 0; i < zone.count; i++) {
 		int64_t jump_s = zone.changes[i].after_s - zone.changes[i].before_s;
-		int tries = llabs(jump_s) > 3600 ? 30 : 2;	/* rare ones deserve a closer look */
+		int tries = llabs(jump_s) > 3600 ? 30 : 2; /* rare ones deserve a closer look */
 
 		tally->changes++;
 		for (int k = 0; k < tries; k++)

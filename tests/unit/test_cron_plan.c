@@ -15,6 +15,7 @@ static int64_t at(const char *text)
 	return timegm(&tm);
 }
 
+/* clang-format off */
 static const struct {
 	const char *what, *expr;
 	enum cron_catch_up catch_up;
@@ -54,13 +55,16 @@ static const struct {
 	{ "set back by a month", "30 4 * * *", CATCH_UP_ALL, "30 04:31", "02 04:30", -40000, { NULL },
 	  0 },
 };
+/* clang-format on */
 
 static void test_plan(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct cron_span span = {
-			at(cases[i].seen), at(cases[i].now), cases[i].jump_minutes * 60,
+			at(cases[i].seen),
+			at(cases[i].now),
+			cases[i].jump_minutes * 60,
 		};
 		struct zone utc = { 0 };
 		struct cron_expr expr;

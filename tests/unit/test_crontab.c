@@ -24,8 +24,9 @@ static void on_bad(void *arg, const struct err *why)
 
 static void test_words(void **state)
 {
+	/* clang-format off */
 	static const struct {
-		const char *text, *joined;	/* words joined by |; NULL: refused */
+		const char *text, *joined; /* words joined by |; NULL: refused */
 	} cases[] = {
 		{ "", "" },
 		{ "  a  b\tc ", "a|b|c" },
@@ -38,6 +39,7 @@ static void test_words(void **state)
 		{ "echo \"$HOME\"", NULL }, { "echo `id`", NULL }, { "a; b", NULL }, { "'open", NULL },
 		{ "\"open", NULL }, { "end\\", NULL },
 	};
+	/* clang-format on */
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
@@ -124,7 +126,8 @@ static void test_bad_lines(void **state)
 		{ "@daily --nope x.sh", "crontab:1: --nope: there is no such option of sbatch" },
 		{ "@daily --time=10", "crontab:1: nothing is to be done" },
 		{ "SBATCH=--nodes=none", "crontab:1: SBATCH: --nodes: " },
-		{ "@daily good.sh", "crontab:2: good: there is an entry of this name already (crontab:1)" },
+		{ "@daily good.sh",
+		  "crontab:2: good: there is an entry of this name already (crontab:1)" },
 		{ "hello", "crontab:1: minute \"hello\"" },
 		{ "\x1b[2J", "crontab:1: minute \"?[2J\"" },
 	};
@@ -148,10 +151,15 @@ static void test_bad_lines(void **state)
 /* All that people put above their lines. */
 static void test_environment(void **state)
 {
-	static const char text[] = "PATH=/opt/bin:/usr/bin\nHOME=/home/ada\nSHELL=/bin/sh\nFOO = \"a b\"\n"
-				   "export DATA2='/d'\nLANG=C\n@daily one.sh\nFOO=later\n@daily two.sh\n";
-	static const char *const want[] = { "PATH=/opt/bin:/usr/bin", "HOME=/home/ada", "SHELL=/bin/sh",
-					    "FOO=a b", "DATA2=/d", "LANG=C" };
+	static const char text[] =
+		"PATH=/opt/bin:/usr/bin\nHOME=/home/ada\nSHELL=/bin/sh\nFOO = \"a b\"\n"
+		"export DATA2='/d'\nLANG=C\n@daily one.sh\nFOO=later\n@daily two.sh\n";
+	static const char *const want[] = { "PATH=/opt/bin:/usr/bin",
+					    "HOME=/home/ada",
+					    "SHELL=/bin/sh",
+					    "FOO=a b",
+					    "DATA2=/d",
+					    "LANG=C" };
 	struct cron_entries list = { 0 };
 	struct bad bad = { 0 };
 
@@ -172,9 +180,9 @@ static void test_never_due(void **state)
 		const char *when;
 		bool is_never;
 	} cases[] = {
-		{ "0 3 31 2 *", true }, { "0 3 30,31 2 *", true }, { "0 3 31 4,6,9,11 *", true },
-		{ "0 3 29 2 *", false }, { "0 3 31 * *", false }, { "0 3 31 2 1", false },
-		{ "0 3 31 2,3 *", false }, { "@daily", false }, { "* * * * *", false },
+		{ "0 3 31 2 *", true },    { "0 3 30,31 2 *", true }, { "0 3 31 4,6,9,11 *", true },
+		{ "0 3 29 2 *", false },   { "0 3 31 * *", false },   { "0 3 31 2 1", false },
+		{ "0 3 31 2,3 *", false }, { "@daily", false },       { "* * * * *", false },
 	};
 
 	(void)state;
@@ -187,7 +195,8 @@ static void test_never_due(void **state)
 	}
 }
 
-/* A script that hands itself to sbatch, in the ways in which people write that, and some that do not. */
+/* A script that hands itself to sbatch, in the ways in which people write that, and some that do
+ * not. */
 static void test_submits_itself(void **state)
 {
 	static const struct {
@@ -197,14 +206,16 @@ static void test_submits_itself(void **state)
 		{ "#!/bin/sh\nsbatch --begin=now+1day $0\n", true },
 		{ "#!/bin/sh\nsbatch \"$0\" \"$@\"\n", true },
 		{ "#!/bin/bash\nSELF=$(readlink -f \"$0\")\nsleep 1\nsbatch \"$SELF\"\n", true },
-		{ "#!/bin/bash\nhere=\"${BASH_SOURCE[0]}\"\nme=$here\nsbatch --begin=now+1hour ${me}\n", true },
+		{ "#!/bin/bash\nhere=\"${BASH_SOURCE[0]}\"\nme=$here\nsbatch --begin=now+1hour ${me}\n",
+		  true },
 		{ "#!/bin/bash\nsbatch -p cpu \\\n   \"${BASH_SOURCE[0]}\"\n", true },
 		{ "#!/bin/bash\nsbatch $BASH_SOURCE\n", true },
 		{ "#!/bin/sh\nsbatch --begin=now+1day /home/ada/cron/nightly.slurm\n", true },
 		{ "#!/bin/sh\nsbatch nightly.slurm\n", true },
 		{ "#!/bin/sh\ncmd=$(scontrol show job $SLURM_JOB_ID | awk -F= '/Command=/{print $2}')\nsbatch $cmd\n",
 		  true },
-		{ "#!/bin/sh\nsbatch $(scontrol show job \"$SLURM_JOB_ID\" | sed -n 's/.*Command=//p')\n", true },
+		{ "#!/bin/sh\nsbatch $(scontrol show job \"$SLURM_JOB_ID\" | sed -n 's/.*Command=//p')\n",
+		  true },
 		{ "#!/bin/sh\nid=$(sbatch --parsable \"$0\")\n", true },
 		{ "#!/bin/sh\nsbatch <$0\n", true },
 		{ "#!/bin/sh\nscontrol requeue $SLURM_JOB_ID\n", true },
@@ -219,19 +230,17 @@ static void test_submits_itself(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++)
-		if (cron_submits_itself("/cron/cron.daily/nightly.slurm", cases[i].text) != cases[i].is)
+		if (cron_submits_itself("/cron/cron.daily/nightly.slurm", cases[i].text) !=
+		    cases[i].is)
 			fail_msg("%s", cases[i].text);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_words),
-		cmocka_unit_test(test_good_file),
-		cmocka_unit_test(test_bad_lines),
-		cmocka_unit_test(test_environment),
-		cmocka_unit_test(test_never_due),
-		cmocka_unit_test(test_submits_itself),
+		cmocka_unit_test(test_words),     cmocka_unit_test(test_good_file),
+		cmocka_unit_test(test_bad_lines), cmocka_unit_test(test_environment),
+		cmocka_unit_test(test_never_due), cmocka_unit_test(test_submits_itself),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,14 +17,14 @@ enum { FILE_MAX_BYTES = 256 * 1024 };
 
 struct document {
 	const char *path;
-	const char *before;	/* what stands before an option's name */
+	const char *before; /* what stands before an option's name */
 };
 
 static const struct document documents[] = {
-	{"docs/man/lbctl.1.scd", "--"},
-	{"etc/completions/lbctl.bash", "--"},
-	{"etc/completions/_lbctl", "--"},
-	{"etc/completions/lbctl.fish", "-l "},
+	{ "docs/man/lbctl.1.scd", "--" },
+	{ "etc/completions/lbctl.bash", "--" },
+	{ "etc/completions/_lbctl", "--" },
+	{ "etc/completions/lbctl.fish", "-l " },
 };
 enum { DOCUMENTS = sizeof(documents) / sizeof(documents[0]) };
 
@@ -48,8 +48,7 @@ static bool says(const char *text, const char *before, const char *name)
 	return false;
 }
 
-static void check_options(const struct document *d, const char *text,
-			  const struct option_row *rows)
+static void check_options(const struct document *d, const char *text, const struct option_row *rows)
 {
 	for (const struct option_row *row = rows; row->name; row++) {
 		if (row->kind != OPTION_OTHERS && !says(text, d->before, row->name))
@@ -62,7 +61,7 @@ static void test_documents(void **state)
 	(void)state;
 	for (size_t i = 0; i < DOCUMENTS; i++) {
 		const struct document *d = &documents[i];
-		struct err err = {0};
+		struct err err = { 0 };
 		char *text = file_read(source_path(d->path), FILE_MAX_BYTES, NULL, &err);
 
 		if (!text)
@@ -81,8 +80,9 @@ static void test_documents(void **state)
 static void test_other_words(void **state)
 {
 	static const char *const expected[][2] = {
-		{"cancel", "kill"}, {"list", "ls"}, {"resume", "restart"}, {"top", "follow"},
-		{"ps", "ls"}, {"squeue", "ls"}, {"scancel", "kill"}, {"sbatch", "submit"},
+		{ "cancel", "kill" },  { "list", "ls" },       { "resume", "restart" },
+		{ "top", "follow" },   { "ps", "ls" },         { "squeue", "ls" },
+		{ "scancel", "kill" }, { "sbatch", "submit" },
 	};
 
 	(void)state;

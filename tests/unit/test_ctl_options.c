@@ -12,15 +12,15 @@
 enum { MAX_WORDS = 12 };
 
 static const struct option_row rows[] = {
-	{"name", 'n', OPTION_TEXT, offsetof(struct options, name), "NAME", ""},
-	{"follow", 'f', OPTION_FLAG, offsetof(struct options, follow), NULL, ""},
-	{"all", 'a', OPTION_FLAG, offsetof(struct options, all), NULL, ""},
-	{"set", 0, OPTION_SET, offsetof(struct options, set), "KEY=VALUE", ""},
-	{"attempt", 0, OPTION_NUMBER, offsetof(struct options, attempt), "N", ""},
-	{"timeout", 0, OPTION_DURATION, offsetof(struct options, timeout_ms), "DURATION", ""},
-	{0},
+	{ "name", 'n', OPTION_TEXT, offsetof(struct options, name), "NAME", "" },
+	{ "follow", 'f', OPTION_FLAG, offsetof(struct options, follow), NULL, "" },
+	{ "all", 'a', OPTION_FLAG, offsetof(struct options, all), NULL, "" },
+	{ "set", 0, OPTION_SET, offsetof(struct options, set), "KEY=VALUE", "" },
+	{ "attempt", 0, OPTION_NUMBER, offsetof(struct options, attempt), "N", "" },
+	{ "timeout", 0, OPTION_DURATION, offsetof(struct options, timeout_ms), "DURATION", "" },
+	{ 0 },
 };
-static const struct option_row *const tables[] = {rows, global_options, NULL};
+static const struct option_row *const tables[] = { rows, global_options, NULL };
 
 struct parsed {
 	struct options options;
@@ -32,7 +32,7 @@ struct parsed {
 /* `words` ends with NULL. */
 static struct parsed parse(char *const *words, bool stop)
 {
-	struct parsed p = {0};
+	struct parsed p = { 0 };
 	int argc = 0;
 
 	while (words[argc])
@@ -42,7 +42,7 @@ static struct parsed parse(char *const *words, bool stop)
 	return p;
 }
 
-#define WORDS(...) ((char *[MAX_WORDS]){__VA_ARGS__})
+#define WORDS(...) ((char *[MAX_WORDS]){ __VA_ARGS__ })
 
 static char w_follow[] = "--follow", w_fa[] = "-fa", w_x[] = "x", w_y[] = "y", w_dd[] = "--",
 	    w_name[] = "--name", w_name_v[] = "--name=v=1", w_nz[] = "-nz", w_set[] = "--set",
@@ -119,18 +119,18 @@ static void test_mistakes(void **state)
 	static const struct {
 		const char *word, *text;
 	} cases[] = {
-		{"--folow", "unknown option --folow; did you mean --follow?"},
-		{"--qqqqqqqq", "unknown option --qqqqqqqq"},
-		{"-q", "unknown option -q"},
-		{"--follow=1", "--follow takes no value"},
-		{"--name", "--name needs a value: --name NAME"},
-		{"-n", "--name needs a value: --name NAME"},
-		{"--attempt=0", "--attempt: \"0\" is no number from 1 on"},
-		{"--attempt=-1", "--attempt: \"-1\" is no number from 1 on"},
-		{"--attempt=1x", "--attempt: \"1x\" is no number from 1 on"},
-		{"--attempt=99999999999999999999", "--attempt: \"99999999999999999999\" is no"},
-		{"--attempt=", "--attempt: \"\" is no number from 1 on"},
-		{"--timeout=soon", "--timeout: "},
+		{ "--folow", "unknown option --folow; did you mean --follow?" },
+		{ "--qqqqqqqq", "unknown option --qqqqqqqq" },
+		{ "-q", "unknown option -q" },
+		{ "--follow=1", "--follow takes no value" },
+		{ "--name", "--name needs a value: --name NAME" },
+		{ "-n", "--name needs a value: --name NAME" },
+		{ "--attempt=0", "--attempt: \"0\" is no number from 1 on" },
+		{ "--attempt=-1", "--attempt: \"-1\" is no number from 1 on" },
+		{ "--attempt=1x", "--attempt: \"1x\" is no number from 1 on" },
+		{ "--attempt=99999999999999999999", "--attempt: \"99999999999999999999\" is no" },
+		{ "--attempt=", "--attempt: \"\" is no number from 1 on" },
+		{ "--timeout=soon", "--timeout: " },
 	};
 
 	(void)state;

@@ -14,7 +14,7 @@
 
 static void test_rate(void **state)
 {
-	struct pace pace = {0};
+	struct pace pace = { 0 };
 
 	(void)state;
 	assert_true(isnan(pace_rate(&pace)));
@@ -33,7 +33,7 @@ static void test_rate(void **state)
 /* Only the newest samples count: a slow start must not spoil the estimate for ever. */
 static void test_rate_is_recent(void **state)
 {
-	struct pace pace = {0};
+	struct pace pace = { 0 };
 
 	(void)state;
 	for (int i = 0; i < 10; i++)
@@ -45,18 +45,18 @@ static void test_rate_is_recent(void **state)
 
 static void test_rate_begins_anew(void **state)
 {
-	struct pace pace = {0};
+	struct pace pace = { 0 };
 
 	(void)state;
 	pace_add(&pace, 100, 10);
 	pace_add(&pace, 200, 20);
-	pace_add(&pace, 101, 60);	/* back to a checkpoint */
+	pace_add(&pace, 101, 60); /* back to a checkpoint */
 	assert_true(isnan(pace_rate(&pace)));
 	pace_add(&pace, 102, 61);
 	assert_float_equal(pace_rate(&pace), 1, 1e-9);
-	pace_add(&pace, 102, 70);	/* back by one step */
+	pace_add(&pace, 102, 70); /* back by one step */
 	assert_int_equal(pace.count, 1);
-	pace_add(&pace, 103, 5);	/* another host's clock */
+	pace_add(&pace, 103, 5); /* another host's clock */
 	assert_true(isnan(pace_rate(&pace)));
 	pace_add(&pace, 104, NAN);
 	assert_int_equal(pace.count, 1);
@@ -64,7 +64,7 @@ static void test_rate_begins_anew(void **state)
 
 static void test_same_time(void **state)
 {
-	struct pace pace = {0};
+	struct pace pace = { 0 };
 
 	(void)state;
 	pace_add(&pace, 1, 10);
@@ -73,8 +73,13 @@ static void test_same_time(void **state)
 }
 
 static const struct progress running = {
-	.run = "brisk-otter-39", .state = "running", .step = 120, .target = 200, .loss = 2.3101,
-	.tokens_per_s = 5400, .eta_ms = 80000,
+	.run = "brisk-otter-39",
+	.state = "running",
+	.step = 120,
+	.target = 200,
+	.loss = 2.3101,
+	.tokens_per_s = 5400,
+	.eta_ms = 80000,
 };
 
 static void assert_line(const struct progress *p, int width, bool utf8, const char *want)
@@ -92,7 +97,8 @@ static void test_lines(void **state)
 	(void)state;
 	assert_line(&p, 0, false,
 		    "brisk-otter-39  step 120/200  loss 2.3101  5.4k tok/s  ETA 1m20s");
-	assert_line(&p, 80, false, "brisk-otter-39  [#######.....]  step 120/200  loss 2.3101  "
+	assert_line(&p, 80, false,
+		    "brisk-otter-39  [#######.....]  step 120/200  loss 2.3101  "
 		    "5.4k tok/s  ETA 1m20s");
 	assert_line(&p, 30, false, "step 120/200  loss 2.3101");
 	assert_line(&p, 20, false, "step 120/200");

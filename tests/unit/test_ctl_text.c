@@ -37,9 +37,13 @@ static void test_clean(void **state)
 	assert_cleaned("a\nb\rc\bd\x7f", CLEAN_LINE, "a?b?c?d?");
 	assert_cleaned("a\tb", CLEAN_LINE, "a?b");
 	assert_cleaned("a\tb", CLEAN_KEEP_TABS, "a\tb");
-	assert_cleaned("\xc2\x9b" "31m", CLEAN_LINE, "?31m");	/* C1 CSI */
-	assert_cleaned("\xff\xc3(", CLEAN_LINE, "?" "?(");
-	assert_cleaned("x\xe2\x80\xaey", CLEAN_LINE, "x?y");	/* right-to-left override */
+	assert_cleaned("\xc2\x9b"
+		       "31m",
+		       CLEAN_LINE, "?31m"); /* C1 CSI */
+	assert_cleaned("\xff\xc3(", CLEAN_LINE,
+		       "?"
+		       "?(");
+	assert_cleaned("x\xe2\x80\xaey", CLEAN_LINE, "x?y"); /* right-to-left override */
 	assert_cleaned("\xc3\xa4\xe2\x82\xac", CLEAN_LINE, "\xc3\xa4\xe2\x82\xac");
 	assert_cleaned("\xc3\xa4\xe2\x82\xac", CLEAN_ASCII, "??");
 }
@@ -127,10 +131,10 @@ static void test_bar(void **state)
 
 static void test_sparkline(void **state)
 {
-	static const double falling[] = {8, 7, 6, 5, 4, 3, 2, 1};
-	static const double same[] = {2, 2, 2};
-	static const double holes[] = {NAN, 1, INFINITY, 2, NAN};
-	static const double huge[] = {-1.7e308, 1.7e308};
+	static const double falling[] = { 8, 7, 6, 5, 4, 3, 2, 1 };
+	static const double same[] = { 2, 2, 2 };
+	static const double holes[] = { NAN, 1, INFINITY, 2, NAN };
+	static const double huge[] = { -1.7e308, 1.7e308 };
 	double many[1000];
 
 	(void)state;
@@ -149,15 +153,16 @@ static void test_sparkline(void **state)
 
 enum { NAME, STATE, TEXT, COLUMNS };
 static const struct column columns[COLUMNS] = {
-	[NAME] = {.title = "NAME", .least = 6},
-	[STATE] = {.title = "STATE", .rank = 1},
-	[TEXT] = {.title = "N", .rank = 2, .right = true},
+	[NAME] = { .title = "NAME", .least = 6 },
+	[STATE] = { .title = "STATE", .rank = 1 },
+	[TEXT] = { .title = "N", .rank = 2, .right = true },
 };
 
 static void fill(struct table *table)
 {
 	static const char *const texts[][COLUMNS] = {
-		{"brisk-otter-39", "running", "7"}, {"x", "failed", "1234"},
+		{ "brisk-otter-39", "running", "7" },
+		{ "x", "failed", "1234" },
 	};
 
 	table_init(table, columns, COLUMNS);
@@ -174,16 +179,17 @@ static void test_fit(void **state)
 	static const struct {
 		int width, want[COLUMNS];
 	} cases[] = {
-		{0, {14, 7, 4}},	/* no limit */
-		{80, {14, 7, 4}},
-		{29, {14, 7, 4}},	/* just fits */
-		{28, {13, 7, 4}},	/* cut first … */
-		{21, {6, 7, 4}},
-		{20, {11, 7, -1}},	/* … then drop, and give back what was cut */
-		{15, {6, 7, -1}},
-		{14, {14, -1, -1}},
-		{7, {7, -1, -1}},
-		{3, {3, -1, -1}},
+		{ 0, { 14, 7, 4 } }, /* no limit */
+		{ 80, { 14, 7, 4 } },
+		{ 29, { 14, 7, 4 } }, /* just fits */
+		{ 28, { 13, 7, 4 } }, /* cut first … */
+		/* … then drop, and give back what was cut */
+		{ 21, { 6, 7, 4 } },
+		{ 20, { 11, 7, -1 } },
+		{ 15, { 6, 7, -1 } },
+		{ 14, { 14, -1, -1 } },
+		{ 7, { 7, -1, -1 } },
+		{ 3, { 3, -1, -1 } },
 	};
 	struct table table;
 	int widths[COLUMNS];
@@ -200,7 +206,7 @@ static void test_fit(void **state)
 
 static void assert_printed(int width, const char *want)
 {
-	struct style style = {.width = width};
+	struct style style = { .width = width };
 	struct table table;
 	char *text = NULL;
 	size_t len = 0;
@@ -231,8 +237,13 @@ static void test_sizes(void **state)
 		int64_t bytes;
 		const char *text;
 	} cases[] = {
-		{0, "0"}, {-1, "0"}, {512, "512 B"}, {4096, "4.0 KiB"}, {1 << 20, "1.0 MiB"},
-		{INT64_C(999) << 30, "999 GiB"}, {INT64_C(3) << 40, "3.0 TiB"},
+		{ 0, "0" },
+		{ -1, "0" },
+		{ 512, "512 B" },
+		{ 4096, "4.0 KiB" },
+		{ 1 << 20, "1.0 MiB" },
+		{ INT64_C(999) << 30, "999 GiB" },
+		{ INT64_C(3) << 40, "3.0 TiB" },
 	};
 	char text[NUMBER_TEXT_MAX];
 
@@ -244,14 +255,10 @@ static void test_sizes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sizes),
-		cmocka_unit_test(test_clean),
-		cmocka_unit_test(test_clean_any_bytes),
-		cmocka_unit_test(test_columns),
-		cmocka_unit_test(test_numbers),
-		cmocka_unit_test(test_bar),
-		cmocka_unit_test(test_sparkline),
-		cmocka_unit_test(test_fit),
+		cmocka_unit_test(test_sizes),           cmocka_unit_test(test_clean),
+		cmocka_unit_test(test_clean_any_bytes), cmocka_unit_test(test_columns),
+		cmocka_unit_test(test_numbers),         cmocka_unit_test(test_bar),
+		cmocka_unit_test(test_sparkline),       cmocka_unit_test(test_fit),
 		cmocka_unit_test(test_print),
 	};
 

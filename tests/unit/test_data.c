@@ -64,8 +64,9 @@ static char *make_shard(const char *name, size_t count)
 
 static struct data *open_data(const char *path, size_t seq, struct err *err)
 {
-	const struct data_options options = { .path = path, .seq = seq, .vocab = 256, .seed = 11,
-					      .verify = true };
+	const struct data_options options = {
+		.path = path, .seq = seq, .vocab = 256, .seed = 11, .verify = true
+	};
 	return data_open(&options, err);
 }
 
@@ -126,9 +127,9 @@ static void test_folder_of_shards(void **state)
 enum { HEADER = sizeof(struct shard_header), TOKENS = 100, INDEX = HEADER + 104 };
 
 struct harm {
-	const char *says;		/* part of the message */
-	size_t cut_to;			/* 0: not */
-	size_t at, bytes;		/* overwrite `bytes` of value */
+	const char *says; /* part of the message */
+	size_t cut_to;    /* 0: not */
+	size_t at, bytes; /* overwrite `bytes` of value */
 	uint64_t value;
 };
 
@@ -222,7 +223,8 @@ static void test_prepare_fails_whole(void **state)
 
 /* --- what others write ------------------------------------------------------------------------ */
 
-#define NPY1(DESCR, SHAPE) "\x93NUMPY\x01\0\x46\0{'descr': '" DESCR "', 'fortran_order': False, 'shape': " SHAPE
+#define NPY1(DESCR, SHAPE) \
+	"\x93NUMPY\x01\0\x46\0{'descr': '" DESCR "', 'fortran_order': False, 'shape': " SHAPE
 enum { NPY_HEADER = 10 + 0x46 };
 
 /* `count` tokens 0, 1, 2 … of that width, behind `head`, which spaces fill up to head_bytes. */
@@ -266,7 +268,8 @@ static void test_read_as_what_they_are(void **state)
 		write_tokens(readable[i].name, readable[i].head, readable[i].head_text,
 			     readable[i].head_bytes, readable[i].width, 250);
 		struct data *data = open_data(path, 249, &err);
-		if (!data || data_tokens(data) != 250 || data_sample(data, 0, tokens, targets, &err))
+		if (!data || data_tokens(data) != 250 ||
+		    data_sample(data, 0, tokens, targets, &err))
 			fail_msg("%s: %s", readable[i].name, err.text);
 		assert_int_equal(tokens[0], 0);
 		assert_int_equal(targets[248], 249);
@@ -306,8 +309,10 @@ static const struct {
 	{ "\x08\0\0\0\0\0\0\0{\"a\":1} \0\0\0\0", "safetensors", 20 },
 	{ "\1\0\0\0\x0c\0\0\0\x10\0\0\0\1\0\2\0", "is a chunk of LitData", 16 },
 	{ "LITPKDS\1\0\0\0\0\0\0\0\6\1\0\0\0\0\0\0\0\0\0", "of type code 6, must be", 26 },
-	{ NPY1("<f4", "(1,), }") "                              ", "of type <f4, must be uint8", 0x60 },
-	{ NPY1("<u2", "(5, 5), }") "                              ", "of more than one dimension", 0x60 },
+	{ NPY1("<f4", "(1,), }") "                              ", "of type <f4, must be uint8",
+	  0x60 },
+	{ NPY1("<u2", "(5, 5), }") "                              ", "of more than one dimension",
+	  0x60 },
 	{ "\x93NUMPY\x01\0\xff\xff{'descr'", "cut short", 18 },
 };
 

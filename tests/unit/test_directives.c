@@ -19,8 +19,13 @@ enum { NOW = 1772600800 };
 static json_t *resolve(const char *text, char *const *env, char *const *extra, struct err *err)
 {
 	struct batch_request r = {
-		.script = text, .script_len = strlen(text), .file = "/home/ada/train.slurm",
-		.env = env, .extra = extra, .workdir = "/home/ada", .now = NOW,
+		.script = text,
+		.script_len = strlen(text),
+		.file = "/home/ada/train.slurm",
+		.env = env,
+		.extra = extra,
+		.workdir = "/home/ada",
+		.now = NOW,
 	};
 
 	return batch_resolve(&r, err);
@@ -30,7 +35,7 @@ static json_t *resolve(const char *text, char *const *env, char *const *extra, s
 static void check(const char *lines, const char *want)
 {
 	char text[1024];
-	struct err err = {0};
+	struct err err = { 0 };
 	json_t *fields, *wanted = js_parse(want, strlen(want), &err);
 	const char *key;
 	json_t *value;
@@ -53,35 +58,39 @@ static void check(const char *lines, const char *want)
 
 static void test_lines(void **state)
 {
-	static const struct { const char *lines, *want; } cases[] = {
-		{"", "{\"name\":\"train.slurm\",\"work_dir\":\"/home/ada\",\"min_cpus\":1}"},
-		{"#SBATCH -N2 -n 4", "{\"min_nodes\":2,\"max_nodes\":2,\"num_tasks\":4,\"min_cpus\":4}"},
-		{"#SBATCH --nodes\n#SBATCH 2", "{\"min_nodes\":2}"},
-		{"#SBATCH --nodes=2 # --ntasks=9", "{\"min_nodes\":2,\"min_cpus\":2}"},
+	static const struct {
+		const char *lines, *want;
+	} cases[] = {
+		{ "", "{\"name\":\"train.slurm\",\"work_dir\":\"/home/ada\",\"min_cpus\":1}" },
+		{ "#SBATCH -N2 -n 4",
+		  "{\"min_nodes\":2,\"max_nodes\":2,\"num_tasks\":4,\"min_cpus\":4}" },
+		{ "#SBATCH --nodes\n#SBATCH 2", "{\"min_nodes\":2}" },
+		{ "#SBATCH --nodes=2 # --ntasks=9", "{\"min_nodes\":2,\"min_cpus\":2}" },
 		/* more than any cluster has: Slurm's largest number, not an overflow */
-		{"#SBATCH -G a:9223372036854775807,b:2 --ntasks-per-gpu=4", "{\"implied_tasks\":4294967295}"},
-		{"#SBATCH -w n[1-200]x[1-300]", "{\"min_nodes\":60000}"},
-		{"#SBATCH -N2000000000 --ntasks-per-node=65533", "{\"min_cpus\":4294967295}"},
-		{"#SBATCH -J \"a b\"", "{\"name\":\"a b\"}"},
-		{"#SBATCH -J a\\#c", "{\"name\":\"a#c\"}"},
-		{"#SBATCH -J a#b", "{\"name\":\"a\"}"},
-		{"#SBATCH -J 'a # b'", "{\"name\":\"a # b\"}"},
-		{"#SBATCH --job-n=x", "{\"name\":\"x\"}"},
-		{"#SBATCH -J x\ntrue\n#SBATCH -J y", "{\"name\":\"x\"}"},
-		{"#SBATCH -J x\n   # fine\n\n#SBATCH -J y", "{\"name\":\"y\"}"},
-		{"##SBATCH -J x\n# SBATCH -J y", "{\"name\":\"train.slurm\"}"},
-		{"#SBATCH --time=1-12:00", "{\"time_limit\":2160}"},
-		{"#SBATCH --time=90:30", "{\"time_limit\":91}"},
-		{"#SBATCH --time=0", "{\"time_limit\":-1}"},
-		{"#SBATCH --mem=16G", "{\"mem_per_node\":16384}"},
-		{"#SBATCH --mem=1025K", "{\"mem_per_node\":2}"},
-		{"#SBATCH --signal=B:USR1@600", "{\"warn_signal\":10,\"warn_time\":600,"
-					       "\"warn_flags\":[\"batch\"]}"},
-		{"#SBATCH -o %x-%j.out -D /scratch", "{\"std_out\":\"/scratch/%x-%j.out\"}"},
-		{"#SBATCH -w n[1-3,7],m1 --ntasks-per-node=2",
-		 "{\"min_nodes\":5,\"num_tasks\":10}"},
-		{"#SBATCH -N1-4 -n2", "{\"min_nodes\":1,\"max_nodes\":2}"},
-		{"#SBATCH -c4 -n2", "{\"min_cpus\":8,\"pn_min_cpus\":4}"},
+		{ "#SBATCH -G a:9223372036854775807,b:2 --ntasks-per-gpu=4",
+		  "{\"implied_tasks\":4294967295}" },
+		{ "#SBATCH -w n[1-200]x[1-300]", "{\"min_nodes\":60000}" },
+		{ "#SBATCH -N2000000000 --ntasks-per-node=65533", "{\"min_cpus\":4294967295}" },
+		{ "#SBATCH -J \"a b\"", "{\"name\":\"a b\"}" },
+		{ "#SBATCH -J a\\#c", "{\"name\":\"a#c\"}" },
+		{ "#SBATCH -J a#b", "{\"name\":\"a\"}" },
+		{ "#SBATCH -J 'a # b'", "{\"name\":\"a # b\"}" },
+		{ "#SBATCH --job-n=x", "{\"name\":\"x\"}" },
+		{ "#SBATCH -J x\ntrue\n#SBATCH -J y", "{\"name\":\"x\"}" },
+		{ "#SBATCH -J x\n   # fine\n\n#SBATCH -J y", "{\"name\":\"y\"}" },
+		{ "##SBATCH -J x\n# SBATCH -J y", "{\"name\":\"train.slurm\"}" },
+		{ "#SBATCH --time=1-12:00", "{\"time_limit\":2160}" },
+		{ "#SBATCH --time=90:30", "{\"time_limit\":91}" },
+		{ "#SBATCH --time=0", "{\"time_limit\":-1}" },
+		{ "#SBATCH --mem=16G", "{\"mem_per_node\":16384}" },
+		{ "#SBATCH --mem=1025K", "{\"mem_per_node\":2}" },
+		{ "#SBATCH --signal=B:USR1@600", "{\"warn_signal\":10,\"warn_time\":600,"
+						 "\"warn_flags\":[\"batch\"]}" },
+		{ "#SBATCH -o %x-%j.out -D /scratch", "{\"std_out\":\"/scratch/%x-%j.out\"}" },
+		{ "#SBATCH -w n[1-3,7],m1 --ntasks-per-node=2",
+		  "{\"min_nodes\":5,\"num_tasks\":10}" },
+		{ "#SBATCH -N1-4 -n2", "{\"min_nodes\":1,\"max_nodes\":2}" },
+		{ "#SBATCH -c4 -n2", "{\"min_cpus\":8,\"pn_min_cpus\":4}" },
 	};
 
 	(void)state;
@@ -92,9 +101,10 @@ static void test_lines(void **state)
 static void test_precedence(void **state)
 {
 	char account[] = "SBATCH_ACCOUNT=env", name[] = "SBATCH_JOB_NAME=env";
-	char off[] = "SBATCH_OVERCOMMIT=0", on[] = "SBATCH_SPREAD_JOB=yes", line[] = "--account=line";
-	char *env[] = {account, name, off, on, NULL}, *extra[] = {line, NULL};
-	struct err err = {0};
+	char off[] = "SBATCH_OVERCOMMIT=0", on[] = "SBATCH_SPREAD_JOB=yes",
+	     line[] = "--account=line";
+	char *env[] = { account, name, off, on, NULL }, *extra[] = { line, NULL };
+	struct err err = { 0 };
 	json_t *fields = resolve("#!/bin/sh\n#SBATCH -A script -J script -p script\n", env, extra,
 				 &err);
 
@@ -110,41 +120,43 @@ static void test_precedence(void **state)
 
 static void test_refusals(void **state)
 {
-	static const struct { const char *lines, *want; } cases[] = {
-		{"#SBATCH --bogus", "train.slurm:2: --bogus: "},
-		{"#SBATCH\n#SBATCH -Y", "train.slurm:3: -Y: "},
-		{"#SBATCH word", "train.slurm:2: \"word\""},
-		{"#SBATCH --", "train.slurm:2: \"--\""},
-		{"#SBATCH -", "train.slurm:2: \"-\""},
-		{"#SBATCH --=x", "train.slurm:2: --: "},
-		{"#SBATCH --nodes", "train.slurm:2: --nodes: needs a value"},
-		{"#SBATCH -N", "train.slurm:2: -N: needs a value"},
-		{"#SBATCH --hold=1", "train.slurm:2: --hold: takes no value"},
-		{"#SBATCH --comment='x", "train.slurm:2: a quote (') is not closed"},
-		{"#SBATCH --nodes=99999999999999999999", "train.slurm:2: --nodes: "},
-		{"#SBATCH --array=0-99999999999", "train.slurm:2: --array: "},
-		{"#SBATCH --array=0-9:0", "train.slurm:2: --array: "},
-		{"#SBATCH --array=5-1", "train.slurm:2: --array: "},
-		{"#SBATCH --nodelist=n[1-", "train.slurm:2: --nodelist: "},
-		{"#SBATCH --nodelist=n[1-999999999]", "train.slurm:2: --nodelist: "},
-		{"#SBATCH --nodelist=,,", "train.slurm:2: --nodelist: "},
-		{"#SBATCH --time=1:2:3:4", "train.slurm:2: --time: "},
-		{"#SBATCH --time=", "train.slurm:2: --time: "},
-		{"#SBATCH --begin=", "train.slurm:2: --begin: "},
-		{"#SBATCH --begin=now+", "train.slurm:2: --begin: "},
-		{"#SBATCH --begin=2035-13-01", "train.slurm:2: --begin: "},
-		{"#SBATCH --mem=-1", "train.slurm:2: --mem: "},
-		{"#SBATCH --mem=16GG", "train.slurm:2: --mem: "},
-		{"#SBATCH --signal=@60", "train.slurm:2: --signal: "},
-		{"#SBATCH hetjob", "train.slurm:2: hetjob: "},
-		{"#SBATCH -n1 :", "train.slurm:2: heterogeneous"},
-		{"#BSUB -n 4", "train.slurm:2: #BSUB: "},
+	static const struct {
+		const char *lines, *want;
+	} cases[] = {
+		{ "#SBATCH --bogus", "train.slurm:2: --bogus: " },
+		{ "#SBATCH\n#SBATCH -Y", "train.slurm:3: -Y: " },
+		{ "#SBATCH word", "train.slurm:2: \"word\"" },
+		{ "#SBATCH --", "train.slurm:2: \"--\"" },
+		{ "#SBATCH -", "train.slurm:2: \"-\"" },
+		{ "#SBATCH --=x", "train.slurm:2: --: " },
+		{ "#SBATCH --nodes", "train.slurm:2: --nodes: needs a value" },
+		{ "#SBATCH -N", "train.slurm:2: -N: needs a value" },
+		{ "#SBATCH --hold=1", "train.slurm:2: --hold: takes no value" },
+		{ "#SBATCH --comment='x", "train.slurm:2: a quote (') is not closed" },
+		{ "#SBATCH --nodes=99999999999999999999", "train.slurm:2: --nodes: " },
+		{ "#SBATCH --array=0-99999999999", "train.slurm:2: --array: " },
+		{ "#SBATCH --array=0-9:0", "train.slurm:2: --array: " },
+		{ "#SBATCH --array=5-1", "train.slurm:2: --array: " },
+		{ "#SBATCH --nodelist=n[1-", "train.slurm:2: --nodelist: " },
+		{ "#SBATCH --nodelist=n[1-999999999]", "train.slurm:2: --nodelist: " },
+		{ "#SBATCH --nodelist=,,", "train.slurm:2: --nodelist: " },
+		{ "#SBATCH --time=1:2:3:4", "train.slurm:2: --time: " },
+		{ "#SBATCH --time=", "train.slurm:2: --time: " },
+		{ "#SBATCH --begin=", "train.slurm:2: --begin: " },
+		{ "#SBATCH --begin=now+", "train.slurm:2: --begin: " },
+		{ "#SBATCH --begin=2035-13-01", "train.slurm:2: --begin: " },
+		{ "#SBATCH --mem=-1", "train.slurm:2: --mem: " },
+		{ "#SBATCH --mem=16GG", "train.slurm:2: --mem: " },
+		{ "#SBATCH --signal=@60", "train.slurm:2: --signal: " },
+		{ "#SBATCH hetjob", "train.slurm:2: hetjob: " },
+		{ "#SBATCH -n1 :", "train.slurm:2: heterogeneous" },
+		{ "#BSUB -n 4", "train.slurm:2: #BSUB: " },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char text[512];
-		struct err err = {0};
+		struct err err = { 0 };
 
 		snprintf(text, sizeof(text), "#!/bin/sh\n%s\n", cases[i].lines);
 		if (resolve(text, NULL, NULL, &err))
@@ -157,12 +169,23 @@ static void test_refusals(void **state)
 
 static void test_moments(void **state)
 {
-	static const struct { const char *text; time_t want; } cases[] = {
-		{"now", NOW}, {"now+60", NOW + 60}, {"now+1hour", NOW + 3600},
-		{"now + 2 days", NOW + 172800}, {"16:00", NOW - 18400 + 57600},
-		{"4:00", NOW - 18400 + 86400 + 14400}, {"noon", NOW - 18400 + 43200},
-		{"4pm", -1}, {"4:00 pm", NOW - 18400 + 57600}, {"tomorrow", NOW - 18400 + 86400},
-		{"2030-01-20T12:34:00", 1895142840}, {"012030", 1895097600}, {"uts1895097600", 1895097600},
+	static const struct {
+		const char *text;
+		time_t want;
+	} cases[] = {
+		{ "now", NOW },
+		{ "now+60", NOW + 60 },
+		{ "now+1hour", NOW + 3600 },
+		{ "now + 2 days", NOW + 172800 },
+		{ "16:00", NOW - 18400 + 57600 },
+		{ "4:00", NOW - 18400 + 86400 + 14400 },
+		{ "noon", NOW - 18400 + 43200 },
+		{ "4pm", -1 },
+		{ "4:00 pm", NOW - 18400 + 57600 },
+		{ "tomorrow", NOW - 18400 + 86400 },
+		{ "2030-01-20T12:34:00", 1895142840 },
+		{ "012030", 1895097600 },
+		{ "uts1895097600", 1895097600 },
 	};
 
 	(void)state;
@@ -196,7 +219,7 @@ static void test_table(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines), cmocka_unit_test(test_precedence),
+		cmocka_unit_test(test_lines),    cmocka_unit_test(test_precedence),
 		cmocka_unit_test(test_refusals), cmocka_unit_test(test_moments),
 		cmocka_unit_test(test_table),
 	};

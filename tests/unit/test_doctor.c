@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Each check of lbctl doctor that needs no lbd, in a world where it is right and in one where it is wrong. */
+/* Each check of lbctl doctor that needs no lbd, in a world where it is right and in one where it is
+ * wrong. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,7 +52,8 @@ static enum verdict look(const struct check *table, const char *name, const stru
 	assert_non_null(table->name);
 	table->look(p, &f);
 	if (f.verdict == VERDICT_FINDING && (f.text[0] == '\0' || f.fix[0] == '\0'))
-		fail_msg("%s: a finding must say what and what to do: \"%s\" \"%s\"", name, f.text, f.fix);
+		fail_msg("%s: a finding must say what and what to do: \"%s\" \"%s\"", name, f.text,
+			 f.fix);
 	return f.verdict;
 }
 
@@ -122,7 +124,8 @@ static void munge_and_controller(void **state)
 
 static void job_age(void **state)
 {
-	char right_text[] = "MinJobAge               = 300 sec\n", wrong_text[] = "MinJobAge = 2 sec\n";
+	char right_text[] = "MinJobAge               = 300 sec\n",
+	     wrong_text[] = "MinJobAge = 2 sec\n";
 	struct patient right = { .has_slurm = true, .slurm = right_text };
 	struct patient wrong = { .has_slurm = true, .slurm = wrong_text };
 
@@ -153,7 +156,8 @@ static void clock_skew(void **state)
 
 static void calls(void **state)
 {
-	struct patient p = { .has_slurm = true, .version = json_pack("{s:f}", "calls_per_minute", 12.0) };
+	struct patient p = { .has_slurm = true,
+			     .version = json_pack("{s:f}", "calls_per_minute", 12.0) };
 
 	(void)state;
 	assert_int_equal(look(slurm_checks, "calls", &p), VERDICT_FINE);
@@ -169,8 +173,8 @@ static void calls(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(file_systems), TEST(space), TEST(modes), TEST(gpus), TEST(munge_and_controller),
-		TEST(job_age), TEST(clock_skew), TEST(calls),
+		TEST(file_systems),         TEST(space),   TEST(modes),      TEST(gpus),
+		TEST(munge_and_controller), TEST(job_age), TEST(clock_skew), TEST(calls),
 	};
 
 	return cmocka_run_group_tests_name("doctor", tests, NULL, NULL);

@@ -8,7 +8,7 @@
 
 static void test_first_wins(void **state)
 {
-	struct err err = {0};
+	struct err err = { 0 };
 
 	(void)state;
 	assert_int_equal(err_set(&err, ERR_LOCKED, "one %d", 1), -1);
@@ -24,7 +24,7 @@ static void test_first_wins(void **state)
 
 static void test_path_once(void **state)
 {
-	struct err err = {0};
+	struct err err = { 0 };
 	char *text;
 
 	(void)state;
@@ -58,7 +58,7 @@ static void test_null_is_fine(void **state)
 
 static void test_own_text_as_argument(void **state)
 {
-	struct err err = {0};
+	struct err err = { 0 };
 
 	(void)state;
 	err_set(&err, ERR_IO, "disk");
@@ -68,7 +68,7 @@ static void test_own_text_as_argument(void **state)
 
 static void test_errno(void **state)
 {
-	struct err err = {0};
+	struct err err = { 0 };
 	char path[1000];
 
 	(void)state;
@@ -90,19 +90,21 @@ static void test_clean_text(void **state)
 	static const struct {
 		const char *in, *out;
 	} cases[] = {
-		{"plain", "plain"},
-		{"a\nb\tc\x1b[31m\x7f", "a?b?c?[31m?"},
-		{"\xc3\xa4\xe2\x82\xac\xf0\x9f\x90\xa7", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x90\xa7"},
-		{"\xff|\xc3|\xe2\x82|", "?|?|??|"},
-		{"\xc2\x9b" "31m", "?31m"},		/* CSI as a C1 control */
-		{"\xc0\xaf", "??"},			/* overlong '/' */
-		{"\xed\xa0\x80", "???"},		/* a surrogate */
-		{"\xf4\x90\x80\x80", "????"},		/* beyond U+10FFFF */
+		{ "plain", "plain" },
+		{ "a\nb\tc\x1b[31m\x7f", "a?b?c?[31m?" },
+		{ "\xc3\xa4\xe2\x82\xac\xf0\x9f\x90\xa7", "\xc3\xa4\xe2\x82\xac\xf0\x9f\x90\xa7" },
+		{ "\xff|\xc3|\xe2\x82|", "?|?|??|" },
+		{ "\xc2\x9b"
+		  "31m",
+		  "?31m" },                     /* CSI as a C1 control */
+		{ "\xc0\xaf", "??" },           /* overlong '/' */
+		{ "\xed\xa0\x80", "???" },      /* a surrogate */
+		{ "\xf4\x90\x80\x80", "????" }, /* beyond U+10FFFF */
 	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct err err = {0};
+		struct err err = { 0 };
 
 		err_set(&err, ERR_USAGE, "%s", cases[i].in);
 		assert_string_equal(err.text, cases[i].out);
@@ -112,7 +114,7 @@ static void test_clean_text(void **state)
 
 static void test_cut_between_characters(void **state)
 {
-	struct err err = {0};
+	struct err err = { 0 };
 	char text[2 * ERR_TEXT_BYTES];
 	size_t len = 0;
 
@@ -136,11 +138,16 @@ static void test_codes(void **state)
 		const char *name;
 		int status;
 	} cases[] = {
-		{ERR_NONE, "none", 0},		 {ERR_USAGE, "usage", 2},
-		{ERR_NOT_FOUND, "not_found", 3}, {ERR_LOCKED, "locked", 4},
-		{ERR_DAEMON, "daemon", 5},	 {ERR_REFUSED, "refused", 6},
-		{ERR_SCHEDULER, "scheduler", 7}, {ERR_TIMEOUT, "timeout", 8},
-		{ERR_IO, "io", 9},		 {ERR_INTERNAL, "internal", 9},
+		{ ERR_NONE, "none", 0 },
+		{ ERR_USAGE, "usage", 2 },
+		{ ERR_NOT_FOUND, "not_found", 3 },
+		{ ERR_LOCKED, "locked", 4 },
+		{ ERR_DAEMON, "daemon", 5 },
+		{ ERR_REFUSED, "refused", 6 },
+		{ ERR_SCHEDULER, "scheduler", 7 },
+		{ ERR_TIMEOUT, "timeout", 8 },
+		{ ERR_IO, "io", 9 },
+		{ ERR_INTERNAL, "internal", 9 },
 	};
 
 	(void)state;
@@ -175,11 +182,11 @@ static void test_passing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_first_wins),	     cmocka_unit_test(test_path_once),
-		cmocka_unit_test(test_null_is_fine),
-		cmocka_unit_test(test_own_text_as_argument), cmocka_unit_test(test_errno),
-		cmocka_unit_test(test_clean_text),	     cmocka_unit_test(test_codes),
-		cmocka_unit_test(test_cut_between_characters), cmocka_unit_test(test_passing),
+		cmocka_unit_test(test_first_wins),   cmocka_unit_test(test_path_once),
+		cmocka_unit_test(test_null_is_fine), cmocka_unit_test(test_own_text_as_argument),
+		cmocka_unit_test(test_errno),        cmocka_unit_test(test_clean_text),
+		cmocka_unit_test(test_codes),        cmocka_unit_test(test_cut_between_characters),
+		cmocka_unit_test(test_passing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

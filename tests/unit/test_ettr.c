@@ -10,16 +10,16 @@
 enum { INTERVAL = 30 * MINUTE, START = 5 * MINUTE, OVERHEAD = 10 * SECOND };
 
 static const struct circumstances plain = {
-    .start_ms = START,
-    .interval_ms = INTERVAL,
-    .repair_ms = 4 * HOUR,
-    .person_ms = HOUR,
+	.start_ms = START,
+	.interval_ms = INTERVAL,
+	.repair_ms = 4 * HOUR,
+	.person_ms = HOUR,
 };
 
 static struct month month_of(const struct circumstances *c, struct trouble_at *troubles,
 			     size_t count)
 {
-	struct month m = {.c = *c, .seed = 1, .troubles = troubles, .count = count};
+	struct month m = { .c = *c, .seed = 1, .troubles = troubles, .count = count };
 
 	for (int i = 0; i < NODE_COUNT; i++)
 		m.order[i] = i;
@@ -37,7 +37,7 @@ static int64_t sum(const struct account *a)
 
 static struct account lived(const struct peer *peer, const struct month *m)
 {
-	struct account a = {0};
+	struct account a = { 0 };
 
 	if (peer)
 		peer_live(peer, m, &a);
@@ -64,17 +64,18 @@ static void work_and_checkpoints_take_turns(void **state)
 		int64_t from, to, kept, saving, redone; /* minutes; interval 30, saving 2 */
 		bool is_torn;
 	} rows[] = {
-	    {0, 0, 0, 0, 0, false},    {10, 30, 0, 0, 20, false}, {10, 40, 0, 0, 30, false},
-	    {0, 31, 0, 1, 30, true},   {0, 32, 30, 2, 0, false},  {0, 100, 90, 6, 4, false},
-	    {5, 132, 90, 7, 30, true},
+		{ 0, 0, 0, 0, 0, false },    { 10, 30, 0, 0, 20, false },
+		{ 10, 40, 0, 0, 30, false }, { 0, 31, 0, 1, 30, true },
+		{ 0, 32, 30, 2, 0, false },  { 0, 100, 90, 6, 4, false },
+		{ 5, 132, 90, 7, 30, true },
 	};
-	struct circumstances c = {.interval_ms = 30 * MINUTE, .save_ms = 2 * MINUTE};
+	struct circumstances c = { .interval_ms = 30 * MINUTE, .save_ms = 2 * MINUTE };
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		struct account a = {0};
-		bool torn =
-		    account_train(&a, &c, TROUBLE_OWN, rows[i].from * MINUTE, rows[i].to * MINUTE);
+		struct account a = { 0 };
+		bool torn = account_train(&a, &c, TROUBLE_OWN, rows[i].from * MINUTE,
+					  rows[i].to * MINUTE);
 
 		assert_int_equal(torn, rows[i].is_torn);
 		assert_int_equal(a.ms[WHERE_KEPT], rows[i].kept * MINUTE);
@@ -87,8 +88,8 @@ static void work_and_checkpoints_take_turns(void **state)
 
 static void what_goes_on_at_the_end_is_kept(void **state)
 {
-	struct circumstances c = {.interval_ms = 30 * MINUTE, .save_ms = 2 * MINUTE};
-	struct account a = {0};
+	struct circumstances c = { .interval_ms = 30 * MINUTE, .save_ms = 2 * MINUTE };
+	struct account a = { 0 };
 
 	(void)state;
 	assert_false(account_train(&a, &c, TROUBLE_NONE, MONTH_MS - 42 * MINUTE, MONTH_MS));
@@ -150,16 +151,16 @@ static void a_trouble_costs_what_was_not_saved_and_what_follows(void **state)
 		int64_t requeue_s, chain_s, lbd_s; /* besides 5 min redone and two starts */
 		int64_t lbd_more_s;
 	} rows[] = {
-	    {TROUBLE_OWN, 120, 0, 0, 10},
-	    {TROUBLE_HANG, 600 + 120, 600, 60, 10},
-	    /* another job: lbd sees within a look at the spool that it is needed */
-	    {TROUBLE_NODE, 300 + 120, 300, 300, 60},
-	    {TROUBLE_GPU, 120, 0, 0, 60},
+		{ TROUBLE_OWN, 120, 0, 0, 10 },
+		{ TROUBLE_HANG, 600 + 120, 600, 60, 10 },
+		/* another job: lbd sees within a look at the spool that it is needed */
+		{ TROUBLE_NODE, 300 + 120, 300, 300, 60 },
+		{ TROUBLE_GPU, 120, 0, 0, 60 },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		struct trouble_at t = {10 * (int64_t)HOUR + 10 * MINUTE, 5, rows[i].kind};
+		struct trouble_at t = { 10 * (int64_t)HOUR + 10 * MINUTE, 5, rows[i].kind };
 		struct month m = month_of(&plain, &t, 1);
 		struct account requeue = lived(&peer_requeue, &m), chain = lived(&peer_chain, &m),
 			       lbd = lived(NULL, &m);
@@ -181,7 +182,7 @@ static void a_trouble_costs_what_was_not_saved_and_what_follows(void **state)
 static void a_torn_checkpoint_stops_the_peers_only(void **state)
 {
 	struct circumstances c = plain;
-	struct trouble_at t = {START + INTERVAL + MINUTE, 5, TROUBLE_OWN};
+	struct trouble_at t = { START + INTERVAL + MINUTE, 5, TROUBLE_OWN };
 	struct month m;
 	struct account chain, lbd;
 
@@ -206,7 +207,7 @@ static void lbd_leaves_a_bad_node(void **state)
 
 	(void)state;
 	for (int i = 0; i < OFTEN; i++)
-		list[i] = (struct trouble_at){(i + 1) * 6 * (int64_t)HOUR, 7, TROUBLE_GPU};
+		list[i] = (struct trouble_at){ (i + 1) * 6 * (int64_t)HOUR, 7, TROUBLE_GPU };
 	m = month_of(&plain, list, OFTEN);
 	chain = lived(&peer_chain, &m);
 	lbd = lived(NULL, &m);
@@ -260,15 +261,15 @@ static void a_month_has_the_rate_that_was_asked_for(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(work_and_checkpoints_take_turns),
-	    cmocka_unit_test(what_goes_on_at_the_end_is_kept),
-	    cmocka_unit_test(without_troubles_only_the_start_is_lost),
-	    cmocka_unit_test(checkpoints_and_the_queue_cost_what_they_take),
-	    cmocka_unit_test(a_trouble_costs_what_was_not_saved_and_what_follows),
-	    cmocka_unit_test(a_torn_checkpoint_stops_the_peers_only),
-	    cmocka_unit_test(lbd_leaves_a_bad_node),
-	    cmocka_unit_test(no_time_is_lost_or_counted_twice),
-	    cmocka_unit_test(a_month_has_the_rate_that_was_asked_for),
+		cmocka_unit_test(work_and_checkpoints_take_turns),
+		cmocka_unit_test(what_goes_on_at_the_end_is_kept),
+		cmocka_unit_test(without_troubles_only_the_start_is_lost),
+		cmocka_unit_test(checkpoints_and_the_queue_cost_what_they_take),
+		cmocka_unit_test(a_trouble_costs_what_was_not_saved_and_what_follows),
+		cmocka_unit_test(a_torn_checkpoint_stops_the_peers_only),
+		cmocka_unit_test(lbd_leaves_a_bad_node),
+		cmocka_unit_test(no_time_is_lost_or_counted_twice),
+		cmocka_unit_test(a_month_has_the_rate_that_was_asked_for),
 	};
 
 	log_init("test_ettr", LOG_LEVEL_WARN);

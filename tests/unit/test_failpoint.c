@@ -30,7 +30,7 @@ static void test_quiet(void **state)
 	for (int i = 0; i < FP_COUNT; i++)
 		assert_int_equal(failpoint((enum failpoint)i, &err), 0);
 	assert_int_equal(init("claim.before:kill,exit.before:error", &err), 0);
-	assert_false(failpoint_armed);	/* those are lbrun's */
+	assert_false(failpoint_armed); /* those are lbrun's */
 }
 
 static void test_mistakes(void **state)
@@ -49,7 +49,7 @@ static void test_mistakes(void **state)
 		{ "intent.written:delay:-5ms", "the action must be" },
 		{ "intent.committed:error", "cannot fail" },
 		{ "intent.written:kill,nowhere:kill", "no such point" },
-		{ "claim.taken:error", "cannot fail" },	/* also where it is another program's */
+		{ "claim.taken:error", "cannot fail" }, /* also where it is another program's */
 	};
 
 	(void)state;
@@ -131,7 +131,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_quiet), cmocka_unit_test(test_mistakes),
 		cmocka_unit_test(test_error), cmocka_unit_test(test_delay),
-		cmocka_unit_test(test_kill), cmocka_unit_test(test_once),
+		cmocka_unit_test(test_kill),  cmocka_unit_test(test_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

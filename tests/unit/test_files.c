@@ -22,7 +22,7 @@ static int entries(const char *folder)
 
 static void test_read(void **state)
 {
-	struct err err = {0};
+	struct err err = { 0 };
 	size_t len;
 	char *text;
 
@@ -48,7 +48,7 @@ static void test_read(void **state)
 
 static void test_map(void **state)
 {
-	struct err err = {0};
+	struct err err = { 0 };
 	size_t bytes;
 	void *map;
 
@@ -73,7 +73,7 @@ static void test_map(void **state)
 
 static void test_write_atomic(void **state)
 {
-	struct err err = {0};
+	struct err err = { 0 };
 	struct stat st;
 	char *text;
 
@@ -99,7 +99,7 @@ static void test_write_atomic(void **state)
 
 static void test_write_once(void **state)
 {
-	struct err err = {0};
+	struct err err = { 0 };
 	char *text;
 
 	(void)state;
@@ -120,7 +120,7 @@ static void test_write_once(void **state)
 
 static void test_folder_make(void **state)
 {
-	struct err err = {0};
+	struct err err = { 0 };
 	struct stat st;
 
 	(void)state;
@@ -139,7 +139,7 @@ static void test_folder_make(void **state)
 
 static void test_folder_remove(void **state)
 {
-	struct err err = {0};
+	struct err err = { 0 };
 
 	(void)state;
 	folder_make("r/deep/er", 0700, &err);
@@ -161,10 +161,9 @@ static void test_folder_remove(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_read),
-		cmocka_unit_test(test_map),	     cmocka_unit_test(test_write_atomic),
-		cmocka_unit_test(test_write_once),   cmocka_unit_test(test_folder_make),
-		cmocka_unit_test(test_folder_remove),
+		cmocka_unit_test(test_read),         cmocka_unit_test(test_map),
+		cmocka_unit_test(test_write_atomic), cmocka_unit_test(test_write_once),
+		cmocka_unit_test(test_folder_make),  cmocka_unit_test(test_folder_remove),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

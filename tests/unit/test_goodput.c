@@ -16,16 +16,22 @@ static const struct goodput_launch second[] = {
 	{ 700, 1000, CAUSE_COMPLETED, 9, 720, 990, 0 },
 };
 static const struct goodput_attempt history[] = {
-	{ CAUSE_PREEMPTED, 20, 100, 510, first, COUNT(first) },		/* 20 other, 80 queue, 10 start-up */
-	{ CAUSE_COMPLETED, 570, 690, 1000, second, COUNT(second) },	/* 60 pause, 120 queue, 10 start-up, 20 restore */
+	{ CAUSE_PREEMPTED, 20, 100, 510, first,
+	  COUNT(first) }, /* 20 other, 80 queue, 10 start-up */
+	{ CAUSE_COMPLETED, 570, 690, 1000, second,
+	  COUNT(second) }, /* 60 pause, 120 queue, 10 start-up, 20 restore */
 };
 
 static void every_millisecond_has_its_place(void **state)
 {
 	static const int64_t want[SPENT_COUNT] = {
-		[SPENT_PRODUCTIVE] = 130 + 70 + 280, [SPENT_QUEUE] = 80 + 120,
-		[SPENT_STARTUP] = 10 + 10 + 5 + 10, [SPENT_RESTORE] = 15 + 20,
-		[SPENT_LOST] = 60 + 20, [SPENT_HANG] = 80, [SPENT_PAUSE] = 60,
+		[SPENT_PRODUCTIVE] = 130 + 70 + 280,
+		[SPENT_QUEUE] = 80 + 120,
+		[SPENT_STARTUP] = 10 + 10 + 5 + 10,
+		[SPENT_RESTORE] = 15 + 20,
+		[SPENT_LOST] = 60 + 20,
+		[SPENT_HANG] = 80,
+		[SPENT_PAUSE] = 60,
 		[SPENT_OTHER] = 20 + 10,
 	};
 	struct goodput g;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is acted upon as its owner's word: refused when others could change it or put another in its place. */
+/* What is acted upon as its owner's word: refused when others could change it or put another in its
+ * place. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -17,7 +18,8 @@ static char top[64], middle[80], file[96];
 static int set_up(void **state)
 {
 	(void)state;
-	snprintf(top, sizeof(top), "/tmp/test_guarded.XXXXXX");	/* /tmp is everybody's, and sticky */
+	snprintf(top, sizeof(top),
+		 "/tmp/test_guarded.XXXXXX"); /* /tmp is everybody's, and sticky */
 	assert_non_null(mkdtemp(top));
 	snprintf(middle, sizeof(middle), "%s/middle", top);
 	snprintf(file, sizeof(file), "%s/file", middle);
@@ -109,13 +111,13 @@ static void somebody_elses(void **state)
 {
 	(void)state;
 	if (geteuid() != 0)
-		return;		/* only root gives files away */
+		return; /* only root gives files away */
 	assert_int_equal(chown(middle, 51001, (gid_t)-1), 0);
 	is_refused("belongs to somebody else", middle);
 	assert_int_equal(chown(middle, 0, 51001), 0);
 	chmod(middle, 0770);
 	is_refused("chmod g-w '", middle);
-	assert_int_equal(chown(middle, 0, 0), 0);	/* root's own group, with nobody else in it */
+	assert_int_equal(chown(middle, 0, 0), 0); /* root's own group, with nobody else in it */
 	is_read();
 }
 
@@ -127,7 +129,7 @@ static void what_is_not_there(void **state)
 	unlink(file);
 	assert_null(guarded_read(file, 100, NULL, &err));
 	assert_int_equal(err.code, ERR_NOT_FOUND);
-	assert_int_equal(mkfifo(file, 0600), 0);	/* and nobody waits for a writer */
+	assert_int_equal(mkfifo(file, 0600), 0); /* and nobody waits for a writer */
 	err_clear(&err);
 	assert_null(guarded_read(file, 100, NULL, &err));
 	assert_contains(err.text, "not a regular file");
@@ -136,8 +138,9 @@ static void what_is_not_there(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(what_is_ones_own), TEST(a_file_that_others_may_write), TEST(a_folder_on_the_way),
-		TEST(a_link_leads_elsewhere), TEST(somebody_elses), TEST(what_is_not_there),
+		TEST(what_is_ones_own),    TEST(a_file_that_others_may_write),
+		TEST(a_folder_on_the_way), TEST(a_link_leads_elsewhere),
+		TEST(somebody_elses),      TEST(what_is_not_there),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

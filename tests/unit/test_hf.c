@@ -43,19 +43,19 @@ static const struct rounding roundings[] = {
 	{ -0.0f, 0x8000, 0x8000 },
 	{ 1.0f, 0x3c00, 0x3f80 },
 	{ -2.0f, 0xc000, 0xc000 },
-	{ 1.0f + 0x1p-11f, 0x3c00, 0x3f80 },		/* half a step of f16: to even */
-	{ 1.0f + 3 * 0x1p-11f, 0x3c02, 0x3f80 },	/* to even, upwards */
+	{ 1.0f + 0x1p-11f, 0x3c00, 0x3f80 },     /* half a step of f16: to even */
+	{ 1.0f + 3 * 0x1p-11f, 0x3c02, 0x3f80 }, /* to even, upwards */
 	{ 1.0f + 0x1p-11f + 0x1p-20f, 0x3c01, 0x3f80 },
-	{ 1.0f + 0x1p-8f, 0x3c04, 0x3f80 },		/* half a step of bf16 */
+	{ 1.0f + 0x1p-8f, 0x3c04, 0x3f80 }, /* half a step of bf16 */
 	{ 1.0f + 3 * 0x1p-8f, 0x3c0c, 0x3f82 },
 	{ 65504.0f, 0x7bff, 0x4780 },
 	{ 65519.0f, 0x7bff, 0x4780 },
 	{ 65520.0f, 0x7c00, 0x4780 },
 	{ 0x1p-14f, 0x0400, 0x3880 },
 	{ 0x1p-24f, 0x0001, 0x3380 },
-	{ 0x1p-25f, 0x0000, 0x3300 },			/* a tie with 0: even */
+	{ 0x1p-25f, 0x0000, 0x3300 }, /* a tie with 0: even */
 	{ 0x1.8p-25f, 0x0001, 0x3340 },
-	{ 0x1.ffcp-15f, 0x0400, 0x3880 },		/* the largest subnormal is not enough */
+	{ 0x1.ffcp-15f, 0x0400, 0x3880 }, /* the largest subnormal is not enough */
 	{ INFINITY, 0x7c00, 0x7f80 },
 	{ 3.4e38f, 0x7c00, 0x7f80 },
 };
@@ -75,12 +75,20 @@ static void test_rounding(void **state)
 /* --- config.json ---------------------------------------------------------------------------- */
 
 static const struct model_shape small = {
-	.vocab = 8, .dim = 4, .layers = 1, .heads = 2, .kv_heads = 1, .ffn = 6, .tied = true,
-	.norm_eps = 1e-5f, .rope_theta = 500000.0,
+	.vocab = 8,
+	.dim = 4,
+	.layers = 1,
+	.heads = 2,
+	.kv_heads = 1,
+	.ffn = 6,
+	.tied = true,
+	.norm_eps = 1e-5f,
+	.rope_theta = 500000.0,
 };
 
-#define SIZES "\"vocab_size\":8,\"hidden_size\":4,\"num_hidden_layers\":1," \
-	      "\"num_attention_heads\":2,\"intermediate_size\":6"
+#define SIZES \
+	"\"vocab_size\":8,\"hidden_size\":4,\"num_hidden_layers\":1," \
+	"\"num_attention_heads\":2,\"intermediate_size\":6"
 #define LLAMA "\"model_type\":\"llama\"," SIZES
 
 static int read_config(const char *text, struct model_shape *out, struct err *err)
@@ -117,7 +125,8 @@ static void test_defaults_of_transformers(void **state)
 	assert_int_equal(s.kv_heads, 2);
 	assert_true(s.norm_eps > 0.9e-6f && s.norm_eps < 1.1e-6f && s.rope_theta > 9999);
 	assert_int_equal(read_config("{" LLAMA ",\"rope_theta\":5,\"rope_parameters\":"
-				     "{\"rope_type\":\"default\",\"rope_theta\":1000000}}", &s, &err),
+				     "{\"rope_type\":\"default\",\"rope_theta\":1000000}}",
+				     &s, &err),
 			 0);
 	assert_true(s.rope_theta > 999999);
 }
@@ -134,7 +143,8 @@ static void test_like_llama(void **state)
 
 	(void)state;
 	if (read_config("{" MISTRAL ",\"num_key_value_heads\":1,\"sliding_window\":null,"
-			"\"head_dim\":6,\"rope_theta\":1000000}", &s, &err))
+			"\"head_dim\":6,\"rope_theta\":1000000}",
+			&s, &err))
 		fail_msg("%s", err.text);
 	assert_int_equal(s.family, MODEL_LLAMA);
 	assert_int_equal(s.kv_heads, 1);
@@ -164,7 +174,8 @@ static const struct {
 	{ "{" LLAMA ",\"num_local_experts\":8}", "num_local_experts is not supported" },
 	{ "{" MISTRAL "}", "sliding_window is missing, and Mistral's default is a window" },
 	{ "{" MISTRAL ",\"sliding_window\":null}", "num_key_value_heads is missing" },
-	{ "{" MISTRAL ",\"num_key_value_heads\":1,\"sliding_window\":4096}", "sliding_window is not" },
+	{ "{" MISTRAL ",\"num_key_value_heads\":1,\"sliding_window\":4096}",
+	  "sliding_window is not" },
 	{ "{" NEOX ",\"head_dim\":64}", "head_dim must be" },
 	{ "{" NEOX ",\"use_parallel_residual\":false}", "use_parallel_residual must be true" },
 	{ "{" GPT2 ",\"activation_function\":\"relu\"}", "activation_function must be gelu_new" },
@@ -191,8 +202,9 @@ static const uint16_t ones[8] = { 0x3f80, 0x3f80, 0x3f80, 0x3f80, 0x4000, 0x4000
 
 static void write_part(const char *path, const char *name)
 {
-	const struct st_tensor t = { .name = name, .type = ST_BF16, .dimensions = 2,
-				     .shape = { 2, 4 }, .data = ones };
+	const struct st_tensor t = {
+		.name = name, .type = ST_BF16, .dimensions = 2, .shape = { 2, 4 }, .data = ones
+	};
 	struct err err = { 0 };
 
 	assert_int_equal(st_write(path, &t, 1, NULL, &err), 0);
@@ -201,8 +213,10 @@ static void write_part(const char *path, const char *name)
 static void test_several_files(void **state)
 {
 	const struct model_tensor want[] = {
-		{ .name = "a", .rows = 2, .columns = 4 }, { .name = "b", .rows = 2, .columns = 4 },
-		{ .name = "b", .rows = 4, .columns = 2 }, { .name = "c", .rows = 2, .columns = 4 },
+		{ .name = "a", .rows = 2, .columns = 4 },
+		{ .name = "b", .rows = 2, .columns = 4 },
+		{ .name = "b", .rows = 4, .columns = 2 },
+		{ .name = "c", .rows = 2, .columns = 4 },
 	};
 	struct err err = { 0 };
 	float wide[3];

@@ -11,27 +11,27 @@ static void test_parse(void **state)
 		const char *text;
 		bool ok;
 	} cases[] = {
-		{"{}", true},
-		{" [1, 2.5, \"x\", null, true] ", true},
-		{"7", true},
-		{"{\"a\":\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\\\"[[[[\"}", true},
-		{"", false},
-		{"{", false},
-		{"{} {}", false},
-		{"{\"a\":1,\"a\":2}", false},
-		{"{'a':1}", false},
-		{"[1,]", false},
-		{"NaN", false},
-		{"\"\xff\"", false},
-		{"\"\\u0000\"", false},
-		{"1e999", false},
-		{"99999999999999999999", false},
-		{"// x\n{}", false},
+		{ "{}", true },
+		{ " [1, 2.5, \"x\", null, true] ", true },
+		{ "7", true },
+		{ "{\"a\":\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\\\"[[[[\"}", true },
+		{ "", false },
+		{ "{", false },
+		{ "{} {}", false },
+		{ "{\"a\":1,\"a\":2}", false },
+		{ "{'a':1}", false },
+		{ "[1,]", false },
+		{ "NaN", false },
+		{ "\"\xff\"", false },
+		{ "\"\\u0000\"", false },
+		{ "1e999", false },
+		{ "99999999999999999999", false },
+		{ "// x\n{}", false },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct err err = {0};
+		struct err err = { 0 };
 		json_t *v = js_parse(cases[i].text, strlen(cases[i].text), &err);
 
 		if ((v != NULL) != cases[i].ok)
@@ -46,7 +46,7 @@ static void test_parse(void **state)
 static void test_depth(void **state)
 {
 	char text[200001];
-	struct err err = {0};
+	struct err err = { 0 };
 	json_t *v;
 
 	(void)state;
@@ -63,7 +63,8 @@ static void test_depth(void **state)
 
 static void test_getters(void **state)
 {
-	static const char text[] = "{\"s\":\"x\",\"i\":7,\"r\":-2.9,\"b\":true,\"n\":null,\"big\":1e300}";
+	static const char text[] =
+		"{\"s\":\"x\",\"i\":7,\"r\":-2.9,\"b\":true,\"n\":null,\"big\":1e300}";
 	json_t *o = js_parse(text, sizeof(text) - 1, NULL);
 
 	(void)state;
@@ -100,15 +101,16 @@ static void test_setters_and_line(void **state)
 	js_set_time(o, "j", 0);
 	js_set_time(o, "k", 1500);
 	line = js_line(o);
-	assert_string_equal(line, "{\"a\":null,\"b\":\"x\\ny\",\"c\":\"bad?\",\"d\":null,\"e\":-5,"
-				  "\"f\":null,\"g\":null,\"h\":0.5,\"i\":true,\"j\":null,\"k\":1.5}");
+	assert_string_equal(line,
+			    "{\"a\":null,\"b\":\"x\\ny\",\"c\":\"bad?\",\"d\":null,\"e\":-5,"
+			    "\"f\":null,\"g\":null,\"h\":0.5,\"i\":true,\"j\":null,\"k\":1.5}");
 	free(line);
 	json_decref(o);
 }
 
 static void test_load(void **state)
 {
-	struct err err = {0};
+	struct err err = { 0 };
 	json_t *v;
 
 	(void)state;
@@ -127,8 +129,10 @@ static void test_load(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_parse),		 cmocka_unit_test(test_depth),
-		cmocka_unit_test(test_getters),		 cmocka_unit_test(test_load),
+		cmocka_unit_test(test_parse),
+		cmocka_unit_test(test_depth),
+		cmocka_unit_test(test_getters),
+		cmocka_unit_test(test_load),
 		cmocka_unit_test(test_setters_and_line),
 	};
 

@@ -75,7 +75,7 @@ static void swiglu_forward(struct device *dev, float *y, const float *x)
 static void swiglu_backward(struct device *dev, float *dx, const float *c, const float *x)
 {
 	memcpy(dx, x, ROWS * 2 * WIDTH * sizeof(float));
-	cpu_swiglu_backward(dev, dx, c, dx, ROWS, WIDTH);	/* in place, as the model does */
+	cpu_swiglu_backward(dev, dx, c, dx, ROWS, WIDTH); /* in place, as the model does */
 }
 
 /* x = [rows x dim | weight | bias] */
@@ -132,7 +132,7 @@ static void gelu_forward(struct device *dev, float *y, const float *x)
 static void gelu_backward(struct device *dev, float *dx, const float *c, const float *x)
 {
 	memcpy(dx, x, ROWS * WIDTH * sizeof(float));
-	cpu_gelu_backward(dev, dx, c, dx, ROWS * WIDTH, GELU_ERF);	/* in place */
+	cpu_gelu_backward(dev, dx, c, dx, ROWS * WIDTH, GELU_ERF); /* in place */
 }
 
 static void gelu_tanh_forward(struct device *dev, float *y, const float *x)
@@ -147,8 +147,13 @@ static void gelu_tanh_backward(struct device *dev, float *dx, const float *c, co
 }
 
 /* GPT-NeoX's order of heads, and a part of each that turns. */
-static const struct attention interleaved = { .batch = 2, .seq = 5, .heads = 3, .kv_heads = 3,
-					      .head_dim = 6, .rotary = 4, .interleaved = true,
+static const struct attention interleaved = { .batch = 2,
+					      .seq = 5,
+					      .heads = 3,
+					      .kv_heads = 3,
+					      .head_dim = 6,
+					      .rotary = 4,
+					      .interleaved = true,
 					      .scale = 0.3f };
 enum { SIDE_BY_SIDE = 2 * 5 * 3 * 3 * 6, SIDE_ATTENDED = 2 * 5 * 3 * 6, SIDE_LSE = 2 * 3 * 5 };
 
@@ -193,8 +198,9 @@ static void side_rope_backward(struct device *dev, float *dx, const float *c, co
 	cpu_rope(dev, dx, table, &interleaved, true);
 }
 
-static const struct attention grouped = { .batch = 2, .seq = 7, .heads = 4, .kv_heads = 2,
-					  .head_dim = 6 };
+static const struct attention grouped = {
+	.batch = 2, .seq = 7, .heads = 4, .kv_heads = 2, .head_dim = 6
+};
 enum { QKV = 2 * 7 * (4 + 2 * 2) * 6, ATTENDED = 2 * 7 * 4 * 6, LSE = 2 * 4 * 7 };
 
 static void attend_forward(struct device *dev, float *y, const float *x)
@@ -208,7 +214,7 @@ static void attend_backward(struct device *dev, float *dx, const float *c, const
 	float lse[LSE], y[ATTENDED];
 	cpu_attention_forward(dev, y, lse, x, &grouped);
 	for (size_t i = 0; i < QKV; i++)
-		dx[i] = NAN;		/* it must be written whole */
+		dx[i] = NAN; /* it must be written whole */
 	cpu_attention_backward(dev, dx, c, y, lse, x, &grouped);
 }
 

@@ -13,8 +13,8 @@ enum { WORKERS_MAX = 64 };
 struct seen {
 	atomic_uint arrived;
 	unsigned workers;
-	atomic_int cpus[WORKERS_MAX];	/* how many CPUs a worker may run on */
-	atomic_int cpu[WORKERS_MAX];	/* one of them */
+	atomic_int cpus[WORKERS_MAX]; /* how many CPUs a worker may run on */
+	atomic_int cpu[WORKERS_MAX];  /* one of them */
 };
 
 /* Each task waits for the others, so that every worker has one. */

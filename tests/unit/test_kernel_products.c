@@ -28,8 +28,12 @@ static void check_product(struct device *dev, const struct gemm *g, const float 
 
 static void run_product(struct device *dev, const size_t size[3], unsigned flags)
 {
-	struct gemm g = { .m = size[0], .n = size[1], .k = size[2], .trans_a = flags & 1,
-			  .trans_b = flags & 2, .alpha = flags & 8 ? 0.375f : 1.0f,
+	struct gemm g = { .m = size[0],
+			  .n = size[1],
+			  .k = size[2],
+			  .trans_a = flags & 1,
+			  .trans_b = flags & 2,
+			  .alpha = flags & 8 ? 0.375f : 1.0f,
 			  .beta = flags & 4 ? 1.0f : 0.0f };
 	size_t pad = 3;
 
@@ -43,10 +47,10 @@ static void run_product(struct device *dev, const size_t size[3], unsigned flags
 	g.b = b;
 	g.c = c;
 	if (g.beta == 0.0f)
-		c[0] = NAN;		/* C must not be read */
+		c[0] = NAN; /* C must not be read */
 	cpu_gemm(dev, &g);
 	check_product(dev, &g, before);
-	for (size_t i = 0; i < g.m; i++)	/* nothing between the rows was touched */
+	for (size_t i = 0; i < g.m; i++) /* nothing between the rows was touched */
 		assert_memory_equal(c + i * g.ldc + g.n, before + i * g.ldc + g.n,
 				    pad * sizeof(float));
 	free(a);
@@ -57,8 +61,9 @@ static void run_product(struct device *dev, const size_t size[3], unsigned flags
 
 static void test_products(void **state)
 {
-	static const size_t sizes[][3] = { { 1, 1, 1 }, { 7, 17, 5 }, { 64, 48, 300 },
-					   { 200, 30, 64 }, { 13, 500, 33 } };
+	static const size_t sizes[][3] = {
+		{ 1, 1, 1 }, { 7, 17, 5 }, { 64, 48, 300 }, { 200, 30, 64 }, { 13, 500, 33 }
+	};
 	struct device *dev = open_device(3);
 	sgemm_function *library = dev->sgemm;
 
@@ -87,8 +92,16 @@ static void test_product_threads(void **state)
 			if (portable)
 				dev->sgemm = NULL;
 			c[i] = xcalloc((size_t)M * N, sizeof(float));
-			const struct gemm g = { .m = M, .n = N, .k = K, .a = a, .b = b, .c = c[i],
-						.lda = K, .ldb = N, .ldc = N, .alpha = 1 };
+			const struct gemm g = { .m = M,
+						.n = N,
+						.k = K,
+						.a = a,
+						.b = b,
+						.c = c[i],
+						.lda = K,
+						.ldb = N,
+						.ldc = N,
+						.alpha = 1 };
 			cpu_gemm(dev, &g);
 			backend_cpu.close(dev);
 		}

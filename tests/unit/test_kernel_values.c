@@ -6,12 +6,16 @@
 
 static void test_adamw(void **state)
 {
-	enum { COUNT = 70001 };		/* more than one task, and a tail */
-	const struct adamw a = { .rate = 0.5f, .beta1 = 0.9f, .beta2 = 0.95f, .eps = 1e-8f,
-				 .weight_decay = 0.1f };
-	struct step_control d = { .lr = 0.02f, .grad_scale = 0.5f, .step = 3, .is_left_out = 1,
-			      .to_m_hat = (float)(1 / (1 - pow(0.9, 3))),
-			      .to_v_hat = (float)(1 / (1 - pow(0.95, 3))) };
+	enum { COUNT = 70001 }; /* more than one task, and a tail */
+	const struct adamw a = {
+		.rate = 0.5f, .beta1 = 0.9f, .beta2 = 0.95f, .eps = 1e-8f, .weight_decay = 0.1f
+	};
+	struct step_control d = { .lr = 0.02f,
+				  .grad_scale = 0.5f,
+				  .step = 3,
+				  .is_left_out = 1,
+				  .to_m_hat = (float)(1 / (1 - pow(0.9, 3))),
+				  .to_v_hat = (float)(1 / (1 - pow(0.95, 3))) };
 	struct device *dev = open_device(2);
 	float *w = noise(1, COUNT), *m = noise(2, COUNT), *v = noise(3, COUNT);
 	float *g = noise(4, COUNT), *old = noise(1, COUNT), *old_m = noise(2, COUNT);
@@ -73,7 +77,9 @@ static void test_decide(void **state)
 		float grad_scale;
 		uint32_t is_left_out;
 	} cases[] = {
-		{ { .norm_limit = INFINITY, .norm_most = 1, .loss_sum = 5, .squares = 16 }, 0.25f, 0 },
+		{ { .norm_limit = INFINITY, .norm_most = 1, .loss_sum = 5, .squares = 16 },
+		  0.25f,
+		  0 },
 		{ { .norm_limit = INFINITY, .norm_most = 4, .loss_sum = 5, .squares = 16 }, 1, 0 },
 		{ { .norm_limit = INFINITY, .loss_sum = 5, .squares = 16 }, 1, 0 },
 		{ { .norm_limit = 4, .norm_most = 1, .loss_sum = 5, .squares = 16 }, 0.25f, 0 },
@@ -152,12 +158,9 @@ static void test_nan_shows(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_adamw),
-		cmocka_unit_test(test_sum_squares),
-		cmocka_unit_test(test_decide),
-		cmocka_unit_test(test_exp),
-		cmocka_unit_test(test_gelu),
-		cmocka_unit_test(test_nan_shows),
+		cmocka_unit_test(test_adamw),  cmocka_unit_test(test_sum_squares),
+		cmocka_unit_test(test_decide), cmocka_unit_test(test_exp),
+		cmocka_unit_test(test_gelu),   cmocka_unit_test(test_nan_shows),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,16 +16,16 @@ struct config {
 #define AT(field) offsetof(struct config, field)
 
 static const struct key table[] = {
-	{"one", "flag", KEY_BOOL, AT(flag), 0, 0, NULL, "true", ""},
-	{"one", "n", KEY_INT, AT(n), 1, 10, NULL, "3", ""},
-	{"one", "any", KEY_INT, AT(any), 0, 0, NULL, NULL, ""},
-	{"one", "pause", KEY_DURATION, AT(pause_ms), 1000, 3600e3, NULL, "60s", ""},
-	{"two.deep", "real", KEY_REAL, AT(real), 0, 1, NULL, "0.5", ""},
-	{"two.deep", "text", KEY_STRING, AT(text), 0, 0, NULL, "\"quoted\"", ""},
-	{"two.deep", "other", KEY_STRING, AT(other), 0, 0, NULL, NULL, ""},
-	{"two", "choice", KEY_ENUM, AT(choice), 0, 0, "red|green|blue", "green", ""},
-	{"two", "list", KEY_STRINGS, AT(list), 0, 0, NULL, "[\"a\"]", ""},
-	{"two", "codes", KEY_INTS, AT(codes), 1, 255, NULL, NULL, ""},
+	{ "one", "flag", KEY_BOOL, AT(flag), 0, 0, NULL, "true", "" },
+	{ "one", "n", KEY_INT, AT(n), 1, 10, NULL, "3", "" },
+	{ "one", "any", KEY_INT, AT(any), 0, 0, NULL, NULL, "" },
+	{ "one", "pause", KEY_DURATION, AT(pause_ms), 1000, 3600e3, NULL, "60s", "" },
+	{ "two.deep", "real", KEY_REAL, AT(real), 0, 1, NULL, "0.5", "" },
+	{ "two.deep", "text", KEY_STRING, AT(text), 0, 0, NULL, "\"quoted\"", "" },
+	{ "two.deep", "other", KEY_STRING, AT(other), 0, 0, NULL, NULL, "" },
+	{ "two", "choice", KEY_ENUM, AT(choice), 0, 0, "red|green|blue", "green", "" },
+	{ "two", "list", KEY_STRINGS, AT(list), 0, 0, NULL, "[\"a\"]", "" },
+	{ "two", "codes", KEY_INTS, AT(codes), 1, 255, NULL, NULL, "" },
 };
 
 static int read_text(const char *text, struct config *out, struct err *err)
@@ -33,7 +33,7 @@ static int read_text(const char *text, struct config *out, struct err *err)
 	struct toml toml;
 	int rc;
 
-	*out = (struct config){0};
+	*out = (struct config){ 0 };
 	assert_int_equal(toml_parse(&toml, text, strlen(text), "f.toml", err), 0);
 	rc = keys_unknown(table, COUNT(table), &toml, NULL, err);
 	if (rc == 0)
@@ -94,41 +94,41 @@ static void test_mistakes(void **state)
 	static const struct {
 		const char *text, *message;
 	} cases[] = {
-		{"[one]\nfalg=true", "f.toml:2: one.falg: unknown key; did you mean \"flag\"?"},
-		{"[one]\nxyzzy=1", "f.toml:2: one.xyzzy: unknown key in section [one]"},
-		{"[oen]\nn=1", "f.toml:1: oen: unknown section; did you mean [one]?"},
-		{"[zzzzzz]", "f.toml:1: zzzzzz: unknown section"},
-		{"[two.depe]", "f.toml:1: two.depe: unknown section; did you mean [two.deep]?"},
-		{"n=1", "f.toml:1: n: unknown key; it belongs into a section"},
-		{"one=1", "f.toml:1: one: must be a section"},
-		{"[two]\ndeep=1", "f.toml:2: two.deep: must be a section"},
-		{"[one]\nflag=1", "f.toml:2: one.flag: must be true or false"},
-		{"[one]\nn=11", "f.toml:2: one.n: must be an integer from 1 to 10"},
-		{"[one]\nn=0", "f.toml:2: one.n: must be an integer from 1 to 10"},
-		{"[one]\nn=1.0", "f.toml:2: one.n: must be an integer from 1 to 10"},
-		{"[one]\nany='x'", "f.toml:2: one.any: must be an integer"},
-		{"[one]\npause='soon'", "f.toml:2: one.pause: must be a number of seconds or a "
-					"duration like \"90s\", \"5m\", \"1h30m\""},
-		{"[one]\npause='2h'", "f.toml:2: one.pause: must be a duration from 1s to 1h"},
-		{"[one]\npause=-5", "f.toml:2: one.pause: must be a number of seconds or a "
-				    "duration like \"90s\", \"5m\", \"1h30m\""},
-		{"[two.deep]\nreal=2", "f.toml:2: two.deep.real: must be a number from 0 to 1"},
-		{"[two.deep]\ntext=true", "f.toml:2: two.deep.text: must be a string in quotes"},
-		{"[two]\nchoice='pink'",
-		 "f.toml:2: two.choice: must be one of \"red\", \"green\", \"blue\""},
-		{"[two]\nchoice='re'",
-		 "f.toml:2: two.choice: must be one of \"red\", \"green\", \"blue\""},
-		{"[two]\nlist='a'",
-		 "f.toml:2: two.list: must be a list of strings, like [\"a\", \"b\"]"},
-		{"[two]\nlist=['a', 1]",
-		 "f.toml:2: two.list: must be a list of strings, like [\"a\", \"b\"]"},
-		{"[two]\ncodes=[0]",
-		 "f.toml:2: two.codes: must be a list of integers, each from 1 to 255"},
+		{ "[one]\nfalg=true", "f.toml:2: one.falg: unknown key; did you mean \"flag\"?" },
+		{ "[one]\nxyzzy=1", "f.toml:2: one.xyzzy: unknown key in section [one]" },
+		{ "[oen]\nn=1", "f.toml:1: oen: unknown section; did you mean [one]?" },
+		{ "[zzzzzz]", "f.toml:1: zzzzzz: unknown section" },
+		{ "[two.depe]", "f.toml:1: two.depe: unknown section; did you mean [two.deep]?" },
+		{ "n=1", "f.toml:1: n: unknown key; it belongs into a section" },
+		{ "one=1", "f.toml:1: one: must be a section" },
+		{ "[two]\ndeep=1", "f.toml:2: two.deep: must be a section" },
+		{ "[one]\nflag=1", "f.toml:2: one.flag: must be true or false" },
+		{ "[one]\nn=11", "f.toml:2: one.n: must be an integer from 1 to 10" },
+		{ "[one]\nn=0", "f.toml:2: one.n: must be an integer from 1 to 10" },
+		{ "[one]\nn=1.0", "f.toml:2: one.n: must be an integer from 1 to 10" },
+		{ "[one]\nany='x'", "f.toml:2: one.any: must be an integer" },
+		{ "[one]\npause='soon'", "f.toml:2: one.pause: must be a number of seconds or a "
+					 "duration like \"90s\", \"5m\", \"1h30m\"" },
+		{ "[one]\npause='2h'", "f.toml:2: one.pause: must be a duration from 1s to 1h" },
+		{ "[one]\npause=-5", "f.toml:2: one.pause: must be a number of seconds or a "
+				     "duration like \"90s\", \"5m\", \"1h30m\"" },
+		{ "[two.deep]\nreal=2", "f.toml:2: two.deep.real: must be a number from 0 to 1" },
+		{ "[two.deep]\ntext=true", "f.toml:2: two.deep.text: must be a string in quotes" },
+		{ "[two]\nchoice='pink'",
+		  "f.toml:2: two.choice: must be one of \"red\", \"green\", \"blue\"" },
+		{ "[two]\nchoice='re'",
+		  "f.toml:2: two.choice: must be one of \"red\", \"green\", \"blue\"" },
+		{ "[two]\nlist='a'",
+		  "f.toml:2: two.list: must be a list of strings, like [\"a\", \"b\"]" },
+		{ "[two]\nlist=['a', 1]",
+		  "f.toml:2: two.list: must be a list of strings, like [\"a\", \"b\"]" },
+		{ "[two]\ncodes=[0]",
+		  "f.toml:2: two.codes: must be a list of integers, each from 1 to 255" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct err err = {0};
+		struct err err = { 0 };
 		struct config c;
 
 		assert_int_equal(read_text(cases[i].text, &c, &err), -1);
@@ -140,9 +140,9 @@ static void test_mistakes(void **state)
 
 static void test_set_and_ignored(void **state)
 {
-	static const char *const ignored[] = {"mine", NULL};
-	struct err err = {0};
-	struct config c = {0};
+	static const char *const ignored[] = { "mine", NULL };
+	struct err err = { 0 };
+	struct config c = { 0 };
 	struct toml toml;
 
 	(void)state;
@@ -175,9 +175,8 @@ static void test_print_reads_back(void **state)
 	FILE *to = open_memstream(&text, &len);
 
 	(void)state;
-	assert_int_equal(read_text("[one]\npause='59m59s'\n[two]\nchoice='red'\ncodes=[3]\n", &a,
-				   NULL),
-			 0);
+	assert_int_equal(
+		read_text("[one]\npause='59m59s'\n[two]\nchoice='red'\ncodes=[3]\n", &a, NULL), 0);
 	keys_print(table, COUNT(table), &a, to);
 	fclose(to);
 	assert_contains(text, "[two.deep]");
@@ -198,16 +197,16 @@ static void test_durations(void **state)
 		const char *text;
 		int64_t ms; /* -1: refused */
 	} cases[] = {
-		{"90", 90000},	    {"90s", 90000},	{"1.5h", 5400000}, {"1h30m", 5400000},
-		{"2d", 172800000},  {"250ms", 250},	{"0", 0},	   {"1m1ms", 60001},
-		{"0.5", 500},	    {"", -1},		{"s", -1},	   {"30m1h", -1},
-		{"1h1h", -1},	    {"-5s", -1},	{"5 s", -1},	   {"5x", -1},
-		{"1h30", -1},	    {"1.s", -1},	{"1e3", -1},	   {"99999999d", -1},
+		{ "90", 90000 },     { "90s", 90000 }, { "1.5h", 5400000 }, { "1h30m", 5400000 },
+		{ "2d", 172800000 }, { "250ms", 250 }, { "0", 0 },          { "1m1ms", 60001 },
+		{ "0.5", 500 },      { "", -1 },       { "s", -1 },         { "30m1h", -1 },
+		{ "1h1h", -1 },      { "-5s", -1 },    { "5 s", -1 },       { "5x", -1 },
+		{ "1h30", -1 },      { "1.s", -1 },    { "1e3", -1 },       { "99999999d", -1 },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct err err = {0};
+		struct err err = { 0 };
 		int64_t ms;
 		int rc = duration_parse(cases[i].text, &ms, &err);
 
@@ -218,12 +217,14 @@ static void test_durations(void **state)
 
 static void test_nearest(void **state)
 {
-	static const char *const verbs[] = {"submit", "status", "kill", "ls", "logs", "restart"};
+	static const char *const verbs[] = { "submit", "status", "kill", "ls", "logs", "restart" };
 	static const struct {
 		const char *word, *guess;
 	} cases[] = {
-		{"sumbit", "submit"}, {"stat", "status"}, {"KILL", "kill"},   {"kil", "kill"},
-		{"retsart", "restart"}, {"l", "ls"},	  {"frobnicate", NULL}, {"", NULL},
+		{ "sumbit", "submit" },   { "stat", "status" },
+		{ "KILL", "kill" },       { "kil", "kill" },
+		{ "retsart", "restart" }, { "l", "ls" },
+		{ "frobnicate", NULL },   { "", NULL },
 	};
 	char huge[500];
 
@@ -236,7 +237,7 @@ static void test_nearest(void **state)
 		else
 			assert_string_equal(guess ? guess : "none", cases[i].guess);
 	}
-	assert_null(nearest("kill", verbs + 2, 1));	/* a word is no guess at itself */
+	assert_null(nearest("kill", verbs + 2, 1)); /* a word is no guess at itself */
 	memset(huge, 'k', sizeof(huge) - 1);
 	huge[sizeof(huge) - 1] = '\0';
 	assert_null(nearest(huge, verbs, COUNT(verbs)));

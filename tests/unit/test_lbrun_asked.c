@@ -17,21 +17,22 @@ static void test_names(void **state)
 		size_t size;
 		enum launcher what;
 	} cases[] = {
-		{"torchrun", ARGS("/usr/bin/python3\0/usr/bin/torchrun\0train.py"), LAUNCHER_LOCAL},
-		{"python3", ARGS("python3\0-u\0/opt/bin/torchrun\0train.py"), LAUNCHER_LOCAL},
-		{"python3", ARGS("python3\0/opt/torchrun/train.py"), LAUNCHER_NONE},
-		{"python3", ARGS("python3\0-m\0torch.distributed.run\0train.py"), LAUNCHER_LOCAL},
-		{"python3.11", ARGS("python3.11\0-u\0-m\0torch.distributed.run"), LAUNCHER_LOCAL},
-		{"python3", ARGS("python3\0-u\0-m\0torchtitan.train"), LAUNCHER_NONE},
-		{"python3", ARGS("python3\0train.py\0-m\0torch.distributed.run"), LAUNCHER_NONE},
-		{"python3", ARGS("python3\0-m"), LAUNCHER_NONE},
-		{"python3", ARGS(""), LAUNCHER_NONE},
-		{"mpirun", ARGS("mpirun\0-np\0002\0train"), LAUNCHER_LOCAL},
-		{"hydra_bstrap_pr", ARGS("hydra_bstrap_proxy"), LAUNCHER_LOCAL},
-		{"srun", ARGS("srun\0train"), LAUNCHER_SRUN},
-		{"lbrun", ARGS("lbrun\0--rank\0--\0train"), LAUNCHER_RANK},
-		{"sh", ARGS("sh\0-c\0srun train"), LAUNCHER_NONE},
-		{"lbworker", ARGS("lbworker\0-m\0torch.distributed.run"), LAUNCHER_NONE},
+		{ "torchrun", ARGS("/usr/bin/python3\0/usr/bin/torchrun\0train.py"),
+		  LAUNCHER_LOCAL },
+		{ "python3", ARGS("python3\0-u\0/opt/bin/torchrun\0train.py"), LAUNCHER_LOCAL },
+		{ "python3", ARGS("python3\0/opt/torchrun/train.py"), LAUNCHER_NONE },
+		{ "python3", ARGS("python3\0-m\0torch.distributed.run\0train.py"), LAUNCHER_LOCAL },
+		{ "python3.11", ARGS("python3.11\0-u\0-m\0torch.distributed.run"), LAUNCHER_LOCAL },
+		{ "python3", ARGS("python3\0-u\0-m\0torchtitan.train"), LAUNCHER_NONE },
+		{ "python3", ARGS("python3\0train.py\0-m\0torch.distributed.run"), LAUNCHER_NONE },
+		{ "python3", ARGS("python3\0-m"), LAUNCHER_NONE },
+		{ "python3", ARGS(""), LAUNCHER_NONE },
+		{ "mpirun", ARGS("mpirun\0-np\0002\0train"), LAUNCHER_LOCAL },
+		{ "hydra_bstrap_pr", ARGS("hydra_bstrap_proxy"), LAUNCHER_LOCAL },
+		{ "srun", ARGS("srun\0train"), LAUNCHER_SRUN },
+		{ "lbrun", ARGS("lbrun\0--rank\0--\0train"), LAUNCHER_RANK },
+		{ "sh", ARGS("sh\0-c\0srun train"), LAUNCHER_NONE },
+		{ "lbworker", ARGS("lbworker\0-m\0torch.distributed.run"), LAUNCHER_NONE },
 	};
 
 	(void)state;
@@ -43,7 +44,7 @@ static void test_names(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_names)};
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_names) };
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

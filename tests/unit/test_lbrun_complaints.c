@@ -13,7 +13,7 @@ static void hear(const char *text, const char *node, int64_t rank)
 	while (*text) {
 		size_t len = strcspn(text, "\n");
 		char line[1000];
-		struct heard heard = {line, len, node, rank, true, now_ms};
+		struct heard heard = { line, len, node, rank, true, now_ms };
 
 		snprintf(line, sizeof(line), "%.*s", (int)len, text);
 		complaints_hear(&c, &heard);
@@ -28,10 +28,12 @@ static const char *best(void)
 	return b ? b->text : "";
 }
 
-#define TRACE "Traceback (most recent call last):\n  File \"/w/train.py\", line 3, in <module>\n    main()\n"
+#define TRACE \
+	"Traceback (most recent call last):\n  File \"/w/train.py\", line 3, in <module>\n    main()\n"
 
+/* clang-format off */
 static const struct {
-	const char *text, *want, *advice;	/* NULL = none */
+	const char *text, *want, *advice; /* NULL = none */
 } deaths[] = {
 	{TRACE "ValueError: bad shape\n", "ValueError: bad shape", NULL},
 	{TRACE "    raise OSError(28, \"No space left on device\")\nValueError: bad\n", "ValueError: bad", NULL},
@@ -88,6 +90,7 @@ static const struct {
 	 TRACE "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n", "ValueError: bad", NULL},
 	{"[rank3]: " "Traceback (most recent call last):\n[rank3]:   File \"x.py\", line 1, in f\n[rank3]: odd.Thing: 7\n", "odd.Thing: 7", NULL},
 };
+/* clang-format on */
 
 static void test_deaths(void **state)
 {
@@ -115,7 +118,7 @@ static void test_ranks(void **state)
 	(void)state;
 	complaints_init(&c);
 	hear(TRACE, "n2", 3);
-	hear(TRACE, "n1", 0);		/* between the lines of another rank */
+	hear(TRACE, "n1", 0); /* between the lines of another rank */
 	hear("odd.Thing: rank 3 is it\n", "n2", 3);
 	hear("RuntimeError: rank 0 follows\nRuntimeError: Connection reset by peer\n", "n1", 0);
 	assert_string_equal(best(), "odd.Thing: rank 3 is it");
@@ -126,7 +129,7 @@ static void test_ranks(void **state)
 
 static void test_survived(void **state)
 {
-	struct rank_end end = {.exit_code = 3, .rank = 1};
+	struct rank_end end = { .exit_code = 3, .rank = 1 };
 
 	(void)state;
 	complaints_init(&c);
@@ -134,7 +137,7 @@ static void test_survived(void **state)
 	hear(TRACE "ValueError: caught\n", "", -1);
 	complaints_rank_ended(&c, &end, now_ms);
 	now_ms += 1000;
-	complaints_step(&c, now_ms);	/* another rank may still tell steps */
+	complaints_step(&c, now_ms); /* another rank may still tell steps */
 	assert_string_equal(best(), "ValueError: caught");
 	now_ms += COMPLAINT_SURVIVED_MS;
 	complaints_step(&c, now_ms);
@@ -143,6 +146,7 @@ static void test_survived(void **state)
 	complaints_fini(&c);
 }
 
+/* clang-format off */
 static const struct {
 	const char *text;
 	int code, signal, rank;
@@ -161,6 +165,7 @@ static const struct {
 	{"subprocess.CalledProcessError: Command '['/usr/bin/python3', 'x.py']' returned non-zero exit status 3.\n", 3, 0, -1, ""},
 	{"subprocess.CalledProcessError: Command '['/usr/bin/python3', 'x.py']' died with <Signals.SIGSEGV: 11>.\n", -1, 11, -1, ""},
 };
+/* clang-format on */
 
 static void test_ends(void **state)
 {
@@ -177,22 +182,28 @@ static void test_ends(void **state)
 	}
 	complaints_reset(&c);
 	hear("srun: error: n1: task 3: Exited with exit code 0\nall exited with exit code 3\n"
-	     "subprocess.CalledProcessError: Command '['rsync', 'a']' returned non-zero exit status 3.\n", "", -1);
+	     "subprocess.CalledProcessError: Command '['rsync', 'a']' returned non-zero exit status 3.\n",
+	     "", -1);
 	assert_false(c.end.is_known);
 	complaints_fini(&c);
 }
 
 static void test_redact(void **state)
 {
-	char *env[] = {TEXT("HOME=/home/ada"), TEXT("MY_API_KEY=abc123def"), TEXT("A_TOKEN=xy"), NULL};
+	char *env[] = { TEXT("HOME=/home/ada"), TEXT("MY_API_KEY=abc123def"), TEXT("A_TOKEN=xy"),
+			NULL };
 	static const struct {
 		const char *text, *want;
 	} rows[] = {
-		{"the key abc123def is bad", "the key *** is bad"},
-		{"401 for hf_abcdefghijklmnopqrst at /home/ada xy", "401 for *** at /home/ada xy"},
-		{"GET https://ada:pass1@host/x?token=abcdefgh&y=1", "GET https://***@host/x?token=***&y=1"},
-		{"Authorization: Bearer abc.def-ghi, twice Bearer abc.def-ghi", "Authorization: Bearer ***, twice Bearer ***"},
-		{"unexpected token in line 3, the password is wrong", "unexpected token in line 3, the password is wrong"},
+		{ "the key abc123def is bad", "the key *** is bad" },
+		{ "401 for hf_abcdefghijklmnopqrst at /home/ada xy",
+		  "401 for *** at /home/ada xy" },
+		{ "GET https://ada:pass1@host/x?token=abcdefgh&y=1",
+		  "GET https://***@host/x?token=***&y=1" },
+		{ "Authorization: Bearer abc.def-ghi, twice Bearer abc.def-ghi",
+		  "Authorization: Bearer ***, twice Bearer ***" },
+		{ "unexpected token in line 3, the password is wrong",
+		  "unexpected token in line 3, the password is wrong" },
 	};
 
 	(void)state;
@@ -214,12 +225,12 @@ static void test_hostile(void **state)
 	(void)state;
 	complaints_init(&c);
 	for (int i = 0; i < 500; i++) {
-		struct heard heard = {line, sizeof(line) - 1, "", -1, true, i};
+		struct heard heard = { line, sizeof(line) - 1, "", -1, true, i };
 
 		for (size_t k = 0; k < sizeof(line) - 1; k++) {
 			random = random * 1664525 + 1013904223;
-			line[k] = i % 2 ? "error: [rank]No such 0%.' \x01"[(random >> 24) % 27] :
-					  (char)((random >> 24) | 1);
+			line[k] = i % 2 ? "error: [rank]No such 0%.' \x01"[(random >> 24) % 27]
+					: (char)((random >> 24) | 1);
 		}
 		line[sizeof(line) - 1] = '\0';
 		complaints_hear(&c, &heard);
@@ -232,9 +243,9 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_deaths), cmocka_unit_test(test_ranks),
+		cmocka_unit_test(test_deaths),   cmocka_unit_test(test_ranks),
 		cmocka_unit_test(test_survived), cmocka_unit_test(test_ends),
-		cmocka_unit_test(test_redact), cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_redact),   cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,6 +12,7 @@
 #define EXITED(code) ((code) << 8)
 #define KILLED(signo) (signo)
 
+/* clang-format off */
 static const struct {
 	struct launch_facts facts;
 	enum cause cause;
@@ -52,6 +53,7 @@ static const struct {
 	{{.wait_status = EXITED(0), .requeue_asked = true, .stop = STOP_ORDERED}, CAUSE_KILLED, 0, 0, 143},
 	{{.wait_status = KILLED(SIGSEGV), .stop = STOP_WARNED}, CAUSE_CRASH, -1, SIGSEGV, 139},
 };
+/* clang-format on */
 
 static void test_endings(void **state)
 {
@@ -76,7 +78,7 @@ static void test_every_exit_status(void **state)
 {
 	(void)state;
 	for (int code = 1; code <= 255; code++) {
-		struct launch_facts facts = {.wait_status = EXITED(code)};
+		struct launch_facts facts = { .wait_status = EXITED(code) };
 		struct ending end;
 
 		ending_decide(&facts, &end);
@@ -99,11 +101,12 @@ static void test_without_trainer(void **state)
 
 static bool again(enum cause cause, int exit_code, int64_t in_place, int64_t failures)
 {
-	static int64_t never[] = {7, 9};
-	struct attempt_params params = {
-		.in_place = in_place, .max_without_progress = -1, .never_on_exit_codes = never,
-		.never_count = 2};
-	struct ending end = {.cause = cause, .exit_code = exit_code};
+	static int64_t never[] = { 7, 9 };
+	struct attempt_params params = { .in_place = in_place,
+					 .max_without_progress = -1,
+					 .never_on_exit_codes = never,
+					 .never_count = 2 };
+	struct ending end = { .cause = cause, .exit_code = exit_code };
 
 	return ending_may_relaunch(&end, &params, failures, false);
 }
@@ -134,17 +137,17 @@ static void test_budget(void **state)
 		int64_t before, failures, max;
 		bool made_progress, may;
 	} rows[] = {
-		{0, 2, 3, false, true}, {0, 3, 3, false, false}, {2, 1, 3, false, false},
-		{2, 1, 3, true, true},	{5, 3, 3, true, false},  {1, 1, 3, false, true},
-		{0, 0, 3, true, true},	{0, 1, 0, false, false}, {9, 9, -1, false, true},
+		{ 0, 2, 3, false, true }, { 0, 3, 3, false, false }, { 2, 1, 3, false, false },
+		{ 2, 1, 3, true, true },  { 5, 3, 3, true, false },  { 1, 1, 3, false, true },
+		{ 0, 0, 3, true, true },  { 0, 1, 0, false, false }, { 9, 9, -1, false, true },
 	};
-	struct ending end = {.cause = CAUSE_CRASH, .exit_code = -1};
+	struct ending end = { .cause = CAUSE_CRASH, .exit_code = -1 };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct attempt_params params = {.in_place = 100,
-						.without_progress = rows[i].before,
-						.max_without_progress = rows[i].max};
+		struct attempt_params params = { .in_place = 100,
+						 .without_progress = rows[i].before,
+						 .max_without_progress = rows[i].max };
 
 		if (ending_may_relaunch(&end, &params, rows[i].failures, rows[i].made_progress) !=
 		    rows[i].may)
@@ -155,10 +158,8 @@ static void test_budget(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_endings),
-		cmocka_unit_test(test_every_exit_status),
-		cmocka_unit_test(test_without_trainer),
-		cmocka_unit_test(test_relaunch),
+		cmocka_unit_test(test_endings),         cmocka_unit_test(test_every_exit_status),
+		cmocka_unit_test(test_without_trainer), cmocka_unit_test(test_relaunch),
 		cmocka_unit_test(test_budget),
 	};
 

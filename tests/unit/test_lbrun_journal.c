@@ -11,7 +11,7 @@ enum { LONG_MS = 3600 * 1000 };
 
 static void fail_once_at(const char *point)
 {
-	struct err err = {0};
+	struct err err = { 0 };
 
 	setenv("LB_FAILPOINT", point, 1);
 	assert_int_equal(failpoint_init("lbrun", &err), 0);
@@ -21,7 +21,7 @@ static void fail_once_at(const char *point)
 static int64_t tell(struct journal *j)
 {
 	json_t *line = json_pack("{s:s, s:i}", "type", "step", "step", 1);
-	struct err err = {0};
+	struct err err = { 0 };
 	int64_t seq = journal_trainer(j, 1, line, &err);
 
 	json_decref(line);
@@ -38,7 +38,7 @@ static void after_a_failed_sync(void **state)
 	assert_int_equal(tell(&j), 1);
 	assert_false(journal_sync(&j));
 	j.retry_ms = clock_mono_ms() + LONG_MS;
-	assert_int_equal(tell(&j), 0);		/* one try a second; kept */
+	assert_int_equal(tell(&j), 0); /* one try a second; kept */
 	j.retry_ms = clock_mono_ms() + JOURNAL_RETRY_MS;
 	assert_true(journal_next_ms(&j) <= clock_mono_ms() + JOURNAL_RETRY_MS);
 	journal_turn(&j, clock_mono_ms() + JOURNAL_RETRY_MS);
@@ -84,7 +84,8 @@ static int see(const struct spool_line *line, void *arg)
 	if (line->from_trainer)
 		assert_int_equal(js_int(line->line, "step", -1), seen->step++);
 	else
-		snprintf(seen->refused, sizeof(seen->refused), "%s", js_str(line->line, "text", ""));
+		snprintf(seen->refused, sizeof(seen->refused), "%s",
+			 js_str(line->line, "text", ""));
 	return 0;
 }
 
@@ -100,7 +101,7 @@ static int64_t tell_step(struct journal *j, int64_t step)
 /* All that fits is kept and written in order, once; how many did not is written behind it. */
 static void more_than_is_kept(void **state)
 {
-	struct seen seen = {0};
+	struct seen seen = { 0 };
 	struct journal j;
 	int64_t offset = 0;
 
@@ -109,7 +110,7 @@ static void more_than_is_kept(void **state)
 	journal_open(&j, "full.jsonl", NULL, "run");
 	j.say = hear;
 	assert_int_equal(tell_step(&j, 0), 0);
-	j.retry_ms = clock_mono_ms() + LONG_MS;		/* however slow this machine is */
+	j.retry_ms = clock_mono_ms() + LONG_MS; /* however slow this machine is */
 	for (int64_t step = 1; step < JOURNAL_KEPT_LINES; step++)
 		assert_int_equal(tell_step(&j, step), 0);
 	assert_null(said);
@@ -128,7 +129,8 @@ static void more_than_is_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(after_a_failed_sync), cmocka_unit_test(after_a_failed_write),
+		cmocka_unit_test(after_a_failed_sync),
+		cmocka_unit_test(after_a_failed_write),
 		cmocka_unit_test(more_than_is_kept),
 	};
 

@@ -20,14 +20,14 @@ static void test_hosts(void **state)
 	static const struct {
 		const char *text, *names;
 	} cases[] = {
-		{"", "[]"},
-		{"n1", "[\"n1\"]"},
-		{"n[1-3,07]x,b", "[\"n1x\",\"n2x\",\"n3x\",\"n07x\",\"b\"]"},
-		{"a,n[08-11]", "[\"a\",\"n08\",\"n09\",\"n10\",\"n11\"]"},
-		{"n[5-2]", "[]"},
-		{"n[1", "[\"n[1\"]"},
-		{"n[a-b]", "[\"n[a-b]\"]"},
-		{",,", "[]"},
+		{ "", "[]" },
+		{ "n1", "[\"n1\"]" },
+		{ "n[1-3,07]x,b", "[\"n1x\",\"n2x\",\"n3x\",\"n07x\",\"b\"]" },
+		{ "a,n[08-11]", "[\"a\",\"n08\",\"n09\",\"n10\",\"n11\"]" },
+		{ "n[5-2]", "[]" },
+		{ "n[1", "[\"n[1\"]" },
+		{ "n[a-b]", "[\"n[a-b]\"]" },
+		{ ",,", "[]" },
 	};
 
 	(void)state;
@@ -47,15 +47,15 @@ static void test_hosts_folded(void **state)
 		const char *names, *text;
 		size_t limit;
 	} cases[] = {
-		{"[]", "", 99},
-		{"[\"a\"]", "a", 99},
-		{"[\"n1\",\"n2\",\"n3\"]", "n[1-3]", 99},
-		{"[\"n1\",\"n3\",\"n4\",\"m5\",7,\"m\"]", "n1,n[3-4],m5,m", 99},
-		{"[\"n8\",\"n9\",\"n10\"]", "n[8-10]", 99},
-		{"[\"n08\",\"n09\",\"n10\",\"n011\"]", "n[08-10],n011", 99},
-		{"[\"n1\",\"n1\"]", "n1,n1", 99},
-		{"[\"n12345678901\",\"n12345678902\"]", "n12345678901,n12345678902", 99},
-		{"[\"abc1\",\"x2\",\"y\"]", "abc1,y", 6},
+		{ "[]", "", 99 },
+		{ "[\"a\"]", "a", 99 },
+		{ "[\"n1\",\"n2\",\"n3\"]", "n[1-3]", 99 },
+		{ "[\"n1\",\"n3\",\"n4\",\"m5\",7,\"m\"]", "n1,n[3-4],m5,m", 99 },
+		{ "[\"n8\",\"n9\",\"n10\"]", "n[8-10]", 99 },
+		{ "[\"n08\",\"n09\",\"n10\",\"n011\"]", "n[08-10],n011", 99 },
+		{ "[\"n1\",\"n1\"]", "n1,n1", 99 },
+		{ "[\"n12345678901\",\"n12345678902\"]", "n12345678901,n12345678902", 99 },
+		{ "[\"abc1\",\"x2\",\"y\"]", "abc1,y", 6 },
 	};
 
 	(void)state;
@@ -127,9 +127,11 @@ static void test_oom(void **state)
 
 static void test_order(void **state)
 {
-	struct attempt_order in = {.order = ORDER_KILL_NOW, .by = "ada", .text = "too \"slow\"\n"};
+	struct attempt_order in = { .order = ORDER_KILL_NOW,
+				    .by = "ada",
+				    .text = "too \"slow\"\n" };
 	struct attempt_order out;
-	struct err err = {0};
+	struct err err = { 0 };
 
 	(void)state;
 	assert_int_equal(attempt_order_read(folder, &out, &err), -1);
@@ -142,11 +144,11 @@ static void test_order(void **state)
 	assert_string_equal(out.text, "too \"slow\"\n");
 
 	free(write_file("order", "{\"version\":1,\"order\":\"run\"}"));
-	err = (struct err){0};
+	err = (struct err){ 0 };
 	assert_int_equal(attempt_order_read(folder, &out, &err), -1);
 	assert_int_equal(err.code, ERR_USAGE);
 	free(write_file("order", "garbage"));
-	err = (struct err){0};
+	err = (struct err){ 0 };
 	assert_int_equal(attempt_order_read(folder, &out, &err), -1);
 	assert_int_equal(err.code, ERR_USAGE);
 }
@@ -154,10 +156,8 @@ static void test_order(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hosts),
-		cmocka_unit_test(test_hosts_folded),
-		cmocka_unit_test(test_hosts_bounded),
-		cmocka_unit_test(test_oom),
+		cmocka_unit_test(test_hosts),         cmocka_unit_test(test_hosts_folded),
+		cmocka_unit_test(test_hosts_bounded), cmocka_unit_test(test_oom),
 		cmocka_unit_test(test_order),
 	};
 

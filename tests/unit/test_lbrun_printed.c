@@ -45,7 +45,7 @@ static const char *read_all(struct attempt_watch *watch, const char *const *chun
 	return told;
 }
 
-#define READ(...) read_all(&watch, (const char *const[]){__VA_ARGS__, NULL})
+#define READ(...) read_all(&watch, (const char *const[]){ __VA_ARGS__, NULL })
 
 static void test_progress(void **state)
 {
@@ -71,7 +71,7 @@ static void test_progress(void **state)
 static void test_long_lines(void **state)
 {
 	static char longer[3 * PRINTED_LINE_BYTES];
-	struct attempt_watch watch = {.progress_regex = TEXT("step (?<step>\\d+)")};
+	struct attempt_watch watch = { .progress_regex = TEXT("step (?<step>\\d+)") };
 
 	(void)state;
 	memset(longer, 'x', sizeof(longer) - 1);
@@ -81,8 +81,8 @@ static void test_long_lines(void **state)
 
 static void test_errors(void **state)
 {
-	char *patterns[] = {TEXT("Xid.*: 79"), TEXT("uncorrectable ECC"), NULL};
-	struct attempt_watch watch = {.node_errors = patterns};
+	char *patterns[] = { TEXT("Xid.*: 79"), TEXT("uncorrectable ECC"), NULL };
+	struct attempt_watch watch = { .node_errors = patterns };
 
 	(void)state;
 	assert_string_equal(READ("[n3:0] CUDA error: uncorrectable ECC error\nfine\nXid (x): 79\n"),
@@ -91,12 +91,13 @@ static void test_errors(void **state)
 
 static void test_rank_killed(void **state)
 {
-	struct attempt_watch watch = {0};
+	struct attempt_watch watch = { 0 };
 
 	(void)state;
 	assert_string_equal(READ("[n3:7] lbrun: this rank was killed by signal 11 (SIGSEGV)\n"),
 			    "n3:7 ended 11/0 ");
-	assert_string_equal(READ("[n3:7] lbrun: this rank ended with exit status 3\n"), "n3:7 ended 0/3 ");
+	assert_string_equal(READ("[n3:7] lbrun: this rank ended with exit status 3\n"),
+			    "n3:7 ended 0/3 ");
 	/* a trainer's own words are no shepherd's */
 	assert_string_equal(READ("lbrun: this rank was killed by signal 9\n[n3:7] was killed\n"),
 			    "");

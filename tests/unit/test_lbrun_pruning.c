@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Checkpoints of any trainer go whole, and only those that may. (Tests run in a folder of their own.) */
+/* Checkpoints of any trainer go whole, and only those that may. (Tests run in a folder of their
+ * own.) */
 #include "tests/unit/unit.h"
 
 #include <sys/stat.h>
@@ -29,8 +30,8 @@ static void put_folder(int step)
 	put(path, 1000);
 }
 
-static void prune_after(struct retention rule, const struct search *search, const struct handed *handed,
-			struct pruned *out)
+static void prune_after(struct retention rule, const struct search *search,
+			const struct handed *handed, struct pruned *out)
 {
 	struct checkpoint_rules *rules = checkpoint_rules_create(NULL, NULL, NULL, NULL);
 
@@ -42,8 +43,8 @@ static void prune_after(struct retention rule, const struct search *search, cons
 static void prune(struct retention rule, const char *needed, struct pruned *out)
 {
 	char path[100];
-	const struct search search = {.found = needed[0] != '\0', .path = path};
-	const struct handed handed = {0};
+	const struct search search = { .found = needed[0] != '\0', .path = path };
+	const struct handed handed = { 0 };
 
 	snprintf(path, sizeof(path), "%s", needed);
 	prune_after(rule, &search, &handed, out);
@@ -53,7 +54,7 @@ static uint64_t stamp_of(const char *path)
 {
 	struct checkpoint_rules *rules = checkpoint_rules_create(NULL, NULL, NULL, NULL);
 	struct checkpoint_list list;
-	struct look look = {0};
+	struct look look = { 0 };
 	uint64_t stamp;
 
 	assert_int_equal(checkpoint_at(rules, path, &look, &list, NULL), 0);
@@ -79,7 +80,7 @@ static void test_off_by_default(void **state)
 
 	(void)state;
 	assert_int_equal(folder_make("c/.lb-removed-checkpoint-1", 0750, NULL), 0);
-	prune((struct retention){0}, "", &out);
+	prune((struct retention){ 0 }, "", &out);
 	assert_int_equal(out.count, 0);
 	assert_true(out.total_bytes > 5000);
 	assert_true(file_exists("c/.lb-removed-checkpoint-1"));
@@ -91,7 +92,7 @@ static void test_old_ones_go_whole(void **state)
 	struct pruned out;
 
 	(void)state;
-	prune((struct retention){.keep_latest_k = 3}, "", &out);
+	prune((struct retention){ .keep_latest_k = 3 }, "", &out);
 	assert_int_equal(out.count, 2);
 	assert_string_equal(out.steps, "10, 20");
 	assert_string_equal(out.text, "");
@@ -106,7 +107,7 @@ static void test_what_it_started_from_stays(void **state)
 	struct pruned out;
 
 	(void)state;
-	prune((struct retention){.max_bytes = 1}, "c/checkpoint-20", &out);
+	prune((struct retention){ .max_bytes = 1 }, "c/checkpoint-20", &out);
 	assert_string_equal(out.steps, "10, 30");
 	assert_true(file_exists("c/checkpoint-20/trainer_state.json"));
 	assert_true(file_exists("c/checkpoint-40/trainer_state.json"));
@@ -116,17 +117,17 @@ static void test_what_it_started_from_stays(void **state)
 static void test_what_a_relaunch_falls_back_to_stays(void **state)
 {
 	char of_30[] = "c/checkpoint-30", of_40[] = "c/checkpoint-40";
-	struct bad_checkpoint broken = {of_40, stamp_of(of_40)};
-	const struct search search = {.found = 1, .path = of_30, .bad = &broken, .bad_count = 1};
-	struct handed handed = {0};
+	struct bad_checkpoint broken = { of_40, stamp_of(of_40) };
+	const struct search search = { .found = 1, .path = of_30, .bad = &broken, .bad_count = 1 };
+	struct handed handed = { 0 };
 	struct pruned out;
 
 	(void)state;
 	handed_begin(&handed, "c/checkpoint-50", stamp_of("c/checkpoint-50"), 50);
 	handed_failed(&handed, "c/checkpoint-50", stamp_of("c/checkpoint-50"), "exit status 1");
-	prune_after((struct retention){.keep_latest_k = 2}, &search, &handed, &out);
+	prune_after((struct retention){ .keep_latest_k = 2 }, &search, &handed, &out);
 	assert_string_equal(out.steps, "10");
-	prune_after((struct retention){.max_bytes = 1}, &search, &handed, &out);
+	prune_after((struct retention){ .max_bytes = 1 }, &search, &handed, &out);
 	assert_int_equal(out.count, 0);
 	handed_clear(&handed);
 }
@@ -138,7 +139,7 @@ static void test_what_a_crash_left_goes(void **state)
 	(void)state;
 	assert_int_equal(rename("c/checkpoint-10", "c/.lb-removed-checkpoint-10"), 0);
 	assert_int_equal(remove("c/.lb-removed-checkpoint-10/trainer_state.json"), 0);
-	prune((struct retention){.keep_latest_k = 9}, "", &out);
+	prune((struct retention){ .keep_latest_k = 9 }, "", &out);
 	assert_int_equal(out.count, 0);
 	assert_false(file_exists("c/.lb-removed-checkpoint-10"));
 	assert_true(file_exists("c/checkpoint-20/optimizer.bin"));
@@ -146,16 +147,16 @@ static void test_what_a_crash_left_goes(void **state)
 
 static void test_size_is_told_when_it_doubles(void **state)
 {
-	struct pruning p = {.note_bytes = 100};
+	struct pruning p = { .note_bytes = 100 };
 
 	(void)state;
 	assert_false(pruning_is_large(&p, 99));
 	assert_true(pruning_is_large(&p, 100));
 	assert_false(pruning_is_large(&p, 199));
 	assert_true(pruning_is_large(&p, 200));
-	p = (struct pruning){.note_bytes = 100, .rule.max_bytes = 1000};
+	p = (struct pruning){ .note_bytes = 100, .rule.max_bytes = 1000 };
 	assert_false(pruning_is_large(&p, 500));
-	p = (struct pruning){0};
+	p = (struct pruning){ 0 };
 	assert_false(pruning_is_large(&p, INT64_MAX));
 }
 

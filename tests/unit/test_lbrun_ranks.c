@@ -26,7 +26,7 @@ static int64_t named(struct ranks *r, int steps, int64_t slow, double ms, double
 
 static void test_slow(void **state)
 {
-	struct ranks r = {0};
+	struct ranks r = { 0 };
 	double usual_ms;
 
 	(void)state;
@@ -43,7 +43,7 @@ static void test_slow(void **state)
 
 static void test_not_slow(void **state)
 {
-	struct ranks r = {0};
+	struct ranks r = { 0 };
 	double usual_ms;
 
 	(void)state;
@@ -68,13 +68,16 @@ static void test_space(void **state)
 {
 	static const struct {
 		struct space need, have;
-		const char *text;	/* NULL = enough */
+		const char *text; /* NULL = enough */
 	} cases[] = {
-		{{5000000000, 4}, {4000000000, 9}, "a checkpoint takes 5.0 GB, 4.0 GB are free"},
-		{{5000000000, 4}, {5000000000, 3},
-		 "a checkpoint takes 4 files, 3 more are possible"},
-		{{5000000000, 4}, {5000000000, -1}, NULL},
-		{{5000000000, 4}, {-1, -1}, NULL},
+		{ { 5000000000, 4 },
+		  { 4000000000, 9 },
+		  "a checkpoint takes 5.0 GB, 4.0 GB are free" },
+		{ { 5000000000, 4 },
+		  { 5000000000, 3 },
+		  "a checkpoint takes 4 files, 3 more are possible" },
+		{ { 5000000000, 4 }, { 5000000000, -1 }, NULL },
+		{ { 5000000000, 4 }, { -1, -1 }, NULL },
 	};
 	char text[120];
 

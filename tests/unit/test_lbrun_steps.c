@@ -14,7 +14,8 @@ static char told[4096];
 /* "12/100 loss=3.4 lr=0.001 " of a step, so that expectations can be read. */
 static void add_step(void *arg, json_t *line, int64_t rank)
 {
-	static const char *const names[] = {"loss", "val_loss", "lr", "grad_norm", "tokens_per_s", "mfu"};
+	static const char *const names[] = { "loss",      "val_loss",     "lr",
+					     "grad_norm", "tokens_per_s", "mfu" };
 	size_t at = strlen(told);
 
 	(void)arg;
@@ -35,7 +36,7 @@ static struct printed printed;
 
 static const char *read_text(const char *text)
 {
-	struct attempt_watch watch = {.progress_regex = TEXT(PROGRESS_AUTO)};
+	struct attempt_watch watch = { .progress_regex = TEXT(PROGRESS_AUTO) };
 
 	memset(&printed, 0, sizeof(printed));
 	told[0] = '\0';
@@ -48,6 +49,7 @@ static const char *read_text(const char *text)
 
 static void test_frameworks(void **state)
 {
+	/* clang-format off */
 	static const struct {
 		const char *text, *told;
 	} rows[] = {
@@ -149,6 +151,7 @@ static void test_frameworks(void **state)
 		{"01/02 10:00:00 - mmengine - INFO - Epoch(train)  [1][  50/1000]  lr: 1e-03  loss: 2.5\n", "50 loss=2.5 lr=0.001"},
 		{"[batch=5/100]:\n", "5/100"},
 	};
+	/* clang-format on */
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -164,11 +167,28 @@ static void test_frameworks(void **state)
 static void test_others(void **state)
 {
 	static const char *const lines[] = {
-		"step 1: downloading the data", "ready in 3 steps", "step one of two", "step 1.5 loss 2",
-		"eval step 3/10 loss 2.5", "Validation step 3/10: loss 2.5", "loading step 3/10",
-		"val_loss 3 at the end", "/data/step 3/100x", "stepsize 3/10", "epoch 3", "Epoch 3/10",
-		"my.step 3/10", "12/100", "loss 2.5", "[INFO] took 12 it [x", "50%| 3", "{'loss': 2.5}",
-		"saw 100% of 3/10", "https://host/step 3", "steps: many, loss 3", "",
+		"step 1: downloading the data",
+		"ready in 3 steps",
+		"step one of two",
+		"step 1.5 loss 2",
+		"eval step 3/10 loss 2.5",
+		"Validation step 3/10: loss 2.5",
+		"loading step 3/10",
+		"val_loss 3 at the end",
+		"/data/step 3/100x",
+		"stepsize 3/10",
+		"epoch 3",
+		"Epoch 3/10",
+		"my.step 3/10",
+		"12/100",
+		"loss 2.5",
+		"[INFO] took 12 it [x",
+		"50%| 3",
+		"{'loss': 2.5}",
+		"saw 100% of 3/10",
+		"https://host/step 3",
+		"steps: many, loss 3",
+		"",
 	};
 
 	(void)state;
@@ -191,7 +211,8 @@ static void test_one_teller(void **state)
 	assert_string_equal(read_text("Epoch 1/3 loss 2\nstep 10 loss 2\nEpoch 2/3 loss 2\n"),
 			    "1/3 loss=2; 10 loss=2");
 	assert_string_equal(read_text(" 10%|# | 1/10 [00:01<00:09, 1it/s]\nstep 5 loss 2\n"
-				      " 20%|# | 2/10 [00:01<00:09, 1it/s]\n"), "1/10; 5 loss=2");
+				      " 20%|# | 2/10 [00:01<00:09, 1it/s]\n"),
+			    "1/10; 5 loss=2");
 	/* all ranks print the same */
 	assert_string_equal(read_text("step 1 loss 2\nstep 1 loss 3\nstep 2 loss 2\n"),
 			    "1 loss=2; 2 loss=2");
@@ -233,7 +254,7 @@ static double seconds(void)
 static void test_hostile(void **state)
 {
 	static char noise[1 << 20];
-	struct attempt_watch watch = {.progress_regex = TEXT(PROGRESS_AUTO)};
+	struct attempt_watch watch = { .progress_regex = TEXT(PROGRESS_AUTO) };
 	uint32_t random = 1;
 	double start = seconds();
 
@@ -256,7 +277,8 @@ static void test_hostile(void **state)
 	/* digits, blanks, quotes and braces, at which expressions could go back and forth */
 	for (size_t i = 0; i < sizeof(noise); i++) {
 		random = random * 1664525 + 1013904223;
-		noise[i] = i % 4000 == 3999 ? '\n' : "step 0123 {'loss': ,}%|it [/"[(random >> 24) % 28];
+		noise[i] = i % 4000 == 3999 ? '\n'
+					    : "step 0123 {'loss': ,}%|it [/"[(random >> 24) % 28];
 	}
 	printed_bytes(&printed, 0, noise, sizeof(noise));
 	assert_true(seconds() - start < 20);
@@ -268,7 +290,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_frameworks), cmocka_unit_test(test_others),
 		cmocka_unit_test(test_one_teller), cmocka_unit_test(test_reset),
-		cmocka_unit_test(test_strip), cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_strip),      cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

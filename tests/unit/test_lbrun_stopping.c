@@ -138,7 +138,9 @@ static void test_kill_wait(void **state)
 {
 	static const struct {
 		int64_t kill_wait_ms, kill_ms;
-	} rows[] = { { 0, SCHEDULER_GRACE_MS }, { 30000, SCHEDULER_GRACE_MS }, { 6000, 5000 },
+	} rows[] = { { 0, SCHEDULER_GRACE_MS },
+		     { 30000, SCHEDULER_GRACE_MS },
+		     { 6000, 5000 },
 		     { 600000, 300000 } };
 
 	(void)state;
@@ -156,7 +158,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_by_itself),
 		cmocka_unit_test(test_polite),
-		cmocka_unit_test(test_more_urgent), cmocka_unit_test(test_deaf),
+		cmocka_unit_test(test_more_urgent),
+		cmocka_unit_test(test_deaf),
 		cmocka_unit_test(test_repeating_delays_nothing),
 		cmocka_unit_test(test_now),
 		cmocka_unit_test(test_warning_then_limit),

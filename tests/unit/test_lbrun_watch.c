@@ -7,7 +7,9 @@
 enum { SECOND = 1000, MINUTE = 60 * SECOND, START = 1000000 };
 
 static const struct attempt_watch usual = {
-	.setup_ms = 30 * MINUTE, .step_ms = WATCH_AUTO, .checkpoint_ms = 20 * MINUTE,
+	.setup_ms = 30 * MINUTE,
+	.step_ms = WATCH_AUTO,
+	.checkpoint_ms = 20 * MINUTE,
 	.eval_ms = 10 * MINUTE,
 };
 
@@ -18,20 +20,19 @@ static void test_learned(void **state)
 		size_t count;
 		int64_t ms;
 	} cases[] = {
-		{{1, 1, 1, 1}, 4, 0},
-		{{1, 1, 1, 1, 1}, 5, WATCH_FLOOR_MS},
-		{{12000, 12000, 12000, 12000, 12000}, 5, WATCH_FLOOR_MS},
-		{{20000, 20000, 20000, 20000, 20000}, 5, 100000},
+		{ { 1, 1, 1, 1 }, 4, 0 },
+		{ { 1, 1, 1, 1, 1 }, 5, WATCH_FLOOR_MS },
+		{ { 12000, 12000, 12000, 12000, 12000 }, 5, WATCH_FLOOR_MS },
+		{ { 20000, 20000, 20000, 20000, 20000 }, 5, 100000 },
 		/* one long pause, or one quick step, changes nothing */
-		{{20000, 900000, 20000, 1, 20000}, 5, 100000},
-		{{50000, 10000, 40000, 20000, 30000}, 5, 150000},
-		{{20000, 20000, 20000, 30000, 30000, 30000}, 6, 150000},
+		{ { 20000, 900000, 20000, 1, 20000 }, 5, 100000 },
+		{ { 50000, 10000, 40000, 20000, 30000 }, 5, 150000 },
+		{ { 20000, 20000, 20000, 30000, 30000, 30000 }, 6, 150000 },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++)
-		assert_int_equal(watch_learned_ms(cases[i].intervals, cases[i].count),
-				 cases[i].ms);
+		assert_int_equal(watch_learned_ms(cases[i].intervals, cases[i].count), cases[i].ms);
 }
 
 static int64_t steps(struct watch *w, int64_t now_ms, int count, int64_t each_ms)
@@ -84,7 +85,7 @@ static void test_phases(void **state)
 
 	(void)state;
 	watch_init(&w, &usual, now);
-	assert_true(watch_next_ms(&w) == INT64_MAX);	/* it may never report */
+	assert_true(watch_next_ms(&w) == INT64_MAX); /* it may never report */
 	watch_sign(&w, now);
 	assert_int_equal(watch_next_ms(&w), now + 30 * MINUTE);
 	watch_phase(&w, 0, "train", now);
@@ -126,13 +127,13 @@ static void test_no_phases(void **state)
 
 static void test_no_limits(void **state)
 {
-	static const struct attempt_watch none = {0};
+	static const struct attempt_watch none = { 0 };
 	struct watch w;
 
 	(void)state;
 	watch_init(&w, &none, START);
 	for (const char *const *name =
-		     (const char *const[]){"setup", "train", "checkpoint", "eval", NULL};
+		     (const char *const[]){ "setup", "train", "checkpoint", "eval", NULL };
 	     *name; name++) {
 		watch_phase(&w, 0, *name, START);
 		assert_true(watch_next_ms(&w) == INT64_MAX);
@@ -141,7 +142,7 @@ static void test_no_limits(void **state)
 
 static void test_output(void **state)
 {
-	static const struct attempt_watch limits = {.output_ms = MINUTE};
+	static const struct attempt_watch limits = { .output_ms = MINUTE };
 	struct watch w;
 
 	(void)state;
@@ -213,16 +214,11 @@ static void test_describe(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_learned),
-		cmocka_unit_test(test_first_steps_do_not_count),
-		cmocka_unit_test(test_learns_anew),
-		cmocka_unit_test(test_phases),
-		cmocka_unit_test(test_no_phases),
-		cmocka_unit_test(test_no_limits),
-		cmocka_unit_test(test_output),
-		cmocka_unit_test(test_ranks),
-		cmocka_unit_test(test_excuse),
-		cmocka_unit_test(test_describe),
+		cmocka_unit_test(test_learned),     cmocka_unit_test(test_first_steps_do_not_count),
+		cmocka_unit_test(test_learns_anew), cmocka_unit_test(test_phases),
+		cmocka_unit_test(test_no_phases),   cmocka_unit_test(test_no_limits),
+		cmocka_unit_test(test_output),      cmocka_unit_test(test_ranks),
+		cmocka_unit_test(test_excuse),      cmocka_unit_test(test_describe),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,7 +15,7 @@
 #include "worker/lbworker/config/config.h"
 #include "worker/lbworker/model/init_std.h"
 
-static const char config_file[] = "c.toml";	/* in the test's own folder */
+static const char config_file[] = "c.toml"; /* in the test's own folder */
 
 static int load(struct config *c, const char *text, bool lenient, FILE *ignored, struct err *err)
 {
@@ -25,8 +25,10 @@ static int load(struct config *c, const char *text, bool lenient, FILE *ignored,
 	fputs(text, file);
 	fclose(file);
 	*err = (struct err){ 0 };
-	return config_load(c, &(struct config_order){ .path = config_file, .lenient = lenient,
-						       .notes = ignored }, err);
+	return config_load(
+		c,
+		&(struct config_order){ .path = config_file, .lenient = lenient, .notes = ignored },
+		err);
 }
 
 static void load_ok(struct config *c, const char *text)
@@ -106,19 +108,20 @@ static void test_all_spellings(void **state)
 	struct config c;
 
 	(void)state;
-	load_ok(&c, "[profiling]\nrun_profiler = true\nprofile_every_x_iter = 7\n"
-		    "[model]\nname = \"llama2\"\nflavor = \"70B\"\nnorm_type = \"compiled_rmsnorm\"\n"
-		    "[training]\ndataset = \"alpaca\"\ndataset_path = \"x\"\n"
-		    "checkpoint_interval = 55\ncheckpoint_interval_type = \"steps\"\n"
-		    "checkpoint_folder = \"there\"\nsequence_parallel_degree = 1\n"
-		    "pipeline_parallel_degree = 1\nfp8_linear = \"\"\n"
-		    "enable_fsdp_float8_all_gather = true\n"
-		    "[training.dataloader]\nnum_workers = 2\n"
-		    "[experimental]\npipeline_parallel_schedule = \"1F1B\"\n"
-		    "[quantize.linear.float8]\nfilter_fqns = [\"output\"]\n"
-		    "[quantize.linear.mx]\nfilter_fqns = [\"output\"]\n"
-		    "[checkpoint]\nenable_checkpoint = false\nlast_save_model_only = true\n"
-		    "[comm]\nmode = \"default\"\ntrace_buf_size = 0\n");
+	load_ok(&c,
+		"[profiling]\nrun_profiler = true\nprofile_every_x_iter = 7\n"
+		"[model]\nname = \"llama2\"\nflavor = \"70B\"\nnorm_type = \"compiled_rmsnorm\"\n"
+		"[training]\ndataset = \"alpaca\"\ndataset_path = \"x\"\n"
+		"checkpoint_interval = 55\ncheckpoint_interval_type = \"steps\"\n"
+		"checkpoint_folder = \"there\"\nsequence_parallel_degree = 1\n"
+		"pipeline_parallel_degree = 1\nfp8_linear = \"\"\n"
+		"enable_fsdp_float8_all_gather = true\n"
+		"[training.dataloader]\nnum_workers = 2\n"
+		"[experimental]\npipeline_parallel_schedule = \"1F1B\"\n"
+		"[quantize.linear.float8]\nfilter_fqns = [\"output\"]\n"
+		"[quantize.linear.mx]\nfilter_fqns = [\"output\"]\n"
+		"[checkpoint]\nenable_checkpoint = false\nlast_save_model_only = true\n"
+		"[comm]\nmode = \"default\"\ntrace_buf_size = 0\n");
 	assert_true(c.enable_profiling);
 	assert_int_equal(c.profile_freq, 7);
 	assert_int_equal(c.shape.vocab, 32000);
@@ -132,6 +135,7 @@ static void test_all_spellings(void **state)
 
 static void test_refused(void **state)
 {
+	/* clang-format off */
 	static const struct {
 		const char *text, *want;
 	} cases[] = {
@@ -177,6 +181,7 @@ static void test_refused(void **state)
 		{ BASE "[activation_checkpoint]\nselective_ac_option = \"two\"\n",
 		  "c.toml:4: activation_checkpoint.selective_ac_option: must be" },
 	};
+	/* clang-format on */
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -199,7 +204,8 @@ static void test_all_refused(void **state)
 		"[float8]\nfast = true\n[foo]\na = 1\nb = 2\n[training]\nsteps = \"x\"\n";
 	static const char *const want[] = {
 		"c.toml:8: parallelism.tensor_parallel_degree: 8 is not supported",
-		"c.toml:10: float8.fast: unknown key", "c.toml:11: foo: unknown section",
+		"c.toml:10: float8.fast: unknown key",
+		"c.toml:11: foo: unknown section",
 		"c.toml:15: training.steps: must be an integer",
 		"c.toml: training.dataset_path: is required",
 		"c.toml:3: model.n_heads: dim 1000 is not n_heads 12 times an even number: dim 1008 "
@@ -214,8 +220,9 @@ static void test_all_refused(void **state)
 
 	(void)state;
 	assert_int_equal(load(&c, text, false, NULL, &err), -1);
-	assert_int_equal(config_load(&c, &(struct config_order){ .path = config_file,
-							       .refused = to }, &err), -1);
+	assert_int_equal(
+		config_load(&c, &(struct config_order){ .path = config_file, .refused = to }, &err),
+		-1);
 	fclose(to);
 	char *line = told;
 	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
@@ -230,6 +237,7 @@ static void test_all_refused(void **state)
 /* Each shape: what is asked for, and what comes of it; or the line that refuses it. */
 static void test_shapes(void **state)
 {
+	/* clang-format off */
 	static const struct {
 		const char *text, *refused;
 		struct model_shape want;
@@ -273,6 +281,7 @@ static void test_shapes(void **state)
 		{ "name = \"neox\"\nflavor = \"70M\"\nhead_dim = 32\n",
 		  "c.toml:4: model.head_dim: must be dim / n_heads, 64, but in llama", { 0 } },
 	};
+	/* clang-format on */
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -285,16 +294,18 @@ static void test_shapes(void **state)
 		int rc = load(&c, text, false, NULL, &err);
 		free(text);
 		if (cases[i].refused) {
-			if (rc == 0 || strncmp(err.text, cases[i].refused, strlen(cases[i].refused)))
+			if (rc == 0 ||
+			    strncmp(err.text, cases[i].refused, strlen(cases[i].refused)))
 				fail_msg("case %zu: \"%s\"", i, err.text);
 			continue;
 		}
 		if (rc)
 			fail_msg("case %zu: %s", i, err.text);
 		if (memcmp(&c.shape, &cases[i].want, sizeof(c.shape)) != 0)
-			fail_msg("case %zu: another shape: ffn %zu, rotary %zu, heads %zu/%zu of %zu",
-				 i, c.shape.ffn, c.shape.rotary, c.shape.heads, c.shape.kv_heads,
-				 c.shape.head_dim);
+			fail_msg(
+				"case %zu: another shape: ffn %zu, rotary %zu, heads %zu/%zu of %zu",
+				i, c.shape.ffn, c.shape.rotary, c.shape.heads, c.shape.kv_heads,
+				c.shape.head_dim);
 		config_clear(&c);
 	}
 }
@@ -310,7 +321,7 @@ static void test_effective_shape(void **state)
 
 	(void)state;
 	load_ok(&c, BASE "[model]\nname = \"neox\"\ndim = 132\nn_layers = 1\nn_heads = 6\n"
-		    "rotary_pct = 0.272728\nvocab_size = 9\n");
+			 "rotary_pct = 0.272728\nvocab_size = 9\n");
 	assert_int_equal(c.shape.rotary, 6);
 	config_print(&c, to);
 	fclose(to);
@@ -338,15 +349,19 @@ static void test_shape_of_hf(void **state)
 	FILE *file = fopen("hf/config.json", "w");
 	fputs("{\"model_type\":\"gpt_neox\",\"vocab_size\":90,\"hidden_size\":48,"
 	      "\"num_hidden_layers\":2,\"num_attention_heads\":3,\"intermediate_size\":100,"
-	      "\"rotary_pct\":0.5}", file);
+	      "\"rotary_pct\":0.5}",
+	      file);
 	fclose(file);
 	load_ok(&c, text);
 	assert_int_equal(c.shape.family, MODEL_NEOX);
 	assert_int_equal(c.shape.ffn, 100);
 	assert_int_equal(c.shape.rotary, 8);
 	config_clear(&c);
-	assert_int_equal(load(&c, BASE "[checkpoint]\ninitial_load_path = \"hf\"\n"
-				       "[model]\nname = \"llama3\"\n", false, NULL, &err), -1);
+	assert_int_equal(load(&c,
+			      BASE "[checkpoint]\ninitial_load_path = \"hf\"\n"
+				   "[model]\nname = \"llama3\"\n",
+			      false, NULL, &err),
+			 -1);
 	assert_non_null(strstr(err.text, "c.toml:6: model.name: hf/config.json is of \"neox\""));
 }
 
@@ -362,16 +377,19 @@ static void test_differences(void **state)
 	(void)state;
 	for (int i = 0; i < 3; i++) {
 		static const char *const texts[] = {
-			BASE, BASE "[parallelism]\ndata_parallel_shard_degree = -1\n",
-			BASE "mixed_precision_param = \"float32\"\nseq_len = 64\n"
-			     "local_batch_size = 1\nglobal_batch_size = 64\nseed = 1\n[parallelism]\n"
-			     "data_parallel_shard_degree = -1\n[optimizer]\nweight_decay_of = \"all\"\n"
-			     "[model]\ninit_std = 0.02\ndim = 64\nn_heads = 4\nn_layers = 1\n"
-			     "vocab_size = 9\n[checkpoint]\nenable = true\n",
+			BASE,
+			BASE "[parallelism]\ndata_parallel_shard_degree = -1\n",
+			BASE
+			"mixed_precision_param = \"float32\"\nseq_len = 64\n"
+			"local_batch_size = 1\nglobal_batch_size = 64\nseed = 1\n[parallelism]\n"
+			"data_parallel_shard_degree = -1\n[optimizer]\nweight_decay_of = \"all\"\n"
+			"[model]\ninit_std = 0.02\ndim = 64\nn_heads = 4\nn_layers = 1\n"
+			"vocab_size = 9\n[checkpoint]\nenable = true\n",
 		};
 		static const char *const keys[] = { "mixed_precision_param", "seq_len",
-						    "weight_decay_of", "init_std", "checkpoint.enable",
-						    "seed", "shard_degree", "model.flavor" };
+						    "weight_decay_of",       "init_std",
+						    "checkpoint.enable",     "seed",
+						    "shard_degree",          "model.flavor" };
 		FILE *to = open_memstream(&told, &bytes);
 		if (load(&c, texts[i], false, to, &err))
 			fail_msg("%s", err.text);
@@ -413,17 +431,24 @@ static void load_json(const char *name, int degree, int want, struct config *c, 
 	fprintf(file, dumped, degree);
 	fclose(file);
 	*err = (struct err){ 0 };
-	int rc = config_load(c, &(struct config_order){ .path = name, .assignments = data,
-						      .count = 1 }, err);
+	int rc = config_load(
+		c, &(struct config_order){ .path = name, .assignments = data, .count = 1 }, err);
 	if (rc != want)
 		fail_msg("%s", err->text);
 }
 
 static void test_dumped_json(void **state)
 {
-	static const struct model_shape want = {
-		.vocab = 99, .dim = 60, .layers = 2, .heads = 6, .kv_heads = 3, .ffn = 77,
-		.tied = true, .norm_eps = 1e-6f, .rope_theta = 500000, .scaling = { 8, 1, 4, 8192 } };
+	static const struct model_shape want = { .vocab = 99,
+						 .dim = 60,
+						 .layers = 2,
+						 .heads = 6,
+						 .kv_heads = 3,
+						 .ffn = 77,
+						 .tied = true,
+						 .norm_eps = 1e-6f,
+						 .rope_theta = 500000,
+						 .scaling = { 8, 1, 4, 8192 } };
 	struct config c;
 	struct err err;
 
@@ -438,7 +463,7 @@ static void test_dumped_json(void **state)
 	config_clear(&c);
 	load_json("dump.json", 8, -1, &c, &err);
 	assert_string_equal(err.text, "dump.json:17: parallelism.tensor_parallel_degree: 8 is not "
-			    "supported, only 1; --lenient goes on without it");
+				      "supported, only 1; --lenient goes on without it");
 }
 
 static void test_lenient(void **state)
@@ -450,8 +475,9 @@ static void test_lenient(void **state)
 	FILE *to = open_memstream(&told, &bytes);
 
 	(void)state;
-	if (load(&c, BASE "data_set = \"c4\"\nbatch_size = 2\n[float8]\nrecipe_name = \"rowwise\"\n"
-			  "[parallelism]\ntensor_parallel_degree = 8\n[run]\nname = \"n\"\n",
+	if (load(&c,
+		 BASE "data_set = \"c4\"\nbatch_size = 2\n[float8]\nrecipe_name = \"rowwise\"\n"
+		      "[parallelism]\ntensor_parallel_degree = 8\n[run]\nname = \"n\"\n",
 		 true, to, &err))
 		fail_msg("%s", err.text);
 	fclose(to);
@@ -459,7 +485,7 @@ static void test_lenient(void **state)
 	told[strlen("c.toml:3: training.data_set: ignored, it is not known\n"
 		    "c.toml:6: float8.recipe_name: ignored, it is not supported\n"
 		    "c.toml:8: parallelism.tensor_parallel_degree: ignored, it is not "
-		    "supported\n")] = '\0';	/* behind it stands what differs */
+		    "supported\n")] = '\0'; /* behind it stands what differs */
 	assert_string_equal(told,
 			    "c.toml:3: training.data_set: ignored, it is not known\n"
 			    "c.toml:6: float8.recipe_name: ignored, it is not supported\n"
@@ -488,8 +514,7 @@ static void test_short_trials(void **state)
 	fflush(to);
 	assert_string_equal(told, "");
 	if (load(&c, BASE "steps = 10\n[lr_scheduler]\nwarmup_steps = 4\ndecay_ratio = 0.8\n",
-		 false,
-		 to, &err))
+		 false, to, &err))
 		fail_msg("%s", err.text);
 	struct schedule cut = config_schedule(&c), whole = cut;
 	whole.decay_ratio = 0.6;
@@ -501,9 +526,10 @@ static void test_short_trials(void **state)
 	assert_int_equal(c.warmup_steps, 10);
 	config_clear(&c);
 	fclose(to);
-	assert_string_equal(told,
-			    "c.toml:6: lr_scheduler.decay_ratio: more than warm-up leaves: all of that decays\n"
-			    "c.toml:5: lr_scheduler.warmup_steps: more than all steps: every step warms up\n");
+	assert_string_equal(
+		told,
+		"c.toml:6: lr_scheduler.decay_ratio: more than warm-up leaves: all of that decays\n"
+		"c.toml:5: lr_scheduler.warmup_steps: more than all steps: every step warms up\n");
 	free(told);
 	load_ok(&c, BASE "steps = 10\n[lr_scheduler]\ntotal_steps = 400\n");
 	assert_int_equal(c.warmup_steps, 200);
@@ -515,13 +541,25 @@ static void test_init_std(void **state)
 {
 	static const struct {
 		const char *text;
-		double want;		/* for a width of 64; 0: refused */
+		double want; /* for a width of 64; 0: refused */
 	} cases[] = {
-		{ "0.02", 0.02 }, { " 1e-2 ", 0.01 }, { "sqrt(2/(5h))", 0.07905694150420949 },
-		{ "sqrt(1/(3h))", 0.07216878364870322 }, { "sqrt(2 / (5 * h))", 0.07905694150420949 },
-		{ "sqrt(1/h)", 0.125 }, { "sqrt(1/(h))", 0.125 }, { "", 0 }, { "h", 0 },
-		{ "sqrt(2/(5h)", 0 }, { "sqrt(2/(5h)))", 0 }, { "sqrt(-1/h)", 0 }, { "0", 0 },
-		{ "nan", 0 }, { "11", 0 }, { "sqrt(1/(0h))", 0 }, { "0.02x", 0 },
+		{ "0.02", 0.02 },
+		{ " 1e-2 ", 0.01 },
+		{ "sqrt(2/(5h))", 0.07905694150420949 },
+		{ "sqrt(1/(3h))", 0.07216878364870322 },
+		{ "sqrt(2 / (5 * h))", 0.07905694150420949 },
+		{ "sqrt(1/h)", 0.125 },
+		{ "sqrt(1/(h))", 0.125 },
+		{ "", 0 },
+		{ "h", 0 },
+		{ "sqrt(2/(5h)", 0 },
+		{ "sqrt(2/(5h)))", 0 },
+		{ "sqrt(-1/h)", 0 },
+		{ "0", 0 },
+		{ "nan", 0 },
+		{ "11", 0 },
+		{ "sqrt(1/(0h))", 0 },
+		{ "0.02x", 0 },
 	};
 
 	(void)state;
@@ -538,8 +576,8 @@ static void test_batch_ramp(void **state)
 {
 	static const struct {
 		int64_t samples, sequences;
-	} cases[] = { { 0, 8 }, { 19, 8 }, { 20, 16 }, { 39, 16 }, { 40, 24 }, { 59, 24 },
-		      { 60, 32 }, { 1000000, 32 } };
+	} cases[] = { { 0, 8 },   { 19, 8 },  { 20, 16 }, { 39, 16 },
+		      { 40, 24 }, { 59, 24 }, { 60, 32 }, { 1000000, 32 } };
 	struct config c;
 
 	(void)state;
@@ -555,20 +593,13 @@ static void test_batch_ramp(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_titan),
-		cmocka_unit_test(test_old_spellings),
-		cmocka_unit_test(test_all_spellings),
-		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_all_refused),
-		cmocka_unit_test(test_shapes),
-		cmocka_unit_test(test_effective_shape),
-		cmocka_unit_test(test_shape_of_hf),
-		cmocka_unit_test(test_differences),
-		cmocka_unit_test(test_dumped_json),
-		cmocka_unit_test(test_lenient),
-		cmocka_unit_test(test_short_trials),
-		cmocka_unit_test(test_init_std),
-		cmocka_unit_test(test_batch_ramp),
+		cmocka_unit_test(test_titan),           cmocka_unit_test(test_old_spellings),
+		cmocka_unit_test(test_all_spellings),   cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_all_refused),     cmocka_unit_test(test_shapes),
+		cmocka_unit_test(test_effective_shape), cmocka_unit_test(test_shape_of_hf),
+		cmocka_unit_test(test_differences),     cmocka_unit_test(test_dumped_json),
+		cmocka_unit_test(test_lenient),         cmocka_unit_test(test_short_trials),
+		cmocka_unit_test(test_init_std),        cmocka_unit_test(test_batch_ramp),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,10 +9,15 @@
 
 static struct lease some_lease(void)
 {
-	struct lease l = {.generation = 7, .nonce = "00112233445566778899aabbccddeeff",
-			  .pid = getpid(),
-			  .job_id = 17, .since_ms = 1795000000000, .renewed_ms = 1795000001000,
-			  .lease_ms = 30000, .version = "0.1.0", .why = "\"quoted\""};
+	struct lease l = { .generation = 7,
+			   .nonce = "00112233445566778899aabbccddeeff",
+			   .pid = getpid(),
+			   .job_id = 17,
+			   .since_ms = 1795000000000,
+			   .renewed_ms = 1795000001000,
+			   .lease_ms = 30000,
+			   .version = "0.1.0",
+			   .why = "\"quoted\"" };
 	struct proc_name self;
 
 	lease_set_here(&l);
@@ -28,7 +33,7 @@ static void test_round_trip(void **state)
 	int fd = mkstemp(path);
 
 	(void)state;
-	memset(l.log, '\x01', sizeof(l.log) - 1);	/* six bytes each as JSON: too long, left out */
+	memset(l.log, '\x01', sizeof(l.log) - 1); /* six bytes each as JSON: too long, left out */
 	lease_print(&l, text);
 	assert_int_equal(text[LEASE_BYTES - 1], '\n');
 	assert_int_equal(write(fd, text, LEASE_BYTES), LEASE_BYTES);
@@ -52,7 +57,7 @@ static void test_whose(void **state)
 	(void)state;
 	assert_true(lease_is_here(&l));
 	assert_true(lease_is_alive_here(&l));
-	l.start_ticks++;	/* the pid was given to another process */
+	l.start_ticks++; /* the pid was given to another process */
 	assert_false(lease_is_alive_here(&l));
 	l.start_ticks--;
 	l.boot_id[0] = l.boot_id[0] == 'x' ? 'y' : 'x';
@@ -68,7 +73,7 @@ static void test_refused(void **state)
 	struct lease l;
 	char path[] = "/tmp/lb-lease.XXXXXX";
 	int fd = mkstemp(path);
-	struct err err = {0};
+	struct err err = { 0 };
 
 	(void)state;
 	assert_int_equal(write(fd, "{\"generation\":0}", 16), 16);

@@ -103,15 +103,15 @@ static void a_ledger_of_schema_1_is_migrated(void **state)
 	assert_int_equal(raw("PRAGMA page_size = 4096"), SQLITE_OK);
 	assert_int_equal(raw(schema), SQLITE_OK);
 	free(schema);
-	assert_int_equal(raw(
-		"PRAGMA user_version = 1;"
-		"INSERT INTO runs VALUES (5, 'old', 'ada', 1, 'backoff', 'crash', 't', 'slurm', '/d',"
-		" 'run', '', '', 0, 1, 0, 9, 2, 7, 8, 1.5, NULL, NULL);"
-		"INSERT INTO attempts VALUES (3, 5, 1, 'aa', 'ended', 17, 18, 'crash', -1, 11, '', 'n1',"
-		" 1, 2, 3, 4, -1, 50, 6);"
-		"INSERT INTO launches VALUES (3, 1, 'crash', -1, 11, '', 99, 3, 4, -1, 1, 7);"
-		"INSERT INTO events VALUES (1, 5, 1, 'created', 'ada', '', 0);"
-		"INSERT INTO nodes VALUES ('n1', 4, 2, 'crash', 5, 5), ('n[1-2]', 1, 1, 'crash', 5, 5)"),
+	assert_int_equal(
+		raw("PRAGMA user_version = 1;"
+		    "INSERT INTO runs VALUES (5, 'old', 'ada', 1, 'backoff', 'crash', 't', 'slurm', '/d',"
+		    " 'run', '', '', 0, 1, 0, 9, 2, 7, 8, 1.5, NULL, NULL);"
+		    "INSERT INTO attempts VALUES (3, 5, 1, 'aa', 'ended', 17, 18, 'crash', -1, 11, '', 'n1',"
+		    " 1, 2, 3, 4, -1, 50, 6);"
+		    "INSERT INTO launches VALUES (3, 1, 'crash', -1, 11, '', 99, 3, 4, -1, 1, 7);"
+		    "INSERT INTO events VALUES (1, 5, 1, 'created', 'ada', '', 0);"
+		    "INSERT INTO nodes VALUES ('n1', 4, 2, 'crash', 5, 5), ('n[1-2]', 1, 1, 'crash', 5, 5)"),
 		SQLITE_OK);
 	ask("SELECT value FROM meta WHERE key = 'ledger_id'", id, sizeof(id));
 	l = open_ledger();
@@ -145,7 +145,8 @@ static void a_damaged_ledger_of_schema_1_stays_as_it_is(void **state)
 	assert_int_equal(raw(schema), SQLITE_OK);
 	free(schema);
 	assert_int_equal(raw("PRAGMA user_version = 1; PRAGMA foreign_keys = OFF;"
-			     "INSERT INTO events VALUES (1, 5, 1, 'created', 'ada', '', 0)"), SQLITE_OK);
+			     "INSERT INTO events VALUES (1, 5, 1, 'created', 'ada', '', 0)"),
+			 SQLITE_OK);
 	refused(file, ERR_IO, "refer to nothing");
 	assert_int_equal(ask_int("PRAGMA user_version"), 1);
 }
@@ -300,7 +301,7 @@ static void only_what_is_committed_stays(void **state)
 	struct err err = { 0 };
 
 	(void)state;
-	commit(l);			/* nothing open */
+	commit(l); /* nothing open */
 	ledger_rollback(l);
 	add_run(l, "kept", RUN_CREATED);
 	commit(l);
@@ -326,11 +327,11 @@ static void a_backup_is_a_ledger(void **state)
 	snprintf(path, sizeof(path), "%s/ledger.bak", folder);
 	snprintf(id, sizeof(id), "%s", ledger_id(l));
 	add_run(l, "saved", RUN_RUNNING);
-	assert_int_equal(ledger_backup(l, path, &err), -1);	/* not committed yet */
+	assert_int_equal(ledger_backup(l, path, &err), -1); /* not committed yet */
 	assert_int_equal(err.code, ERR_INTERNAL);
 	err_clear(&err);
 	commit(l);
-	for (round = 0; round < 2; round++) {	/* the second one replaces the first */
+	for (round = 0; round < 2; round++) { /* the second one replaces the first */
 		ok(ledger_backup(l, path, &err), &err);
 		assert_int_equal(stat(path, &st), 0);
 		assert_int_equal(st.st_mode & 07777, 0600);

@@ -186,9 +186,10 @@ static void launches_of_an_attempt(void **state)
 
 	(void)state;
 	ok(ledger_launch_start(l, id, 1, 100, -1, 10, &err), &err);
-	ok(ledger_launch_start(l, id, 1, 999, 5, 11, &err), &err);	/* told again: the first stays */
+	ok(ledger_launch_start(l, id, 1, 999, 5, 11, &err), &err); /* told again: the first stays */
 	ok(ledger_launch_steps(l, id, 1, &(struct ledger_steps){ 1, 9, 100, 900 }, &err), &err);
-	ok(ledger_launch_steps(l, id, 1, &(struct ledger_steps){ 10, 20, 1000, 2000 }, &err), &err);	/* the next batch */
+	ok(ledger_launch_steps(l, id, 1, &(struct ledger_steps){ 10, 20, 1000, 2000 }, &err),
+	   &err); /* the next batch */
 	ok(ledger_launch_end(l, id, 1, CAUSE_ERROR, 3, 0, "exit status 3", 12, &err), &err);
 	ok(ledger_launch_start(l, id, 2, 101, 20, 13, &err), &err);
 	ok(ledger_launch_start(l, id, 3, 102, 20, 14, &err), &err);

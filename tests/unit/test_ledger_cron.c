@@ -69,8 +69,14 @@ static void test_success_outlives_its_run(void **state)
 	struct err err = { 0 };
 	int64_t id = 0, note_id = 0;
 	const struct ledger_run fresh = {
-		.name = "r1", .owner = "ada", .state = RUN_RUNNING, .text = "", .scheduler = "local",
-		.dir = "/runs/r1", .wanted_by = "", .wanted_reason = "",
+		.name = "r1",
+		.owner = "ada",
+		.state = RUN_RUNNING,
+		.text = "",
+		.scheduler = "local",
+		.dir = "/runs/r1",
+		.wanted_by = "",
+		.wanted_reason = "",
 	};
 
 	(void)state;
@@ -82,8 +88,9 @@ static void test_success_outlives_its_run(void **state)
 	ledger_rollback(ledger);
 	assert_int_equal(ledger_run_find(ledger, "r1", &run, NULL), 0);
 	assert_int_equal(put(60, "submitted", "r1", NULL), 0);
-	assert_int_equal(ledger_run_move(ledger, id, RUN_RUNNING, RUN_COMPLETED, CAUSE_COMPLETED, "", 9,
-					 NULL), 0);
+	assert_int_equal(ledger_run_move(ledger, id, RUN_RUNNING, RUN_COMPLETED, CAUSE_COMPLETED,
+					 "", 9, NULL),
+			 0);
 	assert_int_equal(ledger_run_remove(ledger, id, &removal, &note_id, NULL), 0);
 	assert_int_equal(ledger_commit(ledger, NULL), 0);
 	assert_int_equal(ledger_run_find(ledger, "r1", &run, NULL), -1);
@@ -105,7 +112,7 @@ static void test_a_thousand_are_kept(void **state)
 	for (int i = 1; i <= 1000; i++)
 		assert_int_equal(put(60 * i, "submitted", "x", NULL), 0);
 	assert_int_equal(ledger_cron_tick_newest(ledger, "backup", "skipped", &tick, NULL), -1);
-	assert_int_equal(put(0, "skipped", "", NULL), 0);	/* it had been forgotten */
+	assert_int_equal(put(0, "skipped", "", NULL), 0); /* it had been forgotten */
 }
 
 static int note(const struct ledger_cron_entry *entry, void *arg)

@@ -65,8 +65,9 @@ static void damaged_files_are_refused_or_read(void **state)
 
 	(void)state;
 	for (i = 0; i < 30; i++) {
-		struct ledger_event e = { .kind = "k", .actor = "lbd",
-					 .text = "something happened" };
+		struct ledger_event e = { .kind = "k",
+					  .actor = "lbd",
+					  .text = "something happened" };
 		char name[16];
 
 		snprintf(name, sizeof(name), "run-%d", i);
@@ -83,12 +84,12 @@ static void damaged_files_are_refused_or_read(void **state)
 	memset(page, 'x', sizeof(page));
 	write_file(page, sizeof(page));
 	refused(file, ERR_IO, "damaged or no ledger");
-	for (at = 1; at < len; at += 997) {	/* cut short */
+	for (at = 1; at < len; at += 997) { /* cut short */
 		write_file(data, at);
 		if (opens())
 			fail_msg("%zu bytes of %zu are taken for a ledger", at, len);
 	}
-	for (at = 0; at < len; at += sizeof(page)) {	/* a page lost; all are in use */
+	for (at = 0; at < len; at += sizeof(page)) { /* a page lost; all are in use */
 		char *copy = xmalloc(len);
 
 		memcpy(copy, data, len);
@@ -99,7 +100,7 @@ static void damaged_files_are_refused_or_read(void **state)
 		free(copy);
 	}
 	srand(7);
-	for (i = 0; i < 400; i++) {		/* bytes changed */
+	for (i = 0; i < 400; i++) { /* bytes changed */
 		int k, changed = 1 + rand() % 20;
 		char *copy = xmalloc(len);
 
@@ -185,7 +186,7 @@ static void a_full_journal_undoes_the_whole_group(void **state)
 	(void)state;
 	signal(SIGXFSZ, SIG_IGN);
 	commit(l);
-	limit_file_size(4096 + 1000);	/* the journal has room for one page */
+	limit_file_size(4096 + 1000); /* the journal has room for one page */
 	ok(ledger_run_set_wanted(l, id, ORDER_KILL, "bob", "", 1, &err), &err);
 	assert_int_equal(ledger_event_put(l, &event, &err), -1);
 	limit_file_size(RLIM_INFINITY);
@@ -206,7 +207,7 @@ static void a_full_journal_undoes_the_whole_group(void **state)
 
 /* --- a disk that fails: SQLite's own VFS with an fsync that can be told to fail --------------- */
 static bool disk_is_ill;
-static sqlite3_io_methods ill_methods[2];	/* of the file, of its journal (no locks) */
+static sqlite3_io_methods ill_methods[2]; /* of the file, of its journal (no locks) */
 static int (*good_sync)(sqlite3_file *f, int flags);
 static int (*good_open)(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int flags, int *out);
 

@@ -9,10 +9,10 @@ static void the_newest_valid_checkpoint(void **state)
 		int64_t step;
 		const char *path;
 		bool valid;
-		int64_t newest;		/* step of the newest, this one put */
+		int64_t newest; /* step of the newest, this one put */
 	} cases[] = {
 		{ 10, "a", false, 10 }, { 20, "b", false, 20 }, { 5, "c", true, 5 },
-		{ 30, "d", false, 5 },	{ 10, "a", true, 10 },	{ 10, "a", false, 5 },
+		{ 30, "d", false, 5 },  { 10, "a", true, 10 },  { 10, "a", false, 5 },
 		{ 5, "c", false, 30 },
 	};
 	struct ledger *l = open_ledger();
@@ -26,9 +26,13 @@ static void the_newest_valid_checkpoint(void **state)
 	assert_int_equal(err.code, ERR_NOT_FOUND);
 	err_clear(&err);
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		c = (struct ledger_checkpoint){ .run_id = run, .step = cases[i].step, .attempt = 2,
-						.path = cases[i].path, .valid = cases[i].valid,
-						.text = "why", .time_ms = 8 };
+		c = (struct ledger_checkpoint){ .run_id = run,
+						.step = cases[i].step,
+						.attempt = 2,
+						.path = cases[i].path,
+						.valid = cases[i].valid,
+						.text = "why",
+						.time_ms = 8 };
 		ok(ledger_checkpoint_put(l, &c, &err), &err);
 		ok(ledger_checkpoint_newest(l, run, &c, &err), &err);
 		assert_int_equal(c.step, cases[i].newest);
@@ -62,8 +66,9 @@ static void a_metric_counts_once(void **state)
 	int64_t run = add_run(l, "r", RUN_RUNNING), other = add_run(l, "o", RUN_RUNNING), last;
 	int64_t a1 = add_attempt(l, run, 1), a2 = add_attempt(l, run, 2);
 	int64_t b1 = add_attempt(l, other, 1);
-	struct ledger_metric again = { .run_id = run, .attempt_id = a1, .seq = 1, .step = 999,
-				       .fields = "{\"late\":1}" };
+	struct ledger_metric again = {
+		.run_id = run, .attempt_id = a1, .seq = 1, .step = 999, .fields = "{\"late\":1}"
+	};
 	struct seen seen = { 0 }, rest = { 0 };
 	struct err err = { 0 };
 
@@ -96,8 +101,9 @@ static void a_metric_without_loss(void **state)
 {
 	struct ledger *l = open_ledger();
 	int64_t run = add_run(l, "r", RUN_RUNNING), attempt = add_attempt(l, run, 1);
-	struct ledger_metric m = { .run_id = run, .attempt_id = attempt, .seq = 1, .loss = NAN,
-				   .fields = "{}" };
+	struct ledger_metric m = {
+		.run_id = run, .attempt_id = attempt, .seq = 1, .loss = NAN, .fields = "{}"
+	};
 	struct err err = { 0 };
 
 	(void)state;
@@ -108,8 +114,8 @@ static void a_metric_without_loss(void **state)
 }
 
 struct points {
-	int64_t count, first, last, widest;	/* gap between two neighbours */
-	int64_t dense;				/* neighbouring steps at the end */
+	int64_t count, first, last, widest; /* gap between two neighbours */
+	int64_t dense;                      /* neighbouring steps at the end */
 };
 
 static int see_point(const struct ledger_metric *m, void *arg)
@@ -151,9 +157,9 @@ static void the_metrics_of_a_long_run_are_thinned(void **state)
 	assert_in_range(p.first, 1, 32);
 	assert_int_equal(p.last, STEPS);
 	assert_true(p.dense >= LEDGER_METRICS_DENSE);
-	assert_in_range(p.widest, 2, 64);	/* nowhere a hole: stretches of 32 steps */
+	assert_in_range(p.widest, 2, 64); /* nowhere a hole: stretches of 32 steps */
 	ok(ledger_metric_each(l, other, 0, STEPS, see_point, &q, &err), &err);
-	assert_int_equal(q.count, LEDGER_METRICS_MAX);	/* nobody else's */
+	assert_int_equal(q.count, LEDGER_METRICS_MAX); /* nobody else's */
 	ledger_close(l);
 }
 
@@ -234,7 +240,7 @@ static void a_node_can_be_known_first(void **state)
 	ok(ledger_node_know(l, "n2", 5, &err), &err);
 	ok(ledger_node_set_score(l, "n2", 1, 5, &err), &err);
 	ok(ledger_node_attempt_ended(l, "n2", CAUSE_CRASH, 7, &err), &err);
-	ok(ledger_node_know(l, "n2", 9, &err), &err);	/* nothing changes any more */
+	ok(ledger_node_know(l, "n2", 9, &err), &err); /* nothing changes any more */
 	commit(l);
 	ledger_close(l);
 	ask("SELECT format('%d %d %s %d %.1f %d', attempts, suspect, last_cause, last_ms, score, "
@@ -246,12 +252,9 @@ static void a_node_can_be_known_first(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(the_newest_valid_checkpoint),
-		TEST(a_metric_counts_once),
-		TEST(a_metric_without_loss),
-		TEST(the_metrics_of_a_long_run_are_thinned),
-		TEST(events_of_one_run_and_of_all),
-		TEST(nodes_are_remembered),
+		TEST(the_newest_valid_checkpoint),  TEST(a_metric_counts_once),
+		TEST(a_metric_without_loss),        TEST(the_metrics_of_a_long_run_are_thinned),
+		TEST(events_of_one_run_and_of_all), TEST(nodes_are_remembered),
 		TEST(a_node_can_be_known_first),
 	};
 

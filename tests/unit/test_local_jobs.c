@@ -5,7 +5,7 @@
 #include "slurm/local/local_jobs.h"
 #include "tests/unit/unit.h"
 
-/* --- the fold ------------------------------------------------------------------------------------ */
+/* --- the fold --------------------------------------------------------------------------------- */
 
 struct seen {
 	enum job_phase phase;
@@ -14,6 +14,7 @@ struct seen {
 	int64_t start, end;
 };
 
+/* clang-format off */
 static const struct {
 	const char *what;
 	size_t count;
@@ -41,6 +42,7 @@ static const struct {
 	    { JOB_ENDED, CAUSE_COMPLETED, 0, 3, 8 } },
 	  { JOB_ENDED, CAUSE_ERROR, 7, 2, 8 } },
 };
+/* clang-format on */
 
 static void fold(void **state)
 {
@@ -56,9 +58,12 @@ static void fold(void **state)
 			list[t] = &jobs[t];
 			jobs[t].task.array_id = 40;
 			jobs[t].status = (struct job_status){
-				.ref.job_id = 40 + (uint32_t)t, .phase = task->phase,
-				.cause = task->cause, .exit_code = task->exit_code,
-				.start_time = task->start, .end_time = task->end,
+				.ref.job_id = 40 + (uint32_t)t,
+				.phase = task->phase,
+				.cause = task->cause,
+				.exit_code = task->exit_code,
+				.start_time = task->start,
+				.end_time = task->end,
 			};
 		}
 		local_jobs_fold(list, folds[i].count, &got);
@@ -71,7 +76,7 @@ static void fold(void **state)
 	}
 }
 
-/* --- records ------------------------------------------------------------------------------------- */
+/* --- records ---------------------------------------------------------------------------------- */
 
 static char setting[] = "A=b";
 static char *const env[] = { setting, NULL };
@@ -80,8 +85,12 @@ static struct local_job *add(struct local_jobs *jobs, const char *array)
 {
 	struct err err = { 0 };
 	const struct job_request request = {
-		.token = "00112233445566778899aabbccddeeff", .ledger_id = "00112233445566aa",
-		.script_path = "/x/job.sh", .workdir = "/x", .output = "/x/out.log", .env = env,
+		.token = "00112233445566778899aabbccddeeff",
+		.ledger_id = "00112233445566aa",
+		.script_path = "/x/job.sh",
+		.workdir = "/x",
+		.output = "/x/out.log",
+		.env = env,
 		.array = array,
 	};
 
@@ -182,7 +191,9 @@ static void not_an_array(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fold), cmocka_unit_test(records), cmocka_unit_test(half_written),
+		cmocka_unit_test(fold),
+		cmocka_unit_test(records),
+		cmocka_unit_test(half_written),
 		cmocka_unit_test(not_an_array),
 	};
 

@@ -14,10 +14,15 @@
 
 static int publish(const char *parent, int64_t step, struct err *err)
 {
-	struct manifest_file files[] = {{.name = TEXT("model.safetensors")},
-					{.name = TEXT("rank0/optim")}};
-	struct manifest m = {.step = step, .tokens = 10 * step, .world_size = 2, .attempt = 3,
-			     .config_hash = "cafe", .files = files, .file_count = 2};
+	struct manifest_file files[] = { { .name = TEXT("model.safetensors") },
+					 { .name = TEXT("rank0/optim") } };
+	struct manifest m = { .step = step,
+			      .tokens = 10 * step,
+			      .world_size = 2,
+			      .attempt = 3,
+			      .config_hash = "cafe",
+			      .files = files,
+			      .file_count = 2 };
 	char tmp[200], folder[200], path[300];
 
 	snprintf(tmp, sizeof(tmp), "%s/step-%08lld.tmp-1", parent, (long long)step);
@@ -34,7 +39,7 @@ static int publish(const char *parent, int64_t step, struct err *err)
 static void test_publish_and_verify(void **state)
 {
 	struct manifest m;
-	struct err err = {0};
+	struct err err = { 0 };
 
 	(void)state;
 	if (publish("a", 7, &err) < 0)
@@ -61,7 +66,7 @@ static void test_publish_and_verify(void **state)
 
 static void test_publish_over(void **state)
 {
-	struct err err = {0};
+	struct err err = { 0 };
 
 	(void)state;
 	assert_int_equal(publish("o", 7, NULL), 0);
@@ -79,19 +84,18 @@ static void test_publish_over(void **state)
 
 static void test_publish_fails_cleanly(void **state)
 {
-	static const char *const names[] = {"missing", "../x", "/etc/passwd", "manifest.json", "",
-					    "a//b", "link"};
+	static const char *const names[] = { "missing", "../x", "/etc/passwd", "manifest.json",
+					     "",        "a//b", "link" };
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(names); i++) {
-		struct manifest_file file = {.name = TEXT(names[i])};
-		struct manifest m = {.step = 1, .files = &file, .file_count = 1};
+		struct manifest_file file = { .name = TEXT(names[i]) };
+		struct manifest m = { .step = 1, .files = &file, .file_count = 1 };
 
 		folder_make("f/step-00000001.tmp-1", 0700, NULL);
 		symlink("/etc/passwd", "f/step-00000001.tmp-1/link");
-		assert_int_equal(manifest_publish("f/step-00000001.tmp-1", "f/step-00000001", &m,
-						  NULL),
-				 -1);
+		assert_int_equal(
+			manifest_publish("f/step-00000001.tmp-1", "f/step-00000001", &m, NULL), -1);
 		assert_false(file_exists("f/step-00000001"));
 		assert_true(file_exists("f/step-00000001.tmp-1"));
 	}
@@ -99,7 +103,7 @@ static void test_publish_fails_cleanly(void **state)
 
 static void test_damage(void **state)
 {
-	struct err err = {0};
+	struct err err = { 0 };
 
 	(void)state;
 	assert_int_equal(publish("d", 1, NULL), 0);
@@ -144,28 +148,28 @@ static void test_hostile(void **state)
 	static const struct {
 		const char *text, *part;
 	} cases[] = {
-		{"", "bad JSON"},
-		{"[]", "no manifest"},
-		{"{\"format\":2}", "format 2 is newer"},
-		{"{\"format\":1}", "\"step\""},
-		{HEAD "7}", "\"files\""},
-		{HEAD "[7]}", "cannot be the name"},
-		{HEAD "[" FILE_OF("../x", "3") "]}", "cannot be the name"},
-		{HEAD "[" FILE_OF("a/../../x", "3") "]}", "cannot be the name"},
-		{HEAD "[" FILE_OF("/etc/passwd", "3") "]}", "cannot be the name"},
-		{HEAD "[" FILE_OF("a//b", "3") "]}", "cannot be the name"},
-		{HEAD "[" FILE_OF("a/", "3") "]}", "cannot be the name"},
-		{HEAD "[" FILE_OF("./abc", "3") "]}", "cannot be the name"},
-		{HEAD "[" FILE_OF("a\\nb", "3") "]}", "cannot be the name"},
-		{HEAD "[" FILE_OF("manifest.json", "3") "]}", "cannot be the name"},
-		{HEAD "[" FILE_OF("abc", "-3") "]}", "abc: \"bytes\""},
-		{HEAD "[" FILE_OF("abc", "\"3\"") "]}", "abc: \"bytes\""},
-		{HEAD "[" FILE_OF("abc", "3") "," FILE_OF("abc", "3") "]}", "abc: listed twice"},
-		{HEAD "[" FILE_OF("link/abc", "3") "]}", "link/abc: "},
-		{HEAD "[{\"name\":\"abc\",\"bytes\":3,\"xxh3_128\":\"00\"}]}", "32 hex digits"},
-		{"{\"format\":1,\"step\":-1,\"files\":[]}", "\"step\""},
+		{ "", "bad JSON" },
+		{ "[]", "no manifest" },
+		{ "{\"format\":2}", "format 2 is newer" },
+		{ "{\"format\":1}", "\"step\"" },
+		{ HEAD "7}", "\"files\"" },
+		{ HEAD "[7]}", "cannot be the name" },
+		{ HEAD "[" FILE_OF("../x", "3") "]}", "cannot be the name" },
+		{ HEAD "[" FILE_OF("a/../../x", "3") "]}", "cannot be the name" },
+		{ HEAD "[" FILE_OF("/etc/passwd", "3") "]}", "cannot be the name" },
+		{ HEAD "[" FILE_OF("a//b", "3") "]}", "cannot be the name" },
+		{ HEAD "[" FILE_OF("a/", "3") "]}", "cannot be the name" },
+		{ HEAD "[" FILE_OF("./abc", "3") "]}", "cannot be the name" },
+		{ HEAD "[" FILE_OF("a\\nb", "3") "]}", "cannot be the name" },
+		{ HEAD "[" FILE_OF("manifest.json", "3") "]}", "cannot be the name" },
+		{ HEAD "[" FILE_OF("abc", "-3") "]}", "abc: \"bytes\"" },
+		{ HEAD "[" FILE_OF("abc", "\"3\"") "]}", "abc: \"bytes\"" },
+		{ HEAD "[" FILE_OF("abc", "3") "," FILE_OF("abc", "3") "]}", "abc: listed twice" },
+		{ HEAD "[" FILE_OF("link/abc", "3") "]}", "link/abc: " },
+		{ HEAD "[{\"name\":\"abc\",\"bytes\":3,\"xxh3_128\":\"00\"}]}", "32 hex digits" },
+		{ "{\"format\":1,\"step\":-1,\"files\":[]}", "\"step\"" },
 	};
-	struct err ok = {0};
+	struct err ok = { 0 };
 
 	(void)state;
 	folder_make("h/step-00000001", 0700, NULL);
@@ -176,7 +180,7 @@ static void test_hostile(void **state)
 	if (manifest_verify("h/step-00000001", MANIFEST_DIGESTS, NULL, &ok) < 0)
 		fail_msg("%s", ok.text);
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct err err = {0};
+		struct err err = { 0 };
 		struct manifest m;
 
 		write_text("h/step-00000001/manifest.json", cases[i].text);
@@ -190,7 +194,7 @@ static void test_hostile(void **state)
 
 static void test_hostile_sizes(void **state)
 {
-	struct err err = {0};
+	struct err err = { 0 };
 	FILE *f;
 
 	(void)state;
@@ -225,7 +229,7 @@ static void count_bad(const char *path, const struct err *why, void *arg)
 static void test_newest_valid(void **state)
 {
 	struct checkpoint_found found;
-	struct err err = {0};
+	struct err err = { 0 };
 	int bad = 0;
 
 	(void)state;
@@ -305,7 +309,7 @@ static void test_sealed_file(void **state)
 		assert_int_equal(sealed_file_check(path, &err), SEAL_HOLDS);
 	}
 	assert_int_equal(rename(path, "kept"), 0);
-	assert_int_equal(mkdir(path, 0700), 0);		/* nothing can take its place */
+	assert_int_equal(mkdir(path, 0700), 0); /* nothing can take its place */
 	put(made, "never in place");
 	assert_int_equal(sealed_file_place(made, path, &err), -1);
 	assert_int_equal(rmdir(path), 0);

@@ -10,37 +10,39 @@ static void test_lines(void **state)
 		enum message_type type;
 		const char *part; /* of the message; NULL = fine */
 	} cases[] = {
-		{"{\"type\":\"hello\",\"rank\":0,\"world\":1,\"pid\":123}", MESSAGE_HELLO, NULL},
-		{"{\"type\":\"phase\",\"name\":\"checkpoint\"}", MESSAGE_PHASE, NULL},
-		{"{\"type\":\"step\",\"step\":0}", MESSAGE_STEP, NULL},
-		{"{\"type\":\"step\",\"step\":7,\"loss\":1.5,\"x\":3,\"s\":\"t\"}", MESSAGE_STEP, NULL},
-		{"{\"type\":\"step\",\"step\":7,\"loss\":null}", MESSAGE_STEP, NULL},
-		{"{\"type\":\"checkpoint\",\"step\":7,\"path\":\"/x\"}", MESSAGE_CHECKPOINT, NULL},
-		{"{\"type\":\"bye\",\"status\":\"done\"}", MESSAGE_BYE, NULL},
-		{"", 0, "bad JSON"},
-		{"garbage", 0, "bad JSON"},
-		{"[]", 0, "must be a JSON object"},
-		{"{}", 0, "\"type\" is missing"},
-		{"{\"type\":5}", 0, "\"type\" is missing"},
-		{"{\"type\":\"nope\"}", 0, "unknown type \"nope\""},
-		{"{\"type\":\"hello\",\"rank\":1,\"world\":1,\"pid\":1}", 0, "less than"},
-		{"{\"type\":\"hello\",\"rank\":-1,\"world\":1,\"pid\":1}", 0, "hello: \"rank\""},
-		{"{\"type\":\"hello\",\"rank\":0,\"world\":1}", 0, "\"pid\""},
-		{"{\"type\":\"phase\",\"name\":\"lunch\"}", 0, "setup, train"},
-		{"{\"type\":\"step\"}", 0, "\"step\" must be an integer"},
-		{"{\"type\":\"step\",\"step\":1.5}", 0, "\"step\" must be an integer"},
-		{"{\"type\":\"step\",\"step\":-1}", 0, "at least 0"},
-		{"{\"type\":\"step\",\"step\":1,\"loss\":\"x\"}", 0, "\"loss\""},
-		{"{\"type\":\"step\",\"step\":1,\"loss\":NaN}", 0, "bad JSON"},
-		{"{\"type\":\"checkpoint\",\"step\":1,\"path\":\"\"}", 0, "\"path\""},
-		{"{\"type\":\"checkpoint\",\"step\":1}", 0, "\"path\""},
-		{"{\"type\":\"bye\",\"status\":\"later\"}", 0, "done, stopped"},
+		{ "{\"type\":\"hello\",\"rank\":0,\"world\":1,\"pid\":123}", MESSAGE_HELLO, NULL },
+		{ "{\"type\":\"phase\",\"name\":\"checkpoint\"}", MESSAGE_PHASE, NULL },
+		{ "{\"type\":\"step\",\"step\":0}", MESSAGE_STEP, NULL },
+		{ "{\"type\":\"step\",\"step\":7,\"loss\":1.5,\"x\":3,\"s\":\"t\"}", MESSAGE_STEP,
+		  NULL },
+		{ "{\"type\":\"step\",\"step\":7,\"loss\":null}", MESSAGE_STEP, NULL },
+		{ "{\"type\":\"checkpoint\",\"step\":7,\"path\":\"/x\"}", MESSAGE_CHECKPOINT,
+		  NULL },
+		{ "{\"type\":\"bye\",\"status\":\"done\"}", MESSAGE_BYE, NULL },
+		{ "", 0, "bad JSON" },
+		{ "garbage", 0, "bad JSON" },
+		{ "[]", 0, "must be a JSON object" },
+		{ "{}", 0, "\"type\" is missing" },
+		{ "{\"type\":5}", 0, "\"type\" is missing" },
+		{ "{\"type\":\"nope\"}", 0, "unknown type \"nope\"" },
+		{ "{\"type\":\"hello\",\"rank\":1,\"world\":1,\"pid\":1}", 0, "less than" },
+		{ "{\"type\":\"hello\",\"rank\":-1,\"world\":1,\"pid\":1}", 0, "hello: \"rank\"" },
+		{ "{\"type\":\"hello\",\"rank\":0,\"world\":1}", 0, "\"pid\"" },
+		{ "{\"type\":\"phase\",\"name\":\"lunch\"}", 0, "setup, train" },
+		{ "{\"type\":\"step\"}", 0, "\"step\" must be an integer" },
+		{ "{\"type\":\"step\",\"step\":1.5}", 0, "\"step\" must be an integer" },
+		{ "{\"type\":\"step\",\"step\":-1}", 0, "at least 0" },
+		{ "{\"type\":\"step\",\"step\":1,\"loss\":\"x\"}", 0, "\"loss\"" },
+		{ "{\"type\":\"step\",\"step\":1,\"loss\":NaN}", 0, "bad JSON" },
+		{ "{\"type\":\"checkpoint\",\"step\":1,\"path\":\"\"}", 0, "\"path\"" },
+		{ "{\"type\":\"checkpoint\",\"step\":1}", 0, "\"path\"" },
+		{ "{\"type\":\"bye\",\"status\":\"later\"}", 0, "done, stopped" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		enum message_type type = MESSAGE_COUNT;
-		struct err err = {0};
+		struct err err = { 0 };
 		json_t *v = message_parse(cases[i].line, strlen(cases[i].line), &type, &err);
 
 		if ((v == NULL) != (cases[i].part != NULL))
@@ -57,7 +59,7 @@ static void test_too_long(void **state)
 {
 	char *line = malloc(MESSAGE_MAX_BYTES + 1);
 	enum message_type type;
-	struct err err = {0};
+	struct err err = { 0 };
 
 	(void)state;
 	memset(line, ' ', MESSAGE_MAX_BYTES + 1);

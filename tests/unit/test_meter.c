@@ -54,7 +54,7 @@ static void test_devices(void **state)
 	assert_null(plan_device_of("cpu: 2 threads, AVX-512, oneDNN 2.6.3"));
 	assert_string_equal(plan_device_of("cuda: NVIDIA H200, 140 GiB")->name, "H200");
 	assert_string_equal(plan_device_of("NVIDIA H100 80GB HBM3")->name, "H100");
-	assert_null(plan_device_of("NVIDIA H100 PCIe"));	/* is slower than the SXM of the table */
+	assert_null(plan_device_of("NVIDIA H100 PCIe")); /* is slower than the SXM of the table */
 	assert_null(plan_device_of("NVIDIA GH200 480GB"));
 }
 
@@ -93,14 +93,14 @@ static void test_busy_start(void **state)
 	assert_true(meter_hold_against(&m, 50));
 	assert_true(m.peak_flops == 210);
 	assert_int_equal(measured, 2);
-	assert_false(meter_hold_against(&m, 150));	/* it is trusted now */
+	assert_false(meter_hold_against(&m, 150)); /* it is trusted now */
 	assert_int_equal(measured, 2);
-	now_flops = 205, now_busy = true;		/* busy again: what was reached is a bound */
+	now_flops = 205, now_busy = true; /* busy again: what was reached is a bound */
 	assert_true(meter_hold_against(&m, 240));
 	assert_true(m.peak_flops == 240);
 	assert_true(meter_mfu(&m, 1, 240) <= 1);
 	struct meter given = { .peak_flops = 100 };
-	assert_false(meter_hold_against(&given, 208));	/* metrics.peak_tflops is what people say */
+	assert_false(meter_hold_against(&given, 208)); /* metrics.peak_tflops is what people say */
 }
 
 int main(void)

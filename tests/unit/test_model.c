@@ -19,14 +19,14 @@
 #include "tests/unit/source.h"
 
 /* Both sides start from the same fp32 weights; the reference computes in fp64. */
-static const double LOSS_TOLERANCE = 2e-6;	/* relative */
-static const double GRAD_TOLERANCE = 2e-5;	/* of the tensor's largest gradient */
+static const double LOSS_TOLERANCE = 2e-6; /* relative */
+static const double GRAD_TOLERANCE = 2e-5; /* of the tensor's largest gradient */
 
 struct golden {
 	const char *path;
 	struct model_shape shape;
 	size_t batch, seq;
-	double lr, decay;		/* of its training; 0: the usual */
+	double lr, decay; /* of its training; 0: the usual */
 };
 
 #define COMMON(V, D, L, H, G, F) \
@@ -34,6 +34,7 @@ struct golden {
 	.norm_eps = 1e-5f
 #define THETA .rope_theta = 10000.0
 
+/* clang-format off */
 static const struct golden goldens[] = {
 	{ "tests/golden/llama_tied.safetensors", { COMMON(37, 32, 2, 4, 2, 40), THETA, .tied = true },
 	  2, 9, 0, 0 },
@@ -60,6 +61,7 @@ static const struct golden goldens[] = {
 		      .loss = 1.3, .context = 9 } },
 	  2, 9, 0.25, 1e-3 },
 };
+/* clang-format on */
 enum { GOLDENS = sizeof(goldens) / sizeof(goldens[0]) };
 
 struct fixture {
@@ -87,8 +89,9 @@ static void open_with(struct fixture *f, const struct golden *g, int threads,
 		      enum model_recompute recompute, size_t every)
 {
 	const struct backend_options host = { .threads = threads };
-	const struct model_options options = { .batch = g->batch, .seq = g->seq,
-					       .recompute = recompute, .every = every };
+	const struct model_options options = {
+		.batch = g->batch, .seq = g->seq, .recompute = recompute, .every = every
+	};
 	char why[BACKEND_TEXT_BYTES];
 	struct err err = { 0 };
 
@@ -143,7 +146,7 @@ static void check_gradient(const struct fixture *f, const struct model_tensor *t
 	for (size_t i = 0; i < count; i++) {
 		double e = fabs((double)have[i] - (double)want[i]);
 		largest = fmax(largest, fabs((double)want[i]));
-		if (!(e <= error)) {	/* true for NaN */
+		if (!(e <= error)) { /* true for NaN */
 			error = e;
 			worst = i;
 		}
@@ -163,8 +166,9 @@ static void test_golden(void **state)
 		open_golden(&f, &goldens[i], 2);
 		double want = loss_sum(&f);
 		assert_int_equal(model_loss(f.model, f.tokens, f.targets, &plain, &err), 0);
-		assert_int_equal(model_backprop(f.model, f.tokens, f.targets,
-						1.0f / (float)f.rows, false, &sum, &err), 0);
+		assert_int_equal(model_backprop(f.model, f.tokens, f.targets, 1.0f / (float)f.rows,
+						false, &sum, &err),
+				 0);
 		assert_true(plain == sum);
 		if (!(fabs(sum - want) <= LOSS_TOLERANCE * want))
 			fail_msg("%s: loss %.9g, reference %.9g", goldens[i].path, sum, want);
@@ -186,7 +190,8 @@ static void test_accumulate(void **state)
 		for (int pass = 0; pass < 4; pass++)
 			assert_int_equal(model_backprop(f.model, f.tokens, f.targets,
 							0.5f / (float)f.rows, pass % 2 == 1, &sum,
-							&err), 0);
+							&err),
+					 0);
 		for (size_t k = 0; k < f.model->tensors; k++)
 			check_gradient(&f, &f.model->tensor[k]);
 		close_golden(&f);
@@ -201,8 +206,7 @@ static void same_gradients(struct fixture *f, struct fixture *g)
 	assert_int_equal(model_backprop(f->model, f->tokens, f->targets, 1, false, &a, &err), 0);
 	assert_int_equal(model_backprop(g->model, g->tokens, g->targets, 1, false, &b, &err), 0);
 	assert_true(a == b);
-	assert_memory_equal(f->model->grads, g->model->grads,
-			    f->model->parameters * sizeof(float));
+	assert_memory_equal(f->model->grads, g->model->grads, f->model->parameters * sizeof(float));
 }
 
 /* Bit for bit the same gradients from one thread and from five. */
@@ -236,11 +240,11 @@ static void test_recompute(void **state)
 		for (size_t k = 0; k < sizeof(policies) / sizeof(policies[0]); k++) {
 			struct fixture again = { 0 };
 			struct model_cost cost;
-			open_with(&again, &goldens[i], 2, policies[k].recompute,
-				  policies[k].every);
+			open_with(&again, &goldens[i], 2, policies[k].recompute, policies[k].every);
 			same_gradients(&kept, &again);
-			assert_int_equal(model_cost(&cost, &goldens[i].shape,
-						    &again.model->options, &err), 0);
+			assert_int_equal(model_cost(&cost, &goldens[i].shape, &again.model->options,
+						    &err),
+					 0);
 			assert_int_equal(cost.parameters, kept.model->parameters);
 			if (goldens[i].shape.layers > 1 && policies[k].every == 0)
 				assert_true(cost.activation_bytes < before);
@@ -254,17 +258,23 @@ static void test_recompute(void **state)
 
 /* --- 200 steps of training -------------------------------------------------------------------- */
 
-enum { POOL = 8, STEPS = 200 };	/* as in golden.py */
+enum { POOL = 8, STEPS = 200 }; /* as in golden.py */
 
 /* The loss of each step, before its update. */
 static void train(struct fixture *f, const struct golden *g, double losses[STEPS])
 {
 	const double peak = g->lr > 0 ? g->lr : 6e-4;
-	const struct optimizer optimizer = { .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8,
+	const struct optimizer optimizer = { .beta1 = 0.9,
+					     .beta2 = 0.95,
+					     .eps = 1e-8,
 					     .weight_decay = g->decay > 0 ? g->decay : 0.1,
-					     .max_norm = 1, .peak_lr = peak };
-	const struct schedule schedule = { .peak = peak, .warmup_steps = 20, .steps = STEPS,
-					   .decay_ratio = -1, .decay = SCHEDULE_COSINE,
+					     .max_norm = 1,
+					     .peak_lr = peak };
+	const struct schedule schedule = { .peak = peak,
+					   .warmup_steps = 20,
+					   .steps = STEPS,
+					   .decay_ratio = -1,
+					   .decay = SCHEDULE_COSINE,
 					   .min_factor = 0.1 };
 	struct model *model = f->model;
 	size_t rows = POOL * model->batch;
@@ -276,11 +286,13 @@ static void train(struct fixture *f, const struct golden *g, double losses[STEPS
 	for (int64_t i = 0; i < STEPS; i++) {
 		size_t at = (size_t)i % POOL * f->rows;
 		struct optimizer_step step = { .lr = schedule_lr(&schedule, i + 1),
-					       .update = i + 1, .norm_limit = INFINITY };
+					       .update = i + 1,
+					       .norm_limit = INFINITY };
 		struct step_control control = optimizer_control(&optimizer, &step);
 		struct err err = { 0 };
 		assert_int_equal(model_backprop(model, tokens + at, targets + at,
-						1.0f / (float)f->rows, false, &losses[i], &err), 0);
+						1.0f / (float)f->rows, false, &losses[i], &err),
+				 0);
 		control.loss_sum = losses[i];
 		losses[i] /= (double)f->rows;
 		optimizer_update(&optimizer, model, m, v, &control, (int64_t)f->rows);
@@ -292,7 +304,7 @@ static void train(struct fixture *f, const struct golden *g, double losses[STEPS
 
 static void test_training(void **state)
 {
-	static const double tolerance = 1e-4;	/* relative, of each step's loss */
+	static const double tolerance = 1e-4; /* relative, of each step's loss */
 
 	(void)state;
 	for (size_t i = 0; i < GOLDENS; i++) {
@@ -316,6 +328,7 @@ static void test_training(void **state)
 
 static void test_shapes_refused(void **state)
 {
+	/* clang-format off */
 	static const struct {
 		const char *text;
 		struct model_shape shape;
@@ -330,6 +343,7 @@ static void test_shapes_refused(void **state)
 				 .kv_heads = 2, .ffn = 8, .positions = 3 } },
 		{ "zero", { .vocab = 0, .dim = 8, .layers = 1, .heads = 2, .kv_heads = 1, .ffn = 8 } },
 	};
+	/* clang-format on */
 	const struct backend_options options = { .threads = 1 };
 	const struct model_options small = { .batch = 1, .seq = 4 };
 	char why[BACKEND_TEXT_BYTES];
@@ -340,7 +354,8 @@ static void test_shapes_refused(void **state)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct err err = { 0 };
 		assert_int_equal(model_create(&model, &cases[i].shape, &backend_cpu, device, &small,
-					      &err), -1);
+					      &err),
+				 -1);
 		assert_null(model);
 		assert_non_null(strstr(err.text, cases[i].text));
 	}
@@ -350,12 +365,9 @@ static void test_shapes_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_golden),
-		cmocka_unit_test(test_accumulate),
-		cmocka_unit_test(test_threads),
-		cmocka_unit_test(test_recompute),
-		cmocka_unit_test(test_training),
-		cmocka_unit_test(test_shapes_refused),
+		cmocka_unit_test(test_golden),   cmocka_unit_test(test_accumulate),
+		cmocka_unit_test(test_threads),  cmocka_unit_test(test_recompute),
+		cmocka_unit_test(test_training), cmocka_unit_test(test_shapes_refused),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

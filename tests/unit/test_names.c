@@ -10,33 +10,33 @@ static void test_check(void **state)
 	static const struct {
 		const char *name, *part; /* part of the message; NULL = allowed */
 	} cases[] = {
-		{"a", NULL},
-		{"brisk-otter-39", NULL},
-		{"A.b_c-9", NULL},
-		{"all", NULL},
-		{A64, NULL},
-		{A64 "a", "longer than 64"},
-		{"", "empty"},
-		{"ALL", "reserved"},
-		{"..", "must start"},
-		{"a..b", "\"..\" is not allowed"},
-		{".hidden", "must start"},
-		{"-rf", "must start"},
-		{"_x", "must start"},
-		{"../x", "must start"},
-		{"a/b", "allowed are"},
-		{"a;b", "allowed are"},
-		{"a b", "allowed are"},
-		{"a\nb", "bad name \"a\\x0ab\": allowed are"},
-		{"a\xff", "bad name \"a\\xff\": allowed are"},
-		{"\xc3\xa4", "must start"},
-		{"a\"\\", "a\\x22\\x5c"},
-		{"a\x1b[2J", "a\\x1b[2J"},
+		{ "a", NULL },
+		{ "brisk-otter-39", NULL },
+		{ "A.b_c-9", NULL },
+		{ "all", NULL },
+		{ A64, NULL },
+		{ A64 "a", "longer than 64" },
+		{ "", "empty" },
+		{ "ALL", "reserved" },
+		{ "..", "must start" },
+		{ "a..b", "\"..\" is not allowed" },
+		{ ".hidden", "must start" },
+		{ "-rf", "must start" },
+		{ "_x", "must start" },
+		{ "../x", "must start" },
+		{ "a/b", "allowed are" },
+		{ "a;b", "allowed are" },
+		{ "a b", "allowed are" },
+		{ "a\nb", "bad name \"a\\x0ab\": allowed are" },
+		{ "a\xff", "bad name \"a\\xff\": allowed are" },
+		{ "\xc3\xa4", "must start" },
+		{ "a\"\\", "a\\x22\\x5c" },
+		{ "a\x1b[2J", "a\\x1b[2J" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct err err = {0};
+		struct err err = { 0 };
 		int rc = name_check(cases[i].name, &err);
 
 		assert_int_equal(rc, cases[i].part ? -1 : 0);
@@ -50,7 +50,7 @@ static void test_check(void **state)
 static void test_long_name_is_cut_in_message(void **state)
 {
 	char name[301];
-	struct err err = {0};
+	struct err err = { 0 };
 
 	(void)state;
 	memset(name, '\1', 300);

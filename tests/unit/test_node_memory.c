@@ -8,11 +8,13 @@
 
 enum { HOUR = 3600 * 1000, DAY = 24 * HOUR };
 
-static const struct node_rules rules = { .half_life_ms = DAY, .threshold = 0.75,
-					.max_excluded = 2 };
+static const struct node_rules rules = { .half_life_ms = DAY,
+					 .threshold = 0.75,
+					 .max_excluded = 2 };
 
 static void blame_goes_to_whom_it_may_belong(void **state)
 {
+	/* clang-format off */
 	static const struct {
 		enum cause cause;
 		bool blame_run;
@@ -32,6 +34,7 @@ static void blame_goes_to_whom_it_may_belong(void **state)
 		{ CAUSE_TIMEOUT, false, 0, 1, 0 },	{ CAUSE_PREEMPTED, false, 0, 1, 0 },
 		{ CAUSE_LOST, false, 0, 1, 0 },		{ CAUSE_NODE_FAIL, false, 0, 0, 0 },
 	};
+	/* clang-format on */
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++)
@@ -60,7 +63,7 @@ static void scores_fade(void **state)
 	assert_float_equal(node_score_at(1, 0, 0, DAY), 1, 1e-12);
 	assert_float_equal(node_score_at(1, 0, DAY, DAY), 0.5, 1e-12);
 	assert_float_equal(node_score_at(2, 5, 5 + 3 * (int64_t)DAY, DAY), 0.25, 1e-12);
-	assert_float_equal(node_score_at(1, DAY, 0, DAY), 1, 1e-12);	/* the clock went back */
+	assert_float_equal(node_score_at(1, DAY, 0, DAY), 1, 1e-12); /* the clock went back */
 	assert_float_equal(node_score_at(1, 0, INT64_MAX / 2, DAY), 0, 1e-12);
 }
 
@@ -96,8 +99,11 @@ static void one_crash_is_nobodys_fault_two_are(void **state)
 static void the_worst_are_chosen_and_never_too_many(void **state)
 {
 	struct node_note notes[] = {
-		{ TEXT("a"), 0.9, 0 }, { TEXT("b"), 3, 0 }, { TEXT("c"), 0.1, 0 },
-		{ TEXT("d"), 0.9, 0 }, { TEXT("e"), 4, -10 * (int64_t)DAY },
+		{ TEXT("a"), 0.9, 0 },
+		{ TEXT("b"), 3, 0 },
+		{ TEXT("c"), 0.1, 0 },
+		{ TEXT("d"), 0.9, 0 },
+		{ TEXT("e"), 4, -10 * (int64_t)DAY },
 	};
 	struct node_rules none = rules;
 

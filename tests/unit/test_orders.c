@@ -48,7 +48,10 @@ static int nothing_to_end(void *self, const struct run *run, struct err *err)
 }
 
 static const struct world world = {
-	.wall_ms = clock_now, .mono_ms = clock_now, .spec = a_spec, .switched = no_switch,
+	.wall_ms = clock_now,
+	.mono_ms = clock_now,
+	.spec = a_spec,
+	.switched = no_switch,
 	.end_all = nothing_to_end,
 };
 static const struct scheduler_ops ops = { .name = "test" };
@@ -84,8 +87,9 @@ static void fail_at(const char *point)
 static json_t *give(struct lbd *lbd, enum verb verb, struct err *err)
 {
 	struct request r = {
-		.lbd = lbd, .verb = verb, .peer = { .uid = 1002, .user = "bob",
-						   .role = ROLE_MEMBER },
+		.lbd = lbd,
+		.verb = verb,
+		.peer = { .uid = 1002, .user = "bob", .role = ROLE_MEMBER },
 		.args = json_pack("{s:s, s:s}", "run", "first", "reason", "it hangs"),
 	};
 	json_t *answer = verb == VERB_SAVE ? wish_ask(&r, err) : order_give(&r, err);
@@ -147,7 +151,7 @@ static void kill_failing_at(const char *point)
 	assert_int_equal(err.code, ERR_IO);
 	assert_int_equal(settled_state(&lbd), RUN_HELD);
 	assert_int_equal(events(&lbd), 0);
-	answer = give(&lbd, VERB_KILL, &err);	/* the disk is well again */
+	answer = give(&lbd, VERB_KILL, &err); /* the disk is well again */
 	assert_non_null(answer);
 	json_decref(answer);
 	assert_int_equal(settled_state(&lbd), RUN_KILLED);

@@ -18,13 +18,13 @@ static void test_lb_home(void **state)
 	static const struct {
 		const char *lb_home, *xdg, *home, *path;
 	} cases[] = {
-		{"/a/b", "/x", "/h", "/a/b"},
-		{"/a/b///", "/x", "/h", "/a/b"},
-		{"/", "/x", "/h", "/"},
-		{"", "/x", "/h", "/x/lb"},
-		{NULL, "/x/", "/h", "/x//lb"},
-		{NULL, "relative", "/h", "/h/.local/state/lb"},
-		{NULL, NULL, "/h", "/h/.local/state/lb"},
+		{ "/a/b", "/x", "/h", "/a/b" },
+		{ "/a/b///", "/x", "/h", "/a/b" },
+		{ "/", "/x", "/h", "/" },
+		{ "", "/x", "/h", "/x/lb" },
+		{ NULL, "/x/", "/h", "/x//lb" },
+		{ NULL, "relative", "/h", "/h/.local/state/lb" },
+		{ NULL, NULL, "/h", "/h/.local/state/lb" },
 	};
 
 	(void)state;
@@ -54,7 +54,7 @@ static void test_relative_home(void **state)
 
 static void test_sibling(void **state)
 {
-	struct err err = {0};
+	struct err err = { 0 };
 	char *path = path_sibling("test_paths", &err);
 
 	(void)state;

@@ -71,8 +71,8 @@ static void test_names(void **state)
 			struct err err = { 0 };
 			size_t len = strcspn(at, ",");
 			snprintf(name, sizeof(name), "%.*s", (int)len, at);
-			const struct model_flavor *f =
-				model_flavor_find((enum model_family)family, name, NULL);
+			const struct model_flavor *f = model_flavor_find((enum model_family)family,
+									 name, NULL);
 			if (!f || model_cost(&cost, &f->shape, &o, &err))
 				fail_msg("%s: %s", name, err.text);
 			at += len;
@@ -82,7 +82,10 @@ static void test_names(void **state)
 
 static void test_sums(void **state)
 {
-	struct config c = { .local_batch_size = 4, .seq_len = 64, .accumulate = 2, .steps = 10,
+	struct config c = { .local_batch_size = 4,
+			    .seq_len = 64,
+			    .accumulate = 2,
+			    .steps = 10,
 			    .checkpoint_enable = true };
 	struct err err = { 0 };
 	struct plan p, full;
@@ -90,7 +93,7 @@ static void test_sums(void **state)
 	(void)state;
 	c.shape = model_flavor_find(MODEL_LLAMA, "124M", NULL)->shape;
 	assert_int_equal(plan_make(&p, &c, &err), 0);
-	assert_int_equal(p.cost.multiplied, 123568128);	/* all but the norms; the head is tied */
+	assert_int_equal(p.cost.multiplied, 123568128); /* all but the norms; the head is tied */
 	assert_true(p.flop_palm == 6.0 * 123568128 + 12.0 * 12 * 768 * 64);
 	assert_true(p.flop_causal == 6.0 * 123568128 + 6.0 * 12 * 768 * 64);
 	assert_int_equal(p.tokens, 512);

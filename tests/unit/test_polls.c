@@ -7,8 +7,8 @@
 #include "daemon/engine/state.h"
 
 static int64_t now_ms = 1000 * 1000;
-static int64_t polls;		/* asked so far */
-static scheduler_done answer;	/* NULL: nothing is asked */
+static int64_t polls;         /* asked so far */
+static scheduler_done answer; /* NULL: nothing is asked */
 static void *answer_arg;
 
 static int64_t clock_now(void *self)
@@ -20,7 +20,7 @@ static int64_t clock_now(void *self)
 static void poll_asked(struct scheduler *s, scheduler_done done, void *arg)
 {
 	(void)s;
-	assert_null(answer);	/* never two at once */
+	assert_null(answer); /* never two at once */
 	polls++;
 	answer = done;
 	answer_arg = arg;
@@ -61,16 +61,16 @@ static void test_pauses(void **state)
 	static const struct {
 		int64_t took_ms;
 		enum scheduler_result result;
-		int64_t pause_ms;	/* after the answer */
+		int64_t pause_ms; /* after the answer */
 	} cases[] = {
-		{ 10, SCHEDULER_OK, 14990 },	{ 2000, SCHEDULER_OK, 13000 },
-		{ 10000, SCHEDULER_OK, 40000 },	/* slow: four times as long */
-		{ 29000, SCHEDULER_OK, 60000 },	/* but no longer than a minute */
-		{ 10, SCHEDULER_OK, 14990 },	/* well again */
-		{ 10, SCHEDULER_DOWN, 1000 },	{ 10, SCHEDULER_DOWN, 2000 },
-		{ 10, SCHEDULER_UNCLEAR, 4000 },{ 10, SCHEDULER_DOWN, 8000 },
-		{ 10, SCHEDULER_DOWN, 16000 },	{ 10, SCHEDULER_DOWN, 32000 },
-		{ 10, SCHEDULER_DOWN, 60000 },	{ 10, SCHEDULER_DOWN, 60000 },
+		{ 10, SCHEDULER_OK, 14990 },     { 2000, SCHEDULER_OK, 13000 },
+		{ 10000, SCHEDULER_OK, 40000 }, /* slow: four times as long */
+		{ 29000, SCHEDULER_OK, 60000 }, /* but no longer than a minute */
+		{ 10, SCHEDULER_OK, 14990 },    /* well again */
+		{ 10, SCHEDULER_DOWN, 1000 },    { 10, SCHEDULER_DOWN, 2000 },
+		{ 10, SCHEDULER_UNCLEAR, 4000 }, { 10, SCHEDULER_DOWN, 8000 },
+		{ 10, SCHEDULER_DOWN, 16000 },   { 10, SCHEDULER_DOWN, 32000 },
+		{ 10, SCHEDULER_DOWN, 60000 },   { 10, SCHEDULER_DOWN, 60000 },
 		{ 10, SCHEDULER_OK, 14990 },
 	};
 	struct ledger *ledger = open_ledger();

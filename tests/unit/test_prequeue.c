@@ -16,7 +16,8 @@ static const struct policy policy = { .prequeue = true }, without = { .prequeue 
 static const struct job_status running = { .ref = { .job_id = 7 }, .phase = JOB_RUNNING };
 static const struct job_status pending = { .ref = { .job_id = 8 }, .phase = JOB_PENDING };
 static const struct job_status held = { .ref = { .job_id = 8 }, .phase = JOB_HELD };
-static const struct job_status cancelled = { .ref = { .job_id = 8 }, .phase = JOB_ENDED,
+static const struct job_status cancelled = { .ref = { .job_id = 8 },
+					     .phase = JOB_ENDED,
 					     .cause = CAUSE_KILLED };
 
 /* The macros give the usual facts; a case overrides what makes it special. */
@@ -33,13 +34,14 @@ static const struct job_status cancelled = { .ref = { .job_id = 8 }, .phase = JO
 #define INTENT SPARE(ATTEMPT_INTENT)
 #define HELD SPARE(ATTEMPT_HELD), .job = { .job_id = 8 }
 
+/* clang-format off */
 static const struct {
 	const char *when;
 	struct facts run;
 	bool has_spare;
 	struct facts spare;
 	enum decision_kind kind;
-	enum cause cause;		/* END */
+	enum cause cause; /* END */
 } cases[] = {
 	/* none yet */
 	{ "it trains", { TRAINS }, false, { 0 }, DECISION_NEW_ATTEMPT, 0 },
@@ -94,14 +96,14 @@ static const struct {
 	{ "failed", { RUN(RUN_FAILED, ATTEMPT_ENDED) }, true, { HELD, .seen = &held }, DECISION_END,
 	  CAUSE_KILLED },
 };
+/* clang-format on */
 
 enum { CASES = sizeof(cases) / sizeof(cases[0]) };
 
 static struct decision decide(size_t i, const struct policy *p, int64_t not_before_ms)
 {
 	return prequeue(&cases[i].run, cases[i].has_spare ? &cases[i].spare : NULL, not_before_ms,
-			p,
-			NOW);
+			p, NOW);
 }
 
 static void every_case(void **state)

@@ -16,24 +16,34 @@ enum { NOW = 1000 * 1000, A_MINUTE_AGO = NOW - 60 * 1000, LONG_AGO = NOW - LOST_
 
 static const int64_t never[] = { 42 };
 static const struct policy policy = {
-	.max_without_progress = 3, .backoff_first_ms = 60000, .backoff_max_ms = 1800000,
-	.kill_grace_ms = 10000, .stop_grace_ms = 300000, .never_on_exit_codes = never,
+	.max_without_progress = 3,
+	.backoff_first_ms = 60000,
+	.backoff_max_ms = 1800000,
+	.kill_grace_ms = 10000,
+	.stop_grace_ms = 300000,
+	.never_on_exit_codes = never,
 	.never_count = 1,
 };
 
 static const struct job_status held_job = { .ref = { .job_id = 7 }, .phase = JOB_HELD };
 static const struct job_status pending_job = { .ref = { .job_id = 7 }, .phase = JOB_PENDING };
-static const struct job_status walled_in_job = { .ref = { .job_id = 7 }, .phase = JOB_PENDING,
+static const struct job_status walled_in_job = { .ref = { .job_id = 7 },
+						 .phase = JOB_PENDING,
 						 .reason = "BadConstraints" };
-static const struct job_status doomed_job = { .ref = { .job_id = 7 }, .phase = JOB_PENDING,
-					     .reason = "DependencyNeverSatisfied" };
+static const struct job_status doomed_job = { .ref = { .job_id = 7 },
+					      .phase = JOB_PENDING,
+					      .reason = "DependencyNeverSatisfied" };
 static const struct job_status doomed_and_cancelled = {
-	.phase = JOB_ENDED, .cause = CAUSE_LAUNCH_FAIL, .reason = "DependencyNeverSatisfied",
+	.phase = JOB_ENDED,
+	.cause = CAUSE_LAUNCH_FAIL,
+	.reason = "DependencyNeverSatisfied",
 };
-static const struct job_status idle_beside_job = { .ref = { .job_id = 7 }, .phase = JOB_PENDING,
-						   .reason = "Resources", .idle_excluded = 1 };
+static const struct job_status idle_beside_job = {
+	.ref = { .job_id = 7 }, .phase = JOB_PENDING, .reason = "Resources", .idle_excluded = 1
+};
 static const struct job_status running_job = { .ref = { .job_id = 7 }, .phase = JOB_RUNNING };
-static const struct job_status requeued_job = { .ref = { .job_id = 7 }, .phase = JOB_PENDING,
+static const struct job_status requeued_job = { .ref = { .job_id = 7 },
+						.phase = JOB_PENDING,
 						.restart_count = 1 };
 static const struct job_status failed_node = { .phase = JOB_ENDED, .cause = CAUSE_NODE_FAIL };
 static const struct job_status done_job = { .phase = JOB_ENDED, .cause = CAUSE_COMPLETED };
@@ -41,16 +51,25 @@ static const struct job_status ending_job = { .phase = JOB_ENDING, .cause = CAUS
 static const struct job_status cancelled_job = { .phase = JOB_ENDED, .cause = CAUSE_KILLED };
 /* Slurm cancels what a node does not take, within moments of its start. */
 static const struct job_status cancelled_on_its_node = {
-	.phase = JOB_ENDED, .cause = CAUSE_KILLED, .nodes = "n1", .start_time = 5000, .end_time = 5002,
+	.phase = JOB_ENDED,
+	.cause = CAUSE_KILLED,
+	.nodes = "n1",
+	.start_time = 5000,
+	.end_time = 5002,
 };
 static const struct job_status cancelled_late = {
-	.phase = JOB_ENDED, .cause = CAUSE_KILLED, .nodes = "n1", .start_time = 5000, .end_time = 5600,
+	.phase = JOB_ENDED,
+	.cause = CAUSE_KILLED,
+	.nodes = "n1",
+	.start_time = 5000,
+	.end_time = 5600,
 };
 
 /* The macros give the usual facts; a case overrides what makes it special. */
 #pragma GCC diagnostic ignored "-Woverride-init"
 
 /* An attempt in this state, begun a minute ago; the scheduler was asked a moment ago. */
+/* clang-format off */
 #define ATTEMPT(run_state, attempt_state) \
 	.state = (run_state), .has_attempt = true, .attempt = (attempt_state), \
 	.watching_since_ms = A_MINUTE_AGO, .heard_ms = A_MINUTE_AGO, .poll_ms = NOW - 1, \
@@ -64,12 +83,14 @@ static const struct job_status cancelled_late = {
 #define HOLDING    ATTEMPT(RUN_STOPPING, ATTEMPT_RUNNING), .job = { .job_id = 7 }, .claimed = true, \
 		   .wanted = ORDER_HOLD, .ordered = ORDER_HOLD
 #define ENDED(why) ATTEMPT(RUN_RUNNING, ATTEMPT_ENDED), .cause = (why), .ever_trained = true
+/* clang-format on */
 
+/* clang-format off */
 static const struct {
 	const char *when;
 	struct facts facts;
 	enum decision_kind kind;
-	int detail;		/* END: cause; MOVE: state; SIGNAL: signal */
+	int detail; /* END: cause; MOVE: state; SIGNAL: signal */
 } cases[] = {
 	/* a new run */
 	{ "created", { .state = RUN_CREATED }, DECISION_NEW_ATTEMPT, 0 },
@@ -460,6 +481,7 @@ static const struct {
 	  DECISION_WAIT, 0 },
 	{ "back-off is over", { ENDED(CAUSE_CRASH), .state = RUN_BACKOFF }, DECISION_NEW_ATTEMPT, 0 },
 };
+/* clang-format on */
 
 static int detail_of(const struct decision *d)
 {
@@ -501,12 +523,15 @@ static void what_walls_a_run_in(void **state)
 		{ "refused", { SUBMITTING, .excludes = true, .submit = { CALL_REFUSED } }, true },
 		{ "refused, nothing excluded", { SUBMITTING, .submit = { CALL_REFUSED } }, false },
 		{ "no node is left", { QUEUED, .seen = &walled_in_job, .excludes = true }, true },
-		{ "it never arrived", { SUBMITTING, .excludes = true,
-		  .submit = { CALL_UNCLEAR, .reply_ms = A_MINUTE_AGO } }, false },
+		{ "it never arrived",
+		  { SUBMITTING, .excludes = true,
+		    .submit = { CALL_UNCLEAR, .reply_ms = A_MINUTE_AGO } },
+		  false },
 		{ "lost while held", { HELD, .excludes = true, .release = { CALL_GONE } }, false },
 		{ "lost while it waited", { QUEUED, .excludes = true }, false },
-		{ "cancelled", { QUEUED, .seen = &cancelled_job, .excludes = true,
-		  .ended_ms = A_MINUTE_AGO }, false },
+		{ "cancelled",
+		  { QUEUED, .seen = &cancelled_job, .excludes = true, .ended_ms = A_MINUTE_AGO },
+		  false },
 	};
 
 	(void)state;
@@ -519,11 +544,12 @@ static void what_walls_a_run_in(void **state)
 	}
 }
 
-/* What it depends on may have failed while nobody looked, and Slurm has forgotten the job since: it must not
- * be made anew. */
+/* What it depends on may have failed while nobody looked, and Slurm has forgotten the job since: it
+ * must not be made anew. */
 #define WAITED .depends = true, .last_reason = "Dependency", .was_waiting = true
 static void what_may_be_doomed(void **state)
 {
+	/* clang-format off */
 	static const struct {
 		const char *when;
 		struct facts facts;
@@ -554,14 +580,16 @@ static void what_may_be_doomed(void **state)
 		  { QUEUED, WAITED, .may_recall = true, .recall = { CALL_GONE, NOW, NOW } }, DECISION_END,
 		  CAUSE_LAUNCH_FAIL, true },
 	};
+	/* clang-format on */
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++) {
 		struct decision d = reconcile(&gone[i].facts, &policy, NOW);
 
-		if (d.kind != gone[i].kind || detail_of(&d) != gone[i].detail || d.is_final != gone[i].is_final)
-			fail_msg("%s: %s %d, final: %d", gone[i].when, decision_name(d.kind), detail_of(&d),
-				 d.is_final);
+		if (d.kind != gone[i].kind || detail_of(&d) != gone[i].detail ||
+		    d.is_final != gone[i].is_final)
+			fail_msg("%s: %s %d, final: %d", gone[i].when, decision_name(d.kind),
+				 detail_of(&d), d.is_final);
 	}
 }
 
@@ -646,7 +674,8 @@ static void rules_are_heeded(void **state)
 		enum run_state to;
 		int64_t backoff_ms;
 		bool counts;
-	} rows[] = {	/* the budget of 3 is spent where it counts */
+	} rows[] = {
+		/* the budget of 3 is spent where it counts */
 		{ CAUSE_CRASH, SPEC_RULE_AUTO, true, RUN_FAILED, 0, true },
 		{ CAUSE_DIVERGED, SPEC_RULE_AUTO, true, RUN_FAILED, 0, false },
 		{ CAUSE_CRASH, SPEC_COUNT, true, RUN_FAILED, 0, true },
@@ -665,9 +694,11 @@ static void rules_are_heeded(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct relaunch_facts f = { .cause = rows[i].cause, .exit_code = -1,
-					   .failures = rows[i].counts ? 3 : 2,
-					    .blame_run = rows[i].blame_run, .ever_trained = true };
+		struct relaunch_facts f = { .cause = rows[i].cause,
+					    .exit_code = -1,
+					    .failures = rows[i].counts ? 3 : 2,
+					    .blame_run = rows[i].blame_run,
+					    .ever_trained = true };
 		struct policy p = policy;
 		int rules[CAUSE_COUNT] = { 0 };
 		struct relaunch r;
@@ -689,8 +720,9 @@ static void pauses_are_spread_by_the_token(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(tokens) / sizeof(tokens[0]); i++) {
-		struct relaunch_facts f = { .cause = CAUSE_CRASH, .exit_code = -1, .failures = 1,
-					    .token = tokens[i] };
+		struct relaunch_facts f = {
+			.cause = CAUSE_CRASH, .exit_code = -1, .failures = 1, .token = tokens[i]
+		};
 
 		assert_int_equal(relaunch_decide(&f, &policy).backoff_ms, want_ms[i]);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_report.c - what the trainer says to lbrun is what common/run/message.h accepts, orders arrive,
- * and an lbrun that is absent, deaf or dead costs neither the training nor its time. */
+/* test_report.c - what the trainer says to lbrun is what common/run/message.h accepts, orders
+ * arrive, and an lbrun that is absent, deaf or dead costs neither the training nor its time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +23,8 @@
 
 static char folder[] = "/tmp/lb-test-report.XXXXXX";
 
-struct peer {			/* lbrun's side */
+/* lbrun's side */
+struct peer {
 	char path[64];
 	int listener, fd;
 	struct buf in;
@@ -88,8 +89,13 @@ static json_t *read_lines(struct peer *p, size_t lines)
 	return all;
 }
 
-static const struct report_step a_step = { .step = 7, .target_step = 9, .tokens = 4096, .loss = 2.5,
-					   .grad_norm = 0.25, .lr = 1e-3, .tokens_per_s = 1000,
+static const struct report_step a_step = { .step = 7,
+					   .target_step = 9,
+					   .tokens = 4096,
+					   .loss = 2.5,
+					   .grad_norm = 0.25,
+					   .lr = 1e-3,
+					   .tokens_per_s = 1000,
 					   .step_ms = 12.5 };
 
 static void test_lines(void **state)
@@ -136,8 +142,8 @@ static void test_deaf(void **state)
 
 	for (int i = 0; i < 20000; i++)
 		report_step(p->report, &a_step);
-	assert_true(clock_mono_ms() - start < 60000);	/* a wait of 3 ms at each would be seen */
-	for (int i = 0; i < 10; i++) {	/* what waits is sent on when there is room again */
+	assert_true(clock_mono_ms() - start < 60000); /* a wait of 3 ms at each would be seen */
+	for (int i = 0; i < 10; i++) { /* what waits is sent on when there is room again */
 		json_decref(read_lines(p, 100));
 		assert_int_equal(report_orders(p->report), REPORT_NOTHING);
 	}

@@ -22,7 +22,7 @@ static int read_spec(const char *text, struct run_spec *spec, struct err *err)
 static void test_defaults(void **state)
 {
 	struct run_spec s;
-	struct err err = {0};
+	struct err err = { 0 };
 
 	(void)state;
 	if (read_spec("[run]\ncommand = ['true', 'a b']\n", &s, &err) < 0)
@@ -61,7 +61,7 @@ static void test_defaults(void **state)
 static void test_everything(void **state)
 {
 	struct run_spec s;
-	struct err err = {0};
+	struct err err = { 0 };
 
 	(void)state;
 	if (read_spec("[run]\nname='x-1'\ncommand=['t']\nworkdir='/w'\nenv_file='/e'\n"
@@ -96,65 +96,68 @@ static void test_mistakes(void **state)
 	static const struct {
 		const char *text, *message;
 	} cases[] = {
-		{"", "t.toml: nothing to run: needs run.command = [\"program\", \"argument\", ...], or "
-		     "a [model] section (a training config for lbworker)"},
-		{RUN "[restart]\nbackof_first=1",
-		 "t.toml:4: restart.backof_first: unknown key; did you mean \"backoff_first\"?"},
-		{RUN "[model]", "t.toml:3: model: unknown section"},
-		{RUN "[checkpoint]\ninterval=5", "t.toml:4: checkpoint.interval: unknown key in "
-						 "section [checkpoint]"},
-		{"run=5", "t.toml:1: run: must be a section"},
-		{"[run]\ncommand=[]", "t.toml:2: run.command: must name a program"},
-		{"[run]\ncommand=['']", "t.toml:2: run.command: must name a program"},
-		{RUN "name='../x'", "t.toml:3: run.name: bad name \"../x\": it must start with a "
-				    "letter or a digit"},
-		{RUN "[watch]\nstep_timeout='soon'", "t.toml:4: watch.step_timeout: must be "
-							 "\"auto\" or a duration up to 7 days, "
-							 "like \"90s\""},
-		{RUN "name=''", "t.toml:3: run.name: bad name \"\": it is empty"},
-		{RUN "workdir='w'", "t.toml:3: run.workdir: must be an absolute path"},
-		{RUN "env_file='e'", "t.toml:3: run.env_file: must be an absolute path"},
-		{RUN "[slurm]\nmem='lots'",
-		 "t.toml:4: slurm.mem: \"lots\" is no amount of memory; write it like \"16G\", "
-		 "\"512M\" or \"1024\" (megabytes)"},
-		{RUN "[slurm]\ntime='soon'",
-		 "t.toml:4: slurm.time: \"soon\" is no time limit; write it like \"20h\", \"2d\" or "
-		 "\"D-HH:MM:SS\""},
-		{RUN "[slurm]\npartition=\"a\\nb\"",
-		 "t.toml:4: slurm.partition: must not contain control characters"},
-		{RUN "[slurm]\nnodes=0", "t.toml:4: slurm.nodes: must be an integer from 1 to 100000"},
-		{RUN "launcher='torchrun'\n[slurm]\nntasks_per_node=2",
-		 "t.toml:5: slurm.ntasks_per_node: torchrun is started once on each node: "
-		 "torchrun.nproc_per_node says how many ranks it starts there"},
-		{"[run]\nlauncher='torchrun'\n[model]",
-		 "t.toml:2: run.launcher: torchrun needs run.command: lbworker has a rank for each "
-		 "task of srun"},
-		{"[run]\nscript='/s'\n[nsys]\nenabled=true",
-		 "t.toml:4: nsys.enabled: is not for batch scripts: they start their ranks themselves"},
-		{RUN "[slurm]\ncontainer_image='i'\ncontainer_workdir='w'",
-		 "t.toml:5: slurm.container_workdir: must be an absolute path"},
-		{RUN "[slurm]\ncontainer_name='n'",
-		 "t.toml:4: slurm.container_name: needs slurm.container_image"},
-		{RUN "[torchrun]\ncommand=[]", "t.toml:4: torchrun.command: must name a program"},
-		{RUN "[nsys]\noutput='o'", "t.toml:4: nsys.output: must be an absolute path"},
-		{RUN "[restart]\nbackoff_max='1s'",
-		 "t.toml:4: restart.backoff_max: backoff_first must not be longer than backoff_max"},
-		{RUN "[restart]\nbackoff_first='1h'",
-		 "t.toml:4: restart.backoff_first: backoff_first must not be longer than "
-		 "backoff_max"},
-		{RUN "[restart]\nnever_on_exit_codes=[0]",
-		 "t.toml:4: restart.never_on_exit_codes: must be a list of integers, each from 1 to "
-		 "255"},
-		{RUN "[restart.policy]\ncrash='never'",
-		 "t.toml:4: restart.policy.crash: must be one of \"auto\", \"relaunch\", \"count\", \"stop\""},
-		{RUN "[restart.policy]\nkilled='stop'", "t.toml:4: restart.policy.killed: unknown key in section [restart.policy]"},
-		{RUN "[watch]\nkill_grace='2h'",
-		 "t.toml:4: watch.kill_grace: must be a duration from 0s to 1h"},
+		{ "",
+		  "t.toml: nothing to run: needs run.command = [\"program\", \"argument\", ...], or "
+		  "a [model] section (a training config for lbworker)" },
+		{ RUN "[restart]\nbackof_first=1",
+		  "t.toml:4: restart.backof_first: unknown key; did you mean \"backoff_first\"?" },
+		{ RUN "[model]", "t.toml:3: model: unknown section" },
+		{ RUN "[checkpoint]\ninterval=5", "t.toml:4: checkpoint.interval: unknown key in "
+						  "section [checkpoint]" },
+		{ "run=5", "t.toml:1: run: must be a section" },
+		{ "[run]\ncommand=[]", "t.toml:2: run.command: must name a program" },
+		{ "[run]\ncommand=['']", "t.toml:2: run.command: must name a program" },
+		{ RUN "name='../x'", "t.toml:3: run.name: bad name \"../x\": it must start with a "
+				     "letter or a digit" },
+		{ RUN "[watch]\nstep_timeout='soon'", "t.toml:4: watch.step_timeout: must be "
+						      "\"auto\" or a duration up to 7 days, "
+						      "like \"90s\"" },
+		{ RUN "name=''", "t.toml:3: run.name: bad name \"\": it is empty" },
+		{ RUN "workdir='w'", "t.toml:3: run.workdir: must be an absolute path" },
+		{ RUN "env_file='e'", "t.toml:3: run.env_file: must be an absolute path" },
+		{ RUN "[slurm]\nmem='lots'",
+		  "t.toml:4: slurm.mem: \"lots\" is no amount of memory; write it like \"16G\", "
+		  "\"512M\" or \"1024\" (megabytes)" },
+		{ RUN "[slurm]\ntime='soon'",
+		  "t.toml:4: slurm.time: \"soon\" is no time limit; write it like \"20h\", \"2d\" or "
+		  "\"D-HH:MM:SS\"" },
+		{ RUN "[slurm]\npartition=\"a\\nb\"",
+		  "t.toml:4: slurm.partition: must not contain control characters" },
+		{ RUN "[slurm]\nnodes=0",
+		  "t.toml:4: slurm.nodes: must be an integer from 1 to 100000" },
+		{ RUN "launcher='torchrun'\n[slurm]\nntasks_per_node=2",
+		  "t.toml:5: slurm.ntasks_per_node: torchrun is started once on each node: "
+		  "torchrun.nproc_per_node says how many ranks it starts there" },
+		{ "[run]\nlauncher='torchrun'\n[model]",
+		  "t.toml:2: run.launcher: torchrun needs run.command: lbworker has a rank for each "
+		  "task of srun" },
+		{ "[run]\nscript='/s'\n[nsys]\nenabled=true",
+		  "t.toml:4: nsys.enabled: is not for batch scripts: they start their ranks themselves" },
+		{ RUN "[slurm]\ncontainer_image='i'\ncontainer_workdir='w'",
+		  "t.toml:5: slurm.container_workdir: must be an absolute path" },
+		{ RUN "[slurm]\ncontainer_name='n'",
+		  "t.toml:4: slurm.container_name: needs slurm.container_image" },
+		{ RUN "[torchrun]\ncommand=[]", "t.toml:4: torchrun.command: must name a program" },
+		{ RUN "[nsys]\noutput='o'", "t.toml:4: nsys.output: must be an absolute path" },
+		{ RUN "[restart]\nbackoff_max='1s'",
+		  "t.toml:4: restart.backoff_max: backoff_first must not be longer than backoff_max" },
+		{ RUN "[restart]\nbackoff_first='1h'",
+		  "t.toml:4: restart.backoff_first: backoff_first must not be longer than "
+		  "backoff_max" },
+		{ RUN "[restart]\nnever_on_exit_codes=[0]",
+		  "t.toml:4: restart.never_on_exit_codes: must be a list of integers, each from 1 to "
+		  "255" },
+		{ RUN "[restart.policy]\ncrash='never'",
+		  "t.toml:4: restart.policy.crash: must be one of \"auto\", \"relaunch\", \"count\", \"stop\"" },
+		{ RUN "[restart.policy]\nkilled='stop'",
+		  "t.toml:4: restart.policy.killed: unknown key in section [restart.policy]" },
+		{ RUN "[watch]\nkill_grace='2h'",
+		  "t.toml:4: watch.kill_grace: must be a duration from 0s to 1h" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct err err = {0};
+		struct err err = { 0 };
 		struct run_spec s;
 
 		assert_int_equal(read_spec(cases[i].text, &s, &err), -1);
@@ -166,7 +169,7 @@ static void test_mistakes(void **state)
 static void test_training_config(void **state)
 {
 	struct run_spec s;
-	struct err err = {0};
+	struct err err = { 0 };
 
 	(void)state;
 	assert_int_equal(read_spec("extra=1\n[job]\nx=1\n[model]\nname='llama'\n"
@@ -177,7 +180,7 @@ static void test_training_config(void **state)
 	assert_int_equal(s.in_place, 1);
 	assert_string_equal(s.checkpoint_folder, "c");
 	assert_int_equal(s.never_on_exit_codes.count, 1);
-	assert_int_equal(s.never_on_exit_codes.items[0], 2);	/* lbworker's: bad input */
+	assert_int_equal(s.never_on_exit_codes.items[0], 2); /* lbworker's: bad input */
 	run_spec_clear(&s);
 	assert_int_equal(read_spec("[model]\n[restart]\nnever_on_exit_codes=[]\n", &s, &err), 0);
 	assert_int_equal(s.never_on_exit_codes.count, 0);
@@ -192,17 +195,19 @@ static void test_times(void **state)
 		const char *text;
 		int64_t seconds; /* -1: refused */
 	} cases[] = {
-		{"30", 1800},	  {"30:15", 1815},   {"1:02:03", 3723}, {"2-0", 172800},
-		{"1-2:30", 95400}, {"1-02:03:04", 93784}, {"20h", 72000}, {"2d", 172800},
-		{"90s", 90},	  {"1:2:3:4", -1},   {"1-", -1},	{"-1", -1},
-		{"1:", -1},	  {":1", -1},	     {"0", -1},		{"9999999999", -1},
-		{"1-1-1", -1},	  {"400d", -1},	     {"UNLIMITED", -1},
+		{ "30", 1800 },       { "30:15", 1815 },   { "1:02:03", 3723 },
+		{ "2-0", 172800 },    { "1-2:30", 95400 }, { "1-02:03:04", 93784 },
+		{ "20h", 72000 },     { "2d", 172800 },    { "90s", 90 },
+		{ "1:2:3:4", -1 },    { "1-", -1 },        { "-1", -1 },
+		{ "1:", -1 },         { ":1", -1 },        { "0", -1 },
+		{ "9999999999", -1 }, { "1-1-1", -1 },     { "400d", -1 },
+		{ "UNLIMITED", -1 },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		struct run_spec s;
-		struct err err = {0};
+		struct err err = { 0 };
 		char text[200];
 		int rc;
 
@@ -222,9 +227,10 @@ static void test_mem(void **state)
 		const char *text;
 		int64_t mb;
 	} cases[] = {
-		{"1024", 1024}, {"512M", 512}, {"16G", 16384}, {"2t", 2097152}, {"1K", 1}, {"0", 0},
-		{"", -1},	{"G", -1},     {"1.5G", -1},   {"16GB", -1},	{"-1", -1},
-		{"1 G", -1},	{"9999999999", -1},
+		{ "1024", 1024 },     { "512M", 512 }, { "16G", 16384 }, { "2t", 2097152 },
+		{ "1K", 1 },          { "0", 0 },      { "", -1 },       { "G", -1 },
+		{ "1.5G", -1 },       { "16GB", -1 },  { "-1", -1 },     { "1 G", -1 },
+		{ "9999999999", -1 },
 	};
 
 	(void)state;
@@ -248,7 +254,7 @@ static void test_table_is_whole(void **state)
 
 static void test_env_file(void **state)
 {
-	struct err err = {0};
+	struct err err = { 0 };
 	char **list;
 
 	(void)state;
@@ -267,7 +273,7 @@ static void test_env_file(void **state)
 
 static void refused(const char *path, unsigned uid, enum err_code code, const char *part)
 {
-	struct err err = {0};
+	struct err err = { 0 };
 
 	assert_null(env_file_read(path, uid, &err));
 	assert_int_equal(err.code, code);
@@ -277,8 +283,8 @@ static void refused(const char *path, unsigned uid, enum err_code code, const ch
 
 static void test_bad_env_files(void **state)
 {
-	static const char *const texts[] = {"A=1\ns3cret\n", "A=1\n=s3cret\n", "A=1\n1A=s3cret\n",
-					    "A=1\nexport B=s3cret\n"};
+	static const char *const texts[] = { "A=1\ns3cret\n", "A=1\n=s3cret\n", "A=1\n1A=s3cret\n",
+					     "A=1\nexport B=s3cret\n" };
 	FILE *f;
 
 	(void)state;
@@ -307,10 +313,10 @@ static void test_bad_env_files(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_defaults),	cmocka_unit_test(test_everything),
-		cmocka_unit_test(test_mistakes),	cmocka_unit_test(test_training_config),
-		cmocka_unit_test(test_times),		cmocka_unit_test(test_mem),
-		cmocka_unit_test(test_table_is_whole),	cmocka_unit_test(test_env_file),
+		cmocka_unit_test(test_defaults),       cmocka_unit_test(test_everything),
+		cmocka_unit_test(test_mistakes),       cmocka_unit_test(test_training_config),
+		cmocka_unit_test(test_times),          cmocka_unit_test(test_mem),
+		cmocka_unit_test(test_table_is_whole), cmocka_unit_test(test_env_file),
 		cmocka_unit_test(test_bad_env_files),
 	};
 

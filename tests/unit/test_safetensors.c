@@ -70,9 +70,10 @@ static void write_raw(uint64_t header_bytes, const char *header, size_t data_byt
 
 static void test_hostile(void **state)
 {
+	/* clang-format off */
 	static const struct {
 		const char *header;
-		uint64_t length;	/* 0: the true one */
+		uint64_t length; /* 0: the true one */
 		size_t data;
 		const char *says;
 	} cases[] = {
@@ -101,6 +102,7 @@ static void test_hostile(void **state)
 		{ "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]},"
 		  "\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 0, 4, "overlaps" },
 	};
+	/* clang-format on */
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -12,25 +12,50 @@
 
 static void test_rates(void **state)
 {
-	const struct schedule linear = { .peak = 1, .warmup_steps = 4, .steps = 13,
-					 .decay_ratio = -1, .decay = SCHEDULE_LINEAR };
-	const struct schedule cosine = { .peak = 2, .warmup_steps = 0, .steps = 9,
-					 .decay_ratio = -1, .decay = SCHEDULE_COSINE,
+	const struct schedule linear = { .peak = 1,
+					 .warmup_steps = 4,
+					 .steps = 13,
+					 .decay_ratio = -1,
+					 .decay = SCHEDULE_LINEAR };
+	const struct schedule cosine = { .peak = 2,
+					 .warmup_steps = 0,
+					 .steps = 9,
+					 .decay_ratio = -1,
+					 .decay = SCHEDULE_COSINE,
 					 .min_factor = 0.1 };
-	const struct schedule plateau = { .peak = 1, .warmup_steps = 2, .steps = 20,
-					  .decay_ratio = 0.25, .decay = SCHEDULE_LINEAR };
-	const struct schedule wsd = { .peak = 1, .warmup_steps = 2, .steps = 20, .decay_ratio = 0.2,
-				      .decay = SCHEDULE_SQRT, .min_factor = 0.5 };
+	const struct schedule plateau = { .peak = 1,
+					  .warmup_steps = 2,
+					  .steps = 20,
+					  .decay_ratio = 0.25,
+					  .decay = SCHEDULE_LINEAR };
+	const struct schedule wsd = { .peak = 1,
+				      .warmup_steps = 2,
+				      .steps = 20,
+				      .decay_ratio = 0.2,
+				      .decay = SCHEDULE_SQRT,
+				      .min_factor = 0.5 };
 	const struct {
 		int which;
 		int64_t step;
 		double want;
 	} cases[] = {
-		{ 0, 1, 0.25 }, { 0, 4, 1 }, { 0, 5, 0.9 }, { 0, 9, 0.5 }, { 0, 13, 0.1 },
-		{ 1, 5, 2 * (0.1 + 0.9 * 0.5) }, { 1, 10, 0.2 }, { 1, 1000, 0.2 },
-		{ 2, 1, 0.5 }, { 2, 2, 1 }, { 2, 15, 1 }, { 2, 16, 1 - 1.0 / 6 },
-		{ 2, 20, 1 - 5.0 / 6 }, { 3, 16, 1 }, { 3, 17, 0.5 + 0.5 * (1 - sqrt(0.2)) },
-		{ 3, 20, 0.5 + 0.5 * (1 - sqrt(0.8)) }, { 3, 30, 0.5 },
+		{ 0, 1, 0.25 },
+		{ 0, 4, 1 },
+		{ 0, 5, 0.9 },
+		{ 0, 9, 0.5 },
+		{ 0, 13, 0.1 },
+		{ 1, 5, 2 * (0.1 + 0.9 * 0.5) },
+		{ 1, 10, 0.2 },
+		{ 1, 1000, 0.2 },
+		{ 2, 1, 0.5 },
+		{ 2, 2, 1 },
+		{ 2, 15, 1 },
+		{ 2, 16, 1 - 1.0 / 6 },
+		{ 2, 20, 1 - 5.0 / 6 },
+		{ 3, 16, 1 },
+		{ 3, 17, 0.5 + 0.5 * (1 - sqrt(0.2)) },
+		{ 3, 20, 0.5 + 0.5 * (1 - sqrt(0.8)) },
+		{ 3, 30, 0.5 },
 	};
 	const struct schedule *const schedules[] = { &linear, &cosine, &plateau, &wsd };
 
@@ -45,12 +70,12 @@ static void test_rates(void **state)
 static void test_retention(void **state)
 {
 	(void)state;
-	assert_true(retention_keeps(10, 0, 1, 0));	/* the newest two stay always */
+	assert_true(retention_keeps(10, 0, 1, 0)); /* the newest two stay always */
 	assert_true(retention_keeps(10, 1, 1, 0));
 	assert_false(retention_keeps(10, 2, 1, 0));
 	assert_true(retention_keeps(10, 2, 3, 0));
 	assert_false(retention_keeps(10, 3, 3, 0));
-	assert_true(retention_keeps(10, 1000, 0, 0));	/* 0: all */
+	assert_true(retention_keeps(10, 1000, 0, 0)); /* 0: all */
 	assert_true(retention_keeps(1000, 50, 3, 500));
 	assert_false(retention_keeps(750, 50, 3, 500));
 }

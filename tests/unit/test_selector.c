@@ -13,9 +13,10 @@
 
 static void test_words(void **state)
 {
+	/* clang-format off */
 	static const struct {
 		const char *text;
-		int kind;		/* -1: refused */
+		int kind; /* -1: refused */
 	} rows[] = {
 		{"a", SELECT_RUN}, {"brisk-otter-39", SELECT_RUN}, {"a.kill", SELECT_RUN},
 		{"*", SELECT_GLOB}, {"sweep-*", SELECT_GLOB}, {"?", SELECT_GLOB},
@@ -26,11 +27,12 @@ static void test_words(void **state)
 		{"*\x1b[31m", -1}, {"*\xff", -1}, {"*%n$(x)`y`;'\"", -1}, {"[ab]", -1}, {"-x@user", -1},
 		{"*aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", -1},
 	};
+	/* clang-format on */
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct selector s;
-		struct err err = {0};
+		struct err err = { 0 };
 		int rc = selector_parse(rows[i].text, &s, &err);
 
 		if (rc < 0 ? rows[i].kind >= 0 : (int)s.kind != rows[i].kind)
@@ -43,6 +45,7 @@ static void test_words(void **state)
 
 static void test_matches(void **state)
 {
+	/* clang-format off */
 	static const struct {
 		const char *selector, *name, *group, *owner;
 		bool matches;
@@ -55,14 +58,15 @@ static void test_matches(void **state)
 		{"g@group", "a", NULL, "ada", false}, {"ada@user", "a", "", "ada", true},
 		{"ada@user", "ada", "ada", "bob", false}, {"ALL", "a", NULL, "ada", true},
 	};
+	/* clang-format on */
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct selector s;
 
 		assert_int_equal(selector_parse(rows[i].selector, &s, NULL), 0);
-		if (selector_matches(&s, rows[i].name, rows[i].group,
-				     rows[i].owner) != rows[i].matches)
+		if (selector_matches(&s, rows[i].name, rows[i].group, rows[i].owner) !=
+		    rows[i].matches)
 			fail_msg("%s against %s", rows[i].selector, rows[i].name);
 	}
 }
@@ -78,8 +82,11 @@ static void test_hard_globs(void **state)
 					&s, NULL),
 			 0);
 	for (int i = 0; i < 1000; i++)
-		assert_false(selector_matches(&s, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-					      "aaaaaaaaa", "", ""));
+		assert_false(
+			selector_matches(&s,
+					 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+					 "aaaaaaaaa",
+					 "", ""));
 	assert_true(clock() - start < CLOCKS_PER_SEC);
 }
 

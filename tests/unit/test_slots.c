@@ -10,6 +10,7 @@
 
 enum { MAX_JOBS = 5 };
 
+/* clang-format off */
 static const struct row {
 	const char *name;
 	struct slots machine;
@@ -64,6 +65,7 @@ static const struct row {
 	    { .wants = { .gpus = 1 }, .holds = true }, { .wants = { .gpus = 1 } } },
 	  { SLOT_TAKEN, SLOT_TAKEN, SLOT_NO_GPUS }, { "", "", "Resources: 0 of 1 GPUs free" }, 3 },
 };
+/* clang-format on */
 
 static void test_plan(void **state)
 {
@@ -169,8 +171,9 @@ static void test_sets(void **state)
 static void test_limits(void **state)
 {
 	const int64_t ids[] = { 1, 3, 70 };
-	struct local_limits limits = { .gpus = -1, .gpu_ids = ids, .gpu_id_count = 3, .cpus = 1,
-				       .mem_mb = 512, .jobs = 4 };
+	struct local_limits limits = {
+		.gpus = -1, .gpu_ids = ids, .gpu_id_count = 3, .cpus = 1, .mem_mb = 512, .jobs = 4
+	};
 	struct machine m;
 
 	(void)state;
@@ -188,8 +191,8 @@ static void test_limits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plan), cmocka_unit_test(test_promises),
-		cmocka_unit_test(test_check), cmocka_unit_test(test_sets),
+		cmocka_unit_test(test_plan),   cmocka_unit_test(test_promises),
+		cmocka_unit_test(test_check),  cmocka_unit_test(test_sets),
 		cmocka_unit_test(test_limits),
 	};
 

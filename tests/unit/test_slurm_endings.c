@@ -10,6 +10,7 @@
 
 #include "slurm/job_result.h"
 
+/* clang-format off */
 static const struct row {
 	const char *what;
 	struct slurm_word word;
@@ -95,6 +96,7 @@ static const struct row {
 	{ "out of memory", { 11, 0, 0x7d00, false }, JOB_ENDED, CAUSE_OOM, 125, 0, "OUT_OF_MEMORY", "" },
 	{ "a state of the future", { 12, 999, 0, false }, JOB_ENDED, CAUSE_LOST, -1, 0, "state 12", "UnknownReason" },
 };
+/* clang-format on */
 
 static void test_rows(void **state)
 {
@@ -105,13 +107,11 @@ static void test_rows(void **state)
 
 		slurm_word_judge(&r->word, &got);
 		if (got.phase != r->phase || got.cause != r->cause ||
-		    got.exit_code != r->exit_code ||
-		    got.signal != r->signal || strcmp(got.state, r->state) != 0 ||
-		    strcmp(got.reason, r->reason) != 0)
+		    got.exit_code != r->exit_code || got.signal != r->signal ||
+		    strcmp(got.state, r->state) != 0 || strcmp(got.reason, r->reason) != 0)
 			fail_msg("%s: phase %d, %s, exit %d, signal %d, %s, \"%s\"", r->what,
-				 got.phase,
-				 cause_name(got.cause), got.exit_code, got.signal, got.state,
-				 got.reason);
+				 got.phase, cause_name(got.cause), got.exit_code, got.signal,
+				 got.state, got.reason);
 	}
 }
 

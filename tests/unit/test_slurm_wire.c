@@ -15,6 +15,7 @@
 
 static void test_comments(void **state)
 {
+	/* clang-format off */
 	static const struct { const char *text; bool is_ours; } cases[] = {
 		{ "lbd1:" LEDGER ":" TOKEN, true },
 		{ "lbd1:" LEDGER ":" TOKEN " thesis, chapter 3", true },
@@ -31,6 +32,7 @@ static void test_comments(void **state)
 		{ "", false },
 		{ NULL, false },
 	};
+	/* clang-format on */
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -62,9 +64,17 @@ static void test_names(void **state)
 static void test_rows(void **state)
 {
 	static const struct wire_row row = {
-		.token = TOKEN, .ledger_id = LEDGER, .job_id = 7, .submit_time = 1000, .state = 5,
-		.reason = 24, .exit_code = 0x300, .start_time = 1001, .end_time = 1002,
-		.restarts = 4, .nodes = "n[1-2]",
+		.token = TOKEN,
+		.ledger_id = LEDGER,
+		.job_id = 7,
+		.submit_time = 1000,
+		.state = 5,
+		.reason = 24,
+		.exit_code = 0x300,
+		.start_time = 1001,
+		.end_time = 1002,
+		.restarts = 4,
+		.nodes = "n[1-2]",
 	};
 	char text[WIRE_ROW_BYTES];
 	struct job_status job;
@@ -84,7 +94,7 @@ static void test_rows(void **state)
 	assert_string_equal(job.nodes, "n[1-2]");
 	assert_false(wire_row_parse(NULL, &job));
 	assert_int_equal(job.ref.job_id, 0);
-	for (char *end = strrchr(text, ' '); end; end = strrchr(text, ' ')) {	/* cut short */
+	for (char *end = strrchr(text, ' '); end; end = strrchr(text, ' ')) { /* cut short */
 		*end = '\0';
 		assert_false(wire_row_parse(text, &job));
 	}
@@ -121,10 +131,8 @@ static void test_results(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_comments),
-		cmocka_unit_test(test_names),
-		cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_bad_rows),
+		cmocka_unit_test(test_comments), cmocka_unit_test(test_names),
+		cmocka_unit_test(test_rows),     cmocka_unit_test(test_bad_rows),
 		cmocka_unit_test(test_results),
 	};
 

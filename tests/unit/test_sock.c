@@ -11,7 +11,7 @@
 
 static void talk(const char *path)
 {
-	struct err err = {0};
+	struct err err = { 0 };
 	int server = sock_listen(path, 0660, &err);
 	int client, peer;
 	struct stat st;
@@ -68,7 +68,7 @@ static void test_long_path(void **state)
 
 static void test_refusals(void **state)
 {
-	struct err err = {0};
+	struct err err = { 0 };
 	char name[200];
 
 	(void)state;

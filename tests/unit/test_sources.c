@@ -42,8 +42,9 @@ static void write_raw(const char *path, size_t count, uint16_t first)
 
 static struct data *open_path(const char *path, uint64_t vocab, struct err *err)
 {
-	const struct data_options options = { .path = path, .seq = 4, .vocab = vocab, .seed = 5,
-					      .verify = true };
+	const struct data_options options = {
+		.path = path, .seq = 4, .vocab = vocab, .seed = 5, .verify = true
+	};
 	err_clear(err);
 	return data_open(&options, err);
 }
@@ -75,7 +76,7 @@ static void test_formats(void **state)
 	(void)state;
 	write_llmc("gpt2.bin", 20240520, 1, 41, 41, 2);
 	check_samples("gpt2.bin", 41, 3);
-	write_llmc("llama3", 20240801, 7, 41, 41, 4);	/* its magic is enough, whatever its name */
+	write_llmc("llama3", 20240801, 7, 41, 41, 4); /* its magic is enough, whatever its name */
 	check_samples("llama3", 41, 3);
 	write_raw("train.bin", 99, 7);
 	check_samples("train.bin", 99, 1);
@@ -160,8 +161,9 @@ static void test_bad_files(void **state)
 
 static struct data *open_mix(char *const *mix, size_t count, struct err *err)
 {
-	const struct data_options options = { .mix = mix, .mix_count = count, .seq = 4,
-					      .vocab = VOCAB, .seed = 5, .verify = true };
+	const struct data_options options = {
+		.mix = mix, .mix_count = count, .seq = 4, .vocab = VOCAB, .seed = 5, .verify = true
+	};
 	err_clear(err);
 	return data_open(&options, err);
 }
@@ -239,11 +241,11 @@ static void test_join(void **state)
 	struct err err = { 0 };
 
 	(void)state;
-	write_raw("narrow.bin", 10, 1);			/* 1 … 10 */
-	write_llmc("wide", 20240801, 7, 30000, 30000, 4);	/* 0, 3 … 89997 */
+	write_raw("narrow.bin", 10, 1);                   /* 1 … 10 */
+	write_llmc("wide", 20240801, 7, 30000, 30000, 4); /* 0, 3 … 89997 */
 	assert_int_equal(data_join("joined.tokens", files, 2, 9, &tokens, &documents, &err), 0);
 	assert_int_equal(tokens, 30010);
-	assert_int_equal(documents, 4);	/* each file, and the 9 in each */
+	assert_int_equal(documents, 4); /* each file, and the 9 in each */
 	struct shard s = { .path = xstrdup("joined.tokens") };
 	if (shard_open(&s, 90000, true, &err))
 		fail_msg("%s", err.text);

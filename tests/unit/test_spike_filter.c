@@ -16,8 +16,8 @@ static void test_no_number(void **state)
 		double loss, norm;
 		enum step_verdict want;
 	} steps[] = {
-		{ 5, 1, STEP_GO },	    { NAN, 1, STEP_SKIP },	 { 5, INFINITY, STEP_SKIP },
-		{ 5, 1, STEP_GO },	    { INFINITY, 1, STEP_SKIP }, { 5, NAN, STEP_SKIP },
+		{ 5, 1, STEP_GO },         { NAN, 1, STEP_SKIP },      { 5, INFINITY, STEP_SKIP },
+		{ 5, 1, STEP_GO },         { INFINITY, 1, STEP_SKIP }, { 5, NAN, STEP_SKIP },
 		{ 5, NAN, STEP_DIVERGED },
 	};
 	struct spike_filter g = { 0 };
@@ -37,8 +37,8 @@ static void test_strict(void **state)
 	struct spike_filter g = { 0 };
 
 	(void)state;
-	assert_int_equal(spike_filter_judge(&g, &rules, 1, 1e30), STEP_GO); /* spikes are let
-									       through */
+	/* spikes are let through */
+	assert_int_equal(spike_filter_judge(&g, &rules, 1, 1e30), STEP_GO);
 	assert_int_equal(spike_filter_judge(&g, &rules, NAN, 1), STEP_DIVERGED);
 	assert_int_equal(g.skipped, 0);
 }
@@ -49,8 +49,8 @@ static void test_spikes(void **state)
 	struct spike_filter g = { 0 };
 
 	(void)state;
-	assert_int_equal(spike_filter_judge(&g, &rules, 5, 100), STEP_GO); /* the first are no
-									      measure */
+	/* the first are no measure */
+	assert_int_equal(spike_filter_judge(&g, &rules, 5, 100), STEP_GO);
 	for (int i = 0; i < 200; i++)
 		assert_int_equal(spike_filter_judge(&g, &rules, 5, i % 2 ? 1 : 3), STEP_GO);
 	assert_true(fabs(g.usual_norm - 2) < 0.5);
@@ -58,7 +58,7 @@ static void test_spikes(void **state)
 	assert_int_equal(spike_filter_judge(&g, &rules, 5, 14), STEP_SKIP);
 	double usual = g.usual_norm;
 	assert_int_equal(spike_filter_judge(&g, &rules, 5, 1e6), STEP_SKIP);
-	assert_true(g.usual_norm == usual);	/* a spike is not usual */
+	assert_true(g.usual_norm == usual); /* a spike is not usual */
 	assert_int_equal(spike_filter_judge(&g, &rules, 5, 2), STEP_GO);
 	assert_int_equal(g.in_a_row, 0);
 }

@@ -50,7 +50,7 @@ static void append(struct spool_writer *w, int lines)
 
 static void open_writer(struct spool_writer *w, const char *path, int64_t seq)
 {
-	struct err err = {0};
+	struct err err = { 0 };
 
 	if (spool_writer_open(w, path, &err) < 0)
 		fail_msg("%s", err.text);
@@ -76,7 +76,7 @@ static int64_t size_of(const char *path)
 static void test_write_and_tail(void **state)
 {
 	struct spool_writer w;
-	struct seen seen = {0};
+	struct seen seen = { 0 };
 	int64_t offset = 0;
 
 	(void)state;
@@ -114,7 +114,7 @@ static void test_torn_at_every_byte(void **state)
 	text = file_read("torn", 100000, &len, NULL);
 	line_end = (size_t)(strchr(text, '\n') - text) + 1;
 	for (size_t cut = 0; cut <= len; cut++) {
-		struct seen seen = {0};
+		struct seen seen = { 0 };
 		int64_t offset = 0;
 		int whole = cut == len ? 2 : cut >= line_end;
 
@@ -150,7 +150,7 @@ static void test_bad_lines(void **state)
 	for (size_t i = 0; i < COUNT(cases); i++) {
 		size_t len = i == 3 ? 4 : strlen(cases[i]);
 		struct spool_writer w;
-		struct seen seen = {0};
+		struct seen seen = { 0 };
 		int64_t offset = 0, before;
 
 		unlink("bad");
@@ -168,7 +168,7 @@ static void test_bad_lines(void **state)
 		assert_int_equal(seen.bad, 1);
 		assert_int_equal(seen.bad_at, before);
 		offset = 0;
-		seen = (struct seen){0};
+		seen = (struct seen){ 0 };
 		spool_read("bad", &offset, 1 << 20, on_line, NULL, &seen, NULL);
 		assert_int_equal(seen.count, 2);
 	}
@@ -176,14 +176,14 @@ static void test_bad_lines(void **state)
 
 static void test_long_lines(void **state)
 {
-	static const size_t sizes[] = {SPOOL_MAX_LINE_BYTES + 1, 300 * 1024, 1024 * 1024};
+	static const size_t sizes[] = { SPOOL_MAX_LINE_BYTES + 1, 300 * 1024, 1024 * 1024 };
 	char *big = malloc(2 * 1024 * 1024);
 
 	(void)state;
 	memset(big, 'x', 2 * 1024 * 1024);
 	for (size_t i = 0; i < COUNT(sizes); i++) {
 		struct spool_writer w;
-		struct seen seen = {0};
+		struct seen seen = { 0 };
 		int64_t offset = 0;
 
 		unlink("long");
@@ -213,7 +213,7 @@ static void test_long_lines(void **state)
 static void test_append_refuses_too_long(void **state)
 {
 	struct spool_writer w;
-	struct err err = {0};
+	struct err err = { 0 };
 	char *big = calloc(1, SPOOL_MAX_LINE_BYTES);
 	json_t *line;
 
@@ -234,8 +234,8 @@ static void test_append_refuses_too_long(void **state)
 static void test_portions_and_stop(void **state)
 {
 	struct spool_writer w;
-	struct seen seen = {.stop_at = 7};
-	struct err err = {0};
+	struct seen seen = { .stop_at = 7 };
+	struct err err = { 0 };
 	int64_t offset = 0, line;
 
 	(void)state;
@@ -267,8 +267,8 @@ static void test_disk_full(void **state)
 {
 	struct rlimit old, low;
 	struct spool_writer w;
-	struct seen seen = {0};
-	struct err err = {0};
+	struct seen seen = { 0 };
+	struct err err = { 0 };
 	json_t *line = json_pack("{s:s}", "type", "note");
 	int64_t before, offset = 0;
 
@@ -278,7 +278,7 @@ static void test_disk_full(void **state)
 	append(&w, 2);
 	before = size_of("full");
 	getrlimit(RLIMIT_FSIZE, &old);
-	low = (struct rlimit){(rlim_t)before + 20, old.rlim_max};
+	low = (struct rlimit){ (rlim_t)before + 20, old.rlim_max };
 	setrlimit(RLIMIT_FSIZE, &low);
 	assert_int_equal(spool_append(&w, 1, true, line, &err), -1);
 	setrlimit(RLIMIT_FSIZE, &old);
@@ -304,7 +304,7 @@ static void test_many_chunks(void **state)
 	open_writer(&w, "many", 0);
 	append(&w, 10000);
 	do {
-		seen = (struct seen){0};
+		seen = (struct seen){ 0 };
 		n = spool_read("many", &offset, 5000, on_line, on_bad, &seen, NULL);
 		for (int i = 0; i < seen.count; i++)
 			assert_int_equal(seen.seqs[i], ++count);

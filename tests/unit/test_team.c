@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The common folder of a team: what is written comes back; what is not what it seems does not count,
- * and is told; of what counts only the known is taken. (Files of other users: team-export.t.) */
+/* The common folder of a team: what is written comes back; what is not what it seems does not
+ * count, and is told; of what counts only the known is taken. (Files of other users:
+ * team-export.t.) */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>
@@ -109,11 +110,16 @@ static void which_folders_can_be_trusted(void **state)
 {
 	static const struct {
 		mode_t mode;
-		const char *why;	/* NULL: it can */
+		const char *why; /* NULL: it can */
 	} cases[] = {
-		{ 03770, NULL }, { 0700, NULL }, { 0750, NULL }, { 01770, NULL },
-		{ 03777, "everybody can write to it" }, { 0702, "everybody can write to it" },
-		{ 02770, "is not sticky" }, { 0770, "is not sticky" },
+		{ 03770, NULL },
+		{ 0700, NULL },
+		{ 0750, NULL },
+		{ 01770, NULL },
+		{ 03777, "everybody can write to it" },
+		{ 0702, "everybody can write to it" },
+		{ 02770, "is not sticky" },
+		{ 0770, "is not sticky" },
 	};
 
 	(void)state;
@@ -161,7 +167,8 @@ static void a_folder_that_is_missing(void **state)
 	assert_non_null(strstr(err.text, "mkdir -m 3770"));
 }
 
-static const char good[] = "{\"format\":1,\"user\":\"x\",\"switches\":\"/home/x/switches\",\"written\":1799999990.5,"
+static const char good[] =
+	"{\"format\":1,\"user\":\"x\",\"switches\":\"/home/x/switches\",\"written\":1799999990.5,"
 	"\"left_out\":3,\"runs\":[{\"name\":\"first\",\"state\":\"running\",\"owner\":\"x\",\"step\":7,"
 	"\"loss\":2.5,\"secret\":\"no\"}]}\n";
 
@@ -175,7 +182,7 @@ static void what_is_written_is_read(void **state)
 	mode_t mask = umask(077);
 
 	(void)state;
-	for (int i = 0; i < 2; i++)	/* the second replaces the first */
+	for (int i = 0; i < 2; i++) /* the second replaces the first */
 		assert_int_equal(team_write(fd, folder, me, good, strlen(good), &err), 0);
 	umask(mask);
 	close(fd);
@@ -201,7 +208,8 @@ static void what_is_written_is_read(void **state)
 	assert_null(team.exports);
 }
 
-/* What a crash left of an earlier attempt is no obstacle; what is in the way of the name itself is. */
+/* What a crash left of an earlier attempt is no obstacle; what is in the way of the name itself
+ * is. */
 static void what_is_in_the_way(void **state)
 {
 	struct err err = { 0 };
@@ -226,9 +234,12 @@ static void what_is_no_export(void **state)
 	static const struct {
 		const char *text, *why;
 	} texts[] = {
-		{ "", "it makes no sense" }, { "[", "it makes no sense" },
-		{ "{\"format\":2,\"runs\":[]}", "another version" }, { "{\"runs\":[]}", "another version" },
-		{ "{\"format\":1}", "lists no runs" }, { "{\"format\":1,\"runs\":{}}", "lists no runs" },
+		{ "", "it makes no sense" },
+		{ "[", "it makes no sense" },
+		{ "{\"format\":2,\"runs\":[]}", "another version" },
+		{ "{\"runs\":[]}", "another version" },
+		{ "{\"format\":1}", "lists no runs" },
+		{ "{\"format\":1,\"runs\":{}}", "lists no runs" },
 	};
 	char other[128], elsewhere[128];
 
@@ -274,14 +285,15 @@ static void only_the_known_is_taken(void **state)
 	const json_t *run;
 
 	(void)state;
-	put(my_file, "{\"format\":1,\"switches\":\"relative\",\"written\":1e300,\"left_out\":\"x\",\"runs\":["
-		"null,7,\"x\",[],{},{\"name\":\"../x\",\"state\":\"running\"},{\"name\":\"x\",\"state\":\"gone\"},"
-		"{\"name\":\"fine\",\"state\":\"held\",\"owner\":\"a\\u001b[31m\\nb\",\"step\":\"1\","
-		"\"loss\":[],\"created\":1e308,\"group\":{\"a\":1}}]}");
+	put(my_file,
+	    "{\"format\":1,\"switches\":\"relative\",\"written\":1e300,\"left_out\":\"x\",\"runs\":["
+	    "null,7,\"x\",[],{},{\"name\":\"../x\",\"state\":\"running\"},{\"name\":\"x\",\"state\":\"gone\"},"
+	    "{\"name\":\"fine\",\"state\":\"held\",\"owner\":\"a\\u001b[31m\\nb\",\"step\":\"1\","
+	    "\"loss\":[],\"created\":1e308,\"group\":{\"a\":1}}]}");
 	team = read_all();
 	assert_int_equal(team.count, 1);
 	assert_null(team.exports[0].switches);
-	assert_int_equal(team.exports[0].written_ms, NOW_MS);	/* never later than now */
+	assert_int_equal(team.exports[0].written_ms, NOW_MS); /* never later than now */
 	assert_int_equal(json_array_size(team.exports[0].runs), 1);
 	run = json_array_get(team.exports[0].runs, 0);
 	assert_string_equal(js_str(run, "name", ""), "fine");
@@ -314,14 +326,10 @@ static void so_many_runs_and_no_more(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names),
-		TEST(which_folders_can_be_trusted),
-		TEST(a_folder_of_another_group),
-		cmocka_unit_test(a_folder_that_is_missing),
-		TEST(what_is_written_is_read),
-		TEST(what_is_in_the_way),
-		TEST(what_is_no_export),
-		TEST(only_the_known_is_taken),
+		cmocka_unit_test(names),         TEST(which_folders_can_be_trusted),
+		TEST(a_folder_of_another_group), cmocka_unit_test(a_folder_that_is_missing),
+		TEST(what_is_written_is_read),   TEST(what_is_in_the_way),
+		TEST(what_is_no_export),         TEST(only_the_known_is_taken),
 		TEST(so_many_runs_and_no_more),
 	};
 

@@ -57,7 +57,7 @@ static void test_records(void **state)
 		at += 16 + size;
 		records++;
 	}
-	assert_int_equal(records, 3);		/* version, start, one step */
+	assert_int_equal(records, 3); /* version, start, one step */
 	/* the last: summary { value { tag "loss", 2.5 } } */
 	static const char tail[] = "\x2a\x0d\x0a\x0b\x0a\x04loss\x15\x00\x00\x20\x40";
 	assert_memory_equal(bytes + length - 4 - (sizeof(tail) - 1), tail, sizeof(tail) - 1);

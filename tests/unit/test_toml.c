@@ -33,15 +33,16 @@ static void test_tree_and_lines(void **state)
 				   "[[arr]]\n"
 				   "k = 1\n";
 	struct toml t;
-	struct err err = {0};
+	struct err err = { 0 };
 	char *tree;
 
 	(void)state;
 	assert_int_equal(toml_parse(&t, text, sizeof(text) - 1, "f.toml", &err), 0);
 	tree = tree_of(&t);
-	assert_string_equal(tree, "{\"b\":1,\"a\":\"x\",\"z\":{\"y\":{\"d\":\"1979-05-27T07:32:00Z\","
-				  "\"t\":\"07:32:00\",\"f\":1.5,\"l\":[1,[true],{\"x\":2}]}},"
-				  "\"arr\":[{\"k\":1}]}");
+	assert_string_equal(tree,
+			    "{\"b\":1,\"a\":\"x\",\"z\":{\"y\":{\"d\":\"1979-05-27T07:32:00Z\","
+			    "\"t\":\"07:32:00\",\"f\":1.5,\"l\":[1,[true],{\"x\":2}]}},"
+			    "\"arr\":[{\"k\":1}]}");
 	free(tree);
 	assert_int_equal(toml_line(&t, "b"), 1);
 	assert_int_equal(toml_line(&t, "a"), 2);
@@ -58,31 +59,31 @@ static void test_refused(void **state)
 	static const struct {
 		const char *text, *part;
 	} cases[] = {
-		{"a = 1\nb = \n", "f.toml:2: "},
-		{"a = 1\na = 2\n", "f.toml:2: "},
-		{"a = [1,\n", "f.toml:"},
-		{"\n\nx = \"\xff\"\n", "f.toml:3: not valid UTF-8"},
-		{"a = 1\n[\031ob]\n", "f.toml:2: a control character"},
-		{"a = 1 # \033[2J\n", "f.toml:1: a control character"},
-		{"a\177 = 1\n", "f.toml:1: a control character"},
-		{"\xc3\xa4 = 1\n", "f.toml:1: "},
-		{"a = 1\n\xef\xba\xbf\n", "f.toml:2: "},
-		{"a = 2\"x\xc3\x9f\"\n", "f.toml:1: "},
-		{"x = nan", "f.toml:1: x: inf and nan"},
-		{"[t]\nx = -inf", "f.toml:2: t.x: inf and nan"},
-		{"x = \"\\u0000\"", "must not contain NUL"},
-		{"x = 99999999999999999999", "f.toml:1: "},
-		{"x = [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]", "nested deeper than 32"},
+		{ "a = 1\nb = \n", "f.toml:2: " },
+		{ "a = 1\na = 2\n", "f.toml:2: " },
+		{ "a = [1,\n", "f.toml:" },
+		{ "\n\nx = \"\xff\"\n", "f.toml:3: not valid UTF-8" },
+		{ "a = 1\n[\031ob]\n", "f.toml:2: a control character" },
+		{ "a = 1 # \033[2J\n", "f.toml:1: a control character" },
+		{ "a\177 = 1\n", "f.toml:1: a control character" },
+		{ "\xc3\xa4 = 1\n", "f.toml:1: " },
+		{ "a = 1\n\xef\xba\xbf\n", "f.toml:2: " },
+		{ "a = 2\"x\xc3\x9f\"\n", "f.toml:1: " },
+		{ "x = nan", "f.toml:1: x: inf and nan" },
+		{ "[t]\nx = -inf", "f.toml:2: t.x: inf and nan" },
+		{ "x = \"\\u0000\"", "must not contain NUL" },
+		{ "x = 99999999999999999999", "f.toml:1: " },
+		{ "x = [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]",
+		  "nested deeper than 32" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct err err = {0};
+		struct err err = { 0 };
 		struct toml t;
 
-		assert_int_equal(toml_parse(&t, cases[i].text, strlen(cases[i].text), "f.toml",
-					    &err),
-				 -1);
+		assert_int_equal(
+			toml_parse(&t, cases[i].text, strlen(cases[i].text), "f.toml", &err), -1);
 		assert_int_equal(err.code, ERR_USAGE);
 		assert_contains(err.text, cases[i].part);
 		assert_null(t.root);
@@ -93,7 +94,7 @@ static void test_nul_and_size(void **state)
 {
 	size_t len = 1024 * 1024 + 1;
 	char *big = malloc(len);
-	struct err err = {0};
+	struct err err = { 0 };
 	struct toml t;
 
 	(void)state;
@@ -123,7 +124,7 @@ static void test_dots_elsewhere(void **state)
 	static const char text[] = "# " DOTS "\na = \"" DOTS "\\\"" DOTS "\"\nb = '''\n" DOTS
 				   "\n''" DOTS "'''\nc = \"\"\"" DOTS "\n\\\"\"\"" DOTS
 				   "\"\"\" # x\nd = inf\n";
-	struct err err = {0};
+	struct err err = { 0 };
 	struct toml t;
 
 	(void)state;
@@ -136,22 +137,22 @@ static void test_set(void **state)
 	static const struct {
 		const char *assignment, *tree; /* of a document with a = 1 and [s] k = 2 */
 	} cases[] = {
-		{"a=2", "{\"a\":2,\"s\":{\"k\":2}}"},
-		{"s.k=true", "{\"a\":1,\"s\":{\"k\":true}}"},
-		{"s.k=1.5", "{\"a\":1,\"s\":{\"k\":1.5}}"},
-		{"s.k=\"7\"", "{\"a\":1,\"s\":{\"k\":\"7\"}}"},
-		{"s.k=20h", "{\"a\":1,\"s\":{\"k\":\"20h\"}}"},
-		{"s.k=", "{\"a\":1,\"s\":{\"k\":\"\"}}"},
-		{"s.k=a=b", "{\"a\":1,\"s\":{\"k\":\"a=b\"}}"},
-		{"s.k=[1, \"x\"]", "{\"a\":1,\"s\":{\"k\":[1,\"x\"]}}"},
-		{"s.k=1\nz = 2", "{\"a\":1,\"s\":{\"k\":\"1\\nz = 2\"}}"},
-		{"s={k = 3}", "{\"a\":1,\"s\":{\"k\":3}}"},
-		{"n.e.w=x y", "{\"a\":1,\"s\":{\"k\":2},\"n\":{\"e\":{\"w\":\"x y\"}}}"},
+		{ "a=2", "{\"a\":2,\"s\":{\"k\":2}}" },
+		{ "s.k=true", "{\"a\":1,\"s\":{\"k\":true}}" },
+		{ "s.k=1.5", "{\"a\":1,\"s\":{\"k\":1.5}}" },
+		{ "s.k=\"7\"", "{\"a\":1,\"s\":{\"k\":\"7\"}}" },
+		{ "s.k=20h", "{\"a\":1,\"s\":{\"k\":\"20h\"}}" },
+		{ "s.k=", "{\"a\":1,\"s\":{\"k\":\"\"}}" },
+		{ "s.k=a=b", "{\"a\":1,\"s\":{\"k\":\"a=b\"}}" },
+		{ "s.k=[1, \"x\"]", "{\"a\":1,\"s\":{\"k\":[1,\"x\"]}}" },
+		{ "s.k=1\nz = 2", "{\"a\":1,\"s\":{\"k\":\"1\\nz = 2\"}}" },
+		{ "s={k = 3}", "{\"a\":1,\"s\":{\"k\":3}}" },
+		{ "n.e.w=x y", "{\"a\":1,\"s\":{\"k\":2},\"n\":{\"e\":{\"w\":\"x y\"}}}" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct err err = {0};
+		struct err err = { 0 };
 		struct toml t;
 		char *tree;
 
@@ -168,7 +169,7 @@ static void test_set(void **state)
 
 static void test_where(void **state)
 {
-	struct err err = {0};
+	struct err err = { 0 };
 	char where[TOML_WHERE_BYTES];
 	struct toml t;
 
@@ -187,14 +188,14 @@ static void test_where(void **state)
 
 static void test_bad_set(void **state)
 {
-	static const char *const cases[] = {"", "a", "=1", ".a=1", "a.=1", "a..b=1", "a b=1",
-					    "a/b=1", "a.k=1", "s.k=\xff"};
+	static const char *const cases[] = { "",       "a",     "=1",    ".a=1",  "a.=1",
+					     "a..b=1", "a b=1", "a/b=1", "a.k=1", "s.k=\xff" };
 	struct toml t;
 
 	(void)state;
 	assert_int_equal(toml_parse(&t, "a=1\n", 4, "f", NULL), 0);
 	for (size_t i = 0; i < COUNT(cases); i++) {
-		struct err err = {0};
+		struct err err = { 0 };
 
 		assert_int_equal(toml_set(&t, cases[i], &err), -1);
 		assert_int_equal(err.code, ERR_USAGE);
@@ -210,7 +211,7 @@ static void test_print_reads_back(void **state)
 				   "\"odd key\" = []\n'dot.ted' = {}\n\"\" = 1\n"
 				   "[e]\n[t]\nv = [1, {k = 'x', l = [2]}]\n[t.u.w]\nz = false\n"
 				   "[[arr]]\nk = 1\n[[arr]]\n";
-	struct err err = {0};
+	struct err err = { 0 };
 	struct toml a, b;
 	char *printed;
 
@@ -227,7 +228,7 @@ static void test_print_reads_back(void **state)
 
 static void test_load(void **state)
 {
-	struct err err = {0};
+	struct err err = { 0 };
 	struct toml t;
 
 	(void)state;
@@ -265,16 +266,19 @@ static void test_deepest_reads_back(void **state)
 	assert_in_range(deepest, 28, 32);
 }
 
-/* --- mutations of what we ship ------------------------------------------------------------------ */
+/* --- mutations of what we ship ---------------------------------------------------------------- */
 
 enum { MUTATIONS = 6000, MUTATED_BYTES = 256 * 1024 };
 
 /* A byte, a piece gone, a piece twice, a piece of elsewhere, or a word that means something. */
 static size_t mutate(uint64_t *seed, char *text, size_t len)
 {
-	static const char *const words[] = { "[", "]", "[[", "{", "}", "=", ".", "\"\"\"", "'''", "\\", "#",
-					     "\\u", "\\UFFFFFFFF", "0x", "1e", "inf", "-", "+", "_", "\r", "\n",
-					     "1979-05-27", "T", ":", "99:99:99", "\xc3", "\xe2\x82\xac", "," };
+	static const char *const words[] = {
+		"[",  "]",  "[[",  "{",           "}",  "=",  ".",        "\"\"\"", "'''",
+		"\\", "#",  "\\u", "\\UFFFFFFFF", "0x", "1e", "inf",      "-",      "+",
+		"_",  "\r", "\n",  "1979-05-27",  "T",  ":",  "99:99:99", "\xc3",   "\xe2\x82\xac",
+		","
+	};
 	const char *word = words[random_next(seed) % (sizeof(words) / sizeof(words[0]))];
 	size_t at = random_next(seed) % (len + 1), piece = random_next(seed) % 40, from;
 
@@ -310,15 +314,16 @@ static void look_at_refusal(const char *text, size_t len, const struct err *err)
 	for (size_t i = 0; i < len; i++)
 		lines += text[i] == '\n';
 	if (err->code != ERR_USAGE || sscanf(err->text, "x.toml:%ld: %n", &line, &start) != 1 ||
-	    start == 0 || !err->text[start] || line < 1 || line > lines + 1 || strchr(err->text, '\n'))
-		fail_msg("\"%s\" (%s) is said of:\n%.*s", err->text, err_code_name(err->code), (int)len,
-			 text);
+	    start == 0 || !err->text[start] || line < 1 || line > lines + 1 ||
+	    strchr(err->text, '\n'))
+		fail_msg("\"%s\" (%s) is said of:\n%.*s", err->text, err_code_name(err->code),
+			 (int)len, text);
 }
 
 static void test_mutations(void **state)
 {
 	static const char *const files[] = {
-		"etc/lbd.toml", "etc/train/demo.toml", "etc/train/llama-124m.toml",
+		"etc/lbd.toml",         "etc/train/demo.toml",        "etc/train/llama-124m.toml",
 		"etc/network/efa.toml", "etc/network/slingshot.toml",
 	};
 	char *text = test_malloc(MUTATED_BYTES);
@@ -329,7 +334,8 @@ static void test_mutations(void **state)
 	for (int i = 0; i < MUTATIONS; i++) {
 		struct err err = { 0 };
 		size_t len;
-		char *whole = file_read(source_path(files[(size_t)i % 5]), MUTATED_BYTES / 2, &len, &err);
+		char *whole = file_read(source_path(files[(size_t)i % 5]), MUTATED_BYTES / 2, &len,
+					&err);
 		struct toml t;
 
 		assert_non_null(whole);
@@ -350,10 +356,15 @@ static void test_mutations(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tree_and_lines), cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_nul_and_size),   cmocka_unit_test(test_dots_elsewhere),
-		cmocka_unit_test(test_set),	       cmocka_unit_test(test_where), cmocka_unit_test(test_bad_set),
-		cmocka_unit_test(test_load),	       cmocka_unit_test(test_print_reads_back),
+		cmocka_unit_test(test_tree_and_lines),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_nul_and_size),
+		cmocka_unit_test(test_dots_elsewhere),
+		cmocka_unit_test(test_set),
+		cmocka_unit_test(test_where),
+		cmocka_unit_test(test_bad_set),
+		cmocka_unit_test(test_load),
+		cmocka_unit_test(test_print_reads_back),
 		cmocka_unit_test(test_deepest_reads_back),
 		cmocka_unit_test(test_mutations),
 	};

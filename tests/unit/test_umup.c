@@ -22,8 +22,14 @@ enum { VOCAB = 64, HEAD = 16, LAYERS = 2, BATCH = 4, SEQ = 32, ROWS = BATCH * SE
 static struct model_shape shape_of(size_t width, bool umup)
 {
 	return (struct model_shape){
-		.vocab = VOCAB, .dim = width, .layers = LAYERS, .heads = width / HEAD,
-		.kv_heads = width / HEAD, .ffn = 3 * width, .norm_eps = 1e-5f, .rope_theta = 10000,
+		.vocab = VOCAB,
+		.dim = width,
+		.layers = LAYERS,
+		.heads = width / HEAD,
+		.kv_heads = width / HEAD,
+		.ffn = 3 * width,
+		.norm_eps = 1e-5f,
+		.rope_theta = 10000,
 		.umup = { umup, 1, 1, 1, 1, 1, SEQ },
 	};
 }
@@ -109,8 +115,8 @@ static double backprop(struct fixture *f)
 	struct err err = { 0 };
 	double sum;
 
-	assert_int_equal(model_backprop(f->model, f->tokens, f->targets, 1.0f / ROWS, false, &sum,
-					&err), 0);
+	assert_int_equal(
+		model_backprop(f->model, f->tokens, f->targets, 1.0f / ROWS, false, &sum, &err), 0);
 	return sum / ROWS;
 }
 
@@ -145,7 +151,7 @@ static void test_differences(void **state)
 		for (int side = 0; side < 2; side++) {
 			for (size_t k = t->offset; k < t->offset + count; k++)
 				f.model->weights[k] = kept[k] + (float)((side ? way : -way) *
-								       (double)grads[k] / norm);
+									(double)grads[k] / norm);
 			loss[side] = backprop(&f);
 		}
 		memcpy(f.model->weights, kept, f.model->parameters * sizeof(float));
@@ -188,8 +194,9 @@ static void test_unit_scale(void **state)
 static double moved(size_t width, bool umup, double lr)
 {
 	enum { UPDATES = 4 };
-	const struct optimizer optimizer = { .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8,
-					     .peak_lr = lr };
+	const struct optimizer optimizer = {
+		.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .peak_lr = lr
+	};
 	struct model_shape shape = shape_of(width, umup);
 	struct fixture f = { 0 };
 	struct err err = { 0 };
@@ -199,8 +206,9 @@ static double moved(size_t width, bool umup, double lr)
 	open_model(&f, &shape);
 	assert_int_equal(model_logits(f.model, f.tokens, 0, ROWS, before, &err), 0);
 	for (int64_t i = 1; i <= UPDATES; i++) {
-		const struct optimizer_step step = { .lr = lr, .update = i,
-							.norm_limit = INFINITY };
+		const struct optimizer_step step = { .lr = lr,
+						     .update = i,
+						     .norm_limit = INFINITY };
 		struct step_control control = optimizer_control(&optimizer, &step);
 		backprop(&f);
 		optimizer_update(&optimizer, f.model, f.m, f.v, &control, ROWS);
@@ -222,7 +230,8 @@ static void test_transfer(void **state)
 	double plain = moved(256, false, 0.004) / moved(32, false, 0.004);
 
 	print_message("4 updates, width 256 against 32: logits move %.2f times as far, %.2f "
-		      "without u-muP\n", umup, plain);
+		      "without u-muP\n",
+		      umup, plain);
 	assert_true(umup > 0.6 && umup < 1.7);
 	assert_true(plain > 2.5);
 }

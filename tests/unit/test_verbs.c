@@ -36,7 +36,7 @@ static const char *escaped(const char *name)
 
 static void test_man_page(void **state)
 {
-	struct err err = {0};
+	struct err err = { 0 };
 	char *text = file_read(source_path("docs/man/lbd.8.scd"), 256 * 1024, NULL, &err);
 
 	(void)state;

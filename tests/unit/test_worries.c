@@ -36,12 +36,13 @@ static void a_pace_is_not_believed_at_once(void **state)
 {
 	static const struct {
 		int64_t steps, ms, limit_ms, left_ms;
-	} rows[] = {	/* 1,000 steps to go */
-		{ 9, HOUR, HOUR, -1 },		/* too few steps */
+	} rows[] = {
+		/* 1,000 steps to go */
+		{ 9, HOUR, HOUR, -1 }, /* too few steps */
 		{ 10, 36 * SECOND, HOUR, 3600 * SECOND },
-		{ 10, 35 * SECOND, HOUR, -1 },	/* less than a hundredth of the limit */
+		{ 10, 35 * SECOND, HOUR, -1 }, /* less than a hundredth of the limit */
 		{ 1000, 36 * SECOND, HOUR, 36 * SECOND },
-		{ 10, 0, 0, -1 },		/* no time at all */
+		{ 10, 0, 0, -1 }, /* no time at all */
 	};
 
 	(void)state;
@@ -55,11 +56,16 @@ static void a_pace_is_not_believed_at_once(void **state)
 
 static void every_absence_has_its_reason(void **state)
 {
-	static const struct job_status
-		pending = { .ref = { .job_id = 7 }, .phase = JOB_PENDING, .state = "PENDING",
-			    .reason = "Resources" },
-		silent = { .ref = { .job_id = 7 }, .phase = JOB_PENDING, .state = "PENDING" },
-		held = { .ref = { .job_id = 7 }, .phase = JOB_HELD, .reason = "JobHeldAdmin" };
+	static const struct job_status pending = { .ref = { .job_id = 7 },
+						   .phase = JOB_PENDING,
+						   .state = "PENDING",
+						   .reason = "Resources" },
+				       silent = { .ref = { .job_id = 7 },
+						  .phase = JOB_PENDING,
+						  .state = "PENDING" },
+				       held = { .ref = { .job_id = 7 },
+						.phase = JOB_HELD,
+						.reason = "JobHeldAdmin" };
 	static const struct {
 		struct absence absence;
 		const char *text;

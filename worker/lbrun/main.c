@@ -21,9 +21,10 @@
 #include "worker/lbrun/watch/stacks.h"
 
 enum {
-	EXIT_USAGE = 2, EXIT_BROKEN = 70,
-	FOLDER_MAX = 2000,		/* bytes; $LB_HOME has half of that at most */
-	JOB_MAX_BYTES = 8 * 1024 * 1024,	/* a batch script of 4 MiB, and what lbd adds */
+	EXIT_USAGE = 2,
+	EXIT_BROKEN = 70,
+	FOLDER_MAX = 2000,               /* bytes; $LB_HOME has half of that at most */
+	JOB_MAX_BYTES = 8 * 1024 * 1024, /* a batch script of 4 MiB, and what lbd adds */
 };
 
 static const char usage[] =
@@ -68,10 +69,11 @@ static bool is_usable(const char *folder)
 	size_t len = strlen(folder);
 
 	if (len > FOLDER_MAX)
-		log_error("the attempt's folder \"%.40s…\" has %zu characters, %d are allowed", folder, len,
-			  FOLDER_MAX);
+		log_error("the attempt's folder \"%.40s…\" has %zu characters, %d are allowed",
+			  folder, len, FOLDER_MAX);
 	else if (strpbrk(folder, "\n\r"))
-		log_error("the attempt's folder has a line break in its path: choose another $LB_HOME");
+		log_error(
+			"the attempt's folder has a line break in its path: choose another $LB_HOME");
 	else
 		return true;
 	return false;
@@ -98,7 +100,7 @@ static int run_attempt(const char *folder)
 /* The kernel gave us the script that we are the interpreter of. */
 static int run_job(const char *script)
 {
-	struct err why = {0};
+	struct err why = { 0 };
 	char *text = file_read(script, JOB_MAX_BYTES, NULL, &why), *mark = NULL, *folder;
 	int status = EXIT_BROKEN;
 
@@ -119,7 +121,7 @@ static int run_job(const char *script)
 
 int main(int argc, char **argv)
 {
-	struct err why = {0};
+	struct err why = { 0 };
 
 	if (requeue_is_called(argv[0]))
 		return requeue_main(argv);

@@ -16,12 +16,13 @@
 
 struct command {
 	const char *name, *arguments, *help;
-	int (*run)(int argc, char **argv);	/* argv[0] is the command */
+	int (*run)(int argc, char **argv); /* argv[0] is the command */
 };
 
 static int command_version(int argc, char **argv);
 static int command_help(int argc, char **argv);
 
+/* clang-format off */
 static const struct command commands[] = {
 	{ "train",
 	  "CONFIG.toml [--section.key VALUE]... [--dataset PATH] [--device auto|cpu|cuda] [--check] "
@@ -56,6 +57,7 @@ static const struct command commands[] = {
 	{ "version", "", "print the version", command_version },
 	{ "help", "", "print this", command_help },
 };
+/* clang-format on */
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
 static int command_version(int argc, char **argv)
@@ -94,9 +96,9 @@ static int no_command(const char *name)
 	for (size_t i = 0; i < COMMANDS; i++)
 		names[i] = commands[i].name;
 	const char *guess = nearest(name, names, COMMANDS);
-	char *text =
-		xasprintf("there is no command \"%s\"%s%s%s", name, guess ? ", did you mean " : "",
-			  guess ? guess : "", guess ? "?" : "");
+	char *text = xasprintf("there is no command \"%s\"%s%s%s", name,
+			       guess ? ", did you mean " : "", guess ? guess : "",
+			       guess ? "?" : "");
 	int status = command_usage(text);
 	free(text);
 	return status;

@@ -18,16 +18,16 @@ enum { SHAPES = 8, CHANNELS_STEP = 8, CHANNELS_MAX = 128 };
 
 struct shape {
 	struct attention a;
-	bool is_used, is_refused;	/* refused: our kernels do it */
+	bool is_used, is_refused; /* refused: our kernels do it */
 	struct sdpa_plan *forward, *backward;
-	void *workspace;		/* of the larger of the two */
-	void *accumulated, *along;	/* SDPA_ACCUMULATED, SDPA_ALONG */
-	void *dk, *dv;			/* of all query heads, where these share keys; else NULL */
+	void *workspace;           /* of the larger of the two */
+	void *accumulated, *along; /* SDPA_ACCUMULATED, SDPA_ALONG */
+	void *dk, *dv;             /* of all query heads, where these share keys; else NULL */
 };
 
 struct attention_state {
 	struct cudnn api;
-	cudnnHandle_t handle;		/* NULL: there is no cuDNN */
+	cudnnHandle_t handle; /* NULL: there is no cuDNN */
 	struct shape shape[SHAPES];
 };
 
@@ -172,8 +172,11 @@ void cuda_attention_forward(struct device *dev, void *out, float *lse, const voi
 		return;
 	}
 	void *const pointers[SDPA_TENSORS] = {
-		[SDPA_Q] = at_element(qkv, heads.query), [SDPA_K] = at_element(qkv, heads.key),
-		[SDPA_V] = at_element(qkv, heads.value), [SDPA_OUT] = out, [SDPA_STATS] = lse,
+		[SDPA_Q] = at_element(qkv, heads.query),
+		[SDPA_K] = at_element(qkv, heads.key),
+		[SDPA_V] = at_element(qkv, heads.value),
+		[SDPA_OUT] = out,
+		[SDPA_STATS] = lse,
 	};
 	run(dev, at, s, s->forward, pointers);
 }
@@ -190,13 +193,17 @@ void cuda_attention_backward(struct device *dev, void *dqkv, const void *dout, c
 		return;
 	}
 	void *const pointers[SDPA_TENSORS] = {
-		[SDPA_Q] = at_element(qkv, heads.query), [SDPA_K] = at_element(qkv, heads.key),
-		[SDPA_V] = at_element(qkv, heads.value), [SDPA_OUT] = at_element(out, 0),
-		[SDPA_STATS] = at_element(lse, 0), [SDPA_DOUT] = at_element(dout, 0),
+		[SDPA_Q] = at_element(qkv, heads.query),
+		[SDPA_K] = at_element(qkv, heads.key),
+		[SDPA_V] = at_element(qkv, heads.value),
+		[SDPA_OUT] = at_element(out, 0),
+		[SDPA_STATS] = at_element(lse, 0),
+		[SDPA_DOUT] = at_element(dout, 0),
 		[SDPA_DQ] = at_element(dqkv, heads.query),
 		[SDPA_DK] = s->dk ? s->dk : at_element(dqkv, heads.key),
 		[SDPA_DV] = s->dv ? s->dv : at_element(dqkv, heads.value),
-		[SDPA_ALONG] = s->along, [SDPA_ACCUMULATED] = s->accumulated,
+		[SDPA_ALONG] = s->along,
+		[SDPA_ACCUMULATED] = s->accumulated,
 	};
 	cuda_zero(dev, s->accumulated, a->batch * a->heads * a->seq * a->head_dim * sizeof(float));
 	run(dev, at, s, s->backward, pointers);

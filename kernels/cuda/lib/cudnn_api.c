@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* clang-format off */
 #define SYMBOL(field, name) { offsetof(struct cudnn, field), name }
+/* clang-format on */
 
 static const struct {
 	size_t at;

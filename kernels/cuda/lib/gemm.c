@@ -39,10 +39,9 @@ static struct kind kind_of(const struct device *dev, const struct gemm *g, const
 		  (g->beta != 0.0f ? FLAG_ADD : 0) | (g->bias ? FLAG_BIAS : 0) |
 		  (g->c_is_gradient ? FLAG_GRADIENT : 0) |
 		  (dev->compute == COMPUTE_BF16 ? FLAG_BF16 : 0) |
-		  (dev->deterministic ? FLAG_FIXED : 0) |
-		  (g->then == GEMM_GELU ? FLAG_GELU : 0) |
-		  (g->then == GEMM_GELU_BACKWARD ? FLAG_SLOPE : 0) |
-		  (g->sum_a ? FLAG_SUM_A : 0) | (g->sum_b ? FLAG_SUM_B : 0);
+		  (dev->deterministic ? FLAG_FIXED : 0) | (g->then == GEMM_GELU ? FLAG_GELU : 0) |
+		  (g->then == GEMM_GELU_BACKWARD ? FLAG_SLOPE : 0) | (g->sum_a ? FLAG_SUM_A : 0) |
+		  (g->sum_b ? FLAG_SUM_B : 0);
 	return k;
 }
 
@@ -65,12 +64,13 @@ static bool make_layouts(struct device *dev, const struct place *at, struct prod
 	cudaDataType_t in = k->flags & FLAG_BF16 ? CUDA_R_16BF : CUDA_R_32F;
 	cudaDataType_t out = k->flags & FLAG_GRADIENT ? CUDA_R_32F : in;
 
-	return lt_ok(dev, at, cublasLtMatrixLayoutCreate(&p->a, in, tb ? k->k : k->n,
-							 tb ? k->n : k->k, (int64_t)k->ldb)) &&
-	       lt_ok(dev, at, cublasLtMatrixLayoutCreate(&p->b, in, ta ? k->m : k->k,
-							 ta ? k->k : k->m, (int64_t)k->lda)) &&
-	       lt_ok(dev, at, cublasLtMatrixLayoutCreate(&p->c, out, k->n, k->m,
-							 (int64_t)k->ldc));
+	return lt_ok(dev, at,
+		     cublasLtMatrixLayoutCreate(&p->a, in, tb ? k->k : k->n, tb ? k->n : k->k,
+						(int64_t)k->ldb)) &&
+	       lt_ok(dev, at,
+		     cublasLtMatrixLayoutCreate(&p->b, in, ta ? k->m : k->k, ta ? k->k : k->m,
+						(int64_t)k->lda)) &&
+	       lt_ok(dev, at, cublasLtMatrixLayoutCreate(&p->c, out, k->n, k->m, (int64_t)k->ldc));
 }
 
 /* Our A is the library's second operand: its sums are BGRADB. */
@@ -97,18 +97,21 @@ static bool make_what(struct device *dev, const struct place *at, struct product
 	const int64_t aux_ld = (int64_t)p->kind.ldc;
 
 	if (!lt_ok(dev, at, cublasLtMatmulDescCreate(&p->what, CUBLAS_COMPUTE_32F, CUDA_R_32F)) ||
-	    !lt_ok(dev, at, cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_TRANSA,
-							   &a, sizeof(a))) ||
-	    !lt_ok(dev, at, cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_TRANSB,
-							   &b, sizeof(b))))
+	    !lt_ok(dev, at,
+		   cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_TRANSA, &a,
+						  sizeof(a))) ||
+	    !lt_ok(dev, at,
+		   cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_TRANSB, &b,
+						  sizeof(b))))
 		return false;
-	if (!lt_ok(dev, at, cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_EPILOGUE,
-							   &epilogue, sizeof(epilogue))))
+	if (!lt_ok(dev, at,
+		   cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue,
+						  sizeof(epilogue))))
 		return false;
 	return !(p->kind.flags & (FLAG_GELU | FLAG_SLOPE)) ||
-	       lt_ok(dev, at, cublasLtMatmulDescSetAttribute(p->what,
-							     CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD,
-							     &aux_ld, sizeof(aux_ld)));
+	       lt_ok(dev, at,
+		     cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD,
+						    &aux_ld, sizeof(aux_ld)));
 }
 
 /* Bias, sums and what GELU keeps lie elsewhere in every layer: their places are set before each
@@ -119,13 +122,14 @@ static void set_places(struct device *dev, const struct place *at, struct produc
 	const void *bias = g->bias ? cuda_narrow(dev, g->bias) : g->sum_a ? g->sum_a : g->sum_b;
 
 	if (bias)
-		lt_ok(dev, at, cublasLtMatmulDescSetAttribute(p->what,
-							      CUBLASLT_MATMUL_DESC_BIAS_POINTER,
-							      &bias, sizeof(bias)));
+		lt_ok(dev, at,
+		      cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
+						     &bias, sizeof(bias)));
 	if (g->kept)
-		lt_ok(dev, at, cublasLtMatmulDescSetAttribute(p->what,
-				CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, &g->kept,
-				sizeof(g->kept)));
+		lt_ok(dev, at,
+		      cublasLtMatmulDescSetAttribute(p->what,
+						     CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
+						     &g->kept, sizeof(g->kept)));
 }
 
 /* --- choosing ----------------------------------------------------------------------------- */
@@ -145,11 +149,13 @@ static int propose(struct device *dev, const struct place *at, const struct prod
 	const uint32_t align = p->kind.align;
 	/* Sums of parts in workspace have a fixed order; sums in place depend on who comes
 	 * first. */
-	const uint32_t schemes = p->kind.flags & FLAG_FIXED
-					 ? CUBLASLT_REDUCTION_SCHEME_NONE
-					 : CUBLASLT_REDUCTION_SCHEME_MASK;
-	const struct { cublasLtMatmulPreferenceAttributes_t name; const void *value; size_t bytes; }
-	wishes[] = {
+	const uint32_t schemes = p->kind.flags & FLAG_FIXED ? CUBLASLT_REDUCTION_SCHEME_NONE
+							    : CUBLASLT_REDUCTION_SCHEME_MASK;
+	const struct {
+		cublasLtMatmulPreferenceAttributes_t name;
+		const void *value;
+		size_t bytes;
+	} wishes[] = {
 		{ CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &WORKSPACE_BYTES,
 		  sizeof(WORKSPACE_BYTES) },
 		{ CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes, sizeof(schemes) },
@@ -165,14 +171,15 @@ static int propose(struct device *dev, const struct place *at, const struct prod
 		return 0;
 	bool good = true;
 	for (size_t i = 0; good && i < sizeof(wishes) / sizeof(wishes[0]); i++)
-		good = lt_ok(dev, at, cublasLtMatmulPreferenceSetAttribute(preference,
-				wishes[i].name, wishes[i].value, wishes[i].bytes));
+		good = lt_ok(dev, at,
+			     cublasLtMatmulPreferenceSetAttribute(
+				     preference, wishes[i].name, wishes[i].value, wishes[i].bytes));
 	if (good && cublasLtMatmulAlgoGetHeuristic(dev->gemms->library, p->what, p->a, p->b, p->c,
 						   p->c, preference, CANDIDATES, out,
 						   &found) != CUBLAS_STATUS_SUCCESS)
 		found = 0;
 	cublasLtMatmulPreferenceDestroy(preference);
-	int usable = 0;		/* the library marks each proposal that holds */
+	int usable = 0; /* the library marks each proposal that holds */
 	for (int i = 0; i < found; i++)
 		if (out[i].state == CUBLAS_STATUS_SUCCESS)
 			out[usable++] = out[i];

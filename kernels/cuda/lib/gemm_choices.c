@@ -54,9 +54,10 @@ static void write_choices(const struct device *dev, FILE *to)
 		const struct kind *k = &s->product[i].kind;
 		if (s->product[i].is_refused)
 			continue;
-		fprintf(to, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
-			" %" PRIu32 " %" PRIu32, k->m, k->n, k->k, k->lda, k->ldb, k->ldc, k->flags,
-			k->align);
+		fprintf(to,
+			"%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+			" %" PRIu32 " %" PRIu32,
+			k->m, k->n, k->k, k->lda, k->ldb, k->ldc, k->flags, k->align);
 		for (size_t w = 0; w < ALGO_WORDS; w++)
 			fprintf(to, " %" PRIx64, s->product[i].algo.data[w]);
 		fputc('\n', to);
@@ -89,8 +90,8 @@ static bool read_choice(const char *line, struct kind *k, cublasLtMatmulAlgo_t *
 		if (end == line)
 			return false;
 	}
-	*k = (struct kind){ number[0], number[1], number[2], number[3], number[4], number[5],
-			    (uint32_t)number[6], (uint32_t)number[7] };
+	*k = (struct kind){ number[0], number[1], number[2],           number[3],
+			    number[4], number[5], (uint32_t)number[6], (uint32_t)number[7] };
 	for (size_t w = 0; w < ALGO_WORDS; w++, line = end) {
 		algo->data[w] = strtoull(line, &end, 16);
 		if (end == line)
@@ -120,7 +121,7 @@ int cuda_choose(struct device *dev, const char *text)
 		if (!p)
 			return -1;
 		if (p->what)
-			continue;	/* in use already */
+			continue; /* in use already */
 		p->algo = algo;
 		taken++;
 	}
@@ -151,7 +152,7 @@ void gemm_load_cache(struct device *dev)
 	if (!from)
 		return;
 	if (getdelim(&text, &room, '\0', from) > 0)
-		(void)cuda_choose(dev, text);	/* another one's file is measured anew */
+		(void)cuda_choose(dev, text); /* another one's file is measured anew */
 	free(text);
 	fclose(from);
 }

@@ -19,15 +19,15 @@ struct sdpa_plan {
 	const struct cudnn *api;
 	struct attention a;
 	bool backward;
-	descriptor all[DESCRIPTORS_MAX];	/* to be destroyed */
+	descriptor all[DESCRIPTORS_MAX]; /* to be destroyed */
 	size_t count;
 	descriptor operation[OPERATIONS_MAX];
 	size_t operations;
 	descriptor graph, plan;
-	int64_t next_virtual;			/* unique ids of virtual tensors */
+	int64_t next_virtual; /* unique ids of virtual tensors */
 	int64_t workspace;
 	float scale, masked, one;
-	char error[TEXT_BYTES];			/* the first one */
+	char error[TEXT_BYTES]; /* the first one */
 };
 
 /* --- descriptors, with one error kept ----------------------------------------------------- */
@@ -196,7 +196,7 @@ static descriptor pointwise(struct sdpa_plan *p, cudnnPointwiseMode_t mode, desc
 {
 	descriptor kind = make(p, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
 	const cudnnDataType_t precision = mode == CUDNN_POINTWISE_CMP_GE ? CUDNN_DATA_BOOLEAN
-									  : CUDNN_DATA_FLOAT;
+									 : CUDNN_DATA_FLOAT;
 
 	set(p, kind, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
 	set(p, kind, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, 1, &precision);
@@ -308,7 +308,8 @@ static descriptor along_rows(struct sdpa_plan *p, descriptor dout, descriptor ou
 {
 	const int64_t t = (int64_t)p->a.seq, c = (int64_t)p->a.head_dim;
 	const struct form f = { { (int64_t)p->a.batch, (int64_t)p->a.heads, t, c },
-				{ (int64_t)p->a.heads * t * c, t * c, c, 1 }, CUDNN_DATA_FLOAT };
+				{ (int64_t)p->a.heads * t * c, t * c, c, 1 },
+				CUDNN_DATA_FLOAT };
 	descriptor both = tensor(p, &f, 0, false);
 
 	pointwise(p, CUDNN_POINTWISE_MUL, dout, out, NULL, both, -1);
@@ -380,8 +381,8 @@ static descriptor make_properties(struct sdpa_plan *p, const char *json)
 {
 	descriptor d = make(p, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
 
-	set(p, d, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
-	    (int64_t)strlen(json), json);
+	set(p, d, CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, (int64_t)strlen(json),
+	    json);
 	finalize(p, d, "device properties");
 	return d;
 }
@@ -400,8 +401,10 @@ static int64_t propose(struct sdpa_plan *p, descriptor properties, cudnnBackendH
 	for (int i = 0; i < CONFIGS_MAX; i++)
 		config[i] = make(p, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
 	if (p->error[0] != '\0' ||
-	    !good(p, p->api->get(d, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-				 CONFIGS_MAX, &found, config), "engines"))
+	    !good(p,
+		  p->api->get(d, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+			      CONFIGS_MAX, &found, config),
+		  "engines"))
 		return 0;
 	return found < CONFIGS_MAX ? found : CONFIGS_MAX;
 }
@@ -417,9 +420,10 @@ static bool plan_with(struct sdpa_plan *p, cudnnHandle_t handle, descriptor prop
 	link_to(p, d, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config);
 	link_to(p, d, CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, properties);
 	finalize(p, d, "plan");
-	if (p->error[0] != '\0' ||
-	    !good(p, p->api->get(d, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1,
-				 &count, &p->workspace), "workspace"))
+	if (p->error[0] != '\0' || !good(p,
+					 p->api->get(d, CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+						     CUDNN_TYPE_INT64, 1, &count, &p->workspace),
+					 "workspace"))
 		return false;
 	p->plan = d;
 	return true;
@@ -459,9 +463,13 @@ struct sdpa_plan *sdpa_plan_create(const struct cudnn *api, cudnnHandle_t handle
 		snprintf(why, bytes, "out of memory");
 		return NULL;
 	}
-	*p = (struct sdpa_plan){ .api = api, .a = *a, .backward = backward,
-				 .next_virtual = SDPA_TENSORS, .scale = heads_scale(a),
-				 .masked = -1e30f, .one = 1.0f };
+	*p = (struct sdpa_plan){ .api = api,
+				 .a = *a,
+				 .backward = backward,
+				 .next_virtual = SDPA_TENSORS,
+				 .scale = heads_scale(a),
+				 .masked = -1e30f,
+				 .one = 1.0f };
 	if (backward)
 		backward_graph(p);
 	else
@@ -496,11 +504,12 @@ size_t sdpa_plan_operations(const struct sdpa_plan *p)
 
 /* --- running ------------------------------------------------------------------------------ */
 
-static const int64_t forward_ids[] = { SDPA_Q, SDPA_K, SDPA_V, SDPA_OUT, SDPA_STATS, SDPA_SCALE,
-				       SDPA_MASKED };
-static const int64_t backward_ids[] = { SDPA_Q, SDPA_K, SDPA_V, SDPA_OUT, SDPA_STATS, SDPA_DOUT,
-					SDPA_DQ, SDPA_DK, SDPA_DV, SDPA_ALONG, SDPA_ACCUMULATED,
-					SDPA_SCALE, SDPA_MASKED, SDPA_ONE };
+static const int64_t forward_ids[] = { SDPA_Q,     SDPA_K,     SDPA_V,     SDPA_OUT,
+				       SDPA_STATS, SDPA_SCALE, SDPA_MASKED };
+static const int64_t backward_ids[] = { SDPA_Q,      SDPA_K,     SDPA_V,           SDPA_OUT,
+					SDPA_STATS,  SDPA_DOUT,  SDPA_DQ,          SDPA_DK,
+					SDPA_DV,     SDPA_ALONG, SDPA_ACCUMULATED, SDPA_SCALE,
+					SDPA_MASKED, SDPA_ONE };
 
 int sdpa_plan_run(const struct sdpa_plan *p, cudnnHandle_t handle,
 		  void *const pointers[SDPA_TENSORS], void *workspace, char *why, size_t bytes)
@@ -508,14 +517,15 @@ int sdpa_plan_run(const struct sdpa_plan *p, cudnnHandle_t handle,
 	const int64_t *ids = p->backward ? backward_ids : forward_ids;
 	const int64_t count = p->backward ? (int64_t)(sizeof(backward_ids) / sizeof(*ids))
 					  : (int64_t)(sizeof(forward_ids) / sizeof(*ids));
-	struct sdpa_plan numbers = *p;	/* by-value tensors are read from host memory */
+	struct sdpa_plan numbers = *p; /* by-value tensors are read from host memory */
 	void *values[SDPA_TENSORS];
 	descriptor d = NULL;
 
 	for (int64_t i = 0; i < count; i++)
-		values[i] = ids[i] == SDPA_SCALE ? (void *)&numbers.scale
-			  : ids[i] == SDPA_MASKED ? (void *)&numbers.masked
-			  : ids[i] == SDPA_ONE ? (void *)&numbers.one : pointers[ids[i]];
+		values[i] = ids[i] == SDPA_SCALE    ? (void *)&numbers.scale
+			    : ids[i] == SDPA_MASKED ? (void *)&numbers.masked
+			    : ids[i] == SDPA_ONE    ? (void *)&numbers.one
+						    : pointers[ids[i]];
 	cudnnStatus_t status = p->api->create(CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, &d);
 	if (status == CUDNN_STATUS_SUCCESS)
 		status = p->api->set(d, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, count,

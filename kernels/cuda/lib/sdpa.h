@@ -16,10 +16,12 @@
 
 /* Tensors that the caller provides, by their unique ids. ACCUMULATED: fp32 [B,H,T,C], zeroed before
  * each run; ALONG: fp32 [B,H,T]; DK and DV lie in dqkv, or are [B,T,H,C] where heads are shared. */
+/* clang-format off */
 enum sdpa_tensor {
 	SDPA_Q = 1, SDPA_K, SDPA_V, SDPA_OUT, SDPA_STATS, SDPA_DOUT, SDPA_DQ, SDPA_DK, SDPA_DV,
 	SDPA_ALONG, SDPA_ACCUMULATED, SDPA_SCALE, SDPA_MASKED, SDPA_ONE, SDPA_TENSORS
 };
+/* clang-format on */
 
 struct sdpa_plan;
 
@@ -27,9 +29,9 @@ struct sdpa_plan;
 struct sdpa_plan *sdpa_plan_create(const struct cudnn *api, cudnnHandle_t handle,
 				   const char *properties, const struct attention *a, bool backward,
 				   char *why, size_t bytes);
-void sdpa_plan_destroy(struct sdpa_plan *plan);	/* NULL is fine */
+void sdpa_plan_destroy(struct sdpa_plan *plan); /* NULL is fine */
 
-size_t sdpa_plan_workspace(const struct sdpa_plan *plan);	/* bytes */
+size_t sdpa_plan_workspace(const struct sdpa_plan *plan); /* bytes */
 size_t sdpa_plan_operations(const struct sdpa_plan *plan);
 
 /* pointers[SDPA_...]; those a pass does not use are not looked at. 0, or -1 with a line in why. */

@@ -14,7 +14,7 @@ enum { GROUP = 8 };
 
 struct update {
 	float *weight;
-	uint16_t *narrow;		/* NULL: none is kept */
+	uint16_t *narrow; /* NULL: none is kept */
 	void *m, *v;
 	const float *grad;
 	size_t count;
@@ -64,22 +64,23 @@ DEVICE struct one updated(const struct update &u, struct one x, float grad)
 	return x;
 }
 
-template <typename M> DEVICE void random_words(const struct update &u, uint64_t group,
-					       uint32_t of_m[4], uint32_t of_v[4])
+template <typename M>
+DEVICE void random_words(const struct update &u, uint64_t group, uint32_t of_m[4], uint32_t of_v[4])
 {
 	const uint32_t key[2] = { (uint32_t)u.key, (uint32_t)(u.key >> 32) };
 	uint32_t counter[4] = { (uint32_t)group, (uint32_t)(group >> 32), 0, u.step };
 
 	if (sizeof(M) == sizeof(float))
-		return;			/* nothing is rounded */
+		return; /* nothing is rounded */
 	philox4x32_10(of_m, counter, key);
 	counter[2] = 1;
 	philox4x32_10(of_v, counter, key);
 }
 
 /* Element i of the range, with the random numbers of its group. */
-template <typename M> DEVICE void update_one(const struct update &u, size_t i,
-					     const uint32_t of_m[4], const uint32_t of_v[4])
+template <typename M>
+DEVICE void update_one(const struct update &u, size_t i, const uint32_t of_m[4],
+		       const uint32_t of_v[4])
 {
 	M *m = (M *)u.m + i, *v = (M *)u.v + i;
 	int piece = (int)((u.first + i) % GROUP);
@@ -94,8 +95,9 @@ template <typename M> DEVICE void update_one(const struct update &u, size_t i,
 }
 
 /* Eight from a multiple of eight on, by vectors of 16 bytes. */
-template <typename M> DEVICE void update_group(const struct update &u, size_t i,
-					       const uint32_t of_m[4], const uint32_t of_v[4])
+template <typename M>
+DEVICE void update_group(const struct update &u, size_t i, const uint32_t of_m[4],
+			 const uint32_t of_v[4])
 {
 	vector<M, GROUP> m = ((vector<M, GROUP> *)u.m)[i / GROUP];
 	vector<M, GROUP> v = ((vector<M, GROUP> *)u.v)[i / GROUP];
@@ -147,10 +149,17 @@ extern "C" void cuda_adamw(struct device *dev, float *weight, void *m, void *v, 
 			   size_t count, const struct adamw *a, const struct step_control *d)
 {
 	const struct place at = AT("adamw", count, 0, 0, 0);
-	const void *narrow = cuda_narrow(dev, weight);	/* the weights themselves: none is kept */
-	struct update u = { weight, narrow == weight ? NULL : (uint16_t *)narrow, m, v, grad, count,
-			    a->beta1, a->beta2, a->eps, a->weight_decay, a->rate, a->first,
-			    a->key, d, false, 0, 0, 0, 0, 0 };
+	const void *narrow = cuda_narrow(dev, weight); /* the weights themselves: none is kept */
+	struct update u = { weight,   narrow == weight ? NULL : (uint16_t *)narrow,
+			    m,        v,
+			    grad,     count,
+			    a->beta1, a->beta2,
+			    a->eps,   a->weight_decay,
+			    a->rate,  a->first,
+			    a->key,   d,
+			    false,    0,
+			    0,        0,
+			    0,        0 };
 	const uintptr_t bits = (uintptr_t)weight | (uintptr_t)m | (uintptr_t)v | (uintptr_t)grad;
 
 	u.wide = bits % 16 == 0 && (uintptr_t)u.narrow % 16 == 0 && a->first % GROUP == 0;

@@ -20,8 +20,8 @@ struct pass {
 	struct heads at;
 	float scale;
 	const void *qkv, *dout, *saved;
-	void *out;			/* forward: out; backward: dqkv */
-	float *lse, *along;		/* [B,H,T]; along: dout . out */
+	void *out;          /* forward: out; backward: dqkv */
+	float *lse, *along; /* [B,H,T]; along: dout . out */
 };
 
 template <typename T> DEVICE const T *row_of(const struct pass &p, size_t batch, size_t t)
@@ -54,7 +54,7 @@ DEVICE void split(const struct pass &p, size_t heads, size_t *batch, size_t *hea
 
 template <typename T> static __global__ void own_forward(struct pass p)
 {
-	SHARED_FLOATS(score);		/* [t + 1] */
+	SHARED_FLOATS(score); /* [t + 1] */
 	size_t batch, head, t, c = p.a.head_dim;
 	float max = -INFINITY, sum = 0.0f;
 
@@ -71,14 +71,15 @@ template <typename T> static __global__ void own_forward(struct pass p)
 		score[s] = expf(score[s] - max);
 		sum += score[s];
 	}
-	sum = block_sum(sum);		/* its barriers also show all scores to all */
+	sum = block_sum(sum); /* its barriers also show all scores to all */
 	if (threadIdx.x == 0)
 		p.lse[(batch * p.a.heads + head) * p.a.seq + t] = max + logf(sum);
 	for (size_t i = threadIdx.x; i < c; i += blockDim.x) {
 		float x = 0.0f;
 		for (size_t s = 0; s <= t; s++)
-			x += score[s] * widen(row_of<T>(p, batch, s)[p.at.value +
-								     shared_head * p.at.step + i]);
+			x += score[s] *
+			     widen(row_of<T>(p, batch,
+					     s)[p.at.value + shared_head * p.at.step + i]);
 		put(((T *)p.out)[out_at(p, batch, t, head) + i], x / sum);
 	}
 }
@@ -95,8 +96,9 @@ template <typename T> static __global__ void own_along(struct pass p)
 }
 
 /* ds of one (query, key); *probability is p. */
-template <typename T> DEVICE float slope(const struct pass &p, size_t batch, size_t head, size_t t,
-					  size_t s, float *probability)
+template <typename T>
+DEVICE float slope(const struct pass &p, size_t batch, size_t head, size_t t, size_t s,
+		   float *probability)
 {
 	size_t shared_head = head / (p.a.heads / p.a.kv_heads), c = p.a.head_dim;
 	size_t at = (batch * p.a.heads + head) * p.a.seq + t;
@@ -110,7 +112,7 @@ template <typename T> DEVICE float slope(const struct pass &p, size_t batch, siz
 
 template <typename T> static __global__ void own_query_backward(struct pass p)
 {
-	SHARED_FLOATS(ds);		/* [t + 1] */
+	SHARED_FLOATS(ds); /* [t + 1] */
 	size_t batch, head, t;
 	float unused;
 
@@ -130,8 +132,8 @@ template <typename T> static __global__ void own_query_backward(struct pass p)
 
 template <typename T> static __global__ void own_key_backward(struct pass p)
 {
-	SHARED_FLOATS(weights);		/* p [T], ds [T] */
-	__shared__ float dkv[2 * CHANNELS_MAX];	/* dk, dv, added up over heads */
+	SHARED_FLOATS(weights);                 /* p [T], ds [T] */
+	__shared__ float dkv[2 * CHANNELS_MAX]; /* dk, dv, added up over heads */
 	size_t batch, kv_head, s, group = p.a.heads / p.a.kv_heads, c = p.a.head_dim;
 	float *probability = weights, *ds = weights + p.a.seq;
 
@@ -144,13 +146,14 @@ template <typename T> static __global__ void own_key_backward(struct pass p)
 		__syncthreads();
 		for (size_t i = threadIdx.x; i < c; i += blockDim.x)
 			for (size_t t = s; t < p.a.seq; t++) {
-				dkv[i] += ds[t] * widen(row_of<T>(p, batch, t)[p.at.query +
-									     head * p.at.step + i]);
-				dkv[c + i] += probability[t] *
-					      widen(((const T *)p.dout)[out_at(p, batch, t, head) +
-									i]);
+				dkv[i] += ds[t] *
+					  widen(row_of<T>(p, batch,
+							  t)[p.at.query + head * p.at.step + i]);
+				dkv[c + i] +=
+					probability[t] *
+					widen(((const T *)p.dout)[out_at(p, batch, t, head) + i]);
 			}
-		__syncthreads();	/* the next head writes over p and ds */
+		__syncthreads(); /* the next head writes over p and ds */
 	}
 	T *row = (T *)p.out + (batch * p.a.seq + s) * p.at.row + kv_head * p.at.step;
 	for (size_t i = threadIdx.x; i < c; i += blockDim.x) {
@@ -178,8 +181,9 @@ extern "C" void cuda_own_attention_backward(struct device *dev, void *dqkv, cons
 	const struct place at = AT("attention_backward", a->batch, a->seq, a->heads, a->head_dim);
 	size_t queries = a->batch * a->heads * a->seq;
 	float *along = (float *)cuda_scratch(dev, &at, queries * sizeof(float));
-	struct pass p = { *a, heads_of(a), heads_scale(a), qkv, dout, out, dqkv, (float *)lse,
-			  along };
+	struct pass p = {
+		*a, heads_of(a), heads_scale(a), qkv, dout, out, dqkv, (float *)lse, along
+	};
 
 	if (!along)
 		return;
@@ -188,8 +192,8 @@ extern "C" void cuda_own_attention_backward(struct device *dev, void *dqkv, cons
 		return;
 	}
 	launch_flat(dev, at, EITHER(dev, own_along), queries, p);
-	launch(dev, at, EITHER(dev, own_query_backward), queries, THREADS,
-	       a->seq * sizeof(float), p);
+	launch(dev, at, EITHER(dev, own_query_backward), queries, THREADS, a->seq * sizeof(float),
+	       p);
 	launch(dev, at, EITHER(dev, own_key_backward), a->batch * a->kv_heads * a->seq, THREADS,
 	       2 * a->seq * sizeof(float), p);
 }

@@ -10,7 +10,7 @@ enum { ROW_WARPS = 8, ROWS_PER_BLOCK = 256 };
 struct bias {
 	void *y;
 	const float *bias;
-	size_t rows, vectors;		/* vectors in a row */
+	size_t rows, vectors; /* vectors in a row */
 };
 
 template <typename T, int V> static __global__ void bias_forward(struct bias b)
@@ -38,9 +38,9 @@ extern "C" void cuda_bias_forward(struct device *dev, void *y, const float *bias
 }
 
 struct backward {
-	float *partial;			/* [runs, dim] */
+	float *partial; /* [runs, dim] */
 	const void *dy;
-	size_t rows, dim, across;	/* blocks along a row */
+	size_t rows, dim, across; /* blocks along a row */
 };
 
 template <typename T> static __global__ void bias_backward(struct backward b)

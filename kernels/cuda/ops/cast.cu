@@ -12,7 +12,7 @@ struct cast {
 	void *to;
 	const void *from;
 	size_t count;
-	unsigned *amax;			/* bits of a float, or NULL */
+	unsigned *amax; /* bits of a float, or NULL */
 };
 
 static __global__ void cast_bf16(struct cast c)

@@ -43,14 +43,13 @@ template <typename T, int V> static __global__ void cross_entropy(struct head h)
 		h.loss[blockIdx.x] = whole + logf(sum) - at_target;
 	if (h.scale == 0.0f)
 		return;
-	__syncthreads();	/* the target's logit is read before its gradient replaces it */
+	__syncthreads(); /* the target's logit is read before its gradient replaces it */
 	float to_p = h.scale / sum;
 	for (size_t i = threadIdx.x; i < vectors; i += blockDim.x) {
 		load<T, V>(z, h.logits, first + i);
 #pragma unroll
 		for (int j = 0; j < V; j++)
-			z[j] = expf(z[j] - whole) * to_p -
-			       (i * V + j == target ? h.scale : 0.0f);
+			z[j] = expf(z[j] - whole) * to_p - (i * V + j == target ? h.scale : 0.0f);
 		store<T, V>(h.logits, first + i, z);
 	}
 }

@@ -23,7 +23,8 @@ extern "C" void cuda_decide(struct device *dev, struct step_control *d)
 	/* Behind a decision weights are written. A checkpoint's copy must be out of our way by
 	 * then: the last one there is when this runs, so a recording waits for an event outside of
 	 * it. */
-	cuda_ok(dev, &at, cudaStreamWaitEvent(dev->stream, dev->fetched,
-					      dev->is_recording ? cudaEventWaitExternal : 0));
+	cuda_ok(dev, &at,
+		cudaStreamWaitEvent(dev->stream, dev->fetched,
+				    dev->is_recording ? cudaEventWaitExternal : 0));
 	launch_flat(dev, at, decide, 1, c);
 }

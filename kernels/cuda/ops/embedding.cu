@@ -39,9 +39,9 @@ extern "C" void cuda_embed_forward(struct device *dev, void *out, const float *t
 
 /* One pass: (key, row) pairs from one list to the other. */
 struct pass {
-	const uint32_t *keys, *rows;	/* rows NULL: row i is i */
+	const uint32_t *keys, *rows; /* rows NULL: row i is i */
 	uint32_t *keys_out, *rows_out;
-	uint32_t *places;		/* [DIGITS, tiles] */
+	uint32_t *places; /* [DIGITS, tiles] */
 	size_t count, tiles;
 	unsigned shift;
 };
@@ -112,14 +112,14 @@ static __global__ void digit_move(struct pass p)
 struct backward {
 	float *dtable;
 	const void *dout;
-	const uint32_t *keys, *rows;	/* sorted */
-	size_t count, dim, across;	/* across: blocks along a row */
+	const uint32_t *keys, *rows; /* sorted */
+	size_t count, dim, across;   /* across: blocks along a row */
 };
 
 /* Adds the next AHEAD rows of the token in order; false when its last one was among them. The
  * loads do not wait for one another. */
-template <typename T> DEVICE bool add_some(const struct backward &b, size_t at, uint32_t token,
-					    size_t column, float *sum)
+template <typename T>
+DEVICE bool add_some(const struct backward &b, size_t at, uint32_t token, size_t column, float *sum)
 {
 	float x[AHEAD];
 	bool is_ours[AHEAD];
@@ -158,7 +158,7 @@ static void sort_rows(struct device *dev, const struct place &at, const int32_t 
 	uint32_t *keys[2] = { area, area + count },
 		 *rows[2] = { area + 2 * count, area + 3 * count };
 	struct pass p = { (const uint32_t *)tokens, NULL, keys[1], rows[1], area + 4 * count, count,
-			  blocks_for(count, TILE), 0 };
+			  blocks_for(count, TILE),  0 };
 
 	for (int pass = 0; pass < PASSES; pass++) {
 		launch(dev, at, digit_counts, p.tiles, TILE, 0, p);

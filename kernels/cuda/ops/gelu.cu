@@ -9,7 +9,7 @@
 #include "kernels/cuda/ops/kernel.cuh"
 
 struct gelu {
-	void *out;			/* forward: out; backward: dx */
+	void *out; /* forward: out; backward: dx */
 	const void *dout, *x;
 	size_t vectors;
 	bool by_tanh;

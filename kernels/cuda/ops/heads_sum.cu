@@ -9,7 +9,7 @@
 
 struct sum {
 	void *dqkv;
-	const void *dk, *dv;		/* [batch,T,H,C] */
+	const void *dk, *dv; /* [batch,T,H,C] */
 	struct attention a;
 	struct heads at;
 };
@@ -23,12 +23,13 @@ template <typename T> static __global__ void heads_sum(struct sum s)
 
 	if (row >= s.a.batch * s.a.seq)
 		return;
-	const T *from = (const T *)(which ? s.dv : s.dk) +
-			(row * s.a.heads + kv_head * group) * c + channel;
+	const T *from = (const T *)(which ? s.dv : s.dk) + (row * s.a.heads + kv_head * group) * c +
+			channel;
 	for (size_t j = 0; j < group; j++)
 		x += widen(from[j * c]);
 	put(((T *)s.dqkv)[row * s.at.row + (which ? s.at.value : s.at.key) + kv_head * s.at.step +
-			  channel], x);
+			  channel],
+	    x);
 }
 
 extern "C" void cuda_heads_sum(struct device *dev, void *dqkv, const void *dk, const void *dv,

@@ -103,7 +103,7 @@ template <typename T, int V> DEVICE void store(void *to, size_t i, const float (
 }
 
 /* The instance for the device's type, in vectors of 16 bytes where `wide`, else one by one. */
-#define PICK(dev, wide, kernel)                                                    \
+#define PICK(dev, wide, kernel) \
 	((dev)->compute == COMPUTE_BF16 ? ((wide) ? kernel<bf16, 8> : kernel<bf16, 1>) \
 					: ((wide) ? kernel<float, 4> : kernel<float, 1>))
 
@@ -201,9 +201,10 @@ static void launch(struct device *dev, const struct place &at, void (*kernel)(A)
 		return;
 	}
 	if (shared_bytes > plain &&
-	    !cuda_ok(dev, &at, cudaFuncSetAttribute((const void *)kernel,
-						    cudaFuncAttributeMaxDynamicSharedMemorySize,
-						    (int)shared_bytes)))
+	    !cuda_ok(dev, &at,
+		     cudaFuncSetAttribute((const void *)kernel,
+					  cudaFuncAttributeMaxDynamicSharedMemorySize,
+					  (int)shared_bytes)))
 		return;
 	cuda_range_push(dev, at.operation);
 	kernel<<<(unsigned)blocks, threads, shared_bytes, dev->stream>>>(arguments);

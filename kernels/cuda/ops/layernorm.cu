@@ -69,15 +69,15 @@ extern "C" void cuda_layernorm_forward(struct device *dev, void *out, float *mea
 
 struct backward {
 	void *dx;
-	float *partial;			/* [blocks, 2, dim]: dw, then db */
+	float *partial; /* [blocks, 2, dim]: dw, then db */
 	const void *dout, *x;
 	const float *mean, *rstd, *weight;
 	size_t dim;
 	struct runs runs;
 };
 
-template <typename T, int V> DEVICE void backward_row(const struct backward &b, size_t row,
-						       float *dweight, float *dbias)
+template <typename T, int V>
+DEVICE void backward_row(const struct backward &b, size_t row, float *dweight, float *dbias)
 {
 	size_t vectors = b.dim / V, first = row * vectors;
 	float mean = b.mean[row], r = b.rstd[row], sum = 0.0f, along = 0.0f;
@@ -109,15 +109,14 @@ template <typename T, int V> DEVICE void backward_row(const struct backward &b, 
 		load<float, V>(w, b.weight, i);
 #pragma unroll
 		for (int j = 0; j < V; j++)
-			dx[j] += r * (d[j] * w[j] - level -
-				      (x[j] - mean) * r * back);
+			dx[j] += r * (d[j] * w[j] - level - (x[j] - mean) * r * back);
 		store<T, V>(b.dx, first + i, dx);
 	}
 }
 
 template <typename T, int V> static __global__ void layernorm_backward(struct backward b)
 {
-	SHARED_FLOATS(part);		/* dw, then db: [2, dim] */
+	SHARED_FLOATS(part); /* dw, then db: [2, dim] */
 
 	clear_parts<V>(part, b.dim, 2);
 	for (size_t row = first_row(b.runs); row < end_row(b.runs); row++)
@@ -125,10 +124,10 @@ template <typename T, int V> static __global__ void layernorm_backward(struct ba
 	leave_parts<V>(b.partial, part, b.dim, 2);
 }
 
-extern "C" void cuda_layernorm_backward(struct device *dev, void *dx, float *dweight,
-					float *dbias, const void *dout, const void *x,
-					const float *mean, const float *rstd, const float *weight,
-					size_t rows, size_t dim, bool accumulate)
+extern "C" void cuda_layernorm_backward(struct device *dev, void *dx, float *dweight, float *dbias,
+					const void *dout, const void *x, const float *mean,
+					const float *rstd, const float *weight, size_t rows,
+					size_t dim, bool accumulate)
 {
 	const struct place at = AT("layernorm_backward", rows, dim, 0, 0);
 	bool wide = is_wide(dev, dim, dx, dout, x, weight);

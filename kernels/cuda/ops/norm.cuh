@@ -11,8 +11,8 @@
 #include "kernels/cuda/ops/kernel.cuh"
 
 /* The i-th vector of x, or of x + delta, which is rounded and kept in sum. */
-template <typename T, int V> DEVICE void take_summed(float (&v)[V], const void *x,
-						      const void *delta, void *sum, size_t i)
+template <typename T, int V>
+DEVICE void take_summed(float (&v)[V], const void *x, const void *delta, void *sum, size_t i)
 {
 	float d[V];
 

@@ -8,7 +8,7 @@
 struct positions {
 	void *x;
 	const float *table;
-	size_t rows, seq, vectors;	/* vectors in a row */
+	size_t rows, seq, vectors; /* vectors in a row */
 };
 
 template <typename T, int V> static __global__ void positions_forward(struct positions p)
@@ -26,8 +26,8 @@ template <typename T, int V> static __global__ void positions_forward(struct pos
 	store<T, V>(p.x, i, x);
 }
 
-extern "C" void cuda_positions_forward(struct device *dev, void *x, const float *table,
-				       size_t rows, size_t seq, size_t dim)
+extern "C" void cuda_positions_forward(struct device *dev, void *x, const float *table, size_t rows,
+				       size_t seq, size_t dim)
 {
 	bool wide = is_wide(dev, dim, x, table);
 	struct positions p = { x, table, rows, seq, dim / vector_of(dev, wide) };
@@ -60,5 +60,6 @@ extern "C" void cuda_positions_backward(struct device *dev, float *dtable, const
 	struct backward b = { dtable, dx, rows, seq, dim, accumulate };
 	launch_flat(dev, AT("positions_backward", rows, seq, dim, 0),
 		    dev->compute == COMPUTE_BF16 ? positions_backward<bf16>
-						 : positions_backward<float>, seq * dim, b);
+						 : positions_backward<float>,
+		    seq * dim, b);
 }

@@ -37,7 +37,7 @@ static __global__ void squares_of_pieces(struct squares s)
 	size_t end = first + PIECE < s.count ? first + PIECE : s.count;
 	double sum = 0;
 
-#pragma unroll 8	/* loads that do not wait for one another */
+#pragma unroll 8 /* loads that do not wait for one another */
 	for (size_t i = first + threadIdx.x; i < end; i += blockDim.x)
 		sum += (double)s.x[i] * (double)s.x[i];
 	sum = block_sum_fp64(sum);

@@ -36,7 +36,7 @@ template <typename T, int V> static __global__ void rmsnorm_forward(struct forwa
 		f.rstd[row] = rstd;
 	for (size_t i = threadIdx.x; i < vectors; i += blockDim.x) {
 		float v[V], w[V];
-		load<T, V>(v, x, first + i);	/* this thread wrote it, or the caller */
+		load<T, V>(v, x, first + i); /* this thread wrote it, or the caller */
 		load<float, V>(w, f.weight, i);
 #pragma unroll
 		for (int j = 0; j < V; j++)
@@ -57,15 +57,15 @@ extern "C" void cuda_rmsnorm_forward(struct device *dev, void *out, float *rstd,
 
 struct backward {
 	void *dx;
-	float *partial;			/* [blocks, dim] */
+	float *partial; /* [blocks, dim] */
 	const void *dout, *x;
 	const float *rstd, *weight;
 	size_t dim;
 	struct runs runs;
 };
 
-template <typename T, int V> DEVICE void backward_row(const struct backward &b, size_t row,
-						       float *dweight)
+template <typename T, int V>
+DEVICE void backward_row(const struct backward &b, size_t row, float *dweight)
 {
 	size_t vectors = b.dim / V, first = row * vectors;
 	float r = b.rstd[row], along = 0.0f;
@@ -99,7 +99,7 @@ template <typename T, int V> DEVICE void backward_row(const struct backward &b, 
 
 template <typename T, int V> static __global__ void rmsnorm_backward(struct backward b)
 {
-	SHARED_FLOATS(dweight);		/* [dim] */
+	SHARED_FLOATS(dweight); /* [dim] */
 
 	clear_parts<V>(dweight, b.dim, 1);
 	for (size_t row = first_row(b.runs); row < end_row(b.runs); row++)
@@ -109,8 +109,7 @@ template <typename T, int V> static __global__ void rmsnorm_backward(struct back
 
 extern "C" void cuda_rmsnorm_backward(struct device *dev, void *dx, float *dweight,
 				      const void *dout, const void *x, const float *rstd,
-				      const float *weight, size_t rows, size_t dim,
-				      bool accumulate)
+				      const float *weight, size_t rows, size_t dim, bool accumulate)
 {
 	const struct place at = AT("rmsnorm_backward", rows, dim, 0, 0);
 	bool wide = is_wide(dev, dim, dx, dout, x, weight);

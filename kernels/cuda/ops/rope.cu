@@ -13,8 +13,8 @@ struct rope {
 	const float *table;
 	struct attention shape;
 	struct heads at;
-	size_t half;			/* R/2, in vectors */
-	float sign;			/* -1: the inverse rotation */
+	size_t half; /* R/2, in vectors */
+	float sign;  /* -1: the inverse rotation */
 };
 
 template <typename T, int V> static __global__ void rope(struct rope r)
@@ -22,7 +22,7 @@ template <typename T, int V> static __global__ void rope(struct rope r)
 	const struct attention &a = r.shape;
 	size_t turning = a.heads + a.kv_heads, i = flat_index();
 	size_t pair = i % r.half, head = i / r.half % turning, row = i / r.half / turning;
-	float x[V], y[V], turn[2 * V];	/* cos, sin of each pair */
+	float x[V], y[V], turn[2 * V]; /* cos, sin of each pair */
 
 	if (row >= a.batch * a.seq)
 		return;
@@ -46,8 +46,9 @@ extern "C" void cuda_rope(struct device *dev, void *qkv, const float *table,
 {
 	size_t turned = a->rotary ? a->rotary : a->head_dim, v = vector_of(dev, true);
 	bool wide = is_wide(dev, a->head_dim, qkv, table) && turned / 2 % v == 0;
-	struct rope r = { qkv, table, *a, heads_of(a), turned / 2 / (wide ? v : 1),
-			  inverse ? -1.0f : 1.0f };
+	struct rope r = {
+		qkv, table, *a, heads_of(a), turned / 2 / (wide ? v : 1), inverse ? -1.0f : 1.0f
+	};
 	launch_flat(dev, AT("rope", a->batch, a->seq, a->heads + a->kv_heads, turned),
 		    PICK(dev, wide, rope), a->batch * a->seq * (a->heads + a->kv_heads) * r.half,
 		    r);

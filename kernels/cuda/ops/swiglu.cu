@@ -7,9 +7,9 @@
 #include "kernels/cuda/ops/kernel.cuh"
 
 struct swiglu {
-	void *out;			/* forward: out; backward: dgate_up */
+	void *out; /* forward: out; backward: dgate_up */
 	const void *dout, *gate_up;
-	size_t rows, vectors;		/* vectors in a row of out */
+	size_t rows, vectors; /* vectors in a row of out */
 };
 
 template <typename T, int V> static __global__ void swiglu_forward(struct swiglu s)
@@ -50,8 +50,8 @@ template <typename T, int V> static __global__ void swiglu_backward(struct swigl
 	store<T, V>(s.out, at + s.vectors, u);
 }
 
-extern "C" void cuda_swiglu_forward(struct device *dev, void *out, const void *gate_up,
-				    size_t rows, size_t width)
+extern "C" void cuda_swiglu_forward(struct device *dev, void *out, const void *gate_up, size_t rows,
+				    size_t width)
 {
 	bool wide = is_wide(dev, width, out, gate_up);
 	struct swiglu s = { out, NULL, gate_up, rows, width / vector_of(dev, wide) };
@@ -64,6 +64,6 @@ extern "C" void cuda_swiglu_backward(struct device *dev, void *dgate_up, const v
 {
 	bool wide = is_wide(dev, width, dgate_up, dout, gate_up);
 	struct swiglu s = { dgate_up, dout, gate_up, rows, width / vector_of(dev, wide) };
-	launch_flat(dev, AT("swiglu_backward", rows, width, 0, 0),
-		    PICK(dev, wide, swiglu_backward), rows * s.vectors, s);
+	launch_flat(dev, AT("swiglu_backward", rows, width, 0, 0), PICK(dev, wide, swiglu_backward),
+		    rows * s.vectors, s);
 }

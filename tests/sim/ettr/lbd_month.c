@@ -64,7 +64,7 @@ static void on_news(void *arg)
 static void on_person(struct sim *sim, void *arg, uint64_t stamp)
 {
 	struct ledger_run row;
-	struct err err = {0};
+	struct err err = { 0 };
 
 	(void)arg;
 	(void)stamp;
@@ -103,7 +103,7 @@ static void on_turn(struct sim *sim, void *arg, uint64_t stamp)
 static void open_ledger(struct sim *sim)
 {
 	char folder[] = "/tmp/lb-ettr-XXXXXX", *path;
-	struct err err = {0};
+	struct err err = { 0 };
 
 	sqlite3_vfs_register(sqlite3_vfs_find("memdb"), 1);
 	must(&err, mkdtemp(folder) ? 0 : err_set(&err, ERR_IO, "/tmp: cannot be written"));
@@ -117,18 +117,18 @@ static void open_ledger(struct sim *sim)
 static void submit_run(struct sim *sim)
 {
 	struct ledger_run row = {
-	    .name = run_name,
-	    .owner = "ann",
-	    .scheduler = "slurm",
-	    .dir = run_name,
-	    .text = "",
-	    .wanted_by = "",
-	    .wanted_reason = "",
-	    .step = -1,
-	    .target_step = -1,
-	    .created_ms = live_wall_ms(sim),
+		.name = run_name,
+		.owner = "ann",
+		.scheduler = "slurm",
+		.dir = run_name,
+		.text = "",
+		.wanted_by = "",
+		.wanted_reason = "",
+		.step = -1,
+		.target_step = -1,
+		.created_ms = live_wall_ms(sim),
 	};
-	struct err err = {0};
+	struct err err = { 0 };
 	int64_t id;
 
 	must(&err, ledger_run_insert(sim->ledger, &row, &id, &err));
@@ -140,16 +140,16 @@ static void begin(struct sim *sim, int64_t half_life_ms)
 {
 	/* else as lbd.toml's defaults */
 	const struct node_rules rules = {
-	    .half_life_ms = half_life_ms,
-	    .threshold = 0.75,
-	    .max_excluded = 4,
+		.half_life_ms = half_life_ms,
+		.threshold = 0.75,
+		.max_excluded = 4,
 	};
 	static const struct poll_times times = {
-	    .busy_ms = BUSY_MS,
-	    .idle_ms = IDLE_MS,
-	    .spool_ms = SPOOL_MS,
+		.busy_ms = BUSY_MS,
+		.idle_ms = IDLE_MS,
+		.spool_ms = SPOOL_MS,
 	};
-	struct err err = {0};
+	struct err err = { 0 };
 
 	sim->rng.state = sim->m->seed + 1;
 	sim->planned_ms = INT64_MAX;
@@ -192,8 +192,8 @@ static void close_account(struct sim *sim)
 		account_train(sim->a, &sim->m->c, TROUBLE_NONE, sim->mark_ms, MONTH_MS);
 	else
 		live_spent(sim, sim->phase == PHASE_START   ? WHERE_START
-			   : sim->phase == PHASE_STUCK ? WHERE_NOTICE
-						       : WHERE_WAIT);
+				: sim->phase == PHASE_STUCK ? WHERE_NOTICE
+							    : WHERE_WAIT);
 	if (sim->job)
 		live_job_over(sim, sim->job, SJ_CANCELLED, SR_NONE, 0);
 }

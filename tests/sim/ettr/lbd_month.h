@@ -8,13 +8,14 @@
 
 #include "tests/sim/ettr/month.h"
 
-struct lbd_notes {		/* what else there is to tell */
+/* what else there is to tell */
+struct lbd_notes {
 	int64_t jobs, launches;
-	int64_t on_lemons_ms;	/* node-time of jobs that ran, on the bad nodes */
-	int64_t failures;	/* times that the run failed, and waited for a person */
+	int64_t on_lemons_ms; /* node-time of jobs that ran, on the bad nodes */
+	int64_t failures;     /* times that the run failed, and waited for a person */
 };
 
-enum { HALF_LIFE_MS = DAY };	/* nodes.half_life by default */
+enum { HALF_LIFE_MS = DAY }; /* nodes.half_life by default */
 
 /* half_life_ms: nodes.half_life of lbd.toml. *notes may be NULL. */
 void lbd_live(const struct month *m, int64_t half_life_ms, struct account *a,

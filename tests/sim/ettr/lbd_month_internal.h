@@ -18,12 +18,14 @@ enum {
 
 enum phase { PHASE_NONE, PHASE_START, PHASE_TRAIN, PHASE_STUCK };
 
-struct said {       /* a line of the spool */
+/* a line of the spool */
+struct said {
 	char *text; /* owned */
 	int64_t at_ms, launch;
 };
 
-struct job { /* and its attempt's folder */
+/* and its attempt's folder */
+struct job {
 	struct job_status status;
 	bool avoided[NODE_COUNT], held[NODE_COUNT];
 	int64_t over_ms;
@@ -85,6 +87,6 @@ void live_on_trouble(struct sim *sim, void *arg, uint64_t stamp);
 void live_learn_limits(struct sim *sim);
 
 /* --- lbd's world --- */
-extern const struct world live_world;	/* without its self */
+extern const struct world live_world; /* without its self */
 
 #endif

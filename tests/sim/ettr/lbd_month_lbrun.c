@@ -21,8 +21,8 @@ static void live_say(struct sim *sim, struct job *job, json_t *line)
 		job->line_cap = job->line_cap ? 2 * job->line_cap : 16;
 		job->lines = xrealloc(job->lines, job->line_cap * sizeof(job->lines[0]));
 	}
-	job->lines[job->line_count++] = (struct said){js_line(line), live_wall_ms(sim),
-						      sim->launch};
+	job->lines[job->line_count++] = (struct said){ js_line(line), live_wall_ms(sim),
+						       sim->launch };
 	json_decref(line);
 }
 
@@ -40,8 +40,8 @@ static void on_saved(struct sim *sim, void *arg, uint64_t stamp)
 	sim->saved_step += sim->m->c.interval_ms / STEP_MS;
 	sim->is_new_saved = true;
 	live_say(sim, sim->job,
-	    json_pack("{s:s, s:I, s:s, s:b, s:s}", "type", "checkpoint_valid", "step",
-		      (json_int_t)sim->saved_step, "path", "step", "valid", 1, "text", ""));
+		 json_pack("{s:s, s:I, s:s, s:b, s:s}", "type", "checkpoint_valid", "step",
+			   (json_int_t)sim->saved_step, "path", "step", "valid", 1, "text", ""));
 	enter(sim, PHASE_TRAIN, sim->m->c.interval_ms + sim->m->c.save_ms, on_saved);
 }
 
@@ -62,9 +62,9 @@ static void begin_launch(struct sim *sim)
 	sim->notes.launches++;
 	sim->is_new_saved = false;
 	live_say(sim, sim->job,
-	    json_pack("{s:s, s:I, s:i, s:I}", "type", "launch_start", "number",
-		      (json_int_t)sim->launch, "pid", 7, "resumed_from_step",
-		      (json_int_t)sim->saved_step));
+		 json_pack("{s:s, s:I, s:i, s:I}", "type", "launch_start", "number",
+			   (json_int_t)sim->launch, "pid", 7, "resumed_from_step",
+			   (json_int_t)sim->saved_step));
 	enter(sim, PHASE_START, sim->m->c.start_ms, on_first_step);
 }
 
@@ -72,14 +72,14 @@ static void write_exit(struct sim *sim, enum cause cause, int exit_code)
 {
 	struct job *job = sim->job;
 
-	live_say(sim, job, json_pack("{s:s, s:s}", "type", "attempt_end", "cause",
-				     cause_name(cause)));
+	live_say(sim, job,
+		 json_pack("{s:s, s:s}", "type", "attempt_end", "cause", cause_name(cause)));
 	job->exit = (struct attempt_exit){
-	    .cause = cause,
-	    .exit_code = exit_code,
-	    .launches = sim->launch,
-	    .last_seq = (int64_t)job->line_count,
-	    .time_ms = live_wall_ms(sim),
+		.cause = cause,
+		.exit_code = exit_code,
+		.launches = sim->launch,
+		.last_seq = (int64_t)job->line_count,
+		.time_ms = live_wall_ms(sim),
 	};
 	snprintf(job->exit.token, sizeof(job->exit.token), "%s", job->status.ref.token);
 	job->has_exit = true;
@@ -90,11 +90,11 @@ static void write_exit(struct sim *sim, enum cause cause, int exit_code)
 static void end_launch(struct sim *sim, enum cause cause, int exit_code, int node)
 {
 	struct attempt_params params = {
-	    .in_place = sim->spec.in_place,
-	    .without_progress = sim->without_before,
-	    .max_without_progress = sim->spec.max_without_progress,
+		.in_place = sim->spec.in_place,
+		.without_progress = sim->without_before,
+		.max_without_progress = sim->spec.max_without_progress,
 	};
-	struct ending ending = {.cause = cause, .exit_code = exit_code};
+	struct ending ending = { .cause = cause, .exit_code = exit_code };
 	json_t *line = json_pack("{s:s, s:I, s:s, s:i, s:b, s:s}", "type", "launch_end", "number",
 				 (json_int_t)sim->launch, "cause", cause_name(cause), "exit_code",
 				 exit_code, "progress", sim->is_new_saved, "text", "");
@@ -144,8 +144,8 @@ static void on_node_fail(struct sim *sim, void *arg, uint64_t stamp)
 static void gpu_fails(struct sim *sim, const struct trouble_at *t)
 {
 	live_say(sim, sim->job,
-	    json_pack("{s:s, s:s, s:o}", "type", "note", "kind", "node_error", "text",
-		      json_sprintf("gpu-node-%03d: NVRM: Xid 79", t->node)));
+		 json_pack("{s:s, s:s, s:o}", "type", "note", "kind", "node_error", "text",
+			   json_sprintf("gpu-node-%03d: NVRM: Xid 79", t->node)));
 	end_launch(sim, CAUSE_ERROR, 1, t->node);
 }
 
@@ -186,8 +186,8 @@ void live_lbrun_begin(struct sim *sim, void *arg, uint64_t stamp)
 	sim->launch = sim->failures = 0;
 	sim->has_progressed = false;
 	live_say(sim, job,
-	    json_pack("{s:s, s:s, s:o}", "type", "attempt_start", "host", "gpu-node", "nodes",
-		      live_names_of(job)));
+		 json_pack("{s:s, s:s, s:o}", "type", "attempt_start", "host", "gpu-node", "nodes",
+			   live_names_of(job)));
 	begin_launch(sim);
 }
 
@@ -208,4 +208,3 @@ void live_learn_limits(struct sim *sim)
 	sim->hang_ms = watch_limit_ms(&w);
 	attempt_watch_clear(&limits);
 }
-

@@ -11,18 +11,18 @@
 #include "slurm/job_result.h"
 
 enum {
-	ANSWER_MS = 50,		/* to each call */
-	OPEN_MS = 2 * SECOND,	/* from a job's start to its lbrun's claim */
+	ANSWER_MS = 50,       /* to each call */
+	OPEN_MS = 2 * SECOND, /* from a job's start to its lbrun's claim */
 	MIN_JOB_AGE_MS = 300 * SECOND,
 };
 
 static void set_word(struct job *job, uint32_t state, uint32_t reason, uint32_t exit_code)
 {
 	struct slurm_word word = {
-	    .state = state,
-	    .reason = reason,
-	    .exit_code = exit_code,
-	    .is_held = reason == SR_HELD_USER,
+		.state = state,
+		.reason = reason,
+		.exit_code = exit_code,
+		.is_held = reason == SR_HELD_USER,
 	};
 
 	slurm_word_judge(&word, &job->status);
@@ -44,17 +44,17 @@ static void read_names(const char *text, bool out[NODE_COUNT])
 	size_t i;
 
 	json_array_foreach(names, i, name)
-	    out[strtol(strrchr(json_string_value(name), '-') + 1, NULL, 10)] = true;
+		out[strtol(strrchr(json_string_value(name), '-') + 1, NULL, 10)] = true;
 	json_decref(names);
 }
 
 void live_job_over(struct sim *sim, struct job *job, uint32_t state, uint32_t reason,
-		     uint32_t exit_code)
+		   uint32_t exit_code)
 {
 	for (int i = 0; i < LEMONS; i++)
 		if (job->held[i])
-			sim->notes.on_lemons_ms +=
-			    sim->now_ms - (job->status.start_time - EPOCH_S) * 1000;
+			sim->notes.on_lemons_ms += sim->now_ms -
+						   (job->status.start_time - EPOCH_S) * 1000;
 	set_word(job, state, reason, exit_code);
 	job->over_ms = sim->now_ms;
 	sim->job = NULL;
@@ -138,7 +138,7 @@ static void release(struct sim *sim, struct job *job)
 static void on_call(struct sim *sim, void *arg, uint64_t stamp)
 {
 	struct call_record *c = arg;
-	struct scheduler_reply reply = {.result = SCHEDULER_OK, .text = ""};
+	struct scheduler_reply reply = { .result = SCHEDULER_OK, .text = "" };
 	struct job_status *rows = NULL;
 
 	(void)stamp;
@@ -166,7 +166,7 @@ static void call(struct scheduler *s, enum op op, struct job *job, scheduler_don
 {
 	struct call_record *c = xcalloc(1, sizeof(*c));
 
-	*c = (struct call_record){op, done, arg, job};
+	*c = (struct call_record){ op, done, arg, job };
 	live_after(sim_of(s), ANSWER_MS, on_call, c, 0);
 }
 
@@ -221,13 +221,13 @@ static void do_close(struct scheduler *s, void (*closed)(void *arg), void *arg)
 }
 
 const struct scheduler_ops live_slurm_ops = {
-    .name = "slurm",
-    .submit = do_submit,
-    .release = do_release,
-    .signal = do_signal,
-    .cancel = do_cancel,
-    .poll = do_poll,
-    .close = do_close,
+	.name = "slurm",
+	.submit = do_submit,
+	.release = do_release,
+	.signal = do_signal,
+	.cancel = do_cancel,
+	.poll = do_poll,
+	.close = do_close,
 };
 
 void live_drop_calls(struct sim *sim)

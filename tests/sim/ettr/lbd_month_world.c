@@ -32,7 +32,7 @@ static int world_spec(void *self, const char *dir, struct run_spec *out, struct 
 	static const char text[] = "[run]\nname = \"r1\"\ncommand = [\"train\"]\nworkdir = \"/\"\n"
 				   "[slurm]\nnodes = 64\n"
 				   "[watch]\nnode_error_regex = [\"NVRM: Xid\"]\n";
-	struct toml toml = {0};
+	struct toml toml = { 0 };
 	int rc;
 
 	(void)self;
@@ -49,11 +49,11 @@ static int world_submit(void *self, const struct run *run, const char *ledger, s
 {
 	struct sim *sim = self;
 	struct job_request job = {
-	    .token = run->attempt.job.token,
-	    .ledger_id = ledger,
-	    .run = run->name,
-	    .exclude = run->excluded,
-	    .nodes = JOB_NODES,
+		.token = run->attempt.job.token,
+		.ledger_id = ledger,
+		.run = run->name,
+		.exclude = run->excluded,
+		.nodes = JOB_NODES,
 	};
 
 	(void)err;
@@ -76,7 +76,7 @@ static void world_switched(void *self, const struct run *run, struct switched *o
 {
 	(void)self;
 	(void)run;
-	*out = (struct switched){.is_known = true, .order = ORDER_RUN};
+	*out = (struct switched){ .is_known = true, .order = ORDER_RUN };
 }
 
 static const struct job *job_of(const struct sim *sim, const struct run *run)
@@ -116,10 +116,10 @@ static int64_t world_spool(void *self, const struct run *run, int64_t *offset, i
 	while (job && *offset < (int64_t)job->line_count) {
 		const struct said *said = &job->lines[*offset];
 		struct spool_line line = {
-		    .seq = *offset + 1,
-		    .time_ms = said->at_ms,
-		    .launch = said->launch,
-		    .line = json_loads(said->text, 0, NULL),
+			.seq = *offset + 1,
+			.time_ms = said->at_ms,
+			.launch = said->launch,
+			.line = json_loads(said->text, 0, NULL),
 		};
 		int rc = on_line(&line, arg);
 
@@ -132,17 +132,16 @@ static int64_t world_spool(void *self, const struct run *run, int64_t *offset, i
 }
 
 const struct world live_world = {
-    .wall_ms = world_wall,
-    .mono_ms = world_mono,
-    .token = world_token,
-    .spec = world_spec,
-    .submit = world_submit,
-    .retell = world_nothing,
-    .order = world_nothing,
-    .end_all = world_nothing,
-    .switched = world_switched,
-    .claimed = world_claimed,
-    .exited = world_exited,
-    .spool = world_spool,
+	.wall_ms = world_wall,
+	.mono_ms = world_mono,
+	.token = world_token,
+	.spec = world_spec,
+	.submit = world_submit,
+	.retell = world_nothing,
+	.order = world_nothing,
+	.end_all = world_nothing,
+	.switched = world_switched,
+	.claimed = world_claimed,
+	.exited = world_exited,
+	.spool = world_spool,
 };
-

@@ -14,7 +14,10 @@ enum { MONTHS_MAX = 10000, GPUS = JOB_NODES * GPUS_OF_NODE };
 enum who { WHO_LBD, WHO_LBD_WEEK, WHO_REQUEUE, WHO_CHAIN, WHO_COUNT };
 
 static const char *const who_names[WHO_COUNT] = {
-	"lbd", "lbd, half_life 7d", "sbatch --requeue", "--array=1-N%1",
+	"lbd",
+	"lbd, half_life 7d",
+	"sbatch --requeue",
+	"--array=1-N%1",
 };
 
 static const struct {
@@ -54,14 +57,17 @@ static const char assumptions[] =
 	"  saving is not in \"all\".\n";
 
 struct tally {
-	double *ettr;			/* of each month */
-	double lost_h[TROUBLE_COUNT], ms[WHERE_COUNT];	/* sums over months; GPU-hours */
+	double *ettr;                                  /* of each month */
+	double lost_h[TROUBLE_COUNT], ms[WHERE_COUNT]; /* sums over months; GPU-hours */
 };
 
 static const struct circumstances usual = {
-	.launch_failure = 0.02, .queue_ms = 5 * MINUTE, .start_ms = 5 * MINUTE,
+	.launch_failure = 0.02,
+	.queue_ms = 5 * MINUTE,
+	.start_ms = 5 * MINUTE,
 	.save_ms = 40 * SECOND,
-	.repair_ms = 4 * HOUR, .person_ms = HOUR,
+	.repair_ms = 4 * HOUR,
+	.person_ms = HOUR,
 };
 
 static double gpu_hours(int64_t ms)
@@ -134,12 +140,10 @@ static void compare(size_t rate, long months)
 	printf("%s: %.1f a month on %d nodes; a checkpoint each %.0f min\n", rates[rate].source,
 	       (double)MONTH_MS / mtbf_ms, JOB_NODES, (double)c.interval_ms / MINUTE);
 	printf("  %-17s %13s  GPU-hours lost in a month, mean, by cause %18s   by kind\n", "",
-	       "ETTR in %",
-	       "");
+	       "ETTR in %", "");
 	printf("  %-17s %6s %6s  %6s %6s %6s %6s %6s %6s %6s    %6s %6s %6s %6s %6s\n", "",
-	       "median",
-	       "10th", "all", "GPU", "hang", "node", "crash", "launch", "torn", "redone", "notice",
-	       "wait", "start", "save");
+	       "median", "10th", "all", "GPU", "hang", "node", "crash", "launch", "torn", "redone",
+	       "notice", "wait", "start", "save");
 	for (int who = 0; who < WHO_COUNT; who++) {
 		print_row(who_names[who], &tallies[who], months);
 		free(tallies[who].ettr);
@@ -148,8 +152,8 @@ static void compare(size_t rate, long months)
 
 int main(int argc, char **argv)
 {
-	long months = argc == 3 && strcmp(argv[1], "--months") == 0 ? strtol(argv[2], NULL,
-									     10) : 80;
+	long months = argc == 3 && strcmp(argv[1], "--months") == 0 ? strtol(argv[2], NULL, 10)
+								    : 80;
 
 	if (months < 10 || months > MONTHS_MAX || (argc != 1 && argc != 3)) {
 		fputs("usage: ettr [--months N]\n", stderr);

@@ -14,21 +14,21 @@ static const struct {
 	enum trouble kind;
 	int weight;
 } mix[] = {
-    {TROUBLE_GPU, 268},
-    {TROUBLE_HANG, 49},
-    {TROUBLE_NODE, 46},
-    {TROUBLE_OWN, 56},
+	{ TROUBLE_GPU, 268 },
+	{ TROUBLE_HANG, 49 },
+	{ TROUBLE_NODE, 46 },
+	{ TROUBLE_OWN, 56 },
 };
 enum { MIX_SUM = 419 };
 
 static const char *const names[TROUBLE_COUNT] = {
-    [TROUBLE_NONE] = "first start",
-    [TROUBLE_GPU] = "GPU error",
-    [TROUBLE_HANG] = "hang",
-    [TROUBLE_NODE] = "node lost",
-    [TROUBLE_OWN] = "crash",
-    [TROUBLE_LAUNCH] = "launch failed",
-    [TROUBLE_TORN] = "torn checkpoint",
+	[TROUBLE_NONE] = "first start",
+	[TROUBLE_GPU] = "GPU error",
+	[TROUBLE_HANG] = "hang",
+	[TROUBLE_NODE] = "node lost",
+	[TROUBLE_OWN] = "crash",
+	[TROUBLE_LAUNCH] = "launch failed",
+	[TROUBLE_TORN] = "torn checkpoint",
 };
 
 const char *trouble_name(enum trouble kind)
@@ -76,11 +76,11 @@ static void shuffle(int order[NODE_COUNT], struct rng *rng)
 
 void month_draw(struct month *m, const struct circumstances *c, uint64_t seed)
 {
-	struct rng rng = {seed * 0xd1342543de82ef95u + 7};
+	struct rng rng = { seed * 0xd1342543de82ef95u + 7 };
 	double mean_ms = c->per_node_day > 0 ? DAY / (c->per_node_day * NODE_COUNT) : 0;
 	size_t cap = 0;
 
-	*m = (struct month){.c = *c, .seed = seed};
+	*m = (struct month){ .c = *c, .seed = seed };
 	shuffle(m->order, &rng);
 	for (int64_t now_ms = 0; mean_ms > 0;) {
 		now_ms += rng_exp(&rng, mean_ms);
@@ -91,9 +91,9 @@ void month_draw(struct month *m, const struct circumstances *c, uint64_t seed)
 			m->troubles = xrealloc(m->troubles, cap * sizeof(m->troubles[0]));
 		}
 		m->troubles[m->count++] = (struct trouble_at){
-		    .at_ms = now_ms,
-		    .node = some_node(&rng),
-		    .kind = some_kind(&rng),
+			.at_ms = now_ms,
+			.node = some_node(&rng),
+			.kind = some_kind(&rng),
 		};
 	}
 }
@@ -101,13 +101,14 @@ void month_draw(struct month *m, const struct circumstances *c, uint64_t seed)
 void month_fini(struct month *m)
 {
 	free(m->troubles);
-	*m = (struct month){0};
+	*m = (struct month){ 0 };
 }
 
 /* Dice of their own, so that who starts more jobs does not change what the others meet. */
 static struct rng dice_of(const struct month *m, int64_t n, uint64_t what)
 {
-	struct rng rng = {m->seed * 0x9e3779b97f4a7c15u + (uint64_t)n * 0xbf58476d1ce4e5b9u + what};
+	struct rng rng = { m->seed * 0x9e3779b97f4a7c15u + (uint64_t)n * 0xbf58476d1ce4e5b9u +
+			   what };
 
 	rng_next(&rng);
 	return rng;

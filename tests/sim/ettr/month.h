@@ -45,7 +45,8 @@ struct trouble_at {
 	enum trouble kind;
 };
 
-struct circumstances {         /* the same for all months of a table */
+/* the same for all months of a table */
+struct circumstances {
 	double per_node_day;   /* mean number of troubles */
 	double launch_failure; /* chance, of each job */
 	int64_t queue_ms;      /* mean wait of a job (exponential) */

@@ -5,16 +5,17 @@ const struct peer peer_requeue = { "sbatch --requeue", 120 * SECOND };
 const struct peer peer_chain = { "--array=1-N%1", 0 };
 
 static const int64_t notice_ms[TROUBLE_COUNT] = {
-	[TROUBLE_HANG] = NCCL_WATCHDOG_MS, [TROUBLE_NODE] = SLURMD_TIMEOUT_MS,
+	[TROUBLE_HANG] = NCCL_WATCHDOG_MS,
+	[TROUBLE_NODE] = SLURMD_TIMEOUT_MS,
 };
 
 struct life {
 	const struct month *m;
 	struct account *a;
 	int64_t now_ms;
-	int64_t jobs;		/* so far */
-	enum trouble why;	/* it does not train */
-	bool is_torn;		/* the newest checkpoint */
+	int64_t jobs;     /* so far */
+	enum trouble why; /* it does not train */
+	bool is_torn;     /* the newest checkpoint */
 	bool held[NODE_COUNT];
 };
 

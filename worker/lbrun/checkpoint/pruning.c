@@ -72,7 +72,7 @@ static void remove_doomed(const char *folder, struct pruned *out)
 	const struct dirent *entry;
 
 	while (dir && (entry = readdir(dir))) {
-		struct err why = {0};
+		struct err why = { 0 };
 		char *path;
 
 		if (strncmp(entry->d_name, mark, strlen(mark)) != 0)
@@ -115,7 +115,7 @@ static void remove_chosen(const struct checkpoint_list *list, const bool *goes, 
 {
 	for (size_t i = list->count; i-- > 0;) {
 		const struct checkpoint *c = &list->items[i];
-		struct err why = {0};
+		struct err why = { 0 };
 
 		if (goes[i] && remove_checkpoint(c, &why) == 0) {
 			out->count++;
@@ -128,16 +128,17 @@ static void remove_chosen(const struct checkpoint_list *list, const bool *goes, 
 	}
 }
 
-void pruning_apply(const struct retention *rule, const struct checkpoint_rules *rules, const char *folder,
-		   const struct search *search, const struct handed *handed, struct pruned *out)
+void pruning_apply(const struct retention *rule, const struct checkpoint_rules *rules,
+		   const char *folder, const struct search *search, const struct handed *handed,
+		   struct pruned *out)
 {
 	struct checkpoint_list list;
-	struct look look = {0};
-	struct err why = {0};
-	struct search last = *search;	/* only read */
+	struct look look = { 0 };
+	struct err why = { 0 };
+	struct search last = *search; /* only read */
 	bool *goes;
 
-	*out = (struct pruned){0};
+	*out = (struct pruned){ 0 };
 	if (retention_is_on(rule))
 		remove_doomed(folder, out);
 	if (checkpoints_list(rules, folder, &look, &list, &why) == 0) {
@@ -157,10 +158,12 @@ void pruning_open(struct pruning *p, const struct attempt_params *params)
 {
 	bool is_task = params->is_script && getenv("SLURM_ARRAY_TASK_ID");
 
-	*p = (struct pruning){.rule = params->retention, .note_bytes = params->note_bytes, .fd = -1};
+	*p = (struct pruning){ .rule = params->retention,
+			       .note_bytes = params->note_bytes,
+			       .fd = -1 };
 	if (!is_task)
-		p->rules = checkpoint_rules_create(params->layout, params->pattern, params->complete_when,
-						   NULL);
+		p->rules = checkpoint_rules_create(params->layout, params->pattern,
+						   params->complete_when, NULL);
 }
 
 void pruning_close(struct pruning *p)

@@ -120,10 +120,10 @@ static int check_digest(const char *path, const char *name, const char *want, st
 	if (manifest_digest_file(path, digest, NULL, err) < 0)
 		return -1;
 	return strcmp(digest, want) == 0
-		   ? 0
-		   : err_set(err, ERR_IO,
-			     "%s differs from what it was when the trainer called it complete",
-			     name);
+		       ? 0
+		       : err_set(err, ERR_IO,
+				 "%s differs from what it was when the trainer called it complete",
+				 name);
 }
 
 static int check_file(const char *base, const json_t *file, struct look *look, struct err *err)
@@ -142,9 +142,9 @@ static int check_file(const char *base, const json_t *file, struct look *look, s
 			     name);
 	else if (bytes == was)
 		rc = digest[0] && look->is_deep && !look->is_cut_short
-			 ? check_digest(path, name, digest, err)
-			 : 0;
-	else if (bytes < was && file_is_whole(path, &(struct look){0}, &is_proven, NULL) == 0 &&
+			     ? check_digest(path, name, digest, err)
+			     : 0;
+	else if (bytes < was && file_is_whole(path, &(struct look){ 0 }, &is_proven, NULL) == 0 &&
 		 !is_proven)
 		rc = err_set(err, ERR_IO,
 			     "%s has %lld bytes; when the trainer called it complete it had %lld",
@@ -161,8 +161,7 @@ int seals_check(const char *folder, const struct checkpoint *c, struct look *loo
 	int rc = 0;
 	size_t i;
 
-	json_array_foreach(json_object_get(seal, "files"), i, file)
-	{
+	json_array_foreach(json_object_get(seal, "files"), i, file) {
 		rc = check_file(base, file, look, err);
 		if (rc < 0)
 			break;

@@ -17,9 +17,9 @@
  * must do, and the caller may ask again. `folder` is made when it is missing. */
 int seals_put(const char *folder, const struct checkpoint *c, pid_t *pid, struct err *err);
 
-/* 0 when there is no seal for it, or it holds; -1 with err when a sealed file is gone, or differs at the
- * same size (a trainer that writes one again tells so again), or is shorter and no format shows that it
- * is whole. `folder` may be NULL. */
+/* 0 when there is no seal for it, or it holds; -1 with err when a sealed file is gone, or differs
+ * at the same size (a trainer that writes one again tells so again), or is shorter and no format
+ * shows that it is whole. `folder` may be NULL. */
 int seals_check(const char *folder, const struct checkpoint *c, struct look *look, struct err *err);
 
 #endif

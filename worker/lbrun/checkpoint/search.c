@@ -81,7 +81,7 @@ static bool still_grows(const struct child *child, size_t index)
 {
 	struct checkpoint *c = &child->list.items[index];
 	struct checkpoint_list again;
-	struct look look = {0};
+	struct look look = { 0 };
 	bool grows;
 
 	if (clock_wall_ms() - c->time_ms > STILL_MS || c->time_ms - clock_wall_ms() > STILL_MS)
@@ -111,7 +111,7 @@ static bool is_passed_over(struct child *child, struct checkpoint *c)
 static bool is_out(void *arg, const struct checkpoint *c)
 {
 	struct child *child = arg;
-	struct err why = {0};
+	struct err why = { 0 };
 	size_t index = (size_t)(c - child->list.items);
 	struct checkpoint *mine = &child->list.items[index];
 
@@ -210,14 +210,14 @@ static int look(struct child *child, int64_t *index, struct err *err)
 static void __attribute__((noreturn))
 search_child(const struct search_wish *wish, int fd, pid_t shepherd)
 {
-	struct child child = {
-	    .wish = wish,
-	    .fd = fd,
-	    .newest_step = -1,
-	    .look = {.is_deep = true, .deadline_ms = clock_mono_ms() + wish->check_ms}};
+	struct child child = { .wish = wish,
+			       .fd = fd,
+			       .newest_step = -1,
+			       .look = { .is_deep = true,
+					 .deadline_ms = clock_mono_ms() + wish->check_ms } };
 	const struct checkpoint *c = NULL;
 	json_t *line = json_object();
-	struct err why = {0};
+	struct err why = { 0 };
 	int64_t index = -1;
 	int rc;
 
@@ -240,7 +240,7 @@ search_child(const struct search_wish *wish, int fd, pid_t shepherd)
 
 void search_init(struct search *s)
 {
-	*s = (struct search){.state = SEARCH_IDLE, .fd = -1, .step = -1, .newest_step = -1};
+	*s = (struct search){ .state = SEARCH_IDLE, .fd = -1, .step = -1, .newest_step = -1 };
 }
 
 static void forget_bad(struct search *s)
@@ -296,7 +296,7 @@ static void take_bad(struct search *s, char *path, const json_t *line)
 		return;
 	}
 	s->bad = xrealloc(s->bad, (s->bad_count + 1) * sizeof(s->bad[0]));
-	s->bad[s->bad_count++] = (struct bad_checkpoint){path, stamp_of(line)};
+	s->bad[s->bad_count++] = (struct bad_checkpoint){ path, stamp_of(line) };
 }
 
 static void take_answer(struct search *s, const char *text, size_t len)
@@ -381,12 +381,12 @@ int64_t search_newest(const struct search *s, const char *folder,
 		      const struct checkpoint_rules *rules, struct checkpoint_list *out)
 {
 	struct checkpoint_list list;
-	struct look look = {0};
+	struct look look = { 0 };
 	struct search arg = *s; /* only its list of bad ones is looked at */
 	int64_t i = -1, step = -1;
 
 	if (out)
-		*out = (struct checkpoint_list){0};
+		*out = (struct checkpoint_list){ 0 };
 	if (checkpoints_find(rules, folder, &list, NULL) == 0)
 		i = checkpoints_newest(rules, &list, &look, was_bad, NULL, &arg);
 	if (i >= 0)

@@ -45,9 +45,9 @@ struct search {
 	char *path;
 	int64_t step; /* -1 = it does not tell */
 	uint64_t stamp;
-	int64_t newest_step; /* of those that are valid, suspects too; -1 = none. What is beyond it
-				is progress */
-	bool is_unread;      /* the time was up before every byte was read */
+	/* of those that are valid, suspects too; -1 = none. What is beyond it is progress */
+	int64_t newest_step;
+	bool is_unread; /* the time was up before every byte was read */
 	char text[504];
 	struct bad_checkpoint *bad; /* the ones that were passed over */
 	size_t bad_count;

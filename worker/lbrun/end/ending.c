@@ -15,7 +15,7 @@
 const char *signal_word(int signo)
 {
 	static const char *const words[] = {
-		[SIGHUP] = "HUP",   [SIGINT] = "INT",	[SIGQUIT] = "QUIT", [SIGILL] = "ILL",
+		[SIGHUP] = "HUP",   [SIGINT] = "INT",   [SIGQUIT] = "QUIT", [SIGILL] = "ILL",
 		[SIGTRAP] = "TRAP", [SIGABRT] = "ABRT", [SIGBUS] = "BUS",   [SIGFPE] = "FPE",
 		[SIGKILL] = "KILL", [SIGUSR1] = "USR1", [SIGSEGV] = "SEGV", [SIGUSR2] = "USR2",
 		[SIGPIPE] = "PIPE", [SIGALRM] = "ALRM", [SIGTERM] = "TERM", [SIGXCPU] = "XCPU",
@@ -49,11 +49,12 @@ static void describe_rank(int64_t rank, const char *node, char *out, size_t size
 {
 	out[0] = '\0';
 	if (rank >= 0)
-		snprintf(out, size, "rank %lld%s%s: ", (long long)rank, node[0] ? " on " : "", node);
+		snprintf(out, size, "rank %lld%s%s: ", (long long)rank, node[0] ? " on " : "",
+			 node);
 }
 
-/* torchrun ends with 1, srun with the highest of all, mpirun with whatever: how the first rank ended
- * is what counts. */
+/* torchrun ends with 1, srun with the highest of all, mpirun with whatever: how the first rank
+ * ended is what counts. */
 static void take_rank_end(const struct rank_end *end, struct ending *out, char *how, size_t size)
 {
 	char who[100];
@@ -128,15 +129,14 @@ static void describe_memory(const struct launch_facts *f, enum cause cause, char
 		snprintf(out, size, "; the kernel ran out of memory for this job");
 	else
 		snprintf(out, size, "; it had taken %lld of the job's %lld MB",
-			 (long long)f->peak_mb,
-			 (long long)f->limit_mb);
+			 (long long)f->peak_mb, (long long)f->limit_mb);
 }
 
 void ending_decide(const struct launch_facts *f, struct ending *out)
 {
 	char how[200], why[80];
 
-	*out = (struct ending){.exit_code = -1};
+	*out = (struct ending){ .exit_code = -1 };
 	if (WIFSIGNALED(f->wait_status))
 		out->signal = WTERMSIG(f->wait_status);
 	else
@@ -169,9 +169,9 @@ void ending_decide(const struct launch_facts *f, struct ending *out)
 
 void ending_without_trainer(enum stop_why stop, const char *stop_text, struct ending *out)
 {
-	struct launch_facts f = {.stop = stop};
+	struct launch_facts f = { .stop = stop };
 
-	*out = (struct ending){.exit_code = -1};
+	*out = (struct ending){ .exit_code = -1 };
 	out->cause = cause_when_stopped(&f, out);
 	snprintf(out->text, sizeof(out->text), "%s; the trainer was not running", stop_text);
 	text_clean(out->text);
@@ -182,7 +182,8 @@ bool ending_may_relaunch(const struct ending *ending, const struct attempt_param
 {
 	int64_t of_run = failures + (made_progress ? 0 : params->without_progress);
 
-	bool rolls_back = ending->cause == CAUSE_DIVERGED && params->rollback > 0 && !ending->is_final;
+	bool rolls_back = ending->cause == CAUSE_DIVERGED && params->rollback > 0 &&
+			  !ending->is_final;
 
 	if (ending->cause != CAUSE_ERROR && ending->cause != CAUSE_CRASH &&
 	    ending->cause != CAUSE_OOM && ending->cause != CAUSE_HANG && !rolls_back)

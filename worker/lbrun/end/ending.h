@@ -17,24 +17,26 @@ struct rank_end;
 enum { ENDING_TEXT_BYTES = 480 };
 
 struct launch_facts {
-	int wait_status;	/* of the trainer, as waitpid tells it */
-	bool said_stopped;	/* its bye was "stopped" */
-	bool oom;		/* the kernel killed something of ours for memory meanwhile */
-	bool requeue_asked;	/* the script asked Slurm to requeue its job */
-	bool warned;		/* the limit was near */
-	int64_t peak_mb, limit_mb;	/* its largest process, and what the job may take; 0 = not known */
+	int wait_status;    /* of the trainer, as waitpid tells it */
+	bool said_stopped;  /* its bye was "stopped" */
+	bool oom;           /* the kernel killed something of ours for memory meanwhile */
+	bool requeue_asked; /* the script asked Slurm to requeue its job */
+	bool warned;        /* the limit was near */
+	int64_t peak_mb,
+		limit_mb; /* its largest process, and what the job may take; 0 = not known */
 	enum stop_why stop;
-	const char *stop_text;	/* "by ada: too slow", "SIGTERM that lbd did not send", … */
-	const struct rank_end *rank_end;	/* of the rank whose end ended the launcher; NULL = nobody */
-	const struct complaint *complaint;	/* what it said of its end; NULL = nothing */
+	const char *stop_text; /* "by ada: too slow", "SIGTERM that lbd did not send", … */
+	const struct rank_end
+		*rank_end; /* of the rank whose end ended the launcher; NULL = nobody */
+	const struct complaint *complaint; /* what it said of its end; NULL = nothing */
 };
 
 struct ending {
 	enum cause cause;
-	int exit_code;		/* -1 = none */
-	int signal;		/* 0 = none */
-	bool is_final;		/* a relaunch would meet the same */
-	char text[ENDING_TEXT_BYTES];	/* one line for people */
+	int exit_code;                /* -1 = none */
+	int signal;                   /* 0 = none */
+	bool is_final;                /* a relaunch would meet the same */
+	char text[ENDING_TEXT_BYTES]; /* one line for people */
 };
 
 /* "TERM"; "?" for one that has no business here. */

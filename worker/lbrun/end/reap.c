@@ -57,7 +57,7 @@ static bool read_process(int proc_fd, const char *pid, struct process *out)
 	if (n <= 0)
 		return false;
 	text[n] = '\0';
-	*out = (struct process){.pid = (pid_t)strtol(pid, NULL, 10)};
+	*out = (struct process){ .pid = (pid_t)strtol(pid, NULL, 10) };
 	return parse_stat(text, out);
 }
 
@@ -96,7 +96,7 @@ static int by_pid(const void *a, const void *b)
 
 static struct process *list_find(const struct process_list *list, pid_t pid)
 {
-	const struct process key = {.pid = pid};
+	const struct process key = { .pid = pid };
 
 	return bsearch(&key, list->items, list->count, sizeof(key), by_pid);
 }
@@ -125,7 +125,7 @@ static void mark_descendants(struct process_list *list, pid_t root)
 
 size_t descendants_list(pid_t root, pid_t **pids)
 {
-	struct process_list list = {0};
+	struct process_list list = { 0 };
 	size_t living = 0;
 
 	list_all(&list);
@@ -144,7 +144,7 @@ size_t descendants_list(pid_t root, pid_t **pids)
 pid_t process_parent(pid_t pid)
 {
 	int proc_fd = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct process p = {0};
+	struct process p = { 0 };
 	char name[16];
 
 	snprintf(name, sizeof(name), "%d", (int)pid);

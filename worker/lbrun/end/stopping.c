@@ -3,7 +3,7 @@
 
 void stopping_init(struct stopping *s, int64_t kill_wait_ms)
 {
-	*s = (struct stopping){.why = STOP_NOT};
+	*s = (struct stopping){ .why = STOP_NOT };
 	for (int i = 0; i < STEP_COUNT; i++)
 		s->due_ms[i] = INT64_MAX;
 	s->scheduler_grace_ms = kill_wait_ms > 0 ? kill_wait_ms / 6 * 5 : SCHEDULER_GRACE_MS;

@@ -12,13 +12,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum stop_why {			/* weakest first */
+/* weakest first */
+enum stop_why {
 	STOP_NOT,
-	STOP_HUNG,		/* nothing moves any more; lbrun's own verdict */
-	STOP_WARNED,		/* SIGUSR1, SIGUSR2: the time limit is near */
-	STOP_SIGNALLED,		/* SIGTERM or SIGQUIT without an order of lbd's */
-	STOP_ORDERED,		/* a person's order, left by lbd */
-	STOP_FENCED,		/* a newer attempt has the run */
+	STOP_HUNG,      /* nothing moves any more; lbrun's own verdict */
+	STOP_WARNED,    /* SIGUSR1, SIGUSR2: the time limit is near */
+	STOP_SIGNALLED, /* SIGTERM or SIGQUIT without an order of lbd's */
+	STOP_ORDERED,   /* a person's order, left by lbd */
+	STOP_FENCED,    /* a newer attempt has the run */
 	STOP_WHY_COUNT
 };
 
@@ -35,10 +36,10 @@ enum {
 
 struct stopping {
 	enum stop_why why;
-	bool warned;			/* SIGTERM from now on is the limit itself */
-	int64_t grace_ms;		/* of the request that counts */
-	int64_t scheduler_grace_ms;	/* at most so long after the scheduler's own SIGTERM */
-	int64_t due_ms[STEP_COUNT];	/* monotonic; INT64_MAX = never */
+	bool warned;                /* SIGTERM from now on is the limit itself */
+	int64_t grace_ms;           /* of the request that counts */
+	int64_t scheduler_grace_ms; /* at most so long after the scheduler's own SIGTERM */
+	int64_t due_ms[STEP_COUNT]; /* monotonic; INT64_MAX = never */
 	bool done[STEP_COUNT];
 };
 

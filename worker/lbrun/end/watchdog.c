@@ -22,8 +22,8 @@ enum { CLEAR_EVERY_MS = 10, EXIT_BROKEN = 70 };
 
 /* A session of its own: a kill of the job's process group meets the guard alone, and the shepherd
  * still has its chance to clear up. */
-static void __attribute__((noreturn)) shepherd(int (*work)(const char *), const char *folder,
-					       pid_t guard)
+static void __attribute__((noreturn))
+shepherd(int (*work)(const char *), const char *folder, pid_t guard)
 {
 	setsid();
 	prctl(PR_SET_PDEATHSIG, SIGQUIT);
@@ -58,7 +58,7 @@ static int64_t last_seq(const char *folder)
 /* Only for a claim that was the shepherd's, and only if it did not say so itself. */
 static void record_death(const char *folder, pid_t pid, int signo)
 {
-	struct attempt_exit e = {.cause = CAUSE_LOST, .exit_code = -1, .signal = signo};
+	struct attempt_exit e = { .cause = CAUSE_LOST, .exit_code = -1, .signal = signo };
 	struct attempt_exit written;
 	struct attempt_claim claim;
 
@@ -99,8 +99,8 @@ int guard_run(int (*work)(const char *folder), const char *folder)
 
 	/* Not the ones that tell of our own mistakes; those end us. */
 	sigemptyset(&signals);
-	for (const int *signo = (const int[]){SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1,
-					      SIGUSR2, SIGALRM, SIGPIPE, 0};
+	for (const int *signo = (const int[]){ SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1,
+					       SIGUSR2, SIGALRM, SIGPIPE, 0 };
 	     *signo; signo++)
 		sigaddset(&signals, *signo);
 	sigprocmask(SIG_BLOCK, &signals, NULL);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* watchdog.h - lbrun is two processes, so that kill -9 of either ends the trainer and all it started.
+/* watchdog.h - lbrun is two processes, so that kill -9 of either ends the trainer and all it
+ * started.
  *
  * The shepherd does the work; the guard above it does nothing but wait and hand signals on. When
- * the shepherd dies of a signal the guard kills what is left; when the guard dies the shepherd
- * gets SIGQUIT and ends everything itself. */
+ * the shepherd dies of a signal the guard kills what is left; when the guard dies the shepherd gets
+ * SIGQUIT and ends everything itself. */
 #ifndef LBRUN_END_WATCHDOG_H
 #define LBRUN_END_WATCHDOG_H
 

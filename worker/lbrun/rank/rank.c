@@ -39,13 +39,13 @@ struct rank {
 	int signal_fd;
 	struct output output;
 	pid_t pid;
-	bool is_profiler;	/* it may end while the trainer goes on */
+	bool is_profiler; /* it may end while the trainer goes on */
 	bool has_ended;
-	int wait_status;	/* of the program; under a profiler that of the trainer */
-	int64_t kill_ms;	/* INT64_MAX = Slurm has not asked it to end */
-	bool is_asked;		/* to end, by lbrun: */
-	struct asked asked;	/* who got SIGTERM for that */
-	int64_t asked_ms;	/* next look whether they are gone */
+	int wait_status;    /* of the program; under a profiler that of the trainer */
+	int64_t kill_ms;    /* INT64_MAX = Slurm has not asked it to end */
+	bool is_asked;      /* to end, by lbrun: */
+	struct asked asked; /* who got SIGTERM for that */
+	int64_t asked_ms;   /* next look whether they are gone */
 };
 
 static bool is_profilers(pid_t pid)
@@ -82,7 +82,7 @@ static void on_signal(struct rank *r, int signo, int64_t now_ms)
 	if (signo == SIGCHLD)
 		return;
 	if (signo == RANK_TERM) {
-		if (!r->is_asked)	/* by scancel and by the lbrun of the node */
+		if (!r->is_asked) /* by scancel and by the lbrun of the node */
 			asked_begin(&r->asked);
 		r->is_asked = true;
 		r->asked_ms = now_ms + ASKED_EVERY_MS;
@@ -113,7 +113,7 @@ static void on_end(struct rank *r, pid_t pid, bool is_profilers)
 static void read_signals(struct rank *r, int64_t now_ms)
 {
 	struct signalfd_siginfo info;
-	siginfo_t end = {.si_pid = 0};
+	siginfo_t end = { .si_pid = 0 };
 
 	while (read(r->signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
 		on_signal(r, (int)info.ssi_signo, now_ms);
@@ -143,7 +143,7 @@ static int timeout_ms(const struct rank *r)
 
 static void turn(struct rank *r)
 {
-	struct pollfd fds[1 + OUTPUT_POLL_MAX] = {{.fd = r->signal_fd, .events = POLLIN}};
+	struct pollfd fds[1 + OUTPUT_POLL_MAX] = { { .fd = r->signal_fd, .events = POLLIN } };
 	int count = 1 + output_poll(&r->output, fds + 1);
 	int64_t now_ms;
 
@@ -164,7 +164,7 @@ static void turn(struct rank *r)
 static void clear(struct rank *r)
 {
 	while (descendants_signal(SIGKILL) > 0) {
-		struct pollfd fd = {.fd = r->signal_fd, .events = POLLIN};
+		struct pollfd fd = { .fd = r->signal_fd, .events = POLLIN };
 
 		poll(&fd, 1, CLEAR_EVERY_MS);
 		read_signals(r, clock_mono_ms());
@@ -213,12 +213,12 @@ static bool is_profiler(const char *program)
 /* `keeps`: lines that have a prefix keep it. */
 static int run(int rank, bool keeps, char *const *argv)
 {
-	static struct rank r = {.kill_ms = INT64_MAX};	/* large: buffers of fixed size */
+	static struct rank r = { .kill_ms = INT64_MAX }; /* large: buffers of fixed size */
 	static char host[65];
 	const char *node = getenv("SLURMD_NODENAME");
-	struct trainer_start what = {.argv = argv, .input = STDIN_FILENO};
+	struct trainer_start what = { .argv = argv, .input = STDIN_FILENO };
 	char number[16];
-	struct err why = {0};
+	struct err why = { 0 };
 	int output[2];
 
 	gethostname(host, sizeof(host) - 1);
@@ -240,7 +240,7 @@ static int run(int rank, bool keeps, char *const *argv)
 		turn(&r);
 	clear(&r);
 	output_finish(&r.output, clock_mono_ms());
-	if (!keeps || WIFSIGNALED(r.wait_status))	/* a launcher's status is its own */
+	if (!keeps || WIFSIGNALED(r.wait_status)) /* a launcher's status is its own */
 		tell_of_end(&r);
 	return WIFSIGNALED(r.wait_status) ? 128 + WTERMSIG(r.wait_status)
 					  : WEXITSTATUS(r.wait_status);
@@ -257,6 +257,6 @@ int rank_node_main(int ranks, char *const *argv)
 	int node = number_of("SLURM_NODEID");
 
 	snprintf(number, sizeof(number), "%d", node);
-	setenv("PET_NODE_RANK", number, 1);	/* torchrun's --node_rank */
+	setenv("PET_NODE_RANK", number, 1); /* torchrun's --node_rank */
 	return run(node * ranks, true, argv);
 }

@@ -5,8 +5,8 @@
 #ifndef LBRUN_RANK_RANK_H
 #define LBRUN_RANK_RANK_H
 
-/* lbrun's word to it, by scancel, which signals every process of the step: so it must be one that all
- * others ignore. What the rank started gets SIGTERM (rank_term.h), and the time it takes. */
+/* lbrun's word to it, by scancel, which signals every process of the step: so it must be one that
+ * all others ignore. What the rank started gets SIGTERM (rank_term.h), and the time it takes. */
 #define RANK_TERM SIGURG
 #define RANK_TERM_NAME "URG"
 

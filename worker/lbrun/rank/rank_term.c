@@ -11,9 +11,10 @@
 #include "worker/lbrun/rank/rank.h"
 #include "worker/lbrun/end/reap.h"
 
-enum { ARGS_MAX = 1024 };	/* what names the program comes first */
+enum { ARGS_MAX = 1024 }; /* what names the program comes first */
 
 /* As the kernel knows them: the first 15 bytes of the file's name, a script's, too. */
+/* clang-format off */
 static const struct {
 	const char *comm;
 	enum launcher what;
@@ -28,10 +29,11 @@ static const struct {
 	{"prterun", LAUNCHER_LOCAL},	     {"prted", LAUNCHER_LOCAL},
 	{"srun", LAUNCHER_SRUN},	     {"lbrun", LAUNCHER_RANK},
 };
+/* clang-format on */
 
 /* Of "python -m MODULE". */
 static const char *const modules[] = {
-	"torch.distributed.run", "torch.distributed.launch", "accelerate.commands.launch",
+	"torch.distributed.run",     "torch.distributed.launch",  "accelerate.commands.launch",
 	"deepspeed.launcher.runner", "deepspeed.launcher.launch",
 };
 
@@ -113,7 +115,8 @@ static bool is_fork(pid_t pid)
 	char args[ARGS_MAX], parents[ARGS_MAX];
 	size_t size = read_proc(pid, "cmdline", args, sizeof(args));
 
-	return size > 0 && read_proc(process_parent(pid), "cmdline", parents, sizeof(parents)) == size &&
+	return size > 0 &&
+	       read_proc(process_parent(pid), "cmdline", parents, sizeof(parents)) == size &&
 	       memcmp(args, parents, size) == 0;
 }
 
@@ -137,7 +140,7 @@ static bool is_asked(pid_t pid, enum launcher what)
 static void term(pid_t pid)
 {
 	kill(pid, what_is(pid) == LAUNCHER_RANK ? RANK_TERM : SIGTERM);
-	kill(pid, SIGCONT);	/* a stopped process would not act on it */
+	kill(pid, SIGCONT); /* a stopped process would not act on it */
 }
 
 bool asked_begin(struct asked *asked)
@@ -156,10 +159,10 @@ bool asked_begin(struct asked *asked)
 		if (is_asked(pids[i], what))
 			pids[kept++] = pids[i];
 	}
-	for (size_t i = 0; i < kept; i++)	/* not before: who is gone has no forks */
+	for (size_t i = 0; i < kept; i++) /* not before: who is gone has no forks */
 		term(pids[i]);
 	asked_forget(asked);
-	*asked = (struct asked){.pids = pids, .count = kept, .has_srun = has_srun};
+	*asked = (struct asked){ .pids = pids, .count = kept, .has_srun = has_srun };
 	if (kept == 0)
 		asked_look(asked);
 	return has_srun;
@@ -196,5 +199,5 @@ void asked_look(struct asked *asked)
 void asked_forget(struct asked *asked)
 {
 	free(asked->pids);
-	*asked = (struct asked){0};
+	*asked = (struct asked){ 0 };
 }

@@ -4,7 +4,8 @@
  * None passes it on as it is: mpirun kills its ranks a second later, torchrun after thirty, srun at
  * once, and a last checkpoint may take longer. So the ranks are told, and their launchers are not
  * before those are gone: by then they end by themselves, or would start the ranks again. Nor is a
- * mere fork of a rank, like the processes that load data for PyTorch: if one dies, its rank fails. */
+ * mere fork of a rank, like the processes that load data for PyTorch: if one dies, its rank
+ * fails. */
 #ifndef LBRUN_RANK_RANK_TERM_H
 #define LBRUN_RANK_RANK_TERM_H
 
@@ -12,15 +13,16 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-struct asked {			/* who got SIGTERM; all zero = nobody */
-	pid_t *pids;		/* owned */
+/* who got SIGTERM; all zero = nobody */
+struct asked {
+	pid_t *pids; /* owned */
 	size_t count;
 	bool has_srun;
 };
 
-/* SIGTERM to every descendant that is neither a launcher nor a fork; to all where there is nobody else.
- * The lbrun in front of a rank is told instead of those below it (RANK_TERM).
- * True: an srun is among them; its ranks are not, and only Slurm can reach them. */
+/* SIGTERM to every descendant that is neither a launcher nor a fork; to all where there is nobody
+ * else. The lbrun in front of a rank is told instead of those below it (RANK_TERM). True: an srun
+ * is among them; its ranks are not, and only Slurm can reach them. */
 bool asked_begin(struct asked *asked);
 /* Once those who were asked are gone, whoever is left gets SIGTERM; then `asked` is all zero. */
 void asked_look(struct asked *asked);
@@ -29,9 +31,9 @@ void asked_forget(struct asked *asked);
 /* Is this one? `comm` is its name, `args` its command line as /proc has it, of `size` bytes. */
 enum launcher {
 	LAUNCHER_NONE,
-	LAUNCHER_LOCAL,		/* of ranks that descend from it */
+	LAUNCHER_LOCAL, /* of ranks that descend from it */
 	LAUNCHER_SRUN,
-	LAUNCHER_RANK,		/* lbrun in front of one rank, or of the ranks of a node */
+	LAUNCHER_RANK, /* lbrun in front of one rank, or of the ranks of a node */
 };
 enum launcher launcher_is(const char *comm, const char *args, size_t size);
 

@@ -39,10 +39,10 @@ static void end_it(struct shepherd *s, int64_t now_ms)
 
 bool hang_write_stacks(struct shepherd *s, int64_t now_ms)
 {
-	struct err why = {0};
+	struct err why = { 0 };
 
-	if (stacks_start(&s->stacks, s->folder, s->launch.number, launcher_is_srun(&s->params), now_ms,
-			 &why) == 0)
+	if (stacks_start(&s->stacks, s->folder, s->launch.number, launcher_is_srun(&s->params),
+			 now_ms, &why) == 0)
 		return true;
 	output_say(&s->output, "no stacks: %s", why.text);
 	return false;
@@ -52,7 +52,7 @@ static void on_hang(struct shepherd *s, int64_t now_ms)
 {
 	char text[120];
 
-	if (s->hang_sign_ms == s->watch.sign_ms) {	/* its stacks are written */
+	if (s->hang_sign_ms == s->watch.sign_ms) { /* its stacks are written */
 		end_it(s, now_ms);
 		return;
 	}

@@ -23,7 +23,7 @@
 enum {
 	SRUN_KILL_MS = 3000,
 	KILL_AGAIN_MS = 10,
-	FULL_DISK_MS = 60 * 1000,	/* so long a failed write may be why a trainer died */
+	FULL_DISK_MS = 60 * 1000, /* so long a failed write may be why a trainer died */
 };
 
 static const char proc_cgroup[] = "/proc/self/cgroup";
@@ -34,8 +34,9 @@ static const char cgroup_mount[] = "/sys/fs/cgroup";
 static bool is_ours(const char *setting)
 {
 	static const char *const names[] = {
-		"LB_SOCKET=", "LB_RUN=", "LB_ATTEMPT=", "LB_LAUNCH=", "LB_RUN_DIR=",
-		"LB_CHECKPOINT_DIR=", "LB_RESUME_FROM=", "LB_RANK=", "LB_REQUEUE=",
+		"LB_SOCKET=",      "LB_RUN=",     "LB_ATTEMPT=",
+		"LB_LAUNCH=",      "LB_RUN_DIR=", "LB_CHECKPOINT_DIR=",
+		"LB_RESUME_FROM=", "LB_RANK=",    "LB_REQUEUE=",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -79,7 +80,7 @@ static void choose_meeting(const struct shepherd *s, struct meeting *m)
 {
 	const char *job = getenv("SLURM_JOB_ID");
 
-	*m = (struct meeting){0};
+	*m = (struct meeting){ 0 };
 	if (launcher_has_ranks(&s->params))
 		meeting_choose(m, (job ? strtoll(job, NULL, 10) : getpid()) + s->launch.number);
 }
@@ -103,12 +104,12 @@ static int make_argv(const struct shepherd *s, const struct meeting *m, struct s
 
 static pid_t start(struct shepherd *s, struct err *err)
 {
-	struct strv argv = {0};
-	struct strv env = {0};
+	struct strv argv = { 0 };
+	struct strv env = { 0 };
 	struct meeting meeting;
 	bool has_prefixes = launcher_has_ranks(&s->params) || s->params.profiler;
-	struct trainer_start what = {.workdir = s->params.workdir,
-				     .input = s->params.is_script ? STDIN_FILENO : -1};
+	struct trainer_start what = { .workdir = s->params.workdir,
+				      .input = s->params.is_script ? STDIN_FILENO : -1 };
 	int output[2];
 	pid_t pid = -1;
 
@@ -135,11 +136,15 @@ static void note_own(struct shepherd *s)
 	if (s->launch.is_first)
 		return;
 	s->handed.is_own_told = true;
-	journal_note(&s->journal, s->launch.number, "scratch",
-		     "no checkpoint in %s: the trainer starts from the beginning, unless it finds its own "
-		     "checkpoints (checkpoint.layout = \"own\")", s->params.checkpoint_dir);
-	output_say(&s->output, "no checkpoint in %s: starting from the beginning, unless the trainer finds its "
-		   "own", s->params.checkpoint_dir);
+	journal_note(
+		&s->journal, s->launch.number, "scratch",
+		"no checkpoint in %s: the trainer starts from the beginning, unless it finds its own "
+		"checkpoints (checkpoint.layout = \"own\")",
+		s->params.checkpoint_dir);
+	output_say(&s->output,
+		   "no checkpoint in %s: starting from the beginning, unless the trainer finds its "
+		   "own",
+		   s->params.checkpoint_dir);
 }
 
 /* Starting from nothing is right at first; later it is worth a word. */
@@ -152,13 +157,17 @@ static void note_scratch(struct shepherd *s)
 	} else if (is_choice) {
 		output_say(&s->output, "asked to start from the beginning");
 	} else if (s->search.text[0]) {
-		journal_note(&s->journal, s->launch.number, "scratch", "%s in %s: the trainer starts from the "
-			     "beginning", s->search.text, s->params.checkpoint_dir);
+		journal_note(&s->journal, s->launch.number, "scratch",
+			     "%s in %s: the trainer starts from the "
+			     "beginning",
+			     s->search.text, s->params.checkpoint_dir);
 		output_say(&s->output, "%s in %s: starting from the beginning", s->search.text,
 			   s->params.checkpoint_dir);
 	} else if (s->handed.has_had) {
-		journal_note(&s->journal, s->launch.number, "scratch", "no checkpoint in %s: the trainer starts "
-			     "from the beginning, although there had been one", s->params.checkpoint_dir);
+		journal_note(&s->journal, s->launch.number, "scratch",
+			     "no checkpoint in %s: the trainer starts "
+			     "from the beginning, although there had been one",
+			     s->params.checkpoint_dir);
 		output_say(&s->output, "no checkpoint in %s: starting from the beginning",
 			   s->params.checkpoint_dir);
 	} else if (!checkpoint_rules_is_own(s->rules) && !s->handed.is_own_told) {
@@ -168,11 +177,15 @@ static void note_scratch(struct shepherd *s)
 
 void launch_begin(struct shepherd *s)
 {
-	struct err why = {0};
+	struct err why = { 0 };
 
-	s->launch = (struct launch){
-		.number = s->launch.number + 1, .is_open = true, .first_told = -1, .step_told = -1, .step_saved = -1,
-		.reports = s->launch.reports, .begun_ms = clock_mono_ms()};
+	s->launch = (struct launch){ .number = s->launch.number + 1,
+				     .is_open = true,
+				     .first_told = -1,
+				     .step_told = -1,
+				     .step_saved = -1,
+				     .reports = s->launch.reports,
+				     .begun_ms = clock_mono_ms() };
 	saves_begin(s);
 	s->launch.ooms_at_start = oom_kills(proc_cgroup, cgroup_mount);
 	note_scratch(s);
@@ -187,7 +200,7 @@ void launch_begin(struct shepherd *s)
 	failpoint(FP_TRAINER_RECORDED, NULL);
 	if (s->launch.pid > 0)
 		return;
-	s->ending = (struct ending){.cause = CAUSE_LAUNCH_FAIL, .exit_code = -1};
+	s->ending = (struct ending){ .cause = CAUSE_LAUNCH_FAIL, .exit_code = -1 };
 	snprintf(s->ending.text, sizeof(s->ending.text), "%.190s", why.text);
 	output_say(&s->output, "%s", why.text);
 	record_launch_end(s, &s->ending, false, true);
@@ -271,7 +284,7 @@ bool launch_finish(struct shepherd *s, bool *made_progress)
 {
 	bool is_healthy, counts;
 
-	struct launch_facts facts = {.wait_status = s->launch.wait_status};
+	struct launch_facts facts = { .wait_status = s->launch.wait_status };
 	int64_t ooms = oom_kills(proc_cgroup, cgroup_mount);
 
 	failpoint(FP_TRAINER_ENDED, NULL);

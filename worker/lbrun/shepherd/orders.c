@@ -17,14 +17,14 @@ enum {
 static void look_for_order(struct shepherd *s, int64_t now_ms)
 {
 	struct attempt_order order;
-	struct err why = {0};
+	struct err why = { 0 };
 	char text[320];
 
 	if (attempt_order_read(s->orders_folder, &order, &why) < 0) {
 		/* An order that cannot be read is an order. */
 		if (why.code != ERR_USAGE)
 			return;
-		order = (struct attempt_order){.order = ORDER_KILL};
+		order = (struct attempt_order){ .order = ORDER_KILL };
 	}
 	snprintf(text, sizeof(text), "%s ordered%s%s%s%s",
 		 order.order == ORDER_STOP ? "stop" : "kill", order.by[0] ? " by " : "", order.by,
@@ -102,7 +102,7 @@ void orders_signal(struct shepherd *s, int signo, int64_t now_ms)
 			 signal_word(signo));
 		ask_to_stop(s, STOP_SIGNALLED, signo == SIGQUIT, now_ms, text);
 		break;
-	case SIGHUP:	/* "there is an order", or a wish */
+	case SIGHUP: /* "there is an order", or a wish */
 		look_for_order(s, now_ms);
 		look_for_wishes(s, now_ms);
 		break;

@@ -18,7 +18,7 @@ void claim_of_this_process(struct attempt_claim *claim, const char *token)
 	const char *restarts = getenv("SLURM_RESTART_COUNT");
 	char *boot_id = file_read("/proc/sys/kernel/random/boot_id", 64, NULL, NULL);
 
-	*claim = (struct attempt_claim){.pid = getpid(), .time_ms = clock_wall_ms()};
+	*claim = (struct attempt_claim){ .pid = getpid(), .time_ms = clock_wall_ms() };
 	snprintf(claim->token, sizeof(claim->token), "%s", token);
 	snprintf(claim->job_id, sizeof(claim->job_id), "%s", job ? job : "");
 	claim->restart_count = restarts ? strtoll(restarts, NULL, 10) : 0;

@@ -33,7 +33,8 @@ void record_launch_start(struct shepherd *s)
 
 	js_set_int(line, "number", s->launch.number);
 	js_set_int(line, "pid", s->launch.pid > 0 ? s->launch.pid : JS_NONE);
-	js_set_int(line, "resumed_from_step", resumed && s->search.step >= 0 ? s->search.step : JS_NONE);
+	js_set_int(line, "resumed_from_step",
+		   resumed && s->search.step >= 0 ? s->search.step : JS_NONE);
 	js_set_str(line, "resumed_from", resumed ? s->search.path : NULL);
 	journal_own(&s->journal, s->launch.number, line);
 }

@@ -16,7 +16,8 @@
 
 enum { SCRIPT_MAX_BYTES = 4 * 1024 * 1024, EXIT_NOT_FOUND = 127 };
 
-/* "JOB:FOLDER", for our scontrol: a job that the script submits inherits both, and is another one. */
+/* "JOB:FOLDER", for our scontrol: a job that the script submits inherits both, and is another
+ * one. */
 static const char variable[] = "LB_REQUEUE";
 
 static char *mark_of(const char *folder)
@@ -89,7 +90,7 @@ bool requeue_is_refusal(const char *line, size_t len)
 	       (left == strlen(job) || at[strlen(job)] < '0' || at[strlen(job)] > '9');
 }
 
-/* --- as scontrol -------------------------------------------------------------------------------- */
+/* --- as scontrol ------------------------------------------------------------------------------ */
 
 bool requeue_is_called(const char *name)
 {
@@ -124,8 +125,8 @@ static bool is_own_requeue(char **argv)
 	while (*word && **word == '-')
 		word++;
 	len = *word ? strlen(*word) : 0;
-	return len >= 3 && strncasecmp(*word, "requeue", len) == 0 && word[1] && is_own_job(word[1]) &&
-	       !word[2];
+	return len >= 3 && strncasecmp(*word, "requeue", len) == 0 && word[1] &&
+	       is_own_job(word[1]) && !word[2];
 }
 
 /* `path` without the folder of ours, wherever somebody has moved it to. */
@@ -150,7 +151,7 @@ static int run_scontrol(char **argv, const char *folder)
 	char *path = getenv("PATH"), *bin = path_join("%s/bin", folder);
 
 	if (path)
-		leave_out(path, bin);	/* in place: the environment has it */
+		leave_out(path, bin); /* in place: the environment has it */
 	free(bin);
 	execvp("scontrol", argv);
 	fprintf(stderr, "scontrol: %s\n", strerror(errno));
@@ -160,7 +161,7 @@ static int run_scontrol(char **argv, const char *folder)
 int requeue_main(char **argv)
 {
 	const char *job = getenv("SLURM_JOB_ID"), *value = getenv(variable), *folder;
-	struct err why = {0};
+	struct err why = { 0 };
 	char *mark;
 
 	folder = value ? strchr(value, ':') : NULL;

@@ -49,7 +49,7 @@ void saves_close(struct shepherd *s)
 
 static void remember(struct shepherd *s)
 {
-	struct err why = {0};
+	struct err why = { 0 };
 
 	if (handed_save(&s->handed, &why) < 0)
 		output_say(&s->output, "what came of earlier launches is not remembered: %s",
@@ -74,7 +74,7 @@ static struct seen *add_seen(struct shepherd *s, const struct checkpoint *c, boo
 	if (!seen) {
 		s->seen = xrealloc(s->seen, (s->seen_count + 1) * sizeof(s->seen[0]));
 		seen = &s->seen[s->seen_count++];
-		*seen = (struct seen){.path = xstrdup(c->path)};
+		*seen = (struct seen){ .path = xstrdup(c->path) };
 	}
 	seen->stamp = c->stamp;
 	seen->is_recorded = is_recorded;
@@ -86,7 +86,7 @@ static struct seen *add_seen(struct shepherd *s, const struct checkpoint *c, boo
 static void see_all(struct shepherd *s)
 {
 	struct checkpoint_list list;
-	struct look look = {0};
+	struct look look = { 0 };
 
 	if (checkpoints_find(s->rules, s->params.checkpoint_dir, &list, NULL) < 0)
 		return;
@@ -102,7 +102,7 @@ static void see_all(struct shepherd *s)
 /* Scripts write below it without making it first. One that cannot be made is theirs to meet. */
 static void make_folder(struct shepherd *s)
 {
-	struct err why = {0};
+	struct err why = { 0 };
 
 	if (folder_make(s->params.checkpoint_dir, 0750, &why) < 0)
 		output_say(&s->output, "no folder for checkpoints: %s", why.text);
@@ -166,13 +166,13 @@ static void check_space(struct shepherd *s, const char *checkpoint)
 static void record(struct shepherd *s, const struct checkpoint *c, int64_t step)
 {
 	struct told_checkpoint told = {
-	    .path = c->path,
-	    .layout = c->layout,
-	    .step = step,
-	    .bytes = c->bytes,
-	    .is_valid = c->is_valid,
-	    .text = c->is_valid ? "" : c->why,
-	    .is_progress = c->is_valid && (step < 0 || step > s->launch.step_to_beat),
+		.path = c->path,
+		.layout = c->layout,
+		.step = step,
+		.bytes = c->bytes,
+		.is_valid = c->is_valid,
+		.text = c->is_valid ? "" : c->why,
+		.is_progress = c->is_valid && (step < 0 || step > s->launch.step_to_beat),
 	};
 
 	record_checkpoint(s, &told);
@@ -200,7 +200,7 @@ static void look_at(struct shepherd *s, struct checkpoint_list *list, size_t ind
 {
 	struct checkpoint *c = &list->items[index];
 	struct seen *seen = find_seen(s, c->path);
-	struct look look = {0};
+	struct look look = { 0 };
 
 	if (seen && seen->is_recorded && index >= LOOKED_AT_AGAIN)
 		return;
@@ -226,14 +226,14 @@ void saves_look(struct shepherd *s, bool is_last)
 	checkpoint_list_clear(&list);
 }
 
-/* Digests of the own trainer's are in its manifest. While one is read for its digests, the newest told
- * since then waits with the times that its files had: one changed before its turn gets none. Takes the
- * list. */
+/* Digests of the own trainer's are in its manifest. While one is read for its digests, the newest
+ * told since then waits with the times that its files had: one changed before its turn gets none.
+ * Takes the list. */
 static void seal(struct shepherd *s, struct checkpoint_list *list)
 {
 	const struct checkpoint *c = list->items;
 	bool must_wait = s->seal_pid > 0;
-	struct err why = {0};
+	struct err why = { 0 };
 
 	if (strcmp(c->layout, "lbworker") != 0 && seals_put(s->seals, c, &s->seal_pid, &why) < 0) {
 		journal_note(&s->journal, s->launch.number, "no_seal", "%s", why.text);
@@ -242,7 +242,7 @@ static void seal(struct shepherd *s, struct checkpoint_list *list)
 	if (must_wait) {
 		checkpoint_list_clear(&s->seal_next);
 		s->seal_next = *list;
-		*list = (struct checkpoint_list){0};
+		*list = (struct checkpoint_list){ 0 };
 	}
 	checkpoint_list_clear(list);
 }
@@ -252,7 +252,7 @@ void saves_sealed(struct shepherd *s)
 	struct checkpoint_list next = s->seal_next;
 
 	s->seal_pid = 0;
-	s->seal_next = (struct checkpoint_list){0};
+	s->seal_next = (struct checkpoint_list){ 0 };
 	if (next.count > 0)
 		seal(s, &next);
 }
@@ -260,10 +260,11 @@ void saves_sealed(struct shepherd *s)
 void saves_told(struct shepherd *s, const char *path, int64_t step)
 {
 	struct checkpoint_list list;
-	struct look look = {0};
-	struct err why = {0};
+	struct look look = { 0 };
+	struct err why = { 0 };
 	struct told_checkpoint gone = {
-	    .path = path, .layout = "", .step = step, .bytes = -1, .text = why.text};
+		.path = path, .layout = "", .step = step, .bytes = -1, .text = why.text
+	};
 
 	if (checkpoint_at(s->rules, path, &look, &list, &why) < 0) {
 		record_checkpoint(s, &gone);
@@ -326,7 +327,7 @@ static void blame_checkpoint(struct shepherd *s)
 static void roll_back(struct shepherd *s)
 {
 	struct checkpoint_list list;
-	struct look look = {0};
+	struct look look = { 0 };
 	int64_t left = s->params.rollback;
 
 	if (s->handed.has_rolled_back) {

@@ -95,7 +95,7 @@ static void sum_up(const struct shepherd *s)
 {
 	const char *text = getenv("SLURM_ARRAY_TASK_COUNT");
 	int64_t all = text ? strtoll(text, NULL, 10) : 0;
-	struct attempt_exit e = {.cause = CAUSE_COMPLETED, .time_ms = clock_wall_ms()};
+	struct attempt_exit e = { .cause = CAUSE_COMPLETED, .time_ms = clock_wall_ms() };
 
 	snprintf(e.text, sizeof(e.text), "all %lld tasks completed", (long long)all);
 	if (all <= 0 || ended_tasks(s, &e) < all)

@@ -27,12 +27,12 @@
 enum {
 	POLL_MAX = 3 + 2 * OUTPUT_POLL_MAX + HUB_POLL_MAX,
 	ASKED_EVERY_MS = 200,
-	CLEAR_EVERY_MS = 10,		/* between two passes over what is left */
+	CLEAR_EVERY_MS = 10, /* between two passes over what is left */
 	RELAUNCH_PAUSE_MS = 1000,
-	OUR_TERM_MS = 1000,		/* Slurm's SIGTERM to a whole job reaches us so long after others */
-	ROOM_WAIT_MS = 60 * 1000,	/* for a disk that is full, before another launch */
-	LAST_WORDS_MS = 10 * 1000,	/* a full disk delays our end by this much at most, … */
-	OWN_END_MS = 10 * 60 * 1000,	/* … or by this where nobody has asked us to end */
+	OUR_TERM_MS = 1000, /* Slurm's SIGTERM to a whole job reaches us so long after others */
+	ROOM_WAIT_MS = 60 * 1000,    /* for a disk that is full, before another launch */
+	LAST_WORDS_MS = 10 * 1000,   /* a full disk delays our end by this much at most, … */
+	OWN_END_MS = 10 * 60 * 1000, /* … or by this where nobody has asked us to end */
 	EXIT_BROKEN = 70,
 };
 
@@ -48,21 +48,25 @@ static void tell_pruned(struct shepherd *s)
 	if (!pruning_end(&s->pruning, &out))
 		return;
 	if (out.count > 0)
-		journal_note(&s->journal, launch, "checkpoints_removed", "%lld old checkpoint%s, %.1f GB, of steps "
-			     "%s; %.1f GB are left", (long long)out.count, out.count == 1 ? "" : "s",
+		journal_note(&s->journal, launch, "checkpoints_removed",
+			     "%lld old checkpoint%s, %.1f GB, of steps "
+			     "%s; %.1f GB are left",
+			     (long long)out.count, out.count == 1 ? "" : "s",
 			     (double)out.bytes / gb, out.steps[0] ? out.steps : "?",
 			     (double)out.total_bytes / gb);
 	if (out.text[0])
 		journal_note(&s->journal, launch, "checkpoints_stay", "%s", out.text);
 	if (pruning_is_large(&s->pruning, out.total_bytes))
-		journal_note(&s->journal, launch, "checkpoints_large", "the checkpoints in %s take %.1f GB, and "
-			     "none is ever removed: checkpoint.keep_latest_k or max_bytes keeps fewer",
-			     s->params.checkpoint_dir, (double)out.total_bytes / gb);
+		journal_note(
+			&s->journal, launch, "checkpoints_large",
+			"the checkpoints in %s take %.1f GB, and "
+			"none is ever removed: checkpoint.keep_latest_k or max_bytes keeps fewer",
+			s->params.checkpoint_dir, (double)out.total_bytes / gb);
 }
 
 static void prune(struct shepherd *s)
 {
-	struct err why = {0};
+	struct err why = { 0 };
 
 	if (pruning_is_due(&s->pruning) &&
 	    pruning_start(&s->pruning, s->params.checkpoint_dir, &s->search, &s->handed, &why) < 0)
@@ -107,16 +111,20 @@ static const char *chosen(const struct shepherd *s)
 static void begin_search(struct shepherd *s, int64_t now_ms)
 {
 	struct search_wish wish = {
-		.folder = s->params.checkpoint_dir, .choice = chosen(s), .rules = s->rules,
-		.handed = &s->handed, .seals = s->seals, .check_ms = s->params.check_ms,
+		.folder = s->params.checkpoint_dir,
+		.choice = chosen(s),
+		.rules = s->rules,
+		.handed = &s->handed,
+		.seals = s->seals,
+		.check_ms = s->params.check_ms,
 	};
-	struct err why = {0};
+	struct err why = { 0 };
 
 	if (search_start(&s->search, &wish, &why) == 0) {
 		enter(s, PHASE_SEARCH, INT64_MAX);
 		return;
 	}
-	s->ending = (struct ending){.cause = CAUSE_LAUNCH_FAIL, .exit_code = -1};
+	s->ending = (struct ending){ .cause = CAUSE_LAUNCH_FAIL, .exit_code = -1 };
 	snprintf(s->ending.text, sizeof(s->ending.text), "%.190s", why.text);
 	enter(s, PHASE_CLEAR, now_ms);
 }
@@ -132,7 +140,7 @@ static void wait_turn(struct shepherd *s, int64_t now_ms)
 
 static void refuse_to_start(struct shepherd *s)
 {
-	s->ending = (struct ending){.cause = CAUSE_ERROR, .exit_code = -1, .is_final = true};
+	s->ending = (struct ending){ .cause = CAUSE_ERROR, .exit_code = -1, .is_final = true };
 	if (chosen(s)[0] == '/')
 		snprintf(s->ending.text, sizeof(s->ending.text),
 			 "the checkpoint %.90s is not valid: choose another (lbctl restart --from)",
@@ -143,9 +151,11 @@ static void refuse_to_start(struct shepherd *s)
 			 s->params.checkpoint_dir, s->params.run);
 	output_say(&s->output, "%s", s->ending.text);
 	output_say(&s->output, "%s", s->search.text);
-	journal_note(&s->journal, s->launch.number, "no_valid_checkpoint",
-		     "%s; lbctl checkpoints %s shows each, lbctl restart %s --from STEP takes one, --from scratch "
-		     "none", s->search.text, s->params.run, s->params.run);
+	journal_note(
+		&s->journal, s->launch.number, "no_valid_checkpoint",
+		"%s; lbctl checkpoints %s shows each, lbctl restart %s --from STEP takes one, --from scratch "
+		"none",
+		s->search.text, s->params.run, s->params.run);
 }
 
 static void search_phase(struct shepherd *s, int64_t now_ms)
@@ -192,7 +202,7 @@ static void run_turn(struct shepherd *s, int64_t now_ms)
 		if (may_be_told(s, now_ms))
 			return;
 		enter(s, PHASE_CLEAR, now_ms);
-	} else if (now_ms >= s->phase_ms) {	/* launch_kill was not enough */
+	} else if (now_ms >= s->phase_ms) { /* launch_kill was not enough */
 		descendants_signal(SIGKILL);
 		s->phase_ms = now_ms + CLEAR_EVERY_MS;
 	}
@@ -299,10 +309,14 @@ static void read_signals(struct shepherd *s, int64_t now_ms)
 static int timeout_ms(const struct shepherd *s)
 {
 	const int64_t due[] = {
-		s->phase_ms, s->look_ms, s->switch_ms, output_next_ms(&s->output),
+		s->phase_ms,
+		s->look_ms,
+		s->switch_ms,
+		output_next_ms(&s->output),
 		journal_next_ms(&s->journal),
 		s->phase == PHASE_RUN ? stopping_next_ms(&s->stop) : INT64_MAX,
-		hang_next_ms(s), s->asked.pids ? s->asked_ms : INT64_MAX,
+		hang_next_ms(s),
+		s->asked.pids ? s->asked_ms : INT64_MAX,
 		s->has_errors ? output_next_ms(&s->errors) : INT64_MAX,
 	};
 	int64_t next = due[0];
@@ -324,9 +338,9 @@ static void turn(struct shepherd *s)
 	int hub_first, hub_count;
 	int64_t now_ms;
 
-	fds[count++] = (struct pollfd){.fd = s->signal_fd, .events = POLLIN};
-	fds[count++] = (struct pollfd){.fd = s->search.fd, .events = POLLIN};
-	fds[count++] = (struct pollfd){.fd = switched_fd(s, clock_mono_ms()), .events = POLLIN};
+	fds[count++] = (struct pollfd){ .fd = s->signal_fd, .events = POLLIN };
+	fds[count++] = (struct pollfd){ .fd = s->search.fd, .events = POLLIN };
+	fds[count++] = (struct pollfd){ .fd = switched_fd(s, clock_mono_ms()), .events = POLLIN };
 	count += output_poll(&s->output, fds + count);
 	if (s->has_errors)
 		count += output_poll(&s->errors, fds + count);
@@ -360,13 +374,16 @@ static void turn(struct shepherd *s)
 
 /* --- the attempt ------------------------------------------------------------------------------ */
 
-static void on_bad_checkpoint(void *arg, const char *path, int64_t step, bool is_suspect, const char *why)
+static void on_bad_checkpoint(void *arg, const char *path, int64_t step, bool is_suspect,
+			      const char *why)
 {
 	struct shepherd *s = arg;
-	struct told_checkpoint bad = {.path = path, .layout = "", .step = step, .bytes = -1, .text = why};
+	struct told_checkpoint bad = {
+		.path = path, .layout = "", .step = step, .bytes = -1, .text = why
+	};
 
 	output_say(&s->output, "checkpoint skipped: %s", why);
-	if (is_suspect)		/* it is whole: a person may choose it */
+	if (is_suspect) /* it is whole: a person may choose it */
 		journal_note(&s->journal, s->launch.number, "checkpoint_suspect", "%s", why);
 	else
 		record_checkpoint(s, &bad);
@@ -384,15 +401,15 @@ static int open_signals(void)
 	sigfillset(&set);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	sigemptyset(&set);
-	for (const int *signo = (const int[]){SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1,
-					      SIGUSR2, 0};
+	for (const int *signo = (const int[]){ SIGCHLD, SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1,
+					       SIGUSR2, 0 };
 	     *signo; signo++)
 		sigaddset(&set, *signo);
 	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* Slurm made out.log by the job's umask; what a trainer prints is for its owner and the team. A file that
- * somebody else named is as they want it. */
+/* Slurm made out.log by the job's umask; what a trainer prints is for its owner and the team. A
+ * file that somebody else named is as they want it. */
 static void close_output(const struct shepherd *s)
 {
 	char *path = path_join("%s/out.log", s->folder);
@@ -409,7 +426,7 @@ static void open_parts(struct shepherd *s)
 {
 	const char *rank = getenv("SLURM_PROCID");
 	char *spool = path_join("%s/spool.jsonl", s->folder);
-	struct err why = {0};
+	struct err why = { 0 };
 
 	output_init(&s->output, STDOUT_FILENO, s->node, rank ? (int)strtol(rank, NULL, 10) : 0);
 	close_output(s);
@@ -449,7 +466,8 @@ static void last_words(struct shepherd *s)
 		.launches = s->launch.number,
 		.switched = s->switch_order,
 	};
-	int64_t deadline_ms = clock_mono_ms() + (s->stop.why == STOP_NOT ? OWN_END_MS : LAST_WORDS_MS);
+	int64_t deadline_ms = clock_mono_ms() +
+			      (s->stop.why == STOP_NOT ? OWN_END_MS : LAST_WORDS_MS);
 	struct err why;
 
 	output_finish(&s->output, clock_mono_ms());
@@ -463,7 +481,7 @@ static void last_words(struct shepherd *s)
 	snprintf(e.text, sizeof(e.text), "%s", s->ending.text);
 	e.last_seq = s->journal.spool.seq;
 	do {
-		why = (struct err){0};
+		why = (struct err){ 0 };
 		e.time_ms = clock_wall_ms();
 		if (failpoint(FP_EXIT_BEFORE, &why) == 0 &&
 		    attempt_exit_write(s->folder, &e, &why) == 0) {
@@ -479,7 +497,7 @@ static void last_words(struct shepherd *s)
 static bool take_claim(struct shepherd *s, int *status)
 {
 	int64_t newest = attempt_newest_claim(s->params.run_dir);
-	struct err why = {0};
+	struct err why = { 0 };
 
 	*status = 0;
 	if (newest > s->params.number) {
@@ -506,8 +524,9 @@ static bool take_claim(struct shepherd *s, int *status)
 /* The attempt cannot even begin. Only the one who would have had the claim may say so. */
 static void record_broken(const struct shepherd *s, const char *text)
 {
-	struct attempt_exit e = {
-		.cause = CAUSE_LAUNCH_FAIL, .exit_code = -1, .time_ms = clock_wall_ms()};
+	struct attempt_exit e = { .cause = CAUSE_LAUNCH_FAIL,
+				  .exit_code = -1,
+				  .time_ms = clock_wall_ms() };
 	struct attempt_claim held;
 
 	if (attempt_claim_read(s->folder, &held, NULL) == 0)
@@ -539,8 +558,8 @@ static int read_params(struct shepherd *s, struct err *err)
 
 int shepherd_main(const char *folder)
 {
-	static struct shepherd s;	/* large: buffers of fixed size */
-	struct err why = {0};
+	static struct shepherd s; /* large: buffers of fixed size */
+	struct err why = { 0 };
 	int status;
 
 	s.folder = s.orders_folder = folder;

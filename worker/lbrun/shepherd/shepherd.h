@@ -42,27 +42,29 @@
 enum phase { PHASE_WAIT, PHASE_SEARCH, PHASE_RUN, PHASE_CLEAR, PHASE_PAUSE, PHASE_OVER };
 
 struct launch {
-	int64_t number;			/* 0 = none yet */
-	bool is_requeue_refused;	/* Slurm said no to the script's own requeue */
-	bool is_open;			/* started, its end not recorded yet */
+	int64_t number;          /* 0 = none yet */
+	bool is_requeue_refused; /* Slurm said no to the script's own requeue */
+	bool is_open;            /* started, its end not recorded yet */
 	pid_t pid;
-	bool has_ended;			/* its first process */
-	int64_t begun_ms, ended_ms;	/* monotonic */
+	bool has_ended;             /* its first process */
+	int64_t begun_ms, ended_ms; /* monotonic */
 	int wait_status;
 	bool said_stopped;
-	bool reports;			/* it, or a launch before it, spoke through LB_SOCKET */
-	int64_t step_to_beat;		/* newest valid checkpoint at its start, suspects too: what is
-					   beyond is progress; -1 = none */
-	int64_t step_saved;		/* newest valid checkpoint since; -1 = none */
-	bool has_saved;			/* one beyond step_to_beat, or a new one that tells no step */
-	int64_t first_told, step_told;	/* steps that the trainer told: the first, the newest; -1 = none */
-	bool is_first;			/* of the whole run */
-	bool is_good;			/* it got to a new step, or a new checkpoint */
-	bool said_diverged;		/* its bye was "diverged" */
+	bool reports; /* it, or a launch before it, spoke through LB_SOCKET */
+	/* newest valid checkpoint at its start, suspects too: what is beyond is progress; -1 =
+	 * none */
+	int64_t step_to_beat;
+	int64_t step_saved; /* newest valid checkpoint since; -1 = none */
+	bool has_saved;     /* one beyond step_to_beat, or a new one that tells no step */
+	int64_t first_told,
+		step_told;  /* steps that the trainer told: the first, the newest; -1 = none */
+	bool is_first;      /* of the whole run */
+	bool is_good;       /* it got to a new step, or a new checkpoint */
+	bool said_diverged; /* its bye was "diverged" */
 	int64_t ooms_at_start;
-	char node[65];			/* where its end began, as far as we know; "" = nobody knows */
-	bool is_node_broken;		/* a line told of errors of that node */
-	int64_t peak_kb;	/* of the largest process that has ended, or of one it waited for */
+	char node[65];       /* where its end began, as far as we know; "" = nobody knows */
+	bool is_node_broken; /* a line told of errors of that node */
+	int64_t peak_kb;     /* of the largest process that has ended, or of one it waited for */
 };
 
 struct seen {
@@ -73,67 +75,67 @@ struct seen {
 
 struct shepherd {
 	const char *folder;
-	const char *orders_folder;	/* of the attempt; for a task of an array `folder` is below it */
+	const char *orders_folder; /* of the attempt; for a task of an array `folder` is below it */
 	struct attempt_params params;
 	struct attempt_claim claim;
-	const char *node;		/* as Slurm calls it, else the host's name */
+	const char *node; /* as Slurm calls it, else the host's name */
 	int signal_fd;
-	bool has_errors;		/* a script's stderr goes elsewhere than its stdout: */
+	bool has_errors; /* a script's stderr goes elsewhere than its stdout: */
 	struct output errors;
 
 	enum phase phase;
-	int64_t phase_ms;		/* when the phase is due; INT64_MAX = on news */
-	int64_t wait_until_ms;		/* end of WAIT, or of a PAUSE for a full disk, at the latest */
-	int64_t look_ms;		/* next look at claims and orders */
+	int64_t phase_ms;      /* when the phase is due; INT64_MAX = on news */
+	int64_t wait_until_ms; /* end of WAIT, or of a PAUSE for a full disk, at the latest */
+	int64_t look_ms;       /* next look at claims and orders */
 
 	struct journal journal;
 	struct hub hub;
 	struct output output;
 	struct search search;
-	struct checkpoint_rules *rules;	/* how its checkpoints are called */
+	struct checkpoint_rules *rules; /* how its checkpoints are called */
 	struct handed handed;
-	char *seals;			/* folder */
-	struct seen *seen;		/* the checkpoints told of already */
+	char *seals;       /* folder */
+	struct seen *seen; /* the checkpoints told of already */
 	size_t seen_count;
-	pid_t seal_pid;			/* reads for a seal; 0 = nobody does */
+	pid_t seal_pid;                   /* reads for a seal; 0 = nobody does */
 	struct checkpoint_list seal_next; /* the newest that waits to be read for its seal */
 	struct pruning pruning;
-	int64_t checkpoint_look_ms;	/* next look for new ones */
+	int64_t checkpoint_look_ms; /* next look for new ones */
 	struct printed printed;
-	struct complaints complaints;	/* what it printed on its way to its end */
-	int64_t step_room, step_room_ms;	/* so many printed steps may be written now */
-	json_t *step_left;		/* the newest that was not; NULL = none */
+	struct complaints complaints;    /* what it printed on its way to its end */
+	int64_t step_room, step_room_ms; /* so many printed steps may be written now */
+	json_t *step_left;               /* the newest that was not; NULL = none */
 	struct ranks ranks;
-	bool is_space_told;		/* that there is none */
+	bool is_space_told; /* that there is none */
 	struct watch watch;
 	struct stacks stacks;
-	int64_t hang_sign_ms;		/* stacks were written for a silence since then */
+	int64_t hang_sign_ms; /* stacks were written for a silence since then */
 
 	struct stopping stop;
-	struct asked asked;		/* by SIGTERM */
-	int64_t asked_ms;		/* next look whether they are gone */
-	enum run_order ordered;		/* by a person: ORDER_RUN = nothing; a stop has the longer grace */
+	struct asked asked;     /* by SIGTERM */
+	int64_t asked_ms;       /* next look whether they are gone */
+	enum run_order ordered; /* by a person: ORDER_RUN = nothing; a stop has the longer grace */
 	char stop_text[320];
 
-	int switch_fd;			/* tells that the switches changed; -1 = nobody does */
-	int64_t switch_ms;		/* next look at them */
-	struct switch_reading *switch_reading;	/* under way; NULL = none */
-	int64_t switch_pause_ms;	/* none is begun before */
-	enum run_order switch_order;	/* the strongest seen there */
-	uint64_t save_inode;		/* the save switch that was seen last */
+	int switch_fd;     /* tells that the switches changed; -1 = nobody does */
+	int64_t switch_ms; /* next look at them */
+	struct switch_reading *switch_reading; /* under way; NULL = none */
+	int64_t switch_pause_ms;               /* none is begun before */
+	enum run_order switch_order;           /* the strongest seen there */
+	uint64_t save_inode;                   /* the save switch that was seen last */
 	int64_t save_changed_ns, save_due_ms;
 
 	struct launch launch;
-	char node_before[65];		/* launch.node of the launch before; "" = none */
-	int64_t failures;		/* launches in a row without progress */
-	bool has_progressed;		/* some launch of this attempt did */
-	int64_t turn_ms;		/* when the last turn began */
-	bool had_checkpoint;		/* some launch here was started from one */
+	char node_before[65]; /* launch.node of the launch before; "" = none */
+	int64_t failures;     /* launches in a row without progress */
+	bool has_progressed;  /* some launch of this attempt did */
+	int64_t turn_ms;      /* when the last turn began */
+	bool had_checkpoint;  /* some launch here was started from one */
 	struct ending ending;
 
-	int64_t bad_lines;		/* since the last note about them */
-	int64_t bad_note_ms;		/* next note at the earliest */
-	int64_t error_note_ms;		/* the same of errors of the node */
+	int64_t bad_lines;     /* since the last note about them */
+	int64_t bad_note_ms;   /* next note at the earliest */
+	int64_t error_note_ms; /* the same of errors of the node */
 };
 
 /* Returns the exit status of the program. */
@@ -148,7 +150,8 @@ int64_t launch_kill(const struct shepherd *s);
 /* After the last descendant is dead: records the end; true when it shall be started again. */
 bool launch_finish(struct shepherd *s, bool *made_progress);
 
-/* script.c: a batch script; its output as it is, out.log as a link to it; signals of Slurm to it. */
+/* script.c: a batch script; its output as it is, out.log as a link to it; signals of Slurm to
+ * it. */
 void script_output_open(struct shepherd *s, int rank);
 void script_signal(struct shepherd *s, int signo);
 /* A task of an array has a folder of its own, attempts/N/task-K. True: an earlier attempt has
@@ -179,10 +182,10 @@ void record_launch_start(struct shepherd *s);
 /* `counts`: against restart.max_without_progress. */
 void record_launch_end(struct shepherd *s, const struct ending *end, bool progress, bool counts);
 struct told_checkpoint {
-	const char *path, *layout;	/* layout "" = not known */
-	int64_t step, bytes;		/* -1 = not known */
+	const char *path, *layout; /* layout "" = not known */
+	int64_t step, bytes;       /* -1 = not known */
 	bool is_valid, is_progress;
-	const char *text;		/* what is wrong with it */
+	const char *text; /* what is wrong with it */
 };
 void record_checkpoint(struct shepherd *s, const struct told_checkpoint *c);
 void record_attempt_end(struct shepherd *s);
@@ -201,8 +204,7 @@ bool hang_write_stacks(struct shepherd *s, int64_t now_ms);
 int64_t hang_next_ms(const struct shepherd *s);
 
 /* stop.c: that this attempt shall end. */
-void ask_to_stop(struct shepherd *s, enum stop_why why, bool now, int64_t now_ms,
-		 const char *text);
+void ask_to_stop(struct shepherd *s, enum stop_why why, bool now, int64_t now_ms, const char *text);
 /* A person's order; what is weaker than an earlier one changes nothing. */
 void orders_obey(struct shepherd *s, enum run_order order, int64_t now_ms, const char *text);
 
@@ -215,7 +217,7 @@ void orders_save(struct shepherd *s, const char *by);
 void switched_open(struct shepherd *s);
 /* The folder has changed: look in a moment, when what is being written there has its text. */
 void switched_news(struct shepherd *s, int64_t now_ms);
-int switched_fd(const struct shepherd *s, int64_t now_ms);	/* to be polled; -1 = not now */
+int switched_fd(const struct shepherd *s, int64_t now_ms); /* to be polled; -1 = not now */
 void switched_look(struct shepherd *s, int64_t now_ms);
 /* However many there are: before a trainer is started, and once it has ended. */
 void switched_look_at_all(struct shepherd *s, int64_t now_ms);

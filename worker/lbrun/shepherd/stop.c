@@ -12,8 +12,7 @@ static int64_t grace_ms(const struct shepherd *s)
 	return s->ordered == ORDER_STOP ? s->params.stop_grace_ms : s->params.kill_grace_ms;
 }
 
-void ask_to_stop(struct shepherd *s, enum stop_why why, bool now, int64_t now_ms,
-		 const char *text)
+void ask_to_stop(struct shepherd *s, enum stop_why why, bool now, int64_t now_ms, const char *text)
 {
 	bool is_announced = why == STOP_SIGNALLED && s->stop.warned;
 

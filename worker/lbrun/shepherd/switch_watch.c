@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Switch files (common/run/switches.h), seen by lbrun itself: they must work with lbd dead. The kernel
- * says when the folder changes; where it does not, on network file systems, a look every second
- * finds out. The folder may hold any number of files: what names this run is looked up first, and
- * the rest read in pieces, for a hundredth of a processor's time. What the switch orders, the trainer
- * gets as from lbd; then the job cancels itself, so that Slurm ends what may be left of it on other
- * nodes. */
+/* Switch files (common/run/switches.h), seen by lbrun itself: they must work with lbd dead. The
+ * kernel says when the folder changes; where it does not, on network file systems, a look every
+ * second finds out. The folder may hold any number of files: what names this run is looked up
+ * first, and the rest read in pieces, for a hundredth of a processor's time. What the switch
+ * orders, the trainer gets as from lbd; then the job cancels itself, so that Slurm ends what may be
+ * left of it on other nodes. */
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,10 +23,10 @@ enum {
 	LOOK_EVERY_MS = 1000,
 	SETTLE_MS = 20,
 	PIECE_MS = 10,
-	WHOLE_MS = 2000,		/* before a start, as long as it takes, within reason */
-	PART = 100,			/* one part in so many of the time is for reading */
+	WHOLE_MS = 2000, /* before a start, as long as it takes, within reason */
+	PART = 100,      /* one part in so many of the time is for reading */
 	EVENT_READS = 64,
-	SAVE_AFTER_MS = 5000,		/* what lbd, if it lives, takes away long before */
+	SAVE_AFTER_MS = 5000, /* what lbd, if it lives, takes away long before */
 	CANCEL_MS = 5000,
 };
 
@@ -91,7 +91,7 @@ void switched_news(struct shepherd *s, int64_t now_ms)
 static void read_folder(struct shepherd *s, int dir, const struct switch_rules *rules,
 			const struct switch_run *run, int64_t budget_ms, int64_t now_ms)
 {
-	struct err err = {0};
+	struct err err = { 0 };
 	int rc;
 
 	if (!s->switch_reading && now_ms >= s->switch_pause_ms)
@@ -99,8 +99,10 @@ static void read_folder(struct shepherd *s, int dir, const struct switch_rules *
 	if (!s->switch_reading)
 		return;
 	rc = switches_step(s->switch_reading, budget_ms, NULL, NULL, &err);
-	look_for_order(s, switches_find(switches_so_far(s->switch_reading), run->name, run->group,
-					run->owner), now_ms);
+	look_for_order(s,
+		       switches_find(switches_so_far(s->switch_reading), run->name, run->group,
+				     run->owner),
+		       now_ms);
 	if (rc > 0) {
 		s->switch_ms = now_ms + SETTLE_MS;
 		return;
@@ -114,10 +116,10 @@ static void read_folder(struct shepherd *s, int dir, const struct switch_rules *
 /* What is wrong with the folder, and what does not count, is lbd's to tell. */
 static void look(struct shepherd *s, int64_t budget_ms, int64_t now_ms)
 {
-	struct switch_rules rules = {.owner = geteuid(), .team = s->params.team};
-	struct switch_run run = {s->params.run, s->params.group, s->params.owner};
+	struct switch_rules rules = { .owner = geteuid(), .team = s->params.team };
+	struct switch_run run = { s->params.run, s->params.group, s->params.owner };
 	struct switch_file named;
-	struct err err = {0};
+	struct err err = { 0 };
 	int dir;
 
 	s->switch_ms = now_ms + LOOK_EVERY_MS;
@@ -158,7 +160,7 @@ void switched_close(struct shepherd *s)
 void switched_cancel_job(const struct shepherd *s)
 {
 	const char *array = getenv("SLURM_ARRAY_JOB_ID");
-	const char *job = getenv("SLURM_JOB_ID");	/* none: it is not Slurm's, by whatever number */
+	const char *job = getenv("SLURM_JOB_ID"); /* none: it is not Slurm's, by whatever number */
 	int64_t deadline_ms = clock_mono_ms() + CANCEL_MS;
 	pid_t parent = getpid(), pid;
 

@@ -16,7 +16,8 @@
 enum {
 	BAD_NOTE_EVERY_MS = 10 * 1000,
 	ERROR_NOTE_EVERY_MS = 10 * 1000,
-	STEPS_PER_S = 100, STEPS_AT_ONCE = 1000,	/* that are printed, and taken down */
+	STEPS_PER_S = 100,
+	STEPS_AT_ONCE = 1000, /* that are printed, and taken down */
 };
 
 /* --- the trainer's lines ---------------------------------------------------------------------- */
@@ -62,13 +63,11 @@ static bool is_deeper(json_t *value, int levels)
 		return false;
 	if (levels == 0)
 		return true;
-	json_object_foreach(value, key, item)
-	{
+	json_object_foreach(value, key, item) {
 		if (is_deeper(item, levels - 1))
 			return true;
 	}
-	json_array_foreach(value, i, item)
-	{
+	json_array_foreach(value, i, item) {
 		if (is_deeper(item, levels - 1))
 			return true;
 	}
@@ -162,7 +161,7 @@ static void on_line(void *arg, struct hub_conn *conn, const char *text, size_t l
 {
 	struct shepherd *s = arg;
 	enum message_type type = MESSAGE_COUNT;
-	struct err why = {0};
+	struct err why = { 0 };
 	json_t *line = parse(text, len, &type, &why);
 	int64_t seq;
 
@@ -217,7 +216,8 @@ static void on_printed_step(void *arg, json_t *line, int64_t rank)
 	if (s->printed.steps && !may_write_step(s, line))
 		return;
 	journal_trainer(&s->journal, s->launch.number, line, NULL);
-	/* A line that we only took for a step must not end a trainer, where nobody asked for that. */
+	/* A line that we only took for a step must not end a trainer, where nobody asked for
+	 * that. */
 	if (!s->printed.steps || s->params.watch.step_ms != WATCH_AUTO)
 		heed_step(s, rank < 0 ? 0 : rank, line);
 }
@@ -244,7 +244,9 @@ static void on_rank_end(void *arg, const char *node, int64_t rank, int signo, in
 {
 	struct shepherd *s = arg;
 	struct rank_end end = {
-		.exit_code = signo ? -1 : status, .signal = signo, .rank = rank,
+		.exit_code = signo ? -1 : status,
+		.signal = signo,
+		.rank = rank,
 	};
 
 	snprintf(end.node, sizeof(end.node), "%s", node);
@@ -254,11 +256,11 @@ static void on_rank_end(void *arg, const char *node, int64_t rank, int signo, in
 		suspect(s, node, false);
 }
 
-static void on_printed_line(void *arg, int stream, const char *node, int64_t rank,
-			    const char *text, size_t len)
+static void on_printed_line(void *arg, int stream, const char *node, int64_t rank, const char *text,
+			    size_t len)
 {
 	struct shepherd *s = arg;
-	struct heard line = {text, len, node, rank, stream == 1, clock_mono_ms()};
+	struct heard line = { text, len, node, rank, stream == 1, clock_mono_ms() };
 
 	s->launch.is_requeue_refused |= s->params.is_script && requeue_is_refusal(text, len);
 	complaints_hear(&s->complaints, &line);

@@ -5,6 +5,7 @@
 #define KNOWN WEIGHT_KNOWN, false
 #define FOLLOWS WEIGHT_FOLLOWS, false, NULL
 
+/* clang-format off */
 const struct complaint_row complaint_rows[] = {
 	/* launchers and ranks that only follow */
 	{"ChildFailedError|Sending process \\d+ closing signal|SignalException|SIGTERM death signal|"
@@ -89,6 +90,7 @@ const struct complaint_row complaint_rows[] = {
 	 WEIGHT_EXCEPTION, false, NULL},
 	{"(?i)\\b(?:error|fatal|exception|failed|aborted|aborting|cannot)\\b", WEIGHT_ERROR, false, NULL},
 };
+/* clang-format on */
 const size_t complaint_row_count = sizeof(complaint_rows) / sizeof(complaint_rows[0]);
 
 const char complaint_sign[] =
@@ -101,7 +103,8 @@ const char complaint_harmless[] =
 	"(?i)warn(?:ing)?s?\\b|\\b(?:0|no|without) (?:\\w+ )?errors?\\b|errors?['\"]?\\s*[=:]\\s*0\\b|error[_-]?(?:rate|bar|handl|if)|"
 	"\\bINFO\\b|\\bDEBUG\\b|on_error|ignor|retrying|recovered|fault[_-]?toler";
 
-const char complaint_frame[] = "^\\s*(?:File \"[^\"]+\", line \\d+|#\\d+\\s+0x|what\\(\\):|at .+:\\d+)";
+const char complaint_frame[] =
+	"^\\s*(?:File \"[^\"]+\", line \\d+|#\\d+\\s+0x|what\\(\\):|at .+:\\d+)";
 
 const char *const rank_end_patterns[] = {
 	/* torchrun; its summary */
@@ -110,7 +113,7 @@ const char *const rank_end_patterns[] = {
 	/* srun; a rank that it ended itself is none that ended the others */
 	"^srun: error: (?<node>[^\\s:]+): tasks? (?<rank>\\d+)[^:]*: Exited with exit code (?<code>\\d+)",
 	"^srun: error: (?<node>[^\\s:]+): tasks? (?<rank>\\d+)[^:]*: "
-		"(?<word>Segmentation fault|Killed|Aborted|Bus error|Floating point exception|Illegal instruction)",
+	"(?<word>Segmentation fault|Killed|Aborted|Bus error|Floating point exception|Illegal instruction)",
 	/* Open MPI */
 	"noticed that process rank (?<rank>\\d+) with PID \\d+ on node (?<node>\\S+) exited on signal (?<signal>\\d+)",
 	"^\\s*Exit code:\\s+(?<code>\\d+)\\s*$",

@@ -7,21 +7,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum weight {			/* the heavier explains more */
+/* the heavier explains more */
+enum weight {
 	WEIGHT_NONE,
-	WEIGHT_LAST,		/* merely the last line of stderr */
-	WEIGHT_FOLLOWS,		/* what others say because one has died */
-	WEIGHT_ERROR,		/* it calls itself an error */
-	WEIGHT_EXCEPTION,	/* the last line of a traceback */
-	WEIGHT_KNOWN,		/* we can say what it means */
+	WEIGHT_LAST,      /* merely the last line of stderr */
+	WEIGHT_FOLLOWS,   /* what others say because one has died */
+	WEIGHT_ERROR,     /* it calls itself an error */
+	WEIGHT_EXCEPTION, /* the last line of a traceback */
+	WEIGHT_KNOWN,     /* we can say what it means */
 };
 
 /* The first row that fits has the line. */
 struct complaint_row {
-	const char *pattern;	/* PCRE2 */
+	const char *pattern; /* PCRE2 */
 	enum weight weight;
-	bool has_frame;		/* a line soon after it says where */
-	const char *advice;	/* what to do about it; NULL = it says so itself */
+	bool has_frame;     /* a line soon after it says where */
+	const char *advice; /* what to do about it; NULL = it says so itself */
 };
 extern const struct complaint_row complaint_rows[];
 extern const size_t complaint_row_count;

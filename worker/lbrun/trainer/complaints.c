@@ -48,8 +48,8 @@ void complaints_fini(struct complaints *c)
 
 void complaints_reset(struct complaints *c)
 {
-	c->best = c->last = (struct complaint){.rank = -1};
-	c->end = (struct rank_end){.exit_code = -1, .rank = -1};
+	c->best = c->last = (struct complaint){ .rank = -1 };
+	c->end = (struct rank_end){ .exit_code = -1, .rank = -1 };
 	c->frame_lines = 0;
 	c->in_traceback = false;
 }
@@ -64,7 +64,8 @@ static void skip_mark(struct heard *line)
 	/* NOLINTBEGIN(cert-err34-c): a number that is out of range is no harm here */
 	if (line->text[0] != '[' ||
 	    (sscanf(line->text, "[rank%d]:%n", &rank, &n) < 1 &&
-	     sscanf(line->text, "[default%d]:%n", &rank, &n) < 1) || n == 0)
+	     sscanf(line->text, "[default%d]:%n", &rank, &n) < 1) ||
+	    n == 0)
 		return;
 	/* NOLINTEND(cert-err34-c) */
 	n += line->text[n] == ' ';
@@ -78,8 +79,9 @@ static void take(struct complaint *to, const struct heard *line, enum weight wei
 {
 	const char *text = line->text + strspn(line->text, " \t");
 
-	*to = (struct complaint){.weight = weight, .advice = advice, .rank = line->rank,
-				 .at_ms = line->now_ms};
+	*to = (struct complaint){
+		.weight = weight, .advice = advice, .rank = line->rank, .at_ms = line->now_ms
+	};
 	snprintf(to->node, sizeof(to->node), "%s", line->node);
 	snprintf(to->text, sizeof(to->text), "%s", text);
 	text_clean(to->text);
@@ -95,8 +97,8 @@ static bool is_better(const struct complaint *best, const struct heard *line, en
 		return true;
 	if (best->weight < WEIGHT_EXCEPTION || weight < WEIGHT_EXCEPTION)
 		return weight > best->weight;
-	return is_same && (weight > best->weight || (weight == best->weight &&
-						     weight == WEIGHT_EXCEPTION));
+	return is_same &&
+	       (weight > best->weight || (weight == best->weight && weight == WEIGHT_EXCEPTION));
 }
 
 static void offer(struct complaints *c, const struct heard *line, enum weight weight,
@@ -152,9 +154,11 @@ static bool is_harmless(struct complaints *c, const struct heard *line,
 
 static int signal_of_word(const char *text, size_t len)
 {
-	static const int signals[] = {SIGSEGV, SIGKILL, SIGABRT, SIGBUS, SIGFPE, SIGILL};
-	static const char *const words[] = {"Segmentation fault", "Killed", "Aborted", "Bus error",
-					    "Floating point exception", "Illegal instruction"};
+	static const int signals[] = { SIGSEGV, SIGKILL, SIGABRT, SIGBUS, SIGFPE, SIGILL };
+	static const char *const words[] = {
+		"Segmentation fault", "Killed", "Aborted", "Bus error", "Floating point exception",
+		"Illegal instruction"
+	};
 
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
 		if (strlen(words[i]) == len && strncmp(text, words[i], len) == 0)
@@ -202,7 +206,7 @@ void complaints_rank_ended(struct complaints *c, const struct rank_end *end, int
 static void hear_launcher(struct complaints *c, const struct heard *line)
 {
 	for (size_t i = 0; i < rank_end_pattern_count; i++) {
-		struct rank_end end = {.exit_code = -1, .rank = -1};
+		struct rank_end end = { .exit_code = -1, .rank = -1 };
 
 		if (!regexp_match(c->ends[i], line->text, line->len))
 			continue;
@@ -264,9 +268,9 @@ void complaints_hear(struct complaints *c, const struct heard *heard)
 void complaints_step(struct complaints *c, int64_t now_ms)
 {
 	if (c->best.weight && now_ms - c->best.at_ms > COMPLAINT_SURVIVED_MS)
-		c->best = (struct complaint){.rank = -1};
+		c->best = (struct complaint){ .rank = -1 };
 	if (c->end.is_known && now_ms - c->end_ms > COMPLAINT_SURVIVED_MS)
-		c->end = (struct rank_end){.exit_code = -1, .rank = -1};
+		c->end = (struct rank_end){ .exit_code = -1, .rank = -1 };
 }
 
 const struct complaint *complaints_best(const struct complaints *c, int64_t now_ms)

@@ -16,50 +16,51 @@ struct regexp;
 
 enum {
 	COMPLAINT_BYTES = 240,
-	COMPLAINT_SURVIVED_MS = 60 * 1000,	/* when a step comes so long after it */
-	COMPLAINT_OLD_MS = 30 * 60 * 1000,	/* where no steps are known */
+	COMPLAINT_SURVIVED_MS = 60 * 1000, /* when a step comes so long after it */
+	COMPLAINT_OLD_MS = 30 * 60 * 1000, /* where no steps are known */
 };
 
 struct complaint {
-	enum weight weight;	/* WEIGHT_NONE = nothing was said */
-	const char *advice;	/* NULL = none */
-	char node[65];		/* "" = not known */
-	int64_t rank;		/* -1 = not known */
+	enum weight weight; /* WEIGHT_NONE = nothing was said */
+	const char *advice; /* NULL = none */
+	char node[65];      /* "" = not known */
+	int64_t rank;       /* -1 = not known */
 	int64_t at_ms;
 	char text[COMPLAINT_BYTES];
 };
 
 struct rank_end {
 	bool is_known;
-	int exit_code;		/* -1 = none */
-	int signal;		/* 0 = none */
-	int64_t rank;		/* -1 = not known */
+	int exit_code; /* -1 = none */
+	int signal;    /* 0 = none */
+	int64_t rank;  /* -1 = not known */
 	char node[65];
 };
 
 struct complaints {
 	struct regexp *rows[64], *ends[16];
 	struct regexp *sign, *harmless, *frame;
-	struct complaint best, last;	/* `last`: the last line of stderr */
+	struct complaint best, last; /* `last`: the last line of stderr */
 	struct rank_end end;
 	int64_t end_ms;
-	int frame_lines;		/* so many lines may hold the frame of `best` */
+	int frame_lines; /* so many lines may hold the frame of `best` */
 	bool in_traceback;
 	int64_t traceback_rank;
 };
 
-struct heard {			/* one line */
-	const char *text;	/* without prefix and escape sequences; ends in NUL */
+/* one line */
+struct heard {
+	const char *text; /* without prefix and escape sequences; ends in NUL */
 	size_t len;
-	const char *node;	/* "" = not known */
-	int64_t rank;		/* -1 = not known */
+	const char *node; /* "" = not known */
+	int64_t rank;     /* -1 = not known */
 	bool is_stderr;
 	int64_t now_ms;
 };
 
 void complaints_init(struct complaints *c);
 void complaints_fini(struct complaints *c);
-void complaints_reset(struct complaints *c);	/* a new launch */
+void complaints_reset(struct complaints *c); /* a new launch */
 void complaints_hear(struct complaints *c, const struct heard *line);
 /* A rank's own shepherd says how it ended: the first such word counts, before a launcher's. */
 void complaints_rank_ended(struct complaints *c, const struct rank_end *end, int64_t now_ms);

@@ -15,7 +15,7 @@ static const char filter_path[] = "/proc/self/coredump_filter";
 static struct {
 	bool has_limit;
 	struct rlimit limit;
-	char filter[32];		/* "" = not known */
+	char filter[32]; /* "" = not known */
 } before;
 
 static void write_filter(const char *text)
@@ -26,7 +26,7 @@ static void write_filter(const char *text)
 	if (fd < 0)
 		return;
 	n = write(fd, text, strlen(text));
-	(void)n;		/* the limit holds in any case */
+	(void)n; /* the limit holds in any case */
 	close(fd);
 }
 
@@ -38,7 +38,7 @@ void core_forbid(void)
 
 	if (fd >= 0)
 		close(fd);
-	if (n > 0) {		/* it is told in hexadecimal without saying so */
+	if (n > 0) { /* it is told in hexadecimal without saying so */
 		memcpy(before.filter, "0x", 2);
 		write_filter("0");
 	}

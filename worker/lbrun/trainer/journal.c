@@ -31,10 +31,12 @@ static void failed(struct journal *j, const struct err *why)
 
 void journal_open(struct journal *j, const char *path, const char *lbd_socket, const char *run)
 {
-	struct err why = {0};
+	struct err why = { 0 };
 
-	*j = (struct journal){.sync_ms = INT64_MAX, .retry_ms = INT64_MAX, .failed_ms = INT64_MIN,
-			      .path = xstrdup(path)};
+	*j = (struct journal){ .sync_ms = INT64_MAX,
+			       .retry_ms = INT64_MAX,
+			       .failed_ms = INT64_MIN,
+			       .path = xstrdup(path) };
 	poke_init(&j->poke, lbd_socket, run);
 	if (spool_writer_open(&j->spool, path, &why) < 0)
 		failed(j, &why);
@@ -62,7 +64,7 @@ void journal_close(struct journal *j)
 
 static int append(struct journal *j, const struct journal_line *l, struct err *err)
 {
-	struct err why = {0};
+	struct err why = { 0 };
 
 	/* Closed when half a line could not be taken back; opening cuts it off. */
 	if ((j->spool.fd < 0 && spool_writer_open(&j->spool, j->path, &why) < 0) ||
@@ -96,7 +98,7 @@ static void forget(struct journal *j, size_t at, size_t count)
 		j->kept_bytes -= l->from_trainer ? l->bytes : 0;
 		json_decref(l->line);
 	}
-	if (count == 0)		/* there may be no room yet to move within */
+	if (count == 0) /* there may be no room yet to move within */
 		return;
 	j->waiting_count -= count;
 	memmove(j->waiting + at, j->waiting + at + count,
@@ -127,7 +129,8 @@ static void tell_refused(struct journal *j)
 
 	j->refused = 0;
 	if (refused > 0)
-		journal_note(j, 0, "lines_refused", "%lld lines of the trainer are missing here: the "
+		journal_note(j, 0, "lines_refused",
+			     "%lld lines of the trainer are missing here: the "
 			     "spool could not be written, and lbrun keeps %d at most",
 			     (long long)refused, JOURNAL_KEPT_LINES);
 }
@@ -135,7 +138,7 @@ static void tell_refused(struct journal *j)
 /* Waiting lines first: their order is part of what they say. */
 static int append_waiting(struct journal *j, struct err *err)
 {
-	struct err why = {0};
+	struct err why = { 0 };
 	size_t done = 0;
 	int rc = 0;
 
@@ -160,23 +163,28 @@ static int64_t keep_or_refuse(struct journal *j, const struct journal_line *line
 	if (has_room_for(j, line)) {
 		keep(j, line);
 		json_incref(line->line);
-		err_set(err, ERR_IO, "the spool cannot be written at the moment: the line is kept, and "
+		err_set(err, ERR_IO,
+			"the spool cannot be written at the moment: the line is kept, and "
 			"written when it can be");
 		return 0;
 	}
 	if (j->refused++ == 0)
 		say(j, "too many lines wait for the spool: newer ones of the trainer are refused");
-	return err_set(err, ERR_IO, "the spool cannot be written at the moment, and too many lines wait "
+	return err_set(err, ERR_IO,
+		       "the spool cannot be written at the moment, and too many lines wait "
 		       "for it: this one is lost");
 }
 
 int64_t journal_trainer(struct journal *j, int64_t launch, json_t *line, struct err *err)
 {
 	struct journal_line l = {
-		.line = line, .launch = launch, .time_ms = clock_wall_ms(),
-		.from_trainer = true, .bytes = json_dumpb(line, NULL, 0, JSON_COMPACT),
+		.line = line,
+		.launch = launch,
+		.time_ms = clock_wall_ms(),
+		.from_trainer = true,
+		.bytes = json_dumpb(line, NULL, 0, JSON_COMPACT),
 	};
-	struct err why = {0};
+	struct err why = { 0 };
 
 	/* While it fails, one try a second, not one a line; once that was made without a failure,
 	 * or had nothing to write, the next line is the try. */
@@ -198,7 +206,9 @@ void journal_own(struct journal *j, int64_t launch, json_t *line)
 		if (!j->waiting[i].from_trainer)
 			forget(j, i--, 1);
 	keep(j, &(struct journal_line){
-			.line = line, .launch = launch, .time_ms = clock_wall_ms(),
+			.line = line,
+			.launch = launch,
+			.time_ms = clock_wall_ms(),
 		});
 	append_waiting(j, NULL);
 }
@@ -225,7 +235,7 @@ void journal_note(struct journal *j, int64_t launch, const char *kind, const cha
 
 bool journal_sync(struct journal *j)
 {
-	struct err why = {0};
+	struct err why = { 0 };
 
 	j->sync_ms = INT64_MAX;
 	if (append_waiting(j, NULL) < 0)

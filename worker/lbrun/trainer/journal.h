@@ -3,8 +3,8 @@
  *
  * While the file cannot be written, lines of the trainer and lbrun's own records wait in memory and
  * go first, in their order and with their time, when writing works again. What was kept is not
- * acknowledged; beyond the bounds below newer lines of the trainer are refused, and a note tells how
- * many. */
+ * acknowledged; beyond the bounds below newer lines of the trainer are refused, and a note tells
+ * how many. */
 #ifndef LBRUN_TRAINER_JOURNAL_H
 #define LBRUN_TRAINER_JOURNAL_H
 
@@ -17,9 +17,9 @@
 #include "worker/lbrun/trainer/poke.h"
 
 enum {
-	JOURNAL_WAITING_MAX = 256,	/* own records kept while the disk is full; the oldest go */
-	JOURNAL_KEPT_LINES = 10000,	/* of the trainer, … */
-	JOURNAL_KEPT_BYTES = 1024 * 1024,	/* … and their text together */
+	JOURNAL_WAITING_MAX = 256,  /* own records kept while the disk is full; the oldest go */
+	JOURNAL_KEPT_LINES = 10000, /* of the trainer, … */
+	JOURNAL_KEPT_BYTES = 1024 * 1024, /* … and their text together */
 	JOURNAL_SYNC_MS = 1000,
 	JOURNAL_RETRY_MS = 1000,
 };
@@ -32,13 +32,14 @@ struct journal {
 		int64_t launch, time_ms;
 		bool from_trainer;
 		size_t bytes;
-	} *waiting;			/* oldest first; owned */
+	} * waiting; /* oldest first; owned */
 	size_t waiting_count, waiting_room;
-	size_t own_count, kept_bytes;	/* of lbrun's own, and the text of the trainer's, among them */
-	int64_t refused;		/* lines of the trainer, since it fails */
-	int64_t sync_ms, retry_ms;	/* when due, monotonic; INT64_MAX = not */
-	bool is_failing;		/* told once, not once a line */
-	int64_t failed_ms;		/* when it did last, monotonic; INT64_MIN = never */
+	size_t own_count,
+		kept_bytes;        /* of lbrun's own, and the text of the trainer's, among them */
+	int64_t refused;           /* lines of the trainer, since it fails */
+	int64_t sync_ms, retry_ms; /* when due, monotonic; INT64_MAX = not */
+	bool is_failing;           /* told once, not once a line */
+	int64_t failed_ms;         /* when it did last, monotonic; INT64_MIN = never */
 	char *path;
 	/* Set by the owner: one line for people, about the spool itself. */
 	void (*say)(void *arg, const char *text);
@@ -49,7 +50,8 @@ struct journal {
 void journal_open(struct journal *j, const char *path, const char *lbd_socket, const char *run);
 void journal_close(struct journal *j);
 
-/* A trainer's line. The seq it got; with err 0, it is kept and will be written, or -1, it is not. */
+/* A trainer's line. The seq it got; with err 0, it is kept and will be written, or -1, it is
+ * not. */
 int64_t journal_trainer(struct journal *j, int64_t launch, json_t *line, struct err *err);
 /* A record of ours; takes the reference. */
 void journal_own(struct journal *j, int64_t launch, json_t *line);

@@ -55,7 +55,7 @@ static void choose_host(char *host, size_t size)
 
 static bool is_free(int port)
 {
-	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port) };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	bool is = fd >= 0 && bind(fd, (struct sockaddr *)&at, sizeof(at)) == 0;
 
@@ -98,8 +98,8 @@ static void add_srun(struct strv *w, char *const *options, const char *socket_fo
 	for (; options && *options; options++) {
 		bool may_add = socket_folder && strncmp(*options, mounts, sizeof(mounts) - 1) == 0;
 
-		strv_add(w, may_add ? xasprintf("%s,%s:%s", *options, socket_folder, socket_folder) :
-				 xstrdup(*options));
+		strv_add(w, may_add ? xasprintf("%s,%s:%s", *options, socket_folder, socket_folder)
+				    : xstrdup(*options));
 	}
 }
 
@@ -144,7 +144,7 @@ char **launcher_argv(const struct attempt_params *p, const struct meeting *m, co
 		     const char *socket_folder)
 {
 	bool is_srun = launcher_is_srun(p);
-	struct strv w = {0};
+	struct strv w = { 0 };
 
 	if (is_srun)
 		add_srun(&w, p->srun, socket_folder);

@@ -17,9 +17,10 @@
 
 #include "common/run/attempt.h"
 
-struct meeting {		/* where the ranks of a launch find each other */
-	char host[256];		/* MASTER_ADDR */
-	int64_t port;		/* MASTER_PORT */
+/* where the ranks of a launch find each other */
+struct meeting {
+	char host[256]; /* MASTER_ADDR */
+	int64_t port;   /* MASTER_PORT */
 	int64_t nodes;
 };
 

@@ -31,7 +31,7 @@ static int reopen_stdout(int fd)
 
 void output_init(struct output *o, int fd, const char *host, int rank)
 {
-	*o = (struct output){.fd = reopen_stdout(fd)};
+	*o = (struct output){ .fd = reopen_stdout(fd) };
 	for (int i = 0; i < OUTPUT_STREAMS; i++)
 		o->streams[i].fd = -1;
 	snprintf(o->prefix, sizeof(o->prefix), "[%.64s:%d] ", host, rank);
@@ -99,8 +99,7 @@ static bool has_prefix(const char *data, size_t len)
 }
 
 /* One piece of a line; `data` ends in a newline or is the unfinished end of it. */
-static bool put_piece(struct output *o, const struct output_stream *s, const char *data,
-		      size_t len)
+static bool put_piece(struct output *o, const struct output_stream *s, const char *data, size_t len)
 {
 	bool is_prefixed = o->plain || (s->raw && has_prefix(data, len));
 
@@ -210,12 +209,12 @@ int output_poll(const struct output *o, struct pollfd *fds)
 	int count = 0;
 
 	if (o->is_blocked) {
-		fds[count++] = (struct pollfd){.fd = o->fd, .events = POLLOUT};
+		fds[count++] = (struct pollfd){ .fd = o->fd, .events = POLLOUT };
 		return count;
 	}
 	for (int i = 0; i < OUTPUT_STREAMS; i++) {
 		if (o->streams[i].fd >= 0)
-			fds[count++] = (struct pollfd){.fd = o->streams[i].fd, .events = POLLIN};
+			fds[count++] = (struct pollfd){ .fd = o->streams[i].fd, .events = POLLIN };
 	}
 	return count;
 }
@@ -245,7 +244,7 @@ void output_finish(struct output *o, int64_t now_ms)
 		struct output_stream *s = &o->streams[i];
 
 		while (s->fd >= 0 && (!o->is_blocked || clock_mono_ms() < deadline_ms)) {
-			struct pollfd wait = {.fd = o->fd, .events = POLLOUT};
+			struct pollfd wait = { .fd = o->fd, .events = POLLOUT };
 
 			if (o->is_blocked)
 				poll(&wait, 1, 50);
@@ -266,7 +265,7 @@ void output_finish(struct output *o, int64_t now_ms)
 
 void output_say(struct output *o, const char *fmt, ...)
 {
-	static const struct output_stream own = {.fd = -1};
+	static const struct output_stream own = { .fd = -1 };
 	char line[1024];
 	va_list args;
 	int n;

@@ -13,34 +13,34 @@
 #include <stdint.h>
 
 enum {
-	OUTPUT_STREAMS = 2,		/* the trainer's stdout and stderr */
-	OUTPUT_PARTIAL_BYTES = 4096,	/* a longer line is written in pieces */
-	OUTPUT_IDLE_MS = 200,		/* an unfinished line is shown after this */
+	OUTPUT_STREAMS = 2,          /* the trainer's stdout and stderr */
+	OUTPUT_PARTIAL_BYTES = 4096, /* a longer line is written in pieces */
+	OUTPUT_IDLE_MS = 200,        /* an unfinished line is shown after this */
 	OUTPUT_POLL_MAX = OUTPUT_STREAMS + 1,
 };
 
 struct output_stream {
-	int fd;				/* -1 = closed */
-	bool raw;			/* lines that begin with "[host:rank]" keep that prefix */
+	int fd;   /* -1 = closed */
+	bool raw; /* lines that begin with "[host:rank]" keep that prefix */
 	bool ended;
-	int64_t since_ms;		/* when the unfinished line last grew */
+	int64_t since_ms; /* when the unfinished line last grew */
 	size_t len;
 	char data[16 * 1024];
 };
 
 struct output {
 	int fd;
-	bool plain;			/* as it comes: no prefix, nothing added */
+	bool plain; /* as it comes: no prefix, nothing added */
 	char prefix[96];
 	size_t prefix_len;
 	struct output_stream streams[OUTPUT_STREAMS];
 	/* Set by the owner, or NULL: all that is read, as it comes. */
 	void (*on_bytes)(void *arg, int stream, const char *data, size_t len);
 	void *arg;
-	const struct output_stream *unfinished;	/* whose line is the last one in the file */
-	bool is_blocked;		/* stdout takes nothing at the moment */
+	const struct output_stream *unfinished; /* whose line is the last one in the file */
+	bool is_blocked;                        /* stdout takes nothing at the moment */
 	int64_t dropped_bytes;
-	int64_t read_ms;		/* when something was read last; 0 = never */
+	int64_t read_ms; /* when something was read last; 0 = never */
 	size_t len;
 	char data[32 * 1024];
 };

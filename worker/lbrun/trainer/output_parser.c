@@ -71,7 +71,7 @@ static void add_field(void *arg, const char *name, const char *value, size_t len
 	if (!text_number(value, len, &number) || strcmp(name, "type") == 0)
 		return;
 	if (strcmp(name, "step") != 0 && strcmp(name, "rank") != 0)
-		js_set_real(line, name, number);	/* null when it is not finite */
+		js_set_real(line, name, number); /* null when it is not finite */
 	else if (number >= 0 && number < 1e15)
 		js_set_int(line, name, (int64_t)number);
 }

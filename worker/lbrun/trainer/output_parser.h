@@ -20,8 +20,8 @@ struct regexp;
 struct steps;
 
 struct printed {
-	struct regexp *progress;	/* a person's; NULL = none */
-	struct steps *steps;	/* what we recognise ourselves; NULL = not wanted */
+	struct regexp *progress; /* a person's; NULL = none */
+	struct steps *steps;     /* what we recognise ourselves; NULL = not wanted */
 	struct regexp *errors[PRINTED_ERRORS_MAX];
 	int error_count;
 	struct {
@@ -35,8 +35,8 @@ struct printed {
 	void (*on_step)(void *arg, json_t *line, int64_t rank);
 	/* A line that tells of a broken node; without its prefix. `node`: "" = not known. */
 	void (*on_error)(void *arg, const char *node, const char *line);
-	/* A rank's shepherd says how its rank ended, by a signal or (0) with an exit status; NULL: not
-	 * heeded. */
+	/* A rank's shepherd says how its rank ended, by a signal or (0) with an exit status; NULL:
+	 * not heeded. */
 	void (*on_rank_end)(void *arg, const char *node, int64_t rank, int signo, int status);
 	/* Each line, without prefix and escape sequences; NULL: not wanted. */
 	void (*on_line)(void *arg, int stream, const char *node, int64_t rank, const char *text,

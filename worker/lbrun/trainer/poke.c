@@ -37,7 +37,7 @@ void poke_init(struct poke *p, const char *socket, const char *run)
 {
 	const char *slash = socket ? strrchr(socket, '/') : NULL;
 
-	*p = (struct poke){0};
+	*p = (struct poke){ 0 };
 	if (!slash || slash == socket)
 		return;
 	p->folder = xstrndup(socket, (size_t)(slash - socket));
@@ -50,12 +50,12 @@ void poke_fini(struct poke *p)
 	free(p->folder);
 	free(p->name);
 	free(p->line);
-	*p = (struct poke){0};
+	*p = (struct poke){ 0 };
 }
 
 static int dial(const struct poke *p)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int folder = open(p->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int fd = -1;
 	int n = snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/%s", folder,

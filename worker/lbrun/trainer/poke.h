@@ -11,11 +11,11 @@
 
 enum {
 	POKE_EVERY_MS = 200,
-	POKE_BACKOFF_MS = 2000,		/* lbd is on another host, or down */
+	POKE_BACKOFF_MS = 2000, /* lbd is on another host, or down */
 };
 
 struct poke {
-	char *folder;			/* of the socket; NULL = there is none */
+	char *folder; /* of the socket; NULL = there is none */
 	char *name;
 	char *line;
 	bool is_wanted;

@@ -7,6 +7,7 @@
 #define COUNT "\\d[\\d,_]*"
 #define BATCH "(?<batch>\\d+)\\s*/\\s*(?<batches>\\d+)"
 
+/* clang-format off */
 const struct step_row step_rows[] = {
 	{"Megatron-LM, GPT-NeoX", "iteration",
 	 "\\biteration\\s+(?<step>\\d+)\\s*/\\s*(?<target_step>\\d+)\\s*\\|", STEP_PLAIN, false, 0},
@@ -54,12 +55,15 @@ const struct step_row step_rows[] = {
 	 "(?i)(?<![\\w./])epochs?\\s*[:=#]?\\s*[\\[(]?\\s*(?<step>\\d+)\\s*"
 	 "(?:(?:/|of)\\s*(?<target_step>\\d+))?[\\])]?(?![\\w%]|\\.\\d)", STEP_EPOCH, true, 0},
 };
+/* clang-format on */
 const size_t step_row_count = sizeof(step_rows) / sizeof(step_rows[0]);
 
 /* What stands between a name and its number: "loss: 3", "loss=3", "'loss': '3'", "lr=[3e-4]". */
 #define IS "['\"]?\\s*[:=]?\\s*[\\['\"]?"
-#define NUMBER "(?<v>[-+]?(?:\\d[\\d,]*\\.?\\d*(?:e[-+]?\\d+)?|\\.\\d+(?:e[-+]?\\d+)?|nan|inf(?:inity)?))(?!\\w)"
+#define NUMBER \
+	"(?<v>[-+]?(?:\\d[\\d,]*\\.?\\d*(?:e[-+]?\\d+)?|\\.\\d+(?:e[-+]?\\d+)?|nan|inf(?:inity)?))(?!\\w)"
 
+/* clang-format off */
 const struct step_field step_fields[] = {
 	{"loss", "oss", "(?i)(?<![\\w/-])(?<!val )(?<!eval )(?<!test )(?<!valid )(?<!validation )"
 	 "(?:(?:train(?:ing)?|lm|total|avg|mean|ce|reduced|running)[_ /-])?loss(?: train)?" IS NUMBER,
@@ -75,6 +79,7 @@ const struct step_field step_fields[] = {
 	{"mfu", "", "(?i)(?<!\\w)mfu" IS "(?<v>-?[\\d.]+)\\s*%", 0.01, 0},
 	{"mfu", "MFU", "(?<v>-?[\\d.]+)%\\s*(?:\\w+ )?MFU", 0.01, 0},
 };
+/* clang-format on */
 const size_t step_field_count = sizeof(step_fields) / sizeof(step_fields[0]);
 
 const char step_other_work[] =

@@ -7,33 +7,33 @@
 #include <stddef.h>
 
 enum step_kind {
-	STEP_PLAIN,	/* group "step", perhaps "target_step" */
-	STEP_IN_EPOCH,	/* "batch" of "batches", perhaps in "epoch" of "epochs" */
-	STEP_BAR,	/* the same as a bar, behind a "label" */
-	STEP_EPOCH,	/* "step" is an epoch: counts where nothing finer is told */
-	STEP_CONTEXT,	/* "epoch" of "epochs" for the lines that follow; no step itself */
-	STEP_FIELDS,	/* values of the step that the next line tells */
+	STEP_PLAIN,    /* group "step", perhaps "target_step" */
+	STEP_IN_EPOCH, /* "batch" of "batches", perhaps in "epoch" of "epochs" */
+	STEP_BAR,      /* the same as a bar, behind a "label" */
+	STEP_EPOCH,    /* "step" is an epoch: counts where nothing finer is told */
+	STEP_CONTEXT,  /* "epoch" of "epochs" for the lines that follow; no step itself */
+	STEP_FIELDS,   /* values of the step that the next line tells */
 };
 
 /* Rows are tried in this order; the first whose pattern fits has the line. */
 struct step_row {
-	const char *framework;	/* who prints so; for readers */
-	const char *needle;	/* bytes that each such line has: a cheap look before the pattern */
-	const char *pattern;	/* PCRE2 with the groups of its kind */
+	const char *framework; /* who prints so; for readers */
+	const char *needle;    /* bytes that each such line has: a cheap look before the pattern */
+	const char *pattern;   /* PCRE2 with the groups of its kind */
 	enum step_kind kind;
-	bool needs_more;	/* a loss, or the number of steps in all: else it is some other line */
-	int first_epoch;	/* number of the first epoch: 0 or 1 */
+	bool needs_more; /* a loss, or the number of steps in all: else it is some other line */
+	int first_epoch; /* number of the first epoch: 0 or 1 */
 };
 extern const struct step_row step_rows[];
 extern const size_t step_row_count;
 
 /* Values that any of these lines may hold; of several rows with one name the first that fits. */
 struct step_field {
-	const char *name;	/* as in a trainer's own line of type "step" */
+	const char *name; /* as in a trainer's own line of type "step" */
 	const char *needle;
-	const char *pattern;	/* group "v" is the number */
+	const char *pattern; /* group "v" is the number */
 	double scale;
-	double least;		/* smaller ones stand for "not known yet" */
+	double least; /* smaller ones stand for "not known yet" */
 };
 extern const struct step_field step_fields[];
 extern const size_t step_field_count;

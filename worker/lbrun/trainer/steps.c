@@ -14,9 +14,10 @@
 #include "worker/lbrun/trainer/step_rows.h"
 
 enum {
-	ROWS_MAX = 40, FIELDS_MAX = 16,
-	HEAD_BYTES = 80,	/* of what stands in front of a count */
-	SILENT_LINES = 500,	/* after so many others may tell steps, too */
+	ROWS_MAX = 40,
+	FIELDS_MAX = 16,
+	HEAD_BYTES = 80,    /* of what stands in front of a count */
+	SILENT_LINES = 500, /* after so many others may tell steps, too */
 };
 
 enum quality { QUALITY_LOSS, QUALITY_COUNT, QUALITY_EPOCH, QUALITY_NONE };
@@ -25,22 +26,23 @@ struct steps {
 	struct regexp *rows[ROWS_MAX], *fields[FIELDS_MAX];
 	struct regexp *other_work, *bar_label;
 	/* of this launch: */
-	size_t teller;			/* row of the line that told the last step */
-	enum quality quality;		/* of its lines */
-	int64_t silence;		/* lines since */
-	json_t *last;			/* the last step told; NULL = none */
-	json_t *pending;		/* values of the next one; NULL = none */
-	int64_t epoch, epochs;		/* told by a line of their own; -1 = not told */
-	bool counts_from_0;		/* an epoch 0 was seen where 1 was expected */
+	size_t teller;         /* row of the line that told the last step */
+	enum quality quality;  /* of its lines */
+	int64_t silence;       /* lines since */
+	json_t *last;          /* the last step told; NULL = none */
+	json_t *pending;       /* values of the next one; NULL = none */
+	int64_t epoch, epochs; /* told by a line of their own; -1 = not told */
+	bool counts_from_0;    /* an epoch 0 was seen where 1 was expected */
 	struct {
-		int64_t batches, batch;	/* 0 = no bar yet */
-		int64_t before;		/* steps of the bars that are full */
+		int64_t batches, batch; /* 0 = no bar yet */
+		int64_t before;         /* steps of the bars that are full */
 	} bar;
 };
 
-struct match {				/* groups of a row; -1 = not there */
+/* groups of a row; -1 = not there */
+struct match {
 	int64_t step, target_step, epoch, epochs, batch, batches;
-	const char *count;		/* where the step's digits begin */
+	const char *count; /* where the step's digits begin */
 	const char *label;
 	size_t label_len;
 };
@@ -106,12 +108,12 @@ static size_t escape_len(const char *text, size_t len)
 
 	if (len < 2)
 		return len;
-	if (text[1] == '[') {		/* CSI: up to its final byte */
+	if (text[1] == '[') { /* CSI: up to its final byte */
 		while (at < len && (text[at] < '@' || text[at] > '~'))
 			at++;
 		return at < len ? at + 1 : len;
 	}
-	if (text[1] == ']') {		/* OSC: up to BEL or ESC \ */
+	if (text[1] == ']') { /* OSC: up to BEL or ESC \ */
 		while (at < len && text[at] != '\a' && text[at] != '\x1b')
 			at++;
 		if (at < len && text[at] == '\x1b')
@@ -160,7 +162,7 @@ static json_t *read_fields(struct steps *s, const char *line, size_t len)
 
 	for (size_t i = 0; i < step_field_count; i++) {
 		const struct step_field *field = &step_fields[i];
-		struct value value = {0};
+		struct value value = { 0 };
 
 		if (json_object_get(out, field->name) || !strstr(line, field->needle) ||
 		    !regexp_match(s->fields[i], line, len))
@@ -179,8 +181,9 @@ static void take_group(void *arg, const char *name, const char *text, size_t len
 		const char *name;
 		int64_t *to;
 	} numbers[] = {
-		{"step", &m->step}, {"target_step", &m->target_step}, {"epoch", &m->epoch},
-		{"epochs", &m->epochs}, {"batch", &m->batch}, {"batches", &m->batches},
+		{ "step", &m->step },   { "target_step", &m->target_step },
+		{ "epoch", &m->epoch }, { "epochs", &m->epochs },
+		{ "batch", &m->batch }, { "batches", &m->batches },
 	};
 	double number;
 
@@ -342,8 +345,8 @@ static bool has_loss(const struct steps *s, const json_t *fields)
 
 static bool has_more(const json_t *fields, const struct match *m, enum step_kind kind)
 {
-	return json_object_get(fields, "loss") || (kind == STEP_PLAIN &&
-	       (json_object_get(fields, "val_loss") || m->target_step > 0));
+	return json_object_get(fields, "loss") ||
+	       (kind == STEP_PLAIN && (json_object_get(fields, "val_loss") || m->target_step > 0));
 }
 
 /* Sets m->step; false: this line counts something else. */
@@ -368,7 +371,7 @@ static enum quality quality_of(const struct steps *s, enum step_kind kind, const
 static json_t *read_row(struct steps *s, size_t i, const char *line, size_t len)
 {
 	const struct step_row *row = &step_rows[i];
-	struct match m = {-1, -1, -1, -1, -1, -1, NULL, NULL, 0};
+	struct match m = { -1, -1, -1, -1, -1, -1, NULL, NULL, 0 };
 	json_t *fields, *told = NULL;
 
 	regexp_each_group(s->rows[i], line, take_group, &m);

@@ -12,7 +12,7 @@
 struct steps;
 
 struct steps *steps_create(void);
-void steps_destroy(struct steps *steps);	/* NULL is fine */
+void steps_destroy(struct steps *steps); /* NULL is fine */
 /* A new launch: what the one before printed means nothing any more. */
 void steps_reset(struct steps *steps);
 

@@ -37,7 +37,7 @@ void child_begin(pid_t parent)
 
 static void __attribute__((noreturn)) give_up(int report, enum failed_step step)
 {
-	struct failure failure = {step, errno};
+	struct failure failure = { step, errno };
 	ssize_t n = write(report, &failure, sizeof(failure));
 
 	(void)n;
@@ -53,8 +53,8 @@ static int take_stdio(int input, int out, int err)
 	return dup2(input, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0 ? -1 : 0;
 }
 
-static void __attribute__((noreturn)) child(const struct trainer_start *what, int out, int err,
-					    int report, pid_t parent)
+static void __attribute__((noreturn))
+child(const struct trainer_start *what, int out, int err, int report, pid_t parent)
 {
 	child_begin(parent);
 	setsid();
@@ -66,8 +66,7 @@ static void __attribute__((noreturn)) child(const struct trainer_start *what, in
 	give_up(report, FAILED_EXEC);
 }
 
-static int explain(const struct trainer_start *what, const struct failure *failure,
-		   struct err *err)
+static int explain(const struct trainer_start *what, const struct failure *failure, struct err *err)
 {
 	switch (failure->step) {
 	case FAILED_WORKDIR:
@@ -106,7 +105,7 @@ static void close_all(int *fds, int count)
 pid_t trainer_start(const struct trainer_start *what, int output[2], struct err *err)
 {
 	/* reading and writing ends: stdout, stderr, report */
-	int p[6] = {-1, -1, -1, -1, -1, -1};
+	int p[6] = { -1, -1, -1, -1, -1, -1 };
 	pid_t parent = getpid();
 	pid_t pid = -1;
 

@@ -10,10 +10,10 @@
 #include "common/base/err.h"
 
 struct trainer_start {
-	char *const *argv;	/* reaches exec byte for byte; argv[0] is looked up in PATH */
+	char *const *argv; /* reaches exec byte for byte; argv[0] is looked up in PATH */
 	char *const *env;
-	const char *workdir;	/* NULL: ours */
-	int input;		/* its stdin; -1 = /dev/null */
+	const char *workdir; /* NULL: ours */
+	int input;           /* its stdin; -1 = /dev/null */
 };
 
 /* In a session of its own, with default signals, dying with us (PR_SET_PDEATHSIG). output[] are

@@ -225,7 +225,7 @@ int hub_poll(const struct hub *hub, struct pollfd *fds)
 {
 	int count = 0;
 
-	fds[count++] = (struct pollfd){.fd = hub->is_paused ? -1 : hub->fd, .events = POLLIN};
+	fds[count++] = (struct pollfd){ .fd = hub->is_paused ? -1 : hub->fd, .events = POLLIN };
 	for (int i = 0; i < HUB_MAX_CONNECTIONS; i++) {
 		const struct hub_conn *conn = &hub->conns[i];
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* trainer_server.h - the socket that trainers report to (LB_SOCKET): connections, lines in, answers out.
+/* trainer_server.h - the socket that trainers report to (LB_SOCKET): connections, lines in, answers
+ * out.
  *
  * What a line means is the owner's business. Bounded in every direction: connections, bytes of a
  * line, answers that nobody reads (they are left out; the connection stays, because closing it
@@ -18,24 +19,24 @@
 enum {
 	HUB_MAX_CONNECTIONS = 64,
 	HUB_POLL_MAX = HUB_MAX_CONNECTIONS + 1,
-	HUB_ANSWERS_BYTES = 4096,	/* waiting for a slow reader */
-	HUB_RESERVED_BYTES = 256,	/* of them, for orders */
+	HUB_ANSWERS_BYTES = 4096, /* waiting for a slow reader */
+	HUB_RESERVED_BYTES = 256, /* of them, for orders */
 };
 
 struct hub_conn {
-	int fd;				/* -1 = free */
-	bool is_trainer;		/* said something sensible */
-	int64_t rank;			/* from its hello; else 0 */
+	int fd;          /* -1 = free */
+	bool is_trainer; /* said something sensible */
+	int64_t rank;    /* from its hello; else 0 */
 	struct buf in;
 	size_t out_len;
 	char out[HUB_ANSWERS_BYTES];
 };
 
 struct hub {
-	int fd;				/* listening; -1 = no socket could be made */
-	bool is_paused;			/* no descriptors left: nobody is let in for now */
-	char *path;			/* what trainers connect to */
-	char *private_folder;		/* made for the socket, removed with it; NULL = none */
+	int fd;               /* listening; -1 = no socket could be made */
+	bool is_paused;       /* no descriptors left: nobody is let in for now */
+	char *path;           /* what trainers connect to */
+	char *private_folder; /* made for the socket, removed with it; NULL = none */
 	struct hub_conn conns[HUB_MAX_CONNECTIONS];
 	/* Called for each complete line. */
 	void (*on_line)(void *arg, struct hub_conn *conn, const char *line, size_t len);

@@ -21,8 +21,8 @@
 
 enum {
 	TEXT_MAX_BYTES = 16 * 1024,
-	THREADS_MAX = 512,	/* of one process */
-	DEBUGGED_MAX = 64,	/* processes */
+	THREADS_MAX = 512, /* of one process */
+	DEBUGGED_MAX = 64, /* processes */
 	AWAIT_STEP_MS = 20,
 };
 
@@ -158,12 +158,15 @@ static void put_command(FILE *out, pid_t pid)
 static const struct debugger {
 	const char *program;
 	bool is_for_python;
-	const char *const args[10];	/* NULL in the middle = the pid */
+	const char *const args[10]; /* NULL in the middle = the pid */
 	size_t count;
 } debuggers[] = {
-	{"py-spy", true, {"py-spy", "dump", "--pid", NULL}, 4},
-	{"gdb", false, {"gdb", "-nx", "-batch", "-ex", "set pagination off", "-p", NULL, "-ex",
-			"thread apply all bt 64"}, 9},
+	{ "py-spy", true, { "py-spy", "dump", "--pid", NULL }, 4 },
+	{ "gdb",
+	  false,
+	  { "gdb", "-nx", "-batch", "-ex", "set pagination off", "-p", NULL, "-ex",
+	    "thread apply all bt 64" },
+	  9 },
 };
 
 static bool is_python(pid_t pid)
@@ -206,10 +209,10 @@ void dump_await(pid_t pid, int64_t ms)
 	waitpid(pid, NULL, 0);
 }
 
-static void __attribute__((noreturn)) debugger_child(const struct debugger *d, pid_t pid, int out,
-						     pid_t parent)
+static void __attribute__((noreturn))
+debugger_child(const struct debugger *d, pid_t pid, int out, pid_t parent)
 {
-	char *argv[sizeof(d->args) / sizeof(d->args[0]) + 1] = {NULL};
+	char *argv[sizeof(d->args) / sizeof(d->args[0]) + 1] = { NULL };
 	int null = open("/dev/null", O_RDONLY);
 
 	child_begin(parent);

@@ -12,7 +12,7 @@ static const double slow_factor = 1.2;
 void ranks_reset(struct ranks *r)
 {
 	free(r->items);
-	*r = (struct ranks){.until_look = RANKS_SPAN};
+	*r = (struct ranks){ .until_look = RANKS_SPAN };
 }
 
 static void grow(struct ranks *r, size_t count)

@@ -12,21 +12,21 @@
 
 enum {
 	RANKS_MAX = 16384,
-	RANKS_SPAN = 32,	/* steps that a mean remembers, and between two looks */
-	RANKS_STRIKES = 3,	/* looks in a row before a rank is named */
+	RANKS_SPAN = 32,   /* steps that a mean remembers, and between two looks */
+	RANKS_STRIKES = 3, /* looks in a row before a rank is named */
 };
 
 struct rank_pace {
 	double mean_ms;
-	int64_t count;		/* steps told */
+	int64_t count; /* steps told */
 	int strikes;
 	bool is_told;
 };
 
 struct ranks {
-	struct rank_pace *items;	/* by rank */
-	size_t count;			/* ranks known: the highest + 1 */
-	int64_t until_look;		/* steps of rank 0 until the next look */
+	struct rank_pace *items; /* by rank */
+	size_t count;            /* ranks known: the highest + 1 */
+	int64_t until_look;      /* steps of rank 0 until the next look */
 };
 
 void ranks_reset(struct ranks *r);

@@ -38,7 +38,7 @@ static void add(const char *path, int depth, struct space *sum)
 
 struct space space_used(const char *path)
 {
-	struct space sum = {0, 0};
+	struct space sum = { 0, 0 };
 
 	add(path, 0, &sum);
 	return sum;
@@ -47,12 +47,12 @@ struct space space_used(const char *path)
 struct space space_free(const char *path)
 {
 	struct statvfs fs;
-	struct space have = {-1, -1};
+	struct space have = { -1, -1 };
 
 	if (statvfs(path, &fs) < 0)
 		return have;
 	have.bytes = (int64_t)fs.f_bavail * (int64_t)fs.f_frsize;
-	if (fs.f_files > 0)	/* some file systems have no such limit */
+	if (fs.f_files > 0) /* some file systems have no such limit */
 		have.files = (int64_t)fs.f_favail;
 	return have;
 }

@@ -7,11 +7,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SPACE_ENTRIES_MAX = 10000 };	/* of a checkpoint that are looked at */
+enum { SPACE_ENTRIES_MAX = 10000 }; /* of a checkpoint that are looked at */
 
 struct space {
 	int64_t bytes;
-	int64_t files;		/* -1 = no limit */
+	int64_t files; /* -1 = no limit */
 };
 
 /* What lies at and below `path`. */

@@ -22,15 +22,15 @@
 
 enum {
 	FILE_MAX_BYTES = 64 * 1024 * 1024,
-	FILE_MODE = 0640,	/* command lines are in it */
-	WORDS_MAX_BYTES = 4 * 1024 * 1024,	/* arguments or environment of a process */
+	FILE_MODE = 0640,                  /* command lines are in it */
+	WORDS_MAX_BYTES = 4 * 1024 * 1024, /* arguments or environment of a process */
 };
 
 /* --- the file --------------------------------------------------------------------------------- */
 
 static FILE *open_file(const char *path)
 {
-	const struct rlimit limit = {FILE_MAX_BYTES, FILE_MAX_BYTES};
+	const struct rlimit limit = { FILE_MAX_BYTES, FILE_MAX_BYTES };
 	int fd;
 
 	signal(SIGXFSZ, SIG_IGN);
@@ -170,8 +170,8 @@ static void __attribute__((noreturn)) child(const char *path, bool is_srun, pid_
 
 /* --- the shepherd's side ---------------------------------------------------------------------- */
 
-int stacks_start(struct stacks *s, const char *folder, int64_t launch, bool is_srun,
-		 int64_t now_ms, struct err *err)
+int stacks_start(struct stacks *s, const char *folder, int64_t launch, bool is_srun, int64_t now_ms,
+		 struct err *err)
 {
 	pid_t shepherd = getpid();
 	time_t now = time(NULL);

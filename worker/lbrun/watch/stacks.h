@@ -13,22 +13,22 @@
 #include "common/base/err.h"
 
 enum {
-	STACKS_DEBUGGER_MS = 15 * 1000,	/* one debugger, one process */
-	STACKS_WORK_MS = 40 * 1000,	/* after this no further debugger is started */
-	STACKS_LIMIT_MS = 60 * 1000,	/* all of it */
+	STACKS_DEBUGGER_MS = 15 * 1000, /* one debugger, one process */
+	STACKS_WORK_MS = 40 * 1000,     /* after this no further debugger is started */
+	STACKS_LIMIT_MS = 60 * 1000,    /* all of it */
 };
 
 struct stacks {
-	pid_t pid;		/* of the child; 0 = none is at work */
-	bool is_done;		/* and not told yet */
+	pid_t pid;    /* of the child; 0 = none is at work */
+	bool is_done; /* and not told yet */
 	int64_t deadline_ms;
-	char name[96];		/* of the file, in the attempt's folder; "" = there is none */
+	char name[96]; /* of the file, in the attempt's folder; "" = there is none */
 };
 
 /* Begins to write `folder`/stacks-LAUNCH-TIME.txt about all descendants of this process; with
  * is_srun, a file for each node of the job besides. */
-int stacks_start(struct stacks *s, const char *folder, int64_t launch, bool is_srun,
-		 int64_t now_ms, struct err *err);
+int stacks_start(struct stacks *s, const char *folder, int64_t launch, bool is_srun, int64_t now_ms,
+		 struct err *err);
 /* Some child ended. */
 void stacks_reaped(struct stacks *s, pid_t pid, int wait_status);
 /* True once for each file that is finished, or as finished as the deadline allows. */

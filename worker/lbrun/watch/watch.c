@@ -8,19 +8,19 @@
 #include "common/base/clock.h"
 
 static const struct {
-	const char *name;	/* in "phase" lines */
-	const char *text;	/* when it hung */
+	const char *name; /* in "phase" lines */
+	const char *text; /* when it hung */
 } phases[WATCH_PHASE_COUNT] = {
-	[WATCH_SILENT] = {NULL, "no output"},
-	[WATCH_SETUP] = {"setup", "no word while starting or ending"},
-	[WATCH_TRAIN] = {"train", "no step"},
-	[WATCH_CHECKPOINT] = {"checkpoint", "a checkpoint not done"},
-	[WATCH_EVAL] = {"eval", "an evaluation not done"},
+	[WATCH_SILENT] = { NULL, "no output" },
+	[WATCH_SETUP] = { "setup", "no word while starting or ending" },
+	[WATCH_TRAIN] = { "train", "no step" },
+	[WATCH_CHECKPOINT] = { "checkpoint", "a checkpoint not done" },
+	[WATCH_EVAL] = { "eval", "an evaluation not done" },
 };
 
 void watch_init(struct watch *w, const struct attempt_watch *limits, int64_t now_ms)
 {
-	*w = (struct watch){.limits = *limits, .sign_ms = now_ms, .step_ms = -1, .leader = -1};
+	*w = (struct watch){ .limits = *limits, .sign_ms = now_ms, .step_ms = -1, .leader = -1 };
 }
 
 static void enter(struct watch *w, enum watch_phase phase, int64_t now_ms)
@@ -114,7 +114,7 @@ int64_t watch_learned_ms(const int64_t *intervals, size_t count)
 static int64_t longer(int64_t a, int64_t b)
 {
 	if (a == 0 || b == 0)
-		return 0;	/* no limit is the longest */
+		return 0; /* no limit is the longest */
 	return a > b ? a : b;
 }
 

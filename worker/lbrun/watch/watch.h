@@ -16,8 +16,8 @@
 #include "common/run/attempt_watch.h"
 
 enum watch_phase {
-	WATCH_SILENT,		/* it never reported */
-	WATCH_SETUP,		/* and its end, after "bye" */
+	WATCH_SILENT, /* it never reported */
+	WATCH_SETUP,  /* and its end, after "bye" */
 	WATCH_TRAIN,
 	WATCH_CHECKPOINT,
 	WATCH_EVAL,
@@ -25,9 +25,9 @@ enum watch_phase {
 };
 
 enum {
-	WATCH_SKIP_STEPS = 5,	/* the first ones compile, allocate, fill caches */
-	WATCH_LEARN_STEPS = 5,	/* so many intervals before a limit is learned */
-	WATCH_WINDOW = 64,	/* intervals remembered */
+	WATCH_SKIP_STEPS = 5,  /* the first ones compile, allocate, fill caches */
+	WATCH_LEARN_STEPS = 5, /* so many intervals before a limit is learned */
+	WATCH_WINDOW = 64,     /* intervals remembered */
 	WATCH_FACTOR = 5,
 	WATCH_FLOOR_MS = 60 * 1000,
 };
@@ -35,12 +35,12 @@ enum {
 struct watch {
 	struct attempt_watch limits;
 	enum watch_phase phase;
-	bool tells_phases;	/* it sends "phase" lines */
-	int64_t leader;		/* lowest rank that told a phase or a step; -1 = none yet */
-	int64_t sign_ms;	/* last sign of life */
-	int64_t step_ms;	/* the last step in this phase; -1 = none */
-	int64_t steps;		/* seen so far */
-	int64_t learned;	/* intervals measured so far; the window keeps the newest */
+	bool tells_phases; /* it sends "phase" lines */
+	int64_t leader;    /* lowest rank that told a phase or a step; -1 = none yet */
+	int64_t sign_ms;   /* last sign of life */
+	int64_t step_ms;   /* the last step in this phase; -1 = none */
+	int64_t steps;     /* seen so far */
+	int64_t learned;   /* intervals measured so far; the window keeps the newest */
 	int64_t intervals[WATCH_WINDOW];
 };
 

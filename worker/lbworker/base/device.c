@@ -16,10 +16,15 @@ static struct device *open_with(const struct backend *be, const struct device_or
 {
 	bool is_cached = o->cache && be != &backend_cpu && folder_make(o->cache, 0755, NULL) == 0;
 
-	return be->open(&(struct backend_options){
-		.threads = o->threads, .warn = warn, .compute = compute,
-		.deterministic = o->deterministic, .cache = is_cached ? o->cache : NULL,
-	}, why);
+	return be->open(
+		&(struct backend_options){
+			.threads = o->threads,
+			.warn = warn,
+			.compute = compute,
+			.deterministic = o->deterministic,
+			.cache = is_cached ? o->cache : NULL,
+		},
+		why);
 }
 
 /* The GPU, if one is wished for and there; else out->device stays NULL. */

@@ -16,19 +16,20 @@ enum device_wish { DEVICE_AUTO, DEVICE_CPU, DEVICE_CUDA };
 
 struct device_order {
 	enum device_wish wish;
-	const char *wish_name, *compute_name;	/* what people set them with, for errors; the
-						 * latter NULL: nobody asked, the CPU may differ */
-	FILE *notes;		/* where one line says why the CPU computes; NULL: nowhere */
+	/* what people set them with, for errors; the latter NULL: nobody asked, the CPU may
+	 * differ */
+	const char *wish_name, *compute_name;
+	FILE *notes; /* where one line says why the CPU computes; NULL: nowhere */
 	int threads;
 	enum compute compute;
 	bool deterministic;
-	const char *cache;		/* folder for what is measured on a GPU; NULL: not kept */
+	const char *cache; /* folder for what is measured on a GPU; NULL: not kept */
 };
 
 struct opened {
 	const struct backend *backend;
-	struct device *device;		/* the caller closes it; NULL on failure */
-	enum compute compute;		/* what the device can do of what was asked for */
+	struct device *device; /* the caller closes it; NULL on failure */
+	enum compute compute;  /* what the device can do of what was asked for */
 };
 
 /* 0, or -1 with err. */

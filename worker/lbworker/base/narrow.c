@@ -34,7 +34,7 @@ static float widen_f16(uint16_t half)
 
 	if (exponent == 0x1f)
 		return of_bits(sign | 0x7f800000u | fraction << 13);
-	if (exponent == 0)		/* zero or subnormal: fraction * 2^-24 */
+	if (exponent == 0) /* zero or subnormal: fraction * 2^-24 */
 		return sign ? -ldexpf((float)fraction, -24) : ldexpf((float)fraction, -24);
 	return of_bits(sign | (exponent + 112) << 23 | fraction << 13);
 }
@@ -67,13 +67,13 @@ static uint16_t narrow_f16(float x)
 	uint32_t bits = bits_of(x), magnitude = bits & 0x7fffffffu;
 	uint16_t sign = (uint16_t)(bits >> 16 & 0x8000u);
 
-	if (magnitude > 0x7f800000u)		/* NaN */
+	if (magnitude > 0x7f800000u) /* NaN */
 		return (uint16_t)(sign | 0x7e00u | (magnitude >> 13 & 0x3ffu));
-	if (magnitude >= 0x477ff000u)		/* 65520 and more round to infinity */
+	if (magnitude >= 0x477ff000u) /* 65520 and more round to infinity */
 		return (uint16_t)(sign | 0x7c00u);
-	if (magnitude < 0x33000000u)		/* below 2^-25 */
+	if (magnitude < 0x33000000u) /* below 2^-25 */
 		return sign;
-	if (magnitude < 0x38800000u) {		/* subnormal half: fraction with its hidden bit */
+	if (magnitude < 0x38800000u) { /* subnormal half: fraction with its hidden bit */
 		unsigned shift = 126u - (magnitude >> 23);
 		uint32_t fraction = (magnitude & 0x7fffffu) | 0x800000u;
 		return (uint16_t)(sign | shift_rounded(fraction, shift));

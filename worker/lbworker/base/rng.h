@@ -13,7 +13,8 @@
 
 enum rng_stream { RNG_INIT, RNG_ORDER, RNG_MIX, RNG_GENERATE, RNG_ROUND };
 
-struct rng {			/* one place of use */
+/* one place of use */
+struct rng {
 	uint64_t seed;
 	enum rng_stream stream;
 	uint32_t step, tensor;

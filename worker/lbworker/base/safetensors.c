@@ -62,8 +62,8 @@ static json_t *describe(const struct st_tensor *t, uint64_t begin, uint64_t end)
 }
 
 /* The header's text, padded with spaces so that the data starts aligned. */
-static char *make_header(const struct st_tensor *tensors, size_t count,
-			 const char *const *metadata, size_t *out_bytes)
+static char *make_header(const struct st_tensor *tensors, size_t count, const char *const *metadata,
+			 size_t *out_bytes)
 {
 	json_t *header = json_object();
 	uint64_t at = 0;
@@ -77,8 +77,7 @@ static char *make_header(const struct st_tensor *tensors, size_t count,
 	for (size_t i = 0; i < count; i++) {
 		uint64_t bytes = 0;
 		(void)tensor_bytes(&tensors[i], &bytes);
-		json_object_set_new(header, tensors[i].name,
-				    describe(&tensors[i], at, at + bytes));
+		json_object_set_new(header, tensors[i].name, describe(&tensors[i], at, at + bytes));
 		at += bytes;
 	}
 	char *text = js_line(header);

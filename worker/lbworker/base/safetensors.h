@@ -19,8 +19,8 @@ struct st_tensor {
 	enum st_type type;
 	int dimensions;
 	uint64_t shape[ST_MAX_DIMENSIONS];
-	const void *data;		/* little-endian, row-major */
-	uint64_t bytes;			/* of data; the writer computes it */
+	const void *data; /* little-endian, row-major */
+	uint64_t bytes;   /* of data; the writer computes it */
 };
 
 /* Writes the file anew (no fsync: the manifest's publisher does that). `metadata` is
@@ -34,12 +34,12 @@ struct st_writer;
 struct st_writer *st_begin(const char *path, const struct st_tensor *tensors, size_t count,
 			   const char *const *metadata, struct err *err);
 int st_append(struct st_writer *writer, const void *data, size_t bytes, struct err *err);
-int st_end(struct st_writer *writer, struct err *err);		/* NULL is fine */
+int st_end(struct st_writer *writer, struct err *err); /* NULL is fine */
 
 struct st_file;
 /* NULL with err (ERR_USAGE: not a sound safetensors file; ERR_NOT_FOUND, ERR_IO). */
 struct st_file *st_open(const char *path, struct err *err);
-void st_close(struct st_file *file);	/* NULL is fine; tensors die with it */
+void st_close(struct st_file *file); /* NULL is fine; tensors die with it */
 
 /* The tensor of that name, type and exact shape (trailing zeros of shape[] = fewer dimensions), or
  * NULL with err saying what the file holds instead. Borrowed. */

@@ -33,11 +33,11 @@ static const char STATE[] = "train_state.json";
 static const char *const moment_prefix[2] = { "exp_avg.", "exp_avg_sq." };
 
 struct checkpoint_copy {
-	const struct model *model;	/* names and shape only */
+	const struct model *model; /* names and shape only */
 	struct train_state state;
-	float *weights, *moment[2];	/* one allocation, which starts at weights */
-	bool is_narrow;			/* moments are still bf16, at the start of their room */
-	char *choices;			/* of the device; NULL: it makes none */
+	float *weights, *moment[2]; /* one allocation, which starts at weights */
+	bool is_narrow;             /* moments are still bf16, at the start of their room */
+	char *choices;              /* of the device; NULL: it makes none */
 };
 
 /* --- the copy ------------------------------------------------------------------------------- */
@@ -49,13 +49,16 @@ struct checkpoint_copy *checkpoint_copy_create(const struct model *m, struct err
 	float *host = be->alloc_host ? be->alloc_host(m->device, bytes) : malloc(bytes);
 
 	if (!host) {
-		err_set(err, ERR_IO, "no memory for the copy that checkpoints are written from "
-			"(%zu MiB)", bytes >> 20);
+		err_set(err, ERR_IO,
+			"no memory for the copy that checkpoints are written from "
+			"(%zu MiB)",
+			bytes >> 20);
 		return NULL;
 	}
-	memset(host, 0, bytes);		/* page faults now, not in the first save */
+	memset(host, 0, bytes); /* page faults now, not in the first save */
 	struct checkpoint_copy *c = xcalloc(1, sizeof(*c));
-	*c = (struct checkpoint_copy){ .model = m, .weights = host,
+	*c = (struct checkpoint_copy){ .model = m,
+				       .weights = host,
 				       .moment = { host + m->parameters,
 						   host + 2 * m->parameters } };
 	return c;
@@ -78,7 +81,7 @@ void checkpoint_copy_take(struct checkpoint_copy *c, const struct checkpoint_par
 	const struct model *m = p->model;
 	const struct backend *be = m->backend;
 	void (*take)(struct device *, void *, const void *, size_t) = be->fetch ? be->fetch
-										 : be->download;
+										: be->download;
 	size_t bytes = m->parameters * sizeof(float);
 
 	c->is_narrow = m->options.bf16_moments;
@@ -121,8 +124,11 @@ static int complete(struct checkpoint_copy *c, struct err *err)
 static struct st_tensor describe(const struct model_tensor *t, const char *name, const float *base)
 {
 	return (struct st_tensor){
-		.name = name, .type = ST_F32, .dimensions = t->columns ? 2 : 1,
-		.shape = { t->rows, t->columns }, .data = base + t->offset,
+		.name = name,
+		.type = ST_F32,
+		.dimensions = t->columns ? 2 : 1,
+		.shape = { t->rows, t->columns },
+		.data = base + t->offset,
 	};
 }
 
@@ -240,8 +246,12 @@ static int seal(const struct checkpoint_copy *c, const struct checkpoint_rules *
 	const char *const names[] = { WEIGHTS, OPTIMIZER, SHAPE, STATE };
 	enum { FILES = sizeof(names) / sizeof(names[0]) };
 	struct manifest_file files[FILES];
-	struct manifest m = { .step = c->state.step, .tokens = c->state.tokens, .world_size = 1,
-			      .attempt = rules->attempt, .files = files, .file_count = FILES };
+	struct manifest m = { .step = c->state.step,
+			      .tokens = c->state.tokens,
+			      .world_size = 1,
+			      .attempt = rules->attempt,
+			      .files = files,
+			      .file_count = FILES };
 
 	memset(files, 0, sizeof(files));
 	snprintf(m.config_hash, sizeof(m.config_hash), "%s", c->state.config_digest);
@@ -286,8 +296,7 @@ static int replace(const char *sealed, const char *folder, struct err *err)
 	return rc;
 }
 
-static int put_in_place(const char *sealed, const char *folder, const char *parent,
-			struct err *err)
+static int put_in_place(const char *sealed, const char *folder, const char *parent, struct err *err)
 {
 	int rc;
 
@@ -317,8 +326,8 @@ static int publish(const struct checkpoint_copy *c, const struct checkpoint_rule
 	return rc;
 }
 
-int checkpoint_publish(struct checkpoint_copy *c, const struct checkpoint_rules *rules,
-		       char **path, struct err *err)
+int checkpoint_publish(struct checkpoint_copy *c, const struct checkpoint_rules *rules, char **path,
+		       struct err *err)
 {
 	char parent[PATH_MAX];
 
@@ -437,10 +446,10 @@ static int load_state(const struct checkpoint_parts *p, const char *folder, stru
 		state->tokens = js_int(o, "tokens", 0);
 		state->samples = js_int(o, "samples", 0);
 		state->loss = js_real(o, "loss", 0);
-		state->spike_filter =
-			(struct spike_filter){ js_real(o, "usual_norm", 0), js_int(o, "judged", 0),
-					       js_int(o, "skipped", 0),
-					       js_int(o, "skipped_in_a_row", 0) };
+		state->spike_filter = (struct spike_filter){ js_real(o, "usual_norm", 0),
+							     js_int(o, "judged", 0),
+							     js_int(o, "skipped", 0),
+							     js_int(o, "skipped_in_a_row", 0) };
 		take_choices(p->model, o);
 	}
 	json_decref(o);

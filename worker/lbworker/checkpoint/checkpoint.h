@@ -19,10 +19,10 @@
 #include "worker/lbworker/model/model.h"
 
 struct train_state {
-	int64_t step, tokens;		/* done */
-	int64_t samples;		/* drawn: the loader's whole state */
+	int64_t step, tokens; /* done */
+	int64_t samples;      /* drawn: the loader's whole state */
 	int64_t seed, seq_len;
-	double loss;			/* of the last step that counted */
+	double loss; /* of the last step that counted */
 	struct spike_filter spike_filter;
 	char data_digest[33], config_digest[33];
 };
@@ -31,14 +31,14 @@ struct train_state {
  * model's options say. Files hold fp32 either way. */
 struct checkpoint_parts {
 	struct model *model;
-	void *m, *v;			/* device, [model->parameters] */
+	void *m, *v; /* device, [model->parameters] */
 	struct train_state *state;
 };
 
 struct checkpoint_rules {
-	const char *parent;		/* made when missing */
-	int64_t attempt;		/* LB_ATTEMPT, or 0 */
-	const char *run_dir;		/* LB_RUN_DIR, or NULL: where newer attempts show */
+	const char *parent;  /* made when missing */
+	int64_t attempt;     /* LB_ATTEMPT, or 0 */
+	const char *run_dir; /* LB_RUN_DIR, or NULL: where newer attempts show */
 	int64_t keep_latest_k, keep_every;
 };
 
@@ -46,7 +46,7 @@ struct checkpoint_rules {
 struct checkpoint_copy;
 /* Room for it, pre-touched; NULL with err without memory. The model is borrowed. */
 struct checkpoint_copy *checkpoint_copy_create(const struct model *model, struct err *err);
-void checkpoint_copy_destroy(struct checkpoint_copy *copy);	/* NULL is fine */
+void checkpoint_copy_destroy(struct checkpoint_copy *copy); /* NULL is fine */
 void checkpoint_copy_take(struct checkpoint_copy *copy, const struct checkpoint_parts *parts);
 
 /* Publishes the copy, then removes what the rules no longer keep (never the newest two, and nothing

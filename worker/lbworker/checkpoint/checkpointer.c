@@ -20,9 +20,9 @@ struct checkpointer {
 	const struct config *config;
 	const struct train_state *state;
 	struct report *report;
-	struct timeline *timeline;	/* may be NULL */
-	struct saver *saver;		/* NULL: none are written */
-	int64_t saved_step;		/* of the newest one known to be sound; -1: none */
+	struct timeline *timeline; /* may be NULL */
+	struct saver *saver;       /* NULL: none are written */
+	int64_t saved_step;        /* of the newest one known to be sound; -1: none */
 	char *saved_path;
 	double waited_s;
 };
@@ -46,12 +46,16 @@ struct checkpointer *checkpointer_create(const struct config *config,
 		.parent = config->checkpoint_path,
 		.attempt = attempt ? (int64_t)strtoll(attempt, NULL, 10) : 0,
 		.run_dir = getenv("LB_RUN_DIR"),
-		.keep_latest_k = config->keep_latest_k, .keep_every = config->keep_every,
+		.keep_latest_k = config->keep_latest_k,
+		.keep_every = config->keep_every,
 	};
 	struct checkpointer *k = xcalloc(1, sizeof(*k));
 
-	*k = (struct checkpointer){ .config = config, .state = parts->state, .report = report,
-			      .saved_step = path ? parts->state->step : -1, .saved_path = path };
+	*k = (struct checkpointer){ .config = config,
+				    .state = parts->state,
+				    .report = report,
+				    .saved_step = path ? parts->state->step : -1,
+				    .saved_path = path };
 	if (config->checkpoint_enable && try_folder(rules.parent, err) == 0)
 		k->saver = saver_create(parts, &rules, err);
 	if (k->saver || !config->checkpoint_enable)
@@ -79,8 +83,8 @@ static int heard(struct checkpointer *k, const struct saver_result *r, struct er
 	if (!r->path && r->err.code == ERR_REFUSED)
 		return err_set(err, ERR_REFUSED, "%s", r->err.text);
 	if (!r->path) {
-		log_warn("checkpoint of step %" PRId64 ": %s; older ones are as they were",
-			 r->step, r->err.text);
+		log_warn("checkpoint of step %" PRId64 ": %s; older ones are as they were", r->step,
+			 r->err.text);
 		return 0;
 	}
 	free(k->saved_path);
@@ -157,8 +161,9 @@ int checkpointer_finish(struct checkpointer *k, struct err *err)
 	if (checkpointer_save(k, err) || checkpointer_wait(k, err))
 		return -1;
 	if (k->saver && k->saved_step != k->state->step)
-		return err_set(err, ERR_IO, "the checkpoint of step %" PRId64
-			       " could not be written", k->state->step);
+		return err_set(err, ERR_IO,
+			       "the checkpoint of step %" PRId64 " could not be written",
+			       k->state->step);
 	return 0;
 }
 

@@ -18,7 +18,7 @@ int hf_check_umup(const struct model_shape *shape, const char *folder, struct er
 /* The weights of a folder. */
 struct hf_weights;
 struct hf_weights *hf_weights_open(const char *folder, struct err *err);
-void hf_weights_close(struct hf_weights *weights);		/* NULL is fine */
+void hf_weights_close(struct hf_weights *weights); /* NULL is fine */
 /* The tensor of that name and shape (columns 0: a vector), of any floating type; NULL with err. */
 const struct st_tensor *hf_weights_find(const struct hf_weights *weights,
 					const struct model_tensor *tensor, struct err *err);

@@ -22,8 +22,8 @@ struct hf_weights {
 	struct st_file *file[MAX_FILES];
 	char *name[MAX_FILES];
 	size_t files;
-	json_t *map;			/* tensor → file name; NULL: all in the one file */
-	json_t *index;			/* owns map */
+	json_t *map;   /* tensor → file name; NULL: all in the one file */
+	json_t *index; /* owns map */
 };
 
 static struct st_file *file_named(const struct hf_weights *w, const char *name)
@@ -139,7 +139,7 @@ const struct st_tensor *hf_weights_find(const struct hf_weights *w, const struct
 		return NULL;
 	}
 	if (found->type == ST_I32 || memcmp(found->shape, shape, sizeof(shape)) != 0)
-		return st_find(file, found->name, ST_F32, shape, err);	/* says what is there */
+		return st_find(file, found->name, ST_F32, shape, err); /* says what is there */
 	return found;
 }
 
@@ -198,13 +198,14 @@ static int check_same(const struct model_shape *have, const struct model_shape *
 	if (have->family == want->family && have->tied == want->tied &&
 	    have->heads == want->heads && have->kv_heads == want->kv_heads && have->heads > 0 &&
 	    is_close((double)have->norm_eps, (double)want->norm_eps) &&
-	    (!is_rotary || (is_close(have->rope_theta, want->rope_theta) &&
-			   turned(have) == turned(want) &&
-			   is_close(have->scaling.factor + 1, want->scaling.factor + 1))))
+	    (!is_rotary ||
+	     (is_close(have->rope_theta, want->rope_theta) && turned(have) == turned(want) &&
+	      is_close(have->scaling.factor + 1, want->scaling.factor + 1))))
 		return 0;
 	return err_set(err, ERR_USAGE,
 		       "%s/config.json: family, heads, tied head, norm eps or rotary keys are not "
-		       "those of model.flavor", folder);
+		       "those of model.flavor",
+		       folder);
 }
 
 static bool same_umup(const struct umup *a, const struct umup *b)

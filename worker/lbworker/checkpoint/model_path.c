@@ -107,7 +107,8 @@ static int no_model(const char *named, const char *where, struct err *err)
 			"%s: holds no model (config.json) and no checkpoint yet (step-00000100)",
 			where);
 	else if (home)
-		err_set(err, ERR_NOT_FOUND, "%s: no such folder, and no run of that name in %s", named, home);
+		err_set(err, ERR_NOT_FOUND, "%s: no such folder, and no run of that name in %s",
+			named, home);
 	else
 		err_set(err, ERR_NOT_FOUND, "%s: no such folder, and no run: %s", named, why.text);
 	free(home);

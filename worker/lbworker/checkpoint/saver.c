@@ -17,7 +17,7 @@ struct saver {
 	struct checkpoint_rules rules;
 	struct checkpoint_copy *copy;
 	pthread_t thread;
-	bool is_thread;			/* false: written in saver_start, no thread could be had */
+	bool is_thread; /* false: written in saver_start, no thread could be had */
 	bool in_flight;
 	atomic_bool is_written;
 	struct saver_result result;
@@ -60,7 +60,7 @@ static void *write_it(void *arg)
 
 static void *write_beside(void *arg)
 {
-	cpus_unbind();		/* the core of the thread that trains is not ours */
+	cpus_unbind(); /* the core of the thread that trains is not ours */
 	return write_it(arg);
 }
 

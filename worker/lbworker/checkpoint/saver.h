@@ -15,9 +15,9 @@ struct saver;
 
 struct saver_result {
 	int64_t step;
-	char *path;		/* absolute, owned by the caller; NULL: it failed, see err */
-	double copy_s, write_s;	/* the loop waited; the thread worked */
-	struct err err;		/* ERR_REFUSED: a newer attempt runs, this one must end */
+	char *path;             /* absolute, owned by the caller; NULL: it failed, see err */
+	double copy_s, write_s; /* the loop waited; the thread worked */
+	struct err err;         /* ERR_REFUSED: a newer attempt runs, this one must end */
 };
 
 /* Takes memory for the copy at once (twelve bytes a parameter); NULL when there is none. What parts

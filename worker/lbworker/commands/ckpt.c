@@ -100,7 +100,7 @@ static int command_each(const char *path, bool verify)
 
 struct difference {
 	size_t elements, different;
-	double largest, at_value;	/* |a - b|, and |a| there */
+	double largest, at_value; /* |a - b|, and |a| there */
 };
 
 static struct difference compare(const struct st_tensor *a, const struct st_tensor *b)

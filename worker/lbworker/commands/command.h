@@ -8,10 +8,10 @@
 #include "common/base/err.h"
 
 enum exit_status {
-	EXIT_DONE = 0,			/* done, or stopped after a checkpoint */
+	EXIT_DONE = 0, /* done, or stopped after a checkpoint */
 	EXIT_FAILED = 1,
-	EXIT_USAGE = 2,			/* command line, config, data or checkpoint */
-	EXIT_DIVERGED = 3,		/* loss or gradient NaN or infinite */
+	EXIT_USAGE = 2,    /* command line, config, data or checkpoint */
+	EXIT_DIVERGED = 3, /* loss or gradient NaN or infinite */
 };
 
 /* Both print one line on stderr and return the exit status that fits. */
@@ -24,6 +24,6 @@ int command_eval(int argc, char **argv);
 int command_generate(int argc, char **argv);
 int command_prepare(int argc, char **argv);
 int command_trace(int argc, char **argv);
-int command_train(int argc, char **argv);	/* and plan */
+int command_train(int argc, char **argv); /* and plan */
 
 #endif

@@ -89,9 +89,9 @@ struct conversion {
 	const struct model *model;
 	const struct hf_weights *weights;
 	const struct target *target;
-	uint64_t max_bytes;		/* of a file's data */
+	uint64_t max_bytes; /* of a file's data */
 	bool fold;
-	struct shard *shard;		/* as many as there are tensors, at most */
+	struct shard *shard; /* as many as there are tensors, at most */
 	size_t shards;
 };
 
@@ -135,7 +135,8 @@ static int write_shard(const struct conversion *c, const char *path, const struc
 
 	for (size_t i = 0; i < shard->count && rc == 0; i++) {
 		const struct model_tensor *t = &tensor[i];
-		list[i] = (struct st_tensor){ .name = t->name, .type = c->target->type,
+		list[i] = (struct st_tensor){ .name = t->name,
+					      .type = c->target->type,
 					      .dimensions = t->columns ? 2 : 1,
 					      .shape = { t->rows, t->columns } };
 		from[i] = hf_weights_find(c->weights, t, err);
@@ -259,8 +260,8 @@ static int fill(const struct wish *w, const char *tmp, struct err *err)
 	if (rc == 0)
 		rc = copy_side_files(w->from, tmp, err);
 	if (rc == 0)
-		printf("%zu parameters in %zu tensors, %s, %zu file%s\n", m->parameters,
-		       m->tensors, w->target->name, c.shards, c.shards == 1 ? "" : "s");
+		printf("%zu parameters in %zu tensors, %s, %zu file%s\n", m->parameters, m->tensors,
+		       w->target->name, c.shards, c.shards == 1 ? "" : "s");
 	hf_weights_close(weights);
 	model_destroy(m);
 	return rc;
@@ -299,8 +300,10 @@ static uint64_t size_of(const char *text)
 	static const struct {
 		const char *name;
 		double bytes;
-	} units[] = { { "", 1 }, { "KB", 1e3 }, { "MB", 1e6 }, { "GB", 1e9 },
-		      { "KiB", 1024.0 }, { "MiB", 1048576.0 }, { "GiB", 1073741824.0 } };
+	} units[] = {
+		{ "", 1 },         { "KB", 1e3 },        { "MB", 1e6 },          { "GB", 1e9 },
+		{ "KiB", 1024.0 }, { "MiB", 1048576.0 }, { "GiB", 1073741824.0 }
+	};
 	char *end;
 	double number = strtod(text, &end);
 

@@ -5,8 +5,9 @@
 
 #include "common/base/err.h"
 
-/* Writes the model in the folder `from` (a checkpoint, or a model of Hugging Face) to the new folder
- * `to`, as `dtype`: "float32", "bfloat16" or "float16". 0, or -1 with err and nothing there. */
+/* Writes the model in the folder `from` (a checkpoint, or a model of Hugging Face) to the new
+ * folder `to`, as `dtype`: "float32", "bfloat16" or "float16". 0, or -1 with err and nothing
+ * there. */
 int convert_model(const char *from, const char *to, const char *dtype, struct err *err);
 
 #endif

@@ -18,9 +18,15 @@ static int write_logits(struct model *m, const int32_t *tokens, const char *path
 	size_t vocab = m->shape.vocab;
 	float *logits = xmalloc(m->seq * vocab * sizeof(*logits));
 	const struct st_tensor list[] = {
-		{ .name = "tokens", .type = ST_I32, .dimensions = 1, .shape = { m->seq },
+		{ .name = "tokens",
+		  .type = ST_I32,
+		  .dimensions = 1,
+		  .shape = { m->seq },
 		  .data = tokens },
-		{ .name = "logits", .type = ST_F32, .dimensions = 2, .shape = { m->seq, vocab },
+		{ .name = "logits",
+		  .type = ST_F32,
+		  .dimensions = 2,
+		  .shape = { m->seq, vocab },
 		  .data = logits },
 	};
 	int rc = model_logits(m, tokens, 0, m->seq, logits, err);
@@ -65,8 +71,9 @@ static int eval_with(struct infer *f, const struct infer_arguments *a, struct er
 			       "them");
 	if (infer_read(f, a, err))
 		return -1;
-	const struct data_options options = { .path = a->data, .seq = f->options.seq,
-					      .vocab = f->shape.vocab, .verify = true };
+	const struct data_options options = {
+		.path = a->data, .seq = f->options.seq, .vocab = f->shape.vocab, .verify = true
+	};
 	struct data *data = data_open(&options, err);
 	int rc = data ? infer_open(f, a, err) : -1;
 	if (rc == 0)

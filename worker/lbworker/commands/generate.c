@@ -64,9 +64,8 @@ static int32_t *prompt_of(const struct infer_arguments *a, size_t vocab, size_t 
 	return tokens;
 }
 
-static int generate(struct model *m, const struct infer_arguments *a,
-		    const struct token_text *text, const int32_t *prompt, size_t length,
-		    struct err *err)
+static int generate(struct model *m, const struct infer_arguments *a, const struct token_text *text,
+		    const int32_t *prompt, size_t length, struct err *err)
 {
 	float *logits = xmalloc(m->shape.vocab * sizeof(*logits));
 	int32_t *window = xcalloc(m->seq, sizeof(*window));
@@ -81,7 +80,7 @@ static int generate(struct model *m, const struct infer_arguments *a,
 		rc = model_logits(m, window, kept - 1, 1, logits, err);
 		if (rc)
 			break;
-		if (kept == m->seq)	/* the oldest goes */
+		if (kept == m->seq) /* the oldest goes */
 			memmove(window, window + 1, --kept * sizeof(*window));
 		window[kept] = draw(logits, m->shape.vocab, a->temperature,
 				    uniform_of(a->seed, (uint64_t)n));

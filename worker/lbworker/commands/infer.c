@@ -38,10 +38,12 @@ static int take_word(const char *name, const char *text, const char *const words
 static int take_device(struct infer_arguments *a, const char *name, const char *value,
 		       struct err *err)
 {
-	static const char *const wishes[] = { [DEVICE_AUTO] = "auto", [DEVICE_CPU] = "cpu",
-					      [DEVICE_CUDA] = "cuda", NULL };
-	static const char *const types[] = { [COMPUTE_FP32] = "float32",
-					     [COMPUTE_BF16] = "bfloat16", NULL };
+	static const char *const wishes[] = {
+		[DEVICE_AUTO] = "auto", [DEVICE_CPU] = "cpu", [DEVICE_CUDA] = "cuda", NULL
+	};
+	static const char *const types[] = {
+		[COMPUTE_FP32] = "float32", [COMPUTE_BF16] = "bfloat16", NULL
+	};
 	bool is_device = strcmp(name, "--device") == 0;
 	int word;
 
@@ -63,10 +65,10 @@ static int take_option(struct infer_arguments *a, unsigned command, const char *
 	const struct {
 		const char *name;
 		unsigned of;
-		const char **text;	/* where the value goes: one of these */
+		const char **text; /* where the value goes: one of these */
 		int64_t *integer;
 		double *real;
-		double min;		/* of a number */
+		double min; /* of a number */
 	} options[] = {
 		{ "--logits", .of = EVAL, .text = &a->logits },
 		{ "--samples", .of = EVAL, .integer = &a->samples, .min = 1 },
@@ -151,8 +153,10 @@ int infer_read(struct infer *f, const struct infer_arguments *a, struct err *err
 
 int infer_open(struct infer *f, const struct infer_arguments *a, struct err *err)
 {
-	const struct device_order order = { .wish = a->device, .wish_name = "--device cuda",
-					    .compute = a->compute, .compute_name = "--dtype" };
+	const struct device_order order = { .wish = a->device,
+					    .wish_name = "--device cuda",
+					    .compute = a->compute,
+					    .compute_name = "--dtype" };
 
 	if (device_open(&f->on, &order, err))
 		return -1;

@@ -10,7 +10,8 @@
 #include "worker/lbworker/base/device.h"
 #include "worker/lbworker/model/model.h"
 
-struct infer_arguments {		/* borrowed words; 0 or NULL: not given */
+/* borrowed words; 0 or NULL: not given */
+struct infer_arguments {
 	const char *model, *data, *logits, *prompt, *prompt_tokens, *tokenizer;
 	int64_t seq_len, samples, tokens, seed;
 	double temperature;
@@ -22,7 +23,7 @@ struct infer_arguments {		/* borrowed words; 0 or NULL: not given */
 int infer_parse(struct infer_arguments *arguments, int argc, char **argv, struct err *err);
 
 struct infer {
-	char *folder;			/* that `model` means: model_path.h */
+	char *folder; /* that `model` means: model_path.h */
 	struct opened on;
 	struct model_shape shape;
 	struct model_options options;
@@ -33,6 +34,6 @@ struct infer {
 int infer_read(struct infer *infer, const struct infer_arguments *arguments, struct err *err);
 /* The device and the weights, after infer_read. */
 int infer_open(struct infer *infer, const struct infer_arguments *arguments, struct err *err);
-void infer_close(struct infer *infer);	/* whatever came of the two above */
+void infer_close(struct infer *infer); /* whatever came of the two above */
 
 #endif

@@ -19,8 +19,8 @@
 struct arguments {
 	const char *out;
 	bool joins;
-	int64_t document_start;		/* -1: each file is a document */
-	char **inputs;			/* borrowed words: files and folders */
+	int64_t document_start; /* -1: each file is a document */
+	char **inputs;          /* borrowed words: files and folders */
 	size_t count;
 };
 

@@ -28,7 +28,8 @@ static const struct {
 	[IDLE_PART] = { "idle", "#d8d8d8" },
 };
 
-struct edge {			/* something begins (+1) or ends (-1) */
+/* something begins (+1) or ends (-1) */
+struct edge {
 	double us;
 	int compute, copy, step;
 };
@@ -144,8 +145,10 @@ static void split_time(struct summary *s)
 		copy += s->edge[i].copy;
 		step += s->edge[i].step;
 		double us = s->edge[i + 1].us - s->edge[i].us;
-		int part = compute > 0 && copy > 0 ? BOTH_PART : compute > 0 ? COMPUTE_PART
-			 : copy > 0 ? COPY_PART : IDLE_PART;
+		int part = compute > 0 && copy > 0 ? BOTH_PART
+			   : compute > 0           ? COMPUTE_PART
+			   : copy > 0              ? COPY_PART
+						   : IDLE_PART;
 		/* Work that runs on behind the host's step still counts. */
 		if (step > 0 || !s->has_steps || part != IDLE_PART)
 			s->part_us[part] += us;
@@ -207,9 +210,10 @@ static void print_svg(const struct summary *s, FILE *to)
 	size_t kernels = s->kernels < TOP ? s->kernels : TOP;
 	double x = 0, most = kernels ? s->kernel[0].us : 1;
 
-	fprintf(to, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
-		"font-family=\"sans-serif\" font-size=\"12\">\n", left + width + 120,
-		row * (double)(kernels + 3));
+	fprintf(to,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
+		"font-family=\"sans-serif\" font-size=\"12\">\n",
+		left + width + 120, row * (double)(kernels + 3));
 	for (int p = 0; p < PARTS; p++) {
 		double w = width * s->part_us[p] / total(s);
 		fprintf(to,
@@ -254,8 +258,10 @@ static int summarize(const char *folder, const char *svg, struct err *err)
 	if (nftw(folder, on_file, OPEN_FILES, FTW_PHYS) != 0)
 		return err_errno(err, "%s", folder);
 	if (found_count == 0)
-		return err_set(err, ERR_USAGE, "%s: there is no *.pt.trace.json below it; "
-			       "profiling.enable_profiling writes them", folder);
+		return err_set(err, ERR_USAGE,
+			       "%s: there is no *.pt.trace.json below it; "
+			       "profiling.enable_profiling writes them",
+			       folder);
 	for (size_t i = 0; i < found_count; i++) {
 		rc = rc ? rc : add_file(&s, found[i], err);
 		free(found[i]);

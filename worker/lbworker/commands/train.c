@@ -17,9 +17,9 @@
 
 struct arguments {
 	const char *config;
-	char **assignments;		/* "section.key=value", owned */
+	char **assignments; /* "section.key=value", owned */
 	size_t count;
-	const char *device;		/* plan only */
+	const char *device; /* plan only */
 	bool plans, check, lenient;
 };
 
@@ -30,8 +30,10 @@ static void assign(struct arguments *a, const char *key, const char *value)
 
 static int no_option(const struct arguments *a, const char *word, struct err *err)
 {
-	return err_set(err, ERR_USAGE, "%s: there is no such option; --section.key VALUE, "
-		       "--dataset PATH, --device NAME,%s --lenient", word, a->plans ? "" : " --check,");
+	return err_set(err, ERR_USAGE,
+		       "%s: there is no such option; --section.key VALUE, "
+		       "--dataset PATH, --device NAME,%s --lenient",
+		       word, a->plans ? "" : " --check,");
 }
 
 /* Takes `word`, and `value` behind it (may be NULL). Returns how many it took, or -1. A key without
@@ -71,7 +73,7 @@ static int take_option(struct arguments *a, const char *word, const char *value,
 
 static int parse(struct arguments *a, int argc, char **argv, struct err *err)
 {
-	for (int i = 1; i < argc; ) {
+	for (int i = 1; i < argc;) {
 		if (argv[i][0] != '-') {
 			if (a->config)
 				return err_set(err, ERR_USAGE, "one config file, not also %s",
@@ -123,8 +125,8 @@ static int train(const struct config *config, bool check)
 		(void)command_failed(&err);
 		return EXIT_DIVERGED;
 	}
-	if (end == TRAIN_DONE && config->export_dtype != EXPORT_FP32 &&
-	    config->checkpoint_enable && export_weights(config, &err))
+	if (end == TRAIN_DONE && config->export_dtype != EXPORT_FP32 && config->checkpoint_enable &&
+	    export_weights(config, &err))
 		return command_failed(&err);
 	printf("%s\n", end == TRAIN_DONE ? "done" : "stopped");
 	return EXIT_DONE;
@@ -154,9 +156,12 @@ static int load(struct config *config, const struct arguments *a, struct err *er
 	char *text = NULL;
 	size_t bytes = 0;
 	FILE *refused = open_memstream(&text, &bytes);
-	const struct config_order order = { .path = a->config, .assignments = a->assignments,
-					    .count = a->count, .lenient = a->lenient,
-					    .without_data = a->plans, .notes = stderr,
+	const struct config_order order = { .path = a->config,
+					    .assignments = a->assignments,
+					    .count = a->count,
+					    .lenient = a->lenient,
+					    .without_data = a->plans,
+					    .notes = stderr,
 					    .refused = refused };
 	int rc = config_load(config, &order, err);
 
@@ -179,7 +184,8 @@ int command_train(int argc, char **argv)
 	if (parse(&a, argc, argv, &err))
 		status = command_failed(&err);
 	else if (load(&config, &a, &err))
-		status = err.code == ERR_USAGE || err.code == ERR_NOT_FOUND ? EXIT_USAGE : EXIT_FAILED;
+		status = err.code == ERR_USAGE || err.code == ERR_NOT_FOUND ? EXIT_USAGE
+									    : EXIT_FAILED;
 	else
 		status = a.plans ? plan(&config, a.device) : train(&config, a.check);
 	config_clear(&config);

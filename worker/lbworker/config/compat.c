@@ -90,15 +90,15 @@ static const struct {
 	{ "hf_assets_path", NULL },
 	{ "tokenizer.*", NULL },
 	{ "dataloader.*", NULL },
-	{ "loss.*", NULL },			/* how cross-entropy is computed */
+	{ "loss.*", NULL }, /* how cross-entropy is computed */
 	{ "model_converters.converters", "[]" },
 	{ "model_converters.*", NULL },
 	{ "override.imports", "[]" },
 	{ "job.use_for_integration_test", NULL },
 	{ "job.custom_config_module", "\"\"" },
-	{ "model.tokenizer_path", NULL },	/* the data are tokens already */
+	{ "model.tokenizer_path", NULL }, /* the data are tokens already */
 	{ "model.hf_assets_path", NULL },
-	{ "model.use_flex_attn", NULL },	/* another way to the same sums */
+	{ "model.use_flex_attn", NULL }, /* another way to the same sums */
 	{ "model.attn_mask_type", "\"causal\"" },
 	{ "model.depth_init", NULL },
 	{ "model.norm_type", "\"rmsnorm\"\n\"fused_rmsnorm\"\n\"compiled_rmsnorm\"" },
@@ -106,15 +106,15 @@ static const struct {
 	{ "optimizer.implementation", NULL },
 	{ "optimizer.fused", NULL },
 	{ "optimizer.early_step_in_backward", "false" },
-	{ "training.dataset", NULL },		/* dataset_path says it */
+	{ "training.dataset", NULL }, /* dataset_path says it */
 	{ "training.dataloader.*", NULL },
 	{ "training.enable_loss_parallel", NULL },
 	{ "training.compile_rmsnorm", NULL },
 	{ "training.disable_cuda_graphs", NULL },
 	{ "training.gc_freq", NULL },
 	{ "training.gc_debug", NULL },
-	{ "training.deterministic", NULL },	/* it always is */
-	{ "training.enable_selective_ac", NULL },	/* memory; the results are the same */
+	{ "training.deterministic", NULL },       /* it always is */
+	{ "training.enable_selective_ac", NULL }, /* memory; the results are the same */
 	{ "training.warmup_pct", "0" },
 	{ "training.enable_cpu_offload", "false" },
 	{ "training.dtype", "\"float32\"" },
@@ -126,15 +126,15 @@ static const struct {
 	{ "parallelism.context_parallel_degree", "1" },
 	{ "parallelism.expert_parallel_degree", "1" },
 	{ "parallelism.enable_async_tensor_parallel", "false" },
-	{ "parallelism.*", NULL },		/* how to split, where nothing is split */
+	{ "parallelism.*", NULL }, /* how to split, where nothing is split */
 	{ "checkpoint.interval_type", "\"steps\"" },
-	{ "checkpoint.last_save_model_only", NULL },	/* the rest is in files of its own */
-	{ "checkpoint.last_save_in_hf", NULL },		/* weights always are */
+	{ "checkpoint.last_save_model_only", NULL }, /* the rest is in files of its own */
+	{ "checkpoint.last_save_in_hf", NULL },      /* weights always are */
 	{ "checkpoint.create_seed_checkpoint", "false" },
 	{ "checkpoint.enable_first_step_checkpoint", "false" },
 	{ "checkpoint.enable_ft_dataloader_checkpoints", NULL },
 	{ "checkpoint.initial_load_model_only", "true" },
-	{ "checkpoint.initial_load_in_hf", NULL },	/* the folder shows what it is */
+	{ "checkpoint.initial_load_in_hf", NULL }, /* the folder shows what it is */
 	{ "checkpoint.initial_load_in_hf_quantized", "false" },
 	{ "checkpoint.exclude_from_loading", "[]\n\"\"" },
 	{ "checkpoint.load_only", "false" },
@@ -147,7 +147,7 @@ static const struct {
 	{ "activation_checkpoint.visualize_memory_budget_pareto", NULL },
 	{ "activation_checkpoint.debug", NULL },
 	{ "activation_checkpoint.early_stop", NULL },
-	{ "compile.enable", NULL },		/* there is nothing left to compile */
+	{ "compile.enable", NULL }, /* there is nothing left to compile */
 	{ "compile.*", NULL },
 	/* how float8 is done, once one of the first two keys asks for it */
 	{ "model.converters", "[]\n\"\"" },
@@ -196,7 +196,7 @@ static const struct {
 	{ "debug.deterministic", NULL },
 	{ "debug.deterministic_warn_only", NULL },
 	{ "debug.moe_force_load_balance", NULL },
-	{ "experimental.torch_spmd", NULL },	/* how to split, again */
+	{ "experimental.torch_spmd", NULL }, /* how to split, again */
 	{ "experimental.custom_import", "\"\"" },
 	{ "experimental.custom_args_module", "\"\"" },
 };
@@ -378,10 +378,12 @@ static int refuse_unknown(const struct compat *c, struct toml *toml, const char 
 		keys_refuse(toml, path, text, err);
 		drop(toml, path);
 	} else if (!is_known_section(c, section) && !is_known_section(c, first)) {
-		const struct toml all = { .file = toml->file, .lines = toml->lines,
-					  .root = json_object(), .option = toml->option };
+		const struct toml all = { .file = toml->file,
+					  .lines = toml->lines,
+					  .root = json_object(),
+					  .option = toml->option };
 		json_object_set(all.root, first, json_object_get(toml->root, first));
-		keys_unknown(c->keys, c->count, &all, c->foreign, err);	/* knows the nearest */
+		keys_unknown(c->keys, c->count, &all, c->foreign, err); /* knows the nearest */
 		json_decref(all.root);
 		text = NULL;
 		json_object_del(toml->root, first);
@@ -423,8 +425,8 @@ static int take_neutral(const struct compat *c, struct toml *toml, const char *p
 			struct err *err)
 {
 	const char *values = neutral[row].values;
-	char *text = json_dumps(value_at(toml, path), JSON_ENCODE_ANY | JSON_COMPACT |
-								    JSON_REAL_PRECISION(15));
+	char *text = json_dumps(value_at(toml, path),
+				JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
 	int rc = 0;
 
 	if (!values || (text && is_among(values, text)))

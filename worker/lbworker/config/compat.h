@@ -2,8 +2,8 @@
 /* compat.h - a torchtitan file (up to 0.2, and the spellings of 2024), and the sizes of a model as
  * torchtitan and Hugging Face call them, in the words of config.c.
  *
- * A key of another spelling is renamed. A key that asks for what we do anyway (one device, fp32,
- * no float8) is taken and dropped. Anything else is refused; or, lenient, it is dropped and told. */
+ * A key of another spelling is renamed. A key that asks for what we do anyway (one device, fp32, no
+ * float8) is taken and dropped. Anything else is refused; or, lenient, it is dropped and told. */
 #ifndef LBWORKER_COMPAT_H
 #define LBWORKER_COMPAT_H
 
@@ -16,11 +16,11 @@
 #include "worker/lbworker/config/refusals.h"
 
 struct compat {
-	const struct key *keys;		/* ours: these always win */
+	const struct key *keys; /* ours: these always win */
 	size_t count;
-	const char *const *foreign;	/* sections that are not ours to judge; NULL-terminated */
+	const char *const *foreign; /* sections that are not ours to judge; NULL-terminated */
 	bool lenient;
-	FILE *ignored;		/* `file:line: key: why` for each key dropped; may be NULL */
+	FILE *ignored; /* `file:line: key: why` for each key dropped; may be NULL */
 };
 
 /* Changes the document in place; what is refused, `file:line: key: why`, is taken out, too. Returns

@@ -45,8 +45,7 @@ static const struct key keys[] = {
 		"what llama's usual ffn_dim is rounded up to; usually 256"),
 	KEY_REAL("model", "ffn_dim_multiplier", ffn_dim_multiplier, 0, 1e3, "0",
 		 "times llama's usual ffn_dim, before it is rounded"),
-	KEY_INT("model", "vocab_size", vocab_size, 0, 1 << 24, "0",
-		"every token's id is below it"),
+	KEY_INT("model", "vocab_size", vocab_size, 0, 1 << 24, "0", "every token's id is below it"),
 	KEY_INT("model", "max_seq_len", max_seq_len, 0, 1 << 28, "0",
 		"positions that gpt2 learns; usually 1024; rotary ones have no limit"),
 	KEY_REAL("model", "norm_eps", norm_eps, 0, 1, "0", "of the norms; usually 1e-5"),
@@ -152,8 +151,9 @@ static const struct key keys[] = {
 		"newest ones kept, at least 2; 0: all"),
 	KEY_INT("checkpoint", "keep_every", keep_every, 0, 1e12, "0",
 		"those at multiples of it are kept for good; 0: none"),
-	KEY_TEXT("checkpoint", "max_bytes", max_bytes, NULL,
-		 "what all of them may take, like \"500G\": lbrun removes the oldest, not the newest two"),
+	KEY_TEXT(
+		"checkpoint", "max_bytes", max_bytes, NULL,
+		"what all of them may take, like \"500G\": lbrun removes the oldest, not the newest two"),
 	KEY_CHOICE("activation_checkpoint", "mode", recompute, "none|selective|full", "\"none\"",
 		   "what backward computes again to save memory; results are the same"),
 	KEY_TEXT("activation_checkpoint", "selective_ac_option", recompute_option, "\"op\"",
@@ -218,7 +218,8 @@ static int check_batches(struct config *c, const struct toml *toml, struct err *
 		return keys_refuse(toml, "training.batch_ramp",
 				   "must be [start, increment, samples]: multiples of "
 				   "local_batch_size that lead from start to "
-				   "global_batch_size", err);
+				   "global_batch_size",
+				   err);
 	if (ramp[2] < (global - ramp[0]) / ramp[1])
 		return keys_refuse(toml, "training.batch_ramp",
 				   "needs at least one sample for each increment", err);
@@ -249,7 +250,8 @@ static int check_umup(struct config *c, const struct toml *toml, struct err *err
 		return keys_refuse(toml, "optimizer.weight_decay",
 				   "is independent of the learning rate with u_mup.enable: "
 				   "at most 0.02; 1.2e-4 is usual, with an optimizer.lr "
-				   "around 1", err);
+				   "around 1",
+				   err);
 	if (c->lr <= 0)
 		return keys_refuse(toml, "optimizer.lr", "must be above 0 with u_mup.enable", err);
 	c->shape.tied = c->tied = false;
@@ -274,8 +276,8 @@ static int check_validation(const struct config *c, const struct config_order *o
 		return keys_refuse(toml, "validation.local_batch_size",
 				   "must be that of training, or -1", err);
 	if (c->validation_seq_len >= 0 && c->validation_seq_len != c->seq_len)
-		return keys_refuse(toml, "validation.seq_len",
-				   "must be that of training, or -1", err);
+		return keys_refuse(toml, "validation.seq_len", "must be that of training, or -1",
+				   err);
 	if (c->validation_steps == 0)
 		return keys_refuse(toml, "validation.steps", "must be -1, or at least 1", err);
 	return 0;
@@ -300,8 +302,8 @@ static int check_schedule(struct config *c, const struct toml *toml, FILE *notes
 	if (c->decay_ratio < 0 && c->decay_ratio > -1)
 		return keys_refuse(toml, "lr_scheduler.decay_ratio", "must be -1, or 0 to 1", err);
 	if (c->schedule_steps == 0)
-		return keys_refuse(toml, "lr_scheduler.total_steps",
-				   "must be -1, or at least 1", err);
+		return keys_refuse(toml, "lr_scheduler.total_steps", "must be -1, or at least 1",
+				   err);
 	int64_t steps = c->schedule_steps > 0 ? c->schedule_steps : c->steps;
 	if (c->warmup_steps > steps) {
 		note(toml, "lr_scheduler.warmup_steps", notes,
@@ -341,13 +343,13 @@ static void check(struct config *c, const struct config_order *o, const struct t
 		refusals_add(r, check_dataset(c, toml, &err), &err);
 	if (c->validation_enable)
 		refusals_add(r, check_validation(c, o, toml, &err), &err);
-	if (is_whole) {		/* else a default stands where something else was meant */
+	if (is_whole) { /* else a default stands where something else was meant */
 		refusals_add(r, check_schedule(c, toml, o->notes, &err), &err);
 		refusals_add(r, check_batches(c, toml, &err), &err);
 	}
 	refusals_add(r, check_recompute(c, toml, &err), &err);
 	if (r->misread_model || shape_work_out(c, toml, r))
-		return;		/* another model's sizes say nothing */
+		return; /* another model's sizes say nothing */
 	refusals_add(r, check_model(c, toml, &err), &err);
 	if (r->count == 0)
 		refusals_add(r, check_size(c, toml, &err), &err);
@@ -501,7 +503,8 @@ struct model_options config_model_options(const struct config *c)
 
 struct schedule config_schedule(const struct config *c)
 {
-	return (struct schedule){ .peak = c->lr, .warmup_steps = c->warmup_steps,
+	return (struct schedule){ .peak = c->lr,
+				  .warmup_steps = c->warmup_steps,
 				  .steps = c->schedule_steps > 0 ? c->schedule_steps : c->steps,
 				  .decay_ratio = c->decay_ratio,
 				  .decay = (enum schedule_decay)c->decay_type,
@@ -512,8 +515,12 @@ struct optimizer config_optimizer(const struct config *c)
 {
 	const struct rng rounding = { .seed = (uint64_t)c->seed, .stream = RNG_ROUND };
 
-	return (struct optimizer){ .beta1 = c->beta1, .beta2 = c->beta2, .eps = c->eps,
+	return (struct optimizer){ .beta1 = c->beta1,
+				   .beta2 = c->beta2,
+				   .eps = c->eps,
 				   .weight_decay = c->weight_decay,
-				   .decays_all = c->decayed == 1, .max_norm = c->max_norm,
-				   .peak_lr = c->lr, .key = rng_key(&rounding) };
+				   .decays_all = c->decayed == 1,
+				   .max_norm = c->max_norm,
+				   .peak_lr = c->lr,
+				   .key = rng_key(&rounding) };
 }

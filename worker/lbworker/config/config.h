@@ -18,7 +18,7 @@
 #include "worker/lbworker/optim/schedule.h"
 
 enum async_mode { ASYNC_DISABLED, ASYNC_ON, ASYNC_PINNED };
-enum compute_wish { WISH_FP32, WISH_BF16, WISH_AUTO };	/* auto: bf16 on a GPU */
+enum compute_wish { WISH_FP32, WISH_BF16, WISH_AUTO }; /* auto: bf16 on a GPU */
 enum export_dtype { EXPORT_FP32, EXPORT_BF16, EXPORT_FP16 };
 
 struct config {
@@ -32,9 +32,9 @@ struct config {
 	bool tied;
 	char *init_std_text;
 	struct umup umup;
-	int optimizer_name, moments;	/* moments: enum compute */
+	int optimizer_name, moments; /* moments: enum compute */
 	double lr, beta1, beta2, eps, weight_decay;
-	int decayed;			/* 0: matrices, 1: all */
+	int decayed; /* 0: matrices, 1: all */
 	int64_t warmup_steps, schedule_steps;
 	double decay_ratio;
 	int decay_type;
@@ -44,22 +44,22 @@ struct config {
 	double max_norm;
 	struct spike_rules spike_rules;
 	int64_t seed, threads;
-	int device;			/* enum device_wish */
+	int device; /* enum device_wish */
 	bool deterministic;
 	char *device_cache;
-	int compute_wish;		/* enum compute_wish */
+	int compute_wish; /* enum compute_wish */
 	char *dataset_path;
 	struct key_strings dataset_mix;
 	bool dataset_verify;
 	bool checkpoint_enable;
 	char *checkpoint_folder;
 	char *initial_load_path;
-	int export_dtype;		/* enum export_dtype */
-	int async_mode;			/* enum async_mode */
+	int export_dtype; /* enum export_dtype */
+	int async_mode;   /* enum async_mode */
 	int recompute;
 	char *recompute_option;
 	int64_t checkpoint_interval, keep_latest_k, keep_every;
-	char *max_bytes;		/* lbrun's to keep to */
+	char *max_bytes; /* lbrun's to keep to */
 	int64_t log_freq;
 	bool enable_tensorboard;
 	char *save_tb_folder;
@@ -75,20 +75,20 @@ struct config {
 
 	/* worked out from the above */
 	struct model_shape shape;
-	int compute;			/* enum compute; the device may change it */
+	int compute; /* enum compute; the device may change it */
 	double init_std;
-	int64_t recompute_every;	/* layers; 0: by operation */
-	int64_t accumulate;		/* micro-batches in a step, once the batch is full */
-	char *checkpoint_path;		/* LB_CHECKPOINT_DIR, or dump_folder/folder */
-	char digest[33];		/* of the effective values */
+	int64_t recompute_every; /* layers; 0: by operation */
+	int64_t accumulate;      /* micro-batches in a step, once the batch is full */
+	char *checkpoint_path;   /* LB_CHECKPOINT_DIR, or dump_folder/folder */
+	char digest[33];         /* of the effective values */
 };
 
 struct config_order {
-	const char *path;		/* TOML, or JSON as torchtitan dumps it */
-	char *const *assignments;	/* "section.key=value" */
+	const char *path;         /* TOML, or JSON as torchtitan dumps it */
+	char *const *assignments; /* "section.key=value" */
 	size_t count;
-	bool lenient;			/* a key that we cannot honour is left out, and told */
-	bool without_data;		/* it is fine when no dataset is named */
+	bool lenient;      /* a key that we cannot honour is left out, and told */
+	bool without_data; /* it is fine when no dataset is named */
 	/* Both may be NULL. One line each, `file:line: key: what and why`: what is left out, taken
 	 * for another value, or other than a program of the same keys has it; and every mistake. */
 	FILE *notes, *refused;

@@ -47,7 +47,7 @@ static bool is_one_pass(const struct config *c)
 
 static const struct {
 	const char *key;
-	bool told_when_given;		/* else the file has settled it */
+	bool told_when_given; /* else the file has settled it */
 	bool (*matters)(const struct config *config);
 	const char *text;
 } differences[] = {

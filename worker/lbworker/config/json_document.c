@@ -20,11 +20,11 @@ bool json_document_is(const char *path)
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-/* Where a scan is: behind each opening bracket, how long the path to its object is; 0 and a mark for
- * arrays, within which nothing has a line. */
+/* Where a scan is: behind each opening bracket, how long the path to its object is; 0 and a mark
+ * for arrays, within which nothing has a line. */
 struct scan {
 	char path[PATH_BYTES];
-	size_t kept[MAX_DEPTH];		/* of path, per depth */
+	size_t kept[MAX_DEPTH]; /* of path, per depth */
 	bool is_array[MAX_DEPTH];
 	int depth, arrays, line;
 };
@@ -150,8 +150,10 @@ static void take_modules(struct toml *toml, json_t *model)
 {
 	static const struct {
 		const char *in_layer, *ours;
-	} sizes[] = { { "n_heads", "n_heads" }, { "n_kv_heads", "n_kv_heads" },
-		      { "head_dim", "head_dim" }, { "theta", "rope_theta" } };
+	} sizes[] = { { "n_heads", "n_heads" },
+		      { "n_kv_heads", "n_kv_heads" },
+		      { "head_dim", "head_dim" },
+		      { "theta", "rope_theta" } };
 	static const char from[] = "model_spec.model";
 	json_t *layers = json_object_get(model, "layers"), *layer = json_array_get(layers, 0);
 	json_t *w2 = json_object_get(find(layer, "feed_forward"), "w2");
@@ -163,7 +165,8 @@ static void take_modules(struct toml *toml, json_t *model)
 	put(toml, "model", "tie_word_embeddings",
 	    json_incref(json_object_get(model, "enable_weight_tying")), from);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
-		put(toml, "model", sizes[i].ours, json_incref(find(layer, sizes[i].in_layer)), from);
+		put(toml, "model", sizes[i].ours, json_incref(find(layer, sizes[i].in_layer)),
+		    from);
 	put(toml, "model", "ffn_dim", json_incref(json_object_get(w2, "in_features")), from);
 	put(toml, "model", "norm_eps",
 	    json_incref(json_object_get(json_object_get(layer, "ffn_norm"), "eps")), from);
@@ -222,14 +225,16 @@ static void take_groups(struct toml *toml)
 	static const char from[] = "optimizer.param_groups";
 	json_t *optimizer = json_object_get(toml->root, "optimizer");
 	json_t *groups = json_object_get(optimizer, "param_groups");
-	json_t *group = json_array_get(groups, 0), *words = json_object_get(group, "optimizer_kwargs");
+	json_t *group = json_array_get(groups, 0),
+	       *words = json_object_get(group, "optimizer_kwargs");
 	json_t *betas = json_object_get(words, "betas");
 
 	if (json_array_size(groups) != 1 || strcmp(js_str(group, "pattern", ""), ".*") != 0)
 		return;
 	put(toml, "optimizer", "name", json_incref(json_object_get(group, "optimizer_name")), from);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		put(toml, "optimizer", names[i], json_incref(json_object_get(words, names[i])), from);
+		put(toml, "optimizer", names[i], json_incref(json_object_get(words, names[i])),
+		    from);
 	put(toml, "optimizer", "beta1", json_incref(json_array_get(betas, 0)), from);
 	put(toml, "optimizer", "beta2", json_incref(json_array_get(betas, 1)), from);
 	json_object_del(optimizer, "param_groups");

@@ -10,10 +10,10 @@
 #include "common/base/err.h"
 
 struct refusals {
-	struct err *first;		/* what the caller is told */
-	FILE *each;			/* a line for each; may be NULL */
+	struct err *first; /* what the caller is told */
+	FILE *each;        /* a line for each; may be NULL */
 	size_t count;
-	bool misread_model;		/* a key of [model] could not be read */
+	bool misread_model; /* a key of [model] could not be read */
 };
 
 /* rc of a check, and the err that it was given: counted, written down and emptied when rc is not 0.

@@ -34,13 +34,14 @@ static int refuse(struct refusals *r, const struct toml *toml, const char *key, 
 static int from_flavor(struct config *c, const struct toml *toml, struct refusals *r)
 {
 	const char *names;
-	const struct model_flavor *flavor =
-		model_flavor_find((enum model_family)c->model_name, c->flavor, &names);
+	const struct model_flavor *flavor = model_flavor_find((enum model_family)c->model_name,
+							      c->flavor, &names);
 
 	if (!flavor)
 		return refuse(r, toml, "model.flavor",
 			      xasprintf("there is no \"%s\", allowed: %s; or sizes of your own, "
-					"without a flavor", c->flavor, names));
+					"without a flavor",
+					c->flavor, names));
 	c->shape = flavor->shape;
 	return 0;
 }
@@ -88,8 +89,8 @@ static int from_hf(struct config *c, const struct toml *toml, const char *folder
 	if (is_given(toml, "model.name") && (int)c->shape.family != c->model_name)
 		return refuse(r, toml, "model.name",
 			      xasprintf("%s/config.json is of \"%s\": leave this key out, or "
-					"model.flavor in", folder,
-					model_family_name(c->shape.family)));
+					"model.flavor in",
+					folder, model_family_name(c->shape.family)));
 	c->model_name = (int)c->shape.family;
 	free(c->flavor);
 	c->flavor = xstrdup("");
@@ -113,7 +114,8 @@ static int from_nothing(struct config *c, const struct toml *toml, struct refusa
 			rc = refuse(r, toml, needed[i].key,
 				    xstrdup("is required where model.flavor is not given"));
 	c->shape = (struct model_shape){ .family = (enum model_family)c->model_name,
-					 .norm_eps = (float)USUAL_EPS, .rope_theta = USUAL_THETA };
+					 .norm_eps = (float)USUAL_EPS,
+					 .rope_theta = USUAL_THETA };
 	c->shape.tied = c->shape.family == MODEL_GPT2;
 	if (c->shape.family == MODEL_GPT2)
 		c->shape.positions = USUAL_POSITIONS;
@@ -139,7 +141,8 @@ static int base_shape(struct config *c, const struct toml *toml, struct refusals
 	if (initial[0] && !is_given(toml, "model.dim"))
 		return refuse(r, toml, "checkpoint.initial_load_path",
 			      xasprintf("%s/config.json, which has the shape, is not there; or say "
-					"it with model.flavor", initial));
+					"it with model.flavor",
+					initial));
 	return is_given(toml, "model.dim") ? from_nothing(c, toml, r) : from_flavor(c, toml, r);
 }
 
@@ -208,7 +211,7 @@ static void turn(struct config *c, size_t head_dim, size_t old_head_dim)
 	if (s->family == MODEL_GPT2)
 		return;
 	if (s->family == MODEL_NEOX && old_head_dim == 0)
-		share = 0.25;		/* GPTNeoXConfig's */
+		share = 0.25; /* GPTNeoXConfig's */
 	if (c->rotary_pct > 0)
 		share = c->rotary_pct;
 	/* what a division lost must not cost an element */
@@ -258,8 +261,9 @@ static int check_heads(const struct config *c, const struct toml *toml, struct r
 	if (s->head_dim || s->dim % (2 * s->heads) == 0)
 		return 0;
 	char *other = near ? xasprintf(", or n_heads %zu", near) : xstrdup("");
-	char *text = xasprintf("dim %zu is not n_heads %zu times an even number: dim %zu would do%s",
-			       s->dim, s->heads, round_up(s->dim, 2 * s->heads), other);
+	char *text = xasprintf(
+		"dim %zu is not n_heads %zu times an even number: dim %zu would do%s", s->dim,
+		s->heads, round_up(s->dim, 2 * s->heads), other);
 	free(other);
 	return refuse(r, toml, blamed(toml, "model.n_heads", "model.dim"), text);
 }
@@ -278,8 +282,8 @@ static int check_kv_heads(const struct config *c, const struct toml *toml, struc
 	return refuse(r, toml, key,
 		      xasprintf("n_heads %zu is no multiple of n_kv_heads %zu: %zu would do",
 				s->heads, s->kv_heads,
-				divisor_below(s->heads, s->kv_heads < s->heads ? s->kv_heads
-									       : s->heads)));
+				divisor_below(s->heads,
+					      s->kv_heads < s->heads ? s->kv_heads : s->heads)));
 }
 
 static int check_rotary(const struct config *c, const struct toml *toml, size_t head_dim,
@@ -292,8 +296,8 @@ static int check_rotary(const struct config *c, const struct toml *toml, size_t 
 	size_t even = s->rotary < 2 ? 2 : s->rotary - 1;
 	return refuse(r, toml, blamed(toml, "model.rotary_pct", "model.n_heads"),
 		      xasprintf("turns %zu elements of a head of %zu, which must be even: "
-				"rotary_pct %.6g would do", s->rotary, head_dim,
-				(double)even / (double)head_dim));
+				"rotary_pct %.6g would do",
+				s->rotary, head_dim, (double)even / (double)head_dim));
 }
 
 /* What was worked out, so that the effective file says it all. */
@@ -338,7 +342,7 @@ int shape_work_out(struct config *c, const struct toml *toml, struct refusals *r
 		(void)check_rotary(c, toml, head_dim, r);
 	(void)check_kv_heads(c, toml, r);
 	if (s->head_dim && s->head_dim * s->heads == s->dim)
-		s->head_dim = 0;	/* said, but what it would be anyway */
+		s->head_dim = 0; /* said, but what it would be anyway */
 	tell_sizes(c);
 	return r->count > before ? -1 : 0;
 }

@@ -19,14 +19,14 @@
 #include "worker/lbworker/data/shard.h"
 
 static const char SHARD_SUFFIX[] = ".tokens";
-enum { SOURCE_SHIFT = 54 };	/* above any seed that a config may hold */
+enum { SOURCE_SHIFT = 54 }; /* above any seed that a config may hold */
 
 struct source {
 	struct shard *shard;
-	uint64_t *first;		/* first sample of each shard, [shards + 1] */
+	uint64_t *first; /* first sample of each shard, [shards + 1] */
 	size_t shards;
 	double weight;
-	uint64_t quota, before;	/* of a block: samples of ours, and of the sources before us */
+	uint64_t quota, before; /* of a block: samples of ours, and of the sources before us */
 };
 
 struct data {
@@ -271,8 +271,8 @@ size_t data_source(const struct data *d, uint64_t number)
 	return find_source(d, number, &local);
 }
 
-static int copy_sample(const struct data *d, const struct shard *s, uint64_t first,
-		       int32_t *tokens, int32_t *targets, struct err *err)
+static int copy_sample(const struct data *d, const struct shard *s, uint64_t first, int32_t *tokens,
+		       int32_t *targets, struct err *err)
 {
 	for (size_t i = 0; i <= d->seq; i++) {
 		uint64_t token = shard_token(s, first + i);
@@ -297,11 +297,12 @@ int data_sample(const struct data *d, uint64_t number, int32_t *tokens, int32_t 
 	const struct source *s = &d->source[which];
 	uint64_t samples = s->first[s->shards];
 	const struct rng order = { .seed = d->seed ^ (uint64_t)which << SOURCE_SHIFT,
-				   .stream = RNG_ORDER, .step = (uint32_t)(local / samples) };
+				   .stream = RNG_ORDER,
+				   .step = (uint32_t)(local / samples) };
 	uint64_t sample = rng_permute(&order, local % samples, samples);
 	size_t low = 0, high = s->shards;
 
-	while (high - low > 1) {	/* the last shard that begins at or before it */
+	while (high - low > 1) { /* the last shard that begins at or before it */
 		size_t middle = low + (high - low) / 2;
 		if (s->first[middle] <= sample)
 			low = middle;

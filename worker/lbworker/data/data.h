@@ -25,21 +25,21 @@ enum { MIX_BLOCK = 4096, MIX_SOURCES_MAX = 256 };
 struct data;
 
 struct data_options {
-	const char *path;		/* the one source; NULL: mix */
-	char *const *mix;		/* "WEIGHT PATH", weights of any sum */
+	const char *path; /* the one source; NULL: mix */
+	char *const *mix; /* "WEIGHT PATH", weights of any sum */
 	size_t mix_count;
 	size_t seq;
-	uint64_t vocab;			/* of the model */
+	uint64_t vocab; /* of the model */
 	uint64_t seed;
-	bool verify;		/* read every byte now: digests, tokens outside the vocabulary */
+	bool verify; /* read every byte now: digests, tokens outside the vocabulary */
 };
 
 /* NULL with one line in err. */
 struct data *data_open(const struct data_options *options, struct err *err);
-void data_close(struct data *data);		/* NULL is fine */
+void data_close(struct data *data); /* NULL is fine */
 
 uint64_t data_tokens(const struct data *data);
-uint64_t data_samples(const struct data *data);	/* of all sources together, at least 1 */
+uint64_t data_samples(const struct data *data); /* of all sources together, at least 1 */
 /* 32 hex digits that name this data: its files in order, and how they are mixed. */
 const char *data_digest(const struct data *data);
 

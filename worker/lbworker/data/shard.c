@@ -81,8 +81,10 @@ static int check_index(const struct shard *s, const struct shard_header *h, stru
 				       s->path, i, start, before, h->token_count);
 	}
 	if (start != h->token_count)
-		return err_set(err, ERR_USAGE, "%s: the document index ends at %" PRIu64
-			       ", not at %" PRIu64 " tokens", s->path, start, h->token_count);
+		return err_set(err, ERR_USAGE,
+			       "%s: the document index ends at %" PRIu64 ", not at %" PRIu64
+			       " tokens",
+			       s->path, start, h->token_count);
 	return 0;
 }
 
@@ -157,7 +159,8 @@ static int check_tokens(const struct shard *s, uint64_t vocab, struct err *err)
 	return 0;
 }
 
-/* Where not all is read, some of it is all the same: another tokenizer shows within a few pieces. */
+/* Where not all is read, some of it is all the same: another tokenizer shows within a few
+ * pieces. */
 static int check_pieces(const struct shard *s, uint64_t vocab, struct err *err)
 {
 	uint64_t each = s->token_count / PIECES + 1;
@@ -181,8 +184,10 @@ static int open_foreign(struct shard *s, uint64_t header_bytes, struct err *err)
 	uint64_t bytes = s->bytes - header_bytes;
 
 	if (bytes % s->token_bytes != 0)
-		return err_set(err, ERR_USAGE, "%s: %" PRIu64 " bytes are no whole number of uint%u"
-			       " tokens (cut short?)", s->path, bytes, 8 * s->token_bytes);
+		return err_set(err, ERR_USAGE,
+			       "%s: %" PRIu64 " bytes are no whole number of uint%u"
+			       " tokens (cut short?)",
+			       s->path, bytes, 8 * s->token_bytes);
 	s->tokens = (const char *)s->map + header_bytes;
 	s->token_count = bytes / s->token_bytes;
 	digest_pieces(s);
@@ -231,14 +236,17 @@ static int open_llmc(struct shard *s, const struct llmc_format *f, uint64_t voca
 			       s->path);
 	memcpy(words, s->map, sizeof(words));
 	if (words[1] != f->version)
-		return err_set(err, ERR_USAGE, "%s: llm.c file of version %" PRIu32
-			       ", this program reads %" PRIu32, s->path, words[1], f->version);
+		return err_set(err, ERR_USAGE,
+			       "%s: llm.c file of version %" PRIu32 ", this program reads %" PRIu32,
+			       s->path, words[1], f->version);
 	s->token_bytes = f->token_bytes;
 	if (open_foreign(s, LLMC_HEADER_BYTES, err))
 		return -1;
 	if ((uint32_t)s->token_count != words[2])
-		return err_set(err, ERR_USAGE, "%s: its header says %" PRIu32 " tokens, it holds %"
-			       PRIu64 " (cut short?)", s->path, words[2], s->token_count);
+		return err_set(err, ERR_USAGE,
+			       "%s: its header says %" PRIu32 " tokens, it holds %" PRIu64
+			       " (cut short?)",
+			       s->path, words[2], s->token_count);
 	return check_ids(s, vocab, verify, err);
 }
 

@@ -27,21 +27,21 @@
 enum { SHARD_VERSION = 1, SHARD_DIGEST_BYTES = 16 };
 
 struct shard_header {
-	char magic[8];			/* "LBTOKENS" */
+	char magic[8]; /* "LBTOKENS" */
 	uint32_t version;
-	uint32_t token_bytes;		/* 1, 2 or 4 */
+	uint32_t token_bytes; /* 1, 2 or 4 */
 	uint64_t token_count;
 	uint64_t document_count;
-	uint64_t vocab;			/* every token is below it */
+	uint64_t vocab; /* every token is below it */
 	uint8_t digest[SHARD_DIGEST_BYTES];
-	uint64_t reserved;		/* 0 */
+	uint64_t reserved; /* 0 */
 };
 
 struct shard {
-	char *path;			/* owned */
+	char *path; /* owned */
 	void *map;
-	uint64_t bytes;			/* of the file */
-	const char *tokens;		/* within map */
+	uint64_t bytes;     /* of the file */
+	const char *tokens; /* within map */
 	uint32_t token_bytes;
 	uint64_t token_count;
 	/* Names the content: the native digest, or for the other formats XXH3-128 of the size and
@@ -53,7 +53,7 @@ struct shard {
  * the others are read through with `verify`, which also compares native digests. -1 with one
  * line. */
 int shard_open(struct shard *s, uint64_t vocab, bool verify, struct err *err);
-void shard_close(struct shard *s);		/* a zeroed one is fine; frees path */
+void shard_close(struct shard *s); /* a zeroed one is fine; frees path */
 
 uint64_t shard_token(const struct shard *s, uint64_t position);
 

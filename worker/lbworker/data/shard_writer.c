@@ -20,19 +20,19 @@ enum { COPY_BYTES = 1 << 16, BYTE_VOCAB = 256 };
 
 /* What is to be written, and how far it is. */
 struct recipe {
-	char *const *files;		/* of text; NULL: shards */
+	char *const *files; /* of text; NULL: shards */
 	struct shard *shards;
-	size_t count;			/* of either */
-	int64_t document_start;	/* of shards: this token begins a document; -1: the file does */
+	size_t count;           /* of either */
+	int64_t document_start; /* of shards: this token begins a document; -1: the file does */
 	uint32_t token_bytes;
 	uint64_t vocab;
-	uint64_t *index;		/* where documents start */
+	uint64_t *index; /* where documents start */
 	uint64_t documents, room;
 };
 
 struct writer {
 	FILE *out;
-	char *path;			/* the temporary name */
+	char *path; /* the temporary name */
 	XXH3_state_t *hash;
 	uint64_t tokens;
 };
@@ -101,7 +101,7 @@ static int put_shard(struct recipe *p, struct writer *w, const struct shard *s, 
 static int put_parts(struct recipe *p, struct writer *w, struct err *err)
 {
 	for (size_t i = 0; i < p->count; i++) {
-		if (p->files) {		/* an empty text is a document, too */
+		if (p->files) { /* an empty text is a document, too */
 			p->index = xrealloc(p->index, (i + 2) * sizeof(*p->index));
 			p->index[p->documents++] = w->tokens;
 		} else {
@@ -118,7 +118,8 @@ static int put_all(struct recipe *p, struct writer *w, struct err *err)
 {
 	static const char zeros[8];
 	struct shard_header header = { .magic = { 'L', 'B', 'T', 'O', 'K', 'E', 'N', 'S' },
-				       .version = SHARD_VERSION, .token_bytes = p->token_bytes,
+				       .version = SHARD_VERSION,
+				       .token_bytes = p->token_bytes,
 				       .vocab = p->vocab };
 	XXH128_canonical_t digest;
 
@@ -167,8 +168,11 @@ static int write_shard(const char *out, struct recipe *p, uint64_t *out_tokens, 
 int data_prepare(const char *out, char *const *files, size_t count, uint64_t *out_tokens,
 		 struct err *err)
 {
-	struct recipe recipe = { .files = files, .count = count, .document_start = -1,
-			     .token_bytes = 1, .vocab = BYTE_VOCAB };
+	struct recipe recipe = { .files = files,
+				 .count = count,
+				 .document_start = -1,
+				 .token_bytes = 1,
+				 .vocab = BYTE_VOCAB };
 
 	return write_shard(out, &recipe, out_tokens, err);
 }
@@ -197,8 +201,9 @@ static int open_shards(struct recipe *p, char *const *files, struct err *err)
 int data_join(const char *out, char *const *files, size_t count, int64_t document_start,
 	      uint64_t *out_tokens, uint64_t *out_documents, struct err *err)
 {
-	struct recipe recipe = { .count = count, .document_start = document_start,
-			     .shards = xcalloc(count, sizeof(struct shard)) };
+	struct recipe recipe = { .count = count,
+				 .document_start = document_start,
+				 .shards = xcalloc(count, sizeof(struct shard)) };
 	int rc = open_shards(&recipe, files, err);
 
 	*out_tokens = 0;

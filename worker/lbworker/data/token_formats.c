@@ -19,9 +19,12 @@ static const struct magic {
 } magics[] = {
 	{ "\x1f\x8b", 0, 2, "is compressed (gzip): unpack it first" },
 	{ "\x28\xb5\x2f\xfd", 0, 4, "is compressed (zstd): unpack it first" },
-	{ "\xfd" "7zXZ", 0, 5, "is compressed (xz): unpack it first" },
-	{ "PK\x03\x04", 0, 4, "is an archive (zip, .npz or torch.save): numpy.save writes tokens "
-			      "that are read" },
+	{ "\xfd"
+	  "7zXZ",
+	  0, 5, "is compressed (xz): unpack it first" },
+	{ "PK\x03\x04", 0, 4,
+	  "is an archive (zip, .npz or torch.save): numpy.save writes tokens "
+	  "that are read" },
 	{ "PAR1", 0, 4, "is a Parquet file: its texts have to become tokens first" },
 	{ "ARROW1", 0, 6, "is an Arrow file: its texts have to become tokens first" },
 	{ "\x89HDF", 0, 4, "is an HDF5 file: numpy.save writes tokens that are read" },
@@ -147,7 +150,8 @@ static int find_numpy(struct token_layout *out, const char *path, const unsigned
 	if (!one)
 		return err_set(err, ERR_USAGE,
 			       "%s: is a NumPy array of more than one dimension: its .ravel() is "
-			       "read", path);
+			       "read",
+			       path);
 	out->first = head + length;
 	return of_width(out, path, "a NumPy array", type, token_bytes, err);
 }
@@ -191,12 +195,12 @@ static int find_megatron(struct token_layout *out, const char *path, struct err 
 	if (!is_index)
 		return 0;
 	out->first = 0;
-	return of_width(out, path, "Megatron's, by its .idx,", name,
-			width_of_code(head[17], name), err);
+	return of_width(out, path, "Megatron's, by its .idx,", name, width_of_code(head[17], name),
+			err);
 }
 
-int token_layout_find(struct token_layout *out, const char *path, const void *start,
-		      uint64_t bytes, struct err *err)
+int token_layout_find(struct token_layout *out, const char *path, const void *start, uint64_t bytes,
+		      struct err *err)
 {
 	const unsigned char *at = start;
 

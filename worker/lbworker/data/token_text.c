@@ -15,9 +15,9 @@ static const uint32_t MAGIC = 20240328;
 
 struct token_text {
 	size_t vocab;
-	size_t known;			/* tokens in the file; 0: there is none */
+	size_t known; /* tokens in the file; 0: there is none */
 	char *file;
-	const char **token;		/* length byte, then its bytes */
+	const char **token; /* length byte, then its bytes */
 };
 
 static uint32_t word_at(const char *file, size_t index)
@@ -77,7 +77,7 @@ void token_text_put(const struct token_text *t, int32_t token, FILE *to)
 		fwrite(t->token[token] + 1, 1, (unsigned char)t->token[token][0], to);
 	else if (t->known == 0 && t->vocab == TOKEN_TEXT_BYTES)
 		putc(token, to);
-	else		/* a vocabulary may be padded beyond its tokenizer */
+	else /* a vocabulary may be padded beyond its tokenizer */
 		fprintf(to, "%s%" PRId32 "%s", t->known ? "<" : "", token, t->known ? ">" : " ");
 }
 

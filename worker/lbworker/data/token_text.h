@@ -13,13 +13,13 @@
 
 #include "common/base/err.h"
 
-enum { TOKEN_TEXT_BYTES = 256 };	/* a vocabulary of that size is taken for bytes */
+enum { TOKEN_TEXT_BYTES = 256 }; /* a vocabulary of that size is taken for bytes */
 
 struct token_text;
 
 /* `path` NULL: bytes where the vocabulary is that small, numbers otherwise. NULL with err. */
 struct token_text *token_text_open(const char *path, size_t vocab, struct err *err);
-void token_text_close(struct token_text *text);		/* NULL is fine */
+void token_text_close(struct token_text *text); /* NULL is fine */
 void token_text_put(const struct token_text *text, int32_t token, FILE *to);
 
 /* "15, 3,7" as tokens below vocab; *count of them, the caller frees. NULL with err. */

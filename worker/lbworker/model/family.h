@@ -10,41 +10,49 @@
 #include "worker/lbworker/model/model.h"
 
 /* The parameters of a layer, then those of no layer. */
+/* clang-format off */
 enum param {
 	PARAM_QKV, PARAM_QKV_BIAS, PARAM_OUT, PARAM_OUT_BIAS, PARAM_UP, PARAM_UP_BIAS, PARAM_DOWN,
 	PARAM_DOWN_BIAS, PARAM_NORM1, PARAM_NORM1_BIAS, PARAM_NORM2, PARAM_NORM2_BIAS,
 	PARAM_EMBEDDING, PARAM_POSITIONS, PARAM_FINAL_NORM, PARAM_FINAL_NORM_BIAS, PARAM_HEAD,
 	PARAM_COUNT
 };
+/* clang-format on */
 
 /* A side of a tensor, in words of the shape. QUERY, KEY: all query, all key heads; QKV: query, key
  * and value heads together. */
 enum extent {
-	EXTENT_NONE, EXTENT_DIM, EXTENT_QUERY, EXTENT_KEY, EXTENT_QKV, EXTENT_FFN, EXTENT_VOCAB,
+	EXTENT_NONE,
+	EXTENT_DIM,
+	EXTENT_QUERY,
+	EXTENT_KEY,
+	EXTENT_QKV,
+	EXTENT_FFN,
+	EXTENT_VOCAB,
 	EXTENT_POSITIONS
 };
 
 /* Rows that follow one another with the same param are one parameter: its pieces in order. */
 struct family_tensor {
 	enum param param;
-	const char *name;		/* behind the prefix, for a layer's */
-	enum extent rows, columns;	/* columns NONE: a vector */
+	const char *name;          /* behind the prefix, for a layer's */
+	enum extent rows, columns; /* columns NONE: a vector */
 };
 
 enum { FAMILY_TENSORS = 16 };
 
 struct family {
 	const char *name;
-	bool layer_norm;		/* LayerNorm with bias; else RMSNorm */
-	bool parallel;			/* both halves of a layer read its input */
-	bool gated;			/* SwiGLU; else GELU of the form below */
+	bool layer_norm; /* LayerNorm with bias; else RMSNorm */
+	bool parallel;   /* both halves of a layer read its input */
+	bool gated;      /* SwiGLU; else GELU of the form below */
 	enum gelu_form gelu;
-	bool learned_positions;		/* else rotary */
-	bool interleaved;		/* query, key, value of a head side by side */
-	bool in_out;			/* matrices of a layer are stored [in, out] */
-	const char *prefix;		/* of a layer's tensors, with %zu */
-	struct family_tensor layer[FAMILY_TENSORS];	/* end: a row without a name */
-	struct family_tensor first[4], last[4];		/* before and behind the layers */
+	bool learned_positions;                     /* else rotary */
+	bool interleaved;                           /* query, key, value of a head side by side */
+	bool in_out;                                /* matrices of a layer are stored [in, out] */
+	const char *prefix;                         /* of a layer's tensors, with %zu */
+	struct family_tensor layer[FAMILY_TENSORS]; /* end: a row without a name */
+	struct family_tensor first[4], last[4];     /* before and behind the layers */
 };
 
 /* u-muP (umup.h): of the peak learning rate; 0: not trained. */
@@ -56,7 +64,7 @@ double umup_unit_gradient(const struct model_shape *shape, enum param param);
 extern const struct family family_llama, family_neox, family_gpt2;
 
 struct model_layer {
-	size_t at[PARAM_COUNT];		/* offsets into the parameter array; ABSENT */
+	size_t at[PARAM_COUNT]; /* offsets into the parameter array; ABSENT */
 };
 #define ABSENT SIZE_MAX
 
@@ -87,30 +95,30 @@ static inline size_t model_outer(const struct model *m, enum param param)
 /* --- what a layer keeps for backward --------------------------------------------------------- */
 
 struct norm_kept {
-	float *mean, *rstd;		/* [N]; mean only for LayerNorm */
+	float *mean, *rstd; /* [N]; mean only for LayerNorm */
 };
 
 struct layer_kept {
-	void *x;			/* [N,D] the residual stream as the layer found it */
+	void *x; /* [N,D] the residual stream as the layer found it */
 	struct norm_kept norm1, norm2;
-	void *attention_in;		/* [N,D] normed */
-	void *qkv;			/* [N,Q] rotated */
-	void *attended;		/* [N,A] all heads */
-	float *lse;			/* [batch,H,T] */
-	void *middle;			/* [N,D] the stream between the halves; not if parallel */
-	void *ffn_in;			/* [N,D] normed */
-	void *up;			/* [N,2F] gate and up, or [N,F] */
-	void *hidden;			/* [N,F] */
+	void *attention_in; /* [N,D] normed */
+	void *qkv;          /* [N,Q] rotated */
+	void *attended;     /* [N,A] all heads */
+	float *lse;         /* [batch,H,T] */
+	void *middle;       /* [N,D] the stream between the halves; not if parallel */
+	void *ffn_in;       /* [N,D] normed */
+	void *up;           /* [N,2F] gate and up, or [N,F] */
+	void *hidden;       /* [N,F] */
 };
 
 /* Buffers that all layers share. */
 struct layer_shared {
-	float *rope;			/* [T, R/2, 2] cos, sin */
-	void *delta;		/* [N,D] what a layer adds to the stream; in backward free */
-	void *dx, *dnormed;		/* [N,D] gradient of the stream, and behind a norm */
-	void *dattended;		/* [N,A] */
-	void *dqkv;			/* [N,Q] */
-	void *dhidden;			/* [N,F] */
+	float *rope;        /* [T, R/2, 2] cos, sin */
+	void *delta;        /* [N,D] what a layer adds to the stream; in backward free */
+	void *dx, *dnormed; /* [N,D] gradient of the stream, and behind a norm */
+	void *dattended;    /* [N,A] */
+	void *dqkv;         /* [N,Q] */
+	void *dhidden;      /* [N,F] */
 };
 
 /* forward: the stream before the layer is `before` + shared->delta, or k->x as it stands when
@@ -136,19 +144,19 @@ void norm_backward(const struct model *m, size_t weight, size_t bias, const stru
 /* A matrix product with the weights at an offset: y[N,out] = scale x[N,in] W^T + bias + beta y, or
  * gelu of that. */
 struct linear {
-	size_t weight, bias;		/* bias ABSENT: none */
+	size_t weight, bias; /* bias ABSENT: none */
 	size_t in, out;
-	bool in_out;			/* stored [in, out] */
-	float scale;			/* of the product */
-	float first_half;		/* scale of the first half of y; 0: as the rest */
+	bool in_out;      /* stored [in, out] */
+	float scale;      /* of the product */
+	float first_half; /* scale of the first half of y; 0: as the rest */
 	/* GELU behind it (forward) or in front of it (backward_input): what went into that; NULL:
 	 * there is none. */
 	void *kept;
 };
 void linear_forward(const struct model *m, const struct linear *w, void *y, const void *x,
 		    size_t rows, float beta);
-void linear_backward_input(const struct model *m, const struct linear *w, void *dx,
-			   const void *dy, size_t rows);
+void linear_backward_input(const struct model *m, const struct linear *w, void *dx, const void *dy,
+			   size_t rows);
 void linear_backward_weight(const struct model *m, const struct linear *w, const void *dy,
 			    const void *x, size_t rows, bool accumulate);
 

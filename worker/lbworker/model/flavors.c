@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+/* clang-format off */
 #define LLAMA(V, D, L, H, G, F, TIED, ...) \
 	{ .family = MODEL_LLAMA, .vocab = (V), .dim = (D), .layers = (L), .heads = (H), \
 	  .kv_heads = (G), .ffn = (F), .tied = (TIED), .norm_eps = 1e-5f, __VA_ARGS__ }
@@ -22,6 +23,7 @@
 #define THETA(N) .rope_theta = (N)
 #define SCALED(FACTOR) THETA(500000), \
 	.scaling = { .factor = (FACTOR), .low = 1, .high = 4, .original = 8192 }
+/* clang-format on */
 
 static const struct model_flavor flavors[] = {
 	{ "debugmodel", "0.2 M parameters, bytes, untied; for tests",

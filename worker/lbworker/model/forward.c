@@ -18,23 +18,23 @@ enum { HEAD_CHUNK = 16 << 20, HEAD_CHUNK_BF16 = 128 << 20, HEAD_TILE = 128 };
 struct model_activations {
 	struct layer_kept *layer;
 	struct layer_shared shared;
-	void *last;			/* [N,D] the residual stream after the last layer */
+	void *last; /* [N,D] the residual stream after the last layer */
 	struct norm_kept final_norm;
-	void *final;			/* [N,D] normed */
-	void *logits;			/* [chunk,V] */
-	float *loss;			/* [N] */
-	int32_t *tokens, *targets;	/* [N] */
+	void *final;               /* [N,D] normed */
+	void *logits;              /* [chunk,V] */
+	float *loss;               /* [N] */
+	int32_t *tokens, *targets; /* [N] */
 	size_t chunk_rows;
 	double *loss_sum;
-	void *memory;			/* all of the above but layer */
+	void *memory; /* all of the above but layer */
 };
 
 /* --- the arena: one walk counts, a second one hands out addresses ---------------------------- */
 
 struct arena {
-	char *base;			/* NULL while counting */
+	char *base; /* NULL while counting */
 	size_t bytes;
-	size_t activation_bytes;	/* one element of an activation */
+	size_t activation_bytes; /* one element of an activation */
 };
 
 static void *reserve_bytes(struct arena *arena, size_t bytes)
@@ -118,8 +118,8 @@ static void lay_out_all(struct arena *p, const struct model *m, struct model_act
 
 	lay_out_layers(p, m, a);
 	if (!m->family->learned_positions)
-		a->shared.rope =
-			reserve_words(p, m->seq * (s->rotary ? s->rotary : model_head_dim(s)));
+		a->shared.rope = reserve_words(p, m->seq * (s->rotary ? s->rotary
+								      : model_head_dim(s)));
 	a->last = reserve(p, rows * s->dim);
 	lay_out_norm(p, m, &a->final_norm);
 	a->final = reserve(p, rows * s->dim);
@@ -225,9 +225,9 @@ void activations_destroy(const struct model *m, struct model_activations *a)
 struct head_pass {
 	bool gradients, accumulate;
 	float scale;
-	double *loss_sum;		/* device; of this pass, or added to when is_summed */
+	double *loss_sum; /* device; of this pass, or added to when is_summed */
 	bool is_summed;
-	void (*behind)(void *arg);	/* may be NULL */
+	void (*behind)(void *arg); /* may be NULL */
 	void *arg;
 };
 
@@ -275,8 +275,14 @@ static void forward(const struct model *m, const struct head_pass *pass)
 
 static struct linear head_of(const struct model *m)
 {
-	return (struct linear){ model_outer(m, PARAM_HEAD), ABSENT, m->shape.dim, m->shape.vocab,
-				false, m->scales.head, 0, NULL };
+	return (struct linear){ model_outer(m, PARAM_HEAD),
+				ABSENT,
+				m->shape.dim,
+				m->shape.vocab,
+				false,
+				m->scales.head,
+				0,
+				NULL };
 }
 
 /* Losses into a->loss; with gradients also shared.dnormed and the head's weight gradient. */
@@ -324,8 +330,8 @@ static void backward(const struct model *m, const struct head_pass *pass)
 	struct model_activations *a = m->activations;
 	bool accumulate = pass->accumulate;
 
-	m->backend->zero(m->device, a->shared.dx, m->batch * m->seq * m->shape.dim *
-						      compute_bytes(m->options.compute));
+	m->backend->zero(m->device, a->shared.dx,
+			 m->batch * m->seq * m->shape.dim * compute_bytes(m->options.compute));
 	norm_backward(m, model_outer(m, PARAM_FINAL_NORM), model_outer(m, PARAM_FINAL_NORM_BIAS),
 		      &a->final_norm, a->shared.dx, a->shared.dnormed, a->last, accumulate);
 	for (size_t l = m->shape.layers; l-- > 0;) {
@@ -369,8 +375,8 @@ static uint64_t program_of(const struct model *m, const struct head_pass *pass)
 
 static void sum_losses(const struct model *m, const struct head_pass *pass)
 {
-	m->backend->sum_losses(m->device, pass->loss_sum, m->activations->loss,
-			       m->batch * m->seq, pass->is_summed);
+	m->backend->sum_losses(m->device, pass->loss_sum, m->activations->loss, m->batch * m->seq,
+			       pass->is_summed);
 }
 
 static void queue(const struct model *m, const struct head_pass *pass)
@@ -402,8 +408,10 @@ static void run(const struct model *m, const struct head_pass *pass)
 int model_backprop(struct model *m, const int32_t *tokens, const int32_t *targets, float scale,
 		   bool accumulate, double *loss_sum, struct err *err)
 {
-	const struct head_pass pass = { .gradients = true, .accumulate = accumulate,
-					.scale = scale, .loss_sum = m->activations->loss_sum };
+	const struct head_pass pass = { .gradients = true,
+					.accumulate = accumulate,
+					.scale = scale,
+					.loss_sum = m->activations->loss_sum };
 	feed(m, tokens, targets);
 	run(m, &pass);
 	return collect_loss(m, loss_sum, err);
@@ -412,9 +420,13 @@ int model_backprop(struct model *m, const int32_t *tokens, const int32_t *target
 void model_queue(struct model *m, const int32_t *tokens, const int32_t *targets, float scale,
 		 bool accumulate, double *loss_sum, void (*behind)(void *arg), void *arg)
 {
-	const struct head_pass pass = { .gradients = true, .accumulate = accumulate,
-					.scale = scale, .loss_sum = loss_sum,
-					.is_summed = accumulate, .behind = behind, .arg = arg };
+	const struct head_pass pass = { .gradients = true,
+					.accumulate = accumulate,
+					.scale = scale,
+					.loss_sum = loss_sum,
+					.is_summed = accumulate,
+					.behind = behind,
+					.arg = arg };
 	feed(m, tokens, targets);
 	run(m, &pass);
 }

@@ -17,25 +17,27 @@ enum { MAX_CONFIG_BYTES = 1 << 20 };
 
 enum hf_type { HF_SIZE, HF_FLOAT, HF_DOUBLE, HF_BOOL };
 
-struct hf_key {			/* one field of the shape */
+/* one field of the shape */
+struct hf_key {
 	const char *name;
 	enum hf_type type;
 	size_t offset;
-	double fallback;	/* what an absent key means; NAN: it is required */
+	double fallback; /* what an absent key means; NAN: it is required */
 };
 
-struct hf_constant {		/* what our model always does: text, a flag, or nothing at all */
+/* what our model always does: text, a flag, or nothing at all */
+struct hf_constant {
 	const char *name, *text;
-	bool flag, none;	/* an absent key means the same */
+	bool flag, none; /* an absent key means the same */
 };
 
 struct hf_family {
 	const char *model_type, *architecture;
-	const char *positions;			/* the key of the longest sequence */
-	const char *rotary_share;		/* of a head that turns; NULL: all of it */
+	const char *positions;    /* the key of the longest sequence */
+	const char *rotary_share; /* of a head that turns; NULL: all of it */
 	double rotary_fallback;
-	const struct hf_key *keys;		/* ends with a NULL name */
-	const struct hf_constant *constants;	/* the same */
+	const struct hf_key *keys;           /* ends with a NULL name */
+	const struct hf_constant *constants; /* the same */
 };
 
 static const struct hf_key llama_keys[] = {
@@ -52,12 +54,9 @@ static const struct hf_key llama_keys[] = {
 };
 
 static const struct hf_constant llama_constants[] = {
-	{ "hidden_act", "silu", false, false },
-	{ "attention_bias", NULL, false, false },
-	{ "mlp_bias", NULL, false, false },
-	{ "sliding_window", NULL, false, true },
-	{ "num_local_experts", NULL, false, true },
-	{ .name = NULL },
+	{ "hidden_act", "silu", false, false },     { "attention_bias", NULL, false, false },
+	{ "mlp_bias", NULL, false, false },         { "sliding_window", NULL, false, true },
+	{ "num_local_experts", NULL, false, true }, { .name = NULL },
 };
 
 static const struct hf_key neox_keys[] = {
@@ -276,7 +275,9 @@ static int check_constant(const json_t *o, const struct hf_constant *c, struct e
 	if (is_ours)
 		return 0;
 	return err_set(err, ERR_USAGE, "%s must be %s", c->name,
-		       c->text ? c->text : c->flag ? "true" : "false");
+		       c->text   ? c->text
+		       : c->flag ? "true"
+				 : "false");
 }
 
 static int read_scaling(const json_t *rope, struct rope_scaling *out, struct err *err)
@@ -287,7 +288,8 @@ static int read_scaling(const json_t *rope, struct rope_scaling *out, struct err
 	out->original = js_real(rope, "original_max_position_embeddings", 0);
 	if (out->factor >= 1 && out->low > 0 && out->high > out->low && out->original >= 1)
 		return 0;
-	return err_set(err, ERR_USAGE, "rope scaling of type llama3 needs factor, low_freq_factor, "
+	return err_set(err, ERR_USAGE,
+		       "rope scaling of type llama3 needs factor, low_freq_factor, "
 		       "high_freq_factor and original_max_position_embeddings");
 }
 
@@ -347,8 +349,10 @@ static int check_mistral(const json_t *o, struct err *err)
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
 		if (!json_object_get(o, needed[i]))
 			return err_set(err, ERR_USAGE, "%s is missing, and Mistral's default is %s",
-				       needed[i], i == 0 ? "a window of 4096, which is not "
-							   "supported: null would do" : "8");
+				       needed[i],
+				       i == 0 ? "a window of 4096, which is not "
+						"supported: null would do"
+					      : "8");
 	return 0;
 }
 
@@ -375,7 +379,8 @@ static int read_shape(const json_t *o, struct model_shape *out, size_t *position
 	if (!f)
 		return err_set(err, ERR_USAGE,
 			       "model_type \"%.40s\" is not one of: llama, mistral, gpt_neox, "
-			       "gpt2", type);
+			       "gpt2",
+			       type);
 	for (const struct hf_key *key = f->keys; key->name; key++)
 		if (take_key(o, key, out, err))
 			return -1;

@@ -15,7 +15,6 @@
 json_t *hf_config_json(const struct model_shape *shape, size_t positions, const char *dtype);
 
 /* The shape that folder/config.json says, and the longest sequence it speaks of. */
-int hf_config_read(struct model_shape *out, size_t *positions, const char *folder,
-		   struct err *err);
+int hf_config_read(struct model_shape *out, size_t *positions, const char *folder, struct err *err);
 
 #endif

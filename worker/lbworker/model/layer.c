@@ -16,8 +16,8 @@ static size_t row_count(const struct model *m)
 
 /* Outputs that share a scale; one piece, or two halves. */
 struct piece {
-	size_t at, count;		/* outputs */
-	size_t weight;			/* where their weights begin, and their gradients */
+	size_t at, count; /* outputs */
+	size_t weight;    /* where their weights begin, and their gradients */
 	float scale;
 };
 
@@ -49,13 +49,22 @@ void linear_forward(const struct model *m, const struct linear *w, void *y, cons
 
 	for (int i = 0; i < pieces; i++) {
 		const struct piece *p = &piece[i];
-		const struct gemm g = { .m = rows, .n = p->count, .k = w->in, .a = x, .lda = w->in,
+		const struct gemm g = { .m = rows,
+					.n = p->count,
+					.k = w->in,
+					.a = x,
+					.lda = w->in,
 					.b = m->weights + p->weight,
-					.ldb = w->in_out ? w->out : w->in, .b_is_weight = true,
-					.trans_b = !w->in_out, .c = (char *)y + bytes_to(m, p),
-					.ldc = w->out, .alpha = p->scale, .beta = beta,
+					.ldb = w->in_out ? w->out : w->in,
+					.b_is_weight = true,
+					.trans_b = !w->in_out,
+					.c = (char *)y + bytes_to(m, p),
+					.ldc = w->out,
+					.alpha = p->scale,
+					.beta = beta,
 					.then = w->kept ? GEMM_GELU : GEMM_PLAIN,
-					.gelu = m->family->gelu, .kept = w->kept,
+					.gelu = m->family->gelu,
+					.kept = w->kept,
 					.bias = w->bias == ABSENT ? NULL
 								  : m->weights + w->bias + p->at };
 		m->backend->gemm(m->device, &g);
@@ -63,22 +72,30 @@ void linear_forward(const struct model *m, const struct linear *w, void *y, cons
 }
 
 /* dx = scale dy W, times the slope of a GELU that made x */
-void linear_backward_input(const struct model *m, const struct linear *w, void *dx,
-			   const void *dy, size_t rows)
+void linear_backward_input(const struct model *m, const struct linear *w, void *dx, const void *dy,
+			   size_t rows)
 {
 	struct piece piece[2];
 	int pieces = pieces_of(w, piece);
 
 	for (int i = 0; i < pieces; i++) {
 		const struct piece *p = &piece[i];
-		const struct gemm g = { .m = rows, .n = w->in, .k = p->count,
-					.a = (const char *)dy + bytes_to(m, p), .lda = w->out,
+		const struct gemm g = { .m = rows,
+					.n = w->in,
+					.k = p->count,
+					.a = (const char *)dy + bytes_to(m, p),
+					.lda = w->out,
 					.b = m->weights + p->weight,
-					.ldb = w->in_out ? w->out : w->in, .b_is_weight = true,
-					.trans_b = w->in_out, .c = dx, .ldc = w->in,
-					.alpha = p->scale, .beta = i > 0 ? 1.0f : 0.0f,
+					.ldb = w->in_out ? w->out : w->in,
+					.b_is_weight = true,
+					.trans_b = w->in_out,
+					.c = dx,
+					.ldc = w->in,
+					.alpha = p->scale,
+					.beta = i > 0 ? 1.0f : 0.0f,
 					.then = w->kept ? GEMM_GELU_BACKWARD : GEMM_PLAIN,
-					.gelu = m->family->gelu, .kept = w->kept };
+					.gelu = m->family->gelu,
+					.kept = w->kept };
 		m->backend->gemm(m->device, &g);
 	}
 }
@@ -94,10 +111,19 @@ void linear_backward_weight(const struct model *m, const struct linear *w, const
 	for (int i = 0; i < pieces; i++) {
 		const struct piece *p = &piece[i];
 		const void *part = (const char *)dy + bytes_to(m, p);
-		struct gemm g = { .m = p->count, .n = w->in, .k = rows, .a = part, .lda = w->out,
-				  .trans_a = true, .b = x, .ldb = w->in,
-				  .c = m->grads + p->weight, .c_is_gradient = true, .ldc = w->in,
-				  .alpha = p->scale, .beta = accumulate ? 1.0f : 0.0f,
+		struct gemm g = { .m = p->count,
+				  .n = w->in,
+				  .k = rows,
+				  .a = part,
+				  .lda = w->out,
+				  .trans_a = true,
+				  .b = x,
+				  .ldb = w->in,
+				  .c = m->grads + p->weight,
+				  .c_is_gradient = true,
+				  .ldc = w->in,
+				  .alpha = p->scale,
+				  .beta = accumulate ? 1.0f : 0.0f,
 				  .sum_a = bias };
 		if (w->in_out) {
 			g.m = w->in, g.a = x, g.lda = w->in;
@@ -145,8 +171,8 @@ static struct linear linear_of(const struct model *m, size_t l, enum param weigh
 {
 	const struct model_layer *layer = &m->layer[l];
 
-	return (struct linear){ layer->at[weight], layer->at[bias], in, out, m->family->in_out,
-				scale, 0, NULL };
+	return (struct linear){ layer->at[weight], layer->at[bias], in, out,
+				m->family->in_out, scale,           0,  NULL };
 }
 
 static struct linear qkv_of(const struct model *m, size_t l)
@@ -183,9 +209,13 @@ static struct attention attention_of(const struct model *m)
 {
 	const struct model_shape *s = &m->shape;
 
-	return (struct attention){ .batch = m->batch, .seq = m->seq, .heads = s->heads,
-				   .kv_heads = s->kv_heads, .head_dim = model_head_dim(s),
-				   .rotary = s->rotary, .interleaved = m->family->interleaved,
+	return (struct attention){ .batch = m->batch,
+				   .seq = m->seq,
+				   .heads = s->heads,
+				   .kv_heads = s->kv_heads,
+				   .head_dim = model_head_dim(s),
+				   .rotary = s->rotary,
+				   .interleaved = m->family->interleaved,
 				   .scale = m->scales.scores };
 }
 

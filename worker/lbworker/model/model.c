@@ -33,7 +33,7 @@ static bool within(size_t value, size_t max)
 
 static int check_heads(const struct model_shape *s, struct err *err)
 {
-	bool is_own = s->head_dim != 0;		/* not what dim gives */
+	bool is_own = s->head_dim != 0; /* not what dim gives */
 
 	if (!is_own && (s->dim % s->heads != 0 || s->dim / s->heads % 2 != 0))
 		return err_set(err, ERR_USAGE,
@@ -47,7 +47,8 @@ static int check_heads(const struct model_shape *s, struct err *err)
 	    (s->family != MODEL_LLAMA || s->umup.enable))
 		return err_set(err, ERR_USAGE,
 			       "model: head_dim %zu must be dim / heads, but in llama without "
-			       "u-muP", s->head_dim);
+			       "u-muP",
+			       s->head_dim);
 	if (s->heads % s->kv_heads != 0)
 		return err_set(err, ERR_USAGE,
 			       "model: heads %zu must be a multiple of kv_heads %zu", s->heads,
@@ -172,7 +173,7 @@ static double folded(const struct model *m, enum param param, bool first)
 static void name_table(struct model *m, const struct family_tensor *table, size_t l,
 		       const char *prefix)
 {
-	size_t behind[PARAM_COUNT] = { 0 };	/* pieces of the same parameter before this one */
+	size_t behind[PARAM_COUNT] = { 0 }; /* pieces of the same parameter before this one */
 
 	for (const struct family_tensor *row = table; is_present(m, row); row++) {
 		struct model_tensor *t = &m->tensor[m->tensors++];
@@ -218,9 +219,12 @@ int model_plan(struct model **out, const struct model_shape *shape,
 	if (check_shape(shape, options, err))
 		return -1;
 	struct model *m = xcalloc(1, sizeof(*m));
-	*m = (struct model){ .shape = *shape, .options = *options,
-			     .family = families[shape->family], .batch = options->batch,
-			     .seq = options->seq, .scales = umup_scales(shape) };
+	*m = (struct model){ .shape = *shape,
+			     .options = *options,
+			     .family = families[shape->family],
+			     .batch = options->batch,
+			     .seq = options->seq,
+			     .scales = umup_scales(shape) };
 	m->layer = xcalloc(shape->layers + 1, sizeof(*m->layer));
 	lay_out(m);
 	name_tensors(m);
@@ -228,9 +232,8 @@ int model_plan(struct model **out, const struct model_shape *shape,
 	return 0;
 }
 
-int model_create(struct model **out, const struct model_shape *shape,
-		 const struct backend *backend, struct device *device,
-		 const struct model_options *options, struct err *err)
+int model_create(struct model **out, const struct model_shape *shape, const struct backend *backend,
+		 struct device *device, const struct model_options *options, struct err *err)
 {
 	struct model *m;
 

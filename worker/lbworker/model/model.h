@@ -38,12 +38,12 @@ struct rope_scaling {
 struct model_shape {
 	enum model_family family;
 	size_t vocab, dim, layers, heads, kv_heads, ffn;
-	bool tied;			/* the head is the embedding */
+	bool tied; /* the head is the embedding */
 	float norm_eps;
 	double rope_theta;
-	size_t head_dim;		/* 0: dim / heads */
-	size_t rotary;			/* leading elements of a head that turn; 0: all */
-	size_t positions;		/* learned ones: the longest sequence */
+	size_t head_dim;  /* 0: dim / heads */
+	size_t rotary;    /* leading elements of a head that turn; 0: all */
+	size_t positions; /* learned ones: the longest sequence */
 	struct rope_scaling scaling;
 	struct umup umup;
 };
@@ -64,59 +64,58 @@ const char *model_family_name(enum model_family family);
  * bf16 behind a GELU differs by a rounding, where the product before it applied that to its fp32
  * sum. */
 enum model_recompute {
-	RECOMPUTE_NONE,			/* everything is kept */
-	RECOMPUTE_SELECTIVE,		/* norms and activations again, matrix products are kept */
-	RECOMPUTE_FULL,			/* the whole layer again, from its input */
+	RECOMPUTE_NONE,      /* everything is kept */
+	RECOMPUTE_SELECTIVE, /* norms and activations again, matrix products are kept */
+	RECOMPUTE_FULL,      /* the whole layer again, from its input */
 	RECOMPUTE_COUNT
 };
 
 struct model_options {
-	size_t batch, seq;		/* one micro-batch: batch sequences of seq tokens */
+	size_t batch, seq; /* one micro-batch: batch sequences of seq tokens */
 	enum model_recompute recompute;
-	size_t every;			/* FULL: of each so many layers the first; 0 or 1: all */
-	enum compute compute;		/* what the device was opened to compute in */
-	bool bf16_moments;		/* of the optimizer; else fp32 */
+	size_t every;         /* FULL: of each so many layers the first; 0 or 1: all */
+	enum compute compute; /* what the device was opened to compute in */
+	bool bf16_moments;    /* of the optimizer; else fp32 */
 };
 
 /* One tensor as a checkpoint knows it: a name of Hugging Face and a piece of the arrays. */
 struct model_tensor {
 	char name[96];
-	size_t offset, rows, columns;	/* columns 0: a vector of `rows` */
+	size_t offset, rows, columns; /* columns 0: a vector of `rows` */
 	/* u-muP (umup.h); without it 1, and rate and unit_gradient are not looked at */
 	double rate, unit_gradient;
-	double folded;			/* times that it is the weight of a model without u-muP */
+	double folded; /* times that it is the weight of a model without u-muP */
 };
 
-struct family;				/* family.h */
-struct model_layer;			/* where its parameters lie: family.h */
-struct model_activations;		/* forward.c */
+struct family;            /* family.h */
+struct model_layer;       /* where its parameters lie: family.h */
+struct model_activations; /* forward.c */
 
 struct model {
 	struct model_shape shape;
 	struct model_options options;
 	const struct family *family;
 	const struct backend *backend;
-	struct device *device;			/* borrowed */
-	size_t batch, seq;			/* as in options */
+	struct device *device; /* borrowed */
+	size_t batch, seq;     /* as in options */
 
-	size_t parameters, decayed;		/* counts; the first `decayed` are matrices */
-	struct umup_scales scales;		/* of the products */
-	struct model_layer *layer;		/* [layers], and one more for what is in no layer */
-	struct model_tensor *tensor;		/* in the order of the checkpoint */
+	size_t parameters, decayed;  /* counts; the first `decayed` are matrices */
+	struct umup_scales scales;   /* of the products */
+	struct model_layer *layer;   /* [layers], and one more for what is in no layer */
+	struct model_tensor *tensor; /* in the order of the checkpoint */
 	size_t tensors;
 
-	float *weights, *grads;			/* device, [parameters] */
+	float *weights, *grads; /* device, [parameters] */
 	struct model_activations *activations;
 };
 
 /* Checks the shape, plans and allocates everything. 0, or -1 with err and nothing left behind. */
-int model_create(struct model **out, const struct model_shape *shape,
-		 const struct backend *backend, struct device *device,
-		 const struct model_options *options, struct err *err);
+int model_create(struct model **out, const struct model_shape *shape, const struct backend *backend,
+		 struct device *device, const struct model_options *options, struct err *err);
 /* The same without device and memory: only names, places and sizes. */
 int model_plan(struct model **out, const struct model_shape *shape,
 	       const struct model_options *options, struct err *err);
-void model_destroy(struct model *model);	/* NULL is fine */
+void model_destroy(struct model *model); /* NULL is fine */
 
 /* Normal with std, residual outputs with std/sqrt(2 layers), norms 1, biases 0: Radford 2019. With
  * u-muP std is 1 everywhere. */
@@ -136,8 +135,8 @@ void model_queue(struct model *model, const int32_t *tokens, const int32_t *targ
 		 bool accumulate, double *loss_sum, void (*behind)(void *arg), void *arg);
 
 /* The same without gradients. */
-int model_loss(struct model *model, const int32_t *tokens, const int32_t *targets,
-	       double *loss_sum, struct err *err);
+int model_loss(struct model *model, const int32_t *tokens, const int32_t *targets, double *loss_sum,
+	       struct err *err);
 
 /* Forward only; logits [rows, vocab] (host memory) of the tokens from `first` on. */
 int model_logits(struct model *model, const int32_t *tokens, size_t first, size_t rows,
@@ -146,8 +145,8 @@ int model_logits(struct model *model, const int32_t *tokens, size_t first, size_
 /* What a model of that shape takes, without a device. 0, or -1 when the shape is refused. */
 struct model_cost {
 	uint64_t parameters;
-	uint64_t multiplied;	/* of these, those in matrix products: the head, not a table */
-	uint64_t activation_bytes;	/* kept for backward, and the buffers all layers share */
+	uint64_t multiplied;       /* of these, those in matrix products: the head, not a table */
+	uint64_t activation_bytes; /* kept for backward, and the buffers all layers share */
 };
 /* The same `multiplied` of a model that is there. */
 uint64_t model_multiplied(const struct model *model);

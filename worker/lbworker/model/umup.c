@@ -105,7 +105,8 @@ int umup_check(const struct model_shape *s, struct err *err)
 	if (s->family != MODEL_LLAMA)
 		return err_set(err, ERR_USAGE, "u_mup is for llama, whose norms have no bias");
 	if (s->tied)
-		return err_set(err, ERR_USAGE, "u_mup: the head cannot be the embedding, their "
+		return err_set(err, ERR_USAGE,
+			       "u_mup: the head cannot be the embedding, their "
 			       "learning rates differ");
 	if (!(u->attention > 0 && u->activation > 0 && u->residual > 0 && u->ratio > 0 &&
 	      u->loss > 0 && u->context >= 1))

@@ -38,14 +38,16 @@
 
 struct model_shape;
 
-struct umup {			/* all 1 but `context`, unless tuned */
+/* all 1 but `context`, unless tuned */
+struct umup {
 	bool enable;
 	/* a_attn, a_act, a_res, a_ratio, a_loss */
 	double attention, activation, residual, ratio, loss;
-	double context;		/* T, of the training; part of the model from then on */
+	double context; /* T, of the training; part of the model from then on */
 };
 
-struct umup_scales {		/* all 1, and scores 0, for a model without u-muP */
+/* all 1, and scores 0, for a model without u-muP */
+struct umup_scales {
 	float qkv, out, gate, up, down, head, scores;
 };
 

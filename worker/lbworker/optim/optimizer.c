@@ -13,7 +13,9 @@ static size_t elements(const struct model_tensor *t)
 struct step_control optimizer_control(const struct optimizer *o, const struct optimizer_step *step)
 {
 	return (struct step_control){
-		.norm_limit = step->norm_limit, .norm_most = o->max_norm, .lr = (float)step->lr,
+		.norm_limit = step->norm_limit,
+		.norm_most = o->max_norm,
+		.lr = (float)step->lr,
 		.to_m_hat = (float)(1.0 / (1.0 - pow((float)o->beta1, (double)step->update))),
 		.to_v_hat = (float)(1.0 / (1.0 - pow((float)o->beta2, (double)step->update))),
 		.step = (uint32_t)step->update,
@@ -57,9 +59,13 @@ void optimizer_update(const struct optimizer *o, struct model *model, void *m, v
 	const struct update u = { model, m, v, control };
 	size_t d = model->decayed;
 	struct adamw a = {
-		.beta1 = (float)o->beta1, .beta2 = (float)o->beta2, .eps = (float)o->eps,
-		.weight_decay = (float)o->weight_decay, .rate = 1,
-		.bf16_moments = model->options.bf16_moments, .key = o->key,
+		.beta1 = (float)o->beta1,
+		.beta2 = (float)o->beta2,
+		.eps = (float)o->eps,
+		.weight_decay = (float)o->weight_decay,
+		.rate = 1,
+		.bf16_moments = model->options.bf16_moments,
+		.key = o->key,
 	};
 
 	model->backend->sum_squares(model->device, &control->squares, model->grads,

@@ -11,11 +11,11 @@
 enum schedule_decay { SCHEDULE_LINEAR, SCHEDULE_COSINE, SCHEDULE_SQRT, SCHEDULE_DECAY_COUNT };
 
 struct schedule {
-	double peak;			/* the configured learning rate */
+	double peak; /* the configured learning rate */
 	int64_t warmup_steps, steps;
-	double decay_ratio;		/* share of all steps that decay; < 0: all after warm-up */
+	double decay_ratio; /* share of all steps that decay; < 0: all after warm-up */
 	enum schedule_decay decay;
-	double min_factor;		/* of the peak, reached after the last step */
+	double min_factor; /* of the peak, reached after the last step */
 };
 
 /* Steps count from 1; a pure function of the step, so a resumed run needs no state. */

@@ -9,8 +9,8 @@ enum { MEMORY = 50, WARM_UP = 20 };
 
 double spike_filter_limit(const struct spike_filter *g, const struct spike_rules *rules)
 {
-	return rules->spike_factor > 0 && g->judged >= WARM_UP
-		       ? rules->spike_factor * g->usual_norm : INFINITY;
+	return rules->spike_factor > 0 && g->judged >= WARM_UP ? rules->spike_factor * g->usual_norm
+							       : INFINITY;
 }
 
 enum step_verdict spike_filter_judge(struct spike_filter *g, const struct spike_rules *rules,

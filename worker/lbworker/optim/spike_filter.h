@@ -8,14 +8,14 @@
 #include <stdint.h>
 
 struct spike_rules {
-	int64_t max_skips;		/* in a row; 0: the first one ends the training */
-	double spike_factor;	/* times the usual gradient norm; 0: spikes are let through */
+	int64_t max_skips;   /* in a row; 0: the first one ends the training */
+	double spike_factor; /* times the usual gradient norm; 0: spikes are let through */
 };
 
 /* Part of a checkpoint: a resumed training judges as the first one would have. */
 struct spike_filter {
-	double usual_norm;		/* running mean over the steps that counted */
-	int64_t judged;			/* of those */
+	double usual_norm; /* running mean over the steps that counted */
+	int64_t judged;    /* of those */
 	int64_t skipped, in_a_row;
 };
 

@@ -4,7 +4,7 @@
 
 uint32_t crc32c(const void *bytes, size_t count)
 {
-	const uint32_t polynomial = 0x82f63b78u;	/* reflected */
+	const uint32_t polynomial = 0x82f63b78u; /* reflected */
 	const unsigned char *at = bytes;
 	uint32_t crc = 0xffffffffu;
 

@@ -15,13 +15,13 @@ enum { FOLDER_MODE = 0755, CLASSES = 4 };
 
 struct row {
 	const char *what;
-	uint64_t planned, held;		/* bytes */
+	uint64_t planned, held; /* bytes */
 };
 
 struct table {
 	struct row row[CLASSES + HOLDINGS_MAX];
 	size_t rows;
-	uint64_t others;		/* held by other programs, and by the driver for us */
+	uint64_t others; /* held by other programs, and by the driver for us */
 };
 
 static struct row *row_of(struct table *t, const char *what)
@@ -36,8 +36,10 @@ static struct row *row_of(struct table *t, const char *what)
 static struct table table_of(const struct memory_use *use, const struct plan *plan)
 {
 	const struct row planned[CLASSES] = {
-		{ "weights", plan->weights, 0 }, { "gradients", plan->gradients, 0 },
-		{ "moments", plan->moments, 0 }, { "activations", plan->activations, 0 },
+		{ "weights", plan->weights, 0 },
+		{ "gradients", plan->gradients, 0 },
+		{ "moments", plan->moments, 0 },
+		{ "activations", plan->activations, 0 },
 	};
 	struct table t = { .rows = CLASSES };
 	uint64_t ours = 0;

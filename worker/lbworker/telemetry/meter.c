@@ -20,7 +20,8 @@ struct token_flop meter_flop(const struct model_shape *s, uint64_t parameters, u
 	double linear = 6 * (double)multiplied, all = (double)parameters;
 
 	return (struct token_flop){ .palm = linear + 12 * attention,
-				    .causal = linear + 6 * attention, .handbook = 6 * all,
+				    .causal = linear + 6 * attention,
+				    .handbook = 6 * all,
 				    .handbook_again = 8 * all };
 }
 
@@ -72,8 +73,16 @@ static double peak_gemm_flops(const struct model *m)
 			break;
 		void *a = be->alloc(m->device, bytes, what), *b = be->alloc(m->device, bytes, what);
 		void *c = be->alloc(m->device, bytes, what);
-		const struct gemm g = { .m = side, .n = side, .k = side, .a = a, .b = b, .c = c,
-					.lda = side, .ldb = side, .ldc = side, .trans_b = true,
+		const struct gemm g = { .m = side,
+					.n = side,
+					.k = side,
+					.a = a,
+					.b = b,
+					.c = c,
+					.lda = side,
+					.ldb = side,
+					.ldc = side,
+					.trans_b = true,
 					.alpha = 1.0f };
 		bool fits = a && b && c && fill(m, a, bytes) && fill(m, b, bytes);
 		double seconds = fits ? product_s(m, &g) : NAN;

@@ -18,20 +18,20 @@
 
 struct token_flop {
 	double palm, causal;
-	double handbook;		/* 6 N */
-	double handbook_again;		/* 8 N */
+	double handbook;       /* 6 N */
+	double handbook_again; /* 8 N */
 };
 struct token_flop meter_flop(const struct model_shape *shape, uint64_t parameters,
 			     uint64_t multiplied, size_t seq);
 
 struct meter {
 	struct token_flop flop;
-	double peak_flops;		/* a second, 0: not known */
+	double peak_flops; /* a second, 0: not known */
 	/* How it was measured, threads times at once, setting *busy when others took of the time;
 	 * NULL: it was not, or it is not to be measured again. */
 	double (*measure)(int threads, bool *busy);
 	int threads;
-	int tries;			/* left, while what was measured first is in doubt */
+	int tries; /* left, while what was measured first is in doubt */
 };
 
 /* The peak is `peak_tflops` where that is above 0; otherwise it is measured for a few hundredths of
@@ -40,9 +40,9 @@ struct meter {
 void meter_init(struct meter *meter, const struct model *model, double peak_tflops,
 		int64_t threads);
 
-/* A step was computed at `flops` a second. A peak below that cannot be, and one that was measured on
- * a busy machine need not be: both are measured again, and the highest counts. True when the peak is
- * another one now. */
+/* A step was computed at `flops` a second. A peak below that cannot be, and one that was measured
+ * on a busy machine need not be: both are measured again, and the highest counts. True when the
+ * peak is another one now. */
 bool meter_hold_against(struct meter *meter, double flops);
 
 /* Share of the peak, NAN when that is not known. */

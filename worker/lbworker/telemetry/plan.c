@@ -31,7 +31,7 @@ const struct plan_device *plan_device_find(const char *name, const char **names)
 const struct plan_device *plan_device_of(const char *description)
 {
 	if (strstr(description, "PCIe") || strstr(description, "NVL"))
-		return NULL;		/* the table has the SXM ones */
+		return NULL; /* the table has the SXM ones */
 	for (size_t i = 0; i < DEVICES; i++) {
 		const char *at = strstr(description, devices[i].name);
 		size_t length = strlen(devices[i].name);
@@ -49,7 +49,7 @@ static double again(const struct plan *p, const struct model_shape *s,
 	double head = 6.0 * (double)s->vocab * (double)s->dim;
 
 	if (o->recompute != RECOMPUTE_FULL)
-		return 0;	/* selective repeats no matrix product */
+		return 0; /* selective repeats no matrix product */
 	return (p->flop_causal - head) / 3 * (double)layers / (double)s->layers;
 }
 
@@ -196,7 +196,8 @@ int plan_fits(const struct plan *p, bool with_copy, uint64_t available, struct e
 	return err_set(err, ERR_USAGE,
 		       "not enough memory: %.2f GiB needed (weights %.2f, gradients %.2f, moments "
 		       "%.2f, activations %.2f%s), %.2f GiB available; a smaller batch, or "
-		       "activation_checkpoint.mode", gib((double)needed), gib((double)p->weights),
-		       gib((double)p->gradients), gib((double)p->moments),
-		       gib((double)p->activations), more, gib((double)available));
+		       "activation_checkpoint.mode",
+		       gib((double)needed), gib((double)p->weights), gib((double)p->gradients),
+		       gib((double)p->moments), gib((double)p->activations), more,
+		       gib((double)available));
 }

@@ -13,26 +13,26 @@
 
 struct plan {
 	struct model_cost cost;
-	uint64_t weights, gradients, moments, activations;	/* bytes on the device */
-	uint64_t checkpoint;		/* bytes of host memory that one is written from */
-	int64_t tokens;			/* in a step, once the batch is full */
+	uint64_t weights, gradients, moments, activations; /* bytes on the device */
+	uint64_t checkpoint; /* bytes of host memory that one is written from */
+	int64_t tokens;      /* in a step, once the batch is full */
 	/* Forward and backward of one token. Of N parameters that are multiplied, with L layers of
 	 * width D and T tokens: 6 N + 12 L D T (Chowdhery et al. 2022, PaLM), and with the half
 	 * of attention that a causal mask leaves: 6 N + 6 L D T. */
 	double flop_palm, flop_causal;
-	double flop_handbook;	/* 6 N of all parameters, 8 N with every layer again (meter.h) */
-	double flop_again;		/* causal; what activation checkpointing adds */
+	double flop_handbook; /* 6 N of all parameters, 8 N with every layer again (meter.h) */
+	double flop_again;    /* causal; what activation checkpointing adds */
 };
 
 /* A device by its data sheet. */
 struct plan_device {
 	const char *name, *about;
-	double flops;			/* per second: dense matrix products */
-	double bytes_per_s, bytes;	/* of its memory */
+	double flops;              /* per second: dense matrix products */
+	double bytes_per_s, bytes; /* of its memory */
 };
 
 int plan_make(struct plan *out, const struct config *config, struct err *err);
-uint64_t plan_bytes(const struct plan *plan);	/* on the device, all classes */
+uint64_t plan_bytes(const struct plan *plan); /* on the device, all classes */
 
 /* NULL when there is none of that name; names (if not NULL) then lists all. */
 const struct plan_device *plan_device_find(const char *name, const char **names);

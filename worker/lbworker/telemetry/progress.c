@@ -17,8 +17,8 @@ struct progress {
 	const struct config *config;
 	struct report *report;
 	struct meter meter;
-	const struct plan_device *sheet;	/* NULL: we know none, as of CPUs */
-	struct tensorboard *tb;		/* NULL: not wanted */
+	const struct plan_device *sheet; /* NULL: we know none, as of CPUs */
+	struct tensorboard *tb;          /* NULL: not wanted */
 };
 
 static int open_tensorboard(struct progress *p, int64_t first_step, struct err *err)
@@ -96,8 +96,8 @@ static void chart(struct progress *p, const struct report_step *s)
 static void print(const struct report_step *s)
 {
 	printf("step %" PRId64 "/%" PRId64 " loss %.4f grad_norm %.3f lr %.3e %.0f tokens/s"
-	       " %.3f TFLOP/s", s->step, s->target_step, s->loss, s->grad_norm, s->lr,
-	       s->tokens_per_s, s->tflops);
+	       " %.3f TFLOP/s",
+	       s->step, s->target_step, s->loss, s->grad_norm, s->lr, s->tokens_per_s, s->tflops);
 	if (isfinite(s->mfu))
 		printf(" %.1f%% MFU", 100 * s->mfu);
 	printf(" %.2f GiB\n", s->memory_gib);
@@ -122,7 +122,7 @@ void progress_step(struct progress *p, struct report_step *s)
 	s->mfu_handbook = meter_mfu(m, m->flop.handbook, s->tokens_per_s);
 	s->mfu_sheet = p->sheet ? m->flop.palm * s->tokens_per_s / p->sheet->flops : NAN;
 	s->memory_gib = (double)meter_memory_bytes() / (1 << 30);
-	if (isfinite(s->loss) && isfinite(s->grad_norm))	/* JSON has no other numbers */
+	if (isfinite(s->loss) && isfinite(s->grad_norm)) /* JSON has no other numbers */
 		report_step(p->report, s);
 	if (!is_logged)
 		return;

@@ -16,7 +16,7 @@ struct progress;
 /* `first_step` is the next one. The report is borrowed. NULL with err. */
 struct progress *progress_open(const struct config *config, const struct model *model,
 			       struct report *report, int64_t first_step, struct err *err);
-void progress_close(struct progress *progress);		/* NULL is fine */
+void progress_close(struct progress *progress); /* NULL is fine */
 
 /* Works out what follows from the speed (FLOP/s, MFU, memory), and tells it all. */
 void progress_step(struct progress *progress, struct report_step *step);

@@ -20,7 +20,7 @@
 enum { MAX_WAITING_BYTES = 1 << 20, CLOSE_WAIT_MS = 2000 };
 
 struct report {
-	int fd;				/* -1: nobody listens */
+	int fd; /* -1: nobody listens */
 	struct buf out, in;
 	unsigned orders;
 };

@@ -10,18 +10,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum report_order { REPORT_NOTHING = 0, REPORT_SAVE = 1, REPORT_STOP = 2 };	/* flags */
+enum report_order { REPORT_NOTHING = 0, REPORT_SAVE = 1, REPORT_STOP = 2 }; /* flags */
 
 struct report_step {
-	int64_t step, target_step, tokens;	/* tokens: trained so far */
+	int64_t step, target_step, tokens; /* tokens: trained so far */
 	double loss, grad_norm, lr, tokens_per_s, step_ms;
 	/* shares, not per cent, of the measured peak unless said (meter.h) */
 	double tflops, mfu, mfu_causal, mfu_handbook;
-	double mfu_sheet;		/* of the data sheet; NAN: there is none */
-	double memory_gib;		/* highest so far */
-	double data_ms;			/* of step_ms: getting the samples */
-	double checkpoint_ms;		/* waited for checkpoints since the step before */
-	double val_loss;		/* NAN: not a step with validation */
+	double mfu_sheet;     /* of the data sheet; NAN: there is none */
+	double memory_gib;    /* highest so far */
+	double data_ms;       /* of step_ms: getting the samples */
+	double checkpoint_ms; /* waited for checkpoints since the step before */
+	double val_loss;      /* NAN: not a step with validation */
 };
 
 struct report;
@@ -32,10 +32,10 @@ struct report *report_open(const char *socket_path);
 /* Sends what still waits, for at most 2 s. NULL is fine. */
 void report_close(struct report *report);
 
-void report_phase(struct report *report, const char *name);	/* setup, train, checkpoint, eval */
+void report_phase(struct report *report, const char *name); /* setup, train, checkpoint, eval */
 void report_step(struct report *report, const struct report_step *step);
 void report_checkpoint(struct report *report, int64_t step, const char *absolute_path);
-void report_bye(struct report *report, const char *status);	/* done, stopped, diverged */
+void report_bye(struct report *report, const char *status); /* done, stopped, diverged */
 
 /* Orders that arrived since the last call, as flags of enum report_order. */
 unsigned report_orders(struct report *report);

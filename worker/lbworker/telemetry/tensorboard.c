@@ -19,13 +19,18 @@
 #include "worker/lbworker/telemetry/crc32c.h"
 
 enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
-enum { EVENT_WALL_TIME = 1, EVENT_STEP = 2, EVENT_FILE_VERSION = 3, EVENT_SUMMARY = 5,
-       EVENT_SESSION_LOG = 7 };
+enum {
+	EVENT_WALL_TIME = 1,
+	EVENT_STEP = 2,
+	EVENT_FILE_VERSION = 3,
+	EVENT_SUMMARY = 5,
+	EVENT_SESSION_LOG = 7
+};
 enum { SUMMARY_VALUE = 1, VALUE_TAG = 1, VALUE_SIMPLE = 2, LOG_STATUS = 1, STATUS_START = 1 };
 enum { FOLDER_MODE = 0755, EVENT_BYTES_MAX = 1 << 20 };
 
 struct tensorboard {
-	FILE *out;			/* NULL: failed before */
+	FILE *out; /* NULL: failed before */
 	char *path;
 };
 

@@ -19,7 +19,7 @@
 
 struct tb_scalar {
 	const char *tag;
-	double value;			/* not finite: left out */
+	double value; /* not finite: left out */
 };
 
 struct tensorboard;
@@ -27,7 +27,7 @@ struct tensorboard;
 /* Makes the folder, and in it events.out.tfevents.TIME.HOST.PID; `first_step` is what comes next.
  * NULL with err. */
 struct tensorboard *tensorboard_open(const char *folder, int64_t first_step, struct err *err);
-void tensorboard_close(struct tensorboard *tb);		/* NULL is fine */
+void tensorboard_close(struct tensorboard *tb); /* NULL is fine */
 
 /* One event with all scalars, on disk for readers when it returns. The first failure is a warning
  * and ends the file: no training dies of its charts. */

@@ -19,14 +19,14 @@ enum { FOLDER_MODE = 0755, LINE_BYTES = 256 };
 struct timeline {
 	struct timeline_classes classes;
 	bool is_copied;
-	const struct backend *gpu;	/* NULL: none */
+	const struct backend *gpu; /* NULL: none */
 	struct device *device;
 	char *path;
-	FILE *out;			/* NULL once a write has failed, which is said once */
+	FILE *out; /* NULL once a write has failed, which is said once */
 };
 
 struct resident {
-	uint64_t anonymous, files;	/* bytes */
+	uint64_t anonymous, files; /* bytes */
 };
 
 static struct resident resident_now(void)
@@ -86,8 +86,10 @@ static void add_gpu(const struct timeline *t, double now)
 	uint64_t ours = 0;
 
 	t->gpu->memory(t->device, &use);
-	fprintf(t->out, ",\n{\"ph\":\"C\",\"name\":\"GPU memory (MiB)\",\"pid\":0,\"ts\":%.3f,"
-		"\"args\":{", now);
+	fprintf(t->out,
+		",\n{\"ph\":\"C\",\"name\":\"GPU memory (MiB)\",\"pid\":0,\"ts\":%.3f,"
+		"\"args\":{",
+		now);
 	for (size_t i = 0; i < use.count; i++) {
 		fprintf(t->out, "\"%s\":%.3f,", use.held[i].what, mib(use.held[i].bytes));
 		ours += use.held[i].bytes;

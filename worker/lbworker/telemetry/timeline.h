@@ -13,7 +13,8 @@
 #include "common/base/err.h"
 #include "kernels/backend.h"
 
-struct timeline_classes {	/* bytes of this process, by what asked for them */
+/* bytes of this process, by what asked for them */
+struct timeline_classes {
 	uint64_t weights, gradients, moments, activations;
 	uint64_t checkpoint_copy; /* that async saving writes from; untouched before the first */
 };
@@ -26,9 +27,9 @@ struct timeline *timeline_open(const char *folder, int64_t first_step,
 			       const struct timeline_classes *classes, const struct backend *gpu,
 			       struct device *device, struct err *err);
 /* A sample now, under the name of what has just happened, like "step" or "checkpoint begins". */
-void timeline_add(struct timeline *timeline, const char *event, int64_t step);	/* NULL is fine */
+void timeline_add(struct timeline *timeline, const char *event, int64_t step); /* NULL is fine */
 /* The copy for checkpoints is written to from now on, so that it takes memory. */
-void timeline_copied(struct timeline *timeline);				/* NULL is fine */
-void timeline_close(struct timeline *timeline);					/* NULL is fine */
+void timeline_copied(struct timeline *timeline); /* NULL is fine */
+void timeline_close(struct timeline *timeline);  /* NULL is fine */
 
 #endif

@@ -19,10 +19,10 @@
 enum { FOLDER_MODE = 0755, SIZES = 3 };
 
 struct span {
-	const char *name;		/* a literal */
+	const char *name; /* a literal */
 	double start_us, end_us;
-	size_t size[SIZES];		/* what the operation worked on; 0: nothing more */
-	bool on_device;			/* the device's own times: marks until the trace ends */
+	size_t size[SIZES]; /* what the operation worked on; 0: nothing more */
+	bool on_device;     /* the device's own times: marks until the trace ends */
 	uint32_t start_mark, end_mark;
 };
 
@@ -37,11 +37,11 @@ struct trace {
 	struct backend table;
 	struct span *span;
 	size_t spans, room;
-	struct device *device;		/* of the marks; NULL: none was made */
-	double first_us;		/* host time at the first mark */
+	struct device *device; /* of the marks; NULL: none was made */
+	double first_us;       /* host time at the first mark */
 };
 
-static struct trace *current;		/* operations know their device, but not us */
+static struct trace *current; /* operations know their device, but not us */
 
 static void add_span(struct trace *t, const char *name, double start_us, size_t a, size_t b,
 		     size_t c)
@@ -52,8 +52,9 @@ static void add_span(struct trace *t, const char *name, double start_us, size_t 
 		t->room = t->room ? 2 * t->room : 1024;
 		t->span = xrealloc(t->span, t->room * sizeof(*t->span));
 	}
-	t->span[t->spans++] = (struct span){ .name = name, .start_us = start_us,
-					       .end_us = end_us, .size = { a, b, c } };
+	t->span[t->spans++] = (struct span){
+		.name = name, .start_us = start_us, .end_us = end_us, .size = { a, b, c }
+	};
 }
 
 void trace_span(struct trace *t, const char *name, double start_us)
@@ -95,26 +96,30 @@ static void traced_gemm(struct device *dev, const struct gemm *g)
 	struct moment start = begin(dev);
 
 	current->inner->gemm(dev, g);
-	end(dev, g->then == GEMM_GELU ? "gemm_gelu" : g->then ? "gemm_gelu_backward"
-		 : g->sum_a || g->sum_b ? "gemm_bias_backward" : "gemm", start, g->m, g->n, g->k);
+	end(dev,
+	    g->then == GEMM_GELU   ? "gemm_gelu"
+	    : g->then              ? "gemm_gelu_backward"
+	    : g->sum_a || g->sum_b ? "gemm_bias_backward"
+				   : "gemm",
+	    start, g->m, g->n, g->k);
 }
 
 #define UNPACK(...) __VA_ARGS__
-#define TRACED(operation, parameters, arguments, a, b, c)			\
-	static void traced_##operation(struct device *dev, UNPACK parameters)	\
-	{									\
-		struct moment start = begin(dev);				\
-										\
-		current->inner->operation(dev, UNPACK arguments);		\
-		end(dev, #operation, start, a, b, c);				\
+#define TRACED(operation, parameters, arguments, a, b, c) \
+	static void traced_##operation(struct device *dev, UNPACK parameters) \
+	{ \
+		struct moment start = begin(dev); \
+\
+		current->inner->operation(dev, UNPACK arguments); \
+		end(dev, #operation, start, a, b, c); \
 	}
 #include "worker/lbworker/telemetry/traced_operations.h"
 #undef TRACED
 
 static void fill_table(struct trace *t)
 {
-	t->table = *t->inner;		/* what is not traced below is passed on */
-	t->table.replay = NULL;		/* a recorded pass would be one span */
+	t->table = *t->inner;   /* what is not traced below is passed on */
+	t->table.replay = NULL; /* a recorded pass would be one span */
 	t->table.record = NULL;
 	t->table.record_end = NULL;
 	t->table.gemm = traced_gemm;

@@ -9,25 +9,22 @@ TRACED(embed_backward,
        (float *dtable, const void *dout, const int32_t *tokens, size_t rows, size_t dim),
        (dtable, dout, tokens, rows, dim), rows, dim, 0)
 TRACED(rmsnorm_forward,
-       (void *out, float *rstd, void *sum, const void *x, const void *delta,
-	const float *weight, size_t rows, size_t dim, float eps),
+       (void *out, float *rstd, void *sum, const void *x, const void *delta, const float *weight,
+	size_t rows, size_t dim, float eps),
        (out, rstd, sum, x, delta, weight, rows, dim, eps), rows, dim, 0)
 TRACED(rmsnorm_backward,
        (void *dx, float *dweight, const void *dout, const void *x, const float *rstd,
 	const float *weight, size_t rows, size_t dim, bool accumulate),
        (dx, dweight, dout, x, rstd, weight, rows, dim, accumulate), rows, dim, 0)
-TRACED(rope,
-       (void *qkv, const float *table, const struct attention *a, bool inverse),
+TRACED(rope, (void *qkv, const float *table, const struct attention *a, bool inverse),
        (qkv, table, a, inverse), a->batch, a->seq, a->heads)
-TRACED(attention_forward,
-       (void *out, float *lse, const void *qkv, const struct attention *a),
+TRACED(attention_forward, (void *out, float *lse, const void *qkv, const struct attention *a),
        (out, lse, qkv, a), a->batch, a->seq, a->heads)
 TRACED(attention_backward,
        (void *dqkv, const void *dout, const void *out, const float *lse, const void *qkv,
 	const struct attention *a),
        (dqkv, dout, out, lse, qkv, a), a->batch, a->seq, a->heads)
-TRACED(swiglu_forward,
-       (void *out, const void *gate_up, size_t rows, size_t width),
+TRACED(swiglu_forward, (void *out, const void *gate_up, size_t rows, size_t width),
        (out, gate_up, rows, width), rows, width, 0)
 TRACED(swiglu_backward,
        (void *dgate_up, const void *dout, const void *gate_up, size_t rows, size_t width),
@@ -37,45 +34,32 @@ TRACED(layernorm_forward,
 	const float *weight, const float *bias, size_t rows, size_t dim, float eps),
        (out, mean, rstd, sum, x, delta, weight, bias, rows, dim, eps), rows, dim, 0)
 TRACED(layernorm_backward,
-       (void *dx, float *dweight, float *dbias, const void *dout, const void *x,
-	const float *mean, const float *rstd, const float *weight, size_t rows, size_t dim,
-	bool accumulate),
+       (void *dx, float *dweight, float *dbias, const void *dout, const void *x, const float *mean,
+	const float *rstd, const float *weight, size_t rows, size_t dim, bool accumulate),
        (dx, dweight, dbias, dout, x, mean, rstd, weight, rows, dim, accumulate), rows, dim, 0)
-TRACED(bias_forward,
-       (void *y, const float *bias, size_t rows, size_t dim),
-       (y, bias, rows, dim), rows, dim, 0)
-TRACED(bias_backward,
-       (float *dbias, const void *dy, size_t rows, size_t dim, bool accumulate),
+TRACED(bias_forward, (void *y, const float *bias, size_t rows, size_t dim), (y, bias, rows, dim),
+       rows, dim, 0)
+TRACED(bias_backward, (float *dbias, const void *dy, size_t rows, size_t dim, bool accumulate),
        (dbias, dy, rows, dim, accumulate), rows, dim, 0)
-TRACED(positions_forward,
-       (void *x, const float *table, size_t rows, size_t seq, size_t dim),
+TRACED(positions_forward, (void *x, const float *table, size_t rows, size_t seq, size_t dim),
        (x, table, rows, seq, dim), rows, dim, 0)
 TRACED(positions_backward,
        (float *dtable, const void *dx, size_t rows, size_t seq, size_t dim, bool accumulate),
        (dtable, dx, rows, seq, dim, accumulate), rows, dim, 0)
-TRACED(gelu_forward,
-       (void *out, const void *x, size_t count, enum gelu_form form),
+TRACED(gelu_forward, (void *out, const void *x, size_t count, enum gelu_form form),
        (out, x, count, form), count, 0, 0)
 TRACED(gelu_backward,
        (void *dx, const void *dout, const void *x, size_t count, enum gelu_form form),
        (dx, dout, x, count, form), count, 0, 0)
 TRACED(cross_entropy,
-       (float *loss, void *logits, const int32_t *targets, size_t rows, size_t vocab,
-	float scale),
+       (float *loss, void *logits, const int32_t *targets, size_t rows, size_t vocab, float scale),
        (loss, logits, targets, rows, vocab, scale), rows, vocab, 0)
 TRACED(adamw,
        (float *weight, void *m, void *v, const float *grad, size_t count, const struct adamw *a,
 	const struct step_control *control),
        (weight, m, v, grad, count, a, control), count, 0, 0)
-TRACED(upload,
-       (void *to, const void *from_host, size_t bytes),
-       (to, from_host, bytes), bytes, 0, 0)
-TRACED(download,
-       (void *to_host, const void *from, size_t bytes),
-       (to_host, from, bytes), bytes, 0, 0)
-TRACED(zero,
-       (void *memory, size_t bytes),
-       (memory, bytes), bytes, 0, 0)
-TRACED(sum_squares,
-       (double *sum, const float *x, size_t count),
-       (sum, x, count), count, 0, 0)
+TRACED(upload, (void *to, const void *from_host, size_t bytes), (to, from_host, bytes), bytes, 0, 0)
+TRACED(download, (void *to_host, const void *from, size_t bytes), (to_host, from, bytes), bytes, 0,
+       0)
+TRACED(zero, (void *memory, size_t bytes), (memory, bytes), bytes, 0, 0)
+TRACED(sum_squares, (double *sum, const float *x, size_t count), (sum, x, count), count, 0, 0)

@@ -179,9 +179,10 @@ static int judge(struct training *t, const struct report_step *s, bool is_left_o
 		return 1;
 	}
 	if (verdict == STEP_SKIP)
-		log_warn("step %" PRId64 " is left out: loss %g, gradient norm %g (usual %.3g); %"
-			 PRId64 " so far", s->step, s->loss, s->grad_norm,
-			 t->state.spike_filter.usual_norm, t->state.spike_filter.skipped);
+		log_warn("step %" PRId64
+			 " is left out: loss %g, gradient norm %g (usual %.3g); %" PRId64 " so far",
+			 s->step, s->loss, s->grad_norm, t->state.spike_filter.usual_norm,
+			 t->state.spike_filter.skipped);
 	else
 		t->state.loss = s->loss;
 	return 0;
@@ -194,7 +195,8 @@ static int run_step(struct queued *q, const struct report_step *s, struct step_c
 	struct training *t = q->t;
 	const struct optimizer optimizer = config_optimizer(&t->config);
 	const struct optimizer_step step = {
-		.lr = s->lr, .update = s->step - t->state.spike_filter.skipped,
+		.lr = s->lr,
+		.update = s->step - t->state.spike_filter.skipped,
 		.norm_limit = spike_filter_limit(&t->state.spike_filter, &t->config.spike_rules),
 	};
 	int64_t next = t->state.samples + q->batches * t->config.local_batch_size;
@@ -204,7 +206,7 @@ static int run_step(struct queued *q, const struct report_step *s, struct step_c
 	t->backend->upload(t->device, t->control, d, sizeof(*d));
 	if (queue_step(q, err))
 		return -1;
-	if (s->step < s->target_step)	/* what is wrong with them shows when they are due */
+	if (s->step < s->target_step) /* what is wrong with them shows when they are due */
 		(void)load_batch(t, t->data, (uint64_t)next, NULL);
 	t->backend->download(t->device, d, t->control, sizeof(*d));
 	return t->backend->finish(t->device, why) ? err_set(err, ERR_INTERNAL, "%s", why) : 0;
@@ -329,7 +331,7 @@ int train_run(const struct config *config, enum train_end *end, struct err *err)
 {
 	struct training t;
 
-	signal(SIGXFSZ, SIG_IGN);	/* a file that may not grow is an error of write() */
+	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write() */
 	int rc = training_open(&t, config, err);
 	catch_signals();
 	if (rc == 0)

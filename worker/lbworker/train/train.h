@@ -9,9 +9,9 @@
 #include "worker/lbworker/config/config.h"
 
 enum train_end {
-	TRAIN_DONE,		/* all steps */
-	TRAIN_STOPPED,		/* asked to: a signal, or lbrun; a checkpoint was written */
-	TRAIN_DIVERGED,		/* the loss or the gradient is NaN or infinite; err says where */
+	TRAIN_DONE,     /* all steps */
+	TRAIN_STOPPED,  /* asked to: a signal, or lbrun; a checkpoint was written */
+	TRAIN_DIVERGED, /* the loss or the gradient is NaN or infinite; err says where */
 };
 
 /* 0 with *end, or -1 with err. On TRAIN_DIVERGED nothing was saved after the last good step. */

@@ -19,12 +19,19 @@ static int open_device(struct training *t, struct err *err)
 			      ? xstrdup(c->device_cache)
 			      : xasprintf("%s/%s", c->dump_folder, c->device_cache);
 	struct opened opened;
-	int rc = device_open(&opened, &(struct device_order){
-		.wish = (enum device_wish)c->device, .wish_name = "device.name = \"cuda\"",
-		.compute_name = is_asked ? "training.mixed_precision_param" : NULL, .notes = stdout,
-		.threads = (int)c->threads, .compute = (enum compute)c->compute,
-		.deterministic = c->deterministic, .cache = c->device_cache[0] ? cache : NULL,
-	}, err);
+	int rc = device_open(&opened,
+			     &(struct device_order){
+				     .wish = (enum device_wish)c->device,
+				     .wish_name = "device.name = \"cuda\"",
+				     .compute_name = is_asked ? "training.mixed_precision_param"
+							      : NULL,
+				     .notes = stdout,
+				     .threads = (int)c->threads,
+				     .compute = (enum compute)c->compute,
+				     .deterministic = c->deterministic,
+				     .cache = c->device_cache[0] ? cache : NULL,
+			     },
+			     err);
 
 	free(cache);
 	t->backend = opened.backend;
@@ -49,8 +56,7 @@ static int open_data(struct training *t, struct err *err)
 	other.path = c->validation_path;
 	t->data = data_open(&options, err);
 	if (!t->data)
-		return err_wrap(err, "training.dataset_%s",
-				c->dataset_mix.count ? "mix" : "path");
+		return err_wrap(err, "training.dataset_%s", c->dataset_mix.count ? "mix" : "path");
 	t->validation = c->validation_enable ? data_open(&other, err) : NULL;
 	if (c->validation_enable && !t->validation)
 		return err_wrap(err, "validation.dataset_path");
@@ -87,8 +93,8 @@ static void say_what(const struct training *t)
 	printf("%s %s: %zu parameters; computes in %s; %" PRIu64 " tokens of data, %" PRId64
 	       " tokens a step, %" PRId64 " steps\n",
 	       model_family_name(c->shape.family), config_flavor(c), t->model->parameters,
-	       c->compute == COMPUTE_BF16 ? "bfloat16" : "float32",
-	       data_tokens(t->data), c->accumulate * c->local_batch_size * c->seq_len, c->steps);
+	       c->compute == COMPUTE_BF16 ? "bfloat16" : "float32", data_tokens(t->data),
+	       c->accumulate * c->local_batch_size * c->seq_len, c->steps);
 	if (!c->checkpoint_enable)
 		printf("checkpoint.enable = false: what is trained ends with this process\n");
 }
@@ -112,7 +118,7 @@ static int open_timeline(struct training *t, const struct plan *plan, struct err
 
 	if (!c->enable_memory_snapshot)
 		return 0;
-	if (!gpu) {			/* else they are not in this process's memory */
+	if (!gpu) { /* else they are not in this process's memory */
 		classes.weights = plan->weights;
 		classes.gradients = plan->gradients;
 		classes.moments = plan->moments;
@@ -134,8 +140,8 @@ int training_open(struct training *t, const struct config *config, struct err *e
 
 	*t = (struct training){ .config = *config, .report = report_open(getenv("LB_SOCKET")) };
 	report_phase(t->report, "setup");
-	if (open_device(t, err) || open_data(t, err) ||
-	    plan_make(&plan, &t->config, err) || make_model(t, &plan, err))
+	if (open_device(t, err) || open_data(t, err) || plan_make(&plan, &t->config, err) ||
+	    make_model(t, &plan, err))
 		return -1;
 	say_what(t);
 	if (go_on(t, err) || open_timeline(t, &plan, err))

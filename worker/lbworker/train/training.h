@@ -17,28 +17,29 @@
 #include "worker/lbworker/telemetry/timeline.h"
 #include "worker/lbworker/telemetry/trace.h"
 
-struct training {			/* owns all of it; stays where it was opened */
-	struct config config;		/* a shallow copy: what the device can do of it */
+/* owns all of it; stays where it was opened */
+struct training {
+	struct config config; /* a shallow copy: what the device can do of it */
 	const struct backend *backend;
 	struct device *device;
 	struct model *model;
-	void *m, *v;			/* moments, device */
-	struct step_control *control;	/* device */
-	struct data *data, *validation;	/* validation may be NULL */
-	int32_t *tokens, *targets;	/* [local_batch, seq] */
-	const struct data *loaded;	/* whose samples these are, from loaded_first on; or NULL */
+	void *m, *v;                    /* moments, device */
+	struct step_control *control;   /* device */
+	struct data *data, *validation; /* validation may be NULL */
+	int32_t *tokens, *targets;      /* [local_batch, seq] */
+	const struct data *loaded;      /* whose samples these are, from loaded_first on; or NULL */
 	uint64_t loaded_first;
 	struct train_state state;
 	struct checkpointer *checkpointer;
 	struct report *report;
 	struct progress *progress;
-	struct timeline *timeline;	/* of memory, or NULL */
-	bool is_too_large;		/* by the plan: nothing was begun */
+	struct timeline *timeline; /* of memory, or NULL */
+	bool is_too_large;         /* by the plan: nothing was begun */
 
 	/* of the present step */
-	struct trace *trace;		/* or NULL */
-	const struct backend *untraced;	/* the table to go back to then */
-	double data_s;			/* waited for samples */
+	struct trace *trace;            /* or NULL */
+	const struct backend *untraced; /* the table to go back to then */
+	double data_s;                  /* waited for samples */
 };
 
 /* Opens, loads the checkpoint to go on from, and says what is trained. On failure too, the caller
