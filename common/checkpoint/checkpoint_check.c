@@ -458,7 +458,7 @@ static int check_by_row(const struct checkpoint_rules *rules, struct checkpoint_
 {
 	struct checkpoint *c = &list->items[index];
 	const struct layout *row = c->row;
-	const struct checkpoint *older;
+	const struct checkpoint *older = NULL;
 
 	if (row->last && check_mark(c, row->last, "#", err) < 0)
 		return -1;
@@ -469,7 +469,8 @@ static int check_by_row(const struct checkpoint_rules *rules, struct checkpoint_
 		return -1;
 	if (check_parts(c, false, look, err) < 0)
 		return -1;
-	older = row->last || row->has_step_inside ? NULL : before(rules, list, index);
+	if ((!row->last || row->may_have_more) && !row->has_step_inside)
+		older = before(rules, list, index);
 	return older ? compare(c, older, err) : 0;
 }
 

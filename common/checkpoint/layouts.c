@@ -46,7 +46,7 @@ const struct layout layouts[] = {
 	{ .name = "accelerate", .by = "Accelerate's save_state", .kind = LAYOUT_FOLDER,
 	  .names = { "checkpoint_#", "step_#", "epoch_#", "*#" },
 	  .marks = { "random_states_#.pkl", "optimizer.bin", "scheduler.bin", "sampler.bin" },
-	  .last = "random_states_0.pkl" },
+	  .last = "random_states_0.pkl", .may_have_more = true },
 	{ .name = "nemo", .by = "NeMo", .kind = LAYOUT_FOLDER,
 	  .names = { "*-step=#*", "*-consumed_samples=#*", "*-last" },
 	  .marks = { "weights/*", "context/*" },

@@ -2,6 +2,7 @@
 /* The runs of the whole team, from the files that each lbd writes (common/run/team.h), and orders
  * to a colleague's run, which are switch files in the colleague's folder: what may be done is
  * decided by the rights there, and by who looks at the file; nobody else's daemon is asked. */
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 #include "common/run/selector.h"
 #include "ctl/base/command.h"
 
-enum { TOLD_REFUSED = 10, FRESH_MS = 1000 };
+enum { TOLD_REFUSED = 10, FRESH_MS = 1000, RECORD_MAX_BYTES = 4 * 1024 * 1024 };
 
 /* --- where and what --------------------------------------------------------------------------- */
 
@@ -321,6 +322,48 @@ char *team_run_folder(const struct team_export *export, const char *name)
 		     : NULL;
 }
 
+/* What lbd keeps of a run beside its files; absent members where it cannot be read. */
+static json_t *run_of_folder(const char *name, const char *dir)
+{
+	char *path = path_join("%s/record.json", dir);
+	json_t *record = js_load(path, RECORD_MAX_BYTES, NULL), *run = json_object();
+	const char *group = js_str(record, "group", "");
+
+	js_set_str(run, "name", name);
+	js_set_str(run, "state", js_str(record, "state", NULL));
+	js_set_str(run, "owner", js_str(record, "owner", NULL));
+	js_set_str(run, "group", group[0] ? group : NULL);
+	js_set_time(run, "ended", js_int(record, "ended_ms", 0));
+	json_decref(record);
+	free(path);
+	return run;
+}
+
+/* Adds the runs that lie in the folder and of which nothing is told, as they ended too long ago. */
+static void add_untold(const struct ctl *ctl, const struct team_export *export, json_t *runs)
+{
+	char *folder = team_run_folder(export, ""), *text;
+	DIR *dir = folder ? opendir(folder) : NULL;
+	const struct dirent *entry;
+
+	if (folder && !dir) {
+		text = xasprintf("%s: %s; what %s ran longer ago than a week is not seen", folder,
+				 strerror(errno), export->user);
+		complain(ctl, text);
+		free(text);
+	}
+	while (dir && (entry = readdir(dir))) {
+		char *path = path_join("%s%s", folder, entry->d_name);
+
+		if (entry->d_name[0] != '.' && !run_of(export, entry->d_name))
+			json_array_append_new(runs, run_of_folder(entry->d_name, path));
+		free(path);
+	}
+	if (dir)
+		closedir(dir);
+	free(folder);
+}
+
 int team_each(struct ctl *ctl,
 	      json_t *(*make)(const json_t *run, const char *dir, const char *user), json_t *list,
 	      struct err *err)
@@ -332,15 +375,18 @@ int team_each(struct ctl *ctl,
 		return -1;
 	for (size_t n = 0; n < ctl->team.count; n++) {
 		const struct team_export *export = &ctl->team.exports[n];
+		json_t *runs = json_copy(export->runs);
 
 		tell_stale(ctl, export);
-		json_array_foreach(export->runs, i, run) {
+		add_untold(ctl, export, runs);
+		json_array_foreach(runs, i, run) {
 			char *dir = team_run_folder(export, js_str(run, "name", ""));
 
 			if (dir && is_listed(ctl, run, export->user))
 				json_array_append_new(list, make(run, dir, export->user));
 			free(dir);
 		}
+		json_decref(runs);
 	}
 	return 0;
 }

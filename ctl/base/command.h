@@ -157,8 +157,9 @@ bool team_is_mine(struct ctl *ctl, const char *word);
 int team_order(struct ctl *ctl, const char *word, enum switch_level level, bool release,
 	       struct err *err);
 
-/* Adds what `make` has of each run that the team tells of, and that the command line names, to
- * `list`; `dir` is its folder. */
+/* Adds what `make` has of each run of the team that the command line names to `list`; `dir` is its
+ * folder. Runs are those that the team is told of, and those that lie beside them; what is not open
+ * to us is said. */
 int team_each(struct ctl *ctl,
 	      json_t *(*make)(const json_t *run, const char *dir, const char *user), json_t *list,
 	      struct err *err);

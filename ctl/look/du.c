@@ -122,11 +122,11 @@ static void fill_row(struct cell *row, const json_t *run, const struct style *st
 	char age[CLOCK_TEXT_MAX];
 
 	row[DU_RUN].text = clean_copy(js_str(run, "run", NULL), style);
-	if (state) { /* else it is the sum */
+	if (js_str(run, "dir", NULL)) { /* else it is the sum */
 		row[DU_USER].text = clean_copy(js_str(run, "user", js_str(run, "owner", NULL)),
 					       style);
-		row[DU_STATE].text = clean_copy(state, style);
-		row[DU_STATE].color = state_color(state);
+		row[DU_STATE].text = clean_copy(state ? state : "?", style);
+		row[DU_STATE].color = state ? state_color(state) : COLOR_NONE;
 		row[DU_AGE].text = xstrdup(
 			duration_text(ended_ms ? clock_wall_ms() - ended_ms : -1, age));
 	}
@@ -154,20 +154,35 @@ static json_t *sum_of(const json_t *list)
 	return sum;
 }
 
-static void print_table(struct ctl *ctl, json_t *list)
+/* A run with a folder that is closed to us takes more than was counted. */
+static void tell_cut(const struct ctl *ctl, const json_t *list)
 {
-	bool is_cut = false;
+	const char *first = NULL, *user = NULL;
 	json_t *run;
-	size_t i;
+	size_t i, count = 0;
+	char *text;
 
 	json_array_foreach(list, i, run) {
-		is_cut = is_cut || js_bool(run, "is_cut", false);
+		if (!js_bool(run, "is_cut", false))
+			continue;
+		first = count++ ? first : js_str(run, "run", "");
+		user = count > 1 ? user : js_str(run, "user", NULL);
 	}
+	if (count == 0)
+		return;
+	text = xasprintf("%s%s%s%s: not all of it is open to you: it takes more than this",
+			 user ? user : "", user ? "/" : "", first, count > 1 ? " and others" : "");
+	complain(ctl, text);
+	free(text);
+}
+
+static void print_table(struct ctl *ctl, json_t *list)
+{
+	tell_cut(ctl, list);
 	json_array_append_new(list, sum_of(list));
 	print_rows(ctl, du_columns, DU_COUNT, list, fill_row);
-	if (is_cut)
-		complain(ctl, "some folders are not open to you: their runs take more than this");
-	hint(ctl, "what is over can go: lbctl rm RUN, lbctl prune --older-than 30d --dry-run");
+	hint(ctl, "what is over can go%s: lbctl rm RUN, lbctl prune --older-than 30d --dry-run",
+	     ctl->options.team ? ", by its owner" : "");
 }
 
 int du_run(struct ctl *ctl, struct err *err)

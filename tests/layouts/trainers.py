@@ -162,8 +162,8 @@ def train_lightning():
         def on_train_start(self):
             began(self.global_step)
 
-        def on_train_batch_end(self, *_):
-            told(self.global_step)
+        def on_before_optimizer_step(self, *_):		# the last that is heard before it saves
+            told(self.global_step + 1)
 
     saver = lightning.pytorch.callbacks.ModelCheckpoint(every_n_train_steps=1, save_top_k=-1)
     data = torch.utils.data.DataLoader(torch.ones(100000, WIDTH), batch_size=1)

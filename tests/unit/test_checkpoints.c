@@ -482,6 +482,14 @@ static void test_frameworks(void **state)
 	put_text("ac/checkpoints/checkpoint_0/random_states_0.pkl", "\x80.");
 	assert_int_equal(newest("ac"), 0);
 	assert_string_equal(found_layout, "accelerate");
+	/* what a script has registered itself comes behind that */
+	put_zip("ac/checkpoints/checkpoint_0/custom_checkpoint_0.pkl");
+	put_zip("ac/checkpoints/checkpoint_1/optimizer.bin");
+	put_text("ac/checkpoints/checkpoint_1/random_states_0.pkl", "\x80.");
+	assert_int_equal(newest("ac"), 0);
+	assert_contains(told, "no custom_checkpoint_0.pkl, which checkpoint_0 has");
+	put_zip("ac/checkpoints/checkpoint_1/custom_checkpoint_0.pkl");
+	assert_int_equal(newest("ac"), 1);
 	/* torchtitan */
 	put_text("dcp/step-10/__0_0.distcp", "x");
 	assert_int_equal(newest("dcp"), -2);
