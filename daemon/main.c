@@ -34,6 +34,7 @@
 #include "daemon/process/systemd.h"
 #include "daemon/recover/record.h"
 #include "daemon/recover/recover.h"
+#include "daemon/runs/probe.h"
 #include "daemon/runs/remover.h"
 #include "daemon/runs/switchboard.h"
 #include "daemon/runs/world.h"
@@ -276,6 +277,7 @@ static void stop(struct daemon *d)
 	notify_systemd("STOPPING=1");
 	d->stopping = true;
 	backup_stop(d->lbd.backup);
+	probes_close(&d->lbd);
 	control_close(d->lbd.control);
 	cron_close(d->lbd.cron);
 	log_keeper_close(d->lbd.log_keeper);
@@ -372,8 +374,9 @@ static int open_schedulers(struct daemon *d, struct err *err)
 
 	if (folder_make(folder, 0700, err) == 0 && open_runs(&d->lbd.config, err) == 0) {
 		if (helper && scheduler_slurm_available(helper))
-			d->lbd.slurm = scheduler_slurm_create(&d->loop, helper,
-							      d->lbd.config.deadline_ms);
+			d->lbd.slurm = scheduler_slurm_create(
+				&d->loop, helper, d->lbd.config.deadline_ms,
+				d->lbd.config.submit_with == SUBMIT_WITH_SBATCH);
 		else
 			log_info(
 				"no Slurm configuration, or no lbd-slurm beside lbd: runs go to the "

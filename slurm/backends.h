@@ -10,9 +10,10 @@
 
 /* Talks to Slurm through the helper process at `helper_path` (lbd-slurm), which is started on first
  * use, given `deadline_ms` for every call, and killed and respawned when it exceeds it: libslurm
- * can block for ever (frozen munge) and may exit the process. */
+ * can block for ever (frozen munge) and may exit the process. `by_sbatch`: jobs are submitted by
+ * the site's sbatch. */
 struct scheduler *scheduler_slurm_create(uv_loop_t *loop, const char *helper_path,
-					 int64_t deadline_ms);
+					 int64_t deadline_ms, bool by_sbatch);
 
 /* What jobs on this machine may have, [local] of lbd.toml. */
 struct local_limits {

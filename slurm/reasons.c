@@ -88,7 +88,7 @@ static const struct sentence {
 	{ "JobHeldAdmin", "an administrator holds it; only they can let it go" },
 	{ "JobHoldMaxRequeue", "Slurm requeued it too often and holds it" },
 	{ "JobArrayTaskLimit", "as many tasks of its array run as may run at once" },
-	{ "Licenses", "its licenses are in use" },
+	{ "Licenses", "a license that it needs is in use" },
 	{ "Reservation", "its reservation has not begun, or has no room for it" },
 	{ "ReservationDeleted", "its reservation was deleted: it will never start" },
 	{ "ReqNodeNotAvail", "a node that it needs is down, drained or reserved" },
@@ -151,7 +151,7 @@ uint32_t slurm_reason_from_word(const char *word)
 	return 0;
 }
 
-/* --- limits of accounting ------------------------------------------------------------------- */
+/* --- limits of accounting --------------------------------------------------------------------- */
 
 struct part {
 	const char *word, *text;
@@ -179,7 +179,7 @@ static const struct part resources[] = {
 	{ "Memory", "memory" },
 	{ "Mem", "memory" },
 	{ "GRES", "GPUs or other GRES" },
-	{ "License", "licenses" },
+	{ "License", "seats of a license" },
 	{ "Energy", "energy" },
 	{ "BB", "burst buffer" },
 	{ "Billing", "billed units" },

@@ -9,7 +9,8 @@
  * the reply is borrowed for the callback only.
  *
  * A job is always named by (token, job id, submit time): Slurm reuses bare ids. Every
- * implementation checks all three before it touches a job. */
+ * implementation checks all three before it touches a job. The tasks of an array are one job to who
+ * asked for it: one reference, one status, one end. */
 #ifndef SLURM_SCHEDULER_H
 #define SLURM_SCHEDULER_H
 
@@ -58,32 +59,21 @@ struct job_status {
 struct job_request {
 	const char *token;
 	const char *ledger_id;
-	const char *run;         /* for the job's name: "lb-<run>" */
+	const char *run; /* for the job's name: "lb-<run>" */
+	/* What is asked for, the one description of it: an object of slurm/batch/batch.h. */
+	const json_t *fields;
 	const char *script;      /* text of the batch script */
-	const char *script_path; /* the same, as a file (the local scheduler runs it) */
-	const char *workdir;
-	const char *output; /* absolute path of out.log; a task's is task-INDEX/ beside it */
-	char *const *env;   /* NULL-terminated "KEY=VALUE"; the job's whole environment */
+	const char *script_path; /* the same, as a file: where it is run or read from there */
+	const char *output;      /* absolute path of out.log; a task's is task-INDEX/ beside it */
+	char *const *env;        /* NULL-terminated "KEY=VALUE"; the job's whole environment */
 	/* The same for schedulers that keep it on disk: what is no secret, and the private file (of
 	 * env_uid, mode 0600) from which the rest is read when the job starts. */
 	char *const *open_env;
 	const char *env_file; /* NULL: none */
 	unsigned env_uid;
-	const char *partition, *account, *qos, *constraint, *exclude, *nodelist, *reservation;
-	const char *licenses, *comment; /* NULL: not given */
-	int64_t nodes, ntasks_per_node, cpus_per_task, gpus_per_node;
-	int64_t mem_mb, time_minutes; /* 0: not given */
-	int64_t time_seconds;         /* the same limit, not rounded; 0: not given */
-	/* Indices as sbatch takes them, "0-9:2%3"; NULL: one job. Slurm reads it in `fields`. The
-	 * tasks of an array are one job to who asked for it: one reference, one status, one end. */
-	const char *array;
-	int64_t warn_seconds; /* SIGUSR1 to lbrun so long before the time limit; 0: none */
-	/* What sbatch would have made of the options (slurm/batch/batch.h); NULL: the members
-	 * above. To Slurm only; borrowed. */
-	const json_t *fields;
 	char *const *argv; /* NULL-terminated: script and arguments, for scontrol to show */
-	/* Options for the site's sbatch, which then submits script_path from submit_dir; NULL: it
-	 * is done without it. To Slurm only. */
+	/* The fields as options for sbatch, which then submits script_path from submit_dir. NULL
+	 * unless the scheduler is by_sbatch. */
 	char *const *words;
 	const char *submit_dir;
 };
@@ -114,6 +104,7 @@ struct scheduler {
 	const struct scheduler_ops *ops;
 	int64_t kill_wait_ms; /* from its SIGTERM to its SIGKILL; 0: not known (yet) */
 	uint32_t node_uid; /* of its own daemons on the nodes, who cancel what they cannot launch */
+	bool by_sbatch;    /* jobs are submitted by the sbatch command */
 };
 
 struct scheduler_ops {

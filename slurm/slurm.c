@@ -95,7 +95,7 @@ struct slurm {
 	void *closed_arg;
 };
 
-/* --- queues -------------------------------------------------------------------------------- */
+/* --- queues ----------------------------------------------------------------------------------- */
 static void queue_init(struct queue *q)
 {
 	q->first = NULL;
@@ -163,7 +163,7 @@ static struct request *next_request(struct slurm *s)
 	return queue_take(&s->idle);
 }
 
-/* --- answers ------------------------------------------------------------------------------- */
+/* --- answers ---------------------------------------------------------------------------------- */
 /* The callback may make new calls, and may close us: nothing of *s but is_closing counts after. */
 static void answer(struct request *r, struct scheduler_reply *reply)
 {
@@ -283,7 +283,7 @@ static void finish(struct slurm *s, const json_t *body)
 	free(text);
 }
 
-/* --- the helper ---------------------------------------------------------------------------- */
+/* --- the helper ------------------------------------------------------------------------------- */
 static void on_line(void *arg, const char *line, size_t len)
 {
 	struct slurm *s = arg;
@@ -392,7 +392,7 @@ static void kick(struct slurm *s, int64_t after_ms)
 		uv_timer_start(&s->kick, on_kick, (uint64_t)after_ms, 0);
 }
 
-/* --- calls --------------------------------------------------------------------------------- */
+/* --- calls ------------------------------------------------------------------------------------ */
 static char *line_of(json_t *object)
 {
 	char *text = js_line(object);
@@ -410,72 +410,34 @@ static void set_bytes(json_t *object, const char *key, const char *text)
 		json_object_set_new(object, key, js_bytes(text));
 }
 
-/* For the site's sbatch. */
-static void add_words(json_t *object, const struct job_request *job)
+static json_t *array_of(char *const *list)
 {
-	json_t *words = json_array();
+	json_t *array = json_array();
 
-	for (char *const *word = job->words; *word; word++)
-		json_array_append_new(words, js_bytes(*word));
-	json_object_set_new(object, "sbatch", words);
-	set_bytes(object, "script_path", job->script_path);
-	set_bytes(object, "submit_dir", job->submit_dir);
-}
-
-static json_t *job_json(const struct job_request *job)
-{
-	json_t *object = json_object(), *env = json_array(), *argv = json_array();
-	const struct {
-		const char *key, *text;
-	} texts[] = {
-		{ "script", job->script },         { "workdir", job->workdir },
-		{ "output", job->output },         { "partition", job->partition },
-		{ "account", job->account },       { "qos", job->qos },
-		{ "constraint", job->constraint }, { "exclude", job->exclude },
-		{ "nodelist", job->nodelist },     { "reservation", job->reservation },
-		{ "licenses", job->licenses },
-	};
-	const struct {
-		const char *key;
-		int64_t n;
-	} numbers[] = {
-		{ "nodes", job->nodes },
-		{ "ntasks_per_node", job->ntasks_per_node },
-		{ "cpus_per_task", job->cpus_per_task },
-		{ "gpus_per_node", job->gpus_per_node },
-		{ "mem_mb", job->mem_mb },
-		{ "time_minutes", job->time_minutes },
-		{ "warn_seconds", job->warn_seconds },
-	};
-
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		set_bytes(object, texts[i].key, texts[i].text);
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		js_set_int(object, numbers[i].key, numbers[i].n);
-	for (char *const *e = job->env; e && *e; e++)
-		json_array_append_new(env, js_bytes(*e));
-	json_object_set_new(object, "env", env);
-	for (char *const *word = job->argv; word && *word; word++)
-		json_array_append_new(argv, js_bytes(*word));
-	json_object_set_new(object, "argv", argv);
-	if (job->fields)
-		json_object_set_new(object, "fields", json_deep_copy(job->fields));
-	if (job->words)
-		add_words(object, job);
-	return object;
+	for (; list && *list; list++)
+		json_array_append_new(array, js_bytes(*list));
+	return array;
 }
 
 /* A request that tells the whole job. Owned. */
 static json_t *describe(const struct request *r, const struct job_request *job)
 {
-	json_t *object = job_json(job);
-	char *named = js_bytes_take(json_object_get(job->fields, "name"));
-	char *name = named ? named : wire_job_name(job), *comment = wire_comment(job);
+	char *name = wire_job_name(job), *comment = wire_comment(job);
+	json_t *object = json_object();
 
 	js_set_int(object, "id", r->id);
 	js_set_str(object, "op", op_info[r->op].name);
 	set_bytes(object, "name", name);
 	set_bytes(object, "comment", comment);
+	set_bytes(object, "script", job->script);
+	json_object_set_new(object, "env", array_of(job->env));
+	json_object_set_new(object, "argv", array_of(job->argv));
+	json_object_set_new(object, "fields", json_deep_copy(job->fields));
+	if (job->words) {
+		json_object_set_new(object, "sbatch", array_of(job->words));
+		set_bytes(object, "script_path", job->script_path);
+		set_bytes(object, "submit_dir", job->submit_dir);
+	}
 	free(name);
 	free(comment);
 	return object;
@@ -552,7 +514,7 @@ static void slurm_recall(struct scheduler *base, const struct job_ref *job, sche
 	accounting_ask(((struct slurm *)base)->accounting, job, done, arg);
 }
 
-/* --- life ---------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 static void unref(struct slurm *s)
 {
 	void (*closed)(void *arg) = s->closed;
@@ -606,11 +568,12 @@ static const struct scheduler_ops slurm_ops = {
 };
 
 struct scheduler *scheduler_slurm_create(uv_loop_t *loop, const char *helper_path,
-					 int64_t deadline_ms)
+					 int64_t deadline_ms, bool by_sbatch)
 {
 	struct slurm *s = xcalloc(1, sizeof(*s));
 
 	s->base.ops = &slurm_ops;
+	s->base.by_sbatch = by_sbatch;
 	s->loop = loop;
 	s->deadline_ms = deadline_ms;
 	s->open_handles = 4;

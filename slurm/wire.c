@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/bytes.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "slurm/job_result.h"
@@ -32,15 +33,20 @@ enum scheduler_result wire_result_from_name(const char *name)
 
 char *wire_comment(const struct job_request *job)
 {
-	bool has_more = job->comment && job->comment[0];
+	char *more = js_bytes_take(json_object_get(job->fields, "comment"));
+	bool has_more = more && more[0];
+	char *comment = xasprintf("%s%s:%s%s%s", comment_mark, job->ledger_id, job->token,
+				  has_more ? " " : "", has_more ? more : "");
 
-	return xasprintf("%s%s:%s%s%s", comment_mark, job->ledger_id, job->token,
-			 has_more ? " " : "", has_more ? job->comment : "");
+	free(more);
+	return comment;
 }
 
 char *wire_job_name(const struct job_request *job)
 {
-	return xasprintf("lb-%s-%.*s", job->run, WIRE_NAME_DIGITS, job->token);
+	char *own = js_bytes_take(json_object_get(job->fields, "name"));
+
+	return own ? own : xasprintf("lb-%s-%.*s", job->run, WIRE_NAME_DIGITS, job->token);
 }
 
 /* Exactly `count` hexadecimal digits, then one of `ends`. */

@@ -4,8 +4,8 @@
  * One JSON object a line, in both directions; one request at a time. Both are of one build, so there
  * is no version. Texts travel as in common/base/bytes.h: an environment may hold any bytes.
  *
- *   → {"id":N,"op":"submit", …job_request by member name…, "name","comment"}
- *        with "sbatch":[options…] by the site's sbatch
+ *   → {"id":N,"op":"submit","name","comment","script","env":[…],"argv":[…],"fields":{…}}
+ *        by sbatch with "sbatch":[options…],"script_path","submit_dir" as well
  *     {"id":N,"op":"release"|"signal"|"cancel","token":T,"job_id":J,"submit_time":S[,"signo":K]}
  *     {"id":N,"op":"poll","have":S}      S: "last" of the poll reply that lbd still holds, or 0
  *     {"id":N,"op":"info"}
@@ -24,8 +24,11 @@
  *                "time_minutes", "partition" with "waiting", "forgive", "gpus", "cpus", "mem_mb"}]
  *        info:   "version", "cluster", "min_job_age", "message_timeout", "kill_wait", "slurmd_uid"
  *
+ * The fields (slurm/batch/batch.h) are the one description of a job; options of sbatch say the same.
+ *
  * A job carries its token in the comment, "lbd1:<ledger id>:<token>[ <user's comment>]", and in its
- * name the first 12 digits of it, "lb-<run>-<digits>", for the eyes of people. */
+ * name, unless it was given one, the first 12 digits of it, "lb-<run>-<digits>", for the eyes of
+ * people. */
 #ifndef SLURM_WIRE_H
 #define SLURM_WIRE_H
 
@@ -52,7 +55,7 @@ const char *wire_result_name(enum scheduler_result result);
 /* SCHEDULER_UNCLEAR when there is no such word. */
 enum scheduler_result wire_result_from_name(const char *name);
 
-/* Owned strings. */
+/* Owned strings; of the fields they take "comment" and "name". */
 char *wire_comment(const struct job_request *job);
 char *wire_job_name(const struct job_request *job);
 /* Is this comment ours? Then its ids are in the outputs; else they are "". */

@@ -107,6 +107,11 @@ bool run_spec_is_command(const struct run_spec *spec);
  * it would take more than half of the time. */
 int64_t run_spec_warn_ms(const struct run_spec *spec);
 
+/* run_spec_options.c: what [slurm] asks of the scheduler, as an object by the keys' names: an
+ * integer (0: not given) or a string (null: not given), in the words of sbatch's option of that
+ * name. Owned. */
+json_t *run_spec_options(const struct run_spec *spec);
+
 /* "200G", "512M", "1024" (bytes) → bytes; -1 with err. */
 int64_t bytes_parse(const char *text, struct err *err);
 /* "16G", "512M", "1024" (MB) → MB; -1 with err. */

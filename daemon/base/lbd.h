@@ -19,6 +19,7 @@ struct remover;
 struct backup;
 struct deadman;
 struct lock;
+struct probe;
 struct switchboard;
 
 struct lbd {
@@ -33,6 +34,7 @@ struct lbd {
 	struct cron *cron;
 	struct log_keeper *log_keeper;
 	struct remover *remover;
+	struct probe *probes; /* questions to the scheduler that are open: runs/probe.h */
 	struct switchboard *switchboard; /* NULL: not yet open */
 	struct exporter *exporter;       /* NULL: the team is not told */
 	struct alerts *alerts;           /* NULL: nobody is to be told */

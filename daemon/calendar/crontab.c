@@ -17,7 +17,7 @@
 /* What slurm/batch/batch.c puts in front of what is wrong with options that are not a script's. */
 #define OPTIONS_PLACE "slurm.extra: "
 
-/* --- settings -------------------------------------------------------------------------------- */
+/* --- settings --------------------------------------------------------------------------------- */
 
 enum setting_type { SETTING_CHOICE, SETTING_DURATION };
 
@@ -71,7 +71,7 @@ int cron_setting(struct cron_settings *settings, const char *key, const char *va
 		       key);
 }
 
-/* --- the list -------------------------------------------------------------------------------- */
+/* --- the list --------------------------------------------------------------------------------- */
 
 void cron_entry_clear(struct cron_entry *entry)
 {
@@ -104,7 +104,7 @@ static int check_options(char *const *options, struct err *err)
 		.now = time(NULL),
 	};
 	struct err why = { 0 };
-	json_t *fields = batch_resolve(&request, &why);
+	json_t *fields = batch_resolve(&request, NULL, &why);
 	const char *text = why.text;
 
 	json_decref(fields);
@@ -192,7 +192,7 @@ void cron_name_of(const char *path, char out[NAME_MAX_BYTES + 1])
 	snprintf(out, NAME_MAX_BYTES + 1, "%.*s", (int)len, base);
 }
 
-/* --- the file -------------------------------------------------------------------------------- */
+/* --- the file --------------------------------------------------------------------------------- */
 
 struct reader {
 	const char *file;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* batch_job.c - from a run's spec and its batch script to the description of its job. */
 #include "daemon/job/batch_job.h"
 
 #include <stdio.h>
@@ -14,198 +15,169 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/base/strv.h"
+#include "daemon/job/job_env.h"
 #include "slurm/batch/batch.h"
 
-enum { SCRIPT_MAX_BYTES = 4 * 1024 * 1024, MAX_WORDS = 32 };
+enum { SCRIPT_MAX_BYTES = 4 * 1024 * 1024 };
 
 char *batch_script_path(const struct run *run)
 {
 	return path_join("%s/slurm_script", run->dir);
 }
 
-char *batch_script_text(const struct run *run, struct err *err)
+static char *script_text(const struct run *run, struct err *err)
 {
 	char *path, *text;
 	size_t len;
 
-	if (!run->spec.script)
-		return NULL;
 	path = batch_script_path(run);
 	text = file_read(path, SCRIPT_MAX_BYTES, &len, err);
 	free(path);
 	return text;
 }
 
-/* --- options of the spec ---------------------------------------------------------------------- */
+/* --- what is asked for ------------------------------------------------------------------------ */
 
-struct words {
-	char *items[MAX_WORDS + 1];
-	size_t count;
-};
-
-static void add_text(struct words *w, const char *name, const char *value)
+/* "ntasks_per_node" is --ntasks-per-node. */
+static char *option_of(const char *key, const json_t *value)
 {
-	if (value)
-		w->items[w->count++] = xasprintf("--%s=%s", name, value);
+	char *option = NULL;
+
+	if (json_integer_value(value) > 0)
+		option = xasprintf("--%s=%lld", key, (long long)json_integer_value(value));
+	else if (json_is_string(value))
+		option = xasprintf("--%s=%s", key, json_string_value(value));
+	for (char *at = option; at && *at && *at != '='; at++)
+		*at = *at == '_' ? '-' : *at;
+	return option;
 }
 
-static void add_number(struct words *w, const char *name, int64_t value)
+/* The spec's own settings, as words of sbatch. */
+static void words_of_spec(const struct run_spec *spec, struct strv *words)
 {
-	if (value > 0)
-		w->items[w->count++] = xasprintf("--%s=%lld", name, (long long)value);
-}
-
-static void words_of_spec(const struct run_spec *spec, struct words *w)
-{
+	json_t *options = run_spec_options(spec);
 	int64_t warn_s = run_spec_warn_ms(spec) / 1000;
+	const char *key;
+	json_t *value;
 
-	add_text(w, "partition", spec->partition);
-	add_text(w, "account", spec->account);
-	add_text(w, "qos", spec->qos);
-	add_number(w, "nodes", spec->nodes);
-	add_number(w, "ntasks-per-node", spec->ntasks_per_node);
-	add_number(w, "cpus-per-task", spec->cpus_per_task);
-	add_number(w, "gpus-per-node", spec->gpus_per_node);
-	add_text(w, "mem", spec->mem);
-	add_number(w, "time", (spec->time_ms + 59999) / 60000);
-	add_text(w, "constraint", spec->constraint);
-	add_text(w, "exclude", spec->exclude);
-	add_text(w, "nodelist", spec->nodelist);
-	add_text(w, "reservation", spec->reservation);
-	add_text(w, "licenses", spec->licenses);
-	add_text(w, "comment", spec->comment);
+	json_object_foreach(options, key, value) {
+		char *option = option_of(key, value);
+
+		if (option)
+			strv_add(words, option);
+	}
 	if (warn_s > 0)
-		w->items[w->count++] = xasprintf("--signal=B:USR1@%lld", (long long)warn_s);
+		strv_add(words, xasprintf("--signal=B:USR1@%lld", (long long)warn_s));
+	json_decref(options);
 }
 
-/* a request and what it borrows */
-struct source {
-	struct batch_request request;
-	struct words settings;
-	struct strv env;
-	char *script;
-};
+static void add_word(struct batch_job *job, const char *option, const char *value)
+{
+	size_t n = 0;
 
-static int source_make(struct source *s, const struct config *config, const struct run *run,
+	while (job->words[n])
+		n++;
+	job->words = xrealloc(job->words, (n + 2) * sizeof(char *));
+	job->words[n] = xasprintf("--%s=%s", option, value);
+	job->words[n + 1] = NULL;
+}
+
+/* lbd keeps jobs away from nodes that have failed. */
+static void exclude_nodes(struct batch_job *job, const char *excluded)
+{
+	const char *asked = js_str(job->fields, "exc_nodes", "");
+	char *all;
+
+	if (!excluded || !excluded[0])
+		return;
+	all = xasprintf("%s%s%s", asked, asked[0] ? "," : "", excluded);
+	js_set_str(job->fields, "exc_nodes", all);
+	add_word(job, "exclude", all);
+	free(all);
+}
+
+static json_t *resolve(struct batch_job *job, const struct config *config, const struct run *run,
 		       struct err *err)
 {
-	*s = (struct source){ 0 };
-	s->script = batch_script_text(run, err);
-	if (run->spec.script && (!s->script || job_env_submitter(&s->env, run, err) < 0))
-		return -1;
-	words_of_spec(&run->spec, &s->settings);
-	s->request = (struct batch_request){
-		.script = s->script,
-		.script_len = s->script ? strlen(s->script) : 0,
+	struct strv settings = { 0 };
+	struct batch_request request = {
+		.script = job->text,
+		.script_len = job->text ? strlen(job->text) : 0,
 		.file = run->spec.script,
 		.account = config->slurm_account,
 		.partition = config->slurm_partition,
-		.env = s->env.items,
-		.settings = s->settings.items,
+		.env = job->text ? job->submitter.items : NULL,
 		.extra = run->spec.extra.items,
 		.workdir = run->spec.workdir,
 		.now = time(NULL),
+		.has_waited = attempt_newest_claim(run->dir) > 0,
 	};
+	json_t *fields;
+
+	words_of_spec(&run->spec, &settings);
+	request.settings = settings.items;
+	fields = batch_resolve(&request, &job->words, err);
+	strv_free(settings.items);
+	return fields;
+}
+
+int batch_job_read(struct batch_job *job, const struct config *config, const struct run *run,
+		   struct err *err)
+{
+	*job = (struct batch_job){ 0 };
+	if (run->spec.script && !(job->text = script_text(run, err)))
+		return -1;
+	if (job_env_submitter(&job->submitter, run, err) < 0)
+		return -1;
+	job->fields = resolve(job, config, run, err);
+	if (job->fields == NULL)
+		return -1;
+	exclude_nodes(job, run->excluded);
 	return 0;
 }
 
-static void source_fini(struct source *s)
+void batch_job_clear(struct batch_job *job)
 {
-	strv_free(s->env.items);
-	free(s->script);
-	for (size_t i = 0; i < s->settings.count; i++)
-		free(s->settings.items[i]);
+	free(job->text);
+	strv_free(job->submitter.items);
+	strv_free(job->words);
+	json_decref(job->fields);
+	*job = (struct batch_job){ 0 };
 }
 
-/* An earlier attempt has waited for these. */
-static void drop_what_was_waited_for(const struct run *run, json_t *fields)
+/* Scripts that nobody submitted by hand (cron) have no folder of a person to write slurm-N.out
+ * to. */
+static bool has_submitter(const struct batch_job *job)
 {
-	const char *dependency = js_str(fields, "dependency", "");
+	return job->submitter.count > 0 && !job_env_is_cron(job->submitter.items);
+}
 
-	if (attempt_newest_claim(run->dir) <= 0)
+void batch_job_set_output(struct batch_job *job, const struct run *run, const char *output)
+{
+	if (run->spec.script && has_submitter(job))
 		return;
-	json_object_del(fields, "begin_time");
-	if (strcasecmp(dependency, "singleton") != 0)
-		json_object_del(fields, "dependency");
+	js_set_str(job->fields, "open_mode", "append");
+	add_word(job, "open-mode", "append");
+	if (json_object_get(job->fields, "std_out"))
+		return;
+	json_object_set_new(job->fields, "std_out", js_bytes(output));
+	add_word(job, "output", output);
 }
 
 bool batch_job_may_be_doomed(const struct config *config, const struct run *run)
 {
 	static const char *const kinds[] = { "afterok", "afternotok", "aftercorr" };
 	struct err err = { 0 };
-	json_t *fields = batch_job_fields(config, run, &err);
-	const char *dependency = js_str(fields, "dependency", "");
+	struct batch_job job;
+	const char *dependency = "";
 	bool may_be = false;
 
+	if (batch_job_read(&job, config, run, &err) == 0)
+		dependency = js_str(job.fields, "dependency", "");
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		may_be |= strcasestr(dependency, kinds[i]) != NULL;
-	json_decref(fields);
+	batch_job_clear(&job);
 	return may_be;
-}
-
-static void add_excluded(const struct run *run, json_t *fields)
-{
-	const char *asked = js_str(fields, "exc_nodes", "");
-	char *all;
-
-	if (!run->excluded || !run->excluded[0])
-		return;
-	all = xasprintf("%s%s%s", asked, asked[0] ? "," : "", run->excluded);
-	js_set_str(fields, "exc_nodes", all);
-	free(all);
-}
-
-json_t *batch_job_fields(const struct config *config, const struct run *run, struct err *err)
-{
-	json_t *fields = NULL;
-	struct source s;
-
-	if (source_make(&s, config, run, err) == 0)
-		fields = batch_resolve(&s.request, err);
-	source_fini(&s);
-	if (fields) {
-		drop_what_was_waited_for(run, fields);
-		add_excluded(run, fields);
-	}
-	return fields;
-}
-
-/* What fields say beyond the options: where lbd's own output goes, and nodes to keep away from. */
-static char **add_own_words(char **words, const json_t *fields)
-{
-	static const struct {
-		const char *field, *option;
-	} own[] = {
-		{ "exc_nodes", "exclude" },
-		{ "std_out", "output" },
-		{ "open_mode", "open-mode" },
-	};
-	size_t n = 0;
-
-	while (words[n])
-		n++;
-	words = xrealloc(words, (n + sizeof(own) / sizeof(own[0]) + 1) * sizeof(char *));
-	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
-		char *value = js_bytes_take(json_object_get(fields, own[i].field));
-
-		if (value)
-			words[n++] = xasprintf("--%s=%s", own[i].option, value);
-		free(value);
-	}
-	words[n] = NULL;
-	return words;
-}
-
-char **batch_job_words(const struct config *config, const struct run *run, const json_t *fields,
-		       struct err *err)
-{
-	char **words = NULL;
-	struct source s;
-
-	if (source_make(&s, config, run, err) == 0)
-		words = batch_words(&s.request, fields, err);
-	source_fini(&s);
-	return words ? add_own_words(words, fields) : NULL;
 }
 
 /* --- the script ------------------------------------------------------------------------------- */

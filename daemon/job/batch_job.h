@@ -10,26 +10,33 @@
 #include <stdbool.h>
 
 #include "common/base/err.h"
+#include "common/base/strv.h"
 #include "daemon/base/config.h"
-#include "daemon/job/job_env.h"
 #include "daemon/engine/run.h"
 
 /* runs/NAME/slurm_script; owned by the caller. */
 char *batch_script_path(const struct run *run);
-/* Its text, owned by the caller; NULL with err, or without err when the run has none. */
-char *batch_script_text(const struct run *run, struct err *err);
 
-/* The job's fields (slurm/batch/batch.h); the caller decrefs. What an earlier attempt has waited
- * for already, --begin and --dependency, is left out of later ones. */
-json_t *batch_job_fields(const struct config *config, const struct run *run, struct err *err);
+/* What a run asks for: its spec, its script and its submitter's environment, each read once. */
+struct batch_job {
+	char *text;            /* of the script; NULL: there is none */
+	struct strv submitter; /* environment, as lbctl sent it */
+	json_t *fields;        /* slurm/batch/batch.h */
+	char **words;          /* the same for sbatch; NULL-terminated */
+};
+
+/* What an earlier attempt has waited for already, --begin and --dependency, is left out of later
+ * ones. -1 with err; batch_job_clear is due in any case. */
+int batch_job_read(struct batch_job *job, const struct config *config, const struct run *run,
+		   struct err *err);
+void batch_job_clear(struct batch_job *job);
+
+/* Adds to the fields, and to the words, what is lbd's own to say: a command's output goes to
+ * `output`, a script's where it says. Once nothing reads them as the person wrote them any more. */
+void batch_job_set_output(struct batch_job *job, const struct run *run, const char *output);
 
 /* Does the job wait for how others end, so that it may never be allowed to begin? */
 bool batch_job_may_be_doomed(const struct config *config, const struct run *run);
-
-/* The fields as words of sbatch's command line (slurm/batch/batch.h), for submit_with = "sbatch".
- * `fields` as job_submit hands them over. */
-char **batch_job_words(const struct config *config, const struct run *run, const json_t *fields,
-		       struct err *err);
 
 /* The batch script that Slurm gets: its first lines, the comments that a script begins with (Slurm
  * reads #BB and #DW there), what starts lbrun where its first line does not, then the rest, which

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+/* job.c - an attempt's folder on disk, and the request that a scheduler gets for it. */
 #include "daemon/job/job.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,6 @@
 #include "daemon/job/batch_job.h"
 #include "daemon/job/job_env.h"
 #include "daemon/job/launch_words.h"
-#include "slurm/batch/batch.h"
 
 char *job_folder(const struct run *run)
 {
@@ -67,9 +66,10 @@ static void script_head(const struct config *config, const char *folder, char **
 	}
 }
 
-char *job_script(const struct config *config, const char *folder, const char *text)
+char *job_script(const struct config *config, const struct scheduler *scheduler, const char *folder,
+		 const char *text)
 {
-	bool is_read = config->submit_with == SUBMIT_WITH_SBATCH;
+	bool is_read = scheduler && scheduler->by_sbatch;
 	char *first, *launch, *script;
 
 	script_head(config, folder, &first, &launch);
@@ -280,90 +280,6 @@ static int leave_later_checkpoints(const struct run *run, struct err *err)
 
 /* --- the job ---------------------------------------------------------------------------------- */
 
-void job_resources(const struct run_spec *spec, struct job_request *job)
-{
-	job->workdir = spec->workdir;
-	job->partition = spec->partition;
-	job->account = spec->account;
-	job->qos = spec->qos;
-	job->constraint = spec->constraint;
-	job->exclude = spec->exclude;
-	job->nodelist = spec->nodelist;
-	job->reservation = spec->reservation;
-	job->licenses = spec->licenses;
-	job->comment = spec->comment;
-	job->nodes = spec->nodes;
-	job->ntasks_per_node = spec->ntasks_per_node;
-	job->cpus_per_task = spec->cpus_per_task;
-	job->gpus_per_node = spec->gpus_per_node;
-	job->mem_mb = spec->mem ? mem_parse_mb(spec->mem, NULL) : 0;
-	job->time_minutes = (spec->time_ms + 59999) / 60000;
-	job->time_seconds = spec->time_ms / 1000;
-	job->warn_seconds = run_spec_warn_ms(spec) / 1000;
-}
-
-/* "2", "h100:2" */
-static int64_t count_of(const char *text)
-{
-	const char *colon = strrchr(text, ':');
-
-	return strtoll(colon ? colon + 1 : text, NULL, 10);
-}
-
-int job_local_resources(const struct run_spec *spec, const json_t *fields, struct job_request *job,
-			struct err *err)
-{
-	int64_t tasks = js_int(fields, "num_tasks", 1);
-
-	job->array = js_str(fields, "array_inx", NULL);
-	if (job->array && !spec->script)
-		return err_set(err, ERR_USAGE,
-			       "--array: only a script can be an array; for runs of a "
-			       "command: lbctl submit --sweep");
-	if (js_int(fields, "warn_time", 0) > 0 && js_int(fields, "warn_signal", SIGUSR1) != SIGUSR1)
-		return err_set(err, ERR_USAGE,
-			       "--signal: without Slurm only USR1 announces the end");
-	if (job->nodes == 0)
-		job->nodes = js_int(fields, "min_nodes", 0);
-	if (job->cpus_per_task == 0)
-		job->cpus_per_task = js_int(fields, "cpus_per_task", 0);
-	if (job->ntasks_per_node == 0 && tasks > 1)
-		job->ntasks_per_node = tasks;
-	if (job->gpus_per_node == 0)
-		job->gpus_per_node = count_of(
-			js_str(fields, "gpus_per_node", js_str(fields, "gpus", "0")));
-	if (job->mem_mb == 0)
-		job->mem_mb = js_int(fields, "mem_per_node", 0);
-	if (job->time_seconds == 0 && js_int(fields, "time_limit", 0) > 0)
-		job->time_seconds = js_int(fields, "time_limit", 0) * 60;
-	if (job->warn_seconds == 0)
-		job->warn_seconds = js_int(fields, "warn_time", 0);
-	return 0;
-}
-
-/* Scripts that nobody submitted by hand (cron) have no folder of a person to write slurm-N.out
- * to. */
-static bool has_submitter(const struct run *run)
-{
-	struct strv env = { 0 };
-	bool has = job_env_submitter(&env, run, NULL) < 0 || env.count > 0;
-
-	has = has && !job_env_is_cron(env.items);
-
-	strv_free(env.items);
-	return has;
-}
-
-/* The fields that are lbd's own to say: a command's output is out.log, a script's is its own. */
-static void own_fields(const struct run *run, json_t *fields, const char *output)
-{
-	if (run->spec.script && has_submitter(run))
-		return;
-	js_set_str(fields, "open_mode", "append");
-	if (!json_object_get(fields, "std_out"))
-		json_object_set_new(fields, "std_out", js_bytes(output));
-}
-
 /* What scontrol shows as the command: the script where it was submitted, with its arguments. */
 static char **shown_argv(const struct run *run)
 {
@@ -384,16 +300,16 @@ static void argv_free(char **argv)
 }
 
 /* Everything that the job needs on disk. */
-static int prepare(const struct config *config, const struct run *run, const json_t *fields,
+static int prepare(const struct config *config, const struct run *run, const struct batch_job *job,
 		   const char *script, struct strv *env, struct err *err)
 {
 	char *folder = job_folder(run), *path = path_join("%s/job.sh", folder);
 	int rc = -1;
 
 	if (folder_make(folder, 0750, err) == 0 && leave_later_checkpoints(run, err) == 0 &&
-	    job_env_make(env, config, run, fields, err) == 0 &&
+	    job_env_make(env, config, run, job, err) == 0 &&
 	    job_env_add_secrets(env, run, err) == 0 &&
-	    write_params(config, run, fields, folder, err) == 0 &&
+	    write_params(config, run, job->fields, folder, err) == 0 &&
 	    file_write_visible(path, script, strlen(script), 0750, err) == 0)
 		rc = 0;
 	free(folder);
@@ -403,20 +319,22 @@ static int prepare(const struct config *config, const struct run *run, const jso
 
 int job_retell(const struct config *config, const struct run *run, struct err *err)
 {
-	json_t *fields = batch_job_fields(config, run, err);
 	char *folder = job_folder(run);
-	int rc = fields ? write_params(config, run, fields, folder, err) : -1;
+	struct batch_job job;
+	int rc = batch_job_read(&job, config, run, err);
 
-	json_decref(fields);
+	if (rc == 0)
+		rc = write_params(config, run, job.fields, folder, err);
+	batch_job_clear(&job);
 	free(folder);
 	return rc;
 }
 
 /* What a request to a scheduler borrows. */
 struct parts {
-	json_t *fields;
-	char *folder, *text, *script, *script_path, *output;
-	char **argv, **words;
+	struct batch_job asked;
+	char *folder, *script, *script_path, *output;
+	char **argv;
 	struct strv open_env;
 };
 
@@ -424,10 +342,8 @@ static void parts_free(struct parts *p)
 {
 	strv_free(p->open_env.items);
 	argv_free(p->argv);
-	strv_free(p->words);
-	json_decref(p->fields);
+	batch_job_clear(&p->asked);
 	free(p->folder);
-	free(p->text);
 	free(p->script);
 	free(p->script_path);
 	free(p->output);
@@ -437,56 +353,36 @@ static void parts_free(struct parts *p)
 static int parts_make(struct parts *p, const struct config *config, const struct run *run,
 		      struct err *err)
 {
-	p->fields = batch_job_fields(config, run, err);
+	if (batch_job_read(&p->asked, config, run, err) < 0)
+		return -1;
 	p->folder = job_folder(run);
-	p->text = p->fields ? batch_script_text(run, err) : NULL;
-	p->script = job_script(config, p->folder, p->text);
+	p->script = job_script(config, run->scheduler, p->folder, p->asked.text);
 	p->argv = shown_argv(run);
 	p->script_path = path_join("%s/job.sh", p->folder);
 	p->output = path_join("%s/out.log", p->folder);
-	if (p->fields == NULL || job_env_make(&p->open_env, config, run, p->fields, err) < 0)
-		return -1;
-	return 0;
+	return job_env_make(&p->open_env, config, run, &p->asked, err);
 }
 
-/* Once nothing reads the fields as the person wrote them any more. */
-static int parts_finish(struct parts *p, const struct config *config, const struct run *run,
-			struct err *err)
-{
-	own_fields(run, p->fields, p->output);
-	if (config->submit_with == SUBMIT_WITH_SBATCH)
-		p->words = batch_job_words(config, run, p->fields, err);
-	return config->submit_with == SUBMIT_WITH_SBATCH && p->words == NULL ? -1 : 0;
-}
-
+/* The environment is all that there is, or what is no secret of it. */
 static struct job_request request_of(const struct parts *p, const struct run *run,
-				     const char *ledger_id)
+				     const char *ledger_id, char *const *env)
 {
-	struct job_request job = {
+	return (struct job_request){
 		.token = run->attempt.job.token,
 		.ledger_id = ledger_id,
 		.run = run->name,
+		.fields = p->asked.fields,
 		.script = p->script,
 		.script_path = p->script_path,
 		.output = p->output,
-		.fields = p->fields,
 		.argv = p->argv,
+		.env = env,
 		.open_env = p->open_env.items,
 		.env_file = run->spec.env_file,
 		.env_uid = (unsigned)run->owner_uid,
-		.words = p->words,
+		.words = run->scheduler->by_sbatch ? p->asked.words : NULL,
 		.submit_dir = run->spec.workdir,
 	};
-
-	job_resources(&run->spec, &job);
-	return job;
-}
-
-/* What only the fields know. */
-static void request_finish(struct job_request *job, const json_t *fields)
-{
-	job->comment = js_str(fields, "comment", NULL);
-	job->workdir = js_str(fields, "work_dir", job->workdir);
 }
 
 int job_submit(const struct config *config, const struct run *run, const char *ledger_id,
@@ -499,19 +395,14 @@ int job_submit(const struct config *config, const struct run *run, const char *l
 	if (run->scheduler == NULL)
 		err_set(err, ERR_SCHEDULER, "Slurm is not available to this lbd");
 	else if (parts_make(&parts, config, run, err) == 0)
-		rc = prepare(config, run, parts.fields, parts.script, &env, err);
-	if (rc == 0)
-		rc = parts_finish(&parts, config, run, err);
+		rc = prepare(config, run, &parts.asked, parts.script, &env, err);
 	if (rc == 0) {
-		struct job_request job = request_of(&parts, run, ledger_id);
+		struct job_request job;
 
-		job.env = env.items;
-		if (run->scheduler->ops->check)
-			rc = job_local_resources(&run->spec, parts.fields, &job, err);
-		request_finish(&job, parts.fields);
+		batch_job_set_output(&parts.asked, run, parts.output);
+		job = request_of(&parts, run, ledger_id, env.items);
 		failpoint(FP_SUBMIT_CALL, NULL);
-		if (rc == 0)
-			run->scheduler->ops->submit(run->scheduler, &job, done, arg);
+		run->scheduler->ops->submit(run->scheduler, &job, done, arg);
 	}
 	strv_free(env.items);
 	parts_free(&parts);
@@ -522,14 +413,10 @@ int job_submit(const struct config *config, const struct run *run, const char *l
 static int ask(struct parts *parts, struct job_request *job, const struct config *config,
 	       const struct run *run, struct err *err)
 {
-	if (parts_make(parts, config, run, err) < 0 || parts_finish(parts, config, run, err) < 0)
+	if (parts_make(parts, config, run, err) < 0)
 		return -1;
-	*job = request_of(parts, run, "");
-	job->env = parts->open_env.items;
-	if (run->scheduler->ops->check &&
-	    job_local_resources(&run->spec, parts->fields, job, err) < 0)
-		return -1;
-	request_finish(job, parts->fields);
+	batch_job_set_output(&parts->asked, run, parts->output);
+	*job = request_of(parts, run, "", parts->open_env.items);
 	return 0;
 }
 

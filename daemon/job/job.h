@@ -21,14 +21,9 @@ struct checkpoint_rules *job_checkpoint_rules(const struct run_spec *spec, struc
 
 /* The parts of the job, as job_submit hands them over; `text` is that of a batch script, or NULL.
  * Owned by the caller; argv is NULL-terminated. */
-char *job_script(const struct config *config, const char *folder, const char *text);
+char *job_script(const struct config *config, const struct scheduler *scheduler, const char *folder,
+		 const char *text);
 char **job_command(const struct config *config, const struct run *run);
-/* Fills in what the spec asks of the scheduler; borrowed from the spec. */
-void job_resources(const struct run_spec *spec, struct job_request *job);
-/* What the options of sbatch (batch_job_fields) say beyond that, as far as one machine can give it.
- * ERR_USAGE for what it cannot. */
-int job_local_resources(const struct run_spec *spec, const json_t *fields, struct job_request *job,
-			struct err *err);
 
 /* Writes attempts/N with attempt.json and job.sh, and submits it held. -1 when it cannot be
  * prepared; `done` is then not called. */

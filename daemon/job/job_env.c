@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* job_env.c - see job_env.h. */
 #include "daemon/job/job_env.h"
 
 #include <stdlib.h>
@@ -81,37 +82,32 @@ bool job_env_is_cron(char *const *env)
 	return false;
 }
 
+static void strv_set_all(struct strv *env, const struct strv *from)
+{
+	for (size_t i = 0; i < from->count; i++)
+		strv_set(env, xstrdup(from->items[i]));
+}
+
 /* A batch script gets the submitter's environment and nothing else, as from sbatch; that of cron,
  * which nobody submitted, what a login gives, too. */
-static int env_of_script(struct strv *env, const struct run *run, const json_t *fields,
-			 struct err *err)
+static void env_of_script(struct strv *env, const struct run *run, const struct batch_job *job)
 {
-	struct strv told = { 0 };
-
-	if (job_env_submitter(&told, run, err) < 0) {
-		strv_free(told.items);
-		return -1;
-	}
-	if (told.count == 0 || job_env_is_cron(told.items))
+	if (job->submitter.count == 0 || job_env_is_cron(job->submitter.items))
 		env_login(env, run);
-	for (size_t i = 0; i < told.count; i++)
-		strv_set(env, xstrdup(told.items[i]));
-	strv_free(told.items);
-	batch_job_env(fields, env);
-	return 0;
+	strv_set_all(env, &job->submitter);
+	batch_job_env(job->fields, env);
 }
 
 int job_env_make(struct strv *env, const struct config *config, const struct run *run,
-		 const json_t *fields, struct err *err)
+		 const struct batch_job *job, struct err *err)
 {
 	const char *network = network_of(config, &run->spec);
-	int rc;
 
 	if (run->spec.script) {
-		rc = env_of_script(env, run, fields, err);
+		env_of_script(env, run, job);
 	} else {
 		env_login(env, run);
-		rc = job_env_submitter(env, run, err);
+		strv_set_all(env, &job->submitter);
 	}
-	return rc == 0 && network ? network_add(env, config, network, err) : rc;
+	return network ? network_add(env, config, network, err) : 0;
 }

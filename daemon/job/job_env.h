@@ -4,19 +4,19 @@
 #ifndef DAEMON_JOB_JOB_ENV_H
 #define DAEMON_JOB_JOB_ENV_H
 
-#include <jansson.h>
-
 #include "common/base/err.h"
 #include "common/base/strv.h"
 #include "daemon/base/config.h"
 #include "daemon/engine/run.h"
 
+struct batch_job;
+
 /* `env` is zeroed by the caller, who releases it in any case.
  *
- * Everything but the secrets. `fields` is the job's (batch_job.h). A batch script gets what sbatch
- * would have given it, and nothing of lbd's. */
+ * Everything but the secrets. A batch script gets what sbatch would have given it, and nothing of
+ * lbd's. */
 int job_env_make(struct strv *env, const struct config *config, const struct run *run,
-		 const json_t *fields, struct err *err);
+		 const struct batch_job *job, struct err *err);
 /* The submitter's alone, as lbctl sent it. */
 int job_env_submitter(struct strv *env, const struct run *run, struct err *err);
 int job_env_add_secrets(struct strv *env, const struct run *run, struct err *err);

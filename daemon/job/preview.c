@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* preview.c - the job of a run as lbctl submit --dry-run shows it. */
 #include "daemon/job/preview.h"
 
 #include <stdlib.h>
@@ -68,13 +69,13 @@ static void add_names(json_t *view, char *const *list, bool with_values)
 	}
 }
 
-static json_t *env_view(const struct config *config, const struct run *run, const json_t *fields,
-			struct err *err)
+static json_t *env_view(const struct config *config, const struct run *run,
+			const struct batch_job *job, struct err *err)
 {
 	struct strv open = { 0 }, secret = { 0 };
 	json_t *view = NULL;
 
-	if (job_env_make(&open, config, run, fields, err) == 0 &&
+	if (job_env_make(&open, config, run, job, err) == 0 &&
 	    job_env_add_secrets(&secret, run, err) == 0) {
 		view = json_object();
 		/* a script's is the submitter's whole environment: who knows what is in there */
@@ -89,58 +90,49 @@ static json_t *env_view(const struct config *config, const struct run *run, cons
 /* A script asks in its own words, which have more to say than ours. */
 static json_t *resources_view(const struct run_spec *spec, const json_t *fields)
 {
-	struct job_request job = { 0 };
-	json_t *o = spec->script ? json_deep_copy(fields) : json_object();
+	json_t *o;
 
 	if (spec->script)
-		return o;
-	job_resources(spec, &job);
-	js_set_int(o, "nodes", job.nodes);
-	js_set_int(o, "ntasks_per_node", job.ntasks_per_node);
-	js_set_int(o, "cpus_per_task", job.cpus_per_task ? job.cpus_per_task : JS_NONE);
-	js_set_int(o, "gpus_per_node", job.gpus_per_node);
-	js_set_int(o, "mem_mb", job.mem_mb ? job.mem_mb : JS_NONE);
-	js_set_int(o, "time_minutes", job.time_minutes ? job.time_minutes : JS_NONE);
-	js_set_str(o, "partition", job.partition);
-	js_set_str(o, "account", job.account);
-	js_set_str(o, "qos", job.qos);
-	js_set_str(o, "constraint", job.constraint);
-	js_set_str(o, "exclude", job.exclude);
-	js_set_str(o, "nodelist", job.nodelist);
-	js_set_str(o, "reservation", job.reservation);
-	js_set_str(o, "licenses", job.licenses);
-	js_set_str(o, "comment", job.comment);
+		return json_deep_copy(fields);
+	o = run_spec_options(spec);
+	if (spec->cpus_per_task == 0)
+		js_set_int(o, "cpus_per_task", JS_NONE);
+	json_object_del(o, "mem");
+	json_object_del(o, "time");
+	js_set_int(o, "mem_mb", js_int(fields, "mem_per_node", JS_NONE));
+	js_set_int(o, "time_minutes", js_int(fields, "time_limit", JS_NONE));
 	return o;
 }
 
 json_t *preview_job(const struct config *config, const struct run *run, const char *scheduler,
 		    struct err *err)
 {
-	json_t *fields = batch_job_fields(config, run, err);
-	char *text = fields ? batch_script_text(run, err) : NULL;
-	char *folder = job_folder(run), *script = job_script(config, folder, text);
-	char *output = path_join("%s/out.log", folder);
+	char *folder = job_folder(run), *output = path_join("%s/out.log", folder), *script = NULL;
 	char *checkpoints = job_checkpoint_dir(&run->spec, run->dir);
-	json_t *env = fields ? env_view(config, run, fields, err) : NULL, *o = NULL;
+	struct batch_job job;
+	json_t *env = NULL, *o = NULL;
 
+	if (batch_job_read(&job, config, run, err) == 0)
+		env = env_view(config, run, &job, err);
 	if (env) {
 		o = json_object();
+		script = job_script(config, run->scheduler, folder, job.text);
 		js_set_str(o, "run", run->name);
 		js_set_str(o, "scheduler", scheduler);
 		js_set_str(o, "script", script);
-		js_set_str(o, "workdir", js_str(fields, "work_dir", run->spec.workdir));
+		js_set_str(o, "workdir", js_str(job.fields, "work_dir", run->spec.workdir));
 		js_set_str(o, "output",
-			   run->spec.script ? js_str(fields, "std_out", "slurm-%j.out") : output);
+			   run->spec.script ? js_str(job.fields, "std_out", "slurm-%j.out")
+					    : output);
 		js_set_str(o, "launcher", launcher_name(&run->spec));
 		json_object_set_new(o, "command", command_view(config, run));
 		add_launch(o, config, run, checkpoints, folder);
 		js_set_str(o, "checkpoints", checkpoints);
-		json_object_set_new(o, "totals", batch_totals(fields));
-		json_object_set_new(o, "resources", resources_view(&run->spec, fields));
+		json_object_set_new(o, "totals", batch_totals(job.fields));
+		json_object_set_new(o, "resources", resources_view(&run->spec, job.fields));
 		json_object_set_new(o, "environment", env);
 	}
-	json_decref(fields);
-	free(text);
+	batch_job_clear(&job);
 	free(folder);
 	free(script);
 	free(output);

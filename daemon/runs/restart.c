@@ -125,13 +125,14 @@ static int apply_sets(struct restart *s, struct err *err)
 static int check_options(const struct restart *s, struct err *err)
 {
 	struct run run = { .dir = s->dir, .spec = s->spec };
-	json_t *fields;
+	struct batch_job job;
+	int rc;
 
 	if (json_array_size(sets(s)) == 0)
 		return 0;
-	fields = batch_job_fields(&s->lbd->config, &run, err);
-	json_decref(fields);
-	return fields ? 0 : -1;
+	rc = batch_job_read(&job, &s->lbd->config, &run, err);
+	batch_job_clear(&job);
+	return rc;
 }
 
 static int read_spec(struct restart *s, struct err *err)

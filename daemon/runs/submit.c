@@ -28,13 +28,11 @@
 #include "daemon/job/launch_words.h"
 #include "daemon/job/network.h"
 #include "daemon/job/preview.h"
+#include "daemon/runs/probe.h"
 #include "daemon/runs/switchboard.h"
 #include "slurm/batch/directives.h"
 
-enum {
-	MAX_DRAWS = 100,
-	PROBE_MS = 5000, /* a scheduler that does not answer by then is asked when the job is due */
-};
+enum { MAX_DRAWS = 100 };
 
 struct submission {
 	struct submit by;
@@ -45,13 +43,6 @@ struct submission {
 	char *dir;
 	const char *scheduler;
 	bool hold; /* --hold: it waits for lbctl release */
-};
-
-/* A question to the scheduler. Its answer may come after we have stopped to wait for it. */
-struct probe {
-	struct submission *submission; /* NULL: nobody waits any more */
-	uv_timer_t patience;
-	bool is_answered, is_closed;
 };
 
 static void submission_free(struct submission *s)
@@ -222,6 +213,32 @@ static int check_script(const struct submission *s, struct err *err)
 	return directives_check_script(text, strlen(text), s->spec.script, err);
 }
 
+static struct scheduler *scheduler_of(const struct lbd *lbd, const char *name)
+{
+	return strcmp(name, "local") == 0 ? lbd->local : lbd->slurm;
+}
+
+/* There is no srun on this machine. */
+static int check_launch(const struct submission *s, struct err *err)
+{
+	const struct run_spec *spec = &s->spec;
+	const struct scheduler *to = scheduler_of(s->lbd, s->scheduler);
+
+	if (to == NULL || to->ops->check == NULL)
+		return 0;
+	if (spec->container_image)
+		return err_set(err, ERR_USAGE,
+			       "slurm.container_image: containers are started by srun "
+			       "(pyxis), which is not on this machine");
+	if (strcmp(launch_by(spec), "srun") == 0)
+		return err_set(err, ERR_USAGE,
+			       "slurm.ntasks_per_node: there is no srun to start %lld "
+			       "tasks on this machine; ask for one task, and let the "
+			       "trainer (torchrun, ...) start its ranks",
+			       (long long)spec->nodes * spec->ntasks_per_node);
+	return 0;
+}
+
 static int read_spec(struct submission *s, struct err *err)
 {
 	const json_t *args = s->by.args;
@@ -234,29 +251,7 @@ static int read_spec(struct submission *s, struct err *err)
 	    submit_check_env(&s->spec, s->by.uid, err) < 0)
 		return -1;
 	s->scheduler = submit_scheduler(s->lbd, &s->spec, err);
-	return s->scheduler ? submit_check_job(s->lbd, s->scheduler, &s->spec, err) : -1;
-}
-
-int submit_check_job(const struct lbd *lbd, const char *name, const struct run_spec *spec,
-		     struct err *err)
-{
-	const struct scheduler *s = strcmp(name, "local") == 0 ? lbd->local : lbd->slurm;
-	struct job_request job = { 0 };
-
-	if (s == NULL || s->ops->check == NULL)
-		return 0;
-	if (spec->container_image)
-		return err_set(err, ERR_USAGE,
-			       "slurm.container_image: containers are started by srun "
-			       "(pyxis), which is not on this machine");
-	if (strcmp(launch_by(spec), "srun") == 0)
-		return err_set(err, ERR_USAGE,
-			       "slurm.ntasks_per_node: there is no srun to start %lld "
-			       "tasks on this machine; ask for one task, and let the "
-			       "trainer (torchrun, ...) start its ranks",
-			       (long long)spec->nodes * spec->ntasks_per_node);
-	job_resources(spec, &job);
-	return s->ops->check(s, &job, err);
+	return s->scheduler ? check_launch(s, err) : -1;
 }
 
 const char *submit_scheduler(const struct lbd *lbd, const struct run_spec *spec, struct err *err)
@@ -357,30 +352,47 @@ static int check_network(const struct submission *s, struct err *err)
 	return rc;
 }
 
-/* A script's own words, where this machine is the scheduler. */
-static int check_words(const struct submission *s, const json_t *fields, struct err *err)
+/* The run that it will be; borrows from the submission. */
+static struct run as_run(const struct submission *s)
 {
-	const struct scheduler *local = strcmp(s->scheduler, "local") == 0 ? s->lbd->local : NULL;
-	struct job_request job = { 0 };
+	struct run run = {
+		.dir = s->dir,
+		.owner_uid = s->by.uid,
+		.spec = s->spec,
+		.scheduler = scheduler_of(s->lbd, s->scheduler),
+		.attempt = { .number = 1 },
+	};
 
-	if (local == NULL || local->ops->check == NULL)
+	snprintf(run.name, sizeof(run.name), "%s", s->name);
+	return run;
+}
+
+/* What is known without asking anybody. */
+static int check_fields(const struct run *run, const json_t *fields, struct err *err)
+{
+	const struct scheduler *to = run->scheduler;
+	const struct job_request job = { .fields = fields };
+
+	if (to == NULL || to->ops->check == NULL)
 		return 0;
-	job_resources(&s->spec, &job);
-	if (job_local_resources(&s->spec, fields, &job, err) < 0)
-		return -1;
-	return local->ops->check(local, &job, err);
+	if (json_object_get(fields, "array_inx") && !run->spec.script)
+		return err_set(err, ERR_USAGE,
+			       "--array: only a script can be an array; for runs of a "
+			       "command: lbctl submit --sweep");
+	return to->ops->check(to, &job, err);
 }
 
 /* Every option is understood now, not when the job is due. */
 static int check_options(struct submission *s, struct err *err)
 {
-	struct run run = { .dir = s->dir, .spec = s->spec, .excluded = NULL };
-	json_t *fields = batch_job_fields(&s->lbd->config, &run, err);
+	struct run run = as_run(s);
+	struct batch_job job;
+	int rc = batch_job_read(&job, &s->lbd->config, &run, err);
 
-	int rc = fields ? check_words(s, fields, err) : -1;
-
-	s->hold = js_int(fields, "hold", 0) != 0;
-	json_decref(fields);
+	if (rc == 0)
+		rc = check_fields(&run, job.fields, err);
+	s->hold = js_int(job.fields, "hold", 0) != 0;
+	batch_job_clear(&job);
 	return rc == 0 ? check_network(s, err) : -1;
 }
 
@@ -473,15 +485,9 @@ static int insert_row(struct submission *s, struct err *err)
 static void finish_dry(struct submission *s)
 {
 	struct err err = { 0 };
-	struct run run = {
-		.dir = s->dir,
-		.owner_uid = s->by.uid,
-		.spec = s->spec,
-		.attempt = { .number = 1 },
-	};
+	struct run run = as_run(s);
 	json_t *job;
 
-	snprintf(run.name, sizeof(run.name), "%s", s->name);
 	job = preview_job(&s->lbd->config, &run, s->scheduler, &err);
 	if (job == NULL) {
 		refuse(s, &err, true);
@@ -533,96 +539,23 @@ static void finish(struct submission *s)
 	}
 }
 
-/* --- would the scheduler take it? ------------------------------------------------------------- */
+/* --- before it is one ------------------------------------------------------------------------- */
 
-static void probe_unref(struct probe *p)
+static void on_probed(void *arg, const struct err *problem)
 {
-	if (p->is_answered && p->is_closed)
-		free(p);
-}
+	struct submission *s = arg;
 
-static void on_patience_closed(uv_handle_t *handle)
-{
-	struct probe *p = handle->data;
-
-	p->is_closed = true;
-	probe_unref(p);
-}
-
-/* The submission goes on, once. */
-static void probe_over(struct probe *p, const struct err *problem)
-{
-	struct submission *s = p->submission;
-
-	p->submission = NULL;
-	if (!uv_is_closing((uv_handle_t *)&p->patience))
-		uv_close((uv_handle_t *)&p->patience, on_patience_closed);
-	if (s && problem)
+	if (problem)
 		refuse(s, problem, true);
-	else if (s)
-		finish(s);
-}
-
-static void on_probed(void *arg, const struct scheduler_reply *reply)
-{
-	struct probe *p = arg;
-	struct err err = { 0 };
-
-	p->is_answered = true;
-	if (reply->result == SCHEDULER_REFUSED)
-		err_set(&err, ERR_REFUSED, "%s", reply->text);
-	probe_over(p, err.code ? &err : NULL);
-	probe_unref(p); /* an answer that came when nobody waited any more */
-}
-
-/* A scheduler that was closed answers nobody any more. */
-static void on_impatient(uv_timer_t *timer)
-{
-	struct probe *p = timer->data;
-	struct err err = { 0 };
-
-	if (p->submission->lbd->switchboard == NULL) {
-		err_set(&err, ERR_DAEMON, "lbd ends; submit it again");
-		p->is_answered = true;
-	}
-	probe_over(p, err.code ? &err : NULL);
-}
-
-static void probe(struct submission *s, struct scheduler *scheduler)
-{
-	struct run run = {
-		.dir = s->dir,
-		.owner_uid = s->by.uid,
-		.spec = s->spec,
-		.scheduler = scheduler,
-		.attempt = { .number = 1 },
-	};
-	struct probe *p = xcalloc(1, sizeof(*p));
-	struct err err = { 0 };
-
-	snprintf(run.name, sizeof(run.name), "%s", s->name);
-	p->submission = s;
-	p->patience.data = p;
-	uv_timer_init(s->lbd->loop, &p->patience);
-	uv_timer_start(&p->patience, on_impatient, PROBE_MS, 0);
-	if (job_probe(&s->lbd->config, &run, on_probed, p, &err) == 0)
-		return;
-	p->is_answered = true;
-	probe_over(p, &err);
-}
-
-/* A scheduler that is known not to answer is not waited for: the run is accepted, and submitted
- * once it is back. */
-static void ask_scheduler(struct submission *s)
-{
-	struct scheduler *scheduler = strcmp(s->scheduler, "slurm") == 0 ? s->lbd->slurm : NULL;
-	struct engine_health health;
-
-	engine_health(s->lbd->engine, &health);
-	if (scheduler && scheduler->ops->probe && health.slurm_down_since_ms == 0)
-		probe(s, scheduler);
 	else
 		finish(s);
+}
+
+static void ask_scheduler(struct submission *s)
+{
+	struct run run = as_run(s);
+
+	probe_ask(s->lbd, &run, on_probed, s);
 }
 
 static void on_checked(void *arg, const struct err *problem)

@@ -29,10 +29,6 @@ int submit_check_env(const struct run_spec *spec, unsigned uid, struct err *err)
 int submit_check_followed(const struct lbd *lbd, const char *key, const struct key_strings *names,
 			  struct err *err);
 
-/* Could a job of this spec ever start there? What only Slurm knows is left to it. */
-int submit_check_job(const struct lbd *lbd, const char *scheduler, const struct run_spec *spec,
-		     struct err *err);
-
 /* The scheduler's name a spec asks for, given what this lbd has; NULL with err. */
 const char *submit_scheduler(const struct lbd *lbd, const struct run_spec *spec, struct err *err);
 

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/base/bytes.h"
 #include "common/base/json.h"
@@ -379,30 +380,6 @@ static int sum_up(const struct batch_request *r, const struct directives *d, jso
 	return 0;
 }
 
-json_t *batch_resolve(const struct batch_request *r, struct err *err)
-{
-	struct sbatch_choice choice = { .fields = json_object(),
-					.workdir = r->workdir,
-					.now = r->now };
-	struct directives d = { 0 };
-	int rc;
-
-	if (r->account)
-		json_object_set_new(choice.fields, "account", js_bytes(r->account));
-	if (r->partition)
-		json_object_set_new(choice.fields, "partition", js_bytes(r->partition));
-	rc = gather(r, &d, err);
-	if (rc == 0)
-		rc = apply(&d, &choice, err);
-	if (rc == 0)
-		rc = sum_up(r, &d, choice.fields, err);
-	directives_clear(&d);
-	if (rc == 0)
-		return choice.fields;
-	json_decref(choice.fields);
-	return NULL;
-}
-
 /* --- what the job has then -------------------------------------------------------------------- */
 
 static int64_t most(int64_t a, int64_t b)
@@ -485,27 +462,60 @@ static bool is_left_out(const struct sbatch_option *option, const json_t *fields
 	       is_among(option->field, may_be_gone, sizeof(may_be_gone) / sizeof(may_be_gone[0]));
 }
 
-char **batch_words(const struct batch_request *r, const json_t *fields, struct err *err)
+static char **words_of(const struct batch_request *r, const struct directives *d,
+		       const json_t *fields)
 {
-	struct directives d = { 0 };
-	char **words = NULL;
+	char **words = xcalloc(d->count + 3, sizeof(char *));
 	size_t n = 0;
 
-	if (gather(r, &d, err) == 0) {
-		words = xcalloc(d.count + 3, sizeof(char *));
-		if (r->account)
-			words[n++] = xasprintf("--account=%s", r->account);
-		if (r->partition)
-			words[n++] = xasprintf("--partition=%s", r->partition);
-		for (size_t i = 0; i < d.count; i++) {
-			const struct directive *at = &d.items[i];
+	if (r->account)
+		words[n++] = xasprintf("--account=%s", r->account);
+	if (r->partition)
+		words[n++] = xasprintf("--partition=%s", r->partition);
+	for (size_t i = 0; i < d->count; i++) {
+		const struct directive *at = &d->items[i];
 
-			if (is_left_out(at->option, fields))
-				continue;
-			words[n++] = at->value ? xasprintf("--%s=%s", at->option->name, at->value)
-					       : xasprintf("--%s", at->option->name);
-		}
+		if (is_left_out(at->option, fields))
+			continue;
+		words[n++] = at->value ? xasprintf("--%s=%s", at->option->name, at->value)
+				       : xasprintf("--%s", at->option->name);
 	}
-	directives_clear(&d);
 	return words;
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+static void drop_what_was_waited_for(json_t *fields)
+{
+	json_object_del(fields, "begin_time");
+	if (strcasecmp(js_str(fields, "dependency", ""), "singleton") != 0)
+		json_object_del(fields, "dependency");
+}
+
+json_t *batch_resolve(const struct batch_request *r, char ***words, struct err *err)
+{
+	struct sbatch_choice choice = { .fields = json_object(),
+					.workdir = r->workdir,
+					.now = r->now };
+	struct directives d = { 0 };
+	int rc;
+
+	if (r->account)
+		json_object_set_new(choice.fields, "account", js_bytes(r->account));
+	if (r->partition)
+		json_object_set_new(choice.fields, "partition", js_bytes(r->partition));
+	rc = gather(r, &d, err);
+	if (rc == 0)
+		rc = apply(&d, &choice, err);
+	if (rc == 0)
+		rc = sum_up(r, &d, choice.fields, err);
+	if (rc == 0 && r->has_waited)
+		drop_what_was_waited_for(choice.fields);
+	if (rc == 0 && words)
+		*words = words_of(r, &d, choice.fields);
+	directives_clear(&d);
+	if (rc == 0)
+		return choice.fields;
+	json_decref(choice.fields);
+	return NULL;
 }

@@ -6,6 +6,7 @@
 #define SLURM_BATCH_BATCH_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <time.h>
 
 #include "common/base/err.h"
@@ -20,17 +21,18 @@ struct batch_request {
 	char *const *settings;           /* words: what [slurm] of the spec says */
 	char *const *extra;              /* words: [slurm] extra, then the command line */
 	const char *workdir;             /* where it is submitted from; absolute */
+	bool has_waited; /* an earlier job of this request has waited for --begin, --dependency */
 	time_t now;
 };
 
-/* What is asked for, as the JSON object that lbd-slurm turns into a job (fields.c): sbatch's
- * defaults and sums are in it. The caller decrefs. NULL with err: "train.slurm:4: --nodes: …". */
-json_t *batch_resolve(const struct batch_request *request, struct err *err);
-
-/* The same as words for sbatch's own command line, "--nodes=2" …; a NULL-terminated list, each
- * owned, freed by strv_free. Left out is what lbd says itself (name, comment, hold, requeue),
- * and what `fields`, which batch_resolve made, do not hold any more. */
-char **batch_words(const struct batch_request *request, const json_t *fields, struct err *err);
+/* What is asked for, as the JSON object that schedulers turn into a job (slurm/helper/fields.c,
+ * slurm/local/needs.c): sbatch's defaults and sums are in it. The caller decrefs. NULL with err:
+ * "train.slurm:4: --nodes: …".
+ *
+ * *words, unless NULL, gets the same for sbatch's own command line, "--nodes=2" …; a
+ * NULL-terminated list, each owned, freed by strv_free. What lbd says itself (name, comment, hold,
+ * requeue) is left out. */
+json_t *batch_resolve(const struct batch_request *request, char ***words, struct err *err);
 
 /* What a job of these fields has at least, of one task of an array: "nodes", "tasks", "cpus",
  * "mem_mb" (null: Slurm's default, or all of a node's), "gpus". A new reference. */

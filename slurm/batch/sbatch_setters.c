@@ -76,6 +76,11 @@ SETTER(set_minutes)
 	if (sbatch_duration(value, &seconds, err) < 0)
 		return -1;
 	js_set_int(c->fields, option->field, minutes_of(seconds));
+	/* Slurm counts minutes, the local scheduler takes it at its word */
+	if (strcmp(option->field, "time_limit") == 0 && seconds > 0 && seconds % 60)
+		js_set_int(c->fields, "time_seconds", seconds);
+	else if (strcmp(option->field, "time_limit") == 0)
+		json_object_del(c->fields, "time_seconds");
 	return 0;
 }
 

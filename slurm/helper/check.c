@@ -5,7 +5,6 @@
  * Slurm plans the job as for "sbatch --test-only". Its "no" to a configuration may mean "never" or
  * "not while a node is down"; limits.h tells them apart, and what is not sure is accepted. */
 #include <errno.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,25 +31,6 @@ int64_t slurm_will_run(job_desc_msg_t *desc, int *code)
 		slurm_free_will_run_response_msg(plan);
 	return start;
 }
-
-/* Which of the job's words an error is about. */
-static const struct blame {
-	int code;
-	const char *key;
-	size_t field;
-} blames[] = {
-	{ ESLURM_INVALID_PARTITION_NAME, "slurm.partition", offsetof(job_desc_msg_t, partition) },
-	{ ESLURM_PARTITION_NOT_AVAIL, "slurm.partition", offsetof(job_desc_msg_t, partition) },
-	{ ESLURM_PARTITION_ASSOC, "slurm.partition", offsetof(job_desc_msg_t, partition) },
-	{ ESLURM_USER_ID_MISSING, "slurm.partition", offsetof(job_desc_msg_t, partition) },
-	{ ESLURM_INVALID_ACCOUNT, "slurm.account", offsetof(job_desc_msg_t, account) },
-	{ ESLURM_INVALID_QOS, "slurm.qos", offsetof(job_desc_msg_t, qos) },
-	{ ESLURM_INVALID_FEATURE, "slurm.constraint", offsetof(job_desc_msg_t, features) },
-	{ ESLURM_INVALID_NODE_NAME, "slurm.nodelist", offsetof(job_desc_msg_t, req_nodes) },
-	{ ESLURM_INVALID_LICENSES, "slurm.licenses", offsetof(job_desc_msg_t, licenses) },
-	{ ESLURM_RESERVATION_INVALID, "slurm.reservation", offsetof(job_desc_msg_t, reservation) },
-	{ ESLURM_RESERVATION_ACCESS, "slurm.reservation", offsetof(job_desc_msg_t, reservation) },
-};
 
 /* Errors that do not mean "never". */
 static const struct passing {
@@ -117,6 +97,7 @@ static bool refuse_doomed(const struct draft *d, int code, struct answer *a)
 /* In words that name the key, where it is known which. */
 static void refuse(const struct draft *d, int code, const char *limit, struct answer *a)
 {
+	const char *value, *key;
 	bool is_qos = limit_word_is_qos(limit);
 	const char *whose = is_qos ? d->desc.qos : d->desc.account;
 
@@ -132,16 +113,13 @@ static void refuse(const struct draft *d, int code, const char *limit, struct an
 	}
 	if (refuse_doomed(d, code, a))
 		return;
-	for (size_t i = 0; i < sizeof(blames) / sizeof(blames[0]); i++) {
-		const char *value = *(char *const *)((const char *)&d->desc + blames[i].field);
-
-		if (blames[i].code == code && value) {
-			answer_set(a, SCHEDULER_REFUSED, "%s: %s: Slurm says: %s", blames[i].key,
-				   value, slurm_strerror(code));
-			return;
-		}
-	}
-	answer_set(a, SCHEDULER_REFUSED, "Slurm would refuse the job: %s", slurm_strerror(code));
+	key = fields_blame(&d->desc, code, &value);
+	if (key)
+		answer_set(a, SCHEDULER_REFUSED, "%s: %s: Slurm says: %s", key, value,
+			   slurm_strerror(code));
+	else
+		answer_set(a, SCHEDULER_REFUSED, "Slurm would refuse the job: %s",
+			   slurm_strerror(code));
 }
 
 /* A job may start in any of its partitions: it never will if each of them has something against

@@ -2,21 +2,12 @@
 /* draft.c - from a request of lbd to libslurm's description of a job. */
 #include "slurm/helper/draft.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/bytes.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
-
-#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
-#define GPU_FORMAT "gres/gpu:%u"
-#else
-#define GPU_FORMAT "gres:gpu:%u"
-#endif
-
-enum { LARGEST = INT32_MAX }; /* below Slurm's marks for "none" and "infinite" */
 
 /* libslurm takes char *, and changes none of them. NULL when the request has no such text. */
 static char *text_of(struct draft *d, const json_t *request, const char *key)
@@ -28,14 +19,6 @@ static char *text_of(struct draft *d, const json_t *request, const char *key)
 		return NULL;
 	}
 	return keep(&d->kept, text);
-}
-
-/* Zero stands for "not given"; what does not fit is as much as fits, and Slurm will refuse it. */
-static uint32_t number_of(const json_t *request, const char *key, uint32_t fallback, uint32_t max)
-{
-	int64_t n = js_int(request, key, 0);
-
-	return n <= 0 ? fallback : n > (int64_t)max ? max : (uint32_t)n;
 }
 
 static void draft_env(struct draft *d, const json_t *request)
@@ -79,64 +62,11 @@ static void draft_texts(struct draft *d, const json_t *request)
 	desc->name = text_of(d, request, "name");
 	desc->comment = text_of(d, request, "comment");
 	desc->script = text_of(d, request, "script");
-	desc->work_dir = text_of(d, request, "workdir");
 	desc->std_in = keep(&d->kept, xstrdup("/dev/null"));
 }
 
-static void draft_places(struct draft *d, const json_t *request)
-{
-	job_desc_msg_t *desc = &d->desc;
-
-	desc->std_out = text_of(d, request, "output");
-	desc->partition = text_of(d, request, "partition");
-	desc->account = text_of(d, request, "account");
-	desc->qos = text_of(d, request, "qos");
-	desc->features = text_of(d, request, "constraint");
-	desc->exc_nodes = text_of(d, request, "exclude");
-	desc->req_nodes = text_of(d, request, "nodelist");
-	desc->reservation = text_of(d, request, "reservation");
-	desc->licenses = text_of(d, request, "licenses");
-}
-
-/* num_tasks alone reserves no CPU: min_cpus has to say it, as sbatch does. */
-static void draft_sizes(struct draft *d, const json_t *request)
-{
-	job_desc_msg_t *desc = &d->desc;
-	uint32_t nodes = number_of(request, "nodes", 1, 1000000);
-	uint32_t per_node = number_of(request, "ntasks_per_node", 1, 65000);
-	uint32_t cpus = number_of(request, "cpus_per_task", 1, 65000);
-	uint32_t gpus = number_of(request, "gpus_per_node", 0, 65000);
-	uint64_t all_cpus = (uint64_t)nodes * per_node * cpus;
-
-	desc->min_nodes = desc->max_nodes = nodes;
-	desc->ntasks_per_node = (uint16_t)per_node;
-	desc->num_tasks = nodes * per_node;
-	desc->cpus_per_task = (uint16_t)cpus;
-	desc->min_cpus = (uint32_t)(all_cpus < LARGEST ? all_cpus : LARGEST);
-	desc->time_limit = number_of(request, "time_minutes", NO_VAL, LARGEST);
-	if (gpus)
-		desc->tres_per_node = keep(&d->kept, xasprintf(GPU_FORMAT, gpus));
-	if (js_int(request, "mem_mb", 0) > 0)
-		desc->pn_min_memory = (uint64_t)js_int(request, "mem_mb", 0);
-}
-
-/* As sbatch --signal=B:USR1@N: to the batch process alone, which is lbrun. */
-static void draft_warning(struct draft *d, const json_t *request)
-{
-	uint32_t seconds = number_of(request, "warn_seconds", 0, UINT16_MAX - 1);
-
-	if (seconds == 0)
-		return;
-	d->desc.warn_signal = SIGUSR1;
-	d->desc.warn_time = (uint16_t)seconds;
-	d->desc.warn_flags = KILL_JOB_BATCH;
-}
-
-/* A request that was resolved as sbatch would have done holds "fields"; they say it all. */
 int draft_init(struct draft *d, const json_t *request, struct err *err)
 {
-	const json_t *fields = json_object_get(request, "fields");
-
 	memset(d, 0, sizeof(*d));
 	slurm_init_job_desc_msg(&d->desc);
 	d->desc.env_size = 0;
@@ -146,13 +76,7 @@ int draft_init(struct draft *d, const json_t *request, struct err *err)
 	draft_texts(d, request);
 	draft_argv(d, request);
 	draft_env(d, request);
-	if (fields)
-		return fields_apply(fields, &d->desc, &d->kept, err);
-	d->desc.open_mode = OPEN_MODE_APPEND;
-	draft_places(d, request);
-	draft_sizes(d, request);
-	draft_warning(d, request);
-	return 0;
+	return fields_apply(json_object_get(request, "fields"), &d->desc, &d->kept, err);
 }
 
 void draft_release(struct draft *d)

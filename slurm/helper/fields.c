@@ -62,7 +62,8 @@ static const struct row rows[] = {
 	ROW(U16, ntasks_per_node), ROW(U16, ntasks_per_socket), ROW(U32, num_tasks),
 	ROW(U8, overcommit), ROW(TEXT, partition), ROW(U16, plane_size), ROW(U16, pn_min_cpus),
 	ROW(U32, pn_min_tmp_disk), ROW(TEXT, prefer), ROW(TEXT, qos), ROW(U16, reboot),
-	ROW(TEXT, req_context), ROW(TEXT, req_nodes), ROW(U32, req_switch), ROW(TEXT, reservation), ROW(U16, shared),
+	ROW(TEXT, req_context), ROW(TEXT, req_nodes), ROW(U32, req_switch),
+	ROW(TEXT, reservation), ROW(U16, shared),
 	ROW(U16, sockets_per_node), ROW(TEXT, std_err), ROW(TEXT, std_in), ROW(TEXT, std_out),
 	ROW(U16, threads_per_core), ROW(U32, time_limit), ROW(U32, time_min), ROW(U32, wait4switch),
 	ROW(U16, wait_all_nodes), ROW(U16, warn_signal), ROW(U16, warn_time), ROW(TEXT, wckey),
@@ -493,4 +494,34 @@ int fields_apply(const json_t *fields, job_desc_msg_t *desc, struct kept *kept, 
 	    (bind && put_mem_bind(bind, desc, kept, err) < 0))
 		return -1;
 	return 0;
+}
+
+/* --- errors ----------------------------------------------------------------------------------- */
+
+static const struct blame {
+	int code;
+	const char *key;
+	size_t member;
+} blames[] = {
+	{ ESLURM_INVALID_PARTITION_NAME, "slurm.partition", offsetof(job_desc_msg_t, partition) },
+	{ ESLURM_PARTITION_NOT_AVAIL, "slurm.partition", offsetof(job_desc_msg_t, partition) },
+	{ ESLURM_PARTITION_ASSOC, "slurm.partition", offsetof(job_desc_msg_t, partition) },
+	{ ESLURM_USER_ID_MISSING, "slurm.partition", offsetof(job_desc_msg_t, partition) },
+	{ ESLURM_INVALID_ACCOUNT, "slurm.account", offsetof(job_desc_msg_t, account) },
+	{ ESLURM_INVALID_QOS, "slurm.qos", offsetof(job_desc_msg_t, qos) },
+	{ ESLURM_INVALID_FEATURE, "slurm.constraint", offsetof(job_desc_msg_t, features) },
+	{ ESLURM_INVALID_NODE_NAME, "slurm.nodelist", offsetof(job_desc_msg_t, req_nodes) },
+	{ ESLURM_INVALID_LICENSES, "slurm.licenses", offsetof(job_desc_msg_t, licenses) },
+	{ ESLURM_RESERVATION_INVALID, "slurm.reservation", offsetof(job_desc_msg_t, reservation) },
+	{ ESLURM_RESERVATION_ACCESS, "slurm.reservation", offsetof(job_desc_msg_t, reservation) },
+};
+
+const char *fields_blame(const job_desc_msg_t *desc, int code, const char **value)
+{
+	for (size_t i = 0; i < sizeof(blames) / sizeof(blames[0]); i++) {
+		*value = *(char *const *)((const char *)desc + blames[i].member);
+		if (blames[i].code == code && *value)
+			return blames[i].key;
+	}
+	return NULL;
 }

@@ -22,4 +22,8 @@ void kept_fini(struct kept *kept);
  * libslurm cannot express: "--prefer: …". */
 int fields_apply(const json_t *fields, job_desc_msg_t *desc, struct kept *kept, struct err *err);
 
+/* Which key of a spec one of libslurm's errors is about, "slurm.partition", and what it says there
+ * (borrowed from `desc`); NULL: who knows. */
+const char *fields_blame(const job_desc_msg_t *desc, int code, const char **value);
+
 #endif

@@ -41,6 +41,7 @@
 #include "slurm/job_result.h"
 #include "slurm/local/local_env.h"
 #include "slurm/local/local_jobs.h"
+#include "slurm/local/needs.h"
 #include "slurm/batch/sbatch_values.h"
 
 enum { FIRST_LINE_BYTES = 4096 }; /* a script's, which names its interpreter */
@@ -89,7 +90,7 @@ struct local {
 
 static void look_after(struct local *l);
 
-/* --- answers ------------------------------------------------------------------------------- */
+/* --- answers ---------------------------------------------------------------------------------- */
 static void answer_poll(struct local *l, const struct later *a)
 {
 	struct scheduler_reply reply = { .result = a->result, .text = a->text };
@@ -187,7 +188,7 @@ static bool is_live(struct local *l, const struct job_ref *ref, struct later *a)
 	return false;
 }
 
-/* --- processes ----------------------------------------------------------------------------- */
+/* --- processes -------------------------------------------------------------------------------- */
 static void local_unref(struct local *l)
 {
 	void (*closed)(void *arg) = l->closed;
@@ -368,7 +369,7 @@ static void start_job(struct local *l, struct local_job *job)
 	save(l, job);
 }
 
-/* --- the queue ----------------------------------------------------------------------------- */
+/* --- the queue -------------------------------------------------------------------------------- */
 
 /* By what it really holds: the machine may have had more to give when the job started. */
 static struct slot_job slot_job_of(const struct local *l, const struct local_job *job)
@@ -447,7 +448,7 @@ static void queue_turn(struct local *l)
 	free(jobs);
 }
 
-/* --- what is to be done without being asked -------------------------------------------------- */
+/* --- what is to be done without being asked --------------------------------------------------- */
 static size_t signal_marked(const struct local_job *job, int signo)
 {
 	char mark[LOCAL_MARK_BYTES];
@@ -548,22 +549,25 @@ static void look_after(struct local *l)
 		uv_timer_stop(&l->clock);
 }
 
-/* --- calls --------------------------------------------------------------------------------- */
+/* --- calls ------------------------------------------------------------------------------------ */
 static int local_check(const struct scheduler *base, const struct job_request *request,
 		       struct err *err)
 {
 	const struct local *l = (const struct local *)base;
-	struct slots all = machine_slots(&l->machine), wants = slots_wanted(request);
+	struct slots all = machine_slots(&l->machine);
 	struct err why = { 0 };
+	struct needs needs;
 
-	if (request->nodes > 1)
+	if (needs_read(request->fields, &needs, err))
+		return -1;
+	if (needs.nodes > 1)
 		return err_set(err, ERR_USAGE,
 			       "slurm.nodes: the job wants %lld nodes, this machine is "
 			       "one; it could never start",
-			       (long long)request->nodes);
-	if (request->array && sbatch_array(request->array, LOCAL_ARRAY_MAX, NULL, &why))
+			       (long long)needs.nodes);
+	if (needs.array && sbatch_array(needs.array, LOCAL_ARRAY_MAX, NULL, &why))
 		return err_set(err, ERR_USAGE, "--array: without Slurm, %s", why.text);
-	return slots_check(&all, &wants, err);
+	return slots_check(&all, &needs.slots, err);
 }
 
 static void local_submit(struct scheduler *base, const struct job_request *request,
@@ -779,7 +783,7 @@ static void local_why(struct scheduler *base, const struct job_ref *ref,
 		a->body = tell_why(l, ref);
 }
 
-/* --- life ---------------------------------------------------------------------------------- */
+/* --- life ------------------------------------------------------------------------------------- */
 static void on_timer_closed(uv_handle_t *handle)
 {
 	local_unref(handle->data);

@@ -9,6 +9,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "common/base/bytes.h"
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/json.h"
@@ -17,6 +18,7 @@
 #include "common/base/paths.h"
 #include "common/base/strv.h"
 #include "slurm/local/local_jobs.h"
+#include "slurm/local/needs.h"
 #include "slurm/batch/sbatch_values.h"
 
 enum { RECORD_MAX_BYTES = 1 << 20, KEEP_ENDED_SECONDS = 600 };
@@ -36,7 +38,7 @@ static void job_forget(const struct local_jobs *jobs, uint32_t job_id)
 	free(lock);
 }
 
-/* --- records ------------------------------------------------------------------------------- */
+/* --- records ---------------------------------------------------------------------------------- */
 typedef int (*file_writer)(const char *path, const void *data, size_t len, mode_t mode,
 			   struct err *err);
 
@@ -85,7 +87,7 @@ int local_jobs_save(const struct local_jobs *jobs, const struct job_ref *ref, st
 	return is_array && rc == 0 ? folder_sync(jobs->folder, err) : rc;
 }
 
-/* --- liveness ------------------------------------------------------------------------------ */
+/* --- liveness --------------------------------------------------------------------------------- */
 int local_job_lock(const struct local_jobs *jobs, const struct local_job *job, struct err *err)
 {
 	char *path = path_of(jobs, job->status.ref.job_id, "lock");
@@ -209,7 +211,7 @@ static void release_the_rest(struct local_jobs *jobs)
 	free(list);
 }
 
-/* --- all of them --------------------------------------------------------------------------- */
+/* --- all of them ------------------------------------------------------------------------------ */
 static void load_record(struct local_jobs *jobs, uint32_t job_id)
 {
 	struct err err = { 0 };
@@ -301,44 +303,36 @@ static int draw_ids(struct local_jobs *jobs, uint32_t count, uint32_t *first, st
 	return 0;
 }
 
-struct slots slots_wanted(const struct job_request *r)
-{
-	int64_t tasks = r->ntasks_per_node > 0 ? r->ntasks_per_node : 1;
-
-	return (struct slots){ .gpus = r->gpus_per_node,
-			       .cpus = tasks * r->cpus_per_task,
-			       .mem_mb = r->mem_mb };
-}
-
-static struct local_job *job_of_request(const struct job_request *request, uint32_t job_id)
+static struct local_job *job_of_request(const struct job_request *request,
+					const struct needs *needs, uint32_t job_id)
 {
 	struct local_job *job = local_job_create(request->token, request->ledger_id, job_id);
 	struct strv env = { 0 };
 
 	job->script_path = xstrdup(request->script_path);
-	job->workdir = xstrdup(request->workdir);
+	job->workdir = js_bytes_take(json_object_get(request->fields, "work_dir"));
 	job->output = xstrdup(request->output);
 	strv_add_all(&env, request->open_env ? request->open_env : request->env);
 	job->env = env.items;
 	job->env_file = request->env_file ? xstrdup(request->env_file) : NULL;
 	job->env_uid = request->env_uid;
-	job->wants = slots_wanted(request);
-	job->time_seconds = request->time_seconds ? request->time_seconds
-						  : request->time_minutes * 60;
-	job->warn_seconds = request->warn_seconds;
+	job->wants = needs->slots;
+	job->time_seconds = needs->time_seconds;
+	job->warn_seconds = needs->warn_seconds;
 	return job;
 }
 
 /* Adds one job, or one task for each index; on failure, too, they are in the list. */
 static int add_all(struct local_jobs *jobs, const struct job_request *request,
-		   const struct sbatch_indices *tasks, uint32_t first_id, struct err *err)
+		   const struct needs *needs, const struct sbatch_indices *tasks, uint32_t first_id,
+		   struct err *err)
 {
 	size_t count = tasks->count ? tasks->count : 1;
 	int64_t now = clock_wall_ms() / 1000;
 	struct job_ref ref;
 
 	for (size_t i = 0; i < count; i++) {
-		struct local_job *job = job_of_request(request, first_id + (uint32_t)i);
+		struct local_job *job = job_of_request(request, needs, first_id + (uint32_t)i);
 
 		job->status.ref.submit_time = now;
 		if (tasks->count)
@@ -355,13 +349,15 @@ struct local_job *local_jobs_add(struct local_jobs *jobs, const struct job_reque
 				 struct err *err)
 {
 	struct sbatch_indices tasks = { 0 };
+	struct needs needs;
 	uint32_t first_id;
 	int rc;
 
-	if (request->array && sbatch_array(request->array, LOCAL_ARRAY_MAX, &tasks, err))
+	if (needs_read(request->fields, &needs, err) ||
+	    (needs.array && sbatch_array(needs.array, LOCAL_ARRAY_MAX, &tasks, err)))
 		return NULL;
 	rc = draw_ids(jobs, tasks.count ? (uint32_t)tasks.count : 1, &first_id, err);
-	if (rc == 0 && (rc = add_all(jobs, request, &tasks, first_id, err)))
+	if (rc == 0 && (rc = add_all(jobs, request, &needs, &tasks, first_id, err)))
 		while (jobs->first && jobs->first->status.ref.job_id >= first_id)
 			job_remove(jobs, jobs->first);
 	free(tasks.items);

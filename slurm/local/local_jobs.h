@@ -71,9 +71,6 @@ struct local_jobs {
 int local_jobs_init(struct local_jobs *jobs, const char *folder, struct err *err);
 void local_jobs_fini(struct local_jobs *jobs);
 
-/* What a request takes of one machine. */
-struct slots slots_wanted(const struct job_request *r);
-
 /* All tasks of an array, or none; the first one is returned. */
 struct local_job *local_jobs_add(struct local_jobs *jobs, const struct job_request *request,
 				 struct err *err);

@@ -2,6 +2,7 @@
 /* daemon_model.c - lbd's loop and its world. The linker puts the functions named __wrap_… between
  * the engine and the ledger: they note what is written, tell the history of it once it is
  * committed, and let lbd die before or after a commit. */
+#include "common/base/json.h"
 #include "tests/sim/daemon_model.h"
 
 #include <stdio.h>
@@ -78,24 +79,28 @@ static int world_submit(void *self, const struct run *run, const char *ledger, s
 			void *arg, struct err *err)
 {
 	struct sim *sim = self;
-	char number[24];
 	struct job_request job = {
 		.token = run->attempt.job.token,
 		.ledger_id = ledger,
 		.run = run->name,
-		.workdir = number,
-		.exclude = run->excluded,
-		.warn_seconds = sim->people[run_index(run->name)].is_warned ? WARN_MS / SECOND : 0,
 	};
+	json_t *fields;
 
 	(void)err;
-	snprintf(number, sizeof(number), "%lld", (long long)run->attempt.number);
 	if (daemon_dies_here(sim))
 		return 0;
 	disk_make_folder(&sim->disk, run_index(run->name), run->attempt.number, job.token,
 			 rng_chance(&sim->rng, 0.3) ? rng_range(&sim->rng, 0, 2000) : 0)
 		->without_progress = run->failures;
+	fields = json_object();
+	js_set_int(fields, "attempt", run->attempt.number);
+	js_set_int(fields, "warn_time",
+		   sim->people[run_index(run->name)].is_warned ? WARN_MS / SECOND : 0);
+	if (run->excluded)
+		js_set_str(fields, "exc_nodes", run->excluded);
+	job.fields = fields;
 	run->scheduler->ops->submit(run->scheduler, &job, done, arg);
+	json_decref(fields);
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* slurm_model.c - the calls: when they take effect, and what the caller is told, if anything. */
+#include "common/base/json.h"
 #include "tests/sim/slurm_model.h"
 
 #include <stdio.h>
@@ -274,9 +275,9 @@ static void model_submit(struct scheduler *base, const struct job_request *job, 
 		return;
 	c = call_new(s, OP_SUBMIT, done, arg);
 	c->run = run_index(job->run);
-	c->number = (int64_t)strtoll(job->workdir, NULL, 10);
-	c->warn_ms = job->warn_seconds * SECOND;
-	c->excluded = node_bits(job->exclude);
+	c->number = js_int(job->fields, "attempt", 0);
+	c->warn_ms = js_int(job->fields, "warn_time", 0) * SECOND;
+	c->excluded = node_bits(js_str(job->fields, "exc_nodes", NULL));
 	snprintf(c->ref.token, sizeof(c->ref.token), "%s", job->token);
 	snprintf(c->ledger_id, sizeof(c->ledger_id), "%s", job->ledger_id);
 	send(s->sim, c);

@@ -177,18 +177,18 @@ echo 'echo "$LB_JOB_ID sees <$CUDA_VISIBLE_DEVICES> cpus $(grep -c . "$0") $(sed
 printf 'CANARY=7a11y-ho\n' >"$T/secrets"
 chmod 600 "$T/secrets"
 seen_by() { sed -n "s/^$1 sees //p" "$T/work/out.log"; }
-queued() {	# KEY=VALUE…: submits and releases; sets $t and $ref
+queued() {	# OPTION…: submits and releases; sets $t and $ref
 	t=$(token)
 	submit_job "$t" shows "$@" && ask release "$ref"
 }
-queued gpus=1 cpus=1
+queued --gpus-per-node=1 --cpus-per-task=1
 one=$t one_ref=$ref
 wait_for "seen_by $job_id | grep -q '<0>'" 10
 like "$(seen_by "$job_id")" '^<0> cpus 2 [0-9]+ ' \
 	"a job sees the GPU that it was given, and runs on one CPU"
-queued gpus=2 "secrets=$T/secrets"
+queued --gpus-per-node=2 "secrets=$T/secrets"
 two=$t two_ref=$ref two_id=$job_id
-queued gpus=1
+queued --gpus-per-node=1
 three=$t three_ref=$ref three_id=$job_id
 queued
 four=$t four_ref=$ref four_id=$job_id
@@ -199,10 +199,10 @@ is "$(field_of "$three" 6,11)" "pending Priority" "a later one does not overtake
 is "$(field_of "$four" 6)" running "one that asks for nothing need not wait"
 wait_for "seen_by $four_id | grep -q '<>'" 10
 passed "and sees no GPU"
-submit_job "$(token)" shows gpus=3
+submit_job "$(token)" shows --gpus-per-node=3
 is "$result" refused "what can never start is refused"
 like "$rest" 'gpus_per_node: the job wants 3 GPUs, this machine has 2' "with the numbers"
-submit_job "$(token)" shows nodes=2
+submit_job "$(token)" shows --nodes=2
 is "$result" refused "so are two nodes"
 ask signal "$two_ref" 15
 is "$result" refused "a job that waits cannot be signalled"
@@ -243,7 +243,7 @@ is_up() { [ -n "$(task_out "$1")" ]; }
 array() {	# INDICES: submits; sets $t and $ref
 	rm -rf "$T"/work/task-* "$T"/work/end.*
 	t=$(token)
-	submit_job "$t" tasks array="$1"
+	submit_job "$t" tasks --array="$1"
 }
 array 0-6:2%2
 id=$job_id
@@ -304,7 +304,7 @@ ask cancel "$ref"
 wait_for "job_is $t ended" 20
 is "$(field_of "$t" 7)" killed "so is one that runs"
 ok "with all that it started" wait_for 'is_dead "$(child_of 1)" && is_dead "$(child_of 2)"' 10
-submit_job "$(token)" tasks array=1-1001
+submit_job "$(token)" tasks --array=1-1001
 is "$result" refused "a thousand tasks are as many as it takes"
 
 # lbd dies while it writes an array down, or its release.
@@ -334,7 +334,7 @@ while :; do sleep 0.05; done
 END
 script timed <"$T/body"
 t=$(token)
-submit_job "$t" timed seconds=3 warn=2
+submit_job "$t" timed --time=0:03 --signal=B:USR1@2
 ask release "$ref"
 wait_for "job_is $t ended" 20
 is "$(grep -Ex 'timed|warned|limit' "$T/work/out.log" | tr '\n' ' ')" "timed warned limit " \
@@ -343,12 +343,12 @@ is "$(field_of "$t" 7)" timeout "which is why it ended"
 # It leaves its session, its parent and its process group.
 echo 'setsid sh -c "setsid sleep 1000 </dev/null >/dev/null 2>&1 & echo orphan \$!"' | script leaves
 t=$(token)
-submit_job "$t" leaves gpus=2
+submit_job "$t" leaves --gpus-per-node=2
 ask release "$ref"
 wait_for "grep -q '^orphan' $T/work/out.log" 10
 child=$(sed -n 's/^orphan //p' "$T/work/out.log")
 u=$(token)
-submit_job "$u" shows gpus=1
+submit_job "$u" shows --gpus-per-node=1
 ask release "$ref"
 wait_for "job_is $u running" 20
 is "$(is_dead "$child" || echo alive)" "" \

@@ -46,7 +46,7 @@ ending environment "completed 0 0 COMPLETED" "a job with an odd environment runs
 like "$(cat "$T/work/out.log")" "ff fe" "bytes that are no UTF-8 reach the job"
 
 t=$(token)
-submit_job "$t" sleeps gpus=1 cpus=2 tasks=1 nodes=2 minutes=5 mem=100
+submit_job "$t" sleeps --gpus-per-node=1 --cpus-per-task=2 --ntasks-per-node=1 --nodes=2 --time=5 --mem=100
 ask release "$ref"
 wait_for "job_is $t running" 30
 is "$(field_of "$t" 12)" "n[1-2]" "two nodes were asked for and are told"
@@ -112,10 +112,10 @@ is "$result" gone "nor can they be cancelled"
 is "$(squeue -h -j "$foreign" -o %T)" PENDING "they stay"
 
 # --- refusals -------------------------------------------------------------------------------
-submit_job "$(token)" sleeps partition=nope
+submit_job "$(token)" sleeps --partition=nope
 is "$result" refused "an unknown partition is refused"
 like "$rest" "[Pp]artition" "with Slurm's own words"
-submit_job "$(token)" sleeps nodes=50
+submit_job "$(token)" sleeps --nodes=50
 like "$result $rest" "^(ok|refused) .*(node|configuration)" "too many nodes: said at once"
 
 # --- a frozen slurmctld ---------------------------------------------------------------------

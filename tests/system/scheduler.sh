@@ -63,7 +63,7 @@ script() {	# NAME: a job script from stdin
 	} >"$T/$1"
 }
 
-# submit_job TOKEN SCRIPT [KEY=VALUE…]: sets $job_id and $ref = "TOKEN ID TIME".
+# submit_job TOKEN SCRIPT [OPTION…]: sets $job_id and $ref = "TOKEN ID TIME".
 submit_job() {
 	job_token=$1
 	job_script=$2

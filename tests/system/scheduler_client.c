@@ -5,7 +5,7 @@
  * Commands on stdin, one a line; each is asked at once and answered whenever the scheduler does, as
  * `N RESULT MS …` where N is the line's number and MS the time that it took:
  *
- *   submit TOKEN WORKDIR SCRIPT_FILE [KEY=NUMBER…]  N ok MS JOB_ID SUBMIT_TIME TEXT
+ *   submit TOKEN WORKDIR SCRIPT_FILE [OPTION…]      N ok MS JOB_ID SUBMIT_TIME TEXT
  *   release|cancel TOKEN JOB_ID SUBMIT_TIME         N ok MS TEXT
  *   signal TOKEN JOB_ID SUBMIT_TIME SIGNO
  *   poll [TOKEN]                                    N ok MS COUNT TEXT, after one line a job:
@@ -14,18 +14,23 @@
  *   many COUNT TOKEN WORKDIR SCRIPT_FILE            COUNT submits; the token's head is varied
  *   close                                           ends when the scheduler has closed
  *
- * At the end of stdin it closes, too. A job's output goes to WORKDIR/out.log. */
+ * At the end of stdin it closes, too. A job's output goes to WORKDIR/out.log. Options are sbatch's,
+ * read as lbd reads those of a run, and secrets=FILE. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/files.h"
+#include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/strv.h"
 #include "slurm/backends.h"
+#include "slurm/batch/batch.h"
 
 /* freed at the end: calls that a close dropped are never answered */
 struct call {
@@ -96,34 +101,46 @@ static void on_done(void *arg, const struct scheduler_reply *reply)
 	fflush(stdout);
 }
 
-static void set_number(struct job_request *job, const char *word)
+/* As daemon/job does: options to fields, then what is lbd's own to say. NULL: said on stderr. */
+static json_t *fields_of(char **options, const char *workdir, const char *output, char ***words)
 {
-	const struct {
-		const char *key;
-		int64_t *to;
-	} keys[] = {
-		{ "nodes=", &job->nodes },        { "tasks=", &job->ntasks_per_node },
-		{ "cpus=", &job->cpus_per_task }, { "gpus=", &job->gpus_per_node },
-		{ "mem=", &job->mem_mb },         { "minutes=", &job->time_minutes },
-		{ "warn=", &job->warn_seconds },  { "seconds=", &job->time_seconds },
+	const struct batch_request request = {
+		.settings = options,
+		.workdir = workdir,
+		.now = time(NULL),
 	};
+	struct err err = { 0 };
+	json_t *fields = batch_resolve(&request, words, &err);
 
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		if (strncmp(word, keys[i].key, strlen(keys[i].key)) == 0)
-			*keys[i].to = strtoll(strchr(word, '=') + 1, NULL, 10);
-	if (strncmp(word, "partition=", 10) == 0)
-		job->partition = word + 10;
-	if (strncmp(word, "secrets=", 8) == 0)
-		job->env_file = word + 8;
-	if (strncmp(word, "array=", 6) == 0)
-		job->array = word + 6;
+	if (!fields) {
+		log_error("%s", err.text);
+		return NULL;
+	}
+	js_set_str(fields, "comment", "made by a test");
+	js_set_str(fields, "open_mode", "append");
+	js_set_str(fields, "std_out", output);
+	return fields;
+}
+
+/* What sbatch is told then. */
+static char **own_words(char **words, const char *output)
+{
+	size_t n = 0;
+
+	while (words[n])
+		n++;
+	words = xrealloc(words, (n + 3) * sizeof(*words));
+	words[n++] = xstrdup("--open-mode=append");
+	words[n++] = xasprintf("--output=%s", output);
+	words[n] = NULL;
+	return words;
 }
 
 /* The environment holds bytes that are no UTF-8, as environments may. */
 static void submit(char **words, int count)
 {
 	char odd[] = "ODD=\xff\xfe", path[] = "PATH=/usr/bin:/bin";
-	char *env[] = { path, odd, NULL };
+	char *env[] = { path, odd, NULL }, *options[16] = { NULL }, **sbatch = NULL;
 	char *script = file_read(words[3], 1 << 20, NULL, NULL);
 	char *output = xasprintf("%s/out.log", words[2]);
 	struct job_request job = {
@@ -132,16 +149,28 @@ static void submit(char **words, int count)
 		.run = "test",
 		.script = script,
 		.script_path = words[3],
-		.workdir = words[2],
 		.output = output,
 		.env = env,
 		.env_uid = getuid(),
-		.comment = "made by a test",
+		.submit_dir = words[2],
 	};
+	json_t *fields;
 
-	for (int i = 4; i < count; i++)
-		set_number(&job, words[i]);
-	scheduler->ops->submit(scheduler, &job, on_done, call_create("submit"));
+	for (int i = 4, n = 0; i < count; i++) {
+		if (strncmp(words[i], "secrets=", 8) == 0)
+			job.env_file = words[i] + 8;
+		else
+			options[n++] = words[i];
+	}
+	fields = fields_of(options, words[2], output, &sbatch);
+	if (fields) {
+		sbatch = own_words(sbatch, output);
+		job.fields = fields;
+		job.words = scheduler->by_sbatch ? sbatch : NULL;
+		scheduler->ops->submit(scheduler, &job, on_done, call_create("submit"));
+	}
+	json_decref(fields);
+	strv_free(sbatch);
 	free(script);
 	free(output);
 }
@@ -267,7 +296,8 @@ int main(int argc, char **argv)
 
 	log_init("client", LOG_LEVEL_DEBUG);
 	if (argc == 4 && strcmp(argv[1], "slurm") == 0) {
-		scheduler = scheduler_slurm_create(loop, argv[2], strtoll(argv[3], NULL, 10));
+		scheduler = scheduler_slurm_create(loop, argv[2], strtoll(argv[3], NULL, 10),
+						   false);
 	} else if (argc >= 3 && strcmp(argv[1], "local") == 0) {
 		scheduler = create_local(loop, argv + 2);
 	} else {

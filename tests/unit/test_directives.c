@@ -28,7 +28,7 @@ static json_t *resolve(const char *text, char *const *env, char *const *extra, s
 		.now = NOW,
 	};
 
-	return batch_resolve(&r, err);
+	return batch_resolve(&r, NULL, err);
 }
 
 /* The fields that the lines below "#!" give, in one line of JSON, sorted. */

@@ -84,17 +84,19 @@ static char *const env[] = { setting, NULL };
 static struct local_job *add(struct local_jobs *jobs, const char *array)
 {
 	struct err err = { 0 };
+	json_t *fields = json_pack("{s:s,s:s*}", "work_dir", "/x", "array_inx", array);
 	const struct job_request request = {
 		.token = "00112233445566778899aabbccddeeff",
 		.ledger_id = "00112233445566aa",
+		.fields = fields,
 		.script_path = "/x/job.sh",
-		.workdir = "/x",
 		.output = "/x/out.log",
 		.env = env,
-		.array = array,
 	};
+	struct local_job *job = local_jobs_add(jobs, &request, &err);
 
-	return local_jobs_add(jobs, &request, &err);
+	json_decref(fields);
+	return job;
 }
 
 static size_t count_jobs(const struct local_jobs *jobs)

@@ -49,16 +49,18 @@ static void test_names(void **state)
 {
 	struct job_request job = { .token = TOKEN, .ledger_id = LEDGER, .run = "brisk-otter-39" };
 	char *name = wire_job_name(&job), *comment = wire_comment(&job);
+	json_t *fields;
 
 	(void)state;
 	assert_string_equal(name, "lb-brisk-otter-39-0123456789ab");
 	assert_string_equal(comment, "lbd1:" LEDGER ":" TOKEN);
 	free(name);
 	free(comment);
-	job.comment = "mine";
+	job.fields = fields = json_pack("{s:s}", "comment", "mine");
 	comment = wire_comment(&job);
 	assert_string_equal(comment, "lbd1:" LEDGER ":" TOKEN " mine");
 	free(comment);
+	json_decref(fields);
 }
 
 static void test_rows(void **state)

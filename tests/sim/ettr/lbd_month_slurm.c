@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Slurm in this month: it answers each call, loses nothing, and jobs start as the month says. */
+#include "common/base/json.h"
 #include "tests/sim/ettr/lbd_month_internal.h"
 
 #include <stdio.h>
@@ -183,7 +184,7 @@ static void do_submit(struct scheduler *s, const struct job_request *request, sc
 	snprintf(job->status.ledger_id, sizeof(job->status.ledger_id), "%s", request->ledger_id);
 	job->status.ref.job_id = (uint32_t)sim->job_count;
 	job->status.ref.submit_time = EPOCH_S + sim->now_ms / SECOND;
-	read_names(request->exclude, job->avoided);
+	read_names(js_str(request->fields, "exc_nodes", NULL), job->avoided);
 	set_word(job, SJ_PENDING, SR_HELD_USER, 0);
 	call(s, OP_SUBMIT, job, done, arg);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The month as lbd's engine sees it: clocks, specs, and what an attempt's folder holds. */
+#include "common/base/json.h"
 #include "tests/sim/ettr/lbd_month_internal.h"
 
 #include <stdio.h>
@@ -52,15 +53,19 @@ static int world_submit(void *self, const struct run *run, const char *ledger, s
 		.token = run->attempt.job.token,
 		.ledger_id = ledger,
 		.run = run->name,
-		.exclude = run->excluded,
-		.nodes = JOB_NODES,
 	};
+	json_t *fields = json_object();
 
 	(void)err;
 	if (run->attempt.number != (int64_t)sim->job_count + 1)
 		abort(); /* Slurm loses nothing here: one job for each attempt */
 	sim->without_before = run->failures;
+	if (run->excluded)
+		js_set_str(fields, "exc_nodes", run->excluded);
+	js_set_int(fields, "min_nodes", JOB_NODES);
+	job.fields = fields;
 	run->scheduler->ops->submit(run->scheduler, &job, done, arg);
+	json_decref(fields);
 	return 0;
 }
 
