@@ -69,7 +69,7 @@ LDFLAGS  := $(SANFLAGS) $(HARDLINK) -Wl,--as-needed
 have      = $(shell $(CC) -E -include $(1) -xc /dev/null >/dev/null 2>&1 && echo yes)
 HAVE_SLURM := $(call have,slurm/slurm.h)
 
-PROGRAMS := lbd lbctl lbrun lbworker $(if $(HAVE_SLURM),lbd-slurm)
+PROGRAMS := lbd lbctl lbrun lbworker lbd-slurm-commands $(if $(HAVE_SLURM),lbd-slurm)
 BINARIES := $(PROGRAMS:%=$(B)/%)
 
 objects   = $(patsubst %,$(B)/obj/%.o,$(basename $(wildcard $(1))))
@@ -78,13 +78,14 @@ rooms     = $(1)/*.c $(1)/*/*.c
 library   = $(filter-out %/main.o,$(call objects,$(1)))
 COMMON   := $(call objects,common/*/*.c common/*/*.cc)
 SQL      := $(call objects,sql/*.c)
-SLURM    := $(call objects,slurm/*.c slurm/batch/*.c slurm/local/*.c)
+SLURM    := $(call objects,slurm/*.c slurm/batch/*.c slurm/local/*.c slurm/pipe/*.c)
 DAEMON   := $(call library,$(call rooms,daemon))
 CTL      := $(call library,$(call rooms,ctl))
 LBRUN    := $(call library,$(call rooms,worker/lbrun))
 LBWORKER := $(call library,$(call rooms,worker/lbworker))
 KERNELS  := $(call objects,kernels/*.c kernels/cpu/*.c)
 LBDSLURM := $(call library,slurm/helper/*.c)
+COMMANDS := $(call library,slurm/commands/*.c)
 ARCHIVES := $(foreach a,daemon ctl lbrun lbworker kernels slurm sql common,$(B)/$(a).a)
 UNIT     := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
 
@@ -92,7 +93,7 @@ include etc/cuda.mk
 
 all: $(BINARIES) $(LBCUDA)
 ifeq ($(HAVE_SLURM),)
-	@echo "note: <slurm/slurm.h> not found: lbd-slurm is left out, lbd will use scheduler = \"local\""
+	@echo "note: <slurm/slurm.h> not found: lbd-slurm is left out, lbd speaks to Slurm through its commands"
 endif
 
 # lbrun must start on a bare compute node: what it uses beyond libc is linked in.
@@ -104,6 +105,7 @@ LIBS_lbctl     := -ljansson -lpcre2-8 -lzstd -lz -lm
 LIBS_lbrun     := $(STATIC_JSON) $(STATIC_PCRE) $(STATIC_ZLIB) -lm
 LIBS_lbworker  := $(STATIC_JSON) -lstdc++ -ldl -lm -lpthread
 LIBS_lbd-slurm := -ljansson -lslurm
+LIBS_lbd-slurm-commands := -ljansson
 
 $(B)/common.a:   $(COMMON)
 $(B)/sql.a:      $(SQL)
@@ -122,6 +124,7 @@ $(B)/lbctl:     $(B)/obj/ctl/main.o $(B)/ctl.a $(B)/common.a
 $(B)/lbrun:     $(B)/obj/worker/lbrun/main.o $(B)/lbrun.a $(B)/common.a
 $(B)/lbworker:  $(B)/obj/worker/lbworker/main.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
 $(B)/lbd-slurm: $(B)/obj/slurm/helper/main.o $(LBDSLURM) $(B)/slurm.a $(B)/common.a
+$(B)/lbd-slurm-commands: $(B)/obj/slurm/commands/main.o $(COMMANDS) $(B)/slurm.a $(B)/common.a
 $(BINARIES):
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ $(LIBS_$(@F))
 

@@ -39,6 +39,7 @@
 #include "daemon/runs/switchboard.h"
 #include "daemon/runs/world.h"
 #include "slurm/backends.h"
+#include "slurm/pipe/helper_choice.h"
 
 enum {
 	RENEWALS = 6, /* of the lease, in its length */
@@ -365,26 +366,37 @@ static int open_runs(const struct config *config, struct err *err)
 	return rc;
 }
 
+/* NULL: there is no Slurm, or nothing to speak to it with. */
+static struct scheduler *open_slurm(struct daemon *d)
+{
+	const struct config *config = &d->lbd.config;
+	struct slurm_helper helper;
+	struct scheduler *slurm;
+	struct err err = { 0 };
+
+	if (helper_choose((enum slurm_through)config->slurm_through, &helper, &err) < 0) {
+		log_info("%s: runs go to the local scheduler", err.text);
+		return NULL;
+	}
+	log_info("Slurm is spoken to through %s", helper.path);
+	slurm = scheduler_slurm_create(&d->loop, helper.path, config->deadline_ms,
+				       helper.by_commands ||
+					       config->submit_with == SUBMIT_WITH_SBATCH);
+	helper_choice_clear(&helper);
+	return slurm;
+}
+
 static int open_schedulers(struct daemon *d, struct err *err)
 {
-	char *helper = path_sibling("lbd-slurm", NULL); /* not built where there is no libslurm */
 	char *folder = path_join("%s/local", d->lbd.config.home);
 	struct local_limits limits = config_local(&d->lbd.config);
 	int rc = -1;
 
 	if (folder_make(folder, 0700, err) == 0 && open_runs(&d->lbd.config, err) == 0) {
-		if (helper && scheduler_slurm_available(helper))
-			d->lbd.slurm = scheduler_slurm_create(
-				&d->loop, helper, d->lbd.config.deadline_ms,
-				d->lbd.config.submit_with == SUBMIT_WITH_SBATCH);
-		else
-			log_info(
-				"no Slurm configuration, or no lbd-slurm beside lbd: runs go to the "
-				"local scheduler");
+		d->lbd.slurm = open_slurm(d);
 		d->lbd.local = scheduler_local_create(&d->loop, folder, &limits);
 		rc = d->lbd.local ? 0 : err_set(err, ERR_IO, "%s: cannot use it", folder);
 	}
-	free(helper);
 	free(folder);
 	return rc;
 }

@@ -50,7 +50,7 @@ install: absolute-prefix all man
 
 # What install put there, and folders that are empty then. $$LB_HOME is never touched.
 uninstall: absolute-prefix
-	for p in lbd lbctl lbrun lbworker lbd-slurm; do rm -f $(DESTDIR)$(PREFIX)/bin/$$p || exit 1; done
+	for p in lbd lbctl lbrun lbworker lbd-slurm lbd-slurm-commands; do rm -f $(DESTDIR)$(PREFIX)/bin/$$p || exit 1; done
 	rm -f $(DESTDIR)$(PREFIX)/lib/lowbits/liblbcuda.so $(SHARE)/systemd/user/lbd.service \
 		$(SHARE)/bash-completion/completions/lbctl $(SHARE)/zsh/site-functions/_lbctl \
 		$(SHARE)/fish/vendor_completions.d/lbctl.fish

@@ -32,7 +32,4 @@ struct local_limits {
 struct scheduler *scheduler_local_create(uv_loop_t *loop, const char *folder,
 					 const struct local_limits *limits);
 
-/* Is a Slurm configuration to be found ($SLURM_CONF or /etc/slurm/slurm.conf), and the helper? */
-bool scheduler_slurm_available(const char *helper_path);
-
 #endif

@@ -586,12 +586,3 @@ struct scheduler *scheduler_slurm_create(uv_loop_t *loop, const char *helper_pat
 	s->accounting = accounting_create(loop, "sacct", deadline_ms);
 	return &s->base;
 }
-
-bool scheduler_slurm_available(const char *helper_path)
-{
-	const char *conf = getenv("SLURM_CONF");
-
-	if (!conf || !conf[0])
-		conf = "/etc/slurm/slurm.conf";
-	return access(conf, R_OK) == 0 && access(helper_path, X_OK) == 0;
-}

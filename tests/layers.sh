@@ -49,7 +49,9 @@ sql             common/*
 slurm           common/*
 slurm/batch     common/*
 slurm/local     common/* slurm ./batch
-slurm/helper    common/* slurm
+slurm/pipe      common/* slurm
+slurm/helper    common/* slurm ./pipe
+slurm/commands  common/* slurm ./pipe
 kernels
 kernels/cpu     kernels
 kernels/cuda    kernels
@@ -63,9 +65,9 @@ daemon/notify   common/* sql ./base ./control
 daemon/control  common/* sql ./base ./process
 daemon/job      common/* slurm slurm/batch ./base ./engine
 daemon/runs     common/* sql slurm slurm/batch ./base ./control ./engine ./job
-daemon/recover  common/* sql slurm ./base ./engine ./job ./runs
+daemon/recover  common/* sql slurm slurm/pipe ./base ./engine ./job ./runs
 daemon/cron     common/* sql ./base ./calendar ./control ./runs
-daemon          common/* sql slurm daemon/base daemon/engine daemon/control daemon/job daemon/runs daemon/cron daemon/notify daemon/process daemon/recover
+daemon          common/* sql slurm slurm/pipe daemon/base daemon/engine daemon/control daemon/job daemon/runs daemon/cron daemon/notify daemon/process daemon/recover
 ctl/base        common/*
 ctl/look        common/* ./base
 ctl/act         common/* ./base ./look

@@ -75,6 +75,8 @@ const struct key config_keys[] = {
 	  "partition of jobs that name none" },
 	{ "slurm", "network", KEY_STRING, FIELD(slurm_network), 0, 0, NULL, NULL,
 	  "network of runs that name none; not of batch scripts" },
+	{ "slurm", "through", KEY_ENUM, FIELD(slurm_through), 0, 0, "auto|library|commands", "auto",
+	  "how lbd speaks to Slurm: by libslurm, or by Slurm's commands; auto: by libslurm where it fits" },
 	{ "slurm", "submit_with", KEY_ENUM, FIELD(submit_with), 0, 0, "libslurm|sbatch", "libslurm",
 	  "what submits: sbatch where the site filters what that is given" },
 	{ "local", "gpus", KEY_INT, FIELD(local_gpus), -1, 64, NULL, "-1",

@@ -35,6 +35,7 @@ struct config {
 	} in_slurm;
 	struct node_rules nodes;
 	char *slurm_account, *slurm_partition, *slurm_network; /* NULL: none */
+	int slurm_through; /* enum slurm_through (slurm/pipe/helper_choice.h) */
 	int submit_with;                                       /* enum submit_with */
 	int64_t local_gpus;                                    /* -1: all that are found */
 	struct key_ints local_gpu_ids;                         /* unset: whichever there are */

@@ -27,7 +27,7 @@
 #include "daemon/job/job.h"
 #include "daemon/recover/record.h"
 #include "daemon/runs/world.h"
-#include "slurm/backends.h"
+#include "slurm/pipe/helper_choice.h"
 
 enum { LOCAL_JOB_BYTES = 16 * 1024 * 1024 };
 
@@ -660,12 +660,13 @@ static int put_in_place(const char *path, const char *made, struct err *err)
 	return rc;
 }
 
-static bool has_slurm(void)
+static bool has_slurm(const struct config *config)
 {
-	char *helper = path_sibling("lbd-slurm", NULL);
-	bool has = helper && scheduler_slurm_available(helper);
+	enum slurm_through through = (enum slurm_through)config->slurm_through;
+	struct slurm_helper helper;
+	bool has = helper_choose(through, &helper, NULL) == 0;
 
-	free(helper);
+	helper_choice_clear(&helper);
 	return has;
 }
 
@@ -675,7 +676,7 @@ int recover_ledger(struct lbd *lbd, char **text, struct err *err)
 	char *made = path_join("%s.new", path), *backup, id[17] = "";
 	struct recovery r = { .lbd = lbd,
 			      .spool = path_join("%s.spool", path),
-			      .is_slurm = has_slurm() };
+			      .is_slurm = has_slurm(&lbd->config) };
 	int rc = -1;
 
 	*text = NULL;

@@ -264,7 +264,7 @@ const char *submit_scheduler(const struct lbd *lbd, const struct run_spec *spec,
 		return "local";
 	err_set(err, ERR_SCHEDULER,
 		"run.scheduler: this lbd found no Slurm configuration or no "
-		"lbd-slurm beside it; \"local\" runs on this machine");
+		"helper for it beside it; \"local\" runs on this machine");
 	return NULL;
 }
 

@@ -12,7 +12,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "slurm/helper/answer.h"
+#include "slurm/pipe/answer.h"
 #include "slurm/helper/libslurm.h"
 
 /* Makes libslurm usable and sees that a controller answers: a ping fails at once where the other
@@ -33,15 +33,8 @@ int slurm_find(struct answer *a, const json_t *request, uint32_t *job_id);
 /* The record of one job id; NULL with *a set. The caller releases *list, not the record. */
 const slurm_job_info_t *slurm_record(struct answer *a, uint32_t job_id, job_info_msg_t **list);
 
-/* Submits the request by the sbatch command, held. 0 with the job's number, or -1. */
-int sbatch_submit(const json_t *request, struct answer *a, uint32_t *job_id);
-
-/* Would the sbatch command take the request? 0, or -1 with its words: SCHEDULER_REFUSED if it says
- * no. */
-int sbatch_test(const json_t *request, struct answer *a);
-
-/* When the job could start if none were ahead of it (seconds since the epoch), or 0 with Slurm's
- * error in *code. Nothing is submitted. */
+/* When the job could start if none were ahead of it (seconds since the epoch), or 0 with Slurm's error in
+ * *code. Nothing is submitted. */
 int64_t slurm_will_run(job_desc_msg_t *desc, int *code);
 
 /* The operations: each sets *a. */

@@ -14,6 +14,7 @@
 #include "slurm/helper/draft.h"
 #include "slurm/helper/limit_word.h"
 #include "slurm/helper/limits.h"
+#include "slurm/pipe/sbatch.h"
 
 /* In libslurm, but in none of its headers. */
 extern void slurm_free_will_run_response_msg(will_run_response_msg_t *message);
@@ -183,7 +184,7 @@ static int ask(struct draft *d, const json_t *request, char limit[LIMIT_WORD_BYT
 		limit_catch_end(&catch, limit);
 		return code;
 	}
-	if (sbatch_test(request, a) == 0)
+	if (sbatch_test(request, a, slurm_failed_in_words) == 0)
 		return 0;
 	p = a->result == SCHEDULER_REFUSED ? find_passing(d, 0, a->text) : NULL;
 	if (p == NULL) {

@@ -1,122 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* lbd-slurm - the part of lbd that talks to Slurm: requests in on stdin, answers out on stdout, one
- * JSON object a line (wire.h). The only program here that links libslurm, hence its licence.
- *
- * lbd starts it with its own process id as the argument and kills it when it takes too long. It
- * holds no state that matters: a fresh one carries on. */
-#include <errno.h>
-#include <signal.h>
+/* lbd-slurm - the part of lbd that talks to Slurm through libslurm. The only program here that
+ * links it, hence its licence. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
-#include <unistd.h>
 
-#include "common/base/bytes.h"
-#include "common/base/json.h"
-#include "common/base/log.h"
-#include "common/base/mem.h"
 #include "slurm/helper/calls.h"
+#include "slurm/pipe/serve.h"
 
-static const struct op {
-	const char *name;
-	void (*run)(const json_t *request, struct answer *a);
-} ops[] = {
+static const struct op ops[] = {
 	{ "submit", op_submit }, { "release", op_release }, { "signal", op_signal },
 	{ "cancel", op_cancel }, { "poll", op_poll },       { "info", op_info },
-	{ "check", op_check },   { "why", op_why },
+	{ "check", op_check },   { "why", op_why },         { NULL, NULL },
 };
-
-static void handle(const char *line, size_t len)
-{
-	struct err err = { 0 };
-	json_t *request = js_parse(line, len, &err);
-	const char *name = js_str(request, "op", "");
-	struct answer a = { .id = js_int(request, "id", 0), .body = json_object() };
-	size_t i, count = sizeof(ops) / sizeof(ops[0]);
-
-	for (i = 0; i < count && strcmp(ops[i].name, name) != 0; i++)
-		;
-	if (i < count)
-		ops[i].run(request, &a);
-	else
-		answer_set(&a, SCHEDULER_REFUSED, "no such request: %s", request ? name : err.text);
-	answer_write(&a);
-	json_decref(request);
-}
-
-/* Handles every complete line of the buffer; only the bytes from `fresh` on may hold new ends. */
-static void handle_lines(struct buf *in, size_t fresh)
-{
-	size_t start = 0;
-	const char *end;
-
-	while ((end = memchr(in->data + fresh, '\n', in->len - fresh))) {
-		size_t at = (size_t)(end - in->data);
-
-		handle(in->data + start, at - start);
-		start = fresh = at + 1;
-	}
-	explicit_bzero(in->data, start); /* environments may hold secrets */
-	buf_drop(in, start);
-}
-
-static int serve(void)
-{
-	static char chunk[1 << 16];
-	struct buf in;
-	ssize_t n;
-
-	buf_init(&in, WIRE_MAX_REQUEST);
-	while ((n = read(STDIN_FILENO, chunk, sizeof(chunk))) != 0) {
-		size_t fresh = in.len;
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 || buf_add(&in, chunk, (size_t)n)) {
-			log_error("a request cannot be read: %s",
-				  n < 0 ? strerror(errno) : "too long");
-			break;
-		}
-		handle_lines(&in, fresh);
-	}
-	buf_fini(&in);
-	return n != 0;
-}
-
-/* Dies with lbd, also when lbd died before we could ask for that. */
-static bool follow_parent(const char *pid)
-{
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL))
-		return false;
-	return strtol(pid, NULL, 10) == (long)getppid();
-}
 
 int main(int argc, char **argv)
 {
-	if (argc == 2 && strcmp(argv[1], "--version") == 0) {
-		printf("lbd-slurm %s (Slurm %d.%02d.%d)\n", LB_VERSION,
-		       SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER),
-		       SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER),
-		       SLURM_VERSION_MICRO(SLURM_VERSION_NUMBER));
-		return 0;
-	}
-	if (argc != 2) {
-		fprintf(stderr,
-			"usage: lbd-slurm PID_OF_LBD | --version (started by lbd, not by people)\n");
-		return 2;
-	}
-	log_init("lbd-slurm", LOG_LEVEL_INFO);
-	signal(SIGPIPE, SIG_IGN);
+	char version[80];
+
+	snprintf(version, sizeof(version), "lbd-slurm %s (Slurm %d.%02d.%d)", LB_VERSION,
+		 SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER),
+		 SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER),
+		 SLURM_VERSION_MICRO(SLURM_VERSION_NUMBER));
 	setenv("SLURM_BITSTR_LEN", "0", 1); /* libslurm: all tasks of an array, not the first */
-#ifndef __SANITIZE_ADDRESS__
-	prctl(PR_SET_DUMPABLE, 0); /* job environments, with their secrets, pass through here */
-#endif
-	if (!follow_parent(argv[1]))
-		return 1;
-	if (answers_open()) {
-		log_error("no descriptors: %s", strerror(errno));
-		return 1;
-	}
-	return serve();
+	return serve("lbd-slurm", version, ops, argc, argv);
 }

@@ -12,6 +12,7 @@
 #include "slurm/helper/calls.h"
 #include "slurm/helper/draft.h"
 #include "slurm/helper/limit_word.h"
+#include "slurm/pipe/sbatch.h"
 
 static uint32_t id_of(const submit_response_msg_t *response)
 {
@@ -97,7 +98,7 @@ static void submit_by_sbatch(struct answer *a, const json_t *request)
 
 	if (!name || !comment)
 		answer_set(a, SCHEDULER_REFUSED, "the request lacks a name or comment");
-	else if (sbatch_submit(request, a, &job_id) == 0)
+	else if (sbatch_submit(request, a, slurm_failed_in_words, &job_id) == 0)
 		confirm(a, name, comment, job_id);
 	else if (strstr(a->text, slurm_strerror(ESLURM_ACCOUNTING_POLICY))) {
 		char limit[LIMIT_WORD_BYTES];

@@ -22,7 +22,7 @@ has_landing_pads() {
 properties="is_pie is_bound_now has_relro has_no_executable_stack has_no_writable_code has_canaries
 is_fortified has_no_rpath has_landing_pads"
 
-for program in lbd lbctl lbrun lbworker lbd-slurm; do
+for program in lbd lbctl lbrun lbworker lbd-slurm lbd-slurm-commands; do
 	[ -x "$B/$program" ] || continue
 	for property in $properties; do
 		ok "$program $property" $property "$B/$program"

@@ -9,7 +9,7 @@ need man man-db
 root=$T/root
 prefix=/opt/lowbits
 like "$(make -n -C "$src" CC="gcc -nostdinc" B="$T/none" all)" \
-	'slurm.h> not found: lbd-slurm is left out' \
+	'slurm.h> not found: lbd-slurm is left out, lbd speaks to Slurm through its commands' \
 	"without libslurm the rest is built"
 ok "make install" make -C "$src" B="$B" SAN="${SAN:-}" DESTDIR="$root" PREFIX=$prefix install
 

@@ -19,6 +19,7 @@
 #              LB_SRC   top folder, for scripts that do not lie in tests/system
 #              LB_PATIENCE   how many times as long as on a quiet machine things may take (4)
 #              LB_KEEP=1     keep $T and say where it is
+#              LB_TEST_SLURM=commands   lbd speaks to Slurm through its commands
 #              LB_DEBUGGER   put in front of lbd, e.g. "strace -f -o /tmp/trace"
 set -u
 umask 022
@@ -200,7 +201,20 @@ context() {
 lbd_pid=
 
 # lbd_try [OPTION…]: fails where lbd does; a deadline, because a test that hangs tells nobody why.
+# LB_TEST_SLURM: what lbd.toml is to say of it, in the section where the test may have put more.
+lbd_through() {
+	[ -n "${LB_TEST_SLURM:-}" ] && [ -n "$cluster" ] || return 0
+	lbd_toml=$LB_HOME/lbd.toml
+	grep -qs '^through' "$lbd_toml" && return
+	if grep -qs '^\[slurm\]' "$lbd_toml"; then
+		sed -i "s/^\[slurm\]/&\nthrough = \"$LB_TEST_SLURM\"/" "$lbd_toml"
+	else
+		printf '[slurm]\nthrough = "%s"\n' "$LB_TEST_SLURM" >>"$lbd_toml"
+	fi
+}
+
 lbd_try() {
+	lbd_through
 	rm -f "$T/ready"
 	mkfifo "$T/ready"
 	# shellcheck disable=SC2086 # LB_DEBUGGER holds words
@@ -243,7 +257,7 @@ cluster_start() {
 	need slurmd slurmd
 	need srun slurm-client
 	need munged munge
-	[ -x "$B/lbd-slurm" ] || bail_out \
+	[ -x "$B/lbd-slurm" ] || [ "${LB_TEST_SLURM:-}" = commands ] || bail_out \
 		"$B/lbd-slurm is missing: it is built where libslurm-dev is"
 	cluster=$T/slurm
 	"$src/etc/minicluster" start "$cluster" "${1:-1}" >"$T/cluster.log" 2>&1 ||

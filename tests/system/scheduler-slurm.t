@@ -5,8 +5,10 @@
 . "$(dirname "$0")/scheduler.sh"
 
 export MC_MESSAGETIMEOUT=4 MC_KILLWAIT=2
+helper_name=lbd-slurm
+[ "${LB_TEST_SLURM:-}" != commands ] || helper_name=lbd-slurm-commands
 cluster_start 2
-client_start slurm "$B/lbd-slurm" 6000
+client_start slurm "$B/$helper_name" 6000
 script exit0 </dev/null
 echo 'exit 3' | script exit3
 echo 'kill -SEGV $$' | script crash
@@ -14,7 +16,7 @@ echo 'sleep 1000' | script sleeps
 # shellcheck disable=SC2016 # for the job
 echo 'printf %s "$ODD" | od -An -tx1; exit 0' | script environment
 
-helper_pid() { ps -o pid=,ppid=,comm= -A | awk -v p="$client" '$2 == p && $3 == "lbd-slurm" { print $1 }'; }
+helper_pid() { ps -o pid=,ppid=,comm= -A | awk -v p="$client" '$2 == p && index("'"$helper_name"'", $3) == 1 { print $1 }'; }
 
 # --- the life of a job ----------------------------------------------------------------------
 a=$(token)
@@ -197,7 +199,7 @@ helper=$(helper_pid)
 ok "the client ends with an empty loop" client_stop
 wait_for "! kill -0 $helper" 10
 passed "no helper stays behind"
-client_start slurm "$B/lbd-slurm" 6000
+client_start slurm "$B/$helper_name" 6000
 ask poll none
 helper=$(helper_pid)
 kill -KILL "$client"

@@ -297,7 +297,7 @@ int main(int argc, char **argv)
 	log_init("client", LOG_LEVEL_DEBUG);
 	if (argc == 4 && strcmp(argv[1], "slurm") == 0) {
 		scheduler = scheduler_slurm_create(loop, argv[2], strtoll(argv[3], NULL, 10),
-						   false);
+						   strstr(argv[2], "-commands") != NULL);
 	} else if (argc >= 3 && strcmp(argv[1], "local") == 0) {
 		scheduler = create_local(loop, argv + 2);
 	} else {

@@ -54,6 +54,8 @@ passed "why names the node that is away"
 ok "a partition that is down: accepted" lbctl submit --name night --set slurm.partition=asleep -- true
 wait_for '[ "$(lbctl why night --json | json reason)" = PartitionDown ]' 30
 like "$(lbctl why night)" 'why +PartitionDown: its partition is down' "and why says so"
+# as of the last poll, which may be older than that answer
+wait_for 'lbctl status night | grep -q PartitionDown' 30
 like "$(lbctl status night)" 'waits for +PartitionDown: its partition is down' "as does status"
 lbctl kill --yes later night >/dev/null
 scontrol update nodename=n2 state=resume

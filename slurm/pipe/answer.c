@@ -1,6 +1,6 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
-/* An answer of lbd-slurm, from the operation that sets it to the line that lbd reads. */
-#include "slurm/helper/answer.h"
+/* SPDX-License-Identifier: MIT */
+/* answer.c - an answer of a helper, from the operation that sets it to the line that lbd reads. */
+#include "slurm/pipe/answer.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
-/* answer.h - what lbd-slurm answers: one for each request, and a word before each change. */
-#ifndef SLURM_HELPER_ANSWER_H
-#define SLURM_HELPER_ANSWER_H
+/* SPDX-License-Identifier: MIT */
+/* answer.h - what a helper answers: one for each request, and a word before each change. */
+#ifndef SLURM_PIPE_ANSWER_H
+#define SLURM_PIPE_ANSWER_H
 
 #include <jansson.h>
 
@@ -18,7 +18,7 @@ struct answer {
 int answer_set(struct answer *a, enum scheduler_result result, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Answers go to a descriptor of their own: whatever libslurm prints on stdout joins its noise on
+/* Answers go to a descriptor of their own: whatever Slurm prints on stdout joins its noise on
  * stderr, which is lbd's log. Before the first answer; 0, or -1 with errno. */
 int answers_open(void);
 

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* control.c - release, signal, cancel: each looks at the job first, touches no other, and looks
+ * once more at what came of it: a command that says nothing and ends with 0 has not said that it
+ * did something. */
+#include <signal.h>
+#include <stdio.h>
+
+#include "common/base/json.h"
+#include "slurm/commands/look.h"
+#include "slurm/commands/operations.h"
+#include "slurm/commands/words.h"
+#include "slurm/job_result.h"
+
+enum { ID_TEXT = 16 };
+
+static bool is_waiting(const struct seen *job)
+{
+	return (job->row.state & SJ_MASK) == SJ_PENDING;
+}
+
+static bool is_over(const struct seen *job)
+{
+	return (job->row.state & SJ_MASK) > SJ_SUSPENDED;
+}
+
+/* The job that the request names; its number as text, too. -1 with *a. */
+static int find(const json_t *request, struct answer *a, struct look *look, const struct seen **job,
+		char id[ID_TEXT])
+{
+	snprintf(id, ID_TEXT, "%u", (uint32_t)js_int(request, "job_id", 0));
+	if (look_find(a, request, look, job))
+		return -1;
+	return is_over(*job) ? answer_set(a, SCHEDULER_GONE, "job %s has ended", id) : 0;
+}
+
+/* Runs a command that changes the job. */
+static int act(const char *const *words, struct answer *a)
+{
+	struct said said;
+	int rc;
+
+	answer_acting(a);
+	command_ask(words, &said);
+	rc = said.status ? command_failed(a, &said, true, words[0]) : 0;
+	said_clear(&said);
+	return rc;
+}
+
+/* What the job became; a job that cannot be seen any more has been changed for all that is
+ * known. */
+static void confirm(const json_t *request, struct answer *a,
+		    bool (*is_unchanged)(const struct seen *job), const char *what)
+{
+	struct answer ignored = { .body = json_object() };
+	const struct seen *job;
+	struct look look;
+
+	if (look_find(&ignored, request, &look, &job) == 0 && is_unchanged(job))
+		answer_set(a, SCHEDULER_UNCLEAR, "%s", what);
+	look_clear(&look);
+	json_decref(ignored.body);
+}
+
+static bool is_held_still(const struct seen *job)
+{
+	return is_waiting(job) && job->row.is_held;
+}
+
+void op_release(const json_t *request, struct answer *a)
+{
+	char id[ID_TEXT];
+	const char *const words[] = { "scontrol", "release", id, NULL };
+	const struct seen *job;
+	struct look look;
+
+	if (find(request, a, &look, &job, id) == 0 && act(words, a) == 0)
+		confirm(request, a, is_held_still,
+			"scontrol released the job, but it is held still");
+	look_clear(&look);
+}
+
+static bool lives_on(const struct seen *job)
+{
+	return !is_over(job) && !job->is_ending;
+}
+
+void op_cancel(const json_t *request, struct answer *a)
+{
+	char id[ID_TEXT];
+	const char *const words[] = { "scancel", id, NULL };
+	const struct seen *job;
+	struct look look;
+
+	if (find(request, a, &look, &job, id) == 0 && act(words, a) == 0)
+		confirm(request, a, lives_on, "scancel cancelled the job, but it lives on");
+	look_clear(&look);
+}
+
+/* A signal reaches the tasks that run. Those that wait have nobody to tell: left alone, each would
+ * still start, once, to find out. What cannot be cancelled here does just that. */
+static void cancel_waiting_tasks(const struct look *look, struct answer *a, const char *id)
+{
+	const char *const words[] = { "scancel", "--state=PENDING", id, NULL };
+	struct answer ignored = { .id = a->id, .body = json_object() };
+	bool has_waiting = false;
+
+	for (size_t i = 0; i < look->count; i++)
+		has_waiting |= look->jobs[i].is_task && is_waiting(&look->jobs[i]);
+	if (has_waiting)
+		act(words, &ignored);
+	json_decref(ignored.body);
+}
+
+void op_signal(const json_t *request, struct answer *a)
+{
+	int signo = (int)js_int(request, "signo", 0);
+	char id[ID_TEXT], number[ID_TEXT];
+	const char *const words[] = { "scancel", "--batch", "--signal", number, id, NULL };
+	const struct seen *job;
+	struct look look;
+
+	/* To Slurm SIGKILL means "cancel", which has an operation of its own. */
+	if (signo <= 0 || signo > 64 || signo == SIGKILL) {
+		answer_set(a, SCHEDULER_REFUSED, "%d is no signal to send", signo);
+		return;
+	}
+	snprintf(number, sizeof(number), "%d", signo);
+	if (find(request, a, &look, &job, id) == 0) {
+		if (is_waiting(job)) {
+			answer_set(a, SCHEDULER_REFUSED, "the job does not run");
+		} else {
+			cancel_waiting_tasks(&look, a, id);
+			act(words, a);
+		}
+	}
+	look_clear(&look);
+}

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/* look.c - squeue's answer, read only when it is whole.
+ *
+ * With -v squeue says first how many records the controller sent; then comes one line for each, of
+ * columns with fixed widths. An answer that is empty, cut or something else cannot be taken for one
+ * in which a job is missing: the number is not there, or the lines are not as many, or not as
+ * long. */
+#include "slurm/commands/look.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/json.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "slurm/commands/words.h"
+#include "slurm/job_result.h"
+#include "slurm/pipe/command.h"
+#include "slurm/reasons.h"
+
+enum column {
+	ARRAY,
+	TASK,
+	ID,
+	UID,
+	SUBMITTED,
+	STATE,
+	EXIT_CODE,
+	PRIORITY,
+	START,
+	END,
+	RESTARTS,
+	REASON,
+	COMMENT,
+	NODES,
+	COLUMNS
+};
+
+enum { VALUE_BYTES = 257 };
+
+/* What would not fit squeue cuts off; only comments, of which the beginning counts, and names of
+ * nodes may be so long. */
+static const struct {
+	const char *name;
+	int width;
+} columns[COLUMNS] = {
+	[ARRAY] = { "ArrayJobID", 12 },
+	[TASK] = { "ArrayTaskID", 24 },
+	[ID] = { "JobID", 12 },
+	[UID] = { "UserID", 12 },
+	[SUBMITTED] = { "SubmitTime", 22 },
+	[STATE] = { "State", 24 },
+	[EXIT_CODE] = { "exit_code", 12 },
+	[PRIORITY] = { "PriorityLong", 22 },
+	[START] = { "StartTime", 22 },
+	[END] = { "EndTime", 22 },
+	[RESTARTS] = { "RestartCnt", 12 },
+	[REASON] = { "Reason", 64 },
+	[COMMENT] = { "Comment", 56 },
+	[NODES] = { "NodeList", 256 },
+};
+
+static char *format(void)
+{
+	struct buf out;
+
+	buf_init(&out, 1024);
+	for (int i = 0; i < COLUMNS; i++)
+		buf_addf(&out, "%s%s:%d", i ? "," : "", columns[i].name, columns[i].width);
+	return buf_take(&out);
+}
+
+static size_t line_bytes(void)
+{
+	size_t bytes = 1; /* its end */
+
+	for (int i = 0; i < COLUMNS; i++)
+		bytes += (size_t)columns[i].width;
+	return bytes;
+}
+
+/* --- a line ----------------------------------------------------------------------------------- */
+
+/* One column's text without the blanks that fill it up. */
+static void value_of(const char *line, enum column column, char out[VALUE_BYTES])
+{
+	size_t len = (size_t)columns[column].width;
+
+	for (int i = 0; i < (int)column; i++)
+		line += columns[i].width;
+	while (len > 0 && line[len - 1] == ' ')
+		len--;
+	memcpy(out, line, len);
+	out[len] = '\0';
+}
+
+/* A number that fills its column may have been cut. */
+static int number_of(const char *line, enum column column, int64_t *out)
+{
+	char text[VALUE_BYTES], *end;
+
+	value_of(line, column, text);
+	*out = strtoll(text, &end, 10);
+	return end == text || *end || (int)strlen(text) >= columns[column].width ? -1 : 0;
+}
+
+/* "N/A", "NONE", "Unknown": not yet. */
+static int time_of(const char *line, enum column column, int64_t *out)
+{
+	char text[VALUE_BYTES];
+
+	value_of(line, column, text);
+	if (text[0] >= '0' && text[0] <= '9')
+		return number_of(line, column, out);
+	*out = 0;
+	return 0;
+}
+
+/* squeue prints a flag instead of the state below it. A job that is COMPLETING has ended, but how
+ * is only told when its nodes are free: until then it still runs. */
+static uint32_t state_of(const char *word)
+{
+	static const struct {
+		const char *word;
+		uint32_t state;
+	} flags[] = {
+		{ "COMPLETING", SJ_RUNNING },    { "CONFIGURING", SJ_RUNNING | SJ_CONFIGURING },
+		{ "STAGE_OUT", SJ_RUNNING },     { "SIGNALING", SJ_RUNNING },
+		{ "RESIZING", SJ_RUNNING },      { "STOPPED", SJ_SUSPENDED },
+		{ "REQUEUED", SJ_PENDING },      { "REQUEUE_FED", SJ_PENDING },
+		{ "REQUEUE_HOLD", SJ_PENDING },  { "SPECIAL_EXIT", SJ_PENDING },
+		{ "RESV_DEL_HOLD", SJ_PENDING }, { "POWER_UP_NODE", SJ_PENDING },
+		{ "REVOKED", SJ_CANCELLED },
+	};
+	uint32_t state;
+
+	if (slurm_state_from_word(word, &state))
+		return state;
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		if (strcmp(flags[i].word, word) == 0)
+			return flags[i].state;
+	}
+	log_warn("squeue tells a state that is not known: %s", word);
+	return SJ_RUNNING; /* nothing is over before it is known to be */
+}
+
+static int read_numbers(const char *line, struct seen *job)
+{
+	struct wire_row *row = &job->row;
+	int64_t id, uid, priority, restarts;
+
+	if (number_of(line, ARRAY, &row->job_id) || number_of(line, ID, &id) ||
+	    number_of(line, UID, &uid) || number_of(line, EXIT_CODE, &row->exit_code) ||
+	    number_of(line, PRIORITY, &priority) || number_of(line, RESTARTS, &restarts) ||
+	    number_of(line, SUBMITTED, &row->submit_time) ||
+	    time_of(line, START, &row->start_time) || time_of(line, END, &row->end_time))
+		return -1;
+	job->job_id = (uint32_t)id;
+	job->uid = (uint32_t)uid;
+	row->is_held = priority == 0;
+	row->restarts = restarts;
+	return row->job_id > 0 && id > 0 ? 0 : -1;
+}
+
+/* The start of a job that has not started, and the end of one that has not ended, are estimates. */
+static int read_line(const char *line, struct seen *job)
+{
+	char text[VALUE_BYTES];
+	struct wire_row *row = &job->row;
+
+	if (read_numbers(line, job))
+		return -1;
+	value_of(line, STATE, text);
+	if (!text[0])
+		return -1;
+	row->state = state_of(text);
+	job->is_ending = strcmp(text, "COMPLETING") == 0;
+	if ((row->state & SJ_MASK) == SJ_PENDING)
+		row->start_time = 0;
+	if ((row->state & SJ_MASK) <= SJ_SUSPENDED)
+		row->end_time = 0;
+	value_of(line, REASON, text);
+	row->reason = slurm_reason_from_word(text);
+	value_of(line, TASK, text);
+	job->is_task = strcmp(text, "N/A") != 0;
+	value_of(line, COMMENT, text);
+	wire_comment_parse(text, row->ledger_id, row->token);
+	value_of(line, NODES, text);
+	snprintf(job->nodes, sizeof(job->nodes), "%s", text);
+	return 0;
+}
+
+/* --- the answer ------------------------------------------------------------------------------- */
+
+/* Where the lines begin, and how many records the controller sent; NULL when that was not told. */
+static const char *find_lines(const char *text, int64_t *time, size_t *records)
+{
+	const char *at = text, *newline;
+
+	while (at && strncmp(at, "last_update_time=", 17) != 0) {
+		newline = strchr(at, '\n');
+		at = newline ? newline + 1 : NULL;
+	}
+	if (!at || sscanf(at, "last_update_time=%" SCNd64 " records=%zu", time, records) != 2)
+		return NULL;
+	newline = strchr(at, '\n');
+	return newline ? newline + 1 : NULL;
+}
+
+/* squeue makes one line of the waiting tasks of an array, however many records they have: then
+ * there may be fewer lines, and the answer is only good when it comes twice. */
+static bool may_be_joined(const struct look *look)
+{
+	for (size_t i = 0; i < look->count; i++) {
+		if (look->jobs[i].is_task && (look->jobs[i].row.state & SJ_MASK) == SJ_PENDING)
+			return true;
+	}
+	return false;
+}
+
+enum { WHOLE, JOINED, CUT };
+
+static int read_answer(const struct said *said, struct look *look)
+{
+	size_t records, bytes = line_bytes(), left;
+	const char *line = find_lines(said->out, &look->time, &records);
+
+	if (!line)
+		return CUT;
+	left = said->len - (size_t)(line - said->out);
+	if (left % bytes || left / bytes > records)
+		return CUT;
+	look->count = left / bytes;
+	look->jobs = xcalloc(look->count + 1, sizeof(*look->jobs));
+	for (size_t i = 0; i < look->count; i++, line += bytes) {
+		if (line[bytes - 1] != '\n' || read_line(line, &look->jobs[i]))
+			return CUT;
+	}
+	for (size_t i = 0; i < look->count; i++)
+		look->jobs[i].row.nodes = look->jobs[i].nodes;
+	return look->count == records ? WHOLE : may_be_joined(look) ? JOINED : CUT;
+}
+
+static void ask(const char *option, const char *which, struct said *said)
+{
+	char *names = format(), *fields = xasprintf("--Format=%s", names);
+	const char *const words[] = {
+		"squeue", "-v", "-h", "-a", "--states=all", option, which, fields, NULL,
+	};
+
+	command_ask(words, said);
+	free(fields);
+	free(names);
+}
+
+static int look(struct answer *a, const char *option, const char *which, struct look *look)
+{
+	struct said said, again = { 0 };
+	int rc = 0, form;
+
+	*look = (struct look){ 0 };
+	ask(option, which, &said);
+	if (said.status != 0) {
+		rc = command_failed(a, &said, false, "squeue");
+	} else {
+		form = read_answer(&said, look);
+		if (form == JOINED)
+			ask(option, which, &again);
+		if (form == CUT || (form == JOINED && (again.status != 0 || again.len != said.len ||
+						       memcmp(again.out, said.out, said.len) != 0)))
+			rc = answer_set(a, SCHEDULER_DOWN, "squeue's answer is not whole: %.200s",
+					said.errors);
+	}
+	said_clear(&said);
+	said_clear(&again);
+	return rc;
+}
+
+int look_all(struct answer *a, struct look *out)
+{
+	char uid[16];
+
+	snprintf(uid, sizeof(uid), "%u", getuid());
+	return look(a, "-u", uid, out);
+}
+
+int look_at(struct answer *a, uint32_t job_id, struct look *out)
+{
+	char id[16];
+
+	snprintf(id, sizeof(id), "%u", job_id);
+	return look(a, "-j", id, out);
+}
+
+void look_clear(struct look *l)
+{
+	free(l->jobs);
+	*l = (struct look){ 0 };
+}
+
+/* --- which record counts ---------------------------------------------------------------------- */
+
+static int weight_of(const struct seen *job)
+{
+	uint32_t base = job->row.state & SJ_MASK;
+
+	if (base == SJ_RUNNING || base == SJ_SUSPENDED)
+		return job->row.state & SJ_CONFIGURING ? 3 : 4;
+	if (base == SJ_PENDING)
+		return 2;
+	return base == SJ_COMPLETE ? 0 : 1;
+}
+
+const struct seen *look_foremost(const struct look *l, const struct seen *of)
+{
+	const struct seen *best = NULL;
+
+	for (size_t i = 0; i < l->count; i++) {
+		const struct seen *job = &l->jobs[i];
+
+		if (job->row.job_id == of->row.job_id && job->uid == of->uid &&
+		    (!best || weight_of(job) > weight_of(best)))
+			best = job;
+	}
+	return best;
+}
+
+int look_find(struct answer *a, const json_t *request, struct look *l, const struct seen **job)
+{
+	uint32_t job_id = (uint32_t)js_int(request, "job_id", 0);
+	const char *token = js_str(request, "token", "-");
+
+	*job = NULL;
+	if (look_at(a, job_id, l))
+		return -1;
+	if (l->count == 0)
+		return answer_set(a, SCHEDULER_DOWN, "squeue tells nothing of job %u", job_id);
+	*job = look_foremost(l, &l->jobs[0]);
+	if ((*job)->uid != getuid() || strcmp((*job)->row.token, token) != 0 ||
+	    (*job)->row.submit_time != js_int(request, "submit_time", -1))
+		return answer_set(a, SCHEDULER_GONE, "job %u is another one now", job_id);
+	return 0;
+}

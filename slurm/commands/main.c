@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* lbd-slurm-commands - the part of lbd that talks to Slurm through its commands. It needs neither
+ * libslurm nor its headers, and works with any release whose commands it can read. */
+#include "slurm/commands/operations.h"
+#include "slurm/pipe/serve.h"
+
+static const struct op ops[] = {
+	{ "submit", op_submit }, { "release", op_release }, { "signal", op_signal },
+	{ "cancel", op_cancel }, { "poll", op_poll },       { "info", op_info },
+	{ "check", op_check },   { "why", op_why },         { NULL, NULL },
+};
+
+int main(int argc, char **argv)
+{
+	return serve("lbd-slurm-commands", "lbd-slurm-commands " LB_VERSION, ops, argc, argv);
+}

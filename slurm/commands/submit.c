@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* submit.c - one held job by sbatch, and proof that Slurm has it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/bytes.h"
+#include "common/base/json.h"
+#include "slurm/commands/look.h"
+#include "slurm/commands/operations.h"
+#include "slurm/commands/words.h"
+#include "slurm/pipe/sbatch.h"
+
+/* A controller that does not answer would leave it open whether sbatch did something. */
+static int controller_answers(struct answer *a)
+{
+	static const char *const words[] = { "scontrol", "ping", NULL };
+	struct said said;
+	int rc = 0;
+
+	command_ask(words, &said);
+	if (said.status == COMMAND_NOT_STARTED) {
+		rc = answer_set(a, SCHEDULER_DOWN, "scontrol cannot be started");
+	} else if (!strstr(said.out, " is UP")) {
+		js_set_bool(a->body, "unreachable", true);
+		rc = answer_set(a, SCHEDULER_DOWN, "Slurm does not answer: %.200s",
+				said.errors[0] ? said.errors : "scontrol ping");
+	}
+	said_clear(&said);
+	return rc;
+}
+
+static bool has_name(const char *id, const char *name)
+{
+	const char *const words[] = { "squeue", "-h", "-a",          "--states=all",
+				      "-j",     id,   "--format=%j", NULL };
+	struct said said;
+	bool is_same;
+
+	command_ask(words, &said);
+	said.out[strcspn(said.out, "\n")] = '\0';
+	is_same = said.status == 0 && strcmp(said.out, name) == 0;
+	said_clear(&said);
+	return is_same;
+}
+
+/* A job whose comment does not carry its token could never be told from others again. */
+static void disown(struct answer *a, uint32_t job_id, const char *name)
+{
+	char id[16];
+	const char *const words[] = { "scancel", id, NULL };
+	struct said said;
+
+	snprintf(id, sizeof(id), "%u", job_id);
+	if (!has_name(id, name)) {
+		answer_set(a, SCHEDULER_UNCLEAR, "job %u was accepted, but is another one", job_id);
+		return;
+	}
+	command_ask(words, &said);
+	if (said.status)
+		command_failed(a, &said, true, "scancel of a job whose comment this site replaced");
+	else
+		answer_set(a, SCHEDULER_REFUSED,
+			   "this site replaces the comments of jobs: lbd needs them");
+	said_clear(&said);
+}
+
+/* Reads the submit time back. A failure leaves the job to the next poll, which finds the token. */
+static void confirm(struct answer *a, const json_t *request, uint32_t job_id)
+{
+	struct answer seen = { .body = json_object() };
+	char ledger_id[LEDGER_ID_HEX + 1], token[TOKEN_HEX + 1];
+	char *comment = js_bytes_take(json_object_get(request, "comment"));
+	char *name = js_bytes_take(json_object_get(request, "name"));
+	const struct seen *job;
+	struct look look;
+
+	js_set_int(a->body, "job_id", job_id);
+	if (look_at(&seen, job_id, &look) || look.count == 0) {
+		answer_set(a, SCHEDULER_UNCLEAR,
+			   "job %u was accepted, but cannot be read back: %.300s", job_id,
+			   seen.text);
+	} else {
+		job = look_foremost(&look, &look.jobs[0]);
+		if (wire_comment_parse(comment, ledger_id, token) && job->uid == getuid() &&
+		    strcmp(token, job->row.token) == 0 &&
+		    strcmp(ledger_id, job->row.ledger_id) == 0)
+			js_set_int(a->body, "submit_time", job->row.submit_time);
+		else
+			disown(a, job_id, name ? name : "");
+	}
+	look_clear(&look);
+	json_decref(seen.body);
+	free(comment);
+	free(name);
+}
+
+void op_submit(const json_t *request, struct answer *a)
+{
+	uint32_t job_id;
+
+	if (!json_object_get(request, "sbatch") || !json_object_get(request, "comment"))
+		answer_set(a, SCHEDULER_REFUSED,
+			   "the request lacks words for sbatch, or a comment");
+	else if (controller_answers(a) == 0 &&
+		 sbatch_submit(request, a, words_failed, &job_id) == 0)
+		confirm(a, request, job_id);
+}
+
+/* What must wait is accepted: only a lasting "no" is one. */
+void op_check(const json_t *request, struct answer *a)
+{
+	char words[COMMAND_SAID_BYTES];
+
+	if (controller_answers(a) || sbatch_test(request, a, words_failed) == 0 ||
+	    a->result != SCHEDULER_REFUSED)
+		return;
+	snprintf(words, sizeof(words), "%s", a->text);
+	if (words_are_passing(words))
+		answer_set(a, SCHEDULER_OK, "%s", "");
+	else
+		answer_set(a, SCHEDULER_REFUSED, "Slurm would refuse the job: %.400s", words);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* words.c - Slurm's messages, in English as its commands print them in every language, judged by
+ * the same rules as libslurm's error numbers are (slurm/helper/calls.c). */
+#include "slurm/commands/words.h"
+
+#include <string.h>
+
+#include "common/base/json.h"
+
+static const struct word {
+	const char *text;
+	enum scheduler_result result;
+} words[] = {
+	{ "Invalid job id specified", SCHEDULER_GONE },
+	{ "already completing or completed", SCHEDULER_GONE },
+	{ "Job has already finished", SCHEDULER_GONE },
+	/* nothing was done, but may be when asked again */
+	{ "connect failure", SCHEDULER_DOWN },
+	{ "Unable to create job record, try again", SCHEDULER_DOWN },
+	{ "I/O error writing script/environment to file", SCHEDULER_DOWN },
+	{ "standby mode", SCHEDULER_DOWN },
+	{ "Resource temporarily unavailable", SCHEDULER_DOWN },
+	{ "Job can not be altered now, try again later", SCHEDULER_DOWN },
+	/* the question or the answer was lost */
+	{ "Unable to contact slurm controller", SCHEDULER_UNCLEAR },
+	{ "Unexpected message received", SCHEDULER_UNCLEAR },
+	{ "Communication connection failure", SCHEDULER_UNCLEAR },
+	{ "Message send failure", SCHEDULER_UNCLEAR },
+	{ "Message receive failure", SCHEDULER_UNCLEAR },
+	{ "Communication shutdown failure", SCHEDULER_UNCLEAR },
+	{ "Socket timed out", SCHEDULER_UNCLEAR },
+	{ "Zero Bytes were transmitted", SCHEDULER_UNCLEAR },
+	{ "authentication error", SCHEDULER_UNCLEAR },
+	{ "Insane message length", SCHEDULER_UNCLEAR },
+	{ "longer than data received", SCHEDULER_UNCLEAR },
+};
+
+/* What is none of these is Slurm's own "no", or a filter's of the site; but nothing at all says
+ * nothing. */
+int words_failed(struct answer *a, const char *text, const char *what)
+{
+	enum scheduler_result result = text[0] ? SCHEDULER_REFUSED : SCHEDULER_UNCLEAR;
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strstr(text, words[i].text)) {
+			result = words[i].result;
+			break;
+		}
+	}
+	return answer_set(a, result, "%s: %s", what, text[0] ? text : "failed without a word");
+}
+
+int command_failed(struct answer *a, const struct said *said, bool is_change, const char *what)
+{
+	if (said->status == COMMAND_NOT_STARTED)
+		return answer_set(a, SCHEDULER_DOWN, "%s cannot be started", what);
+	if (said->status == COMMAND_KILLED)
+		return answer_set(a, is_change ? SCHEDULER_UNCLEAR : SCHEDULER_DOWN,
+				  "%s was killed", what);
+	words_failed(a, said->errors, what);
+	if (is_change || a->result == SCHEDULER_GONE)
+		return -1;
+	if (strstr(said->errors, "Unable to contact slurm controller") ||
+	    strstr(said->errors, "Socket timed out"))
+		js_set_bool(a->body, "unreachable", true);
+	a->result = SCHEDULER_DOWN;
+	return -1;
+}
+
+bool words_are_passing(const char *text)
+{
+	static const char *const passing[] = {
+		"Requested node configuration is not available",
+		"Requested partition configuration not available now",
+		"Requested reservation is in use",
+		"Requested reservation not usable now",
+		"Job can not start due to maintenance reservation",
+		"Requested nodes are busy",
+		"Required node not available",
+		"Requested account has breached requested QOS usage",
+		"Waiting for burst buffer",
+		"Partition in DOWN state",
+		"Job is in held state",
+		"Job dependency problem",
+		"Immediate execution impossible",
+		"Job locked by another sibling",
+	};
+
+	for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++) {
+		if (strstr(text, passing[i]))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* command.h - one of Slurm's commands, run to its end, and what it said. */
+#ifndef SLURM_PIPE_COMMAND_H
+#define SLURM_PIPE_COMMAND_H
+
+#include <stddef.h>
+
+#include "common/base/strv.h"
+
+enum {
+	COMMAND_NOT_STARTED = -2, /* there is no such program, or no folder, or no process */
+	COMMAND_KILLED = -1,      /* it ended by a signal: it may have done what it was to do */
+	COMMAND_SAID_BYTES = 4096,
+};
+
+struct said {
+	int status; /* exit status, or one of the above */
+	char *out;  /* what it printed, NUL-terminated; owned, said_clear */
+	size_t len;
+	/* Its errors as one line, without the names of programs in front. */
+	char errors[COMMAND_SAID_BYTES];
+};
+
+/* Runs words[0], found by PATH, without a shell: aliases do not count. `env` is its whole
+ * environment; with SLURM_RLIMIT_* and SLURM_UMASK in it, as sbatch has them, these are the
+ * command's own limits. It dies with us. `folder`: where it runs; NULL: here. `env` and `words` are
+ * borrowed. */
+void command_run(char *const *words, char *const *env, const char *folder, struct said *said);
+/* The same here, in the environment of command_env. */
+void command_ask(const char *const *words, struct said *said);
+void said_clear(struct said *said);
+
+/* Our environment, less all that would change what a command of Slurm prints or does
+ * (SQUEUE_FORMAT, SLURM_TIME_FORMAT, the language …): times are seconds since the epoch. The caller
+ * frees the items. */
+void command_env(struct strv *env);
+
+#endif

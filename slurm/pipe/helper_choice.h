@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* helper_choice.h - which of the helpers beside lbd speaks to this site's Slurm. */
+#ifndef SLURM_PIPE_HELPER_CHOICE_H
+#define SLURM_PIPE_HELPER_CHOICE_H
+
+#include <stdbool.h>
+
+#include "common/base/err.h"
+
+/* In the order of the choices of slurm.through in lbd.toml. */
+enum slurm_through { SLURM_THROUGH_AUTO, SLURM_THROUGH_LIBRARY, SLURM_THROUGH_COMMANDS };
+
+struct slurm_helper {
+	char *path; /* owned: helper_choice_clear */
+	bool by_commands;
+};
+
+/* auto: lbd-slurm where it is and its libslurm can be loaded, else lbd-slurm-commands. -1 with
+ * ERR_SCHEDULER where there is no Slurm, or no helper for it: err says what is missing. Runs
+ * programs: milliseconds. */
+int helper_choose(enum slurm_through through, struct slurm_helper *out, struct err *err);
+void helper_choice_clear(struct slurm_helper *helper);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* sbatch.c - a job by the site's own sbatch: for sites whose filters (CliFilterPlugins) look at
+ * what that command is given, and would never see a job that libslurm made; and where there is no
+ * libslurm. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/bytes.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "common/base/strv.h"
+#include "slurm/pipe/command.h"
+#include "slurm/pipe/sbatch.h"
+
+static void add_all(struct strv *l, const json_t *array, size_t from)
+{
+	for (size_t i = from; i < json_array_size(array); i++) {
+		char *text = js_bytes_take(json_array_get(array, i));
+
+		if (text)
+			strv_add(l, text);
+	}
+}
+
+static void add_text(struct strv *l, const json_t *request, const char *key, const char *option)
+{
+	char *text = js_bytes_take(json_object_get(request, key));
+
+	if (text)
+		strv_add(l, xasprintf("%s%s", option, text));
+	free(text);
+}
+
+/* What lbd says itself comes last, and counts. */
+static void words_begin(struct strv *words, const json_t *request)
+{
+	strv_add(words, xstrdup("sbatch"));
+	add_all(words, json_object_get(request, "sbatch"), 0);
+	strv_add(words, xstrdup("--no-requeue"));
+	add_text(words, request, "name", "--job-name=");
+	add_text(words, request, "comment", "--comment=");
+}
+
+static void words_make(struct strv *words, const json_t *request)
+{
+	words_begin(words, request);
+	strv_add(words, xstrdup("--parsable"));
+	strv_add(words, xstrdup("--hold"));
+	add_text(words, request, "script_path", "");
+	add_all(words, json_object_get(request, "argv"), 1);
+}
+
+static bool is_variable(const char *entry, const char *name)
+{
+	size_t len = strlen(name);
+
+	return strncmp(entry, name, len) == 0 && entry[len] == '=';
+}
+
+/* sbatch passes its environment on to the job. It is to find our cluster, and not to wait for the
+ * end. */
+static void env_make(struct strv *env, const json_t *request)
+{
+	const char *conf = getenv("SLURM_CONF");
+	struct strv all = { 0 };
+	bool has_conf = false;
+
+	add_all(&all, json_object_get(request, "env"), 0);
+	for (size_t i = 0; i < all.count; i++) {
+		has_conf |= is_variable(all.items[i], "SLURM_CONF");
+		if (!is_variable(all.items[i], "SBATCH_WAIT"))
+			strv_add(env, xstrdup(all.items[i]));
+	}
+	if (conf && !has_conf)
+		strv_add(env, xasprintf("SLURM_CONF=%s", conf));
+	strv_free(all.items);
+}
+
+/* --- what it said ----------------------------------------------------------------------------- */
+
+/* "12", or "12;cluster". */
+static int job_of(const struct said *said, struct answer *a, words_judge judge, uint32_t *job_id)
+{
+	char *end;
+	unsigned long id = strtoul(said->out, &end, 10);
+
+	if (said->status == COMMAND_NOT_STARTED)
+		return answer_set(a, SCHEDULER_DOWN, "sbatch cannot be started");
+	if (said->status > 0)
+		return judge(a, said->errors, "sbatch");
+	if (said->status < 0 || end == said->out || !strchr("\n;", *end) || id == 0 ||
+	    id >= UINT32_MAX)
+		return answer_set(a, SCHEDULER_UNCLEAR, "sbatch did not tell the job's number");
+	*job_id = (uint32_t)id;
+	if (said->errors[0])
+		answer_set(a, SCHEDULER_OK, "%s", said->errors);
+	return 0;
+}
+
+/* Takes what `words` hold. */
+static void run(struct strv *words, const json_t *request, struct said *said)
+{
+	char *folder = js_bytes_take(json_object_get(request, "submit_dir"));
+	struct strv env = { 0 };
+
+	env_make(&env, request);
+	command_run(words->items, env.items, folder, said);
+	strv_free(words->items);
+	strv_free(env.items);
+	free(folder);
+}
+
+int sbatch_submit(const json_t *request, struct answer *a, words_judge judge, uint32_t *job_id)
+{
+	struct strv words = { 0 };
+	struct said said;
+	int rc;
+
+	words_make(&words, request);
+	answer_acting(a);
+	run(&words, request, &said);
+	rc = job_of(&said, a, judge, job_id);
+	said_clear(&said);
+	return rc;
+}
+
+int sbatch_test(const json_t *request, struct answer *a, words_judge judge)
+{
+	struct strv words = { 0 };
+	struct said said;
+	int rc = 0;
+
+	words_begin(&words, request);
+	strv_add(&words, xstrdup("--test-only"));
+	strv_add(&words, xstrdup("--wrap=true")); /* its job.sh is not written yet */
+	run(&words, request, &said);
+	if (said.status < 0)
+		rc = answer_set(a, SCHEDULER_DOWN, "sbatch cannot be started");
+	else if (said.status > 0)
+		rc = judge(a, said.errors, "sbatch");
+	said_clear(&said);
+	return rc;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* sbatch.h - a job by the site's own sbatch. */
+#ifndef SLURM_PIPE_SBATCH_H
+#define SLURM_PIPE_SBATCH_H
+
+#include <jansson.h>
+#include <stdint.h>
+
+#include "slurm/pipe/answer.h"
+
+/* Sets *a by what Slurm's words for an error amount to (one line, from a command that was to change
+ * something); always -1. */
+typedef int (*words_judge)(struct answer *a, const char *words, const char *what);
+
+/* Submits the request, held. 0 with the job's number, or -1. */
+int sbatch_submit(const json_t *request, struct answer *a, words_judge judge, uint32_t *job_id);
+
+/* Would sbatch take the request? 0, or -1 with its words: SCHEDULER_REFUSED if it says no. */
+int sbatch_test(const json_t *request, struct answer *a, words_judge judge);
+
+#endif
