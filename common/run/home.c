@@ -80,20 +80,13 @@ static int refuse_place(const char *from, const char *to, struct err *err)
 {
 	size_t len = strlen(from);
 	char *parent = xstrndup(to, (size_t)(strrchr(to, '/') - to));
-	struct stat here, there;
+	struct stat there;
 	int rc = 0;
 
 	if (strncmp(to, from, len) == 0 && to[len] == '/')
 		rc = err_set(err, ERR_USAGE, "%s lies inside %s", to, from);
 	else if (stat(parent[0] ? parent : "/", &there) < 0 || !S_ISDIR(there.st_mode))
 		rc = err_set(err, ERR_USAGE, "%s: there is no such folder; make it first", parent);
-	else if (stat(from, &here) == 0 && here.st_dev != there.st_dev)
-		rc = err_set(
-			err, ERR_REFUSED,
-			"%s is on another file system, to which jobs that run cannot "
-			"follow: stop the runs and lbd, copy the folder (cp -a %s %s), take the old one "
-			"away, and say this again",
-			to, from, to);
 	free(parent);
 	return rc;
 }

@@ -2,6 +2,7 @@
 /* home.c - lbctl home: where lbd's folder is; lbctl home move: elsewhere, with everything that
  * lives in it. */
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include "common/run/home.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "ctl/act/home_carry.h"
 #include "ctl/base/command.h"
 
 /* Owned; without a "/" at its end. */
@@ -27,8 +29,8 @@ static char *absolute(const char *path)
 int home_run(struct ctl *ctl, struct err *err)
 {
 	const struct operands *o = &ctl->operands;
+	int rc, left = 0;
 	char *to;
-	int rc;
 
 	if (o->count == 0) {
 		puts(ctl->client.home);
@@ -37,7 +39,14 @@ int home_run(struct ctl *ctl, struct err *err)
 	if (o->count != 2 || strcmp(o->words[0], "move") != 0)
 		return err_set(err, ERR_USAGE, "home: usage: lbctl home %s", ctl->command->usage);
 	to = absolute(o->words[1]);
-	rc = home_move(ctl->client.home, to, err);
+	rc = home_is_to_be_carried(ctl->client.home, to)
+		     ? home_carry(ctl->client.home, to, &left, err)
+		     : home_move(ctl->client.home, to, err);
+	if (rc == 0 && left > 0)
+		printf("%d run%s not over and stay%s on the old file system; later, fetch %s with: "
+		       "lbctl home move %s\n",
+		       left, left == 1 ? " is" : "s are", left == 1 ? "s" : "",
+		       left == 1 ? "it" : "them", to);
 	if (rc == 0)
 		hint(ctl,
 		     "it is %s now, and a link stands where it was: runs and lbd go on; new shells may "

@@ -162,7 +162,7 @@ static void add(struct run_space *space, const FTSENT *entry)
 static void walk(const char *folder, struct run_space *space)
 {
 	char *path = xstrdup(folder), *paths[] = { path, NULL };
-	FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_NOCHDIR, NULL);
+	FTS *tree = fts_open(paths, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
 	const FTSENT *entry;
 
 	while (tree && (entry = fts_read(tree)))

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -186,6 +187,7 @@ void remover_close(struct remover *remover)
 static int check(struct request *r, const struct ledger_run *run, const char *name, struct err *err)
 {
 	const char *follower;
+	struct stat st;
 
 	if (r->peer.role < ROLE_OWNER && run->owner_uid != (int64_t)r->peer.uid)
 		return err_set(err, ERR_REFUSED,
@@ -197,6 +199,11 @@ static int check(struct request *r, const struct ledger_run *run, const char *na
 			       "%s is %s: only a run that is over can be removed; end it "
 			       "with: lbctl kill %s",
 			       name, run_state_name(run->state), name);
+	if (lstat(run->dir, &st) == 0 && S_ISLNK(st.st_mode))
+		return err_set(err, ERR_LOCKED,
+			       "%s is still on the file system where $LB_HOME was before; fetch it "
+			       "first: lbctl home move %s",
+			       name, r->lbd->config.home);
 	follower = engine_follower(r->lbd->engine, name);
 	if (follower)
 		return err_set(err, ERR_LOCKED,
