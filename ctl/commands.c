@@ -219,6 +219,10 @@ const struct command commands[] = {
 	 "lbctl compare sweep\n"
 	 "lbctl compare sweep --json | jq '.runs | min_by(.min_loss).name'\n",
 	 json_options, 1, 1, OPERANDS_NAMES, compare_run},
+	{"diff", "RUN RUN", "how two runs differ: settings, packages, and code",
+	 "lbctl diff brisk-otter-39 calm-heron-12\n"
+	 "lbctl diff brisk-otter-39 ada/calm-heron-12 --json | jq .settings\n",
+	 json_options, 2, 2, OPERANDS_LOOK, diff_run},
 	{"goodput", "RUN [--since DURATION]", "where the hours of a run went",
 	 "lbctl goodput brisk-otter-39\n"
 	 "lbctl goodput brisk-otter-39 --since 7d --json | jq .ettr\n",

@@ -23,7 +23,6 @@ static const struct {
 	{"new", "submit"}, {"sweep", "submit"}, {"start", "submit"}, {"srun", "submit"},
 	{"checkpoint", "save"}, {"usage", "du"}, {"df", "du"}, {"space", "du"}, {"gc", "prune"},
 	{"clean", "prune"}, {"cleanup", "prune"}, {"crontab", "cron"}, {"check", "doctor"},
-	{"diagnose", "doctor"}, {"diff", "compare"}, {"trace", "stacks"}, {"dump", "stacks"},
 	{"py-spy", "stacks"}, {"man", "help"},
 };
 /* clang-format on */

@@ -69,8 +69,9 @@ daemon/recover  common/* sql slurm slurm/pipe ./base ./engine ./job ./runs
 daemon/cron     common/* sql ./base ./calendar ./control ./runs
 daemon          common/* sql slurm slurm/pipe daemon/base daemon/engine daemon/control daemon/job daemon/runs daemon/cron daemon/notify daemon/process daemon/recover
 ctl/base        common/*
-ctl/look        common/* ./base
-ctl/act         common/* ./base ./look
+ctl/code        common/* ./base
+ctl/look        common/* ./base ./code
+ctl/act         common/* ./base ./look ./code
 ctl/doctor      common/* ./base
 ctl             common/* ctl/base
 worker/lbrun/trainer    common/*

@@ -12,9 +12,11 @@
 #include "common/base/names.h"
 #include "common/base/text.h"
 #include "common/config/kept_env.h"
+#include "common/run/verbs.h"
 #include "ctl/base/command.h"
+#include "ctl/code/code.h"
 
-enum { FILE_MAX_BYTES = 512 * 1024 };
+enum { FILE_MAX_BYTES = 512 * 1024, REQUEST_ROOM_BYTES = 16 * 1024 };
 
 /* "--time" or "-t", whose value stands apart? Which options of sbatch take one is lbd's to know. */
 static bool is_bare(const char *option)
@@ -133,6 +135,21 @@ static int add_wrap(json_t *args, const struct ctl *ctl, struct err *err)
 	return 0;
 }
 
+/* The code as it is now, for whoever asks later what the run was made of. A request that would become
+ * too long by that goes without the changes. */
+static void add_code(json_t *args)
+{
+	char *folder = js_bytes_take(json_object_get(args, "workdir"));
+	json_t *code = code_of(folder);
+
+	json_object_set_new(args, "code", code);
+	if (json_dumpb(args, NULL, 0, JSON_COMPACT) > CONTROL_MAX_BYTES - REQUEST_ROOM_BYTES) {
+		json_object_del(code, "patch");
+		js_set_str(code, "why", "the changes do not fit beside the script");
+	}
+	free(folder);
+}
+
 json_t *submission(const struct ctl *ctl, struct err *err)
 {
 	const struct operands *o = &ctl->operands;
@@ -168,6 +185,8 @@ json_t *submission(const struct ctl *ctl, struct err *err)
 	json_object_set_new(args, "env", has_script ? batch_environment() : kept_environment());
 	if (ctl->options.dry_run)
 		json_object_set_new(args, "dry_run", json_true());
+	else if (rc == 0)
+		add_code(args);
 	if (rc == 0)
 		return args;
 	json_decref(args);

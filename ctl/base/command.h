@@ -71,6 +71,7 @@ int home_run(struct ctl *ctl, struct err *err);
 int why_run(struct ctl *ctl, struct err *err);
 int follow_run(struct ctl *ctl, struct err *err);
 int compare_run(struct ctl *ctl, struct err *err);
+int diff_run(struct ctl *ctl, struct err *err);
 int goodput_run(struct ctl *ctl, struct err *err);
 int cron_run(struct ctl *ctl, struct err *err);
 int doctor_run(struct ctl *ctl, struct err *err);

@@ -11,6 +11,7 @@
 #include "common/base/mem.h"
 #include "common/run/run_state.h"
 #include "ctl/base/command.h"
+#include "ctl/code/code.h"
 #include "ctl/look/last_output.h"
 #include "ctl/base/progress.h"
 
@@ -149,6 +150,21 @@ static void show_checkpoint(const struct ctl *ctl, const json_t *run)
 	putchar('\n');
 }
 
+/* Of a folder that may not be read, or of a run from elsewhere, nothing. */
+static void show_code(const struct ctl *ctl, const char *dir)
+{
+	json_t *code = dir ? code_load(dir, NULL) : NULL;
+	char *text = json_object_get(code, "root") ? code_text(code) : NULL;
+
+	if (text) {
+		label(ctl, "code");
+		show(ctl, "", text);
+		putchar('\n');
+	}
+	free(text);
+	json_decref(code);
+}
+
 static void show_origin(const struct ctl *ctl, const json_t *run)
 {
 	char time[CLOCK_TEXT_MAX];
@@ -162,6 +178,7 @@ static void show_origin(const struct ctl *ctl, const json_t *run)
 	label(ctl, "folder");
 	show(ctl, "", js_str(run, "dir", NULL));
 	putchar('\n');
+	show_code(ctl, js_str(run, "dir", NULL));
 }
 
 /* ", 2m10s" from start to end, or to now while it lasts. */

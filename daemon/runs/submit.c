@@ -15,6 +15,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/failpoint.h"
+#include "common/base/bytes.h"
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/log.h"
@@ -416,6 +417,31 @@ static int write_spec(const struct submission *s, struct err *err)
 	return rc;
 }
 
+/* The code that the client found in its folder; its patch may hold what is for nobody else. What is
+ * lost of it by a power cut is no run. */
+static int write_code(const struct submission *s, struct err *err)
+{
+	json_t *code = json_copy(json_object_get(s->by.args, "code"));
+	char *patch = js_bytes_take(json_object_get(code, "patch")), *text;
+	char *path = path_join("%s/code.json", s->dir);
+	char *patch_path = path_join("%s/code.patch", s->dir);
+	int rc = 0;
+
+	if (json_is_object(code)) {
+		json_object_del(code, "patch");
+		text = js_line(code);
+		rc = file_write_visible(path, text, strlen(text), 0640, err);
+		free(text);
+		if (rc == 0 && patch)
+			rc = file_write_visible(patch_path, patch, strlen(patch), 0600, err);
+	}
+	json_decref(code);
+	free(patch);
+	free(path);
+	free(patch_path);
+	return rc;
+}
+
 /* spec.toml and env.json must be there as surely as the row that will be committed. Synced when all
  * is written: the first sync then carries most of what the others would. */
 static int sync_all(const struct submission *s, struct err *err)
@@ -438,7 +464,7 @@ static int make_folder(struct submission *s, struct err *err)
 	s->dir = path_join("%s/%s", s->lbd->config.runs_folder, s->name);
 	if (folder_make(s->dir, 0750, err) < 0 || write_submitted(s, err) < 0 ||
 	    write_env(s, err) < 0 || write_spec(s, err) < 0 || write_script(s, err) < 0 ||
-	    check_options(s, err) < 0)
+	    write_code(s, err) < 0 || check_options(s, err) < 0)
 		return -1;
 	return sync_all(s, err) < 0 ? -1 : failpoint(FP_RUN_FOLDER, err);
 }

@@ -10,7 +10,7 @@ _lbctl_words()	# WHAT...
 _lbctl()
 {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
-	local commands="submit ls status why follow logs events kill stop hold release restart checkpoints du rm prune save stacks compare goodput cron nodes notify wait daemon home doctor recover version help"
+	local commands="submit ls status why follow logs events kill stop hold release restart checkpoints du rm prune save stacks compare diff goodput cron nodes notify wait daemon home doctor recover version help"
 	local command="" options="--home --no-color --help" words="" i
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
@@ -34,7 +34,7 @@ _lbctl()
 	"") words=$commands ;;
 	submit) options+=" --name --set --after --after-ok --sweep --wrap --dry-run --follow --json" ;;
 	ls) options+=" --all --group --team --cron --json"; words=$(_lbctl_words runs selectors team) ;;
-	status | why | follow | events) options+=" --json"; words=$(_lbctl_words runs team) ;;
+	status | why | follow | events | diff) options+=" --json"; words=$(_lbctl_words runs team) ;;
 	logs) options+=" --follow --lines --grep --err --attempt --json"; words=$(_lbctl_words runs team) ;;
 	kill) options+=" --now --reason --dry-run --yes"; words=$(_lbctl_words runs selectors team) ;;
 	stop | hold | release | save) options+=" --reason --dry-run --yes"; words=$(_lbctl_words runs selectors team) ;;

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* Looks at a folder from which a run is submitted. Whatever fails is said and kept: no run is
+ * refused because its code could not be looked at. */
+#include "ctl/code/code.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/bytes.h"
+#include "common/base/files.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "common/base/paths.h"
+#include "common/base/text.h"
+#include "ctl/code/git.h"
+
+enum { UNTRACKED_MAX_FILES = 500, NAMES_MAX = 200, PACKAGES_MAX = 2000, SHORT_ID = 10 };
+
+/* --- the repository --------------------------------------------------------------------------- */
+
+static int add_patch(json_t *code, const struct git *g, const char *head, const char *tree,
+		     struct err *err)
+{
+	char *patch = git_patch(g, head, tree, CODE_PATCH_MAX_BYTES, err);
+
+	if (patch && patch[0])
+		json_object_set_new(code, "patch", js_bytes(patch));
+	free(patch);
+	return patch ? 0 : -1;
+}
+
+static int add_changes(json_t *code, const struct git *g, const char *head, struct err *err)
+{
+	char tree[GIT_ID_BYTES];
+	size_t left_out;
+	json_t *names;
+
+	if (git_tree_of_files(g, CODE_UNTRACKED_MAX_BYTES, UNTRACKED_MAX_FILES, &left_out, tree,
+			      err) < 0)
+		return -1;
+	js_set_str(code, "tree", tree);
+	if (left_out > 0)
+		js_set_int(code, "left_out", (int64_t)left_out);
+	names = git_changed(g, head, tree, err);
+	if (!names)
+		return -1;
+	js_set_int(code, "changed_files", (int64_t)json_array_size(names));
+	while (json_array_size(names) > NAMES_MAX)
+		json_array_remove(names, NAMES_MAX);
+	json_object_set_new(code, "changed", names);
+	return add_patch(code, g, head, tree, err);
+}
+
+static int add_commit(json_t *code, const struct git *g, struct err *err)
+{
+	char head[GIT_ID_BYTES], *branch = git_branch(g);
+	bool is_commit;
+	int rc = git_head(g, head, &is_commit, err);
+
+	json_object_set_new(code, "root", js_bytes(g->root));
+	if (rc == 0 && is_commit)
+		js_set_str(code, "commit", head);
+	if (branch)
+		json_object_set_new(code, "branch", js_bytes(branch));
+	free(branch);
+	return rc == 0 ? add_changes(code, g, head, err) : -1;
+}
+
+/* --- what it runs on -------------------------------------------------------------------------- */
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(json_string_value(*(json_t *const *)a),
+		      json_string_value(*(json_t *const *)b));
+}
+
+static json_t *sorted(json_t *list)
+{
+	size_t count = json_array_size(list);
+	json_t **items = xcalloc(count + 1, sizeof(json_t *)), *out = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		items[i] = json_array_get(list, i);
+	qsort(items, count, sizeof(json_t *), compare_names);
+	for (size_t i = 0; i < count; i++)
+		json_array_append(out, items[i]);
+	free(items);
+	json_decref(list);
+	return out;
+}
+
+/* Names of the folders below `path` that end so, without the end. */
+static void add_names(json_t *list, const char *path, const char *begin, const char *end)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)) && json_array_size(list) < PACKAGES_MAX) {
+		size_t len = strlen(entry->d_name);
+
+		if (strncmp(entry->d_name, begin, strlen(begin)) != 0 ||
+		    !text_ends_with(entry->d_name, end))
+			continue;
+		json_array_append_new(list, json_stringn(entry->d_name, len - strlen(end)));
+	}
+	if (dir)
+		closedir(dir);
+}
+
+/* What pip has installed into the environment in use: each package has left a folder with its
+ * version, which is read faster than pip starts. */
+static json_t *packages_of(const char *environment)
+{
+	json_t *versions = json_array(), *list = json_array(), *name;
+	char *lib = path_join("%s/lib", environment);
+	size_t i;
+
+	add_names(versions, lib, "python", "");
+	json_array_foreach(versions, i, name) {
+		char *site = path_join("%s/%s/site-packages", lib, json_string_value(name));
+
+		add_names(list, site, "", ".dist-info");
+		free(site);
+	}
+	free(lib);
+	json_decref(versions);
+	return sorted(list);
+}
+
+static void add_ground(json_t *code)
+{
+	const char *virtual = getenv("VIRTUAL_ENV"), *conda = getenv("CONDA_PREFIX");
+	const char *environment = virtual && virtual[0] ? virtual : conda;
+	const char *modules = getenv("LOADEDMODULES");
+	json_t *packages;
+
+	if (modules && modules[0])
+		json_object_set_new(code, "modules", js_bytes(modules));
+	if (!environment || environment[0] != '/')
+		return;
+	json_object_set_new(code, "environment", js_bytes(environment));
+	packages = packages_of(environment);
+	if (json_array_size(packages) > 0)
+		json_object_set(code, "packages", packages);
+	json_decref(packages);
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+json_t *code_of(const char *folder)
+{
+	json_t *code = json_object();
+	struct err err = { 0 };
+	struct git g;
+
+	if (git_open(&g, folder, &err) < 0 || add_commit(code, &g, &err) < 0)
+		js_set_str(code, "why", err.text);
+	git_close(&g);
+	add_ground(code);
+	return code;
+}
+
+char *code_text(const json_t *code)
+{
+	const char *commit = js_str(code, "commit", NULL);
+	char *branch = js_bytes_take(json_object_get(code, "branch")), *text;
+	long long changed = js_int(code, "changed_files", 0);
+
+	if (!json_object_get(code, "root")) {
+		free(branch);
+		return xstrdup("in no git repository");
+	}
+	text = xasprintf("%.*s%s%s%s", commit ? SHORT_ID : 99, commit ? commit : "no commit yet",
+			 branch ? " (" : "", branch ? branch : "", branch ? ")" : "");
+	if (changed > 0) {
+		char *all = xasprintf("%s, %lld file%s changed since", text, changed,
+				      changed == 1 ? "" : "s");
+
+		free(text);
+		text = all;
+	}
+	free(branch);
+	return text;
+}
+
+json_t *code_load(const char *run_dir, struct err *err)
+{
+	char *path = path_join("%s/code.json", run_dir),
+	     *patch = path_join("%s/code.patch", run_dir);
+	json_t *code = js_load(path, CODE_FILE_MAX_BYTES, err);
+	char *text = code ? file_read(patch, CODE_PATCH_MAX_BYTES, NULL, NULL) : NULL;
+
+	if (text)
+		json_object_set_new(code, "patch", js_bytes(text));
+	free(text);
+	free(path);
+	free(patch);
+	return code;
+}

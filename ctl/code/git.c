@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/* Asks git: no library knows its configuration, attributes and object formats as well. */
+#include "ctl/code/git.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/bytes.h"
+#include "common/base/files.h"
+#include "common/base/mem.h"
+#include "common/base/paths.h"
+#include "common/base/strv.h"
+#include "common/base/text.h"
+#include "ctl/base/program.h"
+
+enum { TIMEOUT_MS = 10 * 1000, LIST_MAX_BYTES = 1024 * 1024 };
+
+/* --- asking ----------------------------------------------------------------------------------- */
+
+static const char *last_line(const char *text)
+{
+	const char *line = strrchr(text, '\n');
+
+	return line ? line + 1 : text;
+}
+
+static char *ask_in(const char *folder, const char *scratch, const char *const argv[],
+		    struct err *err)
+{
+	struct strv words = { 0 };
+	char *out = NULL;
+	int status;
+
+	strv_add(&words, xstrdup("env"));
+	strv_add(&words, xstrdup("LC_ALL=C"));
+	strv_add(&words, xstrdup("GIT_OPTIONAL_LOCKS=0"));
+	if (scratch) {
+		strv_add(&words, path_join("GIT_INDEX_FILE=%s/index", scratch));
+		strv_add(&words, path_join("GIT_OBJECT_DIRECTORY=%s/objects", scratch));
+		strv_add(&words, path_join("GIT_ALTERNATE_OBJECT_DIRECTORIES=%s/theirs", scratch));
+	}
+	strv_add(&words, xstrdup("git"));
+	strv_add(&words, xstrdup("--literal-pathspecs"));
+	strv_add(&words, xstrdup("-C"));
+	strv_add(&words, xstrdup(folder));
+	for (; *argv; argv++)
+		strv_add(&words, xstrdup(*argv));
+	status = program_output((const char *const *)words.items, TIMEOUT_MS, &out, err);
+	if (status < 0 && err && err->code == ERR_NOT_FOUND) { /* env(1) says so of git */
+		*err = (struct err){ 0 };
+		err_set(err, ERR_NOT_FOUND, "there is no git");
+	} else if (status > 0) {
+		err_set(err, ERR_IO, "git: %.300s", last_line(out));
+	}
+	if (status != 0) {
+		free(out);
+		out = NULL;
+	}
+	strv_free(words.items);
+	return out;
+}
+
+char *git_ask(const struct git *g, const char *const argv[], struct err *err)
+{
+	return ask_in(g->root, g->scratch, argv, err);
+}
+
+static int ask_id(const struct git *g, const char *const argv[], char id[GIT_ID_BYTES],
+		  struct err *err)
+{
+	char *text = git_ask(g, argv, err);
+	size_t len = text ? strlen(text) : 0;
+	bool is_id = len >= 40 && len < GIT_ID_BYTES && strspn(text, "0123456789abcdef") == len;
+
+	if (is_id)
+		memcpy(id, text, len + 1);
+	else if (text)
+		err_set(err, ERR_IO, "git: %.100s: this is no object", text);
+	free(text);
+	return is_id ? 0 : -1;
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+/* Our objects lie in the scratch folder and theirs are looked up: by a link, as the list of
+ * alternates is split at colons, which a path may have. */
+static int link_objects(struct git *g, struct err *err)
+{
+	static const char *const ask[] = { "rev-parse", "--git-path", "objects", NULL };
+	char *told = ask_in(g->root, NULL, ask, err), *ours = path_join("%s/objects", g->scratch);
+	char *theirs = told ? told[0] == '/' ? xstrdup(told) : path_join("%s/%s", g->root, told)
+			    : NULL;
+	char *link = path_join("%s/theirs", g->scratch);
+	int rc = -1;
+
+	if (theirs && folder_make(ours, 0700, err) == 0)
+		rc = symlink(theirs, link) == 0 ? 0 : err_errno(err, "%s", link);
+	free(told);
+	free(ours);
+	free(theirs);
+	free(link);
+	return rc;
+}
+
+/* With what the index knows of times and sizes git need not read every file again. */
+static int copy_index(struct git *g, struct err *err)
+{
+	static const char *const ask[] = { "rev-parse", "--git-path", "index", NULL };
+	char *told = ask_in(g->root, NULL, ask, err);
+	char *theirs = told ? told[0] == '/' ? xstrdup(told) : path_join("%s/%s", g->root, told)
+			    : NULL;
+	char *ours = path_join("%s/index", g->scratch), *text = NULL;
+	struct err why = { 0 };
+	size_t len;
+	int rc = -1;
+
+	if (theirs) {
+		text = file_read(theirs, (size_t)256 * 1024 * 1024, &len, &why);
+		if (text)
+			rc = file_write_visible(ours, text, len, 0600, err);
+		else if (why.code == ERR_NOT_FOUND)
+			rc = 0; /* nothing was ever added */
+		else
+			*err = why;
+	}
+	free(told);
+	free(theirs);
+	free(ours);
+	free(text);
+	return rc;
+}
+
+static char *make_scratch(struct err *err)
+{
+	const char *tmp = getenv("TMPDIR");
+	char *path = path_join("%s/lbctl-git.XXXXXX", tmp && tmp[0] == '/' ? tmp : "/tmp");
+
+	if (mkdtemp(path))
+		return path;
+	err_errno(err, "%s", path);
+	free(path);
+	return NULL;
+}
+
+int git_open(struct git *g, const char *folder, struct err *err)
+{
+	static const char *const ask[] = { "rev-parse", "--show-toplevel", NULL };
+
+	*g = (struct git){ .root = ask_in(folder, NULL, ask, err) };
+	if (g->root && g->root[0] != '/') {
+		err_set(err, ERR_NOT_FOUND, "%s: a repository without files", folder);
+		free(g->root);
+		g->root = NULL;
+	}
+	if (!g->root)
+		return -1;
+	g->scratch = make_scratch(err);
+	return g->scratch && link_objects(g, err) == 0 ? copy_index(g, err) : -1;
+}
+
+void git_close(struct git *g)
+{
+	if (g->scratch)
+		folder_remove(g->scratch, NULL);
+	free(g->scratch);
+	free(g->root);
+	*g = (struct git){ 0 };
+}
+
+/* --- commits and trees ------------------------------------------------------------------------ */
+
+int git_head(const struct git *g, char id[GIT_ID_BYTES], bool *is_commit, struct err *err)
+{
+	static const char *const head[] = { "rev-parse", "--verify", "--quiet", "HEAD^{commit}",
+					    NULL };
+	static const char *const empty[] = { "hash-object", "-w", "-t", "tree", "/dev/null", NULL };
+	struct err none = { 0 };
+
+	*is_commit = ask_id(g, head, id, &none) == 0;
+	return *is_commit ? 0 : ask_id(g, empty, id, err);
+}
+
+char *git_branch(const struct git *g)
+{
+	static const char *const ask[] = { "symbolic-ref", "--quiet", "--short", "HEAD", NULL };
+
+	return git_ask(g, ask, NULL);
+}
+
+/* Writes the names of what git neither knows nor ignores, as far as it fits, to `path`. */
+static int list_untracked(const struct git *g, size_t max_bytes, size_t max_files, const char *path,
+			  size_t *count, size_t *left_out, struct err *err)
+{
+	static const char *const ask[] = { "-c",       "core.quotePath=false", "ls-files",
+					   "--others", "--exclude-standard",   NULL };
+	char *names = git_ask(g, ask, err), *rest = names, *name;
+	struct buf fit;
+	int rc = -1;
+
+	if (!names)
+		return -1;
+	buf_init(&fit, LIST_MAX_BYTES);
+	while ((name = strsep(&rest, "\n"))) {
+		char *file = path_join("%s/%s", g->root, name);
+		struct stat st;
+		/* a name in quotes has a line break or a quote in it */
+		bool fits = name[0] != '"' && lstat(file, &st) == 0 && S_ISREG(st.st_mode) &&
+			    (size_t)st.st_size <= max_bytes && *count < max_files;
+
+		if (fits && buf_addf(&fit, "%s\n", name) == 0)
+			++*count;
+		else
+			*left_out += name[0] != '\0';
+		free(file);
+	}
+	rc = file_write_visible(path, fit.data ? fit.data : "", fit.len, 0600, err);
+	buf_fini(&fit);
+	free(names);
+	return rc;
+}
+
+int git_tree_of_files(const struct git *g, size_t max_bytes, size_t max_files, size_t *left_out,
+		      char id[GIT_ID_BYTES], struct err *err)
+{
+	static const char *const update[] = { "add", "--update", ".", NULL };
+	static const char *const write[] = { "write-tree", NULL };
+	char *list = path_join("%s/untracked", g->scratch);
+	char *from = path_join("--pathspec-from-file=%s", list);
+	const char *const add[] = { "add", from, NULL };
+	size_t count = 0;
+	char *said = NULL;
+	int rc = -1;
+
+	*left_out = 0;
+	if (list_untracked(g, max_bytes, max_files, list, &count, left_out, err) == 0) {
+		const char *const *steps[] = { update, count > 0 ? add : NULL };
+
+		rc = 0;
+		for (size_t i = 0; rc == 0 && i < 2 && steps[i]; i++) {
+			said = git_ask(g, steps[i], err);
+			rc = said ? 0 : -1;
+			free(said);
+		}
+	}
+	free(list);
+	free(from);
+	return rc == 0 ? ask_id(g, write, id, err) : -1;
+}
+
+int git_tree_of_patch(const struct git *g, const char *base, const char *patch,
+		      char id[GIT_ID_BYTES], struct err *err)
+{
+	static const char *const write[] = { "write-tree", NULL };
+	char *file = path_join("%s/patch", g->scratch);
+	const char *const begin[] = { "read-tree", base, NULL };
+	const char *const apply[] = { "apply", "--cached", "--whitespace=nowarn", file, NULL };
+	char *said = NULL;
+	int rc = file_write_visible(file, patch, strlen(patch), 0600, err);
+
+	if (rc == 0) {
+		said = git_ask(g, begin, err);
+		rc = said ? 0 : -1;
+		free(said);
+	}
+	if (rc == 0 && patch[0]) {
+		said = git_ask(g, apply, err);
+		rc = said ? 0 : -1;
+		free(said);
+	}
+	free(file);
+	return rc == 0 ? ask_id(g, write, id, err) : -1;
+}
+
+/* --- what differs ----------------------------------------------------------------------------- */
+
+char *git_patch(const struct git *g, const char *from, const char *to, size_t max_bytes,
+		struct err *err)
+{
+	char *file = path_join("%s/patch", g->scratch), *output = path_join("--output=%s", file);
+	const char *const ask[] = { "diff", "--binary", "--no-color", "--no-ext-diff",
+				    output, from,       to,           NULL };
+	char *said = git_ask(g, ask, err), *text = NULL;
+	struct stat st;
+	size_t len;
+
+	if (said && stat(file, &st) == 0 && (size_t)st.st_size > max_bytes)
+		err_set(err, ERR_USAGE,
+			"the changes are %lld bytes, more than the %zu that are kept",
+			(long long)st.st_size, max_bytes);
+	else if (said)
+		text = file_read(file, max_bytes, &len, err);
+	free(said);
+	free(file);
+	free(output);
+	return text;
+}
+
+json_t *git_changed(const struct git *g, const char *from, const char *to, struct err *err)
+{
+	const char *const ask[] = { "-c", "core.quotePath=false", "diff", "--name-only", from, to,
+				    NULL };
+	char *names = git_ask(g, ask, err), *rest = names, *name;
+	json_t *list = names ? json_array() : NULL;
+
+	while ((name = strsep(&rest, "\n")))
+		if (name[0])
+			json_array_append_new(list, js_bytes(name));
+	free(names);
+	return list;
+}

@@ -1,0 +1,84 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The code that a run is made of is kept with it, nothing of the person's repository changes, and
+# `lbctl diff` tells two runs apart.
+. "$(dirname "$0")/lib.sh"
+
+command -v git >/dev/null || { echo "1..0 # skip git is not installed"; exit 0; }
+GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
+GIT_AUTHOR_NAME=ada GIT_AUTHOR_EMAIL=ada@example.com GIT_COMMITTER_NAME=ada GIT_COMMITTER_EMAIL=ada@example.com
+export GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_COMMITTER_NAME GIT_COMMITTER_EMAIL
+unset VIRTUAL_ENV CONDA_PREFIX LOADEDMODULES
+git_q() { git -C "$T/exp" "$@" >"$T/git.out" 2>&1; }
+submit() { name=$1; shift; (cd "$T/exp/src" && lbctl submit --name "$name" "$@" -- true) >/dev/null; }
+unlike() { if printf '%s\n' "$1" | grep -Eq -e "$2"; then failed "$3"; else passed "$3"; fi; }
+# Everything in the repository's own folder, with contents.
+state_of_git() { (cd "$T/exp/.git" && find . -type f -exec cksum {} + | sort); }
+
+lbd_start
+mkdir -p "$T/exp/src" "$T/exp/data"
+printf 'lr = 1\n' >"$T/exp/src/train.py"
+printf 'data/\n' >"$T/exp/.gitignore"
+ok "a repository" git init -q -b main "$T/exp"
+git_q add -A && git_q commit -q -m first
+commit=$(git -C "$T/exp" rev-parse HEAD)
+
+submit clean
+like "$(lbctl status clean)" "code +$(echo "$commit" | cut -c1-10) \(main\)$" "a run of what is committed: status names commit and branch"
+code=$LB_HOME/runs/clean/code.json
+is "$(json commit <"$code") $(json changed_files <"$code")" "$commit 0" "its folder has them"
+ok "and no patch" test ! -e "$LB_HOME/runs/clean/code.patch"
+
+# --- changes, and files that git does not know --------------------------------------------------
+printf 'lr = 2\n' >"$T/exp/src/train.py"
+printf 'def f(): pass\n' >"$T/exp/src/a new file.py"
+printf 'secret' >"$T/exp/data/ignored"
+head -c 70000 /dev/zero >"$T/exp/src/big.bin"
+ln -s /etc/passwd "$T/exp/src/link"
+before=$(state_of_git)
+submit changed --set restart.max_without_progress=7
+is "$(state_of_git)" "$before" "nothing of the repository has changed"
+like "$(lbctl status changed)" 'code .*\(main\), 2 files changed since$' "changes are counted"
+code=$LB_HOME/runs/changed/code.json patch=$LB_HOME/runs/changed/code.patch
+is "$(json left_out <"$code")" 2 "what is large, or no plain file, is left out and counted"
+is "$(stat -c %a "$patch" "$code" | tr '\n' ' ')" "600 640 " "the patch is for nobody else"
+unlike "$(cat "$patch")" 'secret|passwd' "what git ignores is not in it, nor where a link leads"
+ok "the patch is what git applies" git clone -q "$T/exp" "$T/again"
+ok "to the commit" git -C "$T/again" apply "$patch"
+is "$(cat "$T/again/src/train.py" "$T/again/src/a new file.py")" "lr = 2
+def f(): pass" "and gives the code of the run"
+
+# --- two runs apart -----------------------------------------------------------------------------
+out=$(lbctl diff clean changed)
+like "$out" 'restart.max_without_progress: .* -> 7' "diff tells the settings"
+like "$out" '^-lr = 1$' "what is gone of the code"
+like "$out" '^\+lr = 2$' "and what came"
+like "$(lbctl diff clean clean)" '^code: the same$' "a run is as itself"
+like "$(lbctl diff clean changed --json)" '"restart.max_without_progress":\[.*,7\].*"patch":"diff --git' \
+	"JSON has both values of each setting, and the patch"
+is "$(state_of_git)" "$before" "again nothing of the repository has changed"
+
+# --- what may be missing ------------------------------------------------------------------------
+mkdir "$T/plain" "$T/bin"
+(cd "$T/plain" && lbctl submit --name nowhere -- true) >/dev/null
+unlike "$(lbctl status nowhere)" '^ *code ' "outside of a repository nothing is said of code"
+like "$(lbctl diff clean nowhere)" 'cannot be compared: nowhere was submitted from no git repository' "diff says why"
+for tool in env sh cat lbctl; do ln -s "$(command -v $tool)" "$T/bin/$tool"; done
+(cd "$T/exp" && PATH=$T/bin lbctl submit --name nogit -- true) >/dev/null
+like "$(cat "$LB_HOME/runs/nogit/code.json")" '"why":"[^"]*no git' "without git the run goes all the same"
+head -c 300000 /dev/urandom | od -x >"$T/exp/src/train.py"
+submit large
+like "$(cat "$LB_HOME/runs/large/code.json")" '"why":"the changes are [0-9]* bytes, more than' "changes too large to be kept are said to be"
+like "$(lbctl diff clean large)" 'cannot be compared: large: its changes were not kept' "diff, too"
+mkdir -p "$T/venv/lib/python3.11/site-packages/torch-2.3.0.dist-info" "$T/venv/lib/python3.11/site-packages/numpy-1.26.0.dist-info"
+git_q checkout -q -- src/train.py
+VIRTUAL_ENV=$T/venv LOADEDMODULES=cuda/12.4 submit venv
+like "$(cat "$LB_HOME/runs/venv/code.json")" '"modules":"cuda/12.4".*"packages":\["numpy-1.26.0","torch-2.3.0"\]' \
+	"packages of the environment and loaded modules are kept"
+mv "$T/venv/lib/python3.11/site-packages/torch-2.3.0.dist-info" "$T/venv/lib/python3.11/site-packages/torch-2.4.1.dist-info"
+VIRTUAL_ENV=$T/venv submit newer
+like "$(lbctl diff venv newer)" 'torch: 2.3.0 -> 2.4.1' "diff tells of them"
+git init -q "$T/empty"
+(cd "$T/empty" && echo 1 >new.py && lbctl submit --name before -- true) >/dev/null
+like "$(lbctl status before)" 'code +no commit yet \(.*\), 1 file changed since' "before the first commit"
+done_testing
