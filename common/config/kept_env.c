@@ -36,12 +36,14 @@ static void add_family(json_t *env, const char *family)
 
 	for (char **entry = environ; *entry; entry++) {
 		const char *value = strchr(*entry, '=');
-		char *name;
+		char *name, *key;
 
 		if (!value || strncmp(*entry, family, len) != 0)
 			continue;
 		name = xstrndup(*entry, (size_t)(value - *entry));
-		json_object_set_new(env, name, js_bytes(value + 1));
+		key = js_bytes_key(name);
+		json_object_set_new(env, key, js_bytes(value + 1));
+		free(key);
 		free(name);
 	}
 }

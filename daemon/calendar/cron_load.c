@@ -16,6 +16,7 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/base/strv.h"
+#include "common/base/text.h"
 #include "daemon/calendar/cron_check.h"
 
 enum { MAX_BYTES = 1024 * 1024 };
@@ -265,7 +266,8 @@ static void load_environment(const struct loader *l, const char *path)
 		char *whole;
 
 		number++;
-		line[strcspn(line, "\r")] = '\0';
+		if (text_ends_with(line, "\r"))
+			line[strlen(line) - 1] = '\0';
 		line += strspn(line, " \t");
 		if (line[0] == '\0' || line[0] == '#')
 			continue;

@@ -6,7 +6,6 @@
  * it with every --set (spec.toml). */
 #include "daemon/runs/submit.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -303,33 +302,18 @@ static int choose_name(struct submission *s, struct err *err)
 	return err_set(err, ERR_INTERNAL, "no free name found in %d draws", MAX_DRAWS);
 }
 
-static bool is_env_name(const char *name)
-{
-	if (!isalpha((unsigned char)name[0]) && name[0] != '_')
-		return false;
-	for (; *name; name++)
-		if (!isalnum((unsigned char)*name) && *name != '_')
-			return false;
-	return true;
-}
-
 static int write_env(const struct submission *s, struct err *err)
 {
-	json_t *env = json_object_get(s->by.args, "env"), *kept = json_object(), *value;
-	char *path = path_join("%s/env.json", s->dir), *text;
-	const char *name;
+	json_t *env = json_object_get(s->by.args, "env");
+	char *path = path_join("%s/env.json", s->dir),
+	     *text = json_is_object(env) ? js_line(env) : xstrdup("{}");
 	int rc;
 
-	json_object_foreach(env, name, value)
-		if (is_env_name(name) || s->spec.script)
-			json_object_set(kept, name, value);
-	text = js_line(kept);
 	/* it may hold secrets, with a script above all: then it is the whole environment */
 	rc = file_write_visible(path, text, strlen(text), 0600, err);
 	explicit_bzero(text, strlen(text));
 	free(text);
 	free(path);
-	json_decref(kept);
 	return rc;
 }
 
