@@ -72,6 +72,7 @@
 	/* an attempt on its node */ \
 	X(CLAIM_BEFORE, "claim.before", "lbrun", true) \
 	X(CLAIM_TAKEN, "claim.taken", "lbrun", false) \
+	X(SEARCH_LOOK, "search.look", "lbrun", true) \
 	X(TRAINER_BEFORE, "trainer.before", "lbrun", false) \
 	X(TRAINER_STARTED, "trainer.started", "lbrun", false) \
 	X(TRAINER_RECORDED, "trainer.recorded", "lbrun", false) \

@@ -60,6 +60,26 @@ passed "with no valid checkpoint among several the run stops"
 like "$(lbctl status none --json | json text)" 'no valid checkpoint in .*checkpoints' "it says so"
 is "$(lbctl status none --json | json attempts.1.launches.#)" 0 "no trainer was started"
 
+# --- the look itself dies (for want of memory, say), or the disk fails it: that says nothing of what is there
+looks() {	# NAME ACTION [VARIABLE]
+	printf '%s\n' "LB_FAILPOINT=search.look:$2" ${3:+"$3"} >"$T/env-$1"
+	chmod 600 "$T/env-$1"
+	lbctl submit --name "$1" --set "run.env_file=$T/env-$1" --set restart.backoff_first=1s \
+		--set "checkpoint.pattern=step-{step}" -- sh -c 'mkdir -p "$LB_CHECKPOINT_DIR/step-5"' >/dev/null
+}
+mkdir "$T/once"
+looks once kill "LB_FAILPOINT_ONCE=$T/once"
+run_reaches once completed 60
+is "$(lbctl status once --json | json attempts.#)" 1 "a search that died is made once more, at once"
+for action in kill error; do
+	looks $action $action
+	wait_for "[ \"\$(lbctl status $action --json | json attempts.#)\" -ge 2 ]" 60
+	is "$(lbctl status $action --json | json attempts.0.cause)" crash "$action: at last another job tries"
+	like "$(lbctl status $action --json | json attempts.0.text)" "no checkpoint could be looked for" \
+		"$action: it says so"
+	lbctl kill --now $action >/dev/null
+done
+
 # --- lbworker itself says that training diverged: restart.rollback hears it ------------------------------
 lbctl submit "$T/run.toml" --name wild --set optimizer.lr=100 --set model.init_std=10 \
 	--set training.max_norm=0 --set lr_scheduler.warmup_steps=0 --set restart.rollback=1 >/dev/null

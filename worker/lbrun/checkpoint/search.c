@@ -17,6 +17,7 @@
 
 #include "common/base/bytes.h"
 #include "common/base/clock.h"
+#include "common/base/failpoint.h"
 #include "common/base/json.h"
 #include "common/base/paths.h"
 #include "worker/lbrun/checkpoint/seals.h"
@@ -175,7 +176,7 @@ static int look_at_chosen(struct child *child, int64_t *index, struct err *err)
 	int64_t i = 0;
 
 	if (checkpoints_find(w->rules, w->folder, &child->list, err) < 0)
-		return -1;
+		return SEARCH_UNKNOWN;
 	while (i < (int64_t)child->list.count && strcmp(child->list.items[i].path, w->choice) != 0)
 		i++;
 	if (i < (int64_t)child->list.count) {
@@ -198,12 +199,14 @@ static int look(struct child *child, int64_t *index, struct err *err)
 {
 	const struct search_wish *w = child->wish;
 
+	if (failpoint(FP_SEARCH_LOOK, err) < 0)
+		return SEARCH_UNKNOWN;
 	if (strcmp(w->choice, "scratch") == 0 || checkpoint_rules_is_own(w->rules))
 		return 0;
 	if (w->choice[0] == '/')
 		return look_at_chosen(child, index, err);
 	if (checkpoints_find(w->rules, w->folder, &child->list, err) < 0)
-		return -1;
+		return SEARCH_UNKNOWN;
 	return look_for_newest(child, index, err);
 }
 
@@ -273,7 +276,7 @@ int search_start(struct search *s, const struct search_wish *wish, struct err *e
 	s->path = NULL;
 	s->fd = p[0];
 	s->state = SEARCH_RUNNING;
-	s->found = -1;
+	s->found = SEARCH_UNKNOWN;
 	s->step = s->newest_step = -1;
 	snprintf(s->text, sizeof(s->text), "the search for a checkpoint in %s died", wish->folder);
 	buf_init(&s->in, ANSWER_MAX_BYTES);
@@ -307,7 +310,7 @@ static void take_answer(struct search *s, const char *text, size_t len)
 	if (bad) {
 		take_bad(s, bad, line);
 	} else if (line) {
-		s->found = (int)js_int(line, "found", -1);
+		s->found = (int)js_int(line, "found", SEARCH_UNKNOWN);
 		s->path = js_bytes_take(json_object_get(line, "path"));
 		s->step = js_int(line, "step", -1);
 		s->stamp = stamp_of(line);
@@ -315,7 +318,7 @@ static void take_answer(struct search *s, const char *text, size_t len)
 		s->is_unread = js_bool(line, "unread", false);
 		snprintf(s->text, sizeof(s->text), "%s", js_str(line, "text", ""));
 		if (s->found == 1 && !s->path)
-			s->found = -1;
+			s->found = SEARCH_UNKNOWN;
 	}
 	json_decref(line);
 }

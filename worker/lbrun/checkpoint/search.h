@@ -17,6 +17,8 @@
 #include "common/base/mem.h"
 #include "common/checkpoint/handed.h"
 
+enum { SEARCH_UNKNOWN = -2 };
+
 enum search_state { SEARCH_IDLE, SEARCH_RUNNING, SEARCH_DONE };
 
 /* What is looked for; all of it borrowed. */
@@ -40,7 +42,8 @@ struct search {
 	int fd; /* -1 = closed */
 	struct buf in;
 	/* once SEARCH_DONE: 1 found; 0 there is none, or only what was never finished; -1 there are
-	 * some and none is valid: never start from step 0 then */
+	 * some and none is valid: never start from step 0 then; SEARCH_UNKNOWN: the child died, or
+	 * the folder cannot be read, which says nothing of what is there */
 	int found;
 	char *path;
 	int64_t step; /* -1 = it does not tell */
@@ -61,7 +64,7 @@ void search_init(struct search *s);
 int search_start(struct search *s, const struct search_wish *wish, struct err *err);
 /* Was it passed over by the last search as broken? */
 bool search_was_bad(const struct search *s, const struct checkpoint *c);
-/* Reads what its child has to say; a child that dies without an answer counts as found = -1. */
+/* Reads what its child has to say; a child that dies without an answer: SEARCH_UNKNOWN. */
 void search_turn(struct search *s);
 /* Kills it. The caller reaps. */
 void search_stop(struct search *s);

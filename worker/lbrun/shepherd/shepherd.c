@@ -29,6 +29,7 @@ enum {
 	ASKED_EVERY_MS = 200,
 	CLEAR_EVERY_MS = 10, /* between two passes over what is left */
 	RELAUNCH_PAUSE_MS = 1000,
+	SEARCH_TRIES = 3,
 	OUR_TERM_MS = 1000, /* Slurm's SIGTERM to a whole job reaches us so long after others */
 	ROOM_WAIT_MS = 60 * 1000,    /* for a disk that is full, before another launch */
 	LAST_WORDS_MS = 10 * 1000,   /* a full disk delays our end by this much at most, … */
@@ -158,10 +159,30 @@ static void refuse_to_start(struct shepherd *s)
 		s->search.text, s->params.run, s->params.run);
 }
 
+/* The search died, or the disk failed it: that says nothing of the checkpoints, and a later look may
+ * succeed, here or in another job. */
+static void search_again(struct shepherd *s, int64_t now_ms)
+{
+	output_say(&s->output, "%s", s->search.text);
+	if (++s->searches_lost < SEARCH_TRIES) {
+		enter(s, PHASE_PAUSE, now_ms + RELAUNCH_PAUSE_MS);
+		return;
+	}
+	s->ending = (struct ending){ .cause = CAUSE_CRASH, .exit_code = -1 };
+	snprintf(s->ending.text, sizeof(s->ending.text),
+		 "no checkpoint could be looked for: %.150s", s->search.text);
+	enter(s, PHASE_CLEAR, now_ms);
+}
+
 static void search_phase(struct shepherd *s, int64_t now_ms)
 {
 	if (s->search.state != SEARCH_DONE)
 		return;
+	if (s->search.found == SEARCH_UNKNOWN) {
+		search_again(s, now_ms);
+		return;
+	}
+	s->searches_lost = 0;
 	if (s->search.found < 0) {
 		refuse_to_start(s);
 		enter(s, PHASE_CLEAR, now_ms);

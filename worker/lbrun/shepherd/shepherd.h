@@ -92,6 +92,7 @@ struct shepherd {
 	struct hub hub;
 	struct output output;
 	struct search search;
+	int searches_lost;              /* in a row: their child died, or could not look */
 	struct checkpoint_rules *rules; /* how its checkpoints are called */
 	struct handed handed;
 	char *seals;       /* folder */
