@@ -205,7 +205,7 @@ faults: all $(CONTROLS) $(B)/tests/json
 	LB_LONG=1 B=$(abspath $(B)) sh tests/system/in-slurm.t
 	B=$(abspath $(B)) sh tests/faults/checkpoint.sh $(N)
 MINUTES  ?= 60
-chaos: all $(B)/tests/json
+chaos: all $(B)/tests/json $(B)/controls/lbrun
 	MINUTES=$(MINUTES) SEED=$(SEED) B=$(abspath $(B)) sh tests/prove.sh 1 sh tests/system/chaos.t
 # N pairs and triples of sbatch's options: lbctl's jobs beside sbatch's.
 check-options: all $(B)/tests/json

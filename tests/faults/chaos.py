@@ -12,7 +12,7 @@ seed that found something is worth some tries. T/chaos.log says what was done, i
 
 Environment, beside that: DISK=own when LB_HOME is a small file system that may be filled;
 FAULTS, the names of the only faults to draw."""
-import concurrent.futures, errno, os, random, re, signal, sqlite3, sys, threading, time
+import concurrent.futures, errno, os, random, re, signal, sqlite3, subprocess, sys, threading, time
 
 import stage
 from stage import (CLUSTER, FINAL, HOME, T, WITNESS, Lbd, Traffic, ask, await_true, cluster,
@@ -20,6 +20,7 @@ from stage import (CLUSTER, FINAL, HOME, T, WITNESS, Lbd, Traffic, ask, await_tr
 
 SECONDS, SEED = float(sys.argv[1]), int(sys.argv[2])
 BEGUN = time.monotonic()
+NOBODY, MISSED = "nobody there", "no "    # a fault that met nobody is no fault
 LONG_S = 300            # a cold start costs the runs that it forgets three minutes
 ended = threading.Event()
 
@@ -43,10 +44,10 @@ def words_of(pid):
 
 
 def processes(program):
-    """Those of this test, found by their command lines."""
+    """Those of this test, found by their command lines: a job's script lies in Slurm's own spool."""
     pids = (int(name) for name in os.listdir("/proc") if name.isdigit())
     return [pid for pid in pids for words in [words_of(pid)]
-            if any(HOME in word for word in words) and
+            if any(T in word for word in words) and
             any(os.path.basename(word) == program for word in words[:4])]
 
 
@@ -60,7 +61,7 @@ def children(pid):
 
 def kill_one(dice, pids):
     if not pids:
-        return "nobody there"
+        return NOBODY
     pid = dice.choice(pids)
     try:
         os.kill(pid, signal.SIGKILL)
@@ -113,6 +114,22 @@ def fault_lbrun(dice, _):
 
 def fault_guard(dice, _):
     return kill_one(dice, shepherds()[0])
+
+
+def fault_copy(dice, _):
+    """Slurm runs a job twice: a second lbrun, in the same words and environment, comes to a live attempt."""
+    pids = shepherds()[1]
+    if not pids:
+        return NOBODY
+    pid = dice.choice(pids)
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as block:
+            env = dict(row.split(b"=", 1) for row in block.read().split(b"\0") if b"=" in row)
+        subprocess.Popen(words_of(pid)[:-1], env=env, cwd="/", stdin=subprocess.DEVNULL,
+                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    except (OSError, IndexError):
+        return f"{pid} was gone"
+    return f"{pid} has a copy"
 
 
 def fault_trainer(dice, _):
@@ -189,7 +206,7 @@ def fault_disk(dice, _):
 def faults():
     """name → (weight, function)"""
     table = {"lbd": (8, fault_lbd), "helper": (3, fault_helper), "lbrun": (4, fault_lbrun),
-             "guard": (4, fault_guard), "trainer": (5, fault_trainer),
+             "guard": (4, fault_guard), "trainer": (5, fault_trainer), "copy": (3, fault_copy),
              "controller": (2, fault_controller), "young-job": (2, fault_young_job),
              "node": (3, fault_node), "frozen": (2, fault_frozen)}
     if SECONDS >= LONG_S:
@@ -213,7 +230,7 @@ def break_things(dice, keeper, done, names):
         say(f"fault {name} …")
         said = table[name][1](dice, keeper)
         say(f"fault {name}: {said}")
-        done.append(name)
+        done.append(name if said != NOBODY else MISSED + name)
 
 
 # --- people ---------------------------------------------------------------------------------------
@@ -294,7 +311,7 @@ def disturb(done):
         dice = random.Random(f"{SEED} {part}")
         rows.append(pool.submit(break_things, dice, keeper, done, names))
     try:
-        while not is_over() and not any(row.done() for row in rows):
+        while not is_over() and not any(row.done() and row.exception() for row in rows):
             if two_at_once():
                 ended.set()
             time.sleep(0.5)
@@ -305,6 +322,13 @@ def disturb(done):
         pool.shutdown()
         keeper.stop()
         mend()
+
+
+def blanks(done):
+    """Faults that were tried again and again, and met nobody: that is a fault of this program."""
+    tried = {name.removeprefix(MISSED) for name in done}
+    return [f"BROKEN chaos: {done.count(MISSED + name)} times {name}, and never met anybody"
+            for name in sorted(tried) if done.count(MISSED + name) >= 5 and name not in done]
 
 
 def verdict():
@@ -329,6 +353,7 @@ def main():
     try:
         disturb(done)
         problems, counts = verdict()
+        problems += blanks(done)
     except (SystemExit, OSError, AssertionError) as end:
         problems = [f"BROKEN chaos: {end}", *(f"  left: {line}" for line in leftovers())]
     for run in sorted({p.split()[1].rstrip(":") for p in problems if p.startswith("BROKEN")}):
@@ -337,6 +362,7 @@ def main():
         print("--- what happened\n" + open(f"{T}/chaos.log").read())
         print("\n".join(problems))
     kinds = ", ".join(f"{name} {done.count(name)}" for name in sorted(set(done)))
+    done = [name for name in done if not name.startswith(MISSED)]
     print(f"chaos: faults were: {kinds}")
     print(f"chaos: minutes={(time.monotonic() - BEGUN) / 60:.1f} seed={SEED} faults={len(done)} "
           f"runs={counts.get('runs', 0)} launches={counts.get('launches', 0)} "

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # A minute of faults that a seed draws, all kinds at once, judged by witnesses alone:
-# tests/faults/chaos.py. `make chaos MINUTES=60` is the same file.
+# tests/faults/chaos.py. `make chaos MINUTES=60` is the same file. Then the negative control: a job that
+# runs twice, with an lbrun whose claims of attempts are taken out; the witnesses must see two trainers.
 #
 # Environment: MINUTES (1), SEED (drawn)
 if [ -z "${DISK:-}" ]; then
@@ -31,8 +32,8 @@ ln -s "$T/witness" "$LB_HOME/witness"
 leave_home() {
 	status=$?
 	if [ "$DISK" = own ]; then
-		[ -z "${LB_KEEP:-}" ] || cp -a "$LB_HOME" "$LB_HOME.kept"
-		umount -l "$LB_HOME"
+		[ -z "${LB_KEEP:-}" ] || cp -a "$T/home" "$T/home.kept"
+		umount -l "$T/home"
 	fi
 	(exit "$status")
 	cleanup
@@ -52,5 +53,11 @@ else
 	failed "every promise is kept in $MINUTES minutes of chaos"
 	diag "$(cat "$T/chaos.out")"
 fi
+
+LB_HOME=$T/control
+mkdir "$LB_HOME"
+FAULTS=copy FAULTS_LBRUN=$B/controls/lbrun chaos 60 "$SEED" >"$T/control.out" 2>&1
+like "$(grep -v "^---" "$T/control.out")" "TWO TRAINERS" "without claims the same faults do damage, and it is found" &&
+	diag "control: $(tail -n 1 "$T/control.out")"
 
 done_testing
