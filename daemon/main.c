@@ -329,6 +329,21 @@ static int check_home(const char *home, struct err *err)
 	return why.code == ERR_REFUSED ? err_set(err, why.code, "%s", why.text) : 0;
 }
 
+/* Where lbrun's own path fits no first line of a script, this one stands for it. */
+static int link_lbrun(const struct config *config, struct err *err)
+{
+	char *fresh = path_join("%s/lbrun.new", config->home);
+	int rc = 0;
+
+	if (strcmp(config->interpreter, config->lbrun) != 0) {
+		unlink(fresh);
+		if (symlink(config->lbrun, fresh) < 0 || rename(fresh, config->interpreter) < 0)
+			rc = err_errno(err, "%s", config->interpreter);
+	}
+	free(fresh);
+	return rc;
+}
+
 static int open_home(const struct config *config, struct err *err)
 {
 	int fd, rc;
@@ -479,7 +494,7 @@ static int open_ledger(struct daemon *d, struct err *err)
 	if (open_home(config, err) == 0)
 		d->lbd.lock = lock_take(config->home, config->lease_ms, log, err);
 	free(log);
-	if (d->lbd.lock == NULL || recover_check(config, err) < 0 ||
+	if (d->lbd.lock == NULL || link_lbrun(config, err) < 0 || recover_check(config, err) < 0 ||
 	    ledger_open(config->ledger_path, &d->lbd.ledger, err) < 0)
 		return -1;
 	ledger_guard(d->lbd.ledger, may_write, d);

@@ -268,6 +268,34 @@ struct local_limits config_local(const struct config *config)
 	};
 }
 
+/* What the kernel reads of a script's first line, on every Linux that is still around. */
+static bool fits_first_line(const char *interpreter)
+{
+	enum { FIRST_LINE_MAX = 127 };
+
+	return strlen(interpreter) + strlen("#! --job\n") <= FIRST_LINE_MAX &&
+	       strpbrk(interpreter, " \t\n") == NULL;
+}
+
+/* A shell in between would drop variables whose names are none to it (BASH_FUNC_module%%), and set
+ * some of its own. */
+static int choose_interpreter(struct config *out, struct err *err)
+{
+	char *link = path_join("%s/lbrun", out->home);
+
+	if (fits_first_line(out->lbrun))
+		out->interpreter = xstrdup(out->lbrun);
+	else if (fits_first_line(link))
+		out->interpreter = xstrdup(link);
+	else
+		err_set(err, ERR_USAGE,
+			"%.120s: runs.lbrun: no script can begin with \"#!%.120s\" nor with this "
+			"folder's own: one of them must be at most 118 characters long and hold no blank",
+			out->home, out->lbrun);
+	free(link);
+	return out->interpreter ? 0 : -1;
+}
+
 int config_load(struct config *out, const char *home, struct err *err)
 {
 	char *path = path_join("%s/lbd.toml", home);
@@ -286,7 +314,7 @@ int config_load(struct config *out, const char *home, struct err *err)
 		rc = -1;
 	if (rc == 0 && out->lbrun == NULL)
 		out->lbrun = path_sibling("lbrun", err);
-	if (rc == 0 && out->lbrun == NULL)
+	if (rc == 0 && (out->lbrun == NULL || choose_interpreter(out, err) < 0))
 		rc = -1;
 	if (rc < 0) {
 		config_clear(out);
@@ -304,5 +332,6 @@ void config_clear(struct config *config)
 {
 	keys_clear(config_keys, config_key_count, config);
 	free(config->home);
-	config->home = NULL;
+	free(config->interpreter);
+	config->home = config->interpreter = NULL;
 }

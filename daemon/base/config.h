@@ -22,6 +22,7 @@ struct config {
 	char *ledger_path; /* NULL: HOME/ledger.db */
 	char *runs_folder; /* NULL: HOME/runs */
 	char *lbrun;       /* NULL: beside lbd; must be a path that the nodes see */
+	char *interpreter; /* lbrun, or where its path fits no first line of a script, HOME/lbrun */
 	int64_t compress_logs_ms, retain_logs_ms; /* after a run's end; 0 = never */
 	int64_t poll_ms, idle_poll_ms; /* asking the scheduler: while something changes, at rest */
 	int64_t spool_ms;              /* looking at the spools of running attempts */

@@ -212,7 +212,7 @@ static char *hide_options(const char *text, size_t len)
 	return buf_take(&out);
 }
 
-char *batch_job_wrap(const char *first_lines, const char *launch, const char *text, bool is_read)
+char *batch_job_wrap(const char *first_lines, const char *text, bool is_read)
 {
 	size_t first = strcspn(text, "\n") + (text[strcspn(text, "\n")] == '\n');
 	size_t head = head_of(text);
@@ -222,7 +222,7 @@ char *batch_job_wrap(const char *first_lines, const char *launch, const char *te
 		head = first;
 	comments = is_read ? hide_options(text + first, head - first)
 			   : xstrndup(text + first, head - first);
-	script = xasprintf("%s%s%s%s", first_lines, comments, launch, text + head);
+	script = xasprintf("%s%s%s", first_lines, comments, text + head);
 	free(comments);
 	return script;
 }

@@ -39,10 +39,9 @@ void batch_job_set_output(struct batch_job *job, const struct run *run, const ch
 bool batch_job_may_be_doomed(const struct config *config, const struct run *run);
 
 /* The batch script that Slurm gets: its first lines, the comments that a script begins with (Slurm
- * reads #BB and #DW there), what starts lbrun where its first line does not, then the rest, which
- * no shell reaches: scontrol write batch_script shows it. `is_read`: sbatch will read it, and is
+ * reads #BB and #DW there), then the rest, which no shell reaches: scontrol write batch_script shows it. `is_read`: sbatch will read it, and is
  * not to find options a second time: "#lbd#SBATCH". */
-char *batch_job_wrap(const char *first_lines, const char *launch, const char *text, bool is_read);
+char *batch_job_wrap(const char *first_lines, const char *text, bool is_read);
 
 /* The environment that sbatch would have given the script, from the submitter's. */
 void batch_job_env(const json_t *fields, struct strv *env);

@@ -26,57 +26,16 @@ char *job_folder(const struct run *run)
 
 /* --- files of the attempt --------------------------------------------------------------------- */
 
-/* 'it'\''s': safe in any POSIX shell. Owned by the caller. */
-static char *shell_quote(const char *text)
-{
-	struct buf out;
-
-	buf_init(&out, 4 * strlen(text) + 3);
-	buf_add(&out, "'", 1);
-	for (; *text; text++)
-		buf_addf(&out, *text == '\'' ? "'\\''" : "%c", *text);
-	buf_add(&out, "'", 1);
-	return buf_take(&out);
-}
-
-/* What the kernel reads of a script's first line, on every Linux that is still around. */
-static bool fits_first_line(const char *interpreter)
-{
-	enum { FIRST_LINE_MAX = 127 };
-
-	return strlen(interpreter) + strlen("#! --job\n") <= FIRST_LINE_MAX &&
-	       strpbrk(interpreter, " \t\n") == NULL;
-}
-
-/* lbrun is the script's interpreter: a shell in between would drop variables whose names are none
- * to it (BASH_FUNC_module%%), and set some of its own. */
-static void script_head(const struct config *config, const char *folder, char **first,
-			char **launch)
-{
-	if (fits_first_line(config->lbrun) && !strchr(folder, '\n')) {
-		*first = xasprintf("#!%s --job\n%s%s\n", config->lbrun, ATTEMPT_JOB_MARK, folder);
-		*launch = xstrdup("");
-	} else {
-		char *program = shell_quote(config->lbrun), *where = shell_quote(folder);
-
-		*first = xstrdup("#!/bin/sh\n");
-		*launch = xasprintf("exec %s --attempt %s\n", program, where);
-		free(program);
-		free(where);
-	}
-}
-
+/* lbrun is the script's interpreter, and its second line tells lbrun the attempt. */
 char *job_script(const struct config *config, const struct scheduler *scheduler, const char *folder,
 		 const char *text)
 {
 	bool is_read = scheduler && scheduler->by_sbatch;
-	char *first, *launch, *script;
+	char *first = xasprintf("#!%s --job\n%s%s\n", config->interpreter, ATTEMPT_JOB_MARK,
+				folder);
+	char *script = text ? batch_job_wrap(first, text, is_read) : xstrdup(first);
 
-	script_head(config, folder, &first, &launch);
-	script = text ? batch_job_wrap(first, launch, text, is_read)
-		      : xasprintf("%s%s", first, launch);
 	free(first);
-	free(launch);
 	return script;
 }
 
