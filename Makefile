@@ -100,10 +100,11 @@ endif
 STATIC_JSON := -Wl,-Bstatic -ljansson -Wl,-Bdynamic
 STATIC_PCRE := -Wl,-Bstatic -lpcre2-8 -Wl,-Bdynamic
 STATIC_ZLIB := -Wl,-Bstatic -lz -Wl,-Bdynamic
+STATIC_ZSTD := -Wl,-Bstatic -lzstd -Wl,-Bdynamic
 LIBS_lbd       := -luv -lsqlite3 -ljansson -lpcre2-8 -lzstd -lz -lstdc++ -lm
 LIBS_lbctl     := -ljansson -lpcre2-8 -lzstd -lz -lstdc++ -lm
 LIBS_lbrun     := $(STATIC_JSON) $(STATIC_PCRE) $(STATIC_ZLIB) -lm
-LIBS_lbworker  := $(STATIC_JSON) -lstdc++ -ldl -lm -lpthread
+LIBS_lbworker  := $(STATIC_JSON) $(STATIC_PCRE) $(STATIC_ZSTD) $(STATIC_ZLIB) -lstdc++ -ldl -lm -lpthread
 LIBS_lbd-slurm := -ljansson -lslurm
 LIBS_lbd-slurm-commands := -ljansson
 

@@ -85,12 +85,13 @@ worker/lbworker            common/* worker/lbworker/commands worker/lbworker/mod
 worker/lbworker/base       common/* kernels
 worker/lbworker/model      common/* kernels ./base
 worker/lbworker/optim      common/* kernels ./base ./model
-worker/lbworker/data       common/* ./base
+worker/lbworker/text       common/*
+worker/lbworker/data       common/* ./base ./text
 worker/lbworker/config     common/* kernels ./base ./model ./optim
 worker/lbworker/telemetry  common/* kernels ./base ./model ./config
 worker/lbworker/checkpoint common/* kernels ./base ./model ./optim ./config ./telemetry
 worker/lbworker/train      common/* kernels ./base ./model ./optim ./data ./config ./telemetry ./checkpoint
-worker/lbworker/commands   common/* ./base ./model ./data ./config ./telemetry ./checkpoint ./train
+worker/lbworker/commands   common/* ./base ./model ./text ./data ./config ./telemetry ./checkpoint ./train
 tests           *
 bench           *
 TABLE
@@ -99,12 +100,12 @@ TABLE
 # header as an ERE, then the folders that may include it; tests/ and bench/ may always.
 libraries() {
 	cat <<'TABLE'
-pcre2\.h                 common
+pcre2\.h                 common worker/lbworker/text
 sqlite3\.h               sql
 slurm/.*\.h              slurm/helper
 uv\.h                    daemon slurm
 zstd\.h                  common
-zlib\.h                  common
+zlib\.h                  common worker/lbworker/text
 curl/.*\.h               daemon
 n?curses\.h|menu\.h      -
 toml\+\+/.*|toml\.hpp    common

@@ -33,6 +33,12 @@ static const struct command commands[] = {
 	  "parameters, memory, arithmetic, and what a device could reach; trains nothing, needs no "
 	  "data",
 	  command_train },
+	{ "tokenize",
+	  "--tokenizer FILE TEXT... -o FOLDER [--field NAME] [--separator TEXT] [--validation SHARE] "
+	  "[--begin NAME] [--end NAME|none] [--special] [--pattern NAME] [--threads N] [--part-mb N]",
+	  "texts, JSON lines (.gz, .zst too) and folders of them to tokens; on from where it was "
+	  "interrupted",
+	  command_tokenize },
 	{ "prepare", "--out FILE.tokens TEXT...",
 	  "text files, and all below folders, to one file of byte tokens", command_prepare },
 	{ "prepare", "--out FILE.tokens --join [--document-start ID] TOKENS...",

@@ -2,7 +2,9 @@
 /* command.c - what all subcommands say in the same way. */
 #include "worker/lbworker/commands/command.h"
 
+#include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 int command_failed(const struct err *err)
 {
@@ -14,4 +16,15 @@ int command_usage(const char *text)
 {
 	fprintf(stderr, "lbworker: %s; lbworker help lists what there is\n", text);
 	return EXIT_USAGE;
+}
+
+unsigned command_threads(void)
+{
+	const char *text = getenv("OMP_NUM_THREADS");
+	long asked = text ? strtol(text, NULL, 10) : 0;
+	cpu_set_t cpus;
+
+	if (asked > 0 && asked < CPU_SETSIZE)
+		return (unsigned)asked;
+	return sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? (unsigned)CPU_COUNT(&cpus) : 1;
 }

@@ -18,11 +18,15 @@ enum exit_status {
 int command_failed(const struct err *err);
 int command_usage(const char *text);
 
+/* For what runs on all cores: OMP_NUM_THREADS, or as many as we may run on. */
+unsigned command_threads(void);
+
 int command_ckpt(int argc, char **argv);
 int command_convert(int argc, char **argv);
 int command_eval(int argc, char **argv);
 int command_generate(int argc, char **argv);
 int command_prepare(int argc, char **argv);
+int command_tokenize(int argc, char **argv);
 int command_trace(int argc, char **argv);
 int command_train(int argc, char **argv); /* and plan */
 

@@ -14,7 +14,7 @@
 
 _Static_assert(sizeof(struct shard_header) == 64, "the header is 64 bytes on disk");
 
-static const char SHARD_MAGIC[8] = { 'L', 'B', 'T', 'O', 'K', 'E', 'N', 'S' };
+static const char shard_magic[8] = SHARD_MAGIC;
 
 enum { LLMC_HEADER_BYTES = 256 * 4, PIECES = 64, PIECE_BYTES = 4096, PIECE_TOKENS = 2048 };
 
@@ -37,9 +37,11 @@ static bool expected_bytes(const struct shard_header *h, uint64_t *out)
 {
 	const uint64_t limit = (uint64_t)1 << 60;
 
-	if (h->token_count > limit / h->token_bytes || h->document_count > limit / 8)
+	if (h->token_count > limit / h->token_bytes || h->document_count > limit / 8 ||
+	    h->notes_bytes > limit)
 		return false;
-	*out = sizeof(*h) + padded(h->token_count * h->token_bytes) + (h->document_count + 1) * 8;
+	*out = sizeof(*h) + padded(h->token_count * h->token_bytes) + (h->document_count + 1) * 8 +
+	       padded(h->notes_bytes);
 	return true;
 }
 
@@ -48,10 +50,10 @@ static int check_header(const struct shard *s, const struct shard_header *h, uin
 {
 	uint64_t expected;
 
-	if (h->version != SHARD_VERSION)
+	if (h->version != SHARD_VERSION && h->version != SHARD_VERSION_NOTES)
 		return err_set(err, ERR_USAGE,
-			       "%s: shard version %" PRIu32 ", this program reads %d", s->path,
-			       h->version, SHARD_VERSION);
+			       "%s: shard version %" PRIu32 ", this program reads %d and %d", s->path,
+			       h->version, SHARD_VERSION, SHARD_VERSION_NOTES);
 	if (h->token_bytes != 1 && h->token_bytes != 2 && h->token_bytes != 4)
 		return err_set(err, ERR_USAGE, "%s: %" PRIu32 " bytes a token, must be 1, 2 or 4",
 			       s->path, h->token_bytes);
@@ -119,8 +121,14 @@ static int open_native(struct shard *s, uint64_t vocab, bool verify, struct err 
 	s->token_bytes = h.token_bytes;
 	s->token_count = h.token_count;
 	memcpy(s->digest, h.digest, sizeof(s->digest));
+	if (h.version == SHARD_VERSION)
+		h.notes_bytes = 0;
 	if (check_header(s, &h, vocab, err) || check_index(s, &h, err))
 		return -1;
+	if (h.notes_bytes > 0) {
+		s->notes = (const char *)s->map + s->bytes - padded(h.notes_bytes);
+		s->notes_bytes = h.notes_bytes;
+	}
 	return verify ? check_digest(s, err) : 0;
 }
 
@@ -260,7 +268,7 @@ static int map_file(struct shard *s, struct err *err)
 	s->bytes = bytes;
 	if (!s->map)
 		return -1;
-	if (bytes < sizeof(SHARD_MAGIC))
+	if (bytes < sizeof(shard_magic))
 		return err_set(err, ERR_USAGE, "%s: too short for a token shard", s->path);
 	return 0;
 }
@@ -277,7 +285,7 @@ int shard_open(struct shard *s, uint64_t vocab, bool verify, struct err *err)
 
 	if (map_file(s, err))
 		return -1;
-	if (memcmp(s->map, SHARD_MAGIC, sizeof(SHARD_MAGIC)) == 0)
+	if (memcmp(s->map, shard_magic, sizeof(shard_magic)) == 0)
 		return open_native(s, vocab, verify, err);
 	memcpy(&first, s->map, sizeof(first));
 	for (size_t i = 0; i < sizeof(llmc_formats) / sizeof(llmc_formats[0]); i++)

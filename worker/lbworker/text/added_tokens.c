@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+/* added_tokens.c - at each place whose byte begins one, the longest that stands there. */
+#include "worker/lbworker/text/added_tokens.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/mem.h"
+#include "worker/lbworker/text/unicode.h"
+
+void added_tokens_fini(struct added_tokens *a)
+{
+	for (size_t i = 0; i < a->count; i++)
+		free(a->token[i].text);
+	free(a->token);
+	*a = (struct added_tokens){ 0 };
+}
+
+void added_tokens_add(struct added_tokens *a, const struct added_token *token)
+{
+	if ((a->count & (a->count - 1)) == 0)
+		a->token = xrealloc(a->token, (a->count ? 2 * a->count : 1) * sizeof(*a->token));
+	struct added_token *t = &a->token[a->count++];
+	*t = *token;
+	t->text = xmalloc(t->len + 1);
+	memcpy(t->text, token->text, t->len);
+	t->text[t->len] = '\0';
+}
+
+static int compare(const char *a, size_t a_len, const char *b, size_t b_len)
+{
+	int order = memcmp(a, b, a_len < b_len ? a_len : b_len);
+
+	return order ? order : (a_len > b_len) - (a_len < b_len);
+}
+
+static int by_text(const void *x, const void *y)
+{
+	const struct added_token *a = x, *b = y;
+	int order = compare(a->text, a->len, b->text, b->len);
+
+	return order ? order : (a->id > b->id) - (a->id < b->id);
+}
+
+void added_tokens_complete(struct added_tokens *a)
+{
+	size_t kept = 0;
+
+	if (a->count > 1)
+		qsort(a->token, a->count, sizeof(*a->token), by_text);
+	for (size_t i = 0; i < a->count; i++) {
+		struct added_token *t = &a->token[i];
+		if (kept > 0 && compare(a->token[kept - 1].text, a->token[kept - 1].len, t->text,
+					t->len) == 0) {
+			free(t->text);
+			continue;
+		}
+		a->first[t->normalized][(unsigned char)t->text[0]] = true;
+		a->of_class[t->normalized]++;
+		a->token[kept++] = *t;
+	}
+	a->count = kept;
+}
+
+/* The first whose text is not before text[0..len). */
+static size_t lower_bound(const struct added_tokens *a, const char *text, size_t len)
+{
+	size_t low = 0, high = a->count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+		if (compare(a->token[middle].text, a->token[middle].len, text, len) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+const struct added_token *added_tokens_named(const struct added_tokens *a, const char *text,
+					     size_t len)
+{
+	size_t i = lower_bound(a, text, len);
+
+	return i < a->count && compare(a->token[i].text, a->token[i].len, text, len) == 0
+		       ? &a->token[i]
+		       : NULL;
+}
+
+const struct added_token *added_tokens_with_id(const struct added_tokens *a, uint32_t id)
+{
+	for (size_t i = 0; i < a->count; i++)
+		if (a->token[i].id == id)
+			return &a->token[i];
+	return NULL;
+}
+
+/* The longest that text[0..len) begins with: those that it begins with are before it in the order, each a
+ * beginning of the next longer. */
+static const struct added_token *longest_at(const struct added_tokens *a, const char *text,
+					    size_t len, bool normalized)
+{
+	const struct added_token *found = NULL;
+	size_t low = 0, high = a->count;
+
+	/* One byte more at a time narrows the range of those that begin so. */
+	for (size_t n = 0; n < len && low < high; n++) {
+		unsigned char c = (unsigned char)text[n];
+		size_t from = low, to = high;
+		while (from < to) {	/* the first with a byte here that is not below c */
+			size_t middle = (from + to) / 2;
+			const struct added_token *t = &a->token[middle];
+			if (t->len <= n || (unsigned char)t->text[n] < c)
+				from = middle + 1;
+			else
+				to = middle;
+		}
+		low = from;
+		to = high;
+		while (from < to) {	/* the first above it */
+			size_t middle = (from + to) / 2;
+			if ((unsigned char)a->token[middle].text[n] <= c)
+				from = middle + 1;
+			else
+				to = middle;
+		}
+		high = from;
+		if (low < high && a->token[low].len == n + 1 &&
+		    a->token[low].normalized == normalized)
+			found = &a->token[low];
+	}
+	return found;
+}
+
+static bool is_word_character(uint32_t c)
+{
+	return (unicode_kinds_of[c] & (UNI_LETTER | UNI_MARK | UNI_NUMBER)) || c == '_';
+}
+
+/* The character that ends right before `at`. */
+static uint32_t character_before(const unsigned char *text, size_t at, unsigned *width)
+{
+	for (unsigned back = 1; back <= 4 && back <= at; back++) {
+		uint32_t c = unicode_decode(text + at - back, text + at, width);
+		if (c != UNI_BAD && *width == back)
+			return c;
+	}
+	*width = 1;
+	return UNI_BAD;
+}
+
+static bool stands_alone(const unsigned char *text, size_t len, size_t start, size_t stop)
+{
+	unsigned width;
+
+	if (start > 0 && is_word_character(character_before(text, start, &width)))
+		return false;
+	return stop == len || !is_word_character(unicode_decode(text + stop, text + len, &width));
+}
+
+static void take_white_space(const struct added_token *t, const unsigned char *text, size_t len,
+			     size_t from, size_t *start, size_t *stop)
+{
+	unsigned width;
+
+	while (t->left_strip && *start > from &&
+	       (unicode_kinds_of[character_before(text, *start, &width)] & UNI_SPACE))
+		*start -= width;
+	if (*start < from)
+		*start = from;
+	while (t->right_strip && *stop < len &&
+	       (unicode_kinds_of[unicode_decode(text + *stop, text + len, &width)] & UNI_SPACE))
+		*stop += width;
+}
+
+bool added_tokens_next(const struct added_tokens *a, const char *text, size_t len, size_t from,
+		       bool normalized, bool specials, size_t *start, size_t *stop,
+		       const struct added_token **token)
+{
+	const bool *first = a->first[normalized];
+	const unsigned char *bytes = (const unsigned char *)text;
+
+	if (a->of_class[normalized] == 0)
+		return false;
+	for (size_t at = from; at < len; at++) {
+		const struct added_token *t =
+			first[bytes[at]] ? longest_at(a, text + at, len - at, normalized) : NULL;
+		if (!t)
+			continue;
+		*start = at;
+		*stop = at + t->len;
+		/* what is passed over hides what lies within it, as elsewhere */
+		if ((t->special && !specials) ||
+		    (t->single_word && !stands_alone(bytes, len, *start, *stop))) {
+			at = *stop - 1;
+			continue;
+		}
+		take_white_space(t, bytes, len, from, start, stop);
+		*token = t;
+		return true;
+	}
+	return false;
+}

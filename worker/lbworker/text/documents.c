@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* documents.c - a file's bytes as they come, cut where documents end. */
+#include "worker/lbworker/text/documents.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "common/base/json.h"
+#include "common/base/text.h"
+#include "common/base/zst.h"
+
+enum { READ_BYTES = 1 << 18, MAX_DOCUMENT = 1 << 30 };
+
+struct cutting {
+	const char *path;
+	const char *field;
+	const char *separator;		/* NULL: the file is one document */
+	size_t separator_len;
+	struct buf rest;		/* of a document that is not complete */
+	size_t searched;		/* of it without finding a separator */
+	uint64_t number, from;
+	int (*each)(const struct document *document, void *arg);
+	void *arg;
+	struct err *err;
+	int rc;				/* what `each` said last */
+};
+
+static bool is_blank(const char *bytes, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!strchr(" \t\r\n", bytes[i]) || bytes[i] == '\0')
+			return false;
+	return true;
+}
+
+/* Empty lines between those of JSON are nothing. */
+static int hand_over(struct cutting *c, const char *bytes, size_t len)
+{
+	const struct document d = { bytes, len, c->path, c->number, c->field };
+	bool is_one = !c->field || !is_blank(bytes, len);
+
+	if (c->number++ < c->from || !is_one)
+		return 0;
+	c->rc = c->each(&d, c->arg);
+	return c->rc;
+}
+
+static int take(const char *data, size_t len, void *arg)
+{
+	struct cutting *c = arg;
+	size_t at = 0;
+
+	if (buf_add(&c->rest, data, len)) {
+		c->rc = err_set(c->err, ERR_USAGE, "%s: document %" PRIu64 " is larger than 1 GiB",
+				c->path, c->number + 1);
+		return c->rc;
+	}
+	while (c->separator) {
+		size_t begin = c->searched > at ? c->searched : at;
+		const char *end = memmem(c->rest.data + begin, c->rest.len - begin, c->separator,
+					 c->separator_len);
+		if (!end)
+			break;
+		if (hand_over(c, c->rest.data + at, (size_t)(end - c->rest.data) - at))
+			return c->rc;
+		at = c->searched = (size_t)(end - c->rest.data) + c->separator_len;
+	}
+	if (at > 0)
+		buf_drop(&c->rest, at);
+	c->searched = c->rest.len >= c->separator_len && c->separator
+			      ? c->rest.len - c->separator_len + 1
+			      : 0;
+	return 0;
+}
+
+/* What is behind the last separator: a document, unless it is nothing. */
+static int finish(struct cutting *c)
+{
+	if (c->rc == 0 && (c->rest.len > 0 || (!c->separator && c->number == 0)))
+		hand_over(c, c->rest.data ? c->rest.data : "", c->rest.len);
+	return c->rc;
+}
+
+/* zlib reads what is not compressed, too. */
+static int read_plain(struct cutting *c)
+{
+	gzFile in = gzopen(c->path, "rbe");
+	char *bytes = in ? xmalloc(READ_BYTES) : NULL;
+	int count = 0, status;
+
+	if (!in)
+		return err_errno(c->err, "%s", c->path);
+	gzbuffer(in, READ_BYTES);
+	while (c->rc == 0 && (count = gzread(in, bytes, READ_BYTES)) > 0)
+		take(bytes, (size_t)count, c);
+	const char *why = gzerror(in, &status);
+	if (c->rc == 0 && (count < 0 || status == Z_BUF_ERROR))
+		c->rc = err_set(c->err, ERR_IO, "%s: %s", c->path,
+				status == Z_BUF_ERROR ? "is cut short" : why);
+	gzclose(in);
+	free(bytes);
+	return c->rc;
+}
+
+static const char *field_of(const char *path, const struct documents_rules *rules)
+{
+	char *name = xstrdup(path);
+	size_t len = strlen(name);
+
+	if (rules->field || rules->separator) {
+		free(name);
+		return rules->field;
+	}
+	if (text_ends_with(name, ".gz"))
+		name[len - 3] = '\0';
+	else if (text_ends_with(name, ".zst"))
+		name[len - 4] = '\0';
+	bool is_json = text_ends_with(name, ".jsonl") || text_ends_with(name, ".ndjson");
+	free(name);
+	return is_json ? "text" : NULL;
+}
+
+int documents_read(const char *path, const struct documents_rules *rules, uint64_t from,
+		   int (*each)(const struct document *document, void *arg), void *arg,
+		   struct err *err)
+{
+	struct cutting c = { .path = path, .field = field_of(path, rules), .from = from,
+			     .each = each, .arg = arg, .err = err };
+
+	c.separator = c.field ? "\n" : rules->separator;
+	c.separator_len = c.separator ? strlen(c.separator) : 0;
+	buf_init(&c.rest, MAX_DOCUMENT + 1UL);
+	if (!text_ends_with(path, ".zst"))
+		read_plain(&c);
+	else if (zst_read(path, take, &c, err) && c.rc == 0)
+		c.rc = -1;
+	finish(&c);
+	buf_fini(&c.rest);
+	return c.rc;
+}
+
+int document_text(const struct document *d, struct buf *room, const char **text, size_t *len,
+		  struct err *err)
+{
+	*text = d->bytes;
+	*len = d->len;
+	if (!d->field)
+		return 0;
+	json_t *line = js_parse(d->bytes, d->len, err);
+	const json_t *value = json_object_get(line, d->field);
+	int rc = 0;
+
+	room->len = 0;
+	if (!line)
+		rc = err_wrap(err, "%s:%" PRIu64, d->path, d->number + 1);
+	else if (!json_is_string(value))
+		rc = err_set(err, ERR_USAGE, "%s:%" PRIu64 ": %.40s: %s", d->path, d->number + 1,
+			     d->field, value ? "is no text" : "there is no such field");
+	else
+		rc = buf_add(room, json_string_value(value), json_string_length(value));
+	*text = room->data;
+	*len = room->len;
+	json_decref(line);
+	return rc;
+}

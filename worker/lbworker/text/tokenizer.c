@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT */
+/* tokenizer.c - opens a file of whichever format it is of; what tokens stand for. */
+#include "worker/lbworker/text/tokenizer_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "common/base/files.h"
+#include "common/base/mem.h"
+#include "worker/lbworker/text/split_regex.h"
+#include "worker/lbworker/text/unicode.h"
+
+enum { MAX_FILE_BYTES = 128 << 20 };
+
+char *tokenizer_file_in(const char *folder)
+{
+	static const char *const names[] = { "tokenizer.json", "tokenizer.model",
+					     "tokenizer.tiktoken" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		char *path = xasprintf("%s/%s", folder, names[i]);
+		if (file_exists(path))
+			return path;
+		free(path);
+	}
+	return NULL;
+}
+
+static void name_content(struct tokenizer *t, const char *text, size_t len)
+{
+	XXH128_canonical_t digest;
+
+	XXH128_canonicalFromHash(&digest, XXH3_128bits(text, len));
+	for (size_t i = 0; i < sizeof(digest.digest); i++)
+		snprintf(t->digest + 2 * i, 3, "%02x", digest.digest[i]);
+}
+
+/* By its first byte: JSON is an object; a message of SentencePiece begins with the field `pieces`; tiktoken's
+ * lines are base64. */
+static int read_any(struct tokenizer *t, const char *text, size_t len, const char *pattern,
+		    struct err *err)
+{
+	size_t at = 0;
+
+	while (at < len && strchr(" \t\r\n", text[at]) && text[at])
+		at++;
+	if (at < len && text[at] == '{')
+		return tokenizer_read_json(t, text, len, err);
+	if (len > 0 && text[0] == 0x0A)
+		return tokenizer_read_sentencepiece(t, text, len, err);
+	return tokenizer_read_tiktoken(t, text, len, pattern, err);
+}
+
+static int check(const struct tokenizer *t, struct err *err)
+{
+	if (t->vocabulary.count == 0)
+		return err_set(err, ERR_USAGE, "holds no tokens");
+	return 0;
+}
+
+static int read_file(struct tokenizer *t, const char *pattern, struct err *err)
+{
+	size_t len = 0;
+	char *text = file_read(t->path, MAX_FILE_BYTES, &len, err);
+	int rc = -1;
+
+	if (text) {
+		name_content(t, text, len);
+		rc = read_any(t, text, len, pattern, err) || check(t, err) ? -1 : 0;
+		if (rc == 0)
+			added_tokens_complete(&t->added);
+	}
+	free(text);
+	return rc ? err_wrap(err, "%s", t->path) : 0;
+}
+
+struct tokenizer *tokenizer_open(const char *path, const char *pattern, struct err *err)
+{
+	struct tokenizer *t = xcalloc(1, sizeof(*t));
+	struct stat st;
+
+	unicode_init();
+	t->bpe = bpe_create();
+	t->unknown = NO_TOKEN;
+	memset(t->byte, 0xFF, sizeof(t->byte));
+	if (stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+		t->path = tokenizer_file_in(path);
+		if (!t->path)
+			err_set(err, ERR_NOT_FOUND,
+				"%s: holds no tokenizer.json, tokenizer.model or "
+				"tokenizer.tiktoken",
+				path);
+	} else {
+		t->path = xstrdup(path);
+	}
+	if (t->path && read_file(t, pattern, err) == 0)
+		return t;
+	tokenizer_close(t);
+	return NULL;
+}
+
+void tokenizer_close(struct tokenizer *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < SPLITS_MAX; i++)
+		split_regex_destroy(t->regex[i]);
+	added_tokens_fini(&t->added);
+	vocabulary_fini(&t->vocabulary);
+	bpe_destroy(t->bpe);
+	free(t->path);
+	free(t);
+}
+
+void tokenizer_find_bytes(struct tokenizer *t)
+{
+	for (unsigned i = 0; i < 256; i++) {
+		char byte = (char)i, name[8];
+		int len = snprintf(name, sizeof(name), "<0x%02X>", i);
+		t->byte[i] = t->by_bytes ? vocabulary_find(&t->vocabulary, &byte, 1)
+					 : vocabulary_find(&t->vocabulary, name, (size_t)len);
+	}
+}
+
+void tokenizer_pair_all(struct tokenizer *t, const uint32_t *rank)
+{
+	const struct vocabulary *v = &t->vocabulary;
+
+	for (size_t i = 0; i < v->count; i++) {
+		size_t len;
+		const char *bytes = vocabulary_bytes(v, (uint32_t)i, &len);
+		if (!bytes || vocabulary_find(v, bytes, len) != i)
+			continue;
+		for (size_t cut = 1; cut < len; cut++) {
+			uint32_t left = vocabulary_find(v, bytes, cut);
+			uint32_t right = left == NO_TOKEN
+						 ? NO_TOKEN
+						 : vocabulary_find(v, bytes + cut, len - cut);
+			if (right != NO_TOKEN)
+				bpe_add(t->bpe, left, right, rank ? rank[i] : (uint32_t)i,
+					(uint32_t)i);
+		}
+	}
+}
+
+void tokenizer_cut_at_blanks(struct tokenizer *t)
+{
+	static const char meta[] = "\xE2\x96\x81";
+
+	if (!t->meta || t->splits > 0)
+		return;
+	for (size_t i = 0; i < t->vocabulary.count; i++) {
+		size_t len, at = 0;
+		const char *bytes = vocabulary_bytes(&t->vocabulary, (uint32_t)i, &len);
+		while (bytes && len - at >= 3 && memcmp(bytes + at, meta, 3) == 0)
+			at += 3;
+		if (bytes && memmem(bytes + at, len - at, meta, 3))
+			return;
+	}
+	t->split[t->splits++] = (struct split){ .kind = SPLIT_META_RUNS };
+}
+
+size_t tokenizer_vocab(const struct tokenizer *t)
+{
+	size_t count = t->vocabulary.count;
+
+	for (size_t i = 0; i < t->added.count; i++)
+		if (t->added.token[i].id >= count)
+			count = (size_t)t->added.token[i].id + 1;
+	return count;
+}
+
+const char *tokenizer_digest(const struct tokenizer *t)
+{
+	return t->digest;
+}
+
+const char *tokenizer_path(const struct tokenizer *t)
+{
+	return t->path;
+}
+
+int64_t tokenizer_find(const struct tokenizer *t, const char *name)
+{
+	const struct added_token *added = added_tokens_named(&t->added, name, strlen(name));
+
+	if (added)
+		return added->id;
+	uint32_t token = vocabulary_find(&t->vocabulary, name, strlen(name));
+	return token == NO_TOKEN ? -1 : (int64_t)token;
+}
+
+int64_t tokenizer_end_of_text(const struct tokenizer *t)
+{
+	static const char *const names[] = { "<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>",
+					     "<EOT>", "<|eos|>" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const struct added_token *a =
+			added_tokens_named(&t->added, names[i], strlen(names[i]));
+		if (a)
+			return a->id;
+	}
+	return -1;
+}
+
+bool tokenizer_is_special(const struct tokenizer *t, uint32_t token)
+{
+	const struct added_token *a = added_tokens_with_id(&t->added, token);
+
+	return a && a->special;
+}
+
+/* "<0x0A>" is the byte 10. */
+static bool is_byte(const struct tokenizer *t, uint32_t token, const char *bytes, size_t len,
+		    unsigned char *byte)
+{
+	enum { BYTE_TOKEN_BYTES = 6 };
+
+	if (!t->byte_fallback || len != BYTE_TOKEN_BYTES || memcmp(bytes, "<0x", 3) != 0)
+		return false;
+	*byte = (unsigned char)strtoul(bytes + 3, NULL, 16);
+	return t->byte[*byte] == token;
+}
+
+/* U+2581 is a blank again; the first one of a text was not in it. */
+static int put_blanks(const struct tokenizer *t, const char *bytes, size_t len, bool begins,
+		      struct buf *out)
+{
+	static const char meta[] = "\xE2\x96\x81";
+	int rc = 0;
+
+	for (size_t at = 0; rc == 0 && at < len;) {
+		bool is_meta = len - at >= 3 && memcmp(bytes + at, meta, 3) == 0;
+		bool is_added = at == 0 && begins && t->meta_prefix != META_NEVER;
+		if (!is_meta)
+			rc = buf_add(out, bytes + at, 1);
+		else if (!is_added)
+			rc = buf_add(out, " ", 1);
+		at += is_meta ? 3 : 1;
+	}
+	return rc;
+}
+
+bool tokenizer_put(const struct tokenizer *t, uint32_t token, bool begins, struct buf *out)
+{
+	const struct added_token *a = added_tokens_with_id(&t->added, token);
+	unsigned char byte;
+	size_t len;
+
+	if (a)
+		return buf_add(out, a->text, a->len) == 0;
+	const char *bytes = vocabulary_bytes(&t->vocabulary, token, &len);
+	if (!bytes)
+		return false;
+	if (is_byte(t, token, bytes, len, &byte))
+		return buf_add(out, &byte, 1) == 0;
+	if (t->meta)
+		return put_blanks(t, bytes, len, begins, out) == 0;
+	return buf_add(out, bytes, len) == 0;
+}

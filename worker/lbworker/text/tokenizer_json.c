@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+/* tokenizer_json.c - Hugging Face's tokenizer.json, model BPE. What would change a text in a way that is not
+ * done here is refused by its name. */
+#include "worker/lbworker/text/tokenizer_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/json.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "worker/lbworker/text/split_regex.h"
+#include "worker/lbworker/text/unicode.h"
+
+/* --- the alphabet of bytes ------------------------------------------------------------------- */
+
+/* GPT-2 writes each byte as a character that can be seen: itself, or one from U+0100 on. */
+static void fill_alphabet(int16_t byte_of[0x180])
+{
+	unsigned next = 0x100;
+
+	memset(byte_of, 0xFF, 0x180 * sizeof(*byte_of));
+	for (unsigned b = 0; b < 256; b++) {
+		bool is_seen = (b > 32 && b < 127) || (b > 160 && b != 173);
+		byte_of[is_seen ? b : next++] = (int16_t)b;
+	}
+}
+
+/* `name` in bytes, into out[strlen(name)]; false when it holds something else. */
+static bool name_bytes(const int16_t byte_of[0x180], const char *name, size_t len, char *out,
+		       size_t *out_len)
+{
+	const unsigned char *at = (const unsigned char *)name, *end = at + len;
+	unsigned width;
+
+	for (*out_len = 0; at < end; at += width) {
+		uint32_t c = unicode_decode(at, end, &width);
+		if (c >= 0x180 || byte_of[c] < 0)
+			return false;
+		out[(*out_len)++] = (char)byte_of[c];
+	}
+	return true;
+}
+
+/* --- tokens and merges ----------------------------------------------------------------------- */
+
+struct reading {
+	struct tokenizer *t;
+	struct err *err;
+	int16_t byte_of[0x180];
+	const json_t *vocab;
+};
+
+static int refuse(struct reading *r, const char *key, const char *what)
+{
+	return err_set(r->err, ERR_USAGE, "%s: %.80s is not supported", key, what);
+}
+
+/* Special tokens often stand in the vocabulary, too, and need not be made of bytes: they keep their name. */
+static int read_vocab(struct reading *r)
+{
+	const char *name;
+	json_t *id;
+
+	json_object_foreach((json_t *)(uintptr_t)r->vocab, name, id) {
+		size_t len = strlen(name), bytes;
+		char *text = xmalloc(len + 1);
+		json_int_t number = json_integer_value(id);
+		bool in_bytes = r->t->by_bytes && name_bytes(r->byte_of, name, len, text, &bytes);
+		bool fits = json_is_integer(id) && number >= 0 && number < VOCABULARY_MAX &&
+			    vocabulary_add(&r->t->vocabulary, (uint32_t)number,
+					   in_bytes ? text : name, in_bytes ? bytes : len);
+		free(text);
+		if (!fits)
+			return err_set(r->err, ERR_USAGE,
+				       "model.vocab: \"%.40s\" has no number of its own from 0 to %d",
+				       name, VOCABULARY_MAX - 1);
+	}
+	return 0;
+}
+
+static int64_t id_of(const struct reading *r, const char *name)
+{
+	return js_int(r->vocab, name, -1);
+}
+
+/* "left right", or ["left", "right"]. */
+static int read_merge(struct reading *r, const json_t *merge, uint32_t rank)
+{
+	char *text = NULL;
+	const char *left = json_string_value(json_array_get(merge, 0));
+	const char *right = json_string_value(json_array_get(merge, 1));
+
+	if (json_is_string(merge)) {
+		text = xstrdup(json_string_value(merge));
+		char *blank = strchr(text, ' ');
+		if (blank) {
+			*blank = '\0';
+			left = text;
+			right = blank + 1;
+		}
+	}
+	char *both = left && right ? xasprintf("%s%s", left, right) : NULL;
+	int64_t a = both ? id_of(r, left) : -1, b = both ? id_of(r, right) : -1;
+	int64_t whole = both ? id_of(r, both) : -1;
+	if (a >= 0 && b >= 0 && whole >= 0)
+		bpe_add(r->t->bpe, (uint32_t)a, (uint32_t)b, rank, (uint32_t)whole);
+	free(both);
+	free(text);
+	if (a < 0 || b < 0 || whole < 0)
+		return err_set(r->err, ERR_USAGE,
+			       "model.merges: number %u is no two tokens that make a third", rank);
+	return 0;
+}
+
+static bool is_set(const json_t *object, const char *key)
+{
+	const json_t *value = json_object_get(object, key);
+
+	return value && !json_is_null(value) &&
+	       !(json_is_string(value) && json_string_length(value) == 0) &&
+	       !(json_is_real(value) && json_real_value(value) == 0);
+}
+
+static int read_model(struct reading *r, const json_t *model)
+{
+	static const char *const refused[] = { "dropout", "continuing_subword_prefix",
+					       "end_of_word_suffix" };
+	struct tokenizer *t = r->t;
+	const char *type = js_str(model, "type", "BPE");
+	const json_t *merges = json_object_get(model, "merges");
+
+	if (strcmp(type, "BPE") != 0)
+		return err_set(r->err, ERR_USAGE, "model.type: %.40s is not supported, BPE is", type);
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		if (is_set(model, refused[i]))
+			return refuse(r, "model", refused[i]);
+	r->vocab = json_object_get(model, "vocab");
+	if (!json_is_object(r->vocab) || !json_is_array(merges))
+		return err_set(r->err, ERR_USAGE, "model: has no vocab or no merges");
+	t->ignore_merges = js_bool(model, "ignore_merges", false);
+	t->byte_fallback = js_bool(model, "byte_fallback", false);
+	t->fuse_unknown = js_bool(model, "fuse_unk", false);
+	if (read_vocab(r))
+		return -1;
+	for (size_t i = 0; i < json_array_size(merges); i++)
+		if (read_merge(r, json_array_get(merges, i), (uint32_t)i))
+			return -1;
+	int64_t unknown = id_of(r, js_str(model, "unk_token", ""));
+	t->unknown = unknown >= 0 ? (uint32_t)unknown : NO_TOKEN;
+	tokenizer_find_bytes(t);
+	return 0;
+}
+
+/* --- what happens before --------------------------------------------------------------------- */
+
+static bool is_type(const json_t *object, const char *type)
+{
+	return strcmp(js_str(object, "type", ""), type) == 0;
+}
+
+static const char *string_in(const json_t *object, const char *key, const char *inner)
+{
+	return js_str(json_object_get(object, key), inner, "");
+}
+
+static const char META[] = "\xE2\x96\x81";
+
+static int read_normalizer(struct reading *r, const json_t *n)
+{
+	struct tokenizer *t = r->t;
+
+	if (!n || json_is_null(n))
+		return 0;
+	if (is_type(n, "Sequence")) {
+		const json_t *list = json_object_get(n, "normalizers");
+		for (size_t i = 0; i < json_array_size(list); i++)
+			if (read_normalizer(r, json_array_get(list, i)))
+				return -1;
+		return 0;
+	}
+	if (is_type(n, "NFC") && !t->meta) {
+		t->nfc = true;
+		return 0;
+	}
+	if (is_type(n, "Prepend") && strcmp(js_str(n, "prepend", ""), META) == 0) {
+		t->meta_prefix = META_ALWAYS;
+		t->meta_doubles = true;
+		return 0;
+	}
+	if (is_type(n, "Replace") && strcmp(string_in(n, "pattern", "String"), " ") == 0 &&
+	    strcmp(js_str(n, "content", ""), META) == 0) {
+		t->meta = true;
+		return 0;
+	}
+	return refuse(r, "normalizer", js_str(n, "type", "one without a type"));
+}
+
+static int add_split(struct reading *r, struct split split)
+{
+	if (r->t->splits == SPLITS_MAX)
+		return refuse(r, "pre_tokenizer", "so long a sequence");
+	r->t->split[r->t->splits++] = split;
+	return 0;
+}
+
+static int add_pattern(struct reading *r, const char *pattern)
+{
+	struct split split = { .kind = SPLIT_REGEX };
+
+	if (split_known(&split, pattern))
+		return add_split(r, split);
+	if (r->t->splits == SPLITS_MAX)
+		return refuse(r, "pre_tokenizer", "so long a sequence");
+	split.regex = split_regex_create(pattern, r->err);
+	if (!split.regex)
+		return err_wrap(r->err, "pre_tokenizer");
+	log_warn("%s: its pattern is none of those that are built in: it is slower, and letters newer "
+		 "than Unicode 14 are not known for letters",
+		 r->t->path);
+	r->t->regex[r->t->splits] = split.regex;
+	return add_split(r, split);
+}
+
+static int read_split(struct reading *r, const json_t *p)
+{
+	const char *regex = string_in(p, "pattern", "Regex");
+
+	if (strcmp(js_str(p, "behavior", ""), "Isolated") != 0)
+		return refuse(r, "pre_tokenizer.behavior", js_str(p, "behavior", "none"));
+	if (js_bool(p, "invert", false))
+		return refuse(r, "pre_tokenizer", "invert");
+	if (regex[0] == '\0')
+		return refuse(r, "pre_tokenizer", "a split by a fixed text");
+	return add_pattern(r, regex);
+}
+
+static int read_metaspace(struct reading *r, const json_t *p)
+{
+	static const char *const schemes[] = { "never", "first", "always" };
+	struct tokenizer *t = r->t;
+	const char *scheme = js_str(p, "prepend_scheme",
+				    js_bool(p, "add_prefix_space", true) ? "always" : "never");
+
+	if (strcmp(js_str(p, "replacement", META), META) != 0)
+		return refuse(r, "pre_tokenizer.replacement", js_str(p, "replacement", ""));
+	t->meta = true;
+	for (int i = 0; i <= META_ALWAYS; i++)
+		if (strcmp(scheme, schemes[i]) == 0)
+			t->meta_prefix = (enum meta_prefix)i;
+	return js_bool(p, "split", true) ? add_split(r, (struct split){ .kind = SPLIT_META }) : 0;
+}
+
+static int read_pre_tokenizer(struct reading *r, const json_t *p)
+{
+	if (!p || json_is_null(p))
+		return 0;
+	if (is_type(p, "Sequence")) {
+		const json_t *list = json_object_get(p, "pretokenizers");
+		for (size_t i = 0; i < json_array_size(list); i++)
+			if (read_pre_tokenizer(r, json_array_get(list, i)))
+				return -1;
+		return 0;
+	}
+	if (is_type(p, "ByteLevel")) {
+		r->t->by_bytes = true;
+		if (js_bool(p, "add_prefix_space", true)) {
+			if (r->t->splits > 0)
+				return refuse(r, "pre_tokenizer", "add_prefix_space behind another");
+			r->t->prefix_blank = true;
+		}
+		return js_bool(p, "use_regex", true)
+			       ? add_split(r, (struct split){ .kind = SPLIT_GPT2 })
+			       : 0;
+	}
+	if (is_type(p, "Digits"))
+		return add_split(r, (struct split){ .kind = SPLIT_DIGITS,
+						    .digits = js_bool(p, "individual_digits", false) });
+	if (is_type(p, "Split"))
+		return read_split(r, p);
+	if (is_type(p, "Metaspace"))
+		return read_metaspace(r, p);
+	return refuse(r, "pre_tokenizer", js_str(p, "type", "one without a type"));
+}
+
+/* --- the file -------------------------------------------------------------------------------- */
+
+static int read_added(struct reading *r, const json_t *list)
+{
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *o = json_array_get(list, i);
+		int64_t id = js_int(o, "id", -1);
+		const char *content = js_str(o, "content", "");
+		if (id < 0 || id >= VOCABULARY_MAX || content[0] == '\0')
+			return err_set(r->err, ERR_USAGE,
+				       "added_tokens: number %zu has no content, or no id from 0 to %d",
+				       i, VOCABULARY_MAX - 1);
+		char *text = xstrdup(content);
+		const struct added_token token = { .text = text, .len = strlen(content),
+						   .id = (uint32_t)id,
+						   .special = js_bool(o, "special", false),
+						   .normalized = js_bool(o, "normalized", false),
+						   .left_strip = js_bool(o, "lstrip", false),
+						   .right_strip = js_bool(o, "rstrip", false),
+						   .single_word = js_bool(o, "single_word", false) };
+		added_tokens_add(&r->t->added, &token);
+		free(text);
+	}
+	return 0;
+}
+
+int tokenizer_read_json(struct tokenizer *t, const char *text, size_t len, struct err *err)
+{
+	struct reading r = { .t = t, .err = err };
+	json_t *o = js_parse(text, len, err);
+	int rc = -1;
+
+	if (!o)
+		return -1;
+	fill_alphabet(r.byte_of);
+	if (read_normalizer(&r, json_object_get(o, "normalizer")) == 0 &&
+	    read_pre_tokenizer(&r, json_object_get(o, "pre_tokenizer")) == 0 &&
+	    read_model(&r, json_object_get(o, "model")) == 0 &&
+	    read_added(&r, json_object_get(o, "added_tokens")) == 0)
+		rc = 0;
+	if (rc == 0)
+		tokenizer_cut_at_blanks(t);
+	json_decref(o);
+	return rc;
+}
