@@ -20,7 +20,7 @@ struct arguments {
 	const char *tokenizer, *out, *pattern, *begin, *end;
 	int64_t threads, part_mb;
 	struct corpus_options o;
-	char **inputs;			/* borrowed words: files and folders */
+	char **inputs; /* borrowed words: files and folders */
 	size_t count;
 };
 
@@ -46,16 +46,18 @@ static int parse(struct arguments *a, int argc, char **argv, struct err *err)
 	if (words_parse(options, argc, argv, a->inputs, &a->count, err))
 		return -1;
 	if (!a->tokenizer)
-		return err_set(err, ERR_USAGE,
-			       "tokenize needs --tokenizer FILE: a tokenizer.json, a tokenizer.model, or "
-			       "one that lbworker train-tokenizer made");
+		return err_set(
+			err, ERR_USAGE,
+			"tokenize needs --tokenizer FILE: a tokenizer.json, a tokenizer.model, or "
+			"one that lbworker train-tokenizer made");
 	if (!a->out)
 		return err_set(err, ERR_USAGE, "tokenize needs -o FOLDER, where the tokens go");
 	if (o->rules.separator && o->rules.separator[0] == '\0')
 		return err_set(err, ERR_USAGE, "--separator must not be empty");
 	return a->count > 0 ? 0
-			    : err_set(err, ERR_USAGE, "tokenize needs at least one text, or folder "
-						      "of texts");
+			    : err_set(err, ERR_USAGE,
+				      "tokenize needs at least one text, or folder "
+				      "of texts");
 }
 
 /* The token of an option; *out stays as it is without one. */
@@ -75,8 +77,8 @@ static int find_token(int64_t *out, const struct tokenizer *t, const char *optio
 
 static void print_counts(const char *out, const struct corpus_counts *c, size_t vocab)
 {
-	printf("%s: %" PRIu64 " tokens in %" PRIu64 " document%s for training, %" PRIu64 " in %" PRIu64
-	       " for validation; vocabulary %zu, %.2f bytes a token\n",
+	printf("%s: %" PRIu64 " tokens in %" PRIu64 " document%s for training, %" PRIu64
+	       " in %" PRIu64 " for validation; vocabulary %zu, %.2f bytes a token\n",
 	       out, c->tokens - c->validation_tokens, c->documents - c->validation_documents,
 	       c->documents - c->validation_documents == 1 ? "" : "s", c->validation_tokens,
 	       c->validation_documents, vocab,
@@ -114,7 +116,8 @@ static int tokenize(struct arguments *a, const struct tokenizer *t, struct err *
 
 int command_tokenize(int argc, char **argv)
 {
-	struct arguments a = { .part_mb = PART_MB, .inputs = xcalloc((size_t)argc, sizeof(char *)) };
+	struct arguments a = { .part_mb = PART_MB,
+			       .inputs = xcalloc((size_t)argc, sizeof(char *)) };
 	struct err err = { 0 };
 	struct tokenizer *t = NULL;
 	int rc = parse(&a, argc, argv, &err);

@@ -32,8 +32,8 @@ static int take_value(const struct word_option *o, const char *value, struct err
 	bool is_whole = number == (double)(int64_t)number;
 	if (end == value || *end != '\0' || !(number >= o->min && number <= o->max) ||
 	    (o->integer && !is_whole))
-		return err_set(err, ERR_USAGE, "%s: \"%.40s\" is no %snumber from %g to %g", o->name,
-			       value, o->integer ? "whole " : "", o->min, o->max);
+		return err_set(err, ERR_USAGE, "%s: \"%.40s\" is no %snumber from %g to %g",
+			       o->name, value, o->integer ? "whole " : "", o->min, o->max);
 	if (o->integer)
 		*o->integer = (int64_t)number;
 	else
@@ -41,8 +41,8 @@ static int take_value(const struct word_option *o, const char *value, struct err
 	return 0;
 }
 
-int words_parse(const struct word_option *options, int argc, char **argv, char **rest, size_t *count,
-		struct err *err)
+int words_parse(const struct word_option *options, int argc, char **argv, char **rest,
+		size_t *count, struct err *err)
 {
 	*count = 0;
 	for (int i = 1; i < argc; i++) {

@@ -17,7 +17,7 @@
 enum { BATCH_BYTES = 1 << 20, BATCHES_PER_THREAD = 4, PROGRESS_MS = 500 };
 
 struct batch_document {
-	size_t begin, end;		/* in bytes */
+	size_t begin, end; /* in bytes */
 	uint64_t number;
 	uint64_t text_bytes;
 	size_t tokens_end;
@@ -30,7 +30,7 @@ struct batch {
 	struct buf bytes;
 	struct batch_document *document;
 	size_t count, room;
-	struct corpus_place next;	/* behind it */
+	struct corpus_place next; /* behind it */
 	struct tokens tokens;
 	struct err err;
 };
@@ -38,14 +38,14 @@ struct batch {
 struct pipeline {
 	const struct corpus_options *options;
 	struct corpus_parts parts;
-	struct batch *batch;		/* a ring */
+	struct batch *batch; /* a ring */
 	size_t batches;
-	uint64_t filled, taken, written;	/* counts of batches; filled's is being filled */
-	size_t file;			/* that is read */
+	uint64_t filled, taken, written; /* counts of batches; filled's is being filled */
+	size_t file;                     /* that is read */
 	bool is_over, has_failed;
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	struct encoder *encoder;	/* the reader's own, with one thread */
+	struct encoder *encoder; /* the reader's own, with one thread */
 	int64_t started_ms, shown_ms;
 	struct err *err;
 };
@@ -191,7 +191,8 @@ static int take_document(const struct document *from, void *arg)
 	}
 	if (buf_add(&b->bytes, from->bytes, from->len))
 		return err_set(p->err, ERR_USAGE, "%s: a document is too large", from->path);
-	b->document[b->count++] = (struct batch_document){ .begin = begin, .end = b->bytes.len,
+	b->document[b->count++] = (struct batch_document){ .begin = begin,
+							   .end = b->bytes.len,
 							   .number = from->number,
 							   .path = from->path,
 							   .field = from->field };

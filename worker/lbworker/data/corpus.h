@@ -23,19 +23,19 @@ struct corpus_options {
 	char *const *files;
 	size_t count;
 	struct documents_rules rules;
-	const char *out;		/* folder; made when missing */
-	double validation;		/* share of the documents, 0 to below 1 */
-	int64_t begin, end;		/* tokens around each document; -1: none */
-	bool specials;			/* their names in a text are these tokens */
-	unsigned threads;		/* that make tokens; at least 1 */
-	uint64_t part_bytes;		/* of text */
-	bool shows_progress;		/* on stderr */
+	const char *out;     /* folder; made when missing */
+	double validation;   /* share of the documents, 0 to below 1 */
+	int64_t begin, end;  /* tokens around each document; -1: none */
+	bool specials;       /* their names in a text are these tokens */
+	unsigned threads;    /* that make tokens; at least 1 */
+	uint64_t part_bytes; /* of text */
+	bool shows_progress; /* on stderr */
 };
 
 struct corpus_counts {
-	uint64_t documents, tokens, bytes;	/* all; bytes of text */
+	uint64_t documents, tokens, bytes; /* all; bytes of text */
 	uint64_t validation_documents, validation_tokens;
-	uint64_t parts, parts_before;		/* before: of an earlier call */
+	uint64_t parts, parts_before; /* before: of an earlier call */
 };
 
 int corpus_tokenize(const struct corpus_options *options, struct corpus_counts *counts,

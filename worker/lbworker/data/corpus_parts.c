@@ -92,7 +92,8 @@ static int find_parts(struct corpus_parts *p, struct err *err)
 		struct shard s = { .path = part_path(p, 0, p->counts.parts) };
 		bool is_there = file_exists(s.path);
 		if (is_there)
-			rc = shard_open(&s, UINT64_MAX, false, err) || take_notes(p, &s, err) ? -1 : 0;
+			rc = shard_open(&s, UINT64_MAX, false, err) || take_notes(p, &s, err) ? -1
+											      : 0;
 		shard_close(&s);
 		if (!is_there || rc)
 			return rc;
@@ -189,7 +190,8 @@ int corpus_parts_put(struct corpus_parts *p, bool validates, const uint32_t *tok
 				   : shard_out_put(out, token, count, err);
 }
 
-static char *notes_of(const struct corpus_parts *p, int split, struct corpus_place next, bool is_last)
+static char *notes_of(const struct corpus_parts *p, int split, struct corpus_place next,
+		      bool is_last)
 {
 	const struct corpus_options *o = p->options;
 	const char *slash = strrchr(tokenizer_path(o->tokenizer), '/');
@@ -209,8 +211,8 @@ static char *notes_of(const struct corpus_parts *p, int split, struct corpus_pla
 	js_set_int(notes, "end", o->end < 0 ? JS_NONE : o->end);
 	js_set_bool(notes, "specials", o->specials);
 	/* of this part; the counts are of all so far */
-	for (size_t i = p->next.file; i < o->count && i <= next.file && i - p->next.file < NAMED_FILES;
-	     i++)
+	for (size_t i = p->next.file;
+	     i < o->count && i <= next.file && i - p->next.file < NAMED_FILES; i++)
 		if (i < next.file || next.document > 0)
 			json_array_append_new(files, json_string(o->files[i]));
 	json_object_set_new(notes, "files", files);
@@ -229,8 +231,7 @@ static char *notes_of(const struct corpus_parts *p, int split, struct corpus_pla
 }
 
 /* Validation first; the training's file, which there always is, says that the part is done. */
-static int complete(struct corpus_parts *p, struct corpus_place next, bool is_last,
-		    struct err *err)
+static int complete(struct corpus_parts *p, struct corpus_place next, bool is_last, struct err *err)
 {
 	int rc = out_of(p, 0, err) ? 0 : -1;
 

@@ -8,17 +8,17 @@
 
 struct corpus_place {
 	size_t file;
-	uint64_t document;		/* in that file */
+	uint64_t document; /* in that file */
 };
 
 struct corpus_parts {
 	const struct corpus_options *options;
-	char settings[33];		/* names what the content depends on */
+	char settings[33]; /* names what the content depends on */
 	struct corpus_counts counts;
-	struct corpus_place next;	/* where the part at hand goes on */
+	struct corpus_place next; /* where the part at hand goes on */
 	bool is_complete;
-	struct shard_out *out[2];	/* of the part at hand: training, validation */
-	uint64_t bytes;			/* of text in it */
+	struct shard_out *out[2]; /* of the part at hand: training, validation */
+	uint64_t bytes;           /* of text in it */
 };
 
 /* Makes the folders, finds the parts that are there, and copies the tokenizer. ERR_REFUSED when they were made
@@ -31,6 +31,6 @@ int corpus_parts_put(struct corpus_parts *p, bool validates, const uint32_t *tok
 /* Everything before `next` was put: a part that is large enough, or the last one, is completed. */
 int corpus_parts_advance(struct corpus_parts *p, struct corpus_place next, bool is_last,
 			 struct err *err);
-void corpus_parts_close(struct corpus_parts *p);	/* what is not completed is removed */
+void corpus_parts_close(struct corpus_parts *p); /* what is not completed is removed */
 
 #endif

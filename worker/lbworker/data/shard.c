@@ -52,8 +52,8 @@ static int check_header(const struct shard *s, const struct shard_header *h, uin
 
 	if (h->version != SHARD_VERSION && h->version != SHARD_VERSION_NOTES)
 		return err_set(err, ERR_USAGE,
-			       "%s: shard version %" PRIu32 ", this program reads %d and %d", s->path,
-			       h->version, SHARD_VERSION, SHARD_VERSION_NOTES);
+			       "%s: shard version %" PRIu32 ", this program reads %d and %d",
+			       s->path, h->version, SHARD_VERSION, SHARD_VERSION_NOTES);
 	if (h->token_bytes != 1 && h->token_bytes != 2 && h->token_bytes != 4)
 		return err_set(err, ERR_USAGE, "%s: %" PRIu32 " bytes a token, must be 1, 2 or 4",
 			       s->path, h->token_bytes);

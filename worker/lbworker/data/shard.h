@@ -26,25 +26,28 @@
 #include "common/base/err.h"
 
 enum { SHARD_VERSION = 1, SHARD_VERSION_NOTES = 2, SHARD_DIGEST_BYTES = 16 };
-#define SHARD_MAGIC { 'L', 'B', 'T', 'O', 'K', 'E', 'N', 'S' }
+#define SHARD_MAGIC \
+	{ \
+		'L', 'B', 'T', 'O', 'K', 'E', 'N', 'S' \
+	}
 
 struct shard_header {
-	char magic[8];			/* "LBTOKENS" */
+	char magic[8]; /* "LBTOKENS" */
 	uint32_t version;
-	uint32_t token_bytes;		/* 1, 2 or 4 */
+	uint32_t token_bytes; /* 1, 2 or 4 */
 	uint64_t token_count;
 	uint64_t document_count;
-	uint64_t vocab;			/* every token is below it */
+	uint64_t vocab; /* every token is below it */
 	uint8_t digest[SHARD_DIGEST_BYTES];
-	uint64_t notes_bytes;		/* without its zeros; 0: none */
+	uint64_t notes_bytes; /* without its zeros; 0: none */
 };
 
 struct shard {
-	char *path;			/* owned */
+	char *path; /* owned */
 	void *map;
-	uint64_t bytes;			/* of the file */
-	const char *tokens;		/* within map */
-	const char *notes;		/* within map, not terminated; NULL: none */
+	uint64_t bytes;     /* of the file */
+	const char *tokens; /* within map */
+	const char *notes;  /* within map, not terminated; NULL: none */
 	uint64_t notes_bytes;
 	uint32_t token_bytes;
 	uint64_t token_count;
@@ -57,7 +60,7 @@ struct shard {
  * the others are read through with `verify`, which also compares native digests. -1 with one
  * line. */
 int shard_open(struct shard *s, uint64_t vocab, bool verify, struct err *err);
-void shard_close(struct shard *s);		/* a zeroed one is fine; frees path */
+void shard_close(struct shard *s); /* a zeroed one is fine; frees path */
 
 uint64_t shard_token(const struct shard *s, uint64_t position);
 

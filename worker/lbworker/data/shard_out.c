@@ -13,11 +13,11 @@
 #include "worker/lbworker/data/shard.h"
 
 struct shard_out {
-	char *path, *name;		/* name: for the time being */
+	char *path, *name; /* name: for the time being */
 	FILE *file;
 	XXH3_state_t *hash;
 	struct shard_header header;
-	uint64_t *index;		/* where documents start */
+	uint64_t *index; /* where documents start */
 	uint64_t room;
 };
 
@@ -43,8 +43,10 @@ struct shard_out *shard_out_create(const char *path, uint32_t token_bytes, uint6
 
 	o->path = xstrdup(path);
 	o->name = xasprintf("%s.tmp-%ld", path, (long)getpid());
-	o->header = (struct shard_header){ .magic = SHARD_MAGIC, .version = SHARD_VERSION,
-					   .token_bytes = token_bytes, .vocab = vocab };
+	o->header = (struct shard_header){ .magic = SHARD_MAGIC,
+					   .version = SHARD_VERSION,
+					   .token_bytes = token_bytes,
+					   .vocab = vocab };
 	o->hash = XXH3_createState();
 	o->file = fopen(o->name, "wbe");
 	if (!o->file || !o->hash || fwrite(&o->header, sizeof(o->header), 1, o->file) != 1) {
@@ -105,10 +107,10 @@ int shard_out_finish(struct shard_out *o, const char *notes, struct err *err)
 {
 	int rc = put_end(o, notes, err);
 
-	if (rc == 0 && (fseek(o->file, 0, SEEK_SET) != 0 ||
-			fwrite(&o->header, sizeof(o->header), 1, o->file) != 1 ||
-			fflush(o->file) != 0 || fsync(fileno(o->file)) != 0 ||
-			rename(o->name, o->path) != 0))
+	if (rc == 0 &&
+	    (fseek(o->file, 0, SEEK_SET) != 0 ||
+	     fwrite(&o->header, sizeof(o->header), 1, o->file) != 1 || fflush(o->file) != 0 ||
+	     fsync(fileno(o->file)) != 0 || rename(o->name, o->path) != 0))
 		rc = err_errno(err, "%s", o->path);
 	if (rc == 0) {
 		free(o->name);

@@ -22,6 +22,6 @@ uint64_t shard_out_documents(const struct shard_out *out);
 /* Completes the file under its name: JSON for people and programs comes last, NULL: none. Releases `out`, as
  * discard does; a file that was not completed is removed. */
 int shard_out_finish(struct shard_out *out, const char *notes, struct err *err);
-void shard_out_discard(struct shard_out *out);	/* NULL is fine */
+void shard_out_discard(struct shard_out *out); /* NULL is fine */
 
 #endif

@@ -20,7 +20,7 @@ static int put_file(struct shard_out *out, const char *path, struct err *err)
 	int rc = in ? 0 : err_errno(err, "%s", path);
 	size_t count;
 
-	shard_out_document(out);	/* an empty text is one, too */
+	shard_out_document(out); /* an empty text is one, too */
 	while (rc == 0 && (count = fread(bytes, 1, COPY_BYTES, in)) > 0)
 		rc = shard_out_put(out, bytes, count, err);
 	if (rc == 0 && ferror(in))
@@ -51,7 +51,7 @@ int data_prepare(const char *out, char *const *files, size_t count, uint64_t *ou
 struct join {
 	struct shard *shards;
 	size_t count;
-	int64_t document_start;		/* this token begins a document; -1: the file does */
+	int64_t document_start; /* this token begins a document; -1: the file does */
 	uint32_t token_bytes;
 	uint64_t vocab;
 };
@@ -126,7 +126,8 @@ static int join(const struct join *j, const char *path, uint64_t *tokens, uint64
 int data_join(const char *out, char *const *files, size_t count, int64_t document_start,
 	      uint64_t *out_tokens, uint64_t *out_documents, struct err *err)
 {
-	struct join j = { .count = count, .document_start = document_start,
+	struct join j = { .count = count,
+			  .document_start = document_start,
 			  .shards = xcalloc(count, sizeof(struct shard)) };
 	int rc = open_shards(&j, files, err);
 

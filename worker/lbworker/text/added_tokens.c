@@ -107,7 +107,7 @@ static const struct added_token *longest_at(const struct added_tokens *a, const 
 	for (size_t n = 0; n < len && low < high; n++) {
 		unsigned char c = (unsigned char)text[n];
 		size_t from = low, to = high;
-		while (from < to) {	/* the first with a byte here that is not below c */
+		while (from < to) { /* the first with a byte here that is not below c */
 			size_t middle = (from + to) / 2;
 			const struct added_token *t = &a->token[middle];
 			if (t->len <= n || (unsigned char)t->text[n] < c)
@@ -117,7 +117,7 @@ static const struct added_token *longest_at(const struct added_tokens *a, const 
 		}
 		low = from;
 		to = high;
-		while (from < to) {	/* the first above it */
+		while (from < to) { /* the first above it */
 			size_t middle = (from + to) / 2;
 			if ((unsigned char)a->token[middle].text[n] <= c)
 				from = middle + 1;
@@ -183,8 +183,9 @@ bool added_tokens_next(const struct added_tokens *a, const char *text, size_t le
 	if (a->of_class[normalized] == 0)
 		return false;
 	for (size_t at = from; at < len; at++) {
-		const struct added_token *t =
-			first[bytes[at]] ? longest_at(a, text + at, len - at, normalized) : NULL;
+		const struct added_token *t = first[bytes[at]] ? longest_at(a, text + at, len - at,
+									    normalized)
+							       : NULL;
 		if (!t)
 			continue;
 		*start = at;

@@ -8,19 +8,19 @@
 #include <stdint.h>
 
 struct added_token {
-	char *text;			/* owned */
+	char *text; /* owned */
 	size_t len;
 	uint32_t id;
 	bool special;
-	bool normalized;		/* looked for in the normalized text */
-	bool left_strip, right_strip;	/* takes white space beside it along */
-	bool single_word;		/* only where no word character is beside it */
+	bool normalized;              /* looked for in the normalized text */
+	bool left_strip, right_strip; /* takes white space beside it along */
+	bool single_word;             /* only where no word character is beside it */
 };
 
-struct added_tokens {			/* all zero: none */
-	struct added_token *token;	/* sorted by text once it is complete */
+struct added_tokens {              /* all zero: none */
+	struct added_token *token; /* sorted by text once it is complete */
 	size_t count;
-	bool first[2][256];		/* first bytes, of those not normalized and those that are */
+	bool first[2][256]; /* first bytes, of those not normalized and those that are */
 	size_t of_class[2];
 };
 

@@ -9,7 +9,7 @@
 #include "common/base/mem.h"
 
 enum { FIRST_BITS = 12, SHORT = 40 };
-static const uint64_t FREE = UINT64_MAX;	/* no pair: tokens are below 2^32 - 1 */
+static const uint64_t FREE = UINT64_MAX; /* no pair: tokens are below 2^32 - 1 */
 static const uint32_t NO_RANK = UINT32_MAX;
 
 struct slot {
@@ -18,7 +18,7 @@ struct slot {
 };
 
 struct bpe {
-	struct slot *slot;		/* [1 << bits], at most half of them full */
+	struct slot *slot; /* [1 << bits], at most half of them full */
 	unsigned bits;
 	size_t count;
 };
@@ -26,13 +26,13 @@ struct bpe {
 /* A place in a long word: its token and neighbours. */
 struct node {
 	uint32_t token;
-	int32_t before, after;		/* -1: none */
+	int32_t before, after; /* -1: none */
 };
 
 struct candidate {
 	uint32_t rank;
-	uint32_t at;			/* of the left one */
-	uint32_t left, right, token;	/* as they were when it was found */
+	uint32_t at;                 /* of the left one */
+	uint32_t left, right, token; /* as they were when it was found */
 };
 
 struct bpe_scratch {
@@ -122,7 +122,7 @@ size_t bpe_pairs(const struct bpe *b)
 
 static size_t merge_short(const struct bpe *b, uint32_t *symbol, size_t count)
 {
-	uint32_t rank[SHORT], token[SHORT];	/* of each with the one behind it */
+	uint32_t rank[SHORT], token[SHORT]; /* of each with the one behind it */
 
 	for (size_t i = 0; i + 1 < count; i++) {
 		const struct slot *s = slot_of(b, pair_of(symbol[i], symbol[i + 1]));
@@ -138,7 +138,7 @@ static size_t merge_short(const struct bpe *b, uint32_t *symbol, size_t count)
 			break;
 		symbol[best] = token[best];
 		count--;
-		size_t left = count - best - 1;	/* symbols behind the merged ones */
+		size_t left = count - best - 1; /* symbols behind the merged ones */
 		memmove(symbol + best + 1, symbol + best + 2, left * sizeof(*symbol));
 		memmove(rank + best, rank + best + 1, left * sizeof(*rank));
 		memmove(token + best, token + best + 1, left * sizeof(*token));
@@ -192,8 +192,7 @@ static struct candidate pop(struct bpe_scratch *s)
 	size_t i = 0;
 
 	for (size_t child; (child = 2 * i + 1) < s->candidates; i = child) {
-		if (child + 1 < s->candidates &&
-		    comes_first(&s->heap[child + 1], &s->heap[child]))
+		if (child + 1 < s->candidates && comes_first(&s->heap[child + 1], &s->heap[child]))
 			child++;
 		if (!comes_first(&s->heap[child], &last))
 			break;
@@ -214,8 +213,7 @@ static void consider(const struct bpe *b, struct bpe_scratch *s, int32_t at)
 		push(s, (struct candidate){ slot->rank, (uint32_t)at, left, right, slot->token });
 }
 
-static size_t merge_long(const struct bpe *b, struct bpe_scratch *s, uint32_t *symbol,
-			 size_t count)
+static size_t merge_long(const struct bpe *b, struct bpe_scratch *s, uint32_t *symbol, size_t count)
 {
 	size_t left = 0;
 

@@ -11,7 +11,7 @@
 struct bpe;
 
 struct bpe *bpe_create(void);
-void bpe_destroy(struct bpe *bpe);		/* NULL is fine */
+void bpe_destroy(struct bpe *bpe); /* NULL is fine */
 /* The pair becomes `token`; a second rank for it is left out. */
 void bpe_add(struct bpe *bpe, uint32_t left, uint32_t right, uint32_t rank, uint32_t token);
 size_t bpe_pairs(const struct bpe *bpe);
@@ -19,7 +19,7 @@ size_t bpe_pairs(const struct bpe *bpe);
 /* What one thread needs while it merges. */
 struct bpe_scratch;
 struct bpe_scratch *bpe_scratch_create(void);
-void bpe_scratch_destroy(struct bpe_scratch *scratch);	/* NULL is fine */
+void bpe_scratch_destroy(struct bpe_scratch *scratch); /* NULL is fine */
 
 /* Merges symbol[0..count) in place; returns how many are left. */
 size_t bpe_merge(const struct bpe *bpe, struct bpe_scratch *scratch, uint32_t *symbol,

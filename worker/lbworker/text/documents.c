@@ -16,15 +16,15 @@ enum { READ_BYTES = 1 << 18, MAX_DOCUMENT = 1 << 30 };
 struct cutting {
 	const char *path;
 	const char *field;
-	const char *separator;		/* NULL: the file is one document */
+	const char *separator; /* NULL: the file is one document */
 	size_t separator_len;
-	struct buf rest;		/* of a document that is not complete */
-	size_t searched;		/* of it without finding a separator */
+	struct buf rest; /* of a document that is not complete */
+	size_t searched; /* of it without finding a separator */
 	uint64_t number, from;
 	int (*each)(const struct document *document, void *arg);
 	void *arg;
 	struct err *err;
-	int rc;				/* what `each` said last */
+	int rc; /* what `each` said last */
 };
 
 static bool is_blank(const char *bytes, size_t len)
@@ -126,8 +126,12 @@ int documents_read(const char *path, const struct documents_rules *rules, uint64
 		   int (*each)(const struct document *document, void *arg), void *arg,
 		   struct err *err)
 {
-	struct cutting c = { .path = path, .field = field_of(path, rules), .from = from,
-			     .each = each, .arg = arg, .err = err };
+	struct cutting c = { .path = path,
+			     .field = field_of(path, rules),
+			     .from = from,
+			     .each = each,
+			     .arg = arg,
+			     .err = err };
 
 	c.separator = c.field ? "\n" : rules->separator;
 	c.separator_len = c.separator ? strlen(c.separator) : 0;

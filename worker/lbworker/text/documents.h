@@ -10,8 +10,8 @@
 #include "common/base/mem.h"
 
 struct documents_rules {
-	const char *field;		/* of JSON lines; NULL: "text" in *.jsonl, *.ndjson, none in others */
-	const char *separator;		/* between the documents of a file of text; NULL: it is one */
+	const char *field; /* of JSON lines; NULL: "text" in *.jsonl, *.ndjson, none in others */
+	const char *separator; /* between the documents of a file of text; NULL: it is one */
 };
 
 /* One document as it lies in its file: a text, or a line of JSON. */
@@ -19,8 +19,8 @@ struct document {
 	const char *bytes;
 	size_t len;
 	const char *path;
-	uint64_t number;		/* in its file, from 0; of JSON lines: the line */
-	const char *field;		/* NULL: a text */
+	uint64_t number;   /* in its file, from 0; of JSON lines: the line */
+	const char *field; /* NULL: a text */
 };
 
 /* Hands each document of the file, from number `from` on, to `each`, which ends it by returning non-zero. *.gz and

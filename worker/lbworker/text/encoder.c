@@ -13,28 +13,28 @@
 
 enum {
 	CACHE_BITS = 15,
-	CACHED_BYTES = 16,		/* longer words are not kept */
-	CACHED_TOKENS = 11,		/* so that an entry is a line of the processor's cache */
+	CACHED_BYTES = 16,  /* longer words are not kept */
+	CACHED_TOKENS = 11, /* so that an entry is a line of the processor's cache */
 	MAX_TEXT = 1 << 30,
 };
 
 /* A word and its tokens. */
 struct cached {
-	uint64_t low, high;		/* its bytes, zeros behind */
-	uint16_t len, count;		/* len 0: free */
+	uint64_t low, high;  /* its bytes, zeros behind */
+	uint16_t len, count; /* len 0: free */
 	uint32_t id[CACHED_TOKENS];
 };
 _Static_assert(sizeof(struct cached) == 64, "one line of the cache");
 
 struct encoder {
 	const struct tokenizer *t;
-	struct cached *cache;		/* [1 << CACHE_BITS] */
+	struct cached *cache; /* [1 << CACHE_BITS] */
 	struct bpe_scratch *scratch;
-	uint32_t *symbol;		/* of the word at hand */
+	uint32_t *symbol; /* of the word at hand */
 	size_t symbols;
-	struct buf normal, composed;	/* of the piece at hand */
+	struct buf normal, composed; /* of the piece at hand */
 	bool has_regex, is_first;
-	const unsigned char *text_end;	/* nothing behind it may be read */
+	const unsigned char *text_end; /* nothing behind it may be read */
 	struct tokens *out;
 };
 
@@ -44,8 +44,7 @@ struct encoder *encoder_create(const struct tokenizer *t)
 
 	unicode_init();
 	e->t = t;
-	e->cache = aligned_alloc(sizeof(struct cached),
-				 sizeof(struct cached) << CACHE_BITS);
+	e->cache = aligned_alloc(sizeof(struct cached), sizeof(struct cached) << CACHE_BITS);
 	if (!e->cache)
 		abort();
 	memset(e->cache, 0, sizeof(struct cached) << CACHE_BITS);
@@ -209,8 +208,8 @@ static inline void put_word(struct encoder *e, const unsigned char *word, size_t
 	}
 	load_word(e, word, len, &low, &high);
 	uint64_t hash = (low ^ (high * 0xD6E8FEB86659FD93ULL + len)) * 0x9E3779B97F4A7C15ULL;
-	struct cached *c = &e->cache[(hash ^ hash >> 32) * 0x9E3779B97F4A7C15ULL >>
-				     (64 - CACHE_BITS)];
+	struct cached *c =
+		&e->cache[(hash ^ hash >> 32) * 0x9E3779B97F4A7C15ULL >> (64 - CACHE_BITS)];
 	if (c->low != low || c->high != high || c->len != len) {
 		size_t count = merge_word(e, word, len);
 		if (count > CACHED_TOKENS) {
@@ -240,8 +239,9 @@ static int put_words(struct encoder *e, size_t level, const unsigned char *at,
 	const struct tokenizer *t = e->t;
 
 	while (at < end) {
-		const unsigned char *stop =
-			level < t->splits ? split_word(&t->split[level], at, end) : end;
+		const unsigned char *stop = level < t->splits
+						    ? split_word(&t->split[level], at, end)
+						    : end;
 		if (!stop)
 			return err_set(err, ERR_USAGE, "the tokenizer's pattern takes too long");
 		if (level + 1 < t->splits) {
@@ -287,7 +287,8 @@ static int put_meta(const struct encoder *e, const char *text, size_t len, struc
 {
 	const struct tokenizer *t = e->t;
 	bool has_one = begins_with(text, len, " ", 1) || begins_with(text, len, META, META_BYTES);
-	bool wanted = t->meta_prefix == META_ALWAYS || (t->meta_prefix == META_FIRST && e->is_first);
+	bool wanted = t->meta_prefix == META_ALWAYS ||
+		      (t->meta_prefix == META_FIRST && e->is_first);
 	int rc = 0;
 
 	if (wanted && (t->meta_doubles || !has_one))
@@ -342,7 +343,8 @@ static int put_normal(struct encoder *e, const char *text, size_t len, struct er
 		len = blank.len;
 	}
 	e->text_end = at + len;
-	rc = e->has_regex ? put_valid_words(e, at, at + len, err) : put_words(e, 0, at, at + len, err);
+	rc = e->has_regex ? put_valid_words(e, at, at + len, err)
+			  : put_words(e, 0, at, at + len, err);
 	buf_fini(&blank);
 	e->is_first = false;
 	return rc;

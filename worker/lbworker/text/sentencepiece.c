@@ -15,8 +15,8 @@ struct message {
 };
 
 struct field {
-	uint64_t number, value;		/* value: of a varint, or four bytes as they are */
-	struct message inside;		/* of a length-delimited one */
+	uint64_t number, value; /* value: of a varint, or four bytes as they are */
+	struct message inside;  /* of a length-delimited one */
 };
 
 static bool read_varint(struct message *m, uint64_t *out)
@@ -69,7 +69,14 @@ static int next_field(struct message *m, struct field *f)
 
 /* --- the model ------------------------------------------------------------------------------- */
 
-enum piece_type { PIECE_NORMAL = 1, PIECE_UNKNOWN, PIECE_CONTROL, PIECE_USER, PIECE_UNUSED, PIECE_BYTE };
+enum piece_type {
+	PIECE_NORMAL = 1,
+	PIECE_UNKNOWN,
+	PIECE_CONTROL,
+	PIECE_USER,
+	PIECE_UNUSED,
+	PIECE_BYTE
+};
 
 struct piece {
 	float score;
@@ -79,7 +86,7 @@ struct piece {
 struct reading {
 	struct tokenizer *t;
 	struct err *err;
-	struct piece *piece;		/* those that are merged */
+	struct piece *piece; /* those that are merged */
 	size_t pieces, tokens;
 	uint64_t model_type;
 	bool drops_blanks, is_unescaped, maps_characters;
@@ -94,7 +101,8 @@ static void add_marked(struct reading *r, const struct message *text, bool speci
 {
 	const struct added_token token = { .text = (char *)(uintptr_t)text->at,
 					   .len = (size_t)(text->end - text->at),
-					   .id = (uint32_t)r->tokens, .special = special,
+					   .id = (uint32_t)r->tokens,
+					   .special = special,
 					   .normalized = !special };
 
 	added_tokens_add(&r->t->added, &token);
@@ -113,8 +121,8 @@ static int keep_piece(struct reading *r, const struct message *text, float score
 		t->unknown = token;
 	if (type == PIECE_NORMAL) {
 		if ((r->pieces & (r->pieces - 1)) == 0)
-			r->piece = xrealloc(r->piece, (r->pieces ? 2 * r->pieces : 1) *
-							      sizeof(*r->piece));
+			r->piece = xrealloc(r->piece,
+					    (r->pieces ? 2 * r->pieces : 1) * sizeof(*r->piece));
 		r->piece[r->pieces++] = (struct piece){ score, token };
 	}
 	if (!vocabulary_add(&t->vocabulary, token, (const char *)text->at,
@@ -199,13 +207,16 @@ static int check(const struct reading *r)
 	enum { BPE = 2 };
 
 	if (r->model_type != BPE)
-		return err_set(r->err, ERR_USAGE,
-			       "a model of SentencePiece that is not of the BPE kind is not supported");
+		return err_set(
+			r->err, ERR_USAGE,
+			"a model of SentencePiece that is not of the BPE kind is not supported");
 	if (r->maps_characters || r->drops_blanks || r->is_unescaped)
-		return err_set(r->err, ERR_USAGE,
-			       "a model of SentencePiece that changes the text (%s) is not supported",
-			       r->maps_characters ? "NFKC or the like"
-						  : r->drops_blanks ? "blanks" : "no escaped blanks");
+		return err_set(
+			r->err, ERR_USAGE,
+			"a model of SentencePiece that changes the text (%s) is not supported",
+			r->maps_characters ? "NFKC or the like"
+			: r->drops_blanks  ? "blanks"
+					   : "no escaped blanks");
 	return 0;
 }
 
@@ -232,8 +243,7 @@ static void rank_pieces(struct reading *r)
 	free(rank);
 }
 
-int tokenizer_read_sentencepiece(struct tokenizer *t, const char *text, size_t len,
-				 struct err *err)
+int tokenizer_read_sentencepiece(struct tokenizer *t, const char *text, size_t len, struct err *err)
 {
 	struct reading r = { .t = t, .err = err };
 	const unsigned char *bytes = (const unsigned char *)text;

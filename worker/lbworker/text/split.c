@@ -17,32 +17,39 @@ static const unsigned UNLIMITED = ~0U;
 #define CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 #define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
 #define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
-#define CASED(end)                                                                               \
-	"[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" end "|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+"     \
-	LOWER "*" end
+#define CASED(end) \
+	"[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" end "|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER \
+	"*" end
 #define LINES "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
 
 static const struct known {
-	const char *name;		/* NULL: only by its text */
+	const char *name; /* NULL: only by its text */
 	struct split split;
 	const char *pattern;
 } known[] = {
-	{ "gpt2", { .kind = SPLIT_GPT2 },
+	{ "gpt2",
+	  { .kind = SPLIT_GPT2 },
 	  "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+" },
-	{ NULL, { .kind = SPLIT_GPT2 },
+	{ NULL,
+	  { .kind = SPLIT_GPT2 },
 	  "'(?:[sdmt]|ll|ve|re)| ?\\p{L}++| ?\\p{N}++| ?[^\\s\\p{L}\\p{N}]++|\\s++$|\\s+(?!\\S)|\\s" },
-	{ "llama3", { .kind = SPLIT_CL100K, .digits = 3 },
-	  CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*"
-	  LINES },
-	{ "qwen2", { .kind = SPLIT_CL100K, .digits = 1 },
-	  CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*"
-	  LINES },
-	{ "cl100k", { .kind = SPLIT_CL100K, .digits = 3, .joins_end = true },
+	{ "llama3",
+	  { .kind = SPLIT_CL100K, .digits = 3 },
+	  CONTRACTIONS
+	  "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" LINES },
+	{ "qwen2",
+	  { .kind = SPLIT_CL100K, .digits = 1 },
+	  CONTRACTIONS
+	  "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" LINES },
+	{ "cl100k",
+	  { .kind = SPLIT_CL100K, .digits = 3, .joins_end = true },
 	  "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}++|\\p{N}{1,3}+| "
 	  "?[^\\s\\p{L}\\p{N}]++[\\r\\n]*+|\\s++$|\\s*[\\r\\n]|\\s+(?!\\S)|\\s" },
-	{ "o200k", { .kind = SPLIT_O200K, .digits = 3, .contractions = true },
+	{ "o200k",
+	  { .kind = SPLIT_O200K, .digits = 3, .contractions = true },
 	  CASED(CONTRACTIONS "?") "|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*" LINES },
-	{ "tekken", { .kind = SPLIT_O200K, .digits = 1 },
+	{ "tekken",
+	  { .kind = SPLIT_O200K, .digits = 1 },
 	  CASED("") "|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*" LINES },
 };
 enum { KNOWN = sizeof(known) / sizeof(known[0]) };
@@ -148,7 +155,7 @@ static place white_space(place at, place end, bool by_lines, bool joins_end)
 	}
 	if (by_lines && line && !(joins_end && stop == end))
 		return line;
-	return stop == end || last == at ? stop : last;	/* the last one goes with the next word */
+	return stop == end || last == at ? stop : last; /* the last one goes with the next word */
 }
 
 /* --- GPT-2 ---------------------------------------------------------------------------------- */
@@ -207,8 +214,10 @@ static place cl100k_word(const struct split *s, place at, place end)
 
 /* --- o200k, tekken -------------------------------------------------------------------------- */
 
-enum { LIKE_UPPER = UNI_UPPER | UNI_CASELESS | UNI_MARK,
-       LIKE_LOWER = UNI_LOWER | UNI_CASELESS | UNI_MARK };
+enum {
+	LIKE_UPPER = UNI_UPPER | UNI_CASELESS | UNI_MARK,
+	LIKE_LOWER = UNI_LOWER | UNI_CASELESS | UNI_MARK
+};
 
 /* UPPER*LOWER+ from `at`; NULL when it does not match. */
 static place lower_word(place at, place end)
@@ -217,7 +226,7 @@ static place lower_word(place at, place end)
 	place stop = at, caseless = NULL, behind = NULL;
 
 	for (; stop < end && ((kind = kind_at(stop, end, &width)) & LIKE_UPPER); stop += width)
-		if (kind & LIKE_LOWER) {	/* the last one could be the LOWER */
+		if (kind & LIKE_LOWER) { /* the last one could be the LOWER */
 			caseless = stop;
 			behind = stop + width;
 		}
@@ -266,7 +275,8 @@ static place digits_word(const struct split *s, place at, place end)
 	unsigned width;
 
 	if (kind_at(at, end, &width) & UNI_NUMBER)
-		return skip_some(at + width, end, UNI_NUMBER, s->digits ? s->digits - 1 : UNLIMITED);
+		return skip_some(at + width, end, UNI_NUMBER,
+				 s->digits ? s->digits - 1 : UNLIMITED);
 	return skip_others(at, end, UNI_NUMBER);
 }
 

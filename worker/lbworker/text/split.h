@@ -9,25 +9,25 @@
 
 #include "common/base/err.h"
 
-struct split_regex;			/* split_regex.h */
+struct split_regex; /* split_regex.h */
 
 enum split_kind {
-	SPLIT_NOTHING,			/* the text is one word */
-	SPLIT_GPT2,			/* letters, numbers, others, each with a blank in front */
-	SPLIT_CL100K,			/* one character of another kind in front; numbers in threes */
-	SPLIT_O200K,			/* letters also where upper case begins again */
-	SPLIT_DIGITS,			/* numbers, and what is between them */
-	SPLIT_META,			/* before each U+2581, which stands for a blank */
-	SPLIT_META_RUNS,		/* the same, but not between several of them */
+	SPLIT_NOTHING,   /* the text is one word */
+	SPLIT_GPT2,      /* letters, numbers, others, each with a blank in front */
+	SPLIT_CL100K,    /* one character of another kind in front; numbers in threes */
+	SPLIT_O200K,     /* letters also where upper case begins again */
+	SPLIT_DIGITS,    /* numbers, and what is between them */
+	SPLIT_META,      /* before each U+2581, which stands for a blank */
+	SPLIT_META_RUNS, /* the same, but not between several of them */
 	SPLIT_REGEX,
 };
 
 struct split {
 	enum split_kind kind;
-	unsigned digits;		/* CL100K, O200K, DIGITS: at most so many in a word */
-	bool joins_end;			/* CL100K: white space at the end of the text is one word */
-	bool contractions;		/* O200K: 's and the like stay with their word */
-	struct split_regex *regex;	/* borrowed */
+	unsigned digits;           /* CL100K, O200K, DIGITS: at most so many in a word */
+	bool joins_end;            /* CL100K: white space at the end of the text is one word */
+	bool contractions;         /* O200K: 's and the like stay with their word */
+	struct split_regex *regex; /* borrowed */
 };
 
 /* A pattern that is known by its text: its kind and options. */

@@ -33,8 +33,8 @@ struct split_regex *split_regex_create(const char *pattern, struct err *err)
 	}
 	uint32_t back;
 	if (pcre2_pattern_info(code, PCRE2_INFO_MAXLOOKBEHIND, &back) == 0 && back > 0) {
-		err_set(err, ERR_USAGE, "the pattern \"%.60s\" looks behind, which is not supported",
-			pattern);
+		err_set(err, ERR_USAGE,
+			"the pattern \"%.60s\" looks behind, which is not supported", pattern);
 		pcre2_code_free(code);
 		return NULL;
 	}

@@ -9,7 +9,7 @@ struct split_regex;
 
 /* NULL with err when the pattern is none. */
 struct split_regex *split_regex_create(const char *pattern, struct err *err);
-void split_regex_destroy(struct split_regex *regex);	/* NULL is fine */
+void split_regex_destroy(struct split_regex *regex); /* NULL is fine */
 
 /* Behind the match that begins at `at`; where none begins, where the next one does, or `end`. NULL: it takes
  * too long. From `at` to `end` is UTF-8. */

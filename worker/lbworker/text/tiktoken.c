@@ -12,7 +12,7 @@
 #include "common/base/mem.h"
 
 static const struct publisher {
-	size_t tokens;			/* ranks in the file */
+	size_t tokens; /* ranks in the file */
 	const char *pattern;
 	struct special {
 		const char *name;
@@ -22,20 +22,30 @@ static const struct publisher {
 	/* r50k_base, p50k_base: GPT-2, GPT-3 */
 	{ 50256, "gpt2", { { "<|endoftext|>", 50256 } } },
 	{ 50280, "gpt2", { { "<|endoftext|>", 50256 } } },
-	{ 100256, "cl100k", { { "<|endoftext|>", 100257 }, { "<|fim_prefix|>", 100258 },
-			      { "<|fim_middle|>", 100259 }, { "<|fim_suffix|>", 100260 },
-			      { "<|endofprompt|>", 100276 } } },
+	{ 100256,
+	  "cl100k",
+	  { { "<|endoftext|>", 100257 },
+	    { "<|fim_prefix|>", 100258 },
+	    { "<|fim_middle|>", 100259 },
+	    { "<|fim_suffix|>", 100260 },
+	    { "<|endofprompt|>", 100276 } } },
 	{ 199998, "o200k", { { "<|endoftext|>", 199999 }, { "<|endofprompt|>", 200018 } } },
 	/* Llama 3 */
-	{ 128000, "llama3", { { "<|begin_of_text|>", 128000 }, { "<|end_of_text|>", 128001 },
-			      { "<|start_header_id|>", 128006 },
-			      { "<|end_header_id|>", 128007 }, { "<|eom_id|>", 128008 },
-			      { "<|eot_id|>", 128009 }, { "<|python_tag|>", 128010 } } },
+	{ 128000,
+	  "llama3",
+	  { { "<|begin_of_text|>", 128000 },
+	    { "<|end_of_text|>", 128001 },
+	    { "<|start_header_id|>", 128006 },
+	    { "<|end_header_id|>", 128007 },
+	    { "<|eom_id|>", 128008 },
+	    { "<|eot_id|>", 128009 },
+	    { "<|python_tag|>", 128010 } } },
 	/* Llama 4 */
 	{ 200000, "o200k", { { "<|begin_of_text|>", 200000 }, { "<|end_of_text|>", 200001 } } },
 	/* Qwen, Qwen2, Qwen3 */
-	{ 151643, "qwen2", { { "<|endoftext|>", 151643 }, { "<|im_start|>", 151644 },
-			     { "<|im_end|>", 151645 } } },
+	{ 151643,
+	  "qwen2",
+	  { { "<|endoftext|>", 151643 }, { "<|im_start|>", 151644 }, { "<|im_end|>", 151645 } } },
 };
 
 static const struct publisher *publisher_of(size_t tokens)
@@ -48,7 +58,8 @@ static const struct publisher *publisher_of(size_t tokens)
 
 static int digit_of(char c)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	const char *at = c ? strchr(digits, c) : NULL;
 
 	return at ? (int)(at - digits) : -1;
@@ -93,15 +104,17 @@ static int read_line(struct tokenizer *t, const char *line, size_t len, size_t n
 		good = good && *at >= '0' && *at <= '9';
 		rank = 10 * rank + (uint64_t)(*at - '0');
 	}
-	good = good && rank < VOCABULARY_MAX && vocabulary_find(&t->vocabulary, bytes, count) == NO_TOKEN &&
+	good = good && rank < VOCABULARY_MAX &&
+	       vocabulary_find(&t->vocabulary, bytes, count) == NO_TOKEN &&
 	       vocabulary_add(&t->vocabulary, (uint32_t)rank, bytes, count);
 	free(bytes);
 	if (good)
 		return 0;
-	return err_set(err, ERR_USAGE,
-		       "line %zu is no token in base64 with a number of its own: neither tokenizer.json, "
-		       "nor SentencePiece's, nor tiktoken's",
-		       number);
+	return err_set(
+		err, ERR_USAGE,
+		"line %zu is no token in base64 with a number of its own: neither tokenizer.json, "
+		"nor SentencePiece's, nor tiktoken's",
+		number);
 }
 
 static size_t read_lines(struct tokenizer *t, const char *text, size_t len, struct err *err)
@@ -129,15 +142,16 @@ static void add_specials(struct tokenizer *t, const struct publisher *p)
 {
 	for (size_t i = 0; p && i < 8 && p->special[i].name; i++) {
 		char *name = xstrdup(p->special[i].name);
-		const struct added_token token = { .text = name, .len = strlen(name),
-						   .id = p->special[i].id, .special = true };
+		const struct added_token token = {
+			.text = name, .len = strlen(name), .id = p->special[i].id, .special = true
+		};
 		added_tokens_add(&t->added, &token);
 		free(name);
 	}
 }
 
-int tokenizer_read_tiktoken(struct tokenizer *t, const char *text, size_t len,
-			    const char *pattern, struct err *err)
+int tokenizer_read_tiktoken(struct tokenizer *t, const char *text, size_t len, const char *pattern,
+			    struct err *err)
 {
 	const char *names;
 	size_t tokens = read_lines(t, text, len, err);
@@ -146,10 +160,11 @@ int tokenizer_read_tiktoken(struct tokenizer *t, const char *text, size_t len,
 	if (tokens == 0)
 		return -1;
 	if (!pattern && !p)
-		return err_set(err, ERR_USAGE,
-			       "%zu tokens: a tiktoken file of nobody known here; say by --pattern how it "
-			       "splits: gpt2, llama3, qwen2, cl100k, o200k, tekken",
-			       tokens);
+		return err_set(
+			err, ERR_USAGE,
+			"%zu tokens: a tiktoken file of nobody known here; say by --pattern how it "
+			"splits: gpt2, llama3, qwen2, cl100k, o200k, tekken",
+			tokens);
 	if (!split_named(&t->split[0], pattern ? pattern : p->pattern, &names))
 		return err_set(err, ERR_USAGE, "--pattern %.40s: there is none, allowed are %s",
 			       pattern, names);

@@ -24,7 +24,7 @@ enum { TOKENIZER_DIGEST_HEX = 32 };
  * ("gpt2", "llama3", …) where its size does not tell; else NULL. NULL with one line in err. What makes it slower
  * or may differ is warned of once. */
 struct tokenizer *tokenizer_open(const char *path, const char *pattern, struct err *err);
-void tokenizer_close(struct tokenizer *tokenizer);	/* NULL is fine */
+void tokenizer_close(struct tokenizer *tokenizer); /* NULL is fine */
 
 /* The file in a folder that a tokenizer is in: owned by the caller; NULL when there is none. */
 char *tokenizer_file_in(const char *folder);
@@ -41,12 +41,11 @@ int64_t tokenizer_end_of_text(const struct tokenizer *tokenizer);
 
 /* Adds the bytes that a token stands for, of special ones their name; false when it is none. `begins`: nothing
  * was written before it, so SentencePiece's first blank goes. */
-bool tokenizer_put(const struct tokenizer *tokenizer, uint32_t token, bool begins,
-		   struct buf *out);
+bool tokenizer_put(const struct tokenizer *tokenizer, uint32_t token, bool begins, struct buf *out);
 bool tokenizer_is_special(const struct tokenizer *tokenizer, uint32_t token);
 
-struct tokens {				/* all zero: empty */
-	uint32_t *id;			/* owned */
+struct tokens {       /* all zero: empty */
+	uint32_t *id; /* owned */
 	size_t count, room;
 };
 void tokens_fini(struct tokens *tokens);
@@ -55,7 +54,7 @@ void tokens_add(struct tokens *tokens, uint32_t id);
 /* What one thread needs to make tokens; borrows the tokenizer. */
 struct encoder;
 struct encoder *encoder_create(const struct tokenizer *tokenizer);
-void encoder_destroy(struct encoder *encoder);	/* NULL is fine */
+void encoder_destroy(struct encoder *encoder); /* NULL is fine */
 /* Adds the tokens of text[0..len), which may be any bytes. The names of special tokens are text, unless
  * `specials`. */
 int encoder_encode(struct encoder *encoder, const char *text, size_t len, bool specials,

@@ -72,9 +72,10 @@ static int read_vocab(struct reading *r)
 					   in_bytes ? text : name, in_bytes ? bytes : len);
 		free(text);
 		if (!fits)
-			return err_set(r->err, ERR_USAGE,
-				       "model.vocab: \"%.40s\" has no number of its own from 0 to %d",
-				       name, VOCABULARY_MAX - 1);
+			return err_set(
+				r->err, ERR_USAGE,
+				"model.vocab: \"%.40s\" has no number of its own from 0 to %d",
+				name, VOCABULARY_MAX - 1);
 	}
 	return 0;
 }
@@ -131,7 +132,8 @@ static int read_model(struct reading *r, const json_t *model)
 	const json_t *merges = json_object_get(model, "merges");
 
 	if (strcmp(type, "BPE") != 0)
-		return err_set(r->err, ERR_USAGE, "model.type: %.40s is not supported, BPE is", type);
+		return err_set(r->err, ERR_USAGE, "model.type: %.40s is not supported, BPE is",
+			       type);
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
 		if (is_set(model, refused[i]))
 			return refuse(r, "model", refused[i]);
@@ -215,9 +217,10 @@ static int add_pattern(struct reading *r, const char *pattern)
 	split.regex = split_regex_create(pattern, r->err);
 	if (!split.regex)
 		return err_wrap(r->err, "pre_tokenizer");
-	log_warn("%s: its pattern is none of those that are built in: it is slower, and letters newer "
-		 "than Unicode 14 are not known for letters",
-		 r->t->path);
+	log_warn(
+		"%s: its pattern is none of those that are built in: it is slower, and letters newer "
+		"than Unicode 14 are not known for letters",
+		r->t->path);
 	r->t->regex[r->t->splits] = split.regex;
 	return add_split(r, split);
 }
@@ -266,7 +269,8 @@ static int read_pre_tokenizer(struct reading *r, const json_t *p)
 		r->t->by_bytes = true;
 		if (js_bool(p, "add_prefix_space", true)) {
 			if (r->t->splits > 0)
-				return refuse(r, "pre_tokenizer", "add_prefix_space behind another");
+				return refuse(r, "pre_tokenizer",
+					      "add_prefix_space behind another");
 			r->t->prefix_blank = true;
 		}
 		return js_bool(p, "use_regex", true)
@@ -274,8 +278,9 @@ static int read_pre_tokenizer(struct reading *r, const json_t *p)
 			       : 0;
 	}
 	if (is_type(p, "Digits"))
-		return add_split(r, (struct split){ .kind = SPLIT_DIGITS,
-						    .digits = js_bool(p, "individual_digits", false) });
+		return add_split(
+			r, (struct split){ .kind = SPLIT_DIGITS,
+					   .digits = js_bool(p, "individual_digits", false) });
 	if (is_type(p, "Split"))
 		return read_split(r, p);
 	if (is_type(p, "Metaspace"))
@@ -292,17 +297,20 @@ static int read_added(struct reading *r, const json_t *list)
 		int64_t id = js_int(o, "id", -1);
 		const char *content = js_str(o, "content", "");
 		if (id < 0 || id >= VOCABULARY_MAX || content[0] == '\0')
-			return err_set(r->err, ERR_USAGE,
-				       "added_tokens: number %zu has no content, or no id from 0 to %d",
-				       i, VOCABULARY_MAX - 1);
+			return err_set(
+				r->err, ERR_USAGE,
+				"added_tokens: number %zu has no content, or no id from 0 to %d", i,
+				VOCABULARY_MAX - 1);
 		char *text = xstrdup(content);
-		const struct added_token token = { .text = text, .len = strlen(content),
+		const struct added_token token = { .text = text,
+						   .len = strlen(content),
 						   .id = (uint32_t)id,
 						   .special = js_bool(o, "special", false),
 						   .normalized = js_bool(o, "normalized", false),
 						   .left_strip = js_bool(o, "lstrip", false),
 						   .right_strip = js_bool(o, "rstrip", false),
-						   .single_word = js_bool(o, "single_word", false) };
+						   .single_word = js_bool(o, "single_word",
+									  false) };
 		added_tokens_add(&r->t->added, &token);
 		free(text);
 	}

@@ -16,29 +16,29 @@ enum meta_prefix { META_NEVER, META_FIRST, META_ALWAYS };
 struct tokenizer {
 	char *path;
 	char digest[TOKENIZER_DIGEST_HEX + 1];
-	struct vocabulary vocabulary;	/* bytes; added tokens are not in it */
+	struct vocabulary vocabulary; /* bytes; added tokens are not in it */
 	struct added_tokens added;
 	struct bpe *bpe;
-	bool by_bytes;			/* words begin as bytes; else as characters */
-	bool ignore_merges;		/* a word that is a token is that token */
+	bool by_bytes;      /* words begin as bytes; else as characters */
+	bool ignore_merges; /* a word that is a token is that token */
 	bool byte_fallback, fuse_unknown;
-	uint32_t byte[256];		/* the token of a single byte, or NO_TOKEN */
+	uint32_t byte[256]; /* the token of a single byte, or NO_TOKEN */
 	uint32_t unknown;
 
 	bool nfc;
-	bool prefix_blank;		/* one in front of a text that has none */
-	bool meta;			/* U+2581 for blanks */
+	bool prefix_blank; /* one in front of a text that has none */
+	bool meta;         /* U+2581 for blanks */
 	enum meta_prefix meta_prefix;
-	bool meta_doubles;		/* in front of those that begin with one, too */
-	struct split split[SPLITS_MAX];	/* each cuts the words of the one before */
+	bool meta_doubles;              /* in front of those that begin with one, too */
+	struct split split[SPLITS_MAX]; /* each cuts the words of the one before */
 	size_t splits;
-	struct split_regex *regex[SPLITS_MAX];	/* owned */
+	struct split_regex *regex[SPLITS_MAX]; /* owned */
 };
 
 /* A reader of one format fills *t, which is empty but for its path. */
 int tokenizer_read_json(struct tokenizer *t, const char *text, size_t len, struct err *err);
-int tokenizer_read_tiktoken(struct tokenizer *t, const char *text, size_t len,
-			    const char *pattern, struct err *err);
+int tokenizer_read_tiktoken(struct tokenizer *t, const char *text, size_t len, const char *pattern,
+			    struct err *err);
 int tokenizer_read_sentencepiece(struct tokenizer *t, const char *text, size_t len,
 				 struct err *err);
 

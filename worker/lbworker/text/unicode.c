@@ -77,14 +77,22 @@ unsigned unicode_encode(uint32_t c, unsigned char *out)
 
 /* --- NFC ------------------------------------------------------------------------------------ */
 
-enum { HANGUL = 0xAC00, LEAD = 0x1100, VOWEL = 0x1161, TRAIL = 0x11A7,
-       LEADS = 19, VOWELS = 21, TRAILS = 28, SYLLABLES = LEADS * VOWELS * TRAILS };
+enum {
+	HANGUL = 0xAC00,
+	LEAD = 0x1100,
+	VOWEL = 0x1161,
+	TRAIL = 0x11A7,
+	LEADS = 19,
+	VOWELS = 21,
+	TRAILS = 28,
+	SYLLABLES = LEADS * VOWELS * TRAILS
+};
 
 /* One character and what stirs behind it, while it is taken apart and put together again. */
 struct cluster {
 	struct part {
 		uint32_t c, class;
-	} *part;
+	} * part;
 	size_t count, room;
 };
 
@@ -192,7 +200,7 @@ static uint32_t composition(uint32_t first, uint32_t second)
 static void compose(struct cluster *k)
 {
 	size_t starter = SIZE_MAX, kept = 0;
-	uint32_t before = 0;		/* class of the last part kept since the starter */
+	uint32_t before = 0; /* class of the last part kept since the starter */
 
 	for (size_t i = 0; i < k->count; i++) {
 		struct part p = k->part[i];
@@ -244,14 +252,14 @@ static const unsigned char *put_stirred(struct cluster *k, const unsigned char *
 int unicode_nfc(const char *text, size_t len, struct buf *out)
 {
 	const unsigned char *at = (const unsigned char *)text, *end = at + len;
-	const unsigned char *copied = at, *last = at;	/* last: the character before `at` */
+	const unsigned char *copied = at, *last = at; /* last: the character before `at` */
 	struct cluster k = { 0 };
 	bool is_full = false;
 	unsigned width;
 
 	unicode_init();
 	while (at < end && !is_full) {
-		if (*at < 0xCC) {	/* below U+0300 nothing stirs */
+		if (*at < 0xCC) { /* below U+0300 nothing stirs */
 			last = at;
 			at += *at < 0xC0 ? 1 : 2;
 			if (at > end)
@@ -267,7 +275,7 @@ int unicode_nfc(const char *text, size_t len, struct buf *out)
 		unsigned last_width;
 		if (last < copied || last == at ||
 		    unicode_decode(last, end, &last_width) == UNI_BAD || last + last_width != at)
-			last = at;	/* nothing before it that it could join */
+			last = at; /* nothing before it that it could join */
 		is_full = buf_add(out, copied, (size_t)(last - copied)) != 0;
 		at = is_full ? at : put_stirred(&k, last, end, out);
 		is_full = is_full || !at;

@@ -9,14 +9,14 @@
 #include "common/base/mem.h"
 
 enum unicode_kind {
-	UNI_UPPER = 1,		/* Lu, Lt */
-	UNI_LOWER = 2,		/* Ll */
-	UNI_CASELESS = 4,	/* Lm, Lo */
+	UNI_UPPER = 1,    /* Lu, Lt */
+	UNI_LOWER = 2,    /* Ll */
+	UNI_CASELESS = 4, /* Lm, Lo */
 	UNI_LETTER = 7,
 	UNI_MARK = 8,
 	UNI_NUMBER = 16,
-	UNI_SPACE = 32,		/* White_Space */
-	UNI_STIRS = 64,		/* may change under NFC, or what stands before it */
+	UNI_SPACE = 32, /* White_Space */
+	UNI_STIRS = 64, /* may change under NFC, or what stands before it */
 };
 
 enum { UNI_LIMIT = 0x110000, UNI_BAD = UNI_LIMIT };

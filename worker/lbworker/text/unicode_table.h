@@ -17,13 +17,13 @@ struct unicode_pair {
 	uint32_t whole, first, second;
 };
 
-extern const struct unicode_run unicode_kinds[];	/* enum unicode_kind */
+extern const struct unicode_run unicode_kinds[]; /* enum unicode_kind */
 extern const size_t unicode_kind_count;
-extern const struct unicode_run unicode_combining[];	/* combining classes */
+extern const struct unicode_run unicode_combining[]; /* combining classes */
 extern const size_t unicode_combining_count;
-extern const struct unicode_pair unicode_decompositions[];	/* by whole */
+extern const struct unicode_pair unicode_decompositions[]; /* by whole */
 extern const size_t unicode_decomposition_count;
-extern const struct unicode_pair unicode_compositions[];	/* by first, second */
+extern const struct unicode_pair unicode_compositions[]; /* by first, second */
 extern const size_t unicode_composition_count;
 
 #endif

@@ -7,16 +7,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { VOCABULARY_MAX = 1 << 22 };	/* tokens */
+enum { VOCABULARY_MAX = 1 << 22 }; /* tokens */
 static const uint32_t NO_TOKEN = UINT32_MAX;
 
-struct vocabulary {			/* all zero: empty */
+struct vocabulary { /* all zero: empty */
 	struct word {
-		char *bytes;		/* owned; NULL: the number is not used */
+		char *bytes; /* owned; NULL: the number is not used */
 		size_t len;
-	} *word;			/* by token */
-	size_t count, room;		/* count: the highest number, and one */
-	uint32_t *slot;			/* hash table, NO_TOKEN where free */
+	} * word;           /* by token */
+	size_t count, room; /* count: the highest number, and one */
+	uint32_t *slot;     /* hash table, NO_TOKEN where free */
 	size_t slots, used;
 };
 
