@@ -49,14 +49,14 @@ static const struct command commands[] = {
 	  "weights of a checkpoint, or a model of Hugging Face, to a folder that both can read",
 	  command_convert },
 	{ "eval",
-	  "MODEL DATA [--seq-len N] [--samples N] [--logits FILE] [--device auto|cpu|cuda] "
+	  "MODEL DATA | --text FILE [--seq-len N] [--samples N] [--logits FILE] [--tokenizer FILE] [--device auto|cpu|cuda] "
 	  "[--dtype float32|bfloat16]",
 	  "loss and perplexity; MODEL: a run, a checkpoint, or a model of Hugging Face",
 	  command_eval },
 	{ "generate",
 	  "MODEL --prompt TEXT | --prompt-tokens N,... [--tokenizer FILE] [--tokens N] "
-	  "[--temperature X] [--seed N] [--device auto|cpu|cuda] [--dtype float32|bfloat16]",
-	  "go on from a text of bytes, or from tokens; MODEL as for eval", command_generate },
+	  "[--begin NAME] [--temperature X] [--top-k N] [--top-p SHARE] [--seed N] [--device auto|cpu|cuda] [--dtype float32|bfloat16]",
+	  "go on from a text, or from tokens; MODEL as for eval, its tokenizer beside it", command_generate },
 	{ "trace", "summary FOLDER [--svg FILE]",
 	  "where the time of traced steps went: compute, copies, both, neither; top operations",
 	  command_trace },

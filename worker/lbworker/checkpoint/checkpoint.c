@@ -37,7 +37,8 @@ struct checkpoint_copy {
 	struct train_state state;
 	float *weights, *moment[2]; /* one allocation, which starts at weights */
 	bool is_narrow;             /* moments are still bf16, at the start of their room */
-	char *choices;              /* of the device; NULL: it makes none */
+	const struct tokenizer_file *tokenizer; /* borrowed; or NULL */
+	char *choices;                          /* of the device; NULL: it makes none */
 };
 
 /* --- the copy ------------------------------------------------------------------------------- */
@@ -89,6 +90,7 @@ void checkpoint_copy_take(struct checkpoint_copy *c, const struct checkpoint_par
 	take(m->device, c->moment[0], p->m, c->is_narrow ? bytes / 2 : bytes);
 	take(m->device, c->moment[1], p->v, c->is_narrow ? bytes / 2 : bytes);
 	c->state = *p->state;
+	c->tokenizer = p->tokenizer;
 	free(c->choices);
 	c->choices = be->choices ? be->choices(m->device) : NULL;
 }
@@ -222,6 +224,20 @@ static int write_file(const struct checkpoint_copy *c, const char *folder, const
 	return rc;
 }
 
+static int write_tokenizer(const struct tokenizer_file *t, const char *folder, struct err *err)
+{
+	char *path = xasprintf("%s/%s", folder, t->name);
+	FILE *out = fopen(path, "we");
+	int rc = out && fwrite(t->bytes, 1, t->len, out) == t->len ? 0 : -1;
+
+	if (out && fclose(out) != 0)
+		rc = -1;
+	if (rc)
+		err_errno(err, "%s", path);
+	free(path);
+	return rc;
+}
+
 static int write_files(const struct checkpoint_copy *c, const char *folder, struct err *err)
 {
 	static const char *const names[] = { WEIGHTS, OPTIMIZER, SHAPE, STATE };
@@ -234,7 +250,7 @@ static int write_files(const struct checkpoint_copy *c, const char *folder, stru
 		if (rc == 0)
 			rc = failpoint(points[i], err);
 	}
-	return rc;
+	return rc == 0 && c->tokenizer ? write_tokenizer(c->tokenizer, folder, err) : rc;
 }
 
 /* --- publishing ----------------------------------------------------------------------------- */
@@ -243,22 +259,24 @@ static int write_files(const struct checkpoint_copy *c, const char *folder, stru
 static int seal(const struct checkpoint_copy *c, const struct checkpoint_rules *rules,
 		const char *tmp, const char *sealed, struct err *err)
 {
-	const char *const names[] = { WEIGHTS, OPTIMIZER, SHAPE, STATE };
+	const char *const names[] = { WEIGHTS, OPTIMIZER, SHAPE, STATE,
+				      c->tokenizer ? c->tokenizer->name : NULL };
 	enum { FILES = sizeof(names) / sizeof(names[0]) };
+	const size_t count = c->tokenizer ? FILES : FILES - 1;
 	struct manifest_file files[FILES];
 	struct manifest m = { .step = c->state.step,
 			      .tokens = c->state.tokens,
 			      .world_size = 1,
 			      .attempt = rules->attempt,
 			      .files = files,
-			      .file_count = FILES };
+			      .file_count = count };
 
 	memset(files, 0, sizeof(files));
 	snprintf(m.config_hash, sizeof(m.config_hash), "%s", c->state.config_digest);
-	for (size_t i = 0; i < FILES; i++)
+	for (size_t i = 0; i < count; i++)
 		files[i].name = xstrdup(names[i]);
 	int rc = manifest_publish(tmp, sealed, &m, err);
-	for (size_t i = 0; i < FILES; i++)
+	for (size_t i = 0; i < count; i++)
 		free(files[i].name);
 	return rc;
 }

@@ -7,6 +7,7 @@
  * A folder step-NNNNNNNN (common/checkpoint/manifest.h) with
  *   model.safetensors      weights, F32, Hugging Face names      config.json  the shape, for them
  *   optimizer.safetensors  "exp_avg.NAME", "exp_avg_sq.NAME"     train_state.json  the rest
+ *   tokenizer.json (or tokenizer.model)  where the data came with one
  * The random numbers and the sample order are functions of seed and position, so there is no state
  * of theirs to keep. */
 #ifndef LBWORKER_CHECKPOINT_H
@@ -27,12 +28,20 @@ struct train_state {
 	char data_digest[33], config_digest[33];
 };
 
+/* A tokenizer as a file: its usual name and content. */
+struct tokenizer_file {
+	char *name, *bytes;
+	size_t len;
+};
+
 /* What a checkpoint reads and writes; moments have the layout of the weights, and the type that the
  * model's options say. Files hold fp32 either way. */
 struct checkpoint_parts {
 	struct model *model;
 	void *m, *v; /* device, [model->parameters] */
 	struct train_state *state;
+	/* goes into each checkpoint as it is, so that whoever has one can read and write text; NULL: none */
+	const struct tokenizer_file *tokenizer;
 };
 
 struct checkpoint_rules {

@@ -6,11 +6,16 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "common/base/files.h"
 #include "common/base/mem.h"
 #include "worker/lbworker/data/data.h"
+#include "worker/lbworker/data/token_text.h"
 #include "worker/lbworker/commands/infer.h"
 #include "worker/lbworker/base/safetensors.h"
+
+enum { MAX_TEXT_BYTES = 1 << 30 };
 
 /* The first sample's tokens and logits, for a comparison with other programs. */
 static int write_logits(struct model *m, const int32_t *tokens, const char *path, struct err *err)
@@ -63,12 +68,99 @@ static int eval(struct model *m, const struct data *data, const struct infer_arg
 	return rc;
 }
 
+/* --- a text --------------------------------------------------------------------------------- */
+
+/* Of targets first to count of a window: what the model gives them. The window is as long as the model's. */
+static int score(struct model *m, const int32_t *window, size_t first, size_t count, double *sum,
+		 struct err *err)
+{
+	size_t vocab = m->shape.vocab;
+	float *logits = xmalloc((count - first) * vocab * sizeof(*logits));
+	int rc = model_logits(m, window, first, count - first, logits, err);
+
+	for (size_t row = first; rc == 0 && row < count; row++) {
+		const float *l = logits + (row - first) * vocab;
+		double highest = l[0], all = 0;
+		for (size_t i = 1; i < vocab; i++)
+			highest = l[i] > highest ? (double)l[i] : highest;
+		for (size_t i = 0; i < vocab; i++)
+			all += exp((double)l[i] - highest);
+		*sum += highest + log(all) - (double)l[window[row + 1]];
+	}
+	free(logits);
+	return rc;
+}
+
+/* Windows side by side; the last one begins earlier, so that it is as long, and its new targets count. */
+static int eval_tokens(struct model *m, const int32_t *token, size_t count, double *sum,
+		       struct err *err)
+{
+	int32_t *window = xcalloc(m->seq + 1, sizeof(*window));
+	int rc = 0;
+
+	*sum = 0;
+	for (size_t at = 0; rc == 0 && at + 1 < count;) {
+		size_t left = count - 1 - at, targets = left < m->seq ? left : m->seq;
+		size_t from = targets == m->seq || count - 1 < m->seq ? at : count - 1 - m->seq;
+		size_t first = at - from;
+		memcpy(window, token + from, (first + targets + 1) * sizeof(*window));
+		rc = score(m, window, first, first + targets, sum, err);
+		at += targets;
+	}
+	free(window);
+	return rc;
+}
+
+static int32_t *read_tokens(const struct token_text *text, const char *path, size_t *bytes,
+			    size_t *count, struct err *err)
+{
+	char *words = file_read(path, MAX_TEXT_BYTES, bytes, err);
+	int32_t *tokens = words ? token_text_tokens(text, words, *bytes, count, err) : NULL;
+	int64_t end = token_text_end(text);
+
+	free(words);
+	if (tokens && end >= 0) { /* as if another document had ended before it */
+		tokens = xrealloc(tokens, (*count + 1) * sizeof(*tokens));
+		memmove(tokens + 1, tokens, *count * sizeof(*tokens));
+		tokens[0] = (int32_t)end;
+		++*count;
+	}
+	if (!tokens || *count > 1)
+		return tokens;
+	err_set(err, ERR_USAGE, "%s: is too short", path);
+	free(tokens);
+	return NULL;
+}
+
+static int eval_text(struct infer *f, const struct infer_arguments *a, struct err *err)
+{
+	size_t bytes, count;
+	double sum;
+
+	if (infer_read(f, a, err))
+		return -1;
+	struct token_text *text = token_text_open(f->tokenizer, f->shape.vocab, err);
+	int32_t *tokens = text ? read_tokens(text, a->text, &bytes, &count, err) : NULL;
+	int rc = tokens && infer_open(f, a, err) == 0
+			 ? eval_tokens(f->model, tokens, count, &sum, err)
+			 : -1;
+	if (rc == 0)
+		printf("%zu tokens, %zu bytes: loss %.6f, perplexity %.4f, %.4f bits a byte\n",
+		       count - 1, bytes, sum / (double)(count - 1), exp(sum / (double)(count - 1)),
+		       sum / log(2) / (double)bytes);
+	free(tokens);
+	token_text_close(text);
+	return rc;
+}
+
 static int eval_with(struct infer *f, const struct infer_arguments *a, struct err *err)
 {
+	if (a->text)
+		return eval_text(f, a, err);
 	if (!a->data)
 		return err_set(err, ERR_USAGE,
 			       "eval needs DATA behind the model: a file of tokens, or a folder of "
-			       "them");
+			       "them; or --text FILE");
 	if (infer_read(f, a, err))
 		return -1;
 	const struct data_options options = {

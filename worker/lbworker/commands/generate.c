@@ -2,8 +2,6 @@
 /* generate.c - lbworker generate: a model goes on from a text. */
 #include "worker/lbworker/commands/command.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,30 +9,10 @@
 #include "common/base/mem.h"
 #include "worker/lbworker/commands/infer.h"
 #include "worker/lbworker/base/rng.h"
+#include "worker/lbworker/commands/sample.h"
 #include "worker/lbworker/data/token_text.h"
 
 enum { TOKENS_DEFAULT = 256 };
-
-/* One token, drawn from softmax(logits / temperature); temperature 0: the most likely. */
-static int32_t draw(const float *logits, size_t vocab, double temperature, double uniform)
-{
-	size_t best = 0;
-	double sum = 0, so_far = 0;
-
-	for (size_t i = 1; i < vocab; i++)
-		if (logits[i] > logits[best])
-			best = i;
-	if (temperature <= 0)
-		return (int32_t)best;
-	for (size_t i = 0; i < vocab; i++)
-		sum += exp((double)(logits[i] - logits[best]) / temperature);
-	for (size_t i = 0; i < vocab; i++) {
-		so_far += exp((double)(logits[i] - logits[best]) / temperature);
-		if (so_far >= uniform * sum)
-			return (int32_t)i;
-	}
-	return (int32_t)best;
-}
 
 static double uniform_of(int64_t seed, uint64_t element)
 {
@@ -46,45 +24,59 @@ static double uniform_of(int64_t seed, uint64_t element)
 }
 
 /* What to begin with. The caller frees. */
-static int32_t *prompt_of(const struct infer_arguments *a, size_t vocab, size_t *count,
-			  struct err *err)
+static int32_t *prompt_of(const struct infer_arguments *a, const struct token_text *text,
+			  size_t vocab, size_t *count, struct err *err)
 {
+	int64_t begin = a->begin ? token_text_find(text, a->begin) : -1;
+
 	if (a->prompt_tokens)
 		return token_text_numbers(a->prompt_tokens, vocab, count, err);
-	if (vocab != TOKEN_TEXT_BYTES) {
-		err_set(err, ERR_USAGE,
-			"%s: its tokens are not bytes: give --prompt-tokens, numbers that its "
-			"tokenizer made of a text",
-			a->model);
+	if (a->begin && begin < 0) {
+		err_set(err, ERR_USAGE, "--begin %.40s: there is no such token", a->begin);
 		return NULL;
 	}
-	int32_t *tokens = xcalloc(strlen(a->prompt), sizeof(*tokens));
-	for (*count = 0; a->prompt[*count]; ++*count)
-		tokens[*count] = (unsigned char)a->prompt[*count];
+	int32_t *tokens = token_text_tokens(text, a->prompt, strlen(a->prompt), count, err);
+	if (tokens && begin >= 0) {
+		tokens = xrealloc(tokens, (*count + 1) * sizeof(*tokens));
+		memmove(tokens + 1, tokens, *count * sizeof(*tokens));
+		tokens[0] = (int32_t)begin;
+		++*count;
+	}
 	return tokens;
+}
+
+/* Each token is to be seen when it is there. */
+static void show(const struct token_text *text, int32_t token, bool begins)
+{
+	token_text_put(text, token, begins, stdout);
+	fflush(stdout);
 }
 
 static int generate(struct model *m, const struct infer_arguments *a, const struct token_text *text,
 		    const int32_t *prompt, size_t length, struct err *err)
 {
+	const struct sampler sampler = { a->temperature, (size_t)a->top_k, a->top_p };
 	float *logits = xmalloc(m->shape.vocab * sizeof(*logits));
 	int32_t *window = xcalloc(m->seq, sizeof(*window));
 	size_t kept = length < m->seq ? length : m->seq;
-	int64_t tokens = a->tokens ? a->tokens : TOKENS_DEFAULT;
+	int64_t tokens = a->tokens ? a->tokens : TOKENS_DEFAULT, end = token_text_end(text);
 	int rc = 0;
 
 	memcpy(window, prompt + length - kept, kept * sizeof(*window));
 	for (size_t i = 0; i < length; i++)
-		token_text_put(text, prompt[i], stdout);
+		show(text, prompt[i], i == 0);
 	for (int64_t n = 0; n < tokens && rc == 0; n++) {
 		rc = model_logits(m, window, kept - 1, 1, logits, err);
 		if (rc)
 			break;
+		int32_t next = sample_token(&sampler, logits, m->shape.vocab,
+					    uniform_of(a->seed, (uint64_t)n));
+		if (next == end)
+			break;
 		if (kept == m->seq) /* the oldest goes */
 			memmove(window, window + 1, --kept * sizeof(*window));
-		window[kept] = draw(logits, m->shape.vocab, a->temperature,
-				    uniform_of(a->seed, (uint64_t)n));
-		token_text_put(text, window[kept++], stdout);
+		window[kept++] = next;
+		show(text, next, false);
 	}
 	(void)putchar('\n');
 	free(window);
@@ -98,12 +90,13 @@ static int generate_with(struct infer *f, const struct infer_arguments *a, struc
 
 	if (!a->prompt_tokens && (!a->prompt || a->prompt[0] == '\0'))
 		return err_set(err, ERR_USAGE, "generate needs --prompt TEXT, or --prompt-tokens");
-	if (infer_read(f, a, err) || infer_open(f, a, err))
+	if (infer_read(f, a, err))
 		return -1;
-	size_t vocab = f->model->shape.vocab;
-	int32_t *prompt = prompt_of(a, vocab, &length, err);
-	struct token_text *text = prompt ? token_text_open(a->tokenizer, vocab, err) : NULL;
-	int rc = text ? generate(f->model, a, text, prompt, length, err) : -1;
+	struct token_text *text = token_text_open(f->tokenizer, f->shape.vocab, err);
+	int32_t *prompt = text ? prompt_of(a, text, f->shape.vocab, &length, err) : NULL;
+	int rc = prompt && infer_open(f, a, err) == 0
+			 ? generate(f->model, a, text, prompt, length, err)
+			 : -1;
 	token_text_close(text);
 	free(prompt);
 	return rc;

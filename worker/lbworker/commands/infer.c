@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/mem.h"
 #include "worker/lbworker/checkpoint/hf.h"
 #include "worker/lbworker/checkpoint/model_path.h"
+#include "worker/lbworker/text/tokenizer.h"
 
 enum { SEQ_DEFAULT_MAX = 1024 };
 
@@ -75,7 +77,11 @@ static int take_option(struct infer_arguments *a, unsigned command, const char *
 		{ "--seq-len", .of = EVAL | GENERATE, .integer = &a->seq_len, .min = 1 },
 		{ "--prompt", .of = GENERATE, .text = &a->prompt },
 		{ "--prompt-tokens", .of = GENERATE, .text = &a->prompt_tokens },
-		{ "--tokenizer", .of = GENERATE, .text = &a->tokenizer },
+		{ "--begin", .of = GENERATE, .text = &a->begin },
+		{ "--text", .of = EVAL, .text = &a->text },
+		{ "--top-k", .of = GENERATE, .integer = &a->top_k, .min = 1 },
+		{ "--top-p", .of = GENERATE, .real = &a->top_p },
+		{ "--tokenizer", .of = EVAL | GENERATE, .text = &a->tokenizer },
 		{ "--tokens", .of = GENERATE, .integer = &a->tokens, .min = 1 },
 		{ "--seed", .of = GENERATE, .integer = &a->seed },
 		{ "--temperature", .of = GENERATE, .real = &a->temperature },
@@ -135,6 +141,7 @@ void infer_close(struct infer *f)
 	if (f->on.device)
 		f->on.backend->close(f->on.device);
 	free(f->folder);
+	free(f->tokenizer);
 }
 
 int infer_read(struct infer *f, const struct infer_arguments *a, struct err *err)
@@ -144,6 +151,7 @@ int infer_read(struct infer *f, const struct infer_arguments *a, struct err *err
 	f->folder = model_path(a->model, err);
 	if (!f->folder || hf_config_read(&f->shape, &positions, f->folder, err))
 		return -1;
+	f->tokenizer = a->tokenizer ? xstrdup(a->tokenizer) : tokenizer_file_in(f->folder);
 	f->options.batch = 1;
 	f->options.seq = positions < SEQ_DEFAULT_MAX ? positions : SEQ_DEFAULT_MAX;
 	if (a->seq_len > 0)

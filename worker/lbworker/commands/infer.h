@@ -13,8 +13,9 @@
 /* borrowed words; 0 or NULL: not given */
 struct infer_arguments {
 	const char *model, *data, *logits, *prompt, *prompt_tokens, *tokenizer;
-	int64_t seq_len, samples, tokens, seed;
-	double temperature;
+	const char *begin, *text;
+	int64_t seq_len, samples, tokens, seed, top_k;
+	double temperature, top_p;
 	enum device_wish device;
 	enum compute compute;
 };
@@ -23,7 +24,8 @@ struct infer_arguments {
 int infer_parse(struct infer_arguments *arguments, int argc, char **argv, struct err *err);
 
 struct infer {
-	char *folder; /* that `model` means: model_path.h */
+	char *folder;    /* that `model` means: model_path.h */
+	char *tokenizer; /* a file: as asked for, or the model's own; NULL: there is none */
 	struct opened on;
 	struct model_shape shape;
 	struct model_options options;

@@ -14,9 +14,11 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "common/base/json.h"
 #include "common/base/mem.h"
 #include "worker/lbworker/base/rng.h"
 #include "worker/lbworker/data/shard.h"
+#include "worker/lbworker/text/tokenizer.h"
 
 static const char SHARD_SUFFIX[] = ".tokens";
 enum { SOURCE_SHIFT = 54 }; /* above any seed that a config may hold */
@@ -35,6 +37,7 @@ struct data {
 	uint64_t tokens, samples, vocab, seed;
 	size_t seq;
 	char digest[2 * SHARD_DIGEST_BYTES + 1];
+	char *tokenizer; /* or NULL */
 };
 
 /* --- the files of a source ------------------------------------------------------------------ */
@@ -57,6 +60,19 @@ static int by_path(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
+static int list_folder(struct source *s, const char *folder, struct err *err);
+
+/* `lbworker tokenize` puts what is for training in a folder of its own. */
+static int list_train(struct source *s, const char *folder, struct err *err)
+{
+	char *train = xasprintf("%s/train", folder);
+	struct stat st;
+	int rc = stat(train, &st) == 0 && S_ISDIR(st.st_mode) ? list_folder(s, train, err) : 0;
+
+	free(train);
+	return rc;
+}
+
 static int list_folder(struct source *s, const char *folder, struct err *err)
 {
 	DIR *dir = opendir(folder);
@@ -68,6 +84,8 @@ static int list_folder(struct source *s, const char *folder, struct err *err)
 		if (has_suffix(entry->d_name))
 			add_shard(s, xasprintf("%s/%s", folder, entry->d_name));
 	closedir(dir);
+	if (!s->shard && list_train(s, folder, err))
+		return -1;
 	if (!s->shard)
 		return err_set(err, ERR_NOT_FOUND,
 			       "%s: holds no file *%s (other files need a pattern: %s/*.bin)",
@@ -181,6 +199,42 @@ static void name_data(struct data *d)
 		snprintf(d->digest + 2 * i, 3, "%02x", digest.digest[i]);
 }
 
+/* --- the tokenizer that goes along --------------------------------------------------------- */
+
+/* Whether the tokens of this file were made with it. */
+static bool is_made_with(const struct shard *s, const char *tokenizer)
+{
+	json_t *notes = s->notes ? js_parse(s->notes, s->notes_bytes, NULL) : NULL;
+	char digest[2 * SHARD_DIGEST_BYTES + 1];
+	bool is_same = notes && tokenizer_file_digest(tokenizer, digest, NULL) == 0 &&
+		       strcmp(js_str(notes, "tokenizer_digest", ""), digest) == 0;
+
+	json_decref(notes);
+	return is_same;
+}
+
+/* Beside a file of tokens, or beside its folder. */
+static void find_tokenizer(struct data *d)
+{
+	for (size_t i = 0; i < d->sources && !d->tokenizer; i++) {
+		const struct shard *s = &d->source[i].shard[0];
+		char *folder = xstrdup(s->path);
+		for (int up = 0; up < 2 && !d->tokenizer; up++) {
+			char *slash = strrchr(folder, '/');
+			if (slash)
+				*slash = '\0';
+			d->tokenizer = tokenizer_file_in(slash ? folder : ".");
+			if (d->tokenizer && !is_made_with(s, d->tokenizer)) {
+				free(d->tokenizer);
+				d->tokenizer = NULL;
+			}
+			if (!slash)
+				break;
+		}
+		free(folder);
+	}
+}
+
 static int open_all(struct data *d, const struct data_options *o, struct err *err)
 {
 	if (d->sources > MIX_SOURCES_MAX)
@@ -197,7 +251,13 @@ static int open_all(struct data *d, const struct data_options *o, struct err *er
 	if (share_out(d, err))
 		return -1;
 	name_data(d);
+	find_tokenizer(d);
 	return 0;
+}
+
+const char *data_tokenizer(const struct data *d)
+{
+	return d->tokenizer;
 }
 
 struct data *data_open(const struct data_options *o, struct err *err)
@@ -228,6 +288,7 @@ void data_close(struct data *d)
 		free(s->first);
 	}
 	free(d->source);
+	free(d->tokenizer);
 	free(d);
 }
 

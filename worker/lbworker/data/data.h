@@ -3,8 +3,8 @@
  *
  * data.h - which tokens the n-th sample of a training holds.
  *
- * A source is a file of tokens (shard.h), all *.tokens of a folder, or all files that a pattern
- * matches, by name. A sample is seq_len + 1 consecutive tokens of one file (inputs, and targets one
+ * A source is a file of tokens (shard.h), all *.tokens of a folder (or of train/ in it), or all files
+ * that a pattern matches, by name. A sample is seq_len + 1 consecutive tokens of one file (inputs, and targets one
  * further on); sample s of a file starts at s * seq_len. Samples of a source are drawn without
  * replacement: its epoch e visits all of them in an order that is a function of (seed, e).
  *
@@ -42,6 +42,10 @@ uint64_t data_tokens(const struct data *data);
 uint64_t data_samples(const struct data *data); /* of all sources together, at least 1 */
 /* 32 hex digits that name this data: its files in order, and how they are mixed. */
 const char *data_digest(const struct data *data);
+
+/* The tokenizer's file that lies beside the first source that has one, and that its tokens were made with; NULL when
+ * there is none. Borrowed. */
+const char *data_tokenizer(const struct data *data);
 
 /* The `number`-th sample since training began: seq inputs, seq targets. Fails on a token that is
  * not below the model's vocabulary. */

@@ -30,13 +30,25 @@ char *tokenizer_file_in(const char *folder)
 	return NULL;
 }
 
-static void name_content(struct tokenizer *t, const char *text, size_t len)
+static void name_content(char *out, const char *text, size_t len)
 {
 	XXH128_canonical_t digest;
 
 	XXH128_canonicalFromHash(&digest, XXH3_128bits(text, len));
 	for (size_t i = 0; i < sizeof(digest.digest); i++)
-		snprintf(t->digest + 2 * i, 3, "%02x", digest.digest[i]);
+		snprintf(out + 2 * i, 3, "%02x", digest.digest[i]);
+}
+
+int tokenizer_file_digest(const char *path, char digest[TOKENIZER_DIGEST_HEX + 1], struct err *err)
+{
+	size_t len = 0;
+	char *text = file_read(path, MAX_FILE_BYTES, &len, err);
+
+	if (!text)
+		return -1;
+	name_content(digest, text, len);
+	free(text);
+	return 0;
 }
 
 /* By its first byte: JSON is an object; a message of SentencePiece begins with the field `pieces`; tiktoken's
@@ -69,7 +81,7 @@ static int read_file(struct tokenizer *t, const char *pattern, struct err *err)
 	int rc = -1;
 
 	if (text) {
-		name_content(t, text, len);
+		name_content(t->digest, text, len);
 		rc = read_any(t, text, len, pattern, err) || check(t, err) ? -1 : 0;
 		if (rc == 0)
 			added_tokens_complete(&t->added);

@@ -26,6 +26,9 @@ enum { TOKENIZER_DIGEST_HEX = 32 };
 struct tokenizer *tokenizer_open(const char *path, const char *pattern, struct err *err);
 void tokenizer_close(struct tokenizer *tokenizer); /* NULL is fine */
 
+/* The digest of a tokenizer's file, in hex, without opening it. */
+int tokenizer_file_digest(const char *path, char digest[TOKENIZER_DIGEST_HEX + 1], struct err *err);
+
 /* The file in a folder that a tokenizer is in: owned by the caller; NULL when there is none. */
 char *tokenizer_file_in(const char *folder);
 

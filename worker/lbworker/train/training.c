@@ -5,11 +5,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "common/base/files.h"
 #include "common/base/mem.h"
 #include "worker/lbworker/base/device.h"
 #include "worker/lbworker/telemetry/plan.h"
 #include "worker/lbworker/checkpoint/resume.h"
+
+enum { MAX_TOKENIZER_BYTES = 128 << 20 };
 
 static int open_device(struct training *t, struct err *err)
 {
@@ -40,6 +44,21 @@ static int open_device(struct training *t, struct err *err)
 	return rc;
 }
 
+/* Read once: each checkpoint gets a copy, whatever becomes of the data meanwhile. */
+static int take_tokenizer(struct training *t, struct err *err)
+{
+	const char *path = data_tokenizer(t->data);
+	const char *slash = path ? strrchr(path, '/') : NULL;
+
+	if (!path)
+		return 0;
+	t->tokenizer.bytes = file_read(path, MAX_TOKENIZER_BYTES, &t->tokenizer.len, err);
+	if (!t->tokenizer.bytes)
+		return -1;
+	t->tokenizer.name = xstrdup(slash ? slash + 1 : path);
+	return 0;
+}
+
 static int open_data(struct training *t, struct err *err)
 {
 	const struct config *c = &t->config;
@@ -60,6 +79,8 @@ static int open_data(struct training *t, struct err *err)
 	t->validation = c->validation_enable ? data_open(&other, err) : NULL;
 	if (c->validation_enable && !t->validation)
 		return err_wrap(err, "validation.dataset_path");
+	if (take_tokenizer(t, err))
+		return -1;
 	t->tokens = xcalloc(count, sizeof(*t->tokens));
 	t->targets = xcalloc(count, sizeof(*t->targets));
 	return 0;
@@ -101,7 +122,8 @@ static void say_what(const struct training *t)
 
 static int go_on(struct training *t, struct err *err)
 {
-	const struct checkpoint_parts parts = { t->model, t->m, t->v, &t->state };
+	const struct checkpoint_parts parts = { t->model, t->m, t->v, &t->state,
+						t->tokenizer.name ? &t->tokenizer : NULL };
 	char *path;
 
 	if (resume(&parts, &t->config, data_digest(t->data), &path, err))
@@ -165,6 +187,8 @@ void training_close(struct training *t)
 	progress_close(t->progress);
 	timeline_close(t->timeline);
 	report_close(t->report);
+	free(t->tokenizer.name);
+	free(t->tokenizer.bytes);
 	free(t->tokens);
 	free(t->targets);
 }

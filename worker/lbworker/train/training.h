@@ -30,6 +30,7 @@ struct training {
 	const struct data *loaded;      /* whose samples these are, from loaded_first on; or NULL */
 	uint64_t loaded_first;
 	struct train_state state;
+	struct tokenizer_file tokenizer; /* of the data; name NULL: it came without one */
 	struct checkpointer *checkpointer;
 	struct report *report;
 	struct progress *progress;
