@@ -108,6 +108,16 @@ $(B)/ml/bin/python:
 		{ rm -rf $(B)/ml; exit 1; }
 check-layouts: $(B)/lbrun $(ML_PYTHON)
 	$(ML_PYTHON) tests/layouts/check.py --lbrun $(abspath $(B)/lbrun) --kills $(KILLS) $(LAYOUTS)
+# The libraries of others come from PyPI; those of real models, in a folder of one's own: TOKENIZERS=DIR.
+TEXT_PYTHON := $(or $(PYTHON),$(B)/text/bin/python)
+DOCUMENTS ?= 1000000
+$(B)/text/bin/python:
+	python3 -m venv $(B)/text
+	$(B)/text/bin/pip install --quiet tokenizers==0.23.3 tiktoken==0.14.0 sentencepiece || \
+		{ rm -rf $(B)/text; exit 1; }
+check-text: $(B)/lbworker $(TEXT_PYTHON)
+	$(TEXT_PYTHON) tests/text/check.py --lbworker $(abspath $(B)/lbworker) --documents $(DOCUMENTS) \
+		$(if $(TOKENIZERS),--tokenizers $(TOKENIZERS))
 check-layers: all
 	B=$(B) sh tests/layers.sh
 

@@ -34,8 +34,8 @@ static const struct command commands[] = {
 	  "data",
 	  command_train },
 	{ "tokenize",
-	  "--tokenizer FILE TEXT... -o FOLDER [--field NAME] [--separator TEXT] [--validation SHARE] "
-	  "[--begin NAME] [--end NAME|none] [--special] [--pattern NAME] [--threads N] [--part-mb N]",
+	  "--tokenizer FILE TEXT... -o FOLDER [--field NAME] [--separator TEXT] "
+	  "[--validation SHARE] [--begin NAME] [--end NAME|none] [--special] [--pattern NAME] [--threads N] [--part-mb N]",
 	  "texts, JSON lines (.gz, .zst too) and folders of them to tokens; on from where it was "
 	  "interrupted",
 	  command_tokenize },
@@ -49,14 +49,17 @@ static const struct command commands[] = {
 	  "weights of a checkpoint, or a model of Hugging Face, to a folder that both can read",
 	  command_convert },
 	{ "eval",
-	  "MODEL DATA | --text FILE [--seq-len N] [--samples N] [--logits FILE] [--tokenizer FILE] [--device auto|cpu|cuda] "
+	  "MODEL DATA | --text FILE [--seq-len N] [--samples N] [--logits FILE] [--tokenizer FILE] "
+	  "[--device auto|cpu|cuda] "
 	  "[--dtype float32|bfloat16]",
 	  "loss and perplexity; MODEL: a run, a checkpoint, or a model of Hugging Face",
 	  command_eval },
 	{ "generate",
 	  "MODEL --prompt TEXT | --prompt-tokens N,... [--tokenizer FILE] [--tokens N] "
-	  "[--begin NAME] [--temperature X] [--top-k N] [--top-p SHARE] [--seed N] [--device auto|cpu|cuda] [--dtype float32|bfloat16]",
-	  "go on from a text, or from tokens; MODEL as for eval, its tokenizer beside it", command_generate },
+	  "[--begin NAME] [--temperature X] [--top-k N] [--top-p SHARE] [--seed N] "
+	  "[--device auto|cpu|cuda] [--dtype float32|bfloat16]",
+	  "go on from a text, or from tokens; MODEL as for eval, its tokenizer beside it",
+	  command_generate },
 	{ "trace", "summary FOLDER [--svg FILE]",
 	  "where the time of traced steps went: compute, copies, both, neither; top operations",
 	  command_trace },

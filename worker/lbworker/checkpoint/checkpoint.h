@@ -40,7 +40,8 @@ struct checkpoint_parts {
 	struct model *model;
 	void *m, *v; /* device, [model->parameters] */
 	struct train_state *state;
-	/* goes into each checkpoint as it is, so that whoever has one can read and write text; NULL: none */
+	/* goes into each checkpoint as it is, so that whoever has one can read and write text;
+	 * NULL: none */
 	const struct tokenizer_file *tokenizer;
 };
 

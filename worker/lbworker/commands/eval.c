@@ -70,7 +70,8 @@ static int eval(struct model *m, const struct data *data, const struct infer_arg
 
 /* --- a text --------------------------------------------------------------------------------- */
 
-/* Of targets first to count of a window: what the model gives them. The window is as long as the model's. */
+/* Of targets first to count of a window: what the model gives them. The window is as long as the
+ * model's. */
 static int score(struct model *m, const int32_t *window, size_t first, size_t count, double *sum,
 		 struct err *err)
 {
@@ -91,7 +92,8 @@ static int score(struct model *m, const int32_t *window, size_t first, size_t co
 	return rc;
 }
 
-/* Windows side by side; the last one begins earlier, so that it is as long, and its new targets count. */
+/* Windows side by side; the last one begins earlier, so that it is as long, and its new targets
+ * count. */
 static int eval_tokens(struct model *m, const int32_t *token, size_t count, double *sum,
 		       struct err *err)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sample.c - softmax with a temperature, cut to the most likely ones (Fan et al. 2018, Holtzman et al. 2020). */
+/* sample.c - softmax with a temperature, cut to the most likely ones (Fan et al. 2018, Holtzman
+ * et al. 2020). */
 #include "worker/lbworker/commands/sample.h"
 
 #include <math.h>

@@ -12,7 +12,8 @@ struct sampler {
 	double top_p;       /* of the most likely ones that have this share together; 0 or 1: all */
 };
 
-/* logits[vocab] are left as they are; uniform is in 0 to 1. Equal ones: the lower number comes first. */
+/* logits[vocab] are left as they are; uniform is in 0 to 1. Equal ones: the lower number comes
+ * first. */
 int32_t sample_token(const struct sampler *sampler, const float *logits, size_t vocab,
 		     double uniform);
 

@@ -18,8 +18,8 @@ struct word_option {
 	double min, max; /* of a number */
 };
 
-/* argv[1..argc) by the table; what is no option goes to rest, which has room for argc words. ERR_USAGE with what is
- * allowed. */
+/* argv[1..argc) by the table; what is no option goes to rest, which has room for argc words.
+ * ERR_USAGE with what is allowed. */
 int words_parse(const struct word_option *options, int argc, char **argv, char **rest,
 		size_t *count, struct err *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* corpus.c - one thread reads texts into batches and writes the tokens of those that are done, in order; the others
- * make tokens. */
+/* corpus.c - one thread reads texts into batches and writes the tokens of those that are done,
+ * in order; the others make tokens. */
 #include "worker/lbworker/data/corpus.h"
 
 #include <pthread.h>
@@ -50,7 +50,8 @@ struct pipeline {
 	struct err *err;
 };
 
-/* --- making tokens ------------------------------------------------------------------------------ */
+/* --- making tokens
+ * ------------------------------------------------------------------------------ */
 
 static bool validates(const struct corpus_options *o, const char *text, size_t len)
 {
@@ -109,7 +110,8 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* --- writing ------------------------------------------------------------------------------------ */
+/* --- writing
+ * ------------------------------------------------------------------------------------ */
 
 static void show_progress(struct pipeline *p, bool at_end)
 {
@@ -163,7 +165,8 @@ static int write_oldest(struct pipeline *p)
 	return rc;
 }
 
-/* --- reading ------------------------------------------------------------------------------------ */
+/* --- reading
+ * ------------------------------------------------------------------------------------ */
 
 /* The batch at hand goes to the workers; the next one in the ring is made free. */
 static int hand_over(struct pipeline *p)
@@ -216,7 +219,8 @@ static int read_files(struct pipeline *p)
 	return corpus_parts_advance(&p->parts, (struct corpus_place){ o->count, 0 }, true, p->err);
 }
 
-/* --- all of it ---------------------------------------------------------------------------------- */
+/* --- all of it
+ * ---------------------------------------------------------------------------------- */
 
 static int run(struct pipeline *p)
 {

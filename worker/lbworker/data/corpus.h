@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* corpus.h - texts to folders of token files, on all cores, and on from where it was interrupted.
+/* corpus.h - texts to folders of token files, on all cores, and on from where it was
+ * interrupted.
  *
- *   OUT/train/00000.tokens …         parts of about part_bytes of text (shard.h), documents in order
- *   OUT/validation/00000.tokens …    of the same parts, the documents that are left out of training
+ *   OUT/train/00000.tokens …         parts of about part_bytes of text, documents in order
+ *
+ *   OUT/validation/00000.tokens …    of the same parts, the documents that do not train
+ *
  *   OUT/tokenizer.json               a copy of the tokenizer's file, under its usual name
  *
- * Each file's notes say what it was made of and where the next part begins. The content depends on texts, tokenizer
- * and options alone, not on threads or interruptions. Which documents validate follows from their text, so that
- * copies of one never stand on both sides. */
+ * Each file's notes say what it was made of and where the next part begins. The content depends
+ * on texts, tokenizer and options alone, not on threads or interruptions. Which documents
+ * validate follows from their text, so that copies of one never stand on both sides. */
 #ifndef LBWORKER_CORPUS_H
 #define LBWORKER_CORPUS_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* corpus_parts.c - parts are completed in order, the training's file last: where it lies, the part is done. */
+/* corpus_parts.c - parts are completed in order, the training's file last: where it lies, the
+ * part is done. */
 #include "worker/lbworker/data/corpus_parts.h"
 
 #include <inttypes.h>
@@ -23,7 +24,8 @@ static char *part_path(const struct corpus_parts *p, int split, uint64_t part)
 	return xasprintf("%s/%s/%05" PRIu64 ".tokens", p->options->out, splits[split], part);
 }
 
-/* --- what the content depends on --------------------------------------------------------------- */
+/* --- what the content depends on
+ * --------------------------------------------------------------- */
 
 static void add_text(XXH3_state_t *state, const char *text)
 {
@@ -59,7 +61,8 @@ static int name_settings(struct corpus_parts *p, struct err *err)
 	return 0;
 }
 
-/* --- parts that are there ---------------------------------------------------------------------- */
+/* --- parts that are there
+ * ---------------------------------------------------------------------- */
 
 static int take_notes(struct corpus_parts *p, const struct shard *s, struct err *err)
 {
@@ -102,7 +105,8 @@ static int find_parts(struct corpus_parts *p, struct err *err)
 	return 0;
 }
 
-/* --- the tokenizer goes along -------------------------------------------------------------------- */
+/* --- the tokenizer goes along
+ * -------------------------------------------------------------------- */
 
 static const char *usual_name(const char *text, size_t len)
 {
@@ -140,7 +144,8 @@ int corpus_parts_open(struct corpus_parts *p, const struct corpus_options *o, st
 	return name_settings(p, err) || find_parts(p, err) || copy_tokenizer(p, err) ? -1 : 0;
 }
 
-/* --- the part at hand ---------------------------------------------------------------------------- */
+/* --- the part at hand
+ * ---------------------------------------------------------------------------- */
 
 static uint32_t token_bytes(const struct corpus_parts *p)
 {

@@ -21,8 +21,8 @@ struct corpus_parts {
 	uint64_t bytes;           /* of text in it */
 };
 
-/* Makes the folders, finds the parts that are there, and copies the tokenizer. ERR_REFUSED when they were made
- * otherwise. */
+/* Makes the folders, finds the parts that are there, and copies the tokenizer. ERR_REFUSED when
+ * they were made otherwise. */
 int corpus_parts_open(struct corpus_parts *p, const struct corpus_options *options,
 		      struct err *err);
 /* A document, as tokens of the width that the vocabulary needs. */

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* data/ - tokens: where they lie, which of them a sample holds, how texts become them.
- *
  * data.h - which tokens the n-th sample of a training holds.
- *
- * A source is a file of tokens (shard.h), all *.tokens of a folder (or of train/ in it), or all files
- * that a pattern matches, by name. A sample is seq_len + 1 consecutive tokens of one file (inputs, and targets one
- * further on); sample s of a file starts at s * seq_len. Samples of a source are drawn without
- * replacement: its epoch e visits all of them in an order that is a function of (seed, e).
- *
+ * A source is a file of tokens (shard.h), all *.tokens of a folder (or of train/ in it), or all
+ * files that a pattern matches, by name. A sample is seq_len + 1 consecutive tokens of one file
+ * (inputs, and targets one further on); sample s of a file starts at s * seq_len. Samples of a
+ * source are drawn without replacement: its epoch e visits all of them in an order that is a
+ * function of (seed, e).
  * Several sources are mixed by weight: of each MIX_BLOCK samples every source gets its share, to
- * the nearest, at places that are a function of (seed, block). So which source, and which sample of
- * it, follows from n alone, and the loader's whole state is one number, the samples used so far. */
+ * the nearest, at places that are a function of (seed, block). So which source, and which sample
+ * of it, follows from n alone, and the loader's whole state is one number, the samples used so
+ * far. */
 #ifndef LBWORKER_DATA_H
 #define LBWORKER_DATA_H
 
@@ -43,8 +42,8 @@ uint64_t data_samples(const struct data *data); /* of all sources together, at l
 /* 32 hex digits that name this data: its files in order, and how they are mixed. */
 const char *data_digest(const struct data *data);
 
-/* The tokenizer's file that lies beside the first source that has one, and that its tokens were made with; NULL when
- * there is none. Borrowed. */
+/* The tokenizer's file that lies beside the first source that has one, and that its tokens were
+ * made with; NULL when there is none. Borrowed. */
 const char *data_tokenizer(const struct data *data);
 
 /* The `number`-th sample since training began: seq inputs, seq targets. Fails on a token that is

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* shard_out.c - tokens as they come, then the index, the notes, and the header once its counts are known. */
+/* shard_out.c - tokens as they come, then the index, the notes, and the header once its counts
+ * are known. */
 #include "worker/lbworker/data/shard_out.h"
 
 #include <stdio.h>

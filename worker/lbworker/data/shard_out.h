@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* shard_out.h - writes a native shard (shard.h), token by token. It lies beside its name and is renamed at the end,
- * so that a reader never sees half. */
+/* shard_out.h - writes a native shard (shard.h), token by token. It lies beside its name and is
+ * renamed at the end, so that a reader never sees half. */
 #ifndef LBWORKER_SHARD_OUT_H
 #define LBWORKER_SHARD_OUT_H
 
@@ -19,8 +19,8 @@ void shard_out_document(struct shard_out *out);
 int shard_out_put(struct shard_out *out, const void *tokens, uint64_t count, struct err *err);
 uint64_t shard_out_tokens(const struct shard_out *out);
 uint64_t shard_out_documents(const struct shard_out *out);
-/* Completes the file under its name: JSON for people and programs comes last, NULL: none. Releases `out`, as
- * discard does; a file that was not completed is removed. */
+/* Completes the file under its name: JSON for people and programs comes last, NULL: none.
+ * Releases `out`, as discard does; a file that was not completed is removed. */
 int shard_out_finish(struct shard_out *out, const char *notes, struct err *err);
 void shard_out_discard(struct shard_out *out); /* NULL is fine */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* token_text.c - a tokenizer's words, or llm.c's file: 256 words (magic, version, tokens, ...), then of each token a byte
- * with its length, and its bytes. */
+/* token_text.c - a tokenizer's words, or llm.c's file: 256 words (magic, version, tokens, ...),
+ * then of each token a byte with its length, and its bytes. */
 #include "worker/lbworker/data/token_text.h"
 
 #include <inttypes.h>
@@ -149,7 +149,8 @@ int32_t *token_text_tokens(const struct token_text *t, const char *words, size_t
 		return words_of(t, words, len, count, err);
 	if (t->known > 0 || t->vocab != TOKEN_TEXT_BYTES) {
 		err_set(err, ERR_USAGE,
-			"a text needs a tokenizer, and there is none beside the model: give --tokenizer FILE "
+			"a text needs a tokenizer, and there is none beside the model: give "
+			"--tokenizer FILE "
 			"(tokenizer.json, tokenizer.model), or --prompt-tokens");
 		return NULL;
 	}

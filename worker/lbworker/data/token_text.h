@@ -18,14 +18,14 @@ enum { TOKEN_TEXT_BYTES = 256 }; /* a vocabulary of that size is taken for bytes
 
 struct token_text;
 
-/* `path`: a tokenizer of any kind, which may have fewer tokens than the model. NULL: bytes where the vocabulary is that
- * small, numbers otherwise. NULL with err. */
+/* `path`: a tokenizer of any kind, which may have fewer tokens than the model. NULL: bytes where
+ * the vocabulary is that small, numbers otherwise. NULL with err. */
 struct token_text *token_text_open(const char *path, size_t vocab, struct err *err);
 void token_text_close(struct token_text *text); /* NULL is fine */
 /* `begins`: nothing was written before it. */
 void token_text_put(const struct token_text *text, int32_t token, bool begins, FILE *to);
-/* The tokens of words[0..len), all below the vocabulary; the caller frees. NULL with err: also where they are
- * not to be had. Names of special tokens in it are text. */
+/* The tokens of words[0..len), all below the vocabulary; the caller frees. NULL with err: also
+ * where they are not to be had. Names of special tokens in it are text. */
 int32_t *token_text_tokens(const struct token_text *text, const char *words, size_t len,
 			   size_t *count, struct err *err);
 /* The token of that name; -1 when there is none. */

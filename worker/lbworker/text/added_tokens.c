@@ -95,8 +95,8 @@ const struct added_token *added_tokens_with_id(const struct added_tokens *a, uin
 	return NULL;
 }
 
-/* The longest that text[0..len) begins with: those that it begins with are before it in the order, each a
- * beginning of the next longer. */
+/* The longest that text[0..len) begins with: those that it begins with are before it in the
+ * order, each a beginning of the next longer. */
 static const struct added_token *longest_at(const struct added_tokens *a, const char *text,
 					    size_t len, bool normalized)
 {

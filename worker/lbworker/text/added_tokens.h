@@ -33,9 +33,9 @@ const struct added_token *added_tokens_named(const struct added_tokens *a, const
 					     size_t len);
 const struct added_token *added_tokens_with_id(const struct added_tokens *a, uint32_t id);
 
-/* The next one in text[from..len), of those that are normalized or those that are not; special ones are only
- * looked for when `specials`. False: none. *start and *stop are where it begins and ends, with white space that
- * belongs to it. */
+/* The next one in text[from..len), of those that are normalized or those that are not; special
+ * ones are only looked for when `specials`. False: none. *start and *stop are where it begins
+ * and ends, with white space that belongs to it. */
 bool added_tokens_next(const struct added_tokens *a, const char *text, size_t len, size_t from,
 		       bool normalized, bool specials, size_t *start, size_t *stop,
 		       const struct added_token **token);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bpe.c - a hash table of pairs; short words by looking at all neighbours for each merge, long ones with a
- * heap. */
+/* bpe.c - a hash table of pairs; short words by looking at all neighbours for each merge, long
+ * ones with a heap. */
 #include "worker/lbworker/text/bpe.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bpe.h - pairs of tokens that become one, by rank (Sennrich et al. 2016): of all neighbours in a word the
- * pair with the lowest rank is merged, the leftmost first, until none is left. */
+/* bpe.h - pairs of tokens that become one, by rank (Sennrich et al. 2016): of all neighbours in
+ * a word the pair with the lowest rank is merged, the leftmost first, until none is left. */
 #ifndef LBWORKER_BPE_H
 #define LBWORKER_BPE_H
 

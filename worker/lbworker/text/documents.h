@@ -23,13 +23,15 @@ struct document {
 	const char *field; /* NULL: a text */
 };
 
-/* Hands each document of the file, from number `from` on, to `each`, which ends it by returning non-zero. *.gz and
- * *.zst are read as what they hold. -1 with err; else what `each` returned last, or 0. */
+/* Hands each document of the file, from number `from` on, to `each`, which ends it by returning
+ * non-zero. *.gz and *.zst are read as what they hold. -1 with err; else what `each` returned
+ * last, or 0. */
 int documents_read(const char *path, const struct documents_rules *rules, uint64_t from,
 		   int (*each)(const struct document *document, void *arg), void *arg,
 		   struct err *err);
 
-/* The text of a document: borrowed from it, or taken out of its JSON into `room`. -1 with "PATH:LINE: …". */
+/* The text of a document: borrowed from it, or taken out of its JSON into `room`. -1 with
+ * "PATH:LINE: …". */
 int document_text(const struct document *document, struct buf *room, const char **text, size_t *len,
 		  struct err *err);
 

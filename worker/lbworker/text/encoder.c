@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* encoder.c - a text's way to tokens: added tokens are found, what lies between them is normalized, split into
- * words, and words become tokens by merging pairs, or by looking them up where they were met before. */
+/* encoder.c - a text's way to tokens: added tokens are found, what lies between them is
+ * normalized, split into words, and words become tokens by merging pairs, or by looking them up
+ * where they were met before. */
 #include "worker/lbworker/text/tokenizer_parts.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sentencepiece.c - SentencePiece's models of the BPE kind (Kudo & Richardson 2018): the part of protocol buffers
- * that they need. Pieces are merged by score, which is the same as by rank. */
+/* sentencepiece.c - SentencePiece's models of the BPE kind (Kudo & Richardson 2018): the part of
+ * protocol buffers that they need. Pieces are merged by score, which is the same as by rank. */
 #include "worker/lbworker/text/tokenizer_parts.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* split.c - each pattern as a function from the beginning of a word to its end. The alternatives stand in
- * the order of the pattern, and give back what a backtracking engine would give back. */
+/* split.c - each pattern as a function from the beginning of a word to its end. The alternatives
+ * stand in the order of the pattern, and give back what a backtracking engine would give back. */
 #include "worker/lbworker/text/split.h"
 
 #include <string.h>
@@ -140,8 +140,8 @@ static unsigned contraction(place at, place end, bool any_case)
 	}
 }
 
-/* \s*[\r\n]+|\s+(?!\S)|\s+, the first of these only where it is asked for; `at` is at white space. With
- * joins_end what ends the text stays whole. */
+/* \s*[\r\n]+|\s+(?!\S)|\s+, the first of these only where it is asked for; `at` is at white
+ * space. With joins_end what ends the text stays whole. */
 static place white_space(place at, place end, bool by_lines, bool joins_end)
 {
 	unsigned width;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* split.h - cuts a text into words before pairs are merged. The patterns of well-known tokenizers are
- * written by hand over unicode.h; any other one runs through PCRE2, slower, and by its Unicode. */
+/* split.h - cuts a text into words before pairs are merged. The patterns of well-known
+ * tokenizers are written by hand over unicode.h; any other one runs through PCRE2, slower, and
+ * by its Unicode. */
 #ifndef LBWORKER_SPLIT_H
 #define LBWORKER_SPLIT_H
 
@@ -35,8 +36,8 @@ bool split_known(struct split *out, const char *pattern);
 /* "gpt2", "cl100k", "llama3", "o200k", "qwen2", "tekken"; *names lists them when there is none. */
 bool split_named(struct split *out, const char *name, const char **names);
 
-/* Behind the last byte of the word that begins at `at`, which is before `end`, the text's. NULL: PCRE2 gave
- * up. REGEX wants UTF-8, the others take any bytes. */
+/* Behind the last byte of the word that begins at `at`, which is before `end`, the text's. NULL:
+ * PCRE2 gave up. REGEX wants UTF-8, the others take any bytes. */
 const unsigned char *split_word(const struct split *split, const unsigned char *at,
 				const unsigned char *end);
 

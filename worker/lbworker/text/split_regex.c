@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* split_regex.c - PCRE2, compiled where it can be; matches are found from where the last one ended. */
+/* split_regex.c - PCRE2, compiled where it can be; matches are found from where the last one
+ * ended. */
 #include "worker/lbworker/text/split_regex.h"
 
 #include <stdlib.h>

@@ -11,8 +11,8 @@ struct split_regex;
 struct split_regex *split_regex_create(const char *pattern, struct err *err);
 void split_regex_destroy(struct split_regex *regex); /* NULL is fine */
 
-/* Behind the match that begins at `at`; where none begins, where the next one does, or `end`. NULL: it takes
- * too long. From `at` to `end` is UTF-8. */
+/* Behind the match that begins at `at`; where none begins, where the next one does, or `end`.
+ * NULL: it takes too long. From `at` to `end` is UTF-8. */
 const unsigned char *split_regex_word(const struct split_regex *regex, const unsigned char *at,
 				      const unsigned char *end);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* tiktoken.c - tiktoken's files: a line for each token, its bytes in base64 and its rank, which is its number.
- * How a text is split, and the special tokens, stand in the programs of those who trained it: here by the number
- * of tokens. */
+/* tiktoken.c - tiktoken's files: a line for each token, its bytes in base64 and its rank, which
+ * is its number. How a text is split, and the special tokens, stand in the programs of those who
+ * trained it: here by the number of tokens. */
 #include "worker/lbworker/text/tokenizer_parts.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tokenizer_json.c - Hugging Face's tokenizer.json, model BPE. What would change a text in a way that is not
- * done here is refused by its name. */
+/* tokenizer_json.c - Hugging Face's tokenizer.json, model BPE. What would change a text in a way
+ * that is not done here is refused by its name. */
 #include "worker/lbworker/text/tokenizer_parts.h"
 
 #include <stdlib.h>
@@ -56,7 +56,8 @@ static int refuse(struct reading *r, const char *key, const char *what)
 	return err_set(r->err, ERR_USAGE, "%s: %.80s is not supported", key, what);
 }
 
-/* Special tokens often stand in the vocabulary, too, and need not be made of bytes: they keep their name. */
+/* Special tokens often stand in the vocabulary, too, and need not be made of bytes: they keep
+ * their name. */
 static int read_vocab(struct reading *r)
 {
 	const char *name;
@@ -217,10 +218,10 @@ static int add_pattern(struct reading *r, const char *pattern)
 	split.regex = split_regex_create(pattern, r->err);
 	if (!split.regex)
 		return err_wrap(r->err, "pre_tokenizer");
-	log_warn(
-		"%s: its pattern is none of those that are built in: it is slower, and letters newer "
-		"than Unicode 14 are not known for letters",
-		r->t->path);
+	log_warn("%s: its pattern is none of those that are built in: it is slower, and letters "
+		 "newer "
+		 "than Unicode 14 are not known for letters",
+		 r->t->path);
 	r->t->regex[r->t->splits] = split.regex;
 	return add_split(r, split);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tokenizer_parts.h - what a tokenizer consists of: for those who read one, and the one who uses it. */
+/* tokenizer_parts.h - what a tokenizer consists of: for those who read one, and the one who uses
+ * it. */
 #ifndef LBWORKER_TOKENIZER_PARTS_H
 #define LBWORKER_TOKENIZER_PARTS_H
 
@@ -42,14 +43,14 @@ int tokenizer_read_tiktoken(struct tokenizer *t, const char *text, size_t len, c
 int tokenizer_read_sentencepiece(struct tokenizer *t, const char *text, size_t len,
 				 struct err *err);
 
-/* For a vocabulary whose numbers are ranks: each way to make a token of two others is a pair. `rank` is by token;
- * NULL: the number itself. */
+/* For a vocabulary whose numbers are ranks: each way to make a token of two others is a pair.
+ * `rank` is by token; NULL: the number itself. */
 void tokenizer_pair_all(struct tokenizer *t, const uint32_t *rank);
 /* Tokens of single bytes, once the vocabulary is there. */
 void tokenizer_find_bytes(struct tokenizer *t);
 
-/* Where no token joins something to a blank behind it, words may end there: the tokens are the same, and words are
- * met again. */
+/* Where no token joins something to a blank behind it, words may end there: the tokens are the
+ * same, and words are met again. */
 void tokenizer_cut_at_blanks(struct tokenizer *t);
 
 #endif

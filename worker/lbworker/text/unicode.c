@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* unicode.c - the table's runs as one byte for each code point; normal form C by the standard's steps. */
+/* unicode.c - the table's runs as one byte for each code point; normal form C by the standard's
+ * steps. */
 #include "worker/lbworker/text/unicode.h"
 
 #include <pthread.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* unicode_table.c - Unicode 16.0: classes, combining classes, canonical (de)compositions. Printed by
- * unicode_table.py; not to be edited. */
+/* unicode_table.c - Unicode 16.0: classes, combining classes, canonical (de)compositions.
+ * Printed by unicode_table.py; not to be edited. */
 #include "worker/lbworker/text/unicode_table.h"
 
 /* clang-format off */

@@ -71,8 +71,8 @@ def table(head, rows):
 
 # clang-format: the rows are a machine's.
 print("""/* SPDX-License-Identifier: MIT */
-/* unicode_table.c - Unicode 16.0: classes, combining classes, canonical (de)compositions. Printed by
- * unicode_table.py; not to be edited. */
+/* unicode_table.c - Unicode 16.0: classes, combining classes, canonical (de)compositions.
+ * Printed by unicode_table.py; not to be edited. */
 #include "worker/lbworker/text/unicode_table.h"
 
 /* clang-format off */""")
