@@ -15,6 +15,7 @@
 #include "common/base/accounts.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 #include "common/run/members.h"
 #include "common/run/run_state.h"
 #include "common/base/text.h"
@@ -385,4 +386,42 @@ void team_clear(struct team *team)
 	}
 	free(team->exports);
 	*team = (struct team){ 0 };
+}
+
+/* --- where things are ------------------------------------------------------------------------- */
+
+char *team_folder(const char *home, struct err *err)
+{
+	const char *named = getenv("LB_TEAM");
+	char *link, folder[PATH_MAX];
+	ssize_t len;
+
+	if (named && named[0])
+		return xstrdup(named);
+	link = path_join("%s/team", home);
+	len = readlink(link, folder, sizeof(folder));
+	if (len < 0)
+		err_set(err, ERR_USAGE,
+			"which team? %s leads to no folder (team.folder of "
+			"lbd.toml makes it), and $LB_TEAM names none",
+			link);
+	free(link);
+	return len < 0 ? NULL : xstrndup(folder, (size_t)len);
+}
+
+const struct team_export *team_export_of(const struct team *team, const char *user)
+{
+	for (size_t n = 0; n < team->count; n++)
+		if (strcmp(team->exports[n].user, user) == 0)
+			return &team->exports[n];
+	return NULL;
+}
+
+char *team_run_folder(const struct team_export *export, const char *name)
+{
+	const char *slash = export->switches ? strrchr(export->switches, '/') : NULL;
+
+	return slash ? path_join("%.*s/runs/%s", (int)(slash - export->switches), export->switches,
+				 name)
+		     : NULL;
 }

@@ -312,7 +312,8 @@ static int keep_out(const char *home, struct err *err)
 	else if (is_held)
 		err_set(err, ERR_REFUSED,
 			"%s: an lbd, or another move, is at work there: say lbctl daemon stop, then "
-			"this, then lbctl daemon start; jobs run on meanwhile", home);
+			"this, then lbctl daemon start; jobs run on meanwhile",
+			home);
 	if (fd >= 0 && is_held)
 		close(fd);
 	free(path);
@@ -360,7 +361,8 @@ static int refuse_place(const struct carry *c, struct err *err)
 	if (has_run_elsewhere(c->from))
 		return err_set(err, ERR_REFUSED,
 			       "%s: runs of it are still where it was before: when they are over, "
-			       "fetch them with lbctl home move %s", c->from, c->from);
+			       "fetch them with lbctl home move %s",
+			       c->from, c->from);
 	return home_check(c->from, err);
 }
 
@@ -393,7 +395,8 @@ int home_carry(const char *home, const char *to, int *left, struct err *err)
 		err_errno(err, "%s", home);
 	lock = real ? keep_out(real, err) : -1;
 	if (lock >= 0) {
-		c = (struct carry){ .from = xstrdup(from), .to = xstrdup(to),
+		c = (struct carry){ .from = xstrdup(from),
+				    .to = xstrdup(to),
 				    .left = path_join("%s.left", from),
 				    .part = path_join("%s.moving", to) };
 		rc = carry(&c, is_there, mark != NULL, err);

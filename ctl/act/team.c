@@ -4,7 +4,6 @@
  * decided by the rights there, and by who looks at the file; nobody else's daemon is asked. */
 #include <dirent.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,26 +19,6 @@
 enum { TOLD_REFUSED = 10, FRESH_MS = 1000, RECORD_MAX_BYTES = 4 * 1024 * 1024 };
 
 /* --- where and what --------------------------------------------------------------------------- */
-
-/* $LB_TEAM, else where lbd's link leads; who runs no lbd has none. Owned; NULL with err. */
-static char *team_folder(const struct ctl *ctl, struct err *err)
-{
-	const char *named = getenv("LB_TEAM");
-	char *link, folder[PATH_MAX];
-	ssize_t len;
-
-	if (named && named[0])
-		return xstrdup(named);
-	link = path_join("%s/team", ctl->client.home);
-	len = readlink(link, folder, sizeof(folder));
-	if (len < 0)
-		err_set(err, ERR_USAGE,
-			"which team? %s leads to no folder (team.folder of "
-			"lbd.toml makes it), and $LB_TEAM names none",
-			link);
-	free(link);
-	return len < 0 ? NULL : xstrndup(folder, (size_t)len);
-}
 
 struct refusals {
 	const struct ctl *ctl;
@@ -67,7 +46,7 @@ static int load(struct ctl *ctl, struct err *err)
 
 	if (ctl->has_team)
 		return 0;
-	folder = team_folder(ctl, err);
+	folder = team_folder(ctl->client.home, err);
 	if (!folder)
 		return -1;
 	refusals.folder = folder;
@@ -237,13 +216,15 @@ int team_word(const char *word, char user[TEAM_USER_BYTES + 1], struct selector 
 
 static const struct team_export *export_of(struct ctl *ctl, const char *user, struct err *err)
 {
+	const struct team_export *export;
+
 	if (load(ctl, err) < 0)
 		return NULL;
-	for (size_t n = 0; n < ctl->team.count; n++)
-		if (strcmp(ctl->team.exports[n].user, user) == 0)
-			return &ctl->team.exports[n];
-	err_set(err, ERR_NOT_FOUND, "%s tells the team of no runs; see: lbctl ls --team", user);
-	return NULL;
+	export = team_export_of(&ctl->team, user);
+	if (!export)
+		err_set(err, ERR_NOT_FOUND, "%s tells the team of no runs; see: lbctl ls --team",
+			user);
+	return export;
 }
 
 static json_t *run_of(const struct team_export *export, const char *name)
@@ -311,15 +292,6 @@ char *team_find(struct ctl *ctl, const char *name, struct err *err)
 		found = export;
 	}
 	return found ? xasprintf("%s/%s", found->user, name) : NULL;
-}
-
-char *team_run_folder(const struct team_export *export, const char *name)
-{
-	const char *slash = export->switches ? strrchr(export->switches, '/') : NULL;
-
-	return slash ? path_join("%.*s/runs/%s", (int)(slash - export->switches), export->switches,
-				 name)
-		     : NULL;
 }
 
 /* What lbd keeps of a run beside its files; absent members where it cannot be read. */

@@ -164,8 +164,6 @@ int team_order(struct ctl *ctl, const char *word, enum switch_level level, bool 
 int team_each(struct ctl *ctl,
 	      json_t *(*make)(const json_t *run, const char *dir, const char *user), json_t *list,
 	      struct err *err);
-/* The folder of a run beside the switches that the export names; owned, NULL when it names none. */
-char *team_run_folder(const struct team_export *export, const char *name);
 /* The export and the run that OWNER/NAME means, both borrowed until the next call; read anew when
  * they were read more than a second ago. NULL with err. */
 json_t *team_run(struct ctl *ctl, const char *word, const struct team_export **export,

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "common/run/attempt.h"
+#include "common/run/team.h"
+#include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/checkpoint/manifest.h"
@@ -26,15 +28,51 @@ static bool holds(const char *folder, const char *name)
 	return there;
 }
 
-/* Where the run of that name has its things; NULL where there is no such run. */
-static char *run_folder(const char *name)
+/* "ada/first": the length of the owner's name; 0: it is called otherwise. */
+static size_t owner_len(const char *name)
 {
-	char *home = name_check(name, NULL) == 0 ? path_lb_home(NULL) : NULL;
-	char *folder = home ? path_join("%s/runs/%s", home, name) : NULL;
+	const char *slash = strchr(name, '/');
 
+	return slash && name_check(slash + 1, NULL) == 0 ? (size_t)(slash - name) : 0;
+}
+
+/* Of OWNER/RUN, by what the team is told; NULL with err. */
+static char *colleague_folder(const char *name, const char *home, struct err *err)
+{
+	char *owner = xstrndup(name, owner_len(name)), *folder = NULL;
+	char *team_at = team_folder(home, err);
+	const struct team_export *export;
+	struct team team;
+
+	if (team_at && team_read(team_at, clock_wall_ms(), &team, NULL, NULL, err) == 0) {
+		export = team_export_of(&team, owner);
+		folder = export ? team_run_folder(export, name + strlen(owner) + 1) : NULL;
+		if (!folder)
+			err_set(err, ERR_NOT_FOUND,
+				"%s tells the team of no runs; see: lbctl ls --team", owner);
+		team_clear(&team);
+	}
+	free(team_at);
+	free(owner);
+	return folder;
+}
+
+/* Where the run of that name has its things; NULL where there is no such run, with err for
+ * a colleague's. */
+static char *run_folder(const char *name, struct err *err)
+{
+	bool is_mine = name_check(name, NULL) == 0;
+	char *home = is_mine || owner_len(name) ? path_lb_home(NULL) : NULL, *folder = NULL;
+
+	if (home && is_mine)
+		folder = path_join("%s/runs/%s", home, name);
+	else if (home)
+		folder = colleague_folder(name, home, err);
 	free(home);
 	if (folder && file_exists(folder))
 		return folder;
+	if (folder && !is_mine)
+		err_set(err, ERR_NOT_FOUND, "%s: no such run, or its folder is closed", folder);
 	free(folder);
 	return NULL;
 }
@@ -81,7 +119,7 @@ static char *checkpoints_of(const char *folder)
 
 char *model_path_checkpoints(const char *named)
 {
-	char *run = run_folder(named), *path = checkpoints_of(named);
+	char *path = checkpoints_of(named), *run = path ? NULL : run_folder(named, NULL);
 
 	if (!path && run)
 		path = checkpoints_of(run);
@@ -102,7 +140,11 @@ static int no_model(const char *named, const char *where, struct err *err)
 	struct err why = { 0 };
 	char *home = path_lb_home(&why);
 
-	if (file_exists(where))
+	if (owner_len(named) && !file_exists(where)) {
+		free(run_folder(named, &why));
+		err_set(err, ERR_NOT_FOUND, "%s: no such folder, and no run of a colleague: %s",
+			named, why.text);
+	} else if (file_exists(where))
 		err_set(err, ERR_NOT_FOUND,
 			"%s: holds no model (config.json) and no checkpoint yet (step-00000100)",
 			where);

@@ -11,6 +11,7 @@
  *   a folder of checkpoints, a run's   its newest valid checkpoint
  *   folder, or a dump_folder
  *   no path, but the name of a run     that of $LB_HOME/runs/NAME
+ *   no path, but OWNER/RUN             a colleague's, where the team's files say it is
  * A checkpoint that does not hold is passed over and said. */
 char *model_path(const char *named, struct err *err);
 
