@@ -24,7 +24,7 @@ static int add_patch(json_t *code, const struct git *g, const char *head, const 
 {
 	char *patch = git_patch(g, head, tree, CODE_PATCH_MAX_BYTES, err);
 
-	if (patch && patch[0])
+	if (patch)
 		json_object_set_new(code, "patch", js_bytes(patch));
 	free(patch);
 	return patch ? 0 : -1;
@@ -42,6 +42,9 @@ static int add_changes(json_t *code, const struct git *g, const char *head, stru
 	js_set_str(code, "tree", tree);
 	if (left_out > 0)
 		js_set_int(code, "left_out", (int64_t)left_out);
+	js_set_int(code, "changed_files", 0);
+	if (strcmp(head, tree) == 0)
+		return 0;
 	names = git_changed(g, head, tree, err);
 	if (!names)
 		return -1;
@@ -54,17 +57,16 @@ static int add_changes(json_t *code, const struct git *g, const char *head, stru
 
 static int add_commit(json_t *code, const struct git *g, struct err *err)
 {
-	char head[GIT_ID_BYTES], *branch = git_branch(g);
-	bool is_commit;
-	int rc = git_head(g, head, &is_commit, err);
+	struct git_head head;
+	int rc = git_head(g, &head, err);
 
 	json_object_set_new(code, "root", js_bytes(g->root));
-	if (rc == 0 && is_commit)
-		js_set_str(code, "commit", head);
-	if (branch)
-		json_object_set_new(code, "branch", js_bytes(branch));
-	free(branch);
-	return rc == 0 ? add_changes(code, g, head, err) : -1;
+	if (head.commit[0])
+		js_set_str(code, "commit", head.commit);
+	if (head.branch)
+		json_object_set_new(code, "branch", js_bytes(head.branch));
+	free(head.branch);
+	return rc == 0 ? add_changes(code, g, head.tree, err) : -1;
 }
 
 /* --- what it runs on -------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
 /* Asks git: no library knows its configuration, attributes and object formats as well. */
 #include "ctl/code/git.h"
 
-#include <jansson.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,11 @@
 #include "common/base/text.h"
 #include "ctl/base/program.h"
 
-enum { TIMEOUT_MS = 10 * 1000, LIST_MAX_BYTES = 1024 * 1024 };
+enum {
+	TIMEOUT_MS = 5 * 1000,
+	LIST_MAX_BYTES = 1024 * 1024,
+	INDEX_MAX_BYTES = 256 * 1024 * 1024,
+};
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
@@ -88,47 +92,32 @@ static int ask_id(const struct git *g, const char *const argv[], char id[GIT_ID_
 
 /* Our objects lie in the scratch folder and theirs are looked up: by a link, as the list of
  * alternates is split at colons, which a path may have. */
-static int link_objects(struct git *g, struct err *err)
+static int link_objects(const struct git *g, const char *theirs, struct err *err)
 {
-	static const char *const ask[] = { "rev-parse", "--git-path", "objects", NULL };
-	char *told = ask_in(g->root, NULL, ask, err), *ours = path_join("%s/objects", g->scratch);
-	char *theirs = told ? told[0] == '/' ? xstrdup(told) : path_join("%s/%s", g->root, told)
-			    : NULL;
-	char *link = path_join("%s/theirs", g->scratch);
-	int rc = -1;
+	char *ours = path_join("%s/objects", g->scratch),
+	     *link = path_join("%s/theirs", g->scratch);
+	int rc = folder_make(ours, 0700, err);
 
-	if (theirs && folder_make(ours, 0700, err) == 0)
-		rc = symlink(theirs, link) == 0 ? 0 : err_errno(err, "%s", link);
-	free(told);
+	if (rc == 0 && symlink(theirs, link) < 0)
+		rc = err_errno(err, "%s", link);
 	free(ours);
-	free(theirs);
 	free(link);
 	return rc;
 }
 
 /* With what the index knows of times and sizes git need not read every file again. */
-static int copy_index(struct git *g, struct err *err)
+static int copy_index(const struct git *g, const char *theirs, struct err *err)
 {
-	static const char *const ask[] = { "rev-parse", "--git-path", "index", NULL };
-	char *told = ask_in(g->root, NULL, ask, err);
-	char *theirs = told ? told[0] == '/' ? xstrdup(told) : path_join("%s/%s", g->root, told)
-			    : NULL;
-	char *ours = path_join("%s/index", g->scratch), *text = NULL;
+	char *ours = path_join("%s/index", g->scratch);
 	struct err why = { 0 };
 	size_t len;
-	int rc = -1;
+	char *text = file_read(theirs, INDEX_MAX_BYTES, &len, &why);
+	int rc = 0;
 
-	if (theirs) {
-		text = file_read(theirs, (size_t)256 * 1024 * 1024, &len, &why);
-		if (text)
-			rc = file_write_visible(ours, text, len, 0600, err);
-		else if (why.code == ERR_NOT_FOUND)
-			rc = 0; /* nothing was ever added */
-		else
-			*err = why;
-	}
-	free(told);
-	free(theirs);
+	if (text)
+		rc = file_write_visible(ours, text, len, 0600, err);
+	else if (why.code != ERR_NOT_FOUND) /* nothing was ever added */
+		rc = err_set(err, why.code, "%s", why.text);
 	free(ours);
 	free(text);
 	return rc;
@@ -146,20 +135,36 @@ static char *make_scratch(struct err *err)
 	return NULL;
 }
 
+/* What git tells as relative is so to the folder in which it was asked. */
+static char *absolute(const char *folder, const char *path)
+{
+	return path[0] == '/' ? xstrdup(path) : path_join("%s/%s", folder, path);
+}
+
 int git_open(struct git *g, const char *folder, struct err *err)
 {
-	static const char *const ask[] = { "rev-parse", "--show-toplevel", NULL };
+	static const char *const ask[] = { "rev-parse",  "--show-toplevel", "--git-path", "objects",
+					   "--git-path", "index",           NULL };
+	char *told = ask_in(folder, NULL, ask, err), *rest = told;
+	const char *root = strsep(&rest, "\n"), *objects = strsep(&rest, "\n"), *index = rest;
+	char *their_objects, *their_index;
+	int rc = -1;
 
-	*g = (struct git){ .root = ask_in(folder, NULL, ask, err) };
-	if (g->root && g->root[0] != '/') {
+	*g = (struct git){ 0 };
+	if (told && index && root[0] == '/') {
+		g->root = xstrdup(root);
+		g->scratch = make_scratch(err);
+		their_objects = absolute(folder, objects);
+		their_index = absolute(folder, index);
+		if (g->scratch && link_objects(g, their_objects, err) == 0)
+			rc = copy_index(g, their_index, err);
+		free(their_objects);
+		free(their_index);
+	} else if (told) {
 		err_set(err, ERR_NOT_FOUND, "%s: a repository without files", folder);
-		free(g->root);
-		g->root = NULL;
 	}
-	if (!g->root)
-		return -1;
-	g->scratch = make_scratch(err);
-	return g->scratch && link_objects(g, err) == 0 ? copy_index(g, err) : -1;
+	free(told);
+	return rc;
 }
 
 void git_close(struct git *g)
@@ -173,22 +178,35 @@ void git_close(struct git *g)
 
 /* --- commits and trees ------------------------------------------------------------------------ */
 
-int git_head(const struct git *g, char id[GIT_ID_BYTES], bool *is_commit, struct err *err)
+/* Of nothing at all. */
+static int empty_head(const struct git *g, struct git_head *head, struct err *err)
 {
-	static const char *const head[] = { "rev-parse", "--verify", "--quiet", "HEAD^{commit}",
-					    NULL };
 	static const char *const empty[] = { "hash-object", "-w", "-t", "tree", "/dev/null", NULL };
-	struct err none = { 0 };
+	static const char *const branch[] = { "symbolic-ref", "--quiet", "--short", "HEAD", NULL };
 
-	*is_commit = ask_id(g, head, id, &none) == 0;
-	return *is_commit ? 0 : ask_id(g, empty, id, err);
+	head->branch = git_ask(g, branch, NULL);
+	return ask_id(g, empty, head->tree, err);
 }
 
-char *git_branch(const struct git *g)
+int git_head(const struct git *g, struct git_head *head, struct err *err)
 {
-	static const char *const ask[] = { "symbolic-ref", "--quiet", "--short", "HEAD", NULL };
+	static const char *const ask[] = { "rev-parse",    "HEAD^{commit}", "HEAD^{tree}",
+					   "--abbrev-ref", "HEAD",          NULL };
+	struct err none = { 0 };
+	char *told = git_ask(g, ask, &none), *rest = told;
+	const char *commit = strsep(&rest, "\n"), *tree = strsep(&rest, "\n"), *branch = rest;
+	int rc = 0;
 
-	return git_ask(g, ask, NULL);
+	*head = (struct git_head){ .branch = NULL };
+	if (branch) {
+		snprintf(head->commit, GIT_ID_BYTES, "%s", commit);
+		snprintf(head->tree, GIT_ID_BYTES, "%s", tree);
+		head->branch = strcmp(branch, "HEAD") == 0 ? NULL : xstrdup(branch);
+	} else {
+		rc = empty_head(g, head, err);
+	}
+	free(told);
+	return rc;
 }
 
 /* Writes the names of what git neither knows nor ignores, as far as it fits, to `path`. */

@@ -7,8 +7,8 @@
 #ifndef CTL_CODE_GIT_H
 #define CTL_CODE_GIT_H
 
-#include <stdbool.h>
 #include <stddef.h>
+#include <jansson.h>
 
 #include "common/base/err.h"
 
@@ -25,13 +25,15 @@ int git_open(struct git *g, const char *folder, struct err *err);
 void git_close(struct git *g);
 
 /* Runs `git ARGV…` in the root; argv ends with NULL. What it printed, owned; NULL with err when it
- * cannot be started, takes longer than 10 s, or fails (err has its last line). */
+ * cannot be started, takes longer than 5 s, or fails (err has its last line). */
 char *git_ask(const struct git *g, const char *const argv[], struct err *err);
 
-/* The commit in use, or of nothing at all the empty tree; *is_commit says which. */
-int git_head(const struct git *g, char id[GIT_ID_BYTES], bool *is_commit, struct err *err);
-/* The name of the branch, owned; NULL: detached. */
-char *git_branch(const struct git *g);
+struct git_head {
+	char commit[GIT_ID_BYTES]; /* "": nothing was ever committed */
+	char tree[GIT_ID_BYTES];   /* its files; then those of nothing */
+	char *branch;              /* owned; NULL: detached */
+};
+int git_head(const struct git *g, struct git_head *head, struct err *err);
 
 /* A tree of the files as they are now: all that git knows of, and those that it neither knows nor
  * ignores, up to `max_bytes` each and `max_files` of them. *left_out: how many of these did not fit. */
@@ -46,6 +48,6 @@ int git_tree_of_patch(const struct git *g, const char *base, const char *patch,
 char *git_patch(const struct git *g, const char *from, const char *to, size_t max_bytes,
 		struct err *err);
 /* The names that differ, a JSON array, a new reference. */
-struct json_t *git_changed(const struct git *g, const char *from, const char *to, struct err *err);
+json_t *git_changed(const struct git *g, const char *from, const char *to, struct err *err);
 
 #endif
