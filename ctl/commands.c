@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The table is the whole command language: dispatch, usage, help and the test that compares the
- * man page and the completions with it all read it. */
+/* commands.c - the table is the whole command language: dispatch, usage, help and the test that
+ * compares the man page and the completions with it all read it. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

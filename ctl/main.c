@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ctl/ - lbctl. Here are the program and its table of commands.
  *
- * lbctl - what a person types to submit runs, to see them and to end them. */
+ * main.c - lbctl: what a person types to submit runs, to see them and to end them. */
 #include <fcntl.h>
 #include <locale.h>
 #include <signal.h>

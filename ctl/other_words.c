@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Words that people bring from Slurm, Docker, systemd and the shell, and the commands that they
- * mean. */
+/* other_words.c - words that people bring from Slurm, Docker, systemd and the shell, and the
+ * commands that they mean. */
 #include <string.h>
 
 #include "ctl/base/command.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* handlers.c - the table of verbs, and the handlers that are too small for a room. */
 #include "daemon/recover/backup.h"
 #include "daemon/handlers.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* accounting.c - see accounting.h.
+/* accounting.c - runs sacct for all who ask, one at a time.
  *
- *   ask ─▶ waiting ─▶ (a turn of the loop later, no sacct running) ─▶ asked ─▶ answers
- */
+ *   ask ─▶ waiting ─▶ (a turn of the loop later, no sacct running) ─▶ asked ─▶ answers */
 #include "slurm/accounting.h"
 
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* helper_process.c - see helper_process.h. The process and its two pipes are one object, which
- * outlives its place in the helper until libuv has reaped the child: a handle closed earlier would
- * leave a zombie. */
+/* helper_process.c - starts, feeds, hears and kills a helper. The process and its two pipes are one
+ * object, which outlives its place in the helper until libuv has reaped the child: a handle closed
+ * earlier would leave a zombie. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

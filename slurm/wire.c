@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wire.c - see wire.h. */
+/* wire.c - a job's comment and its row in a poll, as text and back. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

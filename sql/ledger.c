@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening, checking, migrating and committing. The queries are in ledger_*.c beside this file.
- * What a failure means decides much of the code here: ledger_errors.c. */
+/* ledger.c - opening, checking, migrating and committing. The queries are in ledger_*.c beside this
+ * file. What a failure means decides much of the code here: ledger_errors.c. */
 #define QUERY_TEXTS
 #include "sql/ledger_internal.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The queries about attempts and the launches in them. */
+/* ledger_attempts.c - the queries about attempts and the launches in them. */
 #include "sql/ledger_internal.h"
 
 static const struct column attempt_columns[] = {

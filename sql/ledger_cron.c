@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The queries about periodic jobs. */
+/* ledger_cron.c - the queries about periodic jobs. */
 #include "sql/ledger_internal.h"
 
 static const struct column entry_columns[] = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What SQLite's answers mean to people and to the transaction that met them; who may write at all.
+/* ledger_errors.c - what SQLite's answers mean to people and to the transaction that met them; who
+ * may write at all.
  *
  * What a write failure means decides most of the code here. A broken constraint undoes one
  * statement. A write that finds the disk full undoes the whole transaction: `lost` then refuses the

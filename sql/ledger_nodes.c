@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The queries about the nodes that attempts ran on, and small facts about lbd itself. */
+/* ledger_nodes.c - the queries about the nodes that attempts ran on, and small facts about lbd
+ * itself. */
 #include "sql/ledger_internal.h"
 
 #include <stdio.h>

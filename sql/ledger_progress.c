@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The queries about what a run leaves behind as it goes: checkpoints, metrics, events. */
+/* ledger_progress.c - the queries about what a run leaves behind as it goes: checkpoints, metrics,
+ * events. */
 #include <math.h>
 
 #include "sql/ledger_internal.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The queries about runs that are removed for good. */
+/* ledger_removals.c - the queries about runs that are removed for good. */
 #include "sql/ledger_internal.h"
 
 static const struct column removal_columns[] = {

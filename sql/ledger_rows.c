@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Between C and SQL: binding, running, reading. Everything the queries have in common. */
+/* ledger_rows.c - between C and SQL: binding, running, reading. Everything the queries have in
+ * common. */
 #include "sql/ledger_internal.h"
 
 #include <assert.h>

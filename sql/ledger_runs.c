@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The queries about runs. */
+/* ledger_runs.c - the queries about runs. */
 #include "sql/ledger_internal.h"
 
 #include <math.h>

@@ -481,6 +481,27 @@ check_purposes() {
 	done
 }
 
+# What a .c file does stands on its top, behind its own name (so that a name that is no longer true is
+# found): "/* ledger.c - opens, …", or in the paragraph behind what the room is for.
+check_first_lines() {
+	# shellcheck disable=SC2046
+	awk '
+	function tell() {
+		if (file != "" && !is_said)
+			print file ": does not say on top what it does (\"/* " name " - …\")"
+	}
+	FNR == 1 {
+		tell()
+		file = name = FILENAME
+		sub(/.*\//, "", name)
+		is_said = 0
+	}
+	FNR <= 8 && substr($0, 3, length(name) + 4) == " " name " - " {
+		is_said = !index($0, "- see ")
+	}
+	END { tell() }' $(sources c cc cu) /dev/null
+}
+
 # Files that documents name in backquotes exist: as they stand there, beside the document, or in the room
 # whose paragraph it is.
 check_documents() {
@@ -515,6 +536,7 @@ check_all() {
 	report "no files call each other in a circle, but in folders excused" \
 		"$(check_objects; check_circles)"
 	report "each room says on top of one file what it is for" "$(check_purposes)"
+	report "each source says on top what it does" "$(check_first_lines)"
 	report "documents name each room, and files that exist" "$(check_documents)"
 	report "each library has one place" "$(check_libraries)"
 	report "no banned function is called" "$(check_banned)"
@@ -523,7 +545,7 @@ check_all() {
 
 # A source with its object; fails where there is no compiler.
 unit() {	# DIR FOLDER NAME CODE
-	printf '/* SPDX-License-Identifier: MIT */\n%s\n' "$4" >"$1/$2/$3.c"
+	printf '/* SPDX-License-Identifier: MIT */\n/* %s.c - a unit. */\n%s\n' "$3" "$4" >"$1/$2/$3.c"
 	mkdir -p "$1/build/obj/$2"
 	${CC:-cc} -c -o "$1/build/obj/$2/$3.o" "$1/$2/$3.c"
 }
@@ -534,9 +556,9 @@ bad_tree() {	# DIR
 		"$1/tests" "$1/docs"
 	for file in common/ok.h common/ok.c ctl/bad.c sql/ledger.h sql/ledger.c attic/old.c \
 		daemon/fine.c tests/any.c; do
-		echo '/* SPDX-License-Identifier: MIT */' >"$1/$file"
+		printf '/* SPDX-License-Identifier: MIT */\n/* %s - a file. */\n' "${file##*/}" >"$1/$file"
 	done
-	echo '/* SPDX-License-Identifier: MIT */' >"$1/slurm/helper/main.c"
+	printf '/* SPDX-License-Identifier: MIT */\n/* main.c - a file. */\n' >"$1/slurm/helper/main.c"
 	cat >>"$1/ctl/bad.c" <<'END'
 #include "sql/ledger.h"
 #include "common/absent.h"
@@ -562,8 +584,11 @@ END
 	unit "$1" sql callee 'int callee(void); int callee(void) { return 0; }'
 	unit "$1" sql straight 'int callee(void); int s(void); int s(void) { return callee(); }'
 	for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-		echo '/* SPDX-License-Identifier: MIT */' >"$1/sql/$i.c"
+		printf '/* SPDX-License-Identifier: MIT */\n/* %s.c - a file. */\n' "$i" >"$1/sql/$i.c"
 	done
+	echo '/* SPDX-License-Identifier: MIT */' >"$1/sql/1.c"
+	sed -i 's/3\.c/4.c/' "$1/sql/3.c"
+	sed -i 's/a file/see 5.h/' "$1/sql/5.c"
 	echo 'select 1' >"$1/sql/plain.sql"
 	for file in common/ok ctl/say daemon/say daemon/more; do
 		printf '/* SPDX-License-Identifier: MIT */\n/* %s/ - a room. */\n' "${file%/*}" >"$1/$file.h"
@@ -581,12 +606,12 @@ attic/old.c: this folder is in no layer
 build: 25 sources have no object there: run make first
 common: a.c wants b of b.c wants c of c.c wants a of a.c: a circle
 common: is excused for its size, but has only 5 units
-ctl/bad.c:2: "sql/ledger.h": ctl/ may not include sql/
-ctl/bad.c:3: "common/absent.h": no such header; includes start at the top folder
-ctl/bad.c:4: "queries.h": belongs to sql/
-ctl/bad.c:5: <uv.h> is for daemon slurm only
-ctl/bad.c:6: <curses.h> is for - only
-ctl/bad.c:7: atoi() is banned
+ctl/bad.c:3: "sql/ledger.h": ctl/ may not include sql/
+ctl/bad.c:4: "common/absent.h": no such header; includes start at the top folder
+ctl/bad.c:5: "queries.h": belongs to sql/
+ctl/bad.c:6: <uv.h> is for daemon slurm only
+ctl/bad.c:7: <curses.h> is for - only
+ctl/bad.c:8: atoi() is banned
 ctl: is excused for its size, but has only 1 units
 daemon: 2 files say on top what the room is for ("/* daemon/ - …")
 daemon: is excused for its size, but has only 1 units
@@ -594,6 +619,9 @@ docs/ARCHITECTURE.md: has no paragraph **`slurm/helper/`**
 docs/ARCHITECTURE.md:1: gone.h: there is no such file
 docs/ARCHITECTURE.md:2: ok.h: there is no such file
 slurm/helper/main.c: no line "SPDX-License-Identifier: GPL-2.0-or-later" at its top
+sql/1.c: does not say on top what it does ("/* 1.c - …")
+sql/3.c: does not say on top what it does ("/* 3.c - …")
+sql/5.c: does not say on top what it does ("/* 5.c - …")
 sql/plain.sql: no line "SPDX-License-Identifier: MIT" at its top
 sql: 0 files say on top what the room is for ("/* sql/ - …")
 sql: 23 units, more than 20: split it into rooms

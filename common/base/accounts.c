@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* accounts.c - see accounts.h. */
+/* accounts.c - asks getpwnam_r and its like with a buffer that grows. */
 #include "common/base/accounts.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* bytes.c - strings to JSON: as they are where they are UTF-8, else as hexadecimal digits. */
 #include "common/base/bytes.h"
 
 #include <stdio.h>

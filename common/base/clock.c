@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* clock.c - asks the system's clocks, and writes times and durations as text. */
 #include "common/base/clock.h"
 
 #include <stdio.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Every text is made in a local buffer first: callers may pass err->text itself as an argument,
- * and err_wrap must not lose the old text before the new one stands. */
+/* err.c - makes an error's one line, and puts context in front of it.
+ *
+ * Every text is made in a local buffer first: callers may pass err->text itself as an argument, and
+ * err_wrap must not lose the old text before the new one stands. */
 #include "common/base/err.h"
 
 #include <errno.h>

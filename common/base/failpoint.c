@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* failpoint.c - reads LB_FAILPOINT once and counts how often each point was reached. */
 #include "common/base/failpoint.h"
 
 #include <fcntl.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that survive a power cut: write beside, fsync, rename or link, fsync the folder. Folders
- * are removed through descriptors, never through paths that somebody could swap for a link. */
+/* files.c - files that survive a power cut: write beside, fsync, rename or link, fsync the folder.
+ * Folders are removed through descriptors, never through paths that somebody could swap for a
+ * link. */
 #include "common/base/files.h"
 
 #include <dirent.h>

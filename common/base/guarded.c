@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who could change a file: by its own mode, or by that of a folder on the way to it. */
+/* guarded.c - who could change a file: by its own mode, or by that of a folder on the way to it. */
 #include "common/base/guarded.h"
 
 #include <errno.h>

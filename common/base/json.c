@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* jansson recurses once per level, 2048 deep by default, and its tree is walked recursively by
+/* json.c - parses JSON of bounded depth, and reads members by type.
+ *
+ * jansson recurses once per level, 2048 deep by default, and its tree is walked recursively by
  * everybody else; a scan over the brackets refuses deep text before anything is built. */
 #include "common/base/json.h"
 

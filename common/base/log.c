@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A line is one write(2), so that lines of several processes on one stderr never interleave.
+/* log.c - writes lines to stderr, as journald or a person reads them.
+ *
+ * A line is one write(2), so that lines of several processes on one stderr never interleave.
  *
  * JOURNAL_STREAM is inherited by children whose stderr goes elsewhere (a job's out.log), so it
  * counts only when it names the very file that our stderr is: device and inode, as systemd.exec(5)

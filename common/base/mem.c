@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Programs of this size cannot do anything sensible without memory, and a path that is never
- * tested would only pretend to. So we end loudly; systemd or lbd starts us again. */
+/* mem.c - malloc, strdup and printf that end the program when there is no memory.
+ *
+ * Programs of this size cannot do anything sensible without memory, and a path that is never tested
+ * would only pretend to. So we end loudly; systemd or lbd starts us again. */
 #include "common/base/mem.h"
 
 #include <stdarg.h>

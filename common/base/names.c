@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Names end in paths, job comments, terminals and shell commands that people paste, so the allowed
+/* names.c - checks names of runs, and draws them.
+ *
+ * Names end in paths, job comments, terminals and shell commands that people paste, so the allowed
  * set is small and one function knows it. */
 #include "common/base/names.h"
 

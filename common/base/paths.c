@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* paths.c - puts paths together, and finds $LB_HOME and the programs beside this one. */
 #include "common/base/paths.h"
 
 #include <limits.h>

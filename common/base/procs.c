@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* procs.c - see procs.h. */
+/* procs.c - a process is its pid and the time of its start, from /proc. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

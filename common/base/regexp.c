@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* regexp.c - compiles and matches by PCRE2, with limits, so that no pattern takes for ever. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "common/base/regexp.h"
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* shell_words.c - blanks, quotes and backslashes as a POSIX shell reads them; nothing is
+ * expanded. */
 #include "common/base/shell_words.h"
 
 #include <stdbool.h>

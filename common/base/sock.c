@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* sun_path is 108 bytes, and people keep their state in deep folders. The kernel resolves
+/* sock.c - connects to and listens at Unix sockets, also at paths that are too long for them.
+ *
+ * sun_path is 108 bytes, and people keep their state in deep folders. The kernel resolves
  * /proc/self/fd/N/name like any path, so an open folder stands in for its long name. */
 #include "common/base/sock.h"
 

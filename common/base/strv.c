@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* strv.c - lists of strings that grow by doubling. */
 #include "common/base/strv.h"
 
 #include <stdlib.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Whatever a trainer, a file name or a config says may end on somebody's terminal. An escape
+/* text.c - takes out of text what a terminal would act upon.
+ *
+ * Whatever a trainer, a file name or a config says may end on somebody's terminal. An escape
  * sequence there can retitle windows or forge lines, hence one filter for errors and logs. C1
  * controls (U+0080..U+009F) count too: some terminals obey them. */
 #include "common/base/text.h"

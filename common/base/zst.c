@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* zst.c - compresses a file into the place of the old one, and reads one back piece by piece. */
 #include "common/base/zst.h"
 
 #include <errno.h>

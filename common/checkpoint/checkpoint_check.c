@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Is a checkpoint whole? Its layout's own marks first, then file by file, then beside the one
- * before. */
+/* checkpoint_check.c - is a checkpoint whole? Its layout's own marks first, then file by file, then
+ * beside the one before. */
 #include "common/checkpoint/checkpoint_parts.h"
 
 #include <dirent.h>

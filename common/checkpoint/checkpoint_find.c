@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which checkpoints lie in a folder, by their names alone. */
+/* checkpoint_find.c - which checkpoints lie in a folder, by their names alone. */
 #include "common/checkpoint/checkpoint_parts.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a run says of its checkpoints, read once. */
+/* checkpoint_rules.c - what a run says of its checkpoints, read once. */
 #include "common/checkpoint/checkpoint_parts.h"
 
 #include <ctype.h>

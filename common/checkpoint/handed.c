@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The memory of a run's launches: a small JSON file, replaced as a whole. */
+/* handed.c - the memory of a run's launches: a small JSON file, replaced as a whole. */
 #include "common/checkpoint/handed.h"
 
 #include <inttypes.h>

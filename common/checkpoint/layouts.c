@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of layouts, and what names tell. */
+/* layouts.c - the table of layouts, and what names tell. */
 #include "common/checkpoint/layouts.h"
 
 #include <ctype.h>

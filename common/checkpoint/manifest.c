@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A manifest is read as if an enemy wrote it: its names are opened below the folder one component
+/* manifest.c - writes and checks the list of a checkpoint's files.
+ *
+ * A manifest is read as if an enemy wrote it: its names are opened below the folder one component
  * at a time without following links, everything is bounded, and nothing is believed that the disk
  * does not confirm. */
 #include "common/base/failpoint.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* retention.c - counts and adds up from the newest checkpoint on, and marks what may go. */
 #include "common/checkpoint/retention.h"
 
 #include "common/base/mem.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* set_aside.c - moves later checkpoints into a folder beside the others. */
 #include "common/checkpoint/set_aside.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One function per format, told apart by name or first bytes. */
+/* whole.c - one function per format, told apart by name or first bytes. */
 #include "common/checkpoint/whole.h"
 
 #include <ctype.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Walks a zip archive's directory, and holds each entry's bytes against its CRC-32. Own code,
- * because libzip would bring OpenSSL and three decompressors into every job; zlib does the sums. */
+/* zip_check.c - walks a zip archive's directory, and holds each entry's bytes against its CRC-32.
+ * Own code, because libzip would bring OpenSSL and three decompressors into every job; zlib does
+ * the sums. */
 #include "common/checkpoint/zip_check.h"
 
 #include <endian.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The one file of ours that holds secrets. Only its owner may be able to read it, no message ever
+/* env_file.c - reads run.env_file, lines of KEY=VALUE.
+ *
+ * The one file of ours that holds secrets. Only its owner may be able to read it, no message ever
  * quotes it (a malformed line may be the secret), and its memory is wiped after use. */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kept_env.c - see kept_env.h. */
+/* kept_env.c - picks variables by name and prefix. */
 #include "common/config/kept_env.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One table row per key is all that a program writes about its configuration; reading, checking,
- * explaining and printing follow from it here. */
+/* keys.c - one table row per key is all that a program writes about its configuration; reading,
+ * checking, explaining and printing follow from it here. */
 #include "common/config/keys.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of keys.h that need no TOML, apart from it so that programs without configuration
- * files (lbrun, lbctl's "did you mean") need not link the parser. */
+/* keys_text.c - the parts of keys.h that need no TOML, apart from it so that programs without
+ * configuration files (lbrun, lbctl's "did you mean") need not link the parser. */
 #include <stdbool.h>
 #include <string.h>
 

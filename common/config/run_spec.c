@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Everything that can be wrong with a spec is said before anything is done with it: a run that was
+/* run_spec.c - the keys of a run spec, and what must hold between them.
+ *
+ * Everything that can be wrong with a spec is said before anything is done with it: a run that was
  * accepted must not fail an hour later over a typo. */
 #include "common/config/run_spec.h"
 

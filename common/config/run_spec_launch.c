@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What starts the ranks: combinations that cannot work are refused before anything is submitted. */
+/* run_spec_launch.c - what starts the ranks: combinations that cannot work are refused before
+ * anything is submitted. */
 #include <stddef.h>
 
 #include "common/config/run_spec.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The one C++ file: toml++ parses, and this turns its tree into ours, in the order of the file and
- * with line numbers. Nothing is thrown past toml_native_parse. */
+/* toml.cc - the one C++ file: toml++ parses, and this turns its tree into ours, in the order of the
+ * file and with line numbers. Nothing is thrown past toml_native_parse. */
 #include <stdexcept>
 #define TOML_ENABLE_FORMATTERS 1
 #define TOML_MAX_NESTED_VALUES 40	/* above ours, JS_MAX_DEPTH: it counts differently */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What can be done with a parsed document without a parser: change it, print it, ask for lines.
- * The tree keeps the order of the file, so that printing it stays recognisable. */
+/* toml_tree.c - what can be done with a parsed document without a parser: change it, print it, ask
+ * for lines. The tree keeps the order of the file, so that printing it stays recognisable. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>

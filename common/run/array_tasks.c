@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* array_tasks.c - makes and counts the empty files that stand for finished tasks. */
 #include "common/run/array_tasks.h"
 
 #include <dirent.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* lbd and lbrun may be of different releases (an upgrade never touches running jobs) and on
+/* attempt.c - writes and reads the files in an attempt's folder.
+ *
+ * lbd and lbrun may be of different releases (an upgrade never touches running jobs) and on
  * different hosts: what they tell each other goes through these files, whole or not at all. */
 #include "common/run/attempt.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* attempt_logs.c - out.log and its like, or the files that a batch script named. */
 #include "common/run/attempt_logs.h"
 
 #include <dirent.h>

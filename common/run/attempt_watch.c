@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* attempt_watch.c - limits of a watch as JSON, and back. */
 #include "common/run/attempt_watch.h"
 
 #include <stddef.h>

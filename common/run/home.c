@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* home.c - see home.h. */
+/* home.c - finds the folder, moves it, and leaves a link behind. */
 #include "common/run/home.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* hosts.c - n[1-3,7] becomes n1, n2, n3, n7, and back. */
 #include "common/run/hosts.h"
 
 #include <stdbool.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* lease.c - the lease as text, and what is known of its holder. */
 #include "common/run/lease.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* members.c - asks the directory of users who is in a group. */
 #include "common/run/members.h"
 
 #include <grp.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One check for everybody who hears a trainer, so that what lbrun acknowledges is exactly what lbd
- * can store. Strict in what a field means, tolerant of fields that we do not know. */
+/* message.c - one check for everybody who hears a trainer, so that what lbrun acknowledges is
+ * exactly what lbd can store. Strict in what a field means, tolerant of fields that we do not
+ * know. */
 #include "common/run/message.h"
 
 #include <stdbool.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The reader is often on another node than the writer, so it opens the folder first: that makes a
+/* order.c - leaves and reads the file `order`.
+ *
+ * The reader is often on another node than the writer, so it opens the folder first: that makes a
  * network file system ask its server again instead of repeating "no such file" from its cache. */
 #include "common/run/order.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* request.c - leaves requests as files, and takes them away. */
 #include "common/run/request.h"
 
 #include <stdio.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The moves are data, so that the ledger's constraints and the drawing in the docs can be held
+/* run_state.c - the table of legal moves, and the names of states and causes.
+ *
+ * The moves are data, so that the ledger's constraints and the drawing in the docs can be held
  * against them. Where a poll comes late a state may be passed over: a job that was released,
  * started and ended between two looks goes from submitting to completed in one move. */
 #include "common/run/run_state.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The words come from strangers, too, as names of files: matching takes time linear in the name for
+/* selector.c - which runs a word on a command line means.
+ *
+ * The words come from strangers, too, as names of files: matching takes time linear in the name for
  * each '*' (fnmatch(3) may take exponential time), and nothing unprintable gets through. */
 #include "common/run/selector.h"
 

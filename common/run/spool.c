@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The file may lie on NFS and the writer may die anywhere, so the format asks for nothing but
+/* spool.c - appends lines to a spool, and reads the whole ones.
+ *
+ * The file may lie on NFS and the writer may die anywhere, so the format asks for nothing but
  * appends: a line counts once its newline is there. The writer keeps the other half of the bargain:
  * what it could not write whole it takes back, or a later line would be glued to half a line. */
 #include "common/run/spool.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The folder of switches, read piece by piece. What a file is and whose is read from the folder
- * with fstatat; its text is only a comment, read when that is certain to be harmless. A file that
- * cannot be read is an order all the same. */
+/* switch_reading.c - the folder of switches, read piece by piece. What a file is and whose is read
+ * from the folder with fstatat; its text is only a comment, read when that is certain to be
+ * harmless. A file that cannot be read is an order all the same. */
 #include "common/base/accounts.h"
 #include "common/run/switches.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Switches by their words: levels, which one means a run, and how one is left. switch_reading.c
- * reads the folder. */
+/* switches.c - switches by their words: levels, which one means a run, and how one is left.
+ * switch_reading.c reads the folder. */
 #include "common/run/switches.h"
 
 #include <errno.h>

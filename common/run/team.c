@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* team.c - writes an export, and reads those of others as if an enemy had written them. */
 #include "common/run/team.h"
 
 #include <dirent.h>

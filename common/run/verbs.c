@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* verbs.c - finds a verb by its name, and checks requests against the table. */
 #include "common/run/verbs.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* daemon: starting and stopping lbd, and where it is - from its socket, else from its lease, which
- * tells of one on another machine, and of one that is no more. */
+/* daemon.c - lbctl daemon: starting and stopping lbd, and where it is - from its socket, else from
+ * its lease, which tells of one on another machine, and of one that is no more. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>

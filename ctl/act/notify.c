@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* notify: does news reach anybody? */
+/* notify.c - lbctl notify: does news reach anybody? */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* kill, stop, hold, release, save and restart: orders to lbd, one line of answer per run.
+/* orders.c - lbctl kill, stop, hold, release, save and restart: orders to lbd, one line of answer
+ * per run.
  *
  * What a glob, a group, a user or ALL means is asked of lbd, shown, and confirmed; then each run is
  * ordered by its name, so that nothing ends that was not on the list. Where lbd cannot be reached a

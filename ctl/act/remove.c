@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rm and prune: runs that are over go for good. What goes is shown with its size and asked about;
- * then each is ordered by its name, and lbd refuses what is alive. */
+/* remove.c - lbctl rm and prune: runs that are over go for good. What goes is shown with its size
+ * and asked about; then each is ordered by its name, and lbd refuses what is alive. */
 #include <stdlib.h>
 #include <string.h>
 

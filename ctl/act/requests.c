@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stacks: what may be asked of a running trainer without ending it. */
+/* requests.c - lbctl stacks: what may be asked of a running trainer without ending it. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a submission is made of. lbd never opens a file that a client names: lbctl reads it and
- * sends the text. */
+/* submission.c - what a submission is made of. lbd never opens a file that a client names: lbctl
+ * reads it and sends the text. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

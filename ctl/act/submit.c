@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* act/ - commands that change something.
  *
- * submit: a run, or what it would be (--dry-run). */
+ * submit.c - lbctl submit: a run, or what it would be (--dry-run). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The runs of the whole team, from the files that each lbd writes (common/run/team.h), and orders
- * to a colleague's run, which are switch files in the colleague's folder: what may be done is
- * decided by the rights there, and by who looks at the file; nobody else's daemon is asked. */
+/* team.c - the runs of the whole team, from the files that each lbd writes (common/run/team.h), and
+ * orders to a colleague's run, which are switch files in the colleague's folder: what may be done
+ * is decided by the rights there, and by who looks at the file; nobody else's daemon is asked. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>

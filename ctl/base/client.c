@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A stopped or sick lbd must not hang the terminal: connecting and answering share one deadline.
+/* client.c - one request to lbd and its answer, with a deadline.
+ *
+ * A stopped or sick lbd must not hang the terminal: connecting and answering share one deadline.
  * Sending uses MSG_NOSIGNAL, because SIGPIPE is left to end us when *our* reader goes away. */
 #include "ctl/base/client.h"
 

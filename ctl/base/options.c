@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* getopt_long knows neither "did you mean" nor durations, and it permutes argv; a command that is
+/* options.c - reads a command line by a table of options.
+ *
+ * getopt_long knows neither "did you mean" nor durations, and it permutes argv; a command that is
  * submitted after "--" must reach lbd exactly as typed. */
 #include "ctl/base/options.h"
 

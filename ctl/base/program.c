@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* program.c - fork, exec, and two pipes that are read until the program has ended. */
 #include "ctl/base/program.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* progress.c - steps and times to a rate, a remaining time, and one line as wide as the
+ * terminal. */
 #include "ctl/base/progress.h"
 
 #include <math.h>

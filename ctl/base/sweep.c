@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* sweep.c - reads ranges and lists of values, and goes through their combinations. */
 #include "ctl/base/sweep.h"
 
 #include <ctype.h>

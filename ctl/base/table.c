@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables: first cut what may be cut, the widest first; then drop whole columns, least important
- * first. A row must never wrap, or the columns stop being columns. */
+/* table.c - tables: first cut what may be cut, the widest first; then drop whole columns, least
+ * important first. A row must never wrap, or the columns stop being columns. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Run names, reasons, log lines and node names come from other people's programs: all of it passes
+/* text.c - cleans, colours and measures what a terminal shows.
+ *
+ * Run names, reasons, log lines and node names come from other people's programs: all of it passes
  * through clean() before a terminal sees it. */
 #include "ctl/base/text.h"
 

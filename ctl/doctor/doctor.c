@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* doctor: looks at what lbd depends on, and says of each thing that is not right how to put it
- * right. */
+/* doctor.c - lbctl doctor: looks at what lbd depends on, and says of each thing that is not right
+ * how to put it right. */
 #include "ctl/doctor/doctor.h"
 
 #include <stdio.h>

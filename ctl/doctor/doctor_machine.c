@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What lbd needs of its machine: itself, its folder and the file system below, people, GPUs. */
+/* doctor_machine.c - what lbd needs of its machine: itself, its folder and the file system below,
+ * people, GPUs. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

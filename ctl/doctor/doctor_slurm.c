@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What lbd needs of Slurm, and what it asks of it. */
+/* doctor_slurm.c - what lbd needs of Slurm, and what it asks of it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

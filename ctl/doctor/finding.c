@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the checks of doctor share: the three ways in which one ends, and a setting of lbd's. */
+/* finding.c - what the checks of doctor share: the three ways in which one ends, and a setting of
+ * lbd's. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

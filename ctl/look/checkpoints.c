@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* checkpoints: those of a run that lie on disk, whatever trainer wrote them: which are whole, and
- * of the others why not. lbctl looks itself, so that a slow disk keeps nobody but who asks
- * waiting. */
+/* checkpoints.c - lbctl checkpoints: those of a run that lie on disk, whatever trainer wrote them:
+ * which are whole, and of the others why not. lbctl looks itself, so that a slow disk keeps nobody
+ * but who asks waiting. */
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What lbd would answer about a colleague's run, from files: the team's export says how it stands,
- * the spools below its folder what happened. Nobody asks a colleague's lbd.
+/* colleague.c - what lbd would answer about a colleague's run, from files: the team's export says
+ * how it stands, the spools below its folder what happened. Nobody asks a colleague's lbd.
  *
  * Steps and events are numbered by where they stand (attempt and offset in its spool), so that who
  * asks again "after" one reads on from there. */

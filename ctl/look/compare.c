@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* compare: the runs of a group side by side, with the settings in which they differ. */
+/* compare.c - lbctl compare: the runs of a group side by side, with the settings in which they
+ * differ. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cron: the periodic jobs - when each ran last and how it ended, when it comes next, and why
- * not. */
+/* cron.c - lbctl cron: the periodic jobs - when each ran last and how it ended, when it comes next,
+ * and why not. */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

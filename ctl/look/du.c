@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* du: what each run takes on disk, of which kind, whose it is and how old, and what could go. lbctl
- * looks itself: lbd has better things to do than to walk through folders. */
+/* du.c - lbctl du: what each run takes on disk, of which kind, whose it is and how old, and what
+ * could go. lbctl looks itself: lbd has better things to do than to walk through folders. */
 #include <stdlib.h>
 #include <string.h>
 

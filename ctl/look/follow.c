@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* follow and wait: looking on until a run is final.
+/* follow.c - lbctl follow and wait: looking on until a run is final.
  *
  * On a terminal one live line is redrawn in place and lines that stay are printed above it;
  * elsewhere every line stays, at most one a second for steps. With --json each step, each event and

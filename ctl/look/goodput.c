@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* goodput: where the hours of a run went. */
+/* goodput.c - lbctl goodput: where the hours of a run went. */
 #include <math.h>
 
 #include "common/base/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* logs: lbd says where the files are, lbctl reads them itself: output may be large, and must be
- * readable while lbd is away.
+/* logs.c - lbctl logs: lbd says where the files are, lbctl reads them itself: output may be large,
+ * and must be readable while lbd is away.
  *
  * To a file or pipe the bytes go as they are; to a terminal, cleaned, as every text is. */
 #include <dirent.h>

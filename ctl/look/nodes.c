@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* nodes: which ones the team has learned to keep away from, and how to trust one again. */
+/* nodes.c - lbctl nodes: which ones the team has learned to keep away from, and how to trust one
+ * again. */
 #include <stdlib.h>
 #include <string.h>
 

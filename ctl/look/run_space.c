@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The folders of a run, looked at from outside: what its lbrun was told, where its checkpoints are,
- * what takes how much. */
+/* run_space.c - the folders of a run, looked at from outside: what its lbrun was told, where its
+ * checkpoints are, what takes how much. */
 #include "ctl/look/run_space.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ls, events, version: tables of what lbd knows. */
+/* show.c - lbctl ls, events and version: tables of what lbd knows. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

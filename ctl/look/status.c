@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* look/ - commands that only look.
  *
- * status: one page about one run, most important things first. */
+ * status.c - lbctl status: one page about one run, most important things first. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* config.c - the keys of lbd.toml, and what must hold of their values. */
 #include "daemon/base/config.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cron_check.c - see cron_check.h. */
+/* cron_check.c - reads an entry's script for what would keep it from running. */
 #include "daemon/calendar/cron_check.h"
 
 #include <ctype.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* cron_expr.c - reads five fields as sets of bits, and finds the next minute in them. */
 #include "daemon/calendar/cron_expr.h"
 
 #include <ctype.h>

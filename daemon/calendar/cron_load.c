@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* cron_load.c - reads crontab, environment and the periods' folders, each line and file by itself:
+ * one mistake spoils no other. */
 #include "daemon/calendar/cron_load.h"
 
 #include <dirent.h>

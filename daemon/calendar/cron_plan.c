@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* cron_plan.c - goes through the ticks since the last look, by catch_up and overlap. */
 #include "daemon/calendar/cron_plan.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* crontab.c - reads a crontab line by line: a setting, an entry, or a mistake with its place. */
 #include "daemon/calendar/crontab.h"
 
 #include <ctype.h>

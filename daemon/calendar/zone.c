@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* zone.c - finds a zone's changes by asking the C library, and looks them up. */
 #include "daemon/calendar/zone.h"
 
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One connection: bytes in, cut into requests; answers out, in their order; and its end. */
+/* connection.c - one connection: bytes in, cut into requests; answers out, in their order; and its
+ * end. */
 #include "daemon/control/state.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The control socket opens and closes. */
+/* control.c - the control socket opens and closes. */
 #include "common/base/accounts.h"
 #include "daemon/control/state.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is let in: a member of the team or the owner, while there is room; everybody else is told why
- * not, at no cost to those inside. */
+/* door.c - who is let in: a member of the team or the owner, while there is room; everybody else is
+ * told why not, at no cost to those inside. */
 #include "daemon/control/state.h"
 
 #include <errno.h>

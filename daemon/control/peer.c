@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* peer.c - SO_PEERCRED, and the groups of whoever is there. */
 #include "daemon/control/peer.h"
 #include "common/base/accounts.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What requests of many verbs have in common. */
+/* request.c - what requests of many verbs have in common. */
 #include "daemon/control/control.h"
 
 #include "common/base/json.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What all parts of the control socket stand on: who is connected, who holds it, and its next turn.
- * It calls none of them: what a turn does was left in `struct control` when it was opened. */
+/* state.c - what all parts of the control socket stand on: who is connected, who holds it, and its
+ * next turn. It calls none of them: what a turn does was left in `struct control` when it was
+ * opened. */
 #include "daemon/control/state.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose turn it is: the owner's, then one request of each other user, who waited longest first; who
- * is too slow to ask or to listen is closed. */
+/* turns.c - whose turn it is: the owner's, then one request of each other user, who waited longest
+ * first; who is too slow to ask or to listen is closed. */
 #include "daemon/control/state.h"
 
 #include <stdlib.h>

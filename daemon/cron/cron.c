@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The turns of cron: once a minute, and whenever an entry with jitter is due. */
+/* cron.c - the turns of cron: once a minute, and whenever an entry with jitter is due. */
 #include "daemon/cron/cron_internal.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of each entry of cron beyond its line: kept in the ledger, and here while lbd
- * runs. */
+/* cron_state.c - what is known of each entry of cron beyond its line: kept in the ledger, and here
+ * while lbd runs. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From a tick to a run. */
+/* cron_ticks.c - from a tick to a run. */
 #include "common/base/accounts.h"
 #include "daemon/cron/cron_internal.h"
 

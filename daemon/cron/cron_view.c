@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What people see of periodic jobs, and what they can do. */
+/* cron_view.c - what people see of periodic jobs, and what they can do. */
 #include "daemon/cron/cron_internal.h"
 
 #include <stdlib.h>

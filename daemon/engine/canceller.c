@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* canceller.c - see canceller.h. */
+/* canceller.c - the proofs, one after the other. */
 #include "daemon/engine/canceller.h"
 
 enum { ROOT = 0 };

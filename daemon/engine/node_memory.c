@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* node_memory.c - scores that fade, and the worst nodes above the threshold. */
 #include "daemon/engine/node_memory.h"
 
 #include <math.h>

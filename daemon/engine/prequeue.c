@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* prequeue.c - one rule after the other, the first that applies decides. */
 #include "daemon/engine/prequeue.h"
 
 #include <stddef.h>

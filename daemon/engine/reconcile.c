@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* reconcile.c - the ladder of a submission and the ways an attempt ends, as rules; the first that
+ * applies decides. */
 #include "daemon/engine/reconcile.h"
 
 #include <signal.h>

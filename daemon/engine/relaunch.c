@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* relaunch.c - the table: what each cause of an end counts for, and how long to wait. */
 #include "daemon/engine/relaunch.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What all files of the engine stand on: finding a run, waking it, writing to the ledger; and what
- * comes from outside, which is noted in a run and looked at in the next turn. Calls none of
- * them. */
+/* state.c - what all files of the engine stand on: finding a run, waking it, writing to the ledger;
+ * and what comes from outside, which is noted in a run and looked at in the next turn. Calls none
+ * of them. */
 #include "daemon/engine/state.h"
 
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* warnings.c - the sums and the words of each warning. */
 #include "daemon/engine/warnings.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* job_env.c - see job_env.h. */
+/* job_env.c - lays environments over each other. */
 #include "daemon/job/job_env.h"
 
 #include <stdlib.h>

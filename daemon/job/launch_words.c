@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* launch_words.c - options from the spec's keys, in the order in which srun, torchrun and nsys take
+ * them. */
 #include "daemon/job/launch_words.h"
 
 #include <stdbool.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* network.c - finds and reads a profile. */
 #include "daemon/job/network.h"
 
 #include <dirent.h>

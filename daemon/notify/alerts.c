@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* alerts.c - takes event after event to the hook and the web address, and notes how far it came. */
 #include "daemon/notify/alerts.h"
 
 #include <signal.h>

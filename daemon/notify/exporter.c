@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* exporter.c - writes the export when something has changed, and a sign of life each minute. */
 #include "daemon/notify/exporter.h"
 
 #include <stdio.h>

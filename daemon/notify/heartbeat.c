@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* heartbeat.c - touches the file and asks the address as long as polls succeed. */
 #include "daemon/notify/heartbeat.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* log_keeper.c - goes through runs that ended long ago, one after the other, in a thread. */
 #include "daemon/notify/log_keeper.h"
 
 #include <dirent.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* webhook.c - a request by libcurl in a thread, with a deadline. */
 #include "daemon/notify/webhook.h"
 
 #include <curl/curl.h>

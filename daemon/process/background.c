@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* background.c - fork, setsid, and a pipe on which the parent waits for "ready". */
 #include "daemon/process/background.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* in_slurm.c - prints the batch script of lbd's own job. */
 #include "daemon/process/in_slurm.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* lock.c - takes the lock, then the lease, and renews it. */
 #include "daemon/process/lock.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* systemd.c - writes to systemd's socket, and to the descriptor of --ready-fd. */
 #include "daemon/process/systemd.h"
 
 #include <stddef.h>

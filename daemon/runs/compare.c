@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* compare.c - lays the specs of a group side by side and keeps the keys in which they differ. */
 #include "daemon/runs/compare.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* goodput.c - goes through attempts and launches in time, and gives each stretch its place. */
 #include "daemon/runs/goodput.h"
 
 #include <math.h>

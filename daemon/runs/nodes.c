@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* nodes.c - the verbs about nodes: list, and forget. */
 #include "daemon/runs/nodes.h"
 
 #include <string.h>

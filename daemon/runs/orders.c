@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An order is written to the ledger and committed before anything else hears of it; the engine then
- * makes it true, and goes on doing so after a restart of lbd. */
+/* orders.c - an order is written to the ledger and committed before anything else hears of it; the
+ * engine then makes it true, and goes on doing so after a restart of lbd. */
 #include "daemon/runs/orders.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* remover.c - the steps of a removal, taken up again after a crash. */
 #include "daemon/runs/remover.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A wish is a file in the attempt's folder (common/run/request.h), left once the ledger knows who
- * asked for what; lbrun says in a note what came of it. */
+/* requests.c - a wish is a file in the attempt's folder (common/run/request.h), left once the
+ * ledger knows who asked for what; lbrun says in a note what came of it. */
 #include "daemon/runs/requests.h"
 
 #include <stdio.h>

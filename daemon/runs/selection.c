@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* selection.c - looks runs up by selector, and collects an answer for each. */
 #include "daemon/runs/selection.h"
 
 #include <stdio.h>

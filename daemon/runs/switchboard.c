@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The folder is read in pieces, between which lbd does its work. Until a reading is through, the
+/* switchboard.c - reads the switch files, and tells the engine what they order.
+ *
+ * The folder is read in pieces, between which lbd does its work. Until a reading is through, the
  * table of the one before holds, and beside it what the new one has found; orders by name are
  * looked up whenever somebody asks. A small folder is one piece. */
 #include "daemon/runs/switchboard.h"

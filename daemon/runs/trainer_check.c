@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* lbworker knows its own configuration best; it has a deadline, and lbd serves others meanwhile. */
+/* trainer_check.c - runs lbworker's check of a config, with a deadline.
+ *
+ * lbworker knows its own configuration best; it has a deadline, and lbd serves others meanwhile. */
 #include "daemon/runs/trainer_check.h"
 
 #include <signal.h>

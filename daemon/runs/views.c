@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* views.c - one function a kind of row, its members by name. */
 #include "daemon/runs/views.h"
 
 #include <string.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* why.c - see why.h. What lbd itself waits for it knows; of a job in a queue the scheduler is
- * asked. */
+/* why.c - what lbd itself waits for it knows; of a job in a queue the scheduler is asked. */
 #include "daemon/runs/why.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* world.c - struct world by the system's own calls. */
 #include "daemon/runs/world.h"
 
 #include <stdio.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The sums are sbatch's: what is left open follows from the rest in an order that matters. */
+/* batch.c - from options to the job that sbatch would have made of them.
+ *
+ * The sums are sbatch's: what is left open follows from the rest in an order that matters. */
 #include "slurm/batch/batch.h"
 
 #include <stdbool.h>

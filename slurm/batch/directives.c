@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* directives.c - cuts lines into words, and words into options of the table. */
 #include "slurm/batch/directives.h"
 
 #include <ctype.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One row an option. What each asks for is written by its setter (sbatch_setters.c). */
+/* sbatch_options.c - one row an option. What each asks for is written by its setter
+ * (sbatch_setters.c). */
 #include "slurm/batch/sbatch_options.h"
 
 #include <stdint.h>

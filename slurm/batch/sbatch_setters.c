@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What sbatch accepts without effect on the job is accepted; what could not be honoured is refused
+/* sbatch_setters.c - what each option of sbatch asks for.
+ *
+ * What sbatch accepts without effect on the job is accepted; what could not be honoured is refused
  * with a way out. */
 #include "slurm/batch/sbatch_setters.h"
 

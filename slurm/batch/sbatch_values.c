@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* sbatch_values.c - times, sizes, counts and lists of nodes, as sbatch writes them. */
 #include "slurm/batch/sbatch_values.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lbd-slurm-commands - the part of lbd that talks to Slurm through its commands. It needs neither
+/* main.c - lbd-slurm-commands, the part of lbd that talks to Slurm through its commands. It needs neither
  * libslurm nor its headers, and works with any release whose commands it can read. */
 #include "slurm/commands/operations.h"
 #include "slurm/pipe/serve.h"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Most fields are a member of the description under the same name: those are rows of a table. The
+/* fields.c - writes what was asked for into libslurm's job description.
+ *
+ * Most fields are a member of the description under the same name: those are rows of a table. The
  * rest is words of ours, turned into the constants of this libslurm. */
 #include "slurm/helper/fields.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* limit_word.c - see limit_word.h. */
+/* limit_word.c - finds the word of a limit in a refusal of the scheduler, and says what it means. */
 #include "slurm/helper/limit_word.h"
 
 #include <fcntl.h>

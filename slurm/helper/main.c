@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* lbd-slurm - the part of lbd that talks to Slurm through libslurm. The only program here that
- * links it, hence its licence. */
+/* main.c - lbd-slurm, the part of lbd that talks to Slurm through libslurm. The only program here
+ * that links it, hence its licence. */
 #include <stdio.h>
 #include <stdlib.h>
 

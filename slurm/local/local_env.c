@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* local_env.c - see local_env.h. */
+/* local_env.c - lays what a job must find over what its request brought. */
 #include "slurm/local/local_env.h"
 
 #include <inttypes.h>

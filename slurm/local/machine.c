@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* machine.c - see machine.h. */
+/* machine.c - asks NVML, the kernel and lbd.toml; picks GPUs and CPUs of what there is. */
 #include "slurm/local/machine.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* slots.c - see slots.h. */
+/* slots.c - goes through the jobs in order, and takes or keeps back what each needs. */
 #include "slurm/local/slots.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* fuzz.c - a file or a folder as inputs, where no fuzzer feeds them. */
 #include "tests/fuzz/fuzz.h"
 
 #include <fcntl.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A batch script: the job that sbatch would have made of it, or one line naming the place. */
+/* fuzz_batch.c - a batch script: the job that sbatch would have made of it, or one line naming the
+ * place. */
 #include "tests/fuzz/fuzz.h"
 
 #include "common/base/strv.h"

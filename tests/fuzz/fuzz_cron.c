@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A crontab: every line is an entry, a setting, or told as wrong; every entry has a next time, or
- * none. */
+/* fuzz_cron.c - a crontab: every line is an entry, a setting, or told as wrong; every entry has a
+ * next time, or none. */
 #include "tests/fuzz/fuzz.h"
 
 #include "daemon/calendar/crontab.h"

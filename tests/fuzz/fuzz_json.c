@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as JSON: refused with a reason, or printed and read back to the same value. */
+/* fuzz_json.c - any bytes as JSON: refused with a reason, or printed and read back to the same
+ * value. */
 #include "tests/fuzz/fuzz.h"
 
 #include "common/base/json.h"

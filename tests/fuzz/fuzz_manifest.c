@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The manifest of a checkpoint that somebody else wrote. */
+/* fuzz_manifest.c - the manifest of a checkpoint that somebody else wrote. */
 #include "tests/fuzz/fuzz.h"
 
 #include "common/checkpoint/manifest.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A line that a trainer sends to lbrun. */
+/* fuzz_message.c - a line that a trainer sends to lbrun. */
 #include "tests/fuzz/fuzz.h"
 
 #include "common/run/message.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The small files of an attempt, by whichever version of lbrun: parameters, claim, order, exit. The
- * first byte says which. */
+/* fuzz_records.c - the small files of an attempt, by whichever version of lbrun: parameters, claim,
+ * order, exit. The first byte says which. */
 #include "tests/fuzz/fuzz.h"
 
 #include "common/run/attempt.h"

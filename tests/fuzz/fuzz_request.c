@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes on lbd's socket, cut into lines as the daemon does, each taken for a request. */
+/* fuzz_request.c - bytes on lbd's socket, cut into lines as the daemon does, each taken for a
+ * request. */
 #include "tests/fuzz/fuzz.h"
 
 #include "common/base/mem.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A TOML file as a run spec: what is accepted prints as TOML that is accepted again. */
+/* fuzz_spec.c - a TOML file as a run spec: what is accepted prints as TOML that is accepted
+ * again. */
 #include "tests/fuzz/fuzz.h"
 
 #include "common/config/run_spec.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A spool: read in pieces of any size (sixteen at most: each costs an open) it gives the same
- * lines, and every byte up to the last newline is consumed once. */
+/* fuzz_spool.c - a spool: read in pieces of any size (sixteen at most: each costs an open) it gives
+ * the same lines, and every byte up to the last newline is consumed once. */
 #include "tests/fuzz/fuzz.h"
 
 #include "common/run/spool.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A switch that somebody left: any name, any kind of file, any text. It counts or is refused, once;
- * what counts may be printed, means what its name says, and is found by its name alone, too. */
+/* fuzz_switch.c - a switch that somebody left: any name, any kind of file, any text. It counts or
+ * is refused, once; what counts may be printed, means what its name says, and is found by its name
+ * alone, too. */
 #include "tests/fuzz/fuzz.h"
 
 #include <fcntl.h>

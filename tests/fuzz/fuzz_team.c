@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A colleague's export, as `lbctl ls --team` and `kill OWNER/RUN` read it: it counts, or why it
- * does not is told; whatever is taken of it may be printed, and leads nowhere but where it says. */
+/* fuzz_team.c - a colleague's export, as `lbctl ls --team` and `kill OWNER/RUN` read it: it counts,
+ * or why it does not is told; whatever is taken of it may be printed, and leads nowhere but where
+ * it says. */
 #include "tests/fuzz/fuzz.h"
 
 #include <stdio.h>

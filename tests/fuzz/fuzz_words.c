@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What people type: words of a command line, names, selectors of runs, durations, memory. */
+/* fuzz_words.c - what people type: words of a command line, names, selectors of runs, durations,
+ * memory. */
 #include "tests/fuzz/fuzz.h"
 
 #include "common/config/keys.h"

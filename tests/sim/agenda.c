@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* agenda.c - what is due when, as a heap in order of time. */
 #include "tests/sim/agenda.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* disk.c - files that survive a crash as far as they were synced. */
 #include "tests/sim/disk.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* history.c - what happened in a world, in order, for the checker and for people. */
 #include "tests/sim/history.h"
 
 #include <stdbool.h>

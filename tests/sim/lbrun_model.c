@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* lbrun_model.c - an attempt in an invented world, from its claim to its exit record. */
 #include "tests/sim/lbrun_model.h"
 
 #include <signal.h>

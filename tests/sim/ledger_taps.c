@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* ledger_taps.c - watches what lbd writes to its ledger. */
 #include "tests/sim/ledger_taps.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sim - years of cluster time in a minute: the real engine and ledger in invented worlds.
+/* main.c - sim: years of cluster time in a minute: the real engine and ledger in invented worlds.
  *
  * sim --seeds N [--first K] [--jobs J] worlds K … K+N-1, in J processes sim --seed K one world, its
  * broken promises in full sim --control no-claim|plain-submit --seeds N a test of the test: some

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * json PATH - one value of the document on standard input: attempts.0.job_id; "#" counts.
- * A string is printed as it is, all else as JSON; a member that is absent as "absent", with status 1.
- * Tests ask thousands of times, and an interpreter would take most of their time to start.
- */
+/* json.c - json PATH: one value of the document on standard input: attempts.0.job_id; "#" counts. A
+ * string is printed as it is, all else as JSON; a member that is absent as "absent", with status 1.
+ * Tests ask thousands of times, and an interpreter would take most of their time to start. */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* scheduler_client slurm HELPER DEADLINE_MS | local FOLDER [gpus=N cpus=N mem=MB jobs=N] - drives a
- * scheduler by hand, for tests.
+/* scheduler_client.c - slurm HELPER DEADLINE_MS | local FOLDER [gpus=N cpus=N mem=MB jobs=N]:
+ * drives a scheduler by hand, for tests.
  *
  * Commands on stdin, one a line; each is asked at once and answered whenever the scheduler does, as
  * `N RESULT MS …` where N is the line's number and MS the time that it took:

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * In each unit test: it writes files by short names, so it runs in a folder of its own. Started by hand
- * it starts anew through run.sh, which makes one; else its files would lie where somebody works.
- */
+/* scratch.c - in each unit test: it writes files by short names, so it runs in a folder of its own.
+ * Started by hand it starts anew through run.sh, which makes one; else its files would lie where
+ * somebody works. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Users and groups: an answer stays as it is while others are asked for, which libc's own do
- * not. */
+/* test_accounts.c - users and groups: an answer stays as it is while others are asked for, which
+ * libc's own do not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

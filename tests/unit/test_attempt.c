@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test_attempt.c - the files of an attempt: what one release writes, another reads or refuses. */
 #include "tests/unit/unit.h"
 
 #include <unistd.h>

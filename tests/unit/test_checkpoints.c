@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checkpoints of any trainer: how they are called, and which are whole. */
+/* test_checkpoints.c - checkpoints of any trainer: how they are called, and which are whole. */
 #include "tests/unit/unit.h"
 
 #include <endian.h>

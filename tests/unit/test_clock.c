@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test_clock.c - times as text, and back. */
 #include "tests/unit/unit.h"
 
 #include <time.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any C string survives the way through JSON text and back, byte for byte. */
+/* test_common_bytes.c - any C string survives the way through JSON text and back, byte for byte. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The five fields, and the nights the clocks change: every change of every time zone from 2020 to
- * 2037, against Debian's cron minute by minute. */
+/* test_cron_expr.c - the five fields, and the nights the clocks change: every change of every time
+ * zone from 2020 to 2037, against Debian's cron minute by minute. */
 #include "tests/unit/unit.h"
 
 #include <dirent.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which ticks are started, and which are passed over. Times are "day hour:minute" of
- * March 2026, UTC. */
+/* test_cron_plan.c - which ticks are started, and which are passed over. Times are "day
+ * hour:minute" of March 2026, UTC. */
 #include "tests/unit/unit.h"
 
 #include <time.h>

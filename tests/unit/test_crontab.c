@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test_crontab.c - what may stand in a crontab, and what is said of the rest. */
 #include "tests/unit/unit.h"
 
 #include "common/base/shell_words.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every command and option of the table is in the man page and in the completions. */
+/* test_ctl_docs.c - every command and option of the table is in the man page and in the
+ * completions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The command line: options anywhere, "--" ends them, every mistake gets one helpful line. */
+/* test_ctl_options.c - the command line: options anywhere, "--" ends them, every mistake gets one
+ * helpful line. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

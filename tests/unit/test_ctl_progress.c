@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rates, remaining time, and the live line at every width. */
+/* test_ctl_progress.c - rates, remaining time, and the live line at every width. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

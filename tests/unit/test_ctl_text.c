@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Clean text, numbers, bars, sparklines, tables. */
+/* test_ctl_text.c - clean text, numbers, bars, sparklines, tables. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Options as sbatch reads them; what is wrong is said with its place, whatever the line holds. */
+/* test_directives.c - options as sbatch reads them; what is wrong is said with its place, whatever
+ * the line holds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

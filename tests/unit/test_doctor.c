@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Each check of lbctl doctor that needs no lbd, in a world where it is right and in one where it is
- * wrong. */
+/* test_doctor.c - each check of lbctl doctor that needs no lbd, in a world where it is right and in
+ * one where it is wrong. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

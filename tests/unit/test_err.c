@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test_err.c - one line, the first error wins, context stands in front. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The arithmetic of ETTR, by months whose outcome one can tell by hand: for the account, for the
- * two peers, and for lbd's real engine. */
+/* test_ettr.c - the arithmetic of ETTR, by months whose outcome one can tell by hand: for the
+ * account, for the two peers, and for lbd's real engine. */
 #include "tests/unit/unit.h"
 
 #include "common/base/log.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test_failpoint.c - a point acts when it is its turn, and once where it shall. */
 #include "tests/unit/unit.h"
 
 #include <signal.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test_files.c - files replaced whole, folders removed without following links. */
 #include "tests/unit/unit.h"
 
 #include <dirent.h>

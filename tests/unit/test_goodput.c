@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A history with every kind of time in it, counted by hand. */
+/* test_goodput.c - a history with every kind of time in it, counted by hand. */
 #include "tests/unit/unit.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is acted upon as its owner's word: refused when others could change it or put another in its
- * place. */
+/* test_guarded.c - what is acted upon as its owner's word: refused when others could change it or
+ * put another in its place. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>

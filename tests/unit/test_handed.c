@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What is held against a checkpoint, and what is not. (Tests run in a folder of their own.) */
+/* test_handed.c - what is held against a checkpoint, and what is not. (Tests run in a folder of
+ * their own.) */
 #include "tests/unit/unit.h"
 
 #include "common/base/files.h"

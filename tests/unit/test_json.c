@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test_json.c - JSON from outside: what is taken, what is refused. */
 #include "tests/unit/unit.h"
 
 #include <math.h>

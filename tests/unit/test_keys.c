@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test_keys.c - tables of keys: reading, checking, printing. */
 #include "tests/unit/unit.h"
 
 #include "common/config/keys.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which processes start ranks, as far as their names and command lines tell. */
+/* test_lbrun_asked.c - which processes start ranks, as far as their names and command lines
+ * tell. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Why it died, from what it printed: texts as Python, NCCL, launchers and kernels write them. */
+/* test_lbrun_complaints.c - why it died, from what it printed: texts as Python, NCCL, launchers and
+ * kernels write them. */
 #include "tests/unit/unit.h"
 
 #include "common/base/redact.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every way in which a trainer can end, and what it counts as. */
+/* test_lbrun_ending.c - every way in which a trainer can end, and what it counts as. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The spool on an ill disk: what fails once is tried again, and then lines are taken as before. */
+/* test_lbrun_journal.c - the spool on an ill disk: what fails once is tried again, and then lines
+ * are taken as before. */
 #include "tests/unit/unit.h"
 
 #include "common/base/clock.h"

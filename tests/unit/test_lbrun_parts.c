@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Small readers: host lists, control groups, names of checkpoints; and the file `order`. */
+/* test_lbrun_parts.c - small readers: host lists, control groups, names of checkpoints; and the
+ * file `order`. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Steps and errors read from what a trainer prints. */
+/* test_lbrun_printed.c - steps and errors read from what a trainer prints. */
 #include "tests/unit/unit.h"
 
 #include "common/base/json.h"

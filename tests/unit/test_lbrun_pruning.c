@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Checkpoints of any trainer go whole, and only those that may. (Tests run in a folder of their
- * own.) */
+/* test_lbrun_pruning.c - checkpoints of any trainer go whole, and only those that may. (Tests run
+ * in a folder of their own.) */
 #include "tests/unit/unit.h"
 
 #include <sys/stat.h>

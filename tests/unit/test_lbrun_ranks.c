@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Slow ranks are named, unlucky ones are not; and room for the next checkpoint. */
+/* test_lbrun_ranks.c - slow ranks are named, unlucky ones are not; and room for the next
+ * checkpoint. */
 #include "tests/unit/unit.h"
 
 #include "worker/lbrun/watch/slow_ranks.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Steps recognised in what trainers print: lines as these frameworks write them. */
+/* test_lbrun_steps.c - steps recognised in what trainers print: lines as these frameworks write
+ * them. */
 #include "tests/unit/unit.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is asked, SIGTERMed and killed, and when. */
+/* test_lbrun_stopping.c - who is asked, SIGTERMed and killed, and when. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* When a trainer counts as hung, and when it does not. */
+/* test_lbrun_watch.c - when a trainer counts as hung, and when it does not. */
 #include "tests/unit/unit.h"
 
 #include "worker/lbrun/watch/watch.h"

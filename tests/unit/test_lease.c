@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test_lease.c - who holds the lease, and when it is over. */
 #include "tests/unit/unit.h"
 
 #include <unistd.h>

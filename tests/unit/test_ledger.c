@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The ledger as a file: opening it, migrating it, committing, backing it up. */
+/* test_ledger.c - the ledger as a file: opening it, migrating it, committing, backing it up. */
 #include "tests/unit/ledger_home.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Attempts and launches in the ledger. */
+/* test_ledger_attempts.c - attempts and launches in the ledger. */
 #include "tests/unit/ledger_home.h"
 
 /* --- attempts and launches -------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ticks of periodic jobs in the ledger: each one once. (Tests run in a folder of their own.) */
+/* test_ledger_cron.c - ticks of periodic jobs in the ledger: each one once. (Tests run in a folder
+ * of their own.) */
 #include "tests/unit/unit.h"
 
 #include "sql/ledger.h"

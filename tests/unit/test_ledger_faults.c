@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What was committed stays, whoever is killed, whichever disk is full, whatever is damaged. */
+/* test_ledger_faults.c - what was committed stays, whoever is killed, whichever disk is full,
+ * whatever is damaged. */
 #include "tests/unit/ledger_home.h"
 
 #include <errno.h>

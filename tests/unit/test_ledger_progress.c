@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checkpoints, metrics, events and nodes in the ledger. */
+/* test_ledger_progress.c - checkpoints, metrics, events and nodes in the ledger. */
 #include "tests/unit/ledger_home.h"
 
 /* --- checkpoints, metrics, events, nodes ------------------------------------------------------ */

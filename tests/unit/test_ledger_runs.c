@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs in the ledger: what goes in comes out, and what must not go in does not. */
+/* test_ledger_runs.c - runs in the ledger: what goes in comes out, and what must not go in does
+ * not. */
 #include "tests/unit/ledger_home.h"
 
 /* --- what goes in comes out ------------------------------------------------------------------- */

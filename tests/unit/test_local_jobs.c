@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tasks of an array are together, and what is left of one that was half written. */
+/* test_local_jobs.c - what the tasks of an array are together, and what is left of one that was
+ * half written. */
 #include <unistd.h>
 
 #include "slurm/local/local_jobs.h"

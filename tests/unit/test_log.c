@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test_log.c - lines of the log, for a person and for journald. */
 #include "tests/unit/unit.h"
 
 #include <errno.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test_manifest.c - checkpoints that hold, and those that were cut, changed or forged. */
 #include "tests/unit/unit.h"
 
 #include <sys/stat.h>

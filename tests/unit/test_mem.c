@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test_mem.c - strings of any length; text of memory sizes. */
 #include "tests/unit/unit.h"
 
 #include "common/base/mem.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test_message.c - lines of trainers: what each field may be. */
 #include "tests/unit/unit.h"
 
 #include "common/run/message.h"

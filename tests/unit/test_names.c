@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test_names.c - which names runs may have. */
 #include "tests/unit/unit.h"
 
 #include "common/base/names.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Scores of nodes: who is blamed, how it fades, who is avoided, and that never too many are. */
+/* test_node_memory.c - scores of nodes: who is blamed, how it fades, who is avoided, and that never
+ * too many are. */
 #include "tests/unit/unit.h"
 
 #include <signal.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* An order that could not be committed was never given: not in the ledger, not in the engine's
- * memory, and no file of it lies about. The engine and its ledger are the real ones. */
+/* test_orders.c - an order that could not be committed was never given: not in the ledger, not in
+ * the engine's memory, and no file of it lies about. The engine and its ledger are the real
+ * ones. */
 #include "tests/unit/ledger_home.h"
 
 #include <sys/stat.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test_paths.c - paths put together and taken apart. */
 #include "tests/unit/unit.h"
 
 #include <unistd.h>

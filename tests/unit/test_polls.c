@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* How often a scheduler is asked: one question at a time and one in an interval, fewer when it is
- * slow, fewer and fewer when it does not answer. The engine and its ledger are the real ones. */
+/* test_polls.c - how often a scheduler is asked: one question at a time and one in an interval,
+ * fewer when it is slow, fewer and fewer when it does not answer. The engine and its ledger are the
+ * real ones. */
 #include "tests/unit/ledger_home.h"
 
 #include "daemon/engine/engine.h"

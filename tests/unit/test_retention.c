@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which checkpoints go: never one that anybody may need. */
+/* test_retention.c - which checkpoints go: never one that anybody may need. */
 #include "tests/unit/unit.h"
 
 #include "common/checkpoint/retention.h"

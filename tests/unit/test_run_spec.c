@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test_run_spec.c - run specs: defaults, limits, what must hold between keys. */
 #include "tests/unit/unit.h"
 
 #include <sys/stat.h>

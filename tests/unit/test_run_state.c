@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test_run_state.c - legal moves, and the drawings and tables that must agree with them. */
 #include "tests/unit/unit.h"
 
 #include "common/base/files.h"

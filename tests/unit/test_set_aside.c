@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test_set_aside.c - what a return to an earlier checkpoint moves away. */
 #include "tests/unit/unit.h"
 
 #include <sys/stat.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who may start, row by row; and what is picked and written down of GPUs and CPUs. */
+/* test_slots.c - who may start, row by row; and what is picked and written down of GPUs and
+ * CPUs. */
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>

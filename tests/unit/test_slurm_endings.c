@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every row of what Slurm was seen to say of a job, and what we make of it. */
+/* test_slurm_endings.c - every row of what Slurm was seen to say of a job, and what we make of
+ * it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

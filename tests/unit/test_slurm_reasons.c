@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Slurm's reasons: every number has a name and a sentence, and no sentence is a number. */
+/* test_slurm_reasons.c - Slurm's reasons: every number has a name and a sentence, and no sentence
+ * is a number. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A job's comment names it; nothing that merely looks like one of ours is taken for it. */
+/* test_slurm_wire.c - a job's comment names it; nothing that merely looks like one of ours is taken
+ * for it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

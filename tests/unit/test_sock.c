@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test_sock.c - sockets at short and long paths. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test_spool.c - lines in pieces, cut off, and out of order. */
 #include "tests/unit/unit.h"
 
 #include <signal.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The common folder of a team: what is written comes back; what is not what it seems does not
- * count, and is told; of what counts only the known is taken. (Files of other users:
+/* test_team.c - the common folder of a team: what is written comes back; what is not what it seems
+ * does not count, and is told; of what counts only the known is taken. (Files of other users:
  * team-export.t.) */
 #include "tests/unit/unit.h"
 

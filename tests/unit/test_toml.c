@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test_toml.c - TOML: values, places of mistakes, printing. */
 #include "tests/unit/unit.h"
 
 #include "common/base/files.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who may do what is one table (common/run/verbs.h); the man page says the same, verb by verb. */
+/* test_verbs.c - who may do what is one table (common/run/verbs.h); the man page says the same,
+ * verb by verb. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* test_zst.c - compressed files come back, and damaged ones are told. */
 #include "tests/unit/unit.h"
 
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* lbrun/ - the program that stands between scheduler and trainer, in each job.
  *
- * lbrun - the shepherd: the one process of a job between the scheduler and the trainer. */
+ * main.c - lbrun, the shepherd: the one process of a job between the scheduler and the trainer. */
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The month from its beginning to its end: lbd's turns, and the person who restarts what failed. */
+/* lbd_month.c - the month from its beginning to its end: lbd's turns, and the person who restarts
+ * what failed. */
 #include "tests/sim/ettr/lbd_month_internal.h"
 
 #include <sqlite3.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* lbrun and its trainer: lbrun's real verdicts on launches that the month's troubles end. */
+/* lbd_month_lbrun.c - lbrun and its trainer: lbrun's real verdicts on launches that the month's
+ * troubles end. */
 #include "tests/sim/ettr/lbd_month_internal.h"
 
 #include <stdio.h>

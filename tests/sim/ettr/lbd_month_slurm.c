@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Slurm in this month: it answers each call, loses nothing, and jobs start as the month says. */
+/* lbd_month_slurm.c - Slurm in this month: it answers each call, loses nothing, and jobs start as
+ * the month says. */
 #include "common/base/json.h"
 #include "tests/sim/ettr/lbd_month_internal.h"
 

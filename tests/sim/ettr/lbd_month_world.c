@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The month as lbd's engine sees it: clocks, specs, and what an attempt's folder holds. */
+/* lbd_month_world.c - the month as lbd's engine sees it: clocks, specs, and what an attempt's
+ * folder holds. */
 #include "common/base/json.h"
 #include "tests/sim/ettr/lbd_month_internal.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ettr [--months N] - ETTR of one job of 64 nodes for a month, under lbd and under its peers. */
+/* main.c - ettr [--months N]: ETTR of one job of 64 nodes for a month, under lbd and under its
+ * peers. */
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* month.c - draws a month's troubles from its seed. */
 #include "tests/sim/ettr/month.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* peers.c - the same month under a requeueing script and under a person. */
 #include "tests/sim/ettr/peers.h"
 
 const struct peer peer_requeue = { "sbatch --requeue", 120 * SECOND };

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* pruning.c - a child that looks, renames and removes, and its deadline. */
 #include "worker/lbrun/checkpoint/pruning.h"
 
 #include <dirent.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Written twice: with sizes and times when the trainer speaks, with digests once they are known. */
+/* seals.c - writes a digest file for each checkpoint that is complete.
+ *
+ * Written twice: with sizes and times when the trainer speaks, with digests once they are known. */
 #include "worker/lbrun/checkpoint/seals.h"
 
 #include <inttypes.h>

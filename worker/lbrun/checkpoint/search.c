@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The child answers in JSON lines: {"bad":PATH,"step":S,"stamp":H,"suspect":B,"text":T}… and at
- * last
- * {"found":N,"path":P,"step":S,"stamp":H,"newest":S,"unread":B,"text":T}. Paths may be any bytes
- * (bytes.h). */
+/* search.c - a child looks for the newest good checkpoint, and tells what it finds.
+ *
+ * The child answers in JSON lines: {"bad":PATH,"step":S,"stamp":H,"suspect":B,"text":T}… and at
+ * last {"found":N,"path":P,"step":S,"stamp":H,"newest":S,"unread":B,"text":T}. Paths may be any
+ * bytes (bytes.h). */
 #include "worker/lbrun/checkpoint/search.h"
 
 #include <errno.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* ending.c - signals, exit codes and what was seen before, as rules; the first that applies names
+ * the cause. */
 #include "worker/lbrun/end/ending.h"
 
 #include <signal.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One pass over /proc finds who lives now; a process that forks meanwhile is found by the next
+/* reap.c - finds and kills every descendant of this process.
+ *
+ * One pass over /proc finds who lives now; a process that forks meanwhile is found by the next
  * pass, so callers that kill repeat until nobody is left. Only the kernel's own pid numbers are
  * used, within microseconds of reading them. */
 #include "worker/lbrun/end/reap.h"

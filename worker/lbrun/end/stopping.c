@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* stopping.c - three deadlines, moved forward by stronger reasons and never back. */
 #include "worker/lbrun/end/stopping.h"
 
 void stopping_init(struct stopping *s, int64_t kill_wait_ms)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* watchdog.c - forks the shepherd, waits for it, and hands signals on. */
 #include "worker/lbrun/end/watchdog.h"
 
 #include <poll.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Slurm may leave orphans behind on the nodes of a step (proctrack/linuxproc), and lbrun on the
+/* rank.c - runs one rank, or one node's launcher, and clears up behind it.
+ *
+ * Slurm may leave orphans behind on the nodes of a step (proctrack/linuxproc), and lbrun on the
  * batch host cannot reach them. No claim and no record here: those are the attempt's lbrun's. */
 #include "worker/lbrun/rank/rank.h"
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* rank_term.c - tells launchers from ranks by their names and places in /proc. */
 #include "worker/lbrun/rank/rank_term.h"
 
 #include <fcntl.h>

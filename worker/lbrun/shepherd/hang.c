@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A trainer that hangs: first its stacks, then its end, then another start in place.
+/* hang.c - a trainer that hangs: first its stacks, then its end, then another start in place.
  *
  * While the stacks are written it may come back to life, and then it lives on. */
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The start of the trainer, and what its end amounts to. */
+/* launch.c - the start of the trainer, and what its end amounts to. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Who may end this attempt, and how they say so: lbd by the file `order` and a signal, the
- * scheduler by a signal alone, a newer attempt by its claim. The files are looked at every 2 s,
+/* orders.c - who may end this attempt, and how they say so: lbd by the file `order` and a signal,
+ * the scheduler by a signal alone, a newer attempt by its claim. The files are looked at every 2 s,
  * too: an order must win even when lbd cannot signal us. */
 #include <signal.h>
 #include <stdio.h>

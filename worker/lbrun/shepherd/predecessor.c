@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* predecessor.c - asks of each older attempt whether its lbrun may still live. */
 #include "worker/lbrun/shepherd/predecessor.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* lbrun's own records in the spool: what begins, what ends, which checkpoint is valid. */
+/* records.c - lbrun's own records in the spool: what begins, what ends, which checkpoint is
+ * valid. */
 #include <stdlib.h>
 #include <unistd.h>
 

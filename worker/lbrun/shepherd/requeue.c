@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* requeue.c - see requeue.h. */
+/* requeue.c - puts a scontrol of ours into the script's PATH, is that scontrol, and reads what it
+ * noted. */
 #include "worker/lbrun/shepherd/requeue.h"
 
 #include <errno.h>

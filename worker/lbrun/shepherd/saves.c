@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The checkpoints that a launch writes: seen, told, sealed; and what a launch says of the one that
- * it was started from. */
+/* saves.c - the checkpoints that a launch writes: seen, told, sealed; and what a launch says of the
+ * one that it was started from. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A batch script under lbrun meets what it would meet under slurmd alone: its output goes to the
- * job's files byte for byte, and a signal that Slurm sends to the batch script reaches it. */
+/* script.c - a batch script under lbrun meets what it would meet under slurmd alone: its output
+ * goes to the job's files byte for byte, and a signal that Slurm sends to the batch script reaches
+ * it. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One thread, one poll(2): signals arrive through a descriptor, waits are deadlines on the
+/* shepherd.c - goes through the phases of an attempt, and waits for what happens in each.
+ *
+ * One thread, one poll(2): signals arrive through a descriptor, waits are deadlines on the
  * monotonic clock, and nothing here blocks for long. The child subreaper property makes every
  * process that the trainer leaves behind our child. */
 #include "worker/lbrun/shepherd/shepherd.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* That this attempt shall end: why, how soon, and with what words. Whoever wants it, it goes
- * through here. */
+/* stop.c - that this attempt shall end: why, how soon, and with what words. Whoever wants it, it
+ * goes through here. */
 #include <stdio.h>
 
 #include "common/base/failpoint.h"

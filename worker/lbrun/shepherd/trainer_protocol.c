@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What trainers say, on its way into the spool. */
+/* trainer_protocol.c - what trainers say, on its way into the spool. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

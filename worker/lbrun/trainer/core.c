@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Not PR_SET_DUMPABLE: that would close /proc/PID/fd to lbd, which knows a local job by its lock. A
+/* core.c - sets the limits of core files, and gives trainers theirs back.
+ *
+ * Not PR_SET_DUMPABLE: that would close /proc/PID/fd to lbd, which knows a local job by its lock. A
  * limit of 0 is enough for files; programs that the kernel pipes cores to get them in spite of it,
  * but nothing of memory is in there with an empty filter. */
 #include "worker/lbrun/trainer/core.h"

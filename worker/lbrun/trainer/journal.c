@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* journal.c - writes lines to the spool, or keeps them until that works again. */
 #include "worker/lbrun/trainer/journal.h"
 
 #include <stdarg.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* torchrun's static rendezvous, with our number of each node: rank 0 is then on the batch host,
+/* launcher.c - puts srun, torchrun and the profiler in front of the command.
+ *
+ * torchrun's static rendezvous, with our number of each node: rank 0 is then on the batch host,
  * where LB_SOCKET is, and nobody has to guess which host is meant by its name. */
 #include "worker/lbrun/trainer/launcher.h"
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The file stays readable when stdout and stderr interleave: an unfinished line of one is ended
+/* output.c - passes on what the trainer prints, a prefix in front of each line.
+ *
+ * The file stays readable when stdout and stderr interleave: an unfinished line of one is ended
  * before the other one writes, and its rest gets a prefix of its own. */
 #include "worker/lbrun/trainer/output.h"
 

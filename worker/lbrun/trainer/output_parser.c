@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* output_parser.c - cuts output into lines, and holds each against the rows of steps and
+ * complaints. */
 #include "worker/lbrun/trainer/output_parser.h"
 
 #include <math.h>

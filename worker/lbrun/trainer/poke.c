@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Connecting must not block either: a Unix socket's connect waits while the backlog of a frozen
- * lbd is full, unless the socket is non-blocking. A path too long for an address is reached through
+/* poke.c - sends lbd the hint to read the spool.
+ *
+ * Connecting must not block either: a Unix socket's connect waits while the backlog of a frozen lbd
+ * is full, unless the socket is non-blocking. A path too long for an address is reached through
  * /proc/self/fd. */
 #include "worker/lbrun/trainer/poke.h"
 

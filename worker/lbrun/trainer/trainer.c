@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The child reports a failed step through a close-on-exec pipe: its end without a word means that
+/* trainer.c - forks and execs the trainer.
+ *
+ * The child reports a failed step through a close-on-exec pipe: its end without a word means that
  * exec succeeded. Between fork and exec only async-signal-safe calls are made. */
 #include "worker/lbrun/trainer/trainer.h"
 

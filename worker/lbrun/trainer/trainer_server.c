@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* trainer_server.c - accepts, reads lines and writes answers, without ever waiting. */
 #include "worker/lbrun/trainer/trainer_server.h"
 
 #include <errno.h>

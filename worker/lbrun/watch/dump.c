@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What can block comes last: the memory of a process (its command line, debuggers) may be locked
- * by the very thing that hangs. */
+/* dump.c - writes down the processes below lbrun: states, stacks, command lines.
+ *
+ * What can block comes last: the memory of a process (its command line, debuggers) may be locked by
+ * the very thing that hangs. */
 #include "worker/lbrun/watch/dump.h"
 
 #include <dirent.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* oom.c - reads the memory events of this job's control group. */
 #include "worker/lbrun/watch/oom.h"
 
 #include <stdbool.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* slow_ranks.c - each rank's median of its last steps against that of all. */
 #include "worker/lbrun/watch/slow_ranks.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* space.c - adds up a folder's bytes, and asks the file system what is free. */
 #include "worker/lbrun/watch/space.h"
 
 #include <dirent.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* stacks.c - a child that writes, and its deadline. */
 #include "worker/lbrun/watch/stacks.h"
 
 #include <fcntl.h>

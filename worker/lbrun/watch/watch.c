@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* watch.c - a limit for each phase, that of a step learned. */
 #include "worker/lbrun/watch/watch.h"
 
 #include <stdio.h>
