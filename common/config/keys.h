@@ -71,6 +71,8 @@ struct key {
 #define KEY_DURATION(section, name, field, min_ms, max_ms, fallback_, help_) \
 	KEY_ROW(section, name, KEY_DURATION, field, .min = (min_ms), .max = (max_ms), \
 		.fallback = (fallback_), .help = (help_))
+#define KEY_SPAN(section, name, field, fallback_, help_) /* a duration of any length */ \
+	KEY_ROW(section, name, KEY_DURATION, field, .fallback = (fallback_), .help = (help_))
 #define KEY_LIST(section, name, field, fallback_, help_) \
 	KEY_ROW(section, name, KEY_STRINGS, field, .fallback = (fallback_), .help = (help_))
 #define KEY_NUMBERS(section, name, field, min_, max_, fallback_, help_) \

@@ -10,22 +10,27 @@
 
 #define INT32 INT32_MAX
 
-/* clang-format off */
+/* Rows by name. */
+#define ROW(name_, letter_, arity_, variable_, set_, ...) \
+	{ \
+		.name = (name_), .letter = (letter_), .arity = (arity_), .variable = (variable_), \
+		.set = (set_), __VA_ARGS__ \
+	}
+#define OTHER(name, letter, arity, variable, set, field_) \
+	ROW(name, letter, arity, variable, set, .field = (field_))
 #define TEXT(name, letter, variable, field) \
-	{name, letter, SBATCH_VALUE, variable, sbatch_set_text, field, 0, 0}
-#define NUMBER(name, letter, variable, field, least, most) \
-	{name, letter, SBATCH_VALUE, variable, sbatch_set_number, field, least, most}
+	OTHER(name, letter, SBATCH_VALUE, variable, sbatch_set_text, field)
+#define NUMBER(name, letter, variable, field_, least, most) \
+	ROW(name, letter, SBATCH_VALUE, variable, sbatch_set_number, .field = (field_), \
+	    .min = (least), .max = (most))
 #define FLAG(name, letter, variable, field) \
-	{name, letter, SBATCH_FLAG, variable, sbatch_set_flag, field, 0, 0}
+	OTHER(name, letter, SBATCH_FLAG, variable, sbatch_set_flag, field)
 #define MB(name, variable, field) \
-	{name, 0, SBATCH_VALUE, variable, sbatch_set_megabytes, field, 0, 0}
-#define OTHER(name, letter, arity, variable, set, field) \
-	{name, letter, arity, variable, set, field, 0, 0}
+	OTHER(name, 0, SBATCH_VALUE, variable, sbatch_set_megabytes, field)
 #define NOTHING(name, letter, variable) \
-	{name, letter, SBATCH_FLAG, variable, sbatch_set_nothing, NULL, 0, 0}
+	OTHER(name, letter, SBATCH_FLAG, variable, sbatch_set_nothing, NULL)
 #define REFUSED(name, letter, arity, variable, why) \
-	{name, letter, arity, variable, sbatch_refuse, why, 0, 0}
-/* clang-format on */
+	OTHER(name, letter, arity, variable, sbatch_refuse, why)
 
 #define U16 (UINT16_MAX - 2)
 #define ELSEWHERE "other clusters need an lbd of their own"
@@ -47,7 +52,8 @@ const struct sbatch_option sbatch_options[] = {
 	TEXT("container", 0, "SBATCH_CONTAINER", "container"),
 	TEXT("context", 0, NULL, "req_context"),
 	FLAG("contiguous", 0, NULL, "contiguous"),
-	{ "core-spec", 'S', SBATCH_VALUE, "SBATCH_CORE_SPEC", sbatch_set_core_spec, NULL, 0, 0 },
+	ROW("core-spec", 'S', SBATCH_VALUE, "SBATCH_CORE_SPEC", sbatch_set_core_spec,
+	    .constant = 0),
 	NUMBER("cores-per-socket", 0, NULL, "cores_per_socket", 1, U16),
 	OTHER("cpu-freq", 0, SBATCH_VALUE, "SBATCH_CPU_FREQ_REQ", sbatch_set_cpu_freq, "cpu_freq"),
 	NUMBER("cpus-per-gpu", 0, "SBATCH_CPUS_PER_GPU", "cpus_per_gpu", 1, INT32),
@@ -96,7 +102,7 @@ const struct sbatch_option sbatch_options[] = {
 	OTHER("nice", 0, SBATCH_MAY_VALUE, NULL, sbatch_set_nice, "nice"),
 	OTHER("no-kill", 'k', SBATCH_MAY_VALUE, "SBATCH_NO_KILL", sbatch_set_no_kill,
 	      "kill_on_node_fail"),
-	{ "no-requeue", 0, SBATCH_FLAG, "SBATCH_NO_REQUEUE", sbatch_set_requeue, NULL, 0, 0 },
+	ROW("no-requeue", 0, SBATCH_FLAG, "SBATCH_NO_REQUEUE", sbatch_set_requeue, .constant = 0),
 	REFUSED("nodefile", 'F', SBATCH_VALUE, NULL, "name the nodes: --nodelist=n[1-3]"),
 	OTHER("nodelist", 'w', SBATCH_VALUE, NULL, sbatch_set_nodelist, "req_nodes"),
 	OTHER("nodes", 'N', SBATCH_VALUE, NULL, sbatch_set_nodes, NULL),
@@ -109,7 +115,7 @@ const struct sbatch_option sbatch_options[] = {
 	OTHER("open-mode", 0, SBATCH_VALUE, "SBATCH_OPEN_MODE", sbatch_set_open_mode, "open_mode"),
 	OTHER("output", 'o', SBATCH_VALUE, "SBATCH_OUTPUT", sbatch_set_file, "std_out"),
 	FLAG("overcommit", 'O', "SBATCH_OVERCOMMIT", "overcommit"),
-	{ "oversubscribe", 's', SBATCH_FLAG, NULL, sbatch_set_flag, "shared", 0, 0 },
+	FLAG("oversubscribe", 's', NULL, "shared"),
 	NOTHING("parsable", 0, NULL),
 	TEXT("partition", 'p', "SBATCH_PARTITION", "partition"),
 	TEXT("power", 0, "SBATCH_POWER", "power"),
@@ -121,7 +127,7 @@ const struct sbatch_option sbatch_options[] = {
 	TEXT("qos", 'q', "SBATCH_QOS", "qos"),
 	NOTHING("quiet", 'Q', NULL),
 	FLAG("reboot", 0, NULL, "reboot"),
-	{ "requeue", 0, SBATCH_FLAG, "SBATCH_REQUEUE", sbatch_set_requeue, NULL, 1, 0 },
+	ROW("requeue", 0, SBATCH_FLAG, "SBATCH_REQUEUE", sbatch_set_requeue, .constant = 1),
 	TEXT("reservation", 0, "SBATCH_RESERVATION", "reservation"),
 	OTHER("signal", 0, SBATCH_VALUE, "SBATCH_SIGNAL", sbatch_set_signal, "warn_signal"),
 	NUMBER("sockets-per-node", 0, NULL, "sockets_per_node", 1, U16),
@@ -132,7 +138,8 @@ const struct sbatch_option sbatch_options[] = {
 	NUMBER("tasks-per-node", 0, NULL, "ntasks_per_node", 1, U16),
 	REFUSED("test-only", 0, SBATCH_FLAG, NULL,
 		"would submit nothing; lbctl submit --dry-run shows the job"),
-	{ "thread-spec", 0, SBATCH_VALUE, "SBATCH_THREAD_SPEC", sbatch_set_core_spec, NULL, 1, 0 },
+	ROW("thread-spec", 0, SBATCH_VALUE, "SBATCH_THREAD_SPEC", sbatch_set_core_spec,
+	    .constant = 1),
 	NUMBER("threads-per-core", 0, "SBATCH_THREADS_PER_CORE", "threads_per_core", 1, U16),
 	OTHER("time", 't', SBATCH_VALUE, "SBATCH_TIMELIMIT", sbatch_set_minutes, "time_limit"),
 	OTHER("time-min", 0, SBATCH_VALUE, NULL, sbatch_set_minutes, "time_min"),

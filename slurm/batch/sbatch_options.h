@@ -33,6 +33,7 @@ struct sbatch_option {
 		   const char *value, struct err *err);
 	const char *field; /* for `set`; a refusal's reason for refused options */
 	int64_t min, max;  /* of numbers */
+	int64_t constant; /* in which options with the same `set` differ: --requeue 1, --no-requeue 0 */
 };
 
 extern const struct sbatch_option sbatch_options[];

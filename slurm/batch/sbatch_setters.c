@@ -490,7 +490,7 @@ SETTER(set_core_spec)
 	if (sbatch_number(value, 0, 0x7fff, &n, err) < 0)
 		return -1;
 	js_set_int(c->fields, "core_spec", n);
-	js_set_int(c->fields, "core_spec_is_threads", option->min);
+	js_set_int(c->fields, "core_spec_is_threads", option->constant);
 	return 0;
 }
 
@@ -539,6 +539,6 @@ SETTER(set_requeue)
 {
 	(void)value;
 	(void)err;
-	js_set_int(c->fields, "requeue", option->min);
+	js_set_int(c->fields, "requeue", option->constant);
 	return 0;
 }

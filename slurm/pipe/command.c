@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* command.c - see command.h. What a command prints goes into memory that it writes to itself: it
- * can neither block on us nor leave us waiting for a grandchild that keeps a pipe open. */
+/* command.c - runs one of Slurm's commands, and reads what it says. What a command prints goes into
+ * memory that it writes to itself: it can neither block on us nor leave us waiting for a grandchild
+ * that keeps a pipe open. */
 #include "slurm/pipe/command.h"
 
 #include <errno.h>

@@ -14,19 +14,19 @@ struct config {
 	struct key_ints codes;
 };
 
-#define AT(field) offsetof(struct config, field)
+#define KEYS_OF struct config
 
 static const struct key table[] = {
-	{ "one", "flag", KEY_BOOL, AT(flag), 0, 0, NULL, "true", "" },
-	{ "one", "n", KEY_INT, AT(n), 1, 10, NULL, "3", "" },
-	{ "one", "any", KEY_INT, AT(any), 0, 0, NULL, NULL, "" },
-	{ "one", "pause", KEY_DURATION, AT(pause_ms), 1000, 3600e3, NULL, "60s", "" },
-	{ "two.deep", "real", KEY_REAL, AT(real), 0, 1, NULL, "0.5", "" },
-	{ "two.deep", "text", KEY_STRING, AT(text), 0, 0, NULL, "\"quoted\"", "" },
-	{ "two.deep", "other", KEY_STRING, AT(other), 0, 0, NULL, NULL, "" },
-	{ "two", "choice", KEY_ENUM, AT(choice), 0, 0, "red|green|blue", "green", "" },
-	{ "two", "list", KEY_STRINGS, AT(list), 0, 0, NULL, "[\"a\"]", "" },
-	{ "two", "codes", KEY_INTS, AT(codes), 1, 255, NULL, NULL, "" },
+	KEY_FLAG("one", "flag", flag, "true", ""),
+	KEY_INT("one", "n", n, 1, 10, "3", ""),
+	KEY_ROW("one", "any", KEY_INT, any, .help = ""),
+	KEY_DURATION("one", "pause", pause_ms, 1000, 3600e3, "60s", ""),
+	KEY_REAL("two.deep", "real", real, 0, 1, "0.5", ""),
+	KEY_TEXT("two.deep", "text", text, "\"quoted\"", ""),
+	KEY_TEXT("two.deep", "other", other, NULL, ""),
+	KEY_CHOICE("two", "choice", choice, "red|green|blue", "green", ""),
+	KEY_LIST("two", "list", list, "[\"a\"]", ""),
+	KEY_NUMBERS("two", "codes", codes, 1, 255, NULL, ""),
 };
 
 static int read_text(const char *text, struct config *out, struct err *err)
