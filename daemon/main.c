@@ -287,7 +287,7 @@ static void stop(struct daemon *d)
 	d->lbd.switchboard = NULL;
 	exporter_close(d->lbd.exporter);
 	alerts_close(d->lbd.alerts);
-	deadman_close(d->lbd.deadman);
+	heartbeat_close(d->lbd.heartbeat);
 	if (d->lbd.slurm)
 		d->lbd.slurm->ops->close(d->lbd.slurm, on_scheduler_closed, NULL);
 	d->lbd.local->ops->close(d->lbd.local, on_scheduler_closed, NULL);
@@ -428,7 +428,7 @@ static int open_engine(struct daemon *d, struct err *err)
 	d->lbd.engine = engine_create(d->lbd.ledger, d->lbd.slurm, d->lbd.local, &d->lbd.world,
 				      &times);
 	engine_remember_nodes(d->lbd.engine, &d->lbd.config.nodes);
-	engine_worry_after(d->lbd.engine, d->lbd.config.not_running_ms);
+	engine_warn_after(d->lbd.engine, d->lbd.config.not_running_ms);
 	engine_on_news(d->lbd.engine, on_news, d);
 	return engine_load(d->lbd.engine, err);
 }
@@ -514,7 +514,7 @@ static int open_parts(struct daemon *d, struct err *err)
 	d->lbd.alerts = alerts_open(&d->lbd, err);
 	if (err->code != ERR_NONE)
 		return -1;
-	d->lbd.deadman = deadman_open(&d->lbd);
+	d->lbd.heartbeat = heartbeat_open(&d->lbd);
 	d->lbd.log_keeper = log_keeper_open(&d->lbd);
 	d->lbd.exporter = exporter_open(&d->lbd);
 	return 0;
@@ -598,7 +598,7 @@ static int recover(struct daemon *d, const struct options *o, struct err *err)
 /* What is in force; but nobody reads a secret over somebody's shoulder. */
 static void print_config(struct config *config)
 {
-	char **secrets[] = { &config->notify_webhook, &config->deadman_url };
+	char **secrets[] = { &config->notify_webhook, &config->heartbeat_url };
 
 	for (size_t i = 0; i < sizeof(secrets) / sizeof(secrets[0]); i++) {
 		if (*secrets[i] == NULL)

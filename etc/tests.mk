@@ -46,7 +46,7 @@ $(foreach set,base avx2 avx512f,$(eval $(call digest_of,$(set))))
 
 # The simulator: the real engine and ledger in invented worlds. SEEDS worlds, or the world SEED.
 SIM_TAPS := ledger_run_insert ledger_run_move ledger_run_set_wanted ledger_attempt_insert \
-	    ledger_spare_insert ledger_spare_take ledger_attempt_set_job \
+	    ledger_prequeued_insert ledger_prequeued_take ledger_attempt_set_job \
 	    ledger_attempt_set_excluded ledger_attempt_released ledger_attempt_started \
 	    ledger_attempt_end ledger_attempt_set_spool ledger_commit
 SEEDS    ?= 500
@@ -63,7 +63,7 @@ $(B)/unit/test_ettr: $(B)/ettr.a
 
 # The fault tests' negative controls: the real programs, each with one protection taken out.
 CONTROLS := $(B)/controls/lbd $(B)/controls/lbrun $(if $(HAVE_SLURM),$(B)/controls/lbd-slurm)
-WRAP_lbrun     := attempt_claim_take attempt_newest_claim older_may_live
+WRAP_lbrun     := attempt_claim_take attempt_newest_claim predecessor_may_live
 WRAP_lbd       := reconcile
 WRAP_lbd-slurm := slurm_submit_batch_job
 $(B)/controls/lbrun:     $(B)/obj/tests/faults/no_claim.o

@@ -198,16 +198,16 @@ int ledger_attempt_walled_in(struct ledger *l, int64_t id, struct err *err);
 int ledger_attempt_set_spool(struct ledger *l, int64_t id, int64_t offset, int64_t seq,
 			     struct err *err);
 
-/* A spare: the row of an attempt-to-be (restart.prequeue), at most one a run. The functions above
- * that list attempts pass it over; those that take an id serve it, too. */
-int ledger_spare_insert(struct ledger *l, int64_t run_id, int64_t number, const char *token,
-			const char *excluded, int64_t now_ms, int64_t *id, struct err *err);
+/* A prequeued attempt: the row of one to be (restart.prequeue), at most one a run. The functions
+ * above that list attempts pass it over; those that take an id serve it, too. */
+int ledger_prequeued_insert(struct ledger *l, int64_t run_id, int64_t number, const char *token,
+			    const char *excluded, int64_t now_ms, int64_t *id, struct err *err);
 /* ERR_NOT_FOUND: the run has none. */
-int ledger_spare_find(struct ledger *l, int64_t run_id, struct ledger_attempt *out,
-		      struct err *err);
+int ledger_prequeued_find(struct ledger *l, int64_t run_id, struct ledger_attempt *out,
+			  struct err *err);
 /* It becomes the run's newest attempt. */
-int ledger_spare_take(struct ledger *l, int64_t id, int64_t now_ms, struct err *err);
-int ledger_spare_drop(struct ledger *l, int64_t id, struct err *err);
+int ledger_prequeued_take(struct ledger *l, int64_t id, int64_t now_ms, struct err *err);
+int ledger_prequeued_drop(struct ledger *l, int64_t id, struct err *err);
 
 /* --- launches ------------------------------------------------------------------------------- */
 struct ledger_launch {

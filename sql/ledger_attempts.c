@@ -204,10 +204,10 @@ int ledger_attempt_set_spool(struct ledger *l, int64_t id, int64_t offset, int64
 	return write_one(l, s, ERR_NOT_FOUND, no_such_attempt, err);
 }
 
-int ledger_spare_insert(struct ledger *l, int64_t run_id, int64_t number, const char *token,
-			const char *excluded, int64_t now_ms, int64_t *id, struct err *err)
+int ledger_prequeued_insert(struct ledger *l, int64_t run_id, int64_t number, const char *token,
+			    const char *excluded, int64_t now_ms, int64_t *id, struct err *err)
 {
-	sqlite3_stmt *s = query(l, Q_SPARE_INSERT);
+	sqlite3_stmt *s = query(l, Q_PREQUEUED_INSERT);
 
 	bind_int(s, ":run_id", run_id);
 	bind_int(s, ":number", number);
@@ -220,29 +220,30 @@ int ledger_spare_insert(struct ledger *l, int64_t run_id, int64_t number, const 
 	return 0;
 }
 
-int ledger_spare_find(struct ledger *l, int64_t run_id, struct ledger_attempt *out, struct err *err)
+int ledger_prequeued_find(struct ledger *l, int64_t run_id, struct ledger_attempt *out,
+			  struct err *err)
 {
-	sqlite3_stmt *s = query(l, Q_SPARE_FIND);
+	sqlite3_stmt *s = query(l, Q_PREQUEUED_FIND);
 
 	bind_int(s, ":run_id", run_id);
 	return read_one(l, s, attempt_columns, out, "no job waits behind the run's attempt", err);
 }
 
-int ledger_spare_take(struct ledger *l, int64_t id, int64_t now_ms, struct err *err)
+int ledger_prequeued_take(struct ledger *l, int64_t id, int64_t now_ms, struct err *err)
 {
-	sqlite3_stmt *s = query(l, Q_SPARE_TAKE);
+	sqlite3_stmt *s = query(l, Q_PREQUEUED_TAKE);
 
 	bind_int(s, ":id", id);
 	bind_int(s, ":created_ms", now_ms);
-	return touching(l, id, write_one(l, s, ERR_INTERNAL, "this attempt is no spare", err));
+	return touching(l, id, write_one(l, s, ERR_INTERNAL, "this attempt is not prequeued", err));
 }
 
-int ledger_spare_drop(struct ledger *l, int64_t id, struct err *err)
+int ledger_prequeued_drop(struct ledger *l, int64_t id, struct err *err)
 {
-	sqlite3_stmt *s = query(l, Q_SPARE_DROP);
+	sqlite3_stmt *s = query(l, Q_PREQUEUED_DROP);
 
 	bind_int(s, ":id", id);
-	return write_one(l, s, ERR_INTERNAL, "this attempt is no spare", err);
+	return write_one(l, s, ERR_INTERNAL, "this attempt is not prequeued", err);
 }
 
 static int attempt_set_resumed(struct ledger *l, int64_t id, int64_t step, struct err *err)

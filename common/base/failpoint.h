@@ -61,7 +61,7 @@
 	X(RESTART_SPEC, "restart.spec", "lbd", true) \
 	X(RESTART_WRITTEN, "restart.written", "lbd", true) \
 	X(RESTART_COMMITTED, "restart.committed", "lbd", false) \
-	X(WISH_LEFT, "wish.left", "lbd", true) \
+	X(REQUEST_LEFT, "request.left", "lbd", true) \
 	X(ALERT_TOLD, "alert.told", "lbd", false) \
 	X(ALERT_COMMITTED, "alert.committed", "lbd", false) \
 	/* the ledger itself: every commit, and the copy of it */ \

@@ -49,7 +49,7 @@ void handed_load(struct handed *h, const char *run_dir, const char *name)
 	h->has_had = js_bool(o, "has_had", false);
 	h->has_steps = js_bool(o, "has_steps", false);
 	h->has_rolled_back = js_bool(o, "has_rolled_back", false);
-	h->is_own_told = js_bool(o, "is_own_told", false);
+	h->is_own_reported = js_bool(o, "is_own_told", false);
 	h->first_told = js_int(o, "first_told", -1);
 	h->best_told = js_int(o, "best_told", -1);
 	json_array_foreach(json_object_get(o, "handed"), i, item) {
@@ -82,7 +82,7 @@ int handed_save(struct handed *h, struct err *err)
 	js_set_bool(o, "has_had", h->has_had);
 	js_set_bool(o, "has_steps", h->has_steps);
 	js_set_bool(o, "has_rolled_back", h->has_rolled_back);
-	js_set_bool(o, "is_own_told", h->is_own_told);
+	js_set_bool(o, "is_own_told", h->is_own_reported);
 	js_set_int(o, "first_told", h->first_told < 0 ? JS_NONE : h->first_told);
 	js_set_int(o, "best_told", h->best_told < 0 ? JS_NONE : h->best_told);
 	json_object_set_new(o, "handed", list);

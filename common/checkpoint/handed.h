@@ -30,7 +30,7 @@ struct handed {
 	bool has_had;         /* some checkpoint was valid once */
 	bool has_steps;       /* the trainer tells steps */
 	bool has_rolled_back; /* after training diverged; once */
-	bool is_own_told;     /* that the trainer finds its checkpoints itself */
+	bool is_own_reported; /* that the trainer finds its checkpoints itself */
 	int64_t first_told,
 		/* oldest and newest step that any launch told first and last; -1 = none */
 		best_told;

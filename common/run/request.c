@@ -13,19 +13,20 @@
 
 enum { WISH_VERSION = 1, WISH_MAX_BYTES = 4096 };
 
-const char *wish_name(enum wish wish)
+const char *trainer_request_name(enum trainer_request request)
 {
-	static const char *const names[WISH_COUNT] = {
-		[WISH_STACKS] = "stacks",
-		[WISH_SAVE] = "save",
+	static const char *const names[TRAINER_REQUEST_COUNT] = {
+		[TRAINER_REQUEST_STACKS] = "stacks",
+		[TRAINER_REQUEST_SAVE] = "save",
 	};
 
-	return names[wish];
+	return names[request];
 }
 
-int wish_write(const char *folder, enum wish wish, const char *by, struct err *err)
+int trainer_request_write(const char *folder, enum trainer_request request, const char *by,
+			  struct err *err)
 {
-	char *path = path_join("%s/%s", folder, wish_name(wish));
+	char *path = path_join("%s/%s", folder, trainer_request_name(request));
 	json_t *root = json_object();
 	char *text;
 	int rc;
@@ -40,9 +41,9 @@ int wish_write(const char *folder, enum wish wish, const char *by, struct err *e
 	return rc;
 }
 
-bool wish_take(const char *folder, enum wish wish, char *by, size_t size)
+bool trainer_request_take(const char *folder, enum trainer_request request, char *by, size_t size)
 {
-	char *path = path_join("%s/%s", folder, wish_name(wish));
+	char *path = path_join("%s/%s", folder, trainer_request_name(request));
 	bool is_there = access(path, F_OK) == 0;
 
 	by[0] = '\0';

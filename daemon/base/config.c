@@ -119,11 +119,11 @@ const struct key config_keys[] = {
 		 "kinds of events that are news, as lbctl events shows them"),
 	KEY_DURATION("notify", "not_running_after", not_running_ms, 0, WEEK_MS, "6h",
 		     "an event says so when a run should run and does not for so long; 0: never"),
-	KEY_TEXT("notify", "deadman_file", deadman_file, NULL,
+	KEY_TEXT("notify", "deadman_file", heartbeat_file, NULL,
 		 "file that is written as long as lbd sees the scheduler"),
-	KEY_TEXT("notify", "deadman_url", deadman_url, NULL,
+	KEY_TEXT("notify", "deadman_url", heartbeat_url, NULL,
 		 "address that is asked for (GET) as long as lbd sees the scheduler"),
-	KEY_DURATION("notify", "deadman_interval", deadman_interval_ms, 100, HOUR_MS, "60s",
+	KEY_DURATION("notify", "deadman_interval", heartbeat_interval_ms, 100, HOUR_MS, "60s",
 		     "how often"),
 };
 const size_t config_key_count = sizeof(config_keys) / sizeof(config_keys[0]);
@@ -208,8 +208,8 @@ static int check_notify(const struct config *config, const char *file, struct er
 	if (config_check_hook(config, err) < 0)
 		return err_wrap(err, "%s: notify.hook", file);
 	if (check_url(config->notify_webhook, "notify.webhook", file, err) < 0 ||
-	    check_url(config->deadman_url, "notify.deadman_url", file, err) < 0 ||
-	    check_absolute(config->deadman_file, "notify.deadman_file", file, err) < 0)
+	    check_url(config->heartbeat_url, "notify.deadman_url", file, err) < 0 ||
+	    check_absolute(config->heartbeat_file, "notify.deadman_file", file, err) < 0)
 		return -1;
 	return 0;
 }

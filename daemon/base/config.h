@@ -36,19 +36,19 @@ struct config {
 	} in_slurm;
 	struct node_rules nodes;
 	char *slurm_account, *slurm_partition, *slurm_network; /* NULL: none */
-	int slurm_through; /* enum slurm_through (slurm/pipe/helper_choice.h) */
-	int submit_with;                                       /* enum submit_with */
-	int64_t local_gpus;                                    /* -1: all that are found */
-	struct key_ints local_gpu_ids;                         /* unset: whichever there are */
-	int64_t local_cpus, local_jobs;                        /* 0: all; any number */
-	char *local_mem;                                       /* as written; NULL: all */
+	int slurm_through;              /* enum slurm_through (slurm/pipe/helper_choice.h) */
+	int submit_with;                /* enum submit_with */
+	int64_t local_gpus;             /* -1: all that are found */
+	struct key_ints local_gpu_ids;  /* unset: whichever there are */
+	int64_t local_cpus, local_jobs; /* 0: all; any number */
+	char *local_mem;                /* as written; NULL: all */
 	struct cron_config cron;
 	struct key_strings notify_hook; /* argv; gets JSON on stdin */
 	char *notify_webhook;           /* may hold a secret: never logged, never printed */
 	int64_t not_running_ms;         /* 0 = never */
-	char *deadman_file;             /* absolute; NULL: none */
-	char *deadman_url;              /* may hold a secret */
-	int64_t deadman_interval_ms;
+	char *heartbeat_file;           /* absolute; NULL: none */
+	char *heartbeat_url;            /* may hold a secret */
+	int64_t heartbeat_interval_ms;
 	struct key_strings notify_on; /* kinds of events; unset: the usual ones */
 };
 

@@ -17,7 +17,7 @@ struct exporter;
 struct log_keeper;
 struct remover;
 struct backup;
-struct deadman;
+struct heartbeat;
 struct lock;
 struct probe;
 struct switchboard;
@@ -38,7 +38,7 @@ struct lbd {
 	struct switchboard *switchboard; /* NULL: not yet open */
 	struct exporter *exporter;       /* NULL: the team is not told */
 	struct alerts *alerts;           /* NULL: nobody is to be told */
-	struct deadman *deadman;         /* NULL: nobody watches */
+	struct heartbeat *heartbeat;     /* NULL: nobody watches */
 	struct backup *backup;
 	int64_t started_ms; /* wall clock */
 };

@@ -82,7 +82,7 @@ static void end_run(struct cron *cron, const struct ledger_run *run, const char 
 /* --- submitting ------------------------------------------------------------------------------ */
 
 /* One tick on its way to becoming a run. */
-struct flight {
+struct submission {
 	struct cron *cron;
 	char entry[NAME_MAX_BYTES + 1];
 	char run[NAME_MAX_BYTES + 1];
@@ -95,7 +95,7 @@ struct flight {
 
 static int put_tick(void *arg, int64_t run_id, struct err *err)
 {
-	const struct flight *f = arg;
+	const struct submission *f = arg;
 	struct ledger_cron_tick tick = {
 		.entry = f->entry,
 		.scheduled_s = f->scheduled_s,
@@ -111,7 +111,7 @@ static int put_tick(void *arg, int64_t run_id, struct err *err)
 
 static void on_submitted(void *arg, json_t *answer, const struct err *why)
 {
-	struct flight *f = arg;
+	struct submission *f = arg;
 	struct cron_state *state = cron_state_of(f->cron, f->entry);
 
 	state->busy = false;
@@ -232,7 +232,7 @@ void cron_submit(struct cron *cron, const struct cron_entry *entry, int64_t sche
 		 void (*done)(void *arg, json_t *answer, const struct err *why), void *arg)
 {
 	struct account me;
-	struct flight *f = xcalloc(1, sizeof(*f));
+	struct submission *f = xcalloc(1, sizeof(*f));
 	struct submit submit = { .lbd = cron->lbd, .uid = geteuid(), .arg = f };
 	struct err err = { 0 };
 

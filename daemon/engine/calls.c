@@ -36,18 +36,18 @@ static void pass_point(enum decision_kind kind, bool is_answer)
 	}
 }
 
-struct flight {
-	struct flight *next, **at;
+struct open_call {
+	struct open_call *next, **at;
 	struct engine *engine;
 	enum decision_kind kind;
 	int64_t run_id, attempt_id;
 };
 
 /* `run` NULL: of a job that no run waits for. */
-static struct flight *take_off(struct engine *e, const struct run *run, const struct attempt *a,
-			       enum decision_kind kind)
+static struct open_call *begin_call(struct engine *e, const struct run *run,
+				    const struct attempt *a, enum decision_kind kind)
 {
-	struct flight *f = xcalloc(1, sizeof(*f));
+	struct open_call *f = xcalloc(1, sizeof(*f));
 
 	f->engine = e;
 	f->kind = kind;
@@ -55,15 +55,15 @@ static struct flight *take_off(struct engine *e, const struct run *run, const st
 		f->run_id = run->id;
 		f->attempt_id = a->id;
 	}
-	f->next = e->flights;
-	f->at = &e->flights;
+	f->next = e->open_calls;
+	f->at = &e->open_calls;
 	if (f->next)
 		f->next->at = &f->next;
-	e->flights = f;
+	e->open_calls = f;
 	return f;
 }
 
-static void land(struct flight *f)
+static void end_call(struct open_call *f)
 {
 	*f->at = f->next;
 	if (f->next)
@@ -71,13 +71,13 @@ static void land(struct flight *f)
 	free(f);
 }
 
-void engine_drop_flights(struct engine *e)
+void engine_drop_calls(struct engine *e)
 {
-	struct flight *f = e->flights;
+	struct open_call *f = e->open_calls;
 
-	e->flights = NULL;
+	e->open_calls = NULL;
 	while (f) {
-		struct flight *next = f->next;
+		struct open_call *next = f->next;
 
 		free(f);
 		f = next;
@@ -179,23 +179,23 @@ static void take_answer(struct engine *e, struct run *run, struct attempt *a,
 
 static void on_answer(void *arg, const struct scheduler_reply *reply)
 {
-	struct flight *f = arg;
+	struct open_call *f = arg;
 	struct engine *e = f->engine;
 	struct run *run = engine_find_id(e, f->run_id);
 
 	pass_point(f->kind, true);
 	if (run && run->has_attempt && run->attempt.id == f->attempt_id)
 		take_answer(e, run, &run->attempt, f->kind, reply);
-	else if (run && run->spare && run->spare->id == f->attempt_id)
-		take_answer(e, run, run->spare, f->kind, reply);
-	land(f);
+	else if (run && run->prequeued && run->prequeued->id == f->attempt_id)
+		take_answer(e, run, run->prequeued, f->kind, reply);
+	end_call(f);
 }
 
 static void on_stray_answer(void *arg, const struct scheduler_reply *reply)
 {
 	if (reply->result != SCHEDULER_OK)
 		log_warn("cancel of a stray job: %s", reply->text);
-	land(arg);
+	end_call(arg);
 }
 
 void engine_cancel_stray(struct engine *e, struct scheduler *s, const struct job_ref *job)
@@ -204,7 +204,7 @@ void engine_cancel_stray(struct engine *e, struct scheduler *s, const struct job
 	log_warn("job %u: cancelled, its attempt is over or has another job token=%.8s",
 		 job->job_id, job->token);
 	failpoint(FP_STRAY_CALL, NULL);
-	s->ops->cancel(s, job, on_stray_answer, take_off(e, NULL, NULL, DECISION_CANCEL));
+	s->ops->cancel(s, job, on_stray_answer, begin_call(e, NULL, NULL, DECISION_CANCEL));
 }
 
 /* The attempt cannot even be prepared: as if the scheduler had said no, with our own words; or,
@@ -221,8 +221,8 @@ static void refuse(struct engine *e, struct run *run, struct attempt *a, const s
 
 static void submit(struct engine *e, struct run *run, struct attempt *a)
 {
-	struct flight *f = take_off(e, run, a, DECISION_SUBMIT);
-	struct run shadow = a == run->spare ? run_with_spare(run) : *run;
+	struct open_call *f = begin_call(e, run, a, DECISION_SUBMIT);
+	struct run shadow = a == run->prequeued ? run_with_prequeued(run) : *run;
 	struct err err = { 0 };
 
 	if (run->spec_problem)
@@ -230,7 +230,7 @@ static void submit(struct engine *e, struct run *run, struct attempt *a)
 	else if (e->world->submit(e->world->self, &shadow, ledger_id(e->ledger), on_answer, f,
 				  &err) == 0)
 		return;
-	land(f);
+	end_call(f);
 	refuse(e, run, a, &err);
 }
 
@@ -245,7 +245,7 @@ static void signal_job(struct engine *e, struct run *run, int signo)
 	run->attempt.signalled = signo;
 	run->attempt.ordered = run->wanted;
 	s->ops->signal(s, &run->attempt.job, signo, on_answer,
-		       take_off(e, run, &run->attempt, DECISION_SIGNAL));
+		       begin_call(e, run, &run->attempt, DECISION_SIGNAL));
 }
 
 void engine_act(struct engine *e, struct run *run, struct attempt *a, const struct decision *d)
@@ -256,7 +256,7 @@ void engine_act(struct engine *e, struct run *run, struct attempt *a, const stru
 	if (s == NULL)
 		return;
 	engine_count_call(e);
-	call->state = CALL_FLYING;
+	call->state = CALL_OPEN;
 	call->made_ms = engine_now(e);
 	pass_point(d->kind, false);
 	switch (d->kind) {
@@ -264,18 +264,18 @@ void engine_act(struct engine *e, struct run *run, struct attempt *a, const stru
 		submit(e, run, a);
 		break;
 	case DECISION_RELEASE:
-		s->ops->release(s, &d->job, on_answer, take_off(e, run, a, d->kind));
+		s->ops->release(s, &d->job, on_answer, begin_call(e, run, a, d->kind));
 		break;
 	case DECISION_SIGNAL:
 		signal_job(e, run, d->signo);
 		break;
 	case DECISION_RECALL:
-		s->ops->recall(s, &d->job, on_answer, take_off(e, run, a, d->kind));
+		s->ops->recall(s, &d->job, on_answer, begin_call(e, run, a, d->kind));
 		break;
 	default:
-		s->ops->cancel(s, &d->job, on_answer, take_off(e, run, a, DECISION_CANCEL));
+		s->ops->cancel(s, &d->job, on_answer, begin_call(e, run, a, DECISION_CANCEL));
 		break;
 	}
-	/* the call is flying: find out what to wait for */
+	/* the call is open: find out what to wait for */
 	engine_wake(e, run);
 }

@@ -4,7 +4,7 @@
 
 enum { ROOT = 0 };
 
-bool canceller_is_person(const struct cancelled *c)
+bool canceller_is_user(const struct cancelled *c)
 {
 	bool ran_for_long = c->start_time > 0 && c->end_time - c->start_time >= LAUNCH_WINDOW_S;
 

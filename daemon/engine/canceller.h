@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* canceller.h - who cancelled a job that lbd did not cancel: a person, whose word is respected, or Slurm
- * itself? Pure.
+/* canceller.h - who cancelled a job that lbd did not cancel: a person, whose word is respected, or
+ * Slurm itself? Pure.
  *
- * Slurm cancels what a node does not take and may not be requeued: after a prolog that failed, or when a
- * controller that died and forgot a job's start starts it a second time ("already running"). It does so
- * within moments of that start. So there is proof of a person where
+ * Slurm cancels what a node does not take and may not be requeued: after a prolog that failed, or
+ * when a controller that died and forgot a job's start starts it a second time ("already running").
+ * It does so within moments of that start. So there is proof of a person where
  *
  *   - accounting names another uid than that of Slurm's daemons, or
  *   - the job was cancelled before it had nodes, or
@@ -32,6 +32,6 @@ struct cancelled {
 };
 
 /* Is it sure that a person did it? */
-bool canceller_is_person(const struct cancelled *c);
+bool canceller_is_user(const struct cancelled *c);
 
 #endif

@@ -24,38 +24,38 @@ static enum run_state state_of(struct engine *e, const char *name)
 static void look_at(struct engine *e, struct run *run, const struct key_strings *names,
 		    bool must_complete)
 {
-	for (size_t i = 0; i < names->count && run->line != LINE_BROKEN; i++) {
+	for (size_t i = 0; i < names->count && run->dependencies != DEPENDENCIES_BROKEN; i++) {
 		const char *name = names->items[i];
 		enum run_state state = state_of(e, name);
 		bool is_over = state == RUN_STATE_COUNT || run_state_is_final(state);
 		const char *word = state == RUN_STATE_COUNT ? "unknown" : run_state_name(state);
 
 		if (is_over && must_complete && state != RUN_COMPLETED) {
-			run->line = LINE_BROKEN;
-			snprintf(run->line_text, sizeof(run->line_text),
+			run->dependencies = DEPENDENCIES_BROKEN;
+			snprintf(run->dependencies_text, sizeof(run->dependencies_text),
 				 "run.after_ok: %s was to complete first, and is %s", name, word);
-		} else if (!is_over && run->line == LINE_FREE) {
-			run->line = LINE_WAITS;
-			snprintf(run->line_text, sizeof(run->line_text),
+		} else if (!is_over && run->dependencies == DEPENDENCIES_MET) {
+			run->dependencies = DEPENDENCIES_PENDING;
+			snprintf(run->dependencies_text, sizeof(run->dependencies_text),
 				 "the end of %s, which is %s", name, word);
 		}
 	}
 }
 
-void engine_look_at_line(struct engine *e, struct run *run)
+void engine_look_at_dependencies(struct engine *e, struct run *run)
 {
-	run->line = LINE_FREE;
-	run->line_text[0] = '\0';
+	run->dependencies = DEPENDENCIES_MET;
+	run->dependencies_text[0] = '\0';
 	if (run->state != RUN_CREATED || run->has_attempt)
 		return;
 	look_at(e, run, &run->spec.after_ok, true);
 	look_at(e, run, &run->spec.after, false);
 }
 
-void engine_wake_line(struct engine *e)
+void engine_wake_dependents(struct engine *e)
 {
 	for (struct run *run = e->runs; run; run = run->next)
-		if (run->line == LINE_WAITS)
+		if (run->dependencies == DEPENDENCIES_PENDING)
 			run->dirty = true;
 }
 

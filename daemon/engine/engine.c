@@ -19,7 +19,7 @@ enum {
 
 struct todo {
 	struct run *run;
-	struct attempt *attempt; /* of the run, or its spare */
+	struct attempt *attempt; /* of the run, or its prequeued one */
 	struct decision decision;
 	struct todo *next;
 };
@@ -37,39 +37,39 @@ static struct todo **add_todo(struct todo **tail, struct run *run, struct attemp
 	return &todo->next;
 }
 
-static void worry(struct engine *e, struct run *run)
+static void look_for_warnings(struct engine *e, struct run *run)
 {
-	int64_t at_ms = engine_worry_about_absence(e, run);
+	int64_t at_ms = engine_warn_of_absence(e, run);
 
 	if (at_ms < run->wake_ms)
 		run->wake_ms = at_ms;
 }
 
 /* Behind an attempt that needs nothing at present. */
-static struct todo **step_spare(struct engine *e, struct run *run, struct todo **tail,
-				int64_t now_ms)
+static struct todo **step_prequeued(struct engine *e, struct run *run, struct todo **tail,
+				    int64_t now_ms)
 {
-	if (run->spare == NULL && !run->policy.prequeue)
+	if (run->prequeued == NULL && !run->policy.prequeue)
 		return tail;
 	for (int i = 0; i < MAX_STEPS && !e->broken; i++) {
 		struct facts f, s;
 		struct decision d;
 
 		engine_gather(e, run, &run->attempt, &f);
-		if (run->spare) {
-			engine_gather(e, run, run->spare, &s);
+		if (run->prequeued) {
+			engine_gather(e, run, run->prequeued, &s);
 			s.state = RUN_SUBMITTING;
-			s.excludes = run->spare_excluded[0] != '\0';
+			s.excludes = run->prequeued_excluded[0] != '\0';
 		}
-		d = prequeue(&f, run->spare ? &s : NULL, run->spare_not_before_ms, &run->policy,
-			     now_ms);
+		d = prequeue(&f, run->prequeued ? &s : NULL, run->prequeued_not_before_ms,
+			     &run->policy, now_ms);
 		if (d.at_ms < run->wake_ms && d.kind == DECISION_WAIT)
 			run->wake_ms = d.at_ms;
 		if (d.kind == DECISION_WAIT)
 			return tail;
 		log_debug("%s: next attempt: decision=%s", run->name, decision_name(d.kind));
-		if (engine_write_spare(e, run, &d))
-			return add_todo(tail, run, run->spare, &d);
+		if (engine_write_prequeued(e, run, &d))
+			return add_todo(tail, run, run->prequeued, &d);
 		e->written |= WROTE(d.kind);
 	}
 	return tail;
@@ -87,14 +87,14 @@ static struct todo **step(struct engine *e, struct run *run, struct todo **tail)
 		struct facts f;
 		struct decision d;
 
-		engine_look_at_line(e, run);
+		engine_look_at_dependencies(e, run);
 		engine_gather(e, run, &run->attempt, &f);
 		d = reconcile(&f, &run->policy, now_ms);
 		run->wake_ms = d.at_ms;
 		if (d.kind == DECISION_WAIT) {
 			e->has_final |= run_state_is_final(run->state);
-			worry(e, run);
-			return step_spare(e, run, tail, now_ms);
+			look_for_warnings(e, run);
+			return step_prequeued(e, run, tail, now_ms);
 		}
 		log_debug("%s: decision=%s", run->name, decision_name(d.kind));
 		if (engine_write(e, run, &d))
@@ -128,7 +128,7 @@ static void drop_final_runs(struct engine *e)
 		e->run_count--;
 		run_destroy(run);
 	}
-	engine_wake_line(e);
+	engine_wake_dependents(e);
 }
 
 static void act_on(struct engine *e, struct todo *todo, bool do_it)
@@ -319,7 +319,7 @@ void engine_destroy(struct engine *e)
 {
 	if (e == NULL)
 		return;
-	engine_drop_flights(e);
+	engine_drop_calls(e);
 	destroy_runs(e);
 	free(e);
 }
@@ -401,9 +401,9 @@ const char *engine_waits_for(struct engine *e, const char *name)
 	bool is_waiting = run && run->has_attempt && run->attempt.state == ATTEMPT_QUEUED &&
 			  run->attempt.seen_poll_ms > 0 && run->attempt.seen.phase <= JOB_PENDING;
 
-	if (run && run->line == LINE_WAITS) { /* in today's words */
-		engine_look_at_line(e, run);
-		return run->line_text;
+	if (run && run->dependencies == DEPENDENCIES_PENDING) { /* in today's words */
+		engine_look_at_dependencies(e, run);
+		return run->dependencies_text;
 	}
 	if (run && run->state == RUN_SUBMITTING) /* why the scheduler did not take it */
 		return run->attempt.call_text;

@@ -76,7 +76,7 @@ void engine_destroy(struct engine *engine);
 void engine_remember_nodes(struct engine *engine, const struct node_rules *rules);
 
 /* Without this call nobody is told of runs that should run and do not; after so long. */
-void engine_worry_after(struct engine *engine, int64_t absent_ms);
+void engine_warn_after(struct engine *engine, int64_t absent_ms);
 
 /* Reads every live run from the ledger; also what heals the engine after a failed commit. */
 int engine_load(struct engine *engine, struct err *err);

@@ -95,8 +95,8 @@ void engine_gather(struct engine *e, const struct run *run, const struct attempt
 		.backoff_left_ms = run->pause_until_ms - engine_now(e),
 		.ever_trained = run->ever_trained,
 		.unstarted = run->unstarted,
-		.line = run->line,
-		.line_text = run->line_text,
+		.dependencies = run->dependencies,
+		.dependencies_text = run->dependencies_text,
 		.has_attempt = run->has_attempt,
 		.goes_back = run->resume_from[0] != '\0',
 	};

@@ -398,7 +398,7 @@ static void write_newest(struct ingest *in)
 						     n->mfu, &err),
 			     &err);
 	if (n->step >= 0 && in->run->target_step >= 0)
-		engine_worry_about_limit(in->engine, in->run);
+		engine_warn_of_limit(in->engine, in->run);
 	engine_wrote(in->engine,
 		     ledger_attempt_set_spool(in->engine->ledger, a->id, a->spool_offset,
 					      a->spool_seq, &err),

@@ -161,7 +161,7 @@ static size_t limit_of(const struct run *run, size_t chosen)
 {
 	size_t before = names_in(run->excluded);
 
-	if (!run->is_walled_in)
+	if (!run->has_no_eligible_node)
 		return chosen;
 	return before == 0 ? 0 : chosen < before ? chosen : before - 1;
 }
@@ -198,7 +198,7 @@ void engine_exclude_nodes(struct engine *e, struct run *run)
 	char *excluded = engine_choose_excluded(e, run);
 	struct err err = { 0 };
 
-	if (run->is_walled_in && run->excluded[0])
+	if (run->has_no_eligible_node && run->excluded[0])
 		engine_event(e, run, "node_again", "lbd", "it kept away from %s; now %s%s",
 			     run->excluded,
 			     excluded[0] ? "from those that are mistrusted most: "

@@ -24,7 +24,7 @@ enum {
 /* .run NULL: nobody waits for it */
 struct expected {
 	struct run *run;
-	struct attempt *attempt; /* the run's, or its spare */
+	struct attempt *attempt; /* the run's, or its prequeued one */
 };
 
 struct token_map {
@@ -55,15 +55,15 @@ static struct token_map map_tokens(struct engine *e, const struct scheduler *s)
 	struct token_map map;
 	size_t size = 16;
 
-	while (size < 4 * (size_t)e->run_count) /* a run may have a spare */
+	while (size < 4 * (size_t)e->run_count) /* a run may have a prequeued one */
 		size *= 2;
 	map.mask = size - 1;
 	map.slots = xcalloc(size, sizeof(map.slots[0]));
 	for (struct run *run = e->runs; run; run = run->next) {
 		if (run->has_attempt && run->scheduler == s)
 			map_add(&map, run, &run->attempt);
-		if (run->spare && run->scheduler == s)
-			map_add(&map, run, run->spare);
+		if (run->prequeued && run->scheduler == s)
+			map_add(&map, run, run->prequeued);
 	}
 	return map;
 }
@@ -209,7 +209,7 @@ static void wake_missing(struct engine *e, const struct poller *p)
 	for (struct run *run = e->runs; run; run = run->next) {
 		if (run->scheduler == p->scheduler &&
 		    (is_missing(p, run->has_attempt ? &run->attempt : NULL) ||
-		     is_missing(p, run->spare))) {
+		     is_missing(p, run->prequeued))) {
 			run->next_look_ms = 0;
 			run->dirty = true;
 		}
@@ -266,7 +266,7 @@ static void on_poll(void *arg, const struct scheduler_reply *reply)
 	struct poller *p = arg;
 	struct engine *e = p->engine;
 
-	p->flying = false;
+	p->is_asking = false;
 	if (reply->result == SCHEDULER_OK)
 		on_poll_done(e, p, reply);
 	else
@@ -291,14 +291,14 @@ static int64_t poll_due(struct engine *e, struct poller *p)
 {
 	int64_t now_ms = engine_now(e), due_ms;
 
-	if (p->scheduler == NULL || p->flying)
+	if (p->scheduler == NULL || p->is_asking)
 		return INT64_MAX;
 	due_ms = p->done_begun_ms > 0 ? p->done_begun_ms + interval_ms(e, p) : now_ms;
 	if (due_ms < p->not_before_ms)
 		due_ms = p->not_before_ms;
 	if (now_ms < due_ms)
 		return due_ms;
-	p->flying = true;
+	p->is_asking = true;
 	p->begun_ms = now_ms;
 	engine_count_call(e);
 	p->scheduler->ops->poll(p->scheduler, on_poll, p);

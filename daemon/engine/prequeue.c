@@ -35,38 +35,38 @@ static bool is_worth_one(const struct facts *run)
 }
 
 /* Somebody released it: it would start beside the attempt that runs. */
-static struct decision stop_it(const struct facts *spare, int64_t now_ms)
+static struct decision stop_it(const struct facts *prequeued, int64_t now_ms)
 {
-	const struct call *c = &spare->cancel;
+	const struct call *c = &prequeued->cancel;
 
-	if (c->state == CALL_FLYING)
+	if (c->state == CALL_OPEN)
 		return wait_until(INT64_MAX);
 	if (c->state != CALL_NONE && now_ms < c->reply_ms + RECHECK_MS)
 		return wait_until(c->reply_ms + RECHECK_MS);
-	return decide(DECISION_CANCEL, spare);
+	return decide(DECISION_CANCEL, prequeued);
 }
 
-static struct decision held(const struct facts *spare, int64_t now_ms)
+static struct decision held(const struct facts *prequeued, int64_t now_ms)
 {
-	if (spare->seen == NULL)
-		return spare->poll_ms > spare->watching_since_ms + SETTLE_MS
+	if (prequeued->seen == NULL)
+		return prequeued->poll_ms > prequeued->watching_since_ms + SETTLE_MS
 			       ? drop(CAUSE_LAUNCH_FAIL, "the scheduler lost it")
 			       : wait_until(INT64_MAX);
-	if (spare->seen->phase >= JOB_ENDING)
+	if (prequeued->seen->phase >= JOB_ENDING)
 		return drop(CAUSE_LAUNCH_FAIL, "somebody cancelled it");
-	if (spare->seen->phase != JOB_HELD)
-		return stop_it(spare, now_ms);
+	if (prequeued->seen->phase != JOB_HELD)
+		return stop_it(prequeued, now_ms);
 	return wait_until(INT64_MAX);
 }
 
-struct decision prequeue(const struct facts *run, const struct facts *spare, int64_t not_before_ms,
-			 const struct policy *policy, int64_t now_ms)
+struct decision prequeue(const struct facts *run, const struct facts *prequeued,
+			 int64_t not_before_ms, const struct policy *policy, int64_t now_ms)
 {
-	if (spare && !is_wanted(run, policy))
+	if (prequeued && !is_wanted(run, policy))
 		return drop(CAUSE_KILLED, "the run does not go on");
-	if (spare)
-		return spare->attempt == ATTEMPT_INTENT ? reconcile(spare, policy, now_ms)
-							: held(spare, now_ms);
+	if (prequeued)
+		return prequeued->attempt == ATTEMPT_INTENT ? reconcile(prequeued, policy, now_ms)
+							    : held(prequeued, now_ms);
 	if (!is_wanted(run, policy) || !is_worth_one(run))
 		return wait_until(INT64_MAX);
 	return now_ms < not_before_ms ? wait_until(not_before_ms)

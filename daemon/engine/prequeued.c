@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* prequeued.c - the engine's side of restart.prequeue: what prequeue.h decides, in the ledger and
- * in memory. A spare is an attempt in all but its place. */
+ * in memory. Such an attempt is one in all but its place. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,19 +10,19 @@
 #include "daemon/engine/state.h"
 #include "daemon/engine/prequeue.h"
 
-struct run run_with_spare(const struct run *run)
+struct run run_with_prequeued(const struct run *run)
 {
 	struct run shadow = *run;
 
-	shadow.attempt = *run->spare;
-	shadow.excluded = run->spare_excluded;
+	shadow.attempt = *run->prequeued;
+	shadow.excluded = run->prequeued_excluded;
 	return shadow;
 }
 
 static void set_excluded(struct run *run, char *excluded)
 {
-	free(run->spare_excluded);
-	run->spare_excluded = excluded;
+	free(run->prequeued_excluded);
+	run->prequeued_excluded = excluded;
 }
 
 static void make(struct engine *e, struct run *run)
@@ -38,15 +38,15 @@ static void make(struct engine *e, struct run *run)
 	e->world->token(e->world->self, s->job.token);
 	set_excluded(run, engine_choose_excluded(e, run));
 	engine_wrote(e,
-		     ledger_spare_insert(e->ledger, run->id, s->number, s->job.token,
-					 run->spare_excluded, engine_wall(e), &s->id, &err),
+		     ledger_prequeued_insert(e->ledger, run->id, s->number, s->job.token,
+					     run->prequeued_excluded, engine_wall(e), &s->id, &err),
 		     &err);
-	run->spare = s;
+	run->prequeued = s;
 }
 
 static void adopt(struct engine *e, struct run *run, const struct job_ref *job)
 {
-	struct attempt *s = run->spare;
+	struct attempt *s = run->prequeued;
 	struct err err = { 0 };
 
 	engine_wrote(e,
@@ -60,31 +60,31 @@ static void adopt(struct engine *e, struct run *run, const struct job_ref *job)
 		     (long long)run->attempt.number);
 }
 
-void engine_drop_spare(struct engine *e, struct run *run)
+void engine_drop_prequeued(struct engine *e, struct run *run)
 {
 	struct err err = { 0 };
 
-	if (run->spare == NULL)
+	if (run->prequeued == NULL)
 		return;
-	engine_wrote(e, ledger_spare_drop(e->ledger, run->spare->id, &err), &err);
-	free(run->spare);
-	run->spare = NULL;
+	engine_wrote(e, ledger_prequeued_drop(e->ledger, run->prequeued->id, &err), &err);
+	free(run->prequeued);
+	run->prequeued = NULL;
 	/* its job, if there is one, is a ghost now: look for it soon */
 	engine_poller(e, run)->has_strays = true;
 }
 
 static void come_to_nothing(struct engine *e, struct run *run, const struct decision *d)
 {
-	run->is_walled_in |= d->is_walled_in;
+	run->has_no_eligible_node |= d->has_no_eligible_node;
 	if (d->cause != CAUSE_KILLED) {
-		run->spare_not_before_ms = engine_now(e) + SPARE_AGAIN_MS;
+		run->prequeued_not_before_ms = engine_now(e) + PREQUEUE_AGAIN_MS;
 		engine_event(e, run, "prequeue_failed", "lbd", "the job of the next attempt: %s",
 			     d->text ? d->text : "");
 	}
-	engine_drop_spare(e, run);
+	engine_drop_prequeued(e, run);
 }
 
-bool engine_write_spare(struct engine *e, struct run *run, const struct decision *d)
+bool engine_write_prequeued(struct engine *e, struct run *run, const struct decision *d)
 {
 	switch (d->kind) {
 	case DECISION_NEW_ATTEMPT:
@@ -105,45 +105,46 @@ bool engine_write_spare(struct engine *e, struct run *run, const struct decision
 static bool is_fit(struct engine *e, struct run *run)
 {
 	char *excluded = engine_choose_excluded(e, run);
-	bool same = strcmp(excluded, run->spare_excluded) == 0 && run->resume_from[0] == '\0';
+	bool same = strcmp(excluded, run->prequeued_excluded) == 0 && run->resume_from[0] == '\0';
 
 	free(excluded);
 	return same;
 }
 
-bool engine_take_spare(struct engine *e, struct run *run)
+bool engine_take_prequeued(struct engine *e, struct run *run)
 {
 	struct err err = { 0 };
 
-	if (run->spare && !is_fit(e, run))
-		engine_drop_spare(e, run);
-	if (run->spare == NULL)
+	if (run->prequeued && !is_fit(e, run))
+		engine_drop_prequeued(e, run);
+	if (run->prequeued == NULL)
 		return false;
-	run->attempt = *run->spare;
-	free(run->spare);
-	run->spare = NULL;
+	run->attempt = *run->prequeued;
+	free(run->prequeued);
+	run->prequeued = NULL;
 	free(run->excluded);
-	run->excluded = xstrdup(run->spare_excluded);
+	run->excluded = xstrdup(run->prequeued_excluded);
 	/* without it lbrun goes by an older count of launches without progress */
 	if (e->world->retell(e->world->self, run, &err) < 0)
 		log_warn("%s: %s", run->name, err.text);
 	err_clear(&err);
-	engine_wrote(e, ledger_spare_take(e->ledger, run->attempt.id, engine_wall(e), &err), &err);
+	engine_wrote(e, ledger_prequeued_take(e->ledger, run->attempt.id, engine_wall(e), &err),
+		     &err);
 	return true;
 }
 
-int engine_load_spare(struct engine *e, struct run *run, struct err *err)
+int engine_load_prequeued(struct engine *e, struct run *run, struct err *err)
 {
 	struct err none = { 0 };
 	struct ledger_attempt row;
 	struct attempt *s;
 
-	if (ledger_spare_find(e->ledger, run->id, &row, &none) < 0) {
+	if (ledger_prequeued_find(e->ledger, run->id, &row, &none) < 0) {
 		if (none.code == ERR_NOT_FOUND)
 			return 0;
 		return err_set(err, none.code, "%s", none.text);
 	}
-	run->spare = s = xcalloc(1, sizeof(*s));
+	run->prequeued = s = xcalloc(1, sizeof(*s));
 	s->id = row.id;
 	s->number = row.number;
 	s->state = row.state;

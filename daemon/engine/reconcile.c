@@ -51,7 +51,7 @@ static bool call_due(const struct call *call, int64_t now_ms, int64_t *at_ms)
 {
 	if (call->state == CALL_NONE)
 		return true;
-	if (call->state == CALL_FLYING) {
+	if (call->state == CALL_OPEN) {
 		*at_ms = INT64_MAX;
 		return false;
 	}
@@ -70,7 +70,7 @@ static struct decision call_or_wait(enum decision_kind kind, const struct facts 
 /* --- ending an attempt ------------------------------------------------------------------------ */
 
 /* Did a person cancel the job, so that the run is over for good? lbd did not. */
-static bool is_persons_cancel(const struct facts *f)
+static bool is_users_cancel(const struct facts *f)
 {
 	const struct recalled *r = &f->recalled;
 	struct cancelled c = {
@@ -88,7 +88,7 @@ static bool is_persons_cancel(const struct facts *f)
 		c.start_time = f->seen->start_time;
 		c.end_time = f->seen->end_time;
 	}
-	return canceller_is_person(&c);
+	return canceller_is_user(&c);
 }
 
 static const char nobodys_cancel[] =
@@ -100,7 +100,7 @@ static enum cause scheduler_cause(const struct facts *f)
 {
 	enum cause cause = f->seen ? f->seen->cause : f->recalled.cause;
 
-	return cause == CAUSE_KILLED && !is_persons_cancel(f) ? CAUSE_LOST : cause;
+	return cause == CAUSE_KILLED && !is_users_cancel(f) ? CAUSE_LOST : cause;
 }
 
 static bool is_nobodys_cancel(const struct facts *f)
@@ -278,11 +278,11 @@ static bool is_done(const struct facts *f)
 /* A run that has begun once has waited for those before it. */
 static struct decision begin(const struct facts *f)
 {
-	if (f->has_attempt || f->line == LINE_FREE)
+	if (f->has_attempt || f->dependencies == DEPENDENCIES_MET)
 		return act(DECISION_NEW_ATTEMPT, f);
-	if (f->line == LINE_WAITS)
+	if (f->dependencies == DEPENDENCIES_PENDING)
 		return wait_for_news();
-	return move(RUN_FAILED, CAUSE_LAUNCH_FAIL, f->line_text);
+	return move(RUN_FAILED, CAUSE_LAUNCH_FAIL, f->dependencies_text);
 }
 
 /* There is no attempt, or the newest has ended. */
@@ -317,7 +317,7 @@ static struct decision end_by_refusal(const struct facts *f)
 {
 	struct decision d = end(CAUSE_LAUNCH_FAIL, f->refusal);
 
-	d.is_walled_in = f->excludes;
+	d.has_no_eligible_node = f->excludes;
 	d.blame_run = !f->excludes;
 	return d;
 }
@@ -334,7 +334,7 @@ static struct decision intent(const struct facts *f, int64_t now_ms)
 		return d;
 	}
 	switch (f->submit.state) {
-	case CALL_FLYING:
+	case CALL_OPEN:
 		return wait_for_news();
 	case CALL_OK:
 		d.job = f->submitted;
@@ -377,14 +377,14 @@ static struct decision end_maybe_doomed(const struct facts *f)
 {
 	bool is_known = f->recalled.cause != CAUSE_NONE && f->recalled.cause != CAUSE_KILLED &&
 			f->recalled.cause != CAUSE_LAUNCH_FAIL;
-	bool is_persons = f->recalled.cause == CAUSE_KILLED && f->recalled.has_canceller &&
-			  f->recalled.canceller != 0 && f->recalled.canceller != f->node_uid;
+	bool is_users = f->recalled.cause == CAUSE_KILLED && f->recalled.has_canceller &&
+			f->recalled.canceller != 0 && f->recalled.canceller != f->node_uid;
 
 	if (f->may_recall && f->recall.state == CALL_NONE)
 		return act(DECISION_RECALL, f);
-	if (f->recall.state == CALL_FLYING)
+	if (f->recall.state == CALL_OPEN)
 		return wait_for_news();
-	return is_known || is_persons ? end_by_accounting(f) : end_never_to_start(maybe_doomed);
+	return is_known || is_users ? end_by_accounting(f) : end_never_to_start(maybe_doomed);
 }
 
 static struct decision held(const struct facts *f, const struct policy *policy, int64_t now_ms)
@@ -398,7 +398,7 @@ static struct decision held(const struct facts *f, const struct policy *policy, 
 		return end_never_to_start(doomed);
 	if (f->seen && f->seen->phase >= JOB_ENDING)
 		return end_by_scheduler(f);
-	if (f->seen && f->seen->phase != JOB_HELD && f->release.state != CALL_FLYING)
+	if (f->seen && f->seen->phase != JOB_HELD && f->release.state != CALL_OPEN)
 		return act(DECISION_RELEASED, f);
 	if (missing_since(f, f->watching_since_ms + SETTLE_MS) && may_be_doomed(f))
 		return end_maybe_doomed(f);
@@ -412,7 +412,7 @@ static struct decision held(const struct facts *f, const struct policy *policy, 
 /* With what is left the scheduler can never start it, and then even holds it; or not now, while
  * nodes stand idle that it keeps away from. A node that is mistrusted is better than none for
  * hours. */
-static bool is_walled_in(const struct facts *f, int64_t now_ms)
+static bool has_no_eligible_node(const struct facts *f, int64_t now_ms)
 {
 	bool may_be = f->excludes && f->attempt == ATTEMPT_QUEUED && f->seen &&
 		      (f->seen->phase == JOB_PENDING || f->seen->phase == JOB_HELD);
@@ -424,14 +424,14 @@ static bool is_walled_in(const struct facts *f, int64_t now_ms)
 
 /* The job, still pending, is cancelled as a ghost; the next attempt keeps away from one node
  * less. */
-static struct decision end_walled_in(const struct facts *f)
+static struct decision end_no_eligible_node(const struct facts *f)
 {
 	struct decision d = end(CAUSE_LAUNCH_FAIL,
 				f->seen->idle_excluded > 0
 					? "it waited while nodes to be avoided are idle"
 					: "no node is left outside of those to be avoided");
 
-	d.is_walled_in = true;
+	d.has_no_eligible_node = true;
 	return d;
 }
 
@@ -474,7 +474,7 @@ static bool may_know_who(const struct facts *f, int64_t now_ms, struct decision 
 	if (!is_doubtful || !f->may_recall || f->recalled.has_canceller || now_ms >= until_ms ||
 	    f->recall.state == CALL_DOWN || f->recall.state == CALL_REFUSED)
 		return false;
-	if (f->recall.state == CALL_FLYING)
+	if (f->recall.state == CALL_OPEN)
 		*d = wait_until(until_ms);
 	else if (f->recall.state != CALL_NONE && now_ms < again_ms)
 		*d = wait_until(again_ms < until_ms ? again_ms : until_ms);
@@ -498,7 +498,7 @@ static struct decision forgotten(const struct facts *f, int64_t silent_ms, int64
 		return end_by_accounting(f);
 	if (is_remembered)
 		return wait_until(silent_ms + EXIT_GRACE_MS);
-	if (f->may_recall && f->recall.state == CALL_FLYING && now_ms < lost_ms)
+	if (f->may_recall && f->recall.state == CALL_OPEN && now_ms < lost_ms)
 		return wait_until(lost_ms);
 	if (f->may_recall && now_ms >= ask_ms && now_ms < lost_ms)
 		return act(DECISION_RECALL, f);
@@ -519,8 +519,8 @@ static struct decision released(const struct facts *f, int64_t now_ms)
 	if (f->attempt == ATTEMPT_QUEUED &&
 	    (f->claimed || (f->seen && f->seen->phase == JOB_RUNNING)))
 		return act(DECISION_START, f);
-	if (is_walled_in(f, now_ms))
-		return end_walled_in(f);
+	if (has_no_eligible_node(f, now_ms))
+		return end_no_eligible_node(f);
 	if (is_never_to_start(f))
 		return end_never_to_start(doomed);
 	if (may_know_who(f, now_ms, &ask))

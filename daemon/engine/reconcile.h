@@ -5,14 +5,13 @@
  *
  * Pure: no I/O, no clock, no allocation. The facts are what the ledger wants, what this lbd has
  * asked of the scheduler, and what the world shows. The caller writes the decision to the ledger,
- * commits, acts, and asks again until the answer is DECISION_WAIT. After a crash it reads the ledger,
- * looks at the world anew and asks the same question: nothing depends on how it got here.
+ * commits, acts, and asks again until the answer is DECISION_WAIT. After a crash it reads the
+ * ledger, looks at the world anew and asks the same question: nothing depends on how it got here.
  *
  * Steps of an attempt (docs/ARCHITECTURE.md tells why):
  *
  *   NEW_ATTEMPT ─▶ SUBMIT (held) ─▶ ADOPT job id ─▶ RELEASE ─▶ RELEASED ─▶ START ─▶ END
- *     intent          act             held             act        queued    running   ended
- */
+ *     intent          act             held             act        queued    running   ended */
 #ifndef DAEMON_ENGINE_RECONCILE_H
 #define DAEMON_ENGINE_RECONCILE_H
 
@@ -39,16 +38,16 @@ enum {
 
 /* How it stands with the runs that must be over before this one begins (run.after,
  * run.after_ok). */
-enum line {
-	LINE_FREE, /* there are none, or they are done */
-	LINE_WAITS,
-	LINE_BROKEN, /* one that was to complete did not */
+enum dependencies {
+	DEPENDENCIES_MET, /* there are none, or they are done */
+	DEPENDENCIES_PENDING,
+	DEPENDENCIES_BROKEN, /* one that was to complete did not */
 };
 
 /* One call of this lbd to the scheduler. */
 enum call_state {
 	CALL_NONE, /* not made by this process */
-	CALL_FLYING,
+	CALL_OPEN,
 	CALL_OK,
 	CALL_REFUSED,
 	CALL_GONE,
@@ -94,8 +93,8 @@ struct facts {
 	bool ever_trained;       /* some launch of this run got past its start */
 	int64_t unstarted;       /* newest attempts in a row that never did */
 
-	enum line line;
-	const char *line_text; /* whom it waits for, or who did not complete */
+	enum dependencies dependencies;
+	const char *dependencies_text; /* whom it waits for, or who did not complete */
 
 	/* the newest attempt */
 	bool has_attempt;
@@ -171,11 +170,11 @@ struct decision {
 	enum run_order order;
 	enum run_state to;
 	enum cause cause;
-	int exit_code, signal;    /* -1 and 0: none */
-	bool blame_run, is_final; /* END: by lbrun's own word; only a person can help */
-	bool is_walled_in;        /* END: the nodes it keeps away from may be why it cannot start */
-	int64_t backoff_ms;       /* MOVE to backoff */
-	const char *text;         /* points into facts, or is a constant */
+	int exit_code, signal;     /* -1 and 0: none */
+	bool blame_run, is_final;  /* END: by lbrun's own word; only a person can help */
+	bool has_no_eligible_node; /* END: the nodes it keeps away from may be why it cannot start */
+	int64_t backoff_ms;        /* MOVE to backoff */
+	const char *text;          /* points into facts, or is a constant */
 };
 
 struct decision reconcile(const struct facts *f, const struct policy *policy, int64_t now_ms);

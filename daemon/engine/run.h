@@ -49,7 +49,7 @@ struct attempt {
 	struct pace pace;
 	char error_nodes[256]; /* that were blamed for lines of its output; comma-separated */
 	bool is_node_named;    /* lbrun knew which node its newest launch ended at */
-	bool is_limit_told;
+	bool is_limit_reported;
 };
 
 struct run {
@@ -68,10 +68,10 @@ struct run {
 	int64_t owner_uid;
 	enum run_order wanted;
 	char *wanted_by, *wanted_reason;
-	bool by_switch;    /* `wanted` came from a switch file */
-	char *excluded;    /* nodes that the newest attempt was told to avoid */
-	bool is_walled_in; /* since it last ran an attempt had no node left for that */
-	char *resume_from; /* as in the ledger; for the next launch of a new attempt */
+	bool by_switch;            /* `wanted` came from a switch file */
+	char *excluded;            /* nodes that the newest attempt was told to avoid */
+	bool has_no_eligible_node; /* since it last ran an attempt had no node left for that */
+	char *resume_from;         /* as in the ledger; for the next launch of a new attempt */
 	/* why its spec could not be read any more: it is not submitted again; NULL: it could */
 	char *spec_problem;
 	/* wall clock, as in the ledger: for people, and for the next lbd */
@@ -87,16 +87,16 @@ struct run {
 	struct run_spec spec;
 	struct policy policy; /* points into spec */
 
-	struct attempt attempt; /* the newest */
-	struct attempt *spare;  /* prequeue.h; its job waits, held; owned, NULL: none */
-	char *spare_excluded;
-	int64_t spare_not_before_ms; /* monotonic */
+	struct attempt attempt;    /* the newest */
+	struct attempt *prequeued; /* prequeue.h; its job waits, held; owned, NULL: none */
+	char *prequeued_excluded;
+	int64_t prequeued_not_before_ms; /* monotonic */
 
 	int64_t absent_since_ms; /* wall: should run, and does not; 0 = all is well */
-	bool is_absence_told;
+	bool is_absence_reported;
 
-	enum line line; /* as of its last look; line_text is for people */
-	char line_text[200];
+	enum dependencies dependencies; /* as of its last look; dependencies_text is for people */
+	char dependencies_text[200];
 };
 
 #endif

@@ -20,8 +20,8 @@ void run_destroy(struct run *run)
 	free(run->resume_from);
 	free(run->excluded);
 	free(run->spec_problem);
-	free(run->spare_excluded);
-	free(run->spare);
+	free(run->prequeued_excluded);
+	free(run->prequeued);
 	free(run);
 }
 
@@ -109,10 +109,10 @@ static int take_attempt(const struct ledger_attempt *row, void *arg)
 		if (row->state == ATTEMPT_ENDED && row->cause != CAUSE_LAUNCH_FAIL)
 			run->ever_trained = true;
 		run->unstarted = 0;
-		run->is_walled_in = false;
+		run->has_no_eligible_node = false;
 	} else if (row->state == ATTEMPT_ENDED) {
 		run->unstarted += !row->is_walled_in;
-		run->is_walled_in |= row->is_walled_in;
+		run->has_no_eligible_node |= row->is_walled_in;
 	}
 	return 0;
 }
@@ -184,7 +184,7 @@ int engine_load_run(struct engine *e, const struct ledger_run *row, bool is_know
 		run->policy.prequeue = false;
 	take_pause(run, now_ms, engine_wall(e));
 	if (ledger_attempt_each(e->ledger, run->id, take_attempt, run, err) < 0 ||
-	    take_progress(e, run, err) < 0 || engine_load_spare(e, run, err) < 0) {
+	    take_progress(e, run, err) < 0 || engine_load_prequeued(e, run, err) < 0) {
 		run_destroy(run);
 		return -1;
 	}

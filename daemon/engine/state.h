@@ -6,14 +6,14 @@
 #include "daemon/engine/engine.h"
 #include "daemon/engine/node_memory.h"
 
-struct flight;
+struct open_call;
 
 /* one per scheduler */
 struct poller {
 	struct engine *engine;
 	struct scheduler *scheduler; /* NULL: there is none */
-	bool flying;
-	int64_t begun_ms;      /* of the poll that is flying */
+	bool is_asking;
+	int64_t begun_ms;      /* of the poll that is open */
 	int64_t done_begun_ms; /* begin of the newest complete poll; 0 = none */
 	int64_t not_before_ms; /* after a failure */
 	int64_t down_since_ms; /* wall; 0 = fine */
@@ -42,11 +42,11 @@ struct engine {
 	struct run *runs; /* live ones, newest first; owned */
 	int64_t run_count;
 	struct call_count calls;
-	struct flight *flights; /* calls whose answer is due; owned */
-	bool has_final;         /* some run is over: it leaves the list after the commit */
-	bool broken;            /* a write failed in this turn: roll back and load again */
-	unsigned written;       /* bits of decision kinds, and WROTE_LINES, not yet committed */
-	int64_t load_again_ms;  /* monotonic; 0 = the state is good */
+	struct open_call *open_calls; /* calls whose answer is due; owned */
+	bool has_final;               /* some run is over: it leaves the list after the commit */
+	bool broken;                  /* a write failed in this turn: roll back and load again */
+	unsigned written;      /* bits of decision kinds, and WROTE_LINES, not yet committed */
+	int64_t load_again_ms; /* monotonic; 0 = the state is good */
 	void (*news)(void *arg);
 	void *news_arg;
 };
@@ -74,14 +74,14 @@ void engine_event(struct engine *e, const struct run *run, const char *kind, con
 /* write.c; true: the decision is an act, to be done after the commit */
 bool engine_write(struct engine *e, struct run *run, const struct decision *d);
 
-/* prequeued.c; engine_write_spare as engine_write */
-bool engine_write_spare(struct engine *e, struct run *run, const struct decision *d);
-void engine_drop_spare(struct engine *e, struct run *run);
-/* Makes the spare the run's newest attempt; false: there is none that would do. */
-bool engine_take_spare(struct engine *e, struct run *run);
-int engine_load_spare(struct engine *e, struct run *run, struct err *err);
-/* The run with its spare in the attempt's place; everything in it is borrowed. */
-struct run run_with_spare(const struct run *run);
+/* prequeued.c; engine_write_prequeued as engine_write */
+bool engine_write_prequeued(struct engine *e, struct run *run, const struct decision *d);
+void engine_drop_prequeued(struct engine *e, struct run *run);
+/* Makes the prequeued attempt the run's newest attempt; false: there is none that would do. */
+bool engine_take_prequeued(struct engine *e, struct run *run);
+int engine_load_prequeued(struct engine *e, struct run *run, struct err *err);
+/* The run with its prequeued attempt in the attempt's place; everything in it is borrowed. */
+struct run run_with_prequeued(const struct run *run);
 
 /* node_scores.c */
 /* For a new attempt, comma-separated; "" = none. Owned by the caller. */
@@ -98,17 +98,17 @@ void engine_note_nodes(struct engine *e, struct run *run, const char *nodes);
 
 /* dependencies.c */
 /* Looks at the runs that must be over before this one begins. */
-void engine_look_at_line(struct engine *e, struct run *run);
+void engine_look_at_dependencies(struct engine *e, struct run *run);
 /* Some run is over: those that wait for one look again. */
-void engine_wake_line(struct engine *e);
+void engine_wake_dependents(struct engine *e);
 
 /* warn.c */
-void engine_worry_about_limit(struct engine *e, struct run *run);
+void engine_warn_of_limit(struct engine *e, struct run *run);
 /* Monotonic time of the next look. */
-int64_t engine_worry_about_absence(struct engine *e, struct run *run);
+int64_t engine_warn_of_absence(struct engine *e, struct run *run);
 
 /* facts.c: claim, exit record and spool, and when they are to be looked at again; then all that
- * reconcile is to know. `a`: the run's attempt, or its spare. */
+ * reconcile is to know. `a`: the run's attempt, or its prequeued one. */
 void engine_look_at_files(struct engine *e, struct run *run, int64_t now_ms);
 void engine_gather(struct engine *e, const struct run *run, const struct attempt *a,
 		   struct facts *f);
@@ -121,7 +121,7 @@ void run_destroy(struct run *run);
 /* calls.c: the acts, and their answers */
 void engine_act(struct engine *e, struct run *run, struct attempt *a, const struct decision *d);
 void engine_cancel_stray(struct engine *e, struct scheduler *s, const struct job_ref *job);
-void engine_drop_flights(struct engine *e);
+void engine_drop_calls(struct engine *e);
 void engine_count_call(struct engine *e);
 double engine_calls_per_minute(struct engine *e);
 

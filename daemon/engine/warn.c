@@ -18,7 +18,7 @@ static bool was_told(struct engine *e, const struct run *run, const char *kind, 
 
 /* --- the time limit --------------------------------------------------------------------------- */
 
-void engine_worry_about_limit(struct engine *e, struct run *run)
+void engine_warn_of_limit(struct engine *e, struct run *run)
 {
 	static const char kind[] = "eta_past_limit";
 	struct attempt *a = &run->attempt;
@@ -27,9 +27,9 @@ void engine_worry_about_limit(struct engine *e, struct run *run)
 	int64_t until_ms = start_ms + limit_ms - a->pace.last_ms;
 	char needs[CLOCK_TEXT_MAX], has[CLOCK_TEXT_MAX];
 
-	if (a->is_limit_told || limit_ms == 0 || start_ms == 0 || left_ms <= until_ms)
+	if (a->is_limit_reported || limit_ms == 0 || start_ms == 0 || left_ms <= until_ms)
 		return;
-	a->is_limit_told = true;
+	a->is_limit_reported = true;
 	if (!was_told(e, run, kind, start_ms))
 		engine_event(e, run, kind, "lbd",
 			     "at its pace it needs %s more, its job ends in %s",
@@ -39,7 +39,7 @@ void engine_worry_about_limit(struct engine *e, struct run *run)
 
 /* --- absence ---------------------------------------------------------------------------------- */
 
-void engine_worry_after(struct engine *e, int64_t absent_ms)
+void engine_warn_after(struct engine *e, int64_t absent_ms)
 {
 	e->absent_ms = absent_ms;
 }
@@ -76,24 +76,24 @@ static void tell_absence(struct engine *e, struct run *run)
 		     duration_text(engine_wall(e) - run->absent_since_ms, long_), why);
 }
 
-int64_t engine_worry_about_absence(struct engine *e, struct run *run)
+int64_t engine_warn_of_absence(struct engine *e, struct run *run)
 {
 	int64_t due_ms = run->absent_since_ms + e->absent_ms, wall_ms = engine_wall(e);
 
 	if (!should_run(run)) {
 		run->absent_since_ms = 0;
-		run->is_absence_told = false;
+		run->is_absence_reported = false;
 		return INT64_MAX;
 	}
 	if (run->absent_since_ms == 0) {
 		run->absent_since_ms = wall_ms;
 		due_ms = wall_ms + e->absent_ms;
 	}
-	if (e->absent_ms == 0 || run->is_absence_told)
+	if (e->absent_ms == 0 || run->is_absence_reported)
 		return INT64_MAX;
 	if (wall_ms < due_ms)
 		return engine_now(e) + due_ms - wall_ms;
-	run->is_absence_told = true;
+	run->is_absence_reported = true;
 	if (!was_told(e, run, "not_running", run->absent_since_ms))
 		tell_absence(e, run);
 	return INT64_MAX;

@@ -51,10 +51,10 @@ static void write_obey(struct engine *e, struct run *run, enum run_order order)
 	run->by_switch = s.file != NULL;
 }
 
-/* The spare has been in the queue for long: it goes on from where it stands. */
-static bool take_spare(struct engine *e, struct run *run)
+/* The prequeued attempt has been in the queue for long: it goes on from where it stands. */
+static bool take_prequeued(struct engine *e, struct run *run)
 {
-	if (!engine_take_spare(e, run))
+	if (!engine_take_prequeued(e, run))
 		return false;
 	move_run(e, run, RUN_SUBMITTING, CAUSE_NONE, "");
 	watch_anew(run, engine_now(e));
@@ -67,7 +67,7 @@ static void write_new_attempt(struct engine *e, struct run *run)
 	int64_t number = run->has_attempt ? a->number + 1 : 1;
 	struct err err = { 0 };
 
-	if (take_spare(e, run))
+	if (take_prequeued(e, run))
 		return;
 	memset(a, 0, sizeof(*a));
 	a->number = number;
@@ -121,7 +121,7 @@ static void write_start(struct engine *e, struct run *run)
 		     &err);
 	a->state = ATTEMPT_RUNNING;
 	run->unstarted = 0;
-	run->is_walled_in = false;
+	run->has_no_eligible_node = false;
 	move_run(e, run, RUN_RUNNING, CAUSE_NONE, "");
 	engine_event(e, run, "running", "lbd", "attempt %lld runs%s%s", (long long)a->number,
 		     a->nodes[0] ? " on " : "", a->nodes);
@@ -135,7 +135,7 @@ static void count_untold(struct engine *e, struct run *run, const struct decisio
 	struct err err = { 0 };
 
 	/* the next one is another try with other nodes: it need not pause */
-	if (a->state != ATTEMPT_RUNNING && !d->is_walled_in)
+	if (a->state != ATTEMPT_RUNNING && !d->has_no_eligible_node)
 		run->unstarted++;
 	if (a->is_settled || !relaunch_counts(&run->policy, d->cause, d->blame_run))
 		return;
@@ -158,9 +158,9 @@ static void write_end(struct engine *e, struct run *run, const struct decision *
 					wall_ms, &err),
 		     &err);
 	engine_wrote(e, ledger_launch_end_open(e->ledger, a->id, d->cause, wall_ms, &err), &err);
-	if (d->is_walled_in)
+	if (d->has_no_eligible_node)
 		engine_wrote(e, ledger_attempt_walled_in(e->ledger, a->id, &err), &err);
-	run->is_walled_in |= d->is_walled_in;
+	run->has_no_eligible_node |= d->has_no_eligible_node;
 	engine_blame_nodes(e, run, d);
 	count_untold(e, run, d);
 	engine_event(e, run, "attempt_end", "lbd", "attempt %lld: %s%s%s", (long long)a->number,
@@ -225,7 +225,7 @@ static void write_move(struct engine *e, struct run *run, const struct decision 
 			     (long long)(d->backoff_ms / 1000), text);
 	if (!run_state_is_final(d->to) && d->to != RUN_HELD)
 		return;
-	engine_drop_spare(e, run);
+	engine_drop_prequeued(e, run);
 	end_survivors(e, run);
 	engine_event(e, run, run_state_name(d->to), "lbd", "%s", text);
 }

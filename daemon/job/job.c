@@ -17,7 +17,7 @@
 #include "common/base/strv.h"
 #include "daemon/job/batch_job.h"
 #include "daemon/job/job_env.h"
-#include "daemon/job/launch_words.h"
+#include "daemon/job/launch_args.h"
 
 char *job_folder(const struct run *run)
 {

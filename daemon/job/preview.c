@@ -13,7 +13,7 @@
 #include "daemon/job/batch_job.h"
 #include "daemon/job/job.h"
 #include "daemon/job/job_env.h"
-#include "daemon/job/launch_words.h"
+#include "daemon/job/launch_args.h"
 #include "slurm/batch/batch.h"
 
 static json_t *command_view(const struct config *config, const struct run *run)

@@ -12,7 +12,7 @@
 #include "common/base/mem.h"
 #include "daemon/notify/webhook.h"
 
-struct deadman {
+struct heartbeat {
 	struct lbd *lbd;
 	uv_timer_t timer;
 	int64_t told_poll_ms; /* begin of the poll behind the last sign */
@@ -30,17 +30,17 @@ static void say(bool *has_failed, const char *way, const char *problem)
 	*has_failed = problem[0] != '\0';
 }
 
-static void write_file(struct deadman *d)
+static void write_file(struct heartbeat *d)
 {
 	char text[CLOCK_TEXT_MAX + 1], time[CLOCK_TEXT_MAX];
 	struct err err = { 0 };
 	int len = snprintf(text, sizeof(text), "%s\n", clock_text_zoned(clock_wall_ms(), time));
 
-	file_write_visible(d->lbd->config.deadman_file, text, (size_t)len, 0644, &err);
+	file_write_visible(d->lbd->config.heartbeat_file, text, (size_t)len, 0644, &err);
 	say(&d->file_failed, "dead-man file", err.text);
 }
 
-static void free_if_closed(struct deadman *d)
+static void free_if_closed(struct heartbeat *d)
 {
 	if (d->closing && !d->is_timer_open && d->web == NULL)
 		free(d);
@@ -48,7 +48,7 @@ static void free_if_closed(struct deadman *d)
 
 static void on_asked(void *arg, const char *problem)
 {
-	struct deadman *d = arg;
+	struct heartbeat *d = arg;
 
 	d->web = NULL;
 	if (!d->closing)
@@ -59,25 +59,26 @@ static void on_asked(void *arg, const char *problem)
 /* Once for each time that the scheduler has answered since. */
 static void on_timer(uv_timer_t *timer)
 {
-	struct deadman *d = timer->data;
+	struct heartbeat *d = timer->data;
 	struct engine_health health;
 
 	engine_health(d->lbd->engine, &health);
 	if (health.good_poll_ms == 0 || health.good_poll_ms == d->told_poll_ms)
 		return;
 	d->told_poll_ms = health.good_poll_ms;
-	if (d->lbd->config.deadman_file)
+	if (d->lbd->config.heartbeat_file)
 		write_file(d);
-	if (d->lbd->config.deadman_url && d->web == NULL)
-		d->web = webhook_post(d->lbd->loop, d->lbd->config.deadman_url, NULL, on_asked, d);
+	if (d->lbd->config.heartbeat_url && d->web == NULL)
+		d->web = webhook_post(d->lbd->loop, d->lbd->config.heartbeat_url, NULL, on_asked,
+				      d);
 }
 
-struct deadman *deadman_open(struct lbd *lbd)
+struct heartbeat *heartbeat_open(struct lbd *lbd)
 {
-	uint64_t interval_ms = (uint64_t)lbd->config.deadman_interval_ms;
-	struct deadman *d;
+	uint64_t interval_ms = (uint64_t)lbd->config.heartbeat_interval_ms;
+	struct heartbeat *d;
 
-	if (lbd->config.deadman_file == NULL && lbd->config.deadman_url == NULL)
+	if (lbd->config.heartbeat_file == NULL && lbd->config.heartbeat_url == NULL)
 		return NULL;
 	d = xcalloc(1, sizeof(*d));
 	d->lbd = lbd;
@@ -90,13 +91,13 @@ struct deadman *deadman_open(struct lbd *lbd)
 
 static void on_timer_closed(uv_handle_t *handle)
 {
-	struct deadman *d = handle->data;
+	struct heartbeat *d = handle->data;
 
 	d->is_timer_open = false;
 	free_if_closed(d);
 }
 
-void deadman_close(struct deadman *d)
+void heartbeat_close(struct heartbeat *d)
 {
 	if (d == NULL)
 		return;

@@ -8,11 +8,11 @@
 
 #include "daemon/base/lbd.h"
 
-struct deadman;
+struct heartbeat;
 
 /* NULL when nothing is configured. */
-struct deadman *deadman_open(struct lbd *lbd);
+struct heartbeat *heartbeat_open(struct lbd *lbd);
 /* Drops what is under way; the memory goes when the loop has run the close callbacks. */
-void deadman_close(struct deadman *deadman);
+void heartbeat_close(struct heartbeat *heartbeat);
 
 #endif

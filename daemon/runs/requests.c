@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* requests.c - a wish is a file in the attempt's folder (common/run/request.h), left once the
+/* requests.c - a request is a file in the attempt's folder (common/run/request.h), left once the
  * ledger knows who asked for what; lbrun says in a note what came of it. */
 #include "daemon/runs/requests.h"
 
@@ -15,13 +15,13 @@
 #include "common/run/request.h"
 #include "daemon/runs/selection.h"
 
-static int tell(struct lbd *lbd, int64_t run_id, enum wish wish, const char *by, const char *reason,
-		struct err *err)
+static int tell(struct lbd *lbd, int64_t run_id, enum trainer_request request, const char *by,
+		const char *reason, struct err *err)
 {
 	struct ledger_event e = {
 		.run_id = run_id,
 		.time_ms = clock_wall_ms(),
-		.kind = wish_name(wish),
+		.kind = trainer_request_name(request),
 		.actor = by,
 		.text = reason[0] ? reason : "asked for",
 	};
@@ -29,19 +29,22 @@ static int tell(struct lbd *lbd, int64_t run_id, enum wish wish, const char *by,
 	return ledger_event_put(lbd->ledger, &e, err);
 }
 
-static int leave(const char *folder, enum wish wish, const char *by, struct err *err)
+static int leave(const char *folder, enum trainer_request request, const char *by, struct err *err)
 {
-	return failpoint(FP_WISH_LEFT, err) < 0 ? -1 : wish_write(folder, wish, by, err);
+	return failpoint(FP_REQUEST_LEFT, err) < 0
+		       ? -1
+		       : trainer_request_write(folder, request, by, err);
 }
 
 /* --- a command -------------------------------------------------------------------------------- */
 
-static enum wish wish_of(const struct request *r)
+static enum trainer_request kind_of(const struct request *r)
 {
-	return r->verb == VERB_SAVE ? WISH_SAVE : WISH_STACKS;
+	return r->verb == VERB_SAVE ? TRAINER_REQUEST_SAVE : TRAINER_REQUEST_STACKS;
 }
 
-static json_t *write_wish(struct request *r, const struct chosen *run, bool *acts, struct err *err)
+static json_t *write_request(struct request *r, const struct chosen *run, bool *acts,
+			     struct err *err)
 {
 	struct ledger_attempt attempt = { 0 };
 	enum run_state state = run->row->state;
@@ -56,7 +59,7 @@ static json_t *write_wish(struct request *r, const struct chosen *run, bool *act
 	}
 	dir = path_join("%s", run->row->dir); /* the row is the ledger's until the next call */
 	if (ledger_attempt_newest(r->lbd->ledger, id, &attempt, err) == 0 &&
-	    (run->dry_run || tell(r->lbd, id, wish_of(r), r->peer.user, run->reason, err) == 0)) {
+	    (run->dry_run || tell(r->lbd, id, kind_of(r), r->peer.user, run->reason, err) == 0)) {
 		folder = path_join("%s/attempts/%lld", dir, (long long)attempt.number);
 		data = json_pack("{s:s, s:I, s:s, s:s}", "run", run->name, "attempt",
 				 (json_int_t)attempt.number, "folder", folder, "state",
@@ -68,15 +71,16 @@ static json_t *write_wish(struct request *r, const struct chosen *run, bool *act
 	return data;
 }
 
-static int leave_wish(struct request *r, const json_t *answer, const char *reason, struct err *err)
+static int leave_request(struct request *r, const json_t *answer, const char *reason,
+			 struct err *err)
 {
 	(void)reason;
-	return leave(js_str(answer, "folder", ""), wish_of(r), r->peer.user, err);
+	return leave(js_str(answer, "folder", ""), kind_of(r), r->peer.user, err);
 }
 
-json_t *wish_ask(struct request *r, struct err *err)
+json_t *requests_ask(struct request *r, struct err *err)
 {
-	static const struct selection_verb verb = { write_wish, leave_wish };
+	static const struct selection_verb verb = { write_request, leave_request };
 
 	return selection_each(r, &verb, err);
 }
@@ -107,7 +111,7 @@ static int tell_if_meant(const struct ledger_run *run, void *arg)
 	rc = ledger_attempt_newest(saving->lbd->ledger, id, &attempt, saving->err);
 	folder = path_join("%s/attempts/%lld", dir, (long long)attempt.number);
 	if (rc == 0)
-		rc = tell(saving->lbd, id, WISH_SAVE, s->by, text, saving->err);
+		rc = tell(saving->lbd, id, TRAINER_REQUEST_SAVE, s->by, text, saving->err);
 	if (rc == 0)
 		json_array_append_new(saving->folders, json_string(folder));
 	free(folder);
@@ -127,7 +131,7 @@ static int commit(struct ledger *ledger, struct err *err)
 	return 0;
 }
 
-int wish_save_by_switch(struct lbd *lbd, const struct switch_file *s, struct err *err)
+int requests_save_by_switch(struct lbd *lbd, const struct switch_file *s, struct err *err)
 {
 	struct saving saving = { .lbd = lbd, .s = s, .folders = json_array(), .err = err };
 	const json_t *folder;
@@ -141,7 +145,8 @@ int wish_save_by_switch(struct lbd *lbd, const struct switch_file *s, struct err
 	json_array_foreach(saving.folders, i, folder) {
 		struct err why = { 0 };
 
-		if (rc == 0 && leave(json_string_value(folder), WISH_SAVE, s->by, &why) < 0)
+		if (rc == 0 &&
+		    leave(json_string_value(folder), TRAINER_REQUEST_SAVE, s->by, &why) < 0)
 			log_warn("%s: %s", s->file, why.text);
 	}
 	json_decref(saving.folders);

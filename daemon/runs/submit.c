@@ -25,7 +25,7 @@
 #include "daemon/job/batch_job.h"
 #include "daemon/runs/trainer_check.h"
 #include "daemon/job/job.h"
-#include "daemon/job/launch_words.h"
+#include "daemon/job/launch_args.h"
 #include "daemon/job/network.h"
 #include "daemon/job/preview.h"
 #include "daemon/runs/probe.h"

@@ -239,8 +239,8 @@ static void tell_the_rest(struct switchboard *b)
 	b->has_told = false;
 }
 
-/* A wish is done once, and then taken away: the folder is ours. What could not be written down is
- * tried again at the next look. */
+/* A request is done once, and then taken away: the folder is ours. What could not be written down
+ * is tried again at the next look. */
 static void take_saves(struct switchboard *b)
 {
 	bool was_unsaved = b->is_unsaved;
@@ -252,7 +252,7 @@ static void take_saves(struct switchboard *b)
 
 		if (s->level != SWITCH_SAVE)
 			continue;
-		if (wish_save_by_switch(b->lbd, s, &err) < 0) {
+		if (requests_save_by_switch(b->lbd, s, &err) < 0) {
 			if (!was_unsaved)
 				log_warn("%s: %s", s->file, err.text);
 			b->is_unsaved = true;

@@ -13,7 +13,7 @@ static struct {
 	struct whose {
 		int run;
 		int64_t number;
-		uint64_t avoids; /* a spare: bits of nodes */
+		uint64_t avoids; /* prequeued: bits of nodes */
 	} * attempts;            /* [id of the row] */
 	int64_t cap;
 	int run_of[RUNS + 2]; /* [id of the row] */
@@ -103,10 +103,11 @@ TAP(int, ledger_attempt_insert, struct ledger *l, int64_t run_id, int64_t number
 }
 
 /* Not meant to start before it is taken. */
-TAP(int, ledger_spare_insert, struct ledger *l, int64_t run_id, int64_t number, const char *token,
-    const char *excluded, int64_t now_ms, int64_t *id, struct err *err)
+TAP(int, ledger_prequeued_insert, struct ledger *l, int64_t run_id, int64_t number,
+    const char *token, const char *excluded, int64_t now_ms, int64_t *id, struct err *err)
 {
-	int rc = __real_ledger_spare_insert(l, run_id, number, token, excluded, now_ms, id, err);
+	int rc = __real_ledger_prequeued_insert(l, run_id, number, token, excluded, now_ms, id,
+						err);
 
 	if (rc == 0) {
 		know_attempt(*id, run_id, number);
@@ -116,9 +117,9 @@ TAP(int, ledger_spare_insert, struct ledger *l, int64_t run_id, int64_t number, 
 	return rc;
 }
 
-TAP(int, ledger_spare_take, struct ledger *l, int64_t id, int64_t now_ms, struct err *err)
+TAP(int, ledger_prequeued_take, struct ledger *l, int64_t id, int64_t now_ms, struct err *err)
 {
-	int rc = __real_ledger_spare_take(l, id, now_ms, err);
+	int rc = __real_ledger_prequeued_take(l, id, now_ms, err);
 
 	if (rc == 0) {
 		note_attempt(FACT_INTENT, id, 1, 0);

@@ -48,7 +48,7 @@ ok "and another one waits" [ "$third" -gt "$second" ]
 scontrol release "$third"
 wait_for '[ -z "$(squeue -h -j "$third" -o %T 2>/dev/null)" ]' 20
 is "$(lbctl status a --json | json attempts.1.state)" running \
-	"a spare that somebody released is cancelled"
+	"a prequeued job that somebody released is cancelled"
 is "$(cd "$T" && echo began.*)" "began.1 began.2" "no trainer of it ever began"
 
 lbctl kill --now a >/dev/null

@@ -33,18 +33,18 @@ static void add_step(void *arg, json_t *line, int64_t rank)
 	}
 }
 
-static struct printed printed;
+static struct output_parser parser;
 
 static const char *read_text(const char *text)
 {
 	struct attempt_watch watch = { .progress_regex = TEXT(PROGRESS_AUTO) };
 
-	memset(&printed, 0, sizeof(printed));
+	memset(&parser, 0, sizeof(parser));
 	told[0] = '\0';
-	assert_int_equal(printed_init(&printed, &watch, NULL), 0);
-	printed.on_step = add_step;
-	printed_bytes(&printed, 0, text, strlen(text));
-	printed_fini(&printed);
+	assert_int_equal(output_parser_init(&parser, &watch, NULL), 0);
+	parser.on_step = add_step;
+	output_parser_bytes(&parser, 0, text, strlen(text));
+	output_parser_fini(&parser);
 	return told;
 }
 
@@ -203,7 +203,7 @@ static void test_others(void **state)
 	}
 }
 
-/* Where two kinds of lines tell steps, one is heeded. */
+/* Where two kinds of lines tell steps, one counts. */
 static void test_one_teller(void **state)
 {
 	(void)state;
@@ -260,19 +260,19 @@ static void test_hostile(void **state)
 	double start = seconds();
 
 	(void)state;
-	memset(&printed, 0, sizeof(printed));
-	assert_int_equal(printed_init(&printed, &watch, NULL), 0);
-	printed.on_step = add_step;
+	memset(&parser, 0, sizeof(parser));
+	assert_int_equal(output_parser_init(&parser, &watch, NULL), 0);
+	parser.on_step = add_step;
 	told[0] = '\0';
 	for (size_t i = 0; i < sizeof(noise); i++) {
 		random = random * 1664525 + 1013904223;
 		noise[i] = (char)(random >> 24);
 	}
-	printed_bytes(&printed, 0, noise, sizeof(noise));
+	output_parser_bytes(&parser, 0, noise, sizeof(noise));
 	memset(noise, 'x', sizeof(noise));
 	for (int i = 0; i < 10; i++)
-		printed_bytes(&printed, 0, noise, sizeof(noise));
-	printed_bytes(&printed, 0, "\n\xff\xfe step 3/9 loss 2\n", 21);
+		output_parser_bytes(&parser, 0, noise, sizeof(noise));
+	output_parser_bytes(&parser, 0, "\n\xff\xfe step 3/9 loss 2\n", 21);
 	told[strlen(told)] = '\0';
 	assert_non_null(strstr(told, "3/9 loss=2"));
 	/* digits, blanks, quotes and braces, at which expressions could go back and forth */
@@ -281,9 +281,9 @@ static void test_hostile(void **state)
 		noise[i] = i % 4000 == 3999 ? '\n'
 					    : "step 0123 {'loss': ,}%|it [/"[(random >> 24) % 28];
 	}
-	printed_bytes(&printed, 0, noise, sizeof(noise));
+	output_parser_bytes(&parser, 0, noise, sizeof(noise));
 	assert_true(seconds() - start < 20);
-	printed_fini(&printed);
+	output_parser_fini(&parser);
 }
 
 int main(void)

@@ -24,40 +24,40 @@ static void a_spare_is_taken_or_dropped(void **state)
 
 	(void)state;
 	add_attempt(l, run, 1);
-	assert_int_equal(ledger_spare_find(l, run, &a, &err), -1);
+	assert_int_equal(ledger_prequeued_find(l, run, &a, &err), -1);
 	assert_int_equal(err.code, ERR_NOT_FOUND);
 	err_clear(&err);
-	ok(ledger_spare_insert(l, run, 2, first, "n3", 5, &id, &err), &err);
+	ok(ledger_prequeued_insert(l, run, 2, first, "n3", 5, &id, &err), &err);
 	ok(ledger_attempt_set_job(l, id, 4711, 1795000000, &err), &err);
 	ok(ledger_attempt_each(l, run, see_attempt, &seen, &err), &err);
 	assert_int_equal(seen.count, 1);
 	ok(ledger_attempt_newest(l, run, &a, &err), &err);
 	assert_int_equal(a.number, 1);
-	ok(ledger_spare_drop(l, id, &err), &err);
-	assert_int_equal(ledger_spare_drop(l, id, &err), -1);
+	ok(ledger_prequeued_drop(l, id, &err), &err);
+	assert_int_equal(ledger_prequeued_drop(l, id, &err), -1);
 	err_clear(&err);
 
-	ok(ledger_spare_insert(l, run, 2, second, "n3", 6, &id, &err), &err);
+	ok(ledger_prequeued_insert(l, run, 2, second, "n3", 6, &id, &err), &err);
 	ok(ledger_attempt_set_job(l, id, 4712, 1795000001, &err), &err);
 	commit(l);
 	ledger_close(l);
 	l = open_ledger();
-	ok(ledger_spare_find(l, run, &a, &err), &err);
+	ok(ledger_prequeued_find(l, run, &a, &err), &err);
 	assert_int_equal(a.id, id);
 	assert_string_equal(a.token, second);
 	assert_string_equal(a.excluded, "n3");
 	assert_false(a.is_walled_in);
 	assert_int_equal(a.state, ATTEMPT_HELD);
 	assert_int_equal(a.job_id, 4712);
-	ok(ledger_spare_take(l, id, 9, &err), &err);
+	ok(ledger_prequeued_take(l, id, 9, &err), &err);
 	ok(ledger_attempt_walled_in(l, id, &err), &err);
 	ok(ledger_attempt_newest(l, run, &a, &err), &err);
 	assert_int_equal(a.id, id);
 	assert_true(a.is_walled_in);
 	assert_int_equal(a.created_ms, 9);
-	assert_int_equal(ledger_spare_find(l, run, &a, &err), -1);
+	assert_int_equal(ledger_prequeued_find(l, run, &a, &err), -1);
 	err_clear(&err);
-	assert_int_equal(ledger_spare_drop(l, id, &err), -1);
+	assert_int_equal(ledger_prequeued_drop(l, id, &err), -1);
 	ledger_close(l);
 }
 

@@ -93,7 +93,7 @@ static json_t *give(struct lbd *lbd, enum verb verb, struct err *err)
 		.peer = { .uid = 1002, .user = "bob", .role = ROLE_MEMBER },
 		.args = json_pack("{s:s, s:s}", "run", "first", "reason", "it hangs"),
 	};
-	json_t *answer = verb == VERB_SAVE ? wish_ask(&r, err) : order_give(&r, err);
+	json_t *answer = verb == VERB_SAVE ? requests_ask(&r, err) : order_give(&r, err);
 
 	json_decref(r.args);
 	return answer;
@@ -171,12 +171,12 @@ static void an_order_that_is_not_committed_is_none(void **state)
 	kill_failing_at("ledger.commit");
 }
 
-static void a_wish_that_is_not_committed_is_not_left(void **state)
+static void a_request_that_is_not_committed_is_not_left(void **state)
 {
 	struct err err = { 0 };
 	struct lbd lbd;
 	struct ledger_run row = a_run("first");
-	char attempts[96], attempt[112], wish[128];
+	char attempts[96], attempt[112], request[128];
 	int64_t id;
 	json_t *answer;
 
@@ -191,17 +191,17 @@ static void a_wish_that_is_not_committed_is_not_left(void **state)
 	assert_int_equal(mkdir(attempts, 0700), 0);
 	snprintf(attempt, sizeof(attempt), "%s/1", attempts);
 	assert_int_equal(mkdir(attempt, 0700), 0);
-	snprintf(wish, sizeof(wish), "%s/save", attempt);
+	snprintf(request, sizeof(request), "%s/save", attempt);
 
 	fail_at("ledger.commit");
 	assert_null(give(&lbd, VERB_SAVE, &err));
 	assert_int_equal(err.code, ERR_IO);
-	assert_int_equal(access(wish, F_OK), -1);
+	assert_int_equal(access(request, F_OK), -1);
 	assert_int_equal(events(&lbd), 0);
 	answer = give(&lbd, VERB_SAVE, &err);
 	assert_non_null(answer);
 	json_decref(answer);
-	assert_int_equal(access(wish, F_OK), 0);
+	assert_int_equal(access(request, F_OK), 0);
 	assert_int_equal(events(&lbd), 1);
 	close_lbd(&lbd);
 }
@@ -234,7 +234,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(an_order_that_is_not_written_is_none),
 		TEST(an_order_that_is_not_committed_is_none),
-		TEST(a_wish_that_is_not_committed_is_not_left),
+		TEST(a_request_that_is_not_committed_is_not_left),
 		TEST(what_was_not_settled_is_undone),
 	};
 

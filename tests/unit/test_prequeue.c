@@ -38,8 +38,8 @@ static const struct job_status cancelled = { .ref = { .job_id = 8 },
 static const struct {
 	const char *when;
 	struct facts run;
-	bool has_spare;
-	struct facts spare;
+	bool has_prequeued;
+	struct facts prequeued;
 	enum decision_kind kind;
 	enum cause cause; /* END */
 } cases[] = {
@@ -58,7 +58,7 @@ static const struct {
 	/* on the ladder */
 	{ "a fresh one", { TRAINS }, true, { INTENT, .fresh = true }, DECISION_SUBMIT, 0 },
 	{ "under way", { TRAINS }, true,
-	  { INTENT, .fresh = true, .submit = { CALL_FLYING, NOW, 0 } }, DECISION_WAIT, 0 },
+	  { INTENT, .fresh = true, .submit = { CALL_OPEN, NOW, 0 } }, DECISION_WAIT, 0 },
 	{ "accepted", { TRAINS }, true,
 	  { INTENT, .fresh = true, .submit = { CALL_OK, 0, NOW } }, DECISION_ADOPT, 0 },
 	{ "an earlier lbd's", { TRAINS }, true, { INTENT, .seen = &held }, DECISION_ADOPT, 0 },
@@ -78,7 +78,7 @@ static const struct {
 	{ "released by somebody", { TRAINS }, true, { HELD, .seen = &pending }, DECISION_CANCEL, 0 },
 	{ "released and started", { TRAINS }, true, { HELD, .seen = &running }, DECISION_CANCEL, 0 },
 	{ "being cancelled", { TRAINS }, true,
-	  { HELD, .seen = &pending, .cancel = { CALL_FLYING, NOW, 0 } }, DECISION_WAIT, 0 },
+	  { HELD, .seen = &pending, .cancel = { CALL_OPEN, NOW, 0 } }, DECISION_WAIT, 0 },
 	{ "cancelled, and still there", { TRAINS }, true,
 	  { HELD, .seen = &pending, .cancel = { CALL_OK, 0, A_MINUTE_AGO } }, DECISION_CANCEL, 0 },
 
@@ -86,7 +86,7 @@ static const struct {
 	{ "killed before it is submitted", { TRAINS, .wanted = ORDER_KILL }, true,
 	  { INTENT, .fresh = true }, DECISION_END, CAUSE_KILLED },
 	{ "killed while it is submitted", { TRAINS, .wanted = ORDER_KILL_NOW }, true,
-	  { INTENT, .submit = { CALL_FLYING, NOW, 0 } }, DECISION_END, CAUSE_KILLED },
+	  { INTENT, .submit = { CALL_OPEN, NOW, 0 } }, DECISION_END, CAUSE_KILLED },
 	{ "killed", { TRAINS, .wanted = ORDER_KILL }, true, { HELD, .seen = &held }, DECISION_END,
 	  CAUSE_KILLED },
 	{ "held", { TRAINS, .wanted = ORDER_HOLD }, true, { HELD, .seen = &held }, DECISION_END,
@@ -102,8 +102,8 @@ enum { CASES = sizeof(cases) / sizeof(cases[0]) };
 
 static struct decision decide(size_t i, const struct policy *p, int64_t not_before_ms)
 {
-	return prequeue(&cases[i].run, cases[i].has_spare ? &cases[i].spare : NULL, not_before_ms,
-			p, NOW);
+	return prequeue(&cases[i].run, cases[i].has_prequeued ? &cases[i].prequeued : NULL,
+			not_before_ms, p, NOW);
 }
 
 static void every_case(void **state)
@@ -136,7 +136,7 @@ static void without_the_key_there_is_none(void **state)
 	(void)state;
 	for (size_t i = 0; i < CASES; i++)
 		assert_int_equal(decide(i, &without, 0).kind,
-				 cases[i].has_spare ? DECISION_END : DECISION_WAIT);
+				 cases[i].has_prequeued ? DECISION_END : DECISION_WAIT);
 }
 
 static void after_a_failure_it_takes_its_time(void **state)

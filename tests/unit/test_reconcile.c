@@ -27,9 +27,9 @@ static const struct policy policy = {
 
 static const struct job_status held_job = { .ref = { .job_id = 7 }, .phase = JOB_HELD };
 static const struct job_status pending_job = { .ref = { .job_id = 7 }, .phase = JOB_PENDING };
-static const struct job_status walled_in_job = { .ref = { .job_id = 7 },
-						 .phase = JOB_PENDING,
-						 .reason = "BadConstraints" };
+static const struct job_status job_without_node = { .ref = { .job_id = 7 },
+						    .phase = JOB_PENDING,
+						    .reason = "BadConstraints" };
 static const struct job_status doomed_job = { .ref = { .job_id = 7 },
 					      .phase = JOB_PENDING,
 					      .reason = "DependencyNeverSatisfied" };
@@ -99,15 +99,18 @@ static const struct {
 	{ "final", { .state = RUN_FAILED }, DECISION_WAIT, 0 },
 
 	/* runs that follow runs */
-	{ "behind another", { .state = RUN_CREATED, .line = LINE_WAITS }, DECISION_WAIT, 0 },
-	{ "behind one that did not complete", { .state = RUN_CREATED, .line = LINE_BROKEN,
-	  .line_text = "run.after_ok: a is failed" }, DECISION_MOVE, RUN_FAILED },
-	{ "killed while it waits", { .state = RUN_CREATED, .line = LINE_WAITS, .wanted = ORDER_KILL },
+	{ "behind another", { .state = RUN_CREATED, .dependencies = DEPENDENCIES_PENDING },
+	  DECISION_WAIT, 0 },
+	{ "behind one that did not complete", { .state = RUN_CREATED, .dependencies = DEPENDENCIES_BROKEN,
+	  .dependencies_text = "run.after_ok: a is failed" }, DECISION_MOVE, RUN_FAILED },
+	{ "killed while it waits",
+	  { .state = RUN_CREATED, .dependencies = DEPENDENCIES_PENDING, .wanted = ORDER_KILL },
 	  DECISION_MOVE, RUN_KILLED },
-	{ "held while it waits", { .state = RUN_CREATED, .line = LINE_WAITS, .wanted = ORDER_HOLD },
+	{ "held while it waits",
+	  { .state = RUN_CREATED, .dependencies = DEPENDENCIES_PENDING, .wanted = ORDER_HOLD },
 	  DECISION_MOVE, RUN_HELD },
 	{ "a run that has begun once waits no more", { ATTEMPT(RUN_CREATED, ATTEMPT_ENDED),
-	  .cause = CAUSE_ERROR, .line = LINE_WAITS }, DECISION_NEW_ATTEMPT, 0 },
+	  .cause = CAUSE_ERROR, .dependencies = DEPENDENCIES_PENDING }, DECISION_NEW_ATTEMPT, 0 },
 
 	/* switch files: recorded first, whatever else is due */
 	{ "created, switched off", { .state = RUN_CREATED, .switched = ORDER_KILL }, DECISION_OBEY,
@@ -153,10 +156,10 @@ static const struct {
 	{ "a fresh intent", { SUBMITTING, .fresh = true }, DECISION_SUBMIT, 0 },
 	{ "a fresh intent, killed", { SUBMITTING, .fresh = true, .wanted = ORDER_KILL },
 	  DECISION_END, CAUSE_KILLED },
-	{ "submit in flight", { SUBMITTING, .fresh = true, .submit = { CALL_FLYING, NOW, 0 } },
+	{ "submit open", { SUBMITTING, .fresh = true, .submit = { CALL_OPEN, NOW, 0 } },
 	  DECISION_WAIT, 0 },
-	{ "submit in flight, killed",
-	  { SUBMITTING, .fresh = true, .wanted = ORDER_KILL, .submit = { CALL_FLYING, NOW, 0 } },
+	{ "submit open, killed",
+	  { SUBMITTING, .fresh = true, .wanted = ORDER_KILL, .submit = { CALL_OPEN, NOW, 0 } },
 	  DECISION_WAIT, 0 },
 	{ "accepted", { SUBMITTING, .fresh = true, .submit = { CALL_OK, 0, NOW } },
 	  DECISION_ADOPT, 0 },
@@ -189,8 +192,8 @@ static const struct {
 	{ "held, not polled yet", { HELD, .poll_ms = 0 }, DECISION_RELEASE, 0 },
 	{ "held, killed", { HELD, .seen = &held_job, .wanted = ORDER_KILL },
 	  DECISION_MOVE, RUN_STOPPING },
-	{ "held, release in flight",
-	  { HELD, .seen = &held_job, .release = { CALL_FLYING, NOW, 0 } }, DECISION_WAIT, 0 },
+	{ "held, release open",
+	  { HELD, .seen = &held_job, .release = { CALL_OPEN, NOW, 0 } }, DECISION_WAIT, 0 },
 	{ "released", { HELD, .release = { CALL_OK, 0, NOW } }, DECISION_RELEASED, 0 },
 	{ "released by an earlier lbd", { HELD, .seen = &running_job }, DECISION_RELEASED, 0 },
 	{ "released by an earlier lbd, run and forgotten", { HELD, .claimed = true, .exited = true },
@@ -320,7 +323,7 @@ static const struct {
 	{ "forgotten, but it was heard of a minute ago", { RUNNING }, DECISION_WAIT, 0 },
 	{ "forgotten, and there is somebody to ask", { RUNNING, .may_recall = true },
 	  DECISION_RECALL, 0 },
-	{ "forgotten, and asked", { RUNNING, .may_recall = true, .recall = { .state = CALL_FLYING } },
+	{ "forgotten, and asked", { RUNNING, .may_recall = true, .recall = { .state = CALL_OPEN } },
 	  DECISION_WAIT, 0 },
 	{ "forgotten, remembered",
 	  { RUNNING, .may_recall = true, .recall = { .state = CALL_OK },
@@ -340,7 +343,7 @@ static const struct {
 	  { RUNNING, .may_recall = true, .recall = { CALL_DOWN, 0, LONG_AGO },
 	    .watching_since_ms = LONG_AGO, .heard_ms = LONG_AGO }, DECISION_END, CAUSE_LOST },
 	{ "forgotten, never an answer, and silent",
-	  { RUNNING, .may_recall = true, .recall = { .state = CALL_FLYING },
+	  { RUNNING, .may_recall = true, .recall = { .state = CALL_OPEN },
 	    .watching_since_ms = LONG_AGO, .heard_ms = LONG_AGO }, DECISION_END, CAUSE_LOST },
 	{ "lbrun does not know, the scheduler forgot, and nobody is to be asked",
 	  { RUNNING, .exited = true, .exit_cause = CAUSE_LOST }, DECISION_END, CAUSE_LOST },
@@ -359,8 +362,8 @@ static const struct {
 
 	/* node memory must not wall a job in */
 	{ "no node is left, for what was excluded",
-	  { QUEUED, .seen = &walled_in_job, .excludes = true }, DECISION_END, CAUSE_LAUNCH_FAIL },
-	{ "no node is left, and nothing was excluded", { QUEUED, .seen = &walled_in_job },
+	  { QUEUED, .seen = &job_without_node, .excludes = true }, DECISION_END, CAUSE_LAUNCH_FAIL },
+	{ "no node is left, and nothing was excluded", { QUEUED, .seen = &job_without_node },
 	  DECISION_WAIT, 0 },
 	{ "idle nodes are excluded, and it has not waited for long",
 	  { QUEUED, .seen = &idle_beside_job, .excludes = true, .patience_ms = 60001 }, DECISION_WAIT, 0 },
@@ -518,11 +521,13 @@ static void what_walls_a_run_in(void **state)
 	static const struct {
 		const char *when;
 		struct facts facts;
-		bool is_walled_in;
+		bool has_no_eligible_node;
 	} ends[] = {
 		{ "refused", { SUBMITTING, .excludes = true, .submit = { CALL_REFUSED } }, true },
 		{ "refused, nothing excluded", { SUBMITTING, .submit = { CALL_REFUSED } }, false },
-		{ "no node is left", { QUEUED, .seen = &walled_in_job, .excludes = true }, true },
+		{ "no node is left",
+		  { QUEUED, .seen = &job_without_node, .excludes = true },
+		  true },
 		{ "it never arrived",
 		  { SUBMITTING, .excludes = true,
 		    .submit = { CALL_UNCLEAR, .reply_ms = A_MINUTE_AGO } },
@@ -538,9 +543,10 @@ static void what_walls_a_run_in(void **state)
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
 		struct decision d = reconcile(&ends[i].facts, &policy, NOW);
 
-		if (d.kind != DECISION_END || d.is_walled_in != ends[i].is_walled_in)
-			fail_msg("%s: %s, walled in: %d", ends[i].when, decision_name(d.kind),
-				 d.is_walled_in);
+		if (d.kind != DECISION_END ||
+		    d.has_no_eligible_node != ends[i].has_no_eligible_node)
+			fail_msg("%s: %s, no eligible node: %d", ends[i].when,
+				 decision_name(d.kind), d.has_no_eligible_node);
 	}
 }
 

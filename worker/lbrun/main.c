@@ -37,7 +37,7 @@ static const char usage[] =
 	"lbrun is started by the job that lbd submits; see lbd(8).\n";
 
 /* The scheduler's lock must not live on in the trainer. */
-static void guard_lock(void)
+static void close_lock_on_exec(void)
 {
 	const char *text = getenv("LB_LOCK_FD");
 	char *end;
@@ -91,8 +91,8 @@ static int run_attempt(const char *folder)
 		log_error("%s: no such folder", folder);
 		return EXIT_BROKEN;
 	}
-	guard_lock();
-	status = guard_run(shepherd_main, path);
+	close_lock_on_exec();
+	status = watchdog_run(shepherd_main, path);
 	free(path);
 	return status;
 }

@@ -155,7 +155,7 @@ static int propose(struct device *dev, const struct place *at, const struct prod
 		cublasLtMatmulPreferenceAttributes_t name;
 		const void *value;
 		size_t bytes;
-	} wishes[] = {
+	} attributes[] = {
 		{ CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &WORKSPACE_BYTES,
 		  sizeof(WORKSPACE_BYTES) },
 		{ CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes, sizeof(schemes) },
@@ -170,10 +170,11 @@ static int propose(struct device *dev, const struct place *at, const struct prod
 	if (!lt_ok(dev, at, cublasLtMatmulPreferenceCreate(&preference)))
 		return 0;
 	bool good = true;
-	for (size_t i = 0; good && i < sizeof(wishes) / sizeof(wishes[0]); i++)
+	for (size_t i = 0; good && i < sizeof(attributes) / sizeof(attributes[0]); i++)
 		good = lt_ok(dev, at,
-			     cublasLtMatmulPreferenceSetAttribute(
-				     preference, wishes[i].name, wishes[i].value, wishes[i].bytes));
+			     cublasLtMatmulPreferenceSetAttribute(preference, attributes[i].name,
+								  attributes[i].value,
+								  attributes[i].bytes));
 	if (good && cublasLtMatmulAlgoGetHeuristic(dev->gemms->library, p->what, p->a, p->b, p->c,
 						   p->c, preference, CANDIDATES, out,
 						   &found) != CUBLAS_STATUS_SUCCESS)

@@ -29,7 +29,7 @@ enum { ANSWER_MAX_BYTES = 64 * 1024, STILL_MS = 3000, GROWS_MS = 300 };
 /* --- the child -------------------------------------------------------------------------------- */
 
 struct child {
-	const struct search_wish *wish;
+	const struct search_request *request;
 	struct checkpoint_list list;
 	struct look look;
 	int fd;
@@ -89,7 +89,7 @@ static bool still_grows(const struct child *child, size_t index)
 	if (clock_wall_ms() - c->time_ms > STILL_MS || c->time_ms - clock_wall_ms() > STILL_MS)
 		return false;
 	poll(NULL, 0, GROWS_MS);
-	if (checkpoint_again(child->wish->rules, c, &look, &again) < 0)
+	if (checkpoint_again(child->request->rules, c, &look, &again) < 0)
 		return true;
 	grows = again.items[0].stamp != c->stamp;
 	checkpoint_list_clear(&again);
@@ -99,7 +99,7 @@ static bool still_grows(const struct child *child, size_t index)
 /* Why the one at hand is not to be taken though its files are whole: by `text`. */
 static bool is_passed_over(struct child *child, struct checkpoint *c)
 {
-	char *text = handed_why(child->wish->handed, c);
+	char *text = handed_why(child->request->handed, c);
 
 	if (c->step > child->newest_step)
 		child->newest_step = c->step;
@@ -120,7 +120,7 @@ static bool is_out(void *arg, const struct checkpoint *c)
 	if (still_grows(child, index))
 		err_set(&why, ERR_IO, "%s: is still being written", c->path);
 	else
-		seals_check(child->wish->seals, mine, &child->look, &why);
+		seals_check(child->request->seals, mine, &child->look, &why);
 	if (why.code == ERR_NONE)
 		return is_passed_over(child, mine);
 	mine->is_valid = false; /* and told as all bad ones are */
@@ -147,14 +147,14 @@ static bool is_nothing_to_lose(const struct child *child)
 
 	for (size_t i = 0; i < child->list.count; i++)
 		is_all_unfinished &= child->list.items[i].is_unfinished;
-	if (child->wish->handed->has_had)
+	if (child->request->handed->has_had)
 		return false;
-	return !child->wish->handed->is_first || is_all_unfinished;
+	return !child->request->handed->is_first || is_all_unfinished;
 }
 
 static int look_for_newest(struct child *child, int64_t *index, struct err *err)
 {
-	*index = checkpoints_newest(child->wish->rules, &child->list, &child->look, is_out,
+	*index = checkpoints_newest(child->request->rules, &child->list, &child->look, is_out,
 				    tell_bad, child);
 	if (*index < 0)
 		*index = newest_suspect(child);
@@ -166,14 +166,14 @@ static int look_for_newest(struct child *child, int64_t *index, struct err *err)
 		err_set(err, ERR_NONE, "the first checkpoint was never finished");
 		return 0;
 	}
-	return err_set(err, ERR_IO, "%s: none of the %zu checkpoints is valid", child->wish->folder,
-		       child->list.count);
+	return err_set(err, ERR_IO, "%s: none of the %zu checkpoints is valid",
+		       child->request->folder, child->list.count);
 }
 
 /* The one that a person chose, and no other. */
 static int look_at_chosen(struct child *child, int64_t *index, struct err *err)
 {
-	const struct search_wish *w = child->wish;
+	const struct search_request *w = child->request;
 	int64_t i = 0;
 
 	if (checkpoints_find(w->rules, w->folder, &child->list, err) < 0)
@@ -198,7 +198,7 @@ static int look_at_chosen(struct child *child, int64_t *index, struct err *err)
 
 static int look(struct child *child, int64_t *index, struct err *err)
 {
-	const struct search_wish *w = child->wish;
+	const struct search_request *w = child->request;
 
 	if (failpoint(FP_SEARCH_LOOK, err) < 0)
 		return SEARCH_UNKNOWN;
@@ -212,13 +212,13 @@ static int look(struct child *child, int64_t *index, struct err *err)
 }
 
 static void __attribute__((noreturn))
-search_child(const struct search_wish *wish, int fd, pid_t shepherd)
+search_child(const struct search_request *request, int fd, pid_t shepherd)
 {
-	struct child child = { .wish = wish,
+	struct child child = { .request = request,
 			       .fd = fd,
 			       .newest_step = -1,
 			       .look = { .is_deep = true,
-					 .deadline_ms = clock_mono_ms() + wish->check_ms } };
+					 .deadline_ms = clock_mono_ms() + request->check_ms } };
 	const struct checkpoint *c = NULL;
 	json_t *line = json_object();
 	struct err why = { 0 };
@@ -256,7 +256,7 @@ static void forget_bad(struct search *s)
 	s->bad_count = 0;
 }
 
-int search_start(struct search *s, const struct search_wish *wish, struct err *err)
+int search_start(struct search *s, const struct search_request *request, struct err *err)
 {
 	pid_t shepherd = getpid();
 	int p[2];
@@ -266,7 +266,7 @@ int search_start(struct search *s, const struct search_wish *wish, struct err *e
 	fcntl(p[1], F_SETFL, 0);
 	s->pid = fork();
 	if (s->pid == 0)
-		search_child(wish, p[1], shepherd);
+		search_child(request, p[1], shepherd);
 	close(p[1]);
 	if (s->pid < 0) {
 		close(p[0]);
@@ -279,7 +279,8 @@ int search_start(struct search *s, const struct search_wish *wish, struct err *e
 	s->state = SEARCH_RUNNING;
 	s->found = SEARCH_UNKNOWN;
 	s->step = s->newest_step = -1;
-	snprintf(s->text, sizeof(s->text), "the search for a checkpoint in %s died", wish->folder);
+	snprintf(s->text, sizeof(s->text), "the search for a checkpoint in %s died",
+		 request->folder);
 	buf_init(&s->in, ANSWER_MAX_BYTES);
 	return 0;
 }

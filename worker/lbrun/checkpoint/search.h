@@ -22,7 +22,7 @@ enum { SEARCH_UNKNOWN = -2 };
 enum search_state { SEARCH_IDLE, SEARCH_RUNNING, SEARCH_DONE };
 
 /* What is looked for; all of it borrowed. */
-struct search_wish {
+struct search_request {
 	const char *folder;
 	const char *choice; /* "latest", "scratch" for none, or the path of the one to take */
 	const struct checkpoint_rules *rules;
@@ -61,7 +61,7 @@ struct search {
 };
 
 void search_init(struct search *s);
-int search_start(struct search *s, const struct search_wish *wish, struct err *err);
+int search_start(struct search *s, const struct search_request *request, struct err *err);
 /* Was it passed over by the last search as broken? */
 bool search_was_bad(const struct search *s, const struct checkpoint *c);
 /* Reads what its child has to say; a child that dies without an answer: SEARCH_UNKNOWN. */

@@ -21,14 +21,14 @@
 
 enum { CLEAR_EVERY_MS = 10, EXIT_BROKEN = 70 };
 
-/* A session of its own: a kill of the job's process group meets the guard alone, and the shepherd
- * still has its chance to clear up. */
+/* A session of its own: a kill of the job's process group meets the watchdog alone, and the
+ * shepherd still has its chance to clear up. */
 static void __attribute__((noreturn))
-shepherd(int (*work)(const char *), const char *folder, pid_t guard)
+shepherd(int (*work)(const char *), const char *folder, pid_t watchdog)
 {
 	setsid();
 	prctl(PR_SET_PDEATHSIG, SIGQUIT);
-	if (getppid() != guard)
+	if (getppid() != watchdog)
 		_exit(128 + SIGKILL);
 	exit(work(folder));
 }
@@ -91,9 +91,9 @@ static int watch(pid_t pid, const sigset_t *signals)
 	}
 }
 
-int guard_run(int (*work)(const char *folder), const char *folder)
+int watchdog_run(int (*work)(const char *folder), const char *folder)
 {
-	pid_t guard = getpid();
+	pid_t watchdog = getpid();
 	sigset_t signals;
 	pid_t pid;
 	int status;
@@ -112,7 +112,7 @@ int guard_run(int (*work)(const char *folder), const char *folder)
 		return EXIT_BROKEN;
 	}
 	if (pid == 0)
-		shepherd(work, folder, guard);
+		shepherd(work, folder, watchdog);
 	status = watch(pid, &signals);
 	if (WIFEXITED(status))
 		return WEXITSTATUS(status);

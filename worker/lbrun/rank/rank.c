@@ -31,7 +31,7 @@
 enum {
 	EXIT_NOT_STARTED = 127,
 	CLEAR_EVERY_MS = 10,
-	ASKED_EVERY_MS = 200,
+	RANK_TERM_EVERY_MS = 200,
 	LOOK_EVERY_MS = 500,
 	/* Slurm's own SIGKILL follows after KillWait (30 s); be done before. */
 	TERM_TO_KILL_MS = 25 * 1000,
@@ -43,11 +43,11 @@ struct rank {
 	pid_t pid;
 	bool is_profiler; /* it may end while the trainer goes on */
 	bool has_ended;
-	int wait_status;    /* of the program; under a profiler that of the trainer */
-	int64_t kill_ms;    /* INT64_MAX = Slurm has not asked it to end */
-	bool is_asked;      /* to end, by lbrun: */
-	struct asked asked; /* who got SIGTERM for that */
-	int64_t asked_ms;   /* next look whether they are gone */
+	int wait_status;            /* of the program; under a profiler that of the trainer */
+	int64_t kill_ms;            /* INT64_MAX = Slurm has not asked it to end */
+	bool is_asked;              /* to end, by lbrun: */
+	struct rank_term rank_term; /* who got SIGTERM for that */
+	int64_t rank_term_ms;       /* next look whether they are gone */
 };
 
 static bool is_profilers(pid_t pid)
@@ -85,9 +85,9 @@ static void on_signal(struct rank *r, int signo, int64_t now_ms)
 		return;
 	if (signo == RANK_TERM) {
 		if (!r->is_asked) /* by scancel and by the lbrun of the node */
-			asked_begin(&r->asked);
+			rank_term_begin(&r->rank_term);
 		r->is_asked = true;
-		r->asked_ms = now_ms + ASKED_EVERY_MS;
+		r->rank_term_ms = now_ms + RANK_TERM_EVERY_MS;
 		return;
 	}
 	/* Slurm signals every process of a step that it knows of; SIGTERM is passed on for those
@@ -136,8 +136,8 @@ static int timeout_ms(const struct rank *r)
 
 	if (r->kill_ms < next)
 		next = r->kill_ms;
-	if (r->asked.pids && r->asked_ms < next)
-		next = r->asked_ms;
+	if (r->rank_term.pids && r->rank_term_ms < next)
+		next = r->rank_term_ms;
 	if (next == INT64_MAX)
 		return -1;
 	return next <= now_ms ? 0 : (int)(next - now_ms);
@@ -153,9 +153,9 @@ static void turn(struct rank *r)
 	now_ms = clock_mono_ms();
 	read_signals(r, now_ms);
 	output_turn(&r->output, now_ms);
-	if (r->asked.pids && now_ms >= r->asked_ms) {
-		r->asked_ms = now_ms + ASKED_EVERY_MS;
-		asked_look(&r->asked);
+	if (r->rank_term.pids && now_ms >= r->rank_term_ms) {
+		r->rank_term_ms = now_ms + RANK_TERM_EVERY_MS;
+		rank_term_look(&r->rank_term);
 	}
 	if (now_ms >= r->kill_ms) {
 		descendants_signal(SIGKILL);
@@ -193,9 +193,10 @@ static void tell_of_end(struct rank *r)
 	if (r->kill_ms != INT64_MAX || r->is_asked)
 		return;
 	if (signo)
-		output_say(&r->output, PRINTED_RANK_KILLED " (SIG%s)", signo, signal_word(signo));
+		output_say(&r->output, OUTPUT_PARSER_RANK_KILLED " (SIG%s)", signo,
+			   signal_word(signo));
 	else if (WEXITSTATUS(r->wait_status) != 0)
-		output_say(&r->output, PRINTED_RANK_FAILED, WEXITSTATUS(r->wait_status));
+		output_say(&r->output, OUTPUT_PARSER_RANK_FAILED, WEXITSTATUS(r->wait_status));
 }
 
 static int number_of(const char *variable)

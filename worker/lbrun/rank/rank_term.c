@@ -138,13 +138,13 @@ static bool is_asked(pid_t pid, enum launcher what)
 	return what == LAUNCHER_NONE && !is_fork(pid) && !is_below_rank(pid);
 }
 
-static void term(pid_t pid)
+static void send_term(pid_t pid)
 {
 	kill(pid, what_is(pid) == LAUNCHER_RANK ? RANK_TERM : SIGTERM);
 	kill(pid, SIGCONT); /* a stopped process would not act on it */
 }
 
-bool asked_begin(struct asked *asked)
+bool rank_term_begin(struct rank_term *term)
 {
 	pid_t *pids;
 	size_t living = descendants_list(getpid(), &pids), kept = 0;
@@ -161,11 +161,11 @@ bool asked_begin(struct asked *asked)
 			pids[kept++] = pids[i];
 	}
 	for (size_t i = 0; i < kept; i++) /* not before: who is gone has no forks */
-		term(pids[i]);
-	asked_forget(asked);
-	*asked = (struct asked){ .pids = pids, .count = kept, .has_srun = has_srun };
+		send_term(pids[i]);
+	rank_term_forget(term);
+	*term = (struct rank_term){ .pids = pids, .count = kept, .has_srun = has_srun };
 	if (kept == 0)
-		asked_look(asked);
+		rank_term_look(term);
 	return has_srun;
 }
 
@@ -178,27 +178,27 @@ static bool is_listed(const pid_t *pids, size_t count, pid_t pid)
 	return false;
 }
 
-void asked_look(struct asked *asked)
+void rank_term_look(struct rank_term *term)
 {
 	pid_t *pids;
 	size_t living;
 	bool is_due = true;
 
-	if (asked->pids == NULL)
+	if (term->pids == NULL)
 		return;
 	living = descendants_list(getpid(), &pids);
 	for (size_t i = 0; i < living && is_due; i++)
-		is_due = !is_listed(asked->pids, asked->count, pids[i]);
+		is_due = !is_listed(term->pids, term->count, pids[i]);
 	/* the ranks of an srun are none of our descendants: they may be still at it */
-	for (size_t i = 0; i < living && is_due && !asked->has_srun; i++)
-		term(pids[i]);
+	for (size_t i = 0; i < living && is_due && !term->has_srun; i++)
+		send_term(pids[i]);
 	if (is_due)
-		asked_forget(asked);
+		rank_term_forget(term);
 	free(pids);
 }
 
-void asked_forget(struct asked *asked)
+void rank_term_forget(struct rank_term *term)
 {
-	free(asked->pids);
-	*asked = (struct asked){ 0 };
+	free(term->pids);
+	*term = (struct rank_term){ 0 };
 }

@@ -14,7 +14,7 @@
 #include <sys/types.h>
 
 /* who got SIGTERM; all zero = nobody */
-struct asked {
+struct rank_term {
 	pid_t *pids; /* owned */
 	size_t count;
 	bool has_srun;
@@ -23,10 +23,10 @@ struct asked {
 /* SIGTERM to every descendant that is neither a launcher nor a fork; to all where there is nobody
  * else. The lbrun in front of a rank is told instead of those below it (RANK_TERM). True: an srun
  * is among them; its ranks are not, and only Slurm can reach them. */
-bool asked_begin(struct asked *asked);
+bool rank_term_begin(struct rank_term *term);
 /* Once those who were asked are gone, whoever is left gets SIGTERM; then `asked` is all zero. */
-void asked_look(struct asked *asked);
-void asked_forget(struct asked *asked);
+void rank_term_look(struct rank_term *term);
+void rank_term_forget(struct rank_term *term);
 
 /* Is this one? `comm` is its name, `args` its command line as /proc has it, of `size` bytes. */
 enum launcher {

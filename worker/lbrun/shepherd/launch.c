@@ -61,8 +61,8 @@ static void make_env(const struct shepherd *s, const struct meeting *m, struct s
 		if (!is_ours(*setting))
 			strv_add(env, xstrdup(*setting));
 	}
-	if (s->hub.path)
-		strv_add(env, xasprintf("LB_SOCKET=%s", s->hub.path));
+	if (s->server.path)
+		strv_add(env, xasprintf("LB_SOCKET=%s", s->server.path));
 	strv_add(env, xasprintf("LB_RUN=%s", s->params.run));
 	strv_add(env, xasprintf("LB_ATTEMPT=%lld", (long long)s->params.number));
 	strv_add(env, xasprintf("LB_LAUNCH=%lld", (long long)s->launch.number));
@@ -94,7 +94,7 @@ static int make_argv(const struct shepherd *s, const struct meeting *m, struct s
 	if (n < 0)
 		return err_errno(err, "/proc/self/exe");
 	self[n] = '\0';
-	argv->items = launcher_argv(&s->params, m, self, s->hub.private_folder);
+	argv->items = launcher_argv(&s->params, m, self, s->server.private_folder);
 	while (argv->items[argv->count])
 		argv->count++;
 	return 0;
@@ -135,7 +135,7 @@ static void note_own(struct shepherd *s)
 {
 	if (s->launch.is_first)
 		return;
-	s->handed.is_own_told = true;
+	s->handed.is_own_reported = true;
 	journal_note(
 		&s->journal, s->launch.number, "scratch",
 		"no checkpoint in %s: the trainer starts from the beginning, unless it finds its own "
@@ -170,7 +170,7 @@ static void note_scratch(struct shepherd *s)
 			     s->params.checkpoint_dir);
 		output_say(&s->output, "no checkpoint in %s: starting from the beginning",
 			   s->params.checkpoint_dir);
-	} else if (!checkpoint_rules_is_own(s->rules) && !s->handed.is_own_told) {
+	} else if (!checkpoint_rules_is_own(s->rules) && !s->handed.is_own_reported) {
 		note_own(s);
 	}
 }
@@ -190,7 +190,7 @@ void launch_begin(struct shepherd *s)
 	s->launch.ooms_at_start = oom_kills(proc_cgroup, cgroup_mount);
 	note_scratch(s);
 	ranks_reset(&s->ranks);
-	printed_reset(&s->printed);
+	output_parser_reset(&s->parser);
 	complaints_reset(&s->complaints);
 	s->launch.pid = start(s, &why);
 	failpoint(FP_TRAINER_STARTED, NULL);
@@ -228,7 +228,7 @@ void launch_term(struct shepherd *s)
 		signal_steps(job, RANK_TERM_NAME);
 		return;
 	}
-	if (asked_begin(&s->asked) && job)
+	if (rank_term_begin(&s->rank_term) && job)
 		signal_steps(job, "TERM");
 }
 
@@ -292,13 +292,13 @@ bool launch_finish(struct shepherd *s, bool *made_progress)
 	if (s->has_errors)
 		output_finish(&s->errors, clock_mono_ms());
 	for (int i = 0; i < OUTPUT_STREAMS; i++)
-		printed_bytes(&s->printed, i, "\n", 1);
-	lines_write_left_step(s);
-	hub_drain(&s->hub);
-	hub_drop_all(&s->hub);
+		output_parser_bytes(&s->parser, i, "\n", 1);
+	trainer_protocol_write_left_step(s);
+	trainer_server_drain(&s->server);
+	trainer_server_drop_all(&s->server);
 	/* Last look: the order may have become visible only now. */
 	orders_look(s, clock_mono_ms());
-	switched_look_at_all(s, clock_mono_ms());
+	switch_watch_look_at_all(s, clock_mono_ms());
 	facts.said_stopped = s->launch.said_stopped;
 	facts.oom = s->launch.ooms_at_start >= 0 && ooms > s->launch.ooms_at_start;
 	facts.peak_mb = s->launch.peak_kb / 1024;

@@ -43,11 +43,11 @@ static void look_for_newer(struct shepherd *s, int64_t now_ms)
 	ask_to_stop(s, STOP_FENCED, true, now_ms, text);
 }
 
-/* --- wishes: the trainer goes on -------------------------------------------------------------- */
+/* --- requests: the trainer goes on ------------------------------------------------------------ */
 
 void orders_save(struct shepherd *s, const char *by)
 {
-	int count = hub_order(&s->hub, "save");
+	int count = trainer_server_order(&s->server, "save");
 
 	journal_note(&s->journal, s->launch.number, "save",
 		     count > 0 ? "asked the trainer for a checkpoint%s%s"
@@ -55,16 +55,17 @@ void orders_save(struct shepherd *s, const char *by)
 		     by[0] ? ", by " : "", by);
 }
 
-static void look_for_wishes(struct shepherd *s, int64_t now_ms)
+static void look_for_requests(struct shepherd *s, int64_t now_ms)
 {
 	char by[65];
 
 	if (s->phase != PHASE_RUN)
 		return;
-	if (wish_take(s->orders_folder, WISH_SAVE, by, sizeof(by)))
+	if (trainer_request_take(s->orders_folder, TRAINER_REQUEST_SAVE, by, sizeof(by)))
 		orders_save(s, by);
-	/* Stacks are written one at a time; the wish waits. */
-	if (s->stacks.pid == 0 && wish_take(s->orders_folder, WISH_STACKS, by, sizeof(by)))
+	/* Stacks are written one at a time; the request waits. */
+	if (s->stacks.pid == 0 &&
+	    trainer_request_take(s->orders_folder, TRAINER_REQUEST_STACKS, by, sizeof(by)))
 		hang_write_stacks(s, now_ms);
 }
 
@@ -73,12 +74,12 @@ void orders_look(struct shepherd *s, int64_t now_ms)
 	s->look_ms = now_ms + LOOK_EVERY_MS;
 	look_for_newer(s, now_ms);
 	look_for_order(s, now_ms);
-	look_for_wishes(s, now_ms);
+	look_for_requests(s, now_ms);
 	if (s->phase == PHASE_RUN && now_ms >= s->checkpoint_look_ms) {
 		s->checkpoint_look_ms = now_ms + CHECKPOINT_LOOK_MS;
 		saves_look(s, false);
 	}
-	hub_resume(&s->hub);
+	trainer_server_resume(&s->server);
 }
 
 void orders_signal(struct shepherd *s, int signo, int64_t now_ms)
@@ -102,9 +103,9 @@ void orders_signal(struct shepherd *s, int signo, int64_t now_ms)
 			 signal_word(signo));
 		ask_to_stop(s, STOP_SIGNALLED, signo == SIGQUIT, now_ms, text);
 		break;
-	case SIGHUP: /* "there is an order", or a wish */
+	case SIGHUP: /* "there is an order", or a request */
 		look_for_order(s, now_ms);
-		look_for_wishes(s, now_ms);
+		look_for_requests(s, now_ms);
 		break;
 	default:
 		break;

@@ -50,7 +50,7 @@ static bool may_live(const char *folder, const struct attempt_claim *own)
 	return attempt_exit_read(folder, &ended, NULL) < 0 && !is_known_dead(&old, own);
 }
 
-bool older_may_live(const char *run_dir, int64_t number, const struct attempt_claim *own)
+bool predecessor_may_live(const char *run_dir, int64_t number, const struct attempt_claim *own)
 {
 	bool lives = false;
 

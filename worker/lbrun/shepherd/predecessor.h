@@ -20,6 +20,6 @@ void claim_of_this_process(struct attempt_claim *claim, const char *token);
 
 /* Some attempt before `claim`'s was claimed, left no exit record, and its lbrun is not known to be
  * dead. */
-bool older_may_live(const char *run_dir, int64_t number, const struct attempt_claim *claim);
+bool predecessor_may_live(const char *run_dir, int64_t number, const struct attempt_claim *claim);
 
 #endif

@@ -155,12 +155,12 @@ static void check_space(struct shepherd *s, const char *checkpoint)
 	char text[120];
 	bool is_short = space_is_short(&need, &have, text, sizeof(text));
 
-	if (is_short && !s->is_space_told) {
+	if (is_short && !s->is_space_reported) {
 		journal_note(&s->journal, s->launch.number, "no_space", "%s: %s",
 			     s->params.checkpoint_dir, text);
 		output_say(&s->output, "the next checkpoint may not fit: %s", text);
 	}
-	s->is_space_told = is_short;
+	s->is_space_reported = is_short;
 }
 
 static void record(struct shepherd *s, const struct checkpoint *c, int64_t step)

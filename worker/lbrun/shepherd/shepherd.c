@@ -27,8 +27,8 @@
 #include "worker/lbrun/end/reap.h"
 
 enum {
-	POLL_MAX = 3 + 2 * OUTPUT_POLL_MAX + HUB_POLL_MAX,
-	ASKED_EVERY_MS = 200,
+	POLL_MAX = 3 + 2 * OUTPUT_POLL_MAX + SERVER_POLL_MAX,
+	RANK_TERM_EVERY_MS = 200,
 	CLEAR_EVERY_MS = 10, /* between two passes over what is left */
 	RELAUNCH_PAUSE_MS = 1000,
 	SEARCH_TRIES = 3,
@@ -113,7 +113,7 @@ static const char *chosen(const struct shepherd *s)
 
 static void begin_search(struct shepherd *s, int64_t now_ms)
 {
-	struct search_wish wish = {
+	struct search_request request = {
 		.folder = s->params.checkpoint_dir,
 		.choice = chosen(s),
 		.rules = s->rules,
@@ -123,7 +123,7 @@ static void begin_search(struct shepherd *s, int64_t now_ms)
 	};
 	struct err why = { 0 };
 
-	if (search_start(&s->search, &wish, &why) == 0) {
+	if (search_start(&s->search, &request, &why) == 0) {
 		enter(s, PHASE_SEARCH, INT64_MAX);
 		return;
 	}
@@ -135,7 +135,7 @@ static void begin_search(struct shepherd *s, int64_t now_ms)
 static void wait_turn(struct shepherd *s, int64_t now_ms)
 {
 	if (now_ms < s->wait_until_ms &&
-	    older_may_live(s->params.run_dir, s->params.number, &s->claim))
+	    predecessor_may_live(s->params.run_dir, s->params.number, &s->claim))
 		s->phase_ms = now_ms + OLDER_LOOK_MS;
 	else
 		begin_search(s, now_ms);
@@ -191,7 +191,7 @@ static void search_phase(struct shepherd *s, int64_t now_ms)
 		return;
 	}
 	/* the last look before anything is started */
-	switched_look_at_all(s, now_ms);
+	switch_watch_look_at_all(s, now_ms);
 	if (s->stop.why != STOP_NOT) {
 		s->phase_ms = now_ms;
 		return;
@@ -303,7 +303,7 @@ static void stop_turn(struct shepherd *s, int64_t now_ms)
 		return;
 	while ((step = stopping_take(&s->stop, now_ms)) != STEP_NONE) {
 		if (step == STEP_ASK)
-			hub_order(&s->hub, "stop");
+			trainer_server_order(&s->server, "stop");
 		else if (step == STEP_TERM)
 			launch_term(s);
 		else
@@ -312,12 +312,12 @@ static void stop_turn(struct shepherd *s, int64_t now_ms)
 }
 
 /* Ranks are no children of ours: nobody tells when they are gone. */
-static void asked_turn(struct shepherd *s, int64_t now_ms)
+static void rank_term_turn(struct shepherd *s, int64_t now_ms)
 {
-	if (s->asked.pids == NULL || now_ms < s->asked_ms)
+	if (s->rank_term.pids == NULL || now_ms < s->rank_term_ms)
 		return;
-	s->asked_ms = now_ms + ASKED_EVERY_MS;
-	asked_look(&s->asked);
+	s->rank_term_ms = now_ms + RANK_TERM_EVERY_MS;
+	rank_term_look(&s->rank_term);
 }
 
 static void read_signals(struct shepherd *s, int64_t now_ms)
@@ -339,7 +339,7 @@ static int timeout_ms(const struct shepherd *s)
 		journal_next_ms(&s->journal),
 		s->phase == PHASE_RUN ? stopping_next_ms(&s->stop) : INT64_MAX,
 		hang_next_ms(s),
-		s->asked.pids ? s->asked_ms : INT64_MAX,
+		s->rank_term.pids ? s->rank_term_ms : INT64_MAX,
 		s->has_errors ? output_next_ms(&s->errors) : INT64_MAX,
 	};
 	int64_t next = due[0];
@@ -358,20 +358,21 @@ static void turn(struct shepherd *s)
 {
 	struct pollfd fds[POLL_MAX];
 	int count = 0;
-	int hub_first, hub_count;
+	int server_first, server_count;
 	int64_t now_ms;
 
 	fds[count++] = (struct pollfd){ .fd = s->signal_fd, .events = POLLIN };
 	fds[count++] = (struct pollfd){ .fd = s->search.fd, .events = POLLIN };
-	fds[count++] = (struct pollfd){ .fd = switched_fd(s, clock_mono_ms()), .events = POLLIN };
+	fds[count++] = (struct pollfd){ .fd = switch_watch_fd(s, clock_mono_ms()),
+					.events = POLLIN };
 	count += output_poll(&s->output, fds + count);
 	if (s->has_errors)
 		count += output_poll(&s->errors, fds + count);
-	hub_first = count;
-	hub_count = hub_poll(&s->hub, fds + count);
-	count += hub_count;
+	server_first = count;
+	server_count = trainer_server_poll(&s->server, fds + count);
+	count += server_count;
 	if (poll(fds, (nfds_t)count, timeout_ms(s)) < 0)
-		hub_count = 0;
+		server_count = 0;
 
 	now_ms = clock_mono_ms();
 	read_signals(s, now_ms);
@@ -380,17 +381,17 @@ static void turn(struct shepherd *s)
 	output_turn(&s->output, now_ms);
 	if (s->has_errors)
 		output_turn(&s->errors, now_ms);
-	if (hub_count > 0)
-		hub_turn(&s->hub, fds + hub_first, hub_count);
+	if (server_count > 0)
+		trainer_server_turn(&s->server, fds + server_first, server_count);
 	if (fds[2].revents & POLLIN)
-		switched_news(s, now_ms);
+		switch_watch_news(s, now_ms);
 	if (now_ms >= s->switch_ms)
-		switched_look(s, now_ms);
+		switch_watch_look(s, now_ms);
 	if (now_ms >= s->look_ms)
 		orders_look(s, now_ms);
 	hang_turn(s, now_ms);
 	stop_turn(s, now_ms);
-	asked_turn(s, now_ms);
+	rank_term_turn(s, now_ms);
 	phase_turn(s, now_ms);
 	journal_turn(&s->journal, now_ms);
 }
@@ -465,12 +466,12 @@ static void open_parts(struct shepherd *s)
 	s->search.arg = s;
 	stopping_init(&s->stop, s->params.kill_wait_ms);
 	record_attempt_start(s);
-	if (hub_open(&s->hub, s->folder, &why) < 0) {
+	if (trainer_server_open(&s->server, s->folder, &why) < 0) {
 		output_say(&s->output, "trainers cannot report: %s", why.text);
 		journal_note(&s->journal, 0, "no_socket", "trainers cannot report: %s", why.text);
 	}
-	lines_init(s);
-	if (lines_read_output(s, &why) < 0) {
+	trainer_protocol_init(s);
+	if (trainer_protocol_read_output(s, &why) < 0) {
 		output_say(&s->output, "output is not read: %s", why.text);
 		journal_note(&s->journal, 0, "output_not_read", "%s", why.text);
 	}
@@ -496,7 +497,7 @@ static void last_words(struct shepherd *s)
 	output_finish(&s->output, clock_mono_ms());
 	if (s->has_errors)
 		output_finish(&s->errors, clock_mono_ms());
-	hub_close(&s->hub);
+	trainer_server_close(&s->server);
 	record_attempt_end(s);
 	while (!journal_sync(&s->journal) && clock_mono_ms() < deadline_ms)
 		poll(NULL, 0, 200);
@@ -604,7 +605,7 @@ int shepherd_main(const char *folder)
 	}
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	open_parts(&s);
-	switched_open(&s);
+	switch_watch_open(&s);
 	s.wait_until_ms = clock_mono_ms() + OLDER_WAIT_MS;
 	enter(&s, PHASE_WAIT, 0);
 	/* look_ms and switch_ms are 0: claims, orders and switches are looked at before anything is
@@ -614,12 +615,12 @@ int shepherd_main(const char *folder)
 	last_words(&s);
 	if (s.params.is_script)
 		script_task_leave(&s);
-	switched_cancel_job(&s);
-	switched_close(&s);
+	switch_watch_cancel_job(&s);
+	switch_watch_close(&s);
 	status = ending_exit_status(&s.ending);
 	search_stop(&s.search);
 	journal_close(&s.journal);
-	printed_fini(&s.printed);
+	output_parser_fini(&s.parser);
 	complaints_fini(&s.complaints);
 	ranks_reset(&s.ranks);
 	saves_close(&s);

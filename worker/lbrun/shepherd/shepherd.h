@@ -89,7 +89,7 @@ struct shepherd {
 	int64_t look_ms;       /* next look at claims and orders */
 
 	struct journal journal;
-	struct hub hub;
+	struct trainer_server server;
 	struct output output;
 	struct search search;
 	int searches_lost;              /* in a row: their child died, or could not look */
@@ -102,19 +102,19 @@ struct shepherd {
 	struct checkpoint_list seal_next; /* the newest that waits to be read for its seal */
 	struct pruning pruning;
 	int64_t checkpoint_look_ms; /* next look for new ones */
-	struct printed printed;
+	struct output_parser parser;
 	struct complaints complaints;    /* what it printed on its way to its end */
 	int64_t step_room, step_room_ms; /* so many printed steps may be written now */
 	json_t *step_left;               /* the newest that was not; NULL = none */
 	struct ranks ranks;
-	bool is_space_told; /* that there is none */
+	bool is_space_reported; /* that there is none */
 	struct watch watch;
 	struct stacks stacks;
 	int64_t hang_sign_ms; /* stacks were written for a silence since then */
 
 	struct stopping stop;
-	struct asked asked;     /* by SIGTERM */
-	int64_t asked_ms;       /* next look whether they are gone */
+	struct rank_term rank_term; /* by SIGTERM */
+	int64_t rank_term_ms;       /* next look whether they are gone */
 	enum run_order ordered; /* by a person: ORDER_RUN = nothing; a stop has the longer grace */
 	char stop_text[320];
 
@@ -192,15 +192,15 @@ void record_checkpoint(struct shepherd *s, const struct told_checkpoint *c);
 void record_attempt_end(struct shepherd *s);
 
 /* trainer_protocol.c: what trainers say. */
-void lines_init(struct shepherd *s);
+void trainer_protocol_init(struct shepherd *s);
 /* What it prints, where attempt.json says how to read it. */
-int lines_read_output(struct shepherd *s, struct err *err);
+int trainer_protocol_read_output(struct shepherd *s, struct err *err);
 /* The newest step that had to wait for its turn. */
-void lines_write_left_step(struct shepherd *s);
+void trainer_protocol_write_left_step(struct shepherd *s);
 
 /* hang.c: what is done about a trainer that hangs. */
 void hang_turn(struct shepherd *s, int64_t now_ms);
-/* On a person's wish. */
+/* On a user's request. */
 bool hang_write_stacks(struct shepherd *s, int64_t now_ms);
 int64_t hang_next_ms(const struct shepherd *s);
 
@@ -215,15 +215,15 @@ void orders_signal(struct shepherd *s, int signo, int64_t now_ms);
 void orders_save(struct shepherd *s, const char *by);
 
 /* switch_watch.c: the same by switch files, without lbd. */
-void switched_open(struct shepherd *s);
+void switch_watch_open(struct shepherd *s);
 /* The folder has changed: look in a moment, when what is being written there has its text. */
-void switched_news(struct shepherd *s, int64_t now_ms);
-int switched_fd(const struct shepherd *s, int64_t now_ms); /* to be polled; -1 = not now */
-void switched_look(struct shepherd *s, int64_t now_ms);
+void switch_watch_news(struct shepherd *s, int64_t now_ms);
+int switch_watch_fd(const struct shepherd *s, int64_t now_ms); /* to be polled; -1 = not now */
+void switch_watch_look(struct shepherd *s, int64_t now_ms);
 /* However many there are: before a trainer is started, and once it has ended. */
-void switched_look_at_all(struct shepherd *s, int64_t now_ms);
-void switched_close(struct shepherd *s);
+void switch_watch_look_at_all(struct shepherd *s, int64_t now_ms);
+void switch_watch_close(struct shepherd *s);
 /* The last act of a job that a switch ended. */
-void switched_cancel_job(const struct shepherd *s);
+void switch_watch_cancel_job(const struct shepherd *s);
 
 #endif

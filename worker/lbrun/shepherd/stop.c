@@ -25,7 +25,7 @@ void ask_to_stop(struct shepherd *s, enum stop_why why, bool now, int64_t now_ms
 	 * SIGTERM alone. What hangs does not listen. */
 	stopping_request(&s->stop, why, now_ms,
 			 why == STOP_WARNED ? s->params.warn_ms / 2 : grace_ms(s),
-			 why != STOP_HUNG && hub_has_trainer(&s->hub));
+			 why != STOP_HUNG && trainer_server_has_trainer(&s->server));
 	if (now)
 		stopping_request_now(&s->stop, why, now_ms);
 }

@@ -30,7 +30,7 @@ enum {
 	CANCEL_MS = 5000,
 };
 
-void switched_open(struct shepherd *s)
+void switch_watch_open(struct shepherd *s)
 {
 	s->switch_fd = -1;
 	if (!s->params.switches)
@@ -73,12 +73,12 @@ static void look_for_order(struct shepherd *s, const struct switch_file *f, int6
 }
 
 /* While a look is due at once there is nothing to hear: a colleague may write all the time. */
-int switched_fd(const struct shepherd *s, int64_t now_ms)
+int switch_watch_fd(const struct shepherd *s, int64_t now_ms)
 {
 	return s->switch_ms > now_ms + SETTLE_MS ? s->switch_fd : -1;
 }
 
-void switched_news(struct shepherd *s, int64_t now_ms)
+void switch_watch_news(struct shepherd *s, int64_t now_ms)
 {
 	char events[4096];
 
@@ -110,7 +110,7 @@ static void read_folder(struct shepherd *s, int dir, const struct switch_rules *
 	if (rc == 0)
 		look_for_save(s, switches_so_far(s->switch_reading), now_ms);
 	s->switch_pause_ms = now_ms + switches_pause_ms(s->switch_reading, PART);
-	switched_close(s);
+	switch_watch_close(s);
 }
 
 /* What is wrong with the folder, and what does not count, is lbd's to tell. */
@@ -127,7 +127,7 @@ static void look(struct shepherd *s, int64_t budget_ms, int64_t now_ms)
 		return;
 	dir = switches_open(s->params.switches, &rules, &err);
 	if (dir < 0) {
-		switched_close(s);
+		switch_watch_close(s);
 		return;
 	}
 	if (switches_lookup(dir, &rules, &run, &named))
@@ -136,19 +136,19 @@ static void look(struct shepherd *s, int64_t budget_ms, int64_t now_ms)
 	close(dir);
 }
 
-void switched_look(struct shepherd *s, int64_t now_ms)
+void switch_watch_look(struct shepherd *s, int64_t now_ms)
 {
 	look(s, PIECE_MS, now_ms);
 }
 
-void switched_look_at_all(struct shepherd *s, int64_t now_ms)
+void switch_watch_look_at_all(struct shepherd *s, int64_t now_ms)
 {
-	switched_close(s);
+	switch_watch_close(s);
 	s->switch_pause_ms = now_ms;
 	look(s, WHOLE_MS, now_ms);
 }
 
-void switched_close(struct shepherd *s)
+void switch_watch_close(struct shepherd *s)
 {
 	switches_end(s->switch_reading, NULL);
 	s->switch_reading = NULL;
@@ -157,7 +157,7 @@ void switched_close(struct shepherd *s)
 /* The job ends with lbrun in any case; but Slurm ends its steps on all nodes only on an order, and
  * "cancelled" is what people then see. An array goes with all its tasks: the switch means the run.
  * The controller may be away: not for long. */
-void switched_cancel_job(const struct shepherd *s)
+void switch_watch_cancel_job(const struct shepherd *s)
 {
 	const char *array = getenv("SLURM_ARRAY_JOB_ID");
 	const char *job = getenv("SLURM_JOB_ID"); /* none: it is not Slurm's, by whatever number */

@@ -22,7 +22,7 @@ enum {
 
 /* --- the trainer's lines ---------------------------------------------------------------------- */
 
-static void answer_error(struct hub_conn *conn, const char *text, bool is_kept)
+static void answer_error(struct trainer_conn *conn, const char *text, bool is_kept)
 {
 	json_t *line = json_object();
 	char *answer;
@@ -32,7 +32,7 @@ static void answer_error(struct hub_conn *conn, const char *text, bool is_kept)
 	if (is_kept)
 		js_set_bool(line, "kept", true);
 	answer = js_line(line);
-	hub_answer(conn, "%s", answer);
+	trainer_server_answer(conn, "%s", answer);
 	free(answer);
 	json_decref(line);
 }
@@ -86,7 +86,7 @@ static json_t *parse(const char *text, size_t len, enum message_type *type, stru
 	return line;
 }
 
-static void heed_checkpoint(struct shepherd *s, const json_t *line)
+static void handle_checkpoint(struct shepherd *s, const json_t *line)
 {
 	const char *told = js_str(line, "path", "");
 	char *path = told[0] == '/' ? path_join("%s", told)
@@ -97,7 +97,7 @@ static void heed_checkpoint(struct shepherd *s, const json_t *line)
 	free(path);
 }
 
-static void heed_pace(struct shepherd *s, int64_t rank, const json_t *line)
+static void handle_pace(struct shepherd *s, int64_t rank, const json_t *line)
 {
 	double usual_ms = 0;
 	double ms = js_real(line, "step_ms", 0);
@@ -112,14 +112,14 @@ static void heed_pace(struct shepherd *s, int64_t rank, const json_t *line)
 		   (long long)slow, s->ranks.items[slow].mean_ms, usual_ms);
 }
 
-static void heed_step(struct shepherd *s, int64_t rank, const json_t *line)
+static void handle_step(struct shepherd *s, int64_t rank, const json_t *line)
 {
 	watch_step(&s->watch, rank, clock_mono_ms());
-	heed_pace(s, rank, line);
+	handle_pace(s, rank, line);
 }
 
-static void heed_life(struct shepherd *s, struct hub_conn *conn, enum message_type type,
-		      const json_t *line)
+static void handle_life(struct shepherd *s, struct trainer_conn *conn, enum message_type type,
+			const json_t *line)
 {
 	int64_t now_ms = clock_mono_ms();
 
@@ -130,7 +130,7 @@ static void heed_life(struct shepherd *s, struct hub_conn *conn, enum message_ty
 	if (type == MESSAGE_PHASE)
 		watch_phase(&s->watch, conn->rank, js_str(line, "name", ""), now_ms);
 	else if (type == MESSAGE_STEP) {
-		heed_step(s, js_int(line, "rank", conn->rank), line);
+		handle_step(s, js_int(line, "rank", conn->rank), line);
 		complaints_step(&s->complaints, now_ms);
 	} else if (type == MESSAGE_BYE)
 		watch_bye(&s->watch, now_ms);
@@ -138,12 +138,12 @@ static void heed_life(struct shepherd *s, struct hub_conn *conn, enum message_ty
 		watch_sign(&s->watch, now_ms);
 }
 
-static void heed(struct shepherd *s, struct hub_conn *conn, enum message_type type,
-		 const json_t *line)
+static void handle(struct shepherd *s, struct trainer_conn *conn, enum message_type type,
+		   const json_t *line)
 {
-	heed_life(s, conn, type, line);
+	handle_life(s, conn, type, line);
 	if (type == MESSAGE_CHECKPOINT)
-		heed_checkpoint(s, line);
+		handle_checkpoint(s, line);
 	if (type == MESSAGE_BYE)
 		s->launch.said_stopped = strcmp(js_str(line, "status", ""), "stopped") == 0;
 	if (type == MESSAGE_BYE)
@@ -154,10 +154,10 @@ static void heed(struct shepherd *s, struct hub_conn *conn, enum message_type ty
 	s->launch.reports = true;
 	/* It came too late to hear what the others were told. */
 	if (s->stop.done[STEP_ASK])
-		hub_answer(conn, "{\"type\":\"stop\"}");
+		trainer_server_answer(conn, "{\"type\":\"stop\"}");
 }
 
-static void on_line(void *arg, struct hub_conn *conn, const char *text, size_t len)
+static void on_line(void *arg, struct trainer_conn *conn, const char *text, size_t len)
 {
 	struct shepherd *s = arg;
 	enum message_type type = MESSAGE_COUNT;
@@ -174,8 +174,8 @@ static void on_line(void *arg, struct hub_conn *conn, const char *text, size_t l
 	if (seq <= 0)
 		answer_error(conn, why.text, seq == 0);
 	else
-		hub_answer(conn, "{\"type\":\"ack\",\"seq\":%lld}", (long long)seq);
-	heed(s, conn, type, line);
+		trainer_server_answer(conn, "{\"type\":\"ack\",\"seq\":%lld}", (long long)seq);
+	handle(s, conn, type, line);
 	json_decref(line);
 }
 
@@ -199,7 +199,7 @@ static bool may_write_step(struct shepherd *s, const json_t *line)
 	return s->step_room > 0 && s->step_room-- > 0;
 }
 
-void lines_write_left_step(struct shepherd *s)
+void trainer_protocol_write_left_step(struct shepherd *s)
 {
 	if (s->step_left)
 		journal_trainer(&s->journal, s->launch.number, s->step_left, NULL);
@@ -207,19 +207,19 @@ void lines_write_left_step(struct shepherd *s)
 	s->step_left = NULL;
 }
 
-static void on_printed_step(void *arg, json_t *line, int64_t rank)
+static void on_output_step(void *arg, json_t *line, int64_t rank)
 {
 	struct shepherd *s = arg;
 
 	complaints_step(&s->complaints, clock_mono_ms());
 	saves_step(s, js_int(line, "step", -1));
-	if (s->printed.steps && !may_write_step(s, line))
+	if (s->parser.steps && !may_write_step(s, line))
 		return;
 	journal_trainer(&s->journal, s->launch.number, line, NULL);
 	/* A line that we only took for a step must not end a trainer, where nobody asked for
 	 * that. */
-	if (!s->printed.steps || s->params.watch.step_ms != WATCH_AUTO)
-		heed_step(s, rank < 0 ? 0 : rank, line);
+	if (!s->parser.steps || s->params.watch.step_ms != WATCH_AUTO)
+		handle_step(s, rank < 0 ? 0 : rank, line);
 }
 
 /* Who reports by itself would be counted twice. */
@@ -256,8 +256,8 @@ static void on_rank_end(void *arg, const char *node, int64_t rank, int signo, in
 		suspect(s, node, false);
 }
 
-static void on_printed_line(void *arg, int stream, const char *node, int64_t rank, const char *text,
-			    size_t len)
+static void on_output_line(void *arg, int stream, const char *node, int64_t rank, const char *text,
+			   size_t len)
 {
 	struct shepherd *s = arg;
 	struct heard line = { text, len, node, rank, stream == 1, clock_mono_ms() };
@@ -266,7 +266,7 @@ static void on_printed_line(void *arg, int stream, const char *node, int64_t ran
 	complaints_hear(&s->complaints, &line);
 }
 
-static void on_printed_error(void *arg, const char *node, const char *line)
+static void on_output_error(void *arg, const char *node, const char *line)
 {
 	struct shepherd *s = arg;
 	int64_t now_ms = clock_mono_ms();
@@ -281,28 +281,28 @@ static void on_printed_error(void *arg, const char *node, const char *line)
 
 static void on_bytes(void *arg, int stream, const char *data, size_t len)
 {
-	printed_bytes(&((struct shepherd *)arg)->printed, stream, data, len);
+	output_parser_bytes(&((struct shepherd *)arg)->parser, stream, data, len);
 }
 
-int lines_read_output(struct shepherd *s, struct err *err)
+int trainer_protocol_read_output(struct shepherd *s, struct err *err)
 {
-	s->printed.is_told = on_is_told;
-	s->printed.on_step = on_printed_step;
-	s->printed.on_error = on_printed_error;
-	s->printed.on_rank_end = launcher_has_ranks(&s->params) ? on_rank_end : NULL;
-	s->printed.on_line = on_printed_line;
+	s->parser.is_told = on_is_told;
+	s->parser.on_step = on_output_step;
+	s->parser.on_error = on_output_error;
+	s->parser.on_rank_end = launcher_has_ranks(&s->params) ? on_rank_end : NULL;
+	s->parser.on_line = on_output_line;
 	complaints_init(&s->complaints);
-	s->printed.arg = s;
-	if (printed_init(&s->printed, &s->params.watch, err) < 0)
+	s->parser.arg = s;
+	if (output_parser_init(&s->parser, &s->params.watch, err) < 0)
 		return -1;
 	s->output.on_bytes = on_bytes;
 	s->output.arg = s;
 	return 0;
 }
 
-void lines_init(struct shepherd *s)
+void trainer_protocol_init(struct shepherd *s)
 {
-	s->hub.on_line = on_line;
-	s->hub.on_trouble = on_trouble;
-	s->hub.arg = s;
+	s->server.on_line = on_line;
+	s->server.on_trouble = on_trouble;
+	s->server.arg = s;
 }

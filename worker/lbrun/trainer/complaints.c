@@ -126,7 +126,7 @@ static void add_frame(struct complaints *c, const struct heard *line)
 enum traceback { TRACEBACK_NONE, TRACEBACK_INSIDE, TRACEBACK_END };
 
 /* The first line that is not indented ends it, and says what was raised; those before quote the
- * program, which has words of all kinds. Of several at once the first one is heeded. */
+ * program, which has words of all kinds. Of several at once the first one counts. */
 static enum traceback follow_traceback(struct complaints *c, const struct heard *line)
 {
 	if (strncmp(line->text, "Traceback (most recent call last)", 33) == 0) {

@@ -15,7 +15,7 @@
 
 enum { NODE_BYTES = 65 };
 
-static int read_progress(struct printed *p, const char *text, struct err *err)
+static int read_progress(struct output_parser *p, const char *text, struct err *err)
 {
 	if (!text || strcmp(text, PROGRESS_NONE) == 0)
 		return 0;
@@ -27,14 +27,14 @@ static int read_progress(struct printed *p, const char *text, struct err *err)
 	return p->progress ? 0 : err_wrap(err, "watch.progress_regex");
 }
 
-int printed_init(struct printed *p, const struct attempt_watch *watch, struct err *err)
+int output_parser_init(struct output_parser *p, const struct attempt_watch *watch, struct err *err)
 {
 	if (read_progress(p, watch->progress_regex, err) < 0)
 		return -1;
 	for (char **text = watch->node_errors; text && *text; text++) {
-		if (p->error_count == PRINTED_ERRORS_MAX)
+		if (p->error_count == OUTPUT_PARSER_ERRORS_MAX)
 			return err_set(err, ERR_USAGE, "watch.node_error_regex: more than %d",
-				       PRINTED_ERRORS_MAX);
+				       OUTPUT_PARSER_ERRORS_MAX);
 		p->errors[p->error_count] = regexp_create(*text, false, err);
 		if (!p->errors[p->error_count])
 			return err_wrap(err, "watch.node_error_regex");
@@ -43,7 +43,7 @@ int printed_init(struct printed *p, const struct attempt_watch *watch, struct er
 	return 0;
 }
 
-void printed_fini(struct printed *p)
+void output_parser_fini(struct output_parser *p)
 {
 	regexp_destroy(p->progress);
 	while (p->error_count > 0)
@@ -53,7 +53,7 @@ void printed_fini(struct printed *p)
 	p->steps = NULL;
 }
 
-void printed_reset(struct printed *p)
+void output_parser_reset(struct output_parser *p)
 {
 	for (int i = 0; i < OUTPUT_STREAMS; i++) {
 		p->lines[i].len = 0;
@@ -79,7 +79,7 @@ static void add_field(void *arg, const char *name, const char *value, size_t len
 }
 
 /* A new reference; NULL where the line tells no step. */
-static json_t *step_of(struct printed *p, const char *text, size_t len)
+static json_t *step_of(struct output_parser *p, const char *text, size_t len)
 {
 	json_t *line;
 
@@ -96,7 +96,7 @@ static json_t *step_of(struct printed *p, const char *text, size_t len)
 	return NULL;
 }
 
-static void heed_step(struct printed *p, const char *text, size_t len, int64_t rank)
+static void handle_step(struct output_parser *p, const char *text, size_t len, int64_t rank)
 {
 	json_t *line = p->is_told && p->is_told(p->arg) ? NULL : step_of(p, text, len);
 
@@ -107,7 +107,7 @@ static void heed_step(struct printed *p, const char *text, size_t len, int64_t r
 
 /* --- lines ------------------------------------------------------------------------------------ */
 
-static void heed_errors(struct printed *p, const char *node, const char *text, size_t len)
+static void handle_errors(struct output_parser *p, const char *node, const char *text, size_t len)
 {
 	for (int i = 0; i < p->error_count; i++) {
 		if (regexp_match(p->errors[i], text, len)) {
@@ -134,19 +134,20 @@ static const char *skip_prefix(const char *line, char node[NODE_BYTES], int64_t 
 	return line + n;
 }
 
-static void heed_rank_end(struct printed *p, const char *node, int64_t rank, const char *text)
+static void handle_rank_end(struct output_parser *p, const char *node, int64_t rank,
+			    const char *text)
 {
 	int signo = 0, status = 0;
 
 	/* NOLINTBEGIN(cert-err34-c): a number that is out of range is no harm here */
 	if (p->on_rank_end && node[0] &&
-	    (sscanf(text, "lbrun: " PRINTED_RANK_KILLED, &signo) == 1 ||
-	     sscanf(text, "lbrun: " PRINTED_RANK_FAILED, &status) == 1))
+	    (sscanf(text, "lbrun: " OUTPUT_PARSER_RANK_KILLED, &signo) == 1 ||
+	     sscanf(text, "lbrun: " OUTPUT_PARSER_RANK_FAILED, &status) == 1))
 		p->on_rank_end(p->arg, node, rank, signo, status);
 	/* NOLINTEND(cert-err34-c) */
 }
 
-static void heed_line(struct printed *p, int stream, char *line, size_t len)
+static void handle_line(struct output_parser *p, int stream, char *line, size_t len)
 {
 	char node[NODE_BYTES];
 	const char *text;
@@ -156,9 +157,9 @@ static void heed_line(struct printed *p, int stream, char *line, size_t len)
 	len = steps_strip(line, len);
 	text = skip_prefix(line, node, &rank);
 	len -= (size_t)(text - line);
-	heed_step(p, text, len, rank);
-	heed_errors(p, node, text, len);
-	heed_rank_end(p, node, rank, text);
+	handle_step(p, text, len, rank);
+	handle_errors(p, node, text, len);
+	handle_rank_end(p, node, rank, text);
 	if (p->on_line)
 		p->on_line(p->arg, stream, node, rank, text, len);
 }
@@ -172,9 +173,9 @@ static size_t line_len(const char *data, size_t len)
 	return redraw ? (size_t)(redraw - data) : n;
 }
 
-static void add_part(struct printed *p, int stream, const char *data, size_t len)
+static void add_part(struct output_parser *p, int stream, const char *data, size_t len)
 {
-	size_t room = PRINTED_LINE_BYTES - 1 - p->lines[stream].len;
+	size_t room = OUTPUT_PARSER_LINE_BYTES - 1 - p->lines[stream].len;
 
 	if (len > room)
 		p->lines[stream].is_too_long = true;
@@ -183,15 +184,15 @@ static void add_part(struct printed *p, int stream, const char *data, size_t len
 	p->lines[stream].len += len > room ? 0 : len;
 }
 
-static void end_line(struct printed *p, int stream)
+static void end_line(struct output_parser *p, int stream)
 {
 	if (p->lines[stream].len > 0 && !p->lines[stream].is_too_long)
-		heed_line(p, stream, p->lines[stream].data, p->lines[stream].len);
+		handle_line(p, stream, p->lines[stream].data, p->lines[stream].len);
 	p->lines[stream].len = 0;
 	p->lines[stream].is_too_long = false;
 }
 
-void printed_bytes(struct printed *p, int stream, const char *data, size_t len)
+void output_parser_bytes(struct output_parser *p, int stream, const char *data, size_t len)
 {
 	while (len > 0) {
 		size_t part = line_len(data, len);

@@ -14,20 +14,20 @@
 #include "common/base/err.h"
 #include "worker/lbrun/trainer/output.h"
 
-enum { PRINTED_LINE_BYTES = 4096, PRINTED_ERRORS_MAX = 64 };
+enum { OUTPUT_PARSER_LINE_BYTES = 4096, OUTPUT_PARSER_ERRORS_MAX = 64 };
 
 struct regexp;
 struct steps;
 
-struct printed {
+struct output_parser {
 	struct regexp *progress; /* a person's; NULL = none */
 	struct steps *steps;     /* what we recognise ourselves; NULL = not wanted */
-	struct regexp *errors[PRINTED_ERRORS_MAX];
+	struct regexp *errors[OUTPUT_PARSER_ERRORS_MAX];
 	int error_count;
 	struct {
 		size_t len;
 		bool is_too_long;
-		char data[PRINTED_LINE_BYTES];
+		char data[OUTPUT_PARSER_LINE_BYTES];
 	} lines[OUTPUT_STREAMS];
 	/* Nobody asks for steps now: the trainer tells them itself. NULL: always asked for. */
 	bool (*is_told)(void *arg);
@@ -36,7 +36,7 @@ struct printed {
 	/* A line that tells of a broken node; without its prefix. `node`: "" = not known. */
 	void (*on_error)(void *arg, const char *node, const char *line);
 	/* A rank's shepherd says how its rank ended, by a signal or (0) with an exit status; NULL:
-	 * not heeded. */
+	 * not asked for. */
 	void (*on_rank_end)(void *arg, const char *node, int64_t rank, int signo, int status);
 	/* Each line, without prefix and escape sequences; NULL: not wanted. */
 	void (*on_line)(void *arg, int stream, const char *node, int64_t rank, const char *text,
@@ -45,13 +45,13 @@ struct printed {
 };
 
 /* What the shepherd of a rank prints then, after its prefix; as output_say takes it. */
-#define PRINTED_RANK_KILLED "this rank was killed by signal %d"
-#define PRINTED_RANK_FAILED "this rank ended with exit status %d"
+#define OUTPUT_PARSER_RANK_KILLED "this rank was killed by signal %d"
+#define OUTPUT_PARSER_RANK_FAILED "this rank ended with exit status %d"
 
-int printed_init(struct printed *p, const struct attempt_watch *watch, struct err *err);
-void printed_fini(struct printed *p);
+int output_parser_init(struct output_parser *p, const struct attempt_watch *watch, struct err *err);
+void output_parser_fini(struct output_parser *p);
 /* A new launch of the trainer. */
-void printed_reset(struct printed *p);
-void printed_bytes(struct printed *p, int stream, const char *data, size_t len);
+void output_parser_reset(struct output_parser *p);
+void output_parser_bytes(struct output_parser *p, int stream, const char *data, size_t len);
 
 #endif

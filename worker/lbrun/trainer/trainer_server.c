@@ -18,7 +18,7 @@
 /* The trainer's own client knows nothing of our tricks with long paths. */
 enum { PATH_BYTES_MAX = sizeof(((struct sockaddr_un *)0)->sun_path) - 1 };
 
-static int listen_privately(struct hub *hub, struct err *err)
+static int listen_privately(struct trainer_server *server, struct err *err)
 {
 	const char *tmp = getenv("TMPDIR");
 	char *folder;
@@ -31,29 +31,29 @@ static int listen_privately(struct hub *hub, struct err *err)
 		free(folder);
 		return -1;
 	}
-	hub->private_folder = folder;
-	hub->path = path_join("%s/sock", folder);
-	hub->fd = sock_listen(hub->path, 0600, err);
-	return hub->fd < 0 ? -1 : 0;
+	server->private_folder = folder;
+	server->path = path_join("%s/sock", folder);
+	server->fd = sock_listen(server->path, 0600, err);
+	return server->fd < 0 ? -1 : 0;
 }
 
-int hub_open(struct hub *hub, const char *folder, struct err *err)
+int trainer_server_open(struct trainer_server *server, const char *folder, struct err *err)
 {
-	hub->path = path_join("%s/sock", folder);
-	hub->fd = -1;
-	for (int i = 0; i < HUB_MAX_CONNECTIONS; i++)
-		hub->conns[i].fd = -1;
+	server->path = path_join("%s/sock", folder);
+	server->fd = -1;
+	for (int i = 0; i < SERVER_MAX_CONNECTIONS; i++)
+		server->conns[i].fd = -1;
 	/* Some network file systems have no sockets: then, too, a private folder. */
-	if (strlen(hub->path) <= PATH_BYTES_MAX)
-		hub->fd = sock_listen(hub->path, 0600, NULL);
-	if (hub->fd >= 0)
+	if (strlen(server->path) <= PATH_BYTES_MAX)
+		server->fd = sock_listen(server->path, 0600, NULL);
+	if (server->fd >= 0)
 		return 0;
-	free(hub->path);
-	hub->path = NULL;
-	return listen_privately(hub, err);
+	free(server->path);
+	server->path = NULL;
+	return listen_privately(server, err);
 }
 
-static void conn_close(struct hub_conn *conn)
+static void conn_close(struct trainer_conn *conn)
 {
 	if (conn->fd < 0)
 		return;
@@ -65,28 +65,28 @@ static void conn_close(struct hub_conn *conn)
 	buf_fini(&conn->in);
 }
 
-void hub_drop_all(struct hub *hub)
+void trainer_server_drop_all(struct trainer_server *server)
 {
-	for (int i = 0; i < HUB_MAX_CONNECTIONS; i++)
-		conn_close(&hub->conns[i]);
+	for (int i = 0; i < SERVER_MAX_CONNECTIONS; i++)
+		conn_close(&server->conns[i]);
 }
 
-void hub_close(struct hub *hub)
+void trainer_server_close(struct trainer_server *server)
 {
-	hub_drop_all(hub);
-	if (hub->fd >= 0)
-		close(hub->fd);
-	hub->fd = -1;
-	if (hub->path)
-		unlink(hub->path);
-	if (hub->private_folder)
-		rmdir(hub->private_folder);
-	free(hub->path);
-	free(hub->private_folder);
-	hub->path = hub->private_folder = NULL;
+	trainer_server_drop_all(server);
+	if (server->fd >= 0)
+		close(server->fd);
+	server->fd = -1;
+	if (server->path)
+		unlink(server->path);
+	if (server->private_folder)
+		rmdir(server->private_folder);
+	free(server->path);
+	free(server->private_folder);
+	server->path = server->private_folder = NULL;
 }
 
-static void conn_write(struct hub_conn *conn)
+static void conn_write(struct trainer_conn *conn)
 {
 	ssize_t n;
 
@@ -100,7 +100,7 @@ static void conn_write(struct hub_conn *conn)
 	memmove(conn->out, conn->out + n, conn->out_len);
 }
 
-static void conn_put(struct hub_conn *conn, const char *line, size_t len, size_t max)
+static void conn_put(struct trainer_conn *conn, const char *line, size_t len, size_t max)
 {
 	if (conn->out_len + len > max)
 		conn_write(conn);
@@ -110,7 +110,7 @@ static void conn_put(struct hub_conn *conn, const char *line, size_t len, size_t
 	conn->out_len += len;
 }
 
-void hub_answer(struct hub_conn *conn, const char *fmt, ...)
+void trainer_server_answer(struct trainer_conn *conn, const char *fmt, ...)
 {
 	char line[2048];
 	va_list args;
@@ -122,47 +122,47 @@ void hub_answer(struct hub_conn *conn, const char *fmt, ...)
 	if (n <= 0 || (size_t)n >= sizeof(line) - 1)
 		return;
 	line[n] = '\n';
-	conn_put(conn, line, (size_t)n + 1, HUB_ANSWERS_BYTES - HUB_RESERVED_BYTES);
+	conn_put(conn, line, (size_t)n + 1, SERVER_ANSWERS_BYTES - SERVER_RESERVED_BYTES);
 }
 
-int hub_order(struct hub *hub, const char *type)
+int trainer_server_order(struct trainer_server *server, const char *type)
 {
 	char line[64];
 	int n = snprintf(line, sizeof(line), "{\"type\":\"%s\"}\n", type);
 	int count = 0;
 
-	for (int i = 0; i < HUB_MAX_CONNECTIONS; i++) {
-		struct hub_conn *conn = &hub->conns[i];
+	for (int i = 0; i < SERVER_MAX_CONNECTIONS; i++) {
+		struct trainer_conn *conn = &server->conns[i];
 
 		if (conn->fd < 0 || !conn->is_trainer)
 			continue;
-		conn_put(conn, line, (size_t)n, HUB_ANSWERS_BYTES);
+		conn_put(conn, line, (size_t)n, SERVER_ANSWERS_BYTES);
 		conn_write(conn);
 		count++;
 	}
 	return count;
 }
 
-bool hub_has_trainer(const struct hub *hub)
+bool trainer_server_has_trainer(const struct trainer_server *server)
 {
-	for (int i = 0; i < HUB_MAX_CONNECTIONS; i++) {
-		if (hub->conns[i].fd >= 0 && hub->conns[i].is_trainer)
+	for (int i = 0; i < SERVER_MAX_CONNECTIONS; i++) {
+		if (server->conns[i].fd >= 0 && server->conns[i].is_trainer)
 			return true;
 	}
 	return false;
 }
 
-static void accept_one(struct hub *hub)
+static void accept_one(struct trainer_server *server)
 {
-	int fd = accept4(hub->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	int fd = accept4(server->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 	if (fd < 0) {
 		/* Without this a full table would make poll return for ever. */
-		hub->is_paused = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
+		server->is_paused = errno == EMFILE || errno == ENFILE || errno == ENOMEM;
 		return;
 	}
-	for (int i = 0; i < HUB_MAX_CONNECTIONS; i++) {
-		struct hub_conn *conn = &hub->conns[i];
+	for (int i = 0; i < SERVER_MAX_CONNECTIONS; i++) {
+		struct trainer_conn *conn = &server->conns[i];
 
 		if (conn->fd >= 0)
 			continue;
@@ -171,11 +171,11 @@ static void accept_one(struct hub *hub)
 		return;
 	}
 	close(fd);
-	hub->on_trouble(hub->arg, "more than 64 connections: one was refused");
+	server->on_trouble(server->arg, "more than 64 connections: one was refused");
 }
 
 /* Every complete line in the buffer. An empty line means nothing. */
-static void take_lines(struct hub *hub, struct hub_conn *conn)
+static void take_lines(struct trainer_server *server, struct trainer_conn *conn)
 {
 	size_t start = 0;
 	const char *newline;
@@ -185,7 +185,7 @@ static void take_lines(struct hub *hub, struct hub_conn *conn)
 		size_t len = (size_t)(newline - (conn->in.data + start));
 
 		if (len > 0)
-			hub->on_line(hub->arg, conn, conn->in.data + start, len);
+			server->on_line(server->arg, conn, conn->in.data + start, len);
 		start += len + 1;
 	}
 	if (start == conn->in.len) {
@@ -198,7 +198,7 @@ static void take_lines(struct hub *hub, struct hub_conn *conn)
 	buf_drop(&conn->in, start);
 }
 
-static void conn_read(struct hub *hub, struct hub_conn *conn)
+static void conn_read(struct trainer_server *server, struct trainer_conn *conn)
 {
 	char chunk[16 * 1024];
 	size_t room = MESSAGE_MAX_BYTES + 1 - conn->in.len;
@@ -212,23 +212,24 @@ static void conn_read(struct hub *hub, struct hub_conn *conn)
 		return;
 	}
 	buf_add(&conn->in, chunk, (size_t)n);
-	take_lines(hub, conn);
+	take_lines(server, conn);
 	if (conn->in.len <= MESSAGE_MAX_BYTES)
 		return;
-	hub_answer(conn, "{\"type\":\"error\",\"text\":\"line longer than %d bytes\"}",
-		   MESSAGE_MAX_BYTES);
+	trainer_server_answer(conn, "{\"type\":\"error\",\"text\":\"line longer than %d bytes\"}",
+			      MESSAGE_MAX_BYTES);
 	conn_write(conn);
 	conn_close(conn);
-	hub->on_trouble(hub->arg, "a line longer than 64 KiB: its connection was closed");
+	server->on_trouble(server->arg, "a line longer than 64 KiB: its connection was closed");
 }
 
-int hub_poll(const struct hub *hub, struct pollfd *fds)
+int trainer_server_poll(const struct trainer_server *server, struct pollfd *fds)
 {
 	int count = 0;
 
-	fds[count++] = (struct pollfd){ .fd = hub->is_paused ? -1 : hub->fd, .events = POLLIN };
-	for (int i = 0; i < HUB_MAX_CONNECTIONS; i++) {
-		const struct hub_conn *conn = &hub->conns[i];
+	fds[count++] = (struct pollfd){ .fd = server->is_paused ? -1 : server->fd,
+					.events = POLLIN };
+	for (int i = 0; i < SERVER_MAX_CONNECTIONS; i++) {
+		const struct trainer_conn *conn = &server->conns[i];
 
 		if (conn->fd < 0)
 			continue;
@@ -240,49 +241,49 @@ int hub_poll(const struct hub *hub, struct pollfd *fds)
 	return count;
 }
 
-static struct hub_conn *conn_find(struct hub *hub, int fd)
+static struct trainer_conn *conn_find(struct trainer_server *server, int fd)
 {
-	for (int i = 0; i < HUB_MAX_CONNECTIONS; i++) {
-		if (hub->conns[i].fd == fd)
-			return &hub->conns[i];
+	for (int i = 0; i < SERVER_MAX_CONNECTIONS; i++) {
+		if (server->conns[i].fd == fd)
+			return &server->conns[i];
 	}
 	return NULL;
 }
 
-void hub_turn(struct hub *hub, const struct pollfd *fds, int count)
+void trainer_server_turn(struct trainer_server *server, const struct pollfd *fds, int count)
 {
 	/* Connections first: a new one must not be taken for an old one of the same number. */
 	for (int i = 1; i < count; i++) {
-		struct hub_conn *conn = fds[i].revents ? conn_find(hub, fds[i].fd) : NULL;
+		struct trainer_conn *conn = fds[i].revents ? conn_find(server, fds[i].fd) : NULL;
 
 		if (!conn)
 			continue;
 		if (fds[i].revents & (POLLIN | POLLHUP | POLLERR))
-			conn_read(hub, conn);
+			conn_read(server, conn);
 		if (conn->fd >= 0)
 			conn_write(conn);
 	}
 	if (fds[0].revents & POLLIN)
-		accept_one(hub);
+		accept_one(server);
 }
 
-void hub_drain(struct hub *hub)
+void trainer_server_drain(struct trainer_server *server)
 {
-	struct pollfd fds[HUB_POLL_MAX];
+	struct pollfd fds[SERVER_POLL_MAX];
 
 	/* Bounded: a peer that is no child of ours may go on for ever. */
 	for (int round = 0; round < 256; round++) {
-		int count = hub_poll(hub, fds);
+		int count = trainer_server_poll(server, fds);
 
 		for (int i = 0; i < count; i++)
 			fds[i].events = POLLIN;
 		if (poll(fds, (nfds_t)count, 0) <= 0)
 			return;
-		hub_turn(hub, fds, count);
+		trainer_server_turn(server, fds, count);
 	}
 }
 
-void hub_resume(struct hub *hub)
+void trainer_server_resume(struct trainer_server *server)
 {
-	hub->is_paused = false;
+	server->is_paused = false;
 }

@@ -91,7 +91,7 @@ static bool has_word(pid_t pid, const char *file, const char *word, int at)
 	return found;
 }
 
-static bool is_rank_guard(pid_t pid, const char *setting)
+static bool is_rank_watchdog(pid_t pid, const char *setting)
 {
 	return has_word(pid, "cmdline", "--rank", 1) && has_word(pid, "environ", setting, -1);
 }
@@ -108,7 +108,7 @@ int stacks_node_main(const char *path)
 	size_t count = descendants_list(1, &pids);
 
 	for (size_t i = 0; out && i < count; i++) {
-		if (is_rank_guard(pids[i], setting))
+		if (is_rank_watchdog(pids[i], setting))
 			write_tree(out, pids[i], until_ms);
 	}
 	if (out)

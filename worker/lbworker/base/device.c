@@ -27,19 +27,19 @@ static struct device *open_with(const struct backend *be, const struct device_or
 		why);
 }
 
-/* The GPU, if one is wished for and there; else out->device stays NULL. */
+/* The GPU, if one is asked for and there; else out->device stays NULL. */
 static int open_gpu(struct opened *out, const struct device_order *o, struct err *err)
 {
 	char why[BACKEND_TEXT_BYTES];
 
-	if (o->wish == DEVICE_CPU)
+	if (o->choice == DEVICE_CPU)
 		return 0;
 	out->backend = backend_load_cuda(why);
 	out->device = out->backend ? open_with(out->backend, o, o->compute, why) : NULL;
 	if (out->device)
 		return 0;
-	if (o->wish == DEVICE_CUDA)
-		return err_set(err, ERR_IO, "%s: %s", o->wish_name, why);
+	if (o->choice == DEVICE_CUDA)
+		return err_set(err, ERR_IO, "%s: %s", o->choice_name, why);
 	if (o->notes)
 		fprintf(o->notes, "%s; the CPU computes\n", why);
 	return 0;
@@ -55,7 +55,7 @@ int device_open(struct opened *out, const struct device_order *o, struct err *er
 	if (out->device)
 		return 0;
 	if (o->compute != COMPUTE_FP32 && o->compute_name) {
-		if (o->wish == DEVICE_CPU)
+		if (o->choice == DEVICE_CPU)
 			return err_set(err, ERR_USAGE, "%s: the CPU computes in \"float32\" only",
 				       o->compute_name);
 		log_warn("the CPU computes in float32, not in %s", "bfloat16");

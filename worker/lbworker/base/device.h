@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* base/ - what every room may use: the device, random numbers, number formats, tensor files.
  *
- * device.h - the device that computes: a GPU where one is wished for and there, else this
+ * device.h - the device that computes: a GPU where one is asked for and there, else this
  * machine. */
 #ifndef LBWORKER_DEVICE_H
 #define LBWORKER_DEVICE_H
@@ -12,13 +12,13 @@
 #include "common/base/err.h"
 #include "kernels/backend.h"
 
-enum device_wish { DEVICE_AUTO, DEVICE_CPU, DEVICE_CUDA };
+enum device_choice { DEVICE_AUTO, DEVICE_CPU, DEVICE_CUDA };
 
 struct device_order {
-	enum device_wish wish;
+	enum device_choice choice;
 	/* what people set them with, for errors; the latter NULL: nobody asked, the CPU may
 	 * differ */
-	const char *wish_name, *compute_name;
+	const char *choice_name, *compute_name;
 	FILE *notes; /* where one line says why the CPU computes; NULL: nowhere */
 	int threads;
 	enum compute compute;

@@ -232,13 +232,13 @@ static int copy_side_files(const char *from, const char *to, struct err *err)
 	return rc;
 }
 
-struct wish {
+struct convert_args {
 	const char *from, *to;
 	const struct target *target;
 	uint64_t max_bytes;
 };
 
-static int fill(const struct wish *w, const char *tmp, struct err *err)
+static int fill(const struct convert_args *w, const char *tmp, struct err *err)
 {
 	const struct model_options options = { .batch = 1, .seq = 1 };
 	struct conversion c = { .target = w->target, .max_bytes = w->max_bytes };
@@ -267,7 +267,7 @@ static int fill(const struct wish *w, const char *tmp, struct err *err)
 	return rc;
 }
 
-static int convert(const struct wish *w, struct err *err)
+static int convert(const struct convert_args *w, struct err *err)
 {
 	char *tmp = xasprintf("%s.tmp-%ld", w->to, (long)getpid());
 	int rc = -1;
@@ -315,14 +315,14 @@ static uint64_t size_of(const char *text)
 
 int convert_model(const char *from, const char *to, const char *dtype, struct err *err)
 {
-	const struct wish w = { from, to, target_named(dtype), UINT64_MAX };
+	const struct convert_args w = { from, to, target_named(dtype), UINT64_MAX };
 
 	return w.target ? convert(&w, err) : err_set(err, ERR_USAGE, "dtype: \"%s\"", dtype);
 }
 
 int command_convert(int argc, char **argv)
 {
-	struct wish w = { .target = &targets[0], .max_bytes = UINT64_MAX };
+	struct convert_args w = { .target = &targets[0], .max_bytes = UINT64_MAX };
 	struct err err = { 0 };
 	int i = 3;
 

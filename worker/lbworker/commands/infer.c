@@ -40,7 +40,7 @@ static int take_word(const char *name, const char *text, const char *const words
 static int take_device(struct infer_arguments *a, const char *name, const char *value,
 		       struct err *err)
 {
-	static const char *const wishes[] = {
+	static const char *const devices[] = {
 		[DEVICE_AUTO] = "auto", [DEVICE_CPU] = "cpu", [DEVICE_CUDA] = "cuda", NULL
 	};
 	static const char *const types[] = {
@@ -49,10 +49,10 @@ static int take_device(struct infer_arguments *a, const char *name, const char *
 	bool is_device = strcmp(name, "--device") == 0;
 	int word;
 
-	if (take_word(name, value, is_device ? wishes : types, &word, err))
+	if (take_word(name, value, is_device ? devices : types, &word, err))
 		return -1;
 	if (is_device)
-		a->device = (enum device_wish)word;
+		a->device = (enum device_choice)word;
 	else
 		a->compute = (enum compute)word;
 	return 0;
@@ -161,8 +161,8 @@ int infer_read(struct infer *f, const struct infer_arguments *a, struct err *err
 
 int infer_open(struct infer *f, const struct infer_arguments *a, struct err *err)
 {
-	const struct device_order order = { .wish = a->device,
-					    .wish_name = "--device cuda",
+	const struct device_order order = { .choice = a->device,
+					    .choice_name = "--device cuda",
 					    .compute = a->compute,
 					    .compute_name = "--dtype" };
 

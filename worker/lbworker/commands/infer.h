@@ -16,7 +16,7 @@ struct infer_arguments {
 	const char *begin, *text;
 	int64_t seq_len, samples, tokens, seed, top_k;
 	double temperature, top_p;
-	enum device_wish device;
+	enum device_choice device;
 	enum compute compute;
 };
 

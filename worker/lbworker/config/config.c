@@ -110,7 +110,7 @@ static const struct key keys[] = {
 	KEY_REAL("training", "spike_factor", spike_rules.spike_factor, 0, 1e12, "0",
 		 "a gradient norm above so many times the usual is left out, too; 0: none is"),
 	KEY_INT("training", "seed", seed, 0, 9e15, "0", "of weights and sample order"),
-	KEY_CHOICE("training", "mixed_precision_param", compute_wish, "float32|bfloat16|auto",
+	KEY_CHOICE("training", "mixed_precision_param", compute_choice, "float32|bfloat16|auto",
 		   "\"auto\"",
 		   "what activations are stored and multiplied in; bfloat16 needs a GPU; auto: "
 		   "bfloat16 there, float32 on the CPU"),
@@ -413,11 +413,11 @@ static int load_document(struct toml *toml, const struct config_order *o, struct
 	return 0;
 }
 
-/* auto: a wish that a CPU need not fulfil, and plans are for what it could be fulfilled on. */
+/* auto: what a CPU need not have, and plans are for what it could be fulfilled on. */
 static void work_out_compute(struct config *c)
 {
-	c->compute = c->compute_wish;
-	if (c->compute_wish == WISH_AUTO)
+	c->compute = c->compute_choice;
+	if (c->compute_choice == COMPUTE_CHOICE_AUTO)
 		c->compute = c->device == DEVICE_CPU ? COMPUTE_FP32 : COMPUTE_BF16;
 }
 

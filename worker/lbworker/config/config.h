@@ -18,7 +18,11 @@
 #include "worker/lbworker/optim/schedule.h"
 
 enum async_mode { ASYNC_DISABLED, ASYNC_ON, ASYNC_PINNED };
-enum compute_wish { WISH_FP32, WISH_BF16, WISH_AUTO }; /* auto: bf16 on a GPU */
+enum compute_choice {
+	COMPUTE_CHOICE_FP32,
+	COMPUTE_CHOICE_BF16,
+	COMPUTE_CHOICE_AUTO
+}; /* auto: bf16 on a GPU */
 enum export_dtype { EXPORT_FP32, EXPORT_BF16, EXPORT_FP16 };
 
 struct config {
@@ -44,10 +48,10 @@ struct config {
 	double max_norm;
 	struct spike_rules spike_rules;
 	int64_t seed, threads;
-	int device; /* enum device_wish */
+	int device; /* enum device_choice */
 	bool deterministic;
 	char *device_cache;
-	int compute_wish; /* enum compute_wish */
+	int compute_choice; /* enum compute_choice */
 	char *dataset_path;
 	struct key_strings dataset_mix;
 	bool dataset_verify;

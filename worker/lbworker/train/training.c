@@ -18,15 +18,15 @@ enum { MAX_TOKENIZER_BYTES = 128 << 20 };
 static int open_device(struct training *t, struct err *err)
 {
 	struct config *c = &t->config;
-	bool is_asked = c->compute_wish != WISH_AUTO;
+	bool is_asked = c->compute_choice != COMPUTE_CHOICE_AUTO;
 	char *cache = c->device_cache[0] == '/'
 			      ? xstrdup(c->device_cache)
 			      : xasprintf("%s/%s", c->dump_folder, c->device_cache);
 	struct opened opened;
 	int rc = device_open(&opened,
 			     &(struct device_order){
-				     .wish = (enum device_wish)c->device,
-				     .wish_name = "device.name = \"cuda\"",
+				     .choice = (enum device_choice)c->device,
+				     .choice_name = "device.name = \"cuda\"",
 				     .compute_name = is_asked ? "training.mixed_precision_param"
 							      : NULL,
 				     .notes = stdout,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_worries.c - how long a training still takes, and why a run does not run. */
+/* test_warnings.c - how long a training still takes, and why a run does not run. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_slurm_endings.c - every row of what Slurm was seen to say of a job, and what we make of
+/* test_job_result.c - every row of what Slurm was seen to say of a job, and what we make of
  * it. */
 #include <setjmp.h>
 #include <stdarg.h>

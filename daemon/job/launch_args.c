@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* launch_words.c - options from the spec's keys, in the order in which srun, torchrun and nsys take
+/* launch_args.c - options from the spec's keys, in the order in which srun, torchrun and nsys take
  * them. */
-#include "daemon/job/launch_words.h"
+#include "daemon/job/launch_args.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

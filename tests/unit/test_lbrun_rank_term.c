@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_lbrun_asked.c - which processes start ranks, as far as their names and command lines
+/* test_lbrun_rank_term.c - which processes start ranks, as far as their names and command lines
  * tell. */
 #include <setjmp.h>
 #include <stdarg.h>

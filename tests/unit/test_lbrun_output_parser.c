@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_lbrun_printed.c - steps and errors read from what a trainer prints. */
+/* test_lbrun_output_parser.c - steps and errors read from what a trainer prints. */
 #include "tests/unit/unit.h"
 
 #include "common/base/json.h"
@@ -31,17 +31,17 @@ static void on_rank_end(void *arg, const char *node, int64_t rank, int signo, in
 
 static const char *read_all(struct attempt_watch *watch, const char *const *chunks)
 {
-	static struct printed p;
+	static struct output_parser p;
 
 	memset(&p, 0, sizeof(p));
 	told[0] = '\0';
-	assert_int_equal(printed_init(&p, watch, NULL), 0);
+	assert_int_equal(output_parser_init(&p, watch, NULL), 0);
 	p.on_step = on_step;
 	p.on_error = on_error;
 	p.on_rank_end = on_rank_end;
 	for (; *chunks; chunks++)
-		printed_bytes(&p, 0, *chunks, strlen(*chunks));
-	printed_fini(&p);
+		output_parser_bytes(&p, 0, *chunks, strlen(*chunks));
+	output_parser_fini(&p);
 	return told;
 }
 
@@ -70,7 +70,7 @@ static void test_progress(void **state)
 
 static void test_long_lines(void **state)
 {
-	static char longer[3 * PRINTED_LINE_BYTES];
+	static char longer[3 * OUTPUT_PARSER_LINE_BYTES];
 	struct attempt_watch watch = { .progress_regex = TEXT("step (?<step>\\d+)") };
 
 	(void)state;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* launch_words.h - the words that start a run's ranks: options of srun (pyxis' among them),
+/* launch_args.h - the words that start a run's ranks: options of srun (pyxis' among them),
  * torchrun, nsys.
  *
  * What depends on the job (addresses, ports, numbers of nodes) is added by lbrun. */
-#ifndef DAEMON_JOB_LAUNCH_WORDS_H
-#define DAEMON_JOB_LAUNCH_WORDS_H
+#ifndef DAEMON_JOB_LAUNCH_ARGS_H
+#define DAEMON_JOB_LAUNCH_ARGS_H
 
 #include "daemon/base/config.h"
 #include "daemon/engine/run.h"
