@@ -103,7 +103,7 @@ static struct todo **step(struct engine *e, struct run *run, struct todo **tail)
 		/* What is decided on this end may tell a survivor to end: never before it is sure.
 		 * A final end is one with what follows from it: the ledger does not keep that it is
 		 * final. */
-		if (d.kind == DECISION_END && !run->attempt.exited && !d.is_final)
+		if (d.kind == DECISION_END && !run->attempt.has_exit && !d.is_final)
 			break;
 	}
 	run->dirty = true; /* go on in the next turn */
@@ -399,7 +399,8 @@ const char *engine_waits_for(struct engine *e, const char *name)
 {
 	struct run *run = engine_find(e, name);
 	bool is_waiting = run && run->has_attempt && run->attempt.state == ATTEMPT_QUEUED &&
-			  run->attempt.seen_poll_ms > 0 && run->attempt.seen.phase <= JOB_PENDING;
+			  run->attempt.seen_poll_ms > 0 &&
+			  run->attempt.last_seen.phase <= JOB_PENDING;
 
 	if (run && run->dependencies == DEPENDENCIES_PENDING) { /* in today's words */
 		engine_look_at_dependencies(e, run);
@@ -407,5 +408,5 @@ const char *engine_waits_for(struct engine *e, const char *name)
 	}
 	if (run && run->state == RUN_SUBMITTING) /* why the scheduler did not take it */
 		return run->attempt.call_text;
-	return is_waiting ? run->attempt.seen.reason : "";
+	return is_waiting ? run->attempt.last_seen.reason : "";
 }

@@ -13,7 +13,7 @@ static void look_for_exit(struct engine *e, struct run *run, int64_t now_ms)
 	if (!e->world->exited(e->world->self, run, &a->exit) ||
 	    strcmp(a->exit.token, a->job.token) != 0)
 		return;
-	a->exited = true;
+	a->has_exit = true;
 	a->exit_seen_ms = now_ms;
 }
 
@@ -24,8 +24,8 @@ static int64_t look_pause_ms(struct engine *e, const struct run *run)
 {
 	const struct attempt *a = &run->attempt;
 	bool is_unknown = a->seen_poll_ms != engine_poller(e, run)->done_begun_ms;
-	bool is_over = a->exited || a->ended_ms > 0 || is_unknown;
-	bool is_waiting = a->seen_poll_ms > 0 && !is_unknown && a->seen.phase < JOB_RUNNING;
+	bool is_over = a->has_exit || a->ended_ms > 0 || is_unknown;
+	bool is_waiting = a->seen_poll_ms > 0 && !is_unknown && a->last_seen.phase < JOB_RUNNING;
 
 	if (!a->claimed && is_waiting && e->times.idle_ms > FILES_MS)
 		return e->times.idle_ms;
@@ -48,7 +48,7 @@ void engine_look_at_files(struct engine *e, struct run *run, int64_t now_ms)
 	}
 	/* The record is written after the last spool line: look for it first, then read the
 	 * spool. */
-	if (a->claimed && !a->exited)
+	if (a->claimed && !a->has_exit)
 		look_for_exit(e, run, now_ms);
 	if (a->claimed)
 		engine_count_tasks(e, run);
@@ -66,7 +66,7 @@ void engine_look_at_files(struct engine *e, struct run *run, int64_t now_ms)
  * moment. */
 static bool is_told(const struct engine *e, const struct attempt *a)
 {
-	return a->exited && a->drained &&
+	return a->has_exit && a->drained &&
 	       (a->spool_seq >= a->exit.last_seq ||
 		engine_now(e) >= a->exit_seen_ms + EXIT_GRACE_MS);
 }
@@ -75,9 +75,9 @@ static bool is_told(const struct engine *e, const struct attempt *a)
  * begun. */
 static bool does_depend(const struct engine *e, const struct run *run, const struct facts *f)
 {
-	bool counts = f->has_attempt && !f->claimed && !f->seen && f->job.job_id != 0 &&
-		      f->poll_ms > 0 &&
-		      (f->attempt == ATTEMPT_HELD || f->attempt == ATTEMPT_QUEUED);
+	const struct attempt *a = f->a;
+	bool counts = !a->claimed && !f->seen && a->job.job_id != 0 && f->poll_ms > 0 &&
+		      (a->state == ATTEMPT_HELD || a->state == ATTEMPT_QUEUED);
 
 	return counts && e->world->depends && e->world->depends(e->world->self, run);
 }
@@ -85,6 +85,7 @@ static bool does_depend(const struct engine *e, const struct run *run, const str
 void engine_gather(struct engine *e, const struct run *run, const struct attempt *a,
 		   struct facts *f)
 {
+	static const struct attempt none;
 	const struct poller *p = engine_poller(e, run);
 	struct switched switched = { 0 };
 
@@ -98,6 +99,7 @@ void engine_gather(struct engine *e, const struct run *run, const struct attempt
 		.dependencies = run->dependencies,
 		.dependencies_text = run->dependencies_text,
 		.has_attempt = run->has_attempt,
+		.a = &none,
 		.goes_back = run->resume_from[0] != '\0',
 	};
 	e->world->switched(e->world->self, run, &switched);
@@ -106,42 +108,13 @@ void engine_gather(struct engine *e, const struct run *run, const struct attempt
 	f->by_switch = run->by_switch;
 	if (!run->has_attempt)
 		return;
-	f->attempt = a->state;
-	f->job = a->job;
-	f->cause = a->cause;
-	f->exit_code = a->exit_code;
-	f->blame_run = a->blame_run;
-	f->is_final = a->is_final;
+	f->a = a;
 	f->excludes = run->excluded[0] != '\0';
 	f->patience_ms = e->nodes.patience_ms;
-	f->submit = a->submit;
-	f->release = a->release;
-	f->signal = a->signal;
-	f->cancel = a->cancel;
 	f->node_uid = run->scheduler ? run->scheduler->node_uid : 0;
 	f->may_recall = run->scheduler && run->scheduler->ops->recall;
-	f->recall = a->recall;
-	f->recalled = a->recalled;
-	f->submitted = a->submitted;
-	f->refusal = a->call_text;
-	f->signalled = a->signalled;
-	f->ordered = a->ordered;
-	f->fresh = a->fresh;
-	f->watching_since_ms = a->watching_since_ms;
 	f->poll_ms = p->done_begun_ms;
-	f->seen = a->seen_poll_ms && a->seen_poll_ms == p->done_begun_ms ? &a->seen : NULL;
-	f->seen_ms = a->seen_poll_ms;
-	f->last_reason = a->seen_poll_ms ? a->seen.reason : "";
-	f->was_waiting = a->was_waiting;
-	f->ended_ms = a->ended_ms;
-	f->claimed = a->claimed;
+	f->seen = a->seen_poll_ms && a->seen_poll_ms == p->done_begun_ms ? &a->last_seen : NULL;
 	f->exited = is_told(e, a);
-	f->exit_cause = a->exit.cause;
-	f->exit_exit_code = a->exit.exit_code;
-	f->exit_signal = a->exit.signal;
-	f->exit_final = a->exit.is_final;
-	f->exit_switched = a->exit.switched;
-	f->exit_text = a->exit.text;
-	f->heard_ms = a->heard_ms;
 	f->depends = does_depend(e, run, f);
 }

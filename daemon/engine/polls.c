@@ -121,11 +121,11 @@ static bool is_back_in_line(const struct run *run, const struct attempt *a,
 static void note_job(struct engine *e, struct run *run, struct attempt *a,
 		     const struct job_status *job, int64_t begun_ms)
 {
-	bool is_change = a->seen_poll_ms == 0 || a->seen.phase != job->phase ||
-			 strcmp(a->seen.reason, job->reason) != 0 ||
-			 (a->seen.idle_excluded > 0) != (job->idle_excluded > 0);
+	bool is_change = a->seen_poll_ms == 0 || a->last_seen.phase != job->phase ||
+			 strcmp(a->last_seen.reason, job->reason) != 0 ||
+			 (a->last_seen.idle_excluded > 0) != (job->idle_excluded > 0);
 
-	a->seen = *job;
+	a->last_seen = *job;
 	a->seen_poll_ms = begun_ms;
 	if (job->phase != JOB_HELD && is_settled(a, begun_ms))
 		a->was_waiting = true;
@@ -177,7 +177,8 @@ static void on_job(struct engine *e, struct poller *p, const struct token_map *m
 {
 	struct expected x = map_find(map, job->ref.token);
 	struct attempt *a = x.attempt;
-	bool has_other = a && a->seen_poll_ms == p->begun_ms && !same_job(&a->seen.ref, &job->ref);
+	bool has_other = a && a->seen_poll_ms == p->begun_ms &&
+			 !same_job(&a->last_seen.ref, &job->ref);
 
 	if (a == NULL || a->state == ATTEMPT_ENDED) {
 		on_stray(e, p->scheduler, job);
@@ -186,11 +187,11 @@ static void on_job(struct engine *e, struct poller *p, const struct token_map *m
 			note_job(e, x.run, a, job, p->begun_ms);
 		else
 			cancel_unless_over(e, p->scheduler, job);
-	} else if (has_other && is_older(&a->seen.ref, &job->ref)) {
+	} else if (has_other && is_older(&a->last_seen.ref, &job->ref)) {
 		cancel_unless_over(e, p->scheduler, job);
 	} else {
 		if (has_other)
-			cancel_unless_over(e, p->scheduler, &a->seen);
+			cancel_unless_over(e, p->scheduler, &a->last_seen);
 		note_job(e, x.run, a, job, p->begun_ms);
 	}
 }

@@ -6,7 +6,7 @@
 
 static struct decision decide(enum decision_kind kind, const struct facts *f)
 {
-	return (struct decision){ .kind = kind, .job = f->job, .exit_code = -1 };
+	return (struct decision){ .kind = kind, .job = f->a->job, .exit_code = -1 };
 }
 
 static struct decision wait_until(int64_t at_ms)
@@ -30,14 +30,14 @@ static bool is_wanted(const struct facts *run, const struct policy *policy)
  * checkpoint: that is for its next launch only, wherever it happens. */
 static bool is_worth_one(const struct facts *run)
 {
-	return run->state == RUN_RUNNING && run->attempt == ATTEMPT_RUNNING && !run->exited &&
+	return run->state == RUN_RUNNING && run->a->state == ATTEMPT_RUNNING && !run->exited &&
 	       !run->goes_back && run->seen && run->seen->phase == JOB_RUNNING;
 }
 
 /* Somebody released it: it would start beside the attempt that runs. */
 static struct decision stop_it(const struct facts *prequeued, int64_t now_ms)
 {
-	const struct call *c = &prequeued->cancel;
+	const struct call *c = &prequeued->a->cancel;
 
 	if (c->state == CALL_OPEN)
 		return wait_until(INT64_MAX);
@@ -49,7 +49,7 @@ static struct decision stop_it(const struct facts *prequeued, int64_t now_ms)
 static struct decision held(const struct facts *prequeued, int64_t now_ms)
 {
 	if (prequeued->seen == NULL)
-		return prequeued->poll_ms > prequeued->watching_since_ms + SETTLE_MS
+		return prequeued->poll_ms > prequeued->a->watching_since_ms + SETTLE_MS
 			       ? drop(CAUSE_LAUNCH_FAIL, "the scheduler lost it")
 			       : wait_until(INT64_MAX);
 	if (prequeued->seen->phase >= JOB_ENDING)
@@ -65,8 +65,8 @@ struct decision prequeue(const struct facts *run, const struct facts *prequeued,
 	if (prequeued && !is_wanted(run, policy))
 		return drop(CAUSE_KILLED, "the run does not go on");
 	if (prequeued)
-		return prequeued->attempt == ATTEMPT_INTENT ? reconcile(prequeued, policy, now_ms)
-							    : held(prequeued, now_ms);
+		return prequeued->a->state == ATTEMPT_INTENT ? reconcile(prequeued, policy, now_ms)
+							     : held(prequeued, now_ms);
 	if (!is_wanted(run, policy) || !is_worth_one(run))
 		return wait_until(INT64_MAX);
 	return now_ms < not_before_ms ? wait_until(not_before_ms)

@@ -23,7 +23,7 @@ static struct decision wait_for_news(void)
 
 static struct decision act(enum decision_kind kind, const struct facts *f)
 {
-	return (struct decision){ .kind = kind, .job = f->job, .exit_code = -1 };
+	return (struct decision){ .kind = kind, .job = f->a->job, .exit_code = -1 };
 }
 
 static struct decision move(enum run_state to, enum cause cause, const char *text)
@@ -72,10 +72,10 @@ static struct decision call_or_wait(enum decision_kind kind, const struct facts 
 /* Did a person cancel the job, so that the run is over for good? lbd did not. */
 static bool is_users_cancel(const struct facts *f)
 {
-	const struct recalled *r = &f->recalled;
+	const struct recalled *r = &f->a->recalled;
 	struct cancelled c = {
 		.had_nodes = r->had_nodes,
-		.claimed = f->claimed,
+		.claimed = f->a->claimed,
 		.start_time = r->start_time,
 		.end_time = r->end_time,
 		.has_uid = r->has_canceller,
@@ -98,14 +98,14 @@ static const char nobodys_cancel[] =
  * proof. */
 static enum cause scheduler_cause(const struct facts *f)
 {
-	enum cause cause = f->seen ? f->seen->cause : f->recalled.cause;
+	enum cause cause = f->seen ? f->seen->cause : f->a->recalled.cause;
 
 	return cause == CAUSE_KILLED && !is_users_cancel(f) ? CAUSE_LOST : cause;
 }
 
 static bool is_nobodys_cancel(const struct facts *f)
 {
-	enum cause cause = f->seen ? f->seen->cause : f->recalled.cause;
+	enum cause cause = f->seen ? f->seen->cause : f->a->recalled.cause;
 
 	return cause == CAUSE_KILLED && scheduler_cause(f) != CAUSE_KILLED;
 }
@@ -114,7 +114,7 @@ static bool is_nobodys_cancel(const struct facts *f)
  * send: the scheduler knows why. */
 static struct decision end_by_record(const struct facts *f)
 {
-	enum cause cause = f->exit_cause;
+	enum cause cause = f->a->exit.cause;
 	enum cause other = scheduler_cause(f);
 	bool scheduler_knows = cause == CAUSE_LOST && other != CAUSE_COMPLETED &&
 			       other != CAUSE_NONE;
@@ -122,11 +122,12 @@ static struct decision end_by_record(const struct facts *f)
 
 	if (scheduler_knows)
 		cause = other;
-	d = end(cause, cause == CAUSE_LOST && is_nobodys_cancel(f) ? nobodys_cancel : f->exit_text);
-	d.exit_code = f->exit_exit_code;
-	d.signal = f->exit_signal;
+	d = end(cause,
+		cause == CAUSE_LOST && is_nobodys_cancel(f) ? nobodys_cancel : f->a->exit.text);
+	d.exit_code = f->a->exit.exit_code;
+	d.signal = f->a->exit.signal;
 	d.blame_run = !scheduler_knows;
-	d.is_final = f->exit_final;
+	d.is_final = f->a->exit.is_final;
 	return d;
 }
 
@@ -140,7 +141,7 @@ static const char maybe_doomed[] =
  * asks for the same, and would let it run: the verdict is the run's. */
 static bool is_never_to_start(const struct facts *f)
 {
-	return !f->claimed && f->seen && f->seen->phase != JOB_RUNNING &&
+	return !f->a->claimed && f->seen && f->seen->phase != JOB_RUNNING &&
 	       strcmp(f->seen->reason, "DependencyNeverSatisfied") == 0;
 }
 
@@ -159,10 +160,10 @@ static struct decision end_by_word(const struct facts *f, const char *state)
 {
 	enum cause cause = scheduler_cause(f);
 
-	if (is_nobodys_cancel(f) && f->claimed)
+	if (is_nobodys_cancel(f) && f->a->claimed)
 		state = nobodys_cancel;
 	if (cause == CAUSE_COMPLETED || cause == CAUSE_NONE || is_nobodys_cancel(f))
-		cause = f->claimed ? CAUSE_LOST : CAUSE_LAUNCH_FAIL;
+		cause = f->a->claimed ? CAUSE_LOST : CAUSE_LAUNCH_FAIL;
 	return end(cause, state);
 }
 
@@ -177,10 +178,10 @@ static struct decision end_by_scheduler(const struct facts *f)
 
 static struct decision end_by_accounting(const struct facts *f)
 {
-	struct decision d = end_by_word(f, f->recalled.state);
+	struct decision d = end_by_word(f, f->a->recalled.state);
 
-	d.exit_code = f->recalled.exit_code;
-	d.signal = f->recalled.signal;
+	d.exit_code = f->a->recalled.exit_code;
+	d.signal = f->a->recalled.signal;
 	return d;
 }
 
@@ -194,10 +195,10 @@ static bool must_end(const struct facts *f)
  * may still be at work; on a node that failed there is nobody to wait for. */
 static int64_t record_due_ms(const struct facts *f)
 {
-	bool may_work = f->claimed && f->seen->phase == JOB_ENDING &&
+	bool may_work = f->a->claimed && f->seen->phase == JOB_ENDING &&
 			f->seen->cause != CAUSE_NODE_FAIL;
 
-	return f->ended_ms + (may_work ? ENDING_MS : EXIT_GRACE_MS);
+	return f->a->ended_ms + (may_work ? ENDING_MS : EXIT_GRACE_MS);
 }
 
 /* A person wants the end, and the attempt still stands. */
@@ -208,16 +209,16 @@ static struct decision stop_running(const struct facts *f, const struct policy *
 	int64_t grace_ms = f->wanted <= ORDER_STOP ? policy->stop_grace_ms : policy->kill_grace_ms;
 	int64_t cancel_ms;
 
-	if (f->signalled == 0 || f->wanted > f->ordered) {
+	if (f->a->signalled == 0 || f->wanted > f->a->ordered) {
 		struct decision d = act(DECISION_SIGNAL, f);
 
 		d.signo = now ? SIGQUIT : SIGTERM;
 		return d;
 	}
-	cancel_ms = f->signal.made_ms + (now ? QUIT_GRACE_MS : grace_ms + RECHECK_MS);
+	cancel_ms = f->a->signal.made_ms + (now ? QUIT_GRACE_MS : grace_ms + RECHECK_MS);
 	if (now_ms < cancel_ms)
 		return wait_until(cancel_ms);
-	return call_or_wait(DECISION_CANCEL, f, &f->cancel, now_ms);
+	return call_or_wait(DECISION_CANCEL, f, &f->a->cancel, now_ms);
 }
 
 static struct decision stop_job(const struct facts *f, const struct policy *policy, int64_t now_ms)
@@ -225,21 +226,21 @@ static struct decision stop_job(const struct facts *f, const struct policy *poli
 	if (f->state != RUN_STOPPING)
 		return move(RUN_STOPPING, CAUSE_NONE, "asked to end");
 	if (f->exited)
-		return f->exit_cause == CAUSE_COMPLETED ? end_by_record(f)
-							: end(CAUSE_KILLED, f->exit_text);
+		return f->a->exit.cause == CAUSE_COMPLETED ? end_by_record(f)
+							   : end(CAUSE_KILLED, f->a->exit.text);
 	if (f->seen && f->seen->phase >= JOB_ENDING) {
 		/* its lbrun may be about to write its record; what it says is worth a moment */
-		if (f->claimed && now_ms < record_due_ms(f))
+		if (f->a->claimed && now_ms < record_due_ms(f))
 			return wait_until(record_due_ms(f));
 		return end(CAUSE_KILLED, f->seen->state);
 	}
-	if (missing_since(f, f->watching_since_ms) && !f->claimed)
+	if (missing_since(f, f->a->watching_since_ms) && !f->a->claimed)
 		return end(CAUSE_KILLED, "the scheduler does not know the job");
-	if (missing_since(f, f->watching_since_ms) && now_ms > f->heard_ms + LOST_MS)
+	if (missing_since(f, f->a->watching_since_ms) && now_ms > f->a->heard_ms + LOST_MS)
 		return end(CAUSE_KILLED, "the scheduler does not know the job, and it is silent");
-	if (f->claimed)
+	if (f->a->claimed)
 		return stop_running(f, policy, now_ms);
-	return call_or_wait(DECISION_CANCEL, f, &f->cancel, now_ms);
+	return call_or_wait(DECISION_CANCEL, f, &f->a->cancel, now_ms);
 }
 
 /* --- one function per attempt state ----------------------------------------------------------- */
@@ -247,22 +248,23 @@ static struct decision stop_job(const struct facts *f, const struct policy *poli
 static struct decision after_attempt(const struct facts *f, const struct policy *policy)
 {
 	/* While lbd was away a hold came and went: what it interrupted goes on. */
-	bool was_held = f->cause == CAUSE_KILLED && f->exited && f->exit_switched == ORDER_HOLD;
+	bool was_held = f->a->cause == CAUSE_KILLED && f->exited &&
+			f->a->exit.switched == ORDER_HOLD;
 	struct relaunch_facts r = {
-		.cause = f->cause,
-		.exit_code = f->exit_code,
-		.blame_run = f->blame_run,
-		.is_final = f->is_final,
-		.token = f->job.token,
+		.cause = f->a->cause,
+		.exit_code = f->a->exit_code,
+		.blame_run = f->a->blame_run,
+		.is_final = f->a->is_final,
+		.token = f->a->job.token,
 		.ever_trained = f->ever_trained,
 		.unstarted = f->unstarted,
 		.failures = f->failures,
 	};
 	struct relaunch next = relaunch_decide(&r, policy);
-	struct decision d = move(next.to, f->cause, next.text);
+	struct decision d = move(next.to, f->a->cause, next.text);
 
 	if (was_held)
-		return move(RUN_HELD, f->cause, "it was on hold by a switch");
+		return move(RUN_HELD, f->a->cause, "it was on hold by a switch");
 	d.backoff_ms = next.backoff_ms;
 	return d;
 }
@@ -271,7 +273,7 @@ static struct decision after_attempt(const struct facts *f, const struct policy 
  * have another one (it was restarted) is not done. */
 static bool is_done(const struct facts *f)
 {
-	return f->has_attempt && f->cause == CAUSE_COMPLETED && f->state != RUN_CREATED &&
+	return f->has_attempt && f->a->cause == CAUSE_COMPLETED && f->state != RUN_CREATED &&
 	       f->state != RUN_BACKOFF && f->state != RUN_HELD;
 }
 
@@ -293,7 +295,7 @@ static struct decision without_attempt(const struct facts *f, const struct polic
 		return move(RUN_KILLED, CAUSE_KILLED, "ended on a person's order");
 	if (f->wanted == ORDER_HOLD && !is_done(f))
 		return f->state == RUN_HELD ? wait_for_news()
-					    : move(RUN_HELD, f->cause, "put on hold");
+					    : move(RUN_HELD, f->a->cause, "put on hold");
 	switch (f->state) {
 	case RUN_CREATED:
 		return begin(f);
@@ -305,7 +307,8 @@ static struct decision without_attempt(const struct facts *f, const struct polic
 		return move(RUN_CREATED, CAUSE_NONE, "released");
 	case RUN_STOPPING:
 		if (!is_done(f))
-			return move(RUN_HELD, f->cause, "released while it was being put on hold");
+			return move(RUN_HELD, f->a->cause,
+				    "released while it was being put on hold");
 		return after_attempt(f, policy);
 	default:
 		return after_attempt(f, policy);
@@ -315,7 +318,7 @@ static struct decision without_attempt(const struct facts *f, const struct polic
 /* With nodes excluded that may be why: the next attempt is tried with one less. */
 static struct decision end_by_refusal(const struct facts *f)
 {
-	struct decision d = end(CAUSE_LAUNCH_FAIL, f->refusal);
+	struct decision d = end(CAUSE_LAUNCH_FAIL, f->a->call_text);
 
 	d.has_no_eligible_node = f->excludes;
 	d.blame_run = !f->excludes;
@@ -325,29 +328,29 @@ static struct decision end_by_refusal(const struct facts *f)
 /* The token is in the ledger; whether the scheduler knows it is the question. */
 static struct decision intent(const struct facts *f, int64_t now_ms)
 {
-	int64_t since_ms = f->submit.state == CALL_UNCLEAR ? f->submit.reply_ms
-							   : f->watching_since_ms;
+	int64_t since_ms = f->a->submit.state == CALL_UNCLEAR ? f->a->submit.reply_ms
+							      : f->a->watching_since_ms;
 	struct decision d = act(DECISION_ADOPT, f);
 
 	if (f->seen) {
 		d.job = f->seen->ref;
 		return d;
 	}
-	switch (f->submit.state) {
+	switch (f->a->submit.state) {
 	case CALL_OPEN:
 		return wait_for_news();
 	case CALL_OK:
-		d.job = f->submitted;
+		d.job = f->a->submitted;
 		return d;
 	case CALL_REFUSED:
 		return end_by_refusal(f);
 	default:
 		break;
 	}
-	if (f->submit.state == CALL_DOWN || (f->submit.state == CALL_NONE && f->fresh)) {
+	if (f->a->submit.state == CALL_DOWN || (f->a->submit.state == CALL_NONE && f->a->fresh)) {
 		if (f->wanted != ORDER_RUN)
 			return end(CAUSE_KILLED, "before it was submitted");
-		return call_or_wait(DECISION_SUBMIT, f, &f->submit, now_ms);
+		return call_or_wait(DECISION_SUBMIT, f, &f->a->submit, now_ms);
 	}
 	/* Unclear, here or in the life of an earlier lbd. The job is held, so a late one can do no
 	 * harm: it is cancelled on sight, and a new token takes over. */
@@ -362,12 +365,12 @@ static struct decision intent(const struct facts *f, int64_t now_ms)
  * else, or when the controller has lost what this lbd had only just submitted. */
 static bool may_be_doomed(const struct facts *f)
 {
-	const char *reason = f->last_reason ? f->last_reason : "";
+	const char *reason = f->a->seen_poll_ms > 0 ? f->a->last_seen.reason : "";
 	bool waited_for_others = strncmp(reason, "Dependency", strlen("Dependency")) == 0;
 
-	if (!f->depends || f->claimed)
+	if (!f->depends || f->a->claimed)
 		return false;
-	if (f->fresh && !f->was_waiting)
+	if (f->a->fresh && !f->a->was_waiting)
 		return false;
 	return reason[0] == '\0' || waited_for_others;
 }
@@ -375,14 +378,15 @@ static bool may_be_doomed(const struct facts *f)
 /* Accounting may know better: that a person cancelled it, or that it ran. */
 static struct decision end_maybe_doomed(const struct facts *f)
 {
-	bool is_known = f->recalled.cause != CAUSE_NONE && f->recalled.cause != CAUSE_KILLED &&
-			f->recalled.cause != CAUSE_LAUNCH_FAIL;
-	bool is_users = f->recalled.cause == CAUSE_KILLED && f->recalled.has_canceller &&
-			f->recalled.canceller != 0 && f->recalled.canceller != f->node_uid;
+	bool is_known = f->a->recalled.cause != CAUSE_NONE &&
+			f->a->recalled.cause != CAUSE_KILLED &&
+			f->a->recalled.cause != CAUSE_LAUNCH_FAIL;
+	bool is_users = f->a->recalled.cause == CAUSE_KILLED && f->a->recalled.has_canceller &&
+			f->a->recalled.canceller != 0 && f->a->recalled.canceller != f->node_uid;
 
-	if (f->may_recall && f->recall.state == CALL_NONE)
+	if (f->may_recall && f->a->recall.state == CALL_NONE)
 		return act(DECISION_RECALL, f);
-	if (f->recall.state == CALL_OPEN)
+	if (f->a->recall.state == CALL_OPEN)
 		return wait_for_news();
 	return is_known || is_users ? end_by_accounting(f) : end_never_to_start(maybe_doomed);
 }
@@ -392,21 +396,21 @@ static struct decision held(const struct facts *f, const struct policy *policy, 
 	if (must_end(f))
 		return stop_job(f, policy, now_ms);
 	/* The claim proves that an earlier lbd released it, whatever became of the job since. */
-	if (f->release.state == CALL_OK || f->claimed)
+	if (f->a->release.state == CALL_OK || f->a->claimed)
 		return act(DECISION_RELEASED, f);
 	if (is_never_to_start(f))
 		return end_never_to_start(doomed);
 	if (f->seen && f->seen->phase >= JOB_ENDING)
 		return end_by_scheduler(f);
-	if (f->seen && f->seen->phase != JOB_HELD && f->release.state != CALL_OPEN)
+	if (f->seen && f->seen->phase != JOB_HELD && f->a->release.state != CALL_OPEN)
 		return act(DECISION_RELEASED, f);
-	if (missing_since(f, f->watching_since_ms + SETTLE_MS) && may_be_doomed(f))
+	if (missing_since(f, f->a->watching_since_ms + SETTLE_MS) && may_be_doomed(f))
 		return end_maybe_doomed(f);
-	if (f->release.state == CALL_GONE)
+	if (f->a->release.state == CALL_GONE)
 		return end(CAUSE_LAUNCH_FAIL, "the scheduler lost the job it had accepted");
-	if (missing_since(f, f->watching_since_ms + SETTLE_MS))
+	if (missing_since(f, f->a->watching_since_ms + SETTLE_MS))
 		return end(CAUSE_LAUNCH_FAIL, "the scheduler lost the job it had accepted");
-	return call_or_wait(DECISION_RELEASE, f, &f->release, now_ms);
+	return call_or_wait(DECISION_RELEASE, f, &f->a->release, now_ms);
 }
 
 /* With what is left the scheduler can never start it, and then even holds it; or not now, while
@@ -414,9 +418,9 @@ static struct decision held(const struct facts *f, const struct policy *policy, 
  * hours. */
 static bool has_no_eligible_node(const struct facts *f, int64_t now_ms)
 {
-	bool may_be = f->excludes && f->attempt == ATTEMPT_QUEUED && f->seen &&
+	bool may_be = f->excludes && f->a->state == ATTEMPT_QUEUED && f->seen &&
 		      (f->seen->phase == JOB_PENDING || f->seen->phase == JOB_HELD);
-	bool waits_long = now_ms >= f->watching_since_ms + f->patience_ms;
+	bool waits_long = now_ms >= f->a->watching_since_ms + f->patience_ms;
 
 	return may_be && (strcmp(f->seen->reason, "BadConstraints") == 0 ||
 			  (waits_long && f->seen->idle_excluded > 0));
@@ -439,9 +443,9 @@ static struct decision end_no_eligible_node(const struct facts *f)
  * after its release and is held now was held by somebody else, and stays so. */
 static bool is_release_forgotten(const struct facts *f)
 {
-	return f->attempt == ATTEMPT_QUEUED && f->seen && f->seen->phase == JOB_HELD &&
-	       !f->was_waiting && f->release.state != CALL_REFUSED &&
-	       f->poll_ms > f->watching_since_ms && f->poll_ms > f->release.reply_ms;
+	return f->a->state == ATTEMPT_QUEUED && f->seen && f->seen->phase == JOB_HELD &&
+	       !f->a->was_waiting && f->a->release.state != CALL_REFUSED &&
+	       f->poll_ms > f->a->watching_since_ms && f->poll_ms > f->a->release.reply_ms;
 }
 
 /* Its lbrun has begun, and it waits again: an administrator requeued it, or the controller died
@@ -450,13 +454,13 @@ static bool is_release_forgotten(const struct facts *f)
  * that. */
 static bool is_back_in_line(const struct facts *f)
 {
-	return f->claimed && f->seen && f->seen->phase < JOB_RUNNING && f->ended_ms > 0;
+	return f->a->claimed && f->seen && f->seen->phase < JOB_RUNNING && f->a->ended_ms > 0;
 }
 
 static struct decision back_in_line(const struct facts *f, int64_t now_ms)
 {
-	if (!f->exited && now_ms < f->ended_ms + ENDING_MS)
-		return wait_until(f->ended_ms + ENDING_MS);
+	if (!f->exited && now_ms < f->a->ended_ms + ENDING_MS)
+		return wait_until(f->a->ended_ms + ENDING_MS);
 	return end(CAUSE_PREEMPTED,
 		   f->seen->restart_count > 0
 			   ? "somebody requeued the job"
@@ -467,16 +471,16 @@ static struct decision back_in_line(const struct facts *f, int64_t now_ms)
  * heard of it yet; that it cannot be asked is known at once. */
 static bool may_know_who(const struct facts *f, int64_t now_ms, struct decision *d)
 {
-	int64_t until_ms = f->ended_ms + WHO_MS, again_ms = f->recall.reply_ms + RECHECK_MS;
+	int64_t until_ms = f->a->ended_ms + WHO_MS, again_ms = f->a->recall.reply_ms + RECHECK_MS;
 	bool is_doubtful = f->seen && f->seen->phase >= JOB_ENDING && is_nobodys_cancel(f) &&
-			   (!f->exited || f->exit_cause == CAUSE_LOST);
+			   (!f->exited || f->a->exit.cause == CAUSE_LOST);
 
-	if (!is_doubtful || !f->may_recall || f->recalled.has_canceller || now_ms >= until_ms ||
-	    f->recall.state == CALL_DOWN || f->recall.state == CALL_REFUSED)
+	if (!is_doubtful || !f->may_recall || f->a->recalled.has_canceller || now_ms >= until_ms ||
+	    f->a->recall.state == CALL_DOWN || f->a->recall.state == CALL_REFUSED)
 		return false;
-	if (f->recall.state == CALL_OPEN)
+	if (f->a->recall.state == CALL_OPEN)
 		*d = wait_until(until_ms);
-	else if (f->recall.state != CALL_NONE && now_ms < again_ms)
+	else if (f->a->recall.state != CALL_NONE && now_ms < again_ms)
 		*d = wait_until(again_ms < until_ms ? again_ms : until_ms);
 	else
 		*d = act(DECISION_RECALL, f);
@@ -488,9 +492,10 @@ static bool may_know_who(const struct facts *f, int64_t now_ms, struct decision 
  * it. */
 static struct decision forgotten(const struct facts *f, int64_t silent_ms, int64_t now_ms)
 {
-	int64_t ask_ms = f->recall.state == CALL_NONE ? now_ms : f->recall.reply_ms + RECALL_MS;
+	int64_t ask_ms = f->a->recall.state == CALL_NONE ? now_ms
+							 : f->a->recall.reply_ms + RECALL_MS;
 	int64_t lost_ms = silent_ms + LOST_MS + 1;
-	bool is_remembered = f->recalled.cause != CAUSE_NONE;
+	bool is_remembered = f->a->recalled.cause != CAUSE_NONE;
 
 	if (is_remembered && f->exited)
 		return end_by_record(f);
@@ -498,7 +503,7 @@ static struct decision forgotten(const struct facts *f, int64_t silent_ms, int64
 		return end_by_accounting(f);
 	if (is_remembered)
 		return wait_until(silent_ms + EXIT_GRACE_MS);
-	if (f->may_recall && f->recall.state == CALL_OPEN && now_ms < lost_ms)
+	if (f->may_recall && f->a->recall.state == CALL_OPEN && now_ms < lost_ms)
 		return wait_until(lost_ms);
 	if (f->may_recall && now_ms >= ask_ms && now_ms < lost_ms)
 		return act(DECISION_RECALL, f);
@@ -513,11 +518,12 @@ static struct decision forgotten(const struct facts *f, int64_t silent_ms, int64
 static struct decision released(const struct facts *f, int64_t now_ms)
 {
 	bool is_over = f->seen && f->seen->phase >= JOB_ENDING;
-	int64_t silent_ms = f->heard_ms > f->watching_since_ms ? f->heard_ms : f->watching_since_ms;
+	int64_t silent_ms = f->a->heard_ms > f->a->watching_since_ms ? f->a->heard_ms
+								     : f->a->watching_since_ms;
 	struct decision ask;
 
-	if (f->attempt == ATTEMPT_QUEUED &&
-	    (f->claimed || (f->seen && f->seen->phase == JOB_RUNNING)))
+	if (f->a->state == ATTEMPT_QUEUED &&
+	    (f->a->claimed || (f->seen && f->seen->phase == JOB_RUNNING)))
 		return act(DECISION_START, f);
 	if (has_no_eligible_node(f, now_ms))
 		return end_no_eligible_node(f);
@@ -525,7 +531,7 @@ static struct decision released(const struct facts *f, int64_t now_ms)
 		return end_never_to_start(doomed);
 	if (may_know_who(f, now_ms, &ask))
 		return ask;
-	if (f->exited && (f->exit_cause != CAUSE_LOST || is_over))
+	if (f->exited && (f->a->exit.cause != CAUSE_LOST || is_over))
 		return end_by_record(f);
 	if (is_over) {
 		if (now_ms < record_due_ms(f))
@@ -535,17 +541,17 @@ static struct decision released(const struct facts *f, int64_t now_ms)
 	if (is_back_in_line(f))
 		return back_in_line(f, now_ms);
 	if (is_release_forgotten(f))
-		return call_or_wait(DECISION_RELEASE, f, &f->release, now_ms);
-	if (f->seen && f->excludes && f->seen->idle_excluded > 0 && f->attempt == ATTEMPT_QUEUED &&
-	    now_ms < f->watching_since_ms + f->patience_ms)
-		return wait_until(f->watching_since_ms + f->patience_ms);
-	if (f->seen || !missing_since(f, f->watching_since_ms))
+		return call_or_wait(DECISION_RELEASE, f, &f->a->release, now_ms);
+	if (f->seen && f->excludes && f->seen->idle_excluded > 0 && f->a->state == ATTEMPT_QUEUED &&
+	    now_ms < f->a->watching_since_ms + f->patience_ms)
+		return wait_until(f->a->watching_since_ms + f->patience_ms);
+	if (f->seen || !missing_since(f, f->a->watching_since_ms))
 		return wait_for_news();
-	if (f->claimed)
+	if (f->a->claimed)
 		return forgotten(f, silent_ms, now_ms);
-	if (missing_since(f, f->watching_since_ms + CONFIRM_MS) && may_be_doomed(f))
+	if (missing_since(f, f->a->watching_since_ms + CONFIRM_MS) && may_be_doomed(f))
 		return end_maybe_doomed(f);
-	if (missing_since(f, f->watching_since_ms + CONFIRM_MS))
+	if (missing_since(f, f->a->watching_since_ms + CONFIRM_MS))
 		return end(CAUSE_LAUNCH_FAIL, "the scheduler lost the job before it started");
 	return wait_until(now_ms + RECHECK_MS);
 }
@@ -569,9 +575,9 @@ struct decision reconcile(const struct facts *f, const struct policy *policy, in
 		return wait_for_news();
 	if (may_obey(f, &d.order))
 		return d;
-	if (!f->has_attempt || f->attempt == ATTEMPT_ENDED)
+	if (!f->has_attempt || f->a->state == ATTEMPT_ENDED)
 		return without_attempt(f, policy, now_ms);
-	switch (f->attempt) {
+	switch (f->a->state) {
 	case ATTEMPT_INTENT:
 		return intent(f, now_ms);
 	case ATTEMPT_HELD:

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "common/run/run_state.h"
+#include "daemon/engine/attempt.h"
 #include "slurm/scheduler.h"
 
 /* clang-format off */
@@ -44,33 +45,6 @@ enum dependencies {
 	DEPENDENCIES_BROKEN, /* one that was to complete did not */
 };
 
-/* One call of this lbd to the scheduler. */
-enum call_state {
-	CALL_NONE, /* not made by this process */
-	CALL_OPEN,
-	CALL_OK,
-	CALL_REFUSED,
-	CALL_GONE,
-	CALL_DOWN,
-	CALL_UNCLEAR,
-};
-
-struct call {
-	enum call_state state;
-	int64_t made_ms, reply_ms; /* monotonic */
-};
-
-/* What the scheduler's accounting remembers of a job that it knows no longer. */
-struct recalled {
-	enum cause cause;      /* CAUSE_NONE: nothing */
-	int exit_code, signal; /* -1 and 0: none */
-	char state[40];
-	bool had_nodes;
-	int64_t start_time, end_time; /* seconds; 0: not known */
-	bool has_canceller;           /* it was cancelled by who has this uid: */
-	uint32_t canceller;
-};
-
 /* How relaunching is governed; from the run spec. */
 struct policy {
 	int64_t max_without_progress;
@@ -83,6 +57,8 @@ struct policy {
 	bool prequeue; /* the next attempt's job waits behind the running one */
 };
 
+/* What is known of a run. Most of it is the attempt's own; what stands beside is the run's, or was
+ * worked out from more than the attempt. */
 struct facts {
 	/* wanted: the ledger */
 	enum run_state state;
@@ -96,53 +72,24 @@ struct facts {
 	enum dependencies dependencies;
 	const char *dependencies_text; /* whom it waits for, or who did not complete */
 
-	/* the newest attempt */
 	bool has_attempt;
-	enum attempt_state attempt;
-	struct job_ref job; /* job_id 0 while not known */
-	enum cause cause;   /* once ended */
-	int exit_code;
-	bool blame_run;      /* ended by lbrun's own word, not the scheduler's */
-	bool excludes;       /* it was told to keep away from some nodes */
-	int64_t patience_ms; /* and waits so long while such nodes are idle */
-	bool goes_back;      /* a person chose what its next launch starts from */
-	bool is_final;       /* and that word is that only a person can help */
-
-	/* what this process asked for, and since when it watches (monotonic ms) */
-	struct call submit, release, signal, cancel;
-	struct job_ref submitted; /* the answer to submit */
+	const struct attempt *a; /* the newest; borrowed; never NULL: without one all zero */
+	bool excludes;           /* it was told to keep away from some nodes */
+	int64_t patience_ms;     /* and waits so long while such nodes are idle */
+	bool goes_back;          /* a user chose what its next launch starts from */
 	/* asked while the scheduler does not know the job: it was to wait for how others end */
 	bool depends;
-	const char *refusal;       /* the scheduler's own words, if it was no */
-	int signalled;             /* the last signal sent; 0 = none */
-	enum run_order ordered;    /* what it was sent for */
-	bool fresh;                /* this process made the intent: no submission before ours */
-	int64_t watching_since_ms; /* when this process began to watch this attempt in its state */
 
-	uint32_t
-		/* under which the scheduler's own daemons cancel what they cannot launch */
-		node_uid;
+	/* under which the scheduler's own daemons cancel what they cannot launch */
+	uint32_t node_uid;
 	bool may_recall; /* the scheduler has a memory beyond its polls */
-	struct call recall;
-	struct recalled recalled; /* the answer to that */
 
 	/* observed */
 	enum run_order switched; /* the strongest order among the switch files; ORDER_RUN = none */
 	bool switches_known;     /* they could be looked at */
 	int64_t poll_ms;         /* when the newest complete poll was begun; 0 = none yet */
 	const struct job_status *seen; /* in that poll; NULL = the scheduler does not know it */
-	int64_t seen_ms;               /* begin of the last poll that showed the job; 0 = never */
-	const char *last_reason;       /* and why it waited then; "" */
-	bool was_waiting;              /* some poll well after the release showed it not held */
-	int64_t ended_ms; /* when its present phase was first seen, once it is over; else 0 */
-	bool claimed;     /* lbrun runs, or ran */
-	bool exited;      /* lbrun's exit record is there, its spool read to the end */
-	enum cause exit_cause;
-	int exit_exit_code, exit_signal;
-	bool exit_final;
-	enum run_order exit_switched; /* the switch that lbrun ended it for */
-	const char *exit_text;
-	int64_t heard_ms; /* last growth of the spool */
+	bool exited;                   /* lbrun's exit record is there, its spool read to the end */
 };
 
 enum decision_kind {

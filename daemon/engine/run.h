@@ -7,50 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/run/attempt.h"
 #include "common/config/run_spec.h"
 #include "daemon/engine/reconcile.h"
-#include "daemon/engine/warnings.h"
 #include "sql/ledger.h"
-
-struct attempt {
-	int64_t id, number;
-	enum attempt_state state;
-	struct job_ref job;
-	enum cause cause;
-	int exit_code;
-	bool blame_run, is_final;
-	char end_text[512];
-	char nodes[256]; /* comma-separated, or as the scheduler prints them; "" = not known */
-	bool is_settled; /* its newest launch was counted, or made progress */
-	int64_t spool_offset, spool_seq;
-
-	/* of this process only: gone after a restart, and reconcile knows how to live without */
-	bool fresh;
-	struct call submit, release, signal, cancel, recall;
-	struct recalled recalled;
-	struct job_ref submitted;
-	char call_text[160]; /* the scheduler's own words to the newest submit or release */
-	int signalled;
-	enum run_order ordered;
-	int64_t watching_since_ms;
-	struct job_status seen; /* valid while seen_poll_ms is that of the newest poll */
-	int64_t seen_poll_ms;
-	bool was_waiting;
-	int64_t ended_ms;
-	bool claimed, exited;
-	int64_t claim_seen_ms;    /* valid if claimed */
-	struct attempt_exit exit; /* valid if exited */
-	int64_t exit_seen_ms;
-	bool drained;  /* the spool was read to its end, as far as it shows here */
-	bool has_more; /* it holds more than one turn may take */
-	int64_t heard_ms;
-	int64_t bad_lines;
-	struct pace pace;
-	char error_nodes[256]; /* that were blamed for lines of its output; comma-separated */
-	bool is_node_named;    /* lbrun knew which node its newest launch ended at */
-	bool is_limit_reported;
-};
 
 struct run {
 	/* What every turn looks at in every run comes first: one line of the processor's cache. */

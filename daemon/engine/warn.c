@@ -22,7 +22,7 @@ void engine_warn_of_limit(struct engine *e, struct run *run)
 {
 	static const char kind[] = "eta_past_limit";
 	struct attempt *a = &run->attempt;
-	int64_t start_ms = a->seen.start_time * 1000, limit_ms = run->spec.time_ms;
+	int64_t start_ms = a->last_seen.start_time * 1000, limit_ms = run->spec.time_ms;
 	int64_t left_ms = pace_left_ms(&a->pace, run->target_step, limit_ms);
 	int64_t until_ms = start_ms + limit_ms - a->pace.last_ms;
 	char needs[CLOCK_TEXT_MAX], has[CLOCK_TEXT_MAX];
@@ -63,7 +63,7 @@ static void tell_absence(struct engine *e, struct run *run)
 	struct absence absence = {
 		.state = run->state,
 		.down = p->down_since_ms ? p->text : "",
-		.seen = is_seen && a->state != ATTEMPT_ENDED ? &a->seen : NULL,
+		.seen = is_seen && a->state != ATTEMPT_ENDED ? &a->last_seen : NULL,
 		.refused = run->has_attempt ? refusal(a) : "",
 		.last_end = run->has_attempt ? a->end_text : "",
 	};

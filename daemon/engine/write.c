@@ -116,7 +116,7 @@ static void write_start(struct engine *e, struct run *run)
 	struct attempt *a = &run->attempt;
 	struct err err = { 0 };
 
-	engine_note_nodes(e, run, a->seen.nodes);
+	engine_note_nodes(e, run, a->last_seen.nodes);
 	engine_wrote(e, ledger_attempt_started(e->ledger, a->id, a->nodes, engine_wall(e), &err),
 		     &err);
 	a->state = ATTEMPT_RUNNING;

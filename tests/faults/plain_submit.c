@@ -10,7 +10,7 @@ struct decision __wrap_reconcile(const struct facts *f, const struct policy *pol
 
 struct decision __wrap_reconcile(const struct facts *f, const struct policy *policy, int64_t now_ms)
 {
-	bool is_unsure = f->has_attempt && f->attempt == ATTEMPT_INTENT && !f->fresh;
+	bool is_unsure = f->has_attempt && f->a->state == ATTEMPT_INTENT && !f->a->fresh;
 
 	if (is_unsure)
 		return (struct decision){ .kind = DECISION_END,

@@ -24,76 +24,82 @@ static const struct job_status cancelled = { .ref = { .job_id = 8 },
 #pragma GCC diagnostic ignored "-Woverride-init"
 
 #define RUN(run_state, attempt_state) \
-	.state = (run_state), .has_attempt = true, .attempt = (attempt_state), .claimed = true, \
-	.seen = &running, .poll_ms = NOW - 1
+	.f.state = (run_state), .f.has_attempt = true, .a.state = (attempt_state), \
+	.a.claimed = true, .f.seen = &running, .f.poll_ms = NOW - 1
 #define TRAINS RUN(RUN_RUNNING, ATTEMPT_RUNNING)
-#define BACKS_OFF RUN(RUN_BACKOFF, ATTEMPT_ENDED), .seen = NULL
-#define SPARE(attempt_state) \
-	.state = RUN_SUBMITTING, .has_attempt = true, .attempt = (attempt_state), \
-	.watching_since_ms = A_MINUTE_AGO, .poll_ms = NOW - 1, .exit_code = -1
-#define INTENT SPARE(ATTEMPT_INTENT)
-#define HELD SPARE(ATTEMPT_HELD), .job = { .job_id = 8 }
+#define BACKS_OFF RUN(RUN_BACKOFF, ATTEMPT_ENDED), .f.seen = NULL
+#define PREQUEUED(attempt_state) \
+	.f.state = RUN_SUBMITTING, .f.has_attempt = true, .a.state = (attempt_state), \
+	.a.watching_since_ms = A_MINUTE_AGO, .f.poll_ms = NOW - 1, .a.exit_code = -1
+#define NONE .f.has_attempt = false
+#define INTENT PREQUEUED(ATTEMPT_INTENT)
+#define HELD PREQUEUED(ATTEMPT_HELD), .a.job = { .job_id = 8 }
+
+struct known {
+	struct facts f;
+	struct attempt a;
+};
 
 /* clang-format off */
 static const struct {
 	const char *when;
-	struct facts run;
+	struct known run;
 	bool has_prequeued;
-	struct facts prequeued;
+	struct known prequeued;
 	enum decision_kind kind;
-	enum cause cause; /* END */
+	enum cause cause;		/* END */
 } cases[] = {
 	/* none yet */
-	{ "it trains", { TRAINS }, false, { 0 }, DECISION_NEW_ATTEMPT, 0 },
-	{ "not seen in the last poll", { TRAINS, .seen = NULL }, false, { 0 }, DECISION_WAIT, 0 },
-	{ "still queued", { RUN(RUN_QUEUED, ATTEMPT_QUEUED), .seen = &pending }, false, { 0 },
+	{ "it trains", { TRAINS }, false, { NONE }, DECISION_NEW_ATTEMPT, 0 },
+	{ "not seen in the last poll", { TRAINS, .f.seen = NULL }, false, { NONE }, DECISION_WAIT, 0 },
+	{ "still queued", { RUN(RUN_QUEUED, ATTEMPT_QUEUED), .f.seen = &pending }, false, { NONE },
 	  DECISION_WAIT, 0 },
-	{ "its trainer has ended", { TRAINS, .exited = true }, false, { 0 }, DECISION_WAIT, 0 },
-	{ "it goes back first", { TRAINS, .goes_back = true }, false, { 0 }, DECISION_WAIT, 0 },
-	{ "to be held", { TRAINS, .wanted = ORDER_HOLD }, false, { 0 }, DECISION_WAIT, 0 },
-	{ "to be killed", { TRAINS, .wanted = ORDER_KILL }, false, { 0 }, DECISION_WAIT, 0 },
-	{ "in a pause", { BACKS_OFF }, false, { 0 }, DECISION_WAIT, 0 },
-	{ "completed", { RUN(RUN_COMPLETED, ATTEMPT_ENDED) }, false, { 0 }, DECISION_WAIT, 0 },
+	{ "its trainer has ended", { TRAINS, .f.exited = true }, false, { NONE }, DECISION_WAIT, 0 },
+	{ "it goes back first", { TRAINS, .f.goes_back = true }, false, { NONE }, DECISION_WAIT, 0 },
+	{ "to be held", { TRAINS, .f.wanted = ORDER_HOLD }, false, { NONE }, DECISION_WAIT, 0 },
+	{ "to be killed", { TRAINS, .f.wanted = ORDER_KILL }, false, { NONE }, DECISION_WAIT, 0 },
+	{ "in a pause", { BACKS_OFF }, false, { NONE }, DECISION_WAIT, 0 },
+	{ "completed", { RUN(RUN_COMPLETED, ATTEMPT_ENDED) }, false, { NONE }, DECISION_WAIT, 0 },
 
 	/* on the ladder */
-	{ "a fresh one", { TRAINS }, true, { INTENT, .fresh = true }, DECISION_SUBMIT, 0 },
+	{ "a fresh one", { TRAINS }, true, { INTENT, .a.fresh = true }, DECISION_SUBMIT, 0 },
 	{ "under way", { TRAINS }, true,
-	  { INTENT, .fresh = true, .submit = { CALL_OPEN, NOW, 0 } }, DECISION_WAIT, 0 },
+	  { INTENT, .a.fresh = true, .a.submit = { CALL_OPEN, NOW, 0 } }, DECISION_WAIT, 0 },
 	{ "accepted", { TRAINS }, true,
-	  { INTENT, .fresh = true, .submit = { CALL_OK, 0, NOW } }, DECISION_ADOPT, 0 },
-	{ "an earlier lbd's", { TRAINS }, true, { INTENT, .seen = &held }, DECISION_ADOPT, 0 },
+	  { INTENT, .a.fresh = true, .a.submit = { CALL_OK, 0, NOW } }, DECISION_ADOPT, 0 },
+	{ "an earlier lbd's", { TRAINS }, true, { INTENT, .f.seen = &held }, DECISION_ADOPT, 0 },
 	{ "an earlier lbd's, nowhere", { TRAINS }, true, { INTENT }, DECISION_END, CAUSE_LAUNCH_FAIL },
-	{ "refused", { TRAINS }, true, { INTENT, .submit = { CALL_REFUSED, 0, NOW }, .refusal = "no" },
+	{ "refused", { TRAINS }, true, { INTENT, .a.submit = { CALL_REFUSED, 0, NOW }, .a.call_text = "no" },
 	  DECISION_END, CAUSE_LAUNCH_FAIL },
-	{ "the run backs off meanwhile", { BACKS_OFF }, true, { INTENT, .fresh = true },
+	{ "the run backs off meanwhile", { BACKS_OFF }, true, { INTENT, .a.fresh = true },
 	  DECISION_SUBMIT, 0 },
 
 	/* in line */
-	{ "in line", { TRAINS }, true, { HELD, .seen = &held }, DECISION_WAIT, 0 },
-	{ "in line during a pause", { BACKS_OFF }, true, { HELD, .seen = &held }, DECISION_WAIT, 0 },
-	{ "in line, not polled yet", { TRAINS }, true, { HELD, .poll_ms = 0 }, DECISION_WAIT, 0 },
+	{ "in line", { TRAINS }, true, { HELD, .f.seen = &held }, DECISION_WAIT, 0 },
+	{ "in line during a pause", { BACKS_OFF }, true, { HELD, .f.seen = &held }, DECISION_WAIT, 0 },
+	{ "in line, not polled yet", { TRAINS }, true, { HELD, .f.poll_ms = 0 }, DECISION_WAIT, 0 },
 	{ "lost", { TRAINS }, true, { HELD }, DECISION_END, CAUSE_LAUNCH_FAIL },
-	{ "cancelled by somebody", { TRAINS }, true, { HELD, .seen = &cancelled }, DECISION_END,
+	{ "cancelled by somebody", { TRAINS }, true, { HELD, .f.seen = &cancelled }, DECISION_END,
 	  CAUSE_LAUNCH_FAIL },
-	{ "released by somebody", { TRAINS }, true, { HELD, .seen = &pending }, DECISION_CANCEL, 0 },
-	{ "released and started", { TRAINS }, true, { HELD, .seen = &running }, DECISION_CANCEL, 0 },
+	{ "released by somebody", { TRAINS }, true, { HELD, .f.seen = &pending }, DECISION_CANCEL, 0 },
+	{ "released and started", { TRAINS }, true, { HELD, .f.seen = &running }, DECISION_CANCEL, 0 },
 	{ "being cancelled", { TRAINS }, true,
-	  { HELD, .seen = &pending, .cancel = { CALL_OPEN, NOW, 0 } }, DECISION_WAIT, 0 },
+	  { HELD, .f.seen = &pending, .a.cancel = { CALL_OPEN, NOW, 0 } }, DECISION_WAIT, 0 },
 	{ "cancelled, and still there", { TRAINS }, true,
-	  { HELD, .seen = &pending, .cancel = { CALL_OK, 0, A_MINUTE_AGO } }, DECISION_CANCEL, 0 },
+	  { HELD, .f.seen = &pending, .a.cancel = { CALL_OK, 0, A_MINUTE_AGO } }, DECISION_CANCEL, 0 },
 
 	/* not needed any more, on every step of the ladder */
-	{ "killed before it is submitted", { TRAINS, .wanted = ORDER_KILL }, true,
-	  { INTENT, .fresh = true }, DECISION_END, CAUSE_KILLED },
-	{ "killed while it is submitted", { TRAINS, .wanted = ORDER_KILL_NOW }, true,
-	  { INTENT, .submit = { CALL_OPEN, NOW, 0 } }, DECISION_END, CAUSE_KILLED },
-	{ "killed", { TRAINS, .wanted = ORDER_KILL }, true, { HELD, .seen = &held }, DECISION_END,
+	{ "killed before it is submitted", { TRAINS, .f.wanted = ORDER_KILL }, true,
+	  { INTENT, .a.fresh = true }, DECISION_END, CAUSE_KILLED },
+	{ "killed while it is submitted", { TRAINS, .f.wanted = ORDER_KILL_NOW }, true,
+	  { INTENT, .a.submit = { CALL_OPEN, NOW, 0 } }, DECISION_END, CAUSE_KILLED },
+	{ "killed", { TRAINS, .f.wanted = ORDER_KILL }, true, { HELD, .f.seen = &held }, DECISION_END,
 	  CAUSE_KILLED },
-	{ "held", { TRAINS, .wanted = ORDER_HOLD }, true, { HELD, .seen = &held }, DECISION_END,
+	{ "held", { TRAINS, .f.wanted = ORDER_HOLD }, true, { HELD, .f.seen = &held }, DECISION_END,
 	  CAUSE_KILLED },
-	{ "completed", { RUN(RUN_COMPLETED, ATTEMPT_ENDED) }, true, { HELD, .seen = &held },
+	{ "completed", { RUN(RUN_COMPLETED, ATTEMPT_ENDED) }, true, { HELD, .f.seen = &held },
 	  DECISION_END, CAUSE_KILLED },
-	{ "failed", { RUN(RUN_FAILED, ATTEMPT_ENDED) }, true, { HELD, .seen = &held }, DECISION_END,
+	{ "failed", { RUN(RUN_FAILED, ATTEMPT_ENDED) }, true, { HELD, .f.seen = &held }, DECISION_END,
 	  CAUSE_KILLED },
 };
 /* clang-format on */
@@ -102,8 +108,11 @@ enum { CASES = sizeof(cases) / sizeof(cases[0]) };
 
 static struct decision decide(size_t i, const struct policy *p, int64_t not_before_ms)
 {
-	return prequeue(&cases[i].run, cases[i].has_prequeued ? &cases[i].prequeued : NULL,
-			not_before_ms, p, NOW);
+	struct facts run = cases[i].run.f, prequeued = cases[i].prequeued.f;
+
+	run.a = &cases[i].run.a;
+	prequeued.a = &cases[i].prequeued.a;
+	return prequeue(&run, cases[i].has_prequeued ? &prequeued : NULL, not_before_ms, p, NOW);
 }
 
 static void every_case(void **state)

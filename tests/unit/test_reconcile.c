@@ -71,418 +71,429 @@ static const struct job_status cancelled_late = {
 /* An attempt in this state, begun a minute ago; the scheduler was asked a moment ago. */
 /* clang-format off */
 #define ATTEMPT(run_state, attempt_state) \
-	.state = (run_state), .has_attempt = true, .attempt = (attempt_state), \
-	.watching_since_ms = A_MINUTE_AGO, .heard_ms = A_MINUTE_AGO, .poll_ms = NOW - 1, \
-	.exit_code = -1
+	.f.state = (run_state), .f.has_attempt = true, .a.state = (attempt_state), \
+	.a.watching_since_ms = A_MINUTE_AGO, .a.heard_ms = A_MINUTE_AGO, .f.poll_ms = NOW - 1, \
+	.a.exit_code = -1
 #define SUBMITTING ATTEMPT(RUN_SUBMITTING, ATTEMPT_INTENT)
-#define HELD       ATTEMPT(RUN_SUBMITTING, ATTEMPT_HELD), .job = { .job_id = 7 }
-#define QUEUED     ATTEMPT(RUN_QUEUED, ATTEMPT_QUEUED), .job = { .job_id = 7 }
-#define RUNNING    ATTEMPT(RUN_RUNNING, ATTEMPT_RUNNING), .job = { .job_id = 7 }, .claimed = true
-#define STOPPING   ATTEMPT(RUN_STOPPING, ATTEMPT_RUNNING), .job = { .job_id = 7 }, .claimed = true, \
-		   .wanted = ORDER_KILL, .ordered = ORDER_KILL
-#define HOLDING    ATTEMPT(RUN_STOPPING, ATTEMPT_RUNNING), .job = { .job_id = 7 }, .claimed = true, \
-		   .wanted = ORDER_HOLD, .ordered = ORDER_HOLD
-#define ENDED(why) ATTEMPT(RUN_RUNNING, ATTEMPT_ENDED), .cause = (why), .ever_trained = true
+#define HELD       ATTEMPT(RUN_SUBMITTING, ATTEMPT_HELD), .a.job = { .job_id = 7 }
+#define QUEUED     ATTEMPT(RUN_QUEUED, ATTEMPT_QUEUED), .a.job = { .job_id = 7 }
+#define RUNNING    ATTEMPT(RUN_RUNNING, ATTEMPT_RUNNING), .a.job = { .job_id = 7 }, .a.claimed = true
+#define STOPPING   ATTEMPT(RUN_STOPPING, ATTEMPT_RUNNING), .a.job = { .job_id = 7 }, .a.claimed = true, \
+		   .f.wanted = ORDER_KILL, .a.ordered = ORDER_KILL
+#define HOLDING    ATTEMPT(RUN_STOPPING, ATTEMPT_RUNNING), .a.job = { .job_id = 7 }, .a.claimed = true, \
+		   .f.wanted = ORDER_HOLD, .a.ordered = ORDER_HOLD
+#define ENDED(why) ATTEMPT(RUN_RUNNING, ATTEMPT_ENDED), .a.cause = (why), .f.ever_trained = true
 /* clang-format on */
+
+/* What is known of a run, and of its newest attempt. */
+struct known {
+	struct facts f;
+	struct attempt a;
+};
+
+static struct decision decide(const struct known *known)
+{
+	struct facts f = known->f;
+
+	f.a = &known->a;
+	return reconcile(&f, &policy, NOW);
+}
 
 /* clang-format off */
 static const struct {
 	const char *when;
-	struct facts facts;
+	struct known known;
 	enum decision_kind kind;
-	int detail; /* END: cause; MOVE: state; SIGNAL: signal */
+	int detail;		/* END: cause; MOVE: state; SIGNAL: signal */
 } cases[] = {
 	/* a new run */
-	{ "created", { .state = RUN_CREATED }, DECISION_NEW_ATTEMPT, 0 },
-	{ "killed before it began", { .state = RUN_CREATED, .wanted = ORDER_KILL },
+	{ "created", { .f.state = RUN_CREATED }, DECISION_NEW_ATTEMPT, 0 },
+	{ "killed before it began", { .f.state = RUN_CREATED, .f.wanted = ORDER_KILL },
 	  DECISION_MOVE, RUN_KILLED },
-	{ "final", { .state = RUN_FAILED }, DECISION_WAIT, 0 },
+	{ "final", { .f.state = RUN_FAILED }, DECISION_WAIT, 0 },
 
 	/* runs that follow runs */
-	{ "behind another", { .state = RUN_CREATED, .dependencies = DEPENDENCIES_PENDING },
-	  DECISION_WAIT, 0 },
-	{ "behind one that did not complete", { .state = RUN_CREATED, .dependencies = DEPENDENCIES_BROKEN,
-	  .dependencies_text = "run.after_ok: a is failed" }, DECISION_MOVE, RUN_FAILED },
-	{ "killed while it waits",
-	  { .state = RUN_CREATED, .dependencies = DEPENDENCIES_PENDING, .wanted = ORDER_KILL },
+	{ "behind another", { .f.state = RUN_CREATED, .f.dependencies = DEPENDENCIES_PENDING }, DECISION_WAIT, 0 },
+	{ "behind one that did not complete", { .f.state = RUN_CREATED, .f.dependencies = DEPENDENCIES_BROKEN,
+	  .f.dependencies_text = "run.after_ok: a is failed" }, DECISION_MOVE, RUN_FAILED },
+	{ "killed while it waits", { .f.state = RUN_CREATED, .f.dependencies = DEPENDENCIES_PENDING, .f.wanted = ORDER_KILL },
 	  DECISION_MOVE, RUN_KILLED },
-	{ "held while it waits",
-	  { .state = RUN_CREATED, .dependencies = DEPENDENCIES_PENDING, .wanted = ORDER_HOLD },
+	{ "held while it waits", { .f.state = RUN_CREATED, .f.dependencies = DEPENDENCIES_PENDING, .f.wanted = ORDER_HOLD },
 	  DECISION_MOVE, RUN_HELD },
 	{ "a run that has begun once waits no more", { ATTEMPT(RUN_CREATED, ATTEMPT_ENDED),
-	  .cause = CAUSE_ERROR, .dependencies = DEPENDENCIES_PENDING }, DECISION_NEW_ATTEMPT, 0 },
+	  .a.cause = CAUSE_ERROR, .f.dependencies = DEPENDENCIES_PENDING }, DECISION_NEW_ATTEMPT, 0 },
 
 	/* switch files: recorded first, whatever else is due */
-	{ "created, switched off", { .state = RUN_CREATED, .switched = ORDER_KILL }, DECISION_OBEY,
+	{ "created, switched off", { .f.state = RUN_CREATED, .f.switched = ORDER_KILL }, DECISION_OBEY,
 	  ORDER_KILL },
-	{ "created, held by a switch", { .state = RUN_CREATED, .switched = ORDER_HOLD }, DECISION_OBEY,
+	{ "created, held by a switch", { .f.state = RUN_CREATED, .f.switched = ORDER_HOLD }, DECISION_OBEY,
 	  ORDER_HOLD },
-	{ "about to be submitted", { SUBMITTING, .fresh = true, .switched = ORDER_KILL },
+	{ "about to be submitted", { SUBMITTING, .a.fresh = true, .f.switched = ORDER_KILL },
 	  DECISION_OBEY, ORDER_KILL },
-	{ "about to be released", { HELD, .seen = &held_job, .switched = ORDER_STOP }, DECISION_OBEY,
+	{ "about to be released", { HELD, .f.seen = &held_job, .f.switched = ORDER_STOP }, DECISION_OBEY,
 	  ORDER_STOP },
-	{ "waiting in the queue", { QUEUED, .seen = &pending_job, .switched = ORDER_KILL },
+	{ "waiting in the queue", { QUEUED, .f.seen = &pending_job, .f.switched = ORDER_KILL },
 	  DECISION_OBEY, ORDER_KILL },
-	{ "running", { RUNNING, .seen = &running_job, .switched = ORDER_KILL }, DECISION_OBEY,
+	{ "running", { RUNNING, .f.seen = &running_job, .f.switched = ORDER_KILL }, DECISION_OBEY,
 	  ORDER_KILL },
-	{ "backing off", { ATTEMPT(RUN_BACKOFF, ATTEMPT_ENDED), .cause = CAUSE_CRASH,
-			   .backoff_left_ms = 60000, .switched = ORDER_KILL }, DECISION_OBEY,
+	{ "backing off", { ATTEMPT(RUN_BACKOFF, ATTEMPT_ENDED), .a.cause = CAUSE_CRASH,
+			   .f.backoff_left_ms = 60000, .f.switched = ORDER_KILL }, DECISION_OBEY,
 			   ORDER_KILL },
-	{ "on hold", { .state = RUN_HELD, .wanted = ORDER_HOLD, .switched = ORDER_KILL },
+	{ "on hold", { .f.state = RUN_HELD, .f.wanted = ORDER_HOLD, .f.switched = ORDER_KILL },
 	  DECISION_OBEY, ORDER_KILL },
-	{ "a stop becomes a kill", { STOPPING, .wanted = ORDER_STOP, .switched = ORDER_KILL },
+	{ "a stop becomes a kill", { STOPPING, .f.wanted = ORDER_STOP, .f.switched = ORDER_KILL },
 	  DECISION_OBEY, ORDER_KILL },
-	{ "a weaker switch changes nothing", { .state = RUN_HELD, .wanted = ORDER_HOLD,
-					       .switched = ORDER_HOLD }, DECISION_WAIT, 0 },
-	{ "nor one after the end", { .state = RUN_COMPLETED, .switched = ORDER_KILL },
+	{ "a weaker switch changes nothing", { .f.state = RUN_HELD, .f.wanted = ORDER_HOLD,
+					       .f.switched = ORDER_HOLD }, DECISION_WAIT, 0 },
+	{ "nor one after the end", { .f.state = RUN_COMPLETED, .f.switched = ORDER_KILL },
 	  DECISION_WAIT, 0 },
-	{ "recorded once", { .state = RUN_CREATED, .wanted = ORDER_KILL, .switched = ORDER_KILL },
+	{ "recorded once", { .f.state = RUN_CREATED, .f.wanted = ORDER_KILL, .f.switched = ORDER_KILL },
 	  DECISION_MOVE, RUN_KILLED },
-	{ "a kill stands when its switch is gone", { .state = RUN_CREATED, .wanted = ORDER_KILL,
-	    .by_switch = true, .switches_known = true }, DECISION_MOVE, RUN_KILLED },
-	{ "a hold ends with its switch", { .state = RUN_HELD, .wanted = ORDER_HOLD, .by_switch = true,
-					   .switches_known = true }, DECISION_OBEY, ORDER_RUN },
-	{ "but not while nobody can look", { .state = RUN_HELD, .wanted = ORDER_HOLD,
-					     .by_switch = true }, DECISION_WAIT, 0 },
-	{ "nor one by command", { .state = RUN_HELD, .wanted = ORDER_HOLD, .switches_known = true },
+	{ "a kill stands when its switch is gone", { .f.state = RUN_CREATED, .f.wanted = ORDER_KILL,
+	    .f.by_switch = true, .f.switches_known = true }, DECISION_MOVE, RUN_KILLED },
+	{ "a hold ends with its switch", { .f.state = RUN_HELD, .f.wanted = ORDER_HOLD, .f.by_switch = true,
+					   .f.switches_known = true }, DECISION_OBEY, ORDER_RUN },
+	{ "but not while nobody can look", { .f.state = RUN_HELD, .f.wanted = ORDER_HOLD,
+					     .f.by_switch = true }, DECISION_WAIT, 0 },
+	{ "nor one by command", { .f.state = RUN_HELD, .f.wanted = ORDER_HOLD, .f.switches_known = true },
 	  DECISION_WAIT, 0 },
 
 	{ "held by a switch while lbd was away, and let go",
-	  { ENDED(CAUSE_KILLED), .exited = true, .exit_switched = ORDER_HOLD }, DECISION_MOVE, RUN_HELD },
+	  { ENDED(CAUSE_KILLED), .f.exited = true, .a.exit.switched = ORDER_HOLD }, DECISION_MOVE, RUN_HELD },
 	{ "killed by a switch while lbd was away",
-	  { ENDED(CAUSE_KILLED), .exited = true, .exit_switched = ORDER_KILL }, DECISION_MOVE, RUN_KILLED },
+	  { ENDED(CAUSE_KILLED), .f.exited = true, .a.exit.switched = ORDER_KILL }, DECISION_MOVE, RUN_KILLED },
 
 	/* submission */
-	{ "a fresh intent", { SUBMITTING, .fresh = true }, DECISION_SUBMIT, 0 },
-	{ "a fresh intent, killed", { SUBMITTING, .fresh = true, .wanted = ORDER_KILL },
+	{ "a fresh intent", { SUBMITTING, .a.fresh = true }, DECISION_SUBMIT, 0 },
+	{ "a fresh intent, killed", { SUBMITTING, .a.fresh = true, .f.wanted = ORDER_KILL },
 	  DECISION_END, CAUSE_KILLED },
-	{ "submit open", { SUBMITTING, .fresh = true, .submit = { CALL_OPEN, NOW, 0 } },
+	{ "submit open", { SUBMITTING, .a.fresh = true, .a.submit = { CALL_OPEN, NOW, 0 } },
 	  DECISION_WAIT, 0 },
 	{ "submit open, killed",
-	  { SUBMITTING, .fresh = true, .wanted = ORDER_KILL, .submit = { CALL_OPEN, NOW, 0 } },
+	  { SUBMITTING, .a.fresh = true, .f.wanted = ORDER_KILL, .a.submit = { CALL_OPEN, NOW, 0 } },
 	  DECISION_WAIT, 0 },
-	{ "accepted", { SUBMITTING, .fresh = true, .submit = { CALL_OK, 0, NOW } },
+	{ "accepted", { SUBMITTING, .a.fresh = true, .a.submit = { CALL_OK, 0, NOW } },
 	  DECISION_ADOPT, 0 },
-	{ "refused", { SUBMITTING, .fresh = true, .submit = { CALL_REFUSED, 0, NOW }, .refusal = "no" },
+	{ "refused", { SUBMITTING, .a.fresh = true, .a.submit = { CALL_REFUSED, 0, NOW }, .a.call_text = "no" },
 	  DECISION_END, CAUSE_LAUNCH_FAIL },
-	{ "down, just now", { SUBMITTING, .fresh = true, .submit = { CALL_DOWN, 0, NOW } },
+	{ "down, just now", { SUBMITTING, .a.fresh = true, .a.submit = { CALL_DOWN, 0, NOW } },
 	  DECISION_WAIT, 0 },
 	{ "down, a while ago",
-	  { SUBMITTING, .fresh = true, .submit = { CALL_DOWN, 0, A_MINUTE_AGO } },
+	  { SUBMITTING, .a.fresh = true, .a.submit = { CALL_DOWN, 0, A_MINUTE_AGO } },
 	  DECISION_SUBMIT, 0 },
 	{ "unclear, asked too early",
-	  { SUBMITTING, .fresh = true, .submit = { CALL_UNCLEAR, 0, NOW - 10 } },
+	  { SUBMITTING, .a.fresh = true, .a.submit = { CALL_UNCLEAR, 0, NOW - 10 } },
 	  DECISION_WAIT, 0 },
 	{ "unclear, and never seen",
-	  { SUBMITTING, .fresh = true, .submit = { CALL_UNCLEAR, 0, A_MINUTE_AGO } },
+	  { SUBMITTING, .a.fresh = true, .a.submit = { CALL_UNCLEAR, 0, A_MINUTE_AGO } },
 	  DECISION_END, CAUSE_LAUNCH_FAIL },
 	{ "unclear, but there it is",
-	  { SUBMITTING, .fresh = true, .seen = &held_job, .submit = { CALL_UNCLEAR, 0, NOW } },
+	  { SUBMITTING, .a.fresh = true, .f.seen = &held_job, .a.submit = { CALL_UNCLEAR, 0, NOW } },
 	  DECISION_ADOPT, 0 },
-	{ "an earlier lbd's intent, not polled yet", { SUBMITTING, .poll_ms = 0 },
+	{ "an earlier lbd's intent, not polled yet", { SUBMITTING, .f.poll_ms = 0 },
 	  DECISION_WAIT, 0 },
-	{ "an earlier lbd's intent, in the queue", { SUBMITTING, .seen = &held_job },
+	{ "an earlier lbd's intent, in the queue", { SUBMITTING, .f.seen = &held_job },
 	  DECISION_ADOPT, 0 },
 	{ "an earlier lbd's intent, nowhere", { SUBMITTING }, DECISION_END, CAUSE_LAUNCH_FAIL },
-	{ "an earlier lbd's intent, nowhere, killed", { SUBMITTING, .wanted = ORDER_KILL },
+	{ "an earlier lbd's intent, nowhere, killed", { SUBMITTING, .f.wanted = ORDER_KILL },
 	  DECISION_END, CAUSE_KILLED },
 
 	/* held */
-	{ "held", { HELD, .seen = &held_job }, DECISION_RELEASE, 0 },
-	{ "held, not polled yet", { HELD, .poll_ms = 0 }, DECISION_RELEASE, 0 },
-	{ "held, killed", { HELD, .seen = &held_job, .wanted = ORDER_KILL },
+	{ "held", { HELD, .f.seen = &held_job }, DECISION_RELEASE, 0 },
+	{ "held, not polled yet", { HELD, .f.poll_ms = 0 }, DECISION_RELEASE, 0 },
+	{ "held, killed", { HELD, .f.seen = &held_job, .f.wanted = ORDER_KILL },
 	  DECISION_MOVE, RUN_STOPPING },
 	{ "held, release open",
-	  { HELD, .seen = &held_job, .release = { CALL_OPEN, NOW, 0 } }, DECISION_WAIT, 0 },
-	{ "released", { HELD, .release = { CALL_OK, 0, NOW } }, DECISION_RELEASED, 0 },
-	{ "released by an earlier lbd", { HELD, .seen = &running_job }, DECISION_RELEASED, 0 },
-	{ "released by an earlier lbd, run and forgotten", { HELD, .claimed = true, .exited = true },
+	  { HELD, .f.seen = &held_job, .a.release = { CALL_OPEN, NOW, 0 } }, DECISION_WAIT, 0 },
+	{ "released", { HELD, .a.release = { CALL_OK, 0, NOW } }, DECISION_RELEASED, 0 },
+	{ "released by an earlier lbd", { HELD, .f.seen = &running_job }, DECISION_RELEASED, 0 },
+	{ "released by an earlier lbd, run and forgotten", { HELD, .a.claimed = true, .f.exited = true },
 	  DECISION_RELEASED, 0 },
 	{ "accepted, then forgotten", { HELD }, DECISION_END, CAUSE_LAUNCH_FAIL },
-	{ "cancelled by its owner while held", { HELD, .seen = &cancelled_job },
+	{ "cancelled by its owner while held", { HELD, .f.seen = &cancelled_job },
 	  DECISION_END, CAUSE_KILLED },
 
 	/* queued and running */
-	{ "pending", { QUEUED, .seen = &pending_job }, DECISION_WAIT, 0 },
-	{ "held again: its release was forgotten", { QUEUED, .seen = &held_job },
+	{ "pending", { QUEUED, .f.seen = &pending_job }, DECISION_WAIT, 0 },
+	{ "held again: its release was forgotten", { QUEUED, .f.seen = &held_job },
 	  DECISION_RELEASE, 0 },
 	{ "held, but that was before its release",
-	  { QUEUED, .seen = &held_job, .release = { CALL_OK, NOW - 5, NOW } },
+	  { QUEUED, .f.seen = &held_job, .a.release = { CALL_OK, NOW - 5, NOW } },
 	  DECISION_WAIT, 0 },
-	{ "requeued before its lbrun began", { QUEUED, .seen = &requeued_job }, DECISION_WAIT, 0 },
+	{ "requeued before its lbrun began", { QUEUED, .f.seen = &requeued_job }, DECISION_WAIT, 0 },
 	{ "requeued, its record is due",
-	  { RUNNING, .seen = &requeued_job, .ended_ms = NOW - ENDING_MS + 1 }, DECISION_WAIT, 0 },
+	  { RUNNING, .f.seen = &requeued_job, .a.ended_ms = NOW - ENDING_MS + 1 }, DECISION_WAIT, 0 },
 	{ "requeued, without a record",
-	  { RUNNING, .seen = &requeued_job, .ended_ms = NOW - ENDING_MS }, DECISION_END,
+	  { RUNNING, .f.seen = &requeued_job, .a.ended_ms = NOW - ENDING_MS }, DECISION_END,
 	  CAUSE_PREEMPTED },
 	{ "requeued, told to end by a signal",
-	  { RUNNING, .seen = &requeued_job, .ended_ms = NOW, .exited = true, .exit_cause = CAUSE_LOST },
+	  { RUNNING, .f.seen = &requeued_job, .a.ended_ms = NOW, .f.exited = true, .a.exit.cause = CAUSE_LOST },
 	  DECISION_END, CAUSE_PREEMPTED },
 	{ "requeued, but it was done",
-	  { RUNNING, .seen = &requeued_job, .ended_ms = NOW, .exited = true,
-	    .exit_cause = CAUSE_COMPLETED }, DECISION_END, CAUSE_COMPLETED },
+	  { RUNNING, .f.seen = &requeued_job, .a.ended_ms = NOW, .f.exited = true,
+	    .a.exit.cause = CAUSE_COMPLETED }, DECISION_END, CAUSE_COMPLETED },
 	{ "waits again, never requeued, and its lbrun was ended: its start is forgotten",
-	  { RUNNING, .seen = &held_job, .ended_ms = NOW, .exited = true, .exit_cause = CAUSE_LOST },
+	  { RUNNING, .f.seen = &held_job, .a.ended_ms = NOW, .f.exited = true, .a.exit.cause = CAUSE_LOST },
 	  DECISION_END, CAUSE_PREEMPTED },
 	{ "the same, and its record is due",
-	  { RUNNING, .seen = &pending_job, .ended_ms = NOW - ENDING_MS + 1 }, DECISION_WAIT, 0 },
-	{ "the same, without a record", { RUNNING, .seen = &held_job, .ended_ms = NOW - ENDING_MS },
+	  { RUNNING, .f.seen = &pending_job, .a.ended_ms = NOW - ENDING_MS + 1 }, DECISION_WAIT, 0 },
+	{ "the same, without a record", { RUNNING, .f.seen = &held_job, .a.ended_ms = NOW - ENDING_MS },
 	  DECISION_END, CAUSE_PREEMPTED },
-	{ "waits, said a poll from before the claim", { RUNNING, .seen = &pending_job },
+	{ "waits, said a poll from before the claim", { RUNNING, .f.seen = &pending_job },
 	  DECISION_WAIT, 0 },
-	{ "held by somebody else", { QUEUED, .seen = &held_job, .was_waiting = true },
+	{ "held by somebody else", { QUEUED, .f.seen = &held_job, .a.was_waiting = true },
 	  DECISION_WAIT, 0 },
-	{ "started, says the scheduler", { QUEUED, .seen = &running_job }, DECISION_START, 0 },
-	{ "started, says the claim", { QUEUED, .seen = &pending_job, .claimed = true },
+	{ "started, says the scheduler", { QUEUED, .f.seen = &running_job }, DECISION_START, 0 },
+	{ "started, says the claim", { QUEUED, .f.seen = &pending_job, .a.claimed = true },
 	  DECISION_START, 0 },
 	{ "lost before it started", { QUEUED }, DECISION_END, CAUSE_LAUNCH_FAIL },
-	{ "not seen, but the poll is too old", { QUEUED, .poll_ms = A_MINUTE_AGO - 1 },
+	{ "not seen, but the poll is too old", { QUEUED, .f.poll_ms = A_MINUTE_AGO - 1 },
 	  DECISION_WAIT, 0 },
-	{ "running", { RUNNING, .seen = &running_job }, DECISION_WAIT, 0 },
+	{ "running", { RUNNING, .f.seen = &running_job }, DECISION_WAIT, 0 },
 	{ "lbrun said why",
-	  { RUNNING, .seen = &running_job, .exited = true, .exit_cause = CAUSE_CRASH },
+	  { RUNNING, .f.seen = &running_job, .f.exited = true, .a.exit.cause = CAUSE_CRASH },
 	  DECISION_END, CAUSE_CRASH },
 	{ "lbrun does not know, the scheduler does",
-	  { RUNNING, .seen = &failed_node, .exited = true, .exit_cause = CAUSE_LOST },
+	  { RUNNING, .f.seen = &failed_node, .f.exited = true, .a.exit.cause = CAUSE_LOST },
 	  DECISION_END, CAUSE_NODE_FAIL },
 	{ "lbrun does not know, the scheduler not yet",
-	  { RUNNING, .seen = &running_job, .exited = true, .exit_cause = CAUSE_LOST },
+	  { RUNNING, .f.seen = &running_job, .f.exited = true, .a.exit.cause = CAUSE_LOST },
 	  DECISION_WAIT, 0 },
-	{ "over just now, no record yet", { RUNNING, .seen = &failed_node, .ended_ms = NOW },
+	{ "over just now, no record yet", { RUNNING, .f.seen = &failed_node, .a.ended_ms = NOW },
 	  DECISION_WAIT, 0 },
 	{ "over for a while, no record",
-	  { RUNNING, .seen = &failed_node, .ended_ms = A_MINUTE_AGO }, DECISION_END, CAUSE_NODE_FAIL },
+	  { RUNNING, .f.seen = &failed_node, .a.ended_ms = A_MINUTE_AGO }, DECISION_END, CAUSE_NODE_FAIL },
 	{ "it ended well, and lbrun never began",
-	  { QUEUED, .seen = &done_job, .ended_ms = A_MINUTE_AGO }, DECISION_END, CAUSE_LAUNCH_FAIL },
+	  { QUEUED, .f.seen = &done_job, .a.ended_ms = A_MINUTE_AGO }, DECISION_END, CAUSE_LAUNCH_FAIL },
 	{ "cancelled while it waited: a person's scancel",
-	  { QUEUED, .seen = &cancelled_job, .ended_ms = A_MINUTE_AGO }, DECISION_END, CAUSE_KILLED },
+	  { QUEUED, .f.seen = &cancelled_job, .a.ended_ms = A_MINUTE_AGO }, DECISION_END, CAUSE_KILLED },
 	{ "cancelled on its node before lbrun began: slurmd could not launch it",
-	  { QUEUED, .seen = &cancelled_on_its_node, .ended_ms = A_MINUTE_AGO },
+	  { QUEUED, .f.seen = &cancelled_on_its_node, .a.ended_ms = A_MINUTE_AGO },
 	  DECISION_END, CAUSE_LAUNCH_FAIL },
 	{ "cancelled on its node after a while, and lbrun never began",
-	  { QUEUED, .seen = &cancelled_late, .ended_ms = A_MINUTE_AGO },
+	  { QUEUED, .f.seen = &cancelled_late, .a.ended_ms = A_MINUTE_AGO },
 	  DECISION_END, CAUSE_LAUNCH_FAIL },
 	{ "cancelled under an lbrun that ran for long: a person's scancel",
-	  { RUNNING, .seen = &cancelled_late, .ended_ms = A_MINUTE_AGO },
+	  { RUNNING, .f.seen = &cancelled_late, .a.ended_ms = A_MINUTE_AGO },
 	  DECISION_END, CAUSE_KILLED },
 	{ "cancelled moments after its start: slurmd had it already, perhaps",
-	  { RUNNING, .seen = &cancelled_on_its_node, .ended_ms = A_MINUTE_AGO },
+	  { RUNNING, .f.seen = &cancelled_on_its_node, .a.ended_ms = A_MINUTE_AGO },
 	  DECISION_END, CAUSE_LOST },
 	{ "the same, and lbrun was told to end",
-	  { RUNNING, .seen = &cancelled_on_its_node, .ended_ms = A_MINUTE_AGO, .exited = true,
-	    .exit_cause = CAUSE_LOST }, DECISION_END, CAUSE_LOST },
+	  { RUNNING, .f.seen = &cancelled_on_its_node, .a.ended_ms = A_MINUTE_AGO, .f.exited = true,
+	    .a.exit.cause = CAUSE_LOST }, DECISION_END, CAUSE_LOST },
 	{ "the same, and lbrun knows of a person's order",
-	  { RUNNING, .seen = &cancelled_on_its_node, .ended_ms = A_MINUTE_AGO, .exited = true,
-	    .exit_cause = CAUSE_KILLED }, DECISION_END, CAUSE_KILLED },
+	  { RUNNING, .f.seen = &cancelled_on_its_node, .a.ended_ms = A_MINUTE_AGO, .f.exited = true,
+	    .a.exit.cause = CAUSE_KILLED }, DECISION_END, CAUSE_KILLED },
 	{ "the same, and somebody may know who it was",
-	  { RUNNING, .seen = &cancelled_on_its_node, .ended_ms = A_MINUTE_AGO, .may_recall = true },
+	  { RUNNING, .f.seen = &cancelled_on_its_node, .a.ended_ms = A_MINUTE_AGO, .f.may_recall = true },
 	  DECISION_RECALL, 0 },
 	{ "… who has not heard of it yet",
-	  { RUNNING, .seen = &cancelled_on_its_node, .ended_ms = A_MINUTE_AGO, .may_recall = true,
-	    .recall = { CALL_GONE, NOW - 9, NOW - 1 } }, DECISION_WAIT, 0 },
+	  { RUNNING, .f.seen = &cancelled_on_its_node, .a.ended_ms = A_MINUTE_AGO, .f.may_recall = true,
+	    .a.recall = { CALL_GONE, NOW - 9, NOW - 1 } }, DECISION_WAIT, 0 },
 	{ "… and is asked again",
-	  { RUNNING, .seen = &cancelled_on_its_node, .ended_ms = A_MINUTE_AGO, .may_recall = true,
-	    .recall = { CALL_GONE, 1, NOW - RECHECK_MS } }, DECISION_RECALL, 0 },
+	  { RUNNING, .f.seen = &cancelled_on_its_node, .a.ended_ms = A_MINUTE_AGO, .f.may_recall = true,
+	    .a.recall = { CALL_GONE, 1, NOW - RECHECK_MS } }, DECISION_RECALL, 0 },
 	{ "… but not for ever",
-	  { RUNNING, .seen = &cancelled_on_its_node, .ended_ms = NOW - WHO_MS, .may_recall = true,
-	    .recall = { CALL_GONE, 1, NOW - RECHECK_MS } }, DECISION_END, CAUSE_LOST },
+	  { RUNNING, .f.seen = &cancelled_on_its_node, .a.ended_ms = NOW - WHO_MS, .f.may_recall = true,
+	    .a.recall = { CALL_GONE, 1, NOW - RECHECK_MS } }, DECISION_END, CAUSE_LOST },
 	{ "… and cannot be asked",
-	  { RUNNING, .seen = &cancelled_on_its_node, .ended_ms = A_MINUTE_AGO, .may_recall = true,
-	    .recall = { CALL_DOWN, 1, NOW } }, DECISION_END, CAUSE_LOST },
+	  { RUNNING, .f.seen = &cancelled_on_its_node, .a.ended_ms = A_MINUTE_AGO, .f.may_recall = true,
+	    .a.recall = { CALL_DOWN, 1, NOW } }, DECISION_END, CAUSE_LOST },
 	{ "it was a person, by the uid",
-	  { RUNNING, .seen = &cancelled_on_its_node, .ended_ms = A_MINUTE_AGO, .may_recall = true,
-	    .recall = { .state = CALL_OK }, .recalled = { CAUSE_KILLED, -1, 15, "CANCELLED",
+	  { RUNNING, .f.seen = &cancelled_on_its_node, .a.ended_ms = A_MINUTE_AGO, .f.may_recall = true,
+	    .a.recall = { .state = CALL_OK }, .a.recalled = { CAUSE_KILLED, -1, 15, "CANCELLED",
 	    .has_canceller = true, .canceller = 1000 } }, DECISION_END, CAUSE_KILLED },
 	{ "a person, before lbrun began",
-	  { QUEUED, .seen = &cancelled_on_its_node, .ended_ms = A_MINUTE_AGO, .may_recall = true,
-	    .recall = { .state = CALL_OK }, .recalled = { CAUSE_KILLED, -1, 0, "CANCELLED",
+	  { QUEUED, .f.seen = &cancelled_on_its_node, .a.ended_ms = A_MINUTE_AGO, .f.may_recall = true,
+	    .a.recall = { .state = CALL_OK }, .a.recalled = { CAUSE_KILLED, -1, 0, "CANCELLED",
 	    .has_canceller = true, .canceller = 1000 } }, DECISION_END, CAUSE_KILLED },
 	{ "it was root, as whom slurmd runs",
-	  { RUNNING, .seen = &cancelled_on_its_node, .ended_ms = A_MINUTE_AGO, .may_recall = true,
-	    .recall = { .state = CALL_OK }, .recalled = { CAUSE_KILLED, -1, 15, "CANCELLED",
+	  { RUNNING, .f.seen = &cancelled_on_its_node, .a.ended_ms = A_MINUTE_AGO, .f.may_recall = true,
+	    .a.recall = { .state = CALL_OK }, .a.recalled = { CAUSE_KILLED, -1, 15, "CANCELLED",
 	    .has_canceller = true, .canceller = 0 } }, DECISION_END, CAUSE_LOST },
 	{ "it was who slurmd runs as",
-	  { RUNNING, .seen = &cancelled_on_its_node, .ended_ms = A_MINUTE_AGO, .may_recall = true,
-	    .node_uid = 1000, .recall = { .state = CALL_OK },
-	    .recalled = { CAUSE_KILLED, -1, 15, "CANCELLED", .has_canceller = true,
+	  { RUNNING, .f.seen = &cancelled_on_its_node, .a.ended_ms = A_MINUTE_AGO, .f.may_recall = true,
+	    .f.node_uid = 1000, .a.recall = { .state = CALL_OK },
+	    .a.recalled = { CAUSE_KILLED, -1, 15, "CANCELLED", .has_canceller = true,
 	    .canceller = 1000 } }, DECISION_END, CAUSE_LOST },
 	{ "forgotten, remembered as cancelled moments after its start",
-	  { RUNNING, .may_recall = true, .recall = { .state = CALL_OK },
-	    .recalled = { CAUSE_KILLED, -1, 15, "CANCELLED", .had_nodes = true, .start_time = 5,
+	  { RUNNING, .f.may_recall = true, .a.recall = { .state = CALL_OK },
+	    .a.recalled = { CAUSE_KILLED, -1, 15, "CANCELLED", .had_nodes = true, .start_time = 5,
 	    .end_time = 6 } }, DECISION_END, CAUSE_LOST },
 	{ "forgotten, remembered as cancelled after a while",
-	  { RUNNING, .may_recall = true, .recall = { .state = CALL_OK },
-	    .recalled = { CAUSE_KILLED, -1, 15, "CANCELLED", .had_nodes = true, .start_time = 5,
+	  { RUNNING, .f.may_recall = true, .a.recall = { .state = CALL_OK },
+	    .a.recalled = { CAUSE_KILLED, -1, 15, "CANCELLED", .had_nodes = true, .start_time = 5,
 	    .end_time = 5000 } }, DECISION_END, CAUSE_KILLED },
 	{ "it ended well, and lbrun did not say so",
-	  { RUNNING, .seen = &done_job, .ended_ms = A_MINUTE_AGO }, DECISION_END, CAUSE_LOST },
+	  { RUNNING, .f.seen = &done_job, .a.ended_ms = A_MINUTE_AGO }, DECISION_END, CAUSE_LOST },
 	{ "its time is up, lbrun is at work still",
-	  { RUNNING, .seen = &ending_job, .ended_ms = NOW - 10000 }, DECISION_WAIT, 0 },
+	  { RUNNING, .f.seen = &ending_job, .a.ended_ms = NOW - 10000 }, DECISION_WAIT, 0 },
 	{ "its time is up, and lbrun never said so",
-	  { RUNNING, .seen = &ending_job, .ended_ms = A_MINUTE_AGO }, DECISION_END, CAUSE_TIMEOUT },
+	  { RUNNING, .f.seen = &ending_job, .a.ended_ms = A_MINUTE_AGO }, DECISION_END, CAUSE_TIMEOUT },
 	{ "forgotten, but it was heard of a minute ago", { RUNNING }, DECISION_WAIT, 0 },
-	{ "forgotten, and there is somebody to ask", { RUNNING, .may_recall = true },
+	{ "forgotten, and there is somebody to ask", { RUNNING, .f.may_recall = true },
 	  DECISION_RECALL, 0 },
-	{ "forgotten, and asked", { RUNNING, .may_recall = true, .recall = { .state = CALL_OPEN } },
+	{ "forgotten, and asked", { RUNNING, .f.may_recall = true, .a.recall = { .state = CALL_OPEN } },
 	  DECISION_WAIT, 0 },
 	{ "forgotten, remembered",
-	  { RUNNING, .may_recall = true, .recall = { .state = CALL_OK },
-	    .recalled = { CAUSE_NODE_FAIL, -1, 0, "NODE_FAIL" } }, DECISION_END, CAUSE_NODE_FAIL },
+	  { RUNNING, .f.may_recall = true, .a.recall = { .state = CALL_OK },
+	    .a.recalled = { CAUSE_NODE_FAIL, -1, 0, "NODE_FAIL" } }, DECISION_END, CAUSE_NODE_FAIL },
 	{ "forgotten, remembered, but heard of just now",
-	  { RUNNING, .may_recall = true, .recall = { .state = CALL_OK }, .heard_ms = NOW - 1,
-	    .recalled = { CAUSE_NODE_FAIL, -1, 0, "NODE_FAIL" } }, DECISION_WAIT, 0 },
+	  { RUNNING, .f.may_recall = true, .a.recall = { .state = CALL_OK }, .a.heard_ms = NOW - 1,
+	    .a.recalled = { CAUSE_NODE_FAIL, -1, 0, "NODE_FAIL" } }, DECISION_WAIT, 0 },
 	{ "forgotten, said to have ended well without a record",
-	  { RUNNING, .may_recall = true, .recall = { .state = CALL_OK },
-	    .recalled = { CAUSE_COMPLETED, 0, 0, "COMPLETED" } }, DECISION_END, CAUSE_LOST },
+	  { RUNNING, .f.may_recall = true, .a.recall = { .state = CALL_OK },
+	    .a.recalled = { CAUSE_COMPLETED, 0, 0, "COMPLETED" } }, DECISION_END, CAUSE_LOST },
 	{ "forgotten by all, a moment ago",
-	  { RUNNING, .may_recall = true, .recall = { CALL_GONE, NOW - 5, NOW } }, DECISION_WAIT, 0 },
+	  { RUNNING, .f.may_recall = true, .a.recall = { CALL_GONE, NOW - 5, NOW } }, DECISION_WAIT, 0 },
 	{ "forgotten by all, a while ago: accounting may have been late",
-	  { RUNNING, .may_recall = true, .recall = { CALL_GONE, 0, NOW - RECALL_MS } },
+	  { RUNNING, .f.may_recall = true, .a.recall = { CALL_GONE, 0, NOW - RECALL_MS } },
 	  DECISION_RECALL, 0 },
 	{ "forgotten by all and silent",
-	  { RUNNING, .may_recall = true, .recall = { CALL_DOWN, 0, LONG_AGO },
-	    .watching_since_ms = LONG_AGO, .heard_ms = LONG_AGO }, DECISION_END, CAUSE_LOST },
+	  { RUNNING, .f.may_recall = true, .a.recall = { CALL_DOWN, 0, LONG_AGO },
+	    .a.watching_since_ms = LONG_AGO, .a.heard_ms = LONG_AGO }, DECISION_END, CAUSE_LOST },
 	{ "forgotten, never an answer, and silent",
-	  { RUNNING, .may_recall = true, .recall = { .state = CALL_OPEN },
-	    .watching_since_ms = LONG_AGO, .heard_ms = LONG_AGO }, DECISION_END, CAUSE_LOST },
+	  { RUNNING, .f.may_recall = true, .a.recall = { .state = CALL_OPEN },
+	    .a.watching_since_ms = LONG_AGO, .a.heard_ms = LONG_AGO }, DECISION_END, CAUSE_LOST },
 	{ "lbrun does not know, the scheduler forgot, and nobody is to be asked",
-	  { RUNNING, .exited = true, .exit_cause = CAUSE_LOST }, DECISION_END, CAUSE_LOST },
+	  { RUNNING, .f.exited = true, .a.exit.cause = CAUSE_LOST }, DECISION_END, CAUSE_LOST },
 	{ "lbrun does not know, the scheduler forgot",
-	  { RUNNING, .may_recall = true, .exited = true, .exit_cause = CAUSE_LOST },
+	  { RUNNING, .f.may_recall = true, .f.exited = true, .a.exit.cause = CAUSE_LOST },
 	  DECISION_RECALL, 0 },
 	{ "lbrun does not know, the scheduler forgot, accounting knows",
-	  { RUNNING, .may_recall = true, .exited = true, .exit_cause = CAUSE_LOST,
-	    .recall = { .state = CALL_OK }, .recalled = { CAUSE_PREEMPTED, -1, 0, "PREEMPTED" } },
+	  { RUNNING, .f.may_recall = true, .f.exited = true, .a.exit.cause = CAUSE_LOST,
+	    .a.recall = { .state = CALL_OK }, .a.recalled = { CAUSE_PREEMPTED, -1, 0, "PREEMPTED" } },
 	  DECISION_END, CAUSE_PREEMPTED },
 	{ "lbrun does not know, nor does anybody",
-	  { RUNNING, .may_recall = true, .exited = true, .exit_cause = CAUSE_LOST,
-	    .recall = { CALL_GONE, NOW, NOW } }, DECISION_END, CAUSE_LOST },
+	  { RUNNING, .f.may_recall = true, .f.exited = true, .a.exit.cause = CAUSE_LOST,
+	    .a.recall = { CALL_GONE, NOW, NOW } }, DECISION_END, CAUSE_LOST },
 	{ "forgotten and silent",
-	  { RUNNING, .watching_since_ms = LONG_AGO, .heard_ms = LONG_AGO }, DECISION_END, CAUSE_LOST },
+	  { RUNNING, .a.watching_since_ms = LONG_AGO, .a.heard_ms = LONG_AGO }, DECISION_END, CAUSE_LOST },
 
 	/* node memory must not wall a job in */
 	{ "no node is left, for what was excluded",
-	  { QUEUED, .seen = &job_without_node, .excludes = true }, DECISION_END, CAUSE_LAUNCH_FAIL },
-	{ "no node is left, and nothing was excluded", { QUEUED, .seen = &job_without_node },
+	  { QUEUED, .f.seen = &job_without_node, .f.excludes = true }, DECISION_END, CAUSE_LAUNCH_FAIL },
+	{ "no node is left, and nothing was excluded", { QUEUED, .f.seen = &job_without_node },
 	  DECISION_WAIT, 0 },
 	{ "idle nodes are excluded, and it has not waited for long",
-	  { QUEUED, .seen = &idle_beside_job, .excludes = true, .patience_ms = 60001 }, DECISION_WAIT, 0 },
+	  { QUEUED, .f.seen = &idle_beside_job, .f.excludes = true, .f.patience_ms = 60001 }, DECISION_WAIT, 0 },
 	{ "idle nodes are excluded, and it has",
-	  { QUEUED, .seen = &idle_beside_job, .excludes = true, .watching_since_ms = NOW - 5000, .patience_ms = 5000 },
+	  { QUEUED, .f.seen = &idle_beside_job, .f.excludes = true, .a.watching_since_ms = NOW - 5000, .f.patience_ms = 5000 },
 	  DECISION_END, CAUSE_LAUNCH_FAIL },
 	{ "idle nodes are excluded by its owner",
-	  { QUEUED, .seen = &idle_beside_job, .watching_since_ms = NOW - 5000, .patience_ms = 5000 }, DECISION_WAIT, 0 },
+	  { QUEUED, .f.seen = &idle_beside_job, .a.watching_since_ms = NOW - 5000, .f.patience_ms = 5000 }, DECISION_WAIT, 0 },
 	{ "pending for long, and nothing that it avoids is idle",
-	  { QUEUED, .seen = &pending_job, .excludes = true, .watching_since_ms = NOW - 5000, .patience_ms = 5000 },
+	  { QUEUED, .f.seen = &pending_job, .f.excludes = true, .a.watching_since_ms = NOW - 5000, .f.patience_ms = 5000 },
 	  DECISION_WAIT, 0 },
-	{ "pending, with nodes excluded", { QUEUED, .seen = &pending_job, .excludes = true },
+	{ "pending, with nodes excluded", { QUEUED, .f.seen = &pending_job, .f.excludes = true },
 	  DECISION_WAIT, 0 },
 
 	/* a dependency that failed: the verdict stays */
-	{ "it depends on what failed", { QUEUED, .seen = &doomed_job }, DECISION_END,
+	{ "it depends on what failed", { QUEUED, .f.seen = &doomed_job }, DECISION_END,
 	  CAUSE_LAUNCH_FAIL },
 	{ "it depended on what failed, and Slurm cancelled it for that",
-	  { QUEUED, .seen = &doomed_and_cancelled, .ended_ms = A_MINUTE_AGO }, DECISION_END,
+	  { QUEUED, .f.seen = &doomed_and_cancelled, .a.ended_ms = A_MINUTE_AGO }, DECISION_END,
 	  CAUSE_LAUNCH_FAIL },
-	{ "the same, while it is held", { HELD, .seen = &doomed_job }, DECISION_END,
+	{ "the same, while it is held", { HELD, .f.seen = &doomed_job }, DECISION_END,
 	  CAUSE_LAUNCH_FAIL },
 	{ "the attempt that never could start has ended",
-	  { ENDED(CAUSE_LAUNCH_FAIL), .blame_run = true, .is_final = true }, DECISION_MOVE, RUN_FAILED },
+	  { ENDED(CAUSE_LAUNCH_FAIL), .a.blame_run = true, .a.is_final = true }, DECISION_MOVE, RUN_FAILED },
 
 	/* orders */
-	{ "killed while pending", { QUEUED, .wanted = ORDER_KILL, .seen = &pending_job },
+	{ "killed while pending", { QUEUED, .f.wanted = ORDER_KILL, .f.seen = &pending_job },
 	  DECISION_MOVE, RUN_STOPPING },
 	{ "stopping a pending job",
-	  { ATTEMPT(RUN_STOPPING, ATTEMPT_QUEUED), .wanted = ORDER_KILL, .seen = &pending_job },
+	  { ATTEMPT(RUN_STOPPING, ATTEMPT_QUEUED), .f.wanted = ORDER_KILL, .f.seen = &pending_job },
 	  DECISION_CANCEL, 0 },
-	{ "stopping politely", { STOPPING, .seen = &running_job }, DECISION_SIGNAL, SIGTERM },
-	{ "stopping at once", { STOPPING, .wanted = ORDER_KILL_NOW, .seen = &running_job },
+	{ "stopping politely", { STOPPING, .f.seen = &running_job }, DECISION_SIGNAL, SIGTERM },
+	{ "stopping at once", { STOPPING, .f.wanted = ORDER_KILL_NOW, .f.seen = &running_job },
 	  DECISION_SIGNAL, SIGQUIT },
 	{ "asked politely, now at once",
-	  { STOPPING, .wanted = ORDER_KILL_NOW, .seen = &running_job, .signalled = SIGTERM,
-	    .signal = { CALL_OK, NOW, NOW } }, DECISION_SIGNAL, SIGQUIT },
+	  { STOPPING, .f.wanted = ORDER_KILL_NOW, .f.seen = &running_job, .a.signalled = SIGTERM,
+	    .a.signal = { CALL_OK, NOW, NOW } }, DECISION_SIGNAL, SIGQUIT },
 	{ "waiting for its grace",
-	  { STOPPING, .seen = &running_job, .signalled = SIGTERM,
-	    .signal = { CALL_OK, NOW - 1000, NOW } }, DECISION_WAIT, 0 },
+	  { STOPPING, .f.seen = &running_job, .a.signalled = SIGTERM,
+	    .a.signal = { CALL_OK, NOW - 1000, NOW } }, DECISION_WAIT, 0 },
 	{ "its grace is over",
-	  { STOPPING, .seen = &running_job, .signalled = SIGTERM,
-	    .signal = { CALL_OK, A_MINUTE_AGO, A_MINUTE_AGO } }, DECISION_CANCEL, 0 },
-	{ "killed, lbrun's word", { STOPPING, .exited = true, .exit_cause = CAUSE_ERROR },
+	  { STOPPING, .f.seen = &running_job, .a.signalled = SIGTERM,
+	    .a.signal = { CALL_OK, A_MINUTE_AGO, A_MINUTE_AGO } }, DECISION_CANCEL, 0 },
+	{ "killed, lbrun's word", { STOPPING, .f.exited = true, .a.exit.cause = CAUSE_ERROR },
 	  DECISION_END, CAUSE_KILLED },
 	{ "it was done before the order came",
-	  { STOPPING, .exited = true, .exit_cause = CAUSE_COMPLETED }, DECISION_END, CAUSE_COMPLETED },
+	  { STOPPING, .f.exited = true, .a.exit.cause = CAUSE_COMPLETED }, DECISION_END, CAUSE_COMPLETED },
 	{ "killed, the scheduler's word",
-	  { STOPPING, .seen = &cancelled_job, .ended_ms = A_MINUTE_AGO }, DECISION_END, CAUSE_KILLED },
+	  { STOPPING, .f.seen = &cancelled_job, .a.ended_ms = A_MINUTE_AGO }, DECISION_END, CAUSE_KILLED },
 	{ "gone",
-	  { ATTEMPT(RUN_STOPPING, ATTEMPT_QUEUED), .wanted = ORDER_KILL }, DECISION_END, CAUSE_KILLED },
+	  { ATTEMPT(RUN_STOPPING, ATTEMPT_QUEUED), .f.wanted = ORDER_KILL }, DECISION_END, CAUSE_KILLED },
 	{ "killed in back-off",
-	  { ENDED(CAUSE_CRASH), .state = RUN_BACKOFF, .wanted = ORDER_KILL, .backoff_left_ms = 99 },
+	  { ENDED(CAUSE_CRASH), .f.state = RUN_BACKOFF, .f.wanted = ORDER_KILL, .f.backoff_left_ms = 99 },
 	  DECISION_MOVE, RUN_KILLED },
 
 	/* hold and release */
-	{ "held before it began", { .state = RUN_CREATED, .wanted = ORDER_HOLD },
+	{ "held before it began", { .f.state = RUN_CREATED, .f.wanted = ORDER_HOLD },
 	  DECISION_MOVE, RUN_HELD },
-	{ "on hold", { .state = RUN_HELD, .wanted = ORDER_HOLD }, DECISION_WAIT, 0 },
-	{ "released", { .state = RUN_HELD }, DECISION_MOVE, RUN_CREATED },
-	{ "on hold, killed", { .state = RUN_HELD, .wanted = ORDER_KILL }, DECISION_MOVE, RUN_KILLED },
+	{ "on hold", { .f.state = RUN_HELD, .f.wanted = ORDER_HOLD }, DECISION_WAIT, 0 },
+	{ "released", { .f.state = RUN_HELD }, DECISION_MOVE, RUN_CREATED },
+	{ "on hold, killed", { .f.state = RUN_HELD, .f.wanted = ORDER_KILL }, DECISION_MOVE, RUN_KILLED },
 	{ "hold in back-off",
-	  { ENDED(CAUSE_CRASH), .state = RUN_BACKOFF, .wanted = ORDER_HOLD, .backoff_left_ms = 99 },
+	  { ENDED(CAUSE_CRASH), .f.state = RUN_BACKOFF, .f.wanted = ORDER_HOLD, .f.backoff_left_ms = 99 },
 	  DECISION_MOVE, RUN_HELD },
-	{ "hold while pending", { QUEUED, .wanted = ORDER_HOLD, .seen = &pending_job },
+	{ "hold while pending", { QUEUED, .f.wanted = ORDER_HOLD, .f.seen = &pending_job },
 	  DECISION_MOVE, RUN_STOPPING },
-	{ "hold while running", { RUNNING, .wanted = ORDER_HOLD, .seen = &running_job },
+	{ "hold while running", { RUNNING, .f.wanted = ORDER_HOLD, .f.seen = &running_job },
 	  DECISION_MOVE, RUN_STOPPING },
-	{ "holding, politely", { HOLDING, .seen = &running_job }, DECISION_SIGNAL, SIGTERM },
+	{ "holding, politely", { HOLDING, .f.seen = &running_job }, DECISION_SIGNAL, SIGTERM },
 	{ "a checkpoint may take longer than a kill",
-	  { HOLDING, .seen = &running_job, .signalled = SIGTERM,
-	    .signal = { CALL_OK, A_MINUTE_AGO, A_MINUTE_AGO } }, DECISION_WAIT, 0 },
+	  { HOLDING, .f.seen = &running_job, .a.signalled = SIGTERM,
+	    .a.signal = { CALL_OK, A_MINUTE_AGO, A_MINUTE_AGO } }, DECISION_WAIT, 0 },
 	{ "holding, then killed: the shorter grace begins",
-	  { HOLDING, .wanted = ORDER_KILL, .seen = &running_job, .signalled = SIGTERM,
-	    .signal = { CALL_OK, A_MINUTE_AGO, A_MINUTE_AGO } }, DECISION_SIGNAL, SIGTERM },
-	{ "its attempt has ended", { ENDED(CAUSE_KILLED), .state = RUN_STOPPING, .wanted = ORDER_HOLD },
+	  { HOLDING, .f.wanted = ORDER_KILL, .f.seen = &running_job, .a.signalled = SIGTERM,
+	    .a.signal = { CALL_OK, A_MINUTE_AGO, A_MINUTE_AGO } }, DECISION_SIGNAL, SIGTERM },
+	{ "its attempt has ended", { ENDED(CAUSE_KILLED), .f.state = RUN_STOPPING, .f.wanted = ORDER_HOLD },
 	  DECISION_MOVE, RUN_HELD },
 	{ "it was done before the hold came",
-	  { ENDED(CAUSE_COMPLETED), .state = RUN_STOPPING, .wanted = ORDER_HOLD },
+	  { ENDED(CAUSE_COMPLETED), .f.state = RUN_STOPPING, .f.wanted = ORDER_HOLD },
 	  DECISION_MOVE, RUN_COMPLETED },
 	{ "released too early: it was told to end, and does",
-	  { HOLDING, .wanted = ORDER_RUN, .seen = &running_job, .signalled = SIGTERM,
-	    .signal = { CALL_OK, NOW - 1000, NOW } }, DECISION_WAIT, 0 },
+	  { HOLDING, .f.wanted = ORDER_RUN, .f.seen = &running_job, .a.signalled = SIGTERM,
+	    .a.signal = { CALL_OK, NOW - 1000, NOW } }, DECISION_WAIT, 0 },
 	{ "released too early, an earlier lbd's hold",
-	  { HOLDING, .wanted = ORDER_RUN, .seen = &running_job }, DECISION_SIGNAL, SIGTERM },
-	{ "released too early, now ended", { ENDED(CAUSE_KILLED), .state = RUN_STOPPING },
+	  { HOLDING, .f.wanted = ORDER_RUN, .f.seen = &running_job }, DECISION_SIGNAL, SIGTERM },
+	{ "released too early, now ended", { ENDED(CAUSE_KILLED), .f.state = RUN_STOPPING },
 	  DECISION_MOVE, RUN_HELD },
 	{ "a completed run, restarted, then killed",
-	  { ENDED(CAUSE_COMPLETED), .state = RUN_CREATED, .wanted = ORDER_KILL },
+	  { ENDED(CAUSE_COMPLETED), .f.state = RUN_CREATED, .f.wanted = ORDER_KILL },
 	  DECISION_MOVE, RUN_KILLED },
 
 	/* after an attempt */
 	{ "completed", { ENDED(CAUSE_COMPLETED) }, DECISION_MOVE, RUN_COMPLETED },
-	{ "completed all the same", { ENDED(CAUSE_COMPLETED), .wanted = ORDER_KILL },
+	{ "completed all the same", { ENDED(CAUSE_COMPLETED), .f.wanted = ORDER_KILL },
 	  DECISION_MOVE, RUN_COMPLETED },
-	{ "crashed", { ENDED(CAUSE_CRASH), .failures = 1 }, DECISION_MOVE, RUN_BACKOFF },
-	{ "crashed too often", { ENDED(CAUSE_CRASH), .failures = 3 }, DECISION_MOVE, RUN_FAILED },
-	{ "timeouts never count", { ENDED(CAUSE_TIMEOUT), .failures = 2 },
+	{ "crashed", { ENDED(CAUSE_CRASH), .f.failures = 1 }, DECISION_MOVE, RUN_BACKOFF },
+	{ "crashed too often", { ENDED(CAUSE_CRASH), .f.failures = 3 }, DECISION_MOVE, RUN_FAILED },
+	{ "timeouts never count", { ENDED(CAUSE_TIMEOUT), .f.failures = 2 },
 	  DECISION_MOVE, RUN_BACKOFF },
 	{ "a timeout after its launches had used the budget up: not the timeout's fault",
-	  { ENDED(CAUSE_TIMEOUT), .failures = 3 }, DECISION_MOVE, RUN_BACKOFF },
+	  { ENDED(CAUSE_TIMEOUT), .f.failures = 3 }, DECISION_MOVE, RUN_BACKOFF },
 	{ "preempted after its launches had used the budget up",
-	  { ENDED(CAUSE_PREEMPTED), .failures = 7 }, DECISION_MOVE, RUN_BACKOFF },
-	{ "a crash after that", { ENDED(CAUSE_CRASH), .failures = 4 }, DECISION_MOVE, RUN_FAILED },
+	  { ENDED(CAUSE_PREEMPTED), .f.failures = 7 }, DECISION_MOVE, RUN_BACKOFF },
+	{ "a crash after that", { ENDED(CAUSE_CRASH), .f.failures = 4 }, DECISION_MOVE, RUN_FAILED },
 	{ "never started, after others had used the budget up",
-	  { ENDED(CAUSE_LAUNCH_FAIL), .failures = 3, .unstarted = 1 }, DECISION_MOVE, RUN_BACKOFF },
+	  { ENDED(CAUSE_LAUNCH_FAIL), .f.failures = 3, .f.unstarted = 1 }, DECISION_MOVE, RUN_BACKOFF },
 	{ "an exit code that means never",
-	  { ENDED(CAUSE_ERROR), .exit_code = 42 }, DECISION_MOVE, RUN_FAILED },
+	  { ENDED(CAUSE_ERROR), .a.exit_code = 42 }, DECISION_MOVE, RUN_FAILED },
 	{ "no valid checkpoint: only a person can help",
-	  { ENDED(CAUSE_ERROR), .blame_run = true, .is_final = true }, DECISION_MOVE, RUN_FAILED },
+	  { ENDED(CAUSE_ERROR), .a.blame_run = true, .a.is_final = true }, DECISION_MOVE, RUN_FAILED },
 	{ "killed", { ENDED(CAUSE_KILLED) }, DECISION_MOVE, RUN_KILLED },
 	{ "it never started, and that is its own fault",
-	  { ENDED(CAUSE_LAUNCH_FAIL), .ever_trained = false, .blame_run = true, .failures = 1 },
+	  { ENDED(CAUSE_LAUNCH_FAIL), .f.ever_trained = false, .a.blame_run = true, .f.failures = 1 },
 	  DECISION_MOVE, RUN_FAILED },
-	{ "the scheduler lost it", { ENDED(CAUSE_LAUNCH_FAIL), .unstarted = 1 },
+	{ "the scheduler lost it", { ENDED(CAUSE_LAUNCH_FAIL), .f.unstarted = 1 },
 	  DECISION_MOVE, RUN_BACKOFF },
-	{ "in back-off", { ENDED(CAUSE_CRASH), .state = RUN_BACKOFF, .backoff_left_ms = 500 },
+	{ "in back-off", { ENDED(CAUSE_CRASH), .f.state = RUN_BACKOFF, .f.backoff_left_ms = 500 },
 	  DECISION_WAIT, 0 },
-	{ "back-off is over", { ENDED(CAUSE_CRASH), .state = RUN_BACKOFF }, DECISION_NEW_ATTEMPT, 0 },
+	{ "back-off is over", { ENDED(CAUSE_CRASH), .f.state = RUN_BACKOFF }, DECISION_NEW_ATTEMPT, 0 },
 };
 /* clang-format on */
 
@@ -506,7 +517,7 @@ static void every_case(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct decision d = reconcile(&cases[i].facts, &policy, NOW);
+		struct decision d = decide(&cases[i].known);
 
 		if (d.kind != cases[i].kind || detail_of(&d) != cases[i].detail)
 			fail_msg("%s: %s %d, expected %s %d", cases[i].when, decision_name(d.kind),
@@ -520,28 +531,35 @@ static void what_walls_a_run_in(void **state)
 {
 	static const struct {
 		const char *when;
-		struct facts facts;
+		struct known known;
 		bool has_no_eligible_node;
 	} ends[] = {
-		{ "refused", { SUBMITTING, .excludes = true, .submit = { CALL_REFUSED } }, true },
-		{ "refused, nothing excluded", { SUBMITTING, .submit = { CALL_REFUSED } }, false },
+		{ "refused",
+		  { SUBMITTING, .f.excludes = true, .a.submit = { CALL_REFUSED } },
+		  true },
+		{ "refused, nothing excluded",
+		  { SUBMITTING, .a.submit = { CALL_REFUSED } },
+		  false },
 		{ "no node is left",
-		  { QUEUED, .seen = &job_without_node, .excludes = true },
+		  { QUEUED, .f.seen = &job_without_node, .f.excludes = true },
 		  true },
 		{ "it never arrived",
-		  { SUBMITTING, .excludes = true,
-		    .submit = { CALL_UNCLEAR, .reply_ms = A_MINUTE_AGO } },
+		  { SUBMITTING, .f.excludes = true,
+		    .a.submit = { CALL_UNCLEAR, .reply_ms = A_MINUTE_AGO } },
 		  false },
-		{ "lost while held", { HELD, .excludes = true, .release = { CALL_GONE } }, false },
-		{ "lost while it waited", { QUEUED, .excludes = true }, false },
+		{ "lost while held",
+		  { HELD, .f.excludes = true, .a.release = { CALL_GONE } },
+		  false },
+		{ "lost while it waited", { QUEUED, .f.excludes = true }, false },
 		{ "cancelled",
-		  { QUEUED, .seen = &cancelled_job, .excludes = true, .ended_ms = A_MINUTE_AGO },
+		  { QUEUED, .f.seen = &cancelled_job, .f.excludes = true,
+		    .a.ended_ms = A_MINUTE_AGO },
 		  false },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		struct decision d = reconcile(&ends[i].facts, &policy, NOW);
+		struct decision d = decide(&ends[i].known);
 
 		if (d.kind != DECISION_END ||
 		    d.has_no_eligible_node != ends[i].has_no_eligible_node)
@@ -552,45 +570,47 @@ static void what_walls_a_run_in(void **state)
 
 /* What it depends on may have failed while nobody looked, and Slurm has forgotten the job since: it
  * must not be made anew. */
-#define WAITED .depends = true, .last_reason = "Dependency", .was_waiting = true
+#define WAITED \
+	.f.depends = true, .a.last_seen.reason = "Dependency", .a.seen_poll_ms = 1, \
+	.a.was_waiting = true
 static void what_may_be_doomed(void **state)
 {
 	/* clang-format off */
 	static const struct {
 		const char *when;
-		struct facts facts;
+		struct known known;
 		enum decision_kind kind;
 		int detail;
 		bool is_final;
 	} gone[] = {
-		{ "gone, it depended, and nobody saw it since lbd came back", { QUEUED, .depends = true },
+		{ "gone, it depended, and nobody saw it since lbd came back", { QUEUED, .f.depends = true },
 		  DECISION_END, CAUSE_LAUNCH_FAIL, true },
 		{ "gone, and it was last seen to wait for others", { QUEUED, WAITED }, DECISION_END, CAUSE_LAUNCH_FAIL, true },
-		{ "gone, held by an lbd that may have released it", { HELD, .depends = true }, DECISION_END, CAUSE_LAUNCH_FAIL,
+		{ "gone, held by an lbd that may have released it", { HELD, .f.depends = true }, DECISION_END, CAUSE_LAUNCH_FAIL,
 		  true },
 		{ "gone, but it was seen to wait for its turn",
-		  { QUEUED, .depends = true, .last_reason = "Resources", .was_waiting = true }, DECISION_END,
+		  { QUEUED, .f.depends = true, .a.last_seen.reason = "Resources", .a.seen_poll_ms = 1, .a.was_waiting = true }, DECISION_END,
 		  CAUSE_LAUNCH_FAIL, false },
 		{ "gone at once after its submission: the controller died",
-		  { QUEUED, .depends = true, .fresh = true, .last_reason = "Dependency" }, DECISION_END, CAUSE_LAUNCH_FAIL, false },
+		  { QUEUED, .f.depends = true, .a.fresh = true, .a.last_seen.reason = "Dependency", .a.seen_poll_ms = 1 }, DECISION_END, CAUSE_LAUNCH_FAIL, false },
 		{ "gone, and it depended on nothing", { QUEUED }, DECISION_END, CAUSE_LAUNCH_FAIL, false },
-		{ "gone, and accounting can be asked", { QUEUED, WAITED, .may_recall = true }, DECISION_RECALL, 0, false },
+		{ "gone, and accounting can be asked", { QUEUED, WAITED, .f.may_recall = true }, DECISION_RECALL, 0, false },
 		{ "gone, and accounting knows that a person did it",
-		  { QUEUED, WAITED, .may_recall = true, .recall = { CALL_OK, NOW, NOW },
-		    .recalled = { .cause = CAUSE_KILLED, .has_canceller = true, .canceller = 1234 } }, DECISION_END,
+		  { QUEUED, WAITED, .f.may_recall = true, .a.recall = { CALL_OK, NOW, NOW },
+		    .a.recalled = { .cause = CAUSE_KILLED, .has_canceller = true, .canceller = 1234 } }, DECISION_END,
 		  CAUSE_KILLED, false },
 		{ "gone, and accounting knows that Slurm did it",
-		  { QUEUED, WAITED, .may_recall = true, .recall = { CALL_OK, NOW, NOW },
-		    .recalled = { .cause = CAUSE_KILLED, .has_canceller = true } }, DECISION_END, CAUSE_LAUNCH_FAIL, true },
+		  { QUEUED, WAITED, .f.may_recall = true, .a.recall = { CALL_OK, NOW, NOW },
+		    .a.recalled = { .cause = CAUSE_KILLED, .has_canceller = true } }, DECISION_END, CAUSE_LAUNCH_FAIL, true },
 		{ "gone, and accounting has never heard of it",
-		  { QUEUED, WAITED, .may_recall = true, .recall = { CALL_GONE, NOW, NOW } }, DECISION_END,
+		  { QUEUED, WAITED, .f.may_recall = true, .a.recall = { CALL_GONE, NOW, NOW } }, DECISION_END,
 		  CAUSE_LAUNCH_FAIL, true },
 	};
 	/* clang-format on */
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(gone) / sizeof(gone[0]); i++) {
-		struct decision d = reconcile(&gone[i].facts, &policy, NOW);
+		struct decision d = decide(&gone[i].known);
 
 		if (d.kind != gone[i].kind || detail_of(&d) != gone[i].detail ||
 		    d.is_final != gone[i].is_final)
@@ -605,11 +625,11 @@ static void a_kill_always_wins(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct facts f = cases[i].facts;
+		struct known k = cases[i].known;
 		struct decision d;
 
-		f.wanted = ORDER_KILL_NOW;
-		d = reconcile(&f, &policy, NOW);
+		k.f.wanted = ORDER_KILL_NOW;
+		d = decide(&k);
 		if (d.kind == DECISION_NEW_ATTEMPT || d.kind == DECISION_SUBMIT ||
 		    d.kind == DECISION_RELEASE || (d.kind == DECISION_MOVE && d.to == RUN_BACKOFF))
 			fail_msg("%s, killed: %s", cases[i].when, decision_name(d.kind));
@@ -622,12 +642,12 @@ static void a_switch_comes_first(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct facts f = cases[i].facts;
+		struct known k = cases[i].known;
 		struct decision d;
 
-		f.switched = ORDER_KILL;
-		d = reconcile(&f, &policy, NOW);
-		if (!run_state_is_final(f.state) && f.wanted < ORDER_KILL &&
+		k.f.switched = ORDER_KILL;
+		d = decide(&k);
+		if (!run_state_is_final(k.f.state) && k.f.wanted < ORDER_KILL &&
 		    (d.kind != DECISION_OBEY || d.order != ORDER_KILL))
 			fail_msg("%s, switched off: %s", cases[i].when, decision_name(d.kind));
 	}
@@ -637,11 +657,11 @@ static void moves_are_legal(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct decision d = reconcile(&cases[i].facts, &policy, NOW);
+		struct decision d = decide(&cases[i].known);
 
-		if (d.kind == DECISION_MOVE && !run_state_may_follow(cases[i].facts.state, d.to))
+		if (d.kind == DECISION_MOVE && !run_state_may_follow(cases[i].known.f.state, d.to))
 			fail_msg("%s: %s to %s", cases[i].when,
-				 run_state_name(cases[i].facts.state), run_state_name(d.to));
+				 run_state_name(cases[i].known.f.state), run_state_name(d.to));
 	}
 }
 
@@ -649,7 +669,7 @@ static void a_wait_is_never_in_the_past(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct decision d = reconcile(&cases[i].facts, &policy, NOW);
+		struct decision d = decide(&cases[i].known);
 
 		if (d.kind == DECISION_WAIT && d.at_ms <= NOW)
 			fail_msg("%s: a busy loop", cases[i].when);

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* attempt.h - an attempt in lbd's memory: its row of the ledger, what this lbd has asked of the
+ * scheduler for it, and what polls and its files have shown. Plain data. */
+#ifndef DAEMON_ENGINE_ATTEMPT_H
+#define DAEMON_ENGINE_ATTEMPT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/run/attempt.h"
+#include "common/run/run_state.h"
+#include "daemon/engine/warnings.h"
+#include "slurm/scheduler.h"
+
+/* One call of this lbd to the scheduler. */
+enum call_state {
+	CALL_NONE, /* not made by this process */
+	CALL_OPEN,
+	CALL_OK,
+	CALL_REFUSED,
+	CALL_GONE,
+	CALL_DOWN,
+	CALL_UNCLEAR,
+};
+
+struct call {
+	enum call_state state;
+	int64_t made_ms, reply_ms; /* monotonic */
+};
+
+/* What the scheduler's accounting remembers of a job that it knows no longer. */
+struct recalled {
+	enum cause cause;      /* CAUSE_NONE: nothing */
+	int exit_code, signal; /* -1 and 0: none */
+	char state[40];
+	bool had_nodes;
+	int64_t start_time, end_time; /* seconds; 0: not known */
+	bool has_canceller;           /* it was cancelled by who has this uid: */
+	uint32_t canceller;
+};
+
+struct attempt {
+	int64_t id, number;
+	enum attempt_state state;
+	struct job_ref job; /* job_id 0 while not known */
+	enum cause cause;   /* once ended */
+	int exit_code;
+	bool blame_run; /* ended by lbrun's own word, not the scheduler's */
+	bool is_final;  /* and that word is that only a user can help */
+	char end_text[512];
+	/* comma-separated, or as the scheduler prints them; "" = not known */
+	char nodes[256];
+	bool is_settled; /* its newest launch was counted, or made progress */
+	int64_t spool_offset, spool_seq;
+
+	/* of this process only: gone after a restart, and reconcile knows how to live without */
+	/* this process made the intent: no submission before ours */
+	bool fresh;
+	struct call submit, release, signal, cancel, recall;
+	struct recalled recalled; /* the answer to `recall` */
+	struct job_ref submitted; /* the answer to `submit` */
+	/* the scheduler's own words to the newest submit or release */
+	char call_text[160];
+	int signalled;          /* the last signal sent; 0 = none */
+	enum run_order ordered; /* what it was sent for */
+	/* when this process began to watch it in its state */
+	int64_t watching_since_ms;
+
+	/* valid while seen_poll_ms is that of the newest poll */
+	struct job_status last_seen;
+	/* begin of the last poll that showed the job; 0 = never */
+	int64_t seen_poll_ms;
+	/* some poll well after the release showed it not held */
+	bool was_waiting;
+	/* when its present phase was first seen, once it is over; else 0 */
+	int64_t ended_ms;
+
+	bool claimed;             /* lbrun runs, or ran */
+	int64_t claim_seen_ms;    /* valid if claimed */
+	bool has_exit;            /* lbrun's exit record was read */
+	struct attempt_exit exit; /* valid if has_exit */
+	int64_t exit_seen_ms;
+	/* the spool was read to its end, as far as it shows here */
+	bool drained;
+	bool has_more;    /* it holds more than one turn may take */
+	int64_t heard_ms; /* last growth of the spool */
+	int64_t bad_lines;
+	struct pace pace;
+	/* that were blamed for lines of its output; comma-separated */
+	char error_nodes[256];
+	/* lbrun knew which node its newest launch ended at */
+	bool is_node_named;
+	bool is_limit_reported;
+};
+
+#endif
