@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* home_carry.c - see home_carry.h. */
+/* home_carry.c - carries the folder to another file system. */
 #include "ctl/act/home_carry.h"
 
 #include <dirent.h>

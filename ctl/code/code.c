@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Looks at a folder from which a run is submitted. Whatever fails is said and kept: no run is
- * refused because its code could not be looked at. */
+/* code.c - looks at a folder from which a run is submitted. Whatever fails is said and kept: no run
+ * is refused because its code could not be looked at. */
 #include "ctl/code/code.h"
 
 #include <dirent.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* diff: two runs side by side: settings, packages, and the code that each is made of. */
+/* diff.c - lbctl diff: two runs side by side: settings, packages, and the code that each is made
+ * of. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Asks git: no library knows its configuration, attributes and object formats as well. */
+/* git.c - asks git: no library knows its configuration, attributes and object formats as well. */
 #include "ctl/code/git.h"
 
 #include <stdbool.h>
