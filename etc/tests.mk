@@ -91,8 +91,11 @@ check-unit: $(UNIT) $(BINARIES)
 GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/gpu/ops $(B)/gpu/goldens $(B)/gpu/nvtx_tap.so \
 	     $(if $(SAN),,$(LBCUDA) $(B)/release/ops/gelu.o $(B)/gpu/sdpa_plans $(B)/gpu/stub/libcuda.so.1))
 gpu-parts: $(BINARIES) $(GPU_PARTS)
-# Tests mostly wait: more of them at once than there are cores.
-TESTS    ?= $(wildcard tests/system/*.t)
+# Tests mostly wait: more of them at once than there are cores. Those that take longest begin first, so that
+# none runs alone at the end.
+LONG     := $(foreach t,faults chaos gpu-check resume gpu demo crowded-switches trainer lbrun environment \
+	    batch-sbatch in-slurm cron batch-run warned cancelled options,tests/system/$(t).t)
+TESTS    ?= $(LONG) $(filter-out $(LONG),$(wildcard tests/system/*.t))
 check-system: $(BINARIES) $(CONTROLS) $(B)/tests/scheduler_client $(DIGEST) $(DIGEST)-base \
 		$(DIGEST)-avx2 $(DIGEST)-avx512f $(GPU_PARTS)
 	B=$(abspath $(B)) sh tests/prove.sh 4 sh $(TESTS)
@@ -155,10 +158,13 @@ format-check:
 lint: format-check tidy cppcheck shellcheck
 
 # Everything a change must pass. The recursive calls are this same file with SAN=1: tests run against
-# sanitized programs, and PLAIN against those that people use. What takes too long sanitized, hundreds of
-# starts of lbd and trainings on an emulated GPU, only against those.
-HEAVY    := tests/system/chaos.t tests/system/faults.t tests/system/gpu-check.t tests/system/hardened.t
-PLAIN    := $(HEAVY) $(foreach t,demo install gpu lbd lbrun instructions trainer crash,tests/system/$(t).t)
+# sanitized programs, and PLAIN against those that people use. HEAVY only against those: what takes too long
+# sanitized (hundreds of starts of lbd, trainings on an emulated GPU, trainings that are killed and compared to
+# the bit), and what looks at files, at make or at sbatch, where a sanitizer has nothing to find.
+HEAVY    := $(foreach t,faults chaos gpu-check resume demo options install contributing hardened prove, \
+	    tests/system/$(t).t)
+PLAIN    := $(foreach t,gpu trainer lbrun crash instructions lbd,tests/system/$(t).t)
+PLAIN    := $(filter $(HEAVY) $(PLAIN),$(LONG)) $(filter-out $(LONG),$(HEAVY) $(PLAIN))
 check: all unit
 	$(MAKE) check-layers
 	$(MAKE) lint

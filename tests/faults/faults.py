@@ -13,8 +13,8 @@ up by faults.t."""
 import concurrent.futures, json, os, random, re, signal, subprocess, sys, time
 
 from stage import (B, CLUSTER, DEADLINE_S, FINAL, HOME, LBRUN, SCHEDULER, T, WITNESS, Lbd,
-                   Traffic, ask, await_state, await_true, cluster, configure, lbctl, live, settle,
-                   shows, states, submit, tabulate)
+                   Traffic, ask, await_state, await_true, cluster, configure, lbctl, live, mend_nodes,
+                   settle, shows, states, submit, tabulate)
 
 
 # --- points of lbd --------------------------------------------------------------------------------
@@ -324,9 +324,12 @@ def part_gap(_):
     lbd = Lbd({"LB_FAILPOINT": "submit.answer:kill"})
     submit("gap", steps=40, pause_ms=50)
     await_true("lbd is dead", lbd.is_dead)
-    await_true("the job runs, or waits for lbd",
-               lambda: "start" in witness("gap") or
-               "JobHeldUser" in shows("squeue", "-h", "-o", "%r"))
+
+    def has_job():
+        mend_nodes()
+        return "start" in witness("gap") or "JobHeldUser" in shows("squeue", "-h", "-o", "%r")
+
+    await_true("the job runs, or waits for lbd", has_job)
     return "1 submission that lbd did not live to record"
 
 

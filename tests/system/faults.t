@@ -16,7 +16,9 @@ need strace strace
 need sqlite3 sqlite3
 SRC=$src
 MC_MESSAGETIMEOUT=5
-export SRC MC_MESSAGETIMEOUT
+# jobs that a controller wrongly believes to run must not take the place of others
+MC_CPUS=64
+export SRC MC_MESSAGETIMEOUT MC_CPUS
 cluster_start 2
 CLUSTER=$cluster
 export CLUSTER

@@ -73,7 +73,7 @@ def slow_checkpoint():
     reporting()
     steps(3)
     lb.send("phase", name="checkpoint")
-    time.sleep(3)
+    time.sleep(4)
     lb.send("phase", name="train")
     steps(3)
 
@@ -135,7 +135,7 @@ def silent():
     time.sleep(2.5)
 
 def chatty():
-    for i in range(25):
+    for i in range(40):
         print(i, flush=True)
         time.sleep(0.1)
 
@@ -147,11 +147,11 @@ lb.send("bye", status="done")
 END
 
 # --- hangs -----------------------------------------------------------------------------------
-trainer stop '"step_timeout_ms":1000' 1
+trainer stop '"step_timeout_ms":3000' 1
 exits 0 "a stopped trainer is started again, in place" run
 is "$(field launches)" 2 "two launches"
 like "$(spool '"launch_end".*"number":1')" \
-	'"cause":"hang".*hung: no step for [0-9]+s \(allowed: 1s\)' \
+	'"cause":"hang".*hung: no step for [0-9]+s \(allowed: 3s\)' \
 	"the first one hung"
 stacks=$(cd "$F" && echo stacks-1-*.txt)
 like "$(spool '"launch_end".*"number":1')" "; $stacks; trainer: killed by signal" \
@@ -168,7 +168,7 @@ if command -v gdb >/dev/null && ! grep -q 'Operation not permitted' "$F/$stacks"
 fi
 like "$(cat "$F/out.log")" 'lbrun: the trainer hangs: no step for' "the output says it, too"
 
-trainer spin '"step_timeout_ms":1000' 1
+trainer spin '"step_timeout_ms":3000' 1
 exits 0 "a trainer that spins and ignores SIGTERM" run
 like "$(spool '"launch_end".*"number":1')" '"cause":"hang".*"signal":9' \
 	"is killed, and started again"
@@ -179,19 +179,21 @@ is "$(field cause) $(field launches)" "hang 2" "is started again only so often"
 is "$(cd "$F" && echo stacks-* | wc -w)" 2 "each time with its stacks"
 ok "nobody is left" nobody
 
-trainer setup '"setup_timeout_ms":700' 1
+trainer setup '"setup_timeout_ms":3000' 1
 exits 0 "one that hangs at its start" run
 like "$(spool '"launch_end".*"number":1')" '"hang".*no word while starting' "is told so"
 
-trainer stuck_checkpoint '"checkpoint_timeout_ms":700' 1
+trainer stuck_checkpoint '"checkpoint_timeout_ms":3000' 1
 exits 0 "a checkpoint that hangs" run
 like "$(spool '"launch_end".*"number":1')" '"hang".*a checkpoint not done' "is told so"
 
-trainer mute '"output_timeout_ms":1000' 1
+trainer mute '"output_timeout_ms":3000' 1
 exits 0 "a trainer that only prints, and stops doing so" run
 like "$(spool '"launch_end".*"number":1')" '"hang".*no output' "hangs, where a person said so"
 
 # --- no false alarms -------------------------------------------------------------------------
+# Allowed are seconds where the trainer pauses for less than one: on a busy machine it may get no processor
+# for that long.
 stacks_count() { find "$F" -name 'stacks-*' | wc -l; }
 # fine NAME KIND WATCH: one launch, no stacks
 fine() {
@@ -199,11 +201,11 @@ fine() {
 	run
 	is "$(field cause) $(field launches) $(stacks_count)" "completed 1 0" "$1"
 }
-fine "a slow checkpoint is no hang" slow_checkpoint '"step_timeout_ms":1000'
-fine "a trainer with jitter is none" jitter '"step_timeout_ms":2000'
+fine "a slow checkpoint is no hang" slow_checkpoint '"step_timeout_ms":3000'
+fine "a trainer with jitter is none" jitter '"step_timeout_ms":4000'
 fine "a trainer that reports nothing is not judged" silent \
 	'"step_timeout_ms":500,"setup_timeout_ms":500'
-fine "nor one that prints" chatty '"output_timeout_ms":1000'
+fine "nor one that prints" chatty '"output_timeout_ms":3000'
 fine "no limits: not judged" slow_checkpoint \
 	'"step_timeout_ms":0,"setup_timeout_ms":0,"checkpoint_timeout_ms":0'
 
@@ -214,7 +216,7 @@ is "$(field cause) $(field launches)" "completed 1" \
 is "$(stacks_count)" 1 "the stacks are kept"
 
 # The whole job stopped for a while, as "scontrol suspend" does; lbrun goes on first.
-trainer long '"step_timeout_ms":2000' 1
+trainer long '"step_timeout_ms":4000' 1
 start
 wait_for '[ -s "$T/seen" ]' 10
 shepherd=$(sed -n 's/.*"pid":\([0-9]*\).*/\1/p' "$F/claim")

@@ -81,7 +81,7 @@ exits 4 "nor released" lbctl release a
 exits 3 "a run that does not exist neither" lbctl hold nobody
 
 # A hold that is taken back at once: the attempt was told to end, and another follows.
-SLOW_SAVE=1 train b 100000
+SLOW_SAVE=3 train b 100000
 wait_for '[ "$(step_of b)" -ge 3 ]' 20
 lbctl hold b >/dev/null
 run_reaches b stopping 10

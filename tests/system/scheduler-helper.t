@@ -48,9 +48,10 @@ next
 answer '"acting":true'
 exec sleep 1000
 END
-with_helper acts 300 submit "$t" "$T/work" "$T/nothing"
+# a deadline in which a helper can say that it acts, on a busy machine, too
+with_helper acts 2000 submit "$t" "$T/work" "$T/nothing"
 is "$result" unclear "a submission that hangs in Slurm: unclear"
-[ "$ms" -ge 290 ] && in_time "$ms" 2000
+[ "$ms" -ge 1990 ] && in_time "$ms" 3700
 is $? 0 "at the deadline ($ms ms)"
 for verb in release cancel "signal"; do
 	ask $verb "$ref" 15
@@ -71,14 +72,15 @@ next
 answer '"acting":true'
 exit 1
 END
+began=$(now_ms)
 with_helper dies 10000 submit "$t" "$T/work" "$T/nothing"
 is "$result" unclear "a helper that dies while Slurm acts: unclear"
 in_time "$ms" 2000
 is $? 0 "at once ($ms ms)"
 ask poll
 is "$result" down "the next one dies, too: down"
-is "$(awk '/^start/ { if (n++) ok = $2 - last >= 950; last = $2 } END { print n, ok }' "$T/dies.log")" "2 1" \
-	"helpers are started at most once a second"
+[ "$(grep -c ^start "$T/dies.log")" = 2 ] && [ $(($(now_ms) - began)) -ge 1000 ]
+is $? 0 "helpers are started at most once a second"
 client_stop
 
 # Its child keeps the pipe open: the end of the helper cannot be seen there.
