@@ -77,6 +77,11 @@ objects   = $(patsubst %,$(B)/obj/%.o,$(basename $(wildcard $(1))))
 # A folder and the rooms in it.
 rooms     = $(1)/*.c $(1)/*/*.c
 library   = $(filter-out %/main.o,$(call objects,$(1)))
+# kernels/cpu is compiled once for each set of instructions; kernels/load.c chooses when a program starts.
+CPU      := $(call objects,$(call rooms,kernels/cpu))
+CPU_SETS := base $(if $(findstring x86_64,$(shell $(CC) -dumpmachine)),avx2 avx512)
+SET_avx2   := -mavx2 -mfma
+SET_avx512 := -mavx512f -mfma
 COMMON   := $(call objects,common/*/*.c common/*/*.cc)
 SQL      := $(call objects,sql/*.c)
 SLURM    := $(call objects,slurm/*.c slurm/batch/*.c slurm/local/*.c slurm/pipe/*.c)
@@ -84,7 +89,7 @@ DAEMON   := $(call library,$(call rooms,daemon))
 CTL      := $(call library,$(call rooms,ctl))
 LBRUN    := $(call library,$(call rooms,worker/lbrun))
 LBWORKER := $(call library,$(call rooms,worker/lbworker))
-KERNELS  := $(call objects,kernels/*.c kernels/cpu/*.c)
+KERNELS  := $(call objects,kernels/*.c) $(CPU_SETS:%=$(B)/obj/cpu-%.o)
 LBDSLURM := $(call library,slurm/helper/*.c)
 COMMANDS := $(call library,slurm/commands/*.c)
 ARCHIVES := $(foreach a,daemon ctl lbrun lbworker kernels slurm sql common,$(B)/$(a).a)
@@ -130,10 +135,22 @@ $(B)/lbd-slurm-commands: $(B)/obj/slurm/commands/main.o $(COMMANDS) $(B)/slurm.a
 $(BINARIES):
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ $(LIBS_$(@F))
 
-# Kernels: vector code chooses its instructions at run time; results must not depend on the
-# compiler contracting a*b+c where the source does not say so.
+# Kernels: results must not depend on the compiler contracting a*b+c where the source does not say so.
 KERNEL_FLAGS := -O3 -ffp-contract=off -fno-math-errno -fopenmp-simd
 $(B)/obj/kernels/%.o: CFLAGS += $(KERNEL_FLAGS)
+# Each set is one object that shows nothing but its table, backend_cpu_SET.
+$(B)/obj/kernels/cpu/%.o: CPPFLAGS += -Dbackend_cpu_set=backend_cpu_base
+define cpu_set
+$(B)/obj/$(1)/%.o: %.c
+	@mkdir -p $$(@D)
+	$$(call say,CC) $$(CC) $$(CPPFLAGS) $$(CFLAGS) $$(KERNEL_FLAGS) $$(SET_$(1)) \
+		-Dbackend_cpu_set=backend_cpu_$(1) -c -o $$@ $$<
+endef
+$(foreach set,$(filter-out base,$(CPU_SETS)),$(eval $(call cpu_set,$(set))))
+$(B)/obj/cpu-base.o: $(CPU)
+$(foreach set,$(filter-out base,$(CPU_SETS)),$(eval $(B)/obj/cpu-$(set).o: $(CPU:$(B)/obj/%=$(B)/obj/$(set)/%)))
+$(CPU_SETS:%=$(B)/obj/cpu-%.o): $(B)/obj/cpu-%.o:
+	$(call say,LD) $(CC) -r -nostdlib -o $@ $^ && objcopy --keep-global-symbol=backend_cpu_$* $@
 $(SQL): $(B)/gen/queries.h
 
 $(B)/obj/%.o: %.c

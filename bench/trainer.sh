@@ -27,7 +27,7 @@ trap 'rm -rf "$T"' EXIT
 trap 'exit 130' HUP INT TERM
 unset LB_SOCKET LB_RESUME_FROM LB_CHECKPOINT_DIR
 
-${CC:-cc} -O2 -D_GNU_SOURCE -I. -o "$T/fma_peak" bench/fma_peak.c kernels/cpu/peak.c kernels/cpus.c \
+${CC:-cc} -O2 -D_GNU_SOURCE -I. -o "$T/fma_peak" bench/fma_peak.c kernels/peak.c kernels/instructions.c kernels/cpus.c \
 	-lpthread
 awk 'BEGIN { srand(1); for (i = 0; i < 40000; i++) printf "%c", 32 + int(rand() * 90) }' >"$T/text"
 "$B/lbworker" prepare --out "$T/text.tokens" "$T/text" >"$T/log"

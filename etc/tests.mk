@@ -8,6 +8,9 @@ $(B)/unit/%: $(B)/obj/tests/unit/%.o $(B)/obj/tests/unit/scratch.o $(ARCHIVES)
 # lbd and lbworker each have a config of their own, under the same names.
 $(B)/unit/test_lbworker_config: ARCHIVES := $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
 
+# Inside the table.
+$(B)/unit/test_kernel_pool: $(B)/obj/kernels/cpu/pool.o
+
 unit: $(UNIT)
 
 $(B)/tests/scheduler_client: $(B)/obj/tests/system/scheduler_client.o $(B)/slurm.a $(B)/common.a
@@ -25,24 +28,11 @@ $(B)/tests/nolocks.so: tests/system/nolocks.c
 	$(call say,LINK) $(CC) $(CPPFLAGS) -std=c11 -O2 -fPIC -shared -o $@ $< -ldl
 check-system: $(B)/tests/nolocks.so $(B)/tests/json
 
-# The CPU backend as it is, and for one set of instructions each; instructions.t compares them.
+# What the CPU backend computes; instructions.t compares it for each set of instructions.
 DIGEST   := $(B)/tests/kernel_digest
-CLONES_base    :=
-CLONES_avx2    := __attribute__((target("avx2")))
-CLONES_avx512f := __attribute__((target("avx512f")))
-DIGEST_SOURCES := tests/system/kernel_digest.c $(wildcard kernels/*.c kernels/cpu/*.c)
 $(DIGEST): $(B)/obj/tests/system/kernel_digest.o $(B)/kernels.a
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -ldl -lm -lpthread
-define digest_of
-$(B)/obj/only-$(1)/%.o: %.c
-	@mkdir -p $$(@D)
-	$$(call say,CC) $$(CC) $$(CPPFLAGS) $$(CFLAGS) $$(KERNEL_FLAGS) -D'CPU_CLONES=$$(CLONES_$(1))' -c -o $$@ $$<
-$(DIGEST)-$(1): $(DIGEST_SOURCES:%.c=$(B)/obj/only-$(1)/%.o)
-	@mkdir -p $$(@D)
-	$$(call say,LINK) $$(CC) $$(LDFLAGS) -o $$@ $$^ -ldl -lm -lpthread
-endef
-$(foreach set,base avx2 avx512f,$(eval $(call digest_of,$(set))))
 
 # The simulator: the real engine and ledger in invented worlds. SEEDS worlds, or the world SEED.
 SIM_TAPS := ledger_run_insert ledger_run_move ledger_run_set_wanted ledger_attempt_insert \
@@ -96,8 +86,7 @@ gpu-parts: $(BINARIES) $(GPU_PARTS)
 LONG     := $(foreach t,faults chaos gpu-check resume gpu demo crowded-switches trainer lbrun environment \
 	    batch-sbatch in-slurm cron batch-run warned cancelled options,tests/system/$(t).t)
 TESTS    ?= $(LONG) $(filter-out $(LONG),$(wildcard tests/system/*.t))
-check-system: $(BINARIES) $(CONTROLS) $(B)/tests/scheduler_client $(DIGEST) $(DIGEST)-base \
-		$(DIGEST)-avx2 $(DIGEST)-avx512f $(GPU_PARTS)
+check-system: $(BINARIES) $(CONTROLS) $(B)/tests/scheduler_client $(DIGEST) $(GPU_PARTS)
 	B=$(abspath $(B)) sh tests/prove.sh 4 sh $(TESTS)
 check-resume: $(B)/lbworker $(B)/tests/json
 	B=$(abspath $(B)) sh tests/system/resume.t
@@ -128,7 +117,7 @@ check-layers: all
 # the paths of a function: clang's own 225000 takes twice as long.
 NODES    ?= 75000
 LINTED   := $(wildcard common/*/*.c sql/*.c slurm/*.c slurm/*/*.c daemon/*.c daemon/*/*.c ctl/*.c ctl/*/*.c \
-	    worker/*/*.c worker/*/*/*.c kernels/*.c kernels/cpu/*.c tests/sim/*.c tests/sim/ettr/*.c \
+	    worker/*/*.c worker/*/*/*.c kernels/*.c $(call rooms,kernels/cpu) tests/sim/*.c tests/sim/ettr/*.c \
 	    $(if $(HAVE_CUDA),kernels/cuda/*.c kernels/cuda/*/*.c tests/gpu/*.c))
 LINTED   := $(if $(HAVE_SLURM),$(LINTED),$(filter-out slurm/helper/%,$(LINTED)))
 $(B)/lint/%.tidy: % .clang-tidy | $(B)/gen/queries.h $(B)/gen/words.h

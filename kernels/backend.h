@@ -299,6 +299,4 @@ static inline void backend_range_end(const struct backend *be, struct device *de
 		be->range_pop(dev);
 }
 
-extern const struct backend backend_cpu;
-
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* load.c - looking for the library, and refusing one that was built from another backend.h. */
+/* load.c - choosing among tables; looking for the library of CUDA, and refusing one that was built
+ * from another backend.h. */
 #include "kernels/load.h"
 
 #include <dlfcn.h>
@@ -9,7 +10,26 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kernels/instructions.h"
+
 typedef const struct backend *table_function(void);
+
+/* kernels/cpu, compiled for each set (Makefile). */
+extern const struct backend backend_cpu_base, backend_cpu_avx2, backend_cpu_avx512;
+
+const struct backend *backend_cpu(void)
+{
+	switch (instructions_used()) {
+#if defined(__x86_64__)
+	case INSTRUCTIONS_AVX512:
+		return &backend_cpu_avx512;
+	case INSTRUCTIONS_AVX2:
+		return &backend_cpu_avx2;
+#endif
+	default:
+		return &backend_cpu_base;
+	}
+}
 
 /* "FOLDER-OF-THIS-PROGRAM/behind" */
 static void beside(char out[PATH_MAX], const char *behind)

@@ -54,6 +54,7 @@ slurm/helper    common/* slurm ./pipe
 slurm/commands  common/* slurm ./pipe
 kernels
 kernels/cpu     kernels
+kernels/cpu/products kernels kernels/cpu
 kernels/cuda    kernels
 kernels/cuda/ops kernels kernels/cuda
 kernels/cuda/lib kernels kernels/cuda
@@ -109,7 +110,6 @@ zlib\.h                  common worker/lbworker/text
 curl/.*\.h               daemon
 n?curses\.h|menu\.h      -
 toml\+\+/.*|toml\.hpp    common
-(oneapi/)?dnnl.*\.h      kernels/cpu
 cuda.*\.h|cublas.*\.h    kernels/cuda
 TABLE
 }

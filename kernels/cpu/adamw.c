@@ -22,7 +22,7 @@ struct update {
 	uint32_t step;
 };
 
-CPU_CLONES static void adamw_task(const void *args, size_t index, unsigned worker)
+static void adamw_task(const void *args, size_t index, unsigned worker)
 {
 	const struct update u = *(const struct update *)args;
 	size_t first = index * BLOCK;

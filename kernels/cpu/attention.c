@@ -85,7 +85,7 @@ CPU_INLINE float softmax_row(float *s, size_t count, float scale, float *sum)
 	return max;
 }
 
-CPU_CLONES static void attention_forward_task(const void *args, size_t index, unsigned worker)
+static void attention_forward_task(const void *args, size_t index, unsigned worker)
 {
 	const struct heads *w = args;
 	const struct attention *a = &w->a;
@@ -164,7 +164,7 @@ CPU_INLINE void backward_row(const struct grads *g, size_t i)
 	mix(g->dq + i * g->stride, g->dp, g->k, g->stride, seen, g->dim);
 }
 
-CPU_CLONES static void attention_backward_task(const void *args, size_t index, unsigned worker)
+static void attention_backward_task(const void *args, size_t index, unsigned worker)
 {
 	const struct heads *w = args;
 	const struct attention *a = &w->a;

@@ -13,7 +13,13 @@ struct forward {
 	size_t rows, dim, rows_per_task;
 };
 
-CPU_CLONES static void bias_forward_task(const void *args, size_t index, unsigned worker)
+void cpu_bias_add(float *restrict y, const float *restrict bias, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		y[i] += bias[i];
+}
+
+static void bias_forward_task(const void *args, size_t index, unsigned worker)
 {
 	const struct forward *f = args;
 	const float *restrict bias = f->bias;
@@ -42,7 +48,7 @@ struct backward {
 	bool accumulate;
 };
 
-CPU_CLONES static void bias_backward_task(const void *args, size_t index, unsigned worker)
+static void bias_backward_task(const void *args, size_t index, unsigned worker)
 {
 	const struct backward *b = args;
 	size_t first = index * COLUMNS_PER_TASK;

@@ -12,26 +12,25 @@
 
 enum { MAX_THREADS = 1024, HUGE_BYTES = 2 << 20 };
 
-static const char *instructions(void)
-{
-#if defined(__x86_64__)
-	if (__builtin_cpu_supports("avx512f"))
-		return "AVX-512";
-	if (__builtin_cpu_supports("avx2"))
-		return "AVX2";
+#if defined(__AVX512F__)
+static const char instructions[] = "AVX-512";
+#elif defined(__AVX2__)
+static const char instructions[] = "AVX2";
+#elif defined(__aarch64__)
+static const char instructions[] = "NEON";
+#else
+static const char instructions[] = "base instructions: slow";
 #endif
-	return "base instructions";
-}
 
 static void cpu_close(struct device *dev)
 {
 	if (!dev)
 		return;
 	pool_destroy(dev->pool);
-	cpu_gemm_close(dev);
 	for (unsigned i = 0; dev->scratch && i < dev->threads; i++)
 		free(dev->scratch[i]);
 	free(dev->scratch);
+	free(dev->packed);
 	free(dev);
 }
 
@@ -57,11 +56,8 @@ static struct device *cpu_open(const struct backend_options *options, char *why)
 		cpu_close(dev);
 		return NULL;
 	}
-	char gemm[BACKEND_TEXT_BYTES];
-	if (!cpu_gemm_open(dev, gemm) && options->warn)
-		options->warn(gemm);
-	snprintf(dev->text, sizeof(dev->text), "cpu: %u thread%s, %s, %.150s", dev->threads,
-		 dev->threads == 1 ? "" : "s", instructions(), dev->sgemm ? gemm : "portable GEMM");
+	snprintf(dev->text, sizeof(dev->text), "cpu: %u thread%s, %s", dev->threads,
+		 dev->threads == 1 ? "" : "s", instructions);
 	return dev;
 }
 
@@ -145,7 +141,7 @@ static void cpu_zero(struct device *dev, void *memory, size_t bytes)
 	memset(memory, 0, bytes);
 }
 
-const struct backend backend_cpu = {
+const struct backend backend_cpu_set = {
 	.abi_version = BACKEND_ABI,
 	.struct_bytes = sizeof(struct backend),
 	.name = "cpu",

@@ -4,10 +4,11 @@
  * cpu.h - what the files of the CPU backend share: the device, and how its loops are written.
  *
  * One file holds one operation: its formula and its split into tasks stand on top. Loops are plain
- * C; CPU_CLONES compiles them for AVX-512, AVX2 and the base instruction set, and the loader picks.
- * Sums keep 16 partial sums in a fixed order (vec16), whatever the width of the
- * machine, and nothing is contracted to fused multiply-adds, so that all of them agree to the
- * bit. Only the GEMM library may differ from one CPU type to another. */
+ * C; the folder is compiled once for each set of instructions (Makefile), and load.h picks one when
+ * a program starts. Sums keep 16 partial sums in a fixed order (vec16), whatever the width of the
+ * machine, and nothing is contracted to fused multiply-adds: all sets agree to the bit. Only what
+ * multiplies (products/) fuses, with AVX-512, AVX2 and NEON alike; the base instructions of x86
+ * cannot, and differ from them in the last bits there. */
 #ifndef KERNELS_CPU_CPU_H
 #define KERNELS_CPU_CPU_H
 
@@ -16,16 +17,7 @@
 #include "kernels/backend.h"
 #include "kernels/cpu/pool.h"
 
-/* A name for a cloned function must be the only one in the backend, even when it is static: clang
- * 14 gives its resolver external linkage. */
-#if defined(CPU_CLONES) /* a test asks for one set of instructions */
-#elif defined(__x86_64__)
-#define CPU_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define CPU_CLONES
-#endif
-
-/* Helpers of such loops must be part of them, or they would keep the base instructions. */
+/* Helpers of loops must be part of them, to become vectors. */
 #define CPU_INLINE static inline __attribute__((always_inline))
 
 enum { CPU_LANES = 16, CPU_ALIGN_BYTES = 64 };
@@ -33,18 +25,13 @@ enum { CPU_LANES = 16, CPU_ALIGN_BYTES = 64 };
 /* Sixteen floats; loaded and stored by memcpy, so any alignment is fine. */
 typedef float vec16 __attribute__((vector_size(sizeof(float) * CPU_LANES)));
 
-/* oneDNN's dnnl_sgemm, row-major. */
-typedef int sgemm_function(char trans_a, char trans_b, int64_t m, int64_t n, int64_t k, float alpha,
-			   const float *a, int64_t lda, const float *b, int64_t ldb, float beta,
-			   float *c, int64_t ldc);
-
 struct device {
 	struct pool *pool;
 	unsigned threads;
-	void *gemm_library;    /* dlopen handle of oneDNN, or NULL */
-	sgemm_function *sgemm; /* NULL: the portable one */
-	char **scratch;        /* one area per worker, of scratch_bytes each */
+	char **scratch; /* one area per worker, of scratch_bytes each */
 	size_t scratch_bytes;
+	float *packed; /* of packed_bytes, shared by all workers */
+	size_t packed_bytes;
 	char text[BACKEND_TEXT_BYTES];  /* describe() */
 	char error[BACKEND_TEXT_BYTES]; /* first failure; "" = none */
 };
@@ -54,6 +41,7 @@ void cpu_fail(struct device *dev, const char *what);
 /* tasks.c: makes every worker's scratch at least this large; false (and a failure) without
  * memory. */
 bool cpu_scratch(struct device *dev, size_t bytes);
+bool cpu_packed(struct device *dev, size_t bytes); /* the same for what workers share */
 
 /* Tasks for `count` rows of `row_bytes`: large enough to be worth a task, small enough to share.
  * Depends on the shape only. */
@@ -152,12 +140,14 @@ static inline struct cpu_heads cpu_heads(const struct attention *a)
 
 uint64_t cpu_available(const struct device *dev);
 
+/* Pieces of bias_forward, gelu_forward and gelu_backward, by one thread. */
+void cpu_bias_add(float *y, const float *bias, size_t count);
+void cpu_gelu(float *out, const float *x, size_t count, enum gelu_form form);
+void cpu_gelu_slope(float *dx, const float *dout, const float *x, size_t count,
+		    enum gelu_form form);
+
 /* The operations, one file each; contracts in kernels/backend.h. */
 void cpu_gemm(struct device *dev, const struct gemm *g);
-/* Opens oneDNN; true when it is there. why[BACKEND_TEXT_BYTES] names it, or says what is
- * missing. */
-bool cpu_gemm_open(struct device *dev, char *why);
-void cpu_gemm_close(struct device *dev);
 void cpu_embed_forward(struct device *dev, void *out, const float *table, const int32_t *tokens,
 		       size_t rows, size_t dim);
 void cpu_embed_backward(struct device *dev, float *dtable, const void *dout, const int32_t *tokens,
@@ -203,5 +193,8 @@ void cpu_sum_losses(struct device *dev, double *sum, const float *loss, size_t r
 void cpu_decide(struct device *dev, struct step_control *d);
 void cpu_adamw(struct device *dev, float *weight, void *m, void *v, const float *grad, size_t count,
 	       const struct adamw *a, const struct step_control *d);
+
+/* The table of operations; the Makefile gives it a name for each set of instructions. */
+extern const struct backend backend_cpu_set;
 
 #endif

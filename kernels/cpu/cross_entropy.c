@@ -52,7 +52,7 @@ CPU_INLINE float sum_exp(const float *z, size_t count, float max)
 	return cpu_lanes_sum(&acc);
 }
 
-CPU_CLONES static void cross_entropy_task(const void *args, size_t index, unsigned worker)
+static void cross_entropy_task(const void *args, size_t index, unsigned worker)
 {
 	const struct head *h = args;
 	float *restrict z = h->logits + index * h->vocab;

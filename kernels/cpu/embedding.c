@@ -41,7 +41,7 @@ struct backward {
 	size_t rows, dim;
 };
 
-CPU_CLONES static void embedding_backward_task(const void *args, size_t index, unsigned worker)
+static void embedding_backward_task(const void *args, size_t index, unsigned worker)
 {
 	const struct backward *b = args;
 	size_t first = index * COLUMNS_PER_TASK;

@@ -16,6 +16,7 @@ struct gelu {
 	float *out; /* forward: out; backward: dx */
 	const float *dout, *x;
 	size_t count;
+	enum gelu_form form;
 };
 
 /* P(x) of the erf form */
@@ -43,76 +44,74 @@ CPU_INLINE float logistic(float x)
 	return 1.0f / (1.0f + cpu_exp(-1.59576912f * (x + 0.044715f * x * x * x)));
 }
 
-CPU_CLONES static void gelu_erf_forward_task(const void *args, size_t index, unsigned worker)
+CPU_INLINE float distribution(float x, enum gelu_form form)
 {
-	const struct gelu *g = args;
-	size_t first = index * BLOCK, count = cpu_min(BLOCK, g->count - first);
-	const float *restrict x = g->x + first;
-	float *restrict out = g->out + first;
-
-	(void)worker;
-#pragma omp simd
-	for (size_t i = 0; i < count; i++)
-		out[i] = x[i] * normal(x[i]);
+	return form == GELU_TANH ? logistic(x) : normal(x);
 }
 
-CPU_CLONES static void gelu_tanh_forward_task(const void *args, size_t index, unsigned worker)
+CPU_INLINE float slope(float x, enum gelu_form form)
 {
-	const struct gelu *g = args;
-	size_t first = index * BLOCK, count = cpu_min(BLOCK, g->count - first);
-	const float *restrict x = g->x + first;
-	float *restrict out = g->out + first;
+	float p = distribution(x, form);
 
-	(void)worker;
-#pragma omp simd
-	for (size_t i = 0; i < count; i++)
-		out[i] = x[i] * logistic(x[i]);
+	if (form == GELU_ERF)
+		return p + x * 0.39894228f * cpu_exp(-0.5f * x * x);
+	return p + x * p * (1.0f - p) * 1.59576912f * (1.0f + 3.0f * 0.044715f * x * x);
 }
 
-/* No restrict in the two below: backward may run in place. */
-CPU_CLONES static void gelu_erf_backward_task(const void *args, size_t index, unsigned worker)
+/* The form is a constant in each loop, so that it becomes one of vectors. */
+void cpu_gelu(float *out, const float *x, size_t count, enum gelu_form form)
 {
-	const struct gelu *g = args;
-	size_t first = index * BLOCK, count = cpu_min(BLOCK, g->count - first);
-	const float *x = g->x + first, *dout = g->dout + first;
-	float *dx = g->out + first;
-
-	(void)worker;
+	if (form == GELU_TANH)
 #pragma omp simd
-	for (size_t i = 0; i < count; i++) {
-		float v = x[i];
-		dx[i] = dout[i] * (normal(v) + v * 0.39894228f * cpu_exp(-0.5f * v * v));
-	}
+		for (size_t i = 0; i < count; i++)
+			out[i] = x[i] * distribution(x[i], GELU_TANH);
+	else
+#pragma omp simd
+		for (size_t i = 0; i < count; i++)
+			out[i] = x[i] * distribution(x[i], GELU_ERF);
 }
 
-CPU_CLONES static void gelu_tanh_backward_task(const void *args, size_t index, unsigned worker)
+void cpu_gelu_slope(float *dx, const float *dout, const float *x, size_t count, enum gelu_form form)
+{
+	if (form == GELU_TANH)
+#pragma omp simd
+		for (size_t i = 0; i < count; i++)
+			dx[i] = dout[i] * slope(x[i], GELU_TANH);
+	else
+#pragma omp simd
+		for (size_t i = 0; i < count; i++)
+			dx[i] = dout[i] * slope(x[i], GELU_ERF);
+}
+
+static void forward_task(const void *args, size_t index, unsigned worker)
 {
 	const struct gelu *g = args;
-	size_t first = index * BLOCK, count = cpu_min(BLOCK, g->count - first);
-	const float *x = g->x + first, *dout = g->dout + first;
-	float *dx = g->out + first;
+	size_t first = index * BLOCK;
 
 	(void)worker;
-#pragma omp simd
-	for (size_t i = 0; i < count; i++) {
-		float v = x[i], p = logistic(v);
-		float slope = 1.59576912f * (1.0f + 3.0f * 0.044715f * v * v);
-		dx[i] = dout[i] * (p + v * p * (1.0f - p) * slope);
-	}
+	cpu_gelu(g->out + first, g->x + first, cpu_min(BLOCK, g->count - first), g->form);
+}
+
+static void backward_task(const void *args, size_t index, unsigned worker)
+{
+	const struct gelu *g = args;
+	size_t first = index * BLOCK;
+
+	(void)worker;
+	cpu_gelu_slope(g->out + first, g->dout + first, g->x + first,
+		       cpu_min(BLOCK, g->count - first), g->form);
 }
 
 void cpu_gelu_forward(struct device *dev, void *out, const void *x, size_t count,
 		      enum gelu_form form)
 {
-	const struct gelu g = { out, NULL, x, count };
-	pool_run(dev->pool, cpu_tasks(count, BLOCK),
-		 form == GELU_TANH ? gelu_tanh_forward_task : gelu_erf_forward_task, &g);
+	const struct gelu g = { out, NULL, x, count, form };
+	pool_run(dev->pool, cpu_tasks(count, BLOCK), forward_task, &g);
 }
 
 void cpu_gelu_backward(struct device *dev, void *dx, const void *dout, const void *x, size_t count,
 		       enum gelu_form form)
 {
-	const struct gelu g = { dx, dout, x, count };
-	pool_run(dev->pool, cpu_tasks(count, BLOCK),
-		 form == GELU_TANH ? gelu_tanh_backward_task : gelu_erf_backward_task, &g);
+	const struct gelu g = { dx, dout, x, count, form };
+	pool_run(dev->pool, cpu_tasks(count, BLOCK), backward_task, &g);
 }

@@ -54,7 +54,7 @@ CPU_INLINE void forward_row(const struct forward *f, size_t row)
 		out[i] = (x[i] - mean) * rstd * weight[i] + bias[i];
 }
 
-CPU_CLONES static void layernorm_forward_task(const void *args, size_t index, unsigned worker)
+static void layernorm_forward_task(const void *args, size_t index, unsigned worker)
 {
 	const struct forward *f = args;
 	size_t row = index * f->rows_per_task;
@@ -110,7 +110,7 @@ CPU_INLINE void backward_row(const struct backward *b, size_t row)
 		dx[i] += r * (dout[i] * weight[i] - level - (x[i] - mean) * r * back);
 }
 
-CPU_CLONES static void layernorm_input_task(const void *args, size_t index, unsigned worker)
+static void layernorm_input_task(const void *args, size_t index, unsigned worker)
 {
 	const struct backward *b = args;
 	size_t row = index * b->rows_per_task;
@@ -121,7 +121,7 @@ CPU_CLONES static void layernorm_input_task(const void *args, size_t index, unsi
 		backward_row(b, row);
 }
 
-CPU_CLONES static void layernorm_weight_task(const void *args, size_t index, unsigned worker)
+static void layernorm_weight_task(const void *args, size_t index, unsigned worker)
 {
 	const struct backward *b = args;
 	size_t first = index * COLUMNS_PER_TASK;

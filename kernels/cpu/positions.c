@@ -11,7 +11,7 @@ struct forward {
 	size_t rows, seq, dim, rows_per_task;
 };
 
-CPU_CLONES static void positions_forward_task(const void *args, size_t index, unsigned worker)
+static void positions_forward_task(const void *args, size_t index, unsigned worker)
 {
 	const struct forward *f = args;
 	size_t row = index * f->rows_per_task;
@@ -41,7 +41,7 @@ struct backward {
 	bool accumulate;
 };
 
-CPU_CLONES static void positions_backward_task(const void *args, size_t index, unsigned worker)
+static void positions_backward_task(const void *args, size_t index, unsigned worker)
 {
 	const struct backward *b = args;
 	size_t at = index * b->positions_per_task;

@@ -13,7 +13,7 @@ struct squares {
 	double *partial; /* one per task */
 };
 
-CPU_CLONES static void squares_task(const void *args, size_t index, unsigned worker)
+static void squares_task(const void *args, size_t index, unsigned worker)
 {
 	const struct squares *s = args;
 	size_t at = index * BLOCK;

@@ -36,7 +36,7 @@ CPU_INLINE void forward_row(const struct forward *f, size_t row)
 		out[i] = x[i] * rstd * weight[i];
 }
 
-CPU_CLONES static void rmsnorm_forward_task(const void *args, size_t index, unsigned worker)
+static void rmsnorm_forward_task(const void *args, size_t index, unsigned worker)
 {
 	const struct forward *f = args;
 	size_t row = index * f->rows_per_task;
@@ -62,7 +62,7 @@ struct backward {
 	bool accumulate;
 };
 
-CPU_CLONES static void rmsnorm_input_task(const void *args, size_t index, unsigned worker)
+static void rmsnorm_input_task(const void *args, size_t index, unsigned worker)
 {
 	const struct backward *b = args;
 	size_t row = index * b->rows_per_task;
@@ -91,7 +91,7 @@ CPU_CLONES static void rmsnorm_input_task(const void *args, size_t index, unsign
 	}
 }
 
-CPU_CLONES static void rmsnorm_weight_task(const void *args, size_t index, unsigned worker)
+static void rmsnorm_weight_task(const void *args, size_t index, unsigned worker)
 {
 	const struct backward *b = args;
 	size_t first = index * COLUMNS_PER_TASK;

@@ -24,7 +24,7 @@ CPU_INLINE void turn(float *restrict head, const float *restrict table, size_t h
 	}
 }
 
-CPU_CLONES static void rope_task(const void *args, size_t index, unsigned worker)
+static void rope_task(const void *args, size_t index, unsigned worker)
 {
 	const struct rope *r = args;
 	const struct attention *a = &r->shape;

@@ -10,7 +10,7 @@ struct swiglu {
 	size_t rows, width, rows_per_task;
 };
 
-CPU_CLONES static void swiglu_forward_task(const void *args, size_t index, unsigned worker)
+static void swiglu_forward_task(const void *args, size_t index, unsigned worker)
 {
 	const struct swiglu *s = args;
 	size_t row = index * s->rows_per_task;
@@ -27,7 +27,7 @@ CPU_CLONES static void swiglu_forward_task(const void *args, size_t index, unsig
 }
 
 /* No restrict between gate/up and their gradients: backward may run in place. */
-CPU_CLONES static void swiglu_backward_task(const void *args, size_t index, unsigned worker)
+static void swiglu_backward_task(const void *args, size_t index, unsigned worker)
 {
 	const struct swiglu *s = args;
 	size_t row = index * s->rows_per_task;

@@ -49,7 +49,7 @@ static int run(struct suite *s, int64_t rounds)
 		printf("%s\n", why);
 		return NO_GPU;
 	}
-	s->cpu = backend_cpu.open(&host, why);
+	s->cpu = backend_cpu()->open(&host, why);
 	printf("%s\n", s->be->describe(s->gpu));
 	for (int64_t round = 0; round < rounds; round++, s->seed++)
 		for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
@@ -59,7 +59,7 @@ static int run(struct suite *s, int64_t rounds)
 	if (!good)
 		printf("not ok %s\n", why);
 	s->be->close(s->gpu);
-	backend_cpu.close(s->cpu);
+	backend_cpu()->close(s->cpu);
 	printf("%s: %zu tensors compared in %s, %zu differ\n",
 	       good && s->failed == 0 ? "agree" : "DISAGREE", s->compared,
 	       s->compute == COMPUTE_BF16 ? "bf16" : "fp32", s->failed);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ops_products.c - matrix products, and what becomes of them. */
 #include "tests/gpu/suite.h"
+#include "kernels/load.h"
 
 #include <math.h>
 
@@ -71,7 +72,7 @@ void ops_gemm(struct suite *s)
 	g.kept = then ? kept->cpu : NULL;
 	g.sum_a = sum_a ? sum->cpu : NULL;
 	g.sum_b = sum_b ? sum->cpu : NULL;
-	backend_cpu.gemm(s->cpu, &g);
+	backend_cpu()->gemm(s->cpu, &g);
 	compare(s, "gemm", "c", c, (double)k);
 	if (then == GEMM_GELU)
 		compare(s, "gemm", "kept", kept, (double)k);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/base/mem.h"
+#include "kernels/load.h"
 #include "worker/lbworker/base/rng.h"
 
 /* --- draws ------------------------------------------------------------------------------------ */
@@ -89,7 +90,7 @@ struct tensor *add(struct suite *s, struct tensors *all, size_t count, bool is_a
 	struct tensor *t = &all->t[all->count++];
 
 	*t = (struct tensor){ .count = count, .is_activation = is_activation };
-	t->cpu = backend_cpu.alloc(s->cpu, count * sizeof(float), "a test");
+	t->cpu = backend_cpu()->alloc(s->cpu, count * sizeof(float), "a test");
 	t->gpu = s->be->alloc(s->gpu, count * sizeof(float), "a test");
 	t->got = xmalloc(count * sizeof(float));
 	if (!t->cpu || !t->gpu) {
@@ -145,7 +146,7 @@ struct tensor *random_ids(struct suite *s, struct tensors *all, size_t count, si
 void release(struct suite *s, struct tensors *all)
 {
 	for (size_t i = 0; i < all->count; i++) {
-		backend_cpu.free(s->cpu, all->t[i].cpu);
+		backend_cpu()->free(s->cpu, all->t[i].cpu);
 		s->be->free(s->gpu, all->t[i].gpu);
 		free(all->t[i].got);
 	}

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/load.h"
 #include "kernels/backend.h"
 
 enum { TENSORS_MAX = 10 };
@@ -70,7 +71,7 @@ void shape(struct suite *s, const char *format, ...) __attribute__((format(print
 		{ const bool on_gpu = true; struct device *dev = s->gpu; (void)on_gpu; \
 		  s->be->call(dev, __VA_ARGS__); } \
 		{ const bool on_gpu = false; struct device *dev = s->cpu; (void)on_gpu; \
-		  backend_cpu.call(dev, __VA_ARGS__); } \
+		  backend_cpu()->call(dev, __VA_ARGS__); } \
 	} while (0)
 #define ON(tensor) (on_gpu ? (tensor)->gpu : (void *)(tensor)->cpu)
 /* clang-format on */

@@ -11,6 +11,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "kernels/load.h"
 #include "kernels/cpu/cpu.h"
 
 enum { ROWS = 37, DIM = 83, WIDTH = 61, VOCAB = 517, TABLE = 23, FLOATS = ROWS * VOCAB };
@@ -58,54 +59,54 @@ static const struct attention heads = {
 
 static void norms(void)
 {
-	cpu_rmsnorm_forward(dev, y, s, t, x, z, w, ROWS, DIM, 1e-5f);
+	backend_cpu()->rmsnorm_forward(dev, y, s, t, x, z, w, ROWS, DIM, 1e-5f);
 	tell("rmsnorm_forward");
-	cpu_rmsnorm_backward(dev, y, t, z, x, s, w, ROWS, DIM, true);
+	backend_cpu()->rmsnorm_backward(dev, y, t, z, x, s, w, ROWS, DIM, true);
 	tell("rmsnorm_backward");
-	cpu_layernorm_forward(dev, y, s, t, NULL, x, NULL, w, b, ROWS, DIM, 1e-5f);
+	backend_cpu()->layernorm_forward(dev, y, s, t, NULL, x, NULL, w, b, ROWS, DIM, 1e-5f);
 	tell("layernorm_forward");
-	cpu_layernorm_backward(dev, y, t, b, z, x, s, s + ROWS, w, ROWS, DIM, false);
+	backend_cpu()->layernorm_backward(dev, y, t, b, z, x, s, s + ROWS, w, ROWS, DIM, false);
 	tell("layernorm_backward");
 }
 
 static void tables(void)
 {
-	cpu_embed_forward(dev, y, x, tokens, ROWS, DIM);
+	backend_cpu()->embed_forward(dev, y, x, tokens, ROWS, DIM);
 	tell("embed_forward");
-	cpu_embed_backward(dev, y, x, tokens, ROWS, DIM);
+	backend_cpu()->embed_backward(dev, y, x, tokens, ROWS, DIM);
 	tell("embed_backward");
-	cpu_positions_forward(dev, y, x, ROWS, ROWS, DIM);
+	backend_cpu()->positions_forward(dev, y, x, ROWS, ROWS, DIM);
 	tell("positions_forward");
-	cpu_positions_backward(dev, y, x, ROWS, 1, DIM, true);
+	backend_cpu()->positions_backward(dev, y, x, ROWS, 1, DIM, true);
 	tell("positions_backward");
-	cpu_bias_forward(dev, y, b, ROWS, DIM);
+	backend_cpu()->bias_forward(dev, y, b, ROWS, DIM);
 	tell("bias_forward");
-	cpu_bias_backward(dev, b, y, ROWS, DIM, true);
+	backend_cpu()->bias_backward(dev, b, y, ROWS, DIM, true);
 	tell("bias_backward");
 }
 
 static void activations(void)
 {
-	cpu_swiglu_forward(dev, y, x, ROWS, WIDTH);
+	backend_cpu()->swiglu_forward(dev, y, x, ROWS, WIDTH);
 	tell("swiglu_forward");
-	cpu_swiglu_backward(dev, y, z, x, ROWS, WIDTH);
+	backend_cpu()->swiglu_backward(dev, y, z, x, ROWS, WIDTH);
 	tell("swiglu_backward");
 	for (int form = GELU_ERF; form <= GELU_TANH; form++) {
-		cpu_gelu_forward(dev, y, x, ROWS * WIDTH, (enum gelu_form)form);
+		backend_cpu()->gelu_forward(dev, y, x, ROWS * WIDTH, (enum gelu_form)form);
 		tell(form == GELU_ERF ? "gelu_forward" : "gelu_tanh_forward");
-		cpu_gelu_backward(dev, y, z, x, ROWS * WIDTH, (enum gelu_form)form);
+		backend_cpu()->gelu_backward(dev, y, z, x, ROWS * WIDTH, (enum gelu_form)form);
 		tell(form == GELU_ERF ? "gelu_backward" : "gelu_tanh_backward");
 	}
 }
 
 static void attentions(void)
 {
-	cpu_rope(dev, x, w, &heads, false);
+	backend_cpu()->rope(dev, x, w, &heads, false);
 	tell("rope");
-	cpu_attention_forward(dev, y, s, x, &heads);
+	backend_cpu()->attention_forward(dev, y, s, x, &heads);
 	tell("attention_forward");
-	cpu_attention_forward(dev, y, s, x, &heads);
-	cpu_attention_backward(dev, t, z, y, s, x, &heads);
+	backend_cpu()->attention_forward(dev, y, s, x, &heads);
+	backend_cpu()->attention_backward(dev, t, z, y, s, x, &heads);
 	tell("attention_backward");
 }
 
@@ -125,7 +126,7 @@ static void products(void)
 					.trans_b = flags & 2,
 					.alpha = 0.75f,
 					.beta = flags & 4 ? 1.0f : 0.0f };
-		cpu_gemm(dev, &g);
+		backend_cpu()->gemm(dev, &g);
 	}
 	tell("gemm");
 }
@@ -140,13 +141,13 @@ static void the_rest(void)
 	};
 	double sum;
 
-	cpu_cross_entropy(dev, s, x, tokens, ROWS, VOCAB, 0.25f);
+	backend_cpu()->cross_entropy(dev, s, x, tokens, ROWS, VOCAB, 0.25f);
 	tell("cross_entropy");
 	for (size_t i = 0; i < FLOATS; i++)
 		z[i] = z[i] < 0 ? -z[i] : z[i]; /* second moments */
-	cpu_adamw(dev, x, y, z, w, FLOATS, &a, &d);
+	backend_cpu()->adamw(dev, x, y, z, w, FLOATS, &a, &d);
 	tell("adamw");
-	cpu_sum_squares(dev, &sum, x, FLOATS);
+	backend_cpu()->sum_squares(dev, &sum, x, FLOATS);
 	memcpy(y, &sum, sizeof(sum));
 	tell("sum_squares");
 }
@@ -158,12 +159,11 @@ int main(int argc, char **argv)
 								    : 1 };
 	char why[BACKEND_TEXT_BYTES];
 
-	dev = backend_cpu.open(&options, why);
+	dev = backend_cpu()->open(&options, why);
 	if (!dev) {
 		fprintf(stderr, "kernel_digest: %s\n", why);
 		return 1;
 	}
-	dev->sgemm = NULL; /* the library has instructions of its own */
 	fill_all();
 	norms();
 	tables();
@@ -171,7 +171,7 @@ int main(int argc, char **argv)
 	attentions();
 	products();
 	the_rest();
-	int rc = backend_cpu.finish(dev, why);
-	backend_cpu.close(dev);
+	int rc = backend_cpu()->finish(dev, why);
+	backend_cpu()->close(dev);
 	return rc ? 1 : 0;
 }

@@ -4,7 +4,7 @@
 #define TESTS_UNIT_CPU_DEVICE_H
 
 #include "common/base/mem.h"
-#include "kernels/cpu/cpu.h"
+#include "kernels/load.h"
 #include "tests/unit/unit.h"
 #include "worker/lbworker/base/rng.h"
 
@@ -12,7 +12,7 @@ static inline struct device *open_device(int threads)
 {
 	const struct backend_options options = { .threads = threads };
 	char why[BACKEND_TEXT_BYTES];
-	struct device *dev = backend_cpu.open(&options, why);
+	struct device *dev = backend_cpu()->open(&options, why);
 
 	if (!dev)
 		fail_msg("%s", why);

@@ -56,26 +56,29 @@ enum { ROWS = 3, DIM = 21, WIDTH = 19, VOCAB = 35 };
 static void norm_forward(struct device *dev, float *y, const float *x)
 {
 	float rstd[ROWS];
-	cpu_rmsnorm_forward(dev, y, rstd, NULL, x, NULL, x + ROWS * DIM, ROWS, DIM, 1e-5f);
+	backend_cpu()->rmsnorm_forward(dev, y, rstd, NULL, x, NULL, x + ROWS * DIM, ROWS, DIM,
+				       1e-5f);
 }
 
 static void norm_backward(struct device *dev, float *dx, const float *c, const float *x)
 {
 	float rstd[ROWS], y[ROWS * DIM];
 	const float *weight = x + ROWS * DIM;
-	cpu_rmsnorm_forward(dev, y, rstd, NULL, x, NULL, weight, ROWS, DIM, 1e-5f);
-	cpu_rmsnorm_backward(dev, dx, dx + ROWS * DIM, c, x, rstd, weight, ROWS, DIM, false);
+	backend_cpu()->rmsnorm_forward(dev, y, rstd, NULL, x, NULL, weight, ROWS, DIM, 1e-5f);
+	backend_cpu()->rmsnorm_backward(dev, dx, dx + ROWS * DIM, c, x, rstd, weight, ROWS, DIM,
+					false);
 }
 
 static void swiglu_forward(struct device *dev, float *y, const float *x)
 {
-	cpu_swiglu_forward(dev, y, x, ROWS, WIDTH);
+	backend_cpu()->swiglu_forward(dev, y, x, ROWS, WIDTH);
 }
 
 static void swiglu_backward(struct device *dev, float *dx, const float *c, const float *x)
 {
 	memcpy(dx, x, ROWS * 2 * WIDTH * sizeof(float));
-	cpu_swiglu_backward(dev, dx, c, dx, ROWS, WIDTH); /* in place, as the model does */
+	backend_cpu()->swiglu_backward(dev, dx, c, dx, ROWS,
+				       WIDTH); /* in place, as the model does */
 }
 
 /* x = [rows x dim | weight | bias] */
@@ -83,67 +86,68 @@ static void layer_norm_forward(struct device *dev, float *y, const float *x)
 {
 	const float *weight = x + ROWS * DIM;
 	float mean[ROWS], rstd[ROWS];
-	cpu_layernorm_forward(dev, y, mean, rstd, NULL, x, NULL, weight, weight + DIM, ROWS, DIM,
-			      1e-5f);
+	backend_cpu()->layernorm_forward(dev, y, mean, rstd, NULL, x, NULL, weight, weight + DIM,
+					 ROWS, DIM, 1e-5f);
 }
 
 static void layer_norm_backward(struct device *dev, float *dx, const float *c, const float *x)
 {
 	const float *weight = x + ROWS * DIM;
 	float mean[ROWS], rstd[ROWS], y[ROWS * DIM], *dw = dx + ROWS * DIM;
-	cpu_layernorm_forward(dev, y, mean, rstd, NULL, x, NULL, weight, weight + DIM, ROWS, DIM,
-			      1e-5f);
-	cpu_layernorm_backward(dev, dx, dw, dw + DIM, c, x, mean, rstd, weight, ROWS, DIM, false);
+	backend_cpu()->layernorm_forward(dev, y, mean, rstd, NULL, x, NULL, weight, weight + DIM,
+					 ROWS, DIM, 1e-5f);
+	backend_cpu()->layernorm_backward(dev, dx, dw, dw + DIM, c, x, mean, rstd, weight, ROWS,
+					  DIM, false);
 }
 
 /* x = [rows x dim | bias] */
 static void bias_forward(struct device *dev, float *y, const float *x)
 {
 	memcpy(y, x, ROWS * DIM * sizeof(float));
-	cpu_bias_forward(dev, y, x + ROWS * DIM, ROWS, DIM);
+	backend_cpu()->bias_forward(dev, y, x + ROWS * DIM, ROWS, DIM);
 }
 
 static void bias_backward(struct device *dev, float *dx, const float *c, const float *x)
 {
 	(void)x;
 	memcpy(dx, c, ROWS * DIM * sizeof(float));
-	cpu_bias_backward(dev, dx + ROWS * DIM, c, ROWS, DIM, false);
+	backend_cpu()->bias_backward(dev, dx + ROWS * DIM, c, ROWS, DIM, false);
 }
 
 /* x = [two sequences of 3 x dim | table of 4 positions] */
 static void positions_forward(struct device *dev, float *y, const float *x)
 {
 	memcpy(y, x, 6 * DIM * sizeof(float));
-	cpu_positions_forward(dev, y, x + 6 * DIM, 6, 3, DIM);
+	backend_cpu()->positions_forward(dev, y, x + 6 * DIM, 6, 3, DIM);
 }
 
 static void positions_backward(struct device *dev, float *dx, const float *c, const float *x)
 {
 	(void)x;
 	memcpy(dx, c, 6 * DIM * sizeof(float));
-	cpu_positions_backward(dev, dx + 6 * DIM, c, 6, 3, DIM, false);
+	backend_cpu()->positions_backward(dev, dx + 6 * DIM, c, 6, 3, DIM, false);
 }
 
 static void gelu_forward(struct device *dev, float *y, const float *x)
 {
-	cpu_gelu_forward(dev, y, x, ROWS * WIDTH, GELU_ERF);
+	backend_cpu()->gelu_forward(dev, y, x, ROWS * WIDTH, GELU_ERF);
 }
 
 static void gelu_backward(struct device *dev, float *dx, const float *c, const float *x)
 {
 	memcpy(dx, x, ROWS * WIDTH * sizeof(float));
-	cpu_gelu_backward(dev, dx, c, dx, ROWS * WIDTH, GELU_ERF); /* in place */
+	backend_cpu()->gelu_backward(dev, dx, c, dx, ROWS * WIDTH, GELU_ERF); /* in place */
 }
 
 static void gelu_tanh_forward(struct device *dev, float *y, const float *x)
 {
-	cpu_gelu_forward(dev, y, x, ROWS * WIDTH, GELU_TANH);
+	backend_cpu()->gelu_forward(dev, y, x, ROWS * WIDTH, GELU_TANH);
 }
 
 static void gelu_tanh_backward(struct device *dev, float *dx, const float *c, const float *x)
 {
 	memcpy(dx, x, ROWS * WIDTH * sizeof(float));
-	cpu_gelu_backward(dev, dx, c, dx, ROWS * WIDTH, GELU_TANH);
+	backend_cpu()->gelu_backward(dev, dx, c, dx, ROWS * WIDTH, GELU_TANH);
 }
 
 /* GPT-NeoX's order of heads, and a part of each that turns. */
@@ -160,16 +164,16 @@ enum { SIDE_BY_SIDE = 2 * 5 * 3 * 3 * 6, SIDE_ATTENDED = 2 * 5 * 3 * 6, SIDE_LSE
 static void side_forward(struct device *dev, float *y, const float *x)
 {
 	float lse[SIDE_LSE];
-	cpu_attention_forward(dev, y, lse, x, &interleaved);
+	backend_cpu()->attention_forward(dev, y, lse, x, &interleaved);
 }
 
 static void side_backward(struct device *dev, float *dx, const float *c, const float *x)
 {
 	float lse[SIDE_LSE], y[SIDE_ATTENDED];
-	cpu_attention_forward(dev, y, lse, x, &interleaved);
+	backend_cpu()->attention_forward(dev, y, lse, x, &interleaved);
 	for (size_t i = 0; i < SIDE_BY_SIDE; i++)
 		dx[i] = NAN;
-	cpu_attention_backward(dev, dx, c, y, lse, x, &interleaved);
+	backend_cpu()->attention_backward(dev, dx, c, y, lse, x, &interleaved);
 }
 
 static void side_table(float table[5 * 4])
@@ -186,7 +190,7 @@ static void side_rope_forward(struct device *dev, float *y, const float *x)
 	float table[5 * 4];
 	side_table(table);
 	memcpy(y, x, SIDE_BY_SIDE * sizeof(float));
-	cpu_rope(dev, y, table, &interleaved, false);
+	backend_cpu()->rope(dev, y, table, &interleaved, false);
 }
 
 static void side_rope_backward(struct device *dev, float *dx, const float *c, const float *x)
@@ -195,7 +199,7 @@ static void side_rope_backward(struct device *dev, float *dx, const float *c, co
 	(void)x;
 	side_table(table);
 	memcpy(dx, c, SIDE_BY_SIDE * sizeof(float));
-	cpu_rope(dev, dx, table, &interleaved, true);
+	backend_cpu()->rope(dev, dx, table, &interleaved, true);
 }
 
 static const struct attention grouped = {
@@ -206,16 +210,16 @@ enum { QKV = 2 * 7 * (4 + 2 * 2) * 6, ATTENDED = 2 * 7 * 4 * 6, LSE = 2 * 4 * 7 
 static void attend_forward(struct device *dev, float *y, const float *x)
 {
 	float lse[LSE];
-	cpu_attention_forward(dev, y, lse, x, &grouped);
+	backend_cpu()->attention_forward(dev, y, lse, x, &grouped);
 }
 
 static void attend_backward(struct device *dev, float *dx, const float *c, const float *x)
 {
 	float lse[LSE], y[ATTENDED];
-	cpu_attention_forward(dev, y, lse, x, &grouped);
+	backend_cpu()->attention_forward(dev, y, lse, x, &grouped);
 	for (size_t i = 0; i < QKV; i++)
 		dx[i] = NAN; /* it must be written whole */
-	cpu_attention_backward(dev, dx, c, y, lse, x, &grouped);
+	backend_cpu()->attention_backward(dev, dx, c, y, lse, x, &grouped);
 }
 
 static void rope_table(float *table)
@@ -233,7 +237,7 @@ static void rope_forward(struct device *dev, float *y, const float *x)
 	float table[7 * 6];
 	rope_table(table);
 	memcpy(y, x, QKV * sizeof(float));
-	cpu_rope(dev, y, table, &grouped, false);
+	backend_cpu()->rope(dev, y, table, &grouped, false);
 }
 
 static void rope_backward(struct device *dev, float *dx, const float *c, const float *x)
@@ -242,7 +246,7 @@ static void rope_backward(struct device *dev, float *dx, const float *c, const f
 	(void)x;
 	rope_table(table);
 	memcpy(dx, c, QKV * sizeof(float));
-	cpu_rope(dev, dx, table, &grouped, true);
+	backend_cpu()->rope(dev, dx, table, &grouped, true);
 }
 
 static const int32_t some_targets[ROWS] = { 0, 34, 17 };
@@ -251,7 +255,7 @@ static void entropy_forward(struct device *dev, float *y, const float *x)
 {
 	float z[ROWS * VOCAB];
 	memcpy(z, x, sizeof(z));
-	cpu_cross_entropy(dev, y, z, some_targets, ROWS, VOCAB, 0.0f);
+	backend_cpu()->cross_entropy(dev, y, z, some_targets, ROWS, VOCAB, 0.0f);
 	assert_memory_equal(z, x, sizeof(z));
 }
 
@@ -261,20 +265,21 @@ static void entropy_backward(struct device *dev, float *dx, const float *c, cons
 	float loss;
 	memcpy(dx, x, ROWS * VOCAB * sizeof(float));
 	for (size_t r = 0; r < ROWS; r++)
-		cpu_cross_entropy(dev, &loss, dx + r * VOCAB, some_targets + r, 1, VOCAB, c[r]);
+		backend_cpu()->cross_entropy(dev, &loss, dx + r * VOCAB, some_targets + r, 1, VOCAB,
+					     c[r]);
 }
 
 static const int32_t some_tokens[5] = { 2, 0, 2, 3, 2 };
 
 static void embed_forward(struct device *dev, float *y, const float *x)
 {
-	cpu_embed_forward(dev, y, x, some_tokens, 5, DIM);
+	backend_cpu()->embed_forward(dev, y, x, some_tokens, 5, DIM);
 }
 
 static void embed_backward(struct device *dev, float *dx, const float *c, const float *x)
 {
 	(void)x;
-	cpu_embed_backward(dev, dx, c, some_tokens, 5, DIM);
+	backend_cpu()->embed_backward(dev, dx, c, some_tokens, 5, DIM);
 }
 
 static void test_gradients(void **state)
@@ -303,7 +308,7 @@ static void test_gradients(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
 		check_differences(dev, &ops[i]);
-	backend_cpu.close(dev);
+	backend_cpu()->close(dev);
 }
 
 /* The residual's gradient is added to, the sum in front of the norm is what is normed. */
@@ -315,16 +320,16 @@ static void test_norm_residual(void **state)
 	float dx[ROWS * DIM], base[ROWS * DIM] = { 0 }, dw[DIM], twice[DIM];
 
 	(void)state;
-	cpu_rmsnorm_forward(dev, out, rstd, sum, x, delta, w, ROWS, DIM, 1e-5f);
+	backend_cpu()->rmsnorm_forward(dev, out, rstd, sum, x, delta, w, ROWS, DIM, 1e-5f);
 	for (size_t i = 0; i < ROWS * DIM; i++)
 		assert_true(sum[i] == x[i] + delta[i]);
-	cpu_rmsnorm_forward(dev, plain, rstd, NULL, sum, NULL, w, ROWS, DIM, 1e-5f);
+	backend_cpu()->rmsnorm_forward(dev, plain, rstd, NULL, sum, NULL, w, ROWS, DIM, 1e-5f);
 	assert_memory_equal(out, plain, sizeof(out));
 	for (size_t i = 0; i < ROWS * DIM; i++)
 		dx[i] = 100.0f;
-	cpu_rmsnorm_backward(dev, base, dw, delta, sum, rstd, w, ROWS, DIM, false);
+	backend_cpu()->rmsnorm_backward(dev, base, dw, delta, sum, rstd, w, ROWS, DIM, false);
 	memcpy(twice, dw, sizeof(dw));
-	cpu_rmsnorm_backward(dev, dx, twice, delta, sum, rstd, w, ROWS, DIM, true);
+	backend_cpu()->rmsnorm_backward(dev, dx, twice, delta, sum, rstd, w, ROWS, DIM, true);
 	for (size_t i = 0; i < ROWS * DIM; i++)
 		assert_true(fabsf(dx[i] - 100.0f - base[i]) < 1e-4f);
 	for (size_t i = 0; i < DIM; i++)
@@ -332,7 +337,7 @@ static void test_norm_residual(void **state)
 	free(x);
 	free(delta);
 	free(w);
-	backend_cpu.close(dev);
+	backend_cpu()->close(dev);
 }
 
 int main(void)

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <sys/resource.h>
 
+#include "kernels/cpu/pool.h"
 #include "kernels/cpus.h"
 #include "tests/unit/cpu_device.h"
 
@@ -63,7 +64,7 @@ static void test_touched(void **state)
 {
 	enum { BYTES = 9 << 20 };
 	struct device *dev = open_device(2);
-	char *memory = backend_cpu.alloc(dev, BYTES, "a test");
+	char *memory = backend_cpu()->alloc(dev, BYTES, "a test");
 	struct rusage before, after;
 
 	(void)state;
@@ -75,8 +76,8 @@ static void test_touched(void **state)
 	}
 	getrusage(RUSAGE_SELF, &after);
 	assert_in_range(after.ru_minflt - before.ru_minflt, 0, 8);
-	backend_cpu.free(dev, memory);
-	backend_cpu.close(dev);
+	backend_cpu()->free(dev, memory);
+	backend_cpu()->close(dev);
 }
 
 int main(void)

@@ -2,6 +2,7 @@
 /* test_kernel_values.c - operations of the CPU backend against libm and plain sums. */
 #include <math.h>
 
+#include "kernels/cpu/cpu.h"
 #include "tests/unit/cpu_device.h"
 
 static void test_adamw(void **state)
@@ -25,11 +26,11 @@ static void test_adamw(void **state)
 		v[i] *= v[i];
 	float *old_v = xmalloc(COUNT * sizeof(float));
 	memcpy(old_v, v, COUNT * sizeof(float));
-	cpu_adamw(dev, w, m, v, g, COUNT, &a, &d);
+	backend_cpu()->adamw(dev, w, m, v, g, COUNT, &a, &d);
 	assert_memory_equal(w, old, COUNT * sizeof(float));
 	assert_memory_equal(m, old_m, COUNT * sizeof(float));
 	d.is_left_out = 0;
-	cpu_adamw(dev, w, m, v, g, COUNT, &a, &d);
+	backend_cpu()->adamw(dev, w, m, v, g, COUNT, &a, &d);
 	for (size_t i = 0; i < COUNT; i++) {
 		double grad = 0.5 * (double)g[i];
 		double mean = 0.9 * (double)old_m[i] + 0.1 * grad;
@@ -48,7 +49,7 @@ static void test_adamw(void **state)
 	free(old);
 	free(old_m);
 	free(old_v);
-	backend_cpu.close(dev);
+	backend_cpu()->close(dev);
 }
 
 static void test_sum_squares(void **state)
@@ -62,8 +63,8 @@ static void test_sum_squares(void **state)
 		want += (double)x[i] * (double)x[i];
 	for (int i = 0; i < 2; i++) {
 		struct device *dev = open_device(i ? 3 : 1);
-		cpu_sum_squares(dev, &have[i], x, count);
-		backend_cpu.close(dev);
+		backend_cpu()->sum_squares(dev, &have[i], x, count);
+		backend_cpu()->close(dev);
 	}
 	assert_true(have[0] == have[1]);
 	assert_true(fabs(have[0] - want) <= 1e-6 * want);
@@ -96,15 +97,15 @@ static void test_decide(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct step_control d = cases[i].d;
-		cpu_decide(dev, &d);
+		backend_cpu()->decide(dev, &d);
 		assert_int_equal(d.is_left_out, cases[i].is_left_out);
 		assert_true(d.grad_scale == cases[i].grad_scale);
 	}
-	cpu_sum_losses(dev, &sum, losses, 3, false);
+	backend_cpu()->sum_losses(dev, &sum, losses, 3, false);
 	assert_true(sum == 7.5);
-	cpu_sum_losses(dev, &sum, losses, 2, true);
+	backend_cpu()->sum_losses(dev, &sum, losses, 2, true);
 	assert_true(sum == 11);
-	backend_cpu.close(dev);
+	backend_cpu()->close(dev);
 }
 
 static void test_exp(void **state)
@@ -127,18 +128,18 @@ static void test_gelu(void **state)
 	for (int i = -4000; i <= 4000; i++) {
 		float x = (float)i * 0.003f, have;
 		double v = (double)x, want = v * 0.5 * erfc(-v * sqrt(0.5));
-		cpu_gelu_forward(dev, &have, &x, 1, GELU_ERF);
+		backend_cpu()->gelu_forward(dev, &have, &x, 1, GELU_ERF);
 		/* rounding of the exponent grows with it: x^2/2 times 6e-8 */
 		double tolerance = 2e-6 + 2e-7 * v * v;
 		if (!(fabs((double)have - want) <= tolerance * fabs(want) + 1e-37))
 			fail_msg("gelu(%g) = %g, not %g", v, (double)have, want);
 		double u = sqrt(2 / acos(-1)) * (v + 0.044715 * v * v * v);
 		want = v / (1 + exp(-2 * u));
-		cpu_gelu_forward(dev, &have, &x, 1, GELU_TANH);
+		backend_cpu()->gelu_forward(dev, &have, &x, 1, GELU_TANH);
 		if (!(fabs((double)have - want) <= 10 * tolerance * fabs(want) + 1e-35))
 			fail_msg("gelu by tanh(%g) = %g, not %g", v, (double)have, want);
 	}
-	backend_cpu.close(dev);
+	backend_cpu()->close(dev);
 }
 
 /* A logit that is no number must show in the loss. */
@@ -150,9 +151,9 @@ static void test_nan_shows(void **state)
 
 	(void)state;
 	z[20] = NAN;
-	cpu_cross_entropy(dev, &loss, z, &target, 1, 35, 1.0f);
+	backend_cpu()->cross_entropy(dev, &loss, z, &target, 1, 35, 1.0f);
 	assert_false(isfinite(loss));
-	backend_cpu.close(dev);
+	backend_cpu()->close(dev);
 }
 
 int main(void)

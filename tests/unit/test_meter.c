@@ -51,7 +51,7 @@ static void test_published(void **state)
 static void test_devices(void **state)
 {
 	(void)state;
-	assert_null(plan_device_of("cpu: 2 threads, AVX-512, oneDNN 2.6.3"));
+	assert_null(plan_device_of("cpu: 2 threads, AVX-512"));
 	assert_string_equal(plan_device_of("cuda: NVIDIA H200, 140 GiB")->name, "H200");
 	assert_string_equal(plan_device_of("NVIDIA H100 80GB HBM3")->name, "H100");
 	assert_null(plan_device_of("NVIDIA H100 PCIe")); /* is slower than the SXM of the table */

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "common/base/mem.h"
+#include "kernels/load.h"
 #include "worker/lbworker/model/model.h"
 #include "worker/lbworker/optim/optimizer.h"
 #include "worker/lbworker/base/safetensors.h"
@@ -95,9 +96,9 @@ static void open_with(struct fixture *f, const struct golden *g, int threads,
 	char why[BACKEND_TEXT_BYTES];
 	struct err err = { 0 };
 
-	f->device = backend_cpu.open(&host, why);
+	f->device = backend_cpu()->open(&host, why);
 	assert_non_null(f->device);
-	if (model_create(&f->model, &g->shape, &backend_cpu, f->device, &options, &err))
+	if (model_create(&f->model, &g->shape, backend_cpu(), f->device, &options, &err))
 		fail_msg("%s", err.text);
 	f->file = st_open(source_path(g->path), &err);
 	if (!f->file)
@@ -123,7 +124,7 @@ static void close_golden(struct fixture *f)
 {
 	st_close(f->file);
 	model_destroy(f->model);
-	backend_cpu.close(f->device);
+	backend_cpu()->close(f->device);
 }
 
 static double loss_sum(const struct fixture *f)
@@ -347,19 +348,19 @@ static void test_shapes_refused(void **state)
 	const struct backend_options options = { .threads = 1 };
 	const struct model_options small = { .batch = 1, .seq = 4 };
 	char why[BACKEND_TEXT_BYTES];
-	struct device *device = backend_cpu.open(&options, why);
+	struct device *device = backend_cpu()->open(&options, why);
 	struct model *model;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct err err = { 0 };
-		assert_int_equal(model_create(&model, &cases[i].shape, &backend_cpu, device, &small,
-					      &err),
+		assert_int_equal(model_create(&model, &cases[i].shape, backend_cpu(), device,
+					      &small, &err),
 				 -1);
 		assert_null(model);
 		assert_non_null(strstr(err.text, cases[i].text));
 	}
-	backend_cpu.close(device);
+	backend_cpu()->close(device);
 }
 
 int main(void)

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "common/base/mem.h"
+#include "kernels/load.h"
 #include "worker/lbworker/model/family.h"
 #include "worker/lbworker/optim/optimizer.h"
 #include "worker/lbworker/base/rng.h"
@@ -87,9 +88,9 @@ static void open_model(struct fixture *f, const struct model_shape *shape)
 	char why[BACKEND_TEXT_BYTES];
 	struct err err = { 0 };
 
-	f->device = backend_cpu.open(&host, why);
+	f->device = backend_cpu()->open(&host, why);
 	assert_non_null(f->device);
-	if (model_create(&f->model, shape, &backend_cpu, f->device, &options, &err))
+	if (model_create(&f->model, shape, backend_cpu(), f->device, &options, &err))
 		fail_msg("%s", err.text);
 	model_init_weights(f->model, 5, 0.02);
 	for (size_t i = 0; i < ROWS; i++) {
@@ -107,7 +108,7 @@ static void close_model(struct fixture *f)
 	free(f->m);
 	free(f->v);
 	model_destroy(f->model);
-	backend_cpu.close(f->device);
+	backend_cpu()->close(f->device);
 }
 
 static double backprop(struct fixture *f)

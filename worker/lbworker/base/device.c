@@ -2,8 +2,11 @@
 /* device.c - opens the GPU or the CPU, and says why it is not the GPU. */
 #include "worker/lbworker/base/device.h"
 
+#include <stdlib.h>
+
 #include "common/base/files.h"
 #include "common/base/log.h"
+#include "kernels/instructions.h"
 #include "kernels/load.h"
 
 static void warn(const char *text)
@@ -14,7 +17,7 @@ static void warn(const char *text)
 static struct device *open_with(const struct backend *be, const struct device_order *o,
 				enum compute compute, char *why)
 {
-	bool is_cached = o->cache && be != &backend_cpu && folder_make(o->cache, 0755, NULL) == 0;
+	bool is_cached = o->cache && be != backend_cpu() && folder_make(o->cache, 0755, NULL) == 0;
 
 	return be->open(
 		&(struct backend_options){
@@ -60,8 +63,11 @@ int device_open(struct opened *out, const struct device_order *o, struct err *er
 				       o->compute_name);
 		log_warn("the CPU computes in float32, not in %s", "bfloat16");
 	}
+	if (!instructions_are_known())
+		return err_set(err, ERR_USAGE, "LB_CPU_ISA: is base, avx2 or avx512, not %s",
+			       getenv("LB_CPU_ISA"));
 	out->compute = COMPUTE_FP32;
-	out->backend = &backend_cpu;
+	out->backend = backend_cpu();
 	out->device = open_with(out->backend, o, COMPUTE_FP32, why);
 	return out->device ? 0 : err_set(err, ERR_IO, "%s", why);
 }

@@ -9,6 +9,7 @@
 
 #include "common/base/files.h"
 #include "common/base/mem.h"
+#include "kernels/load.h"
 #include "worker/lbworker/base/device.h"
 #include "worker/lbworker/telemetry/plan.h"
 #include "worker/lbworker/checkpoint/resume.h"
@@ -92,7 +93,7 @@ static int make_model(struct training *t, const struct plan *plan, struct err *e
 	const struct model_options options = config_model_options(c);
 	size_t bytes_each = options.bf16_moments ? sizeof(uint16_t) : sizeof(float);
 
-	t->is_too_large = plan_fits(plan, t->backend == &backend_cpu,
+	t->is_too_large = plan_fits(plan, t->backend == backend_cpu(),
 				    t->backend->available(t->device), err) != 0;
 	if (t->is_too_large ||
 	    model_create(&t->model, &c->shape, t->backend, t->device, &options, err))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* peak.c - each thread keeps enough independent vector accumulators in registers to fill the
- * pipelines of any x86 since Haswell; the widest instructions the CPU has are chosen at run
- * time. */
+ * pipelines of any x86 since Haswell; the widest instructions that we use (instructions.h) are chosen
+ * at run time. */
 #include "kernels/peak.h"
 
 #if defined(__x86_64__)
@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "kernels/cpus.h"
+#include "kernels/instructions.h"
 
 /* A round takes some 15 ms: in a few, threads that have just begun still share a core. */
 enum { ACCUMULATORS = 12, ROUNDS = 3, LOOPS = 4000000, MAX_THREADS = 256 };
@@ -109,10 +110,10 @@ static double round_s(int threads, bool wide)
 
 double peak_fma_flops(int threads)
 {
-	bool wide = __builtin_cpu_supports("avx512f");
+	bool wide = instructions_used() == INSTRUCTIONS_AVX512;
 	double best = 0;
 
-	if (!wide && !(__builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2")))
+	if (instructions_used() == INSTRUCTIONS_BASE)
 		return 0;
 	if (threads <= 0)
 		threads = (int)cpus_cores();
