@@ -11,6 +11,7 @@
 #   make chaos [MINUTES=60] [SEED=k]           faults drawn from a seed, all kinds at once
 #   make check-options [N=1000 SEED=1]         options of sbatch, by pairs and triples: lbctl beside sbatch
 #   make check-text [DOCUMENTS=N TOKENIZERS=DIR]   tokens beside those of the libraries of others
+#   make check-headers                         lbd-slurm against the headers of other releases of Slurm
 #   make check-layouts [KILLS=50]              checkpoints of the real libraries, killed while saving
 #   make gpu-check | gpu-bench                 what needs a GPU: agreement, and speed against PyTorch
 #   make [CUDA=0|1|auto] [CUDA_HOME=dir]       the CUDA backend; auto: where nvcc is found
@@ -182,7 +183,7 @@ tags:
 clean:
 	rm -rf build build-san build-fuzz tags
 
-.PHONY: tags format format-check check-quick release all unit gpu-parts gpu-check gpu-bench sim fuzz fuzz-targets faults chaos check-options check check-unit check-system check-resume check-layers check-layouts check-text lint tidy cppcheck \
+.PHONY: tags format format-check check-quick release all unit gpu-parts gpu-check gpu-bench sim fuzz fuzz-targets faults chaos check-options check check-unit check-system check-resume check-layers check-headers check-layouts check-text lint tidy cppcheck \
 	shellcheck demo bench man install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:

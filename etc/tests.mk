@@ -110,6 +110,19 @@ $(B)/text/bin/python:
 check-text: $(B)/lbworker $(TEXT_PYTHON)
 	$(TEXT_PYTHON) tests/text/check.py --lbworker $(abspath $(B)/lbworker) --documents $(DOCUMENTS) \
 		$(if $(TOKENIZERS),--tokenizers $(TOKENIZERS))
+# The helper is one source for every release of Slurm: compiled against the headers that Debian's suites
+# have. They are fetched by name, once; without a network it is said which were left out.
+SLURM_SUITES ?= bullseye bookworm trixie sid
+check-headers: $(B)/gen/queries.h $(B)/gen/words.h
+	@for suite in $(SLURM_SUITES); do \
+		headers=$(B)/slurm-headers/$$suite; \
+		if ! etc/slurm-headers $$suite $$headers >/dev/null 2>&1; then \
+			echo "left out: Slurm's headers of Debian $$suite cannot be had"; continue; fi; \
+		version=$$(sed -n 's/.*define SLURM_VERSION_NUMBER.*0x/0x/p' $$headers/usr/include/slurm/*.h); \
+		for file in slurm/helper/*.c; do \
+			$(CC) $(filter-out -MMD -MP,$(CPPFLAGS)) $(CFLAGS) -isystem $$headers/usr/include \
+				-fsyntax-only $$file || exit 1; done; \
+		echo "lbd-slurm compiles against Slurm $$version ($$suite)"; done
 check-layers: all
 	B=$(B) sh tests/layers.sh
 

@@ -82,7 +82,7 @@ int slurm_ready(struct answer *a)
 	 * list, so an ordinary call has to find it, slowly. */
 	if (!conf.has_one_controller) {
 		rc = slurm_load_ctl_conf(0, &ctl);
-		slurm_free_ctl_conf(ctl);
+		libslurm_free_conf(ctl);
 		if (rc == 0)
 			return 0;
 	}
@@ -165,7 +165,7 @@ const slurm_job_info_t *slurm_record(struct answer *a, uint32_t job_id, job_info
 	int rc;
 
 	*list = NULL;
-	rc = slurm_load_job(list, job_id, SHOW_ALL | SHOW_LOCAL);
+	rc = libslurm_load_job(list, job_id, SHOW_ALL | SHOW_LOCAL);
 	if (rc) {
 		slurm_failed(a, rc, false, "looking for the job");
 		return NULL;

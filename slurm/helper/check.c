@@ -149,7 +149,7 @@ static bool qos_counts(void)
 	slurm_conf_t *conf = NULL;
 	bool counts = slurm_load_ctl_conf(0, &conf) != 0 || conf->accounting_storage_enforce != 0;
 
-	slurm_free_ctl_conf(conf);
+	libslurm_free_conf(conf);
 	return counts;
 }
 

@@ -54,7 +54,7 @@ static void kill_job(const json_t *request, struct answer *a, int signo, uint16_
 		return;
 	snprintf(id, sizeof(id), "%u", job_id);
 	answer_acting(a);
-	rc = slurm_kill_job2(id, (uint16_t)signo, flags, NULL);
+	rc = libslurm_kill_job(id, (uint16_t)signo, flags);
 	/* What Slurm says of a job without processes: a lasting no to this signal. */
 	if (rc && signo != SIGKILL && errno == ESLURM_TRANSITION_STATE_NO_UPDATE)
 		answer_set(a, SCHEDULER_REFUSED, "the job does not run");
@@ -84,7 +84,7 @@ static void cancel_waiting_tasks(const json_t *request, struct answer *a)
 			continue;
 		tasks = xasprintf("%u_[%.*s]", job_id, len, job->array_task_str);
 		answer_acting(a);
-		slurm_kill_job2(tasks, SIGKILL, 0, NULL);
+		libslurm_kill_job(tasks, SIGKILL, 0);
 		free(tasks);
 	}
 	slurm_free_job_info_msg(list);

@@ -15,12 +15,6 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 
-#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
-#define GRES "gres/"
-#else
-#define GRES "gres:"
-#endif
-
 char *keep(struct kept *kept, char *text)
 {
 	if (!text)
@@ -56,15 +50,15 @@ struct row {
 static const struct row rows[] = {
 	ROW(TEXT, account), ROW(TEXT, acctg_freq), ROW(TEXT, array_inx), ROW(TEXT, batch_features),
 	ROW(TIME, begin_time), ROW(TEXT, burst_buffer), ROW(TEXT, cluster_features),
-	ROW(TEXT, container), ROW(U16, contiguous), ROW(U16, cores_per_socket),
+	IF_CONTAINER(ROW(TEXT, container),) ROW(U16, contiguous), ROW(U16, cores_per_socket),
 	ROW(U16, cpus_per_task), ROW(TIME, deadline), ROW(U32, delay_boot), ROW(TEXT, dependency),
 	ROW(TEXT, exc_nodes), ROW(TEXT, features), ROW(U16, kill_on_node_fail),
 	ROW(TEXT, licenses), ROW(TEXT, mail_user), ROW(U32, max_nodes), ROW(TEXT, mcs_label),
 	ROW(U32, min_cpus), ROW(U32, min_nodes), ROW(TEXT, network), ROW(U16, ntasks_per_core),
 	ROW(U16, ntasks_per_node), ROW(U16, ntasks_per_socket), ROW(U32, num_tasks),
 	ROW(U8, overcommit), ROW(TEXT, partition), ROW(U16, plane_size), ROW(U16, pn_min_cpus),
-	ROW(U32, pn_min_tmp_disk), ROW(TEXT, prefer), ROW(TEXT, qos), ROW(U16, reboot),
-	ROW(TEXT, req_context), ROW(TEXT, req_nodes), ROW(U32, req_switch),
+	ROW(U32, pn_min_tmp_disk), IF_PREFER(ROW(TEXT, prefer),) ROW(TEXT, qos), ROW(U16, reboot),
+	IF_PREFER(ROW(TEXT, req_context),) ROW(TEXT, req_nodes), ROW(U32, req_switch),
 	ROW(TEXT, reservation), ROW(U16, shared),
 	ROW(U16, sockets_per_node), ROW(TEXT, std_err), ROW(TEXT, std_in), ROW(TEXT, std_out),
 	ROW(U16, threads_per_core), ROW(U32, time_limit), ROW(U32, time_min), ROW(U32, wait4switch),
@@ -429,18 +423,22 @@ static void put_memory(const json_t *fields, job_desc_msg_t *desc)
 		desc->pn_min_memory = (uint64_t)per_cpu | MEM_PER_CPU;
 }
 
+enum { RANGES_BYTES = 64 }; /* brackets, where a shortest form is the longer one */
+
 /* sbatch writes it in its shortest form, each node once. */
 static void put_nodelist(job_desc_msg_t *desc, struct kept *kept)
 {
 	nodes_t list = desc->req_nodes ? slurm_hostlist_create(desc->req_nodes) : NULL;
+	size_t bytes = desc->req_nodes ? strlen(desc->req_nodes) + RANGES_BYTES : 0;
 	char *text;
 
 	if (!list)
 		return;
 	slurm_hostlist_uniq(list);
-	text = slurm_hostlist_ranged_string_malloc(list);
-	if (text)
-		desc->req_nodes = keep(kept, text);
+	text = xcalloc(1, bytes);
+	if (slurm_hostlist_ranged_string(list, bytes, text) >= 0)
+		desc->req_nodes = text;
+	keep(kept, text);
 	slurm_hostlist_destroy(list);
 }
 
@@ -471,10 +469,24 @@ static void put_plain(const json_t *fields, job_desc_msg_t *desc)
 								   : OPEN_MODE_TRUNCATE;
 	if (js_str(fields, "profile", NULL))
 		desc->profile = profile_of(js_str(fields, "profile", ""));
-	if (strcasestr(js_str(fields, "power", ""), "level"))
-		desc->power_flags = SLURM_POWER_FLAGS_LEVEL;
+	IF_POWER(if (strcasestr(js_str(fields, "power", ""), "level"))
+			 desc->power_flags = SLURM_POWER_FLAGS_LEVEL;)
 	if (!json_object_get(fields, "contiguous"))
 		desc->contiguous = 0;
+}
+
+/* A field that is there, but not in this release, is no field to leave out. */
+static int check_lacking(const json_t *fields, struct err *err)
+{
+	static const char *const lacking[] = SLURM_LACKS;
+
+	for (const char *const *field = lacking; *field; field++) {
+		if (json_object_get(fields, *field))
+			return err_set(err, ERR_USAGE, "--%s: Slurm %d.%02d does not know it",
+				       *field, SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER),
+				       SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER));
+	}
+	return 0;
 }
 
 int fields_apply(const json_t *fields, job_desc_msg_t *desc, struct kept *kept, struct err *err)
@@ -483,6 +495,8 @@ int fields_apply(const json_t *fields, job_desc_msg_t *desc, struct kept *kept, 
 	const char *freq = js_str(fields, "cpu_freq", NULL),
 		   *bind = js_str(fields, "mem_bind", NULL);
 
+	if (check_lacking(fields, err) < 0)
+		return -1;
 	put_rows(fields, desc, kept);
 	put_nodelist(desc, kept);
 	put_memory(fields, desc);

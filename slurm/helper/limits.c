@@ -396,24 +396,6 @@ char *limits_absent_nodes(const struct cluster *c, const partition_info_t *p, ui
 
 /* --- what is free now ------------------------------------------------------------------------- */
 
-/* Newer releases tell it otherwise; there only wholly idle nodes count as free. */
-static void used_of(const node_info_t *node, uint16_t *cpus, uint64_t *mem_mb)
-{
-	*cpus = 0;
-	*mem_mb = 0;
-#if SLURM_VERSION_NUMBER < SLURM_VERSION_NUM(24, 11, 0)
-	slurm_get_select_nodeinfo(node->select_nodeinfo, SELECT_NODEDATA_SUBCNT,
-				  NODE_STATE_ALLOCATED, cpus);
-	slurm_get_select_nodeinfo(node->select_nodeinfo, SELECT_NODEDATA_MEM_ALLOC,
-				  NODE_STATE_ALLOCATED, mem_mb);
-#else
-	if ((node->node_state & NODE_STATE_BASE) != NODE_STATE_IDLE) {
-		*cpus = node->cpus;
-		*mem_mb = node->real_memory;
-	}
-#endif
-}
-
 struct vacancy {
 	const struct needs *needs;
 	const json_t *taken;
@@ -431,7 +413,7 @@ static void see_free(const node_info_t *node, void *arg)
 	if (absence_of(node) || is_excluded(node, n->excluded) || is_excluded(node, v->taken) ||
 	    !has_features(node, n->features))
 		return;
-	used_of(node, &used, &used_mb);
+	libslurm_used_of(node, &used, &used_mb);
 	v->count += node->cpus >= used + n->cpus && node->real_memory >= used_mb + n->mem_mb &&
 		    gpus_of(node->gres, n->gpu_type) >=
 			    gpus_of(node->gres_used, n->gpu_type) + n->gpus &&

@@ -188,5 +188,5 @@ void op_info(const json_t *request, struct answer *a)
 	js_set_int(a->body, "message_timeout", conf->msg_timeout);
 	js_set_int(a->body, "kill_wait", conf->kill_wait);
 	js_set_int(a->body, "slurmd_uid", conf->slurmd_user_id);
-	slurm_free_ctl_conf(conf);
+	libslurm_free_conf(conf);
 }

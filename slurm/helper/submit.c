@@ -14,22 +14,13 @@
 #include "slurm/helper/limit_word.h"
 #include "slurm/pipe/sbatch.h"
 
-static uint32_t id_of(const submit_response_msg_t *response)
-{
-#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 11, 0)
-	return response->step_id.job_id;
-#else
-	return response->job_id;
-#endif
-}
-
 /* A job whose comment does not carry its token could never be told from others again. */
 static void disown(struct answer *a, uint32_t job_id, const char *comment)
 {
 	char id[16];
 
 	snprintf(id, sizeof(id), "%u", job_id);
-	if (slurm_kill_job2(id, SIGKILL, 0, NULL))
+	if (libslurm_kill_job(id, SIGKILL, 0))
 		slurm_failed(a, -1, true, "cancelling a job whose comment this site replaced");
 	else
 		answer_set(a, SCHEDULER_REFUSED,
@@ -85,7 +76,7 @@ static void submit(struct answer *a, struct draft *d)
 	/* Accepted, but it will not start as things are. */
 	if (response->error_code && response->error_code != ESLURM_JOB_HELD)
 		answer_set(a, SCHEDULER_OK, "%s", slurm_strerror((int)response->error_code));
-	confirm(a, d->desc.name, d->desc.comment, id_of(response));
+	confirm(a, d->desc.name, d->desc.comment, libslurm_submitted_id(response));
 	slurm_free_submit_response_response_msg(response);
 }
 
