@@ -102,8 +102,8 @@ static char *setting(const struct patient *p, const char *key)
 }
 
 /* In order; the place in the list is what counts. */
-static const char *const releases[] = { "20.02", "20.11", "21.08", "22.05", "23.02",
-					"23.11", "24.05", "24.11", "25.05", "25.11" };
+static const char *const releases[] = { "20.02", "20.11", "21.08", "22.05", "23.02", "23.11",
+					"24.05", "24.11", "25.05", "25.11", "26.05" };
 
 static int release_of(const char *version)
 {
@@ -111,6 +111,19 @@ static int release_of(const char *version)
 		if (version && strncmp(version, releases[i], strlen(releases[i])) == 0)
 			return (int)i;
 	return -1;
+}
+
+/* Does the other helper serve, which needs no libslurm? */
+static bool commands_serve(void)
+{
+	char *helper = path_sibling("lbd-slurm-commands", NULL), *text = NULL;
+	const char *const argv[] = { helper ? helper : "lbd-slurm-commands", "--version", NULL };
+	struct err err = { 0 };
+	bool do_serve = program_output(argv, COMMAND_MS, &text, &err) == 0;
+
+	free(text);
+	free(helper);
+	return do_serve;
 }
 
 static void look_at_versions(const struct patient *p, struct finding *f)
@@ -131,13 +144,17 @@ static void look_at_versions(const struct patient *p, struct finding *f)
 	ours = ours ? ours + strlen("(Slurm ") : NULL;
 	mine = release_of(ours);
 	other = release_of(theirs);
-	if (ours == NULL)
+	if (ours == NULL && commands_serve())
+		finding_fine(f, "Slurm's commands serve (lbd-slurm does not run: %.100s)", text);
+	else if (ours == NULL)
 		finding_bad(f, "build lowbits where libslurm-dev is", "lbd-slurm does not run: %s",
 			    text);
 	else if (mine < 0 || other < 0)
 		finding_fine(f, "lbd-slurm %.8s, slurmctld %s", ours, theirs ? theirs : "?");
 	else if (mine > other || mine + BACK_RELEASES < other)
-		finding_bad(f, "build lbd-slurm against the libslurm of this cluster",
+		finding_bad(f,
+			    "build lbd-slurm against the libslurm of this cluster, or set "
+			    "slurm.through = \"commands\" in lbd.toml",
 			    "lbd-slurm was built for Slurm %.*s, slurmctld is %s",
 			    (int)strcspn(ours, ")"), ours, theirs);
 	else

@@ -7,7 +7,6 @@
  * long. */
 #include "slurm/commands/look.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,16 +197,24 @@ static int read_line(const char *line, struct seen *job)
 /* Where the lines begin, and how many records the controller sent; NULL when that was not told. */
 static const char *find_lines(const char *text, int64_t *time, size_t *records)
 {
+	static const char head[] = "last_update_time=", middle[] = " records=";
 	const char *at = text, *newline;
+	char *end;
 
-	while (at && strncmp(at, "last_update_time=", 17) != 0) {
+	while (at && strncmp(at, head, sizeof(head) - 1) != 0) {
 		newline = strchr(at, '\n');
 		at = newline ? newline + 1 : NULL;
 	}
-	if (!at || sscanf(at, "last_update_time=%" SCNd64 " records=%zu", time, records) != 2)
+	if (!at)
 		return NULL;
-	newline = strchr(at, '\n');
-	return newline ? newline + 1 : NULL;
+	*time = strtoll(at + sizeof(head) - 1, &end, 10);
+	if (strncmp(end, middle, sizeof(middle) - 1) != 0)
+		return NULL;
+	at = end + sizeof(middle) - 1;
+	*records = strtoul(at, &end, 10);
+	if (end == at || *end != '\n')
+		return NULL;
+	return end + 1;
 }
 
 /* squeue makes one line of the waiting tasks of an array, however many records they have: then

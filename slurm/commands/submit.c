@@ -12,6 +12,8 @@
 #include "slurm/commands/words.h"
 #include "slurm/pipe/sbatch.h"
 
+#define SBATCH_SAYS "sbatch: " /* as words_failed begins */
+
 /* A controller that does not answer would leave it open whether sbatch did something. */
 static int controller_answers(struct answer *a)
 {
@@ -108,6 +110,40 @@ void op_submit(const json_t *request, struct answer *a)
 		confirm(a, request, job_id);
 }
 
+/* In words that name the key, where it is known which. */
+static void refuse(struct answer *a, const json_t *fields, const char *words)
+{
+	static const struct {
+		const char *words, *field, *key;
+	} blames[] = {
+		{ "Invalid partition name", "partition", "slurm.partition" },
+		{ "Invalid account", "account", "slurm.account" },
+		{ "Invalid qos", "qos", "slurm.qos" },
+		{ "Invalid feature", "features", "slurm.constraint" },
+		{ "Invalid node name", "req_nodes", "slurm.nodelist" },
+		{ "reservation is invalid", "reservation", "slurm.reservation" },
+	};
+
+	if (strstr(words, "Requested operation is presently disabled") &&
+	    json_object_get(fields, "dependency")) {
+		answer_set(a, SCHEDULER_REFUSED,
+			   "--dependency=%.200s can never be satisfied: a job there has ended "
+			   "otherwise than it must, so this one would never start",
+			   js_str(fields, "dependency", ""));
+		return;
+	}
+	for (size_t i = 0; i < sizeof(blames) / sizeof(blames[0]); i++) {
+		const char *value = js_str(fields, blames[i].field, NULL);
+
+		if (value && strstr(words, blames[i].words)) {
+			answer_set(a, SCHEDULER_REFUSED, "%s: %.100s: Slurm says: %.300s",
+				   blames[i].key, value, words);
+			return;
+		}
+	}
+	answer_set(a, SCHEDULER_REFUSED, "Slurm would refuse the job: %.400s", words);
+}
+
 /* What must wait is accepted: only a lasting "no" is one. */
 void op_check(const json_t *request, struct answer *a)
 {
@@ -116,9 +152,9 @@ void op_check(const json_t *request, struct answer *a)
 	if (controller_answers(a) || sbatch_test(request, a, words_failed) == 0 ||
 	    a->result != SCHEDULER_REFUSED)
 		return;
-	snprintf(words, sizeof(words), "%s", a->text);
+	snprintf(words, sizeof(words), "%s", a->text + strlen(SBATCH_SAYS));
 	if (words_are_passing(words))
 		answer_set(a, SCHEDULER_OK, "%s", "");
 	else
-		answer_set(a, SCHEDULER_REFUSED, "Slurm would refuse the job: %.400s", words);
+		refuse(a, json_object_get(request, "fields"), words);
 }

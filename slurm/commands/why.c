@@ -21,6 +21,16 @@ struct place { /* where the job stands in line */
 	long long priority, nodes, start;
 };
 
+/* A number and the bar behind it; 0 for what is none ("N/A"). */
+static long long take_number(const char **at)
+{
+	long long n = strtoll(*at, NULL, 10);
+
+	*at += strcspn(*at, "|\n");
+	*at += **at == '|';
+	return n;
+}
+
 /* Of an array the part that waits is told last. */
 static int read_place(const char *text, struct place *out)
 {
@@ -28,15 +38,12 @@ static int read_place(const char *text, struct place *out)
 
 	for (const char *at = text; *at;
 	     at += strcspn(at, "\n") + (at[strcspn(at, "\n")] != '\0')) {
-		struct place p = { .start = 0 };
-
-		if (sscanf(at, "%lld|%lld|%lld|%255[^|\n]", &p.priority, &p.nodes, &p.start,
-			   p.partition) == 4 ||
-		    sscanf(at, "%lld|%lld|%*[^|\n]|%255[^|\n]", &p.priority, &p.nodes,
-			   p.partition) == 3) {
-			*out = p;
-			found = 0;
-		}
+		out->priority = take_number(&at);
+		out->nodes = take_number(&at);
+		out->start = take_number(&at);
+		snprintf(out->partition, sizeof(out->partition), "%.*s", (int)strcspn(at, "\n"),
+			 at);
+		found = out->partition[0] ? 0 : -1;
 	}
 	return found;
 }
@@ -80,7 +87,7 @@ static int64_t count_ahead(const struct place *place)
 
 static void tell_place(struct answer *a, const char *id)
 {
-	struct place place;
+	struct place place = { .priority = 0 };
 
 	if (ask_place(a, id, &place))
 		return;
