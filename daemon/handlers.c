@@ -87,21 +87,23 @@ struct listing {
 	struct engine *engine;
 	json_t *list;
 	const char *group; /* NULL: of all */
-	json_t *left_out;  /* names as keys; NULL: none */
+	json_t *periodic;  /* run: entry of the crontab */
+	bool with_periodic;
 	struct err *err;
 };
 
 static int list_run(const struct ledger_run *run, void *arg)
 {
 	struct listing *l = arg;
+	const char *entry = js_str(l->periodic, run->name, NULL);
 	json_t *o;
 
-	if ((l->group && strcmp(l->group, run->run_group) != 0) ||
-	    json_object_get(l->left_out, run->name))
+	if ((l->group && strcmp(l->group, run->run_group) != 0) || (entry && !l->with_periodic))
 		return 0;
 	o = view_run(l->ledger, run, false, l->err);
 	if (o == NULL)
 		return -1;
+	js_set_str(o, "cron", entry);
 	/* its own words are gone with the queries made since */
 	if (strcmp(js_str(o, "state", ""), run_state_name(RUN_CREATED)) == 0) {
 		const char *waits_for = engine_waits_for(l->engine, js_str(o, "name", ""));
@@ -114,7 +116,7 @@ static int list_run(const struct ledger_run *run, void *arg)
 
 static int note_tick(const struct ledger_cron_tick *tick, void *arg)
 {
-	json_object_set_new(arg, tick->run, json_null());
+	js_set_str(arg, tick->run, tick->entry);
 	return 0;
 }
 
@@ -124,19 +126,17 @@ static json_t *on_ls(struct request *r, struct err *err)
 		.ledger = r->lbd->ledger,
 		.engine = r->lbd->engine,
 		.list = json_array(),
+		.periodic = json_object(),
+		.with_periodic = js_bool(r->args, "cron", true),
 		.err = err,
 		.group = js_str(r->args, "group", NULL),
 	};
 	int64_t since_ms = js_bool(r->args, "all", false) ? 0 : clock_wall_ms() - RECENT_MS;
-	int rc = 0;
+	int rc = ledger_cron_tick_runs(r->lbd->ledger, note_tick, l.periodic, err);
 
-	if (!js_bool(r->args, "cron", true)) {
-		l.left_out = json_object();
-		rc = ledger_cron_tick_runs(r->lbd->ledger, note_tick, l.left_out, err);
-	}
 	if (rc == 0)
 		rc = ledger_run_each_since(r->lbd->ledger, since_ms, list_run, &l, err);
-	json_decref(l.left_out);
+	json_decref(l.periodic);
 	if (rc == 0)
 		return l.list;
 	json_decref(l.list);

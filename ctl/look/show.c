@@ -108,12 +108,14 @@ static const char *ls_nothing(const struct ctl *ctl)
 int ls_run(struct ctl *ctl, struct err *err)
 {
 	json_t *args, *runs;
+	bool with_periodic;
 	size_t count;
 
 	if (ctl->options.team || ls_names_others(ctl))
 		return team_ls(ctl, err);
-	args = json_pack("{s:b, s:b}", "all", ctl->options.all ? 1 : 0, "cron",
-			 ctl->options.cron || ctl->operands.count > 0 ? 1 : 0);
+	/* a table for people leaves the periodic ones out, programs see all */
+	with_periodic = ctl->options.cron || ctl->options.json || ctl->operands.count > 0;
+	args = json_pack("{s:b, s:b}", "all", ctl->options.all, "cron", with_periodic);
 	if (ctl->options.group)
 		json_object_set_new(args, "group", json_string(ctl->options.group));
 	runs = client_ask(&ctl->client, VERB_LS, args, err);

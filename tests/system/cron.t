@@ -6,7 +6,7 @@
 
 faketime=$(ls /usr/lib/*/faketime/libfaketime.so.1 2>/dev/null)
 [ -n "$faketime" ] || bail_out "libfaketime is missing: apt-get install libfaketime"
-plan 46
+plan 48
 export ASAN_OPTIONS="$ASAN_OPTIONS:verify_asan_link_order=0:detect_leaks=0"
 export TZ=Europe/Berlin
 cron=$LB_HOME/cron
@@ -183,5 +183,10 @@ like "$(said plain)" "file,of file" "what is mended runs at once"
 lbctl submit --name mine -- true >/dev/null
 is "$(lbctl ls | awk 'NR > 1 { print $1 }')" mine "lbctl ls shows what people submitted"
 ok "and by name any" lbctl ls "$(cat "$T/run")"
-is "$(lbctl ls --cron --json | grep -c "$(cat "$T/run")")" 1 "--cron shows the others"
+like "$(lbctl ls --cron)" "^$(cat "$T/run") " "--cron shows the others"
+of() { lbctl ls --json | python3 -c '
+import json, sys
+print([run["cron"] for run in json.load(sys.stdin) if run["name"] == sys.argv[1]])' "$1"; }
+is "$(of mine)" "[None]" "JSON has all runs"
+like "$(of "$(cat "$T/run")")" "^\['[a-z.]+'\]$" "and says which are periodic, by their entry"
 lbd_stop
