@@ -18,6 +18,7 @@
 #   make fuzz [SECONDS=60] [RUNS=10000000]    whatever reads what strangers wrote
 #   make fuzz TOTAL=100000000 [READERS=…]     so many inputs together, in any number of sittings
 #   make format                                the code as .clang-format has it
+#   make coverage [TESTS="…"]                  which lines and branches the tests reach
 #   make tags                                  for editors: ctags
 #   make demo | bench | man | install | uninstall [PREFIX=/usr/local] [DESTDIR=] | clean | help
 #
@@ -61,7 +62,7 @@ HARDEN   := $(if $(SAN),,-fPIE -fstack-protector-strong -U_FORTIFY_SOURCE \
 	    $(call takes,-fstack-clash-protection) $(call takes,-fcf-protection))
 HARDLINK := $(if $(SAN),,-pie) -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack
 OPT      := -O2 -g
-SANFLAGS := $(if $(FUZZING),-fsanitize=fuzzer-no-link) $(if $(SAN),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+SANFLAGS := $(if $(COVERAGE),--coverage -fprofile-update=atomic) $(if $(FUZZING),-fsanitize=fuzzer-no-link) $(if $(SAN),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
 CPPFLAGS := -I. -I$(B)/gen -D_GNU_SOURCE -DLB_VERSION='"$(VERSION)"' -MMD -MP
 CFLAGS   := -std=c11 $(OPT) $(WARN) $(CWARN) $(HARDEN) $(SANFLAGS)
 CXXFLAGS := -std=c++17 $(OPT) -Wall -Wextra $(if $(DEV),,-Werror) $(HARDEN) $(SANFLAGS)
@@ -181,7 +182,7 @@ help:
 tags:
 	ctags -R --languages=C,C++ common sql slurm daemon ctl worker kernels tests
 clean:
-	rm -rf build build-san build-fuzz tags
+	rm -rf build build-san build-fuzz build-coverage tags
 
 .PHONY: tags format format-check check-quick release all unit gpu-parts gpu-check gpu-bench sim fuzz fuzz-targets faults chaos check-options check check-unit check-system check-resume check-layers check-headers check-layouts check-text lint tidy cppcheck \
 	shellcheck demo bench man install clean help
