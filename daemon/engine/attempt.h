@@ -43,6 +43,7 @@ struct attempt {
 	int64_t id, number;
 	enum attempt_state state;
 	struct job_ref job; /* job_id 0 while not known */
+	int64_t started_ms; /* wall clock, as lbd saw it; valid once it runs */
 	enum cause cause;   /* once ended */
 	int exit_code;
 	bool blame_run; /* ended by lbrun's own word, not the scheduler's */

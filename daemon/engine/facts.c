@@ -95,7 +95,7 @@ void engine_gather(struct engine *e, const struct run *run, const struct attempt
 		.failures = run->failures,
 		.backoff_left_ms = run->pause_until_ms - engine_now(e),
 		.ever_trained = run->ever_trained,
-		.unstarted = run->unstarted,
+		.in_vain = run->in_vain,
 		.dependencies = run->dependencies,
 		.dependencies_text = run->dependencies_text,
 		.has_attempt = run->has_attempt,

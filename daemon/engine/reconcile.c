@@ -257,7 +257,7 @@ static struct decision after_attempt(const struct facts *f, const struct policy 
 		.is_final = f->a->is_final,
 		.token = f->a->job.token,
 		.ever_trained = f->ever_trained,
-		.unstarted = f->unstarted,
+		.in_vain = f->in_vain,
 		.failures = f->failures,
 	};
 	struct relaunch next = relaunch_decide(&r, policy);

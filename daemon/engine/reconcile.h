@@ -67,7 +67,7 @@ struct facts {
 	int64_t failures;        /* launches in a row without progress */
 	bool by_switch;          /* what is wanted came from a switch file */
 	bool ever_trained;       /* some launch of this run got past its start */
-	int64_t unstarted;       /* newest attempts in a row that never did */
+	int64_t in_vain;         /* newest attempts in a row that never did, or were over at once */
 
 	enum dependencies dependencies;
 	const char *dependencies_text; /* whom it waits for, or who did not complete */

@@ -64,6 +64,13 @@ bool relaunch_counts(const struct policy *policy, enum cause cause, bool blame_r
 	return verdict_of(policy, cause, blame_run) == VERDICT_COUNT_IT;
 }
 
+bool relaunch_was_in_vain(enum cause cause, int64_t started_ms, int64_t ended_ms)
+{
+	enum { AT_ONCE_MS = 20 * 1000 };
+
+	return table[cause].verdict == VERDICT_AGAIN && ended_ms - started_ms < AT_ONCE_MS;
+}
+
 /* The trainer's own doing, as far as causes tell. */
 static bool is_fault(enum cause cause)
 {
@@ -123,8 +130,7 @@ static struct relaunch relaunch_counted(const struct relaunch_facts *f, const st
  * at once would otherwise flood the scheduler with jobs. */
 static struct relaunch relaunch_again(const struct relaunch_facts *f, const struct policy *policy)
 {
-	int64_t ms = pause_ms(policy, f->unstarted - 1),
-		least = pause_ms(policy, is_fault(f->cause));
+	int64_t ms = pause_ms(policy, f->in_vain - 1), least = pause_ms(policy, is_fault(f->cause));
 
 	return back_off(f, ms > least ? ms : least);
 }

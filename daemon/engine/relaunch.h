@@ -17,7 +17,7 @@ struct relaunch_facts {
 	bool blame_run;
 	bool is_final;     /* lbrun's word, too: only a person can help */
 	bool ever_trained; /* some launch of the run got past its start */
-	int64_t unstarted; /* newest attempts in a row that never started */
+	int64_t in_vain;   /* newest attempts in a row that never started, or were over at once */
 	const char *token; /* of the attempt; spreads the pauses. NULL: they are as they stand */
 	int64_t failures;  /* launches without progress in a row, this one included */
 };
@@ -32,5 +32,9 @@ struct relaunch relaunch_decide(const struct relaunch_facts *f, const struct pol
 
 /* Does a launch that ended so count against restart.max_without_progress? */
 bool relaunch_counts(const struct policy *policy, enum cause cause, bool blame_run);
+
+/* Was an attempt that started over at once, and is not to count? Then it was in vain: a script that asks for
+ * a requeue in its first line, a partition that preempts whatever comes. Milliseconds. */
+bool relaunch_was_in_vain(enum cause cause, int64_t started_ms, int64_t ended_ms);
 
 #endif

@@ -36,7 +36,7 @@ struct run {
 	/* wall clock, as in the ledger: for people, and for the next lbd */
 	int64_t backoff_until_ms;
 	int64_t pause_until_ms; /* the same on the monotonic clock, which nobody sets */
-	int64_t failures, unstarted;
+	int64_t failures, in_vain;
 	bool ever_trained;
 	int64_t target_step;      /* -1 = not told */
 	int64_t tasks_changed_ns; /* of an array: when its marks changed last; 0 = not looked at */

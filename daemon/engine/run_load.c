@@ -6,6 +6,7 @@
 
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "daemon/engine/relaunch.h"
 #include "daemon/engine/state.h"
 
 void run_destroy(struct run *run)
@@ -94,6 +95,7 @@ static int take_attempt(const struct ledger_attempt *row, void *arg)
 	a->job.job_id = (uint32_t)row->job_id;
 	a->job.submit_time = row->submit_time;
 	a->cause = row->cause;
+	a->started_ms = row->started_ms;
 	a->exit_code = row->exit_code;
 	a->spool_offset = row->spool_offset;
 	a->spool_seq = row->spool_seq;
@@ -108,10 +110,14 @@ static int take_attempt(const struct ledger_attempt *row, void *arg)
 			run->absent_since_ms = row->ended_ms;
 		if (row->state == ATTEMPT_ENDED && row->cause != CAUSE_LAUNCH_FAIL)
 			run->ever_trained = true;
-		run->unstarted = 0;
+		if (row->state == ATTEMPT_ENDED &&
+		    relaunch_was_in_vain(row->cause, row->started_ms, row->ended_ms))
+			run->in_vain++;
+		else if (row->state == ATTEMPT_ENDED)
+			run->in_vain = 0;
 		run->has_no_eligible_node = false;
 	} else if (row->state == ATTEMPT_ENDED) {
-		run->unstarted += !row->is_walled_in;
+		run->in_vain += !row->is_walled_in;
 		run->has_no_eligible_node |= row->is_walled_in;
 	}
 	return 0;

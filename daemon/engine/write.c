@@ -120,7 +120,7 @@ static void write_start(struct engine *e, struct run *run)
 	engine_wrote(e, ledger_attempt_started(e->ledger, a->id, a->nodes, engine_wall(e), &err),
 		     &err);
 	a->state = ATTEMPT_RUNNING;
-	run->unstarted = 0;
+	a->started_ms = engine_wall(e);
 	run->has_no_eligible_node = false;
 	move_run(e, run, RUN_RUNNING, CAUSE_NONE, "");
 	engine_event(e, run, "running", "lbd", "attempt %lld runs%s%s", (long long)a->number,
@@ -134,9 +134,11 @@ static void count_untold(struct engine *e, struct run *run, const struct decisio
 	struct attempt *a = &run->attempt;
 	struct err err = { 0 };
 
-	/* the next one is another try with other nodes: it need not pause */
-	if (a->state != ATTEMPT_RUNNING && !d->has_no_eligible_node)
-		run->unstarted++;
+	if (a->state == ATTEMPT_RUNNING &&
+	    !relaunch_was_in_vain(d->cause, a->started_ms, engine_wall(e)))
+		run->in_vain = 0;
+	else if (!d->has_no_eligible_node) /* that: another try with other nodes, and no pause */
+		run->in_vain++;
 	if (a->is_settled || !relaunch_counts(&run->policy, d->cause, d->blame_run))
 		return;
 	run->failures++;

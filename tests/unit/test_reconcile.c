@@ -480,7 +480,7 @@ static const struct {
 	  { ENDED(CAUSE_PREEMPTED), .f.failures = 7 }, DECISION_MOVE, RUN_BACKOFF },
 	{ "a crash after that", { ENDED(CAUSE_CRASH), .f.failures = 4 }, DECISION_MOVE, RUN_FAILED },
 	{ "never started, after others had used the budget up",
-	  { ENDED(CAUSE_LAUNCH_FAIL), .f.failures = 3, .f.unstarted = 1 }, DECISION_MOVE, RUN_BACKOFF },
+	  { ENDED(CAUSE_LAUNCH_FAIL), .f.failures = 3, .f.in_vain = 1 }, DECISION_MOVE, RUN_BACKOFF },
 	{ "an exit code that means never",
 	  { ENDED(CAUSE_ERROR), .a.exit_code = 42 }, DECISION_MOVE, RUN_FAILED },
 	{ "no valid checkpoint: only a person can help",
@@ -489,7 +489,7 @@ static const struct {
 	{ "it never started, and that is its own fault",
 	  { ENDED(CAUSE_LAUNCH_FAIL), .f.ever_trained = false, .a.blame_run = true, .f.failures = 1 },
 	  DECISION_MOVE, RUN_FAILED },
-	{ "the scheduler lost it", { ENDED(CAUSE_LAUNCH_FAIL), .f.unstarted = 1 },
+	{ "the scheduler lost it", { ENDED(CAUSE_LAUNCH_FAIL), .f.in_vain = 1 },
 	  DECISION_MOVE, RUN_BACKOFF },
 	{ "in back-off", { ENDED(CAUSE_CRASH), .f.state = RUN_BACKOFF, .f.backoff_left_ms = 500 },
 	  DECISION_WAIT, 0 },
@@ -690,6 +690,35 @@ static void pauses_grow_to_the_longest(void **state)
 	}
 }
 
+/* What is not the run's fault is not counted, but comes back slower and slower where it is over at once. */
+static void attempts_in_vain_pause(void **state)
+{
+	static const int64_t want_s[] = { 0, 0, 60, 120, 240, 480 };
+	static const struct {
+		enum cause cause;
+		int64_t lasted_ms;
+		bool in_vain;
+	} rows[] = {
+		{ CAUSE_PREEMPTED, 500, true },    { CAUSE_TIMEOUT, 500, true },
+		{ CAUSE_NODE_FAIL, 500, true },    { CAUSE_PREEMPTED, 19999, true },
+		{ CAUSE_PREEMPTED, 20000, false }, { CAUSE_TIMEOUT, 3600000, false },
+		{ CAUSE_CRASH, 500, false },       { CAUSE_ERROR, 500, false },
+		{ CAUSE_COMPLETED, 500, false },   { CAUSE_KILLED, 500, false },
+	};
+
+	(void)state;
+	for (int64_t n = 0; n < (int64_t)(sizeof(want_s) / sizeof(want_s[0])); n++) {
+		struct relaunch_facts f = { .cause = CAUSE_PREEMPTED,
+					    .exit_code = -1,
+					    .in_vain = n };
+
+		assert_int_equal(relaunch_decide(&f, &policy).backoff_ms, want_s[n] * 1000);
+	}
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		assert_int_equal(relaunch_was_in_vain(rows[i].cause, 7, 7 + rows[i].lasted_ms),
+				 rows[i].in_vain);
+}
+
 /* [restart.policy] turns the usual verdicts round, and only those it may. */
 static void rules_are_heeded(void **state)
 {
@@ -765,6 +794,7 @@ int main(void)
 		cmocka_unit_test(moves_are_legal),
 		cmocka_unit_test(a_wait_is_never_in_the_past),
 		cmocka_unit_test(pauses_grow_to_the_longest),
+		cmocka_unit_test(attempts_in_vain_pause),
 		cmocka_unit_test(rules_are_heeded),
 		cmocka_unit_test(pauses_are_spread_by_the_token),
 	};
