@@ -31,16 +31,6 @@ enum {
 	MAX_EVENTS_IN_ANSWER = 10000,
 };
 
-static void on_submitted(void *arg, json_t *answer, const struct err *why)
-{
-	struct request *request = arg;
-
-	if (why)
-		request_refuse(request, why);
-	else
-		request_answer(request, answer);
-}
-
 static void on_submit(struct request *request)
 {
 	struct submit submit = {
@@ -48,7 +38,7 @@ static void on_submit(struct request *request)
 		.args = request->args,
 		.user = request->peer.user,
 		.uid = request->peer.uid,
-		.done = on_submitted,
+		.done = request_end,
 		.arg = request,
 	};
 

@@ -15,6 +15,7 @@
 #include "common/base/failpoint.h"
 #include "common/base/files.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 
 _Static_assert(sizeof(migrations) / sizeof(migrations[0]) == LEDGER_SCHEMA_VERSION + 1,
 	       "one file in sql/schema per version");
@@ -175,7 +176,7 @@ static char *resolve(const char *path, struct err *err)
 	else if (*name == '\0')
 		err_set(err, ERR_USAGE, "%s: is a folder, not a ledger", path);
 	else
-		whole = xasprintf("%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
+		whole = path_join("%s/%s", strcmp(real, "/") == 0 ? "" : real, name);
 	free(real);
 	free(folder);
 	return whole;

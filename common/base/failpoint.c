@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 
 enum action { ACT_NOT, ACT_KILL, ACT_ERROR, ACT_DELAY };
 enum { LONGEST_DELAY_MS = 600 * 1000 };
@@ -143,7 +144,7 @@ static bool is_first_of_all(const char *name)
 
 	if (once_folder == NULL)
 		return true;
-	path = xasprintf("%s/%s", once_folder, name);
+	path = path_join("%s/%s", once_folder, name);
 	fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
 	free(path);
 	if (fd >= 0)

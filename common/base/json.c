@@ -154,3 +154,18 @@ char *js_line(const json_t *value)
 	/* Values made by us always can be dumped; only memory can be missing. */
 	return text ? text : xstrdup("null");
 }
+
+json_t *js_sorted(json_t *list, int (*compare)(const void *, const void *))
+{
+	size_t count = json_array_size(list);
+	json_t **items = xcalloc(count + 1, sizeof(json_t *)), *sorted = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		items[i] = json_array_get(list, i);
+	qsort(items, count, sizeof(json_t *), compare);
+	for (size_t i = 0; i < count; i++)
+		json_array_append(sorted, items[i]);
+	free(items);
+	json_decref(list);
+	return sorted;
+}

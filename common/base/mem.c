@@ -59,17 +59,23 @@ char *xstrndup(const char *text, size_t bytes)
 	return copy;
 }
 
+char *xvasprintf(const char *fmt, va_list args)
+{
+	char *text = NULL;
+
+	if (vasprintf(&text, fmt, args) < 0)
+		die(0);
+	return text;
+}
+
 char *xasprintf(const char *fmt, ...)
 {
 	va_list args;
-	char *text = NULL;
-	int n;
+	char *text;
 
 	va_start(args, fmt);
-	n = vasprintf(&text, fmt, args);
+	text = xvasprintf(fmt, args);
 	va_end(args);
-	if (n < 0)
-		die(0);
 	return text;
 }
 

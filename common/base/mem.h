@@ -4,6 +4,7 @@
 #ifndef COMMON_BASE_MEM_H
 #define COMMON_BASE_MEM_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 void *xmalloc(size_t bytes);
@@ -12,6 +13,7 @@ void *xrealloc(void *old, size_t bytes);
 char *xstrdup(const char *text);
 char *xstrndup(const char *text, size_t bytes);
 char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+char *xvasprintf(const char *fmt, va_list args) __attribute__((format(printf, 1, 0)));
 
 /* A growing byte buffer with a maximum. `data` is always NUL-terminated once anything was
  * added. init/fini: embedded; the memory is released by buf_fini. */

@@ -29,7 +29,7 @@ static char *made_absolute(char *path, struct err *err)
 		free(path);
 		return NULL;
 	}
-	whole = xasprintf("%s/%s", cwd, path);
+	whole = path_join("%s/%s", cwd, path);
 	free(cwd);
 	free(path);
 	return whole;
@@ -84,10 +84,10 @@ char *path_lb_home(struct err *err)
 		return checked(made_absolute(xstrdup(lb_home), err), err);
 	/* The XDG specification: a relative value is invalid and to be ignored. */
 	if (state && state[0] == '/')
-		return checked(made_absolute(xasprintf("%s/lb", state), err), err);
+		return checked(made_absolute(path_join("%s/lb", state), err), err);
 	home = home_folder();
 	if (home) {
-		char *folder = xasprintf("%s/.local/state/lb", home);
+		char *folder = path_join("%s/.local/state/lb", home);
 
 		free(home);
 		return made_absolute(folder, err);
@@ -99,14 +99,11 @@ char *path_lb_home(struct err *err)
 char *path_join(const char *fmt, ...)
 {
 	va_list args;
-	char *path = NULL;
-	int n;
+	char *path;
 
 	va_start(args, fmt);
-	n = vasprintf(&path, fmt, args);
+	path = xvasprintf(fmt, args);
 	va_end(args);
-	if (n < 0)
-		abort();
 	return path;
 }
 
@@ -125,7 +122,7 @@ char *path_sibling(const char *program, struct err *err)
 	slash = strrchr(exe, '/');
 	if (slash)
 		*slash = '\0';
-	path = xasprintf("%s/%s", exe, program);
+	path = path_join("%s/%s", exe, program);
 	if (!file_exists(path)) {
 		err_set(err, ERR_NOT_FOUND, "%s: no such program", path);
 		free(path);

@@ -75,24 +75,36 @@ bool text_ends_with(const char *text, const char *end)
 	return len >= end_len && strcmp(text + len - end_len, end) == 0;
 }
 
-void text_clean(char *text)
+void text_filter(char *text, text_fate_of *fate, unsigned how)
 {
 	size_t len = strlen(text);
 	size_t to = 0;
 
 	for (size_t at = 0; at < len;) {
 		size_t step = text_utf8_step(text + at, len - at);
+		enum text_fate becomes = step ? fate(text + at, &step, how) : TEXT_MASK;
 
-		if (step == 0 || is_control(text + at, step)) {
+		step = step ? step : 1;
+		if (becomes == TEXT_MASK)
 			text[to++] = '?';
-			at += step > 0 ? step : 1;
-			continue;
+		if (becomes == TEXT_KEEP) {
+			memmove(text + to, text + at, step);
+			to += step;
 		}
-		memmove(text + to, text + at, step);
-		to += step;
 		at += step;
 	}
 	text[to] = '\0';
+}
+
+static enum text_fate without_controls(const char *at, size_t *len, unsigned how)
+{
+	(void)how;
+	return is_control(at, *len) ? TEXT_MASK : TEXT_KEEP;
+}
+
+void text_clean(char *text)
+{
+	text_filter(text, without_controls, 0);
 }
 
 /* "a/b" is not named by "a/bc", nor by "x/a/b". */

@@ -12,6 +12,12 @@ bool text_is_utf8(const char *text, size_t len);
 
 bool text_ends_with(const char *text, const char *end);
 
+/* Goes through `text` in place, character by character, by what `fate` says of each; a byte that is
+ * no UTF-8 becomes '?'. `fate` may lengthen *len where it drops more than one character. */
+enum text_fate { TEXT_KEEP, TEXT_MASK, TEXT_DROP };
+typedef enum text_fate text_fate_of(const char *at, size_t *len, unsigned how);
+void text_filter(char *text, text_fate_of *fate, unsigned how);
+
 /* Replaces, in place, control characters (C0, DEL, C1) and bytes that are no UTF-8 by '?'. */
 void text_clean(char *text);
 

@@ -23,6 +23,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/names.h"
+#include "common/base/paths.h"
 
 enum {
 	READ_BYTES = 1024 * 1024,
@@ -219,7 +220,7 @@ static int write_manifest(const char *tmp_folder, const struct manifest *m, stru
 {
 	json_t *o = json_object();
 	json_t *files = json_array();
-	char *path = xasprintf("%s/%s", tmp_folder, manifest_name);
+	char *path = path_join("%s/%s", tmp_folder, manifest_name);
 	char *text;
 	int rc;
 
@@ -417,7 +418,7 @@ static json_t *load_manifest(int folder, struct err *err)
 
 	if (fd < 0)
 		return NULL;
-	path = xasprintf("/proc/self/fd/%d", fd);
+	path = path_join("/proc/self/fd/%d", fd);
 	text = file_read(path, MANIFEST_BYTES, &len, err);
 	free(path);
 	close(fd);

@@ -15,6 +15,7 @@
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 #include "common/base/strv.h"
 
 enum { FILE_MAX_BYTES = 4 * 1024 * 1024, FILE_MODE = 0640, CHECK_MS = 10 * 60 * 1000 };
@@ -35,7 +36,7 @@ static int write_file(json_t *o, const char *folder, const char *name,
 		      int (*write)(const char *, const void *, size_t, mode_t, struct err *),
 		      struct err *err)
 {
-	char *path = xasprintf("%s/%s", folder, name);
+	char *path = path_join("%s/%s", folder, name);
 	char *line = js_line(o);
 	char *text = xasprintf("%s\n", line);
 	int rc = write(path, text, strlen(text), FILE_MODE, err);
@@ -84,7 +85,7 @@ static int read_file(const char *folder, const char *name,
 		     int (*fill)(const json_t *o, void *out, struct err *err), void *out,
 		     struct err *err)
 {
-	char *path = xasprintf("%s/%s", folder, name);
+	char *path = path_join("%s/%s", folder, name);
 	json_t *o = js_load(path, FILE_MAX_BYTES, err);
 	int rc = o ? 0 : -1;
 
@@ -427,7 +428,7 @@ static int64_t folder_number(const char *name)
 
 int64_t attempt_newest_claim(const char *run_dir)
 {
-	char *attempts = xasprintf("%s/attempts", run_dir);
+	char *attempts = path_join("%s/attempts", run_dir);
 	DIR *dir = opendir(attempts);
 	const struct dirent *entry;
 	int64_t newest = 0;
@@ -438,7 +439,7 @@ int64_t attempt_newest_claim(const char *run_dir)
 
 		if (number <= newest)
 			continue;
-		claim = xasprintf("%s/%lld/claim", attempts, (long long)number);
+		claim = path_join("%s/%lld/claim", attempts, (long long)number);
 		if (file_exists(claim))
 			newest = number;
 		free(claim);

@@ -12,6 +12,7 @@
 #include "common/base/bytes.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 #include "ctl/base/command.h"
 
 static void set_var(json_t *env, const char *name, char *value)
@@ -92,7 +93,7 @@ static char *full_path(const char *file)
 	if (file[0] == '/')
 		return xstrdup(file);
 	folder = getcwd(NULL, 0);
-	path = xasprintf("%s/%s", folder ? folder : "", file);
+	path = path_join("%s/%s", folder ? folder : "", file);
 	free(folder);
 	return path;
 }

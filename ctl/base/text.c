@@ -87,33 +87,21 @@ static bool is_harmful(unsigned point)
 	       (point >= 0x2060 && point <= 0x206f) || point == 0xfeff;
 }
 
+static enum text_fate harmless(const char *at, size_t *len, unsigned how)
+{
+	if (at[0] == '\x1b') {
+		*len = escape_len(at);
+		return TEXT_DROP;
+	}
+	if (at[0] == '\t' && (how & CLEAN_KEEP_TABS))
+		return TEXT_KEEP;
+	return is_harmful(decode(at, *len)) || (*len > 1 && (how & CLEAN_ASCII)) ? TEXT_MASK
+										 : TEXT_KEEP;
+}
+
 void clean(char *text, unsigned how)
 {
-	size_t len = strlen(text);
-	size_t to = 0;
-
-	for (size_t at = 0; at < len;) {
-		size_t step = text_utf8_step(text + at, len - at);
-
-		if (text[at] == '\x1b') {
-			at += escape_len(text + at);
-			continue;
-		}
-		if (text[at] == '\t' && (how & CLEAN_KEEP_TABS)) {
-			text[to++] = text[at++];
-			continue;
-		}
-		if (step == 0 || is_harmful(decode(text + at, step)) ||
-		    (step > 1 && (how & CLEAN_ASCII))) {
-			text[to++] = '?';
-			at += step > 0 ? step : 1;
-			continue;
-		}
-		memmove(text + to, text + at, step);
-		to += step;
-		at += step;
-	}
-	text[to] = '\0';
+	text_filter(text, harmless, how);
 }
 
 char *clean_copy(const char *text, const struct style *style)

@@ -77,21 +77,6 @@ static int compare_names(const void *a, const void *b)
 		      json_string_value(*(json_t *const *)b));
 }
 
-static json_t *sorted(json_t *list)
-{
-	size_t count = json_array_size(list);
-	json_t **items = xcalloc(count + 1, sizeof(json_t *)), *out = json_array();
-
-	for (size_t i = 0; i < count; i++)
-		items[i] = json_array_get(list, i);
-	qsort(items, count, sizeof(json_t *), compare_names);
-	for (size_t i = 0; i < count; i++)
-		json_array_append(out, items[i]);
-	free(items);
-	json_decref(list);
-	return out;
-}
-
 /* Names of the folders below `path` that end so, without the end. */
 static void add_names(json_t *list, const char *path, const char *begin, const char *end)
 {
@@ -127,7 +112,7 @@ static json_t *packages_of(const char *environment)
 	}
 	free(lib);
 	json_decref(versions);
-	return sorted(list);
+	return js_sorted(list, compare_names);
 }
 
 static void add_ground(json_t *code)

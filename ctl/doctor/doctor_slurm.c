@@ -32,18 +32,29 @@ static bool is_skipped(const struct patient *p, struct finding *f)
 	return p->slurm == NULL;
 }
 
+/* What a command of Slurm's says, or NULL where there is no Slurm: then the check is skipped. */
+static char *ask(const struct patient *p, struct finding *f, const char *const *argv, int *status,
+		 struct err *err)
+{
+	char *text;
+
+	if (!p->has_slurm) {
+		finding_skip(f, no_slurm);
+		return NULL;
+	}
+	*status = program_output(argv, COMMAND_MS, &text, err);
+	return text;
+}
+
 static void look_at_munge(const struct patient *p, struct finding *f)
 {
 	static const char *const argv[] = { "munge", "-n", NULL };
 	struct err err = { 0 };
-	char *text;
 	int status;
+	char *text = ask(p, f, argv, &status, &err);
 
-	if (!p->has_slurm) {
-		finding_skip(f, no_slurm);
+	if (text == NULL)
 		return;
-	}
-	status = program_output(argv, COMMAND_MS, &text, &err);
 	if (status == 0)
 		finding_fine(f, "makes credentials");
 	else if (err.code == ERR_NOT_FOUND || strstr(p->slurm ? p->slurm : "", "munge.socket") ||
@@ -62,14 +73,11 @@ static void look_at_slurmctld(const struct patient *p, struct finding *f)
 	static const char *const argv[] = { "scontrol", "ping", NULL };
 	int64_t begun_ms = clock_mono_ms();
 	struct err err = { 0 };
-	char *text;
 	int status;
+	char *text = ask(p, f, argv, &status, &err);
 
-	if (!p->has_slurm) {
-		finding_skip(f, no_slurm);
+	if (text == NULL)
 		return;
-	}
-	status = program_output(argv, COMMAND_MS, &text, &err);
 	text[strcspn(text, "\n")] = '\0';
 	begun_ms = clock_mono_ms() - begun_ms;
 	if (status != 0 || p->slurm == NULL)

@@ -90,22 +90,6 @@ static int by_size(const void *a, const void *b)
 	return (x < y) - (x > y);
 }
 
-/* Takes `list`. */
-static json_t *largest_first(json_t *list)
-{
-	size_t count = json_array_size(list);
-	json_t **items = xcalloc(count + 1, sizeof(json_t *)), *sorted = json_array();
-
-	for (size_t i = 0; i < count; i++)
-		items[i] = json_array_get(list, i);
-	qsort(items, count, sizeof(json_t *), by_size);
-	for (size_t i = 0; i < count; i++)
-		json_array_append(sorted, items[i]);
-	free(items);
-	json_decref(list);
-	return sorted;
-}
-
 /* --- the table -------------------------------------------------------------------------------- */
 
 static void put_size(struct cell *cell, int64_t bytes)
@@ -191,7 +175,7 @@ int du_run(struct ctl *ctl, struct err *err)
 	int rc = ctl->options.team ? team_each(ctl, measure, list, err) : add_mine(ctl, list, err);
 	size_t count = json_array_size(list);
 
-	list = largest_first(list);
+	list = js_sorted(list, by_size);
 	if (rc == 0 && ctl->options.json)
 		print_json(json_incref(list));
 	else if (rc == 0 && count > 0)

@@ -58,23 +58,6 @@ static int by_number(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* Takes `list`. */
-static json_t *sorted(json_t *list)
-{
-	size_t count = json_array_size(list);
-	json_t **items = xcalloc(count, sizeof(json_t *));
-	json_t *result = json_array();
-
-	for (size_t i = 0; i < count; i++)
-		items[i] = json_array_get(list, i);
-	qsort(items, count, sizeof(json_t *), by_number);
-	for (size_t i = 0; i < count; i++)
-		json_array_append(result, items[i]);
-	free(items);
-	json_decref(list);
-	return result;
-}
-
 /* What lbd would have said, from the folders below $LB_HOME. NULL: there is no such run there. */
 static json_t *list_folder(const struct ctl *ctl, const char *run)
 {
@@ -96,7 +79,7 @@ static json_t *list_folder(const struct ctl *ctl, const char *run)
 	if (dir)
 		closedir(dir);
 	free(folder);
-	return list ? sorted(list) : NULL;
+	return list ? js_sorted(list, by_number) : NULL;
 }
 
 /* The list as lbd tells it, or as it can be seen without lbd. */
@@ -105,7 +88,7 @@ static int refresh(struct logs *l, struct err *err)
 	json_t *list = ask_about(l->ctl, VERB_LOGS, l->run, NULL, err);
 
 	if (list) {
-		list = sorted(list);
+		list = js_sorted(list, by_number);
 		l->away = false;
 	} else if (err->code == ERR_DAEMON || err->code == ERR_TIMEOUT) {
 		list = list_folder(l->ctl, l->run);

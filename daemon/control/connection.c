@@ -136,6 +136,16 @@ void request_refuse(struct request *request, const struct err *err)
 		send_error(c, err);
 }
 
+void request_end(void *arg, json_t *answer, const struct err *why)
+{
+	struct request *request = arg;
+
+	if (why)
+		request_refuse(request, why);
+	else
+		request_answer(request, answer);
+}
+
 /* --- requests --------------------------------------------------------------------------------- */
 
 static int check_role(const struct conn *c, enum verb verb, struct err *err)

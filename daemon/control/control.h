@@ -29,6 +29,8 @@ struct request {
 /* `data` is taken (NULL = null). */
 void request_answer(struct request *request, json_t *data);
 void request_refuse(struct request *request, const struct err *err);
+/* One of the two, for those who answer later: `arg` is the request; `why` NULL: it went well. */
+void request_end(void *arg, json_t *answer, const struct err *why);
 
 /* The run that args.run names. */
 int request_run(struct request *request, struct ledger_run *out, struct err *err);

@@ -119,16 +119,6 @@ json_t *cron_set_enabled(struct request *r, struct err *err)
 	return view_entry(cron, entry, e.time_ms / 1000);
 }
 
-static void on_submitted(void *arg, json_t *answer, const struct err *why)
-{
-	struct request *request = arg;
-
-	if (why)
-		request_refuse(request, why);
-	else
-		request_answer(request, answer);
-}
-
 void cron_run_now(struct request *r)
 {
 	struct cron *cron = r->lbd->cron;
@@ -146,5 +136,5 @@ void cron_run_now(struct request *r)
 	if (entry == NULL)
 		request_refuse(r, &err);
 	else /* a whole minute is the name of a tick */
-		cron_submit(cron, entry, now_s + (now_s % 60 == 0), on_submitted, r);
+		cron_submit(cron, entry, now_s + (now_s % 60 == 0), request_end, r);
 }

@@ -45,7 +45,7 @@ static char **trainer_command(const struct config *config, const struct run *run
 	const char *slash = strrchr(config->lbrun, '/');
 	char **argv = xcalloc(4, sizeof(char *));
 
-	argv[0] = xasprintf("%.*s/lbworker", (int)(slash - config->lbrun), config->lbrun);
+	argv[0] = path_join("%.*s/lbworker", (int)(slash - config->lbrun), config->lbrun);
 	argv[1] = xstrdup("train");
 	argv[2] = path_join("%s/spec.toml", run->dir);
 	return argv;

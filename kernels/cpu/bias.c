@@ -61,9 +61,7 @@ static void bias_backward_task(const void *args, size_t index, unsigned worker)
 		for (size_t i = 0; i < count; i++)
 			sum[i] += dy[i];
 	}
-	float *restrict to = b->dbias + first;
-	for (size_t i = 0; i < count; i++)
-		to[i] = b->accumulate ? to[i] + sum[i] : sum[i];
+	cpu_put_columns(b->dbias + first, sum, count, b->accumulate);
 }
 
 void cpu_bias_backward(struct device *dev, float *dbias, const void *dy, size_t rows, size_t dim,

@@ -99,6 +99,24 @@ CPU_INLINE float cpu_dot(const float *a, const float *b, size_t count)
 	return cpu_lanes_sum(&acc);
 }
 
+/* x + delta, which goes into sum; x alone where delta is NULL. A norm goes on with the result. */
+CPU_INLINE const float *cpu_residual(float *restrict sum, const float *x,
+				     const float *restrict delta, size_t count)
+{
+	if (!delta)
+		return x;
+	for (size_t i = 0; i < count; i++)
+		sum[i] = x[i] + delta[i];
+	return sum;
+}
+
+/* A task's columns of a gradient: added to what is there, or instead of it. */
+CPU_INLINE void cpu_put_columns(float *restrict to, const float *sum, size_t count, bool accumulate)
+{
+	for (size_t i = 0; i < count; i++)
+		to[i] = accumulate ? to[i] + sum[i] : sum[i];
+}
+
 /* e^x to 1e-7 relative, branch-free so that loops over it vectorise: x = n ln2 + r, |r| <= ln2/2,
  * a polynomial for e^r, and 2^n put together from its bits. Held within -87..88; NaN stays NaN. */
 CPU_INLINE float cpu_exp(float x)

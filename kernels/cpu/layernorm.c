@@ -34,18 +34,12 @@ CPU_INLINE float squared_distance(const float *x, float mean, size_t count)
 
 CPU_INLINE void forward_row(const struct forward *f, size_t row)
 {
-	const float *x = f->x + row * f->dim;
 	const float *restrict weight = f->weight;
 	const float *restrict bias = f->bias;
 	float *restrict out = f->out + row * f->dim;
+	const float *x = cpu_residual(f->delta ? f->sum + row * f->dim : NULL, f->x + row * f->dim,
+				      f->delta ? f->delta + row * f->dim : NULL, f->dim);
 
-	if (f->delta) {
-		const float *restrict delta = f->delta + row * f->dim;
-		float *restrict sum = f->sum + row * f->dim;
-		for (size_t i = 0; i < f->dim; i++)
-			sum[i] = x[i] + delta[i];
-		x = sum;
-	}
 	float mean = cpu_sum(x, f->dim) / (float)f->dim;
 	float rstd = 1.0f / sqrtf(squared_distance(x, mean, f->dim) / (float)f->dim + f->eps);
 	f->mean[row] = mean;
@@ -138,12 +132,8 @@ static void layernorm_weight_task(const void *args, size_t index, unsigned worke
 			db[i] += dout[i];
 		}
 	}
-	float *restrict to_weight = b->dweight + first;
-	float *restrict to_bias = b->dbias + first;
-	for (size_t i = 0; i < count; i++) {
-		to_weight[i] = b->accumulate ? to_weight[i] + dw[i] : dw[i];
-		to_bias[i] = b->accumulate ? to_bias[i] + db[i] : db[i];
-	}
+	cpu_put_columns(b->dweight + first, dw, count, b->accumulate);
+	cpu_put_columns(b->dbias + first, db, count, b->accumulate);
 }
 
 void cpu_layernorm_backward(struct device *dev, void *dx, float *dweight, float *dbias,

@@ -19,17 +19,11 @@ struct forward {
 
 CPU_INLINE void forward_row(const struct forward *f, size_t row)
 {
-	const float *x = f->x + row * f->dim;
 	const float *restrict weight = f->weight;
 	float *restrict out = f->out + row * f->dim;
+	const float *x = cpu_residual(f->delta ? f->sum + row * f->dim : NULL, f->x + row * f->dim,
+				      f->delta ? f->delta + row * f->dim : NULL, f->dim);
 
-	if (f->delta) {
-		const float *restrict delta = f->delta + row * f->dim;
-		float *restrict sum = f->sum + row * f->dim;
-		for (size_t i = 0; i < f->dim; i++)
-			sum[i] = x[i] + delta[i];
-		x = sum;
-	}
 	float rstd = 1.0f / sqrtf(cpu_dot(x, x, f->dim) / (float)f->dim + f->eps);
 	f->rstd[row] = rstd;
 	for (size_t i = 0; i < f->dim; i++)
@@ -106,9 +100,7 @@ static void rmsnorm_weight_task(const void *args, size_t index, unsigned worker)
 		for (size_t i = 0; i < count; i++)
 			sum[i] += dout[i] * x[i] * r;
 	}
-	float *restrict to = b->dweight + first;
-	for (size_t i = 0; i < count; i++)
-		to[i] = b->accumulate ? to[i] + sum[i] : sum[i];
+	cpu_put_columns(b->dweight + first, sum, count, b->accumulate);
 }
 
 void cpu_rmsnorm_backward(struct device *dev, void *dx, float *dweight, const void *dout,

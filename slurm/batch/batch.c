@@ -12,6 +12,7 @@
 #include "common/base/bytes.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 #include "slurm/batch/directives.h"
 #include "slurm/batch/sbatch_values.h"
 
@@ -336,7 +337,7 @@ static void full_path(json_t *fields, const char *field, const char *folder)
 	char *path = js_bytes_take(json_object_get(fields, field)), *full;
 
 	if (path && path[0] && path[0] != '/') {
-		full = xasprintf("%s/%s", folder, path);
+		full = path_join("%s/%s", folder, path);
 		json_object_set_new(fields, field, js_bytes(full));
 		free(full);
 	}

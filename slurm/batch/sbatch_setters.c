@@ -14,6 +14,7 @@
 #include "common/base/bytes.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 #include "slurm/batch/sbatch_values.h"
 
 #define SETTER SBATCH_SETTER
@@ -147,7 +148,7 @@ SETTER(set_nodes)
 
 SETTER(set_chdir)
 {
-	char *path = value[0] == '/' ? xstrdup(value) : xasprintf("%s/%s", c->workdir, value);
+	char *path = value[0] == '/' ? xstrdup(value) : path_join("%s/%s", c->workdir, value);
 
 	(void)err;
 	put_text(c, option->field, path);

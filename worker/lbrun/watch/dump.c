@@ -18,6 +18,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 #include "worker/lbrun/watch/stacks.h"
 #include "worker/lbrun/trainer/trainer.h"
 
@@ -56,7 +57,7 @@ static ssize_t read_text(char *out, size_t size, const char *path)
 /* "label: text", each further line indented. */
 static void put(FILE *out, const char *folder, const char *name, const char *label)
 {
-	char *path = xasprintf("%s/%s", folder, name);
+	char *path = path_join("%s/%s", folder, name);
 	char text[TEXT_MAX_BYTES];
 
 	if (read_text(text, sizeof(text), path) < 0) {
@@ -76,7 +77,7 @@ static void put(FILE *out, const char *folder, const char *name, const char *lab
 /* The one line of a status file that begins with `key`. */
 static void put_status_line(FILE *out, const char *folder, const char *key)
 {
-	char *path = xasprintf("%s/status", folder);
+	char *path = path_join("%s/status", folder);
 	char text[TEXT_MAX_BYTES];
 	const char *line = NULL;
 
@@ -100,7 +101,7 @@ static void put_thread(FILE *out, const char *folder, const char *tid, bool has_
 /* Kernel stacks are for root alone on most systems: tried once, not a thousand times. */
 static bool can_read_stack(const char *folder)
 {
-	char *path = xasprintf("%s/stack", folder);
+	char *path = path_join("%s/stack", folder);
 	char text[TEXT_MAX_BYTES];
 	bool can = read_text(text, sizeof(text), path) >= 0;
 
@@ -110,7 +111,7 @@ static bool can_read_stack(const char *folder)
 
 static void put_threads(FILE *out, const char *folder)
 {
-	char *tasks = xasprintf("%s/task", folder);
+	char *tasks = path_join("%s/task", folder);
 	DIR *dir = opendir(tasks);
 	bool has_stack = can_read_stack(folder);
 	const struct dirent *entry;
@@ -121,7 +122,7 @@ static void put_threads(FILE *out, const char *folder)
 
 		if (entry->d_name[0] == '.')
 			continue;
-		task = xasprintf("%s/%s", tasks, entry->d_name);
+		task = path_join("%s/%s", tasks, entry->d_name);
 		put_thread(out, task, entry->d_name, has_stack);
 		free(task);
 		count++;
@@ -135,7 +136,7 @@ static void put_threads(FILE *out, const char *folder)
 
 static void put_process(FILE *out, pid_t pid)
 {
-	char *folder = xasprintf("/proc/%d", (int)pid);
+	char *folder = path_join("/proc/%d", (int)pid);
 
 	fprintf(out, "\n--- process %d\n", (int)pid);
 	put(out, folder, "comm", "comm ");
@@ -147,7 +148,7 @@ static void put_process(FILE *out, pid_t pid)
 
 static void put_command(FILE *out, pid_t pid)
 {
-	char *folder = xasprintf("/proc/%d", (int)pid);
+	char *folder = path_join("/proc/%d", (int)pid);
 
 	fprintf(out, "%d", (int)pid);
 	put(out, folder, "cmdline", "  ");
@@ -173,7 +174,7 @@ static const struct debugger {
 
 static bool is_python(pid_t pid)
 {
-	char *path = xasprintf("/proc/%d/comm", (int)pid);
+	char *path = path_join("/proc/%d/comm", (int)pid);
 	char text[64];
 	bool is = read_text(text, sizeof(text), path) > 0 && strncmp(text, "python", 6) == 0;
 
@@ -187,7 +188,7 @@ static bool is_installed(const char *program)
 
 	while (path && *path) {
 		size_t len = strcspn(path, ":");
-		char *file = xasprintf("%.*s/%s", (int)len, path, program);
+		char *file = path_join("%.*s/%s", (int)len, path, program);
 		bool is = access(file, X_OK) == 0;
 
 		free(file);

@@ -76,7 +76,7 @@ static void write_tree(FILE *out, pid_t root, int64_t until_ms)
 /* Is `word` the at-th of the words in that file of /proc, or any of them where at is -1? */
 static bool has_word(pid_t pid, const char *file, const char *word, int at)
 {
-	char *path = xasprintf("/proc/%d/%s", (int)pid, file);
+	char *path = path_join("/proc/%d/%s", (int)pid, file);
 	size_t len = 0;
 	char *text = file_read(path, WORDS_MAX_BYTES, &len, NULL);
 	const char *here = text;

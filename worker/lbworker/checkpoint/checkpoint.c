@@ -18,6 +18,7 @@
 #include "common/base/log.h"
 #include "common/checkpoint/manifest.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 #include "worker/lbworker/checkpoint/hf.h"
 #include "worker/lbworker/base/narrow.h"
 #include "worker/lbworker/checkpoint/retention.h"
@@ -208,7 +209,7 @@ static json_t *state_json(const struct checkpoint_copy *c)
 static int write_file(const struct checkpoint_copy *c, const char *folder, const char *name,
 		      struct err *err)
 {
-	char *path = xasprintf("%s/%s", folder, name);
+	char *path = path_join("%s/%s", folder, name);
 	int rc;
 
 	if (name == WEIGHTS)
@@ -226,7 +227,7 @@ static int write_file(const struct checkpoint_copy *c, const char *folder, const
 
 static int write_tokenizer(const struct tokenizer_file *t, const char *folder, struct err *err)
 {
-	char *path = xasprintf("%s/%s", folder, t->name);
+	char *path = path_join("%s/%s", folder, t->name);
 	FILE *out = fopen(path, "we");
 	int rc = out && fwrite(t->bytes, 1, t->len, out) == t->len ? 0 : -1;
 
@@ -354,7 +355,7 @@ int checkpoint_publish(struct checkpoint_copy *c, const struct checkpoint_rules 
 		return -1;
 	if (!realpath(rules->parent, parent))
 		return err_errno(err, "%s", rules->parent);
-	char *folder = xasprintf("%s/step-%08" PRId64, parent, c->state.step);
+	char *folder = path_join("%s/step-%08" PRId64, parent, c->state.step);
 	if (publish(c, rules, parent, folder, err)) {
 		free(folder);
 		return -1;
@@ -389,7 +390,7 @@ static int load_array(const struct model *m, const struct st_file *file, const c
 static int load_weights(const struct checkpoint_parts *p, const char *folder, float *host,
 			struct err *err)
 {
-	char *path = xasprintf("%s/%s", folder, WEIGHTS);
+	char *path = path_join("%s/%s", folder, WEIGHTS);
 	struct st_file *file = st_open(path, err);
 	int rc = file ? load_array(p->model, file, "", p->model->weights, false, host, err) : -1;
 
@@ -404,7 +405,7 @@ static int load_weights(const struct checkpoint_parts *p, const char *folder, fl
 static int load_moments(const struct checkpoint_parts *p, const char *folder, float *host,
 			struct err *err)
 {
-	char *path = xasprintf("%s/%s", folder, OPTIMIZER);
+	char *path = path_join("%s/%s", folder, OPTIMIZER);
 	struct st_file *file = st_open(path, err);
 	void *const moment[2] = { p->m, p->v };
 	int rc = file ? 0 : -1;
@@ -455,7 +456,7 @@ static void take_choices(const struct model *m, const json_t *o)
 static int load_state(const struct checkpoint_parts *p, const char *folder, struct err *err)
 {
 	struct train_state *state = p->state;
-	char *path = xasprintf("%s/%s", folder, STATE);
+	char *path = path_join("%s/%s", folder, STATE);
 	json_t *o = js_load(path, MAX_STATE_BYTES, err);
 	int rc = o ? check_state(state, o, path, err) : -1;
 

@@ -9,6 +9,7 @@
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 #include "worker/lbworker/base/narrow.h"
 
 enum { MAX_INDEX_BYTES = 64 << 20, MAX_FILES = 1024, COPY_ELEMENTS = 1 << 16 };
@@ -45,7 +46,7 @@ static int add_file(struct hf_weights *w, const char *name, struct err *err)
 	if (w->files == MAX_FILES)
 		return err_set(err, ERR_USAGE, "%s/%s: more than %d files", w->folder, INDEX,
 			       MAX_FILES);
-	char *path = xasprintf("%s/%s", w->folder, name);
+	char *path = path_join("%s/%s", w->folder, name);
 	struct st_file *file = NULL;
 	if (w->index && !file_exists(path))
 		err_set(err, ERR_USAGE, "%s: is missing, though %s lists it", path, INDEX);
@@ -82,8 +83,8 @@ static int open_indexed(struct hf_weights *w, const char *path, struct err *err)
 struct hf_weights *hf_weights_open(const char *folder, struct err *err)
 {
 	struct hf_weights *w = xcalloc(1, sizeof(*w));
-	char *one = xasprintf("%s/%s", folder, ONE_FILE),
-	     *index = xasprintf("%s/%s", folder, INDEX);
+	char *one = path_join("%s/%s", folder, ONE_FILE),
+	     *index = path_join("%s/%s", folder, INDEX);
 	int rc;
 
 	w->folder = xstrdup(folder);

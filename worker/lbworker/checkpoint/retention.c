@@ -16,6 +16,7 @@
 #include "common/base/log.h"
 #include "common/checkpoint/manifest.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 #include "worker/lbworker/checkpoint/scratch.h"
 
 enum { STEP_DIGITS_MIN = 8, STEP_DIGITS_MAX = 18 };
@@ -97,7 +98,7 @@ void retention_apply(const char *parent, int64_t step, int64_t latest_k, int64_t
 	int64_t *steps = retention_steps(parent, &count);
 
 	for (size_t i = 0; i < count; i++) {
-		char *path = xasprintf("%s/step-%08" PRId64, parent, steps[i]);
+		char *path = path_join("%s/step-%08" PRId64, parent, steps[i]);
 		if (steps[i] <= step && is_sound(path)) {
 			if (!retention_keeps(steps[i], newer, latest_k, every))
 				remove_one(path);

@@ -14,6 +14,7 @@
 #include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 
 enum { HOST_BYTES = 64 };
 
@@ -76,7 +77,7 @@ static bool is_dead(const char *writer, const char *host)
 
 static bool sweep_one(const char *parent, const char *name)
 {
-	char *path = xasprintf("%s/%s", parent, name);
+	char *path = path_join("%s/%s", parent, name);
 	struct err err = { 0 };
 	int rc = folder_remove(path, &err);
 

@@ -15,6 +15,7 @@
 #include "common/base/files.h"
 #include "common/checkpoint/manifest.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 #include "worker/lbworker/checkpoint/model_path.h"
 #include "worker/lbworker/checkpoint/retention.h"
 #include "worker/lbworker/base/safetensors.h"
@@ -23,7 +24,7 @@
 
 static bool is_checkpoint(const char *path)
 {
-	char *manifest = xasprintf("%s/manifest.json", path);
+	char *manifest = path_join("%s/manifest.json", path);
 	bool there = file_exists(manifest);
 
 	free(manifest);
@@ -81,7 +82,7 @@ static int command_each(const char *path, bool verify)
 	}
 	steps = retention_steps(path, &count);
 	for (size_t i = 0; i < count; i++) {
-		char *one = xasprintf("%s/step-%08" PRId64, path, steps[i]);
+		char *one = path_join("%s/step-%08" PRId64, path, steps[i]);
 		if (verify)
 			bad += (size_t)verify_one(one);
 		else
@@ -190,7 +191,7 @@ static int command_diff(const char *a, const char *b)
 	int different = 0;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		char *x = xasprintf("%s/%s", a, names[i]), *y = xasprintf("%s/%s", b, names[i]);
+		char *x = path_join("%s/%s", a, names[i]), *y = path_join("%s/%s", b, names[i]);
 		struct err err = { 0 };
 		int rc = i < 2 ? diff_safetensors(x, y, &err) : diff_text(x, y, names[i], &err);
 		free(x);

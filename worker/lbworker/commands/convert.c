@@ -22,6 +22,7 @@
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 #include "worker/lbworker/checkpoint/hf.h"
 #include "worker/lbworker/checkpoint/model_path.h"
 #include "worker/lbworker/base/narrow.h"
@@ -173,7 +174,7 @@ static int write_index(const struct conversion *c, const char *folder, struct er
 	index = json_pack("{s:{s:I}, s:o}", "metadata", "total_size", (json_int_t)total,
 			  "weight_map", map);
 	char *text = json_dumps(index, JSON_INDENT(2) | JSON_SORT_KEYS);
-	char *path = xasprintf("%s/model.safetensors.index.json", folder);
+	char *path = path_join("%s/model.safetensors.index.json", folder);
 	int rc = file_write_atomic(path, text, strlen(text), FILE_MODE, err);
 	free(path);
 	free(text);
@@ -187,7 +188,7 @@ static int write_tensors(struct conversion *c, const char *folder, struct err *e
 
 	cut(c);
 	for (size_t k = 0; k < c->shards && rc == 0; k++) {
-		char *name = shard_name(c, k), *path = xasprintf("%s/%s", folder, name);
+		char *name = shard_name(c, k), *path = path_join("%s/%s", folder, name);
 		rc = write_shard(c, path, &c->shard[k], err);
 		free(path);
 		free(name);
@@ -202,7 +203,7 @@ static int write_config(const char *folder, const struct model_shape *shape, siz
 			const char *dtype, struct err *err)
 {
 	json_t *o = hf_config_json(shape, positions, dtype);
-	char *text = json_dumps(o, JSON_INDENT(2)), *path = xasprintf("%s/config.json", folder);
+	char *text = json_dumps(o, JSON_INDENT(2)), *path = path_join("%s/config.json", folder);
 	int rc = file_write_atomic(path, text, strlen(text), FILE_MODE, err);
 
 	free(text);
@@ -216,8 +217,8 @@ static int copy_side_files(const char *from, const char *to, struct err *err)
 	int rc = 0;
 
 	for (size_t i = 0; i < sizeof(side_files) / sizeof(side_files[0]) && rc == 0; i++) {
-		char *source = xasprintf("%s/%s", from, side_files[i]);
-		char *copy = xasprintf("%s/%s", to, side_files[i]);
+		char *source = path_join("%s/%s", from, side_files[i]);
+		char *copy = path_join("%s/%s", to, side_files[i]);
 		size_t bytes = 0;
 		char *text = file_exists(source) ? file_read(source, MAX_SIDE_BYTES, &bytes, err)
 						 : NULL;

@@ -9,6 +9,7 @@
 
 #include "common/base/files.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 #include "worker/lbworker/checkpoint/model_path.h"
 #include "worker/lbworker/commands/convert.h"
 #include "worker/lbworker/config/config.h"
@@ -95,7 +96,7 @@ static int export_weights(const struct config *c, struct err *err)
 {
 	static const char *const dtypes[] = { "float32", "bfloat16", "float16" };
 	const char *dtype = dtypes[c->export_dtype];
-	char *to = xasprintf("%s/export-%s", c->checkpoint_path, dtype);
+	char *to = path_join("%s/export-%s", c->checkpoint_path, dtype);
 	char *last = model_path(c->checkpoint_path, err);
 	int rc = last ? 0 : -1;
 

@@ -9,6 +9,7 @@
 
 #include "common/config/keys.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 #include "common/config/toml.h"
 #include "worker/lbworker/config/compat.h"
 #include "worker/lbworker/config/differences.h"
@@ -364,7 +365,7 @@ static void work_out_path(struct config *c)
 	else if (c->checkpoint_folder[0] == '/')
 		c->checkpoint_path = xstrdup(c->checkpoint_folder);
 	else
-		c->checkpoint_path = xasprintf("%s/%s", c->dump_folder, c->checkpoint_folder);
+		c->checkpoint_path = path_join("%s/%s", c->dump_folder, c->checkpoint_folder);
 }
 
 static void work_out_digest(struct config *c)

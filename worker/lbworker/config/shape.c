@@ -9,6 +9,7 @@
 
 #include "common/base/files.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 #include "worker/lbworker/model/hf_config.h"
 
 /* Where neither flavor nor file says otherwise; as torchtitan and transformers have them. */
@@ -65,7 +66,7 @@ static char *newest(const char *pattern, const char *folder)
 static char *shape_folder(const struct config *c)
 {
 	const char *initial = c->initial_load_path;
-	char *path = xasprintf("%s/config.json", initial);
+	char *path = path_join("%s/config.json", initial);
 	char *found = file_exists(path) ? xstrdup(initial) : NULL;
 
 	if (!found)

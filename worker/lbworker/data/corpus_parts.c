@@ -14,6 +14,7 @@
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 #include "worker/lbworker/data/shard.h"
 
 enum { MODE = 0755, MAX_TOKENIZER = 128 << 20, NAMED_FILES = 100 };
@@ -21,7 +22,7 @@ static const char *const splits[2] = { "train", "validation" };
 
 static char *part_path(const struct corpus_parts *p, int split, uint64_t part)
 {
-	return xasprintf("%s/%s/%05" PRIu64 ".tokens", p->options->out, splits[split], part);
+	return path_join("%s/%s/%05" PRIu64 ".tokens", p->options->out, splits[split], part);
 }
 
 /* --- what the content depends on
@@ -124,7 +125,7 @@ static int copy_tokenizer(const struct corpus_parts *p, struct err *err)
 
 	if (!text)
 		return -1;
-	char *path = xasprintf("%s/%s", p->options->out, usual_name(text, len));
+	char *path = path_join("%s/%s", p->options->out, usual_name(text, len));
 	int rc = file_write_atomic(path, text, len, 0644, err);
 	free(path);
 	free(text);
@@ -135,7 +136,7 @@ int corpus_parts_open(struct corpus_parts *p, const struct corpus_options *o, st
 {
 	*p = (struct corpus_parts){ .options = o };
 	for (int i = 0; i < 2; i++) {
-		char *folder = xasprintf("%s/%s", o->out, splits[i]);
+		char *folder = path_join("%s/%s", o->out, splits[i]);
 		int rc = i == 1 && o->validation <= 0 ? 0 : folder_make(folder, MODE, err);
 		free(folder);
 		if (rc)

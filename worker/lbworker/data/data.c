@@ -16,6 +16,7 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 #include "worker/lbworker/base/rng.h"
 #include "worker/lbworker/data/shard.h"
 #include "worker/lbworker/text/tokenizer.h"
@@ -65,7 +66,7 @@ static int list_folder(struct source *s, const char *folder, struct err *err);
 /* `lbworker tokenize` puts what is for training in a folder of its own. */
 static int list_train(struct source *s, const char *folder, struct err *err)
 {
-	char *train = xasprintf("%s/train", folder);
+	char *train = path_join("%s/train", folder);
 	struct stat st;
 	int rc = stat(train, &st) == 0 && S_ISDIR(st.st_mode) ? list_folder(s, train, err) : 0;
 
@@ -82,7 +83,7 @@ static int list_folder(struct source *s, const char *folder, struct err *err)
 		return err_errno(err, "%s", folder);
 	while ((entry = readdir(dir)) != NULL)
 		if (has_suffix(entry->d_name))
-			add_shard(s, xasprintf("%s/%s", folder, entry->d_name));
+			add_shard(s, path_join("%s/%s", folder, entry->d_name));
 	closedir(dir);
 	if (!s->shard && list_train(s, folder, err))
 		return -1;

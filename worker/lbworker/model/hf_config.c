@@ -10,6 +10,7 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 
 enum { MAX_CONFIG_BYTES = 1 << 20 };
 
@@ -397,7 +398,7 @@ static int read_shape(const json_t *o, struct model_shape *out, size_t *position
 
 int hf_config_read(struct model_shape *out, size_t *positions, const char *folder, struct err *err)
 {
-	char *path = xasprintf("%s/config.json", folder);
+	char *path = path_join("%s/config.json", folder);
 	json_t *o = js_load(path, MAX_CONFIG_BYTES, err);
 	int rc = -1;
 

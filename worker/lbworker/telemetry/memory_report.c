@@ -10,6 +10,7 @@
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 
 enum { FOLDER_MODE = 0755, CLASSES = 4 };
 
@@ -101,8 +102,8 @@ static void print(const struct table *t, const struct memory_use *use, FILE *to)
 /* Takes the object. */
 static int write_json(const char *folder, int64_t step, json_t *object, struct err *err)
 {
-	char *parent = xasprintf("%s/iteration_%" PRId64, folder, step);
-	char *path = xasprintf("%s/rank0_out_of_memory.json", parent);
+	char *parent = path_join("%s/iteration_%" PRId64, folder, step);
+	char *path = path_join("%s/rank0_out_of_memory.json", parent);
 	int rc = folder_make(parent, FOLDER_MODE, err);
 
 	if (rc == 0 && json_dump_file(object, path, JSON_INDENT(2)) != 0)

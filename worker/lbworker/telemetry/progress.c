@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 #include "worker/lbworker/telemetry/meter.h"
 #include "worker/lbworker/telemetry/plan.h"
 #include "worker/lbworker/telemetry/tensorboard.h"
@@ -28,7 +29,7 @@ static int open_tensorboard(struct progress *p, int64_t first_step, struct err *
 
 	if (!c->enable_tensorboard)
 		return 0;
-	folder = xasprintf("%s/%s", c->dump_folder, c->save_tb_folder);
+	folder = path_join("%s/%s", c->dump_folder, c->save_tb_folder);
 	p->tb = tensorboard_open(folder, first_step, err);
 	free(folder);
 	return p->tb ? 0 : err_wrap(err, "metrics.save_tb_folder");

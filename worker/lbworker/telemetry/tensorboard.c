@@ -16,6 +16,7 @@
 #include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 #include "worker/lbworker/telemetry/crc32c.h"
 
 enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
@@ -145,7 +146,7 @@ struct tensorboard *tensorboard_open(const char *folder, int64_t first_step, str
 		host[0] = '\0';
 	host[sizeof(host) - 1] = '\0';
 	tb = xcalloc(1, sizeof(*tb));
-	tb->path = xasprintf("%s/events.out.tfevents.%010" PRId64 ".%s.%ld", folder,
+	tb->path = path_join("%s/events.out.tfevents.%010" PRId64 ".%s.%ld", folder,
 			     clock_wall_ms() / 1000, host, (long)getpid());
 	tb->out = fopen(tb->path, "wbe");
 	if (!tb->out) {

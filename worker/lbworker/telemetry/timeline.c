@@ -13,6 +13,7 @@
 #include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 
 enum { FOLDER_MODE = 0755, LINE_BYTES = 256 };
 
@@ -52,13 +53,13 @@ struct timeline *timeline_open(const char *folder, int64_t first_step,
 			       const struct timeline_classes *classes, const struct backend *gpu,
 			       struct device *device, struct err *err)
 {
-	char *parent = xasprintf("%s/iteration_%" PRId64, folder, first_step);
+	char *parent = path_join("%s/iteration_%" PRId64, folder, first_step);
 	struct timeline *t = xcalloc(1, sizeof(*t));
 
 	t->classes = *classes;
 	t->gpu = gpu;
 	t->device = device;
-	t->path = xasprintf("%s/rank0_memory.json", parent);
+	t->path = path_join("%s/rank0_memory.json", parent);
 	if (folder_make(parent, FOLDER_MODE, err) == 0) {
 		t->out = fopen(t->path, "we");
 		if (!t->out)

@@ -15,6 +15,7 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 
 enum { FOLDER_MODE = 0755, SIZES = 3 };
 
@@ -250,8 +251,8 @@ int trace_end(struct trace *t, const char *folder, int64_t step, struct err *err
 {
 	if (!t)
 		return 0;
-	char *parent = xasprintf("%s/iteration_%" PRId64, folder, step);
-	char *path = xasprintf("%s/rank0.%.0f.pt.trace.json", parent, unix_ms());
+	char *parent = path_join("%s/iteration_%" PRId64, folder, step);
+	char *path = path_join("%s/rank0.%.0f.pt.trace.json", parent, unix_ms());
 	int rc = folder_make(parent, FOLDER_MODE, err) ? -1 : write_file(t, path, step, err);
 
 	if (t->device)

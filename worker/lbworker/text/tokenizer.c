@@ -11,6 +11,7 @@
 
 #include "common/base/files.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 #include "worker/lbworker/text/split_regex.h"
 #include "worker/lbworker/text/unicode.h"
 
@@ -22,7 +23,7 @@ char *tokenizer_file_in(const char *folder)
 					     "tokenizer.tiktoken" };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		char *path = xasprintf("%s/%s", folder, names[i]);
+		char *path = path_join("%s/%s", folder, names[i]);
 		if (file_exists(path))
 			return path;
 		free(path);

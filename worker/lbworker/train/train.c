@@ -14,6 +14,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 #include "worker/lbworker/telemetry/memory_report.h"
 #include "worker/lbworker/telemetry/plan.h"
 #include "worker/lbworker/train/training.h"
@@ -138,7 +139,7 @@ static void end_trace(struct training *t, int64_t step, double start_us)
 
 	if (!t->trace)
 		return;
-	char *folder = xasprintf("%s/%s", t->config.dump_folder, t->config.save_traces_folder);
+	char *folder = path_join("%s/%s", t->config.dump_folder, t->config.save_traces_folder);
 	trace_span(t->trace, "step", start_us);
 	t->backend = t->model->backend = t->untraced;
 	if (trace_end(t->trace, folder, step, &err))
@@ -322,7 +323,7 @@ static void explain(const struct training *t, const struct err *err)
 	t->backend->memory(t->device, &use);
 	if ((!use.refused && !t->is_too_large) || plan_make(&plan, c, NULL))
 		return;
-	char *folder = xasprintf("%s/%s", c->dump_folder, c->save_memory_snapshot_folder);
+	char *folder = path_join("%s/%s", c->dump_folder, c->save_memory_snapshot_folder);
 	memory_report(folder, t->state.step + 1, &use, &plan, err->text, stderr);
 	free(folder);
 }

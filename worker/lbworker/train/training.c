@@ -10,6 +10,7 @@
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "kernels/load.h"
+#include "common/base/paths.h"
 #include "worker/lbworker/base/device.h"
 #include "worker/lbworker/telemetry/plan.h"
 #include "worker/lbworker/checkpoint/resume.h"
@@ -22,7 +23,7 @@ static int open_device(struct training *t, struct err *err)
 	bool is_asked = c->compute_choice != COMPUTE_CHOICE_AUTO;
 	char *cache = c->device_cache[0] == '/'
 			      ? xstrdup(c->device_cache)
-			      : xasprintf("%s/%s", c->dump_folder, c->device_cache);
+			      : path_join("%s/%s", c->dump_folder, c->device_cache);
 	struct opened opened;
 	int rc = device_open(&opened,
 			     &(struct device_order){
@@ -147,7 +148,7 @@ static int open_timeline(struct training *t, const struct plan *plan, struct err
 		classes.moments = plan->moments;
 		classes.activations = plan->activations;
 	}
-	char *folder = xasprintf("%s/%s", c->dump_folder, c->save_memory_snapshot_folder);
+	char *folder = path_join("%s/%s", c->dump_folder, c->save_memory_snapshot_folder);
 	t->timeline = timeline_open(folder, t->state.step + 1, &classes, gpu, t->device, err);
 	free(folder);
 	if (!t->timeline)
