@@ -58,13 +58,13 @@ int err_set(struct err *err, enum err_code code, const char *fmt, ...)
 	char text[ERR_TEXT_BYTES + 4];
 	va_list args;
 
-	if (!err || err->code != ERR_NONE)
-		return -1;
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
-	err->code = code;
-	put_text(err, text, "", "");
+	if (err && err->code == ERR_NONE) { /* the first one stays */
+		err->code = code;
+		put_text(err, text, "", "");
+	}
 	return -1;
 }
 
