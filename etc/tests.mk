@@ -40,7 +40,7 @@ SIM_TAPS := ledger_run_insert ledger_run_move ledger_run_set_wanted ledger_attem
 	    ledger_attempt_set_excluded ledger_attempt_released ledger_attempt_started \
 	    ledger_attempt_end ledger_attempt_set_spool ledger_commit
 SEEDS    ?= 500
-$(B)/sim: $(call objects,tests/sim/*.c) $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/common.a
+$(B)/sim: $(call objects,tests/sim/*.c) $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/lbrun.a $(B)/common.a
 	$(call say,LINK) $(CC) $(LDFLAGS) $(SIM_TAPS:%=-Wl,--wrap=%) -o $@ $^ -lsqlite3 -ljansson -lpcre2-8 -lz -lstdc++ -lm
 
 # A month of one job on 64 nodes, under lbd and under its peers. bench/ettr.sh prints the table.
@@ -70,8 +70,9 @@ sim: $(B)/sim
 ifdef SEED
 	$(B)/sim --seed $(SEED)
 else
-	$(B)/sim --control no-claim --seeds 20
-	$(B)/sim --control plain-submit --seeds 20
+	@set -e; for control in no-claim plain-submit no-wait no-clear no-blame no-room; do \
+		$(B)/sim --control $$control --seeds 20; \
+	done
 	$(B)/sim --jobs 2 --seeds $(SEEDS)
 endif
 

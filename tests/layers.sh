@@ -80,7 +80,8 @@ worker/lbrun/end        common/* ./trainer
 worker/lbrun/watch      common/* ./trainer ./end
 worker/lbrun/rank       common/* ./trainer ./end
 worker/lbrun/checkpoint common/* ./trainer ./end
-worker/lbrun/shepherd   common/* ./trainer ./end ./watch ./rank ./checkpoint
+worker/lbrun/decide     common/* ./end
+worker/lbrun/shepherd   common/* ./trainer ./end ./watch ./rank ./checkpoint ./decide
 worker/lbrun            common/* worker/lbrun/trainer worker/lbrun/end worker/lbrun/watch worker/lbrun/rank worker/lbrun/checkpoint worker/lbrun/shepherd
 worker/lbworker            common/* worker/lbworker/commands worker/lbworker/model
 worker/lbworker/base       common/* kernels

@@ -15,10 +15,11 @@ enum {
 	FENCE_MS = 3 * 1000,    /* two trainers of one run at most for so long */
 	STOPPED_MS = 60 * 1000, /* a run that is over has no trainer after this */
 	AVOIDED_MS = 2 * 3600 *
-		     1000,        /* a node that failed is kept away from for longer than this */
-	RECORD_MS = 5 * 1000,     /* until lbd has seen the record of a job that is over */
-	ENDING_MS = 45 * 1000,    /* as long it may wait for one */
-	LONG_MS = 10 * 60 * 1000, /* Slurm itself cancels no job that has run for so long */
+		     1000,         /* a node that failed is kept away from for longer than this */
+	RECORD_MS = 5 * 1000,      /* until lbd has seen the record of a job that is over */
+	ENDING_MS = 45 * 1000,     /* as long it may wait for one */
+	LAST_WORDS_MS = 10 * 1000, /* lbrun waits for a full disk so long at least */
+	LONG_MS = 10 * 60 * 1000,  /* Slurm itself cancels no job that has run for so long */
 	HISTORY_LINES = 100,
 	STORY_LINES = 3, /* broken promises told in full */
 };
@@ -50,7 +51,7 @@ static int64_t uptime(const struct check *c, int64_t now_ms)
 	return c->up_ms + (c->is_up ? now_ms - c->up_since_ms : 0);
 }
 
-/* --- trainers --------------------------------------------------------------------------------- */
+/* --- trainers ------------------------------------------------------------------------------------ */
 
 static void on_trainer(struct check *c, struct view *v, const struct fact *f, int change)
 {
@@ -60,7 +61,8 @@ static void on_trainer(struct check *c, struct view *v, const struct fact *f, in
 	if (v->trainers > 1 && v->both_ms == 0)
 		v->both_ms = f->at_ms;
 	if (v->trainers <= 1 && v->both_ms != 0) {
-		if (f->at_ms - v->both_ms > FENCE_MS)
+		/* one that was frozen needs a moment to see that it has lost the run */
+		if (f->at_ms - v->both_ms > (f->at_ms - v->thawed_ms <= FENCE_MS ? FENCE_MS : 0))
 			broken(c, f->run, f->at_ms, "two trainers at the same time");
 		v->both_ms = 0;
 	}
@@ -74,9 +76,19 @@ static void on_trainer(struct check *c, struct view *v, const struct fact *f, in
 		v->thawed_ms = f->at_ms;
 		a->hung_ms = a->hung_ms ? f->at_ms : 0;
 	}
-	if (f->kind == FACT_TRAINER_ENDED && v->final_ms && f->at_ms - v->final_ms > STOPPED_MS &&
+	if (f->kind == FACT_TRAINER_GONE && v->final_ms && f->at_ms - v->final_ms > STOPPED_MS &&
 	    f->at_ms - v->thawed_ms > STOPPED_MS)
 		broken(c, f->run, f->at_ms, "a trainer went on although the run was over");
+}
+
+/* lbrun looks once more right before. */
+static void check_start(struct check *c, struct view *v, const struct fact *f)
+{
+	if (v->newest_claim > f->attempt)
+		broken(c, f->run, f->at_ms,
+		       "a trainer was started although a newer attempt has the run");
+	if (attempt_of(v, f->attempt)->is_ordered)
+		broken(c, f->run, f->at_ms, "a trainer was started although it was ordered to end");
 }
 
 static void on_trainer_ended(struct check *c, struct view *v, const struct fact *f)
@@ -89,10 +101,11 @@ static void on_trainer_ended(struct check *c, struct view *v, const struct fact 
 	a->trainer_gone_ms = f->at_ms;
 	a->is_training = false;
 	v->completed |= cause == CAUSE_COMPLETED;
-	v->may_fail |= f->b >= 1000;
+	v->may_fail |= f->b / 1000 % 10 == 1;
 	if (f->b / 100 % 10 == 0 && cause != CAUSE_TIMEOUT) {
-		v->bad++;
-		v->surely_bad += is_own_fault && a->ended_ms == 0; /* else unheard */
+		v->bad += f->b / 10000 % 10 == 0; /* what a full disk ended counts for nothing */
+		v->surely_bad += is_own_fault && f->b < 100000 &&
+				 a->ended_ms == 0; /* else unheard */
 	}
 	if (a->hung_ms && f->at_ms - a->hung_ms > c->end->hang_max_ms + SLACK_MS)
 		broken(c, f->run, f->at_ms, "a silent trainer was left alone");
@@ -103,7 +116,14 @@ static void on_trainer_ended(struct check *c, struct view *v, const struct fact 
 		       "more launches without progress than the budget allows");
 }
 
-/* --- states ----------------------------------------------------------------------------------- */
+/* Lines that the disk never took: lbrun waits for room before it ends. */
+static void check_lost_lines(struct check *c, const struct fact *f)
+{
+	if (c->full_ms == 0 || f->at_ms - f->b < LAST_WORDS_MS)
+		broken(c, f->run, f->at_ms, "lbrun left lines behind that the disk had room for");
+}
+
+/* --- states ------------------------------------------------------------------------------------------ */
 
 static void begin_anew(struct view *v)
 {
@@ -167,8 +187,8 @@ static void on_job_started(struct check *c, struct view *v, const struct fact *f
 	a->requeued_ms = 0;
 }
 
-/* However many attempts got lost before this one. lbd goes by its wall clock in this: after a jump
- * it cannot know. */
+/* However many attempts got lost before this one. lbd goes by its wall clock in this: after a jump it
+ * cannot know. */
 static void on_placed(struct check *c, struct view *v, const struct fact *f)
 {
 	struct attempt_view *a = attempt_of(v, f->attempt);
@@ -210,6 +230,8 @@ static void on_ended(struct check *c, struct view *v, const struct fact *f)
 			  f->at_ms - a->said_ms < RECORD_MS;
 
 	a->ended_ms = f->at_ms;
+	/* gone without having begun: perhaps because the other failed */
+	v->may_fail |= a->depends && a->started_ms == 0;
 	v->bad += a->is_training || a->trainer_gone_ms == 0;
 	if (!is_settled && (enum cause)f->a != a->said)
 		broken(c, f->run, f->at_ms, "the ledger has another cause than lbrun's record");
@@ -238,6 +260,8 @@ static void on_lbd(struct check *c, const struct fact *f)
 		c->is_up = false;
 	} else if (f->kind == FACT_FAULT && f->a == FAULT_CLOCK_JUMP) {
 		c->jumped_ms = f->at_ms;
+	} else if (f->kind == FACT_FAULT && (f->a == FAULT_DISK_FULL || f->a == FAULT_DISK_FREE)) {
+		c->full_ms = f->a == FAULT_DISK_FULL ? f->at_ms : 0;
 	} else if (f->kind == FACT_FAULT && f->a <= FAULT_COLD_START) {
 		c->trouble_ms = f->at_ms;
 	}
@@ -261,6 +285,9 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 		break;
 	case FACT_JOB_CANCELLED:
 		on_cancelled(v, a, f);
+		break;
+	case FACT_JOB_DEPENDS:
+		a->depends = true;
 		break;
 	case FACT_DEPENDENCY_FAILED:
 		a->doomed_ms = f->at_ms;
@@ -308,8 +335,16 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 	case FACT_TRAINER_HUNG:
 		a->hung_ms = f->at_ms;
 		break;
+	case FACT_ORDER_LEFT:
+		a->is_ordered = f->a > ORDER_RUN;
+		break;
+	case FACT_CLAIMED:
+		if (f->attempt > v->newest_claim)
+			v->newest_claim = f->attempt;
+		break;
 	case FACT_TRAINER_STARTED:
 		a->is_training = true;
+		check_start(c, v, f);
 		on_trainer(c, v, f, 1);
 		break;
 	case FACT_TRAINER_THAWED:
@@ -318,16 +353,32 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 	case FACT_TRAINER_FROZEN:
 		on_trainer(c, v, f, -1);
 		break;
-	case FACT_TRAINER_ENDED:
+	case FACT_WARNED: /* whatever it does: it ends at the limit */
+		a->hung_ms = 0;
+		break;
+	case FACT_TRAINER_GONE:
 		on_trainer(c, v, f, -1);
+		break;
+	case FACT_TRAINER_ENDED:
 		on_trainer_ended(c, v, f);
+		break;
+	case FACT_LINES_LOST:
+		check_lost_lines(c, f);
+		break;
+	case FACT_SAVED:
+	case FACT_DROPPED:
+	case FACT_TRAINER_FROM:
+	case FACT_GOT_BEYOND:
+	case FACT_FROM_FAILED:
+	case FACT_FROM_DOUBTFUL:
+		check_checkpoint(c, v, f);
 		break;
 	default:
 		break;
 	}
 }
 
-/* --- the end ---------------------------------------------------------------------------------- */
+/* --- the end ------------------------------------------------------------------------------------------- */
 
 static void check_rates(struct check *c)
 {
@@ -359,6 +410,7 @@ int history_check(const struct history *h, const struct world_end *end, FILE *ou
 		if (c.views[run].trainers > 0)
 			broken(&c, run, INT64_MAX, "a trainer lives on at the end");
 		free(c.views[run].attempts);
+		free(c.views[run].saved);
 	}
 	check_rates(&c);
 	free(c.views);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* checker_internal.h - what the two halves of the checker share: checker.c goes through the
- * history, checker_ledger.c holds the ledger's last word against it. */
+/* checker_internal.h - what the two halves of the checker share: checker.c goes through the history,
+ * checker_ledger.c holds the ledger's last word against it. */
 #ifndef TESTS_SIM_CHECKER_INTERNAL_H
 #define TESTS_SIM_CHECKER_INTERNAL_H
 
@@ -21,6 +21,8 @@ struct attempt_view {
 	int64_t doomed_ms;        /* what its job depends on failed; 0: not */
 	int64_t cancelled_ms;     /* by an administrator, when it had run for long; 0: not */
 	int64_t hung_ms;          /* since when its watched trainer is silent; 0: it is not */
+	bool depends;             /* its job is to wait for another */
+	bool is_ordered;          /* an order to end lies in its folder */
 	bool has_node;            /* lbd knew where it ran */
 	int node;                 /* where its job was put last */
 	uint64_t excluded;        /* nodes it was to keep away from */
@@ -28,8 +30,16 @@ struct attempt_view {
 	int64_t told, stored;     /* step lines up to that one, as a sum that shows their order */
 };
 
-/* of one run */
-struct view {
+struct seen_checkpoint {
+	int64_t stamp, step;
+	enum standing {
+		STANDING_SOUND,
+		STANDING_DOUBTFUL, /* a launch from it failed, and who starts the next may not know */
+		STANDING_FAILED,
+	} standing;
+};
+
+struct view { /* of one run */
 	struct attempt_view *attempts;
 	int64_t count;
 	bool is_acked;
@@ -40,14 +50,17 @@ struct view {
 	int64_t backoff_max_ms;            /* how long it may be */
 	int64_t failed_attempt, failed_ms; /* the newest that a node's failure ended; 0: none */
 	int failed_node;
-	int64_t checkpoint; /* step of the newest that lbd must have; -1: none */
-	int64_t thawed_ms;  /* when some trainer last woke up from a freeze */
+	int64_t checkpoint;   /* step of the newest that lbd must have; -1: none */
+	int64_t thawed_ms;    /* when some trainer last woke up from a freeze */
+	int64_t newest_claim; /* number of the newest attempt that was claimed */
 	int trainers;
 	int64_t both_ms; /* since when there are two; 0: there are not */
 	/* since the run was created or restarted */
 	bool completed, may_be_killed, may_fail;
-	bool must_not_run;       /* lbd saw that what it depends on failed */
-	int64_t bad, surely_bad; /* launches without progress since the last progress */
+	bool must_not_run;             /* lbd saw that what it depends on failed */
+	int64_t bad, surely_bad;       /* launches without progress since the last progress */
+	struct seen_checkpoint *saved; /* those on the disk; owned */
+	size_t saved_count, saved_cap;
 };
 
 struct check {
@@ -59,12 +72,16 @@ struct check {
 	bool is_up;
 	int64_t jumped_ms;  /* when lbd's wall clock was last set; 0: never */
 	int64_t trouble_ms; /* when the controller last had any */
+	int64_t full_ms;    /* since when the disk is full; 0: it is not */
 	int broken;
 };
 
 /* Counts it, and tells it with the run's history up to at_ms. */
 void broken(struct check *c, int run, int64_t at_ms, const char *promise);
 struct attempt_view *attempt_of(struct view *v, int64_t number);
+
+/* checker_checkpoints.c: one that failed is not tried for ever, and no more is lost than must be */
+void check_checkpoint(struct check *c, struct view *v, const struct fact *f);
 
 /* checker_ledger.c: every acknowledged run is there and over, with all its acknowledged progress */
 void check_ledger(struct check *c);

@@ -125,7 +125,8 @@ static int world_order(void *self, const struct run *run, struct err *err)
 	if (folder == NULL)
 		return err_set(err, ERR_IO, "no such folder");
 	folder->order = run->wanted;
-	lbrun_notice_order(sim, folder);
+	sim_fact(sim, FACT_ORDER_LEFT, folder->run, folder->number, folder->order, 0);
+	lbrun_notice(sim, folder);
 	return 0;
 }
 
@@ -141,7 +142,8 @@ static int world_end_all(void *self, const struct run *run, struct err *err)
 		if (folder == NULL || folder->exited_ms || sim->daemon.is_dead)
 			continue;
 		folder->order = ORDER_KILL_NOW;
-		lbrun_notice_order(sim, folder);
+		sim_fact(sim, FACT_ORDER_LEFT, folder->run, folder->number, folder->order, 0);
+		lbrun_notice(sim, folder);
 	}
 	return 0;
 }

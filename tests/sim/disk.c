@@ -8,12 +8,20 @@
 
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "tests/sim/sim.h"
+#include "worker/lbrun/checkpoint/choice.h"
+
+const char saved_path[] = "step";
+
+static const struct handed no_handed = { .is_first = true, .first_told = -1, .best_told = -1 };
 
 void disk_init(struct disk *disk)
 {
 	*disk = (struct disk){ 0 };
-	for (size_t i = 0; i < sizeof(disk->runs) / sizeof(disk->runs[0]); i++)
+	for (size_t i = 0; i < sizeof(disk->runs) / sizeof(disk->runs[0]); i++) {
 		disk->runs[i].checkpoint_step = -1;
+		disk->runs[i].handed = no_handed;
+	}
 }
 
 void disk_fini(struct disk *disk)
@@ -27,6 +35,7 @@ void disk_fini(struct disk *disk)
 			free(run->attempts[n]);
 		}
 		free(run->attempts);
+		handed_clear(&run->handed);
 	}
 	*disk = (struct disk){ 0 };
 }
@@ -75,7 +84,83 @@ int64_t folder_append(struct folder *folder, const struct spool_record *record)
 	return (int64_t)folder->count;
 }
 
-/* --- the spool as lbd reads it ---------------------------------------------------------------- */
+/* --- checkpoints ------------------------------------------------------------------------------ */
+
+static void drop_oldest(struct sim *sim, int run, struct run_files *files)
+{
+	const struct saved *last = &files->saved[--files->saved_count];
+
+	if (last->is_whole)
+		sim_fact(sim, FACT_DROPPED, run, 0, (int64_t)last->stamp, last->step);
+}
+
+void disk_save(struct sim *sim, int run, int64_t step, bool is_whole, bool is_bad)
+{
+	struct run_files *files = &sim->disk.runs[run];
+	struct saved new = {
+		.step = step, .stamp = ++sim->disk.stamps, .is_whole = is_whole, .is_bad = is_bad
+	};
+	int at = 0;
+
+	if (files->saved_count == SAVED_MAX)
+		drop_oldest(sim, run, files);
+	while (at < files->saved_count && files->saved[at].step > step)
+		at++;
+	memmove(&files->saved[at + 1], &files->saved[at],
+		(size_t)(files->saved_count - at) * sizeof(new));
+	files->saved[at] = new;
+	files->saved_count++;
+	if (is_whole && step > files->checkpoint_step)
+		files->checkpoint_step = step;
+	if (is_whole)
+		sim_fact(sim, FACT_SAVED, run, 0, (int64_t) new.stamp, step);
+}
+
+int disk_search(const struct run_files *files, const struct handed *handed,
+		const struct saved **found, int64_t *newest_step)
+{
+	struct checkpoint items[SAVED_MAX] = { 0 };
+	struct checkpoint_list list = { .items = items, .count = (size_t)files->saved_count };
+	int64_t index;
+
+	*newest_step = -1;
+	for (int i = 0; i < files->saved_count; i++) {
+		const struct saved *saved = &files->saved[i];
+
+		items[i] = (struct checkpoint){ .path = (char *)(uintptr_t)saved_path,
+						.step = saved->step,
+						.stamp = saved->stamp,
+						.is_checked = true,
+						.is_valid = saved->is_whole,
+						.is_unfinished = !saved->is_whole };
+		if (saved->is_whole && saved->step > *newest_step)
+			*newest_step = saved->step;
+	}
+	handed_mark(handed, &list);
+	index = checkpoint_choose(&list, handed);
+	*found = index >= 0 ? &files->saved[index] : NULL;
+	return index >= 0 ? 1 : index == CHOICE_SCRATCH ? 0 : -1;
+}
+
+static void copy_handed(const struct handed *from, struct handed *to)
+{
+	*to = *from;
+	for (int i = 0; i < to->count; i++)
+		to->items[i].path = xstrdup(from->items[i].path);
+}
+
+void disk_load_handed(const struct run_files *files, struct handed *out)
+{
+	copy_handed(&files->handed, out);
+}
+
+void disk_save_handed(struct run_files *files, const struct handed *handed)
+{
+	handed_clear(&files->handed);
+	copy_handed(handed, &files->handed);
+}
+
+/* --- the spool as lbd reads it ------------------------------------------------------------------ */
 
 static json_t *line_of(const struct spool_record *r)
 {
@@ -91,12 +176,15 @@ static json_t *line_of(const struct spool_record *r)
 		return json_pack("{s:s, s:I, s:f}", "type", "step", "step", (json_int_t)r->step,
 				 "loss", 2.5);
 	case SPOOL_CHECKPOINT:
-		return json_pack("{s:s, s:I, s:s, s:b, s:s}", "type", "checkpoint_valid", "step",
-				 (json_int_t)r->step, "path", "step", "valid", 1, "text", "");
+		return json_pack("{s:s, s:I, s:o, s:b, s:b, s:s}", "type", "checkpoint_valid",
+				 "step", (json_int_t)r->step, "path",
+				 json_sprintf("step-%d", (int)r->step), "valid", 1, "progress",
+				 r->has_progress, "text", "");
 	case SPOOL_LAUNCH_END:
-		return json_pack("{s:s, s:I, s:s, s:i, s:b, s:s}", "type", "launch_end", "number",
-				 (json_int_t)r->launch, "cause", cause_name(r->cause), "exit_code",
-				 r->exit_code, "progress", r->has_progress, "text", "");
+		return json_pack("{s:s, s:I, s:s, s:i, s:b, s:b, s:s}", "type", "launch_end",
+				 "number", (json_int_t)r->launch, "cause", cause_name(r->cause),
+				 "exit_code", r->exit_code, "progress", r->has_progress, "counts",
+				 r->counts, "text", "");
 	case SPOOL_ATTEMPT_END:
 		break;
 	}
@@ -127,7 +215,7 @@ int64_t folder_read(const struct folder *folder, int64_t now_ms, int64_t *offset
 	int64_t start = *offset;
 
 	for (size_t i = (size_t)(start / SPOOL_RECORD_BYTES); i < folder->count; i++) {
-		if (folder->records[i].at_ms + folder->delay_ms > now_ms ||
+		if (folder->records[i].seen_ms + folder->delay_ms > now_ms ||
 		    *offset + SPOOL_RECORD_BYTES > start + max_bytes)
 			break;
 		if (deliver(folder, i, on_line, arg) != 0)

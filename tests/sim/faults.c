@@ -9,9 +9,9 @@ static void fault(struct sim *sim, enum fault what, int run)
 	sim_fact(sim, FACT_FAULT, run, 0, what, 0);
 }
 
-/* --- the controller --------------------------------------------------------------------------- */
+/* --- the controller --------------------------------------------------------------------------------- */
 
-static void on_controller_back(struct sim *sim, void *arg, uint64_t stamp)
+static void on_better(struct sim *sim, void *arg, uint64_t stamp)
 {
 	(void)arg;
 	fault(sim, (enum fault)stamp, -1);
@@ -58,7 +58,7 @@ static void controller_crash(struct sim *sim)
 	for (size_t i = 0; i < s->known_count;)
 		i += !undo(sim, s->known[i], saved_ms);
 	s->down_until_ms = sim->now_ms + away_ms;
-	sim_after(sim, away_ms, on_controller_back, NULL, FAULT_CONTROLLER_BACK);
+	sim_after(sim, away_ms, on_better, NULL, FAULT_CONTROLLER_BACK);
 }
 
 static void on_crash(struct sim *sim, void *arg, uint64_t stamp)
@@ -80,7 +80,7 @@ static void controller_freeze(struct sim *sim)
 
 	fault(sim, FAULT_CONTROLLER_FROZEN, -1);
 	sim->slurm.frozen_until_ms = sim->now_ms + away_ms;
-	sim_after(sim, away_ms, on_controller_back, NULL, FAULT_CONTROLLER_THAWED);
+	sim_after(sim, away_ms, on_better, NULL, FAULT_CONTROLLER_THAWED);
 }
 
 /* Processes die with their jobs' records, or live on for a while. */
@@ -101,7 +101,7 @@ static void cold_start(struct sim *sim)
 	s->down_until_ms = sim->now_ms + rng_range(&sim->rng, 2, 120) * SECOND;
 }
 
-/* --- nodes ------------------------------------------------------------------------------------ */
+/* --- nodes --------------------------------------------------------------------------------------------- */
 
 static void on_node_fail(struct sim *sim, void *arg, uint64_t stamp)
 {
@@ -125,8 +125,7 @@ static void on_node_back(struct sim *sim, void *arg, uint64_t stamp)
 	fault(sim, FAULT_NODE_BACK, -1);
 	for (struct lbrun *p = sim->lbruns.all, *next; p; p = next) {
 		next = p->next;
-		if (p->node == number && p->phase != LBRUN_OVER &&
-		    p->job->status.phase != JOB_RUNNING)
+		if (p->node == number && !p->is_over && p->job->status.phase != JOB_RUNNING)
 			lbrun_vanish(sim, p);
 	}
 }
@@ -172,7 +171,7 @@ static void node_fault(struct sim *sim)
 	sim_after(sim, away_ms + rng_range(&sim->rng, 0, MINUTE), on_node_back, node, 0);
 }
 
-/* --- single jobs ------------------------------------------------------------------------------ */
+/* --- single jobs ----------------------------------------------------------------------------------------- */
 
 static bool is_controller_well(const struct sim *sim)
 {
@@ -235,7 +234,22 @@ static void lbrun_kill(struct sim *sim)
 	lbrun_signal(sim, p, SIGKILL);
 }
 
-/* --- lbd's host ------------------------------------------------------------------------------- */
+/* --- the disk --------------------------------------------------------------------------------------------- */
+
+static void disk_full(struct sim *sim)
+{
+	int64_t full_ms = 5 * SECOND + rng_exp(&sim->rng, rng_chance(&sim->rng, 0.2)
+								  ? 1.0 * HOUR
+								  : 2.0 * MINUTE);
+
+	if (disk_is_full(&sim->disk, sim->now_ms))
+		return;
+	fault(sim, FAULT_DISK_FULL, -1);
+	sim->disk.full_until_ms = sim->now_ms + full_ms;
+	sim_after(sim, full_ms, on_better, NULL, FAULT_DISK_FREE);
+}
+
+/* --- lbd's host ------------------------------------------------------------------------------------------- */
 
 static void clock_jump(struct sim *sim)
 {
@@ -257,7 +271,7 @@ static void reboot(struct sim *sim)
 			job_lose(sim, s->known[i]);
 }
 
-/* --- the table -------------------------------------------------------------------------------- */
+/* --- the table ----------------------------------------------------------------------------------------------- */
 
 static const struct {
 	size_t mean; /* offset in struct climate */
@@ -274,6 +288,7 @@ static const struct {
 	{ offsetof(struct climate, daemon_crash), daemon_crash },
 	{ offsetof(struct climate, clock_jump), clock_jump },
 	{ offsetof(struct climate, reboot), reboot },
+	{ offsetof(struct climate, disk_full), disk_full },
 };
 
 static double mean_of(const struct sim *sim, size_t which)

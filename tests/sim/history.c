@@ -24,6 +24,8 @@ static const char *const fault_names[FAULT_COUNT] = {
 	[FAULT_REBOOT] = "the machine is started anew",
 	[FAULT_LBRUN_KILLED] = "lbrun is killed",
 	[FAULT_CLOCK_JUMP] = "lbd's wall clock jumps",
+	[FAULT_DISK_FULL] = "the disk is full",
+	[FAULT_DISK_FREE] = "the disk has room again",
 };
 
 /* What `a` and `b` of a fact are. */
@@ -41,7 +43,10 @@ enum detail {
 	WHICH,
 	CHECKPOINT,
 	NODES_OUT,
-	NODE
+	NODE,
+	STAMP,
+	FROM,
+	LINES
 };
 
 static const struct {
@@ -66,19 +71,29 @@ static const struct {
 	[FACT_JOB_OVER] = { "slurm   job over", JOB },
 	[FACT_JOB_FORGOTTEN] = { "slurm   job forgotten", JOB },
 	[FACT_JOB_UNRELEASED] = { "slurm   release forgotten", JOB },
+	[FACT_JOB_DEPENDS] = { "slurm   job depends on another", JOB },
 	[FACT_DEPENDENCY_FAILED] = { "slurm   what the job depends on has failed", JOB },
 	[FACT_REFUSED] = { "slurm   submission refused", NOTHING },
 	[FACT_JOB_CANCELLED] = { "slurm   job cancelled by an administrator", JOB },
+	[FACT_ORDER_LEFT] = { "lbd     left an order", ORDER },
 	[FACT_CLAIMED] = { "lbrun   claimed by", ID },
 	[FACT_TURNED_AWAY] = { "lbrun   turned away", ID },
 	[FACT_TRAINER_STARTED] = { "trainer started", LAUNCH },
 	[FACT_TRAINER_ENDED] = { "trainer ended", LAUNCH_END },
+	[FACT_TRAINER_FROM] = { "trainer is started", FROM },
+	[FACT_TRAINER_GONE] = { "trainer gone", LAUNCH },
 	[FACT_TRAINER_FROZEN] = { "trainer frozen", LAUNCH },
 	[FACT_TRAINER_THAWED] = { "trainer thawed", LAUNCH },
 	[FACT_TRAINER_HUNG] = { "trainer falls silent", LAUNCH },
 	[FACT_WARNED] = { "lbrun   warned of the time limit", LAUNCH },
 	[FACT_STEP] = { "lbrun   acknowledged", STEP },
 	[FACT_CHECKPOINT] = { "trainer checkpoint", CHECKPOINT },
+	[FACT_GOT_BEYOND] = { "trainer got beyond its checkpoint", FROM },
+	[FACT_FROM_FAILED] = { "trainer failed before any new step", FROM },
+	[FACT_FROM_DOUBTFUL] = { "trainer failed, which may be forgotten", FROM },
+	[FACT_LINES_LOST] = { "lbrun   could not write", LINES },
+	[FACT_SAVED] = { "disk    checkpoint", STAMP },
+	[FACT_DROPPED] = { "disk    checkpoint dropped", STAMP },
 	[FACT_EXITED] = { "lbrun   exit record", EXIT },
 	[FACT_DAEMON_UP] = { "lbd     starts", NOTHING },
 	[FACT_DAEMON_DOWN] = { "lbd     is gone", NOTHING },
@@ -123,9 +138,11 @@ static void print_detail(const struct fact *f, FILE *out)
 		fprintf(out, " launch=%lld", (long long)f->a);
 		break;
 	case LAUNCH_END:
-		fprintf(out, " launch=%lld %s%s", (long long)f->a,
+		fprintf(out, " launch=%lld %s%s%s%s", (long long)f->a,
 			cause_name((enum cause)(f->b % 100)),
-			f->b / 100 % 10 ? ", with progress" : "");
+			f->b / 100 % 10 ? ", with progress" : "",
+			f->b / 10000 % 10 ? ", for the disk was full" : "",
+			f->b / 100000 ? ", counts for nothing" : "");
 		break;
 	case STEP:
 		fprintf(out, " seq=%lld step=%lld", (long long)f->a, (long long)f->b);
@@ -138,6 +155,15 @@ static void print_detail(const struct fact *f, FILE *out)
 		break;
 	case CHECKPOINT:
 		fprintf(out, " step=%lld", (long long)f->b);
+		break;
+	case STAMP:
+		fprintf(out, " %lld step=%lld", (long long)f->a, (long long)f->b);
+		break;
+	case FROM:
+		fprintf(out, " launch=%lld from=%lld", (long long)f->a, (long long)f->b);
+		break;
+	case LINES:
+		fprintf(out, " lines=%lld", (long long)f->a);
 		break;
 	case WHICH:
 		fprintf(out, " %s", fault_names[f->a]);

@@ -30,21 +30,33 @@ enum fact_kind {
 	FACT_JOB_OVER,
 	FACT_JOB_FORGOTTEN,
 	FACT_JOB_UNRELEASED,
+	FACT_JOB_DEPENDS,       /* it is to wait for another */
 	FACT_DEPENDENCY_FAILED, /* the job will never start, or is cancelled for it */
 	FACT_REFUSED,           /* a submission */
 	FACT_JOB_CANCELLED,     /* by an administrator */
+	FACT_ORDER_LEFT,        /* lbd put it into the folder; a: order */
 	/* lbrun and its trainer; a: launch */
 	FACT_CLAIMED,     /* a: job id */
 	FACT_TURNED_AWAY, /* a: job id */
 	FACT_TRAINER_STARTED,
-	FACT_TRAINER_ENDED, /* b: cause, + 100 with progress, + 1000 for ever */
+	FACT_TRAINER_FROM, /* b: stamp of its checkpoint; 0: none */
+	FACT_TRAINER_GONE, /* the last of its processes */
+	FACT_TRAINER_ENDED, /* lbrun's verdict; b: cause, + 100 with progress, + 1000 for ever, + 10000
+					   the disk was to blame, + 100000 says lbrun, it does not count */
 	FACT_TRAINER_FROZEN,
 	FACT_TRAINER_THAWED,
 	FACT_TRAINER_HUNG,
-	FACT_WARNED,     /* SIGUSR1: the time limit is near */
-	FACT_STEP,       /* a: seq, b: step; acknowledged */
-	FACT_CHECKPOINT, /* b: step */
-	FACT_EXITED,     /* a: cause, b: last seq */
+	FACT_WARNED,        /* SIGUSR1: the time limit is near */
+	FACT_STEP,          /* a: seq, b: step; acknowledged */
+	FACT_CHECKPOINT,    /* b: step; acknowledged, and progress */
+	FACT_GOT_BEYOND,    /* b: stamp of the checkpoint that it came from */
+	FACT_FROM_FAILED,   /* b: that stamp: it failed by itself, and got to nothing new */
+	FACT_FROM_DOUBTFUL, /* the same, but the next lbrun may not know */
+	FACT_LINES_LOST,    /* a: so many that the disk never took; b: since when lbrun waited */
+	FACT_EXITED,        /* a: cause, b: last seq */
+	/* checkpoints on the disk; a: stamp, b: step */
+	FACT_SAVED,
+	FACT_DROPPED, /* there were too many */
 	/* no run's own */
 	FACT_DAEMON_UP,
 	FACT_DAEMON_DOWN,
@@ -69,6 +81,8 @@ enum fault {
 	FAULT_LBRUN_KILLED,
 	FAULT_REBOOT, /* of the one machine: lbd and all trainers are gone */
 	FAULT_CLOCK_JUMP,
+	FAULT_DISK_FULL,
+	FAULT_DISK_FREE,
 	FAULT_COUNT
 };
 

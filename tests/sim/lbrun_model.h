@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* lbrun_model.h - lbrun and its trainer, as far as others can tell: claim, fencing, relaunches in
- * place, spool, checkpoints, signals, exit record. */
+/* lbrun_model.h - lbrun in a simulated world: its real heart (worker/lbrun/decide) in a shell whose
+ * processes, files and clocks are invented. */
 #ifndef TESTS_SIM_LBRUN_MODEL_H
 #define TESTS_SIM_LBRUN_MODEL_H
 
@@ -8,29 +8,44 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tests/sim/disk.h"
+#include "worker/lbrun/decide/decide.h"
+
 struct sim;
 struct job;
-struct folder;
 
-enum lbrun_phase { LBRUN_BOOT, LBRUN_WAIT, LBRUN_TRAIN, LBRUN_PAUSE, LBRUN_OVER };
-
-enum lbrun_stop { LBRUN_GOES_ON, LBRUN_WARNED, LBRUN_SIGNALLED, LBRUN_ORDERED, LBRUN_FENCED };
+/* The trainer of one lbrun: the processes below it. */
+struct trainer {
+	bool lives;     /* its first process */
+	int left;       /* others, which may outlive that */
+	bool is_there;  /* one of them lives, and the history knows */
+	uint64_t stamp; /* of its planned event */
+	int64_t step;
+	uint64_t from;   /* stamp of the checkpoint that it was started from; 0 = none */
+	bool got_beyond; /* that one */
+	bool from_bad, fails_early, is_hung;
+	bool takes_no_notice; /* of a warning */
+	bool ended_for_disk;  /* it died of a full disk */
+	bool may_not_again;   /* it ended with NEVER_EXIT_CODE */
+	int64_t hung_at_ms;   /* when lbrun will have noticed; INT64_MAX = never */
+};
 
 struct lbrun {
 	struct lbrun *next; /* all of this world */
 	struct job *job;
 	struct folder *folder;
 	int run, node;
-	enum lbrun_phase phase;
-	enum lbrun_stop stop;
-	uint64_t stamp;      /* of the phase's planned event */
-	int64_t stop_due_ms; /* 0: not asked to end */
+	bool has_begun, is_over;
+	uint64_t stamp, search_stamp; /* of its planned turn, and of the search under way */
 	int64_t frozen_until_ms;
-	int64_t launch, failures; /* in this attempt; in a row without progress */
-	bool has_progressed;
-	int64_t step, checkpoint_at_start;
-	bool fails_early, is_hung; /* this launch */
-	bool is_warned;            /* SIGTERM from now on is the time limit itself */
+	struct attempt_params params;
+	struct shepherd_policy policy;
+	struct shepherd_facts facts;
+	struct handed *handed; /* as it knows them; owned, NULL once it is over */
+	struct trainer trainer;
+	struct spool_record *kept; /* lines that wait for the disk; owned */
+	size_t kept_count, kept_cap;
+	int64_t full_ms; /* when the disk took nothing last; INT64_MIN = never */
 };
 
 struct lbruns {
@@ -50,9 +65,27 @@ void lbrun_vanish(struct sim *sim, struct lbrun *p);
 void lbrun_freeze(struct sim *sim, struct lbrun *p, int64_t until_ms);
 /* SIGUSR1: its time limit is near. */
 void lbrun_warn(struct sim *sim, struct lbrun *p);
-/* A wish for a checkpoint was put into its folder. */
-void lbrun_notice_wish(struct sim *sim, const struct folder *folder);
-/* An order was put into its folder. */
-void lbrun_notice_order(struct sim *sim, const struct folder *folder);
+/* An order, or a wish for a checkpoint, was put into its folder. */
+void lbrun_notice(struct sim *sim, const struct folder *folder);
+/* Something that it hears at once: takes all steps that are due now. */
+void lbrun_turn(struct sim *sim, struct lbrun *p);
+bool lbrun_is_frozen(const struct sim *sim, const struct lbrun *p);
+
+/* A line for the spool: written, or kept while the disk is full. */
+void lbrun_say(struct sim *sim, struct lbrun *p, const struct spool_record *record);
+
+/* trainer_model.c */
+void trainer_start(struct sim *sim, struct lbrun *p);
+/* Asked by the socket, SIGTERMed: it may end within so many ms. */
+void trainer_ask(struct sim *sim, struct lbrun *p, int64_t within_ms);
+void trainer_kill(struct sim *sim, struct lbrun *p);
+/* The signal to all that is left of it; how many there were. */
+int trainer_clear(struct sim *sim, struct lbrun *p, int signo);
+/* All its processes are gone at once. */
+void trainer_vanish(struct sim *sim, struct lbrun *p);
+/* It was asked for a checkpoint. */
+void trainer_save(struct sim *sim, struct lbrun *p);
+void trainer_freeze(struct sim *sim, struct lbrun *p);
+void trainer_thaw(struct sim *sim, struct lbrun *p);
 
 #endif

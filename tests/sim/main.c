@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c - sim: years of cluster time in a minute: the real engine and ledger in invented worlds.
  *
- * sim --seeds N [--first K] [--jobs J] worlds K … K+N-1, in J processes sim --seed K one world, its
- * broken promises in full sim --control no-claim|plain-submit --seeds N a test of the test: some
- * world must show the damage */
+ *	sim --seeds N [--first K] [--jobs J]	worlds K … K+N-1, in J processes
+ *	sim --seed K				one world, its broken promises in full
+ *	sim --control NAME --seeds N	(sim.h: enum control)
+ *						a test of the test: some world must show the damage */
 #include <getopt.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -19,6 +20,10 @@ static const char *const control_names[CONTROL_COUNT] = {
 	[CONTROL_NONE] = "none",
 	[CONTROL_NO_CLAIM] = "no-claim",
 	[CONTROL_PLAIN_SUBMIT] = "plain-submit",
+	[CONTROL_NO_WAIT] = "no-wait",
+	[CONTROL_NO_CLEAR] = "no-clear",
+	[CONTROL_NO_BLAME] = "no-blame",
+	[CONTROL_NO_ROOM] = "no-room",
 };
 
 struct options {

@@ -128,7 +128,8 @@ static void save(struct sim *sim, int run, const struct ledger_run *row)
 	if (folder == NULL)
 		return;
 	sim_fact(sim, FACT_SAVE_ASKED, run, attempt.number, 0, 0);
-	lbrun_notice_wish(sim, folder);
+	folder->wants_save = true;
+	lbrun_notice(sim, folder);
 }
 
 /* As the handler of "restart". */

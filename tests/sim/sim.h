@@ -5,6 +5,7 @@
  *                │  struct scheduler          │  struct world
  *                ▼                            ▼
  *            slurm_model ──jobs──▶ lbrun_model ──▶ disk (attempt folders, checkpoints)
+ *                                  (decide/: the real one, in a shell of ours; trainer_model)
  *
  * In a world without Slurm (is_local) the same model stands in for lbd's own scheduler: it loses nothing,
  * stands still while lbd is down, finds its jobs again, and a reboot ends all of them. slurm/local/local.c itself
@@ -44,13 +45,19 @@ enum {
 	BACKOFF_FIRST_MS = MINUTE,
 	BACKOFF_MAX_MS = 30 * MINUTE,
 	KILL_GRACE_MS = 30 * SECOND,
+	STOP_GRACE_MS = 5 * MINUTE,
 };
 
-/* Tests of the test: each breaks one part of the models, and the checker must notice. */
+/* Tests of the test: each breaks one part of the world or of lbrun, and the checker must notice. */
 enum control {
 	CONTROL_NONE,
 	CONTROL_NO_CLAIM,     /* lbrun takes no notice of claims */
 	CONTROL_PLAIN_SUBMIT, /* jobs are not held when they are submitted */
+	/* lbrun, in each, does not see one thing that it is to wait for or to go by: */
+	CONTROL_NO_WAIT,  /* that an older attempt may still live */
+	CONTROL_NO_CLEAR, /* what is left of the trainer */
+	CONTROL_NO_BLAME, /* that a launch got nowhere from its checkpoint */
+	CONTROL_NO_ROOM,  /* that its last lines wait for a full disk */
 	CONTROL_COUNT
 };
 
@@ -58,12 +65,14 @@ enum control {
 struct climate {
 	double controller_crash, controller_freeze, cold_start; /* mean ms between two */
 	double node_fault, preemption, admin_cancel, admin_requeue, lbrun_kill;
-	double daemon_crash, clock_jump, reboot;
+	double daemon_crash, clock_jump, reboot, disk_full;
 	double crash_point; /* chance that lbd dies at one */
 	double forgetting;  /* chance that a change kills the controller before it is saved */
 	double start_crash; /* the same of a job's start */
 	double lost_answer, late_effect, no_effect, refusal; /* chance per call */
 	double early_failure, failure, hang, no_record;      /* of trainers and of lbrun */
+	double lost_search;    /* chance that one for a checkpoint dies */
+	double bad_checkpoint; /* chance that one is whole, and no trainer gets anywhere from it */
 	bool has_accounting;
 	int64_t tick_ms, queue_ms; /* between two words of a trainer; mean wait in the queue */
 };
@@ -72,8 +81,7 @@ enum run_of_person { PERSON_BEFORE, PERSON_LIVE };
 
 enum dependency { DEPENDENCY_NONE, DEPENDENCY_WAITS, DEPENDENCY_KILLS };
 
-/* one for each run */
-struct person {
+struct person { /* one for each run */
 	enum run_of_person state;
 	int64_t target_step;
 	bool never_again;           /* its trainer may end with NEVER_EXIT_CODE */

@@ -93,6 +93,8 @@ struct job *job_make(struct sim *sim, int run, int64_t number, const char *token
 	job_set_word(job, SJ_PENDING, SR_HELD_USER, 0);
 	know(s, job);
 	job_fact(sim, FACT_JOB_MADE, job);
+	if (sim->people[run].dependency != DEPENDENCY_NONE)
+		job_fact(sim, FACT_JOB_DEPENDS, job);
 	if (sim->control == CONTROL_PLAIN_SUBMIT)
 		job_release(sim, job);
 	return job;

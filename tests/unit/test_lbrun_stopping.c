@@ -17,8 +17,10 @@ static const char *due(struct stopping *s, int64_t now_ms)
 	size_t n = 0;
 	enum stop_step step;
 
-	while ((step = stopping_take(s, now_ms)) != STEP_NONE)
+	while ((step = stopping_due(s, now_ms)) != STEP_NONE) {
+		stopping_took(s, step);
 		text[n++] = " ATK"[step];
+	}
 	text[n] = '\0';
 	return text;
 }
@@ -114,10 +116,10 @@ static void test_warning_then_limit(void **state)
 	assert_string_equal(due(&s, NOW + WARN_TO_TERM_MS), "T");
 	assert_true(stopping_next_ms(&s) == INT64_MAX);
 	stopping_request(&s, STOP_SIGNALLED, NOW + 200000, 9000, true);
-	assert_int_equal(stopping_reason(&s), STOP_WARNED);
+	assert_int_equal(s.why, STOP_SIGNALLED);
 	assert_string_equal(due(&s, NOW + 209000), "K");
 	stopping_request(&s, STOP_ORDERED, NOW + 209000, 9000, true);
-	assert_int_equal(stopping_reason(&s), STOP_ORDERED);
+	assert_int_equal(s.why, STOP_ORDERED);
 }
 
 static void test_before_the_scheduler_kills_us(void **state)

@@ -21,6 +21,7 @@
 #include "common/base/failpoint.h"
 #include "common/base/json.h"
 #include "common/base/paths.h"
+#include "worker/lbrun/checkpoint/choice.h"
 #include "worker/lbrun/checkpoint/seals.h"
 #include "worker/lbrun/trainer/trainer.h"
 
@@ -105,6 +106,7 @@ static bool is_passed_over(struct child *child, struct checkpoint *c)
 		child->newest_step = c->step;
 	if (!text)
 		return false;
+	c->is_suspect = true;
 	tell(child, c, true, text);
 	free(text);
 	return true;
@@ -128,46 +130,19 @@ static bool is_out(void *arg, const struct checkpoint *c)
 	return true;
 }
 
-/* All that are whole are suspect: from the newest of them once more, rather than from nothing. */
-static int64_t newest_suspect(const struct child *child)
-{
-	for (size_t i = 0; i < child->list.count; i++) {
-		if (child->list.items[i].is_checked && child->list.items[i].is_valid)
-			return (int64_t)i;
-	}
-	return -1;
-}
-
-/* Nothing here was ever whole. What this run itself did not finish is nothing to lose; what
- * somebody else left, or what was valid once, is. A run that says what makes them complete is
- * believed at once. */
-static bool is_nothing_to_lose(const struct child *child)
-{
-	bool is_all_unfinished = true;
-
-	for (size_t i = 0; i < child->list.count; i++)
-		is_all_unfinished &= child->list.items[i].is_unfinished;
-	if (child->request->handed->has_had)
-		return false;
-	return !child->request->handed->is_first || is_all_unfinished;
-}
-
 static int look_for_newest(struct child *child, int64_t *index, struct err *err)
 {
-	*index = checkpoints_newest(child->request->rules, &child->list, &child->look, is_out,
-				    tell_bad, child);
-	if (*index < 0)
-		*index = newest_suspect(child);
+	checkpoints_newest(child->request->rules, &child->list, &child->look, is_out, tell_bad,
+			   child);
+	*index = checkpoint_choose(&child->list, child->request->handed);
 	if (*index >= 0)
 		return 1;
-	if (child->list.count == 0)
-		return 0;
-	if (is_nothing_to_lose(child)) {
+	if (*index == CHOICE_REFUSED)
+		return err_set(err, ERR_IO, "%s: none of the %zu checkpoints is valid",
+			       child->request->folder, child->list.count);
+	if (child->list.count > 0)
 		err_set(err, ERR_NONE, "the first checkpoint was never finished");
-		return 0;
-	}
-	return err_set(err, ERR_IO, "%s: none of the %zu checkpoints is valid",
-		       child->request->folder, child->list.count);
+	return 0;
 }
 
 /* The one that a person chose, and no other. */

@@ -9,7 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/base/redact.h"
 #include "common/base/text.h"
 #include "worker/lbrun/trainer/complaints.h"
 
@@ -83,7 +82,6 @@ static void add_complaint(const struct complaint *c, struct ending *out)
 	snprintf(out->text + len, sizeof(out->text) - len, "; %s%s%s%s%s",
 		 strncmp(out->text, who, strlen(who)) == 0 ? "" : who, c->text,
 		 c->advice ? " (" : "", c->advice ? c->advice : "", c->advice ? ")" : "");
-	redact(out->text, environ);
 }
 
 /* Some sites have no control groups: slurmd looks at the sizes of processes now and then, and

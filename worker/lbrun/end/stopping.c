@@ -24,8 +24,6 @@ void stopping_request(struct stopping *s, enum stop_why why, int64_t now_ms, int
 		return;
 	s->why = why;
 	s->grace_ms = grace_ms;
-	if (why == STOP_WARNED)
-		s->warned = true;
 	if (why == STOP_SIGNALLED && grace_ms > s->scheduler_grace_ms)
 		grace_ms = s->scheduler_grace_ms;
 	due(s, STEP_ASK, now_ms);
@@ -48,26 +46,23 @@ void stopping_request_now(struct stopping *s, enum stop_why why, int64_t now_ms)
 	due(s, STEP_KILL, now_ms);
 }
 
-enum stop_why stopping_reason(const struct stopping *s)
-{
-	return s->why == STOP_SIGNALLED && s->warned ? STOP_WARNED : s->why;
-}
-
-enum stop_step stopping_take(struct stopping *s, int64_t now_ms)
+enum stop_step stopping_due(const struct stopping *s, int64_t now_ms)
 {
 	/* Strongest first: once SIGKILL is due nothing weaker matters. */
 	for (int step = STEP_KILL; step > STEP_NONE; step--) {
 		if (s->done[step] || s->due_ms[step] > now_ms)
 			continue;
 		/* Asking comes before SIGTERM even when both are due at once. */
-		if (step == STEP_TERM && !s->done[STEP_ASK])
-			step = STEP_ASK;
-		s->done[step] = true;
-		if (step == STEP_KILL)
-			s->done[STEP_ASK] = s->done[STEP_TERM] = true;
-		return (enum stop_step)step;
+		return step == STEP_TERM && !s->done[STEP_ASK] ? STEP_ASK : (enum stop_step)step;
 	}
 	return STEP_NONE;
+}
+
+void stopping_took(struct stopping *s, enum stop_step step)
+{
+	s->done[step] = true;
+	if (step == STEP_KILL)
+		s->done[STEP_ASK] = s->done[STEP_TERM] = true;
 }
 
 int64_t stopping_next_ms(const struct stopping *s)

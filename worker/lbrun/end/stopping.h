@@ -12,15 +12,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* weakest first */
-enum stop_why {
-	STOP_NOT,
-	STOP_HUNG,      /* nothing moves any more; lbrun's own verdict */
-	STOP_WARNED,    /* SIGUSR1, SIGUSR2: the time limit is near */
-	STOP_SIGNALLED, /* SIGTERM or SIGQUIT without an order of lbd's */
-	STOP_ORDERED,   /* a person's order, left by lbd */
-	STOP_FENCED,    /* a newer attempt has the run */
-	STOP_WHY_COUNT
+enum stop_why { /* weakest first */
+		STOP_NOT,
+		STOP_HUNG,      /* nothing moves any more; lbrun's own verdict */
+		STOP_WARNED,    /* SIGUSR1, SIGUSR2: the time limit is near */
+		STOP_SIGNALLED, /* SIGTERM or SIGQUIT without an order of lbd's */
+		STOP_ORDERED,   /* a person's order, left by lbd */
+		STOP_FENCED,    /* a newer attempt has the run */
+		STOP_WHY_COUNT
 };
 
 enum stop_step { STEP_NONE, STEP_ASK, STEP_TERM, STEP_KILL, STEP_COUNT };
@@ -36,7 +35,6 @@ enum {
 
 struct stopping {
 	enum stop_why why;
-	bool warned;                /* SIGTERM from now on is the limit itself */
 	int64_t grace_ms;           /* of the request that counts */
 	int64_t scheduler_grace_ms; /* at most so long after the scheduler's own SIGTERM */
 	int64_t due_ms[STEP_COUNT]; /* monotonic; INT64_MAX = never */
@@ -51,12 +49,11 @@ void stopping_request(struct stopping *s, enum stop_why why, int64_t now_ms, int
 /* Everything ends now. */
 void stopping_request_now(struct stopping *s, enum stop_why why, int64_t now_ms);
 
-/* `why`, with the scheduler's SIGTERM at an announced time limit told as the warning. */
-enum stop_why stopping_reason(const struct stopping *s);
-
-/* The next step that is due and was not taken, which counts as taken then; STEP_NONE else. */
-enum stop_step stopping_take(struct stopping *s, int64_t now_ms);
-/* When stopping_take will have something; INT64_MAX = never. */
+/* The step that is due and was not taken; STEP_NONE else. */
+enum stop_step stopping_due(const struct stopping *s, int64_t now_ms);
+/* It is taken now; after SIGKILL the weaker ones are, too. */
+void stopping_took(struct stopping *s, enum stop_step step);
+/* When some step is due; INT64_MAX = never. */
 int64_t stopping_next_ms(const struct stopping *s);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* launch.c - the start of the trainer, and what its end amounts to. */
+/* launch.c - the start of the trainer, and its last words. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/failpoint.h"
 #include "common/base/mem.h"
+#include "common/base/redact.h"
 #include "common/base/strv.h"
 #include "common/base/paths.h"
 #include "worker/lbrun/trainer/launcher.h"
@@ -19,12 +19,6 @@
 #include "worker/lbrun/shepherd/requeue.h"
 #include "worker/lbrun/shepherd/shepherd.h"
 #include "worker/lbrun/trainer/trainer.h"
-
-enum {
-	SRUN_KILL_MS = 3000,
-	KILL_AGAIN_MS = 10,
-	FULL_DISK_MS = 60 * 1000, /* so long a failed write may be why a trainer died */
-};
 
 static const char proc_cgroup[] = "/proc/self/cgroup";
 static const char cgroup_mount[] = "/sys/fs/cgroup";
@@ -65,7 +59,7 @@ static void make_env(const struct shepherd *s, const struct meeting *m, struct s
 		strv_add(env, xasprintf("LB_SOCKET=%s", s->server.path));
 	strv_add(env, xasprintf("LB_RUN=%s", s->params.run));
 	strv_add(env, xasprintf("LB_ATTEMPT=%lld", (long long)s->params.number));
-	strv_add(env, xasprintf("LB_LAUNCH=%lld", (long long)s->launch.number));
+	strv_add(env, xasprintf("LB_LAUNCH=%lld", (long long)s->facts.launch.number));
 	strv_add(env, xasprintf("LB_RUN_DIR=%s", s->params.run_dir));
 	strv_add(env, xasprintf("LB_CHECKPOINT_DIR=%s", s->params.checkpoint_dir));
 	if (s->search.found == 1)
@@ -82,7 +76,8 @@ static void choose_meeting(const struct shepherd *s, struct meeting *m)
 
 	*m = (struct meeting){ 0 };
 	if (launcher_has_ranks(&s->params))
-		meeting_choose(m, (job ? strtoll(job, NULL, 10) : getpid()) + s->launch.number);
+		meeting_choose(m,
+			       (job ? strtoll(job, NULL, 10) : getpid()) + s->facts.launch.number);
 }
 
 static int make_argv(const struct shepherd *s, const struct meeting *m, struct strv *argv,
@@ -133,11 +128,11 @@ static pid_t start(struct shepherd *s, struct err *err)
 /* Said once: from then on the trainer is taken to know. */
 static void note_own(struct shepherd *s)
 {
-	if (s->launch.is_first)
+	if (s->facts.launch.is_first)
 		return;
 	s->handed.is_own_reported = true;
 	journal_note(
-		&s->journal, s->launch.number, "scratch",
+		&s->journal, s->facts.launch.number, "scratch",
 		"no checkpoint in %s: the trainer starts from the beginning, unless it finds its own "
 		"checkpoints (checkpoint.layout = \"own\")",
 		s->params.checkpoint_dir);
@@ -150,21 +145,21 @@ static void note_own(struct shepherd *s)
 /* Starting from nothing is right at first; later it is worth a word. */
 static void note_scratch(struct shepherd *s)
 {
-	bool is_choice = s->launch.number == 1 && strcmp(s->params.resume, "scratch") == 0;
+	bool is_choice = s->facts.launch.number == 1 && strcmp(s->params.resume, "scratch") == 0;
 
-	if (s->search.found == 1) {
-		s->had_checkpoint = true;
-	} else if (is_choice) {
+	if (s->search.found == 1)
+		return;
+	if (is_choice) {
 		output_say(&s->output, "asked to start from the beginning");
 	} else if (s->search.text[0]) {
-		journal_note(&s->journal, s->launch.number, "scratch",
+		journal_note(&s->journal, s->facts.launch.number, "scratch",
 			     "%s in %s: the trainer starts from the "
 			     "beginning",
 			     s->search.text, s->params.checkpoint_dir);
 		output_say(&s->output, "%s in %s: starting from the beginning", s->search.text,
 			   s->params.checkpoint_dir);
 	} else if (s->handed.has_had) {
-		journal_note(&s->journal, s->launch.number, "scratch",
+		journal_note(&s->journal, s->facts.launch.number, "scratch",
 			     "no checkpoint in %s: the trainer starts "
 			     "from the beginning, although there had been one",
 			     s->params.checkpoint_dir);
@@ -177,34 +172,25 @@ static void note_scratch(struct shepherd *s)
 
 void launch_begin(struct shepherd *s)
 {
+	struct launch *l = &s->facts.launch;
 	struct err why = { 0 };
 
-	s->launch = (struct launch){ .number = s->launch.number + 1,
-				     .is_open = true,
-				     .first_told = -1,
-				     .step_told = -1,
-				     .step_saved = -1,
-				     .reports = s->launch.reports,
-				     .begun_ms = clock_mono_ms() };
-	saves_begin(s);
-	s->launch.ooms_at_start = oom_kills(proc_cgroup, cgroup_mount);
+	l->ooms_at_start = oom_kills(proc_cgroup, cgroup_mount);
 	note_scratch(s);
 	ranks_reset(&s->ranks);
 	output_parser_reset(&s->parser);
 	complaints_reset(&s->complaints);
-	s->launch.pid = start(s, &why);
+	l->pid = start(s, &why);
 	failpoint(FP_TRAINER_STARTED, NULL);
 	watch_init(&s->watch, &s->params.watch, clock_mono_ms());
 	record_launch_start(s);
 	journal_sync(&s->journal);
 	failpoint(FP_TRAINER_RECORDED, NULL);
-	if (s->launch.pid > 0)
+	if (l->pid > 0)
 		return;
-	s->ending = (struct ending){ .cause = CAUSE_LAUNCH_FAIL, .exit_code = -1 };
-	snprintf(s->ending.text, sizeof(s->ending.text), "%.190s", why.text);
-	output_say(&s->output, "%s", why.text);
-	record_launch_end(s, &s->ending, false, true);
-	s->launch.is_open = false;
+	l->cannot_start = true;
+	launch_ended(l, 0, clock_mono_ms());
+	snprintf(s->trouble, sizeof(s->trouble), "%s", why.text);
 }
 
 /* srun ends its whole step at once when it gets SIGTERM itself; scancel reaches the ranks. It may
@@ -224,7 +210,7 @@ void launch_term(struct shepherd *s)
 {
 	const char *job = getenv("SLURM_JOB_ID");
 
-	if (job && launcher_is_srun(&s->params)) {
+	if (job && s->policy.is_srun) {
 		signal_steps(job, RANK_TERM_NAME);
 		return;
 	}
@@ -232,60 +218,30 @@ void launch_term(struct shepherd *s)
 		signal_steps(job, "TERM");
 }
 
-int64_t launch_kill(const struct shepherd *s)
+void launch_kill(const struct shepherd *s)
 {
 	/* srun kills its step, on all nodes, and ends when that is gone; without it only the end of
 	 * the job would reach the other nodes. */
-	if (launcher_is_srun(&s->params)) {
-		kill(s->launch.pid, SIGCONT);
-		kill(s->launch.pid, SIGTERM);
-		return SRUN_KILL_MS;
+	if (s->policy.is_srun) {
+		kill(s->facts.launch.pid, SIGCONT);
+		kill(s->facts.launch.pid, SIGTERM);
+	} else {
+		descendants_signal(SIGKILL);
 	}
-	descendants_signal(SIGKILL);
-	return KILL_AGAIN_MS;
 }
 
 /* --- end -------------------------------------------------------------------------------------- */
 
-static void tell(struct shepherd *s, bool progress)
+static void weigh_memory(struct launch *l)
 {
-	output_say(&s->output, "launch %lld ended: %s: %s%s", (long long)s->launch.number,
-		   cause_name(s->ending.cause), s->ending.text,
-		   progress ? "; it made progress" : "");
+	l->ooms = oom_kills(proc_cgroup, cgroup_mount);
+	l->limit_mb = oom_limit_mb(getenv("SLURM_MEM_PER_NODE"), getenv("SLURM_MEM_PER_CPU"),
+				   getenv("SLURM_CPUS_ON_NODE"));
 }
 
-/* An srun that was killed may leave ranks on other nodes, which only the end of the job clears:
- * two live trainers must never be. */
-static bool may_have_left_ranks(const struct shepherd *s)
+void launch_drain(struct shepherd *s)
 {
-	return launcher_is_srun(&s->params) && WIFSIGNALED(s->launch.wait_status);
-}
-
-/* A node that broke the trainer, or ended two launches in a row, would do so again: another job can
- * keep away from it, a launch in place cannot. */
-static bool is_allocation_healthy(struct shepherd *s)
-{
-	const struct launch *l = &s->launch;
-	bool is_again = l->node[0] && strcmp(l->node, s->node_before) == 0;
-
-	snprintf(s->node_before, sizeof(s->node_before), "%s", l->node);
-	return !getenv("SLURM_JOB_ID") || !(l->is_node_broken || is_again);
-}
-
-/* What could not write, as we could not, is not to blame for its end. */
-static bool may_be_disk(const struct shepherd *s)
-{
-	int64_t age_ms = clock_mono_ms() - s->launch.begun_ms;
-
-	return journal_failed_within(&s->journal, age_ms < FULL_DISK_MS ? age_ms : FULL_DISK_MS);
-}
-
-bool launch_finish(struct shepherd *s, bool *made_progress)
-{
-	bool is_healthy, counts;
-
-	struct launch_facts facts = { .wait_status = s->launch.wait_status };
-	int64_t ooms = oom_kills(proc_cgroup, cgroup_mount);
+	struct launch *l = &s->facts.launch;
 
 	failpoint(FP_TRAINER_ENDED, NULL);
 	output_finish(&s->output, clock_mono_ms());
@@ -296,39 +252,26 @@ bool launch_finish(struct shepherd *s, bool *made_progress)
 	trainer_protocol_write_left_step(s);
 	trainer_server_drain(&s->server);
 	trainer_server_drop_all(&s->server);
-	/* Last look: the order may have become visible only now. */
-	orders_look(s, clock_mono_ms());
-	switch_watch_look_at_all(s, clock_mono_ms());
-	facts.said_stopped = s->launch.said_stopped;
-	facts.oom = s->launch.ooms_at_start >= 0 && ooms > s->launch.ooms_at_start;
-	facts.peak_mb = s->launch.peak_kb / 1024;
-	facts.limit_mb = oom_limit_mb(getenv("SLURM_MEM_PER_NODE"), getenv("SLURM_MEM_PER_CPU"),
-				      getenv("SLURM_CPUS_ON_NODE"));
-	facts.requeue_asked = s->params.is_script &&
-			      (s->launch.is_requeue_refused || requeue_was_asked(s->folder));
-	facts.warned = s->stop.warned;
-	facts.stop = stopping_reason(&s->stop);
-	facts.stop_text = s->stop_text;
-	facts.rank_end = &s->complaints.end;
-	facts.complaint = complaints_best(&s->complaints, clock_mono_ms());
-	ending_decide(&facts, &s->ending);
-	if (s->launch.said_diverged && s->ending.cause == CAUSE_ERROR)
-		s->ending.cause = CAUSE_DIVERGED;
 	saves_look(s, true);
-	*made_progress = saves_made_progress(s);
-	counts = !may_be_disk(s);
-	saves_judge(s, *made_progress, counts);
-	s->failures = *made_progress ? 0 : s->failures + counts;
-	s->has_progressed |= *made_progress;
-	record_launch_end(s, &s->ending, *made_progress, counts);
-	tell(s, *made_progress);
+	weigh_memory(l);
+	l->is_requeue_asked |= s->params.is_script && requeue_was_asked(s->folder);
+	l->rank_end = &s->complaints.end;
+	l->complaint = complaints_best(&s->complaints, clock_mono_ms());
+}
+
+static void tell(struct shepherd *s, bool progress)
+{
+	output_say(&s->output, "launch %lld ended: %s: %s%s", (long long)s->facts.launch.number,
+		   cause_name(s->facts.ending.cause), s->facts.ending.text,
+		   progress ? "; it made progress" : "");
+}
+
+void launch_finish(struct shepherd *s, const struct next *end)
+{
+	redact(s->facts.ending.text, environ);
+	saves_judge(s, end);
+	record_launch_end(s, end);
+	tell(s, end->made_progress);
 	journal_sync(&s->journal);
 	failpoint(FP_END_RECORDED, NULL);
-	s->launch.is_open = false;
-	/* A hang was the launch's, not the attempt's. */
-	if (s->stop.why == STOP_HUNG)
-		stopping_init(&s->stop, s->params.kill_wait_ms);
-	is_healthy = is_allocation_healthy(s);
-	return s->stop.why == STOP_NOT && is_healthy && !may_have_left_ranks(s) &&
-	       ending_may_relaunch(&s->ending, &s->params, s->failures, s->has_progressed);
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/run/request.h"
+#include "worker/lbrun/shepherd/predecessor.h"
 #include "worker/lbrun/shepherd/shepherd.h"
 
 enum {
@@ -14,7 +15,7 @@ enum {
 	CHECKPOINT_LOOK_MS = 10 * 1000,
 };
 
-static void look_for_order(struct shepherd *s, int64_t now_ms)
+static void look_for_order(struct shepherd *s)
 {
 	struct attempt_order order;
 	struct err why = { 0 };
@@ -29,83 +30,85 @@ static void look_for_order(struct shepherd *s, int64_t now_ms)
 	snprintf(text, sizeof(text), "%s ordered%s%s%s%s",
 		 order.order == ORDER_STOP ? "stop" : "kill", order.by[0] ? " by " : "", order.by,
 		 order.text[0] ? ": " : "", order.text);
-	orders_obey(s, order.order, now_ms, text);
+	stop_ordered(s, order.order, text);
 }
 
-static void look_for_newer(struct shepherd *s, int64_t now_ms)
+/* An lbrun that launched once needs nobody else to be over. */
+static void look_at_claims(struct shepherd *s)
 {
-	int64_t newest = attempt_newest_claim(s->params.run_dir);
-	char text[80];
+	struct shepherd_facts *f = &s->facts;
 
-	if (newest <= s->params.number)
-		return;
-	snprintf(text, sizeof(text), "fenced: attempt %lld has the run now", (long long)newest);
-	ask_to_stop(s, STOP_FENCED, true, now_ms, text);
+	f->newest_claim = attempt_newest_claim(s->params.run_dir);
+	f->older_may_live = f->launch.number == 0 &&
+			    predecessor_may_live(s->params.run_dir, s->params.number, &s->claim);
 }
 
-/* --- requests: the trainer goes on ------------------------------------------------------------ */
+/* --- wishes: the trainer goes on -------------------------------------------------------------- */
 
-void orders_save(struct shepherd *s, const char *by)
+void orders_want_save(struct shepherd *s, const char *by)
+{
+	s->facts.wants_save = true;
+	snprintf(s->save_by, sizeof(s->save_by), "%s", by);
+}
+
+void orders_save(struct shepherd *s)
 {
 	int count = trainer_server_order(&s->server, "save");
 
-	journal_note(&s->journal, s->launch.number, "save",
+	journal_note(&s->journal, s->facts.launch.number, "save",
 		     count > 0 ? "asked the trainer for a checkpoint%s%s"
 			       : "the trainer reads no orders: no checkpoint was asked for%s%s",
-		     by[0] ? ", by " : "", by);
+		     s->save_by[0] ? ", by " : "", s->save_by);
 }
 
-static void look_for_requests(struct shepherd *s, int64_t now_ms)
+/* Without a trainer they lie there until there is one. */
+static void look_for_requests(struct shepherd *s)
 {
 	char by[65];
 
-	if (s->phase != PHASE_RUN)
+	if (!s->facts.launch.is_open || s->facts.launch.has_ended)
 		return;
 	if (trainer_request_take(s->orders_folder, TRAINER_REQUEST_SAVE, by, sizeof(by)))
-		orders_save(s, by);
-	/* Stacks are written one at a time; the request waits. */
+		orders_want_save(s, by);
+	/* Stacks are written one at a time; the wish waits. */
 	if (s->stacks.pid == 0 &&
 	    trainer_request_take(s->orders_folder, TRAINER_REQUEST_STACKS, by, sizeof(by)))
-		hang_write_stacks(s, now_ms);
+		s->facts.wants_stacks = true;
 }
 
 void orders_look(struct shepherd *s, int64_t now_ms)
 {
 	s->look_ms = now_ms + LOOK_EVERY_MS;
-	look_for_newer(s, now_ms);
-	look_for_order(s, now_ms);
-	look_for_requests(s, now_ms);
-	if (s->phase == PHASE_RUN && now_ms >= s->checkpoint_look_ms) {
+	look_at_claims(s);
+	look_for_order(s);
+	look_for_requests(s);
+	if (hang_is_watched(s) && now_ms >= s->checkpoint_look_ms) {
 		s->checkpoint_look_ms = now_ms + CHECKPOINT_LOOK_MS;
 		saves_look(s, false);
 	}
 	trainer_server_resume(&s->server);
 }
 
-void orders_signal(struct shepherd *s, int signo, int64_t now_ms)
+void orders_signal(struct shepherd *s, int signo)
 {
-	char text[80];
-
 	switch (signo) {
 	case SIGUSR1:
 	case SIGUSR2:
-		if (s->params.is_script) {
+		/* what ends a script from now on is the limit */
+		s->facts.is_warned = true;
+		if (s->params.is_script)
 			script_signal(s, signo);
-			break;
-		}
-		ask_to_stop(s, STOP_WARNED, false, now_ms, "the job's time limit is near");
 		break;
 	case SIGTERM:
 	case SIGINT:
 	case SIGQUIT:
-		look_for_order(s, now_ms);
-		snprintf(text, sizeof(text), "ended by SIG%s that lbd did not send",
-			 signal_word(signo));
-		ask_to_stop(s, STOP_SIGNALLED, signo == SIGQUIT, now_ms, text);
+		look_for_order(s);
+		if (s->facts.signalled != SIGQUIT)
+			s->facts.signalled = signo;
 		break;
-	case SIGHUP: /* "there is an order", or a request */
-		look_for_order(s, now_ms);
-		look_for_requests(s, now_ms);
+	case SIGHUP: /* "there is an order", or a wish */
+		look_for_order(s);
+		look_for_requests(s);
 		break;
 	default:
 		break;

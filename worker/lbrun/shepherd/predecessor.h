@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* predecessor.h - where this attempt runs, and whether an older one of the same run may still
- * live. */
+/* predecessor.h - where this attempt runs, and whether an older one of the same run may still live. */
 #ifndef LBRUN_SHEPHERD_PREDECESSOR_H
 #define LBRUN_SHEPHERD_PREDECESSOR_H
 
@@ -10,8 +9,6 @@
 #include "common/run/attempt.h"
 
 enum {
-	OLDER_WAIT_MS = 5000, /* an older lbrun looks for newer claims every 2 s */
-	OLDER_LOOK_MS = 100,
 	OLDER_DEPTH = 8, /* so many attempts back, at most */
 };
 

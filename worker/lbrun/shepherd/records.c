@@ -32,12 +32,12 @@ void record_launch_start(struct shepherd *s)
 	json_t *line = record("launch_start");
 	bool resumed = s->search.found == 1;
 
-	js_set_int(line, "number", s->launch.number);
-	js_set_int(line, "pid", s->launch.pid > 0 ? s->launch.pid : JS_NONE);
+	js_set_int(line, "number", s->facts.launch.number);
+	js_set_int(line, "pid", s->facts.launch.pid > 0 ? s->facts.launch.pid : JS_NONE);
 	js_set_int(line, "resumed_from_step",
 		   resumed && s->search.step >= 0 ? s->search.step : JS_NONE);
 	js_set_str(line, "resumed_from", resumed ? s->search.path : NULL);
-	journal_own(&s->journal, s->launch.number, line);
+	journal_own(&s->journal, s->facts.launch.number, line);
 }
 
 static void set_ending(json_t *line, const struct ending *end)
@@ -48,17 +48,17 @@ static void set_ending(json_t *line, const struct ending *end)
 	js_set_str(line, "text", end->text);
 }
 
-void record_launch_end(struct shepherd *s, const struct ending *end, bool progress, bool counts)
+void record_launch_end(struct shepherd *s, const struct next *end)
 {
 	json_t *line = record("launch_end");
 
-	js_set_int(line, "number", s->launch.number);
-	js_set_bool(line, "progress", progress);
-	if (!counts)
+	js_set_int(line, "number", s->facts.launch.number);
+	js_set_bool(line, "progress", end->made_progress);
+	if (!end->counts)
 		js_set_bool(line, "counts", false);
-	js_set_str(line, "node", s->launch.node[0] ? s->launch.node : NULL);
-	set_ending(line, end);
-	journal_own(&s->journal, s->launch.number, line);
+	js_set_str(line, "node", s->facts.launch.node[0] ? s->facts.launch.node : NULL);
+	set_ending(line, &s->facts.ending);
+	journal_own(&s->journal, s->facts.launch.number, line);
 }
 
 void record_checkpoint(struct shepherd *s, const struct told_checkpoint *c)
@@ -73,13 +73,13 @@ void record_checkpoint(struct shepherd *s, const struct told_checkpoint *c)
 	js_set_int(line, "bytes", c->bytes < 0 ? JS_NONE : c->bytes);
 	js_set_str(line, "text", c->text);
 	s->pruning.is_due |= c->is_valid;
-	journal_own(&s->journal, s->launch.number, line);
+	journal_own(&s->journal, s->facts.launch.number, line);
 }
 
 void record_attempt_end(struct shepherd *s)
 {
 	json_t *line = record("attempt_end");
 
-	set_ending(line, &s->ending);
-	journal_own(&s->journal, s->launch.number, line);
+	set_ending(line, &s->facts.ending);
+	journal_own(&s->journal, s->facts.launch.number, line);
 }

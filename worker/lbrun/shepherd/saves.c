@@ -15,8 +15,6 @@
 enum {
 	QUIET_MS = 2000,     /* unchanged for so long: nobody writes it any more */
 	LOOKED_AT_AGAIN = 3, /* of those known already: they may be written again */
-	SOON_MS = 10 * 60 *
-		  1000, /* of a trainer that tells no steps: a failure this early is the start's */
 };
 
 void saves_open(struct shepherd *s)
@@ -51,6 +49,8 @@ static void remember(struct shepherd *s)
 {
 	struct err why = { 0 };
 
+	if (!shepherd_may_remember(&s->facts, &s->policy))
+		return;
 	if (handed_save(&s->handed, &why) < 0)
 		output_say(&s->output, "what came of earlier launches is not remembered: %s",
 			   why.text);
@@ -111,40 +111,27 @@ static void make_folder(struct shepherd *s)
 void saves_begin(struct shepherd *s)
 {
 	make_folder(s);
-	s->launch.step_to_beat = s->search.newest_step;
 	if (s->search.found == 1) {
 		s->handed.has_had = true;
 		handed_begin(&s->handed, s->search.path, s->search.stamp, s->search.step);
 	}
 	see_all(s);
-	s->launch.is_first = s->handed.is_first;
 	s->handed.is_first = false;
 	remember(s);
 }
 
 /* --- while it runs ---------------------------------------------------------------------------- */
 
-/* The one that it came from is good: it got to something new. */
-static void came_further(struct shepherd *s)
+void saves_trust(struct shepherd *s)
 {
-	if (s->launch.is_good || s->search.found != 1)
-		return;
-	s->launch.is_good = true;
 	handed_good(&s->handed, s->search.path, s->search.stamp);
 	remember(s);
 }
 
 void saves_step(struct shepherd *s, int64_t step)
 {
-	if (step < 0)
-		return;
-	if (s->launch.first_told < 0)
-		s->launch.first_told = step;
-	if (step > s->launch.step_told)
-		s->launch.step_told = step;
-	s->handed.has_steps = true;
-	if (step > s->search.step)
-		came_further(s);
+	s->handed.has_steps |= step >= 0;
+	launch_told_step(&s->facts.launch, step);
 }
 
 /* Is there room for another one like it? */
@@ -156,7 +143,7 @@ static void check_space(struct shepherd *s, const char *checkpoint)
 	bool is_short = space_is_short(&need, &have, text, sizeof(text));
 
 	if (is_short && !s->is_space_reported) {
-		journal_note(&s->journal, s->launch.number, "no_space", "%s: %s",
+		journal_note(&s->journal, s->facts.launch.number, "no_space", "%s: %s",
 			     s->params.checkpoint_dir, text);
 		output_say(&s->output, "the next checkpoint may not fit: %s", text);
 	}
@@ -172,17 +159,12 @@ static void record(struct shepherd *s, const struct checkpoint *c, int64_t step)
 		.bytes = c->bytes,
 		.is_valid = c->is_valid,
 		.text = c->is_valid ? "" : c->why,
-		.is_progress = c->is_valid && (step < 0 || step > s->launch.step_to_beat),
+		.is_progress = c->is_valid && launch_saved(&s->facts.launch, step),
 	};
 
 	record_checkpoint(s, &told);
 	if (!c->is_valid)
 		return;
-	if (step > s->launch.step_saved)
-		s->launch.step_saved = step;
-	s->launch.has_saved |= told.is_progress;
-	if (step < 0 || step > s->search.step)
-		came_further(s);
 	if (!s->handed.has_had) {
 		s->handed.has_had = true;
 		remember(s);
@@ -226,9 +208,9 @@ void saves_look(struct shepherd *s, bool is_last)
 	checkpoint_list_clear(&list);
 }
 
-/* Digests of the own trainer's are in its manifest. While one is read for its digests, the newest
- * told since then waits with the times that its files had: one changed before its turn gets none.
- * Takes the list. */
+/* Digests of the own trainer's are in its manifest. While one is read for its digests, the newest told
+ * since then waits with the times that its files had: one changed before its turn gets none. Takes the
+ * list. */
 static void seal(struct shepherd *s, struct checkpoint_list *list)
 {
 	const struct checkpoint *c = list->items;
@@ -236,7 +218,7 @@ static void seal(struct shepherd *s, struct checkpoint_list *list)
 	struct err why = { 0 };
 
 	if (strcmp(c->layout, "lbworker") != 0 && seals_put(s->seals, c, &s->seal_pid, &why) < 0) {
-		journal_note(&s->journal, s->launch.number, "no_seal", "%s", why.text);
+		journal_note(&s->journal, s->facts.launch.number, "no_seal", "%s", why.text);
 		must_wait = false;
 	}
 	if (must_wait) {
@@ -280,60 +262,28 @@ void saves_told(struct shepherd *s, const char *path, int64_t step)
 
 /* --- after it ended --------------------------------------------------------------------------- */
 
-/* A trainer that finds its own checkpoints has shown it by going on where it was. */
-static bool has_gone_on(const struct shepherd *s)
-{
-	bool is_own = checkpoint_rules_is_own(s->rules) || !s->handed.has_had;
-
-	return is_own && !s->launch.is_first && s->launch.first_told > s->handed.first_told &&
-	       s->launch.step_told > s->handed.best_told;
-}
-
-bool saves_made_progress(const struct shepherd *s)
-{
-	return s->launch.has_saved || has_gone_on(s);
-}
-
-static bool is_own_failure(const struct shepherd *s)
-{
-	enum cause cause = s->ending.cause;
-
-	return cause == CAUSE_ERROR || cause == CAUSE_CRASH || cause == CAUSE_OOM ||
-	       cause == CAUSE_HANG;
-}
-
-/* Of a trainer that tells no steps nobody knows how far it came: only a short life counts. */
-static bool is_early(const struct shepherd *s)
-{
-	return s->handed.has_steps || clock_mono_ms() - s->launch.begun_ms < SOON_MS;
-}
-
 static void blame_checkpoint(struct shepherd *s)
 {
 	const struct handed_item *item;
 
-	handed_failed(&s->handed, s->search.path, s->search.stamp, s->ending.text);
+	handed_failed(&s->handed, s->search.path, s->search.stamp, s->facts.ending.text);
 	item = handed_suspect(&s->handed, s->search.path, s->search.stamp);
 	if (!item || item->failures < 2)
 		return;
-	journal_note(&s->journal, s->launch.number, "same_failure",
+	journal_note(&s->journal, s->facts.launch.number, "same_failure",
 		     "%s: %lld launches from it failed before any new step, this one with: %s",
-		     s->search.path, (long long)item->failures, s->ending.text);
+		     s->search.path, (long long)item->failures, s->facts.ending.text);
 	output_say(&s->output, "%s: %lld launches from it failed before any new step",
 		   s->search.path, (long long)item->failures);
 }
 
-/* The newest restart.rollback of them are held to be as bad as where they led; once. */
+/* The newest restart.rollback of them are held to be as bad as where they led. */
 static void roll_back(struct shepherd *s)
 {
 	struct checkpoint_list list;
 	struct look look = { 0 };
 	int64_t left = s->params.rollback;
 
-	if (s->handed.has_rolled_back) {
-		s->ending.is_final = true;
-		return;
-	}
 	s->handed.has_rolled_back = true;
 	if (checkpoints_find(s->rules, s->params.checkpoint_dir, &list, NULL) < 0)
 		return;
@@ -348,22 +298,23 @@ static void roll_back(struct shepherd *s)
 		left--;
 	}
 	checkpoint_list_clear(&list);
-	journal_note(&s->journal, s->launch.number, "rollback",
+	journal_note(&s->journal, s->facts.launch.number, "rollback",
 		     "training diverged: %lld checkpoints back, once",
 		     (long long)s->params.rollback);
 }
 
-void saves_judge(struct shepherd *s, bool made_progress, bool counts)
+void saves_judge(struct shepherd *s, const struct next *end)
 {
-	if (s->search.found == 1 && !s->launch.is_good && !made_progress && counts &&
-	    is_own_failure(s) && is_early(s))
+	const struct launch *l = &s->facts.launch;
+
+	if (end->blames)
 		blame_checkpoint(s);
-	if (s->ending.cause == CAUSE_DIVERGED && s->params.rollback > 0)
+	if (end->rolls_back)
 		roll_back(s);
-	if (s->launch.step_told > s->handed.best_told)
-		s->handed.best_told = s->launch.step_told;
-	if (s->launch.first_told >= 0 &&
-	    (s->handed.first_told < 0 || s->launch.first_told < s->handed.first_told))
-		s->handed.first_told = s->launch.first_told;
+	if (l->step_told > s->handed.best_told)
+		s->handed.best_told = l->step_told;
+	if (l->first_told >= 0 &&
+	    (s->handed.first_told < 0 || l->first_told < s->handed.first_told))
+		s->handed.first_told = l->first_told;
 	remember(s);
 }

@@ -142,15 +142,13 @@ void script_task_leave(const struct shepherd *s)
 
 	if (!task)
 		return;
-	if (s->ending.cause == CAUSE_COMPLETED)
+	if (s->facts.ending.cause == CAUSE_COMPLETED)
 		array_task_done(s->params.run_dir, task);
 	sum_up(s);
 }
 
-/* The limit is near: what ends the script from now on is the limit. */
 void script_signal(struct shepherd *s, int signo)
 {
-	s->stop.warned = true;
-	if (s->launch.is_open && !s->launch.has_ended)
-		kill(s->launch.pid, signo);
+	if (s->facts.launch.is_open && !s->facts.launch.has_ended)
+		kill(s->facts.launch.pid, signo);
 }

@@ -1,19 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* shepherd/ - the phases of one attempt, and who may change their course.
  *
- * shepherd.h - one attempt, from its claim to its exit record.
- *
- *   WAIT ──▶ SEARCH ──▶ RUN ──▶ CLEAR ──▶ OVER
- *             ▲                   │
- *             └───── PAUSE ◀──────┘  relaunch in place
- *
- *   WAIT    an older attempt may still be alive: give it a moment
- *   SEARCH  which checkpoint to start from
- *   RUN     the trainer runs
- *   CLEAR   it ended: SIGKILL to whatever it left, until nothing is left; what was just sent
- *           SIGTERM has the rest of its grace first
- *   PAUSE   before it is started again
- * A request to stop leads from every phase to CLEAR and OVER. */
+ * shepherd.h - one attempt, from its claim to its exit record, as the shell around decide/decide.h:
+ * what it hears goes into the facts, and what is decided it does. Steps and their order are there. */
 #ifndef LBRUN_SHEPHERD_SHEPHERD_H
 #define LBRUN_SHEPHERD_SHEPHERD_H
 
@@ -25,7 +14,7 @@
 #include "common/run/order.h"
 #include "worker/lbrun/rank/rank_term.h"
 #include "worker/lbrun/trainer/complaints.h"
-#include "worker/lbrun/end/ending.h"
+#include "worker/lbrun/decide/decide.h"
 #include "common/checkpoint/checkpoints.h"
 #include "common/checkpoint/handed.h"
 #include "worker/lbrun/trainer/trainer_server.h"
@@ -36,36 +25,7 @@
 #include "worker/lbrun/watch/slow_ranks.h"
 #include "worker/lbrun/checkpoint/search.h"
 #include "worker/lbrun/watch/stacks.h"
-#include "worker/lbrun/end/stopping.h"
 #include "worker/lbrun/watch/watch.h"
-
-enum phase { PHASE_WAIT, PHASE_SEARCH, PHASE_RUN, PHASE_CLEAR, PHASE_PAUSE, PHASE_OVER };
-
-struct launch {
-	int64_t number;          /* 0 = none yet */
-	bool is_requeue_refused; /* Slurm said no to the script's own requeue */
-	bool is_open;            /* started, its end not recorded yet */
-	pid_t pid;
-	bool has_ended;             /* its first process */
-	int64_t begun_ms, ended_ms; /* monotonic */
-	int wait_status;
-	bool said_stopped;
-	bool reports; /* it, or a launch before it, spoke through LB_SOCKET */
-	/* newest valid checkpoint at its start, suspects too: what is beyond is progress; -1 =
-	 * none */
-	int64_t step_to_beat;
-	int64_t step_saved; /* newest valid checkpoint since; -1 = none */
-	bool has_saved;     /* one beyond step_to_beat, or a new one that tells no step */
-	int64_t first_told,
-		step_told;  /* steps that the trainer told: the first, the newest; -1 = none */
-	bool is_first;      /* of the whole run */
-	bool is_good;       /* it got to a new step, or a new checkpoint */
-	bool said_diverged; /* its bye was "diverged" */
-	int64_t ooms_at_start;
-	char node[65];       /* where its end began, as far as we know; "" = nobody knows */
-	bool is_node_broken; /* a line told of errors of that node */
-	int64_t peak_kb;     /* of the largest process that has ended, or of one it waited for */
-};
 
 struct seen {
 	char *path;
@@ -83,16 +43,17 @@ struct shepherd {
 	bool has_errors; /* a script's stderr goes elsewhere than its stdout: */
 	struct output errors;
 
-	enum phase phase;
-	int64_t phase_ms;      /* when the phase is due; INT64_MAX = on news */
-	int64_t wait_until_ms; /* end of WAIT, or of a PAUSE for a full disk, at the latest */
-	int64_t look_ms;       /* next look at claims and orders */
+	struct shepherd_facts facts;
+	struct shepherd_policy policy;
+	int64_t step_ms; /* when the next step may be due */
+	bool is_left;    /* nothing is left to be done */
+	int status;      /* of the program */
+	int64_t look_ms; /* next look at claims and orders */
 
 	struct journal journal;
 	struct trainer_server server;
 	struct output output;
 	struct search search;
-	int searches_lost;              /* in a row: their child died, or could not look */
 	struct checkpoint_rules *rules; /* how its checkpoints are called */
 	struct handed handed;
 	char *seals;       /* folder */
@@ -112,11 +73,14 @@ struct shepherd {
 	struct stacks stacks;
 	int64_t hang_sign_ms; /* stacks were written for a silence since then */
 
-	struct stopping stop;
 	struct rank_term rank_term; /* by SIGTERM */
 	int64_t rank_term_ms;       /* next look whether they are gone */
-	enum run_order ordered; /* by a person: ORDER_RUN = nothing; a stop has the longer grace */
-	char stop_text[320];
+	/* for people: of the order that was seen, of the hang; of the reason that counts */
+	char order_text[320], hang_text[200], stop_text[320];
+	char trouble
+		[ERR_TEXT_BYTES]; /* why the search or the trainer cannot be started, or nothing be
+					   recorded */
+	char save_by[65];         /* who wants a checkpoint */
 
 	int switch_fd;     /* tells that the switches changed; -1 = nobody does */
 	int64_t switch_ms; /* next look at them */
@@ -126,13 +90,7 @@ struct shepherd {
 	uint64_t save_inode;                   /* the save switch that was seen last */
 	int64_t save_changed_ns, save_due_ms;
 
-	struct launch launch;
-	char node_before[65]; /* launch.node of the launch before; "" = none */
-	int64_t failures;     /* launches in a row without progress */
-	bool has_progressed;  /* some launch of this attempt did */
-	int64_t turn_ms;      /* when the last turn began */
-	bool had_checkpoint;  /* some launch here was started from one */
-	struct ending ending;
+	int64_t turn_ms; /* when the last turn began */
 
 	int64_t bad_lines;     /* since the last note about them */
 	int64_t bad_note_ms;   /* next note at the earliest */
@@ -142,17 +100,26 @@ struct shepherd {
 /* Returns the exit status of the program. */
 int shepherd_main(const char *folder);
 
+/* acts.c: takes a step that was decided and noted. */
+void act(struct shepherd *s, const struct next *next, int64_t now_ms);
+
+/* opening.c: the claim, and with it all parts; the end of all of them. */
+void opening_claim(struct shepherd *s);
+void opening_undo(struct shepherd *s);
+/* Reads attempt.json and begins the facts; 0, else the exit status. */
+int opening_read(struct shepherd *s, const char *folder);
+
 /* launch.c: the trainer's start and end. */
 void launch_begin(struct shepherd *s);
 /* SIGTERM to the whole trainer. */
 void launch_term(struct shepherd *s);
-/* Ends the whole trainer; in so many ms SIGKILL to the descendants is to follow. */
-int64_t launch_kill(const struct shepherd *s);
-/* After the last descendant is dead: records the end; true when it shall be started again. */
-bool launch_finish(struct shepherd *s, bool *made_progress);
+/* Ends the whole trainer. */
+void launch_kill(const struct shepherd *s);
+/* Its last words, after the last descendant is dead. */
+void launch_drain(struct shepherd *s);
+void launch_finish(struct shepherd *s, const struct next *end);
 
-/* script.c: a batch script; its output as it is, out.log as a link to it; signals of Slurm to
- * it. */
+/* script.c: a batch script; its output as it is, out.log as a link to it; signals of Slurm to it. */
 void script_output_open(struct shepherd *s, int rank);
 void script_signal(struct shepherd *s, int signo);
 /* A task of an array has a folder of its own, attempts/N/task-K. True: an earlier attempt has
@@ -173,15 +140,15 @@ void saves_told(struct shepherd *s, const char *path, int64_t step);
 /* The reader for a seal has ended: the next one's turn. */
 void saves_sealed(struct shepherd *s);
 void saves_step(struct shepherd *s, int64_t step);
-bool saves_made_progress(const struct shepherd *s);
-/* After a launch: was it the checkpoint's fault? Not where the failure counts for nothing. */
-void saves_judge(struct shepherd *s, bool made_progress, bool counts);
+/* The checkpoint that the launch came from is good. */
+void saves_trust(struct shepherd *s);
+/* After a launch: what it says of the one that it came from, and of the newest ones. */
+void saves_judge(struct shepherd *s, const struct next *end);
 
 /* records.c: lbrun's own records. */
 void record_attempt_start(struct shepherd *s);
 void record_launch_start(struct shepherd *s);
-/* `counts`: against restart.max_without_progress. */
-void record_launch_end(struct shepherd *s, const struct ending *end, bool progress, bool counts);
+void record_launch_end(struct shepherd *s, const struct next *end);
 struct told_checkpoint {
 	const char *path, *layout; /* layout "" = not known */
 	int64_t step, bytes;       /* -1 = not known */
@@ -200,19 +167,21 @@ void trainer_protocol_write_left_step(struct shepherd *s);
 
 /* hang.c: what is done about a trainer that hangs. */
 void hang_turn(struct shepherd *s, int64_t now_ms);
-/* On a user's request. */
-bool hang_write_stacks(struct shepherd *s, int64_t now_ms);
-int64_t hang_next_ms(const struct shepherd *s);
+/* Where it is, into a file: because it hangs, or on a person's wish. */
+void hang_write_stacks(struct shepherd *s, bool is_hang, int64_t now_ms);
+bool hang_is_watched(const struct shepherd *s);
 
 /* stop.c: that this attempt shall end. */
-void ask_to_stop(struct shepherd *s, enum stop_why why, bool now, int64_t now_ms, const char *text);
-/* A person's order; what is weaker than an earlier one changes nothing. */
-void orders_obey(struct shepherd *s, enum run_order order, int64_t now_ms, const char *text);
+void stop_heed(struct shepherd *s, const struct next *next, int64_t now_ms);
+/* A person's order was seen; what is weaker than an earlier one changes nothing. */
+void stop_ordered(struct shepherd *s, enum run_order order, const char *text);
 
 /* orders.c: who may end this attempt, and how they say so. */
 void orders_look(struct shepherd *s, int64_t now_ms);
-void orders_signal(struct shepherd *s, int signo, int64_t now_ms);
-void orders_save(struct shepherd *s, const char *by);
+void orders_signal(struct shepherd *s, int signo);
+/* A checkpoint is wanted; once for each word of it. */
+void orders_want_save(struct shepherd *s, const char *by);
+void orders_save(struct shepherd *s);
 
 /* switch_watch.c: the same by switch files, without lbd. */
 void switch_watch_open(struct shepherd *s);

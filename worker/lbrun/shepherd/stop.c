@@ -1,44 +1,48 @@
 /* SPDX-License-Identifier: MIT */
-/* stop.c - that this attempt shall end: why, how soon, and with what words. Whoever wants it, it
- * goes through here. */
+/* stop.c - that this attempt shall end, in words: whoever wants it, it is told here. */
 #include <stdio.h>
 
 #include "common/base/failpoint.h"
 #include "worker/lbrun/shepherd/shepherd.h"
 
-/* Writing a checkpoint may take longer than a killed trainer is given. */
-static int64_t grace_ms(const struct shepherd *s)
+static void describe(struct shepherd *s, const struct next *next, int64_t now_ms, char *out,
+		     size_t size)
 {
-	return s->ordered == ORDER_STOP ? s->params.stop_grace_ms : s->params.kill_grace_ms;
-}
-
-void ask_to_stop(struct shepherd *s, enum stop_why why, bool now, int64_t now_ms, const char *text)
-{
-	bool is_announced = why == STOP_SIGNALLED && s->stop.warned;
-
-	if (why > s->stop.why && !is_announced) {
-		failpoint(FP_STOP_SEEN, NULL);
-		snprintf(s->stop_text, sizeof(s->stop_text), "%s", text);
-		output_say(&s->output, "ending the trainer: %s", text);
+	switch (next->why) {
+	case STOP_FENCED:
+		snprintf(out, size, "fenced: attempt %lld has the run now",
+			 (long long)s->facts.newest_claim);
+		break;
+	case STOP_ORDERED:
+		snprintf(out, size, "%s", s->order_text);
+		break;
+	case STOP_SIGNALLED:
+		snprintf(out, size, "ended by SIG%s that lbd did not send",
+			 signal_word(s->facts.signalled));
+		break;
+	case STOP_WARNED:
+		snprintf(out, size, "the job's time limit is near");
+		break;
+	default:
+		watch_describe(&s->watch, now_ms, s->hang_text, sizeof(s->hang_text));
+		snprintf(out, size, "hung: %s%s%s", s->hang_text, s->stacks.name[0] ? "; " : "",
+			 s->stacks.name);
 	}
-	/* Half of what is left is for the last checkpoint, the rest for a trainer that obeys
-	 * SIGTERM alone. What hangs does not listen. */
-	stopping_request(&s->stop, why, now_ms,
-			 why == STOP_WARNED ? s->params.warn_ms / 2 : grace_ms(s),
-			 why != STOP_HUNG && trainer_server_has_trainer(&s->server));
-	if (now)
-		stopping_request_now(&s->stop, why, now_ms);
 }
 
-/* The words of a stronger order replace those of a weaker one. */
-void orders_obey(struct shepherd *s, enum run_order order, int64_t now_ms, const char *text)
+void stop_heed(struct shepherd *s, const struct next *next, int64_t now_ms)
 {
-	if (order <= s->ordered)
+	if (!next->is_news)
 		return;
-	if (s->stop.why == STOP_ORDERED) {
-		snprintf(s->stop_text, sizeof(s->stop_text), "%s", text);
-		output_say(&s->output, "ending the trainer: %s", text);
-	}
-	s->ordered = order;
-	ask_to_stop(s, STOP_ORDERED, order == ORDER_KILL_NOW, now_ms, text);
+	failpoint(FP_STOP_SEEN, NULL);
+	describe(s, next, now_ms, s->stop_text, sizeof(s->stop_text));
+	output_say(&s->output, "ending the trainer: %s", s->stop_text);
+}
+
+void stop_ordered(struct shepherd *s, enum run_order order, const char *text)
+{
+	if (order <= s->facts.order)
+		return;
+	s->facts.order = order;
+	snprintf(s->order_text, sizeof(s->order_text), "%s", text);
 }

@@ -47,7 +47,7 @@ static void look_for_save(struct shepherd *s, const struct switches *all, int64_
 	const struct switch_file *f = switches_find_save(all, NULL, s->params.run, s->params.group,
 							 s->params.owner);
 
-	if (!f || s->phase != PHASE_RUN)
+	if (!f || !hang_is_watched(s))
 		return;
 	if (f->inode != s->save_inode || f->changed_ns != s->save_changed_ns) {
 		s->save_inode = f->inode;
@@ -55,11 +55,11 @@ static void look_for_save(struct shepherd *s, const struct switches *all, int64_
 		s->save_due_ms = now_ms + SAVE_AFTER_MS;
 	} else if (now_ms >= s->save_due_ms) {
 		s->save_due_ms = INT64_MAX;
-		orders_save(s, f->by);
+		orders_want_save(s, f->by);
 	}
 }
 
-static void look_for_order(struct shepherd *s, const struct switch_file *f, int64_t now_ms)
+static void look_for_order(struct shepherd *s, const struct switch_file *f)
 {
 	char text[320];
 
@@ -69,7 +69,7 @@ static void look_for_order(struct shepherd *s, const struct switch_file *f, int6
 	if (switch_order(f->level) > s->switch_order)
 		s->switch_order = switch_order(f->level);
 	/* to a trainer a hold is the order to checkpoint and end */
-	orders_obey(s, f->level == SWITCH_KILL ? ORDER_KILL : ORDER_STOP, now_ms, text);
+	stop_ordered(s, f->level == SWITCH_KILL ? ORDER_KILL : ORDER_STOP, text);
 }
 
 /* While a look is due at once there is nothing to hear: a colleague may write all the time. */
@@ -99,10 +99,8 @@ static void read_folder(struct shepherd *s, int dir, const struct switch_rules *
 	if (!s->switch_reading)
 		return;
 	rc = switches_step(s->switch_reading, budget_ms, NULL, NULL, &err);
-	look_for_order(s,
-		       switches_find(switches_so_far(s->switch_reading), run->name, run->group,
-				     run->owner),
-		       now_ms);
+	look_for_order(s, switches_find(switches_so_far(s->switch_reading), run->name, run->group,
+					run->owner));
 	if (rc > 0) {
 		s->switch_ms = now_ms + SETTLE_MS;
 		return;
@@ -131,7 +129,7 @@ static void look(struct shepherd *s, int64_t budget_ms, int64_t now_ms)
 		return;
 	}
 	if (switches_lookup(dir, &rules, &run, &named))
-		look_for_order(s, &named, now_ms);
+		look_for_order(s, &named);
 	read_folder(s, dir, &rules, &run, budget_ms, now_ms);
 	close(dir);
 }
@@ -166,7 +164,8 @@ void switch_watch_cancel_job(const struct shepherd *s)
 
 	if (job && array)
 		job = array;
-	if (s->switch_order == ORDER_RUN || s->ending.cause == CAUSE_COMPLETED || !job || !job[0])
+	if (s->switch_order == ORDER_RUN || s->facts.ending.cause == CAUSE_COMPLETED || !job ||
+	    !job[0])
 		return;
 	pid = fork();
 	if (pid == 0) {

@@ -47,8 +47,8 @@ static void on_trouble(void *arg, const char *text)
 	if (now_ms < s->bad_note_ms)
 		return;
 	s->bad_note_ms = now_ms + BAD_NOTE_EVERY_MS;
-	journal_note(&s->journal, s->launch.number, "bad_line", "%s (%lld since the last note)",
-		     text, (long long)s->bad_lines);
+	journal_note(&s->journal, s->facts.launch.number, "bad_line",
+		     "%s (%lld since the last note)", text, (long long)s->bad_lines);
 	s->bad_lines = 0;
 }
 
@@ -105,7 +105,7 @@ static void handle_pace(struct shepherd *s, int64_t rank, const json_t *line)
 
 	if (slow < 0)
 		return;
-	journal_note(&s->journal, s->launch.number, "slow_rank",
+	journal_note(&s->journal, s->facts.launch.number, "slow_rank",
 		     "rank %lld takes %.0f ms for a step, the others %.0f ms", (long long)slow,
 		     s->ranks.items[slow].mean_ms, usual_ms);
 	output_say(&s->output, "rank %lld is slow: %.0f ms for a step, the others %.0f ms",
@@ -145,15 +145,15 @@ static void handle(struct shepherd *s, struct trainer_conn *conn, enum message_t
 	if (type == MESSAGE_CHECKPOINT)
 		handle_checkpoint(s, line);
 	if (type == MESSAGE_BYE)
-		s->launch.said_stopped = strcmp(js_str(line, "status", ""), "stopped") == 0;
+		s->facts.launch.said_stopped = strcmp(js_str(line, "status", ""), "stopped") == 0;
 	if (type == MESSAGE_BYE)
-		s->launch.said_diverged = strcmp(js_str(line, "status", ""), "diverged") == 0;
+		s->facts.launch.said_diverged = strcmp(js_str(line, "status", ""), "diverged") == 0;
 	if (conn->is_trainer)
 		return;
 	conn->is_trainer = true;
-	s->launch.reports = true;
+	s->facts.launch.reports = true;
 	/* It came too late to hear what the others were told. */
-	if (s->stop.done[STEP_ASK])
+	if (s->facts.stop.done[STEP_ASK])
 		trainer_server_answer(conn, "{\"type\":\"stop\"}");
 }
 
@@ -170,7 +170,7 @@ static void on_line(void *arg, struct trainer_conn *conn, const char *text, size
 		on_trouble(s, why.text);
 		return;
 	}
-	seq = journal_trainer(&s->journal, s->launch.number, line, &why);
+	seq = journal_trainer(&s->journal, s->facts.launch.number, line, &why);
 	if (seq <= 0)
 		answer_error(conn, why.text, seq == 0);
 	else
@@ -202,7 +202,7 @@ static bool may_write_step(struct shepherd *s, const json_t *line)
 void trainer_protocol_write_left_step(struct shepherd *s)
 {
 	if (s->step_left)
-		journal_trainer(&s->journal, s->launch.number, s->step_left, NULL);
+		journal_trainer(&s->journal, s->facts.launch.number, s->step_left, NULL);
 	json_decref(s->step_left);
 	s->step_left = NULL;
 }
@@ -215,7 +215,7 @@ static void on_output_step(void *arg, json_t *line, int64_t rank)
 	saves_step(s, js_int(line, "step", -1));
 	if (s->parser.steps && !may_write_step(s, line))
 		return;
-	journal_trainer(&s->journal, s->launch.number, line, NULL);
+	journal_trainer(&s->journal, s->facts.launch.number, line, NULL);
 	/* A line that we only took for a step must not end a trainer, where nobody asked for
 	 * that. */
 	if (!s->parser.steps || s->params.watch.step_ms != WATCH_AUTO)
@@ -227,17 +227,17 @@ static bool on_is_told(void *arg)
 {
 	const struct shepherd *s = arg;
 
-	return s->launch.reports;
+	return s->facts.launch.reports;
 }
 
 /* The first error line names it, or else the first rank that a signal killed: the others mostly
  * follow because of that one. */
 static void suspect(struct shepherd *s, const char *node, bool is_broken)
 {
-	if (s->launch.node[0] && (s->launch.is_node_broken || !is_broken))
+	if (s->facts.launch.node[0] && (s->facts.launch.is_node_broken || !is_broken))
 		return;
-	snprintf(s->launch.node, sizeof(s->launch.node), "%s", node);
-	s->launch.is_node_broken = is_broken;
+	snprintf(s->facts.launch.node, sizeof(s->facts.launch.node), "%s", node);
+	s->facts.launch.is_node_broken = is_broken;
 }
 
 static void on_rank_end(void *arg, const char *node, int64_t rank, int signo, int status)
@@ -262,7 +262,7 @@ static void on_output_line(void *arg, int stream, const char *node, int64_t rank
 	struct shepherd *s = arg;
 	struct heard line = { text, len, node, rank, stream == 1, clock_mono_ms() };
 
-	s->launch.is_requeue_refused |= s->params.is_script && requeue_is_refusal(text, len);
+	s->facts.launch.is_requeue_asked |= s->params.is_script && requeue_is_refusal(text, len);
 	complaints_hear(&s->complaints, &line);
 }
 
@@ -275,7 +275,7 @@ static void on_output_error(void *arg, const char *node, const char *line)
 	if (now_ms < s->error_note_ms)
 		return;
 	s->error_note_ms = now_ms + ERROR_NOTE_EVERY_MS;
-	journal_note(&s->journal, s->launch.number, "node_error", "%s: %.400s",
+	journal_note(&s->journal, s->facts.launch.number, "node_error", "%s: %.400s",
 		     node[0] ? node : s->node, line);
 }
 

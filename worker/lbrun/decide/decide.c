@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+/* decide.c - from facts to the next step, in the order in which an attempt goes through them. */
+#include "worker/lbrun/decide/decide.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "worker/lbrun/decide/judge.h"
+
+static struct next step(enum next_kind kind)
+{
+	return (struct next){ .kind = kind };
+}
+
+static struct next wait_until(int64_t at_ms)
+{
+	return (struct next){ .kind = NEXT_WAIT, .at_ms = at_ms };
+}
+
+/* Only news can change the answer. */
+static struct next wait_for_news(void)
+{
+	return wait_until(INT64_MAX);
+}
+
+static struct next step_at(enum next_kind kind, int64_t at_ms, int64_t now_ms)
+{
+	return now_ms >= at_ms ? step(kind) : wait_until(at_ms);
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static struct next clear(int signo)
+{
+	struct next next = step(NEXT_CLEAR);
+
+	next.signo = signo;
+	return next;
+}
+
+/* Again and again, until a count finds nobody. */
+static struct next clear_in_turn(const struct shepherd_facts *f, int signo, int64_t now_ms)
+{
+	int64_t due_ms = f->cleared_ms + CLEAR_EVERY_MS;
+
+	return now_ms >= due_ms ? clear(signo) : wait_until(due_ms);
+}
+
+/* --- who has the run -------------------------------------------------------------------------- */
+
+static bool is_fenced(const struct shepherd_facts *f, const struct shepherd_policy *policy)
+{
+	return f->newest_claim > policy->params->number;
+}
+
+bool shepherd_may_remember(const struct shepherd_facts *f, const struct shepherd_policy *policy)
+{
+	return !is_fenced(f, policy);
+}
+
+static struct next without_claim(const struct shepherd_facts *f,
+				 const struct shepherd_policy *policy)
+{
+	if (f->claim == CLAIM_NONE && !is_fenced(f, policy))
+		return step(NEXT_CLAIM);
+	return step(NEXT_TURN_AWAY);
+}
+
+/* --- who wants it to end ---------------------------------------------------------------------- */
+
+/* The strongest reason. A warning is a script's own affair: it gets the signal itself. */
+static enum stop_why wanted_end(const struct shepherd_facts *f,
+				const struct shepherd_policy *policy)
+{
+	if (is_fenced(f, policy))
+		return STOP_FENCED;
+	if (f->order > ORDER_RUN)
+		return STOP_ORDERED;
+	if (f->signalled)
+		return STOP_SIGNALLED;
+	return f->is_warned && !policy->params->is_script ? STOP_WARNED : STOP_NOT;
+}
+
+static struct next heed(const struct shepherd_facts *f, enum stop_why why, bool at_once)
+{
+	struct next next = step(NEXT_HEED);
+	bool is_announced = why == STOP_SIGNALLED && f->stop.why == STOP_WARNED;
+
+	next.why = why;
+	next.at_once = at_once;
+	next.is_news = (why > f->stop.why && !is_announced) ||
+		       (why == STOP_ORDERED && f->order > f->heeded);
+	return next;
+}
+
+/* What was heeded already, or is weaker, changes nothing. */
+static bool is_to_heed(const struct shepherd_facts *f, const struct shepherd_policy *policy,
+		       int64_t now_ms, struct next *out)
+{
+	enum stop_why why = wanted_end(f, policy);
+	bool at_once = why == STOP_FENCED || f->order == ORDER_KILL_NOW || f->signalled == SIGQUIT;
+	bool is_stronger = why > f->stop.why || (why == STOP_ORDERED && f->order > f->heeded);
+	bool is_sooner = at_once && f->stop.due_ms[STEP_KILL] > now_ms;
+
+	if (why == STOP_NOT || !(is_stronger || is_sooner))
+		return false;
+	*out = heed(f, why, at_once);
+	return true;
+}
+
+/* --- no trainer runs -------------------------------------------------------------------------- */
+
+static struct next give_up(enum cause cause, const char *text)
+{
+	struct next next = step(NEXT_GIVE_UP);
+
+	next.ending = (struct ending){ .cause = cause, .exit_code = -1 };
+	snprintf(next.ending.text, sizeof(next.ending.text), "%.190s", text);
+	return next;
+}
+
+static struct next give_up_as_asked(const struct shepherd_facts *f)
+{
+	struct next next = step(NEXT_GIVE_UP);
+
+	ending_without_trainer(stop_reason(f), f->stop_text, &next.ending);
+	return next;
+}
+
+/* Never from step 0 where there are checkpoints and none is whole: a person must look. */
+static struct next refuse_to_start(void)
+{
+	struct next next = give_up(CAUSE_ERROR, "");
+
+	next.ending.is_final = true;
+	return next;
+}
+
+static struct next last_look(void)
+{
+	struct next next = step(NEXT_LOOK);
+
+	next.is_last = true;
+	return next;
+}
+
+/* Here, and at last in another job. */
+static struct next search_again(const struct shepherd_facts *f)
+{
+	char text[240];
+
+	if (f->searches_lost + 1 < SEARCH_TRIES)
+		return step(NEXT_SEARCH_LOST);
+	snprintf(text, sizeof(text), "no checkpoint could be looked for: %.150s", f->trouble);
+	return give_up(CAUSE_CRASH, text);
+}
+
+static struct next after_search(const struct shepherd_facts *f)
+{
+	if (f->looking == LOOKING_FAILED)
+		return give_up(CAUSE_LAUNCH_FAIL, f->trouble);
+	if (f->found == FOUND_UNKNOWN)
+		return search_again(f);
+	if (f->found < 0)
+		return refuse_to_start();
+	if (!f->has_last_look)
+		return last_look();
+	return step(f->is_handed_over ? NEXT_LAUNCH : NEXT_HAND_OVER);
+}
+
+/* An older attempt may still be about to see our claim, and to end. */
+static bool is_older_awaited(const struct shepherd_facts *f, int64_t now_ms)
+{
+	return f->launch.number == 0 && f->older_may_live && now_ms < f->claimed_ms + OLDER_WAIT_MS;
+}
+
+static struct next without_trainer(const struct shepherd_facts *f, int64_t now_ms)
+{
+	if (f->looked_ms == INT64_MIN)
+		return step(NEXT_LOOK);
+	if (f->stop.why != STOP_NOT)
+		return give_up_as_asked(f);
+	if (f->looking == LOOKING_BUSY)
+		return wait_for_news();
+	if (f->looking != LOOKING_IDLE)
+		return after_search(f);
+	if (is_older_awaited(f, now_ms))
+		return step_at(NEXT_LOOK, f->looked_ms + OLDER_LOOK_MS, now_ms);
+	/* A trainer that is started on a full disk would mostly die of it, too. */
+	if (f->is_full && now_ms < f->room_until_ms)
+		return wait_until(earlier(f->room_until_ms, now_ms + RELAUNCH_PAUSE_MS));
+	return step_at(NEXT_SEARCH, f->relaunch_ms, now_ms);
+}
+
+/* --- a trainer runs --------------------------------------------------------------------------- */
+
+static struct next on_hang(const struct shepherd_facts *f)
+{
+	struct next next = step(NEXT_STACKS);
+
+	next.is_hang = true;
+	if (f->stacks == STACKS_BUSY)
+		return wait_for_news();
+	return f->stacks == STACKS_NONE ? next : heed(f, STOP_HUNG, false);
+}
+
+static struct next running(const struct shepherd_facts *f, int64_t now_ms)
+{
+	static const enum next_kind kinds[STEP_COUNT] = {
+		[STEP_ASK] = NEXT_ASK,
+		[STEP_TERM] = NEXT_TERM,
+		[STEP_KILL] = NEXT_KILL,
+	};
+	enum stop_step due = stopping_due(&f->stop, now_ms);
+	int64_t next_ms = earlier(stopping_next_ms(&f->stop), f->kill_again_ms);
+
+	if (due != STEP_NONE)
+		return step(kinds[due]);
+	if (now_ms >= f->kill_again_ms)
+		return clear(SIGKILL);
+	if (f->wants_save)
+		return step(NEXT_SAVE);
+	if (f->wants_stacks && f->stacks != STACKS_BUSY)
+		return step(NEXT_STACKS);
+	if (f->stop.why != STOP_NOT)
+		return wait_until(next_ms);
+	return now_ms >= f->hung_at_ms ? on_hang(f) : wait_until(earlier(next_ms, f->hung_at_ms));
+}
+
+/* --- it has ended ----------------------------------------------------------------------------- */
+
+/* Its SIGTERM was perhaps for all of the job: then it comes to us, too, and was no crash. */
+static bool may_be_told(const struct shepherd_facts *f, int64_t now_ms)
+{
+	int status = f->launch.wait_status;
+	bool is_terminated = (WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) ||
+			     (WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGTERM);
+
+	return is_terminated && f->stop.why == STOP_NOT &&
+	       now_ms < f->launch.ended_ms + OUR_TERM_MS;
+}
+
+/* A shell in front of a trainer dies of the SIGTERM that the trainer itself may still obey. */
+static bool has_grace_left(const struct shepherd_facts *f, const struct shepherd_policy *policy,
+			   int64_t now_ms)
+{
+	return f->stop.done[STEP_TERM] && !f->stop.done[STEP_KILL] &&
+	       now_ms < f->stop.due_ms[STEP_KILL] &&
+	       now_ms < f->launch.ended_ms + policy->params->kill_grace_ms;
+}
+
+static struct next ended(const struct shepherd_facts *f, const struct shepherd_policy *policy,
+			 int64_t now_ms)
+{
+	if (may_be_told(f, now_ms))
+		return wait_until(f->launch.ended_ms + OUR_TERM_MS);
+	if (f->launch.left != 0)
+		return clear_in_turn(f, has_grace_left(f, policy, now_ms) ? 0 : SIGKILL, now_ms);
+	if (!f->launch.is_drained)
+		return step(NEXT_DRAIN);
+	/* the order that ended it may have become visible only now */
+	return f->has_last_look ? launch_judge(f, policy, now_ms) : last_look();
+}
+
+static struct next with_trainer(const struct shepherd_facts *f,
+				const struct shepherd_policy *policy, int64_t now_ms)
+{
+	if (f->launch.has_checkpoint && f->launch.has_come_further && !f->launch.is_trusted)
+		return step(NEXT_TRUST);
+	return f->launch.has_ended ? ended(f, policy, now_ms) : running(f, now_ms);
+}
+
+/* --- the end of the attempt ------------------------------------------------------------------- */
+
+/* Who asks lbrun to end will not wait for a full disk; who does not, may. */
+static int64_t deadline_ms(const struct shepherd_facts *f, const struct shepherd_policy *policy)
+{
+	bool is_asked = f->stop.why != STOP_NOT || wanted_end(f, policy) != STOP_NOT;
+
+	return f->closed_ms + (is_asked ? LAST_WORDS_MS : OWN_END_MS);
+}
+
+static struct next close_down(const struct shepherd_facts *f, const struct shepherd_policy *policy,
+			      int64_t now_ms)
+{
+	int64_t until_ms = deadline_ms(f, policy), try_ms = f->tried_ms + TRY_EVERY_MS;
+
+	if (f->launch.left != 0)
+		return clear_in_turn(f, SIGKILL, now_ms);
+	if (!f->is_closed)
+		return step(NEXT_CLOSE);
+	if (f->is_unwritten && now_ms < until_ms)
+		return step_at(NEXT_SYNC, earlier(try_ms, until_ms), now_ms);
+	if (f->is_recorded || (f->has_tried && now_ms >= until_ms))
+		return step(NEXT_LEAVE);
+	return f->has_tried ? step_at(NEXT_RECORD, earlier(try_ms, until_ms), now_ms)
+			    : step(NEXT_RECORD);
+}
+
+/* ---------------------------------------------------------------------------------------------- */
+
+struct next shepherd_decide(const struct shepherd_facts *f, const struct shepherd_policy *policy,
+			    int64_t now_ms)
+{
+	struct next next;
+
+	if (f->claim != CLAIM_OURS)
+		return without_claim(f, policy);
+	if (f->is_over)
+		return close_down(f, policy, now_ms);
+	if (is_to_heed(f, policy, now_ms, &next))
+		return next;
+	if (f->launch.is_open)
+		return with_trainer(f, policy, now_ms);
+	return without_trainer(f, now_ms);
+}
+
+const char *next_name(enum next_kind kind)
+{
+	static const char *const names[NEXT_COUNT] = {
+		[NEXT_WAIT] = "wait",
+		[NEXT_TURN_AWAY] = "turn_away",
+		[NEXT_CLAIM] = "claim",
+		[NEXT_LOOK] = "look",
+		[NEXT_HEED] = "heed",
+		[NEXT_SEARCH] = "search",
+		[NEXT_SEARCH_LOST] = "search_lost",
+		[NEXT_HAND_OVER] = "hand_over",
+		[NEXT_LAUNCH] = "launch",
+		[NEXT_TRUST] = "trust",
+		[NEXT_SAVE] = "save",
+		[NEXT_STACKS] = "stacks",
+		[NEXT_ASK] = "ask",
+		[NEXT_TERM] = "term",
+		[NEXT_KILL] = "kill",
+		[NEXT_CLEAR] = "clear",
+		[NEXT_DRAIN] = "drain",
+		[NEXT_FINISH] = "finish",
+		[NEXT_GIVE_UP] = "give_up",
+		[NEXT_CLOSE] = "close",
+		[NEXT_SYNC] = "sync",
+		[NEXT_RECORD] = "record",
+		[NEXT_LEAVE] = "leave",
+	};
+
+	return names[kind];
+}

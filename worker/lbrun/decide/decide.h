@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* decide/ - the heart of lbrun, pure: from what is known to the next step, and nothing else.
+ *
+ * decide.h - what is the next step of this attempt?
+ *
+ *   shepherd_decide(facts, policy, now) → one step
+ *
+ * Pure: no I/O, no clock, no allocation. The shell (worker/lbrun/shepherd) writes what it hears into
+ * the facts, asks, has the step noted, takes it, and asks again until the answer is NEXT_WAIT. The
+ * simulator's lbrun (tests/sim/lbrun_model.c) is another shell around the same functions.
+ *
+ *   CLAIM ─▶ LOOK ─▶ SEARCH ─▶ LOOK ─▶ HAND_OVER ─▶ LAUNCH
+ *                      ▲                               │
+ *                      └── FINISH ◀── LOOK ◀── DRAIN ◀── CLEAR
+ *                            └─▶ CLOSE ─▶ SYNC ─▶ RECORD ─▶ LEAVE
+ *
+ * The order is the promise: nothing is started before the claim is ours, the older attempts are over
+ * and a last look at orders and newer claims was taken; nothing is started again before the last
+ * process of the launch before is dead; exit.json comes last of all. */
+#ifndef LBRUN_DECIDE_DECIDE_H
+#define LBRUN_DECIDE_DECIDE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/checkpoint/handed.h"
+#include "common/run/attempt.h"
+#include "worker/lbrun/end/ending.h"
+#include "worker/lbrun/end/stopping.h"
+
+enum {
+	OLDER_WAIT_MS = 5 * 1000, /* an older lbrun looks for newer claims every 2 s */
+	OLDER_LOOK_MS = 100,
+	OUR_TERM_MS = 1000,  /* Slurm's SIGTERM to a whole job may reach us so long after others */
+	CLEAR_EVERY_MS = 10, /* between two passes over what is left */
+	SRUN_KILL_MS = 3000, /* for srun to kill its step, on all nodes */
+	RELAUNCH_PAUSE_MS = 1000,
+	SEARCH_TRIES = 3,
+	ROOM_WAIT_MS = 60 * 1000, /* for a disk that is full, before another launch */
+	FULL_DISK_MS = 60 * 1000, /* so long a failed write may be why a trainer died */
+	SOON_MS = 10 * 60 *
+		  1000, /* of a trainer that tells no steps: a failure this early is the start's */
+	TRY_EVERY_MS = 200,          /* to write what is still to be written at the end */
+	LAST_WORDS_MS = 10 * 1000,   /* a full disk delays our end by this much at most, … */
+	OWN_END_MS = 10 * 60 * 1000, /* … or by this where nobody has asked us to end */
+};
+
+enum claim_state { CLAIM_NONE, CLAIM_OURS, CLAIM_TAKEN, CLAIM_FAILED };
+enum looking { LOOKING_IDLE, LOOKING_BUSY, LOOKING_DONE, LOOKING_FAILED }; /* for a checkpoint */
+enum {
+	FOUND_UNKNOWN = -2
+}; /* the search died, or could not look: that says nothing of what is there */
+enum stacks_state { STACKS_NONE, STACKS_BUSY, STACKS_DONE };
+
+/* What does not change while the attempt lives. */
+struct shepherd_policy {
+	const struct attempt_params *params; /* borrowed */
+	bool is_srun;                        /* the trainer is started by srun */
+	bool in_slurm;                       /* another job could get other nodes */
+	bool finds_own;                      /* the trainer finds its own checkpoints */
+};
+
+/* One start of the trainer. */
+struct launch {
+	int64_t number;    /* 0 = none yet */
+	bool is_open;      /* started, its end not recorded yet */
+	bool cannot_start; /* there is nothing to run: why is in `trouble` */
+	pid_t pid;
+	bool has_ended;  /* its first process */
+	int left;        /* descendants at the last count; -1 = not counted since that end */
+	bool is_drained; /* all that it said was heard */
+	int64_t begun_ms, ended_ms; /* monotonic; ended_ms 0 = it has not */
+	int wait_status;
+	bool said_stopped, said_diverged; /* its bye */
+	bool reports;                     /* it, or a launch before it, spoke through LB_SOCKET */
+	bool is_first;                    /* of the whole run */
+	bool has_checkpoint;              /* it was started from one, … */
+	int64_t from_step;                /* … of this step; -1 = it tells none */
+	int64_t step_to_beat; /* newest valid checkpoint at its start, suspects too: what is
+					   beyond is progress; -1 = none */
+	int64_t step_saved;   /* newest valid checkpoint since; -1 = none */
+	bool has_saved;       /* one beyond step_to_beat, or a new one that tells no step */
+	int64_t first_told,
+		step_told;     /* steps that the trainer told: the first, the newest; -1 = none */
+	bool has_come_further; /* than the checkpoint it was started from */
+	bool is_trusted;       /* and that was noted */
+	bool is_requeue_asked; /* its script asked Slurm to requeue the job */
+	int64_t ooms_at_start,
+		ooms; /* processes that the kernel killed for memory so far; -1 = not known */
+	int64_t peak_mb, limit_mb; /* its largest process, what the job may take; 0 = not known */
+	const struct rank_end *rank_end;   /* whose end ended the launcher; NULL = nobody's */
+	const struct complaint *complaint; /* what it said of its end; NULL = nothing */
+	char node[65];       /* where its end began, as far as we know; "" = nobody knows */
+	bool is_node_broken; /* a line told of errors of that node */
+};
+
+struct shepherd_facts {
+	/* who has the run */
+	enum claim_state claim;
+	int64_t claimed_ms;
+	int64_t newest_claim; /* number of the newest attempt that has one, as of the last look */
+	bool older_may_live;  /* an attempt before this one that is not known to be over */
+	int64_t looked_ms;    /* INT64_MIN = never */
+
+	/* who wants it to end, and what else people want */
+	enum run_order order; /* the strongest seen, ORDER_STOP at least; ORDER_RUN = none */
+	bool is_warned;       /* the time limit is near */
+	int signalled;        /* SIGTERM, SIGINT or, to end all at once, SIGQUIT; 0 = none */
+	bool wants_save, wants_stacks;
+	const char *stop_text; /* of the reason that counts, for people; borrowed */
+
+	/* the search for a checkpoint */
+	enum looking looking;
+	int found; /* 1, 0 = there is none to start from, -1 = none that may be used, FOUND_UNKNOWN */
+	int64_t found_step, newest_step; /* of the one found, and of all valid ones; -1 = none */
+	const struct handed *handed;     /* what came of earlier ones; borrowed */
+
+	/* the trainer */
+	struct launch launch;     /* the newest */
+	bool listens;             /* some trainer reads our socket */
+	int64_t hung_at_ms;       /* silent for too long from then on; INT64_MAX = never */
+	enum stacks_state stacks; /* of this silence */
+	const char *trouble;      /* why it cannot be searched or started; borrowed */
+
+	/* the disk */
+	bool is_full;      /* it takes nothing at present */
+	int64_t full_ms;   /* when it last took nothing; INT64_MIN = never */
+	bool is_unwritten; /* lines wait for it */
+	bool is_recorded;  /* exit.json is there */
+
+	/* what was decided: written by shepherd_note */
+	struct stopping stop;
+	enum run_order heeded; /* the order that counts */
+	bool has_last_look;    /* since the search, or since the trainer's end */
+	int searches_lost;     /* in a row */
+	bool is_handed_over;   /* the checkpoint, for the launch to come */
+	bool is_first_launch;  /* that launch is the first of the run */
+	int64_t kill_again_ms, cleared_ms;
+	int64_t failures;     /* launches in a row without progress */
+	bool has_progressed;  /* some launch of this attempt did */
+	char node_before[65]; /* launch.node of the launch before; "" = none */
+	int64_t relaunch_ms,
+		room_until_ms;     /* the end of the pause, and of waiting for a full disk */
+	bool is_over;              /* there will be no further launch: */
+	struct ending ending;      /* of the newest launch, and at last of the attempt */
+	bool is_closed, has_tried; /* the attempt; and to record its end */
+	int64_t closed_ms, tried_ms;
+};
+
+enum next_kind {
+	NEXT_WAIT,      /* nothing to do before `at_ms` or the next news */
+	NEXT_TURN_AWAY, /* the attempt, or the run, is another's: touch nothing */
+	NEXT_CLAIM,
+	NEXT_LOOK, /* at claims, orders and switches; the last time before `is_last` */
+	NEXT_HEED, /* somebody wants the end: `why` */
+	NEXT_SEARCH,
+	NEXT_SEARCH_LOST, /* it said nothing: it is made again */
+	NEXT_HAND_OVER,   /* write down what the trainer will be started from */
+	NEXT_LAUNCH,
+	NEXT_TRUST,  /* the checkpoint was good: the trainer got beyond it */
+	NEXT_SAVE,   /* ask the trainer for a checkpoint */
+	NEXT_STACKS, /* write down where it is; `is_hang`: because it hangs */
+	NEXT_ASK,
+	NEXT_TERM,
+	NEXT_KILL,    /* the trainer is to end: ever more firmly */
+	NEXT_CLEAR,   /* `signo` to every descendant, and count them */
+	NEXT_DRAIN,   /* hear the last of what it said */
+	NEXT_FINISH,  /* record the end of the launch: facts.ending */
+	NEXT_GIVE_UP, /* no trainer runs, and none will: facts.ending */
+	NEXT_CLOSE,   /* the last line of the spool */
+	NEXT_SYNC,    /* write what waits */
+	NEXT_RECORD,  /* exit.json */
+	NEXT_LEAVE,   /* the process ends */
+	NEXT_COUNT
+};
+
+struct next {
+	enum next_kind kind;
+	int64_t at_ms;
+	bool is_last;
+	enum stop_why why;
+	bool at_once, is_news; /* HEED: without grace; people have not read this reason yet */
+	bool is_hang;
+	int signo;
+	/* FINISH: did the launch get anywhere, and does it count against those that may not; the
+	 * checkpoint is to blame; the newest ones are, for the training diverged; there is another launch */
+	bool made_progress, counts, blames, rolls_back, goes_on;
+	struct ending ending; /* FINISH, GIVE_UP */
+};
+
+/* As the attempt begins. */
+void shepherd_begin(struct shepherd_facts *f, const struct shepherd_policy *policy);
+
+struct next shepherd_decide(const struct shepherd_facts *f, const struct shepherd_policy *policy,
+			    int64_t now_ms);
+/* What follows from a step for the facts; before it is taken. */
+void shepherd_note(struct shepherd_facts *f, const struct shepherd_policy *policy,
+		   const struct next *next, int64_t now_ms);
+
+/* May what is known of checkpoints be written down? Once a newer attempt has the run it knows better. */
+bool shepherd_may_remember(const struct shepherd_facts *f, const struct shepherd_policy *policy);
+
+/* Its first process has ended. */
+void launch_ended(struct launch *l, int wait_status, int64_t now_ms);
+/* The trainer told this step. */
+void launch_told_step(struct launch *l, int64_t step);
+/* A whole checkpoint of this step (-1 = it tells none) is there since. True: it is progress. */
+bool launch_saved(struct launch *l, int64_t step);
+
+const char *next_name(enum next_kind kind);
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: MIT */
+/* judge.c - why a launch ended, whether it got anywhere, and whose fault that is: its own, its
+ * checkpoint's, the disk's or the node's. */
+#include "worker/lbrun/decide/judge.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+enum stop_why stop_reason(const struct shepherd_facts *f)
+{
+	return f->stop.why == STOP_SIGNALLED && f->is_warned ? STOP_WARNED : f->stop.why;
+}
+
+/* --- why it ended ----------------------------------------------------------------------------- */
+
+static void cannot_start(const struct shepherd_facts *f, struct ending *out)
+{
+	*out = (struct ending){ .cause = CAUSE_LAUNCH_FAIL, .exit_code = -1 };
+	snprintf(out->text, sizeof(out->text), "%.190s", f->trouble);
+}
+
+static void decide_ending(const struct shepherd_facts *f, struct ending *out)
+{
+	const struct launch *l = &f->launch;
+	struct launch_facts facts = {
+		.wait_status = l->wait_status,
+		.said_stopped = l->said_stopped,
+		.oom = l->ooms_at_start >= 0 && l->ooms > l->ooms_at_start,
+		.requeue_asked = l->is_requeue_asked,
+		.warned = f->is_warned,
+		.peak_mb = l->peak_mb,
+		.limit_mb = l->limit_mb,
+		.stop = stop_reason(f),
+		.stop_text = f->stop_text,
+		.rank_end = l->rank_end,
+		.complaint = l->complaint,
+	};
+
+	ending_decide(&facts, out);
+	if (l->said_diverged && out->cause == CAUSE_ERROR)
+		out->cause = CAUSE_DIVERGED;
+}
+
+/* --- did it get anywhere? --------------------------------------------------------------------- */
+
+/* A trainer that finds its own checkpoints has shown it by going on where it was. */
+static bool has_gone_on(const struct shepherd_facts *f, const struct shepherd_policy *policy)
+{
+	const struct launch *l = &f->launch;
+	bool finds_own = policy->finds_own || !f->handed->has_had;
+
+	return finds_own && !l->is_first && l->first_told > f->handed->first_told &&
+	       l->step_told > f->handed->best_told;
+}
+
+/* What could not write, as we could not, is not to blame for its end. */
+static bool may_be_disk(const struct shepherd_facts *f, int64_t now_ms)
+{
+	int64_t age_ms = now_ms - f->launch.begun_ms;
+	int64_t span_ms = age_ms < FULL_DISK_MS ? age_ms : FULL_DISK_MS;
+
+	return f->is_full || (f->full_ms != INT64_MIN && now_ms - f->full_ms <= span_ms);
+}
+
+/* --- is the checkpoint to blame? -------------------------------------------------------------- */
+
+static bool is_own_failure(enum cause cause)
+{
+	return cause == CAUSE_ERROR || cause == CAUSE_CRASH || cause == CAUSE_OOM ||
+	       cause == CAUSE_HANG;
+}
+
+/* Of a trainer that tells no steps nobody knows how far it came: only a short life counts. */
+static bool is_early(const struct shepherd_facts *f, int64_t now_ms)
+{
+	return f->handed->has_steps || now_ms - f->launch.begun_ms < SOON_MS;
+}
+
+static bool is_to_blame(const struct shepherd_facts *f, const struct next *end, int64_t now_ms)
+{
+	const struct launch *l = &f->launch;
+
+	return l->has_checkpoint && !l->has_come_further && !end->made_progress && end->counts &&
+	       is_own_failure(end->ending.cause) && is_early(f, now_ms);
+}
+
+/* --- another launch in place? ----------------------------------------------------------------- */
+
+/* An srun that was killed may leave ranks on other nodes, which only the end of the job clears: two
+ * live trainers must never be. */
+static bool may_have_left_ranks(const struct shepherd_facts *f,
+				const struct shepherd_policy *policy)
+{
+	return policy->is_srun && WIFSIGNALED(f->launch.wait_status);
+}
+
+/* A node that broke the trainer, or ended two launches in a row, would do so again: another job can
+ * keep away from it, a launch in place cannot. */
+static bool is_allocation_healthy(const struct shepherd_facts *f,
+				  const struct shepherd_policy *policy)
+{
+	const struct launch *l = &f->launch;
+	bool is_again = l->node[0] && strcmp(l->node, f->node_before) == 0;
+
+	return !policy->in_slurm || !(l->is_node_broken || is_again);
+}
+
+static bool may_go_on(const struct shepherd_facts *f, const struct shepherd_policy *policy,
+		      const struct next *end)
+{
+	int64_t failures = end->made_progress ? 0 : f->failures + end->counts;
+	/* a hang was the launch's, not the attempt's */
+	bool is_wanted = f->stop.why == STOP_NOT || f->stop.why == STOP_HUNG;
+
+	return is_wanted && is_allocation_healthy(f, policy) && !may_have_left_ranks(f, policy) &&
+	       ending_may_relaunch(&end->ending, policy->params, failures,
+				   f->has_progressed || end->made_progress);
+}
+
+struct next launch_judge(const struct shepherd_facts *f, const struct shepherd_policy *policy,
+			 int64_t now_ms)
+{
+	struct next end = { .kind = NEXT_FINISH, .counts = true };
+	bool may_roll_back;
+
+	if (f->launch.cannot_start) {
+		cannot_start(f, &end.ending);
+		return end;
+	}
+	decide_ending(f, &end.ending);
+	end.made_progress = f->launch.has_saved || has_gone_on(f, policy);
+	end.counts = !may_be_disk(f, now_ms);
+	end.blames = is_to_blame(f, &end, now_ms);
+	may_roll_back = end.ending.cause == CAUSE_DIVERGED && policy->params->rollback > 0;
+	end.rolls_back = may_roll_back && !f->handed->has_rolled_back;
+	end.ending.is_final |= may_roll_back && !end.rolls_back;
+	end.goes_on = may_go_on(f, policy, &end);
+	return end;
+}

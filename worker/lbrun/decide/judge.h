@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* judge.h - what the end of a launch amounts to, and whether there is another one in place. Pure. */
+#ifndef LBRUN_DECIDE_JUDGE_H
+#define LBRUN_DECIDE_JUDGE_H
+
+#include "worker/lbrun/decide/decide.h"
+
+/* The step NEXT_FINISH of the launch that has ended. */
+struct next launch_judge(const struct shepherd_facts *f, const struct shepherd_policy *policy,
+			 int64_t now_ms);
+
+/* Why it shall end, with the scheduler's SIGTERM at an announced time limit told as the warning. */
+enum stop_why stop_reason(const struct shepherd_facts *f);
+
+#endif
