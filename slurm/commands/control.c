@@ -63,7 +63,8 @@ static void confirm(const json_t *request, struct answer *a,
 
 static bool is_held_still(const struct seen *job)
 {
-	return is_waiting(job) && job->row.is_held;
+	return is_waiting(job) &&
+	       (job->row.reason == SR_HELD_USER || job->row.reason == SR_HELD_ADMIN);
 }
 
 void op_release(const json_t *request, struct answer *a)

@@ -4,9 +4,44 @@
 #include <string.h>
 
 #include "common/base/json.h"
+#include "common/base/mem.h"
+#include "slurm/commands/excluded.h"
 #include "slurm/commands/look.h"
 #include "slurm/commands/operations.h"
 #include "slurm/commands/words.h"
+#include "slurm/job_result.h"
+
+/* How often each job had been restarted, by the last poll. */
+static struct restarts {
+	uint32_t job_id;
+	int64_t count;
+} * known;
+static size_t known_count;
+
+static void remember(const struct look *look)
+{
+	free(known);
+	known = xcalloc(look->count + 1, sizeof(*known));
+	known_count = look->count;
+	for (size_t i = 0; i < look->count; i++) {
+		const struct seen *job = &look->jobs[i];
+		bool is_requeued = job->is_ending && (job->row.state & SJ_MASK) == SJ_PENDING;
+
+		known[i] = (struct restarts){ job->job_id, job->row.restarts - is_requeued };
+	}
+}
+
+/* A job that is COMPLETING because it was sent back into the queue waits there, as soon as its nodes
+ * are free, and perhaps not until the next poll. */
+static void tell_requeued(struct seen *job)
+{
+	for (size_t i = 0; job->is_ending && i < known_count; i++) {
+		if (known[i].job_id == job->job_id && known[i].count < job->row.restarts) {
+			job->row.state = SJ_PENDING;
+			job->row.start_time = 0;
+		}
+	}
+}
 
 void op_poll(const json_t *request, struct answer *a)
 {
@@ -19,6 +54,10 @@ void op_poll(const json_t *request, struct answer *a)
 		return;
 	}
 	rows = json_array();
+	for (size_t i = 0; i < look.count; i++)
+		tell_requeued(&look.jobs[i]);
+	remember(&look);
+	excluded_tell(&look);
 	for (size_t i = 0; i < look.count; i++) {
 		const struct seen *job = &look.jobs[i];
 		char text[WIRE_ROW_BYTES];
