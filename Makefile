@@ -13,6 +13,7 @@
 #   make check-text [DOCUMENTS=N TOKENIZERS=DIR]   tokens beside those of the libraries of others
 #   make check-headers                         lbd-slurm against the headers of other releases of Slurm
 #   make check-layouts [KILLS=50]              checkpoints of the real libraries, killed while saving
+#   make check-launchers [MPIRUN=…]            a rank's own end behind the real torchrun and mpirun
 #   make gpu-check | gpu-bench                 what needs a GPU: agreement, and speed against PyTorch
 #   make [CUDA=0|1|auto] [CUDA_HOME=dir]       the CUDA backend; auto: where nvcc is found
 #   make fuzz [SECONDS=60] [RUNS=10000000]    whatever reads what strangers wrote

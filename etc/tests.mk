@@ -124,6 +124,9 @@ check-headers: $(B)/gen/queries.h $(B)/gen/words.h
 			$(CC) $(filter-out -MMD -MP,$(CPPFLAGS)) $(CFLAGS) -isystem $$headers/usr/include \
 				-fsyntax-only $$file || exit 1; done; \
 		echo "lbd-slurm compiles against Slurm $$version ($$suite)"; done
+# Their own ends told by the real torchrun and mpirun (MPIRUN=…).
+check-launchers: $(BINARIES) $(B)/tests/json $(ML_PYTHON)
+	B=$(abspath $(B)) TORCHRUN=$(abspath $(dir $(ML_PYTHON)))/torchrun sh tests/launchers/real.sh
 check-layers: all
 	B=$(B) sh tests/layers.sh
 

@@ -99,6 +99,24 @@ like "$err" "reading $LB_HOME/runs/mine/checkpoints/step-00000006" "with its new
 exits 0 "eval takes the run's name, too" lbworker eval mine "$T/there/mine.tokens" --samples 1
 exits 2 "a run that is not there" lbworker eval mien "$T/there/mine.tokens"
 like "$err" "mien: no such folder, and no run of that name in $LB_HOME" "is said"
+
+# A sweep as the README shows it, and the ways to look into it that it names.
+mkdir "$T/mine" "$T/bin"
+printf '#!/bin/sh\nexec python3 "$@"\n' >"$T/bin/python" && chmod +x "$T/bin/python"
+echo 'import sys; print("step 1/1 loss 2.5"); print("lr is", sys.argv[2]); print("ValueError: no", file=sys.stderr)' \
+	>"$T/mine/train.py"
+sed -n 's/^    \(lbctl submit --name scan .*\)/\1/p' "$src/README.md" >"$T/mine/sweep.sh"
+is "$(wc -l <"$T/mine/sweep.sh")" 1 "the README has one sweep"
+exits 0 "it works as it is written" env PATH="$T/bin:$PATH" sh -e -c 'cd "$0" && . ./sweep.sh' "$T/mine"
+for run in $(printf '%s\n' "$out" | grep -o 'scan-[^ ]*'); do run_reaches "$run" completed 30; done
+is "$(lbctl ls 'scan-*' --json | json '#')" 2 "two runs"
+like "$(lbctl compare scan)" '1e-3|3e-4' "compare shows what differs"
+run=$(lbctl ls 'scan-*' --json | json 0.name)
+like "$(lbctl logs "$run" -n 20)" 'lr is (1e-3|3e-4)' "logs -n 20"
+like "$(lbctl logs "$run" --grep loss)" 'loss 2.5' "--grep loss"
+like "$(lbctl logs "$run" --err)" 'ValueError: no' "--err"
+exits 2 "notify test where nothing is set" lbctl notify test
+like "$err" 'notify' "says what to set"
 lbctl submit "$T/there/etc/train/demo.toml" --name none --set training.dataset_path=/no/such.tokens >/dev/null
 run_reaches none failed 30
 is "$(lbctl events none | grep -c ' launch  *launch ')" 1 "data that are missing are missing once"

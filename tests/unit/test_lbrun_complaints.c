@@ -82,6 +82,8 @@ static const struct {
 	{"usage: train.py [-h]\ntrain.py: error: unrecognized arguments: --lrr 3\n", "train.py: error: unrecognized arguments: --lrr 3", NULL},
 	{"./train: error while loading shared libraries: libx.so: cannot open shared object file\n",
 	 "./train: error while loading shared libraries: libx.so: cannot open shared object file", "environment"},
+	{"mca: unable to open mca_x: libnl-3.so: cannot open shared object file: No such file (ignored)\n"
+	 "ValueError: bad shard\n", "ValueError: bad shard", NULL},
 	{"train: cannot open the corpus\n", "train: cannot open the corpus", NULL},
 	{"first: all is well\nlast words\n", "last words", NULL},
 	/* the first error, not what follows from it; no bars, warnings and counts */

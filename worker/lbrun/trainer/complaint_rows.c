@@ -40,7 +40,7 @@ const struct complaint_row complaint_rows[] = {
 	 "too many files are open: raise ulimit -n, or use fewer DataLoader workers"},
 	{"GLIBC(?:XX)?_[\\d.]+'? not found", KNOWN, "it was built for a newer system than the node's"},
 	{"ModuleNotFoundError: |ImportError: |error while loading shared libraries|"
-	 "cannot open shared object file", KNOWN,
+	 "cannot open shared object file(?!.*\\(ignored\\))", KNOWN,
 	 "it is not in the job's environment: activate that before lbctl submit, or put it into the command"},
 	{"command not found$|^[^ ]+: (?:line )?\\d+: .*not found$|exec.*: No such file or directory", KNOWN,
 	 "there is no such program in the job's PATH"},
