@@ -11,15 +11,19 @@
 #include <unistd.h>
 #include <sqlite3.h>
 
+#include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "tests/sim/handler_taps.h"
 #include "tests/sim/ledger_taps.h"
 #include "tests/sim/sim.h"
 
 enum { RESTART_MIN_MS = 500, STUCK_TURNS = 20000, SURVIVORS = 8 };
 
-int run_index(const char *name)
+int run_index(const char *path)
 {
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
 	return 10 * (name[1] - '0') + name[2] - '0';
 }
 
@@ -354,6 +358,13 @@ void daemon_start(struct sim *sim)
 	d->engine = engine_create(d->ledger, sim->is_local ? NULL : &sim->slurm.base,
 				  sim->is_local ? &sim->slurm.base : NULL, &d->world, &d->times);
 	engine_on_news(d->engine, on_news, sim);
+	d->lbd = (struct lbd){
+		.ledger = d->ledger,
+		.engine = d->engine,
+		.slurm = sim->is_local ? NULL : &sim->slurm.base,
+		.local = sim->is_local ? &sim->slurm.base : NULL,
+		.config = { .home = d->folder, .runs_folder = d->folder },
+	};
 	engine_remember_nodes(d->engine, &node_rules);
 	sim_fact(sim, FACT_DAEMON_UP, -1, 0, 0, 0);
 	if (engine_load(d->engine, &err) < 0) {
@@ -381,7 +392,6 @@ static void open_ledger(struct daemon_model *d)
 		abort();
 	}
 	unlink(path);
-	rmdir(d->folder);
 	free(path);
 }
 
@@ -405,6 +415,7 @@ void daemon_init(struct sim *sim)
 	};
 	open_ledger(d);
 	ledger_taps_open(sim);
+	handler_taps_open(sim);
 }
 
 void daemon_fini(struct sim *sim)
@@ -415,4 +426,6 @@ void daemon_fini(struct sim *sim)
 	ledger_close(d->ledger);
 	history_fini(&d->pending);
 	ledger_taps_close();
+	handler_taps_close();
+	folder_remove(d->folder, NULL);
 }

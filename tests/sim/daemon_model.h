@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/base/lbd.h"
 #include "daemon/engine/engine.h"
 #include "tests/sim/history.h"
 
@@ -19,6 +20,7 @@ struct sim;
 struct daemon_model {
 	struct ledger *ledger;
 	struct engine *engine; /* NULL: lbd is not there */
+	struct lbd lbd;        /* as the handlers know it */
 	struct world world;
 	struct poll_times times;
 	struct run_spec *specs;
@@ -31,7 +33,7 @@ struct daemon_model {
 	bool has_written;
 	int64_t turn_count, turns_now; /* at all; at this very moment */
 	int64_t down_ms, down_since_ms;
-	char folder[64]; /* where SQLite thinks its file is */
+	char folder[64]; /* runs/, with the spec of each; SQLite thinks that its file is here */
 };
 
 void daemon_init(struct sim *sim);
@@ -45,8 +47,8 @@ void daemon_settle(struct sim *sim);
 /* A point at which lbd may die. true: it is dead, and nothing may get out any more. */
 bool daemon_dies_here(struct sim *sim);
 int64_t daemon_wall_ms(const struct sim *sim);
-/* The run's number, from its name ("r07"). */
-int run_index(const char *name);
+/* The run's number, from its name ("r07") or folder. */
+int run_index(const char *path);
 /* "n3,n17" as bits 3 and 17. */
 uint64_t node_bits(const char *names);
 

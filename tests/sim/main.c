@@ -3,7 +3,7 @@
  *
  *	sim --seeds N [--first K] [--jobs J]	worlds K … K+N-1, in J processes
  *	sim --seed K				one world, its broken promises in full
- *	sim --control NAME --seeds N	(sim.h: enum control)
+ *	sim --control NAME --seeds N	(sim.h: enum negative_control)
  *						a test of the test: some world must show the damage */
 #include <getopt.h>
 #include <sqlite3.h>
@@ -28,15 +28,15 @@ static const char *const control_names[CONTROL_COUNT] = {
 
 struct options {
 	int64_t seeds, first, jobs;
-	enum control control;
+	enum negative_control control;
 	bool is_verbose;
 };
 
-static enum control control_from_name(const char *name)
+static enum negative_control control_from_name(const char *name)
 {
 	for (int i = 0; i < CONTROL_COUNT; i++)
 		if (strcmp(control_names[i], name) == 0)
-			return (enum control)i;
+			return (enum negative_control)i;
 	fprintf(stderr, "sim: %s: no such control\n", name);
 	exit(2);
 }

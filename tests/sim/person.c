@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* person.c - people submit, kill and restart runs, with the same steps as lbd's handlers; while lbd
- * is not there they try again. */
+/* person.c - people submit, kill, hold, save and restart runs: each a request to lbd's own handlers.
+ * While lbd is not there they try again. */
 #include <stdio.h>
 
+#include "tests/sim/handler_taps.h"
 #include "tests/sim/sim.h"
 
 enum { TRY_AGAIN_MS = 30 * SECOND };
-
-static const char *const by = "ann";
 
 static void name_of(int run, char out[16])
 {
@@ -23,30 +22,13 @@ static bool is_in_ledger(struct sim *sim, const char *name)
 	return ledger_run_find(sim->daemon.ledger, name, &row, NULL) == 0;
 }
 
-/* As the handler of "submit". */
-static bool insert(struct sim *sim, const char *name)
+static bool submit(struct sim *sim, const char *name)
 {
-	struct ledger *l = sim->daemon.ledger;
-	struct ledger_run row = {
-		.name = name,
-		.owner = by,
-		.scheduler = sim->is_local ? "local" : "slurm",
-		.dir = name,
-		.text = "",
-		.wanted_by = "",
-		.wanted_reason = "",
-		.step = -1,
-		.target_step = -1,
-		.created_ms = daemon_wall_ms(sim),
-	};
-	struct err err = { 0 };
-	int64_t id;
+	json_t *toml = json_sprintf("[run]\nname = \"%s\"\nscheduler = \"%s\"\n"
+				    "workdir = \"/\"\ncommand = [\"true\"]\n",
+				    name, sim->is_local ? "local" : "slurm");
 
-	if (ledger_run_insert(l, &row, &id, NULL) == 0 &&
-	    engine_adopt(sim->daemon.engine, name, NULL) == 0)
-		return engine_settle(sim->daemon.engine, &err) == 0;
-	ledger_rollback(l);
-	return false;
+	return handler_ask(sim, VERB_SUBMIT, json_pack("{s:o}", "toml", toml));
 }
 
 static void on_submit(struct sim *sim, void *arg, uint64_t stamp)
@@ -57,7 +39,7 @@ static void on_submit(struct sim *sim, void *arg, uint64_t stamp)
 
 	name_of(run, name);
 	/* It may have been accepted by an lbd that died before it could say so. */
-	done = sim->daemon.engine && (is_in_ledger(sim, name) || insert(sim, name)) &&
+	done = sim->daemon.engine && (is_in_ledger(sim, name) || submit(sim, name)) &&
 	       !sim->daemon.is_dead;
 	daemon_settle(sim);
 	if (!done) {
@@ -71,16 +53,15 @@ static void on_submit(struct sim *sim, void *arg, uint64_t stamp)
 
 /* --- kill and restart ------------------------------------------------------------------------- */
 
-/* As the handlers of "kill", "hold" and "release". */
-static bool give_order(struct sim *sim, const char *name, const struct ledger_run *row,
-		       enum run_order order)
+static bool give_order(struct sim *sim, const char *name, enum run_order order)
 {
-	struct ledger *l = sim->daemon.ledger;
+	static const enum verb verbs[] = {
+		[ORDER_RUN] = VERB_RELEASE, [ORDER_HOLD] = VERB_HOLD,     [ORDER_STOP] = VERB_STOP,
+		[ORDER_KILL] = VERB_KILL,   [ORDER_KILL_NOW] = VERB_KILL,
+	};
 
-	if (ledger_run_set_wanted(l, row->id, order, by, "", daemon_wall_ms(sim), NULL) < 0)
-		return false;
-	engine_order(sim->daemon.engine, name, order, by, "");
-	return ledger_commit(l, NULL) == 0;
+	return handler_ask(sim, verbs[order],
+			   json_pack("{s:s, s:b}", "run", name, "now", order == ORDER_KILL_NOW));
 }
 
 /* A file that lbd sees when it looks, at once or when it is there again; only that of a hold does
@@ -115,39 +96,6 @@ static enum run_order some_order(struct sim *sim, enum run_order wanted)
 	return orders[rng_range(&sim->rng, 0, 4)];
 }
 
-/* As the handler of "save": a file in the folder of the newest attempt. */
-static void save(struct sim *sim, int run, const struct ledger_run *row)
-{
-	struct ledger_attempt attempt;
-	struct folder *folder;
-
-	if (row->state != RUN_RUNNING ||
-	    ledger_attempt_newest(sim->daemon.ledger, row->id, &attempt, NULL) < 0)
-		return;
-	folder = disk_folder(&sim->disk, run, attempt.number);
-	if (folder == NULL)
-		return;
-	sim_fact(sim, FACT_SAVE_ASKED, run, attempt.number, 0, 0);
-	folder->wants_save = true;
-	lbrun_notice(sim, folder);
-}
-
-/* As the handler of "restart". */
-static bool restart(struct sim *sim, const char *name, const struct ledger_run *row)
-{
-	struct ledger *l = sim->daemon.ledger;
-	int64_t id = row->id, now_ms = daemon_wall_ms(sim);
-	enum run_state from = row->state;
-
-	if (ledger_run_set_wanted(l, id, ORDER_RUN, by, "", now_ms, NULL) == 0 &&
-	    ledger_run_set_failures(l, id, 0, 0, NULL) == 0 &&
-	    ledger_run_move(l, id, from, RUN_CREATED, CAUSE_NONE, "restarted", now_ms, NULL) == 0 &&
-	    ledger_commit(l, NULL) == 0)
-		return engine_adopt(sim->daemon.engine, name, NULL) == 0;
-	ledger_rollback(l);
-	return false;
-}
-
 static void on_second_thought(struct sim *sim, void *arg, uint64_t stamp);
 
 static void order(struct sim *sim, int run, const char *name, const struct ledger_run *row)
@@ -158,8 +106,7 @@ static void order(struct sim *sim, int run, const char *name, const struct ledge
 	if (!is_allowed)
 		return;
 	/* what a switch wants is a fact once lbd has seen it */
-	if (!order_by_switch(sim, run, wanted) &&
-	    (!give_order(sim, name, row, wanted) || sim->daemon.is_dead))
+	if (!order_by_switch(sim, run, wanted) && !give_order(sim, name, wanted))
 		return;
 	sim_fact(sim, FACT_ORDERED, run, 0, wanted, 0);
 	if (rng_chance(&sim->rng, 0.4))
@@ -177,14 +124,14 @@ static void act(struct sim *sim, int run)
 		return;
 	if (!run_state_is_final(row.state)) {
 		if (!sim->is_quiet && rng_chance(&sim->rng, 0.3))
-			save(sim, run, &row);
+			handler_ask(sim, VERB_SAVE, json_pack("{s:s}", "run", name));
 		if (row.wanted == ORDER_HOLD || (!sim->is_quiet && rng_chance(&sim->rng, 0.25)))
 			order(sim, run, name, &row);
 	} else if (!sim->is_quiet) {
 		if (row.state == RUN_COMPLETED)
 			sim->people[run].target_step += rng_range(&sim->rng, 200, 4000);
 		put_switch(sim, run, ORDER_RUN);
-		if (restart(sim, name, &row) && !sim->daemon.is_dead)
+		if (handler_ask(sim, VERB_RESTART, json_pack("{s:s}", "run", name)))
 			sim_fact(sim, FACT_RESTARTED, run, 0, 0, 0);
 	}
 }

@@ -20,7 +20,7 @@ static void on_quiet(struct sim *sim, void *arg, uint64_t stamp)
 	people_rest(sim);
 }
 
-static struct sim *sim_create(uint64_t seed, enum control control)
+static struct sim *sim_create(uint64_t seed, enum negative_control control)
 {
 	struct sim *sim = xcalloc(1, sizeof(*sim));
 
@@ -107,7 +107,7 @@ static int check(struct sim *sim, FILE *out)
 	return history_check(&sim->history, &end, out);
 }
 
-int sim_run(uint64_t seed, enum control control, FILE *out)
+int sim_run(uint64_t seed, enum negative_control control, FILE *out)
 {
 	struct sim *sim = sim_create(seed, control);
 	int64_t quiet_ms = BEGIN_MS + (int64_t)FAULT_DAYS * DAY;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sim.h - one simulated world: the real engine and ledger of lbd, and models of all around them.
  *
- *   person ──▶ daemon (engine.c, reconcile.c, polls.c, …, ledger.c: the real ones)
+ *   person ──▶ daemon (handlers.c, engine.c, reconcile.c, …, ledger.c: the real ones)
  *                │  struct scheduler          │  struct world
  *                ▼                            ▼
  *            slurm_model ──jobs──▶ lbrun_model ──▶ disk (attempt folders, checkpoints)
@@ -49,7 +49,7 @@ enum {
 };
 
 /* Tests of the test: each breaks one part of the world or of lbrun, and the checker must notice. */
-enum control {
+enum negative_control {
 	CONTROL_NONE,
 	CONTROL_NO_CLAIM,     /* lbrun takes no notice of claims */
 	CONTROL_PLAIN_SUBMIT, /* jobs are not held when they are submitted */
@@ -96,7 +96,7 @@ struct person { /* one for each run */
 
 struct sim {
 	uint64_t seed;
-	enum control control;
+	enum negative_control control;
 	struct rng rng;
 	struct agenda agenda;
 	int64_t now_ms;
@@ -112,7 +112,7 @@ struct sim {
 };
 
 /* Runs the world of this seed to its end. 0, or the number of broken promises (told to `out`). */
-int sim_run(uint64_t seed, enum control control, FILE *out);
+int sim_run(uint64_t seed, enum negative_control control, FILE *out);
 
 static inline void sim_fact(struct sim *sim, enum fact_kind kind, int run, int64_t attempt,
 			    int64_t a, int64_t b)

@@ -255,7 +255,7 @@ static void on_arrival(struct sim *sim, void *arg, uint64_t stamp)
 	call_drop(sim, c);
 }
 
-static void send(struct sim *sim, struct call_record *c)
+static void make_call(struct sim *sim, struct call_record *c)
 {
 	c->holders++;
 	sim_after(sim, rng_range(&sim->rng, 1, 20), on_arrival, c, 0);
@@ -280,7 +280,7 @@ static void model_submit(struct scheduler *base, const struct job_request *job, 
 	c->excluded = node_bits(js_str(job->fields, "exc_nodes", NULL));
 	snprintf(c->ref.token, sizeof(c->ref.token), "%s", job->token);
 	snprintf(c->ledger_id, sizeof(c->ledger_id), "%s", job->ledger_id);
-	send(s->sim, c);
+	make_call(s->sim, c);
 }
 
 static void call_on_job(struct scheduler *base, enum op op, const struct job_ref *ref, int signo,
@@ -294,7 +294,7 @@ static void call_on_job(struct scheduler *base, enum op op, const struct job_ref
 	c = call_new(s, op, done, arg);
 	c->ref = *ref;
 	c->signo = signo;
-	send(s->sim, c);
+	make_call(s->sim, c);
 }
 
 static void model_release(struct scheduler *base, const struct job_ref *ref, scheduler_done done,
@@ -329,7 +329,7 @@ static void model_poll(struct scheduler *base, scheduler_done done, void *arg)
 		return;
 	s->poll_count++;
 	s->call_count--; /* send counts it */
-	send(s->sim, call_new(s, OP_POLL, done, arg));
+	make_call(s->sim, call_new(s, OP_POLL, done, arg));
 }
 
 static void model_close(struct scheduler *base, void (*closed)(void *arg), void *arg)
