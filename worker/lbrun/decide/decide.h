@@ -5,18 +5,18 @@
  *
  *   shepherd_decide(facts, policy, now) → one step
  *
- * Pure: no I/O, no clock, no allocation. The shell (worker/lbrun/shepherd) writes what it hears into
- * the facts, asks, has the step noted, takes it, and asks again until the answer is NEXT_WAIT. The
- * simulator's lbrun (tests/sim/lbrun_model.c) is another shell around the same functions.
+ * Pure: no I/O, no clock, no allocation. The shell (worker/lbrun/shepherd) writes what it hears
+ * into the facts, asks, has the step noted, takes it, and asks again until the answer is NEXT_WAIT.
+ * The simulator's lbrun (tests/sim/lbrun_model.c) is another shell around the same functions.
  *
  *   CLAIM ─▶ LOOK ─▶ SEARCH ─▶ LOOK ─▶ HAND_OVER ─▶ LAUNCH
  *                      ▲                               │
  *                      └── FINISH ◀── LOOK ◀── DRAIN ◀── CLEAR
  *                            └─▶ CLOSE ─▶ SYNC ─▶ RECORD ─▶ LEAVE
  *
- * The order is the promise: nothing is started before the claim is ours, the older attempts are over
- * and a last look at orders and newer claims was taken; nothing is started again before the last
- * process of the launch before is dead; exit.json comes last of all. */
+ * The order is the promise: nothing is started before the claim is ours, the older attempts are
+ * over and a last look at orders and newer claims was taken; nothing is started again before the
+ * last process of the launch before is dead; exit.json comes last of all. */
 #ifndef LBRUN_DECIDE_DECIDE_H
 #define LBRUN_DECIDE_DECIDE_H
 
@@ -39,8 +39,8 @@ enum {
 	SEARCH_TRIES = 3,
 	ROOM_WAIT_MS = 60 * 1000, /* for a disk that is full, before another launch */
 	FULL_DISK_MS = 60 * 1000, /* so long a failed write may be why a trainer died */
-	SOON_MS = 10 * 60 *
-		  1000, /* of a trainer that tells no steps: a failure this early is the start's */
+	/* of a trainer that tells no steps: a failure this early is the start's */
+	SOON_MS = 10 * 60 * 1000,
 	TRY_EVERY_MS = 200,          /* to write what is still to be written at the end */
 	LAST_WORDS_MS = 10 * 1000,   /* a full disk delays our end by this much at most, … */
 	OWN_END_MS = 10 * 60 * 1000, /* … or by this where nobody has asked us to end */
@@ -48,9 +48,8 @@ enum {
 
 enum claim_state { CLAIM_NONE, CLAIM_OURS, CLAIM_TAKEN, CLAIM_FAILED };
 enum looking { LOOKING_IDLE, LOOKING_BUSY, LOOKING_DONE, LOOKING_FAILED }; /* for a checkpoint */
-enum {
-	FOUND_UNKNOWN = -2
-}; /* the search died, or could not look: that says nothing of what is there */
+/* The search died, or could not look: that says nothing of what is there. */
+enum { FOUND_UNKNOWN = -2 };
 enum stacks_state { STACKS_NONE, STACKS_BUSY, STACKS_DONE };
 
 /* What does not change while the attempt lives. */
@@ -77,17 +76,17 @@ struct launch {
 	bool is_first;                    /* of the whole run */
 	bool has_checkpoint;              /* it was started from one, … */
 	int64_t from_step;                /* … of this step; -1 = it tells none */
-	int64_t step_to_beat; /* newest valid checkpoint at its start, suspects too: what is
-					   beyond is progress; -1 = none */
-	int64_t step_saved;   /* newest valid checkpoint since; -1 = none */
-	bool has_saved;       /* one beyond step_to_beat, or a new one that tells no step */
-	int64_t first_told,
-		step_told;     /* steps that the trainer told: the first, the newest; -1 = none */
+	/* newest valid checkpoint at its start, suspects too: beyond is progress; -1 = none */
+	int64_t step_to_beat;
+	int64_t step_saved; /* newest valid checkpoint since; -1 = none */
+	bool has_saved;     /* one beyond step_to_beat, or a new one that tells no step */
+	/* steps that the trainer told: the first, the newest; -1 = none */
+	int64_t first_told, step_told;
 	bool has_come_further; /* than the checkpoint it was started from */
 	bool is_trusted;       /* and that was noted */
 	bool is_requeue_asked; /* its script asked Slurm to requeue the job */
-	int64_t ooms_at_start,
-		ooms; /* processes that the kernel killed for memory so far; -1 = not known */
+	/* processes that the kernel killed for memory so far; -1 = not known */
+	int64_t ooms_at_start, ooms;
 	int64_t peak_mb, limit_mb; /* its largest process, what the job may take; 0 = not known */
 	const struct rank_end *rank_end;   /* whose end ended the launcher; NULL = nobody's */
 	const struct complaint *complaint; /* what it said of its end; NULL = nothing */
@@ -112,7 +111,7 @@ struct shepherd_facts {
 
 	/* the search for a checkpoint */
 	enum looking looking;
-	int found; /* 1, 0 = there is none to start from, -1 = none that may be used, FOUND_UNKNOWN */
+	int found; /* 1; 0 = none to start from; -1 = none that may be used; FOUND_UNKNOWN */
 	int64_t found_step, newest_step; /* of the one found, and of all valid ones; -1 = none */
 	const struct handed *handed;     /* what came of earlier ones; borrowed */
 
@@ -137,14 +136,13 @@ struct shepherd_facts {
 	bool is_handed_over;   /* the checkpoint, for the launch to come */
 	bool is_first_launch;  /* that launch is the first of the run */
 	int64_t kill_again_ms, cleared_ms;
-	int64_t failures;     /* launches in a row without progress */
-	bool has_progressed;  /* some launch of this attempt did */
-	char node_before[65]; /* launch.node of the launch before; "" = none */
-	int64_t relaunch_ms,
-		room_until_ms;     /* the end of the pause, and of waiting for a full disk */
-	bool is_over;              /* there will be no further launch: */
-	struct ending ending;      /* of the newest launch, and at last of the attempt */
-	bool is_closed, has_tried; /* the attempt; and to record its end */
+	int64_t failures;                   /* launches in a row without progress */
+	bool has_progressed;                /* some launch of this attempt did */
+	char node_before[65];               /* launch.node of the launch before; "" = none */
+	int64_t relaunch_ms, room_until_ms; /* end of the pause, and of waiting for a full disk */
+	bool is_over;                       /* there will be no further launch: */
+	struct ending ending;               /* of the newest launch, and at last of the attempt */
+	bool is_closed, has_tried;          /* the attempt; and to record its end */
 	int64_t closed_ms, tried_ms;
 };
 
@@ -152,18 +150,18 @@ enum next_kind {
 	NEXT_WAIT,      /* nothing to do before `at_ms` or the next news */
 	NEXT_TURN_AWAY, /* the attempt, or the run, is another's: touch nothing */
 	NEXT_CLAIM,
-	NEXT_LOOK, /* at claims, orders and switches; the last time before `is_last` */
+	NEXT_LOOK, /* at claims and orders; `is_last`: at switches, too, before what follows */
 	NEXT_HEED, /* somebody wants the end: `why` */
 	NEXT_SEARCH,
 	NEXT_SEARCH_LOST, /* it said nothing: it is made again */
 	NEXT_HAND_OVER,   /* write down what the trainer will be started from */
 	NEXT_LAUNCH,
-	NEXT_TRUST,  /* the checkpoint was good: the trainer got beyond it */
-	NEXT_SAVE,   /* ask the trainer for a checkpoint */
-	NEXT_STACKS, /* write down where it is; `is_hang`: because it hangs */
-	NEXT_ASK,
-	NEXT_TERM,
-	NEXT_KILL,    /* the trainer is to end: ever more firmly */
+	NEXT_TRUST,   /* the checkpoint was good: the trainer got beyond it */
+	NEXT_SAVE,    /* ask the trainer for a checkpoint */
+	NEXT_STACKS,  /* write down where it is; `is_hang`: because it hangs */
+	NEXT_ASK,     /* the trainer to end, … */
+	NEXT_TERM,    /* … more firmly, … */
+	NEXT_KILL,    /* … and at once */
 	NEXT_CLEAR,   /* `signo` to every descendant, and count them */
 	NEXT_DRAIN,   /* hear the last of what it said */
 	NEXT_FINISH,  /* record the end of the launch: facts.ending */
@@ -178,27 +176,32 @@ enum next_kind {
 struct next {
 	enum next_kind kind;
 	int64_t at_ms;
-	bool is_last;
-	enum stop_why why;
+	bool is_last;          /* LOOK */
+	enum stop_why why;     /* HEED */
 	bool at_once, is_news; /* HEED: without grace; people have not read this reason yet */
-	bool is_hang;
-	int signo;
-	/* FINISH: did the launch get anywhere, and does it count against those that may not; the
-	 * checkpoint is to blame; the newest ones are, for the training diverged; there is another launch */
-	bool made_progress, counts, blames, rolls_back, goes_on;
+	bool is_hang;          /* STACKS */
+	int signo;             /* CLEAR; 0 = count only */
+	/* FINISH */
+	bool made_progress;   /* a new checkpoint, or it went on where it was */
+	bool counts;          /* against the launches that may make none */
+	bool blames;          /* the checkpoint that it was started from */
+	bool rolls_back;      /* the newest ones are to blame: training diverged */
+	bool goes_on;         /* there is another launch in place */
 	struct ending ending; /* FINISH, GIVE_UP */
 };
 
 /* As the attempt begins. */
 void shepherd_begin(struct shepherd_facts *f, const struct shepherd_policy *policy);
 
+/* The next step, for the shell to take. Nothing in it points anywhere. */
 struct next shepherd_decide(const struct shepherd_facts *f, const struct shepherd_policy *policy,
 			    int64_t now_ms);
 /* What follows from a step for the facts; before it is taken. */
 void shepherd_note(struct shepherd_facts *f, const struct shepherd_policy *policy,
 		   const struct next *next, int64_t now_ms);
 
-/* May what is known of checkpoints be written down? Once a newer attempt has the run it knows better. */
+/* May what is known of checkpoints be written down? Not once a newer attempt has the run: it knows
+ * better. */
 bool shepherd_may_remember(const struct shepherd_facts *f, const struct shepherd_policy *policy);
 
 /* Its first process has ended. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* judge.h - what the end of a launch amounts to, and whether there is another one in place. Pure. */
+/* judge.h - what the end of a launch amounts to, and whether there is another in place. Pure. */
 #ifndef LBRUN_DECIDE_JUDGE_H
 #define LBRUN_DECIDE_JUDGE_H
 

@@ -29,8 +29,8 @@ void shepherd_begin(struct shepherd_facts *f, const struct shepherd_policy *poli
 static int64_t grace_ms(const struct shepherd_facts *f, const struct shepherd_policy *policy,
 			enum stop_why why)
 {
-	/* Half of what is left is for the last checkpoint, the rest for a trainer that obeys SIGTERM
-	 * alone. */
+	/* Half of what is left is for the last checkpoint, the rest for a trainer that obeys
+	 * SIGTERM alone. */
 	if (why == STOP_WARNED)
 		return policy->params->warn_ms / 2;
 	return f->order == ORDER_STOP ? policy->params->stop_grace_ms

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* acts.c - what each step of decide/decide.h does, a row each; what that finds out goes into the facts. */
+/* acts.c - what each step of decide/decide.h does, a row each; what that finds out goes into the
+ * facts. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* opening.c - the beginning of an attempt, parameters, claim and all parts of the shepherd, and its end. */
+/* opening.c - the beginning of an attempt, parameters, claim and all parts of the shepherd, and
+ * its end. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
