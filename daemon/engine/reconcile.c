@@ -362,13 +362,14 @@ static struct decision intent(const struct facts *f, int64_t now_ms)
 
 /* Gone without having begun, and it was to wait for how others end: Slurm may have cancelled it
  * because they failed, and have forgotten that since. Not so when it was seen to wait for something
- * else, or when the controller has lost what this lbd had only just submitted. */
+ * else, when the controller has lost what this lbd had only just submitted, or when the run has begun
+ * before: then the others had ended well. */
 static bool may_be_doomed(const struct facts *f)
 {
 	const char *reason = f->a->seen_poll_ms > 0 ? f->a->last_seen.reason : "";
 	bool waited_for_others = strncmp(reason, "Dependency", strlen("Dependency")) == 0;
 
-	if (!f->depends || f->a->claimed)
+	if (!f->depends || f->a->claimed || f->ever_trained)
 		return false;
 	if (f->a->fresh && !f->a->was_waiting)
 		return false;

@@ -68,7 +68,9 @@ bool relaunch_was_in_vain(enum cause cause, int64_t started_ms, int64_t ended_ms
 {
 	enum { AT_ONCE_MS = 20 * 1000 };
 
-	return table[cause].verdict == VERDICT_AGAIN && ended_ms - started_ms < AT_ONCE_MS;
+	/* a wall clock may be set back */
+	return table[cause].verdict == VERDICT_AGAIN && ended_ms >= started_ms &&
+	       ended_ms - started_ms < AT_ONCE_MS;
 }
 
 /* The trainer's own doing, as far as causes tell. */

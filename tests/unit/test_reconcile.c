@@ -586,6 +586,8 @@ static void what_may_be_doomed(void **state)
 		{ "gone, it depended, and nobody saw it since lbd came back", { QUEUED, .f.depends = true },
 		  DECISION_END, CAUSE_LAUNCH_FAIL, true },
 		{ "gone, and it was last seen to wait for others", { QUEUED, WAITED }, DECISION_END, CAUSE_LAUNCH_FAIL, true },
+		{ "the same, of a run that has begun before: those had ended well",
+		  { QUEUED, .f.depends = true, .f.ever_trained = true }, DECISION_END, CAUSE_LAUNCH_FAIL, false },
 		{ "gone, held by an lbd that may have released it", { HELD, .f.depends = true }, DECISION_END, CAUSE_LAUNCH_FAIL,
 		  true },
 		{ "gone, but it was seen to wait for its turn",
@@ -699,11 +701,12 @@ static void attempts_in_vain_pause(void **state)
 		int64_t lasted_ms;
 		bool in_vain;
 	} rows[] = {
-		{ CAUSE_PREEMPTED, 500, true },    { CAUSE_TIMEOUT, 500, true },
-		{ CAUSE_NODE_FAIL, 500, true },    { CAUSE_PREEMPTED, 19999, true },
-		{ CAUSE_PREEMPTED, 20000, false }, { CAUSE_TIMEOUT, 3600000, false },
-		{ CAUSE_CRASH, 500, false },       { CAUSE_ERROR, 500, false },
-		{ CAUSE_COMPLETED, 500, false },   { CAUSE_KILLED, 500, false },
+		{ CAUSE_PREEMPTED, 500, true },       { CAUSE_TIMEOUT, 500, true },
+		{ CAUSE_NODE_FAIL, 500, true },       { CAUSE_PREEMPTED, 19999, true },
+		{ CAUSE_PREEMPTED, -3600000, false }, { CAUSE_PREEMPTED, 20000, false },
+		{ CAUSE_TIMEOUT, 3600000, false },    { CAUSE_CRASH, 500, false },
+		{ CAUSE_ERROR, 500, false },          { CAUSE_COMPLETED, 500, false },
+		{ CAUSE_KILLED, 500, false },
 	};
 
 	(void)state;
