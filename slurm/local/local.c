@@ -41,24 +41,15 @@
 #include "slurm/job_result.h"
 #include "slurm/local/local_env.h"
 #include "slurm/local/local_jobs.h"
+#include "slurm/local/local_start.h"
 #include "slurm/local/needs.h"
 #include "slurm/batch/sbatch_values.h"
-
-enum { FIRST_LINE_BYTES = 4096 }; /* a script's, which names its interpreter */
 
 enum {
 	KILL_WAIT_SECONDS = 30, /* Slurm's: from the time limit to SIGKILL */
 	ENDING_GRACE_MS = 5000, /* for lbrun's second process to clear up by itself */
 	ENDING_LOOK_MS = 100,
 	ADOPTED_LOOK_MS = 1000, /* a job that is not our child tells nobody that it ended */
-};
-
-/* a job that this lbd started; freed in on_child_closed */
-struct child {
-	uv_process_t process;
-	struct child *next, **link; /* NULL link: not in the list */
-	struct local *local;
-	uint32_t job_id;
 };
 
 /* an answer that is due; calls never call back from inside */
@@ -75,14 +66,13 @@ struct later {
 
 struct local {
 	struct scheduler base;
-	uv_loop_t *loop;
 	struct local_jobs jobs;
 	struct err broken; /* why the folder cannot be used, if so */
 	struct later *due, **due_end;
 	uv_timer_t timer;
 	struct machine machine;
 	uv_timer_t clock; /* the next moment at which something is to be done by itself */
-	struct child *children;
+	struct local_children children;
 	int open_handles; /* the timers and all children whose close callback is still due */
 	void (*closed)(void *arg);
 	void *closed_arg;
@@ -201,18 +191,6 @@ static void local_unref(struct local *l)
 	closed(arg);
 }
 
-static void on_child_closed(uv_handle_t *handle)
-{
-	struct child *c = handle->data;
-	struct local *l = c->local;
-
-	if (c->next)
-		c->next->link = c->link;
-	*c->link = c->next;
-	free(c);
-	local_unref(l);
-}
-
 static void save(struct local *l, const struct local_job *job)
 {
 	struct err err = { 0 };
@@ -221,134 +199,32 @@ static void save(struct local *l, const struct local_job *job)
 		log_warn("a local job's record is not up to date: %s", err.text);
 }
 
-static void on_child_exit(uv_process_t *process, int64_t status, int signo)
+static void on_child_gone(void *arg)
 {
-	struct child *c = process->data;
-	struct local_job *job = local_jobs_find_id(&c->local->jobs, c->job_id);
-	int exit_code, signal;
-	enum cause cause;
+	local_unref(arg);
+}
 
-	cause = wait_status_judge(signo ? signo : (int)status << 8, &exit_code, &signal);
+static void on_child_exit(void *arg, uint32_t job_id, int status)
+{
+	struct local *l = arg;
+	struct local_job *job = local_jobs_find_id(&l->jobs, job_id);
+	int exit_code, signal;
+	enum cause cause = wait_status_judge(status, &exit_code, &signal);
+
 	if (job && job->status.phase == JOB_RUNNING) {
 		local_job_ending(job, cause, exit_code, signal);
-		save(c->local, job);
+		save(l, job);
 	}
-	uv_close((uv_handle_t *)process, on_child_closed);
-	look_after(c->local);
-}
-
-/* A child inherits the CPUs of the thread that forks it. */
-static int spawn_bound(struct local *l, struct child *c, const uv_process_options_t *options,
-		       const cpu_set_t *cpus)
-{
-	cpu_set_t ours;
-	bool is_bound = CPU_COUNT(cpus) > 0 && sched_getaffinity(0, sizeof(ours), &ours) == 0;
-	int rc;
-
-	if (is_bound && sched_setaffinity(0, sizeof(*cpus), cpus))
-		log_warn("a local job runs on other CPUs than it was given: %s", strerror(errno));
-	rc = uv_spawn(l->loop, &c->process, options);
-	if (is_bound)
-		sched_setaffinity(0, sizeof(ours), &ours);
-	return rc;
-}
-
-/* As the kernel does, but also where the file system forbids to execute: the script's own first
- * line names its interpreter, with one argument at most. `args` points into `line`. */
-static void read_interpreter(const struct local_job *job, char line[FIRST_LINE_BYTES],
-			     char *args[4])
-{
-	static char sh[] = "/bin/sh";
-	int fd = open(job->script_path, O_RDONLY | O_CLOEXEC), n = 0;
-	ssize_t len = fd < 0 ? -1 : read(fd, line, FIRST_LINE_BYTES - 1);
-	char *save = NULL;
-
-	if (fd >= 0)
-		close(fd);
-	line[len < 0 ? 0 : len] = '\0';
-	line[strcspn(line, "\n")] = '\0';
-	args[n] = strncmp(line, "#!", 2) == 0 ? strtok_r(line + 2, " \t", &save) : NULL;
-	if (args[n] == NULL)
-		args[n] = sh;
-	else if ((args[n + 1] = strtok_r(NULL, "", &save)) != NULL)
-		n++;
-	args[++n] = job->script_path;
-	args[++n] = NULL;
-}
-
-/* `descriptors`: output and lock. 0 or a libuv error; *pid is set on success. */
-static int spawn(struct local *l, struct local_job *job, char **env, const int descriptors[2],
-		 int *pid)
-{
-	char line[FIRST_LINE_BYTES], *args[4];
-	uv_stdio_container_t stdio[LOCAL_LOCK_FD + 1] = {
-		{ .flags = UV_IGNORE },
-		{ .flags = UV_INHERIT_FD, .data.fd = descriptors[0] },
-		{ .flags = UV_INHERIT_FD, .data.fd = descriptors[0] },
-		[LOCAL_LOCK_FD] = { .flags = UV_INHERIT_FD, .data.fd = descriptors[1] },
-	};
-	uv_process_options_t options = {
-		.exit_cb = on_child_exit,
-		.args = args,
-		.env = env,
-		.cwd = job->workdir,
-		.flags = UV_PROCESS_DETACHED,
-		.stdio = stdio,
-		.stdio_count = LOCAL_LOCK_FD + 1,
-	};
-	struct child *c = xcalloc(1, sizeof(*c));
-	int rc;
-
-	read_interpreter(job, line, args);
-	options.file = args[0];
-	rc = spawn_bound(l, c, &options, &job->cpus);
-
-	c->process.data = c;
-	c->local = l;
-	c->job_id = job->status.ref.job_id;
-	c->next = l->children;
-	c->link = &l->children;
-	if (c->next)
-		c->next->link = &c->next;
-	l->children = c;
-	l->open_handles++;
-	*pid = c->process.pid;
-	if (rc)
-		uv_close((uv_handle_t *)&c->process, on_child_closed);
-	return rc;
-}
-
-static int folder_of_output(const struct local_job *job, struct err *err)
-{
-	char *folder = xstrndup(job->output, (size_t)(strrchr(job->output, '/') - job->output));
-	int rc = folder_make(folder, 0750, err);
-
-	free(folder);
-	return rc;
+	look_after(l);
 }
 
 static int start(struct local *l, struct local_job *job, char **env, struct err *err)
 {
-	int fds[2] = { -1, -1 }, rc = -1, pid;
+	bool is_child = false;
+	int rc = local_start(&l->children, &l->jobs, job, env, &is_child, err);
 
-	if (job->task.array_id && folder_of_output(job, err))
-		return -1;
-	fds[0] = open(job->output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
-	fds[1] = local_job_lock(&l->jobs, job, err);
-	if (fds[0] < 0)
-		err_errno(err, "%s", job->output);
-	else if (fds[1] >= 0 && (rc = spawn(l, job, env, fds, &pid)))
-		rc = err_set(err, ERR_IO, "cannot start %s in %s: %s", job->script_path,
-			     job->workdir, uv_strerror(rc));
-	for (int i = 0; i < 2; i++)
-		if (fds[i] >= 0)
-			close(fds[i]);
-	if (rc)
-		return -1;
-	/* A process that is gone already leaves no name; its exit is on the way. */
-	proc_name_of(pid, &job->proc);
-	job->is_child = true;
-	return 0;
+	l->open_handles += is_child;
+	return rc;
 }
 
 /* The record says "released" before anything starts: a crash in between leaves a job that may have
@@ -802,9 +678,7 @@ static void local_close(struct scheduler *base, void (*closed)(void *arg), void 
 	}
 	uv_close((uv_handle_t *)&l->timer, on_timer_closed);
 	uv_close((uv_handle_t *)&l->clock, on_timer_closed);
-	for (struct child *c = l->children; c; c = c->next)
-		if (!uv_is_closing((uv_handle_t *)&c->process))
-			uv_close((uv_handle_t *)&c->process, on_child_closed);
+	local_children_let_go(&l->children);
 }
 
 static const struct scheduler_ops local_ops = {
@@ -825,7 +699,7 @@ struct scheduler *scheduler_local_create(uv_loop_t *loop, const char *folder,
 	struct local *l = xcalloc(1, sizeof(*l));
 
 	l->base.ops = &local_ops;
-	l->loop = loop;
+	l->children = (struct local_children){ loop, on_child_exit, on_child_gone, l, NULL };
 	l->due_end = &l->due;
 	l->open_handles = 2;
 	uv_timer_init(loop, &l->timer);
