@@ -171,10 +171,12 @@ went_on() {	# NAME CAUSE
 }
 learn limit --set slurm.time=8s --set slurm.signal_before=4s
 learn crash
-learn hang --set watch.step_timeout=2s
+learn hang --set watch.step_timeout=4s
 learn terminated
 wait_for '[ -e "$LB_HOME/runs/terminated/up" ] && [ -e "$LB_HOME/runs/hang/up" ]' 30
-hung=$(lbctl status hang --json | json attempts.0.launches.0.pid)
+pid_of() { lbctl status "$1" --json | json attempts.0.launches.0.pid; }
+wait_for '[ "$(pid_of hang)" -gt 0 ]' 20
+hung=$(pid_of hang)
 # who shuts a machine down sends SIGTERM to everybody; nobody at lbd gave an order
 kill -TERM "$(sed -n 's/.*"pid": *\([0-9]*\).*/\1/p' "$LB_HOME/runs/terminated/attempts/1/claim")"
 went_on limit timeout

@@ -73,8 +73,11 @@ lbd_start
 lbctl submit --name bar -- python3 "$T/bar.py" >/dev/null
 wait_for 'lbctl logs bar | grep -q waiting' 20
 like "$(lbctl status bar)" 'output +[0-9.]+m?s ago: waiting for data' "a run without steps shows what it printed last, and its age"
-timeout 3 lbctl follow bar >"$T/followed" 2>/dev/null
+lbctl follow bar >"$T/followed" 2>/dev/null &
+follow=$!
+wait_for 'grep -q "running .* ago: waiting for data" "$T/followed"' 20
 like "$(cat "$T/followed")" 'running +.* ago: waiting for data' "so does follow"
+kill $follow
 is "$(lbctl logs -n 2 bar | sed 's/^[^ ]* //')" 'ValueError: bad
 waiting for data' "-n shows the last lines"
 is "$(lbctl logs --grep 'done|first' bar | sed 's/^\[[^ ]* //' | tr '\n' ,)" 'first, 30/30 done,' "a bar is one line, its last; --grep chooses"

@@ -62,7 +62,7 @@ lbctl submit --name b -- true >/dev/null
 run_reaches b completed 20
 lbd_kill9
 lbd_start
-wait_for 'grep -q "\"run\":\"b\"" "$T/posts"' 20
+wait_for 'grep -q "\"run\":\"b\"" "$T/posts" && grep -q "\"run\":\"b\"" "$T/news"' 20
 like "$(tail -n 1 "$T/news")" '"run":"b"' "an lbd that was killed tells the rest when it is back"
 
 # A hook that fails, and one that hangs: lbd serves all the same.

@@ -15,6 +15,7 @@ lbctl hold e >/dev/null
 run_reaches e held 20
 trainer() { lbctl status "$1" --json | json attempts.0.launches.0.pid; }
 lives() { grep -qs '^State:[[:space:]]*[^ZX[:space:]]' "/proc/$1/status"; }
+for run in a b c d; do wait_for "[ \"\$(trainer $run)\" -gt 0 ]" 20; done
 pids=$(for run in a b c d; do trainer $run; done)
 
 # A size limit stands for a full disk: lbd takes both alike.

@@ -8,6 +8,7 @@ jobs() { squeue -h -o "%i %T %r" | sort -n; }
 waiting() { squeue -h -t PENDING -o "%i %r" | awk '$2 == "JobHeldUser" { print $1 }'; }
 job_of() { lbctl status "$1" --json | json "attempts.$2.job_id"; }
 attempts() { lbctl status "$1" --json | json attempts.#; }
+finish() { echo "$2" >"$T/.end" && mv "$T/.end" "$T/end.$1"; }	# ATTEMPT STATUS
 in_line() { wait_for "[ \"\$(waiting | wc -w)\" = $1 ]" 20; }
 
 printf '[poll]\ninterval = "200ms"\nidle_interval = "500ms"\n' >"$LB_HOME/lbd.toml"
@@ -37,7 +38,7 @@ lbctl submit --name marker -- true >/dev/null
 run_reaches marker completed 30
 is "$(waiting)" "$second" "lbd died: the same job waits on, alone"
 
-echo 3 >"$T/end.1"
+finish 1 3
 wait_for '[ "$(attempts a)" = 2 ] && [ "$(run_state a)" = running ]' 30
 is "$(job_of a 1)" "$second" "after a crash the job that waited is the next attempt"
 in_line 1
@@ -55,12 +56,12 @@ lbctl kill --now a >/dev/null
 run_reaches a killed 20
 
 for how in complete kill hold; do
-	lbctl submit --name "$how" --set restart.prequeue=true -- sh "$T/train.sh" >/dev/null
 	rm -f "$T"/end.*
+	lbctl submit --name "$how" --set restart.prequeue=true -- sh "$T/train.sh" >/dev/null
 	run_reaches "$how" running 30
 	in_line 1
 	case $how in
-	complete) echo 0 >"$T/end.1"; run_reaches complete completed 20 ;;
+	complete) finish 1 0; run_reaches complete completed 20 ;;
 	kill) lbctl kill --now kill >/dev/null; run_reaches kill killed 20 ;;
 	hold) lbctl hold hold >/dev/null; run_reaches hold held 60 ;;
 	esac

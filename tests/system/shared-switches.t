@@ -27,7 +27,7 @@ now_ms() { date +%s%3N; }
 for run in a b c; do
 	lbctl submit --name $run --set watch.kill_grace=1s -- sleep 6543 >/dev/null
 	run_reaches $run running 30
-	wait_for "[ -n \"\$(trainer $run)\" ]" 20
+	wait_for "[ \"\$(trainer $run)\" -gt 0 ]" 20
 done
 for program in lbd bin-lbrun; do ok "$program is told nothing" [ -e "$T/asked.$program" ]; done
 
