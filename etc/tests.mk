@@ -89,7 +89,7 @@ LONG     := $(foreach t,faults chaos gpu-check resume gpu demo crowded-switches 
 	    batch-sbatch in-slurm cron batch-run warned cancelled options,tests/system/$(t).t)
 TESTS    ?= $(LONG) $(filter-out $(LONG),$(wildcard tests/system/*.t))
 check-system: $(BINARIES) $(CONTROLS) $(B)/tests/scheduler_client $(DIGEST) $(GPU_PARTS)
-	B=$(abspath $(B)) sh tests/prove.sh 4 sh $(TESTS)
+	B=$(abspath $(B)) sh tests/prove.sh 6 sh $(TESTS)
 check-resume: $(B)/lbworker $(B)/tests/json
 	B=$(abspath $(B)) sh tests/system/resume.t
 # PyTorch and its friends come from PyPI, into a folder of their own; PYTHON=FILE takes one that has them.
@@ -167,18 +167,18 @@ lint: format-check tidy cppcheck shellcheck
 # Everything a change must pass. The recursive calls are this same file with SAN=1: tests run against
 # sanitized programs, and PLAIN against those that people use. HEAVY only against those: what takes too long
 # sanitized (hundreds of starts of lbd, trainings on an emulated GPU, trainings that are killed and compared to
-# the bit), and what looks at files, at make or at sbatch, where a sanitizer has nothing to find.
+# the bit), and what looks at files, at make or at sbatch, where a sanitizer has nothing to find. Unit tests
+# run sanitized only: check-quick has them as they are.
 HEAVY    := $(foreach t,faults chaos gpu-check resume demo options install contributing hardened prove, \
 	    tests/system/$(t).t)
 PLAIN    := $(foreach t,gpu trainer lbrun crash instructions lbd,tests/system/$(t).t)
 PLAIN    := $(filter $(HEAVY) $(PLAIN),$(LONG)) $(filter-out $(LONG),$(HEAVY) $(PLAIN))
-check: all unit
+check: all
 	$(MAKE) check-layers
 	$(MAKE) lint
 	$(MAKE) SAN=1 B=$(B)-san all unit gpu-parts
 	$(MAKE) SAN=1 B=$(B)-san check-unit
 	$(MAKE) SAN=1 B=$(B)-san TESTS='$(filter-out $(HEAVY),$(TESTS))' check-system
-	$(MAKE) check-unit
 	$(MAKE) TESTS='$(PLAIN)' check-system
 	$(MAKE) SAN=1 B=$(B)-san SEEDS=20 sim
 	$(MAKE) sim
