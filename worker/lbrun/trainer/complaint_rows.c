@@ -112,8 +112,8 @@ const char *const rank_end_patterns[] = {
 	"^\\s*exitcode\\s*: (?<code>-?\\d+) \\(pid",
 	/* srun; a rank that it ended itself is none that ended the others */
 	"^srun: error: (?<node>[^\\s:]+): tasks? (?<rank>\\d+)[^:]*: Exited with exit code (?<code>\\d+)",
-	"^srun: error: (?<node>[^\\s:]+): tasks? (?<rank>\\d+)[^:]*: "
-	"(?<word>Segmentation fault|Killed|Aborted|Bus error|Floating point exception|Illegal instruction)",
+	("^srun: error: (?<node>[^\\s:]+): tasks? (?<rank>\\d+)[^:]*: "
+	 "(?<word>Segmentation fault|Killed|Aborted|Bus error|Floating point exception|Illegal instruction)"),
 	/* Open MPI */
 	"noticed that process rank (?<rank>\\d+) with PID \\d+ on node (?<node>\\S+) exited on signal (?<signal>\\d+)",
 	"^\\s*Exit code:\\s+(?<code>\\d+)\\s*$",
