@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* attention.c - causal softmax(c q k^T) v with grouped key/value heads; c is the scale of the
+ * scores, 1/sqrt(C) unless the caller wants another.
+ *
+ *   s_ij = c q_i . k_j for j <= i;  lse_i = log sum_j e^(s_ij);  p_ij = e^(s_ij - lse_i)
+ *   out_i = sum_j p_ij v_j
+ *
+ * The T x T matrix is never stored: after Dao et al. 2022 it is made a piece at a time, here the
+ * scores of a stripe of queries, which stay in the second cache until they have met the values. A
+ * task is one (batch, query head). */
+#include "kernels/cpu/products/attention.h"
+
+#include <math.h>
+
+struct heads {
+	struct attention a;
+	float *out, *lse;
+	const float *qkv;
+	char **scratch;
+	size_t row_floats; /* of qkv */
+};
+
+/* One task's memory. */
+struct head {
+	float *keys;    /* panels of keys, [T,C] */
+	float *values;  /* panels of channels, [C,T] */
+	float *queries; /* the stripe's, [C,STRIPE] */
+	float *scores;  /* [T,STRIPE], then e^(s - max) */
+	float *out;     /* [C,STRIPE] */
+};
+
+static struct head head_in(float *scratch, const struct attention *a)
+{
+	size_t seq = attention_padded(a->seq, STRIPE * 2);
+	size_t dim = attention_padded(a->head_dim, PANELS);
+
+	return (struct head){
+		.keys = scratch_take(&scratch, seq * dim),
+		.values = scratch_take(&scratch, seq * dim),
+		.queries = scratch_take(&scratch, dim * STRIPE),
+		.scores = scratch_take(&scratch, seq * STRIPE),
+		.out = scratch_take(&scratch, dim * STRIPE),
+	};
+}
+
+static size_t scratch_floats(const struct attention *a)
+{
+	size_t seq = attention_padded(a->seq, STRIPE * 2);
+	size_t dim = attention_padded(a->head_dim, PANELS);
+
+	return 2 * seq * dim + 2 * dim * STRIPE + seq * STRIPE + 5 * (size_t)CPU_LANES;
+}
+
+/* Turns scores into e^(s - max) down each column; max and sum of each. */
+static void softmax(float *scores, size_t seen, size_t first, float max[STRIPE], float sum[STRIPE])
+{
+	for (size_t q = 0; q < STRIPE; q++) {
+		max[q] = -INFINITY;
+		sum[q] = 0;
+	}
+	for (size_t j = 0; j < seen; j++) {
+		float *row = scores + j * STRIPE;
+		for (size_t q = 0; q < stripe_blind(j, first); q++)
+			row[q] = -INFINITY;
+		for (size_t q = 0; q < STRIPE; q++)
+			max[q] = row[q] > max[q] ? row[q] : max[q];
+	}
+	for (size_t j = 0; j < seen; j++) {
+		float *row = scores + j * STRIPE;
+		for (size_t q = 0; q < STRIPE; q++)
+			row[q] = cpu_exp(row[q] - max[q]);
+		for (size_t q = 0; q < stripe_blind(j, first); q++)
+			row[q] = 0;
+		for (size_t q = 0; q < STRIPE; q++)
+			sum[q] += row[q];
+	}
+}
+
+/* `count` queries from `first` on; out and lse are those of the first of them. */
+static void stripe_forward(const struct head *h, size_t first, size_t count, size_t seq, size_t dim,
+			   float *out, size_t out_stride, float *lse)
+{
+	size_t seen = first + count;
+	float max[STRIPE], sum[STRIPE];
+	const struct stripes mix = { .a = h->values,
+				     .a_depth = seq,
+				     .b = h->scores,
+				     .b_is_stripe = true,
+				     .c = h->out,
+				     .ldc = STRIPE };
+
+	stripe_scores(h->scores, h->keys, h->queries, seen, dim, first);
+	softmax(h->scores, seen, first, max, sum);
+	stripes_multiply(&mix, dim, STRIPE, seen, false);
+	for (size_t q = 0; q < count; q++) {
+		lse[q] = max[q] + logf(sum[q]);
+		sum[q] = 1.0f / sum[q];
+	}
+	stripe_turn(out, out_stride, h->out, STRIPE, count, dim, sum);
+}
+
+static void attention_forward_task(const void *args, size_t index, unsigned worker)
+{
+	const struct heads *w = args;
+	const struct attention *a = &w->a;
+	size_t dim = a->head_dim, seq = a->seq, stride = w->row_floats, width = a->heads * dim;
+	size_t batch = index / a->heads, head = index % a->heads;
+	size_t kv = head / (a->heads / a->kv_heads);
+	const struct cpu_heads at = cpu_heads(a);
+	const float *rows = w->qkv + batch * seq * stride;
+	const struct operand key = { rows + at.key + kv * at.step, stride, true };
+	const struct operand value = { rows + at.value + kv * at.step, stride, false };
+	const struct operand query = { rows + at.query + head * at.step, stride, true };
+	const struct head h = head_in((float *)(void *)w->scratch[worker], a);
+
+	pack_left(h.keys, &key, &(struct piece){ 0, seq, 0, dim }, attention_scale(a));
+	pack_left(h.values, &value, &(struct piece){ 0, dim, 0, seq }, 1.0f);
+	for (size_t first = 0; first < seq; first += STRIPE) {
+		size_t count = cpu_min(STRIPE, seq - first);
+		pack_right(h.queries, &query, &(struct piece){ first, count, 0, dim });
+		stripe_forward(&h, first, count, seq, dim,
+			       w->out + (batch * seq + first) * width + head * dim, width,
+			       w->lse + index * seq + first);
+	}
+}
+
+void cpu_attention_forward(struct device *dev, void *out, float *lse, const void *qkv,
+			   const struct attention *a)
+{
+	struct heads w = { .a = *a, .out = out, .lse = lse, .qkv = qkv };
+
+	if (!cpu_scratch(dev, scratch_floats(a) * sizeof(float)))
+		return;
+	w.scratch = dev->scratch;
+	w.row_floats = (a->heads + 2 * a->kv_heads) * a->head_dim;
+	pool_run(dev->pool, a->batch * a->heads, attention_forward_task, &w);
+}

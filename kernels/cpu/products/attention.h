@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* attention.h - what both directions of attention share: stripes of queries.
+ *
+ * A stripe is STRIPE queries of one head. All that belongs to it stands transposed, a row for each
+ * key or channel with a column for each query: then all products of a stripe have STRIPE columns,
+ * and each query's softmax runs down a column, sixteen of them side by side. Columns behind the
+ * last query hold anything, and nobody looks at them. */
+#ifndef KERNELS_CPU_PRODUCTS_ATTENTION_H
+#define KERNELS_CPU_PRODUCTS_ATTENTION_H
+
+#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/products/micro.h"
+#include "kernels/cpu/products/pack.h"
+
+/* Both are multiples of all panels' widths; PANELS of their heights. */
+enum { STRIPE = 48, PANELS = 24 };
+
+/* A product of small ones: c[m][n] = (added to, when `add`) the sum over k. */
+struct stripes {
+	const float *a; /* panels of pack_left */
+	size_t a_depth; /* of each panel; k may be less */
+	const float *b; /* panels of pack_right, or a stripe: rows of STRIPE */
+	bool b_is_stripe;
+	size_t b_depth; /* of each panel of b */
+	float *c;
+	size_t ldc;
+};
+
+void stripes_multiply(const struct stripes *s, size_t m, size_t n, size_t k, bool add);
+
+/* to[keys][STRIPE] = keys (panels of pack_left, `dim` deep) times the stripe's queries (pack_right),
+ * but for small products that are all in the future of all their queries; the first of the queries
+ * stands at `first`. */
+void stripe_scores(float *to, const float *keys, const float *queries, size_t seen, size_t dim,
+		   size_t first);
+
+/* So many queries of a stripe, its first ones, come before key `j` and may not see it. */
+static inline size_t stripe_blind(size_t j, size_t first)
+{
+	return j > first ? cpu_min(j - first, STRIPE) : 0;
+}
+
+/* rows[count][dim] (`stride` apart) = from[dim][columns], turned, each row times its factor (NULL:
+ * 1). */
+void stripe_turn(float *rows, size_t stride, const float *from, size_t columns, size_t count,
+		 size_t dim, const float *factor);
+
+/* The next `count` floats of a worker's scratch. */
+static inline float *scratch_take(float **scratch, size_t count)
+{
+	float *taken = *scratch;
+
+	*scratch += (count + CPU_LANES - 1) / CPU_LANES * CPU_LANES;
+	return taken;
+}
+
+static inline size_t attention_padded(size_t value, size_t to)
+{
+	return cpu_tasks(value, to) * to;
+}
+
+float attention_scale(const struct attention *a);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* stripes.c - products over stripes of queries. */
+#include <math.h>
+
+#include "kernels/cpu/products/attention.h"
+
+static void small_product(const struct stripes *s, size_t row, size_t column, size_t rows,
+			  size_t columns, size_t k, bool add)
+{
+	const float *a = s->a + row * s->a_depth;
+	const float *b = s->b + (s->b_is_stripe ? column : column * s->b_depth);
+	size_t b_step = s->b_is_stripe ? STRIPE : MICRO_COLUMNS;
+	float *c = s->c + row * s->ldc + column;
+
+	if (rows == MICRO_ROWS && columns == MICRO_COLUMNS)
+		micro_product(k, a, MICRO_ROWS, b, b_step, c, s->ldc, add);
+	else
+		micro_product_edge(k, a, MICRO_ROWS, b, b_step, c, s->ldc, add, rows, columns);
+}
+
+void stripes_multiply(const struct stripes *s, size_t m, size_t n, size_t k, bool add)
+{
+	for (size_t j = 0; j < n; j += MICRO_COLUMNS)
+		for (size_t i = 0; i < m; i += MICRO_ROWS)
+			small_product(s, i, j, cpu_min(MICRO_ROWS, m - i),
+				      cpu_min(MICRO_COLUMNS, n - j), k, add);
+}
+
+void stripe_scores(float *to, const float *keys, const float *queries, size_t seen, size_t dim,
+		   size_t first)
+{
+	const struct stripes s = {
+		.a = keys, .a_depth = dim, .b = queries, .b_depth = dim, .c = to, .ldc = STRIPE
+	};
+
+	for (size_t i = 0; i < seen; i += MICRO_ROWS)
+		for (size_t j = 0; j < STRIPE; j += MICRO_COLUMNS)
+			if (i < first + j + MICRO_COLUMNS)
+				small_product(&s, i, j, cpu_min(MICRO_ROWS, seen - i),
+					      MICRO_COLUMNS, dim, false);
+}
+
+void stripe_turn(float *rows, size_t stride, const float *from, size_t columns, size_t count,
+		 size_t dim, const float *factor)
+{
+	for (size_t i = 0; i < count; i++)
+		for (size_t d = 0; d < dim; d++)
+			rows[i * stride + d] = from[d * columns + i] * (factor ? factor[i] : 1.0f);
+}
+
+float attention_scale(const struct attention *a)
+{
+	return a->scale != 0.0f ? a->scale : 1.0f / sqrtf((float)a->head_dim);
+}
