@@ -62,15 +62,18 @@ static void softmax(float *scores, size_t seen, size_t first, float max[STRIPE],
 		float *row = scores + j * STRIPE;
 		for (size_t q = 0; q < stripe_blind(j, first); q++)
 			row[q] = -INFINITY;
+#pragma omp simd
 		for (size_t q = 0; q < STRIPE; q++)
 			max[q] = row[q] > max[q] ? row[q] : max[q];
 	}
 	for (size_t j = 0; j < seen; j++) {
 		float *row = scores + j * STRIPE;
+#pragma omp simd
 		for (size_t q = 0; q < STRIPE; q++)
 			row[q] = cpu_exp(row[q] - max[q]);
 		for (size_t q = 0; q < stripe_blind(j, first); q++)
 			row[q] = 0;
+#pragma omp simd
 		for (size_t q = 0; q < STRIPE; q++)
 			sum[q] += row[q];
 	}

@@ -72,10 +72,12 @@ static void slopes(const struct head *h, size_t seen, size_t first, const float 
 		size_t blind = stripe_blind(j, first);
 		for (size_t q = 0; q < blind; q++)
 			p[q] = ds[q] = 0;
+#pragma omp simd
 		for (size_t q = 0; q < STRIPE; q++)
 			p[q] = cpu_exp(p[q] - lse[q]);
 		for (size_t q = 0; q < blind; q++)
 			p[q] = 0;
+#pragma omp simd
 		for (size_t q = 0; q < STRIPE; q++)
 			ds[q] = p[q] * (ds[q] - row_dot[q]);
 	}
