@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* pool.c - threads that take task indices from one atomic counter.
  *
- * A round starts by a new `round` number. Helpers spin a little before they sleep: a training step
- * has some hundred rounds a second apart by microseconds, and a sleep costs more than that. */
+ * A round starts by a new `round` number. Who waits for one, or for its end, spins a little before
+ * it sleeps: a training step has some hundred rounds a second apart by microseconds, and a sleep
+ * costs more than that. Where other programs want our cores, spinning takes time from them that the
+ * kernel then takes from us, in whole slices and in the midst of a task: there we sleep at once, and
+ * are woken before those who never sleep. Being thrown off a core tells that it is so. */
 #include "kernels/cpu/pool.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "kernels/cpus.h"
 
-enum { SPINS = 4000 };
+enum { SPINS = 4000, SPINS_SHARED = 50, ROUNDS_A_LOOK = 128 };
 
 struct helper {
 	struct pool *pool;
@@ -33,6 +37,9 @@ struct pool {
 	atomic_uint busy;   /* helpers still in the round */
 	atomic_uint round;
 	atomic_bool ending;
+	atomic_int spins; /* before a sleep */
+	unsigned rounds;  /* since the caller looked at */
+	long thrown_off;  /* how often it had been thrown off its core */
 
 	pthread_mutex_t lock; /* only for the two sleeps below */
 	pthread_cond_t begun, done;
@@ -57,7 +64,7 @@ static void relax(void)
 
 static unsigned wait_for_round(struct pool *pool, unsigned seen)
 {
-	for (int i = 0; i < SPINS; i++) {
+	for (int i = 0; i < atomic_load(&pool->spins); i++) {
 		unsigned round = atomic_load(&pool->round);
 		if (round != seen)
 			return round;
@@ -101,7 +108,7 @@ static void begin_round(struct pool *pool)
 
 static void wait_for_helpers(struct pool *pool)
 {
-	for (int i = 0; i < SPINS; i++) {
+	for (int i = 0; i < atomic_load(&pool->spins); i++) {
 		if (atomic_load(&pool->busy) == 0)
 			return;
 		relax();
@@ -112,6 +119,17 @@ static void wait_for_helpers(struct pool *pool)
 	pthread_mutex_unlock(&pool->lock);
 }
 
+/* Are our cores shared at present? The caller's own fate stands for all of us. */
+static void look_around(struct pool *pool)
+{
+	struct rusage usage;
+
+	if (pool->rounds++ % ROUNDS_A_LOOK != 0 || getrusage(RUSAGE_THREAD, &usage) != 0)
+		return;
+	atomic_store(&pool->spins, usage.ru_nivcsw > pool->thrown_off ? SPINS_SHARED : SPINS);
+	pool->thrown_off = usage.ru_nivcsw;
+}
+
 void pool_run(struct pool *pool, size_t count, pool_task *task, const void *args)
 {
 	if (pool->started == 0 || count <= 1) {
@@ -119,6 +137,7 @@ void pool_run(struct pool *pool, size_t count, pool_task *task, const void *args
 			task(args, i, 0);
 		return;
 	}
+	look_around(pool);
 	pool->task = task;
 	pool->args = args;
 	pool->count = count;
@@ -135,6 +154,7 @@ struct pool *pool_create(unsigned threads)
 	if (!pool)
 		return NULL;
 	pool->threads = threads;
+	atomic_store(&pool->spins, SPINS);
 	pool->is_bound = threads == cpus_cores() && cpus_bind(0);
 	pool->helpers = calloc(threads, sizeof(*pool->helpers));
 	pthread_mutex_init(&pool->lock, NULL);
