@@ -40,10 +40,10 @@ def timed(*command):
 # --- the queue -----------------------------------------------------------------------------------
 
 class Helper:
-    """lbd-slurm, spoken to as lbd does."""
+    """A helper, spoken to as lbd does."""
 
-    def __init__(self):
-        self.process = subprocess.Popen([BUILD + "/lbd-slurm", str(os.getpid())],
+    def __init__(self, name="lbd-slurm"):
+        self.process = subprocess.Popen([f"{BUILD}/{name}", str(os.getpid())],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def ask(self, **request):
@@ -58,7 +58,8 @@ class Helper:
 def fill_queue(helper):
     for i in range(JOBS):
         answer = helper.ask(op="submit", name=f"lb-x-{i}", comment=f"lbd1:{LEDGER_ID}:{i:032x}",
-                            script="#!/bin/sh\ntrue\n", workdir="/tmp", env=["A=1"])
+                            script="#!/bin/sh\ntrue\n", env=["A=1"],
+                            fields={"work_dir": "/tmp"})
         if b'"ok"' not in answer:
             sys.exit(f"submitting job {i}: {answer.decode()}")
 
@@ -80,6 +81,19 @@ def poll(helper):
                       before.children_user - before.children_system) * 1e3)
     say(f"poll of {count:,} jobs, CPU of lbd-slurm", f"{statistics.median(times):.0f} ms",
         "squeue -h of the same, CPU", f"{statistics.median(usage):.0f} ms")
+
+
+def poll_both_ways(library):
+    """The same poll by libslurm and by commands, taking turns: from question to answer."""
+    ways = {library: [], Helper("lbd-slurm-commands"): []}
+    for _ in range(POLLS):
+        for helper, times in ways.items():
+            start = time.perf_counter()
+            count = len(json.loads(helper.ask(op="poll", have=0))["jobs"])
+            times.append((time.perf_counter() - start) * 1e3)
+    by_library, by_commands = (statistics.median(times) for times in ways.values())
+    say(f"poll of {count:,} jobs by commands", f"{by_commands:.0f} ms", "by libslurm",
+        f"{by_library:.0f} ms")
 
 
 def poll_in_lbd(pid):
@@ -190,6 +204,7 @@ def main():
     helper = Helper()
     fill_queue(helper)
     poll(helper)
+    poll_both_ways(helper)
     lbd = ledgers(Lbd())
     idle(lbd).stop()
 
