@@ -88,16 +88,18 @@ mkdir -p "$T/there/etc/train" "$T/there/texts/more"
 sed 's/^flavor = .*/flavor = "debugmodel"/; s/^seq_len = .*/seq_len = 64/; s/^steps = .*/steps = 6/' \
 	"$src/etc/train/demo.toml" >"$T/there/etc/train/demo.toml"
 for i in 1 2 3; do
-	cat "$src/LICENSE" >"$T/there/texts/more/$i"
+	cat "$src/README.md" >"$T/there/texts/more/$i"
 done
-sed -n '/^### From a folder of text/,/^## /s/^    //p' "$src/README.md" >"$T/there/way.sh"
-is "$(grep -c '^lb' "$T/there/way.sh")" 3 "the README has three commands from text to text"
+sed -n '/^### Train a model on your own text/,/^## /s/^    //p' "$src/README.md" >"$T/there/way.sh"
+is "$(grep -c '^lb' "$T/there/way.sh")" 4 "the README has four commands from text to text"
 exits 0 "they work as they are written" sh -e -c 'cd "$0" && . ./way.sh' "$T/there"
-like "$out" "mine.tokens: [0-9]+ tokens in 3 documents" "a folder is all files below it"
+like "$out" "mine: [0-9]+ tokens in 3 documents for training.* vocabulary [0-9]+," "a folder is all files below it"
 like "$out" "Once upon a time" "the run goes on from the prompt"
 like "$err" "reading $LB_HOME/runs/mine/checkpoints/step-00000006" "with its newest checkpoint"
-exits 0 "eval takes the run's name, too" lbworker eval mine "$T/there/mine.tokens" --samples 1
-exits 2 "a run that is not there" lbworker eval mien "$T/there/mine.tokens"
+exits 0 "eval takes the run's name, too" lbworker eval mine "$T/there/mine" --samples 1
+exits 0 "and scores a text with the tokenizer that went along" lbworker eval mine --text "$src/LICENSE"
+like "$out" "bits a byte" "in a unit that tokenizers do not matter to"
+exits 2 "a run that is not there" lbworker eval mien "$T/there/mine"
 like "$err" "mien: no such folder, and no run of that name in $LB_HOME" "is said"
 
 # A sweep as the README shows it, and the ways to look into it that it names.

@@ -39,6 +39,10 @@ static const struct command commands[] = {
 	  "texts, JSON lines (.gz, .zst too) and folders of them to tokens; on from where it was "
 	  "interrupted",
 	  command_tokenize },
+	{ "train-tokenizer",
+	  "TEXT... -o FILE.json [--size 4096] [--pattern NAME] [--special NAME] [--field NAME] "
+	  "[--separator TEXT]",
+	  "learn a byte-level BPE of so many tokens from texts", command_train_tokenizer },
 	{ "prepare", "--out FILE.tokens TEXT...",
 	  "text files, and all below folders, to one file of byte tokens", command_prepare },
 	{ "prepare", "--out FILE.tokens --join [--document-start ID] TOKENS...",

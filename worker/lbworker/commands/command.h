@@ -28,6 +28,7 @@ int command_generate(int argc, char **argv);
 int command_prepare(int argc, char **argv);
 int command_tokenize(int argc, char **argv);
 int command_trace(int argc, char **argv);
+int command_train_tokenizer(int argc, char **argv);
 int command_train(int argc, char **argv); /* and plan */
 
 #endif

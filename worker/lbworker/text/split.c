@@ -75,6 +75,14 @@ bool split_named(struct split *out, const char *name, const char **names)
 	return false;
 }
 
+const char *split_pattern(const char *name)
+{
+	for (size_t i = 0; i < KNOWN; i++)
+		if (known[i].name && strcmp(known[i].name, name) == 0)
+			return known[i].pattern;
+	return NULL;
+}
+
 /* --- runs of characters --------------------------------------------------------------------- */
 
 static inline unsigned kind_at(place at, place end, unsigned *width)

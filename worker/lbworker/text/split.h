@@ -36,6 +36,9 @@ bool split_known(struct split *out, const char *pattern);
 /* "gpt2", "cl100k", "llama3", "o200k", "qwen2", "tekken"; *names lists them when there is none. */
 bool split_named(struct split *out, const char *name, const char **names);
 
+/* The pattern of that name, as a regular expression; NULL when there is none. */
+const char *split_pattern(const char *name);
+
 /* Behind the last byte of the word that begins at `at`, which is before `end`, the text's. NULL:
  * PCRE2 gave up. REGEX wants UTF-8, the others take any bytes. */
 const unsigned char *split_word(const struct split *split, const unsigned char *at,

@@ -14,16 +14,14 @@
 
 /* --- the alphabet of bytes ------------------------------------------------------------------- */
 
-/* GPT-2 writes each byte as a character that can be seen: itself, or one from U+0100 on. */
 static void fill_alphabet(int16_t byte_of[0x180])
 {
-	unsigned next = 0x100;
+	uint16_t character[256];
 
+	tokenizer_alphabet(character);
 	memset(byte_of, 0xFF, 0x180 * sizeof(*byte_of));
-	for (unsigned b = 0; b < 256; b++) {
-		bool is_seen = (b > 32 && b < 127) || (b > 160 && b != 173);
-		byte_of[is_seen ? b : next++] = (int16_t)b;
-	}
+	for (int b = 0; b < 256; b++)
+		byte_of[character[b]] = (int16_t)b;
 }
 
 /* `name` in bytes, into out[strlen(name)]; false when it holds something else. */

@@ -5,6 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
+void tokenizer_alphabet(uint16_t character[256])
+{
+	uint16_t next = 0x100;
+
+	for (unsigned b = 0; b < 256; b++) {
+		bool is_seen = (b > 32 && b < 127) || (b > 160 && b != 173);
+		character[b] = is_seen ? (uint16_t)b : next++;
+	}
+}
+
 void tokenizer_find_bytes(struct tokenizer *t)
 {
 	for (unsigned i = 0; i < 256; i++) {

@@ -43,6 +43,9 @@ int tokenizer_read_tiktoken(struct tokenizer *t, const char *text, size_t len, c
 int tokenizer_read_sentencepiece(struct tokenizer *t, const char *text, size_t len,
 				 struct err *err);
 
+/* How GPT-2 writes each byte: as a character that can be seen, itself or one from U+0100 on. */
+void tokenizer_alphabet(uint16_t character[256]);
+
 /* For a vocabulary whose numbers are ranks: each way to make a token of two others is a pair.
  * `rank` is by token; NULL: the number itself. */
 void tokenizer_pair_all(struct tokenizer *t, const uint32_t *rank);

@@ -1,0 +1,112 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Text to tokens: those of other programs (tests/golden/text, which tests/text/goldens.py made with their
+# libraries), from files as people have them, over interruptions; and tokenizers that are none.
+. "$(dirname "$0")/lib.sh"
+gold=$src/tests/golden/text
+
+# tokens FOLDER…: the tokens in it, a line a document
+cat >"$T/tokens.py" <<'PY'
+import glob, struct, sys
+for path in sorted(glob.glob(sys.argv[1] + "/*.tokens")):
+    data = open(path, "rb").read()
+    magic, version, width, tokens, docs = struct.unpack_from("<8sIIQQ", data)
+    end = 64 + tokens * width
+    ids = memoryview(data)[64:end].cast({1: "B", 2: "H", 4: "I"}[width])
+    index = struct.unpack_from("<%dQ" % (docs + 1), data, (end + 7) // 8 * 8)
+    for a, b in zip(index, index[1:]):
+        print(*ids[a:b])
+PY
+tokens() { python3 "$T/tokens.py" "$1"; }
+# tokenize TOKENIZER TEXT… : into a new $T/out, without the token that ends a document
+tokenize() {
+	rm -rf "$T/out"
+	tokenizer=$1
+	shift
+	lbworker tokenize --tokenizer "$tokenizer" -o "$T/out" --end none "$@"
+}
+
+for name in gpt2 llama3 qwen2 o200k tekken unknown sentencepiece; do
+	file=$gold/$name.json
+	[ -e "$file" ] || file=$gold/$name.model
+	tokenize "$file" "$gold/documents.jsonl" >"$T/said" 2>&1
+	tokens "$T/out/train" >"$T/tokens"
+	ok "$name: the tokens are those of its own library" cmp "$T/tokens" "$gold/$name.tokens.txt"
+done
+like "$(lbworker tokenize --tokenizer "$gold/unknown.json" -o "$T/o2" "$gold/documents.jsonl" 2>&1)" \
+	"unknown.json: its pattern is none of those that are built in" "a pattern that PCRE2 runs is warned of"
+
+# --- files as people have them
+mkdir -p "$T/in/more"
+printf 'one\n%%\ntwo\n%%\nthree' >"$T/in/saying"
+printf '{"body":"x1"}\n\n{"body":"<|endoftext|>"}\n' | gzip >"$T/in/more/a.jsonl.gz"
+exits 0 "a folder with a separator" lbworker tokenize --tokenizer "$gold/gpt2.json" -o "$T/s" \
+	--separator '
+%
+' "$T/in/saying"
+like "$out" "^$T/s: [0-9]+ tokens in 3 documents for training" "gives three documents"
+is "$(tokens "$T/s/train" | sed 's/.* //' | sort -u)" 0 "each ends with the end of text"
+exits 0 "JSON lines, compressed, of a field" lbworker tokenize --tokenizer "$gold/gpt2.json" -o "$T/j" \
+	--field body --end none --special "$T/in/more"
+is "$(tokens "$T/j/train" | tail -1)" 0 "with --special a name is that token"
+lbworker tokenize --tokenizer "$gold/gpt2.json" -o "$T/k" --field body --end none "$T/in/more" >"$T/said"
+ok "and text without it" [ "$(tokens "$T/k/train" | tail -1)" != 0 ]
+is "$(cmp "$T/j/tokenizer.json" "$gold/gpt2.json" && echo same)" same "the tokenizer goes along"
+exits 2 "a field that is not there" lbworker tokenize --tokenizer "$gold/gpt2.json" -o "$T/l" "$T/in/more"
+like "$err" "^lbworker: $T/in/more/a.jsonl.gz:1: text: there is no such field$" "is said with its line"
+is "$(find "$T/l" -name '*.tokens*')" "" "and nothing lies under the final name, nor beside it"
+
+# --- on from where it was interrupted, on any number of threads
+awk 'BEGIN { for (i = 0; i < 60000; i++) printf "{\"text\": \"line %d of a text that is not short\"}\n", i }' \
+	>"$T/many.jsonl"
+set -- --tokenizer "$gold/llama3.json" --part-mb 1 --validation 0.1 "$T/many.jsonl"
+exits 0 "many documents" lbworker tokenize "$@" -o "$T/whole"
+parts=$(find "$T/whole/train" -name '*.tokens' | wc -l)
+ok "in several parts" [ "$parts" -ge 2 ]
+cp -r "$T/whole" "$T/half"
+rm -f "$T/half/train/0000$((parts - 1)).tokens"
+printf junk >"$T/half/validation/0000$((parts - 1)).tokens"
+exits 0 "the same again after an interruption" lbworker tokenize "$@" -o "$T/half" --threads 1
+like "$out" "$((parts - 1)) of $parts parts were there already" "goes on behind the parts that are there"
+ok "to the same files, whatever the threads" diff -r "$T/whole" "$T/half"
+exits 0 "once more" lbworker tokenize "$@" -o "$T/half"
+like "$out" "$parts of $parts parts were there already" "does nothing"
+exits 1 "with another tokenizer" lbworker tokenize --tokenizer "$gold/gpt2.json" "$T/many.jsonl" -o "$T/half"
+like "$err" "was made of other texts, by another tokenizer or other options" "it is refused"
+is "$(tokens "$T/whole/train" | sort | uniq | wc -l)" "$(($(tokens "$T/whole/train" | wc -l)))" \
+	"each document is there once"
+is "$(($(tokens "$T/whole/train" | wc -l) + $(tokens "$T/whole/validation" | wc -l)))" 60000 \
+	"on one of the two sides"
+
+# --- learning one
+exits 0 "a tokenizer is learned" lbworker train-tokenizer --size 300 "$gold/documents.jsonl" -o "$T/a.json"
+exits 0 "again" lbworker train-tokenizer --size 300 "$gold/documents.jsonl" -o "$T/b.json"
+ok "it is the same" cmp "$T/a.json" "$T/b.json"
+exits 0 "and makes tokens" lbworker tokenize --tokenizer "$T/a.json" -o "$T/own" "$gold/documents.jsonl"
+like "$out" "vocabulary 300," "of as many numbers"
+
+# --- what is no tokenizer: one line, exit status 2
+bad=0
+refused() {	# NAME PATTERN CONTENT
+	printf '%b' "$3" >"$T/bad"
+	exits 2 "$1" lbworker tokenize --tokenizer "$T/bad" -o "$T/bad-$((bad = bad + 1))" "$gold/documents.jsonl"
+	like "$err" "^lbworker: $T/bad: $2" "is refused in one line"
+	is "$(wc -l <"$T/exits.err")" 1 "and no other"
+}
+refused "an empty file" "is empty" ""
+refused "a text" "line 1 is no token in base64" "hello world\n"
+refused "half of a JSON" ".*" '{"model": {"type": "BPE", "vocab": {"a": 0'
+refused "another kind of model" "model.type: WordPiece is not supported" '{"model":{"type":"WordPiece"}}'
+refused "a token with a number beyond all" "model.vocab: \"b\" has no number" \
+	'{"model":{"type":"BPE","vocab":{"a":0,"b":99999999999},"merges":[]}}'
+refused "two tokens of one number" "model.vocab: " '{"model":{"type":"BPE","vocab":{"a":0,"b":0},"merges":[]}}'
+refused "a merge of nothing" "model.merges: number 0 is no two tokens" \
+	'{"model":{"type":"BPE","vocab":{"a":0},"merges":["a b"]}}'
+refused "a normalizer that would change the text" "normalizer: Lowercase is not supported" \
+	'{"normalizer":{"type":"Lowercase"},"model":{"type":"BPE","vocab":{"a":0},"merges":[]}}'
+refused "a pattern that is none" "pre_tokenizer: the pattern" \
+	'{"pre_tokenizer":{"type":"Split","behavior":"Isolated","pattern":{"Regex":"(("}},"model":{"vocab":{"a":0},"merges":[]}}'
+refused "a model of SentencePiece, cut" "is cut short, or no model of SentencePiece" '\012\377\377\001ab'
+refused "tiktoken's, of nobody known" "2 tokens: a tiktoken file of nobody known here" 'YQ== 0\nYg== 1\n'
+refused "tiktoken's, a number twice" "line 2 is no token in base64" 'YQ== 0\nYg== 0\n'
+done_testing
