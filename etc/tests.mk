@@ -209,9 +209,9 @@ coverage:
 FUZZ     := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 SECONDS  ?= 60
 RUNS     ?=
-$(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/obj/tests/fuzz/fuzz.o $(B)/daemon.a $(B)/slurm.a $(B)/common.a
+$(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/obj/tests/fuzz/fuzz.o $(B)/daemon.a $(B)/slurm.a $(B)/lbworker.a $(B)/common.a
 	@mkdir -p $(@D)
-	$(call say,LINK) $(CXX) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ -luv -ljansson -lpcre2-8 -lzstd -lz -lm
+	$(call say,LINK) $(CXX) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ -luv -ljansson -lpcre2-8 -lzstd -lz -lm -lpthread
 fuzz-targets: $(FUZZ)
 # TOTAL: so many inputs of the READERS together, in as many sittings as it takes. Counts are kept in build-fuzz.
 READERS  ?= message switch spool spec

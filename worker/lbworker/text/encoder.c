@@ -91,6 +91,8 @@ void tokens_add(struct tokens *t, uint32_t id)
 
 static void add_all(struct tokens *t, const uint32_t *id, size_t count)
 {
+	if (count == 0) /* all that it holds is unknown */
+		return;
 	make_room(t, count);
 	memcpy(t->id + t->count, id, count * sizeof(*id));
 	t->count += count;
