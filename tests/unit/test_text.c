@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where words end, NFC, which pairs are merged, what documents are, and what a sampler draws. Tokens of whole
+/* test_text.c - where words end, NFC, which pairs are merged, what documents are, and what a sampler draws. Tokens of whole
  * tokenizers are compared in tests/system/text.t. */
 #include "tests/unit/unit.h"
 
