@@ -157,13 +157,16 @@ def check_records(run, lines, ledger, numbers):
             violation(run, f"PROGRESS: {e['kind']}: {e['text']}")
 
 
-def check_resume(run, lines):
-    """A trainer goes on from the newest complete checkpoint."""
+def check_resume(run, lines, events):
+    """A trainer goes on from the newest complete checkpoint, but for those from which a launch failed
+    before any new step: of such, that is told."""
     saved, begun = 0, {0}
+    suspects = {int(step) for e in events if e["kind"] == "checkpoint_suspect"
+                for step in re.findall(r"/step-(\d+): is suspect", e["text"])}
     for line in lines:
         if line.word == "saving":
             begun.add(line.step)
-        elif line.word == "saved":
+        elif line.word == "saved" and line.step not in suspects:
             saved = max(saved, line.step)
         elif line.word == "start" and (line.step < saved or line.step not in begun):
             violation(run, f"RESUME: attempt {line.attempt} launch {line.launch} goes on from step "
@@ -233,7 +236,7 @@ def main():
         check_alone(run, lines)
         check_progress(run, lines, ledger, numbers)
         check_records(run, lines, ledger, numbers)
-        check_resume(run, lines)
+        check_resume(run, lines, ledger.of_run("events", run))
         check_end(run, lines, row, [o for o in orders if o.run == run])
         attempts += len(rows)
         launches += sum(line.word == "start" for line in lines)
