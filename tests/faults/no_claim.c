@@ -10,7 +10,8 @@ int __real_attempt_claim_take(const char *folder, const struct attempt_claim *cl
 int __wrap_attempt_claim_take(const char *folder, const struct attempt_claim *claim,
 			      struct err *err);
 int64_t __wrap_attempt_newest_claim(const char *run_dir);
-bool __wrap_older_may_live(const char *run_dir, int64_t number, const struct attempt_claim *own);
+bool __wrap_predecessor_may_live(const char *run_dir, int64_t number,
+				 const struct attempt_claim *own);
 
 /* lbd waits for the file; that somebody has it already is what nobody minds. */
 int __wrap_attempt_claim_take(const char *folder, const struct attempt_claim *claim,
@@ -27,7 +28,8 @@ int64_t __wrap_attempt_newest_claim(const char *run_dir)
 	return 0;
 }
 
-bool __wrap_older_may_live(const char *run_dir, int64_t number, const struct attempt_claim *own)
+bool __wrap_predecessor_may_live(const char *run_dir, int64_t number,
+				 const struct attempt_claim *own)
 {
 	(void)run_dir;
 	(void)number;
