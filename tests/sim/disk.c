@@ -11,7 +11,7 @@
 #include "tests/sim/sim.h"
 #include "worker/lbrun/checkpoint/choice.h"
 
-const char saved_path[] = "step";
+char saved_path[] = "step"; /* a checkpoint has a path that could be freed: never changed */
 
 static const struct handed no_handed = { .is_first = true, .first_told = -1, .best_told = -1 };
 
@@ -127,7 +127,7 @@ int disk_search(const struct run_files *files, const struct handed *handed,
 	for (int i = 0; i < files->saved_count; i++) {
 		const struct saved *saved = &files->saved[i];
 
-		items[i] = (struct checkpoint){ .path = (char *)(uintptr_t)saved_path,
+		items[i] = (struct checkpoint){ .path = saved_path,
 						.step = saved->step,
 						.stamp = saved->stamp,
 						.is_checked = true,

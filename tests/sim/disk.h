@@ -89,7 +89,7 @@ void disk_save(struct sim *sim, int run, int64_t step, bool is_whole, bool is_ba
 int disk_search(const struct run_files *files, const struct handed *handed,
 		const struct saved **found, int64_t *newest_step);
 /* All have this path; stamps tell them apart. */
-extern const char saved_path[];
+extern char saved_path[];
 /* What is in the file, to be cleared by the caller; and a new file. */
 void disk_load_handed(const struct run_files *files, struct handed *out);
 void disk_save_handed(struct run_files *files, const struct handed *handed);

@@ -71,7 +71,7 @@ static uint32_t pair_of(struct training *t, uint32_t left, uint32_t right)
 	uint32_t *slot = slot_of(t, left, right);
 	if (!*slot) {
 		if (t->pairs == t->pair_room) {
-			t->pair_room = t->pair_room ? 2 * t->pair_room : 1024;
+			t->pair_room *= 2;
 			t->pair = xrealloc(t->pair, t->pair_room * sizeof(*t->pair));
 		}
 		t->pair[t->pairs++] = (struct pair){ .left = left, .right = right };
@@ -249,6 +249,8 @@ static void take_words(struct training *t, const struct word_counts *words,
 {
 	uint32_t *at = t->symbols = xcalloc(words->used + 1, sizeof(*at));
 
+	t->pair_room = 1024;
+	t->pair = xcalloc(t->pair_room, sizeof(*t->pair));
 	t->words = words->count;
 	t->word = xcalloc(t->words + 1, sizeof(*t->word));
 	for (size_t i = 0; i < t->words; i++) {
@@ -260,6 +262,7 @@ static void take_words(struct training *t, const struct word_counts *words,
 			const uint32_t *s = t->word[i].symbol;
 			uint32_t index = pair_of(t, s[k], s[k + 1]); /* which may move them */
 			struct pair *p = &t->pair[index];
+
 			p->count += (int64_t)w->count;
 			note_word(p, (uint32_t)i);
 		}

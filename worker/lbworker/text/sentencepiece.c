@@ -99,13 +99,17 @@ static int bad(struct reading *r)
 
 static void add_marked(struct reading *r, const struct message *text, bool special)
 {
-	const struct added_token token = { .text = (char *)(uintptr_t)text->at,
-					   .len = (size_t)(text->end - text->at),
+	size_t len = (size_t)(text->end - text->at);
+	char *copy = xmalloc(len + 1);
+	const struct added_token token = { .text = copy,
+					   .len = len,
 					   .id = (uint32_t)r->tokens,
 					   .special = special,
 					   .normalized = !special };
 
+	memcpy(copy, text->at, len);
 	added_tokens_add(&r->t->added, &token);
+	free(copy);
 }
 
 static int keep_piece(struct reading *r, const struct message *text, float score, uint64_t type)

@@ -46,7 +46,7 @@ struct reading {
 	struct tokenizer *t;
 	struct err *err;
 	int16_t byte_of[0x180];
-	const json_t *vocab;
+	json_t *vocab;
 };
 
 static int refuse(struct reading *r, const char *key, const char *what)
@@ -61,7 +61,7 @@ static int read_vocab(struct reading *r)
 	const char *name;
 	json_t *id;
 
-	json_object_foreach((json_t *)(uintptr_t)r->vocab, name, id) {
+	json_object_foreach(r->vocab, name, id) {
 		size_t len = strlen(name), bytes;
 		char *text = xmalloc(len + 1);
 		json_int_t number = json_integer_value(id);
