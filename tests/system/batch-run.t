@@ -109,18 +109,18 @@ run_reaches whole completed 90
 is "$(lbctl status whole --json | json attempts.0.cause)" timeout "… also where it calls scontrol by its whole path"
 
 # One that asks for it at once, each time, would flood the scheduler: its pauses grow as any other's.
-cat >again.slurm <<'END'
+cat >flood.slurm <<'END'
 #!/bin/bash
 #SBATCH --mem=100M
 scontrol requeue $SLURM_JOB_ID
 END
-lbctl submit --name again --set restart.backoff_first=2s again.slurm >/dev/null 2>&1
-wait_for '[ "$(lbctl status again --json | json attempts.#)" -ge 4 ]' 90
-pauses=$(lbctl events again | sed -n 's/.*next attempt in \([0-9]*\)s.*/\1/p' | head -n 3 | tr '\n' ' ')
+lbctl submit --name flood --set restart.backoff_first=2s flood.slurm >/dev/null 2>&1
+wait_for '[ "$(lbctl status flood --json | json attempts.#)" -ge 4 ]' 90
+pauses=$(lbctl events flood | sed -n 's/.*next attempt in \([0-9]*\)s.*/\1/p' | head -n 3 | tr '\n' ' ')
 # up to a fifth less than said, and cut to whole seconds
 like "$pauses" "^0 [12] [34] $" "a script that requeues itself at once comes back at once, then slower and slower"
-like "$(run_state again)" "^(backoff|submitting|queued|running)$" "… and is never given up for that"
-lbctl kill --now again >/dev/null
+like "$(run_state flood)" "^(backoff|submitting|queued|running)$" "… and is never given up for that"
+lbctl kill --now flood >/dev/null
 
 # --- a warning reaches the script alone -----------------------------------------------------------
 cat >warned.slurm <<'END'

@@ -160,7 +160,10 @@ run_reaches long killed 120
 passed "six runs come to their ends"
 mend
 is "$(squeue -h -t all -o %j | grep -c '^lb-r[1-5]-\|^lb-long-')" 6 "with one job each"
-is "$(lbctl status r1 --json | json attempts.#)" 1 "and one attempt"
+# An answer that reads as a refusal ends an attempt before it has a job, and another is made.
+is "$(echo "$LB_HOME"/runs/r[1-5]/attempts/*/claim | wc -w)" "$(echo "$LB_HOME"/runs/r[1-5]/attempts/*/exit.json | wc -w)" \
+	"and every trainer that began has ended"
+is "$(echo "$LB_HOME"/runs/r[1-5]/attempts/*/claim | wc -w)" 5 "one for each run"
 lbd_stop
 
 # --- the choice -----------------------------------------------------------------------------------

@@ -86,7 +86,7 @@ static int score(struct model *m, const int32_t *window, size_t first, size_t co
 			highest = l[i] > highest ? (double)l[i] : highest;
 		for (size_t i = 0; i < vocab; i++)
 			all += exp((double)l[i] - highest);
-		*sum += highest + log(all) - (double)l[window[row + 1]];
+		*sum += highest + (all > 1 ? log(all) : 0) - (double)l[window[row + 1]];
 	}
 	free(logits);
 	return rc;
