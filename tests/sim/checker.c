@@ -363,6 +363,7 @@ static void on_fact(struct check *c, struct view *v, const struct fact *f)
 		on_trainer_ended(c, v, f);
 		break;
 	case FACT_LINES_LOST:
+		v->bad++; /* lbd does not hear how it ended: that may count */
 		check_lost_lines(c, f);
 		break;
 	case FACT_SAVED:

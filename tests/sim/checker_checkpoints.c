@@ -33,14 +33,15 @@ static void drop(struct view *v, int64_t stamp)
 		*gone = v->saved[--v->saved_count];
 }
 
+/* They are forgiven, unless lbrun dies before it has written that down. */
 static void clear_up_to(struct view *v, int64_t stamp)
 {
 	const struct seen_checkpoint *good = find(v, stamp);
 	int64_t step = good ? good->step : -1;
 
 	for (size_t i = 0; i < v->saved_count; i++)
-		if (v->saved[i].step <= step)
-			v->saved[i].standing = STANDING_SOUND;
+		if (v->saved[i].step <= step && v->saved[i].standing == STANDING_FAILED)
+			v->saved[i].standing = STANDING_DOUBTFUL;
 }
 
 /* A sound one beats one that failed, then the newer step counts. */

@@ -183,16 +183,13 @@ static void start_on(struct sim *sim, struct job *job, int node)
 	lbrun_start(sim, job);
 }
 
+/* Where the controller has died meanwhile, what slurmd said is lost, and the job goes on. */
 static void on_not_taken(struct sim *sim, void *arg, uint64_t stamp)
 {
 	struct job *job = arg;
 
-	if (job->stamp != stamp || job->status.phase != JOB_RUNNING)
-		return;
-	if (is_answering(sim))
+	if (job->stamp == stamp && job->status.phase == JOB_RUNNING && is_answering(sim))
 		job_cancel(sim, job, SLURMD_UID);
-	else
-		sim_after(sim, MINUTE, on_not_taken, job, stamp);
 }
 
 /* slurmd: "already running, do not launch second copy"; as it must not be requeued, it is

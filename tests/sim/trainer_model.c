@@ -203,7 +203,8 @@ static void fail_to_save(struct sim *sim, struct lbrun *p)
 	disk_save(sim, p->run, p->trainer.step, false, false);
 	if (!p->trainer.lives || rng_chance(&sim->rng, 0.3))
 		return;
-	p->trainer.ended_for_disk = true;
+	/* lbrun can only tell where it could not write either */
+	p->trainer.ended_for_disk = p->kept_count > 0;
 	end(sim, p, EXITED_1);
 }
 
