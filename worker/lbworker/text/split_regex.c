@@ -3,6 +3,7 @@
  * ended. */
 #include "worker/lbworker/text/split_regex.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -57,14 +58,40 @@ void split_regex_destroy(struct split_regex *r)
 	free(r);
 }
 
+/* --- what a match is written to: one for each thread, made at its first word, gone with it ----- */
+
+static pthread_key_t match_key;
+
+static void free_match(void *match)
+{
+	pcre2_match_data_free(match);
+}
+
+static void make_key(void)
+{
+	if (pthread_key_create(&match_key, free_match) != 0)
+		abort(); /* a process has 1024 of them */
+}
+
+static pcre2_match_data *match_of_thread(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	pcre2_match_data *match;
+
+	pthread_once(&once, make_key);
+	match = pthread_getspecific(match_key);
+	if (!match) {
+		match = pcre2_match_data_create(1, NULL);
+		pthread_setspecific(match_key, match);
+	}
+	return match;
+}
+
 const unsigned char *split_regex_word(const struct split_regex *r, const unsigned char *at,
 				      const unsigned char *end)
 {
-	/* one for each thread, made at its first word */
-	static _Thread_local pcre2_match_data *found;
+	pcre2_match_data *found = match_of_thread();
 
-	if (!found)
-		found = pcre2_match_data_create(1, NULL);
 	if (!found)
 		return NULL;
 	int rc = pcre2_match(r->code, at, (PCRE2_SIZE)(end - at), 0,
