@@ -113,7 +113,10 @@ kill -STOP $lbd_pid
 exits 6 "an outsider orders nothing" as_outsider lbctl kill $owner/frozen
 exits 0 "a member sees what it would be" as_member lbctl kill --dry-run $owner/frozen
 ok "and leaves nothing" [ ! -e "$LB_HOME/switches/frozen.kill" ]
-exits 0 "a member kills" as_member lbctl kill $owner/frozen --reason "it hangs"
+# As the README shows it, with the names that are here.
+sed -n "s,^    \\(lbctl kill \\)ada/first,\\1$owner/frozen,p" "$src/README.md" >"$T/colleague.sh"
+is "$(wc -l <"$T/colleague.sh")" 1 "the README kills a colleague's run"
+exits 0 "a member kills" as_member sh -e "$T/colleague.sh"
 like "$out" "the switch $LB_HOME/switches/frozen.kill is there" "by a switch where the export says"
 wait_for '[ -e "$LB_HOME/runs/frozen/attempts/1/exit.json" ]' 30 &&
 	passed "the job obeys it with lbd frozen"
