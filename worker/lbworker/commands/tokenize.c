@@ -40,7 +40,7 @@ static int parse(struct arguments *a, int argc, char **argv, struct err *err)
 		{ "--pattern", .text = &a->pattern },
 		{ "--threads", .integer = &a->threads, .min = 1, .max = 4096 },
 		{ "--part-mb", .integer = &a->part_mb, .min = 1, .max = PART_MB_MAX },
-		{ NULL },
+		{ .name = NULL },
 	};
 
 	if (words_parse(options, argc, argv, a->inputs, &a->count, err))

@@ -41,7 +41,7 @@ static int parse(struct arguments *a, int argc, char **argv, struct err *err)
 		{ "--special", .text = &a->special },
 		{ "--field", .text = &a->rules.field },
 		{ "--separator", .text = &a->rules.separator },
-		{ NULL },
+		{ .name = NULL },
 	};
 
 	if (words_parse(options, argc, argv, a->inputs, &a->count, err))

@@ -59,8 +59,7 @@ static const struct model_flavor flavors[] = {
 };
 
 static const char *const flavor_names[MODEL_FAMILY_COUNT] = {
-	[MODEL_LLAMA] = "debugmodel, bytes-4M, 124M, 1B, 3B, 8B, 70B, 405B, 2-7B, 2-13B, "
-			"2-70B",
+	[MODEL_LLAMA] = "debugmodel, bytes-4M, 124M, 1B, 3B, 8B, 70B, 405B, 2-7B, 2-13B, 2-70B",
 	[MODEL_NEOX] = "debugmodel, 70M, 160M, 410M, 1B, 1.4B, 2.8B, 6.9B",
 	[MODEL_GPT2] = "debugmodel, 124M, 355M, 774M, 1558M, 175B",
 };
