@@ -141,11 +141,29 @@ static char *absolute(const char *folder, const char *path)
 	return path[0] == '/' ? xstrdup(path) : path_join("%s/%s", folder, path);
 }
 
+/* Looked for before git is started, which takes longer than all else of a submission. */
+static bool is_in_repository(const char *folder)
+{
+	char *path = xstrdup(folder), *slash;
+	bool is = getenv("GIT_DIR") != NULL;
+
+	while (!is && (slash = strrchr(path, '/'))) {
+		char *git = path_join("%s/.git", path);
+
+		is = access(git, F_OK) == 0;
+		free(git);
+		*slash = '\0';
+	}
+	free(path);
+	return is;
+}
+
 int git_open(struct git *g, const char *folder, struct err *err)
 {
 	static const char *const ask[] = { "rev-parse",  "--show-toplevel", "--git-path", "objects",
 					   "--git-path", "index",           NULL };
-	char *told = ask_in(folder, NULL, ask, err), *rest = told;
+	char *told = is_in_repository(folder) ? ask_in(folder, NULL, ask, err) : NULL;
+	char *rest = told;
 	const char *root = strsep(&rest, "\n"), *objects = strsep(&rest, "\n"), *index = rest;
 	char *their_objects, *their_index;
 	int rc = -1;
@@ -160,8 +178,10 @@ int git_open(struct git *g, const char *folder, struct err *err)
 			rc = copy_index(g, their_index, err);
 		free(their_objects);
 		free(their_index);
-	} else if (told) {
-		err_set(err, ERR_NOT_FOUND, "%s: a repository without files", folder);
+	} else {
+		err_set(err, ERR_NOT_FOUND,
+			told ? "%s: a repository without files" : "%s: in no git repository",
+			folder);
 	}
 	free(told);
 	return rc;
