@@ -39,4 +39,8 @@ int toml_set(struct toml *toml, const char *assignment, struct err *err);
 
 /* The document as TOML text that parses to the same tree (comments are lost); owned by caller. */
 char *toml_print(const struct toml *toml);
+
+/* {"optimizer":{"lr":1}} → {"optimizer.lr":1}: adds all keys below `table` to `out`, with `prefix`
+ * ("" at the root) in front. */
+void toml_flatten(json_t *out, const char *prefix, json_t *table);
 #endif

@@ -339,3 +339,19 @@ char *toml_print(const struct toml *toml)
 	print_table(&out, toml->root, "");
 	return buf_take(&out);
 }
+
+void toml_flatten(json_t *out, const char *prefix, json_t *table)
+{
+	const char *name;
+	json_t *value;
+
+	json_object_foreach(table, name, value) {
+		char *path = xasprintf("%s%s%s", prefix, prefix[0] ? "." : "", name);
+
+		if (json_is_object(value))
+			toml_flatten(out, path, value);
+		else
+			json_object_set(out, path, value);
+		free(path);
+	}
+}

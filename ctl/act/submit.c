@@ -65,15 +65,7 @@ static void show_object(const struct ctl *ctl, const char *title, json_t *object
 static void show_script(const struct ctl *ctl, const char *script)
 {
 	printf("\nscript\n");
-	while (*script) {
-		size_t len = strcspn(script, "\n");
-		char *line = xstrndup(script, len), *text = clean_copy(line, &ctl->out);
-
-		printf("  %s\n", text);
-		free(text);
-		free(line);
-		script += len + (script[len] == '\n');
-	}
+	print_lines("  ", script, &ctl->out);
 }
 
 static void show_words(const struct ctl *ctl, const char *title, const json_t *words)

@@ -113,6 +113,21 @@ char *clean_copy(const char *text, const struct style *style)
 	return copy;
 }
 
+void print_lines(const char *indent, const char *text, const struct style *style)
+{
+	unsigned how = style->width > 0 && !style->utf8 ? CLEAN_ASCII : CLEAN_LINE;
+
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+		char *line = xstrndup(text, len);
+
+		clean(line, how | CLEAN_KEEP_TABS);
+		printf("%s%s\n", indent, line);
+		free(line);
+		text += len + (text[len] == '\n');
+	}
+}
+
 /* wcwidth knows the locale's characters only; what it does not know counts one. */
 static int point_columns(unsigned point)
 {

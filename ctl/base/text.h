@@ -29,6 +29,8 @@ enum clean { CLEAN_LINE = 0, CLEAN_KEEP_TABS = 1, CLEAN_ASCII = 2 };
 void clean(char *text, unsigned how);
 /* A cleaned copy; NULL gives "-". Owned by the caller. */
 char *clean_copy(const char *text, const struct style *style);
+/* Prints each line of a text, cleaned but for its tabs, behind `indent`. */
+void print_lines(const char *indent, const char *text, const struct style *style);
 
 /* Columns that cleaned text takes; the byte length of its longest prefix of at most `columns`. */
 int columns_of(const char *text);

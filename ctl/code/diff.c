@@ -25,22 +25,6 @@ struct side {
 	json_t *code;     /* {} when the run has none */
 };
 
-static void flatten(json_t *out, const char *prefix, json_t *object)
-{
-	const char *key;
-	json_t *value;
-
-	json_object_foreach(object, key, value) {
-		char *name = prefix[0] ? path_join("%s.%s", prefix, key) : xstrdup(key);
-
-		if (json_is_object(value))
-			flatten(out, name, value);
-		else
-			json_object_set(out, name, value);
-		free(name);
-	}
-}
-
 static int read_side(struct ctl *ctl, const char *name, struct side *side, struct err *err)
 {
 	struct toml toml = { 0 };
@@ -59,7 +43,7 @@ static int read_side(struct ctl *ctl, const char *name, struct side *side, struc
 	spec = path_join("%s/spec.toml", dir);
 	rc = toml_load(&toml, spec, err);
 	if (rc == 0)
-		flatten(side->settings, "", toml.root);
+		toml_flatten(side->settings, "", toml.root);
 	json_object_del(side->settings, "run.name"); /* differs always */
 	toml_clear(&toml);
 	free(spec);
@@ -191,19 +175,6 @@ static void show_differences(const struct ctl *ctl, const char *title, json_t *d
 	}
 }
 
-static void show_patch(const struct ctl *ctl, const char *patch)
-{
-	while (*patch) {
-		size_t len = strcspn(patch, "\n");
-		char *line = xstrndup(patch, len), *text = clean_copy(line, &ctl->out);
-
-		puts(text);
-		free(text);
-		free(line);
-		patch += len + (patch[len] == '\n');
-	}
-}
-
 static void show(const struct ctl *ctl, const struct side sides[SIDES], json_t *answer,
 		 const char *patch, const struct err *why)
 {
@@ -223,7 +194,7 @@ static void show(const struct ctl *ctl, const struct side sides[SIDES], json_t *
 	else if (is_same)
 		printf("code: the same\n");
 	else
-		show_patch(ctl, patch);
+		print_lines("", patch, &ctl->out);
 }
 
 int diff_run(struct ctl *ctl, struct err *err)

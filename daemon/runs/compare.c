@@ -38,23 +38,6 @@ static int add_run(const struct ledger_run *run, void *arg)
 	return 0;
 }
 
-/* {"optimizer":{"lr":1}} → {"optimizer.lr":1} */
-static void flatten(json_t *out, const char *prefix, json_t *object)
-{
-	const char *name;
-	json_t *value;
-
-	json_object_foreach(object, name, value) {
-		char *path = xasprintf("%s%s%s", prefix, prefix[0] ? "." : "", name);
-
-		if (json_is_object(value))
-			flatten(out, path, value);
-		else if (strcmp(path, "run.name") != 0)
-			json_object_set(out, path, value);
-		free(path);
-	}
-}
-
 /* What a sweep filled into the command comes first, by its own name, and in place of the
  * command. */
 static void add_swept(json_t *out, json_t *root)
@@ -87,7 +70,8 @@ static json_t *settings_of(const json_t *run)
 
 	if (toml_load(&toml, path, NULL) == 0) {
 		add_swept(settings, toml.root);
-		flatten(settings, "", toml.root);
+		toml_flatten(settings, "", toml.root);
+		json_object_del(settings, "run.name");
 	}
 	toml_clear(&toml);
 	free(path);

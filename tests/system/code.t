@@ -11,7 +11,6 @@ export GIT_CONFIG_GLOBAL GIT_CONFIG_SYSTEM GIT_AUTHOR_NAME GIT_AUTHOR_EMAIL GIT_
 unset VIRTUAL_ENV CONDA_PREFIX LOADEDMODULES
 git_q() { git -C "$T/exp" "$@" >"$T/git.out" 2>&1; }
 submit() { name=$1; shift; (cd "$T/exp/src" && lbctl submit --name "$name" "$@" -- true) >/dev/null; }
-unlike() { if printf '%s\n' "$1" | grep -Eq -e "$2"; then failed "$3"; else passed "$3"; fi; }
 # Everything in the repository's own folder, with contents.
 state_of_git() { (cd "$T/exp/.git" && find . -type f -exec cksum {} + | sort); }
 
@@ -30,7 +29,7 @@ is "$(json commit <"$code") $(json changed_files <"$code")" "$commit 0" "its fol
 ok "and no patch" test ! -e "$LB_HOME/runs/clean/code.patch"
 
 # --- changes, and files that git does not know --------------------------------------------------
-printf 'lr = 2\n' >"$T/exp/src/train.py"
+printf 'lr = 2\n\tx\n' >"$T/exp/src/train.py"
 printf 'def f(): pass\n' >"$T/exp/src/a new file.py"
 printf 'secret' >"$T/exp/data/ignored"
 head -c 70000 /dev/zero >"$T/exp/src/big.bin"
@@ -46,6 +45,7 @@ unlike "$(cat "$patch")" 'secret|passwd' "what git ignores is not in it, nor whe
 ok "the patch is what git applies" git clone -q "$T/exp" "$T/again"
 ok "to the commit" git -C "$T/again" apply "$patch"
 is "$(cat "$T/again/src/train.py" "$T/again/src/a new file.py")" "lr = 2
+$(printf '\tx')
 def f(): pass" "and gives the code of the run"
 
 # --- two runs apart -----------------------------------------------------------------------------
@@ -53,6 +53,7 @@ out=$(lbctl diff clean changed)
 like "$out" 'restart.max_without_progress: .* -> 7' "diff tells the settings"
 like "$out" '^-lr = 1$' "what is gone of the code"
 like "$out" '^\+lr = 2$' "and what came"
+like "$out" "^\+$(printf '\t')x\$" "with its tabs"
 like "$(lbctl diff clean clean)" '^code: the same$' "a run is as itself"
 like "$(lbctl diff clean changed --json)" '"restart.max_without_progress":\[.*,7\].*"patch":"diff --git' \
 	"JSON has both values of each setting, and the patch"

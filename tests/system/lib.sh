@@ -118,6 +118,15 @@ like() {	# GOT ERE NAME
 		return 1
 	fi
 }
+unlike() {	# GOT ERE NAME
+	if printf '%s\n' "$1" | grep -Eq -e "$2"; then
+		failed "$3"
+		diag "got:            $1"
+		diag "matches:        $2"
+	else
+		passed "$3"
+	fi
+}
 
 # Gives up now. cleanup prints what may explain it.
 bail_out() {
