@@ -11,6 +11,7 @@
 #   make chaos [MINUTES=60] [SEED=k]           faults drawn from a seed, all kinds at once
 #   make check-options [N=1000 SEED=1]         options of sbatch, by pairs and triples: lbctl beside sbatch
 #   make check-text [DOCUMENTS=N TOKENIZERS=DIR]   tokens beside those of the libraries of others
+#   make check-formats                         numbers of few bits, bit for bit beside an independent table
 #   make check-headers                         lbd-slurm against the headers of other releases of Slurm
 #   make check-layouts [KILLS=50]              checkpoints of the real libraries, killed while saving
 #   make check-launchers [MPIRUN=…]            a rank's own end behind the real torchrun and mpirun
@@ -92,7 +93,7 @@ DAEMON   := $(call library,$(call rooms,daemon))
 CTL      := $(call library,$(call rooms,ctl))
 LBRUN    := $(call library,$(call rooms,worker/lbrun))
 LBWORKER := $(call library,$(call rooms,worker/lbworker))
-KERNELS  := $(call objects,kernels/*.c) $(CPU_SETS:%=$(B)/obj/cpu-%.o)
+KERNELS  := $(call objects,kernels/*.c kernels/formats/*.c) $(CPU_SETS:%=$(B)/obj/cpu-%.o)
 LBDSLURM := $(call library,slurm/helper/*.c)
 COMMANDS := $(call library,slurm/commands/*.c)
 ARCHIVES := $(foreach a,daemon ctl lbrun lbworker kernels slurm sql common,$(B)/$(a).a)
@@ -186,7 +187,7 @@ tags:
 clean:
 	rm -rf build build-san build-fuzz build-coverage tags
 
-.PHONY: tags format format-check check-quick release all unit gpu-parts gpu-check gpu-bench sim fuzz fuzz-targets faults chaos check-options check check-unit check-system check-resume check-layers check-headers check-layouts check-text lint tidy cppcheck \
+.PHONY: tags format format-check check-quick release all unit gpu-parts gpu-check gpu-bench sim fuzz fuzz-targets faults chaos check-options check check-unit check-system check-resume check-layers check-headers check-layouts check-text check-formats lint tidy cppcheck \
 	shellcheck demo bench man install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:

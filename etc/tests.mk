@@ -112,6 +112,10 @@ $(B)/text/bin/python:
 check-text: $(B)/lbworker $(TEXT_PYTHON)
 	$(TEXT_PYTHON) tests/text/check.py --lbworker $(abspath $(B)/lbworker) --documents $(DOCUMENTS) \
 		$(if $(TOKENIZERS),--tokenizers $(TOKENIZERS))
+# Every format, code and rounding by the definition and by each set of instructions, beside the table that
+# tests/formats/oracle.py made; the last line counts.
+check-formats: $(B)/unit/test_formats
+	LB_FORMATS=all $(B)/unit/test_formats | grep -v '^#' | grep '^formats: .* 0 differences'
 # The helper is one source for every release of Slurm: compiled against the headers that Debian's suites
 # have. They are fetched by name, once; without a network it is said which were left out.
 SLURM_SUITES ?= bullseye bookworm trixie sid

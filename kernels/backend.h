@@ -26,8 +26,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BACKEND_ABI = 4, BACKEND_TEXT_BYTES = 256 };
+enum { BACKEND_ABI = 5, BACKEND_TEXT_BYTES = 256 };
 
+struct format; /* kernels/formats/format.h */
+struct encoding;
 struct device; /* one opened device: its memory, its queue, its threads */
 
 /* What activations are stored in and multiplied in. */
@@ -250,6 +252,14 @@ struct backend {
 	/* m and v hold fp32, or bf16 when `a` says so. Nothing is written when d->is_left_out. */
 	void (*adamw)(struct device *dev, float *weight, void *m, void *v, const float *grad,
 		      size_t count, const struct adamw *a, const struct step_control *d);
+
+	/* --- numbers of few bits (kernels/formats/); NULL where a device has none of it --- */
+
+	/* codes[i] of x[i]: uint8_t each where the format has at most 8 bits, else uint16_t. */
+	void (*encode)(struct device *dev, void *codes, const float *x, size_t count,
+		       const struct encoding *encoding);
+	void (*decode)(struct device *dev, float *x, const void *codes, size_t count,
+		       const struct format *format);
 
 	/* --- for devices that work beside us; NULL where calls are done on return --- */
 

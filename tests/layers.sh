@@ -53,7 +53,8 @@ slurm/pipe      common/* slurm
 slurm/helper    common/* slurm ./pipe
 slurm/commands  common/* slurm ./pipe
 kernels
-kernels/cpu     kernels
+kernels/formats kernels
+kernels/cpu     kernels ./formats
 kernels/cpu/products kernels kernels/cpu
 kernels/cuda    kernels
 kernels/cuda/ops kernels kernels/cuda

@@ -180,4 +180,6 @@ const struct backend backend_cpu_set = {
 	.sum_losses = cpu_sum_losses,
 	.decide = cpu_decide,
 	.adamw = cpu_adamw,
+	.encode = cpu_encode,
+	.decode = cpu_decode,
 };

@@ -211,6 +211,10 @@ void cpu_sum_losses(struct device *dev, double *sum, const float *loss, size_t r
 void cpu_decide(struct device *dev, struct step_control *d);
 void cpu_adamw(struct device *dev, float *weight, void *m, void *v, const float *grad, size_t count,
 	       const struct adamw *a, const struct step_control *d);
+void cpu_encode(struct device *dev, void *codes, const float *x, size_t count,
+		const struct encoding *e);
+void cpu_decode(struct device *dev, float *x, const void *codes, size_t count,
+		const struct format *format);
 
 /* The table of operations; the Makefile gives it a name for each set of instructions. */
 extern const struct backend backend_cpu_set;
