@@ -12,9 +12,8 @@ trap 'rm -rf "$T"' EXIT
 trap 'exit 130' HUP INT TERM
 unset LB_SOCKET LB_RESUME_FROM LB_CHECKPOINT_DIR
 mkdir -p "$out"
-${CC:-cc} -O2 -D_GNU_SOURCE -I. -o "$T/fma_peak" bench/fma_peak.c kernels/peak.c kernels/instructions.c kernels/cpus.c \
-	-lpthread
-${CC:-cc} -O3 -march=native -D_GNU_SOURCE -I. -o "$T/stream" bench/stream.c kernels/cpus.c -lpthread
+${CC:-cc} -O2 -D_GNU_SOURCE -I. -o "$T/fma_peak" bench/fma_peak.c kernels/machine/*.c -lpthread
+${CC:-cc} -O3 -march=native -D_GNU_SOURCE -I. -o "$T/stream" bench/stream.c kernels/machine/cpus.c -lpthread
 awk 'BEGIN { srand(1); for (i = 0; i < 80000; i++) printf "%c", 32 + int(rand() * 90) }' >"$T/text"
 "$B/lbworker" prepare --out "$T/text.tokens" "$T/text" >"$T/log"
 python3 bench/cost.py "$B/lbworker" "$T" "$out"

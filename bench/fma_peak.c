@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "kernels/peak.h"
+#include "kernels/machine/peak.h"
 
 enum { TRIES = 4 }; /* other programs take their share: the best of a few is the machine's */
 

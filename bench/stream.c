@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "kernels/cpus.h"
+#include "kernels/machine/cpus.h"
 
 enum { FLOATS = 16 << 20, ROUNDS = 6, MAX_THREADS = 256 };
 

@@ -27,8 +27,7 @@ trap 'rm -rf "$T"' EXIT
 trap 'exit 130' HUP INT TERM
 unset LB_SOCKET LB_RESUME_FROM LB_CHECKPOINT_DIR LB_CPU_ISA
 
-${CC:-cc} -O2 -D_GNU_SOURCE -I. -o "$T/fma_peak" bench/fma_peak.c kernels/peak.c kernels/instructions.c kernels/cpus.c \
-	-lpthread
+${CC:-cc} -O2 -D_GNU_SOURCE -I. -o "$T/fma_peak" bench/fma_peak.c kernels/machine/*.c -lpthread
 if [ -n "${LB_BENCH_LLMC:-}" ]; then
 	${CC:-cc} -O3 -ffast-math -march=native -fopenmp -w -I"$LB_BENCH_LLMC" -DPEER='"train_gpt2.c"' \
 		-o "$T/peer_llmc" bench/peer_llmc.c -lm

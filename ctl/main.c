@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "ctl/base/command.h"
+#include "ctl/commands.h"
 
 int main(int argc, char **argv)
 {

@@ -3,7 +3,7 @@
  * commands that they mean. */
 #include <string.h>
 
-#include "ctl/base/command.h"
+#include "ctl/commands.h"
 
 /* clang-format off */
 static const struct {

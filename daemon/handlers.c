@@ -9,7 +9,6 @@
 #include "common/run/attempt_logs.h"
 #include "common/base/clock.h"
 #include "common/base/json.h"
-#include "common/base/names.h"
 #include "common/base/paths.h"
 #include "daemon/notify/alerts.h"
 #include "daemon/control/control.h"

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "kernels/instructions.h"
+#include "kernels/machine/instructions.h"
 
 typedef const struct backend *table_function(void);
 

@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/base/bytes.h"
 #include "common/base/mem.h"
 #include "slurm/job_result.h"
 #include "slurm/reasons.h"

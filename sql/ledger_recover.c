@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/mem.h"
-
 int ledger_set_id(struct ledger *l, const char *id, struct err *err)
 {
 	sqlite3_stmt *s = query(l, Q_META_PUT);

@@ -2,7 +2,6 @@
 /* bytes.c - strings to JSON: as they are where they are UTF-8, else as hexadecimal digits. */
 #include "common/base/bytes.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

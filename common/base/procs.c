@@ -2,7 +2,6 @@
 /* procs.c - a process is its pid and the time of its start, from /proc. */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

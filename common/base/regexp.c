@@ -6,7 +6,6 @@
 #include <pcre2.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/mem.h"
 

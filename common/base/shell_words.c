@@ -4,7 +4,6 @@
 #include "common/base/shell_words.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/mem.h"

@@ -3,7 +3,6 @@
  * checking, explaining and printing follow from it here. */
 #include "common/config/keys.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -13,7 +13,6 @@
 
 #include "common/base/files.h"
 #include "common/base/json.h"
-#include "common/base/mem.h"
 #include "common/base/paths.h"
 
 enum { ORDER_VERSION = 1, ORDER_MAX_BYTES = 4096 };

@@ -6,7 +6,6 @@
  * started and ended between two looks goes from submitting to completed in one move. */
 #include "common/run/run_state.h"
 
-#include <stddef.h>
 #include <string.h>
 
 static const char *const run_states[RUN_STATE_COUNT] = {

@@ -13,6 +13,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "ctl/act/submission.h"
 #include "ctl/base/command.h"
 
 static void set_var(json_t *env, const char *name, char *value)

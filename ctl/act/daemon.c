@@ -17,6 +17,7 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "ctl/base/command.h"
+#include "ctl/base/print.h"
 #include "ctl/base/program.h"
 
 enum {

@@ -12,6 +12,7 @@
 #include "common/base/paths.h"
 #include "ctl/act/home_carry.h"
 #include "ctl/base/command.h"
+#include "ctl/base/print.h"
 
 /* Owned; without a "/" at its end. */
 static char *absolute(const char *path)

@@ -6,6 +6,7 @@
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "ctl/base/command.h"
+#include "ctl/base/print.h"
 
 enum { POLL_MS = 200, PATIENCE_MS = 60 * 1000 };
 

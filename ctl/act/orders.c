@@ -16,7 +16,13 @@
 #include "common/base/paths.h"
 #include "common/run/selector.h"
 #include "common/run/switches.h"
+#include "ctl/act/confirm.h"
+#include "ctl/act/submission.h"
+#include "ctl/act/team_order.h"
 #include "ctl/base/command.h"
+#include "ctl/base/print.h"
+#include "ctl/team/ask.h"
+#include "ctl/team/team.h"
 
 enum { SHOWN_NAMES = 10 };
 
@@ -78,24 +84,6 @@ static void show_question(const struct ctl *ctl, const json_t *runs)
 		free(name);
 	}
 	fprintf(stderr, "%s? [y/N] ", count > SHOWN_NAMES ? " ..." : "");
-}
-
-bool can_ask(void)
-{
-	return isatty(STDIN_FILENO) && isatty(STDERR_FILENO);
-}
-
-/* The end of the input (Ctrl-D) is a no, too. */
-int says_yes(struct err *err)
-{
-	char answer[8];
-
-	fflush(stderr);
-	if (!fgets(answer, sizeof(answer), stdin))
-		fputc('\n', stderr);
-	else if (answer[0] == 'y' || answer[0] == 'Y')
-		return 0;
-	return err_set(err, ERR_USAGE, "nothing was done");
 }
 
 /* Names that a person did not type are shown before anything happens to them. */

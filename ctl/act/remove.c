@@ -2,14 +2,17 @@
 /* remove.c - lbctl rm and prune: runs that are over go for good. What goes is shown with its size
  * and asked about; then each is ordered by its name, and lbd refuses what is alive. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/run/run_state.h"
+#include "common/run/selector.h"
+#include "ctl/act/confirm.h"
 #include "ctl/base/command.h"
+#include "ctl/base/print.h"
 #include "ctl/look/run_space.h"
+#include "ctl/team/team.h"
 
 enum { SHOWN_NAMES = 10 };
 

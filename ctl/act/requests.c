@@ -5,6 +5,8 @@
 
 #include "common/base/json.h"
 #include "ctl/base/command.h"
+#include "ctl/base/print.h"
+#include "ctl/team/ask.h"
 
 int stacks_run(struct ctl *ctl, struct err *err)
 {

@@ -13,6 +13,7 @@
 #include "common/base/text.h"
 #include "common/config/kept_env.h"
 #include "common/run/verbs.h"
+#include "ctl/act/submission.h"
 #include "ctl/base/command.h"
 #include "ctl/code/code.h"
 

@@ -7,9 +7,11 @@
 
 #include "common/base/bytes.h"
 #include "common/base/json.h"
-#include "common/base/mem.h"
 #include "common/base/text.h"
+#include "ctl/act/submission.h"
 #include "ctl/base/command.h"
+#include "ctl/base/print.h"
+#include "ctl/look/follow.h"
 
 /* Without an answer nobody knows whether the run exists; saying so keeps people from trying a
  * second one. And train.py was hardly meant as a run spec. */

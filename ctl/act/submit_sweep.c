@@ -9,9 +9,11 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/names.h"
+#include "ctl/act/submission.h"
 #include "ctl/base/command.h"
 #include "ctl/base/sweep.h"
 #include "ctl/act/sweep_fill.h"
+#include "ctl/base/print.h"
 
 /* "run-{lr}" names each run by its values; its group is "run". */
 static bool is_template(const struct ctl *ctl)

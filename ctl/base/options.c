@@ -13,6 +13,14 @@
 
 enum { MAX_CANDIDATES = 32, LEFT_COLUMN = 22 };
 
+const struct option_row global_options[] = {
+	{ "home", 0, OPTION_TEXT, offsetof(struct options, home), "DIR",
+	  "the folder of lbd, instead of $LB_HOME" },
+	{ "no-color", 0, OPTION_FLAG, offsetof(struct options, no_color), NULL, "no colours" },
+	{ "help", 'h', OPTION_FLAG, offsetof(struct options, help), NULL, "show this help" },
+	{ 0 },
+};
+
 struct reader {
 	const struct option_row *const *tables;
 	int argc, at;

@@ -59,6 +59,9 @@ struct option_row {
 	const char *help;
 };
 
+/* What every command takes, before it or behind it. */
+extern const struct option_row global_options[];
+
 /* What is no option. All are borrowed from argv; the lists are owned. */
 struct operands {
 	const char **words; /* before "--"; NULL-terminated */

@@ -38,6 +38,12 @@ struct cell *table_row(struct table *table)
 	return row;
 }
 
+struct cell *cell_put(struct cell *cell, const char *text, const struct style *style)
+{
+	cell->text = clean_copy(text, style);
+	return cell;
+}
+
 static int natural_width(const struct table *table, int column)
 {
 	int widest = columns_of(table->columns[column].title);

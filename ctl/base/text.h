@@ -85,6 +85,8 @@ void table_fini(struct table *table);
 /* A new row of empty cells; returns its first cell. Texts are cleaned by the caller and owned by
  * the table from then on. Valid until the next table_row. */
 struct cell *table_row(struct table *table);
+/* Puts the text into the cell, cleaned, and returns the cell. */
+struct cell *cell_put(struct cell *cell, const char *text, const struct style *style);
 /* Width per column so that the whole fits into `width` (0 = no limit); -1 = dropped. */
 void table_fit(const struct table *table, int width, int *widths);
 void table_print(const struct table *table, const struct style *style, FILE *to);

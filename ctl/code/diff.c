@@ -11,8 +11,10 @@
 #include "common/base/paths.h"
 #include "common/config/toml.h"
 #include "ctl/base/command.h"
+#include "ctl/base/print.h"
 #include "ctl/code/code.h"
 #include "ctl/code/git.h"
+#include "ctl/team/ask.h"
 
 enum { SIDES = 2, PATCH_MAX_BYTES = 1024 * 1024 };
 

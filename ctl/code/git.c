@@ -14,7 +14,6 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/base/strv.h"
-#include "common/base/text.h"
 #include "ctl/base/program.h"
 
 enum {

@@ -10,6 +10,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "ctl/base/print.h"
 #include "ctl/base/program.h"
 
 enum { COMMAND_MS = 20 * 1000, STATUS_FINDINGS = 1 };

@@ -22,6 +22,7 @@
 #include "common/base/paths.h"
 #include "common/checkpoint/sealed_file.h"
 #include "common/run/team.h"
+#include "ctl/base/print.h"
 #include "ctl/doctor/doctor.h"
 #include "ctl/base/program.h"
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* doctor_slurm.c - what lbd needs of Slurm, and what it asks of it. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

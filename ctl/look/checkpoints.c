@@ -14,7 +14,9 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "ctl/base/command.h"
+#include "ctl/base/print.h"
 #include "ctl/look/run_space.h"
+#include "ctl/team/ask.h"
 
 enum { SHOWN = 20, SET_ASIDE_MAX = 1000 };
 static const char set_aside[] = "set-aside-";

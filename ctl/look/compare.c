@@ -7,8 +7,8 @@
 
 #include "common/base/bytes.h"
 #include "common/base/json.h"
-#include "common/base/mem.h"
 #include "ctl/base/command.h"
+#include "ctl/base/print.h"
 
 enum {
 	MAX_KEYS = 12,
@@ -17,11 +17,6 @@ enum {
 	PLAIN_COLUMNS = 80,
 	FULL_TITLE_COLUMNS = 40,
 };
-
-static void put(struct cell *cell, const char *text, const struct style *style)
-{
-	cell->text = clean_copy(text, style);
-}
 
 /* Texts as they are, the rest as JSON writes it. */
 static void put_value(struct cell *cell, const json_t *value, const struct style *style)
@@ -32,7 +27,7 @@ static void put_value(struct cell *cell, const json_t *value, const struct style
 					  JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6))
 			     : NULL;
 
-	put(cell, text, style);
+	cell_put(cell, text, style);
 	free(text);
 }
 
@@ -43,19 +38,19 @@ static void add_row(struct table *table, const json_t *run, const json_t *keys, 
 	const char *state = js_str(run, "state", "?");
 	char text[2 * NUMBER_TEXT_MAX];
 
-	put(cell++, js_str(run, "name", NULL), style);
+	cell_put(cell++, js_str(run, "name", NULL), style);
 	for (size_t i = 0; i < key_count; i++)
 		put_value(cell++,
 			  json_object_get(json_object_get(run, "settings"),
 					  json_string_value(json_array_get(keys, i))),
 			  style);
-	put(cell, state, style);
+	cell_put(cell, state, style);
 	cell++->color = state_color(state);
-	put(cell++, step_text(js_int(run, "step", -1), js_int(run, "target_step", -1), text),
-	    style);
-	put(cell++, loss_text(js_real(run, "loss", NAN), text), style);
-	put(cell++, loss_text(js_real(run, "min_loss", NAN), text), style);
-	put(cell, short_number(js_real(run, "tokens_per_s", NAN), text), style);
+	cell_put(cell++, step_text(js_int(run, "step", -1), js_int(run, "target_step", -1), text),
+		 style);
+	cell_put(cell++, loss_text(js_real(run, "loss", NAN), text), style);
+	cell_put(cell++, loss_text(js_real(run, "min_loss", NAN), text), style);
+	cell_put(cell, short_number(js_real(run, "tokens_per_s", NAN), text), style);
 }
 
 /* "optimizer.lr", or only "lr" where the full names would fill the line. */

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "common/base/json.h"
-#include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "ctl/base/command.h"
 #include "ctl/base/program.h"
+#include "ctl/team/team.h"
 
 enum { KEYS_MS = 5000 };
 

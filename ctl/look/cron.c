@@ -10,6 +10,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "ctl/base/command.h"
+#include "ctl/base/print.h"
 
 enum { JOB_NAME, JOB_WHEN, JOB_LAST, JOB_RESULT, JOB_NEXT, JOB_NOTE, JOB_COUNT };
 static const struct column columns[JOB_COUNT] = {

@@ -2,14 +2,16 @@
 /* du.c - lbctl du: what each run takes on disk, of which kind, whose it is and how old, and what
  * could go. lbctl looks itself: lbd has better things to do than to walk through folders. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/run/run_state.h"
 #include "ctl/base/command.h"
+#include "ctl/base/print.h"
+#include "ctl/look/run_row.h"
 #include "ctl/look/run_space.h"
+#include "ctl/team/team.h"
 
 enum {
 	DU_USER,
@@ -75,7 +77,7 @@ static int add_mine(struct ctl *ctl, json_t *list, struct err *err)
 	size_t i;
 
 	json_array_foreach(runs, i, run) {
-		if (ls_names(ctl, run, NULL))
+		if (run_is_named(ctl, run, NULL))
 			json_array_append_new(list, measure(run, js_str(run, "dir", ""), NULL));
 	}
 	json_decref(runs);

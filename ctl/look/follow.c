@@ -15,8 +15,11 @@
 #include "common/base/mem.h"
 #include "common/run/run_state.h"
 #include "ctl/base/command.h"
+#include "ctl/base/print.h"
 #include "ctl/look/last_output.h"
 #include "ctl/base/progress.h"
+#include "ctl/look/follow.h"
+#include "ctl/team/ask.h"
 
 enum { POLL_MS = 250, WAIT_POLL_MS = 500, PLAIN_MS = 1000, STEPS_PER_QUESTION = 1000 };
 

@@ -5,6 +5,8 @@
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "ctl/base/command.h"
+#include "ctl/base/print.h"
+#include "ctl/team/ask.h"
 
 static const struct {
 	const char *name, *words;

@@ -20,7 +20,9 @@
 #include "common/run/run_state.h"
 #include "common/base/zst.h"
 #include "ctl/base/command.h"
+#include "ctl/base/print.h"
 #include "ctl/look/log_lines.h"
+#include "ctl/team/ask.h"
 
 enum { POLL_MS = 1000, CHUNK = 64 * 1024, LINES_MAX = 10 * 1000 * 1000 };
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* nodes.c - lbctl nodes: which ones the team has learned to keep away from, and how to trust one
  * again. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "ctl/base/command.h"
+#include "ctl/base/print.h"
 
 enum { NODE_NAME, NODE_SCORE, NODE_AVOIDED, NODE_ATTEMPTS, NODE_SUSPECT, NODE_LAST, NODE_COUNT };
 static const struct column columns[NODE_COUNT] = {

@@ -11,9 +11,11 @@
 #include "common/base/mem.h"
 #include "common/run/run_state.h"
 #include "ctl/base/command.h"
+#include "ctl/base/print.h"
 #include "ctl/code/code.h"
 #include "ctl/look/last_output.h"
 #include "ctl/base/progress.h"
+#include "ctl/team/ask.h"
 
 enum { STEPS_PER_QUESTION = 10000, QUESTIONS = 4, LABEL_WIDTH = 12 };
 

@@ -7,6 +7,8 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "ctl/base/command.h"
+#include "ctl/base/print.h"
+#include "ctl/team/ask.h"
 
 static void line(const struct ctl *ctl, const char *label, const char *text)
 {

@@ -3,7 +3,6 @@
 #include "daemon/calendar/cron_expr.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <time.h>

@@ -3,8 +3,6 @@
  * first; who is too slow to ask or to listen is closed. */
 #include "daemon/control/state.h"
 
-#include <stdlib.h>
-
 #include "common/base/clock.h"
 
 /* --- turns ------------------------------------------------------------------------------------ */

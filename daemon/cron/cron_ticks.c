@@ -16,7 +16,6 @@
 #include "common/config/kept_env.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
-#include "common/base/paths.h"
 #include "common/base/text.h"
 #include "daemon/calendar/cron_check.h"
 #include "daemon/runs/orders.h"

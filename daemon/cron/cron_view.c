@@ -8,7 +8,6 @@
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
-#include "daemon/runs/orders.h"
 
 static json_t *view_tick(struct cron *cron, const struct ledger_cron_tick *tick)
 {

@@ -4,7 +4,6 @@
  * The rows and the offset behind them are committed together, so a crash in between reads the same
  * lines again and stores them once. One table says what each kind of line does. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

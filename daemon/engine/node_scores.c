@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/bytes.h"
 #include "common/base/clock.h"
 #include "common/run/hosts.h"
 #include "common/base/json.h"

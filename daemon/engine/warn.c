@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* warn.c - what warnings.h makes of a run becomes an event: once in an attempt, once in an
  * absence, also when lbd starts anew in between. */
-#include <string.h>
 
 #include "common/base/clock.h"
 #include "daemon/engine/state.h"

@@ -3,7 +3,6 @@
 #include "daemon/engine/warnings.h"
 
 #include <stdio.h>
-#include <string.h>
 
 void pace_note(struct pace *p, int64_t launch, int64_t step, int64_t time_ms)
 {

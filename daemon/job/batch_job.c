@@ -2,10 +2,8 @@
 /* batch_job.c - from a run's spec and its batch script to the description of its job. */
 #include "daemon/job/batch_job.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 
 #include "common/run/attempt.h"

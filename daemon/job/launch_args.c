@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/bytes.h"
 #include "common/base/mem.h"
 #include "common/base/strv.h"
 

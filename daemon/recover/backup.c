@@ -3,12 +3,10 @@
  * it in place, or tell what is wrong. */
 #include "daemon/recover/backup.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"

@@ -2,8 +2,6 @@
 /* nodes.c - the verbs about nodes: list, and forget. */
 #include "daemon/runs/nodes.h"
 
-#include <string.h>
-
 #include "common/base/clock.h"
 #include "common/base/json.h"
 

@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/bytes.h"
 #include "common/checkpoint/checkpoints.h"
 #include "common/base/clock.h"
 #include "common/base/failpoint.h"

@@ -10,7 +10,6 @@
 #include "common/run/hosts.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
-#include "common/base/strv.h"
 #include "daemon/job/job.h"
 #include "slurm/reasons.h"
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "kernels/cpus.h"
+#include "kernels/machine/cpus.h"
 
 enum { SPINS = 4000, SPINS_SHARED = 50, ROUNDS_A_LOOK = 128 };
 

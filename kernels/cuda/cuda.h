@@ -2,7 +2,7 @@
 /* cuda.h - what the files of the CUDA backend share: the device, its errors, the operations.
  *
  * ops/ holds our own kernels, lib/ what NVIDIA's libraries compute (products: cuBLASLt, attention:
- * cuDNN), this folder the device itself. One .cu file holds one operation: formula and thread
+ * cuDNN), device/ the table of both, this folder what they need of the device. One .cu file holds one operation: formula and thread
  * mapping on top, kernels that take one struct, and launchers that are entries of the table in
  * kernels/backend.h. Everything is queued on dev->stream; nothing here waits unless its comment
  * says so. */

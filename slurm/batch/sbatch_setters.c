@@ -6,7 +6,6 @@
 #include "slurm/batch/sbatch_setters.h"
 
 #include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "common/base/json.h"
-#include "common/base/mem.h"
 #include "slurm/helper/calls.h"
 
 /* slurm.conf as it was when libslurm read it. */

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "common/base/json.h"
-#include "common/base/mem.h"
 #include "slurm/helper/calls.h"
 #include "slurm/helper/draft.h"
 #include "slurm/helper/limit_word.h"

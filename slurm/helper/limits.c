@@ -7,7 +7,6 @@
 #include "slurm/helper/limits.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

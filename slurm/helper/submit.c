@@ -8,7 +8,6 @@
 
 #include "common/base/bytes.h"
 #include "common/base/json.h"
-#include "common/base/mem.h"
 #include "slurm/helper/calls.h"
 #include "slurm/helper/draft.h"
 #include "slurm/helper/limit_word.h"

@@ -22,8 +22,6 @@
  *
  * Cancel asks lbrun by SIGQUIT, as it alone can end what left its session; asked again, lbrun, its
  * session and every descendant that can still be found are killed. */
-#include <errno.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -32,7 +30,6 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"

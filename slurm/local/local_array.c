@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "slurm/local/local_jobs.h"
 #include "slurm/batch/sbatch_values.h"

@@ -12,7 +12,6 @@
 #include "common/base/files.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
-#include "slurm/local/local_env.h"
 
 enum { FIRST_LINE_BYTES = 4096 }; /* a script's, which names its interpreter */
 

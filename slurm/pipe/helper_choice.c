@@ -4,11 +4,9 @@
 #include "slurm/pipe/helper_choice.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/base/log.h"
-#include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "slurm/pipe/command.h"
 

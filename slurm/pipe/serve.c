@@ -13,7 +13,6 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "common/base/bytes.h"
 #include "common/base/json.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"

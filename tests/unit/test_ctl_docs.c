@@ -12,6 +12,7 @@
 
 #include "common/base/files.h"
 #include "ctl/base/command.h"
+#include "ctl/commands.h"
 #include "tests/unit/source.h"
 
 enum { FILE_MAX_BYTES = 256 * 1024 };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "ctl/base/command.h"
+#include "ctl/commands.h"
 
 enum { MAX_WORDS = 12 };
 

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 
 #include "kernels/cpu/pool.h"
-#include "kernels/cpus.h"
+#include "kernels/machine/cpus.h"
 #include "tests/unit/cpu_device.h"
 
 enum { WORKERS_MAX = 64 };

@@ -4,7 +4,7 @@
  * AVX-512. */
 #include <math.h>
 
-#include "kernels/instructions.h"
+#include "kernels/machine/instructions.h"
 #include "tests/unit/cpu_device.h"
 
 static const char *const sets[] = { "base", "avx2", "avx512" };

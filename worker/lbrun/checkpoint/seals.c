@@ -5,7 +5,6 @@
 #include "worker/lbrun/checkpoint/seals.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -17,7 +16,6 @@
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/checkpoint/manifest.h"
-#include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/checkpoint/whole.h"
 #include "worker/lbrun/trainer/trainer.h"

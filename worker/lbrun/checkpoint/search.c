@@ -20,7 +20,6 @@
 #include "common/base/clock.h"
 #include "common/base/failpoint.h"
 #include "common/base/json.h"
-#include "common/base/paths.h"
 #include "worker/lbrun/checkpoint/choice.h"
 #include "worker/lbrun/checkpoint/seals.h"
 #include "worker/lbrun/trainer/trainer.h"

@@ -3,9 +3,7 @@
 #include "worker/lbrun/decide/decide.h"
 
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/wait.h>
 
 #include "worker/lbrun/decide/judge.h"

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "common/base/text.h"
 #include "worker/lbrun/trainer/complaints.h"

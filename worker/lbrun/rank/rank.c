@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/base/log.h"
 #include "worker/lbrun/rank/rank_term.h"
 #include "worker/lbrun/end/ending.h"
 #include "worker/lbrun/trainer/output.h"

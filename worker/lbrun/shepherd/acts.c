@@ -3,7 +3,6 @@
  * facts. */
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/failpoint.h"

@@ -11,7 +11,6 @@
 #include "common/base/mem.h"
 #include "common/base/redact.h"
 #include "common/base/strv.h"
-#include "common/base/paths.h"
 #include "worker/lbrun/trainer/launcher.h"
 #include "worker/lbrun/watch/oom.h"
 #include "worker/lbrun/rank/rank.h"

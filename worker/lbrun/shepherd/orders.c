@@ -4,7 +4,6 @@
  * too: an order must win even when lbd cannot signal us. */
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "common/run/request.h"
 #include "worker/lbrun/shepherd/predecessor.h"

@@ -7,9 +7,7 @@
  * may be left of it on other nodes. */
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/inotify.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -3,9 +3,7 @@
  * complaints. */
 #include "worker/lbrun/trainer/output_parser.h"
 
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/json.h"

@@ -3,7 +3,6 @@
 #include "worker/lbrun/watch/oom.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

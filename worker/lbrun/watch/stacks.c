@@ -16,7 +16,6 @@
 #include "common/base/files.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
-#include "common/base/text.h"
 #include "worker/lbrun/watch/dump.h"
 #include "worker/lbrun/end/reap.h"
 #include "worker/lbrun/trainer/trainer.h"

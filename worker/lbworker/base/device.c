@@ -6,7 +6,7 @@
 
 #include "common/base/files.h"
 #include "common/base/log.h"
-#include "kernels/instructions.h"
+#include "kernels/machine/instructions.h"
 #include "kernels/load.h"
 
 static void warn(const char *text)

@@ -2,15 +2,11 @@
 /* safetensors.c - the header is jansson's work; what the format forbids is refused here. */
 #include "worker/lbworker/base/safetensors.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "common/base/files.h"
 #include "common/base/json.h"

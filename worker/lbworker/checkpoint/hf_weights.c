@@ -2,7 +2,6 @@
 /* hf_weights.c - tensors of a folder, whichever file of it holds them. */
 #include "worker/lbworker/checkpoint/hf.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

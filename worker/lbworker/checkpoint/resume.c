@@ -3,7 +3,6 @@
 #include "worker/lbworker/checkpoint/resume.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 

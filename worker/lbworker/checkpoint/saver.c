@@ -10,7 +10,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/mem.h"
-#include "kernels/cpus.h"
+#include "kernels/machine/cpus.h"
 
 struct saver {
 	struct checkpoint_parts parts;

@@ -14,7 +14,6 @@
 #include "common/base/clock.h"
 #include "common/base/files.h"
 #include "common/checkpoint/manifest.h"
-#include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "worker/lbworker/checkpoint/model_path.h"
 #include "worker/lbworker/checkpoint/retention.h"

@@ -3,7 +3,6 @@
 #include "worker/lbworker/commands/command.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

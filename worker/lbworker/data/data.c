@@ -3,7 +3,6 @@
 #include "worker/lbworker/data/data.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <glob.h>
 #include <inttypes.h>
 #include <math.h>

@@ -2,7 +2,6 @@
 /* token_formats.c - files are told apart by their first bytes, never by their names alone. */
 #include "worker/lbworker/data/token_formats.h"
 
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

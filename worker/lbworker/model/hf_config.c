@@ -4,12 +4,10 @@
 #include "worker/lbworker/model/hf_config.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/json.h"
-#include "common/base/mem.h"
 #include "common/base/paths.h"
 
 enum { MAX_CONFIG_BYTES = 1 << 20 };

@@ -9,7 +9,6 @@
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/log.h"
-#include "common/base/mem.h"
 #include "common/base/paths.h"
 
 enum { FOLDER_MODE = 0755, CLASSES = 4 };

@@ -8,8 +8,8 @@
 
 #include "common/base/clock.h"
 #include "common/base/mem.h"
-#include "kernels/cpus.h"
-#include "kernels/peak.h"
+#include "kernels/machine/cpus.h"
+#include "kernels/machine/peak.h"
 #include "worker/lbworker/base/narrow.h"
 
 struct token_flop meter_flop(const struct model_shape *s, uint64_t parameters, uint64_t multiplied,

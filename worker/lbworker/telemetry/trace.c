@@ -4,13 +4,11 @@
  * profiler. */
 #include "worker/lbworker/telemetry/trace.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/files.h"

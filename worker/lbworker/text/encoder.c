@@ -8,8 +8,6 @@
 #include <string.h>
 
 #include "common/base/mem.h"
-#include "common/base/text.h"
-#include "worker/lbworker/text/split_regex.h"
 #include "worker/lbworker/text/unicode.h"
 
 enum {

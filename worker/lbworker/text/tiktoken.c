@@ -4,8 +4,6 @@
  * trained it: here by the number of tokens. */
 #include "worker/lbworker/text/tokenizer_parts.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

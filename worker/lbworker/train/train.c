@@ -13,7 +13,6 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "worker/lbworker/telemetry/memory_report.h"
 #include "worker/lbworker/telemetry/plan.h"

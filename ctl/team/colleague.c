@@ -5,7 +5,6 @@
  * Steps and events are numbered by where they stand (attempt and offset in its spool), so that who
  * asks again "after" one reads on from there. */
 #include <dirent.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,6 +17,8 @@
 #include "common/run/spool.h"
 #include "common/base/text.h"
 #include "ctl/base/command.h"
+#include "ctl/team/colleague.h"
+#include "ctl/team/team.h"
 
 enum { OFFSET_BITS = 40, CHUNK_BYTES = 4 * 1024 * 1024 };
 

@@ -2,7 +2,7 @@
 /* peak.c - each thread keeps enough independent vector accumulators in registers to fill the
  * pipelines of any x86 since Haswell; the widest instructions that we use (instructions.h) are chosen
  * at run time. */
-#include "kernels/peak.h"
+#include "kernels/machine/peak.h"
 
 #if defined(__x86_64__)
 
@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <time.h>
 
-#include "kernels/cpus.h"
-#include "kernels/instructions.h"
+#include "kernels/machine/cpus.h"
+#include "kernels/machine/instructions.h"
 
 /* A round takes some 15 ms: in a few, threads that have just begun still share a core. */
 enum { ACCUMULATORS = 12, ROUNDS = 3, LOOPS = 4000000, MAX_THREADS = 256 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* peak.h - the fp32 fused-multiply-add rate of this machine, now: the ceiling of a trainer on
  * it. */
-#ifndef KERNELS_PEAK_H
-#define KERNELS_PEAK_H
+#ifndef KERNELS_MACHINE_PEAK_H
+#define KERNELS_MACHINE_PEAK_H
 
 /* Operations a second of `threads` threads (0: one for each core we may run on), the best of
  * several rounds that take some 10 ms each; 0 when the CPU has no FMA or threads cannot be

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* instructions.h - the vector instructions that this CPU has and that we use. */
-#ifndef KERNELS_INSTRUCTIONS_H
-#define KERNELS_INSTRUCTIONS_H
+#ifndef KERNELS_MACHINE_INSTRUCTIONS_H
+#define KERNELS_MACHINE_INSTRUCTIONS_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cpus.c - one CPU of each core, by the lists of siblings that the kernel gives. */
-#include "kernels/cpus.h"
+#include "kernels/machine/cpus.h"
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* cpus.h - the CPUs we may run on, as cores, and threads that stay on one of them.
+/* machine/ - the CPUs of this machine: how many, what they understand, how fast they are.
+ *
+ * cpus.h - the CPUs we may run on, as cores, and threads that stay on one of them.
  *
  * What we may run on is the mask at the first call of any of these: Slurm, taskset and containers
  * narrow it. Two hardware threads of one core are one core: they share the units that multiply. */
-#ifndef KERNELS_CPUS_H
-#define KERNELS_CPUS_H
+#ifndef KERNELS_MACHINE_CPUS_H
+#define KERNELS_MACHINE_CPUS_H
 
 #include <stdbool.h>
 

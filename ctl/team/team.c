@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* team.c - the runs of the whole team, from the files that each lbd writes (common/run/team.h), and
- * orders to a colleague's run, which are switch files in the colleague's folder: what may be done
- * is decided by the rights there, and by who looks at the file; nobody else's daemon is asked. */
+/* team.c - the runs of the whole team, from the files that each lbd writes (common/run/team.h);
+ * nobody else's daemon is asked. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -13,8 +12,11 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/run/run_state.h"
 #include "common/run/selector.h"
 #include "ctl/base/command.h"
+#include "ctl/base/print.h"
+#include "ctl/team/team.h"
 
 enum { TOLD_REFUSED = 10, FRESH_MS = 1000, RECORD_MAX_BYTES = 4 * 1024 * 1024 };
 
@@ -36,8 +38,7 @@ static void on_refused(const char *file, const char *why, void *arg)
 	free(text);
 }
 
-/* Once a call of lbctl; what is wrong is told then. */
-static int load(struct ctl *ctl, struct err *err)
+int team_load(struct ctl *ctl, struct err *err)
 {
 	struct refusals refusals = { .ctl = ctl,
 				     .count = ctl->team_read_ms ? TOLD_REFUSED + 1 : 0 };
@@ -59,19 +60,16 @@ static int load(struct ctl *ctl, struct err *err)
 	return rc;
 }
 
-/* --- ls --team -------------------------------------------------------------------------------- */
-
-/* An export that nobody writes any more tells how things stood. */
-static bool is_stale(const struct team_export *export)
+bool team_is_stale(const struct team_export *export)
 {
 	return clock_wall_ms() - export->written_ms > TEAM_STALE_MS;
 }
 
-static void tell_stale(const struct ctl *ctl, const struct team_export *export)
+void team_tell_stale(const struct ctl *ctl, const struct team_export *export)
 {
 	char age[CLOCK_TEXT_MAX], *text;
 
-	if (!is_stale(export))
+	if (!team_is_stale(export))
 		return;
 	duration_text(clock_wall_ms() - export->written_ms, age);
 	text = xasprintf("%s's lbd has told nothing for %s: it may be dead, and what is said of "
@@ -81,99 +79,25 @@ static void tell_stale(const struct ctl *ctl, const struct team_export *export)
 	free(text);
 }
 
-static void tell_left_out(const struct ctl *ctl, const struct team_export *export)
+bool run_is_named(const struct ctl *ctl, const json_t *run, const char *user)
 {
-	char *text;
+	for (size_t i = 0; i < ctl->operands.count; i++) {
+		char of[TEAM_USER_BYTES + 1];
+		struct selector selector;
 
-	if (export->left_out <= 0)
-		return;
-	text = xasprintf("%lld more runs of %s are not listed: there are too many for one file",
-			 (long long)export->left_out, export->user);
-	complain(ctl, text);
-	free(text);
+		if (team_word(ctl->operands.words[i], of, &selector, NULL) == 0 &&
+		    (!of[0] || !user || strcmp(of, user) == 0) &&
+		    selector_matches(&selector, js_str(run, "name", ""), js_str(run, "group", NULL),
+				     js_str(run, "owner", "")))
+			return true;
+	}
+	return ctl->operands.count == 0;
 }
 
-static bool is_listed(const struct ctl *ctl, const json_t *run, const char *user)
+bool run_is_listed(const struct ctl *ctl, const json_t *run, const char *user)
 {
 	return (!ctl->options.group || strcmp(js_str(run, "group", ""), ctl->options.group) == 0) &&
-	       ls_names(ctl, run, user);
-}
-
-static size_t print_list(const struct ctl *ctl)
-{
-	json_t *list = json_array(), *run;
-	size_t i, count;
-
-	for (size_t n = 0; n < ctl->team.count; n++) {
-		const struct team_export *export = &ctl->team.exports[n];
-
-		json_array_foreach(export->runs, i, run) {
-			if (!is_listed(ctl, run, export->user))
-				continue;
-			js_set_str(run, "user", export->user);
-			js_set_time(run, "exported", export->written_ms);
-			js_set_bool(run, "stale", is_stale(export));
-			json_array_append(list, run);
-		}
-	}
-	count = json_array_size(list);
-	print_json(list);
-	return count;
-}
-
-static void add_runs(const struct ctl *ctl, struct table *table, size_t n)
-{
-	json_t *run;
-	size_t i;
-
-	json_array_foreach(ctl->team.exports[n].runs, i, run) {
-		struct cell *row;
-
-		if (!is_listed(ctl, run, ctl->team.exports[n].user))
-			continue;
-		row = table_row(table);
-		row[0].text = clean_copy(ctl->team.exports[n].user, &ctl->out);
-		fill_run(row + 1, run, &ctl->out);
-	}
-}
-
-/* The columns of `ls`, and whose the run is in front of them. */
-static size_t print_runs(const struct ctl *ctl)
-{
-	struct column columns[1 + RUN_COLUMNS] = { { .title = "OWNER", .rank = 0 } };
-	struct table table;
-	size_t count;
-
-	memcpy(columns + 1, run_columns, sizeof(run_columns));
-	table_init(&table, columns, 1 + RUN_COLUMNS);
-	for (size_t n = 0; n < ctl->team.count; n++)
-		add_runs(ctl, &table, n);
-	count = (size_t)table.row_count;
-	if (count > 0)
-		table_print(&table, &ctl->out, stdout);
-	table_fini(&table);
-	return count;
-}
-
-int team_ls(struct ctl *ctl, struct err *err)
-{
-	size_t count;
-
-	if (ctl->options.all)
-		return err_set(err, ERR_USAGE,
-			       "ls: --all and --team do not go together: of colleagues' runs only "
-			       "those of the last 7 days are known");
-	if (load(ctl, err) < 0)
-		return -1;
-	for (size_t n = 0; n < ctl->team.count; n++) {
-		tell_stale(ctl, &ctl->team.exports[n]);
-		tell_left_out(ctl, &ctl->team.exports[n]);
-	}
-	count = ctl->options.json ? print_list(ctl) : print_runs(ctl);
-	if (count > 0)
-		return 0;
-	complain(ctl, "nobody of the team tells of any such run");
-	return ls_is_of_some(ctl) ? err_exit_status(ERR_NOT_FOUND) : 0;
+	       run_is_named(ctl, run, user);
 }
 
 static void print_names(const char *user, const json_t *runs)
@@ -190,7 +114,7 @@ void team_print_names(struct ctl *ctl)
 {
 	struct err err = { 0 };
 
-	if (load(ctl, &err) < 0)
+	if (team_load(ctl, &err) < 0)
 		return;
 	for (size_t n = 0; n < ctl->team.count; n++)
 		print_names(ctl->team.exports[n].user, ctl->team.exports[n].runs);
@@ -218,7 +142,7 @@ static const struct team_export *export_of(struct ctl *ctl, const char *user, st
 {
 	const struct team_export *export;
 
-	if (load(ctl, err) < 0)
+	if (team_load(ctl, err) < 0)
 		return NULL;
 	export = team_export_of(&ctl->team, user);
 	if (!export)
@@ -238,7 +162,7 @@ static json_t *run_of(const struct team_export *export, const char *name)
 	return NULL;
 }
 
-static bool is_over(const json_t *run)
+bool run_is_over(const json_t *run)
 {
 	return run_state_is_final(run_state_from_name(js_str(run, "state", "")));
 }
@@ -260,8 +184,9 @@ int team_expand(struct ctl *ctl, const char *word, json_t *runs, struct err *err
 		const char *name = js_str(run, "name", "");
 		char *full;
 
-		if (is_over(run) || !selector_matches(&selector, name, js_str(run, "group", NULL),
-						      js_str(run, "owner", "")))
+		if (run_is_over(run) ||
+		    !selector_matches(&selector, name, js_str(run, "group", NULL),
+				      js_str(run, "owner", "")))
 			continue;
 		full = xasprintf("%s/%s", user, name);
 		json_array_append_new(runs, json_pack("{s:s, s:s}", "run", full, "state",
@@ -276,13 +201,13 @@ char *team_find(struct ctl *ctl, const char *name, struct err *err)
 	const struct team_export *found = NULL;
 	struct err quiet = { 0 };
 
-	if (load(ctl, &quiet) < 0)
+	if (team_load(ctl, &quiet) < 0)
 		return NULL;
 	for (size_t n = 0; n < ctl->team.count; n++) {
 		const struct team_export *export = &ctl->team.exports[n];
 		const json_t *run = run_of(export, name);
 
-		if (!run || is_over(run))
+		if (!run || run_is_over(run))
 			continue;
 		if (found) {
 			err_set(err, ERR_USAGE, "%s and %s both have a run %s: say which, as %s/%s",
@@ -343,81 +268,24 @@ int team_each(struct ctl *ctl,
 	const json_t *run;
 	size_t i;
 
-	if (load(ctl, err) < 0)
+	if (team_load(ctl, err) < 0)
 		return -1;
 	for (size_t n = 0; n < ctl->team.count; n++) {
 		const struct team_export *export = &ctl->team.exports[n];
 		json_t *runs = json_copy(export->runs);
 
-		tell_stale(ctl, export);
+		team_tell_stale(ctl, export);
 		add_untold(ctl, export, runs);
 		json_array_foreach(runs, i, run) {
 			char *dir = team_run_folder(export, js_str(run, "name", ""));
 
-			if (dir && is_listed(ctl, run, export->user))
+			if (dir && run_is_listed(ctl, run, export->user))
 				json_array_append_new(list, make(run, dir, export->user));
 			free(dir);
 		}
 		json_decref(runs);
 	}
 	return 0;
-}
-
-/* --- orders ----------------------------------------------------------------------------------- */
-
-static int take_away(int folder, const struct team_export *export, const char *name,
-		     const char *level, struct err *err)
-{
-	char *file = xasprintf("%s.%s", name, level);
-	int rc = 0;
-
-	if (unlinkat(folder, file, 0) == 0)
-		printf("%s/%s: its switch %s is gone\n", export->user, name, file);
-	else if (errno == ENOENT)
-		rc = err_set(err, ERR_NOT_FOUND,
-			     "%s/%s: there is no switch %s; who held the run by a command must "
-			     "release it",
-			     export->user, name, file);
-	else
-		rc = err_set(err, ERR_REFUSED, "%s/%s: you may not take the switch %s away",
-			     export->user, name, file);
-	free(file);
-	return rc;
-}
-
-static int leave(const struct ctl *ctl, int folder, const struct team_export *export,
-		 const char *name, enum switch_level level, struct err *err)
-{
-	char *shown = clean_copy(export->switches, &ctl->out);
-	struct err why = { 0 };
-	int rc = switch_write(folder, export->switches, name, level,
-			      ctl->options.reason ? ctl->options.reason : "", &why);
-
-	if (rc < 0 && why.code != ERR_LOCKED)
-		err_set(err, why.code, "%s/%s: %s", export->user, name, why.text);
-	else
-		printf("%s/%s: the switch %s/%s.%s is there: its jobs and %s's lbd obey it%s\n",
-		       export->user, name, shown, name, switch_level_name(level), export->user,
-		       ctl->options.now ? " (not --now)" : "");
-	free(shown);
-	return rc < 0 && why.code != ERR_LOCKED ? -1 : 0;
-}
-
-static int act(const struct ctl *ctl, const struct team_export *export, const char *name,
-	       enum switch_level level, bool release, struct err *err)
-{
-	int folder, rc;
-
-	if (!export->switches)
-		return err_set(err, ERR_NOT_FOUND, "%s/%s: %s's lbd does not say where orders go",
-			       export->user, name, export->user);
-	folder = switches_folder_open(export->switches, &export->uid, err);
-	if (folder < 0)
-		return err_wrap(err, "%s/%s", export->user, name);
-	rc = release ? take_away(folder, export, name, switch_level_name(level), err)
-		     : leave(ctl, folder, export, name, level, err);
-	close(folder);
-	return rc;
 }
 
 /* Who tells no team of their runs can mean only those here. */
@@ -467,33 +335,8 @@ json_t *team_run(struct ctl *ctl, const char *word, const struct team_export **e
 	if (!run)
 		err_set(err, ERR_NOT_FOUND,
 			"%s: %s tells the team of no such run; see: lbctl ls --team", word, user);
-	else if (!ctl->told_stale)
-		tell_stale(ctl, *export);
-	ctl->told_stale = true;
+	else if (strcmp(ctl->told_stale, user) != 0)
+		team_tell_stale(ctl, *export);
+	memcpy(ctl->told_stale, user, sizeof(user));
 	return run;
-}
-
-int team_order(struct ctl *ctl, const char *word, enum switch_level level, bool release,
-	       struct err *err)
-{
-	char user[TEAM_USER_BYTES + 1];
-	const struct team_export *export;
-	struct selector selector;
-	const json_t *run;
-
-	if (team_word(word, user, &selector, err) < 0)
-		return -1;
-	export = export_of(ctl, user, err);
-	if (!export)
-		return -1;
-	run = run_of(export, selector.word);
-	if (!run)
-		return err_set(err, ERR_NOT_FOUND, "%s: %s tells the team of no such run", word,
-			       user);
-	tell_stale(ctl, export);
-	if (is_over(run) || ctl->options.dry_run) {
-		printf("%s %s\n", word, js_str(run, "state", "?"));
-		return 0;
-	}
-	return act(ctl, export, selector.word, level, release, err);
 }

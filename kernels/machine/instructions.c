@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* instructions.c - what the CPU has, narrowed by LB_CPU_ISA: to measure or to repeat on one machine
  * what another one does. */
-#include "kernels/instructions.h"
+#include "kernels/machine/instructions.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu.c - the CPU as a device: threads, memory, and the table of operations.
+/* device/ - the CPU as a device.
+ *
+ * backend.c - its threads and memory, and the table of its operations.
  *
  * Everything is done when a call returns, so finish() only tells what went wrong. */
 #include "kernels/cpu/cpu.h"
@@ -8,7 +10,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "kernels/cpus.h"
+#include "kernels/machine/cpus.h"
 
 enum { MAX_THREADS = 1024, HUGE_BYTES = 2 << 20 };
 
