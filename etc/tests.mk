@@ -139,7 +139,7 @@ check-layers: all
 # the paths of a function: clang's own 225000 takes twice as long.
 NODES    ?= 75000
 LINTED   := $(wildcard common/*/*.c sql/*.c slurm/*.c slurm/*/*.c daemon/*.c daemon/*/*.c ctl/*.c ctl/*/*.c \
-	    worker/*/*.c worker/*/*/*.c kernels/*.c kernels/machine/*.c $(call rooms,kernels/cpu) tests/sim/*.c tests/sim/ettr/*.c \
+	    worker/*/*.c worker/*/*/*.c kernels/*.c kernels/machine/*.c kernels/formats/*.c $(call rooms,kernels/cpu) tests/sim/*.c tests/sim/ettr/*.c \
 	    $(if $(HAVE_CUDA),kernels/cuda/*.c kernels/cuda/*/*.c tests/gpu/*.c))
 LINTED   := $(if $(HAVE_SLURM),$(LINTED),$(filter-out slurm/helper/%,$(LINTED)))
 $(B)/lint/%.tidy: % .clang-tidy | $(B)/gen/queries.h $(B)/gen/words.h

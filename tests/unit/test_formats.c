@@ -7,7 +7,7 @@
 #include <zlib.h>
 
 #include "kernels/formats/format.h"
-#include "kernels/instructions.h"
+#include "kernels/machine/instructions.h"
 #include "tests/unit/cpu_device.h"
 #include "tests/unit/source.h"
 
