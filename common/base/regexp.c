@@ -67,6 +67,11 @@ bool regexp_match(struct regexp *r, const char *text, size_t len)
 	return pcre2_match(r->code, (PCRE2_SPTR)text, len, 0, 0, r->match, r->context) > 0;
 }
 
+size_t regexp_match_end(const struct regexp *r)
+{
+	return pcre2_get_ovector_pointer(r->match)[1];
+}
+
 void regexp_each_group(const struct regexp *r, const char *text,
 		       void (*each)(void *arg, const char *name, const char *value, size_t len),
 		       void *arg)

@@ -17,6 +17,8 @@ bool regexp_has_group(const struct regexp *r, const char *name);
 
 /* A text that takes far too long to decide counts as no match. */
 bool regexp_match(struct regexp *r, const char *text, size_t len);
+/* Where the last match ended, in bytes from the beginning of its text. */
+size_t regexp_match_end(const struct regexp *r);
 /* Each named group that took part in the last match, which must have succeeded on this text. */
 void regexp_each_group(const struct regexp *r, const char *text,
 		       void (*each)(void *arg, const char *name, const char *value, size_t len),

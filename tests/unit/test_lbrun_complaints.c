@@ -5,21 +5,32 @@
 
 #include "common/base/redact.h"
 #include "worker/lbrun/trainer/complaints.h"
+#include "worker/lbrun/trainer/prefixes.h"
 
 static struct complaints c;
 static int64_t now_ms;
 
 static void hear(const char *text, const char *node, int64_t rank)
 {
+	struct prefixes *prefixes = prefixes_create(false);
+
 	while (*text) {
 		size_t len = strcspn(text, "\n");
 		char line[1000];
-		struct heard heard = { line, len, node, rank, true, now_ms };
+		struct prefix prefix;
+		struct heard heard = {
+			.node = node, .rank = rank, .is_stderr = true, .now_ms = now_ms
+		};
 
 		snprintf(line, sizeof(line), "%.*s", (int)len, text);
+		heard.text = prefixes_skip(prefixes, line, &prefix);
+		heard.len = strlen(heard.text);
+		if (rank < 0)
+			heard.rank = prefix.rank;
 		complaints_hear(&c, &heard);
 		text += len + (text[len] == '\n');
 	}
+	prefixes_destroy(prefixes);
 }
 
 static const char *best(void)
@@ -31,6 +42,36 @@ static const char *best(void)
 
 #define TRACE \
 	"Traceback (most recent call last):\n  File \"/w/train.py\", line 3, in <module>\n    main()\n"
+
+/* what they print when a rank has ended with 7, or was killed */
+#define DASHES "--------------------------------------------------------------------------\n"
+#define OPEN_MPI \
+	DASHES "Primary job  terminated normally, but 1 process returned\n" \
+	       "a non-zero exit code. Per user-direction, the job has been aborted.\n" DASHES \
+		       DASHES \
+	       "mpirun.openmpi detected that one or more processes exited with non-zero status, thus causing\n" \
+	       "the job to be terminated. The first process to do so was:\n\n" \
+	       "  Process name: [[14665,1],1]\n  Exit code:    7\n" DASHES
+#define MPICH \
+	"\n=============================================================================\n" \
+	"=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   PID 710 RUNNING AT vm\n" \
+	"=   EXIT CODE: 11\n=   CLEANING UP REMAINING PROCESSES\n" \
+	"=   YOU CAN IGNORE THE BELOW CLEANUP MESSAGES\n" \
+	"=============================================================================\n" \
+	"YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Segmentation fault (signal 11)\n" \
+	"This typically refers to a problem with your application.\n" \
+	"Please see the FAQ page for debugging suggestions\n"
+#define TORCHRUN \
+	"W1122 10:00:00.100000 12 torch/distributed/elastic/multiprocessing/api.py:1010] Sending process 13 closing signal SIGTERM\n" \
+	"E1122 10:00:00.200000 12 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: 7) local_rank: 1 (pid: 14) of binary: /usr/bin/python3\n" \
+	"Traceback (most recent call last):\n  File \"/usr/bin/torchrun\", line 8, in <module>\n" \
+	"torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n" \
+	"============================================================\ntrain.py FAILED\n" \
+	"------------------------------------------------------------\nFailures:\n  <NO_OTHER_FAILURES>\n" \
+	"------------------------------------------------------------\nRoot Cause (first observed failure):\n[0]:\n" \
+	"  time      : 2026-11-22_10:00:00\n  host      : n1\n  rank      : 1 (local_rank: 1)\n  exitcode  : 7 (pid: 14)\n" \
+	"  error_file: <N/A>\n  traceback : To enable traceback see: https://pytorch.org/docs/stable/elastic/errors.html\n" \
+	"============================================================\n"
 
 /* clang-format off */
 static const struct {
@@ -84,6 +125,48 @@ static const struct {
 	 "./train: error while loading shared libraries: libx.so: cannot open shared object file", "environment"},
 	{"mca: unable to open mca_x: libnl-3.so: cannot open shared object file: No such file (ignored)\n"
 	 "ValueError: bad shard\n", "ValueError: bad shard", NULL},
+	/* as Open MPI 4.1, MPICH 4.0 and torchrun print them */
+	{"[vm:12345] mca_base_component_repository_open: unable to open mca_btl_x: libnl-3.so.200: cannot open "
+	 "shared object file: No such file or directory (ignored)\nValueError: bad shard\n" OPEN_MPI
+	 "[vm:12345] 1 more process has sent help message help-x.txt / y\n", "ValueError: bad shard", NULL},
+	{"[vm:12345] mca_x: unable to open mca_y: No such file or directory (ignored)\n" OPEN_MPI, "", NULL},
+	{"[vm:12936] *** Process received signal ***\n[vm:12936] Signal: Segmentation fault (11)\n"
+	 "[vm:12936] Signal code: Address not mapped (1)\n[vm:12936] Failing at address: 0x8\n"
+	 "[vm:12936] [ 0] /lib/x86_64-linux-gnu/libc.so.6(+0x3c050)[0x7fd78d608050]\n"
+	 "[vm:12936] [ 1] ./train(forward+0xc)[0x5624d3550195]\n[vm:12936] *** End of error message ***\n" OPEN_MPI,
+	 "Signal: Segmentation fault (11); [ 1] ./train(forward+0xc)[0x5624d3550195]", NULL},
+	{"train: loss.c:12: step: Assertion `x > 0' failed.\n[vm:12936] Signal: Aborted (6)\n",
+	 "train: loss.c:12: step: Assertion `x > 0' failed.", NULL},
+	{"[vm:13204:0:13204] Caught signal 11 (Segmentation fault: address not mapped)\n==== backtrace (tid: 13204) ====\n"
+	 " 0  /lib/x86_64-linux-gnu/libucs.so.0(ucs_handle_error+0x2dc) [0x7f5f144aae9c]\n"
+	 " 4  ./train(forward+0xc) [0x564438f93195]\n" MPICH,
+	 "Caught signal 11 (Segmentation fault: address not mapped); 4  ./train(forward+0xc) [0x564438f93195]", NULL},
+	{MPICH, "", NULL},
+	{"Abort(3) on node 1 (rank 1 in comm 0): application called MPI_Abort(MPI_COMM_WORLD, 3) - process 1\n", "", NULL},
+	{TORCHRUN, "", NULL},
+	{"KeyError: 'x'\n" TORCHRUN, "KeyError: 'x'", NULL},
+	{"srun: error: n1: task 3: Exited with exit code 7\nsrun: Terminating StepId=4.0\n"
+	 "slurmstepd: error: *** STEP 4.0 ON n1 CANCELLED AT 2026-11-22T10:00:00 ***\n", "", NULL},
+	{"srun: error: Unable to create step for job 3: More processors requested than permitted\n",
+	 "srun: error: Unable to create step for job 3: More processors requested than permitted", NULL},
+	{"There are not enough slots available in the system to satisfy the 20\nslots that were requested\n",
+	 "There are not enough slots available in the system to satisfy the 20", "ntasks_per_node"},
+	{"subprocess.CalledProcessError: Command '['rsync', 'a', 'b']' returned non-zero exit status 3.\n",
+	 "subprocess.CalledProcessError: Command '['rsync', 'a', 'b']' returned non-zero exit status 3.", NULL},
+	/* behind launchers' prefixes, and marks that nobody knows */
+	{"[1,1]<stderr>:Traceback (most recent call last):\n[1,1]<stderr>:  File \"x.py\", line 1\n"
+	 "[1,1]<stderr>:odd.Thing: 7[1,1]<stderr>:\n", "odd.Thing: 7", NULL},
+	{"1: Traceback (most recent call last):\n0: step 3 loss 2\n1:   raise OSError(\"No space left on device\")\n1: odd.Thing: 7\n",
+	 "odd.Thing: 7", NULL},
+	{"[1] ValueError: bad shard[1] \n", "ValueError: bad shard", NULL},
+	{"Sun Nov 22 17:53:26 2026<stderr>:ValueError: bad shardSun Nov 22 17:53:26 2026<stderr>:\n", "ValueError: bad shard", NULL},
+	{"worker-3: Traceback (most recent call last):\nworker-3:   File \"x.py\", line 1, in f\nworker-3: odd.Thing: 7\n",
+	 "odd.Thing: 7", NULL},
+	{"10:00:01 Traceback (most recent call last):\n10:00:02   File \"x.py\"\n" TRACE "odd.Thing: 7\n", "odd.Thing: 7", NULL},
+	{"  + Exception Group Traceback (most recent call last):\n  |   File \"x.py\", line 3, in <module>\n"
+	 "  | ExceptionGroup: two (2 sub-exceptions)\n  +-+---------------- 1 ----------------\n"
+	 "    | Traceback (most recent call last):\n    |   File \"x.py\", line 1, in f\n    | ValueError: bad\n",
+	 "ValueError: bad", NULL},
 	{"train: cannot open the corpus\n", "train: cannot open the corpus", NULL},
 	{"first: all is well\nlast words\n", "last words", NULL},
 	/* the first error, not what follows from it; no bars, warnings and counts */
@@ -109,7 +192,7 @@ static void test_deaths(void **state)
 			print_error("%s\n", deaths[i].text);
 		assert_string_equal(best(), deaths[i].want);
 		if (!deaths[i].advice)
-			assert_null(b->advice);
+			assert_null(b ? b->advice : NULL);
 		else
 			assert_non_null(b->advice ? strstr(b->advice, deaths[i].advice) : NULL);
 	}
@@ -162,7 +245,9 @@ static const struct {
 	{"srun: error: n2: task 1: Segmentation fault (core dumped)\nsrun: error: n1: task 0: Terminated\n", -1, 11, 1, "n2"},
 	{"srun: error: n1: tasks 0-3: Exited with exit code 2\n", 2, 0, 0, "n1"},
 	{"mpirun noticed that process rank 3 with PID 0 on node n7 exited on signal 11 (Segmentation fault).\n", -1, 11, 3, "n7"},
-	{"  Process name: [[1,1],2]\n  Exit code:    3\n", 3, 0, -1, ""},
+	{"  Process name: [[1,1],2]\n  Exit code:    3\n", 3, 0, 2, ""},
+	{"MPI_ABORT was invoked on rank 1 in communicator MPI_COMM_WORLD\nwith errorcode 3.\n", 3, 0, 1, ""},
+	{"Abort(3) on node 1 (rank 1 in comm 0): application called MPI_Abort(MPI_COMM_WORLD, 3) - process 1\n", 3, 0, 1, ""},
 	{"=   EXIT CODE: 139\nYOUR APPLICATION TERMINATED WITH THE EXIT STRING: Segmentation fault (signal 11)\n", -1, 11, -1, ""},
 	{"[ERROR] [launch.py:325:sigkill_handler] ['/usr/bin/python3', 'x.py'] exits with return code = -11\n", -1, 11, -1, ""},
 	{"subprocess.CalledProcessError: Command '['/usr/bin/python3', 'x.py']' returned non-zero exit status 3.\n", 3, 0, -1, ""},

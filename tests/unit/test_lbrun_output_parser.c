@@ -29,13 +29,15 @@ static void on_rank_end(void *arg, const char *node, int64_t rank, int signo, in
 		 (int)rank, signo, status);
 }
 
+static bool has_shepherds;
+
 static const char *read_all(struct attempt_watch *watch, const char *const *chunks)
 {
 	static struct output_parser p;
 
 	memset(&p, 0, sizeof(p));
 	told[0] = '\0';
-	assert_int_equal(output_parser_init(&p, watch, NULL), 0);
+	assert_int_equal(output_parser_init(&p, watch, has_shepherds, NULL), 0);
 	p.on_step = on_step;
 	p.on_error = on_error;
 	p.on_rank_end = on_rank_end;
@@ -61,6 +63,7 @@ static void test_progress(void **state)
 			    "{\"type\":\"step\",\"loss\":2.5,\"step\":1000}@-1 ");
 	assert_string_equal(READ("step 3 loss nan\n"),
 			    "{\"type\":\"step\",\"loss\":null,\"step\":3}@-1 ");
+	has_shepherds = true;
 	assert_string_equal(READ("[n2:7] step 3 loss 1\r"),
 			    "{\"type\":\"step\",\"loss\":1.0,\"step\":3}@7 ");
 	assert_string_equal(READ("step 3 loss"), "");
@@ -85,8 +88,75 @@ static void test_errors(void **state)
 	struct attempt_watch watch = { .node_errors = patterns };
 
 	(void)state;
+	has_shepherds = true;
 	assert_string_equal(READ("[n3:0] CUDA error: uncorrectable ECC error\nfine\nXid (x): 79\n"),
 			    "n3|CUDA error: uncorrectable ECC error |Xid (x): 79 ");
+}
+
+/* What launchers put in front: none of it may be lost on steps, or taken for a node. */
+static void test_prefixes(void **state)
+{
+	struct attempt_watch watch = { .progress_regex = TEXT("auto") };
+	static const struct {
+		const char *line;
+		int rank;
+	} rows[] = {
+		{ "[1,3]<stdout>:step 5 loss 2.0\n", 3 },
+		{ "[3]<stderr>:step 5 loss 2.0[3]<stderr>:\n", 3 },
+		{ "[3] step 5 loss 2.0\n", 3 },
+		{ "[3@gpu-1] step 5 loss 2.0[3@gpu-1]\n", 3 },
+		{ " 3: step 5 loss 2.0\n", 3 },
+		{ "[default3]:step 5 loss 2.0\n", 3 },
+		{ "[rank3]: step 5 loss 2.0\n", 3 },
+		{ "(RayTrainWorker pid=4711, ip=10.0.0.1) step 5 loss 2.0\n", -1 },
+		{ "Sun Nov 22 17:53:29 2026<stdout>:step 5 loss 2.0\n", -1 },
+		{ "[vm:04711] step 5 loss 2.0\n", -1 },
+		{ "[loss:2.0] step 5 loss 2.0\n", -1 },
+		{ "[12:30:45] step 5 loss 2.0\n", -1 },
+		{ "[2026-11-22 12:30:45,123] [INFO] step 5 loss 2.0\n", -1 },
+	};
+	char want[100];
+
+	(void)state;
+	has_shepherds = false;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(want, sizeof(want), "{\"type\":\"step\",\"step\":5,\"loss\":2.0}@%d ",
+			 rows[i].rank);
+		assert_string_equal(READ(rows[i].line), want);
+	}
+	has_shepherds = true;
+	assert_string_equal(READ("[n1:2] [rank3]: step 5 loss 2.0\n"),
+			    "{\"type\":\"step\",\"step\":5,\"loss\":2.0}@2 ");
+	assert_string_equal(READ("[default3]:[n1:2] [vm:04711] 9: step 5 loss 2.0\n"),
+			    "{\"type\":\"step\",\"step\":5,\"loss\":2.0}@2 ");
+}
+
+/* "12: loss 3.4" may be of rank 12 or of step 12. */
+static void test_guess(void **state)
+{
+	struct attempt_watch watch = {
+		.progress_regex = TEXT("^(?<step>\\d+): loss (?<loss>\\S+)"),
+	};
+
+	(void)state;
+	has_shepherds = false;
+	assert_string_equal(READ("12: loss 3.5\n1: 13: loss 3.5\n"),
+			    "{\"type\":\"step\",\"loss\":3.5,\"step\":12}@-1 "
+			    "{\"type\":\"step\",\"loss\":3.5,\"step\":13}@1 ");
+}
+
+/* A number of a process is no rank, and what a rank prints is no shepherd's. */
+static void test_no_shepherd(void **state)
+{
+	char *patterns[] = { TEXT("uncorrectable ECC"), NULL };
+	struct attempt_watch watch = { .node_errors = patterns };
+
+	(void)state;
+	has_shepherds = false;
+	assert_string_equal(READ("[n3:7] lbrun: this rank was killed by signal 11 (SIGSEGV)\n"),
+			    "");
+	assert_string_equal(READ("[n3:04711] uncorrectable ECC\n[1@n4] uncorrectable ECC\n"),
+			    "n3|uncorrectable ECC n4|uncorrectable ECC ");
 }
 
 static void test_rank_killed(void **state)
@@ -94,6 +164,7 @@ static void test_rank_killed(void **state)
 	struct attempt_watch watch = { 0 };
 
 	(void)state;
+	has_shepherds = true;
 	assert_string_equal(READ("[n3:7] lbrun: this rank was killed by signal 11 (SIGSEGV)\n"),
 			    "n3:7 ended 11/0 ");
 	assert_string_equal(READ("[n3:7] lbrun: this rank ended with exit status 3\n"),
@@ -106,9 +177,9 @@ static void test_rank_killed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_progress),
-		cmocka_unit_test(test_long_lines),
-		cmocka_unit_test(test_errors),
+		cmocka_unit_test(test_progress),    cmocka_unit_test(test_long_lines),
+		cmocka_unit_test(test_errors),      cmocka_unit_test(test_prefixes),
+		cmocka_unit_test(test_guess),       cmocka_unit_test(test_no_shepherd),
 		cmocka_unit_test(test_rank_killed),
 	};
 

@@ -69,6 +69,15 @@ static void take_rank_end(const struct rank_end *end, struct ending *out, char *
 		snprintf(how, size, "%sexit status %d", who, end->exit_code);
 }
 
+/* Does it begin with this rank already? Of a prefix no node may be known. */
+static bool is_of_rank(const char *text, int64_t rank)
+{
+	char who[40];
+	int len = snprintf(who, sizeof(who), "rank %lld", (long long)rank);
+
+	return strncmp(text, who, (size_t)len) == 0 && strchr(": ", text[len]);
+}
+
 /* Its own words, and what to do about them; a plain sentence of ours comes first. */
 static void add_complaint(const struct complaint *c, struct ending *out)
 {
@@ -79,8 +88,8 @@ static void add_complaint(const struct complaint *c, struct ending *out)
 		return;
 	describe_rank(c->rank, c->node, who, sizeof(who));
 	snprintf(out->text + len, sizeof(out->text) - len, "; %s%s%s%s%s",
-		 strncmp(out->text, who, strlen(who)) == 0 ? "" : who, c->text,
-		 c->advice ? " (" : "", c->advice ? c->advice : "", c->advice ? ")" : "");
+		 is_of_rank(out->text, c->rank) ? "" : who, c->text, c->advice ? " (" : "",
+		 c->advice ? c->advice : "", c->advice ? ")" : "");
 }
 
 /* Some sites have no control groups: slurmd looks at the sizes of processes now and then, and

@@ -101,7 +101,7 @@ static pid_t start(struct shepherd *s, struct err *err)
 	struct strv argv = { 0 };
 	struct strv env = { 0 };
 	struct meeting meeting;
-	bool has_prefixes = launcher_has_ranks(&s->params) || s->params.profiler;
+	bool has_prefixes = launcher_has_shepherds(&s->params);
 	struct trainer_start what = { .workdir = s->params.workdir,
 				      .input = s->params.is_script ? STDIN_FILENO : -1 };
 	int output[2];

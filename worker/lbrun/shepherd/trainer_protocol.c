@@ -289,11 +289,12 @@ int trainer_protocol_read_output(struct shepherd *s, struct err *err)
 	s->parser.is_told = on_is_told;
 	s->parser.on_step = on_output_step;
 	s->parser.on_error = on_output_error;
-	s->parser.on_rank_end = launcher_has_ranks(&s->params) ? on_rank_end : NULL;
+	s->parser.on_rank_end = on_rank_end;
 	s->parser.on_line = on_output_line;
 	complaints_init(&s->complaints);
 	s->parser.arg = s;
-	if (output_parser_init(&s->parser, &s->params.watch, err) < 0)
+	if (output_parser_init(&s->parser, &s->params.watch, launcher_has_shepherds(&s->params),
+			       err) < 0)
 		return -1;
 	s->output.on_bytes = on_bytes;
 	s->output.arg = s;

@@ -8,10 +8,7 @@
 /* clang-format off */
 const struct complaint_row complaint_rows[] = {
 	/* launchers and ranks that only follow */
-	{"ChildFailedError|Sending process \\d+ closing signal|SignalException|SIGTERM death signal|"
-	 "Received \\d+ death signal|failed \\(exitcode: |^srun: |^(?:mpirun|mpiexec|prterun)\\b|"
-	 "CalledProcessError.* (?:returned non-zero|died with)|exits with return code|Root Cause \\(first",
-	 FOLLOWS},
+	{"SignalException|SIGTERM death signal|Received \\d+ death signal", FOLLOWS},
 	{"[Cc]onnection (?:reset|closed) by peer|communicator was aborted|recvValue failed|"
 	 "remote process exited|Broken ?[Pp]ipe|ncclRemoteError|Socket Timeout", FOLLOWS},
 	{"[Ww]atchdog caught collective operation timeout", WEIGHT_FOLLOWS, false,
@@ -42,7 +39,10 @@ const struct complaint_row complaint_rows[] = {
 	{"ModuleNotFoundError: |ImportError: |error while loading shared libraries|"
 	 "cannot open shared object file(?!.*\\(ignored\\))", KNOWN,
 	 "it is not in the job's environment: activate that before lbctl submit, or put it into the command"},
-	{"command not found$|^[^ ]+: (?:line )?\\d+: .*not found$|exec.*: No such file or directory", KNOWN,
+	{"not enough slots available in the system", KNOWN,
+	 "more ranks than the job's tasks: slurm.ntasks_per_node, or mpirun --oversubscribe"},
+	{"command not found$|^[^ ]+: (?:line )?\\d+: .*not found$|exec.*: No such file or directory|"
+	 "execvp error on file|was unable to (?:launch|find|start) the specified", KNOWN,
 	 "there is no such program in the job's PATH"},
 	{"Error\\(s\\) in loading state_dict|size mismatch for ", KNOWN,
 	 "the checkpoint is one of another model: lbctl restart --from another step or scratch"},
@@ -82,7 +82,9 @@ const struct complaint_row complaint_rows[] = {
 	 "compute nodes often have no internet: download before, and set HF_HUB_OFFLINE=1"},
 
 	/* crashes, and the words of languages */
-	{"Fatal Python error: |^Segmentation fault|Caught signal \\d+ \\(|\\*\\*\\* SIG|AddressSanitizer: |"
+	{"^srun: |^(?:mpirun|mpiexec|prterun)\\b|^\\[(?:mpiexec|proxy:)", FOLLOWS},
+	{"^Signal: Abort", WEIGHT_FOLLOWS, true, NULL},
+	{"^Signal: |Fatal Python error: |^Segmentation fault|Caught signal \\d+ \\(|\\*\\*\\* SIG|AddressSanitizer: |"
 	 "terminate called after throwing", WEIGHT_KNOWN, true, NULL},
 	{"unrecognized arguments: |following arguments are required|invalid choice: ", KNOWN, NULL},
 	{"Assertion .* failed|^thread '.*' panicked|^panic: ", WEIGHT_EXCEPTION, false, NULL},
@@ -97,14 +99,36 @@ const char complaint_sign[] =
 	"(?i)error|exception|fault|fatal|abort|assert|kill|denied|no space|quota|nccl|cuda|out of memory|"
 	"memory|cannot|not found|no such|caught|exit ?(?:code|string)|return code|exit status|died with|interrupt|"
 	"panic|signal|terminat|peer|pipe|insuffic|unable|too many|already in use|mismatch|arguments|invalid|"
-	"compatib|driver|failed|timeout|timed out|xid|ecc|\\bbus\\b|retries|unreach|resolution|not known|gated";
+	"process name|not enough|compatib|driver|failed|timeout|timed out|xid|ecc|\\bbus\\b|retries|unreach|resolution|not known|gated";
 
 const char complaint_harmless[] =
 	"(?i)warn(?:ing)?s?\\b|\\b(?:0|no|without) (?:\\w+ )?errors?\\b|errors?['\"]?\\s*[=:]\\s*0\\b|error[_-]?(?:rate|bar|handl|if)|"
 	"\\bINFO\\b|\\bDEBUG\\b|on_error|ignor|retrying|recovered|fault[_-]?toler";
 
+const char complaint_noise[] =
+	/* srun and slurmstepd */
+	"^srun: (?:error: [^\\s:]+: tasks? \\d|Job step aborted|[Tt]erminating|Force Terminated|launch/slurm: )|"
+	"^slurmstepd(?:-\\S+)?: error: \\*\\*\\* (?:STEP|JOB)|"
+	/* Open MPI, and libraries that it tries and does without */
+	"\\(ignored\\)\\s*$|^Primary job +terminated|^a non-zero exit code\\.? |Per user-direction|"
+	"^(?:mpirun|mpiexec|prterun)\\S* (?:detected|noticed) that|^the job to be terminated\\. |^\\s*Process name: |^\\s*Exit code: |"
+	"MPI_ABORT was invoked|^with errorcode -?\\d|^NOTE: invoking MPI_ABORT|^You may or may not see output|"
+	"^exactly when Open MPI kills|ORTE_ERROR_LOG|^PMIX ERROR|help message|Set MCA parameter|"
+	"^\\*\\*\\* (?:Process received signal|End of error message) \\*\\*\\*|^Signal code: |^Failing at address|"
+	/* MPICH, Intel MPI */
+	"^=   |^YOUR APPLICATION TERMINATED|^This typically refers to|^Please see the FAQ|"
+	"application called MPI_Abort|^===* backtrace \\(|"
+	/* torchrun, accelerate, deepspeed */
+	"ChildFailedError|Sending process \\d+ closing signal|failed \\(exitcode: |Root Cause \\(first|^Failures:$|"
+	"<NO_OTHER_FAILURES>|^ +(?:time|host|rank|exitcode|error_file|traceback|msg) *: |^\\[\\d+\\]:\\s*$|^\\S+ FAILED\\s*$|"
+	"CalledProcessError: Command '\\['[^']*python[\\d.]*', .* (?:returned non-zero|died with)|"
+	"exits with return code|Killing subprocess \\d|"
+	/* lines drawn */
+	"^\\s*[-=*#_]{3,}\\s*$";
+
 const char complaint_frame[] =
-	"^\\s*(?:File \"[^\"]+\", line \\d+|#\\d+\\s+0x|what\\(\\):|at .+:\\d+)";
+	"^\\s*(?:File \"[^\"]+\", line \\d+|#\\d+\\s+0x|what\\(\\):|at .+:\\d+|"
+	"(?:\\[ *\\d+\\]|\\d+) +(?!\\S*/lib(?:c|pthread|uc\\w|mpi)\\b)\\S+\\(\\w+\\+0x)";
 
 const char *const rank_end_patterns[] = {
 	/* torchrun; its summary */
@@ -116,8 +140,12 @@ const char *const rank_end_patterns[] = {
 	 "(?<word>Segmentation fault|Killed|Aborted|Bus error|Floating point exception|Illegal instruction)"),
 	/* Open MPI */
 	"noticed that process rank (?<rank>\\d+) with PID \\d+ on node (?<node>\\S+) exited on signal (?<signal>\\d+)",
+	"^\\s*Process name: \\[\\[\\d+,\\d+\\],(?<rank>\\d+)\\]",
 	"^\\s*Exit code:\\s+(?<code>\\d+)\\s*$",
+	"MPI_ABORT was invoked on rank (?<rank>\\d+)\\b",
+	"^with errorcode (?<code>\\d+)\\.",
 	/* MPICH, Intel MPI */
+	"MPI_Abort\\([^,]*, (?<code>\\d+)\\) - process (?<rank>\\d+)",
 	"^=\\s+KILLED BY SIGNAL: (?<signal>\\d+)",
 	"TERMINATED WITH THE EXIT STRING: .*\\(signal (?<signal>\\d+)\\)",
 	"^=\\s+EXIT CODE: (?<code>\\d+)",

@@ -31,11 +31,14 @@ extern const size_t complaint_row_count;
 extern const char complaint_sign[];
 /* Looks like one, and is none: "0 errors", warnings. */
 extern const char complaint_harmless[];
-/* Where it happened: 'File "train.py", line 12 in forward', "#0 0x… in f", "what(): …". */
+/* What launchers print of themselves when a rank has ended: never the cause. */
+extern const char complaint_noise[];
+/* Where it happened: 'File "train.py", line 12 in forward', "#0 0x… in f", "what(): …",
+ * "[ 1] ./train(forward+0xc)". */
 extern const char complaint_frame[];
 
 /* How launchers tell of the rank whose end ended them all. Groups: "code" (negative: a signal, as
- * Python has it), "signal", "word" (of a signal), "rank", "node". */
+ * Python has it), "signal", "word" (of a signal), "rank", "node". A rank without the others is that of the next. */
 extern const char *const rank_end_patterns[];
 extern const size_t rank_end_pattern_count;
 

@@ -30,6 +30,7 @@ void complaints_init(struct complaints *c)
 		c->ends[i] = compile(rank_end_patterns[i]);
 	c->sign = compile(complaint_sign);
 	c->harmless = compile(complaint_harmless);
+	c->noise = compile(complaint_noise);
 	c->frame = compile(complaint_frame);
 	complaints_reset(c);
 }
@@ -42,6 +43,7 @@ void complaints_fini(struct complaints *c)
 		regexp_destroy(c->ends[i]);
 	regexp_destroy(c->sign);
 	regexp_destroy(c->harmless);
+	regexp_destroy(c->noise);
 	regexp_destroy(c->frame);
 	memset(c, 0, sizeof(*c));
 }
@@ -50,29 +52,12 @@ void complaints_reset(struct complaints *c)
 {
 	c->best = c->last = (struct complaint){ .rank = -1 };
 	c->end = (struct rank_end){ .exit_code = -1, .rank = -1 };
+	c->named_rank = -1;
 	c->frame_lines = 0;
 	c->in_traceback = false;
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
-
-/* PyTorch's "[rank3]: " and torchrun's "[default3]:" in front of a line. */
-static void skip_mark(struct heard *line)
-{
-	int rank = -1, n = 0;
-
-	/* NOLINTBEGIN(cert-err34-c): a number that is out of range is no harm here */
-	if (line->text[0] != '[' ||
-	    (sscanf(line->text, "[rank%d]:%n", &rank, &n) < 1 &&
-	     sscanf(line->text, "[default%d]:%n", &rank, &n) < 1) ||
-	    n == 0)
-		return;
-	/* NOLINTEND(cert-err34-c) */
-	n += line->text[n] == ' ';
-	line->rank = rank;
-	line->text += n;
-	line->len -= (size_t)n;
-}
 
 static void take(struct complaint *to, const struct heard *line, enum weight weight,
 		 const char *advice)
@@ -125,18 +110,35 @@ static void add_frame(struct complaints *c, const struct heard *line)
 
 enum traceback { TRACEBACK_NONE, TRACEBACK_INSIDE, TRACEBACK_END };
 
+/* Loggers and launchers that we do not know put marks in front, the same for each line of it. */
+static bool begins_traceback(struct complaints *c, const struct heard *line)
+{
+	const char *at = strstr(line->text, "Traceback (most recent call last)");
+
+	if (!at || at - line->text >= MARK_BYTES)
+		return false;
+	if (c->in_traceback && line->rank != c->traceback_rank)
+		return true;
+	snprintf(c->traceback_mark, sizeof(c->traceback_mark), "%.*s", (int)(at - line->text),
+		 line->text);
+	c->in_traceback = true;
+	c->traceback_rank = line->rank;
+	return true;
+}
+
 /* The first line that is not indented ends it, and says what was raised; those before quote the
  * program, which has words of all kinds. Of several at once the first one counts. */
-static enum traceback follow_traceback(struct complaints *c, const struct heard *line)
+static enum traceback follow_traceback(struct complaints *c, struct heard *line)
 {
-	if (strncmp(line->text, "Traceback (most recent call last)", 33) == 0) {
-		if (!c->in_traceback)
-			c->traceback_rank = line->rank;
-		c->in_traceback = true;
+	size_t mark = strlen(c->traceback_mark);
+
+	if (begins_traceback(c, line))
 		return TRACEBACK_INSIDE;
-	}
-	if (!c->in_traceback || line->rank != c->traceback_rank)
+	if (!c->in_traceback || line->rank != c->traceback_rank ||
+	    strncmp(line->text, c->traceback_mark, mark) != 0)
 		return TRACEBACK_NONE;
+	line->text += mark;
+	line->len -= mark;
 	if (strchr(" \t+|", line->text[0]))
 		return TRACEBACK_INSIDE;
 	c->in_traceback = false;
@@ -211,6 +213,9 @@ static void hear_launcher(struct complaints *c, const struct heard *line)
 		if (!regexp_match(c->ends[i], line->text, line->len))
 			continue;
 		regexp_each_group(c->ends[i], line->text, take_group, &end);
+		if (end.rank < 0)
+			end.rank = c->named_rank;
+		c->named_rank = end.rank;
 		complaints_rank_ended(c, &end, line->now_ms);
 		return;
 	}
@@ -240,22 +245,28 @@ static bool is_bar(const char *text)
 	return strstr(text, "%|") || strstr(text, "it/s") || strstr(text, "s/it");
 }
 
+/* What a launcher prints of itself is never why a trainer died, though it may tell who died. */
+static bool is_noise(struct complaints *c, const struct heard *line)
+{
+	size_t len = line->len < KNOWN_LINE_BYTES ? line->len : KNOWN_LINE_BYTES;
+
+	return strncmp(line->text, "lbrun: ", 7) == 0 || regexp_match(c->noise, line->text, len);
+}
+
 void complaints_hear(struct complaints *c, const struct heard *heard)
 {
 	struct heard line = *heard;
 	const struct complaint_row *row;
 	enum traceback traceback;
 
-	skip_mark(&line);
-	if (line.len == 0 || strncmp(line.text, "lbrun: ", 7) == 0)
+	if (line.len == 0)
 		return;
 	if (c->frame_lines > 0 && line.rank == c->best.rank)
 		add_frame(c, &line);
 	traceback = follow_traceback(c, &line);
-	if (traceback == TRACEBACK_INSIDE)
-		return;
-	row = row_of(c, &line);
-	if (is_harmless(c, &line, row))
+	row = traceback == TRACEBACK_INSIDE ? NULL : row_of(c, &line);
+	if (traceback == TRACEBACK_INSIDE || ((row || line.is_stderr) && is_noise(c, &line)) ||
+	    is_harmless(c, &line, row))
 		return;
 	if (traceback == TRACEBACK_END && (!row || row->weight == WEIGHT_ERROR))
 		offer(c, &line, WEIGHT_EXCEPTION, NULL);

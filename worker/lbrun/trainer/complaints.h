@@ -16,6 +16,7 @@ struct regexp;
 
 enum {
 	COMPLAINT_BYTES = 240,
+	MARK_BYTES = 80,
 	COMPLAINT_SURVIVED_MS = 60 * 1000, /* when a step comes so long after it */
 	COMPLAINT_OLD_MS = 30 * 60 * 1000, /* where no steps are known */
 };
@@ -38,14 +39,16 @@ struct rank_end {
 };
 
 struct complaints {
-	struct regexp *rows[64], *ends[16];
-	struct regexp *sign, *harmless, *frame;
+	struct regexp *rows[64], *ends[32];
+	struct regexp *sign, *harmless, *noise, *frame;
 	struct complaint best, last; /* `last`: the last line of stderr */
 	struct rank_end end;
 	int64_t end_ms;
-	int frame_lines; /* so many lines may hold the frame of `best` */
+	int64_t named_rank; /* by a launcher, before it says how that ended; -1 = none */
+	int frame_lines;    /* so many lines may hold the frame of `best` */
 	bool in_traceback;
 	int64_t traceback_rank;
+	char traceback_mark[MARK_BYTES]; /* stood in front of its first line */
 };
 
 /* one line */

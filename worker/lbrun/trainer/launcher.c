@@ -29,6 +29,11 @@ bool launcher_has_ranks(const struct attempt_params *p)
 	return launcher_is_srun(p) || p->torchrun;
 }
 
+bool launcher_has_shepherds(const struct attempt_params *p)
+{
+	return launcher_has_ranks(p) || p->profiler;
+}
+
 /* --- where ------------------------------------------------------------------------------------ */
 
 static bool is_known(const char *host)

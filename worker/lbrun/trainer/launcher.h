@@ -28,6 +28,8 @@ bool launcher_is_srun(const struct attempt_params *p);
 
 /* More than one process may be started: the trainer's output has prefixes, MASTER_ADDR is set. */
 bool launcher_has_ranks(const struct attempt_params *p);
+/* A lbrun --rank stands in front of the trainer, and says whose line each is. */
+bool launcher_has_shepherds(const struct attempt_params *p);
 
 /* The first host of the job: MASTER_ADDR and MASTER_PORT where the environment has them, else this
  * one by the name that others know it by, and a port that nobody listens on; `seed` makes it

@@ -9,9 +9,8 @@
 #include "common/base/json.h"
 #include "common/base/regexp.h"
 #include "common/base/text.h"
+#include "worker/lbrun/trainer/prefixes.h"
 #include "worker/lbrun/trainer/steps.h"
-
-enum { NODE_BYTES = 65 };
 
 static int read_progress(struct output_parser *p, const char *text, struct err *err)
 {
@@ -25,8 +24,10 @@ static int read_progress(struct output_parser *p, const char *text, struct err *
 	return p->progress ? 0 : err_wrap(err, "watch.progress_regex");
 }
 
-int output_parser_init(struct output_parser *p, const struct attempt_watch *watch, struct err *err)
+int output_parser_init(struct output_parser *p, const struct attempt_watch *watch,
+		       bool has_shepherds, struct err *err)
 {
+	p->prefixes = prefixes_create(has_shepherds);
 	if (read_progress(p, watch->progress_regex, err) < 0)
 		return -1;
 	for (char **text = watch->node_errors; text && *text; text++) {
@@ -49,6 +50,8 @@ void output_parser_fini(struct output_parser *p)
 	p->progress = NULL;
 	steps_destroy(p->steps);
 	p->steps = NULL;
+	prefixes_destroy(p->prefixes);
+	p->prefixes = NULL;
 }
 
 void output_parser_reset(struct output_parser *p)
@@ -94,13 +97,23 @@ static json_t *step_of(struct output_parser *p, const char *text, size_t len)
 	return NULL;
 }
 
-static void handle_step(struct output_parser *p, const char *text, size_t len, int64_t rank)
+/* `line`: with its prefix. */
+static void handle_step(struct output_parser *p, const struct prefix *prefix, const char *text,
+			const char *line)
 {
-	json_t *line = p->is_told && p->is_told(p->arg) ? NULL : step_of(p, text, len);
+	int64_t rank = prefix->rank;
+	json_t *step;
 
-	if (line)
-		p->on_step(p->arg, line, js_int(line, "rank", rank));
-	json_decref(line);
+	if (p->is_told && p->is_told(p->arg))
+		return;
+	step = step_of(p, text, strlen(text));
+	if (!step && prefix->is_guess) { /* "12: loss 3.4" is of rank 12 or of step 12 */
+		step = step_of(p, line, strlen(line));
+		rank = -1;
+	}
+	if (step)
+		p->on_step(p->arg, step, js_int(step, "rank", rank));
+	json_decref(step);
 }
 
 /* --- lines ------------------------------------------------------------------------------------ */
@@ -115,51 +128,32 @@ static void handle_errors(struct output_parser *p, const char *node, const char 
 	}
 }
 
-/* "[n1:3] text", as the shepherd of a rank writes it. Returns the text. */
-static const char *skip_prefix(const char *line, char node[NODE_BYTES], int64_t *rank)
-{
-	long long number;
-	int n = 0;
-
-	*rank = -1;
-	node[0] = '\0';
-	/* NOLINTNEXTLINE(cert-err34-c): a number that is out of range is no harm here */
-	if (sscanf(line, "[%64[^]: ]:%lld] %n", node, &number, &n) < 2 || n == 0) {
-		node[0] = '\0';
-		return line;
-	}
-	*rank = number;
-	return line + n;
-}
-
-static void handle_rank_end(struct output_parser *p, const char *node, int64_t rank,
-			    const char *text)
+static void handle_rank_end(struct output_parser *p, const struct prefix *prefix, const char *text)
 {
 	int signo = 0, status = 0;
 
 	/* NOLINTBEGIN(cert-err34-c): a number that is out of range is no harm here */
-	if (p->on_rank_end && node[0] &&
+	if (p->on_rank_end && prefix->is_shepherds &&
 	    (sscanf(text, "lbrun: " OUTPUT_PARSER_RANK_KILLED, &signo) == 1 ||
 	     sscanf(text, "lbrun: " OUTPUT_PARSER_RANK_FAILED, &status) == 1))
-		p->on_rank_end(p->arg, node, rank, signo, status);
+		p->on_rank_end(p->arg, prefix->node, prefix->rank, signo, status);
 	/* NOLINTEND(cert-err34-c) */
 }
 
 static void handle_line(struct output_parser *p, int stream, char *line, size_t len)
 {
-	char node[NODE_BYTES];
+	struct prefix prefix;
 	const char *text;
-	int64_t rank;
 
 	line[len] = '\0';
-	len = steps_strip(line, len);
-	text = skip_prefix(line, node, &rank);
-	len -= (size_t)(text - line);
-	handle_step(p, text, len, rank);
-	handle_errors(p, node, text, len);
-	handle_rank_end(p, node, rank, text);
+	line[steps_strip(line, len)] = '\0';
+	text = prefixes_skip(p->prefixes, line, &prefix);
+	len = strlen(text);
+	handle_step(p, &prefix, text, line);
+	handle_errors(p, prefix.node, text, len);
+	handle_rank_end(p, &prefix, text);
 	if (p->on_line)
-		p->on_line(p->arg, stream, node, rank, text, len);
+		p->on_line(p->arg, stream, prefix.node, prefix.rank, text, len);
 }
 
 static size_t line_len(const char *data, size_t len)

@@ -16,12 +16,14 @@
 
 enum { OUTPUT_PARSER_LINE_BYTES = 4096, OUTPUT_PARSER_ERRORS_MAX = 64 };
 
+struct prefixes;
 struct regexp;
 struct steps;
 
 struct output_parser {
 	struct regexp *progress; /* a person's; NULL = none */
 	struct steps *steps;     /* what we recognise ourselves; NULL = not wanted */
+	struct prefixes *prefixes;
 	struct regexp *errors[OUTPUT_PARSER_ERRORS_MAX];
 	int error_count;
 	struct {
@@ -35,8 +37,7 @@ struct output_parser {
 	void (*on_step)(void *arg, json_t *line, int64_t rank);
 	/* A line that tells of a broken node; without its prefix. `node`: "" = not known. */
 	void (*on_error)(void *arg, const char *node, const char *line);
-	/* A rank's shepherd says how its rank ended, by a signal or (0) with an exit status; NULL:
-	 * not asked for. */
+	/* A rank's shepherd says how its rank ended, by a signal or (0) with an exit status. */
 	void (*on_rank_end)(void *arg, const char *node, int64_t rank, int signo, int status);
 	/* Each line, without prefix and escape sequences; NULL: not wanted. */
 	void (*on_line)(void *arg, int stream, const char *node, int64_t rank, const char *text,
@@ -48,7 +49,9 @@ struct output_parser {
 #define OUTPUT_PARSER_RANK_KILLED "this rank was killed by signal %d"
 #define OUTPUT_PARSER_RANK_FAILED "this rank ended with exit status %d"
 
-int output_parser_init(struct output_parser *p, const struct attempt_watch *watch, struct err *err);
+/* `has_shepherds`: ranks stand behind lbrun --rank. */
+int output_parser_init(struct output_parser *p, const struct attempt_watch *watch,
+		       bool has_shepherds, struct err *err);
 void output_parser_fini(struct output_parser *p);
 /* A new launch of the trainer. */
 void output_parser_reset(struct output_parser *p);
