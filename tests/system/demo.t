@@ -12,11 +12,7 @@ case $B in *san*) export LB_DEMO_BATCH=1 ;; esac
 
 leftovers() {
 	find "$B" -maxdepth 1 -name 'demo.*'
-	for proc in /proc/[0-9]*; do
-		if tr '\0' '\n' 2>/dev/null <"$proc/cmdline" | grep -F "$B/demo."; then
-			echo "is still running: ${proc#/proc/}"
-		fi
-	done 2>/dev/null
+	naming "$B/demo." | sed 's/^/is still running: /'
 }
 
 tells_the_story() {	# FILE

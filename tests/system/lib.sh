@@ -288,19 +288,17 @@ cluster_signal() { "$src/etc/minicluster" signal "$cluster" "$1" "$2"; }
 shepherds() { pgrep -f "lbrun --job $cluster/spool/.*/job0*$1/"; }
 
 # --- the end --------------------------------------------------------------------------------
-# Processes of this test: those whose arguments or environment name its folder. Jobs of the local
-# scheduler outlive lbd by design, so they are looked for rather than remembered. The list of
-# candidates is made first, so the helpers of this loop are not among them.
-own_processes() {
-	for proc in /proc/[0-9]*; do
-		pid=${proc#/proc/}
-		[ "$pid" != $$ ] || continue
-		if tr '\0' '\n' 2>/dev/null <"$proc/environ" | grep -qF "$T/" ||
-			tr '\0' '\n' 2>/dev/null <"$proc/cmdline" | grep -qF "$T/"; then
-			echo "$pid"
-		fi
-	done 2>/dev/null
+# naming TEXT: the processes whose arguments or environment contain it, but for this one. The list of
+# candidates is made first, so the helpers of this function are not among them.
+naming() {
+	tap_text=$1
+	set -- /proc/[0-9]*/environ /proc/[0-9]*/cmdline
+	grep -lsaF -e "$tap_text" "$@" | cut -d / -f 3 | sort -u | grep -vx $$
 }
+
+# Processes of this test: those that name its folder. Jobs of the local scheduler outlive lbd by
+# design, so they are looked for rather than remembered.
+own_processes() { naming "$T/"; }
 
 end_own_processes() {
 	tries=0

@@ -57,16 +57,7 @@ train() {	# NAME HOW OPTION…
 }
 is_up() { wait_for "[ -e $LB_HOME/runs/$1/up-0 ]" 60; }
 # Everything of a run ("": of any), on all nodes: they are this machine.
-living() {
-	for proc in /proc/[0-9]*; do
-		if tr '\0' '\n' 2>/dev/null <"$proc/environ" |
-			grep -q "^LB_RUN_DIR=$LB_HOME/runs/$1" ||
-			tr '\0' '\n' 2>/dev/null <"$proc/cmdline" |
-				grep -qF "$LB_HOME/runs/$1"; then
-			grep -qs '^State:[[:space:]]*[ZX]' "$proc/status" || echo "${proc#/proc/}"
-		fi
-	done 2>/dev/null
-}
+living() { naming "$LB_HOME/runs/$1"; }
 is_gone() { wait_for "[ -z \"\$(living $1)\" ]" "${2:-30}"; }
 not_in_slurm() { wait_for '[ -z "$(squeue -h)" ]' 30; }
 exit_cause() { json cause <"$LB_HOME/runs/$1/attempts/1/exit.json"; }
