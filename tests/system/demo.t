@@ -5,10 +5,10 @@
 . "$(dirname "$0")/lib.sh"
 [ -d /usr/share/games/fortunes ] || bail_out "no texts (Debian package fortunes)"
 
+# Steps of one sequence: what is shown is not the speed.
 LB_DEMO_STEPS=24
-export LB_DEMO_STEPS
-# A sanitized trainer takes ten times as long for a step.
-case $B in *san*) export LB_DEMO_BATCH=1 ;; esac
+LB_DEMO_BATCH=1
+export LB_DEMO_STEPS LB_DEMO_BATCH
 
 leftovers() {
 	find "$B" -maxdepth 1 -name 'demo.*'

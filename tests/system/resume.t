@@ -25,7 +25,7 @@ cat >"$T/small.toml" <<-END
 	batch_ramp = [2, 2, 60]
 	spike_factor = 0.75
 	max_skipped_steps = 100
-	seq_len = 48
+	seq_len = 16
 	steps = $steps
 	threads = 2
 	[checkpoint]
@@ -33,6 +33,7 @@ cat >"$T/small.toml" <<-END
 	keep_latest_k = 0
 	[metrics]
 	log_freq = 1
+	peak_tflops = 1
 END
 
 compared=0

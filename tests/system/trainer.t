@@ -21,9 +21,9 @@ cat >"$T/small.toml" <<-END
 	warmup_steps = 5
 	[training]
 	dataset_path = "$T/text.tokens"
-	local_batch_size = 4
-	global_batch_size = 8
-	seq_len = 64
+	local_batch_size = 2
+	global_batch_size = 4
+	seq_len = 16
 	steps = 40
 	threads = 2
 	[checkpoint]
@@ -31,6 +31,7 @@ cat >"$T/small.toml" <<-END
 	keep_latest_k = 0
 	[metrics]
 	log_freq = 1
+	peak_tflops = 1
 	[job]
 	dump_folder = "$T/unused"
 END
@@ -273,7 +274,7 @@ LB_RESUME_FROM=$T/nowhere train >"$T/out" 2>"$T/err"
 status=$?
 [ $status != 0 ] && ! grep -q '^step ' "$T/out"
 ok $? "LB_RESUME_FROM that does not exist: it stops"
-for other in "training.seq_len=16" "training.seed=9"; do
+for other in "training.seq_len=32" "training.seed=9"; do
 	train --job.dump_folder "$T/whole" "--$other" >"$T/out" 2>"$T/err"
 	is "$? $(grep -c "${other%%=*}" "$T/err")" "2 1" \
 		"resuming with another ${other%%=*} is refused"
@@ -296,14 +297,14 @@ bad_config() { # bad_config LINE PATTERN
 	refused "config: $(printf %s "$1" | tr "\n" " ")" "$2"
 }
 bad_config '[optimizer]
-lrr = 1' 'bad.toml:22: optimizer.lrr.*lr'
+lrr = 1' 'bad.toml:23: optimizer.lrr.*lr'
 bad_config '[optimiser]
-lr = 1' 'bad.toml:21: optimiser'
+lr = 1' 'bad.toml:22: optimiser'
 bad_config '[optimizer]
-lr = "fast"' 'bad.toml:22: optimizer.lr'
+lr = "fast"' 'bad.toml:23: optimizer.lr'
 bad_config '[optimizer]
 name = "SGD"' 'AdamW'
-bad_config '[optimizer' 'bad.toml:21'
+bad_config '[optimizer' 'bad.toml:22'
 for words in "--training.step 5:--training.step: unknown key; did you mean" \
 	"--training.steps:--training.steps: must be an integer" "--model.flavor 8b:--model.flavor: there is no" \
 	"--chek:--chek: there is no such option" "-x:-x: there is no such option" \
