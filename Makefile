@@ -13,6 +13,7 @@
 #   make check-text [DOCUMENTS=N TOKENIZERS=DIR]   tokens beside those of the libraries of others
 #   make check-formats                         numbers of few bits, bit for bit beside an independent table
 #   make check-headers                         lbd-slurm against the headers of other releases of Slurm
+#   make check-slurm [VERSION=20.11|22.05|24.11|26.05|all]   lbd on the Slurm of other Debian suites
 #   make check-layouts [KILLS=50]              checkpoints of the real libraries, killed while saving
 #   make check-launchers [MPIRUN=…]            a rank's own end behind the real torchrun and mpirun
 #   make gpu-check | gpu-bench                 what needs a GPU: agreement, and speed against PyTorch
@@ -187,7 +188,7 @@ tags:
 clean:
 	rm -rf build build-san build-fuzz build-coverage tags
 
-.PHONY: tags format format-check check-quick release all unit gpu-parts gpu-check gpu-bench sim fuzz fuzz-targets faults chaos check-options check check-unit check-system check-resume check-layers check-headers check-layouts check-text check-formats lint tidy cppcheck \
+.PHONY: tags format format-check check-quick release all unit gpu-parts gpu-check gpu-bench sim fuzz fuzz-targets faults chaos check-options check check-unit check-system check-resume check-layers check-headers check-slurm check-layouts check-text check-formats lint tidy cppcheck \
 	shellcheck demo bench man install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -122,13 +122,17 @@ SLURM_SUITES ?= bullseye bookworm trixie sid
 check-headers: $(B)/gen/queries.h $(B)/gen/words.h
 	@for suite in $(SLURM_SUITES); do \
 		headers=$(B)/slurm-headers/$$suite; \
-		if ! etc/slurm-headers $$suite $$headers >/dev/null 2>&1; then \
+		if ! test -e $$headers/usr/include/slurm/slurm.h && \
+		   ! etc/debian-unpack $$suite libslurm-dev $$headers >/dev/null 2>&1; then \
 			echo "left out: Slurm's headers of Debian $$suite cannot be had"; continue; fi; \
 		version=$$(sed -n 's/.*define SLURM_VERSION_NUMBER.*0x/0x/p' $$headers/usr/include/slurm/*.h); \
 		for file in slurm/helper/*.c; do \
 			$(CC) $(filter-out -MMD -MP,$(CPPFLAGS)) $(CFLAGS) -isystem $$headers/usr/include \
 				-fsyntax-only $$file || exit 1; done; \
 		echo "lbd-slurm compiles against Slurm $$version ($$suite)"; done
+# The Slurm of other releases, each in a root of the Debian suite that has it: needs root and a network.
+check-slurm:
+	ROOTS=$(or $(ROOTS),$(B)/roots) sh tests/slurm/check.sh $(or $(VERSION),all)
 # Their own ends told by the real torchrun and mpirun (MPIRUN=…).
 check-launchers: $(BINARIES) $(B)/tests/json $(ML_PYTHON)
 	B=$(abspath $(B)) TORCHRUN=$(abspath $(dir $(ML_PYTHON)))/torchrun sh tests/launchers/real.sh
@@ -157,9 +161,9 @@ cppcheck: $(B)/gen/queries.h $(B)/gen/words.h
 		--suppress=missingIncludeSystem --error-exitcode=1 --cppcheck-build-dir=$(B)/lint/cppcheck \
 		-j 2 -I. -I$(B)/gen -D_GNU_SOURCE $(LINTED)
 shellcheck:
-	shellcheck -x etc/install-deps etc/demo etc/minicluster etc/cron/*.sh .ci/run bench/run bench/*.sh \
+	shellcheck -x etc/install-deps etc/debian-root etc/debian-unpack etc/demo etc/minicluster etc/cron/*.sh .ci/run bench/run bench/*.sh \
 		bench/gpu/*.sh common/*/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/faults/*.sh \
-		tests/fuzz/*.sh tests/gpu/*.sh tests/system/*.sh tests/system/*.t
+		tests/fuzz/*.sh tests/gpu/*.sh tests/slurm/*.sh tests/system/*.sh tests/system/*.t
 # One dialect: .clang-format. `make format` writes it, lint only looks.
 FORMATTED := $(shell git ls-files '*.c' '*.h' '*.cu' '*.cuh' '*.cpp' 2>/dev/null)
 format:

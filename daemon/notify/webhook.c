@@ -71,8 +71,11 @@ static void open_lib(void)
 		{ "curl_easy_cleanup", &lib.cleanup },    { "curl_slist_append", &lib.append },
 		{ "curl_slist_free_all", &lib.free_all },
 	};
+	/* Debian has it behind either library for TLS. */
 	void *handle = dlopen("libcurl.so.4", RTLD_NOW | RTLD_LOCAL);
 
+	if (handle == NULL)
+		handle = dlopen("libcurl-gnutls.so.4", RTLD_NOW | RTLD_LOCAL);
 	for (size_t i = 0; handle && i < sizeof(symbols) / sizeof(symbols[0]); i++) {
 		void *symbol = dlsym(handle, symbols[i].name);
 
@@ -84,10 +87,19 @@ static void open_lib(void)
 		lib.handle = handle;
 }
 
+/* The library that is here may be older than the header, or the header than 7.85. */
+static void allow_web_only(CURL *curl)
+{
+	enum { OPTION_PROTOCOLS = 181, OPTION_PROTOCOLS_STR = 10318, HTTP_AND_HTTPS = 3 };
+
+	if (lib.setopt(curl, (CURLoption)OPTION_PROTOCOLS_STR, "http,https") != CURLE_OK)
+		lib.setopt(curl, (CURLoption)OPTION_PROTOCOLS, (long)HTTP_AND_HTTPS);
+}
+
 static void set_options(CURL *curl, struct webhook *w, struct curl_slist *headers)
 {
 	lib.setopt(curl, CURLOPT_URL, w->url);
-	lib.setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	allow_web_only(curl);
 	if (w->json) {
 		lib.setopt(curl, CURLOPT_HTTPHEADER, headers);
 		lib.setopt(curl, CURLOPT_POSTFIELDS, w->json);

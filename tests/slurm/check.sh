@@ -1,0 +1,103 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# check.sh VERSION… - lbd against the Slurm of other releases, each in a root of the Debian suite that has
+# it: 20.11 (bullseye), 22.05 (bookworm), 24.11 (trixie), 26.05 (sid), or all. Programs are built in there,
+# with that suite's compiler and libraries, and system tests are run with lbd-slurm and with
+# lbd-slurm-commands. Ends with a table version x way x test; what did not pass is kept beside the roots.
+#
+#   ROOTS=build/roots    where the roots are, or are made (root, debootstrap, network; minutes each)
+#   TESTS="kill.t …"     other tests      WAYS="library commands"      JOBS=2 tests at once
+#   AUTH=slurm           auth/slurm instead of munge (24.11 on)
+set -u
+src=$(cd "$(dirname "$0")/../.." && pwd -P)
+roots=${ROOTS:-$src/build/roots}
+jobs=${JOBS:-2}
+tests=${TESTS:-scheduler-slurm.t slurm.t batch.t kill.t requeue.t crash.t array.t purged.t accounting.t
+	frozen.t why.t doctor.t demo.t}
+table=
+
+suite_of() {
+	case $1 in
+	20.11) echo bullseye ;;
+	22.05) echo bookworm ;;
+	24.11) echo trixie ;;
+	26.05) echo sid ;;
+	*)
+		echo "check.sh: $1: must be 20.11, 22.05, 24.11, 26.05 or all" >&2
+		exit 2
+		;;
+	esac
+}
+
+inside() { "$src/etc/debian-root" run "$root" "$@"; }
+
+# One word for the table: passed, or the numbers of tests that did not.
+verdict() {	# LOG STATUS
+	failures=$(grep -c '^not ok' "$1")
+	if [ "$2" = 0 ] && [ "$failures" = 0 ]; then
+		grep -c "^ok" "$1"
+	else
+		echo "**$failures of $(grep -c '^\(not \)\?ok' "$1") fail**"
+	fi
+}
+
+run_tests() {	# VERSION WAY
+	for test in $tests; do
+		echo "$test"
+	done | xargs -P "$jobs" -I{} sh "$0" --one "$root" "$1" "$2" {}
+}
+
+# One test, one way.
+if [ "${1:-}" = --one ]; then
+	root=$2 version=$3 way=$4 test=$5
+	log=$root/build/$way-$test.log
+	setting=library
+	[ "$way" = library ] || setting=$way
+	start=$(date +%s)
+	inside env B=/build LB_TEST_SLURM="$setting" MC_AUTH="${AUTH:-munge}" LB_PATIENCE="${LB_PATIENCE:-8}" \
+		sh "/src/tests/system/$test" >"$log" 2>&1
+	status=$?
+	result=$(verdict "$log" $status)
+	echo "$version $way $test: $result ($(($(date +%s) - start)) s)"
+	echo "| $version | $way | ${test%.t} | $result |" >"$log.row"
+	exit 0
+fi
+
+[ $# -ge 1 ] || { sed -n 's/^# \(check.sh .*\) - .*/usage: \1/p' "$0" >&2; exit 2; }
+[ "$*" != all ] || set -- 20.11 22.05 24.11 26.05
+for version; do
+	suite_of "$version" >/dev/null || exit
+done
+mkdir -p "$roots"
+roots=$(cd "$roots" && pwd -P)
+status=0
+for version; do
+	suite=$(suite_of "$version")
+	root=$roots/$suite
+	if ! "$src/etc/debian-root" make "$suite" "$root" build slurm demo test; then
+		echo "left out: Slurm $version"
+		status=1
+		continue
+	fi
+	echo "$version ($suite): building"
+	inside make -C /src -j2 B=/build CUDA=0 all /build/tests/json /build/tests/scheduler_client \
+		/build/tests/nolocks.so >"$root/build/make.log" 2>&1 || {
+		tail -n 20 "$root/build/make.log" | cut -c1-300
+		status=1
+		continue
+	}
+	! grep -n 'warning' "$root/build/make.log" || status=1
+	rm -f "$root"/build/*.log.row
+	for way in ${WAYS:-library commands}; do
+		run_tests "$version" "$way"
+	done
+	table="$table $root/build/*.log.row"
+done
+echo
+echo "| Slurm | through | test | passed |"
+echo "|---|---|---|---|"
+# shellcheck disable=SC2086 # names
+cat $table
+# shellcheck disable=SC2086
+! grep -q fail $table || status=1
+exit $status
