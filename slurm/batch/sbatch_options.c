@@ -50,6 +50,7 @@ const struct sbatch_option sbatch_options[] = {
 	TEXT("comment", 0, NULL, "comment"),
 	TEXT("constraint", 'C', "SBATCH_CONSTRAINT", "features"),
 	TEXT("container", 0, "SBATCH_CONTAINER", "container"),
+	TEXT("container-id", 0, "SBATCH_CONTAINER_ID", "container_id"), /* 23.02 */
 	TEXT("context", 0, NULL, "req_context"),
 	FLAG("contiguous", 0, NULL, "contiguous"),
 	ROW("core-spec", 'S', SBATCH_VALUE, "SBATCH_CORE_SPEC", sbatch_set_core_spec,
@@ -69,6 +70,7 @@ const struct sbatch_option sbatch_options[] = {
 	OTHER("export", 0, SBATCH_VALUE, "SBATCH_EXPORT", sbatch_set_export, "export"),
 	REFUSED("export-file", 0, SBATCH_VALUE, NULL,
 		"put the variables into run.env_file, lines of NAME=value"),
+	TEXT("extra", 0, NULL, "extra"), /* 23.02; before, short for the next one */
 	OTHER("extra-node-info", 'B', SBATCH_VALUE, NULL, sbatch_set_extra_node_info, NULL),
 	OTHER("get-user-env", 0, SBATCH_MAY_VALUE, "SBATCH_GET_USER_ENV", sbatch_set_get_user_env,
 	      "get_user_env"),
@@ -112,6 +114,8 @@ const struct sbatch_option sbatch_options[] = {
 	NUMBER("ntasks-per-node", 0, NULL, "ntasks_per_node", 1, U16),
 	NUMBER("ntasks-per-socket", 0, NULL, "ntasks_per_socket", 1, U16),
 	NUMBER("ntasks-per-tres", 0, NULL, "ntasks_per_tres", 1, U16),
+	ROW("oom-kill-step", 0, SBATCH_MAY_VALUE, NULL, sbatch_set_number, .field = "oom_kill_step",
+	    .min = 0, .max = 1, .constant = 1), /* 24.11 */
 	OTHER("open-mode", 0, SBATCH_VALUE, "SBATCH_OPEN_MODE", sbatch_set_open_mode, "open_mode"),
 	OTHER("output", 'o', SBATCH_VALUE, "SBATCH_OUTPUT", sbatch_set_file, "std_out"),
 	FLAG("overcommit", 'O', "SBATCH_OVERCOMMIT", "overcommit"),

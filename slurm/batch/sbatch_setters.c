@@ -40,9 +40,9 @@ SETTER(set_text)
 
 SETTER(set_number)
 {
-	int64_t n;
+	int64_t n = option->constant; /* of one that may stand alone */
 
-	if (sbatch_number(value, option->min, option->max, &n, err) < 0)
+	if (value && sbatch_number(value, option->min, option->max, &n, err) < 0)
 		return -1;
 	js_set_int(c->fields, option->field, n);
 	return 0;

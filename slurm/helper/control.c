@@ -18,7 +18,7 @@ static int update(char *id, uint32_t priority, int *rc)
 	job_desc_msg_t desc;
 	job_array_resp_msg_t *answers = NULL;
 
-	slurm_init_job_desc_msg(&desc);
+	libslurm_init_desc(&desc);
 	desc.job_id_str = id;
 	desc.priority = priority;
 	*rc = slurm_update_job2(&desc, &answers);

@@ -68,7 +68,7 @@ static void draft_texts(struct draft *d, const json_t *request)
 int draft_init(struct draft *d, const json_t *request, struct err *err)
 {
 	memset(d, 0, sizeof(*d));
-	slurm_init_job_desc_msg(&d->desc);
+	libslurm_init_desc(&d->desc);
 	d->desc.env_size = 0;
 	d->desc.priority = 0;
 	d->desc.alloc_sid = ALLOC_SID_USER_HOLD; /* so that its owner may release it */

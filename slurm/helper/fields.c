@@ -50,12 +50,13 @@ struct row {
 static const struct row rows[] = {
 	ROW(TEXT, account), ROW(TEXT, acctg_freq), ROW(TEXT, array_inx), ROW(TEXT, batch_features),
 	ROW(TIME, begin_time), ROW(TEXT, burst_buffer), ROW(TEXT, cluster_features),
-	IF_CONTAINER(ROW(TEXT, container),) ROW(U16, contiguous), ROW(U16, cores_per_socket),
+	IF_CONTAINER(ROW(TEXT, container),) IF_EXTRA(ROW(TEXT, container_id),) ROW(U16, contiguous), ROW(U16, cores_per_socket),
 	ROW(U16, cpus_per_task), ROW(TIME, deadline), ROW(U32, delay_boot), ROW(TEXT, dependency),
-	ROW(TEXT, exc_nodes), ROW(TEXT, features), ROW(U16, kill_on_node_fail),
+	ROW(TEXT, exc_nodes), IF_EXTRA(ROW(TEXT, extra),) ROW(TEXT, features), ROW(U16, kill_on_node_fail),
 	ROW(TEXT, licenses), ROW(TEXT, mail_user), ROW(U32, max_nodes), ROW(TEXT, mcs_label),
 	ROW(U32, min_cpus), ROW(U32, min_nodes), ROW(TEXT, network), ROW(U16, ntasks_per_core),
 	ROW(U16, ntasks_per_node), ROW(U16, ntasks_per_socket), ROW(U32, num_tasks),
+	IF_OOM_KILL_STEP(ROW(U16, oom_kill_step),)
 	ROW(U8, overcommit), ROW(TEXT, partition), ROW(U16, plane_size), ROW(U16, pn_min_cpus),
 	ROW(U32, pn_min_tmp_disk), IF_PREFER(ROW(TEXT, prefer),) ROW(TEXT, qos), ROW(U16, reboot),
 	IF_PREFER(ROW(TEXT, req_context),) ROW(TEXT, req_nodes), ROW(U32, req_switch),
@@ -204,6 +205,18 @@ static bool is_word(const char *at, size_t len, const char *word)
 	return strlen(word) == len && strncasecmp(at, word, len) == 0;
 }
 
+/* A task for each node that was named. */
+static void put_named_tasks(job_desc_msg_t *desc)
+{
+	nodes_t list = slurm_hostlist_create(desc->req_nodes);
+
+	if (!list)
+		return;
+	desc->num_tasks = (uint32_t)slurm_hostlist_count(list);
+	desc->bitflags |= JOB_NTASKS_SET;
+	slurm_hostlist_destroy(list);
+}
+
 static int put_distribution(const char *text, job_desc_msg_t *desc, struct err *err)
 {
 	uint32_t bits = 0, flags = 0;
@@ -230,6 +243,8 @@ static int put_distribution(const char *text, job_desc_msg_t *desc, struct err *
 	}
 	if (bits == SLURM_DIST_ARBITRARY && !desc->req_nodes)
 		return err_set(err, ERR_USAGE, "--distribution: arbitrary needs --nodelist");
+	if (bits == SLURM_DIST_ARBITRARY && desc->num_tasks == NO_VAL)
+		put_named_tasks(desc);
 	desc->task_dist = (bits ? bits : SLURM_DIST_UNKNOWN) | flags;
 	return 0;
 }
@@ -374,6 +389,33 @@ static char *with_prefix(struct kept *kept, const char *prefix, const char *list
 	return keep(kept, out);
 }
 
+/* "a100:2" and 4 CPUs → "cpu=4,gres/gpu:a100=2", and a GPU is bound to its task unless it is said
+ * otherwise. */
+static void put_per_task(const json_t *fields, job_desc_msg_t *desc, struct kept *kept)
+{
+	const char *gpus = js_str(fields, "gpus_per_task", NULL);
+	int64_t cpus = js_int(fields, "cpus_per_task", 0);
+	const char *count = gpus ? strpbrk(gpus, ":=") : NULL;
+	char *of_cpus = cpus > 0 ? xasprintf("cpu=%lld", (long long)cpus) : xstrdup("");
+	char *of_gpus = xstrdup("");
+
+	if (gpus) {
+		long number = strtol(count ? count + 1 : gpus, NULL, 10);
+
+		free(of_gpus);
+		of_gpus = xasprintf("gres/gpu%s%.*s=%ld", count ? ":" : "",
+				    count ? (int)(count - gpus) : 0, gpus, number);
+		if (!desc->tres_bind)
+			desc->tres_bind = keep(kept, xasprintf(BIND_GPU "per_task:%ld", number));
+	}
+	if (*of_cpus || *of_gpus)
+		desc->tres_per_task = keep(kept,
+					   xasprintf("%s%s%s", of_cpus,
+						     *of_cpus && *of_gpus ? "," : "", of_gpus));
+	free(of_cpus);
+	free(of_gpus);
+}
+
 static void put_gres(const json_t *fields, job_desc_msg_t *desc, struct kept *kept)
 {
 	static const struct {
@@ -405,9 +447,12 @@ static void put_gres(const json_t *fields, job_desc_msg_t *desc, struct kept *ke
 	if (mb >= 0)
 		desc->mem_per_tres = keep(kept, xasprintf(GRES "gpu:%lld", (long long)mb));
 	if (js_str(fields, "gpu_bind", NULL))
-		desc->tres_bind = keep(kept, xasprintf("gpu:%s", js_str(fields, "gpu_bind", "")));
+		desc->tres_bind = keep(kept,
+				       xasprintf(BIND_GPU "%s", js_str(fields, "gpu_bind", "")));
 	if (js_str(fields, "gpu_freq", NULL))
 		desc->tres_freq = keep(kept, xasprintf("gpu:%s", js_str(fields, "gpu_freq", "")));
+	if (TASKS_HAVE_TRES)
+		put_per_task(fields, desc, kept);
 }
 
 /* --- the rest --------------------------------------------------------------------------------- */
@@ -481,10 +526,16 @@ static int check_lacking(const json_t *fields, struct err *err)
 	static const char *const lacking[] = SLURM_LACKS;
 
 	for (const char *const *field = lacking; *field; field++) {
-		if (json_object_get(fields, *field))
-			return err_set(err, ERR_USAGE, "--%s: Slurm %d.%02d does not know it",
-				       *field, SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER),
-				       SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER));
+		char option[40];
+
+		if (!json_object_get(fields, *field))
+			continue;
+		snprintf(option, sizeof(option), "%s", *field);
+		for (char *at = option; (at = strchr(at, '_'));)
+			*at = '-';
+		return err_set(err, ERR_USAGE, "--%s: Slurm %d.%02d does not know it", option,
+			       SLURM_VERSION_MAJOR(SLURM_VERSION_NUMBER),
+			       SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER));
 	}
 	return 0;
 }

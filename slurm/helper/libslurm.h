@@ -39,18 +39,38 @@
 #define LACKS_POWER
 #endif
 
+#if SLURM_SINCE(23, 2)
+#define IF_EXTRA(...) __VA_ARGS__
+#define LACKS_EXTRA
+#else
+#define IF_EXTRA(...)
+#define LACKS_EXTRA "extra", "container_id",
+#endif
+#if SLURM_SINCE(24, 11)
+#define IF_OOM_KILL_STEP(...) __VA_ARGS__
+#define LACKS_OOM_KILL_STEP
+#else
+#define IF_OOM_KILL_STEP(...)
+#define LACKS_OOM_KILL_STEP "oom_kill_step",
+#endif
+
 /* Fields (slurm/batch/batch.h) that this release cannot express, and NULL. */
 #define SLURM_LACKS \
 	{ \
-		LACKS_CONTAINER LACKS_PREFER LACKS_POWER NULL \
+		LACKS_CONTAINER LACKS_PREFER LACKS_POWER LACKS_EXTRA LACKS_OOM_KILL_STEP NULL \
 	}
 
-/* In front of generic resources. */
+/* In front of generic resources, and of what binds tasks to them. */
 #if SLURM_SINCE(23, 11)
 #define GRES "gres/"
+#define BIND_GPU "gres/gpu:"
 #else
 #define GRES "gres:"
+#define BIND_GPU "gpu:"
 #endif
+
+/* Since 24.05 sbatch says all that is for each task in one place, CPUs too: "cpu=4,gres/gpu=1". */
+#define TASKS_HAVE_TRES SLURM_SINCE(24, 5)
 
 /* --- errors and constants ---------------------------------------------------------------------- */
 
@@ -69,6 +89,13 @@
 #endif
 
 /* --- calls and types --------------------------------------------------------------------------- */
+
+/* As sbatch begins; libslurm itself would say "no" where nothing was said. */
+static inline void libslurm_init_desc(job_desc_msg_t *desc)
+{
+	slurm_init_job_desc_msg(desc);
+	IF_OOM_KILL_STEP(desc->oom_kill_step = NO_VAL16;)
+}
 
 /* A list of nodes' names. */
 #if SLURM_SINCE(23, 11)

@@ -3,7 +3,7 @@
 
 Comments in a script say how: "#ENV NAME=VALUE…" the environment, "#CLI …" options of the command
 line, "#ARGS …" arguments of the script; below refused/ "#WANT …" is what lbctl must say, and
-"#ONLY lbctl" marks what sbatch takes. Speaks TAP lines without numbers: "ok NAME", "not ok NAME"."""
+"#ONLY lbctl" marks what sbatch takes, "#UNTIL RELEASE" what it takes from then on. Speaks TAP lines without numbers: "ok NAME", "not ok NAME"."""
 import glob
 import json
 import os
@@ -14,7 +14,9 @@ import sys
 import time
 
 HOME = os.environ["LB_HOME"]
-BY_SBATCH = os.environ.get("SUBMIT_WITH") == "sbatch"
+THROUGH_COMMANDS = os.environ.get("LB_TEST_SLURM") == "commands"
+BY_SBATCH = THROUGH_COMMANDS or os.environ.get("SUBMIT_WITH") == "sbatch"
+RELEASE = subprocess.run(["sbatch", "--version"], stdout=subprocess.PIPE, text=True).stdout.split()[-1]
 IDS_AND_TIMES = {"JobId", "ArrayJobId", "Priority", "Reason", "RunTime", "SubmitTime", "EligibleTime",
 		 "AccrueTime", "StartTime", "EndTime", "LastSchedEval", "Scheduler", "PreemptTime",
 		 "SuspendTime", "SecsPreSuspend"}
@@ -68,6 +70,8 @@ def alike(fields, is_ours):
 	fields = dict(fields)
 	fields.pop("Requeue", None)
 	fields["AllocNode:Sid"] = fields.get("AllocNode:Sid", "").split(":")[0]
+	if THROUGH_COMMANDS:	# scontrol release of 24.11 sets it to 0
+		fields.pop("OOMKillStep", None)
 	if BY_SBATCH:
 		fields["Command"] = re.sub(r"^\S+", "SCRIPT", fields["Command"])
 	if is_ours:
@@ -146,7 +150,8 @@ def refused(paths):
 		lines = ours.stderr.strip().split("\n")
 		report(ours.returncode == 2 and len(lines) == 1 and want in lines[0],
 		       "refused: " + name, "status %d, wanted %s" % (ours.returncode, want), *lines)
-		if "#ONLY lbctl" not in script:
+		takes_it_since = words(script, "UNTIL")
+		if "#ONLY lbctl" not in script and not (takes_it_since and RELEASE >= takes_it_since[0]):
 			theirs = by_sbatch(path, script)
 			report(theirs.returncode != 0, "by sbatch, too: " + name, theirs.stdout)
 
