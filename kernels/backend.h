@@ -89,6 +89,10 @@ struct attention {
 	size_t rotary; /* leading elements of a head that rope() turns, even; 0: all */
 	bool interleaved;
 	float scale; /* of the scores; 0: 1/sqrt(C) */
+	/* Forward only: of each sequence, the queries whose result is wanted, `queries` of them
+	 * from `first` on; 0: all. What stands behind them in qkv is not looked at, and of the
+	 * others' results anything may be written. */
+	size_t first, queries;
 };
 
 /* What changes from step to step, in device memory, so that a step can be one recorded program that

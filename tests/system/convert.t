@@ -68,6 +68,13 @@ lbworker generate "$T/exported" --prompt abc --tokens 10 && cp "$T/out" "$T/said
 	[ "$(wc -c <"$T/said")" = 14 ] && lbworker generate "$ours" --prompt abc --tokens 10 &&
 	cmp "$T/out" "$T/said" >"$T/err" 2>&1
 ok $? "generate says the same of the checkpoint and of its export"
+for seed in 1 2; do	# 80 tokens: beyond the 64 that it sees at once
+	lbworker generate "$ours" --prompt abc --tokens 80 --seq-len 64 --seed $seed --cache off &&
+		cp "$T/out" "$T/said" &&
+		lbworker generate "$ours" --prompt abc --tokens 80 --seq-len 64 --seed $seed &&
+		cmp "$T/out" "$T/said" >"$T/err" 2>&1
+	ok $? "with and without a cache of keys and values it says the same (seed $seed)"
+done
 # A model of 300 tokens: numbers in; out numbers, or text by a tokenizer file of llm.c.
 python3 - "$T/exported" "$T/wider" 2>"$T/err" <<-'END'
 	import glob, json, os, struct, sys

@@ -257,6 +257,46 @@ static void test_recompute(void **state)
 	}
 }
 
+/* A sequence that goes on, in any pieces, has the logits of one that is computed whole. */
+static void check_extended(const struct golden *g)
+{
+	enum { SEQ = 101 }; /* several stripes of attention */
+	const size_t seq = g->shape.positions ? g->shape.positions : SEQ;
+	const struct model_options options = { .batch = 1, .seq = seq };
+	const struct backend_options host = { .threads = 2 };
+	size_t vocab = g->shape.vocab, count;
+	float *whole = xcalloc(seq * vocab, sizeof(*whole)), *last = xcalloc(vocab, sizeof(*last));
+	struct device *device = backend_cpu()->open(&host, (char[BACKEND_TEXT_BYTES]){ 0 });
+	int32_t tokens[SEQ];
+	struct model *m;
+	struct err err = { 0 };
+
+	assert_non_null(device);
+	assert_int_equal(model_create(&m, &g->shape, backend_cpu(), device, &options, &err), 0);
+	model_init_weights(m, 7, 0.3);
+	for (size_t i = 0; i < seq; i++)
+		tokens[i] = (int32_t)((i * i + 3 * i) % vocab);
+	assert_int_equal(model_logits(m, tokens, 0, seq, whole, &err), 0);
+	for (size_t piece = 1; piece <= seq; piece = piece * 3 + 1)
+		for (size_t at = 0; at < seq; at += count) {
+			count = seq - at < piece ? seq - at : piece;
+			assert_int_equal(model_extend(m, tokens, at, count, 1, last, &err), 0);
+			assert_memory_equal(last, whole + (at + count - 1) * vocab,
+					    vocab * sizeof(*last));
+		}
+	free(whole);
+	free(last);
+	model_destroy(m);
+	backend_cpu()->close(device);
+}
+
+static void test_extended(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < GOLDENS; i++)
+		check_extended(&goldens[i]);
+}
+
 /* --- 200 steps of training -------------------------------------------------------------------- */
 
 enum { POOL = 8, STEPS = 200 }; /* as in golden.py */
@@ -369,6 +409,7 @@ int main(void)
 		cmocka_unit_test(test_golden),   cmocka_unit_test(test_accumulate),
 		cmocka_unit_test(test_threads),  cmocka_unit_test(test_recompute),
 		cmocka_unit_test(test_training), cmocka_unit_test(test_shapes_refused),
+		cmocka_unit_test(test_extended),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

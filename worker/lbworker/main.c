@@ -53,14 +53,14 @@ static const struct command commands[] = {
 	  "weights of a checkpoint, or a model of Hugging Face, to a folder that both can read",
 	  command_convert },
 	{ "eval",
-	  "MODEL DATA | --text FILE [--seq-len N] [--samples N] [--logits FILE] [--tokenizer FILE] "
+	  "MODEL DATA | --text FILE | --choices FILE.jsonl [--scores FILE] [--begin NAME] [--seq-len N] [--samples N] [--logits FILE] [--tokenizer FILE] "
 	  "[--device auto|cpu|cuda] "
 	  "[--dtype float32|bfloat16]",
 	  "loss and perplexity; MODEL: a run, a checkpoint, or a model of Hugging Face",
 	  command_eval },
 	{ "generate",
 	  "MODEL --prompt TEXT | --prompt-tokens N,... [--tokenizer FILE] [--tokens N] "
-	  "[--begin NAME] [--temperature X] [--top-k N] [--top-p SHARE] [--seed N] "
+	  "[--begin NAME] [--temperature X] [--top-k N] [--top-p SHARE] [--seed N] [--cache on|off] "
 	  "[--device auto|cpu|cuda] [--dtype float32|bfloat16]",
 	  "go on from a text, or from tokens; MODEL as for eval, its tokenizer beside it",
 	  command_generate },

@@ -106,24 +106,25 @@ static void attention_forward_task(const void *args, size_t index, unsigned work
 {
 	const struct heads *w = args;
 	const struct attention *a = &w->a;
-	size_t dim = a->head_dim, seq = a->seq, stride = w->row_floats, width = a->heads * dim;
+	size_t dim = a->head_dim, stride = w->row_floats, width = a->heads * dim;
+	size_t seen = a->queries ? a->first + a->queries : a->seq;
 	size_t batch = index / a->heads, head = index % a->heads;
 	size_t kv = head / (a->heads / a->kv_heads);
 	const struct cpu_heads at = cpu_heads(a);
-	const float *rows = w->qkv + batch * seq * stride;
+	const float *rows = w->qkv + batch * a->seq * stride;
 	const struct operand key = { rows + at.key + kv * at.step, stride, true };
 	const struct operand value = { rows + at.value + kv * at.step, stride, false };
 	const struct operand query = { rows + at.query + head * at.step, stride, true };
 	const struct head h = head_in((float *)(void *)w->scratch[worker], a);
 
-	pack_left(h.keys, &key, &(struct piece){ 0, seq, 0, dim }, attention_scale(a));
-	pack_left(h.values, &value, &(struct piece){ 0, dim, 0, seq }, 1.0f);
-	for (size_t first = 0; first < seq; first += STRIPE) {
-		size_t count = cpu_min(STRIPE, seq - first);
+	pack_left(h.keys, &key, &(struct piece){ 0, seen, 0, dim }, attention_scale(a));
+	pack_left(h.values, &value, &(struct piece){ 0, dim, 0, seen }, 1.0f);
+	for (size_t first = a->first / STRIPE * STRIPE; first < seen; first += STRIPE) {
+		size_t count = cpu_min(STRIPE, seen - first);
 		pack_right(h.queries, &query, &(struct piece){ first, count, 0, dim });
-		stripe_forward(&h, first, count, seq, dim,
-			       w->out + (batch * seq + first) * width + head * dim, width,
-			       w->lse + index * seq + first);
+		stripe_forward(&h, first, count, seen, dim,
+			       w->out + (batch * a->seq + first) * width + head * dim, width,
+			       w->lse + index * a->seq + first);
 	}
 }
 

@@ -12,7 +12,9 @@
 #include "common/base/mem.h"
 #include "worker/lbworker/data/data.h"
 #include "worker/lbworker/data/token_text.h"
+#include "worker/lbworker/commands/choose.h"
 #include "worker/lbworker/commands/infer.h"
+#include "worker/lbworker/commands/sample.h"
 #include "worker/lbworker/base/safetensors.h"
 
 enum { MAX_TEXT_BYTES = 1 << 30 };
@@ -79,15 +81,8 @@ static int score(struct model *m, const int32_t *window, size_t first, size_t co
 	float *logits = xmalloc((count - first) * vocab * sizeof(*logits));
 	int rc = model_logits(m, window, first, count - first, logits, err);
 
-	for (size_t row = first; rc == 0 && row < count; row++) {
-		const float *l = logits + (row - first) * vocab;
-		double highest = l[0], all = 0;
-		for (size_t i = 1; i < vocab; i++)
-			highest = l[i] > highest ? (double)l[i] : highest;
-		for (size_t i = 0; i < vocab; i++)
-			all += exp((double)l[i] - highest);
-		*sum += highest + (all > 1 ? log(all) : 0) - (double)l[window[row + 1]];
-	}
+	for (size_t row = first; rc == 0 && row < count; row++)
+		*sum -= sample_likelihood(logits + (row - first) * vocab, vocab, window[row + 1]);
 	free(logits);
 	return rc;
 }
@@ -159,10 +154,12 @@ static int eval_with(struct infer *f, const struct infer_arguments *a, struct er
 {
 	if (a->text)
 		return eval_text(f, a, err);
+	if (a->choices)
+		return choose(f, a, err);
 	if (!a->data)
 		return err_set(err, ERR_USAGE,
 			       "eval needs DATA behind the model: a file of tokens, or a folder of "
-			       "them; or --text FILE");
+			       "them; or --text FILE, or --choices FILE");
 	if (infer_read(f, a, err))
 		return -1;
 	const struct data_options options = {

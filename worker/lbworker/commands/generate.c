@@ -52,34 +52,58 @@ static void show(const struct token_text *text, int32_t token, bool begins)
 	fflush(stdout);
 }
 
+/* The tokens so far, as many as the model can see. */
+struct window {
+	int32_t *token;
+	size_t count;
+	size_t computed; /* of these, what the model has keys and values of */
+};
+
+static void append(struct window *w, int32_t token, size_t seq)
+{
+	if (w->count == seq) { /* the oldest goes, and all others change their places */
+		memmove(w->token, w->token + 1, --w->count * sizeof(*w->token));
+		w->computed = 0;
+	}
+	w->token[w->count++] = token;
+}
+
+static int next_logits(struct model *m, const struct infer_arguments *a, struct window *w,
+		       float *logits, struct err *err)
+{
+	if (a->no_cache)
+		return model_logits(m, w->token, w->count - 1, 1, logits, err);
+	int rc = model_extend(m, w->token, w->computed, w->count - w->computed, 1, logits, err);
+	w->computed = w->count;
+	return rc;
+}
+
 static int generate(struct model *m, const struct infer_arguments *a, const struct token_text *text,
 		    const int32_t *prompt, size_t length, struct err *err)
 {
 	const struct sampler sampler = { a->temperature, (size_t)a->top_k, a->top_p };
 	float *logits = xmalloc(m->shape.vocab * sizeof(*logits));
-	int32_t *window = xcalloc(m->seq, sizeof(*window));
-	size_t kept = length < m->seq ? length : m->seq;
+	struct window w = { .token = xcalloc(m->seq, sizeof(*w.token)),
+			    .count = length < m->seq ? length : m->seq };
 	int64_t tokens = a->tokens ? a->tokens : TOKENS_DEFAULT, end = token_text_end(text);
 	int rc = 0;
 
-	memcpy(window, prompt + length - kept, kept * sizeof(*window));
+	memcpy(w.token, prompt + length - w.count, w.count * sizeof(*w.token));
 	for (size_t i = 0; i < length; i++)
 		show(text, prompt[i], i == 0);
 	for (int64_t n = 0; n < tokens && rc == 0; n++) {
-		rc = model_logits(m, window, kept - 1, 1, logits, err);
+		rc = next_logits(m, a, &w, logits, err);
 		if (rc)
 			break;
 		int32_t next = sample_token(&sampler, logits, m->shape.vocab,
 					    uniform_of(a->seed, (uint64_t)n));
 		if (next == end)
 			break;
-		if (kept == m->seq) /* the oldest goes */
-			memmove(window, window + 1, --kept * sizeof(*window));
-		window[kept++] = next;
+		append(&w, next, m->seq);
 		show(text, next, false);
 	}
 	(void)putchar('\n');
-	free(window);
+	free(w.token);
 	free(logits);
 	return rc;
 }

@@ -77,8 +77,10 @@ static int take_option(struct infer_arguments *a, unsigned command, const char *
 		{ "--seq-len", .of = EVAL | GENERATE, .integer = &a->seq_len, .min = 1 },
 		{ "--prompt", .of = GENERATE, .text = &a->prompt },
 		{ "--prompt-tokens", .of = GENERATE, .text = &a->prompt_tokens },
-		{ "--begin", .of = GENERATE, .text = &a->begin },
+		{ "--begin", .of = EVAL | GENERATE, .text = &a->begin },
 		{ "--text", .of = EVAL, .text = &a->text },
+		{ "--choices", .of = EVAL, .text = &a->choices },
+		{ "--scores", .of = EVAL, .text = &a->scores },
 		{ "--top-k", .of = GENERATE, .integer = &a->top_k, .min = 1 },
 		{ "--top-p", .of = GENERATE, .real = &a->top_p },
 		{ "--tokenizer", .of = EVAL | GENERATE, .text = &a->tokenizer },
@@ -87,6 +89,14 @@ static int take_option(struct infer_arguments *a, unsigned command, const char *
 		{ "--temperature", .of = GENERATE, .real = &a->temperature },
 	};
 
+	if (strcmp(name, "--cache") == 0 && command == GENERATE) {
+		static const char *const words[] = { "on", "off", NULL };
+		int word;
+		if (take_word(name, value, words, &word, err))
+			return -1;
+		a->no_cache = word == 1;
+		return 0;
+	}
 	if (strcmp(name, "--device") == 0 || strcmp(name, "--dtype") == 0)
 		return take_device(a, name, value, err);
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {

@@ -13,8 +13,9 @@
 /* borrowed words; 0 or NULL: not given */
 struct infer_arguments {
 	const char *model, *data, *logits, *prompt, *prompt_tokens, *tokenizer;
-	const char *begin, *text;
+	const char *begin, *text, *choices, *scores;
 	int64_t seq_len, samples, tokens, seed, top_k;
+	bool no_cache; /* each token from all before it anew */
 	double temperature, top_p;
 	enum device_choice device;
 	enum compute compute;

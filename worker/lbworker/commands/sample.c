@@ -92,3 +92,12 @@ int32_t sample_token(const struct sampler *s, const float *logits, size_t vocab,
 	}
 	return best;
 }
+
+double sample_likelihood(const float *logits, size_t vocab, int32_t token)
+{
+	double highest = (double)logits[most_likely(logits, vocab)], all = 0;
+
+	for (size_t i = 0; i < vocab; i++)
+		all += exp((double)logits[i] - highest);
+	return (double)logits[token] - highest - log(all);
+}

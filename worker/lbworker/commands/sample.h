@@ -17,4 +17,7 @@ struct sampler {
 int32_t sample_token(const struct sampler *sampler, const float *logits, size_t vocab,
 		     double uniform);
 
+/* The logarithm of the probability that logits[vocab] give a token. */
+double sample_likelihood(const float *logits, size_t vocab, int32_t token);
+
 #endif

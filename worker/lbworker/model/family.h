@@ -92,6 +92,18 @@ static inline size_t model_outer(const struct model *m, enum param param)
 	return m->layer[m->shape.layers].at[param];
 }
 
+/* Row `row` of an activation [rows,width]. */
+static inline void *model_row(const struct model *m, void *activation, size_t row, size_t width)
+{
+	return (char *)activation + row * width * compute_bytes(m->options.compute);
+}
+
+/* Elements of a head that turn by position. */
+static inline size_t model_turned(const struct model_shape *s)
+{
+	return s->rotary ? s->rotary : model_head_dim(s);
+}
+
 /* --- what a layer keeps for backward --------------------------------------------------------- */
 
 struct norm_kept {
@@ -119,6 +131,9 @@ struct layer_shared {
 	void *dattended;    /* [N,A] */
 	void *dqkv;         /* [N,Q] */
 	void *dhidden;      /* [N,F] */
+	/* What forward computes: `rows` rows from `first` on. All, or, when a sequence goes on, its
+	 * new ones; then only qkv and attended hold earlier rows, all else begins with these. */
+	size_t first, rows;
 };
 
 /* forward: the stream before the layer is `before` + shared->delta, or k->x as it stands when
@@ -137,7 +152,7 @@ void layer_backward(const struct model *m, size_t l, const struct layer_kept *k,
 bool layer_recomputes_all(const struct model *m, size_t l);
 
 void norm_forward(const struct model *m, size_t weight, size_t bias, const struct norm_kept *kept,
-		  void *out, void *sum, const void *x, const void *delta);
+		  void *out, void *sum, const void *x, const void *delta, size_t rows);
 void norm_backward(const struct model *m, size_t weight, size_t bias, const struct norm_kept *kept,
 		   void *dx, const void *dout, const void *x, bool accumulate);
 

@@ -118,8 +118,7 @@ static void lay_out_all(struct arena *p, const struct model *m, struct model_act
 
 	lay_out_layers(p, m, a);
 	if (!m->family->learned_positions)
-		a->shared.rope = reserve_words(p, m->seq * (s->rotary ? s->rotary
-								      : model_head_dim(s)));
+		a->shared.rope = reserve_words(p, m->seq * model_turned(s));
 	a->last = reserve(p, rows * s->dim);
 	lay_out_norm(p, m, &a->final_norm);
 	a->final = reserve(p, rows * s->dim);
@@ -177,7 +176,7 @@ static double turn_of(const struct model_shape *s, size_t i, size_t turned)
 static void fill_rope(const struct model *m, float *table)
 {
 	const struct model_shape *s = &m->shape;
-	size_t turned = s->rotary ? s->rotary : model_head_dim(s), half = turned / 2;
+	size_t turned = model_turned(s), half = turned / 2;
 	float *host = xmalloc(m->seq * turned * sizeof(float));
 
 	for (size_t t = 0; t < m->seq; t++)
@@ -233,12 +232,6 @@ struct head_pass {
 
 /* --- forward -------------------------------------------------------------------------------- */
 
-/* Row `row` of an activation [rows,width]. */
-static void *row_of(const struct model *m, void *activation, size_t row, size_t width)
-{
-	return (char *)activation + row * width * compute_bytes(m->options.compute);
-}
-
 static void feed(const struct model *m, const int32_t *tokens, const int32_t *targets)
 {
 	struct model_activations *a = m->activations;
@@ -248,27 +241,43 @@ static void feed(const struct model *m, const int32_t *tokens, const int32_t *ta
 	m->backend->upload(m->device, a->targets, targets, rows * sizeof(*targets));
 }
 
-static void forward(const struct model *m, const struct head_pass *pass)
+/* Rows of the stream before the first layer; all that follows works on these. */
+static void begin(const struct model *m, size_t first, size_t rows)
 {
 	const struct model_shape *s = &m->shape;
 	const struct backend *be = m->backend;
 	struct model_activations *a = m->activations;
-	size_t rows = m->batch * m->seq;
-	const void *before = NULL;
+	size_t seq = rows < m->seq ? rows : m->seq;
 
-	(void)pass;
+	a->shared.first = first;
+	a->shared.rows = rows;
 	be->embed_forward(m->device, a->layer[0].x, m->weights + model_outer(m, PARAM_EMBEDDING),
 			  a->tokens, rows, s->dim);
 	if (m->family->learned_positions)
 		be->positions_forward(m->device, a->layer[0].x,
-				      m->weights + model_outer(m, PARAM_POSITIONS), rows, m->seq,
-				      s->dim);
+				      m->weights + model_outer(m, PARAM_POSITIONS) + first * s->dim,
+				      rows, seq, s->dim);
+}
+
+static void through_layers(const struct model *m)
+{
+	const struct model_shape *s = &m->shape;
+	struct model_activations *a = m->activations;
+	const void *before = NULL;
+
 	for (size_t l = 0; l < s->layers; l++) {
 		layer_forward(m, l, &a->layer[l], &a->shared, before);
 		before = layer_stream(m, &a->layer[l]);
 	}
 	norm_forward(m, model_outer(m, PARAM_FINAL_NORM), model_outer(m, PARAM_FINAL_NORM_BIAS),
-		     &a->final_norm, a->final, a->last, before, a->shared.delta);
+		     &a->final_norm, a->final, a->last, before, a->shared.delta, a->shared.rows);
+}
+
+static void forward(const struct model *m, const struct head_pass *pass)
+{
+	(void)pass;
+	begin(m, 0, m->batch * m->seq);
+	through_layers(m);
 }
 
 /* --- head and loss, by chunks of rows ------------------------------------------------------- */
@@ -295,13 +304,13 @@ static void head_and_loss(const struct model *m, const struct head_pass *pass)
 
 	for (size_t row = 0; row < all; row += a->chunk_rows) {
 		size_t rows = all - row < a->chunk_rows ? all - row : a->chunk_rows;
-		const void *x = row_of(m, a->final, row, s->dim);
+		const void *x = model_row(m, a->final, row, s->dim);
 		linear_forward(m, &head, a->logits, x, rows, 0);
 		m->backend->cross_entropy(m->device, a->loss + row, a->logits, a->targets + row,
 					  rows, s->vocab, pass->gradients ? pass->scale : 0.0f);
 		if (!pass->gradients)
 			continue;
-		linear_backward_input(m, &head, row_of(m, a->shared.dnormed, row, s->dim),
+		linear_backward_input(m, &head, model_row(m, a->shared.dnormed, row, s->dim),
 				      a->logits, rows);
 		linear_backward_weight(m, &head, a->logits, x, rows, pass->accumulate || row > 0);
 	}
@@ -440,8 +449,8 @@ int model_loss(struct model *m, const int32_t *tokens, const int32_t *targets, d
 	return collect_loss(m, loss_sum, err);
 }
 
-int model_logits(struct model *m, const int32_t *tokens, size_t first, size_t rows, float *logits,
-		 struct err *err)
+/* Logits of `rows` of the rows that came out of the last layer, to host memory. */
+static int read_logits(struct model *m, size_t first, size_t rows, float *logits, struct err *err)
 {
 	const struct model_shape *s = &m->shape;
 	struct model_activations *a = m->activations;
@@ -449,14 +458,30 @@ int model_logits(struct model *m, const int32_t *tokens, size_t first, size_t ro
 	char why[BACKEND_TEXT_BYTES];
 	size_t count;
 
-	feed(m, tokens, tokens);
-	forward(m, NULL);
 	for (size_t row = 0; row < rows; row += count) {
 		count = rows - row < a->chunk_rows ? rows - row : a->chunk_rows;
-		linear_forward(m, &head, a->logits, row_of(m, a->final, first + row, s->dim), count,
-			       0);
+		linear_forward(m, &head, a->logits, model_row(m, a->final, first + row, s->dim),
+			       count, 0);
 		m->backend->download_activations(m->device, logits + row * s->vocab, a->logits,
 						 count * s->vocab);
 	}
 	return m->backend->finish(m->device, why) ? err_set(err, ERR_INTERNAL, "%s", why) : 0;
+}
+
+int model_logits(struct model *m, const int32_t *tokens, size_t first, size_t rows, float *logits,
+		 struct err *err)
+{
+	feed(m, tokens, tokens);
+	forward(m, NULL);
+	return read_logits(m, first, rows, logits, err);
+}
+
+int model_extend(struct model *m, const int32_t *tokens, size_t first, size_t count, size_t rows,
+		 float *logits, struct err *err)
+{
+	m->backend->upload(m->device, m->activations->tokens, tokens + first,
+			   count * sizeof(*tokens));
+	begin(m, first, count);
+	through_layers(m);
+	return read_logits(m, count - rows, rows, logits, err);
 }

@@ -135,18 +135,17 @@ void linear_backward_weight(const struct model *m, const struct linear *w, const
 }
 
 void norm_forward(const struct model *m, size_t weight, size_t bias, const struct norm_kept *kept,
-		  void *out, void *sum, const void *x, const void *delta)
+		  void *out, void *sum, const void *x, const void *delta, size_t rows)
 {
 	const struct model_shape *s = &m->shape;
 	const float *w = m->weights;
 
 	if (m->family->layer_norm)
 		m->backend->layernorm_forward(m->device, out, kept->mean, kept->rstd, sum, x, delta,
-					      w + weight, w + bias, row_count(m), s->dim,
-					      s->norm_eps);
+					      w + weight, w + bias, rows, s->dim, s->norm_eps);
 	else
 		m->backend->rmsnorm_forward(m->device, out, kept->rstd, sum, x, delta, w + weight,
-					    row_count(m), s->dim, s->norm_eps);
+					    rows, s->dim, s->norm_eps);
 }
 
 void norm_backward(const struct model *m, size_t weight, size_t bias, const struct norm_kept *kept,
@@ -222,18 +221,24 @@ static struct attention attention_of(const struct model *m)
 static void attend(const struct model *m, size_t l, const struct layer_kept *k,
 		   const struct layer_shared *s)
 {
-	const struct attention shape = attention_of(m);
+	struct attention shape = attention_of(m), turned = shape;
 	const struct linear qkv = qkv_of(m, l);
+	void *rows = model_row(m, k->qkv, s->first, qkv.out);
 
-	linear_forward(m, &qkv, k->qkv, k->attention_in, row_count(m), 0);
+	linear_forward(m, &qkv, rows, k->attention_in, s->rows, 0);
+	if (s->rows < row_count(m)) {
+		turned.seq = shape.queries = s->rows;
+		shape.first = s->first;
+	}
 	if (!m->family->learned_positions)
-		m->backend->rope(m->device, k->qkv, s->rope, &shape, false);
+		m->backend->rope(m->device, rows, s->rope + s->first * model_turned(&m->shape),
+				 &turned, false);
 	m->backend->attention_forward(m->device, k->attended, k->lse, k->qkv, &shape);
 }
 
-static void activate(const struct model *m, const struct layer_kept *k)
+static void activate(const struct model *m, const struct layer_kept *k, size_t rows)
 {
-	size_t rows = row_count(m), width = m->shape.ffn;
+	size_t width = m->shape.ffn;
 
 	if (m->family->gated)
 		m->backend->swiglu_forward(m->device, k->hidden, k->up, rows, width);
@@ -242,40 +247,40 @@ static void activate(const struct model *m, const struct layer_kept *k)
 					 m->family->gelu);
 }
 
-static void expand(const struct model *m, size_t l, const struct layer_kept *k)
+static void expand(const struct model *m, size_t l, const struct layer_kept *k, size_t rows)
 {
 	struct linear up = up_of(m, l);
 
 	if (!m->family->gated) {
 		up.kept = k->up;
-		linear_forward(m, &up, k->hidden, k->ffn_in, row_count(m), 0);
+		linear_forward(m, &up, k->hidden, k->ffn_in, rows, 0);
 		return;
 	}
-	linear_forward(m, &up, k->up, k->ffn_in, row_count(m), 0);
-	activate(m, k);
+	linear_forward(m, &up, k->up, k->ffn_in, rows, 0);
+	activate(m, k, rows);
 }
 
 /* --- forward ---------------------------------------------------------------------------------- */
 
 static void norm1_forward(const struct model *m, size_t l, const struct layer_kept *k,
-			  const void *before, const void *delta)
+			  const void *before, const void *delta, size_t rows)
 {
 	const size_t *at = m->layer[l].at;
 
 	norm_forward(m, at[PARAM_NORM1], at[PARAM_NORM1_BIAS], &k->norm1, k->attention_in,
-		     delta ? k->x : NULL, before, delta);
+		     delta ? k->x : NULL, before, delta, rows);
 }
 
 /* In sequence, delta is what attention adds: middle = x + delta. NULL: middle as it stands. */
 static void norm2_forward(const struct model *m, size_t l, const struct layer_kept *k,
-			  const void *delta)
+			  const void *delta, size_t rows)
 {
 	const size_t *at = m->layer[l].at;
 	bool sum = delta && !m->family->parallel;
 	const void *x = sum ? k->x : layer_stream(m, k);
 
 	norm_forward(m, at[PARAM_NORM2], at[PARAM_NORM2_BIAS], &k->norm2, k->ffn_in,
-		     sum ? k->middle : NULL, x, sum ? delta : NULL);
+		     sum ? k->middle : NULL, x, sum ? delta : NULL, rows);
 }
 
 const void *layer_stream(const struct model *m, const struct layer_kept *k)
@@ -290,9 +295,9 @@ static void forward_to_hidden(const struct model *m, size_t l, const struct laye
 	const struct linear out = out_of(m, l);
 
 	attend(m, l, k, s);
-	linear_forward(m, &out, s->delta, k->attended, row_count(m), 0);
-	norm2_forward(m, l, k, s->delta);
-	expand(m, l, k);
+	linear_forward(m, &out, s->delta, model_row(m, k->attended, s->first, out.in), s->rows, 0);
+	norm2_forward(m, l, k, s->delta, s->rows);
+	expand(m, l, k, s->rows);
 }
 
 void layer_forward(const struct model *m, size_t l, const struct layer_kept *k,
@@ -300,10 +305,10 @@ void layer_forward(const struct model *m, size_t l, const struct layer_kept *k,
 {
 	const struct linear down = down_of(m, l);
 
-	norm1_forward(m, l, k, before ? before : k->x, before ? s->delta : NULL);
+	norm1_forward(m, l, k, before ? before : k->x, before ? s->delta : NULL, s->rows);
 	forward_to_hidden(m, l, k, s);
 	/* Side by side, attention's part is in delta already. */
-	linear_forward(m, &down, s->delta, k->hidden, row_count(m), m->family->parallel ? 1 : 0);
+	linear_forward(m, &down, s->delta, k->hidden, s->rows, m->family->parallel ? 1 : 0);
 }
 
 bool layer_recomputes_all(const struct model *m, size_t l)
@@ -320,13 +325,13 @@ void layer_again(const struct model *m, size_t l, const struct layer_kept *k,
 
 	if (!all && m->options.recompute != RECOMPUTE_SELECTIVE)
 		return;
-	norm1_forward(m, l, k, k->x, NULL);
+	norm1_forward(m, l, k, k->x, NULL, s->rows);
 	if (all) {
 		forward_to_hidden(m, l, k, s);
 		return;
 	}
-	norm2_forward(m, l, k, NULL);
-	activate(m, k);
+	norm2_forward(m, l, k, NULL, s->rows);
+	activate(m, k, s->rows);
 }
 
 /* --- backward --------------------------------------------------------------------------------- */

@@ -142,6 +142,13 @@ int model_loss(struct model *model, const int32_t *tokens, const int32_t *target
 int model_logits(struct model *model, const int32_t *tokens, size_t first, size_t rows,
 		 float *logits, struct err *err);
 
+/* The same for a sequence that goes on, in a model of batch 1 that keeps everything: logits
+ * [rows,vocab] of the last `rows` of the `count` tokens behind tokens[0..first). Those must be the
+ * tokens of the calls before this one: their keys and values are there still. To the bit what
+ * model_logits gives, on a CPU. */
+int model_extend(struct model *model, const int32_t *tokens, size_t first, size_t count,
+		 size_t rows, float *logits, struct err *err);
+
 /* What a model of that shape takes, without a device. 0, or -1 when the shape is refused. */
 struct model_cost {
 	uint64_t parameters;

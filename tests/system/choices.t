@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Multiple choice: each answer's log-likelihood, acc and acc_norm as lm-evaluation-harness has them
+# (tests/golden/choices, which tests/text/choices.py made with it); and files that hold no questions.
+. "$(dirname "$0")/lib.sh"
+gold=$src/tests/golden/choices
+
+cp -r "$gold" "$T/model"
+cp "$src/tests/golden/text/gpt2.json" "$T/model/tokenizer.json"
+# agrees NAME SAID SCORES: with lm-evaluation-harness
+cat >"$T/agrees.py" <<'PY'
+import json, re, sys
+gold = json.load(open(sys.argv[1]))[sys.argv[2]]
+said = re.match(r"(\d+) questions: acc ([\d.]+) \+- [\d.]+, acc_norm ([\d.]+) ", open(sys.argv[3]).read())
+assert int(said[1]) == len(gold["scores"]), said[0]
+assert abs(float(said[2]) - gold["acc"]) < 1e-4 and abs(float(said[3]) - gold["acc_norm"]) < 1e-4, said[0]
+rows = [json.loads(line)["scores"] for line in open(sys.argv[4])]
+assert [len(r) for r in rows] == [len(r) for r in gold["scores"]]
+print(max(abs(a - b) for r, g in zip(rows, gold["scores"]) for a, b in zip(r, g)))
+PY
+for name in hellaswag arc; do
+	exits 0 "$name" lbworker eval "$T/model" --choices "$gold/$name.jsonl" --scores "$T/scores"
+	printf '%s\n' "$out" >"$T/said"
+	worst=$(python3 "$T/agrees.py" "$gold/lm_eval.json" $name "$T/said" "$T/scores")
+	ok "acc and acc_norm are those of lm-evaluation-harness, scores within 1e-3 (worst $worst)" \
+		awk "BEGIN { exit !(\"$worst\" != \"\" && $worst + 0 < 1e-3) }"
+done
+exits 0 "fewer of them" lbworker eval "$T/model" --choices "$gold/arc.jsonl" --samples 3
+like "$out" "^3 questions: acc 0\.[0-9]+ " "are fewer"
+gzip -c "$gold/arc.jsonl" >"$T/arc.jsonl.gz"
+exits 0 "compressed" lbworker eval "$T/model" --choices "$T/arc.jsonl.gz"
+like "$out" "^24 questions" "they are the same"
+printf '%s\n' '{"query": "the word was", "choices": ["his", "theirs"], "gold": 1}' >"$T/plain.jsonl"
+exits 0 "query, choices, gold" lbworker eval "$T/model" --choices "$T/plain.jsonl"
+like "$out" "^1 questions: acc [01]\.0000" "is a question"
+
+refused() {	# NAME PATTERN CONTENT
+	printf '%b' "$3" >"$T/bad.jsonl"
+	exits 2 "$1" lbworker eval "$T/model" --choices "$T/bad.jsonl"
+	like "$err" "^lbworker: .*$2" "is refused"
+	is "$(printf '%s\n' "$err" | wc -l)" 1 "in one line"
+}
+refused "an answer that is not there" "bad.jsonl:1: is no question: allowed are" \
+	'{"query": "a", "choices": ["b"], "gold": 1}\n'
+refused "a key that is no label" "bad.jsonl:1: is no question" \
+	'{"question": "a", "choices": {"text": ["b"], "label": ["A"]}, "answerKey": "B"}\n'
+refused "no JSON" "bad.jsonl:2: " '{"query": "a b", "choices": ["b"], "gold": 0}\nno\n'
+refused "another list" "bad.jsonl:1: is no question" '{"text": "a"}\n'
+refused "nothing" "bad.jsonl: holds no question" ''
+done_testing
