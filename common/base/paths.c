@@ -129,3 +129,10 @@ char *path_sibling(const char *program, struct err *err)
 	}
 	return path;
 }
+
+const char *path_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}

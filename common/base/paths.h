@@ -18,4 +18,7 @@ char *path_join(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* The absolute path of a sibling of the running program ("lbrun"), from /proc/self/exe; owned. */
 char *path_sibling(const char *program, struct err *err);
 
+/* What stands behind the last slash: a part of `path`. */
+const char *path_base(const char *path);
+
 #endif

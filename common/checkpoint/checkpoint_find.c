@@ -66,13 +66,6 @@ char *checkpoint_base(const struct checkpoint *c)
 	return slash ? xstrndup(c->path, (size_t)(slash - c->path)) : xstrdup(".");
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* --- files ------------------------------------------------------------------------------------ */
 
 /* Which of several files of one step is handed over: what is called like a checkpoint. */
@@ -94,7 +87,7 @@ static struct checkpoint *same_step(struct walk *w, const struct place *at, int6
 		struct checkpoint *c = &w->out->items[i];
 
 		if (c->is_file && c->step == step &&
-		    (size_t)(base_name(c->path) - c->path) == strlen(at->path) + 1)
+		    (size_t)(path_base(c->path) - c->path) == strlen(at->path) + 1)
 			return c;
 	}
 	return NULL;
@@ -109,7 +102,7 @@ static void add_file(struct walk *w, const struct place *at, const char *name, i
 
 	if (!c)
 		c = add(w, path, step, true);
-	else if (first = base_name(c->path),
+	else if (first = path_base(c->path),
 		 rank_of(name) < rank_of(first) ||
 			 (rank_of(name) == rank_of(first) && strcmp(name, first) < 0)) {
 		free(c->path);
@@ -356,7 +349,7 @@ static int read_folder(struct walk *w, const char *path, const char *relative, i
 			    .depth = depth,
 			    .first = w->out->count,
 			    .is_for_checkpoints = depth == 0 ||
-						  is_for_checkpoints(base_name(path)) };
+						  is_for_checkpoints(path_base(path)) };
 	const struct dirent *entry;
 	int rc = 0;
 
@@ -395,8 +388,8 @@ static int newest_first(const void *a, const void *b)
 
 	if (x->step != y->step)
 		return x->step < y->step ? 1 : -1;
-	if (x->step < 0 && rank_of(base_name(x->path)) / 100 != rank_of(base_name(y->path)) / 100)
-		return rank_of(base_name(x->path)) - rank_of(base_name(y->path));
+	if (x->step < 0 && rank_of(path_base(x->path)) / 100 != rank_of(path_base(y->path)) / 100)
+		return rank_of(path_base(x->path)) - rank_of(path_base(y->path));
 	x_ns = changed_ns(x->path);
 	y_ns = changed_ns(y->path);
 	if (x_ns != y_ns)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* checkpoint_parts.h - for checkpoint_find.c and checkpoint_check.c alone. */
+/* checkpoint_parts.h - for the files of this room called checkpoint_*.c alone. */
 #ifndef COMMON_CHECKPOINT_CHECKPOINT_PARTS_H
 #define COMMON_CHECKPOINT_CHECKPOINT_PARTS_H
 
@@ -18,5 +18,29 @@ struct checkpoint_rules {
 int64_t checkpoint_pattern_step(const struct checkpoint_rules *rules, const char *relative);
 
 void checkpoint_add_part(struct checkpoint *c, const char *name);
+
+/* --- checkpoint_layout.c ---------------------------------------------------------------------- */
+/* Its files, their sizes and times; looked for once, measured each time. */
+void checkpoint_list_parts(struct checkpoint *c);
+/* The row that the rules name, else the first one that fits; never NULL. */
+const struct layout *checkpoint_choose_row(const struct checkpoint_rules *rules,
+					   const struct checkpoint *c);
+
+/* --- checkpoint_marks.c: -1 with err where it is not finished, and c->is_unfinished ------------ */
+/* `word` in the mark stands for the step. */
+int checkpoint_check_mark(struct checkpoint *c, const char *mark, const char *word,
+			  struct err *err);
+/* What the pointer names is finished, and so is all before it. Without a pointer the files must
+ * do. */
+int checkpoint_check_pointer(struct checkpoint *c, struct err *err);
+int checkpoint_check_unfinished(struct checkpoint *c, struct err *err);
+
+/* --- checkpoint_files.c: -1 with err ----------------------------------------------------------- */
+/* Of a run that says itself what makes them complete, files may be empty. */
+int checkpoint_check_parts(struct checkpoint *c, bool may_be_empty, struct look *look,
+			   struct err *err);
+/* What has no mark of its own must have what the one before has: a save that was interrupted
+ * between two files leaves nothing else to see. */
+int checkpoint_compare(const struct checkpoint *c, const struct checkpoint *older, struct err *err);
 
 #endif

@@ -9,12 +9,12 @@
 
 #include "common/checkpoint/manifest.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 
 enum { STEP_DIGITS_MAX = 18 };
 
 static int verify_manifest(const char *path, bool is_deep, struct err *err)
 {
-	const char *slash = strrchr(path, '/');
 	struct manifest m;
 	int64_t step;
 
@@ -22,7 +22,7 @@ static int verify_manifest(const char *path, bool is_deep, struct err *err)
 		return -1;
 	step = m.step;
 	manifest_clear(&m);
-	if (step != step_in_name(slash ? slash + 1 : path))
+	if (step != step_in_name(path_base(path)))
 		return err_set(err, ERR_USAGE, "its manifest is of step %lld", (long long)step);
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/names.h"
+#include "common/base/paths.h"
 #include "ctl/act/submission.h"
 #include "ctl/base/command.h"
 #include "ctl/base/sweep.h"
@@ -44,15 +45,14 @@ static void base_of_template(const char *template, char out[NAME_MAX_BYTES + 1])
  * drawn, as for every run without a name. */
 static int sweep_base(const struct ctl *ctl, char out[NAME_MAX_BYTES + 1], struct err *err)
 {
-	const char *file = ctl->operands.count ? ctl->operands.words[0] : NULL, *slash;
+	const char *file = ctl->operands.count ? ctl->operands.words[0] : NULL;
 
 	if (is_template(ctl)) {
 		base_of_template(ctl->options.name, out);
 	} else if (ctl->options.name) {
 		snprintf(out, NAME_MAX_BYTES + 1, "%s", ctl->options.name);
 	} else if (file) {
-		slash = strrchr(file, '/');
-		file = slash ? slash + 1 : file;
+		file = path_base(file);
 		snprintf(out, NAME_MAX_BYTES + 1, "%.*s", (int)strcspn(file, "."), file);
 	} else {
 		name_draw(random_u64(), out);

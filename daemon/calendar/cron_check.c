@@ -169,7 +169,7 @@ static bool requeues_itself(const char *line)
 
 bool cron_submits_itself(const char *path, const char *text)
 {
-	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	const char *base = path_base(path);
 	struct strv variables = { 0 };
 	bool is = false, learnt = true;
 	char *line;

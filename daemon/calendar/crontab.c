@@ -11,6 +11,7 @@
 
 #include "common/config/keys.h"
 #include "common/base/mem.h"
+#include "common/base/paths.h"
 #include "common/base/shell_words.h"
 #include "common/base/strv.h"
 #include "slurm/batch/batch.h"
@@ -185,7 +186,7 @@ void cron_entries_clear(struct cron_entries *entries)
 
 void cron_name_of(const char *path, char out[NAME_MAX_BYTES + 1])
 {
-	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	const char *base = path_base(path);
 	const char *dot = strrchr(base, '.');
 
 	size_t len = dot && dot > base ? (size_t)(dot - base) : strlen(base);

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "daemon/engine/canceller.h"
+#include "daemon/engine/attempt_end.h"
 #include "daemon/engine/relaunch.h"
 
 static struct decision wait_until(int64_t at_ms)
@@ -30,13 +30,6 @@ static struct decision move(enum run_state to, enum cause cause, const char *tex
 {
 	return (struct decision){
 		.kind = DECISION_MOVE, .to = to, .cause = cause, .exit_code = -1, .text = text
-	};
-}
-
-static struct decision end(enum cause cause, const char *text)
-{
-	return (struct decision){
-		.kind = DECISION_END, .cause = cause, .exit_code = -1, .text = text
 	};
 }
 
@@ -69,68 +62,6 @@ static struct decision call_or_wait(enum decision_kind kind, const struct facts 
 
 /* --- ending an attempt ------------------------------------------------------------------------ */
 
-/* Did a person cancel the job, so that the run is over for good? lbd did not. */
-static bool is_users_cancel(const struct facts *f)
-{
-	const struct recalled *r = &f->a->recalled;
-	struct cancelled c = {
-		.had_nodes = r->had_nodes,
-		.claimed = f->a->claimed,
-		.start_time = r->start_time,
-		.end_time = r->end_time,
-		.has_uid = r->has_canceller,
-		.uid = r->canceller,
-		.node_uid = f->node_uid,
-	};
-
-	if (f->seen) {
-		c.had_nodes = f->seen->nodes[0] != '\0';
-		c.start_time = f->seen->start_time;
-		c.end_time = f->seen->end_time;
-	}
-	return canceller_is_user(&c);
-}
-
-static const char nobodys_cancel[] =
-	"Slurm cancelled the job, and nobody is known to have wanted that";
-
-/* The scheduler's word for the end, but that a cancellation counts as a person's only with
- * proof. */
-static enum cause scheduler_cause(const struct facts *f)
-{
-	enum cause cause = f->seen ? f->seen->cause : f->a->recalled.cause;
-
-	return cause == CAUSE_KILLED && !is_users_cancel(f) ? CAUSE_LOST : cause;
-}
-
-static bool is_nobodys_cancel(const struct facts *f)
-{
-	enum cause cause = f->seen ? f->seen->cause : f->a->recalled.cause;
-
-	return cause == CAUSE_KILLED && scheduler_cause(f) != CAUSE_KILLED;
-}
-
-/* lbrun's own record comes first. Where it says "lost" it was ended by a signal that lbd did not
- * send: the scheduler knows why. */
-static struct decision end_by_record(const struct facts *f)
-{
-	enum cause cause = f->a->exit.cause;
-	enum cause other = scheduler_cause(f);
-	bool scheduler_knows = cause == CAUSE_LOST && other != CAUSE_COMPLETED &&
-			       other != CAUSE_NONE;
-	struct decision d;
-
-	if (scheduler_knows)
-		cause = other;
-	d = end(cause,
-		cause == CAUSE_LOST && is_nobodys_cancel(f) ? nobodys_cancel : f->a->exit.text);
-	d.exit_code = f->a->exit.exit_code;
-	d.signal = f->a->exit.signal;
-	d.blame_run = !scheduler_knows;
-	d.is_final = f->a->exit.is_final;
-	return d;
-}
-
 static const char doomed[] = "what it depends on failed: DependencyNeverSatisfied";
 static const char maybe_doomed[] =
 	"its job was to wait for another (--dependency), and is gone without having "
@@ -147,41 +78,10 @@ static bool is_never_to_start(const struct facts *f)
 
 static struct decision end_never_to_start(const char *why)
 {
-	struct decision d = end(CAUSE_LAUNCH_FAIL, why);
+	struct decision d = attempt_end(CAUSE_LAUNCH_FAIL, why);
 
 	d.is_final = true;
 	d.blame_run = true;
-	return d;
-}
-
-/* Only lbrun can say that a run is completed: a job that ended well without its record never got as
- * far as a trainer, or nobody knows how far. */
-static struct decision end_by_word(const struct facts *f, const char *state)
-{
-	enum cause cause = scheduler_cause(f);
-
-	if (is_nobodys_cancel(f) && f->a->claimed)
-		state = nobodys_cancel;
-	if (cause == CAUSE_COMPLETED || cause == CAUSE_NONE || is_nobodys_cancel(f))
-		cause = f->a->claimed ? CAUSE_LOST : CAUSE_LAUNCH_FAIL;
-	return end(cause, state);
-}
-
-static struct decision end_by_scheduler(const struct facts *f)
-{
-	struct decision d = end_by_word(f, f->seen->state);
-
-	d.exit_code = f->seen->exit_code;
-	d.signal = f->seen->signal;
-	return d;
-}
-
-static struct decision end_by_accounting(const struct facts *f)
-{
-	struct decision d = end_by_word(f, f->a->recalled.state);
-
-	d.exit_code = f->a->recalled.exit_code;
-	d.signal = f->a->recalled.signal;
 	return d;
 }
 
@@ -226,18 +126,20 @@ static struct decision stop_job(const struct facts *f, const struct policy *poli
 	if (f->state != RUN_STOPPING)
 		return move(RUN_STOPPING, CAUSE_NONE, "asked to end");
 	if (f->exited)
-		return f->a->exit.cause == CAUSE_COMPLETED ? end_by_record(f)
-							   : end(CAUSE_KILLED, f->a->exit.text);
+		return f->a->exit.cause == CAUSE_COMPLETED
+			       ? end_by_record(f)
+			       : attempt_end(CAUSE_KILLED, f->a->exit.text);
 	if (f->seen && f->seen->phase >= JOB_ENDING) {
 		/* its lbrun may be about to write its record; what it says is worth a moment */
 		if (f->a->claimed && now_ms < record_due_ms(f))
 			return wait_until(record_due_ms(f));
-		return end(CAUSE_KILLED, f->seen->state);
+		return attempt_end(CAUSE_KILLED, f->seen->state);
 	}
 	if (missing_since(f, f->a->watching_since_ms) && !f->a->claimed)
-		return end(CAUSE_KILLED, "the scheduler does not know the job");
+		return attempt_end(CAUSE_KILLED, "the scheduler does not know the job");
 	if (missing_since(f, f->a->watching_since_ms) && now_ms > f->a->heard_ms + LOST_MS)
-		return end(CAUSE_KILLED, "the scheduler does not know the job, and it is silent");
+		return attempt_end(CAUSE_KILLED,
+				   "the scheduler does not know the job, and it is silent");
 	if (f->a->claimed)
 		return stop_running(f, policy, now_ms);
 	return call_or_wait(DECISION_CANCEL, f, &f->a->cancel, now_ms);
@@ -318,7 +220,7 @@ static struct decision without_attempt(const struct facts *f, const struct polic
 /* With nodes excluded that may be why: the next attempt is tried with one less. */
 static struct decision end_by_refusal(const struct facts *f)
 {
-	struct decision d = end(CAUSE_LAUNCH_FAIL, f->a->call_text);
+	struct decision d = attempt_end(CAUSE_LAUNCH_FAIL, f->a->call_text);
 
 	d.has_no_eligible_node = f->excludes;
 	d.blame_run = !f->excludes;
@@ -349,15 +251,15 @@ static struct decision intent(const struct facts *f, int64_t now_ms)
 	}
 	if (f->a->submit.state == CALL_DOWN || (f->a->submit.state == CALL_NONE && f->a->fresh)) {
 		if (f->wanted != ORDER_RUN)
-			return end(CAUSE_KILLED, "before it was submitted");
+			return attempt_end(CAUSE_KILLED, "before it was submitted");
 		return call_or_wait(DECISION_SUBMIT, f, &f->a->submit, now_ms);
 	}
 	/* Unclear, here or in the life of an earlier lbd. The job is held, so a late one can do no
 	 * harm: it is cancelled on sight, and a new token takes over. */
 	if (!missing_since(f, since_ms + SETTLE_MS))
 		return wait_for_news();
-	return end(f->wanted == ORDER_RUN ? CAUSE_LAUNCH_FAIL : CAUSE_KILLED,
-		   "the submission never arrived");
+	return attempt_end(f->wanted == ORDER_RUN ? CAUSE_LAUNCH_FAIL : CAUSE_KILLED,
+			   "the submission never arrived");
 }
 
 /* Gone without having begun, and it was to wait for how others end: Slurm may have cancelled it
@@ -408,9 +310,9 @@ static struct decision held(const struct facts *f, const struct policy *policy, 
 	if (missing_since(f, f->a->watching_since_ms + SETTLE_MS) && may_be_doomed(f))
 		return end_maybe_doomed(f);
 	if (f->a->release.state == CALL_GONE)
-		return end(CAUSE_LAUNCH_FAIL, "the scheduler lost the job it had accepted");
+		return attempt_end(CAUSE_LAUNCH_FAIL, "the scheduler lost the job it had accepted");
 	if (missing_since(f, f->a->watching_since_ms + SETTLE_MS))
-		return end(CAUSE_LAUNCH_FAIL, "the scheduler lost the job it had accepted");
+		return attempt_end(CAUSE_LAUNCH_FAIL, "the scheduler lost the job it had accepted");
 	return call_or_wait(DECISION_RELEASE, f, &f->a->release, now_ms);
 }
 
@@ -431,10 +333,10 @@ static bool has_no_eligible_node(const struct facts *f, int64_t now_ms)
  * less. */
 static struct decision end_no_eligible_node(const struct facts *f)
 {
-	struct decision d = end(CAUSE_LAUNCH_FAIL,
-				f->seen->idle_excluded > 0
-					? "it waited while nodes to be avoided are idle"
-					: "no node is left outside of those to be avoided");
+	struct decision d = attempt_end(CAUSE_LAUNCH_FAIL,
+					f->seen->idle_excluded > 0
+						? "it waited while nodes to be avoided are idle"
+						: "no node is left outside of those to be avoided");
 
 	d.has_no_eligible_node = true;
 	return d;
@@ -462,10 +364,11 @@ static struct decision back_in_line(const struct facts *f, int64_t now_ms)
 {
 	if (!f->exited && now_ms < f->a->ended_ms + ENDING_MS)
 		return wait_until(f->a->ended_ms + ENDING_MS);
-	return end(CAUSE_PREEMPTED,
-		   f->seen->restart_count > 0
-			   ? "somebody requeued the job"
-			   : "Slurm's controller died, and forgot that it had started the job");
+	return attempt_end(
+		CAUSE_PREEMPTED,
+		f->seen->restart_count > 0
+			? "somebody requeued the job"
+			: "Slurm's controller died, and forgot that it had started the job");
 }
 
 /* Cancelled, and nothing proves that a person did it: accounting may know the name. It may not have
@@ -511,7 +414,8 @@ static struct decision forgotten(const struct facts *f, int64_t silent_ms, int64
 	if (f->exited)
 		return end_by_record(f);
 	if (now_ms >= lost_ms)
-		return end(CAUSE_LOST, "the scheduler does not know the job, and it is silent");
+		return attempt_end(CAUSE_LOST,
+				   "the scheduler does not know the job, and it is silent");
 	return wait_until(f->may_recall && ask_ms < lost_ms ? ask_ms : lost_ms);
 }
 
@@ -553,7 +457,8 @@ static struct decision released(const struct facts *f, int64_t now_ms)
 	if (missing_since(f, f->a->watching_since_ms + CONFIRM_MS) && may_be_doomed(f))
 		return end_maybe_doomed(f);
 	if (missing_since(f, f->a->watching_since_ms + CONFIRM_MS))
-		return end(CAUSE_LAUNCH_FAIL, "the scheduler lost the job before it started");
+		return attempt_end(CAUSE_LAUNCH_FAIL,
+				   "the scheduler lost the job before it started");
 	return wait_until(now_ms + RECHECK_MS);
 }
 

@@ -21,7 +21,7 @@
 #include "daemon/runs/trainer_check.h"
 #include "daemon/job/job.h"
 #include "daemon/runs/orders.h"
-#include "daemon/runs/submit.h"
+#include "daemon/runs/submission.h"
 #include "daemon/runs/switchboard.h"
 
 enum { SPEC_MAX_BYTES = 1024 * 1024, TOLD_MAX_BYTES = 400, TOLD_STEPS = 8 };
@@ -144,16 +144,16 @@ static int read_spec(struct restart *s, struct err *err)
 	if (text && toml_parse(&s->toml, text, len, "spec.toml", err) == 0 &&
 	    apply_sets(s, err) == 0 && run_spec_read(&s->toml, &s->spec, err) == 0 &&
 	    check_options(s, err) == 0)
-		rc = submit_check_env(&s->spec, s->request->peer.uid, err);
+		rc = spec_check_env(&s->spec, s->request->peer.uid, err);
 	if (json_array_size(sets(s)) > 0)
 		s->old_text = text;
 	else
 		free(text);
 	free(path);
 	if (rc == 0 && json_array_size(sets(s)) > 0)
-		rc = submit_check_followed(s->lbd, "run.after", &s->spec.after, err);
+		rc = spec_check_followed(s->lbd, "run.after", &s->spec.after, err);
 	if (rc == 0 && json_array_size(sets(s)) > 0)
-		rc = submit_check_followed(s->lbd, "run.after_ok", &s->spec.after_ok, err);
+		rc = spec_check_followed(s->lbd, "run.after_ok", &s->spec.after_ok, err);
 	if (rc == 0)
 		s->checkpoints = job_checkpoint_dir(&s->spec, s->dir);
 	return rc;

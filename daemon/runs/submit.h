@@ -22,14 +22,4 @@ struct submit {
 /* Calls done at once, or after lbworker has checked a training config. */
 void submit_run(const struct submit *submit);
 
-/* Whether the secrets of run.env_file can be read for a job of this user. */
-int submit_check_env(const struct run_spec *spec, unsigned uid, struct err *err);
-
-/* Is there a run of each of these names? */
-int submit_check_followed(const struct lbd *lbd, const char *key, const struct key_strings *names,
-			  struct err *err);
-
-/* The scheduler's name a spec asks for, given what this lbd has; NULL with err. */
-const char *submit_scheduler(const struct lbd *lbd, const struct run_spec *spec, struct err *err);
-
 #endif

@@ -356,9 +356,8 @@ static void name_paths(const struct batch_request *r, json_t *fields)
 		full_path(fields, files[i], folder);
 	free(folder);
 	if (r->file && !json_object_get(fields, "name")) {
-		const char *slash = strrchr(r->file, '/');
 
-		json_object_set_new(fields, "name", js_bytes(slash ? slash + 1 : r->file));
+		json_object_set_new(fields, "name", js_bytes(path_base(r->file)));
 	}
 }
 

@@ -24,12 +24,11 @@ enum { SEAL_MAX_BYTES = 64 * 1024 * 1024, IDLE = 3 << 13, OF_PROCESS = 1 };
 
 static char *seal_path(const char *folder, const char *path)
 {
-	const char *slash = strrchr(path, '/');
 	uint64_t h = 0xcbf29ce484222325u;
 
 	for (const char *c = path; *c; c++)
 		h = (h ^ (unsigned char)*c) * 0x100000001b3u;
-	return path_join("%s/%.100s-%016" PRIx64 ".json", folder, slash ? slash + 1 : path, h);
+	return path_join("%s/%.100s-%016" PRIx64 ".json", folder, path_base(path), h);
 }
 
 static int64_t changed_ns(const char *path, int64_t *bytes)

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/paths.h"
 #include "worker/lbrun/rank/rank_term.h"
 #include "worker/lbrun/end/ending.h"
 #include "worker/lbrun/trainer/output.h"
@@ -207,9 +208,7 @@ static int number_of(const char *variable)
 
 static bool is_profiler(const char *program)
 {
-	const char *slash = strrchr(program, '/');
-
-	return strcmp(slash ? slash + 1 : program, PROFILER) == 0;
+	return strcmp(path_base(program), PROFILER) == 0;
 }
 
 /* `keeps`: lines that have a prefix keep it. */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/paths.h"
 #include "worker/lbrun/rank/rank.h"
 #include "worker/lbrun/end/reap.h"
 
@@ -62,12 +63,12 @@ static enum launcher run_by_python(const char *args, size_t size)
 	const char *end = args + size;
 
 	for (const char *at = args; at < end; at += strlen(at) + 1) {
-		const char *next = at + strlen(at) + 1, *slash = strrchr(at, '/');
+		const char *next = at + strlen(at) + 1;
 
 		if (strcmp(at, "-m") == 0)
 			return next < end && is_module(next) ? LAUNCHER_LOCAL : LAUNCHER_NONE;
 		if (at != args && at[0] != '-')
-			return named(slash ? slash + 1 : at);
+			return named(path_base(at));
 	}
 	return LAUNCHER_NONE;
 }

@@ -95,9 +95,7 @@ bool requeue_is_refusal(const char *line, size_t len)
 
 bool requeue_is_called(const char *name)
 {
-	const char *slash = strrchr(name, '/');
-
-	return strcmp(slash ? slash + 1 : name, "scontrol") == 0;
+	return strcmp(path_base(name), "scontrol") == 0;
 }
 
 /* "12", and of an array "10_3", where 12 is the task's own number. */

@@ -33,22 +33,20 @@ static bool is_checkpoint(const char *path)
 static void list_one(const char *path)
 {
 	char when[CLOCK_TEXT_MAX];
-	const char *slash = strrchr(path, '/');
 	struct manifest m;
 	struct err err = { 0 };
 	struct stat st;
 	int64_t bytes = 0;
 
 	if (manifest_verify(path, MANIFEST_SIZES, &m, &err)) {
-		printf("%-16s broken: %s\n", slash ? slash + 1 : path, err.text);
+		printf("%-16s broken: %s\n", path_base(path), err.text);
 		return;
 	}
 	for (int i = 0; i < m.file_count; i++)
 		bytes += m.files[i].bytes;
 	int64_t wall_ms = stat(path, &st) == 0 ? (int64_t)st.st_mtime * 1000 : 0;
-	printf("%-16s %14" PRId64 " tokens %10.1f MiB  attempt %-4" PRId64 " %s\n",
-	       slash ? slash + 1 : path, m.tokens, (double)bytes / (1 << 20), m.attempt,
-	       clock_text(wall_ms, when));
+	printf("%-16s %14" PRId64 " tokens %10.1f MiB  attempt %-4" PRId64 " %s\n", path_base(path),
+	       m.tokens, (double)bytes / (1 << 20), m.attempt, clock_text(wall_ms, when));
 	manifest_clear(&m);
 }
 

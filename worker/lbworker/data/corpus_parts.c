@@ -200,11 +200,10 @@ static char *notes_of(const struct corpus_parts *p, int split, struct corpus_pla
 		      bool is_last)
 {
 	const struct corpus_options *o = p->options;
-	const char *slash = strrchr(tokenizer_path(o->tokenizer), '/');
 	json_t *notes = json_object(), *files = json_array();
 
 	js_set_str(notes, "made_by", "lbworker " LB_VERSION " tokenize");
-	js_set_str(notes, "tokenizer", slash ? slash + 1 : tokenizer_path(o->tokenizer));
+	js_set_str(notes, "tokenizer", path_base(tokenizer_path(o->tokenizer)));
 	js_set_str(notes, "tokenizer_digest", tokenizer_digest(o->tokenizer));
 	js_set_str(notes, "settings", p->settings);
 	js_set_str(notes, "split", splits[split]);

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/files.h"
 #include "common/base/mem.h"
@@ -50,14 +49,13 @@ static int open_device(struct training *t, struct err *err)
 static int take_tokenizer(struct training *t, struct err *err)
 {
 	const char *path = data_tokenizer(t->data);
-	const char *slash = path ? strrchr(path, '/') : NULL;
 
 	if (!path)
 		return 0;
 	t->tokenizer.bytes = file_read(path, MAX_TOKENIZER_BYTES, &t->tokenizer.len, err);
 	if (!t->tokenizer.bytes)
 		return -1;
-	t->tokenizer.name = xstrdup(slash ? slash + 1 : path);
+	t->tokenizer.name = xstrdup(path_base(path));
 	return 0;
 }
 

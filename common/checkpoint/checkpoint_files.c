@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* checkpoint_files.c - are a checkpoint's files whole, each by itself and beside those of the one before? */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/base/json.h"
+#include "common/base/paths.h"
+#include "common/base/text.h"
+#include "common/checkpoint/checkpoint_parts.h"
+#include "common/checkpoint/whole.h"
+
+enum { INDEX_MAX_BYTES = 64 * 1024 * 1024 };
+
+/* Files that say something by being there may be empty. */
+static bool checkpoint_is_mark(const char *name)
+{
+	static const char *const words[] = {
+		"done", "complete",  "success", "finished", "ok",     "ready",  "lock",
+		"keep", "committed", "init",    "log",      "stderr", "stdout",
+	};
+	const char *base = path_base(name);
+
+	if (name_is_data(base))
+		return false;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcasestr(base, words[i]))
+			return true;
+	}
+	return false;
+}
+
+/* "weight_map": {tensor: file}: each file must be there, and hold something. */
+static int check_index(const char *base, const char *name, struct err *err)
+{
+	char *path = path_join("%s/%s", base, name);
+	const char *slash = strrchr(path, '/'), *tensor;
+	json_t *index = js_load(path, INDEX_MAX_BYTES, err), *file;
+	int rc = index ? 0 : -1;
+
+	json_object_foreach(json_object_get(index, "weight_map"), tensor, file) {
+		const char *shard = json_string_value(file);
+		struct stat st;
+		char *at;
+
+		if (!shard || shard[0] == '/' || strstr(shard, ".."))
+			continue;
+		at = path_join("%.*s/%s", (int)(slash - path), path, shard);
+		if (stat(at, &st) < 0)
+			rc = err_set(err, ERR_NOT_FOUND, "%s: names %.120s, which is missing", name,
+				     shard);
+		else if (st.st_size == 0)
+			rc = err_set(err, ERR_IO, "%s: names %.120s, which is empty", name, shard);
+		free(at);
+		if (rc < 0)
+			break;
+	}
+	json_decref(index);
+	free(path);
+	return rc;
+}
+
+static int check_part(const char *base, const struct checkpoint_part *p, struct look *look,
+		      struct err *err)
+{
+	char *path = path_join("%s/%s", base, p->name);
+	bool is_proven = false;
+	struct err why = { 0 };
+	int rc = 0;
+
+	if (file_is_whole(path, look, &is_proven, &why) < 0)
+		rc = err_set(err, why.code, "%s %s", p->name, why.text);
+	else if (text_ends_with(p->name, ".index.json"))
+		rc = check_index(base, p->name, err);
+	free(path);
+	return rc;
+}
+
+/* A folder somewhere inside that torch.distributed.checkpoint wrote has its .metadata last. */
+static int check_distributed(const struct checkpoint *c, struct err *err)
+{
+	for (size_t i = 0; i < c->part_count; i++) {
+		const char *name = c->parts[i].name, *slash = strrchr(name, '/');
+		bool found = false;
+		char *mark;
+
+		if (!text_ends_with(name, ".distcp"))
+			continue;
+		mark = path_join("%.*s.metadata", slash ? (int)(slash - name) + 1 : 0, name);
+		for (size_t k = 0; k < c->part_count && !found; k++)
+			found = strcmp(c->parts[k].name, mark) == 0 ||
+				text_ends_with(c->parts[k].name, "metadata.json");
+		if (!found)
+			err_set(err, ERR_NOT_FOUND, "it is not complete: no %s", mark);
+		free(mark);
+		return found ? 0 : -1;
+	}
+	return 0;
+}
+
+int checkpoint_check_parts(struct checkpoint *c, bool may_be_empty, struct look *look,
+			   struct err *err)
+{
+	char *base = checkpoint_base(c);
+	int rc = 0;
+
+	if (c->part_count == 0)
+		rc = err_set(err, ERR_NOT_FOUND, "holds no file");
+	for (size_t i = 0; i < c->part_count && rc == 0; i++)
+		if (c->parts[i].bytes > 0 ||
+		    !(may_be_empty || checkpoint_is_mark(c->parts[i].name)))
+			rc = check_part(base, &c->parts[i], look, err);
+	if (rc == 0 && !may_be_empty)
+		rc = check_distributed(c, err);
+	free(base);
+	return rc;
+}
+
+/* --- beside the one before -------------------------------------------------------------------- */
+
+/* A name with all numbers made alike, so that model_20.pt is model_10.pt's sister. */
+static void shape_of(const char *name, char out[256])
+{
+	size_t len = 0;
+
+	while (*name && len < 255) {
+		size_t run = strspn(name, "0123456789");
+
+		out[len++] = run > 0 ? '#' : *name;
+		name += run > 0 ? run : 1;
+	}
+	out[len] = '\0';
+}
+
+static const struct checkpoint_part *sister(const struct checkpoint *c,
+					    const struct checkpoint_part *p)
+{
+	char want[256], have[256];
+
+	shape_of(p->name, want);
+	for (size_t i = 0; i < c->part_count; i++) {
+		shape_of(c->parts[i].name, have);
+		if (strcmp(want, have) == 0)
+			return &c->parts[i];
+	}
+	return NULL;
+}
+
+/* A file that nothing proves whole, and that is much smaller than it was. */
+static bool is_much_smaller(const struct checkpoint *c, const struct checkpoint_part *p,
+			    const struct checkpoint_part *before)
+{
+	char *base = checkpoint_base(c), *path = path_join("%s/%s", base, p->name);
+	struct look look = { 0 };
+	bool is_proven = false;
+
+	file_is_whole(path, &look, &is_proven, NULL);
+	free(path);
+	free(base);
+	return !is_proven && !checkpoint_is_mark(p->name) &&
+	       p->bytes < before->bytes - before->bytes / 8;
+}
+
+int checkpoint_compare(const struct checkpoint *c, const struct checkpoint *older, struct err *err)
+{
+	for (size_t i = 0; i < older->part_count; i++) {
+		const struct checkpoint_part *p = &older->parts[i], *mine = sister(c, p);
+
+		if (older->bytes == 0 || name_is_temporary(path_base(p->name)))
+			continue;
+		if (!mine)
+			return err_set(err, ERR_NOT_FOUND,
+				       "it is not complete: no %s, which %s has", p->name,
+				       path_base(older->path));
+		if (is_much_smaller(c, mine, p))
+			return err_set(err, ERR_IO, "%s has %lld bytes, %s of %s has %lld",
+				       mine->name, (long long)mine->bytes, path_base(p->name),
+				       path_base(older->path), (long long)p->bytes);
+	}
+	return 0;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* checkpoint_marks.c - what says that a checkpoint is finished: files beside it or in it, and pointers to the
+ * newest. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/files.h"
+#include "common/base/mem.h"
+#include "common/base/paths.h"
+#include "common/checkpoint/checkpoint_parts.h"
+
+enum { POINTER_MAX_BYTES = 4096 };
+
+/* The digits of the step as the name has them ("00000010"); owned by the caller. */
+static char *step_digits(const struct checkpoint *c)
+{
+	for (const char *at = path_base(c->path); *at;) {
+		size_t len = strspn(at, "0123456789");
+
+		if (len > 0 && strtoll(at, NULL, 10) == c->step)
+			return xstrndup(at, len);
+		at += len > 0 ? len : 1;
+	}
+	return xasprintf("%lld", (long long)c->step);
+}
+
+static char *with_step(const char *text, const char *word, const struct checkpoint *c)
+{
+	const char *at = strstr(text, word);
+	char *digits, *out;
+
+	if (!at)
+		return xstrdup(text);
+	digits = step_digits(c);
+	out = xasprintf("%.*s%s%s", (int)(at - text), text, digits, at + strlen(word));
+	free(digits);
+	return out;
+}
+
+int checkpoint_check_mark(struct checkpoint *c, const char *mark, const char *word, struct err *err)
+{
+	char *base = checkpoint_base(c), *name = with_step(mark, word, c);
+	char *path = path_join("%s/%s", base, name);
+	int rc = 0;
+
+	c->is_unfinished = !file_exists(path);
+	if (c->is_unfinished)
+		rc = err_set(err, ERR_NOT_FOUND, "it is not complete: no %s", name);
+	free(path);
+	free(name);
+	free(base);
+	return rc;
+}
+
+static char *beside(const struct checkpoint *c, const char *name)
+{
+	const char *slash = strrchr(c->path, '/');
+
+	return path_join("%.*s%s", slash ? (int)(slash - c->path) + 1 : 0, c->path, name);
+}
+
+int checkpoint_check_pointer(struct checkpoint *c, struct err *err)
+{
+	char *path = beside(c, c->row->pointer),
+	     *text = file_read(path, POINTER_MAX_BYTES, NULL, NULL);
+	int64_t newest = -1;
+	int rc = 0;
+
+	if (text) {
+		text[strcspn(text, "\r\n")] = '\0';
+		newest = step_in_name(text);
+	}
+	c->is_unfinished = text && newest >= 0 && c->step > newest;
+	if (c->is_unfinished)
+		rc = err_set(err, ERR_NOT_FOUND, "it is not complete: %s still names %.60s",
+			     c->row->pointer, text);
+	free(text);
+	free(path);
+	return rc;
+}
+
+int checkpoint_check_unfinished(struct checkpoint *c, struct err *err)
+{
+	char *path = path_join("%s%s", c->path, c->row->unfinished);
+	int rc = 0;
+
+	c->is_unfinished = file_exists(path);
+	if (c->is_unfinished)
+		rc = err_set(err, ERR_NOT_FOUND, "it is not complete: %s is there",
+			     path_base(path));
+	free(path);
+	return rc;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* attempt_end.c - how an attempt ended, by lbrun's own record, by the scheduler, or by accounting. */
+#include "daemon/engine/attempt_end.h"
+
+#include "daemon/engine/canceller.h"
+
+struct decision attempt_end(enum cause cause, const char *text)
+{
+	return (struct decision){
+		.kind = DECISION_END, .cause = cause, .exit_code = -1, .text = text
+	};
+}
+
+/* Did a person cancel the job, so that the run is over for good? lbd did not. */
+static bool is_users_cancel(const struct facts *f)
+{
+	const struct recalled *r = &f->a->recalled;
+	struct cancelled c = {
+		.had_nodes = r->had_nodes,
+		.claimed = f->a->claimed,
+		.start_time = r->start_time,
+		.end_time = r->end_time,
+		.has_uid = r->has_canceller,
+		.uid = r->canceller,
+		.node_uid = f->node_uid,
+	};
+
+	if (f->seen) {
+		c.had_nodes = f->seen->nodes[0] != '\0';
+		c.start_time = f->seen->start_time;
+		c.end_time = f->seen->end_time;
+	}
+	return canceller_is_user(&c);
+}
+
+static const char nobodys_cancel[] =
+	"Slurm cancelled the job, and nobody is known to have wanted that";
+
+/* The scheduler's word for the end, but that a cancellation counts as a person's only with
+ * proof. */
+static enum cause scheduler_cause(const struct facts *f)
+{
+	enum cause cause = f->seen ? f->seen->cause : f->a->recalled.cause;
+
+	return cause == CAUSE_KILLED && !is_users_cancel(f) ? CAUSE_LOST : cause;
+}
+
+bool is_nobodys_cancel(const struct facts *f)
+{
+	enum cause cause = f->seen ? f->seen->cause : f->a->recalled.cause;
+
+	return cause == CAUSE_KILLED && scheduler_cause(f) != CAUSE_KILLED;
+}
+
+struct decision end_by_record(const struct facts *f)
+{
+	enum cause cause = f->a->exit.cause;
+	enum cause other = scheduler_cause(f);
+	bool scheduler_knows = cause == CAUSE_LOST && other != CAUSE_COMPLETED &&
+			       other != CAUSE_NONE;
+	struct decision d;
+
+	if (scheduler_knows)
+		cause = other;
+	d = attempt_end(cause, cause == CAUSE_LOST && is_nobodys_cancel(f) ? nobodys_cancel
+									   : f->a->exit.text);
+	d.exit_code = f->a->exit.exit_code;
+	d.signal = f->a->exit.signal;
+	d.blame_run = !scheduler_knows;
+	d.is_final = f->a->exit.is_final;
+	return d;
+}
+
+/* Only lbrun can say that a run is completed: a job that ended well without its record never got as
+ * far as a trainer, or nobody knows how far. */
+static struct decision end_by_word(const struct facts *f, const char *state)
+{
+	enum cause cause = scheduler_cause(f);
+
+	if (is_nobodys_cancel(f) && f->a->claimed)
+		state = nobodys_cancel;
+	if (cause == CAUSE_COMPLETED || cause == CAUSE_NONE || is_nobodys_cancel(f))
+		cause = f->a->claimed ? CAUSE_LOST : CAUSE_LAUNCH_FAIL;
+	return attempt_end(cause, state);
+}
+
+struct decision end_by_scheduler(const struct facts *f)
+{
+	struct decision d = end_by_word(f, f->seen->state);
+
+	d.exit_code = f->seen->exit_code;
+	d.signal = f->seen->signal;
+	return d;
+}
+
+struct decision end_by_accounting(const struct facts *f)
+{
+	struct decision d = end_by_word(f, f->a->recalled.state);
+
+	d.exit_code = f->a->recalled.exit_code;
+	d.signal = f->a->recalled.signal;
+	return d;
+}

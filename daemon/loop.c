@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/* loop.c - lbd's loop: a turn of the engine when one is due, the lease, the hand-over, signals, and
+ * the way down. */
+#include "daemon/loop.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "daemon/control/control.h"
+#include "daemon/cron/cron.h"
+#include "daemon/notify/alerts.h"
+#include "daemon/notify/exporter.h"
+#include "daemon/notify/heartbeat.h"
+#include "daemon/notify/log_keeper.h"
+#include "daemon/process/lock.h"
+#include "daemon/process/systemd.h"
+#include "daemon/recover/backup.h"
+#include "daemon/runs/probe.h"
+#include "daemon/runs/remover.h"
+#include "daemon/runs/switchboard.h"
+
+enum {
+	RENEWALS = 6, /* of the lease, in its length */
+};
+
+static void on_scheduler_closed(void *arg)
+{
+	(void)arg;
+}
+
+/* What `systemctl status` shows, with a word in front that says why it is told. */
+static void notify_status(const struct daemon *d, const char *word)
+{
+	struct engine_health health;
+	char text[320];
+
+	engine_health(d->lbd.engine, &health);
+	snprintf(text, sizeof(text), "%s\nSTATUS=%lld live runs%s%s", word,
+		 (long long)health.live_runs, health.slurm_down_since_ms ? "; Slurm is away: " : "",
+		 health.slurm_down_since_ms ? health.slurm_text : "");
+	notify_systemd(text);
+}
+
+/* Closes whatever keeps the loop alive; it then ends by itself. */
+static void stop(struct daemon *d)
+{
+	uv_handle_t *handles[] = {
+		(uv_handle_t *)&d->turn,    (uv_handle_t *)&d->watchdog,
+		(uv_handle_t *)&d->lease,   (uv_handle_t *)&d->hand_over,
+		(uv_handle_t *)&d->sigterm, (uv_handle_t *)&d->sigint,
+	};
+
+	notify_systemd("STOPPING=1");
+	d->stopping = true;
+	backup_stop(d->lbd.backup);
+	probes_close(&d->lbd);
+	control_close(d->lbd.control);
+	cron_close(d->lbd.cron);
+	log_keeper_close(d->lbd.log_keeper);
+	remover_close(d->lbd.remover);
+	switchboard_close(d->lbd.switchboard);
+	d->lbd.switchboard = NULL;
+	exporter_close(d->lbd.exporter);
+	alerts_close(d->lbd.alerts);
+	heartbeat_close(d->lbd.heartbeat);
+	if (d->lbd.slurm)
+		d->lbd.slurm->ops->close(d->lbd.slurm, on_scheduler_closed, NULL);
+	d->lbd.local->ops->close(d->lbd.local, on_scheduler_closed, NULL);
+	for (size_t i = 0; i < sizeof(handles) / sizeof(handles[0]); i++)
+		uv_close(handles[i], NULL);
+}
+
+/* Whether we may go on. Another lbd in our place means that nothing of ours is to be written or
+ * submitted any more; a look that failed is repeated, the ledger refuses meanwhile. */
+static bool is_ours(struct daemon *d, int (*look)(struct lock *lock, struct err *err))
+{
+	struct err err = { 0 };
+
+	if (look(d->lbd.lock, &err) == 0)
+		return true;
+	log_error("%s", err.text);
+	if (err.code != ERR_LOCKED)
+		return true;
+	d->is_superseded = d->failed = true;
+	d->why = "another lbd took over";
+	if (!d->stopping)
+		stop(d);
+	return false;
+}
+
+static int look_only(struct lock *lock, struct err *err)
+{
+	return lock_check(lock, err);
+}
+
+static void on_turn(uv_timer_t *timer)
+{
+	struct daemon *d = timer->data;
+	struct err err = { 0 };
+	int64_t at_ms, wait_ms;
+
+	if (d->stopping || !is_ours(d, look_only))
+		return;
+	at_ms = engine_turn(d->lbd.engine);
+	if (ledger_is_broken(d->lbd.ledger)) {
+		if (!is_ours(d, look_only))
+			return;
+		ledger_check_place(d->lbd.ledger, &err);
+		log_error("the ledger cannot be trusted any more: lbd ends, jobs run on%s%s",
+			  err.text[0] ? ": " : "", err.text);
+		d->failed = true;
+		d->why = "its ledger was broken";
+		stop(d);
+		return;
+	}
+	if (at_ms == INT64_MAX)
+		return;
+	wait_ms = at_ms - clock_mono_ms();
+	uv_timer_start(timer, on_turn, wait_ms > 0 ? (uint64_t)wait_ms : 0, 0);
+}
+
+/* Whose file is gone must not wait for the next write to notice. */
+static void on_lease(uv_timer_t *timer)
+{
+	struct daemon *d = timer->data;
+
+	if (is_ours(d, lock_renew) && ledger_check_place(d->lbd.ledger, NULL) < 0)
+		uv_timer_start(&d->turn, on_turn, 0, 0);
+}
+
+static void on_hand_over(uv_timer_t *timer)
+{
+	struct daemon *d = timer->data;
+
+	log_info("hands over to the next lbd; jobs run on");
+	d->why = "handed over to the next one";
+	if (!d->stopping)
+		stop(d);
+}
+
+static void on_watchdog(uv_timer_t *timer)
+{
+	notify_status(timer->data, "WATCHDOG=1");
+}
+
+static void on_stop(uv_signal_t *handle, int signo)
+{
+	struct daemon *d = handle->data;
+
+	log_info("ends on signal %d; jobs run on", signo);
+	d->why = signo == SIGINT ? "interrupted (SIGINT)" : "stopped (SIGTERM)";
+	if (!d->stopping)
+		stop(d);
+}
+
+void loop_turn_soon(void *arg)
+{
+	struct daemon *d = arg;
+
+	if (!d->stopping)
+		uv_timer_start(&d->turn, on_turn, 0, 0);
+}
+
+void loop_open(struct daemon *d)
+{
+	uv_loop_init(&d->loop);
+	d->lbd.loop = &d->loop;
+	uv_timer_init(&d->loop, &d->turn);
+	uv_timer_init(&d->loop, &d->watchdog);
+	uv_timer_init(&d->loop, &d->lease);
+	uv_timer_init(&d->loop, &d->hand_over);
+	uv_signal_init(&d->loop, &d->sigterm);
+	uv_signal_init(&d->loop, &d->sigint);
+	d->turn.data = d->watchdog.data = d->sigterm.data = d->sigint.data = d;
+	d->lease.data = d->hand_over.data = d;
+}
+
+void loop_start(struct daemon *d, int64_t until_ms, int ready_fd)
+{
+	int64_t watchdog_ms = notify_watchdog_ms();
+	uint64_t lease_ms = (uint64_t)d->lbd.config.lease_ms;
+	int64_t left_ms = until_ms - clock_wall_ms();
+
+	uv_signal_start(&d->sigterm, on_stop, SIGTERM);
+	uv_signal_start(&d->sigint, on_stop, SIGINT);
+	uv_timer_start(&d->turn, on_turn, 0, 0);
+	d->lbd.backup = backup_open(&d->lbd);
+	uv_timer_start(&d->lease, on_lease, lease_ms / RENEWALS, lease_ms / RENEWALS);
+	if (until_ms > 0)
+		uv_timer_start(&d->hand_over, on_hand_over, left_ms > 0 ? (uint64_t)left_ms : 0, 0);
+	if (watchdog_ms > 0)
+		uv_timer_start(&d->watchdog, on_watchdog, (uint64_t)watchdog_ms,
+			       (uint64_t)watchdog_ms);
+	notify_status(d, "READY=1");
+	notify_ready_fd(ready_fd);
+}

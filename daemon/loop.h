@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* loop.h - lbd's loop: its turns, its signals, and the way down. */
+#ifndef DAEMON_LOOP_H
+#define DAEMON_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+#include "daemon/base/lbd.h"
+
+/* Everything that the loop drives; `lbd` is what the handlers see of it. */
+struct daemon {
+	struct lbd lbd;
+	uv_loop_t loop;
+	uv_timer_t turn, watchdog, lease, hand_over;
+	uv_signal_t sigterm, sigint;
+	bool stopping, failed, is_superseded;
+	const char *why; /* it ends; NULL: it serves */
+};
+
+void loop_open(struct daemon *d);
+/* All parts are there: the first turn comes, and who waits for lbd (--ready-fd, systemd) is told.
+ * Ends at `until_ms` (wall clock; 0: never). */
+void loop_start(struct daemon *d, int64_t until_ms, int ready_fd);
+/* Something is known that was not: a turn is due. `arg` is the daemon. */
+void loop_turn_soon(void *arg);
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* submission_folder.c - the name of a new run, and its folder: it keeps the text as it was submitted
+ * (submitted.toml) beside what became of it with every --set (spec.toml). */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/bytes.h"
+#include "common/base/failpoint.h"
+#include "common/base/files.h"
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "common/base/names.h"
+#include "common/base/paths.h"
+#include "common/base/strv.h"
+#include "daemon/job/batch_job.h"
+#include "daemon/job/network.h"
+#include "daemon/runs/submission.h"
+
+enum { MAX_DRAWS = 100 };
+
+static bool is_free(struct lbd *lbd, const char *name)
+{
+	struct ledger_run row;
+	struct err err = { 0 };
+	char *dir = path_join("%s/%s", lbd->config.runs_folder, name);
+	bool no_row = ledger_run_find(lbd->ledger, name, &row, &err) < 0 &&
+		      err.code == ERR_NOT_FOUND;
+	bool no_folder = !file_exists(dir);
+
+	free(dir);
+	return no_row && no_folder;
+}
+
+int submission_choose_name(struct submission *s, struct err *err)
+{
+	if (s->spec.name) {
+		snprintf(s->name, sizeof(s->name), "%s", s->spec.name);
+		if (is_free(s->lbd, s->name))
+			return 0;
+		return err_set(err, ERR_LOCKED,
+			       "%s: there is such a run already (or its folder below "
+			       "%s); choose another name, or lbctl restart %s",
+			       s->name, s->lbd->config.runs_folder, s->name);
+	}
+	for (int i = 0; i < MAX_DRAWS; i++) {
+		name_draw(random_u64(), s->name);
+		if (is_free(s->lbd, s->name))
+			return 0;
+	}
+	return err_set(err, ERR_INTERNAL, "no free name found in %d draws", MAX_DRAWS);
+}
+
+static int write_env(const struct submission *s, struct err *err)
+{
+	json_t *env = json_object_get(s->by.args, "env");
+	char *path = path_join("%s/env.json", s->dir),
+	     *text = json_is_object(env) ? js_line(env) : xstrdup("{}");
+	int rc;
+
+	/* it may hold secrets, with a script above all: then it is the whole environment */
+	rc = file_write_visible(path, text, strlen(text), 0600, err);
+	explicit_bzero(text, strlen(text));
+	free(text);
+	free(path);
+	return rc;
+}
+
+static int write_script(const struct submission *s, struct err *err)
+{
+	const char *text = js_str(s->by.args, "script", "");
+	char *path = path_join("%s/slurm_script", s->dir);
+	int rc = s->spec.script ? file_write_visible(path, text, strlen(text), 0750, err) : 0;
+
+	free(path);
+	return rc;
+}
+
+static int check_network(const struct submission *s, struct err *err)
+{
+	const char *name = network_of(&s->lbd->config, &s->spec);
+	struct strv env = { 0 };
+	int rc = name ? network_add(&env, &s->lbd->config, name, err) : 0;
+
+	strv_free(env.items);
+	return rc;
+}
+
+struct run submission_as_run(const struct submission *s)
+{
+	struct run run = {
+		.dir = s->dir,
+		.owner_uid = s->by.uid,
+		.spec = s->spec,
+		.scheduler = submission_scheduler(s),
+		.attempt = { .number = 1 },
+	};
+
+	snprintf(run.name, sizeof(run.name), "%s", s->name);
+	return run;
+}
+
+/* What is known without asking anybody. */
+static int check_fields(const struct run *run, const json_t *fields, struct err *err)
+{
+	const struct scheduler *to = run->scheduler;
+	const struct job_request job = { .fields = fields };
+
+	if (to == NULL || to->ops->check == NULL)
+		return 0;
+	if (json_object_get(fields, "array_inx") && !run->spec.script)
+		return err_set(err, ERR_USAGE,
+			       "--array: only a script can be an array; for runs of a "
+			       "command: lbctl submit --sweep");
+	return to->ops->check(to, &job, err);
+}
+
+/* Every option is understood now, not when the job is due. */
+static int check_options(struct submission *s, struct err *err)
+{
+	struct run run = submission_as_run(s);
+	struct batch_job job;
+	int rc = batch_job_read(&job, &s->lbd->config, &run, err);
+
+	if (rc == 0)
+		rc = check_fields(&run, job.fields, err);
+	s->hold = js_int(job.fields, "hold", 0) != 0;
+	batch_job_clear(&job);
+	return rc == 0 ? check_network(s, err) : -1;
+}
+
+static int write_submitted(const struct submission *s, struct err *err)
+{
+	const char *text = js_str(s->by.args, "toml", "");
+	char *path = path_join("%s/submitted.toml", s->dir);
+	int rc = file_write_visible(path, text, strlen(text), 0640, err);
+
+	free(path);
+	return rc;
+}
+
+static int write_spec(const struct submission *s, struct err *err)
+{
+	char *text = toml_print(&s->toml), *path = path_join("%s/spec.toml", s->dir);
+	int rc = file_write_visible(path, text, strlen(text), 0640, err);
+
+	free(text);
+	free(path);
+	return rc;
+}
+
+/* The code that the client found in its folder; its patch may hold what is for nobody else. What is
+ * lost of it by a power cut is no run. */
+static int write_code(const struct submission *s, struct err *err)
+{
+	json_t *code = json_copy(json_object_get(s->by.args, "code"));
+	char *patch = js_bytes_take(json_object_get(code, "patch")), *text;
+	char *path = path_join("%s/code.json", s->dir);
+	char *patch_path = path_join("%s/code.patch", s->dir);
+	int rc = 0;
+
+	if (json_is_object(code)) {
+		json_object_del(code, "patch");
+		text = js_line(code);
+		rc = file_write_visible(path, text, strlen(text), 0640, err);
+		free(text);
+		if (rc == 0 && patch)
+			rc = file_write_visible(patch_path, patch, strlen(patch), 0600, err);
+	}
+	json_decref(code);
+	free(patch);
+	free(path);
+	free(patch_path);
+	return rc;
+}
+
+/* spec.toml and env.json must be there as surely as the row that will be committed. Synced when all
+ * is written: the first sync then carries most of what the others would. */
+static int sync_all(const struct submission *s, struct err *err)
+{
+	char *spec = path_join("%s/spec.toml", s->dir), *env = path_join("%s/env.json", s->dir);
+	char *script = path_join("%s/slurm_script", s->dir);
+	int rc = -1;
+
+	if ((!s->spec.script || file_sync(script, err) == 0) && file_sync(spec, err) == 0 &&
+	    file_sync(env, err) == 0 && folder_sync(s->dir, err) == 0)
+		rc = folder_sync(s->lbd->config.runs_folder, err);
+	free(spec);
+	free(env);
+	free(script);
+	return rc;
+}
+
+int submission_make_folder(struct submission *s, struct err *err)
+{
+	s->dir = path_join("%s/%s", s->lbd->config.runs_folder, s->name);
+	if (folder_make(s->dir, 0750, err) < 0 || write_submitted(s, err) < 0 ||
+	    write_env(s, err) < 0 || write_spec(s, err) < 0 || write_script(s, err) < 0 ||
+	    write_code(s, err) < 0 || check_options(s, err) < 0)
+		return -1;
+	return sync_all(s, err) < 0 ? -1 : failpoint(FP_RUN_FOLDER, err);
+}
