@@ -120,7 +120,7 @@ int main(int argc, char **argv)
 	struct err err = { 0 };
 	int rc = 0;
 
-	options_read(argc, argv, &o);
+	daemon_options_read(argc, argv, &o);
 	log_init("lbd", o.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a full quota is an error of write(2), not the end */

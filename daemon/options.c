@@ -36,7 +36,7 @@ static void print_keys(void)
 		printf("%s.%s\n", run_spec_keys[i].section, run_spec_keys[i].name);
 }
 
-void options_read(int argc, char **argv, struct daemon_options *o)
+void daemon_options_read(int argc, char **argv, struct daemon_options *o)
 {
 	static const struct option table[] = {
 		{ "home", required_argument, NULL, 'H' },

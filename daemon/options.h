@@ -14,6 +14,6 @@ struct daemon_options {
 };
 
 /* Ends the program where there is nothing more to do (--help), or with a line on stderr. */
-void options_read(int argc, char **argv, struct daemon_options *o);
+void daemon_options_read(int argc, char **argv, struct daemon_options *o);
 
 #endif
