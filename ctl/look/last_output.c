@@ -14,6 +14,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "ctl/base/command.h"
+#include "ctl/team/ask.h"
 
 enum { TAIL_BYTES = 8 * 1024 };
 
@@ -63,7 +64,7 @@ static char *read_tail(const char *path, int64_t *changed_ms)
 char *last_output(struct ctl *ctl, const char *run, int64_t *age_ms)
 {
 	struct err quiet = { 0 };
-	json_t *list = client_ask(&ctl->client, VERB_LOGS, json_pack("{s:s}", "run", run), &quiet);
+	json_t *list = ask_about(ctl, VERB_LOGS, run, NULL, &quiet);
 	const json_t *newest = json_array_get(list, json_array_size(list) - 1);
 	char *path = newest ? js_bytes_take(json_object_get(newest, "path")) : NULL;
 	int64_t changed_ms = 0;

@@ -255,6 +255,19 @@ static const char *const next_command[RUN_STATE_COUNT + 1] = {
 	[RUN_KILLED] = "restart", [RUN_STATE_COUNT] = "events",
 };
 
+/* Of a colleague's run one can follow only what runs, and read the rest. */
+static void show_next(const struct ctl *ctl, const char *state, const char *colleague,
+		      const char *name)
+{
+	const char *command = next_command[run_state_from_name(state)];
+	char *owner = colleague ? clean_copy(colleague, &ctl->out) : NULL;
+
+	if (colleague && strcmp(command, "follow") != 0)
+		command = "logs";
+	hint(ctl, "next: lbctl %s %s%s%s", command, owner ? owner : "", owner ? "/" : "", name);
+	free(owner);
+}
+
 /* Of a trainer that tells no steps: what it said last, so that nobody takes it for dead. */
 static void show_output(struct ctl *ctl, const char *run)
 {
@@ -303,7 +316,7 @@ static void show_page(struct ctl *ctl, const json_t *run, const struct history *
 		putchar('\n');
 	}
 	if (p.step < 0 && strcmp(state, "running") == 0)
-		show_output(ctl, js_str(run, "name", ""));
+		show_output(ctl, ctl->operands.words[0]);
 	show_step(ctl, &p);
 	show_loss(ctl, &p, h);
 	show_speed(ctl, run, &p);
@@ -312,7 +325,7 @@ static void show_page(struct ctl *ctl, const json_t *run, const struct history *
 	json_array_foreach(json_object_get(run, "attempts"), i, attempt) {
 		show_attempt(ctl, attempt);
 	}
-	hint(ctl, "next: lbctl %s %s", next_command[run_state_from_name(state)], name);
+	show_next(ctl, state, js_str(run, "user", NULL), name);
 	free(name);
 }
 

@@ -11,12 +11,14 @@
 #include <unistd.h>
 
 #include "common/run/attempt_logs.h"
+#include "common/run/run_state.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/run/spool.h"
 #include "common/base/text.h"
 #include "ctl/base/command.h"
+#include "ctl/base/print.h"
 #include "ctl/team/colleague.h"
 #include "ctl/team/team.h"
 
@@ -306,6 +308,24 @@ static json_t *run_object(json_t *run, const struct team_export *export, const c
 	return o;
 }
 
+/* What neither began nor ended in its spool is in the queue, or was never heard of again. */
+static void set_states(json_t *attempts, const char *run_state)
+{
+	bool is_live = !run_state_is_final(run_state_from_name(run_state));
+	json_t *attempt;
+	size_t i;
+
+	json_array_foreach(attempts, i, attempt) {
+		bool is_newest = i + 1 == json_array_size(attempts);
+		enum attempt_state state = time_ms(attempt, "end_time")     ? ATTEMPT_ENDED
+					   : !is_newest || !is_live         ? ATTEMPT_ENDED
+					   : time_ms(attempt, "start_time") ? ATTEMPT_RUNNING
+									    : ATTEMPT_QUEUED;
+
+		js_set_str(attempt, "state", attempt_state_name(state));
+	}
+}
+
 /* The newest attempt's own words are why the run ended. */
 static json_t *status(json_t *run, const struct team_export *export, const char *folder,
 		      struct story *s)
@@ -314,6 +334,7 @@ static json_t *status(json_t *run, const struct team_export *export, const char 
 	const json_t *newest = json_array_get(s->attempts, json_array_size(s->attempts) - 1);
 
 	js_set_str(o, "text", js_str(newest, "text", NULL));
+	set_states(s->attempts, js_str(run, "state", NULL));
 	json_object_set(o, "checkpoint", s->checkpoint ? s->checkpoint : json_null());
 	json_object_set(o, "attempts", s->attempts);
 	return o;

@@ -74,12 +74,18 @@ print("a line for the log", flush=True)
 while not os.path.exists(sys.argv[1]): time.sleep(0.05)
 PY
 as $owner lbctl submit --name told -- python3 "$T/reports.py" "$T/end" >/dev/null
+as $owner lbctl submit --name quiet -- sh -c 'echo no steps here; until [ -e "$0" ]; do sleep 0.1; done' "$T/end" >/dev/null
 wait_for "grep -q '\"name\":\"told\",.*\"step\":7' $E" 20
+wait_for "grep -qs 'no steps here' $LB_HOME/runs/quiet/attempts/1/out.log" 20 &&
+	wait_for "grep -q '\"name\":\"quiet\",\"state\":\"running\"' $E" 20
 kill -STOP $lbd_pid
 exits 0 "a member looks at a colleague's run" as_member lbctl status $owner/told
 like "$out" "^told +running" "how it stands"
 like "$out" "step +7/9" "how far it is"
+like "$out" "attempt 1: running, .* on " "its attempt"
 like "$out" "launch 1: running, steps 1 to 7" "and its launches"
+exits 0 "one that tells no steps" as_member lbctl status $owner/quiet
+like "$out" "output .*ago: no steps here" "shows what it printed last"
 is "$(as_member lbctl status $owner/told --json | json dir)" "$LB_HOME/runs/told" "as JSON, too"
 exits 0 "its events" as_member lbctl events $owner/told
 like "$out" "lbrun +launch +launch 1, from scratch" "from the spool"
@@ -207,7 +213,7 @@ for row in "link:a symbolic link" "hardlink:a file with several names" \
 done
 rm -rf "$F/other"
 hostile many
-is "$(as $owner lbctl ls --team --json | json '#')" 4101 \
+is "$(as $owner lbctl ls --team --json | json '#')" 4102 \
 	"so many runs are taken from one file, and no more"
 hostile controls
 exits 0 "control characters" as $owner lbctl ls --team
