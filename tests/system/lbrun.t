@@ -70,7 +70,7 @@ is "$(field cause) $(field signal)" "crash 11" "is recorded with its signal"
 fresh
 attempt 1 '["/no/such/program"]' 3
 exits 143 "a program that is not there" run
-like "$(cat "$F/exit.json")" '"launch_fail".*"launches":1.*cannot start /no/such/program: No such' \
+like "$(cat "$F/exit.json")" '"launch_fail".*"launches":1.*cannot start /no/such/program: there is no /no"' \
 	"is a failed launch, and not tried again"
 
 fresh

@@ -49,7 +49,7 @@ const struct complaint_row complaint_rows[] = {
 	{"FileNotFoundError|No such file or directory", KNOWN,
 	 "not there on the node; paths without / begin at run.workdir"},
 	{"PermissionError|[Pp]ermission denied", KNOWN,
-	 "this user may not do that there: ls -ld shows who may"},
+	 "this user may not do that there: namei -l PATH shows which folder or file is closed"},
 
 	/* the GPU */
 	{"CUDA driver version is insufficient|driver on your system is too old|"

@@ -8,12 +8,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/base/mem.h"
+#include "common/base/paths.h"
 #include "worker/lbrun/trainer/core.h"
+#include "worker/lbrun/trainer/obstacle.h"
 
 enum failed_step { FAILED_STDIO, FAILED_WORKDIR, FAILED_EXEC };
 
@@ -68,15 +72,35 @@ child(const struct trainer_start *what, int out, int err, int report, pid_t pare
 	give_up(report, FAILED_EXEC);
 }
 
+/* `obstacle` is taken. */
+static int fail(struct err *err, const char *what, const char *path, int error, char *obstacle)
+{
+	err_set(err, ERR_IO, "cannot %s %s: %s", what, path, obstacle ? obstacle : strerror(error));
+	free(obstacle);
+	return -1;
+}
+
+/* A relative program is named from the working directory, where this process is not. */
+static char *obstacle_of(const struct trainer_start *what)
+{
+	const char *name = what->argv[0];
+	char *path = strchr(name, '/') && name[0] != '/' && what->workdir
+			     ? path_join("%s/%s", what->workdir, name)
+			     : xstrdup(name);
+	char *text = obstacle_to_program(path, getenv("PATH"));
+
+	free(path);
+	return text;
+}
+
 static int explain(const struct trainer_start *what, const struct failure *failure, struct err *err)
 {
 	switch (failure->step) {
 	case FAILED_WORKDIR:
-		return err_set(err, ERR_IO, "cannot change to the working directory %s: %s",
-			       what->workdir, strerror(failure->error));
+		return fail(err, "change to the working directory", what->workdir, failure->error,
+			    obstacle_to_folder(what->workdir));
 	case FAILED_EXEC:
-		return err_set(err, ERR_IO, "cannot start %s: %s", what->argv[0],
-			       strerror(failure->error));
+		return fail(err, "start", what->argv[0], failure->error, obstacle_of(what));
 	case FAILED_STDIO:
 		break;
 	}
