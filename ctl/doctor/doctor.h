@@ -33,6 +33,9 @@ struct check {
 
 extern const struct check machine_checks[], slurm_checks[]; /* ended by a row without a name */
 
+/* doctor_gpus.c */
+void look_at_gpus(const struct patient *p, struct finding *f);
+
 /* The value of such a line "key = value" there, without quotes; owned, NULL = it is not set. */
 char *patient_setting(const struct patient *p, const char *section, const char *key);
 

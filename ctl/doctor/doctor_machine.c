@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* doctor_machine.c - what lbd needs of its machine: itself, its folder and the file system below,
- * people, GPUs. */
+ * people. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,7 +24,6 @@
 #include "common/run/team.h"
 #include "ctl/base/print.h"
 #include "ctl/doctor/doctor.h"
-#include "ctl/base/program.h"
 
 enum {
 	SKEW_MS = 5000,
@@ -343,148 +342,6 @@ static void look_at_team(const struct patient *p, struct finding *f)
 	else if (is_in_group(&g, f) && leads_there(p, &g, f) && is_told(p, &g, f))
 		finding_fine(f, "group %s", name);
 	free(name);
-}
-
-/* --- GPUs ------------------------------------------------------------------------------------- */
-
-struct version {
-	int major, minor, patch;
-};
-
-static struct version version_of(const char *text)
-{
-	long parts[3] = { 0 };
-	char *end = NULL;
-
-	for (size_t i = 0; i < 3 && *text; i++, text = *end == '.' ? end + 1 : "")
-		parts[i] = strtol(text, &end, 10);
-	return (struct version){ (int)parts[0], (int)parts[1], (int)parts[2] };
-}
-
-static int compare(struct version a, struct version b)
-{
-	if (a.major != b.major)
-		return a.major < b.major ? -1 : 1;
-	if (a.minor != b.minor)
-		return a.minor < b.minor ? -1 : 1;
-	return (a.patch > b.patch) - (a.patch < b.patch);
-}
-
-/* Least driver of a CUDA release: docs.nvidia.com/deploy/cuda-compatibility, minor version
- * compatibility, table 1. */
-static const struct {
-	int cuda_major, driver_major;
-} least_drivers[] = { { 11, 450 }, { 12, 525 }, { 13, 580 } };
-
-/* From `first` to `last`, both included; machine "" = any. */
-static const struct {
-	const char *what, *first, *last, *machine, *trouble, *fix, *source;
-} known_bad[] = {
-	{ "NCCL", "2.29.2", "2.29.2", "", "may hang", "NCCL 2.29.3",
-	  "github.com/pytorch/pytorch/pull/174338" },
-	{ "NCCL", "2.0.0", "2.29.2", "aarch64", "may hang for ever when built by gcc before 10",
-	  "NCCL 2.29.3", "release notes of NCCL 2.29.3" },
-	{ "NCCL", "2.10.3", "2.10.3", "", "corrupts data when one NVLink is down", "a newer NCCL",
-	  "github.com/NVIDIA/nccl/issues/596" },
-	{ "driver", "560.0.0", "560.999.99", "", "NCCL may hang over P2P",
-	  "driver 570, or NCCL_P2P_DISABLE=1", "github.com/dmlc/xgboost/issues/11242" },
-};
-
-static bool is_known_bad(const char *what, const char *version, struct finding *f)
-{
-#ifdef __aarch64__
-	static const char machine[] = "aarch64";
-#else
-	static const char machine[] = "other";
-#endif
-	struct version v = version_of(version);
-
-	for (size_t i = 0; i < sizeof(known_bad) / sizeof(known_bad[0]); i++) {
-		if (strcmp(known_bad[i].what, what) != 0 ||
-		    compare(v, version_of(known_bad[i].first)) < 0 ||
-		    compare(v, version_of(known_bad[i].last)) > 0 ||
-		    (known_bad[i].machine[0] && strcmp(known_bad[i].machine, machine) != 0))
-			continue;
-		finding_bad(f, known_bad[i].fix, "%s %s %s (%s)", what, version,
-			    known_bad[i].trouble, known_bad[i].source);
-		return true;
-	}
-	return false;
-}
-
-/* The word after `key` in what a program prints; owned, NULL = it is not there. */
-static char *word_after(const char *const argv[], const char *key)
-{
-	struct err err = { 0 };
-	char *text, *word = NULL;
-	const char *at;
-
-	program_output(argv, COMMAND_MS, &text, &err);
-	at = strstr(text, key);
-	if (at)
-		word = xstrndup(at + strlen(key), strspn(at + strlen(key), "0123456789."));
-	free(text);
-	if (word && *word)
-		return word;
-	free(word);
-	return NULL;
-}
-
-/* "libnccl.so.2 (…) => /usr/lib/libnccl.so.2", which is a link to libnccl.so.2.28.9. */
-static char *nccl_version(void)
-{
-	static const char *const argv[] = { "/sbin/ldconfig", "-p", NULL };
-	struct err err = { 0 };
-	char *text, *real = NULL, *version = NULL, *at;
-
-	program_output(argv, COMMAND_MS, &text, &err);
-	at = strstr(text, "libnccl.so.2");
-	at = at ? strstr(at, "=> ") : NULL;
-	if (at) {
-		at[strcspn(at, "\n")] = '\0';
-		real = realpath(at + 3, NULL);
-	}
-	at = real ? strstr(real, "libnccl.so.") : NULL;
-	if (at)
-		version = xstrdup(at + strlen("libnccl.so."));
-	free(real);
-	free(text);
-	return version;
-}
-
-static bool is_too_old(const char *driver, const char *cuda, struct finding *f)
-{
-	for (size_t i = 0; i < sizeof(least_drivers) / sizeof(least_drivers[0]); i++)
-		if (version_of(cuda).major == least_drivers[i].cuda_major &&
-		    version_of(driver).major < least_drivers[i].driver_major) {
-			finding_bad(f, "a newer driver, or an older CUDA toolkit",
-				    "driver %s is too old for CUDA %s, which needs %d", driver,
-				    cuda, least_drivers[i].driver_major);
-			return true;
-		}
-	return false;
-}
-
-static void look_at_gpus(const struct patient *p, struct finding *f)
-{
-	static const char *const smi[] = { "nvidia-smi", "--query-gpu=driver_version",
-					   "--format=csv,noheader", NULL };
-	static const char *const nvcc[] = { "nvcc", "--version", NULL };
-	char *driver = word_after(smi, ""), *cuda = word_after(nvcc, "release ");
-	char *nccl = nccl_version();
-
-	(void)p;
-	if (!driver && !cuda && !nccl)
-		finding_skip(f, "no NVIDIA driver, CUDA or NCCL on this machine; run it on a GPU "
-				"node, too");
-	else if (!(driver && cuda && is_too_old(driver, cuda, f)) &&
-		 !(driver && is_known_bad("driver", driver, f)) &&
-		 !(nccl && is_known_bad("NCCL", nccl, f)))
-		finding_fine(f, "driver %s, CUDA %s, NCCL %s: nothing bad is known",
-			     driver ? driver : "none", cuda ? cuda : "none", nccl ? nccl : "none");
-	free(driver);
-	free(cuda);
-	free(nccl);
 }
 
 const struct check machine_checks[] = {

@@ -13,6 +13,9 @@
 
 enum { SBATCH_UNLIMITED = -1 }; /* a time limit without end, in seconds or minutes */
 
+/* Digits at *at, which moves behind them; an absent number is 0, as in sbatch: "1-:30". */
+int64_t sbatch_digits(const char **at);
+
 /* A whole number from min to max, and nothing after it. */
 int sbatch_number(const char *text, int64_t min, int64_t max, int64_t *out, struct err *err);
 

@@ -1,207 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* compat.c - two tables: other spellings, and keys whose value is what we do anyway. */
+/* compat.c - takes spellings of torchtitan out of a document, or puts ours in their place
+ * (compat_rows.h). */
 #include "worker/lbworker/config/compat.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/mem.h"
-
-/* Names that torchtitan gave up, or that say the same in another place. A name that ends with ".*"
- * stands for all that begin so. */
-static const struct {
-	const char *from, *to;
-} renamed[] = {
-	{ "training.batch_size", "training.local_batch_size" },
-	{ "training.warmup_steps", "lr_scheduler.warmup_steps" },
-	{ "lr_scheduler.lr_min", "lr_scheduler.min_lr_factor" },
-	{ "debug.seed", "training.seed" },
-	{ "training.checkpoint_folder", "checkpoint.folder" },
-	{ "training.checkpoint_interval", "checkpoint.interval" },
-	{ "training.checkpoint_interval_type", "checkpoint.interval_type" },
-	{ "training.data_parallel_degree", "parallelism.data_parallel_shard_degree" },
-	{ "training.data_parallel_shard_degree", "parallelism.data_parallel_shard_degree" },
-	{ "training.data_parallel_replicate_degree", "parallelism.data_parallel_replicate_degree" },
-	{ "training.tensor_parallel_degree", "parallelism.tensor_parallel_degree" },
-	{ "training.sequence_parallel_degree", "parallelism.tensor_parallel_degree" },
-	{ "training.pipeline_parallel_degree", "parallelism.pipeline_parallel_degree" },
-	{ "training.fsdp_reshard_after_forward", "parallelism.fsdp_reshard_after_forward" },
-	{ "experimental.data_parallel_shard_degree", "parallelism.data_parallel_shard_degree" },
-	{ "experimental.context_parallel_degree", "parallelism.context_parallel_degree" },
-	{ "experimental.expert_parallel_degree", "parallelism.expert_parallel_degree" },
-	{ "experimental.enable_async_tensor_parallel", "parallelism.enable_async_tensor_parallel" },
-	{ "experimental.pipeline_parallel_*", "parallelism.pipeline_parallel_*" },
-	{ "training.compile", "compile.enable" },
-	{ "training.fp8_linear", "float8.enable_float8_linear" },
-	{ "training.enable_fp8_linear", "float8.enable_float8_linear" },
-	{ "training.enable_float8_linear", "float8.enable_float8_linear" },
-	{ "training.enable_fsdp_fp8_all_gather", "float8.enable_fsdp_float8_all_gather" },
-	{ "training.enable_fsdp_float8_all_gather", "float8.enable_fsdp_float8_all_gather" },
-	{ "training.precompute_float8_dynamic_scale_for_fsdp",
-	  "float8.precompute_float8_dynamic_scale_for_fsdp" },
-	{ "quantize.linear.float8.*", "float8.*" },
-	{ "checkpoint.enable_checkpoint", "checkpoint.enable" },
-	{ "checkpoint.model_weights_only", "checkpoint.last_save_model_only" },
-	{ "checkpoint.last_save_model_weights_only", "checkpoint.last_save_model_only" },
-	{ "checkpoint.last_save_in_safetensors_format", "checkpoint.last_save_in_hf" },
-	{ "checkpoint.initial_load_model_weights_only", "checkpoint.initial_load_model_only" },
-	{ "profiling.run_profiler", "profiling.enable_profiling" },
-	{ "profiling.profile_every_x_iter", "profiling.profile_freq" },
-	{ "validation.enabled", "validation.enable" },
-	{ "memory_estimation.enabled", "memory_estimation.enable" },
-	/* its files in Python, as it dumps them */
-	{ "dump_folder", "job.dump_folder" },
-	{ "profiler.*", "profiling.*" },
-	{ "validator.*", "validation.*" },
-	/* sizes: first torchtitan's, then those of config.json */
-	{ "model.hidden_dim", "model.ffn_dim" },
-	{ "model.ffn", "model.ffn_dim" },
-	{ "model.vocab", "model.vocab_size" },
-	{ "model.enable_weight_tying", "model.tie_word_embeddings" },
-	{ "model.tie", "model.tie_word_embeddings" },
-	{ "model.tied", "model.tie_word_embeddings" },
-	{ "model.hidden_size", "model.dim" },
-	{ "model.n_embd", "model.dim" },
-	{ "model.num_hidden_layers", "model.n_layers" },
-	{ "model.n_layer", "model.n_layers" },
-	{ "model.num_attention_heads", "model.n_heads" },
-	{ "model.n_head", "model.n_heads" },
-	{ "model.num_key_value_heads", "model.n_kv_heads" },
-	{ "model.intermediate_size", "model.ffn_dim" },
-	{ "model.n_inner", "model.ffn_dim" },
-	{ "model.rms_norm_eps", "model.norm_eps" },
-	{ "model.layer_norm_eps", "model.norm_eps" },
-	{ "model.layer_norm_epsilon", "model.norm_eps" },
-	{ "model.rotary_emb_base", "model.rope_theta" },
-	{ "model.partial_rotary_factor", "model.rotary_pct" },
-	{ "model.max_position_embeddings", "model.max_seq_len" },
-	{ "model.n_positions", "model.max_seq_len" },
-};
-
-/* values: as they are written in TOML, one line each; NULL: any, it changes no result. A key that
- * ends with ".*" stands for the rest of its section. */
-static const struct {
-	const char *key, *values;
-} neutral[] = {
-	{ "job.print_args", NULL },
-	{ "job.print_config", NULL },
-	{ "job.save_config_file", NULL },
-	{ "job.config_file", NULL },
-	{ "hf_assets_path", NULL },
-	{ "tokenizer.*", NULL },
-	{ "dataloader.*", NULL },
-	{ "loss.*", NULL }, /* how cross-entropy is computed */
-	{ "model_converters.converters", "[]" },
-	{ "model_converters.*", NULL },
-	{ "override.imports", "[]" },
-	{ "job.use_for_integration_test", NULL },
-	{ "job.custom_config_module", "\"\"" },
-	{ "model.tokenizer_path", NULL }, /* the data are tokens already */
-	{ "model.hf_assets_path", NULL },
-	{ "model.use_flex_attn", NULL }, /* another way to the same sums */
-	{ "model.attn_mask_type", "\"causal\"" },
-	{ "model.depth_init", NULL },
-	{ "model.norm_type", "\"rmsnorm\"\n\"fused_rmsnorm\"\n\"compiled_rmsnorm\"" },
-	{ "model.print_after_conversion", NULL },
-	{ "optimizer.implementation", NULL },
-	{ "optimizer.fused", NULL },
-	{ "optimizer.early_step_in_backward", "false" },
-	{ "training.dataset", NULL }, /* dataset_path says it */
-	{ "training.dataloader.*", NULL },
-	{ "training.enable_loss_parallel", NULL },
-	{ "training.compile_rmsnorm", NULL },
-	{ "training.disable_cuda_graphs", NULL },
-	{ "training.gc_freq", NULL },
-	{ "training.gc_debug", NULL },
-	{ "training.deterministic", NULL },       /* it always is */
-	{ "training.enable_selective_ac", NULL }, /* memory; the results are the same */
-	{ "training.warmup_pct", "0" },
-	{ "training.enable_cpu_offload", "false" },
-	{ "training.dtype", "\"float32\"" },
-	{ "training.mixed_precision_reduce", "\"float32\"" },
-	{ "parallelism.data_parallel_shard_degree", "-1\n1" },
-	{ "parallelism.data_parallel_replicate_degree", "1" },
-	{ "parallelism.tensor_parallel_degree", "1" },
-	{ "parallelism.pipeline_parallel_degree", "1" },
-	{ "parallelism.context_parallel_degree", "1" },
-	{ "parallelism.expert_parallel_degree", "1" },
-	{ "parallelism.enable_async_tensor_parallel", "false" },
-	{ "parallelism.*", NULL }, /* how to split, where nothing is split */
-	{ "checkpoint.interval_type", "\"steps\"" },
-	{ "checkpoint.last_save_model_only", NULL }, /* the rest is in files of its own */
-	{ "checkpoint.last_save_in_hf", NULL },      /* weights always are */
-	{ "checkpoint.create_seed_checkpoint", "false" },
-	{ "checkpoint.enable_first_step_checkpoint", "false" },
-	{ "checkpoint.enable_ft_dataloader_checkpoints", NULL },
-	{ "checkpoint.initial_load_model_only", "true" },
-	{ "checkpoint.initial_load_in_hf", NULL }, /* the folder shows what it is */
-	{ "checkpoint.initial_load_in_hf_quantized", "false" },
-	{ "checkpoint.exclude_from_loading", "[]\n\"\"" },
-	{ "checkpoint.load_only", "false" },
-	{ "checkpoint.load_step", "-1" },
-	{ "activation_checkpoint.per_op_sac_force_recompute_mm_shapes_by_fqns", NULL },
-	{ "activation_checkpoint.preserve_rng_state", NULL },
-	{ "activation_checkpoint.determinism_check", NULL },
-	{ "activation_checkpoint.force_recompute_mm_shapes_by_fqns", NULL },
-	{ "activation_checkpoint.memory_budget", NULL },
-	{ "activation_checkpoint.visualize_memory_budget_pareto", NULL },
-	{ "activation_checkpoint.debug", NULL },
-	{ "activation_checkpoint.early_stop", NULL },
-	{ "compile.enable", NULL }, /* there is nothing left to compile */
-	{ "compile.*", NULL },
-	/* how float8 is done, once one of the first two keys asks for it */
-	{ "model.converters", "[]\n\"\"" },
-	{ "float8.enable_float8_linear", "false\n\"\"" },
-	{ "float8.enable_fsdp_float8_all_gather", NULL },
-	{ "float8.precompute_float8_dynamic_scale_for_fsdp", NULL },
-	{ "float8.force_recompute_fp8_weight_in_bwd", NULL },
-	{ "float8.filter_fqns", NULL },
-	{ "float8.moe_fqns", NULL },
-	{ "float8.moe_fqns_prototype", NULL },
-	{ "float8.recipe_name", "\"\"" },
-	{ "float8.emulate", "false" },
-	{ "mx.*", NULL },
-	{ "quantize.linear.mx.*", NULL },
-	{ "quantize.grouped_mm.*", NULL },
-	{ "quantize.dense.*", NULL },
-	{ "quantize.moe.*", NULL },
-	{ "metrics.enable_wandb", "false" },
-	{ "metrics.use_for_integration_test", NULL },
-	{ "metrics.save_for_all_ranks", NULL },
-	{ "metrics.rank_0_only", NULL },
-	{ "metrics.disable_color_printing", NULL },
-	{ "metrics.enable_color_printing", NULL },
-	{ "profiling.profiler_repeat", NULL },
-	{ "profiling.profiler_skip_first", NULL },
-	{ "profiling.profiler_skip_first_wait", NULL },
-	{ "profiling.memory_snapshot_freq", NULL },
-	{ "profiling.memory_snapshot_max_entries", NULL },
-	{ "profiling.trace_post_processor", NULL },
-	{ "profiling.profiler_active", NULL },
-	{ "profiling.profiler_warmup", NULL },
-	{ "validation.dataset", NULL },
-	{ "validation.dataloader.*", NULL },
-	{ "comm.mode", "\"default\"" },
-	{ "comm.*", NULL },
-	{ "memory_estimation.enable", "false" },
-	{ "memory_estimation.*", NULL },
-	{ "fault_tolerance.enable", "false" },
-	{ "fault_tolerance.*", NULL },
-	{ "debug.spmd_typechecking", NULL },
-	{ "debug.detect_anomaly", NULL },
-	{ "debug.batch_invariant", "false" },
-	{ "debug.print_config", NULL },
-	{ "debug.save_config_file", NULL },
-	{ "debug.enable_structured_logging", NULL },
-	{ "debug.deterministic", NULL },
-	{ "debug.deterministic_warn_only", NULL },
-	{ "debug.moe_force_load_balance", NULL },
-	{ "experimental.torch_spmd", NULL }, /* how to split, again */
-	{ "experimental.custom_import", "\"\"" },
-	{ "experimental.custom_args_module", "\"\"" },
-};
-
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+#include "worker/lbworker/config/compat_rows.h"
 
 /* --- paths in the document -------------------------------------------------------------------- */
 
@@ -305,8 +111,8 @@ static bool matches(const char *pattern, const char *path)
 
 static int neutral_row(const char *path)
 {
-	for (size_t i = 0; i < COUNT(neutral); i++)
-		if (matches(neutral[i].key, path))
+	for (size_t i = 0; i < compat_neutral_count; i++)
+		if (matches(compat_neutral[i].key, path))
 			return (int)i;
 	return -1;
 }
@@ -336,11 +142,11 @@ static bool is_known_section(const struct compat *c, const char *section)
 		if (strcmp(c->keys[i].section, section) == 0 ||
 		    is_in_section(c->keys[i].section, section))
 			return true;
-	for (size_t i = 0; i < COUNT(neutral); i++)
-		if (is_in_section(neutral[i].key, section))
+	for (size_t i = 0; i < compat_neutral_count; i++)
+		if (is_in_section(compat_neutral[i].key, section))
 			return true;
-	for (size_t i = 0; i < COUNT(renamed); i++)
-		if (is_in_section(renamed[i].from, section))
+	for (size_t i = 0; i < compat_renamed_count; i++)
+		if (is_in_section(compat_renamed[i].from, section))
 			return true;
 	return false;
 }
@@ -348,18 +154,21 @@ static bool is_known_section(const struct compat *c, const char *section)
 /* The nearest of all keys that `section` can have; NULL. */
 static const char *guess_key(const struct compat *c, const char *section, const char *name)
 {
-	const char **names = xcalloc(c->count + COUNT(neutral) + COUNT(renamed), sizeof(*names));
+	const char **names = xcalloc(c->count + compat_neutral_count + compat_renamed_count,
+				     sizeof(*names));
 	size_t count = 0, skip = strlen(section) + 1;
 
 	for (size_t i = 0; i < c->count; i++)
 		if (strcmp(c->keys[i].section, section) == 0)
 			names[count++] = c->keys[i].name;
-	for (size_t i = 0; i < COUNT(neutral); i++)
-		if (is_in_section(neutral[i].key, section) && !strchr(neutral[i].key, '*'))
-			names[count++] = neutral[i].key + skip;
-	for (size_t i = 0; i < COUNT(renamed); i++)
-		if (is_in_section(renamed[i].from, section) && !strchr(renamed[i].from, '*'))
-			names[count++] = renamed[i].from + skip;
+	for (size_t i = 0; i < compat_neutral_count; i++)
+		if (is_in_section(compat_neutral[i].key, section) &&
+		    !strchr(compat_neutral[i].key, '*'))
+			names[count++] = compat_neutral[i].key + skip;
+	for (size_t i = 0; i < compat_renamed_count; i++)
+		if (is_in_section(compat_renamed[i].from, section) &&
+		    !strchr(compat_renamed[i].from, '*'))
+			names[count++] = compat_renamed[i].from + skip;
 	const char *guess = nearest(name, names, count);
 	free(names);
 	return guess;
@@ -424,7 +233,7 @@ static int refuse(struct toml *toml, const char *path, const char *text, const c
 static int take_neutral(const struct compat *c, struct toml *toml, const char *path, int row,
 			struct err *err)
 {
-	const char *values = neutral[row].values;
+	const char *values = compat_neutral[row].values;
 	char *text = json_dumps(value_at(toml, path),
 				JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15));
 	int rc = 0;
@@ -463,8 +272,8 @@ static void rename_key(struct toml *toml, const char *from, const char *to)
 /* What `path` is called now; NULL: the same. The caller frees. */
 static char *new_name(const char *path)
 {
-	for (size_t i = 0; i < COUNT(renamed); i++) {
-		const char *from = renamed[i].from, *to = renamed[i].to;
+	for (size_t i = 0; i < compat_renamed_count; i++) {
+		const char *from = compat_renamed[i].from, *to = compat_renamed[i].to;
 		size_t kept = strcspn(from, "*");
 		if (!matches(from, path))
 			continue;
