@@ -12,6 +12,7 @@
 #   make check-options [N=1000 SEED=1]         options of sbatch, by pairs and triples: lbctl beside sbatch
 #   make check-text [DOCUMENTS=N TOKENIZERS=DIR]   tokens beside those of the libraries of others
 #   make check-formats                         numbers of few bits, bit for bit beside an independent table
+#   make check-torch [PYTHON=…]                 models of Meta, LitGPT and torch.save beside PyTorch
 #   make check-headers                         lbd-slurm against the headers of other releases of Slurm
 #   make check-slurm [VERSION=20.11|22.05|24.11|26.05|all]   lbd on the Slurm of other Debian suites
 #   make check-layouts [KILLS=50]              checkpoints of the real libraries, killed while saving
@@ -188,7 +189,7 @@ tags:
 clean:
 	rm -rf build build-san build-fuzz build-coverage tags
 
-.PHONY: tags format format-check check-quick release all unit gpu-parts gpu-check gpu-bench sim fuzz fuzz-targets faults chaos check-options check check-unit check-system check-resume check-layers check-headers check-slurm check-layouts check-text check-formats lint tidy cppcheck \
+.PHONY: tags format format-check check-quick release all unit gpu-parts gpu-check gpu-bench sim fuzz fuzz-targets faults chaos check-options check check-unit check-system check-resume check-layers check-headers check-slurm check-layouts check-text check-torch check-formats lint tidy cppcheck \
 	shellcheck demo bench man install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -92,13 +92,14 @@ worker/lbworker            common/* worker/lbworker/commands worker/lbworker/mod
 worker/lbworker/base       common/* kernels kernels/machine
 worker/lbworker/model      common/* kernels ./base
 worker/lbworker/optim      common/* kernels ./base ./model
+worker/lbworker/torch      common/* kernels ./base ./model
 worker/lbworker/text       common/*
 worker/lbworker/data       common/* ./base ./text
 worker/lbworker/config     common/* kernels ./base ./model ./optim
 worker/lbworker/telemetry  common/* kernels kernels/machine ./base ./model ./config
 worker/lbworker/checkpoint common/* kernels kernels/machine ./base ./model ./optim ./config ./telemetry
 worker/lbworker/train      common/* kernels ./base ./model ./optim ./data ./config ./telemetry ./checkpoint
-worker/lbworker/commands   common/* ./base ./model ./text ./data ./config ./telemetry ./checkpoint ./train
+worker/lbworker/commands   common/* ./base ./model ./torch ./text ./data ./config ./telemetry ./checkpoint ./train
 tests           *
 bench           *
 TABLE
@@ -112,7 +113,7 @@ sqlite3\.h               sql
 slurm/.*\.h              slurm/helper
 uv\.h                    daemon slurm
 zstd\.h                  common
-zlib\.h                  common worker/lbworker/text
+zlib\.h                  common worker/lbworker/text worker/lbworker/torch
 curl/.*\.h               daemon
 n?curses\.h|menu\.h      -
 toml\+\+/.*|toml\.hpp    common

@@ -399,3 +399,27 @@ int64_t zip_head(int fd, int64_t bytes, const char *suffix, void *out, size_t si
 	}
 	return -1;
 }
+
+int zip_walk(int fd, int64_t bytes, int (*each)(const struct zip_entry *entry, void *arg),
+	     void *arg, struct err *err)
+{
+	struct directory d = { 0 };
+	struct entry e = { 0 };
+	int rc = 0;
+
+	if (find_directory(fd, bytes, &d, err) < 0)
+		return -1;
+	int64_t at = d.at;
+	for (uint64_t i = 0; i < d.count && rc == 0; i++) {
+		int64_t data;
+		if (read_entry(fd, at, d.at + d.bytes, &e, err) < 0 ||
+		    (data = find_data(fd, &d, &e, err)) < 0)
+			return -1;
+		const struct zip_entry found = { e.name,
+						 e.method == STORED && !(e.flags & IS_ENCRYPTED),
+						 (uint64_t)data, e.packed };
+		rc = each(&found, arg);
+		at += (int64_t)e.record_bytes;
+	}
+	return rc;
+}

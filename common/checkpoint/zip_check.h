@@ -29,4 +29,16 @@ int zip_check(int fd, int64_t bytes, struct look *look, struct err *err);
  * at most `size`; -1 = there is no such entry. */
 int64_t zip_head(int fd, int64_t bytes, const char *suffix, void *out, size_t size);
 
+/* One entry of an archive, whose bytes lie within the file. */
+struct zip_entry {
+	const char *name; /* its end, where it is very long */
+	bool is_stored;   /* as it is, and not in secret */
+	uint64_t at, bytes;
+};
+
+/* Hands each entry of the last archive in these bytes to `each`, which ends it by returning
+ * non-zero. -1 with err; else what `each` returned last, or 0. */
+int zip_walk(int fd, int64_t bytes, int (*each)(const struct zip_entry *entry, void *arg),
+	     void *arg, struct err *err);
+
 #endif

@@ -233,7 +233,7 @@ static void test_several_files(void **state)
 	assert_non_null(hf_weights_find(w, &want[0], &err));
 	const struct st_tensor *b = hf_weights_find(w, &want[1], &err);
 	assert_non_null(b);
-	hf_widen(wide, b, 3, 3);
+	st_widen(wide, b, 3, 3);
 	assert_true(wide[0] == 1.0f && wide[1] == 2.0f && wide[2] == 2.0f);
 	assert_null(hf_weights_find(w, &want[2], &err));
 	assert_contains(err.text, "b is BF16 2x4");

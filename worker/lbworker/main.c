@@ -49,8 +49,11 @@ static const struct command commands[] = {
 	  "token files (ours, llm.c's, raw uint16 *.bin) to one of ours", command_prepare },
 	{ "ckpt", "ls FOLDER | verify FOLDER | diff CHECKPOINT CHECKPOINT",
 	  "list checkpoints, read every byte of them, or tell where two differ", command_ckpt },
-	{ "convert", "FROM TO [--dtype float32|bfloat16|float16] [--max-shard-size 5GB]",
-	  "weights of a checkpoint, or a model of Hugging Face, to a folder that both can read",
+	{ "convert",
+	  "FROM TO [--to huggingface|meta|litgpt|torch] [--dtype float32|bfloat16|float16] "
+	  "[--max-shard-size 5GB]",
+	  "weights of a checkpoint, or a model of Hugging Face, Meta, LitGPT or torch.save, to a "
+	  "folder that the others can read",
 	  command_convert },
 	{ "eval",
 	  "MODEL DATA | --text FILE | --choices FILE.jsonl [--scores FILE] [--begin NAME] [--seq-len N] [--samples N] [--logits FILE] [--tokenizer FILE] "

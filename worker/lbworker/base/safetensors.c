@@ -11,6 +11,7 @@
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "worker/lbworker/base/narrow.h"
 
 enum { PREFIX_BYTES = 8, MAX_HEADER_BYTES = 64 << 20, DATA_ALIGN = 8 };
 
@@ -362,4 +363,16 @@ const struct st_tensor *st_find(const struct st_file *f, const char *name, enum 
 	err_set(err, ERR_USAGE, "%s: %s is %s %s, the model needs %s %s", f->path, name,
 		types[t->type].name, have, types[type].name, want);
 	return NULL;
+}
+
+void st_widen(float *to, const struct st_tensor *t, size_t first, size_t count)
+{
+	const uint16_t *narrow = t->data;
+
+	if (t->type == ST_BF16)
+		narrow_from_bf16(to, narrow + first, count);
+	else if (t->type == ST_F16)
+		narrow_from_f16(to, narrow + first, count);
+	else
+		memcpy(to, (const float *)t->data + first, count * sizeof(*to));
 }

@@ -50,4 +50,7 @@ const struct st_tensor *st_named(const struct st_file *file, const char *name);
 size_t st_count(const struct st_file *file);
 const struct st_tensor *st_at(const struct st_file *file, size_t index); /* in order of data */
 
+/* `count` elements of a tensor of any floating type, from `first` on, as fp32. */
+void st_widen(float *to, const struct st_tensor *tensor, size_t first, size_t count);
+
 #endif

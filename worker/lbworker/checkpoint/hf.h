@@ -22,8 +22,6 @@ void hf_weights_close(struct hf_weights *weights); /* NULL is fine */
 /* The tensor of that name and shape (columns 0: a vector), of any floating type; NULL with err. */
 const struct st_tensor *hf_weights_find(const struct hf_weights *weights,
 					const struct model_tensor *tensor, struct err *err);
-/* `count` elements from `first` on, as fp32. */
-void hf_widen(float *to, const struct st_tensor *tensor, size_t first, size_t count);
 
 /* Fills the weights of a model, whose shape must be that of folder/config.json. */
 int hf_load(struct model *model, const char *folder, struct err *err);

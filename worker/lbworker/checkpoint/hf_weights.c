@@ -9,7 +9,6 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
-#include "worker/lbworker/base/narrow.h"
 
 enum { MAX_INDEX_BYTES = 64 << 20, MAX_FILES = 1024, COPY_ELEMENTS = 1 << 16 };
 
@@ -143,18 +142,6 @@ const struct st_tensor *hf_weights_find(const struct hf_weights *w, const struct
 	return found;
 }
 
-void hf_widen(float *to, const struct st_tensor *t, size_t first, size_t count)
-{
-	const uint16_t *narrow = t->data;
-
-	if (t->type == ST_BF16)
-		narrow_from_bf16(to, narrow + first, count);
-	else if (t->type == ST_F16)
-		narrow_from_f16(to, narrow + first, count);
-	else
-		memcpy(to, (const float *)t->data + first, count * sizeof(*to));
-}
-
 static int load_tensors(struct model *m, const struct hf_weights *w, struct err *err)
 {
 	float *host = xmalloc(COPY_ELEMENTS * sizeof(*host));
@@ -168,7 +155,7 @@ static int load_tensors(struct model *m, const struct hf_weights *w, struct err 
 			rc = -1;
 		for (size_t at = 0; from && at < all; at += count) {
 			count = all - at < COPY_ELEMENTS ? all - at : COPY_ELEMENTS;
-			hf_widen(host, from, at, count);
+			st_widen(host, from, at, count);
 			m->backend->upload(m->device, m->weights + t->offset + at, host,
 					   count * sizeof(*host));
 		}

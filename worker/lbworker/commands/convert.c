@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* convert.c - lbworker convert: a model of Hugging Face, or the weights of a checkpoint of ours, to
- * one folder with config.json and model.safetensors that both can read. Weights trained with u-muP
+/* convert.c - lbworker convert: a model of Hugging Face, of Meta or LitGPT, or the weights of a
+ * checkpoint of ours, to one folder with config.json and model.safetensors that both can read, or
+ * back to the files of others (torch/foreign.h). Weights trained with u-muP
  * become those of a plain model: each times its multiplier.
  *
  * With a limit on the size of a file there are several, model-00001-of-0000N.safetensors, and
  * model.safetensors.index.json, as transformers writes them: tensors in order, each file as full as
  * they allow, a larger tensor in a file of its own.
  *
- * Tensors pass by in pieces, so models larger than memory are fine. The folder appears whole, by
+ * Tensors pass by row by row, so models larger than memory are fine. The folder appears whole, by
  * rename, or not at all. */
 #include "worker/lbworker/commands/convert.h"
 #include "worker/lbworker/commands/command.h"
@@ -23,11 +24,17 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
-#include "worker/lbworker/checkpoint/hf.h"
 #include "worker/lbworker/checkpoint/model_path.h"
 #include "worker/lbworker/base/narrow.h"
+#include "worker/lbworker/commands/weights.h"
+#include "worker/lbworker/model/hf_config.h"
+#include "worker/lbworker/torch/foreign.h"
+#include "worker/lbworker/torch/torch_file.h"
 
-enum { PIECE = 1 << 16, MAX_SIDE_BYTES = 256 << 20, FOLDER_MODE = 0755, FILE_MODE = 0644 };
+enum { MAX_SIDE_BYTES = 256 << 20, FOLDER_MODE = 0755, FILE_MODE = 0644 };
+
+static const char USAGE[] = "convert wants FROM TO [--to huggingface|meta|litgpt|torch] "
+			    "[--dtype float32|bfloat16|float16] [--max-shard-size 5GB]";
 
 /* What a tokenizer needs goes along unread. */
 static const char *const side_files[] = { "tokenizer.json", "tokenizer_config.json",
@@ -44,41 +51,25 @@ static const struct target {
 	{ "float16", ST_F16, 2 },
 };
 
-static int put_piece(struct st_writer *out, const struct target *target, const float *wide,
-		     uint16_t *narrow, size_t count, struct err *err)
+/* A file that is being written: one of the two. */
+struct sink {
+	struct st_writer *st;
+	struct torch_writer *torch;
+};
+
+static int put_row(const struct sink *out, const struct target *target, const float *wide,
+		   uint16_t *narrow, size_t count, struct err *err)
 {
-	if (target->type == ST_F32)
-		return st_append(out, wide, count * sizeof(*wide), err);
+	const void *data = wide;
+
+	if (target->type != ST_F32)
+		data = narrow;
 	if (target->type == ST_BF16)
 		narrow_to_bf16(narrow, wide, count);
-	else
+	if (target->type == ST_F16)
 		narrow_to_f16(narrow, wide, count);
-	return st_append(out, narrow, count * sizeof(*narrow), err);
-}
-
-static int put_tensor(struct st_writer *out, const struct target *target,
-		      const struct st_tensor *from, size_t all, double times, struct err *err)
-{
-	float *wide = xmalloc(PIECE * sizeof(*wide));
-	uint16_t *narrow = xmalloc(PIECE * sizeof(*narrow));
-	size_t count;
-	int rc = 0;
-
-	for (size_t at = 0; at < all && rc == 0; at += count) {
-		count = all - at < PIECE ? all - at : PIECE;
-		hf_widen(wide, from, at, count);
-		for (size_t i = 0; i < count && times != 1; i++)
-			wide[i] = (float)((double)wide[i] * times);
-		rc = put_piece(out, target, wide, narrow, count, err);
-	}
-	free(wide);
-	free(narrow);
-	return rc;
-}
-
-static size_t elements(const struct model_tensor *t)
-{
-	return t->rows * (t->columns ? t->columns : 1);
+	return out->st ? st_append(out->st, data, count * target->bytes, err)
+		       : torch_append(out->torch, data, count * target->bytes, err);
 }
 
 /* What goes into one file: tensors first to first + count - 1 of the model. */
@@ -88,9 +79,10 @@ struct shard {
 
 struct conversion {
 	const struct model *model;
-	const struct hf_weights *weights;
+	struct weights *weights;
 	const struct target *target;
-	uint64_t max_bytes; /* of a file's data */
+	const struct foreign_layout *layout; /* NULL: that of Hugging Face */
+	uint64_t max_bytes;                  /* of a file's data */
 	bool fold;
 	struct shard *shard; /* as many as there are tensors, at most */
 	size_t shards;
@@ -98,7 +90,31 @@ struct conversion {
 
 static uint64_t target_bytes(const struct conversion *c, size_t i)
 {
-	return elements(&c->model->tensor[i]) * c->target->bytes;
+	const struct model_tensor *t = &c->model->tensor[i];
+
+	return tensor_rows(t) * tensor_width(t) * c->target->bytes;
+}
+
+/* In the order of rows that the target wants. */
+static int put_tensor(const struct conversion *c, const struct sink *out,
+		      const struct model_tensor *t, struct err *err)
+{
+	size_t width = tensor_width(t), rows = tensor_rows(t);
+	double times = c->fold ? t->folded : 1;
+	float *wide = xmalloc(width * sizeof(*wide));
+	uint16_t *narrow = xmalloc(width * sizeof(*narrow));
+	int rc = weights_select(c->weights, t, err);
+
+	for (size_t row = 0; row < rows && rc == 0; row++) {
+		weights_row(c->weights,
+			    c->layout ? foreign_order(c->layout, c->model, t, row) : row, wide);
+		for (size_t i = 0; i < width && times != 1; i++)
+			wide[i] = (float)((double)wide[i] * times);
+		rc = put_row(out, c->target, wide, narrow, width, err);
+	}
+	free(wide);
+	free(narrow);
+	return rc;
 }
 
 static void cut(struct conversion *c)
@@ -130,8 +146,7 @@ static int write_shard(const struct conversion *c, const char *path, const struc
 	static const char *const metadata[] = { "format", "pt", NULL };
 	const struct model_tensor *tensor = c->model->tensor + shard->first;
 	struct st_tensor *list = xcalloc(shard->count, sizeof(*list));
-	const struct st_tensor **from = xcalloc(shard->count, sizeof(struct st_tensor *));
-	struct st_writer *out = NULL;
+	struct sink out = { 0 };
 	int rc = 0;
 
 	for (size_t i = 0; i < shard->count && rc == 0; i++) {
@@ -140,20 +155,38 @@ static int write_shard(const struct conversion *c, const char *path, const struc
 					      .type = c->target->type,
 					      .dimensions = t->columns ? 2 : 1,
 					      .shape = { t->rows, t->columns } };
-		from[i] = hf_weights_find(c->weights, t, err);
-		rc = from[i] ? 0 : -1;
+		rc = weights_select(c->weights, t, err);
 	}
 	if (rc == 0) {
-		out = st_begin(path, list, shard->count, metadata, err);
-		rc = out ? 0 : -1;
+		out.st = st_begin(path, list, shard->count, metadata, err);
+		rc = out.st ? 0 : -1;
 	}
 	for (size_t i = 0; i < shard->count && rc == 0; i++)
-		rc = put_tensor(out, c->target, from[i], elements(&tensor[i]),
-				c->fold ? tensor[i].folded : 1, err);
-	if (st_end(out, err))
+		rc = put_tensor(c, &out, &tensor[i], err);
+	if (st_end(out.st, err))
 		rc = -1;
 	free(list);
-	free(from);
+	return rc;
+}
+
+/* One file of torch.save. A head that is the embedding is written, too. */
+static int write_foreign(const struct conversion *c, const char *folder, struct err *err)
+{
+	const struct model *m = c->model;
+	size_t count;
+	struct st_tensor *list = foreign_list(c->layout, m, c->target->type, &count);
+	char *path = path_join("%s/%s", folder, foreign_weights_name(c->layout));
+	struct sink out = { .torch = torch_begin(path, list, count, err) };
+	int rc = out.torch ? 0 : -1;
+
+	for (size_t i = 0; i < m->tensors && rc == 0; i++)
+		rc = put_tensor(c, &out, &m->tensor[i], err);
+	if (rc == 0 && m->shape.tied)
+		rc = put_tensor(c, &out, &m->tensor[0], err);
+	if (torch_end(out.torch, err))
+		rc = -1;
+	free(path);
+	free(list);
 	return rc;
 }
 
@@ -199,9 +232,20 @@ static int write_tensors(struct conversion *c, const char *folder, struct err *e
 	return rc;
 }
 
-static int write_config(const char *folder, const struct model_shape *shape, size_t positions,
-			const char *dtype, struct err *err)
+struct convert_args {
+	const char *from, *to;
+	const struct target *target;
+	const struct foreign_layout *layout; /* NULL: that of Hugging Face */
+	uint64_t max_bytes;
+};
+
+static int write_config(const struct convert_args *w, const char *folder,
+			const struct model_shape *shape, size_t positions, struct err *err)
 {
+	const char *dtype = w->target->name;
+
+	if (w->layout)
+		return foreign_write_config(w->layout, shape, positions, dtype, folder, err);
 	json_t *o = hf_config_json(shape, positions, dtype);
 	char *text = json_dumps(o, JSON_INDENT(2)), *path = path_join("%s/config.json", folder);
 	int rc = file_write_atomic(path, text, strlen(text), FILE_MODE, err);
@@ -233,37 +277,33 @@ static int copy_side_files(const char *from, const char *to, struct err *err)
 	return rc;
 }
 
-struct convert_args {
-	const char *from, *to;
-	const struct target *target;
-	uint64_t max_bytes;
-};
-
 static int fill(const struct convert_args *w, const char *tmp, struct err *err)
 {
 	const struct model_options options = { .batch = 1, .seq = 1 };
-	struct conversion c = { .target = w->target, .max_bytes = w->max_bytes };
+	struct conversion c = { .target = w->target,
+				.max_bytes = w->max_bytes,
+				.layout = w->layout };
 	struct model_shape shape;
 	struct model *m = NULL;
 	size_t positions;
+	int rc = -1;
 
-	if (hf_config_read(&shape, &positions, w->from, err) ||
-	    model_plan(&m, &shape, &options, err))
-		return -1;
-	struct hf_weights *weights = hf_weights_open(w->from, err);
+	c.weights = weights_open(w->from, &shape, &positions, err);
+	if (c.weights && model_plan(&m, &shape, &options, err) == 0)
+		rc = 0;
 	c.model = m;
-	c.weights = weights;
 	c.fold = shape.umup.enable;
 	shape.umup.enable = false;
-	int rc = weights ? write_tensors(&c, tmp, err) : -1;
 	if (rc == 0)
-		rc = write_config(tmp, &shape, positions, w->target->name, err);
+		rc = write_config(w, tmp, &shape, positions, err);
+	if (rc == 0)
+		rc = w->layout ? write_foreign(&c, tmp, err) : write_tensors(&c, tmp, err);
 	if (rc == 0)
 		rc = copy_side_files(w->from, tmp, err);
 	if (rc == 0)
 		printf("%zu parameters in %zu tensors, %s, %zu file%s\n", m->parameters, m->tensors,
-		       w->target->name, c.shards, c.shards == 1 ? "" : "s");
-	hf_weights_close(weights);
+		       w->target->name, c.shards ? c.shards : 1, c.shards > 1 ? "s" : "");
+	weights_close(c.weights);
 	model_destroy(m);
 	return rc;
 }
@@ -316,34 +356,41 @@ static uint64_t size_of(const char *text)
 
 int convert_model(const char *from, const char *to, const char *dtype, struct err *err)
 {
-	const struct convert_args w = { from, to, target_named(dtype), UINT64_MAX };
+	const struct convert_args w = { from, to, target_named(dtype), NULL, UINT64_MAX };
 
 	return w.target ? convert(&w, err) : err_set(err, ERR_USAGE, "dtype: \"%s\"", dtype);
+}
+
+/* NULL, or what is wrong with the option. */
+static const char *take_option(struct convert_args *w, const char *name, const char *value)
+{
+	if (strcmp(name, "--dtype") == 0) {
+		w->target = target_named(value);
+		return w->target ? NULL : "--dtype is one of float32, bfloat16, float16";
+	}
+	if (strcmp(name, "--max-shard-size") == 0) {
+		w->max_bytes = size_of(value);
+		return w->max_bytes ? NULL : "--max-shard-size is a size like 5GB, 200MB or 2GiB";
+	}
+	if (strcmp(name, "--to") != 0)
+		return USAGE;
+	w->layout = foreign_named(value);
+	return w->layout || strcmp(value, "huggingface") == 0
+		       ? NULL
+		       : "--to is one of huggingface, meta, litgpt, torch";
 }
 
 int command_convert(int argc, char **argv)
 {
 	struct convert_args w = { .target = &targets[0], .max_bytes = UINT64_MAX };
+	const char *wrong = argc < 3 || argc % 2 == 0 ? USAGE : NULL;
 	struct err err = { 0 };
-	int i = 3;
 
-	for (; i + 1 < argc; i += 2) {
-		bool is_type = strcmp(argv[i], "--dtype") == 0;
-		if (!is_type && strcmp(argv[i], "--max-shard-size") != 0)
-			break;
-		if (is_type)
-			w.target = target_named(argv[i + 1]);
-		else
-			w.max_bytes = size_of(argv[i + 1]);
-		if (!w.target)
-			return command_usage("--dtype is one of float32, bfloat16, float16");
-		if (w.max_bytes == 0)
-			return command_usage("--max-shard-size is a size like 5GB, 200MB or 2GiB");
-	}
-	if (argc < 3 || i < argc)
-		return command_usage("convert wants FROM TO [--dtype float32|bfloat16|float16] "
-				     "[--max-shard-size 5GB]");
-	char *from = model_path(argv[1], &err);
+	for (int i = 3; i + 1 < argc && !wrong; i += 2)
+		wrong = take_option(&w, argv[i], argv[i + 1]);
+	if (wrong)
+		return command_usage(wrong);
+	char *from = foreign_in(argv[1]) ? xstrdup(argv[1]) : model_path(argv[1], &err);
 	w.from = from;
 	w.to = argv[2];
 	int rc = from ? convert(&w, &err) : -1;

@@ -1,0 +1,98 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Models in the files of others: Meta's consolidated.00.pth, LitGPT's lit_model.pth, torch.save's pytorch_model.bin,
+# all written by PyTorch (tests/golden/torch, by tests/torch/goldens.py), in and out; and files that mean harm.
+. "$(dirname "$0")/lib.sh"
+gold=$src/tests/golden/torch
+
+exits 0 "the model as transformers keeps it" lbworker convert "$gold/hf" "$T/hf" --dtype bfloat16
+for layout in meta litgpt torch; do
+	exits 0 "$layout: in" lbworker convert "$gold/$layout" "$T/$layout-in" --dtype bfloat16
+	ok "$layout: every bit is that of transformers" cmp "$T/hf/model.safetensors" "$T/$layout-in/model.safetensors"
+	exits 0 "$layout: out" lbworker convert "$T/hf" "$T/$layout" --to $layout --dtype bfloat16
+	exits 0 "$layout: and in again" lbworker convert "$T/$layout" "$T/$layout-again" --dtype bfloat16
+	ok "$layout: to the same bits" cmp "$T/hf/model.safetensors" "$T/$layout-again/model.safetensors"
+done
+is "$(grep -v dtype "$T/hf/config.json" | sort | tr -d ,)" "$(grep -v dtype "$T/torch-again/config.json" | sort | tr -d ,)" \
+	"the shape comes back"
+same=0
+for layout in meta litgpt; do	# what their files do not say has one meaning only
+	for key in hidden_size intermediate_size num_key_value_heads vocab_size rope_theta tie_word_embeddings; do
+		[ "$(grep "\"$key\"" "$T/hf/config.json")" = "$(grep "\"$key\"" "$T/$layout-again/config.json")" ] && same=$((same + 1))
+	done
+done
+is $same 12 "also from params.json and model_config.yaml"
+ok "the archives are sound, and their pickles call two functions of torch only" python3 - "$T" <<'PY'
+import glob, pickletools, sys, zipfile
+for path in glob.glob(sys.argv[1] + "/*/*.pth") + glob.glob(sys.argv[1] + "/*/*.bin"):
+    archive = zipfile.ZipFile(path)
+    assert archive.testzip() is None
+    assert all(i.compress_type == 0 for i in archive.infolist())
+    names = {arg for op, arg, _ in pickletools.genops(archive.read("archive/data.pkl")) if op.name == "GLOBAL"}
+    assert names == {"torch._utils _rebuild_tensor_v2", "torch BFloat16Storage", "collections OrderedDict"}, names
+PY
+exits 0 "float16 out" lbworker convert "$gold/meta" "$T/half" --to litgpt --dtype float16
+exits 2 "there is no such layout" lbworker convert "$gold/hf" "$T/never" --to gguf
+like "$err" "^lbworker: --to is one of huggingface, meta, litgpt, torch;" "is said"
+
+# --- files that mean harm ---------------------------------------------------------------------------------------
+# bad NAME PATTERN: what stands on standard input (python: `out` is the file) is refused in one line
+bad() {
+	mkdir -p "$T/bad"
+	rm -rf "$T/bad/"*
+	cp "$gold/meta/params.json" "$T/bad"
+	cp "$gold/meta/consolidated.00.pth" "$T/bad"
+	{ cat <<-'PY'
+		import io, os, pickle, struct, sys, zipfile
+		out, touched = sys.argv[1] + "/bad/consolidated.00.pth", sys.argv[1] + "/touched"
+		def archive(data, entries=()):
+		    with zipfile.ZipFile(out, "w") as z:
+		        z.writestr("archive/data.pkl", data)
+		        for name, bytes_ in entries:
+		            z.writestr("archive/" + name, bytes_)
+		class Call:
+		    def __init__(self, *call): self.call = call
+		    def __reduce__(self): return self.call
+	PY
+	cat; } | python3 - "$T" || bail_out "no bad file"
+	exits 2 "$1" lbworker convert "$T/bad" "$T/never"
+	like "$err" "^lbworker: $T/bad/consolidated.00.pth: $2" "is refused"
+	is "$(wc -l <"$T/exits.err")" 1 "in one line"
+}
+bad "a pickle that would run a command" "there is no tensor tok_embeddings.weight" <<'PY'
+archive(pickle.dumps({"tok_embeddings.weight": Call(os.system, ("touch " + touched,))}, 2))
+PY
+ok "which did not run" [ ! -e "$T/touched" ]
+bad "half of a file" "a zip archive without its end: it was cut short" <<'PY'
+data = open(out, "rb").read()
+open(out, "wb").write(data[:len(data) // 2])
+PY
+bad "a pickle that is cut" "its pickle, byte [0-9]+: is cut short" <<'PY'
+archive(pickle.dumps({"a": list(range(100))}, 2)[:-20])
+PY
+bad "no pickle" "its pickle, byte 1: an opcode that is not known" <<'PY'
+archive(b"\xffhello")
+PY
+bad "another archive" "data.pkl is not in it" <<'PY'
+with zipfile.ZipFile(out, "w") as z:
+    z.writestr("README", "hello")
+PY
+bad "a tensor beyond its storage" "tok_embeddings.weight is longer than what is stored of it" <<'PY'
+data = (b"\x80\x02}X\x15\0\0\0tok_embeddings.weightctorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storage"
+        b"ctorch\nFloatStorage\nX\x01\0\0\x000X\x03\0\0\0cpuK\x04tQK\0K\x04K\x04\x86K\x04K\x01\x86\x89}tRs.")
+archive(data, [("data/0", b"\0" * 16)])
+PY
+bad "a tensor of 2^62 rows" "tok_embeddings.weight is not stored row by row, or empty" <<'PY'
+data = (b"\x80\x02}X\x15\0\0\0tok_embeddings.weightctorch._utils\n_rebuild_tensor_v2\n((X\x07\0\0\0storage"
+        b"ctorch\nFloatStorage\nX\x01\0\0\x000X\x03\0\0\0cpuK\x04tQK\0\x8a\x08\0\0\0\0\0\0\0\x40K\x04\x86K\x04K\x01"
+        b"\x86\x89}tRs.")
+archive(data, [("data/0", b"\0" * 16)])
+PY
+bad "a list within itself" "there is no tensor tok_embeddings.weight" <<'PY'
+archive(b"\x80\x02]q\0h\0a.")
+PY
+exits 2 "another shape" sh -c "cp -r '$gold/meta' '$T/wide' && sed -i 's/\"n_layers\": 2/\"n_layers\": 3/' '$T/wide/params.json' &&
+	'$B/lbworker' convert '$T/wide' '$T/never'"
+like "$err" "consolidated.00.pth: there is no tensor layers.2.attention.wq.weight$" "is said"
+is "$(find "$T" -maxdepth 1 -name 'never*')" "" "nothing is left behind"
+done_testing

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* weights.c - one way to weights of any kind. */
+#include "worker/lbworker/commands/weights.h"
+
+#include <stdlib.h>
+
+#include "common/base/mem.h"
+#include "worker/lbworker/checkpoint/hf.h"
+#include "worker/lbworker/torch/foreign.h"
+
+struct weights {
+	struct hf_weights *hf; /* or */
+	struct foreign *foreign;
+	const struct st_tensor *tensor; /* of hf, that was selected */
+	size_t width;
+};
+
+struct weights *weights_open(const char *folder, struct model_shape *shape, size_t *positions,
+			     struct err *err)
+{
+	const struct foreign_layout *layout = foreign_in(folder);
+	struct weights *w = xcalloc(1, sizeof(*w));
+
+	if (layout)
+		w->foreign = foreign_open(layout, folder, shape, positions, err);
+	else if (hf_config_read(shape, positions, folder, err) == 0)
+		w->hf = hf_weights_open(folder, err);
+	if (w->hf || w->foreign)
+		return w;
+	weights_close(w);
+	return NULL;
+}
+
+void weights_close(struct weights *w)
+{
+	if (!w)
+		return;
+	hf_weights_close(w->hf);
+	foreign_close(w->foreign);
+	free(w);
+}
+
+int weights_select(struct weights *w, const struct model_tensor *tensor, struct err *err)
+{
+	if (w->foreign)
+		return foreign_select(w->foreign, tensor, err);
+	w->tensor = hf_weights_find(w->hf, tensor, err);
+	w->width = tensor_width(tensor);
+	return w->tensor ? 0 : -1;
+}
+
+void weights_row(const struct weights *w, size_t row, float *to)
+{
+	if (w->foreign)
+		foreign_row(w->foreign, row, to);
+	else
+		st_widen(to, w->tensor, row * w->width, w->width);
+}

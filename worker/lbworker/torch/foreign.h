@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* foreign.h - a Llama in the files of others: Meta's consolidated.00.pth with params.json, LitGPT's
+ * lit_model.pth with model_config.yaml, transformers' pytorch_model.bin with config.json.
+ *
+ * Their tensors are ours under other names, but for two things. Meta (and torchtitan) turn
+ * neighbours (2i, 2i+1) of a query's or key's head by its position, Hugging Face i and i + C/2, so
+ * rows of a head stand in another order. And LitGPT has query, key and value in one tensor. */
+#ifndef LBWORKER_FOREIGN_H
+#define LBWORKER_FOREIGN_H
+
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "worker/lbworker/base/safetensors.h"
+#include "worker/lbworker/model/model.h"
+
+struct foreign_layout; /* one of the three */
+/* "meta", "litgpt" or "torch"; NULL: there is no such. */
+const struct foreign_layout *foreign_named(const char *name);
+/* The one whose files lie in a folder, NULL: none's. */
+const struct foreign_layout *foreign_in(const char *folder);
+const char *foreign_weights_name(const struct foreign_layout *layout);
+
+/* Weights in a folder, and the shape that they have. */
+struct foreign;
+struct foreign *foreign_open(const struct foreign_layout *layout, const char *folder,
+			     struct model_shape *shape, size_t *positions, struct err *err);
+void foreign_close(struct foreign *foreign); /* NULL is fine */
+/* The tensor that foreign_row reads from then on; -1 with err when it is not there in its shape. */
+int foreign_select(struct foreign *foreign, const struct model_tensor *tensor, struct err *err);
+/* Row `row` (a vector has one), as fp32. */
+void foreign_row(const struct foreign *foreign, size_t row, float *to);
+
+/* --- the way back --- */
+
+/* What its file holds for a model, in the order of the model's tensors, then the head where that is
+ * the embedding: count tensors with names (both owned by the caller, by free; the names lie behind
+ * the tensors). */
+struct st_tensor *foreign_list(const struct foreign_layout *layout, const struct model *model,
+			       enum st_type type, size_t *count);
+/* Of the model's tensor: the row that stands at `row` there. */
+size_t foreign_order(const struct foreign_layout *layout, const struct model *model,
+		     const struct model_tensor *tensor, size_t row);
+/* params.json, or model_config.yaml; -1 with err, also where it has no word for the shape. */
+int foreign_write_config(const struct foreign_layout *layout, const struct model_shape *shape,
+			 size_t positions, const char *dtype, const char *folder, struct err *err);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* torch_file.h - the tensors in a file of torch.save (a zip archive: data.pkl, data/0, data/1, …),
+ * and such files anew. */
+#ifndef LBWORKER_TORCH_FILE_H
+#define LBWORKER_TORCH_FILE_H
+
+#include <stddef.h>
+
+#include "common/base/err.h"
+#include "worker/lbworker/base/safetensors.h"
+#include "worker/lbworker/torch/pickle.h"
+
+struct torch_file;
+/* NULL with err, which names the file: it is none, is damaged, or stores its tensors in a way that
+ * is not known. Tensors that are neither fp32, bf16 nor fp16 are left out. */
+struct torch_file *torch_file_open(const char *path, struct err *err);
+void torch_file_close(struct torch_file *file); /* NULL is fine; tensors die with it */
+
+/* Keys of dictionaries within dictionaries are joined by dots: model.norm.weight. */
+size_t torch_file_count(const struct torch_file *file);
+const struct st_tensor *torch_file_at(const struct torch_file *file, size_t index);
+const struct st_tensor *torch_file_named(const struct torch_file *file, const char *name);
+
+/* A dictionary of tensors, as torch.save(dict, path) writes it: the header for all of them (their
+ * data is not looked at), then the data in that order, in calls of any size. */
+struct torch_writer;
+struct torch_writer *torch_begin(const char *path, const struct st_tensor *tensors, size_t count,
+				 struct err *err);
+int torch_append(struct torch_writer *writer, const void *data, size_t bytes, struct err *err);
+/* Closes; 0 when every byte was taken. NULL is fine. */
+int torch_end(struct torch_writer *writer, struct err *err);
+
+#endif
