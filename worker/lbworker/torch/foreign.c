@@ -193,14 +193,14 @@ struct st_tensor *foreign_list(const struct foreign_layout *layout, const struct
 	size_t most = m->tensors + 1;
 	struct st_tensor *list = xcalloc(1, most * (sizeof(*list) + NAME_BYTES));
 	char *room = (char *)(list + most);
-	const struct model_tensor *t = m->tensor, head = { .name = "lm_head.weight",
-							   .rows = m->shape.vocab,
-							   .columns = m->shape.dim };
+	const struct model_tensor head = { .name = "lm_head.weight",
+					   .rows = m->shape.vocab,
+					   .columns = m->shape.dim };
 
 	*count = 0;
 	for (size_t i = 0; i < m->tensors + m->shape.tied; i++) {
 		struct place at;
-		t = i < m->tensors ? &m->tensor[i] : &head;
+		const struct model_tensor *t = i < m->tensors ? &m->tensor[i] : &head;
 		find_place(layout, &m->shape, t, &at);
 		if (at.first > 0)
 			continue;

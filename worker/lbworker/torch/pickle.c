@@ -577,7 +577,7 @@ void pickle_free(struct pickle *p)
 	if (!p)
 		return;
 	for (size_t i = 0; i < p->all.count; i++) {
-		free((char *)(uintptr_t)p->all.at[i]->text);
+		free(p->all.at[i]->text);
 		free(p->all.at[i]->item);
 		free(p->all.at[i]);
 	}

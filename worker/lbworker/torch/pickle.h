@@ -33,7 +33,7 @@ struct pickle_value {
 	enum pickle_kind kind;
 	int64_t integer;
 	double real;
-	const char *text; /* len bytes, then a zero */
+	char *text; /* len bytes, then a zero */
 	size_t len;
 	struct pickle_value **item;
 	size_t count;

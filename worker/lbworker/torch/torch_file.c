@@ -33,6 +33,7 @@ struct torch_file {
 	size_t root_len; /* of "archive/" in front of each name */
 	struct pickle *pickle;
 	struct st_tensor *tensor;
+	char **name; /* of each */
 	size_t tensors;
 };
 
@@ -71,11 +72,14 @@ static int by_name(const void *x, const void *y)
 	return strcmp(((const struct stored *)x)->name, ((const struct stored *)y)->name);
 }
 
+static int by_key(const void *name, const void *entry)
+{
+	return strcmp(name, ((const struct stored *)entry)->name);
+}
+
 static const struct stored *entry_named(const struct torch_file *f, const char *name)
 {
-	const struct stored key = { .name = (char *)(uintptr_t)name };
-
-	return f->entries ? bsearch(&key, f->entry, f->entries, sizeof(key), by_name) : NULL;
+	return f->entries ? bsearch(name, f->entry, f->entries, sizeof(*f->entry), by_key) : NULL;
 }
 
 /* The pickle's entry; what stands in front of its name is in front of all names. */
@@ -189,10 +193,12 @@ static int add_tensor(struct torch_file *f, const char *name, const struct pickl
 	t.data = f->map + data->at + (uint64_t)offset * kind->bytes;
 	if ((uintptr_t)t.data % kind->bytes != 0)
 		return bad(f, name, "lies at an odd place", err);
-	t.name = xstrdup(name);
-	if ((f->tensors & (f->tensors - 1)) == 0)
-		f->tensor = xrealloc(f->tensor,
-				     (f->tensors ? 2 * f->tensors : 1) * sizeof(*f->tensor));
+	if ((f->tensors & (f->tensors - 1)) == 0) { /* room doubles */
+		size_t room = f->tensors ? 2 * f->tensors : 1;
+		f->tensor = xrealloc(f->tensor, room * sizeof(*f->tensor));
+		f->name = xrealloc(f->name, room * sizeof(*f->name));
+	}
+	t.name = f->name[f->tensors] = xstrdup(name);
 	f->tensor[f->tensors++] = t;
 	return 0;
 }
@@ -257,12 +263,13 @@ void torch_file_close(struct torch_file *f)
 	for (size_t i = 0; i < f->entries; i++)
 		free(f->entry[i].name);
 	for (size_t i = 0; i < f->tensors; i++)
-		free((char *)(uintptr_t)f->tensor[i].name);
+		free(f->name[i]);
 	if (f->map)
 		munmap(f->map, f->bytes);
 	pickle_free(f->pickle);
 	free(f->entry);
 	free(f->tensor);
+	free(f->name);
 	free(f->path);
 	free(f);
 }
