@@ -45,7 +45,10 @@ struct backend_options {
 	void (*warn)(const char *text); /* told once what makes us slower; may be NULL */
 	enum compute compute;
 	bool deterministic; /* the same bits every time, where that costs time */
-	const char *cache;  /* folder for what was measured; NULL: not kept */
+	/* which GPU of those that are visible; -1: number $LOCAL_RANK where there are several, else
+	 * the first */
+	int index;
+	const char *cache; /* folder for what was measured; NULL: not kept */
 };
 
 /* Hendrycks & Gimpel 2016: x times the normal distribution function of x, or its approximation by
@@ -123,6 +126,16 @@ struct adamw {
 	uint64_t first, key;
 };
 
+/* Normal numbers of mean 0, the same bits on every device: element e = first + i is number e mod 4 of
+ * those that kernels/normal.h makes of Philox(counter { e/4 (64 bits), tensor, step }, key). `first` is
+ * a multiple of 4. */
+struct normal {
+	uint64_t key;
+	uint32_t tensor, step;
+	uint64_t first;
+	double std;
+};
+
 enum { HOLDINGS_MAX = 24 };
 
 /* Who holds the memory of a device of its own. */
@@ -165,6 +178,9 @@ struct backend {
 	void (*download_activations)(struct device *dev, float *to_host, const void *from,
 				     size_t count);
 	void (*zero)(struct device *dev, void *memory, size_t bytes);
+
+	/* to[i] = the normal number of element first + i. */
+	void (*normal)(struct device *dev, float *to, size_t count, const struct normal *n);
 
 	void (*gemm)(struct device *dev, const struct gemm *g);
 

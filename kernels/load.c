@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "kernels/machine/instructions.h"
+#include "kernels/wheels.h"
 
 typedef const struct backend *table_function(void);
 
@@ -44,6 +45,40 @@ static void beside(char out[PATH_MAX], const char *behind)
 	snprintf(out, PATH_MAX, "%s/%s", self, behind);
 }
 
+/* Opened by name when it is needed; where only a Python environment has it, it is opened here. */
+static void find_cudnn(void)
+{
+	static const char name[] = "libcudnn.so.9";
+	void *library = dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+
+	if (library)
+		dlclose(library);
+	else
+		wheels_open(name);
+}
+
+/* What it is linked with may lie in a Python environment only: the loader names what it misses, one
+ * at a time. NULL: dlerror() says why. */
+static void *open_with_wheels(const char *path)
+{
+	enum { TRIES = 8 };
+	void *library = NULL;
+
+	find_cudnn();
+	for (int i = 0; !library && i < TRIES; i++) {
+		char missing[PATH_MAX];
+		library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+		const char *error = library ? NULL : dlerror();
+		if (!error)
+			break;
+		snprintf(missing, sizeof(missing), "%.*s", (int)strcspn(error, ":"), error);
+		if (!strstr(error, "cannot open shared object file") || strchr(missing, '/') ||
+		    !wheels_open(missing))
+			return dlopen(path, RTLD_NOW | RTLD_LOCAL); /* the error once more */
+	}
+	return library;
+}
+
 static void *open_library(char *why)
 {
 	static const char *const places[] = { "liblbcuda.so", "../lib/lowbits/liblbcuda.so" };
@@ -52,7 +87,7 @@ static void *open_library(char *why)
 	void *library = NULL;
 
 	if (given && given[0] != '\0') {
-		library = dlopen(given, RTLD_NOW | RTLD_LOCAL);
+		library = open_with_wheels(given);
 		if (!library)
 			snprintf(why, BACKEND_TEXT_BYTES, "LB_CUDA_LIBRARY: %.200s", dlerror());
 		return library;
@@ -70,7 +105,7 @@ static void *open_library(char *why)
 		beside(path, places[i]);
 		if (access(path, F_OK) != 0)
 			continue;
-		library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+		library = open_with_wheels(path);
 		if (!library) {
 			snprintf(why, BACKEND_TEXT_BYTES, "cuda: %.220s", dlerror());
 			return NULL;

@@ -88,6 +88,7 @@ struct device {
 	size_t scratch_bytes;
 	struct program program[PROGRAMS];
 	unsigned next_program;
+	int fetches_lost; /* were not even queued; read by other threads (__atomic) */
 	struct gemm_state *gemms;
 	struct attention_state *attentions;
 	struct marks *marks;
@@ -156,7 +157,9 @@ void cuda_gemm(struct device *dev, const struct gemm *g);
 char *cuda_choices(struct device *dev);
 int cuda_choose(struct device *dev, const char *text);
 
-/* lib/attention.c, and ops/attention_own.cu for what cuDNN does not do. */
+/* lib/attention.c, and ops/attention_own.cu for what cuDNN does not do. open() is for bf16, which is
+ * hopeless without cuDNN: false and a failure. */
+bool cuda_attention_open(struct device *dev);
 void cuda_attention_close(struct device *dev);
 void cuda_attention_forward(struct device *dev, void *out, float *lse, const void *qkv,
 			    const struct attention *a);
@@ -171,6 +174,7 @@ void cuda_heads_sum(struct device *dev, void *dqkv, const void *dk, const void *
 		    const struct attention *a);
 
 /* ops/, one file each; contracts in kernels/backend.h. */
+void cuda_normal(struct device *dev, float *to, size_t count, const struct normal *n);
 void cuda_embed_forward(struct device *dev, void *out, const float *table, const int32_t *tokens,
 			size_t rows, size_t dim);
 void cuda_embed_backward(struct device *dev, float *dtable, const void *dout, const int32_t *tokens,

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // cublaslt.cc - matrix products as cuBLASLt's manual defines them: column-major D = alpha op(A) op(B) +
 // beta C + bias, fp32 sums, and nothing but the attributes and epilogues that the backend sets.
-// LB_EMULATION_EPILOGUES=bias: of the epilogues only that one is offered, as on an older GPU.
+// LB_EMULATION_EPILOGUES=bias: of the epilogues only that one is offered, as on an older GPU; =none: not even
+// that one; =slow: each takes its time. Sums of parts in the output's type are refused: backend.h promises fp32.
 #include <cublasLt.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <vector>
 
@@ -128,6 +130,8 @@ bool offered(const what &w, const layout &c)
 		      w.epilogue == CUBLASLT_EPILOGUE_BGRADB;
 	if (only && strcmp(only, "bias") == 0 && (is_gelu || is_sum))
 		return false;
+	if (only && strcmp(only, "none") == 0 && w.epilogue != CUBLASLT_EPILOGUE_DEFAULT)
+		return false;
 	if (is_gelu && (!w.aux || (uintptr_t)w.aux % 16 || w.aux_ld % 8 ||
 			w.aux_ld < (int64_t)c.rows))
 		return false;
@@ -226,9 +230,14 @@ cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *out)
 }
 
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t,
-						    cublasLtMatmulPreferenceAttributes_t,
-						    const void *, size_t)
+						    cublasLtMatmulPreferenceAttributes_t name,
+						    const void *value, size_t)
 {
+	const uint32_t sums_in_fp32 = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+
+	if (name == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK &&
+	    (*(const uint32_t *)value & ~sums_in_fp32))
+		return CUBLAS_STATUS_NOT_SUPPORTED;
 	return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -279,6 +288,9 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t d, const vo
 	if (c != out || !algo || algo->data[0] / 2 != 0xe0 / 2 || !fits(w, first, second, third) ||
 	    !offered(w, third))
 		return CUBLAS_STATUS_INVALID_VALUE;
+	const char *how = getenv("LB_EMULATION_EPILOGUES");
+	if (how && strcmp(how, "slow") == 0 && w.epilogue != CUBLASLT_EPILOGUE_DEFAULT)
+		usleep(3000);
 	emulated_enqueue([=] { product(w, by, a, first, b, second, kept, out, third); });
 	return CUBLAS_STATUS_SUCCESS;
 }

@@ -19,7 +19,7 @@ typedef std::vector<std::function<void()>> work_list;
 
 work_list *captured;		// NULL: nothing is captured
 std::map<void *, size_t> taken;	// device memory
-unsigned long graph_runs, allocations, queued;	// queued: outside of graphs
+unsigned long graph_runs, allocations, queued, fetches;	// queued: outside of graphs
 
 // LB_EMULATION_COUNTS: the file that tells at the end what was asked of the GPU.
 struct counts {
@@ -76,9 +76,16 @@ bool emulated_is_capturing(void)
 
 extern "C" {
 
+// LB_EMULATION_GPUS: how many there are
 cudaError_t cudaGetDeviceCount(int *count)
 {
-	*count = 1;
+	const char *gpus = getenv("LB_EMULATION_GPUS");
+	*count = gpus ? atoi(gpus) : 1;
+	return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int)
+{
 	return cudaSuccess;
 }
 
@@ -158,9 +165,13 @@ cudaError_t cudaMemGetInfo(size_t *unused, size_t *all)
 	return cudaSuccess;
 }
 
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind,
+// LB_EMULATION_FETCHES=N: the first N copies to the host are made, then all are refused
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
 			    cudaStream_t)
 {
+	const char *most = getenv("LB_EMULATION_FETCHES");
+	if (most && kind == cudaMemcpyDeviceToHost && fetches++ >= strtoul(most, NULL, 10))
+		return cudaErrorInvalidValue;
 	emulated_enqueue([=] { memcpy(to, from, bytes); });
 	return cudaSuccess;
 }

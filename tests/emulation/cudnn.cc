@@ -360,8 +360,14 @@ cudnnStatus_t run_plan(cudnnHandle_t, cudnnBackendDescriptor_t plan, cudnnBacken
 
 } // namespace
 
-extern "C" bool cudnn_open(struct cudnn *out, char *, size_t)
+// LB_EMULATION_CUDNN=none: it is not installed
+extern "C" bool cudnn_open(struct cudnn *out, char *why, size_t bytes)
 {
+	const char *how = getenv("LB_EMULATION_CUDNN");
+	if (how && strcmp(how, "none") == 0) {
+		snprintf(why, bytes, "no cuDNN");
+		return false;
+	}
 	*out = cudnn{ NULL, create_handle, destroy_handle, set_stream, version, error_string,
 		      last_error, create, destroy, finalize, set, get, run_plan };
 	return true;

@@ -25,6 +25,7 @@
 #define __device__
 #define __shared__ static /* blocks run one by one: one instance serves them all */
 #define DEVICE static inline
+#define KERNEL(threads) static void
 #define SHARED_FLOATS(name) float *name = static_cast<float *>(emulated_shared())
 
 struct emulated_index {

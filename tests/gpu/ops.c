@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* ops.c - every operation of the CUDA backend against the CPU's, tensor by tensor.
  *
- *   ops [--seed N] [--rounds N] [--large] [--fp32] [--only OPERATION]
+ *   ops [--seed N] [--rounds N] [--large] [--fp32] [--deterministic] [--only OPERATION]
  *
  * Shapes and values are drawn anew each round: odd sizes, one row, a vocabulary that is a multiple of
  * nothing. What an operation must write holds NaN before. Inputs are rounded to bf16 for both sides
@@ -28,7 +28,7 @@ static const struct {
 	{ "attention", ops_attention }, { "swiglu", ops_swiglu },
 	{ "gelu", ops_gelu },           { "cross_entropy", ops_cross_entropy },
 	{ "adamw", ops_adamw },         { "sum_squares", ops_sum_squares },
-	{ "gemm", ops_gemm },
+	{ "gemm", ops_gemm },           { "normal", ops_normal },
 };
 
 /* --- the program ------------------------------------------------------------------------------ */
@@ -40,7 +40,9 @@ static void say(const char *text)
 
 static int run(struct suite *s, int64_t rounds)
 {
-	const struct backend_options options = { .compute = s->compute, .warn = say };
+	const struct backend_options options = { .compute = s->compute,
+						 .deterministic = s->deterministic,
+						 .warn = say };
 	const struct backend_options host = { .threads = 0 };
 	char why[BACKEND_TEXT_BYTES];
 
@@ -77,6 +79,8 @@ int main(int argc, char **argv)
 			s.large = true;
 		else if (strcmp(argv[i], "--fp32") == 0)
 			s.compute = COMPUTE_FP32;
+		else if (strcmp(argv[i], "--deterministic") == 0)
+			s.deterministic = true;
 		else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc)
 			s.seed = strtoull(argv[++i], NULL, 10);
 		else if (strcmp(argv[i], "--rounds") == 0 && i + 1 < argc)

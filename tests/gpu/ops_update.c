@@ -96,3 +96,20 @@ void ops_sum_squares(struct suite *s)
 	       good ? "ok" : "not ok", "sums", "", count, got[0], want[0], got[1], want[1]);
 	release(s, &all);
 }
+
+void ops_normal(struct suite *s)
+{
+	size_t count = size(s, pick(s, 5000, 3000000));
+	struct tensors all = { .count = 0 };
+	struct tensor *to = poisoned(s, &all, count, false);
+	const struct normal n = { .key = s->seed,
+				  .tensor = draw(s),
+				  .step = draw(s) % 3,
+				  .first = 4 * (uint64_t)draw(s),
+				  .std = 0.02 };
+
+	shape(s, "%zu from %" PRIu64, count, n.first);
+	BOTH(normal, ON(to), count, &n);
+	compare_bits(s, "normal", "to", to);
+	release(s, &all);
+}

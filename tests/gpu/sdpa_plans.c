@@ -43,15 +43,17 @@ static double now_s(void)
 	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-static int plan(const struct cudnn *api, int number, size_t i, bool backward)
+static int plan(const struct cudnn *api, int number, size_t i, enum sdpa_pass pass)
 {
+	static const char *const names[SDPA_PASSES] = { "forward", "backward",
+							"deterministic backward" };
 	char why[512] = "";
 	double start = now_s();
-	struct sdpa_plan *p = sdpa_plan_create(api, NULL, h200, &shapes[i].a, backward, why,
+	struct sdpa_plan *p = sdpa_plan_create(api, NULL, h200, &shapes[i].a, pass, why,
 					       sizeof(why));
 
-	printf("%sok %d - cuDNN plans %s of %s for an H200\n", p ? "" : "not ", number,
-	       backward ? "backward" : "forward", shapes[i].of);
+	printf("%sok %d - cuDNN plans %s of %s for an H200\n", p ? "" : "not ", number, names[pass],
+	       shapes[i].of);
 	if (p)
 		printf("# %zu operations, %zu bytes of workspace, %.2f s\n",
 		       sdpa_plan_operations(p), sdpa_plan_workspace(p), now_s() - start);
@@ -72,8 +74,8 @@ int main(void)
 		return NO_CUDNN;
 	}
 	for (size_t i = 0; i < SHAPES; i++)
-		for (int backward = 0; backward < 2; backward++)
-			failed += plan(&api, ++number, i, backward);
+		for (int pass = 0; pass < SDPA_PASSES; pass++)
+			failed += plan(&api, ++number, i, (enum sdpa_pass)pass);
 	printf("1..%d\n", number);
 	cudnn_close(&api);
 	return failed != 0;

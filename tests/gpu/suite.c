@@ -105,9 +105,9 @@ struct tensor *random_tensor(struct suite *s, struct tensors *all, size_t count,
 			     float scale)
 {
 	struct tensor *t = add(s, all, count, is_activation);
-	const struct rng rng = { .seed = s->seed, .tensor = draw(s) };
+	const struct normal normal = { .key = s->seed, .tensor = draw(s), .std = (double)scale };
 
-	rng_normal(&rng, t->cpu, count, (double)scale);
+	backend_cpu()->normal(s->cpu, t->cpu, count, &normal);
 	for (size_t i = 0; i < count && is_narrow(s, t); i++)
 		t->cpu[i] = widen(narrow(t->cpu[i]));
 	to_gpu(s, t);
@@ -169,10 +169,9 @@ static struct tolerance tolerance(const struct suite *s, const struct tensor *t,
 	return (struct tolerance){ 4e-6 * sqrt(terms) + 2e-6, 1e-5 };
 }
 
-void compare(struct suite *s, const char *operation, const char *name, struct tensor *t,
-	     double terms)
+static void compare_within(struct suite *s, const char *operation, const char *name,
+			   struct tensor *t, struct tolerance allowed)
 {
-	const struct tolerance allowed = tolerance(s, t, terms);
 	double worst = -1;
 	size_t at = 0;
 
@@ -182,7 +181,8 @@ void compare(struct suite *s, const char *operation, const char *name, struct te
 		s->be->download(s->gpu, t->got, t->gpu, t->count * sizeof(float));
 	for (size_t i = 0; i < t->count; i++) {
 		double want = t->cpu[i], difference = fabs((double)t->got[i] - want);
-		double part = difference / (allowed.absolute + allowed.relative * fabs(want));
+		double most = allowed.absolute + allowed.relative * fabs(want);
+		double part = difference == 0 ? 0 : difference / most;
 		if (!(part <= worst)) {
 			worst = isnan(part) ? INFINITY : part;
 			at = i;
@@ -195,6 +195,17 @@ void compare(struct suite *s, const char *operation, const char *name, struct te
 	printf("%-6s %-20s %-9s %-28s worst %.3f of the tolerance, at %zu: %.7g, not %.7g\n",
 	       worst <= 1 ? "ok" : "not ok", operation, name, s->shape, worst, at,
 	       (double)t->got[at], (double)t->cpu[at]);
+}
+
+void compare(struct suite *s, const char *operation, const char *name, struct tensor *t,
+	     double terms)
+{
+	compare_within(s, operation, name, t, tolerance(s, t, terms));
+}
+
+void compare_bits(struct suite *s, const char *operation, const char *name, struct tensor *t)
+{
+	compare_within(s, operation, name, t, (struct tolerance){ 0, 0 });
 }
 
 void shape(struct suite *s, const char *format, ...)

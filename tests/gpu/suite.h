@@ -19,7 +19,7 @@ struct suite {
 	enum compute compute;
 	uint64_t seed;
 	uint32_t drawn;
-	bool large;
+	bool large, deterministic;
 	size_t compared, failed;
 	const char *only;
 	char shape[96];
@@ -61,6 +61,8 @@ void release(struct suite *s, struct tensors *all);
 /* terms: how many products were added up. */
 void compare(struct suite *s, const char *operation, const char *name, struct tensor *t,
 	     double terms);
+/* The same with no tolerance: the same bits. */
+void compare_bits(struct suite *s, const char *operation, const char *name, struct tensor *t);
 /* Names the shape that the next comparisons are of. */
 void shape(struct suite *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -90,5 +92,6 @@ void ops_cross_entropy(struct suite *s);
 void ops_adamw(struct suite *s);
 void ops_sum_squares(struct suite *s);
 void ops_gemm(struct suite *s);
+void ops_normal(struct suite *s);
 
 #endif

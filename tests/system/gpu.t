@@ -19,12 +19,21 @@ agree() { # agree NAME ARGUMENTS...
 }
 agree "every operation agrees with the CPU's in fp32" --fp32 --rounds 4 --seed 11
 agree "and in bf16" --rounds 4 --seed 21
+agree "… and where the same bits are asked for" --rounds 4 --seed 21 --deterministic
 cp "$T/ops" "$T/forward"
-LB_EMULATION_ORDER=reverse ops --rounds 4 --seed 21
+LB_EMULATION_ORDER=reverse ops --rounds 4 --seed 21 --deterministic
 cmp -s "$T/forward" "$T/ops"
 ok $? "with threads and blocks in the other order the bits are the same"
 
-LB_EMULATION_EPILOGUES=bias agree "products whose epilogues the library does not offer" --only gemm --rounds 40
+for offered in bias none slow; do
+	LB_EMULATION_EPILOGUES=$offered agree "products whose epilogues the library has like this: $offered" \
+		--only gemm --rounds 40
+done
+# More shapes than plans are kept for.
+agree "attention of forty shapes" --only attention --rounds 40
+LB_EMULATION_CUDNN=none ops --only swiglu --rounds 1
+[ $? = 1 ] && grep -q 'cuda: open: no cuDNN' "$T/ops" && LB_EMULATION_CUDNN=none ops --fp32 --only swiglu --rounds 1
+ok $? "bf16 without cuDNN is an error, fp32 does without"
 
 goldens() { LB_CUDA_LIBRARY=$emulated "$B/gpu/goldens" "$@" >"$T/goldens" 2>"$T/err"; }
 goldens && [ "$(grep -c '^ok' "$T/goldens")" = 18 ]
@@ -120,6 +129,32 @@ grep -q device_choices "$T/gpu/checkpoints/step-00000008/train_state.json"
 ok $? "the algorithms chosen are in the checkpoint"
 [ -s "$T/gpu/cache/gemm-emulated-GPU-130100" ]
 ok $? "and in the cache"
+
+# An epilogue that is slower than our own kernel behind the product is left alone, in the next launch, too.
+LB_EMULATION_EPILOGUES=slow train slow --device cuda --model.name gpt2 $narrow
+near slow cpu-gpt2 3 5e-3 && grep -q ' refused' "$T/slow/checkpoints/step-00000008/train_state.json"
+ok $? "an epilogue that costs more than it saves is not used"
+resume slow slow-again --device cuda --model.name gpt2 $narrow
+cmp "$T/slow/checkpoints/step-00000008/model.safetensors" "$T/slow-again/checkpoints/step-00000008/model.safetensors" \
+	>"$T/out" 2>&1 && grep -q ' refused' "$T/slow-again/checkpoints/step-00000008/train_state.json"
+ok $? "… nor by the next launch, which ends with the same bits"
+
+# --- which GPU ------------------------------------------------------------------------------------------
+LB_EMULATION_GPUS=2 train missing --device cuda --device.index 2
+[ $? = 1 ] && grep -q 'there is no GPU 2, visible are 2, from 0 on' "$T/err"
+ok $? "a GPU that is not there is said by its number"
+LOCAL_RANK=3 LB_EMULATION_GPUS=2 train missing --device cuda
+[ $? = 1 ] && grep -q 'there is no GPU 3' "$T/err" && LOCAL_RANK=3 train alone --device cuda --training.steps 2
+ok $? "a rank takes its own, or the only one that it sees"
+
+# --- a copy to the host that is refused -------------------------------------------------------------------
+# Each step brings down a decision; behind that of step 4 come three copies for its checkpoint.
+for most in 4 5 6 7; do
+	LB_EMULATION_FETCHES=$most train "lost-$most" --device cuda && echo "$most: it did not fail"
+	[ ! -e "$T/lost-$most/checkpoints/step-00000004" ] || echo "$most: published"
+done >"$T/out"
+[ "$(cat "$T/out")" = "7: published" ]
+ok $? "a checkpoint of which a copy failed is never published"
 
 # --- a step as one program ------------------------------------------------------------------------------
 # Two steps more are two graphs more (with two micro-batches four), and nothing beside them but what goes up

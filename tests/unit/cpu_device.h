@@ -6,7 +6,6 @@
 #include "common/base/mem.h"
 #include "kernels/load.h"
 #include "tests/unit/unit.h"
-#include "worker/lbworker/base/rng.h"
 
 static inline struct device *open_device(int threads)
 {
@@ -22,10 +21,12 @@ static inline struct device *open_device(int threads)
 /* Normal, the same for a `tensor` every time; the caller frees. */
 static inline float *noise(uint32_t tensor, size_t count)
 {
-	const struct rng rng = { .seed = 7, .tensor = tensor };
+	const struct normal normal = { .key = 7, .tensor = tensor, .std = 1.0 };
+	struct device *dev = open_device(1);
 	float *x = xmalloc(count * sizeof(float));
 
-	rng_normal(&rng, x, count, 1.0);
+	backend_cpu()->normal(dev, x, count, &normal);
+	backend_cpu()->close(dev);
 	return x;
 }
 

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "kernels/cpu/cpu.h"
+#include "kernels/philox.h"
 #include "tests/unit/cpu_device.h"
 
 static void test_adamw(void **state)
@@ -50,6 +51,46 @@ static void test_adamw(void **state)
 	free(old_m);
 	free(old_v);
 	backend_cpu()->close(dev);
+}
+
+/* The same bits for any number of threads and from any place on; mean and width as asked for; what libm
+ * makes of the same words. */
+static void test_normal(void **state)
+{
+	enum { COUNT = 200003, BEGIN = 4 * 777 };
+	const struct normal whole = {
+		.key = 0x123456789abcdefu, .tensor = 9, .step = 2, .std = 2.0
+	};
+	struct normal part = whole;
+	float *x = xmalloc(2 * COUNT * sizeof(float)), *y = x + COUNT;
+	double sum = 0, squares = 0, worst = 0;
+
+	(void)state;
+	part.first = BEGIN;
+	for (int i = 0; i < 2; i++) {
+		struct device *dev = open_device(i ? 3 : 1);
+		backend_cpu()->normal(dev, i ? y + BEGIN : x, COUNT - (i ? BEGIN : 0),
+				      i ? &part : &whole);
+		backend_cpu()->close(dev);
+	}
+	assert_memory_equal(x + BEGIN, y + BEGIN, (COUNT - BEGIN) * sizeof(float));
+	for (size_t i = 0; i < COUNT; i++) {
+		const uint32_t counter[4] = { (uint32_t)(i / 4), 0, 9, 2 };
+		const uint32_t key[2] = { 0x89abcdefu, 0x1234567u };
+		uint32_t w[4];
+		philox4x32_10(w, counter, key);
+		const uint32_t *pair = w + (i % 4 / 2 * 2);
+		double radius = sqrt(-2 * log(((double)pair[0] + 1) / 4294967296.0));
+		double angle = 2 * 3.14159265358979323846 * ((double)pair[1] / 4294967296.0);
+		double want = 2 * radius * (i % 2 ? sin(angle) : cos(angle));
+		worst = fmax(worst, fabs((double)x[i] - want) / (1e-7 * fabs(want) + 1e-14));
+		sum += (double)x[i];
+		squares += (double)x[i] * (double)x[i];
+	}
+	assert_true(worst <= 1);
+	assert_true(fabs(sum / COUNT) < 0.03);
+	assert_true(fabs(sqrt(squares / COUNT) - 2.0) < 0.03);
+	free(x);
 }
 
 static void test_sum_squares(void **state)
@@ -159,9 +200,10 @@ static void test_nan_shows(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_adamw),  cmocka_unit_test(test_sum_squares),
-		cmocka_unit_test(test_decide), cmocka_unit_test(test_exp),
-		cmocka_unit_test(test_gelu),   cmocka_unit_test(test_nan_shows),
+		cmocka_unit_test(test_adamw),       cmocka_unit_test(test_normal),
+		cmocka_unit_test(test_sum_squares), cmocka_unit_test(test_decide),
+		cmocka_unit_test(test_exp),         cmocka_unit_test(test_gelu),
+		cmocka_unit_test(test_nan_shows),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

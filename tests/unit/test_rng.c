@@ -78,32 +78,12 @@ static void test_orders_differ(void **state)
 		}
 }
 
-static void test_normal(void **state)
-{
-	enum { COUNT = 100003 };
-	const struct rng rng = { .seed = 3, .tensor = 9 };
-	float *x = xmalloc(COUNT * sizeof(float));
-	double sum = 0, squares = 0;
-
-	(void)state;
-	rng_normal(&rng, x, COUNT, 2.0);
-	for (size_t i = 0; i < COUNT; i++) {
-		assert_true(isfinite(x[i]));
-		sum += (double)x[i];
-		squares += (double)x[i] * (double)x[i];
-	}
-	assert_true(fabs(sum / COUNT) < 0.03);
-	assert_true(fabs(sqrt(squares / COUNT) - 2.0) < 0.03);
-	free(x);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_known_answers),
 		cmocka_unit_test(test_bijection),
 		cmocka_unit_test(test_orders_differ),
-		cmocka_unit_test(test_normal),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -159,6 +159,7 @@ const struct backend backend_cpu_set = {
 	.download = cpu_copy,
 	.download_activations = cpu_download_activations,
 	.zero = cpu_zero,
+	.normal = cpu_normal,
 	.gemm = cpu_gemm,
 	.embed_forward = cpu_embed_forward,
 	.embed_backward = cpu_embed_backward,

@@ -40,16 +40,35 @@ static void cuda_close(struct device *dev)
 	free(dev);
 }
 
-static const char *find_gpu(struct cudaDeviceProp *gpu, char *text, size_t bytes)
+/* Which one: a launcher either shows each rank its own GPU only, or all of them and a number. */
+static int index_of(const struct backend_options *options, int count)
+{
+	const char *rank = getenv("LOCAL_RANK");
+
+	if (options->index >= 0)
+		return options->index;
+	return count > 1 && rank ? atoi(rank) : 0;
+}
+
+static const char *find_gpu(const struct backend_options *options, struct cudaDeviceProp *gpu,
+			    char *text, size_t bytes)
 {
 	cudaError_t status;
-	int count = 0;
+	int count = 0, index;
 
 	status = cudaGetDeviceCount(&count);
 	if (status == cudaSuccess && count == 0)
 		status = cudaErrorNoDevice;
+	index = index_of(options, count);
+	if (status == cudaSuccess && (index < 0 || index >= count)) {
+		snprintf(text, bytes, "cuda: there is no GPU %d, visible are %d, from 0 on", index,
+			 count);
+		return text;
+	}
 	if (status == cudaSuccess)
-		status = cudaGetDeviceProperties(gpu, 0);
+		status = cudaSetDevice(index);
+	if (status == cudaSuccess)
+		status = cudaGetDeviceProperties(gpu, index);
 	if (status != cudaSuccess) {
 		snprintf(text, bytes, "cuda: no GPU here: %s", cudaGetErrorString(status));
 		return text;
@@ -93,7 +112,7 @@ static struct device *cuda_open(const struct backend_options *options, char *why
 	const char *wait = getenv("LB_CUDA_WAIT");
 	struct cudaDeviceProp gpu = { 0 };
 
-	if (find_gpu(&gpu, why, BACKEND_TEXT_BYTES))
+	if (find_gpu(options, &gpu, why, BACKEND_TEXT_BYTES))
 		return NULL;
 	struct device *dev = calloc(1, sizeof(*dev));
 	if (!dev) {
@@ -116,6 +135,8 @@ static struct device *cuda_open(const struct backend_options *options, char *why
 		cuda_close(dev);
 		return NULL;
 	}
+	if (dev->compute == COMPUTE_BF16)
+		cuda_attention_open(dev); /* without it the first finish() says why */
 	describe(dev, &gpu);
 	return dev;
 }
@@ -143,6 +164,7 @@ static const struct backend backend_cuda = {
 	.download = cuda_download,
 	.download_activations = cuda_download_activations,
 	.zero = cuda_zero,
+	.normal = cuda_normal,
 	.gemm = cuda_gemm,
 	.embed_forward = cuda_embed_forward,
 	.embed_backward = cuda_embed_backward,

@@ -84,17 +84,23 @@ void cuda_fetch(struct device *dev, void *to_host, const void *from, size_t byte
 {
 	const struct place *at = AT("fetch", bytes, 0, 0, 0);
 
-	if (cuda_ok(dev, at, cudaEventRecord(dev->computed, dev->stream)) &&
-	    cuda_ok(dev, at, cudaStreamWaitEvent(dev->fetches, dev->computed, 0)) &&
-	    cuda_ok(dev, at,
-		    cudaMemcpyAsync(to_host, from, bytes, cudaMemcpyDeviceToHost, dev->fetches)))
-		cuda_ok(dev, at, cudaEventRecord(dev->fetched, dev->fetches));
+	/* The event alone would say that all is there: it would be the one before. */
+	if (!cuda_ok(dev, at, cudaEventRecord(dev->computed, dev->stream)) ||
+	    !cuda_ok(dev, at, cudaStreamWaitEvent(dev->fetches, dev->computed, 0)) ||
+	    !cuda_ok(dev, at,
+		     cudaMemcpyAsync(to_host, from, bytes, cudaMemcpyDeviceToHost, dev->fetches)) ||
+	    !cuda_ok(dev, at, cudaEventRecord(dev->fetched, dev->fetches)))
+		__atomic_store_n(&dev->fetches_lost, 1, __ATOMIC_RELEASE);
 }
 
 int cuda_fetched(struct device *dev, char *why)
 {
 	cudaError_t status = cudaEventSynchronize(dev->fetched);
 
+	if (__atomic_load_n(&dev->fetches_lost, __ATOMIC_ACQUIRE)) {
+		snprintf(why, BACKEND_TEXT_BYTES, "cuda: a copy to the host could not be queued");
+		return -1;
+	}
 	if (status == cudaSuccess)
 		return 0;
 	snprintf(why, BACKEND_TEXT_BYTES, "cuda: a copy to the host failed: %s",

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* attention.c - attention by cuDNN where it can, by our own kernels where it cannot: fp32, heads
- * that are no multiple of 8 wide, a backward pass that must give the same bits every time (cuDNN
- * adds dq up by atomics), or no cuDNN at all.
+/* attention.c - attention by cuDNN where it can, by our own kernels where it cannot: fp32, and heads
+ * that are no multiple of 8 wide or wider than 128.
  *
- * Plans are made when a shape is first seen (some tenths of a second each) and kept. */
+ * Plans are made when a shape is first seen (some tenths of a second each) and kept; where there are
+ * too many shapes, the one that was not used for longest makes room. */
 #include "kernels/cuda/cuda.h"
 
 #include <stdio.h>
@@ -14,21 +14,26 @@
 #include "kernels/cuda/heads.h"
 #include "kernels/cuda/lib/sdpa.h"
 
-enum { SHAPES = 8, CHANNELS_STEP = 8, CHANNELS_MAX = 128 };
+enum { SHAPES = 32, CHANNELS_STEP = 8, CHANNELS_MAX = 128 };
+/* From this version on cuDNN clears the sum of dq itself. */
+enum { CUDNN_CLEARS = 90600 };
 
 struct shape {
 	struct attention a;
-	bool is_used, is_refused; /* refused: our kernels do it */
+	uint64_t used;   /* when last; 0: never, the place is free */
+	bool is_refused; /* our kernels do it */
 	struct sdpa_plan *forward, *backward;
 	void *workspace;           /* of the larger of the two */
-	void *accumulated, *along; /* SDPA_ACCUMULATED, SDPA_ALONG */
+	void *accumulated, *along; /* SDPA_ACCUMULATED (NULL: deterministic), SDPA_ALONG */
 	void *dk, *dv;             /* of all query heads, where these share keys; else NULL */
 };
 
 struct attention_state {
 	struct cudnn api;
-	cudnnHandle_t handle; /* NULL: there is no cuDNN */
+	cudnnHandle_t handle;
 	struct shape shape[SHAPES];
+	uint64_t clock; /* ticks with each use */
+	bool is_told;   /* that some heads are none for cuDNN */
 };
 
 static bool same(const struct attention *a, const struct attention *b)
@@ -47,27 +52,22 @@ static void tell(const struct device *dev, const char *why)
 		dev->warn(text);
 }
 
-static struct attention_state *opened(struct device *dev)
+bool cuda_attention_open(struct device *dev)
 {
-	char why[BACKEND_TEXT_BYTES];
-
-	if (dev->attentions)
-		return dev->attentions;
+	const struct place *at = AT("open", 0, 0, 0, 0);
 	struct attention_state *s = dev->attentions = calloc(1, sizeof(*s));
-	if (!s)
-		return NULL;
-	if (!cudnn_open(&s->api, why, sizeof(why))) {
-		tell(dev, why);
-		return s;
+	char why[BACKEND_TEXT_BYTES] = "out of memory";
+
+	if (!s || !cudnn_open(&s->api, why, sizeof(why))) {
+		cuda_fail(dev, at, why);
+		return false;
 	}
 	cudnnStatus_t status = s->api.create_handle(&s->handle);
 	if (status == CUDNN_STATUS_SUCCESS)
 		status = s->api.set_stream(s->handle, dev->stream);
-	if (status != CUDNN_STATUS_SUCCESS) {
-		tell(dev, s->api.error_string(status));
-		s->handle = NULL;
-	}
-	return s;
+	if (status != CUDNN_STATUS_SUCCESS)
+		cuda_fail(dev, at, s->api.error_string(status));
+	return status == CUDNN_STATUS_SUCCESS;
 }
 
 /* Memory beside the plans; false when there is none. */
@@ -78,13 +78,14 @@ static bool take_memory(struct device *dev, struct shape *s)
 	size_t backward = sdpa_plan_workspace(s->backward);
 
 	s->workspace = cuda_alloc(dev, forward > backward ? forward : backward, "attention");
-	s->accumulated = cuda_alloc(dev, all * a->head_dim * sizeof(float), "attention");
+	if (!dev->deterministic)
+		s->accumulated = cuda_alloc(dev, all * a->head_dim * sizeof(float), "attention");
 	s->along = cuda_alloc(dev, all * sizeof(float), "attention");
 	if (a->heads != a->kv_heads) {
 		s->dk = cuda_alloc(dev, all * a->head_dim * sizeof(uint16_t), "attention");
 		s->dv = cuda_alloc(dev, all * a->head_dim * sizeof(uint16_t), "attention");
 	}
-	return s->workspace && s->accumulated && s->along &&
+	return s->workspace && (s->accumulated || dev->deterministic) && s->along &&
 	       (a->heads == a->kv_heads || (s->dk && s->dv));
 }
 
@@ -96,18 +97,19 @@ static void release(struct device *dev, struct shape *s)
 	sdpa_plan_destroy(s->backward);
 	for (size_t i = 0; i < sizeof(memory) / sizeof(memory[0]); i++)
 		cuda_give(dev, memory[i]);
-	*s = (struct shape){ .a = s->a, .is_used = s->is_used };
+	*s = (struct shape){ .a = s->a, .used = s->used };
 }
 
 static void make_plans(struct device *dev, struct attention_state *state, struct shape *s)
 {
 	char why[BACKEND_TEXT_BYTES];
 
-	s->forward = sdpa_plan_create(&state->api, state->handle, NULL, &s->a, false, why,
+	s->forward = sdpa_plan_create(&state->api, state->handle, NULL, &s->a, SDPA_FORWARD, why,
 				      sizeof(why));
 	if (s->forward)
-		s->backward = sdpa_plan_create(&state->api, state->handle, NULL, &s->a, true, why,
-					       sizeof(why));
+		s->backward = sdpa_plan_create(
+			&state->api, state->handle, NULL, &s->a,
+			dev->deterministic ? SDPA_BACKWARD_FIXED : SDPA_BACKWARD, why, sizeof(why));
 	if (s->backward && take_memory(dev, s))
 		return;
 	tell(dev, s->backward ? "no memory for cuDNN's attention" : why);
@@ -115,26 +117,57 @@ static void make_plans(struct device *dev, struct attention_state *state, struct
 	s->is_refused = true;
 }
 
+static bool is_for_cudnn(struct device *dev, const struct attention *a)
+{
+	char why[BACKEND_TEXT_BYTES];
+
+	if (dev->compute != COMPUTE_BF16)
+		return false;
+	if (a->head_dim % CHANNELS_STEP == 0 && a->head_dim <= CHANNELS_MAX)
+		return true;
+	snprintf(why, sizeof(why), "heads of %zu: cuDNN has multiples of 8 up to 128", a->head_dim);
+	if (!dev->attentions->is_told)
+		tell(dev, why);
+	dev->attentions->is_told = true;
+	return false;
+}
+
+/* The place of that shape, or of the one that was not used for longest, emptied. */
+static struct shape *place_of(struct device *dev, const struct attention *a)
+{
+	struct attention_state *state = dev->attentions;
+	struct shape *oldest = &state->shape[0];
+
+	for (size_t i = 0; i < SHAPES; i++) {
+		struct shape *s = &state->shape[i];
+		if (s->used && same(&s->a, a))
+			return s;
+		if (s->used < oldest->used)
+			oldest = s;
+	}
+	if (oldest->used) {
+		cuda_ok(dev, AT("attention", 0, 0, 0, 0), cudaStreamSynchronize(dev->stream));
+		cuda_programs_clear(dev); /* they have its memory in them */
+		release(dev, oldest);
+		oldest->used = 0;
+	}
+	return oldest;
+}
+
 /* The plans for that shape, or NULL: our own kernels do it. */
 static struct shape *planned(struct device *dev, const struct attention *a)
 {
-	if (dev->compute != COMPUTE_BF16 || a->head_dim % CHANNELS_STEP != 0 ||
-	    a->head_dim > CHANNELS_MAX)
+	struct attention_state *state = dev->attentions;
+
+	if (!state || !state->handle || !is_for_cudnn(dev, a))
 		return NULL;
-	struct attention_state *state = opened(dev);
-	if (!state || !state->handle)
-		return NULL;
-	for (size_t i = 0; i < SHAPES; i++) {
-		struct shape *s = &state->shape[i];
-		if (!s->is_used) {
-			s->is_used = true;
-			s->a = *a;
-			make_plans(dev, state, s);
-		}
-		if (same(&s->a, a))
-			return s->is_refused ? NULL : s;
+	struct shape *s = place_of(dev, a);
+	if (!s->used) {
+		*s = (struct shape){ .a = *a };
+		make_plans(dev, state, s);
 	}
-	return NULL;
+	s->used = ++state->clock;
+	return s->is_refused ? NULL : s;
 }
 
 static void run(struct device *dev, const struct place *at, const struct shape *s,
@@ -186,7 +219,7 @@ void cuda_attention_backward(struct device *dev, void *dqkv, const void *dout, c
 {
 	const struct place *at = AT("attention_backward", a->batch, a->seq, a->heads, a->head_dim);
 	const struct heads heads = heads_of(a);
-	const struct shape *s = dev->deterministic ? NULL : planned(dev, a);
+	const struct shape *s = planned(dev, a);
 
 	if (!s) {
 		cuda_own_attention_backward(dev, dqkv, dout, out, lse, qkv, a);
@@ -205,7 +238,9 @@ void cuda_attention_backward(struct device *dev, void *dqkv, const void *dout, c
 		[SDPA_ALONG] = s->along,
 		[SDPA_ACCUMULATED] = s->accumulated,
 	};
-	cuda_zero(dev, s->accumulated, a->batch * a->heads * a->seq * a->head_dim * sizeof(float));
+	if (s->accumulated && dev->attentions->api.version() < CUDNN_CLEARS)
+		cuda_zero(dev, s->accumulated,
+			  a->batch * a->heads * a->seq * a->head_dim * sizeof(float));
 	run(dev, at, s, s->backward, pointers);
 	if (s->dk)
 		cuda_heads_sum(dev, dqkv, s->dk, s->dv, a);

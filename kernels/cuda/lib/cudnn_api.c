@@ -32,7 +32,10 @@ bool cudnn_open(struct cudnn *out, char *why, size_t bytes)
 {
 	*out = (struct cudnn){ .library = dlopen("libcudnn.so.9", RTLD_NOW | RTLD_LOCAL) };
 	if (!out->library) {
-		snprintf(why, bytes, "cuDNN 9 cannot be opened: %.150s", dlerror());
+		snprintf(why, bytes,
+			 "no cuDNN 9 (libcudnn.so.9) where the loader looks, nor in the "
+			 "nvidia/cudnn/lib of a Python environment ($VIRTUAL_ENV, $CONDA_PREFIX, "
+			 "python3 on PATH): pip install nvidia-cudnn-cu13 there");
 		return false;
 	}
 	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {

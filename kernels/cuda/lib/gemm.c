@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm.c - matrix products by cuBLASLt, its algorithms chosen by measurement.
+/* gemm.c - matrix products by cuBLASLt, and by our own kernels what it does not do behind them.
  *
- * Row-major C = op(A) op(B) is, read by columns, C^T = op(B)^T op(A)^T: our B is the library's
- * first operand, our A its second, and a bias runs along the library's rows.
+ * The algorithm of each kind of product is chosen once (gemm_measure.c) and kept as text
+ * (gemm_choices.c) that a later run reads again: same algorithm, same bits.
  *
- * The first product of a kind asks for CANDIDATES algorithms and times each on the operands at
- * hand; the fastest is kept, as text (choices) that a later run reads again: same algorithm, same
- * bits. A product that adds to C cannot be repeated: it takes what was measured for the one that
- * does not, or the first proposal.
- *
- * GELU (its tanh form), its slope, and sums of an operand are left to the library's epilogues where
- * it has an algorithm with them; elsewhere our own kernels follow the plain product. */
+ * A bias, GELU (its tanh form), its slope, and sums of an operand may be left to the library's
+ * epilogues. Where it has no algorithm with them, or the plain product with our kernels behind it
+ * is faster, these follow it. */
 #include "kernels/cuda/lib/gemm.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum { CANDIDATES = 8, REPEATS = 3, ALIGN_MAX = 256 };
-static const size_t WORKSPACE_BYTES = (size_t)64 << 20;
+enum { ALIGN_MAX = 256, WAYS = 3 };
 
 /* --- kinds -------------------------------------------------------------------------------- */
 
@@ -45,244 +39,30 @@ static struct kind kind_of(const struct device *dev, const struct gemm *g, const
 	return k;
 }
 
-/* --- descriptors -------------------------------------------------------------------------- */
-
-static bool lt_ok(struct device *dev, const struct place *at, cublasStatus_t status)
-{
-	if (status == CUBLAS_STATUS_SUCCESS)
-		return true;
-	char text[96];
-	snprintf(text, sizeof(text), "cuBLASLt: %s", cublasLtGetStatusString(status));
-	cuda_fail(dev, at, text);
-	return false;
-}
-
-static bool make_layouts(struct device *dev, const struct place *at, struct product *p)
-{
-	const struct kind *k = &p->kind;
-	bool ta = k->flags & FLAG_TRANS_A, tb = k->flags & FLAG_TRANS_B;
-	cudaDataType_t in = k->flags & FLAG_BF16 ? CUDA_R_16BF : CUDA_R_32F;
-	cudaDataType_t out = k->flags & FLAG_GRADIENT ? CUDA_R_32F : in;
-
-	return lt_ok(dev, at,
-		     cublasLtMatrixLayoutCreate(&p->a, in, tb ? k->k : k->n, tb ? k->n : k->k,
-						(int64_t)k->ldb)) &&
-	       lt_ok(dev, at,
-		     cublasLtMatrixLayoutCreate(&p->b, in, ta ? k->m : k->k, ta ? k->k : k->m,
-						(int64_t)k->lda)) &&
-	       lt_ok(dev, at, cublasLtMatrixLayoutCreate(&p->c, out, k->n, k->m, (int64_t)k->ldc));
-}
-
-/* Our A is the library's second operand: its sums are BGRADB. */
-static cublasLtEpilogue_t epilogue_of(uint32_t flags)
-{
-	const bool bias = flags & FLAG_BIAS;
-
-	if (flags & FLAG_GELU)
-		return bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
-	if (flags & FLAG_SLOPE)
-		return CUBLASLT_EPILOGUE_DGELU;
-	if (flags & FLAG_SUM_A)
-		return CUBLASLT_EPILOGUE_BGRADB;
-	if (flags & FLAG_SUM_B)
-		return CUBLASLT_EPILOGUE_BGRADA;
-	return bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
-}
-
-static bool make_what(struct device *dev, const struct place *at, struct product *p)
-{
-	const cublasOperation_t a = p->kind.flags & FLAG_TRANS_B ? CUBLAS_OP_T : CUBLAS_OP_N;
-	const cublasOperation_t b = p->kind.flags & FLAG_TRANS_A ? CUBLAS_OP_T : CUBLAS_OP_N;
-	const cublasLtEpilogue_t epilogue = epilogue_of(p->kind.flags);
-	const int64_t aux_ld = (int64_t)p->kind.ldc;
-
-	if (!lt_ok(dev, at, cublasLtMatmulDescCreate(&p->what, CUBLAS_COMPUTE_32F, CUDA_R_32F)) ||
-	    !lt_ok(dev, at,
-		   cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_TRANSA, &a,
-						  sizeof(a))) ||
-	    !lt_ok(dev, at,
-		   cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_TRANSB, &b,
-						  sizeof(b))))
-		return false;
-	if (!lt_ok(dev, at,
-		   cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue,
-						  sizeof(epilogue))))
-		return false;
-	return !(p->kind.flags & (FLAG_GELU | FLAG_SLOPE)) ||
-	       lt_ok(dev, at,
-		     cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD,
-						    &aux_ld, sizeof(aux_ld)));
-}
-
-/* Bias, sums and what GELU keeps lie elsewhere in every layer: their places are set before each
- * call. */
-static void set_places(struct device *dev, const struct place *at, struct product *p,
-		       const struct gemm *g)
-{
-	const void *bias = g->bias ? cuda_narrow(dev, g->bias) : g->sum_a ? g->sum_a : g->sum_b;
-
-	if (bias)
-		lt_ok(dev, at,
-		      cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_BIAS_POINTER,
-						     &bias, sizeof(bias)));
-	if (g->kept)
-		lt_ok(dev, at,
-		      cublasLtMatmulDescSetAttribute(p->what,
-						     CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
-						     &g->kept, sizeof(g->kept)));
-}
-
-/* --- choosing ----------------------------------------------------------------------------- */
-
-static cublasStatus_t multiply(struct device *dev, const struct product *p, const struct gemm *g,
-			       const void *b, const cublasLtMatmulAlgo_t *algo)
-{
-	const struct gemm_state *s = dev->gemms;
-
-	return cublasLtMatmul(s->library, p->what, &g->alpha, b, p->a, g->a, p->b, &g->beta, g->c,
-			      p->c, g->c, p->c, algo, s->workspace, WORKSPACE_BYTES, dev->stream);
-}
-
-static int propose(struct device *dev, const struct place *at, const struct product *p,
-		   cublasLtMatmulHeuristicResult_t out[CANDIDATES])
-{
-	const uint32_t align = p->kind.align;
-	/* Sums of parts in workspace have a fixed order; sums in place depend on who comes
-	 * first. */
-	const uint32_t schemes = p->kind.flags & FLAG_FIXED ? CUBLASLT_REDUCTION_SCHEME_NONE
-							    : CUBLASLT_REDUCTION_SCHEME_MASK;
-	const struct {
-		cublasLtMatmulPreferenceAttributes_t name;
-		const void *value;
-		size_t bytes;
-	} attributes[] = {
-		{ CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &WORKSPACE_BYTES,
-		  sizeof(WORKSPACE_BYTES) },
-		{ CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes, sizeof(schemes) },
-		{ CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &align, sizeof(align) },
-		{ CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &align, sizeof(align) },
-		{ CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &align, sizeof(align) },
-		{ CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &align, sizeof(align) },
-	};
-	cublasLtMatmulPreference_t preference;
-	int found = 0;
-
-	if (!lt_ok(dev, at, cublasLtMatmulPreferenceCreate(&preference)))
-		return 0;
-	bool good = true;
-	for (size_t i = 0; good && i < sizeof(attributes) / sizeof(attributes[0]); i++)
-		good = lt_ok(dev, at,
-			     cublasLtMatmulPreferenceSetAttribute(preference, attributes[i].name,
-								  attributes[i].value,
-								  attributes[i].bytes));
-	if (good && cublasLtMatmulAlgoGetHeuristic(dev->gemms->library, p->what, p->a, p->b, p->c,
-						   p->c, preference, CANDIDATES, out,
-						   &found) != CUBLAS_STATUS_SUCCESS)
-		found = 0;
-	cublasLtMatmulPreferenceDestroy(preference);
-	int usable = 0; /* the library marks each proposal that holds */
-	for (int i = 0; i < found; i++)
-		if (out[i].state == CUBLAS_STATUS_SUCCESS)
-			out[usable++] = out[i];
-	return usable;
-}
-
-/* Milliseconds of REPEATS products after one to warm up; a huge number when it fails. */
-static float time_of(struct device *dev, const struct place *at, const struct product *p,
-		     const struct gemm *g, const void *b, const cublasLtMatmulAlgo_t *algo)
-{
-	const struct gemm_state *s = dev->gemms;
-	const float never = 1e30f;
-	float ms = never;
-
-	for (int i = 0; i <= REPEATS; i++) {
-		if (i == 1)
-			cudaEventRecord(s->start, dev->stream);
-		if (multiply(dev, p, g, b, algo) != CUBLAS_STATUS_SUCCESS)
-			return never;
-	}
-	cudaEventRecord(s->end, dev->stream);
-	if (!cuda_ok(dev, at, cudaEventSynchronize(s->end)) ||
-	    !cuda_ok(dev, at, cudaEventElapsedTime(&ms, s->start, s->end)))
-		return never;
-	return ms;
-}
-
-/* The same product without adding to C, with sums or not, has been measured: its algorithm serves
- * here, too. */
-static bool take_twin(struct device *dev, struct product *p)
-{
-	static const uint32_t sums[] = { 0, FLAG_SUM_A, FLAG_SUM_B };
-	cublasLtMatmulHeuristicResult_t unused;
-	struct kind kind = p->kind;
-
-	for (size_t i = 0; (p->kind.flags & FLAG_ADD) && i < sizeof(sums) / sizeof(sums[0]); i++) {
-		kind.flags = (p->kind.flags & ~(uint32_t)FLAG_ADD) | sums[i];
-		const struct product *twin = gemm_find(dev->gemms, &kind);
-		if (!twin || !twin->what || twin->is_refused ||
-		    cublasLtMatmulAlgoCheck(dev->gemms->library, p->what, p->a, p->b, p->c, p->c,
-					    &twin->algo, &unused) != CUBLAS_STATUS_SUCCESS)
-			continue;
-		p->algo = twin->algo;
-		dev->gemms->is_new = true;
-		return true;
-	}
-	return false;
-}
-
-static bool choose(struct device *dev, const struct place *at, struct product *p,
-		   const struct gemm *g, const void *b)
-{
-	cublasLtMatmulHeuristicResult_t proposal[CANDIDATES];
-	int found, best = 0;
-	float least = 0;
-
-	if (take_twin(dev, p))
-		return true;
-	found = propose(dev, at, p, proposal);
-	p->is_refused = found == 0 && (p->kind.flags & FLAGS_FUSED);
-	if (p->is_refused)
-		return false;
-	if (found == 0) {
-		cuda_fail(dev, at, "cuBLASLt has no algorithm for it");
-		return false;
-	}
-	for (int i = 0; !(p->kind.flags & FLAG_ADD) && !dev->is_recording && i < found; i++) {
-		float ms = time_of(dev, at, p, g, b, &proposal[i].algo);
-		if (i == 0 || ms < least) {
-			least = ms;
-			best = i;
-		}
-	}
-	p->algo = proposal[best].algo;
-	dev->gemms->is_new = true;
-	return true;
-}
-
 /* The product of that kind, ready to run; NULL and a failure, or it is_refused. */
 static struct product *ready(struct device *dev, const struct place *at, const struct gemm *g,
 			     const void *b)
 {
 	const struct kind kind = kind_of(dev, g, b);
 	struct product *p = gemm_find(dev->gemms, &kind);
-
-	if (p && p->what)
-		return p->is_refused ? NULL : p;
 	bool is_known = p != NULL;
+
+	if (p && (p->what || p->is_refused))
+		return p->is_refused ? NULL : p;
 	if (!p)
 		p = gemm_add(dev->gemms, &kind);
 	if (!p) {
 		cuda_fail(dev, at, "out of memory");
 		return NULL;
 	}
-	if (!make_layouts(dev, at, p) || !make_what(dev, at, p))
+	if (!product_describe(dev, at, p))
 		return NULL;
-	set_places(dev, at, p, g);
+	product_set_places(dev, at, p, g);
 	cublasLtMatmulHeuristicResult_t unused;
 	if (is_known && cublasLtMatmulAlgoCheck(dev->gemms->library, p->what, p->a, p->b, p->c,
 						p->c, &p->algo, &unused) == CUBLAS_STATUS_SUCCESS)
 		return p;
-	return choose(dev, at, p, g, b) ? p : NULL;
+	return gemm_choose_algorithm(dev, at, p, g, b) ? p : NULL;
 }
 
 /* --- what the library does of a product, and what we do behind it ------------------------- */
@@ -309,29 +89,31 @@ static struct gemm fused(const struct device *dev, const struct gemm *g)
 	return f;
 }
 
-/* The same with nothing behind it but a bias. */
-static struct gemm plain(const struct gemm *f)
+/* What may be asked of the library, the most of g first: all that fused() leaves, then nothing behind
+ * the product but a bias, then nothing at all. How many of these differ. */
+static size_t ways_of(const struct device *dev, const struct gemm *g, struct gemm way[WAYS])
 {
-	struct gemm p = *f;
+	size_t count = 0;
 
-	p.then = GEMM_PLAIN;
-	p.sum_a = p.sum_b = NULL;
-	return p;
-}
-
-/* False: it was refused, or has failed. */
-static bool run(struct device *dev, const struct place *at, const struct gemm *g, const void *b)
-{
-	struct product *p = ready(dev, at, g, b);
-
-	if (!p)
-		return false;
-	set_places(dev, at, p, g);
-	cuda_range_push(dev, at->operation);
-	lt_ok(dev, at, multiply(dev, p, g, b, &p->algo));
-	cuda_range_pop(dev);
-	cuda_ok(dev, at, cudaGetLastError());
-	return true;
+	way[count++] = fused(dev, g);
+	if (way[0].then != GEMM_PLAIN || way[0].sum_a || way[0].sum_b) {
+		way[count] = way[0];
+		way[count].then = GEMM_PLAIN;
+		way[count].sum_a = way[count].sum_b = NULL;
+		count++;
+	}
+	if (way[0].bias) {
+		way[count] = way[count - 1];
+		way[count].bias = NULL;
+		way[count].then = GEMM_PLAIN;
+		count++;
+	}
+	for (size_t i = 0; i < count; i++)
+		if (way[i].then == GEMM_PLAIN) {
+			way[i].c = g->then == GEMM_GELU ? g->kept : g->c;
+			way[i].kept = NULL;
+		}
+	return count;
 }
 
 /* What of g is not in f, which has run. */
@@ -351,10 +133,52 @@ static void complete(struct device *dev, const struct gemm *g, const struct gemm
 		cuda_bias_backward(dev, g->sum_b, g->b, g->k, g->n, add);
 }
 
+/* Whether the library's epilogue loses against the next way, with our kernels behind it. Asked once for
+ * each kind. */
+static bool is_slower(struct device *dev, const struct place *at, struct product *p,
+		      const struct gemm *g, const struct gemm *way, const void *b)
+{
+	const struct product *next;
+	float with, without;
+	/* what next is may move p */
+	const struct kind kind = p->kind;
+
+	next = ready(dev, at, &way[1], b);
+	p = gemm_find(dev->gemms, &kind);
+	p->is_compared = true;
+	if (!next)
+		return false;
+	product_set_places(dev, at, p, &way[0]);
+	with = gemm_time(dev, at, &(struct trial){ p, &p->algo, &way[0], g, b, complete });
+	without = gemm_time(dev, at, &(struct trial){ next, &next->algo, &way[1], g, b, complete });
+	return without < with;
+}
+
+/* The first of the ways that the library has, unless a later one is faster. NULL: a failure. */
+static struct product *pick(struct device *dev, const struct place *at, const struct gemm *g,
+			    const struct gemm *way, size_t count, const void *b, size_t *picked)
+{
+	for (size_t i = 0; i < count && dev->error[0] == '\0'; i++) {
+		struct product *p = ready(dev, at, &way[i], b);
+		if (p && i + 1 < count && !p->is_compared && gemm_may_measure(dev, p)) {
+			const struct kind kind = p->kind;
+			bool slower = is_slower(dev, at, p, g, &way[i], b);
+			p = gemm_find(dev->gemms, &kind);
+			p->is_refused = slower;
+		}
+		*picked = i;
+		if (p && !p->is_refused)
+			return p;
+	}
+	return NULL;
+}
+
 void cuda_gemm(struct device *dev, const struct gemm *g)
 {
 	const struct place *at = AT("gemm", g->m, g->n, g->k, 0);
 	const void *b = g->b_is_weight ? cuda_narrow(dev, g->b) : g->b;
+	struct gemm way[WAYS];
+	size_t picked = 0;
 
 	if (g->m == 0 || g->n == 0 || dev->error[0] != '\0')
 		return;
@@ -362,19 +186,15 @@ void cuda_gemm(struct device *dev, const struct gemm *g)
 		cuda_fail(dev, at, "its weights do not come from alloc_weights");
 		return;
 	}
-	const struct gemm most = fused(dev, g), least = plain(&most);
-	const struct gemm *const tries[] = { &most, &least };
-	for (size_t i = 0; i < 2 && dev->error[0] == '\0'; i++) {
-		struct gemm f = *tries[i];
-		if (f.then == GEMM_PLAIN) {
-			f.c = g->then == GEMM_GELU ? g->kept : g->c;
-			f.kept = NULL;
-		}
-		if (run(dev, at, &f, b)) {
-			complete(dev, g, &f);
-			return;
-		}
-	}
+	struct product *p = pick(dev, at, g, way, ways_of(dev, g, way), b, &picked);
+	if (!p)
+		return;
+	product_set_places(dev, at, p, &way[picked]);
+	cuda_range_push(dev, at->operation);
+	gemm_lt_ok(dev, at, product_multiply(dev, p, &way[picked], b, &p->algo));
+	cuda_range_pop(dev);
+	cuda_ok(dev, at, cudaGetLastError());
+	complete(dev, g, &way[picked]);
 }
 
 /* --- open and close ----------------------------------------------------------------------- */
@@ -384,7 +204,7 @@ bool cuda_gemm_open(struct device *dev, char *why)
 	struct gemm_state *s = dev->gemms = calloc(1, sizeof(*s));
 
 	if (s && cublasLtCreate(&s->library) == CUBLAS_STATUS_SUCCESS &&
-	    (s->workspace = cuda_take(dev, WORKSPACE_BYTES, "matrix products")) != NULL &&
+	    (s->workspace = cuda_take(dev, GEMM_WORKSPACE_BYTES, "matrix products")) != NULL &&
 	    cudaEventCreate(&s->start) == cudaSuccess && cudaEventCreate(&s->end) == cudaSuccess) {
 		gemm_load_cache(dev);
 		return true;
@@ -403,17 +223,8 @@ void cuda_gemm_close(struct device *dev)
 		gemm_save_cache(dev);
 		cublasLtDestroy(s->library);
 	}
-	for (size_t i = 0; i < s->products; i++) {
-		const struct product *p = &s->product[i];
-		if (p->what)
-			cublasLtMatmulDescDestroy(p->what);
-		if (p->a)
-			cublasLtMatrixLayoutDestroy(p->a);
-		if (p->b)
-			cublasLtMatrixLayoutDestroy(p->b);
-		if (p->c)
-			cublasLtMatrixLayoutDestroy(p->c);
-	}
+	for (size_t i = 0; i < s->products; i++)
+		product_clear(&s->product[i]);
 	cuda_give(dev, s->workspace);
 	if (s->start)
 		cudaEventDestroy(s->start);

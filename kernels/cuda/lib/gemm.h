@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm.h - the kinds of products that gemm.c has met, each with its algorithm; gemm_choices.c keeps
- * them. */
+/* gemm.h - the kinds of products that gemm.c has met, each with its algorithm: product.c describes
+ * them to cuBLASLt, gemm_measure.c chooses, gemm_choices.c keeps what was chosen. */
 #ifndef KERNELS_CUDA_GEMM_H
 #define KERNELS_CUDA_GEMM_H
 
@@ -26,14 +26,18 @@ enum {
 	FLAG_SUM_A = 512,
 	FLAG_SUM_B = 1024
 };
-enum { FLAGS_FUSED = FLAG_GELU | FLAG_SLOPE | FLAG_SUM_A | FLAG_SUM_B };
+/* What the library may be asked to do behind a product. */
+enum { FLAGS_FUSED = FLAG_BIAS | FLAG_GELU | FLAG_SLOPE | FLAG_SUM_A | FLAG_SUM_B };
 
 struct product {
 	struct kind kind;
 	cublasLtMatmulAlgo_t algo;
 	cublasLtMatmulDesc_t what;
 	cublasLtMatrixLayout_t a, b, c; /* the library's */
-	bool is_refused;                /* with this epilogue there is no algorithm */
+	/* with this epilogue there is no algorithm, or the plain product and our kernels behind it
+	 * are faster */
+	bool is_refused;
+	bool is_compared; /* that was looked at */
 };
 
 struct gemm_state {
@@ -45,10 +49,42 @@ struct gemm_state {
 	bool is_new; /* something was measured that is not in the cache */
 };
 
+static const size_t GEMM_WORKSPACE_BYTES = (size_t)64 << 20;
+
 /* NULL: not met yet. */
 struct product *gemm_find(struct gemm_state *s, const struct kind *kind);
 /* NULL: out of memory. Moves all others. */
 struct product *gemm_add(struct gemm_state *s, const struct kind *kind);
+
+/* False, and the failure is kept. */
+bool gemm_lt_ok(struct device *dev, const struct place *at, cublasStatus_t status);
+
+/* The library's descriptors of p->kind; false and a failure. */
+bool product_describe(struct device *dev, const struct place *at, struct product *p);
+/* Bias, sums and what GELU keeps lie elsewhere in every layer: their places are set before each
+ * call. */
+void product_set_places(struct device *dev, const struct place *at, struct product *p,
+			const struct gemm *g);
+cublasStatus_t product_multiply(struct device *dev, const struct product *p, const struct gemm *g,
+				const void *b, const cublasLtMatmulAlgo_t *algo);
+void product_clear(struct product *p);
+
+/* A product to be timed, with what our kernels do behind it. */
+struct trial {
+	const struct product *product;
+	const cublasLtMatmulAlgo_t *algo;
+	const struct gemm *asked, *whole; /* of the library, of us */
+	const void *b;
+	void (*behind)(struct device *dev, const struct gemm *whole, const struct gemm *asked);
+};
+
+/* Milliseconds of some products after one to warm up; a huge number when it fails. */
+float gemm_time(struct device *dev, const struct place *at, const struct trial *t);
+/* It may be repeated, and a stopwatch may decide. */
+bool gemm_may_measure(const struct device *dev, const struct product *p);
+/* p->algo; false and a failure, or p->is_refused. */
+bool gemm_choose_algorithm(struct device *dev, const struct place *at, struct product *p,
+			   const struct gemm *g, const void *b);
 
 /* The cache file of this GPU and library, below dev->cache; "" there: none. */
 void gemm_load_cache(struct device *dev);

@@ -40,7 +40,7 @@ struct product *gemm_add(struct gemm_state *s, const struct kind *kind)
 /* Algorithms mean something to one library on one GPU. */
 static void header(const struct device *dev, char out[LINE_BYTES])
 {
-	snprintf(out, LINE_BYTES, "gemm 1 cuBLASLt %zu %s", cublasLtGetVersion(), dev->name);
+	snprintf(out, LINE_BYTES, "gemm 2 cuBLASLt %zu %s", cublasLtGetVersion(), dev->name);
 }
 
 static void write_choices(const struct device *dev, FILE *to)
@@ -52,15 +52,13 @@ static void write_choices(const struct device *dev, FILE *to)
 	fprintf(to, "%s\n", first);
 	for (size_t i = 0; i < s->products; i++) {
 		const struct kind *k = &s->product[i].kind;
-		if (s->product[i].is_refused)
-			continue;
 		fprintf(to,
 			"%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
 			" %" PRIu32 " %" PRIu32,
 			k->m, k->n, k->k, k->lda, k->ldb, k->ldc, k->flags, k->align);
-		for (size_t w = 0; w < ALGO_WORDS; w++)
+		for (size_t w = 0; !s->product[i].is_refused && w < ALGO_WORDS; w++)
 			fprintf(to, " %" PRIx64, s->product[i].algo.data[w]);
-		fputc('\n', to);
+		fputs(s->product[i].is_refused ? " refused\n" : "\n", to);
 	}
 }
 
@@ -80,7 +78,7 @@ char *cuda_choices(struct device *dev)
 	return text;
 }
 
-static bool read_choice(const char *line, struct kind *k, cublasLtMatmulAlgo_t *algo)
+static bool read_choice(const char *line, struct product *out)
 {
 	uint64_t number[8];
 	char *end;
@@ -90,10 +88,12 @@ static bool read_choice(const char *line, struct kind *k, cublasLtMatmulAlgo_t *
 		if (end == line)
 			return false;
 	}
-	*k = (struct kind){ number[0], number[1], number[2],           number[3],
-			    number[4], number[5], (uint32_t)number[6], (uint32_t)number[7] };
-	for (size_t w = 0; w < ALGO_WORDS; w++, line = end) {
-		algo->data[w] = strtoull(line, &end, 16);
+	*out = (struct product){ .kind = { number[0], number[1], number[2], number[3], number[4],
+					   number[5], (uint32_t)number[6], (uint32_t)number[7] },
+				 .is_refused = strncmp(line, " refused\n", 9) == 0,
+				 .is_compared = true };
+	for (size_t w = 0; !out->is_refused && w < ALGO_WORDS; w++, line = end) {
+		out->algo.data[w] = strtoull(line, &end, 16);
 		if (end == line)
 			return false;
 	}
@@ -111,18 +111,17 @@ int cuda_choose(struct device *dev, const char *text)
 	if (strncmp(text, first, length) != 0 || text[length] != '\n')
 		return -1;
 	while ((text = strchr(text, '\n')) && *++text) {
-		cublasLtMatmulAlgo_t algo;
-		struct kind kind;
-		if (!read_choice(text, &kind, &algo))
+		struct product read;
+		if (!read_choice(text, &read))
 			return -1;
-		struct product *p = gemm_find(dev->gemms, &kind);
+		struct product *p = gemm_find(dev->gemms, &read.kind);
 		if (!p)
-			p = gemm_add(dev->gemms, &kind);
+			p = gemm_add(dev->gemms, &read.kind);
 		if (!p)
 			return -1;
 		if (p->what)
 			continue; /* in use already */
-		p->algo = algo;
+		*p = read;
 		taken++;
 	}
 	return taken;

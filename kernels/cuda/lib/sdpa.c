@@ -18,7 +18,7 @@ typedef cudnnBackendDescriptor_t descriptor;
 struct sdpa_plan {
 	const struct cudnn *api;
 	struct attention a;
-	bool backward;
+	enum sdpa_pass pass;
 	descriptor all[DESCRIPTORS_MAX]; /* to be destroyed */
 	size_t count;
 	descriptor operation[OPERATIONS_MAX];
@@ -318,7 +318,8 @@ static descriptor along_rows(struct sdpa_plan *p, descriptor dout, descriptor ou
 			 rows(p, SDPA_ALONG), -1);
 }
 
-/* dq = ds k, added up in fp32 memory and rounded at the end. */
+/* dq = ds k: added up in fp32 memory by whoever comes, and rounded at the end; or from ds in the plan's
+ * workspace, in the same order every time. */
 static void query_gradient(struct sdpa_plan *p, descriptor ds, descriptor k_turned)
 {
 	const int64_t t = (int64_t)p->a.seq, c = (int64_t)p->a.head_dim;
@@ -327,11 +328,15 @@ static void query_gradient(struct sdpa_plan *p, descriptor ds, descriptor k_turn
 				       { (int64_t)p->a.heads * t * c, t * c, c, 1 },
 				       CUDNN_DATA_FLOAT };
 	descriptor k = reshape(p, k_turned, tensor(p, &k_form, 0, false));
-	descriptor sum = tensor(p, &sum_form, SDPA_ACCUMULATED, false);
+	descriptor dq = tensor(p, &q_form, SDPA_DQ, false);
 
+	if (p->pass == SDPA_BACKWARD_FIXED) {
+		matmul(p, ds, k, dq);
+		return;
+	}
+	descriptor sum = tensor(p, &sum_form, SDPA_ACCUMULATED, false);
 	matmul(p, ds, k, sum);
-	pointwise(p, CUDNN_POINTWISE_IDENTITY, sum, NULL, NULL, tensor(p, &q_form, SDPA_DQ, false),
-		  -1);
+	pointwise(p, CUDNN_POINTWISE_IDENTITY, sum, NULL, NULL, dq, -1);
 }
 
 static void backward_graph(struct sdpa_plan *p)
@@ -454,8 +459,8 @@ static bool find_plan(struct sdpa_plan *p, cudnnHandle_t handle, const char *jso
 }
 
 struct sdpa_plan *sdpa_plan_create(const struct cudnn *api, cudnnHandle_t handle,
-				   const char *properties, const struct attention *a, bool backward,
-				   char *why, size_t bytes)
+				   const char *properties, const struct attention *a,
+				   enum sdpa_pass pass, char *why, size_t bytes)
 {
 	struct sdpa_plan *p = calloc(1, sizeof(*p));
 
@@ -465,20 +470,20 @@ struct sdpa_plan *sdpa_plan_create(const struct cudnn *api, cudnnHandle_t handle
 	}
 	*p = (struct sdpa_plan){ .api = api,
 				 .a = *a,
-				 .backward = backward,
+				 .pass = pass,
 				 .next_virtual = SDPA_TENSORS,
 				 .scale = heads_scale(a),
 				 .masked = -1e30f,
 				 .one = 1.0f };
-	if (backward)
-		backward_graph(p);
-	else
+	if (pass == SDPA_FORWARD)
 		forward_graph(p);
+	else
+		backward_graph(p);
 	if (p->error[0] == '\0' && find_plan(p, handle, properties))
 		return p;
 	snprintf(why, bytes, "cuDNN %zu, attention %s %zux%zux%zu/%zux%zu: %.160s", api->version(),
-		 backward ? "backward" : "forward", a->batch, a->seq, a->heads, a->kv_heads,
-		 a->head_dim, p->error);
+		 pass == SDPA_FORWARD ? "forward" : "backward", a->batch, a->seq, a->heads,
+		 a->kv_heads, a->head_dim, p->error);
 	sdpa_plan_destroy(p);
 	return NULL;
 }
@@ -504,19 +509,28 @@ size_t sdpa_plan_operations(const struct sdpa_plan *p)
 
 /* --- running ------------------------------------------------------------------------------ */
 
-static const int64_t forward_ids[] = { SDPA_Q,     SDPA_K,     SDPA_V,     SDPA_OUT,
-				       SDPA_STATS, SDPA_SCALE, SDPA_MASKED };
-static const int64_t backward_ids[] = { SDPA_Q,      SDPA_K,     SDPA_V,           SDPA_OUT,
-					SDPA_STATS,  SDPA_DOUT,  SDPA_DQ,          SDPA_DK,
-					SDPA_DV,     SDPA_ALONG, SDPA_ACCUMULATED, SDPA_SCALE,
-					SDPA_MASKED, SDPA_ONE };
+/* What each pass has to be given. */
+static const struct {
+	int64_t id[SDPA_TENSORS];
+	int64_t count;
+} given[SDPA_PASSES] = {
+	[SDPA_FORWARD] = { { SDPA_Q, SDPA_K, SDPA_V, SDPA_OUT, SDPA_STATS, SDPA_SCALE,
+			     SDPA_MASKED },
+			   7 },
+	[SDPA_BACKWARD] = { { SDPA_Q, SDPA_K, SDPA_V, SDPA_OUT, SDPA_STATS, SDPA_DOUT, SDPA_DQ,
+			      SDPA_DK, SDPA_DV, SDPA_ALONG, SDPA_ACCUMULATED, SDPA_SCALE,
+			      SDPA_MASKED, SDPA_ONE },
+			    14 },
+	[SDPA_BACKWARD_FIXED] = { { SDPA_Q, SDPA_K, SDPA_V, SDPA_OUT, SDPA_STATS, SDPA_DOUT,
+				    SDPA_DQ, SDPA_DK, SDPA_DV, SDPA_ALONG, SDPA_SCALE, SDPA_MASKED,
+				    SDPA_ONE },
+				  13 },
+};
 
 int sdpa_plan_run(const struct sdpa_plan *p, cudnnHandle_t handle,
 		  void *const pointers[SDPA_TENSORS], void *workspace, char *why, size_t bytes)
 {
-	const int64_t *ids = p->backward ? backward_ids : forward_ids;
-	const int64_t count = p->backward ? (int64_t)(sizeof(backward_ids) / sizeof(*ids))
-					  : (int64_t)(sizeof(forward_ids) / sizeof(*ids));
+	const int64_t *ids = given[p->pass].id, count = given[p->pass].count;
 	struct sdpa_plan numbers = *p; /* by-value tensors are read from host memory */
 	void *values[SDPA_TENSORS];
 	descriptor d = NULL;

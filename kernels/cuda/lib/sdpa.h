@@ -15,7 +15,7 @@
 #include "kernels/cuda/lib/cudnn_api.h"
 
 /* Tensors that the caller provides, by their unique ids. ACCUMULATED: fp32 [B,H,T,C], zeroed before
- * each run; ALONG: fp32 [B,H,T]; DK and DV lie in dqkv, or are [B,T,H,C] where heads are shared. */
+ * each run (not in BACKWARD_FIXED); ALONG: fp32 [B,H,T]; DK and DV lie in dqkv, or are [B,T,H,C] where heads are shared. */
 /* clang-format off */
 enum sdpa_tensor {
 	SDPA_Q = 1, SDPA_K, SDPA_V, SDPA_OUT, SDPA_STATS, SDPA_DOUT, SDPA_DQ, SDPA_DK, SDPA_DV,
@@ -23,12 +23,17 @@ enum sdpa_tensor {
 };
 /* clang-format on */
 
+/* FIXED: the same bits every time, at the price of a workspace of B H T^2 bf16: ds, from which dq is one
+ * product, instead of atomic additions. (So NVIDIA's own front end does it; the numerical notes of
+ * engines do not tell the two apart.) */
+enum sdpa_pass { SDPA_FORWARD, SDPA_BACKWARD, SDPA_BACKWARD_FIXED, SDPA_PASSES };
+
 struct sdpa_plan;
 
 /* NULL with a line in why[bytes]. Exactly one of handle and properties is given. */
 struct sdpa_plan *sdpa_plan_create(const struct cudnn *api, cudnnHandle_t handle,
-				   const char *properties, const struct attention *a, bool backward,
-				   char *why, size_t bytes);
+				   const char *properties, const struct attention *a,
+				   enum sdpa_pass pass, char *why, size_t bytes);
 void sdpa_plan_destroy(struct sdpa_plan *plan); /* NULL is fine */
 
 size_t sdpa_plan_workspace(const struct sdpa_plan *plan); /* bytes */

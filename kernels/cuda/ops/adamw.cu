@@ -120,7 +120,7 @@ DEVICE void update_group(const struct update &u, size_t i, const uint32_t of_m[4
 		store<bf16, GROUP>(u.narrow, i / GROUP, weights);
 }
 
-template <typename M> static __global__ void adamw(struct update u)
+template <typename M> KERNEL(BLOCK) adamw(struct update u)
 {
 	const struct step_control d = *u.control;
 	uint64_t group = u.first / GROUP + flat_index();

@@ -52,7 +52,7 @@ DEVICE void split(const struct pass &p, size_t heads, size_t *batch, size_t *hea
 	*batch = blockIdx.x / p.a.seq / heads;
 }
 
-template <typename T> static __global__ void own_forward(struct pass p)
+template <typename T> KERNEL(THREADS) own_forward(struct pass p)
 {
 	SHARED_FLOATS(score); /* [t + 1] */
 	size_t batch, head, t, c = p.a.head_dim;
@@ -84,7 +84,7 @@ template <typename T> static __global__ void own_forward(struct pass p)
 	}
 }
 
-template <typename T> static __global__ void own_along(struct pass p)
+template <typename T> KERNEL(BLOCK) own_along(struct pass p)
 {
 	size_t i = flat_index(), t = i % p.a.seq, head = i / p.a.seq % p.a.heads;
 	size_t batch = i / p.a.seq / p.a.heads;
@@ -110,7 +110,7 @@ DEVICE float slope(const struct pass &p, size_t batch, size_t head, size_t t, si
 	return *probability * (dot(dout, key + p.at.value, c) - p.along[at]) * p.scale;
 }
 
-template <typename T> static __global__ void own_query_backward(struct pass p)
+template <typename T> KERNEL(THREADS) own_query_backward(struct pass p)
 {
 	SHARED_FLOATS(ds); /* [t + 1] */
 	size_t batch, head, t;
@@ -130,7 +130,7 @@ template <typename T> static __global__ void own_query_backward(struct pass p)
 	}
 }
 
-template <typename T> static __global__ void own_key_backward(struct pass p)
+template <typename T> KERNEL(THREADS) own_key_backward(struct pass p)
 {
 	SHARED_FLOATS(weights);                 /* p [T], ds [T] */
 	__shared__ float dkv[2 * CHANNELS_MAX]; /* dk, dv, added up over heads */

@@ -13,7 +13,7 @@ struct bias {
 	size_t rows, vectors; /* vectors in a row */
 };
 
-template <typename T, int V> static __global__ void bias_forward(struct bias b)
+template <typename T, int V> KERNEL(BLOCK) bias_forward(struct bias b)
 {
 	size_t i = flat_index();
 	float y[V], shift[V];
@@ -43,7 +43,7 @@ struct backward {
 	size_t rows, dim, across; /* blocks along a row */
 };
 
-template <typename T> static __global__ void bias_backward(struct backward b)
+template <typename T> KERNEL(BLOCK) bias_backward(struct backward b)
 {
 	__shared__ float of_warp[ROW_WARPS][WARP];
 	size_t run = blockIdx.x / b.across, first = run * ROWS_PER_BLOCK;

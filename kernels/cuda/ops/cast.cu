@@ -15,7 +15,7 @@ struct cast {
 	unsigned *amax; /* bits of a float, or NULL */
 };
 
-static __global__ void cast_bf16(struct cast c)
+KERNEL(BLOCK) cast_bf16(struct cast c)
 {
 	size_t first = flat_index() * EACH;
 	size_t end = first + EACH < c.count ? first + EACH : c.count;
@@ -39,7 +39,7 @@ static __global__ void cast_bf16(struct cast c)
 		atomicMax(c.amax, top);
 }
 
-static __global__ void cast_bf16_wide(struct cast c)
+KERNEL(BLOCK) cast_bf16_wide(struct cast c)
 {
 	size_t i = flat_index();
 	float a[EACH / 2], b[EACH / 2], both[EACH];
@@ -70,7 +70,7 @@ extern "C" void cuda_cast_bf16(struct device *dev, uint16_t *to, const float *fr
 		launch(dev, at, cast_bf16, blocks_for(blocks_for(count, EACH), BLOCK), BLOCK, 0, c);
 }
 
-static __global__ void cast_fp32(struct cast c)
+KERNEL(BLOCK) cast_fp32(struct cast c)
 {
 	size_t i = flat_index();
 

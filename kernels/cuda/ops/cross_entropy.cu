@@ -4,8 +4,10 @@
  *
  * A block owns a row. Each thread keeps the maximum of its columns and the sum of e^(z - maximum),
  * rescaled whenever the maximum grows (Milakov & Gimelshein 2018), so that the row is read once for
- * the sum and once, out of the L2 cache, for the gradient that replaces it. A row with NaN or Inf
- * gives a loss that is not finite, on purpose. */
+ * the sum and once, out of the L2 cache, for the gradient that replaces it. Powers are of 2, with log2 e
+ * multiplied in; the one column of the target is corrected by the thread that has it, so that no
+ * column asks whether it is the one. A row with NaN or Inf gives a loss that is not finite, on
+ * purpose. */
 #include "kernels/cuda/ops/kernel.cuh"
 
 struct head {
@@ -16,7 +18,9 @@ struct head {
 	float scale;
 };
 
-template <typename T, int V> static __global__ void cross_entropy(struct head h)
+static const float LOG2_E = 1.44269504f, LN_2 = 0.693147181f;
+
+template <typename T, int V> KERNEL(BLOCK_MAX) cross_entropy(struct head h)
 {
 	size_t vectors = h.vocab / V, first = blockIdx.x * vectors;
 	size_t target = (size_t)h.targets[blockIdx.x];
@@ -28,19 +32,19 @@ template <typename T, int V> static __global__ void cross_entropy(struct head h)
 #pragma unroll
 		for (int j = 0; j < V; j++)
 			top = z[j] > top ? z[j] : top;
-		if (top > max) {
-			sum *= expf(max - top);
-			max = top;
-		}
+		/* 0 where all was -Inf so far: no -Inf is taken from itself */
+		float base = top == -INFINITY ? 0.0f : top;
+		sum *= fast_exp2((max - base) * LOG2_E);
+		max = top;
 #pragma unroll
 		for (int j = 0; j < V; j++)
-			sum += z[j] == max ? 1.0f : expf(z[j] - max);
+			sum += fast_exp2((z[j] - base) * LOG2_E);
 	}
 	float whole = block_max(max);
-	sum = block_sum(max == whole ? sum : sum * expf(max - whole));
+	sum = block_sum(max == -INFINITY ? sum : sum * fast_exp2((max - whole) * LOG2_E));
 	float at_target = widen(((const T *)h.logits)[blockIdx.x * h.vocab + target]);
 	if (threadIdx.x == 0)
-		h.loss[blockIdx.x] = whole + logf(sum) - at_target;
+		h.loss[blockIdx.x] = whole + log2f(sum) * LN_2 - at_target;
 	if (h.scale == 0.0f)
 		return;
 	__syncthreads(); /* the target's logit is read before its gradient replaces it */
@@ -49,7 +53,12 @@ template <typename T, int V> static __global__ void cross_entropy(struct head h)
 		load<T, V>(z, h.logits, first + i);
 #pragma unroll
 		for (int j = 0; j < V; j++)
-			z[j] = expf(z[j] - whole) * to_p - (i * V + j == target ? h.scale : 0.0f);
+			z[j] = fast_exp2((z[j] - whole) * LOG2_E) * to_p;
+		if (i == target / V) {
+#pragma unroll
+			for (int j = 0; j < V; j++) /* a register has no index */
+				z[j] -= j == (int)(target % V) ? h.scale : 0.0f;
+		}
 		store<T, V>(h.logits, first + i, z);
 	}
 }

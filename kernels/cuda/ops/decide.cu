@@ -9,7 +9,7 @@ struct decide {
 	struct step_control *d;
 };
 
-static __global__ void decide(struct decide c)
+KERNEL(BLOCK) decide(struct decide c)
 {
 	if (flat_index() == 0)
 		*c.d = step_control_decide(*c.d);

@@ -20,7 +20,7 @@ struct forward {
 	size_t rows, dim;
 };
 
-template <typename T> static __global__ void embed_forward(struct forward f)
+template <typename T> KERNEL(BLOCK) embed_forward(struct forward f)
 {
 	size_t i = flat_index(), row = i / f.dim;
 
@@ -51,7 +51,7 @@ DEVICE uint32_t digit_of(const struct pass &p, uint32_t key)
 	return key >> p.shift & (DIGITS - 1);
 }
 
-static __global__ void digit_counts(struct pass p)
+KERNEL(TILE) digit_counts(struct pass p)
 {
 	__shared__ uint32_t counts[DIGITS];
 	size_t i = flat_index();
@@ -67,7 +67,7 @@ static __global__ void digit_counts(struct pass p)
 }
 
 /* Counts become places: the sum of all before. One block; a thread owns a run of them. */
-static __global__ void digit_places(struct pass p)
+KERNEL(TILE) digit_places(struct pass p)
 {
 	__shared__ uint32_t sums[TILE];
 	size_t all = DIGITS * p.tiles, each = (all + TILE - 1) / TILE;
@@ -92,7 +92,7 @@ static __global__ void digit_places(struct pass p)
 	}
 }
 
-static __global__ void digit_move(struct pass p)
+KERNEL(TILE) digit_move(struct pass p)
 {
 	__shared__ uint32_t digits[TILE];
 	size_t i = flat_index();
@@ -137,7 +137,7 @@ DEVICE bool add_some(const struct backward &b, size_t at, uint32_t token, size_t
 	return is_ours[AHEAD - 1];
 }
 
-template <typename T> static __global__ void embed_backward(struct backward b)
+template <typename T> KERNEL(COLUMNS) embed_backward(struct backward b)
 {
 	size_t first = blockIdx.x / b.across;
 	size_t column = blockIdx.x % b.across * COLUMNS + threadIdx.x;

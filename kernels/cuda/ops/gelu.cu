@@ -18,7 +18,7 @@ struct gelu {
 DEVICE float share(float x, bool by_tanh)
 {
 	if (by_tanh)
-		return 1.0f / (1.0f + expf(-1.59576912f * (x + 0.044715f * x * x * x)));
+		return sigmoid(1.59576912f * (x + 0.044715f * x * x * x));
 	return 0.5f * erfcf(-0.70710678f * x);
 }
 
@@ -29,7 +29,7 @@ DEVICE float share_slope(float x, float p, bool by_tanh)
 	return 0.39894228f * expf(-0.5f * x * x);
 }
 
-template <typename T, int V> static __global__ void gelu_forward(struct gelu g)
+template <typename T, int V> KERNEL(BLOCK) gelu_forward(struct gelu g)
 {
 	size_t i = flat_index();
 	float x[V];
@@ -43,7 +43,7 @@ template <typename T, int V> static __global__ void gelu_forward(struct gelu g)
 	store<T, V>(g.out, i, x);
 }
 
-template <typename T, int V> static __global__ void gelu_backward(struct gelu g)
+template <typename T, int V> KERNEL(BLOCK) gelu_backward(struct gelu g)
 {
 	size_t i = flat_index();
 	float x[V], d[V];

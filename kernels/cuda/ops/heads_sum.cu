@@ -2,7 +2,7 @@
 /* heads_sum.cu - with grouped heads cuDNN leaves dk and dv of every query head; those that share a
  * key head are added in order, in fp32, and rounded once.
  *
- * A thread owns one element of dk or dv in dqkv. */
+ * A thread owns V neighbouring elements of dk or dv in dqkv. */
 #include "kernels/cuda/ops/kernel.cuh"
 
 #include "kernels/cuda/heads.h"
@@ -14,30 +14,36 @@ struct sum {
 	struct heads at;
 };
 
-template <typename T> static __global__ void heads_sum(struct sum s)
+template <typename T, int V> KERNEL(BLOCK) heads_sum(struct sum s)
 {
-	size_t c = s.a.head_dim, group = s.a.heads / s.a.kv_heads, i = flat_index();
-	size_t channel = i % c, kv_head = i / c % s.a.kv_heads, which = i / c / s.a.kv_heads % 2;
-	size_t row = i / c / s.a.kv_heads / 2;
-	float x = 0.0f;
+	/* Columns in vectors, and in 32 bits: the one long division is that by the row. */
+	uint32_t c = (uint32_t)s.a.head_dim / V, kv_heads = (uint32_t)s.a.kv_heads;
+	uint32_t columns = 2 * kv_heads * c, group = (uint32_t)s.a.heads / kv_heads;
+	size_t row = flat_index() / columns;
+	uint32_t column = (uint32_t)(flat_index() - row * columns);
+	uint32_t channel = column % c, head = column / c % kv_heads, which = column / c / kv_heads;
+	float x[V] = { 0 }, y[V];
 
 	if (row >= s.a.batch * s.a.seq)
 		return;
-	const T *from = (const T *)(which ? s.dv : s.dk) + (row * s.a.heads + kv_head * group) * c +
-			channel;
-	for (size_t j = 0; j < group; j++)
-		x += widen(from[j * c]);
-	put(((T *)s.dqkv)[row * s.at.row + (which ? s.at.value : s.at.key) + kv_head * s.at.step +
-			  channel],
-	    x);
+	size_t from = (row * s.a.heads + head * group) * c + channel;
+	for (uint32_t j = 0; j < group; j++) {
+		load<T, V>(y, which ? s.dv : s.dk, from + j * c);
+#pragma unroll
+		for (int k = 0; k < V; k++)
+			x[k] += y[k];
+	}
+	size_t to = row * s.at.row + (which ? s.at.value : s.at.key) + head * s.at.step;
+	store<T, V>(s.dqkv, to / V + channel, x);
 }
 
 extern "C" void cuda_heads_sum(struct device *dev, void *dqkv, const void *dk, const void *dv,
 			       const struct attention *a)
 {
+	bool wide = is_wide(dev, a->head_dim, dqkv, dk, dv);
 	struct sum s = { dqkv, dk, dv, *a, heads_of(a) };
-	size_t threads = a->batch * a->seq * 2 * a->kv_heads * a->head_dim;
+	size_t columns = 2 * a->kv_heads * a->head_dim / vector_of(dev, wide);
 
 	launch_flat(dev, AT("heads_sum", a->batch, a->seq, a->kv_heads, a->head_dim),
-		    dev->compute == COMPUTE_BF16 ? heads_sum<bf16> : heads_sum<float>, threads, s);
+		    PICK(dev, wide, heads_sum), a->batch * a->seq * columns, s);
 }

@@ -20,6 +20,8 @@
 
 #ifndef LB_EMULATED
 #define DEVICE static __device__ __forceinline__
+/* A kernel for blocks of at most so many threads: the compiler leaves registers for all of them. */
+#define KERNEL(threads) static __global__ void __launch_bounds__(threads)
 /* The block's dynamic shared memory. */
 #define SHARED_FLOATS(name) extern __shared__ __align__(16) float name[]
 #endif
@@ -120,6 +122,41 @@ static bool is_wide(const struct device *dev, size_t columns, const P *...pointe
 	uintptr_t bits = 0;
 	((bits |= (uintptr_t)pointers), ...);
 	return bits % 16 == 0 && columns % vector_of(dev, true) == 0;
+}
+
+/* --- arithmetic --------------------------------------------------------------------------------- */
+
+/* 2^x and 1/x as the special function unit gives them (PTX ISA: ex2.approx and rcp.approx, both within
+ * 2^-22 of the result): of values that are rounded to bf16 or only compared within a tolerance. */
+DEVICE float fast_exp2(float x)
+{
+#ifdef __CUDA_ARCH__
+	float y;
+	asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+	return y;
+#else
+	return exp2f(x);
+#endif
+}
+
+/* Not for x of 2^126 and above, whose reciprocal is no normal number: those give 0. */
+DEVICE float fast_reciprocal(float x)
+{
+#ifdef __CUDA_ARCH__
+	float y;
+	asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+	return y;
+#else
+	return 1.0f / x;
+#endif
+}
+
+/* 1/(1 + e^-x) */
+DEVICE float sigmoid(float x)
+{
+	const float log2_e = 1.44269504f;
+
+	return fast_reciprocal(1.0f + fast_exp2(-log2_e * x));
 }
 
 /* --- over a block ------------------------------------------------------------------------- */

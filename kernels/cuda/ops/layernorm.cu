@@ -18,7 +18,7 @@ struct forward {
 	float eps;
 };
 
-template <typename T, int V> static __global__ void layernorm_forward(struct forward f)
+template <typename T, int V> KERNEL(BLOCK_MAX) layernorm_forward(struct forward f)
 {
 	size_t row = blockIdx.x, vectors = f.dim / V, first = row * vectors;
 	const void *x = f.delta ? f.sum : f.x;
@@ -114,7 +114,7 @@ DEVICE void backward_row(const struct backward &b, size_t row, float *dweight, f
 	}
 }
 
-template <typename T, int V> static __global__ void layernorm_backward(struct backward b)
+template <typename T, int V> KERNEL(BLOCK_MAX) layernorm_backward(struct backward b)
 {
 	SHARED_FLOATS(part); /* dw, then db: [2, dim] */
 

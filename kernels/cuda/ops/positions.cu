@@ -11,7 +11,7 @@ struct positions {
 	size_t rows, seq, vectors; /* vectors in a row */
 };
 
-template <typename T, int V> static __global__ void positions_forward(struct positions p)
+template <typename T, int V> KERNEL(BLOCK) positions_forward(struct positions p)
 {
 	size_t i = flat_index(), row = i / p.vectors;
 	float x[V], at[V];
@@ -42,7 +42,7 @@ struct backward {
 	bool accumulate;
 };
 
-template <typename T> static __global__ void positions_backward(struct backward b)
+template <typename T> KERNEL(BLOCK) positions_backward(struct backward b)
 {
 	size_t i = flat_index(), at = i / b.dim;
 

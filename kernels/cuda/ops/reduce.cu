@@ -31,7 +31,7 @@ DEVICE double block_sum_fp64(double x)
 	return of_thread[0];
 }
 
-static __global__ void squares_of_pieces(struct squares s)
+KERNEL(BLOCK) squares_of_pieces(struct squares s)
 {
 	size_t first = (size_t)blockIdx.x * PIECE;
 	size_t end = first + PIECE < s.count ? first + PIECE : s.count;
@@ -46,7 +46,7 @@ static __global__ void squares_of_pieces(struct squares s)
 }
 
 /* *sum = the sum of `count` partial ones */
-static __global__ void sum_of_pieces(struct squares s)
+KERNEL(BLOCK_MAX) sum_of_pieces(struct squares s)
 {
 	double sum = 0;
 
@@ -80,7 +80,7 @@ struct losses {
 };
 
 /* One block: thread t adds every 1024th from t on, then the threads by a tree. */
-static __global__ void sum_losses(struct losses l)
+KERNEL(BLOCK_MAX) sum_losses(struct losses l)
 {
 	double sum = 0;
 
@@ -105,7 +105,7 @@ struct columns {
 	bool accumulate;
 };
 
-static __global__ void column_sum(struct columns c)
+KERNEL(BLOCK_MAX) column_sum(struct columns c)
 {
 	__shared__ float of_warp[ROW_WARPS][WARP];
 	size_t column = (size_t)blockIdx.x * WARP + threadIdx.x % WARP;

@@ -18,7 +18,7 @@ struct forward {
 	float eps;
 };
 
-template <typename T, int V> static __global__ void rmsnorm_forward(struct forward f)
+template <typename T, int V> KERNEL(BLOCK_MAX) rmsnorm_forward(struct forward f)
 {
 	size_t row = blockIdx.x, vectors = f.dim / V, first = row * vectors;
 	const void *x = f.delta ? f.sum : f.x;
@@ -97,7 +97,7 @@ DEVICE void backward_row(const struct backward &b, size_t row, float *dweight)
 	}
 }
 
-template <typename T, int V> static __global__ void rmsnorm_backward(struct backward b)
+template <typename T, int V> KERNEL(BLOCK_MAX) rmsnorm_backward(struct backward b)
 {
 	SHARED_FLOATS(dweight); /* [dim] */
 

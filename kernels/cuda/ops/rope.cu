@@ -17,7 +17,7 @@ struct rope {
 	float sign;  /* -1: the inverse rotation */
 };
 
-template <typename T, int V> static __global__ void rope(struct rope r)
+template <typename T, int V> KERNEL(BLOCK) rope(struct rope r)
 {
 	const struct attention &a = r.shape;
 	size_t turning = a.heads + a.kv_heads, i = flat_index();

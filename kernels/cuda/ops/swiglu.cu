@@ -12,7 +12,7 @@ struct swiglu {
 	size_t rows, vectors; /* vectors in a row of out */
 };
 
-template <typename T, int V> static __global__ void swiglu_forward(struct swiglu s)
+template <typename T, int V> KERNEL(BLOCK) swiglu_forward(struct swiglu s)
 {
 	size_t i = flat_index();
 	float g[V], u[V];
@@ -24,11 +24,11 @@ template <typename T, int V> static __global__ void swiglu_forward(struct swiglu
 	load<T, V>(u, s.gate_up, at + s.vectors);
 #pragma unroll
 	for (int j = 0; j < V; j++)
-		u[j] *= g[j] / (1.0f + expf(-g[j]));
+		u[j] *= g[j] * sigmoid(g[j]);
 	store<T, V>(s.out, i, u);
 }
 
-template <typename T, int V> static __global__ void swiglu_backward(struct swiglu s)
+template <typename T, int V> KERNEL(BLOCK) swiglu_backward(struct swiglu s)
 {
 	size_t i = flat_index();
 	float g[V], u[V], d[V];
@@ -41,10 +41,9 @@ template <typename T, int V> static __global__ void swiglu_backward(struct swigl
 	load<T, V>(d, s.dout, i);
 #pragma unroll
 	for (int j = 0; j < V; j++) {
-		float sigmoid = 1.0f / (1.0f + expf(-g[j]));
-		float up = u[j];
-		u[j] = d[j] * g[j] * sigmoid;
-		g[j] = d[j] * up * sigmoid * (1.0f + g[j] * (1.0f - sigmoid));
+		float part = sigmoid(g[j]), up = u[j];
+		u[j] = d[j] * g[j] * part;
+		g[j] = d[j] * up * part * (1.0f + g[j] * (1.0f - part));
 	}
 	store<T, V>(s.out, at, g);
 	store<T, V>(s.out, at + s.vectors, u);

@@ -25,6 +25,7 @@ static struct device *open_with(const struct backend *be, const struct device_or
 			.warn = warn,
 			.compute = compute,
 			.deterministic = o->deterministic,
+			.index = o->index,
 			.cache = is_cached ? o->cache : NULL,
 		},
 		why);

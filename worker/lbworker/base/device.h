@@ -23,6 +23,7 @@ struct device_order {
 	int threads;
 	enum compute compute;
 	bool deterministic;
+	int index;         /* of the GPU; -1: as the launcher says */
 	const char *cache; /* folder for what is measured on a GPU; NULL: not kept */
 };
 

@@ -26,9 +26,6 @@ uint64_t rng_key(const struct rng *rng);
 /* The four words of element `element`. */
 void rng_words(const struct rng *rng, uint64_t element, uint32_t out[4]);
 
-/* to[i] = mean 0, the given standard deviation, by Box-Muller from element i/4. */
-void rng_normal(const struct rng *rng, float *to, size_t count, double std);
-
 /* A bijection of 0..size-1 chosen by `rng`; where `index` goes. A six-round Feistel network over
  * the next even number of bits, walked until it lands inside (at most some four steps). */
 uint64_t rng_permute(const struct rng *rng, uint64_t index, uint64_t size);

@@ -172,6 +172,7 @@ int infer_read(struct infer *f, const struct infer_arguments *a, struct err *err
 int infer_open(struct infer *f, const struct infer_arguments *a, struct err *err)
 {
 	const struct device_order order = { .choice = a->device,
+					    .index = -1,
 					    .choice_name = "--device cuda",
 					    .compute = a->compute,
 					    .compute_name = "--dtype" };

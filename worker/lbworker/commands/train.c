@@ -133,7 +133,7 @@ static int train(const struct config *config, bool check)
 	return EXIT_DONE;
 }
 
-static int plan(const struct config *config, const char *device)
+static int plan(struct config *config, const char *device)
 {
 	const struct plan_device *known;
 	struct err err = { 0 };
@@ -145,6 +145,8 @@ static int plan(const struct config *config, const char *device)
 		err_set(&err, ERR_USAGE, "--device %s: there is none, allowed: %s", device, names);
 		return command_failed(&err);
 	}
+	if (known)
+		plan_choose_head(config, (uint64_t)known->bytes);
 	if (plan_make(&p, config, &err))
 		return command_failed(&err);
 	plan_print(&p, config, known, stdout);

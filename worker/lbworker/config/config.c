@@ -119,6 +119,9 @@ static const struct key keys[] = {
 		   "what computes; auto: the GPU if there is one; cuda: an error if there is none"),
 	KEY_FLAG("device", "deterministic", deterministic, "false",
 		 "the same bits every time on a GPU too, where that costs time"),
+	KEY_INT("device", "index", device_index, -1, 1023, "-1",
+		"which GPU of those that are visible; -1: number $LOCAL_RANK where there are "
+		"several, else the first"),
 	KEY_TEXT("device", "cache", device_cache, "\"cache\"",
 		 "folder below dump_folder for what was measured on a GPU; \"\": measured every "
 		 "time"),
@@ -493,6 +496,7 @@ struct model_options config_model_options(const struct config *c)
 				   .seq = (size_t)c->seq_len,
 				   .recompute = (enum model_recompute)c->recompute,
 				   .compute = (enum compute)c->compute,
+				   .head_elements = c->head_elements,
 				   .bf16_moments = c->moments == COMPUTE_BF16 };
 
 	if (o.recompute == RECOMPUTE_SELECTIVE && c->recompute_every > 0) {

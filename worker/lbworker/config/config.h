@@ -50,6 +50,8 @@ struct config {
 	int64_t seed, threads;
 	int device; /* enum device_choice */
 	bool deterministic;
+	int64_t device_index;
+	size_t head_elements; /* no key: plan_choose_head() */
 	char *device_cache;
 	int compute_choice; /* enum compute_choice */
 	char *dataset_path;

@@ -139,7 +139,9 @@ static size_t head_chunk(const struct model *m)
 {
 	bool bf16 = m->options.compute == COMPUTE_BF16;
 	size_t rows = m->batch * m->seq;
-	size_t chunk = (bf16 ? HEAD_CHUNK_BF16 : HEAD_CHUNK) / m->shape.vocab;
+	size_t some = bf16 ? HEAD_CHUNK_BF16 : HEAD_CHUNK;
+	size_t chunk = (m->options.head_elements ? m->options.head_elements : some) /
+		       m->shape.vocab;
 
 	if (bf16 && chunk > HEAD_TILE)
 		chunk = chunk / HEAD_TILE * HEAD_TILE;

@@ -309,7 +309,25 @@ static bool starts_at_one(enum param param)
 }
 
 /* Each matrix has random numbers of its own; pieces of one matrix share them. */
-static void init_table(struct model *m, const struct family_tensor *table, size_t l, float *host,
+static void init_matrix(struct model *m, float *to, size_t count, struct rng *rng, double std)
+{
+	rng->tensor++;
+	m->backend->normal(
+		m->device, to, count,
+		&(struct normal){ .key = rng_key(rng), .tensor = rng->tensor, .std = std });
+}
+
+static void init_vector(struct model *m, float *to, size_t count, float value)
+{
+	float *host = xmalloc(count * sizeof(float));
+
+	for (size_t i = 0; i < count; i++)
+		host[i] = value;
+	m->backend->upload(m->device, to, host, count * sizeof(float));
+	free(host);
+}
+
+static void init_table(struct model *m, const struct family_tensor *table, size_t l,
 		       struct rng *rng, double std)
 {
 	double residual_std = m->shape.umup.enable ? std
@@ -318,33 +336,28 @@ static void init_table(struct model *m, const struct family_tensor *table, size_
 
 	while (is_present(m, row)) {
 		const struct family_tensor *first = row;
-		float *to = host + m->layer[l].at[first->param];
+		float *to = m->weights + m->layer[l].at[first->param];
 		size_t count = 0;
 		for (; is_present(m, row) && row->param == first->param; row++)
 			count += extent_of(&m->shape, row->rows) *
 				 extent_of(&m->shape, row->columns);
-		if (first->columns != EXTENT_NONE) {
-			rng->tensor++;
-			rng_normal(rng, to, count, is_residual(first->param) ? residual_std : std);
-		} else {
-			for (size_t i = 0; i < count; i++)
-				to[i] = starts_at_one(first->param) ? 1.0f : 0.0f;
-		}
+		if (first->columns != EXTENT_NONE)
+			init_matrix(m, to, count, rng,
+				    is_residual(first->param) ? residual_std : std);
+		else
+			init_vector(m, to, count, starts_at_one(first->param) ? 1.0f : 0.0f);
 	}
 }
 
 void model_init_weights(struct model *m, uint64_t seed, double std)
 {
 	struct rng rng = { .seed = seed, .stream = RNG_INIT };
-	float *host = xmalloc(m->parameters * sizeof(float));
 	size_t layers = m->shape.layers;
 
 	if (m->shape.umup.enable)
 		std = 1;
-	init_table(m, m->family->first, layers, host, &rng, std);
+	init_table(m, m->family->first, layers, &rng, std);
 	for (size_t l = 0; l < layers; l++)
-		init_table(m, m->family->layer, l, host, &rng, std);
-	init_table(m, m->family->last, layers, host, &rng, std);
-	m->backend->upload(m->device, m->weights, host, m->parameters * sizeof(float));
-	free(host);
+		init_table(m, m->family->layer, l, &rng, std);
+	init_table(m, m->family->last, layers, &rng, std);
 }

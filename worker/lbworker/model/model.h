@@ -75,6 +75,7 @@ struct model_options {
 	enum model_recompute recompute;
 	size_t every;         /* FULL: of each so many layers the first; 0 or 1: all */
 	enum compute compute; /* what the device was opened to compute in */
+	size_t head_elements; /* logits held at a time; 0: some, as the type asks for */
 	bool bf16_moments;    /* of the optimizer; else fp32 */
 };
 

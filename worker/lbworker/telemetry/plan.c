@@ -9,12 +9,13 @@
 
 enum { COPIES_IN_CHECKPOINT = 3 };
 
-/* Data sheets, dense bf16. A CPU's rate is its own to measure: bench/fma_peak.c. */
+/* Data sheets, dense bf16; bytes as their drivers tell them, which is not the round number of the data
+ * sheet. A CPU's rate is its own to measure: bench/fma_peak.c. */
 static const struct plan_device devices[] = {
-	{ "A100", "A100 SXM 80 GB", 312e12, 2.039e12, 80e9 },
-	{ "H100", "H100 SXM", 989.4e12, 3.35e12, 80e9 },
-	{ "H200", "H200 SXM", 989.4e12, 4.8e12, 141e9 },
-	{ "B200", "B200 SXM", 2250e12, 8e12, 180e9 },
+	{ "A100", "A100 SXM 80 GB", 312e12, 2.039e12, 84.9e9 },
+	{ "H100", "H100 SXM", 989.4e12, 3.35e12, 84.9e9 },
+	{ "H200", "H200 SXM", 989.4e12, 4.8e12, 150.1e9 },
+	{ "B200", "B200 SXM", 2250e12, 8e12, 191.5e9 },
 };
 enum { DEVICES = sizeof(devices) / sizeof(devices[0]) };
 
@@ -72,9 +73,10 @@ static uint64_t reduction_area(const struct model_shape *s, uint64_t rows, uint6
 	return larger(larger(norm, bias), larger(squares, sorted));
 }
 
-/* What matrix products, attention and reductions on a GPU work in: dq of attention in fp32, dk and
- * dv of every query head where heads are shared, the library's own 64 MiB, and partial sums. */
-static uint64_t work_area(const struct model_shape *s, const struct model_options *o,
+/* What matrix products, attention and reductions on a GPU work in: dq of attention in fp32, or all
+ * gradients of scores where the order of sums is fixed; dk and dv of every query head where heads
+ * are shared, the library's own 64 MiB, and partial sums. */
+static uint64_t work_area(const struct model_shape *s, const struct model_options *o, bool is_fixed,
 			  uint64_t parameters)
 {
 	uint64_t rows = (uint64_t)o->batch * o->seq;
@@ -82,7 +84,9 @@ static uint64_t work_area(const struct model_shape *s, const struct model_option
 
 	if (o->compute != COMPUTE_BF16)
 		return 0;
-	return ((uint64_t)64 << 20) + wide * sizeof(float) + rows * s->heads * sizeof(float) +
+	return ((uint64_t)64 << 20) +
+	       (is_fixed ? rows * s->heads * o->seq * sizeof(uint16_t) : wide * sizeof(float)) +
+	       rows * s->heads * sizeof(float) +
 	       (s->heads == s->kv_heads ? 0 : 2 * wide * sizeof(uint16_t)) +
 	       reduction_area(s, rows, parameters);
 }
@@ -98,7 +102,8 @@ int plan_make(struct plan *p, const struct config *c, struct err *err)
 	p->gradients = p->cost.parameters * sizeof(float);
 	p->weights = p->gradients + (o.compute == COMPUTE_BF16 ? p->gradients / 2 : 0);
 	p->moments = o.bf16_moments ? p->gradients : 2 * p->gradients;
-	p->activations = p->cost.activation_bytes + work_area(s, &o, p->cost.parameters);
+	p->activations = p->cost.activation_bytes +
+			 work_area(s, &o, c->deterministic, p->cost.parameters);
 	p->checkpoint = c->checkpoint_enable ? COPIES_IN_CHECKPOINT * p->gradients : 0;
 	p->tokens = c->accumulate * c->local_batch_size * c->seq_len;
 	const struct token_flop flop = meter_flop(s, p->cost.parameters, p->cost.multiplied,
@@ -109,6 +114,23 @@ int plan_make(struct plan *p, const struct config *c, struct err *err)
 									 : flop.handbook;
 	p->flop_again = again(p, s, &o);
 	return 0;
+}
+
+void plan_choose_head(struct config *c, uint64_t device_bytes)
+{
+	/* what driver and libraries keep for themselves */
+	const uint64_t theirs = (uint64_t)3 << 30;
+	struct plan p;
+
+	if ((enum compute)c->compute != COMPUTE_BF16)
+		return;
+	/* from 1 Gi elements on a chunk's gradient is read and written in the shadow of its products */
+	for (size_t elements = (size_t)1 << 30; elements > (size_t)128 << 20; elements /= 2) {
+		c->head_elements = elements;
+		if (plan_make(&p, c, NULL) == 0 && plan_bytes(&p) + theirs <= device_bytes)
+			return;
+	}
+	c->head_elements = 0;
 }
 
 uint64_t plan_bytes(const struct plan *p)

@@ -61,5 +61,6 @@ TRACED(adamw,
 TRACED(upload, (void *to, const void *from_host, size_t bytes), (to, from_host, bytes), bytes, 0, 0)
 TRACED(download, (void *to_host, const void *from, size_t bytes), (to_host, from, bytes), bytes, 0,
        0)
+TRACED(normal, (float *to, size_t count, const struct normal *n), (to, count, n), count, 0, 0)
 TRACED(zero, (void *memory, size_t bytes), (memory, bytes), bytes, 0, 0)
 TRACED(sum_squares, (double *sum, const float *x, size_t count), (sum, x, count), count, 0, 0)

@@ -34,6 +34,7 @@ static int open_device(struct training *t, struct err *err)
 				     .threads = (int)c->threads,
 				     .compute = (enum compute)c->compute,
 				     .deterministic = c->deterministic,
+				     .index = (int)c->device_index,
 				     .cache = c->device_cache[0] ? cache : NULL,
 			     },
 			     err);
@@ -84,6 +85,18 @@ static int open_data(struct training *t, struct err *err)
 	t->tokens = xcalloc(count, sizeof(*t->tokens));
 	t->targets = xcalloc(count, sizeof(*t->targets));
 	return 0;
+}
+
+/* By all of a GPU's memory, not by what is free of it: another launch on such a GPU adds up in the same
+ * order. */
+static void choose_head(struct training *t)
+{
+	struct memory_use use;
+
+	if (!t->backend->memory)
+		return;
+	t->backend->memory(t->device, &use);
+	plan_choose_head(&t->config, use.total);
 }
 
 static int make_model(struct training *t, const struct plan *plan, struct err *err)
@@ -162,8 +175,10 @@ int training_open(struct training *t, const struct config *config, struct err *e
 
 	*t = (struct training){ .config = *config, .report = report_open(getenv("LB_SOCKET")) };
 	report_phase(t->report, "setup");
-	if (open_device(t, err) || open_data(t, err) || plan_make(&plan, &t->config, err) ||
-	    make_model(t, &plan, err))
+	if (open_device(t, err) || open_data(t, err))
+		return -1;
+	choose_head(t);
+	if (plan_make(&plan, &t->config, err) || make_model(t, &plan, err))
 		return -1;
 	say_what(t);
 	if (go_on(t, err) || open_timeline(t, &plan, err))

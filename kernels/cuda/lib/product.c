@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* product.c - one kind of matrix product as cuBLASLt describes it: types, layouts, epilogue, and the
+ * call.
+ *
+ * Row-major C = op(A) op(B) is, read by columns, C^T = op(B)^T op(A)^T: our B is the library's
+ * first operand, our A its second, and a bias runs along the library's rows. */
+#include "kernels/cuda/lib/gemm.h"
+
+#include <stdio.h>
+
+bool gemm_lt_ok(struct device *dev, const struct place *at, cublasStatus_t status)
+{
+	if (status == CUBLAS_STATUS_SUCCESS)
+		return true;
+	char text[96];
+	snprintf(text, sizeof(text), "cuBLASLt: %s", cublasLtGetStatusString(status));
+	cuda_fail(dev, at, text);
+	return false;
+}
+
+static bool make_layouts(struct device *dev, const struct place *at, struct product *p)
+{
+	const struct kind *k = &p->kind;
+	bool ta = k->flags & FLAG_TRANS_A, tb = k->flags & FLAG_TRANS_B;
+	cudaDataType_t in = k->flags & FLAG_BF16 ? CUDA_R_16BF : CUDA_R_32F;
+	cudaDataType_t out = k->flags & FLAG_GRADIENT ? CUDA_R_32F : in;
+
+	return gemm_lt_ok(dev, at,
+			  cublasLtMatrixLayoutCreate(&p->a, in, tb ? k->k : k->n, tb ? k->n : k->k,
+						     (int64_t)k->ldb)) &&
+	       gemm_lt_ok(dev, at,
+			  cublasLtMatrixLayoutCreate(&p->b, in, ta ? k->m : k->k, ta ? k->k : k->m,
+						     (int64_t)k->lda)) &&
+	       gemm_lt_ok(dev, at,
+			  cublasLtMatrixLayoutCreate(&p->c, out, k->n, k->m, (int64_t)k->ldc));
+}
+
+/* Our A is the library's second operand: its sums are BGRADB. */
+static cublasLtEpilogue_t epilogue_of(uint32_t flags)
+{
+	const bool bias = flags & FLAG_BIAS;
+
+	if (flags & FLAG_GELU)
+		return bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
+	if (flags & FLAG_SLOPE)
+		return CUBLASLT_EPILOGUE_DGELU;
+	if (flags & FLAG_SUM_A)
+		return CUBLASLT_EPILOGUE_BGRADB;
+	if (flags & FLAG_SUM_B)
+		return CUBLASLT_EPILOGUE_BGRADA;
+	return bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+}
+
+static bool make_what(struct device *dev, const struct place *at, struct product *p)
+{
+	const cublasOperation_t a = p->kind.flags & FLAG_TRANS_B ? CUBLAS_OP_T : CUBLAS_OP_N;
+	const cublasOperation_t b = p->kind.flags & FLAG_TRANS_A ? CUBLAS_OP_T : CUBLAS_OP_N;
+	const cublasLtEpilogue_t epilogue = epilogue_of(p->kind.flags);
+	const int64_t aux_ld = (int64_t)p->kind.ldc;
+
+	if (!gemm_lt_ok(dev, at,
+			cublasLtMatmulDescCreate(&p->what, CUBLAS_COMPUTE_32F, CUDA_R_32F)) ||
+	    !gemm_lt_ok(dev, at,
+			cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_TRANSA, &a,
+						       sizeof(a))) ||
+	    !gemm_lt_ok(dev, at,
+			cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_TRANSB, &b,
+						       sizeof(b))))
+		return false;
+	if (!gemm_lt_ok(dev, at,
+			cublasLtMatmulDescSetAttribute(p->what, CUBLASLT_MATMUL_DESC_EPILOGUE,
+						       &epilogue, sizeof(epilogue))))
+		return false;
+	return !(p->kind.flags & (FLAG_GELU | FLAG_SLOPE)) ||
+	       gemm_lt_ok(dev, at,
+			  cublasLtMatmulDescSetAttribute(p->what,
+							 CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD,
+							 &aux_ld, sizeof(aux_ld)));
+}
+
+bool product_describe(struct device *dev, const struct place *at, struct product *p)
+{
+	return make_layouts(dev, at, p) && make_what(dev, at, p);
+}
+
+void product_set_places(struct device *dev, const struct place *at, struct product *p,
+			const struct gemm *g)
+{
+	const void *bias = g->bias ? cuda_narrow(dev, g->bias) : g->sum_a ? g->sum_a : g->sum_b;
+
+	if (bias)
+		gemm_lt_ok(dev, at,
+			   cublasLtMatmulDescSetAttribute(p->what,
+							  CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias,
+							  sizeof(bias)));
+	if (g->kept)
+		gemm_lt_ok(dev, at,
+			   cublasLtMatmulDescSetAttribute(p->what,
+							  CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER,
+							  &g->kept, sizeof(g->kept)));
+}
+
+cublasStatus_t product_multiply(struct device *dev, const struct product *p, const struct gemm *g,
+				const void *b, const cublasLtMatmulAlgo_t *algo)
+{
+	const struct gemm_state *s = dev->gemms;
+
+	return cublasLtMatmul(s->library, p->what, &g->alpha, b, p->a, g->a, p->b, &g->beta, g->c,
+			      p->c, g->c, p->c, algo, s->workspace, GEMM_WORKSPACE_BYTES,
+			      dev->stream);
+}
+
+void product_clear(struct product *p)
+{
+	if (p->what)
+		cublasLtMatmulDescDestroy(p->what);
+	if (p->a)
+		cublasLtMatrixLayoutDestroy(p->a);
+	if (p->b)
+		cublasLtMatrixLayoutDestroy(p->b);
+	if (p->c)
+		cublasLtMatrixLayoutDestroy(p->c);
+}

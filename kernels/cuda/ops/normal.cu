@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* normal.cu - normal numbers, each a function of its place (kernels/normal.h): the CPU's bits.
+ *
+ * A thread owns four of them. */
+#include "kernels/cuda/ops/kernel.cuh"
+
+#include "kernels/normal.h"
+
+struct draw {
+	float *to;
+	size_t count;
+	struct normal n;
+};
+
+KERNEL(BLOCK) normal(struct draw d)
+{
+	size_t i = 4 * flat_index();
+	uint64_t four = (d.n.first + i) / 4;
+	const uint32_t counter[4] = { (uint32_t)four, (uint32_t)(four >> 32), d.n.tensor,
+				      d.n.step };
+	const uint32_t key[2] = { (uint32_t)d.n.key, (uint32_t)(d.n.key >> 32) };
+	uint32_t words[4];
+	float x[4];
+
+	philox4x32_10(words, counter, key);
+	normal_of_words(x, words, d.n.std);
+#pragma unroll
+	for (size_t j = 0; j < 4; j++)
+		if (i + j < d.count)
+			d.to[i + j] = x[j];
+}
+
+extern "C" void cuda_normal(struct device *dev, float *to, size_t count, const struct normal *n)
+{
+	const struct weight_range *r = cuda_weights_at(dev, to);
+	struct draw d = { to, count, *n };
+
+	launch_flat(dev, AT("normal", count, 0, 0, 0), normal, blocks_for(count, 4), d);
+	if (r && r->narrow)
+		cuda_cast_bf16(dev, r->narrow + (to - r->master), to, count, NULL);
+}
