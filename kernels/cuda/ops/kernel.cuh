@@ -20,8 +20,9 @@
 
 #ifndef LB_EMULATED
 #define DEVICE static __device__ __forceinline__
-/* A kernel for blocks of at most so many threads: the compiler leaves registers for all of them. */
-#define KERNEL(threads) static __global__ void __launch_bounds__(threads)
+/* A kernel for blocks of at most so many threads. The compiler takes at most the 64 registers that leave
+ * room for 1024 threads on a multiprocessor: one block, or several that are smaller. */
+#define KERNEL(threads) static __global__ void __launch_bounds__(threads, 1024 / (threads))
 /* The block's dynamic shared memory. */
 #define SHARED_FLOATS(name) extern __shared__ __align__(16) float name[]
 #endif
