@@ -80,7 +80,7 @@ extern "C" {
 cudaError_t cudaGetDeviceCount(int *count)
 {
 	const char *gpus = getenv("LB_EMULATION_GPUS");
-	*count = gpus ? atoi(gpus) : 1;
+	*count = gpus ? (int)strtol(gpus, NULL, 10) : 1;
 	return cudaSuccess;
 }
 

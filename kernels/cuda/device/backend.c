@@ -47,7 +47,7 @@ static int index_of(const struct backend_options *options, int count)
 
 	if (options->index >= 0)
 		return options->index;
-	return count > 1 && rank ? atoi(rank) : 0;
+	return count > 1 && rank ? (int)strtol(rank, NULL, 10) : 0;
 }
 
 static const char *find_gpu(const struct backend_options *options, struct cudaDeviceProp *gpu,
