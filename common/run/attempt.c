@@ -5,8 +5,6 @@
  * different hosts: what they tell each other goes through these files, whole or not at all. */
 #include "common/run/attempt.h"
 
-#include <ctype.h>
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +14,7 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/base/strv.h"
+#include "common/run/attempt_folders.h"
 
 enum { FILE_MAX_BYTES = 4 * 1024 * 1024, FILE_MODE = 0640, CHECK_MS = 10 * 60 * 1000 };
 
@@ -413,38 +412,18 @@ int attempt_exit_read(const char *folder, struct attempt_exit *out, struct err *
 
 /* --- fencing --------------------------------------------------------------------------------- */
 
-/* "12" → 12; 0 for anything else. */
-static int64_t folder_number(const char *name)
-{
-	int64_t number = 0;
-
-	if (name[0] < '1' || name[0] > '9' || strlen(name) > 18)
-		return 0;
-	for (; isdigit((unsigned char)*name); name++)
-		number = number * 10 + (*name - '0');
-	return *name == '\0' ? number : 0;
-}
-
 int64_t attempt_newest_claim(const char *run_dir)
 {
-	char *attempts = path_join("%s/attempts", run_dir);
-	DIR *dir = opendir(attempts);
-	const struct dirent *entry;
-	int64_t newest = 0;
+	size_t count;
+	int64_t newest = 0, *numbers = attempt_folders(run_dir, &count);
 
-	while (dir && (entry = readdir(dir)) != NULL) {
-		int64_t number = folder_number(entry->d_name);
-		char *claim;
+	for (size_t i = count; i-- > 0 && newest == 0;) {
+		char *claim = path_join("%s/attempts/%lld/claim", run_dir, (long long)numbers[i]);
 
-		if (number <= newest)
-			continue;
-		claim = path_join("%s/%lld/claim", attempts, (long long)number);
 		if (file_exists(claim))
-			newest = number;
+			newest = numbers[i];
 		free(claim);
 	}
-	if (dir)
-		closedir(dir);
-	free(attempts);
+	free(numbers);
 	return newest;
 }

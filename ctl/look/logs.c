@@ -3,7 +3,6 @@
  * and must be readable while lbd is away.
  *
  * To a file or pipe the bytes go as they are; to a terminal, cleaned, as every text is. */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/run/attempt_folders.h"
 #include "common/run/attempt_logs.h"
 #include "common/base/bytes.h"
 #include "common/base/files.h"
@@ -64,23 +64,19 @@ static int by_number(const void *a, const void *b)
 static json_t *list_folder(const struct ctl *ctl, const char *run)
 {
 	const char *slash = strchr(run, '/');
-	char *folder = path_join("%s/runs/%s/attempts", ctl->client.home, slash ? slash + 1 : run);
-	DIR *dir = opendir(folder);
-	json_t *list = dir ? json_array() : NULL;
-	const struct dirent *entry;
+	char *dir = path_join("%s/runs/%s", ctl->client.home, slash ? slash + 1 : run);
+	size_t count;
+	int64_t *numbers = attempt_folders(dir, &count);
+	json_t *list = numbers ? json_array() : NULL;
 
-	while (dir && (entry = readdir(dir))) {
-		char *end;
-		long number = strtol(entry->d_name, &end, 10);
-		char *path = path_join("%s/%s", folder, entry->d_name);
+	for (size_t i = 0; i < count; i++) {
+		char *attempt = path_join("%s/attempts/%lld", dir, (long long)numbers[i]);
 
-		if (number > 0 && *end == '\0' && entry->d_name[0] != '+')
-			attempt_logs(path, number, list);
-		free(path);
+		attempt_logs(attempt, numbers[i], list);
+		free(attempt);
 	}
-	if (dir)
-		closedir(dir);
-	free(folder);
+	free(numbers);
+	free(dir);
 	return list ? js_sorted(list, by_number) : NULL;
 }
 

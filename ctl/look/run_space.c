@@ -3,7 +3,6 @@
  * checkpoints are, what takes how much. */
 #include "ctl/look/run_space.h"
 
-#include <dirent.h>
 #include <fts.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "common/base/paths.h"
 #include "common/checkpoint/handed.h"
 #include "common/checkpoint/retention.h"
+#include "common/run/attempt_folders.h"
 #include "ctl/base/command.h"
 
 enum { ATTEMPT_MAX_BYTES = 4 * 1024 * 1024, BLOCK_BYTES = 512 };
@@ -34,21 +34,11 @@ const char *space_name(enum space_kind kind)
 
 static int64_t newest_attempt(const char *run_dir)
 {
-	char *path = path_join("%s/attempts", run_dir);
-	DIR *dir = opendir(path);
-	const struct dirent *entry;
-	int64_t newest = 0;
+	size_t count;
+	int64_t *numbers = attempt_folders(run_dir, &count);
+	int64_t newest = count > 0 ? numbers[count - 1] : 0;
 
-	while (dir && (entry = readdir(dir))) {
-		char *end;
-		long long number = strtoll(entry->d_name, &end, 10);
-
-		if (*end == '\0' && number > newest)
-			newest = number;
-	}
-	if (dir)
-		closedir(dir);
-	free(path);
+	free(numbers);
 	return newest;
 }
 

@@ -4,12 +4,12 @@
  *
  * Steps and events are numbered by where they stand (attempt and offset in its spool), so that who
  * asks again "after" one reads on from there. */
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/run/attempt_folders.h"
 #include "common/run/attempt_logs.h"
 #include "common/run/run_state.h"
 #include "common/base/json.h"
@@ -51,39 +51,6 @@ static char *folder_of(const struct team_export *export, const char *name, struc
 		export->user, name, folder ? " in " : "", folder ? folder : "", export->user);
 	free(folder);
 	return NULL;
-}
-
-static int by_number(const void *a, const void *b)
-{
-	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* The attempts of a run, oldest first; owned. */
-static size_t list_attempts(const char *run, int64_t **out)
-{
-	char *folder = path_join("%s/attempts", run);
-	DIR *dir = opendir(folder);
-	const struct dirent *entry;
-	size_t count = 0;
-
-	*out = NULL;
-	while (dir && (entry = readdir(dir))) {
-		char *end;
-		long long number = strtoll(entry->d_name, &end, 10);
-
-		if (number < 1 || *end != '\0')
-			continue;
-		*out = xrealloc(*out, (count + 1) * sizeof(**out));
-		(*out)[count++] = number;
-	}
-	if (dir)
-		closedir(dir);
-	free(folder);
-	if (count > 0)
-		qsort(*out, count, sizeof(**out), by_number);
-	return count;
 }
 
 /* --- spool lines ----------------------------------------------------------------------------- */
@@ -279,8 +246,8 @@ static void story_fini(struct story *s)
 /* What happened after the place `after`; -1: only what comes from now on. */
 static int story_read(struct story *s, const char *run, int64_t after, struct err *err)
 {
-	int64_t *numbers;
-	size_t count = list_attempts(run, &numbers);
+	size_t count;
+	int64_t *numbers = attempt_folders(run, &count);
 	int rc = 0;
 
 	*s = (struct story){ .steps = json_array(),
@@ -355,8 +322,8 @@ static json_t *progress(json_t *run, const struct team_export *export, const cha
 static json_t *logs(const char *folder)
 {
 	json_t *list = json_array();
-	int64_t *numbers;
-	size_t count = list_attempts(folder, &numbers);
+	size_t count;
+	int64_t *numbers = attempt_folders(folder, &count);
 
 	for (size_t i = 0; i < count; i++) {
 		char *attempt = path_join("%s/attempts/%lld", folder, (long long)numbers[i]);

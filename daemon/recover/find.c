@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* find.c - which runs and attempts have a folder. */
+/* find.c - which runs have a folder. */
 #include "daemon/recover/find.h"
 
 #include <dirent.h>
@@ -90,36 +90,4 @@ void free_runs(struct found *all, size_t count)
 	for (size_t i = 0; i < count; i++)
 		free(all[i].name);
 	free(all);
-}
-
-static int by_number(const void *a, const void *b)
-{
-	int64_t one = *(const int64_t *)a, two = *(const int64_t *)b;
-
-	return (one > two) - (one < two);
-}
-
-int64_t *find_attempts(const char *run_dir, size_t *count)
-{
-	char *folder = path_join("%s/attempts", run_dir);
-	DIR *dir = opendir(folder);
-	int64_t *all = NULL;
-	struct dirent *entry;
-
-	*count = 0;
-	while (dir && (entry = readdir(dir))) {
-		char *end;
-		int64_t number = strtoll(entry->d_name, &end, 10);
-
-		if (number <= 0 || *end)
-			continue;
-		all = xrealloc(all, (*count + 1) * sizeof(*all));
-		all[(*count)++] = number;
-	}
-	if (dir)
-		closedir(dir);
-	if (all)
-		qsort(all, *count, sizeof(*all), by_number);
-	free(folder);
-	return all;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* find.h - which runs and attempts have a folder. */
+/* find.h - which runs have a folder. */
 #ifndef DAEMON_RECOVER_FIND_H
 #define DAEMON_RECOVER_FIND_H
 
@@ -15,8 +15,6 @@ struct found {
 /* The runs below this folder, oldest first; with `most` no more than so many are looked for. */
 struct found *find_runs(const char *folder, size_t most, size_t *count);
 void free_runs(struct found *all, size_t count);
-/* The numbers of attempts that have a folder, lowest first; owned. */
-int64_t *find_attempts(const char *run_dir, size_t *count);
 /* When the file was changed last; 0: it is not there. */
 int64_t mtime_ms(const char *path);
 

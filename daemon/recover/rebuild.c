@@ -14,6 +14,7 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/run/attempt.h"
+#include "common/run/attempt_folders.h"
 #include "common/run/order.h"
 #include "daemon/engine/state.h"
 #include "daemon/recover/record.h"
@@ -208,7 +209,7 @@ int rebuild_run(struct recovery *r, const struct found *found, struct err *err)
 	struct attempt_exit ended;
 	struct attempt_order order;
 	size_t count;
-	int64_t *attempts = find_attempts(dir, &count);
+	int64_t *attempts = attempt_folders(dir, &count);
 	bool has_spec = r->real.spec(r->real.self, dir, &spec, NULL) == 0;
 	bool is_local = has_spec ? spec.scheduler == SPEC_SCHEDULER_LOCAL : !r->is_slurm;
 	struct ledger_run row = {

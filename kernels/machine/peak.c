@@ -15,46 +15,33 @@
 #include "kernels/machine/instructions.h"
 
 /* A round takes some 15 ms: in a few, threads that have just begun still share a core. */
-enum { ACCUMULATORS = 12, ROUNDS = 3, LOOPS = 4000000, MAX_THREADS = 256 };
-
-/* The twelve chains are spelled out by the macro so that they stay in registers. */
-#define CHAINS(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11)
+enum { CHAINS = 12, ROUNDS = 3, LOOPS = 4000000, MAX_THREADS = 256 };
 
 static volatile float sink;
 
-__attribute__((target("avx512f"))) static void burn_512(void)
-{
-	__m512 a = _mm512_set1_ps(0.999f), b = _mm512_set1_ps(0.001f), sum = b;
-#define START(i) __m512 c##i = _mm512_set1_ps((float)(i));
-#define STEP(i) c##i = _mm512_fmadd_ps(c##i, a, b);
-#define ADD(i) sum = _mm512_add_ps(sum, c##i);
-	CHAINS(START)
-	for (long n = 0; n < LOOPS; n++) {
-		CHAINS(STEP)
+/* The chains are unrolled so that they stay in registers. */
+/* clang-format off */
+#define BURN(name, isa, lanes, set, multiply_add, add, first)				\
+	__attribute__((target(isa))) static void name(void)				\
+	{										\
+		lanes a = set(0.999f), b = set(0.001f), sum = b, chain[CHAINS];		\
+											\
+		_Pragma("GCC unroll 12")						\
+		for (int i = 0; i < CHAINS; i++)					\
+			chain[i] = set((float)i);					\
+		for (long n = 0; n < LOOPS; n++) {					\
+			_Pragma("GCC unroll 12")					\
+			for (int i = 0; i < CHAINS; i++)				\
+				chain[i] = multiply_add(chain[i], a, b);		\
+		}									\
+		_Pragma("GCC unroll 12")						\
+		for (int i = 0; i < CHAINS; i++)					\
+			sum = add(sum, chain[i]);					\
+		sink = first(sum);							\
 	}
-	CHAINS(ADD)
-	sink = _mm512_cvtss_f32(sum);
-#undef START
-#undef STEP
-#undef ADD
-}
-
-__attribute__((target("avx2,fma"))) static void burn_256(void)
-{
-	__m256 a = _mm256_set1_ps(0.999f), b = _mm256_set1_ps(0.001f), sum = b;
-#define START(i) __m256 c##i = _mm256_set1_ps((float)(i));
-#define STEP(i) c##i = _mm256_fmadd_ps(c##i, a, b);
-#define ADD(i) sum = _mm256_add_ps(sum, c##i);
-	CHAINS(START)
-	for (long n = 0; n < LOOPS; n++) {
-		CHAINS(STEP)
-	}
-	CHAINS(ADD)
-	sink = _mm256_cvtss_f32(sum);
-#undef START
-#undef STEP
-#undef ADD
-}
+BURN(burn_512, "avx512f", __m512, _mm512_set1_ps, _mm512_fmadd_ps, _mm512_add_ps, _mm512_cvtss_f32)
+BURN(burn_256, "avx2,fma", __m256, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_add_ps, _mm256_cvtss_f32)
+/* clang-format on */
 
 static double now_s(void)
 {
@@ -119,7 +106,7 @@ double peak_fma_flops(int threads)
 		threads = (int)cpus_cores();
 	if (threads > MAX_THREADS)
 		return 0;
-	double flop = 2.0 * (wide ? 16 : 8) * ACCUMULATORS * LOOPS * (double)threads;
+	double flop = 2.0 * (wide ? 16 : 8) * CHAINS * LOOPS * (double)threads;
 	for (int i = 0; i < ROUNDS; i++) {
 		double seconds = round_s(threads, wide);
 		double rate = seconds > 0 ? flop / seconds : 0;

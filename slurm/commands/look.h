@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* look.h - what squeue tells of jobs, and proof that it told all of it. */
+/* commands/ - lbd-slurm-commands, the helper for sites where lbd-slurm does not fit: what that asks
+ * of libslurm this one asks of squeue, scontrol, scancel and sbatch, in the same words to lbd
+ * (slurm/wire.h).
+ *
+ * look.h - what squeue tells of jobs, and proof that it told all of it. */
 #ifndef SLURM_COMMANDS_LOOK_H
 #define SLURM_COMMANDS_LOOK_H
 

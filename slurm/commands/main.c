@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* main.c - lbd-slurm-commands, the part of lbd that talks to Slurm through its commands. It needs
  * neither libslurm nor its headers, and works with any release whose commands it can read. */
-#include "slurm/commands/operations.h"
+#include "slurm/pipe/operations.h"
 #include "slurm/pipe/serve.h"
 
 static const struct op ops[] = {

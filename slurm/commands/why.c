@@ -9,7 +9,7 @@
 
 #include "common/base/json.h"
 #include "slurm/commands/look.h"
-#include "slurm/commands/operations.h"
+#include "slurm/pipe/operations.h"
 #include "slurm/commands/words.h"
 #include "slurm/job_result.h"
 #include "slurm/reasons.h"

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 #include "slurm/pipe/answer.h"
+#include "slurm/pipe/operations.h"
 #include "slurm/helper/libslurm.h"
 
 /* Makes libslurm usable and sees that a controller answers: a ping fails at once where the other
@@ -36,15 +37,5 @@ const slurm_job_info_t *slurm_record(struct answer *a, uint32_t job_id, job_info
 /* When the job could start if none were ahead of it (seconds since the epoch), or 0 with Slurm's error in
  * *code. Nothing is submitted. */
 int64_t slurm_will_run(job_desc_msg_t *desc, int *code);
-
-/* The operations: each sets *a. */
-void op_submit(const json_t *request, struct answer *a);
-void op_release(const json_t *request, struct answer *a);
-void op_signal(const json_t *request, struct answer *a);
-void op_cancel(const json_t *request, struct answer *a);
-void op_poll(const json_t *request, struct answer *a);
-void op_info(const json_t *request, struct answer *a);
-void op_check(const json_t *request, struct answer *a);
-void op_why(const json_t *request, struct answer *a);
 
 #endif

@@ -29,16 +29,25 @@ static int update(char *id, uint32_t priority, int *rc)
 	return *rc ? -1 : 0;
 }
 
+/* As slurm_find, as text; the caller is about to change the job. */
+static int find_to_change(const json_t *request, struct answer *a, char id[ID_TEXT])
+{
+	uint32_t job_id;
+
+	if (slurm_find(a, request, &job_id))
+		return -1;
+	snprintf(id, ID_TEXT, "%u", job_id);
+	answer_acting(a);
+	return 0;
+}
+
 void op_release(const json_t *request, struct answer *a)
 {
 	char id[ID_TEXT];
-	uint32_t job_id;
 	int rc;
 
-	if (slurm_find(a, request, &job_id))
+	if (find_to_change(request, a, id))
 		return;
-	snprintf(id, sizeof(id), "%u", job_id);
-	answer_acting(a);
 	if (update(id, INFINITE, &rc))
 		slurm_failed(a, rc, true, "releasing the job");
 }
@@ -47,13 +56,10 @@ static void kill_job(const json_t *request, struct answer *a, int signo, uint16_
 		     const char *what)
 {
 	char id[ID_TEXT];
-	uint32_t job_id;
 	int rc;
 
-	if (slurm_find(a, request, &job_id))
+	if (find_to_change(request, a, id))
 		return;
-	snprintf(id, sizeof(id), "%u", job_id);
-	answer_acting(a);
 	rc = libslurm_kill_job(id, (uint16_t)signo, flags);
 	/* What Slurm says of a job without processes: a lasting no to this signal. */
 	if (rc && signo != SIGKILL && errno == ESLURM_TRANSITION_STATE_NO_UPDATE)

@@ -161,8 +161,9 @@ is "$(lbctl events auto | grep -c 'finds its own')" 1 "that it is left alone is 
 is "$(lbctl events own | grep -c 'no checkpoint')" 0 "and not at all where it was asked for"
 
 # --- a training that diverged goes back once ------------------------------------------------------------
-cat >"$T/diverge.py" <<'END'
-import json, os, socket, sys
+cat >"$T/telling.py" <<'END'
+# A trainer that goes on from a checkpoint called ckpt_STEP and tells lbrun what it does.
+import json, os, socket
 where, start = os.environ["LB_CHECKPOINT_DIR"], int(os.environ.get("LB_RESUME_FROM", "_0").rsplit("_", 1)[1])
 print("starting from", start, flush=True)
 lb = socket.socket(socket.AF_UNIX)
@@ -170,6 +171,10 @@ lb.connect(os.environ["LB_SOCKET"])
 def say(**line):
     lb.sendall(json.dumps(line).encode() + b"\n")
 say(type="hello", rank=0, world=1, pid=os.getpid())
+END
+cat >"$T/diverge.py" <<'END'
+import sys
+from telling import say, start, where
 for step in range(start + 1, 46):
     say(type="step", step=step, loss=1.0)
     if step % 10 == 0:
@@ -185,17 +190,11 @@ is "$(json_run diverge cause)" diverged "and then fails"
 
 # --- what the trainer called complete is sealed: any byte that differs later is found ------------------
 cat >"$T/seal.py" <<'END'
-import glob, json, os, socket, time
-where, start = os.environ["LB_CHECKPOINT_DIR"], int(os.environ.get("LB_RESUME_FROM", "_0").rsplit("_", 1)[1])
-print("starting from", start, flush=True)
-lb = socket.socket(socket.AF_UNIX)
-lb.connect(os.environ["LB_SOCKET"])
-def say(**line):
-    lb.sendall(json.dumps(line).encode() + b"\n")
+import glob, json, os, time
+from telling import say, start, where
 def sealed():
     files = [json.load(open(seal))["files"] for seal in glob.glob(os.environ["LB_RUN_DIR"] + "/seals/*.json")]
     return sum(all(f["xxh3_128"] for f in one) for one in files)
-say(type="hello", rank=0, world=1, pid=os.getpid())
 for step in range(start + 10, 31, 10):
     say(type="step", step=step, loss=1.0)
     open(f"{where}/ckpt_{step}", "wb").write(os.urandom(200000))

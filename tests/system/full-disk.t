@@ -3,21 +3,8 @@
 # A disk that is full for a while, below lbrun's spool: a trainer goes on, what it told meanwhile is
 # written in its turn, once; and one that dies of it is started again. Below lbd: no run is given up.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/attempt.sh"
 
-R=$T/run
-C=$R/checkpoints
-mkdir -p "$R" "$C"
-
-# attempt NUMBER 'JSON OF THE COMMAND' ['"key":value,…']: attempt.json; sets F.
-attempt() {
-	F=$R/attempts/$1
-	mkdir -p "$F"
-	printf '{"version":1,"token":"%032d","run":"r1","number":%d,"command":%s,"workdir":"%s",
-		"run_dir":"%s","checkpoint_dir":"%s","lbd_socket":null,"launcher":"none",
-		"kill_grace_ms":%s,"in_place":%s,"never_on_exit_codes":[9]}' \
-		"$1" "$1" "$2" "$R" "$R" "$C" "${4:-3000}" "${3:-0}" >"$F/attempt.json"
-}
-fresh() { rm -rf "$R"; mkdir -p "$C"; rm -f "$T"/seen*; }
 cat >"$T/whole.py" <<'END'
 import json, sys
 for number, line in enumerate(open(sys.argv[1], "rb"), 1):

@@ -2,21 +2,8 @@
 # SPDX-License-Identifier: MIT
 # lbrun alone, without lbd: every way in which a trainer can end, misbehave or be ended.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/attempt.sh"
 
-R=$T/run
-C=$R/checkpoints
-mkdir -p "$R" "$C"
-
-# attempt NUMBER 'JSON OF THE COMMAND' ['"key":value,…']: attempt.json; sets F.
-attempt() {
-	F=$R/attempts/$1
-	mkdir -p "$F"
-	printf '{"version":1,"token":"%032d","run":"r1","number":%d,"command":%s,"workdir":"%s",
-		"run_dir":"%s","checkpoint_dir":"%s","lbd_socket":null,"launcher":"none",
-		"kill_grace_ms":%s,"in_place":%s,"never_on_exit_codes":[9]}' \
-		"$1" "$1" "$2" "$R" "$R" "$C" "${4:-3000}" "${3:-0}" >"$F/attempt.json"
-}
-fresh() { rm -rf "$R"; mkdir -p "$C"; rm -f "$T"/seen*; }
 run() { SLURMD_NODENAME=n1 timeout 60 "$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1; }
 start() {
 	SLURMD_NODENAME=n1 "$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1 &

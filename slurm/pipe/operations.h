@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* commands/ - lbd-slurm-commands, the helper for sites where lbd-slurm does not fit: what that asks
- * of libslurm this one asks of squeue, scontrol, scancel and sbatch, in the same words to lbd
- * (slurm/wire.h).
- *
- * operations.h - what it can be asked for. Each sets *a. */
-#ifndef SLURM_COMMANDS_OPERATIONS_H
-#define SLURM_COMMANDS_OPERATIONS_H
+/* operations.h - what a helper can be asked for. Each helper has its own; each sets *a. */
+#ifndef SLURM_PIPE_OPERATIONS_H
+#define SLURM_PIPE_OPERATIONS_H
 
 #include "slurm/pipe/answer.h"
 
