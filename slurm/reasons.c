@@ -155,55 +155,54 @@ uint32_t slurm_reason_from_word(const char *word)
 
 struct part {
 	const char *word, *text;
+	const char *key; /* in scontrol's names of limits, or that of a TRES */
 };
 
 static const struct part scopes[] = {
 	/* whose limit */
-	{ "QOS", "its QOS" },
-	{ "Association", "its account" },
-	{ "Assoc", "its account" },
-	{ "Max", "its QOS" },
-	{ NULL, NULL },
+	{ "QOS", "its QOS", "" },       { "Association", "its account", "" },
+	{ "Assoc", "its account", "" }, { "Max", "its QOS", "" },
+	{ NULL, NULL, NULL },
 };
 
 static const struct part resources[] = {
 	/* the longer first where one begins with another */
-	{ "SubmitJobs", "jobs in the queue" },
-	{ "SubmitJob", "jobs in the queue" },
-	{ "Jobs", "running jobs" },
-	{ "WallDuration", "time" },
-	{ "Wall", "time" },
-	{ "Cpu", "CPUs" },
-	{ "CPU", "CPUs" },
-	{ "Node", "nodes" },
-	{ "Memory", "memory" },
-	{ "Mem", "memory" },
-	{ "GRES", "GPUs or other GRES" },
-	{ "License", "seats of a license" },
-	{ "Energy", "energy" },
-	{ "BB", "burst buffer" },
-	{ "Billing", "billed units" },
-	{ "Unknown", "some resource" },
-	{ NULL, NULL },
+	{ "SubmitJobs", "jobs in the queue", "SubmitJobs" },
+	{ "SubmitJob", "jobs in the queue", "SubmitJobs" },
+	{ "Jobs", "running jobs", "Jobs" },
+	{ "WallDuration", "time", "Wall" },
+	{ "Wall", "time", "Wall" },
+	{ "Cpu", "CPUs", "cpu" },
+	{ "CPU", "CPUs", "cpu" },
+	{ "Node", "nodes", "node" },
+	{ "Memory", "memory", "mem" },
+	{ "Mem", "memory", "mem" },
+	{ "GRES", "GPUs or other GRES", "gres/" },
+	{ "License", "seats of a license", "license/" },
+	{ "Energy", "energy", "energy" },
+	{ "BB", "burst buffer", "bb/" },
+	{ "Billing", "billed units", "billing" },
+	{ "Unknown", "some resource", NULL },
+	{ NULL, NULL, NULL },
 };
 
 static const struct part shares[] = {
 	/* for whom */
-	{ "PerJob", " for one job: it will not start as it is" },
-	{ "PerNode", " for one node of a job: it will not start as it is" },
-	{ "PerUser", " for one user; it waits until others of yours end" },
-	{ "PerAccount", " for one account; it waits until others of the account end" },
-	{ NULL, NULL },
+	{ "PerJob", " for one job: it will not start as it is", "PJ" },
+	{ "PerNode", " for one node of a job: it will not start as it is", "PN" },
+	{ "PerUser", " for one user; it waits until others of yours end", "PU" },
+	{ "PerAccount", " for one account; it waits until others of the account end", "PA" },
+	{ NULL, NULL, NULL },
 };
 
-static const char *take(const char **at, const struct part *parts)
+static const struct part *take(const char **at, const struct part *parts)
 {
 	for (; parts->word; parts++) {
 		size_t len = strlen(parts->word);
 
 		if (strncmp(*at, parts->word, len) == 0) {
 			*at += len;
-			return parts->text;
+			return parts;
 		}
 	}
 	return NULL;
@@ -211,40 +210,80 @@ static const char *take(const char **at, const struct part *parts)
 
 static bool take_word(const char **at, const char *word)
 {
-	const struct part parts[] = { { word, "" }, { NULL, NULL } };
+	const struct part parts[] = { { word, "", "" }, { NULL, NULL, NULL } };
 
 	return take(at, parts) != NULL;
 }
 
-/* "QOSMaxGRESPerUser", "AssocGrpCPURunMinutesLimit", "MaxCpuPerAccount" … */
+/* "QOSMaxGRESPerUser", "AssocGrpCPURunMinutesLimit", "MaxCpuPerAccount" … in its parts */
+struct limit_name {
+	const struct part *scope, *what, *share; /* share NULL: for all */
+	bool is_group, is_min, is_run, is_minutes;
+};
+
+static bool read_limit(const char *name, struct limit_name *l)
+{
+	const char *at = name;
+	bool is_max;
+
+	*l = (struct limit_name){ .scope = take(&at, scopes) };
+	if (l->scope == NULL)
+		return false;
+	is_max = strcmp(l->scope->word, "Max") == 0;
+	l->is_group = !is_max && take_word(&at, "Grp");
+	l->is_min = !is_max && !l->is_group && take_word(&at, "Min");
+	if (!is_max && !l->is_group && !l->is_min && !take_word(&at, "Max"))
+		return false;
+	l->what = take(&at, resources);
+	if (l->what == NULL)
+		return false;
+	l->is_run = take_word(&at, "Run");
+	l->is_minutes = take_word(&at, "Minutes");
+	l->share = take(&at, shares);
+	return true;
+}
+
 static bool limit_text(const char *name, char *out, size_t size)
 {
-	const char *at = name, *scope = take(&at, scopes), *what, *share;
-	bool is_max = scope && at - name == 3 && name[0] == 'M', is_group, is_min, is_run,
-	     is_minutes;
+	struct limit_name l;
 
-	if (scope == NULL)
+	if (!read_limit(name, &l))
 		return false;
-	is_group = !is_max && take_word(&at, "Grp");
-	is_min = !is_max && !is_group && take_word(&at, "Min");
-	if (!is_max && !is_group && !is_min && !take_word(&at, "Max"))
-		return false;
-	what = take(&at, resources);
-	if (what == NULL)
-		return false;
-	is_run = take_word(&at, "Run");
-	is_minutes = take_word(&at, "Minutes");
-	share = take(&at, shares);
-	if (is_min)
+	if (l.is_min)
 		snprintf(out, size,
 			 "it asks for fewer %s than %s wants of a job: it will not start as it is",
-			 what, scope);
+			 l.what->text, l.scope->text);
 	else
-		snprintf(out, size, "%s allows no more %s%s%s%s", scope, what,
-			 is_run       ? " times minutes of running jobs"
-			 : is_minutes ? " times minutes"
-				      : "",
-			 is_group ? " for all its jobs together" : "", share ? share : "");
+		snprintf(out, size, "%s allows no more %s%s%s%s", l.scope->text, l.what->text,
+			 l.is_run       ? " times minutes of running jobs"
+			 : l.is_minutes ? " times minutes"
+					: "",
+			 l.is_group ? " for all its jobs together" : "",
+			 l.share ? l.share->text : "");
+	return true;
+}
+
+bool slurm_reason_limit(const char *reason, struct slurm_limit *out)
+{
+	struct limit_name l;
+	bool is_tres, is_wall;
+
+	if (!read_limit(reason, &l) || l.is_min || !l.what->key)
+		return false;
+	is_tres = l.what->key[0] >= 'a'; /* Jobs, SubmitJobs and Wall are limits of their own */
+	is_wall = strcmp(l.what->key, "Wall") == 0;
+	*out = (struct slurm_limit){
+		.is_qos = l.scope->word[0] != 'A',
+		.tres = is_tres ? l.what->key : NULL,
+		.what = l.what->text,
+		.is_minutes = l.is_minutes || is_wall,
+	};
+	snprintf(out->key, sizeof(out->key), "%s%s%s%s", l.is_group ? "Grp" : "Max",
+		 is_tres ? "TRES" : l.what->key,
+		 !l.is_minutes ? ""
+		 : l.is_run    ? "RunMins"
+			       : "Mins",
+		 l.share ? l.share->key : "");
 	return true;
 }
 

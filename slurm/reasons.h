@@ -20,4 +20,16 @@ uint32_t slurm_reason_from_word(const char *word);
  * or "," more may stand ("Resources: 1 of 4 GPUs free"), which is left out. */
 void slurm_reason_text(const char *reason, char out[SLURM_REASON_TEXT_BYTES]);
 
+/* A limit of accounting, as "scontrol show assoc_mgr" has its figures. */
+struct slurm_limit {
+	bool is_qos;      /* else of the association: the account, or the user in it */
+	char key[40];     /* "GrpTRES", "MaxJobsPU", "MaxWallPJ" */
+	const char *tres; /* of GrpTRES and the like: "cpu"; "gres/", of any; NULL: none */
+	const char *what; /* "CPUs" */
+	bool is_minutes;  /* times minutes, or a time */
+};
+
+/* False: this reason is no limit with figures. */
+bool slurm_reason_limit(const char *reason, struct slurm_limit *out);
+
 #endif

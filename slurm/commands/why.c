@@ -6,18 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "common/base/json.h"
 #include "slurm/commands/look.h"
 #include "slurm/pipe/operations.h"
 #include "slurm/commands/words.h"
 #include "slurm/job_result.h"
+#include "slurm/pipe/limit_figures.h"
 #include "slurm/reasons.h"
 
 enum { PLACE_BYTES = 256 };
 
 struct place { /* where the job stands in line */
-	char partition[PLACE_BYTES];
+	char partition[PLACE_BYTES], account[PLACE_BYTES], qos[PLACE_BYTES];
 	long long priority, nodes, start;
 };
 
@@ -31,6 +33,14 @@ static long long take_number(const char **at)
 	return n;
 }
 
+static void take_word(const char **at, char out[PLACE_BYTES])
+{
+	size_t len = strcspn(*at, "|\n");
+
+	snprintf(out, PLACE_BYTES, "%.*s", (int)len, *at);
+	*at += len + ((*at)[len] == '|');
+}
+
 /* Of an array the part that waits is told last. */
 static int read_place(const char *text, struct place *out)
 {
@@ -41,8 +51,9 @@ static int read_place(const char *text, struct place *out)
 		out->priority = take_number(&at);
 		out->nodes = take_number(&at);
 		out->start = take_number(&at);
-		snprintf(out->partition, sizeof(out->partition), "%.*s", (int)strcspn(at, "\n"),
-			 at);
+		take_word(&at, out->account);
+		take_word(&at, out->qos);
+		take_word(&at, out->partition);
 		found = out->partition[0] ? 0 : -1;
 	}
 	return found;
@@ -51,7 +62,7 @@ static int read_place(const char *text, struct place *out)
 static int ask_place(struct answer *a, const char *id, struct place *place)
 {
 	const char *const words[] = {
-		"squeue", "-h", "-a", "-t", "PENDING", "-j", id, "--format=%Q|%D|%S|%P", NULL,
+		"squeue", "-h", "-a", "-t", "PENDING", "-j", id, "--format=%Q|%D|%S|%a|%q|%P", NULL,
 	};
 	struct said said;
 	int rc;
@@ -85,12 +96,25 @@ static int64_t count_ahead(const struct place *place)
 	return ahead;
 }
 
-static void tell_place(struct answer *a, const char *id)
+/* A site without accounting says "(null)". */
+static void tell_account(struct answer *a, const struct place *place, const char *reason)
+{
+	struct limit_of of = { reason, place->account, place->qos, getuid() };
+	json_t *figures = limit_figures(&of);
+
+	js_set_str(a->body, "account", place->account[0] == '(' ? NULL : place->account);
+	js_set_str(a->body, "qos", place->qos[0] == '(' ? NULL : place->qos);
+	if (figures)
+		json_array_append_new(json_object_get(a->body, "limits"), figures);
+}
+
+static void tell_place(struct answer *a, const char *id, const char *reason)
 {
 	struct place place = { .priority = 0 };
 
 	if (ask_place(a, id, &place))
 		return;
+	tell_account(a, &place, reason);
 	js_set_str(a->body, "partition", place.partition);
 	js_set_int(a->body, "priority", place.priority);
 	js_set_int(a->body, "nodes", place.nodes);
@@ -126,7 +150,7 @@ void op_why(const json_t *request, struct answer *a)
 		js_set_bool(a->body, "pending", is_pending);
 		js_set_str(a->body, "reason", slurm_reason_name((uint32_t)job->row.reason));
 		if (is_pending)
-			tell_place(a, id);
+			tell_place(a, id, js_str(a->body, "reason", ""));
 	}
 	look_clear(&look);
 }

@@ -17,6 +17,7 @@
 #include "slurm/helper/calls.h"
 #include "slurm/helper/draft.h"
 #include "slurm/helper/limits.h"
+#include "slurm/pipe/limit_figures.h"
 #include "slurm/reasons.h"
 
 enum {
@@ -328,6 +329,20 @@ static void tell_job(struct inquiry *q)
 		js_set_int(body, "start", (int64_t)job->start_time);
 }
 
+static void add_figures(struct inquiry *q)
+{
+	struct limit_of of = {
+		.reason = slurm_reason_name(q->job->state_reason),
+		.account = q->job->account,
+		.qos = q->job->qos,
+		.uid = q->job->user_id,
+	};
+	json_t *figures = limit_figures(&of);
+
+	if (figures)
+		json_array_insert_new(q->limits, 0, figures);
+}
+
 /* Without a plan of Slurm's own: when it could start if it were first. */
 static void choose_reference(struct inquiry *q)
 {
@@ -347,6 +362,8 @@ static void inquire(struct inquiry *q, const json_t *request)
 	tell_job(q);
 	look_at_reservations(q);
 	cluster_each(&q->cluster, q->draft->desc.partition, see_partition, q);
+	if (state_of(q->job) == SLURM_JOB_PENDING)
+		add_figures(q);
 	if (state_of(q->job) != SLURM_JOB_PENDING || q->job->priority == 0)
 		return;
 	choose_reference(q);

@@ -55,16 +55,20 @@ for n in 1 2; do
 		[ $n = 2 ] || run_reaches $kind$n running 30
 	done
 done
-waits() {	# RUN REASON SENTENCE FIELD VALUE
+waits() {	# RUN REASON SENTENCE FIELD VALUE FIGURES
 	wait_for "lbctl why $1 --json | json reason | grep -qx $2" 30 && passed "$1 waits for $2"
 	like "$(lbctl why "$1")" "why +$2: $3" "in words"
 	wait_for "lbctl status $1 | grep -Eq 'waits for +$2: $3'" 30 && passed "status says so, too"
 	is "$(lbctl why "$1" --json | json "$4")" "$5" "of $4 $5"
 	like "$(lbctl why "$1")" "^ +$4 +$5" "which people read, too"
+	like "$(lbctl why "$1")" "^ +limits +$6\$" "and how much of it is used"
 }
-waits one2 QOSMaxJobsPerUserLimit 'its QOS allows no more running jobs for one user' qos one
-waits narrow2 QOSGrpCpuLimit 'its QOS allows no more CPUs for all its jobs together' qos narrow
-waits small2 AssocMaxJobsLimit 'its account allows no more running jobs' account small
+waits one2 QOSMaxJobsPerUserLimit 'its QOS allows no more running jobs for one user' qos one 'QOS one, for each user: 1 of 1 running jobs taken'
+waits narrow2 QOSGrpCpuLimit 'its QOS allows no more CPUs for all its jobs together' qos narrow \
+	'QOS narrow: 2 of 2 CPUs taken'
+waits small2 AssocMaxJobsLimit 'its account allows no more running jobs' account small \
+	'(you in )?account small: 1 of 1 running jobs taken'
+is "$(lbctl why narrow2 --json | json limits.0.used)" 2 "as a number, too"
 refused 'slurm.account: small: over a limit: AssocMaxSubmitJobLimit: its account allows no more jobs in the queue' \
 	--set slurm.account=small --set slurm.time=5m
 lbctl kill --yes 'one*' 'narrow*' 'small*' >/dev/null
