@@ -240,21 +240,13 @@ static int (*const readers[])(const struct key *, const json_t *, void *, char[W
 
 /* --- reading a document ---------------------------------------------------------------------- */
 
-/* A default may be written as TOML ("\"60s\"", "[1, 2]") or, where a string is meant, without the
- * quotes ("60s"). */
+/* A default is written as JSON, which TOML's numbers, booleans, strings and lists are, too; a string may
+ * do without the quotes ("60s"). */
 static json_t *fallback_value(const char *text)
 {
-	char *line = xasprintf("v = %s", text);
-	struct toml toml;
-	json_t *value;
+	json_t *value = json_loads(text, JSON_DECODE_ANY, NULL);
 
-	if (toml_parse(&toml, line, strlen(line), "default", NULL) == 0)
-		value = json_incref(json_object_get(toml.root, "v"));
-	else
-		value = json_string(text);
-	toml_clear(&toml);
-	free(line);
-	return value;
+	return value ? value : json_string(text);
 }
 
 static int read_fallback(const struct key *key, void *out, struct err *err)

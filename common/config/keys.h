@@ -45,7 +45,7 @@ struct key {
 	size_t offset;        /* of the field in the struct that keys_read fills */
 	double min, max;      /* numbers and durations (in ms); both 0 = any */
 	const char *choices;  /* KEY_ENUM */
-	const char *fallback; /* the default as in TOML, quotes optional; NULL = zero */
+	const char *fallback; /* the default as JSON, quotes optional; NULL = zero */
 	const char *help;     /* one line, for man pages and messages */
 };
 
