@@ -66,6 +66,12 @@ LB_RECORDS=$(mktemp -d "${TMPDIR:-/tmp}/lb-records.XXXXXX") || exit 1
 trap 'rm -rf "$LB_RECORDS" "$LB_RECORDS.sh" "$LB_RECORDS.again"' EXIT
 trap 'exit 130' HUP INT TERM
 export LB_RECORDS LB_RUNNER
+# Where python3 is a script that looks for one (pyenv), each start costs a tenth of a second.
+python=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null)
+if [ -x "${python%/*}/python3" ] && [ "$(command -v python3)" != "${python%/*}/python3" ]; then
+	PATH=${python%/*}:$PATH
+	export PATH
+fi
 # prove splits --exec at blanks, so RUNNER's words travel in the environment
 cat >"$LB_RECORDS.sh" <<END
 exec sh "$here/prove.sh" --record "\$LB_RUNNER" "\$1"

@@ -325,10 +325,11 @@ def disturb(done):
 
 
 def blanks(done):
-    """Faults that were tried again and again, and met nobody: that is a fault of this program."""
+    """Faults that were tried again and again, and met nobody: that is a fault of this program. On a busy
+    machine four tries of five come between two launches."""
     tried = {name.removeprefix(MISSED) for name in done}
     return [f"BROKEN chaos: {done.count(MISSED + name)} times {name}, and never met anybody"
-            for name in sorted(tried) if done.count(MISSED + name) >= 5 and name not in done]
+            for name in sorted(tried) if done.count(MISSED + name) >= 40 and name not in done]
 
 
 def verdict():
