@@ -114,7 +114,7 @@ STATIC_PCRE := -Wl,-Bstatic -lpcre2-8 -Wl,-Bdynamic
 STATIC_ZLIB := -Wl,-Bstatic -lz -Wl,-Bdynamic
 STATIC_ZSTD := -Wl,-Bstatic -lzstd -Wl,-Bdynamic
 LIBS_lbd       := -luv -lsqlite3 -ljansson -lpcre2-8 -lzstd -lz -lstdc++ -lm
-LIBS_lbctl     := -ljansson -lpcre2-8 -lzstd -lz -lstdc++ -lm
+LIBS_lbctl     := -lncursesw -ltinfo -ljansson -lpcre2-8 -lzstd -lz -lstdc++ -lm
 LIBS_lbrun     := $(STATIC_JSON) $(STATIC_PCRE) $(STATIC_ZLIB) -lm
 LIBS_lbworker  := $(STATIC_JSON) $(STATIC_PCRE) $(STATIC_ZSTD) $(STATIC_ZLIB) -lstdc++ -ldl -lm -lpthread
 LIBS_lbd-slurm := -ljansson -lslurm
@@ -173,6 +173,11 @@ $(B)/obj/tests/%.o: CFLAGS += -Wno-unused-result
 $(B)/gen/queries.h: sql/embed.sh $(wildcard sql/queries/*.sql sql/schema/*.sql)
 	@mkdir -p $(@D)
 	$(call say,EMBED) sh sql/embed.sh $(filter %.sql,$^) >$@.tmp && mv $@.tmp $@
+$(B)/obj/ctl/top/source.o: $(B)/gen/top_demo.h
+$(B)/gen/top_demo.h: ctl/top/demo.jsonl
+	@mkdir -p $(@D)
+	$(call say,EMBED) { echo 'static const char top_demo[] = {'; \
+		od -An -v -td1 $< | sed 's/-\{0,1\}[0-9]\{1,\}/&,/g'; echo '0};'; } >$@.tmp && mv $@.tmp $@
 $(COMMON): $(B)/gen/words.h
 $(B)/gen/words.h: common/base/words.sh common/base/words.txt
 	@mkdir -p $(@D)

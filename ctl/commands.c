@@ -51,6 +51,21 @@ static const struct option_row ls_options[] = {
 	END_ROW,
 };
 
+static const struct option_row top_options[] = {
+	{ "demo", 0, OPTION_FLAG, FIELD(demo), NULL, "show a recording; no lbd is needed" },
+	{ "record", 0, OPTION_TEXT, FIELD(record), "FILE", "also keep what is seen in this file" },
+	{ "replay", 0, OPTION_TEXT, FIELD(replay), "FILE", "show what was kept" },
+	END_ROW,
+};
+
+static const struct option_row report_options[] = {
+	{ "output", 'o', OPTION_TEXT, FIELD(output), "FILE", "the page's file" },
+	{ "team", 't', OPTION_FLAG, FIELD(team), NULL, "of all runs, by person and group" },
+	{ "week", 0, OPTION_FLAG, FIELD(week), NULL,
+	  "of runs that live, or ended in the last 7 days" },
+	END_ROW,
+};
+
 static const struct option_row logs_options[] = {
 	{ "follow", 'f', OPTION_FLAG, FIELD(follow), NULL, "wait for more until the run ends" },
 	{ "attempt", 0, OPTION_NUMBER, FIELD(attempt), "N", "of this attempt only" },
@@ -162,6 +177,12 @@ const struct command commands[] = {
 	 "lbctl status brisk-otter-39\n"
 	 "lbctl status brisk-otter-39 --json | jq .step\n",
 	 json_options, 1, 1, OPERANDS_LOOK, status_run},
+	{"top", "[--demo] [--record FILE] [--replay FILE]",
+	 "all runs on one screen, worst first, as they go",
+	 "lbctl top\n"
+	 "lbctl top --demo\n"
+	 "lbctl top | head\n",
+	 top_options, 0, 0, OPERANDS_NAMES, top_run},
 	{"why", "RUN", "why it waits: the reason, who is ahead, what would start sooner",
 	 "lbctl why brisk-otter-39\n"
 	 "lbctl why brisk-otter-39 --json | jq -r '.sooner[].text'\n",
@@ -210,6 +231,14 @@ const struct command commands[] = {
 	 "lbctl diff brisk-otter-39 calm-heron-12\n"
 	 "lbctl diff brisk-otter-39 ada/calm-heron-12 --json | jq .settings\n",
 	 json_options, 2, 2, OPERANDS_LOOK, diff_run},
+	{"plot", "RUNS...", "loss and tokens/s over all attempts, drawn in the terminal",
+	 "lbctl plot brisk-otter-39\n",
+	 no_options, 1, ANY_NUMBER, OPERANDS_NAMES, plot_run},
+	{"report", "RUNS... | GROUP | --team | --week  -o FILE.html",
+	 "a page of runs to send around: one HTML file that needs nothing else",
+	 "lbctl report brisk-otter-39 -o otter.html\n"
+	 "lbctl report --week -o week.html\n",
+	 report_options, 0, ANY_NUMBER, OPERANDS_NAMES, report_run},
 	{"goodput", "RUN [--since DURATION]", "where the hours of a run went",
 	 "lbctl goodput brisk-otter-39\n"
 	 "lbctl goodput brisk-otter-39 --since 7d --json | jq .ettr\n",

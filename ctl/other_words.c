@@ -12,7 +12,7 @@ static const struct {
 	{"cancel", "kill"}, {"scancel", "kill"}, {"abort", "kill"}, {"terminate", "kill"},
 	{"delete", "rm"}, {"remove", "rm"}, {"del", "rm"}, {"end", "stop"}, {"quit", "stop"},
 	{"list", "ls"}, {"ps", "ls"}, {"squeue", "ls"}, {"queue", "ls"}, {"runs", "ls"},
-	{"jobs", "ls"}, {"sacct", "ls"}, {"sinfo", "nodes"}, {"top", "follow"}, {"watch", "follow"},
+	{"jobs", "ls"}, {"sacct", "ls"}, {"sinfo", "nodes"}, {"htop", "top"}, {"watch", "follow"},
 	{"attach", "follow"}, {"monitor", "follow"}, {"tail", "logs"}, {"cat", "logs"},
 	{"output", "logs"}, {"info", "status"}, {"show", "status"}, {"describe", "status"},
 	{"inspect", "status"}, {"scontrol", "status"}, {"get", "status"}, {"history", "events"},

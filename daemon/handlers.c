@@ -20,6 +20,7 @@
 #include "daemon/runs/remover.h"
 #include "daemon/runs/restart.h"
 #include "daemon/runs/submit.h"
+#include "daemon/runs/top.h"
 #include "daemon/runs/views.h"
 #include "daemon/runs/why.h"
 #include "daemon/runs/requests.h"
@@ -264,6 +265,7 @@ static const struct {
 	[VERB_VERSION] = { .now = on_version },
 	[VERB_SUBMIT] = { .later = on_submit },
 	[VERB_LS] = { .now = on_ls },
+	[VERB_TOP] = { .now = top_answer },
 	[VERB_STATUS] = { .now = on_status },
 	[VERB_WHY] = { .later = why_run },
 	[VERB_PROGRESS] = { .now = on_progress },

@@ -3,7 +3,7 @@
 $(B)/unit/%: $(B)/obj/tests/unit/%.o $(B)/obj/tests/unit/scratch.o $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) -Wl,--start-group $(ARCHIVES) -Wl,--end-group \
-		-lcmocka -luv -lsqlite3 -ljansson -lpcre2-8 -lzstd -lz -lstdc++ -ldl -lm -lpthread
+		-lcmocka -lncursesw -ltinfo -luv -lsqlite3 -ljansson -lpcre2-8 -lzstd -lz -lstdc++ -ldl -lm -lpthread
 
 # lbd and lbworker each have a config of their own, under the same names.
 $(B)/unit/test_lbworker_config: ARCHIVES := $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
@@ -149,7 +149,7 @@ LINTED   := $(wildcard common/*/*.c sql/*.c slurm/*.c slurm/*/*.c daemon/*.c dae
 	    worker/*/*.c worker/*/*/*.c kernels/*.c kernels/machine/*.c kernels/formats/*.c $(call rooms,kernels/cpu) tests/sim/*.c tests/sim/ettr/*.c \
 	    $(if $(HAVE_CUDA),kernels/cuda/*.c kernels/cuda/*/*.c tests/gpu/*.c))
 LINTED   := $(if $(HAVE_SLURM),$(LINTED),$(filter-out slurm/helper/%,$(LINTED)))
-$(B)/lint/%.tidy: % .clang-tidy | $(B)/gen/queries.h $(B)/gen/words.h
+$(B)/lint/%.tidy: % .clang-tidy | $(B)/gen/queries.h $(B)/gen/words.h $(B)/gen/top_demo.h
 	@mkdir -p $(@D)
 	@echo "clang-tidy $<"
 	@clang-tidy --quiet $< -- -std=c11 -I. -I$(B)/gen -D_GNU_SOURCE -DLB_VERSION='""' \
@@ -158,7 +158,7 @@ $(B)/lint/%.tidy: % .clang-tidy | $(B)/gen/queries.h $(B)/gen/words.h
 		{ cat $@.log; exit 1; }
 	@touch $@
 tidy: $(LINTED:%=$(B)/lint/%.tidy)
-cppcheck: $(B)/gen/queries.h $(B)/gen/words.h
+cppcheck: $(B)/gen/queries.h $(B)/gen/words.h $(B)/gen/top_demo.h
 	@mkdir -p $(B)/lint/cppcheck
 	cppcheck --quiet --std=c11 --enable=warning,portability,performance --inline-suppr \
 		--suppress=missingIncludeSystem --error-exitcode=1 --cppcheck-build-dir=$(B)/lint/cppcheck \

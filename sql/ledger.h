@@ -289,9 +289,13 @@ int ledger_metric_thin(struct ledger *l, int64_t run_id, struct err *err);
 int ledger_metric_each(struct ledger *l, int64_t run_id, int64_t after_id, int64_t limit,
 		       int (*each)(const struct ledger_metric *m, void *arg), void *arg,
 		       struct err *err);
-/* The newest id of the run, 0 if none. */
+/* The newest ones, newest first. */
+int ledger_metric_tail(struct ledger *l, int64_t run_id, int64_t limit,
+		       int (*each)(const struct ledger_metric *m, void *arg), void *arg,
+		       struct err *err);
 /* The least loss that is kept; NaN: none. */
 int ledger_metric_least_loss(struct ledger *l, int64_t run_id, double *out, struct err *err);
+/* The newest id of the run, 0 if none. */
 int ledger_metric_last(struct ledger *l, int64_t run_id, int64_t *id, struct err *err);
 
 /* --- events ----------------------------------------------------------------------------------- */

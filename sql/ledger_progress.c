@@ -117,20 +117,35 @@ int ledger_metric_thin(struct ledger *l, int64_t run_id, struct err *err)
 	return write_rows(l, s, err) < 0 ? -1 : 0;
 }
 
+static int metrics_read(struct ledger *l, sqlite3_stmt *s, int64_t run_id, int64_t limit,
+			int (*each)(const struct ledger_metric *m, void *arg), void *arg,
+			struct err *err)
+{
+	struct ledger_metric metric;
+	int got;
+
+	bind_int(s, ":run_id", run_id);
+	bind_int(s, ":limit", limit);
+	while ((got = read_next(l, s, metric_columns, &metric, err)) > 0 && each(&metric, arg) == 0)
+		;
+	return read_end(s, got);
+}
+
 int ledger_metric_each(struct ledger *l, int64_t run_id, int64_t after_id, int64_t limit,
 		       int (*each)(const struct ledger_metric *m, void *arg), void *arg,
 		       struct err *err)
 {
 	sqlite3_stmt *s = query(l, Q_METRIC_LIST);
-	struct ledger_metric metric;
-	int got;
 
-	bind_int(s, ":run_id", run_id);
 	bind_int(s, ":after_id", after_id);
-	bind_int(s, ":limit", limit);
-	while ((got = read_next(l, s, metric_columns, &metric, err)) > 0 && each(&metric, arg) == 0)
-		;
-	return read_end(s, got);
+	return metrics_read(l, s, run_id, limit, each, arg, err);
+}
+
+int ledger_metric_tail(struct ledger *l, int64_t run_id, int64_t limit,
+		       int (*each)(const struct ledger_metric *m, void *arg), void *arg,
+		       struct err *err)
+{
+	return metrics_read(l, query(l, Q_METRIC_TAIL), run_id, limit, each, arg, err);
 }
 
 int ledger_metric_last(struct ledger *l, int64_t run_id, int64_t *id, struct err *err)

@@ -78,6 +78,8 @@ ctl/team        common/* ./base
 ctl/code        common/* ./base ./team
 ctl/look        common/* ./base ./team ./code
 ctl/act         common/* ./base ./team ./look ./code
+ctl/top         common/* ./base
+ctl/report      common/* ./base ./team ./code
 ctl/doctor      common/* ./base
 ctl             common/* ctl/base ctl/team
 worker/lbrun/trainer    common/*
@@ -115,7 +117,7 @@ uv\.h                    daemon slurm
 zstd\.h                  common
 zlib\.h                  common worker/lbworker/text worker/lbworker/torch
 curl/.*\.h               daemon
-n?curses\.h|menu\.h      -
+n?curses\.h|menu\.h      ctl/top
 toml\+\+/.*|toml\.hpp    common
 cuda.*\.h|cublas.*\.h    kernels/cuda
 TABLE
@@ -126,6 +128,7 @@ generated() {
 	cat <<'TABLE'
 queries.h sql
 words.h   common/base
+top_demo.h ctl/top
 TABLE
 }
 
@@ -643,7 +646,7 @@ ctl/bad.c:3: "sql/ledger.h": ctl/ may not include sql/
 ctl/bad.c:4: "common/absent.h": no such header; includes start at the top folder
 ctl/bad.c:5: "queries.h": belongs to sql/
 ctl/bad.c:6: <uv.h> is for daemon slurm only
-ctl/bad.c:7: <curses.h> is for - only
+ctl/bad.c:7: <curses.h> is for ctl/top only
 ctl/bad.c:8: atoi() is banned
 ctl: is excused for its size, but has only 2 units
 daemon: 2 files say on top what the room is for ("/* daemon/ - …")

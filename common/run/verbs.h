@@ -24,6 +24,7 @@ enum role { ROLE_NONE, ROLE_MEMBER, ROLE_SUBMITTER, ROLE_OWNER, ROLE_COUNT };
 	X(VERSION, "version", ROLE_MEMBER, "version, process id and folder of lbd") \
 	X(SUBMIT, "submit", ROLE_SUBMITTER, "start a new run") \
 	X(LS, "ls", ROLE_MEMBER, "list runs, newest first") \
+	X(TOP, "top", ROLE_MEMBER, "all runs as a live view wants them: how each goes just now") \
 	X(STATUS, "status", ROLE_MEMBER, "one run with its attempts and launches") \
 	X(WHY, "why", ROLE_MEMBER, "why a run does not run, and what would start it sooner") \
 	X(PROGRESS, "progress", ROLE_MEMBER, "steps that arrived since a cursor") \

@@ -30,6 +30,9 @@ struct options {
 	size_t other_count;
 	struct word_list after, after_ok, sweep;
 	int64_t attempt; /* 0 = all */
+	bool demo, week;
+	const char *output;          /* file */
+	const char *record, *replay; /* files */
 	const char *grep;
 	bool errors;
 	int64_t lines;      /* the last so many; 0 = all */

@@ -395,18 +395,30 @@ const struct run *engine_live(struct engine *e, const char *name)
 	return engine_find(e, name);
 }
 
-const char *engine_waits_for(struct engine *e, const char *name)
+void engine_each_live(struct engine *e, void (*each)(struct run *run, void *arg), void *arg)
 {
-	struct run *run = engine_find(e, name);
-	bool is_waiting = run && run->has_attempt && run->attempt.state == ATTEMPT_QUEUED &&
+	for (struct run *run = e->runs; run; run = run->next)
+		each(run, arg);
+}
+
+const char *engine_run_waits_for(struct engine *e, struct run *run)
+{
+	bool is_waiting = run->has_attempt && run->attempt.state == ATTEMPT_QUEUED &&
 			  run->attempt.seen_poll_ms > 0 &&
 			  run->attempt.last_seen.phase <= JOB_PENDING;
 
-	if (run && run->dependencies == DEPENDENCIES_PENDING) { /* in today's words */
+	if (run->dependencies == DEPENDENCIES_PENDING) { /* in today's words */
 		engine_look_at_dependencies(e, run);
 		return run->dependencies_text;
 	}
-	if (run && run->state == RUN_SUBMITTING) /* why the scheduler did not take it */
+	if (run->state == RUN_SUBMITTING) /* why the scheduler did not take it */
 		return run->attempt.call_text;
 	return is_waiting ? run->attempt.last_seen.reason : "";
+}
+
+const char *engine_waits_for(struct engine *e, const char *name)
+{
+	struct run *run = engine_find(e, name);
+
+	return run ? engine_run_waits_for(e, run) : "";
 }

@@ -123,9 +123,12 @@ void engine_health(struct engine *engine, struct engine_health *out);
 /* The live run of this name, as it is now; NULL when there is none. Borrowed until the next
  * turn. */
 const struct run *engine_live(struct engine *engine, const char *name);
+/* All of them, in no order; for who asks about thousands. */
+void engine_each_live(struct engine *engine, void (*each)(struct run *run, void *arg), void *arg);
 
 /* Why the run has not begun: whom it follows, or the scheduler's own words ("Resources"); "" when
  * it has, or nobody has said. Borrowed until the next turn. */
 const char *engine_waits_for(struct engine *engine, const char *name);
+const char *engine_run_waits_for(struct engine *engine, struct run *run);
 
 #endif

@@ -102,6 +102,7 @@ static json_t *view_checkpoint(struct ledger *ledger, int64_t run_id)
 	js_set_int(o, "step", c.step);
 	js_set_str(o, "path", c.path);
 	js_set_bool(o, "valid", c.valid);
+	js_set_time(o, "time", c.time_ms);
 	return o;
 }
 

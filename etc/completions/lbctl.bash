@@ -10,7 +10,7 @@ _lbctl_words()	# WHAT...
 _lbctl()
 {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
-	local commands="submit ls status why follow logs events kill stop hold release restart checkpoints du rm prune save stacks compare diff goodput cron nodes notify wait daemon home doctor recover version help"
+	local commands="submit ls top status why follow logs events kill stop hold release restart checkpoints du rm prune save stacks compare diff plot report goodput cron nodes notify wait daemon home doctor recover version help"
 	local command="" options="--home --no-color --help" words="" i
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
@@ -23,6 +23,7 @@ _lbctl()
 	done
 
 	case $previous in
+	--record | --replay | --output) COMPREPLY=($(compgen -f -- "$current")); return ;;
 	--home) COMPREPLY=($(compgen -d -- "$current")); return ;;
 	--after | --after-ok) COMPREPLY=($(compgen -W "$(_lbctl_words runs)" -- "$current")); return ;;
 	--group) COMPREPLY=($(compgen -W "$(_lbctl_words groups)" -- "$current")); return ;;
@@ -34,6 +35,9 @@ _lbctl()
 	"") words=$commands ;;
 	submit) options+=" --name --set --after --after-ok --sweep --wrap --dry-run --follow --json" ;;
 	ls) options+=" --all --group --team --cron --json"; words=$(_lbctl_words runs selectors team) ;;
+	plot) words=$(_lbctl_words all) ;;
+	report) options+=" --output --team --week"; words="$(_lbctl_words all groups)" ;;
+	top) options+=" --demo --record --replay" ;;
 	status | why | follow | events | diff) options+=" --json"; words=$(_lbctl_words runs team) ;;
 	logs) options+=" --follow --lines --grep --err --attempt --json"; words=$(_lbctl_words runs team) ;;
 	kill) options+=" --now --reason --dry-run --yes"; words=$(_lbctl_words runs selectors team) ;;

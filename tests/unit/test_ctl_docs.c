@@ -83,7 +83,7 @@ static void test_other_words(void **state)
 {
 	static const char *const expected[][2] = {
 		{ "cancel", "kill" },  { "list", "ls" },       { "resume", "restart" },
-		{ "top", "follow" },   { "ps", "ls" },         { "squeue", "ls" },
+		{ "htop", "top" },     { "ps", "ls" },         { "squeue", "ls" },
 		{ "scancel", "kill" }, { "sbatch", "submit" },
 	};
 

@@ -1,205 +1,175 @@
 /* SPDX-License-Identifier: MIT */
-/* test_report.c - what the trainer says to lbrun is what common/run/message.h accepts, orders
- * arrive, and an lbrun that is absent, deaf or dead costs neither the training nor its time. */
+/* test_report.c - steps over all attempts, curves of characters, and the page of a million steps. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
+#include <cmocka.h>
+#include <locale.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
-#include <cmocka.h>
 
-#include "common/base/clock.h"
-#include "common/base/files.h"
 #include "common/base/json.h"
-#include "common/base/log.h"
-#include "common/base/mem.h"
-#include "common/run/message.h"
-#include "worker/lbworker/telemetry/report.h"
+#include "ctl/report/chart.h"
+#include "ctl/report/page.h"
 
-static char folder[] = "/tmp/lb-test-report.XXXXXX";
-
-/* lbrun's side */
-struct peer {
-	char path[64];
-	int listener, fd;
-	struct buf in;
-	struct report *report;
-};
-
-static int set_up(void **state)
+static void add(struct series *s, int64_t step, double loss)
 {
-	struct peer *p = xcalloc(1, sizeof(*p));
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	json_t *o = json_object();
 
-	snprintf(p->path, sizeof(p->path), "%s/sock", folder);
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s", p->path);
-	unlink(p->path);
-	p->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (bind(p->listener, (const struct sockaddr *)&address, sizeof(address)) != 0 ||
-	    listen(p->listener, 1) != 0)
-		return -1;
-	p->report = report_open(p->path);
-	p->fd = accept(p->listener, NULL, NULL);
-	buf_init(&p->in, 16 << 20);
-	*state = p;
-	return p->fd < 0 ? -1 : 0;
+	js_set_int(o, "step", step);
+	js_set_real(o, "loss", loss);
+	js_set_real(o, "tokens_per_s", 1000);
+	js_set_real(o, "time", 1795000000.0 + (double)step);
+	series_add(s, o);
+	json_decref(o);
 }
 
-static int tear_down(void **state)
+/* 1..10, back to 5: 6..8, back to 7: 8..12 */
+static struct series twice_back(void)
 {
-	struct peer *p = *state;
+	struct series s = { 0 };
 
-	report_close(p->report);
-	if (p->fd >= 0)
-		close(p->fd);
-	close(p->listener);
-	buf_fini(&p->in);
-	free(p);
-	return 0;
+	for (int i = 1; i <= 10; i++)
+		add(&s, i, 10 - i);
+	for (int i = 6; i <= 8; i++)
+		add(&s, i, 10 - i);
+	for (int i = 8; i <= 12; i++)
+		add(&s, i, 10 - i);
+	series_end(&s);
+	return s;
 }
 
-/* Reads until `lines` lines are there, and checks each as lbrun does. */
-static json_t *read_lines(struct peer *p, size_t lines)
+static void test_undone(void **state)
 {
-	json_t *all = json_array();
-
-	while (json_array_size(all) < lines) {
-		char bytes[4096];
-		const char *end = p->in.len ? memchr(p->in.data, '\n', p->in.len) : NULL;
-		if (!end) {
-			ssize_t got = recv(p->fd, bytes, sizeof(bytes), 0);
-			assert_true(got > 0);
-			assert_int_equal(buf_add(&p->in, bytes, (size_t)got), 0);
-			continue;
-		}
-		struct err err = { 0 };
-		enum message_type type;
-		size_t length = (size_t)(end - p->in.data);
-		json_t *line = message_parse(p->in.data, length, &type, &err);
-		if (!line)
-			fail_msg("%s", err.text);
-		json_array_append_new(all, line);
-		buf_drop(&p->in, length + 1);
-	}
-	return all;
-}
-
-static const struct report_step a_step = { .step = 7,
-					   .target_step = 9,
-					   .tokens = 4096,
-					   .loss = 2.5,
-					   .grad_norm = 0.25,
-					   .lr = 1e-3,
-					   .tokens_per_s = 1000,
-					   .step_ms = 12.5 };
-
-static void test_lines(void **state)
-{
-	struct peer *p = *state;
-
-	report_phase(p->report, "train");
-	report_step(p->report, &a_step);
-	report_checkpoint(p->report, 7, "/a/step-00000007");
-	report_bye(p->report, "done");
-	json_t *lines = read_lines(p, 5);
-	const json_t *hello = json_array_get(lines, 0), *step = json_array_get(lines, 2);
-	assert_int_equal(js_int(hello, "pid", 0), getpid());
-	assert_int_equal(js_int(step, "step", 0), 7);
-	assert_int_equal(js_int(step, "target_step", 0), 9);
-	assert_true(js_real(step, "loss", 0) == 2.5 && js_real(step, "lr", 0) == 1e-3);
-	assert_string_equal(js_str(json_array_get(lines, 3), "path", ""), "/a/step-00000007");
-	assert_string_equal(js_str(json_array_get(lines, 4), "status", ""), "done");
-	json_decref(lines);
-}
-
-static void test_orders(void **state)
-{
-	struct peer *p = *state;
-	static const char text[] = "{\"type\":\"ack\",\"seq\":1}\nrubbish\n{\"type\":\"sa";
-	static const char rest[] = "ve\"}\n";
-	static const char stop[] = "{\"type\":\"stop\"}\n";
-
-	assert_int_equal(report_orders(p->report), REPORT_NOTHING);
-	assert_int_equal(send(p->fd, text, sizeof(text) - 1, 0), sizeof(text) - 1);
-	assert_int_equal(report_orders(p->report), REPORT_NOTHING);
-	assert_int_equal(send(p->fd, rest, sizeof(rest) - 1, 0), sizeof(rest) - 1);
-	assert_int_equal(report_orders(p->report), REPORT_SAVE);
-	assert_int_equal(report_orders(p->report), REPORT_NOTHING);
-	assert_int_equal(send(p->fd, stop, sizeof(stop) - 1, 0), sizeof(stop) - 1);
-	assert_int_equal(report_orders(p->report), REPORT_STOP);
-}
-
-/* Nobody reads: the training goes on at once, whole lines are dropped, none is torn. */
-static void test_deaf(void **state)
-{
-	struct peer *p = *state;
-	int64_t start = clock_mono_ms();
-
-	for (int i = 0; i < 20000; i++)
-		report_step(p->report, &a_step);
-	assert_true(clock_mono_ms() - start < 60000); /* a wait of 3 ms at each would be seen */
-	for (int i = 0; i < 10; i++) { /* what waits is sent on when there is room again */
-		json_decref(read_lines(p, 100));
-		assert_int_equal(report_orders(p->report), REPORT_NOTHING);
-	}
-}
-
-static void test_dead(void **state)
-{
-	struct peer *p = *state;
-
-	close(p->fd);
-	p->fd = -1;
-	for (int i = 0; i < 10; i++) {
-		report_step(p->report, &a_step);
-		assert_int_equal(report_orders(p->report), REPORT_NOTHING);
-	}
-}
-
-static void test_absent(void **state)
-{
-	struct report *nobody = report_open(NULL), *missing = report_open("/nonexistent/socket");
-	char long_path[300];
+	struct series s = twice_back();
 
 	(void)state;
-	memset(long_path, 'x', sizeof(long_path));
-	long_path[sizeof(long_path) - 1] = '\0';
-	struct report *too_long = report_open(long_path);
-	report_step(nobody, &a_step);
-	report_step(missing, &a_step);
-	report_step(too_long, &a_step);
-	assert_int_equal(report_orders(nobody), REPORT_NOTHING);
-	report_close(nobody);
-	report_close(missing);
-	report_close(too_long);
+	assert_int_equal(s.stretches, 3);
+	for (size_t i = 0; i < s.count; i++) {
+		const struct point *p = &s.points[i];
+		bool want = (p->stretch == 0 && p->step >= 6) || (p->stretch == 1 && p->step >= 8);
+
+		assert_int_equal(p->is_undone, want);
+	}
+	series_clear(&s);
 }
 
-static int make_folder(void **state)
+/* A spike of one step in a million stays, and so do the ends. */
+static void test_thin(void **state)
 {
+	struct series s = { 0 }, thin;
+	double largest = 0, least = 1e9;
+
 	(void)state;
-	log_init("test_report", LOG_LEVEL_ERROR);
-	return mkdtemp(folder) ? 0 : -1;
+	for (int i = 1; i <= 1000000; i++)
+		add(&s, i, i == 777777 ? 99 : i == 333333 ? -5 : 3 + sin(i / 1000.0));
+	series_end(&s);
+	series_thin(&s, 400, &thin);
+	assert_true(thin.count <= 1604);
+	assert_int_equal(thin.points[0].step, 1);
+	assert_int_equal(thin.points[thin.count - 1].step, 1000000);
+	for (size_t i = 0; i < thin.count; i++) {
+		largest = fmax(largest, thin.points[i].loss);
+		least = fmin(least, thin.points[i].loss);
+		assert_true(i == 0 || thin.points[i].step > thin.points[i - 1].step);
+	}
+	assert_true(largest == 99 && least == -5);
+	series_clear(&thin);
+	series_clear(&s);
 }
 
-static int remove_folder(void **state)
+static void test_thin_keeps_stretches(void **state)
 {
+	struct series s = twice_back(), thin;
+
 	(void)state;
-	return folder_remove(folder, NULL);
+	series_thin(&s, 1, &thin);
+	assert_int_equal(thin.points[0].step, 1);
+	assert_int_equal(thin.points[thin.count - 1].step, 12);
+	for (size_t i = 1; i < thin.count; i++)
+		assert_true(thin.points[i].stretch == thin.points[i - 1].stretch ||
+			    thin.points[i].stretch == thin.points[i - 1].stretch + 1);
+	series_clear(&thin);
+	series_clear(&s);
+}
+
+static void test_chart(void **state)
+{
+	struct series s = { 0 }, nothing = { 0 };
+	char *chart;
+
+	(void)state;
+	for (int i = 0; i <= 8; i++)
+		add(&s, i, 8 - i);
+	series_end(&s);
+	chart = chart_draw(&s, QUANTITY_LOSS, 19, 5, false);
+	assert_string_equal(chart, "  8.0000 |**       \n"
+				   "         |  **     \n"
+				   "  2.6667 |    ***  \n"
+				   "  0.0000 |       **\n"
+				   "          0  step 8\n");
+	free(chart);
+	assert_null(chart_draw(&nothing, QUANTITY_LOSS, 80, 10, true));
+	assert_null(chart_draw(&s, QUANTITY_LOSS, 5, 10, true));
+	series_clear(&s);
+}
+
+static void test_page(void **state)
+{
+	struct report_run r = { .series = twice_back() };
+	char *page;
+
+	(void)state;
+	r.run = json_pack("{s:s, s:s, s:s, s:s, s:[{s:i, s:s, s:[s], s:[{s:s, s:i}]}]}", "name",
+			  "<script>alert('1')</script>", "state", "failed", "owner", "ada & co",
+			  "text", "\"quoted\"\x1b[31m", "attempts", "number", 1, "cause", "oom",
+			  "nodes", "n<1", "launches", "cause", "oom", "last_step", 10);
+	r.goodput = json_pack("{s:f, s:f, s:{s:f, s:f}}", "ettr", 0.5, "gpu_hours_total", 12.5,
+			      "hours", "productive", 1.0, "queue", 1.0);
+	page = page_make("a < b", 1795000000000, &r, 1);
+	assert_null(strstr(page, "<script"));
+	assert_null(strstr(page, "\x1b"));
+	assert_non_null(strstr(page, "&lt;script&gt;alert(&#39;1&#39;)"));
+	assert_non_null(strstr(page, "ada &amp; co"));
+	assert_non_null(strstr(page, "class=\"undone\""));
+	assert_non_null(strstr(page, "12.5"));
+	assert_null(strstr(page, "http")); /* it needs no network */
+	free(page);
+	json_decref(r.run);
+	json_decref(r.goodput);
+	series_clear(&r.series);
+}
+
+static void test_page_of_a_million(void **state)
+{
+	struct report_run r = { .series = { 0 } };
+	char *page;
+
+	(void)state;
+	for (int i = 1; i <= 1000000; i++)
+		add(&r.series, i, 3 + sin(i / 7.0));
+	series_end(&r.series);
+	r.run = json_pack("{s:s, s:s}", "name", "long", "state", "running");
+	page = page_make("long", 1795000000000, &r, 1);
+	assert_true(strlen(page) < 1000 * 1000);
+	free(page);
+	json_decref(r.run);
+	series_clear(&r.series);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_lines, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_orders, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_deaf, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(test_dead, set_up, tear_down),
-		cmocka_unit_test(test_absent),
+		cmocka_unit_test(test_undone),
+		cmocka_unit_test(test_thin),
+		cmocka_unit_test(test_thin_keeps_stretches),
+		cmocka_unit_test(test_chart),
+		cmocka_unit_test(test_page),
+		cmocka_unit_test(test_page_of_a_million),
 	};
-	return cmocka_run_group_tests(tests, make_folder, remove_folder);
+
+	setlocale(LC_CTYPE, "C.UTF-8");
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* series.c - step lines to stretches, and a million points to a few hundred. */
+#include "ctl/report/series.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/json.h"
+#include "common/base/mem.h"
+#include "ctl/team/ask.h"
+
+enum { STEPS_PER_QUESTION = 10000 };
+
+static void push(struct series *s, const struct point *p)
+{
+	if ((s->count & (s->count + 1)) == 0)
+		s->points = xrealloc(s->points, 2 * (s->count + 1) * sizeof(*p));
+	s->points[s->count++] = *p;
+}
+
+void series_add(struct series *series, const json_t *step)
+{
+	struct point p = {
+		.step = js_int(step, "step", -1),
+		.time_s = js_real(step, "time", NAN),
+		.loss = js_real(step, "loss", NAN),
+		.tokens_per_s = js_real(step, "tokens_per_s", NAN),
+	};
+
+	if (p.step < 0)
+		return;
+	if (series->count > 0 && p.step <= series->points[series->count - 1].step)
+		series->stretches++;
+	p.stretch = series->stretches;
+	push(series, &p);
+}
+
+/* From the end: whatever is not below all that came later was made again. */
+void series_end(struct series *series)
+{
+	int64_t least_later = INT64_MAX, least = INT64_MAX;
+
+	for (size_t i = series->count; i-- > 0;) {
+		struct point *p = &series->points[i];
+
+		if (i + 1 < series->count && p[1].stretch != p->stretch)
+			least_later = least < least_later ? least : least_later;
+		p->is_undone = p->step >= least_later;
+		least = p->step < least ? p->step : least;
+	}
+	if (series->count > 0)
+		series->stretches++;
+}
+
+void series_clear(struct series *series)
+{
+	free(series->points);
+	*series = (struct series){ 0 };
+}
+
+/* Which of points[from..to) stay, ascending: first, least, largest, last. */
+static void thin_bucket(const struct series *s, size_t from, size_t to, struct series *out)
+{
+	size_t least = from, largest = from;
+
+	for (size_t i = from; i < to; i++) {
+		double loss = s->points[i].loss;
+
+		if (loss < s->points[least].loss || isnan(s->points[least].loss))
+			least = i;
+		if (loss > s->points[largest].loss || isnan(s->points[largest].loss))
+			largest = i;
+	}
+	for (size_t i = from; i < to; i++) {
+		if (i == from || i == least || i == largest || i + 1 == to)
+			push(out, &s->points[i]);
+	}
+}
+
+static bool goes_on(const struct point *a, const struct point *b)
+{
+	return a->stretch == b->stretch && a->is_undone == b->is_undone;
+}
+
+void series_thin(const struct series *s, size_t buckets, struct series *out)
+{
+	size_t width = s->count / (buckets ? buckets : 1) + 1;
+
+	*out = (struct series){ .stretches = s->stretches };
+	for (size_t from = 0, to; from < s->count; from = to) {
+		to = from + 1;
+		while (to < s->count && to - from < width &&
+		       goes_on(&s->points[to - 1], &s->points[to]))
+			to++;
+		thin_bucket(s, from, to, out);
+	}
+}
+
+int series_ask(struct ctl *ctl, const char *run, struct series *out, struct err *err)
+{
+	int64_t cursor = 0;
+
+	*out = (struct series){ 0 };
+	for (;;) {
+		json_t *args = json_pack("{s:I, s:i}", "after", (json_int_t)cursor, "limit",
+					 STEPS_PER_QUESTION);
+		json_t *data = ask_about(ctl, VERB_PROGRESS, run, args, err), *step;
+		const json_t *steps = json_object_get(data, "steps");
+		int64_t next = js_int(data, "cursor", cursor);
+		bool is_all = json_array_size(steps) == 0 || next <= cursor;
+		size_t i;
+
+		if (!data) {
+			series_clear(out);
+			return -1;
+		}
+		json_array_foreach(steps, i, step)
+			series_add(out, step);
+		json_decref(data);
+		cursor = next;
+		if (is_all)
+			break;
+	}
+	series_end(out);
+	return 0;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* svg.c - draws by the classes that page.c has colours for, light and dark. */
+#include "ctl/report/svg.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+
+enum { WIDTH = 860, HEIGHT = 220, LEFT = 64, RIGHT = 12, TOP = 24, BOTTOM = 26, BAR = 22 };
+
+void html_text(struct buf *out, const char *text)
+{
+	char *shown = xstrdup(text ? text : "");
+
+	clean(shown, CLEAN_LINE);
+	for (const char *c = shown; *c; c++) {
+		switch (*c) {
+		case '<':
+			buf_addf(out, "&lt;");
+			break;
+		case '>':
+			buf_addf(out, "&gt;");
+			break;
+		case '&':
+			buf_addf(out, "&amp;");
+			break;
+		case '"':
+			buf_addf(out, "&quot;");
+			break;
+		case '\'':
+			buf_addf(out, "&#39;");
+			break;
+		default:
+			buf_add(out, c, 1);
+		}
+	}
+	free(shown);
+}
+
+struct scale {
+	double low, high;
+	int64_t first, last;
+};
+
+static bool scale_of(const struct series *s, enum quantity quantity, struct scale *scale)
+{
+	*scale = (struct scale){ INFINITY, -INFINITY, INT64_MAX, 0 };
+	for (size_t i = 0; i < s->count; i++) {
+		double value = quantity_of(&s->points[i], quantity);
+		int64_t step = s->points[i].step;
+
+		if (!isfinite(value))
+			continue;
+		scale->low = fmin(scale->low, value);
+		scale->high = fmax(scale->high, value);
+		scale->first = step < scale->first ? step : scale->first;
+		scale->last = step > scale->last ? step : scale->last;
+	}
+	if (scale->low == scale->high) {
+		scale->low -= fabs(scale->low) / 100 + 1e-9;
+		scale->high += fabs(scale->high) / 100 + 1e-9;
+	}
+	return scale->low <= scale->high;
+}
+
+static double x_of(const struct scale *s, int64_t step)
+{
+	double steps = s->last > s->first ? (double)(s->last - s->first) : 1;
+	double share = (double)(step - s->first) / steps;
+
+	return LEFT + fmin(fmax(share, 0), 1) * (WIDTH - LEFT - RIGHT);
+}
+
+static double y_of(const struct scale *s, double value)
+{
+	return TOP + (s->high - value) / (s->high - s->low) * (HEIGHT - TOP - BOTTOM);
+}
+
+static void put_axes(struct buf *out, const struct scale *s, enum quantity quantity)
+{
+	char text[NUMBER_TEXT_MAX];
+
+	for (int i = 0; i <= 4; i++) {
+		double value = s->low + (s->high - s->low) * i / 4;
+
+		if (quantity == QUANTITY_LOSS)
+			loss_text(value, text);
+		else
+			short_number(value, text);
+		buf_addf(out,
+			 "<line class=\"grid\" x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\"/>"
+			 "<text class=\"end\" x=\"%d\" y=\"%.1f\">%s</text>\n",
+			 LEFT, y_of(s, value), WIDTH - RIGHT, y_of(s, value), LEFT - 6,
+			 y_of(s, value) + 4, text);
+	}
+	buf_addf(out,
+		 "<text x=\"%d\" y=\"%d\">step %lld</text>"
+		 "<text class=\"end\" x=\"%d\" y=\"%d\">%lld</text>\n",
+		 LEFT, HEIGHT - 8, (long long)s->first, WIDTH - RIGHT, HEIGHT - 8,
+		 (long long)s->last);
+}
+
+/* One line for each stretch, and anew where what was undone begins. */
+static void put_lines(struct buf *out, const struct series *s, const struct scale *scale,
+		      enum quantity quantity)
+{
+	const struct point *last = NULL;
+
+	for (size_t i = 0; i < s->count; i++) {
+		const struct point *p = &s->points[i];
+		double value = quantity_of(p, quantity);
+
+		if (!isfinite(value))
+			continue;
+		if (!last || last->stretch != p->stretch || last->is_undone != p->is_undone)
+			buf_addf(out, "%s<polyline class=\"%s\" points=\"", last ? "\"/>\n" : "",
+				 p->is_undone ? "undone" : "curve");
+		buf_addf(out, "%.1f,%.1f ", x_of(scale, p->step), y_of(scale, value));
+		last = p;
+	}
+	buf_addf(out, last ? "\"/>\n" : "");
+}
+
+static void put_happening(struct buf *out, const struct scale *s, const struct happening *h)
+{
+	double x = x_of(s, h->step);
+	bool is_right = x > WIDTH * 2.0 / 3;
+
+	buf_addf(out,
+		 "<line class=\"event\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\"/>"
+		 "<text class=\"event%s\" x=\"%.1f\" y=\"%d\">",
+		 x, TOP - 4, x, HEIGHT - BOTTOM, is_right ? " end" : "", x + (is_right ? -3 : 3),
+		 TOP - 8);
+	html_text(out, h->what);
+	buf_addf(out, "</text>\n");
+}
+
+static void begin(struct buf *out, const char *title, int height)
+{
+	buf_addf(out, "<svg viewBox=\"0 0 %d %d\" role=\"img\"><title>", WIDTH, height);
+	html_text(out, title);
+	buf_addf(out, "</title>\n");
+}
+
+void svg_curve(struct buf *out, const char *title, const struct series *series,
+	       enum quantity quantity, const struct happening *happenings, size_t count)
+{
+	struct scale scale;
+
+	if (!scale_of(series, quantity, &scale))
+		return;
+	buf_addf(out, "<figure><figcaption>");
+	html_text(out, title);
+	buf_addf(out, "</figcaption>\n");
+	begin(out, title, HEIGHT);
+	put_axes(out, &scale, quantity);
+	put_lines(out, series, &scale, quantity);
+	for (size_t i = 0; i < count; i++)
+		put_happening(out, &scale, &happenings[i]);
+	buf_addf(out, "</svg></figure>\n");
+}
+
+void svg_waterfall(struct buf *out, const char *title, const struct share *shares, size_t count)
+{
+	double sum = 0, at = 0, room = WIDTH - 330;
+	char text[CLOCK_TEXT_MAX];
+
+	for (size_t i = 0; i < count; i++)
+		sum += shares[i].hours;
+	if (!(sum > 0))
+		return;
+	buf_addf(out, "<figure><figcaption>");
+	html_text(out, title);
+	buf_addf(out, "</figcaption>\n");
+	begin(out, title, (int)count * BAR + 4);
+	for (size_t i = 0; i < count; i++) {
+		int y = (int)i * BAR;
+
+		buf_addf(out, "<text class=\"end\" x=\"190\" y=\"%d\">", y + 15);
+		html_text(out, shares[i].name);
+		buf_addf(out,
+			 "</text><rect class=\"%s\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" "
+			 "height=\"%d\"/><text x=\"%.1f\" y=\"%d\">%s, %.1f%%</text>\n",
+			 i == 0 ? "good" : "bad", 200 + room * at / sum, y + 3,
+			 fmax(1, room * shares[i].hours / sum), BAR - 6,
+			 206 + room * (at + shares[i].hours) / sum, y + 15,
+			 duration_text(llround(shares[i].hours * 3600e3), text),
+			 100 * shares[i].hours / sum);
+		at += shares[i].hours;
+	}
+	buf_addf(out, "</svg></figure>\n");
+}
