@@ -3,6 +3,8 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "common/base/log.h"
+#include "worker/lbworker/torch/dcp.h"
+#include "worker/lbworker/torch/pickle.h"
 #include "worker/lbworker/torch/torch_file.h"
 
 static void look_into(const struct torch_file *f)
@@ -16,6 +18,29 @@ static void look_into(const struct torch_file *f)
 		st_widen(&last, t, t->bytes / size - 1, 1);
 		fuzz_check(torch_file_named(f, t->name) != NULL);
 	}
+}
+
+/* The same bytes as what a checkpoint says of its pieces. */
+static void as_checkpoint(const uint8_t *data, size_t size)
+{
+	struct err err = { 0 };
+	char *folder, *slash;
+
+	fuzz_file(".metadata", data, size);
+	fuzz_file("__0_0.distcp", data, size);
+	folder = strdup(fuzz_path(".metadata"));
+	slash = folder ? strrchr(folder, '/') : NULL;
+	if (slash)
+		*slash = '\0';
+	struct dcp *d = slash ? dcp_open(folder, &err) : NULL;
+	if (d && dcp_rows(d, "x") > 0 && dcp_select(d, "x", 2, 2, &err) == 0) {
+		float row[2];
+		dcp_row(d, 1, row);
+	} else {
+		fuzz_check(d || err.text[0] != '\0');
+	}
+	dcp_close(d);
+	free(folder);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -32,6 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	else
 		fuzz_check(err.text[0] != '\0');
 	torch_file_close(f);
+	as_checkpoint(data, size);
 	p = pickle_read(data, size, &none);
 	fuzz_check(p ? pickle_root(p) != NULL : none.text[0] != '\0');
 	pickle_free(p);

@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Models in the files of others: Meta's consolidated.00.pth, LitGPT's lit_model.pth, torch.save's pytorch_model.bin,
-# all written by PyTorch (tests/golden/torch, by tests/torch/goldens.py), in and out; and files that mean harm.
+# torchtitan's checkpoints of two ranks, all written by PyTorch (tests/golden/torch, by tests/torch/goldens.py and
+# dcp_golden.py), in and out; and files that mean harm.
 . "$(dirname "$0")/lib.sh"
 gold=$src/tests/golden/torch
 
 exits 0 "the model as transformers keeps it" lbworker convert "$gold/hf" "$T/hf" --dtype bfloat16
-for layout in meta litgpt torch; do
+for layout in meta litgpt torch dcp; do
 	exits 0 "$layout: in" lbworker convert "$gold/$layout" "$T/$layout-in" --dtype bfloat16
 	ok "$layout: every bit is that of transformers" cmp "$T/hf/model.safetensors" "$T/$layout-in/model.safetensors"
 	exits 0 "$layout: out" lbworker convert "$T/hf" "$T/$layout" --to $layout --dtype bfloat16
@@ -16,12 +17,12 @@ done
 is "$(grep -v dtype "$T/hf/config.json" | sort | tr -d ,)" "$(grep -v dtype "$T/torch-again/config.json" | sort | tr -d ,)" \
 	"the shape comes back"
 same=0
-for layout in meta litgpt; do	# what their files do not say has one meaning only
+for layout in meta litgpt dcp; do	# what their files do not say has one meaning only
 	for key in hidden_size intermediate_size num_key_value_heads vocab_size rope_theta tie_word_embeddings; do
 		[ "$(grep "\"$key\"" "$T/hf/config.json")" = "$(grep "\"$key\"" "$T/$layout-again/config.json")" ] && same=$((same + 1))
 	done
 done
-is $same 12 "also from params.json and model_config.yaml"
+is $same 18 "also from params.json and model_config.yaml"
 ok "the archives are sound, and their pickles call two functions of torch only" python3 - "$T" <<'PY'
 import glob, pickletools, sys, zipfile
 for path in glob.glob(sys.argv[1] + "/*/*.pth") + glob.glob(sys.argv[1] + "/*/*.bin"):
@@ -33,7 +34,7 @@ for path in glob.glob(sys.argv[1] + "/*/*.pth") + glob.glob(sys.argv[1] + "/*/*.
 PY
 exits 0 "float16 out" lbworker convert "$gold/meta" "$T/half" --to litgpt --dtype float16
 exits 2 "there is no such layout" lbworker convert "$gold/hf" "$T/never" --to gguf
-like "$err" "^lbworker: --to is one of huggingface, meta, litgpt, torch;" "is said"
+like "$err" "^lbworker: --to is one of huggingface, meta, litgpt, torch, dcp;" "is said"
 
 # --- files that mean harm ---------------------------------------------------------------------------------------
 # bad NAME PATTERN: what stands on standard input (python: `out` is the file) is refused in one line
@@ -91,6 +92,14 @@ PY
 bad "a list within itself" "there is no tensor tok_embeddings.weight" <<'PY'
 archive(b"\x80\x02]q\0h\0a.")
 PY
+cp -r "$gold/dcp" "$T/cut" && rm "$T/cut/params.json"
+exits 2 "a checkpoint that does not say its shape" lbworker convert "$T/cut" "$T/never"
+like "$err" "a checkpoint does not say the model.s shape: give --flavor NAME$" "says so"
+exits 2 "the wrong shape" lbworker convert "$T/cut" "$T/never" --flavor debugmodel
+like "$err" "cut/.metadata: tok_embeddings.weight has 40x16 elements, the model needs 256x64$" "is said"
+cp "$gold/dcp/params.json" "$T/cut" && truncate -s 20000 "$T/cut/__1_0.distcp"
+exits 2 "a file of pieces that is cut short" lbworker convert "$T/cut" "$T/never"
+like "$err" "^lbworker: $T/cut/__1_0.distcp: " "is named"
 exits 2 "another shape" sh -c "cp -r '$gold/meta' '$T/wide' && sed -i 's/\"n_layers\": 2/\"n_layers\": 3/' '$T/wide/params.json' &&
 	'$B/lbworker' convert '$T/wide' '$T/never'"
 like "$err" "consolidated.00.pth: there is no tensor layers.2.attention.wq.weight$" "is said"

@@ -50,9 +50,9 @@ static const struct command commands[] = {
 	{ "ckpt", "ls FOLDER | verify FOLDER | diff CHECKPOINT CHECKPOINT",
 	  "list checkpoints, read every byte of them, or tell where two differ", command_ckpt },
 	{ "convert",
-	  "FROM TO [--to huggingface|meta|litgpt|torch] [--dtype float32|bfloat16|float16] "
-	  "[--max-shard-size 5GB]",
-	  "weights of a checkpoint, or a model of Hugging Face, Meta, LitGPT or torch.save, to a "
+	  "FROM TO [--to huggingface|meta|litgpt|torch|dcp] [--dtype float32|bfloat16|float16] "
+	  "[--max-shard-size 5GB] [--flavor NAME]",
+	  "weights of a checkpoint, or a model of Hugging Face, Meta, LitGPT, torchtitan or torch.save, to a "
 	  "folder that the others can read",
 	  command_convert },
 	{ "eval",

@@ -29,12 +29,12 @@
 #include "worker/lbworker/commands/weights.h"
 #include "worker/lbworker/model/hf_config.h"
 #include "worker/lbworker/torch/foreign.h"
-#include "worker/lbworker/torch/torch_file.h"
 
 enum { MAX_SIDE_BYTES = 256 << 20, FOLDER_MODE = 0755, FILE_MODE = 0644 };
 
-static const char USAGE[] = "convert wants FROM TO [--to huggingface|meta|litgpt|torch] "
-			    "[--dtype float32|bfloat16|float16] [--max-shard-size 5GB]";
+static const char USAGE[] = "convert wants FROM TO [--to huggingface|meta|litgpt|torch|dcp] "
+			    "[--dtype float32|bfloat16|float16] [--max-shard-size 5GB] "
+			    "[--flavor NAME]";
 
 /* What a tokenizer needs goes along unread. */
 static const char *const side_files[] = { "tokenizer.json", "tokenizer_config.json",
@@ -54,7 +54,7 @@ static const struct target {
 /* A file that is being written: one of the two. */
 struct sink {
 	struct st_writer *st;
-	struct torch_writer *torch;
+	struct foreign_writer *foreign;
 };
 
 static int put_row(const struct sink *out, const struct target *target, const float *wide,
@@ -69,7 +69,7 @@ static int put_row(const struct sink *out, const struct target *target, const fl
 	if (target->type == ST_F16)
 		narrow_to_f16(narrow, wide, count);
 	return out->st ? st_append(out->st, data, count * target->bytes, err)
-		       : torch_append(out->torch, data, count * target->bytes, err);
+		       : foreign_append(out->foreign, data, count * target->bytes, err);
 }
 
 /* What goes into one file: tensors first to first + count - 1 of the model. */
@@ -169,23 +169,21 @@ static int write_shard(const struct conversion *c, const char *path, const struc
 	return rc;
 }
 
-/* One file of torch.save. A head that is the embedding is written, too. */
+/* A head that is the embedding is written, too. */
 static int write_foreign(const struct conversion *c, const char *folder, struct err *err)
 {
 	const struct model *m = c->model;
 	size_t count;
 	struct st_tensor *list = foreign_list(c->layout, m, c->target->type, &count);
-	char *path = path_join("%s/%s", folder, foreign_weights_name(c->layout));
-	struct sink out = { .torch = torch_begin(path, list, count, err) };
-	int rc = out.torch ? 0 : -1;
+	struct sink out = { .foreign = foreign_begin(c->layout, folder, list, count, err) };
+	int rc = out.foreign ? 0 : -1;
 
 	for (size_t i = 0; i < m->tensors && rc == 0; i++)
 		rc = put_tensor(c, &out, &m->tensor[i], err);
 	if (rc == 0 && m->shape.tied)
 		rc = put_tensor(c, &out, &m->tensor[0], err);
-	if (torch_end(out.torch, err))
+	if (foreign_end(out.foreign, err))
 		rc = -1;
-	free(path);
 	free(list);
 	return rc;
 }
@@ -237,6 +235,7 @@ struct convert_args {
 	const struct target *target;
 	const struct foreign_layout *layout; /* NULL: that of Hugging Face */
 	uint64_t max_bytes;
+	const struct model_flavor *flavor; /* of a checkpoint that does not say its shape */
 };
 
 static int write_config(const struct convert_args *w, const char *folder,
@@ -283,7 +282,7 @@ static int fill(const struct convert_args *w, const char *tmp, struct err *err)
 	struct conversion c = { .target = w->target,
 				.max_bytes = w->max_bytes,
 				.layout = w->layout };
-	struct model_shape shape;
+	struct model_shape shape = w->flavor ? w->flavor->shape : (struct model_shape){ 0 };
 	struct model *m = NULL;
 	size_t positions;
 	int rc = -1;
@@ -356,7 +355,7 @@ static uint64_t size_of(const char *text)
 
 int convert_model(const char *from, const char *to, const char *dtype, struct err *err)
 {
-	const struct convert_args w = { from, to, target_named(dtype), NULL, UINT64_MAX };
+	const struct convert_args w = { from, to, target_named(dtype), NULL, UINT64_MAX, NULL };
 
 	return w.target ? convert(&w, err) : err_set(err, ERR_USAGE, "dtype: \"%s\"", dtype);
 }
@@ -372,12 +371,16 @@ static const char *take_option(struct convert_args *w, const char *name, const c
 		w->max_bytes = size_of(value);
 		return w->max_bytes ? NULL : "--max-shard-size is a size like 5GB, 200MB or 2GiB";
 	}
+	if (strcmp(name, "--flavor") == 0) {
+		w->flavor = model_flavor_find(MODEL_LLAMA, value, NULL);
+		return w->flavor ? NULL : "--flavor is one of llama's that lbworker help lists";
+	}
 	if (strcmp(name, "--to") != 0)
 		return USAGE;
 	w->layout = foreign_named(value);
 	return w->layout || strcmp(value, "huggingface") == 0
 		       ? NULL
-		       : "--to is one of huggingface, meta, litgpt, torch";
+		       : "--to is one of huggingface, meta, litgpt, torch, dcp";
 }
 
 int command_convert(int argc, char **argv)

@@ -11,6 +11,7 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "worker/lbworker/torch/foreign_parts.h"
+#include "worker/lbworker/torch/dcp.h"
 #include "worker/lbworker/torch/torch_file.h"
 
 static const struct foreign_layout layouts[] = {
@@ -20,6 +21,7 @@ static const struct foreign_layout layouts[] = {
 	  litgpt_read, litgpt_write },
 	{ "torch", "pytorch_model.bin", "config.json", NAMES_OURS, "model.layers.", hf_read,
 	  hf_write },
+	{ "dcp", ".metadata", "params.json", NAMES_META, "layers.", dcp_shape, meta_write },
 };
 enum { LAYOUTS = sizeof(layouts) / sizeof(layouts[0]) };
 
@@ -53,12 +55,9 @@ struct place {
 
 struct foreign {
 	const struct foreign_layout *layout;
-	char *path;
-	struct torch_file *file;
+	struct tensors *tensors;
 	struct model_shape shape;
 	struct place at; /* of the tensor that was selected */
-	const struct st_tensor *tensor;
-	size_t width; /* of its rows */
 };
 
 const struct foreign_layout *foreign_named(const char *name)
@@ -79,11 +78,6 @@ const struct foreign_layout *foreign_in(const char *folder)
 			return &layouts[i];
 	}
 	return NULL;
-}
-
-const char *foreign_weights_name(const struct foreign_layout *layout)
-{
-	return layout->weights;
 }
 
 /* --- places --------------------------------------------------------------------------------- */
@@ -135,14 +129,14 @@ struct foreign *foreign_open(const struct foreign_layout *layout, const char *fo
 {
 	struct foreign *f = xcalloc(1, sizeof(*f));
 
-	*shape = (struct model_shape){ 0 };
-	f->layout = layout;
-	f->path = path_join("%s/%s", folder, layout->weights);
-	f->file = torch_file_open(f->path, err);
 	const char *table = names[0].name[layout->names];
-	if (f->file && layout->names != NAMES_OURS && !foreign_tensor(f->file, table))
-		err_set(err, ERR_USAGE, "%s: there is no tensor %s", f->path, table);
-	else if (f->file && layout->read(shape, positions, folder, f->file, err) == 0) {
+
+	f->layout = layout;
+	f->tensors = tensors_open(folder, layout->weights, err);
+	if (f->tensors && layout->names != NAMES_OURS && tensors_rows(f->tensors, table) == 0)
+		err_set(err, ERR_USAGE, "%s/%s: there is no tensor %s", folder, layout->weights,
+			table);
+	else if (f->tensors && layout->read(shape, positions, folder, f->tensors, err) == 0) {
 		f->shape = *shape;
 		return f;
 	}
@@ -154,34 +148,20 @@ void foreign_close(struct foreign *f)
 {
 	if (!f)
 		return;
-	torch_file_close(f->file);
-	free(f->path);
+	tensors_close(f->tensors);
 	free(f);
 }
 
 int foreign_select(struct foreign *f, const struct model_tensor *t, struct err *err)
 {
-	struct place *at = &f->at;
-
-	find_place(f->layout, &f->shape, t, at);
-	f->width = t->columns ? t->columns : t->rows;
-	f->tensor = foreign_tensor(f->file, at->name);
-	const struct st_tensor *have = f->tensor;
-	if (!have)
-		return err_set(err, ERR_USAGE, "%s: there is no tensor %s", f->path, at->name);
-	if (have->shape[0] == at->rows && have->shape[1] == t->columns &&
-	    have->dimensions == (t->columns ? 2 : 1))
-		return 0;
-	return err_set(err, ERR_USAGE, "%s: %s has %zux%zu elements, the model needs %zux%zu",
-		       f->path, at->name, (size_t)have->shape[0], (size_t)have->shape[1], at->rows,
-		       t->columns);
+	find_place(f->layout, &f->shape, t, &f->at);
+	return tensors_select(f->tensors, f->at.name, f->at.rows, t->columns, err);
 }
 
 void foreign_row(const struct foreign *f, size_t row, float *to)
 {
-	size_t from = f->at.first + (f->at.head_dim ? paired(f->at.head_dim, row) : row);
-
-	st_widen(to, f->tensor, from * f->width, f->width);
+	tensors_row(f->tensors, f->at.first + (f->at.head_dim ? paired(f->at.head_dim, row) : row),
+		    to);
 }
 
 /* --- the way back --------------------------------------------------------------------------- */
@@ -233,5 +213,42 @@ int foreign_write_config(const struct foreign_layout *layout, const struct model
 	int rc = layout->write(shape, positions, dtype, path, err);
 
 	free(path);
+	return rc;
+}
+
+struct foreign_writer {
+	struct torch_writer *torch; /* or */
+	struct dcp_writer *dcp;
+};
+
+struct foreign_writer *foreign_begin(const struct foreign_layout *layout, const char *folder,
+				     const struct st_tensor *list, size_t count, struct err *err)
+{
+	struct foreign_writer *w = xcalloc(1, sizeof(*w));
+	char *path = path_join("%s/%s", folder, layout->weights);
+
+	if (layout->read == dcp_shape)
+		w->dcp = dcp_begin(folder, list, count, err);
+	else
+		w->torch = torch_begin(path, list, count, err);
+	free(path);
+	if (w->dcp || w->torch)
+		return w;
+	free(w);
+	return NULL;
+}
+
+int foreign_append(struct foreign_writer *w, const void *data, size_t bytes, struct err *err)
+{
+	return w->dcp ? dcp_append(w->dcp, data, bytes, err)
+		      : torch_append(w->torch, data, bytes, err);
+}
+
+int foreign_end(struct foreign_writer *w, struct err *err)
+{
+	if (!w)
+		return 0;
+	int rc = w->dcp ? dcp_end(w->dcp, err) : torch_end(w->torch, err);
+	free(w);
 	return rc;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* foreign.h - a Llama in the files of others: Meta's consolidated.00.pth with params.json, LitGPT's
- * lit_model.pth with model_config.yaml, transformers' pytorch_model.bin with config.json.
+ * lit_model.pth with model_config.yaml, transformers' pytorch_model.bin with config.json, torchtitan's
+ * checkpoints (dcp.h).
  *
  * Their tensors are ours under other names, but for two things. Meta (and torchtitan) turn
  * neighbours (2i, 2i+1) of a query's or key's head by its position, Hugging Face i and i + C/2, so
@@ -14,14 +15,14 @@
 #include "worker/lbworker/base/safetensors.h"
 #include "worker/lbworker/model/model.h"
 
-struct foreign_layout; /* one of the three */
-/* "meta", "litgpt" or "torch"; NULL: there is no such. */
+struct foreign_layout; /* one of them */
+/* "meta", "litgpt", "torch" or "dcp"; NULL: there is no such. */
 const struct foreign_layout *foreign_named(const char *name);
 /* The one whose files lie in a folder, NULL: none's. */
 const struct foreign_layout *foreign_in(const char *folder);
-const char *foreign_weights_name(const struct foreign_layout *layout);
 
-/* Weights in a folder, and the shape that they have. */
+/* Weights in a folder, and the shape that they have; *shape is all zero, or what is known of it
+ * beforehand, for a checkpoint that does not say its own. */
 struct foreign;
 struct foreign *foreign_open(const struct foreign_layout *layout, const char *folder,
 			     struct model_shape *shape, size_t *positions, struct err *err);
@@ -44,5 +45,13 @@ size_t foreign_order(const struct foreign_layout *layout, const struct model *mo
 /* params.json, or model_config.yaml; -1 with err, also where it has no word for the shape. */
 int foreign_write_config(const struct foreign_layout *layout, const struct model_shape *shape,
 			 size_t positions, const char *dtype, const char *folder, struct err *err);
+
+/* The file, or files: the data of that list in order, in calls of any size. */
+struct foreign_writer;
+struct foreign_writer *foreign_begin(const struct foreign_layout *layout, const char *folder,
+				     const struct st_tensor *list, size_t count, struct err *err);
+int foreign_append(struct foreign_writer *writer, const void *data, size_t bytes, struct err *err);
+/* Closes; 0 when every byte was taken. NULL is fine. */
+int foreign_end(struct foreign_writer *writer, struct err *err);
 
 #endif

@@ -15,39 +15,16 @@
 
 enum { MAX_CONFIG_BYTES = 1 << 20, FILE_MODE = 0644, META_POSITIONS = 8192 };
 
-const struct st_tensor *foreign_tensor(const struct torch_file *file, const char *name)
-{
-	const struct st_tensor *t = torch_file_named(file, name);
-	char below[128];
-
-	if (t)
-		return t;
-	snprintf(below, sizeof(below), "model.%s", name);
-	return torch_file_named(file, below);
-}
-
-/* Rows of a tensor; 0: there is none. */
-static size_t rows_of(const struct torch_file *file, const char *name)
-{
-	const struct st_tensor *t = foreign_tensor(file, name);
-
-	return t ? (size_t)t->shape[0] : 0;
-}
-
 /* A head that is the embedding, or its copy. */
-static bool is_tied(const struct torch_file *file, const char *embedding, const char *head)
+static bool is_tied(const struct tensors *tensors, const char *embedding, const char *head)
 {
-	const struct st_tensor *a = foreign_tensor(file, embedding),
-			       *b = foreign_tensor(file, head);
-
-	return !b || (a && a->type == b->type && a->bytes == b->bytes &&
-		      memcmp(a->data, b->data, a->bytes) == 0);
+	return tensors_rows(tensors, head) == 0 || tensors_same(tensors, embedding, head);
 }
 
 /* --- Meta ----------------------------------------------------------------------------------- */
 
 int meta_read(struct model_shape *s, size_t *positions, const char *folder,
-	      const struct torch_file *file, struct err *err)
+	      const struct tensors *tensors, struct err *err)
 {
 	char *path = path_join("%s/params.json", folder);
 	json_t *o = js_load(path, MAX_CONFIG_BYTES, err);
@@ -61,13 +38,14 @@ int meta_read(struct model_shape *s, size_t *positions, const char *folder,
 	if (rc == 0 && json_object_get(o, "moe_args"))
 		rc = err_set(err, ERR_USAGE, "%s: moe_args is not supported", path);
 	*s = (struct model_shape){ .family = MODEL_LLAMA,
-				   .vocab = rows_of(file, "tok_embeddings.weight"),
+				   .vocab = tensors_rows(tensors, "tok_embeddings.weight"),
 				   .dim = (size_t)dim,
 				   .layers = (size_t)layers,
 				   .heads = (size_t)heads,
 				   .kv_heads = (size_t)kv_heads,
-				   .ffn = rows_of(file, "layers.0.feed_forward.w1.weight"),
-				   .tied = is_tied(file, "tok_embeddings.weight", "output.weight"),
+				   .ffn = tensors_rows(tensors, "layers.0.feed_forward.w1.weight"),
+				   .tied = is_tied(tensors, "tok_embeddings.weight",
+						   "output.weight"),
 				   .norm_eps = (float)js_real(o, "norm_eps", 1e-5),
 				   .rope_theta = js_real(o, "rope_theta", 10000) };
 	if (js_bool(o, "use_scaled_rope", false))
@@ -125,6 +103,27 @@ int meta_write(const struct model_shape *s, size_t positions, const char *dtype,
 		js_set_real(o, "rope_high_freq_factor", s->scaling.high);
 	}
 	return write_json(o, path, err);
+}
+
+/* A checkpoint of torchtitan does not say its shape; what we write has params.json beside it. */
+int dcp_shape(struct model_shape *s, size_t *positions, const char *folder,
+	      const struct tensors *tensors, struct err *err)
+{
+	char *path = path_join("%s/params.json", folder);
+	bool told = file_exists(path);
+
+	free(path);
+	if (told && s->dim == 0)
+		return meta_read(s, positions, folder, tensors, err);
+	if (s->dim == 0)
+		return err_set(
+			err, ERR_USAGE,
+			"%s: a checkpoint does not say the model's shape: give --flavor NAME",
+			folder);
+	s->tied = is_tied(tensors, "tok_embeddings.weight", "output.weight");
+	*positions = s->scaling.factor > 0 ? (size_t)(s->scaling.factor * s->scaling.original)
+					   : META_POSITIONS;
+	return 0;
 }
 
 /* --- LitGPT --------------------------------------------------------------------------------- */
@@ -191,7 +190,7 @@ static int check_litgpt(const char *text, const char *path, struct err *err)
 }
 
 static void litgpt_shape(struct model_shape *s, size_t *positions, const char *text,
-			 const struct torch_file *file)
+			 const struct tensors *tensors)
 {
 	size_t heads = (size_t)yaml_number(text, "n_head", 0);
 	size_t dim = (size_t)yaml_number(text, "n_embd", 0);
@@ -199,13 +198,13 @@ static void litgpt_shape(struct model_shape *s, size_t *positions, const char *t
 
 	*s = (struct model_shape){
 		.family = MODEL_LLAMA,
-		.vocab = rows_of(file, "transformer.wte.weight"),
+		.vocab = tensors_rows(tensors, "transformer.wte.weight"),
 		.dim = dim,
 		.layers = (size_t)yaml_number(text, "n_layer", 0),
 		.heads = heads,
 		.kv_heads = (size_t)yaml_number(text, "n_query_groups", (double)heads),
-		.ffn = rows_of(file, "transformer.h.0.mlp.fc_1.weight"),
-		.tied = is_tied(file, "transformer.wte.weight", "lm_head.weight"),
+		.ffn = tensors_rows(tensors, "transformer.h.0.mlp.fc_1.weight"),
+		.tied = is_tied(tensors, "transformer.wte.weight", "lm_head.weight"),
 		.norm_eps = (float)yaml_number(text, "norm_eps", 1e-5),
 		.rope_theta = yaml_number(text, "rope_base", 10000),
 		.head_dim = head_dim * heads == dim ? 0 : head_dim,
@@ -218,7 +217,7 @@ static void litgpt_shape(struct model_shape *s, size_t *positions, const char *t
 }
 
 int litgpt_read(struct model_shape *s, size_t *positions, const char *folder,
-		const struct torch_file *file, struct err *err)
+		const struct tensors *tensors, struct err *err)
 {
 	char *path = path_join("%s/model_config.yaml", folder);
 	size_t bytes;
@@ -226,11 +225,11 @@ int litgpt_read(struct model_shape *s, size_t *positions, const char *folder,
 	int rc = text ? check_litgpt(text, path, err) : -1;
 
 	if (rc == 0)
-		litgpt_shape(s, positions, text, file);
+		litgpt_shape(s, positions, text, tensors);
 	if (rc == 0 && (s->dim == 0 || s->layers == 0 || s->heads == 0))
 		rc = err_set(err, ERR_USAGE, "%s: n_embd, n_layer and n_head must be above 0",
 			     path);
-	if (rc == 0 && foreign_tensor(file, "transformer.h.0.attn.attn.weight"))
+	if (rc == 0 && tensors_rows(tensors, "transformer.h.0.attn.attn.weight"))
 		rc = err_set(err, ERR_USAGE,
 			     "%s: attn.attn.weight is of LitGPT before 0.5: convert it there first",
 			     folder);
@@ -269,9 +268,9 @@ int litgpt_write(const struct model_shape *s, size_t positions, const char *dtyp
 /* --- transformers --------------------------------------------------------------------------- */
 
 int hf_read(struct model_shape *s, size_t *positions, const char *folder,
-	    const struct torch_file *file, struct err *err)
+	    const struct tensors *tensors, struct err *err)
 {
-	(void)file;
+	(void)tensors;
 	return hf_config_read(s, positions, folder, err);
 }
 

@@ -5,7 +5,7 @@
 
 #include "common/base/err.h"
 #include "worker/lbworker/model/model.h"
-#include "worker/lbworker/torch/torch_file.h"
+#include "worker/lbworker/torch/tensors.h"
 
 enum foreign_names { NAMES_OURS, NAMES_META, NAMES_LITGPT, NAMES_COUNT };
 
@@ -14,25 +14,26 @@ struct foreign_layout {
 	enum foreign_names names;
 	const char *prefix; /* of a layer's tensors, in front of its number */
 	int (*read)(struct model_shape *out, size_t *positions, const char *folder,
-		    const struct torch_file *file, struct err *err);
+		    const struct tensors *tensors, struct err *err);
 	int (*write)(const struct model_shape *shape, size_t positions, const char *dtype,
 		     const char *path, struct err *err);
 };
 
-/* The tensor of that name, also below "model.", as a training of LitGPT has it. NULL: none. */
-const struct st_tensor *foreign_tensor(const struct torch_file *file, const char *name);
-
+/* *out: what is known beforehand, or all zero; then what the files say. */
 int meta_read(struct model_shape *out, size_t *positions, const char *folder,
-	      const struct torch_file *file, struct err *err);
+	      const struct tensors *tensors, struct err *err);
 int meta_write(const struct model_shape *shape, size_t positions, const char *dtype,
 	       const char *path, struct err *err);
 int litgpt_read(struct model_shape *out, size_t *positions, const char *folder,
-		const struct torch_file *file, struct err *err);
+		const struct tensors *tensors, struct err *err);
 int litgpt_write(const struct model_shape *shape, size_t positions, const char *dtype,
 		 const char *path, struct err *err);
 int hf_read(struct model_shape *out, size_t *positions, const char *folder,
-	    const struct torch_file *file, struct err *err);
+	    const struct tensors *tensors, struct err *err);
 int hf_write(const struct model_shape *shape, size_t positions, const char *dtype, const char *path,
 	     struct err *err);
+
+int dcp_shape(struct model_shape *out, size_t *positions, const char *folder,
+	      const struct tensors *tensors, struct err *err);
 
 #endif

@@ -28,12 +28,15 @@ struct torch_file {
 	char *path;
 	char *map;
 	size_t bytes;
+	uint64_t end;    /* of the archive; the last one's is that of the file */
+	uint64_t copied; /* bytes of tensors that lay at odd places */
 	struct stored *entry;
 	size_t entries;
 	size_t root_len; /* of "archive/" in front of each name */
 	struct pickle *pickle;
 	struct st_tensor *tensor;
 	char **name; /* of each */
+	void **copy; /* of its data; NULL: it lies well */
 	size_t tensors;
 };
 
@@ -99,7 +102,7 @@ static int read_archive(struct torch_file *f, struct err *err)
 {
 	int fd = open(f->path, O_RDONLY | O_CLOEXEC);
 	int rc = fd < 0 ? err_errno(err, "%s", f->path)
-			: zip_walk(fd, (int64_t)f->bytes, note_entry, f, err);
+			: zip_walk(fd, (int64_t)f->end, note_entry, f, err);
 
 	if (fd >= 0)
 		close(fd);
@@ -107,7 +110,8 @@ static int read_archive(struct torch_file *f, struct err *err)
 		err->code = ERR_USAGE; /* it is the file that is wrong */
 	if (rc)
 		return err_wrap(err, "%s", f->path);
-	qsort(f->entry, f->entries, sizeof(*f->entry), by_name);
+	if (f->entries > 0)
+		qsort(f->entry, f->entries, sizeof(*f->entry), by_name);
 	const struct stored *pickle = find_pickle(f);
 	if (!pickle)
 		return bad(f, "data.pkl",
@@ -191,12 +195,18 @@ static int add_tensor(struct torch_file *f, const char *name, const struct pickl
 	    t.bytes > data->bytes - (uint64_t)offset * kind->bytes)
 		return bad(f, name, "is longer than what is stored of it", err);
 	t.data = f->map + data->at + (uint64_t)offset * kind->bytes;
-	if ((uintptr_t)t.data % kind->bytes != 0)
-		return bad(f, name, "lies at an odd place", err);
 	if ((f->tensors & (f->tensors - 1)) == 0) { /* room doubles */
 		size_t room = f->tensors ? 2 * f->tensors : 1;
 		f->tensor = xrealloc(f->tensor, room * sizeof(*f->tensor));
-		f->name = xrealloc(f->name, room * sizeof(*f->name));
+		f->name = xrealloc(f->name, room * sizeof(char *));
+		f->copy = xrealloc(f->copy, room * sizeof(void *));
+	}
+	f->copy[f->tensors] = NULL;
+	if ((uintptr_t)t.data % kind->bytes != 0) { /* behind other archives in its file */
+		if (t.bytes > f->bytes - f->copied)
+			return bad(f, name, "lies at an odd place", err);
+		f->copied += t.bytes;
+		t.data = f->copy[f->tensors] = memcpy(xmalloc(t.bytes), t.data, t.bytes);
 	}
 	t.name = f->name[f->tensors] = xstrdup(name);
 	f->tensor[f->tensors++] = t;
@@ -243,17 +253,23 @@ static int add_value(struct torch_file *f, const char *name, const struct pickle
 	return add_members(f, name, dict, depth + 1, err);
 }
 
-struct torch_file *torch_file_open(const char *path, struct err *err)
+struct torch_file *torch_file_open_until(const char *path, uint64_t end, struct err *err)
 {
 	struct torch_file *f = xcalloc(1, sizeof(*f));
 
 	f->path = xstrdup(path);
 	f->map = file_map(path, &f->bytes, err);
+	f->end = end < f->bytes ? end : f->bytes;
 	if (f->map && read_archive(f, err) == 0 &&
 	    add_value(f, "", pickle_root(f->pickle), 0, err) == 0)
 		return f;
 	torch_file_close(f);
 	return NULL;
+}
+
+struct torch_file *torch_file_open(const char *path, struct err *err)
+{
+	return torch_file_open_until(path, UINT64_MAX, err);
 }
 
 void torch_file_close(struct torch_file *f)
@@ -262,14 +278,17 @@ void torch_file_close(struct torch_file *f)
 		return;
 	for (size_t i = 0; i < f->entries; i++)
 		free(f->entry[i].name);
-	for (size_t i = 0; i < f->tensors; i++)
+	for (size_t i = 0; i < f->tensors; i++) {
 		free(f->name[i]);
+		free(f->copy[i]);
+	}
 	if (f->map)
 		munmap(f->map, f->bytes);
 	pickle_free(f->pickle);
 	free(f->entry);
 	free(f->tensor);
 	free(f->name);
+	free(f->copy);
 	free(f->path);
 	free(f);
 }

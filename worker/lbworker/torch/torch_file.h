@@ -5,6 +5,7 @@
 #define LBWORKER_TORCH_FILE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/base/err.h"
 #include "worker/lbworker/base/safetensors.h"
@@ -14,9 +15,12 @@ struct torch_file;
 /* NULL with err, which names the file: it is none, is damaged, or stores its tensors in a way that
  * is not known. Tensors that are neither fp32, bf16 nor fp16 are left out. */
 struct torch_file *torch_file_open(const char *path, struct err *err);
+/* The archive that ends where the file has so many bytes: one of several in it. */
+struct torch_file *torch_file_open_until(const char *path, uint64_t end, struct err *err);
 void torch_file_close(struct torch_file *file); /* NULL is fine; tensors die with it */
 
-/* Keys of dictionaries within dictionaries are joined by dots: model.norm.weight. */
+/* Keys of dictionaries within dictionaries are joined by dots: model.norm.weight. A tensor that was
+ * saved alone has no name: "". */
 size_t torch_file_count(const struct torch_file *file);
 const struct st_tensor *torch_file_at(const struct torch_file *file, size_t index);
 const struct st_tensor *torch_file_named(const struct torch_file *file, const char *name);
@@ -29,5 +33,11 @@ struct torch_writer *torch_begin(const char *path, const struct st_tensor *tenso
 int torch_append(struct torch_writer *writer, const void *data, size_t bytes, struct err *err);
 /* Closes; 0 when every byte was taken. NULL is fine. */
 int torch_end(struct torch_writer *writer, struct err *err);
+/* One tensor alone, as torch.save(tensor, file) writes it at byte `at` of a file that is there or
+ * not; *bytes of data. */
+struct torch_writer *torch_begin_one(const char *path, uint64_t at, const struct st_tensor *tensor,
+				     uint64_t *bytes, struct err *err);
+/* Closes; *end: the file's bytes up to there. */
+int torch_end_at(struct torch_writer *writer, uint64_t *end, struct err *err);
 
 #endif

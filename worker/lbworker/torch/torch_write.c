@@ -5,12 +5,14 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "common/base/mem.h"
+#include "worker/lbworker/torch/pickle_write.h"
 
 enum {
 	ALIGN = 64,
@@ -35,6 +37,8 @@ struct member {
 struct torch_writer {
 	FILE *out;
 	char *path;
+	uint64_t base;                 /* where the archive begins */
+	bool is_one;                   /* a tensor alone, not a dictionary */
 	struct member *member;         /* all entries in order */
 	size_t members, tensors, next; /* next: the tensor whose data comes */
 	uint64_t *bytes;               /* of each tensor */
@@ -58,7 +62,7 @@ static int where(struct torch_writer *w, uint64_t *at, struct err *err)
 {
 	off_t now = ftello(w->out);
 
-	*at = (uint64_t)now;
+	*at = (uint64_t)now - w->base;
 	return now < 0 ? err_errno(err, "%s", w->path) : 0;
 }
 
@@ -115,7 +119,7 @@ static int end_entry(struct torch_writer *w, struct err *err)
 	const struct member *m = &w->member[w->members - 1];
 	uint32_t crc = htole32(m->crc);
 
-	if (fseeko(w->out, (off_t)m->at + CRC_AT, SEEK_SET) ||
+	if (fseeko(w->out, (off_t)(w->base + m->at) + CRC_AT, SEEK_SET) ||
 	    fwrite(&crc, sizeof(crc), 1, w->out) != 1 || fseeko(w->out, 0, SEEK_END))
 		return err_errno(err, "%s", w->path);
 	return 0;
@@ -132,37 +136,6 @@ static int small_entry(struct torch_writer *w, const char *name, const void *dat
 
 /* --- the pickle ----------------------------------------------------------------------------- */
 
-static void add_number(struct buf *b, char opcode, uint64_t value, size_t bytes)
-{
-	unsigned char text[9] = { (unsigned char)opcode }, *to = text + 1;
-
-	put(&to, value, bytes);
-	(void)buf_add(b, text, 1 + bytes);
-}
-
-static void add_text(struct buf *b, const char *text)
-{
-	add_number(b, 'X', strlen(text), 4); /* BINUNICODE */
-	(void)buf_add(b, text, strlen(text));
-}
-
-static void add_words(struct buf *b, const char *opcodes)
-{
-	(void)buf_add(b, opcodes, strlen(opcodes));
-}
-
-/* A size, of whatever length it is: BININT, or LONG1 of nine bytes. */
-static void add_size(struct buf *b, uint64_t value)
-{
-	if (value <= INT32_MAX) {
-		add_number(b, 'J', value, 4);
-		return;
-	}
-	add_number(b, (char)0x8a, 9, 1);
-	for (size_t i = 0; i < 9; i++)
-		(void)buf_add(b, &(char){ (char)(i < 8 ? value >> 8 * i : 0) }, 1);
-}
-
 /* _rebuild_tensor_v2(storage, 0, size, stride, False, OrderedDict()) */
 static void add_tensor(struct buf *b, const struct st_tensor *t, size_t number, uint64_t count)
 {
@@ -173,27 +146,26 @@ static void add_tensor(struct buf *b, const struct st_tensor *t, size_t number, 
 	uint64_t stride = count;
 
 	snprintf(key, sizeof(key), "%zu", number);
-	add_text(b, t->name);
-	add_words(b, "ctorch._utils\n_rebuild_tensor_v2\n((");
-	add_text(b, "storage");
-	add_words(b, "ctorch\n");
-	add_words(b, kinds[t->type]);
-	add_words(b, "\n");
-	add_text(b, key);
-	add_text(b, "cpu");
-	add_size(b, count);
-	add_words(b, "tQ"); /* the tuple; BINPERSID */
-	add_size(b, 0);
-	add_words(b, "(");
+	pickle_put(b, "ctorch._utils\n_rebuild_tensor_v2\n((");
+	pickle_put_text(b, "storage");
+	pickle_put(b, "ctorch\n");
+	pickle_put(b, kinds[t->type]);
+	pickle_put(b, "\n");
+	pickle_put_text(b, key);
+	pickle_put_text(b, "cpu");
+	pickle_put_size(b, count);
+	pickle_put(b, "tQ"); /* the tuple; BINPERSID */
+	pickle_put_size(b, 0);
+	pickle_put(b, "(");
 	for (int i = 0; i < t->dimensions; i++)
-		add_size(b, t->shape[i]);
-	add_words(b, "t(");
+		pickle_put_size(b, t->shape[i]);
+	pickle_put(b, "t(");
 	for (int i = 0; i < t->dimensions; i++) {
 		stride /= t->shape[i];
-		add_size(b, stride);
+		pickle_put_size(b, stride);
 	}
-	add_words(b, "t\x89"
-		     "ccollections\nOrderedDict\n)RtR"); /* NEWFALSE */
+	pickle_put(b, "t\x89"
+		      "ccollections\nOrderedDict\n)RtR"); /* NEWFALSE */
 }
 
 static int write_pickle(struct torch_writer *w, const struct st_tensor *tensors, size_t count,
@@ -203,15 +175,17 @@ static int write_pickle(struct torch_writer *w, const struct st_tensor *tensors,
 	struct buf b;
 
 	buf_init(&b, PICKLE_MAX);
-	add_words(&b, "\x80\x02}("); /* PROTO 2 */
+	pickle_put(&b, w->is_one ? "\x80\x02" : "\x80\x02}("); /* PROTO 2 */
 	for (size_t i = 0; i < count; i++) {
 		uint64_t elements = 1;
 		for (int d = 0; d < tensors[i].dimensions; d++)
 			elements *= tensors[i].shape[d];
 		w->bytes[i] = elements * sizes[tensors[i].type];
+		if (!w->is_one)
+			pickle_put_text(&b, tensors[i].name);
 		add_tensor(&b, &tensors[i], i, elements);
 	}
-	add_words(&b, "u."); /* SETITEMS, STOP */
+	pickle_put(&b, w->is_one ? "." : "u."); /* SETITEMS, STOP */
 	int rc = small_entry(w, "data.pkl", b.data, b.len, err);
 	buf_fini(&b);
 	return rc || small_entry(w, "byteorder", "little", 6, err) ? -1 : 0;
@@ -304,24 +278,42 @@ static int turn_over(struct torch_writer *w, struct err *err)
 	return 0;
 }
 
-struct torch_writer *torch_begin(const char *path, const struct st_tensor *tensors, size_t count,
-				 struct err *err)
+static struct torch_writer *begin(const char *path, const char *mode, uint64_t base,
+				  const struct st_tensor *tensors, size_t count, bool is_one,
+				  struct err *err)
 {
 	struct torch_writer *w = xcalloc(1, sizeof(*w));
 
 	w->path = xstrdup(path);
+	w->base = base;
+	w->is_one = is_one;
 	w->tensors = count;
 	w->bytes = xcalloc(count + 1, sizeof(*w->bytes));
-	w->member = xcalloc(count + 3, sizeof(*w->member));
-	w->out = fopen(path, "w+e");
-	if (!w->out)
+	w->member = xcalloc(count + 4, sizeof(*w->member));
+	w->out = fopen(path, mode);
+	if (!w->out || fseeko(w->out, (off_t)base, SEEK_SET))
 		err_errno(err, "%s", path);
-	if (w->out && write_pickle(w, tensors, count, err) == 0 && turn_over(w, err) == 0)
+	else if (write_pickle(w, tensors, count, err) == 0 && turn_over(w, err) == 0)
 		return w;
 	if (w->out)
 		fclose(w->out);
 	release(w);
 	return NULL;
+}
+
+struct torch_writer *torch_begin(const char *path, const struct st_tensor *tensors, size_t count,
+				 struct err *err)
+{
+	return begin(path, "w+e", 0, tensors, count, false, err);
+}
+
+struct torch_writer *torch_begin_one(const char *path, uint64_t at, const struct st_tensor *tensor,
+				     uint64_t *bytes, struct err *err)
+{
+	struct torch_writer *w = begin(path, at > 0 ? "r+e" : "w+e", at, tensor, 1, true, err);
+
+	*bytes = w ? w->bytes[0] : 0;
+	return w;
 }
 
 int torch_append(struct torch_writer *w, const void *data, size_t bytes, struct err *err)
@@ -343,7 +335,7 @@ int torch_append(struct torch_writer *w, const void *data, size_t bytes, struct 
 	return 0;
 }
 
-int torch_end(struct torch_writer *w, struct err *err)
+int torch_end_at(struct torch_writer *w, uint64_t *end, struct err *err)
 {
 	int rc = 0;
 
@@ -355,8 +347,17 @@ int torch_end(struct torch_writer *w, struct err *err)
 		rc = end_entry(w, err);
 	if (rc == 0 && (small_entry(w, "version", "3\n", 2, err) || write_directory(w, err)))
 		rc = -1;
+	if (rc == 0 && end && where(w, end, err))
+		rc = -1;
+	if (end)
+		*end += w->base;
 	if (fclose(w->out) != 0 && rc == 0)
 		rc = err_errno(err, "%s", w->path);
 	release(w);
 	return rc;
+}
+
+int torch_end(struct torch_writer *w, struct err *err)
+{
+	return torch_end_at(w, NULL, err);
 }

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* tensors.h - named tensors, whether one file of torch.save holds them or a folder of
+ * torch.distributed.checkpoint. */
+#ifndef LBWORKER_TENSORS_H
+#define LBWORKER_TENSORS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/base/err.h"
+
+/* Names are found also where all of them begin with "model.". */
+struct tensors;
+/* `file` of a folder; ".metadata" is that of a checkpoint. NULL with err. */
+struct tensors *tensors_open(const char *folder, const char *file, struct err *err);
+void tensors_close(struct tensors *tensors); /* NULL is fine */
+/* Rows of the tensor of that name; 0: there is none. */
+size_t tensors_rows(const struct tensors *tensors, const char *name);
+/* Of one file: whether both are there and hold the same bytes. */
+bool tensors_same(const struct tensors *tensors, const char *a, const char *b);
+/* The one that tensors_row reads from then on; columns 0: a vector. -1 with err when it is not
+ * there in that shape. */
+int tensors_select(struct tensors *tensors, const char *name, size_t rows, size_t columns,
+		   struct err *err);
+/* Row `row` (a vector has one), as fp32. */
+void tensors_row(const struct tensors *tensors, size_t row, float *to);
+
+#endif
