@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <uv.h>
 
+#include "common/base/strv.h"
 #include "daemon/base/lbd.h"
 
 /* Everything that the loop drives; `lbd` is what the handlers see of it. */
@@ -16,7 +17,8 @@ struct daemon {
 	uv_timer_t turn, watchdog, lease, hand_over;
 	uv_signal_t sigterm, sigint;
 	bool stopping, failed, is_superseded;
-	const char *why; /* it ends; NULL: it serves */
+	const char *why;           /* it ends; NULL: it serves */
+	struct strv unfit_helpers; /* those that this Slurm does not understand */
 };
 
 void loop_open(struct daemon *d);

@@ -13,6 +13,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/base/strv.h"
 #include "daemon/control/control.h"
 #include "daemon/folders.h"
 #include "daemon/loop.h"
@@ -141,6 +142,8 @@ int main(int argc, char **argv)
 		rc = recover(&d, &o, &err);
 	else
 		rc = serve(&d, &o, &err);
+	free(d.lbd.slurm_helper);
+	strv_free(d.unfit_helpers.items);
 	config_clear(&d.lbd.config);
 	free(o.home);
 	return rc < 0 ? fail(&err) : 0;

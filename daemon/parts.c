@@ -3,11 +3,13 @@
 #include "daemon/parts.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/files.h"
 #include "common/base/log.h"
+#include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "daemon/control/control.h"
 #include "daemon/cron/cron.h"
@@ -60,6 +62,35 @@ int open_ledger(struct daemon *d, struct err *err)
 	return record_keep(d->lbd.ledger, err);
 }
 
+/* Slurm is exchanged under a lbd that runs: its library is gone, or its controller speaks no more what
+ * this helper speaks. */
+static char *find_helper(void *arg, const char *unfit)
+{
+	struct daemon *d = arg;
+	const struct config *config = &d->lbd.config;
+	struct slurm_helper helper;
+	struct err err = { 0 };
+
+	if (unfit)
+		strv_add(&d->unfit_helpers, xstrdup(unfit));
+	if (helper_choose((enum slurm_through)config->slurm_through, d->unfit_helpers.items,
+			  &helper, &err) < 0) {
+		log_error("no helper for this Slurm: %s", err.text);
+		strv_free(d->unfit_helpers.items); /* from the beginning, the next time */
+		d->unfit_helpers = (struct strv){ 0 };
+		return NULL;
+	}
+	if (strcmp(helper.path, d->lbd.slurm_helper) != 0)
+		log_warn("%s does not serve any more: Slurm is spoken to through %s",
+			 d->lbd.slurm_helper, helper.path);
+	free(d->lbd.slurm_helper);
+	d->lbd.slurm_helper = xstrdup(helper.path);
+	if (d->lbd.slurm)
+		d->lbd.slurm->by_sbatch = helper.by_commands ||
+					  config->submit_with == SUBMIT_WITH_SBATCH;
+	return helper.path;
+}
+
 /* NULL: there is no Slurm, or nothing to speak to it with. */
 static struct scheduler *open_slurm(struct daemon *d)
 {
@@ -68,7 +99,7 @@ static struct scheduler *open_slurm(struct daemon *d)
 	struct scheduler *slurm;
 	struct err err = { 0 };
 
-	if (helper_choose((enum slurm_through)config->slurm_through, &helper, &err) < 0) {
+	if (helper_choose((enum slurm_through)config->slurm_through, NULL, &helper, &err) < 0) {
 		log_info("%s: runs go to the local scheduler", err.text);
 		return NULL;
 	}
@@ -76,7 +107,8 @@ static struct scheduler *open_slurm(struct daemon *d)
 	slurm = scheduler_slurm_create(&d->loop, helper.path, config->deadline_ms,
 				       helper.by_commands ||
 					       config->submit_with == SUBMIT_WITH_SBATCH);
-	helper_choice_clear(&helper);
+	d->lbd.slurm_helper = helper.path;
+	scheduler_slurm_on_doubt(slurm, find_helper, d);
 	return slurm;
 }
 

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <uv.h>
 
+#include "slurm/helper_process.h"
 #include "slurm/scheduler.h"
 
 /* Talks to Slurm through the helper process at `helper_path` (lbd-slurm), which is started on first
@@ -14,6 +15,10 @@
  * the site's sbatch. */
 struct scheduler *scheduler_slurm_create(uv_loop_t *loop, const char *helper_path,
 					 int64_t deadline_ms, bool by_sbatch);
+
+/* `find` is asked for another helper when this one does not fit any more: Slurm may be exchanged while
+ * lbd runs. */
+void scheduler_slurm_on_doubt(struct scheduler *slurm, helper_find find, void *arg);
 
 /* What jobs on this machine may have, [local] of lbd.toml. */
 struct local_limits {

@@ -21,6 +21,7 @@ struct proc {
 	struct helper *helper;
 	struct buf lines;
 	size_t scanned; /* bytes of `lines` known to hold no newline */
+	bool has_spoken;
 	char chunk[1 << 16];
 };
 
@@ -31,6 +32,9 @@ struct helper {
 	size_t max_line;
 	const struct helper_events *events;
 	void *arg;
+	helper_find find; /* NULL: there is only this program */
+	void *find_arg;
+	bool is_doubtful, is_unfit;
 	struct proc *proc; /* NULL: none that counts */
 	int procs;         /* all that still have handles */
 	uv_timer_t later;  /* closes at least one turn of the loop after helper_close */
@@ -59,6 +63,18 @@ struct helper *helper_create(uv_loop_t *loop, const char *path, size_t max_line,
 	h->later.data = h;
 	h->procs = 1; /* stands for `later` */
 	return h;
+}
+
+void helper_on_doubt(struct helper *h, helper_find find, void *arg)
+{
+	h->find = find;
+	h->find_arg = arg;
+}
+
+void helper_is_unfit(struct helper *h)
+{
+	h->is_unfit = true;
+	helper_kill(h);
 }
 
 bool helper_is_running(const struct helper *h)
@@ -154,12 +170,14 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 
 	if (n == 0 || !counts)
 		return;
+	p->has_spoken |= n > 0;
 	if (n > 0 && buf_add(&p->lines, buf->base, (size_t)n) == 0) {
 		deliver_lines(p);
 		return;
 	}
 	if (n > 0)
 		log_error("the Slurm helper sent an endless line");
+	h->is_doubtful = !p->has_spoken;
 	proc_part(p);
 	h->events->on_end(h->arg);
 }
@@ -187,11 +205,26 @@ static int proc_spawn(struct proc *p)
 	return uv_spawn(p->helper->loop, &p->process, &options);
 }
 
+/* The path may change only while nothing runs from it. */
+static void look_for_another(struct helper *h)
+{
+	char *path = NULL;
+
+	if (h->find && (h->is_doubtful || h->is_unfit))
+		path = h->find(h->find_arg, h->is_unfit ? h->path : NULL);
+	h->is_doubtful = h->is_unfit = false;
+	if (path) {
+		free(h->path);
+		h->path = path;
+	}
+}
+
 int helper_start(struct helper *h, struct err *err)
 {
 	struct proc *p = xcalloc(1, sizeof(*p));
 	int rc;
 
+	look_for_another(h);
 	p->helper = h;
 	p->open_handles = 3;
 	p->process.data = p->in.data = p->out.data = p;
@@ -204,6 +237,7 @@ int helper_start(struct helper *h, struct err *err)
 	if (rc == 0)
 		rc = uv_read_start((uv_stream_t *)&p->out, on_alloc, on_read);
 	if (rc) {
+		h->is_doubtful = true;
 		proc_part(p);
 		if (!p->is_alive)
 			close_handle((uv_handle_t *)&p->process);

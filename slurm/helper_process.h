@@ -21,9 +21,17 @@ struct helper_events {
 
 struct helper;
 
+/* Which program shall serve from the next start on? `unfit`: one that cannot, for good; NULL: the last
+ * one ended before it said a word, or did not start. Owned path; NULL: the same again. */
+typedef char *(*helper_find)(void *arg, const char *unfit);
+
 /* The program gets our process id as its only argument. Longer lines than max_line end it. */
 struct helper *helper_create(uv_loop_t *loop, const char *path, size_t max_line,
 			     const struct helper_events *events, void *arg);
+/* From now on `find` is asked when there is doubt; it runs inside of helper_start. */
+void helper_on_doubt(struct helper *h, helper_find find, void *arg);
+/* It runs, but speaks another version than the other side: it is killed, and another one sought. */
+void helper_is_unfit(struct helper *h);
 bool helper_is_running(const struct helper *h);
 int helper_start(struct helper *h, struct err *err);
 /* Takes the memory, and wipes it once sent. Only while it runs. */

@@ -278,6 +278,8 @@ static void finish(struct slurm *s, const json_t *body)
 	}
 	kick(s, 0);
 	answer(r, &reply);
+	if (js_bool(body, "unfit", false))
+		helper_is_unfit(s->helper);
 	if (js_bool(body, "unreachable", false) && !s->is_closing)
 		fail_all(s, text ? text : "Slurm does not answer");
 	free(text);
@@ -585,4 +587,9 @@ struct scheduler *scheduler_slurm_create(uv_loop_t *loop, const char *helper_pat
 	s->helper = helper_create(loop, helper_path, WIRE_MAX_REPLY, &helper_events, s);
 	s->accounting = accounting_create(loop, "sacct", deadline_ms);
 	return &s->base;
+}
+
+void scheduler_slurm_on_doubt(struct scheduler *slurm, helper_find find, void *arg)
+{
+	helper_on_doubt(((struct slurm *)slurm)->helper, find, arg);
 }

@@ -15,6 +15,7 @@
  *                                        helper that dies before this line has done nothing
  *     {"id":N,"result":W,"text":T, …}    W: ok refused gone down unclear
  *        down:   "unreachable":true when no controller answers anybody
+ *        any:    "unfit":true when the controller does not speak this helper's version
  *        submit: "job_id", "submit_time"
  *        poll:   "last", and "same":true or "jobs":[wire_row, …]
  *        why:    "pending", "reason", "detail" (Slurm's own), "partition", "priority", "nodes",

@@ -17,7 +17,8 @@ enum {
 	SLOW_MS = 3000,
 	SKEW_S = 60,       /* munge refuses credentials that are 300 s old */
 	MANY_CALLS = 120,  /* a minute */
-	BACK_RELEASES = 2, /* a client may be so much older than its controller */
+	BACK_RELEASES = 2, /* a client may be so much older than its controller; from 24.11 on */
+	BACK_RELEASES_2411 = 3,
 };
 
 static const char no_slurm[] = "no Slurm here: runs use this machine";
@@ -120,45 +121,26 @@ static int release_of(const char *version)
 	return -1;
 }
 
-/* Does the other helper serve, which needs no libslurm? */
-static bool commands_serve(void)
+/* The one that lbd uses, as it says; before it runs, lbd's neighbour. */
+static char *helper_in_use(const struct patient *p)
 {
-	char *helper = path_sibling("lbd-slurm-commands", NULL), *text = NULL;
-	const char *const argv[] = { helper ? helper : "lbd-slurm-commands", "--version", NULL };
-	struct err err = { 0 };
-	bool do_serve = program_output(argv, COMMAND_MS, &text, &err) == 0;
+	const char *told = js_str(p->version, "slurm_helper", NULL);
+	char *beside = told ? NULL : path_sibling("lbd-slurm", NULL);
 
-	free(text);
-	free(helper);
-	return do_serve;
+	if (told || beside)
+		return told ? xstrdup(told) : beside;
+	beside = path_sibling("lbd-slurm-commands", NULL);
+	return beside ? beside : xstrdup("lbd-slurm");
 }
 
-static void look_at_versions(const struct patient *p, struct finding *f)
+static void judge_releases(struct finding *f, const char *ours, const char *theirs)
 {
-	char *helper = path_sibling("lbd-slurm", NULL), *text = NULL, *theirs = NULL;
-	const char *const argv[] = { helper ? helper : "lbd-slurm", "--version", NULL };
-	struct err err = { 0 };
-	const char *ours;
-	int mine, other;
+	int mine = release_of(ours), other = release_of(theirs);
+	int back = other >= release_of("24.11") ? BACK_RELEASES_2411 : BACK_RELEASES;
 
-	if (is_skipped(p, f)) {
-		free(helper);
-		return;
-	}
-	program_output(argv, COMMAND_MS, &text, &err);
-	theirs = setting(p, "SLURM_VERSION");
-	ours = strstr(text, "(Slurm ");
-	ours = ours ? ours + strlen("(Slurm ") : NULL;
-	mine = release_of(ours);
-	other = release_of(theirs);
-	if (ours == NULL && commands_serve())
-		finding_fine(f, "Slurm's commands serve (lbd-slurm does not run: %.100s)", text);
-	else if (ours == NULL)
-		finding_bad(f, "build lowbits where libslurm-dev is", "lbd-slurm does not run: %s",
-			    text);
-	else if (mine < 0 || other < 0)
+	if (mine < 0 || other < 0)
 		finding_fine(f, "lbd-slurm %.8s, slurmctld %s", ours, theirs ? theirs : "?");
-	else if (mine > other || mine + BACK_RELEASES < other)
+	else if (mine > other || mine + back < other)
 		finding_bad(f,
 			    "build lbd-slurm against the libslurm of this cluster, or set "
 			    "slurm.through = \"commands\" in lbd.toml",
@@ -167,6 +149,33 @@ static void look_at_versions(const struct patient *p, struct finding *f)
 	else
 		finding_fine(f, "lbd-slurm is for Slurm %.*s, slurmctld is %s",
 			     (int)strcspn(ours, ")"), ours, theirs);
+}
+
+static void look_at_versions(const struct patient *p, struct finding *f)
+{
+	char *helper = is_skipped(p, f) ? NULL : helper_in_use(p), *text = NULL, *theirs = NULL;
+	const char *const argv[] = { helper, "--version", NULL };
+	struct err err = { 0 };
+	const char *ours;
+	int status;
+
+	if (helper == NULL)
+		return;
+	status = program_output(argv, COMMAND_MS, &text, &err);
+	theirs = setting(p, "SLURM_VERSION");
+	ours = text ? strstr(text, "(Slurm ") : NULL;
+	if (ours)
+		judge_releases(f, ours + strlen("(Slurm "), theirs);
+	else if (status == 0)
+		finding_fine(f,
+			     "none in use: Slurm %s is spoken to through its commands, which take "
+			     "longer",
+			     theirs ? theirs : "");
+	else
+		finding_bad(f,
+			    "build lowbits where libslurm-dev is, or set slurm.through = "
+			    "\"commands\" in lbd.toml",
+			    "%s does not run: %s", helper, text ? text : err.text);
 	free(theirs);
 	free(text);
 	free(helper);

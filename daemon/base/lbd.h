@@ -28,6 +28,7 @@ struct lbd {
 	struct lock *lock; /* of the folder: it is ours */
 	struct ledger *ledger;
 	struct scheduler *slurm, *local; /* slurm: NULL where there is none */
+	char *slurm_helper;              /* the program that speaks to it; owned */
 	struct world world;
 	struct engine *engine;
 	struct control *control;

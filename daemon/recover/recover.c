@@ -212,7 +212,7 @@ static bool has_slurm(const struct config *config)
 {
 	enum slurm_through through = (enum slurm_through)config->slurm_through;
 	struct slurm_helper helper;
-	bool has = helper_choose(through, &helper, NULL) == 0;
+	bool has = helper_choose(through, NULL, &helper, NULL) == 0;
 
 	helper_choice_clear(&helper);
 	return has;

@@ -106,6 +106,26 @@ static int number_of(const char *line, enum column column, int64_t *out)
 	return end == text || *end || (int)strlen(text) >= columns[column].width ? -1 : 0;
 }
 
+/* What wait(2) says: that number, or, as newer releases print it, "exit status:signal". */
+static int exit_of(const char *line, int64_t *out)
+{
+	char text[VALUE_BYTES], *colon, *end;
+	int64_t status, signo;
+
+	value_of(line, EXIT_CODE, text);
+	colon = strchr(text, ':');
+	if (!colon)
+		return number_of(line, EXIT_CODE, out);
+	status = strtoll(text, &end, 10);
+	if (end == text || end != colon)
+		return -1;
+	signo = strtoll(colon + 1, &end, 10);
+	if (end == colon + 1 || *end)
+		return -1;
+	*out = status * 256 + signo;
+	return 0;
+}
+
 /* "N/A", "NONE", "Unknown": not yet. */
 static int time_of(const char *line, enum column column, int64_t *out)
 {
@@ -152,7 +172,7 @@ static int read_numbers(const char *line, struct seen *job)
 	int64_t id, uid, priority, restarts;
 
 	if (number_of(line, ARRAY, &row->job_id) || number_of(line, ID, &id) ||
-	    number_of(line, UID, &uid) || number_of(line, EXIT_CODE, &row->exit_code) ||
+	    number_of(line, UID, &uid) || exit_of(line, &row->exit_code) ||
 	    number_of(line, PRIORITY, &priority) || number_of(line, RESTARTS, &restarts) ||
 	    number_of(line, SUBMITTED, &row->submit_time) ||
 	    time_of(line, START, &row->start_time) || time_of(line, END, &row->end_time))

@@ -85,9 +85,9 @@ int slurm_ready(struct answer *a)
 		if (rc == 0)
 			return 0;
 	}
-	js_set_bool(a->body, "unreachable", true);
-	return answer_set(a, SCHEDULER_DOWN, "Slurm does not answer: %s",
-			  slurm_strerror(rc > 0 ? rc : errno));
+	rc = rc > 0 ? rc : errno;
+	js_set_bool(a->body, rc == SLURM_PROTOCOL_VERSION_ERROR ? "unfit" : "unreachable", true);
+	return answer_set(a, SCHEDULER_DOWN, "Slurm does not answer: %s", slurm_strerror(rc));
 }
 
 /* Nothing was done, but may be when asked again. */
@@ -120,7 +120,7 @@ static enum scheduler_result judge(int code, bool has_acted)
 		return SCHEDULER_GONE;
 	if (is_passing(code))
 		return SCHEDULER_DOWN;
-	if (is_controllers_word(code) || code == SLURM_PROTOCOL_VERSION_ERROR)
+	if (is_controllers_word(code))
 		return SCHEDULER_REFUSED;
 	return has_acted ? SCHEDULER_UNCLEAR : SCHEDULER_DOWN;
 }
@@ -129,6 +129,8 @@ int slurm_failed(struct answer *a, int rc, bool has_acted, const char *what)
 {
 	int code = rc > 0 ? rc : errno; /* some calls return the error, some set errno */
 
+	if (code == SLURM_PROTOCOL_VERSION_ERROR)
+		js_set_bool(a->body, "unfit", true);
 	return answer_set(a, judge(code, has_acted), "%s: %s (Slurm error %d)", what,
 			  slurm_strerror(code), code);
 }

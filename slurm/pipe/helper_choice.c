@@ -3,11 +3,16 @@
  * knows best. */
 #include "slurm/pipe/helper_choice.h"
 
+#include <glob.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/base/log.h"
+#include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/base/strv.h"
 #include "slurm/pipe/command.h"
 
 static const char *configuration(void)
@@ -26,29 +31,108 @@ static const char *configuration(void)
 	return NULL;
 }
 
-/* Does `program --version` run? Else *why says what it said. */
-static bool runs(const char *program, struct err *why)
+/* The last one counts: "lbd-slurm 0.1.0 (Slurm 24.11.5)", "slurm 24.11.5" → 2411; 0: none is named. */
+static int release_in(const char *text)
+{
+	int release = 0;
+	char *end;
+
+	while (text && (text = strchr(text, ' '))) {
+		long year = strtol(++text, &end, 10);
+
+		if (end > text && *end == '.')
+			release = (int)(100 * year + strtol(end + 1, NULL, 10));
+	}
+	return release;
+}
+
+/* What `program --version` names; -1: it does not run, and *why says so. */
+static int release_of(const char *program, struct err *why)
 {
 	const char *const words[] = { program, "--version", NULL };
 	struct said said;
-	bool does;
+	int release = -1;
 
 	command_ask(words, &said);
-	does = said.status == 0;
-	if (said.status == COMMAND_NOT_STARTED)
+	if (said.status == 0)
+		release = release_in(said.out);
+	else if (said.status == COMMAND_NOT_STARTED)
 		err_set(why, ERR_SCHEDULER, "there is no %s", program);
-	else if (!does)
+	else
 		err_set(why, ERR_SCHEDULER, "%s does not run: %.300s", program, said.errors);
 	said_clear(&said);
-	return does;
+	return release;
 }
 
-static int take_library(struct slurm_helper *out, struct err *err)
+/* The less, the better. */
+static int distance(int release, int site)
 {
-	out->path = path_sibling("lbd-slurm", NULL);
+	enum { NEWER = 10000 };
+
+	if (site == 0)
+		return NEWER - release; /* the newest */
+	return release <= site ? site - release : NEWER + release - site;
+}
+
+static bool is_among(char *const *list, const char *path)
+{
+	for (; list && *list; list++) {
+		if (strcmp(*list, path) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* All that are installed, lbd's neighbour first. */
+static struct strv installed(void)
+{
+	static const char *const patterns[] = { "lbd-slurm", "lib/lowbits/lbd-slurm-[0-9]*" };
+	char *lbd = path_sibling("lbd", NULL), *end = lbd ? strrchr(lbd, '/') : NULL;
+	struct strv all = { 0 };
+
+	for (int i = 0; end && i < 2; i++) {
+		char *pattern = path_join("%.*s/%s%s", (int)(end - lbd), lbd, i ? "../" : "",
+					  patterns[i]);
+		glob_t found;
+
+		if (glob(pattern, 0, NULL, &found) == 0)
+			strv_add_all(&all, found.gl_pathv);
+		globfree(&found);
+		free(pattern);
+	}
+	free(lbd);
+	return all;
+}
+
+static void say_if_strange(const char *path, int release, int site)
+{
+	if (site && release && release != site)
+		log_warn("there is no helper for Slurm %d.%02d here: that for %d.%02d serves (%s)",
+			 site / 100, site % 100, release / 100, release % 100, path);
+}
+
+static int take_library(char *const *unfit, struct slurm_helper *out, struct err *err)
+{
+	struct strv all = installed();
+	struct err why = { 0 };
+	int site = release_of("scontrol", &why), best = 0;
+
+	why = (struct err){ 0 };
+	for (size_t i = 0; i < all.count; i++) {
+		int release = is_among(unfit, all.items[i]) ? -1 : release_of(all.items[i], &why);
+
+		if (release < 0 || (out->path && distance(release, site) >= distance(best, site)))
+			continue;
+		free(out->path);
+		out->path = xstrdup(all.items[i]);
+		best = release;
+	}
+	strv_free(all.items);
 	if (out->path == NULL)
-		return err_set(err, ERR_SCHEDULER, "there is no lbd-slurm beside lbd");
-	return runs(out->path, err) ? 0 : -1;
+		return err_set(err, ERR_SCHEDULER, "%s",
+			       why.text[0] ? why.text : "there is no lbd-slurm beside lbd");
+	say_if_strange(out->path, best, site);
+	return 0;
 }
 
 static int take_commands(struct slurm_helper *out, struct err *err)
@@ -60,13 +144,14 @@ static int take_commands(struct slurm_helper *out, struct err *err)
 	if (out->path == NULL)
 		return err_set(err, ERR_SCHEDULER, "there is no lbd-slurm-commands beside lbd");
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
-		if (!runs(needed[i], err))
+		if (release_of(needed[i], err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-int helper_choose(enum slurm_through through, struct slurm_helper *out, struct err *err)
+int helper_choose(enum slurm_through through, char *const *unfit, struct slurm_helper *out,
+		  struct err *err)
 {
 	struct err why = { 0 };
 
@@ -74,7 +159,7 @@ int helper_choose(enum slurm_through through, struct slurm_helper *out, struct e
 	if (configuration() == NULL)
 		return err_set(err, ERR_SCHEDULER, "there is no Slurm configuration");
 	if (through != SLURM_THROUGH_COMMANDS) {
-		if (take_library(out, &why) == 0)
+		if (take_library(unfit, out, &why) == 0)
 			return 0;
 		helper_choice_clear(out);
 		if (through == SLURM_THROUGH_LIBRARY)

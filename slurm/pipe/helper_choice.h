@@ -15,10 +15,13 @@ struct slurm_helper {
 	bool by_commands;
 };
 
-/* auto: lbd-slurm where it is and its libslurm can be loaded, else lbd-slurm-commands. -1 with
- * ERR_SCHEDULER where there is no Slurm, or no helper for it: err says what is missing. Runs
- * programs: milliseconds. */
-int helper_choose(enum slurm_through through, struct slurm_helper *out, struct err *err);
+/* auto: of lbd-slurm beside lbd and ../lib/lowbits/lbd-slurm-*, each for one libslurm, the one whose
+ * library can be loaded and whose release is that of this site's commands, else the nearest, an older
+ * one first, as controllers take older clients; where there is none, lbd-slurm-commands. `unfit`: paths
+ * that are not to be taken, NULL-terminated; NULL: none. -1 with ERR_SCHEDULER where there is no Slurm,
+ * or no helper for it: err says what is missing. Runs programs: milliseconds. */
+int helper_choose(enum slurm_through through, char *const *unfit, struct slurm_helper *out,
+		  struct err *err);
 void helper_choice_clear(struct slurm_helper *helper);
 
 #endif

@@ -1,0 +1,106 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Several helpers side by side, each for one libslurm: lbd takes the one that fits this site's Slurm, and
+# another when Slurm is exchanged under it. No run loses its job by that.
+. "$(dirname "$0")/lib.sh"
+
+cluster_start 1
+mkdir -p "$T/inst/bin" "$T/inst/lib/lowbits"
+cp "$B/lbd" "$B/lbctl" "$B/lbrun" "$B/lbd-slurm-commands" "$T/inst/bin"
+cp "$B/lbd-slurm" "$T/inst/lib/lowbits/lbd-slurm-here"
+PATH=$T/inst/bin:$PATH
+helpers=$T/inst/lib/lowbits
+site=$(scontrol --version | sed 's/.* //')
+here=$helpers/lbd-slurm-1
+
+# One whose library is another release's: it runs, and the controller does not speak its version.
+other() {	# FILE RELEASE
+	cat >"$1" <<END
+#!/bin/sh
+[ "\$1" != --version ] || { echo "lbd-slurm 0.1.0 (Slurm $2)"; exit; }
+while read -r line; do	# an environment may hold anything
+	id=\$(printf '%s' "\$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+	echo "{\"id\":\$id,\"result\":\"down\",\"text\":\"Incompatible versions\",\"unfit\":true}"
+done
+END
+	chmod +x "$1"
+}
+# One whose library is not there.
+gone() {	# FILE
+	printf '#!/bin/sh\necho "error while loading shared libraries: libslurm.so.99" >&2\nexit 127\n' >"$1.new"
+	chmod +x "$1.new"
+	mv "$1.new" "$1"
+}
+own_lbd() {
+	B=$T/inst/bin lbd_start
+}
+in_use() { lbctl version --json | json lbd.slurm_helper; }
+helper_pid() { pgrep -P "$lbd_pid" -f lbd-slurm; }
+
+# --- which one -----------------------------------------------------------------------------------
+mv "$helpers/lbd-slurm-here" "$here"
+other "$helpers/lbd-slurm-2" 20.02.1
+other "$helpers/lbd-slurm-3" 99.05.1
+gone "$helpers/lbd-slurm-4"
+own_lbd
+is "$(basename "$(in_use)")" lbd-slurm-1 "of four helpers the one for this Slurm ($site) is taken"
+lbctl submit --name steady -- sh -c "echo \$\$ >>$T/starts; exec sleep $mark" >/dev/null
+run_reaches steady running 30
+job=$(lbctl status steady --json | json attempts.0.job_id)
+
+# --- its library goes away ---------------------------------------------------------------------------
+gone "$here"
+kill -KILL "$(helper_pid)"
+wait_for 'case $(in_use) in */lbd-slurm-commands) true ;; *) false ;; esac' 40
+like "$(cat "$T/lbd.log")" 'lbd-slurm-1 does not serve any more: Slurm is spoken to through .*lbd-slurm-2' \
+	"without its library others are tried, and that is said"
+like "$(cat "$T/lbd.log")" 'lbd-slurm-3 does not serve any more: Slurm is spoken to through .*lbd-slurm-commands' \
+	"… the commands serve where none fits"
+like "$(lbctl doctor 2>&1)" 'libslurm .*none in use: Slurm .* through its commands' "doctor knows that the commands serve"
+lbctl submit --name after -- true >/dev/null
+run_reaches after completed 60
+is "$(run_state steady) $(lbctl status steady --json | json attempts.#) $(lbctl status steady --json |
+	json attempts.0.job_id)" "running 1 $job" "a run that trains keeps its job"
+is "$(wc -l <"$T/starts")" 1 "… and its trainer"
+lbd_stop
+
+# --- a controller that is newer ---------------------------------------------------------------------
+rm "$helpers"/*
+other "$T/inst/bin/lbd-slurm" "$site"
+cp "$B/lbd-slurm" "$helpers/lbd-slurm-1"
+: >"$T/lbd.log"
+own_lbd
+lbctl submit --name newer -- true >/dev/null
+run_reaches newer completed 60
+is "$(basename "$(in_use)")" lbd-slurm-1 "one that the controller does not understand is left for the next"
+is "$(run_state steady)" running "… the run runs"
+lbctl kill --now steady >/dev/null
+run_reaches steady killed 30
+lbd_stop
+
+# --- none ---------------------------------------------------------------------------------------------
+rm "$helpers"/* "$T/inst/bin/lbd-slurm-commands"
+gone "$T/inst/bin/lbd-slurm"
+: >"$T/lbd.log"
+own_lbd
+like "$(cat "$T/lbd.log")" 'libslurm.so.99' "where none serves, the library that is missing is named"
+lbd_stop
+
+# --- a release that nobody knows ---------------------------------------------------------------------
+rm "$T/inst/bin/lbd-slurm"
+cp "$B/lbd-slurm" "$helpers/lbd-slurm-1"
+mkdir "$T/bin"
+cat >"$T/bin/scontrol" <<END
+#!/bin/sh
+[ "\$1" != --version ] || { echo slurm 31.02.1; exit; }
+exec $(command -v scontrol) "\$@"
+END
+chmod +x "$T/bin/scontrol"
+PATH=$T/bin:$PATH
+: >"$T/lbd.log"
+own_lbd
+is "$(grep -c 'no helper for Slurm 31.02 here: that for' "$T/lbd.log")" 1 "an unknown Slurm is warned of once"
+lbctl submit --name unknown -- true >/dev/null
+run_reaches unknown completed 60
+is "$(run_state unknown)" completed "… and served by the nearest"
+done_testing
