@@ -13,6 +13,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/run/hosts.h"
 #include "slurm/batch/directives.h"
 #include "slurm/batch/sbatch_values.h"
 
@@ -177,6 +178,37 @@ static void implied_tasks(struct sums *s)
 	}
 }
 
+static int by_number(const void *a, const void *b)
+{
+	const json_t *const *x = a, *const *y = b;
+
+	return strverscmp(json_string_value(*x), json_string_value(*y));
+}
+
+/* Of the nodes that were named the first `count`, as sbatch sorts them: no more tasks are there to run on
+ * them. */
+static void keep_first_nodes(struct sums *s, size_t count)
+{
+	json_t *names = hosts_expand(js_str(s->fields, "req_nodes", "")), *kept = json_array();
+	size_t all = json_array_size(names);
+	json_t **sorted = xcalloc(all + 1, sizeof(json_t *));
+	char *list;
+
+	for (size_t i = 0; i < all; i++)
+		sorted[i] = json_array_get(names, i);
+	qsort(sorted, all, sizeof(json_t *), by_number);
+	for (size_t i = 0; i < all && json_array_size(kept) < count; i++)
+		if (i == 0 || by_number(&sorted[i - 1], &sorted[i]) != 0)
+			json_array_append(kept, sorted[i]);
+	list = hosts_fold(kept, SIZE_MAX);
+	if (all > 0)
+		js_set_str(s->fields, "req_nodes", list);
+	free(list);
+	free(sorted);
+	json_decref(kept);
+	json_decref(names);
+}
+
 static void count_tasks(struct sums *s)
 {
 	int64_t per_node = number(s, "ntasks_per_node", 0);
@@ -194,8 +226,10 @@ static void count_tasks(struct sums *s)
 	} else if (s->nodes_set && s->tasks_set) {
 		if (s->tasks < s->max_nodes)
 			s->max_nodes = s->tasks;
-		if (s->tasks < s->min_nodes)
+		if (s->tasks < s->min_nodes) {
 			s->min_nodes = s->max_nodes = s->tasks;
+			keep_first_nodes(s, (size_t)s->tasks);
+		}
 	}
 }
 
@@ -249,13 +283,18 @@ static void nodes_of_gpus(struct sums *s, int64_t gpus, int64_t per_node)
 	s->min_nodes = s->max_nodes = nodes;
 }
 
-/* Counted in all and by task, they say how many tasks there are. */
+/* Counted in all and by task, they say how many tasks there are, and CPUs of a GPU how many a task
+ * has. */
 static void each_gpu_its_task(struct sums *s, int64_t gpus)
 {
 	int64_t per_task = sum_counts(js_str(s->fields, "gpus_per_task", NULL));
+	int64_t cpus = times(per_task, number(s, "cpus_per_gpu", 0));
 
-	if (js_str(s->fields, "gpus", NULL) && per_task > 0 && gpus % per_task == 0)
-		js_set_int(s->fields, "implied_tasks", gpus / per_task);
+	if (!js_str(s->fields, "gpus", NULL) || per_task == 0 || gpus % per_task != 0)
+		return;
+	js_set_int(s->fields, "implied_tasks", gpus / per_task);
+	if (cpus > 0)
+		js_set_int(s->fields, "implied_cpus_per_task", cpus);
 }
 
 /* So many tasks for each GPU, whatever else was said of tasks. The CPUs have been counted

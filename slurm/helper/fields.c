@@ -498,6 +498,8 @@ static void put_plain(const json_t *fields, job_desc_msg_t *desc)
 		desc->num_tasks = (uint32_t)js_int(fields, "implied_tasks", 0);
 	if (json_object_get(fields, "cpus_per_task"))
 		desc->bitflags |= JOB_CPUS_SET;
+	else if (json_object_get(fields, "implied_cpus_per_task"))
+		desc->cpus_per_task = (uint16_t)js_int(fields, "implied_cpus_per_task", 0);
 	if (js_int(fields, "ntasks_per_core_infinite", 0))
 		desc->ntasks_per_core = INFINITE16;
 	if (per_tres > 0)

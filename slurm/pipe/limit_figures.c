@@ -116,8 +116,8 @@ static bool is_named(const char *at, const char *name)
 	return at && len > 0 && strncmp(at, name, len) == 0 && strchr(" (\n", at[len]);
 }
 
-static bool look_at_qos(const struct limit_of *of, const struct slurm_limit *limit, const char *line,
-			const char *end, struct figures *f, char **whose)
+static bool look_at_qos(const struct limit_of *of, const struct slurm_limit *limit,
+			const char *line, const char *end, struct figures *f, char **whose)
 {
 	size_t len = strlen(limit->key);
 	const char *share = len > 2 ? limit->key + len - 2 : "";
@@ -126,8 +126,7 @@ static bool look_at_qos(const struct limit_of *of, const struct slurm_limit *lim
 	if (strncmp(line, "QOS=", 4) != 0 || !is_named(line + 4, of->qos))
 		return false;
 	snprintf(uid, sizeof(uid), "%u", of->uid);
-	if (strcmp(share, "PU") == 0 &&
-	    !find_share(line, end, "User Limits=", uid, &line, &end))
+	if (strcmp(share, "PU") == 0 && !find_share(line, end, "User Limits=", uid, &line, &end))
 		return false;
 	if (strcmp(share, "PA") == 0 &&
 	    !find_share(line, end, "Account Limits=", of->account ? of->account : "?", &line, &end))
@@ -170,7 +169,8 @@ static const char *unit_of(const struct slurm_limit *limit)
 static json_t *row(const struct limit_of *of, const struct slurm_limit *limit,
 		   const struct figures *f, const char *whose)
 {
-	const char *what = f->tres[0] && limit->tres && strchr(limit->tres, '/') ? f->tres : limit->what;
+	const char *what = f->tres[0] && limit->tres && strchr(limit->tres, '/') ? f->tres
+										 : limit->what;
 	json_t *o = json_object();
 	char *text;
 
@@ -178,8 +178,8 @@ static json_t *row(const struct limit_of *of, const struct slurm_limit *limit,
 	js_set_int(o, "allowed", (int64_t)f->allowed);
 	if (f->is_used_told)
 		js_set_int(o, "used", (int64_t)f->used);
-	text = f->is_used_told ? xasprintf("%s: %.0f of %.0f%s %s taken", whose, f->used, f->allowed,
-					   unit_of(limit), what)
+	text = f->is_used_told ? xasprintf("%s: %.0f of %.0f%s %s taken", whose, f->used,
+					   f->allowed, unit_of(limit), what)
 			       : xasprintf("%s: at most %.0f%s %s for one job", whose, f->allowed,
 					   unit_of(limit), what);
 	js_set_str(o, "text", text);
