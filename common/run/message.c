@@ -16,11 +16,6 @@ static const char *const names[MESSAGE_COUNT] = {
 	[MESSAGE_CHECKPOINT] = "checkpoint", [MESSAGE_BYE] = "bye",
 };
 
-const char *message_type_name(enum message_type type)
-{
-	return (unsigned)type < MESSAGE_COUNT ? names[type] : "?";
-}
-
 static int need_int(const json_t *line, const char *key, int64_t min, struct err *err)
 {
 	const json_t *value = json_object_get(line, key);

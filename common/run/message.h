@@ -20,8 +20,6 @@ enum message_type {
 	MESSAGE_COUNT
 };
 
-const char *message_type_name(enum message_type type);
-
 /* Parses and checks one line (without the newline). On success *type is set and the object is
  * returned (the caller decrefs). NULL with err (ERR_USAGE) says what is wrong with it. Unknown
  * extra fields are kept; an unknown type is an error. */

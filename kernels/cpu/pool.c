@@ -190,8 +190,3 @@ void pool_destroy(struct pool *pool)
 	free(pool->helpers);
 	free(pool);
 }
-
-unsigned pool_threads(const struct pool *pool)
-{
-	return pool->threads;
-}

@@ -10,7 +10,7 @@
 
 struct pool;
 
-/* `worker` is in 0..pool_threads-1 and names a scratch area, nothing else. */
+/* `worker` is below the number of threads, and names a scratch area, nothing else. */
 typedef void pool_task(const void *args, size_t index, unsigned worker);
 
 /* The calling thread is worker 0; threads-1 more are started. NULL when that fails. With one thread
@@ -18,7 +18,6 @@ typedef void pool_task(const void *args, size_t index, unsigned worker);
  * pool_destroy; fewer are left to the scheduler, who knows where others run. */
 struct pool *pool_create(unsigned threads);
 void pool_destroy(struct pool *pool);
-unsigned pool_threads(const struct pool *pool);
 
 /* Runs task(args, 0..count-1) and returns when all are done. One caller at a time. */
 void pool_run(struct pool *pool, size_t count, pool_task *task, const void *args);

@@ -350,34 +350,3 @@ bool search_was_bad(const struct search *s, const struct checkpoint *c)
 	}
 	return false;
 }
-
-static bool was_bad(void *arg, const struct checkpoint *c)
-{
-	return search_was_bad(arg, c);
-}
-
-int64_t search_newest(const struct search *s, const char *folder,
-		      const struct checkpoint_rules *rules, struct checkpoint_list *out)
-{
-	struct checkpoint_list list;
-	struct look look = { 0 };
-	struct search arg = *s; /* only its list of bad ones is looked at */
-	int64_t i = -1, step = -1;
-
-	if (out)
-		*out = (struct checkpoint_list){ 0 };
-	if (checkpoints_find(rules, folder, &list, NULL) == 0)
-		i = checkpoints_newest(rules, &list, &look, was_bad, NULL, &arg);
-	if (i >= 0)
-		step = list.items[i].step;
-	if (i >= 0 && out) {
-		struct checkpoint newest = list.items[i];
-
-		list.items[i] = list.items[0];
-		list.items[0] = newest;
-		*out = list;
-		return step;
-	}
-	checkpoint_list_clear(&list);
-	return step;
-}

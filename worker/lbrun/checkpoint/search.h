@@ -69,10 +69,4 @@ void search_turn(struct search *s);
 /* Kills it. The caller reaps. */
 void search_stop(struct search *s);
 
-/* The newest valid one as a cheap look tells, without those that the search found bad: its step, -1
- * = there is none, or it tells none. *out (may be NULL): that one, to be cleared by the caller;
- * count 0 = none. */
-int64_t search_newest(const struct search *s, const char *folder,
-		      const struct checkpoint_rules *rules, struct checkpoint_list *out);
-
 #endif

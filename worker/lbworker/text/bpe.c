@@ -113,11 +113,6 @@ void bpe_add(struct bpe *b, uint32_t left, uint32_t right, uint32_t rank, uint32
 	b->count++;
 }
 
-size_t bpe_pairs(const struct bpe *b)
-{
-	return b->count;
-}
-
 /* --- short words ---------------------------------------------------------------------------- */
 
 static size_t merge_short(const struct bpe *b, uint32_t *symbol, size_t count)

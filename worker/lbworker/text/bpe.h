@@ -14,7 +14,6 @@ struct bpe *bpe_create(void);
 void bpe_destroy(struct bpe *bpe); /* NULL is fine */
 /* The pair becomes `token`; a second rank for it is left out. */
 void bpe_add(struct bpe *bpe, uint32_t left, uint32_t right, uint32_t rank, uint32_t token);
-size_t bpe_pairs(const struct bpe *bpe);
 
 /* What one thread needs while it merges. */
 struct bpe_scratch;

@@ -173,13 +173,6 @@ int64_t tokenizer_end_of_text(const struct tokenizer *t)
 	return -1;
 }
 
-bool tokenizer_is_special(const struct tokenizer *t, uint32_t token)
-{
-	const struct added_token *a = added_tokens_with_id(&t->added, token);
-
-	return a && a->special;
-}
-
 /* "<0x0A>" is the byte 10. */
 static bool is_byte(const struct tokenizer *t, uint32_t token, const char *bytes, size_t len,
 		    unsigned char *byte)

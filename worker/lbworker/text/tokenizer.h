@@ -45,7 +45,6 @@ int64_t tokenizer_end_of_text(const struct tokenizer *tokenizer);
 /* Adds the bytes that a token stands for, of special ones their name; false when it is none.
  * `begins`: nothing was written before it, so SentencePiece's first blank goes. */
 bool tokenizer_put(const struct tokenizer *tokenizer, uint32_t token, bool begins, struct buf *out);
-bool tokenizer_is_special(const struct tokenizer *tokenizer, uint32_t token);
 
 struct tokens {       /* all zero: empty */
 	uint32_t *id; /* owned */
