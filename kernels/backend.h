@@ -30,7 +30,8 @@ enum { BACKEND_ABI = 5, BACKEND_TEXT_BYTES = 256 };
 
 struct format; /* kernels/formats/format.h */
 struct encoding;
-struct device; /* one opened device: its memory, its queue, its threads */
+struct operand_use; /* kernels/formats/operand.h */
+struct device;      /* one opened device: its memory, its queue, its threads */
 
 /* What activations are stored in and multiplied in. */
 enum compute { COMPUTE_FP32, COMPUTE_BF16, COMPUTE_COUNT };
@@ -68,7 +69,9 @@ enum gemm_then { GEMM_PLAIN, GEMM_GELU, GEMM_GELU_BACKWARD };
  * sum_a[m] and sum_b[n], where not NULL, get the sums over k of op(A) and op(B), as C of its
  * product: replaced with beta 0, else added to; fp32. They ask for A transposed with lda = m, for B
  * as it lies with ldb = n. (A gradient of weights is dy^T x; that of their bias is the sum of
- * dy.) */
+ * dy.)
+ * use_a, use_b: A and B as numbers of few bits (operand.h); NULL: as they are. Bias and the sums
+ * know nothing of it. A device that has no such products leaves `encode` NULL and is not asked. */
 struct gemm {
 	size_t m, n, k;
 	const void *a, *b;
@@ -82,6 +85,13 @@ struct gemm {
 	size_t lda, ldb, ldc;
 	bool trans_a, trans_b;
 	float alpha, beta;
+	const struct operand_use *use_a, *use_b;
+};
+
+/* A matrix as it lies in memory; k_along_memory: what is summed over goes along its rows. */
+struct stored {
+	size_t rows, columns, ld;
+	bool k_along_memory;
 };
 
 /* Causal self-attention with grouped key/value heads: query head h uses key/value head h/(H/G).
@@ -280,6 +290,10 @@ struct backend {
 		       const struct encoding *encoding);
 	void (*decode)(struct device *dev, float *x, const void *codes, size_t count,
 		       const struct format *format);
+	/* x as a product of few bits sees it: codes times their scales, in fp32, to out [rows,
+	 * columns] without gaps. Not in place. */
+	void (*quantize)(struct device *dev, float *out, const float *x, const struct stored *shape,
+			 const struct operand_use *use);
 
 	/* --- for devices that work beside us; NULL where calls are done on return --- */
 

@@ -92,16 +92,17 @@ worker/lbrun/shepherd   common/* ./trainer ./end ./watch ./rank ./checkpoint ./d
 worker/lbrun            common/* worker/lbrun/trainer worker/lbrun/end worker/lbrun/watch worker/lbrun/rank worker/lbrun/checkpoint worker/lbrun/shepherd
 worker/lbworker            common/* worker/lbworker/commands worker/lbworker/model
 worker/lbworker/base       common/* kernels kernels/machine
-worker/lbworker/model      common/* kernels ./base
+worker/lbworker/recipes    common/* kernels kernels/formats
+worker/lbworker/model      common/* kernels ./base ./recipes
 worker/lbworker/optim      common/* kernels ./base ./model
 worker/lbworker/torch      common/* kernels ./base ./model
 worker/lbworker/text       common/*
 worker/lbworker/data       common/* ./base ./text
-worker/lbworker/config     common/* kernels ./base ./model ./optim
-worker/lbworker/telemetry  common/* kernels kernels/machine ./base ./model ./config
-worker/lbworker/checkpoint common/* kernels kernels/machine ./base ./model ./optim ./config ./telemetry
-worker/lbworker/train      common/* kernels ./base ./model ./optim ./data ./config ./telemetry ./checkpoint
-worker/lbworker/commands   common/* ./base ./model ./torch ./text ./data ./config ./telemetry ./checkpoint ./train
+worker/lbworker/config     common/* kernels ./base ./recipes ./model ./optim
+worker/lbworker/telemetry  common/* kernels kernels/machine ./base ./recipes ./model ./config
+worker/lbworker/checkpoint common/* kernels kernels/machine ./base ./recipes ./model ./optim ./config ./telemetry
+worker/lbworker/train      common/* kernels ./base ./recipes ./model ./optim ./data ./config ./telemetry ./checkpoint
+worker/lbworker/commands   common/* ./base ./recipes ./model ./torch ./text ./data ./config ./telemetry ./checkpoint ./train
 tests           *
 bench           *
 TABLE

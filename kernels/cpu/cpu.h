@@ -32,6 +32,8 @@ struct device {
 	size_t scratch_bytes;
 	float *packed; /* of packed_bytes, shared by all workers */
 	size_t packed_bytes;
+	float *quantized[2]; /* operands of a product of few bits, each of quantized_bytes */
+	size_t quantized_bytes[2];
 	char text[BACKEND_TEXT_BYTES];  /* describe() */
 	char error[BACKEND_TEXT_BYTES]; /* first failure; "" = none */
 };
@@ -212,6 +214,8 @@ void cpu_sum_losses(struct device *dev, double *sum, const float *loss, size_t r
 void cpu_decide(struct device *dev, struct step_control *d);
 void cpu_adamw(struct device *dev, float *weight, void *m, void *v, const float *grad, size_t count,
 	       const struct adamw *a, const struct step_control *d);
+void cpu_quantize(struct device *dev, float *out, const float *in, const struct stored *shape,
+		  const struct operand_use *use);
 void cpu_encode(struct device *dev, void *codes, const float *x, size_t count,
 		const struct encoding *e);
 void cpu_decode(struct device *dev, float *x, const void *codes, size_t count,

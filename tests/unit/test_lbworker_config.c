@@ -131,6 +131,40 @@ static void test_all_spellings(void **state)
 	config_clear(&c);
 }
 
+static void expect_recipe(const char *text, const char *recipe, const char *filter)
+{
+	struct config c;
+
+	load_ok(&c, text);
+	assert_string_equal(c.recipe, recipe);
+	assert_int_equal(c.filter_fqns.count, filter ? 1 : 0);
+	if (filter)
+		assert_string_equal(c.filter_fqns.items[0], filter);
+	assert_int_equal(c.device, strcmp(recipe, "none") == 0 ? DEVICE_AUTO : DEVICE_CPU);
+	config_clear(&c);
+}
+
+/* Low bits in torchtitan's words, old and new, and in ours. */
+static void test_recipes(void **state)
+{
+	(void)state;
+#define DATA "\n[training]\ndataset_path = \"x\"\n"
+	expect_recipe(DATA, "none", "output");
+	expect_recipe("[quantize]\nrecipe = \"nvfp4\"\nfilter_fqns = []" DATA, "nvfp4", NULL);
+	expect_recipe(
+		"[model]\nconverters = [\"quantize.linear.float8\"]" DATA
+		"[quantize.linear.float8]\nrecipe_name = \"rowwise\"\nfilter_fqns = [\"wq\"]\n",
+		"rowwise", "wq");
+	expect_recipe("[model]\nconverters = [\"mx\"]" DATA
+		      "[mx]\nrecipe_name = \"mxfp8_cublas\"\n",
+		      "mxfp8_cublas", "output");
+	expect_recipe("[model]\nconverters = \"float8\"" DATA, "tensorwise", "output");
+	expect_recipe("[float8]\nenable_float8_linear = true" DATA, "tensorwise", "output");
+	/* without a converter a name does nothing there */
+	expect_recipe("[quantize.linear.float8]\nrecipe_name = \"rowwise\"" DATA, "none", "output");
+#undef DATA
+}
+
 #define BASE "[training]\ndataset_path = \"x\"\n"
 
 static void test_refused(void **state)
@@ -157,8 +191,14 @@ static void test_refused(void **state)
 		{ BASE "checkpoint_interval_type = \"seconds\"\n",
 		  "c.toml:3: checkpoint.interval_type: \"seconds\" is not supported, only \"steps\"; "
 		  "--lenient goes on without it" },
-		{ BASE "[quantize.linear.float8]\nrecipe_name = \"rowwise\"\n",
-		  "c.toml:4: float8.recipe_name: \"rowwise\" is not supported, only \"\"" },
+		{ BASE "[model]\nconverters = [\"float8\"]\n[float8]\nrecipe_name = \"wise\"\n",
+		  "c.toml:6: quantize.recipe: there is no recipe \"wise\"; there are none, bf16, tensorwise" },
+		{ BASE "[model]\nconverters = [\"quantize.grouped_mm.mx\"]\n",
+		  "c.toml:4: model.converters: [\"quantize.grouped_mm.mx\"] is not supported, only []" },
+		{ BASE "[quantize]\nrecipe = \"mxfp8\"\nrules = [\"steps=3\"]\n",
+		  "c.toml:5: quantize.rules: \"steps=3\": names no recipe; a rule is" },
+		{ BASE "[quantize]\nrecipe = \"mxfp8\"\n[device]\nname = \"cuda\"\n",
+		  "c.toml:6: device.name: must be \"cpu\" with quantize.recipe" },
 		{ BASE "[quantize.linear.float8]\nfast = true\n", "c.toml:4: float8.fast: unknown key in section [float8]" },
 		{ BASE "[float9]\nfast = true\n", "c.toml:3: float9: unknown section" },
 		{ BASE "[experimental]\ncustm_import = \"x\"\n", "c.toml:4: experimental.custm_import: unknown "
@@ -476,19 +516,19 @@ static void test_lenient(void **state)
 
 	(void)state;
 	if (load(&c,
-		 BASE "data_set = \"c4\"\nbatch_size = 2\n[float8]\nrecipe_name = \"rowwise\"\n"
+		 BASE "data_set = \"c4\"\nbatch_size = 2\n[float8]\nemulate = true\n"
 		      "[parallelism]\ntensor_parallel_degree = 8\n[run]\nname = \"n\"\n",
 		 true, to, &err))
 		fail_msg("%s", err.text);
 	fclose(to);
 	assert_int_equal(c.local_batch_size, 2);
 	told[strlen("c.toml:3: training.data_set: ignored, it is not known\n"
-		    "c.toml:6: float8.recipe_name: ignored, it is not supported\n"
+		    "c.toml:6: float8.emulate: ignored, it is not supported\n"
 		    "c.toml:8: parallelism.tensor_parallel_degree: ignored, it is not "
 		    "supported\n")] = '\0'; /* behind it stands what differs */
 	assert_string_equal(told,
 			    "c.toml:3: training.data_set: ignored, it is not known\n"
-			    "c.toml:6: float8.recipe_name: ignored, it is not supported\n"
+			    "c.toml:6: float8.emulate: ignored, it is not supported\n"
 			    "c.toml:8: parallelism.tensor_parallel_degree: ignored, it is not "
 			    "supported\n");
 	free(told);
@@ -593,13 +633,14 @@ static void test_batch_ramp(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_titan),           cmocka_unit_test(test_old_spellings),
-		cmocka_unit_test(test_all_spellings),   cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_all_refused),     cmocka_unit_test(test_shapes),
-		cmocka_unit_test(test_effective_shape), cmocka_unit_test(test_shape_of_hf),
-		cmocka_unit_test(test_differences),     cmocka_unit_test(test_dumped_json),
-		cmocka_unit_test(test_lenient),         cmocka_unit_test(test_short_trials),
-		cmocka_unit_test(test_init_std),        cmocka_unit_test(test_batch_ramp),
+		cmocka_unit_test(test_titan),         cmocka_unit_test(test_old_spellings),
+		cmocka_unit_test(test_all_spellings), cmocka_unit_test(test_recipes),
+		cmocka_unit_test(test_refused),       cmocka_unit_test(test_all_refused),
+		cmocka_unit_test(test_shapes),        cmocka_unit_test(test_effective_shape),
+		cmocka_unit_test(test_shape_of_hf),   cmocka_unit_test(test_differences),
+		cmocka_unit_test(test_dumped_json),   cmocka_unit_test(test_lenient),
+		cmocka_unit_test(test_short_trials),  cmocka_unit_test(test_init_std),
+		cmocka_unit_test(test_batch_ramp),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

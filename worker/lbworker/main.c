@@ -67,6 +67,8 @@ static const struct command commands[] = {
 	  "[--device auto|cpu|cuda] [--dtype float32|bfloat16]",
 	  "go on from a text, or from tokens; MODEL as for eval, its tokenizer beside it",
 	  command_generate },
+	{ "recipes", "[NAME | FILE.toml]...",
+	  "recipes of few bits, slot by slot: what quantize.recipe can be", command_recipes },
 	{ "trace", "summary FOLDER [--svg FILE]",
 	  "where the time of traced steps went: compute, copies, both, neither; top operations",
 	  command_trace },

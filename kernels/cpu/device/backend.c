@@ -33,6 +33,8 @@ static void cpu_close(struct device *dev)
 		free(dev->scratch[i]);
 	free(dev->scratch);
 	free(dev->packed);
+	free(dev->quantized[0]);
+	free(dev->quantized[1]);
 	free(dev);
 }
 
@@ -185,4 +187,5 @@ const struct backend backend_cpu_set = {
 	.adamw = cpu_adamw,
 	.encode = cpu_encode,
 	.decode = cpu_decode,
+	.quantize = cpu_quantize,
 };

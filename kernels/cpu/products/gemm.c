@@ -13,6 +13,8 @@
  * An element's sum is made of the same blocks in the same order however C is cut: results depend
  * neither on the number of threads nor, where there are fused multiply-adds, on the width of
  * vectors. */
+#include <stdlib.h>
+
 #include "kernels/cpu/cpu.h"
 #include "kernels/cpu/products/micro.h"
 #include "kernels/cpu/products/pack.h"
@@ -209,7 +211,7 @@ static void multiply(struct device *dev, struct product *w)
 	} while (w->from < k);
 }
 
-void cpu_gemm(struct device *dev, const struct gemm *g)
+static void product_of(struct device *dev, const struct gemm *g)
 {
 	struct product w = {
 		.g = g,
@@ -226,6 +228,42 @@ void cpu_gemm(struct device *dev, const struct gemm *g)
 	/* Blocks of one size: a short last one would cost a pass over C for little. */
 	w.block_k = g->k ? cpu_tasks(g->k, cpu_tasks(g->k, BLOCK_K)) : 1;
 	multiply(dev, &w);
+}
+
+/* The operand of few bits, in memory of the device; NULL without memory. */
+static const float *quantized(struct device *dev, int side, const void *x,
+			      const struct stored *shape, const struct operand_use *use)
+{
+	size_t bytes = shape->rows * shape->columns * sizeof(float);
+
+	bytes = round_up(bytes, CPU_ALIGN_BYTES);
+	if (bytes > dev->quantized_bytes[side]) {
+		free(dev->quantized[side]);
+		dev->quantized[side] = aligned_alloc(CPU_ALIGN_BYTES, bytes);
+		dev->quantized_bytes[side] = dev->quantized[side] ? bytes : 0;
+	}
+	if (!dev->quantized[side])
+		cpu_fail(dev, "no memory for operands of few bits");
+	else
+		cpu_quantize(dev, dev->quantized[side], x, shape, use);
+	return dev->quantized[side];
+}
+
+void cpu_gemm(struct device *dev, const struct gemm *g)
+{
+	struct gemm p = *g;
+	const struct stored a = { g->trans_a ? g->k : g->m, g->trans_a ? g->m : g->k, g->lda,
+				  !g->trans_a };
+	const struct stored b = { g->trans_b ? g->n : g->k, g->trans_b ? g->k : g->n, g->ldb,
+				  g->trans_b };
+
+	if (g->use_a)
+		p.a = quantized(dev, 0, g->a, &a, g->use_a), p.lda = a.columns;
+	if (g->use_b)
+		p.b = quantized(dev, 1, g->b, &b, g->use_b), p.ldb = b.columns;
+	if (!p.a || !p.b)
+		return;
+	product_of(dev, &p);
 	if (g->sum_a)
 		cpu_bias_backward(dev, g->sum_a, g->a, g->k, g->m, g->beta != 0.0f);
 	if (g->sum_b)

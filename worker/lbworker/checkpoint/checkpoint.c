@@ -24,7 +24,7 @@
 #include "worker/lbworker/base/safetensors.h"
 #include "worker/lbworker/checkpoint/scratch.h"
 
-enum { STATE_FORMAT = 1, MAX_STATE_BYTES = 1 << 20, MODE = 0755 };
+enum { STATE_FORMAT = 1, MAX_STATE_BYTES = 16 << 20, MODE = 0755 };
 
 static const char WEIGHTS[] = "model.safetensors";
 static const char OPTIMIZER[] = "optimizer.safetensors";
@@ -38,10 +38,18 @@ struct checkpoint_copy {
 	float *weights, *moment[2]; /* one allocation, which starts at weights */
 	bool is_narrow;             /* moments are still bf16, at the start of their room */
 	const struct tokenizer_file *tokenizer; /* borrowed; or NULL */
-	char *choices;                          /* of the device; NULL: it makes none */
+	float *amax;   /* of past steps, for delayed scaling; NULL: there is none */
+	char *choices; /* of the device; NULL: it makes none */
 };
 
 /* --- the copy ------------------------------------------------------------------------------- */
+
+static float *make_amax(const struct model *m)
+{
+	size_t count = precision_history_count(m->precision);
+
+	return count > 0 ? xcalloc(count, sizeof(float)) : NULL;
+}
 
 struct checkpoint_copy *checkpoint_copy_create(const struct model *m, struct err *err)
 {
@@ -60,6 +68,7 @@ struct checkpoint_copy *checkpoint_copy_create(const struct model *m, struct err
 	struct checkpoint_copy *c = xcalloc(1, sizeof(*c));
 	*c = (struct checkpoint_copy){ .model = m,
 				       .weights = host,
+				       .amax = make_amax(m),
 				       .moment = { host + m->parameters,
 						   host + 2 * m->parameters } };
 	return c;
@@ -74,6 +83,7 @@ void checkpoint_copy_destroy(struct checkpoint_copy *c)
 	else
 		free(c->weights);
 	free(c->choices);
+	free(c->amax);
 	free(c);
 }
 
@@ -89,6 +99,7 @@ void checkpoint_copy_take(struct checkpoint_copy *c, const struct checkpoint_par
 	take(m->device, c->weights, m->weights, bytes);
 	take(m->device, c->moment[0], p->m, c->is_narrow ? bytes / 2 : bytes);
 	take(m->device, c->moment[1], p->v, c->is_narrow ? bytes / 2 : bytes);
+	precision_history_get(m->precision, c->amax);
 	c->state = *p->state;
 	c->tokenizer = p->tokenizer;
 	free(c->choices);
@@ -182,6 +193,16 @@ static int write_json(const char *path, json_t *object, struct err *err)
 	return rc == 0 ? 0 : err_errno(err, "%s", path);
 }
 
+static json_t *amax_json(const struct checkpoint_copy *c)
+{
+	size_t count = precision_history_count(c->model->precision);
+	json_t *list = json_array();
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(list, json_real((double)c->amax[i]));
+	return list;
+}
+
 static json_t *state_json(const struct checkpoint_copy *c)
 {
 	const struct train_state *s = &c->state;
@@ -200,6 +221,8 @@ static json_t *state_json(const struct checkpoint_copy *c)
 	js_set_int(o, "skipped_in_a_row", s->spike_filter.in_a_row);
 	js_set_str(o, "data_digest", s->data_digest);
 	js_set_str(o, "config_digest", s->config_digest);
+	if (c->amax)
+		json_object_set_new(o, "amax_history", amax_json(c));
 	if (c->choices)
 		js_set_str(o, "device_choices", c->choices);
 	return o;
@@ -452,6 +475,21 @@ static void take_choices(const struct model *m, const json_t *o)
 		log_info("the checkpoint was written on another GPU: algorithms are chosen anew");
 }
 
+/* One of another recipe begins anew: a current scale, until there is a past. */
+static void take_amax(struct precision *precision, const json_t *o)
+{
+	const json_t *list = json_object_get(o, "amax_history");
+	size_t count = precision_history_count(precision);
+
+	if (count == 0 || json_array_size(list) != count)
+		return;
+	float *amax = xcalloc(count, sizeof(*amax));
+	for (size_t i = 0; i < count; i++)
+		amax[i] = (float)json_number_value(json_array_get(list, i));
+	precision_history_set(precision, amax);
+	free(amax);
+}
+
 static int load_state(const struct checkpoint_parts *p, const char *folder, struct err *err)
 {
 	struct train_state *state = p->state;
@@ -469,6 +507,7 @@ static int load_state(const struct checkpoint_parts *p, const char *folder, stru
 							     js_int(o, "skipped", 0),
 							     js_int(o, "skipped_in_a_row", 0) };
 		take_choices(p->model, o);
+		take_amax(p->model->precision, o);
 	}
 	json_decref(o);
 	free(path);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/mem.h"
+#include "worker/lbworker/config/compat_quantize.h"
 #include "worker/lbworker/config/compat_rows.h"
 
 /* --- paths in the document -------------------------------------------------------------------- */
@@ -347,7 +348,7 @@ bool compat_apply(const struct compat *c, struct toml *toml, struct refusals *re
 {
 	struct key_strings paths = { 0 };
 	struct err err = { 0 };
-	bool theirs = false;
+	bool theirs = compat_quantize(toml, c->ignored);
 
 	list_paths(toml->root, "", &paths);
 	for (size_t i = 0; i < paths.count; i++) {

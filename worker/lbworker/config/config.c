@@ -158,6 +158,18 @@ static const struct key keys[] = {
 	KEY_TEXT(
 		"checkpoint", "max_bytes", max_bytes, NULL,
 		"what all of them may take, like \"500G\": lbrun removes the oldest, not the newest two"),
+	KEY_TEXT("quantize", "recipe", recipe, "\"none\"",
+		 "which operands of products are of few bits: a name (`lbworker recipes`), or a "
+		 "file NAME.toml"),
+	KEY_LIST("quantize", "filter_fqns", filter_fqns, "[\"output\"]",
+		 "modules left out: parts of their names in torchtitan or Hugging Face"),
+	KEY_INT("quantize", "first_layers", first_layers, 0, MAX_COUNT, "0",
+		"so many layers at the beginning are left out"),
+	KEY_INT("quantize", "last_layers", last_layers, 0, MAX_COUNT, "0",
+		"so many layers at the end are left out"),
+	KEY_LIST("quantize", "rules", recipe_rules, NULL,
+		 "other recipes by step, layer, module and product: \"steps=900- products=forward "
+		 "recipe=none\"; the last that fits counts"),
 	KEY_CHOICE("activation_checkpoint", "mode", recompute, "none|selective|full", "\"none\"",
 		   "what backward computes again to save memory; results are the same"),
 	KEY_TEXT("activation_checkpoint", "selective_ac_option", recompute_option, "\"op\"",
@@ -336,6 +348,26 @@ static int check_dataset(const struct config *c, const struct toml *toml, struct
 			   err);
 }
 
+static int check_precision(const struct config *c, const struct toml *toml, struct err *err)
+{
+	struct precision *precision;
+	struct err why = { 0 };
+	const char *which;
+	char key[32];
+
+	if (config_precision(c, &precision, &which, &why)) {
+		snprintf(key, sizeof(key), "quantize.%s", which);
+		return keys_refuse(toml, key, why.text, err);
+	}
+	bool is_cpu = !precision || c->device == DEVICE_CPU;
+	precision_destroy(precision);
+	return is_cpu ? 0
+		      : keys_refuse(toml, "device.name",
+				    "must be \"cpu\" with quantize.recipe: recipes are emulated "
+				    "there",
+				    err);
+}
+
 /* What needs more than one key. All of it, so that a person mends a file in one go. */
 static void check(struct config *c, const struct config_order *o, const struct toml *toml,
 		  struct refusals *r)
@@ -357,6 +389,7 @@ static void check(struct config *c, const struct config_order *o, const struct t
 	refusals_add(r, check_model(c, toml, &err), &err);
 	if (r->count == 0)
 		refusals_add(r, check_size(c, toml, &err), &err);
+	refusals_add(r, check_precision(c, toml, &err), &err);
 }
 
 static void work_out_path(struct config *c)
@@ -417,6 +450,17 @@ static int load_document(struct toml *toml, const struct config_order *o, struct
 	return 0;
 }
 
+/* auto: recipes are emulated, on the CPU. */
+static void work_out_device(struct config *c, const struct toml *toml, FILE *notes)
+{
+	bool has_recipe = strcmp(c->recipe, "none") != 0 || c->recipe_rules.count > 0;
+
+	if (!has_recipe || c->device != DEVICE_AUTO)
+		return;
+	c->device = DEVICE_CPU;
+	note(toml, "quantize.recipe", notes, "is emulated on the CPU: device.name is \"cpu\"");
+}
+
 /* auto: what a CPU need not have, and plans are for what it could be fulfilled on. */
 static void work_out_compute(struct config *c)
 {
@@ -435,6 +479,7 @@ static void take_document(struct config *out, struct toml *toml, const struct co
 	refusals_add(r, keys_unknown(keys, KEYS, toml, foreign_sections, &err), &err);
 	read_keys(out, toml, r);
 	work_out_path(out);
+	work_out_device(out, toml, o->notes);
 	work_out_compute(out);
 	if (out->export_dtype != EXPORT_FP32 && !out->checkpoint_enable)
 		note(toml, "checkpoint.export_dtype", o->notes,
@@ -528,4 +573,21 @@ struct optimizer config_optimizer(const struct config *c)
 				   .max_norm = c->max_norm,
 				   .peak_lr = c->lr,
 				   .key = rng_key(&rounding) };
+}
+
+int config_precision(const struct config *c, struct precision **out, const char **which,
+		     struct err *err)
+{
+	const struct rng rounding = { .seed = (uint64_t)c->seed, .stream = RNG_QUANTIZE };
+	const struct precision_wish wish = { .recipe = c->recipe,
+					     .layers = c->shape.layers,
+					     .first_layers = (size_t)c->first_layers,
+					     .last_layers = (size_t)c->last_layers,
+					     .filter = c->filter_fqns.items,
+					     .filters = c->filter_fqns.count,
+					     .rules = c->recipe_rules.items,
+					     .rule_count = c->recipe_rules.count,
+					     .key = rng_key(&rounding) };
+
+	return precision_create(out, &wish, which, err);
 }

@@ -16,6 +16,7 @@
 #include "worker/lbworker/base/device.h"
 #include "worker/lbworker/optim/optimizer.h"
 #include "worker/lbworker/optim/schedule.h"
+#include "worker/lbworker/recipes/precision.h"
 
 enum async_mode { ASYNC_DISABLED, ASYNC_ON, ASYNC_PINNED };
 enum compute_choice {
@@ -62,6 +63,9 @@ struct config {
 	char *initial_load_path;
 	int export_dtype; /* enum export_dtype */
 	int async_mode;   /* enum async_mode */
+	char *recipe;
+	struct key_strings filter_fqns, recipe_rules;
+	int64_t first_layers, last_layers;
 	int recompute;
 	char *recompute_option;
 	int64_t checkpoint_interval, keep_latest_k, keep_every;
@@ -115,6 +119,9 @@ void config_print(const struct config *config, FILE *to);
 int64_t config_accumulate(const struct config *config, int64_t samples);
 struct model_options config_model_options(const struct config *config);
 struct schedule config_schedule(const struct config *config);
+/* What quantize.* asks for; *out NULL: nothing is of few bits. *which as in precision_create. */
+int config_precision(const struct config *config, struct precision **out, const char **which,
+		     struct err *err);
 struct optimizer config_optimizer(const struct config *config);
 
 #endif

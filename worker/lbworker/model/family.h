@@ -167,6 +167,9 @@ struct linear {
 	/* GELU behind it (forward) or in front of it (backward_input): what went into that; NULL:
 	 * there is none. */
 	void *kept;
+	/* whose product it is, for recipes; the head's layer is the one behind the last */
+	size_t layer;
+	enum module module;
 };
 void linear_forward(const struct model *m, const struct linear *w, void *y, const void *x,
 		    size_t rows, float beta);

@@ -286,14 +286,13 @@ static void forward(const struct model *m, const struct head_pass *pass)
 
 static struct linear head_of(const struct model *m)
 {
-	return (struct linear){ model_outer(m, PARAM_HEAD),
-				ABSENT,
-				m->shape.dim,
-				m->shape.vocab,
-				false,
-				m->scales.head,
-				0,
-				NULL };
+	return (struct linear){ .weight = model_outer(m, PARAM_HEAD),
+				.bias = ABSENT,
+				.in = m->shape.dim,
+				.out = m->shape.vocab,
+				.scale = m->scales.head,
+				.layer = m->shape.layers,
+				.module = MODULE_OUTPUT };
 }
 
 /* Losses into a->loss; with gradients also shared.dnormed and the head's weight gradient. */
@@ -446,8 +445,10 @@ int model_loss(struct model *m, const int32_t *tokens, const int32_t *targets, d
 	       struct err *err)
 {
 	const struct head_pass pass = { .loss_sum = m->activations->loss_sum };
+	precision_evaluating(m->precision, true);
 	feed(m, tokens, targets);
 	run(m, &pass);
+	precision_evaluating(m->precision, false);
 	return collect_loss(m, loss_sum, err);
 }
 

@@ -26,6 +26,7 @@
 #include "common/base/err.h"
 #include "kernels/backend.h"
 #include "worker/lbworker/model/umup.h"
+#include "worker/lbworker/recipes/precision.h"
 
 enum model_family { MODEL_LLAMA, MODEL_NEOX, MODEL_GPT2, MODEL_FAMILY_COUNT };
 
@@ -108,6 +109,7 @@ struct model {
 
 	float *weights, *grads; /* device, [parameters] */
 	struct model_activations *activations;
+	struct precision *precision; /* borrowed; NULL: nothing is of few bits */
 };
 
 /* Checks the shape, plans and allocates everything. 0, or -1 with err and nothing left behind. */

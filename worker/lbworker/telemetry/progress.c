@@ -8,18 +8,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/base/files.h"
+#include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "worker/lbworker/telemetry/meter.h"
 #include "worker/lbworker/telemetry/plan.h"
+#include "worker/lbworker/telemetry/precision_log.h"
 #include "worker/lbworker/telemetry/tensorboard.h"
 
 struct progress {
 	const struct config *config;
 	struct report *report;
 	struct meter meter;
-	const struct plan_device *sheet; /* NULL: we know none, as of CPUs */
-	struct tensorboard *tb;          /* NULL: not wanted */
+	const struct plan_device *sheet;   /* NULL: we know none, as of CPUs */
+	struct tensorboard *tb;            /* NULL: not wanted */
+	const struct precision *precision; /* of the model; or NULL */
+	char *precision_path;              /* NULL: nothing is written there any more */
 };
 
 static int open_tensorboard(struct progress *p, int64_t first_step, struct err *err)
@@ -55,6 +60,11 @@ struct progress *progress_open(const struct config *config, const struct model *
 
 	p->config = config;
 	p->report = report;
+	p->precision = model->precision;
+	p->precision_path = path_join("%s/precision.jsonl", config->dump_folder);
+	if (p->precision)
+		(void)folder_make(config->dump_folder, 0755,
+				  NULL); /* the file says what is wrong */
 	if (open_tensorboard(p, first_step, err)) {
 		progress_close(p);
 		return NULL;
@@ -70,6 +80,7 @@ void progress_close(struct progress *p)
 	if (!p)
 		return;
 	tensorboard_close(p->tb);
+	free(p->precision_path);
 	free(p);
 }
 
@@ -107,12 +118,28 @@ static void print(const struct report_step *s)
 		       s->val_loss, exp(s->val_loss));
 }
 
+bool progress_is_logged(const struct progress *p, const struct report_step *s)
+{
+	return s->step % p->config->log_freq == 0 || s->step == 1 || s->step == s->target_step;
+}
+
+/* The first failure is a warning, and the last line: no training dies of its statistics. */
+static void tell_precision(struct progress *p, int64_t step)
+{
+	struct err err = { 0 };
+
+	if (!p->precision || !p->precision_path ||
+	    precision_log(p->precision, step, p->precision_path, p->tb, &err) == 0)
+		return;
+	log_warn("precision.jsonl: %s", err.text);
+	free(p->precision_path);
+	p->precision_path = NULL;
+}
+
 void progress_step(struct progress *p, struct report_step *s)
 {
-	int64_t log_freq = p->config->log_freq;
 	struct meter *m = &p->meter;
-	bool is_logged = s->step % log_freq == 0 || s->step == 1 || s->step == s->target_step ||
-			 isfinite(s->val_loss);
+	bool is_logged = progress_is_logged(p, s) || isfinite(s->val_loss);
 
 	if (is_logged && meter_hold_against(m, m->flop.causal * s->tokens_per_s))
 		printf("peak %.3f TFLOP/s, measured again: the machine was busy before\n",
@@ -128,6 +155,8 @@ void progress_step(struct progress *p, struct report_step *s)
 	if (!is_logged)
 		return;
 	print(s);
+	if (progress_is_logged(p, s))
+		tell_precision(p, s->step);
 	if (p->tb)
 		chart(p, s);
 }

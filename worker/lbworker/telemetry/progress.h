@@ -18,6 +18,8 @@ struct progress *progress_open(const struct config *config, const struct model *
 			       struct report *report, int64_t first_step, struct err *err);
 void progress_close(struct progress *progress); /* NULL is fine */
 
+/* Whether it is a step of metrics.log_freq, the first or the last: statistics are wanted of it. */
+bool progress_is_logged(const struct progress *progress, const struct report_step *step);
 /* Works out what follows from the speed (FLOP/s, MFU, memory), and tells it all. */
 void progress_step(struct progress *progress, struct report_step *step);
 

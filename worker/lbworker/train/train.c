@@ -90,6 +90,7 @@ static int queue_step(struct queued *q, struct err *err)
 		bool is_last = i + 1 == q->batches;
 		if (load_batch(t, t->data, (uint64_t)(t->state.samples + i * each), err))
 			return -1;
+		precision_pass(t->precision, (uint64_t)(t->state.samples + i * each));
 		model_queue(t->model, t->tokens, t->targets, 1.0f / (float)q->tokens, i > 0,
 			    &t->control->loss_sum, is_last ? queue_update : NULL, q);
 	}
@@ -224,6 +225,7 @@ static int compute(struct training *t, struct report_step *s, struct err *err)
 	struct step_control d;
 
 	s->lr = schedule_lr(&schedule, s->step);
+	precision_step(t->precision, s->step, progress_is_logged(t->progress, s));
 	if (run_step(&q, s, &d, err))
 		return err_wrap(err, "step %" PRId64, s->step);
 	s->loss = d.loss_sum / (double)tokens;

@@ -107,9 +107,10 @@ static int make_model(struct training *t, const struct plan *plan, struct err *e
 
 	t->is_too_large = plan_fits(plan, t->backend == backend_cpu(),
 				    t->backend->available(t->device), err) != 0;
-	if (t->is_too_large ||
+	if (t->is_too_large || config_precision(c, &t->precision, NULL, err) ||
 	    model_create(&t->model, &c->shape, t->backend, t->device, &options, err))
 		return -1;
+	t->model->precision = t->precision;
 	t->m = t->backend->alloc(t->device, t->model->parameters * bytes_each, "moments");
 	t->v = t->backend->alloc(t->device, t->model->parameters * bytes_each, "moments");
 	t->control = t->backend->alloc(t->device, sizeof(*t->control), "moments");
@@ -195,6 +196,7 @@ void training_close(struct training *t)
 		t->backend->free(t->device, t->v);
 		t->backend->free(t->device, t->control);
 		model_destroy(t->model);
+		precision_destroy(t->precision);
 		t->backend->close(t->device);
 	}
 	data_close(t->data);

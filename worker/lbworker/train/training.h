@@ -23,6 +23,7 @@ struct training {
 	const struct backend *backend;
 	struct device *device;
 	struct model *model;
+	struct precision *precision;    /* or NULL */
 	void *m, *v;                    /* moments, device */
 	struct step_control *control;   /* device */
 	struct data *data, *validation; /* validation may be NULL */

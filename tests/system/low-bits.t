@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# low-bits.t - recipes of few bits as a person uses them: docs/LOW-BITS.md as it stands; a training that
+# is interrupted goes on to the bit in every recipe; mistakes.  B=build prove --exec sh tests/system/low-bits.t
+. "$(dirname "$0")/trainer.sh"
+
+top=$(cd "$(dirname "$0")/../.." && pwd -P)
+cd "$T" || exit 1
+PATH=$B:$PATH
+export PATH
+
+# --- the document --------------------------------------------------------------------------------
+cp "$top/README.md" .
+mkdir docs && cp "$top"/docs/*.md docs
+# Its files by name, then its commands in order.
+awk -v want=toml '/^```/ { inside = $0 == "```" want && !inside ? 1 : 0; if (inside) n++; next }
+	inside { print > ("block-" n) }' docs/LOW-BITS.md
+mv block-1 small.toml && mv block-2 mine.toml
+awk '/^```/ { inside = $0 == "```sh" ? 1 : 0; next } inside' docs/LOW-BITS.md >commands
+sh -ex commands >out.log 2>err.log
+ok $? "every command of docs/LOW-BITS.md runs"
+tail -n 3 err.log | sed 's/^/# /'
+[ "$(grep -c '"step":20,.*"slot":"forward.x".*"sqnr_db"' out/precision.jsonl)" = 8 ]
+ok $? "precision.jsonl has each operand of each layer"
+grep -q '"layer":0' out-nvfp4/precision.jsonl && ! grep -q '"layer":1' out-nvfp4/precision.jsonl
+ok $? "a layer that is left out leaves no line"
+grep -v -e '^.quantize.$' -e '^recipe = ' small.toml | cat - block-3 >both.toml
+lbworker train both.toml --check >check.log 2>err.log && grep -q 'layers=0 modules=down' check.log
+ok $? "and its rules are taken"
+
+# --- to the bit ----------------------------------------------------------------------------------
+run() { # run FOLDER STEPS RECIPE THREADS
+	lbworker train small.toml --job.dump_folder "$1" --training.steps "$2" --quantize.recipe "$3" \
+		--lr_scheduler.total_steps 8 --checkpoint.interval 4 --training.threads "$4" >"$1.log" 2>&1
+}
+last_is_equal() { # last_is_equal A B
+	for file in model optimizer; do
+		cmp "$1/checkpoints/step-00000008/$file.safetensors" "$2/checkpoints/step-00000008/$file.safetensors" ||
+			return 1
+	done
+}
+for recipe in $(lbworker recipes | sed -n 's/^\([a-z][^ :]*\):.*/\1/p'); do
+	run whole 8 "$recipe" 1 && run parts 4 "$recipe" 2 && run parts 8 "$recipe" 2 &&
+		grep -q 'step 5/' parts.log && ! grep -q 'step 4/' parts.log && last_is_equal whole parts
+	ok $? "$recipe goes on to the bit, on another number of threads"
+	[ "$recipe" = none ] || ! cmp -s whole/checkpoints/step-00000008/model.safetensors none.weights
+	ok $? "$recipe is not the recipe before it"
+	cp whole/checkpoints/step-00000008/model.safetensors none.weights
+	rm -rf whole parts
+done
+
+# --- mistakes ------------------------------------------------------------------------------------
+lbworker train small.toml --quantize.recipe mxfp9 2>err.log
+[ $? = 2 ] && grep -q 'quantize.recipe: there is no recipe "mxfp9"; there are none, bf16, tensorwise' err.log
+ok $? "an unknown recipe: exit 2, and what there is"
+lbworker recipes mxfp9 2>err.log
+[ $? = 2 ] && grep -q 'there is no recipe "mxfp9"' err.log
+ok $? "recipes says it, too"
+printf '[input]\ng = "e5m2 1x32 upp"\n' >wrong.toml
+lbworker recipes ./wrong.toml 2>err.log
+[ $? = 2 ] && grep -q 'wrong.toml:2: input.g: "e5m2 1x32 upp": "upp" is not known; a slot is' err.log
+ok $? "a slot that cannot be read: the line, and what can be said"
+
+echo "1..$count"

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/* precision.c - the recipe of each product, by rules in order; and what its operands were like. */
+#include "worker/lbworker/recipes/precision.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/mem.h"
+#include "worker/lbworker/recipes/rules.h"
+
+struct precision {
+	size_t layers, rules;
+	struct rule *rule;
+	struct recipe *recipe; /* of each rule */
+	bool *left_out;        /* [layers + 1][MODULE_COUNT] */
+	uint64_t key, pass_key;
+	int64_t step;
+	bool watched, evaluating;
+	struct operand_stats *stats; /* [layers + 1][MODULE_COUNT][SLOTS] */
+	size_t history;              /* the longest of all slots; 0: none is delayed */
+	struct amax_history **past;  /* as stats */
+};
+
+static size_t place(size_t layer, enum module module, int slot)
+{
+	return (layer * MODULE_COUNT + module) * SLOTS + (size_t)slot;
+}
+
+static size_t places(const struct precision *p)
+{
+	return place(p->layers + 1, MODULE_QKV, 0);
+}
+
+/* --- making it -------------------------------------------------------------------------------- */
+
+static int add_rule(struct precision *p, const struct rule *rule, struct err *err)
+{
+	p->rule = xrealloc(p->rule, (p->rules + 1) * sizeof(*p->rule));
+	p->recipe = xrealloc(p->recipe, (p->rules + 1) * sizeof(*p->recipe));
+	if (recipe_find(&p->recipe[p->rules], rule->recipe, err))
+		return -1;
+	for (int i = 0; i < SLOTS; i++)
+		if (p->recipe[p->rules].slot[i].history > p->history)
+			p->history = p->recipe[p->rules].slot[i].history;
+	p->rule[p->rules++] = *rule;
+	return 0;
+}
+
+/* What holds for all products. */
+static int add_first(struct precision *p, const struct precision_wish *w, struct err *err)
+{
+	struct rule all = { .steps = { 0, INT64_MAX } };
+
+	if (strlen(w->recipe) >= sizeof(all.recipe))
+		return err_set(err, ERR_USAGE, "the name of the recipe is too long");
+	memcpy(all.recipe, w->recipe, strlen(w->recipe) + 1);
+	return add_rule(p, &all, err);
+}
+
+static void leave_out(struct precision *p, const struct precision_wish *w)
+{
+	for (size_t l = 0; l <= p->layers; l++)
+		for (int m = 0; m < MODULE_COUNT; m++) {
+			bool is_end = l < p->layers &&
+				      (l < w->first_layers || l + w->last_layers >= p->layers);
+			bool *out = &p->left_out[l * MODULE_COUNT + (size_t)m];
+			*out = is_end;
+			for (size_t i = 0; i < w->filters; i++)
+				*out = *out || module_is_called((enum module)m, l, w->filter[i]);
+		}
+}
+
+static bool does_anything(const struct precision *p)
+{
+	for (size_t r = 0; r < p->rules; r++)
+		for (int i = 0; i < SLOTS; i++)
+			if (p->recipe[r].slot[i].format.bits > 0)
+				return true;
+	return false;
+}
+
+static void make_room(struct precision *p)
+{
+	size_t bytes = sizeof(struct amax_history) + p->history * sizeof(float);
+
+	p->stats = xcalloc(places(p), sizeof(*p->stats));
+	if (p->history == 0)
+		return;
+	p->past = xcalloc(places(p), sizeof(*p->past));
+	for (size_t i = 0; i < places(p); i++)
+		p->past[i] = xcalloc(1, bytes);
+}
+
+static int read_wish(struct precision *p, const struct precision_wish *w, const char **which,
+		     struct err *err)
+{
+	struct rule rule;
+
+	*which = "recipe";
+	if (add_first(p, w, err))
+		return -1;
+	*which = "rules";
+	for (size_t i = 0; i < w->rule_count; i++)
+		if (rule_parse(&rule, w->rules[i], w->layers, err) || add_rule(p, &rule, err))
+			return -1;
+	return 0;
+}
+
+int precision_create(struct precision **out, const struct precision_wish *w, const char **which,
+		     struct err *err)
+{
+	struct precision *p = xcalloc(1, sizeof(*p));
+	const char *ignored;
+
+	*out = NULL;
+	p->layers = w->layers;
+	p->key = w->key;
+	p->left_out = xcalloc((p->layers + 1) * MODULE_COUNT, sizeof(*p->left_out));
+	int rc = read_wish(p, w, which ? which : &ignored, err);
+	if (rc != 0 || !does_anything(p)) {
+		precision_destroy(p);
+		return rc;
+	}
+	leave_out(p, w);
+	make_room(p);
+	*out = p;
+	return 0;
+}
+
+void precision_destroy(struct precision *p)
+{
+	if (!p)
+		return;
+	for (size_t i = 0; p->past && i < places(p); i++)
+		free(p->past[i]);
+	for (size_t i = 0; i < p->rules; i++)
+		recipe_clear(&p->recipe[i]);
+	free(p->past);
+	free(p->stats);
+	free(p->left_out);
+	free(p->recipe);
+	free(p->rule);
+	free(p);
+}
+
+/* --- using it --------------------------------------------------------------------------------- */
+
+static void into_past(struct amax_history *h, size_t length)
+{
+	if (h->now == 0) /* the operand was not used */
+		return;
+	memmove(h->past + 1, h->past, (length - 1) * sizeof(float));
+	h->past[0] = h->now;
+	h->now = 0;
+	h->filled += h->filled < length;
+}
+
+void precision_step(struct precision *p, int64_t step, bool watched)
+{
+	if (!p)
+		return;
+	p->step = step;
+	p->watched = watched;
+	if (watched)
+		memset(p->stats, 0, places(p) * sizeof(*p->stats));
+	for (size_t i = 0; p->past && i < places(p); i++)
+		into_past(p->past[i], p->history);
+}
+
+void precision_pass(struct precision *p, uint64_t sample)
+{
+	if (p)
+		p->pass_key = p->key ^ (sample + 1) * 0x9e3779b97f4a7c15u;
+}
+
+void precision_evaluating(struct precision *p, bool evaluating)
+{
+	if (p)
+		p->evaluating = evaluating;
+}
+
+bool precision_use(struct precision *p, size_t layer, enum module module, enum product product,
+		   int operand, struct operand_use *use)
+{
+	const struct operand_cast *cast = NULL;
+	int slot = (int)product * OPERANDS + operand;
+	size_t at = place(layer, module, slot);
+
+	if (!p || p->left_out[layer * MODULE_COUNT + module])
+		return false;
+	for (size_t i = 0; i < p->rules; i++)
+		if (rule_fits(&p->rule[i], p->step, layer, module, product))
+			cast = &p->recipe[i].slot[slot];
+	if (!cast || cast->format.bits == 0)
+		return false;
+	*use = (struct operand_use){
+		.cast = cast,
+		.random = { .key = p->pass_key, .tensor = (uint32_t)at, .step = (uint32_t)p->step },
+		.stats = p->watched && !p->evaluating ? &p->stats[at] : NULL,
+		.history = p->past ? p->past[at] : NULL,
+		.newest = p->past && !p->evaluating ? &p->past[at]->now : NULL,
+	};
+	return true;
+}
+
+const struct operand_stats *precision_stats(const struct precision *p, size_t layer,
+					    enum module module, int slot)
+{
+	return p && p->watched ? &p->stats[place(layer, module, slot)] : NULL;
+}
+
+size_t precision_layers(const struct precision *p)
+{
+	return p->layers;
+}
+
+/* --- in checkpoints --------------------------------------------------------------------------- */
+
+/* For each operand: the present step's, how many past ones, and these. */
+size_t precision_history_count(const struct precision *p)
+{
+	return p && p->past ? places(p) * (2 + p->history) : 0;
+}
+
+void precision_history_get(const struct precision *p, float *to)
+{
+	for (size_t i = 0; p && p->past && i < places(p); i++, to += 2 + p->history) {
+		to[0] = p->past[i]->now;
+		to[1] = (float)p->past[i]->filled;
+		memcpy(to + 2, p->past[i]->past, p->history * sizeof(float));
+	}
+}
+
+void precision_history_set(struct precision *p, const float *from)
+{
+	for (size_t i = 0; p && p->past && i < places(p); i++, from += 2 + p->history) {
+		p->past[i]->now = from[0];
+		p->past[i]->filled = (uint32_t)from[1];
+		memcpy(p->past[i]->past, from + 2, p->history * sizeof(float));
+	}
+}
