@@ -5,21 +5,9 @@
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "ctl/base/command.h"
+#include "ctl/base/hours.h"
 #include "ctl/base/print.h"
 #include "ctl/team/ask.h"
-
-static const struct {
-	const char *name, *words;
-} rows[] = {
-	{ "productive", "productive" },
-	{ "queue", "waiting in the queue" },
-	{ "startup", "start-up" },
-	{ "restore", "restore from checkpoints" },
-	{ "lost", "lost since a checkpoint" },
-	{ "hang", "hanging" },
-	{ "pause", "back-off and hold" },
-	{ "other", "other" },
-};
 
 /* As long as it is: what took seconds is not told in thousandths of an hour. */
 static const char *time_text(double hours, char out[CLOCK_TEXT_MAX])
@@ -47,11 +35,11 @@ static void print_goodput(const json_t *data)
 		printf("%.1f%% of %s were productive (ETTR %.3f)\n", 100 * ettr,
 		       time_text(total, text), ettr);
 	printf("%-25s %10s %10s %6s\n", "", "TIME", "GPU TIME", "SHARE");
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		double h = js_real(hours, rows[i].name, 0);
+	for (size_t i = 0; i < HOURS_PARTS; i++) {
+		double h = js_real(hours, hours_parts[i].name, 0);
 
-		printf("%-25s %10s %10s %5.1f%%\n", rows[i].words, time_text(h, text),
-		       gpu_time_text(js_real(gpu_hours, rows[i].name, 0), gpu_text),
+		printf("%-25s %10s %10s %5.1f%%\n", hours_parts[i].words, time_text(h, text),
+		       gpu_time_text(js_real(gpu_hours, hours_parts[i].name, 0), gpu_text),
 		       total > 0 ? 100 * h / total : 0);
 	}
 }

@@ -10,6 +10,7 @@
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "ctl/base/hours.h"
 #include "ctl/base/print.h"
 #include "ctl/report/svg.h"
 
@@ -239,23 +240,13 @@ static void put_attempts(struct buf *out, const json_t *run)
 
 static void put_goodput(struct buf *out, const json_t *goodput)
 {
-	static const char *const keys[][2] = {
-		{ "productive", "productive" },
-		{ "queue", "waiting in the queue" },
-		{ "startup", "start-up" },
-		{ "restore", "restore from checkpoints" },
-		{ "lost", "lost since a checkpoint" },
-		{ "hang", "hanging" },
-		{ "pause", "back-off and hold" },
-		{ "other", "other" },
-	};
-	struct share shares[sizeof(keys) / sizeof(keys[0])];
-	size_t count = sizeof(keys) / sizeof(keys[0]);
+	struct share shares[HOURS_PARTS];
 	const json_t *hours = json_object_get(goodput, "hours");
 
-	for (size_t i = 0; i < count; i++)
-		shares[i] = (struct share){ keys[i][1], js_real(hours, keys[i][0], 0) };
-	svg_waterfall(out, "where its hours went", shares, count);
+	for (size_t i = 0; i < HOURS_PARTS; i++)
+		shares[i] = (struct share){ hours_parts[i].words,
+					    js_real(hours, hours_parts[i].name, 0) };
+	svg_waterfall(out, "where its hours went", shares, HOURS_PARTS);
 }
 
 static void put_checkpoints(struct buf *out, const json_t *list)
