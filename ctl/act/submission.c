@@ -26,9 +26,11 @@ static bool is_bare(const char *option)
 }
 
 /* A word that is no file may well be meant as a command, or as the value of an option. */
-static int no_such_file(const struct options *o, const char *file, struct err *err)
+static int no_such_file(const struct options *o, const struct operands *operands, struct err *err)
 {
 	const char *last = o->other_count > 0 ? o->others[o->other_count - 1] : NULL;
+	const char *file = operands->words[0];
+	bool has_words = operands->count > 1;
 
 	if (last && is_bare(last))
 		return err_set(err, ERR_USAGE,
@@ -37,9 +39,9 @@ static int no_such_file(const struct options *o, const char *file, struct err *e
 	if (text_ends_with(file, ".toml"))
 		return err_set(err, ERR_USAGE, "%s: no such file", file);
 	return err_set(err, ERR_USAGE,
-		       "%s: no such file; to submit a command, write: "
-		       "lbctl submit -- %s",
-		       file, file);
+		       "%s: no such file; to submit a command, write: lbctl submit -- %s%s%s%s",
+		       file, text_ends_with(file, ".py") ? "python " : "", file,
+		       has_words ? " " : "", has_words ? operands->words[1] : "");
 }
 
 /* By its first line; by its name where that is missing, so that lbd can say so. */
@@ -66,7 +68,7 @@ static int add_file(json_t *args, const char *file, const struct ctl *ctl, struc
 			       "%s: is a folder; name a TOML file or a batch script", file);
 	text = file_read(file, FILE_MAX_BYTES, &len, &why);
 	if (!text && why.code == ERR_NOT_FOUND)
-		return no_such_file(&ctl->options, file, err);
+		return no_such_file(&ctl->options, &ctl->operands, err);
 	if (!text)
 		return err_set(err, ERR_USAGE, "%s", why.text);
 	if (strlen(text) != len || !text_is_utf8(text, len)) {

@@ -22,7 +22,8 @@ static void explain(const struct ctl *ctl, struct err *err)
 
 	if (ctl->client.sent && (err->code == ERR_TIMEOUT || err->code == ERR_DAEMON)) {
 		err_wrap(err, "the run may or may not have been submitted, lbctl ls will tell");
-	} else if (err->code == ERR_USAGE && file && text_ends_with(file, ".py")) {
+	} else if (err->code == ERR_USAGE && file && text_ends_with(file, ".py") &&
+		   !strstr(why.text, "to submit a command")) {
 		*err = (struct err){ 0 };
 		err_set(err, why.code, "%s; to submit a command, write: lbctl submit -- python %s",
 			why.text, file);

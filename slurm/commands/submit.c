@@ -10,6 +10,7 @@
 #include "slurm/commands/look.h"
 #include "slurm/pipe/operations.h"
 #include "slurm/commands/words.h"
+#include "slurm/pipe/limit_word.h"
 #include "slurm/pipe/sbatch.h"
 
 #define SBATCH_SAYS "sbatch: " /* as words_failed begins */
@@ -98,6 +99,17 @@ static void confirm(struct answer *a, const json_t *request, uint32_t job_id)
 	free(name);
 }
 
+/* Others of the account or QOS may have taken its place: it is asked for again. */
+static void wait_for_limit(struct answer *a)
+{
+	char limit[LIMIT_WORD_BYTES];
+
+	if (a->result != SCHEDULER_REFUSED || !strstr(a->text, LIMIT_WORDS))
+		return;
+	limit_word(a->text, limit);
+	limit_wait(a, limit);
+}
+
 void op_submit(const json_t *request, struct answer *a)
 {
 	uint32_t job_id;
@@ -108,6 +120,8 @@ void op_submit(const json_t *request, struct answer *a)
 	else if (controller_answers(a) == 0 &&
 		 sbatch_submit(request, a, words_failed, &job_id) == 0)
 		confirm(a, request, job_id);
+	else
+		wait_for_limit(a);
 }
 
 /* In words that name the key, where it is known which. */
@@ -123,7 +137,14 @@ static void refuse(struct answer *a, const json_t *fields, const char *words)
 		{ "Invalid node name", "req_nodes", "slurm.nodelist" },
 		{ "reservation is invalid", "reservation", "slurm.reservation" },
 	};
+	char limit[LIMIT_WORD_BYTES];
 
+	limit_word(words, limit);
+	if (limit[0] && strstr(words, LIMIT_WORDS)) {
+		limit_refuse(a, limit, js_str(fields, "account", NULL),
+			     js_str(fields, "qos", NULL));
+		return;
+	}
 	if (strstr(words, "Requested operation is presently disabled") &&
 	    json_object_get(fields, "dependency")) {
 		answer_set(a, SCHEDULER_REFUSED,

@@ -11,7 +11,7 @@
 #include "common/base/json.h"
 #include "slurm/helper/calls.h"
 #include "slurm/helper/draft.h"
-#include "slurm/helper/limit_word.h"
+#include "slurm/helper/limit_catch.h"
 #include "slurm/helper/limits.h"
 #include "slurm/pipe/sbatch.h"
 
@@ -98,13 +98,9 @@ static bool refuse_doomed(const struct draft *d, int code, struct answer *a)
 static void refuse(const struct draft *d, int code, const char *limit, struct answer *a)
 {
 	const char *value, *key;
-	bool is_qos = limit_word_is_qos(limit);
-	const char *whose = is_qos ? d->desc.qos : d->desc.account;
 
 	if (limit[0]) {
-		answer_set(a, SCHEDULER_REFUSED, "slurm.%s: %s%sover a limit: %s",
-			   is_qos ? "qos" : "account", whose ? whose : "", whose ? ": " : "",
-			   limit);
+		limit_refuse(a, limit, d->desc.account, d->desc.qos);
 		return;
 	}
 	if (code == ESLURM_INVALID_PARTITION_NAME && d->desc.partition) {

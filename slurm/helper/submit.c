@@ -10,7 +10,7 @@
 #include "common/base/json.h"
 #include "slurm/helper/calls.h"
 #include "slurm/helper/draft.h"
-#include "slurm/helper/limit_word.h"
+#include "slurm/helper/limit_catch.h"
 #include "slurm/pipe/sbatch.h"
 
 /* A job whose comment does not carry its token could never be told from others again. */
@@ -45,15 +45,6 @@ static void confirm(struct answer *a, const char *name, const char *comment, uin
 	slurm_free_job_info_msg(list);
 }
 
-/* What would never be taken was refused when the run was made. A limit that is in the way of a
- * later attempt may be out of it when other jobs of the account have ended: asked again, Slurm may
- * take it. */
-static void wait_for_limit(struct answer *a, const char *limit)
-{
-	answer_set(a, SCHEDULER_DOWN, "over a limit of account or QOS: %s",
-		   limit[0] ? limit : slurm_strerror(ESLURM_ACCOUNTING_POLICY));
-}
-
 static void submit(struct answer *a, struct draft *d)
 {
 	submit_response_msg_t *response = NULL;
@@ -67,7 +58,7 @@ static void submit(struct answer *a, struct draft *d)
 	code = rc == 0 ? 0 : errno;
 	limit_catch_end(&catch, limit);
 	if (code == ESLURM_ACCOUNTING_POLICY)
-		wait_for_limit(a, limit);
+		limit_wait(a, limit);
 	else if (rc)
 		slurm_failed(a, code, true, "submitting the job");
 	if (rc)
@@ -94,7 +85,7 @@ static void submit_by_sbatch(struct answer *a, const json_t *request)
 		char limit[LIMIT_WORD_BYTES];
 
 		limit_word(a->text, limit);
-		wait_for_limit(a, limit);
+		limit_wait(a, limit);
 	}
 	free(name);
 	free(comment);

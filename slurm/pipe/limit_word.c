@@ -1,18 +1,15 @@
-/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* SPDX-License-Identifier: MIT */
 /* limit_word.c - finds the word of a limit in a refusal of the scheduler, and says what it means. */
-#include "slurm/helper/limit_word.h"
+#include "slurm/pipe/limit_word.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "slurm/reasons.h"
 
 #define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-enum { WORD_BYTES = 64, SAID_BYTES = 4096 };
+enum { WORD_BYTES = 64 };
 
 /* Names of other reasons (Priority, Resources) are words of everyday use. */
 static bool is_limit(const char *word)
@@ -45,33 +42,17 @@ bool limit_word_is_qos(const char *limit)
 	return strncmp(limit, "Assoc", 5) != 0; /* MaxJobsPerAccount is one of a QOS, too */
 }
 
-void limit_catch_begin(struct limit_catch *c)
+int limit_refuse(struct answer *a, const char *limit, const char *account, const char *qos)
 {
-	fflush(stderr);
-	c->caught_fd = memfd_create("stderr", MFD_CLOEXEC);
-	c->saved_fd = c->caught_fd < 0 ? -1
-				       : fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	if (c->saved_fd >= 0)
-		dup2(c->caught_fd, STDERR_FILENO);
+	bool is_qos = limit_word_is_qos(limit);
+	const char *whose = is_qos ? qos : account;
+
+	return answer_set(a, SCHEDULER_REFUSED, "slurm.%s: %s%sover a limit: %s",
+			  is_qos ? "qos" : "account", whose ? whose : "", whose ? ": " : "", limit);
 }
 
-void limit_catch_end(struct limit_catch *c, char limit[LIMIT_WORD_BYTES])
+int limit_wait(struct answer *a, const char *limit)
 {
-	char said[SAID_BYTES];
-	ssize_t len = 0;
-
-	limit[0] = '\0';
-	fflush(stderr);
-	if (c->saved_fd >= 0) {
-		dup2(c->saved_fd, STDERR_FILENO);
-		close(c->saved_fd);
-		len = pread(c->caught_fd, said, sizeof(said) - 1, 0);
-	}
-	if (c->caught_fd >= 0)
-		close(c->caught_fd);
-	if (len <= 0)
-		return;
-	said[len] = '\0';
-	fputs(said, stderr);
-	limit_word(said, limit);
+	return answer_set(a, SCHEDULER_DOWN, "over a limit of account or QOS: %s",
+			  limit[0] ? limit : LIMIT_WORDS);
 }

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* limit_word.h - which limit of accounting a job is over.
+ *
+ * The error for all of them is one, ESLURM_ACCOUNTING_POLICY; the name of the limit
+ * ("AssocMaxSubmitJobLimit") is only said: by libslurm on stderr, by sbatch in front of its
+ * error. */
+#ifndef SLURM_PIPE_LIMIT_WORD_H
+#define SLURM_PIPE_LIMIT_WORD_H
+
+#include <stdbool.h>
+
+#include "slurm/pipe/answer.h"
+
+enum { LIMIT_WORD_BYTES = 280 };
+
+/* What ESLURM_ACCOUNTING_POLICY reads as, in every release. */
+#define LIMIT_WORDS "Job violates accounting/QOS policy"
+
+/* "AssocMaxSubmitJobLimit: its account allows no more jobs in the queue" from what was said; ""
+ * when no limit is named there. */
+void limit_word(const char *said, char limit[LIMIT_WORD_BYTES]);
+
+/* Is it one of a QOS? */
+bool limit_word_is_qos(const char *limit);
+
+/* The answers: such a job would never be taken, in words that name the key (account and qos as the job
+ * asks for them, or NULL); or it may be taken once others have ended. Always -1, as answer_set. */
+int limit_refuse(struct answer *a, const char *limit, const char *account, const char *qos);
+int limit_wait(struct answer *a, const char *limit);
+
+#endif
