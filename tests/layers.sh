@@ -100,7 +100,7 @@ worker/lbworker/text       common/*
 worker/lbworker/data       common/* ./base ./text
 worker/lbworker/config     common/* kernels ./base ./recipes ./model ./optim
 worker/lbworker/telemetry  common/* kernels kernels/machine ./base ./recipes ./model ./config
-worker/lbworker/checkpoint common/* kernels kernels/machine ./base ./recipes ./model ./optim ./config ./telemetry
+worker/lbworker/checkpoint common/* kernels kernels/machine ./base ./recipes ./model ./torch ./optim ./config ./telemetry
 worker/lbworker/train      common/* kernels ./base ./recipes ./model ./optim ./data ./config ./telemetry ./checkpoint
 worker/lbworker/commands   common/* ./base ./recipes ./model ./torch ./text ./data ./config ./telemetry ./checkpoint ./train
 tests           *

@@ -36,6 +36,52 @@ exits 0 "float16 out" lbworker convert "$gold/meta" "$T/half" --to litgpt --dtyp
 exits 2 "there is no such layout" lbworker convert "$gold/hf" "$T/never" --to gguf
 like "$err" "^lbworker: --to is one of huggingface, meta, litgpt, torch, dcp;" "is said"
 
+# --- a training of torchtitan goes on here ------------------------------------------------------------------------
+python3 -c "import sys; sys.stdout.buffer.write(b''.join((i * i % 40).to_bytes(2, 'little') for i in range(4000)))" >"$T/raw.bin"
+lbworker prepare --out "$T/data.tokens" --join "$T/raw.bin" >"$T/said" 2>&1
+cat >"$T/over.toml" <<-END
+	[model]
+	dim = 16
+	n_layers = 2
+	n_heads = 2
+	n_kv_heads = 1
+	ffn_dim = 24
+	vocab_size = 40
+	[lr_scheduler]
+	warmup_steps = 0
+	[training]
+	dataset_path = "$T/data.tokens"
+	local_batch_size = 2
+	seq_len = 8
+	threads = 1
+	[checkpoint]
+	initial_load_path = "$gold/dcp"
+END
+over() { lbworker train "$T/over.toml" --job.dump_folder "$T/$1" --training.steps "$2" --checkpoint.initial_load_model_only "$3"; }
+exits 0 "torchtitan's checkpoint is taken over" over over 9 false
+like "$out" "^took over $gold/dcp at step 7$" "at its step"
+like "$out" "^step 9/9 " "and goes on"
+ok "with its moments: they fade as AdamW lets them" python3 - "$T/over/checkpoints/step-00000009" <<'PY'
+import json, struct, sys
+def tensor(path, name):
+    raw = open(path, "rb").read()
+    size = struct.unpack("<Q", raw[:8])[0]
+    a, b = json.loads(raw[8:8 + size])[name]["data_offsets"]
+    return memoryview(raw[8 + size:][a:b]).cast("f")
+name = "model.layers.0.self_attn.q_proj.weight"
+m = tensor(sys.argv[1] + "/optimizer.safetensors", "exp_avg." + name)
+w = tensor(sys.argv[1] + "/model.safetensors", name)
+# two steps with gradients far below the moments: m = 0.81 * 2 w
+big = [(a, b) for a, b in zip(m, w) if abs(b) > 0.2]
+assert len(big) > 20 and all(abs(a - 1.62 * b) < 0.1 * abs(b) + 0.05 for a, b in big), big[:3]
+PY
+exits 0 "or its weights alone" over fresh 1 true
+like "$out" "^step 1/1 " "from step 0"
+sed "s/dim = 16/dim = 32/" "$T/over.toml" >"$T/wide.toml"
+exits 2 "into another shape" lbworker train "$T/wide.toml" --job.dump_folder "$T/never" --training.steps 1
+like "$err" "checkpoint.initial_load_path: .*tok_embeddings.weight has 40x16 elements, the model needs 40x32" "it is refused"
+rm -rf "$T/never"
+
 # --- files that mean harm ---------------------------------------------------------------------------------------
 # bad NAME PATTERN: what stands on standard input (python: `out` is the file) is refused in one line
 bad() {

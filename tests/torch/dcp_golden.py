@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """dcp_golden.py GOLDENS - the small Llama of goldens.py as torchtitan saves it: torch.distributed.checkpoint, written by
-two processes that have half of each tensor's rows (FSDP), one tensor cut by columns (tensor parallel)."""
+two processes that have half of each tensor's rows (FSDP), one tensor cut by columns (tensor parallel); and moments of AdamW
+after 7 steps: twice the weights, and their squares."""
 import json
 import os
 import sys
@@ -18,7 +19,12 @@ def run(rank, folder):
     mesh = dist.init_device_mesh("cpu", (2,))
     state = torch.load(folder + "/meta/consolidated.00.pth", weights_only=True)
     cut = {k: distribute_tensor(v, mesh, [Shard(1 if "wo" in k else 0)]) for k, v in state.items()}
-    dcp.save({**cut, "train_state": {"step": 7}}, checkpoint_id=folder + "/dcp")
+    optimizer = {}
+    for k, v in cut.items():  # moments that show what they are of
+        optimizer["state.%s.exp_avg" % k] = v * 2
+        optimizer["state.%s.exp_avg_sq" % k] = v * v
+        optimizer["state.%s.step" % k] = torch.tensor(7.0)
+    dcp.save({**cut, "optimizer": optimizer, "train_state": {"step": 7}}, checkpoint_id=folder + "/dcp")
     dist.destroy_process_group()
 
 

@@ -12,6 +12,8 @@
 #include "worker/lbworker/checkpoint/hf.h"
 #include "worker/lbworker/checkpoint/model_path.h"
 #include "worker/lbworker/checkpoint/scratch.h"
+#include "worker/lbworker/base/narrow.h"
+#include "worker/lbworker/torch/foreign.h"
 
 static void on_bad_checkpoint(const char *path, const struct err *why, void *arg)
 {
@@ -43,12 +45,82 @@ static int find_checkpoint(const struct config *c, char **path, struct err *err)
 	return rc;
 }
 
-static int begin(struct model *model, const struct config *c, struct err *err)
+/* All weights, or all of a moment, to host memory. */
+static int read_all(struct foreign *f, const struct model *m, const char *moment, float *host,
+		    struct err *err)
 {
+	for (size_t i = 0; i < m->tensors; i++) {
+		const struct model_tensor *t = &m->tensor[i];
+		size_t width = t->columns ? t->columns : t->rows;
+		if (moment ? foreign_select_moment(f, t, moment, err) : foreign_select(f, t, err))
+			return -1;
+		for (size_t row = 0; row < (t->columns ? t->rows : 1); row++)
+			foreign_row(f, row, host + t->offset + row * width);
+	}
+	return 0;
+}
+
+/* Moments and step of a checkpoint of torchtitan. Its samples are counted as ours would be. */
+static int take_over(struct foreign *f, const struct checkpoint_parts *p, const struct config *c,
+		     float *host, struct err *err)
+{
+	static const char *const names[] = { "exp_avg", "exp_avg_sq" };
+	void *const moment[] = { p->m, p->v };
+	const struct model *m = p->model;
+	bool narrow = m->options.bf16_moments;
+	struct train_state *s = p->state;
+
+	for (int k = 0; k < 2; k++) {
+		if (read_all(f, m, names[k], host, err))
+			return -1;
+		if (narrow) /* in place: what comes is behind what is written */
+			narrow_to_bf16((uint16_t *)(void *)host, host, m->parameters);
+		m->backend->upload(m->device, moment[k], host,
+				   m->parameters * (narrow ? sizeof(uint16_t) : sizeof(float)));
+	}
+	if (foreign_steps(f, &s->step, err))
+		return -1;
+	for (int64_t i = 0; i < s->step; i++)
+		s->samples += config_accumulate(c, s->samples) * c->local_batch_size;
+	s->tokens = s->samples * c->seq_len;
+	printf("took over %s at step %" PRId64 "\n", c->initial_load_path, s->step);
+	return 0;
+}
+
+static int load_foreign(const struct foreign_layout *layout, const struct checkpoint_parts *p,
+			const struct config *c, struct err *err)
+{
+	const struct model *m = p->model;
+	struct model_shape shape = m->shape;
+	size_t positions;
+	struct foreign *f = foreign_open(layout, c->initial_load_path, &shape, &positions, err);
+	float *host = f ? xmalloc(m->parameters * sizeof(*host)) : NULL;
+	int rc = f ? read_all(f, m, NULL, host, err) : -1;
+
+	if (rc == 0)
+		m->backend->upload(m->device, m->weights, host, m->parameters * sizeof(*host));
+	if (rc == 0 && !c->initial_load_model_only)
+		rc = take_over(f, p, c, host, err);
+	free(host);
+	foreign_close(f);
+	return rc ? err_wrap(err, "checkpoint.initial_load_path") : 0;
+}
+
+static int begin(const struct checkpoint_parts *parts, const struct config *c, struct err *err)
+{
+	struct model *model = parts->model;
+	const struct foreign_layout *layout = foreign_in(c->initial_load_path);
+
 	if (c->initial_load_path[0] == '\0') {
 		model_init_weights(model, (uint64_t)c->seed, c->init_std);
 		return 0;
 	}
+	if (layout)
+		return load_foreign(layout, parts, c, err);
+	if (!c->initial_load_model_only)
+		return err_set(err, ERR_USAGE,
+			       "checkpoint.initial_load_model_only = false wants a checkpoint of "
+			       "torchtitan in initial_load_path");
 	char *folder = model_path(c->initial_load_path, err);
 	int rc = folder ? hf_load(model, folder, err) : -1;
 	free(folder);
@@ -68,7 +140,7 @@ int resume(const struct checkpoint_parts *parts, const struct config *c, const c
 		log_info("%s: removed what killed writers left", c->checkpoint_path);
 	int found = find_checkpoint(c, path, err);
 	if (found <= 0)
-		return found < 0 ? -1 : begin(parts->model, c, err);
+		return found < 0 ? -1 : begin(parts, c, err);
 	if (checkpoint_load(parts, *path, err)) {
 		free(*path);
 		*path = NULL;

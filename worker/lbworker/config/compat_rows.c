@@ -125,7 +125,6 @@ const struct compat_neutral compat_neutral[] = {
 	{ "checkpoint.create_seed_checkpoint", "false" },
 	{ "checkpoint.enable_first_step_checkpoint", "false" },
 	{ "checkpoint.enable_ft_dataloader_checkpoints", NULL },
-	{ "checkpoint.initial_load_model_only", "true" },
 	{ "checkpoint.initial_load_in_hf", NULL }, /* the folder shows what it is */
 	{ "checkpoint.initial_load_in_hf_quantized", "false" },
 	{ "checkpoint.exclude_from_loading", "[]\n\"\"" },

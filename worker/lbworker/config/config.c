@@ -142,9 +142,12 @@ static const struct key keys[] = {
 		"checkpoint", "async_mode", async_mode, "disabled|async|async_with_pinned_mem",
 		"\"async\"",
 		"written while training goes on, from a copy in memory; disabled: training waits"),
-	KEY_TEXT("checkpoint", "initial_load_path", initial_load_path, "\"\"",
-		 "a model of Hugging Face, or a checkpoint, whose weights a new training starts "
-		 "with"),
+	KEY_TEXT(
+		"checkpoint", "initial_load_path", initial_load_path, "\"\"",
+		"a model of Hugging Face, a checkpoint, or a Llama of Meta, LitGPT or torchtitan, whose "
+		"weights a new training starts with"),
+	KEY_FLAG("checkpoint", "initial_load_model_only", initial_load_model_only, "true",
+		 "false, with a checkpoint of torchtitan: moments and step are taken over, too"),
 	KEY_CHOICE("checkpoint", "export_dtype", export_dtype, "float32|bfloat16|float16",
 		   "\"float32\"",
 		   "other than float32: at the end the weights are written in it once more, as a "

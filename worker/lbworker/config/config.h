@@ -61,8 +61,9 @@ struct config {
 	bool checkpoint_enable;
 	char *checkpoint_folder;
 	char *initial_load_path;
-	int export_dtype; /* enum export_dtype */
-	int async_mode;   /* enum async_mode */
+	bool initial_load_model_only; /* else moments and step, too */
+	int export_dtype;             /* enum export_dtype */
+	int async_mode;               /* enum async_mode */
 	char *recipe;
 	struct key_strings filter_fqns, recipe_rules;
 	int64_t first_layers, last_layers;

@@ -41,7 +41,7 @@ static const struct pickle_value *field(const struct pickle_value *object, const
 	return pickle_member(state_of(object), name);
 }
 
-/* torch.Size((rows, columns)), or as long as it is; false: it is no size of a vector or matrix. */
+/* torch.Size((rows, columns)), or as long as it is; false: it has more sides. */
 static bool size_of(const struct pickle_value *v, size_t out[2])
 {
 	if (!pickle_is(v, "torch.Size") || v->kind != PICKLE_MADE || v->item[1]->count != 1)
@@ -53,7 +53,7 @@ static bool size_of(const struct pickle_value *v, size_t out[2])
 			return false;
 		else
 			out[i] = (size_t)v->item[i]->integer;
-	return v->kind == PICKLE_LIST && v->count > 0;
+	return v->kind == PICKLE_LIST;
 }
 
 struct dcp *dcp_open(const char *folder, struct err *err)
@@ -163,19 +163,9 @@ static int check_chunks(struct dcp *d, const char *name, size_t rows, size_t col
 	return all == height * width ? 0 : bad(d, name, "is not all there", err);
 }
 
-int dcp_select(struct dcp *d, const char *name, size_t rows, size_t columns, struct err *err)
+static int open_chunks(struct dcp *d, const char *name, struct err *err)
 {
-	const struct pickle_value *whole = field(pickle_member(d->tensors, name), "size");
-	size_t size[2];
-
 	let_go(d);
-	if (!size_of(whole, size))
-		return err_set(err, ERR_USAGE, "%s/.metadata: there is no tensor %s", d->folder,
-			       name);
-	if (size[0] != rows || size[1] != columns)
-		return err_set(err, ERR_USAGE,
-			       "%s/.metadata: %s has %zux%zu elements, the model needs %zux%zu",
-			       d->folder, name, size[0], size[1], rows, columns);
 	for (size_t i = 0; i + 1 < d->storage->count; i += 2) {
 		const struct pickle_value *index = d->storage->item[i];
 		const struct pickle_value *of = field(index, "fqn");
@@ -183,6 +173,33 @@ int dcp_select(struct dcp *d, const char *name, size_t rows, size_t columns, str
 		    open_chunk(d, name, index, d->storage->item[i + 1], err))
 			return -1;
 	}
+	return 0;
+}
+
+int dcp_number(struct dcp *d, const char *name, float *out, struct err *err)
+{
+	if (open_chunks(d, name, err))
+		return -1;
+	if (d->chunks != 1 || d->chunk[0].tensor->dimensions != 0)
+		return bad(d, name, "is no number that is there", err);
+	st_widen(out, d->chunk[0].tensor, 0, 1);
+	return 0;
+}
+
+int dcp_select(struct dcp *d, const char *name, size_t rows, size_t columns, struct err *err)
+{
+	const struct pickle_value *whole = field(pickle_member(d->tensors, name), "size");
+	size_t size[2];
+
+	if (!size_of(whole, size))
+		return err_set(err, ERR_USAGE, "%s/.metadata: there is no tensor %s", d->folder,
+			       name);
+	if (size[0] != rows || size[1] != columns)
+		return err_set(err, ERR_USAGE,
+			       "%s/.metadata: %s has %zux%zu elements, the model needs %zux%zu",
+			       d->folder, name, size[0], size[1], rows, columns);
+	if (open_chunks(d, name, err))
+		return -1;
 	return check_chunks(d, name, rows, columns, err);
 }
 

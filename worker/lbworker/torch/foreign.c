@@ -158,6 +158,31 @@ int foreign_select(struct foreign *f, const struct model_tensor *t, struct err *
 	return tensors_select(f->tensors, f->at.name, f->at.rows, t->columns, err);
 }
 
+int foreign_select_moment(struct foreign *f, const struct model_tensor *t, const char *moment,
+			  struct err *err)
+{
+	char name[160];
+
+	find_place(f->layout, &f->shape, t, &f->at);
+	snprintf(name, sizeof(name), "optimizer.state.%s.%s", f->at.name, moment);
+	return tensors_select(f->tensors, name, f->at.rows, t->columns, err);
+}
+
+int foreign_steps(const struct foreign *f, int64_t *steps, struct err *err)
+{
+	char name[160];
+	float number;
+
+	snprintf(name, sizeof(name), "optimizer.state.%s.step", names[0].name[f->layout->names]);
+	if (tensors_number(f->tensors, name, &number, err))
+		return -1;
+	if (!(number >= 0 && number < 1e9f))
+		return err_set(err, ERR_USAGE, "%s: %g is no number of steps", name,
+			       (double)number);
+	*steps = (int64_t)number;
+	return 0;
+}
+
 void foreign_row(const struct foreign *f, size_t row, float *to)
 {
 	tensors_row(f->tensors, f->at.first + (f->at.head_dim ? paired(f->at.head_dim, row) : row),

@@ -29,6 +29,11 @@ struct foreign *foreign_open(const struct foreign_layout *layout, const char *fo
 void foreign_close(struct foreign *foreign); /* NULL is fine */
 /* The tensor that foreign_row reads from then on; -1 with err when it is not there in its shape. */
 int foreign_select(struct foreign *foreign, const struct model_tensor *tensor, struct err *err);
+/* The same for a moment of it, "exp_avg" or "exp_avg_sq", in a checkpoint of torchtitan. */
+int foreign_select_moment(struct foreign *foreign, const struct model_tensor *tensor,
+			  const char *moment, struct err *err);
+/* Steps that the optimizer of a checkpoint has done; -1 with err where it does not say. */
+int foreign_steps(const struct foreign *foreign, int64_t *steps, struct err *err);
 /* Row `row` (a vector has one), as fp32. */
 void foreign_row(const struct foreign *foreign, size_t row, float *to);
 

@@ -101,6 +101,13 @@ int tensors_select(struct tensors *t, const char *name, size_t rows, size_t colu
 		       columns);
 }
 
+int tensors_number(const struct tensors *t, const char *name, float *out, struct err *err)
+{
+	if (t->dcp)
+		return dcp_number(t->dcp, name, out, err);
+	return err_set(err, ERR_USAGE, "%s: holds weights alone, no %s", t->path, name);
+}
+
 void tensors_row(const struct tensors *t, size_t row, float *to)
 {
 	if (t->dcp)

@@ -22,6 +22,8 @@ bool tensors_same(const struct tensors *tensors, const char *a, const char *b);
  * there in that shape. */
 int tensors_select(struct tensors *tensors, const char *name, size_t rows, size_t columns,
 		   struct err *err);
+/* A tensor that is one number, in a checkpoint. */
+int tensors_number(const struct tensors *tensors, const char *name, float *out, struct err *err);
 /* Row `row` (a vector has one), as fp32. */
 void tensors_row(const struct tensors *tensors, size_t row, float *to);
 
