@@ -119,13 +119,25 @@ CPU_INLINE void cpu_put_columns(float *restrict to, const float *sum, size_t cou
 		to[i] = accumulate ? to[i] + sum[i] : sum[i];
 }
 
+/* a if `is`, else b; by bits, since compilers turn a ?: before a long formula into two formulas. */
+CPU_INLINE float cpu_choose(bool is, float a, float b)
+{
+	uint32_t mask = -(uint32_t)is, x, y;
+
+	memcpy(&x, &a, sizeof(x));
+	memcpy(&y, &b, sizeof(y));
+	x = (x & mask) | (y & ~mask);
+	memcpy(&a, &x, sizeof(a));
+	return a;
+}
+
 /* e^x to 1e-7 relative, branch-free so that loops over it vectorise: x = n ln2 + r, |r| <= ln2/2,
  * a polynomial for e^r, and 2^n put together from its bits. Held within -87..88; NaN stays NaN. */
 CPU_INLINE float cpu_exp(float x)
 {
 	const float magic = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer */
-	x = x > 88.0f ? 88.0f : x;
-	x = x < -87.0f ? -87.0f : x;
+	x = cpu_choose(x > 88.0f, 88.0f, x);
+	x = cpu_choose(x < -87.0f, -87.0f, x);
 	float shifted = x * 1.44269504f + magic;
 	float n = shifted - magic;
 	float r = x - n * 0.693359375f + n * 2.12194440e-4f;

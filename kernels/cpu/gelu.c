@@ -10,6 +10,8 @@
  * A task owns BLOCK elements. */
 #include "kernels/cpu/cpu.h"
 
+#include <math.h>
+
 enum { BLOCK = 16384 };
 
 struct gelu {
@@ -22,7 +24,7 @@ struct gelu {
 /* P(x) of the erf form */
 CPU_INLINE float normal(float x)
 {
-	float z = (x < 0.0f ? -x : x) * 0.70710678f;
+	float z = fabsf(x) * 0.70710678f;
 	float t = 1.0f / (1.0f + 0.5f * z);
 	float p = 0.17087277f;
 	p = p * t - 0.82215223f;
@@ -35,7 +37,7 @@ CPU_INLINE float normal(float x)
 	p = p * t + 1.00002368f;
 	p = p * t - 1.26551223f;
 	float tail = 0.5f * t * cpu_exp(p - z * z); /* P(-|x|) */
-	return x < 0.0f ? tail : 1.0f - tail;
+	return cpu_choose(x < 0.0f, tail, 1.0f - tail);
 }
 
 /* P(x) of the tanh form */

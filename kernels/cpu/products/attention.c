@@ -70,7 +70,7 @@ static void softmax(float *scores, size_t seen, size_t first, float max[STRIPE],
 		float *row = scores + j * STRIPE;
 #pragma omp simd
 		for (size_t q = 0; q < STRIPE; q++)
-			row[q] = cpu_exp(row[q] - max[q]);
+			row[q] = attention_exp(row[q] - max[q]);
 		for (size_t q = 0; q < stripe_blind(j, first); q++)
 			row[q] = 0;
 #pragma omp simd

@@ -45,6 +45,41 @@ static inline size_t stripe_blind(size_t j, size_t first)
 void stripe_turn(float *rows, size_t stride, const float *from, size_t columns, size_t count,
 		 size_t dim, const float *factor);
 
+/* a b + c, rounded once where products are. */
+CPU_INLINE float attention_fused(float a, float b, float c)
+{
+#if defined(__FMA__) || defined(__aarch64__)
+	return __builtin_fmaf(a, b, c);
+#else
+	return a * b + c;
+#endif
+}
+
+/* e^x as cpu_exp (which has the formula) for x <= 0, of which a softmax needs one for each pair of
+ * a query and a key. */
+CPU_INLINE float attention_exp(float x)
+{
+	const float magic = 12582912.0f;
+
+	x = cpu_choose(x < -87.0f, -87.0f, x);
+	float shifted = attention_fused(x, 1.44269504f, magic);
+	float n = shifted - magic;
+	float r = attention_fused(n, 2.12194440e-4f, attention_fused(n, -0.693359375f, x));
+	float p = 1.9875691500e-4f;
+	p = attention_fused(p, r, 1.3981999507e-3f);
+	p = attention_fused(p, r, 8.3334519073e-3f);
+	p = attention_fused(p, r, 4.1665795894e-2f);
+	p = attention_fused(p, r, 1.6666665459e-1f);
+	p = attention_fused(p, r, 5.0000001201e-1f);
+	p = attention_fused(p * r, r, r) + 1.0f;
+	uint32_t bits;
+	memcpy(&bits, &shifted, sizeof(bits));
+	bits = (bits + 127u) << 23;
+	float scale;
+	memcpy(&scale, &bits, sizeof(scale));
+	return p * scale;
+}
+
 /* The next `count` floats of a worker's scratch. */
 static inline float *scratch_take(float **scratch, size_t count)
 {

@@ -74,7 +74,7 @@ static void slopes(const struct head *h, size_t seen, size_t first, const float 
 			p[q] = ds[q] = 0;
 #pragma omp simd
 		for (size_t q = 0; q < STRIPE; q++)
-			p[q] = cpu_exp(p[q] - lse[q]);
+			p[q] = attention_exp(p[q] - lse[q]);
 		for (size_t q = 0; q < blind; q++)
 			p[q] = 0;
 #pragma omp simd

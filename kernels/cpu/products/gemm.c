@@ -23,6 +23,11 @@
  * third cache, or is read from memory once in many multiplications; a longer k is cut into ranges
  * for it. */
 enum { BLOCK_K = 256, STRIP = 96, SHARED_FLOATS = 4 << 20, TASKS_A_THREAD = 4 };
+enum { LINE = 16, ROWS_AHEAD = 4 };
+
+/* Columns that all rows meet before the next ones: a panel of B where it stays in the first cache,
+ * else it is a panel of A that stays there while it meets a strip. */
+enum { NEAR_COLUMNS = MICRO_COLUMNS <= 16 ? MICRO_COLUMNS : STRIP };
 
 struct product {
 	const struct gemm *g;
@@ -50,13 +55,25 @@ static size_t round_up(size_t value, size_t to)
 	return cpu_tasks(value, to) * to;
 }
 
+/* Asks for `columns` of a row that will be read or written. */
+static void row_ahead(const float *row, size_t columns)
+{
+	for (size_t j = 0; j < columns; j += LINE)
+		__builtin_prefetch(row + j);
+}
+
 /* Bias and activation of a piece of C whose sums are complete. */
 static void finish(const struct product *w, size_t row, size_t rows, size_t column, size_t columns)
 {
 	const struct gemm *g = w->g;
+	const float *other = g->then == GEMM_GELU ? g->c : g->kept; /* comes from afar */
 
+	if (!g->bias && g->then == GEMM_PLAIN)
+		return;
 	for (size_t i = row; i < row + rows; i++) {
 		size_t at = i * g->ldc + column;
+		if (g->then != GEMM_PLAIN && i + ROWS_AHEAD < row + rows)
+			row_ahead(other + at + ROWS_AHEAD * g->ldc, columns);
 		if (g->bias)
 			cpu_bias_add(w->c + at, g->bias + column, columns);
 		if (g->then == GEMM_GELU)
@@ -90,19 +107,19 @@ static void panel_product(const struct product *w, const struct meeting *m, size
 static void meet(const struct product *w, const struct meeting *m)
 {
 	const struct operand *own = w->left_is_shared ? &w->right : &w->left;
-	size_t parts = cpu_tasks(m->rows, MICRO_ROWS) * cpu_tasks(m->columns, STRIP), part = 0;
+	size_t parts = cpu_tasks(m->rows, MICRO_ROWS) * cpu_tasks(m->columns, NEAR_COLUMNS),
+	       part = 0;
 	bool is_last = m->from + m->k == w->g->k;
 
-	for (size_t j = 0; j < m->columns; j += STRIP) {
-		size_t columns = cpu_min(STRIP, m->columns - j);
+	for (size_t j = 0; j < m->columns; j += NEAR_COLUMNS) {
+		size_t columns = cpu_min(NEAR_COLUMNS, m->columns - j);
 		for (size_t i = 0; i < m->rows; i += MICRO_ROWS) {
 			pack_ahead(own, &m->next, part++, parts);
 			panel_product(w, m, i, j, columns);
-			if (is_last)
-				finish(w, m->row + i, cpu_min(MICRO_ROWS, m->rows - i),
-				       m->column + j, columns);
 		}
 	}
+	for (size_t j = 0; is_last && j < m->columns; j += STRIP)
+		finish(w, m->row, m->rows, m->column + j, cpu_min(STRIP, m->columns - j));
 }
 
 /* Panels of the shared side, from its `first` on, for a block of k. */

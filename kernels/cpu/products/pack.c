@@ -92,8 +92,14 @@ void pack_ahead(const struct operand *x, const struct piece *piece, size_t part,
 {
 	size_t rows = x->k_along_memory ? piece->count : piece->k;
 	size_t lines = cpu_tasks(x->k_along_memory ? piece->k : piece->count, LINE);
-	size_t all = rows * lines;
+	size_t all = rows * lines, at = part * all / parts, end = (part + 1) * all / parts;
 
-	for (size_t i = part * all / parts; i < (part + 1) * all / parts; i++)
-		__builtin_prefetch(start_of(x, piece) + i / lines * x->ld + i % lines * LINE, 0, 2);
+	if (at == end)
+		return;
+	const float *row = start_of(x, piece) + at / lines * x->ld;
+	for (size_t line = at % lines; at < end; at++) {
+		__builtin_prefetch(row + line * LINE, 0, 2);
+		if (++line == lines)
+			line = 0, row += x->ld;
+	}
 }

@@ -4,6 +4,8 @@
 
 #include "kernels/cpu/products/attention.h"
 
+enum { SQUARE = 16 };
+
 static void small_product(const struct stripes *s, size_t row, size_t column, size_t rows,
 			  size_t columns, size_t k, bool add)
 {
@@ -40,12 +42,35 @@ void stripe_scores(float *to, const float *keys, const float *queries, size_t se
 					      MICRO_COLUMNS, dim, false);
 }
 
+/* SQUARE x SQUARE of them by way of a block without gaps: memory is met a line at a time. */
+static void turn_square(float *rows, size_t stride, const float *from, size_t columns,
+			const float *factor)
+{
+	float block[SQUARE * SQUARE];
+
+	for (size_t i = 0; i < SQUARE; i++)
+		for (size_t d = 0; d < SQUARE; d++)
+			block[i * SQUARE + d] = from[d * columns + i];
+	for (size_t i = 0; i < SQUARE; i++)
+		for (size_t d = 0; d < SQUARE; d++)
+			rows[i * stride + d] = block[i * SQUARE + d] * (factor ? factor[i] : 1.0f);
+}
+
 void stripe_turn(float *rows, size_t stride, const float *from, size_t columns, size_t count,
 		 size_t dim, const float *factor)
 {
-	for (size_t i = 0; i < count; i++)
-		for (size_t d = 0; d < dim; d++)
-			rows[i * stride + d] = from[d * columns + i] * (factor ? factor[i] : 1.0f);
+	size_t squares = dim / SQUARE * SQUARE;
+
+	for (size_t i = 0; i < count; i += SQUARE, from += SQUARE, rows += SQUARE * stride) {
+		size_t left = cpu_min(SQUARE, count - i);
+		bool is_whole = left == SQUARE;
+		const float *f = factor ? factor + i : NULL;
+		for (size_t d = 0; is_whole && d < squares; d += SQUARE)
+			turn_square(rows + d, stride, from + d * columns, columns, f);
+		for (size_t j = 0; j < left; j++)
+			for (size_t d = is_whole ? squares : 0; d < dim; d++)
+				rows[j * stride + d] = from[d * columns + j] * (f ? f[j] : 1.0f);
+	}
 }
 
 float attention_scale(const struct attention *a)

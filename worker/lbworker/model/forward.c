@@ -13,7 +13,7 @@
 #include "worker/lbworker/model/family.h"
 
 /* Logits held at a time; a GPU needs more of them to be busy, in whole tiles of rows. */
-enum { HEAD_CHUNK = 16 << 20, HEAD_CHUNK_BF16 = 128 << 20, HEAD_TILE = 128 };
+enum { HEAD_CHUNK = 32 << 20, HEAD_CHUNK_BF16 = 128 << 20, HEAD_TILE = 128 };
 
 struct model_activations {
 	struct layer_kept *layer;
@@ -147,7 +147,11 @@ static size_t head_chunk(const struct model *m)
 		chunk = chunk / HEAD_TILE * HEAD_TILE;
 	if (chunk > rows)
 		chunk = rows;
-	return chunk ? chunk : 1;
+	if (chunk == 0)
+		return 1;
+	/* Each chunk reads all of the head: none is left with a few rows only. */
+	size_t chunks = (rows + chunk - 1) / chunk;
+	return bf16 ? chunk : (rows + chunks - 1) / chunks;
 }
 
 uint64_t activations_bytes(const struct model *m)
