@@ -58,6 +58,8 @@ struct switchboard {
 	struct switch_file named; /* what a look by name has found */
 	int64_t next_ms;          /* monotonic; no new reading is begun before */
 	struct refusals refusals[2]; /* others', the owner's */
+	uid_t *crowders;             /* who was told to have left too many */
+	size_t crowder_count;
 	bool has_told;
 	uv_timer_t timer, soon;
 	uv_fs_event_t changes;
@@ -168,18 +170,30 @@ static bool is_new(struct refusals *r, const char *text)
 	return !was_told;
 }
 
+/* Exact, for it is one line a user: the hashes above may be full of his files. */
+static bool is_new_crowder(struct switchboard *b, uid_t uid)
+{
+	for (size_t i = 0; i < b->crowder_count; i++)
+		if (b->crowders[i] == uid)
+			return false;
+	b->crowders = xrealloc(b->crowders, (b->crowder_count + 1) * sizeof(*b->crowders));
+	b->crowders[b->crowder_count++] = uid;
+	return true;
+}
+
 /* Of a user's orders only so many count; which ones is left to chance. */
 static void tell_too_many(struct switchboard *b, uid_t uid, const char *by)
 {
 	bool is_owner = uid == b->rules.owner || uid == 0;
 	char text[200];
 
+	if (!is_new_crowder(b, uid))
+		return;
 	snprintf(text, sizeof(text),
 		 "%s has left more than %d switches: the others do not count, unless "
 		 "they name a run, its group, its user or ALL",
 		 by, is_owner ? SWITCHES_MAX : SWITCHES_OF_MEMBER);
-	if (is_new(&b->refusals[is_owner], text))
-		tell(b, "switch_refused", by, text);
+	tell(b, "switch_refused", by, text);
 }
 
 static void on_refused(const char *file, uid_t uid, const char *by, const char *why, void *arg)
@@ -443,6 +457,7 @@ static void on_closed(uv_handle_t *handle)
 		close(b->dir);
 	switches_clear(&b->switches);
 	free(b->folder);
+	free(b->crowders);
 	free(b);
 }
 
