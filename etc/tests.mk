@@ -85,8 +85,9 @@ GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/gpu/ops $(B)/gpu/goldens $(B)/gp
 gpu-parts: $(BINARIES) $(GPU_PARTS)
 # Tests mostly wait: more of them at once than there are cores. Those that take longest begin first, so that
 # none runs alone at the end.
-LONG     := $(foreach t,faults chaos gpu-check resume gpu demo crowded-switches trainer lbrun environment \
-	    batch-sbatch in-slurm cron batch-run warned cancelled options,tests/system/$(t).t)
+LONG     := $(foreach t,local-faults faults chaos gpu-check resume gpu crowded-switches scheduler-commands lbrun \
+	    scheduler-slurm cron nodes hang batch-sbatch recover batch notify hostile frozen convert \
+	    options,tests/system/$(t).t)
 TESTS    ?= $(LONG) $(filter-out $(LONG),$(wildcard tests/system/*.t))
 check-system: $(BINARIES) $(CONTROLS) $(B)/tests/scheduler_client $(DIGEST) $(GPU_PARTS)
 	B=$(abspath $(B)) sh tests/prove.sh 6 sh $(TESTS)
