@@ -58,6 +58,12 @@ static void test_frameworks(void **state)
 		{"step 12/100 loss 3.4\n", "12/100 loss=3.4"},
 		{"step 1/60 loss 0.5\nstep 2/60 loss nan\n", "1/60 loss=0.5; 2/60 loss=nan"},
 		{"iter 12: loss 3.25\n", "12 loss=3.25"},
+		{"it 13 | loss: 0.5\nit 14 | loss: 0.25\n9.5it/s 3 loss 2\n", "13 loss=0.5; 14 loss=0.25"},
+		{"2026-01-01 12:00 | INFO | update 500/1000 | ppl 12.1 | loss 2.5\n", "500/1000 loss=2.5"},
+		{"num_updates=7 loss=2.5\nupdate 8 of the index\n", "7 loss=2.5"},
+		{"| epoch   1 |   200/ 2983 batches | lr 5.00 | ms/batch 31.0 | loss  8.25 | ppl  3400.0\n"
+		 "| epoch   2 |   200/ 2983 batches | lr 5.00 | ms/batch 31.0 | loss  7.25 | ppl  3400.0\n",
+		 "200 loss=8.25 lr=5; 3183 loss=7.25 lr=5"},
 		{"Step: 1,200, Loss: 2.5, LR: 3e-4\n", "1200 loss=2.5 lr=0.0003"},
 		{"[2026-01-02 10:00:00] INFO train.py:12 - step=5 train_loss=2.5 lr=1e-4\n",
 		 "5 loss=2.5 lr=0.0001"},

@@ -27,6 +27,8 @@ const struct step_row step_rows[] = {
 	{"Epoch [1/5], Step [100/600]", "poch",
 	 "(?i)\\bepoch\\W*(?<epoch>\\d+)\\s*/\\s*(?<epochs>\\d+)\\W+(?:step|batch|iter(?:ation)?)\\W*" BATCH,
 	 STEP_IN_EPOCH, false, 1},
+	{"PyTorch's examples (language model)", "batches |",
+	 "\\bepoch\\s+(?<epoch>\\d+) \\|\\s*" BATCH " batches \\|", STEP_IN_EPOCH, false, 1},
 	{"tqdm; Lightning and Hugging Face by it", "%|",
 	 "^(?<label>.*?):?\\s*\\d{1,3}%\\|[^|]*\\|\\s*" BATCH " \\[", STEP_BAR, false, 0},
 	{"tqdm without a known end", "it [",
@@ -49,6 +51,10 @@ const struct step_row step_rows[] = {
 	 STEP_PLAIN, true, 0},
 	{"the same by iterations", "ter",
 	 "(?i)(?<![\\w./])iter(?:ation)?s?\\s*[:=#]?\\s*[\\[(]?\\s*"
+	 "(?<step>" COUNT ")\\s*(?:(?:/|of)\\s*(?<target_step>" COUNT "))?[\\])]?(?![\\w%]|\\.\\d)",
+	 STEP_PLAIN, true, 0},
+	{"the same by updates (fairseq) or \"it\"", "",
+	 "(?i)(?<![\\w./])(?:(?:num[_ ])?updates?|it)\\s*[:=#]?\\s*[\\[(]?\\s*"
 	 "(?<step>" COUNT ")\\s*(?:(?:/|of)\\s*(?<target_step>" COUNT "))?[\\])]?(?![\\w%]|\\.\\d)",
 	 STEP_PLAIN, true, 0},
 	{"a script that prints epochs only", "poch",
