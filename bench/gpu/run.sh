@@ -1,17 +1,22 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run.sh - tokens per second on one GPU beside PyTorch on the same GPU, in one run: B=build sh bench/gpu/run.sh
+# run.sh - tokens per second on one GPU beside PyTorch's and llm.c's on the same GPU: B=build sh bench/gpu/run.sh
 #
-# For each shape ours and PyTorch (bench/gpu/pytorch.py) run one after the other, on random tokens;
-# median of the steps behind the warm-up. The table comes last: figure, share of PyTorch's, target, met or not.
-# Exit 77 without a GPU; PyTorch's column is empty where it is not installed. LB_BENCH_SHAPES picks some.
+# In parts of at most eight minutes: PARTS="124M-ours 124M-pytorch" runs those (all, unless told); the most telling
+# ones come first. What each measured is kept in $LB_GPU_RESULTS as it comes: a call that is cut short goes on where it was
+# with the next one (FRESH=1: anew). A figure is the median of the steps behind the warm-up, on random tokens. The table
+# comes last: the best of each side, each at batch and recomputation of its own. Exit 77 without a GPU.
+#
+# LB_GPU_RESULTS  (build/gpu-bench) a folder: results, each part's output
+# LB_BENCH_LLMC   a checkout of llm.c with train_gpt2cu built in it and its data beside it; without one its row is empty
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
 export LB_CUDA_LIBRARY="${LB_CUDA_LIBRARY:-$B/liblbcuda.so}"
-T=$(mktemp -d "${TMPDIR:-/tmp}/lb-gpu-bench.XXXXXX") || exit 1
-trap 'rm -rf "$T"' EXIT
+T=${LB_GPU_RESULTS:-$B/gpu-bench}
+mkdir -p "$T" || exit 1
+SECONDS_MOST=480
 
 "$B/gpu/ops" --rounds 0 >"$T/probe" 2>&1
 if [ $? = 77 ]; then
@@ -19,15 +24,25 @@ if [ $? = 77 ]; then
 	echo "gpu-bench: there is no GPU here, nothing was measured"
 	exit 77
 fi
+gpu=$(sed -n 1p "$T/probe")
+about=$(cat "$T/probe" && cksum "$B/lbworker" "$LB_CUDA_LIBRARY")
+if [ -n "${FRESH:-}" ] || [ "$(cat "$T/about" 2>/dev/null)" != "$about" ]; then
+	rm -f "$T/results"
+	echo "$about" >"$T/about"
+fi
+touch "$T/results"
 # Any bytes below 256 are tokens of every vocabulary; how they are distributed does not change the work
 # but for the embedding's gradient.
-head -c 4000000 /dev/urandom >"$T/text"
-"$B/lbworker" prepare --out "$T/text.tokens" "$T/text" >/dev/null || exit 1
+[ -s "$T/text.tokens" ] || {
+	head -c 4000000 /dev/urandom >"$T/text"
+	"$B/lbworker" prepare --out "$T/text.tokens" "$T/text" >/dev/null || exit 1
+}
 
-ours() { # ours FLAVOR BATCH SEQ MODE MOMENTS STEPS
-	cat >"$T/bench.toml" <<-END
+ours() { # ours MODEL/FLAVOR BATCH SEQ MODE MOMENTS STEPS
+	cat >"$T/$part.toml" <<-END
 		[model]
-		flavor = "$1"
+		name = "${1%/*}"
+		flavor = "${1#*/}"
 		[optimizer]
 		moments = "$5"
 		[lr_scheduler]
@@ -42,47 +57,75 @@ ours() { # ours FLAVOR BATCH SEQ MODE MOMENTS STEPS
 		[activation_checkpoint]
 		mode = "$4"
 		[checkpoint]
-		interval = 0
+		enable = false
 		[metrics]
 		log_freq = 1
 		[job]
-		dump_folder = "$T/out-$1"
+		dump_folder = "$T/out-$part"
 	END
-	"$B/lbworker" plan "$T/bench.toml" --device H200 >"$T/plan-$1" 2>&1
-	timeout 300 "$B/lbworker" train "$T/bench.toml" --device cuda >"$T/ours-$1" 2>"$T/ours-$1.err" &
-	worker=$!
-	# The checkpoint at the end is not part of the measurement: gigabytes to a temporary folder.
-	until grep -q "^step $6/" "$T/ours-$1" 2>/dev/null || ! kill -0 $worker 2>/dev/null; do sleep 0.2; done
-	kill -KILL $worker 2>/dev/null
-	wait $worker 2>/dev/null
-	sed -n 's/^step \([0-9]*\)\/.* \([0-9]*\) tokens\/s .*/\1 \2/p' "$T/ours-$1" |
+	timeout $SECONDS_MOST "$B/lbworker" train "$T/$part.toml" --device cuda >"$T/$part.log" 2>"$T/$part.err" </dev/null
+	rm -rf "$T/out-$part"
+	sed -n 's/^step \([0-9]*\)\/.* \([0-9]*\) tokens\/s .*/\1 \2/p' "$T/$part.log" |
 		awk '$1 > 5 { print $2 }' | sort -n | awk '{ v[NR] = $1 } END { print NR ? v[int((NR + 1) / 2)] : "-" }'
-	tail -n 3 "$T/ours-$1.err" >&2
 }
-theirs() { # theirs FLAVOR BATCH SEQ OPTION
+pytorch() { # pytorch FLAVOR BATCH SEQ OPTIONS...: its own best of attention's kinds
 	python3 -c 'import torch' 2>/dev/null || { echo "-"; return; }
-	# shellcheck disable=SC2086 # none or one option
-	timeout 400 python3 bench/gpu/pytorch.py "$1" "$2" "$3" $4 2>"$T/torch-$1.err" | tee -a "$T/torch" | cut -d ' ' -f 1
-	tail -n 3 "$T/torch-$1.err" >&2
+	timeout $SECONDS_MOST python3 bench/gpu/pytorch.py "$@" >"$T/$part.log" 2>"$T/$part.err" </dev/null
+	sed -n 's/^\([0-9][0-9]*\) .*/\1/p' "$T/$part.log" | sort -n | tail -n 1 | grep . || echo "-"
 }
-: >"$T/table"
-# flavor batch seq recompute moments steps; PyTorch's option; target tokens/s, target ratio
-while read -r flavor batch seq mode moments steps option target ratio; do
-	case " ${LB_BENCH_SHAPES:-124M 1B 8B} " in *" $flavor "*) ;; *) continue ;; esac
-	a=$(ours "$flavor" "$batch" "$seq" "$mode" "$moments" "$steps")
-	b=$(theirs "$flavor" "$batch" "$seq" "${option#none}")
-	echo "$flavor $batch $seq ${a:--} ${b:--} $target $ratio" | tee -a "$T/table"
+llmc() { # llmc BATCH SEQ: the mean of its last steps
+	[ -x "${LB_BENCH_LLMC:-}/train_gpt2cu" ] || { echo "-"; return; }
+	(cd "$LB_BENCH_LLMC" && timeout $SECONDS_MOST ./train_gpt2cu -e d12 -b "$1" -t "$2" -d $(($1 * $2)) -x 30 -v 0 -s 0 -h 0) \
+		>"$T/$part.log" 2>"$T/$part.err" </dev/null
+	sed -n 's/.* \([0-9]*\) tok\/s.*/\1/p' "$T/$part.log" | tail -n 1 | grep . || echo "-"
+}
+known=
+while read -r part shape side command; do
+	known="$known $part"
+	case " ${PARTS:-$part} " in *" $part "*) ;; *) continue ;; esac
+	! grep -q "^$part .* [0-9][0-9]*$" "$T/results" || continue
+	sed -i "/^$part /d" "$T/results"
+	# shellcheck disable=SC2086 # words
+	echo "$part $shape $side $($command)" | tee -a "$T/results"
+	tail -n 3 "$T/$part.err" 2>/dev/null >&2
 done <<-END
-	124M 64 1024 none      float32  30 none        600000 1.30
-	1B   4  8192 none      float32  20 none        56000  1.15
-	8B   1  8192 selective bfloat16 15 --selective 9000   1.10
+	124M-ours         124M ours    ours llama/124M 64 1024 none float32 30
+	124M-pytorch      124M PyTorch pytorch 124M 64 1024
+	8B-ours           8B   ours    ours llama/8B 1 8192 selective bfloat16 15
+	8B-pytorch        8B   PyTorch pytorch 8B 1 8192 --selective
+	1B-ours           1B   ours    ours llama/1B 4 8192 none float32 20
+	1B-pytorch        1B   PyTorch pytorch 1B 4 8192
+	gpt2-ours         gpt2 ours    ours gpt2/124M 64 1024 none float32 30
+	gpt2-llmc         gpt2 llm.c   llmc 64 1024
+	124M-pytorch-tuned  124M PyTorch pytorch 124M 64 1024 --mode max-autotune-no-cudagraphs
+	124M-pytorch-graphs 124M PyTorch pytorch 124M 64 1024 --mode reduce-overhead
+	8B-ours-two       8B   ours    ours llama/8B 2 8192 selective bfloat16 12
+	8B-pytorch-two    8B   PyTorch pytorch 8B 2 8192 --selective
+	8B-pytorch-whole  8B   PyTorch pytorch 8B 1 8192
+	1B-pytorch-tuned  1B   PyTorch pytorch 1B 4 8192 --mode max-autotune-no-cudagraphs
+	1B-ours-eight     1B   ours    ours llama/1B 8 8192 selective float32 15
+	1B-pytorch-eight  1B   PyTorch pytorch 1B 8 8192 --selective
 END
+for name in ${PARTS:-}; do
+	case " $known " in *" $name "*) ;; *)
+		echo "gpu-bench: PARTS: there is no $name, allowed are:$known" >&2
+		exit 2
+		;;
+	esac
+done
 
 echo
-echo "gpu-bench, $(date -u +%F), $(sed -n 1p "$T/probe")"
-[ ! -s "$T/torch" ] || sed 's/^[0-9]* [0-9]* /PyTorch: /' "$T/torch" | sort -u
-awk 'BEGIN { printf "%-6s %5s %6s %12s %12s %7s  %s\n", "shape", "batch", "seq", "tokens/s", "PyTorch", "ratio", "target" }
-function word(met) { return met ? "met" : "NOT met" }
-{ r = $5 > 0 ? $4 / $5 : 0
-  printf "%-6s %5d %6d %12s %12s %7s", $1, $2, $3, $4, $5, r ? sprintf("%.2f", r) : "-"
-  printf "  >= %d: %s; >= %.2f x: %s\n", $6, word($4 >= $6), $7, r ? word(r >= $7) : "not measured" }' "$T/table"
+echo "gpu-bench, $(date -u +%F), $gpu"
+grep -h '^# ' "$T"/*-pytorch*.log 2>/dev/null | sort -u
+awk '$4 != "-" && $4 > best[$2, $3] { best[$2, $3] = $4; by[$2, $3] = $1 }
+END {
+	printf "%-6s %12s %-20s %12s %-20s %6s  %s\n", "shape", "ours", "", "peer", "", "ratio", "target"
+	split("124M 1B 8B gpt2", shape); split("1.10 1.10 1.10 1.20", target)
+	for (i = 1; i <= 4; i++) {
+		peer = shape[i] == "gpt2" ? "llm.c" : "PyTorch"
+		a = best[shape[i], "ours"]; b = best[shape[i], peer]
+		printf "%-6s %12s %-20s %12s %-20s %6s  >= %s x: %s\n", shape[i], a ? a : "-", by[shape[i], "ours"], b ? b : "-",
+			by[shape[i], peer], a && b ? sprintf("%.2f", a / b) : "-", target[i],
+			a && b ? (a >= target[i] * b ? "met" : "NOT met") : "not measured"
+	}
+}' "$T/results"

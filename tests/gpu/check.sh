@@ -1,20 +1,24 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check.sh - everything that needs a GPU, in one run of at most eight minutes: B=build sh tests/gpu/check.sh
+# check.sh - everything that needs a GPU, in parts of at most eight minutes each: B=build sh tests/gpu/check.sh
 #
-# Each part ends as ok, FAILED or skipped; the table comes last, so that the end of the output says all.
-# Exit 77 without a GPU. LB_GPU_LOG: a folder that keeps each part's output. A rehearsal with the emulated
-# library, tests/system/gpu-check.t, makes it shorter: LB_GPU_STEPS (even, over 40), LB_GPU_SEQ, LB_GPU_ROUNDS.
+# PARTS="ops-bf16 steps-bf16" runs those (all, unless told); the most telling ones come first. Each is ok, FAILED or
+# skipped. What came out is kept in $LB_GPU_RESULTS as it comes, one line a part: a call that is cut short goes on where
+# it was with the next call, which leaves out what is ok already (FRESH=1: nothing is left out). The table of all parts
+# comes last. Exit 77 without a GPU.
+#
+# LB_GPU_RESULTS  (build/gpu-check) a folder: results, each part's output, trainings that parts share
+# A rehearsal with the emulated library, tests/system/gpu-check.t, makes it shorter: LB_GPU_STEPS (even, over 40),
+# LB_GPU_SEQ, LB_GPU_ROUNDS.
 # shellcheck disable=SC2086 # $bf16, $fixed, $large: words
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
 case $B in /*) ;; *) B=$PWD/$B ;; esac
 export LB_CUDA_LIBRARY="${LB_CUDA_LIBRARY:-$B/liblbcuda.so}"
-T=$(mktemp -d "${TMPDIR:-/tmp}/lb-gpu.XXXXXX") || exit 1
-trap 'rm -rf "$T"' EXIT
-LOG=${LB_GPU_LOG:-$T}
-mkdir -p "$LOG"
+T=${LB_GPU_RESULTS:-$B/gpu-check}
+mkdir -p "$T" || exit 1
+MINUTES=8
 steps=${LB_GPU_STEPS:-200} seq=${LB_GPU_SEQ:-128} rounds=${LB_GPU_ROUNDS:-20}
 half=$(printf %08d $((steps / 2))) last=$(printf %08d "$steps")
 large="--large --rounds 2"
@@ -26,37 +30,48 @@ if [ $? = 77 ]; then
 	echo "gpu-check: there is no GPU here, nothing was checked"
 	exit 77
 fi
-first=$(date +%s)
-: >"$T/table"
-failures=0
-part() { # part NAME COMMAND...: a line of the table; the last line that the command printed is its figure
+
+gpu=$(sed -n 1p "$T/probe")
+# Another GPU, or other programs: nothing of what was seen holds for them.
+about=$(cat "$T/probe" && cksum "$B/lbworker" "$LB_CUDA_LIBRARY")
+if [ -n "${FRESH:-}" ] || [ "$(cat "$T/about" 2>/dev/null)" != "$about" ]; then
+	rm -rf "$T/results" "$T/cpu" "$T/one" "$T/fp32"
+	echo "$about" >"$T/about"
+fi
+touch "$T/results"
+failures=0 known=
+is_wanted() { # is_wanted PART: named, or all are; and not done already
+	known="$known $1"
+	case " ${PARTS:-$1} " in *" $1 "*) ;; *) return 1 ;; esac
+	! grep -q "^$1 *ok " "$T/results"
+}
+# part NAME COMMAND...: a line of the results; the last line that the command printed is its figure
+part() {
 	name=$1
 	shift
+	is_wanted "$name" || return 0
 	start=$(date +%s)
-	log=$LOG/$(echo "$name" | tr ' /' '--').log
-	"$@" >"$log" 2>&1
+	"$@" >"$T/$name.log" 2>&1
 	status=$?
-	end=$(date +%s)
 	word=ok
 	[ "$status" = 0 ] || { word=FAILED; failures=$((failures + 1)); }
 	[ "$status" != 77 ] || { word=skipped; failures=$((failures - 1)); }
-	printf '%-34s %-8s %4d s  %s\n' "$name" "$word" $((end - start)) "$(tail -n 1 "$log")" \
-		| tee -a "$T/table"
-	[ "$word" != FAILED ] || grep -v '^ok' "$log" | tail -n 15
+	sed -i "/^$name /d" "$T/results"
+	printf '%-26s %-8s %4d s  %s\n' "$name" "$word" $(($(date +%s) - start)) "$(tail -n 1 "$T/$name.log")" |
+		tee -a "$T/results"
+	[ "$word" != FAILED ] || grep -v '^ok' "$T/$name.log" | tail -n 15
 }
+limited() { timeout $((60 * MINUTES)) "$@"; }
 
 # --- operations and whole models ---------------------------------------------------------------------
-part "operations fp32" "$B/gpu/ops" --fp32 --rounds "$rounds"
-part "operations bf16" "$B/gpu/ops" --rounds "$rounds"
-part "operations fp32, large" "$B/gpu/ops" --fp32 $large
-part "operations bf16, large" "$B/gpu/ops" $large
-part "PyTorch goldens fp32" "$B/gpu/goldens"
-part "PyTorch goldens bf16" "$B/gpu/goldens" --bf16
-part "goldens bf16, deterministic" "$B/gpu/goldens" --bf16 --deterministic
+part ops-bf16 limited "$B/gpu/ops" --rounds "$rounds"
+part goldens-bf16 limited "$B/gpu/goldens" --bf16
 
 # --- trainings ---------------------------------------------------------------------------------------
-awk 'BEGIN { srand(5); for (i = 0; i < 400000; i++) printf "%c", 97 + int(rand() * rand() * 26) }' >"$T/text"
-"$B/lbworker" prepare --out "$T/text.tokens" "$T/text" >/dev/null || exit 1
+[ -s "$T/text.tokens" ] || {
+	awk 'BEGIN { srand(5); for (i = 0; i < 400000; i++) printf "%c", 97 + int(rand() * rand() * 26) }' >"$T/text"
+	"$B/lbworker" prepare --out "$T/text.tokens" "$T/text" >/dev/null || exit 1
+}
 cat >"$T/small.toml" <<-END
 	[model]
 	flavor = "debugmodel"
@@ -75,10 +90,16 @@ cat >"$T/small.toml" <<-END
 	[metrics]
 	log_freq = 1
 END
-train() { # train FOLDER OPTIONS...
+train() { # train FOLDER OPTIONS...: anew
 	folder=$1
 	shift
-	"$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/$folder" "$@" >"$T/$folder.log"
+	rm -rf "${T:?}/$folder"
+	go_on "$folder" "$@"
+}
+go_on() { # go_on FOLDER OPTIONS...: from its checkpoint
+	folder=$1
+	shift
+	limited "$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/$folder" "$@" >"$T/$folder.log"
 }
 losses() { sed -n 's/^step \([0-9]*\)\/[0-9]* loss \([0-9.]*\) grad_norm \([0-9.]*\) .*/\1 \2 \3/p' "$T/$1.log"; }
 # The mean gap of the last 20 losses, and the largest of all from step FIRST on, against a tolerance each.
@@ -101,35 +122,43 @@ same() { # same FOLDER FOLDER STEP: the same bits
 	echo "weights and moments of step $3 are the same to the bit"
 }
 bf16="--training.mixed_precision_param bfloat16"
-# The truth, once: a second run into its folder would find its checkpoint and have nothing to do.
-train cpu --device cpu || exit 1
-training() { train "$1" --device cuda $2 && gap "$1" cpu "$3" "$4"; }
-part "$steps steps fp32, against the CPU" training fp32 "" 1e-4 2e-3
-part "$steps steps bf16, against the CPU" training bf16 "$bf16" 1e-3 2e-2
-part "$steps steps bf16 moments" training moments "$bf16 --optimizer.moments bfloat16" 2.5e-3 3e-2
+# The truth is made once, by whichever part needs it first.
+truth() { [ -e "$T/cpu/checkpoints/step-$last" ] || train cpu --device cpu; }
+training() { truth && train "$1" --device cuda $2 && gap "$1" cpu "$3" "$4"; }
+part steps-bf16 training bf16 "$bf16" 1e-3 2e-2
+part steps-fp32 training fp32 "" 1e-4 2e-3
+part steps-bf16-moments training moments "$bf16 --optimizer.moments bfloat16" 2.5e-3 3e-2
 fixed="$bf16 --device.deterministic true"
-twice() { train one --device cuda $fixed && train two --device cuda $fixed && same one two "$last"; }
-part "two runs, deterministic" twice
+once() { [ -e "$T/one/checkpoints/step-$last" ] || train one --device cuda $fixed; }
+# Each has a cache of its own: what one has measured, the other has not.
+twice() { once && train two --device cuda $fixed && same one two "$last"; }
+part deterministic-twice twice
 # SIGKILL while it runs, as soon as the first checkpoint is told; then it goes on to the end.
 killed() {
+	once || return 1
+	rm -rf "$T/three"
 	"$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/three" --device cuda $fixed >"$T/three.log" &
 	worker=$!
 	until grep -q '^checkpoint' "$T/three.log" 2>/dev/null || ! kill -0 $worker 2>/dev/null; do :; done
 	kill -KILL $worker 2>/dev/null
 	wait $worker 2>/dev/null
-	train three --device cuda $fixed && same one three "$last"
+	go_on three --device cuda $fixed && same one three "$last"
 }
-part "kill -9 and resume" killed
+part killed-and-resumed killed
+on_gpu() { [ -e "$T/fp32/checkpoints/step-$last" ] || train fp32 --device cuda; }
 across() {
+	truth && on_gpu || return 1
+	rm -rf "$T/to-cpu" "$T/to-gpu"
 	mkdir -p "$T/to-cpu/checkpoints" "$T/to-gpu/checkpoints"
 	cp -r "$T/fp32/checkpoints/step-$half" "$T/to-cpu/checkpoints/"
 	cp -r "$T/cpu/checkpoints/step-$half" "$T/to-gpu/checkpoints/"
 	resumed=$((steps / 2 + 1))
-	train to-cpu --device cpu && gap to-cpu cpu 1e-3 5e-3 "$resumed" && train to-gpu --device cuda &&
+	go_on to-cpu --device cpu && gap to-cpu cpu 1e-3 5e-3 "$resumed" && go_on to-gpu --device cuda &&
 		gap to-gpu cpu 1e-3 5e-3 "$resumed"
 }
-part "checkpoints GPU to CPU and back" across
+part checkpoints-across across
 evaluated() {
+	on_gpu || return 1
 	for device in cpu cuda; do
 		"$B/lbworker" eval "$T/fp32/checkpoints/step-$last" "$T/text.tokens" --seq-len "$seq" --samples 20 \
 			--device $device | tee "$T/eval-$device" || return 1
@@ -138,19 +167,34 @@ evaluated() {
 		END { d = (loss[2] - loss[1]) / loss[1]; d = d < 0 ? -d : d
 		      printf "losses %.5f %% apart\n", 100 * d; exit !(NR == 2 && d <= 1e-5) }'
 }
-part "eval on the GPU" evaluated
+part eval evaluated
+
+# --- the rest of the operations --------------------------------------------------------------------------
+part ops-fp32 limited "$B/gpu/ops" --fp32 --rounds "$rounds"
+part ops-bf16-large limited "$B/gpu/ops" $large
+part ops-fp32-large limited "$B/gpu/ops" --fp32 $large
+part goldens-fp32 limited "$B/gpu/goldens"
+part goldens-deterministic limited "$B/gpu/goldens" --bf16 --deterministic
 
 # --- memory and races ----------------------------------------------------------------------------------
 sanitized() { # sanitized TOOL
 	command -v compute-sanitizer >/dev/null || { echo "compute-sanitizer is not installed"; return 77; }
-	compute-sanitizer --tool "$1" --error-exitcode 9 "$B/gpu/ops" --rounds 1 --seed 3
+	limited compute-sanitizer --tool "$1" --error-exitcode 9 "$B/gpu/ops" --rounds 1 --seed 3
 }
 for tool in memcheck racecheck initcheck synccheck; do
-	part "compute-sanitizer $tool" sanitized $tool
+	part $tool sanitized $tool
 done
 
+for name in ${PARTS:-}; do
+	case " $known " in *" $name "*) ;; *)
+		echo "gpu-check: PARTS: there is no $name, allowed are:$known" >&2
+		exit 2
+		;;
+	esac
+done
 echo
-echo "gpu-check, $(date -u +%F), $(sed -n 1p "$T/probe")"
-cat "$T/table"
-echo "$(grep -c ' ok ' "$T/table") ok, $failures failed, $(grep -c skipped "$T/table") skipped, $(($(date +%s) - first)) s"
+echo "gpu-check, $(date -u +%F), $gpu"
+cat "$T/results"
+echo "$(grep -c ' ok ' "$T/results") ok, $(grep -c ' FAILED ' "$T/results") failed, $(grep -c ' skipped ' "$T/results") skipped;" \
+	"what each printed: $T"
 [ "$failures" = 0 ]
