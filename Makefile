@@ -23,6 +23,7 @@
 #   make fuzz TOTAL=100000000 [READERS=…]     so many inputs together, in any number of sittings
 #   make format                                the code as .clang-format has it
 #   make coverage [TESTS="…"]                  which lines and branches the tests reach
+#   make pictures                              the README's, from the recording of lbctl top --demo
 #   make tags                                  for editors: ctags
 #   make demo | bench | man | install | uninstall [PREFIX=/usr/local] [DESTDIR=] | clean | help
 #
@@ -188,13 +189,17 @@ include etc/install.mk
 
 help:
 	@sed -n 's/^#   //p' Makefile
+# What `lbctl top --demo` shows after 70 seconds; the recording itself is made by etc/pictures/record.
+pictures: $(B)/lbctl
+	TERM=xterm-256color TZ=UTC LANG=C.UTF-8 LC_ALL= /usr/bin/python3 etc/pictures/picture.py 132x17 \
+		$(or $(PICTURE_SECONDS),92) docs/top.svg $(B)/lbctl top --demo
 # For editors: where each name is defined.
 tags:
 	ctags -R --languages=C,C++ common sql slurm daemon ctl worker kernels tests
 clean:
 	rm -rf build build-san build-fuzz build-coverage tags
 
-.PHONY: tags format format-check check-quick release all unit gpu-parts gpu-check gpu-bench sim fuzz fuzz-targets faults chaos check-options check check-unit check-system check-resume check-layers check-headers check-slurm check-layouts check-text check-torch check-formats lint tidy cppcheck \
+.PHONY: pictures tags format format-check check-quick release all unit gpu-parts gpu-check gpu-bench sim fuzz fuzz-targets faults chaos check-options check check-unit check-system check-resume check-layers check-headers check-slurm check-layouts check-text check-torch check-formats lint tidy cppcheck \
 	shellcheck demo bench man install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:

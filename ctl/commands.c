@@ -103,6 +103,8 @@ static const struct option_row restart_options[] = {
 static const struct option_row goodput_options[] = {
 	{ "since", 0, OPTION_DURATION, FIELD(since_ms), "DURATION",
 	  "only of the last 90s, 5h, 7d ..." },
+	{ "by", 0, OPTION_TEXT, FIELD(by), "KEY", "a row for each run, group, owner or week" },
+	{ "csv", 0, OPTION_FLAG, FIELD(csv), NULL, "print these rows for spreadsheets" },
 	JSON_ROW,
 	END_ROW,
 };
@@ -239,10 +241,12 @@ const struct command commands[] = {
 	 "lbctl report brisk-otter-39 -o otter.html\n"
 	 "lbctl report --week -o week.html\n",
 	 report_options, 0, ANY_NUMBER, OPERANDS_NAMES, report_run},
-	{"goodput", "RUN [--since DURATION]", "where the hours of a run went",
+	{"goodput", "RUNS... [--since DURATION] [--by KEY] [--csv]", "where the hours of runs went",
 	 "lbctl goodput brisk-otter-39\n"
+	 "lbctl goodput ALL --by group --since 7d\n"
+	 "lbctl goodput sweep@group --by week --csv\n"
 	 "lbctl goodput brisk-otter-39 --since 7d --json | jq .ettr\n",
-	 goodput_options, 1, 1, OPERANDS_NAMES, goodput_run},
+	 goodput_options, 1, ANY_NUMBER, OPERANDS_SELECT, goodput_run},
 	{"cron", "[ls | run NAME | enable NAME | disable NAME]",
 	 "periodic jobs: last result, next time, why not",
 	 "lbctl cron\n"

@@ -18,7 +18,7 @@ release: $(if $(HAVE_CUDA),$(B)/release/liblbcuda.so)
 
 EXAMPLES := network:$(SHARE)/lowbits/network train:$(SHARE)/doc/lowbits/train cron:$(SHARE)/doc/lowbits/cron
 DOCUMENTS := README.md CHANGELOG.md LICENSE NOTICE $(wildcard LICENSES/*) docs/PROTOCOL.md docs/ARCHITECTURE.md \
-	    etc/lbd.toml $(wildcard docs/*.py)
+	    etc/lbd.toml docs/GOODPUT.md docs/top.svg $(wildcard docs/*.py)
 
 .PHONY: absolute-prefix install uninstall
 absolute-prefix:

@@ -30,7 +30,8 @@ struct options {
 	size_t other_count;
 	struct word_list after, after_ok, sweep;
 	int64_t attempt; /* 0 = all */
-	bool demo, week;
+	bool demo, week, csv;
+	const char *by;              /* what sums are over */
 	const char *output;          /* file */
 	const char *record, *replay; /* files */
 	const char *grep;

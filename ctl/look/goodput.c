@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* goodput.c - lbctl goodput: where the hours of a run went. */
 #include <math.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "ctl/base/command.h"
 #include "ctl/base/hours.h"
 #include "ctl/base/print.h"
+#include "ctl/look/goodput_sums.h"
 #include "ctl/team/ask.h"
 
 /* As long as it is: what took seconds is not told in thousandths of an hour. */
@@ -61,9 +63,15 @@ static void print_causes(const json_t *data)
 
 int goodput_run(struct ctl *ctl, struct err *err)
 {
-	json_t *args = json_pack("{s:I}", "since", (json_int_t)(ctl->options.since_ms / 1000));
-	json_t *data = ask_about(ctl, VERB_GOODPUT, ctl->operands.words[0], args, err);
+	const char *first = ctl->operands.words[0];
+	bool is_one = ctl->operands.count == 1 && !strpbrk(first, "*?@") &&
+		      strcmp(first, "ALL") != 0;
+	json_t *args, *data;
 
+	if (!is_one || ctl->options.by || ctl->options.csv)
+		return goodput_sums(ctl, err);
+	args = json_pack("{s:I}", "since", (json_int_t)(ctl->options.since_ms / 1000));
+	data = ask_about(ctl, VERB_GOODPUT, first, args, err);
 	if (!data)
 		return -1;
 	if (ctl->options.json) {

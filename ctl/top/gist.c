@@ -16,6 +16,7 @@ enum {
 	STALLED_TIMES = 10,          /* as long as usual between two steps … */
 	STALLED_MS = 30 * 1000,      /* … and at least so long */
 	UNSAVED_MS = 60 * 60 * 1000, /* a run that works so long should have a checkpoint */
+	LOST_STEPS = 8,
 	FRESH_END_MS = 60 * 60 * 1000,
 };
 static const double slow_share = 0.7;
@@ -85,12 +86,23 @@ static enum worry judge_waiting(struct gist *g, int64_t now_ms)
 	}
 }
 
-/* The newest step told no loss, those before did. */
+/* Steps tell none any more: for longer than twice the longest gap between two that did (some trainers
+ * tell one every ten steps), or in all the newest ones. */
 static bool has_lost_loss(const struct gist *g)
 {
-	size_t n = g->loss_count;
+	size_t gap = 0, longest = 0;
+	bool is_any = false;
 
-	return n > 1 && !isfinite(g->losses[n - 1]) && isfinite(g->losses[0]);
+	for (size_t i = 0; i < g->loss_count; i++) {
+		if (!isfinite(g->losses[i])) {
+			gap++;
+			continue;
+		}
+		longest = is_any && gap > longest ? gap : longest;
+		is_any = true;
+		gap = 0;
+	}
+	return gap >= LOST_STEPS && gap > 2 * longest && isfinite(g->loss);
 }
 
 static enum worry judge_running(struct gist *g, int64_t now_ms)

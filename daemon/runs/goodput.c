@@ -87,6 +87,21 @@ void goodput_count(const struct goodput_attempt *attempts, size_t count, int64_t
 				      : NAN;
 }
 
+void goodput_leave_out(struct goodput *out, int64_t from_ms, int64_t to_ms, int64_t since_ms,
+		       int64_t end_ms)
+{
+	int64_t ms;
+
+	from_ms = from_ms > since_ms ? from_ms : since_ms;
+	to_ms = to_ms < end_ms ? to_ms : end_ms;
+	ms = to_ms > from_ms ? to_ms - from_ms : 0;
+	ms = ms < out->ms[SPENT_PAUSE] ? ms : out->ms[SPENT_PAUSE];
+	out->ms[SPENT_PAUSE] -= ms;
+	out->total_ms -= ms;
+	out->ettr = out->total_ms > 0 ? (double)out->ms[SPENT_PRODUCTIVE] / (double)out->total_ms
+				      : NAN;
+}
+
 const char *spent_name(enum spent spent)
 {
 	static const char *const names[SPENT_COUNT] = {

@@ -53,6 +53,11 @@ struct goodput {
 void goodput_count(const struct goodput_attempt *attempts, size_t count, int64_t created_ms,
 		   int64_t since_ms, int64_t end_ms, struct goodput *out);
 
+/* Between its end and a restart nobody wanted the run: that stretch of its pauses, as far as it lies
+ * between since_ms and end_ms, is no time of the run's. */
+void goodput_leave_out(struct goodput *out, int64_t from_ms, int64_t to_ms, int64_t since_ms,
+		       int64_t end_ms);
+
 const char *spent_name(enum spent spent);
 /* Was there a job that held nodes meanwhile? */
 int spent_holds_nodes(enum spent spent);

@@ -3,6 +3,7 @@
 #include "daemon/runs/goodput_view.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/json.h"
@@ -77,6 +78,27 @@ static void history_free(struct history *h)
 	free(h->ids);
 }
 
+/* Where the run was over, and was restarted later. */
+struct idle {
+	struct goodput *out;
+	int64_t over_ms; /* 0: it is not */
+	int64_t since_ms, end_ms;
+};
+
+static int note_event(const struct ledger_event *e, void *arg)
+{
+	struct idle *idle = arg;
+
+	if (run_state_is_final(run_state_from_name(e->kind))) {
+		idle->over_ms = e->time_ms;
+	} else if (strcmp(e->kind, "restarted") == 0 && idle->over_ms > 0) {
+		goodput_leave_out(idle->out, idle->over_ms, e->time_ms, idle->since_ms,
+				  idle->end_ms);
+		idle->over_ms = 0;
+	}
+	return 0;
+}
+
 static json_t *view_causes(const struct goodput *g)
 {
 	json_t *causes = json_object();
@@ -120,8 +142,9 @@ static json_t *view(const struct goodput *g, int64_t gpus)
 json_t *goodput_answer(struct request *r, struct err *err)
 {
 	struct lbd *lbd = r->lbd;
-	int64_t now_ms = clock_wall_ms(), id, created_ms, end_ms;
-	int64_t since_ms = js_int(r->args, "since", 0); /* seconds back; 0 = all */
+	int64_t now_ms = clock_wall_ms(), id, created_ms;
+	int64_t since_s = js_int(r->args, "since", 0), until_s = js_int(r->args, "until", 0);
+	struct idle idle = { .since_ms = since_s ? now_ms - since_s * 1000 : 0 };
 	struct history h = { 0 };
 	struct ledger_run run = { 0 };
 	struct run_spec spec = { 0 };
@@ -132,13 +155,16 @@ json_t *goodput_answer(struct request *r, struct err *err)
 		return NULL;
 	id = run.id;
 	created_ms = run.created_ms;
-	end_ms = run_state_is_final(run.state) ? run.ended_ms : now_ms;
+	idle.end_ms = run_state_is_final(run.state) ? run.ended_ms : now_ms;
+	if (until_s > 0 && now_ms - until_s * 1000 < idle.end_ms)
+		idle.end_ms = now_ms - until_s * 1000;
+	idle.out = &g;
 	if (lbd->world.spec(lbd->world.self, run.dir, &spec, err) < 0)
 		return NULL;
 	if (read_history(lbd->ledger, id, &h, err) == 0) {
-		goodput_count(h.attempts, h.count, created_ms,
-			      since_ms ? now_ms - since_ms * 1000 : 0, end_ms, &g);
-		o = view(&g, spec.nodes * spec.gpus_per_node);
+		goodput_count(h.attempts, h.count, created_ms, idle.since_ms, idle.end_ms, &g);
+		if (ledger_event_each(lbd->ledger, id, 0, INT64_MAX, note_event, &idle, err) == 0)
+			o = view(&g, spec.nodes * spec.gpus_per_node);
 	}
 	history_free(&h);
 	run_spec_clear(&spec);

@@ -23,6 +23,7 @@ _lbctl()
 	done
 
 	case $previous in
+	--by) COMPREPLY=($(compgen -W "run group owner week" -- "$current")); return ;;
 	--record | --replay | --output) COMPREPLY=($(compgen -f -- "$current")); return ;;
 	--home) COMPREPLY=($(compgen -d -- "$current")); return ;;
 	--after | --after-ok) COMPREPLY=($(compgen -W "$(_lbctl_words runs)" -- "$current")); return ;;
@@ -44,7 +45,7 @@ _lbctl()
 	stop | hold | release | save) options+=" --reason --dry-run --yes"; words=$(_lbctl_words runs selectors team) ;;
 	restart) options+=" --from --set"; words=$(_lbctl_words all) ;;
 	compare) options+=" --json"; words=$(_lbctl_words groups) ;;
-	goodput) options+=" --since --json"; words=$(_lbctl_words all) ;;
+	goodput) options+=" --since --by --csv --json"; words=$(_lbctl_words all selectors) ;;
 	cron) options+=" --json"; words="ls run enable disable"
 		case $previous in run | enable | disable) words=$(_lbctl_words cron) ;; esac ;;
 	nodes) options+=" --json"; words=forgive ;;

@@ -37,6 +37,8 @@ complete -c lbctl -n '__fish_seen_subcommand_from report' -s t -l team -d 'of al
 complete -c lbctl -n '__fish_seen_subcommand_from report' -l week -d 'of the last 7 days'
 complete -c lbctl -n __fish_use_subcommand -a goodput -d 'where the hours of a run went'
 complete -c lbctl -n '__fish_seen_subcommand_from goodput' -l since -x -d 'so far back'
+complete -c lbctl -n '__fish_seen_subcommand_from goodput' -l by -x -a 'run group owner week' -d 'a row for each'
+complete -c lbctl -n '__fish_seen_subcommand_from goodput' -l csv -d 'for spreadsheets'
 complete -c lbctl -n __fish_use_subcommand -a cron -d 'periodic jobs: last result, next time, why not'
 complete -c lbctl -n __fish_use_subcommand -a nodes -d 'nodes that new jobs keep away from'
 complete -c lbctl -n __fish_use_subcommand -a notify -d 'send a test by the ways of [notify]'

@@ -172,6 +172,18 @@ like "$out" 'were productive \(ETTR 0\.[0-9]+\)' "tells the productive share"
 like "$out" '% of [0-9m]+s were productive' "in seconds"
 ok "and nowhere in thousandths of an hour" sh -c '! echo "$1" | grep -Eq "[0-9] hours|HOURS"' sh "$out"
 like "$(lbctl goodput c --since 1h --json | json hours.productive)" '^0\.0' "as JSON, too"
+exits 0 "of many runs, a row for each" lbctl goodput ALL
+like "$out" '^c +1 +0\.' "with the run that is asked about among them"
+exits 0 "summed by owner" lbctl goodput ALL --by owner --csv
+like "$(echo "$out" | head -n 1)" '^owner,runs,hours,gpu_hours,ettr,productive_hours,queue_hours' "as a spreadsheet takes it"
+is "$(echo "$out" | wc -l)" 2 "all are one person's"
+is "$(echo "$out" | python3 -c 'import csv, sys
+for row in csv.DictReader(sys.stdin):
+    parts = sum(float(v) for k, v in row.items() if k.endswith("_hours") and k != "gpu_hours")
+    print(abs(parts - float(row["hours"])) < 1e-4)')" True "and the kinds of hours are all of them"
+like "$(lbctl goodput c --by week)" "^$(date +%G-W%V) +1 " "by week: this one, but on a Monday's midnight"
+exits 2 "not by what there is not" lbctl goodput ALL --by month
+exits 3 "nor of nobody" lbctl goodput 'nobody*'
 
 # --- what is started again ------------------------------------------------------------------------
 lbctl submit --name never --set restart.policy.crash=stop -- sh -c 'kill -SEGV $$' >/dev/null

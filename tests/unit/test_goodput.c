@@ -46,6 +46,25 @@ static void every_millisecond_has_its_place(void **state)
 	assert_float_equal(g.ettr, 0.48, 1e-9);
 }
 
+/* What lies between an end and a restart is nobody's, as far as it is looked at. */
+static void idle_time_is_left_out(void **state)
+{
+	struct goodput g = { .ms = { [SPENT_PRODUCTIVE] = 50, [SPENT_PAUSE] = 100 },
+			     .total_ms = 150 };
+
+	(void)state;
+	goodput_leave_out(&g, 10, 60, 20, 1000);
+	assert_int_equal(g.ms[SPENT_PAUSE], 60);
+	assert_int_equal(g.total_ms, 110);
+	goodput_leave_out(&g, 900, 2000, 20, 950);
+	assert_int_equal(g.total_ms, 60);
+	assert_float_equal(g.ettr, 50 / 60.0, 1e-9);
+	goodput_leave_out(&g, 0, 10, 20, 950); /* before all that is looked at */
+	goodput_leave_out(&g, 0, 1000, 0, 1000);
+	assert_int_equal(g.ms[SPENT_PAUSE], 0);
+	assert_int_equal(g.total_ms, 50);
+}
+
 static void since_cuts_the_past_off(void **state)
 {
 	struct goodput all, late;
@@ -103,6 +122,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_millisecond_has_its_place),
+		cmocka_unit_test(idle_time_is_left_out),
 		cmocka_unit_test(since_cuts_the_past_off),
 		cmocka_unit_test(what_runs_is_productive_until_now),
 		cmocka_unit_test(losses_have_their_causes),

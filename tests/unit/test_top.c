@@ -34,7 +34,7 @@ static const char runs_text[] =
 	"'median_tokens_per_s':1000.0,'created':1794990003,'attempt':1,'launch':1,"
 	"'launched':1794999000,'last_step_time':1794999999,'step_s':1.0},"
 	"{'name':'nan','state':'running','step':10,'target_step':20,'created':1794990004,'attempt':1,"
-	"'launch':1,'launched':1794999000,'last_step_time':1794999999,'step_s':1.0,'losses':[3.0,null]},"
+	"'launch':1,'launched':1794999000,'last_step_time':1794999999,'step_s':1.0,'loss':3.0,'losses':[3.0,null,3.0,null,null,null,null,null,null,null,null]},"
 	"{'name':'dead','state':'failed','cause':'oom','text':'out of memory','created':1794990005,"
 	"'ended':1794999940},"
 	"{'name':'queue','state':'queued','waits_for':'Priority','created':1794999000,'attempt':1},"

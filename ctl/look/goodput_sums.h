@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* goodput_sums.h - goodput of many runs, summed. */
+#ifndef CTL_LOOK_GOODPUT_SUMS_H
+#define CTL_LOOK_GOODPUT_SUMS_H
+
+#include "ctl/base/command.h"
+
+/* A row for each of options.by (run, group, owner, week; NULL: run) of the runs that the operands
+ * name, as a table or, with options.csv, as CSV. -1 with err. */
+int goodput_sums(struct ctl *ctl, struct err *err);
+
+#endif
