@@ -66,6 +66,13 @@ static const struct option_row report_options[] = {
 	END_ROW,
 };
 
+static const struct option_row metrics_options[] = {
+	{ "output", 'o', OPTION_TEXT, FIELD(output), "FILE", "into this file, in one step" },
+	{ "every", 0, OPTION_DURATION, FIELD(every_ms), "DURATION", "again and again" },
+	{ "listen", 0, OPTION_NUMBER, FIELD(listen), "PORT", "as a page of 127.0.0.1" },
+	END_ROW,
+};
+
 static const struct option_row logs_options[] = {
 	{ "follow", 'f', OPTION_FLAG, FIELD(follow), NULL, "wait for more until the run ends" },
 	{ "attempt", 0, OPTION_NUMBER, FIELD(attempt), "N", "of this attempt only" },
@@ -233,6 +240,12 @@ const struct command commands[] = {
 	 "lbctl diff brisk-otter-39 calm-heron-12\n"
 	 "lbctl diff brisk-otter-39 ada/calm-heron-12 --json | jq .settings\n",
 	 json_options, 2, 2, OPERANDS_LOOK, diff_run},
+	{"metrics", "[-o FILE [--every DURATION] | --listen PORT]",
+	 "runs as numbers for Prometheus",
+	 "lbctl metrics\n"
+	 "lbctl metrics -o /var/lib/node_exporter/lowbits.prom --every 30s\n"
+	 "lbctl metrics --listen 9178\n",
+	 metrics_options, 0, 0, OPERANDS_NAMES, metrics_run},
 	{"plot", "RUNS...", "loss and tokens/s over all attempts, drawn in the terminal",
 	 "lbctl plot brisk-otter-39\n",
 	 no_options, 1, ANY_NUMBER, OPERANDS_NAMES, plot_run},

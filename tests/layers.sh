@@ -79,6 +79,7 @@ ctl/code        common/* ./base ./team
 ctl/look        common/* ./base ./team ./code
 ctl/act         common/* ./base ./team ./look ./code
 ctl/top         common/* ./base
+ctl/metrics     common/* ./base
 ctl/report      common/* ./base ./team ./code
 ctl/doctor      common/* ./base
 ctl             common/* ctl/base ctl/team

@@ -31,6 +31,8 @@ struct options {
 	struct word_list after, after_ok, sweep;
 	int64_t attempt; /* 0 = all */
 	bool demo, week, csv;
+	int64_t every_ms;            /* 0 = once */
+	int64_t listen;              /* port; 0 = none */
 	const char *by;              /* what sums are over */
 	const char *output;          /* file */
 	const char *record, *replay; /* files */

@@ -138,7 +138,7 @@ char *chart_draw(const struct series *series, enum quantity quantity, int column
 
 	if (g.columns < 4 || g.rows < 2 || !range_of(series, quantity, &range))
 		return NULL;
-	g.cells = xcalloc((size_t)(g.columns * g.rows), 1);
+	g.cells = xcalloc((size_t)g.columns, (size_t)g.rows);
 	draw(&g, series, quantity, &range);
 	buf_init(&out, CHART_MAX_BYTES);
 	for (int row = 0; row < g.rows; row++) {

@@ -10,7 +10,7 @@ _lbctl_words()	# WHAT...
 _lbctl()
 {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
-	local commands="submit ls top status why follow logs events kill stop hold release restart checkpoints du rm prune save stacks compare diff plot report goodput cron nodes notify wait daemon home doctor recover version help"
+	local commands="submit ls top status why follow logs events kill stop hold release restart checkpoints du rm prune save stacks compare diff metrics plot report goodput cron nodes notify wait daemon home doctor recover version help"
 	local command="" options="--home --no-color --help" words="" i
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
@@ -29,13 +29,14 @@ _lbctl()
 	--after | --after-ok) COMPREPLY=($(compgen -W "$(_lbctl_words runs)" -- "$current")); return ;;
 	--group) COMPREPLY=($(compgen -W "$(_lbctl_words groups)" -- "$current")); return ;;
 	--set) compopt -o nospace; COMPREPLY=($(compgen -S = -W "$(_lbctl_words keys)" -- "$current")); return ;;
-	--sweep | --wrap | --name | --reason | --from | --since | --attempt | --timeout | --older-than) return ;;
+	--sweep | --every | --listen | --wrap | --name | --reason | --from | --since | --attempt | --timeout | --older-than) return ;;
 	esac
 
 	case $command in
 	"") words=$commands ;;
 	submit) options+=" --name --set --after --after-ok --sweep --wrap --dry-run --follow --json" ;;
 	ls) options+=" --all --group --team --cron --json"; words=$(_lbctl_words runs selectors team) ;;
+	metrics) options+=" --output --every --listen" ;;
 	plot) words=$(_lbctl_words all) ;;
 	report) options+=" --output --team --week"; words="$(_lbctl_words all groups)" ;;
 	top) options+=" --demo --record --replay" ;;
