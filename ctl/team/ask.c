@@ -12,8 +12,11 @@
 static void suggest(struct ctl *ctl, const char *run, struct err *err)
 {
 	struct err quiet = { 0 }, why = *err;
-	char *theirs = err->code == ERR_NOT_FOUND ? team_find(ctl, run, &quiet) : NULL;
+	bool is_run = err->code == ERR_NOT_FOUND && strstr(err->text, "no such run");
+	char *theirs = is_run ? team_find(ctl, run, &quiet) : NULL;
 
+	if (err->code == ERR_NOT_FOUND && !is_run)
+		return; /* the run is there: a checkpoint of it is not */
 	if (theirs) {
 		*err = (struct err){ 0 };
 		err_set(err, why.code, "%s; did you mean %s?", why.text, theirs);

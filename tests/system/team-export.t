@@ -99,6 +99,9 @@ touch "$T/end"
 wait $follower
 is $? 0 "until it has completed"
 like "$(cat "$T/followed")" "launch_end +launch 1: completed" "with what happens meanwhile"
+run_reaches told completed 20
+exits 3 "a checkpoint that is not there" as $owner lbctl restart told --from 99
+unlike "$err" "did you mean" "has no name of a run offered for it"
 exits 3 "a run nobody tells of" as_member lbctl status $owner/nothing
 exits 3 "a colleague who tells of none" as_member lbctl events nobody/told
 exits 2 "one run, not many" as_member lbctl status "$owner/*"
