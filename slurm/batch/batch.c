@@ -233,6 +233,19 @@ static void count_tasks(struct sums *s)
 	}
 }
 
+/* In planes of so many tasks each node must get one. */
+static int check_planes(const struct sums *s, struct err *err)
+{
+	int64_t plane = number(s, "plane_size", 0);
+
+	if (plane <= 0 || !s->nodes_set || s->tasks / plane >= s->min_nodes ||
+	    s->tasks > times(s->min_nodes - 1, plane))
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "--distribution=plane=%lld: %lld tasks are too few for %lld nodes",
+		       (long long)plane, (long long)s->tasks, (long long)s->min_nodes);
+}
+
 /* "a100:4,2" → 6. */
 static int64_t sum_counts(const char *list)
 {
@@ -303,10 +316,10 @@ static void tasks_of_gpus(struct sums *s)
 {
 	int64_t each = number(s, "ntasks_per_gpu", number(s, "ntasks_per_tres", 0));
 	int64_t gpus = sum_counts(js_str(s->fields, "gpus", NULL));
-	int64_t per_node = sum_counts(js_str(s->fields, "gpus_per_node", NULL));
+	int64_t per_node = gpus_of_gres(js_str(s->fields, "gres", NULL));
 
 	if (per_node == 0)
-		per_node = gpus_of_gres(js_str(s->fields, "gres", NULL));
+		per_node = sum_counts(js_str(s->fields, "gpus_per_node", NULL));
 	if (per_node == 0 && s->nodes_set && !s->tasks_set)
 		per_node = gpus == 0 && s->min_nodes == s->max_nodes; /* one GPU a node is meant */
 	if (gpus > 0)
@@ -412,6 +425,8 @@ static int sum_up(const struct batch_request *r, const struct directives *d, jso
 	if (count_nodes(&s, err) < 0)
 		return -1;
 	count_tasks(&s);
+	if (check_planes(&s, err) < 0)
+		return -1;
 	count_cpus(&s);
 	tasks_of_gpus(&s);
 	write_sums(&s);

@@ -94,6 +94,8 @@ static void test_lines(void **state)
 		/* as sbatch has it: with fewer tasks than nodes that are named, the first of these */
 		{ "#SBATCH -w n[1-3,7],m1 -n2", "{\"max_nodes\":2,\"req_nodes\":\"m1,n1\"}" },
 		{ "#SBATCH -w n10,n7,n7 -N2 -n1", "{\"max_nodes\":1,\"req_nodes\":\"n7\"}" },
+		{ "#SBATCH --gpus=4 --gpus-per-node=1 --gres=gpu:2", "{\"min_nodes\":2}" },
+		{ "#SBATCH -N2 -n4 -m plane=3", "{\"num_tasks\":4}" },
 		{ "#SBATCH --gpus=8 --gpus-per-task=4 --cpus-per-gpu=2",
 		  "{\"implied_tasks\":2,\"implied_cpus_per_task\":8,\"min_cpus\":1}" },
 		{ "#SBATCH -c4 -n2", "{\"min_cpus\":8,\"pn_min_cpus\":4}" },
@@ -143,6 +145,7 @@ static void test_refusals(void **state)
 		{ "#SBATCH --array=0-99999999999", "train.slurm:2: --array: " },
 		{ "#SBATCH --array=0-9:0", "train.slurm:2: --array: " },
 		{ "#SBATCH --array=5-1", "train.slurm:2: --array: " },
+		{ "#SBATCH -N2 -m plane=2", "--distribution=plane=2: 2 tasks are too few for 2 nodes" },
 		{ "#SBATCH --nodelist=n[1-", "train.slurm:2: --nodelist: " },
 		{ "#SBATCH --nodelist=n[1-999999999]", "train.slurm:2: --nodelist: " },
 		{ "#SBATCH --nodelist=,,", "train.slurm:2: --nodelist: " },
