@@ -49,6 +49,18 @@ for recipe in $(lbworker recipes | sed -n 's/^\([a-z][^ :]*\):.*/\1/p'); do
 	rm -rf whole parts
 done
 
+# --- a saved model -------------------------------------------------------------------------------
+lbworker inspect out --recipe mxfp8 >inspect.log 2>err.log
+[ $? = 0 ] && [ "$(grep -c 'forward.w' inspect.log)" = "$(grep -c 'input.w' inspect.log)" ] &&
+	awk '/self_attn.q_proj/ { seen++; bad += $3 < 28 || $3 > 36 || $4 != 0 } END { exit !(seen == 4 && !bad) }' inspect.log
+ok $? "inspect: the error of MXFP8 is that of a mantissa of three bits"
+lbworker inspect out --recipe ./mine4.toml 2>err.log
+[ $? != 0 ] && grep -q 'mine4.toml' err.log
+ok $? "inspect: a recipe that is not there is named"
+lbworker inspect out 2>err.log
+[ $? = 2 ] && grep -q 'takes a MODEL and --recipe NAME' err.log
+ok $? "inspect without a recipe: exit 2"
+
 # --- mistakes ------------------------------------------------------------------------------------
 lbworker train small.toml --quantize.recipe mxfp9 2>err.log
 [ $? = 2 ] && grep -q 'quantize.recipe: there is no recipe "mxfp9"; there are none, bf16, tensorwise' err.log

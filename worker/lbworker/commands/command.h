@@ -25,6 +25,7 @@ int command_ckpt(int argc, char **argv);
 int command_convert(int argc, char **argv);
 int command_eval(int argc, char **argv);
 int command_generate(int argc, char **argv);
+int command_inspect(int argc, char **argv);
 int command_prepare(int argc, char **argv);
 int command_recipes(int argc, char **argv);
 int command_tokenize(int argc, char **argv);
