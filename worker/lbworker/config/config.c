@@ -490,6 +490,8 @@ static void take_document(struct config *out, struct toml *toml, const struct co
 	check(out, o, toml, r);
 	if (r->count == 0 && is_theirs)
 		differences_tell(out, toml, o->notes);
+	if (r->count == 0)
+		differences_of_loaded(out, toml, o->notes);
 }
 
 int config_load(struct config *out, const struct config_order *order, struct err *err)

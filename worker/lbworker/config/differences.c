@@ -106,3 +106,15 @@ void differences_tell(const struct config *c, const struct toml *toml, FILE *not
 	}
 	tell_ranks(c, toml, notes);
 }
+
+void differences_of_loaded(const struct config *c, const struct toml *toml, FILE *notes)
+{
+	static const char key[] = "checkpoint.initial_load_path";
+	char where[TOML_WHERE_BYTES];
+
+	if (notes && c->initial_load_path[0] != '\0' && c->shape.family == MODEL_GPT2)
+		fprintf(notes,
+			"%s: Hugging Face trains GPT-2 with dropout (resid_pdrop, embd_pdrop, "
+			"attn_pdrop: 0.1 unless its config.json says less); here there is none\n",
+			toml_where(toml, key, where));
+}

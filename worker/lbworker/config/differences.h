@@ -12,4 +12,7 @@
  * what makes both the same. `notes` may be NULL. */
 void differences_tell(const struct config *config, const struct toml *toml, FILE *notes);
 
+/* The same for a model of Hugging Face that training goes on from, whoever's the file is. */
+void differences_of_loaded(const struct config *c, const struct toml *toml, FILE *notes);
+
 #endif
