@@ -8,7 +8,7 @@ standard input, one a line:
     size COLUMNSxLINES     the window changes
     screen [FILE]          prints the screen, or writes it there
     rest SECONDS           prints how many bytes came meanwhile
-    ended [SECONDS]        waits for the end of the command, and prints its exit status
+    ended [SECONDS]        waits for the end of the command, prints its exit status, and ends, too
 
 The screen has no blanks at the ends of its lines, and no empty lines at its end.
 """
@@ -110,7 +110,7 @@ def main():
         order, _, rest = line.strip().partition(" ")
         if order and not order.startswith("#"):
             status = obey(terminal, order, rest)
-        if status:
+        if status or terminal.status is not None:
             break
     if terminal.status is None:
         os.kill(terminal.pid, signal.SIGKILL)

@@ -50,7 +50,7 @@ picture monochrome 132x30 NO_COLOR=1
 like "$(COLUMNS=80 lbctl top --replay "$T/still" </dev/null)" '^stuck-1 +running +500/1000.*no step for' \
 	"without a terminal it is one picture"
 unlike "$(lbctl top --replay "$T/still" | od -An -c)" ' 033 ' "without escape sequences, also of others"
-like "$(lbctl top --demo | head -n 2)" 'demonstration' "the demonstration needs no lbd"
+like "$(COLUMNS=120 lbctl top --demo | head -n 2)" 'demonstration' "the demonstration needs no lbd"
 printf 'wait demonstration\nkey q\nended\n' >"$T/orders"
 is "$(terminal 100x30 lbctl top --demo <"$T/orders")" 0 "nor on a terminal"
 
@@ -168,7 +168,7 @@ wait_for '[ -s "$T/there" ]' 20
 lbd_kill9
 printf 'wait old:.+lbd\nscreen %s\n' "$T/away" >&4
 wait_for '[ -s "$T/away" ]' 20
-lbd_start
+lbd_start 4>&-
 cat >&4 <<'END'
 wait 1.run,.0.wait,.0.failed,.0.done$ 40
 key q
