@@ -11,6 +11,8 @@
 torchrun=${TORCHRUN:-torchrun} mpirun=${MPIRUN:-mpirun} hydra=${HYDRA:-mpiexec.hydra} python=python3
 command -v "$torchrun" >/dev/null || bail_out "$torchrun is missing: TORCHRUN says where it is"
 patience=20		# seconds are spent importing PyTorch
+TMPDIR=$T		# torchrun leaves folders there when it is killed
+export TMPDIR
 cd "$T" || exit 1		# core files stay here
 cluster_start 2
 printf '[poll]\ninterval = "200ms"\n' >"$LB_HOME/lbd.toml"
