@@ -481,7 +481,11 @@ static int write_copy(struct ledger *l, const char *path, struct err *err)
 
 int64_t ledger_changes(const struct ledger *l)
 {
+#if SQLITE_VERSION_NUMBER >= 3037000
 	return sqlite3_total_changes64(l->db);
+#else
+	return sqlite3_total_changes(l->db);
+#endif
 }
 
 /* SQLite syncs the copy as it commits it (synchronous is FULL where nothing else is said); the

@@ -19,7 +19,7 @@ BY_SBATCH = THROUGH_COMMANDS or os.environ.get("SUBMIT_WITH") == "sbatch"
 RELEASE = subprocess.run(["sbatch", "--version"], stdout=subprocess.PIPE, text=True).stdout.split()[-1]
 IDS_AND_TIMES = {"JobId", "ArrayJobId", "Priority", "Reason", "RunTime", "SubmitTime", "EligibleTime",
 		 "AccrueTime", "StartTime", "EndTime", "LastSchedEval", "Scheduler", "PreemptTime",
-		 "SuspendTime", "SecsPreSuspend"}
+		 "SuspendTime", "SecsPreSuspend", "SubmitLine", "SLUID"}
 
 
 def words(script, mark):
