@@ -15,6 +15,7 @@
 #   make check-torch [PYTHON=…]                 models of Meta, LitGPT and torch.save beside PyTorch
 #   make check-headers                         lbd-slurm against the headers of other releases of Slurm
 #   make check-slurm [VERSION=20.11|22.05|24.11|26.05|all]   lbd on the Slurm of other Debian suites
+#   make tarball [ROOTS=DIR]                   lowbits-VERSION-x86_64.tar.xz, for people without compiler or root
 #   make check-layouts [KILLS=50]              checkpoints of the real libraries, killed while saving
 #   make check-launchers [MPIRUN=…]            a rank's own end behind the real torchrun and mpirun
 #   make gpu-check | gpu-bench                 what needs a GPU: agreement, and speed against PyTorch
@@ -120,6 +121,29 @@ LIBS_lbrun     := $(STATIC_JSON) $(STATIC_PCRE) $(STATIC_ZLIB) -lm
 LIBS_lbworker  := $(STATIC_JSON) $(STATIC_PCRE) $(STATIC_ZSTD) $(STATIC_ZLIB) -lstdc++ -ldl -lm -lpthread
 LIBS_lbd-slurm := -ljansson -lslurm
 LIBS_lbd-slurm-commands := -ljansson
+
+# One for another libslurm, of the headers and the library below the folder HELPER (make tarball).
+$(B)/lbd-slurm-%: $(LBDSLURM:$(B)/obj/%.o=%.c) slurm/helper/main.c $(B)/slurm.a $(B)/common.a
+	$(call say,LINK) $(CC) $(filter-out -MMD -MP,$(CPPFLAGS)) $(CFLAGS) -isystem $(HELPER)/usr/include $(LDFLAGS) \
+		-o $@ $(filter %.c %.a,$^) $(call within,-ljansson) $(firstword $(wildcard \
+		$(HELPER)/usr/lib/*/libslurm.so.$* $(HELPER)/usr/lib/*/libslurm.so.$*.*)) \
+		-Wl,--unresolved-symbols=ignore-in-shared-libs
+
+# PORTABLE=1, for make tarball: all but glibc is linked in, and glibc 2.28 will do.
+ifdef PORTABLE
+LIBUV    := $(if $(findstring /,$(shell $(CC) -print-file-name=libuv_a.a)),-l:libuv_a.a,-l:libuv.a)
+within    = -Wl,-Bstatic $(1) -Wl,-Bdynamic
+LIBS_lbd       := $(call within,$(LIBUV) -lsqlite3 -ljansson -lpcre2-8 -lzstd -lz -lstdc++) -ldl -lm -lpthread
+LIBS_lbctl     := $(call within,-lncursesw -ltinfo -ljansson -lpcre2-8 -lzstd -lz -lstdc++) -lm
+LIBS_lbworker  := $(call within,-ljansson -lpcre2-8 -lzstd -lz -lstdc++) -ldl -lm -lpthread
+LIBS_lbd-slurm := $(call within,-ljansson) -lslurm
+LIBS_lbd-slurm-commands := $(call within,-ljansson)
+CPPFLAGS += -include etc/packaging/old-glibc.h
+LDFLAGS  += -static-libgcc
+OPT      := -O2
+$(B)/lbd: LDFLAGS += -Wl,--wrap=exp,--wrap=log,--wrap=log2,--wrap=pow
+$(B)/lbd: $(B)/obj/etc/packaging/old_math.o
+endif
 
 $(B)/common.a:   $(COMMON)
 $(B)/sql.a:      $(SQL)

@@ -16,6 +16,11 @@ $(B)/man/%: docs/man/%.scd
 release: $(if $(HAVE_CUDA),$(B)/release/liblbcuda.so)
 	@for l in $^; do sh tests/gpu/code.sh $$l; done
 
+# Built in a Debian 11 root, which is made where there is none: root and a network, once.
+.PHONY: tarball
+tarball:
+	etc/packaging/tarball $(VERSION) $(or $(ROOTS),$(B)/roots)/bullseye $(B)
+
 EXAMPLES := network:$(SHARE)/lowbits/network train:$(SHARE)/doc/lowbits/train cron:$(SHARE)/doc/lowbits/cron grafana:$(SHARE)/doc/lowbits/grafana
 DOCUMENTS := README.md CHANGELOG.md LICENSE NOTICE $(wildcard LICENSES/*) docs/PROTOCOL.md docs/ARCHITECTURE.md \
 	    etc/lbd.toml docs/GOODPUT.md docs/top.svg $(wildcard docs/*.py)

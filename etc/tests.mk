@@ -165,7 +165,7 @@ cppcheck: $(B)/gen/queries.h $(B)/gen/words.h $(B)/gen/top_demo.h
 		--suppress=missingIncludeSystem --error-exitcode=1 --cppcheck-build-dir=$(B)/lint/cppcheck \
 		-j 2 -I. -I$(B)/gen -D_GNU_SOURCE $(LINTED)
 shellcheck:
-	shellcheck -x etc/install-deps etc/debian-root etc/debian-unpack etc/demo etc/minicluster etc/cron/*.sh .ci/run bench/run bench/*.sh \
+	shellcheck -x etc/install-deps etc/debian-root etc/debian-unpack etc/packaging/tarball etc/packaging/*.sh etc/demo etc/minicluster etc/cron/*.sh .ci/run bench/run bench/*.sh \
 		bench/gpu/*.sh common/*/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/faults/*.sh \
 		tests/fuzz/*.sh tests/gpu/*.sh tests/slurm/*.sh tests/system/*.sh tests/system/*.t
 # One dialect: .clang-format. `make format` writes it, lint only looks.
