@@ -142,7 +142,9 @@ CPPFLAGS += -include etc/packaging/old-glibc.h
 LDFLAGS  += -static-libgcc
 OPT      := -O2
 $(B)/lbd: LDFLAGS += -Wl,--wrap=exp,--wrap=log,--wrap=log2,--wrap=pow
-$(B)/lbd: $(B)/obj/etc/packaging/old_math.o
+$(B)/lbd: $(B)/old_math.o
+$(B)/old_math.o: etc/packaging/old-math.h
+	$(call say,CC) $(CC) -O2 -fPIE -xc -c -o $@ $<
 endif
 
 $(B)/common.a:   $(COMMON)
