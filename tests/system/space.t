@@ -106,11 +106,13 @@ print(*(c["step"] for c in json.load(sys.stdin)))'; }
 many few 60 3 --set checkpoint.keep_latest_k=3
 many bytes 60 4 --set checkpoint.max_bytes=450K --set checkpoint.keep_every=20
 many all 60 6 --set checkpoint.note_bytes=500K
+many quick 60 99 --set checkpoint.keep_latest_k=2
 wait_for 'lbctl events all | grep -q checkpoints_large' 30
 touch "$T/enough"
-for run in few bytes all; do run_reaches $run completed 60; done
+for run in few bytes all quick; do run_reaches $run completed 60; done
 is "$(steps few)" "60 50 40" "keep_latest_k keeps the newest"
 like "$(lbctl events few)" "checkpoints_removed +3 old checkpoints, 0.0 GB, of steps 10, 20, 30" "which is told"
+is "$(steps quick)" "60 50" "also of one that ends before anybody looked"
 is "$(steps bytes)" "60 50 40 20" "max_bytes takes the oldest, what keep_every keeps last"
 is "$(steps all)" "60 50 40 30 20 10" "unasked nothing goes"
 like "$(lbctl events all)" "checkpoints_large +the checkpoints in .*keep_latest_k or max_bytes keeps fewer" \
@@ -118,7 +120,7 @@ like "$(lbctl events all)" "checkpoints_large +the checkpoints in .*keep_latest_
 is "$(lbctl events all | grep -c checkpoints_removed)" 0 "and nothing else"
 exits 2 "a size that is none" lbctl submit --set checkpoint.max_bytes=many -- true
 like "$err" 'checkpoint.max_bytes: "many" is no size; write it like "500G"' "is refused, and shown how"
-lbctl rm --yes few bytes all >/dev/null
+lbctl rm --yes few bytes all quick >/dev/null
 
 # --- what is refused ------------------------------------------------------------------------------
 exits 4 "a live run stays" lbctl rm --yes live

@@ -191,6 +191,12 @@ static const struct {
 	/* the end */
 	{"a search was under way", {OVER, .launch.left = -1}, NEXT_CLEAR, SIGKILL},
 	{"over", {OVER}, NEXT_CLOSE, 0},
+	{"old checkpoints go", {OVER, .is_pruning = true, .launch.ended_ms = NOW - 1}, NEXT_WAIT,
+	 NOW - 1 + LAST_PRUNE_MS},
+	{"they take too long", {OVER, .is_pruning = true, .launch.ended_ms = NOW - LAST_PRUNE_MS},
+	 NEXT_CLOSE, 0},
+	{"or somebody waits", {OVER, .is_pruning = true, .launch.ended_ms = NOW,
+			       .signalled = SIGTERM}, NEXT_CLOSE, 0},
 	{"all is written", {CLOSED}, NEXT_RECORD, 0},
 	{"lines wait for the disk", {CLOSED, .is_unwritten = true}, NEXT_SYNC, 0},
 	{"they waited a moment ago", {CLOSED, .is_unwritten = true, .tried_ms = NOW - 1}, NEXT_WAIT,

@@ -276,12 +276,22 @@ static struct next with_trainer(const struct shepherd_facts *f,
 
 /* --- the end of the attempt ------------------------------------------------------------------- */
 
+static bool is_asked(const struct shepherd_facts *f, const struct shepherd_policy *policy)
+{
+	return f->stop.why != STOP_NOT || wanted_end(f, policy) != STOP_NOT;
+}
+
 /* Who asks lbrun to end will not wait for a full disk; who does not, may. */
 static int64_t deadline_ms(const struct shepherd_facts *f, const struct shepherd_policy *policy)
 {
-	bool is_asked = f->stop.why != STOP_NOT || wanted_end(f, policy) != STOP_NOT;
+	return f->closed_ms + (is_asked(f, policy) ? LAST_WORDS_MS : OWN_END_MS);
+}
 
-	return f->closed_ms + (is_asked ? LAST_WORDS_MS : OWN_END_MS);
+/* While the attempt is still ours: behind exit.json another one may need what we remove. */
+static bool awaits_pruning(const struct shepherd_facts *f, const struct shepherd_policy *policy,
+			   int64_t now_ms)
+{
+	return f->is_pruning && !is_asked(f, policy) && now_ms < f->launch.ended_ms + LAST_PRUNE_MS;
 }
 
 static struct next close_down(const struct shepherd_facts *f, const struct shepherd_policy *policy,
@@ -291,6 +301,8 @@ static struct next close_down(const struct shepherd_facts *f, const struct sheph
 
 	if (f->launch.left != 0)
 		return clear_in_turn(f, SIGKILL, now_ms);
+	if (!f->is_closed && awaits_pruning(f, policy, now_ms))
+		return wait_until(f->launch.ended_ms + LAST_PRUNE_MS);
 	if (!f->is_closed)
 		return step(NEXT_CLOSE);
 	if (f->is_unwritten && now_ms < until_ms)

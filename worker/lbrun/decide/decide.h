@@ -44,6 +44,9 @@ enum {
 	TRY_EVERY_MS = 200,          /* to write what is still to be written at the end */
 	LAST_WORDS_MS = 10 * 1000,   /* a full disk delays our end by this much at most, … */
 	OWN_END_MS = 10 * 60 * 1000, /* … or by this where nobody has asked us to end */
+	/* so long old checkpoints may take to go behind the last launch; the next attempt has them
+	 * otherwise */
+	LAST_PRUNE_MS = 60 * 1000,
 };
 
 enum claim_state { CLAIM_NONE, CLAIM_OURS, CLAIM_TAKEN, CLAIM_FAILED };
@@ -121,6 +124,8 @@ struct shepherd_facts {
 	int64_t hung_at_ms;       /* silent for too long from then on; INT64_MAX = never */
 	enum stacks_state stacks; /* of this silence */
 	const char *trouble;      /* why it cannot be searched or started; borrowed */
+
+	bool is_pruning; /* old checkpoints are being removed, or are to be */
 
 	/* the disk */
 	bool is_full;      /* it takes nothing at present */

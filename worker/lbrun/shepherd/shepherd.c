@@ -107,6 +107,7 @@ static void gather(struct shepherd *s)
 		f->stacks = STACKS_BUSY;
 	if (f->looking == LOOKING_BUSY && s->search.state == SEARCH_DONE)
 		gather_search(s);
+	f->is_pruning = pruning_is_due(&s->pruning) || s->pruning.pid > 0;
 	f->is_full = s->journal.is_failing;
 	f->full_ms = s->journal.failed_ms;
 }
