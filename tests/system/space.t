@@ -106,9 +106,9 @@ print(*(c["step"] for c in json.load(sys.stdin)))'; }
 many few 60 3 --set checkpoint.keep_latest_k=3
 many bytes 60 4 --set checkpoint.max_bytes=450K --set checkpoint.keep_every=20
 many all 60 6 --set checkpoint.note_bytes=500K
-many quick 60 99 --set checkpoint.keep_latest_k=2
 wait_for 'lbctl events all | grep -q checkpoints_large' 30
 touch "$T/enough"
+many quick 60 99 --set checkpoint.keep_latest_k=2
 for run in few bytes all quick; do run_reaches $run completed 60; done
 is "$(steps few)" "60 50 40" "keep_latest_k keeps the newest"
 like "$(lbctl events few)" "checkpoints_removed +3 old checkpoints, 0.0 GB, of steps 10, 20, 30" "which is told"
