@@ -69,7 +69,7 @@ static json_t *list_folder(const struct ctl *ctl, const char *run)
 	int64_t *numbers = attempt_folders(dir, &count);
 	json_t *list = numbers ? json_array() : NULL;
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; numbers && i < count; i++) {
 		char *attempt = path_join("%s/attempts/%lld", dir, (long long)numbers[i]);
 
 		attempt_logs(attempt, numbers[i], list);

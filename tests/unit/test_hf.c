@@ -33,12 +33,12 @@ static void test_all_halves_come_back(void **state)
 	}
 }
 
-struct rounding {
+struct rounded_pair {
 	float from;
 	uint16_t f16, bf16;
 };
 
-static const struct rounding roundings[] = {
+static const struct rounded_pair roundings[] = {
 	{ 0.0f, 0x0000, 0x0000 },
 	{ -0.0f, 0x8000, 0x8000 },
 	{ 1.0f, 0x3c00, 0x3f80 },
