@@ -78,9 +78,10 @@ static json_t *differences(json_t *a, json_t *b)
 					    json_pack("[O,o]", value,
 						      other ? json_incref(other) : json_null()));
 	}
-	json_object_foreach(b, key, value)
+	json_object_foreach(b, key, value) {
 		if (!json_object_get(a, key))
 			json_object_set_new(out, key, json_pack("[n,O]", value));
+	}
 	return out;
 }
 

@@ -60,8 +60,9 @@ static const char *title_of(const json_t *keys, size_t i)
 	size_t columns = 0, k;
 	const json_t *key;
 
-	json_array_foreach(keys, k, key)
+	json_array_foreach(keys, k, key) {
 		columns += json_string_length(key) + 2;
+	}
 	return dot && columns > FULL_TITLE_COLUMNS ? dot + 1 : full;
 }
 

@@ -101,8 +101,9 @@ static void put_counts(struct buf *out, const json_t *runs)
 	size_t of[RUN_STATE_COUNT + 1] = { 0 }, i;
 	const json_t *run;
 
-	json_array_foreach(runs, i, run)
+	json_array_foreach(runs, i, run) {
 		of[run_state_from_name(js_str(run, "state", ""))]++;
+	}
 	put_help(out, "lowbits_runs", "Runs in this state; of those that ended, the last day's.");
 	for (i = 0; i < RUN_STATE_COUNT; i++)
 		buf_addf(out, "lowbits_runs{state=\"%s\"} %zu\n", run_state_name((enum run_state)i),

@@ -151,7 +151,7 @@ static void put_nodes(struct buf *out, const struct report_run *runs, size_t cou
 	size_t i, k;
 
 	for (size_t r = 0; r < count; r++) {
-		json_array_foreach(json_object_get(runs[r].run, "attempts"), i, attempt)
+		json_array_foreach(json_object_get(runs[r].run, "attempts"), i, attempt) {
 			json_array_foreach(json_object_get(attempt, "nodes"), k, node) {
 				char *both = xasprintf("%s\t%s", json_string_value(node),
 						       js_str(attempt, "cause", "runs"));
@@ -159,6 +159,7 @@ static void put_nodes(struct buf *out, const struct report_run *runs, size_t cou
 				js_set_int(sums, both, js_int(sums, both, 0) + 1);
 				free(both);
 			}
+		}
 	}
 	if (json_object_size(sums) > 0)
 		head(out, titles, "  n");

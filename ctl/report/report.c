@@ -135,8 +135,8 @@ static int add_meant(struct ctl *ctl, struct report *report, const json_t *all, 
 	if (word && !of_group)
 		return add_run(ctl, report, word, err);
 	json_array_foreach(all, i, run) {
-		bool is_meant = of_group ? strcmp(js_str(run, "group", ""), word) == 0
-					 : !ctl->options.week || is_recent(run, now_ms);
+		bool is_meant = word ? strcmp(js_str(run, "group", ""), word) == 0
+				     : !ctl->options.week || is_recent(run, now_ms);
 
 		if (is_meant && add_run(ctl, report, js_str(run, "name", "?"), err) < 0)
 			return -1;

@@ -115,8 +115,9 @@ int series_ask(struct ctl *ctl, const char *run, struct series *out, struct err 
 			series_clear(out);
 			return -1;
 		}
-		json_array_foreach(steps, i, step)
+		json_array_foreach(steps, i, step) {
 			series_add(out, step);
+		}
 		json_decref(data);
 		cursor = next;
 		if (is_all)

@@ -156,9 +156,10 @@ static json_t *run_of(const struct team_export *export, const char *name)
 	json_t *run;
 	size_t i;
 
-	json_array_foreach(export->runs, i, run)
+	json_array_foreach(export->runs, i, run) {
 		if (strcmp(js_str(run, "name", ""), name) == 0)
 			return run;
+	}
 	return NULL;
 }
 

@@ -150,8 +150,9 @@ static void read_losses(struct gist *g)
 	size_t i;
 
 	g->losses = xcalloc(json_array_size(list) + 1, sizeof(double));
-	json_array_foreach(list, i, loss)
+	json_array_foreach(list, i, loss) {
 		g->losses[g->loss_count++] = json_is_number(loss) ? json_number_value(loss) : NAN;
+	}
 }
 
 /* Times are told while it runs only: of a run in the queue the last step is no sign of anything. */

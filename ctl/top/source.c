@@ -115,10 +115,12 @@ static void take_frame(struct source *source, const json_t *frame)
 	json_t *run, *name;
 	size_t i;
 
-	json_array_foreach(json_object_get(frame, "runs"), i, run)
+	json_array_foreach(json_object_get(frame, "runs"), i, run) {
 		merge(source->runs, run);
-	json_array_foreach(json_object_get(frame, "gone"), i, name)
+	}
+	json_array_foreach(json_object_get(frame, "gone"), i, name) {
 		json_object_del(source->runs, json_string_value(name));
+	}
 }
 
 static void list_anew(struct source *source)
@@ -128,8 +130,9 @@ static void list_anew(struct source *source)
 
 	json_decref(source->list);
 	source->list = json_array();
-	json_object_foreach(source->runs, name, run)
+	json_object_foreach(source->runs, name, run) {
 		json_array_append(source->list, run);
+	}
 }
 
 static void look_at_frames(struct source *source, int64_t *now_ms)

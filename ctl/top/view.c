@@ -113,8 +113,9 @@ void view_set_runs(struct view *view, const json_t *runs, int64_t now_ms)
 
 	drop_gists(view);
 	view->gists = xcalloc(json_array_size(runs) + 1, sizeof(struct gist));
-	json_array_foreach(runs, i, run)
+	json_array_foreach(runs, i, run) {
 		gist_make(run, now_ms, &view->gists[view->count++]);
+	}
 	qsort(view->gists, view->count, sizeof(struct gist), compare);
 	view->now_ms = now_ms;
 	apply_filter(view);

@@ -55,9 +55,10 @@ static bool is_known(const json_t *problems, const char *text)
 	const json_t *item;
 	size_t i;
 
-	json_array_foreach(problems, i, item)
+	json_array_foreach(problems, i, item) {
 		if (strcmp(json_string_value(item), text) == 0)
 			return true;
+	}
 	return false;
 }
 
@@ -74,9 +75,10 @@ void cron_read_folder(struct cron *cron)
 
 	cron_entries_clear(&cron->entries);
 	cron_load(&cron->lbd->config.cron, cron->folder, &cron->entries, note_problem, problems);
-	json_array_foreach(problems, i, item)
+	json_array_foreach(problems, i, item) {
 		if (!is_known(cron->problems, json_string_value(item)))
 			cron_event(cron, "cron_problem", "cron", json_string_value(item));
+	}
 	json_decref(cron->problems);
 	cron->problems = problems;
 }

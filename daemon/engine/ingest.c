@@ -49,9 +49,10 @@ static char *numeric_fields(json_t *line)
 	json_t *value;
 	char *text;
 
-	json_object_foreach(line, key, value)
+	json_object_foreach(line, key, value) {
 		if (json_is_number(value))
 			json_object_set(fields, key, value);
+	}
 	text = js_line(fields);
 	json_decref(fields);
 	return text;
@@ -62,9 +63,10 @@ static bool is_plain(json_t *line)
 	const char *key;
 	json_t *value;
 
-	json_object_foreach(line, key, value)
+	json_object_foreach(line, key, value) {
 		if (!json_is_number(value) && strcmp(key, "type") != 0)
 			return false;
+	}
 	return true;
 }
 

@@ -26,8 +26,9 @@ static bool has_name(const char *list, const char *name)
 	bool found = false;
 	size_t i;
 
-	json_array_foreach(names, i, item)
+	json_array_foreach(names, i, item) {
 		found = found || strcmp(json_string_value(item), name) == 0;
+	}
 	json_decref(names);
 	return found;
 }
@@ -225,11 +226,12 @@ void engine_note_nodes(struct engine *e, struct run *run, const char *nodes)
 	if (run->excluded[0] == '\0')
 		return;
 	names = hosts_expand(nodes);
-	json_array_foreach(names, i, name)
+	json_array_foreach(names, i, name) {
 		if (has_name(run->excluded, json_string_value(name)))
 			engine_event(e, run, "node_again", "lbd",
 				     "it runs on %s again, which it was to "
 				     "keep away from",
 				     json_string_value(name));
+	}
 	json_decref(names);
 }

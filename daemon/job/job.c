@@ -121,8 +121,9 @@ static int64_t script_warn_ms(const json_t *fields)
 	bool to_script = false;
 	size_t i;
 
-	json_array_foreach(flags, i, flag)
+	json_array_foreach(flags, i, flag) {
 		to_script = to_script || strcmp(json_string_value(flag), "batch") == 0;
+	}
 	return to_script ? 1000 * js_int(fields, "warn_time", 0) : 0;
 }
 

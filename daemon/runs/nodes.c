@@ -65,9 +65,10 @@ json_t *nodes_forgive(struct request *r, struct err *err)
 	int rc = json_array_size(names) > 0 ? 0 : err_set(err, ERR_USAGE, "which nodes?");
 	size_t i;
 
-	json_array_foreach(names, i, name)
+	json_array_foreach(names, i, name) {
 		if (rc == 0)
 			rc = forgive(r, json_is_string(name) ? json_string_value(name) : "", err);
+	}
 	if (rc == 0 && ledger_commit(r->lbd->ledger, err) == 0)
 		return nodes_list(r, err);
 	ledger_rollback(r->lbd->ledger);

@@ -155,8 +155,9 @@ static int act_on_all(const struct doing *d, struct err *err)
 	size_t i;
 	int rc = 0;
 
-	json_array_foreach(d->to_act, i, answer)
+	json_array_foreach(d->to_act, i, answer) {
 		rc |= d->verb->act(d->r, answer, d->reason, err);
+	}
 	return rc;
 }
 

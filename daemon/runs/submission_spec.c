@@ -74,9 +74,10 @@ static int apply_args(struct toml *toml, const json_t *args, struct err *err)
 	}
 	add_names(toml, "after", json_object_get(args, "after"));
 	add_names(toml, "after_ok", json_object_get(args, "after_ok"));
-	json_array_foreach(sets, i, item)
+	json_array_foreach(sets, i, item) {
 		if (!json_is_string(item) || toml_set(toml, json_string_value(item), err) < 0)
 			return err_set(err, ERR_USAGE, "--set: must be section.key=value");
+	}
 	if (name)
 		set_in_run(toml, "name", json_string(name));
 	if (command)

@@ -71,7 +71,7 @@ static size_t plain_band(const struct quantizing *q, size_t multiple)
 
 static float tensor_amax(struct device *dev, struct quantizing *q)
 {
-	uint32_t amax[TASKS_MAX], most = 0;
+	uint32_t amax[TASKS_MAX] = { 0 }, most = 0;
 
 	q->band = plain_band(q, 1);
 	q->amax = amax;
@@ -120,7 +120,7 @@ CPU_INLINE void round_as(const struct quantizing *q, float *out, const float *in
 static void round_piece(const struct quantizing *q, float *out, const float *in, size_t count,
 			const struct scale *s, size_t step, uint64_t element)
 {
-	uint32_t random[RANDOM_PIECE];
+	uint32_t random[RANDOM_PIECE] = { 0 };
 
 	switch (q->cast->rounding) {
 	case ROUND_STOCHASTIC:

@@ -2,6 +2,7 @@
 /* format.c - the table of formats, and their definition in whole numbers. */
 #include "kernels/formats/format.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -44,12 +45,13 @@ const char *format_names(void)
 /* "eXmY", then what is behind it. */
 static bool parse(const char *name, struct format *out)
 {
-	unsigned x, y;
-	int used = 0;
-
-	if (sscanf(name, "e%1um%1u%n", &x, &y, &used) != 2 || used != 4 || x < 1 || 1 + x + y > 8)
+	if (strlen(name) < 4 || name[0] != 'e' || !isdigit((unsigned char)name[1]) ||
+	    name[2] != 'm' || !isdigit((unsigned char)name[3]))
 		return false;
-	const char *behind = name + used;
+	const unsigned x = (unsigned)(name[1] - '0'), y = (unsigned)(name[3] - '0');
+	if (x < 1 || 1 + x + y > 8)
+		return false;
+	const char *behind = name + 4;
 	int bias = (1 << (x - 1)) - 1;
 	enum format_kind kind = x + y == 7 && x > 1 && y > 0 ? FORMAT_IEEE : FORMAT_FINITE;
 	if (strcmp(behind, "fn") == 0)

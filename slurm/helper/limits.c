@@ -206,9 +206,10 @@ static bool is_excluded(const node_info_t *node, const json_t *excluded)
 	const json_t *name;
 	size_t i;
 
-	json_array_foreach(excluded, i, name)
+	json_array_foreach(excluded, i, name) {
 		if (strcmp(json_string_value(name), node->name) == 0)
 			return true;
+	}
 	return false;
 }
 

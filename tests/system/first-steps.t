@@ -51,7 +51,7 @@ exits 3 "for programs, too" lbctl ls --json 'none-*'
 is "$out" "[]" "with an empty list"
 exits 0 "ls of a glob" lbctl ls 'a-r*22'
 like "$out" "a-rather-long-name-of-22" "lists what it means"
-for word in cancel:kill list:ls resume:restart top:follow ps:ls squeue:ls sbatch:submit; do
+for word in cancel:kill list:ls resume:restart watch:follow ps:ls squeue:ls sbatch:submit; do
 	exits 2 "${word%:*} is no command" lbctl "${word%:*}"
 	like "$err" "there is no command \"${word%:*}\"; here it is: lbctl ${word#*:}( |$)" \
 		"what it is here is said"

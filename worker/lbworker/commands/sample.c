@@ -95,9 +95,11 @@ int32_t sample_token(const struct sampler *s, const float *logits, size_t vocab,
 
 double sample_likelihood(const float *logits, size_t vocab, int32_t token)
 {
-	double highest = (double)logits[most_likely(logits, vocab)], all = 0;
+	size_t top = (size_t)most_likely(logits, vocab);
+	double highest = (double)logits[top], all = 1; /* the highest itself */
 
 	for (size_t i = 0; i < vocab; i++)
-		all += exp((double)logits[i] - highest);
+		if (i != top)
+			all += exp((double)logits[i] - highest);
 	return (double)logits[token] - highest - log(all);
 }

@@ -86,6 +86,7 @@ static void make_room(struct precision *p)
 	p->stats = xcalloc(places(p), sizeof(*p->stats));
 	if (p->history == 0)
 		return;
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): an array of pointers */
 	p->past = xcalloc(places(p), sizeof(*p->past));
 	for (size_t i = 0; i < places(p); i++)
 		p->past[i] = xcalloc(1, bytes);

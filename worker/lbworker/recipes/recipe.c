@@ -162,9 +162,10 @@ static int take_document(struct recipe *out, const struct toml *toml, struct err
 	int rc = take_base(out, toml, err);
 
 	toml_flatten(flat, "", toml->root);
-	json_object_foreach(flat, key, value)
+	json_object_foreach(flat, key, value) {
 		if (rc == 0)
 			rc = take_slot(out, toml, key, value, err);
+	}
 	json_decref(flat);
 	return rc;
 }

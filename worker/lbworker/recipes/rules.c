@@ -15,22 +15,28 @@ static const char *const product_names[][PRODUCT_COUNT] = { { "forward", "input"
 	"a rule is [steps=A-B] [layers=0-1,-1] [modules=qkv,out,up,down,output] " \
 	"[products=forward,input,weight] recipe=NAME"
 
+/* Where it ends is where *at stands then. */
+static int64_t take_number(const char **at)
+{
+	char *end;
+	int64_t number = strtoll(*at, &end, 10);
+
+	*at = end;
+	return number;
+}
+
 /* "A-B", "A-", "-B", "A"; negative numbers, where they may be, count from `end`. */
 static bool range_parse(struct range *out, const char *text, int64_t end)
 {
-	char *rest;
 	bool open = end == 0 && text[0] == '-'; /* steps: "-B" */
-	int64_t first = open ? 0 : strtoll(text, &rest, 10);
+	const char *rest = text;
+	int64_t first = open ? 0 : take_number(&rest), last = first;
 
-	if (open)
-		rest = (char *)(uintptr_t)text;
-	else if (rest == text)
+	if (!open && rest == text)
 		return false;
-	int64_t last = first;
 	if (*rest == '-') {
-		const char *at = rest + 1;
-		last = *at == '\0' ? INT64_MAX : strtoll(at, &rest, 10);
-		rest = *at == '\0' ? (char *)(uintptr_t)at : rest;
+		rest++;
+		last = *rest == '\0' ? INT64_MAX : take_number(&rest);
 	}
 	if (*rest != '\0')
 		return false;

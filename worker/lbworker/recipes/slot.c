@@ -25,18 +25,28 @@ static bool take_scale(struct operand_cast *c, const char *word)
 	return false;
 }
 
+/* A count from 1 on; *at stands behind it then. */
+static bool take_count(const char **at, uint32_t *out)
+{
+	enum { MOST = 99999 };
+
+	*out = 0;
+	while (**at >= '0' && **at <= '9' && *out <= MOST)
+		*out = 10 * *out + (uint32_t)(*(*at)++ - '0');
+	return *out >= 1 && *out <= MOST;
+}
+
 /* What shares a scale. */
 static bool take_share(struct operand_cast *c, const char *word)
 {
-	unsigned across, along;
-	int used = 0;
+	uint32_t across, along;
 
 	if (strcmp(word, "tensor") == 0)
 		c->across = c->along = OPERAND_ALL;
 	else if (strcmp(word, "row") == 0)
 		c->across = 1, c->along = OPERAND_ALL;
-	else if (sscanf(word, "%5ux%5u%n", &across, &along, &used) == 2 && word[used] == '\0' &&
-		 across > 0 && along > 0)
+	else if (take_count(&word, &across) && *word++ == 'x' && take_count(&word, &along) &&
+		 *word == '\0')
 		c->across = across, c->along = along;
 	else
 		return false;
@@ -47,8 +57,8 @@ static bool take_share(struct operand_cast *c, const char *word)
 
 static bool take_more(struct operand_cast *c, const char *word)
 {
-	unsigned steps;
-	int used = 0;
+	static const char delayed[] = "delayed:";
+	uint32_t steps;
 
 	if (strcmp(word, "stochastic") == 0)
 		c->rounding = ROUND_STOCHASTIC;
@@ -58,8 +68,9 @@ static bool take_more(struct operand_cast *c, const char *word)
 		c->hadamard = true;
 	else if (strcmp(word, "four-over-six") == 0)
 		c->four_over_six = true;
-	else if (sscanf(word, "delayed:%4u%n", &steps, &used) == 1 && word[used] == '\0' &&
-		 steps >= 1 && steps <= AMAX_HISTORY_MAX)
+	else if (strncmp(word, delayed, strlen(delayed)) == 0 &&
+		 (word += strlen(delayed), take_count(&word, &steps)) && *word == '\0' &&
+		 steps <= AMAX_HISTORY_MAX)
 		c->history = (uint16_t)steps;
 	else
 		return false;
