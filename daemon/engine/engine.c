@@ -13,6 +13,7 @@
 enum {
 	MAX_STEPS = 16, /* decisions for one run in one turn; far above what any needs */
 	LOAD_AGAIN_MS = 1000,
+	SURVIVORS_AGAIN_MS = 1000,
 };
 
 /* --- the turn --------------------------------------------------------------------------------- */
@@ -97,6 +98,10 @@ static struct todo **step(struct engine *e, struct run *run, struct todo **tail)
 			return step_prequeued(e, run, tail, now_ms);
 		}
 		log_debug("%s: decision=%s", run->name, decision_name(d.kind));
+		if (d.kind == DECISION_MOVE && !engine_end_survivors(e, run, d.to)) {
+			run->wake_ms = now_ms + SURVIVORS_AGAIN_MS;
+			return tail;
+		}
 		if (engine_write(e, run, &d))
 			return add_todo(tail, run, &run->attempt, &d);
 		e->written |= WROTE(d.kind);

@@ -20,6 +20,7 @@ struct run {
 	enum run_state state;
 	bool dirty; /* something is new: reconcile in the next turn */
 	bool has_attempt;
+	bool has_survivors; /* an attempt given up may live: the order to end could not be left */
 
 	int64_t id;
 	char name[NAME_MAX_BYTES + 1];

@@ -71,7 +71,13 @@ void engine_wrote(struct engine *e, int rc, const struct err *err);
 void engine_event(struct engine *e, const struct run *run, const char *kind, const char *actor,
 		  const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 
-/* write.c; true: the decision is an act, to be done after the commit */
+/* write.c */
+/* An attempt that was given up may live on where nobody sees it, or be started again by a controller
+ * that came back: without a newer claim to fence it only an order ends it, and a run is not held or
+ * over before that order lies there. The attempt's end is committed already, so whatever its lbrun
+ * makes of the order changes nothing. False: it could not be left (a full disk); try again. */
+bool engine_end_survivors(struct engine *e, struct run *run, enum run_state to);
+/* True: the decision is an act, to be done after the commit. */
 bool engine_write(struct engine *e, struct run *run, const struct decision *d);
 
 /* prequeued.c; engine_write_prequeued as engine_write */

@@ -196,15 +196,20 @@ static void explain(const struct run *run, const struct decision *d, char *out, 
 		 says_more ? last : "");
 }
 
-/* An attempt that was given up may live on where nobody sees it: without a newer claim to fence it
- * only an order ends it. The attempt's end is committed already, so whatever its lbrun makes of the
- * order changes nothing; after a crash the move is made again, and this is said again. */
-static void end_survivors(struct engine *e, const struct run *run)
+bool engine_end_survivors(struct engine *e, struct run *run, enum run_state to)
 {
 	struct err err = { 0 };
+	bool may_live = run->has_attempt && (run_state_is_final(to) || to == RUN_HELD);
 
-	if (run->has_attempt && e->world->end_all(e->world->self, run, &err) < 0)
-		log_warn("%s: %s", run->name, err.text);
+	if (!may_live || e->world->end_all(e->world->self, run, &err) == 0) {
+		run->has_survivors = false;
+		return true;
+	}
+	if (!run->has_survivors)
+		log_warn("%s: %s; it is not %s before that is done", run->name, err.text,
+			 run_state_name(to));
+	run->has_survivors = true;
+	return false;
 }
 
 static void write_move(struct engine *e, struct run *run, const struct decision *d)
@@ -228,7 +233,6 @@ static void write_move(struct engine *e, struct run *run, const struct decision 
 	if (!run_state_is_final(d->to) && d->to != RUN_HELD)
 		return;
 	engine_drop_prequeued(e, run);
-	end_survivors(e, run);
 	engine_event(e, run, run_state_name(d->to), "lbd", "%s", text);
 }
 

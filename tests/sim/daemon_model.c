@@ -138,18 +138,22 @@ static int world_end_all(void *self, const struct run *run, struct err *err)
 {
 	struct sim *sim = self;
 	int64_t newest = run->attempt.number;
+	int rc = 0;
 
-	(void)err;
 	for (int64_t n = newest; n >= 1 && n > newest - SURVIVORS; n--) {
 		struct folder *folder = disk_folder(&sim->disk, run_index(run->name), n);
 
 		if (folder == NULL || folder->exited_ms || sim->daemon.is_dead)
 			continue;
+		if (disk_is_full(&sim->disk, sim->now_ms)) {
+			rc = err_set(err, ERR_IO, "the disk is full");
+			continue;
+		}
 		folder->order = ORDER_KILL_NOW;
 		sim_fact(sim, FACT_ORDER_LEFT, folder->run, folder->number, folder->order, 0);
 		lbrun_notice(sim, folder);
 	}
-	return 0;
+	return rc;
 }
 
 static bool world_claimed(void *self, const struct run *run)

@@ -13,10 +13,13 @@
 #include "daemon/runs/orders.h"
 #include "daemon/runs/requests.h"
 
+static int64_t now_ms = 1000 * 1000;
+static bool is_disk_full;
+
 static int64_t clock_now(void *self)
 {
 	(void)self;
-	return 1000 * 1000;
+	return now_ms;
 }
 
 static int a_spec(void *self, const char *run_dir, struct run_spec *out, struct err *err)
@@ -40,12 +43,11 @@ static void no_switch(void *self, const struct run *run, struct switched *out)
 	*out = (struct switched){ .is_known = true };
 }
 
-static int nothing_to_end(void *self, const struct run *run, struct err *err)
+static int leave_the_end(void *self, const struct run *run, struct err *err)
 {
 	(void)self;
 	(void)run;
-	(void)err;
-	return 0;
+	return is_disk_full ? err_set(err, ERR_IO, "no space left") : 0;
 }
 
 static const struct world world = {
@@ -53,7 +55,7 @@ static const struct world world = {
 	.mono_ms = clock_now,
 	.spec = a_spec,
 	.switched = no_switch,
-	.end_all = nothing_to_end,
+	.end_all = leave_the_end,
 };
 static const struct scheduler_ops ops = { .name = "test" };
 static struct scheduler scheduler = { .ops = &ops };
@@ -171,6 +173,35 @@ static void an_order_that_is_not_committed_is_none(void **state)
 	kill_failing_at("ledger.commit");
 }
 
+/* What lives on of an attempt that was given up would train unseen. */
+static void no_run_is_over_before_its_survivors_know(void **state)
+{
+	struct ledger_run row = a_run("first");
+	struct err err = { 0 };
+	struct lbd lbd;
+	json_t *answer;
+	int64_t id, attempt;
+
+	(void)state;
+	open_lbd(&lbd);
+	row.state = RUN_HELD;
+	row.wanted = ORDER_HOLD;
+	ok(ledger_run_insert(lbd.ledger, &row, &id, &err), &err);
+	attempt = add_attempt(lbd.ledger, id, 1);
+	ok(ledger_attempt_end(lbd.ledger, attempt, CAUSE_KILLED, -1, 0, "FAILED", 6, &err), &err);
+	commit(lbd.ledger);
+	ok(engine_load(lbd.engine, &err), &err);
+
+	is_disk_full = true;
+	answer = give(&lbd, VERB_KILL, &err);
+	json_decref(answer);
+	assert_int_equal(settled_state(&lbd), RUN_HELD);
+	is_disk_full = false;
+	now_ms += 1000;
+	assert_int_equal(settled_state(&lbd), RUN_KILLED);
+	close_lbd(&lbd);
+}
+
 static void a_request_that_is_not_committed_is_not_left(void **state)
 {
 	struct err err = { 0 };
@@ -234,6 +265,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(an_order_that_is_not_written_is_none),
 		TEST(an_order_that_is_not_committed_is_none),
+		TEST(no_run_is_over_before_its_survivors_know),
 		TEST(a_request_that_is_not_committed_is_not_left),
 		TEST(what_was_not_settled_is_undone),
 	};
