@@ -150,16 +150,16 @@ LINTED   := $(wildcard common/*/*.c sql/*.c slurm/*.c slurm/*/*.c daemon/*.c dae
 	    worker/*/*.c worker/*/*/*.c kernels/*.c kernels/machine/*.c kernels/formats/*.c $(call rooms,kernels/cpu) tests/sim/*.c tests/sim/ettr/*.c \
 	    $(if $(HAVE_CUDA),kernels/cuda/*.c kernels/cuda/*/*.c tests/gpu/*.c))
 LINTED   := $(if $(HAVE_SLURM),$(LINTED),$(filter-out slurm/helper/%,$(LINTED)))
-$(B)/lint/%.tidy: % .clang-tidy | $(B)/gen/queries.h $(B)/gen/words.h $(B)/gen/top_demo.h
+$(B)/lint/%.tidy: % .clang-tidy | $(B)/gen/queries.h $(B)/gen/words.h $(B)/demo/top_demo.h
 	@mkdir -p $(@D)
 	@echo "clang-tidy $<"
-	@clang-tidy --quiet $< -- -std=c11 -I. -I$(B)/gen -D_GNU_SOURCE -DLB_VERSION='""' \
+	@clang-tidy --quiet $< -- -std=c11 -I. -I$(B)/gen -I$(B)/demo -D_GNU_SOURCE -DLB_VERSION='""' \
 		-Xclang -analyzer-config -Xclang max-nodes=$(NODES) \
 		$(if $(HAVE_CUDA),-isystem $(CUDA_HOME)/include) 2>$@.log || \
 		{ cat $@.log; exit 1; }
 	@touch $@
 tidy: $(LINTED:%=$(B)/lint/%.tidy)
-cppcheck: $(B)/gen/queries.h $(B)/gen/words.h $(B)/gen/top_demo.h
+cppcheck: $(B)/gen/queries.h $(B)/gen/words.h
 	@mkdir -p $(B)/lint/cppcheck
 	cppcheck --quiet --std=c11 --enable=warning,portability,performance --inline-suppr \
 		--suppress=missingIncludeSystem --error-exitcode=1 --cppcheck-build-dir=$(B)/lint/cppcheck \
