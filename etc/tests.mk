@@ -15,7 +15,7 @@ unit: $(UNIT)
 
 $(B)/tests/scheduler_client: $(B)/obj/tests/system/scheduler_client.o $(B)/slurm.a $(B)/common.a
 	@mkdir -p $(@D)
-	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -luv -ljansson -lpcre2-8 -lz -lstdc++ -lm
+	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -luv -ljansson -lpcre2-8 -lz -lstdc++ -ldl -lm -lpthread
 
 # What system tests read answers with.
 $(B)/tests/json: tests/system/json.c

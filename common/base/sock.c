@@ -118,6 +118,22 @@ static int clear_stale(const struct address *a, const char *path, struct err *er
 	return 0;
 }
 
+int sock_set_mode(const char *path, mode_t mode)
+{
+	char same[64];
+	int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	int rc, saved;
+
+	if (fd < 0)
+		return -1;
+	snprintf(same, sizeof(same), "/proc/self/fd/%d", fd);
+	rc = chmod(same, mode);
+	saved = errno;
+	close(fd);
+	errno = saved;
+	return rc;
+}
+
 static int bind_and_listen(const struct address *a, const char *path, mode_t mode, struct err *err)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -133,8 +149,7 @@ static int bind_and_listen(const struct address *a, const char *path, mode_t mod
 		close(fd);
 		return rc;
 	}
-	if (listen(fd, BACKLOG) < 0 ||
-	    fchmodat(AT_FDCWD, a->un.sun_path, mode, AT_SYMLINK_NOFOLLOW) < 0) {
+	if (listen(fd, BACKLOG) < 0 || sock_set_mode(a->un.sun_path, mode) < 0) {
 		rc = err_errno(err, "%s", path);
 		unlink(a->un.sun_path);
 		close(fd);

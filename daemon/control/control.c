@@ -24,8 +24,7 @@ static int give_to_team(const struct control *control, struct err *err)
 	if (!group_id(name, &group))
 		return err_set(err, ERR_USAGE, "lbd.toml: team.group: there is no group \"%s\"",
 			       name);
-	if (lchown(control->path, (uid_t)-1, group) < 0 ||
-	    fchmodat(AT_FDCWD, control->path, 0660, AT_SYMLINK_NOFOLLOW) < 0)
+	if (lchown(control->path, (uid_t)-1, group) < 0 || sock_set_mode(control->path, 0660) < 0)
 		return err_errno(err, "%s: cannot give it to group %s", control->path, name);
 	return 0;
 }

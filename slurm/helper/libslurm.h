@@ -64,8 +64,11 @@
 #if SLURM_SINCE(23, 11)
 #define GRES "gres/"
 #define BIND_GPU "gres/gpu:"
-#else
+#elif SLURM_SINCE(21, 8)
 #define GRES "gres:"
+#define BIND_GPU "gpu:"
+#else
+#define GRES ""
 #define BIND_GPU "gpu:"
 #endif
 

@@ -17,7 +17,7 @@ shown=$(scontrol show job -o "$job")
 like "$shown" 'NumNodes=2 .*NumTasks=4 .*CPUs/Task=1' "nodes and tasks"
 like "$shown" 'TimeLimit=00:30:00' "time limit"
 like "$shown" 'MinMemoryNode=512M' "memory"
-like "$shown" 'gres[:/]gpu:1' "GPUs"
+like "$shown" 'TresPerNode=(gres[:/])?gpu:1' "GPUs"
 like "$shown" 'Requeue=0' "Slurm does not requeue it: lbd relaunches"
 like "$shown" 'JobName=lb-asked' "the job has the run's name"
 like "$shown" 'Comment=lbd1:[0-9a-f]*:[0-9a-f]* hello' "and its token, and the person's comment"
