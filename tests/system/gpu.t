@@ -131,9 +131,11 @@ ok $? "the algorithms chosen are in the checkpoint"
 ok $? "and in the cache"
 
 # An epilogue that is slower than our own kernel behind the product is left alone, in the next launch, too.
+# shellcheck disable=SC2086 # words
 LB_EMULATION_EPILOGUES=slow train slow --device cuda --model.name gpt2 $narrow
 near slow cpu-gpt2 3 5e-3 && grep -q ' refused' "$T/slow/checkpoints/step-00000008/train_state.json"
 ok $? "an epilogue that costs more than it saves is not used"
+# shellcheck disable=SC2086 # words
 resume slow slow-again --device cuda --model.name gpt2 $narrow
 cmp "$T/slow/checkpoints/step-00000008/model.safetensors" "$T/slow-again/checkpoints/step-00000008/model.safetensors" \
 	>"$T/out" 2>&1 && grep -q ' refused' "$T/slow-again/checkpoints/step-00000008/train_state.json"

@@ -51,11 +51,13 @@ done
 
 # --- a saved model -------------------------------------------------------------------------------
 lbworker inspect out --recipe mxfp8 >inspect.log 2>err.log
-[ $? = 0 ] && [ "$(grep -c 'forward.w' inspect.log)" = "$(grep -c 'input.w' inspect.log)" ] &&
+status=$?
+[ $status = 0 ] && [ "$(grep -c 'forward.w' inspect.log)" = "$(grep -c 'input.w' inspect.log)" ] &&
 	awk '/self_attn.q_proj/ { seen++; bad += $3 < 28 || $3 > 36 || $4 != 0 } END { exit !(seen == 4 && !bad) }' inspect.log
 ok $? "inspect: the error of MXFP8 is that of a mantissa of three bits"
 lbworker inspect out --recipe ./mine4.toml 2>err.log
-[ $? != 0 ] && grep -q 'mine4.toml' err.log
+status=$?
+[ $status != 0 ] && grep -q 'mine4.toml' err.log
 ok $? "inspect: a recipe that is not there is named"
 lbworker inspect out 2>err.log
 [ $? = 2 ] && grep -q 'takes a MODEL and --recipe NAME' err.log
