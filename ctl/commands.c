@@ -33,6 +33,8 @@ static const struct option_row submit_options[] = {
 	  "a run for each value, like lr=1e-3,3e-4 with {lr} in the command, seed=1..9, data=@FILE" },
 	{ "wrap", 0, OPTION_TEXT, FIELD(wrap), "COMMAND",
 	  "a line for the shell in the place of a batch script, as with sbatch" },
+	{ "snapshot", 0, OPTION_FLAG, FIELD(snapshot), NULL,
+	  "train from a copy of the code as it is now, in the run's folder" },
 	{ "dry-run", 0, OPTION_FLAG, FIELD(dry_run), NULL,
 	  "show the job that would be submitted, and submit nothing" },
 	{ "follow", 'f', OPTION_FLAG, FIELD(follow), NULL, "then follow the run until it ends" },

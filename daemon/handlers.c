@@ -8,6 +8,7 @@
 
 #include "common/run/attempt_logs.h"
 #include "common/base/clock.h"
+#include "common/base/bytes.h"
 #include "common/base/json.h"
 #include "common/base/paths.h"
 #include "daemon/notify/alerts.h"
@@ -54,6 +55,7 @@ static json_t *on_version(struct request *r, struct err *err)
 	engine_health(r->lbd->engine, &health);
 	js_set_str(o, "version", LB_VERSION);
 	js_set_str(o, "home", r->lbd->config.home);
+	json_object_set_new(o, "runs_folder", js_bytes(r->lbd->config.runs_folder));
 	js_set_int(o, "pid", getpid());
 	js_set_time(o, "started", r->lbd->started_ms);
 	js_set_int(o, "live_runs", health.live_runs);

@@ -12,6 +12,9 @@
 
 #include "common/base/err.h"
 
+/* Of a folder below runs.folder that a submission may name, to become its code. */
+#define SNAPSHOT_PREFIX ".snapshot-"
+
 enum { CONTROL_VERSION = 1, CONTROL_MAX_BYTES = 1024 * 1024 };
 
 /* Strongest last. OWNER is the user lbd runs as (and root); MEMBER is in [team] group, and

@@ -10,12 +10,14 @@
 #include "common/base/files.h"
 #include "common/base/json.h"
 #include "common/base/names.h"
+#include "common/base/paths.h"
 #include "common/base/text.h"
 #include "common/config/kept_env.h"
 #include "common/run/verbs.h"
 #include "ctl/act/submission.h"
 #include "ctl/base/command.h"
 #include "ctl/code/code.h"
+#include "ctl/code/snapshot.h"
 
 enum { FILE_MAX_BYTES = 512 * 1024, REQUEST_ROOM_BYTES = 16 * 1024 };
 
@@ -147,10 +149,49 @@ static void add_code(json_t *args)
 
 	json_object_set_new(args, "code", code);
 	if (json_dumpb(args, NULL, 0, JSON_COMPACT) > CONTROL_MAX_BYTES - REQUEST_ROOM_BYTES) {
+		json_object_del(code, "files");
 		json_object_del(code, "patch");
 		js_set_str(code, "why", "the changes do not fit beside the script");
 	}
 	free(folder);
+}
+
+/* lbd moves the copy into the run's folder: it is made beside that. The folder's path; owned. */
+static char *choose_copy(struct ctl *ctl, struct err *err)
+{
+	json_t *lbd = client_ask(&ctl->client, VERB_VERSION, NULL, err);
+	char *runs = lbd ? js_bytes_take(json_object_get(lbd, "runs_folder")) : NULL, *path = NULL;
+
+	if (lbd && !runs)
+		err_set(err, ERR_USAGE, "--snapshot: this lbd is too old for it");
+	if (runs)
+		path = path_join("%s/" SNAPSHOT_PREFIX "%016llx", runs,
+				 (unsigned long long)random_u64());
+	free(runs);
+	json_decref(lbd);
+	return path;
+}
+
+json_t *submission_send(struct ctl *ctl, json_t *args, struct err *err)
+{
+	bool is_wanted = ctl->options.snapshot && !js_bool(args, "dry_run", false);
+	char *folder = js_bytes_take(json_object_get(args, "workdir"));
+	char *copy = is_wanted ? choose_copy(ctl, err) : NULL;
+	json_t *data = NULL;
+
+	if (is_wanted && (!copy || snapshot_make(folder, copy, err) < 0)) {
+		err_wrap(err, "--snapshot");
+		json_decref(args);
+	} else {
+		if (copy)
+			json_object_set_new(args, "snapshot", js_bytes(path_base(copy)));
+		data = client_ask(&ctl->client, VERB_SUBMIT, args, err);
+	}
+	if (copy && !data) /* else it was moved away */
+		folder_remove(copy, NULL);
+	free(copy);
+	free(folder);
+	return data;
 }
 
 json_t *submission(const struct ctl *ctl, struct err *err)

@@ -124,7 +124,7 @@ int submit_run(struct ctl *ctl, struct err *err)
 	if (ctl->options.sweep.count > 0)
 		return submit_sweep(ctl, err);
 	args = submission(ctl, err);
-	data = args ? client_ask(&ctl->client, VERB_SUBMIT, args, err) : NULL;
+	data = args ? submission_send(ctl, args, err) : NULL;
 	if (!data) {
 		explain(ctl, err);
 		return -1;

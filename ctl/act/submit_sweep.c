@@ -119,7 +119,7 @@ static int sweep_pass(struct ctl *ctl, const json_t *args, const char *base, con
 	json_array_foreach(all, i, combination) {
 		char *name = name_of(ctl, base, i + 1, combination);
 		json_t *one = one_of_sweep(args, base, name, combination, dry);
-		json_t *data = client_ask(&ctl->client, VERB_SUBMIT, one, err);
+		json_t *data = submission_send(ctl, one, err);
 
 		if (!data)
 			rc = explain(name, combination, dry, err);

@@ -22,7 +22,7 @@ struct options {
 	const char *home;
 	bool no_color, help;
 	/* by command */
-	bool json, all, deep, team, cron, follow, now, dry_run, yes, in_slurm;
+	bool json, all, deep, snapshot, team, cron, follow, now, dry_run, yes, in_slurm;
 	const char *name, *reason, *from, *group, *wrap;
 	const char **set; /* NULL-terminated once any was given; owned */
 	size_t set_count;

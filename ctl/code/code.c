@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "common/base/bytes.h"
 #include "common/base/files.h"
@@ -13,9 +14,15 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/base/text.h"
+#include "common/run/code_files.h"
 #include "ctl/code/git.h"
 
-enum { UNTRACKED_MAX_FILES = 500, NAMES_MAX = 200, PACKAGES_MAX = 2000, SHORT_ID = 10 };
+enum {
+	NAMES_MAX = 200,
+	PACKAGES_MAX = 2000,
+	SHORT_ID = 10,
+	WATCHED_MAX_BYTES = 192 * 1024, /* of the list of files */
+};
 
 /* --- the repository --------------------------------------------------------------------------- */
 
@@ -30,18 +37,44 @@ static int add_patch(json_t *code, const struct git *g, const char *head, const 
 	return patch ? 0 : -1;
 }
 
+/* By these a later launch sees whether it gets the same files. A list that is too long is none. */
+static void add_files(json_t *code, const struct git *g)
+{
+	static const char *const ask[] = { "-c", "core.quotePath=false", "ls-files", NULL };
+	char *names = git_ask(g, ask, NULL), *rest = names, *name;
+	bool is_whole = true;
+	struct buf list;
+
+	buf_init(&list, WATCHED_MAX_BYTES);
+	while (is_whole && (name = strsep(&rest, "\n"))) {
+		char *file = path_join("%s/%s", g->root, name);
+		struct stat st;
+
+		if (lstat(file, &st) == 0 && S_ISREG(st.st_mode) &&
+		    buf_addf(&list, "%lld %lld.%09ld %s\n", (long long)st.st_size,
+			     (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, name) < 0)
+			is_whole = false;
+		free(file);
+	}
+	if (list.data && is_whole)
+		json_object_set_new(code, "files", js_bytes(list.data));
+	buf_fini(&list);
+	free(names);
+}
+
 static int add_changes(json_t *code, const struct git *g, const char *head, struct err *err)
 {
 	char tree[GIT_ID_BYTES];
 	size_t left_out;
 	json_t *names;
 
-	if (git_tree_of_files(g, CODE_UNTRACKED_MAX_BYTES, UNTRACKED_MAX_FILES, &left_out, tree,
-			      err) < 0)
+	if (git_tree_of_files(g, CODE_UNTRACKED_MAX_BYTES, CODE_UNTRACKED_MAX_FILES, &left_out,
+			      tree, err) < 0)
 		return -1;
 	js_set_str(code, "tree", tree);
 	if (left_out > 0)
 		js_set_int(code, "left_out", (int64_t)left_out);
+	add_files(code, g);
 	js_set_int(code, "changed_files", 0);
 	if (strcmp(head, tree) == 0)
 		return 0;
@@ -171,9 +204,18 @@ char *code_text(const json_t *code)
 	return text;
 }
 
+char *code_changed(const char *run_dir)
+{
+	char *path = path_join("%s/" CODE_CHANGED, run_dir);
+	char *text = file_read(path, CODE_FILE_MAX_BYTES, NULL, NULL);
+
+	free(path);
+	return text;
+}
+
 json_t *code_load(const char *run_dir, struct err *err)
 {
-	char *path = path_join("%s/code.json", run_dir),
+	char *path = path_join("%s/" CODE_JSON, run_dir),
 	     *patch = path_join("%s/code.patch", run_dir);
 	json_t *code = js_load(path, CODE_FILE_MAX_BYTES, err);
 	char *text = code ? file_read(patch, CODE_PATCH_MAX_BYTES, NULL, NULL) : NULL;

@@ -18,6 +18,7 @@
 
 enum {
 	TIMEOUT_MS = 5 * 1000,
+	WRITE_TIMEOUT_MS = 120 * 1000,
 	LIST_MAX_BYTES = 1024 * 1024,
 	INDEX_MAX_BYTES = 256 * 1024 * 1024,
 };
@@ -31,8 +32,8 @@ static const char *last_line(const char *text)
 	return line ? line + 1 : text;
 }
 
-static char *ask_in(const char *folder, const char *scratch, const char *const argv[],
-		    struct err *err)
+static char *ask_within(int64_t timeout_ms, const char *folder, const char *scratch,
+			const char *const argv[], struct err *err)
 {
 	struct strv words = { 0 };
 	char *out = NULL;
@@ -52,7 +53,7 @@ static char *ask_in(const char *folder, const char *scratch, const char *const a
 	strv_add(&words, xstrdup(folder));
 	for (; *argv; argv++)
 		strv_add(&words, xstrdup(*argv));
-	status = program_output((const char *const *)words.items, TIMEOUT_MS, &out, err);
+	status = program_output((const char *const *)words.items, timeout_ms, &out, err);
 	if (status < 0 && err && err->code == ERR_NOT_FOUND) { /* env(1) says so of git */
 		*err = (struct err){ 0 };
 		err_set(err, ERR_NOT_FOUND, "there is no git");
@@ -65,6 +66,12 @@ static char *ask_in(const char *folder, const char *scratch, const char *const a
 	}
 	strv_free(words.items);
 	return out;
+}
+
+static char *ask_in(const char *folder, const char *scratch, const char *const argv[],
+		    struct err *err)
+{
+	return ask_within(TIMEOUT_MS, folder, scratch, argv, err);
 }
 
 char *git_ask(const struct git *g, const char *const argv[], struct err *err)
@@ -310,6 +317,18 @@ int git_tree_of_patch(const struct git *g, const char *base, const char *patch,
 	}
 	free(file);
 	return rc == 0 ? ask_id(g, write, id, err) : -1;
+}
+
+int git_write_files(const struct git *g, const char *to, struct err *err)
+{
+	char *prefix = path_join("--prefix=%s/", to);
+	const char *const write[] = { "checkout-index", "--all", prefix, NULL };
+	char *said = ask_within(WRITE_TIMEOUT_MS, g->root, g->scratch, write, err);
+	int rc = said ? 0 : -1;
+
+	free(said);
+	free(prefix);
+	return rc;
 }
 
 /* --- what differs ----------------------------------------------------------------------------- */

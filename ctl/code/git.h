@@ -43,6 +43,9 @@ int git_tree_of_files(const struct git *g, size_t max_bytes, size_t max_files, s
 int git_tree_of_patch(const struct git *g, const char *base, const char *patch,
 		      char id[GIT_ID_BYTES], struct err *err);
 
+/* Those of git_tree_of_files, called before, into the folder `to`. */
+int git_write_files(const struct git *g, const char *to, struct err *err);
+
 /* What leads from one commit or tree to another, as git apply takes it; owned. At most max_bytes:
  * ERR_USAGE otherwise. */
 char *git_patch(const struct git *g, const char *from, const char *to, size_t max_bytes,

@@ -157,12 +157,17 @@ static void show_code(const struct ctl *ctl, const char *dir)
 {
 	json_t *code = dir ? code_load(dir, NULL) : NULL;
 	char *text = json_object_get(code, "root") ? code_text(code) : NULL;
+	char *changed = text ? code_changed(dir) : NULL;
 
 	if (text) {
 		label(ctl, "code");
 		show(ctl, "", text);
+		fputs(js_bool(code, "snapshot", false) ? ", a copy of it" : "", stdout);
+		if (changed)
+			show(ctl, "; ", changed);
 		putchar('\n');
 	}
+	free(changed);
 	free(text);
 	json_decref(code);
 }

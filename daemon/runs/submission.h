@@ -37,6 +37,8 @@ int spec_check_followed(const struct lbd *lbd, const char *key, const struct key
 
 /* --- submission_folder.c: -1 with err --------------------------------------------------------- */
 int submission_choose_name(struct submission *s, struct err *err);
+/* --snapshot (submission_copy.c): the copy of the code becomes RUN/code, and the spec means that. */
+int submission_take_copy(struct submission *s, struct err *err);
 /* Writes and syncs it; every option of the job is understood then. The caller removes it. */
 int submission_make_folder(struct submission *s, struct err *err);
 /* The run that it will be; borrows from the submission. */

@@ -15,6 +15,7 @@
 #include "common/base/strv.h"
 #include "daemon/job/batch_job.h"
 #include "daemon/job/network.h"
+#include "common/run/code_files.h"
 #include "daemon/runs/submission.h"
 
 enum { MAX_DRAWS = 100 };
@@ -155,22 +156,30 @@ static int write_code(const struct submission *s, struct err *err)
 {
 	json_t *code = json_copy(json_object_get(s->by.args, "code"));
 	char *patch = js_bytes_take(json_object_get(code, "patch")), *text;
-	char *path = path_join("%s/code.json", s->dir);
+	char *path = path_join("%s/" CODE_JSON, s->dir);
+	char *files = js_bytes_take(json_object_get(code, "files"));
 	char *patch_path = path_join("%s/code.patch", s->dir);
+	char *files_path = path_join("%s/" CODE_FILES, s->dir);
 	int rc = 0;
 
 	if (json_is_object(code)) {
 		json_object_del(code, "patch");
+		json_object_del(code, "files");
+		js_set_bool(code, "snapshot", json_object_get(s->by.args, "snapshot") != NULL);
 		text = js_line(code);
 		rc = file_write_visible(path, text, strlen(text), 0640, err);
 		free(text);
 		if (rc == 0 && patch)
 			rc = file_write_visible(patch_path, patch, strlen(patch), 0600, err);
+		if (rc == 0 && files && !json_object_get(s->by.args, "snapshot"))
+			rc = file_write_visible(files_path, files, strlen(files), 0640, err);
 	}
 	json_decref(code);
 	free(patch);
+	free(files);
 	free(path);
 	free(patch_path);
+	free(files_path);
 	return rc;
 }
 
@@ -194,9 +203,9 @@ static int sync_all(const struct submission *s, struct err *err)
 int submission_make_folder(struct submission *s, struct err *err)
 {
 	s->dir = path_join("%s/%s", s->lbd->config.runs_folder, s->name);
-	if (folder_make(s->dir, 0750, err) < 0 || write_submitted(s, err) < 0 ||
-	    write_env(s, err) < 0 || write_spec(s, err) < 0 || write_script(s, err) < 0 ||
-	    write_code(s, err) < 0 || check_options(s, err) < 0)
+	if (folder_make(s->dir, 0750, err) < 0 || submission_take_copy(s, err) < 0 ||
+	    write_submitted(s, err) < 0 || write_env(s, err) < 0 || write_spec(s, err) < 0 ||
+	    write_script(s, err) < 0 || write_code(s, err) < 0 || check_options(s, err) < 0)
 		return -1;
 	return sync_all(s, err) < 0 ? -1 : failpoint(FP_RUN_FOLDER, err);
 }

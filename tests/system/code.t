@@ -82,4 +82,38 @@ like "$(lbctl diff venv newer)" 'torch: 2.3.0 -> 2.4.1' "diff tells of them"
 git init -q "$T/empty"
 (cd "$T/empty" && echo 1 >new.py && lbctl submit --name before -- true) >/dev/null
 like "$(lbctl status before)" 'code +no commit yet \(.*\), 1 file changed since' "before the first commit"
+
+# --- a copy of it, and changes that a later launch meets ------------------------------------------
+echo 'lr = 5' >"$T/exp/src/train.py"
+before=$(state_of_git)
+(cd "$T/exp/src" && lbctl submit --name copy --snapshot -- sh -c \
+	'pwd; cat train.py ../data/ignored "$0"; echo "${1#*=}"; until [ -e edited ]; do sleep 0.1; done; cat train.py' \
+	"$T/exp/src/a new file.py" --config="$T/exp/src/train.py") >"$T/submit.out" 2>&1 || diag "$(cat "$T/submit.out")"
+copy=$LB_HOME/runs/copy/code
+run_reaches copy running 20
+echo 'lr = 6' >"$T/exp/src/train.py"
+touch "$copy/src/edited"
+run_reaches copy completed 20
+out=$(lbctl logs copy)
+like "$out" "$copy/src\$" "with --snapshot it works in a copy"
+like "$out" 'secret' "what git ignores is there by a link"
+like "$out" 'def f' "a word of the command that names a file of the repository"
+like "$out" "$copy/src/train.py\$" "or an option's value, means the copy's"
+unlike "$out" 'lr = 6' "a later edit does not reach it"
+is "$(readlink "$copy/data") $(test -L "$copy/src/train.py" && echo link)" "$T/exp/data " "only what git does not keep is linked"
+is "$(state_of_git)" "$before" "once more nothing of the repository has changed"
+is "$(find "$LB_HOME/runs" -maxdepth 1 -name '.snap*' | wc -l)" 0 "nothing is left beside the runs"
+like "$(lbctl status copy)" 'code .*, a copy of it$' "status says so"
+like "$(cd "$T/plain" && lbctl submit --snapshot -- true 2>&1)" 'snapshot: .*in no git repository' "there must be a repository"
+ok "a copy goes with its run" lbctl rm --yes copy
+is "$(cat "$T/exp/data/ignored")" secret "not what its links lead to"
+
+(cd "$T/exp/src" && lbctl submit --name edited --set restart.in_place=2 -- sh -c \
+	'[ "$LB_LAUNCH" = 3 ] && exit 0; [ "$LB_LAUNCH" = 1 ] && echo "lr = 7" >train.py && exit 1
+	until [ -e "$LB_RUN_DIR/code.changed" ]; do sleep 0.1; done; exit 1') >/dev/null
+run_reaches edited completed 30
+out=$(lbctl events edited)
+is "$(echo "$out" | grep -c code_changed)" 1 "a later launch under changed code says so, once"
+like "$out" 'code_changed +1 file of the code changed since the submission: src/train.py; this launch' "and which file it is"
+like "$(lbctl status edited)" 'code .*; 1 file of the code changed' "status, too"
 done_testing

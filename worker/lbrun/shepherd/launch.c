@@ -185,6 +185,8 @@ void launch_begin(struct shepherd *s)
 	record_launch_start(s);
 	journal_sync(&s->journal);
 	failpoint(FP_TRAINER_RECORDED, NULL);
+	if (!l->is_first)
+		edits_start(&s->edits, s->params.run_dir, NULL);
 	if (l->pid > 0)
 		return;
 	l->cannot_start = true;

@@ -60,6 +60,17 @@ static void prune(struct shepherd *s)
 			     why.text);
 }
 
+static void tell_edits(struct shepherd *s)
+{
+	char text[EDITS_TEXT_BYTES];
+
+	if (!edits_end(&s->edits, text))
+		return;
+	journal_note(&s->journal, s->facts.launch.number, "code_changed",
+		     "%s; this launch runs them as they are now", text);
+	output_say(&s->output, "%s", text);
+}
+
 static void reap(struct shepherd *s)
 {
 	struct launch *l = &s->facts.launch;
@@ -74,6 +85,8 @@ static void reap(struct shepherd *s)
 			launch_ended(l, status, clock_mono_ms());
 		if (pid == s->pruning.pid)
 			tell_pruned(s);
+		if (pid == s->edits.pid)
+			tell_edits(s);
 		stacks_reaped(&s->stacks, pid, status);
 		if (pid == s->seal_pid)
 			saves_sealed(s);

@@ -22,6 +22,7 @@
 #include "worker/lbrun/trainer/output.h"
 #include "worker/lbrun/trainer/output_parser.h"
 #include "worker/lbrun/checkpoint/pruning.h"
+#include "worker/lbrun/watch/edits.h"
 #include "worker/lbrun/watch/slow_ranks.h"
 #include "worker/lbrun/checkpoint/search.h"
 #include "worker/lbrun/watch/stacks.h"
@@ -71,6 +72,7 @@ struct shepherd {
 	bool is_space_reported; /* that there is none */
 	struct watch watch;
 	struct stacks stacks;
+	struct edits edits;
 	int64_t hang_sign_ms; /* stacks were written for a silence since then */
 
 	struct rank_term rank_term; /* by SIGTERM */
