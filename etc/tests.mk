@@ -26,7 +26,11 @@ $(B)/tests/json: tests/system/json.c
 $(B)/tests/nolocks.so: tests/system/nolocks.c
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(CPPFLAGS) -std=c11 -O2 -fPIC -shared -o $@ $< -ldl
-check-system: $(B)/tests/nolocks.so $(B)/tests/json
+# A driver's library that says of GPUs what a test wants.
+$(B)/tests/nvml/libnvidia-ml.so.1: tests/system/nvml_standin.c
+	@mkdir -p $(@D)
+	$(call say,LINK) $(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O2 -fPIC -shared -o $@ $<
+check-system: $(B)/tests/nolocks.so $(B)/tests/json $(B)/tests/nvml/libnvidia-ml.so.1
 
 # What the CPU backend computes; instructions.t compares it for each set of instructions.
 DIGEST   := $(B)/tests/kernel_digest

@@ -86,10 +86,11 @@ ctl             common/* ctl/base ctl/team
 worker/lbrun/trainer    common/*
 worker/lbrun/end        common/* ./trainer
 worker/lbrun/watch      common/* ./trainer ./end
-worker/lbrun/rank       common/* ./trainer ./end
+worker/lbrun/meter      common/* ./end
+worker/lbrun/rank       common/* ./trainer ./end ./meter
 worker/lbrun/checkpoint common/* ./trainer ./end
 worker/lbrun/decide     common/* ./end
-worker/lbrun/shepherd   common/* ./trainer ./end ./watch ./rank ./checkpoint ./decide
+worker/lbrun/shepherd   common/* ./trainer ./end ./watch ./meter ./rank ./checkpoint ./decide
 worker/lbrun            common/* worker/lbrun/trainer worker/lbrun/end worker/lbrun/watch worker/lbrun/rank worker/lbrun/checkpoint worker/lbrun/shepherd
 worker/lbworker            common/* worker/lbworker/commands worker/lbworker/model
 worker/lbworker/base       common/* kernels kernels/machine

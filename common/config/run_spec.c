@@ -148,6 +148,10 @@ const struct key run_spec_keys[] = {
 		     "longest time for an evaluation; 0 = no limit"),
 	KEY_DURATION("watch", "output_timeout", watch.output_ms, 0, WEEK_MS, "0",
 		     "longest silence of a trainer that only prints; 0 = no limit"),
+	KEY_DURATION("watch", "usage_every", watch.usage_ms, 0, HOUR_MS, "1m",
+		     "how often use of GPUs, CPU and memory is told; 0 = never"),
+	KEY_DURATION("watch", "idle_gpu", watch.idle_gpu_ms, 0, DAY_MS, "15m",
+		     "how long a GPU may do nothing before that is an event; 0 = never"),
 	KEY_TEXT("watch", "progress_regex", progress_regex, PROGRESS_AUTO,
 		 "regular expression for lines of output that tell a step, with groups step, loss, "
 		 "...; "

@@ -39,8 +39,9 @@ static int link_entry(const char *from, const char *to, int depth, struct err *e
 
 	if (lstat(to, &st) < 0)
 		return symlink(from, to) < 0 ? err_errno(err, "%s", to) : 0;
-	return depth > 0 && is_folder(from) && is_folder(to) ? link_missing(from, to, depth - 1, err)
-							     : 0;
+	return depth > 0 && is_folder(from) && is_folder(to)
+		       ? link_missing(from, to, depth - 1, err)
+		       : 0;
 }
 
 /* Only folders of which git wrote something are gone through. */

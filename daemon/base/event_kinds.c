@@ -22,6 +22,7 @@ static const struct {
 	{ "node_suspect", "have the node looked at; lbctl nodes forgive trusts it again" },
 	{ "node_again", "have the node looked at; slurm.exclude keeps the run away from it" },
 	{ "node_error", "have the node looked at" },
+	{ "gpu_idle", "look at lbctl stacks, or end it: sites cancel jobs that hold idle GPUs" },
 	{ "eta_past_limit", "none: it goes on in another job; a longer slurm.time saves the wait" },
 	{ "cron_problem", "mend what lbctl cron shows" },
 	{ "cron_refused", "mend it, then lbctl cron run" },
@@ -42,6 +43,7 @@ static const struct {
 	{ "slow_rank", NULL }, { "spool_bad", NULL }, { "spool_gap", NULL },
 	{ "stacks", NULL }, { "stop", NULL }, { "submitted", NULL },
 	{ "switch_refused", NULL }, { "switches_refused", NULL }, { "team_refused", NULL },
+	{ "xid", NULL },
 };
 /* clang-format on */
 

@@ -95,6 +95,7 @@ struct launch {
 	const struct complaint *complaint; /* what it said of its end; NULL = nothing */
 	char node[65];       /* where its end began, as far as we know; "" = nobody knows */
 	bool is_node_broken; /* a line told of errors of that node */
+	bool is_hardware;    /* a GPU told of them: that is not the trainer's doing */
 };
 
 struct shepherd_facts {

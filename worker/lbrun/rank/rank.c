@@ -20,6 +20,7 @@
 #include "common/base/clock.h"
 #include "common/base/paths.h"
 #include "worker/lbrun/rank/rank_term.h"
+#include "worker/lbrun/meter/meter.h"
 #include "worker/lbrun/end/ending.h"
 #include "worker/lbrun/trainer/output.h"
 #include "worker/lbrun/trainer/output_parser.h"
@@ -226,6 +227,7 @@ static int run(int rank, bool keeps, char *const *argv)
 	output_init(&r.output, STDOUT_FILENO, node && node[0] ? node : host, rank);
 	snprintf(number, sizeof(number), "%d", rank);
 	setenv("LB_RANK", number, 1);
+	meter_start_of_rank(node && node[0] ? node : host, rank);
 	what.env = environ;
 	r.is_profiler = is_profiler(argv[0]);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);

@@ -13,6 +13,7 @@
 #include "common/base/strv.h"
 #include "worker/lbrun/trainer/launcher.h"
 #include "worker/lbrun/watch/oom.h"
+#include "worker/lbrun/meter/meter.h"
 #include "worker/lbrun/rank/rank.h"
 #include "worker/lbrun/end/reap.h"
 #include "worker/lbrun/shepherd/requeue.h"
@@ -27,9 +28,10 @@ static const char cgroup_mount[] = "/sys/fs/cgroup";
 static bool is_ours(const char *setting)
 {
 	static const char *const names[] = {
-		"LB_SOCKET=",      "LB_RUN=",     "LB_ATTEMPT=",
-		"LB_LAUNCH=",      "LB_RUN_DIR=", "LB_CHECKPOINT_DIR=",
-		"LB_RESUME_FROM=", "LB_RANK=",    "LB_REQUEUE=",
+		"LB_SOCKET=",       "LB_RUN=",     "LB_ATTEMPT=",
+		"LB_LAUNCH=",       "LB_RUN_DIR=", "LB_CHECKPOINT_DIR=",
+		"LB_RESUME_FROM=",  "LB_RANK=",    "LB_REQUEUE=",
+		METER_VARIABLE "=",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -54,6 +56,9 @@ static void make_env(const struct shepherd *s, const struct meeting *m, struct s
 		if (!is_ours(*setting))
 			strv_add(env, xstrdup(*setting));
 	}
+	if (s->usage.folder && s->policy.is_srun)
+		strv_add(env, xasprintf(METER_VARIABLE "=%lld:%s",
+					(long long)s->params.watch.usage_ms, s->folder));
 	if (s->server.path)
 		strv_add(env, xasprintf("LB_SOCKET=%s", s->server.path));
 	strv_add(env, xasprintf("LB_RUN=%s", s->params.run));
@@ -254,6 +259,8 @@ void launch_drain(struct shepherd *s)
 	trainer_server_drain(&s->server);
 	trainer_server_drop_all(&s->server);
 	saves_look(s, true);
+	if (s->usage.folder)
+		usage_look(&s->usage);
 	weigh_memory(l);
 	l->is_requeue_asked |= s->params.is_script && requeue_was_asked(s->folder);
 	l->rank_end = &s->complaints.end;

@@ -142,6 +142,7 @@ void opening_claim(struct shepherd *s)
 	}
 	if (s->facts.claim != CLAIM_OURS)
 		return;
+	meters_start(s);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	open_parts(s);
 	switch_watch_open(s);
@@ -199,6 +200,7 @@ void opening_undo(struct shepherd *s)
 {
 	switch_watch_close(s);
 	search_stop(&s->search);
+	usage_close(&s->usage);
 	journal_close(&s->journal);
 	output_parser_fini(&s->parser);
 	complaints_fini(&s->complaints);

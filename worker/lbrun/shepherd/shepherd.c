@@ -223,6 +223,7 @@ static void hear(struct shepherd *s)
 	if (now_ms >= s->look_ms)
 		orders_look(s, now_ms);
 	hang_turn(s, now_ms);
+	meters_look(s, now_ms);
 	rank_term_turn(s, now_ms);
 	journal_turn(&s->journal, now_ms);
 }

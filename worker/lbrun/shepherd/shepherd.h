@@ -25,6 +25,7 @@
 #include "worker/lbrun/watch/edits.h"
 #include "worker/lbrun/watch/slow_ranks.h"
 #include "worker/lbrun/checkpoint/search.h"
+#include "worker/lbrun/meter/usage.h"
 #include "worker/lbrun/watch/stacks.h"
 #include "worker/lbrun/watch/watch.h"
 
@@ -73,7 +74,9 @@ struct shepherd {
 	struct watch watch;
 	struct stacks stacks;
 	struct edits edits;
-	int64_t hang_sign_ms; /* stacks were written for a silence since then */
+	struct usage usage;
+	int64_t usage_look_ms; /* next look at what the meters wrote */
+	int64_t hang_sign_ms;  /* stacks were written for a silence since then */
 
 	struct rank_term rank_term; /* by SIGTERM */
 	int64_t rank_term_ms;       /* next look whether they are gone */
@@ -164,6 +167,8 @@ void record_attempt_end(struct shepherd *s);
 void trainer_protocol_init(struct shepherd *s);
 /* What it prints, where attempt.json says how to read it. */
 int trainer_protocol_read_output(struct shepherd *s, struct err *err);
+/* Something told of a broken node. */
+void trainer_protocol_node_error(struct shepherd *s, const char *node, const char *text);
 /* The newest step that had to wait for its turn. */
 void trainer_protocol_write_left_step(struct shepherd *s);
 
@@ -172,6 +177,10 @@ void hang_turn(struct shepherd *s, int64_t now_ms);
 /* Where it is, into a file: because it hangs, or on a person's wish. */
 void hang_write_stacks(struct shepherd *s, bool is_hang, int64_t now_ms);
 bool hang_is_watched(const struct shepherd *s);
+
+/* meters.c: what the machines do. */
+void meters_start(struct shepherd *s); /* before we are a subreaper */
+void meters_look(struct shepherd *s, int64_t now_ms);
 
 /* stop.c: that this attempt shall end. */
 void stop_heed(struct shepherd *s, const struct next *next, int64_t now_ms);

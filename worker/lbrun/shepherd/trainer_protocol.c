@@ -266,9 +266,8 @@ static void on_output_line(void *arg, int stream, const char *node, int64_t rank
 	complaints_hear(&s->complaints, &line);
 }
 
-static void on_output_error(void *arg, const char *node, const char *line)
+void trainer_protocol_node_error(struct shepherd *s, const char *node, const char *line)
 {
-	struct shepherd *s = arg;
 	int64_t now_ms = clock_mono_ms();
 
 	suspect(s, node[0] ? node : s->node, true);
@@ -277,6 +276,11 @@ static void on_output_error(void *arg, const char *node, const char *line)
 	s->error_note_ms = now_ms + ERROR_NOTE_EVERY_MS;
 	journal_note(&s->journal, s->facts.launch.number, "node_error", "%s: %.400s",
 		     node[0] ? node : s->node, line);
+}
+
+static void on_output_error(void *arg, const char *node, const char *line)
+{
+	trainer_protocol_node_error(arg, node, line);
 }
 
 static void on_bytes(void *arg, int stream, const char *data, size_t len)

@@ -61,6 +61,10 @@ const struct complaint_row complaint_rows[] = {
 	{"No CUDA GPUs are available|no CUDA-capable device|Found no NVIDIA driver|"
 	 "not compiled with CUDA enabled", KNOWN,
 	 "the job has no GPU, or this build is for CPUs: set slurm.gpus_per_node"},
+	{"^XID \\d+ of GPU -?\\d+, hardware", KNOWN,
+	 "the GPU is broken: slurm.exclude keeps the run away from the node; have it looked at"},
+	{"^XID \\d+ of GPU -?\\d+, application", KNOWN,
+	 "a kernel failed; with CUDA_LAUNCH_BLOCKING=1 in the environment the traceback shows which"},
 	{"uncorrectable ECC|fallen off the bus|\\bXid\\b.*\\b(?:48|63|74|79|94|95)\\b", KNOWN,
 	 "the GPU is broken: slurm.exclude keeps the run away from the node; have it looked at"},
 	{"illegal memory access|misaligned address|device-side assert|unspecified launch failure|"
