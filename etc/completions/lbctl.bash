@@ -34,7 +34,7 @@ _lbctl()
 
 	case $command in
 	"") words=$commands ;;
-	submit) options+=" --name --set --after --after-ok --sweep --wrap --dry-run --follow --json" ;;
+	submit) options+=" --name --set --after --after-ok --sweep --wrap --snapshot --dry-run --follow --json" ;;
 	ls) options+=" --all --group --team --cron --json"; words=$(_lbctl_words runs selectors team) ;;
 	metrics) options+=" --output --every --listen" ;;
 	plot) words=$(_lbctl_words all) ;;

@@ -67,6 +67,7 @@ complete -c lbctl -n '__fish_seen_subcommand_from submit' -l sweep -x -d 'a run 
 complete -c lbctl -n '__fish_seen_subcommand_from submit' -l wrap -x -d 'a line for the shell'
 complete -c lbctl -n '__fish_seen_subcommand_from submit' -l after -x -d 'begin when this run has ended'
 complete -c lbctl -n '__fish_seen_subcommand_from submit' -l after-ok -x -d 'begin when this run has completed'
+complete -c lbctl -n '__fish_seen_subcommand_from submit' -l snapshot -d 'train from a copy of the code'
 complete -c lbctl -n '__fish_seen_subcommand_from submit' -l dry-run -d 'submit nothing, show the job'
 complete -c lbctl -n '__fish_seen_subcommand_from restart' -l from -x -a 'latest scratch' -d 'step of a checkpoint'
 complete -c lbctl -n '__fish_seen_subcommand_from submit restart' -l set -x -a '(__lbctl_words keys)=' -d 'set section.key'
