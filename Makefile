@@ -12,6 +12,7 @@
 #   make check-options [N=1000 SEED=1]         options of sbatch, by pairs and triples: lbctl beside sbatch
 #   make check-text [DOCUMENTS=N TOKENIZERS=DIR]   tokens beside those of the libraries of others
 #   make check-formats                         numbers of few bits, bit for bit beside an independent table
+#   make check-ranks                           one rank beside several, bit for bit, and controls
 #   make check-torch [PYTHON=…]                 models of Meta, LitGPT and torch.save beside PyTorch
 #   make check-headers                         lbd-slurm against the headers of other releases of Slurm
 #   make check-slurm [VERSION=20.11|22.05|24.11|26.05|all]   lbd on the Slurm of other Debian suites
@@ -97,15 +98,22 @@ DAEMON   := $(call library,$(call rooms,daemon))
 CTL      := $(call library,$(call rooms,ctl))
 LBRUN    := $(call library,$(call rooms,worker/lbrun))
 LBWORKER := $(call library,$(call rooms,worker/lbworker))
-KERNELS  := $(call objects,kernels/*.c kernels/formats/*.c kernels/machine/*.c) $(CPU_SETS:%=$(B)/obj/cpu-%.o)
+KERNELS  := $(call objects,kernels/*.c kernels/comm/shared.c kernels/formats/*.c kernels/machine/*.c) $(CPU_SETS:%=$(B)/obj/cpu-%.o)
 LBDSLURM := $(call library,slurm/helper/*.c)
 COMMANDS := $(call library,slurm/commands/*.c)
 ARCHIVES := $(foreach a,daemon ctl lbrun lbworker kernels slurm sql common,$(B)/$(a).a)
 UNIT     := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
 
 include etc/cuda.mk
+# Ranks over MPI: a library of its own, opened by lbworker when srun or mpiexec has started several.
+MPI      := $(shell pkg-config --exists mpich 2>/dev/null && echo yes)
+LBMPI    := $(if $(MPI),$(B)/liblbmpi.so)
+$(B)/obj/kernels/comm/mpi.o: CPPFLAGS += $(subst -I,-isystem ,$(if $(MPI),$(shell pkg-config --cflags-only-I mpich)))
+$(B)/obj/kernels/comm/mpi.o: CFLAGS += -fPIC -fvisibility=hidden
+$(B)/liblbmpi.so: $(B)/obj/kernels/comm/mpi.o
+	$(call say,LINK) $(CC) $(filter-out -pie,$(LDFLAGS)) -shared -o $@ $^ $(shell pkg-config --libs-only-L --libs-only-l mpich)
 
-all: $(BINARIES) $(LBCUDA)
+all: $(BINARIES) $(LBCUDA) $(LBMPI)
 ifeq ($(HAVE_SLURM),)
 	@echo "note: <slurm/slurm.h> not found: lbd-slurm is left out, lbd speaks to Slurm through its commands"
 endif
@@ -227,7 +235,7 @@ tags:
 clean:
 	rm -rf build build-san build-fuzz build-coverage tags
 
-.PHONY: pictures tags format format-check check-quick release all unit gpu-parts gpu-check gpu-bench sim fuzz fuzz-targets faults chaos check-options check check-unit check-system check-resume check-layers check-headers check-slurm check-layouts check-text check-torch check-formats lint tidy cppcheck \
+.PHONY: pictures tags format format-check check-quick release all unit gpu-parts gpu-check gpu-bench sim fuzz fuzz-targets faults chaos check-options check check-unit check-system check-ranks check-resume check-layers check-headers check-slurm check-layouts check-text check-torch check-formats lint tidy cppcheck \
 	shellcheck demo bench man install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:

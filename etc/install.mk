@@ -35,7 +35,7 @@ install: absolute-prefix all man
 		$(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions \
 		$(SHARE)/fish/vendor_completions.d
 	install -m 755 $(BINARIES) $(DESTDIR)$(PREFIX)/bin
-	for l in $(firstword $(wildcard $(B)/release/liblbcuda.so) $(LBCUDA)); do \
+	for l in $(firstword $(wildcard $(B)/release/liblbcuda.so) $(LBCUDA)) $(LBMPI); do \
 		install -d $(DESTDIR)$(PREFIX)/lib/lowbits && \
 		install -m 755 $$l $(DESTDIR)$(PREFIX)/lib/lowbits || exit 1; done
 	for m in $(MAN); do \
@@ -56,7 +56,7 @@ install: absolute-prefix all man
 # What install put there, and folders that are empty then. $$LB_HOME is never touched.
 uninstall: absolute-prefix
 	for p in lbd lbctl lbrun lbworker lbd-slurm lbd-slurm-commands; do rm -f $(DESTDIR)$(PREFIX)/bin/$$p || exit 1; done
-	rm -f $(DESTDIR)$(PREFIX)/lib/lowbits/liblbcuda.so $(SHARE)/systemd/user/lbd.service \
+	rm -f $(DESTDIR)$(PREFIX)/lib/lowbits/liblbcuda.so $(DESTDIR)$(PREFIX)/lib/lowbits/liblbmpi.so $(SHARE)/systemd/user/lbd.service \
 		$(SHARE)/bash-completion/completions/lbctl $(SHARE)/zsh/site-functions/_lbctl \
 		$(SHARE)/fish/vendor_completions.d/lbctl.fish
 	for m in docs/man/*.scd; do m=$${m##*/}; m=$${m%.scd}; rm -f $(SHARE)/man/man$${m##*.}/$$m || exit 1; done

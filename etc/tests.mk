@@ -57,7 +57,8 @@ $(B)/unit/test_ettr: ARCHIVES += $(B)/ettr.a
 $(B)/unit/test_ettr: $(B)/ettr.a
 
 # The fault tests' negative controls: the real programs, each with one protection taken out.
-CONTROLS := $(B)/controls/lbd $(B)/controls/lbrun $(if $(HAVE_SLURM),$(B)/controls/lbd-slurm)
+CONTROLS := $(B)/controls/lbd $(B)/controls/lbrun $(B)/controls/lbworker $(if $(HAVE_SLURM),$(B)/controls/lbd-slurm)
+WRAP_lbworker  := reduction_push reduction_finish ranks_open ranks_exchange data_sample squares_sum ranks_compare
 WRAP_lbrun     := attempt_claim_take attempt_newest_claim predecessor_may_live
 WRAP_lbd       := reconcile
 WRAP_lbd-slurm := slurm_submit_batch_job
@@ -67,6 +68,7 @@ $(B)/controls/lbd-slurm: $(B)/obj/tests/faults/plain_slurm.o
 $(B)/controls/lbrun:     $(B)/obj/worker/lbrun/main.o $(B)/lbrun.a $(B)/common.a
 $(B)/controls/lbd:       $(B)/obj/daemon/main.o $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/common.a
 $(B)/controls/lbd-slurm: $(B)/obj/slurm/helper/main.o $(LBDSLURM) $(B)/slurm.a $(B)/common.a
+$(B)/controls/lbworker:  $(B)/obj/tests/ranks/controls.o $(B)/obj/worker/lbworker/main.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
 $(CONTROLS):
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(LDFLAGS) $(WRAP_$(@F):%=-Wl,--wrap=%) -o $@ $^ $(LIBS_$(@F))
@@ -95,6 +97,9 @@ LONG     := $(foreach t,local-faults faults chaos gpu-check resume gpu crowded-s
 TESTS    ?= $(LONG) $(filter-out $(LONG),$(wildcard tests/system/*.t))
 check-system: $(BINARIES) $(CONTROLS) $(B)/tests/scheduler_client $(DIGEST) $(GPU_PARTS)
 	B=$(abspath $(B)) sh tests/prove.sh 6 sh $(TESTS)
+# One rank beside several, in all ways; the last line counts.
+check-ranks: $(B)/lbworker $(B)/controls/lbworker
+	B=$(abspath $(B)) sh tests/ranks/check.sh
 check-resume: $(B)/lbworker $(B)/tests/json
 	B=$(abspath $(B)) sh tests/system/resume.t
 # PyTorch and its friends come from PyPI, into a folder of their own; PYTHON=FILE takes one that has them.
@@ -151,7 +156,7 @@ check-layers: all
 # the paths of a function; its time is in proportion. clang's own 225000 takes nine times as long as this.
 NODES    ?= 25000
 LINTED   := $(wildcard common/*/*.c sql/*.c slurm/*.c slurm/*/*.c daemon/*.c daemon/*/*.c ctl/*.c ctl/*/*.c \
-	    worker/*/*.c worker/*/*/*.c kernels/*.c kernels/machine/*.c kernels/formats/*.c $(call rooms,kernels/cpu) tests/sim/*.c tests/sim/ettr/*.c \
+	    worker/*/*.c worker/*/*/*.c kernels/*.c kernels/comm/shared.c kernels/machine/*.c kernels/formats/*.c $(call rooms,kernels/cpu) tests/sim/*.c tests/sim/ettr/*.c \
 	    $(if $(HAVE_CUDA),kernels/cuda/*.c kernels/cuda/*/*.c tests/gpu/*.c))
 LINTED   := $(if $(HAVE_SLURM),$(LINTED),$(filter-out slurm/helper/%,$(LINTED)))
 $(B)/lint/%.tidy: % .clang-tidy | $(B)/gen/queries.h $(B)/gen/words.h $(B)/demo/top_demo.h

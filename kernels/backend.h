@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BACKEND_ABI = 5, BACKEND_TEXT_BYTES = 256 };
+enum { BACKEND_ABI = 6, BACKEND_TEXT_BYTES = 256 };
 
 struct format; /* kernels/formats/format.h */
 struct encoding;
@@ -294,6 +294,19 @@ struct backend {
 	 * columns] without gaps. Not in place. */
 	void (*quantize)(struct device *dev, float *out, const float *x, const struct stored *shape,
 			 const struct operand_use *use);
+
+	/* --- for models that lie on several ranks; NULL where a device has none of it. What it
+	 * computes on is then also memory that the host, and kernels/comm.h, may read and write
+	 * between two calls --- */
+
+	/* As alloc, but memory is taken only as it is written; not zeroed. */
+	void *(*reserve)(struct device *dev, size_t bytes);
+	/* What lies there is not needed any more, and its memory may go until it is written again;
+	 * then it holds anything. */
+	void (*discard)(struct device *dev, void *memory, size_t bytes);
+	void (*copy)(struct device *dev, void *to, const void *from, size_t bytes);
+	/* to[i] += from[i] */
+	void (*add)(struct device *dev, float *to, const float *from, size_t count);
 
 	/* --- for devices that work beside us; NULL where calls are done on return --- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* load.c - choosing among tables; looking for the library of CUDA, and refusing one that was built
- * from another backend.h. */
+/* load.c - choosing among tables; looking for the libraries of CUDA and MPI, and refusing one that was
+ * built from another backend.h or comm.h. */
 #include "kernels/load.h"
 
 #include <dlfcn.h>
@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kernels/comm.h"
 #include "kernels/machine/instructions.h"
 #include "kernels/wheels.h"
 
@@ -132,5 +133,33 @@ const struct backend *backend_load_cuda(char *why)
 	snprintf(why, BACKEND_TEXT_BYTES,
 		 "cuda: liblbcuda.so belongs to another version of this "
 		 "program");
+	return NULL;
+}
+
+const struct comm_table *comm_load_mpi(char *why)
+{
+	static const char *const places[] = { "liblbmpi.so", "../lib/lowbits/liblbmpi.so" };
+	const struct comm_table *(*table)(void) = NULL;
+	char path[PATH_MAX];
+	void *library = NULL;
+
+	snprintf(why, COMM_TEXT_BYTES,
+		 "there is no liblbmpi.so beside this program (it is built where MPICH's headers "
+		 "are: libmpich-dev)");
+	for (size_t i = 0; !library && i < sizeof(places) / sizeof(places[0]); i++) {
+		beside(path, places[i]);
+		if (access(path, F_OK) != 0)
+			continue;
+		library = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+		if (!library)
+			snprintf(why, COMM_TEXT_BYTES, "%.240s", dlerror());
+	}
+	if (!library)
+		return NULL;
+	*(void **)&table = dlsym(library, "lbmpi_table");
+	const struct comm_table *comm = table ? table() : NULL;
+	if (comm && comm->abi_version == COMM_ABI && comm->struct_bytes == sizeof(*comm))
+		return comm;
+	snprintf(why, COMM_TEXT_BYTES, "liblbmpi.so belongs to another version of this program");
 	return NULL;
 }

@@ -58,6 +58,7 @@ kernels/formats kernels
 kernels/cpu     kernels kernels/machine ./formats
 kernels/cpu/products kernels kernels/cpu
 kernels/cpu/device   kernels kernels/machine kernels/cpu
+kernels/comm    kernels
 kernels/cuda    kernels
 kernels/cuda/ops kernels kernels/cuda
 kernels/cuda/lib kernels kernels/cuda
@@ -96,15 +97,16 @@ worker/lbworker            common/* worker/lbworker/commands worker/lbworker/mod
 worker/lbworker/base       common/* kernels kernels/machine
 worker/lbworker/recipes    common/* kernels kernels/formats
 worker/lbworker/model      common/* kernels ./base ./recipes
+worker/lbworker/ranks      common/* kernels kernels/machine ./base ./model
 worker/lbworker/optim      common/* kernels ./base ./model
 worker/lbworker/torch      common/* kernels ./base ./model
 worker/lbworker/text       common/*
 worker/lbworker/data       common/* ./base ./text
 worker/lbworker/config     common/* kernels ./base ./recipes ./model ./optim
 worker/lbworker/telemetry  common/* kernels kernels/machine ./base ./recipes ./model ./config
-worker/lbworker/checkpoint common/* kernels kernels/machine ./base ./recipes ./model ./torch ./optim ./config ./telemetry
-worker/lbworker/train      common/* kernels ./base ./recipes ./model ./optim ./data ./config ./telemetry ./checkpoint
-worker/lbworker/commands   common/* ./base ./recipes ./model ./torch ./text ./data ./config ./telemetry ./checkpoint ./train
+worker/lbworker/checkpoint common/* kernels kernels/machine ./base ./recipes ./ranks ./model ./torch ./optim ./config ./telemetry
+worker/lbworker/train      common/* kernels ./base ./recipes ./ranks ./model ./optim ./data ./config ./telemetry ./checkpoint
+worker/lbworker/commands   common/* ./base ./recipes ./ranks ./model ./torch ./text ./data ./config ./telemetry ./checkpoint ./train
 tests           *
 bench           *
 TABLE
@@ -122,6 +124,7 @@ zlib\.h                  common worker/lbworker/text worker/lbworker/torch
 curl/.*\.h               daemon
 n?curses\.h|menu\.h      ctl/top
 toml\+\+/.*|toml\.hpp    common
+mpi\.h                   kernels/comm
 cuda.*\.h|cublas.*\.h    kernels/cuda
 TABLE
 }
@@ -377,7 +380,7 @@ objects() {
 }
 
 check_objects() {
-	missing=$(objects | grep '^- ' | grep -cv ' kernels/cuda\| slurm/helper')
+	missing=$(objects | grep '^- ' | grep -cv ' kernels/cuda\| kernels/comm/mpi\| slurm/helper')
 	[ "$missing" = 0 ] || echo "$B: $missing sources have no object there: run make first"
 }
 

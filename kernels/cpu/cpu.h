@@ -220,6 +220,7 @@ void cpu_gelu_backward(struct device *dev, void *dx, const void *dout, const voi
 void cpu_cross_entropy(struct device *dev, float *loss, void *logits, const int32_t *targets,
 		       size_t rows, size_t vocab, float scale);
 void cpu_normal(struct device *dev, float *to, size_t count, const struct normal *n);
+void cpu_add(struct device *dev, float *to, const float *from, size_t count);
 void cpu_sum_squares(struct device *dev, double *sum, const float *x, size_t count);
 void cpu_sum_losses(struct device *dev, double *sum, const float *loss, size_t rows,
 		    bool accumulate);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* reduce.c - sum of squares: fp32 within pieces of PIECE elements, fp64 across them, in order.
+/* reduce.c - sums of two arrays; and sum of squares: fp32 within pieces of PIECE elements, fp64 across them, in order.
  *
  * A task owns BLOCK elements and leaves one fp64 partial sum; the caller adds those in order. The
  * split depends on the count only, so the sum is the same for any number of threads. */
 #include "kernels/cpu/cpu.h"
 
-enum { PIECE = 1024, BLOCK = 1 << 20 };
+enum { PIECE = 1024, BLOCK = 1 << 20, ADDED = 1 << 16 };
 
 struct squares {
 	const float *x;
@@ -37,4 +37,29 @@ void cpu_sum_squares(struct device *dev, double *sum, const float *x, size_t cou
 	pool_run(dev->pool, tasks, squares_task, &s);
 	for (size_t i = 0; i < tasks; i++)
 		*sum += s.partial[i];
+}
+
+struct addition {
+	float *to;
+	const float *from;
+	size_t count;
+};
+
+static void add_task(const void *args, size_t index, unsigned worker)
+{
+	const struct addition *a = args;
+	size_t at = index * ADDED, end = cpu_min(at + ADDED, a->count);
+	float *restrict to = a->to;
+	const float *restrict from = a->from;
+
+	(void)worker;
+	for (; at < end; at++)
+		to[at] += from[at];
+}
+
+void cpu_add(struct device *dev, float *to, const float *from, size_t count)
+{
+	const struct addition a = { to, from, count };
+
+	pool_run(dev->pool, cpu_tasks(count, ADDED), add_task, &a);
 }

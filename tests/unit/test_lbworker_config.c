@@ -175,8 +175,8 @@ static void test_refused(void **state)
 	} cases[] = {
 		{ BASE "[parallelism]\ntensor_parallel_degree = 8\n",
 		  "c.toml:4: parallelism.tensor_parallel_degree: 8 is not supported, only 1" },
-		{ BASE "data_parallel_shard_degree = 8\n",
-		  "c.toml:3: parallelism.data_parallel_shard_degree: 8 is not supported, only -1" },
+		{ BASE "[parallelism]\ndata_parallel_shard_degree = 5000\n",
+		  "c.toml:4: parallelism.data_parallel_shard_degree: " },
 		{ BASE "mixed_precision_reduce = \"bfloat16\"\n",
 		  "c.toml:3: training.mixed_precision_reduce: \"bfloat16\" is not supported, only "
 		  "\"float32\"" },
@@ -418,11 +418,12 @@ static void test_differences(void **state)
 	for (int i = 0; i < 3; i++) {
 		static const char *const texts[] = {
 			BASE,
-			BASE "[parallelism]\ndata_parallel_shard_degree = -1\n",
+			BASE
+			"[parallelism]\ndata_parallel_shard_degree = -1\ntensor_parallel_degree = 1\n",
 			BASE
 			"mixed_precision_param = \"float32\"\nseq_len = 64\n"
 			"local_batch_size = 1\nglobal_batch_size = 64\nseed = 1\n[parallelism]\n"
-			"data_parallel_shard_degree = -1\n[optimizer]\nweight_decay_of = \"all\"\n"
+			"tensor_parallel_degree = 1\n[optimizer]\nweight_decay_of = \"all\"\n"
 			"[model]\ninit_std = 0.02\ndim = 64\nn_heads = 4\nn_layers = 1\n"
 			"vocab_size = 9\n[checkpoint]\nenable = true\n",
 		};

@@ -12,7 +12,7 @@
 
 #include "kernels/machine/cpus.h"
 
-enum { MAX_THREADS = 1024, HUGE_BYTES = 2 << 20 };
+enum { MAX_THREADS = 1024, HUGE_BYTES = 2 << 20, PAGE_BYTES = 4096 };
 
 #if defined(__AVX512F__)
 static const char instructions[] = "AVX-512";
@@ -116,6 +116,28 @@ static void *cpu_alloc(struct device *dev, size_t bytes, const char *what)
 	return memory;
 }
 
+/* Small pages, so that a part of it can go again. */
+static void *cpu_reserve(struct device *dev, size_t bytes)
+{
+	(void)dev;
+	if (bytes > SIZE_MAX - PAGE_BYTES)
+		return NULL;
+	bytes = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+	return aligned_alloc(PAGE_BYTES, bytes ? bytes : PAGE_BYTES);
+}
+
+/* Whole pages only. */
+static void cpu_discard(struct device *dev, void *memory, size_t bytes)
+{
+	uintptr_t from = ((uintptr_t)memory + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+	uintptr_t to = ((uintptr_t)memory + bytes) / PAGE_BYTES * PAGE_BYTES;
+
+	(void)dev;
+	if (from < to)
+		(void)madvise((char *)memory + (from - (uintptr_t)memory), to - from,
+			      MADV_DONTNEED);
+}
+
 static float *cpu_alloc_weights(struct device *dev, size_t count)
 {
 	return count > SIZE_MAX / sizeof(float) ? NULL
@@ -188,4 +210,8 @@ const struct backend backend_cpu_set = {
 	.encode = cpu_encode,
 	.decode = cpu_decode,
 	.quantize = cpu_quantize,
+	.reserve = cpu_reserve,
+	.discard = cpu_discard,
+	.copy = cpu_copy,
+	.add = cpu_add,
 };

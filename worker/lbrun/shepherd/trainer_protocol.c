@@ -100,7 +100,7 @@ static void handle_checkpoint(struct shepherd *s, const json_t *line)
 static void handle_pace(struct shepherd *s, int64_t rank, const json_t *line)
 {
 	double usual_ms = 0;
-	double ms = js_real(line, "step_ms", 0);
+	double ms = js_real(line, "own_ms", js_real(line, "step_ms", 0));
 	int64_t slow = ranks_step(&s->ranks, rank, ms, &usual_ms);
 
 	if (slow < 0)

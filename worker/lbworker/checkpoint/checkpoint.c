@@ -87,23 +87,59 @@ void checkpoint_copy_destroy(struct checkpoint_copy *c)
 	free(c);
 }
 
-void checkpoint_copy_take(struct checkpoint_copy *c, const struct checkpoint_parts *p)
+static size_t moment_bytes(const struct model *m)
+{
+	return m->options.bf16_moments ? sizeof(uint16_t) : sizeof(float);
+}
+
+/* to: weights and both moments; NULL: on another rank. */
+static int collect(const struct checkpoint_parts *p, float *const *to, struct err *err)
+{
+	void *const from[] = { p->model->weights, p->m, p->v };
+
+	for (int i = 0; i < 3; i++)
+		if (sharded_collect(p->sharded, from[i],
+				    i == 0 ? sizeof(float) : moment_bytes(p->model),
+				    to ? to[i] : NULL, err))
+			return -1;
+	return 0;
+}
+
+int checkpoint_copy_give(const struct checkpoint_parts *p, struct err *err)
+{
+	return collect(p, NULL, err);
+}
+
+static void copy_all(struct checkpoint_copy *c, const struct checkpoint_parts *p)
 {
 	const struct model *m = p->model;
 	const struct backend *be = m->backend;
 	void (*take)(struct device *, void *, const void *, size_t) = be->fetch ? be->fetch
 										: be->download;
-	size_t bytes = m->parameters * sizeof(float);
 
+	take(m->device, c->weights, m->weights, m->parameters * sizeof(float));
+	take(m->device, c->moment[0], p->m, m->parameters * moment_bytes(m));
+	take(m->device, c->moment[1], p->v, m->parameters * moment_bytes(m));
+}
+
+int checkpoint_copy_take(struct checkpoint_copy *c, const struct checkpoint_parts *p,
+			 struct err *err)
+{
+	float *const to[] = { c->weights, c->moment[0], c->moment[1] };
+	const struct model *m = p->model;
+	const struct backend *be = m->backend;
+
+	if (p->sharded && collect(p, to, err))
+		return -1;
+	if (!p->sharded)
+		copy_all(c, p);
 	c->is_narrow = m->options.bf16_moments;
-	take(m->device, c->weights, m->weights, bytes);
-	take(m->device, c->moment[0], p->m, c->is_narrow ? bytes / 2 : bytes);
-	take(m->device, c->moment[1], p->v, c->is_narrow ? bytes / 2 : bytes);
 	precision_history_get(m->precision, c->amax);
 	c->state = *p->state;
 	c->tokenizer = p->tokenizer;
 	free(c->choices);
 	c->choices = be->choices ? be->choices(m->device) : NULL;
+	return 0;
 }
 
 /* Where they lie: from the end on, so that nothing is overwritten before it is read. */
@@ -389,23 +425,52 @@ int checkpoint_publish(struct checkpoint_copy *c, const struct checkpoint_rules 
 
 /* --- reading -------------------------------------------------------------------------------- */
 
-static int load_array(const struct model *m, const struct st_file *file, const char *prefix,
-		      void *device, bool narrow, float *host, struct err *err)
+/* Of a tensor what lies within the range, to the same place of `host`. */
+static void take_within(const struct model_tensor *t, const struct st_tensor *from,
+			const struct model_unit *range, float *host)
 {
-	for (size_t i = 0; i < m->tensors; i++) {
-		const struct model_tensor *t = &m->tensor[i];
-		const uint64_t shape[ST_MAX_DIMENSIONS] = { t->rows, t->columns };
-		char name[128];
-		snprintf(name, sizeof(name), "%s%s", prefix, t->name);
-		const struct st_tensor *from = st_find(file, name, ST_F32, shape, err);
-		if (!from)
-			return -1;
-		memcpy(host + t->offset, from->data, from->bytes);
+	size_t end = t->offset + from->bytes / sizeof(float), behind = range->first + range->count;
+	size_t first = t->offset > range->first ? t->offset : range->first;
+
+	end = end < behind ? end : behind;
+	if (first < end)
+		memcpy(host + first, (const float *)from->data + (first - t->offset),
+		       (end - first) * sizeof(float));
+}
+
+/* Ranges come in order, so that narrow numbers may lie where earlier ones were. */
+static void upload_range(const struct model *m, char *device, const struct model_unit *range,
+			 bool narrow, float *host)
+{
+	size_t each = narrow ? sizeof(uint16_t) : sizeof(float);
+	uint16_t *halves = (uint16_t *)(void *)host;
+
+	if (narrow)
+		narrow_to_bf16(halves + range->first, host + range->first, range->count);
+	m->backend->upload(m->device, device + range->first * each,
+			   (char *)host + range->first * each, range->count * each);
+}
+
+static int load_array(const struct checkpoint_parts *p, const struct st_file *file,
+		      const char *prefix, void *device, bool narrow, float *host, struct err *err)
+{
+	const struct model *m = p->model;
+	const struct model_unit all = { 0, m->parameters };
+
+	for (size_t u = 0; u < (p->sharded ? m->units : 1); u++) {
+		const struct model_unit own = p->sharded ? sharded_own(p->sharded, u) : all;
+		for (size_t i = 0; i < m->tensors; i++) {
+			const struct model_tensor *t = &m->tensor[i];
+			const uint64_t shape[ST_MAX_DIMENSIONS] = { t->rows, t->columns };
+			char name[128];
+			snprintf(name, sizeof(name), "%s%s", prefix, t->name);
+			const struct st_tensor *from = st_find(file, name, ST_F32, shape, err);
+			if (!from)
+				return -1;
+			take_within(t, from, &own, host);
+		}
+		upload_range(m, device, &own, narrow, host);
 	}
-	if (narrow) /* in place, from the start on: what comes is behind what is written */
-		narrow_to_bf16((uint16_t *)(void *)host, host, m->parameters);
-	m->backend->upload(m->device, device, host,
-			   m->parameters * (narrow ? sizeof(uint16_t) : sizeof(float)));
 	return 0;
 }
 
@@ -414,7 +479,7 @@ static int load_weights(const struct checkpoint_parts *p, const char *folder, fl
 {
 	char *path = path_join("%s/%s", folder, WEIGHTS);
 	struct st_file *file = st_open(path, err);
-	int rc = file ? load_array(p->model, file, "", p->model->weights, false, host, err) : -1;
+	int rc = file ? load_array(p, file, "", p->model->weights, false, host, err) : -1;
 
 	if (rc == 0)
 		rc = hf_check_umup(&p->model->shape, folder, err);
@@ -433,7 +498,7 @@ static int load_moments(const struct checkpoint_parts *p, const char *folder, fl
 	int rc = file ? 0 : -1;
 
 	for (size_t k = 0; rc == 0 && k < 2; k++)
-		rc = load_array(p->model, file, moment_prefix[k], moment[k],
+		rc = load_array(p, file, moment_prefix[k], moment[k],
 				p->model->options.bf16_moments, host, err);
 	st_close(file);
 	free(path);
@@ -526,5 +591,7 @@ int checkpoint_load(const struct checkpoint_parts *p, const char *folder, struct
 	if (rc == 0)
 		rc = load_moments(p, folder, host, err);
 	free(host);
+	if (p->sharded)
+		sharded_updated(p->sharded);
 	return rc;
 }

@@ -18,6 +18,7 @@
 #include "common/base/err.h"
 #include "worker/lbworker/optim/spike_filter.h"
 #include "worker/lbworker/model/model.h"
+#include "worker/lbworker/ranks/sharded.h"
 
 struct train_state {
 	int64_t step, tokens; /* done */
@@ -43,6 +44,8 @@ struct checkpoint_parts {
 	/* goes into each checkpoint as it is, so that whoever has one can read and write text;
 	 * NULL: none */
 	const struct tokenizer_file *tokenizer;
+	struct ranks *ranks;
+	struct sharded *sharded; /* NULL: all is here */
 };
 
 struct checkpoint_rules {
@@ -57,7 +60,11 @@ struct checkpoint_copy;
 /* Room for it, pre-touched; NULL with err without memory. The model is borrowed. */
 struct checkpoint_copy *checkpoint_copy_create(const struct model *model, struct err *err);
 void checkpoint_copy_destroy(struct checkpoint_copy *copy); /* NULL is fine */
-void checkpoint_copy_take(struct checkpoint_copy *copy, const struct checkpoint_parts *parts);
+/* Of several ranks the first has the copy, and the others give it what they hold. -1: one of them has
+ * failed, and there is no copy. */
+int checkpoint_copy_take(struct checkpoint_copy *copy, const struct checkpoint_parts *parts,
+			 struct err *err);
+int checkpoint_copy_give(const struct checkpoint_parts *parts, struct err *err);
 
 /* Publishes the copy, then removes what the rules no longer keep (never the newest two, and nothing
  * that is no checkpoint). *path (absolute) is owned by the caller. After a failure the older

@@ -21,8 +21,10 @@ struct checkpointer {
 	const struct train_state *state;
 	struct report *report;
 	struct timeline *timeline; /* may be NULL */
-	struct saver *saver;       /* NULL: none are written */
-	int64_t saved_step;        /* of the newest one known to be sound; -1: none */
+	struct checkpoint_parts parts;
+	struct saver *saver; /* NULL: none are written here */
+	bool gives;          /* another rank writes them */
+	int64_t saved_step;  /* of the newest one known to be sound; -1: none */
 	char *saved_path;
 	double waited_s;
 };
@@ -53,12 +55,14 @@ struct checkpointer *checkpointer_create(const struct config *config,
 
 	*k = (struct checkpointer){ .config = config,
 				    .state = parts->state,
+				    .parts = *parts,
+				    .gives = config->checkpoint_enable && parts->ranks->rank != 0,
 				    .report = report,
 				    .saved_step = path ? parts->state->step : -1,
 				    .saved_path = path };
-	if (config->checkpoint_enable && try_folder(rules.parent, err) == 0)
+	if (config->checkpoint_enable && !k->gives && try_folder(rules.parent, err) == 0)
 		k->saver = saver_create(parts, &rules, err);
-	if (k->saver || !config->checkpoint_enable)
+	if (k->saver || k->gives || !config->checkpoint_enable)
 		return k;
 	checkpointer_destroy(k);
 	return NULL;
@@ -136,21 +140,39 @@ bool checkpointer_due(const struct checkpointer *k)
 {
 	int64_t interval = k->config->checkpoint_interval;
 
-	return k->saver && interval > 0 && k->state->step % interval == 0;
+	return (k->saver || k->gives) && interval > 0 && k->state->step % interval == 0;
+}
+
+/* Rank 0 knows whether one is wanted: it alone knows what became of the last one. */
+static int ask_first(struct checkpointer *k, bool *wanted, struct err *err)
+{
+	struct ranks *ranks = k->parts.ranks;
+
+	*wanted = k->saver && k->state->step != k->saved_step;
+	return ranks->size > 1 ? ranks_from_first(ranks, wanted, sizeof(*wanted), err) : 0;
 }
 
 int checkpointer_save(struct checkpointer *k, struct err *err)
 {
-	if (!k->saver)
+	double copy_s;
+	bool wanted;
+
+	if (!k->saver && !k->gives)
 		return 0;
-	if (make_room(k, err))
+	if (k->saver && make_room(k, err))
 		return -1;
-	if (k->state->step == k->saved_step) {
+	if (ask_first(k, &wanted, err))
+		return -1;
+	if (k->gives)
+		return wanted ? checkpoint_copy_give(&k->parts, err) : 0;
+	if (!wanted) {
 		report_checkpoint(k->report, k->saved_step, k->saved_path);
 		return 0;
 	}
 	report_phase(k->report, "checkpoint");
-	k->waited_s += saver_start(k->saver);
+	if (saver_start(k->saver, &copy_s, err))
+		return -1;
+	k->waited_s += copy_s;
 	timeline_copied(k->timeline);
 	timeline_add(k->timeline, "checkpoint begins at step", k->state->step);
 	return k->config->async_mode == ASYNC_DISABLED ? checkpointer_wait(k, err) : 0;

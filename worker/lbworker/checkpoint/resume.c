@@ -3,6 +3,7 @@
 #include "worker/lbworker/checkpoint/resume.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -106,6 +107,30 @@ static int load_foreign(const struct foreign_layout *layout, const struct checkp
 	return rc ? err_wrap(err, "checkpoint.initial_load_path") : 0;
 }
 
+struct choice {
+	int found; /* as find_checkpoint */
+	char path[PATH_MAX];
+};
+
+/* All ranks go on from what the first one finds. */
+static int choose(const struct checkpoint_parts *p, const struct config *c, char **path,
+		  struct err *err)
+{
+	struct choice choice = { 0 };
+
+	if (p->ranks->rank == 0) {
+		choice.found = find_checkpoint(c, path, err);
+		if (choice.found < 0)
+			return -1;
+		snprintf(choice.path, sizeof(choice.path), "%s", *path ? *path : "");
+	}
+	if (ranks_from_first(p->ranks, &choice, sizeof(choice), err))
+		return -1;
+	if (p->ranks->rank != 0 && choice.found > 0)
+		*path = xstrdup(choice.path);
+	return choice.found;
+}
+
 static int begin(const struct checkpoint_parts *parts, const struct config *c, struct err *err)
 {
 	struct model *model = parts->model;
@@ -136,11 +161,16 @@ int resume(const struct checkpoint_parts *parts, const struct config *c, const c
 	*state = (struct train_state){ .seed = c->seed, .seq_len = c->seq_len };
 	snprintf(state->data_digest, sizeof(state->data_digest), "%s", data_digest);
 	snprintf(state->config_digest, sizeof(state->config_digest), "%s", c->digest);
-	if (c->checkpoint_enable && scratch_sweep(c->checkpoint_path) > 0)
+	if (c->checkpoint_enable && parts->ranks->rank == 0 &&
+	    scratch_sweep(c->checkpoint_path) > 0)
 		log_info("%s: removed what killed writers left", c->checkpoint_path);
-	int found = find_checkpoint(c, path, err);
+	int found = choose(parts, c, path, err);
+	if (found == 0 && begin(parts, c, err))
+		return -1;
+	if (found == 0 && parts->sharded)
+		sharded_trim(parts->sharded);
 	if (found <= 0)
-		return found < 0 ? -1 : begin(parts, c, err);
+		return found;
 	if (checkpoint_load(parts, *path, err)) {
 		free(*path);
 		*path = NULL;

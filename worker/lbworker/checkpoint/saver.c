@@ -76,22 +76,24 @@ static bool start_thread(struct saver *s)
 	return good;
 }
 
-double saver_start(struct saver *s)
+int saver_start(struct saver *s, double *seconds, struct err *err)
 {
 	const struct model *m = s->parts.model;
 	double start_us = clock_mono_us();
 
 	backend_range(m->backend, m->device, "checkpoint");
-	checkpoint_copy_take(s->copy, &s->parts);
+	int rc = checkpoint_copy_take(s->copy, &s->parts, err);
 	backend_range_end(m->backend, m->device);
-	s->result = (struct saver_result){ .step = s->parts.state->step,
-					   .copy_s = (clock_mono_us() - start_us) * 1e-6 };
+	*seconds = (clock_mono_us() - start_us) * 1e-6;
+	if (rc != 0)
+		return -1;
+	s->result = (struct saver_result){ .step = s->parts.state->step, .copy_s = *seconds };
 	s->in_flight = true;
 	atomic_store(&s->is_written, false);
 	s->is_thread = start_thread(s);
 	if (!s->is_thread)
 		write_it(s);
-	return s->result.copy_s;
+	return 0;
 }
 
 bool saver_busy(const struct saver *s)

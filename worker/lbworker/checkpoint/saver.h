@@ -27,9 +27,9 @@ struct saver *saver_create(const struct checkpoint_parts *parts,
 /* Waits for the writer. NULL is fine. */
 void saver_destroy(struct saver *saver);
 
-/* Copies the present state and starts to write it. Nothing may be in flight. Returns the seconds
- * that the copy took. */
-double saver_start(struct saver *saver);
+/* Copies the present state and starts to write it. Nothing may be in flight. *seconds that the copy
+ * took. -1: another rank has failed meanwhile. */
+int saver_start(struct saver *saver, double *seconds, struct err *err);
 bool saver_busy(const struct saver *saver);
 
 /* True with *out when the one in flight is through; with `wait` it waits for that. False when there

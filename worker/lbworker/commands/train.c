@@ -14,6 +14,8 @@
 #include "worker/lbworker/commands/convert.h"
 #include "worker/lbworker/config/config.h"
 #include "worker/lbworker/telemetry/plan.h"
+#include "worker/lbworker/ranks/local_ranks.h"
+#include "worker/lbworker/ranks/ranks.h"
 #include "worker/lbworker/train/train.h"
 
 struct arguments {
@@ -33,7 +35,7 @@ static int no_option(const struct arguments *a, const char *word, struct err *er
 {
 	return err_set(err, ERR_USAGE,
 		       "%s: there is no such option; --section.key VALUE, "
-		       "--dataset PATH, --device NAME,%s --lenient",
+		       "--dataset PATH, --device NAME, --ranks N,%s --lenient",
 		       word, a->plans ? "" : " --check,");
 }
 
@@ -45,6 +47,11 @@ static int take_option(struct arguments *a, const char *word, const char *value,
 
 	if (strcmp(word, "--check") == 0 && !a->plans) {
 		a->check = true;
+	} else if (strcmp(word, "--ranks") == 0) {
+		if (!has_value)
+			return err_set(err, ERR_USAGE, "--ranks needs a number");
+		assign(a, "parallelism.local_ranks", value);
+		return 2;
 	} else if (strcmp(word, "--lenient") == 0) {
 		a->lenient = true;
 	} else if (strcmp(word, "--device") == 0) {
@@ -111,21 +118,51 @@ static int export_weights(const struct config *c, struct err *err)
 	return rc ? err_wrap(err, "checkpoint.export_dtype") : 0;
 }
 
+/* With several ranks a line says whose it is; what another rank has said is not said again, and
+ * progress is rank 0's to tell. */
+static int train_all(const struct config *config, struct ranks *ranks, enum train_end *end,
+		     struct err *err)
+{
+	if (ranks->rank != 0 && !freopen("/dev/null", "w", stdout))
+		return command_failed((err_errno(err, "/dev/null"), err));
+	int rc = train_run(config, ranks, end, err);
+	if (rc != 0 && ranks->is_told)
+		return err->code == ERR_USAGE ? EXIT_USAGE : EXIT_FAILED;
+	if (rc != 0 && ranks->size > 1)
+		err_wrap(err, "rank %d", ranks->rank);
+	if (rc != 0)
+		return command_failed(err);
+	if (*end == TRAIN_DIVERGED && ranks->rank == 0)
+		(void)command_failed(err);
+	return *end == TRAIN_DIVERGED ? EXIT_DIVERGED : EXIT_DONE;
+}
+
 static int train(const struct config *config, bool check)
 {
 	struct err err = { 0 };
 	enum train_end end = TRAIN_DONE;
+	struct ranks ranks;
+	void *room = NULL;
+	int rank = 0, ended;
 
 	if (check) {
 		config_print(config, stdout);
 		return EXIT_DONE;
 	}
-	if (train_run(config, &end, &err))
-		return command_failed(&err);
-	if (end == TRAIN_DIVERGED) {
-		(void)command_failed(&err);
-		return EXIT_DIVERGED;
+	if (config->local_ranks > 1) {
+		rank = local_ranks_start((int)config->local_ranks, &room, &ended, &err);
+		if (rank < 0 && err.code != ERR_NONE)
+			(void)command_failed(&err);
+		if (rank < 0)
+			return ended;
 	}
+	if (ranks_open(&ranks, room, rank, (double)config->timeout_ms * 1e-3, &err))
+		return command_failed(&err);
+	int status = train_all(config, &ranks, &end, &err);
+	bool is_first = ranks.rank == 0;
+	ranks_close(&ranks);
+	if (status != EXIT_DONE || !is_first)
+		return status;
 	if (end == TRAIN_DONE && config->export_dtype != EXPORT_FP32 && config->checkpoint_enable &&
 	    export_weights(config, &err))
 		return command_failed(&err);

@@ -111,8 +111,6 @@ const struct compat_neutral compat_neutral[] = {
 	{ "training.enable_cpu_offload", "false" },
 	{ "training.dtype", "\"float32\"" },
 	{ "training.mixed_precision_reduce", "\"float32\"" },
-	{ "parallelism.data_parallel_shard_degree", "-1\n1" },
-	{ "parallelism.data_parallel_replicate_degree", "1" },
 	{ "parallelism.tensor_parallel_degree", "1" },
 	{ "parallelism.pipeline_parallel_degree", "1" },
 	{ "parallelism.context_parallel_degree", "1" },

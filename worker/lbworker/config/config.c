@@ -98,7 +98,7 @@ static const struct key keys[] = {
 	KEY_INT("training", "local_batch_size", local_batch_size, 1, MAX_COUNT, "8",
 		"sequences in one pass"),
 	KEY_INT("training", "global_batch_size", global_batch_size, -1, MAX_COUNT, "-1",
-		"sequences in one step, a multiple of local_batch_size; -1: one pass"),
+		"sequences in one step, a multiple of local_batch_size; -1: one pass of each rank"),
 	KEY_NUMBERS(
 		"training", "batch_ramp", batch_ramp, 1, 1e12, "[]",
 		"[start, increment, samples]: global batch grows from start over so many samples"),
@@ -185,6 +185,29 @@ static const struct key keys[] = {
 		 "where they go, below dump_folder"),
 	KEY_REAL("metrics", "peak_tflops", peak_tflops, 0, 1e9, "0",
 		 "what MFU is a share of; 0: measured at the start"),
+	KEY_INT("parallelism", "local_ranks", local_ranks, 1, 1024, "1",
+		"processes that train together on this machine, started by lbworker itself; 1: those "
+		"that srun or mpiexec starts"),
+	KEY_INT("parallelism", "data_parallel_replicate_degree", replicate_degree, -1, 4096, "1",
+		"copies of the model among the ranks; -1: what the other degree leaves"),
+	KEY_INT("parallelism", "data_parallel_shard_degree", shard_degree, -1, 4096, "-1",
+		"ranks that share one copy; -1: what the other degree leaves"),
+	KEY_CHOICE("parallelism", "fsdp_reshard_after_forward", reshard, "default|always|never",
+		   "\"default\"",
+		   "never: weights stay whole between forward and backward (ZeRO-2); else each "
+		   "layer's are gathered when it is due (ZeRO-3)"),
+	KEY_INT("parallelism", "zero_stage", zero_stage, -1, 3, "-1",
+		"what ranks that share a copy hold a part of only: 1 moments, 2 gradients too, 3 "
+		"weights too; -1: as the keys above say"),
+	KEY_INT("parallelism", "reduction_width", reduction_width, 0, 4096, "0",
+		"passes whose gradients are added up as a tree, a power of two: with the same "
+		"number, any number of ranks gives the same bits; 0: that of the ranks, rounded up"),
+	KEY_CHOICE(
+		"parallelism", "reduction", reduction, "exact|fast", "\"exact\"",
+		"fast: each rank adds up its own passes, one reduction a step; other bits for each "
+		"number of ranks"),
+	KEY_DURATION("comm", "train_timeout_seconds", timeout_ms, 100, 86400000, "100",
+		     "when a rank is not heard of for so long, all end"),
 	KEY_FLAG("validation", "enable", validation_enable, "false",
 		 "the loss on other data, now and then"),
 	KEY_TEXT("validation", "dataset_path", validation_path, "\"\"",
@@ -243,6 +266,14 @@ static int check_batches(struct config *c, const struct toml *toml, struct err *
 		return keys_refuse(toml, "training.batch_ramp",
 				   "needs at least one sample for each increment", err);
 	return 0;
+}
+
+static int check_width(const struct config *c, const struct toml *toml, struct err *err)
+{
+	if ((c->reduction_width & (c->reduction_width - 1)) == 0)
+		return 0;
+	return keys_refuse(toml, "parallelism.reduction_width", "must be a power of two, or 0",
+			   err);
 }
 
 static int check_recompute(struct config *c, const struct toml *toml, struct err *err)
@@ -385,6 +416,7 @@ static void check(struct config *c, const struct config_order *o, const struct t
 	if (is_whole) { /* else a default stands where something else was meant */
 		refusals_add(r, check_schedule(c, toml, o->notes, &err), &err);
 		refusals_add(r, check_batches(c, toml, &err), &err);
+		refusals_add(r, check_width(c, toml, &err), &err);
 	}
 	refusals_add(r, check_recompute(c, toml, &err), &err);
 	if (r->misread_model || shape_work_out(c, toml, r))
@@ -413,9 +445,16 @@ static void work_out_digest(struct config *c)
 	size_t bytes = 0;
 	FILE *to = open_memstream(&text, &bytes);
 
+	/* how many ranks there are changes nothing that a step computes */
+	struct config same = *c;
+	same.local_ranks = same.replicate_degree = 1;
+	same.shard_degree = same.zero_stage = -1;
+	same.reshard = RESHARD_DEFAULT;
+	same.timeout_ms = 0;
+
 	if (!to)
 		return;
-	config_print(c, to);
+	config_print(&same, to);
 	if (fclose(to) == 0) {
 		XXH128_hash_t hash = XXH3_128bits(text, bytes);
 		snprintf(c->digest, sizeof(c->digest), "%016llx%016llx",
@@ -500,7 +539,7 @@ int config_load(struct config *out, const struct config_order *order, struct err
 	struct toml toml = { 0 };
 	struct err why = { 0 };
 
-	*out = (struct config){ 0 };
+	*out = (struct config){ .lenient = order->lenient };
 	if (refusals_add(&refusals, load_document(&toml, order, &why), &why) == 0)
 		take_document(out, &toml, order, &refusals);
 	toml_clear(&toml);

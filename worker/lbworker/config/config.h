@@ -24,6 +24,8 @@ enum compute_choice {
 	COMPUTE_CHOICE_BF16,
 	COMPUTE_CHOICE_AUTO
 }; /* auto: bf16 on a GPU */
+enum reshard { RESHARD_DEFAULT, RESHARD_ALWAYS, RESHARD_NEVER };
+enum reduction_order { REDUCTION_EXACT, REDUCTION_FAST };
 enum export_dtype { EXPORT_FP32, EXPORT_BF16, EXPORT_FP16 };
 
 struct config {
@@ -55,6 +57,11 @@ struct config {
 	size_t head_elements; /* no key: plan_choose_head() */
 	char *device_cache;
 	int compute_choice; /* enum compute_choice */
+	/* ranks; see config_share() */
+	int64_t local_ranks, replicate_degree, shard_degree, zero_stage, reduction_width;
+	int reshard, reduction; /* enum reshard, enum reduction_order */
+	int64_t timeout_ms;
+	bool lenient; /* no key: degrees that do not fit are told, not refused */
 	char *dataset_path;
 	struct key_strings dataset_mix;
 	bool dataset_verify;
@@ -93,6 +100,15 @@ struct config {
 	char *checkpoint_path;   /* LB_CHECKPOINT_DIR, or dump_folder/folder */
 	char digest[33];         /* of the effective values */
 };
+
+/* What becomes of parallelism.* among so many ranks. */
+struct config_mesh {
+	int replicate, shard, stage; /* stage: of ZeRO, 0 to 3 */
+	int64_t width;               /* of the trees of gradients; 0: there are none, one rank */
+};
+/* Takes part of what a rank does not know before it knows the others: the degrees, and
+ * global_batch_size = -1. ERR_USAGE with the numbers when they do not fit. */
+int config_share(struct config *config, int ranks, struct config_mesh *mesh, struct err *err);
 
 struct config_order {
 	const char *path;         /* TOML, or JSON as torchtitan dumps it */

@@ -56,7 +56,7 @@ static const struct {
 	  "on both" },
 	{ "training.seq_len", false, always, "there 2048 when it is not given, here 256" },
 	{ "training.global_batch_size", false, is_one_pass,
-	  "there local_batch_size times all ranks, here local_batch_size: there is one rank" },
+	  "local_batch_size times all ranks: on one rank that is less than it was made for" },
 	{ "optimizer.weight_decay_of", false, decays_matrices,
 	  "there norms decay, too; here matrices: \"all\" is theirs" },
 	{ "model.init_std", false, starts_at_random,
@@ -82,9 +82,9 @@ static void tell_ranks(const struct config *c, const struct toml *toml, FILE *no
 	if (!is_given(toml, key) || c->global_batch_size >= 0)
 		return;
 	fprintf(notes,
-		"%s: there as many as there are ranks left, here 1: a step is %" PRId64
-		" sequence%s of %" PRId64 "; with N ranks there "
-		"training.global_batch_size = N x %" PRId64 " is the same step\n",
+		"%s: as many as there are ranks left; on one a step is %" PRId64
+		" sequence%s of %" PRId64 ", and training.global_batch_size = N x %" PRId64
+		" is the step of N\n",
 		toml_where(toml, key, where), c->local_batch_size,
 		c->local_batch_size == 1 ? "" : "s", c->seq_len, c->local_batch_size);
 }

@@ -92,6 +92,31 @@ static inline size_t model_outer(const struct model *m, enum param param)
 	return m->layer[m->shape.layers].at[param];
 }
 
+/* --- units, for whoever watches (model.h) --- */
+
+static inline size_t model_unit_of_head(const struct model *m)
+{
+	return m->shape.tied ? 0 : m->shape.layers + 1;
+}
+
+static inline void model_need(const struct model *m, size_t unit)
+{
+	if (m->watch.need)
+		m->watch.need(m->watch.arg, unit);
+}
+
+static inline void model_release(const struct model *m, size_t unit)
+{
+	if (m->watch.release)
+		m->watch.release(m->watch.arg, unit);
+}
+
+static inline void model_done(const struct model *m, size_t unit)
+{
+	if (m->watch.done)
+		m->watch.done(m->watch.arg, unit);
+}
+
 /* Row `row` of an activation [rows,width]. */
 static inline void *model_row(const struct model *m, void *activation, size_t row, size_t width)
 {

@@ -257,12 +257,15 @@ static void begin(const struct model *m, size_t first, size_t rows)
 
 	a->shared.first = first;
 	a->shared.rows = rows;
+	model_need(m, m->units - 1);
+	model_need(m, 0);
 	be->embed_forward(m->device, a->layer[0].x, m->weights + model_outer(m, PARAM_EMBEDDING),
 			  a->tokens, rows, s->dim);
 	if (m->family->learned_positions)
 		be->positions_forward(m->device, a->layer[0].x,
 				      m->weights + model_outer(m, PARAM_POSITIONS) + first * s->dim,
 				      rows, seq, s->dim);
+	model_release(m, 0);
 }
 
 static void through_layers(const struct model *m)
@@ -272,7 +275,9 @@ static void through_layers(const struct model *m)
 	const void *before = NULL;
 
 	for (size_t l = 0; l < s->layers; l++) {
+		model_need(m, 1 + l);
 		layer_forward(m, l, &a->layer[l], &a->shared, before);
+		model_release(m, 1 + l);
 		before = layer_stream(m, &a->layer[l]);
 	}
 	norm_forward(m, model_outer(m, PARAM_FINAL_NORM), model_outer(m, PARAM_FINAL_NORM_BIAS),
@@ -305,8 +310,9 @@ static void head_and_loss(const struct model *m, const struct head_pass *pass)
 	const struct model_shape *s = &m->shape;
 	struct model_activations *a = m->activations;
 	const struct linear head = head_of(m);
-	size_t all = m->batch * m->seq;
+	size_t all = m->batch * m->seq, unit = model_unit_of_head(m);
 
+	model_need(m, unit);
 	for (size_t row = 0; row < all; row += a->chunk_rows) {
 		size_t rows = all - row < a->chunk_rows ? all - row : a->chunk_rows;
 		const void *x = model_row(m, a->final, row, s->dim);
@@ -319,6 +325,9 @@ static void head_and_loss(const struct model *m, const struct head_pass *pass)
 				      a->logits, rows);
 		linear_backward_weight(m, &head, a->logits, x, rows, pass->accumulate || row > 0);
 	}
+	model_release(m, unit);
+	if (pass->gradients && !s->tied)
+		model_done(m, unit);
 }
 
 /* --- backward ------------------------------------------------------------------------------- */
@@ -349,10 +358,15 @@ static void backward(const struct model *m, const struct head_pass *pass)
 	norm_backward(m, model_outer(m, PARAM_FINAL_NORM), model_outer(m, PARAM_FINAL_NORM_BIAS),
 		      &a->final_norm, a->shared.dx, a->shared.dnormed, a->last, accumulate);
 	for (size_t l = m->shape.layers; l-- > 0;) {
+		model_need(m, 1 + l);
 		layer_again(m, l, &a->layer[l], &a->shared);
 		layer_backward(m, l, &a->layer[l], &a->shared, accumulate);
+		model_release(m, 1 + l);
+		model_done(m, 1 + l);
 	}
 	tables_backward(m, accumulate);
+	model_done(m, 0);
+	model_done(m, m->units - 1);
 }
 
 /* --- the two passes ------------------------------------------------------------------------- */
@@ -465,6 +479,7 @@ static int read_logits(struct model *m, size_t first, size_t rows, float *logits
 	char why[BACKEND_TEXT_BYTES];
 	size_t count;
 
+	model_need(m, model_unit_of_head(m));
 	for (size_t row = 0; row < rows; row += count) {
 		count = rows - row < a->chunk_rows ? rows - row : a->chunk_rows;
 		linear_forward(m, &head, a->logits, model_row(m, a->final, first + row, s->dim),

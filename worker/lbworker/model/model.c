@@ -129,6 +129,15 @@ static void place_table(struct model *m, const struct family_tensor *table, size
 	}
 }
 
+/* Of matrices: what was placed since the unit before ended. */
+static void end_unit(struct model *m, size_t unit, bool matrices)
+{
+	size_t first = unit > 0 ? m->unit[unit - 1].first + m->unit[unit - 1].count : 0;
+
+	if (matrices)
+		m->unit[unit] = (struct model_unit){ first, m->parameters - first };
+}
+
 static void lay_out(struct model *m)
 {
 	const struct family *f = m->family;
@@ -139,12 +148,17 @@ static void lay_out(struct model *m)
 			m->layer[l].at[i] = ABSENT;
 	for (int matrices = 1; matrices >= 0; matrices--) {
 		place_table(m, f->first, layers, matrices);
-		for (size_t l = 0; l < layers; l++)
+		end_unit(m, 0, matrices);
+		for (size_t l = 0; l < layers; l++) {
 			place_table(m, f->layer, l, matrices);
+			end_unit(m, 1 + l, matrices);
+		}
 		place_table(m, f->last, layers, matrices);
+		end_unit(m, 1 + layers, matrices);
 		if (matrices)
 			m->decayed = m->parameters;
 	}
+	m->unit[m->units - 1] = (struct model_unit){ m->decayed, m->parameters - m->decayed };
 }
 
 /* What it takes to make a piece of a parameter that of a model without u-muP. `first`: the queries
@@ -226,6 +240,8 @@ int model_plan(struct model **out, const struct model_shape *shape,
 			     .seq = options->seq,
 			     .scales = umup_scales(shape) };
 	m->layer = xcalloc(shape->layers + 1, sizeof(*m->layer));
+	m->units = shape->layers + 3;
+	m->unit = xcalloc(m->units, sizeof(*m->unit));
 	lay_out(m);
 	name_tensors(m);
 	*out = m;
@@ -240,10 +256,13 @@ int model_create(struct model **out, const struct model_shape *shape, const stru
 	if (model_plan(out, shape, options, err))
 		return -1;
 	m = *out;
+	const size_t bytes = m->parameters * sizeof(float);
 	m->backend = backend;
 	m->device = device;
-	m->weights = backend->alloc_weights(device, m->parameters);
-	m->grads = backend->alloc(device, m->parameters * sizeof(float), "gradients");
+	m->weights = options->in_parts ? backend->reserve(device, bytes)
+				       : backend->alloc_weights(device, m->parameters);
+	m->grads = options->in_parts ? backend->reserve(device, bytes)
+				     : backend->alloc(device, bytes, "gradients");
 	if (!m->weights || !m->grads)
 		err_set(err, ERR_IO, "no memory for %zu parameters and their gradients (%zu MiB)",
 			m->parameters, m->parameters * 2 * sizeof(float) >> 20);
@@ -266,6 +285,7 @@ void model_destroy(struct model *m)
 		m->backend->free(m->device, m->grads);
 	}
 	free(m->layer);
+	free(m->unit);
 	free(m->tensor);
 	free(m);
 }
@@ -292,6 +312,9 @@ int model_cost(struct model_cost *out, const struct model_shape *shape,
 	out->parameters = m->parameters;
 	out->multiplied = model_multiplied(m);
 	out->activation_bytes = activations_bytes(m);
+	for (size_t u = 0; u < m->units; u++)
+		if (m->unit[u].count > out->widest)
+			out->widest = m->unit[u].count;
 	model_destroy(m);
 	return 0;
 }
@@ -357,7 +380,11 @@ void model_init_weights(struct model *m, uint64_t seed, double std)
 	if (m->shape.umup.enable)
 		std = 1;
 	init_table(m, m->family->first, layers, &rng, std);
-	for (size_t l = 0; l < layers; l++)
+	model_release(m, 0);
+	for (size_t l = 0; l < layers; l++) {
 		init_table(m, m->family->layer, l, &rng, std);
+		model_release(m, 1 + l);
+	}
 	init_table(m, m->family->last, layers, &rng, std);
+	model_release(m, 1 + layers);
 }

@@ -78,6 +78,20 @@ struct model_options {
 	enum compute compute; /* what the device was opened to compute in */
 	size_t head_elements; /* logits held at a time; 0: some, as the type asks for */
 	bool bf16_moments;    /* of the optimizer; else fp32 */
+	bool in_parts;        /* memory of weights and gradients is taken as they are written */
+};
+
+/* Parameters that are used together: [first, first + count) of the arrays. */
+struct model_unit {
+	size_t first, count;
+};
+
+/* Who stands between a pass and parameters that are not all here (ranks/); members may be NULL. */
+struct model_watch {
+	void (*need)(void *arg, size_t unit);    /* its weights are read next */
+	void (*release)(void *arg, size_t unit); /* and are not, for a while */
+	void (*done)(void *arg, size_t unit);    /* its gradient of this pass is complete */
+	void *arg;
 };
 
 /* One tensor as a checkpoint knows it: a name of Hugging Face and a piece of the arrays. */
@@ -107,7 +121,13 @@ struct model {
 	struct model_tensor *tensor; /* in the order of the checkpoint */
 	size_t tensors;
 
+	/* Matrices before the layers, those of each layer, those behind; all vectors. One after the
+	 * other they are all parameters. */
+	struct model_unit *unit; /* [units]; may be empty */
+	size_t units;            /* layers + 3 */
+
 	float *weights, *grads; /* device, [parameters] */
+	struct model_watch watch;
 	struct model_activations *activations;
 	struct precision *precision; /* borrowed; NULL: nothing is of few bits */
 };
@@ -156,6 +176,7 @@ int model_extend(struct model *model, const int32_t *tokens, size_t first, size_
 struct model_cost {
 	uint64_t parameters;
 	uint64_t multiplied;       /* of these, those in matrix products: the head, not a table */
+	uint64_t widest;           /* of a unit */
 	uint64_t activation_bytes; /* kept for backward, and the buffers all layers share */
 };
 /* The same `multiplied` of a model that is there. */

@@ -26,16 +26,22 @@ struct update {
 	struct model *model;
 	void *m, *v;
 	const struct step_control *control;
+	size_t first, end; /* no others are touched */
 };
 
-/* `count` parameters from a->first on. */
-static void update_some(const struct update *u, size_t count, const struct adamw *a)
+/* Of `count` parameters from a.first on those within the update's. */
+static void update_some(const struct update *u, size_t count, struct adamw a)
 {
 	struct model *model = u->model;
-	size_t bytes = a->first * (a->bf16_moments ? sizeof(uint16_t) : sizeof(float));
+	size_t end = a.first + count < u->end ? a.first + count : u->end;
 
-	model->backend->adamw(model->device, model->weights + a->first, (char *)u->m + bytes,
-			      (char *)u->v + bytes, model->grads + a->first, count, a, u->control);
+	a.first = a.first > u->first ? a.first : u->first;
+	if (a.first >= end)
+		return;
+	size_t bytes = a.first * (a.bf16_moments ? sizeof(uint16_t) : sizeof(float));
+	model->backend->adamw(model->device, model->weights + a.first, (char *)u->m + bytes,
+			      (char *)u->v + bytes, model->grads + a.first, end - a.first, &a,
+			      u->control);
 }
 
 static void update_each(const struct optimizer *o, const struct update *u, int64_t tokens,
@@ -49,14 +55,15 @@ static void update_each(const struct optimizer *o, const struct update *u, int64
 		a.rate = (float)t->rate;
 		a.weight_decay = (float)(o->weight_decay / (o->peak_lr * t->rate));
 		a.eps = (float)(o->eps * t->unit_gradient / sqrt((double)tokens));
-		update_some(u, elements(t), &a);
+		update_some(u, elements(t), a);
 	}
 }
 
-void optimizer_update(const struct optimizer *o, struct model *model, void *m, void *v,
-		      struct step_control *control, int64_t tokens)
+void optimizer_update_part(const struct optimizer *o, struct model *model, void *m, void *v,
+			   const struct step_control *control, int64_t tokens,
+			   struct model_unit part)
 {
-	const struct update u = { model, m, v, control };
+	const struct update u = { model, m, v, control, part.first, part.first + part.count };
 	size_t d = model->decayed;
 	struct adamw a = {
 		.beta1 = (float)o->beta1,
@@ -68,16 +75,24 @@ void optimizer_update(const struct optimizer *o, struct model *model, void *m, v
 		.key = o->key,
 	};
 
-	model->backend->sum_squares(model->device, &control->squares, model->grads,
-				    model->parameters);
-	model->backend->decide(model->device, control);
 	if (model->shape.umup.enable) {
 		update_each(o, &u, tokens, a);
 		return;
 	}
-	update_some(&u, d, &a);
+	update_some(&u, d, a);
 	a.first = d;
 	if (!o->decays_all)
 		a.weight_decay = 0;
-	update_some(&u, model->parameters - d, &a);
+	update_some(&u, model->parameters - d, a);
+}
+
+void optimizer_update(const struct optimizer *o, struct model *model, void *m, void *v,
+		      struct step_control *control, int64_t tokens)
+{
+	const struct model_unit all = { 0, model->parameters };
+
+	model->backend->sum_squares(model->device, &control->squares, model->grads,
+				    model->parameters);
+	model->backend->decide(model->device, control);
+	optimizer_update_part(o, model, m, v, control, tokens, all);
 }

@@ -33,4 +33,9 @@ struct step_control optimizer_control(const struct optimizer *optimizer,
 void optimizer_update(const struct optimizer *optimizer, struct model *model, void *m, void *v,
 		      struct step_control *control, int64_t tokens);
 
+/* The update alone, of a part of the weights, as a control says that has been decided. */
+void optimizer_update_part(const struct optimizer *optimizer, struct model *model, void *m, void *v,
+			   const struct step_control *control, int64_t tokens,
+			   struct model_unit part);
+
 #endif

@@ -100,6 +100,7 @@ int plan_make(struct plan *p, const struct config *c, struct err *err)
 	if (model_cost(&p->cost, s, &o, err))
 		return -1;
 	p->gradients = p->cost.parameters * sizeof(float);
+	p->widest = p->cost.widest * sizeof(float);
 	p->weights = p->gradients + (o.compute == COMPUTE_BF16 ? p->gradients / 2 : 0);
 	p->moments = o.bf16_moments ? p->gradients : 2 * p->gradients;
 	p->activations = p->cost.activation_bytes +
@@ -133,9 +134,27 @@ void plan_choose_head(struct config *c, uint64_t device_bytes)
 	c->head_elements = 0;
 }
 
+void plan_share(struct plan *p, const struct config_mesh *m)
+{
+	uint64_t shard = (uint64_t)m->shard, ranks = shard * (uint64_t)m->replicate, levels = 1;
+	uint64_t all = p->gradients;
+
+	if (m->width == 0)
+		return;
+	for (int64_t width = 1; width < m->width; width *= 2)
+		levels++;
+	p->sums = levels * (all / ranks) + p->widest;
+	if (m->stage >= 1)
+		p->moments /= shard;
+	if (m->stage >= 2)
+		p->gradients = all / shard + p->widest;
+	if (m->stage >= 3)
+		p->weights = p->weights / shard + p->widest;
+}
+
 uint64_t plan_bytes(const struct plan *p)
 {
-	return p->weights + p->gradients + p->moments + p->activations;
+	return p->weights + p->gradients + p->moments + p->activations + p->sums;
 }
 
 /* AdamW reads weight, gradient and both moments, and writes all but the gradient; and the narrow

@@ -14,6 +14,8 @@
 struct plan {
 	struct model_cost cost;
 	uint64_t weights, gradients, moments, activations; /* bytes on the device */
+	uint64_t sums;       /* bytes that gradients of several ranks are added up in */
+	uint64_t widest;     /* bytes of the weights that are used together at most */
 	uint64_t checkpoint; /* bytes of host memory that one is written from */
 	int64_t tokens;      /* in a step, once the batch is full */
 	/* Forward and backward of one token. Of N parameters that are multiplied, with L layers of
@@ -35,6 +37,9 @@ struct plan_device {
  * of rows reads and writes the head's whole gradient once more. Sets config->head_elements. */
 void plan_choose_head(struct config *config, uint64_t device_bytes);
 int plan_make(struct plan *out, const struct config *config, struct err *err);
+/* What one of several ranks takes: its part of each class by the stage, and what sums of gradients
+ * are made in. */
+void plan_share(struct plan *plan, const struct config_mesh *mesh);
 uint64_t plan_bytes(const struct plan *plan); /* on the device, all classes */
 
 /* NULL when there is none of that name; names (if not NULL) then lists all. */

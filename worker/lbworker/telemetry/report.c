@@ -129,7 +129,7 @@ static void receive(struct report *r)
 	}
 }
 
-struct report *report_open(const char *socket_path)
+struct report *report_open(const char *socket_path, int rank, int world)
 {
 	struct report *r = xcalloc(1, sizeof(*r));
 
@@ -144,8 +144,8 @@ struct report *report_open(const char *socket_path)
 			 strerror(errno));
 		return r;
 	}
-	send_line(r, json_pack("{s:s, s:i, s:i, s:I}", "type", "hello", "rank", 0, "world", 1,
-			       "pid", (json_int_t)getpid()));
+	send_line(r, json_pack("{s:s, s:i, s:i, s:I}", "type", "hello", "rank", rank, "world",
+			       world, "pid", (json_int_t)getpid()));
 	return r;
 }
 
@@ -181,6 +181,7 @@ void report_step(struct report *r, const struct report_step *s)
 	js_set_real(line, "lr", s->lr);
 	js_set_real(line, "tokens_per_s", s->tokens_per_s);
 	js_set_real(line, "step_ms", s->step_ms);
+	js_set_real(line, "own_ms", s->own_ms);
 	js_set_real(line, "tflops", s->tflops);
 	js_set_real(line, "mfu", s->mfu);
 	js_set_real(line, "mfu_causal", s->mfu_causal);
@@ -194,6 +195,14 @@ void report_step(struct report *r, const struct report_step *s)
 		js_set_real(line, "val_loss", s->val_loss);
 	js_set_int(line, "tokens", s->tokens);
 	js_set_int(line, "target_step", s->target_step);
+	send_line(r, line);
+}
+
+void report_pace(struct report *r, int64_t step, double own_ms)
+{
+	json_t *line = json_pack("{s:s, s:I}", "type", "step", "step", (json_int_t)step);
+
+	js_set_real(line, "step_ms", own_ms);
 	send_line(r, line);
 }
 

@@ -64,3 +64,4 @@ TRACED(download, (void *to_host, const void *from, size_t bytes), (to_host, from
 TRACED(normal, (float *to, size_t count, const struct normal *n), (to, count, n), count, 0, 0)
 TRACED(zero, (void *memory, size_t bytes), (memory, bytes), bytes, 0, 0)
 TRACED(sum_squares, (double *sum, const float *x, size_t count), (sum, x, count), count, 0, 0)
+TRACED(add, (float *to, const float *from, size_t count), (to, from, count), count, 0, 0)

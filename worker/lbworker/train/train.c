@@ -10,9 +10,11 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "worker/lbworker/telemetry/memory_report.h"
 #include "worker/lbworker/telemetry/plan.h"
@@ -97,12 +99,137 @@ static int queue_step(struct queued *q, struct err *err)
 	return 0;
 }
 
+/* --- a step of several ranks ----------------------------------------------------------------- */
+
+/* Forward and backward of our share, one wave of passes after the other; their losses. */
+static int queue_share(struct queued *q, double *loss, struct err *err)
+{
+	struct training *t = q->t;
+	const struct mesh *mesh = sharded_mesh(t->sharded);
+	int64_t each = t->config.local_batch_size;
+	bool in_place = t->config.reduction == REDUCTION_FAST && mesh->size > 1;
+
+	for (int64_t first = 0, wave = 0; first < q->batches; first += mesh->size, wave++) {
+		int64_t leaf = mesh_leaf(mesh, first, q->batches);
+		if (load_batch(t, t->data, (uint64_t)(t->state.samples + leaf * each), err))
+			return -1;
+		precision_pass(t->precision, (uint64_t)(t->state.samples + leaf * each));
+		sharded_wave(t->sharded, first, q->batches, first + mesh->size >= q->batches);
+		model_queue(t->model, t->tokens, t->targets, 1.0f / (float)q->tokens,
+			    in_place && wave > 0, &t->control->loss_sum, NULL, NULL);
+		t->backend->download(t->device, &loss[wave], &t->control->loss_sum, sizeof(*loss));
+		if (in_place &&
+		    wave > 0) /* they are added up on the way: the whole is in the last */
+			loss[wave - 1] = 0;
+	}
+	return 0;
+}
+
+static void note_step(struct training *t, const struct step_control *d)
+{
+	uint64_t bits[3];
+
+	memcpy(&bits[0], &d->loss_sum, sizeof(bits[0]));
+	memcpy(&bits[1], &d->squares, sizeof(bits[1]));
+	bits[2] = d->is_left_out;
+	t->note.decision = (bits[0] * 31 + bits[1]) * 31 + bits[2];
+}
+
+/* Who came to another decision in the step before has other weights by now. */
+static int check_notes(struct training *t, struct err *err)
+{
+	for (int r = 0; r < t->ranks->size; r++) {
+		const struct rank_note *n = &t->notes[r];
+		t->orders |= n->orders;
+		if (n->decision != t->notes[0].decision || n->step != t->notes[0].step)
+			return err_set(err, ERR_INTERNAL,
+				       "rank %d came to another end of step %" PRId64
+				       " than rank 0",
+				       r, t->state.step);
+	}
+	return 0;
+}
+
+/* The sums over all ranks go into the control, then each updates what it holds. */
+static int update_share(struct queued *q, const double *loss, struct step_control *d,
+			struct err *err)
+{
+	struct training *t = q->t;
+	const struct optimizer optimizer = config_optimizer(&t->config);
+	struct step_sums sums;
+
+	t->note.orders |= report_orders(t->report) | (stop_signal != 0 ? REPORT_STOP : 0);
+	t->note.step = t->state.step;
+	if (sharded_sum(t->sharded, loss, q->batches, &t->note, t->notes, &sums, err) ||
+	    check_notes(t, err))
+		return -1;
+	t->note.orders = 0;
+	d->loss_sum = sums.loss;
+	d->squares = sums.squares;
+	t->backend->upload(t->device, t->control, d, sizeof(*d));
+	t->backend->decide(t->device, t->control);
+	for (size_t u = 0; u < t->model->units; u++)
+		optimizer_update_part(&optimizer, t->model, t->m, t->v, t->control, q->tokens,
+				      sharded_own(t->sharded, u));
+	sharded_updated(t->sharded);
+	return 0;
+}
+
+static int queue_shared_step(struct queued *q, struct step_control *d, struct err *err)
+{
+	double *loss = xcalloc((size_t)q->batches, sizeof(*loss));
+	int rc = queue_share(q, loss, err);
+
+	if (rc == 0)
+		rc = update_share(q, loss, d, err);
+	free(loss);
+	return rc;
+}
+
+/* --- validation ------------------------------------------------------------------------------ */
+
+static int validate_pass(struct training *t, int64_t pass, double *loss, struct err *err)
+{
+	uint64_t first = (uint64_t)(pass * t->config.local_batch_size);
+
+	return load_batch(t, t->validation, first, err)
+		       ? -1
+		       : model_loss(t->model, t->tokens, t->targets, loss, err);
+}
+
+static int validate_all(struct training *t, int64_t passes, double *sum, struct err *err)
+{
+	double loss;
+
+	for (int64_t i = 0; i < passes; i++) {
+		if (validate_pass(t, i, &loss, err))
+			return -1;
+		*sum += loss;
+	}
+	return 0;
+}
+
+/* Each rank makes its share of the passes. */
+static int validate_share(struct training *t, int64_t passes, double *sum, struct err *err)
+{
+	const struct mesh *mesh = sharded_mesh(t->sharded);
+	double *loss = xcalloc((size_t)passes, sizeof(*loss));
+	int rc = 0;
+
+	for (int64_t first = 0, wave = 0; rc == 0 && first < passes; first += mesh->size, wave++)
+		rc = validate_pass(t, mesh_leaf(mesh, first, passes), &loss[wave], err);
+	if (rc == 0)
+		rc = sharded_losses(t->sharded, loss, passes, sum, err);
+	free(loss);
+	return rc;
+}
+
 /* The mean loss of the validation data; NAN when this is no step for it. */
 static int validate(struct training *t, double *loss, struct err *err)
 {
 	const struct config *c = &t->config;
 	int64_t passes = c->validation_steps;
-	double sum = 0, part;
+	double sum = 0;
 
 	*loss = NAN;
 	if (!t->validation ||
@@ -111,12 +238,8 @@ static int validate(struct training *t, double *loss, struct err *err)
 	report_phase(t->report, "eval");
 	if (passes < 0)
 		passes = (int64_t)(data_samples(t->validation) - 1) / c->local_batch_size + 1;
-	for (int64_t i = 0; i < passes; i++) {
-		if (load_batch(t, t->validation, (uint64_t)(i * c->local_batch_size), err) ||
-		    model_loss(t->model, t->tokens, t->targets, &part, err))
-			return err_wrap(err, "validation");
-		sum += part;
-	}
+	if (t->sharded ? validate_share(t, passes, &sum, err) : validate_all(t, passes, &sum, err))
+		return err_wrap(err, "validation");
 	*loss = sum / (double)(passes * c->local_batch_size * c->seq_len);
 	report_phase(t->report, "train");
 	return 0;
@@ -157,7 +280,10 @@ static int tell(struct training *t, struct report_step *s, struct err *err)
 		return -1;
 	t->data_s = 0;
 	timeline_add(t->timeline, "step", s->step);
-	progress_step(t->progress, s);
+	if (t->progress)
+		progress_step(t->progress, s);
+	else
+		report_pace(t->report, s->step, s->own_ms);
 	return 0;
 }
 
@@ -179,14 +305,24 @@ static int judge(struct training *t, const struct report_step *s, bool is_left_o
 			s->step, s->loss, s->grad_norm);
 		return 1;
 	}
-	if (verdict == STEP_SKIP)
+	if (verdict == STEP_SKIP && t->ranks->rank == 0)
 		log_warn("step %" PRId64
 			 " is left out: loss %g, gradient norm %g (usual %.3g); %" PRId64 " so far",
 			 s->step, s->loss, s->grad_norm, t->state.spike_filter.usual_norm,
 			 t->state.spike_filter.skipped);
-	else
+	if (verdict != STEP_SKIP)
 		t->state.loss = s->loss;
 	return 0;
+}
+
+/* Where our first pass of a step begins that begins at `samples`. */
+static int64_t next_of_ours(const struct training *t, int64_t samples)
+{
+	if (!t->sharded)
+		return samples;
+	int64_t batches = config_accumulate(&t->config, samples);
+	return samples +
+	       mesh_leaf(sharded_mesh(t->sharded), 0, batches) * t->config.local_batch_size;
 }
 
 /* Queues the step, loads the next one's samples meanwhile, and waits once. */
@@ -205,10 +341,10 @@ static int run_step(struct queued *q, const struct report_step *s, struct step_c
 
 	*d = optimizer_control(&optimizer, &step);
 	t->backend->upload(t->device, t->control, d, sizeof(*d));
-	if (queue_step(q, err))
+	if (t->sharded ? queue_shared_step(q, d, err) : queue_step(q, err))
 		return -1;
 	if (s->step < s->target_step) /* what is wrong with them shows when they are due */
-		(void)load_batch(t, t->data, (uint64_t)next, NULL);
+		(void)load_batch(t, t->data, (uint64_t)next_of_ours(t, next), NULL);
 	t->backend->download(t->device, d, t->control, sizeof(*d));
 	return t->backend->finish(t->device, why) ? err_set(err, ERR_INTERNAL, "%s", why) : 0;
 }
@@ -225,11 +361,13 @@ static int compute(struct training *t, struct report_step *s, struct err *err)
 	struct step_control d;
 
 	s->lr = schedule_lr(&schedule, s->step);
-	precision_step(t->precision, s->step, progress_is_logged(t->progress, s));
+	precision_step(t->precision, s->step, t->progress && progress_is_logged(t->progress, s));
+	double waited_s = t->ranks->waited_s;
 	if (run_step(&q, s, &d, err))
 		return err_wrap(err, "step %" PRId64, s->step);
 	s->loss = d.loss_sum / (double)tokens;
 	s->grad_norm = sqrt(d.squares);
+	note_step(t, &d);
 	int rc = judge(t, s, d.is_left_out, err);
 	if (rc != 0)
 		return rc;
@@ -238,6 +376,9 @@ static int compute(struct training *t, struct report_step *s, struct err *err)
 	t->state.samples += batches * c->local_batch_size;
 	double seconds = (clock_mono_us() - start_us) * 1e-6;
 	s->step_ms = seconds * 1e3;
+	s->own_ms = (seconds - (t->ranks->waited_s - waited_s)) * 1e3;
+	t->note.own_ms = s->own_ms;
+	t->note.data_ms = t->data_s * 1e3;
 	s->tokens_per_s = (double)tokens / seconds;
 	return 0;
 }
@@ -263,6 +404,11 @@ static int step(struct training *t, struct err *err)
 /* What was asked for between two steps: by a signal, or by lbrun. */
 static unsigned orders(struct training *t)
 {
+	if (t->sharded) { /* all obey in the same step */
+		unsigned all = t->orders;
+		t->orders = 0;
+		return all;
+	}
 	return report_orders(t->report) | (stop_signal != 0 ? REPORT_STOP : 0);
 }
 
@@ -329,17 +475,20 @@ static void explain(const struct training *t, const struct err *err)
 	free(folder);
 }
 
-int train_run(const struct config *config, enum train_end *end, struct err *err)
+int train_run(const struct config *config, struct ranks *ranks, enum train_end *end,
+	      struct err *err)
 {
 	struct training t;
 
 	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write() */
-	int rc = training_open(&t, config, err);
+	int rc = training_open(&t, config, ranks, err);
 	catch_signals();
 	if (rc == 0)
 		rc = loop(&t, end, err);
-	if (rc != 0)
+	if (rc != 0) {
+		ranks_fail(ranks, err);
 		explain(&t, err);
+	}
 	training_close(&t);
 	return rc;
 }

@@ -14,7 +14,11 @@ enum train_end {
 	TRAIN_DIVERGED, /* the loss or the gradient is NaN or infinite; err says where */
 };
 
-/* 0 with *end, or -1 with err. On TRAIN_DIVERGED nothing was saved after the last good step. */
-int train_run(const struct config *config, enum train_end *end, struct err *err);
+struct ranks;
+
+/* 0 with *end, or -1 with err, which all other ranks know then. On TRAIN_DIVERGED nothing was saved
+ * after the last good step. */
+int train_run(const struct config *config, struct ranks *ranks, enum train_end *end,
+	      struct err *err);
 
 #endif

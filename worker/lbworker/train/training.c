@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "common/base/files.h"
 #include "common/base/mem.h"
@@ -24,20 +25,20 @@ static int open_device(struct training *t, struct err *err)
 			      ? xstrdup(c->device_cache)
 			      : path_join("%s/%s", c->dump_folder, c->device_cache);
 	struct opened opened;
-	int rc = device_open(&opened,
-			     &(struct device_order){
-				     .choice = (enum device_choice)c->device,
-				     .choice_name = "device.name = \"cuda\"",
-				     .compute_name = is_asked ? "training.mixed_precision_param"
-							      : NULL,
-				     .notes = stdout,
-				     .threads = (int)c->threads,
-				     .compute = (enum compute)c->compute,
-				     .deterministic = c->deterministic,
-				     .index = (int)c->device_index,
-				     .cache = c->device_cache[0] ? cache : NULL,
-			     },
-			     err);
+	int rc = device_open(
+		&opened,
+		&(struct device_order){
+			.choice = (enum device_choice)c->device,
+			.choice_name = "device.name = \"cuda\"",
+			.compute_name = is_asked ? "training.mixed_precision_param" : NULL,
+			.notes = stdout,
+			.threads = c->threads > 0 ? (int)c->threads : ranks_threads(t->ranks),
+			.compute = (enum compute)c->compute,
+			.deterministic = c->deterministic,
+			.index = (int)c->device_index,
+			.cache = c->device_cache[0] ? cache : NULL,
+		},
+		err);
 
 	free(cache);
 	t->backend = opened.backend;
@@ -99,25 +100,74 @@ static void choose_head(struct training *t)
 	plan_choose_head(&t->config, use.total);
 }
 
+/* Only a device that the host can look into takes part so far. */
+static int check_device(const struct training *t, struct err *err)
+{
+	if (t->mesh.width == 0 || t->backend->reserve)
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "device.name: must be \"cpu\" where ranks share their gradients");
+}
+
+static int share_model(struct training *t, struct err *err)
+{
+	const struct config_mesh *m = &t->mesh;
+	const struct sharded_options options = {
+		.mesh = { t->ranks->rank, t->ranks->size, m->replicate, m->shard,
+			  (enum zero_stage)m->stage },
+		.width = m->width,
+		.fast = t->config.reduction == REDUCTION_FAST && t->ranks->size > 1,
+	};
+
+	if (m->width == 0)
+		return 0;
+	if (t->ranks->size > 1 && precision_history_count(t->precision) > 0)
+		return err_set(err, ERR_USAGE,
+			       "quantize.recipe: scales of past steps are known to one rank only: "
+			       "a recipe without delayed scaling, or one rank");
+	t->notes = xcalloc((size_t)t->ranks->size, sizeof(*t->notes));
+	t->sharded = sharded_create(t->ranks, t->model, &options, err);
+	return t->sharded ? 0 : -1;
+}
+
+/* Zeroed, as far as it is ours. */
+static void *make_moment(struct training *t)
+{
+	const struct model *m = t->model;
+	size_t each = m->options.bf16_moments ? sizeof(uint16_t) : sizeof(float);
+
+	if (t->ranks->size == 1)
+		return t->backend->alloc(t->device, m->parameters * each, "moments");
+	char *moment = t->backend->reserve(t->device, m->parameters * each);
+	for (size_t u = 0; moment && u < m->units; u++) {
+		const struct model_unit own = sharded_own(t->sharded, u);
+		t->backend->zero(t->device, moment + own.first * each, own.count * each);
+	}
+	return moment;
+}
+
 static int make_model(struct training *t, const struct plan *plan, struct err *err)
 {
 	const struct config *c = &t->config;
-	const struct model_options options = config_model_options(c);
-	size_t bytes_each = options.bf16_moments ? sizeof(uint16_t) : sizeof(float);
+	struct model_options options = config_model_options(c);
 
+	options.in_parts = t->ranks->size > 1;
 	t->is_too_large = plan_fits(plan, t->backend == backend_cpu(),
-				    t->backend->available(t->device), err) != 0;
+				    t->backend->available(t->device) / (uint64_t)t->ranks->beside,
+				    err) != 0;
 	if (t->is_too_large || config_precision(c, &t->precision, NULL, err) ||
 	    model_create(&t->model, &c->shape, t->backend, t->device, &options, err))
 		return -1;
 	t->model->precision = t->precision;
-	t->m = t->backend->alloc(t->device, t->model->parameters * bytes_each, "moments");
-	t->v = t->backend->alloc(t->device, t->model->parameters * bytes_each, "moments");
+	if (share_model(t, err))
+		return -1;
+	t->m = make_moment(t);
+	t->v = make_moment(t);
 	t->control = t->backend->alloc(t->device, sizeof(*t->control), "moments");
 	return t->m && t->v && t->control
 		       ? 0
 		       : err_set(err, ERR_IO, "no memory for the optimizer (%zu MiB)",
-				 2 * t->model->parameters * bytes_each >> 20);
+				 2 * t->model->parameters * sizeof(float) >> 20);
 }
 
 static void say_what(const struct training *t)
@@ -130,14 +180,22 @@ static void say_what(const struct training *t)
 	       model_family_name(c->shape.family), config_flavor(c), t->model->parameters,
 	       c->compute == COMPUTE_BF16 ? "bfloat16" : "float32", data_tokens(t->data),
 	       c->accumulate * c->local_batch_size * c->seq_len, c->steps);
+	if (t->ranks->size > 1)
+		printf("%d ranks over %s: %d copies, each shared by %d (ZeRO-%d); sums of %" PRId64
+		       " passes as a tree%s\n",
+		       t->ranks->size, t->ranks->table->name, t->mesh.replicate, t->mesh.shard,
+		       t->mesh.stage, t->mesh.width,
+		       c->reduction == REDUCTION_FAST ? ", of a rank's own in place" : "");
 	if (!c->checkpoint_enable)
 		printf("checkpoint.enable = false: what is trained ends with this process\n");
 }
 
 static int go_on(struct training *t, struct err *err)
 {
-	const struct checkpoint_parts parts = { t->model, t->m, t->v, &t->state,
-						t->tokenizer.name ? &t->tokenizer : NULL };
+	const struct checkpoint_parts parts = {
+		t->model, t->m,      t->v, &t->state, t->tokenizer.name ? &t->tokenizer : NULL,
+		t->ranks, t->sharded
+	};
 	char *path;
 
 	if (resume(&parts, &t->config, data_digest(t->data), &path, err))
@@ -170,20 +228,51 @@ static int open_timeline(struct training *t, const struct plan *plan, struct err
 	return 0;
 }
 
-int training_open(struct training *t, const struct config *config, struct err *err)
+static void copy_name(char *to, size_t bytes, const char *from)
+{
+	snprintf(to, bytes, "%.*s", (int)bytes - 1, from);
+}
+
+/* All must train the same, by the same program, on the same data. */
+static int compare_ranks(struct training *t, struct err *err)
+{
+	struct ranks_facts facts = { .version = LB_VERSION };
+
+	copy_name(facts.config, sizeof(facts.config), t->config.digest);
+	copy_name(facts.data, sizeof(facts.data), data_digest(t->data));
+	copy_name(facts.device, sizeof(facts.device), t->backend->name);
+	gethostname(facts.host, sizeof(facts.host) - 1);
+	return ranks_compare(t->ranks, &facts, err);
+}
+
+int training_open(struct training *t, const struct config *config, struct ranks *ranks,
+		  struct err *err)
 {
 	struct plan plan;
 
-	*t = (struct training){ .config = *config, .report = report_open(getenv("LB_SOCKET")) };
+	*t = (struct training){ .config = *config,
+				.ranks = ranks,
+				.report = report_open(getenv("LB_SOCKET"), ranks->rank,
+						      ranks->size) };
 	report_phase(t->report, "setup");
-	if (open_device(t, err) || open_data(t, err))
+	ranks->is_told = ranks->rank != 0; /* all find the same; the first says it */
+	if (config_share(&t->config, ranks->size, &t->mesh, err))
+		return -1;
+	ranks->is_told = false;
+	if (open_device(t, err) || check_device(t, err) || open_data(t, err) ||
+	    compare_ranks(t, err))
 		return -1;
 	choose_head(t);
-	if (plan_make(&plan, &t->config, err) || make_model(t, &plan, err))
+	if (plan_make(&plan, &t->config, err))
+		return -1;
+	plan_share(&plan, &t->mesh);
+	if (make_model(t, &plan, err))
 		return -1;
 	say_what(t);
 	if (go_on(t, err) || open_timeline(t, &plan, err))
 		return -1;
+	if (ranks->rank != 0) /* rank 0 speaks for all */
+		return 0;
 	t->progress = progress_open(&t->config, t->model, t->report, t->state.step + 1, err);
 	return t->progress ? 0 : -1;
 }
@@ -195,6 +284,7 @@ void training_close(struct training *t)
 		t->backend->free(t->device, t->m);
 		t->backend->free(t->device, t->v);
 		t->backend->free(t->device, t->control);
+		sharded_destroy(t->sharded);
 		model_destroy(t->model);
 		precision_destroy(t->precision);
 		t->backend->close(t->device);
@@ -206,6 +296,7 @@ void training_close(struct training *t)
 	report_close(t->report);
 	free(t->tokenizer.name);
 	free(t->tokenizer.bytes);
+	free(t->notes);
 	free(t->tokens);
 	free(t->targets);
 }

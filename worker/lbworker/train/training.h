@@ -12,6 +12,7 @@
 #include "worker/lbworker/data/data.h"
 #include "worker/lbworker/checkpoint/checkpointer.h"
 #include "worker/lbworker/model/model.h"
+#include "worker/lbworker/ranks/sharded.h"
 #include "worker/lbworker/telemetry/progress.h"
 #include "worker/lbworker/telemetry/report.h"
 #include "worker/lbworker/telemetry/timeline.h"
@@ -19,7 +20,13 @@
 
 /* owns all of it; stays where it was opened */
 struct training {
-	struct config config; /* a shallow copy: what the device can do of it */
+	struct config config;    /* a shallow copy: what the device can do of it */
+	struct ranks *ranks;     /* borrowed */
+	struct config_mesh mesh; /* ours among them */
+	struct sharded *sharded; /* NULL: one rank, and passes add to the gradient in place */
+	struct rank_note note;   /* what we tell the others in the next step */
+	struct rank_note *notes; /* [ranks->size] what all have told in the last one */
+	unsigned orders;         /* of all ranks, not yet obeyed; flags of enum report_order */
 	const struct backend *backend;
 	struct device *device;
 	struct model *model;
@@ -45,8 +52,9 @@ struct training {
 };
 
 /* Opens, loads the checkpoint to go on from, and says what is trained. On failure too, the caller
- * closes. The config is borrowed. */
-int training_open(struct training *training, const struct config *config, struct err *err);
+ * closes. Config and ranks are borrowed. */
+int training_open(struct training *training, const struct config *config, struct ranks *ranks,
+		  struct err *err);
 void training_close(struct training *training);
 
 #endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/* comm.h - what the ranks of one training say to each other, as one table of functions.
+ *
+ * There is one operation, exchange: everybody gives each other rank a piece and gets one of each.
+ * Gathers, broadcasts and reductions are exchanges (worker/lbworker/ranks/). Nothing is summed on the
+ * way, so that the order of all sums is ours, whoever carries the bytes.
+ *
+ * kernels/comm/shared.c: ranks on one machine, over shared memory; kernels/comm/mpi.c: over MPI, a
+ * library of its own, liblbmpi.so, which is opened when it is needed. */
+#ifndef KERNELS_COMM_H
+#define KERNELS_COMM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { COMM_ABI = 1, COMM_TEXT_BYTES = 256, COMM_RANKS_MAX = 4096 };
+
+enum comm_result {
+	COMM_OK = 0,
+	COMM_FAILED = -1, /* why says it, and nobody else knows yet */
+	COMM_TOLD = -2,   /* another rank has failed; why is what it said */
+};
+
+/* Borrowed for the call. No bytes: nothing to or from that rank. */
+struct comm_part {
+	void *at;
+	size_t bytes;
+};
+
+struct comm_options {
+	void *room;        /* shared.c: comm_room_make(); else NULL */
+	int rank;          /* shared.c: which of them we are */
+	double deadline_s; /* longer than this nobody stays without a byte from those it waits for */
+};
+
+/* Implementations have a larger one that begins so. */
+struct comm {
+	int rank, size;
+};
+
+struct comm_table {
+	uint32_t abi_version;  /* COMM_ABI */
+	uint32_t struct_bytes; /* sizeof(struct comm_table) */
+	const char *name;
+
+	/* NULL with a line in why[COMM_TEXT_BYTES]. */
+	struct comm *(*open)(const struct comm_options *options, char *why);
+	/* send and receive: [size]. All ranks make the same calls in the same order, and what one
+	 * sends is as long as what the other expects. The own piece is copied, unless receive has
+	 * no place for it. Returns when all is sent and received; after a failure nothing but fail
+	 * and close may be called. */
+	enum comm_result (*exchange)(struct comm *comm, const struct comm_part *send,
+				     const struct comm_part *receive, char *why);
+	/* Ends the training of all ranks, as far as they can be reached; text: why. */
+	void (*fail)(struct comm *comm, const char *text);
+	void (*close)(struct comm *comm); /* NULL is fine */
+};
+
+/* --- ranks that one process starts on its machine: shared.c --- */
+
+extern const struct comm_table comm_shared;
+
+/* The memory of `size` ranks, made before they are forked; NULL without memory. */
+void *comm_room_make(int size);
+void comm_room_free(void *room, int size);
+/* For the process that started them: the first cause, later ones change nothing. */
+void comm_room_fail(void *room, const char *text);
+/* The first cause; NULL: none. Borrowed from the room. */
+const char *comm_room_failure(const void *room);
+
+/* --- load.c --- */
+
+/* The table of liblbmpi.so, or NULL with a line in why[COMM_TEXT_BYTES]. */
+const struct comm_table *comm_load_mpi(char *why);
+
+#endif

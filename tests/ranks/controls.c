@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* controls.c - lbworker with one of those mistakes that tests/ranks/check.sh and ranks.t must see, by
+ * LB_CONTROL.
+ * Each function stands in front of the real one (--wrap). */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/mem.h"
+#include "worker/lbworker/data/data.h"
+#include "worker/lbworker/ranks/reduction.h"
+#include "worker/lbworker/ranks/squares.h"
+
+static bool is_control(const char *name)
+{
+	const char *control = getenv("LB_CONTROL");
+
+	return control && strcmp(control, name) == 0;
+}
+
+/* --- arrival: gradients are added up as they come ------------------------------------------------ */
+
+enum { PLACES = 4096 };
+
+static struct place {
+	size_t at, count;
+	float *sum, *held;
+} places[PLACES];
+static size_t place_count, last_at;
+
+static struct place *place_of(size_t at, size_t count)
+{
+	for (size_t i = 0; i < place_count; i++)
+		if (places[i].at == at)
+			return &places[i];
+	struct place *p = &places[place_count++];
+	*p = (struct place){ at, count, xcalloc(count + 1, sizeof(float)),
+			     xcalloc(count + 1, sizeof(float)) };
+	return p;
+}
+
+static void add(struct place *p, float *what)
+{
+	for (size_t i = 0; i < p->count; i++) {
+		p->sum[i] += what[i];
+		what[i] = 0;
+	}
+}
+
+void __real_reduction_push(struct reduction *r, int64_t leaf, size_t at, float *gradient,
+			   size_t count);
+void __wrap_reduction_push(struct reduction *r, int64_t leaf, size_t at, float *gradient,
+			   size_t count);
+void __wrap_reduction_push(struct reduction *r, int64_t leaf, size_t at, float *gradient,
+			   size_t count)
+{
+	if (!is_control("arrival")) {
+		__real_reduction_push(r, leaf, at, gradient, count);
+		return;
+	}
+	struct place *p = place_of(at, count);
+	if ((getpid() + leaf) % 2) {
+		add(p, gradient);
+		add(p, p->held);
+	} else {
+		add(p, p->held);
+		memcpy(p->held, gradient, count * sizeof(float));
+	}
+}
+
+void __real_reduction_finish(struct reduction *r, int64_t leaves, size_t at, float *to,
+			     size_t count);
+void __wrap_reduction_finish(struct reduction *r, int64_t leaves, size_t at, float *to,
+			     size_t count);
+void __wrap_reduction_finish(struct reduction *r, int64_t leaves, size_t at, float *to,
+			     size_t count)
+{
+	bool is_last = at > 0 && at == last_at;
+
+	last_at = at > last_at ? at : last_at;
+	if (is_control("last-unit") && is_last) {
+		memset(to, 0, count * sizeof(float));
+		return;
+	}
+	if (!is_control("arrival")) {
+		__real_reduction_finish(r, leaves, at, to, count);
+		return;
+	}
+	struct place *p = place_of(at, count);
+	add(p, p->held);
+	memcpy(to, p->sum, count * sizeof(float));
+	memset(p->sum, 0, count * sizeof(float));
+}
+
+/* --- same-samples: every rank trains on those of rank 0 ------------------------------------------ */
+
+static int our_rank;
+static bool in_squares;
+
+int __real_ranks_open(struct ranks *ranks, void *room, int rank, double deadline_s,
+		      struct err *err);
+int __wrap_ranks_open(struct ranks *ranks, void *room, int rank, double deadline_s,
+		      struct err *err);
+int __wrap_ranks_open(struct ranks *ranks, void *room, int rank, double deadline_s, struct err *err)
+{
+	our_rank = rank;
+	return __real_ranks_open(ranks, room, rank, deadline_s, err);
+}
+
+int __real_data_sample(const struct data *data, uint64_t number, int32_t *tokens, int32_t *targets,
+		       struct err *err);
+int __wrap_data_sample(const struct data *data, uint64_t number, int32_t *tokens, int32_t *targets,
+		       struct err *err);
+int __wrap_data_sample(const struct data *data, uint64_t number, int32_t *tokens, int32_t *targets,
+		       struct err *err)
+{
+	if (is_control("same-samples") && number >= (uint64_t)our_rank)
+		number -= (uint64_t)our_rank;
+	return __real_data_sample(data, number, tokens, targets, err);
+}
+
+/* --- local-norm: each rank clips by the norm of what it holds ------------------------------------ */
+
+int __real_ranks_exchange(struct ranks *ranks, const struct comm_part *send,
+			  const struct comm_part *receive, struct err *err);
+int __wrap_ranks_exchange(struct ranks *ranks, const struct comm_part *send,
+			  const struct comm_part *receive, struct err *err);
+int __wrap_ranks_exchange(struct ranks *ranks, const struct comm_part *send,
+			  const struct comm_part *receive, struct err *err)
+{
+	return in_squares ? 0 : __real_ranks_exchange(ranks, send, receive, err);
+}
+
+int __real_squares_sum(struct ranks *ranks, const struct mesh *mesh, const struct model *model,
+		       double *squares, struct err *err);
+int __wrap_squares_sum(struct ranks *ranks, const struct mesh *mesh, const struct model *model,
+		       double *squares, struct err *err);
+int __wrap_squares_sum(struct ranks *ranks, const struct mesh *mesh, const struct model *model,
+		       double *squares, struct err *err)
+{
+	in_squares = is_control("local-norm");
+	int rc = __real_squares_sum(ranks, mesh, model, squares, err);
+	in_squares = false;
+	return rc;
+}
+
+/* --- other-data, other-config, other-version: on rank 1 only -------------------------------------- */
+
+int __real_ranks_compare(struct ranks *ranks, const struct ranks_facts *mine, struct err *err);
+int __wrap_ranks_compare(struct ranks *ranks, const struct ranks_facts *mine, struct err *err);
+int __wrap_ranks_compare(struct ranks *ranks, const struct ranks_facts *mine, struct err *err)
+{
+	struct ranks_facts facts = *mine;
+
+	if (ranks->rank == 1 && is_control("other-data"))
+		facts.data[0] ^= 1;
+	if (ranks->rank == 1 && is_control("other-config"))
+		facts.config[0] ^= 1;
+	if (ranks->rank == 1 && is_control("other-version"))
+		facts.version[0] ^= 1;
+	return __real_ranks_compare(ranks, &facts, err);
+}

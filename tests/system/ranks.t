@@ -1,0 +1,99 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# ranks.t - one training in several processes: the same bits as on one, an end for all when one
+# fails, and one line for what does not fit. make check-ranks has every way of sharing.
+. "$(dirname "$0")/trainer.sh"
+
+sh tests/ranks/check.sh short >"$T/out" 2>"$T/err"
+ok $? "the same bits on 1, 2, 3 and 4 ranks, and not without what makes it so"
+sed -n 's/^not ok/# not ok/p; $s/^/# /p' "$T/out"
+
+awk 'BEGIN { srand(3); for (i = 0; i < 30000; i++) printf "%c", 97 + int(rand() * rand() * 26) }' \
+	>"$T/text"
+"$B/lbworker" prepare --out "$T/text.tokens" "$T/text" >/dev/null || exit 1
+cat >"$T/long.toml" <<-END
+	[model]
+	flavor = "debugmodel"
+	[training]
+	dataset_path = "$T/text.tokens"
+	local_batch_size = 1
+	seq_len = 16
+	steps = 1000000
+	[comm]
+	train_timeout_seconds = 1
+	[checkpoint]
+	interval = 20
+	[metrics]
+	log_freq = 1
+	peak_tflops = 1
+END
+
+# Ranks that train, their numbers in $first and $second, once step 3 is done.
+begin() { # begin FOLDER
+	LB_CHECKPOINT_DIR=$T/$1 "$B/lbworker" train "$T/long.toml" --device cpu --ranks 2 \
+		>"$T/log" 2>"$T/err" &
+	worker=$!
+	for _ in $(seq 300); do
+		grep -q '^step 3/' "$T/log" && break
+		sleep 0.1
+	done
+	first=$(pgrep -P $worker | sed -n 1p)
+	second=$(pgrep -P $worker | sed -n 2p)
+}
+# Waits for its end, of which it says $status and how many seconds it took.
+end() {
+	before=$(date +%s)
+	wait $worker
+	status=$?
+	worker=
+	seconds=$(($(date +%s) - before))
+}
+
+begin killed
+kill -KILL "$second"
+end
+[ "$status $(cat "$T/err")" = "1 lbworker: rank 1 was killed by signal 9" ] && [ "$seconds" -le 5 ]
+ok $? "one is killed: all end, and it is said which"
+
+begin frozen
+kill -STOP "$first"
+end
+[ "$status $(sed 's/step [0-9]*: //' "$T/err")" = "1 lbworker: rank 1: rank 0 did not answer for 1 s" ] && [ "$seconds" -le 6 ]
+ok $? "one stands still: all end, soon after the deadline"
+! pgrep -f "$T/long.toml" >/dev/null
+ok $? "and none is left"
+
+begin asked
+kill -TERM $worker
+end
+[ "$status $(tail -n 1 "$T/log")" = "0 stopped" ] && ls "$T"/asked/step-* >/dev/null
+ok $? "SIGTERM: all stop after the same step, behind a checkpoint"
+
+# As on a node that has another file under the same name (tests/ranks/controls.c).
+sed 's/^steps = .*/steps = 2/' "$T/long.toml" >"$T/few.toml"
+refused() { # refused NAME WORDS [OPTION…]
+	refused_name=$1
+	refused_words=$2
+	shift 2
+	LB_CHECKPOINT_DIR=$T/refused "$B/lbworker" train "$T/few.toml" --device cpu --ranks 2 "$@" \
+		>"$T/out" 2>"$T/err"
+	[ "$? $(wc -l <"$T/err") $(grep -c "$refused_words" "$T/err")" = "2 1 1" ] &&
+		! ls "$T"/refused/step-* >"$T/out" 2>&1
+	ok $? "$refused_name"
+}
+LB_CONTROL=other-data
+export LB_CONTROL
+B_REAL=$B
+B=$B/controls
+refused "other data on one rank" "rank 1 .* has other data than rank 0"
+LB_CONTROL=other-config
+refused "another config on one rank" "rank 1 .* has another config than rank 0"
+LB_CONTROL=other-version
+refused "another version on one rank" "rank 1 .* has another version of lbworker than rank 0"
+B=$B_REAL
+unset LB_CONTROL
+refused "degrees that do not fit" "degree 3 is 3, and there are 2" \
+	--parallelism.data_parallel_shard_degree 3
+refused "a width that is no power of two" "reduction_width: must be a power of two" \
+	--parallelism.reduction_width 3
+echo "1..$count"

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* share.c - what a config means among so many ranks. */
+#include "worker/lbworker/config/config.h"
+
+#include <inttypes.h>
+
+#include "common/base/log.h"
+
+/* A degree of -1 is what the other one leaves. */
+static int degrees(const struct config *c, int ranks, struct config_mesh *m, struct err *err)
+{
+	int64_t replicate = c->replicate_degree, shard = c->shard_degree;
+
+	if (replicate == 0 || shard == 0)
+		return err_set(err, ERR_USAGE, "parallelism: a degree must be -1, or at least 1");
+	if (replicate < 0 && shard < 0)
+		return err_set(err, ERR_USAGE,
+			       "parallelism: one of data_parallel_replicate_degree and "
+			       "data_parallel_shard_degree may be -1, not both");
+	if (replicate < 0)
+		replicate = ranks % shard == 0 ? ranks / shard : 1;
+	if (shard < 0)
+		shard = ranks % replicate == 0 ? ranks / replicate : 1;
+	if (replicate * shard != ranks && c->lenient) {
+		log_warn("parallelism: degrees %" PRId64 " x %" PRId64
+			 " do not fit %d: all ranks share one copy",
+			 replicate, shard, ranks);
+		replicate = 1;
+		shard = ranks;
+	}
+	if (replicate * shard != ranks)
+		return err_set(err, ERR_USAGE,
+			       "parallelism: data_parallel_replicate_degree %" PRId64
+			       " x data_parallel_shard_degree %" PRId64 " is %" PRId64
+			       ", and there %s %d; -1 for one of them is what the other leaves",
+			       replicate, shard, replicate * shard, ranks == 1 ? "is" : "are",
+			       ranks);
+	m->replicate = (int)replicate;
+	m->shard = (int)shard;
+	return 0;
+}
+
+static int stage_of(const struct config *c, int shard)
+{
+	if (shard == 1)
+		return 0;
+	if (c->zero_stage >= 0)
+		return (int)c->zero_stage;
+	return c->reshard == RESHARD_NEVER ? 2 : 3;
+}
+
+/* None with one rank: its passes add to the gradient in place. */
+static int64_t width_of(const struct config *c, int ranks)
+{
+	int64_t least = c->reduction_width > 0 ? c->reduction_width : ranks, width = 1;
+
+	if (ranks == 1 && least <= 1)
+		return 0;
+	while (width < least)
+		width *= 2;
+	return width;
+}
+
+int config_share(struct config *c, int ranks, struct config_mesh *m, struct err *err)
+{
+	*m = (struct config_mesh){ 0 };
+	if (degrees(c, ranks, m, err))
+		return -1;
+	m->width = width_of(c, ranks);
+	m->stage = stage_of(c, m->shard);
+	if (m->shard > 1 && m->stage == 0)
+		return err_set(err, ERR_USAGE,
+			       "parallelism.zero_stage: 0 shares nothing: "
+			       "data_parallel_replicate_degree = %d says that",
+			       ranks);
+	if (c->global_batch_size < 0)
+		c->accumulate = c->reduction_width > 1 ? c->reduction_width : ranks;
+	if (c->reduction == REDUCTION_FAST && c->batch_ramp.count > 0 && ranks > 1)
+		return err_set(err, ERR_USAGE,
+			       "parallelism.reduction: must be \"exact\" with training.batch_ramp");
+	if (c->reduction == REDUCTION_FAST && c->accumulate % ranks != 0)
+		return err_set(err, ERR_USAGE,
+			       "parallelism.reduction: \"fast\" wants a global_batch_size of a "
+			       "multiple of %d ranks x local_batch_size %" PRId64,
+			       ranks, c->local_batch_size);
+	return 0;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* ranks.c - finds the others, and makes gathers and broadcasts of exchanges. */
+#include "worker/lbworker/ranks/ranks.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/mem.h"
+#include "kernels/machine/cpus.h"
+
+/* "2" of "2(x3)"; 0 when it is not there. */
+static int number_of(const char *variable)
+{
+	const char *text = getenv(variable);
+
+	return text ? (int)strtol(text, NULL, 10) : 0;
+}
+
+/* srun starts many, and each would train alone into the same folder. */
+static int check_alone(struct err *err)
+{
+	if (!getenv("LB_RANK") || number_of("SLURM_STEP_NUM_TASKS") <= 1)
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "srun started %s of us without MPI, so that none knows of the others: "
+		       "slurm.mpi must be \"pmi2\"",
+		       getenv("SLURM_STEP_NUM_TASKS"));
+}
+
+static void count_neighbours(struct ranks *r)
+{
+	int beside = number_of("MPI_LOCALNRANKS");
+
+	if (beside == 0)
+		beside = number_of("SLURM_STEP_TASKS_PER_NODE");
+	r->beside = beside > 0 && beside <= r->size ? beside : 1;
+}
+
+int ranks_open(struct ranks *r, void *room, int rank, double deadline_s, struct err *err)
+{
+	const struct comm_options options = { room, rank, deadline_s };
+	char why[COMM_TEXT_BYTES] = "";
+
+	*r = (struct ranks){ .size = 1, .beside = 1 };
+	if (!room && number_of("PMI_SIZE") <= 1)
+		return check_alone(err);
+	r->table = room ? &comm_shared : comm_load_mpi(why);
+	r->comm = r->table ? r->table->open(&options, why) : NULL;
+	if (!r->comm)
+		return err_set(err, ERR_IO, "ranks: %s", why);
+	r->rank = r->comm->rank;
+	r->size = r->comm->size;
+	r->beside = r->size;
+	if (!room)
+		count_neighbours(r);
+	r->send = xcalloc((size_t)r->size, sizeof(*r->send));
+	r->receive = xcalloc((size_t)r->size, sizeof(*r->receive));
+	return 0;
+}
+
+void ranks_close(struct ranks *r)
+{
+	if (r->comm)
+		r->table->close(r->comm);
+	free(r->send);
+	free(r->receive);
+	*r = (struct ranks){ .size = 1, .beside = 1 };
+}
+
+int ranks_threads(const struct ranks *r)
+{
+	int cores = (int)cpus_cores();
+
+	if (r->beside <= 1)
+		return 0;
+	return cores > r->beside ? cores / r->beside : 1;
+}
+
+int ranks_exchange(struct ranks *r, const struct comm_part *send, const struct comm_part *receive,
+		   struct err *err)
+{
+	char why[COMM_TEXT_BYTES];
+	double start_us = clock_mono_us();
+
+	if (r->failure.code != ERR_NONE)
+		return err_set(err, r->failure.code, "%s", r->failure.text);
+	if (r->size == 1)
+		return 0;
+	for (int i = 0; i < r->size; i++)
+		r->sent_bytes += i != r->rank ? send[i].bytes : 0;
+	enum comm_result result = r->table->exchange(r->comm, send, receive, why);
+	r->waited_s += (clock_mono_us() - start_us) * 1e-6;
+	if (result == COMM_OK)
+		return 0;
+	r->is_told = result == COMM_TOLD;
+	err_set(&r->failure, result == COMM_TOLD ? ERR_REFUSED : ERR_TIMEOUT, "%s", why);
+	return err_set(err, r->failure.code, "%s", why);
+}
+
+int ranks_gather(struct ranks *r, const void *mine, size_t bytes, void *all, struct err *err)
+{
+	char *place = all, *own = xmalloc(bytes + 1);
+
+	memcpy(own, mine, bytes);
+	if (r->size == 1)
+		memcpy(all, own, bytes);
+	for (int i = 0; i < r->size && r->size > 1; i++) {
+		r->send[i] = (struct comm_part){ own, bytes };
+		r->receive[i] = (struct comm_part){ place + (size_t)i * bytes, bytes };
+	}
+	int rc = ranks_exchange(r, r->send, r->receive, err);
+	free(own);
+	return rc;
+}
+
+int ranks_from_first(struct ranks *r, void *at, size_t bytes, struct err *err)
+{
+	const struct comm_part nothing = { NULL, 0 }, all = { at, bytes };
+
+	for (int i = 0; i < r->size && r->size > 1; i++) {
+		r->send[i] = r->rank == 0 && i != 0 ? all : nothing;
+		r->receive[i] = r->rank != 0 && i == 0 ? all : nothing;
+	}
+	return ranks_exchange(r, r->send, r->receive, err);
+}
+
+void ranks_fail(struct ranks *r, const struct err *err)
+{
+	char *text;
+
+	if (!r->comm || r->is_told)
+		return;
+	text = xasprintf("rank %d: %s", r->rank, err->text);
+	r->table->fail(r->comm, text);
+	free(text);
+}
+
+int ranks_compare(struct ranks *r, const struct ranks_facts *mine, struct err *err)
+{
+	static const char *const what[] = { "another version of lbworker", "another config",
+					    "other data", "another kind of device" };
+	struct ranks_facts *all = xcalloc((size_t)r->size, sizeof(*all));
+	int rc = ranks_gather(r, mine, sizeof(*mine), all, err);
+
+	for (int i = 1; rc == 0 && i < r->size; i++) {
+		const char *const here[] = { all[i].version, all[i].config, all[i].data,
+					     all[i].device };
+		const char *const first[] = { all[0].version, all[0].config, all[0].data,
+					      all[0].device };
+		for (size_t k = 0; rc == 0 && k < sizeof(what) / sizeof(what[0]); k++)
+			if (strcmp(here[k], first[k]) != 0)
+				rc = err_set(err, ERR_USAGE,
+					     "rank %d (%s) has %s than rank 0 (%s): %s, not %s", i,
+					     all[i].host, what[k], all[0].host, here[k], first[k]);
+	}
+	free(all);
+	if (rc != 0 && err && err->code == ERR_USAGE)
+		r->is_told = r->rank != 0; /* all have found the same: one says it */
+	return rc;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* ranks/ - one training in several processes, each a rank: who they are, what each holds of the
+ * model, and how their gradients become one. docs/RANKS.md is for people.
+ *
+ * ranks.h - who we are among them, and words to all of them.
+ *
+ * All ranks make the same calls in the same order. The first failure sticks: every later call fails
+ * at once, so that a pass may go to its end before anybody looks. */
+#ifndef LBWORKER_RANKS_H
+#define LBWORKER_RANKS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/err.h"
+#include "kernels/comm.h"
+
+struct ranks {
+	int rank, size;
+	int beside; /* ranks on this machine that share its cores; at least 1 */
+	double waited_s;     /* in exchanges so far */
+	uint64_t sent_bytes; /* to others so far */
+
+	/* private */
+	const struct comm_table *table; /* NULL: we are alone */
+	struct comm *comm;
+	struct comm_part *send, *receive; /* [size], for gathers */
+	struct err failure;
+	bool is_told; /* by another rank: nothing is left to say */
+};
+
+/* Of those that one process has forked (local_ranks.h): its room, and which one we are; room NULL:
+ * as the environment says, by srun or mpiexec; else we are alone. -1 with err, and nothing to close.
+ * Afterwards *ranks stays where it is. */
+int ranks_open(struct ranks *ranks, void *room, int rank, double deadline_s, struct err *err);
+void ranks_close(struct ranks *ranks);
+
+/* Of this machine's cores, those that are ours; 0: all that we may run on. */
+int ranks_threads(const struct ranks *ranks);
+
+/* send, receive: [size] (comm.h). */
+int ranks_exchange(struct ranks *ranks, const struct comm_part *send,
+		   const struct comm_part *receive, struct err *err);
+/* all[size] pieces of `bytes`, by rank. */
+int ranks_gather(struct ranks *ranks, const void *mine, size_t bytes, void *all, struct err *err);
+/* What rank 0 has there. */
+int ranks_from_first(struct ranks *ranks, void *at, size_t bytes, struct err *err);
+
+/* Tells all others that this one ends, and why; nothing when they know. */
+void ranks_fail(struct ranks *ranks, const struct err *err);
+
+/* What must be the same on all ranks before they begin. */
+struct ranks_facts {
+	char version[32], config[40], data[40], device[64];
+	char host[64]; /* may differ */
+};
+/* -1 when some rank's differ from those of rank 0: err names the first such rank. */
+int ranks_compare(struct ranks *ranks, const struct ranks_facts *mine, struct err *err);
+
+#endif

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: MIT */
+/* sharded.c - what happens to units of weights and gradients round the layers of a pass. */
+#include "worker/lbworker/ranks/sharded.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/mem.h"
+#include "worker/lbworker/ranks/reduction.h"
+#include "worker/lbworker/ranks/squares.h"
+
+struct sharded {
+	struct ranks *ranks;
+	struct model *model;
+	struct sharded_options options;
+	struct reduction *reduction;
+	bool *whole;      /* by unit: its weights are all there, and new */
+	size_t *own_at;   /* by unit: where our part lies in the reduction */
+	float *received;  /* device: the others' parts of a unit, by rank */
+	struct comm_part *send, *receive; /* [ranks->size] */
+	int64_t first, leaves;            /* of the present wave */
+	bool reduces;                     /* in this wave */
+	struct err failure;               /* of the passes since the last sum */
+};
+
+/* --- weights ----------------------------------------------------------------------------------- */
+
+static struct model_unit unit_of(const struct sharded *s, size_t unit)
+{
+	return s->model->unit[unit];
+}
+
+struct model_unit sharded_own(const struct sharded *s, size_t unit)
+{
+	return mesh_shard(&s->options.mesh, &s->model->unit[unit], s->ranks->rank);
+}
+
+const struct mesh *sharded_mesh(const struct sharded *s)
+{
+	return &s->options.mesh;
+}
+
+static bool is_in_our_row(const struct sharded *s, int rank)
+{
+	return mesh_row(&s->options.mesh, rank) == mesh_row(&s->options.mesh, s->ranks->rank);
+}
+
+static void exchange(struct sharded *s)
+{
+	if (s->failure.code == ERR_NONE)
+		(void)ranks_exchange(s->ranks, s->send, s->receive, &s->failure);
+}
+
+static struct comm_part bytes_of(float *array, struct model_unit range)
+{
+	return (struct comm_part){ array + range.first, range.count * sizeof(float) };
+}
+
+/* Each row has the weights once: its ranks give each other their shards. */
+static void need(void *arg, size_t unit)
+{
+	struct sharded *s = arg;
+	const struct mesh *mesh = &s->options.mesh;
+	const struct model_unit u = unit_of(s, unit), own = sharded_own(s, unit);
+	float *weights = s->model->weights;
+
+	if (s->whole[unit])
+		return;
+	for (int r = 0; r < mesh->size; r++) {
+		bool is_peer = is_in_our_row(s, r) && r != s->ranks->rank;
+		const struct comm_part nothing = { NULL, 0 };
+		s->send[r] = is_peer ? bytes_of(weights, own) : nothing;
+		s->receive[r] = is_peer ? bytes_of(weights, mesh_shard(mesh, &u, r)) : nothing;
+	}
+	exchange(s);
+	s->whole[unit] = true;
+}
+
+/* All of the array's unit but our shard. */
+static void discard_others(const struct sharded *s, float *array, size_t unit)
+{
+	const struct backend *be = s->model->backend;
+	const struct model_unit u = unit_of(s, unit), own = sharded_own(s, unit);
+	size_t behind = own.first + own.count;
+
+	be->discard(s->model->device, array + u.first, (own.first - u.first) * sizeof(float));
+	be->discard(s->model->device, array + behind, (u.first + u.count - behind) * sizeof(float));
+}
+
+/* Vectors are small, and read all over the place: they stay. */
+static void release(void *arg, size_t unit)
+{
+	struct sharded *s = arg;
+
+	if (s->options.mesh.stage < ZERO_WEIGHTS || unit + 1 == s->model->units)
+		return;
+	discard_others(s, s->model->weights, unit);
+	s->whole[unit] = false;
+}
+
+void sharded_trim(struct sharded *s)
+{
+	for (size_t u = 0; u < s->model->units; u++) {
+		s->whole[u] = true;
+		release(s, u);
+	}
+}
+
+void sharded_updated(struct sharded *s)
+{
+	for (size_t u = 0; u < s->model->units; u++)
+		s->whole[u] = s->options.mesh.shard == 1;
+}
+
+/* --- gradients --------------------------------------------------------------------------------- */
+
+void sharded_wave(struct sharded *s, int64_t first, int64_t leaves, bool is_last)
+{
+	s->reduces = !s->options.fast || is_last;
+	s->first = s->options.fast ? 0 : first;
+	s->leaves = s->options.fast ? s->ranks->size : leaves;
+}
+
+/* A micro-batch that was made only so that all ranks do the same is left out. */
+static bool counts(const struct sharded *s, int rank)
+{
+	return s->first + rank < s->leaves;
+}
+
+/* Everybody gets all gradients of his part. */
+static void share_out(struct sharded *s, const struct model_unit *u)
+{
+	const struct mesh *mesh = &s->options.mesh;
+	const struct model_unit own = mesh_part(mesh, u, s->ranks->rank);
+	const struct comm_part nothing = { NULL, 0 };
+
+	for (int r = 0; r < mesh->size; r++) {
+		float *place = s->received + (size_t)r * own.count;
+		bool is_other = r != s->ranks->rank;
+		s->send[r] = is_other && counts(s, s->ranks->rank)
+				     ? bytes_of(s->model->grads, mesh_part(mesh, u, r))
+				     : nothing;
+		s->receive[r] = is_other && counts(s, r)
+					? (struct comm_part){ place, own.count * sizeof(float) }
+					: nothing;
+	}
+	exchange(s);
+}
+
+static void done(void *arg, size_t unit)
+{
+	struct sharded *s = arg;
+	const struct model_unit u = unit_of(s, unit);
+	const struct model_unit own = mesh_part(&s->options.mesh, &u, s->ranks->rank);
+
+	if (!s->reduces)
+		return;
+	share_out(s, &u);
+	for (int r = 0; r < s->ranks->size && counts(s, r); r++) {
+		float *gradient = r == s->ranks->rank ? s->model->grads + own.first
+						      : s->received + (size_t)r * own.count;
+		reduction_push(s->reduction, s->first + r, s->own_at[unit], gradient, own.count);
+	}
+	if (s->options.mesh.stage >= ZERO_GRADIENTS)
+		s->model->backend->discard(s->model->device, s->model->grads + u.first,
+					   u.count * sizeof(float));
+}
+
+/* Ranks of a column hold the same shard, and have summed up a part of it each. */
+static void complete_shard(struct sharded *s, size_t unit)
+{
+	const struct mesh *mesh = &s->options.mesh;
+	const struct model_unit u = unit_of(s, unit);
+	const struct comm_part nothing = { NULL, 0 };
+	int me = s->ranks->rank;
+
+	if (mesh->replicate == 1)
+		return;
+	for (int r = 0; r < mesh->size; r++) {
+		bool is_peer = mesh_column(mesh, r) == mesh_column(mesh, me) && r != me;
+		s->send[r] = is_peer ? bytes_of(s->model->grads, mesh_part(mesh, &u, me)) : nothing;
+		s->receive[r] =
+			is_peer ? bytes_of(s->model->grads, mesh_part(mesh, &u, r)) : nothing;
+	}
+	exchange(s);
+}
+
+/* --- the end of a step ------------------------------------------------------------------------- */
+
+static int64_t waves_of(const struct sharded *s, int64_t leaves)
+{
+	return (leaves + s->ranks->size - 1) / s->ranks->size;
+}
+
+/* all[size * waves], by rank: added up in the order of micro-batches. */
+static double add_losses(const struct sharded *s, const double *all, int64_t leaves)
+{
+	int64_t waves = waves_of(s, leaves), size = s->ranks->size;
+	double sum = 0;
+
+	for (int64_t i = 0; i < leaves; i++)
+		sum += all[i % size * waves + i / size];
+	return sum;
+}
+
+int sharded_losses(struct sharded *s, const double *loss, int64_t passes, double *sum,
+		   struct err *err)
+{
+	size_t waves = (size_t)waves_of(s, passes);
+	double *all = xcalloc(waves * (size_t)s->ranks->size, sizeof(*all));
+	int rc = ranks_gather(s->ranks, loss, waves * sizeof(*loss), all, err);
+
+	*sum = add_losses(s, all, passes);
+	free(all);
+	return rc;
+}
+
+/* One exchange for all that is told: note, then losses. */
+static int tell(struct sharded *s, const double *loss, int64_t leaves, const struct rank_note *mine,
+		struct rank_note *notes, double *sum, struct err *err)
+{
+	size_t waves = (size_t)waves_of(s, leaves), size = (size_t)s->ranks->size;
+	size_t bytes = sizeof(*mine) + waves * sizeof(*loss);
+	char *packet = xmalloc(bytes), *packets = xmalloc(size * bytes);
+	double *all = xcalloc(waves * size, sizeof(*all));
+
+	memcpy(packet, mine, sizeof(*mine));
+	memcpy(packet + sizeof(*mine), loss, waves * sizeof(*loss));
+	int rc = ranks_gather(s->ranks, packet, bytes, packets, err);
+	for (size_t r = 0; rc == 0 && r < size; r++) {
+		memcpy(&notes[r], packets + r * bytes, sizeof(*notes));
+		memcpy(all + r * waves, packets + r * bytes + sizeof(*notes),
+		       waves * sizeof(*loss));
+	}
+	*sum = add_losses(s, all, leaves);
+	free(all);
+	free(packets);
+	free(packet);
+	return rc;
+}
+
+int sharded_sum(struct sharded *s, const double *loss, int64_t leaves, const struct rank_note *mine,
+		struct rank_note *notes, struct step_sums *sums, struct err *err)
+{
+	const struct model *m = s->model;
+
+	for (size_t u = 0; u < m->units; u++) {
+		const struct model_unit part =
+			mesh_part(&s->options.mesh, &m->unit[u], s->ranks->rank);
+		reduction_finish(s->reduction, s->leaves, s->own_at[u], m->grads + part.first,
+				 part.count);
+	}
+	int rc = tell(s, loss, leaves, mine, notes, &sums->loss, &s->failure);
+	if (rc == 0)
+		rc = squares_sum(s->ranks, &s->options.mesh, m, &sums->squares, &s->failure);
+	for (size_t u = 0; rc == 0 && u < m->units; u++)
+		complete_shard(s, u);
+	if (s->failure.code == ERR_NONE)
+		return 0;
+	return err_set(err, s->failure.code, "%s", s->failure.text);
+}
+
+/* --- checkpoints ------------------------------------------------------------------------------- */
+
+/* The first row has it all. */
+int sharded_collect(struct sharded *s, void *array, size_t element_bytes, void *to,
+		    struct err *err)
+{
+	const struct mesh *mesh = &s->options.mesh;
+	const struct model *m = s->model;
+	char *from = array;
+	char *whole = to;
+	int rc = 0, me = s->ranks->rank;
+
+	for (size_t u = 0; rc == 0 && u < m->units; u++) {
+		const struct model_unit own = sharded_own(s, u);
+		if (whole)
+			m->backend->download(m->device, whole + own.first * element_bytes,
+					     from + own.first * element_bytes,
+					     own.count * element_bytes);
+		for (int r = 0; r < mesh->size; r++) {
+			const struct model_unit theirs = mesh_shard(mesh, &m->unit[u], r);
+			bool gives = me != 0 && me < mesh->shard && r == 0;
+			bool takes = me == 0 && r != 0 && r < mesh->shard;
+			s->send[r] = (struct comm_part){
+				from + own.first * element_bytes,
+				gives ? own.count * element_bytes : 0
+			};
+			s->receive[r] = (struct comm_part){
+				takes ? whole + theirs.first * element_bytes : NULL,
+				takes ? theirs.count * element_bytes : 0
+			};
+		}
+		if (mesh->shard > 1)
+			rc = ranks_exchange(s->ranks, s->send, s->receive, err);
+	}
+	return rc;
+}
+
+/* --- life ------------------------------------------------------------------------------------ */
+
+/* Where our parts lie one behind the other; the longest unit decides what is received. */
+static size_t lay_out(struct sharded *s, size_t *most)
+{
+	const struct mesh *mesh = &s->options.mesh;
+	size_t count = 0;
+
+	*most = 1;
+	for (size_t u = 0; u < s->model->units; u++) {
+		size_t part = mesh_part(mesh, &s->model->unit[u], s->ranks->rank).count;
+		s->own_at[u] = count;
+		count += part;
+		*most = part > *most ? part : *most;
+	}
+	return count;
+}
+
+struct sharded *sharded_create(struct ranks *ranks, struct model *model,
+			       const struct sharded_options *options, struct err *err)
+{
+	const struct backend *be = model->backend;
+	struct sharded *s = xcalloc(1, sizeof(*s));
+	size_t most;
+
+	*s = (struct sharded){ .ranks = ranks, .model = model, .options = *options };
+	s->whole = xcalloc(model->units, sizeof(*s->whole));
+	s->own_at = xcalloc(model->units, sizeof(*s->own_at));
+	s->send = xcalloc((size_t)ranks->size, sizeof(*s->send));
+	s->receive = xcalloc((size_t)ranks->size, sizeof(*s->receive));
+	size_t count = lay_out(s, &most);
+	s->reduction = reduction_create(be, model->device, count, options->width);
+	s->received = be->reserve(model->device, (size_t)ranks->size * most * sizeof(float));
+	if (!s->reduction || !s->received) {
+		err_set(err, ERR_IO, "no memory for the sums of gradients (%zu MiB)",
+			count * sizeof(float) >> 20);
+		sharded_destroy(s);
+		return NULL;
+	}
+	for (size_t u = 0; u < model->units; u++)
+		s->whole[u] = true;
+	model->watch = (struct model_watch){ need, release, done, s };
+	return s;
+}
+
+void sharded_destroy(struct sharded *s)
+{
+	if (!s)
+		return;
+	s->model->watch = (struct model_watch){ 0 };
+	reduction_destroy(s->reduction);
+	s->model->backend->free(s->model->device, s->received);
+	free(s->whole);
+	free(s->own_at);
+	free(s->send);
+	free(s->receive);
+	free(s);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* sharded.h - a model of which each rank holds a part: gathers weights before a pass needs them, sums
+ * up gradients as they are complete, and knows what is ours.
+ *
+ * All arrays have their full length everywhere, and each parameter its place; memory is taken only
+ * by what is there (reserve and discard of backend.h). */
+#ifndef LBWORKER_SHARDED_H
+#define LBWORKER_SHARDED_H
+
+#include <stdint.h>
+
+#include "worker/lbworker/model/model.h"
+#include "worker/lbworker/ranks/mesh.h"
+#include "worker/lbworker/ranks/ranks.h"
+
+struct sharded_options {
+	struct mesh mesh;
+	int64_t width; /* of the trees (reduction.h) */
+	bool fast;     /* each rank adds up its own micro-batches first: one reduction a step */
+};
+
+struct sharded;
+
+/* Watches the passes of the model, which is borrowed, as are the ranks. NULL with err. */
+struct sharded *sharded_create(struct ranks *ranks, struct model *model,
+			       const struct sharded_options *options, struct err *err);
+void sharded_destroy(struct sharded *s); /* NULL is fine */
+
+/* Of unit u, what this rank holds and updates. */
+struct model_unit sharded_own(const struct sharded *s, size_t unit);
+/* Lets go of weights that are not ours, where the stage has it so; all that is there is right. */
+void sharded_trim(struct sharded *s);
+
+/* --- a step --- */
+
+/* What ranks tell each other in each step. */
+struct rank_note {
+	double own_ms, data_ms; /* of the step before: without waiting for others; for samples */
+	int64_t step;
+	uint64_t decision; /* of the step before, as bits: the same everywhere */
+	uint32_t orders;   /* flags of enum report_order */
+	uint32_t padding;
+};
+
+/* Before a pass for micro-batches [first, first + ranks) of `leaves`; is_last: of the step. */
+void sharded_wave(struct sharded *s, int64_t first, int64_t leaves, bool is_last);
+/* Behind the last pass: the sum of all gradients is in the rank's shard of model->grads. loss: our
+ * sums of losses, one for each wave. Adds up losses in the order of micro-batches and squares of
+ * gradients in the order of parameters. notes[ranks->size]: what all say. -1 when a rank has
+ * failed. */
+struct step_sums {
+	double loss, squares;
+};
+int sharded_sum(struct sharded *s, const double *loss, int64_t leaves, const struct rank_note *mine,
+		struct rank_note *notes, struct step_sums *sums, struct err *err);
+/* The update has changed the shards: the rest of the weights is old. */
+void sharded_updated(struct sharded *s);
+
+/* `passes` sums of losses, of which this rank has made those that mesh_leaf gave it: their sum, in
+ * order. */
+int sharded_losses(struct sharded *s, const double *loss, int64_t passes, double *sum,
+		   struct err *err);
+const struct mesh *sharded_mesh(const struct sharded *s);
+
+/* --- for checkpoints --- */
+
+/* The whole of an array of the model's layout, with elements of so many bytes, to host memory of
+ * rank 0; elsewhere `to` is NULL. */
+int sharded_collect(struct sharded *s, void *array, size_t element_bytes, void *to,
+		    struct err *err);
+
+#endif

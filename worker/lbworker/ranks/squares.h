@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* squares.h - the square of the gradient's norm, of parts that lie on several ranks. */
+#ifndef LBWORKER_SQUARES_H
+#define LBWORKER_SQUARES_H
+
+#include "worker/lbworker/ranks/mesh.h"
+#include "worker/lbworker/ranks/ranks.h"
+
+/* Each piece of a unit is summed up by the rank whose part it is; the sums are added in the order of
+ * pieces, on every rank. */
+int squares_sum(struct ranks *ranks, const struct mesh *mesh, const struct model *model,
+		double *squares, struct err *err);
+
+#endif
