@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "ctl/base/hours.h"
 #include "ctl/base/print.h"
 #include "ctl/look/goodput_sums.h"
 #include "ctl/team/ask.h"
@@ -15,15 +16,10 @@
 
 enum { WEEKS = 8, WEEK_S = 7 * 24 * 3600, KEY_BYTES = 256 };
 
-/* As docs/PROTOCOL.md has them in "hours" and "gpu_hours". */
-static const char *const spent[] = { "productive", "queue", "startup", "restore",
-				     "lost",       "hang",  "pause",   "other" };
-enum { SPENT = sizeof(spent) / sizeof(spent[0]) };
-
 struct sum {
 	char key[KEY_BYTES];
 	int64_t runs;
-	double hours[SPENT], total, gpu_hours;
+	double hours[HOURS_PARTS], total, gpu_hours;
 };
 
 struct sums {
@@ -49,8 +45,8 @@ static void add(struct sums *sums, const char *key, const json_t *goodput)
 	const json_t *hours = json_object_get(goodput, "hours");
 
 	sum->runs++;
-	for (int i = 0; i < SPENT; i++)
-		sum->hours[i] += js_real(hours, spent[i], 0);
+	for (int i = 0; i < HOURS_PARTS; i++)
+		sum->hours[i] += js_real(hours, hours_parts[i].name, 0);
 	sum->total += js_real(goodput, "hours_total", 0);
 	sum->gpu_hours += js_real(goodput, "gpu_hours_total", 0);
 }
@@ -149,8 +145,8 @@ static void print_csv_text(const char *text)
 static void print_csv(const struct sums *sums, const char *title)
 {
 	printf("%s,runs,hours,gpu_hours,ettr", title);
-	for (int i = 0; i < SPENT; i++)
-		printf(",%s_hours", spent[i]);
+	for (int i = 0; i < HOURS_PARTS; i++)
+		printf(",%s_hours", hours_parts[i].name);
 	putchar('\n');
 	for (size_t i = 0; i < sums->count; i++) {
 		const struct sum *s = &sums->rows[i];
@@ -159,7 +155,7 @@ static void print_csv(const struct sums *sums, const char *title)
 		printf(",%lld,%.6f,%.6f,", (long long)s->runs, s->total, s->gpu_hours);
 		if (isfinite(ettr_of(s)))
 			printf("%.6f", ettr_of(s));
-		for (int k = 0; k < SPENT; k++)
+		for (int k = 0; k < HOURS_PARTS; k++)
 			printf(",%.6f", s->hours[k]);
 		putchar('\n');
 	}
@@ -174,14 +170,14 @@ static void fill(struct cell *cell, const struct sum *s, const struct style *sty
 	(cell++)->text = xasprintf("%.1f", s->total);
 	(cell++)->text = xasprintf("%.1f", s->gpu_hours);
 	(cell++)->text = isfinite(ettr_of(s)) ? xasprintf("%.3f", ettr_of(s)) : xstrdup("-");
-	for (int i = 1; i < SPENT; i++)
+	for (int i = 1; i < HOURS_PARTS; i++)
 		(cell++)->text = s->total > 0 ? xasprintf("%.1f%%", 100 * s->hours[i] / s->total)
 					      : xstrdup("-");
 }
 
 static void print_table(const struct ctl *ctl, const struct sums *sums, const char *title)
 {
-	struct column columns[COLUMNS_BEFORE + SPENT - 1] = {
+	struct column columns[COLUMNS_BEFORE + HOURS_PARTS - 1] = {
 		{ .title = title, .least = 12 },
 		{ .title = "RUNS", .right = true, .rank = 2 },
 		{ .title = "HOURS", .right = true },
@@ -197,7 +193,7 @@ static void print_table(const struct ctl *ctl, const struct sums *sums, const ch
 	};
 	struct table table;
 
-	table_init(&table, columns, COLUMNS_BEFORE + SPENT - 1);
+	table_init(&table, columns, COLUMNS_BEFORE + HOURS_PARTS - 1);
 	for (size_t i = 0; i < sums->count; i++)
 		fill(table_row(&table), &sums->rows[i], &ctl->out);
 	table_print(&table, &ctl->out, stdout);

@@ -133,25 +133,24 @@ static void complete(struct device *dev, const struct gemm *g, const struct gemm
 		cuda_bias_backward(dev, g->sum_b, g->b, g->k, g->n, add);
 }
 
-/* Whether the library's epilogue loses against the next way, with our kernels behind it. Asked once for
- * each kind. */
-static bool is_slower(struct device *dev, const struct place *at, struct product *p,
-		      const struct gemm *g, const struct gemm *way, const void *b)
+/* Asked once for each kind: refused when the library's epilogue loses against the next way, with our
+ * kernels behind it. */
+static struct product *compared(struct device *dev, const struct place *at, struct product *p,
+				const struct gemm *g, const struct gemm *way, const void *b)
 {
-	const struct product *next;
-	float with, without;
-	/* what next is may move p */
 	const struct kind kind = p->kind;
+	const struct product *next = ready(dev, at, &way[1], b);
+	float with, without;
 
-	next = ready(dev, at, &way[1], b);
-	p = gemm_find(dev->gemms, &kind);
+	p = gemm_find(dev->gemms, &kind); /* the next one may have moved it */
 	p->is_compared = true;
 	if (!next)
-		return false;
+		return p;
 	product_set_places(dev, at, p, &way[0]);
 	with = gemm_time(dev, at, &(struct trial){ p, &p->algo, &way[0], g, b, complete });
 	without = gemm_time(dev, at, &(struct trial){ next, &next->algo, &way[1], g, b, complete });
-	return without < with;
+	p->is_refused = without < with;
+	return p;
 }
 
 /* The first of the ways that the library has, unless a later one is faster. NULL: a failure. */
@@ -160,12 +159,8 @@ static struct product *pick(struct device *dev, const struct place *at, const st
 {
 	for (size_t i = 0; i < count && dev->error[0] == '\0'; i++) {
 		struct product *p = ready(dev, at, &way[i], b);
-		if (p && i + 1 < count && !p->is_compared && gemm_may_measure(dev, p)) {
-			const struct kind kind = p->kind;
-			bool slower = is_slower(dev, at, p, g, &way[i], b);
-			p = gemm_find(dev->gemms, &kind);
-			p->is_refused = slower;
-		}
+		if (p && i + 1 < count && !p->is_compared && gemm_may_measure(dev, p))
+			p = compared(dev, at, p, g, &way[i], b);
 		*picked = i;
 		if (p && !p->is_refused)
 			return p;
