@@ -90,7 +90,9 @@ static void stripe_forward(const struct head *h, size_t first, size_t count, siz
 				     .b = h->scores,
 				     .b_is_stripe = true,
 				     .c = h->out,
-				     .ldc = STRIPE };
+				     .ldc = STRIPE,
+				     .terms = PAST_KEYS,
+				     .first = first };
 
 	stripe_scores(h->scores, h->keys, h->queries, seen, dim, first);
 	softmax(h->scores, seen, first, max, sum);

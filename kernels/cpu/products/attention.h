@@ -15,6 +15,13 @@
 /* Both are multiples of all panels' widths; PANELS of their heights. */
 enum { STRIPE = 48, PANELS = 24 };
 
+/* Which terms of a sum are not known to be zero, as no query sees a later key. */
+enum terms {
+	ALL_TERMS,
+	PAST_KEYS,     /* columns are queries from `first` on, the sum runs over keys */
+	LATER_QUERIES, /* columns are keys, the sum runs over queries from `first` on */
+};
+
 /* A product of small ones: c[m][n] = (added to, when `add`) the sum over k. */
 struct stripes {
 	const float *a; /* panels of pack_left */
@@ -24,6 +31,8 @@ struct stripes {
 	size_t b_depth; /* of each panel of b */
 	float *c;
 	size_t ldc;
+	enum terms terms;
+	size_t first;
 };
 
 void stripes_multiply(const struct stripes *s, size_t m, size_t n, size_t k, bool add);

@@ -83,17 +83,20 @@ static void slopes(const struct head *h, size_t seen, size_t first, const float 
 	}
 }
 
-/* to[C][T] += channels [C,STRIPE] times the stripe [T,STRIPE], turned; of `count` queries. */
+/* to[C][T] += channels [C,STRIPE] times the stripe [T,STRIPE], turned; of `count` queries from `first` on. */
 static void add_to_keys(const struct head *h, float *to, const float *channels, float *stripe,
-			size_t seen, size_t count)
+			size_t first, size_t count)
 {
+	size_t seen = first + count;
 	const struct operand rows = { stripe, STRIPE, true };
 	const struct stripes s = { .a = channels,
 				   .a_depth = STRIPE,
 				   .b = h->turned,
 				   .b_depth = STRIPE,
 				   .c = to,
-				   .ldc = h->padded };
+				   .ldc = h->padded,
+				   .terms = LATER_QUERIES,
+				   .first = first };
 
 	pack_right(h->turned, &rows, &(struct piece){ 0, seen, 0, STRIPE });
 	stripes_multiply(&s, h->dim, seen, count, true);
@@ -135,7 +138,9 @@ static void stripe_backward(const struct head *h, const struct query_head *w, si
 				    .b = h->ds,
 				    .b_is_stripe = true,
 				    .c = h->dq,
-				    .ldc = STRIPE };
+				    .ldc = STRIPE,
+				    .terms = PAST_KEYS,
+				    .first = first };
 
 	for (size_t i = 0; i < count; i++) {
 		lse[i] = w->lse[first + i];
@@ -146,8 +151,8 @@ static void stripe_backward(const struct head *h, const struct query_head *w, si
 	stripe_scores(h->p, h->keys, h->queries, seen, h->dim, first);
 	stripe_scores(h->ds, h->values, h->dout, seen, h->dim, first);
 	slopes(h, seen, first, lse, row_dot);
-	add_to_keys(h, h->dv, h->dout_channels, h->p, seen, count);
-	add_to_keys(h, h->dk, h->query_channels, h->ds, seen, count);
+	add_to_keys(h, h->dv, h->dout_channels, h->p, first, count);
+	add_to_keys(h, h->dk, h->query_channels, h->ds, first, count);
 	stripes_multiply(&dq, h->dim, STRIPE, seen, false);
 	stripe_turn(w->dq + first * w->stride, w->stride, h->dq, STRIPE, count, h->dim, NULL);
 }

@@ -6,18 +6,36 @@
 
 enum { SQUARE = 16 };
 
+/* The terms from..to of the sum. */
+struct range {
+	size_t from, to;
+};
+
 static void small_product(const struct stripes *s, size_t row, size_t column, size_t rows,
-			  size_t columns, size_t k, bool add)
+			  size_t columns, struct range k, bool add)
 {
-	const float *a = s->a + row * s->a_depth;
-	const float *b = s->b + (s->b_is_stripe ? column : column * s->b_depth);
 	size_t b_step = s->b_is_stripe ? STRIPE : MICRO_COLUMNS;
+	const float *a = s->a + row * s->a_depth + k.from * MICRO_ROWS;
+	const float *b = s->b + (s->b_is_stripe ? column : column * s->b_depth) + k.from * b_step;
 	float *c = s->c + row * s->ldc + column;
 
 	if (rows == MICRO_ROWS && columns == MICRO_COLUMNS)
-		micro_product(k, a, MICRO_ROWS, b, b_step, c, s->ldc, add);
+		micro_product(k.to - k.from, a, MICRO_ROWS, b, b_step, c, s->ldc, add);
 	else
-		micro_product_edge(k, a, MICRO_ROWS, b, b_step, c, s->ldc, add, rows, columns);
+		micro_product_edge(k.to - k.from, a, MICRO_ROWS, b, b_step, c, s->ldc, add, rows,
+				   columns);
+}
+
+/* The terms of MICRO_COLUMNS columns from `column` on that one of them needs. */
+static struct range terms_of(const struct stripes *s, size_t column, size_t k)
+{
+	struct range range = { 0, k };
+
+	if (s->terms == PAST_KEYS)
+		range.to = cpu_min(k, s->first + column + MICRO_COLUMNS);
+	if (s->terms == LATER_QUERIES && column > s->first)
+		range.from = cpu_min(k, column - s->first);
+	return range;
 }
 
 void stripes_multiply(const struct stripes *s, size_t m, size_t n, size_t k, bool add)
@@ -25,7 +43,7 @@ void stripes_multiply(const struct stripes *s, size_t m, size_t n, size_t k, boo
 	for (size_t j = 0; j < n; j += MICRO_COLUMNS)
 		for (size_t i = 0; i < m; i += MICRO_ROWS)
 			small_product(s, i, j, cpu_min(MICRO_ROWS, m - i),
-				      cpu_min(MICRO_COLUMNS, n - j), k, add);
+				      cpu_min(MICRO_COLUMNS, n - j), terms_of(s, j, k), add);
 }
 
 void stripe_scores(float *to, const float *keys, const float *queries, size_t seen, size_t dim,
@@ -39,7 +57,7 @@ void stripe_scores(float *to, const float *keys, const float *queries, size_t se
 		for (size_t j = 0; j < STRIPE; j += MICRO_COLUMNS)
 			if (i < first + j + MICRO_COLUMNS)
 				small_product(&s, i, j, cpu_min(MICRO_ROWS, seen - i),
-					      MICRO_COLUMNS, dim, false);
+					      MICRO_COLUMNS, (struct range){ 0, dim }, false);
 }
 
 /* SQUARE x SQUARE of them by way of a block without gaps: memory is met a line at a time. */
