@@ -168,7 +168,7 @@ $(B)/%.a:
 	$(call say,AR) $(AR) qcs $@ $^
 
 $(B)/lbd:       $(B)/obj/daemon/main.o $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/common.a
-$(B)/lbctl:     $(B)/obj/ctl/main.o $(B)/ctl.a $(B)/common.a
+$(B)/lbctl:     $(B)/obj/ctl/main.o $(B)/ctl.a $(B)/slurm.a $(B)/common.a
 $(B)/lbrun:     $(B)/obj/worker/lbrun/main.o $(B)/lbrun.a $(B)/common.a
 $(B)/lbworker:  $(B)/obj/worker/lbworker/main.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
 $(B)/lbd-slurm: $(B)/obj/slurm/helper/main.o $(LBDSLURM) $(B)/slurm.a $(B)/common.a

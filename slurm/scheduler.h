@@ -112,6 +112,9 @@ struct scheduler_ops {
 	/* Could such a job ever start? -1 with err when not; NULL where only the scheduler
 	 * knows. */
 	int (*check)(const struct scheduler *s, const struct job_request *job, struct err *err);
+	/* Options of these fields that mean nothing to it, as words for people; owned by the caller,
+	 * NULL where there are none. NULL: it understands all. */
+	char *(*unused)(const json_t *fields);
 	/* Submits held: the job cannot start before `release`. */
 	void (*submit)(struct scheduler *s, const struct job_request *job, scheduler_done done,
 		       void *arg);

@@ -74,7 +74,7 @@ daemon/runs     common/* sql slurm slurm/batch ./base ./control ./engine ./job
 daemon/recover  common/* sql slurm slurm/pipe ./base ./engine ./job ./runs
 daemon/cron     common/* sql ./base ./calendar ./control ./runs
 daemon          common/* sql slurm slurm/pipe daemon/base daemon/engine daemon/control daemon/job daemon/runs daemon/cron daemon/notify daemon/process daemon/recover
-ctl/base        common/*
+ctl/base        common/* slurm/batch
 ctl/team        common/* ./base
 ctl/code        common/* ./base ./team
 ctl/look        common/* ./base ./team ./code

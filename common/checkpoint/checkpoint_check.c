@@ -15,7 +15,8 @@
 
 enum { LOOKED_AT = 64 }; /* newest ones; older than these no launch is started from */
 
-/* The next older one of the same place and layout; NULL: it is the first. */
+/* The next older one of the same place and layout, and called alike: beside model_30.pt lies a best_model_20.pt,
+ * beside step-40 an epoch-1. NULL: it is the first. */
 static struct checkpoint *before(const struct checkpoint_rules *rules, struct checkpoint_list *list,
 				 size_t index)
 {
@@ -33,7 +34,7 @@ static struct checkpoint *before(const struct checkpoint_rules *rules, struct ch
 			checkpoint_list_parts(older);
 		if (!older->row)
 			older->row = checkpoint_choose_row(rules, older);
-		if (older->part_count > 0 && older->bytes > 0)
+		if (older->part_count > 0 && older->bytes > 0 && checkpoint_is_sister(c, older))
 			return older;
 	}
 	return NULL;

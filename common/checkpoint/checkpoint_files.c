@@ -146,6 +146,21 @@ static const struct checkpoint_part *sister(const struct checkpoint *c,
 	return NULL;
 }
 
+bool checkpoint_is_sister(const struct checkpoint *c, const struct checkpoint *older)
+{
+	char mine[256], theirs[256];
+
+	if (!c->is_file) {
+		shape_of(path_base(c->path), mine);
+		shape_of(path_base(older->path), theirs);
+		return strcmp(mine, theirs) == 0;
+	}
+	for (size_t i = 0; i < c->part_count; i++)
+		if (sister(older, &c->parts[i]))
+			return true;
+	return false;
+}
+
 /* A file that nothing proves whole, and that is much smaller than it was. */
 static bool is_much_smaller(const struct checkpoint *c, const struct checkpoint_part *p,
 			    const struct checkpoint_part *before)

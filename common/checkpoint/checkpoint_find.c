@@ -77,7 +77,13 @@ static int rank_of(const char *name)
 
 	while (i < (int)(sizeof(words) / sizeof(words[0])) && !strcasestr(name, words[i]))
 		i++;
-	return strcasestr(name, "best") ? 100 + i : i;
+	return i;
+}
+
+/* A copy of one that was the best so far: of no use to others of its step. */
+static bool is_best(const char *name)
+{
+	return strcasestr(name, "best") != NULL;
 }
 
 /* Files of one step in one folder are one checkpoint: model_20.pt and optim_20.pt. */
@@ -86,7 +92,7 @@ static struct checkpoint *same_step(struct walk *w, const struct place *at, int6
 	for (size_t i = at->first; step >= 0 && i < w->out->count; i++) {
 		struct checkpoint *c = &w->out->items[i];
 
-		if (c->is_file && c->step == step &&
+		if (c->is_file && c->step == step && !c->is_alone &&
 		    (size_t)(path_base(c->path) - c->path) == strlen(at->path) + 1)
 			return c;
 	}
@@ -108,23 +114,39 @@ static void add_file(struct walk *w, const struct place *at, const char *name, i
 		free(c->path);
 		c->path = xstrdup(path);
 	}
-	if (c)
+	if (c) {
+		c->is_alone = is_alone;
 		checkpoint_add_part(c, name);
+	}
 	free(path);
 }
 
-static bool is_single_name(const char *name)
+static bool is_word_of_one(const char *word, size_t len)
 {
-	static const char *const words[] = { "ckpt",   "checkpoint", "model",    "last",
-					     "latest", "state",      "snapshot", "training_state",
-					     "best",   "best_model", "current" };
-	size_t len = strcspn(name, ".");
+	static const char *const words[] = { "ckpt",    "checkpoint", "model",    "last",
+					     "latest",  "state",      "snapshot", "best",
+					     "current", "final",      "training", "train",
+					     "trainer" };
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (strlen(words[i]) == len && strncasecmp(name, words[i], len) == 0)
+		if (strlen(words[i]) == len && strncasecmp(word, words[i], len) == 0)
 			return true;
 	}
 	return false;
+}
+
+/* "ckpt.pt", "checkpoint_last.pt", "model_best.pth.tar": written over each time. */
+static bool is_single_name(const char *name)
+{
+	for (;;) {
+		size_t len = strcspn(name, "._-");
+
+		if (!is_word_of_one(name, len))
+			return false;
+		if (name[len] == '\0' || name[len] == '.')
+			return true;
+		name += len + 1;
+	}
 }
 
 /* "model-00001-of-00003.safetensors" is a part of something that has no step. */
@@ -156,6 +178,7 @@ static void look_at_file(struct walk *w, const struct place *at, const char *nam
 {
 	int64_t step = -1;
 	const struct layout *row = file_row(w->rules, name, &step);
+	bool is_alone;
 	char *path;
 
 	if (!row || is_shard(name))
@@ -167,12 +190,13 @@ static void look_at_file(struct walk *w, const struct place *at, const char *nam
 		return;
 	if (step < 0)
 		step = step_in_name(name);
-	if (row->has_step_inside && !strstr(name, "step")) {
+	is_alone = row->has_step_inside || step < 0 || is_best(name);
+	if (step < 0 || (row->has_step_inside && !strstr(name, "step"))) {
 		path = path_join("%s/%s", at->path, name);
 		step = file_step_inside(path) >= 0 ? file_step_inside(path) : step;
 		free(path);
 	}
-	add_file(w, at, name, step, row->has_step_inside);
+	add_file(w, at, name, step, is_alone);
 }
 
 /* --- folders ---------------------------------------------------------------------------------- */
@@ -388,8 +412,8 @@ static int newest_first(const void *a, const void *b)
 
 	if (x->step != y->step)
 		return x->step < y->step ? 1 : -1;
-	if (x->step < 0 && rank_of(path_base(x->path)) / 100 != rank_of(path_base(y->path)) / 100)
-		return rank_of(path_base(x->path)) - rank_of(path_base(y->path));
+	if (is_best(path_base(x->path)) != is_best(path_base(y->path)))
+		return is_best(path_base(x->path)) ? 1 : -1;
 	x_ns = changed_ns(x->path);
 	y_ns = changed_ns(y->path);
 	if (x_ns != y_ns)

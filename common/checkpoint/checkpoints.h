@@ -58,6 +58,7 @@ struct checkpoint {
 	char *why;          /* not valid: the file and what is wrong with it; else NULL */
 
 	bool is_file;
+	bool is_alone; /* a file that no other belongs to, whatever their steps */
 	bool is_checked, is_listed;
 	struct checkpoint_part *parts;
 	size_t part_count;

@@ -21,29 +21,24 @@
 
 enum { FILE_MAX_BYTES = 512 * 1024, REQUEST_ROOM_BYTES = 16 * 1024 };
 
-/* "--time" or "-t", whose value stands apart? Which options of sbatch take one is lbd's to know. */
-static bool is_bare(const char *option)
+/* A word that is no file may well be meant as a command, or as an argument of the script before it. */
+static int no_such_file(const json_t *args, const struct operands *operands, const char *file,
+			struct err *err)
 {
-	return option[1] == '-' ? !strchr(option, '=') : strlen(option) == 2;
-}
+	const char *next = operands->count > 1 ? operands->words[1] : NULL;
 
-/* A word that is no file may well be meant as a command, or as the value of an option. */
-static int no_such_file(const struct options *o, const struct operands *operands, struct err *err)
-{
-	const char *last = o->other_count > 0 ? o->others[o->other_count - 1] : NULL;
-	const char *file = operands->words[0];
-	bool has_words = operands->count > 1;
-
-	if (last && is_bare(last))
-		return err_set(err, ERR_USAGE,
-			       "%s: no such file; a value belongs to its option: %s%s%s", file,
-			       last, last[1] == '-' ? "=" : "", file);
+	if (json_object_get(args, "script"))
+		return err_set(
+			err, ERR_USAGE,
+			"%s: no such file; arguments of a script stand behind --: lbctl submit %s "
+			"-- %s",
+			file, operands->words[0], file);
 	if (text_ends_with(file, ".toml"))
 		return err_set(err, ERR_USAGE, "%s: no such file", file);
 	return err_set(err, ERR_USAGE,
 		       "%s: no such file; to submit a command, write: lbctl submit -- %s%s%s%s",
-		       file, text_ends_with(file, ".py") ? "python " : "", file,
-		       has_words ? " " : "", has_words ? operands->words[1] : "");
+		       file, text_ends_with(file, ".py") ? "python " : "", file, next ? " " : "",
+		       next ? next : "");
 }
 
 /* By its first line; by its name where that is missing, so that lbd can say so. */
@@ -70,7 +65,7 @@ static int add_file(json_t *args, const char *file, const struct ctl *ctl, struc
 			       "%s: is a folder; name a TOML file or a batch script", file);
 	text = file_read(file, FILE_MAX_BYTES, &len, &why);
 	if (!text && why.code == ERR_NOT_FOUND)
-		return no_such_file(&ctl->options, &ctl->operands, err);
+		return no_such_file(args, &ctl->operands, file, err);
 	if (!text)
 		return err_set(err, ERR_USAGE, "%s", why.text);
 	if (strlen(text) != len || !text_is_utf8(text, len)) {

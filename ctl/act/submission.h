@@ -18,6 +18,8 @@ int add_settings(json_t *args, const struct options *options, struct err *err);
 /* Sends it and returns the answer, a new reference, or NULL with err; takes args. With --snapshot the
  * code is copied first. */
 json_t *submission_send(struct ctl *ctl, json_t *args, struct err *err);
+/* What lbd has to say of a run that it took, on stderr. */
+void submission_note(const struct ctl *ctl, const json_t *answer);
 /* submit with --sweep (submit_sweep.c). */
 int submit_sweep(struct ctl *ctl, struct err *err);
 

@@ -110,6 +110,14 @@ static void show_job(struct ctl *ctl, json_t *job)
 	show_object(ctl, "environment", json_object_get(job, "environment"));
 }
 
+void submission_note(const struct ctl *ctl, const json_t *answer)
+{
+	const char *note = js_str(answer, "note", NULL);
+
+	if (note)
+		complain(ctl, note);
+}
+
 int submit_run(struct ctl *ctl, struct err *err)
 {
 	json_t *args, *data;
@@ -129,6 +137,7 @@ int submit_run(struct ctl *ctl, struct err *err)
 		explain(ctl, err);
 		return -1;
 	}
+	submission_note(ctl, data);
 	if (ctl->options.dry_run) {
 		show_job(ctl, data);
 		json_decref(data);

@@ -121,6 +121,8 @@ static int sweep_pass(struct ctl *ctl, const json_t *args, const char *base, con
 		json_t *one = one_of_sweep(args, base, name, combination, dry);
 		json_t *data = submission_send(ctl, one, err);
 
+		if (dry && i == 0)
+			submission_note(ctl, data);
 		if (!data)
 			rc = explain(name, combination, dry, err);
 		else if (!dry || ctl->options.dry_run)

@@ -10,6 +10,7 @@
 
 #include "common/config/keys.h"
 #include "common/base/mem.h"
+#include "slurm/batch/sbatch_options.h"
 
 enum { MAX_CANDIDATES = 32, LEFT_COLUMN = 22 };
 
@@ -92,9 +93,35 @@ static const struct option_row *by_kind(const struct reader *r, enum option_kind
 	return NULL;
 }
 
-static int store(const struct reader *r, const struct option_row *row, const char *value);
+/* Is the value of this option of sbatch, as typed, the next word? */
+static bool takes_word(const char *option)
+{
+	const struct sbatch_option *o;
 
-static int unknown(const struct reader *r, const char *name, size_t len)
+	if (option[1] == '-') {
+		o = sbatch_option_find(option + 2, strcspn(option + 2, "="), NULL);
+		return o && o->arity == SBATCH_VALUE && !strchr(option, '=');
+	}
+	for (const char *letter = option + 1; *letter; letter++) {
+		o = sbatch_option_letter(*letter);
+		if (!o || o->arity != SBATCH_FLAG)
+			return o && o->arity == SBATCH_VALUE && letter[1] == '\0';
+	}
+	return false;
+}
+
+/* One that is none of ours, as typed, with the word behind it where that is its value. */
+static int take_other(struct reader *r)
+{
+	const char *word = r->argv[r->at];
+
+	append(&r->out->others, &r->out->other_count, word);
+	if (takes_word(word) && r->at + 1 < r->argc)
+		append(&r->out->others, &r->out->other_count, r->argv[++r->at]);
+	return 0;
+}
+
+static int unknown(struct reader *r, const char *name, size_t len)
 {
 	const char *candidates[MAX_CANDIDATES];
 	char *word = xstrndup(name, len);
@@ -103,7 +130,7 @@ static int unknown(const struct reader *r, const char *name, size_t len)
 
 	if (by_kind(r, OPTION_OTHERS)) {
 		free(word);
-		return store(r, by_kind(r, OPTION_OTHERS), r->argv[r->at]);
+		return take_other(r);
 	}
 	for (size_t t = 0; r->tables[t]; t++) {
 		for (const struct option_row *row = r->tables[t]; row->name; row++) {
@@ -150,8 +177,7 @@ static int store(const struct reader *r, const struct option_row *row, const cha
 			return err_wrap(r->err, "--%s", row->name);
 		return 0;
 	case OPTION_OTHERS:
-		append(&r->out->others, &r->out->other_count, value);
-		return 0;
+		break; /* take_other */
 	case OPTION_LIST: {
 		struct word_list *list = (struct word_list *)((char *)r->out + row->offset);
 
@@ -197,11 +223,11 @@ static int read_letters(struct reader *r, const char *letters)
 		const struct option_row *row = by_letter(r, *c);
 
 		if (!row && c == letters && by_kind(r, OPTION_OTHERS))
-			return store(r, by_kind(r, OPTION_OTHERS), r->argv[r->at]);
+			return take_other(r);
 		if (!row)
 			return err_set(r->err, ERR_USAGE, "unknown option -%.4s", c);
 		if (row->kind == OPTION_OTHERS)
-			return store(r, row, r->argv[r->at]);
+			return take_other(r);
 		if (row->kind != OPTION_FLAG)
 			return take_value(r, row, c[1] ? c + 1 : NULL);
 		if (store(r, row, NULL) < 0)

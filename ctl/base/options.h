@@ -51,9 +51,7 @@ enum option_kind {
 	OPTION_DURATION, /* int64_t milliseconds: "90", "5m", "1h30m" */
 	OPTION_SET,      /* appends to options.set */
 	OPTION_LIST,     /* appends to a struct word_list */
-	/* this command takes options that no row names, into options.others; a value must be
-	 * attached ("--nodes=2", "-N2") */
-	OPTION_OTHERS,
+	OPTION_OTHERS,   /* options of sbatch, which no row names, into options.others as typed */
 };
 
 struct option_row {

@@ -97,13 +97,14 @@ static void exclude_nodes(struct batch_job *job, const char *excluded)
 static json_t *resolve(struct batch_job *job, const struct config *config, const struct run *run,
 		       struct err *err)
 {
+	bool has_cluster = !run->scheduler || !run->scheduler->ops->unused;
 	struct strv settings = { 0 };
 	struct batch_request request = {
 		.script = job->text,
 		.script_len = job->text ? strlen(job->text) : 0,
 		.file = run->spec.script,
-		.account = config->slurm_account,
-		.partition = config->slurm_partition,
+		.account = has_cluster ? config->slurm_account : NULL,
+		.partition = has_cluster ? config->slurm_partition : NULL,
 		.env = job->text ? job->submitter.items : NULL,
 		.extra = run->spec.extra.items,
 		.workdir = run->spec.workdir,

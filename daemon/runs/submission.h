@@ -20,7 +20,8 @@ struct submission {
 	char name[NAME_MAX_BYTES + 1];
 	char *dir;
 	const char *scheduler;
-	bool hold; /* --hold: it waits for lbctl release */
+	bool hold;  /* --hold: it waits for lbctl release */
+	char *note; /* what was asked for in vain; NULL: nothing */
 };
 
 /* --- submission_spec.c: -1 with err ----------------------------------------------------------- */

@@ -116,6 +116,16 @@ static int check_fields(const struct run *run, const json_t *fields, struct err 
 	return to->ops->check(to, &job, err);
 }
 
+static void note_unused(struct submission *s, const struct run *run, const json_t *fields)
+{
+	const struct scheduler *to = run->scheduler;
+	char *options = to && to->ops->unused ? to->ops->unused(fields) : NULL;
+
+	if (options)
+		s->note = xasprintf("without Slurm this means nothing: %s", options);
+	free(options);
+}
+
 /* Every option is understood now, not when the job is due. */
 static int check_options(struct submission *s, struct err *err)
 {
@@ -125,6 +135,8 @@ static int check_options(struct submission *s, struct err *err)
 
 	if (rc == 0)
 		rc = check_fields(&run, job.fields, err);
+	if (rc == 0)
+		note_unused(s, &run, job.fields);
 	s->hold = js_int(job.fields, "hold", 0) != 0;
 	batch_job_clear(&job);
 	return rc == 0 ? check_network(s, err) : -1;

@@ -168,11 +168,11 @@ static int check_launch(const struct submission *s, struct err *err)
 	if (to == NULL || to->ops->check == NULL)
 		return 0;
 	if (spec->container_image)
-		return err_set(err, ERR_USAGE,
+		return err_set(err, ERR_REFUSED,
 			       "slurm.container_image: containers are started by srun "
 			       "(pyxis), which is not on this machine");
 	if (strcmp(launch_by(spec), "srun") == 0)
-		return err_set(err, ERR_USAGE,
+		return err_set(err, ERR_REFUSED,
 			       "slurm.ntasks_per_node: there is no srun to start %lld "
 			       "tasks on this machine; ask for one task, and let the "
 			       "trainer (torchrun, ...) start its ranks",

@@ -25,6 +25,7 @@ static void submission_free(struct submission *s)
 	toml_clear(&s->toml);
 	run_spec_clear(&s->spec);
 	free(s->dir);
+	free(s->note);
 	free(s);
 }
 
@@ -68,7 +69,7 @@ static int insert_row(struct submission *s, struct err *err)
 		.time_ms = row.created_ms,
 		.kind = "created",
 		.actor = row.owner,
-		.text = "",
+		.text = s->note ? s->note : "",
 	};
 
 	if (ledger_run_insert(ledger, &row, &event.run_id, err) < 0)
@@ -90,6 +91,8 @@ static void finish_dry(struct submission *s)
 		refuse(s, &err, true);
 		return;
 	}
+	if (s->note)
+		js_set_str(job, "note", s->note);
 	folder_remove(s->dir, NULL);
 	answer(s, job);
 }
@@ -132,7 +135,7 @@ static void finish(struct submission *s)
 		refuse_uncommitted(s, &err);
 	} else {
 		failpoint(FP_RUN_COMMITTED, NULL);
-		answer(s, json_pack("{s:s}", "run", s->name));
+		answer(s, json_pack("{s:s, s:s*}", "run", s->name, "note", s->note));
 	}
 }
 

@@ -49,12 +49,12 @@ static int local_check(const struct scheduler *base, const struct job_request *r
 	if (needs_read(request->fields, &needs, err))
 		return -1;
 	if (needs.nodes > 1)
-		return err_set(err, ERR_USAGE,
+		return err_set(err, ERR_REFUSED,
 			       "slurm.nodes: the job wants %lld nodes, this machine is "
 			       "one; it could never start",
 			       (long long)needs.nodes);
 	if (needs.array && sbatch_array(needs.array, LOCAL_ARRAY_MAX, NULL, &why))
-		return err_set(err, ERR_USAGE, "--array: without Slurm, %s", why.text);
+		return err_set(err, ERR_REFUSED, "--array: without Slurm, %s", why.text);
 	return slots_check(&all, &needs.slots, err);
 }
 
@@ -230,6 +230,7 @@ static void local_close(struct scheduler *base, void (*closed)(void *arg), void 
 static const struct scheduler_ops local_ops = {
 	.name = "local",
 	.check = local_check,
+	.unused = needs_unused,
 	.why = local_why,
 	.submit = local_submit,
 	.release = local_release,

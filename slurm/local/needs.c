@@ -5,34 +5,105 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/base/json.h"
+#include "common/base/mem.h"
+#include "slurm/batch/batch.h"
 
-/* "2", "h100:2" */
-static int64_t count_of(const char *text)
+/* --- what only Slurm can do ------------------------------------------------------------------- */
+
+static int check_kind(const json_t *fields, struct err *err)
 {
-	const char *colon = strrchr(text, ':');
+	const char *dependency = js_str(fields, "dependency", "");
 
-	return strtoll(colon ? colon + 1 : text, NULL, 10);
+	if (js_int(fields, "warn_time", 0) > 0 && js_int(fields, "warn_signal", SIGUSR1) != SIGUSR1)
+		return err_set(err, ERR_REFUSED,
+			       "--signal: without Slurm only USR1 announces the end");
+	if (dependency[0] && strcasecmp(dependency, "singleton") != 0)
+		return err_set(err, ERR_REFUSED,
+			       "--dependency: there are no jobs of Slurm on this machine to wait "
+			       "for; lbctl submit --after-ok RUN waits for a run");
+	if (json_object_get(fields, "begin_time"))
+		return err_set(err, ERR_REFUSED,
+			       "--begin: without Slurm no job waits for a time; a line of the "
+			       "crontab (lbctl cron) starts it then");
+	return 0;
 }
+
+/* Parts of a cluster, and whose it is: the rest of what one machine does not read is about how
+ * many tasks lie where, which matters to srun alone. */
+static const struct {
+	const char *field, *option;
+} cluster_words[] = {
+	{ "partition", "partition" },
+	{ "account", "account" },
+	{ "qos", "qos" },
+	{ "reservation", "reservation" },
+	{ "features", "constraint" },
+	{ "prefer", "prefer" },
+	{ "req_nodes", "nodelist" },
+	{ "exc_nodes", "exclude" },
+	{ "licenses", "licenses" },
+	{ "wckey", "wckey" },
+	{ "req_switch", "switches" },
+	{ "burst_buffer", "bb" },
+	{ "pn_min_tmp_disk", "tmp" },
+	{ "deadline", "deadline" },
+	{ "container", "container" },
+	{ "network", "network" },
+	{ "mail_type", "mail-type" },
+	{ "mail_user", "mail-user" },
+	{ "gpu_freq", "gpu-freq" },
+	{ "cpu_freq", "cpu-freq" },
+};
+
+char *needs_unused(const json_t *fields)
+{
+	enum { LIST_BYTES = 512 };
+	const char *gres = js_str(fields, "gres", "");
+	struct buf out;
+	char *list;
+
+	buf_init(&out, LIST_BYTES);
+	for (size_t i = 0; i < sizeof(cluster_words) / sizeof(cluster_words[0]); i++)
+		if (json_object_get(fields, cluster_words[i].field))
+			buf_addf(&out, ", --%s", cluster_words[i].option);
+	if (js_int(fields, "shared", 1) == 0)
+		buf_addf(&out, ", --exclusive");
+	if (gres[0] && !strstr(gres, "gpu"))
+		buf_addf(&out, ", --gres");
+	buf_add(&out, "", 0);
+	list = buf_take(&out);
+	if (list[0]) {
+		memmove(list, list + 2, strlen(list + 2) + 1);
+		return list;
+	}
+	free(list);
+	return NULL;
+}
+
+/* --- what one machine has --------------------------------------------------------------------- */
 
 int needs_read(const json_t *fields, struct needs *out, struct err *err)
 {
-	int64_t tasks = js_int(fields, "num_tasks", js_int(fields, "ntasks_per_node", 1));
+	bool has_own_cpus = js_int(fields, "cpus_per_task", 0) > 0 ||
+			    js_int(fields, "cpus_per_gpu", 0) > 0;
 	int64_t minutes = js_int(fields, "time_limit", 0);
+	json_t *totals;
 
-	if (js_int(fields, "warn_time", 0) > 0 && js_int(fields, "warn_signal", SIGUSR1) != SIGUSR1)
-		return err_set(err, ERR_USAGE,
-			       "--signal: without Slurm only USR1 announces the end");
+	if (check_kind(fields, err) < 0)
+		return -1;
+	totals = batch_totals(fields);
 	*out = (struct needs){
 		.nodes = js_int(fields, "min_nodes", 0),
-		.slots.gpus = count_of(
-			js_str(fields, "gpus_per_node", js_str(fields, "gpus", "0"))),
-		.slots.cpus = (tasks > 1 ? tasks : 1) * js_int(fields, "cpus_per_task", 0),
-		.slots.mem_mb = js_int(fields, "mem_per_node", 0),
+		.slots.gpus = js_int(totals, "gpus", 0),
+		.slots.cpus = has_own_cpus ? js_int(totals, "cpus", 0) : 0,
+		.slots.mem_mb = js_int(totals, "mem_mb", 0),
 		.time_seconds = js_int(fields, "time_seconds", minutes > 0 ? minutes * 60 : 0),
 		.warn_seconds = js_int(fields, "warn_time", 0),
 		.array = js_str(fields, "array_inx", NULL),
 	};
+	json_decref(totals);
 	return 0;
 }

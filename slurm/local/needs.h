@@ -17,7 +17,10 @@ struct needs {
 	const char *array;    /* indices as sbatch takes them, "0-9:2%3"; NULL: one job; borrowed */
 };
 
-/* -1 with ERR_USAGE for what only Slurm can do. */
+/* -1 with ERR_REFUSED for what only Slurm can do. */
 int needs_read(const json_t *fields, struct needs *out, struct err *err);
+/* What was asked for and means nothing on one machine, as options: "--partition, --qos"; owned by
+ * the caller. NULL: nothing. */
+char *needs_unused(const json_t *fields);
 
 #endif

@@ -142,7 +142,7 @@ int slots_check(const struct slots *machine, const struct slots *wants, struct e
 
 	if (!kind)
 		return 0;
-	return err_set(err, ERR_USAGE, "%s: the job wants %lld %s, this machine has %lld%s",
+	return err_set(err, ERR_REFUSED, "%s: the job wants %lld %s, this machine has %lld%s",
 		       kind->key, (long long)amount_of(wants, kind), kind->unit,
 		       (long long)amount_of(machine, kind),
 		       " to give ([local] in lbd.toml); it could never start");

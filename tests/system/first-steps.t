@@ -32,10 +32,13 @@ echo 'import torch' >"$T/train.py"
 exits 2 "a program is no run spec" lbctl submit "$T/train.py" -- --lr 3e-4
 like "$err" "to submit a command, write: lbctl submit -- python $T/train.py" \
 	"what was meant is shown"
-exits 2 "an option of sbatch apart from its value" lbctl submit --time 10 "$T/train.slurm"
-like "$err" "^lbctl: 10: no such file; a value belongs to its option: --time=10$" "is shown as it should be"
-exits 2 "a short one" lbctl submit -t 10 "$T/train.slurm"
-like "$err" "a value belongs to its option: -t10$" "too"
+printf '#!/bin/sh\n#SBATCH --time=5\n' >"$T/train.slurm"
+exits 0 "options of sbatch, typed as for sbatch" lbctl submit --dry-run --json --time 10 -HJ called -n 1 "$T/train.slurm"
+is "$(printf %s "$out" | json resources.time_limit) $(printf %s "$out" | json resources.num_tasks)" "10 1" "mean the same"
+exits 2 "an argument of a script" lbctl submit "$T/train.slurm" fast
+like "$err" "^lbctl: fast: no such file; .*: lbctl submit $T/train.slurm -- fast$" "stands behind --"
+exits 2 "one without its value" lbctl submit "$T/train.slurm" --time
+like "$err" "--time: needs a value" "is refused"
 exits 0 "the end of a command" lbctl submit --name a-rather-long-name-of-22 --follow -- true
 like "$out" "created  \(by $(id -un)\)" "who submitted it"
 exits 3 "runs of a group that has none" lbctl ls --all --group none

@@ -117,7 +117,7 @@ is "$(grep '^begin' "$LB_HOME/runs/outlives/log" | sort | tr -d '\n')" \
 is "$(at_once outlives) $(field outlives attempts.#)" "2 1" "two at once, in one attempt"
 
 # --- what cannot be -----------------------------------------------------------------------------------
-exits 2 "too many tasks are refused" lbctl submit --array=0-1000 tasks.slurm
+exits 6 "too many tasks are refused" lbctl submit --array=0-1000 tasks.slurm
 like "$err" 'array: without Slurm, .*at most 1000' "with how many there may be"
 exits 2 "a command is no array" lbctl submit --set 'slurm.extra=["--array=1-3"]' -- true
 like "$err" 'array: only a script can be an array.*--sweep' "and what does it instead"

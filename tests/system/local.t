@@ -44,12 +44,12 @@ like "$(lbctl status b)" 'waits for +Resources: 1 of 2 GPUs free' \
 	"the second needs both: it waits, and says for what"
 wait_for '[ "$(waits_for c)" = Priority ]' 20
 passed "the third would fit, and does not overtake it"
-exits 2 "a run that could never start is refused" lbctl submit --name d \
+exits 6 "a run that could never start is refused" lbctl submit --name d \
 	--set slurm.gpus_per_node=3 -- true
 like "$err" 'slurm.gpus_per_node: the job wants 3 GPUs, this machine has 2' "with the numbers"
-exits 2 "so is one for two machines" lbctl submit --set slurm.nodes=2 --set run.launcher=none \
+exits 6 "so is one for two machines" lbctl submit --set slurm.nodes=2 --set run.launcher=none \
 	-- true
-exits 2 "and one that needs srun" lbctl submit --set slurm.ntasks_per_node=2 -- true
+exits 6 "and one that needs srun" lbctl submit --set slurm.ntasks_per_node=2 -- true
 exits 3 "nothing is left of them" lbctl status d
 
 # --- batch scripts --------------------------------------------------------------------------------
@@ -58,9 +58,19 @@ cat >"$T/script" <<'END'
 #SBATCH --time=7 --mem=1G --cpus-per-task=1 --gpus-per-node=1 --signal=B:USR1@90
 echo "script sees <$CUDA_VISIBLE_DEVICES> $SLURM_MEM_PER_NODE"
 END
-exits 2 "a script that wants too much is refused" lbctl submit --gpus-per-node=3 "$T/script"
+exits 6 "a script that wants too much is refused" lbctl submit --gpus-per-node=3 "$T/script"
 like "$err" 'the job wants 3 GPUs, this machine has 2' "with the numbers"
-exits 2 "and a warning that is another signal" lbctl submit --signal=B:USR2@90 "$T/script"
+exits 6 "and a warning that is another signal" lbctl submit --signal=B:USR2@90 "$T/script"
+exits 6 "and one that would wait for a job of Slurm" lbctl submit --dependency=afterok:7 "$T/script"
+like "$err" 'lbctl submit --after-ok RUN' "with what waits for a run"
+exits 0 "what names parts of a cluster is told" lbctl submit --dry-run -p gpu -A project --qos=high "$T/script"
+like "$err" '^lbctl: without Slurm this means nothing: --partition, --account, --qos$' "in a line"
+exits 0 "of a sweep" lbctl submit --dry-run --name parts --sweep lr=1,2 --set slurm.partition=gpu -- echo {lr}
+is "$err" "lbctl: without Slurm this means nothing: --partition" "once"
+exits 0 "of a command" lbctl submit --name parts --set slurm.partition=gpu -- true
+is "$err" "lbctl: without Slurm this means nothing: --partition" "as well"
+run_reaches parts completed 20
+like "$(lbctl events parts)" 'created .*without Slurm this means nothing: --partition' "and it can be read later"
 exits 0 "what one machine has, a script may ask for" lbctl submit --name script --hold "$T/script"
 lbctl release script >/dev/null
 run_reaches script queued 20

@@ -458,6 +458,43 @@ static void test_several_files_of_a_step(void **state)
 	assert_int_equal(newest("s"), 10);
 }
 
+/* Beside those with numbers lie copies of the best, others that count epochs, and ones that are
+ * written over. */
+static void test_neighbours(void **state)
+{
+	(void)state;
+	put_zip("nb/epoch_1.pt");
+	put_zip("nb/model_100.pt");
+	put_zip("nb/best_model_100.pt");
+	assert_int_equal(newest("nb"), 100);
+	assert_string_equal(found, "nb/model_100.pt");
+	assert_string_equal(told, "");
+	put_zip("nb/model_200.pt");
+	assert_int_equal(newest("nb"), 200);
+	assert_string_equal(told, "");
+	assert_int_equal(truncate("nb/model_200.pt", 90), 0);
+	assert_int_equal(newest("nb"), 100);
+	assert_string_equal(found, "nb/model_100.pt");
+	/* fairseq's and ImageNet's: no number in any name, but inside */
+	put_zip("fs/checkpoint_last.pt");
+	put_zip("fs/checkpoint_best.pt");
+	assert_int_equal(newest("fs"), 300);
+	assert_string_equal(found, "fs/checkpoint_last.pt");
+	put_zip("in/model_best.pth.tar");
+	put_zip("in/checkpoint.pth.tar");
+	assert_int_equal(newest("in"), 300);
+	assert_string_equal(found, "in/checkpoint.pth.tar");
+	/* folders */
+	put_text("fo/best-10/w", "x");
+	put_text("fo/step-10/weights", "x");
+	put_text("fo/step-10/state", "x");
+	put_text("fo/step-20/weights", "x");
+	assert_int_equal(newest("fo"), 10);
+	assert_string_equal(found, "fo/step-10");
+	put_text("fo/step-20/state", "x");
+	assert_int_equal(newest("fo"), 20);
+}
+
 static void test_frameworks(void **state)
 {
 	(void)state;
@@ -612,6 +649,7 @@ int main(void)
 		cmocka_unit_test(test_archives_behind_each_other),
 		cmocka_unit_test(test_numbered_folders),
 		cmocka_unit_test(test_several_files_of_a_step),
+		cmocka_unit_test(test_neighbours),
 		cmocka_unit_test(test_frameworks),
 		cmocka_unit_test(test_what_is_none),
 		cmocka_unit_test(test_hostile),

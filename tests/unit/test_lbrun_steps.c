@@ -68,7 +68,30 @@ static void test_frameworks(void **state)
 		{"[2026-01-02 10:00:00] INFO train.py:12 - step=5 train_loss=2.5 lr=1e-4\n",
 		 "5 loss=2.5 lr=0.0001"},
 		{"training step 3 of 10\n", "3/10"},
-		{"[10/100] loss=2.5\n", ""},
+		{"[10/100] loss=2.5\n[10/12/2026] loss=2.5\n", "10/100 loss=2.5"},
+		{"STEP 5/10 LOSS 2.5\n", "5/10 loss=2.5"},
+		{"{\"step\":10,\"loss\":2.5,\"lr\":0.001}\n", "10 loss=2.5 lr=0.001"},
+		{"{'train/global_step': 7, 'train/loss': 2.5}\n", "7 loss=2.5"},
+		{"step 3 | lr 0.5 | nll 2.5\n", "3 loss=2.5 lr=0.5"},
+		{"Training loss (for one batch) at step 200: 2.5\n", "200 loss=2.5"},
+		{"Cost after iteration 100: 0.5\n", "100 loss=0.5"},
+		{"after 100 steps: loss 2.5\naverage over 100 steps: loss 2.25\n", "100 loss=2.5"},
+		/* batches: of one epoch, of those before lines of their own, of ones that only begin again */
+		{"batch 40 of 100, loss 2.5\nbatch 80 of 100, loss 2.25\nbatch 40 of 100, loss 2\n",
+		 "40/100 loss=2.5; 80/100 loss=2.25; 140 loss=2"},
+		{"Epoch 2, batch 40 of 100, loss 2.5\n", "140 loss=2.5"},
+		{"Epoch 1/3\nbatch: 40/100, loss: 2.5\nEpoch 2/3\nbatch: 40/100, loss: 2.25\n"
+		 "Epoch 2/3 done, loss: 2\n", "40/300 loss=2.5; 140/300 loss=2.25"},
+		{"=== Epoch 0 ===\nMiniBatch [3/10] loss=2.5\n=== Epoch 1 ===\nMiniBatch [3/10] loss=2\n",
+		 "3 loss=2.5; 13 loss=2"},
+		{"Epoch 2/3 [40/100] loss 2.5\n", "140/300 loss=2.5"},
+		{"Epoch [1][50/1000]\tlr: 1e-03, time: 0.5, loss: 2.5\n", "50 loss=2.5 lr=0.001"},
+		{"Epoch 1 Batch 50 Loss 2.5\nEpoch 1 Batch 90 Loss 2\nEpoch 2 Batch 10 Loss 1.5\n",
+		 "50 loss=2.5; 90 loss=2; 100 loss=1.5"},
+		{"batch 1: loss 3\nbatch 2: loss 2.5\nbatch 3: loss 2.5\nbatch 1: loss 2\n",
+		 "1 loss=3; 2 loss=2.5; 3 loss=2.5; 4 loss=2"},
+		{"validation batch 3/10 loss 2.5\nTest epoch 1 batch 3/10 loss 2\nTest: [3/10] loss 2\n", ""},
+		{"saved batch 3 of 10\nmicro batch 3/8 loss 2\nmicro-batch 3/8 loss 2\n", ""},
 		{"Iteration 7, loss = 1.5, grad norm = 2\n", "7 loss=1.5 grad_norm=2"},
 		{"{\"step\": 10, \"loss\": 2.5, \"lr\": 0.001}\n", "10 loss=2.5 lr=0.001"},
 		{"{'step': 10, 'train_loss': 2.5}\n", "10 loss=2.5"},
@@ -85,6 +108,13 @@ static void test_frameworks(void **state)
 		{"123it [00:05, 24.31it/s, loss=2.5]\n", "123 loss=2.5"},
 		{"Epoch 1/3:  10%|#         | 10/100 [00:01<00:09, 10.0it/s]\n"
 		 "Epoch 2/3:  10%|#         | 10/100 [00:01<00:09, 10.0it/s]\n", "10/300; 110/300"},
+		/* bars of batches that are wiped out before they are full, inside one of epochs */
+		{"Epochs:   0%|          | 0/2 [00:00<?, ?it/s]\r  0%|          | 0/9 [00:00<?, ?it/s]\r"
+		 " 33%|###       | 3/9 [00:01<00:02,  3it/s]\r 66%|######    | 6/9 [00:02<00:01,  3it/s]\r"
+		 "  0%|          | 0/9 [00:00<?, ?it/s]\r 33%|###       | 3/9 [00:01<00:02,  3it/s]\n",
+		 "0/2; 3/9; 6/9; 9/18; 12/18"},
+		{" 98%|# | 98/100 [00:01<00:09, 1it/s]\r 99%|# | 99/100 [00:01<00:09, 1it/s]\r"
+		 " 98%|# | 98/100 [00:01<00:09, 1it/s]\n", "98/100; 99/100; 98/100"},
 		/* a bar for each epoch, and one of an evaluation */
 		{"100%|##| 3/3 [00:01<00:00, 3it/s]\n 33%|# | 1/3 [00:01<00:00, 3it/s]\n", "3/3; 4/6"},
 		{"100%|##| 3/3 [00:01<00:00, 3it/s]\n 50%|# | 1/2 [00:01<00:00, 3it/s]\n", "3/3"},
@@ -193,6 +223,9 @@ static void test_others(void **state)
 		"50%| 3",
 		"{'loss': 2.5}",
 		"saw 100% of 3/10",
+		"loss 2.5 over 3/10 batches",
+		"processing batch 3 of 10",
+		"batch size 32, loss 2",
 		"https://host/step 3",
 		"steps: many, loss 3",
 		"",

@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/json.h"
+#include "common/base/mem.h"
 #include "slurm/local/machine.h"
+#include "slurm/local/needs.h"
 #include "slurm/local/slots.h"
 
 enum { MAX_JOBS = 5 };
@@ -142,6 +145,66 @@ static void test_check(void **state)
 					 "has 2"));
 }
 
+/* Whatever way a script asks in, one machine gives it the same; what means nothing here is named. */
+static void test_needs(void **state)
+{
+	static const struct {
+		const char *fields;
+		struct slots want;
+		const char *unused, *refused;
+	} cases[] = {
+		{ "{}", { 0 }, NULL, NULL },
+		{ "{'gpus_per_node': 'h100:2'}", { .gpus = 2 }, NULL, NULL },
+		{ "{'gres': 'gres:gpu:a100:3'}", { .gpus = 3 }, NULL, NULL },
+		{ "{'gpus_per_task': '1', 'num_tasks': 4}", { .gpus = 4 }, NULL, NULL },
+		{ "{'gres': 'gres:tmp:3'}", { 0 }, "--gres", NULL },
+		{ "{'num_tasks': 2, 'cpus_per_task': 3, 'mem_per_cpu': 100}",
+		  { .cpus = 6, .mem_mb = 600 },
+		  NULL,
+		  NULL },
+		{ "{'gpus': '2', 'cpus_per_gpu': 4, 'mem_per_gpu': 50}",
+		  { .gpus = 2, .cpus = 8, .mem_mb = 100 },
+		  NULL,
+		  NULL },
+		{ "{'num_tasks': 4, 'mem_per_node': 7}", { .mem_mb = 7 }, NULL, NULL },
+		{ "{'partition': 'p', 'qos': 'q', 'shared': 0}",
+		  { 0 },
+		  "--partition, --qos, --exclusive",
+		  NULL },
+		{ "{'dependency': 'singleton'}", { 0 }, NULL, NULL },
+		{ "{'dependency': 'afterok:7'}", { 0 }, NULL, "--dependency: " },
+		{ "{'begin_time': 7}", { 0 }, NULL, "--begin: " },
+		{ "{'warn_time': 7, 'warn_signal': 9}", { 0 }, NULL, "--signal: " },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		json_t *fields;
+		char *text = xstrdup(cases[i].fields), *unused;
+		struct err err = { 0 };
+		struct needs needs;
+
+		for (char *at = text; *at; at++)
+			*at = *at == '\'' ? '"' : *at;
+		fields = json_loads(text, 0, NULL);
+		free(text);
+		assert_non_null(fields);
+		unused = needs_unused(fields);
+		if (cases[i].refused) {
+			assert_int_equal(needs_read(fields, &needs, &err), -1);
+			assert_int_equal(err.code, ERR_REFUSED);
+			assert_contains(err.text, cases[i].refused);
+		} else {
+			assert_int_equal(needs_read(fields, &needs, &err), 0);
+			assert_memory_equal(&needs.slots, &cases[i].want, sizeof(needs.slots));
+			assert_string_equal(unused ? unused : "",
+					    cases[i].unused ? cases[i].unused : "");
+		}
+		free(unused);
+		json_decref(fields);
+	}
+}
+
 static void test_sets(void **state)
 {
 	cpu_set_t all, taken, got;
@@ -192,9 +255,9 @@ static void test_limits(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_plan),   cmocka_unit_test(test_promises),
-		cmocka_unit_test(test_check),  cmocka_unit_test(test_sets),
-		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_plan),  cmocka_unit_test(test_promises),
+		cmocka_unit_test(test_check), cmocka_unit_test(test_needs),
+		cmocka_unit_test(test_sets),  cmocka_unit_test(test_limits),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,14 @@
 #include <math.h>
 
 #define COUNT "\\d[\\d,_]*"
-#define BATCH "(?<batch>\\d+)\\s*/\\s*(?<batches>\\d+)"
+#define BATCH "(?<batch>\\d+)\\s*(?:/|of)\\s*(?<batches>\\d+)(?![\\w/])"
+#define EPOCH "\\bepoch\\W*(?<epoch>\\d+)(?:\\s*(?:/|of)\\s*(?<epochs>\\d+))?"
+#define BATCH_WORD "(?<!micro[ _-])(?<![\\w./])(?:mini-?)?batch(?:es)?\\s*[:=#]?\\s*[\\[(]?\\s*"
+/* "12", "[ 12/100]", "= 12 of 100": a step, perhaps how many there are */
+#define OF_STEPS \
+	"\\s*[:=#]?\\s*[\\[(]?\\s*(?<step>" COUNT ")\\s*(?:(?:/|of)\\s*(?<target_step>" COUNT \
+	"))?" \
+	"[\\])]?(?![\\w%]|\\.\\d)"
 
 /* clang-format off */
 const struct step_row step_rows[] = {
@@ -25,7 +32,7 @@ const struct step_row step_rows[] = {
 	{"PyTorch's examples (ImageNet)", "poch: [",
 	 "\\bEpoch: \\[(?<epoch>\\d+)\\]\\s*\\[\\s*" BATCH "\\]", STEP_IN_EPOCH, false, 0},
 	{"Epoch [1/5], Step [100/600]", "poch",
-	 "(?i)\\bepoch\\W*(?<epoch>\\d+)\\s*/\\s*(?<epochs>\\d+)\\W+(?:step|batch|iter(?:ation)?)\\W*" BATCH,
+	 "(?i)\\bepoch\\W*(?<epoch>\\d+)\\s*/\\s*(?<epochs>\\d+)\\W+(?:step|iter(?:ation)?)\\W*" BATCH,
 	 STEP_IN_EPOCH, false, 1},
 	{"PyTorch's examples (language model)", "batches |",
 	 "\\bepoch\\s+(?<epoch>\\d+) \\|\\s*" BATCH " batches \\|", STEP_IN_EPOCH, false, 1},
@@ -38,28 +45,28 @@ const struct step_row step_rows[] = {
 	 STEP_IN_EPOCH, false, 0},
 	{"Keras", "/step", "^\\s*" BATCH "\\s.*\\d[mun]?s/step", STEP_IN_EPOCH, false, 1},
 	{"Keras 2", "ETA:", "^\\s*" BATCH " \\[[=>.]+\\] - ETA:", STEP_IN_EPOCH, false, 1},
-	{"Keras, before the steps of an epoch", "Epoch ", "^Epoch (?<epoch>\\d+)/(?<epochs>\\d+)\\s*$",
-	 STEP_CONTEXT, false, 1},
-	{"a line of JSON (fairseq, ...) or a printed dictionary", ": ",
-	 "\\{.*['\"](?:global_step|step|num_updates|iteration|iter)['\"]: *['\"]?(?<step>\\d+)\\b",
+	{"Keras and others, before the batches of an epoch", "poch",
+	 "(?i)^\\W*(?:(?:start|begin|train)\\w* )?" EPOCH "\\W*$", STEP_CONTEXT, false, 1},
+	{"a line of JSON (fairseq, ...) or a printed dictionary", ":",
+	 "\\{.*['\"](?:train(?:er)?/)?(?:global_step|_?step|num_updates|iteration|iter)['\"]: *['\"]?(?<step>\\d+)\\b",
 	 STEP_PLAIN, true, 0},
 	{"Hugging Face's dictionaries, beside its bar", "loss'",
 	 "^\\{(?:'\\w+': [^,{}]+(?:, )?)+\\}\\s*$", STEP_FIELDS, false, 0},
 	{"torchtitan, llm.c, nanoGPT, MaxText, most scripts of one's own", "tep",
-	 "(?i)(?<![\\w./])(?:global[_ -]?|train(?:ing)?[_ -]?)?steps?['\"]?\\s*[:=#]?\\s*[\\[(]?\\s*"
-	 "(?<step>" COUNT ")\\s*(?:(?:/|of)\\s*(?<target_step>" COUNT "))?[\\])]?(?![\\w%]|\\.\\d)",
-	 STEP_PLAIN, true, 0},
-	{"the same by iterations", "ter",
-	 "(?i)(?<![\\w./])iter(?:ation)?s?\\s*[:=#]?\\s*[\\[(]?\\s*"
-	 "(?<step>" COUNT ")\\s*(?:(?:/|of)\\s*(?<target_step>" COUNT "))?[\\])]?(?![\\w%]|\\.\\d)",
-	 STEP_PLAIN, true, 0},
+	 "(?i)(?<![\\w./])(?:train(?:er|ing)?[_ /-])?(?:global[_ -]?)?steps?['\"]?" OF_STEPS, STEP_PLAIN, true, 0},
+	{"the same by iterations", "ter", "(?i)(?<![\\w./])iter(?:ation)?s?" OF_STEPS, STEP_PLAIN, true, 0},
 	{"the same by updates (fairseq) or \"it\"", "",
-	 "(?i)(?<![\\w./])(?:(?:num[_ ])?updates?|it)\\s*[:=#]?\\s*[\\[(]?\\s*"
-	 "(?<step>" COUNT ")\\s*(?:(?:/|of)\\s*(?<target_step>" COUNT "))?[\\])]?(?![\\w%]|\\.\\d)",
-	 STEP_PLAIN, true, 0},
-	{"a script that prints epochs only", "poch",
-	 "(?i)(?<![\\w./])epochs?\\s*[:=#]?\\s*[\\[(]?\\s*(?<step>\\d+)\\s*"
-	 "(?:(?:/|of)\\s*(?<target_step>\\d+))?[\\])]?(?![\\w%]|\\.\\d)", STEP_EPOCH, true, 0},
+	 "(?i)(?<![\\w./])(?:(?:num[_ ])?updates?|it)['\"]?" OF_STEPS, STEP_PLAIN, true, 0},
+	{"100 steps of 600 behind a word, or in front of the line", "s",
+	 "(?i)(?:^\\W*|\\b(?:after|trained(?: for)?|at)\\s+)(?<step>" COUNT ")\\s*(?:(?:/|of)\\s*(?<target_step>" COUNT "))?"
+	 "\\s*(?:train(?:ing)?\\s+)?(?:steps|iterations|updates|batches)\\b", STEP_PLAIN, true, 0},
+	{"Epoch 2, batch 40 of 100; Epoch 2/5 [40/100]", "poch", "(?i)" EPOCH "\\W+(?:" BATCH_WORD ")?" BATCH,
+	 STEP_IN_EPOCH, false, 1},
+	{"batch 40 of 100", "atch", "(?i)" BATCH_WORD BATCH, STEP_IN_EPOCH, true, 1},
+	{"Epoch 2 Batch 40, of how many is not told", "atch",
+	 "(?i)(?:" EPOCH "\\W+)?" BATCH_WORD "(?<batch>\\d+)[\\])]?(?![\\w%]|\\.\\d)", STEP_IN_EPOCH, true, 1},
+	{"a script that prints epochs only", "poch", "(?i)(?<![\\w./])epochs?" OF_STEPS, STEP_EPOCH, true, 0},
+	{"[3/10] without a word", "/", "^\\W*(?<step>\\d+)\\s*/\\s*(?<target_step>\\d+)(?![\\w/])", STEP_EPOCH, true, 0},
 };
 /* clang-format on */
 const size_t step_row_count = sizeof(step_rows) / sizeof(step_rows[0]);
@@ -69,11 +76,17 @@ const size_t step_row_count = sizeof(step_rows) / sizeof(step_rows[0]);
 #define NUMBER \
 	"(?<v>[-+]?(?:\\d[\\d,]*\\.?\\d*(?:e[-+]?\\d+)?|\\.\\d+(?:e[-+]?\\d+)?|nan|inf(?:inity)?))(?!\\w)"
 
+#define OTHER_LOSS \
+	"(?<![\\w/-])(?<!val )(?<!eval )(?<!test )(?<!validation )(?:train(?:ing)?[_ /-])?"
+
 /* clang-format off */
 const struct step_field step_fields[] = {
 	{"loss", "oss", "(?i)(?<![\\w/-])(?<!val )(?<!eval )(?<!test )(?<!valid )(?<!validation )"
 	 "(?:(?:train(?:ing)?|lm|total|avg|mean|ce|reduced|running)[_ /-])?loss(?: train)?" IS NUMBER,
 	 1, -INFINITY},
+	{"loss", "", "(?i)" OTHER_LOSS "(?:loss|cost)\\b[^:=]{0,40}\\b(?:at|after|in|on)\\b[^:=]{0,40}[:=]\\s*" NUMBER,
+	 1, -INFINITY},
+	{"loss", "", "(?i)" OTHER_LOSS "(?:nll|xent|cost|cross[_ -]?entropy)" IS NUMBER, 1, -INFINITY},
 	{"val_loss", "oss", "(?i)(?<![\\w-])(?:val(?:id(?:ation)?)?|eval|test)[_ /]loss" IS NUMBER,
 	 1, -INFINITY},
 	{"lr", "", "(?i)(?<![\\w-])(?:lr|learning[_ ]rate)" IS NUMBER, 1, 0},
@@ -91,7 +104,7 @@ const size_t step_field_count = sizeof(step_fields) / sizeof(step_fields[0]);
 const char step_other_work[] =
 	"(?i)\\b(?:eval\\w*|val(?:id\\w*)?|test\\w*|sanity\\w*|infer\\w*|predict\\w*|download\\w*|"
 	"load\\w*|prepar\\w*|install\\w*|setup|build\\w*)[\\s:\\[\\]()_/-]*"
-	"(?:global[_ -]?)?(?:steps?|iter(?:ation)?s?|updates?|epochs?)?\\W*$";
+	"(?:global[_ -]?)?(?:steps?|iter(?:ation)?s?|updates?|epochs?|batch(?:es)?)?\\W*$";
 
 const char step_bar_label[] =
 	"(?i)^\\W*$|train|epoch|\\bstep|\\biter|\\bloss\\b|\\bfit|\\boptimi|^\\W*progress\\W*$";

@@ -22,6 +22,15 @@ enum {
 
 enum quality { QUALITY_LOSS, QUALITY_COUNT, QUALITY_EPOCH, QUALITY_NONE };
 
+/* Batches of one epoch after the other. */
+struct count {
+	int64_t batches, batch; /* of the epoch, and seen last; 0 = none yet */
+	int64_t stride;         /* from the one seen before */
+	int64_t first;          /* that an epoch began with */
+	int64_t epoch;          /* as it was told; -1 = it was not */
+	int64_t before;         /* of the epochs that are over */
+};
+
 struct steps {
 	struct regexp *rows[ROWS_MAX], *fields[FIELDS_MAX];
 	struct regexp *other_work, *bar_label;
@@ -32,19 +41,17 @@ struct steps {
 	json_t *last;          /* the last step told; NULL = none */
 	json_t *pending;       /* values of the next one; NULL = none */
 	int64_t epoch, epochs; /* told by a line of their own; -1 = not told */
-	bool counts_from_0;    /* an epoch 0 was seen where 1 was expected */
-	struct {
-		int64_t batches, batch; /* 0 = no bar yet */
-		int64_t before;         /* steps of the bars that are full */
-	} bar;
+	bool counts_from_0;    /* an epoch 0 was seen where 1 was expected; so do later launches */
+	struct count bar, lines;
 };
 
 /* groups of a row; -1 = not there */
 struct match {
 	int64_t step, target_step, epoch, epochs, batch, batches;
-	const char *count; /* where the step's digits begin */
+	const char *count; /* where the first of these begins */
 	const char *label;
 	size_t label_len;
+	bool is_epochs; /* the bar's steps are epochs */
 };
 
 /* --- life ------------------------------------------------------------------------------------- */
@@ -81,8 +88,7 @@ void steps_reset(struct steps *s)
 	s->quality = QUALITY_NONE;
 	s->silence = 0;
 	s->epoch = s->epochs = -1;
-	s->counts_from_0 = false;
-	memset(&s->bar, 0, sizeof(s->bar));
+	s->bar = s->lines = (struct count){ .epoch = -1 };
 }
 
 void steps_destroy(struct steps *s)
@@ -164,7 +170,7 @@ static json_t *read_fields(struct steps *s, const char *line, size_t len)
 		const struct step_field *field = &step_fields[i];
 		struct value value = { 0 };
 
-		if (json_object_get(out, field->name) || !strstr(line, field->needle) ||
+		if (json_object_get(out, field->name) || !strcasestr(line, field->needle) ||
 		    !regexp_match(s->fields[i], line, len))
 			continue;
 		regexp_each_group(s->fields[i], line, take_value, &value);
@@ -197,7 +203,7 @@ static void take_group(void *arg, const char *name, const char *text, size_t len
 		    number >= 0 && number < 1e15)
 			*numbers[i].to = (int64_t)number;
 	}
-	if (strcmp(name, "step") == 0)
+	if (!m->count || text < m->count)
 		m->count = text;
 }
 
@@ -211,18 +217,58 @@ static bool is_other_work(struct steps *s, const char *line, const struct match 
 
 /* --- counting --------------------------------------------------------------------------------- */
 
+static void see_batch(struct count *c, const struct match *m, int64_t epoch, bool is_next)
+{
+	c->before += is_next ? (c->batches > 0 ? c->batches : c->batch) : 0;
+	c->stride = m->batch > c->batch ? m->batch - c->batch : c->stride;
+	if (is_next || c->batch == 0)
+		c->first = m->batch;
+	c->batches = m->batches > 0 ? m->batches : 0;
+	c->batch = m->batch;
+	c->epoch = epoch;
+}
+
+/* Who prints every n-th batch, or a bar that is wiped out, may never show the last one. */
+static bool is_nearly_over(const struct count *c)
+{
+	return c->batches > 0 && c->batch + c->stride >= c->batches;
+}
+
+/* Ranks may tell of the same batches out of order: those do not fall far behind. */
+static bool begins_again(const struct count *c, const struct match *m)
+{
+	return 2 * m->batch <= c->batch &&
+	       (c->batches > 0 ? is_nearly_over(c) : m->batch <= c->first);
+}
+
+/* Batches that do not tell which epoch it is, or how many it has: it is as many as were seen. */
+static void count_on(struct count *c, struct match *m, int64_t epoch)
+{
+	bool is_next = begins_again(c, m);
+
+	if (epoch >= 0 && c->epoch >= 0)
+		is_next = epoch > c->epoch;
+	see_batch(c, m, epoch, is_next);
+	m->step = c->before + m->batch;
+	m->target_step = m->batches > 0 && c->before == 0 && epoch < 0 ? m->batches : -1;
+}
+
 /* Steps of an epoch to steps of the training. */
 static void count_epochs(struct steps *s, int first, struct match *m)
 {
 	int64_t epoch = m->epoch >= 0 ? m->epoch : s->epoch;
 	int64_t epochs = m->epochs >= 0 ? m->epochs : s->epochs;
 
+	if (epoch < 0 || m->batches <= 0) {
+		count_on(&s->lines, m, epoch);
+		return;
+	}
 	if (epoch == 0)
 		s->counts_from_0 = true;
-	if (epoch >= 0 && !s->counts_from_0)
+	if (!s->counts_from_0)
 		epoch -= first;
-	m->step = (epoch > 0 ? epoch : 0) * m->batches + m->batch;
-	m->target_step = epochs > 0 ? epochs * m->batches : epoch < 0 ? m->batches : -1;
+	m->step = epoch * m->batches + m->batch;
+	m->target_step = epochs > 0 ? epochs * m->batches : -1;
 }
 
 /* "Epoch 2" of a bar's label, or "Epoch 2/3", which counts from 1. */
@@ -249,28 +295,38 @@ static bool is_epoch_bar(struct steps *s, struct match *m)
  * epochs. Shorter ones are evaluations. */
 static bool is_training_bar(struct steps *s, struct match *m, bool has_loss)
 {
-	bool is_full = s->bar.batches > 0 && s->bar.batch >= s->bar.batches;
+	bool is_over = is_nearly_over(&s->bar), is_next = false;
 
-	if (m->batches == s->bar.batches) {
-		if (is_full && m->batch < s->bar.batch)
-			s->bar.before += s->bar.batches;
-	} else if (s->bar.batches == 0 || has_loss || (is_full && m->batches > s->bar.batches)) {
-		s->bar.before = 0;
-	} else {
+	if (m->batches == s->bar.batches)
+		is_next = begins_again(&s->bar, m);
+	else if (s->bar.batches == 0 || has_loss || (is_over && m->batches > s->bar.batches))
+		s->bar = (struct count){ .epoch = -1 };
+	else
 		return false;
-	}
-	s->bar.batches = m->batches;
-	s->bar.batch = m->batch;
+	see_batch(&s->bar, m, -1, is_next);
 	m->step = s->bar.before + m->batch;
 	m->target_step = s->bar.before + m->batches;
 	return true;
+}
+
+/* "Epochs:  30%|...": the bar around those of the batches. */
+static bool is_bar_of_epochs(struct match *m)
+{
+	static const char word[] = "epochs";
+	size_t n = sizeof(word) - 1, len = m->label_len;
+
+	m->is_epochs = (len >= n && strncasecmp(m->label + len - n, word, n) == 0) ||
+		       (len >= n - 1 && strncasecmp(m->label + len - (n - 1), word, n - 1) == 0);
+	m->step = m->batch;
+	m->target_step = m->batches;
+	return m->is_epochs;
 }
 
 static bool count_bar(struct steps *s, struct match *m, bool has_loss)
 {
 	if (!regexp_match(s->bar_label, m->label ? m->label : "", m->label_len))
 		return false;
-	if (is_epoch_bar(s, m))
+	if (is_epoch_bar(s, m) || is_bar_of_epochs(m))
 		return true;
 	if (m->batches >= 0)
 		return is_training_bar(s, m, has_loss);
@@ -343,10 +399,13 @@ static bool has_loss(const struct steps *s, const json_t *fields)
 	return json_object_get(fields, "loss") || json_object_get(s->pending, "loss");
 }
 
+/* A value of the training; of a plain step the number of all will do, too. */
 static bool has_more(const json_t *fields, const struct match *m, enum step_kind kind)
 {
-	return json_object_get(fields, "loss") ||
-	       (kind == STEP_PLAIN && (json_object_get(fields, "val_loss") || m->target_step > 0));
+	bool has_val_loss = json_object_get(fields, "val_loss") != NULL;
+
+	return json_object_size(fields) > (has_val_loss ? 1 : 0) ||
+	       (kind == STEP_PLAIN && (has_val_loss || m->target_step > 0));
 }
 
 /* Sets m->step; false: this line counts something else. */
@@ -360,9 +419,10 @@ static bool count(struct steps *s, const struct step_row *row, const json_t *fie
 	return m->step >= 0 && (!row->needs_more || has_more(fields, m, row->kind));
 }
 
-static enum quality quality_of(const struct steps *s, enum step_kind kind, const json_t *fields)
+static enum quality quality_of(const struct steps *s, enum step_kind kind, const struct match *m,
+			       const json_t *fields)
 {
-	if (kind == STEP_EPOCH)
+	if (kind == STEP_EPOCH || m->is_epochs)
 		return QUALITY_EPOCH;
 	return has_loss(s, fields) ? QUALITY_LOSS : QUALITY_COUNT;
 }
@@ -371,7 +431,7 @@ static enum quality quality_of(const struct steps *s, enum step_kind kind, const
 static json_t *read_row(struct steps *s, size_t i, const char *line, size_t len)
 {
 	const struct step_row *row = &step_rows[i];
-	struct match m = { -1, -1, -1, -1, -1, -1, NULL, NULL, 0 };
+	struct match m = { -1, -1, -1, -1, -1, -1, NULL, NULL, 0, false };
 	json_t *fields, *told = NULL;
 
 	regexp_each_group(s->rows[i], line, take_group, &m);
@@ -387,7 +447,7 @@ static json_t *read_row(struct steps *s, size_t i, const char *line, size_t len)
 		return NULL;
 	}
 	if (!is_other_work(s, line, &m) && count(s, row, fields, &m) &&
-	    may_tell(s, i, quality_of(s, row->kind, fields)))
+	    may_tell(s, i, quality_of(s, row->kind, &m, fields)))
 		told = tell(s, &m, fields);
 	json_decref(fields);
 	return told;
@@ -400,7 +460,7 @@ json_t *steps_read(struct steps *s, const char *line, size_t len)
 	if (!strpbrk(line, "0123456789"))
 		return NULL;
 	for (size_t i = 0; i < step_row_count; i++) {
-		if (strstr(line, step_rows[i].needle) && regexp_match(s->rows[i], line, len))
+		if (strcasestr(line, step_rows[i].needle) && regexp_match(s->rows[i], line, len))
 			return read_row(s, i, line, len);
 	}
 	return NULL;
