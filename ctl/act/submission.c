@@ -16,6 +16,7 @@
 #include "common/run/verbs.h"
 #include "ctl/act/submission.h"
 #include "ctl/base/command.h"
+#include "ctl/base/print.h"
 #include "ctl/code/code.h"
 #include "ctl/code/snapshot.h"
 
@@ -230,4 +231,12 @@ json_t *submission(const struct ctl *ctl, struct err *err)
 		return args;
 	json_decref(args);
 	return NULL;
+}
+
+void submission_note(const struct ctl *ctl, const json_t *answer)
+{
+	const char *note = js_str(answer, "note", NULL);
+
+	if (note)
+		complain(ctl, note);
 }

@@ -110,14 +110,6 @@ static void show_job(struct ctl *ctl, json_t *job)
 	show_object(ctl, "environment", json_object_get(job, "environment"));
 }
 
-void submission_note(const struct ctl *ctl, const json_t *answer)
-{
-	const char *note = js_str(answer, "note", NULL);
-
-	if (note)
-		complain(ctl, note);
-}
-
 int submit_run(struct ctl *ctl, struct err *err)
 {
 	json_t *args, *data;
