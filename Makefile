@@ -68,7 +68,7 @@ HARDEN   := $(if $(SAN),,-fPIE -fstack-protector-strong -U_FORTIFY_SOURCE \
 	    $(or $(call takes,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3),-D_FORTIFY_SOURCE=2) \
 	    $(call takes,-fstack-clash-protection) $(call takes,-fcf-protection))
 HARDLINK := $(if $(SAN),,-pie) -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack
-OPT      := -O2 -g
+OPT      := $(if $(SAN),-O1 -g1,-O2 -g)
 SANFLAGS := $(if $(COVERAGE),--coverage -fprofile-update=atomic) $(if $(FUZZING),-fsanitize=fuzzer-no-link) $(if $(SAN),-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
 CPPFLAGS := -I. -I$(B)/gen -D_GNU_SOURCE -DLB_VERSION='"$(VERSION)"' -MMD -MP
 CFLAGS   := -std=c11 $(OPT) $(WARN) $(CWARN) $(HARDEN) $(SANFLAGS)
@@ -178,7 +178,7 @@ $(BINARIES):
 
 # Kernels: results must not depend on the compiler contracting a*b+c where the source does not say so. Nobody
 # looks at floating-point exceptions; compilers that must keep them leave loops with a comparison scalar.
-KERNEL_FLAGS := -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math -fopenmp-simd
+KERNEL_FLAGS := $(if $(SAN),-O1,-O3) -ffp-contract=off -fno-math-errno -fno-trapping-math -fopenmp-simd
 $(B)/obj/kernels/%.o: CFLAGS += $(KERNEL_FLAGS)
 # Each set is one object that shows nothing but its table, backend_cpu_SET.
 $(B)/obj/kernels/cpu/%.o: CPPFLAGS += -Dbackend_cpu_set=backend_cpu_base

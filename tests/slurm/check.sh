@@ -80,7 +80,7 @@ for version; do
 		continue
 	fi
 	echo "$version ($suite): building"
-	inside make -C /src -j2 B=/build CUDA=0 all /build/tests/json /build/tests/scheduler_client \
+	inside make -C /src -j2 B=/build CUDA=0 all /build/tests/json /build/tests/await /build/tests/scheduler_client \
 		/build/tests/nolocks.so >"$root/build/make.log" 2>&1 || {
 		tail -n 20 "$root/build/make.log" | cut -c1-300
 		status=1

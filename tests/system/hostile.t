@@ -3,6 +3,7 @@
 # shellcheck disable=SC2086,SC3045,SC2012 # verbs are words; dash has ulimit -c; ls shows odd names
 # A thousand hostile names and reasons reach no shell, no other file and no terminal; a secret of
 # run.env_file is nowhere but there and in the environment of its own job.
+wants_cores=yes
 . "$(dirname "$0")/lib.sh"
 
 canary=canary$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')

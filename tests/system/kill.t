@@ -14,9 +14,9 @@ is_up() { wait_for "[ \"\$(starts $1)\" = 1 ]" 30; }
 cause() { json cause <"$R/$1/attempts/1/exit.json"; }
 
 # Ends, with an error, when there is a file "end" in the folder of its run.
-cat >"$T/train.sh" <<'SH'
-echo $$ >>"$LB_RUN_DIR/starts"
-while [ ! -e "$LB_RUN_DIR/end" ]; do sleep 0.1; done
+cat >"$T/train.sh" <<SH
+echo \$\$ >>"\$LB_RUN_DIR/starts"
+"$build/tests/await" "\$LB_RUN_DIR/end"
 exit 3
 SH
 cat >"$T/saver.py" <<'PY'
@@ -42,7 +42,7 @@ SH
 # A job is completing for as long as there is a file of its number.
 cat >"$T/epilog" <<SH
 #!/bin/sh
-while [ -e "$T/completing.\$SLURM_JOB_ID" ]; do sleep 0.05; done
+while [ -e "$T/completing.\$SLURM_JOB_ID" ]; do sleep 0.2; done
 SH
 chmod +x "$T/hook" "$T/epilog"
 echo "Epilog=$T/epilog" >"$T/extra.conf"

@@ -89,28 +89,37 @@ static double block_error(const struct operand_cast *c, const float *x, const st
 	return sum;
 }
 
-static void define(float *out, float *x, const struct operand_cast *c, bool k_along_memory)
+/* The scale of the block that begins at (o, k). */
+static struct scale block_scale(const struct operand_cast *c, const float *x, const struct view *v,
+				size_t o, size_t k, float tensor)
+{
+	float amax = amax_of(x, v, o, c->across, k, c->along);
+	struct scale six = operand_scale(c, amax, tensor, format_max(&c->format));
+
+	if (!c->four_over_six)
+		return six;
+	struct scale four = operand_scale(c, amax, tensor, 4);
+	return block_error(c, x, v, o, k, four) < block_error(c, x, v, o, k, six) ? four : six;
+}
+
+static void define(float *out, float *x, const struct operand_cast *cast, bool k_along_memory)
 {
 	const struct view v = view_of(k_along_memory);
-	size_t across = c->across ? c->across : v.outer, along = c->along ? c->along : v.k;
+	struct operand_cast c = *cast;
 
-	if (c->hadamard)
+	c.across = c.across ? c.across : v.outer;
+	c.along = c.along ? c.along : v.k;
+	if (c.hadamard)
 		turn(x, &v);
-	float tensor = operand_tensor_scale(c, amax_of(x, &v, 0, v.outer, 0, v.k));
-	for (size_t o = 0; o < v.outer; o++)
-		for (size_t k = 0; k < v.k; k++) {
-			size_t o0 = o / across * across, k0 = k / along * along;
-			float amax = amax_of(x, &v, o0, across, k0, along),
-			      max = format_max(&c->format);
-			struct scale s = operand_scale(c, amax, tensor, max);
-			if (c->four_over_six) {
-				struct scale four = operand_scale(c, amax, tensor, 4);
-				if (block_error(c, x, &v, o0, k0, four) <
-				    block_error(c, x, &v, o0, k0, s))
-					s = four;
-			}
-			size_t at = o * v.ld_out_outer + k * v.ld_out_k;
-			out[at] = one(c, x[o * v.to_outer + k * v.to_k], s, at);
+	float tensor = operand_tensor_scale(&c, amax_of(x, &v, 0, v.outer, 0, v.k));
+	for (size_t o0 = 0; o0 < v.outer; o0 += c.across)
+		for (size_t k0 = 0; k0 < v.k; k0 += c.along) {
+			struct scale s = block_scale(&c, x, &v, o0, k0, tensor);
+			for (size_t o = o0; o < o0 + c.across && o < v.outer; o++)
+				for (size_t k = k0; k < k0 + c.along && k < v.k; k++) {
+					size_t at = o * v.ld_out_outer + k * v.ld_out_k;
+					out[at] = one(&c, x[o * v.to_outer + k * v.to_k], s, at);
+				}
 		}
 }
 
