@@ -61,7 +61,8 @@ static int act(const struct ctl *ctl, const struct team_export *export, const ch
 			       export->user, name, export->user);
 	folder = switches_folder_open(export->switches, &export->uid, err);
 	if (folder < 0)
-		return err_wrap(err, "%s/%s", export->user, name);
+		return err_wrap(err, "%s/%s: %s's lbctl doctor says what keeps the team out",
+				export->user, name, export->user);
 	rc = release ? take_away(folder, export, name, switch_level_name(level), err)
 		     : leave(ctl, folder, export, name, level, err);
 	close(folder);

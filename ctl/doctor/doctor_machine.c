@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* doctor_machine.c - what lbd needs of its machine: itself, its folder and the file system below,
  * people. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -330,6 +331,45 @@ static bool is_told(const struct patient *p, const struct team_group *g, struct 
 	return why.code == ERR_NONE;
 }
 
+/* Those that were made before the team was named stay closed to it. */
+static bool is_open_run(const char *folder, gid_t gid)
+{
+	struct stat st;
+
+	return lstat(folder, &st) < 0 || !S_ISDIR(st.st_mode) || st.st_uid != geteuid() ||
+	       st.st_gid == gid || (st.st_mode & S_IROTH) ||
+	       getxattr(folder, "system.posix_acl_access", NULL, 0) > 0;
+}
+
+static bool are_runs_open(const struct patient *p, const struct team_group *g, struct finding *f)
+{
+	char *given = patient_setting(p, "runs", "folder"), *fix;
+	char *runs = given ? xstrdup(given) : path_join("%s/runs", p->home);
+	DIR *dir = opendir(runs);
+	const struct dirent *entry;
+	int closed = 0;
+
+	while (dir && (entry = readdir(dir)) != NULL) {
+		char *run = path_join("%s/%s", runs, entry->d_name);
+
+		closed += entry->d_name[0] != '.' && !is_open_run(run, g->gid);
+		free(run);
+	}
+	if (dir)
+		closedir(dir);
+	if (closed > 0) {
+		fix = xasprintf("chgrp -R %s '%s' && find '%s' -type d -exec chmod g+s {} +",
+				g->name, runs, runs);
+		finding_bad(f, fix,
+			    "group %s cannot look into %d run%s, made before it was the team",
+			    g->name, closed, closed == 1 ? "" : "s");
+		free(fix);
+	}
+	free(runs);
+	free(given);
+	return closed == 0;
+}
+
 static void look_at_team(const struct patient *p, struct finding *f)
 {
 	char *name = patient_setting(p, "team", "group");
@@ -339,7 +379,8 @@ static void look_at_team(const struct patient *p, struct finding *f)
 		finding_skip(f, "nobody knows while lbd.toml is wrong");
 	else if (!group_id(name, &g.gid))
 		finding_skip(f, "no team.group in lbd.toml: only you may stop these runs");
-	else if (is_in_group(&g, f) && leads_there(p, &g, f) && is_told(p, &g, f))
+	else if (is_in_group(&g, f) && leads_there(p, &g, f) && is_told(p, &g, f) &&
+		 are_runs_open(p, &g, f))
 		finding_fine(f, "group %s", name);
 	free(name);
 }

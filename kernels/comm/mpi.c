@@ -80,7 +80,8 @@ static int begin(struct mpi *m, const struct comm_part *part, int rank, bool sen
 			return MPI_ERR_NO_MEM;
 		*request = MPI_REQUEST_NULL;
 		int rc = sends ? MPI_Isend(bytes, count, MPI_BYTE, rank, 0, MPI_COMM_WORLD, request)
-			       : MPI_Irecv(bytes, count, MPI_BYTE, rank, 0, MPI_COMM_WORLD, request);
+			       : MPI_Irecv(bytes, count, MPI_BYTE, rank, 0, MPI_COMM_WORLD,
+					   request);
 		if (rc != MPI_SUCCESS)
 			return rc;
 	}

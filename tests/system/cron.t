@@ -94,7 +94,7 @@ lbd_stop
 # --- the folder, and people -----------------------------------------------------------------------
 rm "$cron/crontab"
 mkdir -m 755 "$cron/cron.hourly" "$cron/cron.daily"
-printf '#!/bin/sh\n#LB OVERLAP=queue\n#SBATCH --time=10 --gres=gpu:8 --export=WORD=counts\necho "made it: $WORD"\n' >"$cron/cron.hourly/tidy.slurm"
+printf '#!/bin/sh\n#LB OVERLAP=queue\n#SBATCH --time=10 --partition=night --export=WORD=counts\necho "made it: $WORD"\n' >"$cron/cron.hourly/tidy.slurm"
 printf '#!/bin/sh\necho open\n' >"$cron/cron.hourly/open.sh"
 printf '[run]\nname = "x"\ncommand = ["true"]\n' >"$cron/cron.daily/spec.toml"
 printf '#!/bin/sh\nsbatch --begin=now+1hour cron-hourly.slurm\nfor f in cron.hourly/*; do sbatch $f; done\n' \

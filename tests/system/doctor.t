@@ -48,6 +48,13 @@ like "$(verdict team text)" \
 	"$T/team is missing: make it with: .*chgrp $(id -gn)" "a team that has no folder"
 mkdir -m 3770 "$T/team"
 is "$(verdict team)" fine "a team that has all it needs"
+if [ "$(id -u)" = 0 ]; then
+	mkdir -p -m 750 "$LB_HOME/runs/old"
+	chgrp nogroup "$LB_HOME/runs/old"
+	like "$(verdict team text)" "cannot look into 1 run, made before it was the team" "a run from before there was a team"
+	sh -c "$(verdict team fix)"
+	is "$(verdict team)" fine "which is open after what the doctor says"
+fi
 
 printf '[poll]\nidle_interval = "10m"\n' >"$LB_HOME/lbd.toml"
 cluster_start 1

@@ -125,8 +125,10 @@ int nvmlDeviceGetCurrentClocksThrottleReasons(const struct device *d, unsigned l
 	return 0;
 }
 
-int nvmlDeviceGetTotalEccErrors(const struct device *d, int type, int which, unsigned long long *out);
-int nvmlDeviceGetTotalEccErrors(const struct device *d, int type, int which, unsigned long long *out)
+int nvmlDeviceGetTotalEccErrors(const struct device *d, int type, int which,
+				unsigned long long *out);
+int nvmlDeviceGetTotalEccErrors(const struct device *d, int type, int which,
+				unsigned long long *out)
 {
 	*out = d->values[type == 0 ? 7 : 8];
 	return which == 0 ? 0 : 2;

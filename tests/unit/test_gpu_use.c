@@ -88,10 +88,11 @@ static void take(struct usage *u, int seq, int use)
 	char text[512];
 	json_t *file;
 
-	snprintf(text, sizeof(text),
-		 "{\"seq\":%d,\"node\":\"n1\",\"rank\":8,\"usage\":{\"seconds\":60,\"gpus\":[{\"use\":%d},"
-		 "{\"use\":99}]},\"xids\":[{\"gpu\":2,\"xid\":48}],\"xid_count\":1}",
-		 seq, use);
+	snprintf(
+		text, sizeof(text),
+		"{\"seq\":%d,\"node\":\"n1\",\"rank\":8,\"usage\":{\"seconds\":60,\"gpus\":[{\"use\":%d},"
+		"{\"use\":99}]},\"xids\":[{\"gpu\":2,\"xid\":48}],\"xid_count\":1}",
+		seq, use);
 	file = js_parse(text, strlen(text), NULL);
 	usage_take(u, file);
 	usage_judge_idle(u);

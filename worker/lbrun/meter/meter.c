@@ -229,7 +229,8 @@ static int number_in_env(const char *name)
 /* As many GPUs as ranks on this node: one is each's. Else the first rank sees to all. */
 static int gpu_of_rank(void)
 {
-	int local = number_in_env("SLURM_LOCALID"), ranks = number_in_env("SLURM_STEP_TASKS_PER_NODE");
+	int local = number_in_env("SLURM_LOCALID"),
+	    ranks = number_in_env("SLURM_STEP_TASKS_PER_NODE");
 	struct nvml *n = nvml_open();
 	int count = nvml_count(n);
 

@@ -110,8 +110,7 @@ json_t *minute_line(const struct minute *m, int64_t now_ms)
 	js_set_int(o, "seconds", (span_ms + 500) / 1000);
 	/* who ends takes away what nobody waited for: never less than nothing */
 	if (m->last.cpu_ms >= m->first.cpu_ms)
-		js_set_real(o, "cpu",
-			    (double)(m->last.cpu_ms - m->first.cpu_ms) / (double)span_ms);
+		js_set_real(o, "cpu", (double)(m->last.cpu_ms - m->first.cpu_ms) / (double)span_ms);
 	js_set_int(o, "resident_mb", m->resident_mb);
 	set_known(o, "job_peak_mb", m->last.job_peak_mb);
 	if (m->readings > 0)

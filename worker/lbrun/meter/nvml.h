@@ -11,17 +11,17 @@ enum { NVML_GPUS_MAX = 64, NVML_UUID_BYTES = 96 };
 
 /* reasons for which clocks are held down, as NVML has them */
 enum {
-	THROTTLE_POWER = 0x4 | 0x80,         /* the power cap; the power brake */
-	THROTTLE_THERMAL = 0x20 | 0x40,      /* by the driver; by the hardware */
+	THROTTLE_POWER = 0x4 | 0x80,    /* the power cap; the power brake */
+	THROTTLE_THERMAL = 0x20 | 0x40, /* by the driver; by the hardware */
 	THROTTLE_HARDWARE = 0x8,
 };
 
 /* -1 = not known */
 struct gpu_reading {
 	int64_t use_percent, memory_mb, memory_total_mb, watts, sm_mhz, celsius;
-	int64_t throttle; /* bits */
+	int64_t throttle;                       /* bits */
 	int64_t ecc_corrected, ecc_uncorrected; /* since the driver was loaded */
-	int64_t nvlink_errors;                  /* replays, recoveries and CRC errors of all links */
+	int64_t nvlink_errors; /* replays, recoveries and CRC errors of all links */
 };
 
 struct nvml;

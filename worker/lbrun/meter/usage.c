@@ -113,7 +113,8 @@ void usage_judge_idle(struct usage *u)
 			if (r->idle_s[g] * 1000 < u->idle_after_ms)
 				continue;
 			if (idle++ < USAGE_NAMED)
-				snprintf(names + len, sizeof(names) - len, "%s%lld", len ? ", " : "",
+				snprintf(names + len, sizeof(names) - len, "%s%lld",
+					 len ? ", " : "",
 					 (long long)(r->gpus > 1 ? r->rank + g : r->rank));
 		}
 	}

@@ -23,7 +23,7 @@ struct usage_rank {
 };
 
 struct usage {
-	char *folder; /* NULL = nothing is measured */
+	char *folder;          /* NULL = nothing is measured */
 	int64_t idle_after_ms; /* 0 = never told */
 	struct usage_rank *ranks;
 	size_t count;

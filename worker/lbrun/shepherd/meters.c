@@ -35,8 +35,8 @@ static void on_xid(void *arg, const char *node, int64_t gpu, int64_t xid)
 	char text[200];
 	struct heard line = { text, 0, node, -1, true, clock_mono_ms() };
 
-	snprintf(text, sizeof(text), "XID %lld of GPU %lld, %s: %s", (long long)xid,
-		 (long long)gpu, faults[row->fault], row->text);
+	snprintf(text, sizeof(text), "XID %lld of GPU %lld, %s: %s", (long long)xid, (long long)gpu,
+		 faults[row->fault], row->text);
 	line.len = strlen(text);
 	output_say(&s->output, "%s: %s", node, text);
 	if (row->fault == XID_HARDWARE)

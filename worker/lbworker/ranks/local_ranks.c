@@ -24,7 +24,7 @@ struct watch {
 	pid_t *pid; /* 0: has ended */
 	void *room;
 	int status;        /* the highest; 0 */
-	int64_t failed_ms;   /* when; 0 */
+	int64_t failed_ms; /* when; 0 */
 	struct err *err;
 };
 

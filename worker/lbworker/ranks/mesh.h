@@ -52,7 +52,8 @@ static inline struct model_unit mesh_cut(const struct model_unit *u, int from, i
 }
 
 /* What `rank` sums up of a unit. */
-static inline struct model_unit mesh_part(const struct mesh *m, const struct model_unit *u, int rank)
+static inline struct model_unit mesh_part(const struct mesh *m, const struct model_unit *u,
+					  int rank)
 {
 	int at = mesh_column(m, rank) * m->replicate + mesh_row(m, rank);
 

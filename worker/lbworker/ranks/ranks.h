@@ -18,7 +18,7 @@
 
 struct ranks {
 	int rank, size;
-	int beside; /* ranks on this machine that share its cores; at least 1 */
+	int beside;          /* ranks on this machine that share its cores; at least 1 */
 	double waited_s;     /* in exchanges so far */
 	uint64_t sent_bytes; /* to others so far */
 

@@ -14,9 +14,9 @@ struct sharded {
 	struct model *model;
 	struct sharded_options options;
 	struct reduction *reduction;
-	bool *whole;      /* by unit: its weights are all there, and new */
-	size_t *own_at;   /* by unit: where our part lies in the reduction */
-	float *received;  /* device: the others' parts of a unit, by rank */
+	bool *whole;                      /* by unit: its weights are all there, and new */
+	size_t *own_at;                   /* by unit: where our part lies in the reduction */
+	float *received;                  /* device: the others' parts of a unit, by rank */
 	struct comm_part *send, *receive; /* [ranks->size] */
 	int64_t first, leaves;            /* of the present wave */
 	bool reduces;                     /* in this wave */
@@ -179,8 +179,8 @@ static void complete_shard(struct sharded *s, size_t unit)
 	for (int r = 0; r < mesh->size; r++) {
 		bool is_peer = mesh_column(mesh, r) == mesh_column(mesh, me) && r != me;
 		s->send[r] = is_peer ? bytes_of(s->model->grads, mesh_part(mesh, &u, me)) : nothing;
-		s->receive[r] =
-			is_peer ? bytes_of(s->model->grads, mesh_part(mesh, &u, r)) : nothing;
+		s->receive[r] = is_peer ? bytes_of(s->model->grads, mesh_part(mesh, &u, r))
+					: nothing;
 	}
 	exchange(s);
 }
@@ -245,8 +245,8 @@ int sharded_sum(struct sharded *s, const double *loss, int64_t leaves, const str
 	const struct model *m = s->model;
 
 	for (size_t u = 0; u < m->units; u++) {
-		const struct model_unit part =
-			mesh_part(&s->options.mesh, &m->unit[u], s->ranks->rank);
+		const struct model_unit part = mesh_part(&s->options.mesh, &m->unit[u],
+							 s->ranks->rank);
 		reduction_finish(s->reduction, s->leaves, s->own_at[u], m->grads + part.first,
 				 part.count);
 	}
@@ -263,8 +263,7 @@ int sharded_sum(struct sharded *s, const double *loss, int64_t leaves, const str
 /* --- checkpoints ------------------------------------------------------------------------------- */
 
 /* The first row has it all. */
-int sharded_collect(struct sharded *s, void *array, size_t element_bytes, void *to,
-		    struct err *err)
+int sharded_collect(struct sharded *s, void *array, size_t element_bytes, void *to, struct err *err)
 {
 	const struct mesh *mesh = &s->options.mesh;
 	const struct model *m = s->model;
@@ -282,10 +281,8 @@ int sharded_collect(struct sharded *s, void *array, size_t element_bytes, void *
 			const struct model_unit theirs = mesh_shard(mesh, &m->unit[u], r);
 			bool gives = me != 0 && me < mesh->shard && r == 0;
 			bool takes = me == 0 && r != 0 && r < mesh->shard;
-			s->send[r] = (struct comm_part){
-				from + own.first * element_bytes,
-				gives ? own.count * element_bytes : 0
-			};
+			s->send[r] = (struct comm_part){ from + own.first * element_bytes,
+							 gives ? own.count * element_bytes : 0 };
 			s->receive[r] = (struct comm_part){
 				takes ? whole + theirs.first * element_bytes : NULL,
 				takes ? theirs.count * element_bytes : 0
