@@ -114,6 +114,19 @@ static int test_all(struct mpi *m)
 	return left;
 }
 
+/* Requests are in the order of ranks, those to receive first. */
+static void say_missing(const struct mpi *m, char *why)
+{
+	int length = snprintf(why, COMM_TEXT_BYTES, "rank"), count = 0;
+
+	for (int i = 0; i < m->requests && length < COMM_TEXT_BYTES / 2; i++)
+		if (i == 0 || m->whose[i] != m->whose[i - 1])
+			length += snprintf(why + length, (size_t)(COMM_TEXT_BYTES - length),
+					   "%s %d", count++ ? "," : "", m->whose[i]);
+	snprintf(why + length, (size_t)(COMM_TEXT_BYTES - length), " did not answer for %.0f s",
+		 m->deadline_s);
+}
+
 static enum comm_result wait_all(struct mpi *m, char *why)
 {
 	double since = seconds();
@@ -132,8 +145,7 @@ static enum comm_result wait_all(struct mpi *m, char *why)
 			since = seconds();
 			ns = NAP_LEAST_NS;
 		} else if (seconds() - since > m->deadline_s) {
-			snprintf(why, COMM_TEXT_BYTES, "rank %d did not answer for %.0f s",
-				 m->whose[0], m->deadline_s);
+			say_missing(m, why);
 			return COMM_FAILED;
 		}
 		before = left;
@@ -163,11 +175,11 @@ static enum comm_result mpi_exchange(struct comm *comm, const struct comm_part *
 	return COMM_FAILED;
 }
 
-/* The launcher ends the others. */
+/* The launcher ends all, ourselves first: the last chance to say why. */
 static void mpi_fail(struct comm *comm, const char *text)
 {
 	(void)comm;
-	(void)text;
+	fprintf(stderr, "lbworker: %s\n", text);
 	fflush(NULL);
 	MPI_Abort(MPI_COMM_WORLD, 1);
 }

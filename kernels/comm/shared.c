@@ -31,7 +31,8 @@ struct room {
 	atomic_int failed;
 	int size;
 	char text[COMM_TEXT_BYTES];
-	struct ring ring[]; /* [from * size + to] */
+	_Atomic int64_t alive_ms[COMM_RANKS_MAX]; /* when each was last seen waiting; 0: never */
+	struct ring ring[];                       /* [from * size + to] */
 };
 
 struct shared {
@@ -188,6 +189,27 @@ static bool turn(struct shared *s, const struct comm_part *send, const struct co
 	return moved;
 }
 
+/* Most wait for one that waits itself: named are those that do not even wait. */
+static void say_missing(const struct shared *s, const struct comm_part *send,
+			const struct comm_part *receive, char *why)
+{
+	int length = snprintf(why, COMM_TEXT_BYTES, "rank"), count = 0;
+	int64_t least_ms = (int64_t)((seconds() - s->deadline_s / 2) * 1e3);
+	bool is_named = false;
+
+	for (int r = 0; r < s->comm.size; r++)
+		is_named = is_named ||
+			   (r != s->comm.rank && atomic_load(&s->room->alive_ms[r]) < least_ms);
+	for (int r = 0; r < s->comm.size && length < COMM_TEXT_BYTES / 2; r++)
+		if (r != s->comm.rank &&
+		    (is_named ? atomic_load(&s->room->alive_ms[r]) < least_ms
+			      : s->got[r] < receive[r].bytes || s->sent[r] < send[r].bytes))
+			length += snprintf(why + length, (size_t)(COMM_TEXT_BYTES - length),
+					   "%s %d", count++ ? "," : "", r);
+	snprintf(why + length, (size_t)(COMM_TEXT_BYTES - length), " did not answer for %.0f s",
+		 s->deadline_s);
+}
+
 static enum comm_result shared_exchange(struct comm *comm, const struct comm_part *send,
 					const struct comm_part *receive, char *why)
 {
@@ -212,11 +234,12 @@ static enum comm_result shared_exchange(struct comm *comm, const struct comm_par
 		if (moved || idle == 0)
 			since = seconds();
 		else if (seconds() - since > s->deadline_s) {
-			snprintf(why, COMM_TEXT_BYTES, "rank %d did not answer for %.0f s", missing,
-				 s->deadline_s);
+			say_missing(s, send, receive, why);
 			return COMM_FAILED;
 		}
 		idle = moved ? 0 : idle + 1;
+		if (idle > YIELDS)
+			atomic_store(&s->room->alive_ms[me], (int64_t)(seconds() * 1e3));
 		if (!moved)
 			nap(idle);
 	}

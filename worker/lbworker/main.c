@@ -25,11 +25,11 @@ static int command_help(int argc, char **argv);
 /* clang-format off */
 static const struct command commands[] = {
 	{ "train",
-	  "CONFIG.toml [--section.key VALUE]... [--dataset PATH] [--device auto|cpu|cuda] [--check] "
-	  "[--lenient]",
+	  "CONFIG.toml [--section.key VALUE]... [--dataset PATH] [--device auto|cpu|cuda] [--ranks N] "
+	  "[--check] [--lenient]",
 	  "train, or go on from the newest checkpoint; --check prints the effective config",
 	  command_train },
-	{ "plan", "CONFIG.toml [--section.key VALUE]... [--device NAME] [--lenient]",
+	{ "plan", "CONFIG.toml [--section.key VALUE]... [--device NAME] [--ranks N] [--lenient]",
 	  "parameters, memory, arithmetic, and what a device could reach; trains nothing, needs no "
 	  "data",
 	  command_train },

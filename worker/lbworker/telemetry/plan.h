@@ -40,6 +40,19 @@ int plan_make(struct plan *out, const struct config *config, struct err *err);
 /* What one of several ranks takes: its part of each class by the stage, and what sums of gradients
  * are made in. */
 void plan_share(struct plan *plan, const struct config_mesh *mesh);
+
+/* Bytes that a rank sends in a step, and what they take at the least: between the GPUs of a node, and
+ * between nodes. */
+struct plan_traffic {
+	double gradients, sums, weights; /* sums: to those that hold the same shard */
+	double exchanges;
+};
+struct plan_traffic plan_traffic(const struct plan *plan, const struct config *config,
+				 const struct config_mesh *mesh);
+/* For people: what each of `ranks` takes and sends, as the config shares the model; then every other
+ * way of sharing it among them, and what fits on `device` (NULL: an 80 GB one). plan: of one rank. */
+int plan_print_ranks(const struct plan *plan, const struct config *config, int ranks,
+		     const struct plan_device *device, FILE *to, struct err *err);
 uint64_t plan_bytes(const struct plan *plan); /* on the device, all classes */
 
 /* NULL when there is none of that name; names (if not NULL) then lists all. */

@@ -425,6 +425,9 @@ static int end_well(struct training *t, const char *status, struct err *err)
 {
 	if (checkpointer_finish(t->checkpointer, err))
 		return -1;
+	if (t->ranks->size > 1)
+		printf("rank 0 sent %.3f MiB to the other ranks, and waited %.1f s for them\n",
+		       (double)t->ranks->sent_bytes / (1 << 20), t->ranks->waited_s);
 	report_bye(t->report, status);
 	return 0;
 }

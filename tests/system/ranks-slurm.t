@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# One training on four ranks of two nodes, over MPI: one rank is killed, one stands still, and the last
+# weights are those of an undisturbed training on one rank.
+. "$(dirname "$0")/lib.sh"
+if [ ! -e "$B/liblbmpi.so" ]; then
+	echo "1..0 # SKIP built without MPI (libmpich-dev)"
+	exit 0
+fi
+cluster_start 2
+lbd_start
+cd "$T" || exit 1
+
+awk 'BEGIN { srand(5); for (i = 0; i < 60000; i++) printf "%c", 97 + int(rand() * rand() * 26) }' >text
+lbworker prepare --out text.tokens text >/dev/null
+cat >ranks.toml <<-END
+	[model]
+	flavor = "debugmodel"
+	[training]
+	dataset_path = "$T/text.tokens"
+	local_batch_size = 1
+	global_batch_size = 4
+	seq_len = 16
+	steps = 300
+	[device]
+	name = "cpu"
+	[parallelism]
+	reduction_width = 4
+	[comm]
+	train_timeout_seconds = 2
+	[checkpoint]
+	interval = 20
+	keep_latest_k = 0
+	[metrics]
+	log_freq = 1
+	peak_tflops = 1
+	[slurm]
+	nodes = 2
+	ntasks_per_node = 2
+	mpi = "pmi2"
+	mem = "1G"
+	[restart]
+	backoff_first = "100ms"
+END
+LB_CHECKPOINT_DIR=$T/one lbworker train ranks.toml >one.log 2>&1
+ok "one rank trains it" [ -e "$T/one/step-00000300/model.safetensors" ]
+
+# The rank of that number in the present launch, once it is past a step.
+rank_at() { # rank_at RANK STEP
+	wait_for "lbctl logs four 2>/dev/null | grep -q '] step $2/'" 60
+	for rank_pid in $(pgrep -f "^$B/lbworker train|^lbworker train"); do
+		tr '\0' '\n' <"/proc/$rank_pid/environ" 2>/dev/null | grep -qx "PMI_RANK=$1" &&
+			tr '\0' '\n' <"/proc/$rank_pid/environ" | grep -qx "LB_RUN=four" && echo "$rank_pid" && return
+	done
+}
+ok "four are submitted" lbctl submit --name four ranks.toml
+kill -KILL "$(rank_at 2 30)"
+ok "one is killed: the next launch goes on" \
+	wait_for 'lbctl logs four | grep -q "resumed from .*/step-"' 60
+kill -STOP "$(rank_at 1 120)"
+ok "one stands still: the run ends well all the same" \
+	wait_for '[ "$(run_state four)" = completed ]' 120
+status=$(lbctl events four
+	lbctl logs four | grep 'lbrun: \|lbworker: \|slow')
+like "$status" "crash: rank 2 on n2: killed by signal 9" "it is told that rank 2 was killed"
+like "$status" "launch 2: error: .*rank [0-9, ]* did not answer for 2 s" "and that a rank did not answer"
+for file in model.safetensors optimizer.safetensors train_state.json; do
+	ok "$file is that of one rank, to the bit" cmp "$T/one/step-00000300/$file" \
+		"$LB_HOME/runs/four/checkpoints/step-00000300/$file"
+done
+diag "$status"
+done_testing
