@@ -16,6 +16,12 @@ enum { ANY_NUMBER = 4096 };
 
 static const struct option_row no_options[] = { END_ROW };
 static const struct option_row json_options[] = { JSON_ROW, END_ROW };
+static const struct option_row version_options[] = {
+	{ "verbose", 'v', OPTION_FLAG, FIELD(verbose), NULL,
+	  "all programs of this installation, and what each is for" },
+	JSON_ROW,
+	END_ROW,
+};
 
 /* clang-format off */
 #define SET_ROW {"set", 0, OPTION_SET, FIELD(set), "KEY=VALUE", \
@@ -323,9 +329,10 @@ const struct command commands[] = {
 	{"recover", "", "make a lost or damaged ledger anew from the folders of the runs",
 	 "lbctl recover\n",
 	 no_options, 0, 0, OPERANDS_NAMES, recover_run},
-	{"version", "", "versions of lbctl and of the lbd that answers",
-	 "lbctl version\n",
-	 json_options, 0, 0, OPERANDS_NAMES, version_run},
+	{"version", "[--verbose]", "versions of lbctl and of the lbd that answers",
+	 "lbctl version\n"
+	 "lbctl version --verbose\n",
+	 version_options, 0, 0, OPERANDS_NAMES, version_run},
 	{"help", "[COMMAND]", "all commands, or one in detail",
 	 "lbctl help submit\n",
 	 no_options, 0, 2, OPERANDS_NAMES, help_run},

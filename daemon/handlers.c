@@ -62,6 +62,7 @@ static json_t *on_version(struct request *r, struct err *err)
 	js_set_bool(o, "slurm", r->lbd->slurm != NULL);
 	if (r->lbd->slurm_helper)
 		js_set_str(o, "slurm_helper", r->lbd->slurm_helper);
+	js_set_str(o, "slurm_note", r->lbd->slurm_note);
 	js_set_time(o, "slurm_down_since", health.slurm_down_since_ms);
 	js_set_str(o, "slurm_text", health.slurm_text);
 	js_set_time(o, "slurm_seen",

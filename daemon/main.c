@@ -143,6 +143,7 @@ int main(int argc, char **argv)
 	else
 		rc = serve(&d, &o, &err);
 	free(d.lbd.slurm_helper);
+	free(d.lbd.slurm_note);
 	strv_free(d.unfit_helpers.items);
 	config_clear(&d.lbd.config);
 	free(o.home);

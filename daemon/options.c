@@ -5,11 +5,13 @@
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <uv.h>
 
 #include "common/base/err.h"
 #include "common/base/failpoint.h"
 #include "common/base/mem.h"
 #include "common/config/run_spec.h"
+#include "sql/ledger.h"
 
 static const char usage_text[] =
 	"usage: lbd [--home DIR] [--foreground] [--ready-fd N] [--until TIME] [--check-config] [-v]\n"
@@ -89,7 +91,8 @@ void daemon_options_read(int argc, char **argv, struct daemon_options *o)
 			failpoint_list(stdout);
 			exit(0);
 		case 'V':
-			printf("lbd %s\n", LB_VERSION);
+			printf("lbd %s (%s, libuv %s)\n", LB_VERSION, ledger_library(),
+			       uv_version_string());
 			exit(0);
 		case 'h':
 			fputs(usage_text, stdout);

@@ -84,7 +84,9 @@ static char *find_helper(void *arg, const char *unfit)
 		log_warn("%s does not serve any more: Slurm is spoken to through %s",
 			 d->lbd.slurm_helper, helper.path);
 	free(d->lbd.slurm_helper);
+	free(d->lbd.slurm_note);
 	d->lbd.slurm_helper = xstrdup(helper.path);
+	d->lbd.slurm_note = helper.note;
 	if (d->lbd.slurm)
 		d->lbd.slurm->by_sbatch = helper.by_commands ||
 					  config->submit_with == SUBMIT_WITH_SBATCH;
@@ -108,6 +110,7 @@ static struct scheduler *open_slurm(struct daemon *d)
 				       helper.by_commands ||
 					       config->submit_with == SUBMIT_WITH_SBATCH);
 	d->lbd.slurm_helper = helper.path;
+	d->lbd.slurm_note = helper.note;
 	scheduler_slurm_on_doubt(slurm, find_helper, d);
 	return slurm;
 }

@@ -416,6 +416,14 @@ static int open_file(struct ledger *l, struct err *err)
 	return read_id(l, err);
 }
 
+const char *ledger_library(void)
+{
+	static char name[32];
+
+	snprintf(name, sizeof(name), "SQLite %s", sqlite3_libversion());
+	return name;
+}
+
 int ledger_open(const char *path, struct ledger **out, struct err *err)
 {
 	struct ledger *l = xcalloc(1, sizeof(*l));

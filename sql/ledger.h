@@ -28,6 +28,8 @@ struct ledger;
 
 enum { LEDGER_SCHEMA_VERSION = 7 };
 
+/* "SQLite 3.40.1": what is below. */
+const char *ledger_library(void);
 /* Opens or creates the file, takes the exclusive lock, runs the migrations up to
  * LEDGER_SCHEMA_VERSION (each in one transaction with its user_version). A newer schema, a corrupt
  * file or a file somebody else holds (ERR_LOCKED) is refused with what to do. quick_check runs when

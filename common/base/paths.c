@@ -2,6 +2,7 @@
 /* paths.c - puts paths together, and finds $LB_HOME and the programs beside this one. */
 #include "common/base/paths.h"
 
+#include <glob.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -106,22 +107,48 @@ char *path_join(const char *fmt, ...)
 	return path;
 }
 
-char *path_sibling(const char *program, struct err *err)
+/* The folder of the running program. */
+static int own_folder(char out[PATH_MAX], struct err *err)
 {
-	char exe[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	char *slash, *path;
+	ssize_t n = readlink("/proc/self/exe", out, PATH_MAX - 1);
+	char *slash;
 
-	if (n < 0) {
-		err_errno(err, "/proc/self/exe");
-		return NULL;
-	}
-	exe[n] = '\0';
+	if (n < 0)
+		return err_errno(err, "/proc/self/exe");
+	out[n] = '\0';
 	/* Cutting at the last slash also drops " (deleted)", which an upgrade leaves behind. */
-	slash = strrchr(exe, '/');
+	slash = strrchr(out, '/');
 	if (slash)
 		*slash = '\0';
-	path = path_join("%s/%s", exe, program);
+	return 0;
+}
+
+struct strv path_slurm_helpers(void)
+{
+	static const char *const patterns[] = { "lbd-slurm", "../lib/lowbits/lbd-slurm-[0-9]*" };
+	struct strv all = { 0 };
+	char bin[PATH_MAX];
+
+	for (int i = 0; i < 2 && own_folder(bin, NULL) == 0; i++) {
+		char *pattern = path_join("%s/%s", bin, patterns[i]);
+		glob_t found;
+
+		if (glob(pattern, 0, NULL, &found) == 0)
+			strv_add_all(&all, found.gl_pathv);
+		globfree(&found);
+		free(pattern);
+	}
+	return all;
+}
+
+char *path_sibling(const char *program, struct err *err)
+{
+	char folder[PATH_MAX];
+	char *path;
+
+	if (own_folder(folder, err) < 0)
+		return NULL;
+	path = path_join("%s/%s", folder, program);
 	if (!file_exists(path)) {
 		err_set(err, ERR_NOT_FOUND, "%s: no such program", path);
 		free(path);

@@ -4,6 +4,7 @@
 #define COMMON_BASE_PATHS_H
 
 #include "common/base/err.h"
+#include "common/base/strv.h"
 
 /* $LB_HOME, else $XDG_STATE_HOME/lb, else ~/.local/state/lb; absolute, no trailing slash; owned by
  * the caller. NULL with err when none can be told. */
@@ -17,6 +18,10 @@ char *path_join(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* The absolute path of a sibling of the running program ("lbrun"), from /proc/self/exe; owned. */
 char *path_sibling(const char *program, struct err *err);
+
+/* The helpers for libslurm of this installation: lbd-slurm beside the running program, and
+ * ../lib/lowbits/lbd-slurm-NUMBER, NUMBER being that of libslurm.so. Owned. */
+struct strv path_slurm_helpers(void);
 
 /* What stands behind the last slash: a part of `path`. */
 const char *path_base(const char *path);

@@ -454,6 +454,7 @@ static void print_slurm(const struct ctl *ctl, const json_t *version)
 	char *seen = ago(time_ms(version, "slurm_seen"));
 	char *down = ago(time_ms(version, "slurm_down_since"));
 	char *text = clean_copy(js_str(version, "slurm_text", ""), &ctl->out);
+	char *note = clean_copy(js_str(version, "slurm_note", ""), &ctl->out);
 
 	if (!js_bool(version, "slurm", false))
 		puts("Slurm      none: runs use this machine");
@@ -463,6 +464,9 @@ static void print_slurm(const struct ctl *ctl, const json_t *version)
 		printf("Slurm      seen %s\n", seen);
 	else
 		puts("Slurm      has not been asked yet");
+	if (js_str(version, "slurm_note", NULL))
+		printf("           %s\n", note);
+	free(note);
 	free(text);
 	free(down);
 	free(seen);

@@ -37,7 +37,7 @@ struct options {
 	const char *output;          /* file */
 	const char *record, *replay; /* files */
 	const char *grep;
-	bool errors;
+	bool errors, verbose;
 	int64_t lines;      /* the last so many; 0 = all */
 	int64_t timeout_ms; /* -1 = none */
 	int64_t older_ms;   /* -1 = not given */

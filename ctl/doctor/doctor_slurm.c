@@ -11,6 +11,7 @@
 #include "common/base/paths.h"
 #include "ctl/doctor/doctor.h"
 #include "ctl/base/program.h"
+#include "ctl/base/slurm_releases.h"
 
 enum {
 	COMMAND_MS = 20 * 1000,
@@ -55,7 +56,9 @@ static void look_at_munge(const struct patient *p, struct finding *f)
 
 	if (text == NULL)
 		return;
-	if (status == 0)
+	if (strstr(p->slurm ? p->slurm : "", "auth/slurm"))
+		finding_skip(f, "this Slurm uses auth/slurm instead");
+	else if (status == 0)
 		finding_fine(f, "makes credentials");
 	else if (err.code == ERR_NOT_FOUND || strstr(p->slurm ? p->slurm : "", "munge.socket") ||
 		 strstr(p->slurm ? p->slurm : "", "socket="))
@@ -109,18 +112,6 @@ static char *setting(const struct patient *p, const char *key)
 	return NULL;
 }
 
-/* In order; the place in the list is what counts. */
-static const char *const releases[] = { "20.02", "20.11", "21.08", "22.05", "23.02", "23.11",
-					"24.05", "24.11", "25.05", "25.11", "26.05" };
-
-static int release_of(const char *version)
-{
-	for (size_t i = 0; i < sizeof(releases) / sizeof(releases[0]); i++)
-		if (version && strncmp(version, releases[i], strlen(releases[i])) == 0)
-			return (int)i;
-	return -1;
-}
-
 /* The one that lbd uses, as it says; before it runs, lbd's neighbour. */
 static char *helper_in_use(const struct patient *p)
 {
@@ -135,8 +126,8 @@ static char *helper_in_use(const struct patient *p)
 
 static void judge_releases(struct finding *f, const char *ours, const char *theirs)
 {
-	int mine = release_of(ours), other = release_of(theirs);
-	int back = other >= release_of("24.11") ? BACK_RELEASES_2411 : BACK_RELEASES;
+	int mine = slurm_release_index(ours), other = slurm_release_index(theirs);
+	int back = other >= slurm_release_index("24.11") ? BACK_RELEASES_2411 : BACK_RELEASES;
 
 	if (mine < 0 || other < 0)
 		finding_fine(f, "lbd-slurm %.8s, slurmctld %s", ours, theirs ? theirs : "?");
@@ -156,7 +147,7 @@ static void look_at_versions(const struct patient *p, struct finding *f)
 	char *helper = is_skipped(p, f) ? NULL : helper_in_use(p), *text = NULL, *theirs = NULL;
 	const char *const argv[] = { helper, "--version", NULL };
 	struct err err = { 0 };
-	const char *ours;
+	const char *ours, *note = js_str(p->version, "slurm_note", NULL);
 	int status;
 
 	if (helper == NULL)
@@ -167,10 +158,8 @@ static void look_at_versions(const struct patient *p, struct finding *f)
 	if (ours)
 		judge_releases(f, ours + strlen("(Slurm "), theirs);
 	else if (status == 0)
-		finding_fine(f,
-			     "none in use: Slurm %s is spoken to through its commands, which take "
-			     "longer",
-			     theirs ? theirs : "");
+		finding_fine(f, "none in use: Slurm %s is spoken to through its commands, %s",
+			     theirs ? theirs : "", note ? note : "which take longer");
 	else
 		finding_bad(f,
 			    "build lowbits where libslurm-dev is, or set slurm.through = "

@@ -29,6 +29,7 @@ struct lbd {
 	struct ledger *ledger;
 	struct scheduler *slurm, *local; /* slurm: NULL where there is none */
 	char *slurm_helper;              /* the program that speaks to it; owned */
+	char *slurm_note; /* why it is not the one that fits best; owned, NULL: it is */
 	struct world world;
 	struct engine *engine;
 	struct control *control;

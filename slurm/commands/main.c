@@ -12,5 +12,6 @@ static const struct op ops[] = {
 
 int main(int argc, char **argv)
 {
-	return serve("lbd-slurm-commands", "lbd-slurm-commands " LB_VERSION, ops, argc, argv);
+	return serve("lbd-slurm-commands", "lbd-slurm-commands " LB_VERSION " (Slurm's commands)",
+		     ops, argc, argv);
 }

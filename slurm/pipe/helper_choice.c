@@ -3,7 +3,6 @@
  * knows best. */
 #include "slurm/pipe/helper_choice.h"
 
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,37 +82,17 @@ static bool is_among(char *const *list, const char *path)
 	return false;
 }
 
-/* All that are installed, lbd's neighbour first. */
-static struct strv installed(void)
+static char *note_if_strange(const char *path, int release, int site)
 {
-	static const char *const patterns[] = { "lbd-slurm", "lib/lowbits/lbd-slurm-[0-9]*" };
-	char *lbd = path_sibling("lbd", NULL), *end = lbd ? strrchr(lbd, '/') : NULL;
-	struct strv all = { 0 };
-
-	for (int i = 0; end && i < 2; i++) {
-		char *pattern = path_join("%.*s/%s%s", (int)(end - lbd), lbd, i ? "../" : "",
-					  patterns[i]);
-		glob_t found;
-
-		if (glob(pattern, 0, NULL, &found) == 0)
-			strv_add_all(&all, found.gl_pathv);
-		globfree(&found);
-		free(pattern);
-	}
-	free(lbd);
-	return all;
-}
-
-static void say_if_strange(const char *path, int release, int site)
-{
-	if (site && release && release != site)
-		log_warn("there is no helper for Slurm %d.%02d here: that for %d.%02d serves (%s)",
+	if (site == 0 || release == 0 || release == site)
+		return NULL;
+	return xasprintf("there is no helper for Slurm %d.%02d here: that for %d.%02d serves (%s)",
 			 site / 100, site % 100, release / 100, release % 100, path);
 }
 
 static int take_library(char *const *unfit, struct slurm_helper *out, struct err *err)
 {
-	struct strv all = installed();
+	struct strv all = path_slurm_helpers();
 	struct err why = { 0 };
 	int site = release_of("scontrol", &why), best = 0;
 
@@ -131,7 +110,9 @@ static int take_library(char *const *unfit, struct slurm_helper *out, struct err
 	if (out->path == NULL)
 		return err_set(err, ERR_SCHEDULER, "%s",
 			       why.text[0] ? why.text : "there is no lbd-slurm beside lbd");
-	say_if_strange(out->path, best, site);
+	out->note = note_if_strange(out->path, best, site);
+	if (out->note)
+		log_warn("%s", out->note);
 	return 0;
 }
 
@@ -166,8 +147,12 @@ int helper_choose(enum slurm_through through, char *const *unfit, struct slurm_h
 			return err_set(err, ERR_SCHEDULER, "%s", why.text);
 		log_info("%s: Slurm's commands serve", why.text);
 	}
-	if (take_commands(out, err) == 0)
+	if (take_commands(out, err) == 0) {
+		if (why.code != ERR_NONE)
+			out->note = xasprintf("%s: Slurm's commands serve, which take longer",
+					      why.text);
 		return 0;
+	}
 	helper_choice_clear(out);
 	return -1;
 }
@@ -175,5 +160,7 @@ int helper_choose(enum slurm_through through, char *const *unfit, struct slurm_h
 void helper_choice_clear(struct slurm_helper *helper)
 {
 	free(helper->path);
-	*helper = (struct slurm_helper){ 0 };
+	free(helper->note);
+	helper->path = helper->note = NULL;
+	helper->by_commands = false;
 }

@@ -13,6 +13,7 @@ enum slurm_through { SLURM_THROUGH_AUTO, SLURM_THROUGH_LIBRARY, SLURM_THROUGH_CO
 struct slurm_helper {
 	char *path; /* owned: helper_choice_clear */
 	bool by_commands;
+	char *note; /* owned; why it is not the one that fits this site best; NULL: it is, or was asked for */
 };
 
 /* auto: of lbd-slurm beside lbd and ../lib/lowbits/lbd-slurm-*, each for one libslurm, the one whose

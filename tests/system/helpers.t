@@ -56,7 +56,13 @@ like "$(cat "$T/lbd.log")" 'lbd-slurm-1 does not serve any more: Slurm is spoken
 	"without its library others are tried, and that is said"
 like "$(cat "$T/lbd.log")" 'lbd-slurm-3 does not serve any more: Slurm is spoken to through .*lbd-slurm-commands' \
 	"… the commands serve where none fits"
-like "$(lbctl doctor 2>&1)" 'libslurm .*none in use: Slurm .* through its commands' "doctor knows that the commands serve"
+like "$(lbctl doctor 2>&1)" 'libslurm .*none in use: Slurm .* through its commands, .*take longer' "doctor knows that the commands serve"
+like "$(lbctl daemon status)" "libslurm.so.99.*: Slurm's commands serve, which take longer" "so does daemon status, and says why"
+lbctl version --verbose >"$T/installed"
+like "$(cat "$T/installed")" "lbd-slurm-commands +0.1.0 .Slurm's commands.  .speaks to Slurm.$" \
+	"version --verbose says what is installed, and what is in use"
+like "$(cat "$T/installed")" 'lbd-slurm-4 +does not run: libslurm.so.99' "… and which helper lacks its library"
+like "$(cat "$T/installed")" 'lbd-slurm-2 +0.1.0 .Slurm 20.02.1.' "… and what each is for"
 lbctl submit --name after -- true >/dev/null
 run_reaches after completed 60
 is "$(run_state steady) $(lbctl status steady --json | json attempts.#) $(lbctl status steady --json |
@@ -73,6 +79,7 @@ own_lbd
 lbctl submit --name newer -- true >/dev/null
 run_reaches newer completed 60
 is "$(basename "$(in_use)")" lbd-slurm-1 "one that the controller does not understand is left for the next"
+unlike "$(lbctl daemon status)" 'take longer|there is no helper' "… and nothing is slower than it could be"
 is "$(run_state steady)" running "… the run runs"
 lbctl kill --now steady >/dev/null
 run_reaches steady killed 30
@@ -102,5 +109,6 @@ own_lbd
 is "$(grep -c 'no helper for Slurm 31.02 here: that for' "$T/lbd.log")" 1 "an unknown Slurm is warned of once"
 lbctl submit --name unknown -- true >/dev/null
 run_reaches unknown completed 60
+like "$(lbctl daemon status)" "there is no helper for Slurm 31.02 here" "daemon status says so"
 is "$(run_state unknown)" completed "… and served by the nearest"
 done_testing
