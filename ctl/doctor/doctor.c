@@ -105,7 +105,7 @@ static json_t *to_json(const char *name, const struct finding *f)
 
 int doctor_run(struct ctl *ctl, struct err *err)
 {
-	const struct check *const tables[] = { machine_checks, slurm_checks };
+	const struct check *const tables[] = { machine_checks, login_checks, slurm_checks };
 	json_t *list = json_array();
 	struct patient p;
 	bool is_well = true;

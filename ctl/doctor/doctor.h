@@ -31,7 +31,8 @@ struct check {
 	void (*look)(const struct patient *p, struct finding *f);
 };
 
-extern const struct check machine_checks[], slurm_checks[]; /* ended by a row without a name */
+extern const struct check machine_checks[], login_checks[],
+	slurm_checks[]; /* ended by a row without a name */
 
 /* doctor_gpus.c */
 void look_at_gpus(const struct patient *p, struct finding *f);
