@@ -17,9 +17,14 @@ release: $(if $(HAVE_CUDA),$(B)/release/liblbcuda.so)
 	@for l in $^; do sh tests/gpu/code.sh $$l; done
 
 # Built in a Debian 11 root, which is made where there is none: root and a network, once.
-.PHONY: tarball
+.PHONY: tarball deb rpm
 tarball:
 	etc/packaging/tarball $(VERSION) $(or $(ROOTS),$(B)/roots)/bullseye $(B)
+# The same files: built anew for Debian 12 and 13, the tarball's own as RPM.
+deb:
+	etc/packaging/deb $(VERSION) $(or $(ROOTS),$(B)/roots) $(B)/deb $(SUITES)
+rpm:
+	etc/packaging/rpm $(VERSION) $(or $(ROOTS),$(B)/roots) $(B)
 
 EXAMPLES := network:$(SHARE)/lowbits/network train:$(SHARE)/doc/lowbits/train cron:$(SHARE)/doc/lowbits/cron grafana:$(SHARE)/doc/lowbits/grafana
 DOCUMENTS := README.md CHANGELOG.md LICENSE NOTICE $(wildcard LICENSES/*) docs/PROTOCOL.md docs/ARCHITECTURE.md \
