@@ -152,7 +152,10 @@ check-headers: $(B)/gen/queries.h $(B)/gen/words.h
 		echo "lbd-slurm compiles against Slurm $$version ($$suite)"; done
 # The Slurm of other releases, each in a root of the Debian suite that has it: needs root and a network.
 check-slurm:
-	ROOTS=$(or $(ROOTS),$(B)/roots) sh tests/slurm/check.sh $(or $(VERSION),all)
+	ROOTS=$(or $(ROOTS),$(B)/roots) sh tests/slurm/check.sh $(if $(filter command,$(origin VERSION)),$(VERSION),all)
+# One release of Slurm exchanged for another under runs that train, with the tarball's programs.
+check-upgrade: tarball
+	ROOTS=$(or $(ROOTS),$(B)/roots) sh tests/slurm/upgrade.sh $(B)/lowbits-$(VERSION)-x86_64.tar.xz
 # Their own ends told by the real torchrun and mpirun (MPIRUN=…).
 check-launchers: $(BINARIES) $(ASKERS) $(ML_PYTHON)
 	B=$(abspath $(B)) TORCHRUN=$(abspath $(dir $(ML_PYTHON)))/torchrun sh tests/launchers/real.sh
@@ -181,7 +184,7 @@ cppcheck: $(B)/gen/queries.h $(B)/gen/words.h
 		--suppress=missingIncludeSystem --error-exitcode=1 --cppcheck-build-dir=$(B)/lint/cppcheck \
 		-j 2 -I. -I$(B)/gen -D_GNU_SOURCE $(LINTED)
 shellcheck:
-	shellcheck -x etc/install-deps etc/debian-root etc/debian-unpack etc/packaging/tarball etc/packaging/*.sh etc/demo etc/minicluster etc/cron/*.sh .ci/run bench/run bench/*.sh \
+	shellcheck -x etc/install-deps etc/debian-root etc/debian-unpack etc/packaging/tarball etc/packaging/deb etc/packaging/rpm etc/packaging/*.sh etc/demo etc/minicluster etc/cron/*.sh .ci/run bench/run bench/*.sh \
 		bench/gpu/*.sh common/*/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/faults/*.sh \
 		tests/fuzz/*.sh tests/gpu/*.sh tests/slurm/*.sh tests/system/*.sh tests/system/*.t
 # One dialect: .clang-format. `make format` writes it, lint only looks.

@@ -7,7 +7,8 @@
 #
 #   ROOTS=build/roots    where the roots are, or are made (root, debootstrap, network; minutes each)
 #   TESTS="kill.t …"     other tests      WAYS="library commands"      JOBS=2 tests at once
-#   AUTH=slurm           auth/slurm instead of munge (24.11 on)
+#   TARBALL=FILE         the programs of a tarball instead of building (scheduler-slurm.t is left out)
+#   AUTH=slurm           auth/slurm instead of munge (24.11 on; older ones are left out)
 set -u
 src=$(cd "$(dirname "$0")/../.." && pwd -P)
 roots=${ROOTS:-$src/build/roots}
@@ -15,6 +16,7 @@ jobs=${JOBS:-2}
 tests=${TESTS:-scheduler-slurm.t slurm.t batch.t kill.t requeue.t crash.t array.t purged.t accounting.t
 	frozen.t why.t doctor.t demo.t}
 table=
+[ -z "${TARBALL:-}" ] || tests=$(echo " $tests " | sed 's/ scheduler-slurm.t / /')
 
 suite_of() {
 	case $1 in
@@ -27,6 +29,28 @@ suite_of() {
 		exit 2
 		;;
 	esac
+}
+
+# The tarball's programs as an installation has them; tests want the helper that fits beside lbd.
+unpack() {
+	rm -rf "$root/build/installed"
+	mkdir -p "$root/build/installed/bin/tests"
+	tar -C "$root/build/installed" --strip-components=1 -xf "$TARBALL" || return 1
+	# shellcheck disable=SC2016 # inside
+	inside sh -c 'cd /build/installed/bin && for helper in ../lib/lowbits/lbd-slurm-*; do
+		! $helper --version >/dev/null 2>&1 || cp $helper lbd-slurm; done
+		make -s -C /src B=/build/installed/bin /build/installed/bin/tests/json \
+		/build/installed/bin/tests/await /build/installed/bin/tests/nolocks.so'
+}
+
+programs() {	# into the root
+	echo "$version ($suite): ${TARBALL:-building}"
+	if [ -n "${TARBALL:-}" ]; then
+		unpack
+	else
+		inside make -C /src -j2 B=/build CUDA=0 all /build/tests/json /build/tests/await /build/tests/scheduler_client \
+			/build/tests/nolocks.so
+	fi >"$root/build/make.log" 2>&1
 }
 
 inside() { "$src/etc/debian-root" run "$root" "$@"; }
@@ -50,16 +74,16 @@ run_tests() {	# VERSION WAY
 # One test, one way.
 if [ "${1:-}" = --one ]; then
 	root=$2 version=$3 way=$4 test=$5
-	log=$root/build/$way-$test.log
+	log=$root/build/$way-${AUTH:+auth-$AUTH-}$test.log
 	setting=library
 	[ "$way" = library ] || setting=$way
 	start=$(date +%s)
-	inside env B=/build LB_TEST_SLURM="$setting" MC_AUTH="${AUTH:-munge}" LB_PATIENCE="${LB_PATIENCE:-8}" \
+	inside env B=/build${TARBALL:+/installed/bin} LB_TEST_SLURM="$setting" MC_AUTH="${AUTH:-munge}" LB_PATIENCE="${LB_PATIENCE:-8}" \
 		sh "/src/tests/system/$test" >"$log" 2>&1
 	status=$?
 	result=$(verdict "$log" $status)
-	echo "$version $way $test: $result ($(($(date +%s) - start)) s)"
-	echo "| $version | $way | ${test%.t} | $result |" >"$log.row"
+	echo "$version $way${AUTH:+ auth/$AUTH} $test: $result ($(($(date +%s) - start)) s)"
+	echo "| $version | $way${AUTH:+, auth/$AUTH} | ${test%.t} | $result |" >"$log.row"
 	exit 0
 fi
 
@@ -74,14 +98,19 @@ status=0
 for version; do
 	suite=$(suite_of "$version")
 	root=$roots/$suite
+	case ${AUTH:-munge} in
+	munge) ;;
+	*) [ "$version" = 24.11 ] || [ "$version" = 26.05 ] || {
+		echo "left out: Slurm $version has no auth/$AUTH"
+		continue
+	} ;;
+	esac
 	if ! "$src/etc/debian-root" make "$suite" "$root" build slurm demo test; then
 		echo "left out: Slurm $version"
 		status=1
 		continue
 	fi
-	echo "$version ($suite): building"
-	inside make -C /src -j2 B=/build CUDA=0 all /build/tests/json /build/tests/await /build/tests/scheduler_client \
-		/build/tests/nolocks.so >"$root/build/make.log" 2>&1 || {
+	programs || {
 		tail -n 20 "$root/build/make.log" | cut -c1-300
 		status=1
 		continue
@@ -93,6 +122,7 @@ for version; do
 	done
 	table="$table $root/build/*.log.row"
 done
+[ -n "$table" ] || exit $status
 echo
 echo "| Slurm | through | test | passed |"
 echo "|---|---|---|---|"
