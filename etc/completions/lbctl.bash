@@ -59,7 +59,8 @@ _lbctl()
 	stacks) words=$(_lbctl_words runs) ;;
 	wait) options+=" --timeout --json"; words=$(_lbctl_words runs) ;;
 	home) words=move; [[ $previous == move ]] && { COMPREPLY=($(compgen -d -- "$current")); return; } ;;
-	doctor | version) options+=" --json" ;;
+	doctor) options+=" --json" ;;
+	version) options+=" --json --verbose" ;;
 	help) words=$commands ;;
 	esac
 

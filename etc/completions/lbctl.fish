@@ -94,6 +94,7 @@ complete -c lbctl -n '__fish_seen_subcommand_from stacks wait' -a '(__lbctl_word
 complete -c lbctl -n '__fish_seen_subcommand_from compare' -a '(__lbctl_words groups)'
 complete -c lbctl -n '__fish_seen_subcommand_from cron; and __fish_seen_subcommand_from run enable disable' -a '(__lbctl_words cron)'
 complete -c lbctl -n '__fish_seen_subcommand_from restart plot report goodput checkpoints du rm prune' -a '(__lbctl_words all)'
+complete -c lbctl -n '__fish_seen_subcommand_from version' -s v -l verbose -d 'all that is installed'
 complete -c lbctl -n '__fish_seen_subcommand_from help' -a 'submit ls top status why follow logs events kill stop hold release restart checkpoints du rm prune save stacks compare diff metrics plot report goodput cron nodes notify wait daemon doctor recover version'
 complete -c lbctl -n '__fish_seen_subcommand_from cron' -a 'ls run enable disable'
 complete -c lbctl -n '__fish_seen_subcommand_from daemon' -l in-slurm -d 'as a job of its own'
