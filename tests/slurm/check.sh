@@ -7,7 +7,7 @@
 #
 #   ROOTS=build/roots    where the roots are, or are made (root, debootstrap, network; minutes each)
 #   TESTS="kill.t …"     other tests      WAYS="library commands"      JOBS=2 tests at once
-#   TARBALL=FILE         the programs of a tarball instead of building (scheduler-slurm.t and commands.t are left out)
+#   TARBALL=FILE         the programs of a tarball instead of building (made in ROOTS/bullseye)
 #   AUTH=slurm           auth/slurm instead of munge (24.11 on; older ones are left out)
 set -u
 src=$(cd "$(dirname "$0")/../.." && pwd -P)
@@ -29,16 +29,19 @@ suite_of() {
 	esac
 }
 
-# The tarball's programs as an installation has them; tests want the helper that fits beside lbd.
+# The tarball's programs as an installation has them, with the tests' own from where it was made; tests want
+# the helper that fits beside lbd.
 unpack() {
 	rm -rf "$root/build/installed"
 	mkdir -p "$root/build/installed/bin/tests"
 	tar -C "$root/build/installed" --strip-components=1 -xf "$TARBALL" || return 1
+	"$src/etc/debian-root" run "$roots/bullseye" make -C /src -j2 B=/build/portable PORTABLE=1 CUDA=0 HAVE_SLURM= \
+		/build/portable/tests/json /build/portable/tests/await /build/portable/tests/scheduler_client \
+		/build/portable/tests/nolocks.so || return 1
+	cp "$roots"/bullseye/build/portable/tests/* "$root/build/installed/bin/tests/"
 	# shellcheck disable=SC2016 # inside
 	inside sh -c 'cd /build/installed/bin && for helper in ../lib/lowbits/lbd-slurm-*; do
-		! $helper --version >/dev/null 2>&1 || cp $helper lbd-slurm; done
-		make -s -C /src B=/build/installed/bin /build/installed/bin/tests/json \
-		/build/installed/bin/tests/await /build/installed/bin/tests/nolocks.so'
+		! $helper --version >/dev/null 2>&1 || cp $helper lbd-slurm; done'
 }
 
 programs() {	# into the root
@@ -65,9 +68,6 @@ verdict() {	# LOG STATUS
 
 run_tests() {	# VERSION WAY
 	for test in $tests; do
-		case ${TARBALL:+tarball} in
-		?*) case $test in scheduler-slurm.t | commands.t) continue ;; esac ;;
-		esac
 		echo "$test"
 	done | xargs -P "$jobs" -I{} sh "$0" --one "$root" "$1" "$2" {}
 }

@@ -17,7 +17,6 @@ if [ "${1:-}" != --inside ]; then
 	[ $# -ge 1 ] || { sed -n 's/^# \(upgrade.sh .*\) - .*/usage: \1/p' "$0" >&2; exit 2; }
 	root=$roots/$to
 	[ -e "$root/.bare" ] || "$src/etc/debian-root" make "$to" "$root" build slurm demo test || exit 1
-	[ -x "$root/build/tests/json" ] || "$src/etc/debian-root" run "$root" make -s -C /src B=/build CUDA=0 /build/tests/json || exit 1
 	place=$root/build/upgrade
 	for suite in $from $to; do
 		[ ! -e "$place/$suite/usr/lib/x86_64-linux-gnu/slurm-wlm" ] || continue
@@ -30,6 +29,9 @@ if [ "${1:-}" != --inside ]; then
 	rm -rf "$place/installed"
 	mkdir -p "$place/installed"
 	tar -C "$place/installed" --strip-components=1 -xf "$1" || exit 1
+	"$src/etc/debian-root" run "$roots/bullseye" make -s -C /src B=/build/portable PORTABLE=1 CUDA=0 HAVE_SLURM= \
+		/build/portable/tests/json /build/portable/tests/await || exit 1
+	cp -r "$roots/bullseye/build/portable/tests" "$place/installed/bin/"
 	"$src/etc/debian-root" run "$root" sh /src/tests/slurm/upgrade.sh --inside
 	exit
 fi
@@ -51,8 +53,6 @@ install_slurm trixie
 B=/mnt/programs/bin
 mkdir -p /mnt/programs
 cp -a $place/installed/. /mnt/programs/
-mkdir -p $B/tests
-cp /build/tests/json $B/tests/
 ln -s /src/tests /mnt/programs/tests
 LB_SRC=/src
 export B LB_SRC
