@@ -19,6 +19,7 @@
 #   make check-upgrade [ROOTS=DIR]             Slurm 24.11 becomes 26.05 under runs that train
 #   make tarball [ROOTS=DIR]                   lowbits-VERSION-x86_64.tar.xz, for people without compiler or root
 #   make deb | rpm [ROOTS=DIR]                 packages for Debian 12 and 13; RPM packages of the tarball
+#   make check-trackers [KILLS=6]              lbctl sync into a real MLflow, Trackio, W&B and TensorBoard
 #   make check-layouts [KILLS=50]              checkpoints of the real libraries, killed while saving
 #   make check-launchers [MPIRUN=…]            a rank's own end behind the real torchrun and mpirun
 #   make gpu-check | gpu-bench                 what needs a GPU: agreement, and speed against PyTorch
@@ -217,6 +218,11 @@ $(B)/demo/top_demo.h: ctl/top/demo.jsonl
 	@mkdir -p $(@D)
 	$(call say,EMBED) { echo 'static const char top_demo[] = {'; \
 		od -An -v -td1 $< | sed 's/-\{0,1\}[0-9]\{1,\}/&,/g'; echo '0};'; } >$@.tmp && mv $@.tmp $@
+$(B)/obj/ctl/sync/sync.o: $(B)/gen/trackers.h
+$(B)/gen/trackers.h: ctl/sync/trackers.py
+	@mkdir -p $(@D)
+	$(call say,EMBED) { echo 'static const char trackers_text[] = {'; \
+		od -An -v -td1 $< | sed 's/-\{0,1\}[0-9]\{1,\}/&,/g'; echo '0};'; } >$@.tmp && mv $@.tmp $@
 $(COMMON): $(B)/gen/words.h
 $(B)/gen/words.h: common/base/words.sh common/base/words.txt
 	@mkdir -p $(@D)
@@ -237,7 +243,7 @@ tags:
 clean:
 	rm -rf build build-san build-fuzz build-coverage tags
 
-.PHONY: pictures tags format format-check check-quick release all unit gpu-parts gpu-check gpu-bench sim fuzz fuzz-targets faults chaos check-options check check-unit check-system check-ranks check-resume check-layers check-headers check-slurm check-upgrade check-layouts check-text check-torch check-formats lint tidy cppcheck \
+.PHONY: pictures tags format format-check check-quick release all unit gpu-parts gpu-check gpu-bench sim fuzz fuzz-targets faults chaos check-options check check-unit check-system check-ranks check-resume check-layers check-headers check-slurm check-upgrade check-layouts check-trackers check-text check-torch check-formats lint tidy cppcheck \
 	shellcheck demo bench man install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:

@@ -81,6 +81,17 @@ static const struct option_row metrics_options[] = {
 	END_ROW,
 };
 
+static const struct option_row sync_options[] = {
+	{ "to", 0, OPTION_LIST, FIELD(to), "TRACKER",
+	  "mlflow=URL, wandb[=DIR], trackio[=DIR] or tensorboard[=DIR]; may be repeated" },
+	{ "project", 0, OPTION_TEXT, FIELD(project), "NAME",
+	  "project or experiment; the run's group, else \"lowbits\"" },
+	{ "python", 0, OPTION_TEXT, FIELD(python), "PROGRAM",
+	  "the Python that has the tracker's client; python3" },
+	{ "every", 0, OPTION_DURATION, FIELD(every_ms), "DURATION", "again and again" },
+	END_ROW,
+};
+
 static const struct option_row logs_options[] = {
 	{ "follow", 'f', OPTION_FLAG, FIELD(follow), NULL, "wait for more until the run ends" },
 	{ "attempt", 0, OPTION_NUMBER, FIELD(attempt), "N", "of this attempt only" },
@@ -248,6 +259,11 @@ const struct command commands[] = {
 	 "lbctl diff brisk-otter-39 calm-heron-12\n"
 	 "lbctl diff brisk-otter-39 ada/calm-heron-12 --json | jq .settings\n",
 	 json_options, 2, 2, OPERANDS_LOOK, diff_run},
+	{"sync", "[RUNS...] --to TRACKER... [--project NAME] [--python PROGRAM] [--every DURATION]",
+	 "send curves to MLflow, W&B, Trackio or TensorBoard, each step once",
+	 "lbctl sync first --to mlflow=http://127.0.0.1:5000\n"
+	 "lbctl sync --to wandb --to tensorboard=/home/ada/tb --every 10m\n",
+	 sync_options, 0, ANY_NUMBER, OPERANDS_NAMES, sync_run},
 	{"metrics", "[-o FILE [--every DURATION] | --listen PORT]",
 	 "runs as numbers for Prometheus",
 	 "lbctl metrics\n"

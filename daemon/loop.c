@@ -14,6 +14,7 @@
 #include "daemon/notify/exporter.h"
 #include "daemon/notify/heartbeat.h"
 #include "daemon/notify/log_keeper.h"
+#include "daemon/notify/sync.h"
 #include "daemon/process/lock.h"
 #include "daemon/process/systemd.h"
 #include "daemon/recover/backup.h"
@@ -65,6 +66,7 @@ static void stop(struct daemon *d)
 	exporter_close(d->lbd.exporter);
 	alerts_close(d->lbd.alerts);
 	heartbeat_close(d->lbd.heartbeat);
+	sync_close(d->lbd.sync);
 	if (d->lbd.slurm)
 		d->lbd.slurm->ops->close(d->lbd.slurm, on_scheduler_closed, NULL);
 	d->lbd.local->ops->close(d->lbd.local, on_scheduler_closed, NULL);

@@ -19,6 +19,7 @@
 #include "daemon/notify/exporter.h"
 #include "daemon/notify/heartbeat.h"
 #include "daemon/notify/log_keeper.h"
+#include "daemon/notify/sync.h"
 #include "daemon/process/lock.h"
 #include "daemon/recover/record.h"
 #include "daemon/recover/recover.h"
@@ -161,6 +162,7 @@ int open_parts(struct daemon *d, struct err *err)
 	if (err->code != ERR_NONE)
 		return -1;
 	d->lbd.heartbeat = heartbeat_open(&d->lbd);
+	d->lbd.sync = sync_open(&d->lbd);
 	d->lbd.log_keeper = log_keeper_open(&d->lbd);
 	d->lbd.exporter = exporter_open(&d->lbd);
 	return 0;

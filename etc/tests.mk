@@ -159,6 +159,16 @@ check-upgrade: tarball
 # Their own ends told by the real torchrun and mpirun (MPIRUN=…).
 check-launchers: $(BINARIES) $(ASKERS) $(ML_PYTHON)
 	B=$(abspath $(B)) TORCHRUN=$(abspath $(dir $(ML_PYTHON)))/torchrun sh tests/launchers/real.sh
+# The trackers come from PyPI; the reader of W&B's files is that of a release that had one in Python.
+TRACKERS  := $(or $(PYTHON),$(B)/trackers/bin/python)
+$(B)/trackers/bin/python:
+	python3 -m venv $(B)/trackers
+	$(B)/trackers/bin/pip install --quiet mlflow trackio wandb tensorboard && \
+		$(B)/trackers/bin/pip install --quiet --no-deps --target $(B)/trackers/reader wandb==0.18.7 protobuf==5.29.5 || \
+		{ rm -rf $(B)/trackers; exit 1; }
+check-trackers: $(BINARIES) $(B)/tests/json $(TRACKERS)
+	B=$(abspath $(B)) PYTHON=$(abspath $(TRACKERS)) READER=$(abspath $(dir $(TRACKERS))/../reader) KILLS=$(or $(filter-out 50,$(KILLS)),6) \
+		sh tests/trackers/check.sh
 check-layers: all
 	B=$(B) sh tests/layers.sh
 
@@ -169,7 +179,7 @@ LINTED   := $(wildcard common/*/*.c sql/*.c slurm/*.c slurm/*/*.c daemon/*.c dae
 	    worker/*/*.c worker/*/*/*.c kernels/*.c kernels/comm/shared.c kernels/machine/*.c kernels/formats/*.c $(call rooms,kernels/cpu) tests/sim/*.c tests/sim/ettr/*.c \
 	    $(if $(HAVE_CUDA),kernels/cuda/*.c kernels/cuda/*/*.c tests/gpu/*.c))
 LINTED   := $(if $(HAVE_SLURM),$(LINTED),$(filter-out slurm/helper/%,$(LINTED)))
-$(B)/lint/%.tidy: % .clang-tidy | $(B)/gen/queries.h $(B)/gen/words.h $(B)/demo/top_demo.h
+$(B)/lint/%.tidy: % .clang-tidy | $(B)/gen/queries.h $(B)/gen/words.h $(B)/gen/trackers.h $(B)/demo/top_demo.h
 	@mkdir -p $(@D)
 	@echo "clang-tidy $<"
 	@clang-tidy --quiet $< -- -std=c11 -I. -I$(B)/gen -I$(B)/demo -D_GNU_SOURCE -DLB_VERSION='""' \
@@ -178,7 +188,7 @@ $(B)/lint/%.tidy: % .clang-tidy | $(B)/gen/queries.h $(B)/gen/words.h $(B)/demo/
 		{ cat $@.log; exit 1; }
 	@touch $@
 tidy: $(LINTED:%=$(B)/lint/%.tidy)
-cppcheck: $(B)/gen/queries.h $(B)/gen/words.h
+cppcheck: $(B)/gen/queries.h $(B)/gen/words.h $(B)/gen/trackers.h
 	@mkdir -p $(B)/lint/cppcheck
 	cppcheck --quiet --std=c11 --enable=warning,portability,performance --inline-suppr \
 		--suppress=missingIncludeSystem --error-exitcode=1 --cppcheck-build-dir=$(B)/lint/cppcheck \

@@ -81,6 +81,7 @@ ctl/look        common/* ./base ./team ./code
 ctl/act         common/* ./base ./team ./look ./code
 ctl/top         common/* ./base
 ctl/metrics     common/* ./base
+ctl/sync        common/* ./base ./team
 ctl/report      common/* ./base ./team ./code
 ctl/doctor      common/* ./base
 ctl             common/* ctl/base ctl/team

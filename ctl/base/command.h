@@ -59,6 +59,7 @@ int version_run(struct ctl *ctl, struct err *err);
 int status_run(struct ctl *ctl, struct err *err);
 int home_run(struct ctl *ctl, struct err *err);
 int metrics_run(struct ctl *ctl, struct err *err);
+int sync_run(struct ctl *ctl, struct err *err);
 int plot_run(struct ctl *ctl, struct err *err);
 int report_run(struct ctl *ctl, struct err *err);
 int top_run(struct ctl *ctl, struct err *err);

@@ -28,7 +28,8 @@ struct options {
 	size_t set_count;
 	const char **others; /* options that are none of ours, as typed; likewise */
 	size_t other_count;
-	struct word_list after, after_ok, sweep;
+	struct word_list after, after_ok, sweep, to;
+	const char *project, *python;
 	int64_t attempt; /* 0 = all */
 	bool demo, week, csv;
 	int64_t every_ms;            /* 0 = once */

@@ -82,9 +82,10 @@ static int collect(int fd, int64_t timeout_ms, struct buf *buf)
 	}
 }
 
-int program_output(const char *const argv[], int64_t timeout_ms, char **out, struct err *err)
+int program_feed(const char *const argv[], int in_fd, int64_t timeout_ms, char **out,
+		 struct err *err)
 {
-	int ends[2], null, rc = -1;
+	int ends[2], rc = -1;
 	bool is_late = false;
 	struct buf buf;
 	pid_t child;
@@ -92,11 +93,8 @@ int program_output(const char *const argv[], int64_t timeout_ms, char **out, str
 	*out = xstrdup("");
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return err_errno(err, "pipe");
-	null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	child = start(argv, null, ends[1], ends[1], err);
+	child = start(argv, in_fd, ends[1], ends[1], err);
 	close(ends[1]);
-	if (null >= 0)
-		close(null);
 	if (child > 0) {
 		buf_init(&buf, OUTPUT_MAX_BYTES);
 		is_late = collect(ends[0], timeout_ms, &buf) < 0;
@@ -116,5 +114,15 @@ int program_output(const char *const argv[], int64_t timeout_ms, char **out, str
 	if (is_late)
 		return err_set(err, ERR_TIMEOUT, "%s: no answer within %lld s", argv[0],
 			       (long long)timeout_ms / 1000);
+	return rc;
+}
+
+int program_output(const char *const argv[], int64_t timeout_ms, char **out, struct err *err)
+{
+	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int rc = program_feed(argv, null, timeout_ms, out, err);
+
+	if (null >= 0)
+		close(null);
 	return rc;
 }

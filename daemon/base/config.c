@@ -125,6 +125,13 @@ const struct key config_keys[] = {
 		 "address that is asked for (GET) as long as lbd sees the scheduler"),
 	KEY_DURATION("notify", "deadman_interval", heartbeat_interval_ms, 100, HOUR_MS, "60s",
 		     "how often"),
+	KEY_LIST("sync", "to", sync_to, NULL,
+		 "trackers that get the curves of all runs, as lbctl sync --to has them"),
+	KEY_TEXT("sync", "project", sync_project, NULL,
+		 "project or experiment; the run's group, else lowbits"),
+	KEY_TEXT("sync", "python", sync_python, NULL,
+		 "the Python that has the trackers' clients; python3"),
+	KEY_DURATION("sync", "every", sync_every_ms, 100, WEEK_MS, "10m", "how often"),
 };
 const size_t config_key_count = sizeof(config_keys) / sizeof(config_keys[0]);
 

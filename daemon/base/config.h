@@ -49,6 +49,9 @@ struct config {
 	char *heartbeat_file;           /* absolute; NULL: none */
 	char *heartbeat_url;            /* may hold a secret */
 	int64_t heartbeat_interval_ms;
+	struct key_strings sync_to;       /* trackers as lbctl sync --to has them */
+	char *sync_project, *sync_python; /* NULL: as lbctl sync has them */
+	int64_t sync_every_ms;
 	struct key_strings notify_on; /* kinds of events; unset: the usual ones */
 };
 

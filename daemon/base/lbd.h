@@ -18,6 +18,7 @@ struct log_keeper;
 struct remover;
 struct backup;
 struct heartbeat;
+struct sync;
 struct lock;
 struct probe;
 struct switchboard;
@@ -41,6 +42,7 @@ struct lbd {
 	struct exporter *exporter;       /* NULL: the team is not told */
 	struct alerts *alerts;           /* NULL: nobody is to be told */
 	struct heartbeat *heartbeat;     /* NULL: nobody watches */
+	struct sync *sync;               /* NULL: no trackers */
 	struct backup *backup;
 	int64_t started_ms; /* wall clock */
 };

@@ -10,7 +10,7 @@ _lbctl_words()	# WHAT...
 _lbctl()
 {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
-	local commands="submit ls top status why follow logs events kill stop hold release restart checkpoints du rm prune save stacks compare diff metrics plot report goodput cron nodes notify wait daemon home doctor recover version help"
+	local commands="submit ls top status why follow logs events kill stop hold release restart checkpoints du rm prune save stacks compare diff metrics sync plot report goodput cron nodes notify wait daemon home doctor recover version help"
 	local command="" options="--home --no-color --help" words="" i
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
@@ -38,6 +38,7 @@ _lbctl()
 	ls) options+=" --all --group --team --cron --json"; words=$(_lbctl_words runs selectors team) ;;
 	metrics) options+=" --output --every --listen" ;;
 	plot) words=$(_lbctl_words all) ;;
+	sync) options+=" --to --project --python --every"; words=$(_lbctl_words all) ;;
 	report) options+=" --output --team --week"; words="$(_lbctl_words all groups)" ;;
 	top) options+=" --demo --record --replay" ;;
 	status | why | follow | events | diff) options+=" --json"; words=$(_lbctl_words runs team) ;;

@@ -382,3 +382,27 @@ need python3 python3
 for program in lbd lbctl lbrun tests/json tests/await; do
 	[ -x "$B/$program" ] || bail_out "$B/$program is missing: run make"
 done
+
+# sync_trainer FILE: makes a trainer of thirty steps for sync.t and tests/trackers; FILE FOLDER. Launch N's loss of
+# step S is N.SS. It saves at step 10, dies at step 15 of its first launch, and waits for FOLDER/go in its second.
+sync_trainer() {
+	cat >"$1" <<'END'
+#!/bin/sh
+step=0
+[ -z "${LB_RESUME_FROM:-}" ] || step=${LB_RESUME_FROM##*-}
+launch=$LB_ATTEMPT
+[ "$LB_ATTEMPT" = 1 ] && launch=$LB_LAUNCH || launch=3
+case $launch in 2) touch "$1/second"; until [ -e "$1/go" ]; do sleep 0.05; done ;; 3) touch "$1/third" ;; esac
+while [ "$step" -lt 30 ]; do
+	step=$((step + 1))
+	printf 'step %d/30 loss %d.%02d tokens/s: 1000\n' "$step" "$launch" "$step"
+	[ "$step" != 10 ] || { mkdir "$LB_CHECKPOINT_DIR/.new" && echo x >"$LB_CHECKPOINT_DIR/.new/model.pt" &&
+		mv "$LB_CHECKPOINT_DIR/.new" "$LB_CHECKPOINT_DIR/step-10"; }
+	[ "$step" != 15 ] || [ "$launch" != 1 ] || kill -9 $$
+	sleep 0.02
+done
+END
+	chmod +x "$1"
+}
+# curve FROM TO LAUNCH: what it tells of these steps.
+curve() { for s in $(seq "$1" "$2"); do printf '%d %d.%02d\n' "$s" "$3" "$s"; done; }

@@ -1,0 +1,51 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# lbctl sync: one curve over all attempts, each step once, whatever is interrupted; into TensorBoard's files, which
+# need nothing installed. `make check-trackers` does the same with the real MLflow, Trackio and W&B.
+. "$(dirname "$0")/lib.sh"
+
+sync_trainer "$T/trainer"
+printf '[poll]\ninterval = "200ms"\n' >"$LB_HOME/lbd.toml"
+lbd_start
+sync() { lbctl sync first --to "tensorboard=$T/tb" "$@"; }
+# Steps and losses of the file, checksums checked.
+there() { python3 "$src/tests/trackers/read.py" events "$T/tb" lowbits "${1:-first}"; }
+
+exits 2 "where to must be said" lbctl sync first
+exits 2 "by a name that there is" lbctl sync first --to comet
+like "$err" 'must be mlflow=URL, trackio' "else the names are told"
+lbctl submit --name first --set 'checkpoint.pattern="step-{step}"' -- "$T/trainer" "$T" >/dev/null
+wait_for '[ -e "$T/second" ]' 40
+wait_for 'lbctl events first | grep -q "checkpoint .*step 10"' 20
+sync >/dev/null
+is "$(there)" "$(curve 1 10 1)" "while it lives: what a checkpoint has settled"
+touch "$T/go"
+run_reaches first completed 40
+# a torn write, as after a power cut
+printf 'torn' >>"$(echo "$T"/tb/first/events*)"
+like "$(sync)" '^first  tensorboard  20 steps sent, 30 in all' "at its end all"
+is "$(there)" "$(curve 1 10 1; curve 11 30 2)" "one curve: what was made again counts as it was made last"
+is "$(sync)" "" "nothing is sent twice"
+like "$(lbctl sync --to "tensorboard=$T/again")" '^first  tensorboard  30 steps' "another place has all; without names all runs go"
+
+# --- a person goes back to an older checkpoint ----------------------------------------------------
+lbctl restart first --from 10 >/dev/null
+wait_for '[ -e "$T/third" ]' 40
+run_reaches first completed 40
+sync >/dev/null
+is "$(there)" "$(curve 1 10 1; curve 11 30 3)" "steps that were sent and are made anew are made anew there, too"
+lbctl submit --name none -- true >/dev/null
+run_reaches none completed 20
+is "$(lbctl sync none --to "tensorboard=$T/tb")" "" "a run without steps has nothing to send"
+exits 1 "a tracker that is not there" lbctl sync first --to mlflow=http://127.0.0.1:1
+like "$err" 'first: mlflow: http://127.0.0.1:1/api.*refused' "is said to be away"
+exits 1 "a Python that is not there" lbctl sync first --to wandb --python no-python
+like "$err" "no-python: there is no such program" "is said, too"
+
+# --- by itself ----------------------------------------------------------------------------------------
+lbd_stop
+printf '[poll]\ninterval = "200ms"\n[sync]\nto = ["tensorboard=%s"]\nevery = "200ms"\n' "$T/own" >"$LB_HOME/lbd.toml"
+lbd_start
+wait_for '[ "$(python3 "$src/tests/trackers/read.py" events "$T/own" lowbits first | wc -l)" = 30 ]' 30
+ok "[sync] does it every so often" true
+done_testing

@@ -1,0 +1,68 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# make check-trackers: lbctl sync into a real MLflow server, a real Trackio, W&B's offline runs and TensorBoard, each
+# read by its own means. lbctl sync is killed in the middle, again and again; then each step must be there once.
+. "$(dirname "$0")/../system/lib.sh"
+[ -x "${PYTHON:-}" ] || { echo "Bail out! PYTHON must have mlflow, trackio, wandb and tensorboard"; exit 1; }
+KILLS=${KILLS:-6}
+export HOME="$T" WANDB_MODE=offline MLFLOW_DISABLE_TELEMETRY=true TRACKIO_DISABLE_TELEMETRY=1 HF_HUB_OFFLINE=1
+
+mkdir "$T/mlflow"
+port=$("$PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+url=http://127.0.0.1:$port
+(cd "$T/mlflow" && exec "$PYTHON" -m mlflow server --host 127.0.0.1 --port "$port" --workers 1 \
+	--backend-store-uri "sqlite:///$T/mlflow/db" --artifacts-destination "$T/mlflow/artifacts") >"$T/mlflow.log" 2>&1 &
+mlflow_pid=$!
+
+sync_trainer "$T/trainer"
+printf '[poll]\ninterval = "200ms"\n' >"$LB_HOME/lbd.toml"
+lbd_start
+to() {
+	case $1 in
+	mlflow) echo "mlflow=$url" ;;
+	*) echo "$1=$T/$1" ;;
+	esac
+}
+where() { case $1 in mlflow) echo "$url" ;; *) echo "$T/$1" ;; esac; }
+sync() { lbctl sync first --python "$PYTHON" --to "$(to "$1")"; }
+reader() { [ "$1" != wandb ] || printf '%s' "${READER:-}"; }
+there() { PYTHONPATH=$(reader "$1") "$PYTHON" "$src/tests/trackers/read.py" "$1" "$(where "$1")" lowbits first 2>"$T/read.err" |
+	grep -v '^#' | sort -n || true; [ ! -s "$T/read.err" ] || tail -3 "$T/read.err" | sed 's/^/# /' >&2; }
+# Killed after a while that differs each time, its Python with it.
+killed() {
+	for i in $(seq "$KILLS"); do
+		setsid "$B/lbctl" sync first --python "$PYTHON" --to "$(to "$1")" >/dev/null 2>&1 &
+		victim=$!
+		sleep "$(awk "BEGIN { print 0.15 + $i * ${2:-0.35} }")"
+		kill -KILL -$victim 2>/dev/null
+		wait $victim 2>/dev/null
+	done
+}
+kinds=${KINDS:-mlflow trackio wandb tensorboard}
+
+wait_for 'python3 -c "import urllib.request; urllib.request.urlopen(\"'"$url"'/health\")" 2>/dev/null' 120
+lbctl submit --name first --set 'checkpoint.pattern="step-{step}"' -- "$T/trainer" "$T" >/dev/null
+wait_for '[ -e "$T/second" ]' 60
+wait_for 'lbctl events first | grep -q "checkpoint .*step 10"' 60
+for kind in $kinds; do
+	ok "$kind: while it lives" sync "$kind"
+	is "$(there "$kind")" "$(curve 1 10 1)" "$kind: has what a checkpoint has settled"
+done
+touch "$T/go"
+run_reaches first completed 60
+for kind in $kinds; do
+	killed "$kind"
+	sync "$kind" >"$T/out" 2>&1 || diag "$(cat "$T/out")"
+	is "$(there "$kind")" "$(curve 1 10 1; curve 11 30 2)" "$kind: one curve, after $KILLS kills of lbctl sync: each step once"
+	sync "$kind" >"$T/out" 2>&1
+	is "$(cat "$T/out")" "" "$kind: nothing is sent twice"
+done
+lbctl restart first --from 10 >/dev/null
+wait_for '[ -e "$T/third" ]' 60
+run_reaches first completed 60
+for kind in $kinds; do
+	killed "$kind"
+	sync "$kind" >"$T/out" 2>&1 || diag "$(cat "$T/out")"
+	is "$(there "$kind")" "$(curve 1 10 1; curve 11 30 3)" "$kind: what a person took back is gone, what came instead is there"
+done
+done_testing
