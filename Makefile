@@ -219,9 +219,12 @@ $(B)/demo/top_demo.h: ctl/top/demo.jsonl
 	$(call say,EMBED) { echo 'static const char top_demo[] = {'; \
 		od -An -v -td1 $< | sed 's/-\{0,1\}[0-9]\{1,\}/&,/g'; echo '0};'; } >$@.tmp && mv $@.tmp $@
 $(B)/obj/ctl/sync/sync.o: $(B)/gen/trackers.h
+$(B)/obj/ctl/act/requests.o: $(B)/gen/hang.h
 $(B)/gen/trackers.h: ctl/sync/trackers.py
+$(B)/gen/hang.h: ctl/act/hang.py
+$(B)/gen/trackers.h $(B)/gen/hang.h:
 	@mkdir -p $(@D)
-	$(call say,EMBED) { echo 'static const char trackers_text[] = {'; \
+	$(call say,EMBED) { echo 'static const char $(basename $(@F))_text[] = {'; \
 		od -An -v -td1 $< | sed 's/-\{0,1\}[0-9]\{1,\}/&,/g'; echo '0};'; } >$@.tmp && mv $@.tmp $@
 $(COMMON): $(B)/gen/words.h
 $(B)/gen/words.h: common/base/words.sh common/base/words.txt

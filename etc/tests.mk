@@ -164,7 +164,7 @@ TRACKERS  := $(or $(PYTHON),$(B)/trackers/bin/python)
 $(B)/trackers/bin/python:
 	python3 -m venv $(B)/trackers
 	$(B)/trackers/bin/pip install --quiet mlflow trackio wandb tensorboard && \
-		$(B)/trackers/bin/pip install --quiet --no-deps --target $(B)/trackers/reader wandb==0.18.7 protobuf==5.29.5 || \
+		$(B)/trackers/bin/pip install --quiet --target $(B)/trackers/reader wandb==0.18.7 setuptools || \
 		{ rm -rf $(B)/trackers; exit 1; }
 check-trackers: $(BINARIES) $(B)/tests/json $(TRACKERS)
 	B=$(abspath $(B)) PYTHON=$(abspath $(TRACKERS)) READER=$(abspath $(dir $(TRACKERS))/../reader) KILLS=$(or $(filter-out 50,$(KILLS)),6) \
@@ -179,7 +179,7 @@ LINTED   := $(wildcard common/*/*.c sql/*.c slurm/*.c slurm/*/*.c daemon/*.c dae
 	    worker/*/*.c worker/*/*/*.c kernels/*.c kernels/comm/shared.c kernels/machine/*.c kernels/formats/*.c $(call rooms,kernels/cpu) tests/sim/*.c tests/sim/ettr/*.c \
 	    $(if $(HAVE_CUDA),kernels/cuda/*.c kernels/cuda/*/*.c tests/gpu/*.c))
 LINTED   := $(if $(HAVE_SLURM),$(LINTED),$(filter-out slurm/helper/%,$(LINTED)))
-$(B)/lint/%.tidy: % .clang-tidy | $(B)/gen/queries.h $(B)/gen/words.h $(B)/gen/trackers.h $(B)/demo/top_demo.h
+$(B)/lint/%.tidy: % .clang-tidy | $(B)/gen/queries.h $(B)/gen/words.h $(B)/gen/trackers.h $(B)/gen/hang.h $(B)/demo/top_demo.h
 	@mkdir -p $(@D)
 	@echo "clang-tidy $<"
 	@clang-tidy --quiet $< -- -std=c11 -I. -I$(B)/gen -I$(B)/demo -D_GNU_SOURCE -DLB_VERSION='""' \
@@ -188,7 +188,7 @@ $(B)/lint/%.tidy: % .clang-tidy | $(B)/gen/queries.h $(B)/gen/words.h $(B)/gen/t
 		{ cat $@.log; exit 1; }
 	@touch $@
 tidy: $(LINTED:%=$(B)/lint/%.tidy)
-cppcheck: $(B)/gen/queries.h $(B)/gen/words.h $(B)/gen/trackers.h
+cppcheck: $(B)/gen/queries.h $(B)/gen/words.h $(B)/gen/trackers.h $(B)/gen/hang.h
 	@mkdir -p $(B)/lint/cppcheck
 	cppcheck --quiet --std=c11 --enable=warning,portability,performance --inline-suppr \
 		--suppress=missingIncludeSystem --error-exitcode=1 --cppcheck-build-dir=$(B)/lint/cppcheck \

@@ -136,6 +136,8 @@ generated() {
 queries.h sql
 words.h   common/base
 top_demo.h ctl/top
+trackers.h ctl/sync
+hang.h ctl/act
 TABLE
 }
 

@@ -42,6 +42,7 @@ void options_fini(struct options *options, struct operands *operands)
 	free(options->after.items);
 	free(options->after_ok.items);
 	free(options->sweep.items);
+	free(options->to.items);
 	free(options->others);
 	free(operands->words);
 	free(operands->rest);

@@ -47,8 +47,7 @@ static void add_step(struct curve *c, const struct spool_line *line)
 		c->cap = c->cap ? 2 * c->cap : 1024;
 		c->points = xrealloc(c->points, c->cap * sizeof(*c->points));
 	}
-	c->points[c->count++] =
-		(struct curve_point){ step, line->time_ms, numbers_of(line->line) };
+	c->points[c->count++] = (struct curve_point){ step, line->time_ms, numbers_of(line->line) };
 }
 
 void curve_add(struct curve *c, const struct spool_line *line)

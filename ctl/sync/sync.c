@@ -243,7 +243,8 @@ static int check_target(const char *to, char kind[16], struct err *err)
 		if (strlen(kinds[i]) != len || strncmp(kinds[i], to, len) != 0)
 			continue;
 		if (i == 0 && (!to[len] || strncmp(to + len + 1, "http", 4) != 0))
-			return err_set(err, ERR_USAGE, "--to %s: write it as mlflow=http://HOST:PORT", to);
+			return err_set(err, ERR_USAGE,
+				       "--to %s: write it as mlflow=http://HOST:PORT", to);
 		if (to[len] && i > 0 && to[len + 1] != '/')
 			return err_set(err, ERR_USAGE, "--to %s: the folder must begin with /", to);
 		snprintf(kind, 16, "%s", kinds[i]);
@@ -258,8 +259,8 @@ static int check_target(const char *to, char kind[16], struct err *err)
 static void tell(const struct transfer *t, int64_t sent)
 {
 	if (sent > 0 && !t->ctl->options.json)
-		printf("%s  %s  %lld step%s sent, %lld in all\n", t->name, t->kind,
-		       (long long)sent, sent == 1 ? "" : "s", (long long)t->count);
+		printf("%s  %s  %lld step%s sent, %lld in all\n", t->name, t->kind, (long long)sent,
+		       sent == 1 ? "" : "s", (long long)t->count);
 }
 
 /* False: something could not be sent, which was said. */
@@ -289,8 +290,9 @@ static bool sync_run_to(struct ctl *ctl, const json_t *run, const struct curve *
 static int lock_folder(const char *folder, struct err *err)
 {
 	char *path = path_join("%s/lock", folder);
-	int fd = folder_make(folder, 0750, err) < 0 ? -2
-						    : open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0640);
+	int fd = folder_make(folder, 0750, err) < 0
+			 ? -2
+			 : open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0640);
 
 	if (fd == -1)
 		err_errno(err, "%s", path);

@@ -241,9 +241,8 @@ ok "a run of lbd's" lbctl submit "$T/w1.toml"
 wait_for '[ -s "$T/seen" ]' 20
 run_reaches w1 running 20
 exits 0 "lbctl stacks" lbctl stacks w1
-like "$out" "^the stacks of w1 will be in $LB_HOME/runs/w1/attempts/1/stacks-" \
-	"says where they will be"
-wait_for 'lbctl events w1 --json | grep -q "stacks-1-[0-9T]*.txt"' 20
+like "$out" "^$LB_HOME/runs/w1/attempts/1/stacks-1-[0-9T]*.txt\$" "says where they are"
+like "$out" 'python3 .*trainer.py wishes' "and shows them"
 like "$(cat "$LB_HOME"/runs/w1/attempts/1/stacks-1-*.txt)" 'python3 .*trainer.py wishes' \
 	"and there they are"
 exits 0 "lbctl save" lbctl save w1

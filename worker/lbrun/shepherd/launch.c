@@ -14,6 +14,7 @@
 #include "worker/lbrun/trainer/launcher.h"
 #include "worker/lbrun/watch/oom.h"
 #include "worker/lbrun/meter/meter.h"
+#include "worker/lbrun/watch/nccl.h"
 #include "worker/lbrun/rank/rank.h"
 #include "worker/lbrun/end/reap.h"
 #include "worker/lbrun/shepherd/requeue.h"
@@ -56,6 +57,8 @@ static void make_env(const struct shepherd *s, const struct meeting *m, struct s
 		if (!is_ours(*setting))
 			strv_add(env, xstrdup(*setting));
 	}
+	if (!s->params.is_script) /* which has its environment as sbatch makes it */
+		nccl_recorder_env(env, s->folder);
 	if (s->usage.folder && s->policy.is_srun)
 		strv_add(env, xasprintf(METER_VARIABLE "=%lld:%s",
 					(long long)s->params.watch.usage_ms, s->folder));

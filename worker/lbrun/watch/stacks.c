@@ -17,6 +17,7 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "worker/lbrun/watch/dump.h"
+#include "worker/lbrun/watch/nccl.h"
 #include "worker/lbrun/end/reap.h"
 #include "worker/lbrun/trainer/trainer.h"
 
@@ -110,8 +111,13 @@ int stacks_node_main(const char *path)
 		if (is_rank_watchdog(pids[i], setting))
 			write_tree(out, pids[i], until_ms);
 	}
-	if (out)
+	if (out) {
+		char *folder = xstrndup(path, (size_t)(strrchr(path, '/') - path));
+
 		fclose(out);
+		nccl_ask_recorders(folder);
+		free(folder);
+	}
 	free(pids);
 	free(name);
 	free(setting);
@@ -142,6 +148,18 @@ static pid_t start_on_nodes(const char *path, int out)
 	_exit(127);
 }
 
+/* What NCCL and the ranks' recorders on this node say, beside the stacks at `path`. */
+static void add_dossier(const char *path)
+{
+	char *folder = xstrndup(path, (size_t)(strrchr(path, '/') - path));
+	char *ras = path_join("%s.nccl.json", path);
+
+	nccl_ask_recorders(folder);
+	nccl_ask_ras(ras);
+	free(ras);
+	free(folder);
+}
+
 /* --- the child -------------------------------------------------------------------------------- */
 
 static void __attribute__((noreturn)) child(const char *path, bool is_srun, pid_t shepherd)
@@ -162,6 +180,7 @@ static void __attribute__((noreturn)) child(const char *path, bool is_srun, pid_
 		srun = start_on_nodes(path, fileno(out));
 	}
 	fflush(out);
+	add_dossier(path);
 	if (srun > 0)
 		dump_await(srun, STACKS_LIMIT_MS);
 	fclose(out);
