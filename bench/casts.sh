@@ -3,12 +3,7 @@
 # casts.sh - fp32 to numbers of few bits: GB/s of fp32 in on one core, ours beside the casts of others.
 # LB_BENCH_CASTS: a Python that has them (pip install torch numpy ml_dtypes gfloat). The claim: 1 GB/s for every
 # format, rounded to nearest.
-set -eu
-cd "$(dirname "$0")/.."
-B=${B:-build}
-T=$(mktemp -d "${TMPDIR:-/tmp}/lb-bench.XXXXXX")
-trap 'rm -rf "$T"' EXIT
-trap 'exit 130' HUP INT TERM
+. "$(dirname "$0")/scratch.sh"
 
 [ -f "$B/kernels.a" ] || make B="$B" "$B/kernels.a"
 ${CC:-cc} -O2 -D_GNU_SOURCE -I. -o "$T/casts" bench/casts.c "$B/kernels.a" -ldl -lm -lpthread

@@ -3,14 +3,8 @@
 # cost.sh - what a step costs as model, sequence and batch grow, against two floors: its arithmetic at the
 # FMA peak, and the bytes of its weights at the memory's bandwidth, both measured in the same minutes.
 #   B=build sh bench/cost.sh [FOLDER]     writes FOLDER/cost.md and FOLDER/cost.svg (build/bench)
-set -eu
-cd "$(dirname "$0")/.."
-B=${B:-build}
+. "$(dirname "$0")/scratch.sh"
 out=${1:-$B/bench}
-T=$(mktemp -d "${TMPDIR:-/tmp}/lb-bench.XXXXXX")
-trap 'rm -rf "$T"' EXIT
-trap 'exit 130' HUP INT TERM
-unset LB_SOCKET LB_RESUME_FROM LB_CHECKPOINT_DIR
 mkdir -p "$out"
 ${CC:-cc} -O2 -D_GNU_SOURCE -I. -o "$T/fma_peak" bench/fma_peak.c kernels/machine/*.c -lpthread
 ${CC:-cc} -O3 -march=native -D_GNU_SOURCE -I. -o "$T/stream" bench/stream.c kernels/machine/cpus.c -lpthread

@@ -6,13 +6,7 @@
 # LB_BENCH_FOLDER  keeps the results there, and goes on from them; else they go with the run
 # LB_BENCH_TEXT    what is trained on, a file or a folder (README and docs); LB_BENCH_SEEDS (3), LB_BENCH_STEPS
 #                  (120), LB_BENCH_MODELS ("llama gpt2")
-set -eu
-cd "$(dirname "$0")/.."
-B=$(cd "${B:-build}" && pwd -P)
-T=$(mktemp -d "${TMPDIR:-/tmp}/lb-bench.XXXXXX")
-trap 'rm -rf "$T"' EXIT
-trap 'exit 130' HUP INT TERM
-unset LB_SOCKET LB_RESUME_FROM LB_CHECKPOINT_DIR LB_RUN_DIR
+. "$(dirname "$0")/scratch.sh"
 folder=${LB_BENCH_FOLDER:-$T}
 mkdir -p "$folder"
 

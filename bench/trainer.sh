@@ -19,13 +19,7 @@
 # What makes PyTorch slow on Debian, and is set here so that it is not: one thread by default; an
 # OpenBLAS that does not know new CPUs and takes SSE (OPENBLAS_CORETYPE); a BLAS with threads of its own
 # beside OpenMP's; threads that wander (OMP_PROC_BIND). First steps pay for page faults: they do not count.
-set -eu
-cd "$(dirname "$0")/.."
-B=${B:-build}
-T=$(mktemp -d "${TMPDIR:-/tmp}/lb-bench.XXXXXX")
-trap 'rm -rf "$T"' EXIT
-trap 'exit 130' HUP INT TERM
-unset LB_SOCKET LB_RESUME_FROM LB_CHECKPOINT_DIR LB_CPU_ISA
+. "$(dirname "$0")/scratch.sh"
 
 ${CC:-cc} -O2 -D_GNU_SOURCE -I. -o "$T/fma_peak" bench/fma_peak.c kernels/machine/*.c -lpthread
 if [ -n "${LB_BENCH_LLMC:-}" ]; then

@@ -103,7 +103,7 @@ LONG     := $(foreach t,local-faults faults chaos gpu-check resume gpu crowded-s
 	    options,tests/system/$(t).t)
 TESTS    ?= $(LONG) $(filter-out $(LONG),$(wildcard tests/system/*.t))
 check-system: $(BINARIES) $(CONTROLS) $(B)/tests/scheduler_client $(DIGEST) $(GPU_PARTS)
-	B=$(abspath $(B)) sh tests/prove.sh 6 sh $(TESTS)
+	B=$(abspath $(B)) sh tests/prove.sh 8 sh $(TESTS)
 # One rank beside several, in all ways; the last line counts.
 check-ranks: $(B)/lbworker $(B)/controls/lbworker
 	B=$(abspath $(B)) sh tests/ranks/check.sh

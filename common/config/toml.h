@@ -40,6 +40,10 @@ int toml_set(struct toml *toml, const char *assignment, struct err *err);
 /* The document as TOML text that parses to the same tree (comments are lost); owned by caller. */
 char *toml_print(const struct toml *toml);
 
+/* The table that holds the last part of a dotted key, which *name then points to; borrowed, NULL where
+ * there is none. */
+json_t *toml_table(const struct toml *toml, const char *dotted_key, const char **name);
+
 /* {"optimizer":{"lr":1}} → {"optimizer.lr":1}: adds all keys below `table` to `out`, with `prefix`
  * ("" at the root) in front. */
 void toml_flatten(json_t *out, const char *prefix, json_t *table);

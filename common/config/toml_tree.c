@@ -355,3 +355,18 @@ void toml_flatten(json_t *out, const char *prefix, json_t *table)
 		free(path);
 	}
 }
+
+json_t *toml_table(const struct toml *toml, const char *dotted_key, const char **name)
+{
+	json_t *table = toml->root;
+	const char *dot;
+
+	while (table && (dot = strchr(dotted_key, '.'))) {
+		char *part = xstrndup(dotted_key, (size_t)(dot - dotted_key));
+		table = json_object_get(table, part);
+		free(part);
+		dotted_key = dot + 1;
+	}
+	*name = dotted_key;
+	return table;
+}

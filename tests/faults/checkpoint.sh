@@ -5,20 +5,9 @@
 # of every checkpoint afterwards: all must be valid, none of an earlier kill may be lost, and what
 # the dead left must be gone at the end.
 #   B=build sh tests/faults/checkpoint.sh 1000 10
-set -u
-cd "$(dirname "$0")/../.." || exit 1
-B=${B:-build}
 kills=${1:-1000}
 rounds=${2:-1}
-T=$(mktemp -d "${TMPDIR:-/tmp}/lb-faults.XXXXXX") || exit 1
-worker=
-cleanup() {
-	[ -z "$worker" ] || kill -KILL "$worker" 2>/dev/null
-	rm -rf "$T"
-}
-trap cleanup EXIT
-trap 'exit 130' HUP INT TERM
-unset LB_SOCKET LB_RUN LB_ATTEMPT LB_LAUNCH LB_RUN_DIR LB_CHECKPOINT_DIR LB_RESUME_FROM
+. "$(dirname "$0")/../system/trainer.sh"
 
 fail() {
 	echo "checkpoint.sh: kill $n: $*"

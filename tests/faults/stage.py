@@ -8,6 +8,7 @@ T, B, HOME, SRC = (os.environ[name] for name in ("T", "B", "LB_HOME", "SRC"))
 CLUSTER = os.environ.get("CLUSTER", "")
 LBD = os.environ.get("FAULTS_LBD", f"{B}/lbd")
 LBRUN = os.environ.get("FAULTS_LBRUN", f"{B}/lbrun")
+ASKER = os.environ.get("LB_ASKER", f"{B}/lbctl")        # as in lib.sh
 WITNESS = f"{HOME}/witness"
 SCHEDULER = os.environ.get("SCHEDULER", "slurm")        # local: those faults that need no Slurm
 DEADLINE_S = 600                # for anything that must happen; a loaded machine is slow
@@ -20,15 +21,17 @@ def now_ms():
     return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000000
 
 
-def await_true(what, condition, seconds=DEADLINE_S, pause_s=0.02):
-    end = time.monotonic() + seconds
+def await_true(what, condition, seconds=DEADLINE_S, pause_s=None):
+    """Without a pause it looks less often the longer it takes: a look may start a program."""
+    begin = time.monotonic()
+    end = begin + seconds
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > end:
             raise SystemExit(f"within {seconds} s: {what}")
-        time.sleep(pause_s)
+        time.sleep(pause_s or max(0.02, min(0.25, (time.monotonic() - begin) / 8)))
 
 
 CONFIG = """[poll]
@@ -91,10 +94,10 @@ class Lbd:
 
 
 # --- people -------------------------------------------------------------------------------------
-def lbctl(*args):
+def lbctl(*args, program=f"{B}/lbctl"):
     """(acknowledged?, what it printed); lbd may die in the middle of it"""
     try:
-        done = subprocess.run([f"{B}/lbctl", *args], capture_output=True, text=True,
+        done = subprocess.run([program, *args], capture_output=True, text=True,
                               timeout=DEADLINE_S)
         return done.returncode == 0, done.stdout
     except subprocess.TimeoutExpired:
@@ -102,7 +105,7 @@ def lbctl(*args):
 
 
 def states():
-    ok, text = lbctl("ls", "--all", "--json")
+    ok, text = lbctl("ls", "--all", "--json", program=ASKER)
     return {run["name"]: run["state"] for run in json.loads(text)} if ok and text else {}
 
 

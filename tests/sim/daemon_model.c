@@ -16,6 +16,7 @@
 #include "common/base/paths.h"
 #include "tests/sim/handler_taps.h"
 #include "tests/sim/ledger_taps.h"
+#include "tests/sim/scheduler_calls.h"
 #include "tests/sim/sim.h"
 
 enum { RESTART_MIN_MS = 500, STUCK_TURNS = 20000, SURVIVORS = 8 };
@@ -83,28 +84,20 @@ static int world_submit(void *self, const struct run *run, const char *ledger, s
 			void *arg, struct err *err)
 {
 	struct sim *sim = self;
-	struct job_request job = {
-		.token = run->attempt.job.token,
-		.ledger_id = ledger,
-		.run = run->name,
-	};
 	json_t *fields;
 
 	(void)err;
 	if (daemon_dies_here(sim))
 		return 0;
-	disk_make_folder(&sim->disk, run_index(run->name), run->attempt.number, job.token,
+	disk_make_folder(&sim->disk, run_index(run->name), run->attempt.number,
+			 run->attempt.job.token,
 			 rng_chance(&sim->rng, 0.3) ? rng_range(&sim->rng, 0, 2000) : 0)
 		->without_progress = run->failures;
 	fields = json_object();
 	js_set_int(fields, "attempt", run->attempt.number);
 	js_set_int(fields, "warn_time",
 		   sim->people[run_index(run->name)].is_warned ? WARN_MS / SECOND : 0);
-	if (run->excluded)
-		js_set_str(fields, "exc_nodes", run->excluded);
-	job.fields = fields;
-	run->scheduler->ops->submit(run->scheduler, &job, done, arg);
-	json_decref(fields);
+	submit_attempt(run, ledger, fields, done, arg);
 	return 0;
 }
 

@@ -5,20 +5,14 @@
 #include <string.h>
 
 #include "common/base/mem.h"
+#include "tests/sim/scheduler_calls.h"
 #include "tests/sim/sim.h"
 
 enum { SLOTS = 2 }; /* jobs on one node */
 
 void job_set_word(struct job *job, uint32_t state, uint32_t reason, uint32_t exit_code)
 {
-	struct slurm_word word = {
-		.state = state,
-		.reason = reason,
-		.exit_code = exit_code,
-		.is_held = reason == SR_HELD_USER,
-	};
-
-	slurm_word_judge(&word, &job->status);
+	set_status(&job->status, state, reason, exit_code);
 }
 
 bool job_is_live(const struct job *job)

@@ -7,7 +7,7 @@ printf '[poll]\ninterval = "200ms"\n' >"$LB_HOME/lbd.toml"
 # Ends as the file of its run's name says, and waits for it.
 cat >"$T/job" <<'END'
 #!/bin/sh
-until [ -e "$1/$LB_RUN" ]; do sleep 0.05; done
+await "$1/$LB_RUN"
 read -r status <"$1/$LB_RUN"
 rm "$1/$LB_RUN"
 exit "$status"

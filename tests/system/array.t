@@ -16,7 +16,7 @@ cat >tasks.slurm <<'END'
 echo "$SLURM_ARRAY_TASK_ID" >>"$LB_RUN_DIR/started"
 : >"$LB_RUN_DIR/up.$SLURM_ARRAY_TASK_ID"
 [ "$LB_ATTEMPT" -gt 1 ] && exit 0
-while [ ! -e "$LB_RUN_DIR/go.$SLURM_ARRAY_TASK_ID" ]; do sleep 0.1; done
+await "$LB_RUN_DIR/go.$SLURM_ARRAY_TASK_ID"
 END
 lbctl submit --name tasks --set restart.backoff_first=0 tasks.slurm >/dev/null
 run=$LB_HOME/runs/tasks

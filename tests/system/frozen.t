@@ -56,7 +56,7 @@ deadman_url = "http://127.0.0.1:$(cat "$T/port")/s3cret"
 deadman_interval = "100ms"
 END
 lbd_start
-lbctl submit --name before -- sh -c 'until [ -e "$LB_RUN_DIR/go" ]; do sleep 0.1; done' >/dev/null
+lbctl submit --name before -- sh -c 'await "$LB_RUN_DIR/go"' >/dev/null
 run_reaches before running 20
 like "$(cat "$T/alive")" '^20..-..-.. ' "a sign of life is given while lbd sees Slurm"
 gets() { wc -l <"$T/gets"; }

@@ -14,7 +14,7 @@ new=$T/elsewhere/lb
 mkdir "$T/elsewhere"
 lbd_start
 is "$(lbctl home)" "$old" "lbctl home says where it is"
-lbctl submit --name lives -- sh -c 'echo 1 >"$LB_RUN_DIR/one"; until [ -e "$LB_RUN_DIR/go" ]; do sleep 0.1; done
+lbctl submit --name lives -- sh -c 'echo 1 >"$LB_RUN_DIR/one"; await "$LB_RUN_DIR/go"
 	echo 2 >"$LB_RUN_DIR/two"; mkdir -p "$LB_CHECKPOINT_DIR"' >/dev/null
 wait_for '[ -s "$old/runs/lives/one" ]' 30
 exits 2 "not into itself" lbctl home move "$old/deeper"
@@ -66,7 +66,7 @@ mkdir "$LB_HOME"
 lbd_start
 lbctl submit --name over -- sh -c 'mkdir -p "$LB_CHECKPOINT_DIR/step-7" && echo w >"$LB_CHECKPOINT_DIR/step-7/w"' >/dev/null
 run_reaches over completed 30
-stays='echo 1 >"$LB_RUN_DIR/one"; until [ -e "$LB_RUN_DIR/go" ]; do sleep 0.1; done; echo 2 >"$LB_RUN_DIR/two"'
+stays='echo 1 >"$LB_RUN_DIR/one"; await "$LB_RUN_DIR/go"; echo 2 >"$LB_RUN_DIR/two"'
 for run in lives ends; do lbctl submit --name $run -- sh -c "$stays" >/dev/null; done
 for run in lives ends; do wait_for "[ -s $LB_HOME/runs/$run/one ]" 30; done
 exits 6 "not while lbd works there" lbctl home move "$far/lb"

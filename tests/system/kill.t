@@ -14,9 +14,9 @@ is_up() { wait_for "[ \"\$(starts $1)\" = 1 ]" 30; }
 cause() { json cause <"$R/$1/attempts/1/exit.json"; }
 
 # Ends, with an error, when there is a file "end" in the folder of its run.
-cat >"$T/train.sh" <<SH
-echo \$\$ >>"\$LB_RUN_DIR/starts"
-"$build/tests/await" "\$LB_RUN_DIR/end"
+cat >"$T/train.sh" <<'SH'
+echo $$ >>"$LB_RUN_DIR/starts"
+await "$LB_RUN_DIR/end"
 exit 3
 SH
 cat >"$T/saver.py" <<'PY'

@@ -29,7 +29,7 @@ src=${LB_SRC:-$(cd "$(dirname "$0")/../.." && pwd -P)}
 B=${B:-$src/build}
 T=$(mktemp -d "${TMPDIR:-/tmp}/lb.XXXXXX") || exit 1
 LB_HOME=$T/home
-PATH=$B:$PATH
+PATH=$B:$B/tests:$PATH	# trainers, too, await
 SLURM_CONF=$T/none		# until cluster_start: never the site's own Slurm
 mkdir "$LB_HOME"
 # A trainer that aborts would leave its core where we were called: slurmd raises what a soft limit says.
@@ -201,13 +201,19 @@ wait_for() {
 # The condition, asked with the lbctl that starts faster, if there is one: a hundred questions of a sanitized
 # lbctl take more of the processor than what is waited for. Not where a test has copied the programs.
 holds() {
+	if [ -n "$tap_path" ] || [ ! -e "$T/asker" ] || [ "$(command -v lbctl)" != "$build/lbctl" ]; then
+		eval "$1"
+		return
+	fi
 	tap_path=$PATH
-	[ ! -e "$T/asker" ] || [ "$(command -v lbctl)" != "$build/lbctl" ] || PATH=$T/asker:$PATH
+	PATH=$T/asker:$PATH
 	eval "$1"
 	tap_holds=$?
 	PATH=$tap_path
+	tap_path=
 	return $tap_holds
 }
+tap_path=
 
 # What a test that failed leaves behind: every log of its folder, for prove.sh to print at the end.
 keep_logs() {

@@ -15,7 +15,7 @@ echo "task $SLURM_ARRAY_TASK_ID of $SLURM_ARRAY_TASK_COUNT"
 setsid sleep 4321 </dev/null >/dev/null 2>&1 &
 echo "$!" >"$LB_RUN_DIR/child.$SLURM_ARRAY_TASK_ID"
 echo "begin $SLURM_ARRAY_TASK_ID" >>"$LB_RUN_DIR/log"
-until [ -e "$LB_RUN_DIR/go.$SLURM_ARRAY_TASK_ID" ]; do sleep 0.05; done
+await "$LB_RUN_DIR/go.$SLURM_ARRAY_TASK_ID"
 echo "end $SLURM_ARRAY_TASK_ID" >>"$LB_RUN_DIR/log"
 status=$(cat "$LB_RUN_DIR/go.$SLURM_ARRAY_TASK_ID")
 [ "$status" = 0 ] || rm "$LB_RUN_DIR/go.$SLURM_ARRAY_TASK_ID"	# the next attempt waits for another word

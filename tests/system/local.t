@@ -19,7 +19,7 @@ cat >"$T/stays" <<'END'
 echo "$LB_RUN sees <$CUDA_VISIBLE_DEVICES> ${CANARY:-}" >>"$1/seen"
 setsid sleep 4321 </dev/null >/dev/null 2>&1 &
 echo $! >"$1/child.$LB_RUN"
-until [ -e "$1/end.$LB_RUN" ]; do sleep 0.05; done
+await "$1/end.$LB_RUN"
 END
 chmod +x "$T/stays"
 train() {	# NAME OPTION…
@@ -124,7 +124,7 @@ cat >"$T/short" <<'END'
 #!/bin/sh
 [ "$LB_ATTEMPT" = 1 ] || exit 0
 trap '' TERM
-until [ -e "$1/end.never" ]; do sleep 0.05; done
+await "$1/end.never"
 END
 chmod +x "$T/short"
 lbctl submit --name short --set slurm.time=4s --set slurm.signal_before=2s \

@@ -6,7 +6,7 @@
 
 cat >"$T/trainer" <<'END'
 #!/bin/sh
-until [ -e "$1/end.$LB_RUN" ]; do sleep 0.05; done
+await "$1/end.$LB_RUN"
 exit 1
 END
 chmod +x "$T/trainer"

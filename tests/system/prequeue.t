@@ -18,7 +18,7 @@ lbd_start
 # A trainer that ends as the file says, as soon as there is one.
 cat >"$T/train.sh" <<END
 touch $T/began.\$LB_ATTEMPT
-while [ ! -e $T/end.\$LB_ATTEMPT ]; do sleep 0.1; done
+await $T/end.\$LB_ATTEMPT
 exit \$(cat $T/end.\$LB_ATTEMPT)
 END
 lbctl submit --name a --set restart.prequeue=true --set restart.in_place=0 \

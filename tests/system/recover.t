@@ -167,7 +167,7 @@ run_reaches last completed 30
 lbd_stop
 cluster_start 1
 lbd_start
-lbctl submit --name runs --set run.scheduler=slurm -- sh -c 'until [ -e "$LB_RUN_DIR/go" ]; do sleep 0.1; done' >/dev/null
+lbctl submit --name runs --set run.scheduler=slurm -- sh -c 'await "$LB_RUN_DIR/go"' >/dev/null
 run_reaches runs running 60
 lbctl submit --name pends --set run.scheduler=slurm --set slurm.extra='["--begin=now+1hour"]' -- true >/dev/null
 run_reaches pends queued 30

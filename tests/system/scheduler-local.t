@@ -110,12 +110,17 @@ is "$(field_of "$a" 7)" killed "and was killed"
 ask cancel "$ref"
 is "$result" gone "cancelling it again: gone"
 
-t=$(token)
-submit_job "$t" sleeps
-ask release "$ref"
-wait_for "grep -q 'job $job_id ' $T/work/out.log" 10
-pid=$(sed -n "s/job $job_id .* pid //p" "$T/work/out.log")
-client_stop
+# A job that sleeps runs, as process $pid, when the scheduler goes away.
+sleeper_left() {
+	t=$(token)
+	submit_job "$t" sleeps
+	ask release "$ref"
+	wait_for "grep -q 'job $job_id ' $T/work/out.log" 10
+	pid=$(sed -n "s/job $job_id .* pid //p" "$T/work/out.log")
+	client_stop
+}
+
+sleeper_left
 kill -KILL "$pid"
 wait_for "is_dead $pid" 10
 local_start
@@ -123,12 +128,7 @@ phase_is "$t" ended "a job that ended while nobody watched has ended"
 is "$(field_of "$t" 7)" lost "for a reason that nobody knows"
 
 # The note of the start was lost with lbd: the lock alone tells.
-t=$(token)
-submit_job "$t" sleeps
-ask release "$ref"
-wait_for "grep -q 'job $job_id ' $T/work/out.log" 10
-pid=$(sed -n "s/job $job_id .* pid //p" "$T/work/out.log")
-client_stop
+sleeper_left
 sed -i 's/"pid": *[0-9]*/"pid":0/' "$T/jobs/$job_id.json"
 local_start
 phase_is "$t" running "a job whose process is not on record is found by its lock"
@@ -139,12 +139,7 @@ passed "and can be cancelled"
 # A pid that is somebody else's now.
 sleep 1000 &
 innocent=$!
-t=$(token)
-submit_job "$t" sleeps
-ask release "$ref"
-wait_for "grep -q 'job $job_id ' $T/work/out.log" 10
-pid=$(sed -n "s/job $job_id .* pid //p" "$T/work/out.log")
-client_stop
+sleeper_left
 kill -KILL "$pid"
 wait_for "is_dead $pid" 10
 sed -i "s/\"pid\": *[0-9]*/\"pid\":$innocent/" "$T/jobs/$job_id.json"

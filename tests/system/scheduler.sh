@@ -37,10 +37,9 @@ tell() {
 answer_of() {
 	wait_for "grep -Eq '^$1 (ok|refused|gone|down|unclear) ' '$T/client.out'" \
 		30 || return 1
-	line=$(grep -E "^$1 (ok|refused|gone|down|unclear) " "$T/client.out" | head -n 1)
-	result=$(echo "$line" | cut -d' ' -f2)
-	ms=$(echo "$line" | cut -d' ' -f3)
-	rest=$(echo "$line" | cut -d' ' -f4-)
+	read -r _ result ms rest <<END
+$(grep -Em 1 "^$1 (ok|refused|gone|down|unclear) " "$T/client.out")
+END
 }
 
 ask() {

@@ -7,17 +7,11 @@
 . "$(dirname "$0")/users.sh"
 
 F=$T/team
-chmod 755 "$T"
-cp "$B"/lb* "$T"/ 2>/dev/null
-B=$T PATH=$T:$PATH
-mkdir "$F" "$T/home2" && chgrp $team "$F" && chmod 3770 "$F"
-for home in "$LB_HOME" "$T/home2"; do
-	printf '[team]\ngroup = "%s"\nfolder = "%s"\n[poll]\ninterval = "200ms"\n' $team "$F" >"$home/lbd.toml"
-done
-chown -R $owner "$LB_HOME"
+play_owner
+mkdir "$T/home2"
+make_team "$LB_HOME" "$T/home2"
 chown -R $member "$T/home2"
 as_member() { as $member env LB_HOME="$T/home2" timeout 20 "$@"; }
-LB_DEBUGGER="setpriv --reuid $owner --regid $owner --init-groups"
 lbd_start
 as_member lbctl daemon start >"$T/second" 2>&1 || bail_out "no second lbd: $(cat "$T/second")"
 

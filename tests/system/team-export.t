@@ -12,14 +12,8 @@ F=$T/team
 as_member() { as $member env LB_HOME="$T/none" LB_TEAM="$F" timeout 20 "$@"; }
 as_outsider() { as $outsider env LB_HOME="$T/none" LB_TEAM="$F" timeout 20 "$@"; }
 
-chmod 755 "$T"
-cp "$B"/lb* "$T"/ 2>/dev/null
-B=$T PATH=$T:$PATH
-mkdir "$F" && chgrp $team "$F" && chmod 3770 "$F"
-printf '[team]\ngroup = "%s"\nfolder = "%s"\n[poll]\ninterval = "200ms"\n' $team \
-	"$F" >"$LB_HOME/lbd.toml"
-chown -R $owner "$LB_HOME"
-LB_DEBUGGER="setpriv --reuid $owner --regid $owner --init-groups"
+play_owner
+make_team "$LB_HOME"
 E=$F/$owner.json
 
 # --- telling --------------------------------------------------------------------------------------

@@ -6,14 +6,9 @@
 . "$(dirname "$0")/users.sh"
 
 F=$T/team
-chmod 755 "$T"
-cp "$B"/lb* "$T"/ 2>/dev/null
-B=$T PATH=$T:$PATH
-mkdir "$F" && chgrp $team "$F" && chmod 3770 "$F"
-printf '[team]\ngroup = "%s"\nfolder = "%s"\n[poll]\ninterval = "200ms"\n' $team "$F" >"$LB_HOME/lbd.toml"
-chown -R $owner "$LB_HOME"
+play_owner
+make_team "$LB_HOME"
 as_member() { as $member env LB_HOME="$T/none" LB_TEAM="$F" timeout 60 "$@"; }
-LB_DEBUGGER="setpriv --reuid $owner --regid $owner --init-groups"
 lbd_start
 sed 's/^flavor = .*/flavor = "debugmodel"/; s/^seq_len = .*/seq_len = 64/; s/^steps = .*/steps = 4/' \
 	"$src/etc/train/demo.toml" >"$T/demo.toml"

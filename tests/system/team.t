@@ -10,12 +10,9 @@
 as_member() { as $member "$@"; }
 as_outsider() { as $outsider "$@"; }
 
-chmod 755 "$T"
-cp "$B"/lb* "$T"/ 2>/dev/null		# the build folder may be closed to others
-B=$T PATH=$T:$PATH
+play_owner
 printf '[team]\ngroup = "%s"\n[poll]\ninterval = "200ms"\n' $team >"$LB_HOME/lbd.toml"
 chown -R $owner "$LB_HOME"
-LB_DEBUGGER="setpriv --reuid $owner --regid $owner --init-groups"
 MC_CPUS=16 MC_KILLWAIT=3
 export MC_CPUS MC_KILLWAIT
 cluster_start 2

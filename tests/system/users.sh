@@ -25,3 +25,18 @@ make_users() {
 }
 make_users || bail_out "cannot make users"
 as() { user=$1; shift; setpriv --reuid $user --regid $user --init-groups "$@"; }
+# The owner's lbd, and programs where other users reach them: the build folder may be closed to them.
+play_owner() {
+	chmod 755 "$T"
+	cp "$B"/lb* "$T"/ 2>/dev/null
+	B=$T PATH=$T:$PATH
+	LB_DEBUGGER="setpriv --reuid $owner --regid $owner --init-groups"
+}
+# [team] of lbd.toml, in the homes given, with a common folder $F
+make_team() {
+	mkdir "$F" && chgrp $team "$F" && chmod 3770 "$F"
+	for home; do
+		printf '[team]\ngroup = "%s"\nfolder = "%s"\n[poll]\ninterval = "200ms"\n' $team "$F" >"$home/lbd.toml"
+	done
+	chown -R $owner "$LB_HOME"
+}

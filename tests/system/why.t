@@ -64,7 +64,7 @@ run_reaches night killed 30
 like "$(lbctl why night)" 'it is over \(killed\)' "what is over does not wait"
 
 # --- a hole, and another partition -----------------------------------------------------------
-stay='until [ -e "$LB_RUN_DIR/../../go" ]; do sleep 0.2; done'
+stay='await "$LB_RUN_DIR/../../go"'
 lbctl submit --name one --exclusive --set slurm.time=60m -- sh -c "$stay" >/dev/null
 run_reaches one running 30
 lbctl submit --name two --set slurm.nodes=2 --exclusive --set slurm.time=60m -- sh -c "$stay" >/dev/null

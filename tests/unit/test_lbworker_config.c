@@ -31,6 +31,14 @@ static int load(struct config *c, const char *text, bool lenient, FILE *ignored,
 		err);
 }
 
+/* A file whose text is *text once it is flushed or closed; the caller frees. */
+static FILE *memory(char **text)
+{
+	static size_t bytes;
+
+	return open_memstream(text, &bytes);
+}
+
 static void load_ok(struct config *c, const char *text)
 {
 	struct err err;
@@ -255,8 +263,7 @@ static void test_all_refused(void **state)
 	struct config c;
 	struct err err;
 	char *told = NULL;
-	size_t bytes = 0;
-	FILE *to = open_memstream(&told, &bytes);
+	FILE *to = memory(&told);
 
 	(void)state;
 	assert_int_equal(load(&c, text, false, NULL, &err), -1);
@@ -356,8 +363,7 @@ static void test_effective_shape(void **state)
 	struct config c, again;
 	struct err err;
 	char *text = NULL;
-	size_t bytes = 0;
-	FILE *to = open_memstream(&text, &bytes);
+	FILE *to = memory(&text);
 
 	(void)state;
 	load_ok(&c, BASE "[model]\nname = \"neox\"\ndim = 132\nn_layers = 1\nn_heads = 6\n"
@@ -512,8 +518,7 @@ static void test_lenient(void **state)
 	struct config c;
 	struct err err;
 	char *told = NULL;
-	size_t bytes = 0;
-	FILE *to = open_memstream(&told, &bytes);
+	FILE *to = memory(&told);
 
 	(void)state;
 	if (load(&c,
@@ -544,8 +549,7 @@ static void test_short_trials(void **state)
 	struct config c;
 	struct err err;
 	char *told = NULL;
-	size_t bytes = 0;
-	FILE *to = open_memstream(&told, &bytes);
+	FILE *to = memory(&told);
 
 	(void)state;
 	if (load(&c, BASE "steps = 10\n", false, to, &err))

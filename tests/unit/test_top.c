@@ -84,6 +84,22 @@ static void assert_screen(const struct view *view, int height, int width, bool u
 	free(got);
 }
 
+/* What is looked at: these runs. */
+static struct view view_of(json_t *runs)
+{
+	struct view view;
+
+	view_init(&view);
+	view_set_runs(&view, runs, now_ms);
+	return view;
+}
+
+static void done_with(struct view *view, json_t *runs)
+{
+	view_fini(view);
+	json_decref(runs);
+}
+
 static void press(struct view *view, const char *keys)
 {
 	for (; *keys; keys++)
@@ -107,18 +123,15 @@ static void test_worst_first(void **state)
 		"completed 10m00s ago",
 	};
 	json_t *runs = runs_parse(runs_text);
-	struct view view;
+	struct view view = view_of(runs);
 
 	(void)state;
-	view_init(&view);
-	view_set_runs(&view, runs, now_ms);
 	assert_int_equal(view.shown_count, 10);
 	for (size_t i = 0; i < 10; i++) {
 		assert_string_equal(view.gists[view.shown[i]].name, want[i]);
 		assert_string_equal(view.gists[view.shown[i]].fact, facts[i]);
 	}
-	view_fini(&view);
-	json_decref(runs);
+	done_with(&view, runs);
 }
 
 /* Whole screens, as tests/golden/top has them. LB_GOLDEN=write writes them anew, to be looked at. */
@@ -159,8 +172,7 @@ static void test_screen(void **state)
 	assert_golden(&view, 24, 80, false);
 	assert_golden(&view, 60, 200, true);
 	assert_golden(&view, 10, 40, true);
-	view_fini(&view);
-	json_decref(runs);
+	done_with(&view, runs);
 }
 
 /* The cursor stays on its run when others overtake it, and at the top until somebody moves it. */
@@ -195,11 +207,9 @@ static void test_cursor(void **state)
 static void test_filter(void **state)
 {
 	json_t *runs = runs_parse(runs_text);
-	struct view view;
+	struct view view = view_of(runs);
 
 	(void)state;
-	view_init(&view);
-	view_set_runs(&view, runs, now_ms);
 	press(&view, "/FIn");
 	assert_int_equal(view.shown_count, 1);
 	assert_string_equal(view_chosen(&view)->name, "fine");
@@ -212,19 +222,16 @@ static void test_filter(void **state)
 	assert_int_equal(view.shown_count, 10);
 	press(&view, "/priority\n"); /* what the fact says counts, too */
 	assert_int_equal(view.shown_count, 1);
-	view_fini(&view);
-	json_decref(runs);
+	done_with(&view, runs);
 }
 
 static void test_questions(void **state)
 {
 	json_t *runs = runs_parse(runs_text);
-	struct view view;
+	struct view view = view_of(runs);
 	struct act act;
 
 	(void)state;
-	view_init(&view);
-	view_set_runs(&view, runs, now_ms);
 	assert_int_equal(view_key(&view, 'k', 10).kind, ACT_NONE);
 	assert_int_equal(view_key(&view, 'n', 10).kind, ACT_NONE);
 	assert_string_equal(view.message, "nothing was done");
@@ -243,20 +250,17 @@ static void test_questions(void **state)
 	assert_int_equal(view.asked, ORDER_NOTHING);
 	assert_string_equal(view.message, "dead is over");
 	assert_int_equal(view_key(&view, 'q', 10).kind, ACT_QUIT);
-	view_fini(&view);
-	json_decref(runs);
+	done_with(&view, runs);
 }
 
 static void test_pages(void **state)
 {
 	static const char text[] = "[n1:0] one\n[n1:2] two\n[n2:10] three\n[n1:0] four\nno rank\n";
 	json_t *runs = runs_parse(runs_text);
-	struct view view;
+	struct view view = view_of(runs);
 	struct act act;
 
 	(void)state;
-	view_init(&view);
-	view_set_runs(&view, runs, now_ms);
 	act = view_key(&view, TOP_RETURN, 10);
 	assert_int_equal(act.kind, ACT_PAGE);
 	assert_int_equal(act.page, PAGE_STORY);
@@ -280,8 +284,7 @@ static void test_pages(void **state)
 	assert_int_equal(view.page, PAGE_NONE);
 	press(&view, "?");
 	assert_int_equal(view.page, PAGE_HELP);
-	view_fini(&view);
-	json_decref(runs);
+	done_with(&view, runs);
 }
 
 /* Names, facts and pages come from others. */
@@ -289,12 +292,10 @@ static void test_hostile_text(void **state)
 {
 	json_t *runs = runs_parse("[{'name':'x\\u001b[31m','state':'failed','cause':'a\\u009bb',"
 				  "'text':'\\u202eevil\\n\\u001b]0;t\\u0007','ended':1794999999}]");
-	struct view view;
+	struct view view = view_of(runs);
 	char *got;
 
 	(void)state;
-	view_init(&view);
-	view_set_runs(&view, runs, now_ms);
 	got = screen(&view, 10, 120, true);
 	for (const char *c = got; *c; c++)
 		assert_true(*c == '\n' || (unsigned char)*c >= ' ');
@@ -304,19 +305,16 @@ static void test_hostile_text(void **state)
 	got = screen(&view, 4, 40, false);
 	assert_string_equal(got, "story of x\ngone?\n\nq back  r again  arrows move\n");
 	free(got);
-	view_fini(&view);
-	json_decref(runs);
+	done_with(&view, runs);
 }
 
 /* Whatever the size, no line is longer than the screen is wide, and none is missing. */
 static void test_every_size(void **state)
 {
 	json_t *runs = runs_parse(runs_text);
-	struct view view;
+	struct view view = view_of(runs);
 
 	(void)state;
-	view_init(&view);
-	view_set_runs(&view, runs, now_ms);
 	for (int width = 1; width < 210; width += 3) {
 		for (int height = 1; height < 64; height += 7) {
 			struct canvas canvas;
@@ -329,8 +327,7 @@ static void test_every_size(void **state)
 			canvas_fini(&canvas);
 		}
 	}
-	view_fini(&view);
-	json_decref(runs);
+	done_with(&view, runs);
 }
 
 int main(void)

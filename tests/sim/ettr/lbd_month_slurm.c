@@ -11,24 +11,13 @@
 #include "common/run/hosts.h"
 #include "common/base/mem.h"
 #include "slurm/job_result.h"
+#include "tests/sim/scheduler_calls.h"
 
 enum {
 	ANSWER_MS = 50,       /* to each call */
 	OPEN_MS = 2 * SECOND, /* from a job's start to its lbrun's claim */
 	MIN_JOB_AGE_MS = 300 * SECOND,
 };
-
-static void set_word(struct job *job, uint32_t state, uint32_t reason, uint32_t exit_code)
-{
-	struct slurm_word word = {
-		.state = state,
-		.reason = reason,
-		.exit_code = exit_code,
-		.is_held = reason == SR_HELD_USER,
-	};
-
-	slurm_word_judge(&word, &job->status);
-}
 
 json_t *live_names_of(const struct job *job)
 {
@@ -57,7 +46,7 @@ void live_job_over(struct sim *sim, struct job *job, uint32_t state, uint32_t re
 		if (job->held[i])
 			sim->notes.on_lemons_ms += sim->now_ms -
 						   (job->status.start_time - EPOCH_S) * 1000;
-	set_word(job, state, reason, exit_code);
+	set_status(&job->status, state, reason, exit_code);
 	job->over_ms = sim->now_ms;
 	sim->job = NULL;
 	sim->phase = PHASE_NONE;
@@ -92,7 +81,7 @@ static void on_job_starts(struct sim *sim, void *arg, uint64_t stamp)
 	free(nodes);
 	json_decref(names);
 	job->status.start_time = EPOCH_S + sim->now_ms / SECOND;
-	set_word(job, SJ_RUNNING, SR_NONE, 0);
+	set_status(&job->status, SJ_RUNNING, SR_NONE, 0);
 	if (month_launch_fails(sim->m, (int64_t)stamp))
 		live_after(sim, LAUNCH_FAILS_MS, on_launch_failed, job, 0);
 	else
@@ -133,7 +122,7 @@ static void release(struct sim *sim, struct job *job)
 {
 	int64_t n = sim->notes.jobs++;
 
-	set_word(job, SJ_PENDING, SR_PRIORITY, 0);
+	set_status(&job->status, SJ_PENDING, SR_PRIORITY, 0);
 	live_after(sim, month_queue_ms(sim->m, n), on_job_starts, job, (uint64_t)n);
 }
 
@@ -186,7 +175,7 @@ static void do_submit(struct scheduler *s, const struct job_request *request, sc
 	job->status.ref.job_id = (uint32_t)sim->job_count;
 	job->status.ref.submit_time = EPOCH_S + sim->now_ms / SECOND;
 	read_names(js_str(request->fields, "exc_nodes", NULL), job->avoided);
-	set_word(job, SJ_PENDING, SR_HELD_USER, 0);
+	set_status(&job->status, SJ_PENDING, SR_HELD_USER, 0);
 	call(s, OP_SUBMIT, job, done, arg);
 }
 

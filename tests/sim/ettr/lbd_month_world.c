@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/config/toml.h"
+#include "tests/sim/scheduler_calls.h"
 
 static int64_t world_wall(void *self)
 {
@@ -50,23 +51,14 @@ static int world_submit(void *self, const struct run *run, const char *ledger, s
 			void *arg, struct err *err)
 {
 	struct sim *sim = self;
-	struct job_request job = {
-		.token = run->attempt.job.token,
-		.ledger_id = ledger,
-		.run = run->name,
-	};
 	json_t *fields = json_object();
 
 	(void)err;
 	if (run->attempt.number != (int64_t)sim->job_count + 1)
 		abort(); /* Slurm loses nothing here: one job for each attempt */
 	sim->without_before = run->failures;
-	if (run->excluded)
-		js_set_str(fields, "exc_nodes", run->excluded);
 	js_set_int(fields, "min_nodes", JOB_NODES);
-	job.fields = fields;
-	run->scheduler->ops->submit(run->scheduler, &job, done, arg);
-	json_decref(fields);
+	submit_attempt(run, ledger, fields, done, arg);
 	return 0;
 }
 

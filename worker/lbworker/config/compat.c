@@ -12,26 +12,10 @@
 
 /* --- paths in the document -------------------------------------------------------------------- */
 
-/* The table that holds the last part of `path`, which *name then points to; NULL. */
-static json_t *holder(const struct toml *toml, const char *path, const char **name)
-{
-	json_t *table = toml->root;
-	const char *dot;
-
-	while (table && (dot = strchr(path, '.'))) {
-		char *part = xstrndup(path, (size_t)(dot - path));
-		table = json_object_get(table, part);
-		free(part);
-		path = dot + 1;
-	}
-	*name = path;
-	return table;
-}
-
 static json_t *value_at(const struct toml *toml, const char *path)
 {
 	const char *name;
-	json_t *table = holder(toml, path, &name);
+	json_t *table = toml_table(toml, path, &name);
 
 	return json_object_get(table, name);
 }
@@ -39,7 +23,7 @@ static json_t *value_at(const struct toml *toml, const char *path)
 static void drop(struct toml *toml, const char *path)
 {
 	const char *name;
-	json_t *table = holder(toml, path, &name);
+	json_t *table = toml_table(toml, path, &name);
 
 	json_object_del(table, name);
 }
@@ -258,7 +242,7 @@ static void rename_key(struct toml *toml, const char *from, const char *to)
 
 	if (!json_object_get(toml->root, section))
 		json_object_set_new(toml->root, section, json_object());
-	json_t *table = holder(toml, to, &name);
+	json_t *table = toml_table(toml, to, &name);
 	if (json_is_object(table) && !json_object_get(table, name)) {
 		json_object_set(table, name, value);
 		json_object_set(toml->lines, to, json_object_get(toml->lines, from));

@@ -19,17 +19,12 @@ static const struct {
 	{ "mx", "quantize.linear.mx", "mxfp8_cublas" },
 };
 
-static json_t *at(json_t *table, const char *path)
+static json_t *at(const struct toml *toml, const char *path)
 {
-	const char *dot;
+	const char *name;
+	json_t *table = toml_table(toml, path, &name);
 
-	while (table && (dot = strchr(path, '.'))) {
-		char *part = xstrndup(path, (size_t)(dot - path));
-		table = json_object_get(table, part);
-		free(part);
-		path = dot + 1;
-	}
-	return json_object_get(table, path);
+	return json_object_get(table, name);
 }
 
 static json_t *quantize_of(struct toml *toml)
@@ -66,7 +61,7 @@ static json_t *setting(struct toml *toml, size_t i, const char *key, char **path
 	for (int s = 0; s < 2 && !value; s++) {
 		free(*path);
 		*path = xasprintf("%s.%s", sections[s], key);
-		value = at(toml->root, *path);
+		value = at(toml, *path);
 	}
 	return value;
 }
@@ -130,7 +125,7 @@ static unsigned take_switch(struct toml *toml)
 	unsigned found = 0;
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		json_t *value = at(toml->root, places[i]);
+		json_t *value = at(toml, places[i]);
 		if (!json_is_true(value) && (!json_is_string(value) || !json_string_length(value)))
 			continue;
 		take_converter(toml, 0, places[i]);
