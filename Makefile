@@ -246,8 +246,8 @@ tags:
 clean:
 	rm -rf build build-san build-fuzz build-coverage tags
 
-.PHONY: pictures tags format format-check check-quick release all unit gpu-parts gpu-check gpu-bench sim fuzz fuzz-targets faults chaos check-options check check-unit check-system check-ranks check-resume check-layers check-headers check-slurm check-upgrade check-layouts check-trackers check-text check-torch check-formats lint tidy cppcheck \
+.PHONY: pictures tags format format-check check-quick release all unit gpu-parts gpu-check gpu-bench hip-parts check-hip sim fuzz fuzz-targets faults chaos check-options check check-unit check-system check-ranks check-resume check-layers check-headers check-slurm check-upgrade check-layouts check-trackers check-text check-torch check-formats lint tidy cppcheck \
 	shellcheck demo bench man install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:
--include $(shell find $(B)/obj $(B)/cuda $(B)/release $(B)/emulated -name '*.d' 2>/dev/null)
+-include $(shell find $(B)/obj $(B)/cuda $(B)/release $(B)/emulated $(B)/hip -name '*.d' 2>/dev/null)

@@ -71,3 +71,22 @@ $(B)/gpu/ops: $(patsubst tests/gpu/%.c,$(B)/obj/tests/gpu/%.o,$(wildcard tests/g
 $(B)/gpu/ops $(B)/gpu/goldens: $(B)/gpu/%: $(B)/obj/tests/gpu/%.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ -Wl,--start-group $^ -Wl,--end-group $(LIBS_lbworker)
+
+# For AMD: every kernel becomes code for gfx90a, and what is not NVIDIA's libraries compiles against HIP, with
+# nothing but Debian's packages (etc/install-deps --only hip). Products and attention are what lacks: neither hipBLASLt
+# nor a library of attention is in Debian 12.
+HIPCXX    ?= $(firstword $(wildcard $(foreach v,19 18 17 16 15,/usr/bin/clang-$(v))))
+HIP_CODE  := $(firstword $(wildcard $(foreach d,/usr/lib/*/amdgcn/bitcode,$(d)/ockl.bc)))
+HAVE_HIP  := $(and $(HIPCXX),$(HIP_CODE),$(wildcard /usr/include/hip/hip_runtime.h))
+HIPFLAGS  := -x hip --offload-arch=gfx90a --cuda-device-only --rocm-path=/usr --rocm-device-lib-path=$(dir $(HIP_CODE)) \
+	     -D__HIP_PLATFORM_AMD__ -DLB_HIP -std=c++17 -O3 -ffp-contract=off -I. -Wall -Wextra -Werror -Wno-unused-function
+HIPC      := $(filter-out ranges lib/%,$(CUC))
+$(B)/hip/%.s: kernels/cuda/%.cu
+	@mkdir -p $(@D)
+	$(call say,HIP) $(HIPCXX) $(HIPFLAGS) -MD -MF $@.d -S -o $@ $<
+$(B)/hip/%.o: kernels/cuda/%.c
+	@mkdir -p $(@D)
+	$(call say,HIP) $(CC) $(CPPFLAGS) -D__HIP_PLATFORM_AMD__ -DLB_HIP $(CFLAGS) -MD -MF $@.d -c -o $@ $<
+hip-parts: $(if $(HAVE_HIP),$(CU:%=$(B)/hip/%.s) $(HIPC:%=$(B)/hip/%.o))
+check-hip: hip-parts
+	@$(if $(HAVE_HIP),sh tests/gpu/hip.sh $(B)/hip/ops,echo "check-hip: not run: etc/install-deps --only hip")

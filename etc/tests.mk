@@ -216,6 +216,7 @@ PLAIN    := $(foreach t,gpu trainer lbrun crash instructions lbd,tests/system/$(
 PLAIN    := $(filter $(HEAVY) $(PLAIN),$(LONG)) $(filter-out $(LONG),$(HEAVY) $(PLAIN))
 check: all
 	$(MAKE) check-layers
+	$(if $(HAVE_HIP),$(MAKE) check-hip)
 	$(MAKE) SAN=1 B=$(B)-san all unit gpu-parts
 	$(MAKE) SAN=1 B=$(B)-san check-unit
 	$(MAKE) check-sanitized check-beside

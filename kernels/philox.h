@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#ifdef __CUDACC__
+#if defined(__CUDACC__) || defined(__HIP__)
 #define PHILOX_INLINE static __host__ __device__ __forceinline__
 #else
 #define PHILOX_INLINE static inline

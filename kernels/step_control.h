@@ -8,7 +8,7 @@
 
 #include "kernels/backend.h"
 
-#ifdef __CUDACC__
+#if defined(__CUDACC__) || defined(__HIP__)
 __host__ __device__
 #endif
 	static inline struct step_control

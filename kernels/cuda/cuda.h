@@ -13,9 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cuda_runtime_api.h>
-
 #include "kernels/backend.h"
+#include "kernels/cuda/gpu.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,12 +35,16 @@ struct place {
 #define AT(operation, a, b, c, d) (&(struct place){ operation, { a, b, c, d }, __FILE__, __LINE__ })
 #endif
 
-/* Weights, and the device's own copy of them in its compute type (NULL: none is needed). */
+/* Weights. Computing in bf16, matrices lie as two arrays where their fp32 would lie: bf16, rounded to
+ * nearest, ties away from 0, then the lower halves of their bits; x is (bf16 << 16) + (int16_t)lower
+ * (ops/split.cu). Vectors are fp32, with a copy in bf16. Computing in fp32 there are neither. */
 struct weight_range {
 	float *master;
-	uint16_t *narrow;
-	size_t count;
+	size_t count, split; /* of these, so many at the beginning in two halves */
+	uint16_t *narrow;    /* of those behind them; NULL: none */
+	float *whole;        /* JOINED fp32 on their way to the host; NULL: nothing is split */
 };
+enum { JOINED = 4 << 20 };
 
 /* Pinned memory that small uploads pass through, so that they overlap what is queued. */
 struct stage {
@@ -113,7 +116,7 @@ void *cuda_alloc(struct device *dev, size_t bytes, const char *what);
 void *cuda_take(struct device *dev, size_t bytes, const char *what);
 void cuda_give(struct device *dev, void *memory);
 void cuda_memory(const struct device *dev, struct memory_use *out);
-float *cuda_alloc_weights(struct device *dev, size_t count);
+float *cuda_alloc_weights(struct device *dev, size_t count, size_t matrices);
 uint64_t cuda_available(const struct device *dev);
 void cuda_free(struct device *dev, void *memory);
 void cuda_zero(struct device *dev, void *memory, size_t bytes);
@@ -122,8 +125,19 @@ void cuda_free_host(struct device *dev, void *memory);
 /* At least that many bytes for one operation; NULL (and a failure) without memory. Grows, with a
  * wait, in the first steps only. */
 void *cuda_scratch(struct device *dev, const struct place *at, size_t bytes);
-/* The copy in the compute type of a piece of weights, or `weights` itself in fp32. */
+/* A piece of weights in the compute type; `weights` itself in fp32, or where it is no such piece. */
 const void *cuda_narrow(const struct device *dev, const float *weights);
+/* The same of a matrix; a failure where it computes in bf16 and this is none of its own. */
+const void *cuda_table(struct device *dev, const struct place *at, const float *weights);
+/* The lower halves of a piece of matrices, beside cuda_narrow(); NULL: it is not split. */
+uint16_t *cuda_lower(const struct device *dev, const float *weights);
+/* Brings `count` of the vectors' copies up to date; writes matrices, from fp32 [count]; and reads them. */
+void cuda_narrow_vectors(struct device *dev, float *weights, size_t count);
+void cuda_split_weights(struct device *dev, float *weights, const float *from, size_t count);
+void cuda_join_weights(struct device *dev, float *to, const float *weights, size_t count,
+		       cudaStream_t stream);
+/* How many of `count` floats from `at` on are split, or until the first one that is. */
+size_t cuda_run(const struct device *dev, const void *at, size_t count, bool *is_split);
 /* The range of weights that `at` lies in, or NULL. */
 const struct weight_range *cuda_weights_at(const struct device *dev, const void *at);
 
@@ -153,6 +167,8 @@ void cuda_range_pop(struct device *dev);
 /* lib/gemm.c: opens cuBLASLt; false with a line in why. */
 bool cuda_gemm_open(struct device *dev, char *why);
 void cuda_gemm_close(struct device *dev);
+/* The library's, as "cuBLASLt 13.1". */
+void cuda_gemm_version(char *out, size_t bytes);
 void cuda_gemm(struct device *dev, const struct gemm *g);
 char *cuda_choices(struct device *dev);
 int cuda_choose(struct device *dev, const char *text);
@@ -210,15 +226,21 @@ void cuda_gelu_backward(struct device *dev, void *dx, const void *dout, const vo
 			enum gelu_form form);
 void cuda_cross_entropy(struct device *dev, float *loss, void *logits, const int32_t *targets,
 			size_t rows, size_t vocab, float scale);
-void cuda_sum_squares(struct device *dev, double *sum, const float *x, size_t count);
+void cuda_sum_squares(struct device *dev, double *sum, const void *x, size_t count, bool narrow,
+		      bool accumulate);
 void cuda_sum_losses(struct device *dev, double *sum, const float *loss, size_t rows,
 		     bool accumulate);
 void cuda_decide(struct device *dev, struct step_control *d);
-void cuda_adamw(struct device *dev, float *weight, void *m, void *v, const float *grad,
-		size_t count, const struct adamw *a, const struct step_control *d);
+void cuda_adamw(struct device *dev, float *weight, void *m, void *v, const void *grad, size_t count,
+		const struct adamw *a, const struct step_control *d);
 /* to[i] = from[i] rounded to nearest even; *amax (NULL: not wanted) = max |from[i]|. */
 void cuda_cast_bf16(struct device *dev, uint16_t *to, const float *from, size_t count, float *amax);
 void cuda_cast_fp32(struct device *dev, float *to, const uint16_t *from, size_t count);
+/* Between fp32 and its two halves, to the bit but for what a NaN looks like. */
+void cuda_split(struct device *dev, uint16_t *narrow, uint16_t *lower, const float *from,
+		size_t count);
+void cuda_join(struct device *dev, float *to, const uint16_t *narrow, const uint16_t *lower,
+	       size_t count);
 /* out[c] (+)= sum over r < rows, in order, of partial[r * stride + c]. */
 void cuda_column_sum(struct device *dev, float *out, const float *partial, size_t rows,
 		     size_t stride, size_t columns, bool accumulate);

@@ -2,7 +2,6 @@
 /* backend.c - opening a GPU, and the table of what it does. */
 #include "kernels/cuda/cuda.h"
 
-#include <cublasLt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,17 +93,17 @@ static bool make_streams(struct device *dev)
 
 static void describe(struct device *dev, const struct cudaDeviceProp *gpu)
 {
-	size_t lt = cublasLtGetVersion();
+	char products[32];
 	int driver = 0;
 
 	cudaDriverGetVersion(&driver);
+	cuda_gemm_version(products, sizeof(products));
 	snprintf(dev->text, sizeof(dev->text),
-		 "cuda: %.60s, %d multiprocessors, %.1f GiB, %s%s, driver %d.%d, cuBLASLt %zu.%zu",
-		 gpu->name, gpu->multiProcessorCount,
-		 (double)gpu->totalGlobalMem / (double)((size_t)1 << 30),
+		 "cuda: %.60s, %d multiprocessors, %.1f GiB, %s%s, driver %d.%d, %s", gpu->name,
+		 gpu->multiProcessorCount, (double)gpu->totalGlobalMem / (double)((size_t)1 << 30),
 		 dev->compute == COMPUTE_BF16 ? "bf16" : "fp32",
 		 dev->deterministic ? ", deterministic" : "", driver / 1000, driver % 1000 / 10,
-		 lt / 10000, lt / 100 % 100);
+		 products);
 }
 
 static struct device *cuda_open(const struct backend_options *options, char *why)

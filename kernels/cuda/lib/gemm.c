@@ -171,16 +171,12 @@ static struct product *pick(struct device *dev, const struct place *at, const st
 void cuda_gemm(struct device *dev, const struct gemm *g)
 {
 	const struct place *at = AT("gemm", g->m, g->n, g->k, 0);
-	const void *b = g->b_is_weight ? cuda_narrow(dev, g->b) : g->b;
+	const void *b = g->b_is_weight ? cuda_table(dev, at, g->b) : g->b;
 	struct gemm way[WAYS];
 	size_t picked = 0;
 
 	if (g->m == 0 || g->n == 0 || dev->error[0] != '\0')
 		return;
-	if (dev->compute == COMPUTE_BF16 && g->b_is_weight && b == g->b) {
-		cuda_fail(dev, at, "its weights do not come from alloc_weights");
-		return;
-	}
 	struct product *p = pick(dev, at, g, way, ways_of(dev, g, way), b, &picked);
 	if (!p)
 		return;
@@ -206,6 +202,13 @@ bool cuda_gemm_open(struct device *dev, char *why)
 	}
 	snprintf(why, BACKEND_TEXT_BYTES, "cuda: cuBLASLt does not start on %s", dev->name);
 	return false;
+}
+
+void cuda_gemm_version(char *out, size_t bytes)
+{
+	size_t version = cublasLtGetVersion();
+
+	snprintf(out, bytes, "cuBLASLt %zu.%zu", version / 10000, version / 100 % 100);
 }
 
 void cuda_gemm_close(struct device *dev)

@@ -10,7 +10,11 @@
 #include <math.h>
 #include <string.h>
 
-#ifndef LB_EMULATED
+#ifdef LB_HIP
+#include <hip/hip_runtime.h>
+/* Of 64 lanes the half that a warp is here. */
+#define __shfl_xor_sync(lanes, x, other) __shfl_xor(x, other, 32)
+#elif !defined(LB_EMULATED)
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
 #endif

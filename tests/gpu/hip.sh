@@ -1,0 +1,26 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# hip.sh FOLDER - what became of each kernel for AMD (FOLDER/*.s, assembly for gfx90a): every source has kernels, none
+# spills, none keeps an array in private memory. Speaks TAP; a line per source.
+set -u
+folder=$1
+count=0
+for code in "$folder"/*.s; do
+	count=$((count + 1))
+	name=$(basename "$code" .s)
+	awk -v name="$name" -v number="$count" '
+	$1 == ".name:" { kernel = $2 }
+	$1 == ".private_segment_fixed_size:" { kernels++; if ($2 > 0) wrong[++wrongs] = kernel ": " $2 " bytes of private memory" }
+	$1 ~ /^\.[sv]gpr_spill_count:$/ && $2 > 0 { wrong[++wrongs] = kernel ": spills " $2 " registers" }
+	$1 == ".vgpr_count:" && $2 > most { most = $2 }
+	END {
+		if (!kernels)
+			wrong[++wrongs] = "no kernel"
+		print (wrongs ? "not ok " : "ok ") number " - " name " for gfx90a: " kernels + 0 " kernels, at most " most + 0 " registers"
+		for (i = 1; i <= wrongs; i++)
+			print "# " wrong[i]
+		exit wrongs > 0
+	}' "$code" || failed=1
+done
+echo "1..$count"
+[ -z "${failed:-}" ] && [ "$count" -gt 0 ]
