@@ -133,6 +133,7 @@ struct adamw {
 	 * 16 random bits for element i of m are piece i mod 8 of Philox(counter { i/8 (64 bits), 0,
 	 * t }, key), those for v of the counter { i/8, 1, t }; i counts from `first` on. */
 	bool bf16_moments;
+	bool narrow_gradient; /* it is an activation, in the type that the device computes in */
 	uint64_t first, key;
 };
 
@@ -176,9 +177,11 @@ struct backend {
 	/* Zeroed and pre-touched, aligned to 64 bytes; NULL when there is no room. `what` is a
 	 * literal: the name of all memory of that kind when people are told who holds what. */
 	void *(*alloc)(struct device *dev, size_t bytes, const char *what);
-	/* The same for weights: fp32 [count]. The device may keep a copy of its own in the type it
-	 * computes in, which upload and adamw bring up to date. */
-	float *(*alloc_weights)(struct device *dev, size_t count);
+	/* The same for weights: fp32 [count], `matrices` of them first, then vectors. How the matrices
+	 * lie in that memory is the device's affair, fp32 or not: only gemm and the forward tables
+	 * read them, upload, normal and adamw write them, download and fetch give what was written,
+	 * to the bit (of a NaN, that it is one). */
+	float *(*alloc_weights)(struct device *dev, size_t count, size_t matrices);
 	/* Bytes that alloc may still hand out before the device, or what confines us, is full. */
 	uint64_t (*available)(const struct device *dev);
 	void (*free)(struct device *dev, void *memory);
@@ -272,15 +275,16 @@ struct backend {
 	void (*cross_entropy)(struct device *dev, float *loss, void *logits, const int32_t *targets,
 			      size_t rows, size_t vocab, float scale);
 
-	/* In a fixed order, in fp64: *sum = sum of x^2; *sum (+)= sum of losses, replaced when
-	 * !accumulate. */
-	void (*sum_squares)(struct device *dev, double *sum, const float *x, size_t count);
+	/* In a fixed order, in fp64: *sum (+)= sum of x^2, *sum (+)= sum of losses, replaced when
+	 * !accumulate. x is fp32, or an activation when `narrow`. */
+	void (*sum_squares)(struct device *dev, double *sum, const void *x, size_t count,
+			    bool narrow, bool accumulate);
 	void (*sum_losses)(struct device *dev, double *sum, const float *loss, size_t rows,
 			   bool accumulate);
 	/* From loss_sum and squares: grad_scale and is_left_out. */
 	void (*decide)(struct device *dev, struct step_control *d);
 	/* m and v hold fp32, or bf16 when `a` says so. Nothing is written when d->is_left_out. */
-	void (*adamw)(struct device *dev, float *weight, void *m, void *v, const float *grad,
+	void (*adamw)(struct device *dev, float *weight, void *m, void *v, const void *grad,
 		      size_t count, const struct adamw *a, const struct step_control *d);
 
 	/* --- numbers of few bits (kernels/formats/); NULL where a device has none of it --- */

@@ -93,7 +93,7 @@ static void adamw_bf16_task(const void *args, size_t index, unsigned worker)
 	}
 }
 
-void cpu_adamw(struct device *dev, float *weight, void *m, void *v, const float *grad, size_t count,
+void cpu_adamw(struct device *dev, float *weight, void *m, void *v, const void *grad, size_t count,
 	       const struct adamw *a, const struct step_control *d)
 {
 	const struct update u = {

@@ -221,11 +221,12 @@ void cpu_cross_entropy(struct device *dev, float *loss, void *logits, const int3
 		       size_t rows, size_t vocab, float scale);
 void cpu_normal(struct device *dev, float *to, size_t count, const struct normal *n);
 void cpu_add(struct device *dev, float *to, const float *from, size_t count);
-void cpu_sum_squares(struct device *dev, double *sum, const float *x, size_t count);
+void cpu_sum_squares(struct device *dev, double *sum, const void *x, size_t count, bool narrow,
+		     bool accumulate);
 void cpu_sum_losses(struct device *dev, double *sum, const float *loss, size_t rows,
 		    bool accumulate);
 void cpu_decide(struct device *dev, struct step_control *d);
-void cpu_adamw(struct device *dev, float *weight, void *m, void *v, const float *grad, size_t count,
+void cpu_adamw(struct device *dev, float *weight, void *m, void *v, const void *grad, size_t count,
 	       const struct adamw *a, const struct step_control *d);
 void cpu_quantize(struct device *dev, float *out, const float *in, const struct stored *shape,
 		  const struct operand_use *use);

@@ -26,11 +26,14 @@ static void squares_task(const void *args, size_t index, unsigned worker)
 	s->partial[index] = sum;
 }
 
-void cpu_sum_squares(struct device *dev, double *sum, const float *x, size_t count)
+void cpu_sum_squares(struct device *dev, double *sum, const void *x, size_t count, bool narrow,
+		     bool accumulate)
 {
 	size_t tasks = cpu_tasks(count, BLOCK);
 
-	*sum = 0;
+	(void)narrow; /* fp32 either way */
+	if (!accumulate)
+		*sum = 0;
 	if (!cpu_scratch(dev, tasks * sizeof(double)))
 		return;
 	const struct squares s = { x, count, (double *)(void *)dev->scratch[0] };

@@ -90,22 +90,32 @@ static struct weight_range *free_range(struct device *dev)
 	return NULL;
 }
 
-float *cuda_alloc_weights(struct device *dev, size_t count)
+static void give_range(struct device *dev, struct weight_range *range)
+{
+	cuda_give(dev, range->master);
+	cuda_give(dev, range->narrow);
+	cuda_give(dev, range->whole);
+	*range = (struct weight_range){ 0 };
+}
+
+float *cuda_alloc_weights(struct device *dev, size_t count, size_t matrices)
 {
 	struct weight_range *range = free_range(dev);
+	bool narrow = dev->compute == COMPUTE_BF16;
 
-	if (!range || count > SIZE_MAX / sizeof(float))
+	if (!range || count > SIZE_MAX / sizeof(float) || matrices > count)
 		return NULL;
 	range->count = count;
+	range->split = narrow ? matrices : 0;
 	range->master = cuda_alloc(dev, count * sizeof(float), "weights");
-	if (range->master && dev->compute == COMPUTE_BF16) {
-		range->narrow = cuda_alloc(dev, count * sizeof(uint16_t), "weights");
-		if (!range->narrow) {
-			cuda_give(dev, range->master);
-			range->master = NULL;
-		}
-	}
-	return range->master;
+	if (narrow)
+		range->narrow = cuda_alloc(dev, (count - matrices) * sizeof(uint16_t), "weights");
+	if (range->split > 0)
+		range->whole = cuda_alloc(dev, JOINED * sizeof(float), "weights");
+	if (range->master && (range->narrow || !narrow) && (range->whole || range->split == 0))
+		return range->master;
+	give_range(dev, range);
+	return NULL;
 }
 
 uint64_t cuda_available(const struct device *dev)
@@ -123,8 +133,9 @@ void cuda_free(struct device *dev, void *memory)
 	cuda_ok(dev, AT("free", 0, 0, 0, 0), cudaStreamSynchronize(dev->stream));
 	for (size_t i = 0; i < WEIGHT_RANGES; i++)
 		if (dev->weights[i].master == memory) {
-			cuda_give(dev, dev->weights[i].narrow);
-			dev->weights[i] = (struct weight_range){ 0 };
+			cuda_programs_clear(dev);
+			give_range(dev, &dev->weights[i]);
+			return;
 		}
 	cuda_programs_clear(dev);
 	cuda_give(dev, memory);
@@ -145,7 +156,67 @@ const void *cuda_narrow(const struct device *dev, const float *weights)
 {
 	const struct weight_range *r = cuda_weights_at(dev, weights);
 
-	return r && r->narrow ? (const void *)(r->narrow + (weights - r->master)) : weights;
+	if (!r || !r->narrow)
+		return weights;
+	size_t at = (size_t)(weights - r->master);
+	return at < r->split ? (const uint16_t *)(const void *)r->master + at
+			     : r->narrow + (at - r->split);
+}
+
+const void *cuda_table(struct device *dev, const struct place *at, const float *weights)
+{
+	const void *narrow = cuda_narrow(dev, weights);
+
+	if (dev->compute == COMPUTE_BF16 && narrow == weights && !cuda_lower(dev, weights))
+		cuda_fail(dev, at, "its weights do not come from alloc_weights");
+	return narrow;
+}
+
+uint16_t *cuda_lower(const struct device *dev, const float *weights)
+{
+	const struct weight_range *r = cuda_weights_at(dev, weights);
+	size_t at = r ? (size_t)(weights - r->master) : 0;
+
+	return r && at < r->split ? (uint16_t *)(void *)r->master + r->split + at : NULL;
+}
+
+size_t cuda_run(const struct device *dev, const void *at, size_t count, bool *is_split)
+{
+	const struct weight_range *r = cuda_weights_at(dev, at);
+	size_t first = r ? (size_t)((const float *)at - r->master) : 0;
+
+	*is_split = r && first < r->split;
+	return *is_split && r->split - first < count ? r->split - first : count;
+}
+
+void cuda_narrow_vectors(struct device *dev, float *weights, size_t count)
+{
+	const struct weight_range *r = cuda_weights_at(dev, weights);
+
+	if (r && r->narrow)
+		cuda_cast_bf16(dev, r->narrow + ((size_t)(weights - r->master) - r->split), weights,
+			       count, NULL);
+}
+
+/* The upper halves, to be written. */
+static uint16_t *upper(const struct device *dev, const float *weights)
+{
+	return cuda_lower(dev, weights) - cuda_weights_at(dev, weights)->split;
+}
+
+void cuda_split_weights(struct device *dev, float *weights, const float *from, size_t count)
+{
+	cuda_split(dev, upper(dev, weights), cuda_lower(dev, weights), from, count);
+}
+
+void cuda_join_weights(struct device *dev, float *to, const float *weights, size_t count,
+		       cudaStream_t stream)
+{
+	const cudaStream_t before = dev->stream;
+
+	dev->stream = stream;
+	cuda_join(dev, to, upper(dev, weights), cuda_lower(dev, weights), count);
+	dev->stream = before;
 }
 
 void cuda_zero(struct device *dev, void *memory, size_t bytes)

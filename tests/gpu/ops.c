@@ -28,7 +28,8 @@ static const struct {
 	{ "attention", ops_attention }, { "swiglu", ops_swiglu },
 	{ "gelu", ops_gelu },           { "cross_entropy", ops_cross_entropy },
 	{ "adamw", ops_adamw },         { "sum_squares", ops_sum_squares },
-	{ "gemm", ops_gemm },           { "normal", ops_normal },
+	{ "weights", ops_weights },     { "gemm", ops_gemm },
+	{ "normal", ops_normal },
 };
 
 /* --- the program ------------------------------------------------------------------------------ */

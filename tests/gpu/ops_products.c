@@ -6,9 +6,9 @@
 #include <math.h>
 
 /* A weight's own memory: the device's copy of it is what is multiplied. */
-static float *as_weights(struct suite *s, const struct tensor *t)
+static float *as_weights(struct suite *s, const struct tensor *t, size_t matrices)
 {
-	float *weights = s->be->alloc_weights(s->gpu, t->count);
+	float *weights = s->be->alloc_weights(s->gpu, t->count, matrices);
 
 	if (weights)
 		s->be->upload(s->gpu, weights, t->cpu, t->count * sizeof(float));
@@ -44,7 +44,7 @@ void ops_gemm(struct suite *s)
 	struct tensor *kept = then == GEMM_GELU_BACKWARD ? random_tensor(s, &all, m * n, true, 2)
 							 : poisoned(s, &all, m * n, true);
 	struct tensor *sum = gradient(s, &all, sum_a ? m : n, add_to);
-	float *weights = weight ? as_weights(s, b) : NULL;
+	float *weights = weight ? as_weights(s, b, k * n) : NULL;
 
 	shape(s, "%zux%zux%zu %c%c%s%s%s%s%s%s", m, n, k, ta ? 'T' : 'N', tb ? 'T' : 'N',
 	      weight ? " weight" : "", is_gradient ? " gradient" : "", add_to ? " add" : "",

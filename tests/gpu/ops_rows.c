@@ -87,7 +87,7 @@ void ops_positions(struct suite *s)
 	bool accumulate = draw(s) % 2;
 	struct tensors all = { .count = 0 };
 	struct tensor *x = random_tensor(s, &all, rows * dim, true, 1);
-	struct tensor *table = random_tensor(s, &all, seq * dim, false, 1);
+	struct tensor *table = random_weights(s, &all, seq * dim, seq * dim);
 	struct tensor *dtable = gradient(s, &all, seq * dim, accumulate);
 
 	shape(s, "%zux%zux%zu%s", batch, seq, dim, accumulate ? " add" : "");
@@ -104,7 +104,7 @@ void ops_embedding(struct suite *s)
 	size_t vocab = between(s, 1, pick(s, 300, 70000));
 	struct tensors all = { .count = 0 };
 	struct tensor *ids = random_ids(s, &all, rows, vocab);
-	struct tensor *table = random_tensor(s, &all, vocab * dim, false, 1);
+	struct tensor *table = random_weights(s, &all, vocab * dim, vocab * dim);
 	struct tensor *out = poisoned(s, &all, rows * dim, true);
 	struct tensor *dtable = random_tensor(s, &all, vocab * dim, false, 1);
 

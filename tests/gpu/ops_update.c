@@ -30,11 +30,11 @@ void ops_adamw(struct suite *s)
 {
 	size_t count = size(s, pick(s, 5000, 3000000));
 	struct tensors all = { .count = 0 };
-	bool narrow_moments = draw(s) % 2;
-	struct tensor *w = random_tensor(s, &all, count, false, 1);
+	bool narrow_moments = draw(s) % 2, narrow_gradient = draw(s) % 2, matrix = draw(s) % 2;
+	struct tensor *w = random_weights(s, &all, count, matrix ? count : 0);
 	struct tensor *m = random_tensor(s, &all, count, false, 1);
 	struct tensor *v = random_tensor(s, &all, count, false, 1);
-	struct tensor *g = random_tensor(s, &all, count, false, 1);
+	struct tensor *g = random_tensor(s, &all, count, narrow_gradient, 1);
 	struct tensor *control = control_of(s, &all, draw(s) % 5 == 0);
 	const struct adamw a = { .rate = 0.5f,
 				 .beta1 = 0.9f,
@@ -42,10 +42,12 @@ void ops_adamw(struct suite *s)
 				 .eps = 1e-8f,
 				 .weight_decay = 0.1f,
 				 .bf16_moments = narrow_moments,
+				 .narrow_gradient = narrow_gradient,
 				 .first = between(s, 0, 2) * 11,
 				 .key = 0x123456789abcdefULL };
 
-	shape(s, "%zu from %" PRIu64 "%s", count, a.first, narrow_moments ? " bf16 moments" : "");
+	shape(s, "%zu from %" PRIu64 "%s%s%s", count, a.first, matrix ? " matrix" : "",
+	      narrow_gradient ? " narrow" : "", narrow_moments ? " bf16 moments" : "");
 	for (size_t i = 0; i < count; i++) {
 		v->cpu[i] = v->cpu[i] * v->cpu[i];
 		if (narrow_moments) { /* two bf16 in each word */
@@ -78,13 +80,17 @@ void ops_sum_squares(struct suite *s)
 {
 	size_t count = size(s, pick(s, 100000, 30000000));
 	struct tensors all = { .count = 0 };
-	struct tensor *x = random_tensor(s, &all, count, false, 1);
+	bool narrow_x = draw(s) % 2, twice = draw(s) % 2;
+	struct tensor *x = random_tensor(s, &all, count, narrow_x, 1);
+	struct tensor *loss = random_tensor(s, &all, count, false, 1);
 	struct tensor *sums = poisoned(s, &all, 4, false); /* two of fp64 */
 	double got[2], want[2];
 
-	BOTH(sum_squares, ON(sums), ON(x), count);
-	BOTH(sum_losses, (double *)ON(sums) + 1, ON(x), count, false);
-	BOTH(sum_losses, (double *)ON(sums) + 1, ON(x), count / 2, true);
+	BOTH(sum_squares, ON(sums), ON(x), count, narrow_x, false);
+	if (twice)
+		BOTH(sum_squares, ON(sums), ON(loss), count / 2, false, true);
+	BOTH(sum_losses, (double *)ON(sums) + 1, ON(loss), count, false);
+	BOTH(sum_losses, (double *)ON(sums) + 1, ON(loss), count / 2, true);
 	s->be->download(s->gpu, got, sums->gpu, sizeof(got));
 	memcpy(want, sums->cpu, sizeof(want));
 	bool good = fabs(got[0] - want[0]) <= 1e-6 * want[0] &&
@@ -94,6 +100,48 @@ void ops_sum_squares(struct suite *s)
 	s->failed += !good;
 	printf("%-6s %-20s %-9s %-28zu %.9g, CPU %.9g; losses %.9g, CPU %.9g\n",
 	       good ? "ok" : "not ok", "sums", "", count, got[0], want[0], got[1], want[1]);
+	release(s, &all);
+}
+
+/* Numbers that rounding could lose: ties, the largest, the smallest, both infinities, both zeros. */
+static const uint32_t edges[] = { 0x3f808000, 0x3f818000, 0xbf818000, 0x7f7fffff,
+				  0x7f7f8000, 0x00000001, 0x80000001, 0x00008000,
+				  0x00018000, 0x7f800000, 0xff800000, 0x80000000,
+				  0x3f807fff, 0x3f808001, 0x007fffff, 0x807f8000 };
+
+/* What was written as weights, matrices and vectors in one call, comes back to the bit, all of it and any
+ * piece; so do normal numbers; a NaN is one still. */
+void ops_weights(struct suite *s)
+{
+	size_t count = size(s, pick(s, 20000, 9000000)), matrices = between(s, 0, count);
+	size_t first = between(s, 0, count - 1), some = between(s, 1, count - first);
+	struct tensors all = { .count = 0 };
+	struct tensor *w = random_weights(s, &all, count, matrices);
+	const struct normal n = { .key = s->seed, .tensor = draw(s), .std = 3 };
+	float nan = NAN;
+
+	shape(s, "%zu, %zu of matrices", count, matrices);
+	for (size_t i = 0; i < count; i += 3)
+		memcpy(&w->cpu[i], &edges[i / 3 % (sizeof(edges) / sizeof(edges[0]))],
+		       sizeof(float));
+	to_gpu(s, w);
+	s->be->download(s->gpu, w->got, w->gpu, count * sizeof(float));
+	bool good = memcmp(w->got, w->cpu, count * sizeof(float)) == 0;
+	memset(w->got, 0, count * sizeof(float));
+	s->be->download(s->gpu, w->got, (float *)w->gpu + first, some * sizeof(float));
+	good = good && memcmp(w->got, w->cpu + first, some * sizeof(float)) == 0;
+	s->be->upload(s->gpu, (float *)w->gpu + first, &nan, sizeof(nan));
+	s->be->download(s->gpu, w->got, w->gpu, count * sizeof(float));
+	good = good && isnan(w->got[first]) && memcmp(w->got, w->cpu, first * sizeof(float)) == 0;
+	s->compared++;
+	s->failed += !good;
+	printf("%-6s %-20s %-9s %s\n", good ? "ok" : "not ok", "weights", "", s->shape);
+	if (matrices > 0) {
+		BOTH(normal, ON(w), matrices, &n);
+		w->count = matrices;
+		compare_bits(s, "normal", "weights", w);
+		w->count = count;
+	}
 	release(s, &all);
 }
 

@@ -114,6 +114,20 @@ struct tensor *random_tensor(struct suite *s, struct tensors *all, size_t count,
 	return t;
 }
 
+struct tensor *random_weights(struct suite *s, struct tensors *all, size_t count, size_t matrices)
+{
+	struct tensor *t = random_tensor(s, all, count, false, 1);
+
+	s->be->free(s->gpu, t->gpu);
+	t->gpu = s->be->alloc_weights(s->gpu, count, matrices);
+	if (!t->gpu) {
+		fprintf(stderr, "no memory for %zu weights\n", count);
+		exit(1);
+	}
+	to_gpu(s, t);
+	return t;
+}
+
 struct tensor *poisoned(struct suite *s, struct tensors *all, size_t count, bool is_activation)
 {
 	struct tensor *t = add(s, all, count, is_activation);

@@ -52,6 +52,8 @@ struct tensor *add(struct suite *s, struct tensors *all, size_t count, bool is_a
 /* Normal numbers times `scale`, the same on both sides to the bit. */
 struct tensor *random_tensor(struct suite *s, struct tensors *all, size_t count, bool is_activation,
 			     float scale);
+/* The same as weights, of which the first `matrices` are matrices. */
+struct tensor *random_weights(struct suite *s, struct tensors *all, size_t count, size_t matrices);
 struct tensor *poisoned(struct suite *s, struct tensors *all, size_t count, bool is_activation);
 /* A gradient: accumulated onto numbers, or poison to be replaced. */
 struct tensor *gradient(struct suite *s, struct tensors *all, size_t count, bool accumulate);
@@ -93,5 +95,6 @@ void ops_adamw(struct suite *s);
 void ops_sum_squares(struct suite *s);
 void ops_gemm(struct suite *s);
 void ops_normal(struct suite *s);
+void ops_weights(struct suite *s);
 
 #endif

@@ -85,9 +85,23 @@ train cpu --device cpu
 train gpu --device cuda
 near gpu cpu 8 2e-4
 ok $? "a training in fp32 goes as on the CPU"
-train narrow --device cuda --training.mixed_precision_param bfloat16 --optimizer.moments bfloat16
+narrow="--training.mixed_precision_param bfloat16 --optimizer.moments bfloat16"
+# shellcheck disable=SC2086 # words
+train narrow --device cuda $narrow
 near narrow cpu 8 5e-3
 ok $? "and one in bf16, with bf16 moments rounded by chance"
+train cpu-one --device cpu --training.global_batch_size 1
+# shellcheck disable=SC2086 # words
+train gradients --device cuda --training.global_batch_size 1 $narrow --optimizer.gradients bfloat16
+near gradients cpu-one 8 5e-3
+ok $? "… and with bf16 gradients, where a step is one micro-batch"
+# By a GPU's memory: one on which nothing fits beside what driver and libraries are left keeps the least.
+# shellcheck disable=SC2086 # words
+LB_EMULATION_BYTES=1000000000 train tight --device cuda $narrow --training.steps 4
+losses tight >"$T/a" && losses narrow | head -n 4 >"$T/b" && [ -s "$T/a" ] && cmp -s "$T/a" "$T/b" &&
+	grep -q '^again  *normed, qkv, attended, middle, up, hidden in every layer' "$T/tight.log" &&
+	! grep -q '^again  ' "$T/narrow.log"
+ok $? "a GPU with less memory computes again what it has no room for, with the same losses"
 for family in neox gpt2; do
 	train "cpu-$family" --device cpu --model.name "$family" --training.steps 3
 	train "gpu-$family" --device cuda --model.name "$family" --training.steps 3
@@ -103,7 +117,6 @@ resume() { # resume FROM FOLDER OPTIONS...
 	cp -r "$T/$from/checkpoints/step-00000004" "$T/$to/checkpoints/"
 	train "$to" "$@"
 }
-narrow="--training.mixed_precision_param bfloat16 --optimizer.moments bfloat16"
 # shellcheck disable=SC2086 # words
 resume narrow again --device cuda $narrow
 for file in model optimizer; do
@@ -112,6 +125,19 @@ for file in model optimizer; do
 done >"$T/out" 2>&1
 [ ! -s "$T/out" ]
 ok $? "a resumed training ends with the same bits"
+# Each with a cache of its own: nothing that a stopwatch said may come between them.
+fixed="--device.deterministic true"
+for folder in fixed-one fixed-two; do
+	# shellcheck disable=SC2086 # words
+	train $folder --device cuda $narrow $fixed --training.steps 4
+	mv "$T/$folder/checkpoints/step-00000004" "$T/$folder/end"
+	sed -n 's/.*"device_choices": *\("[^"]*"\).*/\1/p' "$T/$folder/end/train_state.json" >"$T/$folder/choices"
+done
+for file in end/model.safetensors end/optimizer.safetensors choices; do
+	[ -s "$T/fixed-one/$file" ] && cmp "$T/fixed-one/$file" "$T/fixed-two/$file" || echo differ
+done >"$T/out" 2>&1
+[ ! -s "$T/out" ]
+ok $? "where the same bits are asked for, two folders end with them, by the same algorithms"
 resume gpu to-cpu --device cpu
 near to-cpu cpu 4 2e-4
 ok $? "a checkpoint of the GPU goes on with the CPU"

@@ -147,7 +147,7 @@ static void the_rest(void)
 		z[i] = z[i] < 0 ? -z[i] : z[i]; /* second moments */
 	backend_cpu()->adamw(dev, x, y, z, w, FLOATS, &a, &d);
 	tell("adamw");
-	backend_cpu()->sum_squares(dev, &sum, x, FLOATS);
+	backend_cpu()->sum_squares(dev, &sum, x, FLOATS, false, false);
 	memcpy(y, &sum, sizeof(sum));
 	tell("sum_squares");
 }

@@ -104,7 +104,7 @@ static void test_sum_squares(void **state)
 		want += (double)x[i] * (double)x[i];
 	for (int i = 0; i < 2; i++) {
 		struct device *dev = open_device(i ? 3 : 1);
-		backend_cpu()->sum_squares(dev, &have[i], x, count);
+		backend_cpu()->sum_squares(dev, &have[i], x, count, false, false);
 		backend_cpu()->close(dev);
 	}
 	assert_true(have[0] == have[1]);

@@ -82,8 +82,9 @@ static void test_titan(void **state)
 	assert_int_equal(c.local_batch_size, 8);
 	assert_true(c.decay_ratio == 0.8);
 	struct model_options o = config_model_options(&c);
-	assert_int_equal(o.recompute, RECOMPUTE_FULL);
-	assert_int_equal(o.every, 2);
+	assert_int_equal(o.again, 0);
+	assert_int_equal(o.more, AGAIN_ALL);
+	assert_int_equal(o.more_layers, (c.shape.layers + 1) / 2);
 	config_clear(&c);
 }
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "worker/lbworker/telemetry/plan.h"
+#include "worker/lbworker/telemetry/plan_choose.h"
 
 /* Parameter counts of the published checkpoints; GPT-2's with 47 more rows of 50304. */
 static void test_counts(void **state)
@@ -112,7 +112,8 @@ static void test_sums(void **state)
 	assert_int_equal(plan_make(&full, &c, &err), 0);
 	assert_true(full.activations < p.activations);
 	double layers = full.flop_causal - 6.0 * 50304 * 768;
-	assert_true(fabs(full.flop_again - layers / 3) < 1);
+	/* the last product of a layer gives what the next one keeps */
+	assert_true(fabs(full.flop_again - (layers / 3 - 12 * 2.0 * 768 * 2048)) < 1);
 
 	const struct plan_device *h200 = plan_device_find("H200", NULL);
 	double most = h200->flops / p.flop_causal;
@@ -121,12 +122,55 @@ static void test_sums(void **state)
 	assert_null(plan_device_find("H201", NULL));
 }
 
+/* On an H200: what is kept gets less with the memory, cheap parts go first, and what is chosen fits. */
+static void test_choice(void **state)
+{
+	struct config c = { .local_batch_size = 2,
+			    .seq_len = 8192,
+			    .accumulate = 1,
+			    .compute = COMPUTE_BF16,
+			    .moments = COMPUTE_BF16,
+			    .recompute = RECOMPUTE_AUTO };
+	const uint64_t gib = (uint64_t)1 << 30, most = 400 * gib;
+	double before = 0;
+	struct plan p;
+
+	(void)state;
+	c.shape = model_flavor_find(MODEL_LLAMA, "8B", NULL)->shape;
+	for (uint64_t bytes = most; bytes > 0; bytes -= gib) {
+		plan_choose(&c, bytes, true);
+		assert_int_equal(plan_make(&p, &c, NULL), 0);
+		assert_true(p.flop_again >= before);
+		before = p.flop_again;
+		if (plan_bytes(&p) + 3 * gib > bytes) {
+			assert_int_equal(c.again | c.more, AGAIN_ALL);
+			break;
+		}
+		if (bytes == most)
+			assert_int_equal(c.again | c.more, 0);
+		if (c.again | c.more)
+			assert_true((c.again | c.more) & AGAIN_NORMED);
+	}
+	assert_true(plan_bytes(&p) < 130 * gib);
+	/* one that fits on an H200, with products kept in most layers */
+	plan_choose(&c, (uint64_t)plan_device_find("H200", NULL)->bytes, true);
+	assert_int_equal(plan_make(&p, &c, NULL), 0);
+	assert_true(p.flop_again < 0.1 * p.flop_causal);
+	assert_int_equal(
+		plan_fits(&p, false, (uint64_t)plan_device_find("H200", NULL)->bytes, NULL), 0);
+	/* what a person asks for stays */
+	c.recompute = RECOMPUTE_FULL;
+	plan_choose(&c, most, true);
+	assert_int_equal(config_model_options(&c).again, AGAIN_ALL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_counts),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_sums),
+		cmocka_unit_test(test_choice),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,8 +180,8 @@ static void test_unit_scale(void **state)
 		if (t->columns == 0)
 			continue;
 		double weight = rms(f.model->weights + t->offset, count);
-		double gradient = rms(f.model->grads + t->offset, count) * sqrt(ROWS) /
-				  t->unit_gradient;
+		double gradient = rms((const float *)f.model->grads + t->offset, count) *
+				  sqrt(ROWS) / t->unit_gradient;
 		if (!(weight > 0.97 && weight < 1.03))
 			fail_msg("%s starts with rms %g", t->name, weight);
 		if (!(gradient > 0.05 && gradient < 20))

@@ -138,8 +138,9 @@ static void cpu_discard(struct device *dev, void *memory, size_t bytes)
 			      MADV_DONTNEED);
 }
 
-static float *cpu_alloc_weights(struct device *dev, size_t count)
+static float *cpu_alloc_weights(struct device *dev, size_t count, size_t matrices)
 {
+	(void)matrices;
 	return count > SIZE_MAX / sizeof(float) ? NULL
 						: cpu_alloc(dev, count * sizeof(float), "weights");
 }

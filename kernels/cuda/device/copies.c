@@ -21,7 +21,7 @@ static bool stage_ready(struct device *dev, struct stage *s)
 	return cuda_ok(dev, at, cudaEventSynchronize(s->passed));
 }
 
-void cuda_upload(struct device *dev, void *to, const void *from, size_t bytes)
+static void upload_plain(struct device *dev, void *to, const void *from, size_t bytes)
 {
 	const struct place *at = AT("upload", bytes, 0, 0, 0);
 	size_t piece;
@@ -38,17 +38,76 @@ void cuda_upload(struct device *dev, void *to, const void *from, size_t bytes)
 		    !cuda_ok(dev, at, cudaEventRecord(s->passed, dev->stream)))
 			return;
 	}
-	const struct weight_range *r = cuda_weights_at(dev, to);
-	if (r && r->narrow)
-		cuda_cast_bf16(dev, r->narrow + ((float *)to - r->master), to,
-			       bytes / sizeof(float), NULL);
+}
+
+/* `count` weights, all split or none. */
+static void upload_weights(struct device *dev, float *to, const float *from, size_t count,
+			   bool is_split)
+{
+	size_t piece;
+
+	if (!is_split) {
+		upload_plain(dev, to, from, count * sizeof(float));
+		cuda_narrow_vectors(dev, to, count);
+		return;
+	}
+	for (size_t done = 0; done < count; done += piece) {
+		float *whole = cuda_weights_at(dev, to)->whole;
+		piece = count - done < JOINED ? count - done : JOINED;
+		upload_plain(dev, whole, from + done, piece * sizeof(float));
+		cuda_split_weights(dev, to + done, whole, piece);
+	}
+}
+
+void cuda_upload(struct device *dev, void *to, const void *from, size_t bytes)
+{
+	size_t count = bytes / sizeof(float), run;
+	bool is_split;
+
+	if (!cuda_weights_at(dev, to)) {
+		upload_plain(dev, to, from, bytes);
+		return;
+	}
+	for (size_t done = 0; done < count; done += run) {
+		run = cuda_run(dev, (float *)to + done, count - done, &is_split);
+		upload_weights(dev, (float *)to + done, (const float *)from + done, run, is_split);
+	}
+}
+
+/* Queued on `stream`; weights that are split are joined on their way. */
+static bool copy_down(struct device *dev, const struct place *at, void *to, const void *from,
+		      size_t bytes, cudaStream_t stream)
+{
+	size_t run;
+	bool is_split, good = true;
+
+	for (size_t done = 0; good && done < bytes; done += run * sizeof(float)) {
+		const float *part = (const float *)(const void *)((const char *)from + done);
+		run = cuda_run(dev, part, (bytes - done) / sizeof(float), &is_split);
+		if (is_split) {
+			float *whole = cuda_weights_at(dev, part)->whole;
+			run = run < JOINED ? run : JOINED;
+			cuda_join_weights(dev, whole, part, run, stream);
+			part = whole;
+		}
+		size_t piece = is_split ? run * sizeof(float) : bytes - done;
+		good = cuda_ok(dev, at,
+			       cudaMemcpyAsync((char *)to + done, part, piece,
+					       cudaMemcpyDeviceToHost, stream));
+		if (!is_split)
+			break;
+	}
+	return good && dev->error[0] == '\0';
 }
 
 void cuda_download(struct device *dev, void *to, const void *from, size_t bytes)
 {
 	const struct place *at = AT("download", bytes, 0, 0, 0);
 
-	if (cuda_ok(dev, at, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, dev->stream)))
+	/* The area that weights are joined in may be in use by a fetch. */
+	if (cuda_weights_at(dev, from) && !cuda_ok(dev, at, cudaStreamSynchronize(dev->fetches)))
+		return;
+	if (copy_down(dev, at, to, from, bytes, dev->stream))
 		cuda_ok(dev, at, cudaStreamSynchronize(dev->stream));
 }
 
@@ -87,8 +146,7 @@ void cuda_fetch(struct device *dev, void *to_host, const void *from, size_t byte
 	/* The event alone would say that all is there: it would be the one before. */
 	if (!cuda_ok(dev, at, cudaEventRecord(dev->computed, dev->stream)) ||
 	    !cuda_ok(dev, at, cudaStreamWaitEvent(dev->fetches, dev->computed, 0)) ||
-	    !cuda_ok(dev, at,
-		     cudaMemcpyAsync(to_host, from, bytes, cudaMemcpyDeviceToHost, dev->fetches)) ||
+	    !copy_down(dev, at, to_host, from, bytes, dev->fetches) ||
 	    !cuda_ok(dev, at, cudaEventRecord(dev->fetched, dev->fetches)))
 		__atomic_store_n(&dev->fetches_lost, 1, __ATOMIC_RELEASE);
 }

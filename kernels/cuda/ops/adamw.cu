@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* adamw.cu - one pass over weight, both moments and gradient; the formula stands in backend.h. The
- * clip of the gradient's norm is its grad_scale. The narrow copy of the weights is written on the
- * way.
+ * clip of the gradient's norm is its grad_scale. Vectors get their narrow copy on the way; matrices
+ * that lie in two halves (split.cu) are put together, updated, and split again.
  *
  * A thread owns a group of eight elements whose index in the whole array starts at a multiple of
  * eight: one Philox call per moment serves them all. A group that is cut by the ends of the range,
  * or memory that is not aligned, goes element by element. */
 #include "kernels/cuda/ops/kernel.cuh"
 
+#include "kernels/cuda/ops/halves.cuh"
 #include "kernels/philox.h"
 
 enum { GROUP = 8 };
@@ -15,8 +16,9 @@ enum { GROUP = 8 };
 struct update {
 	float *weight;
 	uint16_t *narrow; /* NULL: none is kept */
+	uint16_t *lower;  /* beside narrow, in place of weight; NULL: not split */
 	void *m, *v;
-	const float *grad;
+	const void *grad;
 	size_t count;
 	float beta1, beta2, eps, weight_decay, rate;
 	uint64_t first, key;
@@ -77,50 +79,99 @@ DEVICE void random_words(const struct update &u, uint64_t group, uint32_t of_m[4
 	philox4x32_10(of_v, counter, key);
 }
 
+DEVICE float weight_at(const struct update &u, size_t i)
+{
+	return u.lower ? float_of_halves({ u.narrow[i], u.lower[i] }) : u.weight[i];
+}
+
+DEVICE void put_weight(const struct update &u, size_t i, float x)
+{
+	struct halves h = halves_of_float(x);
+
+	if (u.lower) {
+		u.narrow[i] = h.narrow;
+		u.lower[i] = h.lower;
+		return;
+	}
+	u.weight[i] = x;
+	if (u.narrow)
+		((bf16 *)u.narrow)[i] = narrow(x);
+}
+
 /* Element i of the range, with the random numbers of its group. */
-template <typename M>
+template <typename M, typename G>
 DEVICE void update_one(const struct update &u, size_t i, const uint32_t of_m[4],
 		       const uint32_t of_v[4])
 {
 	M *m = (M *)u.m + i, *v = (M *)u.v + i;
 	int piece = (int)((u.first + i) % GROUP);
-	struct one x = { u.weight[i], widen(*m), widen(*v) };
+	struct one x = { weight_at(u, i), widen(*m), widen(*v) };
 
-	x = updated(u, x, u.grad[i]);
-	u.weight[i] = x.weight;
+	x = updated(u, x, widen(((const G *)u.grad)[i]));
+	put_weight(u, i, x.weight);
 	put_by_chance(*m, x.m, piece_of(of_m, piece));
 	put_by_chance(*v, x.v, piece_of(of_v, piece));
-	if (u.narrow)
-		((bf16 *)u.narrow)[i] = narrow(x.weight);
+}
+
+/* Eight weights by vectors of 16 bytes. */
+DEVICE void load_weights(const struct update &u, size_t group, float (&w)[GROUP])
+{
+	if (!u.lower) {
+		load<float, GROUP>(w, u.weight, group);
+		return;
+	}
+	vector<uint16_t, GROUP> narrow = ((const vector<uint16_t, GROUP> *)u.narrow)[group];
+	vector<uint16_t, GROUP> lower = ((const vector<uint16_t, GROUP> *)u.lower)[group];
+#pragma unroll
+	for (int j = 0; j < GROUP; j++)
+		w[j] = float_of_halves({ narrow.v[j], lower.v[j] });
+}
+
+DEVICE void store_weights(const struct update &u, size_t group, const float (&w)[GROUP])
+{
+	vector<uint16_t, GROUP> narrow, lower;
+
+	if (!u.lower) {
+		store<float, GROUP>(u.weight, group, w);
+		if (u.narrow)
+			store<bf16, GROUP>(u.narrow, group, w);
+		return;
+	}
+#pragma unroll
+	for (int j = 0; j < GROUP; j++) {
+		struct halves h = halves_of_float(w[j]);
+		narrow.v[j] = h.narrow;
+		lower.v[j] = h.lower;
+	}
+	((vector<uint16_t, GROUP> *)u.narrow)[group] = narrow;
+	((vector<uint16_t, GROUP> *)u.lower)[group] = lower;
 }
 
 /* Eight from a multiple of eight on, by vectors of 16 bytes. */
-template <typename M>
+template <typename M, typename G>
 DEVICE void update_group(const struct update &u, size_t i, const uint32_t of_m[4],
 			 const uint32_t of_v[4])
 {
 	vector<M, GROUP> m = ((vector<M, GROUP> *)u.m)[i / GROUP];
 	vector<M, GROUP> v = ((vector<M, GROUP> *)u.v)[i / GROUP];
-	vector<float, GROUP> w = ((vector<float, GROUP> *)u.weight)[i / GROUP];
-	vector<float, GROUP> g = ((const vector<float, GROUP> *)u.grad)[i / GROUP];
-	float weights[GROUP];
+	float w[GROUP], g[GROUP];
 
+	load_weights(u, i / GROUP, w);
+	load<G, GROUP>(g, u.grad, i / GROUP);
 #pragma unroll
 	for (int j = 0; j < GROUP; j++) {
-		struct one x = { w.v[j], widen(m.v[j]), widen(v.v[j]) };
-		x = updated(u, x, g.v[j]);
-		w.v[j] = weights[j] = x.weight;
+		struct one x = { w[j], widen(m.v[j]), widen(v.v[j]) };
+		x = updated(u, x, g[j]);
+		w[j] = x.weight;
 		put_by_chance(m.v[j], x.m, piece_of(of_m, j));
 		put_by_chance(v.v[j], x.v, piece_of(of_v, j));
 	}
 	((vector<M, GROUP> *)u.m)[i / GROUP] = m;
 	((vector<M, GROUP> *)u.v)[i / GROUP] = v;
-	((vector<float, GROUP> *)u.weight)[i / GROUP] = w;
-	if (u.narrow)
-		store<bf16, GROUP>(u.narrow, i / GROUP, weights);
+	store_weights(u, i / GROUP, w);
 }
 
-template <typename M> KERNEL(BLOCK) adamw(struct update u)
+template <typename M, typename G> KERNEL(BLOCK) adamw(struct update u)
 {
 	const struct step_control d = *u.control;
 	uint64_t group = u.first / GROUP + flat_index();
@@ -136,38 +187,54 @@ template <typename M> KERNEL(BLOCK) adamw(struct update u)
 	u.step = d.step;
 	random_words<M>(u, group, of_m, of_v);
 	if (u.wide && begin >= u.first && end <= u.first + u.count) {
-		update_group<M>(u, begin - u.first, of_m, of_v);
+		update_group<M, G>(u, begin - u.first, of_m, of_v);
 		return;
 	}
 	begin = begin < u.first ? u.first : begin;
 	end = end > u.first + u.count ? u.first + u.count : end;
 	for (uint64_t i = begin; i < end; i++)
-		update_one<M>(u, i - u.first, of_m, of_v);
+		update_one<M, G>(u, i - u.first, of_m, of_v);
 }
 
-extern "C" void cuda_adamw(struct device *dev, float *weight, void *m, void *v, const float *grad,
+extern "C" void cuda_adamw(struct device *dev, float *weight, void *m, void *v, const void *grad,
 			   size_t count, const struct adamw *a, const struct step_control *d)
 {
 	const struct place at = AT("adamw", count, 0, 0, 0);
-	const void *narrow = cuda_narrow(dev, weight); /* the weights themselves: none is kept */
-	struct update u = { weight,   narrow == weight ? NULL : (uint16_t *)narrow,
-			    m,        v,
-			    grad,     count,
-			    a->beta1, a->beta2,
-			    a->eps,   a->weight_decay,
-			    a->rate,  a->first,
-			    a->key,   d,
-			    false,    0,
-			    0,        0,
-			    0,        0 };
+	const void *narrow = cuda_narrow(dev, weight);
+	uint16_t *lower = cuda_lower(dev, weight);
+	struct update u = {};
+
+	u.weight = weight;
+	u.narrow = !lower && narrow == weight ? NULL : (uint16_t *)narrow; /* no copy is kept */
+	u.lower = lower;
+	u.m = m;
+	u.v = v;
+	u.grad = grad;
+	u.count = count;
+	u.beta1 = a->beta1;
+	u.beta2 = a->beta2;
+	u.eps = a->eps;
+	u.weight_decay = a->weight_decay;
+	u.rate = a->rate;
+	u.first = a->first;
+	u.key = a->key;
+	u.control = d;
 	const uintptr_t bits = (uintptr_t)weight | (uintptr_t)m | (uintptr_t)v | (uintptr_t)grad;
 
-	u.wide = bits % 16 == 0 && (uintptr_t)u.narrow % 16 == 0 && a->first % GROUP == 0;
+	bool is_split, narrow_gradient = a->narrow_gradient && dev->compute == COMPUTE_BF16;
+	u.wide = bits % 16 == 0 && ((uintptr_t)u.narrow | (uintptr_t)lower) % 16 == 0 &&
+		 a->first % GROUP == 0;
 	if (count == 0)
 		return;
+	if (cuda_run(dev, weight, count, &is_split) < count) {
+		cuda_fail(dev, &at, "matrices and vectors in one call");
+		return;
+	}
 	size_t groups = (a->first + count - 1) / GROUP - a->first / GROUP + 1;
 	if (a->bf16_moments)
-		launch_flat(dev, at, adamw<bf16>, groups, u);
+		launch_flat(dev, at, narrow_gradient ? adamw<bf16, bf16> : adamw<bf16, float>,
+			    groups, u);
 	else
-		launch_flat(dev, at, adamw<float>, groups, u);
+		launch_flat(dev, at, narrow_gradient ? adamw<float, bf16> : adamw<float, float>,
+			    groups, u);
 }

@@ -15,7 +15,7 @@ enum { TILE = 1024, DIGITS = 256, DIGIT_BITS = 8, PASSES = 3, AHEAD = 8, COLUMNS
 
 struct forward {
 	void *out;
-	const float *table;
+	const void *table; /* in the compute type */
 	const int32_t *tokens;
 	size_t rows, dim;
 };
@@ -25,14 +25,15 @@ template <typename T> KERNEL(BLOCK) embed_forward(struct forward f)
 	size_t i = flat_index(), row = i / f.dim;
 
 	if (row < f.rows)
-		put(((T *)f.out)[i], f.table[(size_t)f.tokens[row] * f.dim + i % f.dim]);
+		((T *)f.out)[i] = ((const T *)f.table)[(size_t)f.tokens[row] * f.dim + i % f.dim];
 }
 
 extern "C" void cuda_embed_forward(struct device *dev, void *out, const float *table,
 				   const int32_t *tokens, size_t rows, size_t dim)
 {
-	struct forward f = { out, table, tokens, rows, dim };
-	launch_flat(dev, AT("embed_forward", rows, dim, 0, 0),
+	const struct place at = AT("embed_forward", rows, dim, 0, 0);
+	struct forward f = { out, cuda_table(dev, &at, table), tokens, rows, dim };
+	launch_flat(dev, at,
 		    dev->compute == COMPUTE_BF16 ? embed_forward<bf16> : embed_forward<float>,
 		    rows * dim, f);
 }

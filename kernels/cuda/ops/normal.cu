@@ -30,12 +30,29 @@ KERNEL(BLOCK) normal(struct draw d)
 			d.to[i + j] = x[j];
 }
 
+static void draw(struct device *dev, float *to, size_t count, const struct normal *n)
+{
+	struct draw d = { to, count, *n };
+	launch_flat(dev, AT("normal", count, 0, 0, 0), normal, blocks_for(count, 4), d);
+}
+
+/* Matrices by pieces of fp32 that are split; weights of both kinds are no one call. */
 extern "C" void cuda_normal(struct device *dev, float *to, size_t count, const struct normal *n)
 {
-	const struct weight_range *r = cuda_weights_at(dev, to);
-	struct draw d = { to, count, *n };
+	struct normal part = *n;
+	bool is_split;
 
-	launch_flat(dev, AT("normal", count, 0, 0, 0), normal, blocks_for(count, 4), d);
-	if (r && r->narrow)
-		cuda_cast_bf16(dev, r->narrow + (to - r->master), to, count, NULL);
+	cuda_run(dev, to, count, &is_split);
+	if (!is_split) {
+		draw(dev, to, count, n);
+		cuda_narrow_vectors(dev, to, count);
+		return;
+	}
+	for (size_t done = 0; done < count; done += JOINED) {
+		float *whole = cuda_weights_at(dev, to)->whole;
+		size_t piece = count - done < (size_t)JOINED ? count - done : (size_t)JOINED;
+		part.first = n->first + done;
+		draw(dev, whole, piece, &part);
+		cuda_split_weights(dev, to + done, whole, piece);
+	}
 }

@@ -7,7 +7,7 @@
 
 struct positions {
 	void *x;
-	const float *table;
+	const void *table;         /* in the compute type */
 	size_t rows, seq, vectors; /* vectors in a row */
 };
 
@@ -19,7 +19,7 @@ template <typename T, int V> KERNEL(BLOCK) positions_forward(struct positions p)
 	if (row >= p.rows)
 		return;
 	load<T, V>(x, p.x, i);
-	load<float, V>(at, p.table, row % p.seq * p.vectors + i % p.vectors);
+	load<T, V>(at, p.table, row % p.seq * p.vectors + i % p.vectors);
 #pragma unroll
 	for (int j = 0; j < V; j++)
 		x[j] += at[j];
@@ -29,10 +29,11 @@ template <typename T, int V> KERNEL(BLOCK) positions_forward(struct positions p)
 extern "C" void cuda_positions_forward(struct device *dev, void *x, const float *table, size_t rows,
 				       size_t seq, size_t dim)
 {
-	bool wide = is_wide(dev, dim, x, table);
-	struct positions p = { x, table, rows, seq, dim / vector_of(dev, wide) };
-	launch_flat(dev, AT("positions_forward", rows, seq, dim, 0),
-		    PICK(dev, wide, positions_forward), rows * p.vectors, p);
+	const struct place at = AT("positions_forward", rows, seq, dim, 0);
+	const void *narrow = cuda_table(dev, &at, table);
+	bool wide = is_wide(dev, dim, x, narrow);
+	struct positions p = { x, narrow, rows, seq, dim / vector_of(dev, wide) };
+	launch_flat(dev, at, PICK(dev, wide, positions_forward), rows * p.vectors, p);
 }
 
 struct backward {

@@ -11,9 +11,10 @@
 enum { PIECE = 16384, ROW_WARPS = 32 };
 
 struct squares {
-	const float *x;
+	const void *x;
 	double *partial, *sum;
 	size_t count;
+	bool accumulate;
 };
 
 /* By halves through shared memory; thread 0 gets the sum. */
@@ -31,15 +32,17 @@ DEVICE double block_sum_fp64(double x)
 	return of_thread[0];
 }
 
-KERNEL(BLOCK) squares_of_pieces(struct squares s)
+template <typename T> KERNEL(BLOCK) squares_of_pieces(struct squares s)
 {
 	size_t first = (size_t)blockIdx.x * PIECE;
 	size_t end = first + PIECE < s.count ? first + PIECE : s.count;
 	double sum = 0;
 
 #pragma unroll 8 /* loads that do not wait for one another */
-	for (size_t i = first + threadIdx.x; i < end; i += blockDim.x)
-		sum += (double)s.x[i] * (double)s.x[i];
+	for (size_t i = first + threadIdx.x; i < end; i += blockDim.x) {
+		double x = (double)widen(((const T *)s.x)[i]);
+		sum += x * x;
+	}
 	sum = block_sum_fp64(sum);
 	if (threadIdx.x == 0)
 		s.partial[blockIdx.x] = sum;
@@ -55,19 +58,23 @@ KERNEL(BLOCK_MAX) sum_of_pieces(struct squares s)
 		sum += s.partial[i];
 	sum = block_sum_fp64(sum);
 	if (threadIdx.x == 0)
-		*s.sum = sum;
+		*s.sum = s.accumulate ? *s.sum + sum : sum;
 }
 
-extern "C" void cuda_sum_squares(struct device *dev, double *sum, const float *x, size_t count)
+extern "C" void cuda_sum_squares(struct device *dev, double *sum, const void *x, size_t count,
+				 bool narrow, bool accumulate)
 {
 	const struct place at = AT("sum_squares", count, 0, 0, 0);
 	size_t pieces = blocks_for(count, PIECE);
 	double *partial = (double *)cuda_scratch(dev, &at, (pieces + 1) * sizeof(double));
-	struct squares s = { x, partial, sum, count };
+	struct squares s = { x, partial, sum, count, accumulate };
 
 	if (!partial)
 		return;
-	launch(dev, at, squares_of_pieces, pieces, BLOCK, 0, s);
+	launch(dev, at,
+	       narrow && dev->compute == COMPUTE_BF16 ? squares_of_pieces<bf16>
+						      : squares_of_pieces<float>,
+	       pieces, BLOCK, 0, s);
 	s.count = pieces;
 	launch(dev, at, sum_of_pieces, 1, BLOCK_MAX, 0, s);
 }

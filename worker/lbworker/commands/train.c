@@ -13,7 +13,7 @@
 #include "worker/lbworker/checkpoint/model_path.h"
 #include "worker/lbworker/commands/convert.h"
 #include "worker/lbworker/config/config.h"
-#include "worker/lbworker/telemetry/plan.h"
+#include "worker/lbworker/telemetry/plan_choose.h"
 #include "worker/lbworker/ranks/local_ranks.h"
 #include "worker/lbworker/ranks/ranks.h"
 #include "worker/lbworker/train/train.h"
@@ -183,7 +183,7 @@ static int plan(struct config *config, const char *device)
 		return command_failed(&err);
 	}
 	if (known)
-		plan_choose_head(config, (uint64_t)known->bytes);
+		plan_choose(config, (uint64_t)known->bytes, true);
 	if (plan_make(&p, config, &err))
 		return command_failed(&err);
 	plan_print(&p, config, known, stdout);

@@ -83,6 +83,10 @@ static const struct key keys[] = {
 		 "decoupled from the gradient"),
 	KEY_CHOICE("optimizer", "weight_decay_of", decayed, "matrices|all", "\"matrices\"",
 		   "what decays; all: norms and biases, too, as torchtitan has it"),
+	KEY_CHOICE(
+		"optimizer", "gradients", gradients, "float32|bfloat16", "\"float32\"",
+		"what gradients of the layers' matrices are kept in on a GPU, where a step is one "
+		"micro-batch and nothing is added to them"),
 	KEY_CHOICE("optimizer", "moments", moments, "float32|bfloat16", "\"float32\"",
 		   "what both moments are kept in; bfloat16 is rounded by chance and halves them"),
 	KEY_INT("lr_scheduler", "warmup_steps", warmup_steps, 0, 1e12, "200",
@@ -173,10 +177,12 @@ static const struct key keys[] = {
 	KEY_LIST("quantize", "rules", recipe_rules, NULL,
 		 "other recipes by step, layer, module and product: \"steps=900- products=forward "
 		 "recipe=none\"; the last that fits counts"),
-	KEY_CHOICE("activation_checkpoint", "mode", recompute, "none|selective|full", "\"none\"",
-		   "what backward computes again to save memory; results are the same"),
+	KEY_CHOICE(
+		"activation_checkpoint", "mode", recompute, "none|selective|full|auto", "\"auto\"",
+		"what backward computes again to save memory; auto: as little as fits; results are "
+		"the same"),
 	KEY_TEXT("activation_checkpoint", "selective_ac_option", recompute_option, "\"op\"",
-		 "\"op\": norms and activations; \"2\": every second layer, whole"),
+		 "\"op\": norms and activations; \"2\": one layer of two, whole"),
 	KEY_INT("metrics", "log_freq", log_freq, 1, 1e12, "10",
 		"steps between lines on the terminal (reports go out every step)"),
 	KEY_FLAG("metrics", "enable_tensorboard", enable_tensorboard, "false",
@@ -583,14 +589,32 @@ struct model_options config_model_options(const struct config *c)
 {
 	struct model_options o = { .batch = (size_t)c->local_batch_size,
 				   .seq = (size_t)c->seq_len,
-				   .recompute = (enum model_recompute)c->recompute,
 				   .compute = (enum compute)c->compute,
 				   .head_elements = c->head_elements,
-				   .bf16_moments = c->moments == COMPUTE_BF16 };
+				   .bf16_moments = c->moments == COMPUTE_BF16,
+				   .narrow_gradients = c->gradients == COMPUTE_BF16 &&
+						       c->compute == COMPUTE_BF16 &&
+						       c->accumulate == 1 };
 
-	if (o.recompute == RECOMPUTE_SELECTIVE && c->recompute_every > 0) {
-		o.recompute = RECOMPUTE_FULL;
-		o.every = (size_t)c->recompute_every;
+	switch ((enum recompute)c->recompute) {
+	case RECOMPUTE_NONE:
+		break;
+	case RECOMPUTE_SELECTIVE:
+		if (c->recompute_every > 0) {
+			o.more = AGAIN_ALL;
+			o.more_layers = (c->shape.layers - 1) / (size_t)c->recompute_every + 1;
+		} else {
+			o.again = AGAIN_CHEAP;
+		}
+		break;
+	case RECOMPUTE_FULL:
+		o.again = AGAIN_ALL;
+		break;
+	case RECOMPUTE_AUTO:
+		o.again = c->again;
+		o.more = c->more;
+		o.more_layers = c->more_layers;
+		break;
 	}
 	return o;
 }

@@ -26,6 +26,12 @@ enum compute_choice {
 }; /* auto: bf16 on a GPU */
 enum reshard { RESHARD_DEFAULT, RESHARD_ALWAYS, RESHARD_NEVER };
 enum reduction_order { REDUCTION_EXACT, REDUCTION_FAST };
+enum recompute {
+	RECOMPUTE_NONE,      /* everything is kept */
+	RECOMPUTE_SELECTIVE, /* norms and activations again, matrix products are kept */
+	RECOMPUTE_FULL,      /* the whole layer again, from its input */
+	RECOMPUTE_AUTO       /* as little as fits */
+};
 enum export_dtype { EXPORT_FP32, EXPORT_BF16, EXPORT_FP16 };
 
 struct config {
@@ -39,7 +45,7 @@ struct config {
 	bool tied;
 	char *init_std_text;
 	struct umup umup;
-	int optimizer_name, moments; /* moments: enum compute */
+	int optimizer_name, gradients, moments; /* the last two: enum compute */
 	double lr, beta1, beta2, eps, weight_decay;
 	int decayed; /* 0: matrices, 1: all */
 	int64_t warmup_steps, schedule_steps;
@@ -54,7 +60,10 @@ struct config {
 	int device; /* enum device_choice */
 	bool deterministic;
 	int64_t device_index;
-	size_t head_elements; /* no key: plan_choose_head() */
+	/* no keys: plan_choose() */
+	size_t head_elements;
+	unsigned again, more; /* where recompute is AUTO, as in struct model_options */
+	size_t more_layers;
 	char *device_cache;
 	int compute_choice; /* enum compute_choice */
 	/* ranks; see config_share() */
@@ -74,7 +83,7 @@ struct config {
 	char *recipe;
 	struct key_strings filter_fqns, recipe_rules;
 	int64_t first_layers, last_layers;
-	int recompute;
+	int recompute; /* enum recompute */
 	char *recompute_option;
 	int64_t checkpoint_interval, keep_latest_k, keep_every;
 	char *max_bytes; /* lbrun's to keep to */

@@ -167,14 +167,14 @@ void layer_forward(const struct model *m, size_t l, const struct layer_kept *k,
 		   const struct layer_shared *s, const void *before);
 /* The stream to which shared->delta is still to be added. */
 const void *layer_stream(const struct model *m, const struct layer_kept *k);
-/* Computes again what the policy did not keep. */
+/* Computes again what the layer did not keep. */
 void layer_again(const struct model *m, size_t l, const struct layer_kept *k,
 		 const struct layer_shared *s);
 /* shared->dx holds the gradient of the stream behind the layer, then of the stream before it. */
 void layer_backward(const struct model *m, size_t l, const struct layer_kept *k,
 		    const struct layer_shared *s, bool accumulate);
-/* Whether the policy computes all of layer l again. */
-bool layer_recomputes_all(const struct model *m, size_t l);
+/* What layer l does not keep: AGAIN_ bits. */
+unsigned layer_lacks(const struct model *m, size_t l);
 
 void norm_forward(const struct model *m, size_t weight, size_t bias, const struct norm_kept *kept,
 		  void *out, void *sum, const void *x, const void *delta, size_t rows);

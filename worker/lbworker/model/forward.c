@@ -2,8 +2,8 @@
 /* forward.c - the program of one micro-batch: forward, head with loss, backward.
  *
  * What backward needs again is kept per layer (struct layer_kept); everything else lives in one
- * set of buffers that all layers share. What the recompute policy does not keep is one buffer for
- * all layers, filled again when backward comes by. Names: N = batch * seq rows, D, F,
+ * set of buffers that all layers share. What layers do not keep is one buffer for
+ * all of them, filled again when backward comes by. Names: N = batch * seq rows, D, F,
  * Q = (H + 2G) * C. */
 #include <math.h>
 #include <stdlib.h>
@@ -64,49 +64,43 @@ static void lay_out_norm(struct arena *p, const struct model *m, struct norm_kep
 		n->mean = reserve_words(p, m->batch * m->seq);
 }
 
-/* What follows from the kept parts without a matrix product. */
-static void lay_out_cheap(struct arena *p, const struct model *m, struct layer_kept *k)
-{
-	size_t rows = m->batch * m->seq;
-
-	k->attention_in = reserve(p, rows * m->shape.dim);
-	k->ffn_in = reserve(p, rows * m->shape.dim);
-	k->hidden = reserve(p, rows * m->shape.ffn);
-}
-
-static void lay_out_costly(struct arena *p, const struct model *m, struct layer_kept *k)
+/* The parts of a layer that are named by AGAIN_ bits. */
+static void lay_out_parts(struct arena *p, const struct model *m, struct layer_kept *k,
+			  unsigned parts)
 {
 	const struct model_shape *s = &m->shape;
 	size_t rows = m->batch * m->seq;
 
-	lay_out_norm(p, m, &k->norm1);
-	k->qkv = reserve(p, rows * model_qkv_width(s));
-	k->attended = reserve(p, rows * model_attended_width(s));
-	k->lse = reserve_words(p, rows * s->heads);
-	if (!m->family->parallel)
+	if (parts & AGAIN_NORMED) {
+		k->attention_in = reserve(p, rows * s->dim);
+		k->ffn_in = reserve(p, rows * s->dim);
+	}
+	if (parts & AGAIN_QKV)
+		k->qkv = reserve(p, rows * model_qkv_width(s));
+	if (parts & AGAIN_ATTENDED) {
+		k->attended = reserve(p, rows * model_attended_width(s));
+		k->lse = reserve_words(p, rows * s->heads);
+	}
+	if ((parts & AGAIN_MIDDLE) && !m->family->parallel)
 		k->middle = reserve(p, rows * s->dim);
-	lay_out_norm(p, m, &k->norm2);
-	k->up = reserve(p, rows * s->ffn * (m->family->gated ? 2 : 1));
+	if (parts & AGAIN_UP)
+		k->up = reserve(p, rows * s->ffn * (m->family->gated ? 2 : 1));
+	if (parts & AGAIN_HIDDEN)
+		k->hidden = reserve(p, rows * s->ffn);
 }
 
-/* Layers that do not keep something share the buffers of the first that does not. */
+/* Layers that do not keep a part share one buffer for it; the first layer lacks the most. */
 static void lay_out_layers(struct arena *p, const struct model *m, struct model_activations *a)
 {
-	bool selective = m->options.recompute == RECOMPUTE_SELECTIVE;
 	struct layer_kept common = { 0 };
 
-	if (selective || m->options.recompute == RECOMPUTE_FULL)
-		lay_out_cheap(p, m, &common);
-	if (m->options.recompute == RECOMPUTE_FULL)
-		lay_out_costly(p, m, &common);
+	lay_out_parts(p, m, &common, layer_lacks(m, 0));
 	for (size_t l = 0; l < m->shape.layers; l++) {
 		struct layer_kept k = common;
-		bool all = layer_recomputes_all(m, l);
 		k.x = reserve(p, m->batch * m->seq * m->shape.dim);
-		if (!all && !selective)
-			lay_out_cheap(p, m, &k);
-		if (!all)
-			lay_out_costly(p, m, &k);
+		lay_out_norm(p, m, &k.norm1);
+		lay_out_norm(p, m, &k.norm2);
+		lay_out_parts(p, m, &k, AGAIN_ALL & ~layer_lacks(m, l));
 		a->layer[l] = k;
 	}
 }
@@ -336,16 +330,17 @@ static void tables_backward(const struct model *m, bool accumulate)
 {
 	const struct model_shape *s = &m->shape;
 	struct model_activations *a = m->activations;
-	float *table = m->grads + model_outer(m, PARAM_EMBEDDING);
-	size_t rows = m->batch * m->seq, positions = model_outer(m, PARAM_POSITIONS);
+	float *table = model_grad(m, model_outer(m, PARAM_EMBEDDING));
+	size_t rows = m->batch * m->seq;
 
 	/* A tied head has already put its part there. */
 	if (!s->tied && !accumulate)
 		m->backend->zero(m->device, table, s->vocab * s->dim * sizeof(float));
 	m->backend->embed_backward(m->device, table, a->shared.dx, a->tokens, rows, s->dim);
 	if (m->family->learned_positions)
-		m->backend->positions_backward(m->device, m->grads + positions, a->shared.dx, rows,
-					       m->seq, s->dim, accumulate);
+		m->backend->positions_backward(m->device,
+					       model_grad(m, model_outer(m, PARAM_POSITIONS)),
+					       a->shared.dx, rows, m->seq, s->dim, accumulate);
 }
 
 static void backward(const struct model *m, const struct head_pass *pass)

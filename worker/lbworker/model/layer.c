@@ -31,14 +31,14 @@ void norm_forward(const struct model *m, size_t weight, size_t bias, const struc
 void norm_backward(const struct model *m, size_t weight, size_t bias, const struct norm_kept *kept,
 		   void *dx, const void *dout, const void *x, bool accumulate)
 {
-	float *g = m->grads;
+	float *dweight = model_grad(m, weight);
 
 	if (m->family->layer_norm)
-		m->backend->layernorm_backward(m->device, dx, g + weight, g + bias, dout, x,
+		m->backend->layernorm_backward(m->device, dx, dweight, model_grad(m, bias), dout, x,
 					       kept->mean, kept->rstd, m->weights + weight,
 					       row_count(m), m->shape.dim, accumulate);
 	else
-		m->backend->rmsnorm_backward(m->device, dx, g + weight, dout, x, kept->rstd,
+		m->backend->rmsnorm_backward(m->device, dx, dweight, dout, x, kept->rstd,
 					     m->weights + weight, row_count(m), m->shape.dim,
 					     accumulate);
 }
@@ -118,22 +118,40 @@ static struct attention attention_of(const struct model *m)
 				   .scale = m->scales.scores };
 }
 
-static void attend(const struct model *m, size_t l, const struct layer_kept *k,
-		   const struct layer_shared *s)
+/* Query, key and value, turned. */
+static void project(const struct model *m, size_t l, const struct layer_kept *k,
+		    const struct layer_shared *s)
 {
-	struct attention shape = attention_of(m), turned = shape;
+	struct attention turned = attention_of(m);
 	const struct linear qkv = qkv_of(m, l);
 	void *rows = model_row(m, k->qkv, s->first, qkv.out);
 
 	linear_forward(m, &qkv, rows, k->attention_in, s->rows, 0);
-	if (s->rows < row_count(m)) {
-		turned.seq = shape.queries = s->rows;
-		shape.first = s->first;
-	}
+	if (s->rows < row_count(m))
+		turned.seq = s->rows;
 	if (!m->family->learned_positions)
 		m->backend->rope(m->device, rows, s->rope + s->first * model_turned(&m->shape),
 				 &turned, false);
+}
+
+static void attend(const struct model *m, const struct layer_kept *k, const struct layer_shared *s)
+{
+	struct attention shape = attention_of(m);
+
+	if (s->rows < row_count(m)) {
+		shape.queries = s->rows;
+		shape.first = s->first;
+	}
 	m->backend->attention_forward(m->device, k->attended, k->lse, k->qkv, &shape);
+}
+
+/* What attention adds to the stream, into s->delta. */
+static void project_out(const struct model *m, size_t l, const struct layer_kept *k,
+			const struct layer_shared *s)
+{
+	const struct linear out = out_of(m, l);
+
+	linear_forward(m, &out, s->delta, model_row(m, k->attended, s->first, out.in), s->rows, 0);
 }
 
 static void activate(const struct model *m, const struct layer_kept *k, size_t rows)
@@ -188,50 +206,48 @@ const void *layer_stream(const struct model *m, const struct layer_kept *k)
 	return m->family->parallel ? k->x : k->middle;
 }
 
-/* Everything up to `hidden`, the input of the layer's last product. */
-static void forward_to_hidden(const struct model *m, size_t l, const struct layer_kept *k,
-			      const struct layer_shared *s)
-{
-	const struct linear out = out_of(m, l);
-
-	attend(m, l, k, s);
-	linear_forward(m, &out, s->delta, model_row(m, k->attended, s->first, out.in), s->rows, 0);
-	norm2_forward(m, l, k, s->delta, s->rows);
-	expand(m, l, k, s->rows);
-}
-
 void layer_forward(const struct model *m, size_t l, const struct layer_kept *k,
 		   const struct layer_shared *s, const void *before)
 {
 	const struct linear down = down_of(m, l);
 
 	norm1_forward(m, l, k, before ? before : k->x, before ? s->delta : NULL, s->rows);
-	forward_to_hidden(m, l, k, s);
+	project(m, l, k, s);
+	attend(m, k, s);
+	project_out(m, l, k, s);
+	norm2_forward(m, l, k, s->delta, s->rows);
+	expand(m, l, k, s->rows);
 	/* Side by side, attention's part is in delta already. */
 	linear_forward(m, &down, s->delta, k->hidden, s->rows, m->family->parallel ? 1 : 0);
 }
 
-bool layer_recomputes_all(const struct model *m, size_t l)
+unsigned layer_lacks(const struct model *m, size_t l)
 {
-	size_t every = m->options.every ? m->options.every : 1;
+	const struct model_options *o = &m->options;
 
-	return m->options.recompute == RECOMPUTE_FULL && l % every == 0;
+	return o->again | (l < o->more_layers ? o->more : 0);
 }
 
 void layer_again(const struct model *m, size_t l, const struct layer_kept *k,
 		 const struct layer_shared *s)
 {
-	bool all = layer_recomputes_all(m, l);
+	unsigned lacks = layer_lacks(m, l);
+	bool middle = (lacks & AGAIN_MIDDLE) && !m->family->parallel;
 
-	if (!all && m->options.recompute != RECOMPUTE_SELECTIVE)
-		return;
-	norm1_forward(m, l, k, k->x, NULL, s->rows);
-	if (all) {
-		forward_to_hidden(m, l, k, s);
-		return;
-	}
-	norm2_forward(m, l, k, NULL, s->rows);
-	activate(m, k, s->rows);
+	if (lacks & AGAIN_NORMED)
+		norm1_forward(m, l, k, k->x, NULL, s->rows);
+	if (lacks & AGAIN_QKV)
+		project(m, l, k, s);
+	if (lacks & AGAIN_ATTENDED)
+		attend(m, k, s);
+	if (middle)
+		project_out(m, l, k, s);
+	if (middle || (lacks & AGAIN_NORMED))
+		norm2_forward(m, l, k, middle ? s->delta : NULL, s->rows);
+	if (lacks & AGAIN_UP)
+		expand(m, l, k, s->rows);
+	else if (lacks & AGAIN_HIDDEN)
+		activate(m, k, s->rows);
 }
 
 /* --- backward --------------------------------------------------------------------------------- */

@@ -109,7 +109,8 @@ void linear_backward_weight(const struct model *m, const struct linear *w, const
 	struct operand_use use[OPERANDS];
 	struct piece piece[2];
 	int pieces = pieces_of(w, piece);
-	float *bias = w->bias == ABSENT ? NULL : m->grads + w->bias;
+	float *bias = w->bias == ABSENT ? NULL : model_grad(m, w->bias);
+	bool narrow = w->weight >= m->narrow && w->weight < m->narrow_end;
 
 	for (int i = 0; i < pieces; i++) {
 		const struct piece *p = &piece[i];
@@ -122,8 +123,8 @@ void linear_backward_weight(const struct model *m, const struct linear *w, const
 				  .trans_a = true,
 				  .b = x,
 				  .ldb = w->in,
-				  .c = m->grads + p->weight,
-				  .c_is_gradient = true,
+				  .c = model_grad(m, p->weight),
+				  .c_is_gradient = !narrow,
 				  .ldc = w->in,
 				  .alpha = p->scale,
 				  .beta = accumulate ? 1.0f : 0.0f,

@@ -82,6 +82,13 @@ static int check_shape(const struct model_shape *s, const struct model_options *
 	return 0;
 }
 
+const char *model_part_name(int part)
+{
+	static const char *const name[AGAIN_PARTS] = { "normed", "qkv", "attended",
+						       "middle", "up",  "hidden" };
+	return name[part];
+}
+
 /* --- layout: the matrices of all tables in order, then the vectors ---------------------------- */
 
 static size_t extent_of(const struct model_shape *s, enum extent extent)
@@ -149,9 +156,14 @@ static void lay_out(struct model *m)
 	for (int matrices = 1; matrices >= 0; matrices--) {
 		place_table(m, f->first, layers, matrices);
 		end_unit(m, 0, matrices);
+		size_t first = m->parameters;
 		for (size_t l = 0; l < layers; l++) {
 			place_table(m, f->layer, l, matrices);
 			end_unit(m, 1 + l, matrices);
+		}
+		if (matrices && m->options.narrow_gradients) {
+			m->narrow = first;
+			m->narrow_end = m->parameters;
 		}
 		place_table(m, f->last, layers, matrices);
 		end_unit(m, 1 + layers, matrices);
@@ -260,9 +272,9 @@ int model_create(struct model **out, const struct model_shape *shape, const stru
 	m->backend = backend;
 	m->device = device;
 	m->weights = options->in_parts ? backend->reserve(device, bytes)
-				       : backend->alloc_weights(device, m->parameters);
+				       : backend->alloc_weights(device, m->parameters, m->decayed);
 	m->grads = options->in_parts ? backend->reserve(device, bytes)
-				     : backend->alloc(device, bytes, "gradients");
+				     : backend->alloc(device, model_grads_bytes(m), "gradients");
 	if (!m->weights || !m->grads)
 		err_set(err, ERR_IO, "no memory for %zu parameters and their gradients (%zu MiB)",
 			m->parameters, m->parameters * 2 * sizeof(float) >> 20);
@@ -290,6 +302,24 @@ void model_destroy(struct model *m)
 	free(m);
 }
 
+void *model_grad(const struct model *m, size_t at)
+{
+	size_t narrow = at <= m->narrow      ? 0
+			: at > m->narrow_end ? m->narrow_end - m->narrow
+					     : at - m->narrow;
+
+	return (char *)m->grads + (at - narrow) * sizeof(float) +
+	       narrow * compute_bytes(m->options.compute);
+}
+
+size_t model_grads_bytes(const struct model *m)
+{
+	size_t narrow = m->narrow_end - m->narrow;
+
+	return (m->parameters - narrow) * sizeof(float) +
+	       narrow * compute_bytes(m->options.compute);
+}
+
 /* Tables are looked up, everything else of two sides is multiplied; a tied head is both. */
 uint64_t model_multiplied(const struct model *m)
 {
@@ -311,6 +341,8 @@ int model_cost(struct model_cost *out, const struct model_shape *shape,
 		return -1;
 	out->parameters = m->parameters;
 	out->multiplied = model_multiplied(m);
+	out->matrices = m->decayed;
+	out->gradient_bytes = model_grads_bytes(m);
 	out->activation_bytes = activations_bytes(m);
 	for (size_t u = 0; u < m->units; u++)
 		if (m->unit[u].count > out->widest)

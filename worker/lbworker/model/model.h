@@ -61,24 +61,33 @@ const struct model_flavor *model_flavor_find(enum model_family family, const cha
 					     const char **names);
 const char *model_family_name(enum model_family family);
 
-/* What backward finds again and what it computes once more. Results are the same to the bit; only
- * bf16 behind a GELU differs by a rounding, where the product before it applied that to its fp32
- * sum. */
-enum model_recompute {
-	RECOMPUTE_NONE,      /* everything is kept */
-	RECOMPUTE_SELECTIVE, /* norms and activations again, matrix products are kept */
-	RECOMPUTE_FULL,      /* the whole layer again, from its input */
-	RECOMPUTE_COUNT
+/* What a layer does not keep, so that backward computes it once more: a bit for each part of
+ * struct layer_kept. Results are the same to the bit; only bf16 behind a GELU differs by a rounding,
+ * where the product before it applied that to its fp32 sum. */
+enum again {
+	AGAIN_NORMED = 1,                          /* what both norms give */
+	AGAIN_QKV = 2,                             /* query, key and value: a product */
+	AGAIN_ATTENDED = 4,                        /* attention itself */
+	AGAIN_MIDDLE = 8,                          /* the stream between the halves: a product */
+	AGAIN_UP = 16,                             /* what goes into the activation: a product */
+	AGAIN_HIDDEN = 32,                         /* what comes out of it */
+	AGAIN_ALL = 63,                            /* all but the layer's input */
+	AGAIN_CHEAP = AGAIN_NORMED | AGAIN_HIDDEN, /* no product, no attention */
+	AGAIN_PARTS = 6
 };
+/* "normed", ...: the name of a part, 0 .. AGAIN_PARTS - 1 */
+const char *model_part_name(int part);
 
 struct model_options {
 	size_t batch, seq; /* one micro-batch: batch sequences of seq tokens */
-	enum model_recompute recompute;
-	size_t every;         /* FULL: of each so many layers the first; 0 or 1: all */
+	unsigned again;    /* AGAIN_ bits, of every layer; 0: all is kept */
+	unsigned more;     /* and these of the first `more_layers` */
+	size_t more_layers;
 	enum compute compute; /* what the device was opened to compute in */
 	size_t head_elements; /* logits held at a time; 0: some, as the type asks for */
 	bool bf16_moments;    /* of the optimizer; else fp32 */
-	bool in_parts;        /* memory of weights and gradients is taken as they are written */
+	bool narrow_gradients; /* of the layers' matrices, in the compute type: nothing is added to them */
+	bool in_parts;         /* memory of weights and gradients is taken as they are written */
 };
 
 /* Parameters that are used together: [first, first + count) of the arrays. */
@@ -116,6 +125,7 @@ struct model {
 	size_t batch, seq;     /* as in options */
 
 	size_t parameters, decayed;  /* counts; the first `decayed` are matrices */
+	size_t narrow, narrow_end;   /* those whose gradients are in the compute type */
 	struct umup_scales scales;   /* of the products */
 	struct model_layer *layer;   /* [layers], and one more for what is in no layer */
 	struct model_tensor *tensor; /* in the order of the checkpoint */
@@ -126,7 +136,8 @@ struct model {
 	struct model_unit *unit; /* [units]; may be empty */
 	size_t units;            /* layers + 3 */
 
-	float *weights, *grads; /* device, [parameters] */
+	float *weights; /* device, [parameters] */
+	float *grads;   /* device; model_grad() where some may be narrow */
 	struct model_watch watch;
 	struct model_activations *activations;
 	struct precision *precision; /* borrowed; NULL: nothing is of few bits */
@@ -144,9 +155,15 @@ void model_destroy(struct model *model); /* NULL is fine */
  * u-muP std is 1 everywhere. */
 void model_init_weights(struct model *model, uint64_t seed, double std);
 
+/* Where the gradient of parameter `at` lies: fp32, or an activation for those from m->narrow on and
+ * below m->narrow_end. */
+void *model_grad(const struct model *model, size_t at);
+/* Bytes of all gradients. */
+size_t model_grads_bytes(const struct model *model);
+
 /* Forward and backward for tokens and targets [batch, seq] (host memory, ids below vocab).
  * The gradient of scale * (sum of all token losses) replaces model->grads, or is added when
- * `accumulate`. *loss_sum gets the sum of the token losses. */
+ * `accumulate`, which narrow gradients do not allow. *loss_sum gets the sum of the token losses. */
 int model_backprop(struct model *model, const int32_t *tokens, const int32_t *targets, float scale,
 		   bool accumulate, double *loss_sum, struct err *err);
 
@@ -175,7 +192,9 @@ int model_extend(struct model *model, const int32_t *tokens, size_t first, size_
 /* What a model of that shape takes, without a device. 0, or -1 when the shape is refused. */
 struct model_cost {
 	uint64_t parameters;
-	uint64_t multiplied;       /* of these, those in matrix products: the head, not a table */
+	uint64_t multiplied; /* of these, those in matrix products: the head, not a table */
+	uint64_t matrices;   /* of the parameters, those that lie first */
+	uint64_t gradient_bytes;
 	uint64_t widest;           /* of a unit */
 	uint64_t activation_bytes; /* kept for backward, and the buffers all layers share */
 };

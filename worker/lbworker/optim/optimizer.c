@@ -29,19 +29,42 @@ struct update {
 	size_t first, end; /* no others are touched */
 };
 
+/* How many of `count` parameters from `at` on have gradients of one type. */
+static size_t of_one_type(const struct model *m, size_t at, size_t count, bool *is_narrow)
+{
+	size_t end = at < m->narrow       ? m->narrow
+		     : at < m->narrow_end ? m->narrow_end
+					  : m->parameters;
+
+	*is_narrow = at >= m->narrow && at < m->narrow_end;
+	return end - at < count ? end - at : count;
+}
+
 /* Of `count` parameters from a.first on those within the update's. */
 static void update_some(const struct update *u, size_t count, struct adamw a)
 {
 	struct model *model = u->model;
-	size_t end = a.first + count < u->end ? a.first + count : u->end;
+	size_t run, end = a.first + count < u->end ? a.first + count : u->end;
 
 	a.first = a.first > u->first ? a.first : u->first;
-	if (a.first >= end)
-		return;
-	size_t bytes = a.first * (a.bf16_moments ? sizeof(uint16_t) : sizeof(float));
-	model->backend->adamw(model->device, model->weights + a.first, (char *)u->m + bytes,
-			      (char *)u->v + bytes, model->grads + a.first, end - a.first, &a,
-			      u->control);
+	for (; a.first < end; a.first += run) {
+		size_t bytes = a.first * (a.bf16_moments ? sizeof(uint16_t) : sizeof(float));
+		run = of_one_type(model, a.first, end - a.first, &a.narrow_gradient);
+		model->backend->adamw(model->device, model->weights + a.first, (char *)u->m + bytes,
+				      (char *)u->v + bytes, model_grad(model, a.first), run, &a,
+				      u->control);
+	}
+}
+
+static void sum_squares(struct model *m, double *sum)
+{
+	size_t run;
+	bool narrow;
+
+	for (size_t at = 0; at < m->parameters; at += run) {
+		run = of_one_type(m, at, m->parameters - at, &narrow);
+		m->backend->sum_squares(m->device, sum, model_grad(m, at), run, narrow, at > 0);
+	}
 }
 
 static void update_each(const struct optimizer *o, const struct update *u, int64_t tokens,
@@ -91,8 +114,7 @@ void optimizer_update(const struct optimizer *o, struct model *model, void *m, v
 {
 	const struct model_unit all = { 0, model->parameters };
 
-	model->backend->sum_squares(model->device, &control->squares, model->grads,
-				    model->parameters);
+	sum_squares(model, &control->squares);
 	model->backend->decide(model->device, control);
 	optimizer_update_part(o, model, m, v, control, tokens, all);
 }

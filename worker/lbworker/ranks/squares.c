@@ -26,7 +26,8 @@ static void sum_part(const struct model *m, const struct model_unit *part, doubl
 {
 	for (size_t at = 0; at < part->count; at += PIECE, sum++) {
 		size_t count = part->count - at < PIECE ? part->count - at : PIECE;
-		m->backend->sum_squares(m->device, sum, m->grads + part->first + at, count);
+		m->backend->sum_squares(m->device, sum, m->grads + part->first + at, count, false,
+					false);
 	}
 }
 

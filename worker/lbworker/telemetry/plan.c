@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "worker/lbworker/telemetry/meter.h"
+#include "worker/lbworker/telemetry/again.h"
 
 enum { COPIES_IN_CHECKPOINT = 3 };
 
@@ -42,16 +43,19 @@ const struct plan_device *plan_device_of(const char *description)
 	return NULL;
 }
 
-/* Forward alone of the layers that are computed again: a third of what the layers cost. */
-static double again(const struct plan *p, const struct model_shape *s,
-		    const struct model_options *o)
+/* Products and attention of a token that are computed again. */
+static double again(const struct model_shape *s, const struct model_options *o)
 {
-	size_t every = o->every ? o->every : 1, layers = (s->layers + every - 1) / every;
-	double head = 6.0 * (double)s->vocab * (double)s->dim;
+	double flop = 0;
 
-	if (o->recompute != RECOMPUTE_FULL)
-		return 0; /* selective repeats no matrix product */
-	return (p->flop_causal - head) / 3 * (double)layers / (double)s->layers;
+	for (int i = 0; i < AGAIN_PARTS; i++) {
+		const struct part_cost cost = again_cost(s, o, i);
+		size_t layers = o->again >> i & 1  ? s->layers
+				: o->more >> i & 1 ? o->more_layers
+						   : 0;
+		flop += (cost.flop + cost.attention_flop) * (double)layers;
+	}
+	return flop;
 }
 
 static uint64_t larger(uint64_t a, uint64_t b)
@@ -91,6 +95,17 @@ static uint64_t work_area(const struct model_shape *s, const struct model_option
 	       reduction_area(s, rows, parameters);
 }
 
+/* On a GPU that computes in bf16 a matrix is bf16 and the rest of its bits; a vector has a copy in
+ * bf16; and there is an area in which matrices become fp32 on their way to the host. */
+static uint64_t weight_bytes(const struct model_cost *cost, enum compute compute)
+{
+	const uint64_t joined = (uint64_t)16 << 20, whole = cost->parameters * sizeof(float);
+
+	if (compute != COMPUTE_BF16)
+		return whole;
+	return whole + (cost->parameters - cost->matrices) * sizeof(uint16_t) + joined;
+}
+
 int plan_make(struct plan *p, const struct config *c, struct err *err)
 {
 	const struct model_shape *s = &c->shape;
@@ -99,39 +114,23 @@ int plan_make(struct plan *p, const struct config *c, struct err *err)
 	*p = (struct plan){ 0 };
 	if (model_cost(&p->cost, s, &o, err))
 		return -1;
-	p->gradients = p->cost.parameters * sizeof(float);
+	p->gradients = p->cost.gradient_bytes;
+	p->weights = weight_bytes(&p->cost, o.compute);
+	p->moments = 2 * p->cost.parameters * (o.bf16_moments ? sizeof(uint16_t) : sizeof(float));
 	p->widest = p->cost.widest * sizeof(float);
-	p->weights = p->gradients + (o.compute == COMPUTE_BF16 ? p->gradients / 2 : 0);
-	p->moments = o.bf16_moments ? p->gradients : 2 * p->gradients;
 	p->activations = p->cost.activation_bytes +
 			 work_area(s, &o, c->deterministic, p->cost.parameters);
-	p->checkpoint = c->checkpoint_enable ? COPIES_IN_CHECKPOINT * p->gradients : 0;
+	p->checkpoint = c->checkpoint_enable
+				? COPIES_IN_CHECKPOINT * p->cost.parameters * sizeof(float)
+				: 0;
 	p->tokens = c->accumulate * c->local_batch_size * c->seq_len;
 	const struct token_flop flop = meter_flop(s, p->cost.parameters, p->cost.multiplied,
 						  (size_t)c->seq_len);
 	p->flop_palm = flop.palm;
 	p->flop_causal = flop.causal;
-	p->flop_handbook = o.recompute == RECOMPUTE_FULL && o.every <= 1 ? flop.handbook_again
-									 : flop.handbook;
-	p->flop_again = again(p, s, &o);
+	p->flop_handbook = o.again == AGAIN_ALL ? flop.handbook_again : flop.handbook;
+	p->flop_again = again(s, &o);
 	return 0;
-}
-
-void plan_choose_head(struct config *c, uint64_t device_bytes)
-{
-	/* what driver and libraries keep for themselves */
-	const uint64_t theirs = (uint64_t)3 << 30;
-	struct plan p;
-
-	if ((enum compute)c->compute != COMPUTE_BF16)
-		return;
-	/* from 1 Gi elements on a chunk's gradient is read and written in the shadow of its products */
-	for (size_t elements = (size_t)1 << 30; elements > (size_t)128 << 20; elements /= 2) {
-		c->head_elements = elements;
-		if (plan_make(&p, c, NULL) == 0 && plan_bytes(&p) + theirs <= device_bytes)
-			return;
-	}
-	c->head_elements = 0;
 }
 
 void plan_share(struct plan *p, const struct config_mesh *m)
@@ -157,11 +156,10 @@ uint64_t plan_bytes(const struct plan *p)
 	return p->weights + p->gradients + p->moments + p->activations + p->sums;
 }
 
-/* AdamW reads weight, gradient and both moments, and writes all but the gradient; and the narrow
- * copy of the weights, where there is one. */
+/* AdamW reads weight, gradient and both moments, and writes all but the gradient. */
 static uint64_t optimizer_bytes(const struct plan *p)
 {
-	return 3 * p->gradients + (p->weights - p->gradients) + 2 * p->moments;
+	return 2 * p->weights + p->gradients + 2 * p->moments;
 }
 
 double plan_ceiling(const struct plan *p, const struct plan_device *d)
@@ -219,6 +217,7 @@ void plan_print(const struct plan *p, const struct config *c, const struct plan_
 	fprintf(to, "%-12s %.4g tokens, %.4g EFLOP (PaLM)\n", "training",
 		(double)p->tokens * (double)c->steps,
 		p->flop_palm * (double)p->tokens * (double)c->steps / 1e18);
+	again_say(c, to);
 	if (device)
 		print_ceiling(p, device, to);
 	for (size_t i = 0; !device && i < DEVICES; i++)

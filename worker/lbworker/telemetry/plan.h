@@ -33,9 +33,6 @@ struct plan_device {
 	double bytes_per_s, bytes; /* of its memory */
 };
 
-/* How many logits are held at a time on a device of so many bytes: the most that fit, since each chunk
- * of rows reads and writes the head's whole gradient once more. Sets config->head_elements. */
-void plan_choose_head(struct config *config, uint64_t device_bytes);
 int plan_make(struct plan *out, const struct config *config, struct err *err);
 /* What one of several ranks takes: its part of each class by the stage, and what sums of gradients
  * are made in. */

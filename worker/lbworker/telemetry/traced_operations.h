@@ -55,7 +55,7 @@ TRACED(cross_entropy,
        (float *loss, void *logits, const int32_t *targets, size_t rows, size_t vocab, float scale),
        (loss, logits, targets, rows, vocab, scale), rows, vocab, 0)
 TRACED(adamw,
-       (float *weight, void *m, void *v, const float *grad, size_t count, const struct adamw *a,
+       (float *weight, void *m, void *v, const void *grad, size_t count, const struct adamw *a,
 	const struct step_control *control),
        (weight, m, v, grad, count, a, control), count, 0, 0)
 TRACED(upload, (void *to, const void *from_host, size_t bytes), (to, from_host, bytes), bytes, 0, 0)
@@ -63,5 +63,6 @@ TRACED(download, (void *to_host, const void *from, size_t bytes), (to_host, from
        0)
 TRACED(normal, (float *to, size_t count, const struct normal *n), (to, count, n), count, 0, 0)
 TRACED(zero, (void *memory, size_t bytes), (memory, bytes), bytes, 0, 0)
-TRACED(sum_squares, (double *sum, const float *x, size_t count), (sum, x, count), count, 0, 0)
+TRACED(sum_squares, (double *sum, const void *x, size_t count, bool narrow, bool accumulate),
+       (sum, x, count, narrow, accumulate), count, 0, 0)
 TRACED(add, (float *to, const float *from, size_t count), (to, from, count), count, 0, 0)

@@ -12,7 +12,8 @@
 #include "kernels/load.h"
 #include "common/base/paths.h"
 #include "worker/lbworker/base/device.h"
-#include "worker/lbworker/telemetry/plan.h"
+#include "worker/lbworker/telemetry/again.h"
+#include "worker/lbworker/telemetry/plan_choose.h"
 #include "worker/lbworker/checkpoint/resume.h"
 
 enum { MAX_TOKENIZER_BYTES = 128 << 20 };
@@ -90,14 +91,22 @@ static int open_data(struct training *t, struct err *err)
 
 /* By all of a GPU's memory, not by what is free of it: another launch on such a GPU adds up in the same
  * order. */
-static void choose_head(struct training *t)
+static void choose(struct training *t)
 {
 	struct memory_use use;
+	struct plan plan;
 
-	if (!t->backend->memory)
+	if (t->mesh.width > 0)
+		return; /* what each rank keeps is not added up before */
+	if (t->backend->memory) {
+		t->backend->memory(t->device, &use);
+		plan_choose(&t->config, use.total, true);
 		return;
-	t->backend->memory(t->device, &use);
-	plan_choose_head(&t->config, use.total);
+	}
+	/* a copy for checkpoints takes of the same memory */
+	uint64_t room = t->backend->available(t->device);
+	if (plan_make(&plan, &t->config, NULL) == 0)
+		plan_choose(&t->config, room > plan.checkpoint ? room - plan.checkpoint : 0, false);
 }
 
 /* Only a device that the host can look into takes part so far. */
@@ -186,6 +195,7 @@ static void say_what(const struct training *t)
 		       t->ranks->size, t->ranks->table->name, t->mesh.replicate, t->mesh.shard,
 		       t->mesh.stage, t->mesh.width,
 		       c->reduction == REDUCTION_FAST ? ", of a rank's own in place" : "");
+	again_say(c, stdout);
 	if (!c->checkpoint_enable)
 		printf("checkpoint.enable = false: what is trained ends with this process\n");
 }
@@ -262,7 +272,7 @@ int training_open(struct training *t, const struct config *config, struct ranks 
 	if (open_device(t, err) || check_device(t, err) || open_data(t, err) ||
 	    compare_ranks(t, err))
 		return -1;
-	choose_head(t);
+	choose(t);
 	if (plan_make(&plan, &t->config, err))
 		return -1;
 	plan_share(&plan, &t->mesh);
