@@ -77,6 +77,7 @@ struct device {
 	bool deterministic;
 	bool waits_always; /* LB_CUDA_WAIT=1: errors are told by the operation at fault */
 	bool is_recording;
+	bool begins_early; /* a kernel before the one in front is through (after_earlier()); LB_CUDA_EARLY=0: not */
 	int processors; /* multiprocessors */
 	void (*warn)(const char *text);
 	char cache[256]; /* folder; "": nothing is kept */

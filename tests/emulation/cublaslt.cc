@@ -266,13 +266,30 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
 	return CUBLAS_STATUS_SUCCESS;
 }
 
+// The library keeps what was set within the algorithm; a product that is summed in parts needs a place for
+// them, and has one for two and four.
+cublasStatus_t cublasLtMatmulAlgoConfigSetAttribute(cublasLtMatmulAlgo_t *algo,
+						    cublasLtMatmulAlgoConfigAttributes_t name,
+						    const void *value, size_t bytes)
+{
+	if (bytes != sizeof(uint32_t) || (name != CUBLASLT_ALGO_CONFIG_SPLITK_NUM &&
+					  name != CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME))
+		return CUBLAS_STATUS_INVALID_VALUE;
+	algo->data[name == CUBLASLT_ALGO_CONFIG_SPLITK_NUM ? 1 : 2] = *(const uint32_t *)value;
+	return CUBLAS_STATUS_SUCCESS;
+}
+
 cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t,
 				       cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
 				       cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
 				       const cublasLtMatmulAlgo_t *algo,
-				       cublasLtMatmulHeuristicResult_t *)
+				       cublasLtMatmulHeuristicResult_t *out)
 {
-	return algo->data[0] / 2 == 0xe0 / 2 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+	const uint64_t parts = algo->data[1], scheme = algo->data[2];
+	out->workspaceSize = parts > 1 ? (size_t)16 << 20 : 0;
+	bool good = algo->data[0] / 2 == 0xe0 / 2 && parts <= 4 &&
+		    (parts <= 1 || scheme == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE);
+	return good ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t d, const void *alpha,

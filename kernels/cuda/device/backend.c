@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CAPABILITY_MIN = 80 }; /* bf16 in the matrix units */
+/* bf16 in the matrix units; from this generation on grids may begin early */
+enum { CAPABILITY_MIN = 80, EARLY = 9 };
 
 /* --- open and close --------------------------------------------------------------------------- */
 
@@ -108,7 +109,7 @@ static void describe(struct device *dev, const struct cudaDeviceProp *gpu)
 
 static struct device *cuda_open(const struct backend_options *options, char *why)
 {
-	const char *wait = getenv("LB_CUDA_WAIT");
+	const char *wait = getenv("LB_CUDA_WAIT"), *early = getenv("LB_CUDA_EARLY");
 	struct cudaDeviceProp gpu = { 0 };
 
 	if (find_gpu(options, &gpu, why, BACKEND_TEXT_BYTES))
@@ -122,6 +123,7 @@ static struct device *cuda_open(const struct backend_options *options, char *why
 	dev->deterministic = options->deterministic;
 	dev->waits_always = wait && strcmp(wait, "1") == 0;
 	dev->warn = options->warn;
+	dev->begins_early = gpu.major >= EARLY && !(early && strcmp(early, "0") == 0);
 	dev->processors = gpu.multiProcessorCount;
 	snprintf(dev->cache, sizeof(dev->cache), "%s", options->cache ? options->cache : "");
 	snprintf(dev->name, sizeof(dev->name), "%.63s", gpu.name);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* gemm_measure.c - which of cuBLASLt's algorithms computes a product: the fastest of CANDIDATES on the
  * operands at hand, or, where the same bits are asked for, the library's first proposal: a stopwatch
- * says something else every time.
+ * says something else every time. A gradient of weights sums over many rows into few elements: for it
+ * the first two are also tried with that sum in 2, 4 or 8 parts, as the library's heuristics may not have it.
  *
  * A product that adds to C cannot be repeated: it takes what was measured for the one that does
  * not, or the first proposal. */
 #include "kernels/cuda/lib/gemm.h"
 
-enum { CANDIDATES = 8, REPEATS = 3 };
+enum { CANDIDATES = 8, SPLIT = 2, SPLITS = 3, TRIALS = CANDIDATES + SPLIT * SPLITS, REPEATS = 3 };
 
 /* Sums of parts are kept in fp32, as backend.h promises: not in the output's type, nor in place. The
  * order of those in workspace is fixed; without any no two algorithms can differ in it. */
@@ -128,10 +129,42 @@ static int fastest(struct device *dev, const struct place *at, const struct prod
 	return best;
 }
 
+/* proposal[from] with its sum in so many parts, behind the others, if the library has that. */
+static int add_split(struct device *dev, const struct product *p,
+		     cublasLtMatmulHeuristicResult_t proposal[TRIALS], int found, int from,
+		     int32_t parts)
+{
+	const uint32_t in_fp32 = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+	cublasLtMatmulHeuristicResult_t more = proposal[from], check;
+
+	if (cublasLtMatmulAlgoConfigSetAttribute(&more.algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM,
+						 &parts, sizeof(parts)) != CUBLAS_STATUS_SUCCESS ||
+	    cublasLtMatmulAlgoConfigSetAttribute(&more.algo, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME,
+						 &in_fp32,
+						 sizeof(in_fp32)) != CUBLAS_STATUS_SUCCESS ||
+	    cublasLtMatmulAlgoCheck(dev->gemms->library, p->what, p->a, p->b, p->c, p->c,
+				    &more.algo, &check) != CUBLAS_STATUS_SUCCESS ||
+	    check.workspaceSize > GEMM_WORKSPACE_BYTES)
+		return found;
+	proposal[found] = more;
+	return found + 1;
+}
+
+static int add_splits(struct device *dev, const struct product *p,
+		      cublasLtMatmulHeuristicResult_t proposal[TRIALS], int found)
+{
+	int all = found;
+
+	for (int i = 0; i < found && i < SPLIT; i++)
+		for (int32_t parts = 2; parts <= 1 << SPLITS; parts *= 2)
+			all = add_split(dev, p, proposal, all, i, parts);
+	return all;
+}
+
 bool gemm_choose_algorithm(struct device *dev, const struct place *at, struct product *p,
 			   const struct gemm *g, const void *b)
 {
-	cublasLtMatmulHeuristicResult_t proposal[CANDIDATES];
+	cublasLtMatmulHeuristicResult_t proposal[TRIALS];
 	int found, best;
 
 	if (take_twin(dev, p))
@@ -145,7 +178,13 @@ bool gemm_choose_algorithm(struct device *dev, const struct place *at, struct pr
 		cuda_fail(dev, at, "cuBLASLt has no algorithm for it");
 		return false;
 	}
-	best = gemm_may_measure(dev, p) ? fastest(dev, at, p, g, b, proposal, found) : 0;
+	if (!gemm_may_measure(dev, p)) {
+		p->algo = proposal[0].algo;
+		return true;
+	}
+	if (g->trans_a && !g->b_is_weight)
+		found = add_splits(dev, p, proposal, found);
+	best = fastest(dev, at, p, g, b, proposal, found);
 	p->algo = proposal[best].algo;
 	return true;
 }

@@ -173,6 +173,7 @@ DEVICE void update_group(const struct update &u, size_t i, const uint32_t of_m[4
 
 template <typename M, typename G> KERNEL(BLOCK) adamw(struct update u)
 {
+	after_earlier();
 	const struct step_control d = *u.control;
 	uint64_t group = u.first / GROUP + flat_index();
 	uint64_t begin = group * GROUP, end = begin + GROUP;

@@ -54,6 +54,7 @@ DEVICE void split(const struct pass &p, size_t heads, size_t *batch, size_t *hea
 
 template <typename T> KERNEL(THREADS) own_forward(struct pass p)
 {
+	after_earlier();
 	SHARED_FLOATS(score); /* [t + 1] */
 	size_t batch, head, t, c = p.a.head_dim;
 	float max = -INFINITY, sum = 0.0f;
@@ -86,6 +87,7 @@ template <typename T> KERNEL(THREADS) own_forward(struct pass p)
 
 template <typename T> KERNEL(BLOCK) own_along(struct pass p)
 {
+	after_earlier();
 	size_t i = flat_index(), t = i % p.a.seq, head = i / p.a.seq % p.a.heads;
 	size_t batch = i / p.a.seq / p.a.heads;
 
@@ -112,6 +114,7 @@ DEVICE float slope(const struct pass &p, size_t batch, size_t head, size_t t, si
 
 template <typename T> KERNEL(THREADS) own_query_backward(struct pass p)
 {
+	after_earlier();
 	SHARED_FLOATS(ds); /* [t + 1] */
 	size_t batch, head, t;
 	float unused;
@@ -132,6 +135,7 @@ template <typename T> KERNEL(THREADS) own_query_backward(struct pass p)
 
 template <typename T> KERNEL(THREADS) own_key_backward(struct pass p)
 {
+	after_earlier();
 	SHARED_FLOATS(weights);                 /* p [T], ds [T] */
 	__shared__ float dkv[2 * CHANNELS_MAX]; /* dk, dv, added up over heads */
 	size_t batch, kv_head, s, group = p.a.heads / p.a.kv_heads, c = p.a.head_dim;

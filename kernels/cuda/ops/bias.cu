@@ -15,6 +15,7 @@ struct bias {
 
 template <typename T, int V> KERNEL(BLOCK) bias_forward(struct bias b)
 {
+	after_earlier();
 	size_t i = flat_index();
 	float y[V], shift[V];
 
@@ -45,6 +46,7 @@ struct backward {
 
 template <typename T> KERNEL(BLOCK) bias_backward(struct backward b)
 {
+	after_earlier();
 	__shared__ float of_warp[ROW_WARPS][WARP];
 	size_t run = blockIdx.x / b.across, first = run * ROWS_PER_BLOCK;
 	size_t end = first + ROWS_PER_BLOCK < b.rows ? first + ROWS_PER_BLOCK : b.rows;

@@ -17,6 +17,7 @@ struct cast {
 
 KERNEL(BLOCK) cast_bf16(struct cast c)
 {
+	after_earlier();
 	size_t first = flat_index() * EACH;
 	size_t end = first + EACH < c.count ? first + EACH : c.count;
 	unsigned top = 0;
@@ -41,6 +42,7 @@ KERNEL(BLOCK) cast_bf16(struct cast c)
 
 KERNEL(BLOCK) cast_bf16_wide(struct cast c)
 {
+	after_earlier();
 	size_t i = flat_index();
 	float a[EACH / 2], b[EACH / 2], both[EACH];
 
@@ -72,6 +74,7 @@ extern "C" void cuda_cast_bf16(struct device *dev, uint16_t *to, const float *fr
 
 KERNEL(BLOCK) cast_fp32(struct cast c)
 {
+	after_earlier();
 	size_t i = flat_index();
 
 	if (i < c.count)

@@ -11,6 +11,7 @@ struct decide {
 
 KERNEL(BLOCK) decide(struct decide c)
 {
+	after_earlier();
 	if (flat_index() == 0)
 		*c.d = step_control_decide(*c.d);
 }

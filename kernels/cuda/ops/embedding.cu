@@ -22,6 +22,7 @@ struct forward {
 
 template <typename T> KERNEL(BLOCK) embed_forward(struct forward f)
 {
+	after_earlier();
 	size_t i = flat_index(), row = i / f.dim;
 
 	if (row < f.rows)
@@ -54,6 +55,7 @@ DEVICE uint32_t digit_of(const struct pass &p, uint32_t key)
 
 KERNEL(TILE) digit_counts(struct pass p)
 {
+	after_earlier();
 	__shared__ uint32_t counts[DIGITS];
 	size_t i = flat_index();
 
@@ -70,6 +72,7 @@ KERNEL(TILE) digit_counts(struct pass p)
 /* Counts become places: the sum of all before. One block; a thread owns a run of them. */
 KERNEL(TILE) digit_places(struct pass p)
 {
+	after_earlier();
 	__shared__ uint32_t sums[TILE];
 	size_t all = DIGITS * p.tiles, each = (all + TILE - 1) / TILE;
 	size_t first = threadIdx.x * each, end = first + each < all ? first + each : all;
@@ -95,6 +98,7 @@ KERNEL(TILE) digit_places(struct pass p)
 
 KERNEL(TILE) digit_move(struct pass p)
 {
+	after_earlier();
 	__shared__ uint32_t digits[TILE];
 	size_t i = flat_index();
 	uint32_t key = i < p.count ? p.keys[i] : 0, digit = digit_of(p, key), before = 0;
@@ -140,6 +144,7 @@ DEVICE bool add_some(const struct backward &b, size_t at, uint32_t token, size_t
 
 template <typename T> KERNEL(COLUMNS) embed_backward(struct backward b)
 {
+	after_earlier();
 	size_t first = blockIdx.x / b.across;
 	size_t column = blockIdx.x % b.across * COLUMNS + threadIdx.x;
 	uint32_t token = b.keys[first];

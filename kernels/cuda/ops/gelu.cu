@@ -31,6 +31,7 @@ DEVICE float share_slope(float x, float p, bool by_tanh)
 
 template <typename T, int V> KERNEL(BLOCK) gelu_forward(struct gelu g)
 {
+	after_earlier();
 	size_t i = flat_index();
 	float x[V];
 
@@ -45,6 +46,7 @@ template <typename T, int V> KERNEL(BLOCK) gelu_forward(struct gelu g)
 
 template <typename T, int V> KERNEL(BLOCK) gelu_backward(struct gelu g)
 {
+	after_earlier();
 	size_t i = flat_index();
 	float x[V], d[V];
 

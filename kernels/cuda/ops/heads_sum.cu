@@ -16,6 +16,7 @@ struct sum {
 
 template <typename T, int V> KERNEL(BLOCK) heads_sum(struct sum s)
 {
+	after_earlier();
 	/* Columns in vectors, and in 32 bits: the one long division is that by the row. */
 	uint32_t c = (uint32_t)s.a.head_dim / V, kv_heads = (uint32_t)s.a.kv_heads;
 	uint32_t columns = 2 * kv_heads * c, group = (uint32_t)s.a.heads / kv_heads;

@@ -20,6 +20,7 @@ struct forward {
 
 template <typename T, int V> KERNEL(BLOCK_MAX) layernorm_forward(struct forward f)
 {
+	after_earlier();
 	size_t row = blockIdx.x, vectors = f.dim / V, first = row * vectors;
 	const void *x = f.delta ? f.sum : f.x;
 	float sum = 0.0f, squares = 0.0f;
@@ -116,6 +117,7 @@ DEVICE void backward_row(const struct backward &b, size_t row, float *dweight, f
 
 template <typename T, int V> KERNEL(BLOCK_MAX) layernorm_backward(struct backward b)
 {
+	after_earlier();
 	SHARED_FLOATS(part); /* dw, then db: [2, dim] */
 
 	clear_parts<V>(part, b.dim, 2);

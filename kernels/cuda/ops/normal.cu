@@ -14,6 +14,7 @@ struct draw {
 
 KERNEL(BLOCK) normal(struct draw d)
 {
+	after_earlier();
 	size_t i = 4 * flat_index();
 	uint64_t four = (d.n.first + i) / 4;
 	const uint32_t counter[4] = { (uint32_t)four, (uint32_t)(four >> 32), d.n.tensor,

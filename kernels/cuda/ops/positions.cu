@@ -13,6 +13,7 @@ struct positions {
 
 template <typename T, int V> KERNEL(BLOCK) positions_forward(struct positions p)
 {
+	after_earlier();
 	size_t i = flat_index(), row = i / p.vectors;
 	float x[V], at[V];
 
@@ -45,6 +46,7 @@ struct backward {
 
 template <typename T> KERNEL(BLOCK) positions_backward(struct backward b)
 {
+	after_earlier();
 	size_t i = flat_index(), at = i / b.dim;
 
 	if (at >= b.seq)

@@ -34,6 +34,7 @@ DEVICE double block_sum_fp64(double x)
 
 template <typename T> KERNEL(BLOCK) squares_of_pieces(struct squares s)
 {
+	after_earlier();
 	size_t first = (size_t)blockIdx.x * PIECE;
 	size_t end = first + PIECE < s.count ? first + PIECE : s.count;
 	double sum = 0;
@@ -51,6 +52,7 @@ template <typename T> KERNEL(BLOCK) squares_of_pieces(struct squares s)
 /* *sum = the sum of `count` partial ones */
 KERNEL(BLOCK_MAX) sum_of_pieces(struct squares s)
 {
+	after_earlier();
 	double sum = 0;
 
 #pragma unroll 8
@@ -89,6 +91,7 @@ struct losses {
 /* One block: thread t adds every 1024th from t on, then the threads by a tree. */
 KERNEL(BLOCK_MAX) sum_losses(struct losses l)
 {
+	after_earlier();
 	double sum = 0;
 
 	for (size_t i = threadIdx.x; i < l.rows; i += blockDim.x)
@@ -114,6 +117,7 @@ struct columns {
 
 KERNEL(BLOCK_MAX) column_sum(struct columns c)
 {
+	after_earlier();
 	__shared__ float of_warp[ROW_WARPS][WARP];
 	size_t column = (size_t)blockIdx.x * WARP + threadIdx.x % WARP;
 	unsigned warp = threadIdx.x / WARP;

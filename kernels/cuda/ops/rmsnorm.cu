@@ -20,6 +20,7 @@ struct forward {
 
 template <typename T, int V> KERNEL(BLOCK_MAX) rmsnorm_forward(struct forward f)
 {
+	after_earlier();
 	size_t row = blockIdx.x, vectors = f.dim / V, first = row * vectors;
 	const void *x = f.delta ? f.sum : f.x;
 	float squares = 0.0f;
@@ -99,6 +100,7 @@ DEVICE void backward_row(const struct backward &b, size_t row, float *dweight)
 
 template <typename T, int V> KERNEL(BLOCK_MAX) rmsnorm_backward(struct backward b)
 {
+	after_earlier();
 	SHARED_FLOATS(dweight); /* [dim] */
 
 	clear_parts<V>(dweight, b.dim, 1);

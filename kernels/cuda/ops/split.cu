@@ -21,6 +21,7 @@ struct halves_of {
 
 KERNEL(BLOCK) split(struct halves_of h)
 {
+	after_earlier();
 	size_t first = flat_index() * EACH;
 	size_t end = first + EACH < h.count ? first + EACH : h.count;
 
@@ -33,6 +34,7 @@ KERNEL(BLOCK) split(struct halves_of h)
 
 KERNEL(BLOCK) join(struct halves_of h)
 {
+	after_earlier();
 	size_t first = flat_index() * EACH;
 	size_t end = first + EACH < h.count ? first + EACH : h.count;
 

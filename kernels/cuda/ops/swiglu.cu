@@ -14,6 +14,7 @@ struct swiglu {
 
 template <typename T, int V> KERNEL(BLOCK) swiglu_forward(struct swiglu s)
 {
+	after_earlier();
 	size_t i = flat_index();
 	float g[V], u[V];
 
@@ -30,6 +31,7 @@ template <typename T, int V> KERNEL(BLOCK) swiglu_forward(struct swiglu s)
 
 template <typename T, int V> KERNEL(BLOCK) swiglu_backward(struct swiglu s)
 {
+	after_earlier();
 	size_t i = flat_index();
 	float g[V], u[V], d[V];
 
