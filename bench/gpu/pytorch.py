@@ -10,9 +10,12 @@ for it. Clipping is compiled, too. The model is made on the GPU, in the type it 
 waits for the GPU; its own events time the steps. Prints a line for each attention backend as it comes: tokens/s
 as median and best of steps.
 
-    pytorch.py FLAVOR BATCH SEQ [--selective] [--steps N] [--warmup N] [--mode NAME]
+With --text FILE it trains on that file's bytes as the long training of gpu-check does (same model, length, schedule
+and optimizer; its own beginning and order of samples) and prints "loss STEP LOSS" for each step.
+
+    pytorch.py FLAVOR BATCH SEQ [--selective] [--steps N] [--warmup N] [--mode NAME] [--text FILE] [--device NAME]
 """
-import argparse, functools, sys
+import argparse, functools, math, sys
 import torch, torch.nn as nn, torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils.checkpoint import checkpoint, create_selective_checkpoint_contexts, CheckpointPolicy
@@ -21,7 +24,8 @@ DEVICE = "cuda"
 #          vocab   dim  layers heads kv  ffn    tied
 SHAPES = { "124M": (50304, 768, 12, 12, 12, 2048, True),
            "1B": (128256, 2048, 16, 32, 8, 8192, True),
-           "8B": (128256, 4096, 32, 32, 8, 14336, False) }
+           "8B": (128256, 4096, 32, 32, 8, 14336, False),
+           "debugmodel": (256, 64, 2, 4, 2, 176, False) }
 
 
 def rope(seq, width, theta=500000.0):
@@ -72,7 +76,7 @@ class Llama(nn.Module):
         if tied:
             self.head.weight = self.embedding.weight
         self.selective = selective
-        cos, sin = rope(seq, dim // heads)
+        cos, sin = rope(seq, dim // heads, 500000.0 if vocab == 128256 else 10000.0)
         self.register_buffer("cos", cos.bfloat16()), self.register_buffer("sin", sin.bfloat16())
 
     def forward(self, tokens, targets):
@@ -114,6 +118,47 @@ def measure(options, backend):
     return sorted(a.elapsed_time(b) / 1e3 for a, b in zip(marks, marks[1:]))
 
 
+def rate(step, steps, peak=6e-4):
+    """Of the 0-based step: up over a twentieth of them, then down along a cosine."""
+    warmup = steps // 20
+    if step < warmup:
+        return peak * (step + 1) / warmup
+    return peak * 0.5 * (1 + math.cos(math.pi * (step - warmup) / (steps - warmup)))
+
+
+def train(options):
+    torch.manual_seed(0)
+    with open(options.text, "rb") as file:
+        text = torch.frombuffer(bytearray(file.read()), dtype=torch.uint8).long().to(options.device)
+    with torch.device(options.device):
+        model = Llama(SHAPES[options.flavor], options.seq, False)
+    layers = SHAPES[options.flavor][2]
+    for name, p in model.named_parameters():
+        if p.dim() > 1:
+            nn.init.normal_(p, 0, 0.02 / math.sqrt(2 * layers) if "out." in name or "down." in name else 0.02)
+    groups = [{"params": [p for p in model.parameters() if p.dim() > 1]},
+              {"params": [p for p in model.parameters() if p.dim() == 1], "weight_decay": 0.0}]
+    update = torch.optim.AdamW(groups, lr=0.0, betas=(0.9, 0.95), weight_decay=0.1)
+    run = torch.compile(model, dynamic=False) if options.device == "cuda" else model
+    losses = []
+    for step in range(options.steps):
+        at = torch.randint(len(text) - options.seq, (options.batch, 1), device=options.device)
+        window = text[at + torch.arange(options.seq + 1, device=options.device)]
+        with torch.autocast(options.device, torch.bfloat16):
+            loss = run(window[:, :-1], window[:, 1:])
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        for group in update.param_groups:
+            group["lr"] = rate(step, options.steps)
+        update.step()
+        update.zero_grad(set_to_none=True)
+        losses.append(loss.detach())
+        if len(losses) == 100 or step + 1 == options.steps:
+            for i, x in enumerate(torch.stack(losses).tolist()):
+                print("loss", step + 2 - len(losses) + i, f"{x:.5f}")
+            losses = []
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("flavor", choices=SHAPES)
@@ -123,7 +168,12 @@ def main():
     p.add_argument("--steps", type=int, default=20)
     p.add_argument("--warmup", type=int, default=5)
     p.add_argument("--mode", default="default")
+    p.add_argument("--text")
+    p.add_argument("--device", default=DEVICE)
     options = p.parse_args()
+    if options.text:
+        train(options)
+        return
     torch.set_float32_matmul_precision("high")
     tokens, worked = options.batch * options.seq, 0
     for backend in (SDPBackend.CUDNN_ATTENTION, SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION):

@@ -8,7 +8,8 @@
 # comes last: the best of each side, each at batch and recomputation of its own. Exit 77 without a GPU.
 #
 # LB_GPU_RESULTS  (build/gpu-bench) a folder: results, each part's output
-# LB_BENCH_LLMC   a checkout of llm.c with train_gpt2cu built in it and its data beside it; without one its row is empty
+# LB_BENCH_LLMC   a checkout of llm.c, fetched for the run and never part of this tree: its train_gpt2cu is built there when
+#                 it is not yet, and gets our tokens; without a checkout its row is empty
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
@@ -38,12 +39,13 @@ touch "$T/results"
 	"$B/lbworker" prepare --out "$T/text.tokens" "$T/text" >/dev/null || exit 1
 }
 
-ours() { # ours MODEL/FLAVOR BATCH SEQ MODE MOMENTS STEPS
+ours() { # ours MODEL/FLAVOR BATCH SEQ GRADIENTS MOMENTS STEPS: what is computed again, as the plan has it
 	cat >"$T/$part.toml" <<-END
 		[model]
 		name = "${1%/*}"
 		flavor = "${1#*/}"
 		[optimizer]
+		gradients = "$4"
 		moments = "$5"
 		[lr_scheduler]
 		warmup_steps = 1
@@ -54,8 +56,6 @@ ours() { # ours MODEL/FLAVOR BATCH SEQ MODE MOMENTS STEPS
 		seq_len = $3
 		steps = $6
 		mixed_precision_param = "bfloat16"
-		[activation_checkpoint]
-		mode = "$4"
 		[checkpoint]
 		enable = false
 		[metrics]
@@ -73,9 +73,22 @@ pytorch() { # pytorch FLAVOR BATCH SEQ OPTIONS...: its own best of attention's k
 	timeout $SECONDS_MOST python3 bench/gpu/pytorch.py "$@" >"$T/$part.log" 2>"$T/$part.err" </dev/null
 	sed -n 's/^\([0-9][0-9]*\) .*/\1/p' "$T/$part.log" | sort -n | tail -n 1 | grep . || echo "-"
 }
+# Our tokens in llm.c's format: 256 words of a header, then two bytes each.
+llmc_tokens() {
+	[ -s "$T/llmc.bin" ] || python3 - "$T/text" "$T/llmc.bin" <<-'PYTHON'
+		import array, struct, sys
+		text = open(sys.argv[1], "rb").read()
+		with open(sys.argv[2], "wb") as out:
+		    out.write(struct.pack("<256i", 20240520, 1, len(text), *[0] * 253))
+		    out.write(array.array("H", text).tobytes())
+	PYTHON
+}
 llmc() { # llmc BATCH SEQ: the mean of its last steps
-	[ -x "${LB_BENCH_LLMC:-}/train_gpt2cu" ] || { echo "-"; return; }
-	(cd "$LB_BENCH_LLMC" && timeout $SECONDS_MOST ./train_gpt2cu -e d12 -b "$1" -t "$2" -d $(($1 * $2)) -x 30 -v 0 -s 0 -h 0) \
+	[ -e "${LB_BENCH_LLMC:-}/Makefile" ] || { echo "-"; return; }
+	[ -x "$LB_BENCH_LLMC/train_gpt2cu" ] ||
+		make -C "$LB_BENCH_LLMC" train_gpt2cu NO_MULTI_GPU=1 >"$T/$part-build.log" 2>&1 || { echo "-"; return; }
+	llmc_tokens || { echo "-"; return; }
+	(cd "$LB_BENCH_LLMC" && timeout $SECONDS_MOST ./train_gpt2cu -i "$T/llmc.bin" -j "$T/llmc.bin" -e d12 -b "$1" -t "$2" -d $(($1 * $2)) -x 30 -v 0 -s 0 -h 0) \
 		>"$T/$part.log" 2>"$T/$part.err" </dev/null
 	sed -n 's/.* \([0-9]*\) tok\/s.*/\1/p' "$T/$part.log" | tail -n 1 | grep . || echo "-"
 }
@@ -89,21 +102,21 @@ while read -r part shape side command; do
 	echo "$part $shape $side $($command)" | tee -a "$T/results"
 	tail -n 3 "$T/$part.err" 2>/dev/null >&2
 done <<-END
-	124M-ours         124M ours    ours llama/124M 64 1024 none float32 30
+	124M-ours         124M ours    ours llama/124M 64 1024 float32 float32 30
 	124M-pytorch      124M PyTorch pytorch 124M 64 1024
-	8B-ours           8B   ours    ours llama/8B 1 8192 selective bfloat16 15
+	8B-ours           8B   ours    ours llama/8B 1 8192 bfloat16 bfloat16 15
 	8B-pytorch        8B   PyTorch pytorch 8B 1 8192 --selective
-	1B-ours           1B   ours    ours llama/1B 4 8192 none float32 20
+	1B-ours           1B   ours    ours llama/1B 4 8192 float32 float32 20
 	1B-pytorch        1B   PyTorch pytorch 1B 4 8192
-	gpt2-ours         gpt2 ours    ours gpt2/124M 64 1024 none float32 30
+	gpt2-ours         gpt2 ours    ours gpt2/124M 64 1024 float32 float32 30
 	gpt2-llmc         gpt2 llm.c   llmc 64 1024
 	124M-pytorch-tuned  124M PyTorch pytorch 124M 64 1024 --mode max-autotune-no-cudagraphs
 	124M-pytorch-graphs 124M PyTorch pytorch 124M 64 1024 --mode reduce-overhead
-	8B-ours-two       8B   ours    ours llama/8B 2 8192 selective bfloat16 12
+	8B-ours-two       8B   ours    ours llama/8B 2 8192 bfloat16 bfloat16 12
 	8B-pytorch-two    8B   PyTorch pytorch 8B 2 8192 --selective
 	8B-pytorch-whole  8B   PyTorch pytorch 8B 1 8192
 	1B-pytorch-tuned  1B   PyTorch pytorch 1B 4 8192 --mode max-autotune-no-cudagraphs
-	1B-ours-eight     1B   ours    ours llama/1B 8 8192 selective float32 15
+	1B-ours-eight     1B   ours    ours llama/1B 8 8192 float32 float32 15
 	1B-pytorch-eight  1B   PyTorch pytorch 1B 8 8192 --selective
 END
 for name in ${PARTS:-}; do

@@ -9,7 +9,7 @@
 #
 # LB_GPU_RESULTS  (build/gpu-check) a folder: results, each part's output, trainings that parts share
 # A rehearsal with the emulated library, tests/system/gpu-check.t, makes it shorter: LB_GPU_STEPS (even, over 40),
-# LB_GPU_SEQ, LB_GPU_ROUNDS.
+# LB_GPU_SEQ, LB_GPU_ROUNDS, LB_GPU_LONG_STEPS (a multiple of 20), _SEQ, _BATCH, _FLAVOR and _DEVICE (PyTorch's).
 # shellcheck disable=SC2086 # $bf16, $fixed, $large: words
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -35,7 +35,7 @@ gpu=$(sed -n 1p "$T/probe")
 # Another GPU, or other programs: nothing of what was seen holds for them.
 about=$(cat "$T/probe" && cksum "$B/lbworker" "$LB_CUDA_LIBRARY")
 if [ -n "${FRESH:-}" ] || [ "$(cat "$T/about" 2>/dev/null)" != "$about" ]; then
-	rm -rf "$T/results" "$T/cpu" "$T/one" "$T/fp32"
+	rm -rf "$T/results" "$T/cpu" "$T/one" "$T/fp32" "$T"/long-* "$T/pytorch.losses"
 	echo "$about" >"$T/about"
 fi
 touch "$T/results"
@@ -175,6 +175,80 @@ part ops-bf16-large limited "$B/gpu/ops" $large
 part ops-fp32-large limited "$B/gpu/ops" --fp32 $large
 part goldens-fp32 limited "$B/gpu/goldens"
 part goldens-deterministic limited "$B/gpu/goldens" --bf16 --deterministic
+
+# --- a long training on real text: this tree's own ------------------------------------------------------
+# Twice the same bits, the second time with three SIGKILL in between; each call goes on from the last checkpoint.
+long_steps=${LB_GPU_LONG_STEPS:-10000} long_seq=${LB_GPU_LONG_SEQ:-1024}
+long_last=$(printf %08d "$long_steps")
+cat >"$T/long.toml" <<-END
+	[model]
+	name = "llama"
+	flavor = "${LB_GPU_LONG_FLAVOR:-124M}"
+	[optimizer]
+	lr = 6e-4
+	[lr_scheduler]
+	warmup_steps = $((long_steps / 20))
+	decay_type = "cosine"
+	[training]
+	dataset_path = "$T/long.tokens"
+	local_batch_size = ${LB_GPU_LONG_BATCH:-8}
+	seq_len = $long_seq
+	mixed_precision_param = "bfloat16"
+	steps = $long_steps
+	[device]
+	deterministic = true
+	[checkpoint]
+	interval = $((long_steps / 10))
+	keep_latest_k = 2
+	[metrics]
+	log_freq = 1
+END
+long_text() {
+	[ -s "$T/long.tokens" ] && return 0
+	find README.md docs common daemon worker kernels ctl slurm -name '*.md' -o -name '*.scd' -o -name '*.[ch]' | sort |
+		xargs cat >"$T/long.text" && "$B/lbworker" prepare --out "$T/long.tokens" "$T/long.text"
+}
+long() { # long FOLDER: to its end, or as far as the minutes go
+	long_text >"$T/prepare.log" 2>&1 || return 1
+	[ -e "$T/$1/checkpoints/step-$long_last" ] ||
+		limited "$B/lbworker" train "$T/long.toml" --job.dump_folder "$T/$1" --device cuda >>"$T/$1.log" || return 1
+	[ -e "$T/$1/checkpoints/step-$long_last" ] || { echo "not at its end yet: call again"; return 1; }
+	losses "$1" | tail -n 1 | sed 's/^\([0-9]*\) \([0-9.]*\) .*/loss \2 after \1 steps/'
+}
+reached() { losses "$1" | awk -v at="$2" '$1 >= at { seen = 1 } END { exit !seen }'; }
+long_killed() {
+	for kill in 1 2 3; do
+		at=$((kill * long_steps / 4 + 1))
+		[ ! -e "$T/long-killed.$kill" ] || continue
+		"$B/lbworker" train "$T/long.toml" --job.dump_folder "$T/long-killed" --device cuda >>"$T/long-killed.log" &
+		worker=$!
+		until reached long-killed "$at" || ! kill -0 $worker 2>/dev/null; do sleep 0.2; done
+		kill -KILL $worker 2>/dev/null || return 1
+		wait $worker 2>/dev/null
+		touch "$T/long-killed.$kill"
+	done
+	long long-killed && long long-whole && same long-killed long-whole "$long_last"
+}
+# The mean loss of each tenth beside that of the same model, text and schedule in PyTorch.
+long_beside() {
+	python3 -c 'import torch' 2>/dev/null || { echo "PyTorch is not installed"; return 77; }
+	long long-whole || return 1
+	[ -s "$T/pytorch.losses" ] ||
+		limited python3 bench/gpu/pytorch.py "${LB_GPU_LONG_FLAVOR:-124M}" "${LB_GPU_LONG_BATCH:-8}" "$long_seq" \
+			--steps "$long_steps" --text "$T/long.text" --device "${LB_GPU_LONG_DEVICE:-cuda}" >"$T/pytorch.losses.new" || return 1
+	[ -s "$T/pytorch.losses" ] || mv "$T/pytorch.losses.new" "$T/pytorch.losses"
+	losses long-whole >"$T/a"
+	awk -v steps="$long_steps" '
+	NR == FNR { ours[int(($1 - 1) * 10 / steps)] += $2; n[int(($1 - 1) * 10 / steps)]++; next }
+	$1 == "loss" { theirs[int(($2 - 1) * 10 / steps)] += $3 }
+	END { for (i = 0; i < 10; i++) printf "# tenth %d: %.4f, PyTorch %.4f\n", i + 1, ours[i] / n[i], theirs[i] * 10 / steps
+	      d = (ours[9] / n[9]) / (theirs[9] * 10 / steps) - 1
+	      printf "mean loss of the last tenth %.2f %% from that of PyTorch\n", 100 * d
+	      exit !(d < 0.03) }' "$T/a" "$T/pytorch.losses"
+}
+part long-text long long-whole
+part long-killed long_killed
+part long-beside-pytorch long_beside
 
 # --- memory and races ----------------------------------------------------------------------------------
 sanitized() { # sanitized TOOL
