@@ -302,24 +302,6 @@ void model_destroy(struct model *m)
 	free(m);
 }
 
-void *model_grad(const struct model *m, size_t at)
-{
-	size_t narrow = at <= m->narrow      ? 0
-			: at > m->narrow_end ? m->narrow_end - m->narrow
-					     : at - m->narrow;
-
-	return (char *)m->grads + (at - narrow) * sizeof(float) +
-	       narrow * compute_bytes(m->options.compute);
-}
-
-size_t model_grads_bytes(const struct model *m)
-{
-	size_t narrow = m->narrow_end - m->narrow;
-
-	return (m->parameters - narrow) * sizeof(float) +
-	       narrow * compute_bytes(m->options.compute);
-}
-
 /* Tables are looked up, everything else of two sides is multiplied; a tied head is both. */
 uint64_t model_multiplied(const struct model *m)
 {

@@ -157,9 +157,24 @@ void model_init_weights(struct model *model, uint64_t seed, double std);
 
 /* Where the gradient of parameter `at` lies: fp32, or an activation for those from m->narrow on and
  * below m->narrow_end. */
-void *model_grad(const struct model *model, size_t at);
+static inline void *model_grad(const struct model *m, size_t at)
+{
+	size_t narrow = at <= m->narrow      ? 0
+			: at > m->narrow_end ? m->narrow_end - m->narrow
+					     : at - m->narrow;
+
+	return (char *)m->grads + (at - narrow) * sizeof(float) +
+	       narrow * compute_bytes(m->options.compute);
+}
+
 /* Bytes of all gradients. */
-size_t model_grads_bytes(const struct model *model);
+static inline size_t model_grads_bytes(const struct model *m)
+{
+	size_t narrow = m->narrow_end - m->narrow;
+
+	return (m->parameters - narrow) * sizeof(float) +
+	       narrow * compute_bytes(m->options.compute);
+}
 
 /* Forward and backward for tokens and targets [batch, seq] (host memory, ids below vocab).
  * The gradient of scale * (sum of all token losses) replaces model->grads, or is added when
