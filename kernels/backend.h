@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BACKEND_ABI = 6, BACKEND_TEXT_BYTES = 256 };
+enum { BACKEND_ABI = 7, BACKEND_TEXT_BYTES = 256 };
 
 struct format; /* kernels/formats/format.h */
 struct encoding;
@@ -71,7 +71,9 @@ enum gemm_then { GEMM_PLAIN, GEMM_GELU, GEMM_GELU_BACKWARD };
  * as it lies with ldb = n. (A gradient of weights is dy^T x; that of their bias is the sum of
  * dy.)
  * use_a, use_b: A and B as numbers of few bits (operand.h); NULL: as they are. Bias and the sums
- * know nothing of it. A device that has no such products leaves `encode` NULL and is not asked. */
+ * know nothing of it. A device that has no such products leaves `encode` NULL and is not asked.
+ * aside: what is queued behind it, up to the next join(), neither reads C nor writes A, B or C; so
+ * it may run beside that. */
 struct gemm {
 	size_t m, n, k;
 	const void *a, *b;
@@ -81,7 +83,7 @@ struct gemm {
 	enum gemm_then then;
 	enum gelu_form gelu;
 	void *kept;
-	bool b_is_weight, c_is_gradient;
+	bool b_is_weight, c_is_gradient, aside;
 	size_t lda, ldb, ldc;
 	bool trans_a, trans_b;
 	float alpha, beta;
@@ -314,6 +316,8 @@ struct backend {
 
 	/* --- for devices that work beside us; NULL where calls are done on return --- */
 
+	/* What is queued from here on comes after products that ran aside. */
+	void (*join)(struct device *dev);
 	void (*memory)(const struct device *dev, struct memory_use *out);
 	/* Host memory that copies need not be staged through; NULL when there is no room. */
 	void *(*alloc_host)(struct device *dev, size_t bytes);
@@ -347,6 +351,12 @@ struct backend {
 	char *(*choices)(struct device *dev);
 	int (*choose)(struct device *dev, const char *text);
 };
+
+static inline void backend_join(const struct backend *be, struct device *dev)
+{
+	if (be->join)
+		be->join(dev);
+}
 
 static inline void backend_range(const struct backend *be, struct device *dev, const char *name)
 {

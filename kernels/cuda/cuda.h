@@ -68,11 +68,18 @@ struct program {
 
 struct gemm_state;      /* lib/gemm.c */
 struct attention_state; /* lib/attention.c */
-struct marks;           /* marks.c */
+struct marks; /* beside.c: from fork to its end what is queued goes beside the rest; false: not, or a failure. */
+bool cuda_fork(struct device *dev, const struct place *at);
+void cuda_fork_end(struct device *dev, const struct place *at);
+void cuda_join_beside(struct device *dev);
+
+/* marks.c */
 
 struct device {
 	cudaStream_t stream, fetches;
-	cudaEvent_t computed, fetched;
+	cudaStream_t beside; /* products that run aside; NULL: none do (LB_CUDA_ASIDE=0) */
+	cudaEvent_t computed, fetched, forked, joined;
+	bool is_forked; /* since the last join */
 	enum compute compute;
 	bool deterministic;
 	bool waits_always; /* LB_CUDA_WAIT=1: errors are told by the operation at fault */

@@ -14,6 +14,7 @@ uint32_t cuda_mark(struct device *dev)
 	const struct place *at = AT("mark", 0, 0, 0, 0);
 	struct marks *m = dev->marks;
 
+	cuda_join_beside(dev); /* what runs aside belongs to the operation before the mark */
 	if (!m)
 		m = dev->marks = calloc(1, sizeof(*m));
 	if (m && m->count == m->made) {

@@ -296,7 +296,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t d, const vo
 			      const void *a, cublasLtMatrixLayout_t la, const void *b,
 			      cublasLtMatrixLayout_t lb, const void *beta, const void *c,
 			      cublasLtMatrixLayout_t, void *out, cublasLtMatrixLayout_t lc,
-			      const cublasLtMatmulAlgo_t *algo, void *, size_t, cudaStream_t)
+			      const cublasLtMatmulAlgo_t *algo, void *, size_t, cudaStream_t stream)
 {
 	const what w = *(what *)d;
 	const layout first = *(layout *)la, second = *(layout *)lb, third = *(layout *)lc;
@@ -308,7 +308,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t d, const vo
 	const char *how = getenv("LB_EMULATION_EPILOGUES");
 	if (how && strcmp(how, "slow") == 0 && w.epilogue != CUBLASLT_EPILOGUE_DEFAULT)
 		usleep(3000);
-	emulated_enqueue([=] { product(w, by, a, first, b, second, kept, out, third); });
+	emulated_enqueue_on(stream, [=] { product(w, by, a, first, b, second, kept, out, third); });
 	return CUBLAS_STATUS_SUCCESS;
 }
 

@@ -17,6 +17,8 @@ namespace {
 
 typedef std::vector<std::function<void()>> work_list;
 
+work_list late;			// of streams beside the first
+void *first_stream;
 work_list *captured;		// NULL: nothing is captured
 std::map<void *, size_t> taken;	// device memory
 unsigned long graph_runs, allocations, queued, fetches;	// queued: outside of graphs
@@ -50,7 +52,17 @@ double now_ms()
 
 struct event {
 	double at_ms;
+	bool is_captured;	// recorded within the capture
 };
+
+// What was left for later is done now.
+void catch_up()
+{
+	work_list now;
+	now.swap(late);
+	for (auto &work : now)
+		emulated_enqueue(work);
+}
 
 cudaError_t not_now()
 {
@@ -67,6 +79,14 @@ void emulated_enqueue(const std::function<void()> &work)
 		queued++;
 		work();
 	}
+}
+
+void emulated_enqueue_on(void *stream, const std::function<void()> &work)
+{
+	if (stream == first_stream)
+		emulated_enqueue(work);
+	else
+		late.push_back(work);
 }
 
 bool emulated_is_capturing(void)
@@ -185,23 +205,32 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t)
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned)
 {
 	*out = (cudaStream_t)malloc(1);
+	if (!first_stream)
+		first_stream = *out;
 	return cudaSuccess;
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
+	if ((void *)stream == first_stream)
+		first_stream = NULL;
 	free((void *)stream);
 	return cudaSuccess;
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t)
 {
+	catch_up();
 	return not_now();
 }
 
-// No event of ours is recorded within a capture: to wait for one there is to wait for the outside.
-cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned flags)
+// Within a capture an event was recorded there, or is waited for as the outside.
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t e, unsigned flags)
 {
+	if ((void *)stream == first_stream)
+		catch_up();
+	if (captured && ((event *)e)->is_captured)
+		return cudaSuccess;
 	return captured && flags != cudaEventWaitExternal ? cudaErrorStreamCaptureIsolation
 							  : cudaSuccess;
 }
@@ -225,8 +254,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t e)
 
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t)
 {
-	if (not_now() != cudaSuccess)
-		return not_now();
+	((event *)e)->is_captured = captured != NULL;
 	((event *)e)->at_ms = now_ms();
 	return cudaSuccess;
 }
@@ -259,6 +287,10 @@ cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *out)
 	}
 	*out = (cudaGraph_t)captured;
 	captured = NULL;
+	if (!late.empty()) { // a branch that nobody joined
+		late.clear();
+		return cudaErrorStreamCaptureUnjoined;
+	}
 	return cudaSuccess;
 }
 

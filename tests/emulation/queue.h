@@ -7,6 +7,9 @@
 #include <functional>
 
 void emulated_enqueue(const std::function<void()> &work);
+/* The same on one of several streams: beside the first it is done as late as can be, when somebody waits
+ * for it, so that what is written over too early shows. */
+void emulated_enqueue_on(void *stream, const std::function<void()> &work);
 /* For calls that may not happen in a capture. */
 bool emulated_is_capturing(void);
 

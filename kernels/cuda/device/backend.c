@@ -32,6 +32,12 @@ static void cuda_close(struct device *dev)
 		cudaEventDestroy(dev->computed);
 	if (dev->fetched)
 		cudaEventDestroy(dev->fetched);
+	if (dev->forked)
+		cudaEventDestroy(dev->forked);
+	if (dev->joined)
+		cudaEventDestroy(dev->joined);
+	if (dev->beside)
+		cudaStreamDestroy(dev->beside);
 	if (dev->fetches)
 		cudaStreamDestroy(dev->fetches);
 	if (dev->stream)
@@ -83,8 +89,13 @@ static const char *find_gpu(const struct backend_options *options, struct cudaDe
 static bool make_streams(struct device *dev)
 {
 	const struct place *at = AT("open", 0, 0, 0, 0);
+	const char *aside = getenv("LB_CUDA_ASIDE");
 
 	return cuda_ok(dev, at, cudaStreamCreateWithFlags(&dev->stream, cudaStreamNonBlocking)) &&
+	       ((aside && strcmp(aside, "0") == 0) ||
+		cuda_ok(dev, at, cudaStreamCreateWithFlags(&dev->beside, cudaStreamNonBlocking))) &&
+	       cuda_ok(dev, at, cudaEventCreateWithFlags(&dev->forked, cudaEventDisableTiming)) &&
+	       cuda_ok(dev, at, cudaEventCreateWithFlags(&dev->joined, cudaEventDisableTiming)) &&
 	       cuda_ok(dev, at, cudaStreamCreateWithFlags(&dev->fetches, cudaStreamNonBlocking)) &&
 	       cuda_ok(dev, at, cudaEventCreateWithFlags(&dev->computed, cudaEventDisableTiming)) &&
 	       cuda_ok(dev, at,
@@ -189,6 +200,7 @@ static const struct backend backend_cuda = {
 	.sum_losses = cuda_sum_losses,
 	.decide = cuda_decide,
 	.adamw = cuda_adamw,
+	.join = cuda_join_beside,
 	.memory = cuda_memory,
 	.alloc_host = cuda_alloc_host,
 	.free_host = cuda_free_host,

@@ -168,6 +168,18 @@ static struct product *pick(struct device *dev, const struct place *at, const st
 	return NULL;
 }
 
+/* Whether all of it is the library's, and there is, or can be, a workspace for a second product. */
+static bool goes_aside(struct device *dev, const struct gemm *g, const struct gemm *f)
+{
+	struct gemm_state *s = dev->gemms;
+
+	if (!g->aside || !dev->beside || (g->sum_a && !f->sum_a) || (g->sum_b && !f->sum_b))
+		return false;
+	if (!s->beside && !dev->is_recording)
+		s->beside = cuda_take(dev, GEMM_WORKSPACE_BYTES, "matrix products");
+	return s->beside != NULL;
+}
+
 void cuda_gemm(struct device *dev, const struct gemm *g)
 {
 	const struct place *at = AT("gemm", g->m, g->n, g->k, 0);
@@ -181,9 +193,14 @@ void cuda_gemm(struct device *dev, const struct gemm *g)
 	if (!p)
 		return;
 	product_set_places(dev, at, p, &way[picked]);
+	bool aside = goes_aside(dev, g, &way[picked]) && cuda_fork(dev, at);
 	cuda_range_push(dev, at->operation);
-	gemm_lt_ok(dev, at, product_multiply(dev, p, &way[picked], b, &p->algo));
+	gemm_lt_ok(dev, at,
+		   product_multiply(dev, p, &way[picked], b, &p->algo,
+				    aside ? dev->gemms->beside : dev->gemms->workspace));
 	cuda_range_pop(dev);
+	if (aside)
+		cuda_fork_end(dev, at);
 	cuda_ok(dev, at, cudaGetLastError());
 	complete(dev, g, &way[picked]);
 }
@@ -224,6 +241,7 @@ void cuda_gemm_close(struct device *dev)
 	for (size_t i = 0; i < s->products; i++)
 		product_clear(&s->product[i]);
 	cuda_give(dev, s->workspace);
+	cuda_give(dev, s->beside);
 	if (s->start)
 		cudaEventDestroy(s->start);
 	if (s->end)

@@ -42,7 +42,7 @@ struct product {
 
 struct gemm_state {
 	cublasLtHandle_t library;
-	void *workspace;
+	void *workspace, *beside; /* of products that run aside; NULL: not yet */
 	struct product *product;
 	size_t products, room;
 	cudaEvent_t start, end;
@@ -66,7 +66,7 @@ bool product_describe(struct device *dev, const struct place *at, struct product
 void product_set_places(struct device *dev, const struct place *at, struct product *p,
 			const struct gemm *g);
 cublasStatus_t product_multiply(struct device *dev, const struct product *p, const struct gemm *g,
-				const void *b, const cublasLtMatmulAlgo_t *algo);
+				const void *b, const cublasLtMatmulAlgo_t *algo, void *workspace);
 void product_clear(struct product *p);
 
 /* A product to be timed, with what our kernels do behind it. */

@@ -69,7 +69,7 @@ float gemm_time(struct device *dev, const struct place *at, const struct trial *
 	for (int i = 0; i <= REPEATS; i++) {
 		if (i == 1)
 			cudaEventRecord(s->start, dev->stream);
-		if (product_multiply(dev, t->product, t->asked, t->b, t->algo) !=
+		if (product_multiply(dev, t->product, t->asked, t->b, t->algo, s->workspace) !=
 		    CUBLAS_STATUS_SUCCESS)
 			return never;
 		if (t->behind)

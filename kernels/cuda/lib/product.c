@@ -101,13 +101,12 @@ void product_set_places(struct device *dev, const struct place *at, struct produ
 }
 
 cublasStatus_t product_multiply(struct device *dev, const struct product *p, const struct gemm *g,
-				const void *b, const cublasLtMatmulAlgo_t *algo)
+				const void *b, const cublasLtMatmulAlgo_t *algo, void *workspace)
 {
 	const struct gemm_state *s = dev->gemms;
 
 	return cublasLtMatmul(s->library, p->what, &g->alpha, b, p->a, g->a, p->b, &g->beta, g->c,
-			      p->c, g->c, p->c, algo, s->workspace, GEMM_WORKSPACE_BYTES,
-			      dev->stream);
+			      p->c, g->c, p->c, algo, workspace, GEMM_WORKSPACE_BYTES, dev->stream);
 }
 
 void product_clear(struct product *p)

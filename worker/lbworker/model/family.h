@@ -200,6 +200,7 @@ void linear_forward(const struct model *m, const struct linear *w, void *y, cons
 		    size_t rows, float beta);
 void linear_backward_input(const struct model *m, const struct linear *w, void *dx, const void *dy,
 			   size_t rows);
+/* What follows may neither read the gradient nor write dy or x until backend_join(). */
 void linear_backward_weight(const struct model *m, const struct linear *w, const void *dy,
 			    const void *x, size_t rows, bool accumulate);
 

@@ -315,9 +315,10 @@ static void head_and_loss(const struct model *m, const struct head_pass *pass)
 					  rows, s->vocab, pass->gradients ? pass->scale : 0.0f);
 		if (!pass->gradients)
 			continue;
+		linear_backward_weight(m, &head, a->logits, x, rows, pass->accumulate || row > 0);
 		linear_backward_input(m, &head, model_row(m, a->shared.dnormed, row, s->dim),
 				      a->logits, rows);
-		linear_backward_weight(m, &head, a->logits, x, rows, pass->accumulate || row > 0);
+		backend_join(m->backend, m->device);
 	}
 	model_release(m, unit);
 	if (pass->gradients && !s->tied)

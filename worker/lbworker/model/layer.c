@@ -268,6 +268,7 @@ static void ffn_backward(const struct model *m, size_t l, const struct layer_kep
 		m->backend->swiglu_backward(m->device, k->up, s->dhidden, k->up, rows, width);
 	linear_backward_weight(m, &up, dup, k->ffn_in, rows, accumulate);
 	linear_backward_input(m, &up, dnormed, dup, rows);
+	backend_join(m->backend, m->device);
 }
 
 static void attention_backward(const struct model *m, size_t l, const struct layer_kept *k,
@@ -285,6 +286,7 @@ static void attention_backward(const struct model *m, size_t l, const struct lay
 		m->backend->rope(m->device, s->dqkv, s->rope, &shape, true);
 	linear_backward_weight(m, &qkv, s->dqkv, k->attention_in, rows, accumulate);
 	linear_backward_input(m, &qkv, dnormed, s->dqkv, rows);
+	backend_join(m->backend, m->device);
 }
 
 void layer_backward(const struct model *m, size_t l, const struct layer_kept *k,

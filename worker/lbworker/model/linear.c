@@ -102,7 +102,7 @@ void linear_backward_input(const struct model *m, const struct linear *w, void *
 	}
 }
 
-/* dW (+)= scale dy^T x, or x^T dy where it is stored so; dbias (+)= sum of dy */
+/* Aside, until the caller joins: dW (+)= scale dy^T x, or x^T dy where it is stored so; dbias (+)= sum of dy */
 void linear_backward_weight(const struct model *m, const struct linear *w, const void *dy,
 			    const void *x, size_t rows, bool accumulate)
 {
@@ -125,6 +125,7 @@ void linear_backward_weight(const struct model *m, const struct linear *w, const
 				  .ldb = w->in,
 				  .c = model_grad(m, p->weight),
 				  .c_is_gradient = !narrow,
+				  .aside = true,
 				  .ldc = w->in,
 				  .alpha = p->scale,
 				  .beta = accumulate ? 1.0f : 0.0f,

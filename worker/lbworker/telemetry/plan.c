@@ -79,7 +79,7 @@ static uint64_t reduction_area(const struct model_shape *s, uint64_t rows, uint6
 
 /* What matrix products, attention and reductions on a GPU work in: dq of attention in fp32, or all
  * gradients of scores where the order of sums is fixed; dk and dv of every query head where heads
- * are shared, the library's own 64 MiB, and partial sums. */
+ * are shared, the library's own 64 MiB for each of two streams, and partial sums. */
 static uint64_t work_area(const struct model_shape *s, const struct model_options *o, bool is_fixed,
 			  uint64_t parameters)
 {
@@ -88,7 +88,7 @@ static uint64_t work_area(const struct model_shape *s, const struct model_option
 
 	if (o->compute != COMPUTE_BF16)
 		return 0;
-	return ((uint64_t)64 << 20) +
+	return ((uint64_t)128 << 20) +
 	       (is_fixed ? rows * s->heads * o->seq * sizeof(uint16_t) : wide * sizeof(float)) +
 	       rows * s->heads * sizeof(float) +
 	       (s->heads == s->kv_heads ? 0 : 2 * wide * sizeof(uint16_t)) +
