@@ -182,7 +182,7 @@ static int plan(struct config *config, const char *device)
 		err_set(&err, ERR_USAGE, "--device %s: there is none, allowed: %s", device, names);
 		return command_failed(&err);
 	}
-	if (known)
+	if (known && config->local_ranks <= 1)
 		plan_choose(config, (uint64_t)known->bytes, true);
 	if (plan_make(&p, config, &err))
 		return command_failed(&err);
