@@ -247,7 +247,7 @@ long_beside() {
 	      exit !(d < 0.03) }' "$T/a" "$T/pytorch.losses"
 }
 part long-text long long-whole
-part long-killed long_killed
+part long-kills long_killed
 part long-beside-pytorch long_beside
 
 # --- memory and races ----------------------------------------------------------------------------------
