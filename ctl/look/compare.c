@@ -7,6 +7,7 @@
 
 #include "common/base/bytes.h"
 #include "common/base/json.h"
+#include "common/base/mem.h"
 #include "ctl/base/command.h"
 #include "ctl/base/print.h"
 
@@ -18,21 +19,50 @@ enum {
 	FULL_TITLE_COLUMNS = 40,
 };
 
-/* Texts as they are, the rest as JSON writes it. */
-static void put_value(struct cell *cell, const json_t *value, const struct style *style)
+static const json_t *setting(const json_t *run, const json_t *keys, size_t i)
 {
-	char *text = json_is_string(value) ? js_bytes_take(value)
-		     : value && !json_is_null(value)
-			     ? json_dumps(value,
-					  JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6))
-			     : NULL;
+	return json_object_get(json_object_get(run, "settings"),
+			       json_string_value(json_array_get(keys, i)));
+}
 
+/* How much the paths of a column have in common, down to the last folder; 0 = they are none. */
+static size_t shared_folder(const json_t *runs, const json_t *keys, size_t i)
+{
+	const char *first = json_string_value(setting(json_array_get(runs, 0), keys, i));
+	size_t shared = first ? strlen(first) : 0, k;
+	const json_t *run;
+
+	json_array_foreach(runs, k, run) {
+		const char *text = json_string_value(setting(run, keys, i));
+		size_t n = 0;
+
+		while (text && n < shared && text[n] == first[n])
+			n++;
+		shared = n;
+	}
+	while (shared > 0 && first[shared - 1] != '/')
+		shared--;
+	return shared > strlen(".../") ? shared : 0;
+}
+
+/* Texts as they are but for the folder that all share, the rest as JSON writes it. */
+static void put_value(struct cell *cell, const json_t *value, size_t shared,
+		      const struct style *style)
+{
+	char *text = NULL;
+
+	if (json_is_string(value) && shared > 0)
+		text = xasprintf(".../%s", json_string_value(value) + shared);
+	else if (json_is_string(value))
+		text = js_bytes_take(value);
+	else if (value && !json_is_null(value))
+		text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
 	cell_put(cell, text, style);
 	free(text);
 }
 
 static void add_row(struct table *table, const json_t *run, const json_t *keys, size_t key_count,
-		    const struct style *style)
+		    const size_t *shared, const struct style *style)
 {
 	struct cell *cell = table_row(table);
 	const char *state = js_str(run, "state", "?");
@@ -40,10 +70,7 @@ static void add_row(struct table *table, const json_t *run, const json_t *keys, 
 
 	cell_put(cell++, js_str(run, "name", NULL), style);
 	for (size_t i = 0; i < key_count; i++)
-		put_value(cell++,
-			  json_object_get(json_object_get(run, "settings"),
-					  json_string_value(json_array_get(keys, i))),
-			  style);
+		put_value(cell++, setting(run, keys, i), shared[i], style);
 	cell_put(cell, state, style);
 	cell++->color = state_color(state);
 	cell_put(cell++, step_text(js_int(run, "step", -1), js_int(run, "target_step", -1), text),
@@ -105,20 +132,22 @@ static void print_table(const struct ctl *ctl, const json_t *data)
 		{ .title = "MIN LOSS", .right = true, .rank = 3 },
 		{ .title = "TOK/S", .right = true, .rank = 4 },
 	};
-	const json_t *keys = json_object_get(data, "keys"), *run;
-	size_t key_count = json_array_size(keys), i;
+	const json_t *keys = json_object_get(data, "keys"), *runs = json_object_get(data, "runs"), *run;
+	size_t key_count = json_array_size(keys), shared[MAX_KEYS], i;
 	struct column columns[1 + MAX_KEYS + AFTER_KEYS] = { { .title = "NAME", .least = 12 } };
 	struct table table;
 
 	if (key_count > MAX_KEYS)
 		key_count = MAX_KEYS;
-	for (i = 0; i < key_count; i++)
+	for (i = 0; i < key_count; i++) {
 		columns[1 + i] = key_column(keys, i);
+		shared[i] = shared_folder(runs, keys, i);
+	}
 	for (i = 0; i < AFTER_KEYS; i++)
 		columns[1 + key_count + i] = last[i];
 	table_init(&table, columns, (int)(1 + key_count + AFTER_KEYS));
-	json_array_foreach(json_object_get(data, "runs"), i, run) {
-		add_row(&table, run, keys, key_count, &ctl->out);
+	json_array_foreach(runs, i, run) {
+		add_row(&table, run, keys, key_count, shared, &ctl->out);
 	}
 	print_fitting(ctl, &table, (int)key_count);
 	table_fini(&table);

@@ -20,7 +20,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LAYOUTS = ("torch", "safetensors", "numpy", "folder", "transformers", "accelerate", "lightning", "dcp",
-           "deepspeed")
+           "deepspeed", "legacy", "pickle", "shards")
 
 
 class Run:

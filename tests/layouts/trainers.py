@@ -73,6 +73,62 @@ def train_numpy():
         numpy.savez(f"{FOLDER}/ckpt_{step}.npz", weights=weights, more=weights + 1, step=step)
 
 
+def train_legacy():
+    """The format that torch.save had before 1.6, which is no archive: nothing in it tells its length."""
+    torch, model, _ = torch_model()
+    step = 0
+    if SOURCE:
+        state = torch.load(SOURCE)
+        model.load_state_dict(state["model"])
+        step = state["step"]
+    began(step)
+    while step < STEPS:
+        step += 1
+        told(step)
+        torch.save({"model": model.state_dict(), "step": step}, f"{FOLDER}/model-{step:04}.pth",
+                   _use_new_zipfile_serialization=False)
+
+
+def train_pickle():
+    """Pickles in a folder of its own, beside copies of the best, which are made now and then."""
+    import pickle
+    import shutil
+    import numpy
+    weights, step = numpy.random.rand(WIDTH, WIDTH), 0
+    if SOURCE:
+        with open(SOURCE, "rb") as file:
+            state = pickle.load(file)
+        weights, step = state["weights"], state["step"]
+    began(step)
+    to = f"{FOLDER}/run1/ckpts"
+    os.makedirs(to, exist_ok=True)
+    while step < STEPS:
+        step += 1
+        told(step)
+        with open(f"{to}/state_{step}.pkl", "wb") as file:
+            pickle.dump({"weights": weights, "step": step}, file)
+        if step % 3 == 0:
+            shutil.copy(f"{to}/state_{step}.pkl", f"{to}/best_state_{step}.pkl")
+
+
+def train_shards():
+    """A file of each rank beside each other, without a folder of their own."""
+    torch, model, _ = torch_model()
+    step = 0
+    if SOURCE:
+        for rank in range(3):
+            state = torch.load(SOURCE.replace("rank0", f"rank{rank}"))
+            assert state["rank"] == rank
+            step = state["step"]
+    began(step)
+    while step < STEPS:
+        step += 1
+        told(step)
+        for rank in (2, 0, 1):
+            torch.save({"model": model.state_dict(), "step": step, "rank": rank},
+                       f"{FOLDER}/step{step}_rank{rank}.pt")
+
+
 def train_folder():
     torch, model, optimizer = torch_model()
     step = 0

@@ -64,6 +64,8 @@ like "$(lbctl logs try-2--d-c.bin)" "ran \\['2:/d/c.bin', '1', '{other}'\\] None
 is "$(lbctl ls --group try --json | json '#')" 4 "one group"
 longest=$(lbctl compare try | awk '{ if (length($0) > n) n = length($0) } END { print n }')
 ok "in 80 columns" [ "$longest" -le 80 ]
+lbctl submit --name far --sweep data=/a/folder/of/a/long/name/one.bin,/a/folder/of/a/long/name/two.bin -- true '{data}' >/dev/null
+like "$(lbctl compare far)" '\.\.\./one.bin' "paths begin where they differ"
 exits 2 "a sweep that changes nothing is refused" lbctl submit --sweep lr=1,2 -- true --lr 1
 like "$err" '^lbctl: --sweep lr: changes nothing: write \{lr\} .* or read LB_SWEEP_lr' "with what to write"
 is "$(echo "$err" | wc -l)" 1 "in one line"
