@@ -40,6 +40,15 @@ static struct checkpoint *before(const struct checkpoint_rules *rules, struct ch
 	return NULL;
 }
 
+/* One that was begun later shows that the trainer lived past this one. */
+static bool has_newer(const struct checkpoint_list *list, size_t index)
+{
+	for (size_t i = 0; i < index; i++)
+		if (list->items[i].step > list->items[index].step)
+			return true;
+	return false;
+}
+
 static int check_by_row(const struct checkpoint_rules *rules, struct checkpoint_list *list,
 			size_t index, struct look *look, struct err *err)
 {
@@ -58,7 +67,7 @@ static int check_by_row(const struct checkpoint_rules *rules, struct checkpoint_
 		return -1;
 	if ((!row->last || row->may_have_more) && !row->has_step_inside)
 		older = before(rules, list, index);
-	return older ? checkpoint_compare(c, older, err) : 0;
+	return older ? checkpoint_compare(c, older, !has_newer(list, index), err) : 0;
 }
 
 static int check_by_rules(const struct checkpoint_rules *rules, struct checkpoint *c,

@@ -10,7 +10,7 @@
 #include "common/checkpoint/checkpoint_parts.h"
 #include "common/checkpoint/whole.h"
 
-enum { INDEX_MAX_BYTES = 64 * 1024 * 1024 };
+enum { INDEX_MAX_BYTES = 64 * 1024 * 1024, NEWEST_SLACK_BYTES = 4096 };
 
 /* Files that say something by being there may be empty. */
 static bool checkpoint_is_mark(const char *name)
@@ -161,22 +161,46 @@ bool checkpoint_is_sister(const struct checkpoint *c, const struct checkpoint *o
 	return false;
 }
 
-/* A file that nothing proves whole, and that is much smaller than it was. */
-static bool is_much_smaller(const struct checkpoint *c, const struct checkpoint_part *p,
-			    const struct checkpoint_part *before)
+/* How many are called like it: ranks have a file each. */
+static size_t count_alike(const struct checkpoint *c, const struct checkpoint_part *p)
+{
+	char want[256], have[256];
+	size_t count = 0;
+
+	shape_of(p->name, want);
+	for (size_t i = 0; i < c->part_count; i++) {
+		shape_of(c->parts[i].name, have);
+		count += strcmp(want, have) == 0;
+	}
+	return count;
+}
+
+/* What a file of that size may be smaller than it was. The newest may have been cut short anywhere;
+ * of older ones it is known that the trainer went on. */
+static int64_t slack_of(int64_t bytes, bool is_newest)
+{
+	int64_t slack = bytes / (is_newest ? 256 : 8);
+
+	return is_newest && slack > NEWEST_SLACK_BYTES ? NEWEST_SLACK_BYTES : slack;
+}
+
+/* A file that nothing proves whole, and that is smaller than it was. */
+static bool is_smaller(const struct checkpoint *c, const struct checkpoint_part *p,
+		       const struct checkpoint_part *before, bool is_newest)
 {
 	char *base = checkpoint_base(c), *path = path_join("%s/%s", base, p->name);
+	bool is_packed = file_is_packed(path), is_proven = false;
 	struct look look = { 0 };
-	bool is_proven = false;
 
 	file_is_whole(path, &look, &is_proven, NULL);
 	free(path);
 	free(base);
 	return !is_proven && !checkpoint_is_mark(p->name) &&
-	       p->bytes < before->bytes - before->bytes / 8;
+	       p->bytes < before->bytes - slack_of(before->bytes, is_newest && !is_packed);
 }
 
-int checkpoint_compare(const struct checkpoint *c, const struct checkpoint *older, struct err *err)
+int checkpoint_compare(const struct checkpoint *c, const struct checkpoint *older, bool is_newest,
+		       struct err *err)
 {
 	for (size_t i = 0; i < older->part_count; i++) {
 		const struct checkpoint_part *p = &older->parts[i], *mine = sister(c, p);
@@ -187,7 +211,12 @@ int checkpoint_compare(const struct checkpoint *c, const struct checkpoint *olde
 			return err_set(err, ERR_NOT_FOUND,
 				       "it is not complete: no %s, which %s has", p->name,
 				       path_base(older->path));
-		if (is_much_smaller(c, mine, p))
+		if (count_alike(c, p) < count_alike(older, p))
+			return err_set(err, ERR_NOT_FOUND,
+				       "it is not complete: %zu files like %s, %s has %zu",
+				       count_alike(c, p), mine->name, path_base(older->path),
+				       count_alike(older, p));
+		if (is_smaller(c, mine, p, is_newest))
 			return err_set(err, ERR_IO, "%s has %lld bytes, %s of %s has %lld",
 				       mine->name, (long long)mine->bytes, path_base(p->name),
 				       path_base(older->path), (long long)p->bytes);

@@ -257,6 +257,25 @@ static bool holds_unnumbered_data(const char *path)
 	return has_data && !has_numbered;
 }
 
+/* "run1", "seed-42": a folder of checkpoints, unless it holds files itself, and none that tells a step. */
+static bool holds_checkpoints(const char *path)
+{
+	DIR *dir = opendir(path);
+	const struct dirent *entry;
+	bool has_files = false, has_checkpoints = false;
+
+	while (dir && !has_checkpoints && (entry = readdir(dir))) {
+		if (entry->d_name[0] == '.' && strcmp(entry->d_name, ".metadata") != 0)
+			continue;
+		has_files |= entry->d_type != DT_DIR;
+		has_checkpoints = name_tells_step(entry->d_name) ||
+				  (entry->d_type == DT_DIR && is_for_checkpoints(entry->d_name));
+	}
+	if (dir)
+		closedir(dir);
+	return dir && (has_checkpoints || !has_files);
+}
+
 /* Lightning's version_0, dates and the like hold checkpoints, but are none. */
 static bool is_folder_checkpoint(const struct walk *w, const struct place *at, const char *name,
 				 const char *path, int64_t *step)
@@ -281,7 +300,7 @@ static bool is_folder_checkpoint(const struct walk *w, const struct place *at, c
 	if (!ends_in_number(name) || strncmp(name, "version_", 8) == 0)
 		return false;
 	*step = step_in_name(name);
-	return *step >= 0 && (name_has_word(name) || at->depth == 0);
+	return *step >= 0 && (name_has_word(name) || (at->depth == 0 && !holds_checkpoints(path)));
 }
 
 /* --- the walk --------------------------------------------------------------------------------- */

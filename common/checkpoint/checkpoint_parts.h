@@ -43,6 +43,7 @@ int checkpoint_check_parts(struct checkpoint *c, bool may_be_empty, struct look 
 bool checkpoint_is_sister(const struct checkpoint *c, const struct checkpoint *older);
 /* What has no mark of its own must have what the one before has: a save that was interrupted
  * between two files leaves nothing else to see. */
-int checkpoint_compare(const struct checkpoint *c, const struct checkpoint *older, struct err *err);
+int checkpoint_compare(const struct checkpoint *c, const struct checkpoint *older, bool is_newest,
+		       struct err *err);
 
 #endif

@@ -218,16 +218,28 @@ static char *stem_of(const char *name)
 		       : xstrdup(name);
 }
 
-int64_t step_in_name(const char *name)
+/* Short words only as a whole: "it" is in "recital_3". */
+static int64_t number_behind_word(const char *stem)
 {
-	char *stem = stem_of(name);
 	int64_t step = -1;
 
-	/* short words only as a whole: "it" is in "recital_3" */
 	for (size_t i = 0; i < sizeof(step_words) / sizeof(step_words[0]) && step < 0; i++) {
 		if (strlen(step_words[i]) > 2)
 			step = number_behind(stem, step_words[i]);
 	}
+	return step;
+}
+
+bool name_tells_step(const char *name)
+{
+	return number_behind_word(name) >= 0;
+}
+
+int64_t step_in_name(const char *name)
+{
+	char *stem = stem_of(name);
+	int64_t step = number_behind_word(stem);
+
 	if (step < 0)
 		step = last_number(stem);
 	free(stem);

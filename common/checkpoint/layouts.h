@@ -53,6 +53,8 @@ int64_t step_in_name(const char *name);
 bool name_is_temporary(const char *name);
 /* Ends as files with weights do (".pt", ".npz", …)? */
 bool name_is_data(const char *name);
+/* Does a word for steps stand in front of a number ("epoch_3", "ckpt-20")? */
+bool name_tells_step(const char *name);
 /* Does a word for checkpoints stand in front of its number, as in "ckpt_20"? */
 bool name_has_word(const char *name);
 

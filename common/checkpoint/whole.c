@@ -343,6 +343,32 @@ int file_is_whole(const char *path, struct look *look, bool *is_proven, struct e
 	return rc;
 }
 
+bool file_is_packed(const char *path)
+{
+	static const struct {
+		const char *bytes;
+		size_t len;
+	} magics[] = { { "\x1f\x8b", 2 },
+		       { "\x28\xb5\x2f\xfd", 4 },
+		       { "\xfd"
+			 "7zXZ",
+			 5 },
+		       { "BZh", 3 },
+		       { "\x04\x22\x4d\x18", 4 } };
+	struct file f;
+	bool is = false;
+
+	if (open_regular(path, &f, NULL) < 0)
+		return false;
+	f.head_len = f.bytes < 8 ? (size_t)f.bytes : 8;
+	for (size_t i = 0; read_part(&f, f.head, f.head_len, 0, NULL) == 0 && !is &&
+			   i < sizeof(magics) / sizeof(magics[0]);
+	     i++)
+		is = begins(&f, magics[i].bytes, magics[i].len);
+	close(f.fd);
+	return is;
+}
+
 /* --- the step inside -------------------------------------------------------------------------- */
 
 /* A pickled integer right behind a key, with the key's note to memory in between; -1 = none. */

@@ -19,4 +19,7 @@ int file_is_whole(const char *path, struct look *look, bool *is_proven, struct e
  * global_step, step …); -1 = none is found. */
 int64_t file_step_inside(const char *path);
 
+/* Compressed: how large it is says little. */
+bool file_is_packed(const char *path);
+
 #endif

@@ -132,7 +132,8 @@ static void print_table(const struct ctl *ctl, const json_t *data)
 		{ .title = "MIN LOSS", .right = true, .rank = 3 },
 		{ .title = "TOK/S", .right = true, .rank = 4 },
 	};
-	const json_t *keys = json_object_get(data, "keys"), *runs = json_object_get(data, "runs"), *run;
+	const json_t *keys = json_object_get(data, "keys"), *runs = json_object_get(data, "runs"),
+		     *run;
 	size_t key_count = json_array_size(keys), shared[MAX_KEYS], i;
 	struct column columns[1 + MAX_KEYS + AFTER_KEYS] = { { .title = "NAME", .least = 12 } };
 	struct table table;

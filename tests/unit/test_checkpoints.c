@@ -484,6 +484,32 @@ static void test_neighbours(void **state)
 	put_zip("in/checkpoint.pth.tar");
 	assert_int_equal(newest("in"), 300);
 	assert_string_equal(found, "in/checkpoint.pth.tar");
+	/* ranks have a file each; the newest may be cut short anywhere, older ones have proven themselves */
+	for (int rank = 2; rank >= 0; rank--) {
+		char path[60];
+
+		snprintf(path, sizeof(path), "ra/step10_rank%d.pt", rank);
+		put_zip(path);
+		snprintf(path, sizeof(path), "ra/step20_rank%d.pt", rank);
+		if (rank > 0)
+			put_zip(path);
+	}
+	assert_int_equal(newest("ra"), 10);
+	assert_string_equal(found, "ra/step10_rank0.pt");
+	assert_contains(told, "it is not complete: 2 files like");
+	put_zip("ra/step20_rank0.pt");
+	assert_int_equal(newest("ra"), 20);
+	{
+		static char data[100000] = "raw";
+
+		put("sm/run1/ckpts/w_10.bin", data, sizeof(data));
+		put("sm/run1/ckpts/w_20.bin", data, sizeof(data) - 5000);
+		assert_int_equal(newest("sm"), 10);
+		put("sm/run1/ckpts/w_30.bin", data, sizeof(data) - 5100);
+		assert_int_equal(newest("sm"), 30);
+		put("sm/run1/ckpts/w_40.bin", data, sizeof(data) - 50000);
+		assert_int_equal(newest("sm"), 30);
+	}
 	/* folders */
 	put_text("fo/best-10/w", "x");
 	put_text("fo/step-10/weights", "x");
