@@ -105,8 +105,10 @@ TESTS    ?= $(LONG) $(filter-out $(LONG),$(wildcard tests/system/*.t))
 check-system: $(BINARIES) $(CONTROLS) $(B)/tests/scheduler_client $(DIGEST) $(GPU_PARTS)
 	B=$(abspath $(B)) sh tests/prove.sh 8 sh $(TESTS)
 # One rank beside several, in all ways; the last line counts.
+RANK_KILLS ?= 20
 check-ranks: $(B)/lbworker $(B)/controls/lbworker
 	B=$(abspath $(B)) sh tests/ranks/check.sh
+	B=$(abspath $(B)) sh tests/ranks/kills.sh $(RANK_KILLS)
 check-resume: $(B)/lbworker $(B)/tests/json
 	B=$(abspath $(B)) sh tests/system/resume.t
 # PyTorch and its friends come from PyPI, into a folder of their own; PYTHON=FILE takes one that has them.

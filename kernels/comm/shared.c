@@ -63,15 +63,21 @@ void comm_room_free(void *room, int size)
 	munmap(room, room_bytes(size));
 }
 
-void comm_room_fail(void *memory, const char *text)
+/* True for the first one. */
+static bool claim(struct room *room, const char *text)
 {
-	struct room *room = memory;
 	int before = NOT_FAILED;
 
 	if (!atomic_compare_exchange_strong(&room->failed, &before, BEING_TOLD))
-		return;
+		return false;
 	snprintf(room->text, sizeof(room->text), "%s", text);
 	atomic_store(&room->failed, FAILED);
+	return true;
+}
+
+void comm_room_fail(void *room, const char *text)
+{
+	(void)claim(room, text);
 }
 
 const char *comm_room_failure(const void *memory)
@@ -235,7 +241,7 @@ static enum comm_result shared_exchange(struct comm *comm, const struct comm_par
 			since = seconds();
 		else if (seconds() - since > s->deadline_s) {
 			say_missing(s, send, receive, why);
-			return COMM_FAILED;
+			return claim(s->room, why) ? COMM_FAILED : COMM_TOLD;
 		}
 		idle = moved ? 0 : idle + 1;
 		if (idle > YIELDS)

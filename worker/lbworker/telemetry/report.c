@@ -129,7 +129,7 @@ static void receive(struct report *r)
 	}
 }
 
-struct report *report_open(const char *socket_path, int rank, int world)
+struct report *report_open(const char *socket_path, int world)
 {
 	struct report *r = xcalloc(1, sizeof(*r));
 
@@ -144,8 +144,8 @@ struct report *report_open(const char *socket_path, int rank, int world)
 			 strerror(errno));
 		return r;
 	}
-	send_line(r, json_pack("{s:s, s:i, s:i, s:I}", "type", "hello", "rank", rank, "world",
-			       world, "pid", (json_int_t)getpid()));
+	send_line(r, json_pack("{s:s, s:i, s:i, s:I}", "type", "hello", "rank", 0, "world", world,
+			       "pid", (json_int_t)getpid()));
 	return r;
 }
 
@@ -198,9 +198,10 @@ void report_step(struct report *r, const struct report_step *s)
 	send_line(r, line);
 }
 
-void report_pace(struct report *r, int64_t step, double own_ms)
+void report_pace(struct report *r, int64_t step, int rank, double own_ms)
 {
-	json_t *line = json_pack("{s:s, s:I}", "type", "step", "step", (json_int_t)step);
+	json_t *line = json_pack("{s:s, s:I, s:i}", "type", "step", "step", (json_int_t)step,
+				 "rank", rank);
 
 	js_set_real(line, "step_ms", own_ms);
 	send_line(r, line);

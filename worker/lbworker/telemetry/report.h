@@ -27,16 +27,16 @@ struct report_step {
 
 struct report;
 
-/* Connects to `socket_path` (NULL or "": reports nothing) and says hello as rank `rank` of `world`. A socket that cannot be
+/* Connects to `socket_path` (NULL or "": reports nothing) and says hello as rank 0 of `world`. A socket that cannot be
  * reached is one warning. Never NULL. */
-struct report *report_open(const char *socket_path, int rank, int world);
+struct report *report_open(const char *socket_path, int world);
 /* Sends what still waits, for at most 2 s. NULL is fine. */
 void report_close(struct report *report);
 
 void report_phase(struct report *report, const char *name); /* setup, train, checkpoint, eval */
 void report_step(struct report *report, const struct report_step *step);
-/* Of another rank than 0: how long its own part of a step took. */
-void report_pace(struct report *report, int64_t step, double own_ms);
+/* How long its own part of a step took another rank than 0. */
+void report_pace(struct report *report, int64_t step, int rank, double own_ms);
 void report_checkpoint(struct report *report, int64_t step, const char *absolute_path);
 void report_bye(struct report *report, const char *status); /* done, stopped, diverged */
 

@@ -282,8 +282,8 @@ static int tell(struct training *t, struct report_step *s, struct err *err)
 	timeline_add(t->timeline, "step", s->step);
 	if (t->progress)
 		progress_step(t->progress, s);
-	else
-		report_pace(t->report, s->step, s->own_ms);
+	for (int r = 1; r < t->ranks->size && t->progress; r++) /* of the step before */
+		report_pace(t->report, s->step, r, t->notes[r].own_ms);
 	return 0;
 }
 

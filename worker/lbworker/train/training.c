@@ -262,7 +262,8 @@ int training_open(struct training *t, const struct config *config, struct ranks 
 
 	*t = (struct training){ .config = *config,
 				.ranks = ranks,
-				.report = report_open(getenv("LB_SOCKET"), ranks->rank,
+				/* rank 0 speaks for all */
+				.report = report_open(ranks->rank == 0 ? getenv("LB_SOCKET") : NULL,
 						      ranks->size) };
 	report_phase(t->report, "setup");
 	ranks->is_told = ranks->rank != 0; /* all find the same; the first says it */
@@ -281,7 +282,7 @@ int training_open(struct training *t, const struct config *config, struct ranks 
 	say_what(t);
 	if (go_on(t, err) || open_timeline(t, &plan, err))
 		return -1;
-	if (ranks->rank != 0) /* rank 0 speaks for all */
+	if (ranks->rank != 0)
 		return 0;
 	t->progress = progress_open(&t->config, t->model, t->report, t->state.step + 1, err);
 	return t->progress ? 0 : -1;
