@@ -6,7 +6,7 @@
 #
 #   B=build sh bench/ranks.sh [ROUNDS]       (3)
 #
-# LB_BENCH_TORCH  a Python with PyTorch 2, else its rows are left out. Two threads in all: one rank has both, of
+# LB_BENCH_SCALING  "strong:8 weak:16", or one of them; LB_BENCH_TORCH  a Python with PyTorch 2, else its rows are left out. Two threads in all: one rank has both, of
 # two each has one. "strong": 8 sequences a step, "weak": 8 for each rank; passes of 2.
 set -eu
 cd "$(dirname "$0")/.."
@@ -53,11 +53,12 @@ torch() { # torch ddp|fsdp RANKS SEQUENCES THREADS
 row() { # row NAME COMMAND…: the best and the middle of all rounds
 	row_name=$1
 	shift
-	echo "$("$@")" >>"$T/$row_name"
+	"$@" >>"$T/$row_name"
+	printf '# %s: %s\n' "$row_name" "$(tail -n 1 "$T/$row_name")" >&2
 }
 
 for round in $(seq "${1:-3}"); do
-	for rows in strong:8 weak:16; do
+	for rows in ${LB_BENCH_SCALING:-strong:8 weak:16}; do
 		size=${rows%:*}
 		two=${rows#*:}
 		one=8
@@ -78,6 +79,7 @@ for round in $(seq "${1:-3}"); do
 done
 echo "scaling, ranks, who: tokens/s, best and median of ${1:-3} rounds"
 for rows in "$T"/strong* "$T"/weak*; do
+	[ -e "$rows" ] || continue
 	printf '%-40s %s %s\n' "$(basename "$rows")" "$(sort -n "$rows" | tail -n 1)" \
 		"$(sort -n "$rows" | sed -n $(((${1:-3} + 1) / 2))p)"
 done

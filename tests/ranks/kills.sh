@@ -23,7 +23,7 @@ cat >"$T/small.toml" <<-END
 	local_batch_size = 1
 	global_batch_size = 4
 	seq_len = 16
-	steps = $((200 * kills))
+	steps = $((100 * kills))
 	threads = 1
 	[parallelism]
 	reduction_width = 4
@@ -45,7 +45,7 @@ killed=0
 wrong=0
 launches=0
 : >"$T/log"
-while [ ! -e "$T/killed/step-$(printf %08d $((200 * kills)))" ] && [ $launches -lt $((3 * kills + 9)) ]; do
+while [ ! -e "$T/killed/step-$(printf %08d $((100 * kills)))" ] && [ $launches -lt $((3 * kills + 9)) ]; do
 	launches=$((launches + 1))
 	# which rank, after how many hundredths of a second, of how many ranks
 	read -r ranks victim after <<-DRAW
@@ -75,8 +75,8 @@ while [ ! -e "$T/killed/step-$(printf %08d $((200 * kills)))" ] && [ $launches -
 done
 different=0
 for file in model.safetensors optimizer.safetensors train_state.json; do
-	cmp "$T/whole/step-$(printf %08d $((200 * kills)))/$file" \
-		"$T/killed/step-$(printf %08d $((200 * kills)))/$file" || different=$((different + 1))
+	cmp "$T/whole/step-$(printf %08d $((100 * kills)))/$file" \
+		"$T/killed/step-$(printf %08d $((100 * kills)))/$file" || different=$((different + 1))
 done
 echo "ranks: $killed ranks killed in $launches launches, $wrong ends told wrongly, $different of 3 files differ"
 [ "$wrong$different" = 00 ] && [ $killed -ge "$kills" ]
