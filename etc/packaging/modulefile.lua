@@ -11,6 +11,10 @@ help([[
 lbctl daemon start, then lbctl submit: see man lbctl.
 ]])
 conflict("lowbits")
+-- man finds pages by PATH; a MANPATH of our own would hide all others
 prepend_path("PATH", pathJoin(root, "bin"))
-prepend_path("MANPATH", pathJoin(root, "share/man"))
+-- completions; where this was not set it had a meaning all the same
+if (os.getenv("XDG_DATA_DIRS") or "") == "" then
+	append_path("XDG_DATA_DIRS", "/usr/local/share:/usr/share")
+end
 prepend_path("XDG_DATA_DIRS", pathJoin(root, "share"))

@@ -79,7 +79,7 @@ if [ "${1:-}" = --one ]; then
 	setting=library
 	[ "$way" = library ] || setting=$way
 	start=$(date +%s)
-	inside env B=/build${TARBALL:+/installed/bin} LB_TEST_SLURM="$setting" MC_AUTH="${AUTH:-munge}" LB_PATIENCE="${LB_PATIENCE:-8}" \
+	inside env B=/build${TARBALL:+/installed/bin} LB_DEMO_BUILT="${TARBALL:+1}" LB_TEST_SLURM="$setting" MC_AUTH="${AUTH:-munge}" LB_PATIENCE="${LB_PATIENCE:-8}" \
 		sh "/src/tests/system/$test" >"$log" 2>&1
 	status=$?
 	result=$(verdict "$log" $status)
