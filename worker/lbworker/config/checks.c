@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/* checks.c - what must hold between keys. */
+#include "worker/lbworker/config/checks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/config/keys.h"
+#include "worker/lbworker/config/shape.h"
+#include "worker/lbworker/model/init_std.h"
+
+void config_note(const struct toml *toml, const char *key, FILE *notes, const char *text)
+{
+	char where[TOML_WHERE_BYTES];
+
+	if (notes && toml_line(toml, key) != 0)
+		fprintf(notes, "%s: %s\n", toml_where(toml, key, where), text);
+}
+
+static int check_batches(struct config *c, const struct toml *toml, struct err *err)
+{
+	int64_t global = c->global_batch_size < 0 ? c->local_batch_size : c->global_batch_size;
+
+	if (global == 0 || global % c->local_batch_size != 0)
+		return keys_refuse(toml, "training.global_batch_size",
+				   "must be -1 or a multiple of training.local_batch_size", err);
+	c->accumulate = global / c->local_batch_size;
+	if (c->batch_ramp.count == 0)
+		return 0;
+	const int64_t *ramp = c->batch_ramp.items, local = c->local_batch_size;
+	if (c->batch_ramp.count != 3 || ramp[0] % local != 0 || ramp[1] % local != 0 ||
+	    ramp[0] >= global || (global - ramp[0]) % ramp[1] != 0)
+		return keys_refuse(toml, "training.batch_ramp",
+				   "must be [start, increment, samples]: multiples of "
+				   "local_batch_size that lead from start to "
+				   "global_batch_size",
+				   err);
+	if (ramp[2] < (global - ramp[0]) / ramp[1])
+		return keys_refuse(toml, "training.batch_ramp",
+				   "needs at least one sample for each increment", err);
+	return 0;
+}
+
+static int check_width(const struct config *c, const struct toml *toml, struct err *err)
+{
+	if ((c->reduction_width & (c->reduction_width - 1)) == 0)
+		return 0;
+	return keys_refuse(toml, "parallelism.reduction_width", "must be a power of two, or 0",
+			   err);
+}
+
+static int check_recompute(struct config *c, const struct toml *toml, struct err *err)
+{
+	char *end;
+
+	if (strcmp(c->recompute_option, "op") == 0)
+		return 0;
+	c->recompute_every = strtol(c->recompute_option, &end, 10);
+	if (*end != '\0' || c->recompute_every < 1 || c->recompute_every > MAX_COUNT)
+		return keys_refuse(toml, "activation_checkpoint.selective_ac_option",
+				   "must be \"op\" or a number of layers, like \"2\"", err);
+	return 0;
+}
+
+/* An independent decay of the usual 0.1 would leave nothing of the weights within some steps. */
+static const double UMUP_DECAY_MAX = 0.02;
+
+static int check_umup(struct config *c, const struct toml *toml, struct err *err)
+{
+	if (c->shape.family != MODEL_LLAMA)
+		return keys_refuse(toml, "u_mup.enable", "needs model.name \"llama\"", err);
+	if (c->weight_decay > UMUP_DECAY_MAX)
+		return keys_refuse(toml, "optimizer.weight_decay",
+				   "is independent of the learning rate with u_mup.enable: "
+				   "at most 0.02; 1.2e-4 is usual, with an optimizer.lr "
+				   "around 1",
+				   err);
+	if (c->lr <= 0)
+		return keys_refuse(toml, "optimizer.lr", "must be above 0 with u_mup.enable", err);
+	c->shape.tied = c->tied = false;
+	c->shape.umup = c->umup;
+	c->shape.umup.context = (double)c->seq_len;
+	return 0;
+}
+
+static int check_model(struct config *c, const struct toml *toml, struct err *err)
+{
+	if (init_std_parse(c->init_std_text, c->shape.dim, &c->init_std))
+		return keys_refuse(toml, "model.init_std", "must be " INIT_STD_FORMS, err);
+	return c->umup.enable ? check_umup(c, toml, err) : 0;
+}
+
+static int check_validation(const struct config *c, const struct config_order *o,
+			    const struct toml *toml, struct err *err)
+{
+	if (c->validation_path[0] == '\0' && !o->without_data)
+		return keys_refuse(toml, "validation.dataset_path", "is required to validate", err);
+	if (c->validation_batch >= 0 && c->validation_batch != c->local_batch_size)
+		return keys_refuse(toml, "validation.local_batch_size",
+				   "must be that of training, or -1", err);
+	if (c->validation_seq_len >= 0 && c->validation_seq_len != c->seq_len)
+		return keys_refuse(toml, "validation.seq_len", "must be that of training, or -1",
+				   err);
+	if (c->validation_steps == 0)
+		return keys_refuse(toml, "validation.steps", "must be -1, or at least 1", err);
+	return 0;
+}
+
+/* The model takes batches of that size: gpt2 has so many positions and no more. */
+static int check_size(const struct config *c, const struct toml *toml, struct err *err)
+{
+	const struct model_options options = config_model_options(c);
+	struct err why = { 0 };
+	struct model_cost cost;
+
+	if (model_cost(&cost, &c->shape, &options, &why))
+		return keys_refuse(toml, "training.seq_len", why.text, err);
+	return 0;
+}
+
+/* What does not fit into the schedule is shortened, as torchtitan does: a trial of ten steps needs
+ * no other warm-up than the training it is for. */
+static int check_schedule(struct config *c, const struct toml *toml, FILE *notes, struct err *err)
+{
+	if (c->decay_ratio < 0 && c->decay_ratio > -1)
+		return keys_refuse(toml, "lr_scheduler.decay_ratio", "must be -1, or 0 to 1", err);
+	if (c->schedule_steps == 0)
+		return keys_refuse(toml, "lr_scheduler.total_steps", "must be -1, or at least 1",
+				   err);
+	int64_t steps = c->schedule_steps > 0 ? c->schedule_steps : c->steps;
+	if (c->warmup_steps > steps) {
+		config_note(toml, "lr_scheduler.warmup_steps", notes,
+			    "more than all steps: every step warms up");
+		c->warmup_steps = steps;
+	}
+	double room = (double)(steps - c->warmup_steps) / (double)steps;
+	if (c->decay_ratio > room && (c->decay_ratio - room) * (double)steps > 0.5) {
+		config_note(toml, "lr_scheduler.decay_ratio", notes,
+			    "more than warm-up leaves: all of that decays");
+		c->decay_ratio = -1;
+	}
+	return 0;
+}
+
+static int check_dataset(const struct config *c, const struct toml *toml, struct err *err)
+{
+	bool has_path = c->dataset_path && c->dataset_path[0] != '\0';
+
+	if (has_path != (c->dataset_mix.count > 0))
+		return 0;
+	return keys_refuse(toml, "training.dataset_path",
+			   has_path ? "goes without training.dataset_mix"
+				    : "is required: a file of tokens, as lbworker prepare makes "
+				      "it; --dataset PATH names one",
+			   err);
+}
+
+static int check_precision(const struct config *c, const struct toml *toml, struct err *err)
+{
+	struct precision *precision;
+	struct err why = { 0 };
+	const char *which;
+	char key[32];
+
+	if (config_precision(c, &precision, &which, &why)) {
+		snprintf(key, sizeof(key), "quantize.%s", which);
+		return keys_refuse(toml, key, why.text, err);
+	}
+	bool is_cpu = !precision || c->device == DEVICE_CPU;
+	precision_destroy(precision);
+	return is_cpu ? 0
+		      : keys_refuse(toml, "device.name",
+				    "must be \"cpu\" with quantize.recipe: recipes are emulated "
+				    "there",
+				    err);
+}
+
+void config_check(struct config *c, const struct config_order *o, const struct toml *toml,
+		  struct refusals *r)
+{
+	struct err err = { 0 };
+	bool is_whole = r->count == 0;
+
+	if (!o->without_data)
+		refusals_add(r, check_dataset(c, toml, &err), &err);
+	if (c->validation_enable)
+		refusals_add(r, check_validation(c, o, toml, &err), &err);
+	if (is_whole) { /* else a default stands where something else was meant */
+		refusals_add(r, check_schedule(c, toml, o->notes, &err), &err);
+		refusals_add(r, check_batches(c, toml, &err), &err);
+		refusals_add(r, check_width(c, toml, &err), &err);
+	}
+	refusals_add(r, check_recompute(c, toml, &err), &err);
+	if (r->misread_model || shape_work_out(c, toml, r))
+		return; /* another model's sizes say nothing */
+	refusals_add(r, check_model(c, toml, &err), &err);
+	if (r->count == 0)
+		refusals_add(r, check_size(c, toml, &err), &err);
+	refusals_add(r, check_precision(c, toml, &err), &err);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* parts.c - what a configuration says to the parts of a training: model, schedule, optimizer, recipe. */
+#include "worker/lbworker/base/rng.h"
+#include "worker/lbworker/config/config.h"
+
+int64_t config_accumulate(const struct config *c, int64_t samples)
+{
+	const int64_t *ramp = c->batch_ramp.items;
+
+	if (c->batch_ramp.count == 0 || samples >= ramp[2])
+		return c->accumulate;
+	int64_t increments = (c->accumulate * c->local_batch_size - ramp[0]) / ramp[1];
+	int64_t done = samples / (ramp[2] / increments);
+	return (ramp[0] + (done < increments ? done : increments) * ramp[1]) / c->local_batch_size;
+}
+
+struct model_options config_model_options(const struct config *c)
+{
+	struct model_options o = { .batch = (size_t)c->local_batch_size,
+				   .seq = (size_t)c->seq_len,
+				   .compute = (enum compute)c->compute,
+				   .head_elements = c->head_elements,
+				   .bf16_moments = c->moments == COMPUTE_BF16,
+				   .narrow_gradients = c->gradients == COMPUTE_BF16 &&
+						       c->compute == COMPUTE_BF16 &&
+						       c->accumulate == 1 };
+
+	switch ((enum recompute)c->recompute) {
+	case RECOMPUTE_NONE:
+		break;
+	case RECOMPUTE_SELECTIVE:
+		if (c->recompute_every > 0) {
+			o.more = AGAIN_ALL;
+			o.more_layers = (c->shape.layers - 1) / (size_t)c->recompute_every + 1;
+		} else {
+			o.again = AGAIN_CHEAP;
+		}
+		break;
+	case RECOMPUTE_FULL:
+		o.again = AGAIN_ALL;
+		break;
+	case RECOMPUTE_AUTO:
+		o.again = c->again;
+		o.more = c->more;
+		o.more_layers = c->more_layers;
+		break;
+	}
+	return o;
+}
+
+struct schedule config_schedule(const struct config *c)
+{
+	return (struct schedule){ .peak = c->lr,
+				  .warmup_steps = c->warmup_steps,
+				  .steps = c->schedule_steps > 0 ? c->schedule_steps : c->steps,
+				  .decay_ratio = c->decay_ratio,
+				  .decay = (enum schedule_decay)c->decay_type,
+				  .min_factor = c->min_lr_factor };
+}
+
+struct optimizer config_optimizer(const struct config *c)
+{
+	const struct rng rounding = { .seed = (uint64_t)c->seed, .stream = RNG_ROUND };
+
+	return (struct optimizer){ .beta1 = c->beta1,
+				   .beta2 = c->beta2,
+				   .eps = c->eps,
+				   .weight_decay = c->weight_decay,
+				   .decays_all = c->decayed == 1,
+				   .max_norm = c->max_norm,
+				   .peak_lr = c->lr,
+				   .key = rng_key(&rounding) };
+}
+
+int config_precision(const struct config *c, struct precision **out, const char **which,
+		     struct err *err)
+{
+	const struct rng rounding = { .seed = (uint64_t)c->seed, .stream = RNG_QUANTIZE };
+	const struct precision_wish wish = { .recipe = c->recipe,
+					     .layers = c->shape.layers,
+					     .first_layers = (size_t)c->first_layers,
+					     .last_layers = (size_t)c->last_layers,
+					     .filter = c->filter_fqns.items,
+					     .filters = c->filter_fqns.count,
+					     .rules = c->recipe_rules.items,
+					     .rule_count = c->recipe_rules.count,
+					     .key = rng_key(&rounding) };
+
+	return precision_create(out, &wish, which, err);
+}
