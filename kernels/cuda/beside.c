@@ -7,7 +7,7 @@
 /* dev->stream is then the second one, dev->beside the first. */
 static void exchange(struct device *dev)
 {
-	const cudaStream_t first = dev->stream;
+	cudaStream_t first = dev->stream;
 
 	dev->stream = dev->beside;
 	dev->beside = first;

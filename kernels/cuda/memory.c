@@ -212,7 +212,7 @@ void cuda_split_weights(struct device *dev, float *weights, const float *from, s
 void cuda_join_weights(struct device *dev, float *to, const float *weights, size_t count,
 		       cudaStream_t stream)
 {
-	const cudaStream_t before = dev->stream;
+	cudaStream_t before = dev->stream;
 
 	dev->stream = stream;
 	cuda_join(dev, to, upper(dev, weights), cuda_lower(dev, weights), count);

@@ -67,7 +67,7 @@ static bool fits(const struct config *c, uint64_t bytes)
 static double keep_less(struct config *c, uint64_t bytes)
 {
 	const double never = 1e30;
-	struct priced part[AGAIN_PARTS];
+	struct priced part[AGAIN_PARTS] = { { 0 } };
 	int count = price_parts(c, part);
 	double seconds = 0;
 
