@@ -2,6 +2,7 @@
 /* controls.c - lbworker with one of those mistakes that tests/ranks/check.sh and ranks.t must see, by
  * LB_CONTROL.
  * Each function stands in front of the real one (--wrap). */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,6 +28,7 @@ static struct place {
 	float *sum, *held;
 } places[PLACES];
 static size_t place_count, last_at;
+static int our_rank;
 
 static struct place *place_of(size_t at, size_t count)
 {
@@ -54,6 +56,8 @@ void __wrap_reduction_push(struct reduction *r, int64_t leaf, size_t at, float *
 void __wrap_reduction_push(struct reduction *r, int64_t leaf, size_t at, float *gradient,
 			   size_t count)
 {
+	if (is_control("nan") && leaf == 1 && count > 0 && at == 0 && our_rank == 0)
+		gradient[0] = NAN;
 	if (!is_control("arrival")) {
 		__real_reduction_push(r, leaf, at, gradient, count);
 		return;
@@ -94,7 +98,6 @@ void __wrap_reduction_finish(struct reduction *r, int64_t leaves, size_t at, flo
 
 /* --- same-samples: every rank trains on those of rank 0 ------------------------------------------ */
 
-static int our_rank;
 static bool in_squares;
 
 int __real_ranks_open(struct ranks *ranks, void *room, int rank, double deadline_s,

@@ -90,6 +90,11 @@ LB_CONTROL=other-config
 refused "another config on one rank" "rank 1 .* has another config than rank 0"
 LB_CONTROL=other-version
 refused "another version on one rank" "rank 1 .* has another version of lbworker than rank 0"
+LB_CONTROL=nan
+LB_CHECKPOINT_DIR=$T/nan "$B/lbworker" train "$T/few.toml" --device cpu --ranks 2 >"$T/out" 2>"$T/err"
+[ "$? $(grep -c '^lbworker: ' "$T/err") $(grep -c 'lbworker: step 1: diverged' "$T/err")" = "3 1 1" ] &&
+	! ls "$T"/nan/step-* >"$T/out" 2>&1
+ok $? "what is no number on one rank ends all in the same step, with one line"
 B=$B_REAL
 unset LB_CONTROL
 refused "degrees that do not fit" "degree 3 is 3, and there are 2" \
