@@ -46,7 +46,8 @@ void nccl_recorder_env(struct strv *env, const char *attempt_folder)
 			strv_add(env, path_join("TORCH_NCCL_DEBUG_INFO_PIPE_FILE=%s/" PIPE_PREFIX,
 						folder));
 		/* under both of its names: releases know one or the other */
-		if (!getenv("TORCH_NCCL_DEBUG_INFO_TEMP_FILE") && !getenv("TORCH_FR_DUMP_TEMP_FILE")) {
+		if (!getenv("TORCH_NCCL_DEBUG_INFO_TEMP_FILE") &&
+		    !getenv("TORCH_FR_DUMP_TEMP_FILE")) {
 			strv_add(env, path_join("TORCH_NCCL_DEBUG_INFO_TEMP_FILE=%s/" DUMP_PREFIX,
 						folder));
 			strv_add(env, path_join("TORCH_FR_DUMP_TEMP_FILE=%s/" DUMP_PREFIX, folder));
