@@ -7,9 +7,9 @@
 sync_trainer "$T/trainer"
 printf '[poll]\ninterval = "200ms"\n' >"$LB_HOME/lbd.toml"
 lbd_start
-sync() { lbctl sync first --to "tensorboard=$T/tb" "$@"; }
+sync() { lbctl sync first --to "tensorboard=$T/tb"; }
 # Steps and losses of the file, checksums checked.
-there() { python3 "$src/tests/trackers/read.py" events "$T/tb" lowbits "${1:-first}"; }
+there() { python3 "$src/tests/trackers/read.py" events "$T/tb" lowbits first; }
 
 exits 2 "where to must be said" lbctl sync first
 exits 2 "by a name that there is" lbctl sync first --to comet

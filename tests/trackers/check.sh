@@ -12,7 +12,6 @@ port=$("$PYTHON" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)
 url=http://127.0.0.1:$port
 (cd "$T/mlflow" && exec "$PYTHON" -m mlflow server --host 127.0.0.1 --port "$port" --workers 1 \
 	--backend-store-uri "sqlite:///$T/mlflow/db" --artifacts-destination "$T/mlflow/artifacts") >"$T/mlflow.log" 2>&1 &
-mlflow_pid=$!
 
 sync_trainer "$T/trainer"
 printf '[poll]\ninterval = "200ms"\n' >"$LB_HOME/lbd.toml"
