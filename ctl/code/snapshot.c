@@ -49,8 +49,10 @@ static int link_missing(const char *from, const char *to, int depth, struct err 
 {
 	DIR *dir = opendir(from);
 	const struct dirent *entry;
-	int rc = dir ? 0 : err_errno(err, "%s", from);
+	int rc = 0;
 
+	if (!dir)
+		return err_errno(err, "%s", from);
 	while (rc == 0 && (entry = readdir(dir))) {
 		char *there = path_join("%s/%s", from, entry->d_name);
 		char *here = path_join("%s/%s", to, entry->d_name);
@@ -60,8 +62,7 @@ static int link_missing(const char *from, const char *to, int depth, struct err 
 		free(there);
 		free(here);
 	}
-	if (dir)
-		closedir(dir);
+	closedir(dir);
 	return rc;
 }
 

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "common/base/clock.h"
+#include "common/base/bytes.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "ctl/base/hours.h"
@@ -161,6 +162,28 @@ static void print_csv(const struct sums *sums, const char *title)
 	}
 }
 
+/* [{"KEY":…,"runs","hours_total","gpu_hours_total","ettr","hours":{…}}…] */
+static void print_rows_json(const struct sums *sums, const char *title)
+{
+	json_t *rows = json_array();
+
+	for (size_t i = 0; i < sums->count; i++) {
+		const struct sum *s = &sums->rows[i];
+		json_t *row = json_object(), *hours = json_object();
+
+		json_object_set_new(row, title, js_bytes(s->key));
+		js_set_int(row, "runs", s->runs);
+		js_set_real(row, "hours_total", s->total);
+		js_set_real(row, "gpu_hours_total", s->gpu_hours);
+		js_set_real(row, "ettr", ettr_of(s));
+		for (int k = 0; k < HOURS_PARTS; k++)
+			js_set_real(hours, hours_parts[k].name, s->hours[k]);
+		json_object_set_new(row, "hours", hours);
+		json_array_append_new(rows, row);
+	}
+	print_json(rows);
+}
+
 enum { COLUMNS_BEFORE = 5 };
 
 static void fill(struct cell *cell, const struct sum *s, const struct style *style)
@@ -236,6 +259,8 @@ int goodput_sums(struct ctl *ctl, struct err *err)
 		qsort(sums.rows, sums.count, sizeof(struct sum), by_key);
 	if (rc == 0 && ctl->options.csv)
 		print_csv(&sums, by ? by : "run");
+	else if (rc == 0 && ctl->options.json)
+		print_rows_json(&sums, by ? by : "run");
 	else if (rc == 0)
 		print_table(ctl, &sums, by ? by : "run");
 	free(sums.rows);

@@ -124,6 +124,8 @@ static enum worry judge_running(struct gist *g, int64_t now_ms)
 	if (g->tokens_per_s < slow_share * g->median_tokens_per_s)
 		return say(g, WORRY_SLOW, "%.0f%% of its usual speed",
 			   100 * g->tokens_per_s / g->median_tokens_per_s);
+	if (g->gpus_idle > 0 && g->idle_ms >= 0)
+		return say(g, WORRY_IDLE, "%zu of %zu GPUs idle", g->gpus_idle, g->gpus_known);
 	if (g->saved_ms < 0 && launched_ms >= UNSAVED_MS)
 		return say(g, WORRY_UNSAVED, "no checkpoint in %s", duration_text(launched_ms, a));
 	if (g->idle_ms < 0)
@@ -152,6 +154,22 @@ static void read_losses(struct gist *g)
 	g->losses = xcalloc(json_array_size(list) + 1, sizeof(double));
 	json_array_foreach(list, i, loss) {
 		g->losses[g->loss_count++] = json_is_number(loss) ? json_number_value(loss) : NAN;
+	}
+}
+
+/* Up to 2 %: as lbrun judges them. */
+static void read_gpus(struct gist *g)
+{
+	enum { IDLE_PERCENT = 2 };
+	const json_t *use;
+	size_t i;
+
+	g->gpu_use = json_object_get(g->run, "gpu_use");
+	json_array_foreach(g->gpu_use, i, use) {
+		if (!json_is_integer(use))
+			continue;
+		g->gpus_known++;
+		g->gpus_idle += json_integer_value(use) <= IDLE_PERCENT;
 	}
 }
 
@@ -192,6 +210,7 @@ void gist_make(const json_t *run, int64_t now_ms, struct gist *out)
 		.created_ms = at_ms(run, "created"),
 	};
 	read_losses(out);
+	read_gpus(out);
 	read_times(out, now_ms);
 	out->worry = judge(out, now_ms);
 }

@@ -26,6 +26,7 @@ enum worry {
 	WORRY_STOPPING, /* on its way out */
 	WORRY_OLD_END,  /* failed some hours ago */
 	WORRY_UNSAVED,  /* for long without a checkpoint */
+	WORRY_IDLE,     /* GPUs are held and do nothing */
 	WORRY_SLOW,     /* against its own median */
 	WORRY_LATE,     /* the time limit will come first */
 	WORRY_BACKOFF,  /* an attempt failed, the next one is due */
@@ -44,6 +45,8 @@ struct gist {
 	double loss, tokens_per_s, median_tokens_per_s; /* NaN = not known */
 	double *losses; /* of the newest steps, oldest first; owned */
 	size_t loss_count;
+	const json_t *gpu_use; /* percent of each, borrowed; NULL = not told */
+	size_t gpus_idle, gpus_known;
 	/* times in ms; -1 = not known */
 	int64_t eta_ms, limit_ms;  /* from now to its last step; to its job's time limit */
 	int64_t saved_ms;          /* since the newest checkpoint */

@@ -189,7 +189,33 @@ static void add_part(struct buf *buf, const char *before, const char *value, con
 		buf_addf(buf, "%s%s%s%s", buf->len ? ", " : "", before, value, after);
 }
 
-static char *numbers_of(const struct gist *g)
+/* A bar for each GPU, a digit for tenths where there are no blocks; of the first so many. */
+static void add_gpus(struct buf *buf, const struct gist *g, bool utf8)
+{
+	static const char *const bars[] = { "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+	enum { MOST = 64, TENTH = 10, BARS = 8, FULL = 100 };
+	const json_t *use;
+	size_t i;
+
+	if (g->gpus_known == 0)
+		return;
+	buf_addf(buf, "%sGPUs ", buf->len ? ", " : "");
+	json_array_foreach(g->gpu_use, i, use) {
+		int percent = (int)json_integer_value(use);
+
+		if (i >= MOST)
+			break;
+		if (!json_is_integer(use))
+			buf_addf(buf, "?");
+		else if (utf8)
+			buf_addf(buf, "%s",
+				 bars[percent >= FULL ? BARS - 1 : percent * BARS / FULL]);
+		else
+			buf_addf(buf, "%d", percent >= FULL ? TENTH - 1 : percent / TENTH);
+	}
+}
+
+static char *numbers_of(const struct gist *g, bool utf8)
 {
 	char text[2 * TEXT_BYTES];
 	struct buf out;
@@ -209,6 +235,7 @@ static char *numbers_of(const struct gist *g)
 	if (g->usual_ms >= 0)
 		add_part(&out, "usually ",
 			 g->usual_ms < 1000 ? "under 1s" : duration_text(g->usual_ms, text), "");
+	add_gpus(&out, g, utf8);
 	return buf_take(&out);
 }
 
@@ -222,7 +249,7 @@ static void put_chosen(const struct view *view, struct canvas *canvas, int y)
 	canvas_put(canvas, y, g->name, 0, false, COLOR_BOLD);
 	canvas_put(canvas, y, ": ", 2, false, COLOR_NONE);
 	canvas_put(canvas, y, g->fact, 0, false, worry_color(g->worry));
-	numbers = numbers_of(g);
+	numbers = numbers_of(g, canvas->utf8);
 	canvas_put(canvas, y + 1, numbers ? numbers : "", 0, false, COLOR_NONE);
 	free(numbers);
 }

@@ -211,6 +211,8 @@ static void on_launch_start(struct ingest *in, json_t *line)
 		note_progress(in, step);
 	in->run->attempt.is_settled = false;
 	in->run->attempt.is_node_named = false;
+	in->run->gpu_count = 0;
+	in->run->gpu_use_ms = 0;
 	if (step >= 0)
 		engine_event(in->engine, in->run, "launch", "lbrun", "launch %lld, from step %lld",
 			     (long long)number, (long long)step);
@@ -311,6 +313,30 @@ static void on_checkpoint_valid(struct ingest *in, json_t *line)
 		tell_bad_checkpoint(in, &c);
 }
 
+/* A rank's GPUs are as many ranks' where one process sees to several. */
+static void on_usage(struct ingest *in, json_t *line)
+{
+	enum { GPUS_MAX = 4096, PERCENT_MAX = 100 };
+	const json_t *gpus = json_object_get(line, "gpus"), *gpu;
+	int64_t rank = js_int(line, "rank", 0);
+	struct run *run = in->run;
+	size_t i;
+
+	json_array_foreach(gpus, i, gpu) {
+		int64_t use = js_int(gpu, "use", -1), at = rank + (int64_t)i;
+
+		if (at < 0 || at >= GPUS_MAX)
+			break;
+		if ((size_t)at >= run->gpu_count) {
+			run->gpu_use = xrealloc(run->gpu_use, (size_t)at + 1);
+			memset(run->gpu_use + run->gpu_count, -1, (size_t)at + 1 - run->gpu_count);
+			run->gpu_count = (size_t)at + 1;
+		}
+		run->gpu_use[at] = (int8_t)(use > PERCENT_MAX ? PERCENT_MAX : use);
+		run->gpu_use_ms = in->spool->time_ms;
+	}
+}
+
 static void on_note(struct ingest *in, json_t *line)
 {
 	const char *kind = js_str(line, "kind", "note"), *text = js_str(line, "text", "");
@@ -335,6 +361,7 @@ static const struct {
 	{ "launch_end", false, on_launch_end },
 	{ "checkpoint_valid", false, on_checkpoint_valid },
 	{ "note", false, on_note },
+	{ "usage", false, on_usage },
 	{ "attempt_end", false, on_nothing }, /* exit.json says the same, later */
 };
 

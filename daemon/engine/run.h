@@ -43,6 +43,10 @@ struct run {
 	int64_t tasks_changed_ns; /* of an array: when its marks changed last; 0 = not looked at */
 	int64_t checkpoint_step;  /* of the last valid one heard of; -1 = none */
 	int64_t dense_steps;      /* stored since its metrics were last thinned by this process */
+	/* percent of each GPU in the last minute, by rank; -1 = not told. Of this launch; owned */
+	int8_t *gpu_use;
+	size_t gpu_count;
+	int64_t gpu_use_ms; /* wall clock; 0 = nothing was told */
 
 	struct run_spec spec;
 	struct policy policy; /* points into spec */

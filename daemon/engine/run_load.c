@@ -22,6 +22,7 @@ void run_destroy(struct run *run)
 	free(run->excluded);
 	free(run->spec_problem);
 	free(run->prequeued_excluded);
+	free(run->gpu_use);
 	free(run->prequeued);
 	free(run);
 }

@@ -141,6 +141,21 @@ static void add_limit(const struct run *run, json_t *o)
 	js_set_int(o, "gpus", run->spec.nodes * run->spec.gpus_per_node);
 }
 
+/* Of the last minutes, or nothing. */
+static void add_gpu_use(const struct run *run, json_t *o)
+{
+	enum { FRESH_MS = 5 * 60 * 1000, MOST = 256 };
+	json_t *list;
+
+	if (run->gpu_use_ms == 0 || clock_wall_ms() - run->gpu_use_ms > FRESH_MS)
+		return;
+	list = json_array();
+	for (size_t i = 0; i < run->gpu_count && i < MOST; i++)
+		json_array_append_new(list, run->gpu_use[i] < 0 ? json_null()
+								: json_integer(run->gpu_use[i]));
+	json_object_set_new(o, "gpu_use", list);
+}
+
 static int add_attempt(struct listing *l, int64_t run_id, bool is_running, json_t *o)
 {
 	struct ledger_attempt attempt;
@@ -175,6 +190,8 @@ static int add_run(const struct ledger_run *run, void *arg)
 	js_set_str(o, "waits_for", waits_for[0] ? waits_for : NULL);
 	if (live)
 		add_limit(live, o);
+	if (live && is_running)
+		add_gpu_use(live, o);
 	return add_attempt(l, id, is_running, o);
 }
 

@@ -78,6 +78,18 @@ xid 79
 like "$(cat "$F/exit.json")" 'XID 79 of GPU 1, hardware: GPU has fallen off the bus \(the GPU is broken' "an XID of the hardware, too"
 like "$(grep node_error "$F/spool.jsonl")" '"text":"n1: XID 79 of GPU 1' "and the node is named as broken"
 like "$(grep '"launch_end"' "$F/spool.jsonl")" '"node":"n1"' "in the end's record, too"
+
+# --- as people see it -------------------------------------------------------------------------------
+busy 1 0
+lbd_start
+lbctl submit --name seen --set watch.usage_every=1s -- sh -c 'step=0
+while sleep 0.2; do step=$((step + 1)); echo "step $step/1000 loss 1.0"; done' >/dev/null
+wait_for 'lbctl top | grep -q "seen .*1 of 2 GPUs idle"' 40
+passed "lbctl top says which runs hold idle GPUs"
+lbctl kill --now seen >/dev/null
+run_reaches seen killed 20
+lbd_stop
+
 wait_for '[ -z "$(own_processes)" ]' 10
 ok "no meter is left" test -z "$(own_processes)"
 done_testing

@@ -176,6 +176,30 @@ static void test_screen(void **state)
 }
 
 /* The cursor stays on its run when others overtake it, and at the top until somebody moves it. */
+/* A GPU of two does nothing: that is the fact, and the line below has a bar for each. */
+static void test_gpus(void **state)
+{
+	json_t *runs = runs_parse(
+		"[{'name':'half','state':'running','step':10,'target_step':20,'created':1794990003,"
+		"'attempt':1,'launch':1,'launched':1794999000,'last_step_time':1794999999,'step_s':1.0,"
+		"'gpu_use':[100,1,50,null]}]");
+	struct view view;
+	char *bars, *digits;
+
+	(void)state;
+	view_init(&view);
+	view_set_runs(&view, runs, now_ms);
+	assert_string_equal(view.gists[0].fact, "1 of 3 GPUs idle");
+	bars = screen(&view, 24, 200, true);
+	digits = screen(&view, 24, 200, false);
+	assert_non_null(strstr(bars, "GPUs █▁▅?"));
+	assert_non_null(strstr(digits, "GPUs 905?"));
+	free(bars);
+	free(digits);
+	view_fini(&view);
+	json_decref(runs);
+}
+
 static void test_cursor(void **state)
 {
 	json_t *runs = runs_parse(runs_text), *fewer = runs_parse(runs_text);
@@ -333,10 +357,11 @@ static void test_every_size(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_worst_first),  cmocka_unit_test(test_screen),
-		cmocka_unit_test(test_cursor),       cmocka_unit_test(test_filter),
-		cmocka_unit_test(test_questions),    cmocka_unit_test(test_pages),
-		cmocka_unit_test(test_hostile_text), cmocka_unit_test(test_every_size),
+		cmocka_unit_test(test_worst_first), cmocka_unit_test(test_screen),
+		cmocka_unit_test(test_gpus),        cmocka_unit_test(test_cursor),
+		cmocka_unit_test(test_filter),      cmocka_unit_test(test_questions),
+		cmocka_unit_test(test_pages),       cmocka_unit_test(test_hostile_text),
+		cmocka_unit_test(test_every_size),
 	};
 
 	setlocale(LC_CTYPE, "C.UTF-8");
