@@ -6,7 +6,7 @@
 
 R=$T/run
 F=$R/attempts/1
-export NVML_STANDIN="$T/gpus"
+export NCCL_STANDIN="$T/gpus"
 mkdir "$T/gpus"
 
 # attempt 'SHELL COMMAND' 'MEMBERS OF "watch"' [IN_PLACE]
@@ -82,7 +82,7 @@ like "$(grep '"launch_end"' "$F/spool.jsonl")" '"node":"n1"' "in the end's recor
 # --- as people see it -------------------------------------------------------------------------------
 busy 1 0
 lbd_start
-lbctl submit --name seen --set watch.usage_every=1s -- sh -c 'step=0
+lbctl submit --name seen --set slurm.gpus_per_node=2 --set watch.usage_every=1s -- sh -c 'step=0
 while sleep 0.2; do step=$((step + 1)); echo "step $step/1000 loss 1.0"; done' >/dev/null
 wait_for 'lbctl top | grep -q "seen .*1 of 2 GPUs idle"' 40
 passed "lbctl top says which runs hold idle GPUs"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* nvml_standin.c - a libnvidia-ml.so.1 for tests: what it says of its GPUs stands in the folder
- * $NVML_STANDIN, a file for each GPU, "gpu0", "gpu1", …:
+ * $NCCL_STANDIN, a file for each GPU, "gpu0", "gpu1", …:
  *
  *   use memory_mb total_mb milliwatts mhz celsius throttle_bits ecc_corrected ecc_uncorrected crc_errors
  *
@@ -19,7 +19,7 @@ static unsigned count;
 
 static FILE *open_file(const char *name, char path[4096])
 {
-	const char *folder = getenv("NVML_STANDIN");
+	const char *folder = getenv("NCCL_STANDIN");
 
 	snprintf(path, 4096, "%s/%s", folder ? folder : "/nowhere", name);
 	return fopen(path, "re");
