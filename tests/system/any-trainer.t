@@ -160,6 +160,11 @@ done
 is "$(lbctl events auto | grep -c 'finds its own')" 1 "that it is left alone is said once"
 is "$(lbctl events own | grep -c 'no checkpoint')" 0 "and not at all where it was asked for"
 
+ok "a file that is called like no checkpoint" lbctl submit --name stranger -- \
+	sh -c '[ ! -e "$LB_CHECKPOINT_DIR/weights.dat" ] || exit 0; echo x >"$LB_CHECKPOINT_DIR/weights.dat"; exit 1'
+run_reaches stranger completed 30
+like "$(lbctl events stranger)" 'no checkpoint in .* \(weights.dat is called like none, see' "is named"
+
 # --- a training that diverged goes back once ------------------------------------------------------------
 cat >"$T/telling.py" <<'END'
 # A trainer that goes on from a checkpoint called ckpt_STEP and tells lbrun what it does.

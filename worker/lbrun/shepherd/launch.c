@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* launch.c - the start of the trainer, and its last words. */
+#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "common/base/mem.h"
 #include "common/base/redact.h"
 #include "common/base/strv.h"
+#include "common/checkpoint/layouts.h"
 #include "worker/lbrun/trainer/launcher.h"
 #include "worker/lbrun/watch/oom.h"
 #include "worker/lbrun/meter/meter.h"
@@ -132,21 +134,43 @@ static pid_t start(struct shepherd *s, struct err *err)
 	return pid;
 }
 
+/* " (weights.dat is called like none, see docs/CHECKPOINTS.md)": what lies there all the same; owned by
+ * the caller, "" = nothing. */
+static char *called_otherwise(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	const struct dirent *entry;
+	char *text = NULL;
+
+	while (dir && !text && (entry = readdir(dir)) != NULL)
+		if (!name_is_temporary(entry->d_name))
+			text = xasprintf(" (%.80s is called like none, see docs/CHECKPOINTS.md)",
+					 entry->d_name);
+	if (dir)
+		closedir(dir);
+	return text ? text : xstrdup("");
+}
+
 /* Said once: from then on the trainer is taken to know. */
 static void note_own(struct shepherd *s)
 {
+	char *others;
+
 	if (s->facts.launch.is_first)
 		return;
+	others = called_otherwise(s->params.checkpoint_dir);
 	s->handed.is_own_reported = true;
 	journal_note(
 		&s->journal, s->facts.launch.number, "scratch",
-		"no checkpoint in %s: the trainer starts from the beginning, unless it finds its own "
+		"no checkpoint in %s%s: the trainer starts from the beginning, unless it finds its own "
 		"checkpoints (checkpoint.layout = \"own\")",
-		s->params.checkpoint_dir);
-	output_say(&s->output,
-		   "no checkpoint in %s: starting from the beginning, unless the trainer finds its "
-		   "own",
-		   s->params.checkpoint_dir);
+		s->params.checkpoint_dir, others);
+	output_say(
+		&s->output,
+		"no checkpoint in %s%s: starting from the beginning, unless the trainer finds its "
+		"own",
+		s->params.checkpoint_dir, others);
+	free(others);
 }
 
 /* Starting from nothing is right at first; later it is worth a word. */
