@@ -231,7 +231,8 @@ long_killed() {
 }
 # The mean loss of each tenth beside that of the same model, text and schedule in PyTorch.
 long_beside() {
-	python3 -c 'import torch' 2>/dev/null || { echo "PyTorch is not installed"; return 77; }
+	python3 -c 'import sys, torch; torch.nn.RMSNorm; sys.exit(not (sys.argv[1] or torch.cuda.is_available()))' \
+		"${LB_GPU_LONG_DEVICE:-}" 2>/dev/null || { echo "there is no PyTorch 2.4 or later that sees a GPU"; return 77; }
 	long long-whole || return 1
 	[ -s "$T/pytorch.losses" ] ||
 		limited python3 bench/gpu/pytorch.py "${LB_GPU_LONG_FLAVOR:-124M}" "${LB_GPU_LONG_BATCH:-8}" "$long_seq" \
