@@ -168,7 +168,7 @@ $(B)/trackers/bin/python:
 	$(B)/trackers/bin/pip install --quiet mlflow trackio wandb tensorboard && \
 		$(B)/trackers/bin/pip install --quiet --target $(B)/trackers/reader wandb==0.18.7 setuptools || \
 		{ rm -rf $(B)/trackers; exit 1; }
-check-trackers: $(BINARIES) $(B)/tests/json $(TRACKERS)
+check-trackers: $(BINARIES) $(ASKERS) $(TRACKERS)
 	B=$(abspath $(B)) PYTHON=$(abspath $(TRACKERS)) READER=$(abspath $(dir $(TRACKERS))/../reader) KILLS=$(or $(filter-out 50,$(KILLS)),6) \
 		sh tests/trackers/check.sh
 check-layers: all
