@@ -52,6 +52,7 @@ while [ ! -e "$T/killed/step-$(printf %08d $((100 * kills)))" ] && [ $launches -
 		$(awk -v s=$((seed * 10007 + launches)) 'BEGIN { srand(s); rand(); r = 2 + int(rand() * 3);
 			print r, 1 + int(rand() * r), int(rand() * 50) / 100 }')
 	DRAW
+	[ $killed -lt "$kills" ] || ranks=1
 	: >"$T/log"
 	(train killed "$ranks") >"$T/log" 2>"$T/err" &
 	worker=$!
