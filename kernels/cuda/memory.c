@@ -189,36 +189,6 @@ size_t cuda_run(const struct device *dev, const void *at, size_t count, bool *is
 	return *is_split && r->split - first < count ? r->split - first : count;
 }
 
-void cuda_narrow_vectors(struct device *dev, float *weights, size_t count)
-{
-	const struct weight_range *r = cuda_weights_at(dev, weights);
-
-	if (r && r->narrow)
-		cuda_cast_bf16(dev, r->narrow + ((size_t)(weights - r->master) - r->split), weights,
-			       count, NULL);
-}
-
-/* The upper halves, to be written. */
-static uint16_t *upper(const struct device *dev, const float *weights)
-{
-	return cuda_lower(dev, weights) - cuda_weights_at(dev, weights)->split;
-}
-
-void cuda_split_weights(struct device *dev, float *weights, const float *from, size_t count)
-{
-	cuda_split(dev, upper(dev, weights), cuda_lower(dev, weights), from, count);
-}
-
-void cuda_join_weights(struct device *dev, float *to, const float *weights, size_t count,
-		       cudaStream_t stream)
-{
-	cudaStream_t before = dev->stream;
-
-	dev->stream = stream;
-	cuda_join(dev, to, upper(dev, weights), cuda_lower(dev, weights), count);
-	dev->stream = before;
-}
-
 void cuda_zero(struct device *dev, void *memory, size_t bytes)
 {
 	cuda_ok(dev, AT("zero", bytes, 0, 0, 0), cudaMemsetAsync(memory, 0, bytes, dev->stream));

@@ -55,3 +55,34 @@ extern "C" void cuda_join(struct device *dev, float *to, const uint16_t *narrow,
 	struct halves_of h = { to, (uint16_t *)narrow, (uint16_t *)lower, count };
 	launch_flat(dev, AT("join", count, 0, 0, 0), join, blocks_for(count, EACH), h);
 }
+
+extern "C" void cuda_narrow_vectors(struct device *dev, float *weights, size_t count)
+{
+	const struct weight_range *r = cuda_weights_at(dev, weights);
+
+	if (r && r->narrow)
+		cuda_cast_bf16(dev, r->narrow + ((size_t)(weights - r->master) - r->split), weights,
+			       count, NULL);
+}
+
+/* The upper halves, to be written. */
+static uint16_t *upper(const struct device *dev, const float *weights)
+{
+	return cuda_lower(dev, weights) - cuda_weights_at(dev, weights)->split;
+}
+
+extern "C" void cuda_split_weights(struct device *dev, float *weights, const float *from,
+				   size_t count)
+{
+	cuda_split(dev, upper(dev, weights), cuda_lower(dev, weights), from, count);
+}
+
+extern "C" void cuda_join_weights(struct device *dev, float *to, const float *weights, size_t count,
+				  cudaStream_t stream)
+{
+	cudaStream_t before = dev->stream;
+
+	dev->stream = stream;
+	cuda_join(dev, to, upper(dev, weights), cuda_lower(dev, weights), count);
+	dev->stream = before;
+}
