@@ -246,6 +246,16 @@ static int check_planes(const struct sums *s, struct err *err)
 		       (long long)plane, (long long)s->tasks, (long long)s->min_nodes);
 }
 
+/* Slurm would count tasks by the fewest nodes then; sbatch refuses. */
+static int check_gpu_tasks(const struct sums *s, struct err *err)
+{
+	if (!js_str(s->fields, "gpus_per_task", NULL) || js_str(s->fields, "gpus", NULL) ||
+	    s->tasks_set || number(s, "ntasks_per_node", 0) == 0)
+		return 0;
+	return err_set(err, ERR_USAGE,
+		       "--gpus-per-task: needs --ntasks or --gpus where --nodes is a range");
+}
+
 /* "a100:4,2" → 6. */
 static int64_t sum_counts(const char *list)
 {
@@ -425,7 +435,7 @@ static int sum_up(const struct batch_request *r, const struct directives *d, jso
 	if (count_nodes(&s, err) < 0)
 		return -1;
 	count_tasks(&s);
-	if (check_planes(&s, err) < 0)
+	if (check_planes(&s, err) < 0 || check_gpu_tasks(&s, err) < 0)
 		return -1;
 	count_cpus(&s);
 	tasks_of_gpus(&s);
