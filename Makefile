@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # `make` builds into build/, `make check` proves it, `make demo` shows it. etc/*.mk belong to it: the CUDA
-# backend, the tests, and what install does.
+# backend, MPI, generated files, portable programs, the tests, and what install does.
 #
 #   make [CC=clang] [SAN=1] [DEV=1] [V=1] [B=dir]   programs into $(B); SAN=1: ASan + UBSan into
 #                                              build-san; DEV=1: warnings are no errors; V=1: say all
@@ -108,13 +108,7 @@ ARCHIVES := $(foreach a,daemon ctl lbrun lbworker kernels slurm sql common,$(B)/
 UNIT     := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
 
 include etc/cuda.mk
-# Ranks over MPI: a library of its own, opened by lbworker when srun or mpiexec has started several.
-MPI      := $(shell pkg-config --exists mpich 2>/dev/null && echo yes)
-LBMPI    := $(if $(MPI),$(B)/liblbmpi.so)
-$(B)/obj/kernels/comm/mpi.o: CPPFLAGS += $(subst -I,-isystem ,$(if $(MPI),$(shell pkg-config --cflags-only-I mpich)))
-$(B)/obj/kernels/comm/mpi.o: CFLAGS += -fPIC -fvisibility=hidden
-$(B)/liblbmpi.so: $(B)/obj/kernels/comm/mpi.o
-	$(call say,LINK) $(CC) $(filter-out -pie,$(LDFLAGS)) -shared -o $@ $^ $(shell pkg-config --libs-only-L --libs-only-l mpich)
+include etc/mpi.mk
 
 all: $(BINARIES) $(LBCUDA) $(LBMPI)
 ifeq ($(HAVE_SLURM),)
@@ -133,31 +127,7 @@ LIBS_lbworker  := $(STATIC_JSON) $(STATIC_PCRE) $(STATIC_ZSTD) $(STATIC_ZLIB) -l
 LIBS_lbd-slurm := -ljansson -lslurm
 LIBS_lbd-slurm-commands := -ljansson
 
-# One for another libslurm, of the headers and the library below the folder HELPER (make tarball).
-$(B)/lbd-slurm-%: $(LBDSLURM:$(B)/obj/%.o=%.c) slurm/helper/main.c $(B)/slurm.a $(B)/common.a
-	$(call say,LINK) $(CC) $(filter-out -MMD -MP,$(CPPFLAGS)) $(CFLAGS) -isystem $(HELPER)/usr/include $(LDFLAGS) \
-		-o $@ $(filter %.c %.a,$^) $(call within,-ljansson) $(firstword $(wildcard \
-		$(HELPER)/usr/lib/*/libslurm.so.$* $(HELPER)/usr/lib/*/libslurm.so.$*.*)) \
-		-Wl,--unresolved-symbols=ignore-in-shared-libs
-
-# PORTABLE=1, for make tarball: all but glibc is linked in, and glibc 2.28 will do.
-ifdef PORTABLE
-LIBUV    := $(if $(findstring /,$(shell $(CC) -print-file-name=libuv_a.a)),-l:libuv_a.a,-l:libuv.a)
-within    = -Wl,-Bstatic $(1) -Wl,-Bdynamic
-LIBS_lbd       := $(call within,$(LIBUV) -lsqlite3 -ljansson -lpcre2-8 -lzstd -lz -lstdc++) -ldl -lm -lpthread
-LIBS_lbctl     := $(call within,-lncursesw -ltinfo -ljansson -lpcre2-8 -lzstd -lz -lstdc++) -lm
-LIBS_lbworker  := $(call within,-ljansson -lpcre2-8 -lzstd -lz -lstdc++) -ldl -lm -lpthread
-LIBS_lbd-slurm := $(call within,-ljansson) -lslurm
-LIBS_lbd-slurm-commands := $(call within,-ljansson)
-CPPFLAGS += -include etc/packaging/old-glibc.h
-LDFLAGS  += -static-libgcc
-OPT      := -O2
-$(B)/lbd: LDFLAGS += -Wl,--wrap=exp,--wrap=log,--wrap=log2,--wrap=pow
-$(B)/lbd: $(B)/old_math.o
-$(B)/old_math.o: etc/packaging/old-math.h
-	$(call say,CC) $(CC) -O2 -fPIE -xc -c -o $@ $<
-endif
-
+include etc/portable.mk
 $(B)/common.a:   $(COMMON)
 $(B)/sql.a:      $(SQL)
 $(B)/slurm.a:    $(SLURM)
@@ -196,7 +166,6 @@ $(B)/obj/cpu-base.o: $(CPU)
 $(foreach set,$(filter-out base,$(CPU_SETS)),$(eval $(B)/obj/cpu-$(set).o: $(CPU:$(B)/obj/%=$(B)/obj/$(set)/%)))
 $(CPU_SETS:%=$(B)/obj/cpu-%.o): $(B)/obj/cpu-%.o:
 	$(call say,LD) $(CC) -r -nostdlib -o $@ $^ && objcopy --keep-global-symbol=backend_cpu_$* $@
-$(SQL): $(B)/gen/queries.h
 
 $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
@@ -208,29 +177,7 @@ $(B)/obj/%.o: %.cc
 # A test looks at what came of it.
 $(B)/obj/tests/%.o: CFLAGS += -Wno-unused-result
 
-$(B)/gen/queries.h: sql/embed.sh $(wildcard sql/queries/*.sql sql/schema/*.sql)
-	@mkdir -p $(@D)
-	$(call say,EMBED) sh sql/embed.sh $(filter %.sql,$^) >$@.tmp && mv $@.tmp $@
-# In a folder of its own: cppcheck would read its quarter of a million numbers for minutes.
-$(B)/obj/ctl/top/source.o: $(B)/demo/top_demo.h
-$(B)/obj/ctl/top/source.o: CPPFLAGS += -I$(B)/demo
-$(B)/demo/top_demo.h: ctl/top/demo.jsonl
-	@mkdir -p $(@D)
-	$(call say,EMBED) { echo 'static const char top_demo[] = {'; \
-		od -An -v -td1 $< | sed 's/-\{0,1\}[0-9]\{1,\}/&,/g'; echo '0};'; } >$@.tmp && mv $@.tmp $@
-$(B)/obj/ctl/sync/sync.o: $(B)/gen/trackers.h
-$(B)/obj/ctl/act/requests.o: $(B)/gen/hang.h
-$(B)/gen/trackers.h: ctl/sync/trackers.py
-$(B)/gen/hang.h: ctl/act/hang.py
-$(B)/gen/trackers.h $(B)/gen/hang.h:
-	@mkdir -p $(@D)
-	$(call say,EMBED) { echo 'static const char $(basename $(@F))_text[] = {'; \
-		od -An -v -td1 $< | sed 's/-\{0,1\}[0-9]\{1,\}/&,/g'; echo '0};'; } >$@.tmp && mv $@.tmp $@
-$(COMMON): $(B)/gen/words.h
-$(B)/gen/words.h: common/base/words.sh common/base/words.txt
-	@mkdir -p $(@D)
-	$(call say,WORDS) sh common/base/words.sh common/base/words.txt >$@.tmp && mv $@.tmp $@
-
+include etc/generated.mk
 include etc/tests.mk
 include etc/install.mk
 

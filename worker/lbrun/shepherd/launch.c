@@ -59,7 +59,8 @@ static void make_env(const struct shepherd *s, const struct meeting *m, struct s
 		if (!is_ours(*setting))
 			strv_add(env, xstrdup(*setting));
 	}
-	if (!s->params.is_script) /* which has its environment as sbatch makes it */
+	/* a script has its environment as sbatch makes it, one of cron's as lbd(8) promises */
+	if (!s->params.is_script && !getenv("LB_CRON"))
 		nccl_recorder_env(env, s->folder);
 	if (s->usage.folder && s->policy.is_srun)
 		strv_add(env, xasprintf(METER_VARIABLE "=%lld:%s",
