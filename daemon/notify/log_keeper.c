@@ -88,6 +88,22 @@ static void compress_attempt(struct log_keeper *k, int folder)
 	}
 }
 
+/* What a job used, a file for each rank. */
+static void remove_usage(const struct log_keeper *k, int attempt)
+{
+	int folder = open_folder(attempt, "usage");
+	DIR *dir = folder < 0 ? NULL : fdopendir(folder);
+	const struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)))
+		remove_file(k, folder, entry->d_name);
+	if (dir)
+		closedir(dir);
+	else if (folder >= 0)
+		close(folder);
+	unlinkat(attempt, "usage", AT_REMOVEDIR);
+}
+
 static void remove_attempt(const struct log_keeper *k, int folder)
 {
 	for (size_t i = 0; i < COUNT(output_names); i++) {
@@ -99,6 +115,8 @@ static void remove_attempt(const struct log_keeper *k, int folder)
 	}
 	for (size_t i = 0; k->is_periodic && i < COUNT(attempt_names); i++)
 		remove_file(k, folder, attempt_names[i]);
+	if (k->is_periodic)
+		remove_usage(k, folder);
 }
 
 static bool is_number(const char *name)

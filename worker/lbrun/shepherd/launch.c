@@ -31,10 +31,10 @@ static const char cgroup_mount[] = "/sys/fs/cgroup";
 static bool is_ours(const char *setting)
 {
 	static const char *const names[] = {
-		"LB_SOCKET=",       "LB_RUN=",     "LB_ATTEMPT=",
-		"LB_LAUNCH=",       "LB_RUN_DIR=", "LB_CHECKPOINT_DIR=",
-		"LB_RESUME_FROM=",  "LB_RANK=",    "LB_REQUEUE=",
-		METER_VARIABLE "=",
+		"LB_SOCKET=",         "LB_RUN=",     "LB_ATTEMPT=",
+		"LB_LAUNCH=",         "LB_RUN_DIR=", "LB_CHECKPOINT_DIR=",
+		"LB_RESUME_FROM=",    "LB_RANK=",    "LB_REQUEUE=",
+		(METER_VARIABLE "="),
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
