@@ -313,10 +313,11 @@ static bool is_training_bar(struct steps *s, struct match *m, bool has_loss)
 static bool is_bar_of_epochs(struct match *m)
 {
 	static const char word[] = "epochs";
-	size_t n = sizeof(word) - 1, len = m->label_len;
+	size_t n = sizeof(word) - 1, len = m->label ? m->label_len : 0;
+	const char *end = m->label ? m->label + len : "";
 
-	m->is_epochs = (len >= n && strncasecmp(m->label + len - n, word, n) == 0) ||
-		       (len >= n - 1 && strncasecmp(m->label + len - (n - 1), word, n - 1) == 0);
+	m->is_epochs = (len >= n && strncasecmp(end - n, word, n) == 0) ||
+		       (len >= n - 1 && strncasecmp(end - (n - 1), word, n - 1) == 0);
 	m->step = m->batch;
 	m->target_step = m->batches;
 	return m->is_epochs;
