@@ -222,7 +222,7 @@ long_killed() {
 		[ ! -e "$T/long-killed.$kill" ] || continue
 		"$B/lbworker" train "$T/long.toml" --job.dump_folder "$T/long-killed" --device cuda >>"$T/long-killed.log" &
 		worker=$!
-		until reached long-killed "$at" || ! kill -0 $worker 2>/dev/null; do sleep 0.2; done
+		until reached long-killed "$at" || ! kill -0 $worker 2>/dev/null; do sleep 0.05; done
 		kill -KILL $worker 2>/dev/null || return 1
 		wait $worker 2>/dev/null
 		touch "$T/long-killed.$kill"

@@ -49,7 +49,8 @@ like "$(verdict team text)" \
 mkdir -m 3770 "$T/team"
 is "$(verdict team)" fine "a team that has all it needs"
 if [ "$(id -u)" = 0 ]; then
-	mkdir -p -m 750 "$LB_HOME/runs/old"
+	mkdir -p "$LB_HOME/runs"
+	mkdir -m 750 "$LB_HOME/runs/old"
 	chgrp nogroup "$LB_HOME/runs/old"
 	like "$(verdict team text)" "cannot look into 1 run, made before it was the team" "a run from before there was a team"
 	sh -c "$(verdict team fix)"
