@@ -10,7 +10,7 @@
 #include "common/checkpoint/checkpoint_parts.h"
 #include "common/checkpoint/whole.h"
 
-enum { INDEX_MAX_BYTES = 64 * 1024 * 1024, NEWEST_SLACK_BYTES = 4096 };
+enum { INDEX_MAX_BYTES = 64 * 1024 * 1024, NEWEST_SLACK_BYTES = 4096, PAGE_BYTES = 4096 };
 
 /* Files that say something by being there may be empty. */
 static bool checkpoint_is_mark(const char *name)
@@ -184,6 +184,12 @@ static int64_t slack_of(int64_t bytes, bool is_newest)
 	return is_newest && slack > NEWEST_SLACK_BYTES ? NEWEST_SLACK_BYTES : slack;
 }
 
+/* Whoever is killed while he writes leaves whole pages. */
+static bool ends_with_a_page(int64_t bytes)
+{
+	return bytes % PAGE_BYTES == 0;
+}
+
 /* A file that nothing proves whole, and that is smaller than it was. */
 static bool is_smaller(const struct checkpoint *c, const struct checkpoint_part *p,
 		       const struct checkpoint_part *before, bool is_newest)
@@ -195,8 +201,10 @@ static bool is_smaller(const struct checkpoint *c, const struct checkpoint_part 
 	file_is_whole(path, &look, &is_proven, NULL);
 	free(path);
 	free(base);
-	return !is_proven && !checkpoint_is_mark(p->name) &&
-	       p->bytes < before->bytes - slack_of(before->bytes, is_newest && !is_packed);
+	if (is_proven || checkpoint_is_mark(p->name) || p->bytes >= before->bytes)
+		return false;
+	return p->bytes < before->bytes - slack_of(before->bytes, is_newest && !is_packed) ||
+	       (is_newest && ends_with_a_page(p->bytes));
 }
 
 int checkpoint_compare(const struct checkpoint *c, const struct checkpoint *older, bool is_newest,

@@ -16,6 +16,8 @@ from stage import (B, CLUSTER, DEADLINE_S, FINAL, HOME, LBRUN, SCHEDULER, T, WIT
                    Traffic, ask, await_state, await_true, cluster, configure, lbctl, live, mend_nodes,
                    settle, shows, states, submit, tabulate)
 
+NUMBERS = 50                    # more than jobs are accepted between two of a controller's saves
+
 
 # --- points of lbd --------------------------------------------------------------------------------
 def points_of(program):
@@ -319,8 +321,15 @@ def part_copy(_):
     return "1 job that ran twice"
 
 
+def pass_old_numbers():
+    """A controller that was killed gives numbers again by which its nodes remember other jobs: they refuse."""
+    for _ in range(NUMBERS if SCHEDULER == "slurm" else 0):
+        shows("scancel", shows("sbatch", "--hold", "--parsable", "--output=/dev/null", "--wrap=true").strip())
+
+
 def part_gap(_):
     """lbd dies between Slurm's accept and its own record of it, and comes back seconds later."""
+    pass_old_numbers()
     lbd = Lbd({"LB_FAILPOINT": "submit.answer:kill"})
     submit("gap", steps=40, pause_ms=50)
     await_true("lbd is dead", lbd.is_dead)

@@ -509,6 +509,12 @@ static void test_neighbours(void **state)
 		assert_int_equal(newest("sm"), 30);
 		put("sm/run1/ckpts/w_40.bin", data, sizeof(data) - 50000);
 		assert_int_equal(newest("sm"), 30);
+		/* a little smaller, and cut at a page */
+		put("pg/w_10.bin", data, 24 * 4096 + 100);
+		put("pg/w_20.bin", data, 24 * 4096);
+		assert_int_equal(newest("pg"), 10);
+		put("pg/w_20.bin", data, 24 * 4096 + 1);
+		assert_int_equal(newest("pg"), 20);
 	}
 	/* folders */
 	put_text("fo/best-10/w", "x");
