@@ -4,7 +4,6 @@
 
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/base/log.h"
@@ -20,23 +19,12 @@ struct sync {
 	bool has_failed; /* said once, until it works again */
 };
 
-/* The lbctl beside this lbd; owned. */
-static char *lbctl_path(void)
-{
-	char self[4096];
-	ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	char *slash;
-
-	self[n > 0 ? n : 0] = '\0';
-	slash = strrchr(self, '/');
-	return slash ? path_join("%.*s/lbctl", (int)(slash - self), self) : xstrdup("lbctl");
-}
-
 static char **make_argv(const struct config *config)
 {
 	struct strv words = { 0 };
+	char *lbctl = path_sibling("lbctl", NULL);
 
-	strv_add(&words, lbctl_path());
+	strv_add(&words, lbctl ? lbctl : xstrdup("lbctl"));
 	strv_add(&words, path_join("--home=%s", config->home));
 	strv_add(&words, xstrdup("sync"));
 	for (size_t i = 0; i < config->sync_to.count; i++)
@@ -75,9 +63,8 @@ static void on_end(uv_process_t *process, int64_t status, int signo)
 	uv_close((uv_handle_t *)process, on_process_closed);
 }
 
-static void on_timer(uv_timer_t *timer)
+static void start(struct sync *s)
 {
-	struct sync *s = timer->data;
 	char **argv = make_argv(&s->lbd->config);
 	uv_stdio_container_t stdio[3] = { { .flags = UV_IGNORE },
 					  { .flags = UV_IGNORE },
@@ -85,13 +72,11 @@ static void on_timer(uv_timer_t *timer)
 	uv_process_options_t options = {
 		.exit_cb = on_end, .file = argv[0], .args = argv, .stdio = stdio, .stdio_count = 3
 	};
-	int rc = 0;
+	int rc;
 
-	if (!s->is_process_open) {
-		s->process.data = s;
-		s->is_process_open = true;
-		rc = uv_spawn(s->lbd->loop, &s->process, &options);
-	}
+	s->process.data = s;
+	s->is_process_open = true;
+	rc = uv_spawn(s->lbd->loop, &s->process, &options);
 	if (rc < 0) {
 		if (!s->has_failed)
 			log_warn("sync: %s: %s", argv[0], uv_strerror(rc));
@@ -99,6 +84,14 @@ static void on_timer(uv_timer_t *timer)
 		uv_close((uv_handle_t *)&s->process, on_process_closed);
 	}
 	strv_free(argv);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+	struct sync *s = timer->data;
+
+	if (!s->is_process_open)
+		start(s);
 }
 
 struct sync *sync_open(struct lbd *lbd)
