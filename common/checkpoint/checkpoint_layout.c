@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/base/fnv.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/checkpoint/checkpoint_parts.h"
@@ -43,11 +44,6 @@ static void read_tree(struct checkpoint *c, const char *path, const char *below,
 		closedir(dir);
 }
 
-static uint64_t mix(uint64_t h, uint64_t v)
-{
-	return (h ^ v) * 0x100000001b3u;
-}
-
 static int by_name(const void *a, const void *b)
 {
 	const struct checkpoint_part *x = a, *y = b;
@@ -57,7 +53,7 @@ static int by_name(const void *a, const void *b)
 
 static void measure(struct checkpoint *c, const char *base)
 {
-	uint64_t h = 0xcbf29ce484222325u;
+	uint64_t h = FNV_START;
 
 	c->bytes = c->time_ms = 0;
 	if (c->part_count > 1)
@@ -76,8 +72,8 @@ static void measure(struct checkpoint *c, const char *base)
 		if (p->changed_ns / 1000000 > c->time_ms)
 			c->time_ms = p->changed_ns / 1000000;
 		for (const char *s = p->name; *s; s++)
-			h = mix(h, (unsigned char)*s);
-		h = mix(mix(h, (uint64_t)p->bytes), (uint64_t)p->changed_ns);
+			h = fnv_add(h, (unsigned char)*s);
+		h = fnv_add(fnv_add(h, (uint64_t)p->bytes), (uint64_t)p->changed_ns);
 		free(path);
 	}
 	c->stamp = h;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/fnv.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
@@ -71,17 +72,14 @@ size_t curve_settled(const struct curve *c, bool is_over)
 	return count;
 }
 
-/* FNV-1a over steps and times: a step that was made again came at another time. */
+/* Over steps and times: a step that was made again came at another time. */
 uint64_t curve_digest(const struct curve *c, size_t count)
 {
-	uint64_t digest = 0xcbf29ce484222325;
+	uint64_t digest = FNV_START;
 
 	for (size_t i = 0; i < count; i++) {
-		const uint64_t words[] = { (uint64_t)c->points[i].step,
-					   (uint64_t)c->points[i].time_ms };
-
-		for (size_t k = 0; k < 2; k++)
-			digest = (digest ^ words[k]) * 0x100000001b3;
+		digest = fnv_add(digest, (uint64_t)c->points[i].step);
+		digest = fnv_add(digest, (uint64_t)c->points[i].time_ms);
 	}
 	return digest;
 }

@@ -14,6 +14,7 @@
 
 #include "common/base/bytes.h"
 #include "common/base/files.h"
+#include "common/base/fnv.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
@@ -53,19 +54,10 @@ static bool is_over(const char *state)
 
 /* --- what is known -------------------------------------------------------------------------- */
 
-static uint64_t digest_of(const char *text)
-{
-	uint64_t digest = 0xcbf29ce484222325;
-
-	for (; *text; text++)
-		digest = (digest ^ (unsigned char)*text) * 0x100000001b3;
-	return digest;
-}
-
 /* "mlflow-1f00c3a2": the same kind may stand in several places. */
 static char *target_name(const struct transfer *t)
 {
-	return xasprintf("%s-%08x", t->kind, (unsigned)(digest_of(t->to) & 0xffffffff));
+	return xasprintf("%s-%08x", t->kind, (unsigned)(fnv_text(t->to) & 0xffffffff));
 }
 
 static void load(struct transfer *t)

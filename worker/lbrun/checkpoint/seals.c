@@ -14,6 +14,7 @@
 
 #include "common/base/bytes.h"
 #include "common/base/files.h"
+#include "common/base/fnv.h"
 #include "common/base/json.h"
 #include "common/checkpoint/manifest.h"
 #include "common/base/paths.h"
@@ -24,11 +25,7 @@ enum { SEAL_MAX_BYTES = 64 * 1024 * 1024, IDLE = 3 << 13, OF_PROCESS = 1 };
 
 static char *seal_path(const char *folder, const char *path)
 {
-	uint64_t h = 0xcbf29ce484222325u;
-
-	for (const char *c = path; *c; c++)
-		h = (h ^ (unsigned char)*c) * 0x100000001b3u;
-	return path_join("%s/%.100s-%016" PRIx64 ".json", folder, path_base(path), h);
+	return path_join("%s/%.100s-%016" PRIx64 ".json", folder, path_base(path), fnv_text(path));
 }
 
 static int64_t changed_ns(const char *path, int64_t *bytes)
