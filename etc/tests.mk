@@ -102,8 +102,9 @@ LONG     := $(foreach t,local-faults faults chaos gpu-check resume gpu crowded-s
 	    scheduler-slurm cron nodes hang batch-sbatch recover batch notify hostile frozen convert \
 	    options,tests/system/$(t).t)
 TESTS    ?= $(LONG) $(filter-out $(LONG),$(wildcard tests/system/*.t))
+PROVE_JOBS ?= 8
 check-system: $(BINARIES) $(CONTROLS) $(B)/tests/scheduler_client $(DIGEST) $(GPU_PARTS)
-	B=$(abspath $(B)) sh tests/prove.sh 8 sh $(TESTS)
+	B=$(abspath $(B)) sh tests/prove.sh $(PROVE_JOBS) sh $(TESTS)
 # One rank beside several, in all ways; the last line counts.
 RANK_KILLS ?= 20
 check-ranks: $(B)/lbworker $(B)/controls/lbworker
@@ -221,18 +222,20 @@ check: all
 	$(if $(HAVE_HIP),$(MAKE) check-hip)
 	$(MAKE) SAN=1 B=$(B)-san all unit gpu-parts
 	$(MAKE) SAN=1 B=$(B)-san check-unit
-	$(MAKE) check-sanitized check-beside
-	$(MAKE) TESTS='$(PLAIN)' check-system
-	$(MAKE) SECONDS=2 fuzz
-# System tests mostly wait; what only computes takes what they leave of the processors. Conditions are asked
+	$(MAKE) --jobs=3 check-sanitized check-plain check-beside
+# System tests mostly wait, so both kinds run at once; what only computes takes what they leave of the processors.
+# 200 worlds here, 500 with `make sim`. Conditions are asked
 # by the lbctl that starts faster: the sanitized one has a thousand other occasions to show what is wrong.
 check-sanitized:
 	LB_ASKER=$(abspath $(B))/lbctl $(MAKE) SAN=1 B=$(B)-san TESTS='$(filter-out $(HEAVY),$(TESTS))' check-system
+check-plain:
+	$(MAKE) TESTS='$(PLAIN)' PROVE_JOBS=4 check-system
 check-beside:
 	nice $(MAKE) lint
 	nice $(MAKE) SAN=1 B=$(B)-san SEEDS=20 sim
-	nice $(MAKE) sim
-.PHONY: check-sanitized check-beside
+	nice $(MAKE) SEEDS=200 sim
+	nice $(MAKE) SECONDS=2 fuzz
+.PHONY: check-sanitized check-plain check-beside
 
 # For daily work: plain programs, and the tests that find the most in the least time.
 QUICK    := $(foreach t,lbd lbrun kill crash submit-with,tests/system/$(t).t)
