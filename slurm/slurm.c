@@ -21,6 +21,7 @@
 #include "slurm/accounting.h"
 #include "slurm/backends.h"
 #include "slurm/helper_process.h"
+#include "slurm/request.h"
 #include "slurm/wire.h"
 
 enum {
@@ -28,43 +29,6 @@ enum {
 	RESPAWN_MS = 1000,   /* at most one start of the helper in this time */
 	KILL_MS = 1000,      /* from its SIGKILL to giving it up */
 	FULL_POLL_MS = 60000 /* a full answer at least this often, whatever the clocks say */
-};
-
-enum op {
-	OP_SUBMIT,
-	OP_RELEASE,
-	OP_SIGNAL,
-	OP_CANCEL,
-	OP_CHECK,
-	OP_POLL,
-	OP_INFO,
-	OP_WHY,
-	OP_COUNT
-};
-
-static const struct {
-	const char *name;
-	bool is_urgent, is_change;
-} op_info[OP_COUNT] = {
-	[OP_SUBMIT] = { "submit", true, true }, [OP_RELEASE] = { "release", true, true },
-	[OP_SIGNAL] = { "signal", true, true }, [OP_CANCEL] = { "cancel", true, true },
-	[OP_POLL] = { "poll", false, false },   [OP_INFO] = { "info", false, false },
-	[OP_CHECK] = { "check", true, false },  [OP_WHY] = { "why", false, false },
-};
-
-/* owned by the queue, then by `current`; freed after its answer */
-struct request {
-	struct request *next;
-	enum op op;
-	int64_t id;
-	struct job_ref ref;
-	char *line;          /* with its newline; NULL: made when it is sent */
-	scheduler_done done; /* NULL: our own */
-	void *arg;
-};
-
-struct queue {
-	struct request *first, **last;
 };
 
 struct slurm {
@@ -95,45 +59,7 @@ struct slurm {
 	void *closed_arg;
 };
 
-/* --- queues ----------------------------------------------------------------------------------- */
-static void queue_init(struct queue *q)
-{
-	q->first = NULL;
-	q->last = &q->first;
-}
-
-static void queue_put(struct queue *q, struct request *r)
-{
-	*q->last = r;
-	q->last = &r->next;
-}
-
-static struct request *queue_take(struct queue *q)
-{
-	struct request *r = q->first;
-
-	if (r && !(q->first = r->next))
-		q->last = &q->first;
-	return r;
-}
-
-static void request_free(struct request *r)
-{
-	if (r && r->line) {
-		explicit_bzero(r->line, strlen(r->line)); /* may hold secrets */
-		free(r->line);
-	}
-	free(r);
-}
-
-static void queue_drop(struct queue *q)
-{
-	struct request *r;
-
-	while ((r = queue_take(q)))
-		request_free(r);
-}
-
+/* --- the queue -------------------------------------------------------------------------------- */
 /* A timer that already runs is the respawn pause; it looks at the queue when it is over. */
 static void kick(struct slurm *s, int64_t after_ms);
 
@@ -145,7 +71,7 @@ static struct request *enqueue(struct slurm *s, enum op op, scheduler_done done,
 	r->id = ++s->next_id;
 	r->done = done;
 	r->arg = arg;
-	queue_put(op_info[op].is_urgent ? &s->urgent : &s->idle, r);
+	queue_put(op_is_urgent(op) ? &s->urgent : &s->idle, r);
 	kick(s, 0);
 	return r;
 }
@@ -184,7 +110,7 @@ static void fail_all(struct slurm *s, const char *text)
 {
 	struct request *current = s->current;
 	struct queue waiting[2] = { s->urgent, s->idle };
-	bool is_unclear = current && op_info[current->op].is_change && s->has_acted;
+	bool is_unclear = current && op_is_change(current->op) && s->has_acted;
 
 	s->current = NULL;
 	uv_timer_stop(&s->deadline);
@@ -323,24 +249,17 @@ static void on_deadline(uv_timer_t *timer)
 		return;
 	}
 	s->is_late = true;
-	log_warn("Slurm did not answer request=%s within %lld ms", op_info[s->current->op].name,
+	log_warn("Slurm did not answer request=%s within %lld ms", op_name(s->current->op),
 		 (long long)s->deadline_ms);
 	helper_kill(s->helper);
 	uv_timer_start(timer, on_deadline, KILL_MS, 0);
 }
 
-static char *bare_line(const struct slurm *s, const struct request *r)
-{
-	bool is_fresh = s->last && clock_mono_ms() - s->full_ms < FULL_POLL_MS;
-
-	return xasprintf("{\"id\":%lld,\"op\":\"%s\",\"have\":%lld}\n", (long long)r->id,
-			 op_info[r->op].name,
-			 r->op == OP_POLL && is_fresh ? (long long)s->last : 0);
-}
-
 static void send_request(struct slurm *s, struct request *r)
 {
-	char *line = r->line ? r->line : bare_line(s, r);
+	bool is_fresh = s->last && clock_mono_ms() - s->full_ms < FULL_POLL_MS;
+	int64_t have = r->op == OP_POLL && is_fresh ? s->last : 0;
+	char *line = r->line ? r->line : request_bare_line(r, have);
 
 	r->line = NULL;
 	s->current = r;
@@ -395,63 +314,13 @@ static void kick(struct slurm *s, int64_t after_ms)
 }
 
 /* --- calls ------------------------------------------------------------------------------------ */
-static char *line_of(json_t *object)
-{
-	char *text = js_line(object);
-	size_t len = strlen(text);
-	char *line = xrealloc(text, len + 2);
-
-	memcpy(line + len, "\n", 2);
-	json_decref(object);
-	return line;
-}
-
-static void set_bytes(json_t *object, const char *key, const char *text)
-{
-	if (text)
-		json_object_set_new(object, key, js_bytes(text));
-}
-
-static json_t *array_of(char *const *list)
-{
-	json_t *array = json_array();
-
-	for (; list && *list; list++)
-		json_array_append_new(array, js_bytes(*list));
-	return array;
-}
-
-/* A request that tells the whole job. Owned. */
-static json_t *describe(const struct request *r, const struct job_request *job)
-{
-	char *name = wire_job_name(job), *comment = wire_comment(job);
-	json_t *object = json_object();
-
-	js_set_int(object, "id", r->id);
-	js_set_str(object, "op", op_info[r->op].name);
-	set_bytes(object, "name", name);
-	set_bytes(object, "comment", comment);
-	set_bytes(object, "script", job->script);
-	json_object_set_new(object, "env", array_of(job->env));
-	json_object_set_new(object, "argv", array_of(job->argv));
-	json_object_set_new(object, "fields", json_deep_copy(job->fields));
-	if (job->words) {
-		json_object_set_new(object, "sbatch", array_of(job->words));
-		set_bytes(object, "script_path", job->script_path);
-		set_bytes(object, "submit_dir", job->submit_dir);
-	}
-	free(name);
-	free(comment);
-	return object;
-}
-
 static void slurm_submit(struct scheduler *base, const struct job_request *job, scheduler_done done,
 			 void *arg)
 {
 	struct request *r = enqueue((struct slurm *)base, OP_SUBMIT, done, arg);
 
 	snprintf(r->ref.token, sizeof(r->ref.token), "%s", job->token);
-	r->line = line_of(describe(r, job));
+	r->line = request_job_line(r, job);
 }
 
 static void slurm_probe(struct scheduler *base, const struct job_request *job, scheduler_done done,
@@ -459,7 +328,7 @@ static void slurm_probe(struct scheduler *base, const struct job_request *job, s
 {
 	struct request *r = enqueue((struct slurm *)base, OP_CHECK, done, arg);
 
-	r->line = line_of(describe(r, job));
+	r->line = request_job_line(r, job);
 }
 
 static void slurm_why(struct scheduler *base, const struct job_ref *ref,
@@ -467,12 +336,9 @@ static void slurm_why(struct scheduler *base, const struct job_ref *ref,
 		      void *arg)
 {
 	struct request *r = enqueue((struct slurm *)base, OP_WHY, done, arg);
-	json_t *object = describe(r, job);
 
 	r->ref = *ref;
-	js_set_int(object, "job_id", ref->job_id);
-	js_set_str(object, "avoided", avoided);
-	r->line = line_of(object);
+	r->line = request_why_line(r, job, avoided);
 }
 
 static void control(struct scheduler *base, enum op op, const struct job_ref *job, int signo,
@@ -481,10 +347,7 @@ static void control(struct scheduler *base, enum op op, const struct job_ref *jo
 	struct request *r = enqueue((struct slurm *)base, op, done, arg);
 
 	r->ref = *job;
-	r->line = xasprintf("{\"id\":%lld,\"op\":\"%s\",\"token\":\"%s\",\"job_id\":%u,"
-			    "\"submit_time\":%lld,\"signo\":%d}\n",
-			    (long long)r->id, op_info[op].name, job->token, job->job_id,
-			    (long long)job->submit_time, signo);
+	r->line = request_order_line(r, signo);
 }
 
 static void slurm_release(struct scheduler *base, const struct job_ref *job, scheduler_done done,

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* batch_counts.h - counts as options write them. Slurm's have 32 bits: what no cluster has stops at the
+ * largest, UINT32_MAX. */
+#ifndef SLURM_BATCH_BATCH_COUNTS_H
+#define SLURM_BATCH_BATCH_COUNTS_H
+
+#include <stdint.h>
+
+/* n, but no less than 0 and no more than Slurm can count. */
+int64_t batch_count(int64_t n);
+int64_t batch_times(int64_t a, int64_t b);
+
+/* "a100:4,2" -> 6; NULL -> 0. */
+int64_t batch_sum_counts(const char *list);
+
+/* "gpu:a100:4,tmp:1,gpu" -> 5; with or without "gres:" or "gres/" in front. NULL -> 0. */
+int64_t batch_gpus_of_gres(const char *list);
+
+#endif
