@@ -79,6 +79,7 @@ ctl/team        common/* ./base
 ctl/code        common/* ./base ./team
 ctl/look        common/* ./base ./team ./code
 ctl/act         common/* ./base ./team ./look ./code
+ctl/daemon      common/* ./base
 ctl/top         common/* ./base
 ctl/metrics     common/* ./base
 ctl/sync        common/* ./base ./team
