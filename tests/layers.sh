@@ -122,7 +122,7 @@ sqlite3\.h               sql
 slurm/.*\.h              slurm/helper
 uv\.h                    daemon slurm
 zstd\.h                  common
-zlib\.h                  common worker/lbworker/text worker/lbworker/torch
+zlib\.h                  common ctl/report worker/lbworker/text worker/lbworker/torch
 curl/.*\.h               daemon
 n?curses\.h|menu\.h      ctl/top
 toml\+\+/.*|toml\.hpp    common

@@ -8,8 +8,10 @@
 #include "common/base/mem.h"
 #include "ctl/base/command.h"
 #include "ctl/report/chart.h"
+#include "ctl/report/dots.h"
+#include "ctl/report/graphics.h"
 
-enum { ROWS = 16, MOST_COLUMNS = 120 };
+enum { ROWS = 16, MOST_COLUMNS = 120, THICKNESS = 2 };
 
 /* What was undone, in words: the picture only dots it. */
 static size_t undone_of(const struct series *s)
@@ -21,45 +23,90 @@ static size_t undone_of(const struct series *s)
 	return count;
 }
 
-static void plot(const struct ctl *ctl, const char *run, const struct series *series)
+/* A picture behind its scale, which is drawn already: upwards, to the right, and back. */
+static void show_picture(enum graphics graphics, const struct series *series,
+			 enum quantity quantity, int columns, int rows)
 {
-	static const char *const titles[] = {
-		[QUANTITY_LOSS] = "loss", [QUANTITY_SPEED] = "tokens/s"
-	};
+	struct range range;
+	struct dots dots;
+	int width, height;
+	char *picture;
+
+	series_range(series, quantity, &range);
+	columns -= CHART_SCALE_COLUMNS;
+	graphics_cell(&width, &height);
+	dots = (struct dots){ .width = columns * width,
+			      .height = (rows - CHART_SCALE_ROWS) * height };
+	dots_draw(&dots, series, quantity, &range, THICKNESS);
+	picture = graphics == GRAPHICS_SIXEL ? dots_sixel(&dots)
+					     : dots_kitty(&dots, columns, rows - CHART_SCALE_ROWS);
+	printf("\0337\033[%dA\033[%dG%s\0338", rows, CHART_SCALE_COLUMNS + 1, picture);
+	free(picture);
+	dots_clear(&dots);
+}
+
+/* False: there is nothing to draw. */
+static bool draw(const struct ctl *ctl, enum graphics graphics, const struct series *series,
+		 enum quantity quantity, const char *title)
+{
+	int rows = quantity == QUANTITY_LOSS ? ROWS : ROWS / 2;
 	int columns = terminal_width(STDOUT_FILENO);
-	char *name = clean_copy(run, &ctl->out);
-	size_t undone = undone_of(series);
+	char *chart;
 
 	if (columns > MOST_COLUMNS)
 		columns = MOST_COLUMNS;
-	for (int i = QUANTITY_LOSS; i <= QUANTITY_SPEED; i++) {
-		char *chart = chart_draw(series, (enum quantity)i, columns,
-					 i == QUANTITY_LOSS ? ROWS : ROWS / 2, ctl->out.utf8);
+	chart = chart_draw(series, quantity, columns, rows,
+			   graphics != GRAPHICS_NONE ? CHART_FRAME
+			   : ctl->out.utf8           ? CHART_BRAILLE
+						     : CHART_ASCII);
+	if (!chart)
+		return false;
+	printf("%s\n%s", title, chart);
+	if (graphics != GRAPHICS_NONE)
+		show_picture(graphics, series, quantity, columns, rows);
+	free(chart);
+	return true;
+}
 
-		if (chart)
-			printf("%s%s%s  %s", color_code(&ctl->out, COLOR_BOLD), name,
-			       color_code(&ctl->out, COLOR_NONE), titles[i]);
-		if (chart && i == QUANTITY_LOSS && series->stretches > 1)
-			printf("; %d times back to a checkpoint, %zu steps made again (dotted)",
-			       series->stretches - 1, undone);
-		if (chart)
-			printf("\n%s", chart);
-		else if (i == QUANTITY_LOSS)
-			printf("%s  has told no loss yet\n", name);
-		free(chart);
+static void plot(const struct ctl *ctl, enum graphics graphics, const char *run,
+		 const struct series *series)
+{
+	char *name = clean_copy(run, &ctl->out);
+	const char *bold = color_code(&ctl->out, COLOR_BOLD),
+		   *plain = color_code(&ctl->out, COLOR_NONE);
+	char *loss = xasprintf("%s%s%s  loss", bold, name, plain),
+	     *speed = xasprintf("%s%s%s  tokens/s", bold, name, plain);
+	size_t undone = undone_of(series);
+
+	if (series->stretches > 1) {
+		int returns = series->stretches - 1;
+		char *more = xasprintf("%s; %d return%s to a checkpoint, %zu step%s made again "
+				       "(dotted)",
+				       loss, returns, returns == 1 ? "" : "s", undone,
+				       undone == 1 ? "" : "s");
+
+		free(loss);
+		loss = more;
 	}
+	if (!draw(ctl, graphics, series, QUANTITY_LOSS, loss))
+		printf("%s  has told no loss yet\n", name);
+	draw(ctl, graphics, series, QUANTITY_SPEED, speed);
+	free(speed);
+	free(loss);
 	free(name);
 }
 
 int plot_run(struct ctl *ctl, struct err *err)
 {
+	enum graphics graphics = graphics_ask(&ctl->out, ROWS + 2);
+
 	for (size_t i = 0; i < ctl->operands.count; i++) {
 		const char *run = ctl->operands.words[i];
 		struct series series;
 
 		if (series_ask(ctl, run, &series, err) < 0)
 			return -1;
-		plot(ctl, run, &series);
+		plot(ctl, graphics, run, &series);
 		series_clear(&series);
 	}
 	return 0;

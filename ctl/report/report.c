@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* report.c - lbctl report: asks for all that the page tells, and writes it in one step. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,12 +14,17 @@
 #include "ctl/code/code.h"
 #include "ctl/report/page.h"
 #include "ctl/team/ask.h"
+#include "ctl/team/team.h"
 
-enum { CHECKPOINTS_MS = 20 * 1000, WEEK_MS = 7 * 24 * 3600 * 1000 };
+enum {
+	CHECKPOINTS_MS = 20 * 1000,
+	WEEK_MS = 7 * 24 * 3600 * 1000,
+	DRAWN_RUNS = 20, /* have curves and differences; the others lines in tables */
+	PATCH_MAX_BYTES = 32 * 1024,
+};
 
 struct report {
 	struct report_run *runs;
-	char **codes;
 	size_t count;
 };
 
@@ -35,49 +41,114 @@ static json_t *checkpoints_of(const char *run)
 	return list;
 }
 
-static char *code_of_run(const json_t *run)
+/* What is told by the files in its folder. */
+static void add_made(struct report_run *r, const char *dir)
 {
-	const char *dir = js_str(run, "dir", NULL);
-	json_t *code = dir ? code_load(dir, NULL) : NULL;
-	char *text = json_object_get(code, "root") ? code_text(code) : NULL;
+	struct err quiet = { 0 };
 
-	json_decref(code);
-	return text;
+	made_read(&r->made, js_str(r->run, "name", "?"), dir, &quiet);
+	if (json_object_get(r->made.code, "root"))
+		r->code = code_text(r->made.code);
+	r->code_changed = code_changed(dir);
 }
 
+static int64_t setting_int(const struct report_run *r, const char *key, int64_t fallback)
+{
+	const json_t *value = json_object_get(r->made.settings, key);
+
+	return json_is_integer(value) ? (int64_t)json_integer_value(value) : fallback;
+}
+
+/* Of a colleague's run nobody tells where its hours went; but how long its jobs held how many GPUs. */
+static json_t *held_hours(const struct report_run *r, int64_t now_ms)
+{
+	int64_t gpus = setting_int(r, "slurm.nodes", 1) * setting_int(r, "slurm.gpus_per_node", 0),
+		held_ms = 0;
+	const json_t *attempt;
+	size_t i;
+
+	json_array_foreach(json_object_get(r->run, "attempts"), i, attempt) {
+		int64_t from_ms = time_ms(attempt, "start_time"),
+			to_ms = time_ms(attempt, "end_time");
+
+		if (to_ms == 0 && strcmp(js_str(attempt, "state", ""), "running") == 0)
+			to_ms = now_ms;
+		if (from_ms > 0 && to_ms > from_ms)
+			held_ms += to_ms - from_ms;
+	}
+	return json_pack("{s:f}", "gpu_hours_total", (double)(held_ms * gpus) / 3600e3);
+}
+
+/* Curves take long, and room: the first runs have some. */
 static int add_run(struct ctl *ctl, struct report *report, const char *name, struct err *err)
 {
 	struct report_run r = { 0 };
 	struct err quiet = { 0 };
+	const char *dir;
 
 	r.run = ask_about(ctl, VERB_STATUS, name, NULL, err);
 	if (!r.run)
 		return -1;
+	dir = js_str(r.run, "dir", NULL);
+	if (dir)
+		add_made(&r, dir);
 	/* what a colleague's files do not tell is left out */
-	r.goodput = ask_about(ctl, VERB_GOODPUT, name, json_object(), &quiet);
-	r.checkpoints = checkpoints_of(name);
-	series_ask(ctl, name, &r.series, &quiet);
+	r.goodput = strchr(name, '/') ? held_hours(&r, clock_wall_ms())
+				      : ask_about(ctl, VERB_GOODPUT, name, json_object(), &quiet);
+	if (!strchr(name, '/'))
+		r.checkpoints = checkpoints_of(name);
+	if (report->count < DRAWN_RUNS)
+		series_ask(ctl, name, &r.series, &quiet);
+	if (report->count < DRAWN_RUNS && dir)
+		use_read(&r.use, dir);
 	report->runs = xrealloc(report->runs, (report->count + 1) * sizeof(r));
-	report->codes = xrealloc(report->codes, (report->count + 1) * sizeof(char *));
-	r.code = report->codes[report->count] = code_of_run(r.run);
 	report->runs[report->count++] = r;
 	return 0;
 }
 
 static void report_clear(struct report *report)
 {
-	for (size_t i = 0; i < report->count; i++) {
-		struct report_run *r = &report->runs[i];
-
-		json_decref(r->run);
-		json_decref(r->goodput);
-		json_decref(r->checkpoints);
-		json_decref(r->settings);
-		series_clear(&r->series);
-		free(report->codes[i]);
-	}
+	for (size_t i = 0; i < report->count; i++)
+		report_run_clear(&report->runs[i]);
 	free(report->runs);
-	free(report->codes);
+}
+
+/* --- beside each other ------------------------------------------------------------------------ */
+
+/* The oldest run of its group; where runs were named, the first. NULL: itself, or none. */
+static const struct report_run *compared_with(const struct ctl *ctl, const struct report *report,
+					      size_t at)
+{
+	const char *group = js_str(report->runs[at].run, "group", NULL);
+	const struct report_run *base = ctl->operands.count > 1 ? &report->runs[0] : NULL;
+	double oldest = INFINITY;
+
+	for (size_t i = 0; group && i < report->count; i++) {
+		const json_t *run = report->runs[i].run;
+
+		if (strcmp(js_str(run, "group", ""), group) == 0 &&
+		    js_real(run, "created", INFINITY) < oldest) {
+			oldest = js_real(run, "created", INFINITY);
+			base = &report->runs[i];
+		}
+	}
+	return base == &report->runs[at] ? NULL : base;
+}
+
+static void add_differences(const struct ctl *ctl, struct report *report)
+{
+	for (size_t i = 0; i < report->count && i < DRAWN_RUNS; i++) {
+		struct report_run *r = &report->runs[i];
+		const struct report_run *base = compared_with(ctl, report, i);
+		struct err why = { 0 };
+
+		if (!base || !r->made.code || !base->made.code)
+			continue;
+		r->differs_from = xstrdup(js_str(base->run, "name", "?"));
+		r->differs = made_differences(&base->made, &r->made);
+		r->code_patch = made_patch(&base->made, &r->made, PATCH_MAX_BYTES, &why);
+		r->code_why = r->code_patch ? NULL : xstrdup(why.text);
+	}
 }
 
 /* Those of a group by the command that compares them. */
@@ -100,6 +171,8 @@ static void add_settings_of(struct ctl *ctl, struct report *report, const char *
 	}
 	json_decref(data);
 }
+
+/* --- which runs ------------------------------------------------------------------------------- */
 
 /* Is the word a group, and no run? Then its runs are meant. */
 static bool is_group(const json_t *runs, const char *word)
@@ -146,6 +219,30 @@ static int add_meant(struct ctl *ctl, struct report *report, const json_t *all, 
 	return 0;
 }
 
+/* Those that colleagues tell of, where there is a team; one whose folder is closed to us is said and left out. */
+static int add_colleagues(struct ctl *ctl, struct report *report, struct err *err)
+{
+	struct err why = { 0 };
+	const json_t *run;
+	size_t i;
+
+	if (team_load(ctl, &why) < 0)
+		return why.code == ERR_USAGE ? 0 : err_set(err, why.code, "%s", why.text);
+	for (size_t n = 0; n < ctl->team.count; n++) {
+		const struct team_export *export = &ctl->team.exports[n];
+
+		json_array_foreach(export->runs, i, run) {
+			char *name = xasprintf("%s/%s", export->user, js_str(run, "name", "?"));
+			struct err closed = { 0 };
+
+			if (!team_is_mine(ctl, name) && add_run(ctl, report, name, &closed) < 0)
+				complain(ctl, closed.text);
+			free(name);
+		}
+	}
+	return 0;
+}
+
 static char *title_of(const struct ctl *ctl)
 {
 	const struct operands *o = &ctl->operands;
@@ -155,12 +252,15 @@ static char *title_of(const struct ctl *ctl)
 	return xasprintf("%s%s", o->words[0], o->count > 1 ? " and others" : "");
 }
 
-static int write_page(const struct ctl *ctl, const struct report *report, struct err *err)
+static int write_page(struct ctl *ctl, const struct report *report, struct err *err)
 {
+	struct err quiet = { 0 };
+	json_t *nodes = client_ask(&ctl->client, VERB_NODES, NULL, &quiet);
 	char *title = title_of(ctl);
-	char *page = page_make(title, clock_wall_ms(), report->runs, report->count);
+	char *page = page_make(title, clock_wall_ms(), report->runs, report->count, nodes);
 	int rc = file_write_atomic(ctl->options.output, page, strlen(page), 0644, err);
 
+	json_decref(nodes);
 	free(title);
 	free(page);
 	return rc;
@@ -185,9 +285,13 @@ int report_run(struct ctl *ctl, struct err *err)
 		rc = add_meant(ctl, &report, all, ctl->operands.words[i], err);
 	if (ctl->operands.count == 0)
 		rc = add_meant(ctl, &report, all, NULL, err);
+	if (rc == 0 && o->team)
+		rc = add_colleagues(ctl, &report, err);
 	json_decref(all);
-	if (rc == 0)
+	if (rc == 0) {
+		add_differences(ctl, &report);
 		rc = write_page(ctl, &report, err);
+	}
 	if (rc == 0)
 		hint(ctl, "%s: %zu runs", o->output, report.count);
 	report_clear(&report);

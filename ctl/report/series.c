@@ -12,7 +12,7 @@
 
 enum { STEPS_PER_QUESTION = 10000 };
 
-static void push(struct series *s, const struct point *p)
+void series_push(struct series *s, const struct point *p)
 {
 	if ((s->count & (s->count + 1)) == 0)
 		s->points = xrealloc(s->points, 2 * (s->count + 1) * sizeof(*p));
@@ -26,6 +26,7 @@ void series_add(struct series *series, const json_t *step)
 		.time_s = js_real(step, "time", NAN),
 		.loss = js_real(step, "loss", NAN),
 		.tokens_per_s = js_real(step, "tokens_per_s", NAN),
+		.use = NAN,
 	};
 
 	if (p.step < 0)
@@ -33,7 +34,7 @@ void series_add(struct series *series, const json_t *step)
 	if (series->count > 0 && p.step <= series->points[series->count - 1].step)
 		series->stretches++;
 	p.stretch = series->stretches;
-	push(series, &p);
+	series_push(series, &p);
 }
 
 /* From the end: whatever is not below all that came later was made again. */
@@ -59,22 +60,32 @@ void series_clear(struct series *series)
 	*series = (struct series){ 0 };
 }
 
+double quantity_of(const struct point *point, enum quantity quantity)
+{
+	return quantity == QUANTITY_LOSS    ? point->loss
+	       : quantity == QUANTITY_SPEED ? point->tokens_per_s
+					    : point->use;
+}
+
 /* Which of points[from..to) stay, ascending: first, least, largest, last. */
-static void thin_bucket(const struct series *s, size_t from, size_t to, struct series *out)
+static void thin_bucket(const struct series *s, enum quantity quantity, size_t from, size_t to,
+			struct series *out)
 {
 	size_t least = from, largest = from;
 
 	for (size_t i = from; i < to; i++) {
-		double loss = s->points[i].loss;
+		double value = quantity_of(&s->points[i], quantity);
+		double low = quantity_of(&s->points[least], quantity);
+		double high = quantity_of(&s->points[largest], quantity);
 
-		if (loss < s->points[least].loss || isnan(s->points[least].loss))
+		if (value < low || isnan(low))
 			least = i;
-		if (loss > s->points[largest].loss || isnan(s->points[largest].loss))
+		if (value > high || isnan(high))
 			largest = i;
 	}
 	for (size_t i = from; i < to; i++) {
 		if (i == from || i == least || i == largest || i + 1 == to)
-			push(out, &s->points[i]);
+			series_push(out, &s->points[i]);
 	}
 }
 
@@ -83,7 +94,7 @@ static bool goes_on(const struct point *a, const struct point *b)
 	return a->stretch == b->stretch && a->is_undone == b->is_undone;
 }
 
-void series_thin(const struct series *s, size_t buckets, struct series *out)
+void series_thin(const struct series *s, enum quantity quantity, size_t buckets, struct series *out)
 {
 	size_t width = s->count / (buckets ? buckets : 1) + 1;
 
@@ -93,8 +104,33 @@ void series_thin(const struct series *s, size_t buckets, struct series *out)
 		while (to < s->count && to - from < width &&
 		       goes_on(&s->points[to - 1], &s->points[to]))
 			to++;
-		thin_bucket(s, from, to, out);
+		thin_bucket(s, quantity, from, to, out);
 	}
+}
+
+bool series_range(const struct series *s, enum quantity quantity, struct range *r)
+{
+	*r = (struct range){ INFINITY, -INFINITY, INT64_MAX, 0 };
+	for (size_t i = 0; i < s->count; i++) {
+		double value = quantity_of(&s->points[i], quantity);
+		int64_t step = s->points[i].step;
+
+		if (!isfinite(value))
+			continue;
+		r->low = fmin(r->low, value);
+		r->high = fmax(r->high, value);
+		r->first = step < r->first ? step : r->first;
+		r->last = step > r->last ? step : r->last;
+	}
+	if (quantity == QUANTITY_USE && r->low <= r->high) {
+		r->low = 0;
+		r->high = 100;
+	}
+	if (r->low == r->high) { /* a line in the middle */
+		r->low -= fabs(r->low) / 100 + 1e-9;
+		r->high += fabs(r->high) / 100 + 1e-9;
+	}
+	return r->low <= r->high;
 }
 
 int series_ask(struct ctl *ctl, const char *run, struct series *out, struct err *err)

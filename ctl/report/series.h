@@ -16,6 +16,7 @@ struct point {
 	int64_t step;
 	double time_s; /* since the epoch; NaN = not known */
 	double loss, tokens_per_s;
+	double use;     /* of GPUs, percent; NaN in the series of a trainer */
 	int stretch;    /* from 0: the steps between two returns to a checkpoint */
 	bool is_undone; /* a later stretch made this step again */
 };
@@ -26,15 +27,28 @@ struct series {
 	int stretches;
 };
 
+void series_push(struct series *series, const struct point *point);
 /* Of json {"step","loss","time","tokens_per_s"}; series_end marks what was undone. */
 void series_add(struct series *series, const json_t *step);
 void series_end(struct series *series);
 void series_clear(struct series *series);
 
+enum quantity { QUANTITY_LOSS, QUANTITY_SPEED, QUANTITY_USE };
+double quantity_of(const struct point *point, enum quantity quantity);
+
 /* The same line in at most about 4 × `buckets` points: of each bucket the first and the last, and
- * those with the least and the largest loss, so that no spike is lost; in order. Stretches keep
+ * those with the least and the largest value, so that no spike is lost; in order. Stretches keep
  * their ends. */
-void series_thin(const struct series *series, size_t buckets, struct series *out);
+void series_thin(const struct series *series, enum quantity quantity, size_t buckets,
+		 struct series *out);
+
+/* Between which values and steps the points with a value lie; around a single value there is some
+ * room, and percents have all of theirs. False: no point has one. */
+struct range {
+	double low, high;
+	int64_t first, last;
+};
+bool series_range(const struct series *series, enum quantity quantity, struct range *out);
 
 /* All steps that lbd keeps of the run. -1 with err. */
 int series_ask(struct ctl *ctl, const char *run, struct series *out, struct err *err);

@@ -7,65 +7,11 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "ctl/report/html.h"
 
 enum { WIDTH = 860, HEIGHT = 220, LEFT = 64, RIGHT = 12, TOP = 24, BOTTOM = 26, BAR = 22 };
 
-void html_text(struct buf *out, const char *text)
-{
-	char *shown = xstrdup(text ? text : "");
-
-	clean(shown, CLEAN_LINE);
-	for (const char *c = shown; *c; c++) {
-		switch (*c) {
-		case '<':
-			buf_addf(out, "&lt;");
-			break;
-		case '>':
-			buf_addf(out, "&gt;");
-			break;
-		case '&':
-			buf_addf(out, "&amp;");
-			break;
-		case '"':
-			buf_addf(out, "&quot;");
-			break;
-		case '\'':
-			buf_addf(out, "&#39;");
-			break;
-		default:
-			buf_add(out, c, 1);
-		}
-	}
-	free(shown);
-}
-
-struct scale {
-	double low, high;
-	int64_t first, last;
-};
-
-static bool scale_of(const struct series *s, enum quantity quantity, struct scale *scale)
-{
-	*scale = (struct scale){ INFINITY, -INFINITY, INT64_MAX, 0 };
-	for (size_t i = 0; i < s->count; i++) {
-		double value = quantity_of(&s->points[i], quantity);
-		int64_t step = s->points[i].step;
-
-		if (!isfinite(value))
-			continue;
-		scale->low = fmin(scale->low, value);
-		scale->high = fmax(scale->high, value);
-		scale->first = step < scale->first ? step : scale->first;
-		scale->last = step > scale->last ? step : scale->last;
-	}
-	if (scale->low == scale->high) {
-		scale->low -= fabs(scale->low) / 100 + 1e-9;
-		scale->high += fabs(scale->high) / 100 + 1e-9;
-	}
-	return scale->low <= scale->high;
-}
-
-static double x_of(const struct scale *s, int64_t step)
+static double x_of(const struct range *s, int64_t step)
 {
 	double steps = s->last > s->first ? (double)(s->last - s->first) : 1;
 	double share = (double)(step - s->first) / steps;
@@ -73,20 +19,32 @@ static double x_of(const struct scale *s, int64_t step)
 	return LEFT + fmin(fmax(share, 0), 1) * (WIDTH - LEFT - RIGHT);
 }
 
-static double y_of(const struct scale *s, double value)
+static double y_of(const struct range *s, double value)
 {
 	return TOP + (s->high - value) / (s->high - s->low) * (HEIGHT - TOP - BOTTOM);
 }
 
-static void put_axes(struct buf *out, const struct scale *s, enum quantity quantity)
+/* Steps, or the time of a minute. */
+static const char *end_text(int64_t step, enum quantity quantity, const char *word,
+			    char out[CLOCK_TEXT_MAX])
 {
-	char text[NUMBER_TEXT_MAX];
+	if (quantity == QUANTITY_USE)
+		return clock_text(step * 1000, out);
+	snprintf(out, CLOCK_TEXT_MAX, "%s%lld", word, (long long)step);
+	return out;
+}
+
+static void put_axes(struct buf *out, const struct range *s, enum quantity quantity)
+{
+	char text[NUMBER_TEXT_MAX], first[CLOCK_TEXT_MAX], last[CLOCK_TEXT_MAX];
 
 	for (int i = 0; i <= 4; i++) {
 		double value = s->low + (s->high - s->low) * i / 4;
 
 		if (quantity == QUANTITY_LOSS)
 			loss_text(value, text);
+		else if (quantity == QUANTITY_USE)
+			snprintf(text, sizeof(text), "%.0f%%", value);
 		else
 			short_number(value, text);
 		buf_addf(out,
@@ -96,14 +54,14 @@ static void put_axes(struct buf *out, const struct scale *s, enum quantity quant
 			 y_of(s, value) + 4, text);
 	}
 	buf_addf(out,
-		 "<text x=\"%d\" y=\"%d\">step %lld</text>"
-		 "<text class=\"end\" x=\"%d\" y=\"%d\">%lld</text>\n",
-		 LEFT, HEIGHT - 8, (long long)s->first, WIDTH - RIGHT, HEIGHT - 8,
-		 (long long)s->last);
+		 "<text x=\"%d\" y=\"%d\">%s</text>"
+		 "<text class=\"end\" x=\"%d\" y=\"%d\">%s</text>\n",
+		 LEFT, HEIGHT - 8, end_text(s->first, quantity, "step ", first), WIDTH - RIGHT,
+		 HEIGHT - 8, end_text(s->last, quantity, "", last));
 }
 
 /* One line for each stretch, and anew where what was undone begins. */
-static void put_lines(struct buf *out, const struct series *s, const struct scale *scale,
+static void put_lines(struct buf *out, const struct series *s, const struct range *range,
 		      enum quantity quantity)
 {
 	const struct point *last = NULL;
@@ -117,13 +75,13 @@ static void put_lines(struct buf *out, const struct series *s, const struct scal
 		if (!last || last->stretch != p->stretch || last->is_undone != p->is_undone)
 			buf_addf(out, "%s<polyline class=\"%s\" points=\"", last ? "\"/>\n" : "",
 				 p->is_undone ? "undone" : "curve");
-		buf_addf(out, "%.1f,%.1f ", x_of(scale, p->step), y_of(scale, value));
+		buf_addf(out, "%.1f,%.1f ", x_of(range, p->step), y_of(range, value));
 		last = p;
 	}
 	buf_addf(out, last ? "\"/>\n" : "");
 }
 
-static void put_happening(struct buf *out, const struct scale *s, const struct happening *h)
+static void put_happening(struct buf *out, const struct range *s, const struct happening *h)
 {
 	double x = x_of(s, h->step);
 	bool is_right = x > WIDTH * 2.0 / 3;
@@ -147,18 +105,18 @@ static void begin(struct buf *out, const char *title, int height)
 void svg_curve(struct buf *out, const char *title, const struct series *series,
 	       enum quantity quantity, const struct happening *happenings, size_t count)
 {
-	struct scale scale;
+	struct range range;
 
-	if (!scale_of(series, quantity, &scale))
+	if (!series_range(series, quantity, &range))
 		return;
 	buf_addf(out, "<figure><figcaption>");
 	html_text(out, title);
 	buf_addf(out, "</figcaption>\n");
 	begin(out, title, HEIGHT);
-	put_axes(out, &scale, quantity);
-	put_lines(out, series, &scale, quantity);
+	put_axes(out, &range, quantity);
+	put_lines(out, series, &range, quantity);
 	for (size_t i = 0; i < count; i++)
-		put_happening(out, &scale, &happenings[i]);
+		put_happening(out, &range, &happenings[i]);
 	buf_addf(out, "</svg></figure>\n");
 }
 

@@ -86,6 +86,9 @@ lbctl submit --name seen --set slurm.gpus_per_node=2 --set watch.usage_every=1s 
 while sleep 0.2; do step=$((step + 1)); echo "step $step/1000 loss 1.0"; done' >/dev/null
 wait_for 'lbctl top | grep -q "seen .*1 of 2 GPUs idle"' 40
 passed "lbctl top says which runs hold idle GPUs"
+lbctl report seen -o "$T/seen.html"
+like "$(cat "$T/seen.html")" 'use of its GPUs, mean of all' "lbctl report draws what they did"
+like "$(cat "$T/seen.html")" '<td class="n">1</td><td class="n">0%</td><td class="n">68.4 of 79.6</td>' "and has a row for each"
 lbctl kill --now seen >/dev/null
 run_reaches seen killed 20
 lbd_stop

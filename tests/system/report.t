@@ -7,14 +7,16 @@ LANG=C.UTF-8
 export LANG
 unset LC_ALL
 
-# Steps with losses; dies in its first launch five steps after its checkpoint.
+# Steps with losses; dies in its first launch five steps after its checkpoint, which are worse than those that
+# come instead.
 cat >"$T/trainer" <<'END'
 #!/bin/sh
 step=0
 [ -z "${LB_RESUME_FROM:-}" ] || step=${LB_RESUME_FROM##*-}
 while [ "$step" -lt 30 ]; do
-	step=$((step + 1))
-	echo "step $step/30 loss 2.$((99 - step)) tokens/s: 1000"
+	step=$((step + 1)) whole=2
+	[ "$LB_LAUNCH" != 1 ] || [ "$step" -le 10 ] || whole=3
+	echo "step $step/30 loss $whole.$((99 - step)) tokens/s: 1000"
 	[ "$step" != 10 ] || { mkdir "$LB_CHECKPOINT_DIR/.new" && echo x >"$LB_CHECKPOINT_DIR/.new/model.pt" &&
 		mv "$LB_CHECKPOINT_DIR/.new" "$LB_CHECKPOINT_DIR/step-10"; }
 	[ "$step" != 15 ] || [ "$LB_LAUNCH" != 1 ] || kill -9 $$
@@ -24,19 +26,62 @@ END
 chmod +x "$T/trainer"
 printf '[poll]\ninterval = "200ms"\n' >"$LB_HOME/lbd.toml"
 lbd_start
-lbctl submit --name first --set run.group=duo --set 'checkpoint.pattern="step-{step}"' -- "$T/trainer" >/dev/null
+# Both from a repository, with an edit in between.
+mkdir "$T/code"
+cd "$T/code" || exit 1
+git init -q . && echo 'rate = 1' >train.py && git add train.py &&
+	git -c user.name=a -c user.email=a@b commit -q -m begin
+lbctl submit --name first --set run.group=duo --set watch.usage_every=200ms --set 'checkpoint.pattern="step-{step}"' -- "$T/trainer" >/dev/null
+echo 'rate = 2' >train.py
 lbctl submit --name 'second' --set run.group=duo -- sh -c 'echo "step 1/2 loss 3.0"; exit 3' >/dev/null
 run_reaches first completed 40
 wait_for '[ "$(run_state second)" = failed ] || [ "$(run_state second)" = backoff ]' 40
 
 # --- plot -----------------------------------------------------------------------------------
 exits 0 "plot" lbctl plot first second
-like "$out" '^first  loss; 1 times back to a checkpoint, 5 steps made again' "what was made again is said"
+like "$out" '^first  loss; 1 return to a checkpoint, 5 steps made again' "what was made again is said"
 like "$out" 'step 30$' "over all attempts"
 like "$out" '⡀|⣀|⠤|⠁' "in braille"
 unlike "$(lbctl plot first | od -An -c)" ' 033 ' "without escape sequences where nobody looks on"
 unlike "$(LC_ALL=C lbctl plot first)" '[^ -~]' "in ASCII where that is all there is"
 exits 3 "of a run that is there" lbctl plot nobody
+
+# A terminal that shows pictures, and others; the pictures are decoded.
+pictures() { # KIND TERM [NAME=VALUE]…
+	kind=$1 term=$2
+	shift 2
+	python3 "$src/tests/system/pictures.py" "$kind" env -u KITTY_WINDOW_ID -u TMUX TERM="$term" "$@" "$B/lbctl" plot first
+}
+begins() { printf '%s\n' "$1" | sed -n '1,10p'; }
+curve='700x300
+...........uuuuuu..................
+...........u.......................
+...........u.......................
+...........u.......................
+...........u.......................
+..........uu.......................
+cccccccccccucccccc.................
+.................cccccccccccccccccc'
+seen=$(pictures sixel xterm-256color)
+is "$(begins "$seen")" "asked attributes
+sixel $curve" "where the terminal says that it takes sixels: those, with the curve, and what was undone in another colour"
+like "$(printf '%s\n' "$seen" | tail -n +20)" '^  3.8800 \|  .*' "beside the scale"
+like "$seen" 'step 30$' "and above the steps"
+like "$seen" '\\e7\\e\[16A\\e\[11G\[picture\]\\e8' "at the place of the curve"
+is "$(begins "$(pictures kitty xterm-kitty)")" "asked kitty attributes
+kitty $curve" "kitty has its own way"
+is "$(begins "$(pictures kitty xterm KITTY_WINDOW_ID=1)")" "asked kitty attributes
+kitty $curve" "also where only a variable tells that it is one"
+is "$(pictures sixel tmux-256color KITTY_WINDOW_ID=1 | sed -n 1,2p)" "asked attributes
+sixel 700x300" "but not within tmux, which is asked, too"
+for kind in none silent; do
+	seen=$(pictures "$kind" xterm)
+	like "$seen" '^asked attributes$' "$kind: asked"
+	like "$seen" '⡀|⣀|⠤|⠁' "$kind: braille"
+	unlike "$seen" 'picture|\\e[^[]' "$kind: and no picture"
+done
+seen=$(pictures sixel dumb)
+is "$(printf '%s\n' "$seen" | grep -c '\\e')$(begins "$seen" | sed -n 1p)" "0asked" "one that is dumb is not even asked"
 
 # --- report ---------------------------------------------------------------------------------
 cat >"$T/parse.py" <<'END'
@@ -71,11 +116,12 @@ print(page.seen.get("svg", 0), page.seen.get("polyline", 0))
 END
 exits 0 "report of a run" lbctl report first -o "$T/first.html"
 exits 0 "it is whole, and says what happened" python3 "$T/parse.py" "$T/first.html" first completed crash \
-	'steps that were made again' 'productive' 'checkpoint of step' 'GPU-hours'
+	'steps that were made again' 'productive' 'checkpoint of step' 'GPU-hours' 'checkpoint.pattern' 'lemon score'
 curves=${out%% *}
 ok "with curves, and a stretch that was made again" [ "${curves:-0}" -ge 2 ]
 exits 0 "of a group" lbctl report duo -o "$T/duo.html"
-exits 0 "with the settings that differ" python3 "$T/parse.py" "$T/duo.html" first second 'setting that differs'
+exits 0 "with the settings, and the code, that differ" python3 "$T/parse.py" "$T/duo.html" first second \
+	'setting that differs' 'Compared with first: code differs' '-rate = 1' '+rate = 2' 'lemon score' 'CPUs used'
 exits 0 "of the week" lbctl report --week -o "$T/week.html"
 exits 0 "with all runs" python3 "$T/parse.py" "$T/week.html" first second owner
 exits 0 "of everybody" lbctl report --team -o "$T/team.html"

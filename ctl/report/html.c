@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* html.c - what others wrote is shown, and never interpreted. */
+#include "ctl/report/html.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/base/text.h"
+
+static void put_escaped(struct buf *out, char c)
+{
+	switch (c) {
+	case '<':
+		buf_addf(out, "&lt;");
+		break;
+	case '>':
+		buf_addf(out, "&gt;");
+		break;
+	case '&':
+		buf_addf(out, "&amp;");
+		break;
+	case '"':
+		buf_addf(out, "&quot;");
+		break;
+	case '\'':
+		buf_addf(out, "&#39;");
+		break;
+	default:
+		buf_add(out, &c, 1);
+	}
+}
+
+static void put_clean(struct buf *out, char *text, enum clean how)
+{
+	clean(text, how);
+	for (const char *c = text; *c; c++)
+		put_escaped(out, *c);
+}
+
+void html_text(struct buf *out, const char *text)
+{
+	char *shown = xstrdup(text ? text : "");
+
+	put_clean(out, shown, CLEAN_LINE);
+	free(shown);
+}
+
+void html_lines(struct buf *out, const char *text)
+{
+	char *shown = xstrdup(text ? text : ""), *rest = shown, *line;
+
+	while ((line = strsep(&rest, "\n"))) {
+		put_clean(out, line, CLEAN_KEEP_TABS);
+		buf_addf(out, rest ? "\n" : "");
+	}
+	free(shown);
+}
+
+void html_table(struct buf *out, const char *const *titles, const char *numbers)
+{
+	buf_addf(out, "<table><tr>");
+	for (size_t i = 0; titles[i]; i++)
+		buf_addf(out, "<th%s scope=\"col\">%s</th>",
+			 numbers[i] == 'n' ? " class=\"n\"" : "", titles[i]);
+	buf_addf(out, "</tr>\n");
+}
+
+void html_table_end(struct buf *out)
+{
+	buf_addf(out, "</table>\n");
+}
+
+void html_cell(struct buf *out, const char *text)
+{
+	buf_addf(out, "<td>");
+	html_text(out, text);
+	buf_addf(out, "</td>");
+}
+
+void html_number(struct buf *out, const char *text)
+{
+	buf_addf(out, "<td class=\"n\">");
+	html_text(out, text);
+	buf_addf(out, "</td>");
+}
