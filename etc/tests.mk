@@ -139,19 +139,19 @@ check-torch: $(B)/lbworker $(ML_PYTHON)
 # tests/formats/oracle.py made; the last line counts.
 check-formats: $(B)/unit/test_formats
 	LB_FORMATS=all $(B)/unit/test_formats | grep -v '^#' | grep '^formats: .* 0 differences'
-# The helper is one source for every release of Slurm: compiled against the headers that Debian's suites
-# have. They are fetched by name, once; without a network it is said which were left out.
-SLURM_SUITES ?= bullseye bookworm trixie sid
+# The helper is one source for every release of Slurm: compiled against the headers that suites of Debian and
+# Ubuntu have. They are fetched by name, once; without a network it is said which were left out.
+SLURM_SUITES ?= bullseye jammy bookworm noble trixie resolute sid
 check-headers: $(B)/gen/queries.h $(B)/gen/words.h
 	@for suite in $(SLURM_SUITES); do \
 		headers=$(B)/slurm-headers/$$suite; \
 		if ! test -e $$headers/usr/include/slurm/slurm.h && \
 		   ! etc/debian-unpack $$suite libslurm-dev $$headers >/dev/null 2>&1; then \
-			echo "left out: Slurm's headers of Debian $$suite cannot be had"; continue; fi; \
-		version=$$(sed -n 's/.*define SLURM_VERSION_NUMBER.*0x/0x/p' $$headers/usr/include/slurm/*.h); \
-		for file in slurm/helper/*.c; do \
-			$(CC) $(filter-out -MMD -MP,$(CPPFLAGS)) $(CFLAGS) -isystem $$headers/usr/include \
-				-fsyntax-only $$file || exit 1; done; \
+			echo "left out: Slurm's headers of $$suite cannot be had"; continue; fi; \
+		number=$$(sed -n 's/.*define SLURM_VERSION_NUMBER.*0x/0x/p' $$headers/usr/include/slurm/*.h); \
+		version=$$(printf '%d.%02d.%d' $$((number >> 16)) $$((number >> 8 & 255)) $$((number & 255))); \
+		$(CC) $(filter-out -MMD -MP,$(CPPFLAGS)) $(CFLAGS) -isystem $$headers/usr/include -fsyntax-only \
+			slurm/helper/*.c || exit 1; \
 		echo "lbd-slurm compiles against Slurm $$version ($$suite)"; done
 # The Slurm of other releases, each in a root of the Debian suite that has it: needs root and a network.
 check-slurm:
@@ -197,7 +197,7 @@ cppcheck: $(B)/gen/queries.h $(B)/gen/words.h $(B)/gen/trackers.h $(B)/gen/hang.
 		--suppress=missingIncludeSystem --error-exitcode=1 --cppcheck-build-dir=$(B)/lint/cppcheck \
 		-j 2 -I. -I$(B)/gen -D_GNU_SOURCE $(LINTED)
 shellcheck:
-	shellcheck -x etc/install-deps etc/debian-root etc/debian-unpack etc/packaging/tarball etc/packaging/deb etc/packaging/rpm etc/packaging/*.sh etc/demo etc/minicluster etc/cron/*.sh .ci/run bench/run bench/*.sh \
+	shellcheck -x etc/install-deps etc/suite.sh etc/debian-root etc/debian-unpack etc/packaging/tarball etc/packaging/deb etc/packaging/rpm etc/packaging/*.sh etc/demo etc/minicluster etc/cron/*.sh .ci/run bench/run bench/*.sh \
 		bench/gpu/*.sh common/*/*.sh sql/*.sh tests/*.sh tests/unit/*.sh tests/faults/*.sh \
 		tests/fuzz/*.sh tests/gpu/*.sh tests/slurm/*.sh tests/system/*.sh tests/system/*.t
 # One dialect: .clang-format. `make format` writes it, lint only looks.
@@ -231,7 +231,7 @@ check-sanitized:
 check-plain:
 	$(MAKE) TESTS='$(PLAIN)' PROVE_JOBS=4 check-system
 check-beside:
-	nice $(MAKE) lint
+	nice $(MAKE) lint check-headers SLURM_SUITES='bullseye bookworm trixie sid'
 	nice $(MAKE) SAN=1 B=$(B)-san SEEDS=20 sim
 	nice $(MAKE) SEEDS=200 sim
 	nice $(MAKE) SECONDS=2 fuzz

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# check.sh VERSION… - lbd against the Slurm of other releases, each in a root of the Debian suite that has
-# it: 20.11 (bullseye), 22.05 (bookworm), 24.11 (trixie), 26.05 (sid), or all. Programs are built in there,
-# with that suite's compiler and libraries, and system tests are run with lbd-slurm and with
-# lbd-slurm-commands. Ends with a table version x way x test; what did not pass is kept beside the roots.
+# check.sh VERSION… - lbd against the Slurm of other releases, each in a root of the suite of Debian or Ubuntu
+# that has it: 20.11 (bullseye), 21.08 (jammy), 22.05 (bookworm), 23.11 (noble), 24.11 (trixie), 25.11
+# (resolute), 26.05 (sid), or all. Programs are built in there, with that suite's compiler and libraries, and
+# system tests are run with lbd-slurm and with lbd-slurm-commands. Ends with a table version x way x test;
+# what did not pass is kept beside the roots.
 #
 #   ROOTS=build/roots    where the roots are, or are made (root, debootstrap, network; minutes each)
 #   TESTS="kill.t …"     other tests      WAYS="library commands"      JOBS=2 tests at once
@@ -19,11 +20,14 @@ table=
 suite_of() {
 	case $1 in
 	20.11) echo bullseye ;;
+	21.08) echo jammy ;;
 	22.05) echo bookworm ;;
+	23.11) echo noble ;;
 	24.11) echo trixie ;;
+	25.11) echo resolute ;;
 	26.05) echo sid ;;
 	*)
-		echo "check.sh: $1: must be 20.11, 22.05, 24.11, 26.05 or all" >&2
+		echo "check.sh: $1: must be 20.11, 21.08, 22.05, 23.11, 24.11, 25.11, 26.05 or all" >&2
 		exit 2
 		;;
 	esac
@@ -89,7 +93,7 @@ if [ "${1:-}" = --one ]; then
 fi
 
 [ $# -ge 1 ] || { sed -n 's/^# \(check.sh .*\) - .*/usage: \1/p' "$0" >&2; exit 2; }
-[ "$*" != all ] || set -- 20.11 22.05 24.11 26.05
+[ "$*" != all ] || set -- 20.11 21.08 22.05 23.11 24.11 25.11 26.05
 for version; do
 	suite_of "$version" >/dev/null || exit
 done
@@ -101,12 +105,14 @@ for version; do
 	root=$roots/$suite
 	case ${AUTH:-munge} in
 	munge) ;;
-	*) [ "$version" = 24.11 ] || [ "$version" = 26.05 ] || {
+	*) case $version in 2[012].* | 23.*)
 		echo "left out: Slurm $version has no auth/$AUTH"
 		continue
-	} ;;
+		;;
+	esac ;;
 	esac
-	if ! "$src/etc/debian-root" make "$suite" "$root" build slurm demo test; then
+	# shellcheck disable=SC2046 # a word, or none
+	if ! "$src/etc/debian-root" make "$suite" "$root" $([ -n "${TARBALL:-}" ] || echo build) slurm demo test; then
 		echo "left out: Slurm $version"
 		status=1
 		continue

@@ -34,6 +34,7 @@ ledger_steps() {
 import sqlite3, sys
 home, run = sys.argv[1:]
 db = sqlite3.connect(f"file:{home}/ledger.db?mode=ro&immutable=1", uri=True)
+db.execute("PRAGMA writable_schema = ON")  # by which SQLite before 3.37 reads strict tables
 for row in db.execute("""SELECT a.number, m.launch, m.step FROM metrics m JOIN attempts a ON a.id = m.attempt_id
         JOIN runs r ON r.id = m.run_id WHERE r.name = ? ORDER BY m.id""", (run,)):
     print(*row)
@@ -55,6 +56,18 @@ crash_until_over() {
 		lbd_start
 	done
 	diag "lbd was killed $crashes times"
+	# no life of lbd may have been long enough for a submission; the last one is
+	all_over || wait_for all_over 60
+}
+
+# Debian 11's sqlite3 knows no strict tables: lbd looks as well, whenever it starts, and refuses damage.
+is_sound() {
+	said=$(sqlite3 "$LB_HOME/ledger.db" 'PRAGMA integrity_check' 2>&1)
+	case $said in
+	ok) return 0 ;;
+	*'near "STRICT"'*) lbd_try && lbd_stop ;;
+	*) echo "$said" && return 1 ;;
+	esac
 }
 
 check_runs() {
@@ -69,7 +82,7 @@ check_runs() {
 		is "$(ledger_steps "$run")" "$(cat "$LB_HOME/runs/$run/acked")" \
 			"$1: $run: every acknowledged step is in the ledger, once and in order"
 	done
-	is "$(sqlite3 "$LB_HOME/ledger.db" 'PRAGMA integrity_check')" ok "$1: the ledger is sound"
+	ok "$1: the ledger is sound" is_sound
 }
 
 need sqlite3 sqlite3

@@ -30,7 +30,7 @@ for line in s.makefile():
 PY
 cat >"$T/array.slurm" <<'SH'
 #!/bin/bash
-#SBATCH --array=1-22%2 --mem=10M -n1 --output=/dev/null
+#SBATCH --array=1-22%2 --mem=10M -n1 --nodelist=n1 --output=/dev/null
 echo $$ >>"$LB_RUN_DIR/starts"
 exec sleep 6543
 SH
@@ -39,7 +39,8 @@ cat >"$T/hook" <<'SH'
 cat >>"$1"
 echo >>"$1"
 SH
-# A job is completing for as long as there is a file of its number.
+# A job is completing for as long as there is a file of its number. These have a node of their own: one of
+# Slurm 20.11 runs one epilog at a time, and no other job of it ends meanwhile.
 cat >"$T/epilog" <<SH
 #!/bin/sh
 while [ -e "$T/completing.\$SLURM_JOB_ID" ]; do sleep 0.2; done
@@ -57,7 +58,7 @@ train() {	# NAME OPTION…
 	name=$1
 	shift
 	lbctl submit --name "$name" --set watch.kill_grace=1s --set restart.in_place=0 \
-		--set restart.backoff_first=0 "$@" -- sh "$T/train.sh" >/dev/null
+		--set restart.backoff_first=0 --set slurm.nodelist=n1 "$@" -- sh "$T/train.sh" >/dev/null
 }
 # Until its claim is taken and it stands before the start of its trainer, for a while.
 train_slowly() {	# NAME
@@ -78,10 +79,10 @@ send_back() {	# JOB
 	scontrol requeuehold "$1"
 }
 
-MC_CONF_EXTRA=$T/extra.conf MC_CPUS=32 MC_KILLWAIT=2 cluster_start 1
+MC_CONF_EXTRA=$T/extra.conf MC_CPUS=32 MC_KILLWAIT=2 cluster_start 2
 lbd_start
 for how in command switch; do
-	train completing-$how
+	train completing-$how --set slurm.nodelist=n2
 	train requeued-$how
 	train spare-$how --set restart.prequeue=true
 	lbctl submit --name array-$how --job-name=lb-array-$how-x "$T/array.slurm" >/dev/null
