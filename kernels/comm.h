@@ -10,10 +10,11 @@
 #ifndef KERNELS_COMM_H
 #define KERNELS_COMM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { COMM_ABI = 1, COMM_TEXT_BYTES = 256, COMM_RANKS_MAX = 4096 };
+enum { COMM_ABI = 2, COMM_TEXT_BYTES = 256, COMM_RANKS_MAX = 4096, COMM_NODE_BYTES = 64 };
 
 enum comm_result {
 	COMM_OK = 0,
@@ -31,6 +32,7 @@ struct comm_options {
 	void *room;        /* shared.c: comm_room_make(); else NULL */
 	int rank;          /* shared.c: which of them we are */
 	double deadline_s; /* longer than this nobody stays without a byte from those it waits for */
+	const char *node;  /* mpi.c: where we run, to name us by */
 };
 
 /* Implementations have a larger one that begins so. */
@@ -67,6 +69,9 @@ void comm_room_free(void *room, int size);
 void comm_room_fail(void *room, const char *text);
 /* The first cause; NULL: none. Borrowed from the room. */
 const char *comm_room_failure(const void *room);
+
+/* Has that rank closed its end? One that ends without was ended by something else. */
+bool comm_room_has_left(const void *room, int rank);
 
 /* --- load.c --- */
 

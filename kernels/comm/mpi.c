@@ -14,6 +14,10 @@
 #include "kernels/comm.h"
 
 enum { MESSAGE_BYTES = 1 << 28, NAP_LEAST_NS = 20000, NAP_MOST_NS = 500000, YIELDS = 20 };
+enum tag { TAG_BYTES, TAG_QUESTION, TAG_ANSWER };
+
+/* Who waits has that long to answer one whose patience is over. */
+static const double answer_s = 0.5;
 
 struct mpi {
 	struct comm comm;
@@ -21,6 +25,7 @@ struct mpi {
 	MPI_Request *request;
 	int *whose; /* of each request */
 	int requests, room;
+	char (*node)[COMM_NODE_BYTES]; /* by rank */
 };
 
 static void mpi_close(struct comm *comm)
@@ -32,24 +37,8 @@ static void mpi_close(struct comm *comm)
 	MPI_Finalize();
 	free(m->request);
 	free(m->whose);
+	free(m->node);
 	free(m);
-}
-
-static struct comm *mpi_open(const struct comm_options *options, char *why)
-{
-	struct mpi *m = calloc(1, sizeof(*m));
-	int provided;
-
-	if (!m || MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {
-		snprintf(why, COMM_TEXT_BYTES, "MPI_Init_thread failed");
-		free(m);
-		return NULL;
-	}
-	m->deadline_s = options->deadline_s;
-	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-	MPI_Comm_rank(MPI_COMM_WORLD, &m->comm.rank);
-	MPI_Comm_size(MPI_COMM_WORLD, &m->comm.size);
-	return &m->comm;
 }
 
 static MPI_Request *next_request(struct mpi *m, int rank)
@@ -79,8 +68,9 @@ static int begin(struct mpi *m, const struct comm_part *part, int rank, bool sen
 		if (!request)
 			return MPI_ERR_NO_MEM;
 		*request = MPI_REQUEST_NULL;
-		int rc = sends ? MPI_Isend(bytes, count, MPI_BYTE, rank, 0, MPI_COMM_WORLD, request)
-			       : MPI_Irecv(bytes, count, MPI_BYTE, rank, 0, MPI_COMM_WORLD,
+		int rc = sends ? MPI_Isend(bytes, count, MPI_BYTE, rank, TAG_BYTES, MPI_COMM_WORLD,
+					   request)
+			       : MPI_Irecv(bytes, count, MPI_BYTE, rank, TAG_BYTES, MPI_COMM_WORLD,
 					   request);
 		if (rc != MPI_SUCCESS)
 			return rc;
@@ -114,17 +104,89 @@ static int test_all(struct mpi *m)
 	return left;
 }
 
-/* Requests are in the order of ranks, those to receive first. */
+/* --- who is missing --------------------------------------------------------------------------- */
+
+/* Most wait for one that waits itself, and nobody sees whom that one waits for. So who has waited for
+ * too long asks all others; those that only wait answer, and the rest is named. */
+
+static void send_word(int rank, enum tag tag)
+{
+	static char nothing;
+	MPI_Request sent;
+
+	if (MPI_Isend(&nothing, 0, MPI_BYTE, rank, tag, MPI_COMM_WORLD, &sent) == MPI_SUCCESS)
+		MPI_Request_free(&sent);
+}
+
+/* Whose word has come; -1: nobody's. */
+static int take_word(enum tag tag)
+{
+	MPI_Status status;
+	int has_come = 0;
+	char nothing;
+
+	if (MPI_Iprobe(MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, &has_come, &status) != MPI_SUCCESS ||
+	    !has_come)
+		return -1;
+	MPI_Recv(&nothing, 0, MPI_BYTE, status.MPI_SOURCE, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	return status.MPI_SOURCE;
+}
+
+/* We wait, too. */
+static void answer(void)
+{
+	for (int who = take_word(TAG_QUESTION); who >= 0; who = take_word(TAG_QUESTION))
+		send_word(who, TAG_ANSWER);
+}
+
+/* is_there: [size]. Late answers to an earlier question may be among them: they are as good. */
+static void ask(const struct mpi *m, bool *is_there)
+{
+	const struct timespec pause = { 0, NAP_MOST_NS };
+	double until = seconds() + answer_s;
+	int left = m->comm.size - 1;
+
+	for (int r = 0; r < m->comm.size; r++)
+		if (r != m->comm.rank)
+			send_word(r, TAG_QUESTION);
+	while (left > 0 && seconds() < until) {
+		answer();
+		int who = take_word(TAG_ANSWER);
+		if (who < 0) {
+			nanosleep(&pause, NULL);
+			continue;
+		}
+		left -= !is_there[who];
+		is_there[who] = true;
+	}
+}
+
+/* Who owes us something; requests are in the order of ranks, those to receive first. */
+static bool is_awaited(const struct mpi *m, int rank)
+{
+	for (int i = 0; i < m->requests; i++)
+		if (m->whose[i] == rank)
+			return true;
+	return false;
+}
+
 static void say_missing(const struct mpi *m, char *why)
 {
+	bool *is_there = calloc((size_t)m->comm.size, sizeof(*is_there));
 	int length = snprintf(why, COMM_TEXT_BYTES, "rank"), count = 0;
+	bool all_there = true;
 
-	for (int i = 0; i < m->requests && length < COMM_TEXT_BYTES / 2; i++)
-		if (i == 0 || m->whose[i] != m->whose[i - 1])
+	if (is_there)
+		ask(m, is_there);
+	for (int r = 0; is_there && r < m->comm.size; r++)
+		all_there = all_there && (is_there[r] || r == m->comm.rank);
+	for (int r = 0; r < m->comm.size && length < COMM_TEXT_BYTES / 2; r++)
+		if (r != m->comm.rank && (all_there ? is_awaited(m, r) : !is_there[r]))
 			length += snprintf(why + length, (size_t)(COMM_TEXT_BYTES - length),
-					   "%s %d", count++ ? "," : "", m->whose[i]);
+					   "%s %d on %s", count++ ? "," : "", r, m->node[r]);
 	snprintf(why + length, (size_t)(COMM_TEXT_BYTES - length), " did not answer for %.0f s",
 		 m->deadline_s);
+	free(is_there);
 }
 
 static enum comm_result wait_all(struct mpi *m, char *why)
@@ -150,8 +212,10 @@ static enum comm_result wait_all(struct mpi *m, char *why)
 		}
 		before = left;
 		const struct timespec pause = { 0, ns };
-		if (turn >= YIELDS)
+		if (turn >= YIELDS) {
+			answer();
 			nanosleep(&pause, NULL);
+		}
 		ns = ns * 5 / 4 < NAP_MOST_NS ? ns * 5 / 4 : NAP_MOST_NS;
 	}
 }
@@ -182,6 +246,52 @@ static void mpi_fail(struct comm *comm, const char *text)
 	fprintf(stderr, "lbworker: %s\n", text);
 	fflush(NULL);
 	MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+/* Where everybody runs, and a first word from all. */
+static bool learn_nodes(struct mpi *m, const char *node, char *why)
+{
+	size_t size = (size_t)m->comm.size;
+	struct comm_part *send = calloc(size, sizeof(*send)),
+			 *receive = calloc(size, sizeof(*receive));
+	char own[COMM_NODE_BYTES] = "";
+	bool is_well = false;
+
+	m->node = calloc(size, sizeof(*m->node));
+	if (m->node && send && receive) {
+		snprintf(own, sizeof(own), "%s", node);
+		for (size_t r = 0; r < size; r++) {
+			snprintf(m->node[r], sizeof(m->node[r]), "its node");
+			send[r] = (struct comm_part){ own, sizeof(own) };
+			receive[r] = (struct comm_part){ m->node[r], sizeof(m->node[r]) };
+		}
+		is_well = mpi_exchange(&m->comm, send, receive, why) == COMM_OK;
+	} else {
+		snprintf(why, COMM_TEXT_BYTES, "out of memory");
+	}
+	free(send);
+	free(receive);
+	return is_well;
+}
+
+static struct comm *mpi_open(const struct comm_options *options, char *why)
+{
+	struct mpi *m = calloc(1, sizeof(*m));
+	int provided;
+
+	if (!m || MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &provided) != MPI_SUCCESS) {
+		snprintf(why, COMM_TEXT_BYTES, "MPI_Init_thread failed");
+		free(m);
+		return NULL;
+	}
+	m->deadline_s = options->deadline_s;
+	MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+	MPI_Comm_rank(MPI_COMM_WORLD, &m->comm.rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &m->comm.size);
+	if (learn_nodes(m, options->node, why))
+		return &m->comm;
+	mpi_fail(&m->comm, why);
+	return NULL;
 }
 
 static const struct comm_table table = {

@@ -32,6 +32,7 @@ struct room {
 	int size;
 	char text[COMM_TEXT_BYTES];
 	_Atomic int64_t alive_ms[COMM_RANKS_MAX]; /* when each was last seen waiting; 0: never */
+	atomic_bool has_left[COMM_RANKS_MAX];     /* by comm_table.close */
 	struct ring ring[];                       /* [from * size + to] */
 };
 
@@ -87,12 +88,20 @@ const char *comm_room_failure(const void *memory)
 	return atomic_load(&room->failed) == FAILED ? room->text : NULL;
 }
 
+bool comm_room_has_left(const void *memory, int rank)
+{
+	const struct room *room = memory;
+
+	return atomic_load(&room->has_left[rank]);
+}
+
 static void shared_close(struct comm *comm)
 {
 	struct shared *s = (struct shared *)comm;
 
 	if (!s)
 		return;
+	atomic_store(&s->room->has_left[s->comm.rank], true);
 	free(s->sent);
 	free(s->got);
 	free(s);

@@ -58,6 +58,8 @@ void __wrap_reduction_push(struct reduction *r, int64_t leaf, size_t at, float *
 {
 	if (is_control("nan") && leaf == 1 && count > 0 && at == 0 && our_rank == 0)
 		gradient[0] = NAN;
+	if (is_control("exit") && leaf == 1 && our_rank == 1)
+		_exit(1); /* as a library does that is not content */
 	if (!is_control("arrival")) {
 		__real_reduction_push(r, leaf, at, gradient, count);
 		return;
@@ -100,14 +102,12 @@ void __wrap_reduction_finish(struct reduction *r, int64_t leaves, size_t at, flo
 
 static bool in_squares;
 
-int __real_ranks_open(struct ranks *ranks, void *room, int rank, double deadline_s,
-		      struct err *err);
-int __wrap_ranks_open(struct ranks *ranks, void *room, int rank, double deadline_s,
-		      struct err *err);
-int __wrap_ranks_open(struct ranks *ranks, void *room, int rank, double deadline_s, struct err *err)
+int __real_ranks_open(struct ranks *ranks, const struct ranks_options *options, struct err *err);
+int __wrap_ranks_open(struct ranks *ranks, const struct ranks_options *options, struct err *err);
+int __wrap_ranks_open(struct ranks *ranks, const struct ranks_options *options, struct err *err)
 {
-	our_rank = rank;
-	return __real_ranks_open(ranks, room, rank, deadline_s, err);
+	our_rank = options->rank;
+	return __real_ranks_open(ranks, options, err);
 }
 
 int __real_data_sample(const struct data *data, uint64_t number, int32_t *tokens, int32_t *targets,

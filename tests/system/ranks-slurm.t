@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# One training on four ranks of two nodes, over MPI: one rank is killed, one stands still, and the last
-# weights are those of an undisturbed training on one rank.
+# One training on four ranks of two nodes, over MPI: one rank does not begin, one is killed, one stands
+# still, and the last weights are those of an undisturbed training on one rank.
 . "$(dirname "$0")/lib.sh"
 if [ ! -e "$B/liblbmpi.so" ]; then
 	echo "1..0 # SKIP built without MPI (libmpich-dev)"
@@ -11,37 +11,23 @@ cluster_start 2
 lbd_start
 cd "$T" || exit 1
 
-awk 'BEGIN { srand(5); for (i = 0; i < 60000; i++) printf "%c", 97 + int(rand() * rand() * 26) }' >text
-lbworker prepare --out text.tokens text >/dev/null
-cat >ranks.toml <<-END
-	[model]
-	flavor = "debugmodel"
-	[training]
-	dataset_path = "$T/text.tokens"
-	local_batch_size = 1
-	global_batch_size = 4
-	seq_len = 16
-	steps = 300
-	[device]
-	name = "cpu"
-	[parallelism]
-	reduction_width = 4
-	[comm]
-	train_timeout_seconds = 2
-	[checkpoint]
-	interval = 20
-	keep_latest_k = 0
-	[metrics]
-	log_freq = 1
-	peak_tflops = 1
-	[slurm]
-	nodes = 2
-	ntasks_per_node = 2
-	mpi = "pmi2"
-	mem = "1G"
-	[restart]
-	backoff_first = "100ms"
-END
+. "$src/tests/ranks/training.sh"
+ranks_tokens lbworker .
+{
+	ranks_config "$T" 300 2 20
+	cat <<-END
+		keep_latest_k = 0
+		[device]
+		name = "cpu"
+		[slurm]
+		nodes = 2
+		ntasks_per_node = 2
+		mpi = "pmi2"
+		mem = "1G"
+		[restart]
+		backoff_first = "100ms"
+	END
+} >ranks.toml
 LB_CHECKPOINT_DIR=$T/one lbworker train ranks.toml >one.log 2>&1
 ok "one rank trains it" [ -e "$T/one/step-00000300/model.safetensors" ]
 
@@ -63,10 +49,18 @@ ok "one stands still: the run ends well all the same" \
 status=$(lbctl events four
 	lbctl logs four | grep 'lbrun: \|lbworker: \|slow')
 like "$status" "crash: rank 2 on n2: killed by signal 9" "it is told that rank 2 was killed"
-like "$status" "launch 2: error: .*rank [0-9, ]* did not answer for 2 s" "and that a rank did not answer"
+like "$status" "launch 2: error: .*: rank 1 on n1 did not answer for 2 s" "and that it was rank 1 that stood still"
 for file in model.safetensors optimizer.safetensors train_state.json; do
 	ok "$file is that of one rank, to the bit" cmp "$T/one/step-00000300/$file" \
 		"$LB_HOME/runs/four/checkpoints/step-00000300/$file"
 done
-diag "$status"
+
+cat >late.sh <<-END
+	[ "\$SLURM_PROCID" != 3 ] || exec sleep 60
+	exec lbworker train "$T/ranks.toml"
+END
+ok "one never begins" lbctl submit --name late --set slurm.nodes=2 --set slurm.ntasks_per_node=2 \
+	--set slurm.mpi=pmi2 --set slurm.mem=1G --set restart.max_without_progress=1 -- sh late.sh
+run_reaches late failed 60
+like "$(lbctl events late)" "launch 1: error: .*: rank 3 on n2 did not begin within 3 s" "it is told which"
 done_testing

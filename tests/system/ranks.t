@@ -95,6 +95,10 @@ LB_CHECKPOINT_DIR=$T/nan "$B/lbworker" train "$T/few.toml" --device cpu --ranks 
 [ "$? $(grep -c '^lbworker: ' "$T/err") $(grep -c 'lbworker: step 1: diverged' "$T/err")" = "3 1 1" ] &&
 	! ls "$T"/nan/step-* >"$T/out" 2>&1
 ok $? "what is no number on one rank ends all in the same step, with one line"
+LB_CONTROL="exit"
+LB_CHECKPOINT_DIR=$T/exit "$B/lbworker" train "$T/few.toml" --device cpu --ranks 2 >"$T/out" 2>"$T/err"
+[ "$? $(cat "$T/err")" = "1 lbworker: rank 1 ended with status 1" ]
+ok $? "one ends without a word: all end, and it is said which"
 B=$B_REAL
 unset LB_CONTROL
 refused "degrees that do not fit" "degree 3 is 3, and there are 2" \

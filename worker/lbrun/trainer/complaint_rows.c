@@ -13,7 +13,7 @@ const struct complaint_row complaint_rows[] = {
 	 "remote process exited|Broken ?[Pp]ipe|ncclRemoteError|Socket Timeout", FOLLOWS},
 	{"[Ww]atchdog caught collective operation timeout", WEIGHT_FOLLOWS, false,
 	 "a rank did not come to the same collective as the others: look at what each did last"},
-	{"ranks? [\\d, ]+ did not answer for \\d+ s", WEIGHT_FOLLOWS, false,
+	{"ranks? \\d[\\w, .-]* did not (?:answer for|begin within) \\d+ s", WEIGHT_FOLLOWS, false,
 	 "that rank stands still, or its node does: what it printed last says where"},
 
 	/* memory */
@@ -102,7 +102,7 @@ const struct complaint_row complaint_rows[] = {
 const size_t complaint_row_count = sizeof(complaint_rows) / sizeof(complaint_rows[0]);
 
 const char complaint_sign[] =
-	"(?i)error|exception|fault|fatal|did not answer|abort|assert|kill|denied|no space|quota|nccl|cuda|out of memory|"
+	"(?i)error|exception|fault|fatal|did not (?:answer|begin)|abort|assert|kill|denied|no space|quota|nccl|cuda|out of memory|"
 	"memory|cannot|not found|no such|caught|exit ?(?:code|string)|return code|exit status|died with|interrupt|"
 	"panic|signal|terminat|peer|pipe|insuffic|unable|too many|already in use|mismatch|arguments|invalid|"
 	"process name|not enough|compatib|driver|failed|timeout|timed out|xid|ecc|\\bbus\\b|retries|unreach|resolution|not known|gated";

@@ -142,21 +142,23 @@ static int train(const struct config *config, bool check)
 	struct err err = { 0 };
 	enum train_end end = TRAIN_DONE;
 	struct ranks ranks;
-	void *room = NULL;
-	int rank = 0, ended;
+	struct ranks_options options = { .begin_s = (double)config->init_timeout_ms * 1e-3,
+					 .deadline_s = (double)config->timeout_ms * 1e-3 };
+	int ended;
 
 	if (check) {
 		config_print(config, stdout);
 		return EXIT_DONE;
 	}
 	if (config->local_ranks > 1) {
-		rank = local_ranks_start((int)config->local_ranks, &room, &ended, &err);
-		if (rank < 0 && err.code != ERR_NONE)
+		options.rank = local_ranks_start((int)config->local_ranks, &options.room, &ended,
+						 &err);
+		if (options.rank < 0 && err.code != ERR_NONE)
 			(void)command_failed(&err);
-		if (rank < 0)
+		if (options.rank < 0)
 			return ended;
 	}
-	if (ranks_open(&ranks, room, rank, (double)config->timeout_ms * 1e-3, &err))
+	if (ranks_open(&ranks, &options, &err))
 		return command_failed(&err);
 	int status = train_all(config, &ranks, &end, &err);
 	bool is_first = ranks.rank == 0;

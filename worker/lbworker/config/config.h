@@ -69,7 +69,7 @@ struct config {
 	/* ranks; see config_share() */
 	int64_t local_ranks, replicate_degree, shard_degree, zero_stage, reduction_width;
 	int reshard, reduction; /* enum reshard, enum reduction_order */
-	int64_t timeout_ms;
+	int64_t timeout_ms, init_timeout_ms;
 	bool lenient; /* no key: degrees that do not fit are told, not refused */
 	char *dataset_path;
 	struct key_strings dataset_mix;

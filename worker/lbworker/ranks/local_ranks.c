@@ -42,7 +42,7 @@ static void kill_all(const struct watch *w, int signo)
 			kill(w->pid[i], signo);
 }
 
-/* A rank that fails by itself has told the others, and people. */
+/* A rank that closes its end before has told the others, and people. */
 static void note_end(struct watch *w, int rank, int status)
 {
 	char text[COMM_TEXT_BYTES];
@@ -57,14 +57,13 @@ static void note_end(struct watch *w, int rank, int status)
 	if (w->failed_ms != 0)
 		return;
 	w->failed_ms = clock_mono_ms();
-	if (WIFSIGNALED(status)) {
+	if (WIFSIGNALED(status))
 		snprintf(text, sizeof(text), "rank %d was killed by signal %d", rank,
 			 WTERMSIG(status));
-		if (!comm_room_failure(w->room))
-			err_set(w->err, ERR_INTERNAL, "%s", text);
-	} else {
+	else
 		snprintf(text, sizeof(text), "rank %d ended with status %d", rank, exit_status);
-	}
+	if (!comm_room_failure(w->room) && !comm_room_has_left(w->room, rank))
+		err_set(w->err, ERR_INTERNAL, "%s", text);
 	comm_room_fail(w->room, text);
 }
 

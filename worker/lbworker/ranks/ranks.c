@@ -10,6 +10,7 @@
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "kernels/machine/cpus.h"
+#include "worker/lbworker/ranks/meeting.h"
 
 /* "2" of "2(x3)"; 0 when it is not there. */
 static int number_of(const char *variable)
@@ -39,22 +40,39 @@ static void count_neighbours(struct ranks *r)
 	r->beside = beside > 0 && beside <= r->size ? beside : 1;
 }
 
-int ranks_open(struct ranks *r, void *room, int rank, double deadline_s, struct err *err)
+/* By a launcher, all at once; who never comes is named. */
+static struct comm *open_launched(const struct comm_table *table, const struct ranks_options *o,
+				  char *why)
 {
-	const struct comm_options options = { room, rank, deadline_s };
+	const char *node = getenv("SLURMD_NODENAME");
+	char host[COMM_NODE_BYTES] = "";
+	struct comm_options options = { .deadline_s = o->deadline_s, .node = node ? node : host };
+
+	gethostname(host, sizeof(host) - 1);
+	struct meeting *meeting = meeting_begin(number_of("PMI_RANK"), number_of("PMI_SIZE"),
+						o->begin_s);
+	struct comm *comm = table->open(&options, why);
+	meeting_end(meeting);
+	return comm;
+}
+
+int ranks_open(struct ranks *r, const struct ranks_options *o, struct err *err)
+{
+	const struct comm_options forked = { o->room, o->rank, o->deadline_s, NULL };
 	char why[COMM_TEXT_BYTES] = "";
 
 	*r = (struct ranks){ .size = 1, .beside = 1 };
-	if (!room && number_of("PMI_SIZE") <= 1)
+	if (!o->room && number_of("PMI_SIZE") <= 1)
 		return check_alone(err);
-	r->table = room ? &comm_shared : comm_load_mpi(why);
-	r->comm = r->table ? r->table->open(&options, why) : NULL;
+	r->table = o->room ? &comm_shared : comm_load_mpi(why);
+	if (r->table)
+		r->comm = o->room ? r->table->open(&forked, why) : open_launched(r->table, o, why);
 	if (!r->comm)
 		return err_set(err, ERR_IO, "ranks: %s", why);
 	r->rank = r->comm->rank;
 	r->size = r->comm->size;
 	r->beside = r->size;
-	if (!room)
+	if (!o->room)
 		count_neighbours(r);
 	r->send = xcalloc((size_t)r->size, sizeof(*r->send));
 	r->receive = xcalloc((size_t)r->size, sizeof(*r->receive));

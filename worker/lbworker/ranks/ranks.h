@@ -30,10 +30,16 @@ struct ranks {
 	bool is_told; /* by another rank: nothing is left to say */
 };
 
-/* Of those that one process has forked (local_ranks.h): its room, and which one we are; room NULL:
- * as the environment says, by srun or mpiexec; else we are alone. -1 with err, and nothing to close.
- * Afterwards *ranks stays where it is. */
-int ranks_open(struct ranks *ranks, void *room, int rank, double deadline_s, struct err *err);
+struct ranks_options {
+	void *room; /* of those that one process has forked (local_ranks.h), and which one we are */
+	int rank;
+	double begin_s;    /* so long ranks wait for each other to begin, */
+	double deadline_s; /* and for each other's bytes */
+};
+
+/* room NULL: as the environment says, by srun or mpiexec; else we are alone. -1 with err, and nothing
+ * to close. Afterwards *ranks stays where it is. */
+int ranks_open(struct ranks *ranks, const struct ranks_options *options, struct err *err);
 void ranks_close(struct ranks *ranks);
 
 /* Of this machine's cores, those that are ours; 0: all that we may run on. */
