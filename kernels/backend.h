@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BACKEND_ABI = 7, BACKEND_TEXT_BYTES = 256 };
+enum { BACKEND_ABI = 8, BACKEND_TEXT_BYTES = 256 };
 
 struct format; /* kernels/formats/format.h */
 struct encoding;
@@ -108,6 +108,17 @@ struct attention {
 	 * from `first` on; 0: all. What stands behind them in qkv is not looked at, and of the
 	 * others' results anything may be written. */
 	size_t first, queries;
+};
+
+/* Tokens [first, first + count) of a vocabulary that is cut into `slices`. */
+struct vocab_slice {
+	size_t first, count, slices;
+};
+
+/* Of a row of logits in a slice: the largest, the sum of e^(logit - largest), and the target's logit,
+ * 0 where the target is another's. */
+struct loss_part {
+	float max, sum, target;
 };
 
 /* What changes from step to step, in device memory, so that a step can be one recorded program that
@@ -313,6 +324,22 @@ struct backend {
 	void (*copy)(struct device *dev, void *to, const void *from, size_t bytes);
 	/* to[i] += from[i] */
 	void (*add)(struct device *dev, float *to, const float *from, size_t count);
+	/* The tables for a slice of the vocabulary, `count` tokens from `first` on: zeros where a
+	 * token is another's, and nothing of it is added. */
+	void (*embed_slice_forward)(struct device *dev, void *out, const float *table,
+				    const int32_t *tokens, size_t rows, size_t dim,
+				    const struct vocab_slice *slice);
+	void (*embed_slice_backward)(struct device *dev, float *dtable, const void *dout,
+				     const int32_t *tokens, size_t rows, size_t dim,
+				     const struct vocab_slice *slice);
+	/* cross_entropy in two halves, for logits [N, slice->count] of a slice. part[r]: of a row's
+	 * slice. Then, with part[slices][N] of all slices in their order, the loss of the row and
+	 * the gradient of our logits, as there. */
+	void (*loss_part)(struct device *dev, struct loss_part *part, const void *logits,
+			  const int32_t *targets, size_t rows, const struct vocab_slice *slice);
+	void (*loss_merge)(struct device *dev, float *loss, void *logits, const int32_t *targets,
+			   const struct loss_part *part, size_t rows,
+			   const struct vocab_slice *slice, float scale);
 
 	/* --- for devices that work beside us; NULL where calls are done on return --- */
 

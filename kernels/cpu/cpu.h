@@ -184,6 +184,12 @@ void cpu_embed_forward(struct device *dev, void *out, const float *table, const 
 		       size_t rows, size_t dim);
 void cpu_embed_backward(struct device *dev, float *dtable, const void *dout, const int32_t *tokens,
 			size_t rows, size_t dim);
+void cpu_embed_slice_forward(struct device *dev, void *out, const float *table,
+			     const int32_t *tokens, size_t rows, size_t dim,
+			     const struct vocab_slice *slice);
+void cpu_embed_slice_backward(struct device *dev, float *dtable, const void *dout,
+			      const int32_t *tokens, size_t rows, size_t dim,
+			      const struct vocab_slice *slice);
 void cpu_rmsnorm_forward(struct device *dev, void *out, float *rstd, void *sum, const void *x,
 			 const void *delta, const float *weight, size_t rows, size_t dim,
 			 float eps);
@@ -219,6 +225,11 @@ void cpu_gelu_backward(struct device *dev, void *dx, const void *dout, const voi
 		       enum gelu_form form);
 void cpu_cross_entropy(struct device *dev, float *loss, void *logits, const int32_t *targets,
 		       size_t rows, size_t vocab, float scale);
+void cpu_loss_part(struct device *dev, struct loss_part *part, const void *logits,
+		   const int32_t *targets, size_t rows, const struct vocab_slice *slice);
+void cpu_loss_merge(struct device *dev, float *loss, void *logits, const int32_t *targets,
+		    const struct loss_part *part, size_t rows, const struct vocab_slice *slice,
+		    float scale);
 void cpu_normal(struct device *dev, float *to, size_t count, const struct normal *n);
 void cpu_add(struct device *dev, float *to, const float *from, size_t count);
 void cpu_sum_squares(struct device *dev, double *sum, const void *x, size_t count, bool narrow,

@@ -76,3 +76,79 @@ void cpu_cross_entropy(struct device *dev, float *loss, void *logits, const int3
 	const struct head h = { loss, logits, targets, vocab, scale };
 	pool_run(dev->pool, rows, cross_entropy_task, &h);
 }
+
+/* --- in two halves ---------------------------------------------------------------------------- */
+
+struct halves {
+	float *loss, *logits;
+	const float *read; /* the logits of the first half */
+	const int32_t *targets;
+	struct loss_part *part;
+	const struct loss_part *all; /* of every slice */
+	size_t rows;
+	struct vocab_slice slice;
+	float scale;
+};
+
+static void loss_part_task(const void *args, size_t index, unsigned worker)
+{
+	const struct halves *h = args;
+	const float *z = h->read + index * h->slice.count;
+	size_t target = (size_t)h->targets[index] - h->slice.first;
+	bool is_here = (size_t)h->targets[index] >= h->slice.first && target < h->slice.count;
+	float max = row_max(z, h->slice.count);
+
+	(void)worker;
+	h->part[index] = (struct loss_part){ max, sum_exp(z, h->slice.count, max),
+					     is_here ? z[target] : 0.0f };
+}
+
+void cpu_loss_part(struct device *dev, struct loss_part *part, const void *logits,
+		   const int32_t *targets, size_t rows, const struct vocab_slice *slice)
+{
+	const struct halves h = {
+		.read = logits, .targets = targets, .part = part, .slice = *slice
+	};
+	pool_run(dev->pool, rows, loss_part_task, &h);
+}
+
+static void loss_merge_task(const void *args, size_t index, unsigned worker)
+{
+	const struct halves *h = args;
+	float *restrict z = h->logits + index * h->slice.count;
+	size_t target = (size_t)h->targets[index] - h->slice.first;
+	float max = h->all[index].max, sum = 0, at_target = 0;
+
+	(void)worker;
+	for (size_t s = 1; s < h->slice.slices; s++) {
+		float other = h->all[s * h->rows + index].max;
+		max = other > max ? other : max;
+	}
+	for (size_t s = 0; s < h->slice.slices; s++) {
+		const struct loss_part *p = &h->all[s * h->rows + index];
+		sum += p->sum * cpu_exp(p->max - max);
+		at_target += p->target;
+	}
+	h->loss[index] = max + logf(sum) - at_target;
+	if (h->scale == 0.0f)
+		return;
+	float to_p = h->scale / sum;
+	for (size_t i = 0; i < h->slice.count; i++)
+		z[i] = cpu_exp(z[i] - max) * to_p;
+	if ((size_t)h->targets[index] >= h->slice.first && target < h->slice.count)
+		z[target] -= h->scale;
+}
+
+void cpu_loss_merge(struct device *dev, float *loss, void *logits, const int32_t *targets,
+		    const struct loss_part *part, size_t rows, const struct vocab_slice *slice,
+		    float scale)
+{
+	const struct halves h = { .loss = loss,
+				  .logits = logits,
+				  .targets = targets,
+				  .all = part,
+				  .rows = rows,
+				  .slice = *slice,
+				  .scale = scale };
+	pool_run(dev->pool, rows, loss_merge_task, &h);
+}

@@ -215,4 +215,8 @@ const struct backend backend_cpu_set = {
 	.discard = cpu_discard,
 	.copy = cpu_copy,
 	.add = cpu_add,
+	.embed_slice_forward = cpu_embed_slice_forward,
+	.embed_slice_backward = cpu_embed_slice_backward,
+	.loss_part = cpu_loss_part,
+	.loss_merge = cpu_loss_merge,
 };

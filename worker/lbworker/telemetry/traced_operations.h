@@ -66,3 +66,19 @@ TRACED(zero, (void *memory, size_t bytes), (memory, bytes), bytes, 0, 0)
 TRACED(sum_squares, (double *sum, const void *x, size_t count, bool narrow, bool accumulate),
        (sum, x, count, narrow, accumulate), count, 0, 0)
 TRACED(add, (float *to, const float *from, size_t count), (to, from, count), count, 0, 0)
+TRACED(embed_slice_forward,
+       (void *out, const float *table, const int32_t *tokens, size_t rows, size_t dim,
+	const struct vocab_slice *slice),
+       (out, table, tokens, rows, dim, slice), rows, dim, 0)
+TRACED(embed_slice_backward,
+       (float *dtable, const void *dout, const int32_t *tokens, size_t rows, size_t dim,
+	const struct vocab_slice *slice),
+       (dtable, dout, tokens, rows, dim, slice), rows, dim, 0)
+TRACED(loss_part,
+       (struct loss_part * part, const void *logits, const int32_t *targets, size_t rows,
+	const struct vocab_slice *slice),
+       (part, logits, targets, rows, slice), rows, slice->count, 0)
+TRACED(loss_merge,
+       (float *loss, void *logits, const int32_t *targets, const struct loss_part *part,
+	size_t rows, const struct vocab_slice *slice, float scale),
+       (loss, logits, targets, part, rows, slice, scale), rows, slice->count, 0)
