@@ -9,6 +9,7 @@
 
 #include "common/base/mem.h"
 #include "worker/lbworker/data/data.h"
+#include "worker/lbworker/model/slice.h"
 #include "worker/lbworker/ranks/reduction.h"
 #include "worker/lbworker/ranks/squares.h"
 
@@ -162,4 +163,23 @@ int __wrap_ranks_compare(struct ranks *ranks, const struct ranks_facts *mine, st
 	if (ranks->rank == 1 && is_control("other-version"))
 		facts.version[0] ^= 1;
 	return __real_ranks_compare(ranks, &facts, err);
+}
+
+/* --- slices of a model ---------------------------------------------------------------------------- */
+
+/* norms-apart: each rank keeps the gradient of norms that its own rows gave. */
+void __real_model_sum_norms(const struct model *m);
+void __wrap_model_sum_norms(const struct model *m);
+void __wrap_model_sum_norms(const struct model *m)
+{
+	if (!is_control("norms-apart"))
+		__real_model_sum_norms(m);
+}
+
+/* norm-twice: what all slices have whole counts for each of them. */
+bool __real_slice_is_whole(const struct model *m, size_t at, size_t *count);
+bool __wrap_slice_is_whole(const struct model *m, size_t at, size_t *count);
+bool __wrap_slice_is_whole(const struct model *m, size_t at, size_t *count)
+{
+	return __real_slice_is_whole(m, at, count) && !is_control("norm-twice");
 }

@@ -183,7 +183,10 @@ static void test_refused(void **state)
 		const char *text, *want;
 	} cases[] = {
 		{ BASE "[parallelism]\ntensor_parallel_degree = 8\n",
-		  "c.toml:4: parallelism.tensor_parallel_degree: 8 is not supported, only 1" },
+		  "c.toml:4: parallelism.tensor_parallel_degree: 8 must divide n_heads 4, n_kv_heads 2 "
+		  "and ffn_dim 176: 1, 2" },
+		{ BASE "[parallelism]\nexpert_parallel_degree = 8\n",
+		  "c.toml:4: parallelism.expert_parallel_degree: 8 is not supported, only 1" },
 		{ BASE "[parallelism]\ndata_parallel_shard_degree = 5000\n",
 		  "c.toml:4: parallelism.data_parallel_shard_degree: " },
 		{ BASE "mixed_precision_reduce = \"bfloat16\"\n",
@@ -249,10 +252,10 @@ static void test_all_refused(void **state)
 {
 	static const char text[] =
 		"[model]\ndim = 1000\nn_heads = 12\nn_layers = 2\nn_kv_heads = 5\n"
-		"vocab_size = 300\n[parallelism]\ntensor_parallel_degree = 8\n"
+		"vocab_size = 300\n[parallelism]\nexpert_parallel_degree = 8\n"
 		"[float8]\nfast = true\n[foo]\na = 1\nb = 2\n[training]\nsteps = \"x\"\n";
 	static const char *const want[] = {
-		"c.toml:8: parallelism.tensor_parallel_degree: 8 is not supported",
+		"c.toml:8: parallelism.expert_parallel_degree: 8 is not supported",
 		"c.toml:10: float8.fast: unknown key",
 		"c.toml:11: foo: unknown section",
 		"c.toml:15: training.steps: must be an integer",
@@ -426,11 +429,11 @@ static void test_differences(void **state)
 		static const char *const texts[] = {
 			BASE,
 			BASE
-			"[parallelism]\ndata_parallel_shard_degree = -1\ntensor_parallel_degree = 1\n",
+			"[parallelism]\ndata_parallel_shard_degree = -1\nexpert_parallel_degree = 1\n",
 			BASE
 			"mixed_precision_param = \"float32\"\nseq_len = 64\n"
 			"local_batch_size = 1\nglobal_batch_size = 64\nseed = 1\n[parallelism]\n"
-			"tensor_parallel_degree = 1\n[optimizer]\nweight_decay_of = \"all\"\n"
+			"expert_parallel_degree = 1\n[optimizer]\nweight_decay_of = \"all\"\n"
 			"[model]\ninit_std = 0.02\ndim = 64\nn_heads = 4\nn_layers = 1\n"
 			"vocab_size = 9\n[checkpoint]\nenable = true\n",
 		};
@@ -468,7 +471,7 @@ static const char dumped[] =
 	"  \"training\": {\"num_tokens_per_microbatch_per_dp_rank\": 1024,\n"
 	"    \"num_tokens_per_train_step\": 4096, \"max_context_length\": 256},\n"
 	"  \"loss\": {\"num_chunks\": 8}, \"tokenizer\": {}, \"debug\": {\"seed\": 7},\n"
-	"  \"parallelism\": {\n    \"tensor_parallel_degree\": %d}\n}\n";
+	"  \"parallelism\": {\n    \"expert_parallel_degree\": %d}\n}\n";
 
 static void load_json(const char *name, int degree, int want, struct config *c, struct err *err)
 {
@@ -510,7 +513,7 @@ static void test_dumped_json(void **state)
 	assert_true(c.lr == 0.002 && c.beta1 == 0.8 && c.beta2 == 0.9 && c.weight_decay == 0.3);
 	config_clear(&c);
 	load_json("dump.json", 8, -1, &c, &err);
-	assert_string_equal(err.text, "dump.json:17: parallelism.tensor_parallel_degree: 8 is not "
+	assert_string_equal(err.text, "dump.json:17: parallelism.expert_parallel_degree: 8 is not "
 				      "supported, only 1; --lenient goes on without it");
 }
 
@@ -524,19 +527,19 @@ static void test_lenient(void **state)
 	(void)state;
 	if (load(&c,
 		 BASE "data_set = \"c4\"\nbatch_size = 2\n[float8]\nemulate = true\n"
-		      "[parallelism]\ntensor_parallel_degree = 8\n[run]\nname = \"n\"\n",
+		      "[parallelism]\nexpert_parallel_degree = 8\n[run]\nname = \"n\"\n",
 		 true, to, &err))
 		fail_msg("%s", err.text);
 	fclose(to);
 	assert_int_equal(c.local_batch_size, 2);
 	told[strlen("c.toml:3: training.data_set: ignored, it is not known\n"
 		    "c.toml:6: float8.emulate: ignored, it is not supported\n"
-		    "c.toml:8: parallelism.tensor_parallel_degree: ignored, it is not "
+		    "c.toml:8: parallelism.expert_parallel_degree: ignored, it is not "
 		    "supported\n")] = '\0'; /* behind it stands what differs */
 	assert_string_equal(told,
 			    "c.toml:3: training.data_set: ignored, it is not known\n"
 			    "c.toml:6: float8.emulate: ignored, it is not supported\n"
-			    "c.toml:8: parallelism.tensor_parallel_degree: ignored, it is not "
+			    "c.toml:8: parallelism.expert_parallel_degree: ignored, it is not "
 			    "supported\n");
 	free(told);
 	config_clear(&c);

@@ -20,6 +20,7 @@
 #include "common/base/paths.h"
 #include "worker/lbworker/checkpoint/hf.h"
 #include "worker/lbworker/base/narrow.h"
+#include "worker/lbworker/model/slice.h"
 #include "worker/lbworker/checkpoint/retention.h"
 #include "worker/lbworker/base/safetensors.h"
 #include "worker/lbworker/checkpoint/scratch.h"
@@ -33,7 +34,8 @@ static const char STATE[] = "train_state.json";
 static const char *const moment_prefix[2] = { "exp_avg.", "exp_avg_sq." };
 
 struct checkpoint_copy {
-	const struct model *model; /* names and shape only */
+	const struct model *model; /* the whole one: names and shape only */
+	const struct model *here;  /* what there is of it on this rank, and its device */
 	struct train_state state;
 	float *weights, *moment[2]; /* one allocation, which starts at weights */
 	bool is_narrow;             /* moments are still bf16, at the start of their room */
@@ -51,11 +53,12 @@ static float *make_amax(const struct model *m)
 	return count > 0 ? xcalloc(count, sizeof(float)) : NULL;
 }
 
-struct checkpoint_copy *checkpoint_copy_create(const struct model *m, struct err *err)
+struct checkpoint_copy *checkpoint_copy_create(const struct model *here, struct err *err)
 {
+	const struct model *m = model_whole(here);
 	size_t bytes = 3 * m->parameters * sizeof(float);
-	const struct backend *be = m->backend;
-	float *host = be->alloc_host ? be->alloc_host(m->device, bytes) : malloc(bytes);
+	const struct backend *be = here->backend;
+	float *host = be->alloc_host ? be->alloc_host(here->device, bytes) : malloc(bytes);
 
 	if (!host) {
 		err_set(err, ERR_IO,
@@ -67,8 +70,9 @@ struct checkpoint_copy *checkpoint_copy_create(const struct model *m, struct err
 	memset(host, 0, bytes); /* page faults now, not in the first save */
 	struct checkpoint_copy *c = xcalloc(1, sizeof(*c));
 	*c = (struct checkpoint_copy){ .model = m,
+				       .here = here,
 				       .weights = host,
-				       .amax = make_amax(m),
+				       .amax = make_amax(here),
 				       .moment = { host + m->parameters,
 						   host + 2 * m->parameters } };
 	return c;
@@ -78,8 +82,8 @@ void checkpoint_copy_destroy(struct checkpoint_copy *c)
 {
 	if (!c)
 		return;
-	if (c->model->backend->free_host)
-		c->model->backend->free_host(c->model->device, c->weights);
+	if (c->here->backend->free_host)
+		c->here->backend->free_host(c->here->device, c->weights);
 	else
 		free(c->weights);
 	free(c->choices);
@@ -98,9 +102,9 @@ static int collect(const struct checkpoint_parts *p, float *const *to, struct er
 	void *const from[] = { p->model->weights, p->m, p->v };
 
 	for (int i = 0; i < 3; i++)
-		if (sharded_collect(p->sharded, from[i],
-				    i == 0 ? sizeof(float) : moment_bytes(p->model),
-				    to ? to[i] : NULL, err))
+		if (sharded_collect_whole(p->sharded, from[i],
+					  i == 0 ? sizeof(float) : moment_bytes(p->model),
+					  to ? to[i] : NULL, err))
 			return -1;
 	return 0;
 }
@@ -157,13 +161,13 @@ static void widen_in_place(float *moment, size_t count)
 /* All bytes are here, in fp32. */
 static int complete(struct checkpoint_copy *c, struct err *err)
 {
-	const struct model *m = c->model;
+	const struct model *here = c->here;
 	char why[BACKEND_TEXT_BYTES];
 
-	if (m->backend->fetched && m->backend->fetched(m->device, why))
+	if (here->backend->fetched && here->backend->fetched(here->device, why))
 		return err_set(err, ERR_IO, "%s", why);
 	for (int k = 0; c->is_narrow && k < 2; k++)
-		widen_in_place(c->moment[k], m->parameters);
+		widen_in_place(c->moment[k], c->model->parameters);
 	c->is_narrow = false;
 	return 0;
 }
@@ -231,7 +235,7 @@ static int write_json(const char *path, json_t *object, struct err *err)
 
 static json_t *amax_json(const struct checkpoint_copy *c)
 {
-	size_t count = precision_history_count(c->model->precision);
+	size_t count = precision_history_count(c->here->precision);
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < count; i++)
@@ -425,17 +429,29 @@ int checkpoint_publish(struct checkpoint_copy *c, const struct checkpoint_rules 
 
 /* --- reading -------------------------------------------------------------------------------- */
 
-/* Of a tensor what lies within the range, to the same place of `host`. */
-static void take_within(const struct model_tensor *t, const struct st_tensor *from,
+/* Of tensor number i what is here and lies within the range, to its place in `host`. */
+static void take_within(const struct model *m, size_t i, const struct st_tensor *from,
 			const struct model_unit *range, float *host)
 {
-	size_t end = t->offset + from->bytes / sizeof(float), behind = range->first + range->count;
-	size_t first = t->offset > range->first ? t->offset : range->first;
+	size_t behind = range->first + range->count;
+	struct slice_walk walk = slice_begin(m, i);
+	struct slice_run run;
 
-	end = end < behind ? end : behind;
-	if (first < end)
-		memcpy(host + first, (const float *)from->data + (first - t->offset),
-		       (end - first) * sizeof(float));
+	while (slice_next(&walk, &run)) {
+		size_t at = m->tensor[i].offset + run.local, end = at + run.count;
+		size_t first = at > range->first ? at : range->first;
+		end = end < behind ? end : behind;
+		if (first < end)
+			memcpy(host + first, (const float *)from->data + run.whole + (first - at),
+			       (end - first) * sizeof(float));
+	}
+}
+
+static bool is_within(const struct model_tensor *t, const struct model_unit *range)
+{
+	size_t count = t->rows * (t->columns ? t->columns : 1);
+
+	return t->offset < range->first + range->count && range->first < t->offset + count;
 }
 
 /* Ranges come in order, so that narrow numbers may lie where earlier ones were. */
@@ -460,14 +476,15 @@ static int load_array(const struct checkpoint_parts *p, const struct st_file *fi
 	for (size_t u = 0; u < (p->sharded ? m->units : 1); u++) {
 		const struct model_unit own = p->sharded ? sharded_own(p->sharded, u) : all;
 		for (size_t i = 0; i < m->tensors; i++) {
-			const struct model_tensor *t = &m->tensor[i];
+			const struct model_tensor *t = &model_whole(m)->tensor[i];
 			const uint64_t shape[ST_MAX_DIMENSIONS] = { t->rows, t->columns };
 			char name[128];
 			snprintf(name, sizeof(name), "%s%s", prefix, t->name);
 			const struct st_tensor *from = st_find(file, name, ST_F32, shape, err);
 			if (!from)
 				return -1;
-			take_within(t, from, &own, host);
+			if (is_within(&m->tensor[i], &own))
+				take_within(m, i, from, &own, host);
 		}
 		upload_range(m, device, &own, narrow, host);
 	}
@@ -482,7 +499,7 @@ static int load_weights(const struct checkpoint_parts *p, const char *folder, fl
 	int rc = file ? load_array(p, file, "", p->model->weights, false, host, err) : -1;
 
 	if (rc == 0)
-		rc = hf_check_umup(&p->model->shape, folder, err);
+		rc = hf_check_umup(&model_whole(p->model)->shape, folder, err);
 
 	st_close(file);
 	free(path);

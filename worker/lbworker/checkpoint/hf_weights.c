@@ -9,6 +9,7 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "worker/lbworker/model/slice.h"
 
 enum { MAX_INDEX_BYTES = 64 << 20, MAX_FILES = 1024, COPY_ELEMENTS = 1 << 16 };
 
@@ -142,23 +143,34 @@ const struct st_tensor *hf_weights_find(const struct hf_weights *w, const struct
 	return found;
 }
 
+/* host: [COPY_ELEMENTS] to do it in. */
+static void load_tensor(struct model *m, size_t i, const struct st_tensor *from, float *host)
+{
+	struct slice_walk walk = slice_begin(m, i);
+	struct slice_run run;
+	size_t count;
+
+	while (slice_next(&walk, &run))
+		for (size_t at = 0; at < run.count; at += count) {
+			count = run.count - at < COPY_ELEMENTS ? run.count - at : COPY_ELEMENTS;
+			st_widen(host, from, run.whole + at, count);
+			m->backend->upload(m->device,
+					   m->weights + m->tensor[i].offset + run.local + at, host,
+					   count * sizeof(*host));
+		}
+}
+
 static int load_tensors(struct model *m, const struct hf_weights *w, struct err *err)
 {
 	float *host = xmalloc(COPY_ELEMENTS * sizeof(*host));
 	int rc = 0;
 
 	for (size_t i = 0; i < m->tensors && rc == 0; i++) {
-		const struct model_tensor *t = &m->tensor[i];
-		const struct st_tensor *from = hf_weights_find(w, t, err);
-		size_t all = t->rows * (t->columns ? t->columns : 1), count;
-		if (!from)
+		const struct st_tensor *from = hf_weights_find(w, &model_whole(m)->tensor[i], err);
+		if (from)
+			load_tensor(m, i, from, host);
+		else
 			rc = -1;
-		for (size_t at = 0; from && at < all; at += count) {
-			count = all - at < COPY_ELEMENTS ? all - at : COPY_ELEMENTS;
-			st_widen(host, from, at, count);
-			m->backend->upload(m->device, m->weights + t->offset + at, host,
-					   count * sizeof(*host));
-		}
 	}
 	free(host);
 	return rc;
@@ -221,13 +233,14 @@ int hf_check_umup(const struct model_shape *shape, const char *folder, struct er
 
 int hf_load(struct model *m, const char *folder, struct err *err)
 {
+	const struct model_shape *want = &model_whole(m)->shape;
 	struct model_shape shape;
 	struct hf_weights *w;
 	size_t positions;
 	int rc;
 
 	if (hf_config_read(&shape, &positions, folder, err) ||
-	    check_same(&shape, &m->shape, folder, err) || hf_check_umup(&m->shape, folder, err))
+	    check_same(&shape, want, folder, err) || hf_check_umup(want, folder, err))
 		return -1;
 	w = hf_weights_open(folder, err);
 	rc = w ? load_tensors(m, w, err) : -1;

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/log.h"
 #include "common/checkpoint/manifest.h"
@@ -14,6 +15,7 @@
 #include "worker/lbworker/checkpoint/model_path.h"
 #include "worker/lbworker/checkpoint/scratch.h"
 #include "worker/lbworker/base/narrow.h"
+#include "worker/lbworker/model/slice.h"
 #include "worker/lbworker/torch/foreign.h"
 
 static void on_bad_checkpoint(const char *path, const struct err *why, void *arg)
@@ -46,17 +48,36 @@ static int find_checkpoint(const struct config *c, char **path, struct err *err)
 	return rc;
 }
 
-/* All weights, or all of a moment, to host memory. */
+/* What is here of tensor number i, which is selected, row by row. */
+static void read_tensor(struct foreign *f, const struct model *m, size_t i, float *host)
+{
+	const struct model_tensor *t = &model_whole(m)->tensor[i];
+	size_t width = t->columns ? t->columns : t->rows, at, count;
+	float *row = xmalloc(width * sizeof(*row)), *to = host + m->tensor[i].offset;
+	struct slice_walk walk = slice_begin(m, i);
+	struct slice_run run;
+
+	while (slice_next(&walk, &run))
+		for (at = run.whole; at < run.whole + run.count; at += count) {
+			count = width - at % width;
+			if (count > run.whole + run.count - at)
+				count = run.whole + run.count - at;
+			foreign_row(f, at / width, row);
+			memcpy(to + run.local + (at - run.whole), row + at % width,
+			       count * sizeof(*row));
+		}
+	free(row);
+}
+
+/* All weights, or all of a moment, as far as they are here, to host memory. */
 static int read_all(struct foreign *f, const struct model *m, const char *moment, float *host,
 		    struct err *err)
 {
 	for (size_t i = 0; i < m->tensors; i++) {
-		const struct model_tensor *t = &m->tensor[i];
-		size_t width = t->columns ? t->columns : t->rows;
+		const struct model_tensor *t = &model_whole(m)->tensor[i];
 		if (moment ? foreign_select_moment(f, t, moment, err) : foreign_select(f, t, err))
 			return -1;
-		for (size_t row = 0; row < (t->columns ? t->rows : 1); row++)
-			foreign_row(f, row, host + t->offset + row * width);
+		read_tensor(f, m, i, host);
 	}
 	return 0;
 }
@@ -92,7 +113,7 @@ static int load_foreign(const struct foreign_layout *layout, const struct checkp
 			const struct config *c, struct err *err)
 {
 	const struct model *m = p->model;
-	struct model_shape shape = m->shape;
+	struct model_shape shape = model_whole(m)->shape;
 	size_t positions;
 	struct foreign *f = foreign_open(layout, c->initial_load_path, &shape, &positions, err);
 	float *host = f ? xmalloc(m->parameters * sizeof(*host)) : NULL;

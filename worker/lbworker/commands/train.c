@@ -190,7 +190,7 @@ static int plan(struct config *config, const char *device)
 		return command_failed(&err);
 	plan_print(&p, config, known, stdout);
 	if (config->local_ranks > 1 &&
-	    plan_print_ranks(&p, config, (int)config->local_ranks, known, stdout, &err))
+	    plan_print_ranks(config, (int)config->local_ranks, known, stdout, &err))
 		return command_failed(&err);
 	return EXIT_DONE;
 }

@@ -8,6 +8,7 @@
 #include "common/config/keys.h"
 #include "worker/lbworker/config/shape.h"
 #include "worker/lbworker/model/init_std.h"
+#include "worker/lbworker/model/slice.h"
 
 void config_note(const struct toml *toml, const char *key, FILE *notes, const char *text)
 {
@@ -47,6 +48,23 @@ static int check_width(const struct config *c, const struct toml *toml, struct e
 		return 0;
 	return keys_refuse(toml, "parallelism.reduction_width", "must be a power of two, or 0",
 			   err);
+}
+
+/* Moments in bf16 are rounded by chance, by the place of a parameter: what several ranks have whole must
+ * lie at the same place. */
+static int check_split(const struct config *c, const struct toml *toml, struct err *err)
+{
+	const struct model_split split = config_model_options(c).split;
+	struct err why = { 0 };
+
+	if (slice_check(&c->shape, &split, &why))
+		return keys_refuse(toml, "parallelism.tensor_parallel_degree", why.text, err);
+	if (c->moments == COMPUTE_BF16 && c->shape.vocab % (size_t)c->tensor_degree != 0)
+		return keys_refuse(toml, "optimizer.moments",
+				   "must be \"float32\" where parallelism.tensor_parallel_degree "
+				   "does not divide model.vocab_size",
+				   err);
+	return 0;
 }
 
 static int check_recompute(struct config *c, const struct toml *toml, struct err *err)
@@ -194,6 +212,7 @@ void config_check(struct config *c, const struct config_order *o, const struct t
 	if (r->misread_model || shape_work_out(c, toml, r))
 		return; /* another model's sizes say nothing */
 	refusals_add(r, check_model(c, toml, &err), &err);
+	refusals_add(r, check_split(c, toml, &err), &err);
 	if (r->count == 0)
 		refusals_add(r, check_size(c, toml, &err), &err);
 	refusals_add(r, check_precision(c, toml, &err), &err);

@@ -111,11 +111,10 @@ const struct compat_neutral compat_neutral[] = {
 	{ "training.enable_cpu_offload", "false" },
 	{ "training.dtype", "\"float32\"" },
 	{ "training.mixed_precision_reduce", "\"float32\"" },
-	{ "parallelism.tensor_parallel_degree", "1" },
 	{ "parallelism.pipeline_parallel_degree", "1" },
 	{ "parallelism.context_parallel_degree", "1" },
 	{ "parallelism.expert_parallel_degree", "1" },
-	{ "parallelism.enable_async_tensor_parallel", "false" },
+	{ "parallelism.enable_async_tensor_parallel", NULL }, /* when what is sent */
 	{ "parallelism.*", NULL }, /* how to split, where nothing is split */
 	{ "checkpoint.interval_type", "\"steps\"" },
 	{ "checkpoint.last_save_model_only", NULL }, /* the rest is in files of its own */

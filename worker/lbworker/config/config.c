@@ -195,6 +195,11 @@ static const struct key keys[] = {
 		"copies of the model among the ranks; -1: what the other degree leaves"),
 	KEY_INT("parallelism", "data_parallel_shard_degree", shard_degree, -1, 4096, "-1",
 		"ranks that share one copy; -1: what the other degree leaves"),
+	KEY_INT("parallelism", "tensor_parallel_degree", tensor_degree, 1, 1024, "1",
+		"ranks that hold one model together, each a slice of its heads, feed-forward and "
+		"vocabulary; they share samples"),
+	KEY_FLAG("parallelism", "enable_sequence_parallel", sequence_parallel, "true",
+		 "of those each keeps some rows of what lies between the slices, too"),
 	KEY_CHOICE("parallelism", "fsdp_reshard_after_forward", reshard, "default|always|never",
 		   "\"default\"",
 		   "never: weights stay whole between forward and backward (ZeRO-2); else each "

@@ -68,6 +68,9 @@ struct config {
 	int compute_choice; /* enum compute_choice */
 	/* ranks; see config_share() */
 	int64_t local_ranks, replicate_degree, shard_degree, zero_stage, reduction_width;
+	int64_t tensor_degree;
+	bool sequence_parallel;
+	int tensor_rank;        /* no key: which of tensor_degree we are */
 	int reshard, reduction; /* enum reshard, enum reduction_order */
 	int64_t timeout_ms, init_timeout_ms;
 	bool lenient; /* no key: degrees that do not fit are told, not refused */
@@ -113,6 +116,7 @@ struct config {
 /* What becomes of parallelism.* among so many ranks. */
 struct config_mesh {
 	int replicate, shard, stage; /* stage: of ZeRO, 0 to 3 */
+	int tensor;                  /* ranks that hold a slice each; neighbours in number */
 	int64_t width;               /* of the trees of gradients; 0: there are none, one rank */
 };
 /* Takes part of what a rank does not know before it knows the others: the degrees, and

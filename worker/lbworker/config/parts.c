@@ -16,14 +16,16 @@ int64_t config_accumulate(const struct config *c, int64_t samples)
 
 struct model_options config_model_options(const struct config *c)
 {
-	struct model_options o = { .batch = (size_t)c->local_batch_size,
-				   .seq = (size_t)c->seq_len,
-				   .compute = (enum compute)c->compute,
-				   .head_elements = c->head_elements,
-				   .bf16_moments = c->moments == COMPUTE_BF16,
-				   .narrow_gradients = c->gradients == COMPUTE_BF16 &&
-						       c->compute == COMPUTE_BF16 &&
-						       c->accumulate == 1 };
+	struct model_options o = {
+		.batch = (size_t)c->local_batch_size,
+		.seq = (size_t)c->seq_len,
+		.compute = (enum compute)c->compute,
+		.head_elements = c->head_elements,
+		.split = { c->tensor_rank, (int)c->tensor_degree, c->sequence_parallel },
+		.bf16_moments = c->moments == COMPUTE_BF16,
+		.narrow_gradients = c->gradients == COMPUTE_BF16 && c->compute == COMPUTE_BF16 &&
+				    c->accumulate == 1
+	};
 
 	switch ((enum recompute)c->recompute) {
 	case RECOMPUTE_NONE:

@@ -6,6 +6,24 @@
 
 #include "common/base/log.h"
 
+/* Of the ranks those that hold one model together; the others' degrees share out what is left. */
+static int share_tensor(struct config *c, int ranks, struct config_mesh *m, struct err *err)
+{
+	if (ranks % c->tensor_degree != 0 && c->lenient) {
+		log_warn("parallelism: tensor_parallel_degree %" PRId64 " does not fit %d: 1",
+			 c->tensor_degree, ranks);
+		c->tensor_degree = 1;
+	}
+	m->tensor = (int)c->tensor_degree;
+	if (ranks % m->tensor == 0)
+		return 0;
+	return err_set(
+		err, ERR_USAGE,
+		"parallelism.tensor_parallel_degree: %d wants a multiple of %d ranks, and there "
+		"%s %d",
+		m->tensor, m->tensor, ranks == 1 ? "is" : "are", ranks);
+}
+
 /* A degree of -1 is what the other one leaves. */
 static int degrees(const struct config *c, int ranks, struct config_mesh *m, struct err *err)
 {
@@ -32,9 +50,10 @@ static int degrees(const struct config *c, int ranks, struct config_mesh *m, str
 		return err_set(err, ERR_USAGE,
 			       "parallelism: data_parallel_replicate_degree %" PRId64
 			       " x data_parallel_shard_degree %" PRId64 " is %" PRId64
-			       ", and there %s %d; -1 for one of them is what the other leaves",
+			       ", and there %s %d%s; -1 for one of them is what the other leaves",
 			       replicate, shard, replicate * shard, ranks == 1 ? "is" : "are",
-			       ranks);
+			       ranks,
+			       m->tensor > 1 ? " for them beside tensor_parallel_degree" : "");
 	m->replicate = (int)replicate;
 	m->shard = (int)shard;
 	return 0;
@@ -50,11 +69,11 @@ static int stage_of(const struct config *c, int shard)
 }
 
 /* None with one rank: its passes add to the gradient in place. */
-static int64_t width_of(const struct config *c, int ranks)
+static int64_t width_of(const struct config *c, int ranks, const struct config_mesh *m)
 {
 	int64_t least = c->reduction_width > 0 ? c->reduction_width : ranks, width = 1;
 
-	if (ranks == 1 && least <= 1)
+	if (ranks * m->tensor == 1 && least <= 1)
 		return 0;
 	while (width < least)
 		width *= 2;
@@ -64,9 +83,12 @@ static int64_t width_of(const struct config *c, int ranks)
 int config_share(struct config *c, int ranks, struct config_mesh *m, struct err *err)
 {
 	*m = (struct config_mesh){ 0 };
+	if (share_tensor(c, ranks, m, err))
+		return -1;
+	ranks /= m->tensor;
 	if (degrees(c, ranks, m, err))
 		return -1;
-	m->width = width_of(c, ranks);
+	m->width = width_of(c, ranks, m);
 	m->stage = stage_of(c, m->shard);
 	if (m->shard > 1 && m->stage == 0)
 		return err_set(err, ERR_USAGE,

@@ -19,19 +19,6 @@ enum param {
 };
 /* clang-format on */
 
-/* A side of a tensor, in words of the shape. QUERY, KEY: all query, all key heads; QKV: query, key
- * and value heads together. */
-enum extent {
-	EXTENT_NONE,
-	EXTENT_DIM,
-	EXTENT_QUERY,
-	EXTENT_KEY,
-	EXTENT_QKV,
-	EXTENT_FFN,
-	EXTENT_VOCAB,
-	EXTENT_POSITIONS
-};
-
 /* Rows that follow one another with the same param are one parameter: its pieces in order. */
 struct family_tensor {
 	enum param param;
@@ -132,18 +119,20 @@ static inline size_t model_turned(const struct model_shape *s)
 /* --- what a layer keeps for backward --------------------------------------------------------- */
 
 struct norm_kept {
-	float *mean, *rstd; /* [N]; mean only for LayerNorm */
+	float *mean, *rstd; /* [S]; mean only for LayerNorm */
 };
 
+/* S: the rows of the stream that are here, all N but for sequence parallelism (split.h). H, F, A, Q:
+ * of our slice. */
 struct layer_kept {
-	void *x; /* [N,D] the residual stream as the layer found it */
+	void *x; /* [S,D] the residual stream as the layer found it */
 	struct norm_kept norm1, norm2;
-	void *attention_in; /* [N,D] normed */
+	void *attention_in; /* [S,D] normed */
 	void *qkv;          /* [N,Q] rotated */
 	void *attended;     /* [N,A] all heads */
 	float *lse;         /* [batch,H,T] */
-	void *middle;       /* [N,D] the stream between the halves; not if parallel */
-	void *ffn_in;       /* [N,D] normed */
+	void *middle;       /* [S,D] the stream between the halves; not if parallel */
+	void *ffn_in;       /* [S,D] normed */
 	void *up;           /* [N,2F] gate and up, or [N,F] */
 	void *hidden;       /* [N,F] */
 };
@@ -152,10 +141,13 @@ struct layer_kept {
 struct layer_shared {
 	float *rope;        /* [T, R/2, 2] cos, sin */
 	void *delta;        /* [N,D] what a layer adds to the stream; in backward free */
-	void *dx, *dnormed; /* [N,D] gradient of the stream, and behind a norm */
-	void *dattended;    /* [N,A] */
-	void *dqkv;         /* [N,Q] */
-	void *dhidden;      /* [N,F] */
+	void *dx, *dnormed; /* [S,D] gradient of the stream; [N,D] behind a norm */
+	/* split.h: all rows of what a product reads, and of its gradient; what others send. */
+	void *gathered, *dgathered; /* [N,D] */
+	void *inbox;                /* [degree][S,D], and the loss_parts of a chunk of rows */
+	void *dattended;            /* [N,A] */
+	void *dqkv;                 /* [N,Q] */
+	void *dhidden;              /* [N,F] */
 	/* What forward computes: `rows` rows from `first` on. All, or, when a sequence goes on, its
 	 * new ones; then only qkv and attended hold earlier rows, all else begins with these. */
 	size_t first, rows;

@@ -11,6 +11,7 @@
 
 #include "common/base/mem.h"
 #include "worker/lbworker/model/family.h"
+#include "worker/lbworker/model/split.h"
 
 /* Logits held at a time; a GPU needs more of them to be busy, in whole tiles of rows. */
 enum { HEAD_CHUNK = 32 << 20, HEAD_CHUNK_BF16 = 128 << 20, HEAD_TILE = 128 };
@@ -18,9 +19,9 @@ enum { HEAD_CHUNK = 32 << 20, HEAD_CHUNK_BF16 = 128 << 20, HEAD_TILE = 128 };
 struct model_activations {
 	struct layer_kept *layer;
 	struct layer_shared shared;
-	void *last; /* [N,D] the residual stream after the last layer */
+	void *last; /* [S,D] the residual stream after the last layer */
 	struct norm_kept final_norm;
-	void *final;               /* [N,D] normed */
+	void *final;               /* [S,D] normed */
 	void *logits;              /* [chunk,V] */
 	float *loss;               /* [N] */
 	int32_t *tokens, *targets; /* [N] */
@@ -59,9 +60,11 @@ static void *reserve_words(struct arena *arena, size_t count)
 
 static void lay_out_norm(struct arena *p, const struct model *m, struct norm_kept *n)
 {
-	n->rstd = reserve_words(p, m->batch * m->seq);
+	size_t rows = split_rows(m, m->batch * m->seq);
+
+	n->rstd = reserve_words(p, rows);
 	if (m->family->layer_norm)
-		n->mean = reserve_words(p, m->batch * m->seq);
+		n->mean = reserve_words(p, rows);
 }
 
 /* The parts of a layer that are named by AGAIN_ bits. */
@@ -69,11 +72,11 @@ static void lay_out_parts(struct arena *p, const struct model *m, struct layer_k
 			  unsigned parts)
 {
 	const struct model_shape *s = &m->shape;
-	size_t rows = m->batch * m->seq;
+	size_t rows = m->batch * m->seq, here = split_rows(m, rows);
 
 	if (parts & AGAIN_NORMED) {
-		k->attention_in = reserve(p, rows * s->dim);
-		k->ffn_in = reserve(p, rows * s->dim);
+		k->attention_in = reserve(p, here * s->dim);
+		k->ffn_in = reserve(p, here * s->dim);
 	}
 	if (parts & AGAIN_QKV)
 		k->qkv = reserve(p, rows * model_qkv_width(s));
@@ -82,7 +85,7 @@ static void lay_out_parts(struct arena *p, const struct model *m, struct layer_k
 		k->lse = reserve_words(p, rows * s->heads);
 	}
 	if ((parts & AGAIN_MIDDLE) && !m->family->parallel)
-		k->middle = reserve(p, rows * s->dim);
+		k->middle = reserve(p, here * s->dim);
 	if (parts & AGAIN_UP)
 		k->up = reserve(p, rows * s->ffn * (m->family->gated ? 2 : 1));
 	if (parts & AGAIN_HIDDEN)
@@ -97,12 +100,30 @@ static void lay_out_layers(struct arena *p, const struct model *m, struct model_
 	lay_out_parts(p, m, &common, layer_lacks(m, 0));
 	for (size_t l = 0; l < m->shape.layers; l++) {
 		struct layer_kept k = common;
-		k.x = reserve(p, m->batch * m->seq * m->shape.dim);
+		k.x = reserve(p, split_rows(m, m->batch * m->seq) * m->shape.dim);
 		lay_out_norm(p, m, &k.norm1);
 		lay_out_norm(p, m, &k.norm2);
 		lay_out_parts(p, m, &k, AGAIN_ALL & ~layer_lacks(m, l));
 		a->layer[l] = k;
 	}
+}
+
+/* What split.c works in. */
+static void lay_out_split(struct arena *p, const struct model *m, struct model_activations *a)
+{
+	const struct model_split *split = &m->options.split;
+	size_t rows = m->batch * m->seq, width = m->shape.dim, parts;
+
+	if (!m->whole)
+		return;
+	if (split->sequence) {
+		a->shared.gathered = reserve(p, rows * width);
+		a->shared.dgathered = reserve(p, rows * width);
+	}
+	parts = split_most_rows(split, rows) * width * sizeof(float);
+	if (parts < a->chunk_rows * sizeof(struct loss_part))
+		parts = a->chunk_rows * sizeof(struct loss_part);
+	a->shared.inbox = reserve_bytes(p, (size_t)split->degree * parts);
 }
 
 static void lay_out_all(struct arena *p, const struct model *m, struct model_activations *a)
@@ -113,13 +134,13 @@ static void lay_out_all(struct arena *p, const struct model *m, struct model_act
 	lay_out_layers(p, m, a);
 	if (!m->family->learned_positions)
 		a->shared.rope = reserve_words(p, m->seq * model_turned(s));
-	a->last = reserve(p, rows * s->dim);
+	a->last = reserve(p, split_rows(m, rows) * s->dim);
 	lay_out_norm(p, m, &a->final_norm);
-	a->final = reserve(p, rows * s->dim);
+	a->final = reserve(p, split_rows(m, rows) * s->dim);
 	a->logits = reserve(p, a->chunk_rows * s->vocab);
 	a->loss = reserve_words(p, rows);
 	a->shared.delta = reserve(p, rows * s->dim);
-	a->shared.dx = reserve(p, rows * s->dim);
+	a->shared.dx = reserve(p, split_rows(m, rows) * s->dim);
 	a->shared.dnormed = reserve(p, rows * s->dim);
 	a->shared.dattended = reserve(p, rows * model_attended_width(s));
 	a->shared.dqkv = reserve(p, rows * model_qkv_width(s));
@@ -127,6 +148,7 @@ static void lay_out_all(struct arena *p, const struct model *m, struct model_act
 	a->tokens = reserve_words(p, rows);
 	a->targets = reserve_words(p, rows);
 	a->loss_sum = reserve_bytes(p, sizeof(double));
+	lay_out_split(p, m, a);
 }
 
 static size_t head_chunk(const struct model *m)
@@ -134,8 +156,10 @@ static size_t head_chunk(const struct model *m)
 	bool bf16 = m->options.compute == COMPUTE_BF16;
 	size_t rows = m->batch * m->seq;
 	size_t some = bf16 ? HEAD_CHUNK_BF16 : HEAD_CHUNK;
-	size_t chunk = (m->options.head_elements ? m->options.head_elements : some) /
-		       m->shape.vocab;
+	/* the same on all ranks that hold the model together */
+	size_t degree = m->whole ? (size_t)m->options.split.degree : 1;
+	size_t vocab = (model_whole(m)->shape.vocab + degree - 1) / degree;
+	size_t chunk = (m->options.head_elements ? m->options.head_elements : some) / vocab;
 
 	if (bf16 && chunk > HEAD_TILE)
 		chunk = chunk / HEAD_TILE * HEAD_TILE;
@@ -241,6 +265,19 @@ static void feed(const struct model *m, const int32_t *tokens, const int32_t *ta
 	m->backend->upload(m->device, a->targets, targets, rows * sizeof(*targets));
 }
 
+static void embed(const struct model *m, void *to, size_t rows)
+{
+	const float *table = m->weights + model_outer(m, PARAM_EMBEDDING);
+	const struct vocab_slice slice = slice_vocab(m);
+	const int32_t *tokens = m->activations->tokens;
+
+	if (m->whole)
+		m->backend->embed_slice_forward(m->device, to, table, tokens, rows, m->shape.dim,
+						&slice);
+	else
+		m->backend->embed_forward(m->device, to, table, tokens, rows, m->shape.dim);
+}
+
 /* Rows of the stream before the first layer; all that follows works on these. */
 static void begin(const struct model *m, size_t first, size_t rows)
 {
@@ -253,12 +290,12 @@ static void begin(const struct model *m, size_t first, size_t rows)
 	a->shared.rows = rows;
 	model_need(m, m->units - 1);
 	model_need(m, 0);
-	be->embed_forward(m->device, a->layer[0].x, m->weights + model_outer(m, PARAM_EMBEDDING),
-			  a->tokens, rows, s->dim);
-	if (m->family->learned_positions)
-		be->positions_forward(m->device, a->layer[0].x,
+	embed(m, m->whole ? a->shared.delta : a->layer[0].x, rows);
+	if (m->family->learned_positions && m->options.split.rank == 0)
+		be->positions_forward(m->device, m->whole ? a->shared.delta : a->layer[0].x,
 				      m->weights + model_outer(m, PARAM_POSITIONS) + first * s->dim,
 				      rows, seq, s->dim);
+	split_reduce(m, &a->shared, a->layer[0].x, a->shared.delta, rows, s->dim);
 	model_release(m, 0);
 }
 
@@ -275,7 +312,8 @@ static void through_layers(const struct model *m)
 		before = layer_stream(m, &a->layer[l]);
 	}
 	norm_forward(m, model_outer(m, PARAM_FINAL_NORM), model_outer(m, PARAM_FINAL_NORM_BIAS),
-		     &a->final_norm, a->final, a->last, before, a->shared.delta, a->shared.rows);
+		     &a->final_norm, a->final, a->last, before, a->shared.delta,
+		     split_rows(m, a->shared.rows));
 }
 
 static void forward(const struct model *m, const struct head_pass *pass)
@@ -305,14 +343,16 @@ static void head_and_loss(const struct model *m, const struct head_pass *pass)
 	struct model_activations *a = m->activations;
 	const struct linear head = head_of(m);
 	size_t all = m->batch * m->seq, unit = model_unit_of_head(m);
+	const void *final = split_gather(m, a->shared.gathered, a->final, all, s->dim);
 
 	model_need(m, unit);
 	for (size_t row = 0; row < all; row += a->chunk_rows) {
 		size_t rows = all - row < a->chunk_rows ? all - row : a->chunk_rows;
-		const void *x = model_row(m, a->final, row, s->dim);
+		const void *x = (const char *) final +
+				row * s->dim * compute_bytes(m->options.compute);
 		linear_forward(m, &head, a->logits, x, rows, 0);
-		m->backend->cross_entropy(m->device, a->loss + row, a->logits, a->targets + row,
-					  rows, s->vocab, pass->gradients ? pass->scale : 0.0f);
+		split_loss(m, &a->shared, a->loss + row, a->logits, a->targets + row, rows,
+			   pass->gradients ? pass->scale : 0.0f);
 		if (!pass->gradients)
 			continue;
 		linear_backward_weight(m, &head, a->logits, x, rows, pass->accumulate || row > 0);
@@ -321,6 +361,8 @@ static void head_and_loss(const struct model *m, const struct head_pass *pass)
 		backend_join(m->backend, m->device);
 	}
 	model_release(m, unit);
+	if (pass->gradients)
+		split_reduce(m, &a->shared, a->shared.dnormed, a->shared.dnormed, all, s->dim);
 	if (pass->gradients && !s->tied)
 		model_done(m, unit);
 }
@@ -333,15 +375,21 @@ static void tables_backward(const struct model *m, bool accumulate)
 	struct model_activations *a = m->activations;
 	float *table = model_grad(m, model_outer(m, PARAM_EMBEDDING));
 	size_t rows = m->batch * m->seq;
+	const struct vocab_slice slice = slice_vocab(m);
+	const void *dx = split_gather(m, a->shared.dgathered, a->shared.dx, rows, s->dim);
 
 	/* A tied head has already put its part there. */
 	if (!s->tied && !accumulate)
 		m->backend->zero(m->device, table, s->vocab * s->dim * sizeof(float));
-	m->backend->embed_backward(m->device, table, a->shared.dx, a->tokens, rows, s->dim);
+	if (m->whole)
+		m->backend->embed_slice_backward(m->device, table, dx, a->tokens, rows, s->dim,
+						 &slice);
+	else
+		m->backend->embed_backward(m->device, table, dx, a->tokens, rows, s->dim);
 	if (m->family->learned_positions)
 		m->backend->positions_backward(m->device,
-					       model_grad(m, model_outer(m, PARAM_POSITIONS)),
-					       a->shared.dx, rows, m->seq, s->dim, accumulate);
+					       model_grad(m, model_outer(m, PARAM_POSITIONS)), dx,
+					       rows, m->seq, s->dim, accumulate);
 }
 
 static void backward(const struct model *m, const struct head_pass *pass)
@@ -350,7 +398,8 @@ static void backward(const struct model *m, const struct head_pass *pass)
 	bool accumulate = pass->accumulate;
 
 	m->backend->zero(m->device, a->shared.dx,
-			 m->batch * m->seq * m->shape.dim * compute_bytes(m->options.compute));
+			 split_rows(m, m->batch * m->seq) * m->shape.dim *
+				 compute_bytes(m->options.compute));
 	norm_backward(m, model_outer(m, PARAM_FINAL_NORM), model_outer(m, PARAM_FINAL_NORM_BIAS),
 		      &a->final_norm, a->shared.dx, a->shared.dnormed, a->last, accumulate);
 	for (size_t l = m->shape.layers; l-- > 0;) {

@@ -21,7 +21,7 @@ const struct family family_gpt2 = {
 		{ PARAM_NORM1_BIAS, "ln_1.bias", EXTENT_DIM, EXTENT_NONE },
 		{ PARAM_QKV, "attn.c_attn.weight", EXTENT_DIM, EXTENT_QKV },
 		{ PARAM_QKV_BIAS, "attn.c_attn.bias", EXTENT_QKV, EXTENT_NONE },
-		{ PARAM_OUT, "attn.c_proj.weight", EXTENT_DIM, EXTENT_DIM },
+		{ PARAM_OUT, "attn.c_proj.weight", EXTENT_QUERY, EXTENT_DIM },
 		{ PARAM_OUT_BIAS, "attn.c_proj.bias", EXTENT_DIM, EXTENT_NONE },
 		{ PARAM_NORM2, "ln_2.weight", EXTENT_DIM, EXTENT_NONE },
 		{ PARAM_NORM2_BIAS, "ln_2.bias", EXTENT_DIM, EXTENT_NONE },

@@ -6,6 +6,7 @@
  *
  * The last sum is left to the norm that comes next, which reads both anyway. */
 #include "worker/lbworker/model/family.h"
+#include "worker/lbworker/model/split.h"
 
 static size_t row_count(const struct model *m)
 {
@@ -36,11 +37,12 @@ void norm_backward(const struct model *m, size_t weight, size_t bias, const stru
 	if (m->family->layer_norm)
 		m->backend->layernorm_backward(m->device, dx, dweight, model_grad(m, bias), dout, x,
 					       kept->mean, kept->rstd, m->weights + weight,
-					       row_count(m), m->shape.dim, accumulate);
+					       split_rows(m, row_count(m)), m->shape.dim,
+					       accumulate);
 	else
 		m->backend->rmsnorm_backward(m->device, dx, dweight, dout, x, kept->rstd,
-					     m->weights + weight, row_count(m), m->shape.dim,
-					     accumulate);
+					     m->weights + weight, split_rows(m, row_count(m)),
+					     m->shape.dim, accumulate);
 }
 
 /* --- the four products of a layer, and its attention ------------------------------------------ */
@@ -126,7 +128,9 @@ static void project(const struct model *m, size_t l, const struct layer_kept *k,
 	const struct linear qkv = qkv_of(m, l);
 	void *rows = model_row(m, k->qkv, s->first, qkv.out);
 
-	linear_forward(m, &qkv, rows, k->attention_in, s->rows, 0);
+	const void *in = split_gather(m, s->gathered, k->attention_in, s->rows, m->shape.dim);
+
+	linear_forward(m, &qkv, rows, in, s->rows, 0);
 	if (s->rows < row_count(m))
 		turned.seq = s->rows;
 	if (!m->family->learned_positions)
@@ -145,13 +149,23 @@ static void attend(const struct model *m, const struct layer_kept *k, const stru
 	m->backend->attention_forward(m->device, k->attended, k->lse, k->qkv, &shape);
 }
 
-/* What attention adds to the stream, into s->delta. */
+/* A bias of the stream is added once, by the first of those that hold the model together. */
+static void once(const struct model *m, struct linear *w)
+{
+	if (m->options.split.rank > 0)
+		w->bias = ABSENT;
+}
+
+/* What attention adds to the stream, into s->delta. Side by side, the other half comes to it first. */
 static void project_out(const struct model *m, size_t l, const struct layer_kept *k,
 			const struct layer_shared *s)
 {
-	const struct linear out = out_of(m, l);
+	struct linear out = out_of(m, l);
 
+	once(m, &out);
 	linear_forward(m, &out, s->delta, model_row(m, k->attended, s->first, out.in), s->rows, 0);
+	if (!m->family->parallel)
+		split_reduce(m, s, s->delta, s->delta, s->rows, m->shape.dim);
 }
 
 static void activate(const struct model *m, const struct layer_kept *k, size_t rows)
@@ -165,17 +179,30 @@ static void activate(const struct model *m, const struct layer_kept *k, size_t r
 					 m->family->gelu);
 }
 
-static void expand(const struct model *m, size_t l, const struct layer_kept *k, size_t rows)
+static void expand(const struct model *m, size_t l, const struct layer_kept *k,
+		   const struct layer_shared *s)
 {
+	const void *in = split_gather(m, s->gathered, k->ffn_in, s->rows, m->shape.dim);
 	struct linear up = up_of(m, l);
 
 	if (!m->family->gated) {
 		up.kept = k->up;
-		linear_forward(m, &up, k->hidden, k->ffn_in, rows, 0);
+		linear_forward(m, &up, k->hidden, in, s->rows, 0);
 		return;
 	}
-	linear_forward(m, &up, k->up, k->ffn_in, rows, 0);
-	activate(m, k, rows);
+	linear_forward(m, &up, k->up, in, s->rows, 0);
+	activate(m, k, s->rows);
+}
+
+static void contract(const struct model *m, size_t l, const struct layer_kept *k,
+		     const struct layer_shared *s)
+{
+	struct linear down = down_of(m, l);
+
+	once(m, &down);
+	/* Side by side, attention's part is in delta already. */
+	linear_forward(m, &down, s->delta, k->hidden, s->rows, m->family->parallel ? 1 : 0);
+	split_reduce(m, s, s->delta, s->delta, s->rows, m->shape.dim);
 }
 
 /* --- forward ---------------------------------------------------------------------------------- */
@@ -209,16 +236,15 @@ const void *layer_stream(const struct model *m, const struct layer_kept *k)
 void layer_forward(const struct model *m, size_t l, const struct layer_kept *k,
 		   const struct layer_shared *s, const void *before)
 {
-	const struct linear down = down_of(m, l);
+	size_t rows = split_rows(m, s->rows);
 
-	norm1_forward(m, l, k, before ? before : k->x, before ? s->delta : NULL, s->rows);
+	norm1_forward(m, l, k, before ? before : k->x, before ? s->delta : NULL, rows);
 	project(m, l, k, s);
 	attend(m, k, s);
 	project_out(m, l, k, s);
-	norm2_forward(m, l, k, s->delta, s->rows);
-	expand(m, l, k, s->rows);
-	/* Side by side, attention's part is in delta already. */
-	linear_forward(m, &down, s->delta, k->hidden, s->rows, m->family->parallel ? 1 : 0);
+	norm2_forward(m, l, k, s->delta, rows);
+	expand(m, l, k, s);
+	contract(m, l, k, s);
 }
 
 unsigned layer_lacks(const struct model *m, size_t l)
@@ -233,9 +259,10 @@ void layer_again(const struct model *m, size_t l, const struct layer_kept *k,
 {
 	unsigned lacks = layer_lacks(m, l);
 	bool middle = (lacks & AGAIN_MIDDLE) && !m->family->parallel;
+	size_t rows = split_rows(m, s->rows);
 
 	if (lacks & AGAIN_NORMED)
-		norm1_forward(m, l, k, k->x, NULL, s->rows);
+		norm1_forward(m, l, k, k->x, NULL, rows);
 	if (lacks & AGAIN_QKV)
 		project(m, l, k, s);
 	if (lacks & AGAIN_ATTENDED)
@@ -243,9 +270,9 @@ void layer_again(const struct model *m, size_t l, const struct layer_kept *k,
 	if (middle)
 		project_out(m, l, k, s);
 	if (middle || (lacks & AGAIN_NORMED))
-		norm2_forward(m, l, k, middle ? s->delta : NULL, s->rows);
+		norm2_forward(m, l, k, middle ? s->delta : NULL, rows);
 	if (lacks & AGAIN_UP)
-		expand(m, l, k, s->rows);
+		expand(m, l, k, s);
 	else if (lacks & AGAIN_HIDDEN)
 		activate(m, k, s->rows);
 }
@@ -258,17 +285,20 @@ static void ffn_backward(const struct model *m, size_t l, const struct layer_kep
 {
 	const struct linear up = up_of(m, l);
 	struct linear down = down_of(m, l);
-	size_t rows = row_count(m), width = m->shape.ffn;
+	size_t rows = row_count(m), width = m->shape.ffn, dim = m->shape.dim;
 	const void *dup = m->family->gated ? k->up : s->dhidden;
+	const void *dout = split_gather(m, s->dgathered, s->dx, rows, dim);
+	const void *in = split_gather(m, s->gathered, k->ffn_in, rows, dim);
 
-	linear_backward_weight(m, &down, s->dx, k->hidden, rows, accumulate);
+	linear_backward_weight(m, &down, dout, k->hidden, rows, accumulate);
 	down.kept = m->family->gated ? NULL : k->up;
-	linear_backward_input(m, &down, s->dhidden, s->dx, rows);
+	linear_backward_input(m, &down, s->dhidden, dout, rows);
 	if (m->family->gated)
 		m->backend->swiglu_backward(m->device, k->up, s->dhidden, k->up, rows, width);
-	linear_backward_weight(m, &up, dup, k->ffn_in, rows, accumulate);
+	linear_backward_weight(m, &up, dup, in, rows, accumulate);
 	linear_backward_input(m, &up, dnormed, dup, rows);
 	backend_join(m->backend, m->device);
+	split_reduce(m, s, dnormed, dnormed, rows, dim);
 }
 
 static void attention_backward(const struct model *m, size_t l, const struct layer_kept *k,
@@ -276,17 +306,20 @@ static void attention_backward(const struct model *m, size_t l, const struct lay
 {
 	const struct attention shape = attention_of(m);
 	const struct linear qkv = qkv_of(m, l), out = out_of(m, l);
-	size_t rows = row_count(m);
+	size_t rows = row_count(m), dim = m->shape.dim;
+	const void *dout = split_gather(m, s->dgathered, s->dx, rows, dim);
+	const void *in = split_gather(m, s->gathered, k->attention_in, rows, dim);
 
-	linear_backward_weight(m, &out, s->dx, k->attended, rows, accumulate);
-	linear_backward_input(m, &out, s->dattended, s->dx, rows);
+	linear_backward_weight(m, &out, dout, k->attended, rows, accumulate);
+	linear_backward_input(m, &out, s->dattended, dout, rows);
 	m->backend->attention_backward(m->device, s->dqkv, s->dattended, k->attended, k->lse,
 				       k->qkv, &shape);
 	if (!m->family->learned_positions)
 		m->backend->rope(m->device, s->dqkv, s->rope, &shape, true);
-	linear_backward_weight(m, &qkv, s->dqkv, k->attention_in, rows, accumulate);
+	linear_backward_weight(m, &qkv, s->dqkv, in, rows, accumulate);
 	linear_backward_input(m, &qkv, dnormed, s->dqkv, rows);
 	backend_join(m->backend, m->device);
+	split_reduce(m, s, dnormed, dnormed, rows, dim);
 }
 
 void layer_backward(const struct model *m, size_t l, const struct layer_kept *k,

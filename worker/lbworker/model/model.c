@@ -9,6 +9,7 @@
 
 #include "common/base/mem.h"
 #include "worker/lbworker/model/family.h"
+#include "worker/lbworker/model/slice.h"
 #include "worker/lbworker/base/rng.h"
 
 /* Limits that keep every product below within 64 bits; far above any model. */
@@ -91,31 +92,6 @@ const char *model_part_name(int part)
 
 /* --- layout: the matrices of all tables in order, then the vectors ---------------------------- */
 
-static size_t extent_of(const struct model_shape *s, enum extent extent)
-{
-	size_t head_dim = model_head_dim(s);
-
-	switch (extent) {
-	case EXTENT_NONE:
-		return 1;
-	case EXTENT_DIM:
-		return s->dim;
-	case EXTENT_QUERY:
-		return s->heads * head_dim;
-	case EXTENT_KEY:
-		return s->kv_heads * head_dim;
-	case EXTENT_QKV:
-		return model_qkv_width(s);
-	case EXTENT_FFN:
-		return s->ffn;
-	case EXTENT_VOCAB:
-		return s->vocab;
-	case EXTENT_POSITIONS:
-		return s->positions;
-	}
-	return 0;
-}
-
 static bool is_present(const struct model *m, const struct family_tensor *row)
 {
 	return row->name && !(row->param == PARAM_HEAD && m->shape.tied);
@@ -131,8 +107,8 @@ static void place_table(struct model *m, const struct family_tensor *table, size
 			continue;
 		if (at[row->param] == ABSENT)
 			at[row->param] = m->parameters;
-		m->parameters += extent_of(&m->shape, row->rows) *
-				 extent_of(&m->shape, row->columns);
+		m->parameters += slice_extent(&m->shape, row->rows) *
+				 slice_extent(&m->shape, row->columns);
 	}
 }
 
@@ -204,10 +180,13 @@ static void name_table(struct model *m, const struct family_tensor *table, size_
 	for (const struct family_tensor *row = table; is_present(m, row); row++) {
 		struct model_tensor *t = &m->tensor[m->tensors++];
 		t->offset = m->layer[l].at[row->param] + behind[row->param];
-		t->rows = extent_of(&m->shape, row->rows);
-		t->columns = row->columns == EXTENT_NONE ? 0 : extent_of(&m->shape, row->columns);
-		t->rate = umup_rate(&m->shape, row->param);
-		t->unit_gradient = umup_unit_gradient(&m->shape, row->param);
+		t->rows = slice_extent(&m->shape, row->rows);
+		t->columns = row->columns == EXTENT_NONE ? 0
+							 : slice_extent(&m->shape, row->columns);
+		t->row_extent = row->rows;
+		t->column_extent = row->columns;
+		t->rate = umup_rate(&model_whole(m)->shape, row->param);
+		t->unit_gradient = umup_unit_gradient(&model_whole(m)->shape, row->param);
 		t->folded = folded(m, row->param, behind[row->param] == 0);
 		behind[row->param] += t->rows * (t->columns ? t->columns : 1);
 		snprintf(t->name, sizeof(t->name), "%s%s", prefix, row->name);
@@ -238,6 +217,15 @@ static void name_tensors(struct model *m)
 
 /* --- life ----------------------------------------------------------------------------------- */
 
+static int plan_whole(struct model *m, const struct model_shape *shape, struct err *err)
+{
+	struct model_options options = m->options;
+
+	options.split = (struct model_split){ 0 };
+	return slice_check(shape, &m->options.split, err) ||
+	       model_plan(&m->whole, shape, &options, err);
+}
+
 int model_plan(struct model **out, const struct model_shape *shape,
 	       const struct model_options *options, struct err *err)
 {
@@ -245,12 +233,16 @@ int model_plan(struct model **out, const struct model_shape *shape,
 	if (check_shape(shape, options, err))
 		return -1;
 	struct model *m = xcalloc(1, sizeof(*m));
-	*m = (struct model){ .shape = *shape,
+	*m = (struct model){ .shape = slice_shape(shape, &options->split),
 			     .options = *options,
 			     .family = families[shape->family],
 			     .batch = options->batch,
 			     .seq = options->seq,
 			     .scales = umup_scales(shape) };
+	if (options->split.degree > 1 && plan_whole(m, shape, err)) {
+		free(m);
+		return -1;
+	}
 	m->layer = xcalloc(shape->layers + 1, sizeof(*m->layer));
 	m->units = shape->layers + 3;
 	m->unit = xcalloc(m->units, sizeof(*m->unit));
@@ -296,6 +288,7 @@ void model_destroy(struct model *m)
 		m->backend->free(m->device, m->weights);
 		m->backend->free(m->device, m->grads);
 	}
+	model_destroy(m->whole);
 	free(m->layer);
 	free(m->unit);
 	free(m->tensor);
@@ -346,12 +339,40 @@ static bool starts_at_one(enum param param)
 }
 
 /* Each matrix has random numbers of its own; pieces of one matrix share them. */
-static void init_matrix(struct model *m, float *to, size_t count, struct rng *rng, double std)
+static void draw(struct model *m, float *to, size_t count, struct rng *rng, double std)
 {
 	rng->tensor++;
 	m->backend->normal(
 		m->device, to, count,
 		&(struct normal){ .key = rng_key(rng), .tensor = rng->tensor, .std = std });
+}
+
+/* The whole is drawn, so that each element is the one it has there, and our slice kept. */
+static void init_slice(struct model *m, size_t l, enum param param, size_t count, struct rng *rng,
+		       double std)
+{
+	const size_t whole = m->whole->layer[l].at[param];
+	float *all = xmalloc(count * sizeof(float)); /* what computes here is the host */
+
+	draw(m, all, count, rng, std);
+	for (size_t i = 0; i < m->tensors; i++) {
+		const size_t at = m->whole->tensor[i].offset;
+		struct slice_walk walk = slice_begin(m, i);
+		struct slice_run run;
+		while (at >= whole && at < whole + count && slice_next(&walk, &run))
+			m->backend->copy(m->device, m->weights + m->tensor[i].offset + run.local,
+					 all + (at - whole) + run.whole, run.count * sizeof(float));
+	}
+	free(all);
+}
+
+static void init_matrix(struct model *m, size_t l, enum param param, size_t count, struct rng *rng,
+			double std)
+{
+	if (m->whole)
+		init_slice(m, l, param, count, rng, std);
+	else
+		draw(m, m->weights + m->layer[l].at[param], count, rng, std);
 }
 
 static void init_vector(struct model *m, float *to, size_t count, float value)
@@ -374,12 +395,13 @@ static void init_table(struct model *m, const struct family_tensor *table, size_
 	while (is_present(m, row)) {
 		const struct family_tensor *first = row;
 		float *to = m->weights + m->layer[l].at[first->param];
+		bool matrix = first->columns != EXTENT_NONE;
+		const struct model_shape *s = matrix ? &model_whole(m)->shape : &m->shape;
 		size_t count = 0;
 		for (; is_present(m, row) && row->param == first->param; row++)
-			count += extent_of(&m->shape, row->rows) *
-				 extent_of(&m->shape, row->columns);
-		if (first->columns != EXTENT_NONE)
-			init_matrix(m, to, count, rng,
+			count += slice_extent(s, row->rows) * slice_extent(s, row->columns);
+		if (matrix)
+			init_matrix(m, l, first->param, count, rng,
 				    is_residual(first->param) ? residual_std : std);
 		else
 			init_vector(m, to, count, starts_at_one(first->param) ? 1.0f : 0.0f);

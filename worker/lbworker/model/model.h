@@ -25,6 +25,7 @@
 
 #include "common/base/err.h"
 #include "kernels/backend.h"
+#include "kernels/comm.h"
 #include "worker/lbworker/model/umup.h"
 #include "worker/lbworker/recipes/precision.h"
 
@@ -78,6 +79,20 @@ enum again {
 /* "normed", ...: the name of a part, 0 .. AGAIN_PARTS - 1 */
 const char *model_part_name(int part);
 
+/* Tensor parallelism (Shoeybi et al. 2019): `degree` ranks hold a model together, each a slice of the
+ * heads, of the feed-forward and of the vocabulary; norms and biases of the stream are whole on each.
+ * degree 0 or 1: all is here. */
+struct model_split {
+	int rank, degree;
+	bool sequence; /* norms and the stream by rows, too (Korthikanti et al. 2022) */
+};
+
+/* The way to the others of them: each gives each a piece, as in kernels/comm.h; [degree]. */
+struct model_peers {
+	void (*exchange)(void *arg, const struct comm_part *send, const struct comm_part *receive);
+	void *arg;
+};
+
 struct model_options {
 	size_t batch, seq; /* one micro-batch: batch sequences of seq tokens */
 	unsigned again;    /* AGAIN_ bits, of every layer; 0: all is kept */
@@ -88,6 +103,7 @@ struct model_options {
 	bool bf16_moments;    /* of the optimizer; else fp32 */
 	bool narrow_gradients; /* of the layers' matrices, in the compute type: nothing is added to them */
 	bool in_parts;         /* memory of weights and gradients is taken as they are written */
+	struct model_split split;
 };
 
 /* Parameters that are used together: [first, first + count) of the arrays. */
@@ -103,10 +119,24 @@ struct model_watch {
 	void *arg;
 };
 
+/* A side of a tensor, in words of the shape. QUERY, KEY: all query, all key heads; QKV: query, key
+ * and value heads together. Those of heads, feed-forward and vocabulary are what a split cuts. */
+enum extent {
+	EXTENT_NONE,
+	EXTENT_DIM,
+	EXTENT_QUERY,
+	EXTENT_KEY,
+	EXTENT_QKV,
+	EXTENT_FFN,
+	EXTENT_VOCAB,
+	EXTENT_POSITIONS
+};
+
 /* One tensor as a checkpoint knows it: a name of Hugging Face and a piece of the arrays. */
 struct model_tensor {
 	char name[96];
 	size_t offset, rows, columns; /* columns 0: a vector of `rows` */
+	enum extent row_extent, column_extent;
 	/* u-muP (umup.h); without it 1, and rate and unit_gradient are not looked at */
 	double rate, unit_gradient;
 	double folded; /* times that it is the weight of a model without u-muP */
@@ -117,8 +147,9 @@ struct model_layer;       /* where its parameters lie: family.h */
 struct model_activations; /* forward.c */
 
 struct model {
-	struct model_shape shape;
+	struct model_shape shape; /* of our slice */
 	struct model_options options;
+	struct model *whole; /* where all of its tensors lie, a plan; NULL: it is all here */
 	const struct family *family;
 	const struct backend *backend;
 	struct device *device; /* borrowed */
@@ -139,6 +170,7 @@ struct model {
 	float *weights; /* device, [parameters] */
 	float *grads;   /* device; model_grad() where some may be narrow */
 	struct model_watch watch;
+	struct model_peers peers; /* where the model is split */
 	struct model_activations *activations;
 	struct precision *precision; /* borrowed; NULL: nothing is of few bits */
 };
@@ -146,6 +178,12 @@ struct model {
 /* Checks the shape, plans and allocates everything. 0, or -1 with err and nothing left behind. */
 int model_create(struct model **out, const struct model_shape *shape, const struct backend *backend,
 		 struct device *device, const struct model_options *options, struct err *err);
+/* The model of which this one is a slice; itself when it is all here. */
+static inline const struct model *model_whole(const struct model *m)
+{
+	return m->whole ? m->whole : m;
+}
+
 /* The same without device and memory: only names, places and sizes. */
 int model_plan(struct model **out, const struct model_shape *shape,
 	       const struct model_options *options, struct err *err);
@@ -188,6 +226,10 @@ int model_backprop(struct model *model, const int32_t *tokens, const int32_t *ta
  * change again. */
 void model_queue(struct model *model, const int32_t *tokens, const int32_t *targets, float scale,
 		 bool accumulate, double *loss_sum, void (*behind)(void *arg), void *arg);
+
+/* Where the ranks that hold the model together have the stream by rows: each has the gradients of norms
+ * of its own rows, and gets their sums. */
+void model_sum_norms(const struct model *model);
 
 /* The same without gradients. */
 int model_loss(struct model *model, const int32_t *tokens, const int32_t *targets, double *loss_sum,

@@ -20,7 +20,7 @@ const struct family family_neox = {
 		{ PARAM_NORM2_BIAS, "post_attention_layernorm.bias", EXTENT_DIM, EXTENT_NONE },
 		{ PARAM_QKV, "attention.query_key_value.weight", EXTENT_QKV, EXTENT_DIM },
 		{ PARAM_QKV_BIAS, "attention.query_key_value.bias", EXTENT_QKV, EXTENT_NONE },
-		{ PARAM_OUT, "attention.dense.weight", EXTENT_DIM, EXTENT_DIM },
+		{ PARAM_OUT, "attention.dense.weight", EXTENT_DIM, EXTENT_QUERY },
 		{ PARAM_OUT_BIAS, "attention.dense.bias", EXTENT_DIM, EXTENT_NONE },
 		{ PARAM_UP, "mlp.dense_h_to_4h.weight", EXTENT_FFN, EXTENT_DIM },
 		{ PARAM_UP_BIAS, "mlp.dense_h_to_4h.bias", EXTENT_FFN, EXTENT_NONE },

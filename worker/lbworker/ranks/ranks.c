@@ -85,7 +85,36 @@ void ranks_close(struct ranks *r)
 		r->table->close(r->comm);
 	free(r->send);
 	free(r->receive);
+	free(r->world_send);
+	free(r->world_receive);
 	*r = (struct ranks){ .size = 1, .beside = 1 };
+}
+
+void ranks_group(struct ranks *g, struct ranks *world, int first, int stride, int size)
+{
+	*g = (struct ranks){ .rank = (world->rank - first) / stride,
+			     .size = size,
+			     .beside = world->beside,
+			     .world = world,
+			     .first = first,
+			     .stride = stride };
+	g->send = xcalloc((size_t)size, sizeof(*g->send));
+	g->receive = xcalloc((size_t)size, sizeof(*g->receive));
+	g->world_send = xcalloc((size_t)world->size, sizeof(*g->world_send));
+	g->world_receive = xcalloc((size_t)world->size, sizeof(*g->world_receive));
+}
+
+/* By the numbers that they have in the world. */
+static int exchange_in_world(struct ranks *g, const struct comm_part *send,
+			     const struct comm_part *receive, struct err *err)
+{
+	if (g->size == 1 && g->world->failure.code == ERR_NONE)
+		return 0;
+	for (int r = 0; r < g->size; r++) {
+		g->world_send[g->first + g->stride * r] = send[r];
+		g->world_receive[g->first + g->stride * r] = receive[r];
+	}
+	return ranks_exchange(g->world, g->world_send, g->world_receive, err);
 }
 
 int ranks_threads(const struct ranks *r)
@@ -103,6 +132,8 @@ int ranks_exchange(struct ranks *r, const struct comm_part *send, const struct c
 	char why[COMM_TEXT_BYTES];
 	double start_us = clock_mono_us();
 
+	if (r->world)
+		return exchange_in_world(r, send, receive, err);
 	if (r->failure.code != ERR_NONE)
 		return err_set(err, r->failure.code, "%s", r->failure.text);
 	if (r->size == 1)

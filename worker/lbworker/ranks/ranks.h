@@ -23,7 +23,10 @@ struct ranks {
 	uint64_t sent_bytes; /* to others so far */
 
 	/* private */
-	const struct comm_table *table; /* NULL: we are alone */
+	struct ranks *world; /* of which these are some (ranks_group); NULL: these are all */
+	int first, stride;   /* theirs is number first + stride * r */
+	struct comm_part *world_send, *world_receive; /* [world->size] */
+	const struct comm_table *table;               /* NULL: we are alone */
 	struct comm *comm;
 	struct comm_part *send, *receive; /* [size], for gathers */
 	struct err failure;
@@ -41,6 +44,10 @@ struct ranks_options {
  * to close. Afterwards *ranks stays where it is. */
 int ranks_open(struct ranks *ranks, const struct ranks_options *options, struct err *err);
 void ranks_close(struct ranks *ranks);
+
+/* `size` of the ranks, of which we are one: first, first + stride, ... They say to each other what all
+ * could, by the same functions; failures and what is counted are the world's, which is borrowed. */
+void ranks_group(struct ranks *group, struct ranks *world, int first, int stride, int size);
 
 /* Of this machine's cores, those that are ours; 0: all that we may run on. */
 int ranks_threads(const struct ranks *ranks);

@@ -6,11 +6,12 @@
 #include <string.h>
 
 #include "common/base/mem.h"
+#include "worker/lbworker/ranks/assemble.h"
 #include "worker/lbworker/ranks/reduction.h"
 #include "worker/lbworker/ranks/squares.h"
 
 struct sharded {
-	struct ranks *ranks;
+	struct ranks *ranks, *world, *tensor; /* ranks: those that share the gradients */
 	struct model *model;
 	struct sharded_options options;
 	struct reduction *reduction;
@@ -155,6 +156,8 @@ static void done(void *arg, size_t unit)
 
 	if (!s->reduces)
 		return;
+	if (unit + 1 == s->model->units)
+		model_sum_norms(s->model);
 	share_out(s, &u);
 	for (int r = 0; r < s->ranks->size && counts(s, r); r++) {
 		float *gradient = r == s->ranks->rank ? s->model->grads + own.first
@@ -215,27 +218,44 @@ int sharded_losses(struct sharded *s, const double *loss, int64_t passes, double
 	return rc;
 }
 
-/* One exchange for all that is told: note, then losses. */
+/* One exchange for all that is told: note, then losses; of these we look at those of our own ranks, as
+ * others with the same samples have made the same. */
 static int tell(struct sharded *s, const double *loss, int64_t leaves, const struct rank_note *mine,
 		struct rank_note *notes, double *sum, struct err *err)
 {
-	size_t waves = (size_t)waves_of(s, leaves), size = (size_t)s->ranks->size;
-	size_t bytes = sizeof(*mine) + waves * sizeof(*loss);
+	size_t waves = (size_t)waves_of(s, leaves), size = (size_t)s->world->size;
+	size_t bytes = sizeof(*mine) + waves * sizeof(*loss), each = (size_t)s->tensor->size;
 	char *packet = xmalloc(bytes), *packets = xmalloc(size * bytes);
 	double *all = xcalloc(waves * size, sizeof(*all));
 
 	memcpy(packet, mine, sizeof(*mine));
 	memcpy(packet + sizeof(*mine), loss, waves * sizeof(*loss));
-	int rc = ranks_gather(s->ranks, packet, bytes, packets, err);
+	int rc = ranks_gather(s->world, packet, bytes, packets, err);
 	for (size_t r = 0; rc == 0 && r < size; r++) {
 		memcpy(&notes[r], packets + r * bytes, sizeof(*notes));
-		memcpy(all + r * waves, packets + r * bytes + sizeof(*notes),
-		       waves * sizeof(*loss));
+		if (r % each == (size_t)s->tensor->rank)
+			memcpy(all + r / each * waves, packets + r * bytes + sizeof(*notes),
+			       waves * sizeof(*loss));
 	}
 	*sum = add_losses(s, all, leaves);
 	free(all);
 	free(packets);
 	free(packet);
+	return rc;
+}
+
+/* Of all slices; what each has whole was counted by the first only. */
+static int add_squares(struct sharded *s, double *squares, struct err *err)
+{
+	size_t size = (size_t)s->tensor->size;
+	double *all = xcalloc(size, sizeof(*all)), sum = 0;
+	int rc = ranks_gather(s->tensor, squares, sizeof(*squares), all, err);
+
+	for (size_t r = 0; r < size; r++)
+		sum += all[r];
+	if (size > 1)
+		*squares = sum;
+	free(all);
 	return rc;
 }
 
@@ -253,6 +273,8 @@ int sharded_sum(struct sharded *s, const double *loss, int64_t leaves, const str
 	int rc = tell(s, loss, leaves, mine, notes, &sums->loss, &s->failure);
 	if (rc == 0)
 		rc = squares_sum(s->ranks, &s->options.mesh, m, &sums->squares, &s->failure);
+	if (rc == 0)
+		rc = add_squares(s, &sums->squares, &s->failure);
 	for (size_t u = 0; rc == 0 && u < m->units; u++)
 		complete_shard(s, u);
 	if (s->failure.code == ERR_NONE)
@@ -294,6 +316,22 @@ int sharded_collect(struct sharded *s, void *array, size_t element_bytes, void *
 	return rc;
 }
 
+int sharded_collect_whole(struct sharded *s, void *array, size_t element_bytes, void *to,
+			  struct err *err)
+{
+	const struct model *m = s->model;
+	bool is_first = s->ranks->rank == 0;
+
+	if (!m->whole)
+		return sharded_collect(s, array, element_bytes, to, err);
+	char *slice = is_first ? xmalloc(m->parameters * element_bytes) : NULL;
+	int rc = sharded_collect(s, array, element_bytes, slice, err);
+	if (rc == 0 && is_first)
+		rc = assemble(s->tensor, m, slice, element_bytes, to, err);
+	free(slice);
+	return rc;
+}
+
 /* --- life ------------------------------------------------------------------------------------ */
 
 /* Where our parts lie one behind the other; the longest unit decides what is received. */
@@ -312,6 +350,23 @@ static size_t lay_out(struct sharded *s, size_t *most)
 	return count;
 }
 
+static struct ranks alone = { .size = 1, .beside = 1 };
+
+static void ask_peers(void *arg, const struct comm_part *send, const struct comm_part *receive)
+{
+	struct sharded *s = arg;
+
+	if (s->failure.code == ERR_NONE)
+		(void)ranks_exchange(s->tensor, send, receive, &s->failure);
+}
+
+void sharded_split(struct sharded *s, struct ranks *world, struct ranks *tensor)
+{
+	s->world = world;
+	s->tensor = tensor;
+	s->model->peers = (struct model_peers){ ask_peers, s };
+}
+
 struct sharded *sharded_create(struct ranks *ranks, struct model *model,
 			       const struct sharded_options *options, struct err *err)
 {
@@ -319,7 +374,11 @@ struct sharded *sharded_create(struct ranks *ranks, struct model *model,
 	struct sharded *s = xcalloc(1, sizeof(*s));
 	size_t most;
 
-	*s = (struct sharded){ .ranks = ranks, .model = model, .options = *options };
+	*s = (struct sharded){ .ranks = ranks,
+			       .world = ranks,
+			       .tensor = &alone,
+			       .model = model,
+			       .options = *options };
 	s->whole = xcalloc(model->units, sizeof(*s->whole));
 	s->own_at = xcalloc(model->units, sizeof(*s->own_at));
 	s->send = xcalloc((size_t)ranks->size, sizeof(*s->send));
@@ -344,6 +403,7 @@ void sharded_destroy(struct sharded *s)
 	if (!s)
 		return;
 	s->model->watch = (struct model_watch){ 0 };
+	s->model->peers = (struct model_peers){ 0 };
 	reduction_destroy(s->reduction);
 	s->model->backend->free(s->model->device, s->received);
 	free(s->whole);

@@ -25,6 +25,9 @@ struct sharded;
 struct sharded *sharded_create(struct ranks *ranks, struct model *model,
 			       const struct sharded_options *options, struct err *err);
 void sharded_destroy(struct sharded *s); /* NULL is fine */
+/* These ranks are some of `world`, and hold a slice of the model, which `tensor` have together (struct
+ * model_split): the model asks those, and all of the world tell each other how it goes. Borrowed. */
+void sharded_split(struct sharded *s, struct ranks *world, struct ranks *tensor);
 
 /* Of unit u, what this rank holds and updates. */
 struct model_unit sharded_own(const struct sharded *s, size_t unit);
@@ -46,7 +49,7 @@ struct rank_note {
 void sharded_wave(struct sharded *s, int64_t first, int64_t leaves, bool is_last);
 /* Behind the last pass: the sum of all gradients is in the rank's shard of model->grads. loss: our
  * sums of losses, one for each wave. Adds up losses in the order of micro-batches and squares of
- * gradients in the order of parameters. notes[ranks->size]: what all say. -1 when a rank has
+ * gradients in the order of parameters. notes[world->size]: what all say. -1 when a rank has
  * failed. */
 struct step_sums {
 	double loss, squares;
@@ -65,8 +68,11 @@ const struct mesh *sharded_mesh(const struct sharded *s);
 /* --- for checkpoints --- */
 
 /* The whole of an array of the model's layout, with elements of so many bytes, to host memory of
- * rank 0; elsewhere `to` is NULL. */
+ * the first of the ranks, as far as the model is here; elsewhere `to` is NULL. */
 int sharded_collect(struct sharded *s, void *array, size_t element_bytes, void *to,
 		    struct err *err);
+/* The same of the whole model (model_whole), to the first of the world. */
+int sharded_collect_whole(struct sharded *s, void *array, size_t element_bytes, void *to,
+			  struct err *err);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/base/mem.h"
+#include "worker/lbworker/model/slice.h"
 
 static size_t pieces_of(const struct model_unit *part)
 {
@@ -22,12 +23,28 @@ static size_t pieces_of_rank(const struct mesh *mesh, const struct model *m, int
 	return pieces;
 }
 
+/* Of a slice of the model without what the first slice has, too. */
+static void sum_cut(const struct model *m, size_t at, size_t end, double *sum)
+{
+	size_t count;
+
+	*sum = 0;
+	for (; at < end; at += count) {
+		count = end - at;
+		if (!slice_is_whole(m, at, &count))
+			m->backend->sum_squares(m->device, sum, m->grads + at, count, false, true);
+	}
+}
+
 static void sum_part(const struct model *m, const struct model_unit *part, double *sum)
 {
 	for (size_t at = 0; at < part->count; at += PIECE, sum++) {
 		size_t count = part->count - at < PIECE ? part->count - at : PIECE;
-		m->backend->sum_squares(m->device, sum, m->grads + part->first + at, count, false,
-					false);
+		if (m->options.split.rank > 0)
+			sum_cut(m, part->first + at, part->first + at + count, sum);
+		else
+			m->backend->sum_squares(m->device, sum, m->grads + part->first + at, count,
+						false, false);
 	}
 }
 

@@ -159,7 +159,9 @@ bool meter_hold_against(struct meter *meter, double flops)
 
 void meter_init(struct meter *meter, const struct model *m, double peak_tflops, int64_t threads)
 {
-	meter->flop = meter_flop(&m->shape, m->parameters, model_multiplied(m), m->seq);
+	const struct model *whole = model_whole(m);
+
+	meter->flop = meter_flop(&whole->shape, whole->parameters, model_multiplied(whole), m->seq);
 	meter->peak_flops = peak_tflops * 1e12;
 	if (!(peak_tflops > 0))
 		measure_first(meter, m, threads);

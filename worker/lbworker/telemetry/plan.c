@@ -110,9 +110,11 @@ int plan_make(struct plan *p, const struct config *c, struct err *err)
 {
 	const struct model_shape *s = &c->shape;
 	const struct model_options o = config_model_options(c);
+	struct model_options all = o;
 
 	*p = (struct plan){ 0 };
-	if (model_cost(&p->cost, s, &o, err))
+	all.split = (struct model_split){ 0 };
+	if (model_cost(&p->cost, s, &o, err) || model_cost(&p->whole, s, &all, err))
 		return -1;
 	p->gradients = p->cost.gradient_bytes;
 	p->weights = weight_bytes(&p->cost, o.compute);
@@ -121,10 +123,10 @@ int plan_make(struct plan *p, const struct config *c, struct err *err)
 	p->activations = p->cost.activation_bytes +
 			 work_area(s, &o, c->deterministic, p->cost.parameters);
 	p->checkpoint = c->checkpoint_enable
-				? COPIES_IN_CHECKPOINT * p->cost.parameters * sizeof(float)
+				? COPIES_IN_CHECKPOINT * p->whole.parameters * sizeof(float)
 				: 0;
 	p->tokens = c->accumulate * c->local_batch_size * c->seq_len;
-	const struct token_flop flop = meter_flop(s, p->cost.parameters, p->cost.multiplied,
+	const struct token_flop flop = meter_flop(s, p->whole.parameters, p->whole.multiplied,
 						  (size_t)c->seq_len);
 	p->flop_palm = flop.palm;
 	p->flop_causal = flop.causal;
@@ -164,7 +166,9 @@ static uint64_t optimizer_bytes(const struct plan *p)
 
 double plan_ceiling(const struct plan *p, const struct plan_device *d)
 {
-	double arithmetic = (p->flop_causal + p->flop_again) * (double)p->tokens / d->flops;
+	/* a slice of the model is as much of its products */
+	double share = (double)p->cost.multiplied / (double)p->whole.multiplied;
+	double arithmetic = share * (p->flop_causal + p->flop_again) * (double)p->tokens / d->flops;
 	double optimizer = (double)optimizer_bytes(p) / d->bytes_per_s;
 
 	return (double)p->tokens / (arithmetic + optimizer);
@@ -178,12 +182,14 @@ static double gib(double bytes)
 static void print_ceiling(const struct plan *p, const struct plan_device *d, FILE *to)
 {
 	double needed = (double)plan_bytes(p), tokens = plan_ceiling(p, d);
+	/* as much of the arithmetic is this device's */
+	double share = (double)p->cost.multiplied / (double)p->whole.multiplied;
 
 	fprintf(to,
 		"%-12s at most %.0f tokens/s (MFU %.0f%% PaLM, %.0f%% causal), %.2f s a step; %s: "
 		"%.1f of %.1f GiB (%s, %.0f TFLOP/s, %.2f TB/s)\n",
-		d->name, tokens, 100 * p->flop_palm * tokens / d->flops,
-		100 * p->flop_causal * tokens / d->flops, (double)p->tokens / tokens,
+		d->name, tokens, 100 * share * p->flop_palm * tokens / d->flops,
+		100 * share * p->flop_causal * tokens / d->flops, (double)p->tokens / tokens,
 		needed <= d->bytes ? "fits" : "does not fit", gib(needed), gib(d->bytes), d->about,
 		d->flops / 1e12, d->bytes_per_s / 1e12);
 }
@@ -192,8 +198,8 @@ void plan_print(const struct plan *p, const struct config *c, const struct plan_
 		FILE *to)
 {
 	fprintf(to, "%-12s %s %s: %" PRIu64 " parameters, %" PRIu64 " of them multiplied\n",
-		"model", model_family_name(c->shape.family), config_flavor(c), p->cost.parameters,
-		p->cost.multiplied);
+		"model", model_family_name(c->shape.family), config_flavor(c), p->whole.parameters,
+		p->whole.multiplied);
 	if (c->shape.umup.enable)
 		fprintf(to,
 			"%-12s every matrix starts at 1 and has a learning rate of its own; the "

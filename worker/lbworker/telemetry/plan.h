@@ -12,7 +12,8 @@
 #include "worker/lbworker/config/config.h"
 
 struct plan {
-	struct model_cost cost;
+	struct model_cost cost;                            /* of our slice */
+	struct model_cost whole;                           /* of the whole model */
 	uint64_t weights, gradients, moments, activations; /* bytes on the device */
 	uint64_t sums;       /* bytes that gradients of several ranks are added up in */
 	uint64_t widest;     /* bytes of the weights that are used together at most */
@@ -42,14 +43,15 @@ void plan_share(struct plan *plan, const struct config_mesh *mesh);
  * between nodes. */
 struct plan_traffic {
 	double gradients, sums, weights; /* sums: to those that hold the same shard */
+	double slices; /* activations, to those that hold the other slices of the model */
 	double exchanges;
 };
 struct plan_traffic plan_traffic(const struct plan *plan, const struct config *config,
 				 const struct config_mesh *mesh);
 /* For people: what each of `ranks` takes and sends, as the config shares the model; then every other
- * way of sharing it among them, and what fits on `device` (NULL: an 80 GB one). plan: of one rank. */
-int plan_print_ranks(const struct plan *plan, const struct config *config, int ranks,
-		     const struct plan_device *device, FILE *to, struct err *err);
+ * way of sharing it among them, and what fits on `device` (NULL: an 80 GB one). */
+int plan_print_ranks(const struct config *config, int ranks, const struct plan_device *device,
+		     FILE *to, struct err *err);
 uint64_t plan_bytes(const struct plan *plan); /* on the device, all classes */
 
 /* NULL when there is none of that name; names (if not NULL) then lists all. */

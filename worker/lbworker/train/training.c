@@ -122,10 +122,10 @@ static int share_model(struct training *t, struct err *err)
 {
 	const struct config_mesh *m = &t->mesh;
 	const struct sharded_options options = {
-		.mesh = { t->ranks->rank, t->ranks->size, m->replicate, m->shard,
+		.mesh = { t->data_ranks.rank, t->data_ranks.size, m->replicate, m->shard,
 			  (enum zero_stage)m->stage },
 		.width = m->width,
-		.fast = t->config.reduction == REDUCTION_FAST && t->ranks->size > 1,
+		.fast = t->config.reduction == REDUCTION_FAST && t->data_ranks.size > 1,
 	};
 
 	if (m->width == 0)
@@ -135,8 +135,21 @@ static int share_model(struct training *t, struct err *err)
 			       "quantize.recipe: scales of past steps are known to one rank only: "
 			       "a recipe without delayed scaling, or one rank");
 	t->notes = xcalloc((size_t)t->ranks->size, sizeof(*t->notes));
-	t->sharded = sharded_create(t->ranks, t->model, &options, err);
-	return t->sharded ? 0 : -1;
+	t->sharded = sharded_create(&t->data_ranks, t->model, &options, err);
+	if (!t->sharded)
+		return -1;
+	sharded_split(t->sharded, t->ranks, &t->tensor_ranks);
+	return 0;
+}
+
+/* Numbers run along those that hold a model together first. */
+static void group_ranks(struct training *t)
+{
+	int rank = t->ranks->rank, degree = t->mesh.tensor;
+
+	ranks_group(&t->tensor_ranks, t->ranks, rank - rank % degree, 1, degree);
+	ranks_group(&t->data_ranks, t->ranks, rank % degree, degree, t->ranks->size / degree);
+	t->config.tensor_rank = t->tensor_ranks.rank;
 }
 
 /* Zeroed, as far as it is ours. */
@@ -186,7 +199,8 @@ static void say_what(const struct training *t)
 	printf("%s\n", t->backend->describe(t->device));
 	printf("%s %s: %zu parameters; computes in %s; %" PRIu64 " tokens of data, %" PRId64
 	       " tokens a step, %" PRId64 " steps\n",
-	       model_family_name(c->shape.family), config_flavor(c), t->model->parameters,
+	       model_family_name(c->shape.family), config_flavor(c),
+	       model_whole(t->model)->parameters,
 	       c->compute == COMPUTE_BF16 ? "bfloat16" : "float32", data_tokens(t->data),
 	       c->accumulate * c->local_batch_size * c->seq_len, c->steps);
 	if (t->ranks->size > 1)
@@ -195,6 +209,9 @@ static void say_what(const struct training *t)
 		       t->ranks->size, t->ranks->table->name, t->mesh.replicate, t->mesh.shard,
 		       t->mesh.stage, t->mesh.width,
 		       c->reduction == REDUCTION_FAST ? ", of a rank's own in place" : "");
+	if (t->mesh.tensor > 1)
+		printf("each part of the model is cut into slices for %d ranks%s\n", t->mesh.tensor,
+		       c->sequence_parallel ? ", the stream by rows" : "");
 	again_say(c, stdout);
 	if (!c->checkpoint_enable)
 		printf("checkpoint.enable = false: what is trained ends with this process\n");
@@ -270,6 +287,7 @@ int training_open(struct training *t, const struct config *config, struct ranks 
 	if (config_share(&t->config, ranks->size, &t->mesh, err))
 		return -1;
 	ranks->is_told = false;
+	group_ranks(t);
 	if (open_device(t, err) || check_device(t, err) || open_data(t, err) ||
 	    compare_ranks(t, err))
 		return -1;
@@ -305,6 +323,8 @@ void training_close(struct training *t)
 	progress_close(t->progress);
 	timeline_close(t->timeline);
 	report_close(t->report);
+	ranks_close(&t->data_ranks);
+	ranks_close(&t->tensor_ranks);
 	free(t->tokenizer.name);
 	free(t->tokenizer.bytes);
 	free(t->notes);
