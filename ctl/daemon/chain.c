@@ -124,7 +124,7 @@ static int submit_job(const char *path, int64_t *job, struct err *err)
 	const char *const argv[] = { "sbatch", "--parsable", path, NULL };
 	char *out;
 
-	if (slurm(argv, &out, err) < 0)
+	if (slurm(argv, &out, err) != 0)
 		return -1;
 	*job = strtoll(out, NULL, 10); /* "17" or "17;cluster" */
 	free(out);
