@@ -214,7 +214,7 @@ lint: format-check tidy cppcheck shellcheck
 # sanitized (hundreds of starts of lbd, trainings on an emulated GPU, trainings that are killed and compared to
 # the bit), and what looks at files, at make or at sbatch, where a sanitizer has nothing to find. Unit tests
 # run sanitized only: check-quick has them as they are.
-HEAVY    := $(foreach t,faults chaos gpu-check resume demo options install cookbook contributing hardened prove ranks-slurm, \
+HEAVY    := $(foreach t,faults chaos gpu-check resume low-bits demo options install cookbook contributing hardened prove ranks-slurm, \
 	    tests/system/$(t).t)
 PLAIN    := $(foreach t,gpu trainer lbrun crash instructions lbd,tests/system/$(t).t)
 PLAIN    := $(filter $(HEAVY) $(PLAIN),$(LONG)) $(filter-out $(LONG),$(HEAVY) $(PLAIN))
