@@ -15,12 +15,12 @@ unit: $(UNIT)
 
 $(B)/tests/scheduler_client: $(B)/obj/tests/system/scheduler_client.o $(B)/slurm.a $(B)/common.a
 	@mkdir -p $(@D)
-	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ -luv -ljansson -lpcre2-8 -lz -lstdc++ -ldl -lm -lpthread
+	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ $(LIBS_lbd)
 
 # What system tests read answers with.
 $(B)/tests/json: tests/system/json.c
 	@mkdir -p $(@D)
-	$(call say,CC) $(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O2 -o $@ $< -ljansson
+	$(call say,CC) $(CC) -std=c11 -D_GNU_SOURCE $(WARN) -O2 -o $@ $< $(LIBS_lbd-slurm-commands)
 
 # What they wait with.
 $(B)/tests/await: $(B)/obj/tests/system/await.o $(B)/ctl.a $(B)/common.a
@@ -157,6 +157,19 @@ check-headers: $(B)/gen/queries.h $(B)/gen/words.h
 # The Slurm of other releases, each in a root of the Debian suite that has it: needs root and a network.
 check-slurm:
 	ROOTS=$(or $(ROOTS),$(B)/roots) sh tests/slurm/check.sh $(if $(filter command,$(origin VERSION)),$(VERSION),all)
+# The recipes for Spack and conda by the linters of those: what `spack style` runs, with its settings, and
+# rattler-build's own reader. From PyPI, into a folder of their own.
+RECIPES   := $(B)/recipes/bin
+$(RECIPES)/python:
+	python3 -m venv $(B)/recipes
+	$(RECIPES)/pip install --quiet black isort flake8 py-rattler-build || { rm -rf $(B)/recipes; exit 1; }
+check-recipes: $(RECIPES)/python
+	$(RECIPES)/black --quiet --check -l 99 --skip-magic-trailing-comma etc/packaging/spack/package.py
+	$(RECIPES)/isort --check --profile black -l 99 --project spack etc/packaging/spack/package.py
+	$(RECIPES)/flake8 --max-line-length 99 --extend-ignore F403,F405 etc/packaging/spack/package.py
+	$(RECIPES)/python -c 'import rattler_build as r, sys; [print(v.recipe.package.name, "renders") for v in \
+		r.Stage0Recipe.from_file(sys.argv[1]).render(r.VariantConfig.from_file(sys.argv[2]))]' \
+		etc/packaging/conda/recipe.yaml etc/packaging/conda/variants.yaml
 # One release of Slurm exchanged for another under runs that train, with the tarball's programs.
 check-upgrade: tarball
 	ROOTS=$(or $(ROOTS),$(B)/roots) sh tests/slurm/upgrade.sh $(B)/lowbits-$(VERSION)-x86_64.tar.xz
