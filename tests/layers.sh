@@ -82,7 +82,7 @@ ctl/act         common/* ./base ./team ./look ./code
 ctl/daemon      common/* ./base
 ctl/top         common/* ./base
 ctl/metrics     common/* ./base
-ctl/sync        common/* ./base ./team
+ctl/sync        common/* ./base ./team ./code
 ctl/report      common/* ./base ./team ./code
 ctl/doctor      common/* ./base
 ctl             common/* ctl/base ctl/team

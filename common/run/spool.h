@@ -12,6 +12,7 @@
  *    "text":why}
  *   {"type":"checkpoint_valid","step":N,"path":P,"valid":bool,"text":why}
  *   {"type":"note","kind":WORD,"text":T}
+ *   {"type":"usage","node":N,"rank":R,"seconds":S,…}, as in docs/PROTOCOL.md
  *   {"type":"attempt_end","cause":C,"exit_code":N|null,"signal":N|null,"text":why}
  * A reader takes only what ends in a newline and remembers the byte offset after it. */
 #ifndef COMMON_RUN_SPOOL_H

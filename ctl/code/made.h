@@ -11,7 +11,7 @@
 struct made {
 	const char *name; /* of the run, for messages; borrowed */
 	json_t *settings; /* spec.toml: "section.key" → value; without run.name, which always differs */
-	json_t *code;     /* code_load; {} when the run has none */
+	json_t *code; /* code_load; {} when the run has none */
 };
 
 /* -1 with err where its specification cannot be read. To be cleared in any case. */

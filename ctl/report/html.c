@@ -30,30 +30,24 @@ static void put_escaped(struct buf *out, char c)
 	}
 }
 
-static void put_clean(struct buf *out, char *text, enum clean how)
+static void put_clean(struct buf *out, const char *text, enum clean how)
 {
-	clean(text, how);
-	for (const char *c = text; *c; c++)
+	char *shown = xstrdup(text ? text : "");
+
+	clean(shown, how);
+	for (const char *c = shown; *c; c++)
 		put_escaped(out, *c);
+	free(shown);
 }
 
 void html_text(struct buf *out, const char *text)
 {
-	char *shown = xstrdup(text ? text : "");
-
-	put_clean(out, shown, CLEAN_LINE);
-	free(shown);
+	put_clean(out, text, CLEAN_LINE);
 }
 
-void html_lines(struct buf *out, const char *text)
+void html_line(struct buf *out, const char *text)
 {
-	char *shown = xstrdup(text ? text : ""), *rest = shown, *line;
-
-	while ((line = strsep(&rest, "\n"))) {
-		put_clean(out, line, CLEAN_KEEP_TABS);
-		buf_addf(out, rest ? "\n" : "");
-	}
-	free(shown);
+	put_clean(out, text, CLEAN_KEEP_TABS);
 }
 
 void html_table(struct buf *out, const char *const *titles, const char *numbers)

@@ -9,8 +9,8 @@
 
 /* Cleaned, and with < > & and quotes as HTML wants them. NULL: nothing. */
 void html_text(struct buf *out, const char *text);
-/* The same, of several lines, whose tabs stay. */
-void html_lines(struct buf *out, const char *text);
+/* The same; tabs stay. */
+void html_line(struct buf *out, const char *text);
 
 /* A table and the titles of its columns, up to NULL; `numbers` has an 'n' for each that is aligned at
  * the right. html_table_end after the last row. */

@@ -7,6 +7,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/json.h"
+#include "common/base/redact.h"
 #include "ctl/base/hours.h"
 #include "ctl/base/print.h"
 #include "ctl/base/text.h"
@@ -61,7 +62,8 @@ static void put_attempts(struct buf *out, const json_t *run)
 			 (long long)js_int(attempt, "number", 0),
 			 (long long)js_int(attempt, "job_id", 0));
 		html_cell(out, from_ms ? clock_text(from_ms, text) : "");
-		html_number(out, from_ms && to_ms >= from_ms ? duration_text(to_ms - from_ms, text) : "");
+		html_number(out, from_ms && to_ms >= from_ms ? duration_text(to_ms - from_ms, text)
+							     : "");
 		html_cell(out, js_str(attempt, "cause", js_str(attempt, "state", "")));
 		buf_addf(out, "<td>");
 		json_array_foreach(json_object_get(attempt, "nodes"), k, node) {
@@ -132,12 +134,13 @@ static void put_curves(struct buf *out, const struct report_run *r)
 }
 
 /* --- what it was made of ---------------------------------------------------------------------- */
+/* The page is for others: secrets are left out. */
 static void put_value(struct buf *out, const json_t *value)
 {
-	char *text = json_is_string(value)
-			     ? xstrdup(json_string_value(value))
-			     : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+	char *text = json_is_string(value) ? xstrdup(json_string_value(value))
+					   : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
 
+	redact(text, NULL);
 	html_cell(out, json_is_null(value) ? "" : text);
 	free(text);
 }
@@ -189,6 +192,18 @@ static void put_differences(struct buf *out, json_t *differ, const char *what)
 	html_table_end(out);
 }
 
+static void put_lines(struct buf *out, const char *text)
+{
+	char *copy = xstrdup(text), *rest = copy, *line;
+
+	while ((line = strsep(&rest, "\n"))) {
+		redact(line, NULL);
+		html_line(out, line);
+		buf_addf(out, rest ? "\n" : "");
+	}
+	free(copy);
+}
+
 static void put_patch(struct buf *out, const char *patch, const char *title, const char *of)
 {
 	if (!patch || !patch[0])
@@ -196,7 +211,7 @@ static void put_patch(struct buf *out, const char *patch, const char *title, con
 	buf_addf(out, "<details><summary>%s", title);
 	html_text(out, of);
 	buf_addf(out, "</summary><pre>");
-	html_lines(out, patch);
+	put_lines(out, patch);
 	buf_addf(out, "</pre></details>\n");
 }
 
@@ -207,9 +222,9 @@ static void put_made(struct buf *out, const struct report_run *r)
 		buf_addf(out, "<p>Compared with ");
 		html_text(out, r->differs_from);
 		buf_addf(out, ": code %s",
-			 !r->code_patch	     ? "cannot be compared"
+			 !r->code_patch     ? "cannot be compared"
 			 : r->code_patch[0] ? "differs"
-					     : "the same");
+					    : "the same");
 		buf_addf(out, r->code_patch ? "" : ", ");
 		html_text(out, r->code_patch ? "" : r->code_why);
 		buf_addf(out, "</p>\n");
@@ -271,11 +286,19 @@ static void put_machine(struct buf *out, const struct use_row *r)
 
 static void put_use(struct buf *out, const struct use *use, bool is_gpu)
 {
-	static const char *const of_gpus[] = { "node", "GPU", "use", "memory, GiB", "W", "°C",
-					       "ECC errors, uncorrected", "NVLink errors",
-					       "clocks held down by", NULL };
-	static const char *const of_machines[] = { "node", "rank", "CPUs used", "memory, highest",
-						   "time in file system waits", NULL };
+	static const char *const of_gpus[] = { "node",
+					       "GPU",
+					       "use",
+					       "memory, GiB",
+					       "W",
+					       "°C",
+					       "ECC errors, uncorrected",
+					       "NVLink errors",
+					       "clocks held down by",
+					       NULL };
+	static const char *const of_machines[] = {
+		"node", "rank", "CPUs used", "memory, highest", "time in file system waits", NULL
+	};
 	size_t rows = 0;
 
 	for (size_t i = 0; i < use->count; i++) {

@@ -143,18 +143,16 @@ static int by_score(const void *a, const void *b)
 
 void page_nodes(struct buf *out, const struct report_run *runs, size_t count, const json_t *nodes)
 {
-	static const char *const titles[] = {
-		"node", "attempts of these runs, by cause", "lemon score", "suspect ends, of all",
-		"avoided until", NULL
-	};
+	static const char *const titles[] = { "node",          "attempts of these runs, by cause",
+					      "lemon score",   "suspect ends, of all",
+					      "avoided until", NULL };
 	json_t *sums = causes_by_node(runs, count), *causes;
 	struct ranked *order = xcalloc(json_object_size(sums) + 1, sizeof(*order));
 	const char *name;
 	size_t n = 0;
 
 	json_object_foreach(sums, name, causes) {
-		order[n++] = (struct ranked){ name,
-					      js_real(node_of(nodes, name), "score", 0) };
+		order[n++] = (struct ranked){ name, js_real(node_of(nodes, name), "score", 0) };
 	}
 	qsort(order, n, sizeof(*order), by_score);
 	if (n > 0)

@@ -18,18 +18,18 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
+#include "common/base/redact.h"
 #include "common/run/run_state.h"
-#include "common/run/code_files.h"
 #include "ctl/base/command.h"
 #include "ctl/base/print.h"
 #include "ctl/base/program.h"
+#include "ctl/code/made.h"
 #include "ctl/sync/curve.h"
 #include "ctl/team/ask.h"
 #include "trackers.h"
 
 enum {
 	STATE_MAX_BYTES = 4096,
-	CODE_MAX_BYTES = 4 * 1024 * 1024,
 	TIMEOUT_MS = 30 * 60 * 1000,
 };
 
@@ -113,11 +113,35 @@ static bool is_still_so(const struct transfer *t, const struct curve *c)
 
 /* --- what is sent ----------------------------------------------------------------------------- */
 
+/* Numbers and switches as they are, all else as text, in which secrets are left out. A new reference. */
+static json_t *open_settings(json_t *settings)
+{
+	json_t *out = json_object(), *value;
+	const char *key;
+
+	json_object_foreach(settings, key, value) {
+		char *text;
+
+		if (json_is_number(value) || json_is_boolean(value)) {
+			json_object_set(out, key, value);
+			continue;
+		}
+		text = json_is_string(value) ? xstrdup(json_string_value(value))
+					     : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+		redact(text, NULL);
+		json_object_set_new(out, key, json_string(text));
+		free(text);
+	}
+	return out;
+}
+
 static json_t *head_of(const struct transfer *t)
 {
 	const char *where = strchr(t->to, '='), *dir = js_str(t->run, "dir", "");
-	char *code_path = path_join("%s/" CODE_JSON, dir), *name = target_name(t), *id;
-	json_t *code = js_load(code_path, CODE_MAX_BYTES, NULL), *head = json_object();
+	char *name = target_name(t), *id;
+	json_t *head = json_object();
+	struct made made;
+	struct err quiet = { 0 };
 	const char *state = js_str(t->run, "state", "");
 	int64_t created_ms = (int64_t)(js_real(t->run, "created", 0) * 1000);
 
@@ -136,9 +160,12 @@ static json_t *head_of(const struct transfer *t)
 	js_set_int(head, "generation", t->generation);
 	js_set_str(head, "folder", t->folder);
 	js_set_int(head, "created", created_ms / 1000);
-	js_set_str(head, "commit", js_str(code, "commit", NULL));
-	json_decref(code);
-	free(code_path);
+	made_read(&made, t->name, dir, &quiet);
+	js_set_str(head, "commit", js_str(made.code, "commit", NULL));
+	js_set_str(head, "branch", js_str(made.code, "branch", NULL));
+	js_set_int(head, "changed_files", js_int(made.code, "changed_files", JS_NONE));
+	json_object_set_new(head, "settings", open_settings(made.settings));
+	made_clear(&made);
 	free(name);
 	free(id);
 	return head;

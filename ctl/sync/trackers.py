@@ -3,12 +3,13 @@
 on its standard input. One line about the run, then one line a step, steps ascending, from the first on or from
 behind what is known to be there. Each tracker says itself what it has already; nothing is sent twice.
 
-  {"kind","to","id","run","project","owner","state","over","generation","folder","commit"}
+  {"kind","to","id","run","project","owner","state","over","generation","folder","commit","branch","changed_files",
+   "settings":{"section.key":value}}
   {"step":1,"time_ms":…,"values":{"loss":…}}
 
 generation counts up when steps that were sent have been made again: then a new curve takes the place of the
 old one. Prints how many steps were sent."""
-import base64, json, os, shutil, struct, sys, time, urllib.error, urllib.parse, urllib.request
+import base64, json, os, re, shutil, struct, sys, time, urllib.error, urllib.parse, urllib.request
 
 MANY = 500  # steps in a request
 
@@ -33,6 +34,13 @@ def curve_name(head, generation=None):
     return head["run"] if generation == 0 else "%s-r%d" % (head["run"], generation)
 
 
+def config_of(head):
+    """What the run was made of, as trackers show it beside the curve; without what is not known."""
+    known = {"owner": head["owner"], "git.commit": head.get("commit"), "git.branch": head.get("branch"),
+             "git.changed_files": head.get("changed_files")}
+    return dict({k: v for k, v in known.items() if v is not None}, **head["settings"])
+
+
 def write_state(path, value):
     with open(path + ".new", "w") as f:
         json.dump(value, f)
@@ -51,7 +59,9 @@ class MLflow:
                 self.call("runs/delete", {"run_id": old["info"]["run_id"]})
         found = self.find_runs(head["generation"])
         self.run = found[0] if found else None
-        self.there = {m["key"]: int(m.get("step", 0)) for m in (self.run or {}).get("data", {}).get("metrics", [])}
+        data = (self.run or {}).get("data", {})
+        self.there = {m["key"]: int(m.get("step", 0)) for m in data.get("metrics", [])}
+        self.has_params = bool(data.get("params"))
 
     def call(self, path, body=None, query=None, missing_ok=False):
         url = self.api + path + ("?" + urllib.parse.urlencode(query) if query else "")
@@ -93,11 +103,21 @@ class MLflow:
             "experiment_id": self.experiment, "run_name": self.head["run"], "start_time": first_ms,
             "tags": [{"key": k, "value": v} for k, v in tags.items() if v]})["run"]
 
+    def put_params(self):  # all or none; they stay as they were first
+        def text(value):
+            return ("true" if value else "false") if isinstance(value, bool) else str(value)
+        params = [{"key": re.sub(r"[^\w./ -]", "_", k)[:250], "value": text(v)[:500]}
+                  for k, v in config_of(self.head).items() if v != ""]
+        self.call("runs/log-batch", {"run_id": self.run["info"]["run_id"], "params": params[:100]})
+        self.has_params = True
+
     def send(self, points):
         sent = 0
         for some in chunks(points):
             if self.run is None:
                 self.create(some[0]["time_ms"])
+            if not self.has_params:
+                self.put_params()
             metrics = [{"key": k, "value": v, "timestamp": p["time_ms"], "step": p["step"]} for p in some
                        for k, v in p["values"].items() if p["step"] > self.there.get(k, -1)]
             sent += len({m["step"] for m in metrics})
@@ -135,7 +155,7 @@ class Trackio:
             self.storage.bulk_log(
                 self.head["project"], name, [p["values"] for p in some], [p["step"] for p in some],
                 [datetime.fromtimestamp(p["time_ms"] / 1000, timezone.utc).isoformat() for p in some],
-                {"owner": self.head["owner"], "commit": self.head.get("commit")},
+                config_of(self.head),
                 # it keeps the first of two with the same
                 ["%s/%d/%d" % (self.head["id"], self.head["generation"], p["step"]) for p in some])
             sent += len(some)
@@ -186,7 +206,7 @@ class Wandb:
                                   x_disable_meta=True, x_disable_machine_info=True)
         run = wandb.init(project=self.head["project"], name=curve_name(self.head), id=identity, mode="offline",
                          resume="allow", dir=self.staging, settings=settings,
-                         config={"owner": self.head["owner"], "commit": self.head.get("commit")})
+                         config=config_of(self.head))
         for p in points:
             run.log(dict(p["values"], _timestamp=p["time_ms"] / 1000), step=p["step"])
         run.finish()

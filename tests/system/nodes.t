@@ -115,4 +115,49 @@ is "$(score_of n2)" "[0.5]" "the node of the rank that a signal killed has all o
 like "$(score_of n1)" '^(none|\[0\.0\])$' "the other node has none"
 lbctl kill --now pair >/dev/null
 run_reaches pair killed 20
+
+# --- GPUs that complain, by a stand-in for the driver's library, which has a folder for each node --------
+for node in n1 n2; do
+	lbctl nodes forgive "$node" >/dev/null 2>&1
+	mkdir -p "$T/gpus/$node"
+	echo '93 70000 81559 650000 1755 61 0 0 0 0' | tee "$T/gpus/$node/gpu0" >"$T/gpus/$node/gpu1"
+done
+export NCCL_STANDIN="$T/gpus" LD_LIBRARY_PATH="$B/tests/nvml"
+# complains XID: the first launch fails when its meter has heard of the XID, later ones go on.
+cat >"$T/complains" <<'END'
+#!/bin/sh
+[ "$LB_ATTEMPT$LB_LAUNCH" = 11 ] || exec sleep 1000
+here=$NCCL_STANDIN/$SLURMD_NODENAME
+echo "1 $1" >"$here/next" && mv "$here/next" "$here/xid"
+while [ -e "$here/xid" ]; do sleep 0.05; done
+sleep 0.5
+exit 1
+END
+chmod +x "$T/complains"
+lbctl submit --name broken --set restart.backoff_first=0 -- "$T/complains" 79 >/dev/null
+wait_for '[ "$(attempts broken)" = 2 ] && [ "$(run_state broken)" = running ]' 60
+bad=$(node_of broken 0)
+like "$(lbctl events broken)" "node_error .*$bad: XID 79 of GPU 1, hardware" "an XID of the hardware is an event"
+ok "its node is avoided" avoids "$bad"
+ok "and the run goes on elsewhere" [ "$(node_of broken 1)" != "$bad" ]
+lbctl kill --now broken >/dev/null
+run_reaches broken killed 20
+lbctl nodes forgive "$bad" >/dev/null
+lbctl submit --name wrong --set restart.backoff_first=0 -- "$T/complains" 31 >/dev/null
+wait_for '[ "$(lbctl status wrong --json | json attempts.0.launches.#)" = 2 ]' 60
+like "$(lbctl status wrong --json)" '"text":"[^"]*XID 31 of GPU 1, application' "an XID of the application explains the end"
+like "$(score_of "$(node_of wrong 0)")" '^(none|\[0\.0\])$' "and is not held against the node"
+lbctl kill --now wrong >/dev/null
+run_reaches wrong killed 20
+
+# Each rank of two has a meter of its own, on its node.
+lbctl submit --name meters --set slurm.nodes=2 --set run.launcher=srun --set watch.usage_every=600ms -- sleep 1000 >/dev/null
+# shellcheck disable=SC2034 # for the line below
+spool=$LB_HOME/runs/meters/attempts/1/spool.jsonl
+for rank in 0 1; do
+	wait_for 'grep -q "\"type\":\"usage\",\"node\":\"n$((rank + 1))\",\"rank\":$rank,.*\"gpu\":1,\"use\":93" "$spool"' 30
+	passed "rank $rank: its GPUs, on its node"
+done
+lbctl kill --now meters >/dev/null
+run_reaches meters killed 20
 done_testing

@@ -4,7 +4,8 @@
  *
  *   use memory_mb total_mb milliwatts mhz celsius throttle_bits ecc_corrected ecc_uncorrected crc_errors
  *
- * A file "xid", "GPU XID", is an event, and is removed when it is told. */
+ * A file "xid", "GPU XID", is an event, and is removed when it is told. Where the folder has one with the name of the
+ * Slurm node, the files are in there. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +20,15 @@ static unsigned count;
 
 static FILE *open_file(const char *name, char path[4096])
 {
-	const char *folder = getenv("NCCL_STANDIN");
+	const char *folder = getenv("NCCL_STANDIN"), *node = getenv("SLURMD_NODENAME");
 
-	snprintf(path, 4096, "%s/%s", folder ? folder : "/nowhere", name);
+	if (!folder)
+		folder = "/nowhere";
+	snprintf(path, 4096, "%s/%s", folder, node ? node : "");
+	if (node && access(path, X_OK) == 0)
+		snprintf(path, 4096, "%s/%s/%s", folder, node, name);
+	else
+		snprintf(path, 4096, "%s/%s", folder, name);
 	return fopen(path, "re");
 }
 

@@ -25,8 +25,8 @@ to() {
 where() { case $1 in mlflow) echo "$url" ;; *) echo "$T/$1" ;; esac; }
 sync() { lbctl sync first --python "$PYTHON" --to "$(to "$1")"; }
 reader() { [ "$1" != wandb ] || printf '%s' "${READER:-}"; }
-there() { PYTHONPATH=$(reader "$1") "$PYTHON" "$src/tests/trackers/read.py" "$1" "$(where "$1")" lowbits first 2>"$T/read.err" |
-	grep -v '^#' | sort -n || true; [ ! -s "$T/read.err" ] || tail -3 "$T/read.err" | sed 's/^/# /' >&2; }
+look() { PYTHONPATH=$(reader "$1") "$PYTHON" "$src/tests/trackers/read.py" "$1" "$(where "$1")" lowbits first 2>"$T/read.err"; }
+there() { look "$1" | grep -v '^#' | sort -n || true; [ ! -s "$T/read.err" ] || tail -3 "$T/read.err" | sed 's/^/# /' >&2; }
 # Killed after a while that differs each time, its Python with it.
 killed() {
 	for i in $(seq "$KILLS"); do
@@ -40,12 +40,21 @@ killed() {
 kinds=${KINDS:-mlflow trackio wandb tensorboard}
 
 wait_for 'python3 -c "import urllib.request; urllib.request.urlopen(\"'"$url"'/health\")" 2>/dev/null' 120
-lbctl submit --name first --set 'checkpoint.pattern="step-{step}"' -- "$T/trainer" "$T" >/dev/null
+# from a repository
+mkdir "$T/code" && cd "$T/code" && git init -q -b main . && echo 'rate = 1' >train.py && git add train.py &&
+	git -c user.name=a -c user.email=a@b commit -q -m begin
+commit=$(git rev-parse HEAD)
+lbctl submit --name first --set 'checkpoint.pattern="step-{step}"' -- "$T/trainer" "$T" --token=abcdefghijk >/dev/null
 wait_for '[ -e "$T/second" ]' 60
 wait_for 'lbctl events first | grep -q "checkpoint .*step 10"' 60
 for kind in $kinds; do
 	ok "$kind: while it lives" sync "$kind"
 	is "$(there "$kind")" "$(curve 1 10 1)" "$kind: has what a checkpoint has settled"
+	[ "$kind" = tensorboard ] && continue
+	known=$(look "$kind" | grep '^# ')
+	like "$known" "^# git.commit=$commit\$" "$kind: the commit"
+	like "$known" '^# checkpoint.pattern=step-.step.$' "$kind: the settings"
+	unlike "$known" 'abcdefghijk' "$kind: and no secret"
 done
 touch "$T/go"
 run_reaches first completed 60

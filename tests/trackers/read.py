@@ -2,6 +2,8 @@
 """What a tracker has of a run, read by its own means: read.py KIND WHERE PROJECT RUN prints "STEP LOSS" lines in the
 order in which they are stored, each as often as it is there.
 
+Behind "# " stands what it knows of the run beside: KEY=VALUE.
+
 "events" is TensorBoard's file by a reader of our own that checks every checksum; it needs nothing installed."""
 import glob, os, struct, sys
 
@@ -64,12 +66,18 @@ def tensorboard():
     return [(e.step, e.value) for e in seen.Scalars("loss")]
 
 
+def tell(config):
+    for key, value in config.items():
+        print("# %s=%s" % (key, value))
+
+
 def mlflow():
     from mlflow import MlflowClient
     client = MlflowClient(where)
     found = client.search_runs([client.get_experiment_by_name(project).experiment_id], "attributes.run_name = '%s'" % run)
     assert len(found) == 1, "%d runs" % len(found)
     print("#", found[0].info.status)
+    tell(found[0].data.params)
     return [(m.step, m.value) for m in client.get_metric_history(found[0].info.run_id, "loss")]
 
 
@@ -78,6 +86,7 @@ def trackio():
     from trackio.sqlite_storage import SQLiteStorage
     runs = [r for r in SQLiteStorage.get_runs(project) if r == run or r.startswith(run + "-r")]
     assert len(runs) == 1, runs
+    tell(SQLiteStorage.get_run_config(project, runs[0]))
     return [(log["step"], log["loss"]) for log in SQLiteStorage.get_logs(project, runs[0])]
 
 
@@ -97,6 +106,7 @@ def wandb():  # its offline runs, by the reader of its own sync
             record.ParseFromString(data)
             if record.HasField("run"):
                 ids.add(record.run.run_id)
+                tell({i.key or i.nested_key[0]: json.loads(i.value_json) for i in record.run.config.update})
             if record.HasField("history"):
                 items = {i.key or i.nested_key[0]: json.loads(i.value_json) for i in record.history.item}
                 step = record.history.step.num if record.history.HasField("step") else items["_step"]

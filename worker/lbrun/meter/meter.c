@@ -218,7 +218,8 @@ void meter_start(const struct meter_job *job)
 
 /* --- of a rank -------------------------------------------------------------------------------- */
 
-/* "4(x2),3": of the node where it is asked all have as many, or one more. */
+/* 0 where it is not set; of Slurm's "4(x2),3", a count for each node, the first: nodes with other counts
+ * are rare, and there the first rank sees to all. */
 static int number_in_env(const char *name)
 {
 	const char *text = getenv(name);
