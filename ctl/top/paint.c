@@ -10,7 +10,8 @@
 #include "common/base/json.h"
 #include "common/base/mem.h"
 
-enum { ABOVE = 2, BELOW = 3, TEXT_BYTES = 64 };
+/* lines: above the runs; of numbers of the chosen one; below the runs */
+enum { ABOVE = 2, CHOSEN_LINES = 2, BELOW = CHOSEN_LINES + 2, TEXT_BYTES = 64 };
 
 enum field {
 	FIELD_NAME,
@@ -223,9 +224,7 @@ static char *numbers_of(const struct gist *g, bool utf8)
 	buf_init(&out, 4096);
 	if (g->attempt)
 		add_part(&out, "attempt ", field_text(g, FIELD_TRY, text), "");
-	add_part(&out, "on ", js_str(g->run, "nodes", ""), "");
-	add_part(&out, "step ", field_text(g, FIELD_STEP, text), "");
-	add_part(&out, "loss ", field_text(g, FIELD_LOSS, text), "");
+	add_gpus(&out, g, utf8);
 	add_part(&out, "", field_text(g, FIELD_SPEED, text), " tokens/s");
 	add_part(&out, "", share_of_median(g, text), " of its median");
 	add_part(&out, "", age(g->eta_ms, text), " left");
@@ -235,8 +234,27 @@ static char *numbers_of(const struct gist *g, bool utf8)
 	if (g->usual_ms >= 0)
 		add_part(&out, "usually ",
 			 g->usual_ms < 1000 ? "under 1s" : duration_text(g->usual_ms, text), "");
-	add_gpus(&out, g, utf8);
+	add_part(&out, "on ", js_str(g->run, "nodes", ""), "");
 	return buf_take(&out);
+}
+
+/* In CHOSEN_LINES lines, cut between parts. */
+static void put_numbers(struct canvas *canvas, int y, char *numbers)
+{
+	char *rest = numbers;
+
+	for (int i = 0; i < CHOSEN_LINES && rest; i++) {
+		size_t fits = bytes_within(rest, canvas->width);
+		char *line = rest, *cut = rest[fits] ? rest + fits : NULL;
+
+		/* the comma stays on its line */
+		while (cut && cut > line && !(cut[-1] == ',' && *cut == ' '))
+			cut--;
+		rest = cut > line && i + 1 < CHOSEN_LINES ? cut + 1 : NULL;
+		if (rest)
+			*cut = '\0';
+		canvas_put(canvas, y + i, line, 0, false, COLOR_NONE);
+	}
 }
 
 static void put_chosen(const struct view *view, struct canvas *canvas, int y)
@@ -250,7 +268,7 @@ static void put_chosen(const struct view *view, struct canvas *canvas, int y)
 	canvas_put(canvas, y, ": ", 2, false, COLOR_NONE);
 	canvas_put(canvas, y, g->fact, 0, false, worry_color(g->worry));
 	numbers = numbers_of(g, canvas->utf8);
-	canvas_put(canvas, y + 1, numbers ? numbers : "", 0, false, COLOR_NONE);
+	put_numbers(canvas, y + 1, numbers);
 	free(numbers);
 }
 

@@ -23,7 +23,8 @@ run = {"state": "running", "owner": "ada", "group": "g", "step": 500, "target_st
        "tokens_per_s": 1000.0, "median_tokens_per_s": 1000.0, "created": now - 9000, "attempt": 1, "launch": 1,
        "launched": now - 1000, "last_step_time": now - 1, "step_s": 1.0, "losses": [4, 3.5, 3, 2.5],
        "checkpoint": {"step": 400, "path": "p", "valid": True, "time": now - 100}}
-runs = [dict(run, name="fine-1"), dict(run, name="stuck-1", last_step_time=now - 180, step_s=2.0, attempt=2),
+runs = [dict(run, name="fine-1"), dict(run, name="stuck-1", last_step_time=now - 180, step_s=2.0, attempt=2,
+                                     limit=now + 9000, nodes="n[01-02]", gpu_use=[93, 0, 100, None]),
         dict(run, name="ünïcode", created=now - 8000, group=None),
         {"name": "late-1", "state": "queued", "waits_for": "Resources", "created": now - 60, "attempt": 1},
         {"name": "dead-1", "state": "failed", "cause": "oom", "text": "evil \u001b[2J", "ended": now - 60}]
@@ -121,6 +122,10 @@ wait productive
 key q
 key t
 wait the.team
+key q
+key s
+wait stacks.of.alpha
+wait [0-9]+.+trainer 30
 key q
 size 160x50
 wait OF.MED.+LIMIT
