@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BACKEND_ABI = 8, BACKEND_TEXT_BYTES = 256 };
+enum { BACKEND_ABI = 9, BACKEND_TEXT_BYTES = 256 };
 
 struct format; /* kernels/formats/format.h */
 struct encoding;
@@ -264,10 +264,11 @@ struct backend {
 	/* out [batch*T, H*C], lse [batch, H, T] = log sum exp of the scaled scores. */
 	void (*attention_forward)(struct device *dev, void *out, float *lse, const void *qkv,
 				  const struct attention *a);
-	/* dqkv is written whole. */
+	/* dqkv is written whole, of queries and keys before rope() turned them by that table (NULL:
+	 * nothing did). */
 	void (*attention_backward)(struct device *dev, void *dqkv, const void *dout,
 				   const void *out, const float *lse, const void *qkv,
-				   const struct attention *a);
+				   const float *table, const struct attention *a);
 
 	/* gate_up [N, 2F]: F gates, then F ups.  out[N,F] = silu(gate) * up.  Shazeer 2020. */
 	void (*swiglu_forward)(struct device *dev, void *out, const void *gate_up, size_t rows,

@@ -8,8 +8,9 @@
 # comes last: the best of each side, each at batch and recomputation of its own. Exit 77 without a GPU.
 #
 # LB_GPU_RESULTS  (build/gpu-bench) a folder: results, each part's output
-# LB_BENCH_LLMC   a checkout of llm.c, fetched for the run and never part of this tree: its train_gpt2cu is built there when
-#                 it is not yet, and gets our tokens; without a checkout its row is empty
+# LB_BENCH_LLMC   a checkout of llm.c, fetched for the run and never part of this tree: its train_gpt2cu is built from a
+#                 copy in the folder of results, with cuDNN's attention where the checkout holds cudnn-frontend/, and gets our
+#                 tokens; without a checkout its row is empty
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 B=${B:-build}
@@ -83,12 +84,27 @@ llmc_tokens() {
 		    out.write(array.array("H", text).tobytes())
 	PYTHON
 }
+# In a copy. CUDA 13 names a place in memory by a struct; where only the driver is installed, its library of
+# management has no name that a linker looks for; which GPU it is made for, llm.c's Makefile does not find out.
+llmc_build() {
+	[ ! -x "$T/llmc/train_gpt2cu" ] || return 0
+	rm -rf "$T/llmc" && cp -r "$LB_BENCH_LLMC" "$T/llmc" && mkdir -p "$T/lib" || return 1
+	case $(nvcc --version 2>/dev/null | sed -n 's/.*release \([0-9]*\).*/\1/p') in
+	[0-9] | 1[0-2]) ;;
+	*) sed -i 's/PreferredLocation, cudaCpuDeviceId)/PreferredLocation, cudaMemLocation{ cudaMemLocationTypeHost, 0 })/' "$T"/llmc/llmc/*.cuh ;;
+	esac
+	driver=$(ldconfig -p | sed -n 's/.*libnvidia-ml\.so\.1 .* => //p' | head -n 1)
+	[ -z "$driver" ] || ln -sf "$driver" "$T/lib/libnvidia-ml.so"
+	# shellcheck disable=SC2046 # a word or none
+	LIBRARY_PATH="$T/lib:${LIBRARY_PATH:-}" make -C "$T/llmc" train_gpt2cu NO_MULTI_GPU=1 \
+		GPU_COMPUTE_CAPABILITY="${LB_BENCH_SM:-$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -n 1 | tr -d .)}" \
+		$([ ! -d "$T/llmc/cudnn-frontend/include" ] || echo USE_CUDNN=1) >"$T/$part-build.log" 2>&1
+}
 llmc() { # llmc BATCH SEQ: the mean of its last steps
 	[ -e "${LB_BENCH_LLMC:-}/Makefile" ] || { echo "-"; return; }
-	[ -x "$LB_BENCH_LLMC/train_gpt2cu" ] ||
-		make -C "$LB_BENCH_LLMC" train_gpt2cu NO_MULTI_GPU=1 >"$T/$part-build.log" 2>&1 || { echo "-"; return; }
+	llmc_build || { tail -n 5 "$T/$part-build.log" >&2; echo "-"; return; }
 	llmc_tokens || { echo "-"; return; }
-	(cd "$LB_BENCH_LLMC" && timeout $SECONDS_MOST ./train_gpt2cu -i "$T/llmc.bin" -j "$T/llmc.bin" -e d12 -b "$1" -t "$2" -d $(($1 * $2)) -x 30 -v 0 -s 0 -h 0) \
+	(cd "$T/llmc" && timeout $SECONDS_MOST ./train_gpt2cu -i "$T/llmc.bin" -j "$T/llmc.bin" -e d12 -b "$1" -t "$2" -d $(($1 * $2)) -x 30 -v 0 -s 0 -h 0) \
 		>"$T/$part.log" 2>"$T/$part.err" </dev/null
 	sed -n 's/.* \([0-9]*\) tok\/s.*/\1/p' "$T/$part.log" | tail -n 1 | grep . || echo "-"
 }

@@ -214,7 +214,8 @@ void cpu_rope(struct device *dev, void *qkv, const float *table, const struct at
 void cpu_attention_forward(struct device *dev, void *out, float *lse, const void *qkv,
 			   const struct attention *a);
 void cpu_attention_backward(struct device *dev, void *dqkv, const void *dout, const void *out,
-			    const float *lse, const void *qkv, const struct attention *a);
+			    const float *lse, const void *qkv, const float *table,
+			    const struct attention *a);
 void cpu_swiglu_forward(struct device *dev, void *out, const void *gate_up, size_t rows,
 			size_t width);
 void cpu_swiglu_backward(struct device *dev, void *dgate_up, const void *dout, const void *gate_up,

@@ -188,14 +188,20 @@ void cuda_attention_close(struct device *dev);
 void cuda_attention_forward(struct device *dev, void *out, float *lse, const void *qkv,
 			    const struct attention *a);
 void cuda_attention_backward(struct device *dev, void *dqkv, const void *dout, const void *out,
-			     const float *lse, const void *qkv, const struct attention *a);
+			     const float *lse, const void *qkv, const float *table,
+			     const struct attention *a);
 void cuda_own_attention_forward(struct device *dev, void *out, float *lse, const void *qkv,
 				const struct attention *a);
 void cuda_own_attention_backward(struct device *dev, void *dqkv, const void *dout, const void *out,
 				 const float *lse, const void *qkv, const struct attention *a);
-/* dk and dv of every query head [batch,T,H,C] each, added up into the shared heads of dqkv. */
-void cuda_heads_sum(struct device *dev, void *dqkv, const void *dk, const void *dv,
-		    const struct attention *a);
+/* What cuDNN's backward pass leaves, in bf16 but for dq, where it does not write dqkv itself. */
+struct heads_left {
+	const float *dq;     /* [batch,H,T,C]; NULL: dq lies in dqkv */
+	const void *dk, *dv; /* of every query head, [batch,T,H,C] each; NULL: in dqkv */
+	const float *table;  /* of rope(), by which queries and keys are turned back; NULL: not */
+};
+void cuda_heads_backward(struct device *dev, void *dqkv, const struct heads_left *left,
+			 const struct attention *a);
 
 /* ops/, one file each; contracts in kernels/backend.h. */
 void cuda_normal(struct device *dev, float *to, size_t count, const struct normal *n);

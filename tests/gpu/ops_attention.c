@@ -2,6 +2,8 @@
 /* ops_attention.c - rotation and attention, heads shared or not, apart or mixed. */
 #include "tests/gpu/suite.h"
 
+#include <math.h>
+
 static struct attention heads(struct suite *s, size_t seq)
 {
 	struct attention a = { .batch = between(s, 1, 2),
@@ -43,6 +45,20 @@ void ops_rope(struct suite *s)
 	release(s, &all);
 }
 
+/* For each position and pair of a head, a cosine and a sine. */
+static struct tensor *angles(struct suite *s, struct tensors *all, const struct attention *a)
+{
+	struct tensor *t = random_tensor(s, all, a->seq * a->head_dim, false, 3);
+
+	for (size_t i = 0; i + 1 < t->count; i += 2) {
+		float angle = t->cpu[i];
+		t->cpu[i] = cosf(angle);
+		t->cpu[i + 1] = sinf(angle);
+	}
+	to_gpu(s, t);
+	return t;
+}
+
 void ops_attention(struct suite *s)
 {
 	const struct attention a = heads(s, size(s, pick(s, 40, 700)));
@@ -53,12 +69,15 @@ void ops_attention(struct suite *s)
 	struct tensor *lse = poisoned(s, &all, rows * a.heads, false);
 	struct tensor *dout = random_tensor(s, &all, rows * width, true, 1);
 	struct tensor *dqkv = poisoned(s, &all, rows * qkv_width(&a), true);
+	struct tensor *table = angles(s, &all, &a);
+	bool is_turned = draw(s) % 4 != 0;
 
 	describe_heads(s, &a);
 	BOTH(attention_forward, ON(out), ON(lse), ON(qkv), &a);
 	compare(s, "attention_forward", "lse", lse, 1);
 	compare(s, "attention_forward", "out", out, 16);
-	BOTH(attention_backward, ON(dqkv), ON(dout), ON(out), ON(lse), ON(qkv), &a);
+	BOTH(attention_backward, ON(dqkv), ON(dout), ON(out), ON(lse), ON(qkv),
+	     is_turned ? ON(table) : NULL, &a);
 	compare(s, "attention_backward", "dqkv", dqkv, 16 * (double)a.heads / (double)a.kv_heads);
 	release(s, &all);
 }

@@ -106,7 +106,7 @@ static void attentions(void)
 	backend_cpu()->attention_forward(dev, y, s, x, &heads);
 	tell("attention_forward");
 	backend_cpu()->attention_forward(dev, y, s, x, &heads);
-	backend_cpu()->attention_backward(dev, t, z, y, s, x, &heads);
+	backend_cpu()->attention_backward(dev, t, z, y, s, x, NULL, &heads);
 	tell("attention_backward");
 }
 

@@ -173,7 +173,7 @@ static void side_backward(struct device *dev, float *dx, const float *c, const f
 	backend_cpu()->attention_forward(dev, y, lse, x, &interleaved);
 	for (size_t i = 0; i < SIDE_BY_SIDE; i++)
 		dx[i] = NAN;
-	backend_cpu()->attention_backward(dev, dx, c, y, lse, x, &interleaved);
+	backend_cpu()->attention_backward(dev, dx, c, y, lse, x, NULL, &interleaved);
 }
 
 static void side_table(float table[5 * 4])
@@ -219,7 +219,7 @@ static void attend_backward(struct device *dev, float *dx, const float *c, const
 	backend_cpu()->attention_forward(dev, y, lse, x, &grouped);
 	for (size_t i = 0; i < QKV; i++)
 		dx[i] = NAN; /* it must be written whole */
-	backend_cpu()->attention_backward(dev, dx, c, y, lse, x, &grouped);
+	backend_cpu()->attention_backward(dev, dx, c, y, lse, x, NULL, &grouped);
 }
 
 static void rope_table(float *table)

@@ -206,7 +206,8 @@ static void attention_backward_task(const void *args, size_t index, unsigned wor
 }
 
 void cpu_attention_backward(struct device *dev, void *dqkv, const void *dout, const void *out,
-			    const float *lse, const void *qkv, const struct attention *a)
+			    const float *lse, const void *qkv, const float *table,
+			    const struct attention *a)
 {
 	struct heads w = {
 		.a = *a, .dqkv = dqkv, .qkv = qkv, .dout = dout, .out = out, .lse = lse
@@ -218,4 +219,6 @@ void cpu_attention_backward(struct device *dev, void *dqkv, const void *dout, co
 	w.scratch = dev->scratch;
 	w.row_floats = (a->heads + 2 * a->kv_heads) * a->head_dim;
 	pool_run(dev->pool, a->batch * a->kv_heads, attention_backward_task, &w);
+	if (table)
+		cpu_rope(dev, dqkv, table, a, true);
 }

@@ -215,7 +215,8 @@ void cuda_attention_forward(struct device *dev, void *out, float *lse, const voi
 }
 
 void cuda_attention_backward(struct device *dev, void *dqkv, const void *dout, const void *out,
-			     const float *lse, const void *qkv, const struct attention *a)
+			     const float *lse, const void *qkv, const float *table,
+			     const struct attention *a)
 {
 	const struct place *at = AT("attention_backward", a->batch, a->seq, a->heads, a->head_dim);
 	const struct heads heads = heads_of(a);
@@ -223,6 +224,8 @@ void cuda_attention_backward(struct device *dev, void *dqkv, const void *dout, c
 
 	if (!s) {
 		cuda_own_attention_backward(dev, dqkv, dout, out, lse, qkv, a);
+		if (table)
+			cuda_rope(dev, dqkv, table, a, true);
 		return;
 	}
 	void *const pointers[SDPA_TENSORS] = {
@@ -242,8 +245,8 @@ void cuda_attention_backward(struct device *dev, void *dqkv, const void *dout, c
 		cuda_zero(dev, s->accumulated,
 			  a->batch * a->heads * a->seq * a->head_dim * sizeof(float));
 	run(dev, at, s, s->backward, pointers);
-	if (s->dk)
-		cuda_heads_sum(dev, dqkv, s->dk, s->dv, a);
+	const struct heads_left left = { s->accumulated, s->dk, s->dv, table };
+	cuda_heads_backward(dev, dqkv, &left, a);
 }
 
 void cuda_attention_close(struct device *dev)

@@ -318,8 +318,8 @@ static descriptor along_rows(struct sdpa_plan *p, descriptor dout, descriptor ou
 			 rows(p, SDPA_ALONG), -1);
 }
 
-/* dq = ds k: added up in fp32 memory by whoever comes, and rounded at the end; or from ds in the plan's
- * workspace, in the same order every time. */
+/* dq = ds k: added up in fp32 memory by whoever comes, and left there; or from ds in the plan's workspace,
+ * in the same order every time, and in bf16. */
 static void query_gradient(struct sdpa_plan *p, descriptor ds, descriptor k_turned)
 {
 	const int64_t t = (int64_t)p->a.seq, c = (int64_t)p->a.head_dim;
@@ -328,15 +328,11 @@ static void query_gradient(struct sdpa_plan *p, descriptor ds, descriptor k_turn
 				       { (int64_t)p->a.heads * t * c, t * c, c, 1 },
 				       CUDNN_DATA_FLOAT };
 	descriptor k = reshape(p, k_turned, tensor(p, &k_form, 0, false));
-	descriptor dq = tensor(p, &q_form, SDPA_DQ, false);
 
-	if (p->pass == SDPA_BACKWARD_FIXED) {
-		matmul(p, ds, k, dq);
-		return;
-	}
-	descriptor sum = tensor(p, &sum_form, SDPA_ACCUMULATED, false);
-	matmul(p, ds, k, sum);
-	pointwise(p, CUDNN_POINTWISE_IDENTITY, sum, NULL, NULL, dq, -1);
+	if (p->pass == SDPA_BACKWARD_FIXED)
+		matmul(p, ds, k, tensor(p, &q_form, SDPA_DQ, false));
+	else
+		matmul(p, ds, k, tensor(p, &sum_form, SDPA_ACCUMULATED, false));
 }
 
 static void backward_graph(struct sdpa_plan *p)
@@ -517,10 +513,10 @@ static const struct {
 	[SDPA_FORWARD] = { { SDPA_Q, SDPA_K, SDPA_V, SDPA_OUT, SDPA_STATS, SDPA_SCALE,
 			     SDPA_MASKED },
 			   7 },
-	[SDPA_BACKWARD] = { { SDPA_Q, SDPA_K, SDPA_V, SDPA_OUT, SDPA_STATS, SDPA_DOUT, SDPA_DQ,
-			      SDPA_DK, SDPA_DV, SDPA_ALONG, SDPA_ACCUMULATED, SDPA_SCALE,
-			      SDPA_MASKED, SDPA_ONE },
-			    14 },
+	[SDPA_BACKWARD] = { { SDPA_Q, SDPA_K, SDPA_V, SDPA_OUT, SDPA_STATS, SDPA_DOUT, SDPA_DK,
+			      SDPA_DV, SDPA_ALONG, SDPA_ACCUMULATED, SDPA_SCALE, SDPA_MASKED,
+			      SDPA_ONE },
+			    13 },
 	[SDPA_BACKWARD_FIXED] = { { SDPA_Q, SDPA_K, SDPA_V, SDPA_OUT, SDPA_STATS, SDPA_DOUT,
 				    SDPA_DQ, SDPA_DK, SDPA_DV, SDPA_ALONG, SDPA_SCALE, SDPA_MASKED,
 				    SDPA_ONE },

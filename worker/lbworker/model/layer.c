@@ -313,9 +313,8 @@ static void attention_backward(const struct model *m, size_t l, const struct lay
 	linear_backward_weight(m, &out, dout, k->attended, rows, accumulate);
 	linear_backward_input(m, &out, s->dattended, dout, rows);
 	m->backend->attention_backward(m->device, s->dqkv, s->dattended, k->attended, k->lse,
-				       k->qkv, &shape);
-	if (!m->family->learned_positions)
-		m->backend->rope(m->device, s->dqkv, s->rope, &shape, true);
+				       k->qkv, m->family->learned_positions ? NULL : s->rope,
+				       &shape);
 	linear_backward_weight(m, &qkv, s->dqkv, in, rows, accumulate);
 	linear_backward_input(m, &qkv, dnormed, s->dqkv, rows);
 	backend_join(m->backend, m->device);

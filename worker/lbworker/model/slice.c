@@ -61,8 +61,8 @@ int slice_check(const struct model_shape *s, const struct model_split *split, st
 			used += (size_t)snprintf(possible + used, sizeof(possible) - used, "%s%zu",
 						 used ? ", " : "", degree);
 	return err_set(err, ERR_USAGE,
-		       "%d must divide n_heads %zu, n_kv_heads %zu and ffn_dim %zu: %s", split->degree,
-		       s->heads, s->kv_heads, s->ffn, possible);
+		       "%d must divide n_heads %zu, n_kv_heads %zu and ffn_dim %zu: %s",
+		       split->degree, s->heads, s->kv_heads, s->ffn, possible);
 }
 
 struct model_shape slice_shape(const struct model_shape *s, const struct model_split *split)

@@ -22,8 +22,8 @@ TRACED(attention_forward, (void *out, float *lse, const void *qkv, const struct 
        (out, lse, qkv, a), a->batch, a->seq, a->heads)
 TRACED(attention_backward,
        (void *dqkv, const void *dout, const void *out, const float *lse, const void *qkv,
-	const struct attention *a),
-       (dqkv, dout, out, lse, qkv, a), a->batch, a->seq, a->heads)
+	const float *table, const struct attention *a),
+       (dqkv, dout, out, lse, qkv, table, a), a->batch, a->seq, a->heads)
 TRACED(swiglu_forward, (void *out, const void *gate_up, size_t rows, size_t width),
        (out, gate_up, rows, width), rows, width, 0)
 TRACED(swiglu_backward,

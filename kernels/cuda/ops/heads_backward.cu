@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/* heads_backward.cu - makes the gradient of qkv of what cuDNN's backward pass leaves, in the one pass
+ * that this takes anyway: dq becomes bf16 of its fp32 sum; with grouped heads cuDNN leaves dk and dv of
+ * every query head, and those that share a key head are added in order, in fp32, and rounded once; and
+ * queries and keys are turned back by their position (rope.cu has the formula) before they are rounded.
+ *
+ * A thread owns V neighbouring pairs of HEADS heads of one row, whose angles it reads once; behind the
+ * part of a head that is turned, any two vectors of V. */
+#include "kernels/cuda/ops/kernel.cuh"
+
+#include "kernels/cuda/heads.h"
+
+/* Elements in a vector: more of them, with their angles, are too many for the registers of a thread. */
+enum { HEADS = 8, WIDE = 4 };
+
+struct left {
+	struct heads_left from;
+	void *dqkv;
+	struct attention a;
+	struct heads at;
+	uint32_t vectors, half; /* of a head; of them, R/2: those that turn are 2 half; 0: none */
+	uint32_t owners;        /* threads for a head */
+	uint32_t first, end;    /* heads: H queries, then G keys, then G values */
+	uint32_t groups;        /* of HEADS of them */
+};
+
+/* Where that head lies in dqkv, in elements. */
+DEVICE size_t place_of(const struct left &s, size_t row, uint32_t head)
+{
+	uint32_t queries = (uint32_t)s.a.heads, keys = (uint32_t)s.a.kv_heads;
+	size_t at = head < queries          ? s.at.query + head * s.at.step
+		    : head < queries + keys ? s.at.key + (head - queries) * s.at.step
+					    : s.at.value + (head - queries - keys) * s.at.step;
+
+	return row * s.at.row + at;
+}
+
+template <int V>
+DEVICE void read(const struct left &s, size_t row, uint32_t head, uint32_t vector, float (&x)[V])
+{
+	uint32_t queries = (uint32_t)s.a.heads, keys = (uint32_t)s.a.kv_heads;
+	uint32_t group = queries / keys, shared = (head - queries) % keys;
+	const void *each = head < queries ? NULL : head < queries + keys ? s.from.dk : s.from.dv;
+	float y[V];
+
+	if (head < queries && s.from.dq) { /* [batch,H,T,C] */
+		size_t batch = row / s.a.seq, t = row - batch * s.a.seq;
+		load<float, V>(x, s.from.dq,
+			       ((batch * queries + head) * s.a.seq + t) * s.vectors + vector);
+		return;
+	}
+	if (!each) {
+		load<bf16, V>(x, s.dqkv, place_of(s, row, head) / V + vector);
+		return;
+	}
+#pragma unroll
+	for (int k = 0; k < V; k++)
+		x[k] = 0.0f;
+	for (uint32_t j = 0; j < group; j++) { /* [batch,T,H,C] */
+		load<bf16, V>(y, each, (row * queries + shared * group + j) * s.vectors + vector);
+#pragma unroll
+		for (int k = 0; k < V; k++)
+			x[k] += y[k];
+	}
+}
+
+template <int V> DEVICE void turn_back(float (&x)[V], float (&y)[V], const float (&turn)[2 * V])
+{
+#pragma unroll
+	for (int j = 0; j < V; j++) {
+		float c = turn[2 * j], s = turn[2 * j + 1], before = x[j];
+		x[j] = before * c + y[j] * s;
+		y[j] = y[j] * c - before * s;
+	}
+}
+
+template <int V> KERNEL(BLOCK) heads_backward(struct left s)
+{
+	after_earlier();
+	size_t i = flat_index(), each = i / s.owners, row = each / s.groups;
+	uint32_t own = (uint32_t)(i - each * s.owners), group = (uint32_t)(each - row * s.groups);
+	uint32_t head = s.first + group * HEADS, end = head + HEADS < s.end ? head + HEADS : s.end;
+	bool turns = own < s.half;
+	uint32_t one = turns ? own : 2 * own, two = turns ? own + s.half : one + 1;
+	float x[V], y[V] = { 0 }, turn[2 * V] = { 0 };
+
+	if (row >= s.a.batch * s.a.seq)
+		return;
+	if (turns)
+		load<float, 2 * V>(turn, s.from.table, row % s.a.seq * s.half + own);
+	for (; head < end; head++) {
+		size_t to = place_of(s, row, head) / V;
+		read<V>(s, row, head, one, x);
+		if (two < s.vectors)
+			read<V>(s, row, head, two, y);
+		if (turns && head < s.a.heads + s.a.kv_heads)
+			turn_back<V>(x, y, turn);
+		store<bf16, V>(s.dqkv, to + one, x);
+		if (two < s.vectors)
+			store<bf16, V>(s.dqkv, to + two, y);
+	}
+}
+
+extern "C" void cuda_heads_backward(struct device *dev, void *dqkv, const struct heads_left *left,
+				    const struct attention *a)
+{
+	size_t turned = !left->table ? 0 : a->rotary ? a->rotary : a->head_dim;
+	bool wide = is_wide(dev, a->head_dim, (const void *)dqkv, left->dk, left->dv) &&
+		    is_wide(dev, a->head_dim, left->dq, left->table) && turned / 2 % WIDE == 0;
+	size_t v = wide ? WIDE : 1, vectors = a->head_dim / v, half = turned / 2 / v;
+	size_t owners = half + blocks_for(vectors - 2 * half, 2);
+	size_t queries = a->heads, keys = a->kv_heads;
+	size_t first = left->dq || left->table ? 0 : queries;
+	size_t end = left->dk ? queries + 2 * keys : queries + (left->table ? keys : 0);
+	size_t groups = blocks_for(end - first, HEADS);
+	const struct left s = { *left,
+				dqkv,
+				*a,
+				heads_of(a),
+				(uint32_t)vectors,
+				(uint32_t)half,
+				(uint32_t)owners,
+				(uint32_t)first,
+				(uint32_t)end,
+				(uint32_t)groups };
+
+	if (groups > 0)
+		launch_flat(dev, AT("heads_backward", a->batch, a->seq, end - first, a->head_dim),
+			    wide ? heads_backward<WIDE> : heads_backward<1>,
+			    a->batch * a->seq * groups * owners, s);
+}
