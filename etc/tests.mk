@@ -98,7 +98,7 @@ GPU_PARTS := $(if $(HAVE_CUDA),$(EMULATED) $(B)/gpu/ops $(B)/gpu/goldens $(B)/gp
 gpu-parts: $(BINARIES) $(GPU_PARTS)
 # Tests mostly wait: more of them at once than there are cores. Those that take longest begin first, so that
 # none runs alone at the end.
-LONG     := $(foreach t,local-faults faults chaos gpu-check resume gpu crowded-switches scheduler-commands lbrun \
+LONG     := $(foreach t,local-faults faults chaos gpu-check low-bits resume gpu crowded-switches scheduler-commands lbrun \
 	    scheduler-slurm cron nodes hang batch-sbatch recover batch notify hostile frozen convert \
 	    options,tests/system/$(t).t)
 TESTS    ?= $(LONG) $(filter-out $(LONG),$(wildcard tests/system/*.t))
@@ -227,8 +227,8 @@ lint: format-check tidy cppcheck shellcheck
 # sanitized (hundreds of starts of lbd, trainings on an emulated GPU, trainings that are killed and compared to
 # the bit), and what looks at files, at make or at sbatch, where a sanitizer has nothing to find. Unit tests
 # run sanitized only: check-quick has them as they are.
-HEAVY    := $(foreach t,faults chaos gpu-check resume low-bits demo options install cookbook contributing hardened prove ranks-slurm, \
-	    tests/system/$(t).t)
+HEAVY    := $(foreach t,faults chaos gpu-check resume low-bits convert demo options install cookbook contributing hardened prove \
+	    ranks-slurm,tests/system/$(t).t)
 PLAIN    := $(foreach t,gpu trainer lbrun crash instructions lbd,tests/system/$(t).t)
 PLAIN    := $(filter $(HEAVY) $(PLAIN),$(LONG)) $(filter-out $(LONG),$(HEAVY) $(PLAIN))
 check: all
