@@ -26,7 +26,7 @@
 
 struct ledger;
 
-enum { LEDGER_SCHEMA_VERSION = 7 };
+enum { LEDGER_SCHEMA_VERSION = 8 };
 
 /* "SQLite 3.40.1": what is below. */
 const char *ledger_library(void);
@@ -169,6 +169,7 @@ struct ledger_attempt {
 	int64_t spool_offset, spool_seq; /* ingested so far */
 	const char *excluded;            /* nodes it was told to keep away from, comma-separated */
 	bool is_walled_in;               /* the scheduler had no other for it */
+	bool is_short;                   /* too few nodes were free: the next asks for fewer */
 };
 
 int ledger_attempt_insert(struct ledger *l, int64_t run_id, int64_t number, const char *token,
@@ -197,6 +198,7 @@ int ledger_attempt_end(struct ledger *l, int64_t id, enum cause cause, int exit_
 int ledger_attempt_set_excluded(struct ledger *l, int64_t id, const char *excluded,
 				struct err *err);
 int ledger_attempt_walled_in(struct ledger *l, int64_t id, struct err *err);
+int ledger_attempt_short(struct ledger *l, int64_t id, struct err *err);
 int ledger_attempt_set_spool(struct ledger *l, int64_t id, int64_t offset, int64_t seq,
 			     struct err *err);
 

@@ -24,6 +24,7 @@ static const struct column attempt_columns[] = {
 	COLUMN(ledger_attempt, INT64, spool_seq),
 	COLUMN(ledger_attempt, TEXT, excluded),
 	COLUMN(ledger_attempt, BOOL, is_walled_in),
+	COLUMN(ledger_attempt, BOOL, is_short),
 	{ NULL, 0, 0 },
 };
 
@@ -188,6 +189,14 @@ int ledger_attempt_set_excluded(struct ledger *l, int64_t id, const char *exclud
 int ledger_attempt_walled_in(struct ledger *l, int64_t id, struct err *err)
 {
 	sqlite3_stmt *s = query(l, Q_ATTEMPT_WALLED_IN);
+
+	bind_int(s, ":id", id);
+	return write_one(l, s, ERR_NOT_FOUND, no_such_attempt, err);
+}
+
+int ledger_attempt_short(struct ledger *l, int64_t id, struct err *err)
+{
+	sqlite3_stmt *s = query(l, Q_ATTEMPT_SHORT);
 
 	bind_int(s, ":id", id);
 	return write_one(l, s, ERR_NOT_FOUND, no_such_attempt, err);

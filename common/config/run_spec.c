@@ -118,6 +118,10 @@ const struct key run_spec_keys[] = {
 		    "lbworker's configs"),
 	KEY_INT("restart", "rollback", rollback, 0, 1000, "0",
 		"checkpoints to go back, once, when training diverged; 0: the run fails then"),
+	KEY_INT("restart", "min_nodes", min_nodes, 0, 100000, "0",
+		"a relaunch may do with so many nodes; 0: it waits for slurm.nodes"),
+	KEY_DURATION("restart", "fewer_after", fewer_after_ms, 0, WEEK_MS, "10m",
+		     "how long a relaunch waits for all nodes before it asks for fewer"),
 	KEY_FLAG("restart", "prequeue", prequeue, "false",
 		 "queue the next attempt's job, held, behind the running one, so that it gains "
 		 "age"),
@@ -460,12 +464,26 @@ static int check_checkpoint(const struct toml *toml, const struct run_spec *spec
 	return 0;
 }
 
+static int check_min_nodes(const struct toml *toml, const struct run_spec *spec, struct err *err)
+{
+	char text[96];
+
+	if (spec->min_nodes > 0 && spec->script)
+		return keys_refuse(toml, "restart.min_nodes",
+				   "a script asks for a range by itself: --nodes=2-4", err);
+	if (spec->min_nodes <= spec->nodes)
+		return 0;
+	snprintf(text, sizeof(text), "must not be more than slurm.nodes, which is %lld",
+		 (long long)spec->nodes);
+	return keys_refuse(toml, "restart.min_nodes", text, err);
+}
+
 static int check_restart(const struct toml *toml, const struct run_spec *spec, struct err *err)
 {
 	const char *path = "restart.backoff_max";
 
 	if (spec->backoff_first_ms <= spec->backoff_max_ms)
-		return 0;
+		return check_min_nodes(toml, spec, err);
 	if (toml_line(toml, path) == 0)
 		path = "restart.backoff_first";
 	return keys_refuse(toml, path, "backoff_first must not be longer than backoff_max", err);

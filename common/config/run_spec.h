@@ -66,6 +66,8 @@ struct run_spec {
 	int64_t max_without_progress, in_place, backoff_first_ms, backoff_max_ms;
 	struct key_ints never_on_exit_codes;
 	int64_t rollback;
+	int64_t min_nodes;      /* 0: as many as slurm.nodes */
+	int64_t fewer_after_ms; /* of waiting for slurm.nodes */
 	bool prequeue;
 	int rules[CAUSE_COUNT]; /* [restart.policy]: enum spec_rule by cause */
 	/* [watch] */

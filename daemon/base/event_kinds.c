@@ -21,6 +21,7 @@ static const struct {
 	{ "no_space", "make room before the next checkpoint, or let it keep fewer" },
 	{ "node_suspect", "have the node looked at; lbctl nodes forgive trusts it again" },
 	{ "node_again", "have the node looked at; slurm.exclude keeps the run away from it" },
+	{ "fewer_nodes", "none: it trains on what there is; lbctl hold and release asks for all of them" },
 	{ "node_error", "have the node looked at" },
 	{ "gpu_idle", "look at lbctl stacks, or end it: sites cancel jobs that hold idle GPUs" },
 	{ "eta_past_limit", "none: it goes on in another job; a longer slurm.time saves the wait" },

@@ -52,6 +52,7 @@ struct attempt {
 	/* comma-separated, or as the scheduler prints them; "" = not known */
 	char nodes[256];
 	bool is_settled; /* its newest launch was counted, or made progress */
+	bool asks_fewer; /* nodes than the spec names: the one before it had waited too long */
 	int64_t spool_offset, spool_seq;
 
 	/* of this process only: gone after a restart, and reconcile knows how to live without */

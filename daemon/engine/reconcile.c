@@ -342,6 +342,35 @@ static struct decision end_no_eligible_node(const struct facts *f)
 	return d;
 }
 
+/* A run that has trained does with fewer nodes when not all of them become free: some are lost, or
+ * others have them. The same request is not made twice. */
+static bool may_ask_for_fewer(const struct facts *f, const struct policy *policy)
+{
+	static const char *const reasons[] = { "Resources", "Priority", "ReqNodeNotAvail",
+					       "NodeDown" };
+
+	if (!policy->may_do_with_fewer || f->asks_fewer || !f->ever_trained || !f->seen ||
+	    f->a->state != ATTEMPT_QUEUED || f->a->claimed || f->seen->phase != JOB_PENDING)
+		return false;
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (strcmp(f->seen->reason, reasons[i]) == 0)
+			return true;
+	return false;
+}
+
+/* The job, still pending, is cancelled as a ghost. */
+static struct decision fewer(const struct facts *f, const struct policy *policy, int64_t now_ms)
+{
+	int64_t at_ms = f->a->watching_since_ms + policy->fewer_after_ms;
+	struct decision d = attempt_end(
+		CAUSE_LAUNCH_FAIL,
+		"too few nodes became free; the next attempt takes fewer, down to "
+		"restart.min_nodes");
+
+	d.is_short = true;
+	return now_ms < at_ms ? wait_until(at_ms) : d;
+}
+
 /* Slurm forgets what it had not saved when it died, a release, too. A job that was seen to wait
  * after its release and is held now was held by somebody else, and stays so. */
 static bool is_release_forgotten(const struct facts *f)
@@ -420,7 +449,7 @@ static struct decision forgotten(const struct facts *f, int64_t silent_ms, int64
 }
 
 /* Released, and not over as far as lbrun has said. */
-static struct decision released(const struct facts *f, int64_t now_ms)
+static struct decision released(const struct facts *f, const struct policy *policy, int64_t now_ms)
 {
 	bool is_over = f->seen && f->seen->phase >= JOB_ENDING;
 	int64_t silent_ms = f->a->heard_ms > f->a->watching_since_ms ? f->a->heard_ms
@@ -450,6 +479,8 @@ static struct decision released(const struct facts *f, int64_t now_ms)
 	if (f->seen && f->excludes && f->seen->idle_excluded > 0 && f->a->state == ATTEMPT_QUEUED &&
 	    now_ms < f->a->watching_since_ms + f->patience_ms)
 		return wait_until(f->a->watching_since_ms + f->patience_ms);
+	if (may_ask_for_fewer(f, policy))
+		return fewer(f, policy, now_ms);
 	if (f->seen || !missing_since(f, f->a->watching_since_ms))
 		return wait_for_news();
 	if (f->a->claimed)
@@ -489,7 +520,7 @@ struct decision reconcile(const struct facts *f, const struct policy *policy, in
 	case ATTEMPT_HELD:
 		return held(f, policy, now_ms);
 	default:
-		return must_end(f) ? stop_job(f, policy, now_ms) : released(f, now_ms);
+		return must_end(f) ? stop_job(f, policy, now_ms) : released(f, policy, now_ms);
 	}
 }
 

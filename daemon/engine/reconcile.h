@@ -54,7 +54,9 @@ struct policy {
 	const int *rules; /* enum spec_rule by cause; NULL = the usual ones */
 	const int64_t *never_on_exit_codes;
 	size_t never_count;
-	bool prequeue; /* the next attempt's job waits behind the running one */
+	bool prequeue;          /* the next attempt's job waits behind the running one */
+	bool may_do_with_fewer; /* nodes, when it has waited so long for all of them: */
+	int64_t fewer_after_ms;
 };
 
 /* What is known of a run. Most of it is the attempt's own; what stands beside is the run's, or was
@@ -76,6 +78,7 @@ struct facts {
 	const struct attempt *a; /* the newest; borrowed; never NULL: without one all zero */
 	bool excludes;           /* it was told to keep away from some nodes */
 	int64_t patience_ms;     /* and waits so long while such nodes are idle */
+	bool asks_fewer;         /* nodes than the run's spec names, if there are no more */
 	bool goes_back;          /* a user chose what its next launch starts from */
 	/* asked while the scheduler does not know the job: it was to wait for how others end */
 	bool depends;
@@ -120,6 +123,7 @@ struct decision {
 	int exit_code, signal;     /* -1 and 0: none */
 	bool blame_run, is_final;  /* END: by lbrun's own word; only a person can help */
 	bool has_no_eligible_node; /* END: the nodes it keeps away from may be why it cannot start */
+	bool is_short;             /* END: too few nodes were free; the next one asks for fewer */
 	int64_t backoff_ms;        /* MOVE to backoff */
 	const char *text;          /* points into facts, or is a constant */
 };

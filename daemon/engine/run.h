@@ -31,6 +31,7 @@ struct run {
 	bool by_switch;            /* `wanted` came from a switch file */
 	char *excluded;            /* nodes that the newest attempt was told to avoid */
 	bool has_no_eligible_node; /* since it last ran an attempt had no node left for that */
+	bool is_short;             /* the newest attempt waited too long for all its nodes */
 	char *resume_from;         /* as in the ledger; for the next launch of a new attempt */
 	/* why its spec could not be read any more: it is not submitted again; NULL: it could */
 	char *spec_problem;

@@ -62,6 +62,9 @@ static void take_policy(struct run *run)
 		.never_on_exit_codes = run->spec.never_on_exit_codes.items,
 		.never_count = run->spec.never_on_exit_codes.count,
 		.prequeue = run->spec.prequeue,
+		.may_do_with_fewer = run->spec.min_nodes > 0 &&
+				     run->spec.min_nodes < run->spec.nodes,
+		.fewer_after_ms = run->spec.fewer_after_ms,
 	};
 }
 
@@ -100,6 +103,8 @@ static int take_attempt(const struct ledger_attempt *row, void *arg)
 	a->exit_code = row->exit_code;
 	a->spool_offset = row->spool_offset;
 	a->spool_seq = row->spool_seq;
+	a->asks_fewer = run->is_short;
+	run->is_short = row->is_short;
 	run->has_attempt = true;
 	know_checkpoint(run, row->resumed_from_step);
 	snprintf(a->nodes, sizeof(a->nodes), "%s", row->nodes);
@@ -118,7 +123,7 @@ static int take_attempt(const struct ledger_attempt *row, void *arg)
 			run->in_vain = 0;
 		run->has_no_eligible_node = false;
 	} else if (row->state == ATTEMPT_ENDED) {
-		run->in_vain += !row->is_walled_in;
+		run->in_vain += !row->is_walled_in && !row->is_short;
 		run->has_no_eligible_node |= row->is_walled_in;
 	}
 	return 0;
@@ -187,8 +192,8 @@ int engine_load_run(struct engine *e, const struct ledger_run *row, bool is_know
 		return -1;
 	}
 	take_policy(run);
-	if (!is_slurm) /* elsewhere nothing is gained by waiting in line */
-		run->policy.prequeue = false;
+	if (!is_slurm) /* elsewhere nothing is gained by waiting in line, and there is one machine */
+		run->policy.prequeue = run->policy.may_do_with_fewer = false;
 	take_pause(run, now_ms, engine_wall(e));
 	if (ledger_attempt_each(e->ledger, run->id, take_attempt, run, err) < 0 ||
 	    take_progress(e, run, err) < 0 || engine_load_prequeued(e, run, err) < 0) {

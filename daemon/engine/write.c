@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/run/hosts.h"
 #include "daemon/engine/state.h"
 #include "daemon/engine/relaunch.h"
 
@@ -74,6 +75,8 @@ static void write_new_attempt(struct engine *e, struct run *run)
 	a->state = ATTEMPT_INTENT;
 	a->fresh = true;
 	a->exit_code = -1;
+	a->asks_fewer = run->is_short;
+	run->is_short = false;
 	e->world->token(e->world->self, a->job.token);
 	run->has_attempt = true;
 	engine_wrote(e,
@@ -111,6 +114,20 @@ static void write_released(struct engine *e, struct run *run)
 	watch_anew(run, engine_now(e));
 }
 
+static void tell_of_fewer(struct engine *e, const struct run *run)
+{
+	json_t *names = hosts_expand(run->attempt.nodes);
+	int64_t count = (int64_t)json_array_size(names);
+
+	if (run->attempt.asks_fewer && count > 0 && count < run->spec.nodes)
+		engine_event(e, run, "fewer_nodes", "lbd",
+			     "%lld of %lld nodes (restart.min_nodes = %lld); a later attempt asks "
+			     "for all of them again",
+			     (long long)count, (long long)run->spec.nodes,
+			     (long long)run->spec.min_nodes);
+	json_decref(names);
+}
+
 static void write_start(struct engine *e, struct run *run)
 {
 	struct attempt *a = &run->attempt;
@@ -125,6 +142,7 @@ static void write_start(struct engine *e, struct run *run)
 	move_run(e, run, RUN_RUNNING, CAUSE_NONE, "");
 	engine_event(e, run, "running", "lbd", "attempt %lld runs%s%s", (long long)a->number,
 		     a->nodes[0] ? " on " : "", a->nodes);
+	tell_of_fewer(e, run);
 	watch_anew(run, engine_now(e));
 }
 
@@ -137,7 +155,7 @@ static void count_untold(struct engine *e, struct run *run, const struct decisio
 	if (a->state == ATTEMPT_RUNNING &&
 	    !relaunch_was_in_vain(d->cause, a->started_ms, engine_wall(e)))
 		run->in_vain = 0;
-	else if (!d->has_no_eligible_node) /* that: another try with other nodes, and no pause */
+	else if (!d->has_no_eligible_node && !d->is_short) /* these: another try, and no pause */
 		run->in_vain++;
 	if (a->is_settled || !relaunch_counts(&run->policy, d->cause, d->blame_run))
 		return;
@@ -163,6 +181,9 @@ static void write_end(struct engine *e, struct run *run, const struct decision *
 	if (d->has_no_eligible_node)
 		engine_wrote(e, ledger_attempt_walled_in(e->ledger, a->id, &err), &err);
 	run->has_no_eligible_node |= d->has_no_eligible_node;
+	if (d->is_short)
+		engine_wrote(e, ledger_attempt_short(e->ledger, a->id, &err), &err);
+	run->is_short = d->is_short;
 	engine_blame_nodes(e, run, d);
 	count_untold(e, run, d);
 	engine_event(e, run, "attempt_end", "lbd", "attempt %lld: %s%s%s", (long long)a->number,

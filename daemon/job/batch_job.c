@@ -50,14 +50,19 @@ static char *option_of(const char *key, const json_t *value)
 	return option;
 }
 
-/* The spec's own settings, as words of sbatch. */
-static void words_of_spec(const struct run_spec *spec, struct strv *words)
+/* The spec's own settings, as words of sbatch. Of a range of nodes Slurm gives as many as are free. */
+static void words_of_spec(const struct run *run, struct strv *words)
 {
+	const struct run_spec *spec = &run->spec;
 	json_t *options = run_spec_options(spec);
 	int64_t warn_s = run_spec_warn_ms(spec) / 1000;
 	const char *key;
 	json_t *value;
 
+	if (run->attempt.asks_fewer && spec->min_nodes > 0)
+		json_object_set_new(options, "nodes",
+				    json_sprintf("%lld-%lld", (long long)spec->min_nodes,
+						 (long long)spec->nodes));
 	json_object_foreach(options, key, value) {
 		char *option = option_of(key, value);
 
@@ -113,7 +118,7 @@ static json_t *resolve(struct batch_job *job, const struct config *config, const
 	};
 	json_t *fields;
 
-	words_of_spec(&run->spec, &settings);
+	words_of_spec(run, &settings);
 	request.settings = settings.items;
 	fields = batch_resolve(&request, &job->words, err);
 	strv_free(settings.items);

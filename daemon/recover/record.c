@@ -60,6 +60,7 @@ static int add_attempt(const struct ledger_attempt *a, void *arg)
 	js_set_int(o, "ended_ms", a->ended_ms);
 	js_set_str(o, "excluded", a->excluded);
 	js_set_bool(o, "is_walled_in", a->is_walled_in);
+	js_set_bool(o, "is_short", a->is_short);
 	json_array_append_new(arg, o);
 	return 0;
 }
@@ -193,6 +194,7 @@ bool record_attempt(const json_t *record, int64_t number, struct ledger_attempt 
 			.ended_ms = js_int(o, "ended_ms", 0),
 			.excluded = js_str(o, "excluded", ""),
 			.is_walled_in = js_bool(o, "is_walled_in", false),
+			.is_short = js_bool(o, "is_short", false),
 		};
 		return out->token[0] && out->state != ATTEMPT_STATE_COUNT &&
 		       out->cause != CAUSE_COUNT;

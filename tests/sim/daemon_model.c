@@ -55,6 +55,8 @@ static void world_token(void *self, char out[TOKEN_HEX + 1])
 		 (unsigned long long)rng_next(&sim->rng));
 }
 
+enum { NODES_OF_A_RUN = 4 };
+
 static int world_spec(void *self, const char *run_dir, struct run_spec *out, struct err *err)
 {
 	const struct sim *sim = self;
@@ -68,6 +70,9 @@ static int world_spec(void *self, const char *run_dir, struct run_spec *out, str
 		.backoff_max_ms = BACKOFF_MAX_MS,
 		.kill_grace_ms = KILL_GRACE_MS,
 		.prequeue = sim->people[run_index(run_dir)].prequeues,
+		.nodes = NODES_OF_A_RUN,
+		.min_nodes = sim->people[run_index(run_dir)].may_shrink,
+		.fewer_after_ms = 10 * MINUTE,
 	};
 	out->never_on_exit_codes.items = xcalloc(1, sizeof(int64_t));
 	out->never_on_exit_codes.items[0] = NEVER_EXIT_CODE;
@@ -95,6 +100,7 @@ static int world_submit(void *self, const struct run *run, const char *ledger, s
 		->without_progress = run->failures;
 	fields = json_object();
 	js_set_int(fields, "attempt", run->attempt.number);
+	js_set_int(fields, "min_nodes", run->attempt.asks_fewer ? 1 : NODES_OF_A_RUN);
 	js_set_int(fields, "warn_time",
 		   sim->people[run_index(run->name)].is_warned ? WARN_MS / SECOND : 0);
 	submit_attempt(run, ledger, fields, done, arg);

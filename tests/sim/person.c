@@ -167,6 +167,8 @@ void people_begin(struct sim *sim)
 		p->never_again = rng_chance(&sim->rng, 0.2);
 		p->is_broken = rng_chance(&sim->rng, 0.1);
 		p->prequeues = rng_chance(&sim->rng, 0.3);
+		p->may_shrink = rng_chance(&sim->rng, 0.3) && !sim->is_local;
+		p->loses_nodes = p->may_shrink && rng_chance(&sim->rng, 0.5);
 		p->is_warned = rng_chance(&sim->rng, 0.5);
 		p->is_unwatched = rng_chance(&sim->rng, 0.2);
 		if (rng_chance(&sim->rng, 0.05) && !sim->is_local)

@@ -87,6 +87,8 @@ struct person { /* one for each run */
 	bool never_again;           /* its trainer may end with NEVER_EXIT_CODE */
 	bool is_broken;             /* its trainer hardly ever gets anywhere */
 	bool prequeues;             /* restart.prequeue */
+	bool may_shrink;            /* restart.min_nodes */
+	bool loses_nodes;           /* and has to: all of them are never free again */
 	bool is_warned;             /* its jobs are signalled before their time limit */
 	enum run_order switched;    /* a switch file of this order lies there */
 	bool is_unwatched;          /* its spec has no hang timeouts */

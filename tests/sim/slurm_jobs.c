@@ -66,7 +66,7 @@ void job_forget(struct sim *sim, struct job *job)
 }
 
 struct job *job_make(struct sim *sim, int run, int64_t number, const char *token,
-		     const char *ledger_id, int64_t warn_ms, uint64_t excluded)
+		     const char *ledger_id, int64_t warn_ms, uint64_t excluded, bool needs_all)
 {
 	struct slurm_model *s = &sim->slurm;
 	struct job *job = xcalloc(1, sizeof(*job));
@@ -78,6 +78,7 @@ struct job *job_make(struct sim *sim, int run, int64_t number, const char *token
 	job->made_ms = sim->now_ms;
 	job->warn_ms = warn_ms;
 	job->excluded = excluded;
+	job->needs_all = needs_all;
 	job->limit_ms = rng_range(&sim->rng, 6, 72) * HOUR;
 	snprintf(job->status.ref.token, sizeof(job->status.ref.token), "%s", token);
 	snprintf(job->status.ledger_id, sizeof(job->status.ledger_id), "%s", ledger_id);
@@ -194,6 +195,13 @@ static void start_again(struct sim *sim, struct job *job)
 	sim_after(sim, rng_range(&sim->rng, 0, 2 * SECOND), on_not_taken, job, job->stamp);
 }
 
+/* Of those that a run of several asks for some were lost with its first job, and do not come back. */
+static bool are_too_few(const struct sim *sim, const struct job *job)
+{
+	return job->needs_all && sim->people[job->run].loses_nodes &&
+	       sim->disk.runs[job->run].checkpoint_step > 0;
+}
+
 static void on_start(struct sim *sim, void *arg, uint64_t stamp)
 {
 	struct job *job = arg;
@@ -203,6 +211,11 @@ static void on_start(struct sim *sim, void *arg, uint64_t stamp)
 		return;
 	if (job->is_doubled && job->lbrun && is_answering(sim)) {
 		start_again(sim, job);
+		return;
+	}
+	if (are_too_few(sim, job)) {
+		job_set_word(job, SJ_PENDING, SR_RESOURCES, 0);
+		sim_after(sim, MINUTE, on_start, job, stamp);
 		return;
 	}
 	node = is_answering(sim) && job->lbrun == NULL ? free_node(sim, job->excluded) : -1;

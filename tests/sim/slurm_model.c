@@ -23,6 +23,7 @@ struct call_record {
 	int run, signo;
 	int64_t number, warn_ms;
 	uint64_t excluded;
+	bool needs_all;
 	struct job_ref ref;
 	char ledger_id[LEDGER_ID_HEX + 1];
 	enum scheduler_result result;
@@ -79,7 +80,7 @@ static void do_submit(struct sim *sim, struct call_record *c)
 		return;
 	}
 	c->ref = job_make(sim, c->run, c->number, c->ref.token, c->ledger_id, c->warn_ms,
-			  c->excluded)
+			  c->excluded, c->needs_all)
 			 ->status.ref;
 }
 
@@ -278,6 +279,7 @@ static void model_submit(struct scheduler *base, const struct job_request *job, 
 	c->number = js_int(job->fields, "attempt", 0);
 	c->warn_ms = js_int(job->fields, "warn_time", 0) * SECOND;
 	c->excluded = node_bits(js_str(job->fields, "exc_nodes", NULL));
+	c->needs_all = js_int(job->fields, "min_nodes", 1) > 1;
 	snprintf(c->ref.token, sizeof(c->ref.token), "%s", job->token);
 	snprintf(c->ledger_id, sizeof(c->ledger_id), "%s", job->ledger_id);
 	make_call(s->sim, c);

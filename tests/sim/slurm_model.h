@@ -40,6 +40,7 @@ struct job {
 	int64_t made_ms, released_ms, started_ms;
 	int64_t limit_ms, warn_ms; /* warn_ms before the limit lbrun is told; 0: it is not */
 	uint64_t excluded;         /* nodes, one bit each */
+	bool needs_all;            /* nodes of its run, some of which others may have */
 	int node;
 	struct lbrun *lbrun; /* the batch process; NULL: none */
 };
@@ -69,7 +70,7 @@ void slurm_fini(struct slurm_model *slurm);
 
 /* slurm_jobs.c: the life of a job */
 struct job *job_make(struct sim *sim, int run, int64_t number, const char *token,
-		     const char *ledger_id, int64_t warn_ms, uint64_t excluded);
+		     const char *ledger_id, int64_t warn_ms, uint64_t excluded, bool needs_all);
 struct job *job_find(struct sim *sim, const struct job_ref *ref);
 void job_release(struct sim *sim, struct job *job);
 /* It was on the machine that went down: its processes are gone, and nobody saw how. */

@@ -1,12 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # One training on four ranks of two nodes, over MPI: one rank does not begin, one is killed, one stands
-# still, and the last weights are those of an undisturbed training on one rank.
+# still, a node dies, and the last weights are those of an undisturbed training on one rank.
 . "$(dirname "$0")/lib.sh"
 if [ ! -e "$B/liblbmpi.so" ]; then
 	echo "1..0 # SKIP built without MPI (libmpich-dev)"
 	exit 0
 fi
+MC_SLURMDTIMEOUT=6
+export MC_SLURMDTIMEOUT
 cluster_start 2
 lbd_start
 cd "$T" || exit 1
@@ -63,4 +65,36 @@ ok "one never begins" lbctl submit --name late --set slurm.nodes=2 --set slurm.n
 	--set slurm.mpi=pmi2 --set slurm.mem=1G --set restart.max_without_progress=1 -- sh late.sh
 run_reaches late failed 60
 like "$(lbctl events late)" "launch 1: error: .*: rank 3 on n2 did not begin within 3 s" "it is told which"
+
+# --- a node dies: it goes on with the other, and with both once there are two again ----------------
+sed 's/^steps = .*/steps = 600/' ranks.toml >elastic.toml
+LB_CHECKPOINT_DIR=$T/whole lbworker train elastic.toml >whole.log 2>&1
+ok "a run that does with one node" lbctl submit --name elastic --set restart.min_nodes=1 \
+	--set restart.fewer_after=1s elastic.toml
+wait_for 'lbctl logs elastic 2>/dev/null | grep -q "] step 30/"' 60
+"$src/etc/minicluster" kill-node "$cluster" n2
+for pid in $(pgrep -f "^$B/lbrun --rank|^$B/lbworker train|^lbworker train"); do
+	tr '\0' '\n' <"/proc/$pid/environ" 2>/dev/null | grep -qx "SLURMD_NODENAME=n2" && kill -KILL "$pid"
+done
+wait_for 'lbctl events elastic | grep -q fewer_nodes' 90
+ok "it trains on one node" wait_for 'lbctl logs elastic | sed "1,/2 ranks over MPI/d" | grep -q "] step "' 60
+ok "it is put on hold behind a checkpoint" lbctl hold elastic
+run_reaches elastic held 60
+"$src/etc/minicluster" start-node "$cluster" n2
+wait_for '[ "$(sinfo -h -N -t idle -o %N | wc -l)" = 2 ]' 60
+ok "and goes on with two" lbctl release elastic
+run_reaches elastic completed 90
+events=$(lbctl events elastic)
+like "$events" "attempt_end +attempt [0-9]+: node_fail" "the ledger has that a node failed"
+like "$events" "attempt_end +attempt [0-9]+: launch_fail: too few nodes became free; the next attempt takes fewer" \
+	"that there were not enough"
+like "$events" "fewer_nodes +1 of 2 nodes [(]restart.min_nodes = 1[)]" "and that one had to do"
+is "$(lbctl status elastic --json | json attempts | tr -d ' \n' | grep -o '"nodes":\[[^]]*\]' | tail -n 1)" \
+	'"nodes":["n1","n2"]' "in the end there were two"
+for file in model.safetensors optimizer.safetensors train_state.json; do
+	ok "$file is that of one rank, to the bit" cmp "$T/whole/step-00000600/$file" \
+		"$LB_HOME/runs/elastic/checkpoints/step-00000600/$file"
+done
+unlike "$events" "suspect" "no checkpoint was blamed for a node that was gone"
+diag "$events"
 done_testing

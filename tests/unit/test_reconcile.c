@@ -568,6 +568,65 @@ static void what_walls_a_run_in(void **state)
 	}
 }
 
+/* A run that has trained asks for fewer nodes once all of them were not free for long. */
+static void when_it_does_with_fewer_nodes(void **state)
+{
+	static const struct job_status waits = { .ref = { .job_id = 7 },
+						 .phase = JOB_PENDING,
+						 .reason = "Resources" };
+	static const struct job_status depends = { .ref = { .job_id = 7 },
+						   .phase = JOB_PENDING,
+						   .reason = "Dependency" };
+	static const struct {
+		const char *when;
+		struct known known;
+		bool never; /* restart.min_nodes is not set */
+		int64_t after_ms;
+		enum decision_kind kind;
+	} rows[] = {
+		{ "it has waited",
+		  { QUEUED, .f.seen = &waits, .f.ever_trained = true },
+		  false,
+		  59999,
+		  DECISION_END },
+		{ "not yet",
+		  { QUEUED, .f.seen = &waits, .f.ever_trained = true },
+		  false,
+		  60001,
+		  DECISION_WAIT },
+		{ "not asked to",
+		  { QUEUED, .f.seen = &waits, .f.ever_trained = true },
+		  true,
+		  0,
+		  DECISION_WAIT },
+		{ "it has never trained", { QUEUED, .f.seen = &waits }, false, 0, DECISION_WAIT },
+		{ "it asks for fewer already",
+		  { QUEUED, .f.seen = &waits, .f.ever_trained = true, .f.asks_fewer = true },
+		  false,
+		  0,
+		  DECISION_WAIT },
+		{ "it waits for something else",
+		  { QUEUED, .f.seen = &depends, .f.ever_trained = true },
+		  false,
+		  0,
+		  DECISION_WAIT },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct known known = rows[i].known;
+		struct policy with = policy;
+
+		with.may_do_with_fewer = !rows[i].never;
+		with.fewer_after_ms = rows[i].after_ms;
+		known.f.a = &known.a;
+		struct decision d = reconcile(&known.f, &with, NOW);
+		if (d.kind != rows[i].kind || d.is_short != (d.kind == DECISION_END))
+			fail_msg("%s: %s, is_short %d", rows[i].when, decision_name(d.kind),
+				 d.is_short);
+	}
+}
+
 /* What it depends on may have failed while nobody looked, and Slurm has forgotten the job since: it
  * must not be made anew. */
 #define WAITED \
@@ -790,6 +849,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_case),
+		cmocka_unit_test(when_it_does_with_fewer_nodes),
 		cmocka_unit_test(what_walls_a_run_in),
 		cmocka_unit_test(what_may_be_doomed),
 		cmocka_unit_test(a_kill_always_wins),

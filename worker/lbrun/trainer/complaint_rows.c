@@ -13,7 +13,7 @@ const struct complaint_row complaint_rows[] = {
 	 "remote process exited|Broken ?[Pp]ipe|ncclRemoteError|Socket Timeout", FOLLOWS},
 	{"[Ww]atchdog caught collective operation timeout", WEIGHT_FOLLOWS, false,
 	 "a rank did not come to the same collective as the others: look at what each did last"},
-	{"ranks? \\d[\\w, .-]* did not (?:answer for|begin within) \\d+ s", WEIGHT_FOLLOWS, false,
+	{"ranks? \\d[\\w, .-]* (?:did not answer for|" COMPLAINT_NOT_BEGUN ") \\d+ s", WEIGHT_FOLLOWS, false,
 	 "that rank stands still, or its node does: what it printed last says where"},
 
 	/* memory */

@@ -24,6 +24,8 @@ struct complaint_row {
 	bool has_frame;     /* a line soon after it says where */
 	const char *advice; /* what to do about it; NULL = it says so itself */
 };
+/* As our own trainer says that a rank never came: nothing of the training was touched before that. */
+#define COMPLAINT_NOT_BEGUN "did not begin within"
 extern const struct complaint_row complaint_rows[];
 extern const size_t complaint_row_count;
 
