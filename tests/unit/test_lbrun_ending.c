@@ -6,8 +6,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <signal.h>
+#include <string.h>
 
 #include "worker/lbrun/end/ending.h"
+#include "worker/lbrun/trainer/complaints.h"
 
 #define EXITED(code) ((code) << 8)
 #define KILLED(signo) (signo)
@@ -155,12 +157,38 @@ static void test_budget(void **state)
 	}
 }
 
+/* The first rank that ended says what it was, srun only that something was. */
+static void test_ends_of_ranks(void **state)
+{
+	const struct rank_end killed = { true, -1, SIGKILL, 2, "n2" };
+	const struct complaint late = { .text = "lbworker: rank 3 on n2 did not begin within 3 s",
+					.rank = 0,
+					.node = "n1",
+					.weight = WEIGHT_FOLLOWS };
+	struct launch_facts facts = { .wait_status = EXITED(137),
+				      .rank_end = &killed,
+				      .oom = true };
+	struct ending end;
+
+	(void)state;
+	ending_decide(&facts, &end);
+	assert_int_equal(end.cause, CAUSE_OOM);
+	assert_non_null(strstr(end.text, "rank 2 on n2: killed by signal 9"));
+	assert_false(end.is_early);
+
+	facts = (struct launch_facts){ .wait_status = EXITED(1), .complaint = &late };
+	ending_decide(&facts, &end);
+	assert_int_equal(end.cause, CAUSE_ERROR);
+	assert_non_null(strstr(end.text, "rank 3 on n2 did not begin"));
+	assert_true(end.is_early);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_endings),         cmocka_unit_test(test_every_exit_status),
 		cmocka_unit_test(test_without_trainer), cmocka_unit_test(test_relaunch),
-		cmocka_unit_test(test_budget),
+		cmocka_unit_test(test_ends_of_ranks),   cmocka_unit_test(test_budget),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,8 +7,6 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "worker/lbrun/trainer/complaints.h"
-
 enum stop_why stop_reason(const struct shepherd_facts *f)
 {
 	return f->stop.why == STOP_SIGNALLED && f->is_warned ? STOP_WARNED : f->stop.why;
@@ -79,18 +77,12 @@ static bool is_early(const struct shepherd_facts *f, int64_t now_ms)
 	return f->handed->has_steps || now_ms - f->launch.begun_ms < SOON_MS;
 }
 
-/* Where some rank was not even started nobody has looked at the checkpoint. */
-static bool has_begun(const struct launch *l)
-{
-	return !l->complaint || !strstr(l->complaint->text, COMPLAINT_NOT_BEGUN);
-}
-
 static bool is_to_blame(const struct shepherd_facts *f, const struct next *end, int64_t now_ms)
 {
 	const struct launch *l = &f->launch;
 
 	return l->has_checkpoint && !l->has_come_further && !end->made_progress && end->counts &&
-	       has_begun(l) && is_own_failure(end->ending.cause) && is_early(f, now_ms);
+	       !end->ending.is_early && is_own_failure(end->ending.cause) && is_early(f, now_ms);
 }
 
 /* --- another launch in place? ----------------------------------------------------------------- */

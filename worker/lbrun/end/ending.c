@@ -171,6 +171,7 @@ void ending_decide(const struct launch_facts *f, struct ending *out)
 		snprintf(out->text, sizeof(out->text), "%s%s", how, why);
 		if (out->cause != CAUSE_COMPLETED)
 			add_complaint(f->complaint, out);
+		out->is_early = f->complaint && strstr(f->complaint->text, COMPLAINT_NOT_BEGUN);
 	}
 	text_clean(out->text);
 }
