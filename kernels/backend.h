@@ -33,13 +33,16 @@ struct encoding;
 struct operand_use; /* kernels/formats/operand.h */
 struct device;      /* one opened device: its memory, its queue, its threads */
 
-/* What activations are stored in and multiplied in. */
-enum compute { COMPUTE_FP32, COMPUTE_BF16, COMPUTE_COUNT };
+/* What activations are stored in and multiplied in. BF16_WIDE: numbers of bf16 in places of fp32, which is
+ * how a CPU does it. */
+enum compute { COMPUTE_FP32, COMPUTE_BF16, COMPUTE_BF16_WIDE, COMPUTE_COUNT };
 
 static inline size_t compute_bytes(enum compute compute)
 {
 	return compute == COMPUTE_BF16 ? 2 : 4;
 }
+
+enum { MOMENTS_SHARE = 256, MOMENTS_CODES = 256 };
 
 struct backend_options {
 	int threads;                    /* host threads; 0 = one for each core we may run on */
@@ -312,6 +315,20 @@ struct backend {
 	 * columns] without gaps. Not in place. */
 	void (*quantize)(struct device *dev, float *out, const float *x, const struct stored *shape,
 			 const struct operand_use *use);
+
+	/* What an optimizer keeps in few bits. Moments: codes of a map, which are MOMENTS_CODES
+	 * numbers that rise to 1, and a scale, the largest |x|, for each MOMENTS_SHARE elements from
+	 * the first on: x = map[code] scale. */
+	void (*moments_get)(struct device *dev, float *to, const uint8_t *codes,
+			    const float *scales, size_t count, const float *map);
+	void (*moments_put)(struct device *dev, uint8_t *codes, float *scales, const float *from,
+			    size_t count, const float *map);
+	/* Weights that are numbers of bf16, in places of fp32. narrow makes them so: to nearest, or by
+	 * chance (by how->random, first and how.rounding). lost, which may be NULL, gets what is
+	 * taken away, in bf16; widen gives it back (Kahan 1965). */
+	void (*weights_widen)(struct device *dev, float *w, const uint16_t *lost, size_t count);
+	void (*weights_narrow)(struct device *dev, float *w, uint16_t *lost, size_t count,
+			       const struct encoding *how);
 
 	/* --- for models that lie on several ranks; NULL where a device has none of it. What it
 	 * computes on is then also memory that the host, and kernels/comm.h, may read and write

@@ -25,6 +25,9 @@ enum { CPU_LANES = 16, CPU_ALIGN_BYTES = 64 };
 /* Sixteen floats; loaded and stored by memcpy, so any alignment is fine. */
 typedef float vec16 __attribute__((vector_size(sizeof(float) * CPU_LANES)));
 
+/* Weights that an operation sees at one time, in bf16. */
+enum rounded_piece { ROUNDED_MATRIX, ROUNDED_VECTOR, ROUNDED_BIAS, ROUNDED_PIECES };
+
 struct device {
 	struct pool *pool;
 	unsigned threads;
@@ -34,6 +37,9 @@ struct device {
 	size_t packed_bytes;
 	float *quantized[2]; /* operands of a product of few bits, each of quantized_bytes */
 	size_t quantized_bytes[2];
+	bool rounds; /* computes in bf16: device/rounded.h */
+	float *rounded[ROUNDED_PIECES];
+	size_t rounded_bytes[ROUNDED_PIECES];
 	char text[BACKEND_TEXT_BYTES];  /* describe() */
 	char error[BACKEND_TEXT_BYTES]; /* first failure; "" = none */
 };
@@ -246,6 +252,13 @@ void cpu_encode(struct device *dev, void *codes, const float *x, size_t count,
 		const struct encoding *e);
 void cpu_decode(struct device *dev, float *x, const void *codes, size_t count,
 		const struct format *format);
+void cpu_moments_get(struct device *dev, float *to, const uint8_t *codes, const float *scales,
+		     size_t count, const float *map);
+void cpu_moments_put(struct device *dev, uint8_t *codes, float *scales, const float *from,
+		     size_t count, const float *map);
+void cpu_weights_widen(struct device *dev, float *w, const uint16_t *lost, size_t count);
+void cpu_weights_narrow(struct device *dev, float *w, uint16_t *lost, size_t count,
+			const struct encoding *how);
 
 /* The table of operations; the Makefile gives it a name for each set of instructions. */
 extern const struct backend backend_cpu_set;

@@ -52,7 +52,7 @@ train() { # train PROGRAM FOLDER RANKS [OPTION…]: its losses in FOLDER.losses
 	train_folder=$T/$2
 	train_ranks=$3
 	shift 3
-	LB_CHECKPOINT_DIR=$train_folder "$train_program" train "$T/small.toml" --device cpu \
+	LB_CHECKPOINT_DIR=$train_folder "$train_program" train "$T/small.toml" --job.dump_folder "$T/out" --device cpu \
 		--ranks "$train_ranks" "$@" >"$train_folder.log" 2>"$train_folder.err"
 	status=$?
 	grep -o '^step [0-9/]* loss [0-9.]* grad_norm [0-9.]*\|^validation .*' "$train_folder.log" \
@@ -115,31 +115,36 @@ for batch in 4 8; do
 	done
 done
 
-# From a checkpoint of four ranks on, by any number.
-for ranks in 1 2 3 4; do
-	case $short:$ranks in short:1 | short:4) continue ;; esac
-	cp -R "$T/whole-4-llama" "$T/half"
+# Step 2 of a training, and on from there by so many ranks: the same checkpoint of step 4.
+goes_on() { # goes_on NAME WHOLE RANKS [OPTION…]
+	goes_name=$1
+	goes_whole=$T/$2/step-00000004
+	goes_ranks=$3
+	cp -R "$T/$2" "$T/half"
 	rm -rf "$T/half/step-00000004"
-	if train "$B/lbworker" half $ranks && grep -q '^resumed from .* at step 2' "$T/half.log" &&
+	shift 3
+	if train "$B/lbworker" half "$goes_ranks" "$@" && grep -q '^resumed from .* at step 2' "$T/half.log" &&
 		compared=$((compared + 3)) && cmp -s "$T/half/step-00000004/model.safetensors" \
-		"$T/whole-4-llama/step-00000004/model.safetensors" &&
-		cmp -s "$T/half/step-00000004/optimizer.safetensors" \
-			"$T/whole-4-llama/step-00000004/optimizer.safetensors" &&
-		cmp -s "$T/half/step-00000004/train_state.json" \
-			"$T/whole-4-llama/step-00000004/train_state.json"; then
-		echo "ok - gone on from step 2 with $ranks ranks"
+		"$goes_whole/model.safetensors" &&
+		cmp -s "$T/half/step-00000004/optimizer.safetensors" "$goes_whole/optimizer.safetensors" &&
+		cmp -s "$T/half/step-00000004/train_state.json" "$goes_whole/train_state.json"; then
+		echo "ok - $goes_name: gone on from step 2 with $goes_ranks ranks"
 	else
-		echo "not ok - gone on from step 2 with $ranks ranks"
+		echo "not ok - $goes_name: gone on from step 2 with $goes_ranks ranks"
 		sed 's/^/# /' "$T/half.err"
 		failed=$((failed + 1))
 	fi
 	rm -rf "$T/half"
+}
+for ranks in 1 2 3 4; do
+	case $short:$ranks in short:1 | short:4) continue ;; esac
+	goes_on llama whole-4-llama $ranks
 done
 
-# Recipes of few bits with random rounding, moments in bf16, activations computed again.
+# Activations computed again, and other trees.
 if [ -z "$short" ]; then
-	for extra in "--optimizer.moments bfloat16" "--activation_checkpoint.mode full" \
-		"--parallelism.reduction_width 2" "--training.local_batch_size 2"; do
+	for extra in "--activation_checkpoint.mode full" "--parallelism.reduction_width 2" \
+		"--training.local_batch_size 2"; do
 		# shellcheck disable=SC2086 # words
 		train "$B/lbworker" extra 1 $extra
 		# shellcheck disable=SC2086 # words
@@ -147,6 +152,36 @@ if [ -z "$short" ]; then
 		rm -rf "$T/extra"
 	done
 fi
+
+# Few bits: recipes, moments, weights without a copy of more bits; and Muon, which needs whole matrices. What is
+# rounded by chance is so by its place in the model and its sample, whoever holds it.
+while read -r extra; do
+	case $short:$extra in
+	short:*8bit* | short:*Muon*) ;;
+	short:*) continue ;;
+	esac
+	# shellcheck disable=SC2086 # words
+	train "$B/lbworker" extra 1 $extra
+	# shellcheck disable=SC2086 # words
+	{
+		same "$extra, 3 ranks, ZeRO 3" extra 3 $extra
+		same "$extra, 4 ranks, 2 x 2, ZeRO 2" extra 4 $extra --parallelism.zero_stage 2 \
+			--parallelism.data_parallel_replicate_degree 2 --parallelism.data_parallel_shard_degree 2
+		goes_on "$extra" extra 2 $extra
+	}
+	rm -rf "$T/extra"
+done <<-END
+	--quantize.recipe nvfp4
+	--quantize.recipe mxfp4 --training.mixed_precision_param bfloat16
+	--training.mixed_precision_param bfloat16 --model.name gpt2
+	--optimizer.moments bfloat16
+	--optimizer.name AdamW8bit
+	--training.dtype bfloat16
+	--training.dtype bfloat16 --optimizer.bf16_stochastic_round true --optimizer.moments bfloat16
+	--training.dtype bfloat16 --optimizer.kahan_sum true --optimizer.moments 8bit
+	--optimizer.name Muon --training.dtype bfloat16 --optimizer.kahan_sum true
+	--optimizer.name Muon --model.name gpt2 --optimizer.adjust_lr_fn original
+END
 
 # Without what makes it so it must not be so: none of these may pass.
 missed=0

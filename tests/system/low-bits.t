@@ -29,10 +29,14 @@ lbworker train both.toml --check >check.log 2>err.log && grep -q 'layers=0 modul
 ok $? "and its rules are taken"
 
 # --- to the bit ----------------------------------------------------------------------------------
-run() { # run FOLDER STEPS RECIPE THREADS
-	lbworker train small.toml --job.dump_folder "$1" --training.steps "$2" --quantize.recipe "$3" \
-		--lr_scheduler.total_steps 8 --checkpoint.interval 4 --training.threads "$4" >"$1.log" 2>&1
+train() { # train FOLDER STEPS RECIPE THREADS [OPTION…]
+	run_folder=$1 run_steps=$2 run_recipe=$3 run_threads=$4
+	shift 4
+	exec lbworker train small.toml --job.dump_folder "$run_folder" --training.steps "$run_steps" \
+		--quantize.recipe "$run_recipe" --lr_scheduler.total_steps 8 --checkpoint.interval 4 \
+		--training.threads "$run_threads" "$@"
 }
+run() { (train "$@") >"$1.log" 2>&1; }
 last_is_equal() { # last_is_equal A B
 	for file in model optimizer; do
 		cmp "$1/checkpoints/step-00000008/$file.safetensors" "$2/checkpoints/step-00000008/$file.safetensors" ||
@@ -48,6 +52,53 @@ for recipe in $(lbworker recipes | sed -n 's/^\([a-z][^ :]*\):.*/\1/p'); do
 	cp whole/checkpoints/step-00000008/model.safetensors none.weights
 	rm -rf whole parts
 done
+
+# Beside recipes: bf16 everywhere, weights without a copy of more bits, moments of 8 bits, Muon. The second training
+# is killed when it has told step 5, and its checkpoint of step 4 is the newest.
+: >seen
+while read -r options; do
+	rm -rf whole parts
+	mkfifo pipe
+	# shellcheck disable=SC2086 # words
+	run whole 8 none 1 $options && {
+		train parts 8 none 2 $options --metrics.log_freq 1 --checkpoint.async_mode disabled >pipe 2>&1 &
+		worker=$!
+		while read -r line; do
+			case $line in "step 5/"*) kill -KILL $worker && break ;; esac
+		done <pipe
+		wait $worker
+		worker=
+		[ -d parts/checkpoints/step-00000004 ] && ! [ -d parts/checkpoints/step-00000008 ] &&
+			run parts 8 none 2 $options && grep -q 'at step 4$' parts.log && last_is_equal whole parts
+	}
+	ok $? "$options: killed, and on to the bit, on another number of threads"
+	rm -f pipe
+	cksum <whole/checkpoints/step-00000008/model.safetensors >>seen
+done <<-END
+	--training.mixed_precision_param bfloat16
+	--training.dtype bfloat16
+	--training.dtype bfloat16 --optimizer.bf16_stochastic_round true
+	--training.dtype bfloat16 --optimizer.kahan_sum true --optimizer.moments 8bit
+	--optimizer.moments bfloat16
+	--optimizer.name AdamW8bit
+	--optimizer.name Muon
+	--optimizer.name Muon --optimizer.nesterov false --optimizer.adjust_lr_fn original
+END
+[ "$(sort -u seen | wc -l)" = 8 ]
+ok $? "all of them train something else"
+rm -rf whole parts
+while IFS='|' read -r options said; do
+	# shellcheck disable=SC2086 # words
+	lbworker train small.toml $options 2>err.log
+	[ $? = 2 ] && grep -q "$said" err.log
+	ok $? "$options is refused: $said"
+done <<-END
+	--optimizer.kahan_sum true|optimizer.kahan_sum: needs training.dtype = "bfloat16"
+	--training.dtype bfloat16 --optimizer.kahan_sum true --optimizer.bf16_stochastic_round true|goes without
+	--optimizer.name Muon --optimizer.moments 8bit|optimizer.name: Muon goes without
+	--training.dtype bfloat16 --device.name cuda|training.dtype: needs device.name = "cpu"
+	--optimizer.name AdamW8bit --model.vocab_size 257|needs matrices of multiples of 256 elements
+END
 
 # --- a saved model -------------------------------------------------------------------------------
 lbworker inspect out --recipe mxfp8 >inspect.log 2>err.log

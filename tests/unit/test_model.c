@@ -338,7 +338,8 @@ static void train(struct fixture *f, const struct golden *g, double losses[STEPS
 				 0);
 		control.loss_sum = losses[i];
 		losses[i] /= (double)f->rows;
-		optimizer_update(&optimizer, model, m, v, &control, (int64_t)f->rows);
+		optimizer_update(&optimizer, model, &(struct kept){ .m = m, .v = v }, &control,
+				 (int64_t)f->rows);
 		assert_int_equal(control.is_left_out, 0);
 	}
 	free(m);

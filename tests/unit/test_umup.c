@@ -212,7 +212,8 @@ static double moved(size_t width, bool umup, double lr)
 						     .norm_limit = INFINITY };
 		struct step_control control = optimizer_control(&optimizer, &step);
 		backprop(&f);
-		optimizer_update(&optimizer, f.model, f.m, f.v, &control, ROWS);
+		optimizer_update(&optimizer, f.model, &(struct kept){ .m = f.m, .v = f.v },
+				 &control, ROWS);
 	}
 	assert_int_equal(model_logits(f.model, f.tokens, 0, ROWS, after, &err), 0);
 	for (size_t i = 0; i < ROWS * VOCAB; i++)

@@ -4,7 +4,7 @@
  * backend.c - its threads and memory, and the table of its operations.
  *
  * Everything is done when a call returns, so finish() only tells what went wrong. */
-#include "kernels/cpu/cpu.h"
+#include "kernels/cpu/device/rounded.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,14 +35,16 @@ static void cpu_close(struct device *dev)
 	free(dev->packed);
 	free(dev->quantized[0]);
 	free(dev->quantized[1]);
+	for (int i = 0; i < ROUNDED_PIECES; i++)
+		free(dev->rounded[i]);
 	free(dev);
 }
 
 static struct device *cpu_open(const struct backend_options *options, char *why)
 {
 	struct device *dev = calloc(1, sizeof(*dev));
-	if (options->compute != COMPUTE_FP32) {
-		snprintf(why, BACKEND_TEXT_BYTES, "cpu: computes in fp32 only");
+	if (options->compute == COMPUTE_BF16) {
+		snprintf(why, BACKEND_TEXT_BYTES, "cpu: keeps bf16 in places of fp32 only");
 		free(dev);
 		return NULL;
 	}
@@ -50,6 +52,7 @@ static struct device *cpu_open(const struct backend_options *options, char *why)
 		snprintf(why, BACKEND_TEXT_BYTES, "cpu: out of memory");
 		return NULL;
 	}
+	dev->rounds = options->compute == COMPUTE_BF16_WIDE;
 	dev->threads = options->threads > 0 ? (unsigned)options->threads : cpus_cores();
 	if (dev->threads > MAX_THREADS)
 		dev->threads = MAX_THREADS;
@@ -60,8 +63,9 @@ static struct device *cpu_open(const struct backend_options *options, char *why)
 		cpu_close(dev);
 		return NULL;
 	}
-	snprintf(dev->text, sizeof(dev->text), "cpu: %u thread%s, %s", dev->threads,
-		 dev->threads == 1 ? "" : "s", instructions);
+	snprintf(dev->text, sizeof(dev->text), "cpu: %u thread%s, %s%s", dev->threads,
+		 dev->threads == 1 ? "" : "s", instructions,
+		 dev->rounds ? ", results in bf16" : "");
 	return dev;
 }
 
@@ -185,25 +189,25 @@ const struct backend backend_cpu_set = {
 	.download_activations = cpu_download_activations,
 	.zero = cpu_zero,
 	.normal = cpu_normal,
-	.gemm = cpu_gemm,
-	.embed_forward = cpu_embed_forward,
+	.gemm = rounded_gemm,
+	.embed_forward = rounded_embed_forward,
 	.embed_backward = cpu_embed_backward,
-	.rmsnorm_forward = cpu_rmsnorm_forward,
-	.rmsnorm_backward = cpu_rmsnorm_backward,
-	.layernorm_forward = cpu_layernorm_forward,
-	.layernorm_backward = cpu_layernorm_backward,
-	.bias_forward = cpu_bias_forward,
+	.rmsnorm_forward = rounded_rmsnorm_forward,
+	.rmsnorm_backward = rounded_rmsnorm_backward,
+	.layernorm_forward = rounded_layernorm_forward,
+	.layernorm_backward = rounded_layernorm_backward,
+	.bias_forward = rounded_bias_forward,
 	.bias_backward = cpu_bias_backward,
-	.positions_forward = cpu_positions_forward,
+	.positions_forward = rounded_positions_forward,
 	.positions_backward = cpu_positions_backward,
-	.rope = cpu_rope,
-	.attention_forward = cpu_attention_forward,
-	.attention_backward = cpu_attention_backward,
-	.swiglu_forward = cpu_swiglu_forward,
-	.swiglu_backward = cpu_swiglu_backward,
-	.gelu_forward = cpu_gelu_forward,
-	.gelu_backward = cpu_gelu_backward,
-	.cross_entropy = cpu_cross_entropy,
+	.rope = rounded_rope,
+	.attention_forward = rounded_attention_forward,
+	.attention_backward = rounded_attention_backward,
+	.swiglu_forward = rounded_swiglu_forward,
+	.swiglu_backward = rounded_swiglu_backward,
+	.gelu_forward = rounded_gelu_forward,
+	.gelu_backward = rounded_gelu_backward,
+	.cross_entropy = rounded_cross_entropy,
 	.sum_squares = cpu_sum_squares,
 	.sum_losses = cpu_sum_losses,
 	.decide = cpu_decide,
@@ -211,6 +215,10 @@ const struct backend backend_cpu_set = {
 	.encode = cpu_encode,
 	.decode = cpu_decode,
 	.quantize = cpu_quantize,
+	.moments_get = cpu_moments_get,
+	.moments_put = cpu_moments_put,
+	.weights_widen = cpu_weights_widen,
+	.weights_narrow = cpu_weights_narrow,
 	.reserve = cpu_reserve,
 	.discard = cpu_discard,
 	.copy = cpu_copy,

@@ -58,17 +58,13 @@ int device_open(struct opened *out, const struct device_order *o, struct err *er
 		return -1;
 	if (out->device)
 		return 0;
-	if (o->compute != COMPUTE_FP32 && o->compute_name) {
-		if (o->choice == DEVICE_CPU)
-			return err_set(err, ERR_USAGE, "%s: the CPU computes in \"float32\" only",
-				       o->compute_name);
-		log_warn("the CPU computes in float32, not in %s", "bfloat16");
-	}
 	if (!instructions_are_known())
 		return err_set(err, ERR_USAGE, "LB_CPU_ISA: is base, avx2 or avx512, not %s",
 			       getenv("LB_CPU_ISA"));
-	out->compute = COMPUTE_FP32;
+	/* what nobody asked for a CPU need not emulate */
+	out->compute = o->compute != COMPUTE_FP32 && o->compute_name ? COMPUTE_BF16_WIDE
+								     : COMPUTE_FP32;
 	out->backend = backend_cpu();
-	out->device = open_with(out->backend, o, COMPUTE_FP32, why);
+	out->device = open_with(out->backend, o, out->compute, why);
 	return out->device ? 0 : err_set(err, ERR_IO, "%s", why);
 }

@@ -16,8 +16,8 @@ enum device_choice { DEVICE_AUTO, DEVICE_CPU, DEVICE_CUDA };
 
 struct device_order {
 	enum device_choice choice;
-	/* what people set them with, for errors; the latter NULL: nobody asked, the CPU may
-	 * differ */
+	/* what people set them with, for errors; the latter NULL: nobody asked, and a CPU computes
+	 * in fp32 */
 	const char *choice_name, *compute_name;
 	FILE *notes; /* where one line says why the CPU computes; NULL: nowhere */
 	int threads;

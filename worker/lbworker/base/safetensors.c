@@ -19,10 +19,8 @@ static const struct {
 	const char *name;
 	uint64_t bytes;
 } types[ST_TYPE_COUNT] = {
-	[ST_F32] = { "F32", 4 },
-	[ST_I32] = { "I32", 4 },
-	[ST_BF16] = { "BF16", 2 },
-	[ST_F16] = { "F16", 2 },
+	[ST_F32] = { "F32", 4 }, [ST_I32] = { "I32", 4 }, [ST_BF16] = { "BF16", 2 },
+	[ST_F16] = { "F16", 2 }, [ST_U8] = { "U8", 1 },
 };
 
 struct st_file {
@@ -373,6 +371,9 @@ void st_widen(float *to, const struct st_tensor *t, size_t first, size_t count)
 		narrow_from_bf16(to, narrow + first, count);
 	else if (t->type == ST_F16)
 		narrow_from_f16(to, narrow + first, count);
+	else if (t->type == ST_U8)
+		for (size_t i = 0; i < count; i++)
+			to[i] = ((const uint8_t *)t->data)[first + i];
 	else
 		memcpy(to, (const float *)t->data + first, count * sizeof(*to));
 }

@@ -11,7 +11,7 @@
 
 #include "common/base/err.h"
 
-enum st_type { ST_F32, ST_I32, ST_BF16, ST_F16, ST_TYPE_COUNT };
+enum st_type { ST_F32, ST_I32, ST_BF16, ST_F16, ST_U8, ST_TYPE_COUNT };
 enum { ST_MAX_DIMENSIONS = 4 };
 
 struct st_tensor {

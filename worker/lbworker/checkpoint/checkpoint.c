@@ -32,12 +32,15 @@ static const char OPTIMIZER[] = "optimizer.safetensors";
 static const char SHAPE[] = "config.json";
 static const char STATE[] = "train_state.json";
 static const char *const moment_prefix[2] = { "exp_avg.", "exp_avg_sq." };
+static const char *const scale_name[2] = { "exp_avg_scale", "exp_avg_sq_scale" };
+static const char lost_prefix[] = "lost.";
 
 struct checkpoint_copy {
 	const struct model *model; /* the whole one: names and shape only */
 	const struct model *here;  /* what there is of it on this rank, and its device */
 	struct train_state state;
 	float *weights, *moment[2]; /* one allocation, which starts at weights */
+	uint16_t *lost;             /* behind them; NULL: none is kept */
 	bool is_narrow;             /* moments are still bf16, at the start of their room */
 	const struct tokenizer_file *tokenizer; /* borrowed; or NULL */
 	float *amax;   /* of past steps, for delayed scaling; NULL: there is none */
@@ -56,7 +59,8 @@ static float *make_amax(const struct model *m)
 struct checkpoint_copy *checkpoint_copy_create(const struct model *here, struct err *err)
 {
 	const struct model *m = model_whole(here);
-	size_t bytes = 3 * m->parameters * sizeof(float);
+	size_t floats = 3 * m->parameters, lost = kept_lost_bytes(m);
+	size_t bytes = floats * sizeof(float) + lost;
 	const struct backend *be = here->backend;
 	float *host = be->alloc_host ? be->alloc_host(here->device, bytes) : malloc(bytes);
 
@@ -72,6 +76,7 @@ struct checkpoint_copy *checkpoint_copy_create(const struct model *here, struct 
 	*c = (struct checkpoint_copy){ .model = m,
 				       .here = here,
 				       .weights = host,
+				       .lost = lost ? (uint16_t *)(void *)(host + floats) : NULL,
 				       .amax = make_amax(here),
 				       .moment = { host + m->parameters,
 						   host + 2 * m->parameters } };
@@ -91,20 +96,45 @@ void checkpoint_copy_destroy(struct checkpoint_copy *c)
 	free(c);
 }
 
-static size_t moment_bytes(const struct model *m)
+/* An array that a checkpoint takes as it lies on the device: `bytes` an element, one for so many
+ * parameters. */
+struct held {
+	void *from;
+	size_t at, bytes, each; /* at: bytes from the beginning of its host memory */
+};
+enum { HELD_MAX = 6 };
+
+/* weights, then m, v with 8 bits their scales; then what bf16 weights have lost. */
+static size_t list_held(const struct checkpoint_parts *p, struct held out[HELD_MAX])
 {
-	return m->options.bf16_moments ? sizeof(uint16_t) : sizeof(float);
+	const struct model *m = p->model;
+	enum moments kind = m->options.moments;
+	size_t n = 0, scales = kept_scales_at(m->parameters),
+	       each = model_whole(m)->parameters * sizeof(float);
+
+	out[n++] = (struct held){ m->weights, 0, sizeof(float), 1 };
+	for (size_t k = 0; k < 2; k++) {
+		char *moment = k == 0 ? p->kept->m : p->kept->v;
+		size_t at = (1 + k) * each;
+		out[n++] = (struct held){ moment, at, kept_at(kind, 1), 1 };
+		if (kind == MOMENTS_8BIT)
+			out[n++] = (struct held){ moment + scales, at + scales, sizeof(float),
+						  MOMENTS_SHARE };
+	}
+	if (p->kept->lost)
+		out[n++] = (struct held){ p->kept->lost, 3 * each, sizeof(uint16_t), 1 };
+	return n;
 }
 
-/* to: weights and both moments; NULL: on another rank. */
-static int collect(const struct checkpoint_parts *p, float *const *to, struct err *err)
+/* host: the copy's memory; NULL: on another rank. */
+static int collect(const struct checkpoint_parts *p, char *host, struct err *err)
 {
-	void *const from[] = { p->model->weights, p->m, p->v };
+	struct held held[HELD_MAX];
+	size_t count = list_held(p, held);
 
-	for (int i = 0; i < 3; i++)
-		if (sharded_collect_whole(p->sharded, from[i],
-					  i == 0 ? sizeof(float) : moment_bytes(p->model),
-					  to ? to[i] : NULL, err))
+	for (size_t i = 0; i < count; i++)
+		if (sharded_collect_whole(p->sharded, held[i].from, held[i].bytes, held[i].each,
+					  host ? host + held[i].at : NULL, err))
 			return -1;
 	return 0;
 }
@@ -120,24 +150,25 @@ static void copy_all(struct checkpoint_copy *c, const struct checkpoint_parts *p
 	const struct backend *be = m->backend;
 	void (*take)(struct device *, void *, const void *, size_t) = be->fetch ? be->fetch
 										: be->download;
+	struct held held[HELD_MAX];
+	size_t count = list_held(p, held);
 
-	take(m->device, c->weights, m->weights, m->parameters * sizeof(float));
-	take(m->device, c->moment[0], p->m, m->parameters * moment_bytes(m));
-	take(m->device, c->moment[1], p->v, m->parameters * moment_bytes(m));
+	for (size_t i = 0; i < count; i++)
+		take(m->device, (char *)c->weights + held[i].at, held[i].from,
+		     (m->parameters + held[i].each - 1) / held[i].each * held[i].bytes);
 }
 
 int checkpoint_copy_take(struct checkpoint_copy *c, const struct checkpoint_parts *p,
 			 struct err *err)
 {
-	float *const to[] = { c->weights, c->moment[0], c->moment[1] };
 	const struct model *m = p->model;
 	const struct backend *be = m->backend;
 
-	if (p->sharded && collect(p, to, err))
+	if (p->sharded && collect(p, (char *)c->weights, err))
 		return -1;
 	if (!p->sharded)
 		copy_all(c, p);
-	c->is_narrow = m->options.bf16_moments;
+	c->is_narrow = m->options.moments == MOMENTS_BF16;
 	precision_history_get(m->precision, c->amax);
 	c->state = *p->state;
 	c->tokenizer = p->tokenizer;
@@ -174,14 +205,17 @@ static int complete(struct checkpoint_copy *c, struct err *err)
 
 /* --- writing the files ---------------------------------------------------------------------- */
 
-static struct st_tensor describe(const struct model_tensor *t, const char *name, const float *base)
+static struct st_tensor describe(const struct model_tensor *t, const char *name, enum st_type type,
+				 const void *base)
 {
+	static const size_t bytes[ST_TYPE_COUNT] = { [ST_F32] = 4, [ST_BF16] = 2, [ST_U8] = 1 };
+
 	return (struct st_tensor){
 		.name = name,
-		.type = ST_F32,
+		.type = type,
 		.dimensions = t->columns ? 2 : 1,
 		.shape = { t->rows, t->columns },
-		.data = base + t->offset,
+		.data = (const char *)base + t->offset * bytes[type],
 	};
 }
 
@@ -192,26 +226,47 @@ static int write_weights(const struct checkpoint_copy *c, const char *path, stru
 	struct st_tensor *list = xcalloc(m->tensors, sizeof(*list));
 
 	for (size_t i = 0; i < m->tensors; i++)
-		list[i] = describe(&m->tensor[i], m->tensor[i].name, c->weights);
+		list[i] = describe(&m->tensor[i], m->tensor[i].name, ST_F32, c->weights);
 	int rc = st_write(path, list, m->tensors, metadata, err);
 	free(list);
 	return rc;
 }
 
+/* All tensors of one array, under a prefix; names are the caller's to free. */
+static size_t describe_all(const struct model *m, const char *prefix, enum st_type type,
+			   const void *base, struct st_tensor *list, char **names)
+{
+	for (size_t i = 0; i < m->tensors; i++) {
+		names[i] = xasprintf("%s%s", prefix, m->tensor[i].name);
+		list[i] = describe(&m->tensor[i], names[i], type, base);
+	}
+	return m->tensors;
+}
+
 static int write_moments(const struct checkpoint_copy *c, const char *path, struct err *err)
 {
 	const struct model *m = c->model;
-	struct st_tensor *list = xcalloc(2 * m->tensors, sizeof(*list));
-	char **names = xcalloc(2 * m->tensors, sizeof(*names));
+	size_t most = 3 * m->tensors + 2, n = 0;
+	struct st_tensor *list = xcalloc(most, sizeof(*list));
+	char **names = xcalloc(most, sizeof(*names));
+	bool is_8bit = m->options.moments == MOMENTS_8BIT;
 
 	for (size_t k = 0; k < 2; k++)
-		for (size_t i = 0; i < m->tensors; i++) {
-			size_t n = k * m->tensors + i;
-			names[n] = xasprintf("%s%s", moment_prefix[k], m->tensor[i].name);
-			list[n] = describe(&m->tensor[i], names[n], c->moment[k]);
-		}
-	int rc = st_write(path, list, 2 * m->tensors, NULL, err);
-	for (size_t i = 0; i < 2 * m->tensors; i++)
+		n += describe_all(m, moment_prefix[k], is_8bit ? ST_U8 : ST_F32, c->moment[k],
+				  list + n, names + n);
+	for (size_t k = 0; is_8bit && k < 2; k++, n++) {
+		names[n] = xstrdup(scale_name[k]);
+		list[n] = (struct st_tensor){ .name = names[n],
+					      .type = ST_F32,
+					      .dimensions = 1,
+					      .shape = { kept_scales(m->parameters) },
+					      .data = (const char *)c->moment[k] +
+						      kept_scales_at(m->parameters) };
+	}
+	if (c->lost)
+		n += describe_all(m, lost_prefix, ST_BF16, c->lost, list + n, names + n);
+	int rc = st_write(path, list, n, NULL, err);
+	for (size_t i = 0; i < n; i++)
 		free(names[i]);
 	free(names);
 	free(list);
@@ -430,8 +485,8 @@ int checkpoint_publish(struct checkpoint_copy *c, const struct checkpoint_rules 
 /* --- reading -------------------------------------------------------------------------------- */
 
 /* Of tensor number i what is here and lies within the range, to its place in `host`. */
-static void take_within(const struct model *m, size_t i, const struct st_tensor *from,
-			const struct model_unit *range, float *host)
+static void take_within(const struct model *m, size_t i, const struct st_tensor *from, size_t bytes,
+			const struct model_unit *range, char *host)
 {
 	size_t behind = range->first + range->count;
 	struct slice_walk walk = slice_begin(m, i);
@@ -442,8 +497,9 @@ static void take_within(const struct model *m, size_t i, const struct st_tensor 
 		size_t first = at > range->first ? at : range->first;
 		end = end < behind ? end : behind;
 		if (first < end)
-			memcpy(host + first, (const float *)from->data + run.whole + (first - at),
-			       (end - first) * sizeof(float));
+			memcpy(host + first * bytes,
+			       (const char *)from->data + (run.whole + (first - at)) * bytes,
+			       (end - first) * bytes);
 	}
 }
 
@@ -454,21 +510,29 @@ static bool is_within(const struct model_tensor *t, const struct model_unit *ran
 	return t->offset < range->first + range->count && range->first < t->offset + count;
 }
 
+/* An array as files hold it: its tensors have a prefix, a type, and so many bytes an element. */
+struct stored_as {
+	const char *prefix;
+	enum st_type type;
+	size_t bytes;
+	bool narrow; /* to be bf16 on the device */
+};
+
 /* Ranges come in order, so that narrow numbers may lie where earlier ones were. */
 static void upload_range(const struct model *m, char *device, const struct model_unit *range,
-			 bool narrow, float *host)
+			 const struct stored_as *as, float *host)
 {
-	size_t each = narrow ? sizeof(uint16_t) : sizeof(float);
+	size_t each = as->narrow ? sizeof(uint16_t) : as->bytes;
 	uint16_t *halves = (uint16_t *)(void *)host;
 
-	if (narrow)
+	if (as->narrow)
 		narrow_to_bf16(halves + range->first, host + range->first, range->count);
 	m->backend->upload(m->device, device + range->first * each,
 			   (char *)host + range->first * each, range->count * each);
 }
 
 static int load_array(const struct checkpoint_parts *p, const struct st_file *file,
-		      const char *prefix, void *device, bool narrow, float *host, struct err *err)
+		      const struct stored_as *as, void *device, float *host, struct err *err)
 {
 	const struct model *m = p->model;
 	const struct model_unit all = { 0, m->parameters };
@@ -479,24 +543,39 @@ static int load_array(const struct checkpoint_parts *p, const struct st_file *fi
 			const struct model_tensor *t = &model_whole(m)->tensor[i];
 			const uint64_t shape[ST_MAX_DIMENSIONS] = { t->rows, t->columns };
 			char name[128];
-			snprintf(name, sizeof(name), "%s%s", prefix, t->name);
-			const struct st_tensor *from = st_find(file, name, ST_F32, shape, err);
+			snprintf(name, sizeof(name), "%s%s", as->prefix, t->name);
+			const struct st_tensor *from = st_find(file, name, as->type, shape, err);
 			if (!from)
 				return -1;
 			if (is_within(&m->tensor[i], &own))
-				take_within(m, i, from, &own, host);
+				take_within(m, i, from, as->bytes, &own, (char *)host);
 		}
-		upload_range(m, device, &own, narrow, host);
+		upload_range(m, device, &own, as, host);
 	}
 	return 0;
+}
+
+/* Scales of 8-bit moments: all of them, wherever they are used. */
+static int load_scales(const struct checkpoint_parts *p, const struct st_file *file,
+		       const char *name, char *moment, struct err *err)
+{
+	const struct model *m = p->model;
+	const uint64_t shape[ST_MAX_DIMENSIONS] = { kept_scales(m->parameters) };
+	const struct st_tensor *from = st_find(file, name, ST_F32, shape, err);
+
+	if (from)
+		m->backend->upload(m->device, moment + kept_scales_at(m->parameters), from->data,
+				   from->bytes);
+	return from ? 0 : -1;
 }
 
 static int load_weights(const struct checkpoint_parts *p, const char *folder, float *host,
 			struct err *err)
 {
+	const struct stored_as as = { "", ST_F32, sizeof(float), false };
 	char *path = path_join("%s/%s", folder, WEIGHTS);
 	struct st_file *file = st_open(path, err);
-	int rc = file ? load_array(p, file, "", p->model->weights, false, host, err) : -1;
+	int rc = file ? load_array(p, file, &as, p->model->weights, host, err) : -1;
 
 	if (rc == 0)
 		rc = hf_check_umup(&model_whole(p->model)->shape, folder, err);
@@ -511,12 +590,22 @@ static int load_moments(const struct checkpoint_parts *p, const char *folder, fl
 {
 	char *path = path_join("%s/%s", folder, OPTIMIZER);
 	struct st_file *file = st_open(path, err);
-	void *const moment[2] = { p->m, p->v };
+	enum moments kind = p->model->options.moments;
+	bool is_8bit = kind == MOMENTS_8BIT;
 	int rc = file ? 0 : -1;
 
-	for (size_t k = 0; rc == 0 && k < 2; k++)
-		rc = load_array(p, file, moment_prefix[k], moment[k],
-				p->model->options.bf16_moments, host, err);
+	for (size_t k = 0; rc == 0 && k < 2; k++) {
+		void *moment = k == 0 ? p->kept->m : p->kept->v;
+		const struct stored_as as = { moment_prefix[k], is_8bit ? ST_U8 : ST_F32,
+					      is_8bit ? 1 : sizeof(float), kind == MOMENTS_BF16 };
+		rc = load_array(p, file, &as, moment, host, err);
+		if (rc == 0 && is_8bit)
+			rc = load_scales(p, file, scale_name[k], moment, err);
+	}
+	if (rc == 0 && p->kept->lost) {
+		const struct stored_as as = { lost_prefix, ST_BF16, sizeof(uint16_t), false };
+		rc = load_array(p, file, &as, p->kept->lost, host, err);
+	}
 	st_close(file);
 	free(path);
 	return rc;

@@ -18,6 +18,7 @@
 #include "common/base/err.h"
 #include "worker/lbworker/optim/spike_filter.h"
 #include "worker/lbworker/model/model.h"
+#include "worker/lbworker/optim/kept.h"
 #include "worker/lbworker/ranks/sharded.h"
 
 struct train_state {
@@ -39,7 +40,7 @@ struct tokenizer_file {
  * model's options say. Files hold fp32 either way. */
 struct checkpoint_parts {
 	struct model *model;
-	void *m, *v; /* device, [model->parameters] */
+	const struct kept *kept;
 	struct train_state *state;
 	/* goes into each checkpoint as it is, so that whoever has one can read and write text;
 	 * NULL: none */

@@ -87,11 +87,15 @@ static int take_over(struct foreign *f, const struct checkpoint_parts *p, const 
 		     float *host, struct err *err)
 {
 	static const char *const names[] = { "exp_avg", "exp_avg_sq" };
-	void *const moment[] = { p->m, p->v };
+	void *const moment[] = { p->kept->m, p->kept->v };
 	const struct model *m = p->model;
-	bool narrow = m->options.bf16_moments;
+	bool narrow = m->options.moments == MOMENTS_BF16;
 	struct train_state *s = p->state;
 
+	if (m->options.moments == MOMENTS_8BIT)
+		return err_set(
+			err, ERR_USAGE,
+			"optimizer.moments: moments of torchtitan are not taken over in 8 bits");
 	for (int k = 0; k < 2; k++) {
 		if (read_all(f, m, names[k], host, err))
 			return -1;

@@ -50,7 +50,7 @@ static int check_width(const struct config *c, const struct toml *toml, struct e
 			   err);
 }
 
-/* Moments in bf16 are rounded by chance, by the place of a parameter: what several ranks have whole must
+/* Moments and weights in bf16 may be rounded by chance, by the place of a parameter: what several ranks have whole must
  * lie at the same place. */
 static int check_split(const struct config *c, const struct toml *toml, struct err *err)
 {
@@ -59,11 +59,21 @@ static int check_split(const struct config *c, const struct toml *toml, struct e
 
 	if (slice_check(&c->shape, &split, &why))
 		return keys_refuse(toml, "parallelism.tensor_parallel_degree", why.text, err);
-	if (c->moments == COMPUTE_BF16 && c->shape.vocab % (size_t)c->tensor_degree != 0)
-		return keys_refuse(toml, "optimizer.moments",
-				   "must be \"float32\" where parallelism.tensor_parallel_degree "
-				   "does not divide model.vocab_size",
+	if (c->tensor_degree > 1 &&
+	    (c->moments == MOMENTS_8BIT || c->optimizer_name == OPTIMIZER_MUON))
+		return keys_refuse(toml, "parallelism.tensor_parallel_degree",
+				   "must be 1 with 8-bit moments and with Muon, which look at more "
+				   "than one parameter",
 				   err);
+	bool by_chance = c->moments == MOMENTS_BF16 || c->bf16_stochastic_round;
+	if (by_chance && c->shape.vocab % (size_t)c->tensor_degree != 0)
+		return keys_refuse(
+			toml,
+			c->bf16_stochastic_round ? "optimizer.bf16_stochastic_round"
+						 : "optimizer.moments",
+			"rounds by chance: parallelism.tensor_parallel_degree must divide "
+			"model.vocab_size",
+			err);
 	return 0;
 }
 
@@ -193,6 +203,55 @@ static int check_precision(const struct config *c, const struct toml *toml, stru
 				    err);
 }
 
+const char *few_bits_key(const struct config *c)
+{
+	if (c->weights_dtype == COMPUTE_BF16)
+		return "training.dtype";
+	if (c->optimizer_name == OPTIMIZER_MUON)
+		return "optimizer.name";
+	return c->moments == MOMENTS_8BIT ? "optimizer.moments" : NULL;
+}
+
+/* Scales are shared by MOMENTS_SHARE elements from the beginning of each layer's matrices on. */
+static bool has_even_units(const struct config *c)
+{
+	const struct model_options options = config_model_options(c);
+	struct model *plan;
+	bool even = true;
+
+	if (model_plan(&plan, &c->shape, &options, NULL))
+		return true; /* another check says what is wrong */
+	for (size_t u = 0; u + 1 < plan->units; u++)
+		even = even && plan->unit[u].count % MOMENTS_SHARE == 0;
+	model_destroy(plan);
+	return even;
+}
+
+static int check_optimizer(const struct config *c, const struct toml *toml, struct err *err)
+{
+	const char *key = few_bits_key(c);
+
+	if (c->bf16_stochastic_round && c->kahan_sum)
+		return keys_refuse(toml, "optimizer.kahan_sum",
+				   "goes without optimizer.bf16_stochastic_round", err);
+	if ((c->bf16_stochastic_round || c->kahan_sum) && c->weights_dtype != COMPUTE_BF16)
+		return keys_refuse(toml,
+				   c->kahan_sum ? "optimizer.kahan_sum"
+						: "optimizer.bf16_stochastic_round",
+				   "needs training.dtype = \"bfloat16\"", err);
+	if (c->optimizer_name == OPTIMIZER_MUON && (c->umup.enable || c->moments != MOMENTS_FP32))
+		return keys_refuse(toml, "optimizer.name",
+				   "Muon goes without u_mup.enable, and with optimizer.moments = "
+				   "\"float32\"",
+				   err);
+	if (key && c->device != DEVICE_CPU)
+		return keys_refuse(toml, key, "needs device.name = \"cpu\"", err);
+	if (c->moments == MOMENTS_8BIT && !has_even_units(c))
+		return keys_refuse(toml, "optimizer.moments",
+				   "\"8bit\" needs matrices of multiples of 256 elements", err);
+	return 0;
+}
+
 void config_check(struct config *c, const struct config_order *o, const struct toml *toml,
 		  struct refusals *r)
 {
@@ -216,4 +275,5 @@ void config_check(struct config *c, const struct config_order *o, const struct t
 	if (r->count == 0)
 		refusals_add(r, check_size(c, toml, &err), &err);
 	refusals_add(r, check_precision(c, toml, &err), &err);
+	refusals_add(r, check_optimizer(c, toml, &err), &err);
 }

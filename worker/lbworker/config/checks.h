@@ -17,6 +17,8 @@ void config_check(struct config *c, const struct config_order *order, const stru
 		  struct refusals *r);
 
 /* What is no mistake, but should be known; notes may be NULL. A default is not worth a word. */
+/* The key of what is only there on a CPU, beside quantize.*; NULL: nothing is asked for. */
+const char *few_bits_key(const struct config *config);
 void config_note(const struct toml *toml, const char *key, FILE *notes, const char *text);
 
 #endif

@@ -109,7 +109,6 @@ const struct compat_neutral compat_neutral[] = {
 	{ "training.enable_selective_ac", NULL }, /* memory; the results are the same */
 	{ "training.warmup_pct", "0" },
 	{ "training.enable_cpu_offload", "false" },
-	{ "training.dtype", "\"float32\"" },
 	{ "training.mixed_precision_reduce", "\"float32\"" },
 	{ "parallelism.pipeline_parallel_degree", "1" },
 	{ "parallelism.context_parallel_degree", "1" },

@@ -70,7 +70,10 @@ static const struct key keys[] = {
 	KEY_REAL("u_mup", "residual_attention_ratio", umup.ratio, 1e-6, 1e6, "1",
 		 "what attention adds, against the feed-forward"),
 	KEY_REAL("u_mup", "loss", umup.loss, 1e-6, 1e6, "1", "multiplier of the logits"),
-	KEY_CHOICE("optimizer", "name", optimizer_name, "AdamW", "\"AdamW\"", "the optimizer"),
+	KEY_CHOICE(
+		"optimizer", "name", optimizer_name, "AdamW|AdamW8bit|Muon", "\"AdamW\"",
+		"AdamW8bit: AdamW with moments \"8bit\"; Muon: of the layers' matrices, AdamW of "
+		"the rest"),
 	KEY_REAL("optimizer", "lr", lr, 0, 100, "8e-4", "peak learning rate"),
 	KEY_REAL("optimizer", "beta1", beta1, 0, 0.999999, "0.9", "decay of the first moment"),
 	KEY_REAL("optimizer", "beta2", beta2, 0, 0.999999, "0.95", "decay of the second moment"),
@@ -84,8 +87,22 @@ static const struct key keys[] = {
 		"optimizer", "gradients", gradients, "float32|bfloat16", "\"float32\"",
 		"what gradients of the layers' matrices are kept in on a GPU, where a step is one "
 		"micro-batch and nothing is added to them"),
-	KEY_CHOICE("optimizer", "moments", moments, "float32|bfloat16", "\"float32\"",
-		   "what both moments are kept in; bfloat16 is rounded by chance and halves them"),
+	KEY_CHOICE("optimizer", "moments", moments, "float32|bfloat16|8bit", "\"float32\"",
+		   "what both moments are kept in; bfloat16 is rounded by chance and halves them; "
+		   "8bit: codes of torchao's map, a scale for 256, on a CPU"),
+	KEY_FLAG("optimizer", "bf16_stochastic_round", bf16_stochastic_round, "false",
+		 "weights of training.dtype = \"bfloat16\" are rounded by chance"),
+	KEY_FLAG(
+		"optimizer", "kahan_sum", kahan_sum, "false",
+		"what rounding such weights loses is kept, in bfloat16, and comes back in the next "
+		"step"),
+	KEY_REAL("optimizer", "momentum", momentum, 0, 0.999999, "0.95", "Muon's"),
+	KEY_FLAG("optimizer", "nesterov", nesterov, "true", "Muon's momentum looks ahead"),
+	KEY_INT("optimizer", "ns_steps", ns_steps, 1, 99, "5",
+		"of Muon's iteration (Newton and Schulz)"),
+	KEY_CHOICE("optimizer", "adjust_lr_fn", adjust_lr, "match_rms_adamw|original",
+		   "\"match_rms_adamw\"",
+		   "Muon's rate of a matrix: lr serves AdamW and Muon; or Jordan's"),
 	KEY_INT("lr_scheduler", "warmup_steps", warmup_steps, 0, 1e12, "200",
 		"steps from 0 to the peak"),
 	KEY_INT("lr_scheduler", "total_steps", schedule_steps, -1, 1e12, "-1",
@@ -112,10 +129,15 @@ static const struct key keys[] = {
 	KEY_REAL("training", "spike_factor", spike_rules.spike_factor, 0, 1e12, "0",
 		 "a gradient norm above so many times the usual is left out, too; 0: none is"),
 	KEY_INT("training", "seed", seed, 0, 9e15, "0", "of weights and sample order"),
-	KEY_CHOICE("training", "mixed_precision_param", compute_choice, "float32|bfloat16|auto",
-		   "\"auto\"",
-		   "what activations are stored and multiplied in; bfloat16 needs a GPU; auto: "
-		   "bfloat16 there, float32 on the CPU"),
+	KEY_CHOICE(
+		"training", "mixed_precision_param", compute_choice, "float32|bfloat16|auto",
+		"\"auto\"",
+		"what activations are stored and multiplied in; auto: bfloat16 on a GPU, float32 "
+		"on a CPU, which emulates bfloat16: the same rounding, and no faster"),
+	KEY_CHOICE(
+		"training", "dtype", weights_dtype, "float32|bfloat16", "\"float32\"",
+		"what weights are kept in; bfloat16: there is no copy of more bits, and each update "
+		"is rounded; on a CPU"),
 	KEY_CHOICE("device", "name", device, "auto|cpu|cuda", "\"auto\"",
 		   "what computes; auto: the GPU if there is one; cuda: an error if there is none"),
 	KEY_FLAG("device", "deterministic", deterministic, "false",
@@ -315,11 +337,13 @@ static void work_out_device(struct config *c, const struct toml *toml, FILE *not
 {
 	bool has_recipe = strcmp(c->recipe, "none") != 0 || c->recipe_rules.count > 0;
 
-	if (!has_recipe || c->device != DEVICE_AUTO)
+	if (c->device != DEVICE_AUTO)
+		return;
+	const char *key = has_recipe ? "quantize.recipe" : few_bits_key(c);
+	if (!key)
 		return;
 	c->device = DEVICE_CPU;
-	config_note(toml, "quantize.recipe", notes,
-		    "is emulated on the CPU: device.name is \"cpu\"");
+	config_note(toml, key, notes, "is emulated on the CPU: device.name is \"cpu\"");
 }
 
 /* auto: what a CPU need not have, and plans are for what it could be fulfilled on. */
@@ -328,6 +352,8 @@ static void work_out_compute(struct config *c)
 	c->compute = c->compute_choice;
 	if (c->compute_choice == COMPUTE_CHOICE_AUTO)
 		c->compute = c->device == DEVICE_CPU ? COMPUTE_FP32 : COMPUTE_BF16;
+	else if (c->compute_choice == COMPUTE_CHOICE_BF16 && c->device == DEVICE_CPU)
+		c->compute = COMPUTE_BF16_WIDE;
 }
 
 static void take_document(struct config *out, struct toml *toml, const struct config_order *o,
@@ -340,6 +366,8 @@ static void take_document(struct config *out, struct toml *toml, const struct co
 	refusals_add(r, keys_unknown(keys, KEYS, toml, foreign_sections, &err), &err);
 	read_keys(out, toml, r);
 	work_out_path(out);
+	if (out->optimizer_name == OPTIMIZER_ADAMW8BIT)
+		out->moments = MOMENTS_8BIT;
 	work_out_device(out, toml, o->notes);
 	work_out_compute(out);
 	if (out->export_dtype != EXPORT_FP32 && !out->checkpoint_enable)

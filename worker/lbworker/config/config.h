@@ -32,6 +32,7 @@ enum recompute {
 	RECOMPUTE_FULL,      /* the whole layer again, from its input */
 	RECOMPUTE_AUTO       /* as little as fits */
 };
+enum optimizer_name { OPTIMIZER_ADAMW, OPTIMIZER_ADAMW8BIT, OPTIMIZER_MUON };
 enum export_dtype { EXPORT_FP32, EXPORT_BF16, EXPORT_FP16 };
 
 struct config {
@@ -45,7 +46,14 @@ struct config {
 	bool tied;
 	char *init_std_text;
 	struct umup umup;
-	int optimizer_name, gradients, moments; /* the last two: enum compute */
+	int optimizer_name;     /* enum optimizer_name */
+	int gradients, moments; /* enum compute, enum moments */
+	int weights_dtype;      /* enum compute */
+	bool bf16_stochastic_round, kahan_sum;
+	double momentum;
+	bool nesterov;
+	int64_t ns_steps;
+	int adjust_lr; /* enum muon_rate */
 	double lr, beta1, beta2, eps, weight_decay;
 	int decayed; /* 0: matrices, 1: all */
 	int64_t warmup_steps, schedule_steps;

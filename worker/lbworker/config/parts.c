@@ -14,6 +14,15 @@ int64_t config_accumulate(const struct config *c, int64_t samples)
 	return (ramp[0] + (done < increments ? done : increments) * ramp[1]) / c->local_batch_size;
 }
 
+static enum weight_kind config_weights(const struct config *c)
+{
+	if (c->weights_dtype != COMPUTE_BF16)
+		return WEIGHTS_FP32;
+	return c->kahan_sum               ? WEIGHTS_KAHAN
+	       : c->bf16_stochastic_round ? WEIGHTS_STOCHASTIC
+					  : WEIGHTS_NEAREST;
+}
+
 struct model_options config_model_options(const struct config *c)
 {
 	struct model_options o = {
@@ -22,7 +31,8 @@ struct model_options config_model_options(const struct config *c)
 		.compute = (enum compute)c->compute,
 		.head_elements = c->head_elements,
 		.split = { c->tensor_rank, (int)c->tensor_degree, c->sequence_parallel },
-		.bf16_moments = c->moments == COMPUTE_BF16,
+		.moments = (enum moments)c->moments,
+		.weights = config_weights(c),
 		.narrow_gradients = c->gradients == COMPUTE_BF16 && c->compute == COMPUTE_BF16 &&
 				    c->accumulate == 1
 	};
@@ -71,7 +81,12 @@ struct optimizer config_optimizer(const struct config *c)
 				   .decays_all = c->decayed == 1,
 				   .max_norm = c->max_norm,
 				   .peak_lr = c->lr,
-				   .key = rng_key(&rounding) };
+				   .key = rng_key(&rounding),
+				   .muon = { .enable = c->optimizer_name == OPTIMIZER_MUON,
+					     .nesterov = c->nesterov,
+					     .momentum = c->momentum,
+					     .steps = (int)c->ns_steps,
+					     .rate = (enum muon_rate)c->adjust_lr } };
 }
 
 int config_precision(const struct config *c, struct precision **out, const char **which,

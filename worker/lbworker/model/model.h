@@ -93,6 +93,13 @@ struct model_peers {
 	void *arg;
 };
 
+/* What the optimizer keeps its moments in. 8BIT: torchao's, a code of a map of 256 numbers each, and a scale
+ * for MOMENTS_SHARE of them (arXiv 2110.02861). */
+enum moments { MOMENTS_FP32, MOMENTS_BF16, MOMENTS_8BIT };
+/* What becomes of weights after an update. All but FP32 keep them in bf16 and have no copy of more bits:
+ * to nearest; by chance; or what rounding has lost, in bf16, comes back in the next update. */
+enum weight_kind { WEIGHTS_FP32, WEIGHTS_NEAREST, WEIGHTS_STOCHASTIC, WEIGHTS_KAHAN };
+
 struct model_options {
 	size_t batch, seq; /* one micro-batch: batch sequences of seq tokens */
 	unsigned again;    /* AGAIN_ bits, of every layer; 0: all is kept */
@@ -100,7 +107,8 @@ struct model_options {
 	size_t more_layers;
 	enum compute compute; /* what the device was opened to compute in */
 	size_t head_elements; /* logits held at a time; 0: some, as the type asks for */
-	bool bf16_moments;    /* of the optimizer; else fp32 */
+	enum moments moments; /* of the optimizer */
+	enum weight_kind weights;
 	bool narrow_gradients; /* of the layers' matrices, in the compute type: nothing is added to them */
 	bool in_parts;         /* memory of weights and gradients is taken as they are written */
 	struct model_split split;

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* optim/ - what becomes of a gradient: the update, its learning rate, and steps left out.
  *
- * optimizer.h - one update of all weights: the gradient's norm clipped, then AdamW (backend.h).
- * With u-muP each matrix has a learning rate of its own, and decays independently of it
- * (umup.h). */
+ * optimizer.h - one update of all weights: the gradient's norm clipped, then AdamW (backend.h), or Muon
+ * (muon.h) for the matrices of layers and AdamW for the rest. With u-muP each matrix has a learning
+ * rate of its own, and decays independently of it (umup.h). */
 #ifndef LBWORKER_OPTIMIZER_H
 #define LBWORKER_OPTIMIZER_H
 
 #include "worker/lbworker/model/model.h"
+#include "worker/lbworker/optim/kept.h"
+#include "worker/lbworker/optim/muon.h"
 
 struct optimizer {
 	double beta1, beta2, eps;
@@ -15,7 +17,8 @@ struct optimizer {
 	bool decays_all;     /* and of norms and biases */
 	double max_norm;     /* 0: gradients are not clipped */
 	double peak_lr;      /* of the schedule; for u-muP */
-	uint64_t key;        /* of the random numbers that round bf16 moments */
+	uint64_t key;        /* of the random numbers that round bf16 moments and weights */
+	struct muon_rules muon;
 };
 
 struct optimizer_step {
@@ -28,14 +31,24 @@ struct optimizer_step {
 struct step_control optimizer_control(const struct optimizer *optimizer,
 				      const struct optimizer_step *step);
 /* Queues the norm of model->grads, the control (device memory, where loss_sum is already) and the
- * update of all weights. m and v are the moments, with the layout of the weights and the type of
- * model->options; tokens: that the gradient is the mean of, for u-muP. */
-void optimizer_update(const struct optimizer *optimizer, struct model *model, void *m, void *v,
-		      struct step_control *control, int64_t tokens);
+ * update of all weights. kept: for that model; tokens: that the gradient is the mean of, for u-muP. */
+void optimizer_update(const struct optimizer *optimizer, struct model *model,
+		      const struct kept *kept, struct step_control *control, int64_t tokens);
 
-/* The update alone, of a part of the weights, as a control says that has been decided. */
-void optimizer_update_part(const struct optimizer *optimizer, struct model *model, void *m, void *v,
-			   const struct step_control *control, int64_t tokens,
-			   struct model_unit part);
+/* Who brings all of a unit's gradient here, and takes what is not ours away again; NULL members: all is
+ * here. */
+struct optimizer_gather {
+	void (*gather)(void *arg, size_t unit);
+	void (*release)(void *arg, size_t unit);
+	void *arg;
+};
+/* The update alone, of `own` of a unit, as a control says that has been decided. */
+void optimizer_update_unit(const struct optimizer *optimizer, struct model *model,
+			   const struct kept *kept, const struct step_control *control,
+			   int64_t tokens, size_t unit, struct model_unit own,
+			   const struct optimizer_gather *gather);
+
+/* First weights become what is kept of weights (enum weight_kind): those of `own`. */
+void optimizer_round_weights(struct model *model, struct model_unit own);
 
 #endif

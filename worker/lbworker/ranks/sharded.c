@@ -57,23 +57,28 @@ static struct comm_part bytes_of(float *array, struct model_unit range)
 	return (struct comm_part){ array + range.first, range.count * sizeof(float) };
 }
 
-/* Each row has the weights once: its ranks give each other their shards. */
-static void need(void *arg, size_t unit)
+/* Each row has the array once: its ranks give each other their shards of the unit. */
+static void gather(struct sharded *s, float *array, size_t unit)
 {
-	struct sharded *s = arg;
 	const struct mesh *mesh = &s->options.mesh;
 	const struct model_unit u = unit_of(s, unit), own = sharded_own(s, unit);
-	float *weights = s->model->weights;
 
-	if (s->whole[unit])
-		return;
 	for (int r = 0; r < mesh->size; r++) {
 		bool is_peer = is_in_our_row(s, r) && r != s->ranks->rank;
 		const struct comm_part nothing = { NULL, 0 };
-		s->send[r] = is_peer ? bytes_of(weights, own) : nothing;
-		s->receive[r] = is_peer ? bytes_of(weights, mesh_shard(mesh, &u, r)) : nothing;
+		s->send[r] = is_peer ? bytes_of(array, own) : nothing;
+		s->receive[r] = is_peer ? bytes_of(array, mesh_shard(mesh, &u, r)) : nothing;
 	}
 	exchange(s);
+}
+
+static void need(void *arg, size_t unit)
+{
+	struct sharded *s = arg;
+
+	if (s->whole[unit])
+		return;
+	gather(s, s->model->weights, unit);
 	s->whole[unit] = true;
 }
 
@@ -190,6 +195,22 @@ static void complete_shard(struct sharded *s, size_t unit)
 
 /* --- the end of a step ------------------------------------------------------------------------- */
 
+void sharded_gather_gradients(void *arg, size_t unit)
+{
+	struct sharded *s = arg;
+
+	if (s->options.mesh.shard > 1)
+		gather(s, s->model->grads, unit);
+}
+
+void sharded_release_gradients(void *arg, size_t unit)
+{
+	struct sharded *s = arg;
+
+	if (s->options.mesh.stage >= ZERO_GRADIENTS)
+		discard_others(s, s->model->grads, unit);
+}
+
 static int64_t waves_of(const struct sharded *s, int64_t leaves)
 {
 	return (leaves + s->ranks->size - 1) / s->ranks->size;
@@ -284,8 +305,20 @@ int sharded_sum(struct sharded *s, const double *loss, int64_t leaves, const str
 
 /* --- checkpoints ------------------------------------------------------------------------------- */
 
+/* Of a range of parameters the bytes of an array that has an element for `each` of them. */
+struct slice {
+	size_t at, bytes;
+};
+
+static struct slice slice_of(struct model_unit range, size_t element_bytes, size_t each)
+{
+	return (struct slice){ range.first / each * element_bytes,
+			       (range.count + each - 1) / each * element_bytes };
+}
+
 /* The first row has it all. */
-int sharded_collect(struct sharded *s, void *array, size_t element_bytes, void *to, struct err *err)
+int sharded_collect(struct sharded *s, void *array, size_t element_bytes, size_t each, void *to,
+		    struct err *err)
 {
 	const struct mesh *mesh = &s->options.mesh;
 	const struct model *m = s->model;
@@ -294,21 +327,17 @@ int sharded_collect(struct sharded *s, void *array, size_t element_bytes, void *
 	int rc = 0, me = s->ranks->rank;
 
 	for (size_t u = 0; rc == 0 && u < m->units; u++) {
-		const struct model_unit own = sharded_own(s, u);
+		const struct slice own = slice_of(sharded_own(s, u), element_bytes, each);
 		if (whole)
-			m->backend->download(m->device, whole + own.first * element_bytes,
-					     from + own.first * element_bytes,
-					     own.count * element_bytes);
+			m->backend->download(m->device, whole + own.at, from + own.at, own.bytes);
 		for (int r = 0; r < mesh->size; r++) {
-			const struct model_unit theirs = mesh_shard(mesh, &m->unit[u], r);
+			const struct slice theirs = slice_of(mesh_shard(mesh, &m->unit[u], r),
+							     element_bytes, each);
 			bool gives = me != 0 && me < mesh->shard && r == 0;
 			bool takes = me == 0 && r != 0 && r < mesh->shard;
-			s->send[r] = (struct comm_part){ from + own.first * element_bytes,
-							 gives ? own.count * element_bytes : 0 };
-			s->receive[r] = (struct comm_part){
-				takes ? whole + theirs.first * element_bytes : NULL,
-				takes ? theirs.count * element_bytes : 0
-			};
+			s->send[r] = (struct comm_part){ from + own.at, gives ? own.bytes : 0 };
+			s->receive[r] = (struct comm_part){ takes ? whole + theirs.at : NULL,
+							    takes ? theirs.bytes : 0 };
 		}
 		if (mesh->shard > 1)
 			rc = ranks_exchange(s->ranks, s->send, s->receive, err);
@@ -316,16 +345,16 @@ int sharded_collect(struct sharded *s, void *array, size_t element_bytes, void *
 	return rc;
 }
 
-int sharded_collect_whole(struct sharded *s, void *array, size_t element_bytes, void *to,
-			  struct err *err)
+int sharded_collect_whole(struct sharded *s, void *array, size_t element_bytes, size_t each,
+			  void *to, struct err *err)
 {
 	const struct model *m = s->model;
 	bool is_first = s->ranks->rank == 0;
 
 	if (!m->whole)
-		return sharded_collect(s, array, element_bytes, to, err);
+		return sharded_collect(s, array, element_bytes, each, to, err);
 	char *slice = is_first ? xmalloc(m->parameters * element_bytes) : NULL;
-	int rc = sharded_collect(s, array, element_bytes, slice, err);
+	int rc = sharded_collect(s, array, element_bytes, each, slice, err);
 	if (rc == 0 && is_first)
 		rc = assemble(s->tensor, m, slice, element_bytes, to, err);
 	free(slice);

@@ -56,6 +56,11 @@ struct step_sums {
 };
 int sharded_sum(struct sharded *s, const double *loss, int64_t leaves, const struct rank_note *mine,
 		struct rank_note *notes, struct step_sums *sums, struct err *err);
+/* For updates of whole matrices: all of the unit's sum of gradients is in model->grads; and then our
+ * shard of it only, where the stage has it so. arg: the struct sharded. What fails is told by the next
+ * exchange. */
+void sharded_gather_gradients(void *arg, size_t unit);
+void sharded_release_gradients(void *arg, size_t unit);
 /* The update has changed the shards: the rest of the weights is old. */
 void sharded_updated(struct sharded *s);
 
@@ -68,11 +73,12 @@ const struct mesh *sharded_mesh(const struct sharded *s);
 /* --- for checkpoints --- */
 
 /* The whole of an array of the model's layout, with elements of so many bytes, to host memory of
- * the first of the ranks, as far as the model is here; elsewhere `to` is NULL. */
-int sharded_collect(struct sharded *s, void *array, size_t element_bytes, void *to,
+ * the first of the ranks, as far as the model is here; elsewhere `to` is NULL. each > 1: it has one element
+ * for so many parameters, and units begin at multiples of them. */
+int sharded_collect(struct sharded *s, void *array, size_t element_bytes, size_t each, void *to,
 		    struct err *err);
-/* The same of the whole model (model_whole), to the first of the world. */
-int sharded_collect_whole(struct sharded *s, void *array, size_t element_bytes, void *to,
-			  struct err *err);
+/* The same of the whole model (model_whole), to the first of the world; of slices only with each 1. */
+int sharded_collect_whole(struct sharded *s, void *array, size_t element_bytes, size_t each,
+			  void *to, struct err *err);
 
 #endif

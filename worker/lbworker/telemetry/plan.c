@@ -118,7 +118,7 @@ int plan_make(struct plan *p, const struct config *c, struct err *err)
 		return -1;
 	p->gradients = p->cost.gradient_bytes;
 	p->weights = weight_bytes(&p->cost, o.compute);
-	p->moments = 2 * p->cost.parameters * (o.bf16_moments ? sizeof(uint16_t) : sizeof(float));
+	p->moments = kept_bytes(&o, p->cost.parameters);
 	p->widest = p->cost.widest * sizeof(float);
 	p->activations = p->cost.activation_bytes +
 			 work_area(s, &o, c->deterministic, p->cost.parameters);

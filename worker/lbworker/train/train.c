@@ -77,7 +77,7 @@ static void queue_update(void *arg)
 	const struct optimizer optimizer = config_optimizer(&t->config);
 
 	backend_range(t->backend, t->device, "update");
-	optimizer_update(&optimizer, t->model, t->m, t->v, t->control, q->tokens);
+	optimizer_update(&optimizer, t->model, &t->kept, t->control, q->tokens);
 	backend_range_end(t->backend, t->device);
 }
 
@@ -156,6 +156,8 @@ static int update_share(struct queued *q, const double *loss, struct step_contro
 {
 	struct training *t = q->t;
 	const struct optimizer optimizer = config_optimizer(&t->config);
+	const struct optimizer_gather gather = { sharded_gather_gradients,
+						 sharded_release_gradients, t->sharded };
 	struct step_sums sums;
 
 	t->note.orders |= report_orders(t->report) | (stop_signal != 0 ? REPORT_STOP : 0);
@@ -169,8 +171,8 @@ static int update_share(struct queued *q, const double *loss, struct step_contro
 	t->backend->upload(t->device, t->control, d, sizeof(*d));
 	t->backend->decide(t->device, t->control);
 	for (size_t u = 0; u < t->model->units; u++)
-		optimizer_update_part(&optimizer, t->model, t->m, t->v, t->control, q->tokens,
-				      sharded_own(t->sharded, u));
+		optimizer_update_unit(&optimizer, t->model, &t->kept, t->control, q->tokens, u,
+				      sharded_own(t->sharded, u), &gather);
 	sharded_updated(t->sharded);
 	return 0;
 }

@@ -112,6 +112,10 @@ static void choose(struct training *t)
 /* Only a device that the host can look into takes part so far. */
 static int check_device(const struct training *t, struct err *err)
 {
+	if (t->mesh.tensor > 1 && t->config.compute == COMPUTE_BF16_WIDE)
+		return err_set(err, ERR_USAGE,
+			       "training.mixed_precision_param: must be \"float32\" on CPUs that share "
+			       "a model by parallelism.tensor_parallel_degree");
 	if (t->mesh.width == 0 || t->backend->reserve)
 		return 0;
 	return err_set(err, ERR_USAGE,
@@ -152,20 +156,32 @@ static void group_ranks(struct training *t)
 	t->config.tensor_rank = t->tensor_ranks.rank;
 }
 
-/* Zeroed, as far as it is ours. */
-static void *make_moment(struct training *t)
+static int make_kept(struct training *t)
 {
 	const struct model *m = t->model;
-	size_t each = m->options.bf16_moments ? sizeof(uint16_t) : sizeof(float);
+	const struct optimizer optimizer = config_optimizer(&t->config);
+	struct model_unit *own = t->ranks->size > 1 ? xcalloc(m->units, sizeof(*own)) : NULL;
 
-	if (t->ranks->size == 1)
-		return t->backend->alloc(t->device, m->parameters * each, "moments");
-	char *moment = t->backend->reserve(t->device, m->parameters * each);
-	for (size_t u = 0; moment && u < m->units; u++) {
-		const struct model_unit own = sharded_own(t->sharded, u);
-		t->backend->zero(t->device, moment + own.first * each, own.count * each);
-	}
-	return moment;
+	for (size_t u = 0; own && u < m->units; u++)
+		own[u] = sharded_own(t->sharded, u);
+	int rc = kept_make(&t->kept, m, own, optimizer.muon.enable ? muon_floats(m) : 0);
+	free(own);
+	return rc;
+}
+
+/* First weights, or those of another program, may have more bits than are kept. */
+static void round_weights(struct training *t)
+{
+	const struct model_unit all = { 0, t->model->parameters };
+
+	if (t->model->options.weights == WEIGHTS_FP32)
+		return;
+	for (size_t u = 0; t->sharded && u < t->model->units; u++)
+		optimizer_round_weights(t->model, sharded_own(t->sharded, u));
+	if (t->sharded)
+		sharded_updated(t->sharded);
+	else
+		optimizer_round_weights(t->model, all);
 }
 
 static int make_model(struct training *t, const struct plan *plan, struct err *err)
@@ -183,13 +199,11 @@ static int make_model(struct training *t, const struct plan *plan, struct err *e
 	t->model->precision = t->precision;
 	if (share_model(t, err))
 		return -1;
-	t->m = make_moment(t);
-	t->v = make_moment(t);
 	t->control = t->backend->alloc(t->device, sizeof(*t->control), "moments");
-	return t->m && t->v && t->control
+	return make_kept(t) == 0 && t->control
 		       ? 0
 		       : err_set(err, ERR_IO, "no memory for the optimizer (%zu MiB)",
-				 2 * t->model->parameters * sizeof(float) >> 20);
+				 kept_bytes(&options, t->model->parameters) >> 20);
 }
 
 static void say_what(const struct training *t)
@@ -201,7 +215,7 @@ static void say_what(const struct training *t)
 	       " tokens a step, %" PRId64 " steps\n",
 	       model_family_name(c->shape.family), config_flavor(c),
 	       model_whole(t->model)->parameters,
-	       c->compute == COMPUTE_BF16 ? "bfloat16" : "float32", data_tokens(t->data),
+	       c->compute == COMPUTE_FP32 ? "float32" : "bfloat16", data_tokens(t->data),
 	       c->accumulate * c->local_batch_size * c->seq_len, c->steps);
 	if (t->ranks->size > 1)
 		printf("%d ranks over %s: %d copies, each shared by %d (ZeRO-%d); sums of %" PRId64
@@ -219,14 +233,14 @@ static void say_what(const struct training *t)
 
 static int go_on(struct training *t, struct err *err)
 {
-	const struct checkpoint_parts parts = {
-		t->model, t->m,      t->v, &t->state, t->tokenizer.name ? &t->tokenizer : NULL,
-		t->ranks, t->sharded
-	};
+	const struct checkpoint_parts parts = { t->model,  &t->kept,
+						&t->state, t->tokenizer.name ? &t->tokenizer : NULL,
+						t->ranks,  t->sharded };
 	char *path;
 
 	if (resume(&parts, &t->config, data_digest(t->data), &path, err))
 		return -1;
+	round_weights(t);
 	t->checkpointer = checkpointer_create(&t->config, &parts, t->report, path, err);
 	return t->checkpointer ? 0 : -1;
 }
@@ -310,8 +324,7 @@ void training_close(struct training *t)
 {
 	checkpointer_destroy(t->checkpointer);
 	if (t->device) {
-		t->backend->free(t->device, t->m);
-		t->backend->free(t->device, t->v);
+		kept_free(&t->kept, t->model);
 		t->backend->free(t->device, t->control);
 		sharded_destroy(t->sharded);
 		model_destroy(t->model);

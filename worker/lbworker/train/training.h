@@ -34,7 +34,7 @@ struct training {
 	struct device *device;
 	struct model *model;
 	struct precision *precision;    /* or NULL */
-	void *m, *v;                    /* moments, device */
+	struct kept kept;               /* by the optimizer */
 	struct step_control *control;   /* device */
 	struct data *data, *validation; /* validation may be NULL */
 	int32_t *tokens, *targets;      /* [local_batch, seq] */

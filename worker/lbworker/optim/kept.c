@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+/* kept.c - room for moments, and the numbers that 8 bits of them mean. */
+#include "worker/lbworker/optim/kept.h"
+
+#include <stdlib.h>
+
+size_t kept_at(enum moments kind, size_t first)
+{
+	static const size_t bytes[] = { [MOMENTS_FP32] = sizeof(float),
+					[MOMENTS_BF16] = sizeof(uint16_t),
+					[MOMENTS_8BIT] = 1 };
+
+	return first * bytes[kind];
+}
+
+size_t kept_scales_at(size_t parameters)
+{
+	return (parameters + sizeof(float) - 1) / sizeof(float) * sizeof(float);
+}
+
+size_t kept_moment_bytes(enum moments kind, size_t parameters)
+{
+	if (kind != MOMENTS_8BIT)
+		return kept_at(kind, parameters);
+	return kept_scales_at(parameters) + kept_scales(parameters) * sizeof(float);
+}
+
+size_t kept_bytes(const struct model_options *o, size_t parameters)
+{
+	size_t lost = o->weights == WEIGHTS_KAHAN ? sizeof(uint16_t) : 0;
+
+	return 2 * kept_moment_bytes(o->moments, parameters) + lost * parameters;
+}
+
+size_t kept_lost_bytes(const struct model *m)
+{
+	return m->options.weights == WEIGHTS_KAHAN ? m->parameters * sizeof(uint16_t) : 0;
+}
+
+/* --- room -------------------------------------------------------------------------------------- */
+
+static void *make_moment(const struct model *m, const struct model_unit *own)
+{
+	const struct backend *be = m->backend;
+	enum moments kind = m->options.moments;
+	size_t bytes = kept_moment_bytes(kind, m->parameters), at = kept_scales_at(m->parameters);
+
+	if (!own)
+		return be->alloc(m->device, bytes, "moments");
+	char *moment = be->reserve(m->device, bytes);
+	for (size_t u = 0; moment && u < m->units; u++) {
+		be->zero(m->device, moment + kept_at(kind, own[u].first),
+			 kept_at(kind, own[u].count));
+		if (kind == MOMENTS_8BIT)
+			be->zero(m->device,
+				 moment + at + own[u].first / MOMENTS_SHARE * sizeof(float),
+				 kept_scales(own[u].count) * sizeof(float));
+	}
+	return moment;
+}
+
+static uint16_t *make_lost(const struct model *m, const struct model_unit *own)
+{
+	const struct backend *be = m->backend;
+	size_t bytes = m->parameters * sizeof(uint16_t);
+
+	if (!own)
+		return be->alloc(m->device, bytes, "moments");
+	uint16_t *lost = be->reserve(m->device, bytes);
+	for (size_t u = 0; lost && u < m->units; u++)
+		be->zero(m->device, lost + own[u].first, own[u].count * sizeof(*lost));
+	return lost;
+}
+
+int kept_make(struct kept *k, const struct model *m, const struct model_unit *own, size_t work)
+{
+	bool is_kahan = m->options.weights == WEIGHTS_KAHAN;
+	bool is_8bit = m->options.moments == MOMENTS_8BIT;
+
+	*k = (struct kept){ .m = make_moment(m, own), .v = make_moment(m, own) };
+	k->lost = is_kahan ? make_lost(m, own) : NULL;
+	for (int i = 0; is_8bit && i < 2; i++)
+		k->window[i] = m->backend->alloc(m->device, KEPT_WINDOW * sizeof(float), "moments");
+	if (work > 0)
+		k->work = m->backend->alloc(m->device, work * sizeof(float), "moments");
+	bool is_there = (k->work || work == 0) && k->m && k->v && (k->lost || !is_kahan) &&
+			((k->window[0] && k->window[1]) || !is_8bit);
+	return is_there ? 0 : -1;
+}
+
+void kept_free(struct kept *k, const struct model *m)
+{
+	void *const all[] = { k->m, k->v, k->lost, k->window[0], k->window[1], k->work };
+
+	for (size_t i = 0; m && i < sizeof(all) / sizeof(all[0]); i++)
+		m->backend->free(m->device, all[i]);
+	*k = (struct kept){ 0 };
+}
+
+/* --- the maps ---------------------------------------------------------------------------------- */
+
+enum { DECADES = 7 };
+
+static int compare(const void *a, const void *b)
+{
+	float x = *(const float *)a, y = *(const float *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* torch.linspace(0.1, 1, count)[i], in fp32 */
+static float bound(size_t i, size_t count)
+{
+	float step = (1.0f - 0.1f) / (float)(count - 1);
+
+	return i < count / 2 ? 0.1f + step * (float)i : 1.0f - step * (float)(count - 1 - i);
+}
+
+/* Seven decades; each next one has twice as many numbers, the middles of as many equal parts of its
+ * 0.1 to 1. Dettmers et al. 2022, after Dettmers 2016 (dynamic tree quantization). */
+static void fill(float map[MOMENTS_CODES], bool is_signed)
+{
+	static const float decade[DECADES] = { 1e-6f, 1e-5f, 1e-4f, 1e-3f, 1e-2f, 1e-1f, 1 };
+	size_t n = 0;
+
+	for (size_t d = 0; d < DECADES; d++) {
+		size_t count = ((size_t)1 << (is_signed ? d : d + 1)) + 1;
+		for (size_t i = 0; i + 1 < count; i++) {
+			float mean = decade[d] * ((bound(i, count) + bound(i + 1, count)) / 2);
+			map[n++] = mean;
+			if (is_signed)
+				map[n++] = -mean;
+		}
+	}
+	map[n++] = 0;
+	map[n++] = 1;
+	qsort(map, n, sizeof(*map), compare);
+}
+
+const float *kept_map(bool is_signed)
+{
+	static float map[2][MOMENTS_CODES];
+	float *of = map[is_signed];
+
+	if (of[MOMENTS_CODES - 1] == 0)
+		fill(of, is_signed);
+	return of;
+}
