@@ -84,6 +84,14 @@
 	X(STOP_SEEN, "stop.seen", "lbrun", false) \
 	X(PRUNE_BEFORE, "prune.before", "lbrun", false) \
 	X(PRUNE_RENAMED, "prune.renamed", "lbrun", false) \
+	/* a checkpoint on its way from the node's stage to where it is shared */ \
+	X(STAGE_CHUNK, "stage.chunk", "lbrun", true) \
+	X(STAGE_COPIED, "stage.copied", "lbrun", true) \
+	X(STAGE_SEALED, "stage.sealed", "lbrun", false) \
+	X(STAGE_ASIDE, "stage.aside", "lbrun", false) \
+	X(STAGE_PLACED, "stage.placed", "lbrun", false) \
+	X(STAGE_CLEARED, "stage.cleared", "lbrun", false) \
+	X(STAGE_DROP, "stage.drop", "lbrun", false) \
 	X(EXIT_BEFORE, "exit.before", "lbrun", true) \
 	X(EXIT_WRITTEN, "exit.written", "lbrun", false) \
 	/* a checkpoint on its way into place */ \

@@ -15,20 +15,27 @@
 
 enum { LOOKED_AT = 64 }; /* newest ones; older than these no launch is started from */
 
+/* Do both lie in the same folder, below the folders that were looked in? */
+static bool is_beside(const struct checkpoint *a, const struct checkpoint *b)
+{
+	const char *x = a->path + a->top_len, *y = b->path + b->top_len;
+	size_t len = (size_t)(path_base(x) - x);
+
+	return (size_t)(path_base(y) - y) == len && strncmp(x, y, len) == 0;
+}
+
 /* The next older one of the same place and layout, and called alike: beside model_30.pt lies a best_model_20.pt,
  * beside step-40 an epoch-1. NULL: it is the first. */
 static struct checkpoint *before(const struct checkpoint_rules *rules, struct checkpoint_list *list,
 				 size_t index)
 {
 	struct checkpoint *c = &list->items[index];
-	size_t folder_len = (size_t)(path_base(c->path) - c->path);
 
 	for (size_t i = index + 1; i < list->count; i++) {
 		struct checkpoint *older = &list->items[i];
 
 		if (older->step < 0 || older->step == c->step || older->is_file != c->is_file ||
-		    (size_t)(path_base(older->path) - older->path) != folder_len ||
-		    strncmp(older->path, c->path, folder_len) != 0)
+		    !is_beside(older, c))
 			continue;
 		if (!older->is_listed)
 			checkpoint_list_parts(older);

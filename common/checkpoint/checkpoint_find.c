@@ -22,8 +22,12 @@ struct walk {
 	const struct checkpoint_rules *rules;
 	struct checkpoint_list *out;
 	const char *top;
+	int place; /* number of that folder */
 	int64_t entries;
 };
+
+/* Ours, while a checkpoint is on its way into the folder, or out of it; no pattern is asked. */
+static const char our_prefix[] = ".lb-";
 
 /* a folder that is being read */
 struct place {
@@ -45,7 +49,11 @@ static struct checkpoint *add(struct walk *w, const char *path, int64_t step, bo
 		list->items = xrealloc(list->items, (list->count ? 2 * list->count : 1) *
 							    sizeof(list->items[0]));
 	c = &list->items[list->count++];
-	*c = (struct checkpoint){ .path = xstrdup(path), .step = step, .is_file = is_file };
+	*c = (struct checkpoint){ .path = xstrdup(path),
+				  .step = step,
+				  .is_file = is_file,
+				  .top_len = strlen(w->top),
+				  .place = w->place };
 	return c;
 }
 
@@ -403,6 +411,8 @@ static int read_folder(struct walk *w, const char *path, const char *relative, i
 			break;
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
 			continue;
+		if (strncmp(entry->d_name, our_prefix, strlen(our_prefix)) == 0)
+			continue;
 		if (w->rules->pattern || !name_is_temporary(entry->d_name))
 			look_at(w, &at, entry);
 	}
@@ -433,6 +443,8 @@ static int newest_first(const void *a, const void *b)
 		return x->step < y->step ? 1 : -1;
 	if (is_best(path_base(x->path)) != is_best(path_base(y->path)))
 		return is_best(path_base(x->path)) ? 1 : -1;
+	if (x->place != y->place)
+		return x->place > y->place ? 1 : -1;
 	x_ns = changed_ns(x->path);
 	y_ns = changed_ns(y->path);
 	if (x_ns != y_ns)
@@ -440,21 +452,30 @@ static int newest_first(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-int checkpoints_find(const struct checkpoint_rules *rules, const char *folder,
-		     struct checkpoint_list *out, struct err *err)
+int checkpoints_find_in(const struct checkpoint_rules *rules, const char *const *folders,
+			struct checkpoint_list *out, struct err *err)
 {
-	struct walk w = { .rules = rules, .out = out, .top = folder };
-	int rc;
+	int rc = 0;
 
 	*out = (struct checkpoint_list){ 0 };
 	if (checkpoint_rules_is_own(rules))
 		return 0;
-	rc = read_folder(&w, folder, "", 0, err);
+	for (int i = 0; folders[i] && rc == 0; i++) {
+		struct walk w = { .rules = rules, .out = out, .top = folders[i], .place = i };
+
+		rc = read_folder(&w, folders[i], "", 0, err);
+	}
 	if (rc < 0)
 		checkpoint_list_clear(out);
 	if (out->count > 1)
 		qsort(out->items, out->count, sizeof(out->items[0]), newest_first);
 	return rc;
+}
+
+int checkpoints_find(const struct checkpoint_rules *rules, const char *folder,
+		     struct checkpoint_list *out, struct err *err)
+{
+	return checkpoints_find_in(rules, (const char *const[]){ folder, NULL }, out, err);
 }
 
 static void clear(struct checkpoint *c)

@@ -91,3 +91,35 @@ int checkpoint_check_unfinished(struct checkpoint *c, struct err *err)
 	free(path);
 	return rc;
 }
+
+char *checkpoint_mark_beside(const struct checkpoint_rules *rules, const struct checkpoint *c)
+{
+	if (!c->is_file)
+		return NULL;
+	if (rules->complete_when)
+		return strcmp(rules->complete_when, "manifest") == 0
+			       ? NULL
+			       : with_step(rules->complete_when, "{step}", c);
+	return c->row->last ? with_step(c->row->last, "#", c) : NULL;
+}
+
+/* What the trainer wrote there shows how it writes: a number alone, or the name of the folder. */
+const char *checkpoint_pointer(const struct checkpoint *c, char **text)
+{
+	char *path, *was;
+	size_t digits;
+
+	*text = NULL;
+	if (!c->row->pointer)
+		return NULL;
+	path = beside(c, c->row->pointer);
+	was = file_read(path, POINTER_MAX_BYTES, NULL, NULL);
+	digits = was ? strspn(was, "0123456789") : 0;
+	if (was)
+		*text = digits > 0 && was[digits + strspn(was + digits, "\r\n")] == '\0'
+				? xasprintf("%lld", (long long)c->step)
+				: xstrdup(path_base(c->path));
+	free(was);
+	free(path);
+	return *text ? c->row->pointer : NULL;
+}

@@ -50,6 +50,7 @@ void handed_load(struct handed *h, const char *run_dir, const char *name)
 	h->has_steps = js_bool(o, "has_steps", false);
 	h->has_rolled_back = js_bool(o, "has_rolled_back", false);
 	h->is_own_reported = js_bool(o, "is_own_told", false);
+	h->generation = js_int(o, "generation", 0);
 	h->first_told = js_int(o, "first_told", -1);
 	h->best_told = js_int(o, "best_told", -1);
 	json_array_foreach(json_object_get(o, "handed"), i, item) {
@@ -83,6 +84,7 @@ int handed_save(struct handed *h, struct err *err)
 	js_set_bool(o, "has_steps", h->has_steps);
 	js_set_bool(o, "has_rolled_back", h->has_rolled_back);
 	js_set_bool(o, "is_own_told", h->is_own_reported);
+	js_set_int(o, "generation", h->generation);
 	js_set_int(o, "first_told", h->first_told < 0 ? JS_NONE : h->first_told);
 	js_set_int(o, "best_told", h->best_told < 0 ? JS_NONE : h->best_told);
 	json_object_set_new(o, "handed", list);
@@ -98,6 +100,7 @@ void handed_forget(struct handed *h)
 	while (h->count > 0)
 		drop(h, h->count - 1);
 	h->has_rolled_back = false;
+	h->generation++;
 }
 
 void handed_clear(struct handed *h)

@@ -31,6 +31,7 @@ struct handed {
 	bool has_steps;       /* the trainer tells steps */
 	bool has_rolled_back; /* after training diverged; once */
 	bool is_own_reported; /* that the trainer finds its checkpoints itself */
+	int64_t generation;   /* times that a person chose where to start from */
 	int64_t first_told,
 		/* oldest and newest step that any launch told first and last; -1 = none */
 		best_told;
@@ -42,7 +43,8 @@ struct handed {
 void handed_load(struct handed *h, const char *run_dir, const char *name);
 int handed_save(struct handed *h, struct err *err);
 void handed_clear(struct handed *h);
-/* A person chose where to start from: what was held against any of them is forgotten. */
+/* A person chose where to start from: what was held against any of them is forgotten, and what a node
+ * still has of before is none of the run's any more. */
 void handed_forget(struct handed *h);
 
 /* Before a launch from this one; saved by the caller. */

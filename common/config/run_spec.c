@@ -165,6 +165,11 @@ const struct key run_spec_keys[] = {
 
 	KEY_TEXT("checkpoint", "folder", checkpoint_folder, NULL,
 		 "where checkpoints are; runs/NAME/checkpoints if not given"),
+	KEY_TEXT("checkpoint", "stage", checkpoint_stage, NULL,
+		 "a folder of the node, like \"/dev/shm\", that the trainer saves to; lbrun copies "
+		 "from there to the folder"),
+	KEY_TEXT("checkpoint", "stage_rate", stage_rate_text, NULL,
+		 "so many bytes a second are copied at most, like \"500M\"; no limit if not given"),
 	KEY_TEXT("checkpoint", "layout", checkpoint_layout, "auto",
 		 "whose checkpoints they are: auto looks; own, for a trainer that finds them "
 		 "itself; or a row's name"),
@@ -439,6 +444,9 @@ static int check_retention(const struct toml *toml, struct run_spec *spec, struc
 	if (spec->note_bytes_text &&
 	    (spec->note_bytes = bytes_parse(spec->note_bytes_text, &problem)) < 0)
 		return refuse(toml, "checkpoint.note_bytes", &problem, err);
+	if (spec->stage_rate_text &&
+	    (spec->stage_rate = bytes_parse(spec->stage_rate_text, &problem)) < 0)
+		return refuse(toml, "checkpoint.stage_rate", &problem, err);
 	return 0;
 }
 
@@ -447,6 +455,10 @@ static int check_checkpoint(const struct toml *toml, const struct run_spec *spec
 	struct err problem = { 0 };
 	struct checkpoint_rules *rules;
 
+	if (spec->checkpoint_stage && spec->checkpoint_stage[0] != '/')
+		return keys_refuse(toml, "checkpoint.stage", "must be an absolute path", err);
+	if (spec->stage_rate_text && !spec->checkpoint_stage)
+		return keys_refuse(toml, "checkpoint.stage_rate", "needs checkpoint.stage", err);
 	if (spec->checkpoint_complete_when && !spec->checkpoint_pattern)
 		return keys_refuse(toml, "checkpoint.complete_when", "needs checkpoint.pattern",
 				   err);

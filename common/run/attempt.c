@@ -141,6 +141,8 @@ int attempt_params_write(const char *folder, const struct attempt_params *p, str
 	set_bytes(o, "checkpoint_pattern", p->pattern);
 	js_set_int(o, "checkpoint_check_ms", p->check_ms);
 	set_bytes(o, "checkpoint_complete_when", p->complete_when);
+	set_bytes(o, "checkpoint_stage", p->stage);
+	js_set_int(o, "stage_rate", p->stage_rate);
 	set_bytes(o, "switches", p->switches);
 	set_bytes(o, "team", p->team);
 	js_set_str(o, "group", p->group);
@@ -249,6 +251,8 @@ static int fill_params(const json_t *o, void *out, struct err *err)
 	p->pattern = take_bytes(o, "checkpoint_pattern");
 	p->check_ms = js_int(o, "checkpoint_check_ms", CHECK_MS);
 	p->complete_when = take_bytes(o, "checkpoint_complete_when");
+	p->stage = take_bytes(o, "checkpoint_stage");
+	p->stage_rate = js_int(o, "stage_rate", 0);
 	p->lbd_socket = take_bytes(o, "lbd_socket");
 	p->switches = take_bytes(o, "switches");
 	p->team = take_bytes(o, "team");
@@ -323,6 +327,7 @@ void attempt_params_clear(struct attempt_params *p)
 	free(p->layout);
 	free(p->pattern);
 	free(p->complete_when);
+	free(p->stage);
 	free(p->launcher);
 	free(p->resume);
 	free(p->never_on_exit_codes);

@@ -38,6 +38,8 @@ struct attempt_params {
 	char *layout;        /* of its checkpoints (checkpoints.h); NULL = auto */
 	char *pattern;       /* how they are called; NULL = by the layout */
 	char *complete_when; /* NULL = not given */
+	char *stage; /* folder of the node that checkpoints are first written to; NULL = none */
+	int64_t stage_rate;  /* bytes/s at most from there to checkpoint_dir; 0 = no limit */
 	char *switches;      /* folder of switch files (switches.h); NULL = none */
 	char *team;          /* Unix group whose members may leave them; NULL = none */
 	char *group, *owner; /* of the run: group "" = none; owner is who submitted it */

@@ -19,6 +19,7 @@ static const struct {
 	{ "checkpoint_suspect", "none: the one before is used" },
 	{ "no_valid_checkpoint", "look at lbctl checkpoints, then lbctl restart --from" },
 	{ "no_space", "make room before the next checkpoint, or let it keep fewer" },
+	{ "stage_lost", "none: the run goes on from the newest that is shared; more time for the last save keeps it" },
 	{ "node_suspect", "have the node looked at; lbctl nodes forgive trusts it again" },
 	{ "node_again", "have the node looked at; slurm.exclude keeps the run away from it" },
 	{ "fewer_nodes", "none: it trains on what there is; lbctl hold and release asks for all of them" },
@@ -42,7 +43,7 @@ static const struct {
 	{ "prequeued", NULL }, { "release", NULL }, { "removed", NULL }, { "restart", NULL },
 	{ "restarted", NULL }, { "running", NULL }, { "save", NULL }, { "scratch", NULL },
 	{ "slow_rank", NULL }, { "spool_bad", NULL }, { "spool_gap", NULL },
-	{ "stacks", NULL }, { "stop", NULL }, { "submitted", NULL },
+	{ "stacks", NULL }, { "stage_off", NULL }, { "stage_risk", NULL }, { "stage_stays", NULL }, { "stop", NULL }, { "submitted", NULL },
 	{ "switch_refused", NULL }, { "switches_refused", NULL }, { "team_refused", NULL },
 	{ "xid", NULL },
 };

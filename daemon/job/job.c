@@ -174,7 +174,12 @@ static int write_params(const struct config *config, const struct run *run, cons
 	p.layout = xstrdup(layout_of(spec));
 	p.check_ms = spec->checkpoint_check_ms;
 	p.retention = spec->retention;
-	if (!run_spec_is_command(spec)) /* lbworker keeps to these itself */
+	if (spec->checkpoint_stage) {
+		p.stage = xstrdup(spec->checkpoint_stage);
+		p.stage_rate = spec->stage_rate;
+	}
+	/* lbworker keeps to these itself, where it saves to */
+	if (!run_spec_is_command(spec) && !spec->checkpoint_stage)
 		p.retention.keep_latest_k = p.retention.keep_every = 0;
 	p.note_bytes = run_spec_is_command(spec) ? spec->note_bytes : 0;
 	if (spec->checkpoint_pattern)

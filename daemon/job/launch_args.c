@@ -58,8 +58,8 @@ static void add_container(struct strv *w, const struct config *config, const str
 	const char *workdir = spec->container_workdir;
 	size_t folder_len = (size_t)(strrchr(config->lbrun, '/') - config->lbrun);
 	char *programs = xstrndup(config->lbrun, folder_len);
-	const char *ours[] = { run->dir, checkpoints, workdir ? run->dir : spec->workdir,
-			       programs };
+	const char *ours[] = { run->dir, checkpoints, workdir ? run->dir : spec->workdir, programs,
+			       spec->checkpoint_stage ? spec->checkpoint_stage : run->dir };
 	struct strv mounts = { 0 };
 	struct buf list;
 

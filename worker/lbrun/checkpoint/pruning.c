@@ -49,8 +49,7 @@ static int remove_path(const char *path, struct err *err)
 	return rc;
 }
 
-/* All its files. A folder goes as a whole; of several files the one that names it goes first. */
-static int remove_checkpoint(const struct checkpoint *c, struct err *err)
+int pruning_remove(const struct checkpoint *c, struct err *err)
 {
 	char *base = c->is_file ? checkpoint_base(c) : NULL;
 	int rc = remove_path(c->path, err);
@@ -118,7 +117,7 @@ static void remove_chosen(const struct checkpoint_list *list, const bool *goes, 
 		const struct checkpoint *c = &list->items[i];
 		struct err why = { 0 };
 
-		if (goes[i] && remove_checkpoint(c, &why) == 0) {
+		if (goes[i] && pruning_remove(c, &why) == 0) {
 			out->count++;
 			out->bytes += c->bytes;
 			tell_step(out, c->step);

@@ -52,6 +52,9 @@ bool pruning_end(struct pruning *p, struct pruned *out);
 /* Has the size passed the bound, or doubled since that was told? Remembers that it is told now. */
 bool pruning_is_large(struct pruning *p, int64_t total_bytes);
 
+/* All files of a checked one. A folder goes as a whole; of several files the one that names it goes
+ * first. */
+int pruning_remove(const struct checkpoint *c, struct err *err);
 /* For the child, and tests: removes what is past its use. */
 void pruning_apply(const struct retention *rule, const struct checkpoint_rules *rules,
 		   const char *folder, const struct search *search, const struct handed *handed,

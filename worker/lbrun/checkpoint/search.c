@@ -21,6 +21,7 @@
 #include "common/base/failpoint.h"
 #include "common/base/json.h"
 #include "worker/lbrun/checkpoint/choice.h"
+#include "worker/lbrun/checkpoint/place.h"
 #include "worker/lbrun/checkpoint/seals.h"
 #include "worker/lbrun/trainer/trainer.h"
 
@@ -173,14 +174,16 @@ static int look_at_chosen(struct child *child, int64_t *index, struct err *err)
 static int look(struct child *child, int64_t *index, struct err *err)
 {
 	const struct search_request *w = child->request;
+	const char *const folders[] = { w->stage ? w->stage : w->folder,
+					w->stage ? w->folder : NULL, NULL };
 
-	if (failpoint(FP_SEARCH_LOOK, err) < 0)
+	if (failpoint(FP_SEARCH_LOOK, err) < 0 || place_all(w->folder, err) < 0)
 		return SEARCH_UNKNOWN;
 	if (strcmp(w->choice, "scratch") == 0 || checkpoint_rules_is_own(w->rules))
 		return 0;
 	if (w->choice[0] == '/')
 		return look_at_chosen(child, index, err);
-	if (checkpoints_find(w->rules, w->folder, &child->list, err) < 0)
+	if (checkpoints_find_in(w->rules, folders, &child->list, err) < 0)
 		return SEARCH_UNKNOWN;
 	return look_for_newest(child, index, err);
 }

@@ -24,6 +24,7 @@ enum search_state { SEARCH_IDLE, SEARCH_RUNNING, SEARCH_DONE };
 /* What is looked for; all of it borrowed. */
 struct search_request {
 	const char *folder;
+	const char *stage;  /* of this node (stage.h), looked in as well; NULL = there is none */
 	const char *choice; /* "latest", "scratch" for none, or the path of the one to take */
 	const struct checkpoint_rules *rules;
 	const struct handed *handed;

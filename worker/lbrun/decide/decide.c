@@ -294,6 +294,37 @@ static bool awaits_pruning(const struct shepherd_facts *f, const struct shepherd
 	return f->is_pruning && !is_asked(f, policy) && now_ms < f->launch.ended_ms + LAST_PRUNE_MS;
 }
 
+static bool is_at_once(const struct shepherd_facts *f, const struct shepherd_policy *policy)
+{
+	return is_fenced(f, policy) || f->order == ORDER_KILL_NOW || f->signalled == SIGQUIT;
+}
+
+/* As long again as the trainer may take to end: a person waits. */
+static int64_t ordered_until_ms(const struct shepherd_facts *f,
+				const struct shepherd_policy *policy, int64_t ended_ms)
+{
+	bool runs = f->launch.is_open && !f->launch.has_ended;
+	int64_t from_ms = runs ? f->stop.due_ms[STEP_KILL] : ended_ms;
+	int64_t grace_ms = f->order == ORDER_STOP ? policy->params->stop_grace_ms
+						  : policy->params->kill_grace_ms;
+
+	return from_ms == INT64_MAX ? from_ms : from_ms + grace_ms;
+}
+
+int64_t shepherd_drain_until_ms(const struct shepherd_facts *f,
+				const struct shepherd_policy *policy)
+{
+	int64_t ended_ms = f->launch.ended_ms > f->claimed_ms ? f->launch.ended_ms : f->claimed_ms;
+
+	if (is_at_once(f, policy))
+		return 0;
+	if (f->signalled)
+		return f->signalled_ms + f->stop.scheduler_grace_ms;
+	if (f->order > ORDER_RUN)
+		return ordered_until_ms(f, policy, ended_ms);
+	return f->is_over && !f->is_warned ? ended_ms + LAST_DRAIN_MS : INT64_MAX;
+}
+
 static struct next close_down(const struct shepherd_facts *f, const struct shepherd_policy *policy,
 			      int64_t now_ms)
 {
@@ -301,6 +332,8 @@ static struct next close_down(const struct shepherd_facts *f, const struct sheph
 
 	if (f->launch.left != 0)
 		return clear_in_turn(f, SIGKILL, now_ms);
+	if (!f->is_closed && f->is_draining && now_ms < shepherd_drain_until_ms(f, policy))
+		return wait_until(shepherd_drain_until_ms(f, policy));
 	if (!f->is_closed && awaits_pruning(f, policy, now_ms))
 		return wait_until(f->launch.ended_ms + LAST_PRUNE_MS);
 	if (!f->is_closed)

@@ -47,6 +47,7 @@ enum {
 	/* so long old checkpoints may take to go behind the last launch; the next attempt has them
 	 * otherwise */
 	LAST_PRUNE_MS = 60 * 1000,
+	LAST_DRAIN_MS = 60 * 60 * 1000, /* and the node's stage, where nobody asks us to end */
 };
 
 enum claim_state { CLAIM_NONE, CLAIM_OURS, CLAIM_TAKEN, CLAIM_FAILED };
@@ -109,6 +110,7 @@ struct shepherd_facts {
 	/* who wants it to end, and what else people want */
 	enum run_order order; /* the strongest seen, ORDER_STOP at least; ORDER_RUN = none */
 	bool is_warned;       /* the time limit is near */
+	int64_t signalled_ms; /* when that came first */
 	int signalled;        /* SIGTERM, SIGINT or, to end all at once, SIGQUIT; 0 = none */
 	bool wants_save, wants_stacks;
 	const char *stop_text; /* of the reason that counts, for people; borrowed */
@@ -126,7 +128,8 @@ struct shepherd_facts {
 	enum stacks_state stacks; /* of this silence */
 	const char *trouble;      /* why it cannot be searched or started; borrowed */
 
-	bool is_pruning; /* old checkpoints are being removed, or are to be */
+	bool is_draining; /* checkpoints in the node's stage that no copy of counts yet */
+	bool is_pruning;  /* old checkpoints are being removed, or are to be */
 
 	/* the disk */
 	bool is_full;      /* it takes nothing at present */
@@ -216,6 +219,11 @@ void launch_ended(struct launch *l, int wait_status, int64_t now_ms);
 void launch_told_step(struct launch *l, int64_t step);
 /* A whole checkpoint of this step (-1 = it tells none) is there since. True: it is progress. */
 bool launch_saved(struct launch *l, int64_t step);
+
+/* Until when the last checkpoints may still be drained from the node's stage: the job then ends, or is
+ * ended. INT64_MAX = that is not near. */
+int64_t shepherd_drain_until_ms(const struct shepherd_facts *f,
+				const struct shepherd_policy *policy);
 
 const char *next_name(enum next_kind kind);
 

@@ -53,6 +53,7 @@ static void act_search(struct shepherd *s, const struct next *next, int64_t now_
 {
 	struct search_request request = {
 		.folder = s->params.checkpoint_dir,
+		.stage = s->stage.folder,
 		.choice = chosen(s),
 		.rules = s->rules,
 		.handed = &s->handed,
@@ -192,6 +193,7 @@ static void act_sync(struct shepherd *s, const struct next *next, int64_t now_ms
 
 static void act_close(struct shepherd *s, const struct next *next, int64_t now_ms)
 {
+	staging_tell_lost(s);
 	output_finish(&s->output, now_ms);
 	if (s->has_errors)
 		output_finish(&s->errors, now_ms);

@@ -71,7 +71,7 @@ static void make_env(const struct shepherd *s, const struct meeting *m, struct s
 	strv_add(env, xasprintf("LB_ATTEMPT=%lld", (long long)s->params.number));
 	strv_add(env, xasprintf("LB_LAUNCH=%lld", (long long)s->facts.launch.number));
 	strv_add(env, xasprintf("LB_RUN_DIR=%s", s->params.run_dir));
-	strv_add(env, xasprintf("LB_CHECKPOINT_DIR=%s", s->params.checkpoint_dir));
+	strv_add(env, xasprintf("LB_CHECKPOINT_DIR=%s", saves_folder(s)));
 	if (s->search.found == 1)
 		strv_add(env, xasprintf("LB_RESUME_FROM=%s", s->search.path));
 	if (launcher_has_ranks(&s->params))

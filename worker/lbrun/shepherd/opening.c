@@ -201,6 +201,7 @@ void opening_undo(struct shepherd *s)
 	switch_watch_close(s);
 	search_stop(&s->search);
 	usage_close(&s->usage);
+	stage_close(&s->stage);
 	journal_close(&s->journal);
 	output_parser_fini(&s->parser);
 	complaints_fini(&s->complaints);

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 
+#include "common/base/clock.h"
 #include "common/run/request.h"
 #include "worker/lbrun/shepherd/predecessor.h"
 #include "worker/lbrun/shepherd/shepherd.h"
@@ -102,6 +103,8 @@ void orders_signal(struct shepherd *s, int signo)
 	case SIGINT:
 	case SIGQUIT:
 		look_for_order(s);
+		if (!s->facts.signalled)
+			s->facts.signalled_ms = clock_mono_ms();
 		if (s->facts.signalled != SIGQUIT)
 			s->facts.signalled = signo;
 		break;

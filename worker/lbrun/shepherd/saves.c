@@ -17,6 +17,17 @@ enum {
 	LOOKED_AT_AGAIN = 3, /* of those known already: they may be written again */
 };
 
+static void remember(struct shepherd *s)
+{
+	struct err why = { 0 };
+
+	if (!shepherd_may_remember(&s->facts, &s->policy))
+		return;
+	if (handed_save(&s->handed, &why) < 0)
+		output_say(&s->output, "what came of earlier launches is not remembered: %s",
+			   why.text);
+}
+
 void saves_open(struct shepherd *s)
 {
 	const char *task = getenv("SLURM_ARRAY_TASK_ID");
@@ -24,8 +35,11 @@ void saves_open(struct shepherd *s)
 	char *name = is_task ? path_join("resumes-%s.json", task) : xstrdup(HANDED_FILE);
 
 	handed_load(&s->handed, s->params.run_dir, name);
-	if (strcmp(s->params.resume, "latest") != 0)
+	if (strcmp(s->params.resume, "latest") != 0) {
 		handed_forget(&s->handed);
+		remember(s);
+	}
+	staging_open(s, is_task ? task : NULL);
 	s->seals = path_join("%s/seals", s->params.run_dir);
 	free(name);
 }
@@ -43,17 +57,6 @@ void saves_close(struct shepherd *s)
 	checkpoint_list_clear(&s->seal_next);
 	checkpoint_rules_destroy(s->rules);
 	s->rules = NULL;
-}
-
-static void remember(struct shepherd *s)
-{
-	struct err why = { 0 };
-
-	if (!shepherd_may_remember(&s->facts, &s->policy))
-		return;
-	if (handed_save(&s->handed, &why) < 0)
-		output_say(&s->output, "what came of earlier launches is not remembered: %s",
-			   why.text);
 }
 
 /* --- what is known already -------------------------------------------------------------------- */
@@ -83,12 +86,22 @@ static struct seen *add_seen(struct shepherd *s, const struct checkpoint *c, boo
 
 /* --- before a launch -------------------------------------------------------------------------- */
 
+/* Those that are shared, and those that are in the stage alone, too. */
+static int find_all(const struct shepherd *s, struct checkpoint_list *list)
+{
+	const char *const folders[] = { saves_folder(s),
+					stage_is_on(&s->stage) ? s->params.checkpoint_dir : NULL,
+					NULL };
+
+	return checkpoints_find_in(s->rules, folders, list, NULL);
+}
+
 static void see_all(struct shepherd *s)
 {
 	struct checkpoint_list list;
 	struct look look = { 0 };
 
-	if (checkpoints_find(s->rules, s->params.checkpoint_dir, &list, NULL) < 0)
+	if (find_all(s, &list) < 0)
 		return;
 	for (size_t i = 0; i < list.count; i++) {
 		if (i < LOOKED_AT_AGAIN)
@@ -111,6 +124,7 @@ static void make_folder(struct shepherd *s)
 void saves_begin(struct shepherd *s)
 {
 	make_folder(s);
+	staging_before_launch(s);
 	if (s->search.found == 1) {
 		s->handed.has_had = true;
 		handed_begin(&s->handed, s->search.path, s->search.stamp, s->search.step);
@@ -150,6 +164,19 @@ static void check_space(struct shepherd *s, const char *checkpoint)
 	s->is_space_reported = is_short;
 }
 
+/* What the trainer was started from, until it shows that it has loaded it; NULL = nothing. */
+static const char *loading(const struct shepherd *s)
+{
+	return s->search.found == 1 && !s->facts.launch.has_come_further ? s->search.path : NULL;
+}
+
+/* It is progress for the launch; for all others it counts once it is drained. */
+static void record_staged(struct shepherd *s, int64_t step)
+{
+	launch_saved(&s->facts.launch, step);
+	stage_look(&s->stage, loading(s));
+}
+
 static void record(struct shepherd *s, const struct checkpoint *c, int64_t step)
 {
 	struct told_checkpoint told = {
@@ -159,9 +186,13 @@ static void record(struct shepherd *s, const struct checkpoint *c, int64_t step)
 		.bytes = c->bytes,
 		.is_valid = c->is_valid,
 		.text = c->is_valid ? "" : c->why,
-		.is_progress = c->is_valid && launch_saved(&s->facts.launch, step),
 	};
 
+	if (c->is_valid && stage_holds(&s->stage, c->path)) {
+		record_staged(s, step);
+		return;
+	}
+	told.is_progress = c->is_valid && launch_saved(&s->facts.launch, step);
 	record_checkpoint(s, &told);
 	if (!c->is_valid)
 		return;
@@ -201,11 +232,16 @@ void saves_look(struct shepherd *s, bool is_last)
 {
 	struct checkpoint_list list;
 
-	if (checkpoints_find(s->rules, s->params.checkpoint_dir, &list, NULL) < 0)
+	if (find_all(s, &list) < 0)
 		return;
 	for (size_t i = list.count; i-- > 0;)
 		look_at(s, &list, i, is_last);
 	checkpoint_list_clear(&list);
+}
+
+const char *saves_folder(const struct shepherd *s)
+{
+	return stage_is_on(&s->stage) ? s->stage.folder : s->params.checkpoint_dir;
 }
 
 /* Digests of the own trainer's are in its manifest. While one is read for its digests, the newest told
@@ -254,10 +290,32 @@ void saves_told(struct shepherd *s, const char *path, int64_t step)
 	}
 	add_seen(s, list.items, true);
 	record(s, list.items, step);
-	if (list.items->is_valid)
+	if (list.items->is_valid && !stage_holds(&s->stage, path))
 		seal(s, &list);
 	else
 		checkpoint_list_clear(&list);
+}
+
+/* Its manifest showed that every byte arrived. */
+void saves_drained(struct shepherd *s, const char *path)
+{
+	struct checkpoint_list list;
+	struct look look = { 0 };
+
+	if (find_all(s, &list) < 0)
+		return;
+	for (size_t i = 0; i < list.count; i++) {
+		struct checkpoint *c = &list.items[i];
+
+		if (strcmp(c->path, path) != 0)
+			continue;
+		checkpoint_check(s->rules, &list, i, &look);
+		add_seen(s, c, true);
+		record(s, c, c->step);
+	}
+	checkpoint_list_clear(&list);
+	if (checkpoint_at(s->rules, path, &look, &list, NULL) == 0)
+		seal(s, &list);
 }
 
 /* --- after it ended --------------------------------------------------------------------------- */
@@ -285,7 +343,7 @@ static void roll_back(struct shepherd *s)
 	int64_t left = s->params.rollback;
 
 	s->handed.has_rolled_back = true;
-	if (checkpoints_find(s->rules, s->params.checkpoint_dir, &list, NULL) < 0)
+	if (find_all(s, &list) < 0)
 		return;
 	for (size_t i = 0; i < list.count && left > 0; i++) {
 		struct checkpoint *c = &list.items[i];

@@ -90,6 +90,8 @@ static void reap(struct shepherd *s)
 		stacks_reaped(&s->stacks, pid, status);
 		if (pid == s->seal_pid)
 			saves_sealed(s);
+		if (pid == s->stage.pid)
+			staging_reaped(s);
 	}
 }
 
@@ -121,6 +123,7 @@ static void gather(struct shepherd *s)
 	if (f->looking == LOOKING_BUSY && s->search.state == SEARCH_DONE)
 		gather_search(s);
 	f->is_pruning = pruning_is_due(&s->pruning) || s->pruning.pid > 0;
+	f->is_draining = stage_is_draining(&s->stage);
 	f->is_full = s->journal.is_failing;
 	f->full_ms = s->journal.failed_ms;
 }
@@ -173,6 +176,7 @@ static int timeout_ms(const struct shepherd *s)
 		s->stacks.pid > 0 ? stacks_next_ms(&s->stacks) : INT64_MAX,
 		s->rank_term.pids ? s->rank_term_ms : INT64_MAX,
 		s->has_errors ? output_next_ms(&s->errors) : INT64_MAX,
+		stage_next_ms(&s->stage),
 	};
 	int64_t next = due[0];
 	int64_t now_ms = clock_mono_ms();
@@ -225,6 +229,7 @@ static void hear(struct shepherd *s)
 	hang_turn(s, now_ms);
 	meters_look(s, now_ms);
 	rank_term_turn(s, now_ms);
+	staging_turn(s, now_ms);
 	journal_turn(&s->journal, now_ms);
 }
 

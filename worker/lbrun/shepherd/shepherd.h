@@ -25,6 +25,7 @@
 #include "worker/lbrun/watch/edits.h"
 #include "worker/lbrun/watch/slow_ranks.h"
 #include "worker/lbrun/checkpoint/search.h"
+#include "worker/lbrun/checkpoint/stage.h"
 #include "worker/lbrun/meter/usage.h"
 #include "worker/lbrun/watch/stacks.h"
 #include "worker/lbrun/watch/watch.h"
@@ -64,6 +65,8 @@ struct shepherd {
 	pid_t seal_pid;                   /* reads for a seal; 0 = nobody does */
 	struct checkpoint_list seal_next; /* the newest that waits to be read for its seal */
 	struct pruning pruning;
+	struct stage stage;
+	bool is_risk_told;          /* what would be lost, to those who end the job */
 	int64_t checkpoint_look_ms; /* next look for new ones */
 	struct output_parser parser;
 	struct complaints complaints;    /* what it printed on its way to its end */
@@ -149,6 +152,18 @@ void saves_step(struct shepherd *s, int64_t step);
 void saves_trust(struct shepherd *s);
 /* After a launch: what it says of the one that it came from, and of the newest ones. */
 void saves_judge(struct shepherd *s, const struct next *end);
+
+/* A checkpoint that came from the stage into place. */
+void saves_drained(struct shepherd *s, const char *path);
+/* Where the trainer saves to. */
+const char *saves_folder(const struct shepherd *s);
+
+/* staging.c: checkpoints by way of a folder of the node, where the run wants that. */
+void staging_open(struct shepherd *s, const char *task);
+void staging_before_launch(struct shepherd *s);
+void staging_turn(struct shepherd *s, int64_t now_ms);
+void staging_reaped(struct shepherd *s);
+void staging_tell_lost(struct shepherd *s);
 
 /* records.c: lbrun's own records. */
 void record_attempt_start(struct shepherd *s);

@@ -184,6 +184,10 @@ static const struct key keys[] = {
 	KEY_TEXT(
 		"checkpoint", "max_bytes", max_bytes, NULL,
 		"what all of them may take, like \"500G\": lbrun removes the oldest, not the newest two"),
+	KEY_TEXT("checkpoint", "stage", stage, NULL,
+		 "a folder of the node that they are first written to: lbrun's to copy from"),
+	KEY_TEXT("checkpoint", "stage_rate", stage_rate, NULL,
+		 "bytes a second that lbrun copies at most"),
 	KEY_TEXT("quantize", "recipe", recipe, "\"none\"",
 		 "which operands of products are of few bits: a name (`lbworker recipes`), or a "
 		 "file NAME.toml"),

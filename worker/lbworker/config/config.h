@@ -97,7 +97,7 @@ struct config {
 	int recompute; /* enum recompute */
 	char *recompute_option;
 	int64_t checkpoint_interval, keep_latest_k, keep_every;
-	char *max_bytes; /* lbrun's to keep to */
+	char *max_bytes, *stage, *stage_rate; /* lbrun's to keep to */
 	int64_t log_freq;
 	bool enable_tensorboard;
 	char *save_tb_folder;

@@ -1,0 +1,120 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# checkpoint.stage: the trainer saves to a folder of its node, and lbrun brings what is whole from there to
+# where it is shared. Killed at each step between, nothing half counts, and every launch starts from a
+# whole one.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/attempt.sh"
+trainer=$src/tests/stage/trainer.py
+S=$T/stage
+export STAGE_LOG="$T/log"
+
+# staged NUMBER LAST [IN_PLACE [RATE]]
+staged() {
+	mkdir -p "$S"
+	attempt "$1" "[\"python3\",\"$trainer\",\"$2\"]" "${3:-0}"
+	sed -i "s|}\$|,\"checkpoint_stage\":\"$S\",\"stage_rate\":${4:-0}}|" "$F/attempt.json"
+}
+again() { fresh; rm -rf "$S" "$STAGE_LOG"; }
+run() { SLURMD_NODENAME=n1 timeout 60 "$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1; }
+start() {
+	SLURMD_NODENAME=n1 "$B/lbrun" --attempt "$F" >"$F/out.log" 2>&1 &
+	lbrun_pid=$!
+}
+log() { sed -n "s/.*\"$1\": \"\{0,1\}\([^\",}]*\).*/\1/p" "$STAGE_LOG" | tr '\n' ' '; }
+shared() { find "$C" -mindepth 1 -maxdepth 1 -name "$1" | sed 's|.*/||' | sort -V | tr '\n' ' '; }
+hidden() { find "$C" -mindepth 1 -maxdepth 1 -name '.lb-*' | wc -l; }
+left() { find "$S" -mindepth 2 -maxdepth 2 2>/dev/null | wc -l; }
+
+# --- the way of a checkpoint ------------------------------------------------------------------
+for layout in folder deepspeed dcp numpy; do
+	again
+	staged 1 3
+	exits 0 "$layout: a training with a stage ends" env STAGE_LAYOUT=$layout \
+		sh -c 'SLURMD_NODENAME=n1 "$1/lbrun" --attempt "$2" >"$2/out.log" 2>&1' sh "$B" "$F"
+	like "$(shared '*3*')" 3 "its last checkpoint is where it is shared"
+	is "$(hidden) $(left)" "0 0" "and nothing else is left, there or in the stage"
+	like "$(cat "$F/spool.jsonl")" '"checkpoint_valid".*"step":3.*"valid":true' "which is told"
+	staged 2 4
+	STAGE_LAYOUT=$layout run
+	is "$(log wrong)" "" "the next launch finds every byte of it"
+	like "$(log started)" '^0 3 $' "and goes on from there"
+done
+is "$(cat "$C/latest" 2>/dev/null)" "" "no pointer without the layout"
+
+# --- in place, from the stage -------------------------------------------------------------------
+again
+staged 1 6 1 1000000
+STAGE_DIE_AT=4 STAGE_PAUSE=0.2 run
+like "$(log source)" " $S/.*/ckpt_3 \$" "after a crash the trainer starts from the node's own newest whole one"
+is "$(log wrong)$(shared 'ckpt_6')" "ckpt_6 " "and the last one is drained before the job ends"
+
+# --- lbrun killed at each step --------------------------------------------------------------------
+for point in stage.chunk:kill@2 stage.copied:kill stage.sealed:kill stage.aside:kill stage.placed:kill \
+	stage.cleared:kill stage.drop:kill stage.chunk:error stage.copied:error; do
+	again
+	staged 1 1
+	run
+	mkdir -p "$T/once" "$C/ckpt_2" && rm -f "$T/once"/* # something is in the way
+	staged 2 3
+	STAGE_PAUSE=0.2 LB_FAILPOINT=$point LB_FAILPOINT_ONCE=$T/once run
+	staged 3 4
+	run
+	is "$(log wrong)$(shared 'ckpt_4')$(hidden)" "ckpt_4 0" "$point: the run goes on, from a whole one"
+	ok "$point was reached" [ -n "$(ls "$T/once")" ]
+done
+
+# --- a node that is lost, and one that is wanted by others ------------------------------------------
+again
+staged 1 9 0 1000000
+STAGE_PAUSE=0.3 start
+wait_for "grep -q checkpoint_valid '$F/spool.jsonl'" 20
+kill -9 "$lbrun_pid"
+wait "$lbrun_pid" 2>/dev/null
+sealed=$(shared 'ckpt_*')
+rm -rf "$S"
+staged 2 9
+STAGE_PAUSE=0 run
+like "$(log source)" "^ $C/ckpt_[1-9] \$" "of a node that is lost the newest that is shared remains ($sealed)"
+is "$(log wrong)$(shared 'ckpt_9')$(hidden)" "ckpt_9 0" "whole"
+
+again
+staged 1 9 0 1
+STAGE_PAUSE=0.2 start
+wait_for "grep -q 'saved.: 3' '$STAGE_LOG'" 20
+kill -TERM "$lbrun_pid"
+wait "$lbrun_pid" 2>/dev/null
+is "$(shared 'ckpt_*' | sed 's/.* \(ckpt\)/\1/')" "ckpt_$(log saved | awk '{print $NF}') " \
+	"told to end, it drains the newest, whatever the rate"
+is "$(left)" 0 "and leaves nothing behind"
+
+again
+staged 1 9
+sed -i 's|}$|,"kill_wait_ms":1200}|' "$F/attempt.json"
+export LB_FAILPOINT=stage.copied:delay:60s
+STAGE_PAUSE=0.2 start
+wait_for "grep -q 'saved.: 2' '$STAGE_LOG'" 20
+kill -TERM "$lbrun_pid"
+wait "$lbrun_pid" 2>/dev/null
+unset LB_FAILPOINT
+like "$(cat "$F/spool.jsonl")" 'stage_lost.*step [1-9] .* lies on .* alone' "without the time it says what is lost"
+staged 2 9
+STAGE_PAUSE=0 run
+like "$(log source)" "$S/.*/ckpt_[1-9] \$" "the next launch on that node finds it all the same"
+is "$(log wrong)$(shared 'ckpt_9')" "ckpt_9 " "whole"
+
+# --- a person sends it back -----------------------------------------------------------------------
+again
+staged 1 9 0 1
+STAGE_PAUSE=0.05 STAGE_BYTES=30000 start
+wait_for "grep -q 'saved.: 3' '$STAGE_LOG'" 20
+kill -9 "$lbrun_pid"
+wait "$lbrun_pid" 2>/dev/null
+ok "a killed lbrun leaves its stage" [ "$(left)" -gt 0 ]
+staged 2 4
+sed -i 's|}$|,"resume":"scratch"}|' "$F/attempt.json"
+run
+like "$(log started)" ' 0 $' "from scratch is from scratch, whatever the node still has"
+is "$(log wrong)$(shared 'ckpt_4')" "ckpt_4 " "and goes on as ever"
+
+done_testing

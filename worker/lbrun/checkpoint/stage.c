@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: MIT */
+/* stage.c - the shell around stage_plan.h. */
+#include "worker/lbrun/checkpoint/stage.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/failpoint.h"
+#include "common/base/files.h"
+#include "common/base/mem.h"
+#include "common/base/paths.h"
+#include "common/checkpoint/layouts.h"
+#include "worker/lbrun/checkpoint/pruning.h"
+#include "worker/lbrun/trainer/trainer.h"
+
+enum { OURS_ALONE = 0700, AGAIN_MS = 2000, FAILURES_MAX = 5, NICE = 10 };
+static const char lock_name[] = ".lb-lock";
+
+/* --- the folder ------------------------------------------------------------------------------- */
+
+/* Anybody may write in /dev/shm: what lies there by our name must be ours. */
+static int make_ours(const char *path, struct err *err)
+{
+	struct stat st;
+
+	if (mkdir(path, OURS_ALONE) < 0 && errno != EEXIST)
+		return err_errno(err, "%s", path);
+	if (lstat(path, &st) < 0)
+		return err_errno(err, "%s", path);
+	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077))
+		return err_set(err, ERR_REFUSED, "%s: is not a folder of ours alone (mode 0700)", path);
+	return 0;
+}
+
+static uint64_t hash_of(const char *text, uint64_t h)
+{
+	for (const char *c = text; *c; c++)
+		h = (h ^ (unsigned char)*c) * 0x100000001b3u;
+	return h;
+}
+
+/* Of this run before a person sent it back: nothing there is ever wanted again. */
+static void remove_others(const char *parent, const char *prefix, const char *keep)
+{
+	DIR *dir = opendir(parent);
+	const struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)) != NULL) {
+		char *path = path_join("%s/%s", parent, entry->d_name);
+
+		if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0 &&
+		    strcmp(entry->d_name, keep) != 0)
+			folder_remove(path, NULL);
+		free(path);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+static char *make_folder(const struct attempt_params *p, const char *task, int64_t generation,
+			 struct err *err)
+{
+	char *parent = path_join("%s/lowbits-%u", p->stage, (unsigned)geteuid());
+	uint64_t h = hash_of(p->checkpoint_dir, hash_of(p->run_dir, 0xcbf29ce484222325u));
+	char *prefix = path_join("%s-%016" PRIx64 "%s%s.", p->run, h, task ? "-" : "",
+				 task ? task : "");
+	char *name = path_join("%s%" PRId64, prefix, generation);
+	char *folder = path_join("%s/%s", parent, name);
+
+	if (make_ours(parent, err) < 0 || make_ours(folder, err) < 0) {
+		free(folder);
+		folder = NULL;
+	} else {
+		remove_others(parent, prefix, name);
+	}
+	free(name);
+	free(prefix);
+	free(parent);
+	return folder;
+}
+
+int stage_open(struct stage *s, const struct attempt_params *p, const char *task,
+	       int64_t generation, const struct checkpoint_rules *rules, struct err *err)
+{
+	*s = (struct stage){ .shared = p->checkpoint_dir,
+			     .rules = rules,
+			     .run_dir = p->run_dir,
+			     .number = p->number,
+			     .rate = p->stage_rate,
+			     .lock_fd = -1,
+			     .fd = -1 };
+	gethostname(s->host, sizeof(s->host) - 1);
+	s->folder = make_folder(p, task, generation, err);
+	return s->folder ? 0 : err_wrap(err, "checkpoint.stage");
+}
+
+bool stage_is_on(const struct stage *s)
+{
+	return s->folder != NULL;
+}
+
+bool stage_holds(const struct stage *s, const char *path)
+{
+	size_t len = s->folder ? strlen(s->folder) : 0;
+
+	return len > 0 && strncmp(path, s->folder, len) == 0 && path[len] == '/';
+}
+
+static void forget(struct stage *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		free(s->files[i].path);
+	free(s->files);
+	free(s->items);
+	s->files = NULL;
+	s->items = NULL;
+	s->count = 0;
+}
+
+static struct stage_view view_of(const struct stage *s)
+{
+	struct stage_view v = {
+		.items = s->items,
+		.count = s->count,
+		.draining = -1,
+		.is_limited = s->is_limited,
+		.rate = s->measured_rate,
+		.left_ms = INT64_MAX,
+		.free_bytes = INT64_MAX,
+	};
+
+	for (size_t i = 0; s->pid > 0 && i < s->count; i++)
+		if (strcmp(s->files[i].path, s->draining) == 0)
+			v.draining = (int64_t)i;
+	return v;
+}
+
+void stage_close(struct stage *s)
+{
+	struct stage_view v = view_of(s);
+	int64_t back_to;
+
+	if (!s->folder)
+		return;
+	if (stage_at_risk(&v, &back_to) < 0)
+		folder_remove(s->folder, NULL);
+	if (s->lock_fd >= 0)
+		close(s->lock_fd);
+	if (s->fd >= 0)
+		close(s->fd);
+	forget(s);
+	free(s->draining);
+	free(s->folder);
+	*s = (struct stage){ .fd = -1, .lock_fd = -1 };
+}
+
+/* --- what is there ---------------------------------------------------------------------------- */
+
+/* A copy has the times of what it was made from, and so the same stamp. */
+static bool has_copy(const struct stage *s, const struct checkpoint_list *list,
+		     const struct checkpoint *c)
+{
+	const char *relative = c->path + c->top_len;
+
+	for (size_t i = 0; i < list->count; i++) {
+		const struct checkpoint *o = &list->items[i];
+
+		if (!stage_holds(s, o->path) && strcmp(o->path + o->top_len, relative) == 0)
+			return o->is_checked && o->is_valid && o->stamp == c->stamp;
+	}
+	return false;
+}
+
+static bool was_sealed(const struct stage *s, const struct checkpoint *c)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->files[i].stamp == c->stamp && strcmp(s->files[i].path, c->path) == 0)
+			return s->items[i].is_sealed;
+	return false;
+}
+
+static void add(struct stage *s, const struct checkpoint *c, bool is_sealed, bool is_needed)
+{
+	s->items = xrealloc(s->items, (s->count + 1) * sizeof(s->items[0]));
+	s->files = xrealloc(s->files, (s->count + 1) * sizeof(s->files[0]));
+	s->items[s->count] = (struct staged){ .step = c->step,
+					      .bytes = c->bytes,
+					      .is_sealed = is_sealed,
+					      .is_needed = is_needed };
+	s->files[s->count++] = (struct staged_file){ xstrdup(c->path), c->stamp };
+}
+
+static int find_all(const struct stage *s, struct checkpoint_list *list)
+{
+	const char *const folders[] = { s->folder, s->shared, NULL };
+
+	return checkpoints_find_in(s->rules, folders, list, NULL);
+}
+
+/* Those in the stage, and their copies; others only as far as the rules compare with them. */
+static void check_all(const struct stage *s, struct checkpoint_list *list)
+{
+	struct look look = { 0 };
+
+	for (size_t i = list->count; i-- > 0;) {
+		bool is_near = (i > 0 && list->items[i - 1].step == list->items[i].step) ||
+			       stage_holds(s, list->items[i].path);
+
+		if (is_near)
+			checkpoint_check(s->rules, list, i, &look);
+	}
+}
+
+void stage_look(struct stage *s, const char *needed)
+{
+	struct stage was = *s;
+	struct checkpoint_list list;
+
+	if (find_all(s, &list) < 0)
+		return;
+	check_all(s, &list);
+	s->items = NULL;
+	s->files = NULL;
+	s->count = 0;
+	for (size_t i = 0; i < list.count; i++) {
+		const struct checkpoint *c = &list.items[i];
+
+		if (stage_holds(s, c->path) && c->is_valid)
+			add(s, c, was_sealed(&was, c) || has_copy(s, &list, c),
+			    needed && strcmp(needed, c->path) == 0);
+	}
+	forget(&was);
+	checkpoint_list_clear(&list);
+}
+
+static void remove_temporary(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	const struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)) != NULL) {
+		char *path = path_join("%s/%s", folder, entry->d_name);
+
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+		    strcmp(entry->d_name, lock_name) != 0 && name_is_temporary(entry->d_name))
+			folder_remove(path, NULL);
+		free(path);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+void stage_tidy(struct stage *s)
+{
+	struct checkpoint_list list;
+
+	remove_temporary(s->folder);
+	if (find_all(s, &list) < 0)
+		return;
+	check_all(s, &list);
+	for (size_t i = 0; i < list.count; i++)
+		if (stage_holds(s, list.items[i].path) && !list.items[i].is_valid)
+			pruning_remove(&list.items[i], NULL);
+	checkpoint_list_clear(&list);
+}
+
+/* --- draining --------------------------------------------------------------------------------- */
+
+/* A child of an lbrun that was killed may live for a moment. */
+static bool has_lock(struct stage *s)
+{
+	char *path;
+
+	if (s->lock_fd >= 0)
+		return true;
+	path = path_join("%s/%s", s->folder, lock_name);
+	s->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	free(path);
+	if (s->lock_fd >= 0 && flock(s->lock_fd, LOCK_EX | LOCK_NB) < 0) {
+		close(s->lock_fd);
+		s->lock_fd = -1;
+	}
+	return s->lock_fd >= 0;
+}
+
+static bool may_go_on(void *arg)
+{
+	const struct stage *s = arg;
+
+	return attempt_newest_claim(s->run_dir) <= s->number;
+}
+
+static void __attribute__((noreturn)) child(struct stage *s, size_t index, int64_t rate, int fd)
+{
+	struct drain_request request = {
+		.rules = s->rules,
+		.stage = s->folder,
+		.shared = s->shared,
+		.path = s->files[index].path,
+		.stamp = s->files[index].stamp,
+		.host = s->host,
+		.rate = rate,
+		.may_go_on = may_go_on,
+		.arg = s,
+	};
+	struct drained out;
+
+	setpriority(PRIO_PROCESS, 0, NICE);
+	drain_run(&request, &out);
+	_exit(file_write_all(fd, &out, sizeof(out)) < 0);
+}
+
+static void begin(struct stage *s, size_t index, bool is_unlimited, int64_t now_ms)
+{
+	int64_t rate = is_unlimited ? 0 : s->rate;
+	pid_t shepherd = getpid();
+	int ends[2];
+
+	s->again_ms = now_ms + AGAIN_MS;
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+		return;
+	s->pid = fork();
+	if (s->pid == 0) {
+		child_begin(shepherd);
+		child(s, index, rate, ends[1]);
+	}
+	close(ends[1]);
+	if (s->pid < 0) {
+		s->pid = 0;
+		close(ends[0]);
+		return;
+	}
+	s->fd = ends[0];
+	free(s->draining);
+	s->draining = xstrdup(s->files[index].path);
+	s->is_limited = rate > 0;
+	s->is_broken_off = false;
+	s->begun_ms = now_ms;
+}
+
+static int64_t free_bytes(const char *folder)
+{
+	struct statvfs fs;
+
+	return statvfs(folder, &fs) < 0 ? INT64_MAX
+					: (int64_t)((double)fs.f_bavail * (double)fs.f_frsize);
+}
+
+/* True: something went. */
+static bool drop(struct stage *s, const bool *drops)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < s->count; i++) {
+		struct checkpoint_list list;
+		struct look look = { 0 };
+
+		if (!drops[i] || checkpoint_at(s->rules, s->files[i].path, &look, &list, NULL) < 0)
+			continue;
+		failpoint(FP_STAGE_DROP, NULL);
+		any |= pruning_remove(list.items, NULL) == 0;
+		checkpoint_list_clear(&list);
+	}
+	return any;
+}
+
+void stage_turn(struct stage *s, int64_t left_ms, int64_t now_ms)
+{
+	struct stage_view v = view_of(s);
+	struct stage_step step;
+	bool *drops;
+
+	if (s->count == 0)
+		return;
+	drops = xcalloc(s->count, sizeof(*drops));
+	v.left_ms = left_ms;
+	v.free_bytes = free_bytes(s->folder);
+	if (v.draining >= 0 && v.rate > 0)
+		v.copied_bytes = (int64_t)((double)(now_ms - s->begun_ms) / 1000 * (double)v.rate);
+	step = stage_decide(&v, drops);
+	if (s->pid > 0 && step.breaks_off && !s->is_broken_off) {
+		s->is_broken_off = true; /* and begun again once it is reaped */
+		kill(s->pid, SIGKILL);
+	}
+	if (s->pid == 0 && step.drain >= 0 && now_ms >= s->again_ms && has_lock(s))
+		begin(s, (size_t)step.drain, step.is_unlimited, now_ms);
+	if (drop(s, drops))
+		stage_look(s, NULL);
+	free(drops);
+}
+
+int64_t stage_next_ms(const struct stage *s)
+{
+	struct stage_view v = view_of(s);
+	int64_t back_to;
+
+	return s->folder && s->pid == 0 && stage_at_risk(&v, &back_to) >= 0 ? s->again_ms
+									     : INT64_MAX;
+}
+
+static void measure(struct stage *s, const struct drained *out)
+{
+	if (out->is_done && out->written > 0 && out->ms > 0)
+		s->measured_rate = (int64_t)((double)out->written / (double)out->ms * 1000);
+}
+
+bool stage_reaped(struct stage *s, struct drained *out, char **path, int64_t now_ms)
+{
+	ssize_t n = read(s->fd, out, sizeof(*out));
+	bool was_broken_off = s->is_broken_off;
+
+	close(s->fd);
+	s->fd = -1;
+	s->pid = 0;
+	if (n != (ssize_t)sizeof(*out)) {
+		*out = (struct drained){ .ms = now_ms - s->begun_ms };
+		snprintf(out->text, sizeof(out->text), "the process that copied it died");
+	}
+	measure(s, out);
+	for (size_t i = 0; i < s->count; i++)
+		s->items[i].is_sealed |=
+			out->is_done && strcmp(s->files[i].path, s->draining) == 0;
+	*path = out->is_done ? path_join("%s%s", s->shared, s->draining + strlen(s->folder))
+			     : xstrdup(s->draining);
+	s->again_ms = out->is_done || was_broken_off ? now_ms : now_ms + AGAIN_MS;
+	s->failures = out->is_done || was_broken_off || out->is_gone ? 0 : s->failures + 1;
+	return out->is_done || (!was_broken_off && !out->is_gone);
+}
+
+bool stage_is_draining(const struct stage *s)
+{
+	struct stage_view v;
+	int64_t back_to;
+
+	if (!s->folder || s->failures >= FAILURES_MAX)
+		return false;
+	v = view_of(s);
+	return s->pid > 0 || stage_at_risk(&v, &back_to) >= 0;
+}
+
+void stage_risk_text(const struct stage *s, char *text, size_t size, int64_t *needs_ms)
+{
+	struct stage_view v = view_of(s);
+	int64_t back_to, index = stage_at_risk(&v, &back_to);
+
+	text[0] = '\0';
+	if (needs_ms)
+		*needs_ms = index < 0 ? 0 : stage_needs_ms(&v, index);
+	if (index >= 0)
+		snprintf(text, size,
+			 "the checkpoint of step %" PRId64 " (%.2f GB) lies on %s alone, in %s",
+			 s->items[index].step, (double)s->items[index].bytes / 1e9, s->host, s->folder);
+}
