@@ -21,6 +21,7 @@
 #   make deb | rpm [ROOTS=DIR]                 packages for Debian 12 and 13; RPM packages of the tarball
 #   make check-trackers [KILLS=6]              lbctl sync into a real MLflow, Trackio, W&B and TensorBoard
 #   make check-layouts [KILLS=50]              checkpoints of the real libraries, killed while saving
+#   make check-stage [KILLS=100]               lbrun killed while checkpoints come from the node's stage
 #   make check-launchers [MPIRUN=…]            a rank's own end behind the real torchrun and mpirun
 #   make gpu-check | gpu-bench                 what needs a GPU: agreement, and speed against PyTorch
 #   make [CUDA=0|1|auto] [CUDA_HOME=dir]       the CUDA backend; auto: where nvcc is found
@@ -193,7 +194,7 @@ tags:
 clean:
 	rm -rf build build-san build-fuzz build-coverage tags
 
-.PHONY: pictures tags format format-check check-quick release all unit gpu-parts gpu-check gpu-bench hip-parts check-hip sim fuzz fuzz-targets faults chaos check-options check check-unit check-system check-ranks check-resume check-layers check-headers check-recipes check-slurm check-upgrade check-layouts check-trackers check-text check-torch check-formats lint tidy cppcheck \
+.PHONY: pictures tags format format-check check-quick release all unit gpu-parts gpu-check gpu-bench hip-parts check-hip sim fuzz fuzz-targets faults chaos check-options check check-unit check-system check-ranks check-resume check-layers check-headers check-recipes check-slurm check-upgrade check-layouts check-stage check-trackers check-text check-torch check-formats lint tidy cppcheck \
 	shellcheck demo bench man install clean help
 .DELETE_ON_ERROR:
 .SECONDARY:

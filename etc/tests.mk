@@ -123,6 +123,9 @@ $(B)/ml/bin/python:
 		{ rm -rf $(B)/ml; exit 1; }
 check-layouts: $(B)/lbrun $(ML_PYTHON)
 	$(ML_PYTHON) tests/layouts/check.py --lbrun $(abspath $(B)/lbrun) --kills $(KILLS) $(LAYOUTS)
+# lbrun killed again and again while checkpoints come from the node's stage; SEED=1 for the dice.
+check-stage: $(B)/lbrun
+	python3 tests/stage/kills.py $(B)/lbrun $(or $(filter-out 50,$(KILLS)),100) $(or $(SEED),1)
 # The libraries of others come from PyPI; those of real models, in a folder of one's own: TOKENIZERS=DIR.
 TEXT_PYTHON := $(or $(PYTHON),$(B)/text/bin/python)
 DOCUMENTS ?= 1000000
