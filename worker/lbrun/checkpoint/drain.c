@@ -152,7 +152,8 @@ static void list_files(struct drain *d)
 
 	below += *below == '/';
 	for (size_t i = 0; i < c->part_count; i++) {
-		strv_add(&d->files, path_join("%s%s%s", below, *below ? "/" : "", c->parts[i].name));
+		strv_add(&d->files,
+			 path_join("%s%s%s", below, *below ? "/" : "", c->parts[i].name));
 		if (c->is_file)
 			add_order(d, d->files.items[d->files.count - 1]);
 	}

@@ -70,7 +70,8 @@ static int sync_holder(const char *path, struct err *err)
 /* A file takes the place of another in one step, a folder cannot. */
 static int place_one(const char *parent, const char *sealed, const char *relative, struct err *err)
 {
-	char *from = path_join("%s/%s", sealed, relative), *to = path_join("%s/%s", parent, relative);
+	char *from = path_join("%s/%s", sealed, relative),
+	     *to = path_join("%s/%s", parent, relative);
 	char *holder = xstrndup(to, (size_t)(path_base(to) - to));
 	char *doomed = path_join("%s.lb-removed-%s", holder, path_base(to));
 	struct stat st;

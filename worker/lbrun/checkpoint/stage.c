@@ -40,7 +40,8 @@ static int make_ours(const char *path, struct err *err)
 	if (lstat(path, &st) < 0)
 		return err_errno(err, "%s", path);
 	if (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077))
-		return err_set(err, ERR_REFUSED, "%s: is not a folder of ours alone (mode 0700)", path);
+		return err_set(err, ERR_REFUSED, "%s: is not a folder of ours alone (mode 0700)",
+			       path);
 	return 0;
 }
 
@@ -195,10 +196,9 @@ static void add(struct stage *s, const struct checkpoint *c, bool is_sealed, boo
 {
 	s->items = xrealloc(s->items, (s->count + 1) * sizeof(s->items[0]));
 	s->files = xrealloc(s->files, (s->count + 1) * sizeof(s->files[0]));
-	s->items[s->count] = (struct staged){ .step = c->step,
-					      .bytes = c->bytes,
-					      .is_sealed = is_sealed,
-					      .is_needed = is_needed };
+	s->items[s->count] = (struct staged){
+		.step = c->step, .bytes = c->bytes, .is_sealed = is_sealed, .is_needed = is_needed
+	};
 	s->files[s->count++] = (struct staged_file){ xstrdup(c->path), c->stamp };
 }
 
@@ -407,7 +407,7 @@ int64_t stage_next_ms(const struct stage *s)
 	int64_t back_to;
 
 	return s->folder && s->pid == 0 && stage_at_risk(&v, &back_to) >= 0 ? s->again_ms
-									     : INT64_MAX;
+									    : INT64_MAX;
 }
 
 static void measure(struct stage *s, const struct drained *out)
@@ -430,8 +430,7 @@ bool stage_reaped(struct stage *s, struct drained *out, char **path, int64_t now
 	}
 	measure(s, out);
 	for (size_t i = 0; i < s->count; i++)
-		s->items[i].is_sealed |=
-			out->is_done && strcmp(s->files[i].path, s->draining) == 0;
+		s->items[i].is_sealed |= out->is_done && strcmp(s->files[i].path, s->draining) == 0;
 	*path = out->is_done ? path_join("%s%s", s->shared, s->draining + strlen(s->folder))
 			     : xstrdup(s->draining);
 	s->again_ms = out->is_done || was_broken_off ? now_ms : now_ms + AGAIN_MS;
@@ -461,5 +460,6 @@ void stage_risk_text(const struct stage *s, char *text, size_t size, int64_t *ne
 	if (index >= 0)
 		snprintf(text, size,
 			 "the checkpoint of step %" PRId64 " (%.2f GB) lies on %s alone, in %s",
-			 s->items[index].step, (double)s->items[index].bytes / 1e9, s->host, s->folder);
+			 s->items[index].step, (double)s->items[index].bytes / 1e9, s->host,
+			 s->folder);
 }

@@ -41,8 +41,7 @@ static int64_t in_a_hurry(const struct stage_view *v)
 {
 	if (fits(v, 0) || v->rate <= 0)
 		return 0;
-	return fits(v, v->draining) ||
-			       stage_needs_ms(v, v->draining) < stage_needs_ms(v, 0)
+	return fits(v, v->draining) || stage_needs_ms(v, v->draining) < stage_needs_ms(v, 0)
 		       ? v->draining
 		       : 0;
 }

@@ -30,8 +30,8 @@ struct stage_view {
 };
 
 struct stage_step {
-	int64_t drain; /* index of the one to be copied next, or further; -1 = none */
-	bool breaks_off;  /* what is being copied is left for it */
+	int64_t drain;   /* index of the one to be copied next, or further; -1 = none */
+	bool breaks_off; /* what is being copied is left for it */
 	bool is_unlimited;
 };
 

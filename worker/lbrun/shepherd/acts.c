@@ -81,6 +81,7 @@ static void act_hand_over(struct shepherd *s, const struct next *next, int64_t n
 {
 	(void)next;
 	(void)now_ms;
+	staging_before_launch(s);
 	saves_begin(s);
 }
 

@@ -85,6 +85,7 @@ static void open_parts(struct shepherd *s)
 	s->journal.arg = &s->output;
 	free(spool);
 	saves_open(s);
+	staging_open(s);
 	search_init(&s->search);
 	s->search.on_bad = on_bad_checkpoint;
 	s->search.arg = s;

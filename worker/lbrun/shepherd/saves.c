@@ -28,18 +28,24 @@ static void remember(struct shepherd *s)
 			   why.text);
 }
 
-void saves_open(struct shepherd *s)
+const char *saves_task(const struct shepherd *s)
 {
 	const char *task = getenv("SLURM_ARRAY_TASK_ID");
-	bool is_task = s->params.is_script && task && strspn(task, "0123456789") == strlen(task);
-	char *name = is_task ? path_join("resumes-%s.json", task) : xstrdup(HANDED_FILE);
+
+	return s->params.is_script && task && strspn(task, "0123456789") == strlen(task) ? task
+											 : NULL;
+}
+
+void saves_open(struct shepherd *s)
+{
+	const char *task = saves_task(s);
+	char *name = task ? path_join("resumes-%s.json", task) : xstrdup(HANDED_FILE);
 
 	handed_load(&s->handed, s->params.run_dir, name);
 	if (strcmp(s->params.resume, "latest") != 0) {
 		handed_forget(&s->handed);
 		remember(s);
 	}
-	staging_open(s, is_task ? task : NULL);
 	s->seals = path_join("%s/seals", s->params.run_dir);
 	free(name);
 }
@@ -124,7 +130,6 @@ static void make_folder(struct shepherd *s)
 void saves_begin(struct shepherd *s)
 {
 	make_folder(s);
-	staging_before_launch(s);
 	if (s->search.found == 1) {
 		s->handed.has_had = true;
 		handed_begin(&s->handed, s->search.path, s->search.stamp, s->search.step);

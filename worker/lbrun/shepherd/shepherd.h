@@ -158,8 +158,11 @@ void saves_drained(struct shepherd *s, const char *path);
 /* Where the trainer saves to. */
 const char *saves_folder(const struct shepherd *s);
 
-/* staging.c: checkpoints by way of a folder of the node, where the run wants that. */
-void staging_open(struct shepherd *s, const char *task);
+/* The task of an array that this is; NULL = none. */
+const char *saves_task(const struct shepherd *s);
+
+/* staging.c: checkpoints by way of a folder of the node, where the run wants that. Behind saves_open. */
+void staging_open(struct shepherd *s);
 void staging_before_launch(struct shepherd *s);
 void staging_turn(struct shepherd *s, int64_t now_ms);
 void staging_reaped(struct shepherd *s);

@@ -22,7 +22,7 @@ static void go_without(struct shepherd *s, const char *why)
 	output_say(&s->output, "%s: checkpoints are saved in %s", why, s->params.checkpoint_dir);
 }
 
-void staging_open(struct shepherd *s, const char *task)
+void staging_open(struct shepherd *s)
 {
 	struct err why = { 0 };
 
@@ -31,7 +31,8 @@ void staging_open(struct shepherd *s, const char *task)
 		return;
 	if (nodes_of_job() > 1)
 		go_without(s, "checkpoint.stage is for jobs of one node");
-	else if (stage_open(&s->stage, &s->params, task, s->handed.generation, s->rules, &why) < 0)
+	else if (stage_open(&s->stage, &s->params, saves_task(s), s->handed.generation, s->rules,
+			    &why) < 0)
 		go_without(s, why.text);
 	else
 		stage_look(&s->stage, NULL);
