@@ -18,6 +18,14 @@
 
 enum { OUTPUT_MAX_BYTES = 1024 * 1024, NO_SUCH_PROGRAM = 127 };
 
+/* The words from the program on: those before it are settings. */
+static const char *const *program_of(const char *const argv[])
+{
+	while (strchr(*argv, '='))
+		argv++;
+	return argv;
+}
+
 /* What the child has for input, output and errors; -1: as ours. */
 static pid_t start(const char *const argv[], int in, int out, int errors, struct err *err)
 {
@@ -33,8 +41,10 @@ static pid_t start(const char *const argv[], int in, int out, int errors, struct
 	if ((in >= 0 && dup2(in, STDIN_FILENO) < 0) || (out >= 0 && dup2(out, STDOUT_FILENO) < 0) ||
 	    (errors >= 0 && dup2(errors, STDERR_FILENO) < 0))
 		_exit(NO_SUCH_PROGRAM - 1);
-	/* exec changes none of the words, its prototype is older than const */
+	/* neither changes the words, their prototypes are older than const */
 	memcpy(&words, &argv, sizeof(words));
+	while (strchr(*words, '='))
+		putenv(*words++);
 	execvp(words[0], words);
 	_exit(errno == ENOENT ? NO_SUCH_PROGRAM : NO_SUCH_PROGRAM - 1);
 }
@@ -56,7 +66,7 @@ int program_run(const char *const argv[], int out_fd, struct err *err)
 {
 	pid_t child = start(argv, -1, out_fd, -1, err);
 
-	return child < 0 ? -1 : finish(child, argv[0], err);
+	return child < 0 ? -1 : finish(child, *program_of(argv), err);
 }
 
 /* 0 at the end of it, -1 when it takes too long. */
@@ -101,7 +111,7 @@ int program_feed(const char *const argv[], int in_fd, int64_t timeout_ms, char *
 		if (is_late)
 			kill(child, SIGKILL);
 		close(ends[0]);
-		rc = finish(child, argv[0], err);
+		rc = finish(child, *program_of(argv), err);
 		if (buf.len > 0) {
 			free(*out);
 			*out = buf_take(&buf);
@@ -112,7 +122,7 @@ int program_feed(const char *const argv[], int in_fd, int64_t timeout_ms, char *
 		close(ends[0]);
 	}
 	if (is_late)
-		return err_set(err, ERR_TIMEOUT, "%s: no answer within %lld s", argv[0],
+		return err_set(err, ERR_TIMEOUT, "%s: no answer within %lld s", *program_of(argv),
 			       (long long)timeout_ms / 1000);
 	return rc;
 }

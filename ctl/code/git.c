@@ -39,7 +39,6 @@ static char *ask_within(int64_t timeout_ms, const char *folder, const char *scra
 	char *out = NULL;
 	int status;
 
-	strv_add(&words, xstrdup("env"));
 	strv_add(&words, xstrdup("LC_ALL=C"));
 	strv_add(&words, xstrdup("GIT_OPTIONAL_LOCKS=0"));
 	if (scratch) {
@@ -54,7 +53,7 @@ static char *ask_within(int64_t timeout_ms, const char *folder, const char *scra
 	for (; *argv; argv++)
 		strv_add(&words, xstrdup(*argv));
 	status = program_output((const char *const *)words.items, timeout_ms, &out, err);
-	if (status < 0 && err && err->code == ERR_NOT_FOUND) { /* env(1) says so of git */
+	if (status < 0 && err && err->code == ERR_NOT_FOUND) {
 		*err = (struct err){ 0 };
 		err_set(err, ERR_NOT_FOUND, "there is no git");
 	} else if (status > 0) {
