@@ -22,6 +22,8 @@ struct submission {
 	const char *scheduler;
 	bool hold;  /* --hold: it waits for lbctl release */
 	char *note; /* what was asked for in vain; NULL: nothing */
+	bool is_syncing, is_answered;
+	struct err refusal; /* why not; none yet */
 };
 
 /* --- submission_spec.c: -1 with err ----------------------------------------------------------- */
@@ -40,8 +42,10 @@ int spec_check_followed(const struct lbd *lbd, const char *key, const struct key
 int submission_choose_name(struct submission *s, struct err *err);
 /* --snapshot (submission_copy.c): the copy of the code becomes RUN/code, and the spec means that. */
 int submission_take_copy(struct submission *s, struct err *err);
-/* Writes and syncs it; every option of the job is understood then. The caller removes it. */
+/* Writes it; every option of the job is understood then. The caller removes it. */
 int submission_make_folder(struct submission *s, struct err *err);
+/* What must be there as surely as the row that will be committed. */
+int submission_sync_folder(const struct submission *s, struct err *err);
 /* The run that it will be; borrows from the submission. */
 struct run submission_as_run(const struct submission *s);
 

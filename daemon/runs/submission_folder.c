@@ -195,9 +195,8 @@ static int write_code(const struct submission *s, struct err *err)
 	return rc;
 }
 
-/* spec.toml and env.json must be there as surely as the row that will be committed. Synced when all
- * is written: the first sync then carries most of what the others would. */
-static int sync_all(const struct submission *s, struct err *err)
+/* Synced when all is written: the first sync then carries most of what the others would. */
+int submission_sync_folder(const struct submission *s, struct err *err)
 {
 	char *spec = path_join("%s/spec.toml", s->dir), *env = path_join("%s/env.json", s->dir);
 	char *script = path_join("%s/slurm_script", s->dir);
@@ -209,7 +208,7 @@ static int sync_all(const struct submission *s, struct err *err)
 	free(spec);
 	free(env);
 	free(script);
-	return rc;
+	return rc < 0 ? -1 : failpoint(FP_RUN_FOLDER, err);
 }
 
 int submission_make_folder(struct submission *s, struct err *err)
@@ -217,7 +216,7 @@ int submission_make_folder(struct submission *s, struct err *err)
 	s->dir = path_join("%s/%s", s->lbd->config.runs_folder, s->name);
 	if (folder_make(s->dir, 0750, err) < 0 || submission_take_copy(s, err) < 0 ||
 	    write_submitted(s, err) < 0 || write_env(s, err) < 0 || write_spec(s, err) < 0 ||
-	    write_script(s, err) < 0 || write_code(s, err) < 0 || check_options(s, err) < 0)
+	    write_script(s, err) < 0 || write_code(s, err) < 0)
 		return -1;
-	return sync_all(s, err) < 0 ? -1 : failpoint(FP_RUN_FOLDER, err);
+	return check_options(s, err);
 }

@@ -139,21 +139,40 @@ static void finish(struct submission *s)
 	}
 }
 
+static void conclude(struct submission *s)
+{
+	struct err refusal = s->refusal;
+
+	if (refusal.code != ERR_NONE)
+		refuse(s, &refusal, true);
+	else
+		finish(s);
+}
+
 static void on_probed(void *arg, const struct err *problem)
 {
 	struct submission *s = arg;
 
 	if (problem)
-		refuse(s, problem, true);
-	else
-		finish(s);
+		s->refusal = *problem;
+	s->is_answered = true;
+	if (!s->is_syncing)
+		conclude(s);
 }
 
+/* The disk and the scheduler work at the same time. */
 static void ask_scheduler(struct submission *s)
 {
 	struct run run = submission_as_run(s);
+	struct err err = { 0 };
 
+	s->is_syncing = true;
 	probe_ask(s->lbd, &run, on_probed, s);
+	if (submission_sync_folder(s, &err) < 0 && s->refusal.code == ERR_NONE)
+		s->refusal = err;
+	s->is_syncing = false;
+	if (s->is_answered)
+		conclude(s);
 }
 
 static void on_checked(void *arg, const struct err *problem)
