@@ -50,6 +50,20 @@ static const struct option_row submit_options[] = {
 	END_ROW,
 };
 
+static const struct option_row audit_options[] = {
+	{ "interval", 0, OPTION_NUMBER, FIELD(interval), "STEP",
+	  "the one that ends with the checkpoint of this step; the newest" },
+	{ "other-nodes", 0, OPTION_FLAG, FIELD(other_nodes), NULL,
+	  "on none of the nodes that the run was on" },
+	{ "name", 0, OPTION_TEXT, FIELD(name), "NAME", "name of the new run; RUN-audit" },
+	SET_ROW,
+	{ "dry-run", 0, OPTION_FLAG, FIELD(dry_run), NULL,
+	  "show the job that would be submitted, and submit nothing" },
+	{ "follow", 'f', OPTION_FLAG, FIELD(follow), NULL, "then follow it until it ends" },
+	JSON_ROW,
+	END_ROW,
+};
+
 static const struct option_row ls_options[] = {
 	{ "all", 'a', OPTION_FLAG, FIELD(all), NULL, "also runs that ended more than 7 days ago" },
 	{ "group", 0, OPTION_TEXT, FIELD(group), "GROUP", "only runs of this group (run.group)" },
@@ -251,6 +265,11 @@ const struct command commands[] = {
 	 "lbctl restart brisk-otter-39 --from 1200 --set optimizer.lr=1e-4\n"
 	 "lbctl restart brisk-otter-39 --from scratch\n",
 	 restart_options, 1, 1, OPERANDS_NAMES, restart_run},
+	{"audit", "RUN [--interval STEP] [--other-nodes] [--follow]",
+	 "compute what a run has saved once more: the same bits, or whose fault",
+	 "lbctl audit brisk-otter-39 --follow\n"
+	 "lbctl audit brisk-otter-39 --interval 4000 --other-nodes\n",
+	 audit_options, 1, 1, OPERANDS_NAMES, audit_run},
 	{"compare", "GROUP", "the runs of a group side by side: what differs, and how they do",
 	 "lbctl compare sweep\n"
 	 "lbctl compare sweep --json | jq '.runs | min_by(.min_loss).name'\n",

@@ -65,7 +65,7 @@ $(B)/unit/test_ettr: $(B)/ettr.a
 
 # The fault tests' negative controls: the real programs, each with one protection taken out.
 CONTROLS := $(B)/controls/lbd $(B)/controls/lbrun $(B)/controls/lbworker $(if $(HAVE_SLURM),$(B)/controls/lbd-slurm)
-WRAP_lbworker  := reduction_push reduction_finish ranks_open ranks_exchange data_sample squares_sum ranks_compare model_sum_norms slice_is_whole
+WRAP_lbworker  := reduction_push reduction_finish ranks_open ranks_exchange data_sample squares_sum ranks_compare model_sum_norms slice_is_whole model_queue layer_backward optimizer_update
 WRAP_lbrun     := attempt_claim_take attempt_newest_claim predecessor_may_live
 WRAP_lbd       := reconcile
 WRAP_lbd-slurm := slurm_submit_batch_job
@@ -75,7 +75,7 @@ $(B)/controls/lbd-slurm: $(B)/obj/tests/faults/plain_slurm.o
 $(B)/controls/lbrun:     $(B)/obj/worker/lbrun/main.o $(B)/lbrun.a $(B)/common.a
 $(B)/controls/lbd:       $(B)/obj/daemon/main.o $(B)/daemon.a $(B)/slurm.a $(B)/sql.a $(B)/common.a
 $(B)/controls/lbd-slurm: $(B)/obj/slurm/helper/main.o $(LBDSLURM) $(B)/slurm.a $(B)/common.a
-$(B)/controls/lbworker:  $(B)/obj/tests/ranks/controls.o $(B)/obj/worker/lbworker/main.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
+$(B)/controls/lbworker:  $(B)/obj/tests/ranks/controls.o $(B)/obj/tests/faults/flips.o $(B)/obj/worker/lbworker/main.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
 $(CONTROLS):
 	@mkdir -p $(@D)
 	$(call say,LINK) $(CC) $(LDFLAGS) $(WRAP_$(@F):%=-Wl,--wrap=%) -o $@ $^ $(LIBS_$(@F))

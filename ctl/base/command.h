@@ -65,6 +65,7 @@ int report_run(struct ctl *ctl, struct err *err);
 int top_run(struct ctl *ctl, struct err *err);
 int why_run(struct ctl *ctl, struct err *err);
 int follow_run(struct ctl *ctl, struct err *err);
+int audit_run(struct ctl *ctl, struct err *err);
 int compare_run(struct ctl *ctl, struct err *err);
 int diff_run(struct ctl *ctl, struct err *err);
 int goodput_run(struct ctl *ctl, struct err *err);

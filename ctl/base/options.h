@@ -30,7 +30,9 @@ struct options {
 	size_t other_count;
 	struct word_list after, after_ok, sweep, to;
 	const char *project, *python;
-	int64_t attempt; /* 0 = all */
+	int64_t attempt;  /* 0 = all */
+	int64_t interval; /* the step at its end; 0 = the newest */
+	bool other_nodes;
 	bool demo, week, csv;
 	int64_t every_ms;            /* 0 = once */
 	int64_t listen;              /* port; 0 = none */

@@ -33,6 +33,9 @@ static const struct command commands[] = {
 	  "parameters, memory, arithmetic, and what a device could reach; trains nothing, needs no "
 	  "data",
 	  command_train },
+	{ "audit", "CONFIG.toml [--of FOLDER] [--interval STEP] [OPTION OF train]...",
+	  "compute a saved checkpoint once more from the one before it: the same bits, or whose fault",
+	  command_audit },
 	{ "tokenize",
 	  "--tokenizer FILE TEXT... -o FOLDER [--field NAME] [--separator TEXT] "
 	  "[--validation SHARE] [--begin NAME] [--end NAME|none] [--special] [--pattern NAME] [--threads N] [--part-mb N]",

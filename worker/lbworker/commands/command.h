@@ -12,6 +12,7 @@ enum exit_status {
 	EXIT_FAILED = 1,
 	EXIT_USAGE = 2,    /* command line, config, data or checkpoint */
 	EXIT_DIVERGED = 3, /* loss or gradient NaN or infinite */
+	EXIT_DIFFERS = 4,  /* an audit found other bits */
 };
 
 /* Both print one line on stderr and return the exit status that fits. */
@@ -21,6 +22,7 @@ int command_usage(const char *text);
 /* For what runs on all cores: OMP_NUM_THREADS, or as many as we may run on. */
 unsigned command_threads(void);
 
+int command_audit(int argc, char **argv);
 int command_ckpt(int argc, char **argv);
 int command_convert(int argc, char **argv);
 int command_eval(int argc, char **argv);

@@ -12,6 +12,7 @@
 #include "common/base/paths.h"
 #include "worker/lbworker/checkpoint/model_path.h"
 #include "worker/lbworker/commands/convert.h"
+#include "worker/lbworker/commands/train_config.h"
 #include "worker/lbworker/config/config.h"
 #include "worker/lbworker/telemetry/plan_choose.h"
 #include "worker/lbworker/ranks/local_ranks.h"
@@ -218,24 +219,46 @@ static int load(struct config *config, const struct arguments *a, struct err *er
 	return rc;
 }
 
+/* An exit status; a is to be released. */
+static int read_words(struct arguments *a, struct config *config, int argc, char **argv)
+{
+	struct err err = { 0 };
+
+	*a = (struct arguments){ .assignments = xcalloc(2 * (size_t)argc, sizeof(char *)),
+				 .plans = strcmp(argv[0], "plan") == 0 };
+	if (parse(a, argc, argv, &err))
+		return command_failed(&err);
+	if (load(config, a, &err))
+		return err.code == ERR_USAGE || err.code == ERR_NOT_FOUND ? EXIT_USAGE
+									  : EXIT_FAILED;
+	return EXIT_DONE;
+}
+
+static void release(struct arguments *a)
+{
+	for (size_t i = 0; i < a->count; i++)
+		free(a->assignments[i]);
+	free(a->assignments);
+}
+
+int train_config(struct config *config, int argc, char **argv)
+{
+	struct arguments a;
+	int status = read_words(&a, config, argc, argv);
+
+	release(&a);
+	return status;
+}
+
 int command_train(int argc, char **argv)
 {
-	struct arguments a = { .assignments = xcalloc(2 * (size_t)argc, sizeof(char *)),
-			       .plans = strcmp(argv[0], "plan") == 0 };
 	struct config config = { 0 };
-	struct err err = { 0 };
-	int status;
+	struct arguments a;
+	int status = read_words(&a, &config, argc, argv);
 
-	if (parse(&a, argc, argv, &err))
-		status = command_failed(&err);
-	else if (load(&config, &a, &err))
-		status = err.code == ERR_USAGE || err.code == ERR_NOT_FOUND ? EXIT_USAGE
-									    : EXIT_FAILED;
-	else
+	if (status == EXIT_DONE)
 		status = a.plans ? plan(&config, a.device) : train(&config, a.check);
 	config_clear(&config);
-	for (size_t i = 0; i < a.count; i++)
-		free(a.assignments[i]);
-	free(a.assignments);
+	release(&a);
 	return status;
 }
