@@ -108,12 +108,14 @@ void lbrun_say(struct sim *sim, struct lbrun *p, const struct spool_record *reco
 
 static bool older_may_live(const struct sim *sim, const struct lbrun *p)
 {
-	for (int64_t n = p->folder->number - 1; n >= 1 && n >= p->folder->number - OLDER_DEPTH;
-	     n--) {
+	int looked = 0;
+
+	for (int64_t n = p->folder->number - 1; n >= 1 && looked < OLDER_DEPTH; n--) {
 		const struct folder *older = disk_folder(&sim->disk, p->run, n);
 
 		if (older && older->claimed_ms && !older->exited_ms)
 			return true;
+		looked += older && older->claimed_ms;
 	}
 	return false;
 }

@@ -40,24 +40,27 @@ static bool is_known_dead(const struct attempt_claim *old, const struct attempt_
 	return old->pid > 0 && kill((pid_t)old->pid, 0) < 0 && errno == ESRCH;
 }
 
-static bool may_live(const char *folder, const struct attempt_claim *own)
+/* *began: it was claimed. */
+static bool may_live(const char *folder, const struct attempt_claim *own, bool *began)
 {
 	struct attempt_claim old;
 	struct attempt_exit ended;
 
-	if (attempt_claim_read(folder, &old, NULL) < 0)
-		return false;
-	return attempt_exit_read(folder, &ended, NULL) < 0 && !is_known_dead(&old, own);
+	*began = attempt_claim_read(folder, &old, NULL) == 0;
+	return *began && attempt_exit_read(folder, &ended, NULL) < 0 && !is_known_dead(&old, own);
 }
 
 bool predecessor_may_live(const char *run_dir, int64_t number, const struct attempt_claim *own)
 {
-	bool lives = false;
+	int64_t least = number - OLDER_LOOKS;
+	bool lives = false, began;
+	int looked = 0;
 
-	for (int64_t n = number - 1; n >= 1 && n >= number - OLDER_DEPTH && !lives; n--) {
+	for (int64_t n = number - 1; n >= 1 && n >= least && looked < OLDER_DEPTH && !lives; n--) {
 		char *folder = path_join("%s/attempts/%lld", run_dir, (long long)n);
 
-		lives = may_live(folder, own);
+		lives = may_live(folder, own, &began);
+		looked += began;
 		free(folder);
 	}
 	return lives;

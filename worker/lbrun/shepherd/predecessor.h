@@ -9,7 +9,8 @@
 #include "common/run/attempt.h"
 
 enum {
-	OLDER_DEPTH = 8, /* so many attempts back, at most */
+	OLDER_DEPTH = 8,   /* so many attempts that began back, at most, */
+	OLDER_LOOKS = 256, /* and so many in all: most never begin where nodes are short */
 };
 
 /* Host, boot id, pid, job and restart count of this process. */
