@@ -67,6 +67,16 @@ ok $? "one stands still: all end, soon after the deadline"
 ! pgrep -f "$T/long.toml" >/dev/null
 ok $? "and none is left"
 
+# Each rank's times, and its trace of a step.
+LB_CHECKPOINT_DIR=$T/seen "$B/lbworker" train "$T/long.toml" --device cpu --ranks 2 --training.steps 4 \
+	--job.dump_folder "$T/dump" --metrics.enable_tensorboard true --profiling.enable_profiling true \
+	--profiling.profile_freq 3 >"$T/log" 2>"$T/err" &&
+	grep -c '"own_ms":\[[0-9.e-]*,[0-9.e-]*\],"data_ms":\[[0-9.e-]*,[0-9.e-]*\]' "$T"/dump/tb/ranks.jsonl >"$T/times" &&
+	[ "$(cat "$T/times")" -ge 2 ] &&
+	grep -q '"distributedInfo":{"rank": 1,"world_size": 2}' "$T"/dump/profile_traces/iteration_3/rank1.*.json &&
+	grep -q '"rank": 0,"world_size": 2' "$T"/dump/profile_traces/iteration_3/rank0.*.json
+ok $? "each rank's times and trace"
+
 begin asked
 kill -TERM $worker
 end

@@ -16,7 +16,7 @@ static int64_t named(struct ranks *r, int steps, int64_t slow, double ms, double
 	for (int step = 0; step < steps; step++) {
 		for (int rank = RANKS - 1; rank >= 0; rank--) {
 			double own = 90 + rand_r(&seed) % 20;
-			int64_t found = ranks_step(r, rank, rank == slow ? ms : own, usual_ms);
+			int64_t found = ranks_step(r, rank, rank == slow ? ms : own, 0, usual_ms);
 
 			if (found >= 0)
 				return found;
@@ -52,16 +52,16 @@ static void test_not_slow(void **state)
 	assert_int_equal(named(&r, 50 * RANKS_SPAN, -1, 0, &usual_ms), -1);
 	assert_int_equal(named(&r, 50 * RANKS_SPAN, 3, 110, &usual_ms), -1);
 	/* a rank that had one bad moment */
-	assert_int_equal(ranks_step(&r, 3, 2000, &usual_ms), -1);
+	assert_int_equal(ranks_step(&r, 3, 2000, 0, &usual_ms), -1);
 	assert_int_equal(named(&r, 50 * RANKS_SPAN, -1, 0, &usual_ms), -1);
 	/* what cannot be */
-	assert_int_equal(ranks_step(&r, -1, 100, &usual_ms), -1);
-	assert_int_equal(ranks_step(&r, RANKS_MAX, 100, &usual_ms), -1);
-	assert_int_equal(ranks_step(&r, 1, -100, &usual_ms), -1);
+	assert_int_equal(ranks_step(&r, -1, 100, 0, &usual_ms), -1);
+	assert_int_equal(ranks_step(&r, RANKS_MAX, 100, 0, &usual_ms), -1);
+	assert_int_equal(ranks_step(&r, 1, -100, 0, &usual_ms), -1);
 	ranks_reset(&r);
 	/* one alone is neither slow nor fast */
 	for (int step = 0; step < 10 * RANKS_SPAN; step++)
-		assert_int_equal(ranks_step(&r, 0, 100, &usual_ms), -1);
+		assert_int_equal(ranks_step(&r, 0, 100, 0, &usual_ms), -1);
 	ranks_reset(&r);
 }
 

@@ -101,15 +101,20 @@ static void handle_pace(struct shepherd *s, int64_t rank, const json_t *line)
 {
 	double usual_ms = 0;
 	double ms = js_real(line, "own_ms", js_real(line, "step_ms", 0));
-	int64_t slow = ranks_step(&s->ranks, rank, ms, &usual_ms);
+	int64_t slow = ranks_step(&s->ranks, rank, ms, js_real(line, "data_ms", 0), &usual_ms);
+	char text[160];
 
 	if (slow < 0)
 		return;
+	const struct rank_pace *pace = &s->ranks.items[slow];
+	int len = snprintf(text, sizeof(text), "%.0f ms for a step", pace->mean_ms);
+	if (pace->mean_data_ms >= 0.5)
+		snprintf(text + len, sizeof(text) - (size_t)len, " (%.0f of them for samples)",
+			 pace->mean_data_ms);
 	journal_note(&s->journal, s->facts.launch.number, "slow_rank",
-		     "rank %lld takes %.0f ms for a step, the others %.0f ms", (long long)slow,
-		     s->ranks.items[slow].mean_ms, usual_ms);
-	output_say(&s->output, "rank %lld is slow: %.0f ms for a step, the others %.0f ms",
-		   (long long)slow, s->ranks.items[slow].mean_ms, usual_ms);
+		     "rank %lld takes %s, the others %.0f ms", (long long)slow, text, usual_ms);
+	output_say(&s->output, "rank %lld is slow: %s, the others %.0f ms", (long long)slow, text,
+		   usual_ms);
 }
 
 static void handle_step(struct shepherd *s, int64_t rank, const json_t *line)

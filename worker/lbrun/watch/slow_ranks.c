@@ -71,7 +71,13 @@ static int64_t look(struct ranks *r, double *usual_ms)
 	return slow;
 }
 
-int64_t ranks_step(struct ranks *r, int64_t rank, double ms, double *usual_ms)
+/* Over all steps at first, then with a memory. */
+static void update(double *mean, double value, int64_t count)
+{
+	*mean += (value - *mean) / (double)(count < RANKS_SPAN ? count : RANKS_SPAN);
+}
+
+int64_t ranks_step(struct ranks *r, int64_t rank, double ms, double data_ms, double *usual_ms)
 {
 	struct rank_pace *p;
 
@@ -80,7 +86,8 @@ int64_t ranks_step(struct ranks *r, int64_t rank, double ms, double *usual_ms)
 	grow(r, (size_t)rank + 1);
 	p = &r->items[rank];
 	p->count++;
-	p->mean_ms += (ms - p->mean_ms) / (double)(p->count < RANKS_SPAN ? p->count : RANKS_SPAN);
+	update(&p->mean_ms, ms, p->count);
+	update(&p->mean_data_ms, data_ms, p->count);
 	if (rank != 0 || --r->until_look > 0)
 		return -1;
 	r->until_look = RANKS_SPAN;

@@ -17,8 +17,8 @@ enum {
 };
 
 struct rank_pace {
-	double mean_ms;
-	int64_t count; /* steps told */
+	double mean_ms, mean_data_ms; /* of it for samples, where told */
+	int64_t count;                /* steps told */
 	int strikes;
 	bool is_told;
 };
@@ -32,6 +32,6 @@ struct ranks {
 void ranks_reset(struct ranks *r);
 /* Some rank's own time for a step. Returns the rank that is now found to be slow, each once; -1 =
  * none. *usual_ms is what the others take. */
-int64_t ranks_step(struct ranks *r, int64_t rank, double ms, double *usual_ms);
+int64_t ranks_step(struct ranks *r, int64_t rank, double ms, double data_ms, double *usual_ms);
 
 #endif

@@ -3,10 +3,13 @@
  * both lie in the same charts. */
 #include "worker/lbworker/telemetry/progress.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/files.h"
 #include "common/base/log.h"
@@ -24,7 +27,7 @@ struct progress {
 	const struct plan_device *sheet;   /* NULL: we know none, as of CPUs */
 	struct tensorboard *tb;            /* NULL: not wanted */
 	const struct precision *precision; /* of the model; or NULL */
-	char *precision_path;              /* NULL: nothing is written there any more */
+	char *precision_path, *ranks_path; /* NULL: nothing is written there any more */
 };
 
 static int open_tensorboard(struct progress *p, int64_t first_step, struct err *err)
@@ -36,6 +39,7 @@ static int open_tensorboard(struct progress *p, int64_t first_step, struct err *
 		return 0;
 	folder = path_join("%s/%s", c->dump_folder, c->save_tb_folder);
 	p->tb = tensorboard_open(folder, first_step, err);
+	p->ranks_path = path_join("%s/ranks.jsonl", folder);
 	free(folder);
 	return p->tb ? 0 : err_wrap(err, "metrics.save_tb_folder");
 }
@@ -81,7 +85,13 @@ void progress_close(struct progress *p)
 		return;
 	tensorboard_close(p->tb);
 	free(p->precision_path);
+	free(p->ranks_path);
 	free(p);
+}
+
+static double of_ranks(const struct report_step *s, double ms)
+{
+	return s->ranks.count > 0 ? ms * 1e-3 : NAN;
 }
 
 static void chart(struct progress *p, const struct report_step *s)
@@ -101,6 +111,9 @@ static void chart(struct progress *p, const struct report_step *s)
 		{ "time_metrics/end_to_end(s)", s->step_ms * 1e-3 },
 		{ "time_metrics/data_loading(s)", s->data_ms * 1e-3 },
 		{ "time_metrics/checkpoint_wait(s)", s->checkpoint_ms * 1e-3 },
+		{ "time_metrics/ranks_own_mean(s)", of_ranks(s, s->ranks.own_ms) },
+		{ "time_metrics/ranks_own_slowest(s)", of_ranks(s, s->ranks.slowest_ms) },
+		{ "time_metrics/ranks_data_mean(s)", of_ranks(s, s->ranks.data_ms) },
 	};
 	tensorboard_add(p->tb, s->step, scalars, sizeof(scalars) / sizeof(scalars[0]));
 }
@@ -134,6 +147,38 @@ static void tell_precision(struct progress *p, int64_t step)
 	log_warn("precision.jsonl: %s", err.text);
 	free(p->precision_path);
 	p->precision_path = NULL;
+}
+
+static void add_times(json_t *line, const char *name, int count, const double *first, size_t stride)
+{
+	json_t *times = json_array();
+
+	for (int r = 0; r < count; r++)
+		json_array_append_new(
+			times, json_real(*(const double *)(const void *)((const char *)first +
+									 r * stride)));
+	json_object_set_new(line, name, times);
+}
+
+void progress_ranks(struct progress *p, int64_t step, int count, const double *own_ms,
+		    const double *data_ms, size_t stride)
+{
+	FILE *out = p->ranks_path ? fopen(p->ranks_path, "ae") : NULL;
+
+	if (!p->ranks_path)
+		return;
+	json_t *line = json_pack("{s:I}", "step", (json_int_t)step);
+	add_times(line, "own_ms", count, own_ms, stride);
+	add_times(line, "data_ms", count, data_ms, stride);
+	char *text = json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(6));
+	bool is_written = out && fprintf(out, "%s\n", text) > 0;
+	if ((out && fclose(out) != 0) || !is_written) {
+		log_warn("ranks.jsonl: %s", strerror(errno));
+		free(p->ranks_path);
+		p->ranks_path = NULL;
+	}
+	free(text);
+	json_decref(line);
 }
 
 void progress_step(struct progress *p, struct report_step *s)

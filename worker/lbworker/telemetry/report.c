@@ -172,6 +172,29 @@ void report_phase(struct report *r, const char *name)
 	send_line(r, json_pack("{s:s, s:s}", "type", "phase", "name", name));
 }
 
+void rank_times_add(struct rank_times *t, int rank, double own_ms, double data_ms)
+{
+	t->count++;
+	t->own_ms += (own_ms - t->own_ms) / t->count;
+	t->data_ms += (data_ms - t->data_ms) / t->count;
+	if (t->count > 1 && own_ms <= t->slowest_ms)
+		return;
+	t->slowest = rank;
+	t->slowest_ms = own_ms;
+	t->slowest_data_ms = data_ms;
+}
+
+static void add_ranks(json_t *line, const struct rank_times *t)
+{
+	if (t->count == 0)
+		return;
+	js_set_real(line, "ranks_own_ms", t->own_ms);
+	js_set_real(line, "ranks_data_ms", t->data_ms);
+	js_set_int(line, "slowest_rank", t->slowest);
+	js_set_real(line, "slowest_ms", t->slowest_ms);
+	js_set_real(line, "slowest_data_ms", t->slowest_data_ms);
+}
+
 void report_step(struct report *r, const struct report_step *s)
 {
 	json_t *line = json_pack("{s:s, s:I}", "type", "step", "step", (json_int_t)s->step);
@@ -191,6 +214,7 @@ void report_step(struct report *r, const struct report_step *s)
 	js_set_real(line, "memory_gib", s->memory_gib);
 	js_set_real(line, "data_ms", s->data_ms);
 	js_set_real(line, "checkpoint_ms", s->checkpoint_ms);
+	add_ranks(line, &s->ranks);
 	if (isfinite(s->val_loss))
 		js_set_real(line, "val_loss", s->val_loss);
 	js_set_int(line, "tokens", s->tokens);
@@ -198,12 +222,13 @@ void report_step(struct report *r, const struct report_step *s)
 	send_line(r, line);
 }
 
-void report_pace(struct report *r, int64_t step, int rank, double own_ms)
+void report_pace(struct report *r, int64_t step, int rank, double own_ms, double data_ms)
 {
 	json_t *line = json_pack("{s:s, s:I, s:i}", "type", "step", "step", (json_int_t)step,
 				 "rank", rank);
 
 	js_set_real(line, "step_ms", own_ms);
+	js_set_real(line, "data_ms", data_ms);
 	send_line(r, line);
 }
 

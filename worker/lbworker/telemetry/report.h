@@ -12,6 +12,15 @@
 
 enum report_order { REPORT_NOTHING = 0, REPORT_SAVE = 1, REPORT_STOP = 2 }; /* flags */
 
+/* Of all ranks, of the step before. */
+struct rank_times {
+	int count;              /* 0: one rank, or the first step */
+	double own_ms, data_ms; /* means: without waiting for others; for samples */
+	int slowest;            /* the rank with the longest time of its own, and that: */
+	double slowest_ms, slowest_data_ms;
+};
+void rank_times_add(struct rank_times *times, int rank, double own_ms, double data_ms);
+
 struct report_step {
 	int64_t step, target_step, tokens; /* tokens: trained so far */
 	double loss, grad_norm, lr, tokens_per_s, step_ms;
@@ -23,6 +32,7 @@ struct report_step {
 	double data_ms;       /* of step_ms: getting the samples */
 	double checkpoint_ms; /* waited for checkpoints since the step before */
 	double val_loss;      /* NAN: not a step with validation */
+	struct rank_times ranks;
 };
 
 struct report;
@@ -35,8 +45,8 @@ void report_close(struct report *report);
 
 void report_phase(struct report *report, const char *name); /* setup, train, checkpoint, eval */
 void report_step(struct report *report, const struct report_step *step);
-/* How long its own part of a step took another rank than 0. */
-void report_pace(struct report *report, int64_t step, int rank, double own_ms);
+/* How long its own part of a step took another rank than 0, and of that getting samples. */
+void report_pace(struct report *report, int64_t step, int rank, double own_ms, double data_ms);
 void report_checkpoint(struct report *report, int64_t step, const char *absolute_path);
 void report_bye(struct report *report, const char *status); /* done, stopped, diverged */
 

@@ -208,7 +208,8 @@ static void write_track(FILE *out, int tid, const char *name)
 		tid, name);
 }
 
-static int write_file(const struct trace *t, const char *path, int64_t step, struct err *err)
+static int write_file(const struct trace *t, const char *path, const struct trace_place *place,
+		      struct err *err)
 {
 	FILE *out = fopen(path, "we");
 	int rc = 0;
@@ -217,15 +218,15 @@ static int write_file(const struct trace *t, const char *path, int64_t step, str
 		return err_errno(err, "%s", path);
 	/* HolisticTraceAnalysis looks for the rank with this very space before the number. */
 	fprintf(out,
-		"{\"schemaVersion\":1,\"distributedInfo\":{\"rank\": 0,\"world_size\": 1},"
+		"{\"schemaVersion\":1,\"distributedInfo\":{\"rank\": %d,\"world_size\": %d},"
 		"\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n"
-		"{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"args\":{\"name\":\"rank 0, %s\"}}",
-		t->inner->name);
+		"{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":0,\"args\":{\"name\":\"rank %d, %s\"}}",
+		place->rank, place->world, place->rank, t->inner->name);
 	write_track(out, 0, "host");
 	if (t->device)
 		write_track(out, 7, "stream 7, device 0");
 	for (size_t i = 0; i < t->spans; i++)
-		write_span(out, &t->span[i], i + 1, step);
+		write_span(out, &t->span[i], i + 1, place->step);
 	for (size_t i = 0; t->device && i < t->spans; i++)
 		if (t->span[i].on_device)
 			write_device_span(out, t, &t->span[i], i + 1);
@@ -245,13 +246,13 @@ static double unix_ms(void)
 	return 1e3 * (double)now.tv_sec + 1e-6 * (double)now.tv_nsec;
 }
 
-int trace_end(struct trace *t, const char *folder, int64_t step, struct err *err)
+int trace_end(struct trace *t, const struct trace_place *place, struct err *err)
 {
 	if (!t)
 		return 0;
-	char *parent = path_join("%s/iteration_%" PRId64, folder, step);
-	char *path = path_join("%s/rank0.%.0f.pt.trace.json", parent, unix_ms());
-	int rc = folder_make(parent, FOLDER_MODE, err) ? -1 : write_file(t, path, step, err);
+	char *parent = path_join("%s/iteration_%" PRId64, place->folder, place->step);
+	char *path = path_join("%s/rank%d.%.0f.pt.trace.json", parent, place->rank, unix_ms());
+	int rc = folder_make(parent, FOLDER_MODE, err) ? -1 : write_file(t, path, place, err);
 
 	if (t->device)
 		t->inner->marks_clear(t->device);

@@ -23,7 +23,12 @@ const struct backend *trace_backend(struct trace *trace);
 /* A span of the loop itself: between start_us, by clock_mono_us(), and now. */
 void trace_span(struct trace *trace, const char *name, double start_us); /* NULL is fine */
 
-/* Writes folder/iteration_STEP/rank0.UNIX-MS.pt.trace.json, and releases. NULL is fine. */
-int trace_end(struct trace *trace, const char *folder, int64_t step, struct err *err);
+struct trace_place {
+	const char *folder;
+	int64_t step;
+	int rank, world;
+};
+/* Writes folder/iteration_STEP/rankRANK.UNIX-MS.pt.trace.json, and releases. NULL is fine. */
+int trace_end(struct trace *trace, const struct trace_place *place, struct err *err);
 
 #endif

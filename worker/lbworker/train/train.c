@@ -267,10 +267,23 @@ static void end_trace(struct training *t, int64_t step, double start_us)
 	char *folder = path_join("%s/%s", t->config.dump_folder, t->config.save_traces_folder);
 	trace_span(t->trace, "step", start_us);
 	t->backend = t->model->backend = t->untraced;
-	if (trace_end(t->trace, folder, step, &err))
+	if (trace_end(t->trace,
+		      &(struct trace_place){ folder, step, t->ranks->rank, t->ranks->size }, &err))
 		log_warn("trace: %s", err.text);
 	t->trace = NULL;
 	free(folder);
+}
+
+/* What all ranks told in this step of the one before; in the first one there was none. */
+static void take_rank_times(const struct training *t, struct report_step *s)
+{
+	if (!t->progress || t->ranks->size == 1 || t->notes[0].own_ms <= 0)
+		return;
+	for (int r = 0; r < t->ranks->size; r++)
+		rank_times_add(&s->ranks, r, t->notes[r].own_ms, t->notes[r].data_ms);
+	if (progress_is_logged(t->progress, s))
+		progress_ranks(t->progress, s->step - 1, t->ranks->size, &t->notes[0].own_ms,
+			       &t->notes[0].data_ms, sizeof(*t->notes));
 }
 
 static int tell(struct training *t, struct report_step *s, struct err *err)
@@ -282,10 +295,11 @@ static int tell(struct training *t, struct report_step *s, struct err *err)
 		return -1;
 	t->data_s = 0;
 	timeline_add(t->timeline, "step", s->step);
+	take_rank_times(t, s);
 	if (t->progress)
 		progress_step(t->progress, s);
 	for (int r = 1; r < t->ranks->size && t->progress; r++) /* of the step before */
-		report_pace(t->report, s->step, r, t->notes[r].own_ms);
+		report_pace(t->report, s->step, r, t->notes[r].own_ms, t->notes[r].data_ms);
 	return 0;
 }
 
