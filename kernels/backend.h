@@ -26,7 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BACKEND_ABI = 9, BACKEND_TEXT_BYTES = 256 };
+enum { BACKEND_ABI = 10, BACKEND_TEXT_BYTES = 256 };
 
 struct format; /* kernels/formats/format.h */
 struct encoding;
@@ -111,6 +111,29 @@ struct attention {
 	 * from `first` on; 0: all. What stands behind them in qkv is not looked at, and of the
 	 * others' results anything may be written. */
 	size_t first, queries;
+	/* What follows only where `masks_attention` says so. A query sees itself and the keys before
+	 * it, but no more than `window` in all, and none before begin[query], a position of its
+	 * sequence that never falls. Scores become cap tanh(score/cap). 0 or NULL: nothing of it. */
+	size_t window;
+	const int32_t *begin; /* [batch*T] */
+	float softcap;
+};
+
+/* RMSNorm of query and key heads, as they lie in rows of qkv (struct attention, not interleaved):
+ * each head by itself with weights [C] that all share, or, when `whole`, all heads of a row as one,
+ * with weights [H*C] for queries and [G*C] for keys. */
+struct qk_norm {
+	size_t rows, heads, kv_heads, head_dim;
+	bool whole;
+	float eps;
+};
+
+/* What a loss has beside the cross-entropy: smoothing e (Szegedy et al. 2016) takes (1-e)[j =
+ * target] + e/V for the target's distribution; z_loss z (Chowdhery et al. 2022) adds z log^2 sum
+ * exp; with a softcap logits are results of softcap(), and their gradient is that of what went in.
+ * All zero: plain. */
+struct loss_terms {
+	float smoothing, z_loss, softcap;
 };
 
 /* Tokens [first, first + count) of a vocabulary that is cut into `slices`. */
@@ -358,6 +381,35 @@ struct backend {
 	void (*loss_merge)(struct device *dev, float *loss, void *logits, const int32_t *targets,
 			   const struct loss_part *part, size_t rows,
 			   const struct vocab_slice *slice, float scale);
+
+	/* --- for some families of models; NULL where a device has none of it --- */
+
+	bool masks_attention; /* no call: window, begin and softcap of struct attention count */
+	/* out = x * factor + delta (NULL: 0), activations of `count` elements; out may be either. */
+	void (*scaled_sum)(struct device *dev, void *out, const void *x, float factor,
+			   const void *delta, size_t count);
+	/* qkv = raw with query and key heads normed, values copied. rstd [N, H+G], or [N, 2] when
+	 * whole. */
+	void (*qk_norm_forward)(struct device *dev, void *qkv, float *rstd, const void *raw,
+				const float *query_weight, const float *key_weight,
+				const struct qk_norm *n);
+	/* dqkv becomes the gradient of raw, in place; the weights' (+)= sum over rows (and heads),
+	 * replaced when !accumulate. */
+	void (*qk_norm_backward)(struct device *dev, void *dqkv, float *dquery_weight,
+				 float *dkey_weight, const void *raw, const float *rstd,
+				 const float *query_weight, const float *key_weight,
+				 const struct qk_norm *n, bool accumulate);
+	/* As swiglu, with gelu (by tanh) in place of silu. */
+	void (*geglu_forward)(struct device *dev, void *out, const void *gate_up, size_t rows,
+			      size_t width);
+	void (*geglu_backward)(struct device *dev, void *dgate_up, const void *dout,
+			       const void *gate_up, size_t rows, size_t width);
+	/* x = cap tanh(x/cap), in place. */
+	void (*softcap)(struct device *dev, void *x, size_t count, float cap);
+	/* As cross_entropy, with the terms in the loss and in the gradient. */
+	void (*cross_entropy_with)(struct device *dev, float *loss, void *logits,
+				   const int32_t *targets, size_t rows, size_t vocab, float scale,
+				   const struct loss_terms *terms);
 
 	/* --- for devices that work beside us; NULL where calls are done on return --- */
 

@@ -162,6 +162,21 @@ CPU_INLINE float cpu_exp(float x)
 	return p * scale;
 }
 
+/* (e^2x - 1)/(e^2x + 1), and its series where that would lose digits. */
+CPU_INLINE float cpu_tanh(float x)
+{
+	float y = cpu_choose(x > 9.0f, 9.0f, x);
+	y = cpu_choose(y < -9.0f, -9.0f, y);
+	float squared = y * y;
+	float series = 2.1869488e-2f;
+	series = series * squared - 5.3968254e-2f;
+	series = series * squared + 1.3333333e-1f;
+	series = series * squared - 3.3333333e-1f;
+	series = series * squared * y + y;
+	float far = 1.0f - 2.0f / (cpu_exp(2.0f * y) + 1.0f);
+	return cpu_choose(squared < 0.0625f, series, far);
+}
+
 /* Where a head lies in a row of qkv, in floats from the row's start. */
 struct cpu_heads {
 	size_t query, key, value; /* of head 0 */
@@ -237,6 +252,21 @@ void cpu_loss_part(struct device *dev, struct loss_part *part, const void *logit
 void cpu_loss_merge(struct device *dev, float *loss, void *logits, const int32_t *targets,
 		    const struct loss_part *part, size_t rows, const struct vocab_slice *slice,
 		    float scale);
+void cpu_cross_entropy_with(struct device *dev, float *loss, void *logits, const int32_t *targets,
+			    size_t rows, size_t vocab, float scale, const struct loss_terms *terms);
+void cpu_softcap(struct device *dev, void *x, size_t count, float cap);
+void cpu_scaled_sum(struct device *dev, void *out, const void *x, float factor, const void *delta,
+		    size_t count);
+void cpu_qk_norm_forward(struct device *dev, void *qkv, float *rstd, const void *raw,
+			 const float *query_weight, const float *key_weight,
+			 const struct qk_norm *n);
+void cpu_qk_norm_backward(struct device *dev, void *dqkv, float *dquery_weight, float *dkey_weight,
+			  const void *raw, const float *rstd, const float *query_weight,
+			  const float *key_weight, const struct qk_norm *n, bool accumulate);
+void cpu_geglu_forward(struct device *dev, void *out, const void *gate_up, size_t rows,
+		       size_t width);
+void cpu_geglu_backward(struct device *dev, void *dgate_up, const void *dout, const void *gate_up,
+			size_t rows, size_t width);
 void cpu_normal(struct device *dev, float *to, size_t count, const struct normal *n);
 void cpu_add(struct device *dev, float *to, const float *from, size_t count);
 void cpu_sum_squares(struct device *dev, double *sum, const void *x, size_t count, bool narrow,

@@ -3,7 +3,10 @@
  * target]).
  *
  * The maximum is taken out first; a row with NaN or Inf gives a loss that is not finite, on
- * purpose. A task owns one row: rows are as long as the vocabulary. */
+ * purpose. With the terms of struct loss_terms, L = log sum_j e^(z_j):
+ *   loss = L - (1-e) z_target - e mean(z) + y L^2
+ *   dz_j = scale (p_j (1 + 2 y L) - (1-e)[j = target] - e/V), times 1 - (z_j/cap)^2
+ * A task owns one row: rows are as long as the vocabulary. */
 #include "kernels/cpu/cpu.h"
 
 #include <math.h>
@@ -13,6 +16,7 @@ struct head {
 	const int32_t *targets;
 	size_t vocab;
 	float scale;
+	struct loss_terms terms;
 };
 
 CPU_INLINE float row_max(const float *z, size_t count)
@@ -73,8 +77,92 @@ static void cross_entropy_task(const void *args, size_t index, unsigned worker)
 void cpu_cross_entropy(struct device *dev, float *loss, void *logits, const int32_t *targets,
 		       size_t rows, size_t vocab, float scale)
 {
-	const struct head h = { loss, logits, targets, vocab, scale };
+	const struct head h = { loss, logits, targets, vocab, scale, { 0, 0, 0 } };
 	pool_run(dev->pool, rows, cross_entropy_task, &h);
+}
+
+/* --- with more terms ---------------------------------------------------------------------------- */
+
+enum { CAP_BLOCK = 16384 };
+
+struct capped {
+	float *x;
+	size_t count;
+	float cap;
+};
+
+static void softcap_task(const void *args, size_t index, unsigned worker)
+{
+	const struct capped *c = args;
+	size_t first = index * CAP_BLOCK, end = cpu_min(first + CAP_BLOCK, c->count);
+	float cap = c->cap, inverse = 1.0f / cap;
+
+	(void)worker;
+#pragma omp simd
+	for (size_t i = first; i < end; i++)
+		c->x[i] = cap * cpu_tanh(c->x[i] * inverse);
+}
+
+void cpu_softcap(struct device *dev, void *x, size_t count, float cap)
+{
+	const struct capped c = { x, count, cap };
+	pool_run(dev->pool, cpu_tasks(count, CAP_BLOCK), softcap_task, &c);
+}
+
+/* The gradient of what went into a softcap, from that of what came out of it. */
+static void through_softcap(float *restrict dz, const float *restrict z, size_t count, float cap)
+{
+	float inverse = 1.0f / cap;
+
+	for (size_t i = 0; i < count; i++) {
+		float t = z[i] * inverse;
+		dz[i] *= 1.0f - t * t;
+	}
+}
+
+enum { BLOCK = 256 };
+
+/* z becomes its gradient, BLOCK elements at a time: a softcap needs them once more behind that. */
+static void terms_backward(float *z, const struct head *h, size_t target, float max, float sum)
+{
+	const struct loss_terms *t = &h->terms;
+	float lse = max + logf(sum), even = t->smoothing / (float)h->vocab * h->scale;
+	float to_p = h->scale / sum * (1.0f + 2.0f * t->z_loss * lse), block[BLOCK];
+
+	for (size_t at = 0; at < h->vocab; at += BLOCK) {
+		size_t count = cpu_min(BLOCK, h->vocab - at);
+		for (size_t i = 0; i < count; i++)
+			block[i] = cpu_exp(z[at + i] - max) * to_p - even;
+		if (target >= at && target < at + count)
+			block[target - at] -= h->scale * (1.0f - t->smoothing);
+		if (t->softcap > 0)
+			through_softcap(block, z + at, count, t->softcap);
+		memcpy(z + at, block, count * sizeof(*z));
+	}
+}
+
+static void terms_task(const void *args, size_t index, unsigned worker)
+{
+	const struct head *h = args;
+	const struct loss_terms *t = &h->terms;
+	float *z = h->logits + index * h->vocab;
+	size_t target = (size_t)h->targets[index];
+	float max = row_max(z, h->vocab), sum = sum_exp(z, h->vocab, max), lse = max + logf(sum);
+	float loss = lse - z[target];
+
+	(void)worker;
+	if (t->smoothing > 0)
+		loss += t->smoothing * (z[target] - cpu_sum(z, h->vocab) / (float)h->vocab);
+	h->loss[index] = loss + t->z_loss * lse * lse;
+	if (h->scale != 0.0f)
+		terms_backward(z, h, target, max, sum);
+}
+
+void cpu_cross_entropy_with(struct device *dev, float *loss, void *logits, const int32_t *targets,
+			    size_t rows, size_t vocab, float scale, const struct loss_terms *terms)
+{
+	const struct head h = { loss, logits, targets, vocab, scale, *terms };
+	pool_run(dev->pool, rows, terms_task, &h);
 }
 
 /* --- in two halves ---------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* reduce.c - sums of two arrays; and sum of squares: fp32 within pieces of PIECE elements, fp64 across them, in order.
+/* reduce.c - sums of two arrays, one of them times a factor; and sum of squares: fp32 within pieces of PIECE elements, fp64 across them, in order.
  *
  * A task owns BLOCK elements and leaves one fp64 partial sum; the caller adds those in order. The
  * split depends on the count only, so the sum is the same for any number of threads. */
@@ -65,4 +65,36 @@ void cpu_add(struct device *dev, float *to, const float *from, size_t count)
 	const struct addition a = { to, from, count };
 
 	pool_run(dev->pool, cpu_tasks(count, ADDED), add_task, &a);
+}
+
+struct scaled_sum {
+	float *out;
+	const float *x, *delta;
+	size_t count;
+	float factor;
+};
+
+/* No restrict: out may be x or delta. */
+static void scaled_sum_task(const void *args, size_t index, unsigned worker)
+{
+	const struct scaled_sum *s = args;
+	size_t first = index * ADDED, end = cpu_min(first + ADDED, s->count);
+
+	(void)worker;
+	if (s->delta)
+#pragma omp simd
+		for (size_t i = first; i < end; i++)
+			s->out[i] = s->x[i] * s->factor + s->delta[i];
+	else
+#pragma omp simd
+		for (size_t i = first; i < end; i++)
+			s->out[i] = s->x[i] * s->factor;
+}
+
+void cpu_scaled_sum(struct device *dev, void *out, const void *x, float factor, const void *delta,
+		    size_t count)
+{
+	const struct scaled_sum s = { out, x, delta, count, factor };
+
+	pool_run(dev->pool, cpu_tasks(count, ADDED), scaled_sum_task, &s);
 }

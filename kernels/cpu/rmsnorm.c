@@ -113,3 +113,166 @@ void cpu_rmsnorm_backward(struct device *dev, void *dx, float *dweight, const vo
 	pool_run(dev->pool, cpu_tasks(rows, per_task), rmsnorm_input_task, &b);
 	pool_run(dev->pool, cpu_tasks(dim, COLUMNS_PER_TASK), rmsnorm_weight_task, &b);
 }
+
+/* --- of query and key heads (Dehghani et al. 2023) -------------------------------------------------
+ *
+ * A piece is what is normed as one: a head, or all heads of a row. Backward: the weights first, a task
+ * owns some columns and walks all pieces in order; then dqkv in place, a task owns some rows. */
+
+/* Queries, or keys, in each row. */
+struct qk_side {
+	const float *weight;
+	float *dweight;
+	size_t at;            /* of the first piece in a row */
+	size_t pieces, width; /* pieces in a row, elements of one */
+	size_t stat;          /* of the first piece in a row of rstd */
+};
+
+struct qk_work {
+	struct qk_side query, key;
+	float *qkv; /* backward: dqkv */
+	float *rstd;
+	const float *raw;
+	size_t rows, stride, stats, value, rows_per_task;
+	float eps;
+	bool accumulate;
+};
+
+static struct qk_work qk_work_of(const struct qk_norm *n, const float *query_weight,
+				 const float *key_weight)
+{
+	size_t queries = n->heads * n->head_dim, keys = n->kv_heads * n->head_dim;
+	size_t stats = n->whole ? 1 : n->heads;
+
+	return (struct qk_work){
+		.query = { query_weight, NULL, 0, stats, n->whole ? queries : n->head_dim, 0 },
+		.key = { key_weight, NULL, queries, n->whole ? 1 : n->kv_heads,
+			 n->whole ? keys : n->head_dim, stats },
+		.rows = n->rows,
+		.stride = queries + 2 * keys,
+		.stats = stats + (n->whole ? 1 : n->kv_heads),
+		.value = queries + keys,
+		.rows_per_task = cpu_rows_per_task(queries + keys),
+		.eps = n->eps,
+	};
+}
+
+CPU_INLINE void norm_side(const struct qk_work *w, const struct qk_side *s, size_t row)
+{
+	for (size_t p = 0; p < s->pieces; p++) {
+		size_t at = row * w->stride + s->at + p * s->width;
+		const float *restrict x = w->raw + at, *restrict weight = s->weight;
+		float *restrict out = w->qkv + at;
+		float rstd = 1.0f / sqrtf(cpu_dot(x, x, s->width) / (float)s->width + w->eps);
+		w->rstd[row * w->stats + s->stat + p] = rstd;
+		for (size_t i = 0; i < s->width; i++)
+			out[i] = x[i] * rstd * weight[i];
+	}
+}
+
+static void qk_forward_task(const void *args, size_t index, unsigned worker)
+{
+	const struct qk_work *w = args;
+	size_t row = index * w->rows_per_task, end = cpu_min(row + w->rows_per_task, w->rows);
+
+	(void)worker;
+	for (; row < end; row++) {
+		size_t value = row * w->stride + w->value;
+		norm_side(w, &w->query, row);
+		norm_side(w, &w->key, row);
+		memcpy(w->qkv + value, w->raw + value, (w->stride - w->value) * sizeof(float));
+	}
+}
+
+void cpu_qk_norm_forward(struct device *dev, void *qkv, float *rstd, const void *raw,
+			 const float *query_weight, const float *key_weight,
+			 const struct qk_norm *n)
+{
+	struct qk_work w = qk_work_of(n, query_weight, key_weight);
+
+	w.qkv = qkv;
+	w.rstd = rstd;
+	w.raw = raw;
+	pool_run(dev->pool, cpu_tasks(w.rows, w.rows_per_task), qk_forward_task, &w);
+}
+
+/* dx = r g - x r^3 (g . x)/width with g = dy w, in place of dy */
+CPU_INLINE void side_backward(const struct qk_work *w, const struct qk_side *s, size_t row)
+{
+	for (size_t p = 0; p < s->pieces; p++) {
+		size_t at = row * w->stride + s->at + p * s->width, i = 0;
+		const float *restrict x = w->raw + at, *restrict weight = s->weight;
+		float *restrict d = w->qkv + at;
+		float r = w->rstd[row * w->stats + s->stat + p];
+		vec16 acc = { 0 }, g, u, v;
+		for (; i + CPU_LANES <= s->width; i += CPU_LANES) {
+			memcpy(&g, d + i, sizeof(g));
+			memcpy(&u, weight + i, sizeof(u));
+			memcpy(&v, x + i, sizeof(v));
+			acc += g * u * v;
+		}
+		for (size_t lane = 0; i < s->width; i++, lane++)
+			acc[lane] += d[i] * weight[i] * x[i];
+		float back = cpu_lanes_sum(&acc) / (float)s->width * r * r * r;
+		for (i = 0; i < s->width; i++)
+			d[i] = d[i] * weight[i] * r - x[i] * back;
+	}
+}
+
+static void qk_input_task(const void *args, size_t index, unsigned worker)
+{
+	const struct qk_work *w = args;
+	size_t row = index * w->rows_per_task, end = cpu_min(row + w->rows_per_task, w->rows);
+
+	(void)worker;
+	for (; row < end; row++) {
+		side_backward(w, &w->query, row);
+		side_backward(w, &w->key, row);
+	}
+}
+
+static void weight_columns(const struct qk_work *w, const struct qk_side *s, size_t first)
+{
+	size_t count = cpu_min(COLUMNS_PER_TASK, s->width - first);
+	float sum[COLUMNS_PER_TASK] = { 0 };
+
+	for (size_t row = 0; row < w->rows; row++)
+		for (size_t p = 0; p < s->pieces; p++) {
+			size_t at = row * w->stride + s->at + p * s->width + first;
+			const float *restrict x = w->raw + at, *restrict d = w->qkv + at;
+			float r = w->rstd[row * w->stats + s->stat + p];
+			for (size_t i = 0; i < count; i++)
+				sum[i] += d[i] * x[i] * r;
+		}
+	cpu_put_columns(s->dweight + first, sum, count, w->accumulate);
+}
+
+static void qk_weight_task(const void *args, size_t index, unsigned worker)
+{
+	const struct qk_work *w = args;
+	size_t of_queries = cpu_tasks(w->query.width, COLUMNS_PER_TASK);
+	bool is_query = index < of_queries;
+
+	(void)worker;
+	weight_columns(w, is_query ? &w->query : &w->key,
+		       (is_query ? index : index - of_queries) * COLUMNS_PER_TASK);
+}
+
+void cpu_qk_norm_backward(struct device *dev, void *dqkv, float *dquery_weight, float *dkey_weight,
+			  const void *raw, const float *rstd, const float *query_weight,
+			  const float *key_weight, const struct qk_norm *n, bool accumulate)
+{
+	struct qk_work w = qk_work_of(n, query_weight, key_weight);
+
+	w.query.dweight = dquery_weight;
+	w.key.dweight = dkey_weight;
+	w.qkv = dqkv;
+	w.rstd = (float *)(uintptr_t)rstd; /* only read from here on */
+	w.raw = raw;
+	w.accumulate = accumulate;
+	pool_run(dev->pool,
+		 cpu_tasks(w.query.width, COLUMNS_PER_TASK) +
+			 cpu_tasks(w.key.width, COLUMNS_PER_TASK),
+		 qk_weight_task, &w);
+	pool_run(dev->pool, cpu_tasks(w.rows, w.rows_per_task), qk_input_task, &w);
+}

@@ -24,12 +24,12 @@ PEAK_LR, WARMUP, MIN_FACTOR = 6e-4, 20, 0.1
 BETA1, BETA2, EPS, DECAY, MAX_NORM = 0.9, 0.95, 1e-8, 0.1, 1.0
 
 
-def make_weights(shapes, gen, spread=0.25):
-    """Norm weights around 1, all else around 0, rounded to fp32: that is what the C side reads."""
+def make_weights(shapes, gen, spread=0.25, norm_mean=1.0):
+    """Norm weights around norm_mean, all else around 0, rounded to fp32: that is what the C side reads."""
     weights = {}
     for name, shape in shapes.items():
         is_norm = len(shape) == 1 and not name.endswith("bias")
-        mean, std = (1.0, 0.2) if is_norm else (0.0, spread)
+        mean, std = (norm_mean, 0.2) if is_norm else (0.0, spread)
         w = mean + std * torch.randn(shape, generator=gen)
         weights[name] = w.float().double().requires_grad_()
     return weights
@@ -135,7 +135,7 @@ def write_all(folder, models, shapes, losses, group=usual_group):
     """One file for each row of `models`."""
     for name, s in models.items():
         gen = torch.Generator().manual_seed(20240517)
-        w = make_weights(shapes(s), gen, s.get("spread", 0.25))
+        w = make_weights(shapes(s), gen, s.get("spread", 0.25), s.get("norm_mean", 1.0))
         size = (s["batch"], s["seq"])
         tokens = torch.randint(s["vocab"], size, generator=gen)
         targets = torch.randint(s["vocab"], size, generator=gen)

@@ -133,6 +133,9 @@ static void test_defaults_of_transformers(void **state)
 
 #define MISTRAL "\"model_type\":\"mistral\"," SIZES
 #define NEOX "\"model_type\":\"gpt_neox\"," SIZES
+#define QWEN3 "\"model_type\":\"qwen3\"," SIZES
+#define GEMMA2 "\"model_type\":\"gemma2\"," SIZES
+#define GEMMA3 "\"model_type\":\"gemma3_text\"," SIZES
 #define GPT2 "\"model_type\":\"gpt2\",\"vocab_size\":8,\"n_embd\":4,\"n_layer\":1,\"n_head\":2"
 
 /* Mistral's published configs spell its two keys out; a head may be wider than its share. */
@@ -146,7 +149,8 @@ static void test_like_llama(void **state)
 			"\"head_dim\":6,\"rope_theta\":1000000}",
 			&s, &err))
 		fail_msg("%s", err.text);
-	assert_int_equal(s.family, MODEL_LLAMA);
+	assert_int_equal(s.family, MODEL_MISTRAL);
+	assert_int_equal(s.window, 0);
 	assert_int_equal(s.kv_heads, 1);
 	assert_int_equal(s.head_dim, 6);
 	json_t *o = hf_config_json(&s, 9, "float32");
@@ -157,6 +161,48 @@ static void test_like_llama(void **state)
 	if (hf_config_read(&back, &positions, ".", &err))
 		fail_msg("%s", err.text);
 	assert_memory_equal(&back, &s, sizeof(back));
+}
+
+/* What absent keys mean, as the published files leave them out; and back, for every family. */
+static void test_windows(void **state)
+{
+	static const struct {
+		const char *text;
+		size_t window, full_every;
+		double score_softcap, local_theta;
+	} cases[] = {
+		{ "{" MISTRAL "}", 4096, 0, 0, 0 },
+		{ "{" MISTRAL ",\"sliding_window\":8,\"layer_types\":[\"sliding_attention\"]}", 8,
+		  0, 0, 0 },
+		{ "{" QWEN3 ",\"use_sliding_window\":false,\"sliding_window\":4096}", 0, 0, 0, 0 },
+		{ "{" GEMMA2 "}", 4096, 2, 50, 0 },
+		{ "{" GEMMA2 ",\"attn_logit_softcapping\":null}", 4096, 2, 0, 0 },
+		{ "{" GEMMA2 ",\"layer_types\":[\"full_attention\"]}", 0, 0, 50, 0 },
+		{ "{" GEMMA3 ",\"rope_scaling\":{\"rope_type\":\"linear\",\"factor\":8}}", 4096, 6,
+		  0, 10000 },
+		{ "{" GEMMA3 ",\"rope_parameters\":{\"full_attention\":{\"rope_theta\":7},"
+		  "\"sliding_attention\":{\"rope_theta\":9}}}",
+		  4096, 6, 0, 9 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct model_shape s, back;
+		struct err err = { 0 };
+		size_t positions;
+		if (read_config(cases[i].text, &s, &err))
+			fail_msg("%s: %s", cases[i].text, err.text);
+		assert_int_equal(s.window, cases[i].window);
+		assert_int_equal(s.full_every, cases[i].full_every);
+		assert_true(s.score_softcap == cases[i].score_softcap);
+		assert_true(s.local_theta == cases[i].local_theta);
+		json_t *o = hf_config_json(&s, 9, "float32");
+		assert_int_equal(json_dump_file(o, "config.json", 0), 0);
+		json_decref(o);
+		if (hf_config_read(&back, &positions, ".", &err))
+			fail_msg("%s: %s", cases[i].text, err.text);
+		assert_memory_equal(&back, &s, sizeof(back));
+	}
 }
 
 static const struct {
@@ -172,10 +218,13 @@ static const struct {
 	{ "{" LLAMA ",\"head_dim\":-1}", "head_dim" },
 	{ "{" LLAMA ",\"sliding_window\":4096}", "sliding_window is not supported" },
 	{ "{" LLAMA ",\"num_local_experts\":8}", "num_local_experts is not supported" },
-	{ "{" MISTRAL "}", "sliding_window is missing, and Mistral's default is a window" },
-	{ "{" MISTRAL ",\"sliding_window\":null}", "num_key_value_heads is missing" },
-	{ "{" MISTRAL ",\"num_key_value_heads\":1,\"sliding_window\":4096}",
-	  "sliding_window is not" },
+	{ "{" MISTRAL ",\"sliding_window\":-1}", "sliding_window must be" },
+	{ "{" QWEN3 ",\"use_sliding_window\":true,\"sliding_window\":8}", "needs layer_types" },
+	{ "{" GEMMA2 ",\"layer_types\":[\"full_attention\",\"sliding_attention\"]}",
+	  "layer_types has 2 entries" },
+	{ "{" GEMMA2 ",\"layer_types\":[]}", "layer_types has 0" },
+	{ "{" GEMMA2 ",\"layer_types\":[7]}", "layer_types: layer 0" },
+	{ "{" GEMMA2 ",\"hidden_activation\":\"gelu\"}", "hidden_activation must be" },
 	{ "{" NEOX ",\"head_dim\":64}", "head_dim must be" },
 	{ "{" NEOX ",\"use_parallel_residual\":false}", "use_parallel_residual must be true" },
 	{ "{" GPT2 ",\"activation_function\":\"relu\"}", "activation_function must be gelu_new" },
@@ -279,6 +328,7 @@ int main(void)
 		cmocka_unit_test(test_config_both_ways),
 		cmocka_unit_test(test_defaults_of_transformers),
 		cmocka_unit_test(test_like_llama),
+		cmocka_unit_test(test_windows),
 		cmocka_unit_test(test_bad_configs),
 		cmocka_unit_test(test_several_files),
 		cmocka_unit_test(test_bad_indexes),

@@ -330,7 +330,7 @@ static void test_shapes(void **state)
 		{ "name = \"gpt2\"\nflavor = \"124M\"\nn_kv_heads = 4\n",
 		  "c.toml:4: model.n_kv_heads: gpt2 has as many as n_heads: 12 would do", { 0 } },
 		{ "name = \"neox\"\nflavor = \"70M\"\nhead_dim = 32\n",
-		  "c.toml:4: model.head_dim: must be dim / n_heads, 64, but in llama", { 0 } },
+		  "c.toml:4: model.head_dim: must be dim / n_heads, 64, in neox", { 0 } },
 	};
 	/* clang-format on */
 

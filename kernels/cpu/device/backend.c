@@ -227,4 +227,12 @@ const struct backend backend_cpu_set = {
 	.embed_slice_backward = cpu_embed_slice_backward,
 	.loss_part = cpu_loss_part,
 	.loss_merge = cpu_loss_merge,
+	.masks_attention = true,
+	.scaled_sum = cpu_scaled_sum,
+	.qk_norm_forward = cpu_qk_norm_forward,
+	.qk_norm_backward = cpu_qk_norm_backward,
+	.geglu_forward = cpu_geglu_forward,
+	.geglu_backward = cpu_geglu_backward,
+	.softcap = cpu_softcap,
+	.cross_entropy_with = cpu_cross_entropy_with,
 };

@@ -5,6 +5,8 @@
  *   s_ij = c q_i . k_j for j <= i;  lse_i = log sum_j e^(s_ij);  p_ij = e^(s_ij - lse_i)
  *   out_i = sum_j p_ij v_j
  *
+ * A window, documents (begin) and a softcap of the scores: struct attention.
+ *
  * The T x T matrix is never stored: after Dao et al. 2022 it is made a piece at a time, here the
  * scores of a stripe of queries, which stay in the second cache until they have met the values. A
  * task is one (batch, query head). */
@@ -51,8 +53,18 @@ static size_t scratch_floats(const struct attention *a)
 	return 2 * seq * dim + 2 * dim * STRIPE + seq * STRIPE + 5 * (size_t)CPU_LANES;
 }
 
+static void cap_scores(float *scores, size_t seen, size_t first, float cap)
+{
+	float inverse = 1.0f / cap;
+
+	for (size_t j = 0; j < seen; j++)
+		for (size_t q = stripe_blind(j, first); q < STRIPE; q++)
+			scores[j * STRIPE + q] = cap * cpu_tanh(scores[j * STRIPE + q] * inverse);
+}
+
 /* Turns scores into e^(s - max) down each column; max and sum of each. */
-static void softmax(float *scores, size_t seen, size_t first, float max[STRIPE], float sum[STRIPE])
+static void softmax(float *scores, size_t seen, size_t first, const size_t *begins,
+		    float max[STRIPE], float sum[STRIPE])
 {
 	for (size_t q = 0; q < STRIPE; q++) {
 		max[q] = -INFINITY;
@@ -61,6 +73,8 @@ static void softmax(float *scores, size_t seen, size_t first, float max[STRIPE],
 	for (size_t j = 0; j < seen; j++) {
 		float *row = scores + j * STRIPE;
 		for (size_t q = 0; q < stripe_blind(j, first); q++)
+			row[q] = -INFINITY;
+		for (size_t q = sight_of_key(begins, j); q < STRIPE; q++)
 			row[q] = -INFINITY;
 #pragma omp simd
 		for (size_t q = 0; q < STRIPE; q++)
@@ -73,6 +87,8 @@ static void softmax(float *scores, size_t seen, size_t first, float max[STRIPE],
 			row[q] = attention_exp(row[q] - max[q]);
 		for (size_t q = 0; q < stripe_blind(j, first); q++)
 			row[q] = 0;
+		for (size_t q = sight_of_key(begins, j); q < STRIPE; q++)
+			row[q] = 0;
 #pragma omp simd
 		for (size_t q = 0; q < STRIPE; q++)
 			sum[q] += row[q];
@@ -80,10 +96,11 @@ static void softmax(float *scores, size_t seen, size_t first, float max[STRIPE],
 }
 
 /* `count` queries from `first` on; out and lse are those of the first of them. */
-static void stripe_forward(const struct head *h, size_t first, size_t count, size_t seq, size_t dim,
-			   float *out, size_t out_stride, float *lse)
+static void stripe_forward(const struct head *h, const struct sight *sight, size_t first,
+			   size_t count, size_t seq, size_t dim, float *out, size_t out_stride,
+			   float *lse)
 {
-	size_t seen = first + count;
+	size_t seen = first + count, begins[STRIPE];
 	float max[STRIPE], sum[STRIPE];
 	const struct stripes mix = { .a = h->values,
 				     .a_depth = seq,
@@ -95,7 +112,9 @@ static void stripe_forward(const struct head *h, size_t first, size_t count, siz
 				     .first = first };
 
 	stripe_scores(h->scores, h->keys, h->queries, seen, dim, first);
-	softmax(h->scores, seen, first, max, sum);
+	if (sight->softcap > 0)
+		cap_scores(h->scores, seen, first, sight->softcap);
+	softmax(h->scores, seen, first, sight_begins(sight, first, count, begins), max, sum);
 	stripes_multiply(&mix, dim, STRIPE, seen, false);
 	for (size_t q = 0; q < count; q++) {
 		lse[q] = max[q] + logf(sum[q]);
@@ -118,13 +137,14 @@ static void attention_forward_task(const void *args, size_t index, unsigned work
 	const struct operand value = { rows + at.value + kv * at.step, stride, false };
 	const struct operand query = { rows + at.query + head * at.step, stride, true };
 	const struct head h = head_in((float *)(void *)w->scratch[worker], a);
+	const struct sight sight = sight_of(a, batch);
 
 	pack_left(h.keys, &key, &(struct piece){ 0, seen, 0, dim }, attention_scale(a));
 	pack_left(h.values, &value, &(struct piece){ 0, dim, 0, seen }, 1.0f);
 	for (size_t first = a->first / STRIPE * STRIPE; first < seen; first += STRIPE) {
 		size_t count = cpu_min(STRIPE, seen - first);
 		pack_right(h.queries, &query, &(struct piece){ first, count, 0, dim });
-		stripe_forward(&h, first, count, seen, dim,
+		stripe_forward(&h, &sight, first, count, seen, dim,
 			       w->out + (batch * a->seq + first) * width + head * dim, width,
 			       w->lse + index * a->seq + first);
 	}

@@ -49,6 +49,49 @@ static inline size_t stripe_blind(size_t j, size_t first)
 	return j > first ? cpu_min(j - first, STRIPE) : 0;
 }
 
+/* What a query may see beside being later than the keys. */
+struct sight {
+	size_t window;        /* 0: any */
+	const int32_t *begin; /* of the sequence's positions; NULL */
+	float softcap;        /* 0: none */
+};
+
+static inline struct sight sight_of(const struct attention *a, size_t batch)
+{
+	return (struct sight){ a->window, a->begin ? a->begin + batch * a->seq : NULL, a->softcap };
+}
+
+/* The first key that the query at `position` sees. */
+static inline size_t sight_begin(const struct sight *s, size_t position)
+{
+	size_t window = s->window > 0 && position >= s->window ? position - s->window + 1 : 0;
+	size_t given = s->begin ? (size_t)s->begin[position] : 0;
+
+	return window > given ? window : given;
+}
+
+/* The first keys that `count` queries of a stripe see, from `first` on; columns behind them are as the
+ * last one. NULL: all see all. */
+static inline const size_t *sight_begins(const struct sight *s, size_t first, size_t count,
+					 size_t begins[STRIPE])
+{
+	if (!s->window && !s->begin)
+		return NULL;
+	for (size_t q = 0; q < STRIPE; q++)
+		begins[q] = sight_begin(s, first + (q < count ? q : count - 1));
+	return begins;
+}
+
+/* So many of a stripe's queries, its first ones, still see key `j`. */
+static inline size_t sight_of_key(const size_t *begins, size_t j)
+{
+	size_t q = STRIPE;
+
+	while (begins && q > 0 && begins[q - 1] > j)
+		q--;
+	return q;
+}
+
 /* rows[count][dim] (`stride` apart) = from[dim][columns], turned, each row times its factor (NULL:
  * 1). */
 void stripe_turn(float *rows, size_t stride, const float *from, size_t columns, size_t count,

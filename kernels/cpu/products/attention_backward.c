@@ -63,19 +63,39 @@ static size_t lay_out(struct head *h, const struct attention *a, float *scratch)
 	return at;
 }
 
+/* Scores become those behind the softcap, and dp - row_dot is multiplied by its slope: both stand in
+ * what slopes() makes of them. */
+static void cap_slopes(const struct head *h, size_t seen, size_t first, float cap,
+		       const float row_dot[STRIPE])
+{
+	float inverse = 1.0f / cap;
+
+	for (size_t j = 0; j < seen; j++)
+		for (size_t q = stripe_blind(j, first); q < STRIPE; q++) {
+			float *p = h->p + j * STRIPE + q, *ds = h->ds + j * STRIPE + q;
+			float t = cpu_tanh(*p * inverse);
+			*p = cap * t;
+			*ds = (*ds - row_dot[q]) * (1.0f - t * t) + row_dot[q];
+		}
+}
+
 /* p from scores, ds from dp, in place; row_dot[q] = dout_q . out_q. */
-static void slopes(const struct head *h, size_t seen, size_t first, const float lse[STRIPE],
-		   const float row_dot[STRIPE])
+static void slopes(const struct head *h, size_t seen, size_t first, const size_t *begins,
+		   const float lse[STRIPE], const float row_dot[STRIPE])
 {
 	for (size_t j = 0; j < seen; j++) {
 		float *restrict p = h->p + j * STRIPE, *restrict ds = h->ds + j * STRIPE;
-		size_t blind = stripe_blind(j, first);
+		size_t blind = stripe_blind(j, first), sees = sight_of_key(begins, j);
 		for (size_t q = 0; q < blind; q++)
+			p[q] = ds[q] = 0;
+		for (size_t q = sees; q < STRIPE; q++)
 			p[q] = ds[q] = 0;
 #pragma omp simd
 		for (size_t q = 0; q < STRIPE; q++)
 			p[q] = attention_exp(p[q] - lse[q]);
 		for (size_t q = 0; q < blind; q++)
+			p[q] = 0;
+		for (size_t q = sees; q < STRIPE; q++)
 			p[q] = 0;
 #pragma omp simd
 		for (size_t q = 0; q < STRIPE; q++)
@@ -128,10 +148,10 @@ static void pack_stripe(const struct head *h, const struct query_head *w, size_t
 	}
 }
 
-static void stripe_backward(const struct head *h, const struct query_head *w, size_t first,
-			    size_t count, float scale)
+static void stripe_backward(const struct head *h, const struct query_head *w,
+			    const struct sight *sight, size_t first, size_t count, float scale)
 {
-	size_t seen = first + count;
+	size_t seen = first + count, begins[STRIPE];
 	float lse[STRIPE] = { 0 }, row_dot[STRIPE] = { 0 };
 	const struct stripes dq = { .a = h->key_channels,
 				    .a_depth = h->seq,
@@ -150,7 +170,9 @@ static void stripe_backward(const struct head *h, const struct query_head *w, si
 	pack_stripe(h, w, first, count, scale);
 	stripe_scores(h->p, h->keys, h->queries, seen, h->dim, first);
 	stripe_scores(h->ds, h->values, h->dout, seen, h->dim, first);
-	slopes(h, seen, first, lse, row_dot);
+	if (sight->softcap > 0)
+		cap_slopes(h, seen, first, sight->softcap, row_dot);
+	slopes(h, seen, first, sight_begins(sight, first, count, begins), lse, row_dot);
 	add_to_keys(h, h->dv, h->dout_channels, h->p, first, count);
 	add_to_keys(h, h->dk, h->query_channels, h->ds, first, count);
 	stripes_multiply(&dq, h->dim, STRIPE, seen, false);
@@ -182,6 +204,7 @@ static void attention_backward_task(const void *args, size_t index, unsigned wor
 	size_t rows = batch * seq * stride, key = rows + at.key + kv * at.step;
 	size_t value = rows + at.value + kv * at.step;
 	float scale = attention_scale(a);
+	const struct sight sight = sight_of(a, batch);
 	struct head h;
 
 	lay_out(&h, a, (float *)(void *)w->scratch[worker]);
@@ -199,7 +222,7 @@ static void attention_backward_task(const void *args, size_t index, unsigned wor
 			.out_stride = out_stride,
 		};
 		for (size_t first = 0; first < seq; first += STRIPE)
-			stripe_backward(&h, &q, first, cpu_min(STRIPE, seq - first), scale);
+			stripe_backward(&h, &q, &sight, first, cpu_min(STRIPE, seq - first), scale);
 	}
 	stripe_turn(w->dqkv + key, stride, h.dk, h.padded, seq, h.dim, NULL);
 	stripe_turn(w->dqkv + value, stride, h.dv, h.padded, seq, h.dim, NULL);

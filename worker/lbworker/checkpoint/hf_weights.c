@@ -189,23 +189,39 @@ static bool is_close(double a, double b)
 	return a - b < 1e-6 * (a + b) && b - a < 1e-6 * (a + b);
 }
 
+/* is_close of numbers that may be 0 */
+static bool is_near(double a, double b)
+{
+	return is_close(a + 1, b + 1);
+}
+
+static bool same_sight(const struct model_shape *a, const struct model_shape *b)
+{
+	return a->window == b->window && a->full_every == b->full_every &&
+	       is_near(a->local_theta, b->local_theta) &&
+	       is_near(a->query_scalar, b->query_scalar) &&
+	       is_near(a->score_softcap, b->score_softcap) &&
+	       is_near(a->logit_softcap, b->logit_softcap);
+}
+
 /* Sizes show in the tensors; this is what does not. */
 static int check_same(const struct model_shape *have, const struct model_shape *want,
 		      const char *folder, struct err *err)
 {
-	bool is_rotary = want->family == MODEL_LLAMA || want->family == MODEL_NEOX;
+	bool is_rotary = model_is_rotary(want->family);
 
 	if (have->family == want->family && have->tied == want->tied &&
 	    have->heads == want->heads && have->kv_heads == want->kv_heads && have->heads > 0 &&
-	    is_close((double)have->norm_eps, (double)want->norm_eps) &&
+	    is_close((double)have->norm_eps, (double)want->norm_eps) && same_sight(have, want) &&
 	    (!is_rotary ||
 	     (is_close(have->rope_theta, want->rope_theta) && turned(have) == turned(want) &&
 	      is_close(have->scaling.factor + 1, want->scaling.factor + 1))))
 		return 0;
-	return err_set(err, ERR_USAGE,
-		       "%s/config.json: family, heads, tied head, norm eps or rotary keys are not "
-		       "those of model.flavor",
-		       folder);
+	return err_set(
+		err, ERR_USAGE,
+		"%s/config.json: family, heads, tied head, norm eps or rotary keys, window or softcaps are not "
+		"those of model.flavor",
+		folder);
 }
 
 static bool same_umup(const struct umup *a, const struct umup *b)

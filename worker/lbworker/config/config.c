@@ -18,13 +18,15 @@
 #include "worker/lbworker/config/shape.h"
 
 #define KEYS_OF struct config
+/* in the order of enum model_family */
+#define MODEL_NAMES "llama|neox|gpt2|mistral|qwen3|olmo2|gemma2|gemma3"
 
 /* Every key here works; one that is not here is an error. */
 static const struct key keys[] = {
 	KEY_TEXT("job", "description", description, "\"\"", "free text"),
 	KEY_TEXT("job", "dump_folder", dump_folder, "\"outputs\"",
 		 "where relative folders of this file start"),
-	KEY_CHOICE("model", "name", model_name, "llama|neox|gpt2", "\"llama\"",
+	KEY_CHOICE("model", "name", model_name, MODEL_NAMES, "\"llama\"",
 		   "family of the model; left out: that of initial_load_path"),
 	KEY_TEXT("model", "flavor", flavor, "\"debugmodel\"",
 		 "its size: debugmodel, 124M, 8B ...; lbworker help lists those of each family"),
@@ -36,9 +38,9 @@ static const struct key keys[] = {
 	KEY_INT("model", "n_kv_heads", n_kv_heads, 0, 1 << 16, "0",
 		"heads of keys and values, a divisor of n_heads; usually as many"),
 	KEY_INT("model", "head_dim", head_dim, 0, 1 << 16, "0",
-		"width of a head, even; usually dim / n_heads; another one in llama only"),
+		"width of a head, even; usually dim / n_heads; another one not in neox and gpt2"),
 	KEY_INT("model", "ffn_dim", ffn_dim, 0, 1 << 19, "0",
-		"width of the feed-forward; usually 4 dim, in llama 8/3 dim up to a multiple_of"),
+		"width of the feed-forward; usually 4 dim, with gates 8/3 dim up to a multiple_of"),
 	KEY_INT("model", "multiple_of", multiple_of, 0, 1 << 16, "0",
 		"what llama's usual ffn_dim is rounded up to; usually 256"),
 	KEY_REAL("model", "ffn_dim_multiplier", ffn_dim_multiplier, 0, 1e3, "0",
@@ -52,6 +54,17 @@ static const struct key keys[] = {
 	KEY_REAL("model", "rope_scaling_factor", rope_factor, 0, 1e6, "0",
 		 "how many times slower Llama 3's long waves turn; 1: none does; usually the "
 		 "flavor's"),
+	KEY_INT("model", "sliding_window", window, -1, 1 << 28, "0",
+		"keys that a query sees, the last ones; -1: all; not in llama, neox, gpt2, olmo2"),
+	KEY_INT("model", "full_attention_every", full_every, -1, 1 << 10, "0",
+		"each so-manieth layer has no window; -1: all have it"),
+	KEY_REAL("model", "rope_local_theta", local_theta, -1, 1e12, "0",
+		 "rope_theta of layers with a window; -1: the same"),
+	KEY_REAL("model", "query_scalar", query_scalar, -1, 1e6, "0",
+		 "scores of attention are divided by its root; -1: head_dim"),
+	KEY_REAL("model", "score_softcap", score_softcap, -1, 1e6, "0",
+		 "scores of attention become cap tanh(score/cap); -1: they stay"),
+	KEY_REAL("model", "logit_softcap", logit_softcap, -1, 1e6, "0", "the same of logits"),
 	KEY_REAL("model", "rotary_pct", rotary_pct, 0, 1, "0",
 		 "share of a head that turns; usually 1, in neox 0.25"),
 	KEY_FLAG("model", "tie_word_embeddings", tied, "false",

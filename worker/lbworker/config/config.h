@@ -43,6 +43,8 @@ struct config {
 	int64_t dim, n_layers, n_heads, n_kv_heads, head_dim, ffn_dim, multiple_of, vocab_size;
 	int64_t max_seq_len;
 	double ffn_dim_multiplier, norm_eps, rope_theta, rope_factor, rotary_pct;
+	int64_t window, full_every; /* as in struct model_shape; -1: none */
+	double local_theta, query_scalar, score_softcap, logit_softcap;
 	bool tied;
 	char *init_std_text;
 	struct umup umup;

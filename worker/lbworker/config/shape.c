@@ -14,7 +14,7 @@
 
 /* Where neither flavor nor file says otherwise; as torchtitan and transformers have them. */
 enum { USUAL_POSITIONS = 1024, USUAL_MULTIPLE = 256, USUAL_CONTEXT = 8192 };
-static const double USUAL_EPS = 1e-5, USUAL_THETA = 10000;
+static const double USUAL_THETA = 10000;
 
 static bool is_given(const struct toml *toml, const char *key)
 {
@@ -98,6 +98,23 @@ static int from_hf(struct config *c, const struct toml *toml, const char *folder
 	return 0;
 }
 
+/* What is the same in all sizes of a family, as its smallest flavor has it. */
+static struct model_shape usual_shape(enum model_family family)
+{
+	const struct model_shape *f = &model_flavor_find(family, "debugmodel", NULL)->shape;
+
+	return (struct model_shape){ .family = family,
+				     .norm_eps = f->norm_eps,
+				     .rope_theta = f->rope_theta > 0 ? f->rope_theta : USUAL_THETA,
+				     .tied = f->tied,
+				     .positions = f->positions > 0 ? USUAL_POSITIONS : 0,
+				     .window = f->window,
+				     .full_every = f->full_every,
+				     .local_theta = f->local_theta,
+				     .score_softcap = f->score_softcap,
+				     .logit_softcap = f->logit_softcap };
+}
+
 /* Sizes alone: those without which there is no model. */
 static int from_nothing(struct config *c, const struct toml *toml, struct refusals *r)
 {
@@ -114,12 +131,7 @@ static int from_nothing(struct config *c, const struct toml *toml, struct refusa
 		if (needed[i].value == 0)
 			rc = refuse(r, toml, needed[i].key,
 				    xstrdup("is required where model.flavor is not given"));
-	c->shape = (struct model_shape){ .family = (enum model_family)c->model_name,
-					 .norm_eps = (float)USUAL_EPS,
-					 .rope_theta = USUAL_THETA };
-	c->shape.tied = c->shape.family == MODEL_GPT2;
-	if (c->shape.family == MODEL_GPT2)
-		c->shape.positions = USUAL_POSITIONS;
+	c->shape = usual_shape((enum model_family)c->model_name);
 	free(c->flavor);
 	c->flavor = xstrdup("");
 	return rc;
@@ -159,7 +171,7 @@ static size_t usual_ffn(const struct config *c)
 {
 	size_t ffn = 4 * c->shape.dim;
 
-	if (c->shape.family != MODEL_LLAMA)
+	if (!model_is_gated(c->shape.family))
 		return ffn;
 	ffn = 2 * ffn / 3;
 	if (c->ffn_dim_multiplier > 0)
@@ -169,8 +181,15 @@ static size_t usual_ffn(const struct config *c)
 
 static void take(size_t *size, int64_t value)
 {
-	if (value > 0)
-		*size = (size_t)value;
+	if (value != 0)
+		*size = value > 0 ? (size_t)value : 0;
+}
+
+/* Below 0: none. */
+static void take_real(double *number, double value)
+{
+	if (value != 0)
+		*number = value > 0 ? value : 0;
 }
 
 static void put_sizes_over(struct config *c, const struct toml *toml)
@@ -190,11 +209,17 @@ static void put_sizes_over(struct config *c, const struct toml *toml)
 	if (new_ffn && c->ffn_dim == 0)
 		s->ffn = usual_ffn(c);
 	take(&s->ffn, c->ffn_dim);
-	take(&s->positions, s->family == MODEL_GPT2 ? c->max_seq_len : 0);
+	take(&s->positions, model_is_rotary(s->family) ? 0 : c->max_seq_len);
 	if (c->norm_eps > 0)
 		s->norm_eps = (float)c->norm_eps;
 	if (c->rope_theta > 0)
 		s->rope_theta = c->rope_theta;
+	take(&s->window, c->window);
+	take(&s->full_every, c->full_every);
+	take_real(&s->local_theta, c->local_theta);
+	take_real(&s->query_scalar, c->query_scalar);
+	take_real(&s->score_softcap, c->score_softcap);
+	take_real(&s->logit_softcap, c->logit_softcap);
 	if (c->rope_factor == 1)
 		s->scaling = (struct rope_scaling){ 0 };
 	else if (c->rope_factor > 0 && c->rope_factor != s->scaling.factor)
@@ -209,7 +234,7 @@ static void turn(struct config *c, size_t head_dim, size_t old_head_dim)
 	struct model_shape *s = &c->shape;
 	double share = s->rotary && old_head_dim ? (double)s->rotary / (double)old_head_dim : 1;
 
-	if (s->family == MODEL_GPT2)
+	if (!model_is_rotary(s->family))
 		return;
 	if (s->family == MODEL_NEOX && old_head_dim == 0)
 		share = 0.25; /* GPTNeoXConfig's */
@@ -255,10 +280,10 @@ static int check_heads(const struct config *c, const struct toml *toml, struct r
 		return refuse(r, toml, "model.head_dim",
 			      xasprintf("%zu is odd, and elements turn in pairs: %zu would do",
 					s->head_dim, s->head_dim + 1));
-	if (s->head_dim && s->family != MODEL_LLAMA && s->head_dim * s->heads != s->dim)
+	if (s->head_dim && !model_has_own_heads(s->family) && s->head_dim * s->heads != s->dim)
 		return refuse(r, toml, "model.head_dim",
-			      xasprintf("must be dim / n_heads, %zu, but in llama",
-					s->dim / s->heads));
+			      xasprintf("must be dim / n_heads, %zu, in %s", s->dim / s->heads,
+					model_family_name(s->family)));
 	if (s->head_dim || s->dim % (2 * s->heads) == 0)
 		return 0;
 	char *other = near ? xasprintf(", or n_heads %zu", near) : xstrdup("");
@@ -274,7 +299,7 @@ static int check_kv_heads(const struct config *c, const struct toml *toml, struc
 	const struct model_shape *s = &c->shape;
 	const char *key = blamed(toml, "model.n_kv_heads", "model.n_heads");
 
-	if (s->family != MODEL_LLAMA && s->kv_heads != s->heads)
+	if (!model_has_own_heads(s->family) && s->kv_heads != s->heads)
 		return refuse(r, toml, key,
 			      xasprintf("%s has as many as n_heads: %zu would do",
 					model_family_name(s->family), s->heads));
@@ -292,7 +317,8 @@ static int check_rotary(const struct config *c, const struct toml *toml, size_t 
 {
 	const struct model_shape *s = &c->shape;
 
-	if (s->family == MODEL_GPT2 || c->rotary_pct >= 1 || (s->rotary > 0 && s->rotary % 2 == 0))
+	if (!model_is_rotary(s->family) || c->rotary_pct >= 1 ||
+	    (s->rotary > 0 && s->rotary % 2 == 0))
 		return 0;
 	size_t even = s->rotary < 2 ? 2 : s->rotary - 1;
 	return refuse(r, toml, blamed(toml, "model.rotary_pct", "model.n_heads"),
@@ -321,6 +347,14 @@ static void tell_sizes(struct config *c)
 	c->rope_theta = s->rope_theta;
 	c->rope_factor = s->scaling.factor;
 	c->tied = s->tied;
+	int64_t no_window = model_has_windows(s->family) ? -1 : 0;
+	double no_cap = model_has_softcaps(s->family) ? -1 : 0;
+	c->window = s->window > 0 ? (int64_t)s->window : no_window;
+	c->full_every = s->full_every > 0 ? (int64_t)s->full_every : no_window;
+	c->local_theta = s->local_theta > 0 ? s->local_theta : (double)no_window;
+	c->query_scalar = s->query_scalar > 0 ? s->query_scalar : no_cap;
+	c->score_softcap = s->score_softcap > 0 ? s->score_softcap : no_cap;
+	c->logit_softcap = s->logit_softcap > 0 ? s->logit_softcap : no_cap;
 	c->multiple_of = 0;
 	c->ffn_dim_multiplier = 0;
 }

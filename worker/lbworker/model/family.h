@@ -2,8 +2,9 @@
 /* family.h - what tells one family from another, as data; and the steps of a layer. Private to the
  * files of the model.
  *
- * A family is a row of traits and two tables of tensors (llama.c, neox.c, gpt2.c). layer.c runs the
- * layers of all of them, forward.c the whole pass. */
+ * A family is a row of traits and tables of tensors (llama.c, neox.c, gpt2.c, olmo2.c, gemma.c).
+ * Which norms there are is said by the tensors that a layer has. layer.c runs the layers of all of
+ * them, forward.c the whole pass. */
 #ifndef LBWORKER_FAMILY_H
 #define LBWORKER_FAMILY_H
 
@@ -14,6 +15,7 @@
 enum param {
 	PARAM_QKV, PARAM_QKV_BIAS, PARAM_OUT, PARAM_OUT_BIAS, PARAM_UP, PARAM_UP_BIAS, PARAM_DOWN,
 	PARAM_DOWN_BIAS, PARAM_NORM1, PARAM_NORM1_BIAS, PARAM_NORM2, PARAM_NORM2_BIAS,
+	PARAM_QUERY_NORM, PARAM_KEY_NORM, PARAM_POST1, PARAM_POST2, /* behind each half */
 	PARAM_EMBEDDING, PARAM_POSITIONS, PARAM_FINAL_NORM, PARAM_FINAL_NORM_BIAS, PARAM_HEAD,
 	PARAM_COUNT
 };
@@ -33,14 +35,34 @@ struct family {
 	bool layer_norm; /* LayerNorm with bias; else RMSNorm */
 	bool parallel;   /* both halves of a layer read its input */
 	bool gated;      /* SwiGLU; else GELU of the form below */
+	bool gelu_gate;  /* gated: GeGLU instead */
 	enum gelu_form gelu;
-	bool learned_positions;                     /* else rotary */
-	bool interleaved;                           /* query, key, value of a head side by side */
-	bool in_out;                                /* matrices of a layer are stored [in, out] */
-	const char *prefix;                         /* of a layer's tensors, with %zu */
-	struct family_tensor layer[FAMILY_TENSORS]; /* end: a row without a name */
-	struct family_tensor first[4], last[4];     /* before and behind the layers */
+	bool norms_at_zero;                       /* norms multiply by 1 + weight */
+	bool windows, softcaps;                   /* shapes may have them */
+	bool scaled_embedding;                    /* times the root of dim */
+	bool learned_positions;                   /* else rotary */
+	bool interleaved;                         /* query, key, value of a head side by side */
+	bool in_out;                              /* matrices of a layer are stored [in, out] */
+	const char *prefix;                       /* of a layer's tensors, with %zu */
+	const struct family_tensor *layer;        /* end: a row without a name */
+	const struct family_tensor *first, *last; /* before and behind the layers */
 };
+/* What Llama and those after it have in common. */
+extern const struct family_tensor llama_first[], llama_last[];
+#define LLAMA_MATRICES \
+	{ PARAM_QKV, "self_attn.q_proj.weight", EXTENT_QUERY, EXTENT_DIM }, \
+		{ PARAM_QKV, "self_attn.k_proj.weight", EXTENT_KEY, EXTENT_DIM }, \
+		{ PARAM_QKV, "self_attn.v_proj.weight", EXTENT_KEY, EXTENT_DIM }, \
+		{ PARAM_OUT, "self_attn.o_proj.weight", EXTENT_DIM, EXTENT_QUERY }, \
+		{ PARAM_UP, "mlp.gate_proj.weight", EXTENT_FFN, EXTENT_DIM }, \
+		{ PARAM_UP, "mlp.up_proj.weight", EXTENT_FFN, EXTENT_DIM }, \
+	{ \
+		PARAM_DOWN, "mlp.down_proj.weight", EXTENT_DIM, EXTENT_FFN \
+	}
+#define FAMILY_END \
+	{ \
+		.name = NULL \
+	}
 
 /* u-muP (umup.h): of the peak learning rate; 0: not trained. */
 double umup_rate(const struct model_shape *shape, enum param param);
@@ -48,7 +70,11 @@ double umup_rate(const struct model_shape *shape, enum param param);
  * number of tokens: the product of the backward scales that the paper would have applied. */
 double umup_unit_gradient(const struct model_shape *shape, enum param param);
 
-extern const struct family family_llama, family_neox, family_gpt2;
+const struct family *family_of(enum model_family family);
+/* All query heads of a row are normed as one, and all key heads. */
+bool family_norms_whole(const struct family *family);
+extern const struct family family_llama, family_neox, family_gpt2, family_mistral, family_qwen3,
+	family_olmo2, family_gemma2, family_gemma3;
 
 struct model_layer {
 	size_t at[PARAM_COUNT]; /* offsets into the parameter array; ABSENT */
@@ -69,6 +95,31 @@ static inline size_t model_attended_width(const struct model_shape *s)
 static inline size_t model_qkv_width(const struct model_shape *s)
 {
 	return (s->heads + 2 * s->kv_heads) * model_head_dim(s);
+}
+
+static inline bool layer_has(const struct model *m, size_t l, enum param param)
+{
+	return m->layer[l].at[param] != ABSENT;
+}
+
+/* The widest vector of weights that a norm has. */
+static inline size_t norm_width(const struct model_shape *s)
+{
+	size_t heads = model_attended_width(s);
+
+	return heads > s->dim ? heads : s->dim;
+}
+
+/* Weights of the norm of so many query, or key, heads. */
+static inline size_t qk_norm_width(const struct model *m, size_t heads)
+{
+	return (m->norms_whole ? heads : 1) * model_head_dim(&m->shape);
+}
+
+/* A query of that layer sees a window of keys. */
+static inline bool model_slides(const struct model_shape *s, size_t l)
+{
+	return s->window > 0 && (s->full_every == 0 || (l + 1) % s->full_every != 0);
 }
 
 /* Where a parameter of no layer lies. A tied head is the embedding. */
@@ -128,6 +179,8 @@ struct layer_kept {
 	void *x; /* [S,D] the residual stream as the layer found it */
 	struct norm_kept norm1, norm2;
 	void *attention_in; /* [S,D] normed */
+	void *raw;          /* [N,Q] before its heads were normed; NULL: they are not */
+	float *qk_rstd;     /* [N,H+G] */
 	void *qkv;          /* [N,Q] rotated */
 	void *attended;     /* [N,A] all heads */
 	float *lse;         /* [batch,H,T] */
@@ -135,11 +188,16 @@ struct layer_kept {
 	void *ffn_in;       /* [S,D] normed */
 	void *up;           /* [N,2F] gate and up, or [N,F] */
 	void *hidden;       /* [N,F] */
+	/* What attention, and the feed-forward, gave to the norm behind it; NULL: there is none. */
+	void *post1_in, *post2_in; /* [N,D] */
+	struct norm_kept post1, post2;
 };
 
 /* Buffers that all layers share. */
 struct layer_shared {
 	float *rope;        /* [T, R/2, 2] cos, sin */
+	float *local_rope;  /* the same for layers with a window; may be rope */
+	int32_t *begin;     /* [N] first position that each sees; NULL: documents are not masked */
 	void *delta;        /* [N,D] what a layer adds to the stream; in backward free */
 	void *dx, *dnormed; /* [S,D] gradient of the stream; [N,D] behind a norm */
 	/* split.h: all rows of what a product reads, and of its gradient; what others send. */
@@ -168,6 +226,8 @@ void layer_backward(const struct model *m, size_t l, const struct layer_kept *k,
 /* What layer l does not keep: AGAIN_ bits. */
 unsigned layer_lacks(const struct model *m, size_t l);
 
+/* The `width` weights of a norm as it multiplies by them, until the next call with that `place`, 0 or 1. */
+const float *norm_weight(const struct model *m, size_t weight, size_t width, int place);
 void norm_forward(const struct model *m, size_t weight, size_t bias, const struct norm_kept *kept,
 		  void *out, void *sum, const void *x, const void *delta, size_t rows);
 void norm_backward(const struct model *m, size_t weight, size_t bias, const struct norm_kept *kept,

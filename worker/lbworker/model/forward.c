@@ -74,22 +74,45 @@ static void lay_out_parts(struct arena *p, const struct model *m, struct layer_k
 	const struct model_shape *s = &m->shape;
 	size_t rows = m->batch * m->seq, here = split_rows(m, rows);
 
-	if (parts & AGAIN_NORMED) {
+	if ((parts & AGAIN_NORMED) && layer_has(m, 0, PARAM_NORM1)) {
 		k->attention_in = reserve(p, here * s->dim);
 		k->ffn_in = reserve(p, here * s->dim);
 	}
-	if (parts & AGAIN_QKV)
+	if (parts & AGAIN_QKV) {
 		k->qkv = reserve(p, rows * model_qkv_width(s));
+		if (layer_has(m, 0, PARAM_QUERY_NORM))
+			k->raw = reserve(p, rows * model_qkv_width(s));
+	}
 	if (parts & AGAIN_ATTENDED) {
 		k->attended = reserve(p, rows * model_attended_width(s));
 		k->lse = reserve_words(p, rows * s->heads);
 	}
-	if ((parts & AGAIN_MIDDLE) && !m->family->parallel)
+	if ((parts & AGAIN_MIDDLE) && !m->family->parallel) {
 		k->middle = reserve(p, here * s->dim);
+		if (layer_has(m, 0, PARAM_POST1))
+			k->post1_in = reserve(p, here * s->dim);
+	}
 	if (parts & AGAIN_UP)
 		k->up = reserve(p, rows * s->ffn * (m->family->gated ? 2 : 1));
 	if (parts & AGAIN_HIDDEN)
 		k->hidden = reserve(p, rows * s->ffn);
+}
+
+/* What is always kept. */
+static void lay_out_rest(struct arena *p, const struct model *m, struct layer_kept *k)
+{
+	size_t rows = m->batch * m->seq;
+
+	k->x = reserve(p, split_rows(m, rows) * m->shape.dim);
+	lay_out_norm(p, m, &k->norm1);
+	lay_out_norm(p, m, &k->norm2);
+	if (layer_has(m, 0, PARAM_QUERY_NORM))
+		k->qk_rstd = reserve_words(p, rows * (m->shape.heads + m->shape.kv_heads));
+	if (layer_has(m, 0, PARAM_POST1)) {
+		lay_out_norm(p, m, &k->post1);
+		lay_out_norm(p, m, &k->post2);
+		k->post2_in = reserve(p, rows * m->shape.dim);
+	}
 }
 
 /* Layers that do not keep a part share one buffer for it; the first layer lacks the most. */
@@ -100,10 +123,12 @@ static void lay_out_layers(struct arena *p, const struct model *m, struct model_
 	lay_out_parts(p, m, &common, layer_lacks(m, 0));
 	for (size_t l = 0; l < m->shape.layers; l++) {
 		struct layer_kept k = common;
-		k.x = reserve(p, split_rows(m, m->batch * m->seq) * m->shape.dim);
-		lay_out_norm(p, m, &k.norm1);
-		lay_out_norm(p, m, &k.norm2);
+		lay_out_rest(p, m, &k);
 		lay_out_parts(p, m, &k, AGAIN_ALL & ~layer_lacks(m, l));
+		if (!layer_has(m, l, PARAM_NORM1)) {
+			k.attention_in = k.x;
+			k.ffn_in = k.middle;
+		}
 		a->layer[l] = k;
 	}
 }
@@ -126,6 +151,11 @@ static void lay_out_split(struct arena *p, const struct model *m, struct model_a
 	a->shared.inbox = reserve_bytes(p, (size_t)split->degree * parts);
 }
 
+static bool has_local_rope(const struct model *m)
+{
+	return m->shape.window > 0 && m->shape.local_theta > 0;
+}
+
 static void lay_out_all(struct arena *p, const struct model *m, struct model_activations *a)
 {
 	const struct model_shape *s = &m->shape;
@@ -134,6 +164,10 @@ static void lay_out_all(struct arena *p, const struct model *m, struct model_act
 	lay_out_layers(p, m, a);
 	if (!m->family->learned_positions)
 		a->shared.rope = reserve_words(p, m->seq * model_turned(s));
+	a->shared.local_rope = has_local_rope(m) ? reserve_words(p, m->seq * model_turned(s))
+						 : a->shared.rope;
+	if (m->options.mask_documents)
+		a->shared.begin = reserve_words(p, rows);
 	a->last = reserve(p, split_rows(m, rows) * s->dim);
 	lay_out_norm(p, m, &a->final_norm);
 	a->final = reserve(p, split_rows(m, rows) * s->dim);
@@ -184,20 +218,23 @@ uint64_t activations_bytes(const struct model *m)
 }
 
 /* Radians a token for the i-th pair of `turned` elements. */
-static double turn_of(const struct model_shape *s, size_t i, size_t turned)
+static double turn_of(const struct model_shape *s, bool local, size_t i, size_t turned)
 {
 	const struct rope_scaling *scaling = &s->scaling;
-	double turn = pow(s->rope_theta, -2.0 * (double)i / (double)turned);
+	double turn = pow(local ? s->local_theta : s->rope_theta,
+			  -2.0 * (double)i / (double)turned);
 
-	if (scaling->factor == 0)
+	if (scaling->factor == 0 || local)
 		return turn;
+	if (scaling->original == 0)
+		return turn / scaling->factor;
 	double turns = scaling->original * turn / (2 * 3.14159265358979323846);
 	double blend = (turns - scaling->low) / (scaling->high - scaling->low);
 	blend = fmin(fmax(blend, 0), 1);
 	return (1 - blend) * turn / scaling->factor + blend * turn;
 }
 
-static void fill_rope(const struct model *m, float *table)
+static void fill_rope(const struct model *m, float *table, bool local)
 {
 	const struct model_shape *s = &m->shape;
 	size_t turned = model_turned(s), half = turned / 2;
@@ -205,7 +242,7 @@ static void fill_rope(const struct model *m, float *table)
 
 	for (size_t t = 0; t < m->seq; t++)
 		for (size_t i = 0; i < half; i++) {
-			double angle = (double)t * turn_of(s, i, turned);
+			double angle = (double)t * turn_of(s, local, i, turned);
 			host[(t * half + i) * 2] = (float)cos(angle);
 			host[(t * half + i) * 2 + 1] = (float)sin(angle);
 		}
@@ -231,7 +268,9 @@ struct model_activations *activations_create(const struct model *m, struct err *
 	arena = (struct arena){ a->memory, 0, arena.activation_bytes };
 	lay_out_all(&arena, m, a);
 	if (!m->family->learned_positions)
-		fill_rope(m, a->shared.rope);
+		fill_rope(m, a->shared.rope, false);
+	if (has_local_rope(m))
+		fill_rope(m, a->shared.local_rope, true);
 	return a;
 }
 
@@ -256,6 +295,22 @@ struct head_pass {
 
 /* --- forward -------------------------------------------------------------------------------- */
 
+/* Where the document of each token begins: behind a separator, or where the sequence does. */
+static void feed_documents(const struct model *m, const int32_t *tokens)
+{
+	size_t rows = m->batch * m->seq;
+	int32_t *begin = xmalloc(rows * sizeof(*begin));
+
+	for (size_t i = 0; i < rows; i++) {
+		size_t at = i % m->seq;
+		begin[i] = at == 0                                 ? 0
+			   : tokens[i - 1] == m->options.separator ? (int32_t)at
+								   : begin[i - 1];
+	}
+	m->backend->upload(m->device, m->activations->shared.begin, begin, rows * sizeof(*begin));
+	free(begin);
+}
+
 static void feed(const struct model *m, const int32_t *tokens, const int32_t *targets)
 {
 	struct model_activations *a = m->activations;
@@ -263,6 +318,13 @@ static void feed(const struct model *m, const int32_t *tokens, const int32_t *ta
 
 	m->backend->upload(m->device, a->tokens, tokens, rows * sizeof(*tokens));
 	m->backend->upload(m->device, a->targets, targets, rows * sizeof(*targets));
+	if (a->shared.begin)
+		feed_documents(m, tokens);
+}
+
+static float embedding_factor(const struct model_shape *s)
+{
+	return (float)sqrt((double)s->dim);
 }
 
 static void embed(const struct model *m, void *to, size_t rows)
@@ -291,6 +353,9 @@ static void begin(const struct model *m, size_t first, size_t rows)
 	model_need(m, m->units - 1);
 	model_need(m, 0);
 	embed(m, m->whole ? a->shared.delta : a->layer[0].x, rows);
+	if (m->family->scaled_embedding)
+		be->scaled_sum(m->device, a->layer[0].x, a->layer[0].x, embedding_factor(s), NULL,
+			       rows * s->dim);
 	if (m->family->learned_positions && m->options.split.rank == 0)
 		be->positions_forward(m->device, m->whole ? a->shared.delta : a->layer[0].x,
 				      m->weights + model_outer(m, PARAM_POSITIONS) + first * s->dim,
@@ -336,6 +401,34 @@ static struct linear head_of(const struct model *m)
 				.module = MODULE_OUTPUT };
 }
 
+static void cap_logits(const struct model *m, size_t rows)
+{
+	const struct model_shape *s = &m->shape;
+
+	if (s->logit_softcap > 0)
+		m->backend->softcap(m->device, m->activations->logits, rows * s->vocab,
+				    (float)s->logit_softcap);
+}
+
+/* Of rows of logits, which become their gradient where it is wanted. */
+static void losses_of(const struct model *m, const struct head_pass *pass, size_t row, size_t rows)
+{
+	struct model_activations *a = m->activations;
+	const struct backend *be = m->backend;
+	const bool trains = pass->gradients;
+	const struct loss_terms terms = { .smoothing = trains ? m->options.smoothing : 0.0f,
+					  .z_loss = trains ? m->options.z_loss : 0.0f,
+					  .softcap = (float)m->shape.logit_softcap };
+	const float scale = trains ? pass->scale : 0.0f;
+
+	cap_logits(m, rows);
+	if (terms.smoothing > 0 || terms.z_loss > 0 || terms.softcap > 0)
+		be->cross_entropy_with(m->device, a->loss + row, a->logits, a->targets + row, rows,
+				       m->shape.vocab, scale, &terms);
+	else
+		split_loss(m, &a->shared, a->loss + row, a->logits, a->targets + row, rows, scale);
+}
+
 /* Losses into a->loss; with gradients also shared.dnormed and the head's weight gradient. */
 static void head_and_loss(const struct model *m, const struct head_pass *pass)
 {
@@ -351,8 +444,7 @@ static void head_and_loss(const struct model *m, const struct head_pass *pass)
 		const void *x = (const char *) final +
 				row * s->dim * compute_bytes(m->options.compute);
 		linear_forward(m, &head, a->logits, x, rows, 0);
-		split_loss(m, &a->shared, a->loss + row, a->logits, a->targets + row, rows,
-			   pass->gradients ? pass->scale : 0.0f);
+		losses_of(m, pass, row, rows);
 		if (!pass->gradients)
 			continue;
 		linear_backward_weight(m, &head, a->logits, x, rows, pass->accumulate || row > 0);
@@ -378,6 +470,9 @@ static void tables_backward(const struct model *m, bool accumulate)
 	const struct vocab_slice slice = slice_vocab(m);
 	const void *dx = split_gather(m, a->shared.dgathered, a->shared.dx, rows, s->dim);
 
+	if (m->family->scaled_embedding)
+		m->backend->scaled_sum(m->device, a->shared.dx, a->shared.dx, embedding_factor(s),
+				       NULL, rows * s->dim);
 	/* A tied head has already put its part there. */
 	if (!s->tied && !accumulate)
 		m->backend->zero(m->device, table, s->vocab * s->dim * sizeof(float));
@@ -529,6 +624,7 @@ static int read_logits(struct model *m, size_t first, size_t rows, float *logits
 		count = rows - row < a->chunk_rows ? rows - row : a->chunk_rows;
 		linear_forward(m, &head, a->logits, model_row(m, a->final, first + row, s->dim),
 			       count, 0);
+		cap_logits(m, count);
 		m->backend->download_activations(m->device, logits + row * s->vocab, a->logits,
 						 count * s->vocab);
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* hf_config.c - config.json both ways, by one table per family.
- * Names and defaults are those of transformers' LlamaConfig, GPTNeoXConfig and GPT2Config. */
+ * Names and defaults are those of transformers' LlamaConfig, GPTNeoXConfig, ... Gemma3TextConfig. */
 #include "worker/lbworker/model/hf_config.h"
 
 #include <math.h>
@@ -14,7 +14,8 @@ enum { MAX_CONFIG_BYTES = 1 << 20 };
 
 #define FIELD(name) offsetof(struct model_shape, name)
 
-enum hf_type { HF_SIZE, HF_FLOAT, HF_DOUBLE, HF_BOOL };
+/* HF_CAP: a double above 0, or null, which is 0 here */
+enum hf_type { HF_SIZE, HF_FLOAT, HF_DOUBLE, HF_BOOL, HF_CAP };
 
 /* one field of the shape */
 struct hf_key {
@@ -37,18 +38,68 @@ struct hf_family {
 	double rotary_fallback;
 	const struct hf_key *keys;           /* ends with a NULL name */
 	const struct hf_constant *constants; /* the same */
+	/* Of families that have a sliding window, with what absent keys mean; every: see model.h. */
+	bool has_window;
+	int64_t window, every;
+	const char *window_flag; /* of Qwen3: false, or absent, and there is no window */
+	int64_t head_dim; /* what an absent one means; 0: hidden_size / num_attention_heads */
 };
 
+/* clang-format off */
+#define LLAMA_KEYS(KV_HEADS, EPS, THETA, TIED) \
+	{ "vocab_size", HF_SIZE, FIELD(vocab), NAN }, \
+	{ "hidden_size", HF_SIZE, FIELD(dim), NAN }, \
+	{ "intermediate_size", HF_SIZE, FIELD(ffn), NAN }, \
+	{ "num_hidden_layers", HF_SIZE, FIELD(layers), NAN }, \
+	{ "num_attention_heads", HF_SIZE, FIELD(heads), NAN }, \
+	{ "num_key_value_heads", HF_SIZE, FIELD(kv_heads), (KV_HEADS) }, \
+	{ "rms_norm_eps", HF_FLOAT, FIELD(norm_eps), (EPS) }, \
+	{ "rope_theta", HF_DOUBLE, FIELD(rope_theta), (THETA) }, \
+	{ "tie_word_embeddings", HF_BOOL, FIELD(tied), (TIED) }
+#define GEMMA_KEYS(SCORES, LOGITS) \
+	{ "query_pre_attn_scalar", HF_DOUBLE, FIELD(query_scalar), 256 }, \
+	{ "attn_logit_softcapping", HF_CAP, FIELD(score_softcap), (SCORES) }, \
+	{ "final_logit_softcapping", HF_CAP, FIELD(logit_softcap), (LOGITS) }
+/* clang-format on */
+
 static const struct hf_key llama_keys[] = {
-	{ "vocab_size", HF_SIZE, FIELD(vocab), NAN },
-	{ "hidden_size", HF_SIZE, FIELD(dim), NAN },
-	{ "intermediate_size", HF_SIZE, FIELD(ffn), NAN },
-	{ "num_hidden_layers", HF_SIZE, FIELD(layers), NAN },
-	{ "num_attention_heads", HF_SIZE, FIELD(heads), NAN },
-	{ "num_key_value_heads", HF_SIZE, FIELD(kv_heads), 0 },
-	{ "rms_norm_eps", HF_FLOAT, FIELD(norm_eps), 1e-6 },
-	{ "rope_theta", HF_DOUBLE, FIELD(rope_theta), 10000.0 },
-	{ "tie_word_embeddings", HF_BOOL, FIELD(tied), 0 },
+	LLAMA_KEYS(0, 1e-6, 10000, 0),
+	{ .name = NULL },
+};
+
+static const struct hf_key mistral_keys[] = {
+	LLAMA_KEYS(8, 1e-6, 10000, 0),
+	{ .name = NULL },
+};
+
+static const struct hf_key olmo2_keys[] = {
+	LLAMA_KEYS(0, 1e-5, 10000, 0),
+	{ .name = NULL },
+};
+
+static const struct hf_key gemma2_keys[] = {
+	LLAMA_KEYS(4, 1e-6, 10000, 1),
+	GEMMA_KEYS(50, 30),
+	{ .name = NULL },
+};
+
+static const struct hf_key gemma3_keys[] = {
+	LLAMA_KEYS(4, 1e-6, 1000000, 1),
+	GEMMA_KEYS(0, 0),
+	{ "rope_local_base_freq", HF_DOUBLE, FIELD(local_theta), 10000 },
+	{ .name = NULL },
+};
+
+static const struct hf_constant silu_constants[] = {
+	{ "hidden_act", "silu", false, false },
+	{ "attention_bias", NULL, false, false },
+	{ .name = NULL },
+};
+
+static const struct hf_constant gemma_constants[] = {
+	{ "hidden_activation", "gelu_pytorch_tanh", false, false },
+	{ "attention_bias", NULL, false, false },
+	{ "use_bidirectional_attention", NULL, false, false },
 	{ .name = NULL },
 };
 
@@ -98,12 +149,61 @@ static const struct hf_constant gpt2_constants[] = {
 };
 
 static const struct hf_family families[MODEL_FAMILY_COUNT] = {
-	[MODEL_LLAMA] = { "llama", "LlamaForCausalLM", "max_position_embeddings", NULL, 1,
-			  llama_keys, llama_constants },
-	[MODEL_NEOX] = { "gpt_neox", "GPTNeoXForCausalLM", "max_position_embeddings", "rotary_pct",
-			 0.25, neox_keys, neox_constants },
-	[MODEL_GPT2] = { "gpt2", "GPT2LMHeadModel", "n_positions", NULL, 1, gpt2_keys,
-			 gpt2_constants },
+	[MODEL_LLAMA] = { .model_type = "llama",
+			  .architecture = "LlamaForCausalLM",
+			  .positions = "max_position_embeddings",
+			  .keys = llama_keys,
+			  .constants = llama_constants },
+	[MODEL_NEOX] = { .model_type = "gpt_neox",
+			 .architecture = "GPTNeoXForCausalLM",
+			 .positions = "max_position_embeddings",
+			 .rotary_share = "rotary_pct",
+			 .rotary_fallback = 0.25,
+			 .keys = neox_keys,
+			 .constants = neox_constants },
+	[MODEL_GPT2] = { .model_type = "gpt2",
+			 .architecture = "GPT2LMHeadModel",
+			 .positions = "n_positions",
+			 .keys = gpt2_keys,
+			 .constants = gpt2_constants },
+	[MODEL_MISTRAL] = { .model_type = "mistral",
+			    .architecture = "MistralForCausalLM",
+			    .positions = "max_position_embeddings",
+			    .keys = mistral_keys,
+			    .constants = silu_constants,
+			    .has_window = true,
+			    .window = 4096 },
+	[MODEL_QWEN3] = { .model_type = "qwen3",
+			  .architecture = "Qwen3ForCausalLM",
+			  .positions = "max_position_embeddings",
+			  .keys = llama_keys,
+			  .constants = silu_constants,
+			  .has_window = true,
+			  .window_flag = "use_sliding_window",
+			  .head_dim = 128 },
+	[MODEL_OLMO2] = { .model_type = "olmo2",
+			  .architecture = "Olmo2ForCausalLM",
+			  .positions = "max_position_embeddings",
+			  .keys = olmo2_keys,
+			  .constants = silu_constants },
+	[MODEL_GEMMA2] = { .model_type = "gemma2",
+			   .architecture = "Gemma2ForCausalLM",
+			   .positions = "max_position_embeddings",
+			   .keys = gemma2_keys,
+			   .constants = gemma_constants,
+			   .has_window = true,
+			   .window = 4096,
+			   .every = 2,
+			   .head_dim = 256 },
+	[MODEL_GEMMA3] = { .model_type = "gemma3_text",
+			   .architecture = "Gemma3ForCausalLM",
+			   .positions = "max_position_embeddings",
+			   .keys = gemma3_keys,
+			   .constants = gemma_constants,
+			   .has_window = true,
+			   .window = 4096,
+			   .every = 6,
+			   .head_dim = 256 },
 };
 
 /* --- writing -------------------------------------------------------------------------------- */
@@ -133,11 +233,17 @@ static void put_key(json_t *o, const struct hf_key *key, const struct model_shap
 		memcpy(&flag, at, sizeof(flag));
 		js_set_bool(o, key->name, flag);
 		break;
+	case HF_CAP:
+		memcpy(&precise, at, sizeof(precise));
+		json_object_set_new(o, key->name, precise > 0 ? json_real(precise) : json_null());
+		break;
 	}
 }
 
 static json_t *scaling_json(const struct rope_scaling *s)
 {
+	if (s->original == 0)
+		return json_pack("{s:s, s:f}", "rope_type", "linear", "factor", s->factor);
 	return json_pack("{s:s, s:f, s:f, s:f, s:I}", "rope_type", "llama3", "factor", s->factor,
 			 "low_freq_factor", s->low, "high_freq_factor", s->high,
 			 "original_max_position_embeddings", (json_int_t)s->original);
@@ -188,6 +294,31 @@ static int read_umup(const json_t *o, struct umup *u, struct err *err)
 	return 0;
 }
 
+static size_t head_dim_of(const struct model_shape *s)
+{
+	return s->head_dim ? s->head_dim : s->heads > 0 ? s->dim / s->heads : 0;
+}
+
+static bool is_full(const struct model_shape *s, size_t l)
+{
+	return s->window == 0 || (s->full_every > 0 && (l + 1) % s->full_every == 0);
+}
+
+static const char FULL[] = "full_attention", SLIDING[] = "sliding_attention";
+
+static void put_window(json_t *o, const struct hf_family *f, const struct model_shape *s)
+{
+	json_t *types = json_array();
+
+	json_object_set_new(o, "sliding_window",
+			    s->window > 0 ? json_integer((json_int_t)s->window) : json_null());
+	if (f->window_flag)
+		js_set_bool(o, f->window_flag, s->window > 0);
+	for (size_t l = 0; l < s->layers; l++)
+		json_array_append_new(types, json_string(is_full(s, l) ? FULL : SLIDING));
+	json_object_set_new(o, "layer_types", types);
+}
+
 json_t *hf_config_json(const struct model_shape *shape, size_t positions, const char *dtype)
 {
 	const struct hf_family *f = &families[shape->family];
@@ -211,8 +342,10 @@ json_t *hf_config_json(const struct model_shape *shape, size_t positions, const 
 		json_object_set_new(o, "rope_scaling", scaling_json(&shape->scaling));
 	if (!json_object_get(o, f->positions))
 		js_set_int(o, f->positions, (int64_t)positions);
-	if (shape->head_dim)
-		js_set_int(o, "head_dim", (int64_t)shape->head_dim);
+	if (shape->head_dim || f->head_dim)
+		js_set_int(o, "head_dim", (int64_t)head_dim_of(shape));
+	if (f->has_window)
+		put_window(o, f, shape);
 	if (shape->umup.enable)
 		put_umup(o, &shape->umup);
 	return o;
@@ -227,6 +360,8 @@ static int take_key(const json_t *o, const struct hf_key *key, struct model_shap
 	char *at = (char *)shape + key->offset;
 	bool is_absent = !value || json_is_null(value);
 
+	if (value && json_is_null(value) && key->type == HF_CAP)
+		return 0;
 	if (is_absent && isnan(key->fallback))
 		return err_set(err, ERR_USAGE, "%s is missing", key->name);
 	if (!is_absent && (key->type == HF_BOOL ? !json_is_boolean(value) : !json_is_number(value)))
@@ -247,6 +382,7 @@ static int take_key(const json_t *o, const struct hf_key *key, struct model_shap
 		memcpy(at, &real, sizeof(real));
 		break;
 	case HF_DOUBLE:
+	case HF_CAP:
 		memcpy(at, &number, sizeof(number));
 		break;
 	case HF_BOOL:
@@ -301,14 +437,23 @@ static int read_rope(const json_t *o, const struct hf_family *f, struct model_sh
 
 	for (size_t i = 0; i < 2; i++) {
 		const json_t *rope = json_object_get(o, names[i]);
+		const json_t *local = json_object_get(rope, SLIDING);
+		if (json_is_object(json_object_get(rope, FULL)))
+			rope = json_object_get(rope, FULL);
 		if (!json_is_object(rope))
 			continue;
+		shape->local_theta = js_real(local, "rope_theta", shape->local_theta);
 		const char *type = js_str(rope, "rope_type", js_str(rope, "type", "default"));
 		shape->rope_theta = js_real(rope, "rope_theta", shape->rope_theta);
 		share = js_real(rope, "partial_rotary_factor", share);
 		if (strcmp(type, "llama3") == 0) {
 			if (read_scaling(rope, &shape->scaling, err))
 				return -1;
+		} else if (strcmp(type, "linear") == 0) {
+			shape->scaling.factor = js_real(rope, "factor", 1);
+			if (!(shape->scaling.factor >= 1))
+				return err_set(err, ERR_USAGE, "%s: a factor of at least 1",
+					       names[i]);
 		} else if (strcmp(type, "default") != 0) {
 			return err_set(err, ERR_USAGE, "%s of type \"%.40s\" is not supported",
 				       names[i], type);
@@ -317,41 +462,79 @@ static int read_rope(const json_t *o, const struct hf_family *f, struct model_sh
 	if (!(share > 0 && share <= 1))
 		return err_set(err, ERR_USAGE, "the rotary share %g must be above 0, at most 1",
 			       share);
-	size_t head_dim = shape->heads > 0 ? shape->dim / shape->heads : 0;
-	if (shape->head_dim)
-		head_dim = shape->head_dim;
 	if (share < 1)
-		shape->rotary = (size_t)(share * (double)head_dim);
+		shape->rotary = (size_t)(share * (double)head_dim_of(shape));
 	return 0;
 }
 
 /* Only where it is not what the width gives. */
-static int read_head_dim(const json_t *o, struct model_shape *s, struct err *err)
+static int read_head_dim(const json_t *o, const struct hf_family *f, struct model_shape *s,
+			 struct err *err)
 {
-	int64_t given = js_int(o, "head_dim", 0);
+	int64_t given = js_int(o, "head_dim", f->head_dim);
 
 	if (given == 0 || (s->heads > 0 && (size_t)given * s->heads == s->dim))
 		return 0;
-	if (given < 0 || s->family != MODEL_LLAMA)
+	if (given < 0 || !model_has_own_heads(s->family))
 		return err_set(err, ERR_USAGE,
 			       "head_dim must be hidden_size / num_attention_heads");
 	s->head_dim = (size_t)given;
 	return 0;
 }
 
-/* Mistral is Llama where it has no sliding window. Its defaults are others, so they must be spelled
- * out. */
-static int check_mistral(const json_t *o, struct err *err)
+static bool is_text(const json_t *value, const char *text)
 {
-	static const char *const needed[] = { "sliding_window", "num_key_value_heads" };
+	return json_is_string(value) && strcmp(json_string_value(value), text) == 0;
+}
 
-	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
-		if (!json_object_get(o, needed[i]))
-			return err_set(err, ERR_USAGE, "%s is missing, and Mistral's default is %s",
-				       needed[i],
-				       i == 0 ? "a window of 4096, which is not "
-						"supported: null would do"
-					      : "8");
+/* Layers without a window must be every so-manieth one. */
+static int read_layer_types(const json_t *types, struct model_shape *s, struct err *err)
+{
+	size_t every = 0;
+
+	for (size_t l = 0; l < json_array_size(types) && every == 0; l++)
+		if (is_text(json_array_get(types, l), FULL))
+			every = l + 1;
+	if (every > 0 || s->full_every <= s->layers) /* else too few layers show it */
+		s->full_every = every;
+	if (every == 1)
+		s->window = s->full_every = 0;
+	if (json_array_size(types) != s->layers)
+		return err_set(err, ERR_USAGE,
+			       "layer_types has %zu entries, and there are %zu layers",
+			       json_array_size(types), s->layers);
+	for (size_t l = 0; l < s->layers; l++) {
+		if (!is_text(json_array_get(types, l), is_full(s, l) ? FULL : SLIDING))
+			return err_set(err, ERR_USAGE,
+				       "layer_types: layer %zu must be \"%s\": full ones are every "
+				       "so-manieth",
+				       l, is_full(s, l) ? FULL : SLIDING);
+	}
+	return 0;
+}
+
+static int read_window(const json_t *o, const struct hf_family *f, struct model_shape *s,
+		       struct err *err)
+{
+	const json_t *types = json_object_get(o, "layer_types");
+	bool is_on = !f->window_flag || json_is_true(json_object_get(o, f->window_flag));
+	int64_t window = json_is_null(json_object_get(o, "sliding_window"))
+				 ? 0
+				 : js_int(o, "sliding_window", f->window);
+	int64_t every = js_int(o, "sliding_window_pattern", f->every);
+
+	if (!f->has_window || !is_on || window == 0)
+		return 0;
+	if (window < 0 || every < 0)
+		return err_set(err, ERR_USAGE, "sliding_window must be above 0, or null");
+	s->window = (size_t)window;
+	s->full_every = (size_t)every;
+	if (json_is_array(types))
+		return read_layer_types(types, s, err);
+	if (f->window_flag)
+		return err_set(err, ERR_USAGE, "%s needs layer_types", f->window_flag);
+	if (every == 1)
+		s->window = s->full_every = 0;
 	return 0;
 }
 
@@ -365,11 +548,6 @@ static int read_shape(const json_t *o, struct model_shape *out, size_t *position
 			out->family = (enum model_family)i;
 			f = &families[i];
 		}
-	if (strcmp(type, "mistral") == 0) {
-		f = &families[MODEL_LLAMA];
-		if (check_mistral(o, err))
-			return -1;
-	}
 	if (strcmp(type, UMUP_TYPE) == 0) {
 		f = &families[MODEL_LLAMA];
 		if (read_umup(o, &out->umup, err))
@@ -377,8 +555,8 @@ static int read_shape(const json_t *o, struct model_shape *out, size_t *position
 	}
 	if (!f)
 		return err_set(err, ERR_USAGE,
-			       "model_type \"%.40s\" is not one of: llama, mistral, gpt_neox, "
-			       "gpt2",
+			       "model_type \"%.40s\" is not one of: llama, gpt_neox, gpt2, "
+			       "mistral, qwen3, olmo2, gemma2, gemma3_text",
 			       type);
 	for (const struct hf_key *key = f->keys; key->name; key++)
 		if (take_key(o, key, out, err))
@@ -391,7 +569,10 @@ static int read_shape(const json_t *o, struct model_shape *out, size_t *position
 	if (out->ffn == 0)
 		out->ffn = 4 * out->dim;
 	*positions = (size_t)js_int(o, f->positions, 2048);
-	return read_head_dim(o, out, err) || read_rope(o, f, out, err) ? -1 : 0;
+	return read_head_dim(o, f, out, err) || read_window(o, f, out, err) ||
+			       read_rope(o, f, out, err)
+		       ? -1
+		       : 0;
 }
 
 int hf_config_read(struct model_shape *out, size_t *positions, const char *folder, struct err *err)

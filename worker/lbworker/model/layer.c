@@ -4,7 +4,13 @@
  *   in sequence (llama, gpt2):  middle = x + attention(norm1(x)); x' = middle + ffn(norm2(middle))
  *   side by side (neox):        x' = x + attention(norm1(x)) + ffn(norm2(x))
  *
+ * A layer with tensors for it also norms what a half gives (post1, post2), before it is added, and
+ * query and key heads before they turn; one without norm1 or norm2 lets the half read the stream
+ * itself.
+ *
  * The last sum is left to the norm that comes next, which reads both anyway. */
+#include <math.h>
+
 #include "worker/lbworker/model/family.h"
 #include "worker/lbworker/model/split.h"
 
@@ -15,18 +21,30 @@ static size_t row_count(const struct model *m)
 
 /* --- a norm ---------------------------------------------------------------------------------- */
 
+const float *norm_weight(const struct model *m, size_t weight, size_t width, int place)
+{
+	size_t room = norm_width(&m->shape);
+	float *to = m->ones ? m->ones + room * (size_t)(1 + place) : NULL;
+
+	if (!to)
+		return m->weights + weight;
+	m->backend->copy(m->device, to, m->ones, width * sizeof(float));
+	m->backend->add(m->device, to, m->weights + weight, width);
+	return to;
+}
+
 void norm_forward(const struct model *m, size_t weight, size_t bias, const struct norm_kept *kept,
 		  void *out, void *sum, const void *x, const void *delta, size_t rows)
 {
 	const struct model_shape *s = &m->shape;
-	const float *w = m->weights;
+	const float *w = norm_weight(m, weight, s->dim, 0);
 
 	if (m->family->layer_norm)
 		m->backend->layernorm_forward(m->device, out, kept->mean, kept->rstd, sum, x, delta,
-					      w + weight, w + bias, rows, s->dim, s->norm_eps);
+					      w, m->weights + bias, rows, s->dim, s->norm_eps);
 	else
-		m->backend->rmsnorm_forward(m->device, out, kept->rstd, sum, x, delta, w + weight,
-					    rows, s->dim, s->norm_eps);
+		m->backend->rmsnorm_forward(m->device, out, kept->rstd, sum, x, delta, w, rows,
+					    s->dim, s->norm_eps);
 }
 
 void norm_backward(const struct model *m, size_t weight, size_t bias, const struct norm_kept *kept,
@@ -41,8 +59,15 @@ void norm_backward(const struct model *m, size_t weight, size_t bias, const stru
 					       accumulate);
 	else
 		m->backend->rmsnorm_backward(m->device, dx, dweight, dout, x, kept->rstd,
-					     m->weights + weight, split_rows(m, row_count(m)),
-					     m->shape.dim, accumulate);
+					     norm_weight(m, weight, m->shape.dim, 0),
+					     split_rows(m, row_count(m)), m->shape.dim, accumulate);
+}
+
+/* out = x + delta */
+static void add_rows(const struct model *m, void *out, const void *x, const void *delta,
+		     size_t rows)
+{
+	m->backend->scaled_sum(m->device, out, x, 1.0f, delta, rows * m->shape.dim);
 }
 
 /* --- the four products of a layer, and its attention ------------------------------------------ */
@@ -106,41 +131,95 @@ static struct linear down_of(const struct model *m, size_t l)
 			 m->scales.down);
 }
 
-static struct attention attention_of(const struct model *m)
+static struct attention attention_of(const struct model *m, size_t l,
+				     const struct layer_shared *shared)
 {
 	const struct model_shape *s = &m->shape;
 
-	return (struct attention){ .batch = m->batch,
-				   .seq = m->seq,
-				   .heads = s->heads,
-				   .kv_heads = s->kv_heads,
-				   .head_dim = model_head_dim(s),
-				   .rotary = s->rotary,
-				   .interleaved = m->family->interleaved,
-				   .scale = m->scales.scores };
+	return (struct attention){
+		.batch = m->batch,
+		.seq = m->seq,
+		.heads = s->heads,
+		.kv_heads = s->kv_heads,
+		.head_dim = model_head_dim(s),
+		.rotary = s->rotary,
+		.interleaved = m->family->interleaved,
+		.scale = s->query_scalar > 0 ? (float)(1 / sqrt(s->query_scalar))
+					     : m->scales.scores,
+		.window = model_slides(s, l) && s->window < m->seq ? s->window : 0,
+		.begin = shared->begin,
+		.softcap = (float)s->score_softcap,
+	};
+}
+
+static struct qk_norm qk_norm_of(const struct model *m, size_t rows)
+{
+	const struct model_shape *s = &m->shape;
+
+	return (struct qk_norm){ .rows = rows,
+				 .heads = s->heads,
+				 .kv_heads = s->kv_heads,
+				 .head_dim = model_head_dim(s),
+				 .whole = m->norms_whole,
+				 .eps = s->norm_eps };
+}
+
+static void qk_norm_forward(const struct model *m, size_t l, const struct layer_kept *k, void *qkv,
+			    size_t rows)
+{
+	const size_t *at = m->layer[l].at;
+	const struct qk_norm n = qk_norm_of(m, rows);
+
+	m->backend->qk_norm_forward(
+		m->device, qkv, k->qk_rstd, k->raw,
+		norm_weight(m, at[PARAM_QUERY_NORM], qk_norm_width(m, n.heads), 0),
+		norm_weight(m, at[PARAM_KEY_NORM], qk_norm_width(m, n.kv_heads), 1), &n);
+}
+
+static void qk_norm_backward(const struct model *m, size_t l, const struct layer_kept *k,
+			     void *dqkv, bool accumulate)
+{
+	const size_t *at = m->layer[l].at;
+	const struct qk_norm n = qk_norm_of(m, row_count(m));
+
+	m->backend->qk_norm_backward(
+		m->device, dqkv, model_grad(m, at[PARAM_QUERY_NORM]),
+		model_grad(m, at[PARAM_KEY_NORM]), k->raw, k->qk_rstd,
+		norm_weight(m, at[PARAM_QUERY_NORM], qk_norm_width(m, n.heads), 0),
+		norm_weight(m, at[PARAM_KEY_NORM], qk_norm_width(m, n.kv_heads), 1), &n,
+		accumulate);
+}
+
+static const float *rope_of(const struct model *m, size_t l, const struct layer_shared *s)
+{
+	return model_slides(&m->shape, l) ? s->local_rope : s->rope;
 }
 
 /* Query, key and value, turned. */
 static void project(const struct model *m, size_t l, const struct layer_kept *k,
 		    const struct layer_shared *s)
 {
-	struct attention turned = attention_of(m);
+	struct attention turned = attention_of(m, l, s);
 	const struct linear qkv = qkv_of(m, l);
 	void *rows = model_row(m, k->qkv, s->first, qkv.out);
 
 	const void *in = split_gather(m, s->gathered, k->attention_in, s->rows, m->shape.dim);
 
-	linear_forward(m, &qkv, rows, in, s->rows, 0);
+	linear_forward(m, &qkv, k->raw ? k->raw : rows, in, s->rows, 0);
+	if (k->raw)
+		qk_norm_forward(m, l, k, rows, s->rows);
 	if (s->rows < row_count(m))
 		turned.seq = s->rows;
 	if (!m->family->learned_positions)
-		m->backend->rope(m->device, rows, s->rope + s->first * model_turned(&m->shape),
-				 &turned, false);
+		m->backend->rope(m->device, rows,
+				 rope_of(m, l, s) + s->first * model_turned(&m->shape), &turned,
+				 false);
 }
 
-static void attend(const struct model *m, const struct layer_kept *k, const struct layer_shared *s)
+static void attend(const struct model *m, size_t l, const struct layer_kept *k,
+		   const struct layer_shared *s)
 {
-	struct attention shape = attention_of(m);
+	struct attention shape = attention_of(m, l, s);
 
 	if (s->rows < row_count(m)) {
 		shape.queries = s->rows;
@@ -156,6 +235,15 @@ static void once(const struct model *m, struct linear *w)
 		w->bias = ABSENT;
 }
 
+/* s->delta = what a half gave, normed, where a norm stands behind it; else it lies there already. */
+static void post_forward(const struct model *m, size_t l, enum param weight, const void *in,
+			 const struct norm_kept *kept, const struct layer_shared *s)
+{
+	if (in)
+		norm_forward(m, m->layer[l].at[weight], ABSENT, kept, s->delta, NULL, in, NULL,
+			     s->rows);
+}
+
 /* What attention adds to the stream, into s->delta. Side by side, the other half comes to it first. */
 static void project_out(const struct model *m, size_t l, const struct layer_kept *k,
 			const struct layer_shared *s)
@@ -163,16 +251,20 @@ static void project_out(const struct model *m, size_t l, const struct layer_kept
 	struct linear out = out_of(m, l);
 
 	once(m, &out);
-	linear_forward(m, &out, s->delta, model_row(m, k->attended, s->first, out.in), s->rows, 0);
+	linear_forward(m, &out, k->post1_in ? k->post1_in : s->delta,
+		       model_row(m, k->attended, s->first, out.in), s->rows, 0);
 	if (!m->family->parallel)
 		split_reduce(m, s, s->delta, s->delta, s->rows, m->shape.dim);
+	post_forward(m, l, PARAM_POST1, k->post1_in, &k->post1, s);
 }
 
 static void activate(const struct model *m, const struct layer_kept *k, size_t rows)
 {
 	size_t width = m->shape.ffn;
 
-	if (m->family->gated)
+	if (m->family->gelu_gate)
+		m->backend->geglu_forward(m->device, k->hidden, k->up, rows, width);
+	else if (m->family->gated)
 		m->backend->swiglu_forward(m->device, k->hidden, k->up, rows, width);
 	else
 		m->backend->gelu_forward(m->device, k->hidden, k->up, rows * width,
@@ -201,19 +293,25 @@ static void contract(const struct model *m, size_t l, const struct layer_kept *k
 
 	once(m, &down);
 	/* Side by side, attention's part is in delta already. */
-	linear_forward(m, &down, s->delta, k->hidden, s->rows, m->family->parallel ? 1 : 0);
+	linear_forward(m, &down, k->post2_in ? k->post2_in : s->delta, k->hidden, s->rows,
+		       m->family->parallel ? 1 : 0);
 	split_reduce(m, s, s->delta, s->delta, s->rows, m->shape.dim);
+	post_forward(m, l, PARAM_POST2, k->post2_in, &k->post2, s);
 }
 
 /* --- forward ---------------------------------------------------------------------------------- */
 
+/* x = before + delta where there is a delta; and normed, where a norm stands there. */
 static void norm1_forward(const struct model *m, size_t l, const struct layer_kept *k,
 			  const void *before, const void *delta, size_t rows)
 {
 	const size_t *at = m->layer[l].at;
 
-	norm_forward(m, at[PARAM_NORM1], at[PARAM_NORM1_BIAS], &k->norm1, k->attention_in,
-		     delta ? k->x : NULL, before, delta, rows);
+	if (layer_has(m, l, PARAM_NORM1))
+		norm_forward(m, at[PARAM_NORM1], at[PARAM_NORM1_BIAS], &k->norm1, k->attention_in,
+			     delta ? k->x : NULL, before, delta, rows);
+	else if (delta)
+		add_rows(m, k->x, before, delta, rows);
 }
 
 /* In sequence, delta is what attention adds: middle = x + delta. NULL: middle as it stands. */
@@ -224,8 +322,11 @@ static void norm2_forward(const struct model *m, size_t l, const struct layer_ke
 	bool sum = delta && !m->family->parallel;
 	const void *x = sum ? k->x : layer_stream(m, k);
 
-	norm_forward(m, at[PARAM_NORM2], at[PARAM_NORM2_BIAS], &k->norm2, k->ffn_in,
-		     sum ? k->middle : NULL, x, sum ? delta : NULL, rows);
+	if (layer_has(m, l, PARAM_NORM2))
+		norm_forward(m, at[PARAM_NORM2], at[PARAM_NORM2_BIAS], &k->norm2, k->ffn_in,
+			     sum ? k->middle : NULL, x, sum ? delta : NULL, rows);
+	else if (sum)
+		add_rows(m, k->middle, x, delta, rows);
 }
 
 const void *layer_stream(const struct model *m, const struct layer_kept *k)
@@ -240,7 +341,7 @@ void layer_forward(const struct model *m, size_t l, const struct layer_kept *k,
 
 	norm1_forward(m, l, k, before ? before : k->x, before ? s->delta : NULL, rows);
 	project(m, l, k, s);
-	attend(m, k, s);
+	attend(m, l, k, s);
 	project_out(m, l, k, s);
 	norm2_forward(m, l, k, s->delta, rows);
 	expand(m, l, k, s);
@@ -266,7 +367,7 @@ void layer_again(const struct model *m, size_t l, const struct layer_kept *k,
 	if (lacks & AGAIN_QKV)
 		project(m, l, k, s);
 	if (lacks & AGAIN_ATTENDED)
-		attend(m, k, s);
+		attend(m, l, k, s);
 	if (middle)
 		project_out(m, l, k, s);
 	if (middle || (lacks & AGAIN_NORMED))
@@ -279,6 +380,32 @@ void layer_again(const struct model *m, size_t l, const struct layer_kept *k,
 
 /* --- backward --------------------------------------------------------------------------------- */
 
+/* The gradient of what a half gave: s->dx, or that through the norm behind it, in s->delta. */
+static const void *post_backward(const struct model *m, size_t l, enum param weight, const void *in,
+				 const struct norm_kept *kept, const struct layer_shared *s,
+				 bool accumulate)
+{
+	if (!in)
+		return s->dx;
+	m->backend->zero(m->device, s->delta,
+			 row_count(m) * m->shape.dim * compute_bytes(m->options.compute));
+	norm_backward(m, m->layer[l].at[weight], ABSENT, kept, s->delta, s->dx, in, accumulate);
+	return s->delta;
+}
+
+/* s->dx += what comes back through a half, by the norm in front of it, where there is one. */
+static void pre_backward(const struct model *m, size_t l, enum param weight, enum param bias,
+			 const struct norm_kept *kept, const void *dnormed, const void *x,
+			 const struct layer_shared *s, bool accumulate)
+{
+	const size_t *at = m->layer[l].at;
+
+	if (layer_has(m, l, weight))
+		norm_backward(m, at[weight], at[bias], kept, s->dx, dnormed, x, accumulate);
+	else
+		add_rows(m, s->dx, s->dx, dnormed, row_count(m));
+}
+
 /* From s->dx, the gradient of what this half adds, to that of its normed input. */
 static void ffn_backward(const struct model *m, size_t l, const struct layer_kept *k,
 			 const struct layer_shared *s, void *dnormed, bool accumulate)
@@ -287,13 +414,16 @@ static void ffn_backward(const struct model *m, size_t l, const struct layer_kep
 	struct linear down = down_of(m, l);
 	size_t rows = row_count(m), width = m->shape.ffn, dim = m->shape.dim;
 	const void *dup = m->family->gated ? k->up : s->dhidden;
-	const void *dout = split_gather(m, s->dgathered, s->dx, rows, dim);
+	const void *dy = post_backward(m, l, PARAM_POST2, k->post2_in, &k->post2, s, accumulate);
+	const void *dout = split_gather(m, s->dgathered, dy, rows, dim);
 	const void *in = split_gather(m, s->gathered, k->ffn_in, rows, dim);
 
 	linear_backward_weight(m, &down, dout, k->hidden, rows, accumulate);
 	down.kept = m->family->gated ? NULL : k->up;
 	linear_backward_input(m, &down, s->dhidden, dout, rows);
-	if (m->family->gated)
+	if (m->family->gelu_gate)
+		m->backend->geglu_backward(m->device, k->up, s->dhidden, k->up, rows, width);
+	else if (m->family->gated)
 		m->backend->swiglu_backward(m->device, k->up, s->dhidden, k->up, rows, width);
 	linear_backward_weight(m, &up, dup, in, rows, accumulate);
 	linear_backward_input(m, &up, dnormed, dup, rows);
@@ -304,17 +434,21 @@ static void ffn_backward(const struct model *m, size_t l, const struct layer_kep
 static void attention_backward(const struct model *m, size_t l, const struct layer_kept *k,
 			       const struct layer_shared *s, void *dnormed, bool accumulate)
 {
-	const struct attention shape = attention_of(m);
+	const struct attention shape = attention_of(m, l, s);
 	const struct linear qkv = qkv_of(m, l), out = out_of(m, l);
 	size_t rows = row_count(m), dim = m->shape.dim;
-	const void *dout = split_gather(m, s->dgathered, s->dx, rows, dim);
+	const void *dy = post_backward(m, l, PARAM_POST1, k->post1_in, &k->post1, s, accumulate);
+	const void *dout = split_gather(m, s->dgathered, dy, rows, dim);
 	const void *in = split_gather(m, s->gathered, k->attention_in, rows, dim);
 
 	linear_backward_weight(m, &out, dout, k->attended, rows, accumulate);
 	linear_backward_input(m, &out, s->dattended, dout, rows);
 	m->backend->attention_backward(m->device, s->dqkv, s->dattended, k->attended, k->lse,
-				       k->qkv, m->family->learned_positions ? NULL : s->rope,
+				       k->qkv,
+				       m->family->learned_positions ? NULL : rope_of(m, l, s),
 				       &shape);
+	if (k->raw)
+		qk_norm_backward(m, l, k, s->dqkv, accumulate);
 	linear_backward_weight(m, &qkv, s->dqkv, in, rows, accumulate);
 	linear_backward_input(m, &qkv, dnormed, s->dqkv, rows);
 	backend_join(m->backend, m->device);
@@ -324,17 +458,15 @@ static void attention_backward(const struct model *m, size_t l, const struct lay
 void layer_backward(const struct model *m, size_t l, const struct layer_kept *k,
 		    const struct layer_shared *s, bool accumulate)
 {
-	const size_t *at = m->layer[l].at;
 	/* Side by side, both halves need dx before either norm adds to it. */
 	void *dnormed = m->family->parallel ? s->delta : s->dnormed;
 
 	ffn_backward(m, l, k, s, s->dnormed, accumulate);
 	if (m->family->parallel)
 		attention_backward(m, l, k, s, dnormed, accumulate);
-	norm_backward(m, at[PARAM_NORM2], at[PARAM_NORM2_BIAS], &k->norm2, s->dx, s->dnormed,
-		      layer_stream(m, k), accumulate);
+	pre_backward(m, l, PARAM_NORM2, PARAM_NORM2_BIAS, &k->norm2, s->dnormed, layer_stream(m, k),
+		     s, accumulate);
 	if (!m->family->parallel)
 		attention_backward(m, l, k, s, dnormed, accumulate);
-	norm_backward(m, at[PARAM_NORM1], at[PARAM_NORM1_BIAS], &k->norm1, s->dx, dnormed, k->x,
-		      accumulate);
+	pre_backward(m, l, PARAM_NORM1, PARAM_NORM1_BIAS, &k->norm1, dnormed, k->x, s, accumulate);
 }

@@ -1,25 +1,41 @@
 /* SPDX-License-Identifier: MIT */
-/* llama.c - Llama: x += Wo attention(rope(Wqkv norm(x))), x += Wdown swiglu(Wgu norm(x)). */
+/* llama.c - Llama: x += Wo attention(rope(Wqkv norm(x))), x += Wdown swiglu(Wgu norm(x)); Mistral, the
+ * same; Qwen3, where query and key heads are normed before they turn. */
 #include "worker/lbworker/model/family.h"
 
-const struct family family_llama = {
-	.name = "llama",
-	.gated = true,
-	.prefix = "model.layers.%zu.",
-	.first = { { PARAM_EMBEDDING, "model.embed_tokens.weight", EXTENT_VOCAB, EXTENT_DIM } },
-	.layer = {
-		{ PARAM_QKV, "self_attn.q_proj.weight", EXTENT_QUERY, EXTENT_DIM },
-		{ PARAM_QKV, "self_attn.k_proj.weight", EXTENT_KEY, EXTENT_DIM },
-		{ PARAM_QKV, "self_attn.v_proj.weight", EXTENT_KEY, EXTENT_DIM },
-		{ PARAM_OUT, "self_attn.o_proj.weight", EXTENT_DIM, EXTENT_QUERY },
-		{ PARAM_UP, "mlp.gate_proj.weight", EXTENT_FFN, EXTENT_DIM },
-		{ PARAM_UP, "mlp.up_proj.weight", EXTENT_FFN, EXTENT_DIM },
-		{ PARAM_DOWN, "mlp.down_proj.weight", EXTENT_DIM, EXTENT_FFN },
-		{ PARAM_NORM1, "input_layernorm.weight", EXTENT_DIM, EXTENT_NONE },
-		{ PARAM_NORM2, "post_attention_layernorm.weight", EXTENT_DIM, EXTENT_NONE },
-	},
-	.last = {
-		{ PARAM_FINAL_NORM, "model.norm.weight", EXTENT_DIM, EXTENT_NONE },
-		{ PARAM_HEAD, "lm_head.weight", EXTENT_VOCAB, EXTENT_DIM },
-	},
+const struct family_tensor llama_first[] = {
+	{ PARAM_EMBEDDING, "model.embed_tokens.weight", EXTENT_VOCAB, EXTENT_DIM },
+	FAMILY_END,
 };
+
+const struct family_tensor llama_last[] = {
+	{ PARAM_FINAL_NORM, "model.norm.weight", EXTENT_DIM, EXTENT_NONE },
+	{ PARAM_HEAD, "lm_head.weight", EXTENT_VOCAB, EXTENT_DIM },
+	FAMILY_END,
+};
+
+static const struct family_tensor llama_layer[] = {
+	LLAMA_MATRICES,
+	{ PARAM_NORM1, "input_layernorm.weight", EXTENT_DIM, EXTENT_NONE },
+	{ PARAM_NORM2, "post_attention_layernorm.weight", EXTENT_DIM, EXTENT_NONE },
+	FAMILY_END,
+};
+
+static const struct family_tensor qwen3_layer[] = {
+	LLAMA_MATRICES,
+	{ PARAM_QUERY_NORM, "self_attn.q_norm.weight", EXTENT_HEAD, EXTENT_NONE },
+	{ PARAM_KEY_NORM, "self_attn.k_norm.weight", EXTENT_HEAD, EXTENT_NONE },
+	{ PARAM_NORM1, "input_layernorm.weight", EXTENT_DIM, EXTENT_NONE },
+	{ PARAM_NORM2, "post_attention_layernorm.weight", EXTENT_DIM, EXTENT_NONE },
+	FAMILY_END,
+};
+
+/* clang-format off */
+#define LIKE_LLAMA(NAME, LAYER, ...) \
+	{ .name = (NAME), .gated = true, __VA_ARGS__, .prefix = "model.layers.%zu.", .first = llama_first, \
+	  .layer = (LAYER), .last = llama_last }
+/* clang-format on */
+
+const struct family family_llama = LIKE_LLAMA("llama", llama_layer, .windows = false);
+const struct family family_mistral = LIKE_LLAMA("mistral", llama_layer, .windows = true);
+const struct family family_qwen3 = LIKE_LLAMA("qwen3", qwen3_layer, .windows = true);

@@ -16,17 +16,6 @@
 enum { MAX_DIM = 1 << 17, MAX_FFN = 1 << 19, MAX_VOCAB = 1 << 24, MAX_LAYERS = 1 << 10 };
 enum { MAX_ROWS = 1 << 28 };
 
-static const struct family *const families[MODEL_FAMILY_COUNT] = {
-	[MODEL_LLAMA] = &family_llama,
-	[MODEL_NEOX] = &family_neox,
-	[MODEL_GPT2] = &family_gpt2,
-};
-
-const char *model_family_name(enum model_family family)
-{
-	return families[family]->name;
-}
-
 static bool within(size_t value, size_t max)
 {
 	return value >= 1 && value <= max;
@@ -45,18 +34,17 @@ static int check_heads(const struct model_shape *s, struct err *err)
 			       "model: head_dim %zu must be even, and heads times it at most %d",
 			       s->head_dim, MAX_DIM);
 	if (is_own && s->heads * s->head_dim != s->dim &&
-	    (s->family != MODEL_LLAMA || s->umup.enable))
+	    (!model_has_own_heads(s->family) || s->umup.enable))
 		return err_set(err, ERR_USAGE,
-			       "model: head_dim %zu must be dim / heads, but in llama without "
-			       "u-muP",
-			       s->head_dim);
+			       "model: head_dim %zu must be dim / heads in %s, and with u-muP",
+			       s->head_dim, model_family_name(s->family));
 	if (s->heads % s->kv_heads != 0)
 		return err_set(err, ERR_USAGE,
 			       "model: heads %zu must be a multiple of kv_heads %zu", s->heads,
 			       s->kv_heads);
-	if (families[s->family]->interleaved && s->heads != s->kv_heads)
+	if (!model_has_own_heads(s->family) && s->heads != s->kv_heads)
 		return err_set(err, ERR_USAGE, "model: %s has as many kv_heads as heads",
-			       families[s->family]->name);
+			       family_of(s->family)->name);
 	if (s->rotary % 2 != 0 || s->rotary > model_head_dim(s))
 		return err_set(err, ERR_USAGE,
 			       "model: rotary %zu must be even and within a head of %zu", s->rotary,
@@ -75,9 +63,15 @@ static int check_shape(const struct model_shape *s, const struct model_options *
 	if (!within(o->batch, MAX_ROWS) || !within(o->seq, MAX_ROWS / o->batch))
 		return err_set(err, ERR_USAGE, "model: batch %zu x seq_len %zu is out of range",
 			       o->batch, o->seq);
+	if ((s->window > 0 && !model_has_windows(s->family)) ||
+	    ((s->query_scalar > 0 || s->score_softcap > 0 || s->logit_softcap > 0) &&
+	     !model_has_softcaps(s->family)))
+		return err_set(err, ERR_USAGE, "model: %s has no %s", model_family_name(s->family),
+			       s->window > 0 && !model_has_windows(s->family) ? "sliding window"
+									      : "softcaps");
 	if (umup_check(s, err))
 		return -1;
-	if (families[s->family]->learned_positions && o->seq > s->positions)
+	if (family_of(s->family)->learned_positions && o->seq > s->positions)
 		return err_set(err, ERR_USAGE, "model: seq_len %zu is more than its %zu positions",
 			       o->seq, s->positions);
 	return 0;
@@ -235,7 +229,8 @@ int model_plan(struct model **out, const struct model_shape *shape,
 	struct model *m = xcalloc(1, sizeof(*m));
 	*m = (struct model){ .shape = slice_shape(shape, &options->split),
 			     .options = *options,
-			     .family = families[shape->family],
+			     .family = family_of(shape->family),
+			     .norms_whole = family_norms_whole(family_of(shape->family)),
 			     .batch = options->batch,
 			     .seq = options->seq,
 			     .scales = umup_scales(shape) };
@@ -252,6 +247,67 @@ int model_plan(struct model **out, const struct model_shape *shape,
 	return 0;
 }
 
+static void init_vector(struct model *m, float *to, size_t count, float value)
+{
+	float *host = xmalloc(count * sizeof(float));
+
+	for (size_t i = 0; i < count; i++)
+		host[i] = value;
+	m->backend->upload(m->device, to, host, count * sizeof(float));
+	free(host);
+}
+
+/* What this model needs of its device beside what all have; NULL: nothing that is not there. */
+static const char *lacking(const struct model *m)
+{
+	const struct backend *be = m->backend;
+	const struct model_options *o = &m->options;
+	const struct model_shape *s = &m->shape;
+
+	if ((s->window > 0 || s->score_softcap > 0 || o->mask_documents) && !be->masks_attention)
+		return "windows, documents or softcaps in attention";
+	if (layer_has(m, 0, PARAM_QUERY_NORM) && !be->qk_norm_forward)
+		return "normed queries and keys";
+	if ((layer_has(m, 0, PARAM_POST1) || m->family->scaled_embedding) && !be->scaled_sum)
+		return "norms behind a layer's halves";
+	if (m->family->gelu_gate && !be->geglu_forward)
+		return "GeGLU";
+	if (m->family->norms_at_zero && !(be->copy && be->add))
+		return "norms of 1 + weight";
+	if ((s->logit_softcap > 0 || o->smoothing > 0 || o->z_loss > 0) && !be->cross_entropy_with)
+		return "softcaps, smoothing or z-loss in the loss";
+	return NULL;
+}
+
+static int check_device(const struct model *m, struct err *err)
+{
+	const char *what = lacking(m);
+
+	if (m->whole && (m->options.smoothing > 0 || m->options.z_loss > 0))
+		return err_set(err, ERR_USAGE,
+			       "model: smoothing and z-loss need all logits on one rank: "
+			       "tensor_parallel_degree 1");
+	return what ? err_set(err, ERR_USAGE,
+			      "model: the %s backend does not have %s, as this %s needs: "
+			      "device.name = \"cpu\"",
+			      m->backend->name, what, m->family->name)
+		    : 0;
+}
+
+/* For norm_weight(): ones, and two places for 1 + a norm's weights. */
+static int take_ones(struct model *m, struct err *err)
+{
+	size_t width = norm_width(&m->shape);
+
+	if (!m->family->norms_at_zero)
+		return 0;
+	m->ones = m->backend->alloc(m->device, 3 * width * sizeof(float), "activations");
+	if (!m->ones)
+		return err_set(err, ERR_IO, "no memory for %zu weights of a norm", width);
+	init_vector(m, m->ones, width, 1.0f);
+	return 0;
+}
+
 int model_create(struct model **out, const struct model_shape *shape, const struct backend *backend,
 		 struct device *device, const struct model_options *options, struct err *err)
 {
@@ -263,6 +319,11 @@ int model_create(struct model **out, const struct model_shape *shape, const stru
 	const size_t bytes = m->parameters * sizeof(float);
 	m->backend = backend;
 	m->device = device;
+	if (check_device(m, err) || take_ones(m, err)) {
+		model_destroy(m);
+		*out = NULL;
+		return -1;
+	}
 	m->weights = options->in_parts ? backend->reserve(device, bytes)
 				       : backend->alloc_weights(device, m->parameters, m->decayed);
 	m->grads = options->in_parts ? backend->reserve(device, bytes)
@@ -287,6 +348,7 @@ void model_destroy(struct model *m)
 	if (m->backend) {
 		m->backend->free(m->device, m->weights);
 		m->backend->free(m->device, m->grads);
+		m->backend->free(m->device, m->ones);
 	}
 	model_destroy(m->whole);
 	free(m->layer);
@@ -335,7 +397,8 @@ static bool is_residual(enum param param)
 
 static bool starts_at_one(enum param param)
 {
-	return param == PARAM_NORM1 || param == PARAM_NORM2 || param == PARAM_FINAL_NORM;
+	return param == PARAM_NORM1 || param == PARAM_NORM2 || param == PARAM_FINAL_NORM ||
+	       (param >= PARAM_QUERY_NORM && param <= PARAM_POST2);
 }
 
 /* Each matrix has random numbers of its own; pieces of one matrix share them. */
@@ -375,16 +438,6 @@ static void init_matrix(struct model *m, size_t l, enum param param, size_t coun
 		draw(m, m->weights + m->layer[l].at[param], count, rng, std);
 }
 
-static void init_vector(struct model *m, float *to, size_t count, float value)
-{
-	float *host = xmalloc(count * sizeof(float));
-
-	for (size_t i = 0; i < count; i++)
-		host[i] = value;
-	m->backend->upload(m->device, to, host, count * sizeof(float));
-	free(host);
-}
-
 static void init_table(struct model *m, const struct family_tensor *table, size_t l,
 		       struct rng *rng, double std)
 {
@@ -404,7 +457,10 @@ static void init_table(struct model *m, const struct family_tensor *table, size_
 			init_matrix(m, l, first->param, count, rng,
 				    is_residual(first->param) ? residual_std : std);
 		else
-			init_vector(m, to, count, starts_at_one(first->param) ? 1.0f : 0.0f);
+			init_vector(m, to, count,
+				    starts_at_one(first->param) && !m->family->norms_at_zero
+					    ? 1.0f
+					    : 0.0f);
 	}
 }
 

@@ -1,12 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* model/ - what is trained: shapes, parameters, and a pass as calls of kernels/backend.h.
  *
- * model.h - decoders of three families: shapes, parameters, and one pass forward and backward.
+ * model.h - decoders of several families: shapes, parameters, and one pass forward and backward.
  *
  *   llama  Touvron et al. 2023: RMSNorm, rotary positions, grouped heads, SwiGLU
  *   neox   Black et al. 2022 (GPT-NeoX, Pythia): LayerNorm, attention and feed-forward side by
  *          side, rotary on a part of each head, GELU, biases
  *   gpt2   Radford et al. 2019: LayerNorm, learned positions, GELU by tanh, biases
+ *   mistral  Jiang et al. 2023: Llama with a sliding window of attention
+ *   qwen3  Yang et al. 2025: Llama with normed query and key heads
+ *   olmo2  OLMo Team 2025: norms behind each half instead of before it, normed queries and keys
+ *   gemma2 Gemma Team 2024: norms before and behind each half, GeGLU, softcaps, a window in every
+ *          other layer, scaled embeddings
+ *   gemma3 Gemma Team 2025: normed queries and keys instead of softcaps, five layers of six have a
+ *          window and rotary frequencies of their own
  *
  * Weights are stored as Hugging Face stores them: [out, in] so that y = x W^T, in gpt2 [in, out].
  * Query, key and value weights lie one after the other, as do gate and up, and each is one matrix
@@ -29,10 +36,21 @@
 #include "worker/lbworker/model/umup.h"
 #include "worker/lbworker/recipes/precision.h"
 
-enum model_family { MODEL_LLAMA, MODEL_NEOX, MODEL_GPT2, MODEL_FAMILY_COUNT };
+enum model_family {
+	MODEL_LLAMA,
+	MODEL_NEOX,
+	MODEL_GPT2,
+	MODEL_MISTRAL,
+	MODEL_QWEN3,
+	MODEL_OLMO2,
+	MODEL_GEMMA2,
+	MODEL_GEMMA3,
+	MODEL_FAMILY_COUNT
+};
 
 /* Llama 3's longer contexts (Meta 2024): wavelengths above original/low turn `factor` times slower,
- * those below original/high as before, between the two a blend. factor 0: none of it. */
+ * those below original/high as before, between the two a blend. original 0: all turn `factor` times
+ * slower. factor 0: none of it. */
 struct rope_scaling {
 	double factor, low, high, original;
 };
@@ -48,6 +66,12 @@ struct model_shape {
 	size_t positions; /* learned ones: the longest sequence */
 	struct rope_scaling scaling;
 	struct umup umup;
+	/* Keys that a query sees, itself among them; 0: all. Every full_every-th layer has no window;
+	 * 0: all have it. */
+	size_t window, full_every;
+	double local_theta;  /* rope_theta of the layers with a window; 0: the same */
+	double query_scalar; /* scores are divided by its root; 0: head_dim */
+	double score_softcap, logit_softcap; /* 0: none */
 };
 
 /* A named shape; the names are those of torchtitan where it has them. */
@@ -61,6 +85,17 @@ struct model_flavor {
 const struct model_flavor *model_flavor_find(enum model_family family, const char *name,
 					     const char **names);
 const char *model_family_name(enum model_family family);
+
+/* --- what is the same in all models of a family --- */
+
+bool model_is_gated(enum model_family family);      /* gates and ups: SwiGLU, GeGLU */
+bool model_is_parallel(enum model_family family);   /* both halves of a layer read its input */
+bool model_is_rotary(enum model_family family);     /* else positions are learned */
+bool model_has_own_heads(enum model_family family); /* kv_heads and head_dim may be anything */
+/* several ranks may hold one model together: struct model_split */
+bool model_can_be_split(enum model_family family);
+bool model_has_windows(enum model_family family);  /* window, full_every, local_theta */
+bool model_has_softcaps(enum model_family family); /* softcaps, query_scalar */
 
 /* What a layer does not keep, so that backward computes it once more: a bit for each part of
  * struct layer_kept. Results are the same to the bit; only bf16 behind a GELU differs by a rounding,
@@ -112,6 +147,10 @@ struct model_options {
 	bool narrow_gradients; /* of the layers' matrices, in the compute type: nothing is added to them */
 	bool in_parts;         /* memory of weights and gradients is taken as they are written */
 	struct model_split split;
+	/* What a token sees ends behind the last `separator` before it. */
+	bool mask_documents;
+	int32_t separator;
+	float smoothing, z_loss; /* of the loss that is trained on: struct loss_terms */
 };
 
 /* Parameters that are used together: [first, first + count) of the arrays. */
@@ -135,6 +174,7 @@ enum extent {
 	EXTENT_QUERY,
 	EXTENT_KEY,
 	EXTENT_QKV,
+	EXTENT_HEAD, /* one head */
 	EXTENT_FFN,
 	EXTENT_VOCAB,
 	EXTENT_POSITIONS
@@ -175,8 +215,10 @@ struct model {
 	struct model_unit *unit; /* [units]; may be empty */
 	size_t units;            /* layers + 3 */
 
-	float *weights; /* device, [parameters] */
-	float *grads;   /* device; model_grad() where some may be narrow */
+	float *weights;   /* device, [parameters] */
+	float *grads;     /* device; model_grad() where some may be narrow */
+	bool norms_whole; /* all query heads are normed as one, and all key heads */
+	float *ones;      /* device, for norms with weights around 0: family.h; else NULL */
 	struct model_watch watch;
 	struct model_peers peers; /* where the model is split */
 	struct model_activations *activations;

@@ -21,6 +21,8 @@ size_t slice_extent(const struct model_shape *s, enum extent extent)
 		return s->kv_heads * head_dim;
 	case EXTENT_QKV:
 		return model_qkv_width(s);
+	case EXTENT_HEAD:
+		return head_dim;
 	case EXTENT_FFN:
 		return s->ffn;
 	case EXTENT_VOCAB:
@@ -54,8 +56,12 @@ int slice_check(const struct model_shape *s, const struct model_split *split, st
 	char possible[128] = "";
 	size_t used = 0;
 
-	if (split->degree <= 1 || divides(s, (size_t)split->degree))
+	if (split->degree <= 1 ||
+	    (model_can_be_split(s->family) && divides(s, (size_t)split->degree)))
 		return 0;
+	if (!model_can_be_split(s->family))
+		return err_set(err, ERR_USAGE, "%s cannot be split: its norms need whole rows",
+			       model_family_name(s->family));
 	for (size_t degree = 1; degree <= s->kv_heads && used < sizeof(possible) - 8; degree++)
 		if (divides(s, degree))
 			used += (size_t)snprintf(possible + used, sizeof(possible) - used, "%s%zu",

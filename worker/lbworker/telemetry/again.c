@@ -12,7 +12,7 @@ struct part_cost again_cost(const struct model_shape *s, const struct model_opti
 	const double element = (double)compute_bytes(o->compute), dim = (double)s->dim;
 	const double qkv = (double)(s->heads + 2 * s->kv_heads) * head_width(s);
 	const double attended = (double)s->heads * head_width(s), ffn = (double)s->ffn;
-	const double up = s->family == MODEL_LLAMA ? 2 * ffn : ffn;
+	const double up = model_is_gated(s->family) ? 2 * ffn : ffn;
 
 	switch (1U << part) {
 	case AGAIN_NORMED:
@@ -25,7 +25,7 @@ struct part_cost again_cost(const struct model_shape *s, const struct model_opti
 		return (struct part_cost){ .kept = attended * element + 4 * (double)s->heads,
 					   .attention_flop = 2 * (double)o->seq * attended };
 	case AGAIN_MIDDLE:
-		if (s->family == MODEL_NEOX) /* side by side: there is none */
+		if (model_is_parallel(s->family)) /* side by side: there is none */
 			return (struct part_cost){ 0 };
 		return (struct part_cost){ .kept = dim * element,
 					   .moved = 3 * dim * element,

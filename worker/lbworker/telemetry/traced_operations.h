@@ -82,3 +82,25 @@ TRACED(loss_merge,
        (float *loss, void *logits, const int32_t *targets, const struct loss_part *part,
 	size_t rows, const struct vocab_slice *slice, float scale),
        (loss, logits, targets, part, rows, slice, scale), rows, slice->count, 0)
+TRACED(scaled_sum, (void *out, const void *x, float factor, const void *delta, size_t count),
+       (out, x, factor, delta, count), count, 0, 0)
+TRACED(qk_norm_forward,
+       (void *qkv, float *rstd, const void *raw, const float *query_weight, const float *key_weight,
+	const struct qk_norm *n),
+       (qkv, rstd, raw, query_weight, key_weight, n), n->rows, n->heads, n->kv_heads)
+TRACED(qk_norm_backward,
+       (void *dqkv, float *dquery_weight, float *dkey_weight, const void *raw, const float *rstd,
+	const float *query_weight, const float *key_weight, const struct qk_norm *n,
+	bool accumulate),
+       (dqkv, dquery_weight, dkey_weight, raw, rstd, query_weight, key_weight, n, accumulate),
+       n->rows, n->heads, n->kv_heads)
+TRACED(geglu_forward, (void *out, const void *gate_up, size_t rows, size_t width),
+       (out, gate_up, rows, width), rows, width, 0)
+TRACED(geglu_backward,
+       (void *dgate_up, const void *dout, const void *gate_up, size_t rows, size_t width),
+       (dgate_up, dout, gate_up, rows, width), rows, width, 0)
+TRACED(softcap, (void *x, size_t count, float cap), (x, count, cap), count, 0, 0)
+TRACED(cross_entropy_with,
+       (float *loss, void *logits, const int32_t *targets, size_t rows, size_t vocab, float scale,
+	const struct loss_terms *terms),
+       (loss, logits, targets, rows, vocab, scale, terms), rows, vocab, 0)
