@@ -92,15 +92,15 @@ static int add_run(struct ctl *ctl, struct report *report, const char *name, str
 	dir = js_str(r.run, "dir", NULL);
 	if (dir)
 		add_made(&r, dir);
+	if (report->count < DRAWN_RUNS)
+		series_ask(ctl, name, &r.series, &quiet);
+	if (report->count < DRAWN_RUNS && dir)
+		use_read(&r.use, dir);
 	/* what a colleague's files do not tell is left out */
 	r.goodput = strchr(name, '/') ? held_hours(&r, clock_wall_ms())
 				      : ask_about(ctl, VERB_GOODPUT, name, json_object(), &quiet);
 	if (!strchr(name, '/'))
 		r.checkpoints = checkpoints_of(name);
-	if (report->count < DRAWN_RUNS)
-		series_ask(ctl, name, &r.series, &quiet);
-	if (report->count < DRAWN_RUNS && dir)
-		use_read(&r.use, dir);
 	report->runs = xrealloc(report->runs, (report->count + 1) * sizeof(r));
 	report->runs[report->count++] = r;
 	return 0;

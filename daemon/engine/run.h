@@ -51,6 +51,7 @@ struct run {
 
 	struct run_spec spec;
 	struct policy policy; /* points into spec */
+	int64_t gpus;         /* of its job; -1 = nobody has asked yet */
 
 	struct attempt attempt;    /* the newest */
 	struct attempt *prequeued; /* prequeue.h; its job waits, held; owned, NULL: none */

@@ -164,6 +164,7 @@ static int take_progress(struct engine *e, struct run *run, struct err *err)
  * watched, and killed when somebody says so. */
 static int take_spec(struct engine *e, struct run *run, bool is_known, struct err *err)
 {
+	run->gpus = -1;
 	if (e->world->spec(e->world->self, run->dir, &run->spec, err) == 0)
 		return 0;
 	if (!is_known) {

@@ -140,6 +140,22 @@ int batch_job_read(struct batch_job *job, const struct config *config, const str
 	return 0;
 }
 
+int64_t batch_job_gpus(const struct config *config, const struct run *run)
+{
+	struct batch_job job;
+	struct err quiet = { 0 };
+	int64_t gpus = 0;
+
+	if (batch_job_read(&job, config, run, &quiet) == 0) {
+		json_t *totals = batch_totals(job.fields);
+
+		gpus = js_int(totals, "gpus", 0);
+		json_decref(totals);
+	}
+	batch_job_clear(&job);
+	return gpus;
+}
+
 void batch_job_clear(struct batch_job *job)
 {
 	free(job->text);

@@ -31,6 +31,9 @@ int batch_job_read(struct batch_job *job, const struct config *config, const str
 		   struct err *err);
 void batch_job_clear(struct batch_job *job);
 
+/* GPUs of its job in all, however they were asked for; 0 where spec or script cannot be read. */
+int64_t batch_job_gpus(const struct config *config, const struct run *run);
+
 /* Adds to the fields, and to the words, what is lbd's own to say: a command's output goes to
  * `output`, a script's where it says. Once nothing reads them as the person wrote them any more. */
 void batch_job_set_output(struct batch_job *job, const struct run *run, const char *output);

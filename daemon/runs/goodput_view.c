@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "daemon/job/batch_job.h"
 #include "daemon/runs/goodput.h"
 
 struct history {
@@ -147,9 +148,10 @@ json_t *goodput_answer(struct request *r, struct err *err)
 	struct idle idle = { .since_ms = since_s ? now_ms - since_s * 1000 : 0 };
 	struct history h = { 0 };
 	struct ledger_run run = { 0 };
-	struct run_spec spec = { 0 };
+	struct run job = { 0 };
 	struct goodput g;
 	json_t *o = NULL;
+	int64_t gpus;
 
 	if (request_run(r, &run, err) < 0)
 		return NULL;
@@ -159,14 +161,17 @@ json_t *goodput_answer(struct request *r, struct err *err)
 	if (until_s > 0 && now_ms - until_s * 1000 < idle.end_ms)
 		idle.end_ms = now_ms - until_s * 1000;
 	idle.out = &g;
-	if (lbd->world.spec(lbd->world.self, run.dir, &spec, err) < 0)
+	if (lbd->world.spec(lbd->world.self, run.dir, &job.spec, err) < 0)
 		return NULL;
+	job.dir = xstrdup(run.dir);
+	gpus = batch_job_gpus(&lbd->config, &job);
+	free(job.dir);
 	if (read_history(lbd->ledger, id, &h, err) == 0) {
 		goodput_count(h.attempts, h.count, created_ms, idle.since_ms, idle.end_ms, &g);
 		if (ledger_event_each(lbd->ledger, id, 0, INT64_MAX, note_event, &idle, err) == 0)
-			o = view(&g, spec.nodes * spec.gpus_per_node);
+			o = view(&g, gpus);
 	}
 	history_free(&h);
-	run_spec_clear(&spec);
+	run_spec_clear(&job.spec);
 	return o;
 }

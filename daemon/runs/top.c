@@ -10,6 +10,7 @@
 #include "common/base/clock.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
+#include "daemon/job/batch_job.h"
 #include "daemon/runs/views.h"
 
 enum {
@@ -132,13 +133,16 @@ static int note_launch(const struct ledger_launch *l, void *arg)
 }
 
 /* Of a live run whose job's limit and start are known: when it will be cut short. */
-static void add_limit(const struct run *run, json_t *o)
+static void add_limit(const struct lbd *lbd, struct run *run, json_t *o)
 {
 	const struct attempt *a = &run->attempt;
 
+	if (run->gpus < 0)
+		run->gpus = batch_job_gpus(&lbd->config, run);
+
 	if (run->spec.time_ms > 0 && a->last_seen.start_time > 0)
 		js_set_time(o, "limit", a->last_seen.start_time * 1000 + run->spec.time_ms);
-	js_set_int(o, "gpus", run->spec.nodes * run->spec.gpus_per_node);
+	js_set_int(o, "gpus", run->gpus);
 }
 
 /* Of the last minutes, or nothing. */
@@ -189,7 +193,7 @@ static int add_run(const struct ledger_run *run, void *arg)
 	json_array_append_new(l->list, o);
 	js_set_str(o, "waits_for", waits_for[0] ? waits_for : NULL);
 	if (live)
-		add_limit(live, o);
+		add_limit(l->lbd, live, o);
 	if (live && is_running)
 		add_gpu_use(live, o);
 	return add_attempt(l, id, is_running, o);

@@ -91,6 +91,13 @@ like "$(cat "$T/seen.html")" 'use of its GPUs, mean of all' "lbctl report draws 
 like "$(cat "$T/seen.html")" '<td class="n">1</td><td class="n">0%</td><td class="n">68.4 of 79.6</td>' "and has a row for each"
 lbctl kill --now seen >/dev/null
 run_reaches seen killed 20
+printf '#!/bin/sh\n#SBATCH --gres=gpu:2\nwhile sleep 0.1; do :; done\n' >"$T/script"
+lbctl submit --name script "$T/script" >/dev/null
+run_reaches script running 20
+is "$(lbctl goodput script --json | json gpus)" 2 "GPUs of a batch script count, however it asks for them"
+like "$(lbctl metrics)" '^lowbits_run_gpus.run="script".* 2$' "for Prometheus, too"
+lbctl kill --now script >/dev/null
+run_reaches script killed 20
 lbd_stop
 
 wait_for '[ -z "$(own_processes)" ]' 10
