@@ -8,6 +8,9 @@ enum { HOURS_PARTS = 8 };
 struct hours_part {
 	const char *name;  /* the member of "hours" and "gpu_hours" (docs/PROTOCOL.md) */
 	const char *words; /* what people see */
+	const char
+		*title; /* of a column, where there is little room; NULL: it is known by others */
+	int rank;       /* the highest is left out first (text.h) */
 };
 
 extern const struct hours_part hours_parts[HOURS_PARTS];

@@ -201,21 +201,16 @@ static void fill(struct cell *cell, const struct sum *s, const struct style *sty
 static void print_table(const struct ctl *ctl, const struct sums *sums, const char *title)
 {
 	struct column columns[COLUMNS_BEFORE + HOURS_PARTS - 1] = {
-		{ .title = title, .least = 12 },
-		{ .title = "RUNS", .right = true, .rank = 2 },
-		{ .title = "HOURS", .right = true },
-		{ .title = "GPU-H", .right = true },
+		{ .title = title, .least = 12 },     { .title = "RUNS", .right = true, .rank = 2 },
+		{ .title = "HOURS", .right = true }, { .title = "GPU-H", .right = true },
 		{ .title = "ETTR", .right = true },
-		{ .title = "QUEUE", .right = true, .rank = 1 },
-		{ .title = "START", .right = true, .rank = 4 },
-		{ .title = "RESTORE", .right = true, .rank = 5 },
-		{ .title = "LOST", .right = true, .rank = 1 },
-		{ .title = "HANG", .right = true, .rank = 3 },
-		{ .title = "PAUSE", .right = true, .rank = 3 },
-		{ .title = "OTHER", .right = true, .rank = 6 },
 	};
 	struct table table;
 
+	for (int i = 1; i < HOURS_PARTS; i++)
+		columns[COLUMNS_BEFORE + i - 1] = (struct column){ .title = hours_parts[i].title,
+								   .right = true,
+								   .rank = hours_parts[i].rank };
 	table_init(&table, columns, COLUMNS_BEFORE + HOURS_PARTS - 1);
 	for (size_t i = 0; i < sums->count; i++)
 		fill(table_row(&table), &sums->rows[i], &ctl->out);
