@@ -10,6 +10,7 @@
 #include "kernels/cpu/round.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "kernels/formats/operand.h"
 
@@ -135,6 +136,14 @@ static void round_piece(const struct quantizing *q, float *out, const float *in,
 	}
 }
 
+static void count_binade(struct operand_stats *stats, float scaled)
+{
+	int at = (int)(bits_of(scaled) >> 23) - 127 - BINADE_FIRST;
+
+	at = at < 0 ? 0 : at;
+	stats->binade[at < BINADES ? at : BINADES - 1] += scaled > 0;
+}
+
 static void tell(struct operand_stats *stats, const struct quantizing *q, const float *out,
 		 const float *in, size_t count, const struct scale *s, size_t step)
 {
@@ -146,6 +155,7 @@ static void tell(struct operand_stats *stats, const struct quantizing *q, const 
 		stats->error += error * error;
 		stats->power += (double)a * (double)a;
 		stats->amax = a > stats->amax ? a : stats->amax;
+		count_binade(stats, scaled);
 	}
 	stats->count += count;
 }
@@ -349,11 +359,12 @@ static void add_stats(struct operand_stats *to, const struct operand_stats *of)
 	if (of->most_scale > to->most_scale)
 		to->most_scale = of->most_scale;
 	to->scales += of->scales;
+	for (int i = 0; i < BINADES; i++)
+		to->binade[i] += of->binade[i];
 }
 
 static void run(struct device *dev, struct quantizing *q)
 {
-	struct operand_stats stats[TASKS_MAX] = { { 0 } };
 	size_t tasks;
 
 	if (q->upright) {
@@ -364,12 +375,14 @@ static void run(struct device *dev, struct quantizing *q)
 		q->band = plain_band(q, q->tile_rows);
 		tasks = cpu_tasks(q->rows, q->band);
 	}
-	q->stats = q->use->stats ? stats : NULL;
+	/* without memory there are no statistics */
+	q->stats = q->use->stats ? calloc(tasks, sizeof(*q->stats)) : NULL;
 	pool_run(dev->pool, tasks, q->upright ? lanes_task : band_task, q);
 	for (size_t i = 0; q->stats && i < tasks; i++)
-		add_stats(q->use->stats, &stats[i]);
+		add_stats(q->use->stats, &q->stats[i]);
 	if (q->stats && q->one_scale)
 		tell_scale(q->use->stats, &q->shared);
+	free(q->stats);
 }
 
 static bool is_whole_tensor(const struct operand_cast *c)

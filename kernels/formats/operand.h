@@ -48,12 +48,15 @@ struct operand_cast {
 	uint16_t history;
 };
 
-/* What became of an operand, added up. */
+/* What became of an operand, added up. binade[i]: how many elements have |x/s| from 2^(i + BINADE_FIRST) on
+ * and below twice that; those beyond either end are counted there, zeros nowhere. */
+enum { BINADES = 64, BINADE_FIRST = -40 };
 struct operand_stats {
 	uint64_t count, saturated, zeroed; /* zeroed: not zero before */
 	uint64_t scales;
 	double error, power; /* sums of (x - x')^2 and x^2 */
 	float amax, least_scale, most_scale;
+	uint64_t binade[BINADES];
 };
 
 /* The amax of past steps, newest first, and the largest so far of the present one. */

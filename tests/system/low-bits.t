@@ -20,6 +20,21 @@ awk '/^```/ { inside = $0 == "```sh" ? 1 : 0; next } inside' docs/LOW-BITS.md >c
 sh -ex commands >out.log 2>err.log
 ok $? "every command of docs/LOW-BITS.md runs"
 tail -n 3 err.log | sed 's/^/# /'
+awk -F'"binades":\\[' '{ split($2, b, /[],]/); sum = 0; for (i = 2; i in b; i++) sum += b[i]; match($0, /"count":[0-9]+/)
+	count = substr($0, RSTART + 8, RLENGTH - 8); if (sum > count || sum < 0.9 * count) bad++ } END { exit bad || NR == 0 }' out/precision.jsonl
+ok $? "and its histograms hold its elements, but for zeros"
+lbworker train small.toml --job.dump_folder charts --quantize.recipe nvfp4 --metrics.enable_tensorboard true >out.log 2>err.log &&
+	strings charts/tb/events* 2>/dev/null | grep -q 'precision/weight.g/log2/layers.0.down'
+ok $? "TensorBoard gets them, too"
+[ "$(grep -c '<tr><td>' nvfp4.html)" = 24 ] && ! grep -q 'http\|src=' nvfp4.html && grep -q '<b class="u">underflows' nvfp4.html
+ok $? "the page has a row for each operand, needs nothing else, and says where NVFP4 underflows"
+lbworker precision out -o page.html | grep -q '^48 operands: 0 saturate, 0 underflow' &&
+	lbworker train small.toml --job.dump_folder floor --quantize.recipe mxfp8-floor >out.log 2>err.log &&
+	lbworker precision floor -o page.html | grep -q '^48 operands: 48 saturate'
+ok $? "MXFP8 with scales up never saturates, with the specification's it does everywhere"
+lbworker precision . 2>err.log
+[ $? = 1 ] && grep -q 'precision.jsonl: No such file' err.log
+ok $? "a folder without statistics is named"
 [ "$(grep -c '"step":20,.*"slot":"forward.x".*"sqnr_db"' out/precision.jsonl)" = 8 ]
 ok $? "precision.jsonl has each operand of each layer"
 grep -q '"layer":0' out-nvfp4/precision.jsonl && ! grep -q '"layer":1' out-nvfp4/precision.jsonl

@@ -28,6 +28,7 @@ int command_convert(int argc, char **argv);
 int command_eval(int argc, char **argv);
 int command_generate(int argc, char **argv);
 int command_inspect(int argc, char **argv);
+int command_precision(int argc, char **argv);
 int command_prepare(int argc, char **argv);
 int command_recipes(int argc, char **argv);
 int command_tokenize(int argc, char **argv);

@@ -24,6 +24,20 @@ static double share(uint64_t part, uint64_t count)
 	return count > 0 ? (double)part / (double)count : 0;
 }
 
+static void write_binades(FILE *to, const struct operand_stats *s)
+{
+	int first = 0, end = BINADES;
+
+	while (first < end && s->binade[first] == 0)
+		first++;
+	while (end > first && s->binade[end - 1] == 0)
+		end--;
+	fprintf(to, ",\"binades\":[%d", first + BINADE_FIRST);
+	for (int i = first; i < end; i++)
+		fprintf(to, ",%" PRIu64, s->binade[i]);
+	fputc(']', to);
+}
+
 static void write_line(FILE *to, int64_t step, const struct place *p, const struct operand_stats *s)
 {
 	double db = precision_sqnr_db(s);
@@ -38,6 +52,7 @@ static void write_line(FILE *to, int64_t step, const struct place *p, const stru
 			(double)s->least_scale, (double)s->most_scale);
 	if (isfinite(db))
 		fprintf(to, ",\"sqnr_db\":%.4g", db);
+	write_binades(to, s);
 	fprintf(to, "}\n");
 }
 
@@ -56,6 +71,10 @@ static void chart(struct tensorboard *tb, int64_t step, const struct place *p,
 		scalar[i] = (struct tb_scalar){ tag[i], value[i] };
 	}
 	tensorboard_add(tb, step, scalar, WHATS);
+	snprintf(tag[0], TAG_BYTES, "precision/%s/log2/layers.%zu.%s", recipe_slot_names[p->slot],
+		 p->layer, module_names[p->module]);
+	tensorboard_add_histogram(
+		tb, step, &(struct tb_histogram){ tag[0], BINADE_FIRST, s->binade, BINADES });
 }
 
 static void tell(const struct precision *precision, int64_t step, FILE *to, struct tensorboard *tb)

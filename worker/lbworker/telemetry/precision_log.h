@@ -5,6 +5,7 @@
  *   step, layer, module (qkv, out, up, down, output), slot (recipe.h), count
  *   saturated, zeroed   shares of the elements: beyond the largest number; not 0 before, 0 after
  *   amax, scale_min, scale_max
+ *   binades             [first, counts...]: of elements with |x/s| from 2^first on, a binade each
  *   sqnr_db             10 log10(sum x^2 / sum (x - x')^2); 0/0 and beyond: left out */
 #ifndef LBWORKER_PRECISION_LOG_H
 #define LBWORKER_PRECISION_LOG_H

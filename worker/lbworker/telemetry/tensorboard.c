@@ -27,7 +27,9 @@ enum {
 	EVENT_SUMMARY = 5,
 	EVENT_SESSION_LOG = 7
 };
-enum { SUMMARY_VALUE = 1, VALUE_TAG = 1, VALUE_SIMPLE = 2, LOG_STATUS = 1, STATUS_START = 1 };
+enum { SUMMARY_VALUE = 1, VALUE_TAG = 1, VALUE_SIMPLE = 2, VALUE_HISTO = 5 };
+enum { LOG_STATUS = 1, STATUS_START = 1 };
+enum { HISTO_MIN = 1, HISTO_MAX, HISTO_NUM, HISTO_SUM, HISTO_SQUARES, HISTO_LIMITS, HISTO_COUNTS };
 enum { FOLDER_MODE = 0755, EVENT_BYTES_MAX = 1 << 20 };
 
 struct tensorboard {
@@ -180,5 +182,69 @@ void tensorboard_add(struct tensorboard *tb, int64_t step, const struct tb_scala
 			put_scalar(&summary, &scalars[i]);
 	put_bytes(&event, EVENT_SUMMARY, summary.len ? summary.data : "", summary.len);
 	buf_fini(&summary);
+	write_record(tb, &event);
+}
+
+/* --- histograms ------------------------------------------------------------------------------ */
+
+/* The middle of a bin stands for what is in it. */
+static void put_sums(struct buf *histo, const struct tb_histogram *h, size_t from, size_t to)
+{
+	double number = 0, sum = 0, squares = 0;
+
+	for (size_t i = from; i < to; i++) {
+		double middle = h->first + (double)i + 0.5, count = (double)h->count[i];
+		number += count;
+		sum += count * middle;
+		squares += count * middle * middle;
+	}
+	put_double(histo, HISTO_MIN, h->first + (double)from);
+	put_double(histo, HISTO_MAX, h->first + (double)to);
+	put_double(histo, HISTO_NUM, number);
+	put_double(histo, HISTO_SUM, sum);
+	put_double(histo, HISTO_SQUARES, squares);
+}
+
+static void put_bins(struct buf *histo, const struct tb_histogram *h, size_t from, size_t to)
+{
+	struct buf limits, counts;
+
+	buf_init(&limits, EVENT_BYTES_MAX);
+	buf_init(&counts, EVENT_BYTES_MAX);
+	for (size_t i = from; i < to; i++) {
+		double limit = h->first + (double)i + 1, count = (double)h->count[i];
+		(void)buf_add(&limits, &limit, sizeof(limit));
+		(void)buf_add(&counts, &count, sizeof(count));
+	}
+	put_bytes(histo, HISTO_LIMITS, limits.data, limits.len);
+	put_bytes(histo, HISTO_COUNTS, counts.data, counts.len);
+	buf_fini(&limits);
+	buf_fini(&counts);
+}
+
+void tensorboard_add_histogram(struct tensorboard *tb, int64_t step, const struct tb_histogram *h)
+{
+	struct buf event, summary, value, histo;
+	size_t from = 0, to = h->bins;
+
+	while (from < to && h->count[from] == 0)
+		from++;
+	while (to > from && h->count[to - 1] == 0)
+		to--;
+	if (from == to)
+		return;
+	buf_init(&histo, EVENT_BYTES_MAX);
+	put_sums(&histo, h, from, to);
+	put_bins(&histo, h, from, to);
+	buf_init(&value, EVENT_BYTES_MAX);
+	put_bytes(&value, VALUE_TAG, h->tag, strlen(h->tag));
+	put_bytes(&value, VALUE_HISTO, histo.data, histo.len);
+	buf_init(&summary, EVENT_BYTES_MAX);
+	put_bytes(&summary, SUMMARY_VALUE, value.data, value.len);
+	start_event(&event, step);
+	put_bytes(&event, EVENT_SUMMARY, summary.data, summary.len);
+	buf_fini(&summary);
+	buf_fini(&value);
+	buf_fini(&histo);
 	write_record(tb, &event);
 }

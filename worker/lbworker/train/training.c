@@ -113,9 +113,10 @@ static void choose(struct training *t)
 static int check_device(const struct training *t, struct err *err)
 {
 	if (t->mesh.tensor > 1 && t->config.compute == COMPUTE_BF16_WIDE)
-		return err_set(err, ERR_USAGE,
-			       "training.mixed_precision_param: must be \"float32\" on CPUs that share "
-			       "a model by parallelism.tensor_parallel_degree");
+		return err_set(
+			err, ERR_USAGE,
+			"training.mixed_precision_param: must be \"float32\" on CPUs that share "
+			"a model by parallelism.tensor_parallel_degree");
 	if (t->mesh.width == 0 || t->backend->reserve)
 		return 0;
 	return err_set(err, ERR_USAGE,
