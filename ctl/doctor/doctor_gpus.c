@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* doctor_gpus.c - driver, CUDA and NCCL: too old for each other, or known to be bad. */
+#include <glob.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/mem.h"
+#include "common/base/paths.h"
+#include "common/base/strv.h"
 #include "ctl/base/program.h"
 #include "ctl/doctor/doctor.h"
 
@@ -46,6 +49,9 @@ static const struct {
 	  "github.com/pytorch/pytorch/pull/174338" },
 	{ "NCCL", "2.0.0", "2.29.2", "aarch64", "may hang for ever when built by gcc before 10",
 	  "NCCL 2.29.3", "release notes of NCCL 2.29.3" },
+	{ "NCCL", "2.18.1", "2.18.1", "",
+	  "may corrupt data where a NIC shares a PCI switch with one GPU only, as on HGX H100",
+	  "a newer NCCL, or NCCL_IB_PCI_RELAXED_ORDERING=0", "release notes of NCCL 2.18.1" },
 	{ "NCCL", "2.10.3", "2.10.3", "", "corrupts data when one NVLink is down", "a newer NCCL",
 	  "github.com/NVIDIA/nccl/issues/596" },
 	{ "driver", "560.0.0", "560.999.99", "", "NCCL may hang over P2P",
@@ -114,6 +120,60 @@ static char *nccl_version(void)
 	return version;
 }
 
+/* root/lib/python3.N/site-packages/nvidia_nccl_cu12-2.21.5.dist-info: what PyTorch opens there. */
+static void add_wheels(struct strv *found, const char *root)
+{
+	glob_t folders = { 0 };
+	char *pattern = root ? path_join("%s/{lib,lib64}/python3*/{site,dist}-packages/"
+					 "nvidia_nccl_cu*-*.dist-info",
+					 root)
+			     : NULL;
+
+	if (pattern && glob(pattern, GLOB_BRACE, NULL, &folders) == 0) {
+		for (size_t i = 0; i < folders.gl_pathc; i++) {
+			const char *at = strchr(path_base(folders.gl_pathv[i]), '-') + 1;
+			size_t length = strspn(at, "0123456789.");
+			while (length > 0 && at[length - 1] == '.') /* of ".dist-info" */
+				length--;
+			strv_add(found, xstrndup(at, length));
+		}
+		globfree(&folders);
+	}
+	free(pattern);
+}
+
+/* The loader's, and those of the Python environments in which people are: such a program uses its own. */
+static void nccl_versions(struct strv *found)
+{
+	char *loaded = nccl_version();
+
+	if (loaded)
+		strv_add(found, loaded);
+	add_wheels(found, getenv("VIRTUAL_ENV"));
+	add_wheels(found, getenv("CONDA_PREFIX"));
+}
+
+/* One that is bad is told, whichever it is. */
+static bool has_bad_nccl(const struct strv *versions, struct finding *f)
+{
+	for (size_t i = 0; i < versions->count; i++)
+		if (is_known_bad("NCCL", versions->items[i], f))
+			return true;
+	return false;
+}
+
+static char *list_of(const struct strv *versions)
+{
+	char *list = xstrdup(versions->count > 0 ? versions->items[0] : "none");
+
+	for (size_t i = 1; i < versions->count; i++) {
+		char *longer = xasprintf("%s and %s", list, versions->items[i]);
+		free(list);
+		list = longer;
+	}
+	return list;
+}
+
 static bool is_too_old(const char *driver, const char *cuda, struct finding *f)
 {
 	for (size_t i = 0; i < sizeof(least_drivers) / sizeof(least_drivers[0]); i++)
@@ -133,18 +193,20 @@ void look_at_gpus(const struct patient *p, struct finding *f)
 					   "--format=csv,noheader", NULL };
 	static const char *const nvcc[] = { "nvcc", "--version", NULL };
 	char *driver = word_after(smi, ""), *cuda = word_after(nvcc, "release ");
-	char *nccl = nccl_version();
+	struct strv nccl = { 0 };
 
 	(void)p;
-	if (!driver && !cuda && !nccl)
+	nccl_versions(&nccl);
+	char *all = list_of(&nccl);
+	if (!driver && !cuda && nccl.count == 0)
 		finding_skip(f, "no NVIDIA driver, CUDA or NCCL on this machine; run it on a GPU "
 				"node, too");
 	else if (!(driver && cuda && is_too_old(driver, cuda, f)) &&
-		 !(driver && is_known_bad("driver", driver, f)) &&
-		 !(nccl && is_known_bad("NCCL", nccl, f)))
+		 !(driver && is_known_bad("driver", driver, f)) && !has_bad_nccl(&nccl, f))
 		finding_fine(f, "driver %s, CUDA %s, NCCL %s: nothing bad is known",
-			     driver ? driver : "none", cuda ? cuda : "none", nccl ? nccl : "none");
+			     driver ? driver : "none", cuda ? cuda : "none", all);
 	free(driver);
 	free(cuda);
-	free(nccl);
+	free(all);
+	strv_free(nccl.items);
 }

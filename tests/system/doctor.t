@@ -35,6 +35,13 @@ is "$(PATH=$T/bin:$PATH verdict GPUs)" finding "a driver too old for its CUDA"
 printf '#!/bin/sh\necho 560.35.03\n' >"$T/bin/nvidia-smi"
 like "$(PATH=$T/bin:$PATH verdict GPUs text)" 'driver 560.35.03 .*xgboost' \
 	"one that is known to hang, and who says so"
+wheels=$T/venv/lib/python3.11/site-packages
+mkdir -p "$wheels/nvidia_nccl_cu12-2.18.1.dist-info"
+printf '#!/bin/sh\necho 570.1.1\n' >"$T/bin/nvidia-smi"
+like "$(VIRTUAL_ENV=$T/venv PATH=$T/bin:$PATH verdict GPUs text)" 'NCCL 2.18.1 may corrupt data .*release notes' \
+	"a bad NCCL that only a Python environment has"
+mv "$wheels/nvidia_nccl_cu12-2.18.1.dist-info" "$wheels/nvidia_nccl_cu13-2.29.3.dist-info"
+like "$(VIRTUAL_ENV=$T/venv PATH=$T/bin:$PATH verdict GPUs text)" 'NCCL .*2.29.3: nothing bad is known' "and a good one"
 
 printf '[team]\ngroup = "no-such-group"\n' >"$LB_HOME/lbd.toml"
 like "$(verdict lbd text)" 'there is no group "no-such-group"' "a team that does not exist"
