@@ -42,7 +42,7 @@ static struct account lived(const struct peer *peer, const struct month *m)
 	if (peer)
 		peer_live(peer, m, &a);
 	else
-		lbd_live(m, HALF_LIFE_MS, &a, NULL);
+		lbd_live(m, &lbd_by_default, &a, NULL);
 	assert_int_equal(sum(&a), MONTH_MS);
 	return a;
 }
@@ -84,6 +84,24 @@ static void work_and_checkpoints_take_turns(void **state)
 		assert_int_equal(a.lost_ms[TROUBLE_OWN], rows[i].redone * MINUTE);
 		assert_int_equal(sum(&a), (rows[i].to - rows[i].from) * MINUTE);
 	}
+}
+
+/* Interval 30, copies 2, drained 10 minutes later: 100 minutes are three rounds and four minutes. */
+static void what_is_not_drained_goes_with_its_nodes(void **state)
+{
+	struct circumstances c = { .interval_ms = 30 * MINUTE,
+				   .save_ms = 2 * MINUTE,
+				   .drain_ms = 10 * MINUTE };
+	struct account gone = { 0 }, outlived = { 0 };
+
+	(void)state;
+	account_train(&gone, &c, TROUBLE_NODE, 0, 100 * MINUTE);
+	assert_int_equal(gone.ms[WHERE_KEPT], 60 * MINUTE);
+	assert_int_equal(gone.ms[WHERE_REDONE], 34 * MINUTE);
+	assert_int_equal(gone.ms[WHERE_SAVING], 6 * MINUTE);
+	account_train(&outlived, &c, TROUBLE_HANG, 0, 100 * MINUTE);
+	assert_int_equal(outlived.ms[WHERE_KEPT], 90 * MINUTE);
+	assert_int_equal(sum(&outlived), 100 * MINUTE);
 }
 
 static void what_goes_on_at_the_end_is_kept(void **state)
@@ -262,6 +280,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(work_and_checkpoints_take_turns),
+		cmocka_unit_test(what_is_not_drained_goes_with_its_nodes),
 		cmocka_unit_test(what_goes_on_at_the_end_is_kept),
 		cmocka_unit_test(without_troubles_only_the_start_is_lost),
 		cmocka_unit_test(checkpoints_and_the_queue_cost_what_they_take),

@@ -15,6 +15,7 @@
 enum { BUSY_MS = 5 * SECOND, IDLE_MS = 30 * SECOND, SPOOL_MS = 30 * SECOND };
 
 static const char run_name[] = "r1";
+const struct lbd_abilities lbd_by_default = { .half_life_ms = HALF_LIFE_MS };
 
 void live_spent(struct sim *sim, enum where where)
 {
@@ -199,15 +200,21 @@ static void close_account(struct sim *sim)
 		live_job_over(sim, sim->job, SJ_CANCELLED, SR_NONE, 0);
 }
 
-void lbd_live(const struct month *m, int64_t half_life_ms, struct account *a,
+void lbd_live(const struct month *m, const struct lbd_abilities *can, struct account *a,
 	      struct lbd_notes *notes)
 {
 	struct sim *sim = xcalloc(1, sizeof(*sim));
+	struct month mine = *m; /* the troubles are the same, and whose they are */
 	struct event e;
 
-	sim->m = m;
+	if (can->copy_ms > 0) {
+		mine.c.drain_ms = m->c.save_ms;
+		mine.c.save_ms = can->copy_ms;
+		mine.c.interval_ms = can->interval_ms;
+	}
+	sim->m = &mine;
 	sim->a = a;
-	begin(sim, half_life_ms);
+	begin(sim, can->half_life_ms);
 	while (sim->agenda.count > 0 && sim->agenda.heap[0].at_ms < MONTH_MS) {
 		agenda_take(&sim->agenda, &e);
 		sim->now_ms = e.at_ms;

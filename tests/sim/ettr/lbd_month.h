@@ -17,8 +17,18 @@ struct lbd_notes {
 
 enum { HALF_LIFE_MS = DAY }; /* nodes.half_life by default */
 
-/* half_life_ms: nodes.half_life of lbd.toml. *notes may be NULL. */
-void lbd_live(const struct month *m, int64_t half_life_ms, struct account *a,
+/* What may be set otherwise than by default. */
+struct lbd_abilities {
+	int64_t half_life_ms; /* nodes.half_life of lbd.toml */
+	/* checkpoint.stage: that all ranks wait for a copy into a folder of their node, which then takes
+	 * save_ms of the month to count; 0: there is none */
+	int64_t copy_ms;
+	int64_t interval_ms; /* between two checkpoints then */
+};
+extern const struct lbd_abilities lbd_by_default;
+
+/* *notes may be NULL. */
+void lbd_live(const struct month *m, const struct lbd_abilities *can, struct account *a,
 	      struct lbd_notes *notes);
 
 #endif

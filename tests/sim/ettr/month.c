@@ -188,10 +188,13 @@ bool account_train(struct account *a, const struct circumstances *c, enum troubl
 	int64_t round_ms = c->interval_ms + c->save_ms, ms = within(to_ms) - within(from_ms);
 	int64_t rounds = ms / round_ms, rest_ms = ms % round_ms;
 	int64_t work_ms = rest_ms < c->interval_ms ? rest_ms : c->interval_ms;
-	bool goes_on = to_ms >= MONTH_MS;
+	int64_t drained_ms = ms > c->drain_ms ? ms - c->drain_ms : 0;
+	bool goes_on = to_ms >= MONTH_MS, takes_nodes = why == TROUBLE_GPU || why == TROUBLE_NODE;
+	int64_t kept = takes_nodes && !goes_on ? drained_ms / round_ms : rounds;
 
-	a->ms[WHERE_KEPT] += rounds * c->interval_ms;
-	a->ms[WHERE_SAVING] += rounds * c->save_ms + rest_ms - work_ms;
+	work_ms += (rounds - kept) * c->interval_ms;
+	a->ms[WHERE_KEPT] += kept * c->interval_ms;
+	a->ms[WHERE_SAVING] += ms - kept * c->interval_ms - work_ms;
 	a->ms[goes_on ? WHERE_KEPT : WHERE_REDONE] += work_ms;
 	if (!goes_on)
 		a->lost_ms[why] += work_ms;

@@ -53,8 +53,10 @@ struct circumstances {
 	int64_t start_ms;      /* from the trainer's start to its first new step */
 	int64_t interval_ms;   /* of work between two checkpoints */
 	int64_t save_ms;       /* that all ranks wait for one */
-	int64_t repair_ms;     /* of a node that is gone */
-	int64_t person_ms;     /* until somebody has looked after what a program cannot */
+	/* from a node's own folder to where a job on other nodes finds it; 0: it is saved there */
+	int64_t drain_ms;
+	int64_t repair_ms; /* of a node that is gone */
+	int64_t person_ms; /* until somebody has looked after what a program cannot */
 };
 
 struct month {
@@ -102,7 +104,8 @@ struct account {
 void account_span(struct account *a, enum where where, enum trouble why, int64_t from_ms,
 		  int64_t to_ms);
 /* Steps from from_ms on, which ended at to_ms because of `why` (at the month's end: they go on).
- * Work and checkpoints take turns. true: a checkpoint was just being written, and is torn now. */
+ * Work and checkpoints take turns. A trouble that takes nodes away leaves of them what was drained, once it
+ * was; one that the job outlives, all. true: a checkpoint was just being written, and is torn now. */
 bool account_train(struct account *a, const struct circumstances *c, enum trouble why,
 		   int64_t from_ms, int64_t to_ms);
 double account_ettr(const struct account *a);
