@@ -303,6 +303,10 @@ const struct command commands[] = {
 	 "lbctl goodput sweep@group --by week --csv\n"
 	 "lbctl goodput brisk-otter-39 --since 7d --json | jq .ettr\n",
 	 goodput_options, 1, ANY_NUMBER, OPERANDS_SELECT, goodput_run},
+	{"advise", "RUN", "how often it should save, by what saving costs it and how often trouble comes",
+	 "lbctl advise brisk-otter-39\n"
+	 "lbctl advise brisk-otter-39 --json | jq .best_interval_s\n",
+	 json_options, 1, 1, OPERANDS_NAMES, advise_run},
 	{"cron", "[ls | run NAME | enable NAME | disable NAME]",
 	 "periodic jobs: last result, next time, why not",
 	 "lbctl cron\n"

@@ -61,6 +61,7 @@ int home_run(struct ctl *ctl, struct err *err);
 int metrics_run(struct ctl *ctl, struct err *err);
 int sync_run(struct ctl *ctl, struct err *err);
 int plot_run(struct ctl *ctl, struct err *err);
+int advise_run(struct ctl *ctl, struct err *err);
 int report_run(struct ctl *ctl, struct err *err);
 int top_run(struct ctl *ctl, struct err *err);
 int why_run(struct ctl *ctl, struct err *err);

@@ -10,7 +10,7 @@ _lbctl_words()	# WHAT...
 _lbctl()
 {
 	local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
-	local commands="submit ls top status why follow logs events kill stop hold release restart checkpoints du rm prune save stacks audit compare diff metrics sync plot report goodput cron nodes notify wait daemon home doctor recover version help"
+	local commands="submit ls top status why follow logs events kill stop hold release restart checkpoints du rm prune save stacks audit compare diff metrics sync plot report goodput advise cron nodes notify wait daemon home doctor recover version help"
 	local command="" options="--home --no-color --help" words="" i
 
 	for ((i = 1; i < COMP_CWORD; i++)); do
@@ -48,6 +48,7 @@ _lbctl()
 	restart) options+=" --from --set"; words=$(_lbctl_words all) ;;
 	audit) options+=" --interval --other-nodes --name --set --dry-run --follow --json"; words=$(_lbctl_words all) ;;
 	compare) options+=" --json"; words=$(_lbctl_words groups) ;;
+	advise) options+=" --json"; words=$(_lbctl_words all) ;;
 	goodput) options+=" --since --by --csv --json"; words=$(_lbctl_words all selectors) ;;
 	cron) options+=" --json"; words="ls run enable disable"
 		case $previous in run | enable | disable) words=$(_lbctl_words cron) ;; esac ;;

@@ -44,6 +44,19 @@ like "$(lbctl events npz)" 'checkpoint_bad .*ckpt_30.npz: .*cut short' "the one 
 is "$(json_run npz checkpoint.step)" 60 "its checkpoints are known"
 is "$(json_run npz attempts.0.launches.1.resumed_from_step)" 20 "and where it went on"
 
+# --- the same by way of a folder of the node ------------------------------------------------------------
+mkdir "$T/staged" "$T/stage" && cd "$T/staged" || exit 1
+ok "one that saves to a folder of its node" lbctl submit --name staged --set "checkpoint.stage=$T/stage" \
+	-- python3 "$T/train.py"
+run_reaches staged completed 40
+is "$(starts staged)" "starting from 0 starting from 20 " "killed while saving it goes on in place"
+is "$(json_run staged checkpoint.step)" 60 "what came from there is known"
+like "$(json_run staged checkpoint.path)" "runs/staged/checkpoints/ckpt_60.npz" "and lies where it is shared"
+is "$(find "$T/stage" -mindepth 2 | wc -l)" 0 "the node keeps nothing"
+unlike "$(lbctl events staged)" stage_off "and did use the node's folder"
+like "$(lbctl advise staged)" 'troubles: *1 in .* one in [0-9]+d' "lbctl advise tells how often trouble came"
+like "$(lbctl advise staged --json)" '"best_interval_s"' "and is there for programs"
+
 # --- folders, from a shell script: what the README shows ----------------------------------------------
 cat >"$T/folders.sh" <<'END'
 step=0

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/* advise.c - lbctl advise: how often a run should save. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "common/base/json.h"
+#include "common/base/paths.h"
+#include "common/run/attempt_folders.h"
+#include "ctl/base/command.h"
+#include "ctl/base/print.h"
+#include "ctl/report/advice.h"
+#include "ctl/team/ask.h"
+
+enum { READ_BYTES = 1024 * 1024, MONTH_HOURS = 30 * 24 };
+
+static int on_line(const struct spool_line *line, void *arg)
+{
+	advice_add(arg, line);
+	return 0;
+}
+
+static int read_run(struct advice_facts *f, const char *run_dir, struct err *err)
+{
+	size_t count;
+	int64_t *numbers = attempt_folders(run_dir, &count), got = 0;
+
+	for (size_t i = 0; got >= 0 && i < count; i++) {
+		char *path = path_join("%s/attempts/%lld/spool.jsonl", run_dir,
+				       (long long)numbers[i]);
+		int64_t offset = 0;
+
+		while ((got = spool_read(path, &offset, READ_BYTES, on_line, NULL, f, err)) > 0)
+			;
+		free(path);
+	}
+	free(numbers);
+	return got < 0 ? -1 : 0;
+}
+
+static json_t *view(const char *run, const struct advice *a, int64_t gpus)
+{
+	json_t *o = json_object();
+
+	js_set_str(o, "run", run);
+	js_set_real(o, "step_s", a->step_s);
+	js_set_int(o, "saves", a->saves);
+	js_set_real(o, "save_s", a->save_s);
+	js_set_real(o, "interval_s", a->interval_s);
+	js_set_int(o, "troubles", a->troubles);
+	js_set_real(o, "node_days", a->node_days);
+	js_set_real(o, "mtbf_s", a->mtbf_s);
+	js_set_real(o, "best_interval_s", a->best_s);
+	js_set_real(o, "best_interval_steps", a->best_s / a->step_s);
+	js_set_int(o, "gpus", gpus);
+	js_set_real(o, "gpu_hours_a_month",
+		    (a->lost_now - a->lost_best) * MONTH_HOURS * (double)(gpus > 0 ? gpus : 1));
+	return o;
+}
+
+static const char *span(double seconds, char out[CLOCK_TEXT_MAX])
+{
+	if (seconds < 10)
+		snprintf(out, CLOCK_TEXT_MAX, "%.1fs", seconds);
+	else
+		duration_text(llround(seconds) * 1000, out);
+	return out;
+}
+
+static void print_advice(const struct advice *a, int64_t gpus)
+{
+	char cost[CLOCK_TEXT_MAX], now[CLOCK_TEXT_MAX], mtbf[CLOCK_TEXT_MAX], best[CLOCK_TEXT_MAX];
+	double month = (a->lost_now - a->lost_best) * MONTH_HOURS * (double)(gpus > 0 ? gpus : 1);
+
+	printf("troubles:  %lld in %.1f node-days, so one in %s is to be expected\n",
+	       (long long)a->troubles, a->node_days, span(a->mtbf_s, mtbf));
+	if (isnan(a->save_s)) {
+		printf("saving:    what it costs cannot be told from %lld saves and the steps between "
+		       "them\n",
+		       (long long)a->saves);
+		return;
+	}
+	printf("saving:    %s each (median of %lld)", span(a->save_s, cost), (long long)a->saves);
+	if (isfinite(a->interval_s))
+		printf(", every %s now", span(a->interval_s, now));
+	printf("\nadvice:    save every %s (%.0f steps)", span(a->best_s, best),
+	       fmax(1, round(a->best_s / a->step_s)));
+	if (isfinite(month) && month > 0)
+		printf("; that would keep %.*f %s-hours a month", month < 10 ? 1 : 0, month,
+		       gpus > 0 ? "GPU" : "run");
+	putchar('\n');
+}
+
+int advise_run(struct ctl *ctl, struct err *err)
+{
+	const char *name = ctl->operands.words[0];
+	json_t *run = ask_about(ctl, VERB_STATUS, name, NULL, err), *hours = NULL;
+	struct advice_facts facts = { .step = -1 };
+	const char *dir = js_str(run, "dir", NULL);
+	struct advice advice;
+	int64_t gpus;
+	int rc = -1;
+
+	if (!run)
+		return -1;
+	if (!dir)
+		err_set(err, ERR_NOT_FOUND, "%s: its folder is not told", name);
+	else
+		rc = read_run(&facts, dir, err);
+	if (rc == 0) {
+		hours = ask_about(ctl, VERB_GOODPUT, name, json_object(), &(struct err){ 0 });
+		gpus = js_int(hours, "gpus", 0);
+		advice_work_out(&facts, clock_wall_ms(), &advice);
+		if (ctl->options.json)
+			print_json(view(name, &advice, gpus));
+		else
+			print_advice(&advice, gpus);
+	}
+	advice_clear(&facts);
+	json_decref(hours);
+	json_decref(run);
+	return rc;
+}
