@@ -39,7 +39,7 @@ enum graphics graphics_of(const char *answers)
 	if (strstr(answers, "\033_Gi=31;OK"))
 		return GRAPHICS_KITTY;
 	/* the first of them is the terminal's class */
-	while (at && (at = strchr(at, ';'))) {
+	for (at = at ? strchr(at, ';') : NULL; at; at = strchr(at, ';')) {
 		at++;
 		if (strspn(at, "0123456789") == 1 && *at == '4')
 			return GRAPHICS_SIXEL;
