@@ -227,7 +227,9 @@ static int add_colleagues(struct ctl *ctl, struct report *report, struct err *er
 	size_t i;
 
 	if (team_load(ctl, &why) < 0)
-		return why.code == ERR_USAGE ? 0 : err_set(err, why.code, "%s", why.text);
+		return why.code == ERR_USAGE && report->count > 0
+			       ? 0
+			       : err_set(err, why.code, "%s", why.text);
 	for (size_t n = 0; n < ctl->team.count; n++) {
 		const struct team_export *export = &ctl->team.exports[n];
 
@@ -279,6 +281,10 @@ int report_run(struct ctl *ctl, struct err *err)
 		return err_set(err, ERR_USAGE,
 			       "report: of what? RUN or GROUP, or --team, or --week");
 	all = client_ask(&ctl->client, VERB_LS, json_pack("{s:b}", "all", 1), err);
+	if (!all && o->team && err->code == ERR_DAEMON) { /* who has none may look at the team's */
+		err_clear(err);
+		all = json_array();
+	}
 	if (!all)
 		return -1;
 	for (size_t i = 0; i < ctl->operands.count && rc == 0; i++)

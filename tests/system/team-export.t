@@ -44,6 +44,13 @@ exits 6 "an outsider sees nothing" as_outsider lbctl ls --team
 exits 2 "without a folder that is said" as $member env LB_HOME="$T/none" lbctl ls --team
 like "$err" "which team\? .*LB_TEAM names none" "and what to name"
 
+mkdir -m 777 "$T/pages"
+exits 0 "a page of the team's, for one without an lbd" as_member lbctl report --team -o "$T/pages/member.html"
+like "$(cat "$T/pages/member.html")" '<h2>frozen</h2>' "has a colleague's runs"
+exits 0 "the owner's page" as $owner lbctl report --team -o "$T/pages/owner.html"
+is "$(grep -c '<h2>frozen</h2>' "$T/pages/owner.html")" 1 "has each run once"
+exits 6 "an outsider gets none" as_outsider lbctl report --team -o "$T/pages/outsider.html"
+
 # --- output: what lbd made is the team's to read, and nobody else's -------------------------------
 run_folder=$LB_HOME/runs/first
 is "$(as $member lbctl status first --json | json dir)" "$run_folder" \
