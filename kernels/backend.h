@@ -107,10 +107,13 @@ struct attention {
 	size_t rotary; /* leading elements of a head that rope() turns, even; 0: all */
 	bool interleaved;
 	float scale; /* of the scores; 0: 1/sqrt(C) */
-	/* Forward only: of each sequence, the queries whose result is wanted, `queries` of them
-	 * from `first` on; 0: all. What stands behind them in qkv is not looked at, and of the
-	 * others' results anything may be written. */
-	size_t first, queries;
+	/* Of each sequence, the queries whose result is wanted, `queries` of them from `first` on,
+	 * and as many from `late` on, behind those; 0: all, and no late ones. What stands behind
+	 * the last of them in qkv is not looked at, and of the others' results anything may be
+	 * written. Backward: of queries the gradients of these are written, of keys and values
+	 * the sums over these. Devices that no ranks compute on know `first` and `queries` only,
+	 * forward only. */
+	size_t first, queries, late;
 	/* What follows only where `masks_attention` says so. A query sees itself and the keys before
 	 * it, but no more than `window` in all, and none before begin[query], a position of its
 	 * sequence that never falls. Scores become cap tanh(score/cap). 0 or NULL: nothing of it. */
@@ -135,6 +138,16 @@ struct qk_norm {
 struct loss_terms {
 	float smoothing, z_loss, softcap;
 };
+
+/* The ranges of queries: one, or two. */
+static inline int attention_ranges(const struct attention *a, size_t from[2], size_t to[2])
+{
+	from[0] = a->queries ? a->first : 0;
+	to[0] = a->queries ? a->first + a->queries : a->seq;
+	from[1] = a->late;
+	to[1] = a->late + a->queries;
+	return a->late ? 2 : 1;
+}
 
 /* Tokens [first, first + count) of a vocabulary that is cut into `slices`. */
 struct vocab_slice {

@@ -128,7 +128,9 @@ static void attention_forward_task(const void *args, size_t index, unsigned work
 	const struct heads *w = args;
 	const struct attention *a = &w->a;
 	size_t dim = a->head_dim, stride = w->row_floats, width = a->heads * dim;
-	size_t seen = a->queries ? a->first + a->queries : a->seq;
+	size_t from[2], to[2];
+	int ranges = attention_ranges(a, from, to);
+	size_t all = to[ranges - 1];
 	size_t batch = index / a->heads, head = index % a->heads;
 	size_t kv = head / (a->heads / a->kv_heads);
 	const struct cpu_heads at = cpu_heads(a);
@@ -139,15 +141,16 @@ static void attention_forward_task(const void *args, size_t index, unsigned work
 	const struct head h = head_in((float *)(void *)w->scratch[worker], a);
 	const struct sight sight = sight_of(a, batch);
 
-	pack_left(h.keys, &key, &(struct piece){ 0, seen, 0, dim }, attention_scale(a));
-	pack_left(h.values, &value, &(struct piece){ 0, dim, 0, seen }, 1.0f);
-	for (size_t first = a->first / STRIPE * STRIPE; first < seen; first += STRIPE) {
-		size_t count = cpu_min(STRIPE, seen - first);
-		pack_right(h.queries, &query, &(struct piece){ first, count, 0, dim });
-		stripe_forward(&h, &sight, first, count, seen, dim,
-			       w->out + (batch * a->seq + first) * width + head * dim, width,
-			       w->lse + index * a->seq + first);
-	}
+	pack_left(h.keys, &key, &(struct piece){ 0, all, 0, dim }, attention_scale(a));
+	pack_left(h.values, &value, &(struct piece){ 0, dim, 0, all }, 1.0f);
+	for (int r = 0; r < ranges; r++)
+		for (size_t first = from[r] / STRIPE * STRIPE; first < to[r]; first += STRIPE) {
+			size_t count = cpu_min(STRIPE, to[r] - first);
+			pack_right(h.queries, &query, &(struct piece){ first, count, 0, dim });
+			stripe_forward(&h, &sight, first, count, all, dim,
+				       w->out + (batch * a->seq + first) * width + head * dim,
+				       width, w->lse + index * a->seq + first);
+		}
 }
 
 void cpu_attention_forward(struct device *dev, void *out, float *lse, const void *qkv,

@@ -205,6 +205,8 @@ static void attention_backward_task(const void *args, size_t index, unsigned wor
 	size_t value = rows + at.value + kv * at.step;
 	float scale = attention_scale(a);
 	const struct sight sight = sight_of(a, batch);
+	size_t from[2], to[2];
+	int ranges = attention_ranges(a, from, to);
 	struct head h;
 
 	lay_out(&h, a, (float *)(void *)w->scratch[worker]);
@@ -221,8 +223,10 @@ static void attention_backward_task(const void *args, size_t index, unsigned wor
 			.stride = stride,
 			.out_stride = out_stride,
 		};
-		for (size_t first = 0; first < seq; first += STRIPE)
-			stripe_backward(&h, &q, &sight, first, cpu_min(STRIPE, seq - first), scale);
+		for (int r = 0; r < ranges; r++)
+			for (size_t first = from[r]; first < to[r]; first += STRIPE)
+				stripe_backward(&h, &q, &sight, first, cpu_min(STRIPE, to[r] - first),
+						scale);
 	}
 	stripe_turn(w->dqkv + key, stride, h.dk, h.padded, seq, h.dim, NULL);
 	stripe_turn(w->dqkv + value, stride, h.dv, h.padded, seq, h.dim, NULL);
