@@ -9,6 +9,7 @@
 
 #include "common/base/mem.h"
 #include "worker/lbworker/data/data.h"
+#include "worker/lbworker/model/context.h"
 #include "worker/lbworker/model/slice.h"
 #include "worker/lbworker/ranks/reduction.h"
 #include "worker/lbworker/ranks/squares.h"
@@ -165,7 +166,7 @@ int __wrap_ranks_compare(struct ranks *ranks, const struct ranks_facts *mine, st
 	return __real_ranks_compare(ranks, &facts, err);
 }
 
-/* --- slices of a model ---------------------------------------------------------------------------- */
+/* --- slices of a model, and of sequences ---------------------------------------------------------------------------- */
 
 /* norms-apart: each rank keeps the gradient of norms that its own rows gave. */
 void __real_model_sum_norms(const struct model *m);
@@ -182,4 +183,12 @@ bool __wrap_slice_is_whole(const struct model *m, size_t at, size_t *count);
 bool __wrap_slice_is_whole(const struct model *m, size_t at, size_t *count)
 {
 	return __real_slice_is_whole(m, at, count) && !is_control("norm-twice");
+}
+
+/* places: tokens of a shared sequence are taken to stand where they lie. */
+size_t __real_context_position(const struct model *m, size_t t);
+size_t __wrap_context_position(const struct model *m, size_t t);
+size_t __wrap_context_position(const struct model *m, size_t t)
+{
+	return is_control("places") ? t : __real_context_position(m, t);
 }

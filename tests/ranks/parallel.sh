@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# parallel.sh - one training on one rank and on ranks that hold slices of the model: gradients agree in
-# fp32 within a tolerance, other ways of sharing samples give the same bits, and a checkpoint is gone on
+# parallel.sh - one training on one rank and on ranks that hold slices of the model, or share
+# sequences: gradients agree in fp32 within a tolerance, other ways of sharing samples give the same bits, and a checkpoint is gone on
 # from by any of them. Controls must not pass.
 #   make check-ranks, or B=build sh tests/ranks/parallel.sh [short]; the last line counts
 set -u
@@ -155,8 +155,39 @@ if [ -z "$short" ]; then
 	limit=0.1
 	whole extra 1 --quantize.recipe rowwise
 	compare near "4 slices, a recipe of few bits" extra 4 $tp 4 --quantize.recipe rowwise
+	rm -rf "$T/extra"
 	limit=1e-5
 	compare near "2 slices x 2, reduction fast" one-llama 4 $tp 2 --parallelism.reduction fast
+fi
+
+# Sequences that ranks share.
+cp=--parallelism.context_parallel_degree
+for family in llama $([ -n "$short" ] || echo gpt2 neox); do
+	name="--model.name $family"
+	[ "$family" = llama ] || name="$name --model.n_kv_heads 8"
+	# shellcheck disable=SC2086 # words
+	{
+		whole shared-$family 2 $name $cp 2
+		worst=$(near one-$family shared-$family 1 1e-5)
+		verdict $? "$family, sequences shared by 2: $worst"
+		compare same "$family, sequences shared by 2, x 2 copies" shared-$family 4 $name $cp 2 \
+			--parallelism.data_parallel_replicate_degree 2 --parallelism.data_parallel_shard_degree 1
+		[ -n "$short" ] && continue
+		compare same "$family, sequences shared by 2, x 2, ZeRO 3" shared-$family 4 $name $cp 2
+		compare same "$family, sequences shared by 2, activations again" shared-$family 2 $name $cp 2 \
+			--activation_checkpoint.mode full
+		compare near "$family, sequences shared by 4" one-$family 4 $name $cp 4
+		compare near "$family, sequences shared by 2, x 2 slices" one-$family 4 $name $cp 2 $tp 2
+	}
+done
+if [ -z "$short" ]; then
+	long="--training.seq_len 200 --training.local_batch_size 2"
+	# shellcheck disable=SC2086 # words
+	{
+		whole extra 1 $long
+		compare near "sequences shared by 2, runs that are no whole stripes" extra 2 $cp 2 $long
+	}
+	rm -rf "$T/extra"
 fi
 
 # From a checkpoint of one layout on by another.
@@ -190,6 +221,8 @@ go_on() { # go_on NAME FROM WHOLE near|same RANKS [OPTION…]
 go_on "2 slices, gone on with one" two-llama two-llama near 1
 go_on "one, gone on with 2 slices x 2" one-llama one-llama near 4 $tp 2
 if [ -z "$short" ]; then
+	go_on "sequences shared by 2, gone on with one" shared-llama shared-llama near 1
+	go_on "one, gone on with sequences shared by 2, x 2 slices" one-llama one-llama near 4 $cp 2 $tp 2
 	go_on "2 slices, gone on with 2 slices x 2" two-llama two-llama same 4 $tp 2
 	go_on "2 slices, gone on with 4" two-llama two-llama near 4 $tp 4
 	# Weights alone, as a start.
@@ -217,17 +250,21 @@ refused "slices that heads do not allow" \
 refused "ranks that slices do not divide" \
 	"tensor_parallel_degree: 2 wants a multiple of 2 ranks, and there are 3" 3 $tp 2
 
+refused "a sequence that its ranks do not divide" \
+	"seq_len: .*seq_len 34 must be a multiple of 4 where 2 ranks share a sequence: 36 would do" 2 $cp 2 \
+	--training.seq_len 34
+
 # Without what makes it so it must not be so.
 missed=0
-for control in norms-apart norm-twice; do
-	if LB_CONTROL=$control train "$B/controls/lbworker" control 2 $tp 2 &&
+for control in norms-apart:$tp norm-twice:$tp places:$cp; do
+	if LB_CONTROL=${control%%:*} train "$B/controls/lbworker" control 2 "${control#*:}" 2 &&
 		worst=$(near one-llama control 1 1e-5); then
-		echo "not ok - control $control: nothing was seen"
+		echo "not ok - control ${control%%:*}: nothing was seen"
 		missed=$((missed + 1))
 	else
-		echo "ok - control $control is seen"
+		echo "ok - control ${control%%:*} is seen"
 	fi
 	rm -rf "$T/control"
 done
-echo "slices: $compared comparisons, $failed failed, $missed of 2 controls missed"
+echo "parallel: $compared comparisons, $failed failed, $missed of 3 controls missed"
 [ "$failed$missed" = 00 ]

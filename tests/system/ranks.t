@@ -9,7 +9,7 @@ ok $? "the same bits on 1, 2, 3 and 4 ranks, and not without what makes it so"
 sed -n 's/^not ok/# not ok/p; $s/^/# /p' "$T/out"
 
 sh tests/ranks/parallel.sh short >"$T/out" 2>"$T/err"
-ok $? "slices of a model on several ranks: gradients agree with one rank's, checkpoints with any layout"
+ok $? "slices of a model, and of sequences, on several ranks: gradients agree with one rank's, checkpoints with any layout"
 sed -n 's/^not ok/# not ok/p; $s/^/# /p' "$T/out"
 
 awk 'BEGIN { srand(3); for (i = 0; i < 30000; i++) printf "%c", 97 + int(rand() * rand() * 26) }' \

@@ -334,7 +334,8 @@ static int write_file(const struct checkpoint_copy *c, const char *folder, const
 	else if (name == OPTIMIZER)
 		rc = write_moments(c, path, err);
 	else if (name == SHAPE)
-		rc = write_json(path, hf_config_json(&c->model->shape, c->model->seq, "float32"),
+		rc = write_json(path,
+				hf_config_json(&c->model->shape, c->model->options.seq, "float32"),
 				err);
 	else
 		rc = write_json(path, state_json(c), err);

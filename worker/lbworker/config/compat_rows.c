@@ -111,7 +111,6 @@ const struct compat_neutral compat_neutral[] = {
 	{ "training.enable_cpu_offload", "false" },
 	{ "training.mixed_precision_reduce", "\"float32\"" },
 	{ "parallelism.pipeline_parallel_degree", "1" },
-	{ "parallelism.context_parallel_degree", "1" },
 	{ "parallelism.expert_parallel_degree", "1" },
 	{ "parallelism.enable_async_tensor_parallel", NULL }, /* when what is sent */
 	{ "parallelism.*", NULL }, /* how to split, where nothing is split */

@@ -239,6 +239,8 @@ static const struct key keys[] = {
 		"vocabulary; they share samples"),
 	KEY_FLAG("parallelism", "enable_sequence_parallel", sequence_parallel, "true",
 		 "of those each keeps some rows of what lies between the slices, too"),
+	KEY_INT("parallelism", "context_parallel_degree", context_degree, 1, 1024, "1",
+		"ranks that share each sequence"),
 	KEY_CHOICE("parallelism", "fsdp_reshard_after_forward", reshard, "default|always|never",
 		   "\"default\"",
 		   "never: weights stay whole between forward and backward (ZeRO-2); else each "

@@ -78,10 +78,10 @@ struct config {
 	int compute_choice; /* enum compute_choice */
 	/* ranks; see config_share() */
 	int64_t local_ranks, replicate_degree, shard_degree, zero_stage, reduction_width;
-	int64_t tensor_degree;
+	int64_t tensor_degree, context_degree;
 	bool sequence_parallel;
-	int tensor_rank;        /* no key: which of tensor_degree we are */
-	int reshard, reduction; /* enum reshard, enum reduction_order */
+	int tensor_rank, context_rank; /* no keys: which of those degrees we are */
+	int reshard, reduction;        /* enum reshard, enum reduction_order */
 	int64_t timeout_ms, init_timeout_ms;
 	bool lenient; /* no key: degrees that do not fit are told, not refused */
 	char *dataset_path;
@@ -125,9 +125,10 @@ struct config {
 
 /* What becomes of parallelism.* among so many ranks. */
 struct config_mesh {
-	int replicate, shard, stage; /* stage: of ZeRO, 0 to 3 */
-	int tensor;                  /* ranks that hold a slice each; neighbours in number */
-	int64_t width;               /* of the trees of gradients; 0: there are none, one rank */
+	int replicate, shard, stage; /* stage: of ZeRO, 0 to 3; shard: with those of a sequence */
+	int context;   /* ranks that share a sequence, neighbours among those of a shard */
+	int tensor;    /* ranks that hold a slice each; neighbours in number */
+	int64_t width; /* of the trees of gradients; 0: there are none, one rank */
 };
 /* Takes part of what a rank does not know before it knows the others: the degrees, and
  * global_batch_size = -1. ERR_USAGE with the numbers when they do not fit. */

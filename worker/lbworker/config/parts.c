@@ -31,6 +31,7 @@ struct model_options config_model_options(const struct config *c)
 		.compute = (enum compute)c->compute,
 		.head_elements = c->head_elements,
 		.split = { c->tensor_rank, (int)c->tensor_degree, c->sequence_parallel },
+		.context = { c->context_rank, (int)c->context_degree },
 		.moments = (enum moments)c->moments,
 		.weights = config_weights(c),
 		.narrow_gradients = c->gradients == COMPUTE_BF16 && c->compute == COMPUTE_BF16 &&

@@ -6,22 +6,20 @@
 
 #include "common/base/log.h"
 
-/* Of the ranks those that hold one model together; the others' degrees share out what is left. */
-static int share_tensor(struct config *c, int ranks, struct config_mesh *m, struct err *err)
+/* Of the ranks those of one degree; the others' share out what is left. */
+static int share_one(const struct config *c, const char *key, int64_t *degree, int ranks,
+		     struct err *err)
 {
-	if (ranks % c->tensor_degree != 0 && c->lenient) {
-		log_warn("parallelism: tensor_parallel_degree %" PRId64 " does not fit %d: 1",
-			 c->tensor_degree, ranks);
-		c->tensor_degree = 1;
+	if (ranks % *degree != 0 && c->lenient) {
+		log_warn("parallelism: %s %" PRId64 " does not fit %d: 1", key, *degree, ranks);
+		*degree = 1;
 	}
-	m->tensor = (int)c->tensor_degree;
-	if (ranks % m->tensor == 0)
+	if (ranks % *degree == 0)
 		return 0;
-	return err_set(
-		err, ERR_USAGE,
-		"parallelism.tensor_parallel_degree: %d wants a multiple of %d ranks, and there "
-		"%s %d",
-		m->tensor, m->tensor, ranks == 1 ? "is" : "are", ranks);
+	return err_set(err, ERR_USAGE,
+		       "parallelism.%s: %" PRId64 " wants a multiple of %" PRId64
+		       " ranks, and there %s %d",
+		       key, *degree, *degree, ranks == 1 ? "is" : "are", ranks);
 }
 
 /* A degree of -1 is what the other one leaves. */
@@ -47,13 +45,13 @@ static int degrees(const struct config *c, int ranks, struct config_mesh *m, str
 		shard = ranks;
 	}
 	if (replicate * shard != ranks)
-		return err_set(err, ERR_USAGE,
-			       "parallelism: data_parallel_replicate_degree %" PRId64
-			       " x data_parallel_shard_degree %" PRId64 " is %" PRId64
-			       ", and there %s %d%s; -1 for one of them is what the other leaves",
-			       replicate, shard, replicate * shard, ranks == 1 ? "is" : "are",
-			       ranks,
-			       m->tensor > 1 ? " for them beside tensor_parallel_degree" : "");
+		return err_set(
+			err, ERR_USAGE,
+			"parallelism: data_parallel_replicate_degree %" PRId64
+			" x data_parallel_shard_degree %" PRId64 " is %" PRId64
+			", and there %s %d%s; -1 for one of them is what the other leaves",
+			replicate, shard, replicate * shard, ranks == 1 ? "is" : "are", ranks,
+			m->tensor * m->context > 1 ? " for them beside the other degrees" : "");
 	m->replicate = (int)replicate;
 	m->shard = (int)shard;
 	return 0;
@@ -83,12 +81,18 @@ static int64_t width_of(const struct config *c, int ranks, const struct config_m
 int config_share(struct config *c, int ranks, struct config_mesh *m, struct err *err)
 {
 	*m = (struct config_mesh){ 0 };
-	if (share_tensor(c, ranks, m, err))
+	if (share_one(c, "tensor_parallel_degree", &c->tensor_degree, ranks, err))
 		return -1;
+	m->tensor = (int)c->tensor_degree;
 	ranks /= m->tensor;
+	if (share_one(c, "context_parallel_degree", &c->context_degree, ranks, err))
+		return -1;
+	m->context = (int)c->context_degree;
+	ranks /= m->context;
 	if (degrees(c, ranks, m, err))
 		return -1;
-	m->width = width_of(c, ranks, m);
+	m->shard *= m->context; /* they hold a part each of what they need whole in turn */
+	m->width = width_of(c, ranks * m->context, m);
 	m->stage = stage_of(c, m->shard);
 	if (m->shard > 1 && m->stage == 0)
 		return err_set(err, ERR_USAGE,

@@ -203,9 +203,13 @@ struct layer_shared {
 	/* split.h: all rows of what a product reads, and of its gradient; what others send. */
 	void *gathered, *dgathered; /* [N,D] */
 	void *inbox;                /* [degree][S,D], and the loss_parts of a chunk of rows */
-	void *dattended;            /* [N,A] */
-	void *dqkv;                 /* [N,Q] */
-	void *dhidden;              /* [N,F] */
+	/* context.h: whole sequences */
+	void *whole_qkv, *whole_dqkv, *whole_attended, *whole_dattended;
+	float *whole_lse;
+	void *keys[2];   /* [degree][N,2GC] keys and values, to send and to receive */
+	void *dattended; /* [N,A] */
+	void *dqkv;      /* [N,Q] */
+	void *dhidden;   /* [N,F] */
 	/* What forward computes: `rows` rows from `first` on. All, or, when a sequence goes on, its
 	 * new ones; then only qkv and attended hold earlier rows, all else begins with these. */
 	size_t first, rows;

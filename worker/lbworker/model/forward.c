@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/base/mem.h"
+#include "worker/lbworker/model/context.h"
 #include "worker/lbworker/model/family.h"
 #include "worker/lbworker/model/split.h"
 
@@ -156,6 +157,23 @@ static bool has_local_rope(const struct model *m)
 	return m->shape.window > 0 && m->shape.local_theta > 0;
 }
 
+/* What context.c works in. */
+static void lay_out_context(struct arena *p, const struct model *m, struct layer_shared *a)
+{
+	const struct model_shape *s = &m->shape;
+	size_t rows = m->batch * m->options.seq, keys = 2 * s->kv_heads * model_head_dim(s);
+
+	if (!context_is_shared(m))
+		return;
+	a->whole_qkv = reserve(p, rows * model_qkv_width(s));
+	a->whole_dqkv = reserve(p, rows * model_qkv_width(s));
+	a->whole_attended = reserve(p, rows * model_attended_width(s));
+	a->whole_dattended = reserve(p, rows * model_attended_width(s));
+	a->whole_lse = reserve_words(p, rows * s->heads);
+	a->keys[0] = reserve(p, rows * keys);
+	a->keys[1] = reserve(p, rows * keys);
+}
+
 static void lay_out_all(struct arena *p, const struct model *m, struct model_activations *a)
 {
 	const struct model_shape *s = &m->shape;
@@ -167,7 +185,7 @@ static void lay_out_all(struct arena *p, const struct model *m, struct model_act
 	a->shared.local_rope = has_local_rope(m) ? reserve_words(p, m->seq * model_turned(s))
 						 : a->shared.rope;
 	if (m->options.mask_documents)
-		a->shared.begin = reserve_words(p, rows);
+		a->shared.begin = reserve_words(p, m->batch * m->options.seq);
 	a->last = reserve(p, split_rows(m, rows) * s->dim);
 	lay_out_norm(p, m, &a->final_norm);
 	a->final = reserve(p, split_rows(m, rows) * s->dim);
@@ -183,6 +201,7 @@ static void lay_out_all(struct arena *p, const struct model *m, struct model_act
 	a->targets = reserve_words(p, rows);
 	a->loss_sum = reserve_bytes(p, sizeof(double));
 	lay_out_split(p, m, a);
+	lay_out_context(p, m, &a->shared);
 }
 
 static size_t head_chunk(const struct model *m)
@@ -242,7 +261,8 @@ static void fill_rope(const struct model *m, float *table, bool local)
 
 	for (size_t t = 0; t < m->seq; t++)
 		for (size_t i = 0; i < half; i++) {
-			double angle = (double)t * turn_of(s, local, i, turned);
+			double angle = (double)context_position(m, t) *
+				       turn_of(s, local, i, turned);
 			host[(t * half + i) * 2] = (float)cos(angle);
 			host[(t * half + i) * 2 + 1] = (float)sin(angle);
 		}
@@ -298,11 +318,11 @@ struct head_pass {
 /* Where the document of each token begins: behind a separator, or where the sequence does. */
 static void feed_documents(const struct model *m, const int32_t *tokens)
 {
-	size_t rows = m->batch * m->seq;
+	size_t rows = m->batch * m->options.seq;
 	int32_t *begin = xmalloc(rows * sizeof(*begin));
 
 	for (size_t i = 0; i < rows; i++) {
-		size_t at = i % m->seq;
+		size_t at = i % m->options.seq;
 		begin[i] = at == 0                                 ? 0
 			   : tokens[i - 1] == m->options.separator ? (int32_t)at
 								   : begin[i - 1];
@@ -311,15 +331,46 @@ static void feed_documents(const struct model *m, const int32_t *tokens)
 	free(begin);
 }
 
-static void feed(const struct model *m, const int32_t *tokens, const int32_t *targets)
+static void feed_some(const struct model *m, size_t at, const int32_t *tokens,
+		      const int32_t *targets, size_t from, size_t rows)
 {
 	struct model_activations *a = m->activations;
-	size_t rows = m->batch * m->seq;
 
-	m->backend->upload(m->device, a->tokens, tokens, rows * sizeof(*tokens));
-	m->backend->upload(m->device, a->targets, targets, rows * sizeof(*targets));
-	if (a->shared.begin)
+	m->backend->upload(m->device, a->tokens + at, tokens + from, rows * sizeof(*tokens));
+	m->backend->upload(m->device, a->targets + at, targets + from, rows * sizeof(*targets));
+}
+
+/* Of each sequence what is ours, one run or two. */
+static void feed(const struct model *m, const int32_t *tokens, const int32_t *targets)
+{
+	size_t run = context_run(m);
+
+	if (m->activations->shared.begin)
 		feed_documents(m, tokens);
+	if (!context_is_shared(m)) {
+		feed_some(m, 0, tokens, targets, 0, m->batch * m->seq);
+		return;
+	}
+	for (size_t row = 0; row < m->batch * m->seq; row += run)
+		feed_some(m, row, tokens, targets,
+			  row / m->seq * m->options.seq + context_position(m, row % m->seq), run);
+}
+
+/* Learned positions of rows that begin anywhere: run by run. */
+static void add_positions(const struct model *m, void *x, size_t first, size_t rows)
+{
+	const float *table = m->weights + model_outer(m, PARAM_POSITIONS);
+	size_t dim = m->shape.dim, run = context_run(m);
+
+	if (!context_is_shared(m)) {
+		m->backend->positions_forward(m->device, x, table + first * dim, rows,
+					      rows < m->seq ? rows : m->seq, dim);
+		return;
+	}
+	for (size_t row = 0; row < rows; row += run)
+		m->backend->positions_forward(m->device, model_row(m, x, row, dim),
+					      table + context_position(m, row % m->seq) * dim, run,
+					      run, dim);
 }
 
 static float embedding_factor(const struct model_shape *s)
@@ -344,22 +395,18 @@ static void embed(const struct model *m, void *to, size_t rows)
 static void begin(const struct model *m, size_t first, size_t rows)
 {
 	const struct model_shape *s = &m->shape;
-	const struct backend *be = m->backend;
 	struct model_activations *a = m->activations;
-	size_t seq = rows < m->seq ? rows : m->seq;
+	void *x = m->whole ? a->shared.delta : a->layer[0].x;
 
 	a->shared.first = first;
 	a->shared.rows = rows;
 	model_need(m, m->units - 1);
 	model_need(m, 0);
-	embed(m, m->whole ? a->shared.delta : a->layer[0].x, rows);
+	embed(m, x, rows);
 	if (m->family->scaled_embedding)
-		be->scaled_sum(m->device, a->layer[0].x, a->layer[0].x, embedding_factor(s), NULL,
-			       rows * s->dim);
+		m->backend->scaled_sum(m->device, x, x, embedding_factor(s), NULL, rows * s->dim);
 	if (m->family->learned_positions && m->options.split.rank == 0)
-		be->positions_forward(m->device, m->whole ? a->shared.delta : a->layer[0].x,
-				      m->weights + model_outer(m, PARAM_POSITIONS) + first * s->dim,
-				      rows, seq, s->dim);
+		add_positions(m, x, first, rows);
 	split_reduce(m, &a->shared, a->layer[0].x, a->shared.delta, rows, s->dim);
 	model_release(m, 0);
 }
@@ -461,6 +508,25 @@ static void head_and_loss(const struct model *m, const struct head_pass *pass)
 
 /* --- backward ------------------------------------------------------------------------------- */
 
+static void positions_backward(const struct model *m, const void *dx, bool accumulate)
+{
+	float *table = model_grad(m, model_outer(m, PARAM_POSITIONS));
+	size_t rows = m->batch * m->seq, dim = m->shape.dim, run = context_run(m);
+	const size_t row_bytes = dim * compute_bytes(m->options.compute);
+
+	if (!context_is_shared(m)) {
+		m->backend->positions_backward(m->device, table, dx, rows, m->seq, dim, accumulate);
+		return;
+	}
+	if (!accumulate)
+		m->backend->zero(m->device, table, m->shape.positions * dim * sizeof(float));
+	for (size_t row = 0; row < rows; row += run)
+		m->backend->positions_backward(m->device,
+					       table + context_position(m, row % m->seq) * dim,
+					       (const char *)dx + row * row_bytes, run, run, dim,
+					       true);
+}
+
 static void tables_backward(const struct model *m, bool accumulate)
 {
 	const struct model_shape *s = &m->shape;
@@ -482,9 +548,7 @@ static void tables_backward(const struct model *m, bool accumulate)
 	else
 		m->backend->embed_backward(m->device, table, dx, a->tokens, rows, s->dim);
 	if (m->family->learned_positions)
-		m->backend->positions_backward(m->device,
-					       model_grad(m, model_outer(m, PARAM_POSITIONS)), dx,
-					       rows, m->seq, s->dim, accumulate);
+		positions_backward(m, dx, accumulate);
 }
 
 static void backward(const struct model *m, const struct head_pass *pass)

@@ -11,6 +11,7 @@
  * The last sum is left to the norm that comes next, which reads both anyway. */
 #include <math.h>
 
+#include "worker/lbworker/model/context.h"
 #include "worker/lbworker/model/family.h"
 #include "worker/lbworker/model/split.h"
 
@@ -225,7 +226,10 @@ static void attend(const struct model *m, size_t l, const struct layer_kept *k,
 		shape.queries = s->rows;
 		shape.first = s->first;
 	}
-	m->backend->attention_forward(m->device, k->attended, k->lse, k->qkv, &shape);
+	if (context_is_shared(m))
+		context_attend(m, k, s, &shape);
+	else
+		m->backend->attention_forward(m->device, k->attended, k->lse, k->qkv, &shape);
 }
 
 /* A bias of the stream is added once, by the first of those that hold the model together. */
@@ -443,10 +447,12 @@ static void attention_backward(const struct model *m, size_t l, const struct lay
 
 	linear_backward_weight(m, &out, dout, k->attended, rows, accumulate);
 	linear_backward_input(m, &out, s->dattended, dout, rows);
-	m->backend->attention_backward(m->device, s->dqkv, s->dattended, k->attended, k->lse,
-				       k->qkv,
-				       m->family->learned_positions ? NULL : rope_of(m, l, s),
-				       &shape);
+	const float *table = m->family->learned_positions ? NULL : rope_of(m, l, s);
+	if (context_is_shared(m))
+		context_backward(m, k, s, table, &shape);
+	else
+		m->backend->attention_backward(m->device, s->dqkv, s->dattended, k->attended,
+					       k->lse, k->qkv, table, &shape);
 	if (k->raw)
 		qk_norm_backward(m, l, k, s->dqkv, accumulate);
 	linear_backward_weight(m, &qkv, s->dqkv, in, rows, accumulate);

@@ -71,6 +71,13 @@ static int check_shape(const struct model_shape *s, const struct model_options *
 									      : "softcaps");
 	if (umup_check(s, err))
 		return -1;
+	if (o->context.degree > 1 && o->seq % (2 * (size_t)o->context.degree) != 0)
+		return err_set(err, ERR_USAGE,
+			       "model: seq_len %zu must be a multiple of %d where %d ranks share "
+			       "a sequence: %zu would do",
+			       o->seq, 2 * o->context.degree, o->context.degree,
+			       (o->seq / (2 * (size_t)o->context.degree) + 1) * 2 *
+				       (size_t)o->context.degree);
 	if (family_of(s->family)->learned_positions && o->seq > s->positions)
 		return err_set(err, ERR_USAGE, "model: seq_len %zu is more than its %zu positions",
 			       o->seq, s->positions);
@@ -211,11 +218,17 @@ static void name_tensors(struct model *m)
 
 /* --- life ----------------------------------------------------------------------------------- */
 
+static size_t context_degree(const struct model_options *o)
+{
+	return o->context.degree > 1 ? (size_t)o->context.degree : 1;
+}
+
 static int plan_whole(struct model *m, const struct model_shape *shape, struct err *err)
 {
 	struct model_options options = m->options;
 
 	options.split = (struct model_split){ 0 };
+	options.context = (struct model_context){ 0 };
 	return slice_check(shape, &m->options.split, err) ||
 	       model_plan(&m->whole, shape, &options, err);
 }
@@ -232,7 +245,7 @@ int model_plan(struct model **out, const struct model_shape *shape,
 			     .family = family_of(shape->family),
 			     .norms_whole = family_norms_whole(family_of(shape->family)),
 			     .batch = options->batch,
-			     .seq = options->seq,
+			     .seq = options->seq / context_degree(options),
 			     .scales = umup_scales(shape) };
 	if (options->split.degree > 1 && plan_whole(m, shape, err)) {
 		free(m);

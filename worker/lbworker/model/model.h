@@ -122,7 +122,14 @@ struct model_split {
 	bool sequence; /* norms and the stream by rows, too (Korthikanti et al. 2022) */
 };
 
-/* The way to the others of them: each gives each a piece, as in kernels/comm.h; [degree]. */
+/* Context parallelism (Dubey et al. 2024, as torchtitan has it): `degree` ranks share each sequence. Of
+ * 2 * degree chunks rank i has i and 2 * degree - 1 - i, so that all have as much of the past to look at;
+ * keys and values are gathered. degree 0 or 1: a sequence is all here. */
+struct model_context {
+	int rank, degree;
+};
+
+/* The way to the others of such ranks: each gives each a piece, as in kernels/comm.h; [degree]. */
 struct model_peers {
 	void (*exchange)(void *arg, const struct comm_part *send, const struct comm_part *receive);
 	void *arg;
@@ -147,6 +154,7 @@ struct model_options {
 	bool narrow_gradients; /* of the layers' matrices, in the compute type: nothing is added to them */
 	bool in_parts;         /* memory of weights and gradients is taken as they are written */
 	struct model_split split;
+	struct model_context context; /* batch and seq are of the whole sequences */
 	/* What a token sees ends behind the last `separator` before it. */
 	bool mask_documents;
 	int32_t separator;
@@ -201,7 +209,7 @@ struct model {
 	const struct family *family;
 	const struct backend *backend;
 	struct device *device; /* borrowed */
-	size_t batch, seq;     /* as in options */
+	size_t batch, seq;     /* as in options; of each sequence what is here */
 
 	size_t parameters, decayed;  /* counts; the first `decayed` are matrices */
 	size_t narrow, narrow_end;   /* those whose gradients are in the compute type */
@@ -220,7 +228,8 @@ struct model {
 	bool norms_whole; /* all query heads are normed as one, and all key heads */
 	float *ones;      /* device, for norms with weights around 0: family.h; else NULL */
 	struct model_watch watch;
-	struct model_peers peers; /* where the model is split */
+	struct model_peers peers;   /* where the model is split */
+	struct model_peers sharers; /* where sequences are */
 	struct model_activations *activations;
 	struct precision *precision; /* borrowed; NULL: nothing is of few bits */
 };
@@ -264,7 +273,8 @@ static inline size_t model_grads_bytes(const struct model *m)
 	       narrow * compute_bytes(m->options.compute);
 }
 
-/* Forward and backward for tokens and targets [batch, seq] (host memory, ids below vocab).
+/* Forward and backward for tokens and targets [batch, options.seq] (host memory, ids below vocab), as
+ * far as these are ours.
  * The gradient of scale * (sum of all token losses) replaces model->grads, or is added when
  * `accumulate`, which narrow gradients do not allow. *loss_sum gets the sum of the token losses. */
 int model_backprop(struct model *model, const int32_t *tokens, const int32_t *targets, float scale,

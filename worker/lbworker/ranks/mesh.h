@@ -22,6 +22,7 @@ enum zero_stage { ZERO_NONE, ZERO_MOMENTS, ZERO_GRADIENTS, ZERO_WEIGHTS };
 struct mesh {
 	int rank, size, replicate, shard;
 	enum zero_stage stage;
+	int context; /* neighbours that share sequences; at least 1 */
 };
 
 static inline int mesh_column(const struct mesh *m, int rank)
@@ -69,13 +70,19 @@ static inline struct model_unit mesh_shard(const struct mesh *m, const struct mo
 	return mesh_cut(u, at, at + m->replicate, m->size);
 }
 
-/* The micro-batch that is ours when those from `first` on are shared out; behind the last of
- * `count` there is nothing left to do: that one again, and it will not be counted. */
-static inline int64_t mesh_leaf(const struct mesh *m, int64_t first, int64_t count)
+/* Leaves of so many micro-batches: each is made by the ranks that share its sequences. */
+static inline int64_t mesh_leaves(const struct mesh *m, int64_t count)
 {
-	int64_t leaf = first + m->rank;
+	return count * m->context;
+}
 
-	return leaf < count ? leaf : count - 1;
+/* The micro-batch that is ours when leaves from `first` on are shared out; behind the last of
+ * `count` there is nothing left to do: that one again, and it will not be counted. */
+static inline int64_t mesh_batch(const struct mesh *m, int64_t first, int64_t count)
+{
+	int64_t batch = (first + m->rank) / m->context;
+
+	return batch < count ? batch : count - 1;
 }
 
 #endif

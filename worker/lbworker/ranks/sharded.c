@@ -12,6 +12,7 @@
 
 struct sharded {
 	struct ranks *ranks, *world, *tensor; /* ranks: those that share the gradients */
+	struct ranks *sharers;                /* of sequences */
 	struct model *model;
 	struct sharded_options options;
 	struct reduction *reduction;
@@ -396,6 +397,20 @@ void sharded_split(struct sharded *s, struct ranks *world, struct ranks *tensor)
 	s->model->peers = (struct model_peers){ ask_peers, s };
 }
 
+static void ask_sharers(void *arg, const struct comm_part *send, const struct comm_part *receive)
+{
+	struct sharded *s = arg;
+
+	if (s->failure.code == ERR_NONE)
+		(void)ranks_exchange(s->sharers, send, receive, &s->failure);
+}
+
+void sharded_context(struct sharded *s, struct ranks *sharers)
+{
+	s->sharers = sharers;
+	s->model->sharers = (struct model_peers){ ask_sharers, s };
+}
+
 struct sharded *sharded_create(struct ranks *ranks, struct model *model,
 			       const struct sharded_options *options, struct err *err)
 {
@@ -432,7 +447,7 @@ void sharded_destroy(struct sharded *s)
 	if (!s)
 		return;
 	s->model->watch = (struct model_watch){ 0 };
-	s->model->peers = (struct model_peers){ 0 };
+	s->model->peers = s->model->sharers = (struct model_peers){ 0 };
 	reduction_destroy(s->reduction);
 	s->model->backend->free(s->model->device, s->received);
 	free(s->whole);

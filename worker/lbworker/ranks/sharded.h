@@ -28,6 +28,9 @@ void sharded_destroy(struct sharded *s); /* NULL is fine */
 /* These ranks are some of `world`, and hold a slice of the model, which `tensor` have together (struct
  * model_split): the model asks those, and all of the world tell each other how it goes. Borrowed. */
 void sharded_split(struct sharded *s, struct ranks *world, struct ranks *tensor);
+/* These share sequences (struct model_context): some of the ranks, neighbours. A micro-batch then is as
+ * many leaves as there are of them, one for what each has made of it. Borrowed. */
+void sharded_context(struct sharded *s, struct ranks *sharers);
 
 /* Of unit u, what this rank holds and updates. */
 struct model_unit sharded_own(const struct sharded *s, size_t unit);

@@ -161,7 +161,8 @@ void meter_init(struct meter *meter, const struct model *m, double peak_tflops, 
 {
 	const struct model *whole = model_whole(m);
 
-	meter->flop = meter_flop(&whole->shape, whole->parameters, model_multiplied(whole), m->seq);
+	meter->flop = meter_flop(&whole->shape, whole->parameters, model_multiplied(whole),
+				 m->options.seq);
 	meter->peak_flops = peak_tflops * 1e12;
 	if (!(peak_tflops > 0))
 		measure_first(meter, m, threads);

@@ -44,6 +44,7 @@ void plan_share(struct plan *plan, const struct config_mesh *mesh);
 struct plan_traffic {
 	double gradients, sums, weights; /* sums: to those that hold the same shard */
 	double slices; /* activations, to those that hold the other slices of the model */
+	double keys;   /* and values, to those that share the sequences */
 	double exchanges;
 };
 struct plan_traffic plan_traffic(const struct plan *plan, const struct config *config,

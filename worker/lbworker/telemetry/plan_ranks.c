@@ -34,10 +34,27 @@ static double layer_trips(const struct config *c)
 	return c->sequence_parallel ? sums + gathers : 2 * sums;
 }
 
+/* In a pass of a rank: keys and values, forward and backward, and the sums of their gradients. */
+static double context_in_pass(const struct config *c, const struct config_mesh *m,
+			      double *exchanges)
+{
+	const struct model_shape *s = &c->shape;
+	const struct model_options o = config_model_options(c);
+	size_t head = s->head_dim ? s->head_dim : s->dim / s->heads;
+	double rows = (double)(c->local_batch_size * c->seq_len) / m->context;
+	double keys = 2 * (double)(s->kv_heads * head) / m->tensor;
+	double trips = (o.again & AGAIN_ATTENDED ? 4 : 3) * (double)s->layers;
+
+	*exchanges = m->context > 1 ? trips : 0;
+	return trips * rows * keys * (m->context - 1) *
+	       (double)compute_bytes((enum compute)c->compute);
+}
+
 /* In a pass; *exchanges: how many. Beside the layers: tables, head, and of each loss three numbers. */
 static double slices_in_pass(const struct config *c, const struct config_mesh *m, double *exchanges)
 {
-	double rows = (double)(c->local_batch_size * c->seq_len), others = m->tensor - 1;
+	double rows = (double)(c->local_batch_size * c->seq_len) / m->context;
+	double others = m->tensor - 1;
 	double trips = layer_trips(c) * (double)c->shape.layers + 4;
 	double stream = rows * (double)c->shape.dim *
 			(double)compute_bytes((enum compute)c->compute);
@@ -52,18 +69,20 @@ struct plan_traffic plan_traffic(const struct plan *p, const struct config *c,
 {
 	double all = (double)p->cost.parameters * sizeof(float), shard = m->shard;
 	double ranks = shard * m->replicate, units = (double)c->shape.layers + 3;
-	int64_t waves = (c->accumulate + (int64_t)ranks - 1) / (int64_t)ranks;
+	int64_t waves = (c->accumulate * m->context + (int64_t)ranks - 1) / (int64_t)ranks;
 	int64_t reduced = c->reduction == REDUCTION_FAST ? 1 : waves;
 	double gathers = m->stage >= 3 ? 2 * (double)waves : m->stage >= 1 ? 1 : 0;
-	double trips, slices = slices_in_pass(c, m, &trips);
+	double trips, more, slices = slices_in_pass(c, m, &trips);
+	double keys = context_in_pass(c, m, &more);
 
 	return (struct plan_traffic){
 		.gradients = (double)reduced * all * (ranks - 1) / ranks,
 		.sums = all / ranks * (m->replicate - 1),
 		.weights = gathers * all * (shard - 1) / shard,
 		.slices = (double)waves * slices,
+		.keys = (double)waves * keys,
 		.exchanges = units * ((double)reduced + gathers + (m->replicate > 1)) + 2 +
-			     (double)waves * trips,
+			     (double)waves * (trips + more),
 	};
 }
 
@@ -74,7 +93,7 @@ static double gib(double bytes)
 
 static double sent(const struct plan_traffic *t)
 {
-	return t->gradients + t->sums + t->weights + t->slices;
+	return t->gradients + t->sums + t->weights + t->slices + t->keys;
 }
 
 /* What a rank of that mesh takes. */
@@ -83,6 +102,7 @@ static int plan_of(const struct config *c, const struct config_mesh *m, struct p
 	struct config same = *c;
 
 	same.tensor_degree = m->tensor;
+	same.context_degree = m->context;
 	if (plan_make(p, &same, NULL))
 		return -1;
 	plan_share(p, m);
@@ -141,18 +161,20 @@ static void advise(const struct config *c, const struct config_mesh *way, size_t
 	fprintf(to,
 		"%-12s parallelism.data_parallel_replicate_degree = %d, "
 		"data_parallel_shard_degree = %d, zero_stage = %d",
-		"advice", best->replicate, best->shard, best->shard > 1 ? best->stage : -1);
+		"advice", best->replicate, best->shard / best->context,
+		best->shard > 1 ? best->stage : -1);
 	if (best->tensor > 1)
 		fprintf(to, ", tensor_parallel_degree = %d", best->tensor);
 	fprintf(to, ": the least traffic that fits %.1f GiB\n", gib(room));
 }
 
 /* Every way of sharing a model, of `tensor` slices, among the rest of the ranks; their number. */
-static size_t list_ways(struct config_mesh *way, size_t most, int ranks, int tensor, int64_t width)
+static size_t list_ways(struct config_mesh *way, size_t most, int ranks, int tensor,
+			const struct config_mesh *asked)
 {
 	size_t ways = 0;
 
-	for (int shard = 1; shard <= ranks / tensor; shard++)
+	for (int shard = asked->context; shard <= ranks / tensor; shard += asked->context)
 		for (int stage = shard > 1; stage <= (shard > 1 ? 3 : 0); stage++)
 			if (ranks / tensor % shard == 0 && ways < most)
 				way[ways++] = (struct config_mesh){
@@ -160,7 +182,8 @@ static size_t list_ways(struct config_mesh *way, size_t most, int ranks, int ten
 					.shard = shard,
 					.stage = stage,
 					.tensor = tensor,
-					.width = width,
+					.context = asked->context,
+					.width = asked->width,
 				};
 	return ways;
 }
@@ -184,7 +207,7 @@ int plan_print_ranks(const struct config *c, int ranks, const struct plan_device
 	for (int tensor = 1; tensor <= ranks && tensor <= SLICES_MAX; tensor++) {
 		const struct model_split split = { .degree = tensor };
 		if (ranks % tensor == 0 && slice_check(&c->shape, &split, NULL) == 0)
-			ways += list_ways(way + ways, WAYS_MAX - ways, ranks, tensor, asked.width);
+			ways += list_ways(way + ways, WAYS_MAX - ways, ranks, tensor, &asked);
 	}
 	for (size_t i = 0; i < ways; i++)
 		print_one(&shared, &way[i], room, to);

@@ -109,12 +109,14 @@ static int queue_share(struct queued *q, double *loss, struct err *err)
 	int64_t each = t->config.local_batch_size;
 	bool in_place = t->config.reduction == REDUCTION_FAST && mesh->size > 1;
 
-	for (int64_t first = 0, wave = 0; first < q->batches; first += mesh->size, wave++) {
-		int64_t leaf = mesh_leaf(mesh, first, q->batches);
-		if (load_batch(t, t->data, (uint64_t)(t->state.samples + leaf * each), err))
+	int64_t leaves = mesh_leaves(mesh, q->batches);
+
+	for (int64_t first = 0, wave = 0; first < leaves; first += mesh->size, wave++) {
+		int64_t batch = mesh_batch(mesh, first, q->batches);
+		if (load_batch(t, t->data, (uint64_t)(t->state.samples + batch * each), err))
 			return -1;
-		precision_pass(t->precision, (uint64_t)(t->state.samples + leaf * each));
-		sharded_wave(t->sharded, first, q->batches, first + mesh->size >= q->batches);
+		precision_pass(t->precision, (uint64_t)(t->state.samples + batch * each));
+		sharded_wave(t->sharded, first, leaves, first + mesh->size >= leaves);
 		model_queue(t->model, t->tokens, t->targets, 1.0f / (float)q->tokens,
 			    in_place && wave > 0, &t->control->loss_sum, NULL, NULL);
 		t->backend->download(t->device, &loss[wave], &t->control->loss_sum, sizeof(*loss));
@@ -162,7 +164,8 @@ static int update_share(struct queued *q, const double *loss, struct step_contro
 
 	t->note.orders |= report_orders(t->report) | (stop_signal != 0 ? REPORT_STOP : 0);
 	t->note.step = t->state.step;
-	if (sharded_sum(t->sharded, loss, q->batches, &t->note, t->notes, &sums, err) ||
+	int64_t leaves = mesh_leaves(sharded_mesh(t->sharded), q->batches);
+	if (sharded_sum(t->sharded, loss, leaves, &t->note, t->notes, &sums, err) ||
 	    check_notes(t, err))
 		return -1;
 	t->note.orders = 0;
@@ -218,10 +221,12 @@ static int validate_share(struct training *t, int64_t passes, double *sum, struc
 	double *loss = xcalloc((size_t)passes, sizeof(*loss));
 	int rc = 0;
 
-	for (int64_t first = 0, wave = 0; rc == 0 && first < passes; first += mesh->size, wave++)
-		rc = validate_pass(t, mesh_leaf(mesh, first, passes), &loss[wave], err);
+	int64_t leaves = mesh_leaves(mesh, passes);
+
+	for (int64_t first = 0, wave = 0; rc == 0 && first < leaves; first += mesh->size, wave++)
+		rc = validate_pass(t, mesh_batch(mesh, first, passes), &loss[wave], err);
 	if (rc == 0)
-		rc = sharded_losses(t->sharded, loss, passes, sum, err);
+		rc = sharded_losses(t->sharded, loss, leaves, sum, err);
 	free(loss);
 	return rc;
 }
@@ -338,7 +343,7 @@ static int64_t next_of_ours(const struct training *t, int64_t samples)
 		return samples;
 	int64_t batches = config_accumulate(&t->config, samples);
 	return samples +
-	       mesh_leaf(sharded_mesh(t->sharded), 0, batches) * t->config.local_batch_size;
+	       mesh_batch(sharded_mesh(t->sharded), 0, batches) * t->config.local_batch_size;
 }
 
 /* Queues the step, loads the next one's samples meanwhile, and waits once. */

@@ -128,7 +128,7 @@ static int share_model(struct training *t, struct err *err)
 	const struct config_mesh *m = &t->mesh;
 	const struct sharded_options options = {
 		.mesh = { t->data_ranks.rank, t->data_ranks.size, m->replicate, m->shard,
-			  (enum zero_stage)m->stage },
+			  (enum zero_stage)m->stage, m->context },
 		.width = m->width,
 		.fast = t->config.reduction == REDUCTION_FAST && t->data_ranks.size > 1,
 	};
@@ -144,6 +144,7 @@ static int share_model(struct training *t, struct err *err)
 	if (!t->sharded)
 		return -1;
 	sharded_split(t->sharded, t->ranks, &t->tensor_ranks);
+	sharded_context(t->sharded, &t->context_ranks);
 	return 0;
 }
 
@@ -154,7 +155,10 @@ static void group_ranks(struct training *t)
 
 	ranks_group(&t->tensor_ranks, t->ranks, rank - rank % degree, 1, degree);
 	ranks_group(&t->data_ranks, t->ranks, rank % degree, degree, t->ranks->size / degree);
+	int share = t->data_ranks.rank % t->mesh.context;
+	ranks_group(&t->context_ranks, t->ranks, rank - share * degree, degree, t->mesh.context);
 	t->config.tensor_rank = t->tensor_ranks.rank;
+	t->config.context_rank = share;
 }
 
 static int make_kept(struct training *t)
@@ -227,6 +231,8 @@ static void say_what(const struct training *t)
 	if (t->mesh.tensor > 1)
 		printf("each part of the model is cut into slices for %d ranks%s\n", t->mesh.tensor,
 		       c->sequence_parallel ? ", the stream by rows" : "");
+	if (t->mesh.context > 1)
+		printf("each sequence is shared by %d ranks\n", t->mesh.context);
 	again_say(c, stdout);
 	if (!c->checkpoint_enable)
 		printf("checkpoint.enable = false: what is trained ends with this process\n");
@@ -339,6 +345,7 @@ void training_close(struct training *t)
 	report_close(t->report);
 	ranks_close(&t->data_ranks);
 	ranks_close(&t->tensor_ranks);
+	ranks_close(&t->context_ranks);
 	free(t->tokenizer.name);
 	free(t->tokenizer.bytes);
 	free(t->notes);

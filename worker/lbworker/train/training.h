@@ -23,13 +23,13 @@ struct training {
 	struct config config;    /* a shallow copy: what the device can do of it */
 	struct ranks *ranks;     /* borrowed */
 	struct config_mesh mesh; /* ours among them */
-	struct ranks
-		data_ranks; /* of them those with other samples, and the same part of the model */
-	struct ranks tensor_ranks; /* those that hold a model together with us */
-	struct sharded *sharded;   /* NULL: one rank, and passes add to the gradient in place */
-	struct rank_note note;     /* what we tell the others in the next step */
-	struct rank_note *notes;   /* [ranks->size] what all have told in the last one */
-	unsigned orders;           /* of all ranks, not yet obeyed; flags of enum report_order */
+	/* some of them, with us: with the same part of the model; of those, with the same samples; with
+	 * the other slices of the model */
+	struct ranks data_ranks, context_ranks, tensor_ranks;
+	struct sharded *sharded; /* NULL: one rank, and passes add to the gradient in place */
+	struct rank_note note;   /* what we tell the others in the next step */
+	struct rank_note *notes; /* [ranks->size] what all have told in the last one */
+	unsigned orders;         /* of all ranks, not yet obeyed; flags of enum report_order */
 	const struct backend *backend;
 	struct device *device;
 	struct model *model;
