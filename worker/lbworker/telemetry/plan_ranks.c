@@ -5,15 +5,14 @@
 #include "worker/lbworker/model/slice.h"
 #include "worker/lbworker/telemetry/plan.h"
 
-/* Per GPU: what a rank can send in a second, and what an exchange takes before its first byte. From
- * NCCL's published figures: all-reduce on 8 H100 has a bus bandwidth of 360 to 480 GB/s over NVLink, and
- * 8 x 400 Gb/s of InfiniBand leave some 45 GB/s to each GPU. */
+/* Per GPU: what a rank can send in a second, what an exchange takes before its first byte, and with each
+ * further rank. docs/RANKS.md names the sources. */
 static const struct link {
 	const char *name;
-	double bytes_per_s, start_s;
+	double bytes_per_s, start_s, rank_s;
 } links[] = {
-	{ "NVLink", 360e9, 20e-6 },
-	{ "400 Gb/s each", 45e9, 40e-6 },
+	{ "NVLink", 370e9, 8.4e-6, 3.4e-6 },
+	{ "400 Gb/s each", 45e9, 8.4e-6, 9.6e-6 },
 };
 enum { LINKS = sizeof(links) / sizeof(links[0]) };
 
@@ -109,6 +108,15 @@ static int plan_of(const struct config *c, const struct config_mesh *m, struct p
 	return 0;
 }
 
+/* Bytes at the link's speed, and what each exchange takes whatever it carries. */
+static double seconds_over(const struct link *l, const struct plan_traffic *t,
+			   const struct config_mesh *m)
+{
+	double others = (double)m->replicate * m->shard * m->tensor - 1;
+
+	return sent(t) / l->bytes_per_s + t->exchanges * (l->start_s + others * l->rank_s);
+}
+
 static void print_one(const struct config *c, const struct config_mesh *m, double room, FILE *to)
 {
 	struct plan p, before;
@@ -126,9 +134,7 @@ static void print_one(const struct config *c, const struct config_mesh *m, doubl
 		gib((double)p.gradients), gib((double)p.moments), gib((double)p.sums),
 		gib((double)p.activations), gib(sent(&t)));
 	for (size_t i = 0; i < LINKS; i++)
-		fprintf(to, ", %.2f s by %s",
-			sent(&t) / links[i].bytes_per_s + t.exchanges * links[i].start_s,
-			links[i].name);
+		fprintf(to, ", %.2f s by %s", seconds_over(&links[i], &t, m), links[i].name);
 	fputc('\n', to);
 }
 
