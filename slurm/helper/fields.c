@@ -389,21 +389,22 @@ static char *with_prefix(struct kept *kept, const char *prefix, const char *list
 	return keep(kept, out);
 }
 
-/* "a100:2" and 4 CPUs → "cpu=4,gres/gpu:a100=2", and a GPU is bound to its task unless it is said
+/* "a100:2" and 4 CPUs → "cpu=4,gres/gpu:a100=2" (TASK_COUNT), and a GPU is bound to its task unless it is said
  * otherwise. */
 static void put_per_task(const json_t *fields, job_desc_msg_t *desc, struct kept *kept)
 {
 	const char *gpus = js_str(fields, "gpus_per_task", NULL);
 	int64_t cpus = js_int(fields, "cpus_per_task", 0);
 	const char *count = gpus ? strpbrk(gpus, ":=") : NULL;
-	char *of_cpus = cpus > 0 ? xasprintf("cpu=%lld", (long long)cpus) : xstrdup("");
+	char *of_cpus = cpus > 0 ? xasprintf("cpu" TASK_COUNT "%lld", (long long)cpus)
+				 : xstrdup("");
 	char *of_gpus = xstrdup("");
 
 	if (gpus) {
 		long number = strtol(count ? count + 1 : gpus, NULL, 10);
 
 		free(of_gpus);
-		of_gpus = xasprintf("gres/gpu%s%.*s=%ld", count ? ":" : "",
+		of_gpus = xasprintf("gres/gpu%s%.*s" TASK_COUNT "%ld", count ? ":" : "",
 				    count ? (int)(count - gpus) : 0, gpus, number);
 		if (!desc->tres_bind)
 			desc->tres_bind = keep(kept, xasprintf(BIND_GPU "per_task:%ld", number));

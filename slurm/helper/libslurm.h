@@ -72,8 +72,14 @@
 #define BIND_GPU "gpu:"
 #endif
 
-/* Since 24.05 sbatch says all that is for each task in one place, CPUs too: "cpu=4,gres/gpu=1". */
-#define TASKS_HAVE_TRES SLURM_SINCE(24, 5)
+/* Since 23.11 sbatch says all that is for each task in one place, CPUs too: "cpu:4,gres/gpu:1", with "=" since
+ * 24.05. */
+#define TASKS_HAVE_TRES SLURM_SINCE(23, 11)
+#if SLURM_SINCE(24, 5)
+#define TASK_COUNT "="
+#else
+#define TASK_COUNT ":"
+#endif
 
 /* --- errors and constants ---------------------------------------------------------------------- */
 

@@ -135,7 +135,7 @@ ask release "$ref"
 wait_for "job_is $t running" 30
 scontrol hold "${job_id}_7"
 wait_for "[ \"\$(squeue -h -t PENDING -j ${job_id} | wc -l)\" -ge 1 ]" 20
-ask poll
+wait_for 'ask poll && [ "$result" = ok ]' 20
 is "$result $(grep -c "^$asked job $t " "$T/client.out") $(field_of "$t" 4,6)" "ok 1 $job_id running" \
 	"an array is one job, whatever its tasks do"
 ask signal "$ref" 15
