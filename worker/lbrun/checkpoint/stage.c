@@ -376,6 +376,17 @@ static bool drop(struct stage *s, const bool *drops)
 	return any;
 }
 
+/* After some went; what the trainer may be loading is the same as before. */
+static void look_again(struct stage *s)
+{
+	char *needed = NULL;
+
+	for (size_t i = 0; i < s->count && !needed; i++)
+		needed = s->items[i].is_needed ? xstrdup(s->files[i].path) : NULL;
+	stage_look(s, needed);
+	free(needed);
+}
+
 void stage_turn(struct stage *s, int64_t left_ms, int64_t now_ms)
 {
 	struct stage_view v = view_of(s);
@@ -397,7 +408,7 @@ void stage_turn(struct stage *s, int64_t left_ms, int64_t now_ms)
 	if (s->pid == 0 && step.drain >= 0 && now_ms >= s->again_ms && has_lock(s))
 		begin(s, (size_t)step.drain, step.is_unlimited, now_ms);
 	if (drop(s, drops))
-		stage_look(s, NULL);
+		look_again(s);
 	free(drops);
 }
 
