@@ -139,6 +139,7 @@ check-text: $(B)/lbworker $(TEXT_PYTHON)
 # What lbworker convert writes, read by PyTorch, and what PyTorch writes, read by lbworker.
 check-torch: $(B)/lbworker $(ML_PYTHON)
 	$(ML_PYTHON) tests/torch/check.py --lbworker $(abspath $(B)/lbworker)
+	$(ML_PYTHON) tests/torch/families.py --lbworker $(abspath $(B)/lbworker)
 # Every format, code and rounding by the definition and by each set of instructions, beside the table that
 # tests/formats/oracle.py made; the last line counts.
 check-formats: $(B)/unit/test_formats

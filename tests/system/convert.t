@@ -114,13 +114,16 @@ for bad in "--prompt abc" "--prompt-tokens 1,300" "--prompt-tokens -1" "--prompt
 	status=$?
 	refused "generate $bad" "token"
 done
-for family in neox gpt2; do
+for family in neox gpt2 mistral qwen3 olmo2 gemma2 gemma3; do
 	lbworker train "$T/small.toml" --job.dump_folder "$T/$family" --model.name $family \
 		--training.steps 2 --lr_scheduler.warmup_steps 0 &&
 		lbworker convert "$T/$family/checkpoints/step-00000002" "$T/$family.hf" &&
 		cmp "$T/$family/checkpoints/step-00000002/model.safetensors" \
 			"$T/$family.hf/model.safetensors" >"$T/err" 2>&1
 	ok $? "$family: out and in to the bit"
+	lbworker convert "$T/$family.hf" "$T/$family.meta" --to meta
+	status=$?
+	refused "$family as Meta's files" "not for this $family"
 done
 lbworker train "$T/small.toml" --job.dump_folder "$T/seen" --training.steps 4 \
 	--lr_scheduler.warmup_steps 0 --metrics.enable_tensorboard true --validation.enable true \

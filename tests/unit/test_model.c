@@ -392,6 +392,92 @@ static void test_training(void **state)
 	}
 }
 
+/* Logits of the last document, behind a first one that begins with `first`. */
+static void document_logits(bool masked, int32_t first, float *logits, size_t rows)
+{
+	const struct golden *g = &goldens[0];
+	const struct model_options options = {
+		.batch = 1, .seq = 60, .mask_documents = masked, .separator = 5
+	};
+	const struct backend_options host = { .threads = 2 };
+	struct device *device = backend_cpu()->open(&host, (char[BACKEND_TEXT_BYTES]){ 0 });
+	int32_t tokens[60];
+	struct model *m;
+	struct err err = { 0 };
+
+	assert_non_null(device);
+	assert_int_equal(model_create(&m, &g->shape, backend_cpu(), device, &options, &err), 0);
+	model_init_weights(m, 7, 0.3);
+	for (size_t i = 0; i < 60; i++)
+		tokens[i] = (int32_t)(i * i % 31) + 6;
+	tokens[0] = first;
+	tokens[60 - rows - 1] = 5; /* the last document has `rows` tokens */
+	assert_int_equal(model_logits(m, tokens, 60 - rows, rows, logits, &err), 0);
+	model_destroy(m);
+	backend_cpu()->close(device);
+}
+
+/* What stands in an earlier document changes nothing of a later one, to the bit; unmasked it does. */
+static void test_documents(void **state)
+{
+	enum { ROWS = 9, SIZE = ROWS * 37 };
+	static float a[SIZE], b[SIZE];
+
+	(void)state;
+	document_logits(true, 6, a, ROWS);
+	document_logits(true, 30, b, ROWS);
+	assert_memory_equal(a, b, sizeof(a));
+	document_logits(false, 6, a, ROWS);
+	document_logits(false, 30, b, ROWS);
+	assert_memory_not_equal(a, b, sizeof(a));
+	document_logits(true, 30, b, ROWS);
+	assert_memory_not_equal(a, b, sizeof(a));
+}
+
+/* The loss with its terms and its gradient, by their formulas in double. */
+static void test_loss_terms(void **state)
+{
+	enum { VOCAB = 700, TARGET = 300 };
+	static const struct loss_terms cases[] = {
+		{ 0, 0, 0 }, { 0.1f, 0, 0 }, { 0, 0.01f, 0 }, { 0, 0, 3 }, { 0.2f, 0.03f, 2 },
+	};
+	const struct backend_options host = { .threads = 1 };
+	struct device *device = backend_cpu()->open(&host, (char[BACKEND_TEXT_BYTES]){ 0 });
+	const int32_t target = TARGET;
+
+	(void)state;
+	assert_non_null(device);
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		const struct loss_terms *t = &cases[c];
+		double y[VOCAB], sum = 0, mean = 0, e = (double)t->smoothing;
+		float z[VOCAB], loss;
+		for (int i = 0; i < VOCAB; i++)
+			z[i] = (float)(4 * sin(i * 1.7));
+		if (t->softcap > 0)
+			backend_cpu()->softcap(device, z, VOCAB, t->softcap);
+		for (int i = 0; i < VOCAB; i++) {
+			double x = 4 * sin(i * 1.7), cap = (double)t->softcap;
+			y[i] = cap > 0 ? cap * tanh((double)(float)x / cap) : (double)(float)x;
+			assert_true(fabs((double)z[i] - y[i]) < 2e-6);
+			sum += exp(y[i]);
+			mean += y[i] / VOCAB;
+		}
+		backend_cpu()->cross_entropy_with(device, &loss, z, &target, 1, VOCAB, 0.5f, t);
+		double lse = log(sum);
+		double want = lse - (1 - e) * y[TARGET] - e * mean + (double)t->z_loss * lse * lse;
+		assert_true(fabs((double)loss - want) < 1e-5);
+		for (int i = 0; i < VOCAB; i++) {
+			double d = exp(y[i]) / sum * (1 + 2 * (double)t->z_loss * lse) -
+				   (i == TARGET ? 1 - e : 0) - e / VOCAB;
+			double ratio = t->softcap > 0 ? y[i] / (double)t->softcap : 0;
+			d *= 0.5 * (1 - ratio * ratio);
+			if (fabs((double)z[i] - d) > 1e-6)
+				fail_msg("case %zu: %d: %.9g, not %.9g", c, i, (double)z[i], d);
+		}
+	}
+	backend_cpu()->close(device);
+}
+
 static void test_shapes_refused(void **state)
 {
 	/* clang-format off */
@@ -431,10 +517,11 @@ static void test_shapes_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_golden),   cmocka_unit_test(test_accumulate),
-		cmocka_unit_test(test_threads),  cmocka_unit_test(test_recompute),
-		cmocka_unit_test(test_training), cmocka_unit_test(test_shapes_refused),
-		cmocka_unit_test(test_extended),
+		cmocka_unit_test(test_golden),     cmocka_unit_test(test_accumulate),
+		cmocka_unit_test(test_threads),    cmocka_unit_test(test_recompute),
+		cmocka_unit_test(test_training),   cmocka_unit_test(test_shapes_refused),
+		cmocka_unit_test(test_extended),   cmocka_unit_test(test_documents),
+		cmocka_unit_test(test_loss_terms),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@ static int command_help(int argc, char **argv);
 static const struct command commands[] = {
 	{ "train",
 	  "CONFIG.toml [--section.key VALUE]... [--dataset PATH] [--device auto|cpu|cuda] [--ranks N] "
-	  "[--check] [--lenient]",
+	  "[--init-from MODEL] [--check] [--lenient]",
 	  "train, or go on from the newest checkpoint; --check prints the effective config",
 	  command_train },
 	{ "plan", "CONFIG.toml [--section.key VALUE]... [--device NAME] [--ranks N] [--lenient]",

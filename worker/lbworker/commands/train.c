@@ -36,8 +36,26 @@ static int no_option(const struct arguments *a, const char *word, struct err *er
 {
 	return err_set(err, ERR_USAGE,
 		       "%s: there is no such option; --section.key VALUE, "
-		       "--dataset PATH, --device NAME, --ranks N,%s --lenient",
+		       "--dataset PATH, --device NAME, --init-from MODEL, --ranks N,%s --lenient",
 		       word, a->plans ? "" : " --check,");
+}
+
+/* Options that are another word for a key. */
+static const struct short_option {
+	const char *name, *key, *needs;
+} short_options[] = {
+	{ "--dataset", "training.dataset_path", "a path" },
+	{ "--device", "device.name", "a name" },
+	{ "--init-from", "checkpoint.initial_load_path", "a model" },
+	{ "--ranks", "parallelism.local_ranks", "a number" },
+};
+
+static const struct short_option *short_of(const char *word)
+{
+	for (size_t i = 0; i < sizeof(short_options) / sizeof(short_options[0]); i++)
+		if (strcmp(short_options[i].name, word) == 0)
+			return &short_options[i];
+	return NULL;
 }
 
 /* Takes `word`, and `value` behind it (may be NULL). Returns how many it took, or -1. A key without
@@ -48,26 +66,18 @@ static int take_option(struct arguments *a, const char *word, const char *value,
 
 	if (strcmp(word, "--check") == 0 && !a->plans) {
 		a->check = true;
-	} else if (strcmp(word, "--ranks") == 0) {
-		if (!has_value)
-			return err_set(err, ERR_USAGE, "--ranks needs a number");
-		assign(a, "parallelism.local_ranks", value);
-		return 2;
 	} else if (strcmp(word, "--lenient") == 0) {
 		a->lenient = true;
-	} else if (strcmp(word, "--device") == 0) {
+	} else if (short_of(word)) {
+		const struct short_option *o = short_of(word);
 		if (!has_value)
-			return err_set(err, ERR_USAGE, "--device needs a name");
-		if (a->plans)
+			return err_set(err, ERR_USAGE, "%s needs %s", word, o->needs);
+		if (a->plans && strcmp(word, "--device") == 0)
 			a->device = value;
 		else
-			assign(a, "device.name", value);
-		return 2;
-	} else if (strcmp(word, "--dataset") == 0) {
-		if (!has_value)
-			return err_set(err, ERR_USAGE, "--dataset needs a path");
-		assign(a, "training.dataset_path", value);
-		assign(a, "training.dataset_mix", "[]");
+			assign(a, o->key, value);
+		if (strcmp(word, "--dataset") == 0)
+			assign(a, "training.dataset_mix", "[]");
 		return 2;
 	} else if (strncmp(word, "--", 2) != 0 || !strchr(word, '.')) {
 		return no_option(a, word, err);

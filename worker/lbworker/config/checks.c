@@ -115,6 +115,9 @@ static int check_model(struct config *c, const struct toml *toml, struct err *er
 {
 	if (init_std_parse(c->init_std_text, c->shape.dim, &c->init_std))
 		return keys_refuse(toml, "model.init_std", "must be " INIT_STD_FORMS, err);
+	if (c->document_end >= (int64_t)c->shape.vocab)
+		return keys_refuse(toml, "training.document_end",
+				   "must be a token, below the vocabulary's size, or -1", err);
 	return c->umup.enable ? check_umup(c, toml, err) : 0;
 }
 

@@ -141,6 +141,12 @@ static const struct key keys[] = {
 		"steps without a finite loss and gradient are left out; more in a row: diverged"),
 	KEY_REAL("training", "spike_factor", spike_rules.spike_factor, 0, 1e12, "0",
 		 "a gradient norm above so many times the usual is left out, too; 0: none is"),
+	KEY_INT("training", "document_end", document_end, -1, 1 << 24, "-1",
+		"token that ends a document: attention does not reach back across it; -1: it does"),
+	KEY_REAL("training", "label_smoothing", label_smoothing, 0, 0.999, "0",
+		 "share of the target's probability that is spread over all tokens"),
+	KEY_REAL("training", "z_loss", z_loss, 0, 1, "0",
+		 "times log^2 of the softmax's sum is added to the loss; 1e-4 is usual, 0 none"),
 	KEY_INT("training", "seed", seed, 0, 9e15, "0", "of weights and sample order"),
 	KEY_CHOICE(
 		"training", "mixed_precision_param", compute_choice, "float32|bfloat16|auto",

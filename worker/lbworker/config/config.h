@@ -66,6 +66,8 @@ struct config {
 	struct key_ints batch_ramp;
 	double max_norm;
 	struct spike_rules spike_rules;
+	int64_t document_end; /* -1: none */
+	double label_smoothing, z_loss;
 	int64_t seed, threads;
 	int device; /* enum device_choice */
 	bool deterministic;

@@ -34,6 +34,10 @@ struct model_options config_model_options(const struct config *c)
 		.context = { c->context_rank, (int)c->context_degree },
 		.moments = (enum moments)c->moments,
 		.weights = config_weights(c),
+		.mask_documents = c->document_end >= 0,
+		.separator = (int32_t)c->document_end,
+		.smoothing = (float)c->label_smoothing,
+		.z_loss = (float)c->z_loss,
 		.narrow_gradients = c->gradients == COMPUTE_BF16 && c->compute == COMPUTE_BF16 &&
 				    c->accumulate == 1
 	};

@@ -14,8 +14,9 @@ enum { MAX_CONFIG_BYTES = 1 << 20 };
 
 #define FIELD(name) offsetof(struct model_shape, name)
 
-/* HF_CAP: a double above 0, or null, which is 0 here */
-enum hf_type { HF_SIZE, HF_FLOAT, HF_DOUBLE, HF_BOOL, HF_CAP };
+/* HF_CAP: a double above 0, or null, which is 0 here; HF_SCALAR: a double, written without a point
+ * where it is whole */
+enum hf_type { HF_SIZE, HF_FLOAT, HF_DOUBLE, HF_BOOL, HF_CAP, HF_SCALAR };
 
 /* one field of the shape */
 struct hf_key {
@@ -57,7 +58,7 @@ struct hf_family {
 	{ "rope_theta", HF_DOUBLE, FIELD(rope_theta), (THETA) }, \
 	{ "tie_word_embeddings", HF_BOOL, FIELD(tied), (TIED) }
 #define GEMMA_KEYS(SCORES, LOGITS) \
-	{ "query_pre_attn_scalar", HF_DOUBLE, FIELD(query_scalar), 256 }, \
+	{ "query_pre_attn_scalar", HF_SCALAR, FIELD(query_scalar), 256 }, \
 	{ "attn_logit_softcapping", HF_CAP, FIELD(score_softcap), (SCORES) }, \
 	{ "final_logit_softcapping", HF_CAP, FIELD(logit_softcap), (LOGITS) }
 /* clang-format on */
@@ -233,6 +234,12 @@ static void put_key(json_t *o, const struct hf_key *key, const struct model_shap
 		memcpy(&flag, at, sizeof(flag));
 		js_set_bool(o, key->name, flag);
 		break;
+	case HF_SCALAR:
+		memcpy(&precise, at, sizeof(precise));
+		json_object_set_new(o, key->name,
+				    precise == floor(precise) ? json_integer((json_int_t)precise)
+							      : json_real(precise));
+		break;
 	case HF_CAP:
 		memcpy(&precise, at, sizeof(precise));
 		json_object_set_new(o, key->name, precise > 0 ? json_real(precise) : json_null());
@@ -306,6 +313,7 @@ static bool is_full(const struct model_shape *s, size_t l)
 
 static const char FULL[] = "full_attention", SLIDING[] = "sliding_attention";
 
+/* layer_types only where a family has it: a config.json of Mistral with one is another family's. */
 static void put_window(json_t *o, const struct hf_family *f, const struct model_shape *s)
 {
 	json_t *types = json_array();
@@ -316,7 +324,9 @@ static void put_window(json_t *o, const struct hf_family *f, const struct model_
 		js_set_bool(o, f->window_flag, s->window > 0);
 	for (size_t l = 0; l < s->layers; l++)
 		json_array_append_new(types, json_string(is_full(s, l) ? FULL : SLIDING));
-	json_object_set_new(o, "layer_types", types);
+	if (f->every > 0 || f->window_flag || s->full_every > 0)
+		json_object_set(o, "layer_types", types);
+	json_decref(types);
 }
 
 json_t *hf_config_json(const struct model_shape *shape, size_t positions, const char *dtype)
@@ -382,6 +392,7 @@ static int take_key(const json_t *o, const struct hf_key *key, struct model_shap
 		memcpy(at, &real, sizeof(real));
 		break;
 	case HF_DOUBLE:
+	case HF_SCALAR:
 	case HF_CAP:
 		memcpy(at, &number, sizeof(number));
 		break;

@@ -292,9 +292,22 @@ static const char *lacking(const struct model *m)
 	return NULL;
 }
 
+/* Operations that are not rounded where bf16 is emulated. */
+static bool needs_fp32(const struct model *m)
+{
+	return !model_can_be_split(m->shape.family) || m->shape.logit_softcap > 0 ||
+	       m->options.smoothing > 0 || m->options.z_loss > 0;
+}
+
 static int check_device(const struct model *m, struct err *err)
 {
 	const char *what = lacking(m);
+
+	if (m->options.compute == COMPUTE_BF16_WIDE && needs_fp32(m))
+		return err_set(
+			err, ERR_USAGE,
+			"model: bf16 is emulated for llama, neox, gpt2 and mistral, without "
+			"smoothing and z-loss: training.mixed_precision_param = \"float32\"");
 
 	if (m->whole && (m->options.smoothing > 0 || m->options.z_loss > 0))
 		return err_set(err, ERR_USAGE,

@@ -231,9 +231,24 @@ size_t foreign_order(const struct foreign_layout *layout, const struct model *m,
 	return row - in + in / 2 + in % 2 * (at.head_dim / 2);
 }
 
+/* What those formats have names for: Llama, and Mistral where that is the same. */
+static int check_llama(const struct model_shape *s, struct err *err)
+{
+	bool is_linear = s->scaling.factor > 0 && s->scaling.original == 0;
+
+	if (is_linear || s->window > 0 || (s->family != MODEL_LLAMA && s->family != MODEL_MISTRAL))
+		return err_set(err, ERR_USAGE,
+			       "this layout is for llama, without a window or linear scaling, and "
+			       "not for this %s: --to huggingface or torch",
+			       model_family_name(s->family));
+	return 0;
+}
+
 int foreign_write_config(const struct foreign_layout *layout, const struct model_shape *shape,
 			 size_t positions, const char *dtype, const char *folder, struct err *err)
 {
+	if (layout->names != NAMES_OURS && check_llama(shape, err))
+		return -1;
 	char *path = path_join("%s/%s", folder, layout->config);
 	int rc = layout->write(shape, positions, dtype, path, err);
 
