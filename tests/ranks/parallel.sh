@@ -18,6 +18,8 @@ failed=0
 awk 'BEGIN { srand(5); for (i = 0; i < 60000; i++) printf "%c", 97 + int(rand() * rand() * 26) }' >"$T/text"
 "$B/lbworker" prepare --out "$T/text.tokens" "$T/text" >/dev/null || exit 1
 cat >"$T/small.toml" <<-END
+	[job]
+	dump_folder = "$T/dump"
 	[model]
 	flavor = "debugmodel"
 	dim = 128
