@@ -144,6 +144,16 @@ check-torch: $(B)/lbworker $(ML_PYTHON)
 # tests/formats/oracle.py made; the last line counts.
 check-formats: $(B)/unit/test_formats
 	LB_FORMATS=all $(B)/unit/test_formats | grep -v '^#' | grep '^formats: .* 0 differences'
+# Operands and products of recipes, and 8-bit moments, beside torchao's (PYTHON: one that has it).
+PEERS    := $(or $(PYTHON),$(B)/peers/bin/python)
+$(B)/peers/bin/python:
+	python3 -m venv $(B)/peers
+	$(B)/peers/bin/pip install --quiet torch numpy torchao || { rm -rf $(B)/peers; exit 1; }
+$(B)/formats/operands: $(B)/obj/tests/formats/operands.o $(B)/lbworker.a $(B)/kernels.a $(B)/common.a
+	@mkdir -p $(@D)
+	$(call say,LINK) $(CC) $(LDFLAGS) -o $@ $^ $(LIBS_lbworker)
+check-peers: $(B)/formats/operands $(PEERS)
+	$(PEERS) tests/formats/peers.py $(abspath $(B)/formats/operands)
 # The helper is one source for every release of Slurm: compiled against the headers that suites of Debian and
 # Ubuntu have. They are fetched by name, once; without a network it is said which were left out.
 SLURM_SUITES ?= bullseye jammy bookworm noble trixie resolute sid

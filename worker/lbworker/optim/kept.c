@@ -2,6 +2,7 @@
 /* kept.c - room for moments, and the numbers that 8 bits of them mean. */
 #include "worker/lbworker/optim/kept.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 size_t kept_at(enum moments kind, size_t first)
@@ -108,12 +109,13 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* torch.linspace(0.1, 1, count)[i], in fp32 */
+/* torch.linspace(0.1, 1, count)[i], in fp32: product and sum are rounded once */
 static float bound(size_t i, size_t count)
 {
 	float step = (1.0f - 0.1f) / (float)(count - 1);
 
-	return i < count / 2 ? 0.1f + step * (float)i : 1.0f - step * (float)(count - 1 - i);
+	return i < count / 2 ? fmaf(step, (float)i, 0.1f)
+			     : fmaf(-step, (float)(count - 1 - i), 1.0f);
 }
 
 /* Seven decades; each next one has twice as many numbers, the middles of as many equal parts of its

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""peers.py OPERANDS - operands and products of recipes beside the arithmetic of torchao, element by element.
+
+OPERANDS is build/formats/operands. Each row quantises matrices of several kinds (normal, with outliers, over many binades)
+here and there, and multiplies them: operands must be equal to the bit, or to the tolerance that the row names, with its
+reason; products, in fp64 of these operands, then agree to it, too. The last line counts.
+"""
+import subprocess
+import sys
+
+import torch
+import torchao
+from torchao.float8.float8_scaling_utils import hp_tensor_to_float8_dynamic
+from torchao.float8.config import ScalingGranularity
+from torchao.float8.float8_training_tensor import LinearMMConfig
+from torchao.optim.subclass_8bit import OptimState8bit
+from torchao.prototype.mx_formats.config import ScaleCalculationMode as Mode
+from torchao.prototype.mx_formats.mx_tensor import MXTensor
+from torchao.prototype.mx_formats.nvfp4_tensor import NVFP4Tensor, per_tensor_amax_to_scale
+from torchao.prototype.quantized_training.int8 import quantize_int8_rowwise
+
+ROWS, COLUMNS = 96, 512
+
+
+def ours(words, x):
+    done = subprocess.run([sys.argv[1], *words], input=x.numpy().tobytes(), capture_output=True, check=True)
+    return torch.frombuffer(bytearray(done.stdout), dtype=torch.float32).reshape(x.shape)
+
+
+def float8(dtype, by_row):
+    def quantise(x):
+        t = hp_tensor_to_float8_dynamic(
+            x, dtype, LinearMMConfig(), axiswise_dim=-1 if by_row else None, round_scales_to_power_of_2=by_row,
+            scaling_granularity=ScalingGranularity.AXISWISE if by_row else ScalingGranularity.TENSORWISE)
+        return t._data.float() / t._scale
+    return quantise
+
+
+def mx(dtype, mode):
+    return lambda x: MXTensor.to_mx(x, dtype, 32, scaling_mode=mode).dequantize(torch.float32)
+
+
+def nvfp4(x):
+    return NVFP4Tensor.to_nvfp4(x, per_tensor_scale=per_tensor_amax_to_scale(x.abs().max())).dequantize(torch.float32)
+
+
+def int8(x):
+    codes, scale = quantize_int8_rowwise(x)
+    return codes.float() * scale.view(-1, 1)
+
+
+def moments(signed):
+    def keep(x):
+        state = OptimState8bit.zeros(x.shape, signed, 256)
+        state.copy_(x if signed else x.square())
+        return state.dequantize()
+    return keep
+
+
+E4M3, E5M2, E2M1 = torch.float8_e4m3fn, torch.float8_e5m2, torch.float4_e2m1fn_x2
+# slot; torchao's; how much an element may differ, as a share of its row's largest: where a scale is a quotient here and
+# its reciprocal there, code times scale differs in the last bit of fp32
+ROUNDED = 2 ** -22
+EXACT = 0
+PEERS = [
+    ("e4m3fn tensor", float8(E4M3, False), ROUNDED), ("e5m2 tensor", float8(E5M2, False), ROUNDED),
+    ("e4m3fn row pow2", float8(E4M3, True), EXACT),
+    ("e4m3fn 1x32 floor", mx(E4M3, Mode.FLOOR), EXACT), ("e4m3fn 1x32 up", mx(E4M3, Mode.RCEIL), EXACT),
+    ("e4m3fn 1x32 even", mx(E4M3, Mode.EVEN), EXACT), ("e5m2 1x32 floor", mx(E5M2, Mode.FLOOR), EXACT),
+    ("e2m1 1x32 floor", mx(E2M1, Mode.FLOOR), EXACT), ("e2m1 1x32 up", mx(E2M1, Mode.RCEIL), EXACT),
+    ("e2m1 1x32 even", mx(E2M1, Mode.EVEN), EXACT), ("e2m1 1x16 e4m3", nvfp4, EXACT), ("int8 row", int8, ROUNDED),
+]
+
+
+def matrices(few=12):
+    torch.manual_seed(1)
+    x = torch.randn(ROWS, COLUMNS)
+    yield "normal", x
+    yield "outliers", torch.where(torch.rand(ROWS, COLUMNS) < 1e-3, 100 * x, x)
+    # torchao holds the scale of an NVFP4 block at the least normal e4m3, here it may be smaller: blocks of few binades
+    yield "binades", x * torch.exp2(torch.randint(-12, 12, (ROWS, 1)).float().clamp(-few, few))
+
+
+def apart(a, b):
+    """The largest difference as a share of its row's largest, and the share of elements that differ."""
+    most = ((a - b).abs() / b.abs().amax(-1, keepdim=True).clamp(min=1e-30)).max().item()
+    return most, (a != b).float().mean().item()
+
+
+bad = compared = 0
+print(f"torchao {torchao.__version__}, torch {torch.__version__}")
+for words, theirs, tolerance in PEERS:
+    said = []
+    for kind, x in matrices(2 if "e4m3" in words.split()[1:] else 12):
+        a, b = ours([words, str(ROWS), str(COLUMNS)], x), theirs(x.clone()).float()
+        most, share = apart(a, b)
+        pa, pb = a.double() @ a.double().T, b.double() @ b.double().T
+        product = ((pa - pb).norm() / pb.norm()).item()
+        good = most <= tolerance and product <= tolerance
+        compared += x.numel() + pa.numel()
+        bad += not good
+        said.append(f"{kind}: {100 * share:.3g} % differ, by {most:.1e} at most, product {product:.1e}"
+                    + ("" if good else " - TOO MUCH"))
+    print(f"{words:20} " + "; ".join(said))
+for name, signed in (("m", True), ("v", False)):
+    for kind, x in matrices():
+        a, b = ours(["moments", name, str(x.numel())], x if signed else x.square()), moments(signed)(x)
+        share = (a != b).float().mean().item()
+        compared += x.numel()
+        bad += share > 0
+        print(f"8-bit moments, {name}, {kind}: {share:.1e} differ")
+# What must be seen: scales as the specification has them beside scales up.
+x = dict(matrices())["normal"]
+if apart(ours(["e4m3fn 1x32 floor", str(ROWS), str(COLUMNS)], x), mx(E4M3, Mode.RCEIL)(x))[0] < 0.05:
+    print("the control is not seen")
+    bad += 1
+print(f"peers: {compared} comparisons, {bad} beyond tolerance")
+sys.exit(bad > 0)
