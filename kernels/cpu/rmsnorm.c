@@ -131,7 +131,8 @@ struct qk_side {
 struct qk_work {
 	struct qk_side query, key;
 	float *qkv; /* backward: dqkv */
-	float *rstd;
+	float *rstd;       /* forward */
+	const float *kept; /* backward: the same, read */
 	const float *raw;
 	size_t rows, stride, stats, value, rows_per_task;
 	float eps;
@@ -203,7 +204,7 @@ CPU_INLINE void side_backward(const struct qk_work *w, const struct qk_side *s, 
 		size_t at = row * w->stride + s->at + p * s->width, i = 0;
 		const float *restrict x = w->raw + at, *restrict weight = s->weight;
 		float *restrict d = w->qkv + at;
-		float r = w->rstd[row * w->stats + s->stat + p];
+		float r = w->kept[row * w->stats + s->stat + p];
 		vec16 acc = { 0 }, g, u, v;
 		for (; i + CPU_LANES <= s->width; i += CPU_LANES) {
 			memcpy(&g, d + i, sizeof(g));
@@ -240,7 +241,7 @@ static void weight_columns(const struct qk_work *w, const struct qk_side *s, siz
 		for (size_t p = 0; p < s->pieces; p++) {
 			size_t at = row * w->stride + s->at + p * s->width + first;
 			const float *restrict x = w->raw + at, *restrict d = w->qkv + at;
-			float r = w->rstd[row * w->stats + s->stat + p];
+			float r = w->kept[row * w->stats + s->stat + p];
 			for (size_t i = 0; i < count; i++)
 				sum[i] += d[i] * x[i] * r;
 		}
@@ -267,7 +268,7 @@ void cpu_qk_norm_backward(struct device *dev, void *dqkv, float *dquery_weight, 
 	w.query.dweight = dquery_weight;
 	w.key.dweight = dkey_weight;
 	w.qkv = dqkv;
-	w.rstd = (float *)(uintptr_t)rstd; /* only read from here on */
+	w.kept = rstd;
 	w.raw = raw;
 	w.accumulate = accumulate;
 	pool_run(dev->pool,

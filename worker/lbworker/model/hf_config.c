@@ -370,7 +370,7 @@ static int take_key(const json_t *o, const struct hf_key *key, struct model_shap
 	char *at = (char *)shape + key->offset;
 	bool is_absent = !value || json_is_null(value);
 
-	if (value && json_is_null(value) && key->type == HF_CAP)
+	if (key->type == HF_CAP && json_is_null(value))
 		return 0;
 	if (is_absent && isnan(key->fallback))
 		return err_set(err, ERR_USAGE, "%s is missing", key->name);
