@@ -130,7 +130,7 @@ struct qk_side {
 
 struct qk_work {
 	struct qk_side query, key;
-	float *qkv; /* backward: dqkv */
+	float *qkv;        /* backward: dqkv */
 	float *rstd;       /* forward */
 	const float *kept; /* backward: the same, read */
 	const float *raw;
