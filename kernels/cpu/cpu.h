@@ -198,6 +198,10 @@ void cpu_bias_add(float *y, const float *bias, size_t count);
 void cpu_gelu(float *out, const float *x, size_t count, enum gelu_form form);
 void cpu_gelu_slope(float *dx, const float *dout, const float *x, size_t count,
 		    enum gelu_form form);
+/* The same as gates of one row: out = gelu(gate) up, tanh form; gradients may be in place of gate and up. */
+void cpu_gelu_gate(float *out, const float *gate, const float *up, size_t count);
+void cpu_gelu_gate_slope(float *dgate, float *dup, const float *dout, const float *gate,
+			 const float *up, size_t count);
 
 /* The operations, one file each; contracts in kernels/backend.h. */
 void cpu_gemm(struct device *dev, const struct gemm *g);

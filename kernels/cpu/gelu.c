@@ -7,8 +7,7 @@
  *
  * erfc is Numerical Recipes' (3rd edition, 6.2.2) exp of a polynomial in 1/(1 + z/2): 1.2e-7
  * relative over the whole range, so the small tail of negative x keeps its digits; branch-free.
- * A task owns BLOCK elements. As a gate (GeGLU, Shazeer 2020): out = g P(g) u, a task owns some
- * rows. */
+ * A task owns BLOCK elements. As a gate (GeGLU, Shazeer 2020): out = g P(g) u; gated.c walks its rows. */
 #include "kernels/cpu/cpu.h"
 
 #include <math.h>
@@ -121,59 +120,20 @@ void cpu_gelu_backward(struct device *dev, void *dx, const void *dout, const voi
 
 /* --- as a gate --------------------------------------------------------------------------------- */
 
-struct geglu {
-	float *out; /* forward: [N,F]; backward: dgate_up [N,2F] */
-	const float *dout, *gate_up;
-	size_t rows, width, rows_per_task;
-};
-
-static void geglu_forward_task(const void *args, size_t index, unsigned worker)
+void cpu_gelu_gate(float *out, const float *gate, const float *up, size_t count)
 {
-	const struct geglu *s = args;
-	size_t row = index * s->rows_per_task, end = cpu_min(row + s->rows_per_task, s->rows);
-
-	(void)worker;
-	for (; row < end; row++) {
-		const float *restrict gate = s->gate_up + row * 2 * s->width;
-		const float *restrict up = gate + s->width;
-		float *restrict out = s->out + row * s->width;
-		for (size_t i = 0; i < s->width; i++)
-			out[i] = gate[i] * logistic(gate[i]) * up[i];
-	}
-}
-
-/* No restrict between gate/up and their gradients: backward may run in place. */
-static void geglu_backward_task(const void *args, size_t index, unsigned worker)
-{
-	const struct geglu *s = args;
-	size_t row = index * s->rows_per_task, end = cpu_min(row + s->rows_per_task, s->rows);
-
-	(void)worker;
-	for (; row < end; row++) {
-		const float *gate = s->gate_up + row * 2 * s->width, *up = gate + s->width;
-		const float *dout = s->dout + row * s->width;
-		float *dgate = s->out + row * 2 * s->width, *dup = dgate + s->width;
 #pragma omp simd
-		for (size_t i = 0; i < s->width; i++) {
-			float g = gate[i], u = up[i], d = dout[i];
-			dup[i] = d * g * logistic(g);
-			dgate[i] = d * u * slope(g, GELU_TANH);
-		}
+	for (size_t i = 0; i < count; i++)
+		out[i] = gate[i] * logistic(gate[i]) * up[i];
+}
+
+void cpu_gelu_gate_slope(float *dgate, float *dup, const float *dout, const float *gate,
+			 const float *up, size_t count)
+{
+#pragma omp simd
+	for (size_t i = 0; i < count; i++) {
+		float g = gate[i], u = up[i], d = dout[i];
+		dup[i] = d * g * logistic(g);
+		dgate[i] = d * u * slope(g, GELU_TANH);
 	}
-}
-
-void cpu_geglu_forward(struct device *dev, void *out, const void *gate_up, size_t rows,
-		       size_t width)
-{
-	size_t per_task = cpu_rows_per_task(width);
-	const struct geglu s = { out, NULL, gate_up, rows, width, per_task };
-	pool_run(dev->pool, cpu_tasks(rows, per_task), geglu_forward_task, &s);
-}
-
-void cpu_geglu_backward(struct device *dev, void *dgate_up, const void *dout, const void *gate_up,
-			size_t rows, size_t width)
-{
-	size_t per_task = cpu_rows_per_task(width);
-	const struct geglu s = { dgate_up, dout, gate_up, rows, width, per_task };
-	pool_run(dev->pool, cpu_tasks(rows, per_task), geglu_backward_task, &s);
 }
