@@ -83,8 +83,8 @@ void advice_add(struct advice_facts *f, const struct spool_line *line)
 	if (f->launch_count > 0 && !is(type, "attempt_start") && !is(type, "attempt_end"))
 		f->launches[f->launch_count - 1].to_ms = line->time_ms;
 	if (f->launch_count > 0 && is(type, "launch_end"))
-		f->launches[f->launch_count - 1].is_trouble =
-			is_trouble(cause_from_name(js_str(line->line, "cause", "")));
+		f->launches[f->launch_count - 1].is_trouble = is_trouble(
+			cause_from_name(js_str(line->line, "cause", "")));
 }
 
 void advice_clear(struct advice_facts *f)

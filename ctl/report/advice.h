@@ -43,9 +43,9 @@ struct advice {
 	double step_s, save_s, interval_s; /* measured, medians; NAN = not known */
 	int64_t saves, troubles;
 	double node_days;
-	double mtbf_s;                   /* between troubles of this run, on the nodes that it has */
-	double best_s;                   /* the interval that loses least; NAN = not known */
-	double lost_now, lost_best;      /* shares of time: saving, and steps done again */
+	double mtbf_s;              /* between troubles of this run, on the nodes that it has */
+	double best_s;              /* the interval that loses least; NAN = not known */
+	double lost_now, lost_best; /* shares of time: saving, and steps done again */
 };
 
 /* The lines of all attempts, in order. */

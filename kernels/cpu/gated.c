@@ -56,9 +56,9 @@ static void backward_task(const void *args, size_t index, unsigned worker)
 		const float *gate = s->gate_up + row * 2 * s->width;
 		float *dgate = s->out + row * 2 * s->width;
 
-		(s->is_gelu ? cpu_gelu_gate_slope : silu_gate_slope)(
-			dgate, dgate + s->width, s->dout + row * s->width, gate, gate + s->width,
-			s->width);
+		(s->is_gelu ? cpu_gelu_gate_slope : silu_gate_slope)(dgate, dgate + s->width,
+								     s->dout + row * s->width, gate,
+								     gate + s->width, s->width);
 	}
 }
 

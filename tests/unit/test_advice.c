@@ -18,7 +18,8 @@ static void say(struct advice_facts *f, int64_t time_ms, bool from_trainer, json
 
 static int64_t begin(struct advice_facts *f, int64_t now_ms)
 {
-	say(f, now_ms, false, json_pack("{s:s, s:[s,s]}", "type", "attempt_start", "nodes", "a", "b"));
+	say(f, now_ms, false,
+	    json_pack("{s:s, s:[s,s]}", "type", "attempt_start", "nodes", "a", "b"));
 	say(f, now_ms, false, json_pack("{s:s}", "type", "launch_start"));
 	return now_ms;
 }

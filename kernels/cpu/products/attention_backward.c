@@ -225,8 +225,8 @@ static void attention_backward_task(const void *args, size_t index, unsigned wor
 		};
 		for (int r = 0; r < ranges; r++)
 			for (size_t first = from[r]; first < to[r]; first += STRIPE)
-				stripe_backward(&h, &q, &sight, first, cpu_min(STRIPE, to[r] - first),
-						scale);
+				stripe_backward(&h, &q, &sight, first,
+						cpu_min(STRIPE, to[r] - first), scale);
 	}
 	stripe_turn(w->dqkv + key, stride, h.dk, h.padded, seq, h.dim, NULL);
 	stripe_turn(w->dqkv + value, stride, h.dv, h.padded, seq, h.dim, NULL);

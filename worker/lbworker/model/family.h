@@ -260,8 +260,4 @@ void linear_backward_input(const struct model *m, const struct linear *w, void *
 void linear_backward_weight(const struct model *m, const struct linear *w, const void *dy,
 			    const void *x, size_t rows, bool accumulate);
 
-struct model_activations *activations_create(const struct model *model, struct err *err);
-void activations_destroy(const struct model *model, struct model_activations *a);
-uint64_t activations_bytes(const struct model *model);
-
 #endif

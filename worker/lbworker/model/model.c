@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base/mem.h"
+#include "worker/lbworker/model/activations.h"
 #include "worker/lbworker/model/family.h"
 #include "worker/lbworker/model/slice.h"
 #include "worker/lbworker/base/rng.h"

@@ -200,7 +200,7 @@ struct model_tensor {
 
 struct family;            /* family.h */
 struct model_layer;       /* where its parameters lie: family.h */
-struct model_activations; /* forward.c */
+struct model_activations; /* activations.h */
 
 struct model {
 	struct model_shape shape; /* of our slice */
