@@ -82,13 +82,16 @@ NAME=long
 TIMEOUT=3m
 0 13 * * * sleep 1000
 END
+lbd_at "2026-11-02 12:59:00" 1
+wait_for 'lbctl cron | grep -q "^long "' 20
+lbd_stop
 lbd_at "2026-11-02 12:59:30" 60
 wait_for '[ "$(job 0.last.state)" = skipped ]' 60
 is "$(job 0.last.text)" "the one before it still runs" "a job that still runs is not started again"
 wait_for '[ "$(job 1.last.run_state)" = killed ]' 60
-like "$(lbctl events long-20261102T1200Z)" "longer than its TIMEOUT" \
+like "$(lbctl events "$(runs long-)")" "longer than its TIMEOUT" \
 	"one that takes too long is ended"
-lbctl kill slow-20261102T1200Z >/dev/null
+lbctl kill "slow-*" --yes >/dev/null
 lbd_stop
 
 # --- the folder, and people -----------------------------------------------------------------------
