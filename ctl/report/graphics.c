@@ -53,6 +53,8 @@ static bool may_be_kitty(void)
 	static const char *const terms[] = { "xterm-kitty", "xterm-ghostty", "wezterm" };
 	const char *term = getenv("TERM");
 
+	if (!term)
+		return false;
 	for (size_t i = 0; i < sizeof(terms) / sizeof(terms[0]); i++)
 		if (strcmp(term, terms[i]) == 0)
 			return true;

@@ -217,6 +217,7 @@ static void loss_merge_task(const void *args, size_t index, unsigned worker)
 		sum += p->sum * cpu_exp(p->max - max);
 		at_target += p->target;
 	}
+	/* cppcheck-suppress invalidFunctionArg ; there is at least one slice, so sum > 0 */
 	h->loss[index] = max + logf(sum) - at_target;
 	if (h->scale == 0.0f)
 		return;

@@ -290,7 +290,8 @@ status=$?
 ok $? "asked for by name it is an error"
 LB_CUDA_LIBRARY=$T/nowhere.so "$B/lbworker" train "$T/small.toml" --job.dump_folder "$T/no3" \
 	--device cpu --training.mixed_precision_param bfloat16 >"$T/out" 2>"$T/said"
-[ $? = 0 ] && grep -q 'computes in bfloat16' "$T/out"
+status=$?
+[ $status = 0 ] && grep -q 'computes in bfloat16' "$T/out"
 ok $? "bf16 without the library, on the CPU"
 
 # --- the real library, where it is built: it loads and finds no driver; cuDNN plans -------------------

@@ -24,8 +24,8 @@ struct muon_rules {
 	enum muon_rate rate;
 };
 
-/* Of `own`: B (in m, fp32), and D, which replaces the gradient. Memory that the host may look into. */
-void muon_momentum(const struct muon_rules *rules, struct model *model, float *m,
+/* Of `own`: B (in momentum, fp32), and D, which replaces the gradient. Memory that the host may look into. */
+void muon_momentum(const struct muon_rules *rules, struct model *m, float *momentum,
 		   struct model_unit own, float grad_scale);
 /* Updates `own` of the unit's weights, all of whose D is there; work: muon_floats() of them. */
 void muon_apply(const struct muon_rules *rules, struct model *model, size_t unit,

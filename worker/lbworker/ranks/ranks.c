@@ -53,6 +53,7 @@ static struct comm *open_launched(const struct comm_table *table, const struct r
 						o->begin_s);
 	struct comm *comm = table->open(&options, why);
 	meeting_end(meeting);
+	/* cppcheck-suppress returnDanglingLifetime ; open() copies what it keeps */
 	return comm;
 }
 
