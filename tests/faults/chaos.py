@@ -302,6 +302,23 @@ def story(run):
     for row in db.execute("SELECT e.time_ms, e.kind, e.text FROM events e JOIN runs r "
                           "ON r.id = e.run_id WHERE r.name = ? ORDER BY e.id", (run,)):
         print(*row)
+    jobs = {row[0] for row in db.execute("SELECT a.job_id FROM attempts a JOIN runs r ON r.id = a.run_id "
+                                         "WHERE r.name = ? AND a.job_id > 0", (run,))}
+    for job in sorted(jobs):
+        story_of_job(db, job)
+
+
+def story_of_job(db, job):
+    """A number may have been given twice, by a controller that forgot the first."""
+    print(f"--- job {job}: whose")
+    for row in db.execute("SELECT r.name, a.number, a.state, a.cause FROM attempts a JOIN runs r "
+                          "ON r.id = a.run_id WHERE a.job_id = ? ORDER BY a.id", (job,)):
+        print(*row)
+    print(f"--- job {job}: Slurm's words")
+    for name in sorted(os.listdir(f"{CLUSTER}/log")):
+        with open(f"{CLUSTER}/log/{name}", errors="replace") as lines:
+            print("".join(f"{name}: {line}" for line in lines
+                          if re.search(rf"\b(JobId=|job |\[){job}\b|slurmctld version", line)), end="")
 
 
 def disturb(done):
