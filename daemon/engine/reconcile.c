@@ -309,6 +309,9 @@ static struct decision held(const struct facts *f, const struct policy *policy, 
 		return act(DECISION_RELEASED, f);
 	if (missing_since(f, f->a->watching_since_ms + SETTLE_MS) && may_be_doomed(f))
 		return end_maybe_doomed(f);
+	/* That, too, it says of a job that ended meanwhile: how, the next poll tells. */
+	if (f->a->release.state == CALL_GONE && !missing_since(f, f->a->release.reply_ms))
+		return wait_for_news();
 	if (f->a->release.state == CALL_GONE)
 		return attempt_end(CAUSE_LAUNCH_FAIL, "the scheduler lost the job it had accepted");
 	if (missing_since(f, f->a->watching_since_ms + SETTLE_MS))

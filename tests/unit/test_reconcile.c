@@ -210,6 +210,10 @@ static const struct {
 	{ "released by an earlier lbd, run and forgotten", { HELD, .a.claimed = true, .f.exited = true },
 	  DECISION_RELEASED, 0 },
 	{ "accepted, then forgotten", { HELD }, DECISION_END, CAUSE_LAUNCH_FAIL },
+	{ "gone when it was to be released: it may have ended",
+	  { HELD, .a.release = { CALL_GONE, NOW - 9, NOW } }, DECISION_WAIT, 0 },
+	{ "gone then, and not there since",
+	  { HELD, .a.release = { CALL_GONE, NOW - 9, NOW - 5 } }, DECISION_END, CAUSE_LAUNCH_FAIL },
 	{ "cancelled by its owner while held", { HELD, .f.seen = &cancelled_job },
 	  DECISION_END, CAUSE_KILLED },
 
