@@ -185,6 +185,9 @@ static void test_refused(void **state)
 		{ BASE "[parallelism]\ntensor_parallel_degree = 8\n",
 		  "c.toml:4: parallelism.tensor_parallel_degree: 8 must divide n_heads 4, n_kv_heads 2 "
 		  "and ffn_dim 176: 1, 2" },
+		{ BASE "z_loss = 1e-4\n[parallelism]\ntensor_parallel_degree = 2\n",
+		  "c.toml:3: training.z_loss: needs all logits on one rank: "
+		  "parallelism.tensor_parallel_degree = 1" },
 		{ BASE "[parallelism]\nexpert_parallel_degree = 8\n",
 		  "c.toml:4: parallelism.expert_parallel_degree: 8 is not supported, only 1" },
 		{ BASE "[parallelism]\ndata_parallel_shard_degree = 5000\n",

@@ -65,6 +65,13 @@ static int check_split(const struct config *c, const struct toml *toml, struct e
 				   "must be 1 with 8-bit moments and with Muon, which look at more "
 				   "than one parameter",
 				   err);
+	if (c->tensor_degree > 1 && (c->label_smoothing > 0 || c->z_loss > 0))
+		return keys_refuse(toml,
+				   c->label_smoothing > 0 ? "training.label_smoothing"
+							  : "training.z_loss",
+				   "needs all logits on one rank: "
+				   "parallelism.tensor_parallel_degree = 1",
+				   err);
 	bool by_chance = c->moments == MOMENTS_BF16 || c->bf16_stochastic_round;
 	if (by_chance && c->shape.vocab % (size_t)c->tensor_degree != 0)
 		return keys_refuse(

@@ -309,11 +309,6 @@ static int check_device(const struct model *m, struct err *err)
 			err, ERR_USAGE,
 			"model: bf16 is emulated for llama, neox, gpt2 and mistral, without "
 			"smoothing and z-loss: training.mixed_precision_param = \"float32\"");
-
-	if (m->whole && (m->options.smoothing > 0 || m->options.z_loss > 0))
-		return err_set(err, ERR_USAGE,
-			       "model: smoothing and z-loss need all logits on one rank: "
-			       "tensor_parallel_degree 1");
 	return what ? err_set(err, ERR_USAGE,
 			      "model: the %s backend does not have %s, as this %s needs: "
 			      "device.name = \"cpu\"",
