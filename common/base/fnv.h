@@ -16,14 +16,17 @@ static inline uint64_t fnv_add(uint64_t digest, uint64_t unit)
 	return (digest ^ unit) * UINT64_C(0x100000001b3);
 }
 
-/* The bytes of text, without its end. */
-static inline uint64_t fnv_text(const char *text)
+/* The bytes of text, without its end, behind what digest has. */
+static inline uint64_t fnv_add_text(uint64_t digest, const char *text)
 {
-	uint64_t digest = FNV_START;
-
 	for (; *text; text++)
 		digest = fnv_add(digest, (unsigned char)*text);
 	return digest;
+}
+
+static inline uint64_t fnv_text(const char *text)
+{
+	return fnv_add_text(FNV_START, text);
 }
 
 #endif

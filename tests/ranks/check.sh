@@ -14,8 +14,8 @@ compared=0
 different=0
 failed=0
 
-awk 'BEGIN { srand(5); for (i = 0; i < 60000; i++) printf "%c", 97 + int(rand() * rand() * 26) }' >"$T/text"
-"$B/lbworker" prepare --out "$T/text.tokens" "$T/text" >/dev/null || exit 1
+. "$(dirname "$0")/training.sh"
+ranks_tokens "$B/lbworker" "$T" || exit 1
 cat >"$T/small.toml" <<-END
 	[model]
 	flavor = "debugmodel"

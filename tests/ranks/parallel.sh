@@ -15,8 +15,8 @@ unset LB_SOCKET LB_RUN LB_ATTEMPT LB_CHECKPOINT_DIR LB_RESUME_FROM LB_RANK
 compared=0
 failed=0
 
-awk 'BEGIN { srand(5); for (i = 0; i < 60000; i++) printf "%c", 97 + int(rand() * rand() * 26) }' >"$T/text"
-"$B/lbworker" prepare --out "$T/text.tokens" "$T/text" >/dev/null || exit 1
+. "$(dirname "$0")/training.sh"
+ranks_tokens "$B/lbworker" "$T" || exit 1
 cat >"$T/small.toml" <<-END
 	[job]
 	dump_folder = "$T/dump"

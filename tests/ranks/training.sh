@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# training.sh - the smallest training that ranks can share, for tests that kill some of them.
+# training.sh - the smallest training that ranks can share, its tokens for all tests of ranks, its config for those that kill some.
 
 # Random letters as tokens in FOLDER/text.tokens, the same each time.
 ranks_tokens() { # ranks_tokens LBWORKER FOLDER

@@ -14,6 +14,7 @@
 #include "common/base/bytes.h"
 #include "common/base/failpoint.h"
 #include "common/base/files.h"
+#include "common/base/fnv.h"
 #include "common/base/json.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
@@ -22,11 +23,8 @@ enum { ORDER_MAX_BYTES = 64 * 1024 * 1024, FOLDER_MODE = 0750 };
 
 char *place_folder(const char *parent, const char *relative)
 {
-	uint64_t h = 0xcbf29ce484222325u;
-
-	for (const char *c = relative; *c; c++)
-		h = (h ^ (unsigned char)*c) * 0x100000001b3u;
-	return path_join("%s/" DRAIN_PREFIX "%.80s-%016" PRIx64, parent, path_base(relative), h);
+	return path_join("%s/" DRAIN_PREFIX "%.80s-%016" PRIx64, parent, path_base(relative),
+			 fnv_text(relative));
 }
 
 static bool ends_in(const char *text, const char *end)

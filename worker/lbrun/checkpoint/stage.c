@@ -19,6 +19,7 @@
 #include "common/base/clock.h"
 #include "common/base/failpoint.h"
 #include "common/base/files.h"
+#include "common/base/fnv.h"
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/checkpoint/layouts.h"
@@ -45,13 +46,6 @@ static int make_ours(const char *path, struct err *err)
 	return 0;
 }
 
-static uint64_t hash_of(const char *text, uint64_t h)
-{
-	for (const char *c = text; *c; c++)
-		h = (h ^ (unsigned char)*c) * 0x100000001b3u;
-	return h;
-}
-
 /* Of this run before a person sent it back: nothing there is ever wanted again. */
 static void remove_others(const char *parent, const char *prefix, const char *keep)
 {
@@ -74,7 +68,7 @@ static char *make_folder(const struct attempt_params *p, const char *task, int64
 			 struct err *err)
 {
 	char *parent = path_join("%s/lowbits-%u", p->stage, (unsigned)geteuid());
-	uint64_t h = hash_of(p->checkpoint_dir, hash_of(p->run_dir, 0xcbf29ce484222325u));
+	uint64_t h = fnv_add_text(fnv_text(p->run_dir), p->checkpoint_dir);
 	char *prefix = path_join("%s-%016" PRIx64 "%s%s.", p->run, h, task ? "-" : "",
 				 task ? task : "");
 	char *name = path_join("%s%" PRId64, prefix, generation);

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: MIT */
+/* checkpoint_load.c - a checkpoint back onto the device, each rank its part. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/json.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/base/paths.h"
+#include "worker/lbworker/base/narrow.h"
+#include "worker/lbworker/base/safetensors.h"
+#include "worker/lbworker/checkpoint/checkpoint.h"
+#include "worker/lbworker/checkpoint/checkpoint_names.h"
+#include "worker/lbworker/checkpoint/hf.h"
+#include "worker/lbworker/model/slice.h"
+
+enum { MAX_STATE_BYTES = 16 << 20 };
+
+/* Of tensor number i what is here and lies within the range, to its place in `host`. */
+static void take_within(const struct model *m, size_t i, const struct st_tensor *from, size_t bytes,
+			const struct model_unit *range, char *host)
+{
+	size_t behind = range->first + range->count;
+	struct slice_walk walk = slice_begin(m, i);
+	struct slice_run run;
+
+	while (slice_next(&walk, &run)) {
+		size_t at = m->tensor[i].offset + run.local, end = at + run.count;
+		size_t first = at > range->first ? at : range->first;
+		end = end < behind ? end : behind;
+		if (first < end)
+			memcpy(host + first * bytes,
+			       (const char *)from->data + (run.whole + (first - at)) * bytes,
+			       (end - first) * bytes);
+	}
+}
+
+static bool is_within(const struct model_tensor *t, const struct model_unit *range)
+{
+	size_t count = t->rows * (t->columns ? t->columns : 1);
+
+	return t->offset < range->first + range->count && range->first < t->offset + count;
+}
+
+/* An array as files hold it: its tensors have a prefix, a type, and so many bytes an element. */
+struct stored_as {
+	const char *prefix;
+	enum st_type type;
+	size_t bytes;
+	bool narrow; /* to be bf16 on the device */
+};
+
+/* Ranges come in order, so that narrow numbers may lie where earlier ones were. */
+static void upload_range(const struct model *m, char *device, const struct model_unit *range,
+			 const struct stored_as *as, float *host)
+{
+	size_t each = as->narrow ? sizeof(uint16_t) : as->bytes;
+	uint16_t *halves = (uint16_t *)(void *)host;
+
+	if (as->narrow)
+		narrow_to_bf16(halves + range->first, host + range->first, range->count);
+	m->backend->upload(m->device, device + range->first * each,
+			   (char *)host + range->first * each, range->count * each);
+}
+
+static int load_array(const struct checkpoint_parts *p, const struct st_file *file,
+		      const struct stored_as *as, void *device, float *host, struct err *err)
+{
+	const struct model *m = p->model;
+	const struct model_unit all = { 0, m->parameters };
+
+	for (size_t u = 0; u < (p->sharded ? m->units : 1); u++) {
+		const struct model_unit own = p->sharded ? sharded_own(p->sharded, u) : all;
+		for (size_t i = 0; i < m->tensors; i++) {
+			const struct model_tensor *t = &model_whole(m)->tensor[i];
+			const uint64_t shape[ST_MAX_DIMENSIONS] = { t->rows, t->columns };
+			char name[128];
+			snprintf(name, sizeof(name), "%s%s", as->prefix, t->name);
+			const struct st_tensor *from = st_find(file, name, as->type, shape, err);
+			if (!from)
+				return -1;
+			if (is_within(&m->tensor[i], &own))
+				take_within(m, i, from, as->bytes, &own, (char *)host);
+		}
+		upload_range(m, device, &own, as, host);
+	}
+	return 0;
+}
+
+/* Scales of 8-bit moments: all of them, wherever they are used. */
+static int load_scales(const struct checkpoint_parts *p, const struct st_file *file,
+		       const char *name, char *moment, struct err *err)
+{
+	const struct model *m = p->model;
+	const uint64_t shape[ST_MAX_DIMENSIONS] = { kept_scales(m->parameters) };
+	const struct st_tensor *from = st_find(file, name, ST_F32, shape, err);
+
+	if (from)
+		m->backend->upload(m->device, moment + kept_scales_at(m->parameters), from->data,
+				   from->bytes);
+	return from ? 0 : -1;
+}
+
+static int load_weights(const struct checkpoint_parts *p, const char *folder, float *host,
+			struct err *err)
+{
+	const struct stored_as as = { "", ST_F32, sizeof(float), false };
+	char *path = path_join("%s/%s", folder, CHECKPOINT_WEIGHTS);
+	struct st_file *file = st_open(path, err);
+	int rc = file ? load_array(p, file, &as, p->model->weights, host, err) : -1;
+
+	if (rc == 0)
+		rc = hf_check_umup(&model_whole(p->model)->shape, folder, err);
+
+	st_close(file);
+	free(path);
+	return rc;
+}
+
+static int load_moments(const struct checkpoint_parts *p, const char *folder, float *host,
+			struct err *err)
+{
+	char *path = path_join("%s/%s", folder, CHECKPOINT_OPTIMIZER);
+	struct st_file *file = st_open(path, err);
+	enum moments kind = p->model->options.moments;
+	bool is_8bit = kind == MOMENTS_8BIT;
+	int rc = file ? 0 : -1;
+
+	for (size_t k = 0; rc == 0 && k < 2; k++) {
+		void *moment = k == 0 ? p->kept->m : p->kept->v;
+		const struct stored_as as = { checkpoint_moment_prefix(k), is_8bit ? ST_U8 : ST_F32,
+					      is_8bit ? 1 : sizeof(float), kind == MOMENTS_BF16 };
+		rc = load_array(p, file, &as, moment, host, err);
+		if (rc == 0 && is_8bit)
+			rc = load_scales(p, file, checkpoint_scale_name(k), moment, err);
+	}
+	if (rc == 0 && p->kept->lost) {
+		const struct stored_as as = { CHECKPOINT_LOST, ST_BF16, sizeof(uint16_t), false };
+		rc = load_array(p, file, &as, p->kept->lost, host, err);
+	}
+	st_close(file);
+	free(path);
+	return rc;
+}
+
+static int check_state(const struct train_state *now, const json_t *o, const char *path,
+		       struct err *err)
+{
+	if (js_int(o, "format", 0) != CHECKPOINT_STATE_FORMAT)
+		return err_set(err, ERR_USAGE, "%s: format is not %d", path,
+			       CHECKPOINT_STATE_FORMAT);
+	if (js_int(o, "seq_len", -1) != now->seq_len)
+		return err_set(err, ERR_USAGE,
+			       "%s: was trained with training.seq_len = %" PRId64
+			       ", the config says %" PRId64,
+			       path, js_int(o, "seq_len", -1), now->seq_len);
+	if (js_int(o, "seed", -1) != now->seed)
+		return err_set(err, ERR_USAGE,
+			       "%s: was trained with training.seed = %" PRId64
+			       ", the config says %" PRId64,
+			       path, js_int(o, "seed", -1), now->seed);
+	if (strcmp(js_str(o, "data_digest", ""), now->data_digest) != 0)
+		return err_set(err, ERR_USAGE,
+			       "%s: was trained on other data than training.dataset_path holds now",
+			       path);
+	if (js_int(o, "step", -1) < 0 || js_int(o, "tokens", -1) < 0 ||
+	    js_int(o, "samples", -1) < 0)
+		return err_set(err, ERR_USAGE, "%s: step, tokens or samples is missing", path);
+	return 0;
+}
+
+/* The algorithms that the training had: with them it goes on to the bit. Written on another GPU or
+ * by another library they are of no use here. */
+static void take_choices(const struct model *m, const json_t *o)
+{
+	const char *text = js_str(o, "device_choices", "");
+
+	if (m->backend->choose && text[0] != '\0' && m->backend->choose(m->device, text) < 0)
+		log_info("the checkpoint was written on another GPU: algorithms are chosen anew");
+}
+
+/* One of another recipe begins anew: a current scale, until there is a past. */
+static void take_amax(struct precision *precision, const json_t *o)
+{
+	const json_t *list = json_object_get(o, "amax_history");
+	size_t count = precision_history_count(precision);
+
+	if (count == 0 || json_array_size(list) != count)
+		return;
+	float *amax = xcalloc(count, sizeof(*amax));
+	for (size_t i = 0; i < count; i++)
+		amax[i] = (float)json_number_value(json_array_get(list, i));
+	precision_history_set(precision, amax);
+	free(amax);
+}
+
+static int load_state(const struct checkpoint_parts *p, const char *folder, struct err *err)
+{
+	struct train_state *state = p->state;
+	char *path = path_join("%s/%s", folder, CHECKPOINT_STATE);
+	json_t *o = js_load(path, MAX_STATE_BYTES, err);
+	int rc = o ? check_state(state, o, path, err) : -1;
+
+	if (rc == 0) {
+		state->step = js_int(o, "step", 0);
+		state->tokens = js_int(o, "tokens", 0);
+		state->samples = js_int(o, "samples", 0);
+		state->loss = js_real(o, "loss", 0);
+		state->spike_filter = (struct spike_filter){ js_real(o, "usual_norm", 0),
+							     js_int(o, "judged", 0),
+							     js_int(o, "skipped", 0),
+							     js_int(o, "skipped_in_a_row", 0) };
+		take_choices(p->model, o);
+		take_amax(p->model->precision, o);
+	}
+	json_decref(o);
+	free(path);
+	return rc;
+}
+
+int checkpoint_load(const struct checkpoint_parts *p, const char *folder, struct err *err)
+{
+	float *host;
+	int rc;
+
+	if (load_state(p, folder, err))
+		return -1;
+	host = xmalloc(p->model->parameters * sizeof(float));
+	rc = load_weights(p, folder, host, err);
+	if (rc == 0)
+		rc = load_moments(p, folder, host, err);
+	free(host);
+	if (p->sharded)
+		sharded_updated(p->sharded);
+	return rc;
+}
