@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/* hf_config_rows.c - the keys of config.json, family by family. */
+#include "worker/lbworker/model/hf_config_rows.h"
+
+#include <math.h>
+
+#define FIELD(name) offsetof(struct model_shape, name)
+
+/* clang-format off */
+#define LLAMA_KEYS(KV_HEADS, EPS, THETA, TIED) \
+	{ "vocab_size", HF_SIZE, FIELD(vocab), NAN }, \
+	{ "hidden_size", HF_SIZE, FIELD(dim), NAN }, \
+	{ "intermediate_size", HF_SIZE, FIELD(ffn), NAN }, \
+	{ "num_hidden_layers", HF_SIZE, FIELD(layers), NAN }, \
+	{ "num_attention_heads", HF_SIZE, FIELD(heads), NAN }, \
+	{ "num_key_value_heads", HF_SIZE, FIELD(kv_heads), (KV_HEADS) }, \
+	{ "rms_norm_eps", HF_FLOAT, FIELD(norm_eps), (EPS) }, \
+	{ "rope_theta", HF_DOUBLE, FIELD(rope_theta), (THETA) }, \
+	{ "tie_word_embeddings", HF_BOOL, FIELD(tied), (TIED) }
+#define GEMMA_KEYS(SCORES, LOGITS) \
+	{ "query_pre_attn_scalar", HF_SCALAR, FIELD(query_scalar), 256 }, \
+	{ "attn_logit_softcapping", HF_CAP, FIELD(score_softcap), (SCORES) }, \
+	{ "final_logit_softcapping", HF_CAP, FIELD(logit_softcap), (LOGITS) }
+/* clang-format on */
+
+static const struct hf_key llama_keys[] = {
+	LLAMA_KEYS(0, 1e-6, 10000, 0),
+	{ .name = NULL },
+};
+
+static const struct hf_key mistral_keys[] = {
+	LLAMA_KEYS(8, 1e-6, 10000, 0),
+	{ .name = NULL },
+};
+
+static const struct hf_key olmo2_keys[] = {
+	LLAMA_KEYS(0, 1e-5, 10000, 0),
+	{ .name = NULL },
+};
+
+static const struct hf_key gemma2_keys[] = {
+	LLAMA_KEYS(4, 1e-6, 10000, 1),
+	GEMMA_KEYS(50, 30),
+	{ .name = NULL },
+};
+
+static const struct hf_key gemma3_keys[] = {
+	LLAMA_KEYS(4, 1e-6, 1000000, 1),
+	GEMMA_KEYS(0, 0),
+	{ "rope_local_base_freq", HF_DOUBLE, FIELD(local_theta), 10000 },
+	{ .name = NULL },
+};
+
+static const struct hf_constant silu_constants[] = {
+	{ "hidden_act", "silu", false, false },
+	{ "attention_bias", NULL, false, false },
+	{ .name = NULL },
+};
+
+static const struct hf_constant gemma_constants[] = {
+	{ "hidden_activation", "gelu_pytorch_tanh", false, false },
+	{ "attention_bias", NULL, false, false },
+	{ "use_bidirectional_attention", NULL, false, false },
+	{ .name = NULL },
+};
+
+static const struct hf_constant llama_constants[] = {
+	{ "hidden_act", "silu", false, false },     { "attention_bias", NULL, false, false },
+	{ "mlp_bias", NULL, false, false },         { "sliding_window", NULL, false, true },
+	{ "num_local_experts", NULL, false, true }, { .name = NULL },
+};
+
+static const struct hf_key neox_keys[] = {
+	{ "vocab_size", HF_SIZE, FIELD(vocab), NAN },
+	{ "hidden_size", HF_SIZE, FIELD(dim), NAN },
+	{ "intermediate_size", HF_SIZE, FIELD(ffn), NAN },
+	{ "num_hidden_layers", HF_SIZE, FIELD(layers), NAN },
+	{ "num_attention_heads", HF_SIZE, FIELD(heads), NAN },
+	{ "layer_norm_eps", HF_FLOAT, FIELD(norm_eps), 1e-5 },
+	{ "rotary_emb_base", HF_DOUBLE, FIELD(rope_theta), 10000.0 },
+	{ "tie_word_embeddings", HF_BOOL, FIELD(tied), 0 },
+	{ .name = NULL },
+};
+
+static const struct hf_constant neox_constants[] = {
+	{ "hidden_act", "gelu", false, false },
+	{ "use_parallel_residual", NULL, true, false },
+	{ "attention_bias", NULL, true, false },
+	{ .name = NULL },
+};
+
+static const struct hf_key gpt2_keys[] = {
+	{ "vocab_size", HF_SIZE, FIELD(vocab), NAN },
+	{ "n_embd", HF_SIZE, FIELD(dim), NAN },
+	{ "n_inner", HF_SIZE, FIELD(ffn), 0 },
+	{ "n_layer", HF_SIZE, FIELD(layers), NAN },
+	{ "n_head", HF_SIZE, FIELD(heads), NAN },
+	{ "n_positions", HF_SIZE, FIELD(positions), 1024 },
+	{ "layer_norm_epsilon", HF_FLOAT, FIELD(norm_eps), 1e-5 },
+	{ "tie_word_embeddings", HF_BOOL, FIELD(tied), 1 },
+	{ .name = NULL },
+};
+
+static const struct hf_constant gpt2_constants[] = {
+	{ "activation_function", "gelu_new", false, false },
+	{ "scale_attn_weights", NULL, true, false },
+	{ "scale_attn_by_inverse_layer_idx", NULL, false, false },
+	{ "add_cross_attention", NULL, false, false },
+	{ .name = NULL },
+};
+
+const struct hf_family hf_families[MODEL_FAMILY_COUNT] = {
+	[MODEL_LLAMA] = { .model_type = "llama",
+			  .architecture = "LlamaForCausalLM",
+			  .positions = "max_position_embeddings",
+			  .keys = llama_keys,
+			  .constants = llama_constants },
+	[MODEL_NEOX] = { .model_type = "gpt_neox",
+			 .architecture = "GPTNeoXForCausalLM",
+			 .positions = "max_position_embeddings",
+			 .rotary_share = "rotary_pct",
+			 .rotary_fallback = 0.25,
+			 .keys = neox_keys,
+			 .constants = neox_constants },
+	[MODEL_GPT2] = { .model_type = "gpt2",
+			 .architecture = "GPT2LMHeadModel",
+			 .positions = "n_positions",
+			 .keys = gpt2_keys,
+			 .constants = gpt2_constants },
+	[MODEL_MISTRAL] = { .model_type = "mistral",
+			    .architecture = "MistralForCausalLM",
+			    .positions = "max_position_embeddings",
+			    .keys = mistral_keys,
+			    .constants = silu_constants,
+			    .has_window = true,
+			    .window = 4096 },
+	[MODEL_QWEN3] = { .model_type = "qwen3",
+			  .architecture = "Qwen3ForCausalLM",
+			  .positions = "max_position_embeddings",
+			  .keys = llama_keys,
+			  .constants = silu_constants,
+			  .has_window = true,
+			  .window_flag = "use_sliding_window",
+			  .head_dim = 128 },
+	[MODEL_OLMO2] = { .model_type = "olmo2",
+			  .architecture = "Olmo2ForCausalLM",
+			  .positions = "max_position_embeddings",
+			  .keys = olmo2_keys,
+			  .constants = silu_constants },
+	[MODEL_GEMMA2] = { .model_type = "gemma2",
+			   .architecture = "Gemma2ForCausalLM",
+			   .positions = "max_position_embeddings",
+			   .keys = gemma2_keys,
+			   .constants = gemma_constants,
+			   .has_window = true,
+			   .window = 4096,
+			   .every = 2,
+			   .head_dim = 256 },
+	[MODEL_GEMMA3] = { .model_type = "gemma3_text",
+			   .architecture = "Gemma3ForCausalLM",
+			   .positions = "max_position_embeddings",
+			   .keys = gemma3_keys,
+			   .constants = gemma_constants,
+			   .has_window = true,
+			   .window = 4096,
+			   .every = 6,
+			   .head_dim = 256 },
+};
