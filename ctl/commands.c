@@ -143,7 +143,9 @@ static const struct option_row restart_options[] = {
 static const struct option_row goodput_options[] = {
 	{ "since", 0, OPTION_DURATION, FIELD(since_ms), "DURATION",
 	  "only of the last 90s, 5h, 7d ..." },
-	{ "by", 0, OPTION_TEXT, FIELD(by), "KEY", "a row for each run, group, owner or week" },
+	{ "by", 0, OPTION_TEXT, FIELD(by), "KEY",
+	  "a row for each run, group, owner, week or team" },
+	{ "team", 't', OPTION_FLAG, FIELD(team), NULL, "the runs of everybody in the team" },
 	{ "csv", 0, OPTION_FLAG, FIELD(csv), NULL, "print these rows for spreadsheets" },
 	JSON_ROW,
 	END_ROW,
@@ -297,12 +299,13 @@ const struct command commands[] = {
 	 "lbctl report brisk-otter-39 -o otter.html\n"
 	 "lbctl report --week -o week.html\n",
 	 report_options, 0, ANY_NUMBER, OPERANDS_NAMES, report_run},
-	{"goodput", "RUNS... [--since DURATION] [--by KEY] [--csv]", "where the hours of runs went",
+	{"goodput", "[RUNS...] [--since DURATION] [--by KEY] [--team] [--csv]", "where the hours of runs went",
 	 "lbctl goodput brisk-otter-39\n"
 	 "lbctl goodput ALL --by group --since 7d\n"
 	 "lbctl goodput sweep@group --by week --csv\n"
+	 "lbctl goodput --team --by owner\n"
 	 "lbctl goodput brisk-otter-39 --since 7d --json | jq .ettr\n",
-	 goodput_options, 1, ANY_NUMBER, OPERANDS_SELECT, goodput_run},
+	 goodput_options, 0, ANY_NUMBER, OPERANDS_SELECT, goodput_run},
 	{"advise", "RUN", "how often it should save, by what saving costs it and how often trouble comes",
 	 "lbctl advise brisk-otter-39\n"
 	 "lbctl advise brisk-otter-39 --json | jq .best_interval_s\n",

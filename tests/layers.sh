@@ -67,7 +67,7 @@ daemon/engine   common/* sql slurm
 daemon/calendar common/* slurm/batch
 daemon/base     common/* sql slurm ./engine ./calendar
 daemon/process  common/* ./base
-daemon/notify   common/* sql ./base ./control
+daemon/notify   common/* sql ./base ./control ./runs
 daemon/control  common/* sql ./base ./process
 daemon/job      common/* slurm slurm/batch ./base ./engine
 daemon/runs     common/* sql slurm slurm/batch ./base ./control ./engine ./job

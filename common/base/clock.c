@@ -71,3 +71,20 @@ const char *duration_text(int64_t ms, char out[CLOCK_TEXT_MAX])
 		snprintf(out, CLOCK_TEXT_MAX, "%lldd%02lldh", s / 86400, s / 3600 % 24);
 	return out;
 }
+
+int64_t clock_monday(int64_t wall_ms, int weeks_ago)
+{
+	time_t seconds = (time_t)(wall_ms / 1000);
+	struct tm tm = { 0 };
+
+	localtime_r(&seconds, &tm);
+	tm.tm_mday -= (tm.tm_wday + 6) % 7 + 7 * weeks_ago;
+	tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
+	tm.tm_isdst = -1;
+	return (int64_t)mktime(&tm) * 1000;
+}
+
+const char *clock_week(int64_t wall_ms, char out[CLOCK_TEXT_MAX])
+{
+	return local_text(wall_ms, "%G-W%V", out);
+}

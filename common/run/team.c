@@ -19,10 +19,14 @@
 #include "common/base/paths.h"
 #include "common/run/members.h"
 #include "common/run/run_state.h"
+#include "common/run/spent.h"
 #include "common/base/text.h"
 
 /* A run takes some 2 KiB of memory, whatever little it took of a hostile file. */
 enum { TOTAL_BYTES = 16 * 1024 * 1024, TOTAL_RUNS = 32 * 1024, TEXT_BYTES = 128 };
+/* So do two stretches of its goodput; one is no longer than some centuries. */
+enum { TOTAL_WINDOWS = 64 * 1024, WEEK_BYTES = 16, GPUS_MAX = 1000 * 1000 };
+#define SPENT_MS_MAX (INT64_C(1) << 44)
 
 bool team_user_is_fine(const char *user)
 {
@@ -170,8 +174,56 @@ static json_t *take_field(const json_t *value, int type)
 	return taken;
 }
 
+static int64_t within(int64_t value, int64_t most)
+{
+	return value < 0 ? 0 : value > most ? most : value;
+}
+
+static json_t *take_window(const json_t *window)
+{
+	const json_t *ms = json_object_get(window, "ms");
+	json_t *taken = json_object(), *taken_ms = json_object();
+	char *week = xstrndup(js_str(window, "week", ""), WEEK_BYTES);
+
+	text_clean(week);
+	js_set_str(taken, "week", week);
+	free(week);
+	for (int i = 0; i < SPENT_COUNT; i++) {
+		const char *name = spent_name((enum spent)i);
+
+		js_set_int(taken_ms, name, within(js_int(ms, name, 0), SPENT_MS_MAX));
+	}
+	json_object_set_new(taken, "ms", taken_ms);
+	js_set_int(taken, "interruptions",
+		   within(js_int(window, "interruptions", 0), SPENT_MS_MAX));
+	return taken;
+}
+
+/* Null where none is told, or `left` has no room for it. */
+static json_t *take_goodput(const json_t *goodput, size_t *left)
+{
+	const json_t *weeks = json_object_get(goodput, "weeks"), *window;
+	const json_t *recent = json_object_get(goodput, "last7d");
+	size_t count = json_array_size(weeks) + 1, i;
+	json_t *taken, *list;
+
+	if (!json_is_array(weeks) || count > TEAM_WEEKS + 2 || count > *left)
+		return json_null();
+	*left -= count;
+	taken = json_object();
+	list = json_array();
+	js_set_int(taken, "gpus", within(js_int(goodput, "gpus", 0), GPUS_MAX));
+	json_array_foreach(weeks, i, window) {
+		json_array_append_new(list, take_window(window));
+	}
+	json_object_set_new(taken, "weeks", list);
+	if (json_is_object(recent))
+		json_object_set_new(taken, "last7d", take_window(recent));
+	return taken;
+}
+
 /* A new object with the known fields; NULL when this is no run. */
-static json_t *take_run(const json_t *run)
+static json_t *take_run(const json_t *run, size_t *windows_left)
 {
 	const char *name = js_str(run, "name", NULL), *state = js_str(run, "state", "");
 	json_t *taken;
@@ -184,6 +236,8 @@ static json_t *take_run(const json_t *run)
 		json_object_set_new(taken, run_fields[i].name,
 				    take_field(json_object_get(run, run_fields[i].name),
 					       run_fields[i].type));
+	json_object_set_new(taken, "goodput",
+			    take_goodput(json_object_get(run, "goodput"), windows_left));
 	return taken;
 }
 
@@ -209,7 +263,8 @@ static int64_t take_time(double seconds, int64_t now_ms)
 	return seconds * 1000 < (double)now_ms ? (int64_t)(seconds * 1000) : now_ms;
 }
 
-static const char *take_export(const json_t *root, int64_t now_ms, struct team_export *out)
+static const char *take_export(const json_t *root, int64_t now_ms, size_t *windows_left,
+			       struct team_export *out)
 {
 	const json_t *runs = json_object_get(root, "runs"), *run;
 	size_t i;
@@ -223,7 +278,7 @@ static const char *take_export(const json_t *root, int64_t now_ms, struct team_e
 	out->switches = take_path(js_str(root, "switches", NULL));
 	out->runs = json_array();
 	json_array_foreach(runs, i, run) {
-		json_t *taken = i < TEAM_RUNS_MAX ? take_run(run) : NULL;
+		json_t *taken = i < TEAM_RUNS_MAX ? take_run(run, windows_left) : NULL;
 
 		if (taken)
 			json_array_append_new(out->runs, taken);
@@ -236,6 +291,7 @@ struct reading {
 	char team[64]; /* the folder's group; "" = it has no name */
 	int64_t now_ms;
 	size_t bytes, runs; /* so far, of all */
+	size_t windows_left;
 	struct team *out;
 	void (*refused)(const char *file, const char *why, void *arg);
 	void *arg;
@@ -303,7 +359,7 @@ static const char *read_export(struct reading *r, const char *file, const char *
 		return "it cannot be read";
 	root = js_parse(text, len, NULL);
 	free(text);
-	why = root ? take_export(root, r->now_ms, &export) : "it makes no sense";
+	why = root ? take_export(root, r->now_ms, &r->windows_left, &export) : "it makes no sense";
 	json_decref(root);
 	if (why)
 		return why;
@@ -356,7 +412,11 @@ int team_read(const char *folder, int64_t now_ms, struct team *out,
 	      void (*refused)(const char *file, const char *why, void *arg), void *arg,
 	      struct err *err)
 {
-	struct reading r = { .now_ms = now_ms, .out = out, .refused = refused, .arg = arg };
+	struct reading r = { .now_ms = now_ms,
+			     .windows_left = TOTAL_WINDOWS,
+			     .out = out,
+			     .refused = refused,
+			     .arg = arg };
 	const struct dirent *entry;
 	int seen = 0;
 	DIR *dir;

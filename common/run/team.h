@@ -27,9 +27,13 @@ enum {
 	TEAM_EXPORTS_MAX = 1024,         /* so many are read; more are told and left out */
 	TEAM_RUNS_MAX = 4096,            /* of one export */
 	TEAM_USER_BYTES = 64,
+	TEAM_WEEKS = 8, /* goodput is told by so many, and what was before them */
+	TEAM_RECENT_MS = 7 * 24 * 3600 * 1000,
 	TEAM_REFRESH_MS = 60 * 1000,         /* an export is written at least so often … */
 	TEAM_STALE_MS = 3 * TEAM_REFRESH_MS, /* … so one that is older has no lbd any more */
 };
+
+#define TEAM_EARLIER "earlier" /* the weeks before */
 
 /* The folder, if it can be trusted: nobody else than its group can write to it, and if the group
  * can it is sticky. With `team` it must be that group's. A descriptor, or -1 with err that says

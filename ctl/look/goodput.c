@@ -63,11 +63,13 @@ static void print_causes(const json_t *data)
 
 int goodput_run(struct ctl *ctl, struct err *err)
 {
-	const char *first = ctl->operands.words[0];
+	const char *first = ctl->operands.count ? ctl->operands.words[0] : "";
 	bool is_one = ctl->operands.count == 1 && !strpbrk(first, "*?@") &&
-		      strcmp(first, "ALL") != 0;
+		      strcmp(first, "ALL") != 0 && !ctl->options.team;
 	json_t *args, *data;
 
+	if (ctl->operands.count == 0 && !ctl->options.team)
+		return err_set(err, ERR_USAGE, "goodput: of which runs? RUNS, ALL or --team");
 	if (!is_one || ctl->options.by || ctl->options.csv)
 		return goodput_sums(ctl, err);
 	args = json_pack("{s:I}", "since", (json_int_t)(ctl->options.since_ms / 1000));

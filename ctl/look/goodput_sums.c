@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/clock.h"
 #include "common/base/bytes.h"
@@ -14,12 +13,13 @@
 #include "ctl/look/goodput_sums.h"
 #include "ctl/team/ask.h"
 #include "ctl/team/team.h"
+#include "ctl/team/team_goodput.h"
 
-enum { WEEKS = 8, WEEK_S = 7 * 24 * 3600, KEY_BYTES = 256 };
+enum { WEEKS = TEAM_WEEKS, KEY_BYTES = 256 };
 
 struct sum {
 	char key[KEY_BYTES];
-	int64_t runs;
+	int64_t runs, interruptions;
 	double hours[HOURS_PARTS], total, gpu_hours;
 };
 
@@ -50,6 +50,7 @@ static void add(struct sums *sums, const char *key, const json_t *goodput)
 		sum->hours[i] += js_real(hours, hours_parts[i].name, 0);
 	sum->total += js_real(goodput, "hours_total", 0);
 	sum->gpu_hours += js_real(goodput, "gpu_hours_total", 0);
+	sum->interruptions += js_int(goodput, "interruptions", 0);
 }
 
 static json_t *ask(struct ctl *ctl, const json_t *run, int64_t since_s, int64_t until_s,
@@ -61,47 +62,25 @@ static json_t *ask(struct ctl *ctl, const json_t *run, int64_t since_s, int64_t 
 			 err);
 }
 
-/* "2026-W47", as ISO 8601 counts weeks, here. */
-static void week_name(int64_t wall_s, char *out, size_t size)
-{
-	time_t t = wall_s;
-	struct tm tm = { 0 };
-
-	localtime_r(&t, &tm);
-	strftime(out, size, "%G-W%V", &tm);
-}
-
-/* Seconds since Monday's midnight of the week that lies so many back. */
-static int64_t since_monday(int64_t now_s, int weeks_ago)
-{
-	time_t t = now_s;
-	struct tm tm = { 0 };
-
-	localtime_r(&t, &tm);
-	tm.tm_mday -= (tm.tm_wday + 6) % 7 + 7 * weeks_ago;
-	tm.tm_hour = tm.tm_min = tm.tm_sec = 0;
-	tm.tm_isdst = -1;
-	return now_s - mktime(&tm);
-}
-
 /* Weeks in which the run had no time are none of its. */
 static int add_weeks(struct ctl *ctl, struct sums *sums, const json_t *run, struct err *err)
 {
-	int64_t now_s = clock_wall_ms() / 1000, until_s = 0;
-	int64_t age_s = now_s - time_ms(run, "created") / 1000;
+	int64_t now_ms = clock_wall_ms(), until_ms = now_ms;
+	int64_t created_ms = time_ms(run, "created");
 
-	for (int week = 0; week < WEEKS && until_s <= age_s; week++) {
-		int64_t since_s = since_monday(now_s, week);
-		json_t *goodput = ask(ctl, run, since_s ? since_s : 1, until_s, err);
-		char name[16];
+	for (int week = 0; week < WEEKS && until_ms > created_ms; week++) {
+		int64_t monday_ms = clock_monday(now_ms, week);
+		int64_t since_s = (now_ms - monday_ms) / 1000;
+		json_t *goodput = ask(ctl, run, since_s ? since_s : 1, (now_ms - until_ms) / 1000,
+				      err);
+		char name[CLOCK_TEXT_MAX];
 
 		if (!goodput)
 			return -1;
-		week_name(now_s - since_s, name, sizeof(name));
 		if (js_real(goodput, "hours_total", 0) > 0)
-			add(sums, name, goodput);
+			add(sums, clock_week(monday_ms, name), goodput);
 		json_decref(goodput);
-		until_s = since_s;
+		until_ms = monday_ms;
 	}
 	return 0;
 }
@@ -120,6 +99,95 @@ static int add_run(struct ctl *ctl, struct sums *sums, const json_t *run, struct
 	json_decref(goodput);
 	return 0;
 }
+
+static int add_mine(struct ctl *ctl, struct sums *sums, struct err *err)
+{
+	json_t *runs = client_ask(&ctl->client, VERB_LS, json_pack("{s:b}", "all", 1), err), *run;
+	int rc = runs ? 0 : -1;
+	size_t i;
+
+	json_array_foreach(runs, i, run) {
+		if (rc == 0 && run_is_named(ctl, run, NULL))
+			rc = add_run(ctl, sums, run, err);
+	}
+	json_decref(runs);
+	return rc;
+}
+
+/* --- the team's ------------------------------------------------------------------------------- */
+
+static void add_window(struct sums *sums, const char *key, const json_t *run, const char *of)
+{
+	json_t *goodput = team_goodput(run, of);
+
+	add(sums, key, goodput);
+	json_decref(goodput);
+}
+
+static void add_told(struct sums *sums, const json_t *run, const char *user, const char *by)
+{
+	const json_t *weeks = json_object_get(json_object_get(run, "goodput"), "weeks"), *window;
+	char *full = xasprintf("%s/%s", user, js_str(run, "name", "?"));
+	size_t i;
+
+	if (!by || strcmp(by, "run") == 0)
+		add_window(sums, full, run, NULL);
+	else if (strcmp(by, "team") == 0)
+		add_window(sums, by, run, NULL);
+	else if (strcmp(by, "week") != 0)
+		add_window(sums, js_str(run, by, "-"), run, NULL);
+	else
+		json_array_foreach(weeks, i, window) {
+			const char *week = js_str(window, "week", "");
+
+			add_window(sums, week, run, week);
+		}
+	free(full);
+}
+
+static void tell_lack(const struct ctl *ctl, const char *user, size_t count)
+{
+	char *text = xasprintf(
+		"%zu runs of %s are not counted: where their hours went is not told (by "
+		"an older lbd never, by one that has just begun not at once)",
+		count, user);
+
+	if (count > 0)
+		complain(ctl, text);
+	free(text);
+}
+
+/* What is not told is said, and is not nothing. */
+static int add_team(struct ctl *ctl, struct sums *sums, struct err *err)
+{
+	const json_t *run;
+	size_t i;
+
+	if (ctl->options.since_ms > 0)
+		return err_set(err, ERR_USAGE,
+			       "of colleagues' runs weeks are told: --by week, not --since");
+	if (team_load(ctl, err) < 0)
+		return -1;
+	for (size_t n = 0; n < ctl->team.count; n++) {
+		const struct team_export *export = &ctl->team.exports[n];
+		size_t lacking = 0;
+
+		team_tell_stale(ctl, export);
+		team_tell_left_out(ctl, export);
+		json_array_foreach(export->runs, i, run) {
+			if (!run_is_named(ctl, run, export->user))
+				continue;
+			if (team_tells_goodput(run))
+				add_told(sums, run, export->user, ctl->options.by);
+			else
+				lacking++;
+		}
+		tell_lack(ctl, export->user, lacking);
+	}
+	return 0;
+}
+
+/* --- as people see it ------------------------------------------------------------------------- */
 
 static int by_key(const void *a, const void *b)
 {
@@ -148,7 +216,7 @@ static void print_csv(const struct sums *sums, const char *title)
 	printf("%s,runs,hours,gpu_hours,ettr", title);
 	for (int i = 0; i < HOURS_PARTS; i++)
 		printf(",%s_hours", hours_parts[i].name);
-	putchar('\n');
+	puts(",interruptions");
 	for (size_t i = 0; i < sums->count; i++) {
 		const struct sum *s = &sums->rows[i];
 
@@ -158,11 +226,11 @@ static void print_csv(const struct sums *sums, const char *title)
 			printf("%.6f", ettr_of(s));
 		for (int k = 0; k < HOURS_PARTS; k++)
 			printf(",%.6f", s->hours[k]);
-		putchar('\n');
+		printf(",%lld\n", (long long)s->interruptions);
 	}
 }
 
-/* [{"KEY":…,"runs","hours_total","gpu_hours_total","ettr","hours":{…}}…] */
+/* [{"KEY":…,"runs","interruptions","hours_total","gpu_hours_total","ettr","hours":{…}}…] */
 static void print_rows_json(const struct sums *sums, const char *title)
 {
 	json_t *rows = json_array();
@@ -173,6 +241,7 @@ static void print_rows_json(const struct sums *sums, const char *title)
 
 		json_object_set_new(row, title, js_bytes(s->key));
 		js_set_int(row, "runs", s->runs);
+		js_set_int(row, "interruptions", s->interruptions);
 		js_set_real(row, "hours_total", s->total);
 		js_set_real(row, "gpu_hours_total", s->gpu_hours);
 		js_set_real(row, "ettr", ettr_of(s));
@@ -184,12 +253,13 @@ static void print_rows_json(const struct sums *sums, const char *title)
 	print_json(rows);
 }
 
-enum { COLUMNS_BEFORE = 5 };
+enum { COLUMNS_BEFORE = 6 };
 
 static void fill(struct cell *cell, const struct sum *s, const struct style *style)
 {
 	(cell++)->text = clean_copy(s->key, style);
 	(cell++)->text = xasprintf("%lld", (long long)s->runs);
+	(cell++)->text = xasprintf("%lld", (long long)s->interruptions);
 	(cell++)->text = xasprintf("%.1f", s->total);
 	(cell++)->text = xasprintf("%.1f", s->gpu_hours);
 	(cell++)->text = isfinite(ettr_of(s)) ? xasprintf("%.3f", ettr_of(s)) : xstrdup("-");
@@ -201,8 +271,11 @@ static void fill(struct cell *cell, const struct sum *s, const struct style *sty
 static void print_table(const struct ctl *ctl, const struct sums *sums, const char *title)
 {
 	struct column columns[COLUMNS_BEFORE + HOURS_PARTS - 1] = {
-		{ .title = title, .least = 12 },     { .title = "RUNS", .right = true, .rank = 2 },
-		{ .title = "HOURS", .right = true }, { .title = "GPU-H", .right = true },
+		{ .title = title, .least = 12 },
+		{ .title = "RUNS", .right = true, .rank = 2 },
+		{ .title = "INTERRUPTED", .right = true, .rank = 2 },
+		{ .title = "HOURS", .right = true },
+		{ .title = "GPU-H", .right = true },
 		{ .title = "ETTR", .right = true },
 	};
 	struct table table;
@@ -218,7 +291,25 @@ static void print_table(const struct ctl *ctl, const struct sums *sums, const ch
 	table_fini(&table);
 }
 
-static bool is_known_key(const char *by)
+/* A row for all of them below, where there are several. */
+static void add_total(struct sums *sums)
+{
+	struct sum total = { .key = "all" };
+
+	for (size_t i = 0; i < sums->count; i++) {
+		const struct sum *s = &sums->rows[i];
+
+		total.runs += s->runs;
+		total.interruptions += s->interruptions;
+		total.total += s->total;
+		total.gpu_hours += s->gpu_hours;
+		for (int k = 0; k < HOURS_PARTS; k++)
+			total.hours[k] += s->hours[k];
+	}
+	*row_of(sums, "") = total;
+}
+
+static bool is_known_key(const char *by, bool of_team)
 {
 	static const char *const keys[] = { "run", "group", "owner", "week" };
 
@@ -226,28 +317,21 @@ static bool is_known_key(const char *by)
 		if (strcmp(by, keys[i]) == 0)
 			return true;
 	}
-	return !by;
+	return !by || (of_team && strcmp(by, "team") == 0);
 }
 
 int goodput_sums(struct ctl *ctl, struct err *err)
 {
 	const char *by = ctl->options.by;
+	bool of_team = team_is_meant(ctl), by_week = by && strcmp(by, "week") == 0;
 	struct sums sums = { .count = 0 };
-	json_t *runs, *run;
-	int rc = 0;
-	size_t i;
+	int rc;
 
-	if (!is_known_key(by))
-		return err_set(err, ERR_USAGE, "--by: run, group, owner or week, not \"%.64s\"",
+	if (!is_known_key(by, of_team))
+		return err_set(err, ERR_USAGE,
+			       "--by: run, group, owner, week or (with --team) team, not \"%.64s\"",
 			       by);
-	runs = client_ask(&ctl->client, VERB_LS, json_pack("{s:b}", "all", 1), err);
-	if (!runs)
-		return -1;
-	json_array_foreach(runs, i, run) {
-		if (rc == 0 && run_is_named(ctl, run, NULL))
-			rc = add_run(ctl, &sums, run, err);
-	}
-	json_decref(runs);
+	rc = of_team ? add_team(ctl, &sums, err) : add_mine(ctl, &sums, err);
 	if (rc == 0 && sums.count == 0)
 		rc = err_set(err, ERR_NOT_FOUND, "no such runs");
 	if (sums.count > 0)
@@ -256,8 +340,11 @@ int goodput_sums(struct ctl *ctl, struct err *err)
 		print_csv(&sums, by ? by : "run");
 	else if (rc == 0 && ctl->options.json)
 		print_rows_json(&sums, by ? by : "run");
-	else if (rc == 0)
+	else if (rc == 0) {
+		if (sums.count > 1 && !by_week) /* a run of two weeks is one run */
+			add_total(&sums);
 		print_table(ctl, &sums, by ? by : "run");
+	}
 	free(sums.rows);
 	return rc;
 }

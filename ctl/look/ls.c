@@ -8,18 +8,6 @@
 #include "ctl/look/run_row.h"
 #include "ctl/team/team.h"
 
-/* Runs of colleagues are told by the team's files only. */
-static bool ls_names_others(struct ctl *ctl)
-{
-	for (size_t i = 0; i < ctl->operands.count; i++) {
-		const char *word = ctl->operands.words[i];
-
-		if (strchr(word, '/') && !team_is_mine(ctl, word))
-			return true;
-	}
-	return false;
-}
-
 /* Takes `runs`. */
 static json_t *ls_named(const struct ctl *ctl, json_t *runs)
 {
@@ -55,7 +43,7 @@ int ls_run(struct ctl *ctl, struct err *err)
 	bool with_periodic;
 	size_t count;
 
-	if (ctl->options.team || ls_names_others(ctl))
+	if (team_is_meant(ctl))
 		return ls_team(ctl, err);
 	/* a table for people leaves the periodic ones out, programs see all */
 	with_periodic = ctl->options.cron || ctl->options.json || ctl->operands.count > 0;

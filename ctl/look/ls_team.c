@@ -10,18 +10,6 @@
 #include "ctl/look/run_row.h"
 #include "ctl/team/team.h"
 
-static void tell_left_out(const struct ctl *ctl, const struct team_export *export)
-{
-	char *text;
-
-	if (export->left_out <= 0)
-		return;
-	text = xasprintf("%lld more runs of %s are not listed: there are too many for one file",
-			 (long long)export->left_out, export->user);
-	complain(ctl, text);
-	free(text);
-}
-
 static size_t print_list(const struct ctl *ctl)
 {
 	json_t *list = json_array(), *run;
@@ -90,7 +78,7 @@ int ls_team(struct ctl *ctl, struct err *err)
 		return -1;
 	for (size_t n = 0; n < ctl->team.count; n++) {
 		team_tell_stale(ctl, &ctl->team.exports[n]);
-		tell_left_out(ctl, &ctl->team.exports[n]);
+		team_tell_left_out(ctl, &ctl->team.exports[n]);
 	}
 	count = ctl->options.json ? print_list(ctl) : print_runs(ctl);
 	if (count > 0)

@@ -42,6 +42,7 @@ static const char style[] =
 static void put_run_row(struct buf *out, size_t at, const struct report_run *r)
 {
 	const char *state = js_str(r->run, "state", "?"), *cause = js_str(r->run, "cause", state);
+	double ettr = js_real(r->goodput, "ettr", NAN);
 	char text[2 * NUMBER_TEXT_MAX];
 
 	buf_addf(out, "<tr><td><a href=\"#run%zu\">", at + 1);
@@ -56,9 +57,9 @@ static void put_run_row(struct buf *out, size_t at, const struct report_run *r)
 	html_number(out,
 		    step_text(js_int(r->run, "step", -1), js_int(r->run, "target_step", -1), text));
 	html_number(out, loss_text(js_real(r->run, "loss", NAN), text));
-	html_number(out, page_hours_text(js_real(r->goodput, "gpu_hours_total", 0), text));
-	snprintf(text, sizeof(text), "%.1f%%", 100 * js_real(r->goodput, "ettr", 0));
-	html_number(out, r->goodput ? text : "");
+	html_number(out, page_hours_text(js_real(r->goodput, "gpu_hours_total", NAN), text));
+	snprintf(text, sizeof(text), "%.1f%%", 100 * ettr);
+	html_number(out, isfinite(ettr) ? text : "");
 	buf_addf(out, "</tr>\n");
 }
 
@@ -92,8 +93,8 @@ void report_run_clear(struct report_run *r)
 	*r = (struct report_run){ 0 };
 }
 
-char *page_make(const char *title, int64_t now_ms, const struct report_run *runs, size_t count,
-		const json_t *nodes)
+char *page_make(const char *title, const char *note, int64_t now_ms, const struct report_run *runs,
+		size_t count, const json_t *nodes)
 {
 	char time[CLOCK_TEXT_MAX];
 	struct buf out;
@@ -105,7 +106,7 @@ char *page_make(const char *title, int64_t now_ms, const struct report_run *runs
 	html_text(&out, title);
 	buf_addf(&out, "</title>\n<style>%s</style></head><body>\n<h1>", style);
 	html_text(&out, title);
-	buf_addf(&out, "</h1>\n<p class=\"dim\">as of %s</p>\n", clock_text(now_ms, time));
+	buf_addf(&out, "</h1>\n<p class=\"dim\">as of %s%s</p>\n", clock_text(now_ms, time), note);
 	put_runs(&out, runs, count);
 	page_hours(&out, runs, count, "owner");
 	page_hours(&out, runs, count, "group");

@@ -26,8 +26,9 @@ struct report_run {
 };
 void report_run_clear(struct report_run *run);
 
-/* What stands on top: "run brisk-otter-39"; `nodes` is the answer of that verb, or NULL. Owned. */
-char *page_make(const char *title, int64_t now_ms, const struct report_run *runs, size_t count,
-		const json_t *nodes);
+/* What stands on top: "run brisk-otter-39", and below it, where there is something to know, a note;
+ * `nodes` is the answer of that verb, or NULL. Owned. */
+char *page_make(const char *title, const char *note, int64_t now_ms, const struct report_run *runs,
+		size_t count, const json_t *nodes);
 
 #endif

@@ -85,6 +85,8 @@ static void put_goodput(struct buf *out, const json_t *goodput)
 	struct share shares[HOURS_PARTS];
 	const json_t *hours = json_object_get(goodput, "hours");
 
+	if (!hours)
+		return;
 	for (size_t i = 0; i < HOURS_PARTS; i++)
 		shares[i] = (struct share){ hours_parts[i].words,
 					    js_real(hours, hours_parts[i].name, 0) };

@@ -3,6 +3,7 @@
  * beside which causes. */
 #include "ctl/report/page_sums.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,44 +15,58 @@
 
 const char *page_hours_text(double hours, char out[NUMBER_TEXT_MAX])
 {
-	snprintf(out, NUMBER_TEXT_MAX, hours < 10 ? "%.2f" : "%.1f", hours);
+	snprintf(out, NUMBER_TEXT_MAX, !isfinite(hours) ? "" : hours < 10 ? "%.2f" : "%.1f", hours);
 	return out;
 }
 
 /* --- hours by person and group ------------------------------------------------------------------ */
-static void add_hours(json_t *sums, const char *key, double hours, double productive)
+/* What is not told is counted as such, not as nothing. */
+static void add_hours(json_t *sums, const char *key, const json_t *goodput)
 {
+	double hours = js_real(goodput, "gpu_hours_total", NAN);
+	double productive = js_real(json_object_get(goodput, "gpu_hours"), "productive", NAN);
 	json_t *of = json_object_get(sums, key);
 
 	if (!of) {
 		of = json_object();
 		json_object_set_new(sums, key, of);
 	}
-	js_set_real(of, "hours", js_real(of, "hours", 0) + hours);
-	js_set_real(of, "productive", js_real(of, "productive", 0) + productive);
 	js_set_int(of, "runs", js_int(of, "runs", 0) + 1);
+	js_set_int(of, "untold", js_int(of, "untold", 0) + !isfinite(productive));
+	js_set_real(of, "hours", js_real(of, "hours", 0) + (isfinite(hours) ? hours : 0));
+	js_set_real(of, "productive",
+		    js_real(of, "productive", 0) + (isfinite(productive) ? productive : 0));
+}
+
+static void put_hours(struct buf *out, const char *name, const json_t *of)
+{
+	long long runs = (long long)js_int(of, "runs", 0), untold = js_int(of, "untold", 0);
+	char text[3 * NUMBER_TEXT_MAX], hours[NUMBER_TEXT_MAX];
+
+	buf_addf(out, "<tr>");
+	html_cell(out, name);
+	snprintf(text, sizeof(text), "%lld", runs);
+	html_number(out, text);
+	html_number(out, page_hours_text(js_real(of, "hours", 0), hours));
+	page_hours_text(js_real(of, "productive", 0), hours);
+	if (untold > 0)
+		snprintf(text, sizeof(text), "%s; of %lld runs not told",
+			 untold < runs ? hours : "", untold);
+	html_number(out, untold == 0 ? hours : untold < runs ? text : "not told");
+	buf_addf(out, "</tr>\n");
 }
 
 void page_hours(struct buf *out, const struct report_run *runs, size_t count, const char *key)
 {
 	const char *titles[] = { key, "runs", "GPU-hours", "of these productive", NULL };
 	json_t *sums = json_object(), *of;
-	char text[NUMBER_TEXT_MAX];
 	const char *name;
 
 	for (size_t i = 0; i < count; i++)
-		add_hours(sums, js_str(runs[i].run, key, "none"),
-			  js_real(runs[i].goodput, "gpu_hours_total", 0),
-			  js_real(json_object_get(runs[i].goodput, "gpu_hours"), "productive", 0));
+		add_hours(sums, js_str(runs[i].run, key, "none"), runs[i].goodput);
 	html_table(out, titles, " nnn");
 	json_object_foreach(sums, name, of) {
-		buf_addf(out, "<tr>");
-		html_cell(out, name);
-		snprintf(text, sizeof(text), "%lld", (long long)js_int(of, "runs", 0));
-		html_number(out, text);
-		html_number(out, page_hours_text(js_real(of, "hours", 0), text));
-		html_number(out, page_hours_text(js_real(of, "productive", 0), text));
-		buf_addf(out, "</tr>\n");
+		put_hours(out, name, of);
 	}
 	html_table_end(out);
 	json_decref(sums);

@@ -15,6 +15,7 @@
 #include "ctl/report/page.h"
 #include "ctl/team/ask.h"
 #include "ctl/team/team.h"
+#include "ctl/team/team_goodput.h"
 
 enum {
 	CHECKPOINTS_MS = 20 * 1000,
@@ -59,7 +60,8 @@ static int64_t setting_int(const struct report_run *r, const char *key, int64_t 
 	return json_is_integer(value) ? (int64_t)json_integer_value(value) : fallback;
 }
 
-/* Of a colleague's run nobody tells where its hours went; but how long its jobs held how many GPUs. */
+/* Where an older lbd does not tell the team where a run's hours went: how long its jobs held how many
+ * GPUs. */
 static json_t *held_hours(const struct report_run *r, int64_t now_ms)
 {
 	int64_t gpus = setting_int(r, "slurm.nodes", 1) * setting_int(r, "slurm.gpus_per_node", 0),
@@ -79,6 +81,23 @@ static json_t *held_hours(const struct report_run *r, int64_t now_ms)
 	return json_pack("{s:f}", "gpu_hours_total", (double)(held_ms * gpus) / 3600e3);
 }
 
+/* From the run's beginning; with --week of the last 7 days. NULL where nothing is told. */
+static json_t *goodput_of(struct ctl *ctl, const char *name, const struct report_run *r)
+{
+	bool of_week = ctl->options.week, is_theirs = strchr(name, '/') != NULL;
+	const struct team_export *export;
+	struct err quiet = { 0 };
+	json_t *goodput;
+
+	if (!is_theirs)
+		return ask_about(ctl, VERB_GOODPUT, name,
+				 json_pack("{s:I}", "since",
+					   (json_int_t)(of_week ? WEEK_MS / 1000 : 0)),
+				 &quiet);
+	goodput = team_goodput(team_run(ctl, name, &export, &quiet), of_week ? "last7d" : NULL);
+	return goodput || of_week ? goodput : held_hours(r, clock_wall_ms());
+}
+
 /* Curves take long, and room: the first runs have some. */
 static int add_run(struct ctl *ctl, struct report *report, const char *name, struct err *err)
 {
@@ -96,9 +115,7 @@ static int add_run(struct ctl *ctl, struct report *report, const char *name, str
 		series_ask(ctl, name, &r.series, &quiet);
 	if (report->count < DRAWN_RUNS && dir)
 		use_read(&r.use, dir);
-	/* what a colleague's files do not tell is left out */
-	r.goodput = strchr(name, '/') ? held_hours(&r, clock_wall_ms())
-				      : ask_about(ctl, VERB_GOODPUT, name, json_object(), &quiet);
+	r.goodput = goodput_of(ctl, name, &r);
 	if (!strchr(name, '/'))
 		r.checkpoints = checkpoints_of(name);
 	report->runs = xrealloc(report->runs, (report->count + 1) * sizeof(r));
@@ -250,7 +267,8 @@ static char *title_of(const struct ctl *ctl)
 	const struct operands *o = &ctl->operands;
 
 	if (o->count == 0)
-		return xstrdup(ctl->options.week ? "runs of the last 7 days" : "all runs");
+		return xasprintf("%s%s", ctl->options.team ? "the team's runs" : "all runs",
+				 ctl->options.week ? " of the last 7 days" : "");
 	return xasprintf("%s%s", o->words[0], o->count > 1 ? " and others" : "");
 }
 
@@ -259,7 +277,8 @@ static int write_page(struct ctl *ctl, const struct report *report, struct err *
 	struct err quiet = { 0 };
 	json_t *nodes = client_ask(&ctl->client, VERB_NODES, NULL, &quiet);
 	char *title = title_of(ctl);
-	char *page = page_make(title, clock_wall_ms(), report->runs, report->count, nodes);
+	const char *note = ctl->options.week ? "; hours are those of these 7 days" : "";
+	char *page = page_make(title, note, clock_wall_ms(), report->runs, report->count, nodes);
 	int rc = file_write_atomic(ctl->options.output, page, strlen(page), 0644, err);
 
 	json_decref(nodes);

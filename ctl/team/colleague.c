@@ -21,6 +21,7 @@
 #include "ctl/base/print.h"
 #include "ctl/team/colleague.h"
 #include "ctl/team/team.h"
+#include "ctl/team/team_goodput.h"
 
 enum { OFFSET_BITS = 40, CHUNK_BYTES = 4 * 1024 * 1024 };
 
@@ -351,14 +352,32 @@ static json_t *answer(enum verb verb, json_t *run, const struct team_export *exp
 	return data;
 }
 
+/* The export alone tells it, so the folder may be closed. */
+static json_t *goodput(const json_t *run, const char *word, const json_t *args, struct err *err)
+{
+	json_t *data = js_int(args, "since", 0) == 0 ? team_goodput(run, NULL) : NULL;
+
+	if (!data && js_int(args, "since", 0) > 0)
+		err_set(err, ERR_USAGE,
+			"%s: of colleagues' runs weeks are told: --by week, not --since", word);
+	else if (!data)
+		err_set(err, ERR_NOT_FOUND,
+			"%s: where its hours went is not told: an lbd that is older than this lbctl "
+			"does not tell it, and one that has just begun not at once",
+			word);
+	return data;
+}
+
 json_t *colleague_ask(struct ctl *ctl, enum verb verb, const char *word, const json_t *args,
 		      struct err *err)
 {
 	const struct team_export *export;
-	json_t *run = team_run(ctl, word, &export, err);
-	char *folder = run ? folder_of(export, js_str(run, "name", ""), err) : NULL;
-	json_t *data;
+	json_t *run = team_run(ctl, word, &export, err), *data;
+	char *folder;
 
+	if (run && verb == VERB_GOODPUT)
+		return goodput(run, word, args, err);
+	folder = run ? folder_of(export, js_str(run, "name", ""), err) : NULL;
 	if (!folder)
 		return NULL;
 	data = answer(verb, run, export, folder, js_int(args, "after", 0), err);

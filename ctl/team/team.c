@@ -79,6 +79,18 @@ void team_tell_stale(const struct ctl *ctl, const struct team_export *export)
 	free(text);
 }
 
+void team_tell_left_out(const struct ctl *ctl, const struct team_export *export)
+{
+	char *text;
+
+	if (export->left_out <= 0)
+		return;
+	text = xasprintf("%lld more runs of %s are not listed: there are too many for one file",
+			 (long long)export->left_out, export->user);
+	complain(ctl, text);
+	free(text);
+}
+
 bool run_is_named(const struct ctl *ctl, const json_t *run, const char *user)
 {
 	for (size_t i = 0; i < ctl->operands.count; i++) {
@@ -314,6 +326,17 @@ bool team_is_mine(struct ctl *ctl, const char *word)
 			 : is_me(user);
 	free(mine);
 	return is_mine;
+}
+
+bool team_is_meant(struct ctl *ctl)
+{
+	for (size_t i = 0; !ctl->options.team && i < ctl->operands.count; i++) {
+		const char *word = ctl->operands.words[i];
+
+		if (strchr(word, '/') && !team_is_mine(ctl, word))
+			return true;
+	}
+	return ctl->options.team;
 }
 
 json_t *team_run(struct ctl *ctl, const char *word, const struct team_export **export,

@@ -27,6 +27,9 @@ bool run_is_over(const json_t *run);
 bool team_is_stale(const struct team_export *export);
 void team_tell_stale(const struct ctl *ctl, const struct team_export *export);
 
+/* That runs are missing in it, as there was no room for them. */
+void team_tell_left_out(const struct ctl *ctl, const struct team_export *export);
+
 /* OWNER/RUN, one a line, of all that the team is told. */
 void team_print_names(struct ctl *ctl);
 
@@ -38,6 +41,9 @@ int team_expand(struct ctl *ctl, const char *word, json_t *runs, struct err *err
 /* "OWNER/NAME" of the one live run of this name, owned; NULL (without err) where nobody has one,
  * with err where several have. */
 char *team_find(struct ctl *ctl, const char *name, struct err *err);
+/* Does the command line ask for the team's runs, or name a colleague's? They are told by the team's
+ * files only. */
+bool team_is_meant(struct ctl *ctl);
 /* Is OWNER/... of the lbd that this lbctl talks to? */
 bool team_is_mine(struct ctl *ctl, const char *word);
 /* The export and the run that OWNER/NAME means, both borrowed until the next call; read anew when

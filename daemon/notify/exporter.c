@@ -15,16 +15,18 @@
 #include "common/base/mem.h"
 #include "common/base/paths.h"
 #include "common/run/team.h"
+#include "daemon/notify/team_goodput.h"
 
 enum {
 	LEAST_MS = 1000,
-	SHARE = 100, /* writing takes one part in so many of the time, at most */
-	RECENT_MS = 7 * 24 * 3600 * 1000,
+	SHARE = 100,    /* writing takes one part in so many of the time, at most */
 	END_BYTES = 64, /* for what follows the runs */
 };
 
 struct exporter {
 	struct lbd *lbd;
+	struct team_goodput *goodput;
+	bool is_behind; /* there was no time to count the goodput of some */
 	char user[TEAM_USER_BYTES + 1];
 	char *switches;
 	uv_timer_t timer;
@@ -57,6 +59,8 @@ static json_t *view(const struct ledger_run *run)
 
 struct listing {
 	struct buf buf;
+	struct team_goodput *goodput;
+	int64_t now_ms;
 	bool live; /* this pass is for live runs, the other for ended ones */
 	int count;
 	int64_t left_out;
@@ -65,12 +69,16 @@ struct listing {
 static int add_run(const struct ledger_run *run, void *arg)
 {
 	struct listing *l = arg;
-	json_t *object;
+	json_t *object, *goodput;
 	char *text;
 
 	if (run_state_is_final(run->state) == l->live)
 		return 0;
 	object = view(run);
+	/* where there are very many, it is more important that all are listed */
+	goodput = l->buf.len < l->buf.max / 2 ? team_goodput_of(l->goodput, run, l->now_ms) : NULL;
+	if (goodput)
+		json_object_set(object, "goodput", goodput);
 	text = js_line(object);
 	json_decref(object);
 	if (l->count >= TEAM_RUNS_MAX || l->buf.len + strlen(text) + END_BYTES > l->buf.max) {
@@ -84,9 +92,9 @@ static int add_run(const struct ledger_run *run, void *arg)
 }
 
 /* Live runs first: they are what is stopped. Owned by the caller; NULL with err. */
-static char *make_text(const struct exporter *e, int64_t now_ms, struct err *err)
+static char *make_text(struct exporter *e, int64_t now_ms, struct err *err)
 {
-	struct listing l = { .live = true };
+	struct listing l = { .live = true, .goodput = e->goodput, .now_ms = now_ms };
 	json_t *head = json_object();
 	char *text;
 	int rc;
@@ -100,10 +108,13 @@ static char *make_text(const struct exporter *e, int64_t now_ms, struct err *err
 	buf_init(&l.buf, TEAM_EXPORT_BYTES);
 	buf_addf(&l.buf, "%.*s,\"runs\":[", (int)strlen(text) - 1, text);
 	free(text);
+	team_goodput_begin(e->goodput);
 	rc = ledger_run_each(e->lbd->ledger, true, add_run, &l, err);
 	l.live = false;
 	if (rc == 0)
-		rc = ledger_run_each_since(e->lbd->ledger, now_ms - RECENT_MS, add_run, &l, err);
+		rc = ledger_run_each_since(e->lbd->ledger, now_ms - TEAM_RECENT_MS, add_run, &l,
+					   err);
+	e->is_behind = !team_goodput_end(e->goodput);
 	buf_addf(&l.buf, "],\n\"left_out\":%lld}\n", (long long)l.left_out);
 	if (rc == 0)
 		return buf_take(&l.buf);
@@ -113,7 +124,7 @@ static char *make_text(const struct exporter *e, int64_t now_ms, struct err *err
 
 /* --- writing it ------------------------------------------------------------------------------- */
 
-static int write_export(const struct exporter *e, struct err *err)
+static int write_export(struct exporter *e, struct err *err)
 {
 	const struct config *config = &e->lbd->config;
 	int folder = team_open(config->team_folder, config->team_group, err), rc = -1;
@@ -152,7 +163,7 @@ static void on_timer(uv_timer_t *timer)
 	int64_t begin_ms = clock_mono_ms(), changes = ledger_changes(e->lbd->ledger), took_ms;
 	struct err err = { 0 };
 
-	if (changes != e->changes || begin_ms - e->written_ms >= TEAM_REFRESH_MS ||
+	if (changes != e->changes || begin_ms - e->written_ms >= TEAM_REFRESH_MS || e->is_behind ||
 	    e->written_ms == 0) {
 		write_export(e, &err);
 		tell(e, err.text);
@@ -206,6 +217,7 @@ struct exporter *exporter_open(struct lbd *lbd)
 	e = xcalloc(1, sizeof(*e));
 	e->lbd = lbd;
 	e->switches = path_join("%s/switches", lbd->config.home);
+	e->goodput = team_goodput_open(lbd);
 	name_user(e->user, sizeof(e->user));
 	uv_timer_init(lbd->loop, &e->timer);
 	e->timer.data = e;
@@ -217,6 +229,7 @@ static void on_closed(uv_handle_t *handle)
 {
 	struct exporter *e = handle->data;
 
+	team_goodput_close(e->goodput);
 	free(e->switches);
 	free(e);
 }

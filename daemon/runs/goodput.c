@@ -102,23 +102,13 @@ void goodput_leave_out(struct goodput *out, int64_t from_ms, int64_t to_ms, int6
 				      : NAN;
 }
 
-const char *spent_name(enum spent spent)
+int64_t goodput_interruptions(const struct goodput *g)
 {
-	static const char *const names[SPENT_COUNT] = {
-		[SPENT_PRODUCTIVE] = "productive",
-		[SPENT_QUEUE] = "queue",
-		[SPENT_STARTUP] = "startup",
-		[SPENT_RESTORE] = "restore",
-		[SPENT_LOST] = "lost",
-		[SPENT_HANG] = "hang",
-		[SPENT_PAUSE] = "pause",
-		[SPENT_OTHER] = "other",
-	};
+	int64_t count = 0;
 
-	return names[spent];
-}
-
-int spent_holds_nodes(enum spent spent)
-{
-	return spent != SPENT_QUEUE && spent != SPENT_PAUSE && spent != SPENT_OTHER;
+	for (int i = CAUSE_NONE + 1; i < CAUSE_COUNT; i++) {
+		if (i != CAUSE_COMPLETED && i != CAUSE_KILLED)
+			count += g->ends[i];
+	}
+	return count;
 }

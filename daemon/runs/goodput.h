@@ -11,18 +11,7 @@
 #include <stdint.h>
 
 #include "common/run/run_state.h"
-
-enum spent {
-	SPENT_PRODUCTIVE,
-	SPENT_QUEUE,   /* from an attempt's token to its start */
-	SPENT_STARTUP, /* to the first step, from scratch; between launches */
-	SPENT_RESTORE, /* to the first step, from a checkpoint */
-	SPENT_LOST,    /* after the last checkpoint of a launch that did not complete */
-	SPENT_HANG,    /* from the last step to the end of one that hung */
-	SPENT_PAUSE,   /* between attempts: back-off, or on hold */
-	SPENT_OTHER,
-	SPENT_COUNT
-};
+#include "common/run/spent.h"
 
 struct goodput_launch {
 	int64_t started_ms, ended_ms; /* 0 = it runs */
@@ -53,13 +42,12 @@ struct goodput {
 void goodput_count(const struct goodput_attempt *attempts, size_t count, int64_t created_ms,
 		   int64_t since_ms, int64_t end_ms, struct goodput *out);
 
+/* How many launches ended otherwise than completed, and not by a person's order. */
+int64_t goodput_interruptions(const struct goodput *g);
+
 /* Between its end and a restart nobody wanted the run: that stretch of its pauses, as far as it lies
  * between since_ms and end_ms, is no time of the run's. */
 void goodput_leave_out(struct goodput *out, int64_t from_ms, int64_t to_ms, int64_t since_ms,
 		       int64_t end_ms);
-
-const char *spent_name(enum spent spent);
-/* Was there a job that held nodes meanwhile? */
-int spent_holds_nodes(enum spent spent);
 
 #endif

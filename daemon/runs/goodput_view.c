@@ -11,18 +11,27 @@
 #include "daemon/job/batch_job.h"
 #include "daemon/runs/goodput.h"
 
-struct history {
+/* Where the run was over, and was restarted later. */
+struct idle {
+	int64_t from_ms, to_ms;
+};
+
+struct goodput_history {
+	int64_t created_ms, ended_ms; /* 0 = it lives */
 	struct goodput_attempt *attempts;
 	int64_t *ids;
 	struct goodput_launch **owned; /* the launches of each attempt */
 	size_t count;
 	struct goodput_launch *launches; /* of the attempt that is being read */
 	size_t launch_count;
+	struct idle *idles;
+	size_t idle_count;
+	int64_t over_ms; /* while events are read: since when it was over; 0: it is not */
 };
 
 static int add_attempt(const struct ledger_attempt *a, void *arg)
 {
-	struct history *h = arg;
+	struct goodput_history *h = arg;
 
 	h->attempts = xrealloc(h->attempts, (h->count + 1) * sizeof(h->attempts[0]));
 	h->ids = xrealloc(h->ids, (h->count + 1) * sizeof(h->ids[0]));
@@ -40,7 +49,7 @@ static int add_attempt(const struct ledger_attempt *a, void *arg)
 
 static int add_launch(const struct ledger_launch *l, void *arg)
 {
-	struct history *h = arg;
+	struct goodput_history *h = arg;
 
 	h->launches = xrealloc(h->launches, (h->launch_count + 1) * sizeof(h->launches[0]));
 	h->launches[h->launch_count++] = (struct goodput_launch){
@@ -55,7 +64,8 @@ static int add_launch(const struct ledger_launch *l, void *arg)
 	return 0;
 }
 
-static int read_history(struct ledger *ledger, int64_t run_id, struct history *h, struct err *err)
+static int read_attempts(struct ledger *ledger, int64_t run_id, struct goodput_history *h,
+			 struct err *err)
 {
 	int rc = ledger_attempt_each(ledger, run_id, add_attempt, h, err);
 
@@ -70,35 +80,73 @@ static int read_history(struct ledger *ledger, int64_t run_id, struct history *h
 	return rc;
 }
 
-static void history_free(struct history *h)
-{
-	for (size_t i = 0; i < h->count; i++)
-		free(h->owned[i]);
-	free(h->owned);
-	free(h->attempts);
-	free(h->ids);
-}
-
-/* Where the run was over, and was restarted later. */
-struct idle {
-	struct goodput *out;
-	int64_t over_ms; /* 0: it is not */
-	int64_t since_ms, end_ms;
-};
-
 static int note_event(const struct ledger_event *e, void *arg)
 {
-	struct idle *idle = arg;
+	struct goodput_history *h = arg;
 
 	if (run_state_is_final(run_state_from_name(e->kind))) {
-		idle->over_ms = e->time_ms;
-	} else if (strcmp(e->kind, "restarted") == 0 && idle->over_ms > 0) {
-		goodput_leave_out(idle->out, idle->over_ms, e->time_ms, idle->since_ms,
-				  idle->end_ms);
-		idle->over_ms = 0;
+		h->over_ms = e->time_ms;
+	} else if (strcmp(e->kind, "restarted") == 0 && h->over_ms > 0) {
+		h->idles = xrealloc(h->idles, (h->idle_count + 1) * sizeof(h->idles[0]));
+		h->idles[h->idle_count++] = (struct idle){ h->over_ms, e->time_ms };
+		h->over_ms = 0;
 	}
 	return 0;
 }
+
+struct goodput_history *goodput_history_read(struct ledger *ledger, const struct ledger_run *run,
+					     struct err *err)
+{
+	struct goodput_history *h = xcalloc(1, sizeof(*h));
+	int64_t id = run->id;
+
+	h->created_ms = run->created_ms;
+	h->ended_ms = run_state_is_final(run->state) ? run->ended_ms : 0;
+	if (read_attempts(ledger, id, h, err) == 0 &&
+	    ledger_event_each(ledger, id, 0, INT64_MAX, note_event, h, err) == 0)
+		return h;
+	goodput_history_free(h);
+	return NULL;
+}
+
+void goodput_history_free(struct goodput_history *h)
+{
+	for (size_t i = 0; h && i < h->count; i++)
+		free(h->owned[i]);
+	if (!h)
+		return;
+	free(h->owned);
+	free(h->attempts);
+	free(h->ids);
+	free(h->idles);
+	free(h);
+}
+
+void goodput_history_count(const struct goodput_history *h, int64_t since_ms, int64_t until_ms,
+			   struct goodput *out)
+{
+	int64_t end_ms = h->ended_ms && h->ended_ms < until_ms ? h->ended_ms : until_ms;
+
+	goodput_count(h->attempts, h->count, h->created_ms, since_ms, end_ms, out);
+	for (size_t i = 0; i < h->idle_count; i++)
+		goodput_leave_out(out, h->idles[i].from_ms, h->idles[i].to_ms, since_ms, end_ms);
+}
+
+int64_t goodput_gpus(const struct lbd *lbd, const char *run_dir, struct err *err)
+{
+	struct run job = { 0 };
+	int64_t gpus;
+
+	if (lbd->world.spec(lbd->world.self, run_dir, &job.spec, err) < 0)
+		return -1;
+	job.dir = xstrdup(run_dir);
+	gpus = batch_job_gpus(&lbd->config, &job);
+	free(job.dir);
+	run_spec_clear(&job.spec);
+	return gpus;
+}
+
+/* --- the answer ------------------------------------------------------------------------------- */
 
 static json_t *view_causes(const struct goodput *g)
 {
@@ -135,6 +183,7 @@ static json_t *view(const struct goodput *g, int64_t gpus)
 	json_object_set_new(o, "hours", hours);
 	js_set_int(o, "gpus", gpus);
 	json_object_set_new(o, "causes", view_causes(g));
+	js_set_int(o, "interruptions", goodput_interruptions(g));
 	js_set_real(o, "gpu_hours_total", sum);
 	json_object_set_new(o, "gpu_hours", gpu_hours);
 	return o;
@@ -143,35 +192,23 @@ static json_t *view(const struct goodput *g, int64_t gpus)
 json_t *goodput_answer(struct request *r, struct err *err)
 {
 	struct lbd *lbd = r->lbd;
-	int64_t now_ms = clock_wall_ms(), id, created_ms;
+	int64_t now_ms = clock_wall_ms(), gpus;
 	int64_t since_s = js_int(r->args, "since", 0), until_s = js_int(r->args, "until", 0);
-	struct idle idle = { .since_ms = since_s ? now_ms - since_s * 1000 : 0 };
-	struct history h = { 0 };
+	struct goodput_history *h = NULL;
 	struct ledger_run run = { 0 };
-	struct run job = { 0 };
 	struct goodput g;
-	json_t *o = NULL;
-	int64_t gpus;
+	json_t *o;
 
 	if (request_run(r, &run, err) < 0)
 		return NULL;
-	id = run.id;
-	created_ms = run.created_ms;
-	idle.end_ms = run_state_is_final(run.state) ? run.ended_ms : now_ms;
-	if (until_s > 0 && now_ms - until_s * 1000 < idle.end_ms)
-		idle.end_ms = now_ms - until_s * 1000;
-	idle.out = &g;
-	if (lbd->world.spec(lbd->world.self, run.dir, &job.spec, err) < 0)
+	gpus = goodput_gpus(lbd, run.dir, err);
+	if (gpus >= 0)
+		h = goodput_history_read(lbd->ledger, &run, err);
+	if (!h)
 		return NULL;
-	job.dir = xstrdup(run.dir);
-	gpus = batch_job_gpus(&lbd->config, &job);
-	free(job.dir);
-	if (read_history(lbd->ledger, id, &h, err) == 0) {
-		goodput_count(h.attempts, h.count, created_ms, idle.since_ms, idle.end_ms, &g);
-		if (ledger_event_each(lbd->ledger, id, 0, INT64_MAX, note_event, &idle, err) == 0)
-			o = view(&g, gpus);
-	}
-	history_free(&h);
-	run_spec_clear(&job.spec);
+	goodput_history_count(h, since_s ? now_ms - since_s * 1000 : 0, now_ms - until_s * 1000,
+			      &g);
+	o = view(&g, gpus);
+	goodput_history_free(h);
 	return o;
 }

@@ -173,7 +173,7 @@ like "$out" '% of [0-9m]+s were productive' "in seconds"
 ok "and nowhere in thousandths of an hour" sh -c '! echo "$1" | grep -Eq "[0-9] hours|HOURS"' sh "$out"
 like "$(lbctl goodput c --since 1h --json | json hours.productive)" '^0\.0' "as JSON, too"
 exits 0 "of many runs, a row for each" lbctl goodput ALL
-like "$out" '^c +1 +0\.' "with the run that is asked about among them"
+like "$out" '^c +1 +0 +0\.' "with the run that is asked about among them"
 like "$(lbctl goodput ALL --by owner --json)" "\"owner\": ?\"$(id -un)\".*\"hours\": ?[{]" "sums as JSON"
 exits 0 "summed by owner" lbctl goodput ALL --by owner --csv
 like "$(echo "$out" | head -n 1)" '^owner,runs,hours,gpu_hours,ettr,productive_hours,queue_hours' "as a spreadsheet takes it"

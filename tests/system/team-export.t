@@ -101,6 +101,28 @@ wait $follower
 is $? 0 "until it has completed"
 like "$(cat "$T/followed")" "launch_end +launch 1: completed" "with what happens meanwhile"
 run_reaches told completed 20
+
+# --- where the hours went: the export tells it, by weeks ------------------------------------------
+goes() { as_member lbctl goodput "$@"; }
+wait_for "grep -q '\"name\":\"told\",.*completed.*\"goodput\"' $E" 20
+exits 0 "a colleague's goodput" goes $owner/told
+like "$out" "^productive +[0-9]+s" "where its hours went"
+is "$(goes $owner/told --json | json ettr)" "$(as $owner lbctl goodput told --json | json ettr)" \
+	"is what its owner is told"
+exits 2 "not since a moment" goes $owner/told --since 1h
+like "$err" "weeks are told: --by week" "which is said"
+exits 0 "of the team" goes --team
+like "$out" "^$owner/told +1 +0 +[0-9.]+ +[0-9.]+ +0\.[0-9]+ " "a row for each run"
+like "$out" "^all +6 +" "and one for all"
+exits 0 "by week, for spreadsheets" goes --team --by week --csv
+like "$out" "^\"$(date +%G-W%V)\",6,.*,0\$" "this one, but on a Monday's midnight"
+is "$(goes --team --by team --json | json 0.runs)" 6 "the team as one"
+is "$(goes --team "$owner/to*" --by owner --json | json 0.runs)" 1 "or of some runs"
+exits 2 "not by what there is not" goes --team --by month
+exits 6 "an outsider is told nothing" as_outsider lbctl goodput --team
+like "$(as_member lbctl report --team --week -o "$T/pages/week.html"; cat "$T/pages/week.html")" \
+	"hours are those of these 7 days" "a page of the team's week"
+
 exits 3 "a checkpoint that is not there" as $owner lbctl restart told --from 99
 unlike "$err" "did you mean" "has no name of a run offered for it"
 exits 3 "a run nobody tells of" as_member lbctl status $owner/nothing
@@ -194,7 +216,9 @@ elif what == "controls":
     put(export(user=bad, switches="/tmp/" + bad, runs=[
         {"name": "x" + bad, "state": "running"}, {"name": "../x", "state": "running"}, "no run", None, 7,
         run | {"state": bad}, {"name": "y", "state": "running", "owner": bad, "cause": bad * 99, "step": "1", "loss": [],
-         "created": 1e300, "tokens_per_s": "x", "group": bad, "mfu": {"a": bad}}]))
+         "created": 1e300, "tokens_per_s": "x", "group": bad, "mfu": {"a": bad}, "goodput": [1]},
+        {"name": "z", "state": "held", "goodput": {"gpus": 10**18, "last7d": [], "weeks":
+            [{"week": bad, "ms": {"productive": 10**18, "lost": -5, "hang": bad, bad: 7}, "interruptions": 4}]}}]))
 elif what == "deputy": put(export())
 elif what == "linked":
     link = f"{folder}/away"
@@ -220,10 +244,15 @@ hostile many
 is "$(as $owner lbctl ls --team --json | json '#')" 4102 \
 	"so many runs are taken from one file, and no more"
 hostile controls
+exits 0 "hours that make no sense" as_member lbctl goodput --team --by owner --csv
+like "$out" '^"-",1,4886718\.345671,4886718345671\.[0-9]+,1\.000000,.*,4\$' "are cut to some that do"
+like "$err" "1 runs of $member are not counted: where their hours went is not told" \
+	"and what tells none is not counted as none"
+unlike "$out" "[^ -~]" "nor does any character arrive"
 exits 0 "control characters" as $owner lbctl ls --team
 ok "control characters: none arrives" \
 	sh -c '! grep -Pq "[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]" "$T/exits.out" "$T/exits.err"'
-is "$(as $owner lbctl ls --team | grep -c "^$member ")" 1 "only what can be a run's name is one"
+is "$(as $owner lbctl ls --team | grep -c "^$member ")" 2 "only what can be a run's name is one"
 exits 3 "nor is its folder used" as $owner lbctl kill $member/y
 for what in deputy linked relative; do
 	hostile $what

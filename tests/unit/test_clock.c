@@ -55,6 +55,27 @@ static void test_zone(void **state)
 	assert_string_equal(clock_text_zoned(0, out), "-");
 }
 
+/* Friday, 2026-11-20; and weeks of another length where clocks are set. */
+static void test_weeks(void **state)
+{
+	int64_t friday_ms = 1795183402000, monday_ms = 1794787200000, hour_ms = 3600000;
+	int64_t wednesday_ms = 1793185200000; /* 2026-10-28 12:00 there: winter since Sunday */
+	char out[CLOCK_TEXT_MAX];
+
+	(void)state;
+	setenv("TZ", "UTC", 1);
+	tzset();
+	assert_true(clock_monday(friday_ms, 0) == monday_ms);
+	assert_true(clock_monday(monday_ms, 0) == monday_ms);
+	assert_true(clock_monday(monday_ms - 1, 0) == monday_ms - 168 * hour_ms);
+	assert_string_equal(clock_week(friday_ms, out), "2026-W47");
+	assert_string_equal(clock_week(clock_monday(1798848000000, 0), out), "2026-W53");
+	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
+	tzset();
+	assert_true(clock_monday(wednesday_ms, 0) == wednesday_ms - (2 * 24 + 12) * hour_ms);
+	assert_true(clock_monday(wednesday_ms, 0) - clock_monday(wednesday_ms, 1) == 169 * hour_ms);
+}
+
 static void test_clocks_run(void **state)
 {
 	int64_t a = clock_mono_ms();
@@ -67,9 +88,8 @@ static void test_clocks_run(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_durations),
-		cmocka_unit_test(test_wall_text),
-		cmocka_unit_test(test_zone),
+		cmocka_unit_test(test_durations),  cmocka_unit_test(test_wall_text),
+		cmocka_unit_test(test_zone),       cmocka_unit_test(test_weeks),
 		cmocka_unit_test(test_clocks_run),
 	};
 

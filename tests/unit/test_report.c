@@ -144,7 +144,7 @@ static void test_page(void **state)
 			  "nodes", "n<1", "launches", "cause", "oom", "last_step", 10);
 	r.goodput = json_pack("{s:f, s:f, s:{s:f, s:f}}", "ettr", 0.5, "gpu_hours_total", 12.5,
 			      "hours", "productive", 1.0, "queue", 1.0);
-	page = page_make("a < b", 1795000000000, &r, 1, NULL);
+	page = page_make("a < b", "", 1795000000000, &r, 1, NULL);
 	assert_null(strstr(page, "<script"));
 	assert_null(strstr(page, "\x1b"));
 	assert_non_null(strstr(page, "&lt;script&gt;alert(&#39;1&#39;)"));
@@ -209,7 +209,7 @@ static void test_page_sections(void **state)
 	r.differs = json_pack("{s:{}, s:{s:[s, s]}}", "settings", "packages", "torch", "2.3",
 			      "2.4");
 	r.code_patch = strdup("--- a/x\n+++ b/x\n-\t1 < 2\n+\t2\n");
-	page = page_make("b", 1795000000000, &r, 1, nodes);
+	page = page_make("b", "", 1795000000000, &r, 1, nodes);
 	assert_non_null(strstr(page, "use of its GPUs"));
 	assert_non_null(strstr(page, "<td class=\"n\">50%</td><td class=\"n\">5.0 of 8.0</td>"));
 	assert_non_null(strstr(page, "thermal"));
@@ -234,7 +234,7 @@ static void test_page_of_a_million(void **state)
 		add(&r.series, i, 3 + sin(i / 7.0));
 	series_end(&r.series);
 	r.run = json_pack("{s:s, s:s}", "name", "long", "state", "running");
-	page = page_make("long", 1795000000000, &r, 1, NULL);
+	page = page_make("long", "", 1795000000000, &r, 1, NULL);
 	assert_true(strlen(page) < 1000 * 1000);
 	free(page);
 	report_run_clear(&r);
