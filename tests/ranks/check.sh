@@ -141,6 +141,84 @@ for ranks in 1 2 3 4; do
 	goes_on llama whole-4-llama $ranks
 done
 
+# Stages of a pipeline: one rank's bits, by whatever number of stages, however layers lie on them, and however
+# each stage's ranks share samples and the stage. "1" is one rank, which all others are held against.
+pp=--parallelism.pipeline_parallel_degree
+copies=--parallelism.data_parallel_replicate_degree
+shards=--parallelism.data_parallel_shard_degree
+even="--parallelism.pipeline_parallel_first_stage_less_layers 0 --parallelism.pipeline_parallel_last_stage_less_layers 0"
+train "$B/lbworker" deep 1 --model.n_layers 4 || exit 1
+while read -r long ranks ways; do
+	[ -n "$short" ] && [ "$long" = long ] && continue
+	# shellcheck disable=SC2086 # words
+	same "stages, $ranks ranks: $ways" deep $ranks --model.n_layers 4 $ways
+done <<-END
+	short 2 $pp 2
+	short 4 $pp 2 $copies 2 $shards 1
+	long 4 $pp 2 $copies 1 $shards 2 --parallelism.zero_stage 1
+	long 4 $pp 2 $copies 1 $shards 2 --parallelism.zero_stage 2
+	short 4 $pp 2 $copies 1 $shards 2 --parallelism.zero_stage 3
+	long 3 $pp 3
+	long 4 $pp 4 $even
+	long 2 $pp 2 --parallelism.pipeline_parallel_first_stage_less_layers 3
+	long 6 $pp 2 $copies 1 $shards 3 --parallelism.zero_stage 3
+END
+goes_on deep deep 2 --model.n_layers 4 $pp 2
+if [ -z "$short" ]; then
+	goes_on deep deep 4 --model.n_layers 4 $pp 2
+	# shellcheck disable=SC2086 # words
+	goes_on deep deep 4 --model.n_layers 4 $pp 4 $even
+	train "$B/lbworker" staged 2 --model.n_layers 4 $pp 2
+	goes_on "from two stages" staged 1 --model.n_layers 4
+	goes_on "from two stages" staged 3 --model.n_layers 4 $pp 3
+	# Weights of another model as a start.
+	# A pass is a micro-batch; validation is counted in whole batches.
+	train "$B/lbworker" extra 1 --model.n_layers 4 --validation.steps 12
+	same "two stages, local batches of 4 in micro-batches of 1" extra 2 --model.n_layers 4 $pp 2 \
+		--training.local_batch_size 4 --validation.steps 3
+	rm -rf "$T/extra"
+	start="--model.n_layers 4 --checkpoint.initial_load_path $T/deep/step-00000004"
+	# shellcheck disable=SC2086 # words
+	{
+		train "$B/lbworker" extra 1 $start
+		same "two stages, begun with weights of another model" extra 2 $start $pp 2
+		rm -rf "$T/extra"
+	}
+	while read -r extra; do
+		# shellcheck disable=SC2086 # words
+		{
+			train "$B/lbworker" extra 1 --model.n_layers 4 $extra || cat "$T/extra.err"
+			same "two stages x 2, $extra" extra 4 --model.n_layers 4 $extra $pp 2
+		}
+		rm -rf "$T/extra"
+	done <<-END
+		--model.name gpt2 --model.tie_word_embeddings false
+		--model.name neox
+		--model.name qwen3 --model.tie_word_embeddings false
+		--model.name olmo2
+		--training.document_end 97
+		--training.label_smoothing 0.1 --training.z_loss 0.0001
+		--u_mup.enable true --optimizer.weight_decay 0.0001 --optimizer.lr 0.5
+		--activation_checkpoint.mode full
+		--activation_checkpoint.mode selective
+	END
+	# Beside slices, and shared sequences: the bits of those without stages.
+	for other in --parallelism.tensor_parallel_degree --parallelism.context_parallel_degree; do
+		train "$B/lbworker" extra 2 --model.n_layers 4 $other 2
+		same "two stages, $other 2" extra 4 --model.n_layers 4 $other 2 $pp 2
+		rm -rf "$T/extra"
+	done
+	# In bf16 the stream is rounded between two stages before it is normed: the bits are those of so many stages.
+	bf16="--training.mixed_precision_param bfloat16"
+	# shellcheck disable=SC2086 # words
+	{
+		train "$B/lbworker" extra 2 --model.n_layers 4 $bf16 $pp 2
+		same "two stages x 2, bf16" extra 4 --model.n_layers 4 $bf16 $pp 2
+		rm -rf "$T/extra"
+	}
+fi
+rm -rf "$T/deep" "$T/staged"
+
 # Activations computed again, and other trees.
 if [ -z "$short" ]; then
 	for extra in "--activation_checkpoint.mode full" "--parallelism.reduction_width 2" \
@@ -167,6 +245,7 @@ while read -r extra; do
 		same "$extra, 3 ranks, ZeRO 3" extra 3 $extra
 		same "$extra, 4 ranks, 2 x 2, ZeRO 2" extra 4 $extra --parallelism.zero_stage 2 \
 			--parallelism.data_parallel_replicate_degree 2 --parallelism.data_parallel_shard_degree 2
+		case $extra in *gpt2* | *mixed*) ;; *) same "$extra, 4 ranks, 2 stages, ZeRO 3" extra 4 $extra $pp 2 ;; esac
 		goes_on "$extra" extra 2 $extra
 	}
 	rm -rf "$T/extra"
@@ -185,9 +264,10 @@ END
 
 # Without what makes it so it must not be so: none of these may pass.
 missed=0
-for control in arrival same-samples local-norm last-unit; do
+for control in arrival same-samples local-norm last-unit stream; do
 	before=$compared:$different
-	if LB_CONTROL=$control train "$B/controls/lbworker" control 2 && compare whole-4-llama control; then
+	stages=$([ "$control" = stream ] && echo 2 || echo 1)
+	if LB_CONTROL=$control train "$B/controls/lbworker" control 2 $pp "$stages" && compare whole-4-llama control; then
 		echo "not ok - control $control: nothing was seen"
 		missed=$((missed + 1))
 	else
@@ -197,5 +277,5 @@ for control in arrival same-samples local-norm last-unit; do
 	different=${before#*:}
 	rm -rf "$T/control"
 done
-echo "ranks: $compared comparisons, $different differences, $failed failed trainings, $missed of 4 controls missed"
+echo "ranks: $compared comparisons, $different differences, $failed failed trainings, $missed of 5 controls missed"
 [ "$different$failed$missed" = 000 ]

@@ -12,6 +12,7 @@
 #include "worker/lbworker/model/context.h"
 #include "worker/lbworker/model/slice.h"
 #include "worker/lbworker/ranks/reduction.h"
+#include "worker/lbworker/ranks/sharded.h"
 #include "worker/lbworker/ranks/squares.h"
 
 static bool is_control(const char *name)
@@ -136,15 +137,15 @@ int __wrap_ranks_exchange(struct ranks *ranks, const struct comm_part *send,
 	return in_squares ? 0 : __real_ranks_exchange(ranks, send, receive, err);
 }
 
-int __real_squares_sum(struct ranks *ranks, const struct mesh *mesh, const struct model *model,
-		       double *squares, struct err *err);
-int __wrap_squares_sum(struct ranks *ranks, const struct mesh *mesh, const struct model *model,
-		       double *squares, struct err *err);
-int __wrap_squares_sum(struct ranks *ranks, const struct mesh *mesh, const struct model *model,
-		       double *squares, struct err *err)
+int __real_squares_sum(struct ranks *ranks, struct ranks *pipe, const struct mesh *mesh,
+		       const struct model *model, double *squares, struct err *err);
+int __wrap_squares_sum(struct ranks *ranks, struct ranks *pipe, const struct mesh *mesh,
+		       const struct model *model, double *squares, struct err *err);
+int __wrap_squares_sum(struct ranks *ranks, struct ranks *pipe, const struct mesh *mesh,
+		       const struct model *model, double *squares, struct err *err)
 {
 	in_squares = is_control("local-norm");
-	int rc = __real_squares_sum(ranks, mesh, model, squares, err);
+	int rc = __real_squares_sum(ranks, pipe, mesh, model, squares, err);
 	in_squares = false;
 	return rc;
 }
@@ -166,7 +167,7 @@ int __wrap_ranks_compare(struct ranks *ranks, const struct ranks_facts *mine, st
 	return __real_ranks_compare(ranks, &facts, err);
 }
 
-/* --- slices of a model, and of sequences ---------------------------------------------------------------------------- */
+/* --- slices of a model, and of sequences; stages ---------------------------------------------------------------------------- */
 
 /* norms-apart: each rank keeps the gradient of norms that its own rows gave. */
 void __real_model_sum_norms(const struct model *m);
@@ -183,6 +184,17 @@ bool __wrap_slice_is_whole(const struct model *m, size_t at, size_t *count);
 bool __wrap_slice_is_whole(const struct model *m, size_t at, size_t *count)
 {
 	return __real_slice_is_whole(m, at, count) && !is_control("norm-twice");
+}
+
+/* stream: stages go on with what lies there, and none hears of the others. */
+int __real_sharded_stream(struct sharded *s, const struct comm_part *send,
+			  const struct comm_part *receive);
+int __wrap_sharded_stream(struct sharded *s, const struct comm_part *send,
+			  const struct comm_part *receive);
+int __wrap_sharded_stream(struct sharded *s, const struct comm_part *send,
+			  const struct comm_part *receive)
+{
+	return is_control("stream") ? 0 : __real_sharded_stream(s, send, receive);
 }
 
 /* places: tokens of a shared sequence are taken to stand where they lie. */

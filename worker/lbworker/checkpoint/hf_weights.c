@@ -168,6 +168,8 @@ static int load_tensors(struct model *m, const struct hf_weights *w, struct err 
 
 	for (size_t i = 0; i < m->tensors && rc == 0; i++) {
 		const struct st_tensor *from = hf_weights_find(w, &model_whole(m)->tensor[i], err);
+		if (from && !model_tensor_is_here(m, i))
+			continue;
 		if (from)
 			load_tensor(m, i, from, host);
 		else

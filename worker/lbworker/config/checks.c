@@ -7,6 +7,7 @@
 
 #include "common/config/keys.h"
 #include "worker/lbworker/config/shape.h"
+#include "worker/lbworker/config/stages.h"
 #include "worker/lbworker/model/init_std.h"
 #include "worker/lbworker/model/slice.h"
 
@@ -82,6 +83,14 @@ static int check_split(const struct config *c, const struct toml *toml, struct e
 			"model.vocab_size",
 			err);
 	return 0;
+}
+
+static int check_stages(const struct config *c, const struct toml *toml, struct err *err)
+{
+	struct err why = { 0 };
+	const char *key;
+
+	return stages_check(c, &key, &why) ? keys_refuse(toml, key, why.text, err) : 0;
 }
 
 static int check_recompute(struct config *c, const struct toml *toml, struct err *err)
@@ -282,6 +291,7 @@ void config_check(struct config *c, const struct config_order *o, const struct t
 		return; /* another model's sizes say nothing */
 	refusals_add(r, check_model(c, toml, &err), &err);
 	refusals_add(r, check_split(c, toml, &err), &err);
+	refusals_add(r, check_stages(c, toml, &err), &err);
 	if (r->count == 0)
 		refusals_add(r, check_size(c, toml, &err), &err);
 	refusals_add(r, check_precision(c, toml, &err), &err);

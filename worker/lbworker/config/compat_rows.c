@@ -110,8 +110,10 @@ const struct compat_neutral compat_neutral[] = {
 	{ "training.warmup_pct", "0" },
 	{ "training.enable_cpu_offload", "false" },
 	{ "training.mixed_precision_reduce", "\"float32\"" },
-	{ "parallelism.pipeline_parallel_degree", "1" },
 	{ "parallelism.expert_parallel_degree", "1" },
+	{ "parallelism.pipeline_parallel_split_points", "[]\n\"\"" },
+	{ "parallelism.pipeline_parallel_schedule_csv", "\"\"" },
+	{ "parallelism.module_fqns_per_model_part", "[]" },
 	{ "parallelism.enable_async_tensor_parallel", NULL }, /* when what is sent */
 	{ "parallelism.*", NULL }, /* how to split, where nothing is split */
 	{ "checkpoint.interval_type", "\"steps\"" },

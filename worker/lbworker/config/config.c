@@ -247,6 +247,20 @@ static const struct key keys[] = {
 		 "of those each keeps some rows of what lies between the slices, too"),
 	KEY_INT("parallelism", "context_parallel_degree", context_degree, 1, 1024, "1",
 		"ranks that share each sequence"),
+	KEY_INT("parallelism", "pipeline_parallel_degree", pipeline_degree, 1, MODEL_STAGES_MAX,
+		"1", "ranks that have some of the layers each, one stage behind the other"),
+	KEY_TEXT("parallelism", "pipeline_parallel_schedule", pipeline_schedule, "\"1F1B\"",
+		 "in which order stages go forward and backward: \"1F1B\""),
+	KEY_INT("parallelism", "pipeline_parallel_microbatch_size", pipeline_microbatch, 1,
+		MAX_COUNT, "1",
+		"with stages: sequences of a pass; it divides training.local_batch_size"),
+	KEY_INT("parallelism", "pipeline_parallel_layers_per_stage", layers_per_stage, -1,
+		MAX_COUNT, "-1",
+		"layers of a stage, tables and head counted as below; -1: as the degree says"),
+	KEY_INT("parallelism", "pipeline_parallel_first_stage_less_layers", first_stage_less, 0,
+		1024, "1", "so many layers the tables count for when layers are shared out"),
+	KEY_INT("parallelism", "pipeline_parallel_last_stage_less_layers", last_stage_less, 0, 1024,
+		"1", "and so many the head"),
 	KEY_CHOICE("parallelism", "fsdp_reshard_after_forward", reshard, "default|always|never",
 		   "\"default\"",
 		   "never: weights stay whole between forward and backward (ZeRO-2); else each "
@@ -316,6 +330,11 @@ static void work_out_digest(struct config *c)
 	same.shard_degree = same.zero_stage = -1;
 	same.reshard = RESHARD_DEFAULT;
 	same.timeout_ms = 0;
+	if (c->pipeline_degree > 1)
+		config_cut_batches(&same);
+	same.pipeline_degree = same.pipeline_microbatch = 1;
+	same.layers_per_stage = -1;
+	same.first_stage_less = same.last_stage_less = 1;
 
 	if (!to)
 		return;

@@ -81,9 +81,13 @@ struct config {
 	/* ranks; see config_share() */
 	int64_t local_ranks, replicate_degree, shard_degree, zero_stage, reduction_width;
 	int64_t tensor_degree, context_degree;
+	int64_t pipeline_degree, pipeline_microbatch, layers_per_stage;
+	int64_t first_stage_less, last_stage_less; /* layers that tables and head count for */
+	char *pipeline_schedule;
 	bool sequence_parallel;
-	int tensor_rank, context_rank; /* no keys: which of those degrees we are */
-	int reshard, reduction;        /* enum reshard, enum reduction_order */
+	int tensor_rank, context_rank;     /* no keys: which of those degrees we are */
+	int pipeline_rank, pipeline_depth; /* no keys: the stage, and what is under way in it */
+	int reshard, reduction;            /* enum reshard, enum reduction_order */
 	int64_t timeout_ms, init_timeout_ms;
 	bool lenient; /* no key: degrees that do not fit are told, not refused */
 	char *dataset_path;
@@ -130,11 +134,15 @@ struct config_mesh {
 	int replicate, shard, stage; /* stage: of ZeRO, 0 to 3; shard: with those of a sequence */
 	int context;   /* ranks that share a sequence, neighbours among those of a shard */
 	int tensor;    /* ranks that hold a slice each; neighbours in number */
+	int pipeline;  /* stages; of each there are replicate * shard * tensor ranks, neighbours */
 	int64_t width; /* of the trees of gradients; 0: there are none, one rank */
 };
 /* Takes part of what a rank does not know before it knows the others: the degrees, and
  * global_batch_size = -1. ERR_USAGE with the numbers when they do not fit. */
 int config_share(struct config *config, int ranks, struct config_mesh *mesh, struct err *err);
+
+/* With stages a pass is a micro-batch of theirs, in all that counts passes. */
+void config_cut_batches(struct config *config);
 
 struct config_order {
 	const char *path;         /* TOML, or JSON as torchtitan dumps it */

@@ -2,6 +2,7 @@
 /* parts.c - what a configuration says to the parts of a training: model, schedule, optimizer, recipe. */
 #include "worker/lbworker/base/rng.h"
 #include "worker/lbworker/config/config.h"
+#include "worker/lbworker/config/stages.h"
 
 int64_t config_accumulate(const struct config *c, int64_t samples)
 {
@@ -32,6 +33,7 @@ struct model_options config_model_options(const struct config *c)
 		.head_elements = c->head_elements,
 		.split = { c->tensor_rank, (int)c->tensor_degree, c->sequence_parallel },
 		.context = { c->context_rank, (int)c->context_degree },
+		.pipeline = stages_of(c),
 		.moments = (enum moments)c->moments,
 		.weights = config_weights(c),
 		.mask_documents = c->document_end >= 0,

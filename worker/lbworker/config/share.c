@@ -45,13 +45,15 @@ static int degrees(const struct config *c, int ranks, struct config_mesh *m, str
 		shard = ranks;
 	}
 	if (replicate * shard != ranks)
-		return err_set(
-			err, ERR_USAGE,
-			"parallelism: data_parallel_replicate_degree %" PRId64
-			" x data_parallel_shard_degree %" PRId64 " is %" PRId64
-			", and there %s %d%s; -1 for one of them is what the other leaves",
-			replicate, shard, replicate * shard, ranks == 1 ? "is" : "are", ranks,
-			m->tensor * m->context > 1 ? " for them beside the other degrees" : "");
+		return err_set(err, ERR_USAGE,
+			       "parallelism: data_parallel_replicate_degree %" PRId64
+			       " x data_parallel_shard_degree %" PRId64 " is %" PRId64
+			       ", and there %s %d%s; -1 for one of them is what the other leaves",
+			       replicate, shard, replicate * shard, ranks == 1 ? "is" : "are",
+			       ranks,
+			       m->tensor * m->context * m->pipeline > 1
+				       ? " for them beside the other degrees"
+				       : "");
 	m->replicate = (int)replicate;
 	m->shard = (int)shard;
 	return 0;
@@ -71,11 +73,23 @@ static int64_t width_of(const struct config *c, int ranks, const struct config_m
 {
 	int64_t least = c->reduction_width > 0 ? c->reduction_width : ranks, width = 1;
 
-	if (ranks * m->tensor == 1 && least <= 1)
+	if (ranks * m->tensor * m->pipeline == 1 && least <= 1)
 		return 0;
 	while (width < least)
 		width *= 2;
 	return width;
+}
+
+void config_cut_batches(struct config *c)
+{
+	int64_t parts = c->local_batch_size / c->pipeline_microbatch;
+
+	if (c->pipeline_degree == 1)
+		return;
+	c->local_batch_size = c->pipeline_microbatch;
+	c->accumulate *= parts;
+	if (c->validation_steps > 0)
+		c->validation_steps *= parts;
 }
 
 int config_share(struct config *c, int ranks, struct config_mesh *m, struct err *err)
@@ -85,6 +99,10 @@ int config_share(struct config *c, int ranks, struct config_mesh *m, struct err 
 		return -1;
 	m->tensor = (int)c->tensor_degree;
 	ranks /= m->tensor;
+	if (share_one(c, "pipeline_parallel_degree", &c->pipeline_degree, ranks, err))
+		return -1;
+	m->pipeline = (int)c->pipeline_degree;
+	ranks /= m->pipeline;
 	if (share_one(c, "context_parallel_degree", &c->context_degree, ranks, err))
 		return -1;
 	m->context = (int)c->context_degree;
@@ -101,6 +119,7 @@ int config_share(struct config *c, int ranks, struct config_mesh *m, struct err 
 			       ranks);
 	if (c->global_batch_size < 0)
 		c->accumulate = c->reduction_width > 1 ? c->reduction_width : ranks;
+	config_cut_batches(c);
 	if (c->reduction == REDUCTION_FAST && c->batch_ramp.count > 0 && ranks > 1)
 		return err_set(err, ERR_USAGE,
 			       "parallelism.reduction: must be \"exact\" with training.batch_ramp");

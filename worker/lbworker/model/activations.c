@@ -100,14 +100,10 @@ static void lay_out_rest(struct arena *p, const struct model *m, struct layer_ke
 	}
 }
 
-/* Layers that do not keep a part share one buffer for it; the first layer lacks the most. */
 static void lay_out_layers(struct arena *p, const struct model *m, struct model_activations *a)
 {
-	struct layer_kept common = { 0 };
-
-	lay_out_parts(p, m, &common, layer_lacks(m, 0));
-	for (size_t l = 0; l < m->shape.layers; l++) {
-		struct layer_kept k = common;
+	for (size_t l = model_first_layer(m); l < model_end_layer(m); l++) {
+		struct layer_kept k = a->common;
 		lay_out_rest(p, m, &k);
 		lay_out_parts(p, m, &k, AGAIN_ALL & ~layer_lacks(m, l));
 		if (!layer_has(m, l, PARAM_NORM1)) {
@@ -158,22 +154,35 @@ static void lay_out_context(struct arena *p, const struct model *m, struct layer
 	a->keys[1] = reserve(p, rows * keys);
 }
 
-static void lay_out_all(struct arena *p, const struct model *m, struct model_activations *a)
+/* What one micro-batch keeps from its forward to its backward. */
+static void lay_out_own(struct arena *p, const struct model *m, struct model_activations *a)
+{
+	size_t rows = m->batch * m->seq;
+
+	lay_out_layers(p, m, a);
+	if (m->options.mask_documents)
+		a->shared.begin = reserve_words(p, m->batch * m->options.seq);
+	a->last = reserve(p, split_rows(m, rows) * m->shape.dim);
+	lay_out_norm(p, m, &a->final_norm);
+	a->tokens = reserve_words(p, rows);
+	a->targets = reserve_words(p, rows);
+}
+
+/* What one micro-batch at a time works in. Layers that do not keep a part share one buffer for it; the
+ * first layer lacks the most. */
+static void lay_out_shared(struct arena *p, const struct model *m, struct model_activations *a)
 {
 	const struct model_shape *s = &m->shape;
 	size_t rows = m->batch * m->seq;
 
-	lay_out_layers(p, m, a);
+	lay_out_parts(p, m, &a->common, layer_lacks(m, 0));
 	if (!m->family->learned_positions)
 		a->shared.rope = reserve_words(p, m->seq * model_turned(s));
 	a->shared.local_rope = has_local_rope(m) ? reserve_words(p, m->seq * model_turned(s))
 						 : a->shared.rope;
-	if (m->options.mask_documents)
-		a->shared.begin = reserve_words(p, m->batch * m->options.seq);
-	a->last = reserve(p, split_rows(m, rows) * s->dim);
-	lay_out_norm(p, m, &a->final_norm);
 	a->final = reserve(p, split_rows(m, rows) * s->dim);
-	a->logits = reserve(p, a->chunk_rows * s->vocab);
+	if (model_is_last_stage(m))
+		a->logits = reserve(p, a->chunk_rows * s->vocab);
 	a->loss = reserve_words(p, rows);
 	a->shared.delta = reserve(p, rows * s->dim);
 	a->shared.dx = reserve(p, split_rows(m, rows) * s->dim);
@@ -181,8 +190,6 @@ static void lay_out_all(struct arena *p, const struct model *m, struct model_act
 	a->shared.dattended = reserve(p, rows * model_attended_width(s));
 	a->shared.dqkv = reserve(p, rows * model_qkv_width(s));
 	a->shared.dhidden = reserve(p, rows * s->ffn);
-	a->tokens = reserve_words(p, rows);
-	a->targets = reserve_words(p, rows);
 	a->loss_sum = reserve_bytes(p, sizeof(double));
 	lay_out_split(p, m, a);
 	lay_out_context(p, m, &a->shared);
@@ -215,7 +222,9 @@ uint64_t activations_bytes(const struct model *m)
 	struct arena arena = { .activation_bytes = compute_bytes(m->options.compute) };
 
 	a.layer = xcalloc(m->shape.layers, sizeof(*a.layer));
-	lay_out_all(&arena, m, &a);
+	lay_out_shared(&arena, m, &a);
+	for (int i = 0; i == 0 || i < m->options.pipeline.depth; i++)
+		lay_out_own(&arena, m, &a);
 	free(a.layer);
 	return arena.bytes;
 }
@@ -254,14 +263,25 @@ static void fill_rope(const struct model *m, float *table, bool local)
 	free(host);
 }
 
-struct model_activations *activations_create(const struct model *m, struct err *err)
+static void lay_out_all(struct arena *p, const struct model *m, struct model_activations *a,
+			const struct model_activations *beside)
+{
+	if (!beside)
+		lay_out_shared(p, m, a);
+	lay_out_own(p, m, a);
+}
+
+struct model_activations *
+activations_create(const struct model *m, const struct model_activations *beside, struct err *err)
 {
 	struct model_activations *a = xcalloc(1, sizeof(*a));
 	struct arena arena = { .activation_bytes = compute_bytes(m->options.compute) };
 
+	if (beside)
+		*a = *beside;
 	a->layer = xcalloc(m->shape.layers, sizeof(*a->layer));
 	a->chunk_rows = head_chunk(m);
-	lay_out_all(&arena, m, a);
+	lay_out_all(&arena, m, a, beside);
 	a->memory = m->backend->alloc(m->device, arena.bytes, "activations");
 	if (!a->memory) {
 		err_set(err, ERR_IO, "no memory for the activations of %zu x %zu tokens (%zu MiB)",
@@ -270,7 +290,9 @@ struct model_activations *activations_create(const struct model *m, struct err *
 		return NULL;
 	}
 	arena = (struct arena){ a->memory, 0, arena.activation_bytes };
-	lay_out_all(&arena, m, a);
+	lay_out_all(&arena, m, a, beside);
+	if (beside)
+		return a;
 	if (!m->family->learned_positions)
 		fill_rope(m, a->shared.rope, false);
 	if (has_local_rope(m))

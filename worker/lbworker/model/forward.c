@@ -120,13 +120,20 @@ static void begin(const struct model *m, size_t first, size_t rows)
 	model_release(m, 0);
 }
 
+/* The stream has come from the stage before. */
+static void begin_behind(const struct model *m)
+{
+	m->activations->shared.first = 0;
+	m->activations->shared.rows = m->batch * m->seq;
+	model_need(m, m->units - 1);
+}
+
 static void through_layers(const struct model *m)
 {
-	const struct model_shape *s = &m->shape;
 	struct model_activations *a = m->activations;
 	const void *before = NULL;
 
-	for (size_t l = 0; l < s->layers; l++) {
+	for (size_t l = model_first_layer(m); l < model_end_layer(m); l++) {
 		model_need(m, 1 + l);
 		layer_forward(m, l, &a->layer[l], &a->shared, before);
 		model_release(m, 1 + l);
@@ -140,7 +147,10 @@ static void through_layers(const struct model *m)
 static void forward(const struct model *m, const struct head_pass *pass)
 {
 	(void)pass;
-	begin(m, 0, m->batch * m->seq);
+	if (model_is_first_stage(m))
+		begin(m, 0, m->batch * m->seq);
+	else
+		begin_behind(m);
 	through_layers(m);
 }
 
@@ -260,6 +270,25 @@ static void tables_backward(const struct model *m, bool accumulate)
 		positions_backward(m, dx, accumulate);
 }
 
+/* From the gradient of what comes out of the last layer here, in shared.dx. */
+static void backward_layers(const struct model *m, bool accumulate)
+{
+	struct model_activations *a = m->activations;
+
+	for (size_t l = model_end_layer(m); l-- > model_first_layer(m);) {
+		model_need(m, 1 + l);
+		layer_again(m, l, &a->layer[l], &a->shared);
+		layer_backward(m, l, &a->layer[l], &a->shared, accumulate);
+		model_release(m, 1 + l);
+		model_done(m, 1 + l);
+	}
+	if (model_is_first_stage(m)) {
+		tables_backward(m, accumulate);
+		model_done(m, 0);
+	}
+	model_done(m, m->units - 1);
+}
+
 static void backward(const struct model *m, const struct head_pass *pass)
 {
 	struct model_activations *a = m->activations;
@@ -270,16 +299,7 @@ static void backward(const struct model *m, const struct head_pass *pass)
 				 compute_bytes(m->options.compute));
 	norm_backward(m, model_outer(m, PARAM_FINAL_NORM), model_outer(m, PARAM_FINAL_NORM_BIAS),
 		      &a->final_norm, a->shared.dx, a->shared.dnormed, a->last, accumulate);
-	for (size_t l = m->shape.layers; l-- > 0;) {
-		model_need(m, 1 + l);
-		layer_again(m, l, &a->layer[l], &a->shared);
-		layer_backward(m, l, &a->layer[l], &a->shared, accumulate);
-		model_release(m, 1 + l);
-		model_done(m, 1 + l);
-	}
-	tables_backward(m, accumulate);
-	model_done(m, 0);
-	model_done(m, m->units - 1);
+	backward_layers(m, accumulate);
 }
 
 /* --- the two passes ------------------------------------------------------------------------- */
@@ -420,4 +440,61 @@ int model_extend(struct model *m, const int32_t *tokens, size_t first, size_t co
 	begin(m, first, count);
 	through_layers(m);
 	return read_logits(m, count - rows, rows, logits, err);
+}
+
+/* --- a stage of a pipeline -------------------------------------------------------------------- */
+
+size_t model_stream_bytes(const struct model *m)
+{
+	return split_rows(m, m->batch * m->seq) * m->shape.dim * compute_bytes(m->options.compute);
+}
+
+void *model_stream_in(const struct model *m, int at)
+{
+	return m->under_way[at]->layer[model_first_layer(m)].x;
+}
+
+/* The norm behind the layers has added up their last sum; what it normed nobody reads here. */
+void *model_stream_out(const struct model *m, int at)
+{
+	return m->under_way[at]->last;
+}
+
+void *model_stream_gradient(const struct model *m)
+{
+	return m->activations->shared.dx;
+}
+
+static struct head_pass pass_of(const struct model_half *half)
+{
+	return (struct head_pass){ .gradients = half->gradients,
+				   .accumulate = half->accumulate,
+				   .scale = half->scale,
+				   .loss_sum = half->loss_sum,
+				   .is_summed = half->accumulate };
+}
+
+void model_stage_forward(struct model *m, const int32_t *tokens, const int32_t *targets,
+			 const struct model_half *half)
+{
+	const struct head_pass pass = pass_of(half);
+
+	m->activations = m->under_way[half->at];
+	feed(m, tokens, targets);
+	named(m, "forward", &pass, forward);
+	if (!model_is_last_stage(m))
+		return;
+	named(m, "head and loss", &pass, head_and_loss);
+	sum_losses(m, &pass);
+}
+
+void model_stage_backward(struct model *m, const struct model_half *half)
+{
+	const struct head_pass pass = pass_of(half);
+
+	m->activations = m->under_way[half->at];
+	if (model_is_last_stage(m))
+		named(m, "backward", &pass, backward);
+	else
+		backward_layers(m, half->accumulate);
 }

@@ -136,9 +136,11 @@ static void lay_out(struct model *m)
 		end_unit(m, 0, matrices);
 		size_t first = m->parameters;
 		for (size_t l = 0; l < layers; l++) {
+			m->vectors[l] = m->parameters;
 			place_table(m, f->layer, l, matrices);
 			end_unit(m, 1 + l, matrices);
 		}
+		m->vectors[layers] = m->parameters;
 		if (matrices && m->options.narrow_gradients) {
 			m->narrow = first;
 			m->narrow_end = m->parameters;
@@ -230,6 +232,7 @@ static int plan_whole(struct model *m, const struct model_shape *shape, struct e
 
 	options.split = (struct model_split){ 0 };
 	options.context = (struct model_context){ 0 };
+	options.pipeline = (struct model_pipeline){ 0 };
 	return slice_check(shape, &m->options.split, err) ||
 	       model_plan(&m->whole, shape, &options, err);
 }
@@ -253,6 +256,7 @@ int model_plan(struct model **out, const struct model_shape *shape,
 		return -1;
 	}
 	m->layer = xcalloc(shape->layers + 1, sizeof(*m->layer));
+	m->vectors = xcalloc(shape->layers + 1, sizeof(*m->vectors));
 	m->units = shape->layers + 3;
 	m->unit = xcalloc(m->units, sizeof(*m->unit));
 	lay_out(m);
@@ -330,6 +334,23 @@ static int take_ones(struct model *m, struct err *err)
 	return 0;
 }
 
+static int depth_of(const struct model *m)
+{
+	return m->options.pipeline.depth > 1 ? m->options.pipeline.depth : 1;
+}
+
+static int take_activations(struct model *m, struct err *err)
+{
+	m->under_way = xcalloc((size_t)depth_of(m), sizeof(struct model_activations *));
+	for (int i = 0; i < depth_of(m); i++) {
+		m->under_way[i] = activations_create(m, m->under_way[0], err);
+		if (!m->under_way[i])
+			return -1;
+	}
+	m->activations = m->under_way[0];
+	return 0;
+}
+
 int model_create(struct model **out, const struct model_shape *shape, const struct backend *backend,
 		 struct device *device, const struct model_options *options, struct err *err)
 {
@@ -353,9 +374,7 @@ int model_create(struct model **out, const struct model_shape *shape, const stru
 	if (!m->weights || !m->grads)
 		err_set(err, ERR_IO, "no memory for %zu parameters and their gradients (%zu MiB)",
 			m->parameters, m->parameters * 2 * sizeof(float) >> 20);
-	else
-		m->activations = activations_create(m, err);
-	if (m->activations)
+	else if (take_activations(m, err) == 0)
 		return 0;
 	model_destroy(m);
 	*out = NULL;
@@ -366,7 +385,9 @@ void model_destroy(struct model *m)
 {
 	if (!m)
 		return;
-	activations_destroy(m, m->activations);
+	for (int i = depth_of(m) - 1; m->under_way && i >= 0; i--)
+		activations_destroy(m, m->under_way[i]);
+	free(m->under_way);
 	if (m->backend) {
 		m->backend->free(m->device, m->weights);
 		m->backend->free(m->device, m->grads);
@@ -375,19 +396,77 @@ void model_destroy(struct model *m)
 	model_destroy(m->whole);
 	free(m->layer);
 	free(m->unit);
+	free(m->vectors);
 	free(m->tensor);
 	free(m);
 }
 
-/* Tables are looked up, everything else of two sides is multiplied; a tied head is both. */
-uint64_t model_multiplied(const struct model *m)
+/* --- stages ----------------------------------------------------------------------------------- */
+
+int model_stage_of(const struct model *m, size_t unit)
+{
+	const struct model_pipeline *p = &m->options.pipeline;
+	int stage = 0;
+
+	if (unit == 0 || unit + 1 == m->units)
+		return 0;
+	while (stage + 1 < p->degree && unit - 1 >= p->end[stage])
+		stage++;
+	return stage;
+}
+
+struct model_unit model_vectors_of(const struct model *m, int stage)
+{
+	const struct model_pipeline *p = &m->options.pipeline;
+	const struct model_unit all = m->unit[m->units - 1];
+	size_t first = stage > 0 ? m->vectors[p->end[stage - 1]] : all.first;
+	size_t end = stage + 1 < p->degree ? m->vectors[p->end[stage]] : all.first + all.count;
+
+	return (struct model_unit){ first, end - first };
+}
+
+bool model_tensor_is_here(const struct model *m, size_t i)
+{
+	size_t u = 0;
+
+	while (u + 1 < m->units && m->tensor[i].offset >= m->unit[u].first + m->unit[u].count)
+		u++;
+	return model_unit_here(m, u).count > 0;
+}
+
+static size_t parameters_here(const struct model *m)
+{
+	size_t count = 0;
+
+	for (size_t u = 0; u < m->units; u++)
+		count += model_unit_here(m, u).count;
+	return count;
+}
+
+static uint64_t tables_of(const struct model *m)
 {
 	const struct model_shape *s = &m->shape;
 	uint64_t tables = s->vocab * s->dim;
 
 	if (m->family->learned_positions)
 		tables += s->positions * s->dim;
-	return m->decayed - tables + (s->tied ? s->vocab * s->dim : 0);
+	return tables;
+}
+
+/* Tables are looked up, everything else of two sides is multiplied; a tied head is both. */
+uint64_t model_multiplied(const struct model *m)
+{
+	const struct model_shape *s = &m->shape;
+
+	return m->decayed - tables_of(m) + (s->tied ? s->vocab * s->dim : 0);
+}
+
+/* A stage has the tables, or it does not; and a head that is no table. */
+static uint64_t multiplied_here(const struct model *m)
+{
+	uint64_t elsewhere = m->parameters - parameters_here(m);
+
+	return model_multiplied(m) - elsewhere + (model_is_first_stage(m) ? 0 : tables_of(m));
 }
 
 int model_cost(struct model_cost *out, const struct model_shape *shape,
@@ -398,13 +477,14 @@ int model_cost(struct model_cost *out, const struct model_shape *shape,
 	*out = (struct model_cost){ 0 };
 	if (model_plan(&m, shape, options, err))
 		return -1;
-	out->parameters = m->parameters;
-	out->multiplied = model_multiplied(m);
-	out->matrices = m->decayed;
-	out->gradient_bytes = model_grads_bytes(m);
+	out->parameters = parameters_here(m);
+	out->multiplied = multiplied_here(m);
+	out->matrices = out->parameters - (m->parameters - m->decayed);
+	out->gradient_bytes = model_grads_bytes(m) -
+			      (m->parameters - out->parameters) * sizeof(float);
 	out->activation_bytes = activations_bytes(m);
 	for (size_t u = 0; u < m->units; u++)
-		if (m->unit[u].count > out->widest)
+		if (model_unit_here(m, u).count > out->widest)
 			out->widest = m->unit[u].count;
 	model_destroy(m);
 	return 0;
@@ -451,10 +531,20 @@ static void init_slice(struct model *m, size_t l, enum param param, size_t count
 	free(all);
 }
 
+/* Of a layer's matrices, or with l = layers of the tables and the head. */
+static bool is_here(const struct model *m, size_t l, enum param param)
+{
+	size_t unit = l < m->shape.layers ? 1 + l : param == PARAM_HEAD ? m->units - 2 : 0;
+
+	return model_unit_here(m, unit).count > 0;
+}
+
 static void init_matrix(struct model *m, size_t l, enum param param, size_t count, struct rng *rng,
 			double std)
 {
-	if (m->whole)
+	if (!is_here(m, l, param))
+		rng->tensor++; /* as draw() does */
+	else if (m->whole)
 		init_slice(m, l, param, count, rng, std);
 	else
 		draw(m, m->weights + m->layer[l].at[param], count, rng, std);

@@ -129,6 +129,16 @@ struct model_context {
 	int rank, degree;
 };
 
+/* Pipeline parallelism (Narayanan et al. 2019): `degree` ranks have some of the layers each, one stage
+ * behind the other; stage r those from end[r - 1], or 0, on and below end[r]. The first has the tables
+ * before them, too, the last the head; norms and biases are on all. `depth` micro-batches are under way
+ * at a time. degree 0 or 1: all is here. */
+enum { MODEL_STAGES_MAX = 64 };
+struct model_pipeline {
+	int rank, degree, depth;
+	uint16_t end[MODEL_STAGES_MAX];
+};
+
 /* The way to the others of such ranks: each gives each a piece, as in kernels/comm.h; [degree]. */
 struct model_peers {
 	void (*exchange)(void *arg, const struct comm_part *send, const struct comm_part *receive);
@@ -155,6 +165,7 @@ struct model_options {
 	bool in_parts;         /* memory of weights and gradients is taken as they are written */
 	struct model_split split;
 	struct model_context context; /* batch and seq are of the whole sequences */
+	struct model_pipeline pipeline;
 	/* What a token sees ends behind the last `separator` before it. */
 	bool mask_documents;
 	int32_t separator;
@@ -222,17 +233,57 @@ struct model {
 	 * other they are all parameters. */
 	struct model_unit *unit; /* [units]; may be empty */
 	size_t units;            /* layers + 3 */
+	size_t *vectors; /* [layers + 1] where those of each layer begin, and those behind the layers */
 
 	float *weights;   /* device, [parameters] */
 	float *grads;     /* device; model_grad() where some may be narrow */
 	bool norms_whole; /* all query heads are normed as one, and all key heads */
 	float *ones;      /* device, for norms with weights around 0: family.h; else NULL */
 	struct model_watch watch;
-	struct model_peers peers;   /* where the model is split */
-	struct model_peers sharers; /* where sequences are */
-	struct model_activations *activations;
-	struct precision *precision; /* borrowed; NULL: nothing is of few bits */
+	struct model_peers peers;              /* where the model is split */
+	struct model_peers sharers;            /* where sequences are */
+	struct model_activations *activations; /* of the present micro-batch: one of */
+	struct model_activations **under_way;  /* [depth] */
+	struct precision *precision;           /* borrowed; NULL: nothing is of few bits */
 };
+
+static inline bool model_is_first_stage(const struct model *m)
+{
+	return m->options.pipeline.degree <= 1 || m->options.pipeline.rank == 0;
+}
+
+static inline bool model_is_last_stage(const struct model *m)
+{
+	return m->options.pipeline.degree <= 1 ||
+	       m->options.pipeline.rank + 1 == m->options.pipeline.degree;
+}
+
+/* Layers of ours: from the first on, and below the end. */
+static inline size_t model_first_layer(const struct model *m)
+{
+	return model_is_first_stage(m) ? 0 : m->options.pipeline.end[m->options.pipeline.rank - 1];
+}
+
+static inline size_t model_end_layer(const struct model *m)
+{
+	return model_is_last_stage(m) ? m->shape.layers
+				      : m->options.pipeline.end[m->options.pipeline.rank];
+}
+
+/* The stage that has a unit of matrices; of vectors, which are on all, the first. */
+int model_stage_of(const struct model *m, size_t unit);
+/* What is here of a unit: all, or nothing. */
+static inline struct model_unit model_unit_here(const struct model *m, size_t unit)
+{
+	bool is_here = unit + 1 == m->units || m->options.pipeline.degree <= 1 ||
+		       model_stage_of(m, unit) == m->options.pipeline.rank;
+
+	return (struct model_unit){ m->unit[unit].first, is_here ? m->unit[unit].count : 0 };
+}
+/* Of all vectors those that a stage's passes use. */
+struct model_unit model_vectors_of(const struct model *m, int stage);
+/* Whether tensor number i of a model may be read or written here. */
+bool model_tensor_is_here(const struct model *m, size_t i);
 
 /* Checks the shape, plans and allocates everything. 0, or -1 with err and nothing left behind. */
 int model_create(struct model **out, const struct model_shape *shape, const struct backend *backend,
@@ -286,6 +337,28 @@ int model_backprop(struct model *model, const int32_t *tokens, const int32_t *ta
  * change again. */
 void model_queue(struct model *model, const int32_t *tokens, const int32_t *targets, float scale,
 		 bool accumulate, double *loss_sum, void (*behind)(void *arg), void *arg);
+
+/* --- a stage of a pipeline: a micro-batch in two halves, between which others may come --- */
+
+/* What comes into this stage of micro-batch number `at` of those under way, and goes out of it: `bytes`
+ * each. Of the first stage nothing comes in, of the last nothing goes out. */
+size_t model_stream_bytes(const struct model *model);
+void *model_stream_in(const struct model *model, int at);
+void *model_stream_out(const struct model *model, int at);
+/* The gradient of what goes out, which backward turns into that of what came in. */
+void *model_stream_gradient(const struct model *model);
+/* Only queued. The last stage sets *loss_sum (device memory) to the sum of the token losses, or adds it;
+ * without gradients backward does not follow. */
+struct model_half {
+	int at;
+	bool gradients, accumulate; /* the loss, and of the head the gradient */
+	float scale;                /* as in model_backprop */
+	double *loss_sum;
+};
+void model_stage_forward(struct model *model, const int32_t *tokens, const int32_t *targets,
+			 const struct model_half *half);
+/* On the last stage before any other forward. */
+void model_stage_backward(struct model *model, const struct model_half *half);
 
 /* Where the ranks that hold the model together have the stream by rows: each has the gradients of norms
  * of its own rows, and gets their sums. */

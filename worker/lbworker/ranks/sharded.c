@@ -12,14 +12,15 @@
 
 struct sharded {
 	struct ranks *ranks, *world, *tensor; /* ranks: those that share the gradients */
-	struct ranks *sharers;                /* of sequences */
+	struct ranks *pipe, *plane; /* other stages of the same samples; all but other slices */
+	struct ranks *sharers;      /* of sequences */
 	struct model *model;
 	struct sharded_options options;
 	struct reduction *reduction;
 	bool *whole;                      /* by unit: its weights are all there, and new */
 	size_t *own_at;                   /* by unit: where our part lies in the reduction */
 	float *received;                  /* device: the others' parts of a unit, by rank */
-	struct comm_part *send, *receive; /* [ranks->size] */
+	struct comm_part *send, *receive; /* [plane->size] */
 	int64_t first, leaves;            /* of the present wave */
 	bool reduces;                     /* in this wave */
 	struct err failure;               /* of the passes since the last sum */
@@ -29,12 +30,22 @@ struct sharded {
 
 static struct model_unit unit_of(const struct sharded *s, size_t unit)
 {
-	return s->model->unit[unit];
+	return model_unit_here(s->model, unit);
+}
+
+/* What of a unit's gradient this rank adds up. */
+static struct model_unit part_of(const struct sharded *s, size_t unit)
+{
+	const struct model_unit u = unit_of(s, unit);
+
+	return mesh_part(&s->options.mesh, &u, s->ranks->rank);
 }
 
 struct model_unit sharded_own(const struct sharded *s, size_t unit)
 {
-	return mesh_shard(&s->options.mesh, &s->model->unit[unit], s->ranks->rank);
+	const struct model_unit u = unit_of(s, unit);
+
+	return mesh_shard(&s->options.mesh, &u, s->ranks->rank);
 }
 
 const struct mesh *sharded_mesh(const struct sharded *s)
@@ -87,7 +98,7 @@ static void need(void *arg, size_t unit)
 static void discard_others(const struct sharded *s, float *array, size_t unit)
 {
 	const struct backend *be = s->model->backend;
-	const struct model_unit u = unit_of(s, unit), own = sharded_own(s, unit);
+	const struct model_unit u = s->model->unit[unit], own = sharded_own(s, unit);
 	size_t behind = own.first + own.count;
 
 	be->discard(s->model->device, array + u.first, (own.first - u.first) * sizeof(float));
@@ -99,7 +110,9 @@ static void release(void *arg, size_t unit)
 {
 	struct sharded *s = arg;
 
-	if (s->options.mesh.stage < ZERO_WEIGHTS || unit + 1 == s->model->units)
+	bool is_kept = s->options.mesh.stage < ZERO_WEIGHTS && unit_of(s, unit).count > 0;
+
+	if (is_kept || unit + 1 == s->model->units)
 		return;
 	discard_others(s, s->model->weights, unit);
 	s->whole[unit] = false;
@@ -157,8 +170,7 @@ static void share_out(struct sharded *s, const struct model_unit *u)
 static void done(void *arg, size_t unit)
 {
 	struct sharded *s = arg;
-	const struct model_unit u = unit_of(s, unit);
-	const struct model_unit own = mesh_part(&s->options.mesh, &u, s->ranks->rank);
+	const struct model_unit u = unit_of(s, unit), own = part_of(s, unit);
 
 	if (!s->reduces)
 		return;
@@ -212,6 +224,34 @@ void sharded_release_gradients(void *arg, size_t unit)
 		discard_others(s, s->model->grads, unit);
 }
 
+/* Where two ranges overlap; else nothing. */
+static struct model_unit overlap(struct model_unit a, struct model_unit b)
+{
+	size_t first = a.first > b.first ? a.first : b.first;
+	size_t a_end = a.first + a.count, b_end = b.first + b.count;
+	size_t end = a_end < b_end ? a_end : b_end;
+
+	return (struct model_unit){ first, end > first ? end - first : 0 };
+}
+
+/* Each stage has summed up the gradients of vectors that its own passes use: all get all. */
+static void share_vectors(struct sharded *s)
+{
+	const struct model *m = s->model;
+	const struct model_unit part = part_of(s, m->units - 1);
+	const struct model_unit own = overlap(part, model_vectors_of(m, s->pipe->rank));
+	const struct comm_part nothing = { NULL, 0 };
+
+	for (int r = 0; r < s->pipe->size; r++) {
+		bool is_other = r != s->pipe->rank;
+		s->send[r] = is_other ? bytes_of(m->grads, own) : nothing;
+		s->receive[r] = is_other ? bytes_of(m->grads, overlap(part, model_vectors_of(m, r)))
+					 : nothing;
+	}
+	if (s->pipe->size > 1 && s->failure.code == ERR_NONE)
+		(void)ranks_exchange(s->pipe, s->send, s->receive, &s->failure);
+}
+
 static int64_t waves_of(const struct sharded *s, int64_t leaves)
 {
 	return (leaves + s->ranks->size - 1) / s->ranks->size;
@@ -228,37 +268,50 @@ static double add_losses(const struct sharded *s, const double *all, int64_t lea
 	return sum;
 }
 
+/* What all ranks of the world have made, [world->size * waves], as add_losses() takes it: of those with the
+ * same samples we look at the last stage, and of slices at ours, as all have made the same. */
+static void pick_losses(const struct sharded *s, const char *packets, size_t bytes, size_t at,
+			size_t waves, double *all)
+{
+	size_t slices = (size_t)s->tensor->size, copies = (size_t)s->ranks->size;
+	size_t stage = (size_t)s->pipe->size - 1;
+
+	for (size_t r = 0; r < copies; r++) {
+		size_t rank = (stage * copies + r) * slices + (size_t)s->tensor->rank;
+		memcpy(all + r * waves, packets + rank * bytes + at, waves * sizeof(*all));
+	}
+}
+
 int sharded_losses(struct sharded *s, const double *loss, int64_t passes, double *sum,
 		   struct err *err)
 {
-	size_t waves = (size_t)waves_of(s, passes);
+	size_t waves = (size_t)waves_of(s, passes), bytes = waves * sizeof(*loss);
+	double *packets = xcalloc(waves * (size_t)s->world->size, sizeof(*packets));
 	double *all = xcalloc(waves * (size_t)s->ranks->size, sizeof(*all));
-	int rc = ranks_gather(s->ranks, loss, waves * sizeof(*loss), all, err);
+	int rc = ranks_gather(s->world, loss, bytes, packets, err);
 
+	pick_losses(s, (const char *)packets, bytes, 0, waves, all);
 	*sum = add_losses(s, all, passes);
 	free(all);
+	free(packets);
 	return rc;
 }
 
-/* One exchange for all that is told: note, then losses; of these we look at those of our own ranks, as
- * others with the same samples have made the same. */
+/* One exchange for all that is told: note, then losses. */
 static int tell(struct sharded *s, const double *loss, int64_t leaves, const struct rank_note *mine,
 		struct rank_note *notes, double *sum, struct err *err)
 {
 	size_t waves = (size_t)waves_of(s, leaves), size = (size_t)s->world->size;
-	size_t bytes = sizeof(*mine) + waves * sizeof(*loss), each = (size_t)s->tensor->size;
-	char *packet = xmalloc(bytes), *packets = xmalloc(size * bytes);
-	double *all = xcalloc(waves * size, sizeof(*all));
+	size_t bytes = sizeof(*mine) + waves * sizeof(*loss);
+	char *packet = xmalloc(bytes), *packets = xcalloc(size, bytes);
+	double *all = xcalloc(waves * (size_t)s->ranks->size, sizeof(*all));
 
 	memcpy(packet, mine, sizeof(*mine));
 	memcpy(packet + sizeof(*mine), loss, waves * sizeof(*loss));
 	int rc = ranks_gather(s->world, packet, bytes, packets, err);
-	for (size_t r = 0; rc == 0 && r < size; r++) {
+	for (size_t r = 0; rc == 0 && r < size; r++)
 		memcpy(&notes[r], packets + r * bytes, sizeof(*notes));
-		if (r % each == (size_t)s->tensor->rank)
-			memcpy(all + r / each * waves, packets + r * bytes + sizeof(*notes),
-			       waves * sizeof(*loss));
-	}
+	pick_losses(s, packets, bytes, sizeof(*mine), waves, all);
 	*sum = add_losses(s, all, leaves);
 	free(all);
 	free(packets);
@@ -287,14 +340,15 @@ int sharded_sum(struct sharded *s, const double *loss, int64_t leaves, const str
 	const struct model *m = s->model;
 
 	for (size_t u = 0; u < m->units; u++) {
-		const struct model_unit part = mesh_part(&s->options.mesh, &m->unit[u],
-							 s->ranks->rank);
+		const struct model_unit part = part_of(s, u);
 		reduction_finish(s->reduction, s->leaves, s->own_at[u], m->grads + part.first,
 				 part.count);
 	}
+	share_vectors(s);
 	int rc = tell(s, loss, leaves, mine, notes, &sums->loss, &s->failure);
 	if (rc == 0)
-		rc = squares_sum(s->ranks, &s->options.mesh, m, &sums->squares, &s->failure);
+		rc = squares_sum(s->ranks, s->pipe, &s->options.mesh, m, &sums->squares,
+				 &s->failure);
 	if (rc == 0)
 		rc = add_squares(s, &sums->squares, &s->failure);
 	for (size_t u = 0; rc == 0 && u < m->units; u++)
@@ -317,32 +371,45 @@ static struct slice slice_of(struct model_unit range, size_t element_bytes, size
 			       (range.count + each - 1) / each * element_bytes };
 }
 
-/* The first row has it all. */
-int sharded_collect(struct sharded *s, void *array, size_t element_bytes, size_t each, void *to,
-		    struct err *err)
+/* The first row of each stage has all of that stage. One unit of an array on its way to the first rank. */
+struct collected {
+	char *from, *whole; /* whole: there only */
+	size_t element_bytes, each;
+};
+
+static int collect_unit(struct sharded *s, const struct collected *c, size_t unit, struct err *err)
 {
 	const struct mesh *mesh = &s->options.mesh;
 	const struct model *m = s->model;
-	char *from = array;
-	char *whole = to;
-	int rc = 0, me = s->ranks->rank;
+	const struct slice own = slice_of(sharded_own(s, unit), c->element_bytes, c->each);
+	int stage = model_stage_of(m, unit), me = s->plane->rank, first = stage * mesh->size;
+	bool is_ours = stage == s->pipe->rank;
 
-	for (size_t u = 0; rc == 0 && u < m->units; u++) {
-		const struct slice own = slice_of(sharded_own(s, u), element_bytes, each);
-		if (whole)
-			m->backend->download(m->device, whole + own.at, from + own.at, own.bytes);
-		for (int r = 0; r < mesh->size; r++) {
-			const struct slice theirs = slice_of(mesh_shard(mesh, &m->unit[u], r),
-							     element_bytes, each);
-			bool gives = me != 0 && me < mesh->shard && r == 0;
-			bool takes = me == 0 && r != 0 && r < mesh->shard;
-			s->send[r] = (struct comm_part){ from + own.at, gives ? own.bytes : 0 };
-			s->receive[r] = (struct comm_part){ takes ? whole + theirs.at : NULL,
-							    takes ? theirs.bytes : 0 };
-		}
-		if (mesh->shard > 1)
-			rc = ranks_exchange(s->ranks, s->send, s->receive, err);
+	if (c->whole && is_ours)
+		m->backend->download(m->device, c->whole + own.at, c->from + own.at, own.bytes);
+	if (mesh->shard == 1 && stage == 0)
+		return 0;
+	for (int r = 0; r < s->plane->size; r++) {
+		bool gives = is_ours && me != 0 && s->ranks->rank < mesh->shard && r == 0;
+		bool takes = me == 0 && r != 0 && r >= first && r < first + mesh->shard;
+		const struct slice theirs = slice_of(mesh_shard(mesh, &m->unit[unit],
+								takes ? r - first : 0),
+						     c->element_bytes, c->each);
+		s->send[r] = (struct comm_part){ c->from + own.at, gives ? own.bytes : 0 };
+		s->receive[r] = (struct comm_part){ takes ? c->whole + theirs.at : NULL,
+						    takes ? theirs.bytes : 0 };
 	}
+	return ranks_exchange(s->plane, s->send, s->receive, err);
+}
+
+int sharded_collect(struct sharded *s, void *array, size_t element_bytes, size_t each, void *to,
+		    struct err *err)
+{
+	const struct collected c = { array, to, element_bytes, each };
+	int rc = 0;
+
+	for (size_t u = 0; rc == 0 && u < s->model->units; u++)
+		rc = collect_unit(s, &c, u, err);
 	return rc;
 }
 
@@ -350,7 +417,7 @@ int sharded_collect_whole(struct sharded *s, void *array, size_t element_bytes, 
 			  void *to, struct err *err)
 {
 	const struct model *m = s->model;
-	bool is_first = s->ranks->rank == 0;
+	bool is_first = s->plane->rank == 0;
 
 	if (!m->whole)
 		return sharded_collect(s, array, element_bytes, each, to, err);
@@ -367,12 +434,11 @@ int sharded_collect_whole(struct sharded *s, void *array, size_t element_bytes, 
 /* Where our parts lie one behind the other; the longest unit decides what is received. */
 static size_t lay_out(struct sharded *s, size_t *most)
 {
-	const struct mesh *mesh = &s->options.mesh;
 	size_t count = 0;
 
 	*most = 1;
 	for (size_t u = 0; u < s->model->units; u++) {
-		size_t part = mesh_part(mesh, &s->model->unit[u], s->ranks->rank).count;
+		size_t part = part_of(s, u).count;
 		s->own_at[u] = count;
 		count += part;
 		*most = part > *most ? part : *most;
@@ -411,6 +477,23 @@ void sharded_context(struct sharded *s, struct ranks *sharers)
 	s->model->sharers = (struct model_peers){ ask_sharers, s };
 }
 
+void sharded_stages(struct sharded *s, struct ranks *pipe, struct ranks *plane)
+{
+	size_t size = (size_t)plane->size;
+
+	s->pipe = pipe;
+	s->plane = plane;
+	s->send = xrealloc(s->send, size * sizeof(*s->send));
+	s->receive = xrealloc(s->receive, size * sizeof(*s->receive));
+}
+
+int sharded_stream(struct sharded *s, const struct comm_part *send, const struct comm_part *receive)
+{
+	if (s->failure.code == ERR_NONE)
+		(void)ranks_exchange(s->pipe, send, receive, &s->failure);
+	return s->failure.code == ERR_NONE ? 0 : -1;
+}
+
 struct sharded *sharded_create(struct ranks *ranks, struct model *model,
 			       const struct sharded_options *options, struct err *err)
 {
@@ -421,6 +504,8 @@ struct sharded *sharded_create(struct ranks *ranks, struct model *model,
 	*s = (struct sharded){ .ranks = ranks,
 			       .world = ranks,
 			       .tensor = &alone,
+			       .pipe = &alone,
+			       .plane = ranks,
 			       .model = model,
 			       .options = *options };
 	s->whole = xcalloc(model->units, sizeof(*s->whole));

@@ -32,6 +32,13 @@ void sharded_split(struct sharded *s, struct ranks *world, struct ranks *tensor)
  * many leaves as there are of them, one for what each has made of it. Borrowed. */
 void sharded_context(struct sharded *s, struct ranks *sharers);
 
+/* The model's layers are shared out to stages (struct model_pipeline), too: `pipe` are those with the same
+ * samples and the same slice, by stage, `plane` all of the same slice, stage by stage. Borrowed. */
+void sharded_stages(struct sharded *s, struct ranks *pipe, struct ranks *plane);
+/* Between stages, [degree]; a failure sticks, and is told by sharded_sum(). */
+int sharded_stream(struct sharded *s, const struct comm_part *send,
+		   const struct comm_part *receive);
+
 /* Of unit u, what this rank holds and updates. */
 struct model_unit sharded_own(const struct sharded *s, size_t unit);
 /* Lets go of weights that are not ours, where the stage has it so; all that is there is right. */

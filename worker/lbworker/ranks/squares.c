@@ -12,12 +12,20 @@ static size_t pieces_of(const struct model_unit *part)
 	return (part->count + PIECE - 1) / PIECE;
 }
 
+static struct model_unit part_of(const struct mesh *mesh, const struct model *m, size_t unit,
+				 int rank)
+{
+	const struct model_unit u = model_unit_here(m, unit);
+
+	return mesh_part(mesh, &u, rank);
+}
+
 static size_t pieces_of_rank(const struct mesh *mesh, const struct model *m, int rank)
 {
 	size_t pieces = 0;
 
 	for (size_t u = 0; u < m->units; u++) {
-		const struct model_unit part = mesh_part(mesh, &m->unit[u], rank);
+		const struct model_unit part = part_of(mesh, m, u, rank);
 		pieces += pieces_of(&part);
 	}
 	return pieces;
@@ -48,25 +56,78 @@ static void sum_part(const struct model *m, const struct model_unit *part, doubl
 	}
 }
 
-/* sums[rank]: that rank's, unit by unit. Within a unit parts lie in another order than ranks. */
-static double fold(const struct mesh *mesh, const struct model *m, double *const *sums)
+/* The sums of all pieces of the model, in order, as far as they are here. sums[rank]: that
+ * rank's, unit by unit; within a unit parts lie in another order than ranks. */
+static void put_in_order(const struct mesh *mesh, const struct model *m, double *const *sums,
+			 double *all)
 {
 	size_t *at = xcalloc((size_t)mesh->size, sizeof(*at));
-	double squares = 0;
 
-	for (size_t u = 0; u < m->units; u++)
+	for (size_t u = 0; u < m->units; all += mesh_pieces(&m->unit[u++])) {
+		double *piece = all;
 		for (int i = 0; i < mesh->size; i++) {
 			int rank = i % mesh->replicate * mesh->shard + i / mesh->replicate;
-			const struct model_unit part = mesh_part(mesh, &m->unit[u], rank);
+			const struct model_unit part = part_of(mesh, m, u, rank);
 			for (size_t k = 0; k < pieces_of(&part); k++)
-				squares += sums[rank][at[rank]++];
+				*piece++ = sums[rank][at[rank]++];
 		}
+	}
 	free(at);
-	return squares;
 }
 
-int squares_sum(struct ranks *ranks, const struct mesh *mesh, const struct model *m,
-		double *squares, struct err *err)
+/* Of a stage's matrices, which lie side by side: their pieces among all. */
+static struct model_unit pieces_of_stage(const struct model *m, int stage)
+{
+	struct model_unit range = { 0, 0 };
+
+	for (size_t u = 0; u + 1 < m->units; u++) {
+		size_t pieces = mesh_pieces(&m->unit[u]);
+		if (model_stage_of(m, u) < stage)
+			range.first += pieces;
+		else if (model_stage_of(m, u) == stage)
+			range.count += pieces;
+	}
+	return range;
+}
+
+/* Each stage has the pieces of its own. */
+static int share_stages(struct ranks *pipe, const struct model *m, double *all, struct err *err)
+{
+	size_t size = (size_t)pipe->size;
+	struct comm_part *send = xcalloc(2 * size, sizeof(*send)), *receive = send + size;
+	const struct model_unit own = pieces_of_stage(m, pipe->rank);
+
+	for (int r = 0; r < pipe->size; r++) {
+		const struct model_unit theirs = pieces_of_stage(m, r);
+		if (r == pipe->rank)
+			continue;
+		send[r] = (struct comm_part){ all + own.first, own.count * sizeof(*all) };
+		receive[r] = (struct comm_part){ all + theirs.first, theirs.count * sizeof(*all) };
+	}
+	int rc = pipe->size > 1 ? ranks_exchange(pipe, send, receive, err) : 0;
+	free(send);
+	return rc;
+}
+
+static int add_up(struct ranks *pipe, const struct mesh *mesh, const struct model *m,
+		  double *const *sums, double *squares, struct err *err)
+{
+	size_t pieces = 0;
+
+	for (size_t u = 0; u < m->units; u++)
+		pieces += mesh_pieces(&m->unit[u]);
+	double *all = xcalloc(pieces + 1, sizeof(*all));
+	put_in_order(mesh, m, sums, all);
+	int rc = share_stages(pipe, m, all, err);
+	*squares = 0;
+	for (size_t i = 0; i < pieces; i++)
+		*squares += all[i];
+	free(all);
+	return rc;
+}
+
+int squares_sum(struct ranks *ranks, struct ranks *pipe, const struct mesh *mesh,
+		const struct model *m, double *squares, struct err *err)
 {
 	size_t size = (size_t)mesh->size;
 	double **sums = xcalloc(size, sizeof(*sums));
@@ -80,14 +141,15 @@ int squares_sum(struct ranks *ranks, const struct mesh *mesh, const struct model
 		receive[r] = (struct comm_part){ sums[r], pieces * sizeof(**sums) };
 	}
 	for (size_t u = 0; u < m->units; u++) {
-		const struct model_unit part = mesh_part(mesh, &m->unit[u], ranks->rank);
+		const struct model_unit part = part_of(mesh, m, u, ranks->rank);
 		sum_part(m, &part, sums[ranks->rank] + at);
 		at += pieces_of(&part);
 	}
 	for (int r = 0; r < mesh->size; r++)
 		send[r] = (struct comm_part){ sums[ranks->rank], own * sizeof(**sums) };
 	int rc = ranks_exchange(ranks, send, receive, err);
-	*squares = fold(mesh, m, sums);
+	if (rc == 0)
+		rc = add_up(pipe, mesh, m, sums, squares, err);
 	for (int r = 0; r < mesh->size; r++)
 		free(sums[r]);
 	free(receive);

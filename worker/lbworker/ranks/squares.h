@@ -7,8 +7,8 @@
 #include "worker/lbworker/ranks/ranks.h"
 
 /* Each piece of a unit is summed up by the rank whose part it is; the sums are added in the order of
- * pieces, on every rank. */
-int squares_sum(struct ranks *ranks, const struct mesh *mesh, const struct model *model,
-		double *squares, struct err *err);
+ * pieces, on every rank. pipe: the other stages of a pipeline, each with units of its own. */
+int squares_sum(struct ranks *ranks, struct ranks *pipe, const struct mesh *mesh,
+		const struct model *model, double *squares, struct err *err);
 
 #endif

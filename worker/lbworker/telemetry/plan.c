@@ -114,6 +114,7 @@ int plan_make(struct plan *p, const struct config *c, struct err *err)
 
 	*p = (struct plan){ 0 };
 	all.split = (struct model_split){ 0 };
+	all.pipeline = (struct model_pipeline){ 0 };
 	if (model_cost(&p->cost, s, &o, err) || model_cost(&p->whole, s, &all, err))
 		return -1;
 	p->gradients = p->cost.gradient_bytes;

@@ -39,12 +39,13 @@ int plan_make(struct plan *out, const struct config *config, struct err *err);
  * are made in. */
 void plan_share(struct plan *plan, const struct config_mesh *mesh);
 
-/* Bytes that a rank sends in a step, and what they take at the least: between the GPUs of a node, and
+/* Bytes that a rank of the config's stage sends in a step, and what they take at the least: between the GPUs of a node, and
  * between nodes. */
 struct plan_traffic {
 	double gradients, sums, weights; /* sums: to those that hold the same shard */
 	double slices; /* activations, to those that hold the other slices of the model */
 	double keys;   /* and values, to those that share the sequences */
+	double stream; /* activations and their gradients, to the stages beside ours */
 	double exchanges;
 };
 struct plan_traffic plan_traffic(const struct plan *plan, const struct config *config,

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* plan_ranks.c - what each of several ranks takes and sends, and which way of sharing fits. */
 #include <inttypes.h>
+#include <math.h>
 
+#include "worker/lbworker/config/stages.h"
 #include "worker/lbworker/model/slice.h"
 #include "worker/lbworker/telemetry/plan.h"
 
@@ -33,6 +35,29 @@ static double layer_trips(const struct config *c)
 	return c->sequence_parallel ? sums + gathers : 2 * sums;
 }
 
+/* Of the stage. */
+static double layers_of(const struct config *c)
+{
+	const struct model_pipeline p = stages_of(c);
+
+	if (p.degree <= 1)
+		return (double)c->shape.layers;
+	return (double)(p.end[p.rank] - (p.rank > 0 ? p.end[p.rank - 1] : 0));
+}
+
+/* In a pass, forward to the next stage and back to the one before. */
+static double stream_in_pass(const struct config *c, const struct config_mesh *m, double *exchanges)
+{
+	double rows = (double)(c->local_batch_size * c->seq_len) / m->context;
+	int neighbours = (c->pipeline_rank > 0) + (c->pipeline_rank + 1 < m->pipeline);
+
+	if (c->sequence_parallel)
+		rows /= m->tensor;
+	*exchanges = neighbours;
+	return neighbours * rows * (double)c->shape.dim *
+	       (double)compute_bytes((enum compute)c->compute);
+}
+
 /* In a pass of a rank: keys and values, forward and backward, and the sums of their gradients. */
 static double context_in_pass(const struct config *c, const struct config_mesh *m,
 			      double *exchanges)
@@ -42,7 +67,7 @@ static double context_in_pass(const struct config *c, const struct config_mesh *
 	size_t head = s->head_dim ? s->head_dim : s->dim / s->heads;
 	double rows = (double)(c->local_batch_size * c->seq_len) / m->context;
 	double keys = 2 * (double)(s->kv_heads * head) / m->tensor;
-	double trips = (o.again & AGAIN_ATTENDED ? 4 : 3) * (double)s->layers;
+	double trips = (o.again & AGAIN_ATTENDED ? 4 : 3) * layers_of(c);
 
 	*exchanges = m->context > 1 ? trips : 0;
 	return trips * rows * keys * (m->context - 1) *
@@ -54,25 +79,29 @@ static double slices_in_pass(const struct config *c, const struct config_mesh *m
 {
 	double rows = (double)(c->local_batch_size * c->seq_len) / m->context;
 	double others = m->tensor - 1;
-	double trips = layer_trips(c) * (double)c->shape.layers + 4;
+	double trips = layer_trips(c) * layers_of(c) + 2 * (c->pipeline_rank == 0) +
+		       2 * (c->pipeline_rank + 1 == m->pipeline);
 	double stream = rows * (double)c->shape.dim *
 			(double)compute_bytes((enum compute)c->compute);
 
 	*exchanges = m->tensor > 1 ? trips + 2 : 0;
+	double losses = c->pipeline_rank + 1 == m->pipeline ? rows : 0;
+
 	return trips * stream * others / m->tensor +
-	       rows * (double)sizeof(struct loss_part) * others;
+	       losses * (double)sizeof(struct loss_part) * others;
 }
 
 struct plan_traffic plan_traffic(const struct plan *p, const struct config *c,
 				 const struct config_mesh *m)
 {
 	double all = (double)p->cost.parameters * sizeof(float), shard = m->shard;
-	double ranks = shard * m->replicate, units = (double)c->shape.layers + 3;
+	double ranks = shard * m->replicate, units = layers_of(c) + 3;
 	int64_t waves = (c->accumulate * m->context + (int64_t)ranks - 1) / (int64_t)ranks;
 	int64_t reduced = c->reduction == REDUCTION_FAST ? 1 : waves;
 	double gathers = m->stage >= 3 ? 2 * (double)waves : m->stage >= 1 ? 1 : 0;
 	double trips, more, slices = slices_in_pass(c, m, &trips);
-	double keys = context_in_pass(c, m, &more);
+	double keys = context_in_pass(c, m, &more), halves;
+	double stream = stream_in_pass(c, m, &halves);
 
 	return (struct plan_traffic){
 		.gradients = (double)reduced * all * (ranks - 1) / ranks,
@@ -80,8 +109,9 @@ struct plan_traffic plan_traffic(const struct plan *p, const struct config *c,
 		.weights = gathers * all * (shard - 1) / shard,
 		.slices = (double)waves * slices,
 		.keys = (double)waves * keys,
+		.stream = (double)waves * stream,
 		.exchanges = units * ((double)reduced + gathers + (m->replicate > 1)) + 2 +
-			     (double)waves * (trips + more),
+			     (double)waves * (trips + more + halves),
 	};
 }
 
@@ -92,19 +122,47 @@ static double gib(double bytes)
 
 static double sent(const struct plan_traffic *t)
 {
-	return t->gradients + t->sums + t->weights + t->slices + t->keys;
+	return t->gradients + t->sums + t->weights + t->slices + t->keys + t->stream;
 }
 
-/* What a rank of that mesh takes. */
-static int plan_of(const struct config *c, const struct config_mesh *m, struct plan *p)
+/* What a rank of that mesh and stage takes, and what it sends. */
+struct share {
+	struct plan plan;
+	struct plan_traffic traffic;
+	size_t first_layer, end_layer;
+};
+
+static int share_of(const struct config *c, const struct config_mesh *m, int stage, struct share *s)
 {
 	struct config same = *c;
 
 	same.tensor_degree = m->tensor;
 	same.context_degree = m->context;
-	if (plan_make(p, &same, NULL))
+	same.pipeline_rank = stage;
+	same.pipeline_depth = stages_under_way(&same, m);
+	if (plan_make(&s->plan, &same, NULL))
 		return -1;
-	plan_share(p, m);
+	const struct model_pipeline p = stages_of(&same);
+	s->first_layer = stage > 0 ? p.end[stage - 1] : 0;
+	s->end_layer = p.degree > 1 ? p.end[stage] : c->shape.layers;
+	s->traffic = plan_traffic(&s->plan, &same, m);
+	plan_share(&s->plan, m);
+	return 0;
+}
+
+/* Of all stages the most of each. -1 when the mesh is refused. */
+static int largest(const struct config *c, const struct config_mesh *m, double *bytes,
+		   double *sends)
+{
+	struct share s;
+
+	*bytes = *sends = 0;
+	for (int stage = 0; stage < m->pipeline; stage++) {
+		if (share_of(c, m, stage, &s))
+			return -1;
+		*bytes = fmax(*bytes, (double)plan_bytes(&s.plan));
+		*sends = fmax(*sends, sent(&s.traffic));
+	}
 	return 0;
 }
 
@@ -112,30 +170,52 @@ static int plan_of(const struct config *c, const struct config_mesh *m, struct p
 static double seconds_over(const struct link *l, const struct plan_traffic *t,
 			   const struct config_mesh *m)
 {
-	double others = (double)m->replicate * m->shard * m->tensor - 1;
+	double others = (double)m->replicate * m->shard * m->tensor * m->pipeline - 1;
 
 	return sent(t) / l->bytes_per_s + t->exchanges * (l->start_s + others * l->rank_s);
 }
 
+static void print_stage(const struct config *c, const struct config_mesh *m, int stage, double room,
+			FILE *to)
+{
+	struct share s;
+
+	if (share_of(c, m, stage, &s))
+		return;
+	const struct plan *p = &s.plan;
+	fprintf(to, "  %4d x %-4d x %-2d ZeRO-%d", m->replicate, m->shard, m->tensor, m->stage);
+	if (m->pipeline > 1)
+		fprintf(to, "  layers %3zu to %-3zu", s.first_layer, s.end_layer - 1);
+	fprintf(to,
+		"  %8.2f GiB %s  weights %.2f, gradients %.2f, moments %.2f, sums %.2f, "
+		"activations %.2f; sends %.2f GiB a step",
+		gib((double)plan_bytes(p)), (double)plan_bytes(p) <= room ? "fits    " : "too much",
+		gib((double)p->weights), gib((double)p->gradients), gib((double)p->moments),
+		gib((double)p->sums), gib((double)p->activations), gib(sent(&s.traffic)));
+	for (size_t i = 0; i < LINKS; i++)
+		fprintf(to, ", %.2f s by %s", seconds_over(&links[i], &s.traffic, m),
+			links[i].name);
+	fputc('\n', to);
+}
+
 static void print_one(const struct config *c, const struct config_mesh *m, double room, FILE *to)
 {
-	struct plan p, before;
-	struct config_mesh alone = *m;
+	for (int stage = 0; stage < m->pipeline; stage++)
+		print_stage(c, m, stage, room, to);
+}
 
-	alone.width = 0;
-	if (plan_of(c, m, &p) || plan_of(c, &alone, &before))
-		return;
-	const struct plan_traffic t = plan_traffic(&before, c, m);
-	fprintf(to,
-		"  %4d x %-4d x %-2d ZeRO-%d  %8.2f GiB %s  weights %.2f, gradients %.2f, moments "
-		"%.2f, sums %.2f, activations %.2f; sends %.2f GiB a step",
-		m->replicate, m->shard, m->tensor, m->stage, gib((double)plan_bytes(&p)),
-		(double)plan_bytes(&p) <= room ? "fits    " : "too much", gib((double)p.weights),
-		gib((double)p.gradients), gib((double)p.moments), gib((double)p.sums),
-		gib((double)p.activations), gib(sent(&t)));
-	for (size_t i = 0; i < LINKS; i++)
-		fprintf(to, ", %.2f s by %s", seconds_over(&links[i], &t, m), links[i].name);
-	fputc('\n', to);
+/* While the first pass comes to the last stage, and the last one back, others have nothing to do. */
+static void print_bubble(const struct config *c, const struct config_mesh *m, FILE *to)
+{
+	int64_t copies = (int64_t)m->replicate * m->shard, idle = m->pipeline - 1;
+	int64_t passes = (c->accumulate * m->context + copies - 1) / copies;
+
+	if (m->pipeline > 1)
+		fprintf(to,
+			"%-12s %d, %" PRId64
+			" passes each in a step: a stage waits for %.1f %% of it\n",
+			"stages", m->pipeline, passes,
+			100.0 * (double)idle / (double)(passes + idle));
 }
 
 /* The least that is sent among those that fit. */
@@ -143,19 +223,13 @@ static void advise(const struct config *c, const struct config_mesh *way, size_t
 		   FILE *to)
 {
 	const struct config_mesh *best = NULL;
-	double least = 0;
+	double least = 0, bytes, sends;
 
 	for (size_t i = 0; i < ways; i++) {
-		struct config_mesh alone = way[i];
-		struct plan p, before;
-		alone.width = 0;
-		if (plan_of(c, &way[i], &p) || plan_of(c, &alone, &before))
-			continue;
-		const struct plan_traffic t = plan_traffic(&before, c, &way[i]);
-		if ((double)plan_bytes(&p) > room || (best && sent(&t) >= least))
+		if (largest(c, &way[i], &bytes, &sends) || bytes > room || (best && sends >= least))
 			continue;
 		best = &way[i];
-		least = sent(&t);
+		least = sends;
 	}
 	if (!best) {
 		fprintf(to,
@@ -171,6 +245,8 @@ static void advise(const struct config *c, const struct config_mesh *way, size_t
 		best->shard > 1 ? best->stage : -1);
 	if (best->tensor > 1)
 		fprintf(to, ", tensor_parallel_degree = %d", best->tensor);
+	if (best->pipeline > 1)
+		fprintf(to, ", pipeline_parallel_degree = %d", best->pipeline);
 	fprintf(to, ": the least traffic that fits %.1f GiB\n", gib(room));
 }
 
@@ -189,6 +265,7 @@ static size_t list_ways(struct config_mesh *way, size_t most, int ranks, int ten
 					.stage = stage,
 					.tensor = tensor,
 					.context = asked->context,
+					.pipeline = asked->pipeline,
 					.width = asked->width,
 				};
 	return ways;
@@ -209,7 +286,9 @@ int plan_print_ranks(const struct config *c, int ranks, const struct plan_device
 	fprintf(to, "%-12s %d, each takes and sends (copies x ranks that share one x slices):\n",
 		"ranks", ranks);
 	print_one(&shared, &asked, room, to);
+	print_bubble(&shared, &asked, to);
 	fprintf(to, "%-12s\n", "others");
+	ranks /= asked.pipeline;
 	for (int tensor = 1; tensor <= ranks && tensor <= SLICES_MAX; tensor++) {
 		const struct model_split split = { .degree = tensor };
 		if (ranks % tensor == 0 && slice_check(&c->shape, &split, NULL) == 0)

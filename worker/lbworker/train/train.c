@@ -18,56 +18,10 @@
 #include "common/base/paths.h"
 #include "worker/lbworker/telemetry/memory_report.h"
 #include "worker/lbworker/telemetry/plan.h"
-#include "worker/lbworker/train/training.h"
-
-static volatile sig_atomic_t stop_signal;
-
-static void on_signal(int number)
-{
-	stop_signal = number;
-}
-
-/* Until there is something to save, signals end us as they would end any program. */
-static void catch_signals(void)
-{
-	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
-
-	sigemptyset(&action.sa_mask);
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGINT, &action, NULL);
-}
+#include "worker/lbworker/train/shared_step.h"
+#include "worker/lbworker/train/signals.h"
 
 /* --- a step --------------------------------------------------------------------------------- */
-
-/* Samples from `first` on into t->tokens and t->targets, unless they are there already. */
-static int load_batch(struct training *t, const struct data *data, uint64_t first, struct err *err)
-{
-	const struct config *c = &t->config;
-	double start_us = clock_mono_us();
-	int rc = 0;
-
-	if (t->loaded == data && t->loaded_first == first)
-		return 0;
-	t->loaded = NULL;
-	backend_range(t->backend, t->device, "data");
-	for (int64_t i = 0; rc == 0 && i < c->local_batch_size; i++)
-		rc = data_sample(data, first + (uint64_t)i, t->tokens + i * c->seq_len,
-				 t->targets + i * c->seq_len, err);
-	backend_range_end(t->backend, t->device);
-	t->data_s += (clock_mono_us() - start_us) * 1e-6;
-	trace_span(t->trace, "data", start_us);
-	if (rc != 0)
-		return -1;
-	t->loaded = data;
-	t->loaded_first = first;
-	return 0;
-}
-
-/* What a step consists of, as the device is told. */
-struct queued {
-	struct training *t;
-	int64_t batches, tokens;
-};
 
 /* Behind the last micro-batch: norm, decision, update. */
 static void queue_update(void *arg)
@@ -90,7 +44,7 @@ static int queue_step(struct queued *q, struct err *err)
 
 	for (int64_t i = 0; i < q->batches; i++) {
 		bool is_last = i + 1 == q->batches;
-		if (load_batch(t, t->data, (uint64_t)(t->state.samples + i * each), err))
+		if (training_samples(t, t->data, (uint64_t)(t->state.samples + i * each), err))
 			return -1;
 		precision_pass(t->precision, (uint64_t)(t->state.samples + i * each));
 		model_queue(t->model, t->tokens, t->targets, 1.0f / (float)q->tokens, i > 0,
@@ -99,105 +53,13 @@ static int queue_step(struct queued *q, struct err *err)
 	return 0;
 }
 
-/* --- a step of several ranks ----------------------------------------------------------------- */
-
-/* Forward and backward of our share, one wave of passes after the other; their losses. */
-static int queue_share(struct queued *q, double *loss, struct err *err)
-{
-	struct training *t = q->t;
-	const struct mesh *mesh = sharded_mesh(t->sharded);
-	int64_t each = t->config.local_batch_size;
-	bool in_place = t->config.reduction == REDUCTION_FAST && mesh->size > 1;
-
-	int64_t leaves = mesh_leaves(mesh, q->batches);
-
-	for (int64_t first = 0, wave = 0; first < leaves; first += mesh->size, wave++) {
-		int64_t batch = mesh_batch(mesh, first, q->batches);
-		if (load_batch(t, t->data, (uint64_t)(t->state.samples + batch * each), err))
-			return -1;
-		precision_pass(t->precision, (uint64_t)(t->state.samples + batch * each));
-		sharded_wave(t->sharded, first, leaves, first + mesh->size >= leaves);
-		model_queue(t->model, t->tokens, t->targets, 1.0f / (float)q->tokens,
-			    in_place && wave > 0, &t->control->loss_sum, NULL, NULL);
-		t->backend->download(t->device, &loss[wave], &t->control->loss_sum, sizeof(*loss));
-		if (in_place &&
-		    wave > 0) /* they are added up on the way: the whole is in the last */
-			loss[wave - 1] = 0;
-	}
-	return 0;
-}
-
-static void note_step(struct training *t, const struct step_control *d)
-{
-	uint64_t bits[3];
-
-	memcpy(&bits[0], &d->loss_sum, sizeof(bits[0]));
-	memcpy(&bits[1], &d->squares, sizeof(bits[1]));
-	bits[2] = d->is_left_out;
-	t->note.decision = (bits[0] * 31 + bits[1]) * 31 + bits[2];
-}
-
-/* Who came to another decision in the step before has other weights by now. */
-static int check_notes(struct training *t, struct err *err)
-{
-	for (int r = 0; r < t->ranks->size; r++) {
-		const struct rank_note *n = &t->notes[r];
-		t->orders |= n->orders;
-		if (n->decision != t->notes[0].decision || n->step != t->notes[0].step)
-			return err_set(err, ERR_INTERNAL,
-				       "rank %d came to another end of step %" PRId64
-				       " than rank 0",
-				       r, t->state.step);
-	}
-	return 0;
-}
-
-/* The sums over all ranks go into the control, then each updates what it holds. */
-static int update_share(struct queued *q, const double *loss, struct step_control *d,
-			struct err *err)
-{
-	struct training *t = q->t;
-	const struct optimizer optimizer = config_optimizer(&t->config);
-	const struct optimizer_gather gather = { sharded_gather_gradients,
-						 sharded_release_gradients, t->sharded };
-	struct step_sums sums;
-
-	t->note.orders |= report_orders(t->report) | (stop_signal != 0 ? REPORT_STOP : 0);
-	t->note.step = t->state.step;
-	int64_t leaves = mesh_leaves(sharded_mesh(t->sharded), q->batches);
-	if (sharded_sum(t->sharded, loss, leaves, &t->note, t->notes, &sums, err) ||
-	    check_notes(t, err))
-		return -1;
-	t->note.orders = 0;
-	d->loss_sum = sums.loss;
-	d->squares = sums.squares;
-	t->backend->upload(t->device, t->control, d, sizeof(*d));
-	t->backend->decide(t->device, t->control);
-	for (size_t u = 0; u < t->model->units; u++)
-		optimizer_update_unit(&optimizer, t->model, &t->kept, t->control, q->tokens, u,
-				      sharded_own(t->sharded, u), &gather);
-	sharded_updated(t->sharded);
-	return 0;
-}
-
-static int queue_shared_step(struct queued *q, struct step_control *d, struct err *err)
-{
-	double *loss = xcalloc((size_t)q->batches, sizeof(*loss));
-	int rc = queue_share(q, loss, err);
-
-	if (rc == 0)
-		rc = update_share(q, loss, d, err);
-	free(loss);
-	return rc;
-}
-
 /* --- validation ------------------------------------------------------------------------------ */
 
 static int validate_pass(struct training *t, int64_t pass, double *loss, struct err *err)
 {
 	uint64_t first = (uint64_t)(pass * t->config.local_batch_size);
 
-	return load_batch(t, t->validation, first, err)
+	return training_samples(t, t->validation, first, err)
 		       ? -1
 		       : model_loss(t->model, t->tokens, t->targets, loss, err);
 }
@@ -214,23 +76,6 @@ static int validate_all(struct training *t, int64_t passes, double *sum, struct 
 	return 0;
 }
 
-/* Each rank makes its share of the passes. */
-static int validate_share(struct training *t, int64_t passes, double *sum, struct err *err)
-{
-	const struct mesh *mesh = sharded_mesh(t->sharded);
-	double *loss = xcalloc((size_t)passes, sizeof(*loss));
-	int rc = 0;
-
-	int64_t leaves = mesh_leaves(mesh, passes);
-
-	for (int64_t first = 0, wave = 0; rc == 0 && first < leaves; first += mesh->size, wave++)
-		rc = validate_pass(t, mesh_batch(mesh, first, passes), &loss[wave], err);
-	if (rc == 0)
-		rc = sharded_losses(t->sharded, loss, leaves, sum, err);
-	free(loss);
-	return rc;
-}
-
 /* The mean loss of the validation data; NAN when this is no step for it. */
 static int validate(struct training *t, double *loss, struct err *err)
 {
@@ -245,7 +90,8 @@ static int validate(struct training *t, double *loss, struct err *err)
 	report_phase(t->report, "eval");
 	if (passes < 0)
 		passes = (int64_t)(data_samples(t->validation) - 1) / c->local_batch_size + 1;
-	if (t->sharded ? validate_share(t, passes, &sum, err) : validate_all(t, passes, &sum, err))
+	if (t->sharded ? shared_validation(t, passes, &sum, err)
+		       : validate_all(t, passes, &sum, err))
 		return err_wrap(err, "validation");
 	*loss = sum / (double)(passes * c->local_batch_size * c->seq_len);
 	report_phase(t->report, "train");
@@ -362,10 +208,10 @@ static int run_step(struct queued *q, const struct report_step *s, struct step_c
 
 	*d = optimizer_control(&optimizer, &step);
 	t->backend->upload(t->device, t->control, d, sizeof(*d));
-	if (t->sharded ? queue_shared_step(q, d, err) : queue_step(q, err))
+	if (t->sharded ? shared_step(q, d, err) : queue_step(q, err))
 		return -1;
 	if (s->step < s->target_step) /* what is wrong with them shows when they are due */
-		(void)load_batch(t, t->data, (uint64_t)next_of_ours(t, next), NULL);
+		(void)training_samples(t, t->data, (uint64_t)next_of_ours(t, next), NULL);
 	t->backend->download(t->device, d, t->control, sizeof(*d));
 	return t->backend->finish(t->device, why) ? err_set(err, ERR_INTERNAL, "%s", why) : 0;
 }
@@ -388,7 +234,7 @@ static int compute(struct training *t, struct report_step *s, struct err *err)
 		return err_wrap(err, "step %" PRId64, s->step);
 	s->loss = d.loss_sum / (double)tokens;
 	s->grad_norm = sqrt(d.squares);
-	note_step(t, &d);
+	shared_step_note(t, &d);
 	int rc = judge(t, s, d.is_left_out, err);
 	if (rc != 0)
 		return rc;
@@ -430,7 +276,7 @@ static unsigned orders(struct training *t)
 		t->orders = 0;
 		return all;
 	}
-	return report_orders(t->report) | (stop_signal != 0 ? REPORT_STOP : 0);
+	return report_orders(t->report) | (signals_ask_to_stop() ? REPORT_STOP : 0);
 }
 
 static int save(struct training *t, struct err *err)
@@ -506,7 +352,7 @@ int train_run(const struct config *config, struct ranks *ranks, enum train_end *
 
 	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is an error of write() */
 	int rc = training_open(&t, config, ranks, err);
-	catch_signals();
+	signals_catch();
 	if (rc == 0)
 		rc = loop(&t, end, err);
 	if (rc != 0) {

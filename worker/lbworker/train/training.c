@@ -12,6 +12,7 @@
 #include "kernels/load.h"
 #include "common/base/paths.h"
 #include "worker/lbworker/base/device.h"
+#include "worker/lbworker/config/stages.h"
 #include "worker/lbworker/telemetry/again.h"
 #include "worker/lbworker/telemetry/plan_choose.h"
 #include "worker/lbworker/checkpoint/resume.h"
@@ -145,20 +146,26 @@ static int share_model(struct training *t, struct err *err)
 		return -1;
 	sharded_split(t->sharded, t->ranks, &t->tensor_ranks);
 	sharded_context(t->sharded, &t->context_ranks);
+	sharded_stages(t->sharded, &t->pipe_ranks, &t->plane_ranks);
 	return 0;
 }
 
-/* Numbers run along those that hold a model together first. */
+/* Numbers run along those that hold a model together first, and along stages last. */
 static void group_ranks(struct training *t)
 {
-	int rank = t->ranks->rank, degree = t->mesh.tensor;
+	int rank = t->ranks->rank, degree = t->mesh.tensor, stages = t->mesh.pipeline;
+	int each = t->ranks->size / stages, stage = rank / each, slice = rank % degree;
 
-	ranks_group(&t->tensor_ranks, t->ranks, rank - rank % degree, 1, degree);
-	ranks_group(&t->data_ranks, t->ranks, rank % degree, degree, t->ranks->size / degree);
+	ranks_group(&t->tensor_ranks, t->ranks, rank - slice, 1, degree);
+	ranks_group(&t->data_ranks, t->ranks, stage * each + slice, degree, each / degree);
 	int share = t->data_ranks.rank % t->mesh.context;
 	ranks_group(&t->context_ranks, t->ranks, rank - share * degree, degree, t->mesh.context);
-	t->config.tensor_rank = t->tensor_ranks.rank;
+	ranks_group(&t->pipe_ranks, t->ranks, rank % each, each, stages);
+	ranks_group(&t->plane_ranks, t->ranks, slice, degree, t->ranks->size / degree);
+	t->config.tensor_rank = slice;
 	t->config.context_rank = share;
+	t->config.pipeline_rank = stage;
+	t->config.pipeline_depth = stages_under_way(&t->config, &t->mesh);
 }
 
 static int make_kept(struct training *t)
@@ -233,6 +240,10 @@ static void say_what(const struct training *t)
 		       c->sequence_parallel ? ", the stream by rows" : "");
 	if (t->mesh.context > 1)
 		printf("each sequence is shared by %d ranks\n", t->mesh.context);
+	if (t->mesh.pipeline > 1)
+		printf("%d stages, this one of layers %zu to %zu; up to %d passes are under way\n",
+		       t->mesh.pipeline, model_first_layer(t->model), model_end_layer(t->model) - 1,
+		       c->pipeline_depth);
 	again_say(c, stdout);
 	if (!c->checkpoint_enable)
 		printf("checkpoint.enable = false: what is trained ends with this process\n");
@@ -346,6 +357,8 @@ void training_close(struct training *t)
 	ranks_close(&t->data_ranks);
 	ranks_close(&t->tensor_ranks);
 	ranks_close(&t->context_ranks);
+	ranks_close(&t->pipe_ranks);
+	ranks_close(&t->plane_ranks);
 	free(t->tokenizer.name);
 	free(t->tokenizer.bytes);
 	free(t->notes);

@@ -26,6 +26,8 @@ struct training {
 	/* some of them, with us: with the same part of the model; of those, with the same samples; with
 	 * the other slices of the model */
 	struct ranks data_ranks, context_ranks, tensor_ranks;
+	/* with the same samples and slice, one of each stage; and all with the same slice */
+	struct ranks pipe_ranks, plane_ranks;
 	struct sharded *sharded; /* NULL: one rank, and passes add to the gradient in place */
 	struct rank_note note;   /* what we tell the others in the next step */
 	struct rank_note *notes; /* [ranks->size] what all have told in the last one */
@@ -53,6 +55,10 @@ struct training {
 	const struct backend *untraced; /* the table to go back to then */
 	double data_s;                  /* waited for samples */
 };
+
+/* Samples from `first` on into tokens and targets, unless they are there already. */
+int training_samples(struct training *training, const struct data *data, uint64_t first,
+		     struct err *err);
 
 /* Opens, loads the checkpoint to go on from, and says what is trained. On failure too, the caller
  * closes. Config and ranks are borrowed. */
