@@ -73,8 +73,10 @@ enum gemm_then { GEMM_PLAIN, GEMM_GELU, GEMM_GELU_BACKWARD };
  * product: replaced with beta 0, else added to; fp32. They ask for A transposed with lda = m, for B
  * as it lies with ldb = n. (A gradient of weights is dy^T x; that of their bias is the sum of
  * dy.)
- * use_a, use_b: A and B as numbers of few bits (operand.h); NULL: as they are. Bias and the sums
- * know nothing of it. A device that has no such products leaves `encode` NULL and is not asked.
+ * use_a, use_b: A and B as numbers of few bits (operand.h); NULL: as they are. Where both are integers
+ * whose scales do not change along k (at most 131,071), the sum over k is one of integers, exact on
+ * CPUs: C[i,j] = alpha (a_i (b_j sum)) + ... in fp32, with the scales a and b. Bias and the sums know
+ * nothing of any of it. A device that has no such products leaves `encode` NULL and is not asked.
  * aside: what is queued behind it, up to the next join(), neither reads C nor writes A, B or C; so
  * it may run beside that. */
 struct gemm {

@@ -24,6 +24,7 @@ const struct backend *backend_cpu(void)
 	switch (instructions_used()) {
 #if defined(__x86_64__)
 	case INSTRUCTIONS_AVX512:
+	case INSTRUCTIONS_VNNI:
 		return &backend_cpu_avx512;
 	case INSTRUCTIONS_AVX2:
 		return &backend_cpu_avx2;

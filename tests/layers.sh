@@ -56,6 +56,7 @@ kernels/machine
 kernels         kernels/machine
 kernels/formats kernels
 kernels/cpu     kernels kernels/machine ./formats
+kernels/cpu/narrow   kernels kernels/cpu kernels/formats
 kernels/cpu/products kernels kernels/cpu
 kernels/cpu/device   kernels kernels/machine kernels/cpu
 kernels/comm    kernels

@@ -38,6 +38,7 @@ struct device {
 	float *quantized[2]; /* operands of a product of few bits, each of quantized_bytes */
 	size_t quantized_bytes[2];
 	bool rounds; /* computes in bf16: device/rounded.h */
+	bool has_vnni;
 	float *rounded[ROUNDED_PIECES];
 	size_t rounded_bytes[ROUNDED_PIECES];
 	char text[BACKEND_TEXT_BYTES];  /* describe() */
@@ -50,6 +51,8 @@ void cpu_fail(struct device *dev, const char *what);
  * memory. */
 bool cpu_scratch(struct device *dev, size_t bytes);
 bool cpu_packed(struct device *dev, size_t bytes); /* the same for what workers share */
+/* Memory for operand 0 or 1 of a product as numbers of few bits; NULL (and a failure) without. */
+float *cpu_quantized(struct device *dev, int side, size_t bytes);
 
 /* Tasks for `count` rows of `row_bytes`: large enough to be worth a task, small enough to share.
  * Depends on the shape only. */
@@ -282,6 +285,16 @@ void cpu_adamw(struct device *dev, float *weight, void *m, void *v, const void *
 	       const struct adamw *a, const struct step_control *d);
 void cpu_quantize(struct device *dev, float *out, const float *in, const struct stored *shape,
 		  const struct operand_use *use);
+/* An operand whose codes are integers and whose scale does not change along the sum: codes [rows,
+ * columns] without gaps, a scale for each row, or column, of what is not summed over; turned [rows,
+ * columns] where the slot turns, else NULL. More than one element is summed over. */
+struct cpu_integers {
+	int8_t *codes;
+	float *scales, *turned;
+};
+bool cpu_is_integer(const struct operand_use *use); /* false for NULL */
+void cpu_quantize_integer(struct device *dev, const struct cpu_integers *to, const float *in,
+			  const struct stored *shape, const struct operand_use *use);
 void cpu_encode(struct device *dev, void *codes, const float *x, size_t count,
 		const struct encoding *e);
 void cpu_decode(struct device *dev, float *x, const void *codes, size_t count,

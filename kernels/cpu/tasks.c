@@ -41,3 +41,16 @@ bool cpu_packed(struct device *dev, size_t bytes)
 		cpu_fail(dev, "no memory for packed operands");
 	return dev->packed;
 }
+
+float *cpu_quantized(struct device *dev, int side, size_t bytes)
+{
+	bytes = (bytes + CPU_ALIGN_BYTES - 1) / CPU_ALIGN_BYTES * CPU_ALIGN_BYTES;
+	if (bytes > dev->quantized_bytes[side]) {
+		free(dev->quantized[side]);
+		dev->quantized[side] = aligned_alloc(CPU_ALIGN_BYTES, bytes);
+		dev->quantized_bytes[side] = dev->quantized[side] ? bytes : 0;
+	}
+	if (!dev->quantized[side])
+		cpu_fail(dev, "no memory for operands of few bits");
+	return dev->quantized[side];
+}

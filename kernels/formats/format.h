@@ -2,7 +2,7 @@
 /* formats/ - numbers of few bits: what each code means, and how fp32 is rounded to one.
  *
  * format.h - a format is a row of a table, or comes from its name ("e3m4"). Here is the definition,
- * a number at a time, in whole numbers; kernels/cpu/casts.c has the same in vectors, to the bit.
+ * a number at a time, in whole numbers; kernels/cpu/round.h has the same in vectors, to the bit.
  *
  * With Y bits of mantissa and the bias b, a code of sign s, exponent e and mantissa m means
  *     e > 0:  (-1)^s 2^(e-b) (1 + m/2^Y)        e = 0:  (-1)^s 2^(1-b) (m/2^Y)

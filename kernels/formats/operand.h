@@ -58,6 +58,8 @@ struct operand_stats {
 	float amax, least_scale, most_scale;
 	uint64_t binade[BINADES];
 };
+void operand_stats_scale(struct operand_stats *stats, float scale); /* one more scale */
+void operand_stats_add(struct operand_stats *to, const struct operand_stats *of);
 
 /* The amax of past steps, newest first, and the largest so far of the present one. */
 struct amax_history {

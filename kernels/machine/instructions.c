@@ -10,6 +10,7 @@ static const char *const words[] = {
 	[INSTRUCTIONS_BASE] = "base",
 	[INSTRUCTIONS_AVX2] = "avx2",
 	[INSTRUCTIONS_AVX512] = "avx512",
+	[INSTRUCTIONS_VNNI] = "vnni",
 };
 
 enum { WORDS = sizeof(words) / sizeof(words[0]) };
@@ -18,7 +19,8 @@ static enum instructions of_cpu(void)
 {
 #if defined(__x86_64__)
 	if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("fma"))
-		return INSTRUCTIONS_AVX512;
+		return __builtin_cpu_supports("avx512vnni") ? INSTRUCTIONS_VNNI
+							    : INSTRUCTIONS_AVX512;
 	if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
 		return INSTRUCTIONS_AVX2;
 #endif

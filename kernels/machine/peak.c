@@ -97,7 +97,7 @@ static double round_s(int threads, bool wide)
 
 double peak_fma_flops(int threads)
 {
-	bool wide = instructions_used() == INSTRUCTIONS_AVX512;
+	bool wide = instructions_used() >= INSTRUCTIONS_AVX512;
 	double best = 0;
 
 	if (instructions_used() == INSTRUCTIONS_BASE)

@@ -17,7 +17,7 @@ for threads in 2 3 7; do
 	"$digest" $threads >"$T/have" 2>"$T/err" && diff "$T/want" "$T/have" >>"$T/err"
 	ok $? "$threads threads: the same bits"
 done
-for set in avx2 avx512; do
+for set in avx2 avx512 vnni; do
 	LB_CPU_ISA=$set "$digest" 2 >"$T/have" 2>"$T/err" && diff "$T/want" "$T/have" >>"$T/err"
 	ok $? "only $set: the same bits"
 done
@@ -40,6 +40,6 @@ if ! grep -qw avx2 /proc/cpuinfo || grep -Eq 'threads?, AVX2' "$T/out" "$T/err";
 else
 	ok 1 "says so"
 fi
-! LB_CPU_ISA=sse9 try && grep -q 'LB_CPU_ISA: is base, avx2 or avx512, not sse9' "$T/err"
+! LB_CPU_ISA=sse9 try && grep -q 'LB_CPU_ISA: is base, avx2, avx512 or vnni, not sse9' "$T/err"
 ok $? "a word that is none is refused"
 echo "1..$count"

@@ -13,6 +13,7 @@
 
 #include "kernels/load.h"
 #include "kernels/cpu/cpu.h"
+#include "kernels/formats/operand.h"
 
 enum { ROWS = 37, DIM = 83, WIDTH = 61, VOCAB = 517, TABLE = 23, FLOATS = ROWS * VOCAB };
 
@@ -131,6 +132,35 @@ static void products(void)
 	tell("gemm");
 }
 
+/* Exact sums: the same bits without fused multiply-adds, too. */
+static void integers(void)
+{
+	const struct operand_cast by_row = { .format = { "int8", FORMAT_INTEGER, 8, 0, 7, 0 },
+					     .scale = SCALE_FP32,
+					     .across = 1 };
+	const struct operand_use use = { .cast = &by_row };
+
+	for (unsigned flags = 0; flags < 4; flags++) {
+		const struct gemm g = { .m = ROWS,
+					.n = DIM,
+					.k = WIDTH,
+					.a = x,
+					.b = w,
+					.c = flags == 3 ? z : y,
+					.lda = 90,
+					.ldb = 90,
+					.ldc = DIM,
+					.trans_a = flags & 1,
+					.trans_b = flags & 2,
+					.alpha = 0.75f,
+					.beta = flags == 1 ? 1.0f : 0.0f,
+					.use_a = &use,
+					.use_b = &use };
+		backend_cpu()->gemm(dev, &g);
+	}
+	tell("integers");
+}
+
 static void the_rest(void)
 {
 	const struct adamw a = {
@@ -170,6 +200,7 @@ int main(int argc, char **argv)
 	activations();
 	attentions();
 	products();
+	integers();
 	the_rest();
 	int rc = backend_cpu()->finish(dev, why);
 	backend_cpu()->close(dev);

@@ -7,7 +7,7 @@
 #include "kernels/machine/instructions.h"
 #include "tests/unit/cpu_device.h"
 
-static const char *const sets[] = { "base", "avx2", "avx512" };
+static const char *const sets[] = { "base", "avx2", "avx512", "vnni" };
 
 enum { SETS = sizeof(sets) / sizeof(sets[0]) };
 

@@ -175,6 +175,7 @@ static void test_operands(void **state)
 		&backend_cpu_avx512,
 #endif
 	};
+	enum { SETS = sizeof(sets) / sizeof(sets[0]) };
 	struct operand_cast c;
 	struct err err = { 0 };
 	uint64_t compared = 0;
@@ -183,7 +184,8 @@ static void test_operands(void **state)
 	for (size_t r = 0; recipe_row(r); r++)
 		for (int i = 0; i < SLOTS; i++) {
 			assert_int_equal(slot_parse(&c, recipe_row(r)->slot[i], &err), 0);
-			for (int s = 0; c.format.bits && s <= (int)instructions_used(); s++)
+			for (int s = 0; c.format.bits && s <= (int)instructions_used() && s < SETS;
+			     s++)
 				for (int along = 0; along < 2;
 				     along++, compared += ROWS * COLUMNS) {
 					size_t n = differences(&c, along, sets[s], 1 + s);

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "kernels/machine/cpus.h"
+#include "kernels/machine/instructions.h"
 
 enum { MAX_THREADS = 1024, HUGE_BYTES = 2 << 20, PAGE_BYTES = 4096 };
 
@@ -53,6 +54,9 @@ static struct device *cpu_open(const struct backend_options *options, char *why)
 		return NULL;
 	}
 	dev->rounds = options->compute == COMPUTE_BF16_WIDE;
+#if defined(__AVX512F__)
+	dev->has_vnni = instructions_used() >= INSTRUCTIONS_VNNI;
+#endif
 	dev->threads = options->threads > 0 ? (unsigned)options->threads : cpus_cores();
 	if (dev->threads > MAX_THREADS)
 		dev->threads = MAX_THREADS;
@@ -63,8 +67,8 @@ static struct device *cpu_open(const struct backend_options *options, char *why)
 		cpu_close(dev);
 		return NULL;
 	}
-	snprintf(dev->text, sizeof(dev->text), "cpu: %u thread%s, %s%s", dev->threads,
-		 dev->threads == 1 ? "" : "s", instructions,
+	snprintf(dev->text, sizeof(dev->text), "cpu: %u thread%s, %s%s%s", dev->threads,
+		 dev->threads == 1 ? "" : "s", instructions, dev->has_vnni ? " with VNNI" : "",
 		 dev->rounds ? ", results in bf16" : "");
 	return dev;
 }

@@ -16,6 +16,8 @@
 #include <stdlib.h>
 
 #include "kernels/cpu/cpu.h"
+#include "kernels/cpu/products/finish.h"
+#include "kernels/cpu/products/integer_gemm.h"
 #include "kernels/cpu/products/micro.h"
 #include "kernels/cpu/products/pack.h"
 
@@ -23,7 +25,6 @@
  * third cache, or is read from memory once in many multiplications; a longer k is cut into ranges
  * for it. */
 enum { BLOCK_K = 256, STRIP = 96, SHARED_FLOATS = 4 << 20, TASKS_A_THREAD = 4 };
-enum { LINE = 16, ROWS_AHEAD = 4 };
 
 /* Columns that all rows meet before the next ones: a panel of B where it stays in the first cache,
  * else it is a panel of A that stays there while it meets a strip. */
@@ -53,35 +54,6 @@ struct meeting {
 static size_t round_up(size_t value, size_t to)
 {
 	return cpu_tasks(value, to) * to;
-}
-
-/* Asks for `columns` of a row that will be read or written. */
-static void row_ahead(const float *row, size_t columns)
-{
-	for (size_t j = 0; j < columns; j += LINE)
-		__builtin_prefetch(row + j);
-}
-
-/* Bias and activation of a piece of C whose sums are complete. */
-static void finish(const struct product *w, size_t row, size_t rows, size_t column, size_t columns)
-{
-	const struct gemm *g = w->g;
-	const float *other = g->then == GEMM_GELU ? g->c : g->kept; /* comes from afar */
-
-	if (!g->bias && g->then == GEMM_PLAIN)
-		return;
-	for (size_t i = row; i < row + rows; i++) {
-		size_t at = i * g->ldc + column;
-		if (g->then != GEMM_PLAIN && i + ROWS_AHEAD < row + rows)
-			row_ahead(other + at + ROWS_AHEAD * g->ldc, columns);
-		if (g->bias)
-			cpu_bias_add(w->c + at, g->bias + column, columns);
-		if (g->then == GEMM_GELU)
-			cpu_gelu((float *)g->c + at, w->c + at, columns, g->gelu);
-		if (g->then == GEMM_GELU_BACKWARD)
-			cpu_gelu_slope(w->c + at, w->c + at, (const float *)g->kept + at, columns,
-				       g->gelu);
-	}
 }
 
 /* A panel of A with `columns` of C, from column `at` of the meeting on. */
@@ -119,7 +91,8 @@ static void meet(const struct product *w, const struct meeting *m)
 		}
 	}
 	for (size_t j = 0; is_last && j < m->columns; j += STRIP)
-		finish(w, m->row, m->rows, m->column + j, cpu_min(STRIP, m->columns - j));
+		product_finish(w->g, w->c, m->row, m->rows, m->column + j,
+			       cpu_min(STRIP, m->columns - j));
 }
 
 /* Panels of the shared side, from its `first` on, for a block of k. */
@@ -251,22 +224,14 @@ static void product_of(struct device *dev, const struct gemm *g)
 static const float *quantized(struct device *dev, int side, const void *x,
 			      const struct stored *shape, const struct operand_use *use)
 {
-	size_t bytes = shape->rows * shape->columns * sizeof(float);
+	float *out = cpu_quantized(dev, side, shape->rows * shape->columns * sizeof(float));
 
-	bytes = round_up(bytes, CPU_ALIGN_BYTES);
-	if (bytes > dev->quantized_bytes[side]) {
-		free(dev->quantized[side]);
-		dev->quantized[side] = aligned_alloc(CPU_ALIGN_BYTES, bytes);
-		dev->quantized_bytes[side] = dev->quantized[side] ? bytes : 0;
-	}
-	if (!dev->quantized[side])
-		cpu_fail(dev, "no memory for operands of few bits");
-	else
-		cpu_quantize(dev, dev->quantized[side], x, shape, use);
-	return dev->quantized[side];
+	if (out)
+		cpu_quantize(dev, out, x, shape, use);
+	return out;
 }
 
-void cpu_gemm(struct device *dev, const struct gemm *g)
+static void multiply_by_uses(struct device *dev, const struct gemm *g)
 {
 	struct gemm p = *g;
 	const struct stored a = { g->trans_a ? g->k : g->m, g->trans_a ? g->m : g->k, g->lda,
@@ -278,9 +243,16 @@ void cpu_gemm(struct device *dev, const struct gemm *g)
 		p.a = quantized(dev, 0, g->a, &a, g->use_a), p.lda = a.columns;
 	if (g->use_b)
 		p.b = quantized(dev, 1, g->b, &b, g->use_b), p.ldb = b.columns;
-	if (!p.a || !p.b)
-		return;
-	product_of(dev, &p);
+	if (p.a && p.b)
+		product_of(dev, &p);
+}
+
+void cpu_gemm(struct device *dev, const struct gemm *g)
+{
+	if (integer_gemm_does(g))
+		integer_gemm(dev, g);
+	else
+		multiply_by_uses(dev, g);
 	if (g->sum_a)
 		cpu_bias_backward(dev, g->sum_a, g->a, g->k, g->m, g->beta != 0.0f);
 	if (g->sum_b)

@@ -59,7 +59,7 @@ int device_open(struct opened *out, const struct device_order *o, struct err *er
 	if (out->device)
 		return 0;
 	if (!instructions_are_known())
-		return err_set(err, ERR_USAGE, "LB_CPU_ISA: is base, avx2 or avx512, not %s",
+		return err_set(err, ERR_USAGE, "LB_CPU_ISA: is base, avx2, avx512 or vnni, not %s",
 			       getenv("LB_CPU_ISA"));
 	/* what nobody asked for a CPU need not emulate */
 	out->compute = o->compute != COMPUTE_FP32 && o->compute_name ? COMPUTE_BF16_WIDE

@@ -6,22 +6,26 @@
  *
  * What shares a scale is a tile of the stored matrix. A task owns a band of whole tiles: rows of
  * them; where tiles are one column wide, LANES columns side by side, so that vectors go along the
- * rows in both cases. */
-#include "kernels/cpu/round.h"
-
+ * rows in both cases.
+ *
+ * Integers whose scale does not change along the sum can stay integers: codes and scales apart. */
 #include <math.h>
 #include <stdlib.h>
 
+#include "kernels/cpu/narrow/turn.h"
+#include "kernels/cpu/round.h"
 #include "kernels/formats/operand.h"
 
-enum { LANES = 64, TASKS_MAX = 256, RANDOM_PIECE = 256 };
+enum { LANES = 64, TASKS_MAX = 256, RANDOM_PIECE = 256, LINE = 16, ROWS_AHEAD = 8 };
 
 struct quantizing {
 	const struct operand_use *use;
 	const struct operand_cast *cast;
-	float *out;
+	float *out;    /* NULL: codes are asked for, and nothing is turned */
+	int8_t *codes; /* NULL: numbers are asked for */
+	float *scales; /* with codes: of each row of what is not summed over */
 	const float *in;
-	size_t rows, columns, ld; /* of in; out has ld = columns */
+	size_t rows, columns, ld; /* of in; out and codes have ld = columns */
 	size_t tile_rows, tile_columns;
 	size_t band;  /* rows or columns a task owns */
 	bool upright; /* tiles are one column wide: bands are columns */
@@ -136,6 +140,54 @@ static void round_piece(const struct quantizing *q, float *out, const float *in,
 	}
 }
 
+/* round_to_grid for an integer format, to nearest: adding the number leaves no place behind the point. */
+CPU_INLINE int8_t nearest_integer(const struct grid *g, float x)
+{
+	const float two23 = 12582912.0f; /* 1.5 2^23 */
+	float y = x > g->max ? g->max : x;
+
+	y = y < -g->max - 1 ? -g->max - 1 : y;
+	y = x != x ? float_of(bits_of(g->nan) | (bits_of(x) & 0x80000000u)) : y;
+	return (int8_t)(int32_t)((y + two23) - two23);
+}
+
+CPU_INLINE void codes_as(const struct quantizing *q, int8_t *codes, const float *in, size_t count,
+			 const struct scale *s, size_t step, const uint32_t *random,
+			 enum rounding rounding)
+{
+	const struct grid grid = q->grid;
+
+	if (rounding == ROUND_NEAREST_EVEN)
+		for (size_t i = 0; i < count; i++)
+			codes[i] = nearest_integer(&grid, in[i] * s[i * step].multiply);
+	else
+		for (size_t i = 0; i < count; i++)
+			codes[i] = (int8_t)round_to_grid(&grid, in[i] * s[i * step].multiply,
+							 rounding, random[i]);
+}
+
+static void codes_piece(const struct quantizing *q, int8_t *codes, const float *in, size_t count,
+			const struct scale *s, size_t step, uint64_t element)
+{
+	uint32_t random[RANDOM_PIECE];
+
+	switch (q->cast->rounding) {
+	case ROUND_STOCHASTIC:
+		random_words(random, &q->use->random, element, count);
+		codes_as(q, codes, in, count, s, step, random, ROUND_STOCHASTIC);
+		break;
+	case ROUND_TOWARD_ZERO:
+		memset(random, 0, sizeof(random));
+		codes_as(q, codes, in, count, s, step, random, ROUND_TOWARD_ZERO);
+		break;
+	default:
+		if (step == 0)
+			codes_as(q, codes, in, count, s, 0, NULL, ROUND_NEAREST_EVEN);
+		else
+			codes_as(q, codes, in, count, s, 1, NULL, ROUND_NEAREST_EVEN);
+	}
+}
+
 static void count_binade(struct operand_stats *stats, float scaled)
 {
 	int at = (int)(bits_of(scaled) >> 23) - 127 - BINADE_FIRST;
@@ -160,18 +212,30 @@ static void tell(struct operand_stats *stats, const struct quantizing *q, const 
 	stats->count += count;
 }
 
-static void tell_scale(struct operand_stats *stats, const struct scale *s)
+static void codes_row(const struct quantizing *q, size_t row, size_t column, size_t count,
+		      const struct scale *s, size_t step, struct operand_stats *stats)
 {
-	if (s->scale > stats->most_scale)
-		stats->most_scale = s->scale;
-	if (stats->scales == 0 || s->scale < stats->least_scale)
-		stats->least_scale = s->scale;
-	stats->scales++;
+	for (size_t at = 0; at < count; at += RANDOM_PIECE) {
+		size_t more = cpu_min(RANDOM_PIECE, count - at), from = column + at;
+		const struct scale *scale = s + at * step;
+		int8_t *codes = q->codes + row * q->columns + from;
+		const float *in = q->in + row * q->ld + from;
+		codes_piece(q, codes, in, more, scale, step, row * q->columns + from);
+		float values[RANDOM_PIECE];
+		for (size_t i = 0; stats && i < more; i++)
+			values[i] = (float)codes[i] * scale[i * step].scale;
+		if (stats)
+			tell(stats, q, values, in, more, scale, step);
+	}
 }
 
 static void round_row(const struct quantizing *q, size_t row, size_t column, size_t count,
 		      const struct scale *s, size_t step, struct operand_stats *stats)
 {
+	if (q->codes) {
+		codes_row(q, row, column, count, s, step, stats);
+		return;
+	}
 	for (size_t at = 0; at < count; at += RANDOM_PIECE) {
 		size_t more = cpu_min(RANDOM_PIECE, count - at), from = column + at;
 		float *out = q->out + row * q->columns + from;
@@ -232,8 +296,10 @@ static void quantize_tile(const struct quantizing *q, const struct tile *t,
 		}
 		s = tile_scale(q, t, most);
 	}
+	if (q->scales && !q->one_scale)
+		q->scales[t->row] = s.scale;
 	if (stats && !q->one_scale)
-		tell_scale(stats, &s);
+		operand_stats_scale(stats, s.scale);
 	for (size_t r = t->row; r < t->row + t->rows; r++)
 		round_row(q, r, t->column, t->columns, &s, 0, stats);
 }
@@ -255,22 +321,59 @@ static void band_task(const void *args, size_t index, unsigned worker)
 
 /* --- tiles of one column, side by side -------------------------------------------------------- */
 
+/* Of each of the lanes; ahead of it the rows that come next, each on a page of its own. */
+CPU_INLINE void lanes_amax(uint32_t *restrict most, const float *x, size_t ld, size_t rows,
+			   size_t count)
+{
+	for (size_t r = 0; r < rows; r++, x += ld) {
+		for (size_t i = 0; i < count; i += LINE)
+			__builtin_prefetch(x + ROWS_AHEAD * ld + i);
+		for (size_t i = 0; i < count; i++) {
+			uint32_t bits = bits_of(x[i]) & 0x7fffffffu;
+			most[i] = bits > most[i] ? bits : most[i];
+		}
+	}
+}
+
+/* Codes to nearest of LANES columns; constants, so that all of it is vectors. */
+static void lanes_codes(const struct quantizing *q, const struct tile *lanes, const struct scale *s)
+{
+	const struct grid grid = q->grid;
+	float multiply[LANES];
+
+	for (size_t i = 0; i < LANES; i++)
+		multiply[i] = s[i].multiply;
+	for (size_t r = lanes->row; r < lanes->row + lanes->rows; r++) {
+		const float *restrict in = q->in + r * q->ld + lanes->column;
+		int8_t *restrict codes = q->codes + r * q->columns + lanes->column;
+		for (size_t i = 0; i < LANES; i++)
+			codes[i] = nearest_integer(&grid, in[i] * multiply[i]);
+	}
+}
+
 static void quantize_lanes(const struct quantizing *q, const struct tile *lanes,
 			   struct operand_stats *stats)
 {
+	const float *x = q->in + lanes->row * q->ld + lanes->column;
 	uint32_t most[LANES] = { 0 };
 	struct scale s[LANES];
 
-	for (size_t r = lanes->row; r < lanes->row + lanes->rows; r++)
-		for (size_t i = 0; i < lanes->columns; i++) {
-			uint32_t bits = bits_of(q->in[r * q->ld + lanes->column + i]) & 0x7fffffffu;
-			most[i] = bits > most[i] ? bits : most[i];
-		}
+	if (lanes->columns == LANES)
+		lanes_amax(most, x, q->ld, lanes->rows, LANES);
+	else
+		lanes_amax(most, x, q->ld, lanes->rows, lanes->columns);
 	for (size_t i = 0; i < lanes->columns; i++) {
 		const struct tile t = { lanes->row, lanes->rows, lanes->column + i, 1 };
 		s[i] = tile_scale(q, &t, most[i]);
+		if (q->scales)
+			q->scales[t.column] = s[i].scale;
 		if (stats)
-			tell_scale(stats, &s[i]);
+			operand_stats_scale(stats, s[i].scale);
+	}
+	if (q->codes && !stats && lanes->columns == LANES &&
+	    q->cast->rounding == ROUND_NEAREST_EVEN) {
+		lanes_codes(q, lanes, s);
+		return;
 	}
 	for (size_t r = lanes->row; r < lanes->row + lanes->rows; r++)
 		round_row(q, r, lanes->column, lanes->columns, s, 1, stats);
@@ -291,77 +394,7 @@ static void lanes_task(const void *args, size_t index, unsigned worker)
 		}
 }
 
-/* --- the random Hadamard transform ------------------------------------------------------------ */
-
-/* Fixed signs of D, drawn once by a coin. */
-static const float signs[HADAMARD_SIZE] = {
-	1, -1, -1, 1, -1, 1, 1, 1, -1, -1, 1, -1, 1, -1, -1, 1
-};
-
-/* H D / 4 on 16 elements `step` apart, for `lanes` neighbours at once. What is left of the axis
- * behind the last whole 16 stays. */
-static void turn(float *out, const float *in, size_t step_out, size_t step_in, size_t lanes)
-{
-	float a[HADAMARD_SIZE][LANES];
-
-	for (size_t i = 0; i < HADAMARD_SIZE; i++)
-		for (size_t j = 0; j < lanes; j++)
-			a[i][j] = in[i * step_in + j] * (signs[i] * 0.25f);
-	for (size_t half = 1; half < HADAMARD_SIZE; half *= 2)
-		for (size_t i = 0; i < HADAMARD_SIZE; i++)
-			for (size_t j = 0; (i & half) == 0 && j < lanes; j++) {
-				float x = a[i][j], y = a[i + half][j];
-				a[i][j] = x + y;
-				a[i + half][j] = x - y;
-			}
-	for (size_t i = 0; i < HADAMARD_SIZE; i++)
-		for (size_t j = 0; j < lanes; j++)
-			out[i * step_out + j] = a[i][j];
-}
-
-/* Rows are the axis that is summed over: 16 of them a task; or columns are, a row a task. */
-static void turn_task(const void *args, size_t index, unsigned worker)
-{
-	const struct quantizing *q = args;
-	size_t n = HADAMARD_SIZE, whole;
-
-	(void)worker;
-	if (!q->upright) {
-		whole = q->columns / n * n;
-		for (size_t c = 0; c < whole; c += n)
-			turn(q->out + index * q->columns + c, q->in + index * q->ld + c, 1, 1, 1);
-		for (size_t c = whole; c < q->columns; c++)
-			q->out[index * q->columns + c] = q->in[index * q->ld + c];
-		return;
-	}
-	size_t row = index * n, rows = cpu_min(n, q->rows - row);
-	for (size_t c = 0; rows == n && c < q->columns; c += LANES)
-		turn(q->out + row * q->columns + c, q->in + row * q->ld + c, q->columns, q->ld,
-		     cpu_min(LANES, q->columns - c));
-	for (size_t r = row; rows < n && r < q->rows; r++)
-		memcpy(q->out + r * q->columns, q->in + r * q->ld, q->columns * sizeof(float));
-}
-
 /* --- all of it -------------------------------------------------------------------------------- */
-
-static void add_stats(struct operand_stats *to, const struct operand_stats *of)
-{
-	bool first = to->scales == 0;
-
-	to->count += of->count;
-	to->saturated += of->saturated;
-	to->zeroed += of->zeroed;
-	to->error += of->error;
-	to->power += of->power;
-	to->amax = of->amax > to->amax ? of->amax : to->amax;
-	if (of->scales > 0 && (first || of->least_scale < to->least_scale))
-		to->least_scale = of->least_scale;
-	if (of->most_scale > to->most_scale)
-		to->most_scale = of->most_scale;
-	to->scales += of->scales;
-	for (int i = 0; i < BINADES; i++)
-		to->binade[i] += of->binade[i];
-}
 
 static void run(struct device *dev, struct quantizing *q)
 {
@@ -379,9 +412,9 @@ static void run(struct device *dev, struct quantizing *q)
 	q->stats = q->use->stats ? calloc(tasks, sizeof(*q->stats)) : NULL;
 	pool_run(dev->pool, tasks, q->upright ? lanes_task : band_task, q);
 	for (size_t i = 0; q->stats && i < tasks; i++)
-		add_stats(q->use->stats, &q->stats[i]);
+		operand_stats_add(q->use->stats, &q->stats[i]);
 	if (q->stats && q->one_scale)
-		tell_scale(q->use->stats, &q->shared);
+		operand_stats_scale(q->use->stats, q->shared.scale);
 	free(q->stats);
 }
 
@@ -390,42 +423,78 @@ static bool is_whole_tensor(const struct operand_cast *c)
 	return c->scale == SCALE_NONE || (c->along == OPERAND_ALL && c->across == OPERAND_ALL);
 }
 
+static void quantize(struct device *dev, struct quantizing *q)
+{
+	const struct operand_cast *c = q->cast;
+
+	if (c->hadamard) {
+		const struct stored shape = { q->rows, q->columns, q->ld, !q->upright };
+		cpu_turn(dev, q->out, q->in, &shape);
+		q->in = q->out;
+		q->ld = q->columns;
+	}
+	size_t along = c->along ? c->along : (q->upright ? q->rows : q->columns);
+	size_t across = c->across ? c->across : (q->upright ? q->columns : q->rows);
+	q->tile_rows = q->upright ? along : across;
+	q->tile_columns = q->upright ? across : along;
+	q->one_scale = is_whole_tensor(c);
+	if (q->one_scale && c->scale != SCALE_NONE) {
+		float amax = delayed(q->use, tensor_amax(dev, q));
+		q->shared = operand_scale(c, amax, 0, q->grid.max);
+	} else if (c->scale == SCALE_E4M3) {
+		q->tensor = operand_tensor_scale(c, tensor_amax(dev, q));
+	} else if (q->one_scale) {
+		q->shared = (struct scale){ 1, 1 };
+	}
+	for (size_t i = 0; q->scales && q->one_scale && i < (q->upright ? q->columns : q->rows);
+	     i++)
+		q->scales[i] = q->shared.scale;
+	if (q->one_scale)
+		q->tile_rows = 1, q->tile_columns = q->columns;
+	q->upright = !q->one_scale && q->tile_columns == 1;
+	run(dev, q);
+}
+
+static struct quantizing quantizing_of(const float *in, const struct stored *shape,
+				       const struct operand_use *use)
+{
+	const struct format_cast how = { use->cast->rounding, true };
+
+	return (struct quantizing){ .use = use,
+				    .cast = use->cast,
+				    .in = in,
+				    .rows = shape->rows,
+				    .columns = shape->columns,
+				    .ld = shape->ld,
+				    .upright = !shape->k_along_memory,
+				    .grid = grid_of(&use->cast->format, &how) };
+}
+
 void cpu_quantize(struct device *dev, float *out, const float *in, const struct stored *shape,
 		  const struct operand_use *use)
 {
-	const struct operand_cast *c = use->cast;
-	const struct format_cast how = { c->rounding, true };
-	struct quantizing q = { .use = use,
-				.cast = c,
-				.out = out,
-				.in = in,
-				.rows = shape->rows,
-				.columns = shape->columns,
-				.ld = shape->ld,
-				.upright = !shape->k_along_memory,
-				.grid = grid_of(&c->format, &how) };
+	struct quantizing q = quantizing_of(in, shape, use);
 
-	if (c->hadamard) {
-		pool_run(dev->pool, q.upright ? cpu_tasks(q.rows, HADAMARD_SIZE) : q.rows,
-			 turn_task, &q);
-		q.in = out;
-		q.ld = q.columns;
-	}
-	size_t along = c->along ? c->along : (q.upright ? q.rows : q.columns);
-	size_t across = c->across ? c->across : (q.upright ? q.columns : q.rows);
-	q.tile_rows = q.upright ? along : across;
-	q.tile_columns = q.upright ? across : along;
-	q.one_scale = is_whole_tensor(c);
-	if (q.one_scale && c->scale != SCALE_NONE) {
-		float amax = delayed(use, tensor_amax(dev, &q));
-		q.shared = operand_scale(c, amax, 0, q.grid.max);
-	} else if (c->scale == SCALE_E4M3) {
-		q.tensor = operand_tensor_scale(c, tensor_amax(dev, &q));
-	} else if (q.one_scale) {
-		q.shared = (struct scale){ 1, 1 };
-	}
-	if (q.one_scale)
-		q.tile_rows = 1, q.tile_columns = q.columns;
-	q.upright = !q.one_scale && q.tile_columns == 1;
-	run(dev, &q);
+	q.out = out;
+	quantize(dev, &q);
+}
+
+bool cpu_is_integer(const struct operand_use *use)
+{
+	const struct operand_cast *c = use ? use->cast : NULL;
+
+	return c && c->format.kind == FORMAT_INTEGER && c->format.bits <= 8 &&
+	       c->scale != SCALE_NONE && c->along == OPERAND_ALL &&
+	       (c->across == OPERAND_ALL || c->across == 1);
+}
+
+void cpu_quantize_integer(struct device *dev, const struct cpu_integers *to, const float *in,
+			  const struct stored *shape, const struct operand_use *use)
+{
+	struct quantizing q = quantizing_of(in, shape, use);
+
+	q.codes = to->codes;
+	q.scales = to->scales;
+	q.out = to->turned;
+	quantize(dev, &q);
 }

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: MIT
+"""recipes.py - the table of recipes.sh.
+
+    recipes.py LBWORKER FOLDER ROUNDS "RECIPE ..."      FOLDER holds text.tokens
+"""
+import os
+import re
+import statistics
+import subprocess
+import sys
+
+STEPS, THREADS, TICKS = 4, 2, os.sysconf("SC_CLK_TCK")
+BOUND = {"tensorwise": 2, "delayed": 2, "rowwise": 2, "blockwise": 2, "mxfp8": 2, "int8": 1 / 1.5, "int8+output": 1 / 1.5}
+
+
+def cpu_seconds(pid):
+    fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def steps(worker, folder, recipe):
+    """Seconds on the clock and of CPU of each step but the first; the last checkpoint is not waited for."""
+    options = {"model.name": "llama", "model.flavor": "124M", "job.dump_folder": folder + "/run",
+               "training.dataset_path": folder + "/text.tokens", "training.seq_len": 64, "training.local_batch_size": 4,
+               "training.steps": STEPS, "training.threads": THREADS, "lr_scheduler.warmup_steps": 1, "metrics.log_freq": 1,
+               "metrics.peak_tflops": 1, "checkpoint.interval": 0, "quantize.recipe": recipe.split("+")[0]}
+    if recipe.endswith("+output"):
+        options["quantize.filter_fqns"] = "[]"
+    open(folder + "/empty.toml", "w").close()
+    words = [word for k, v in options.items() for word in ("--" + k, str(v))]
+    wall, cpu, before = [], [], None
+    with subprocess.Popen([worker, "train", folder + "/empty.toml", *words], stdout=subprocess.PIPE, text=True) as trainer:
+        for line in trainer.stdout:
+            found = re.match(r"step (\d+)/\d+ .* (\d+) tokens/s", line)
+            if not found:
+                continue
+            now = cpu_seconds(trainer.pid)
+            if before is not None:
+                wall.append(4 * 64 / int(found.group(2)))
+                cpu.append(now - before)
+            before = now
+            if int(found.group(1)) == STEPS:
+                trainer.kill()
+    return wall, cpu
+
+
+def main():
+    worker, folder, rounds = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    recipes = sys.argv[4].split()
+    wall, cpu = {r: [] for r in recipes}, {r: [] for r in recipes}
+    for _ in range(rounds):
+        for recipe in recipes:
+            a, b = steps(worker, folder, recipe)
+            wall[recipe] += a
+            cpu[recipe] += b
+    first = recipes[0]
+    print(f"Llama 124M, 4 x 64 tokens, {THREADS} threads, load {os.getloadavg()[0]:.1f}; a step in seconds, as a share of {first}'s "
+          "by the best (by the median)")
+    print(f"{'recipe':12} {'clock':>7} {'share':>17} {'CPU':>7} {'share':>17}")
+    for r in recipes:
+        def share(of):
+            return (f"{min(of[r]) / min(of[first]):.2f} ({statistics.median(of[r]) / statistics.median(of[first]):.2f})")
+        bound = f"  at most {BOUND[r]:.2f}" if r in BOUND else ""
+        print(f"{r:12} {min(wall[r]):7.3f} {share(wall):>17} {min(cpu[r]):7.2f} {share(cpu):>17}{bound}")
+
+
+main()
